@@ -1,0 +1,118 @@
+package npy
+
+import (
+	"archive/zip"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"gorgonia.org/tensor"
+
+	"github.com/go-valla/valla/internal/atomicfile"
+)
+
+// suffix of an array's entry in an archive; not part of the array's name.
+const suffix = ".npy"
+
+// maxDeflate bounds how many bytes one deflated byte can expand to
+// (https://zlib.net/zlib_tech.html: 1032).
+const maxDeflate = 1032
+
+// An Archive is the content of a .npz file. Its arrays are shared, not copied.
+type Archive struct {
+	Names  []string // array names without ".npy", in the order of the file
+	arrays map[string]*tensor.Dense
+}
+
+// Get returns the array called name, and whether there is one.
+func (a *Archive) Get(name string) (*tensor.Dense, bool) {
+	t, ok := a.arrays[name]
+	return t, ok
+}
+
+// ReadArchive returns all arrays of the .npz file at path, compressed or not.
+func ReadArchive(path string) (*Archive, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	return DecodeArchive(f, info.Size(), path)
+}
+
+// DecodeArchive returns all arrays of the .npz archive that r holds in size
+// bytes. Errors start with name. An archive with two arrays of one name or with
+// entries that are no arrays is refused.
+func DecodeArchive(r io.ReaderAt, size int64, name string) (*Archive, error) {
+	z, err := zip.NewReader(r, size)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w: no zip archive: %w", name, ErrFormat, err)
+	}
+	a := &Archive{arrays: make(map[string]*tensor.Dense, len(z.File))}
+	for _, f := range z.File {
+		key, ok := strings.CutSuffix(f.Name, suffix)
+		if !ok {
+			return nil, fmt.Errorf("%s: %w: entry %q, expected a name ending in %s", name, ErrFormat, f.Name, suffix)
+		}
+		if _, ok := a.arrays[key]; ok {
+			return nil, fmt.Errorf("%s: %w: two arrays are called %q", name, ErrFormat, key)
+		}
+		t, err := member(f, size)
+		if err != nil {
+			return nil, fmt.Errorf("%s: array %q: %w", name, key, err)
+		}
+		a.Names = append(a.Names, key)
+		a.arrays[key] = t
+	}
+	return a, nil
+}
+
+// member reads one array of an archive of size bytes.
+func member(f *zip.File, size int64) (*tensor.Dense, error) {
+	r, err := f.Open()
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrFormat, err)
+	}
+	defer r.Close()
+	// The directory's word on the size counts only as far as it is possible.
+	possible := min(f.UncompressedSize64, uint64(size)*maxDeflate)
+	return decodeArray(r, int64(possible))
+}
+
+// WriteArchive writes arrays under their names to the .npz file at path, which
+// is replaced atomically. See [EncodeArchive].
+func WriteArchive(path string, names []string, arrays []*tensor.Dense) error {
+	return atomicfile.Write(path, 0o644, func(w io.Writer) error {
+		return EncodeArchive(w, names, arrays)
+	})
+}
+
+// EncodeArchive writes the .npz archive with arrays[i] called names[i] to w,
+// uncompressed, as NumPy's savez does. Names must be unique, non-empty and come
+// without ".npy". The same input gives the same bytes.
+func EncodeArchive(w io.Writer, names []string, arrays []*tensor.Dense) error {
+	if len(names) != len(arrays) {
+		return fmt.Errorf("archive of %d names, expected one for each of %d arrays", len(names), len(arrays))
+	}
+	seen := make(map[string]bool, len(names))
+	z := zip.NewWriter(w)
+	for i, name := range names {
+		if name == "" || seen[name] {
+			return fmt.Errorf("array %d: name %q is empty or taken, expected unique names", i, name)
+		}
+		seen[name] = true
+		e, err := z.CreateHeader(&zip.FileHeader{Name: name + suffix, Method: zip.Store})
+		if err != nil {
+			return err
+		}
+		if err := Encode(e, arrays[i]); err != nil {
+			return fmt.Errorf("array %q: %w", name, err)
+		}
+	}
+	return z.Close()
+}

@@ -1,0 +1,83 @@
+// Package npy reads and writes NumPy's .npy files and .npz archives as dense
+// tensors.
+//
+// Arrays of float32, float64, int64, int32, int8 and uint8 keep their type;
+// bool is read as uint8 and float16 as float32. Everything else (big-endian,
+// complex, strings, objects, structures) is refused with [ErrUnsupported].
+// Tensors that are read are always row-major; Fortran-ordered arrays are
+// transposed on the way in. A 0-d array has the shape ().
+//
+// The format is documented at
+// https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html.
+package npy
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"gorgonia.org/tensor"
+
+	"github.com/go-valla/valla/internal/atomicfile"
+)
+
+var (
+	// ErrFormat is wrapped by errors about content that is no valid NumPy
+	// file: a wrong magic number, a malformed header, too little or too much
+	// data, a broken zip archive.
+	ErrFormat = errors.New("malformed NumPy data")
+	// ErrUnsupported is wrapped by errors about valid arrays that this package
+	// does not handle, such as big-endian or object arrays.
+	ErrUnsupported = errors.New("unsupported NumPy data")
+)
+
+// Read returns the array in the .npy file at path.
+func Read(path string) (*tensor.Dense, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	size := info.Size()
+	if !info.Mode().IsRegular() {
+		size = unknownSize
+	}
+	return decode(f, size, path)
+}
+
+// Decode reads one array in the .npy format from r, up to the end of r; bytes
+// left after the array are an error. Errors start with name.
+//
+// Memory grows with the data that r really delivers, whatever the header
+// claims.
+func Decode(r io.Reader, name string) (*tensor.Dense, error) {
+	return decode(r, unknownSize, name)
+}
+
+// Write writes t to the .npy file at path, which is replaced atomically.
+func Write(path string, t *tensor.Dense) error {
+	return atomicfile.Write(path, 0o644, func(w io.Writer) error { return Encode(w, t) })
+}
+
+// Encode writes t in the .npy format to w, row-major and little-endian. Views
+// and transposed or column-major tensors are written in their logical order.
+// The element types are those of the package comment; others are refused with
+// [ErrUnsupported] before anything is written.
+func Encode(w io.Writer, t *tensor.Dense) error {
+	if t == nil {
+		return fmt.Errorf("%w: nil tensor", ErrUnsupported)
+	}
+	c, ok := byType[t.Dtype().Type]
+	if !ok {
+		return fmt.Errorf("%w: tensor of %v, expected one of %s", ErrUnsupported, t.Dtype(), writable)
+	}
+	if _, err := w.Write(header(c.descr, t.Shape())); err != nil {
+		return err
+	}
+	return c.write(w, t)
+}

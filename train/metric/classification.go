@@ -1,0 +1,182 @@
+package metric
+
+import (
+	"fmt"
+	"math"
+)
+
+const (
+	defaultBins      = 15
+	defaultTolerance = 1e-5
+)
+
+// Classification accumulates the scores of predicted class probabilities.
+// The zero value is ready to use; the options are read at the first Add.
+type Classification struct {
+	// Bins is the number of equal bins of confidence of the ECE; 0 means 15.
+	Bins int
+	// Tolerance is how far from one the probabilities of a row may sum; 0 means
+	// 1e-5, which probabilities computed in float32 satisfy.
+	Tolerance float64
+
+	classes             int // of the first batch; 0 before it
+	n, right            int
+	nll, brier, entropy float64
+	bins                []bin
+}
+
+// ClassificationScores are the scores of N predictions; every mean is over them.
+type ClassificationScores struct {
+	N       int
+	NLL     float64 // mean of −log p[label], nats; +Inf where a label had probability 0
+	ACC     float64 // share of rows whose most probable class (the first of equals) is the label
+	ECE     float64 // expected calibration error, see Add
+	Brier   float64 // mean over rows of the sum over classes of (p − onehot)²
+	Entropy float64 // mean of the predictive entropy, nats
+}
+
+// Add adds a batch: probs is [n, C] row-major and labels is [n], each in [0, C).
+// C is the same for all batches. Otherwise, and where a probability is not in
+// [0, 1] or a row does not sum to one, nothing is added and the error wraps
+// [ErrInput].
+//
+// The ECE puts a row into the bin (lo, hi] of its largest probability and is
+// the mean over rows of |accuracy − confidence| of their bins (Guo et al., On
+// Calibration of Modern Neural Networks, ICML 2017, equation 3).
+func (c *Classification) Add(probs []float64, labels []int) error {
+	if len(probs) == 0 && len(labels) == 0 {
+		return nil
+	}
+	classes, err := c.check(probs, labels)
+	if err != nil {
+		return err
+	}
+	c.classes = classes
+	if c.bins == nil {
+		c.bins = make([]bin, c.binCount())
+	}
+	for i, label := range labels {
+		c.add(probs[i*classes:(i+1)*classes], label)
+	}
+	return nil
+}
+
+func (c *Classification) add(p []float64, label int) {
+	c.n++
+	c.nll -= math.Log(p[label])
+	c.entropy += Entropy(p)
+	best := 0
+	for k, q := range p {
+		if q > p[best] {
+			best = k
+		}
+		if k == label {
+			q--
+		}
+		c.brier += q * q
+	}
+	right := best == label
+	if right {
+		c.right++
+	}
+	c.bins[binOf(p[best], len(c.bins))].add(p[best], right)
+}
+
+// Result returns the scores of everything added so far, or [ErrEmpty].
+func (c *Classification) Result() (ClassificationScores, error) {
+	if c.n == 0 {
+		return ClassificationScores{}, ErrEmpty
+	}
+	n := float64(c.n)
+	s := ClassificationScores{N: c.n, NLL: c.nll / n, ACC: float64(c.right) / n, Brier: c.brier / n, Entropy: c.entropy / n}
+	for _, b := range c.bins {
+		s.ECE += math.Abs(float64(b.right)-b.confidence) / n
+	}
+	return s, nil
+}
+
+// Entropy is the predictive entropy −Σ p log p of one row of probabilities, in
+// nats, with 0 log 0 = 0.
+func Entropy(p []float64) float64 {
+	h := 0.0
+	for _, q := range p {
+		if q > 0 {
+			h -= q * math.Log(q)
+		}
+	}
+	return h
+}
+
+// bin holds the rows of one interval of confidence.
+type bin struct {
+	right      int
+	confidence float64 // sum over the rows
+}
+
+func (b *bin) add(confidence float64, right bool) {
+	b.confidence += confidence
+	if right {
+		b.right++
+	}
+}
+
+// binOf returns the i of n with i/n < p ≤ (i+1)/n. The product alone can land
+// on the wrong side of an edge, hence the two corrections.
+func binOf(p float64, n int) int {
+	i := min(int(p*float64(n)), n-1)
+	for i > 0 && p <= float64(i)/float64(n) {
+		i--
+	}
+	for i < n-1 && p > float64(i+1)/float64(n) {
+		i++
+	}
+	return i
+}
+
+func (c *Classification) binCount() int {
+	if c.Bins == 0 {
+		return defaultBins
+	}
+	return c.Bins
+}
+
+func (c *Classification) check(probs []float64, labels []int) (classes int, err error) {
+	if c.Bins < 0 || !(c.Tolerance >= 0) {
+		return 0, fmt.Errorf("metric: %w: %d bins and tolerance %v, expected neither below zero", ErrInput, c.Bins, c.Tolerance)
+	}
+	if len(labels) == 0 || len(probs) == 0 || len(probs)%len(labels) != 0 {
+		return 0, fmt.Errorf("metric: %w: %d probabilities for %d labels, expected the same number of classes for each",
+			ErrInput, len(probs), len(labels))
+	}
+	classes = len(probs) / len(labels)
+	if c.classes != 0 && classes != c.classes {
+		return 0, fmt.Errorf("metric: %w: %d classes, expected %d as in the first batch", ErrInput, classes, c.classes)
+	}
+	for i, label := range labels {
+		if label < 0 || label >= classes {
+			return 0, fmt.Errorf("metric: %w: label[%d] = %d, expected 0 to %d", ErrInput, i, label, classes-1)
+		}
+		if err := c.checkRow(i, probs[i*classes:(i+1)*classes]); err != nil {
+			return 0, err
+		}
+	}
+	return classes, nil
+}
+
+func (c *Classification) checkRow(row int, p []float64) error {
+	tolerance := c.Tolerance
+	if tolerance == 0 {
+		tolerance = defaultTolerance
+	}
+	sum := 0.0
+	for k, q := range p {
+		if !(q >= 0 && q <= 1+tolerance) {
+			return fmt.Errorf("metric: %w: probability [%d,%d] = %v, expected 0 to 1", ErrInput, row, k, q)
+		}
+		sum += q
+	}
+	if math.Abs(sum-1) > tolerance {
+		return fmt.Errorf("metric: %w: probabilities of row %d sum to %v, expected 1 within %v", ErrInput, row, sum, tolerance)
+	}
+	return nil
+}

@@ -1,0 +1,112 @@
+package metric
+
+import (
+	"fmt"
+	"math"
+)
+
+// levels is the number of inner coverage levels: 0.1, 0.2 … 0.9.
+const levels = 9
+
+// Regression accumulates the scores of Gaussian predictions of one output.
+// The zero value is ready to use.
+type Regression struct {
+	n                  int
+	nll, squared, crps float64
+	covered            [levels]int
+}
+
+// RegressionScores are the scores of N predictions; every mean is over them.
+type RegressionScores struct {
+	N    int
+	NLL  float64 // mean of GaussianNLL, nats
+	RMSE float64 // square root of the mean of (y − mean)², units of y
+	CRPS float64 // mean of GaussianCRPS, units of y
+
+	// Coverage[i] is the share of y strictly inside the central interval of
+	// probability Level(i).
+	Coverage [levels]float64
+
+	// CQM is the calibration error of the central intervals, ∫|coverage(a) − a| da
+	// by the trapezoid rule on a = 0, 0.1 … 1, where coverage(0) = 0 and
+	// coverage(1) = 1 hold exactly.
+	CQM float64
+
+	// CQMAsPublished is CQM + 0.05: the numbers printed in the VaLLA paper count
+	// an error of 1 at a = 1. It exists to compare with them, for nothing else.
+	CQMAsPublished float64
+}
+
+// Level is the probability of the central interval of RegressionScores.Coverage[i].
+func Level(i int) float64 { return float64(i+1) / (levels + 1) }
+
+// halfWidths[i] is the half width, in standard deviations, of the central
+// interval of probability Level(i): Φ⁻¹(½ + a/2) = √2 erf⁻¹(a).
+var halfWidths = func() (z [levels]float64) {
+	for i := range z {
+		z[i] = math.Sqrt2 * math.Erfinv(Level(i))
+	}
+	return z
+}()
+
+// Add adds a batch: mean, variance and y are all [n]; the variance is that of y,
+// noise included. Every value must be finite and every variance positive;
+// otherwise nothing is added and the error wraps [ErrInput].
+func (r *Regression) Add(mean, variance, y []float64) error {
+	if err := checkGaussian(mean, variance, y); err != nil {
+		return err
+	}
+	for i := range y {
+		r.add(mean[i], variance[i], y[i])
+	}
+	return nil
+}
+
+func (r *Regression) add(mean, variance, y float64) {
+	r.n++
+	d := y - mean
+	r.nll += GaussianNLL(mean, variance, y)
+	r.squared += d * d
+	r.crps += GaussianCRPS(mean, variance, y)
+	s := math.Sqrt(variance)
+	for i, z := range halfWidths {
+		if math.Abs(d) < z*s {
+			r.covered[i]++
+		}
+	}
+}
+
+// Result returns the scores of everything added so far, or [ErrEmpty].
+func (r *Regression) Result() (RegressionScores, error) {
+	if r.n == 0 {
+		return RegressionScores{}, ErrEmpty
+	}
+	n := float64(r.n)
+	s := RegressionScores{N: r.n, NLL: r.nll / n, RMSE: math.Sqrt(r.squared / n), CRPS: r.crps / n}
+	for i, c := range r.covered {
+		s.Coverage[i] = float64(c) / n
+		s.CQM += math.Abs(s.Coverage[i]-Level(i)) / (levels + 1)
+	}
+	s.CQMAsPublished = s.CQM + 0.05
+	return s, nil
+}
+
+func checkGaussian(mean, variance, y []float64) error {
+	if len(mean) != len(y) || len(variance) != len(y) {
+		return fmt.Errorf("metric: %w: %d means, %d variances and %d targets, expected equal numbers",
+			ErrInput, len(mean), len(variance), len(y))
+	}
+	for i := range y {
+		switch {
+		case !finite(mean[i]):
+			return fmt.Errorf("metric: %w: mean[%d] = %v, expected a finite number", ErrInput, i, mean[i])
+		case !finite(variance[i]) || variance[i] <= 0:
+			return fmt.Errorf("metric: %w: variance[%d] = %v, expected a positive finite number", ErrInput, i, variance[i])
+		case !finite(y[i]):
+			return fmt.Errorf("metric: %w: y[%d] = %v, expected a finite number", ErrInput, i, y[i])
+		}
+	}
+	return nil
+}
+
+func finite(x float64) bool { return x-x == 0 }

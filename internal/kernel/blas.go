@@ -1,0 +1,56 @@
+package kernel
+
+import (
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas32"
+	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/blas/gonum"
+)
+
+// BLAS is gonum's implementation with the matrix products and triangular
+// solves of this package. It differs from gonum in one way: products do not
+// skip zeros, so 0·NaN is NaN.
+type BLAS struct{ gonum.Implementation }
+
+// Use makes gonum's blas32 and blas64, and with them its matrices, run on this
+// package.
+func Use() {
+	blas32.Use(BLAS{})
+	blas64.Use(BLAS{})
+}
+
+// Sgemm computes C = alpha·op(A)·op(B) + beta·C.
+func (BLAS) Sgemm(tA, tB blas.Transpose, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int) {
+	Gemm(transposed(tA), transposed(tB), m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
+}
+
+// Dgemm computes C = alpha·op(A)·op(B) + beta·C.
+func (BLAS) Dgemm(tA, tB blas.Transpose, m, n, k int, alpha float64, a []float64, lda int, b []float64, ldb int, beta float64, c []float64, ldc int) {
+	Gemm(transposed(tA), transposed(tB), m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
+}
+
+// Strsm solves op(A)·X = alpha·B or X·op(A) = alpha·B; systems that are not
+// lower triangular with a stored diagonal are left to gonum.
+func (impl BLAS) Strsm(s blas.Side, ul blas.Uplo, tA blas.Transpose, d blas.Diag, m, n int, alpha float32, a []float32, lda int, b []float32, ldb int) {
+	if ul != blas.Lower || d != blas.NonUnit {
+		impl.Implementation.Strsm(s, ul, tA, d, m, n, alpha, a, lda, b, ldb)
+		return
+	}
+	checkMatrix("Strsm", "B", b, m, n, ldb)
+	scale(m, n, alpha, b, ldb)
+	Trsm(s == blas.Right, transposed(tA), m, n, a, lda, b, ldb)
+}
+
+// Dtrsm solves op(A)·X = alpha·B or X·op(A) = alpha·B; systems that are not
+// lower triangular with a stored diagonal are left to gonum.
+func (impl BLAS) Dtrsm(s blas.Side, ul blas.Uplo, tA blas.Transpose, d blas.Diag, m, n int, alpha float64, a []float64, lda int, b []float64, ldb int) {
+	if ul != blas.Lower || d != blas.NonUnit {
+		impl.Implementation.Dtrsm(s, ul, tA, d, m, n, alpha, a, lda, b, ldb)
+		return
+	}
+	checkMatrix("Dtrsm", "B", b, m, n, ldb)
+	scale(m, n, alpha, b, ldb)
+	Trsm(s == blas.Right, transposed(tA), m, n, a, lda, b, ldb)
+}
+
+func transposed(t blas.Transpose) bool { return t != blas.NoTrans }

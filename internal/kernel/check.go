@@ -1,0 +1,31 @@
+package kernel
+
+import "fmt"
+
+// checkMatrix panics unless s holds a rows×cols matrix of leading dimension ld.
+func checkMatrix[T Float](fn, name string, s []T, rows, cols, ld int) {
+	switch {
+	case rows < 0 || cols < 0:
+		panic(fmt.Sprintf("kernel: %s: %s has negative shape %d×%d", fn, name, rows, cols))
+	case rows == 0 || cols == 0:
+	case ld < cols:
+		panic(fmt.Sprintf("kernel: %s: %s: leading dimension %d is less than %d columns", fn, name, ld, cols))
+	case len(s) < (rows-1)*ld+cols:
+		panic(fmt.Sprintf("kernel: %s: %s: %d elements are too few for %d×%d with leading dimension %d", fn, name, len(s), rows, cols, ld))
+	}
+}
+
+// shape swaps the sides of a matrix that is stored transposed.
+func shape(trans bool, rows, cols int) (int, int) {
+	if trans {
+		return cols, rows
+	}
+	return rows, cols
+}
+
+// checkLength panics unless an operand is as long as the destination.
+func checkLength(want, got int) {
+	if want != got {
+		panic(fmt.Sprintf("kernel: vector of %d elements, expected %d", got, want))
+	}
+}

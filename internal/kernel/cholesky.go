@@ -1,0 +1,63 @@
+package kernel
+
+import "math"
+
+// Cholesky overwrites the n×n symmetric positive definite A, of which only the
+// lower triangle is read, by its lower factor L, A = L·Lᵀ, with zeros above the
+// diagonal. It returns -1, or the index of the first pivot that is not
+// positive (or is NaN); then A is left half done.
+func Cholesky[T Float](n int, a []T, lda int) (pivot int) {
+	checkMatrix("Cholesky", "A", a, n, n, lda)
+	if p := cholesky(0, n, a, lda); p >= 0 {
+		return p
+	}
+	for i := range n {
+		clear(a[i*lda+i+1 : i*lda+n])
+	}
+	return -1
+}
+
+// choleskyBlock is the size below which the factor is computed directly.
+const choleskyBlock = 16
+
+// cholesky factors the diagonal block lo..hi: the first half, then the panel
+// below it, and, with the panel's share subtracted, the second half.
+func cholesky[T Float](lo, hi int, a []T, lda int) int {
+	n := hi - lo
+	if n <= choleskyBlock {
+		return choleskyDirect(lo, hi, a, lda)
+	}
+	h := (n/2 + choleskyBlock - 1) / choleskyBlock * choleskyBlock
+	mid := lo + h
+	if p := cholesky(lo, mid, a, lda); p >= 0 {
+		return p
+	}
+	panel := a[mid*lda+lo:]
+	Trsm(true, true, n-h, h, a[lo*lda+lo:], lda, panel, lda)
+	syrkLower(false, n-h, h, -1, panel, lda, 1, a[mid*lda+mid:], lda)
+	return cholesky(mid, hi, a, lda)
+}
+
+// choleskyDirect factors the diagonal block lo..hi row by row.
+func choleskyDirect[T Float](lo, hi int, a []T, lda int) int {
+	for i := lo; i < hi; i++ {
+		row := a[i*lda+lo : i*lda+i+1]
+		for j := lo; j <= i; j++ {
+			other := a[j*lda+lo : j*lda+j+1]
+			k := j - lo
+			v := row[k]
+			for p := range k {
+				v -= row[p] * other[p]
+			}
+			switch {
+			case j < i:
+				row[k] = v / other[k]
+			case v > 0:
+				row[k] = T(math.Sqrt(float64(v)))
+			default:
+				return i
+			}
+		}
+	}
+	return -1
+}

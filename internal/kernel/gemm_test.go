@@ -1,0 +1,148 @@
+package kernel
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// product is one call of Gemm.
+type product[T Float] struct {
+	transA, transB bool
+	m, n, k        int
+	alpha, beta    T
+	a, b, c        matrix[T]
+}
+
+func newProduct[T Float](r *rand.Rand, transA, transB bool, m, n, k int, alpha, beta T, pad int) product[T] {
+	p := product[T]{transA, transB, m, n, k, alpha, beta, matrix[T]{}, matrix[T]{}, matrix[T]{}}
+	rows, cols := shape(transA, m, k)
+	p.a = newMatrix[T](r, rows, cols, pad)
+	rows, cols = shape(transB, k, n)
+	p.b = newMatrix[T](r, rows, cols, 2*pad)
+	p.c = newMatrix[T](r, m, n, 3*pad)
+	return p
+}
+
+func (p product[T]) run(c matrix[T]) {
+	Gemm(p.transA, p.transB, p.m, p.n, p.k, p.alpha, p.a.s(), p.a.ld, p.b.s(), p.b.ld, p.beta, c.s(), c.ld)
+}
+
+// check compares Gemm with the naive loop in float64. The bound is the usual
+// one, k·ε·Σ|a||b|, plus the roundings of the update.
+func (p product[T]) check(t tester) {
+	t.Helper()
+	got := p.c.clone()
+	if p.beta == 0 {
+		for i := range p.m {
+			for j := range p.n {
+				got.set(i, j, T(math.NaN()))
+			}
+		}
+	}
+	p.run(got)
+	got.checkGuard(t)
+	for i := range p.m {
+		for j := range p.n {
+			sum, abs := 0.0, 0.0
+			for q := range p.k {
+				v := float64(p.a.op(p.transA, i, q)) * float64(p.b.op(p.transB, q, j))
+				sum += v
+				abs += math.Abs(v)
+			}
+			want := float64(p.alpha) * sum
+			tol := float64(p.k+3) * math.Abs(float64(p.alpha)) * abs
+			if p.beta != 0 {
+				want += float64(p.beta) * float64(p.c.at(i, j))
+				tol += 3 * math.Abs(float64(p.beta)*float64(p.c.at(i, j)))
+			}
+			near(t, name("C[", i, ",", j, "] of ", p.m, "×", p.n, "×", p.k, p.transA, p.transB), float64(got.at(i, j)), want, tol*epsilon[T]())
+		}
+	}
+}
+
+func TestGemm(t *testing.T) { bothTypes(t, testGemm[float32], testGemm[float64]) }
+
+func testGemm[T Float](t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		dim := rapid.OneOf(rapid.IntRange(0, 3), rapid.IntRange(4, 70))
+		p := newProduct(source(rapid.Uint64().Draw(t, "seed")),
+			rapid.Bool().Draw(t, "transA"), rapid.Bool().Draw(t, "transB"),
+			dim.Draw(t, "m"), dim.Draw(t, "n"), dim.Draw(t, "k"),
+			rapid.SampledFrom([]T{1, -1, 0, 2.5}).Draw(t, "alpha"),
+			rapid.SampledFrom([]T{0, 1, -0.5}).Draw(t, "beta"),
+			rapid.IntRange(0, 5).Draw(t, "pad"))
+		p.check(t)
+	})
+}
+
+// Sizes beyond the cache blocks, in every combination of transposes.
+func TestGemmLarge(t *testing.T) { bothTypes(t, testGemmLarge[float32], testGemmLarge[float64]) }
+
+func testGemmLarge[T Float](t *testing.T) {
+	for _, s := range [][3]int{{131, 97, 801}, {300, 33, 17}, {1, 150, 700}, {150, 1, 700}, {7, 515, 70}} {
+		for combo := range 4 {
+			newProduct[T](source(1), combo&1 != 0, combo&2 != 0, s[0], s[1], s[2], 1.5, -1, 3).check(t)
+		}
+	}
+}
+
+func TestGemmNaNAndInf(t *testing.T) { bothTypes(t, testGemmNaN[float32], testGemmNaN[float64]) }
+
+// testGemmNaN puts NaN and Inf beside zeros, where skipping would hide them.
+func testGemmNaN[T Float](t *testing.T) {
+	for _, s := range [][3]int{{5, 9, 4}, {40, 50, 60}, {1, 40, 20}, {40, 1, 20}} {
+		for combo := range 4 {
+			p := newProduct[T](source(2), combo&1 != 0, combo&2 != 0, s[0], s[1], s[2], 1, 0, 1)
+			clear(p.a.s())
+			p.b.s()[0] = T(math.NaN())
+			p.b.s()[len(p.b.s())-1] = T(math.Inf(1))
+			p.check(t)
+		}
+	}
+}
+
+func FuzzGemm(f *testing.F) {
+	f.Add(uint64(1), uint8(3), uint8(20), uint8(40), uint8(7))
+	f.Add(uint64(2), uint8(65), uint8(1), uint8(9), uint8(0))
+	f.Fuzz(func(t *testing.T, seed uint64, m, n, k, flags uint8) {
+		r := source(seed)
+		beta := float64(flags >> 2 & 1)
+		newProduct(r, flags&1 != 0, flags&2 != 0, int(m), int(n), int(k), 1, beta, int(flags>>4)).check(t)
+		newProduct(r, flags&1 != 0, flags&2 != 0, int(m), int(n), int(k), 1, float32(beta), int(flags>>4)).check(t)
+	})
+}
+
+func TestGemmThreadsAgree(t *testing.T) {
+	defer SetThreads(0)
+	for _, s := range [][3]int{{300, 300, 100}, {20, 900, 300}, {2000, 10, 200}} {
+		p := newProduct[float32](source(3), false, false, s[0], s[1], s[2], 1, 1, 1)
+		SetThreads(1)
+		one := p.c.clone()
+		p.run(one)
+		for _, threads := range []int{2, 3} {
+			SetThreads(threads)
+			many := p.c.clone()
+			p.run(many)
+			for i := range one.all {
+				if one.all[i] != many.all[i] {
+					t.Fatalf("%v: element %d differs between 1 and %d threads", s, i, threads)
+				}
+			}
+		}
+	}
+}
+
+func TestGemmRejectsShortSlices(t *testing.T) {
+	x := make([]float64, 12)
+	call := func(la, lda, lb, ldb, lc, ldc int) func() {
+		return func() { Gemm(false, false, 3, 4, 2, 1, x[:la], lda, x[:lb], ldb, 0, x[:lc], ldc) }
+	}
+	call(6, 2, 8, 4, 12, 4)()
+	panics(t, "short A", call(5, 2, 8, 4, 12, 4))
+	panics(t, "short B", call(6, 2, 7, 4, 12, 4))
+	panics(t, "short C", call(6, 2, 8, 4, 11, 4))
+	panics(t, "small ldc", call(6, 2, 8, 4, 12, 3))
+}

@@ -104,13 +104,14 @@ func parseHeader(raw, text []byte) (h npyio.Header, err error) {
 }
 
 // elements returns the number of elements of an array, or an error where the
-// shape is negative or its size in bytes overflows.
+// shape is negative, its size in bytes overflows, or there are none: a dense
+// tensor without elements panics on most uses.
 func elements(shape []int, width int) (int, error) {
 	if slices.ContainsFunc(shape, func(d int) bool { return d < 0 }) {
 		return 0, fmt.Errorf("%w: negative dimension in shape %v", ErrFormat, shape)
 	}
 	if slices.Contains(shape, 0) {
-		return 0, nil
+		return 0, fmt.Errorf("%w: an array of shape %v has no elements", ErrUnsupported, shape)
 	}
 	n := 1
 	for _, d := range shape {

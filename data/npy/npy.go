@@ -3,7 +3,8 @@
 //
 // Arrays of float32, float64, int64, int32, int8 and uint8 keep their type;
 // bool is read as uint8 and float16 as float32. Everything else (big-endian,
-// complex, strings, objects, structures) is refused with [ErrUnsupported].
+// complex, strings, objects, structures, arrays without elements) is refused
+// with [ErrUnsupported].
 // Tensors that are read are always row-major; Fortran-ordered arrays are
 // transposed on the way in. A 0-d array has the shape ().
 //
@@ -67,10 +68,10 @@ func Write(path string, t *tensor.Dense) error {
 // Encode writes t in the .npy format to w, row-major and little-endian. Views
 // and transposed or column-major tensors are written in their logical order.
 // The element types are those of the package comment; others are refused with
-// [ErrUnsupported] before anything is written.
+// [ErrUnsupported], as are tensors without elements, before anything is written.
 func Encode(w io.Writer, t *tensor.Dense) error {
-	if t == nil {
-		return fmt.Errorf("%w: nil tensor", ErrUnsupported)
+	if t == nil || t.Size() == 0 {
+		return fmt.Errorf("%w: tensor without elements", ErrUnsupported)
 	}
 	c, ok := byType[t.Dtype().Type]
 	if !ok {

@@ -10,6 +10,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
+	"syscall"
 )
 
 // bufferSize is the size of the write buffer: many of our writers emit a few
@@ -67,21 +69,21 @@ func fill(f *os.File, perm os.FileMode, write func(w io.Writer) error) error {
 	return f.Close()
 }
 
-// syncDir makes a rename in dir durable. Some file systems cannot synchronise
-// a folder and say so with ErrInvalid or EINVAL; the file itself is complete
-// all the same, so that is no failure.
+// syncDir makes a rename in dir durable. Some file systems, and Windows, cannot
+// synchronise a folder; the file itself is complete all the same, so that is no
+// failure.
 func syncDir(dir string) error {
+	if runtime.GOOS == "windows" {
+		return nil
+	}
 	d, err := os.Open(dir)
 	if err != nil {
 		return err
 	}
 	defer d.Close()
-	if err := d.Sync(); err != nil && !unsupported(err) {
-		return err
+	err = d.Sync()
+	if errors.Is(err, syscall.EINVAL) || errors.Is(err, errors.ErrUnsupported) {
+		return nil
 	}
-	return nil
-}
-
-func unsupported(err error) bool {
-	return errors.Is(err, os.ErrInvalid) || errors.Is(err, errors.ErrUnsupported)
+	return err
 }

@@ -1,0 +1,135 @@
+package graph
+
+import (
+	"github.com/go-valla/valla/internal/kernel"
+	"gorgonia.org/tensor"
+)
+
+// binary is an operation on pairs of elements, with broadcasting.
+type binary struct {
+	name string
+	f32  func(dst, a, b []float32)
+	f64  func(dst, a, b []float64)
+	// local returns the cotangent of input i before it is summed to its shape.
+	local func(b *Builder, i int, in []*Node, out, ct *Node) *Node
+}
+
+func (r binary) key() string { return r.name }
+
+func (r binary) shape(in []tensor.Shape) (tensor.Shape, error) { return broadcast(in[0], in[1]) }
+
+func (r binary) pullback(b *Builder, i int, in []*Node, out, ct *Node) *Node {
+	return b.SumTo(r.local(b, i, in, out, ct), in[i].Shape()...)
+}
+
+// rowWise: a batched operand must reach axis 0 of the output with all its rows, an
+// unbatched one must not reach it with more than one row.
+func (r binary) rowWise(batched []bool, in []tensor.Shape) bool {
+	dims := max(len(in[0]), len(in[1]))
+	for i, s := range in {
+		full := dims > 0 && len(s) == dims
+		if batched[i] && !full || !batched[i] && full && s[0] > 1 {
+			return false
+		}
+	}
+	return true
+}
+
+// rowPullback: a parameter that is broadcast over the batch has, in each example,
+// its cotangent summed over the other broadcast axes only.
+func (r binary) rowPullback(b *Builder, i int, in []*Node, out, ct *Node) (Outer, bool) {
+	full, s := ct.Shape(), in[i].Shape()
+	if len(full) == 0 || len(s) == len(full) && s[0] != 1 {
+		return Outer{}, false
+	}
+	rows := make([]int, len(full))
+	for d := range rows {
+		rows[d] = extent(s, d-len(full)+len(s))
+	}
+	rows[0] = full[0]
+	local := b.SumTo(r.local(b, i, in, out, ct), rows...)
+	return Outer{Right: b.Reshape(local, full[0], size(s))}, true
+}
+
+func (r binary) kernels(in []tensor.Shape, out tensor.Shape) kernels {
+	l := newLoop(out, out, in[0], in[1])
+	return kernels{f32: binaryLoop(l, r.f32), f64: binaryLoop(l, r.f64)}
+}
+
+// binaryLoop runs f over the inner loop. An operand that stands still along it is
+// first spread over a buffer, once per outer iteration.
+func binaryLoop[T kernel.Float](l loop, f func(dst, a, b []T)) func(y []T, x [][]T) error {
+	n, outer := l.inner(), l.outer()
+	var spread [2][]T
+	for k := range spread {
+		if l.step(k+1) == 0 {
+			spread[k] = make([]T, n)
+		}
+	}
+	operand := func(k int, x []T, i int) []T {
+		off := l.offset(k+1, i)
+		if spread[k] == nil {
+			return x[off : off+n]
+		}
+		for j := range spread[k] {
+			spread[k][j] = x[off]
+		}
+		return spread[k]
+	}
+	return func(y []T, x [][]T) error {
+		for i := 0; i < outer; i++ {
+			f(y[i*n:(i+1)*n], operand(0, x[0], i), operand(1, x[1], i))
+		}
+		return nil
+	}
+}
+
+// Add returns x + y.
+func (b *Builder) Add(x, y *Node) *Node {
+	return b.apply(binary{"add", kernel.Add[float32], kernel.Add[float64],
+		func(_ *Builder, _ int, _ []*Node, _, ct *Node) *Node { return ct }}, x, y)
+}
+
+// Sub returns x − y.
+func (b *Builder) Sub(x, y *Node) *Node {
+	return b.apply(binary{"sub", kernel.Sub[float32], kernel.Sub[float64],
+		func(b *Builder, i int, _ []*Node, _, ct *Node) *Node {
+			if i == 1 {
+				return b.Neg(ct)
+			}
+			return ct
+		}}, x, y)
+}
+
+// Mul returns the elementwise product x ∘ y.
+func (b *Builder) Mul(x, y *Node) *Node {
+	return b.apply(binary{"mul", kernel.Mul[float32], kernel.Mul[float64],
+		func(b *Builder, i int, in []*Node, _, ct *Node) *Node { return b.Mul(ct, in[1-i]) }}, x, y)
+}
+
+// Div returns the elementwise quotient x / y.
+func (b *Builder) Div(x, y *Node) *Node {
+	return b.apply(binary{"div", kernel.Div[float32], kernel.Div[float64],
+		func(b *Builder, i int, in []*Node, out, ct *Node) *Node {
+			if i == 0 {
+				return b.Div(ct, in[1])
+			}
+			return b.Neg(b.Div(b.Mul(ct, out), in[1]))
+		}}, x, y)
+}
+
+// AddBias returns x + bias, bias [n] added to every row of x [..., n].
+func (b *Builder) AddBias(x, bias *Node) *Node {
+	if b.err == nil && (bias.Dims() != 1 || x.Dims() < 2 || x.Shape()[x.Dims()-1] != bias.Shape()[0]) {
+		return b.Failf("graph: add bias: shapes %v and %v", x.Shape(), bias.Shape())
+	}
+	return b.Add(x, bias)
+}
+
+// Plus adds nodes whose shapes broadcast, from left to right.
+func (b *Builder) Plus(x *Node, more ...*Node) *Node {
+	for _, y := range more {
+		x = b.Add(x, y)
+	}
+	return x
+}

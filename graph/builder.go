@@ -1,0 +1,214 @@
+package graph
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/go-valla/valla/internal/kernel"
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// Node is a node of a Gorgonia expression graph.
+type Node = gorgonia.Node
+
+// Param is a named array that a network or a posterior owns. Many graphs may use
+// it; in each of them [Builder.Param] gives its node, bound to Value itself, so
+// that an optimizer that updates Value in place is seen by every program.
+type Param struct {
+	Name  string        // unique within a graph
+	Value *tensor.Dense // contiguous, row-major, at least one dimension
+}
+
+// Builder writes nodes into one expression graph.
+//
+// It keeps the first error: every method is a no-op that returns nil after it, so
+// that a formula can be written without checking each line, and Err is asked once
+// at the end.
+type Builder struct {
+	g      *gorgonia.ExprGraph
+	dt     tensor.Dtype
+	err    error
+	params map[string]*Param
+}
+
+// NewBuilder starts an empty graph whose nodes hold dt, tensor.Float32 or tensor.Float64.
+func NewBuilder(dt tensor.Dtype) *Builder { return On(gorgonia.NewGraph(), dt) }
+
+// On returns a Builder that adds to an existing graph, for networks written
+// directly in Gorgonia.
+func On(g *gorgonia.ExprGraph, dt tensor.Dtype) *Builder {
+	b := &Builder{g: g, dt: dt, params: map[string]*Param{}}
+	if dt != tensor.Float32 && dt != tensor.Float64 {
+		b.Failf("graph: element type %v is neither float32 nor float64", dt)
+	}
+	return b
+}
+
+// of returns a Builder for the graph that n is in.
+func of(n *Node) *Builder { return On(n.Graph(), n.Dtype()) }
+
+// Graph returns the expression graph that b writes to.
+func (b *Builder) Graph() *gorgonia.ExprGraph { return b.g }
+
+// Dtype returns the element type of b's nodes.
+func (b *Builder) Dtype() tensor.Dtype { return b.dt }
+
+// Err returns the first error, or nil.
+func (b *Builder) Err() error { return b.err }
+
+// Fail records err if it is the first one, and returns nil as the node.
+func (b *Builder) Fail(err error) *Node {
+	if b.err == nil {
+		b.err = err
+	}
+	return nil
+}
+
+// Failf is Fail with a formatted message.
+func (b *Builder) Failf(format string, args ...any) *Node {
+	return b.Fail(fmt.Errorf(format, args...))
+}
+
+// Input adds a leaf that a Program binds before it runs. Names are unique in a
+// graph: Gorgonia would silently merge two inputs of one name and shape.
+func (b *Builder) Input(name string, shape ...int) *Node {
+	if b.err != nil {
+		return nil
+	}
+	if strings.Contains(name, ":") {
+		return b.Failf("graph: input name %q: a colon is reserved for the graph's own leaves", name)
+	}
+	return b.leaf(name, nil, shape)
+}
+
+// Param returns the node of p in this graph, bound to p.Value by reference.
+func (b *Builder) Param(p *Param) *Node {
+	if b.err != nil {
+		return nil
+	}
+	if other, ok := b.params[p.Name]; ok && other != p {
+		return b.Failf("graph: two different parameters are named %q", p.Name)
+	}
+	if got := p.Value.Dtype(); got != b.dt {
+		return b.Failf("graph: parameter %q holds %v, the graph %v", p.Name, got, b.dt)
+	}
+	if _, ok := b.params[p.Name]; !ok {
+		b.params[p.Name] = p
+		return b.leaf(p.Name, p.Value, p.Value.Shape())
+	}
+	return b.g.ByName(p.Name)[0]
+}
+
+// Const adds a leaf that holds the values v (row-major, len = product of shape).
+// Its name, which must be unique, identifies it: equal names must mean equal values.
+func (b *Builder) Const(name string, v []float64, shape ...int) *Node {
+	if b.err != nil {
+		return nil
+	}
+	if n := tensor.Shape(shape).TotalSize(); len(shape) == 0 || n != len(v) {
+		return b.Failf("graph: constant %q: %d values for shape %v", name, len(v), shape)
+	}
+	return b.constant(name, shape, func() *tensor.Dense { return newDense(b.dt, v, shape) })
+}
+
+// Fill returns a constant of the given shape, every element v.
+func (b *Builder) Fill(v float64, shape ...int) *Node {
+	name := fmt.Sprintf("fill %x %v", math.Float64bits(v), shape)
+	return b.constant(name, shape, func() *tensor.Dense {
+		vals := make([]float64, size(shape))
+		for i := range vals {
+			vals[i] = v
+		}
+		return newDense(b.dt, vals, shape)
+	})
+}
+
+// Eye returns the n×n identity.
+func (b *Builder) Eye(n int) *Node {
+	return b.constant(fmt.Sprintf("eye %d", n), []int{n, n}, func() *tensor.Dense {
+		v := make([]float64, n*n)
+		for i := 0; i < n; i++ {
+			v[i*n+i] = 1
+		}
+		return newDense(b.dt, v, []int{n, n})
+	})
+}
+
+// OneHot returns a [len(class), classes] constant whose row i is 1 at class[i], else 0.
+func (b *Builder) OneHot(class []int, classes int) *Node {
+	name := fmt.Sprintf("onehot %d %v", classes, class)
+	for i, c := range class {
+		if c < 0 || c >= classes {
+			return b.Failf("graph: class[%d] = %d, want 0 ≤ class < %d", i, c, classes)
+		}
+	}
+	return b.constant(name, []int{len(class), classes}, func() *tensor.Dense {
+		v := make([]float64, len(class)*classes)
+		for i, c := range class {
+			v[i*classes+c] = 1
+		}
+		return newDense(b.dt, v, []int{len(class), classes})
+	})
+}
+
+// constant returns the leaf of that name, making its value on first use.
+func (b *Builder) constant(name string, shape []int, value func() *tensor.Dense) *Node {
+	if b.err != nil {
+		return nil
+	}
+	name = constPrefix + name
+	if old := b.g.ByName(name); len(old) > 0 {
+		return old[0]
+	}
+	return b.leaf(name, value(), shape)
+}
+
+const constPrefix = "const:"
+
+// isConst tells a leaf made by constant from inputs and parameters.
+func isConst(n *Node) bool { return strings.HasPrefix(n.Name(), constPrefix) }
+
+// leaf adds a node without children, bound to v unless v is nil.
+func (b *Builder) leaf(name string, v *tensor.Dense, shape []int) *Node {
+	if len(shape) == 0 {
+		return b.Failf("graph: leaf %q: shape has no dimension; use [1] for a scalar", name)
+	}
+	if size(shape) == 0 {
+		return b.Failf("graph: leaf %q: shape %v is empty", name, shape)
+	}
+	if len(b.g.ByName(name)) > 0 {
+		return b.Failf("graph: two leaves are named %q", name)
+	}
+	opts := []gorgonia.NodeConsOpt{gorgonia.WithShape(shape...), gorgonia.WithName(name)}
+	if v != nil {
+		opts = append(opts, gorgonia.WithValue(v))
+	}
+	return gorgonia.NewTensor(b.g, b.dt, len(shape), opts...)
+}
+
+// newDense copies v into a new tensor of the given element type.
+func newDense(dt tensor.Dtype, v []float64, shape []int) *tensor.Dense {
+	if dt == tensor.Float64 {
+		return tensor.New(tensor.WithShape(shape...), tensor.WithBacking(append([]float64(nil), v...)))
+	}
+	return tensor.New(tensor.WithShape(shape...), tensor.WithBacking(convert[float32](v)))
+}
+
+func convert[T kernel.Float](v []float64) []T {
+	out := make([]T, len(v))
+	for i, x := range v {
+		out[i] = T(x)
+	}
+	return out
+}
+
+// size is the number of elements of a shape; 1 for a scalar's.
+func size(shape []int) int {
+	n := 1
+	for _, d := range shape {
+		n *= d
+	}
+	return n
+}

@@ -1,0 +1,24 @@
+// Package graph differentiates and runs Gorgonia expression graphs.
+//
+// A network, its neural tangent kernel and the loss of a Gaussian process are
+// all nodes of one gorgonia.ExprGraph. This package adds what Gorgonia lacks to
+// make that work:
+//
+//   - [Builder] writes formulas into a graph and keeps the first error;
+//   - [VJP] and [JVP] differentiate nodes symbolically. They keep no state on the
+//     nodes, so they can be applied to their own results, any number of times;
+//   - a set of operations (matrix products, pointwise functions, reductions,
+//     Cholesky, triangular solves, …), each of which is a Gorgonia Op and SDOp
+//     and is closed under differentiation;
+//   - [Program] runs a graph many times without allocating.
+//
+// Every operation is one small type, a rule, which says its shape, its cotangents
+// and its typed loops in one place; package graphtest checks all of them.
+//
+// Stock Gorgonia operations may be mixed in. They are differentiated by their own
+// SymDiff and run by their own Do, which allocates; those whose derivatives are
+// known to be wrong in Gorgonia v0.9.18 are refused with an error.
+//
+// Arrays are row-major. Shapes broadcast as in NumPy. Element types are float32
+// and float64, one per Builder.
+package graph

@@ -1,0 +1,194 @@
+// Package graphtest checks operations of expression graphs: their values against
+// plain loops, their first and second derivatives against finite differences along
+// random directions, in float64 and float32, and that they run in Gorgonia's own
+// machine and allocate nothing in ours. Every operation has a row in the table of
+// graph's conformance test, which calls [Check].
+package graphtest
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/go-valla/valla/graph"
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// Case is one operation at one set of shapes.
+type Case struct {
+	Name   string
+	Shapes [][]int // of the inputs
+	Build  func(b *graph.Builder, in []*graph.Node) *graph.Node
+	// Naive computes the output's elements from the inputs' by plain loops.
+	Naive func(in [][]float64) []float64
+	// Prepare moves random normal inputs into the operation's domain; may be nil.
+	Prepare func(in [][]float64)
+}
+
+// Tolerances: of float64 values, of finite differences with the step below, and of
+// float32 values against float64 ones, relative to the largest element.
+const (
+	tolValue = 1e-12
+	tolDiff  = 2e-7
+	tolF32   = 2e-4
+	step     = 1e-4
+)
+
+// Check runs every check on c; seed makes the random inputs and directions.
+func Check(t *testing.T, c Case, seed uint64) {
+	t.Helper()
+	rng := rand.New(rand.NewPCG(seed, 0))
+	in := c.inputs(rng)
+	values := func(dt tensor.Dtype) []float64 { return newRun(t, c, dt, value).eval(t, in)[0] }
+	got := values(tensor.Float64)
+	near(t, "value", got, c.Naive(in), tolValue)
+	near(t, "float32 value", values(tensor.Float32), got, tolF32)
+	near(t, "value in Gorgonia's tape machine", c.tape(t, in), got, tolValue)
+
+	dir, dir2, ct := normal(rng, sizes(in)...), normal(rng, sizes(in)...), normal(rng, len(got))[0]
+	first := newRun(t, c, tensor.Float64, firstOrder)
+	second := newRun(t, c, tensor.Float64, secondOrder)
+	args := append(append([][]float64{}, in...), ct)
+	grads := first.eval(t, args)
+
+	slope := difference(func(h float64) float64 { return dot(newValue(t, c, moved(in, dir, h)), ct) })
+	close1(t, "first derivative (VJP) along a direction", dots(grads, dir), slope)
+
+	args2 := append(append([][]float64{}, args...), dir...)
+	hess := second.eval(t, args2)
+	curve := difference(func(h float64) float64 {
+		return dots(first.eval(t, append(moved(in, dir2, h), ct)), dir)
+	})
+	close1(t, "second derivative (VJP of VJP) along two directions", dots(hess, dir2), curve)
+
+	jvp := newRun(t, c, tensor.Float64, forward).eval(t, append(append([][]float64{}, in...), dir...))[0]
+	close1(t, "forward derivative (JVP) against VJP", dot(jvp, ct), dots(grads, dir))
+
+	g32 := newRun(t, c, tensor.Float32, firstOrder).eval(t, args)
+	for i := range g32 {
+		near(t, "float32 first derivative", g32[i], grads[i], 10*tolF32)
+	}
+	if n := testing.AllocsPerRun(5, func() { second.run(t) }); n != 0 {
+		t.Errorf("a run allocates %v times, want 0", n)
+	}
+}
+
+func (c Case) inputs(rng *rand.Rand) [][]float64 {
+	n := make([]int, len(c.Shapes))
+	for i, s := range c.Shapes {
+		n[i] = tensor.Shape(s).TotalSize()
+	}
+	in := normal(rng, n...)
+	if c.Prepare != nil {
+		c.Prepare(in)
+	}
+	return in
+}
+
+// tape runs the operation's Do in Gorgonia's own machine.
+func (c Case) tape(t *testing.T, in [][]float64) []float64 {
+	t.Helper()
+	b := graph.NewBuilder(tensor.Float64)
+	leaves := c.leaves(b, "x")
+	y := c.Build(b, leaves)
+	if b.Err() != nil {
+		t.Fatal(b.Err())
+	}
+	for i, n := range leaves {
+		if err := gorgonia.Let(n, dense(tensor.Float64, in[i], c.Shapes[i])); err != nil {
+			t.Fatal(err)
+		}
+	}
+	vm := gorgonia.NewTapeMachine(b.Graph())
+	defer vm.Close()
+	if err := vm.RunAll(); err != nil {
+		t.Fatal("tape machine: ", err)
+	}
+	switch v := y.Value().(type) {
+	case *tensor.Dense:
+		return v.Float64s()
+	default:
+		return []float64{v.Data().(float64)}
+	}
+}
+
+func newValue(t *testing.T, c Case, in [][]float64) []float64 {
+	return newRun(t, c, tensor.Float64, value).eval(t, in)[0]
+}
+
+// difference is the central difference of f at 0, of fourth order.
+func difference(f func(h float64) float64) float64 {
+	return (8*(f(step)-f(-step)) - (f(2*step) - f(-2*step))) / (12 * step)
+}
+
+func moved(in, dir [][]float64, h float64) [][]float64 {
+	out := make([][]float64, len(in))
+	for i := range in {
+		out[i] = make([]float64, len(in[i]))
+		for j := range in[i] {
+			out[i][j] = in[i][j] + h*dir[i][j]
+		}
+	}
+	return out
+}
+
+func normal(rng *rand.Rand, n ...int) [][]float64 {
+	out := make([][]float64, len(n))
+	for i := range out {
+		out[i] = make([]float64, n[i])
+		for j := range out[i] {
+			out[i][j] = rng.NormFloat64()
+		}
+	}
+	return out
+}
+
+func sizes(in [][]float64) []int {
+	n := make([]int, len(in))
+	for i := range in {
+		n[i] = len(in[i])
+	}
+	return n
+}
+
+func dot(a, b []float64) float64 {
+	s := 0.0
+	for i := range a {
+		s += a[i] * b[i]
+	}
+	return s
+}
+
+func dots(a, b [][]float64) float64 {
+	s := 0.0
+	for i := range a {
+		s += dot(a[i], b[i])
+	}
+	return s
+}
+
+// close1 compares two numbers, relative to their size or to 1, whichever is larger.
+func close1(t *testing.T, what string, got, want float64) {
+	t.Helper()
+	if d := math.Abs(got - want); !(d <= tolDiff*max(1, math.Abs(want))) {
+		t.Errorf("%s: got %.12g, want %.12g (difference %.2g)", what, got, want, d)
+	}
+}
+
+// near compares arrays, relative to the largest element wanted.
+func near(t *testing.T, what string, got, want []float64, tol float64) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("%s: %d elements, want %d", what, len(got), len(want))
+	}
+	scale := 0.0
+	for _, v := range want {
+		scale = max(scale, math.Abs(v))
+	}
+	for i := range got {
+		if d := math.Abs(got[i] - want[i]); !(d <= tol*max(scale, 1e-300)) {
+			t.Fatalf("%s: element %d is %.15g, want %.15g", what, i, got[i], want[i])
+		}
+	}
+}

@@ -1,0 +1,83 @@
+package graph
+
+import (
+	"fmt"
+	"unsafe"
+
+	"github.com/go-valla/valla/internal/kernel"
+	"gorgonia.org/gorgonia"
+)
+
+// code runs steps over typed buffers.
+type code[T kernel.Float] struct {
+	once, each []*step[T]
+	fresh      bool // once has been run
+	leaves     map[*Node][]T
+	uses       map[*Node][]operand[T]
+	allocated  int // elements
+}
+
+// step is one operation with its operands in place.
+type step[T kernel.Float] struct {
+	n *Node
+	f func(y []T, x [][]T) error
+	y []T
+	x [][]T
+}
+
+// operand is a place in a step that reads a leaf.
+type operand[T kernel.Float] struct {
+	s *step[T]
+	i int
+}
+
+func (c *code[T]) bind(leaf *Node, v gorgonia.Value) error {
+	data, err := slice[T](v)
+	if err != nil {
+		return fmt.Errorf("graph: bind %q: %w", leaf.Name(), err)
+	}
+	c.leaves[leaf] = data
+	for _, u := range c.uses[leaf] {
+		u.s.x[u.i] = data
+	}
+	return nil
+}
+
+func (c *code[T]) run() error {
+	if !c.fresh {
+		if err := c.checkBound(); err != nil {
+			return err
+		}
+		if err := runSteps(c.once); err != nil {
+			return err
+		}
+		c.fresh = true
+	}
+	return runSteps(c.each)
+}
+
+func (c *code[T]) checkBound() error {
+	for leaf, data := range c.leaves {
+		if data == nil {
+			return fmt.Errorf("graph: input %q of shape %v is not bound", leaf.Name(), leaf.Shape())
+		}
+	}
+	return nil
+}
+
+func runSteps[T kernel.Float](steps []*step[T]) error {
+	for _, s := range steps {
+		if err := s.f(s.y, s.x); err != nil {
+			return fmt.Errorf("graph: %v: %w", s.n.Op(), err)
+		}
+	}
+	return nil
+}
+
+func (c *code[T]) refresh()                { c.fresh = false }
+func (c *code[T]) steps() (once, each int) { return len(c.once), len(c.each) }
+
+func (c *code[T]) bytes() int {
+	var zero T
+	return c.allocated * int(unsafe.Sizeof(zero))
+}

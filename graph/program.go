@@ -1,0 +1,108 @@
+package graph
+
+import (
+	"fmt"
+
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// Program computes chosen nodes of a graph, many times. Its order, its buffers and
+// its loops are fixed when it is compiled, so a run allocates nothing, except in
+// stock Gorgonia operations, which allocate in their own Do.
+//
+// A Program is not safe for concurrent use; compile one for each goroutine.
+type Program struct {
+	m       machine
+	outputs map[*Node]*tensor.Dense
+	leaves  map[*Node]bool
+}
+
+// Options change how a graph is compiled. The zero value recomputes everything.
+type Options struct {
+	// Varying lists the leaves that change from run to run. If it is not nil, what
+	// depends on none of them is computed in the first run only, until Refresh.
+	Varying []*Node
+}
+
+// machine is a program for one element type.
+type machine interface {
+	bind(leaf *Node, v gorgonia.Value) error
+	run() error
+	refresh()
+	bytes() int
+	steps() (once, each int)
+}
+
+// Compile prepares a program that computes outputs. It fails with b's error, if
+// there is one, and where an operation cannot be run.
+func Compile(b *Builder, outputs []*Node, o Options) (*Program, error) {
+	if err := b.Err(); err != nil {
+		return nil, err
+	}
+	p := &Program{outputs: make(map[*Node]*tensor.Dense), leaves: make(map[*Node]bool)}
+	order := Ancestors(outputs...)
+	for _, n := range order {
+		p.leaves[n] = len(Children(n)) == 0
+	}
+	var err error
+	if b.dt == tensor.Float64 {
+		p.m, err = compile[float64](order, outputs, o, p.outputs)
+	} else {
+		p.m, err = compile[float32](order, outputs, o, p.outputs)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// Bind makes leaf read v, by reference: later changes of v's elements are seen.
+// Shape and element type must be those of the leaf.
+func (p *Program) Bind(leaf *Node, v *tensor.Dense) error {
+	switch isLeaf, used := p.leaves[leaf]; {
+	case !used:
+		return nil // the outputs do not depend on it
+	case !isLeaf:
+		return fmt.Errorf("graph: bind: node %v is computed, not a leaf", leaf.Name())
+	case !v.Shape().Eq(leaf.Shape()) || v.Dtype() != leaf.Dtype():
+		return fmt.Errorf("graph: bind %q: expected %v of shape %v, found %v of shape %v",
+			leaf.Name(), leaf.Dtype(), leaf.Shape(), v.Dtype(), v.Shape())
+	}
+	return p.m.bind(leaf, v)
+}
+
+// Run computes the outputs. An error of an operation, such as a
+// *NotPositiveDefiniteError, is wrapped; the outputs are then undefined.
+func (p *Program) Run() error { return p.m.run() }
+
+// Refresh makes the next Run compute what is otherwise computed once.
+func (p *Program) Refresh() { p.m.refresh() }
+
+// Value returns the value of an output as of the last Run: an array owned by the
+// program, which the next Run overwrites. A scalar has shape [1]. It panics if n
+// is not one of the outputs.
+func (p *Program) Value(n *Node) *tensor.Dense {
+	v, ok := p.outputs[n]
+	if !ok {
+		panic(fmt.Sprintf("graph: node %v is not an output of the program", n))
+	}
+	return v
+}
+
+// Scalar returns the value of an output with one element as of the last Run.
+func (p *Program) Scalar(n *Node) float64 {
+	switch v := p.Value(n); v.Dtype() {
+	case tensor.Float64:
+		return v.Float64s()[0]
+	default:
+		return float64(v.Float32s()[0])
+	}
+}
+
+// Bytes returns the memory that the program holds for intermediate values and
+// outputs, leaves not counted.
+func (p *Program) Bytes() int { return p.m.bytes() }
+
+// Steps returns how many operations run once, and how many in each Run.
+func (p *Program) Steps() (once, each int) { return p.m.steps() }

@@ -1,0 +1,145 @@
+package graph
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/go-valla/valla/internal/kernel"
+	"gorgonia.org/tensor"
+)
+
+// sumTo sums over the axes along which to broadcasts to the input's shape. It and
+// broadcastTo are each other's transposes.
+type sumTo struct{ to tensor.Shape }
+
+func (r sumTo) key() string { return fmt.Sprintf("sum to %v", r.to) }
+
+func (r sumTo) shape(in []tensor.Shape) (tensor.Shape, error) {
+	if !canReduce(in[0], r.to) {
+		return nil, fmt.Errorf("%v does not broadcast to the input's shape %v", r.to, in[0])
+	}
+	return r.to, nil
+}
+
+func (r sumTo) pullback(b *Builder, _ int, in []*Node, _, ct *Node) *Node {
+	return b.BroadcastTo(ct, in[0].Shape()...)
+}
+
+func (r sumTo) rowWise(_ []bool, in []tensor.Shape) bool {
+	return len(in[0]) > 0 && len(r.to) == len(in[0]) && r.to[0] == in[0][0]
+}
+
+func (r sumTo) kernels(in []tensor.Shape, out tensor.Shape) kernels {
+	l := newLoop(in[0], in[0], out)
+	return kernels{f32: sumLoop[float32](l), f64: sumLoop[float64](l)}
+}
+
+func sumLoop[T kernel.Float](l loop) func(y []T, x [][]T) error {
+	n, outer := l.inner(), l.outer()
+	return func(y []T, x [][]T) error {
+		clear(y)
+		for i := 0; i < outer; i++ {
+			row, o := x[0][i*n:(i+1)*n], l.offset(1, i)
+			if l.step(1) == 0 {
+				y[o] += kernel.Sum(row)
+			} else {
+				kernel.Add(y[o:o+n], y[o:o+n], row)
+			}
+		}
+		return nil
+	}
+}
+
+// broadcastTo repeats an array along new or unit axes.
+type broadcastTo struct{ to tensor.Shape }
+
+func (r broadcastTo) key() string { return fmt.Sprintf("broadcast to %v", r.to) }
+
+func (r broadcastTo) shape(in []tensor.Shape) (tensor.Shape, error) {
+	if !canReduce(r.to, in[0]) {
+		return nil, fmt.Errorf("shape %v does not broadcast to %v", in[0], r.to)
+	}
+	return r.to, nil
+}
+
+func (r broadcastTo) pullback(b *Builder, _ int, in []*Node, _, ct *Node) *Node {
+	return b.SumTo(ct, in[0].Shape()...)
+}
+
+func (r broadcastTo) rowWise(_ []bool, in []tensor.Shape) bool {
+	return len(in[0]) > 0 && len(r.to) == len(in[0]) && r.to[0] == in[0][0]
+}
+
+func (r broadcastTo) kernels(in []tensor.Shape, out tensor.Shape) kernels {
+	l := newLoop(out, out, in[0])
+	return kernels{f32: spreadLoop[float32](l), f64: spreadLoop[float64](l)}
+}
+
+func spreadLoop[T kernel.Float](l loop) func(y []T, x [][]T) error {
+	n, outer := l.inner(), l.outer()
+	return func(y []T, x [][]T) error {
+		for i := 0; i < outer; i++ {
+			row, o := y[i*n:(i+1)*n], l.offset(1, i)
+			if l.step(1) == 1 {
+				copy(row, x[0][o:o+n])
+				continue
+			}
+			for j := range row {
+				row[j] = x[0][o]
+			}
+		}
+		return nil
+	}
+}
+
+// SumTo sums x over the axes along which shape broadcasts to x's shape.
+func (b *Builder) SumTo(x *Node, shape ...int) *Node {
+	if b.err == nil && x.Shape().Eq(tensor.Shape(shape)) && len(shape) == x.Dims() {
+		return x
+	}
+	return b.apply(sumTo{slices.Clone(shape)}, x)
+}
+
+// BroadcastTo repeats x along new leading axes and along axes of extent 1.
+func (b *Builder) BroadcastTo(x *Node, shape ...int) *Node {
+	if b.err == nil && x.Shape().Eq(tensor.Shape(shape)) && len(shape) == x.Dims() {
+		return x
+	}
+	return b.apply(broadcastTo{slices.Clone(shape)}, x)
+}
+
+// Sum adds all elements of x to a scalar, a node of shape ().
+func (b *Builder) Sum(x *Node) *Node { return b.SumTo(x) }
+
+// SumAxis sums over one axis, which is kept with extent 1. Negative axes count
+// from the end.
+func (b *Builder) SumAxis(x *Node, axis int) *Node {
+	if b.err != nil {
+		return nil
+	}
+	if axis < 0 {
+		axis += x.Dims()
+	}
+	if axis < 0 || axis >= x.Dims() {
+		return b.Failf("graph: sum axis: axis %d of shape %v", axis, x.Shape())
+	}
+	to := x.Shape().Clone()
+	to[axis] = 1
+	return b.SumTo(x, to...)
+}
+
+// Mean returns the mean of all elements, a node of shape ().
+func (b *Builder) Mean(x *Node) *Node {
+	if b.err != nil {
+		return nil
+	}
+	return b.Scale(b.Sum(x), 1/float64(size(x.Shape())))
+}
+
+// zeros is a constant 0 of n's shape.
+func (b *Builder) zeros(n *Node) *Node {
+	if n.Dims() == 0 {
+		return b.Sum(b.Fill(0, 1))
+	}
+	return b.Fill(0, n.Shape()...)
+}

@@ -1,0 +1,231 @@
+package graph
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/go-valla/valla/internal/kernel"
+	"gorgonia.org/tensor"
+)
+
+// reshape keeps the elements and their order. A Program runs it for free.
+type reshape struct{ to tensor.Shape }
+
+func (r reshape) key() string { return fmt.Sprintf("reshape %v", r.to) }
+
+func (r reshape) shape(in []tensor.Shape) (tensor.Shape, error) {
+	if size(in[0]) != size(r.to) {
+		return nil, fmt.Errorf("shape %v has %d elements, %v has %d", in[0], size(in[0]), r.to, size(r.to))
+	}
+	return r.to, nil
+}
+
+func (r reshape) pullback(b *Builder, _ int, in []*Node, _, ct *Node) *Node {
+	return b.Reshape(ct, in[0].Shape()...)
+}
+
+func (r reshape) rowWise(_ []bool, in []tensor.Shape) bool {
+	return len(in[0]) > 0 && len(r.to) > 0 && in[0][0] == r.to[0]
+}
+
+func (r reshape) kernels([]tensor.Shape, tensor.Shape) kernels { return copying() }
+
+// copying is the loop of an operation that keeps the elements as they are.
+func copying() kernels {
+	return kernels{
+		f32: func(y []float32, x [][]float32) error { copy(y, x[0]); return nil },
+		f64: func(y []float64, x [][]float64) error { copy(y, x[0]); return nil },
+	}
+}
+
+// Reshape gives x another shape with the same number of elements, in row-major order.
+func (b *Builder) Reshape(x *Node, shape ...int) *Node {
+	if b.err == nil && len(shape) == x.Dims() && x.Shape().Eq(tensor.Shape(shape)) {
+		return x
+	}
+	return b.apply(reshape{slices.Clone(shape)}, x)
+}
+
+// transpose permutes axes: axis d of the result is axis perm[d] of the input.
+type transpose struct{ perm []int }
+
+func (r transpose) key() string { return fmt.Sprintf("transpose %v", r.perm) }
+
+func (r transpose) shape(in []tensor.Shape) (tensor.Shape, error) {
+	out := make(tensor.Shape, len(in[0]))
+	seen := make([]bool, len(in[0]))
+	for d, p := range r.perm {
+		if len(r.perm) != len(out) || p < 0 || p >= len(out) || seen[p] {
+			return nil, fmt.Errorf("%v is no permutation of the axes of shape %v", r.perm, in[0])
+		}
+		seen[p] = true
+		out[d] = in[0][p]
+	}
+	return out, nil
+}
+
+func (r transpose) pullback(b *Builder, _ int, _ []*Node, _, ct *Node) *Node {
+	inverse := make([]int, len(r.perm))
+	for d, p := range r.perm {
+		inverse[p] = d
+	}
+	return b.Transpose(ct, inverse...)
+}
+
+func (r transpose) rowWise([]bool, []tensor.Shape) bool { return len(r.perm) > 0 && r.perm[0] == 0 }
+
+func (r transpose) kernels(in []tensor.Shape, out tensor.Shape) kernels {
+	return kernels{f32: transposeLoop[float32](r.perm, in[0], out), f64: transposeLoop[float64](r.perm, in[0], out)}
+}
+
+func transposeLoop[T kernel.Float](perm []int, in, out tensor.Shape) func(y []T, x [][]T) error {
+	from := broadcastStrides(in, in)
+	strides := make([]int, len(perm))
+	for d, p := range perm {
+		strides[d] = from[p]
+	}
+	l := loop{n: out, strides: [][]int{strides}}
+	n, outer, step := l.inner(), l.outer(), l.step(0)
+	return func(y []T, x [][]T) error {
+		for i := 0; i < outer; i++ {
+			src, row := x[0][l.offset(0, i):], y[i*n:(i+1)*n]
+			for j := range row {
+				row[j] = src[j*step]
+			}
+		}
+		return nil
+	}
+}
+
+// Transpose permutes x's axes: axis d of the result is axis perm[d] of x. Without
+// perm it swaps the last two.
+func (b *Builder) Transpose(x *Node, perm ...int) *Node {
+	if b.err != nil {
+		return nil
+	}
+	if len(perm) == 0 {
+		if x.Dims() < 2 {
+			return b.Failf("graph: transpose: shape %v has fewer than two axes", x.Shape())
+		}
+		for d := range x.Dims() {
+			perm = append(perm, d)
+		}
+		slices.Reverse(perm[x.Dims()-2:])
+	}
+	return b.apply(transpose{slices.Clone(perm)}, x)
+}
+
+// window copies the part [from, from+out) along one axis, where the input may be
+// the larger array (a slice) or the smaller (padding with zeros).
+type window struct {
+	axis, from, extent int
+	pad                bool
+}
+
+func (r window) key() string {
+	return fmt.Sprintf("window axis %d from %d extent %d pad %t", r.axis, r.from, r.extent, r.pad)
+}
+
+func (r window) shape(in []tensor.Shape) (tensor.Shape, error) {
+	if r.axis < 0 || r.axis >= len(in[0]) {
+		return nil, fmt.Errorf("axis %d of shape %v", r.axis, in[0])
+	}
+	small, large := r.extent, in[0][r.axis]
+	if r.pad {
+		small, large = large, small
+	}
+	if r.from < 0 || small < 1 || r.from+small > large {
+		return nil, fmt.Errorf("[%d, %d) does not lie in [0, %d) on axis %d of shape %v", r.from, r.from+small, large, r.axis, in[0])
+	}
+	out := in[0].Clone()
+	out[r.axis] = r.extent
+	return out, nil
+}
+
+func (r window) pullback(b *Builder, _ int, in []*Node, _, ct *Node) *Node {
+	return b.apply(window{r.axis, r.from, in[0].Shape()[r.axis], !r.pad}, ct)
+}
+
+func (r window) rowWise([]bool, []tensor.Shape) bool { return r.axis > 0 }
+
+func (r window) kernels(in []tensor.Shape, out tensor.Shape) kernels {
+	return kernels{f32: windowLoop[float32](r, in[0], out), f64: windowLoop[float64](r, in[0], out)}
+}
+
+func windowLoop[T kernel.Float](r window, in, out tensor.Shape) func(y []T, x [][]T) error {
+	blocks, width := size(in[:r.axis]), size(in[r.axis+1:])
+	n, m, off := in[r.axis]*width, out[r.axis]*width, r.from*width
+	return func(y []T, x [][]T) error {
+		if !r.pad {
+			for i := 0; i < blocks; i++ {
+				copy(y[i*m:(i+1)*m], x[0][i*n+off:])
+			}
+			return nil
+		}
+		clear(y)
+		for i := 0; i < blocks; i++ {
+			copy(y[i*m+off:], x[0][i*n:(i+1)*n])
+		}
+		return nil
+	}
+}
+
+// Slice returns the part [from, to) of x along axis.
+func (b *Builder) Slice(x *Node, axis, from, to int) *Node {
+	return b.apply(window{axis: axis, from: from, extent: to - from}, x)
+}
+
+// Pad puts x into zeros of the given extent along axis, starting at from.
+func (b *Builder) Pad(x *Node, axis, from, extent int) *Node {
+	return b.apply(window{axis: axis, from: from, extent: extent, pad: true}, x)
+}
+
+// concat joins arrays along axis 0.
+type concat struct{}
+
+func (concat) key() string { return "concat" }
+
+func (concat) shape(in []tensor.Shape) (tensor.Shape, error) {
+	out := in[0].Clone()
+	for _, s := range in[1:] {
+		if len(s) != len(out) || !s[1:].Eq(out[1:]) {
+			return nil, fmt.Errorf("shapes %v and %v differ beyond axis 0", in[0], s)
+		}
+		out[0] += s[0]
+	}
+	return out, nil
+}
+
+func (concat) pullback(b *Builder, i int, in []*Node, _, ct *Node) *Node {
+	from := 0
+	for _, n := range in[:i] {
+		from += n.Shape()[0]
+	}
+	return b.Slice(ct, 0, from, from+in[i].Shape()[0])
+}
+
+func (concat) rowWise([]bool, []tensor.Shape) bool { return false }
+
+func (concat) kernels([]tensor.Shape, tensor.Shape) kernels {
+	return kernels{f32: concatLoop[float32], f64: concatLoop[float64]}
+}
+
+func concatLoop[T kernel.Float](y []T, x [][]T) error {
+	for _, part := range x {
+		y = y[copy(y, part):]
+	}
+	return nil
+}
+
+// Concat joins nodes of equal shapes beyond axis 0 along axis 0.
+func (b *Builder) Concat(parts ...*Node) *Node {
+	if b.err == nil && len(parts) == 0 {
+		return b.Failf("graph: concat of nothing")
+	}
+	for _, p := range parts {
+		if b.err == nil && p.Dims() == 0 {
+			return b.Failf("graph: concat of a scalar")
+		}
+	}
+	return b.apply(concat{}, parts...)
+}

@@ -1,0 +1,54 @@
+package graph
+
+import (
+	"fmt"
+
+	"github.com/go-valla/valla/internal/kernel"
+	"gorgonia.org/tensor"
+)
+
+// logSoftmax is x − log Σ exp x along the last axis.
+type logSoftmax struct{}
+
+func (logSoftmax) key() string { return "log softmax" }
+
+func (logSoftmax) shape(in []tensor.Shape) (tensor.Shape, error) {
+	if len(in[0]) == 0 {
+		return nil, fmt.Errorf("the input is a scalar")
+	}
+	return in[0], nil
+}
+
+func (logSoftmax) pullback(b *Builder, _ int, _ []*Node, out, ct *Node) *Node {
+	return b.Sub(ct, b.Mul(b.Exp(out), b.SumAxis(ct, -1)))
+}
+
+func (logSoftmax) rowWise(_ []bool, in []tensor.Shape) bool { return len(in[0]) > 1 }
+
+func (logSoftmax) kernels(in []tensor.Shape, _ tensor.Shape) kernels {
+	n := in[0][len(in[0])-1]
+	return kernels{f32: logSoftmaxLoop[float32](n), f64: logSoftmaxLoop[float64](n)}
+}
+
+// logSoftmaxLoop subtracts the row's maximum first, so that nothing overflows.
+func logSoftmaxLoop[T kernel.Float](n int) func(y []T, x [][]T) error {
+	e, sum := make([]T, n), make([]T, 1)
+	return func(y []T, x [][]T) error {
+		for i := 0; i < len(y); i += n {
+			row, out := x[0][i:i+n], y[i:i+n]
+			top := row[0]
+			for _, v := range row {
+				top = max(top, v)
+			}
+			kernel.AddScalar(out, -top, row)
+			kernel.Exp(e, out)
+			sum[0] = kernel.Sum(e)
+			kernel.Log(sum, sum)
+			kernel.AddScalar(out, -sum[0], out)
+		}
+		return nil
+	}
+}
+
+// LogSoftmax returns x − log Σ exp x along the last axis, stable for any finite x.
+func (b *Builder) LogSoftmax(x *Node) *Node { return b.apply(logSoftmax{}, x) }

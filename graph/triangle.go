@@ -1,0 +1,122 @@
+package graph
+
+import (
+	"fmt"
+
+	"github.com/go-valla/valla/internal/kernel"
+	"gorgonia.org/tensor"
+)
+
+// pick gathers elements of each matrix in a stack into the last axis, or spreads
+// them back into zeros. The elements are a matrix's diagonal or its lower triangle.
+// Both are linear, and each is the other's transpose.
+type pick struct {
+	triangle bool // the lower triangle, row by row, instead of the diagonal
+	spread   bool
+}
+
+func (r pick) key() string { return fmt.Sprintf("pick triangle %t spread %t", r.triangle, r.spread) }
+
+// count is how many elements are picked from an n×n matrix.
+func (r pick) count(n int) int {
+	if r.triangle {
+		return n * (n + 1) / 2
+	}
+	return n
+}
+
+// order is the n for which count(n) = k, or -1.
+func (r pick) order(k int) int {
+	for n := 1; r.count(n) <= k; n++ {
+		if r.count(n) == k {
+			return n
+		}
+	}
+	return -1
+}
+
+func (r pick) shape(in []tensor.Shape) (tensor.Shape, error) {
+	s := in[0]
+	last := len(s) - 1
+	if r.spread {
+		if last < 0 || r.order(s[last]) < 0 {
+			return nil, fmt.Errorf("shape %v: the last axis is no n·(n+1)/2", s)
+		}
+		n := r.order(s[last])
+		return append(s[:last].Clone(), n, n), nil
+	}
+	if last < 1 || s[last] != s[last-1] {
+		return nil, fmt.Errorf("shape %v does not end in a square matrix", s)
+	}
+	return append(s[:last-1].Clone(), r.count(s[last])), nil
+}
+
+func (r pick) pullback(b *Builder, _ int, _ []*Node, _, ct *Node) *Node {
+	return b.apply(pick{r.triangle, !r.spread}, ct)
+}
+
+func (r pick) rowWise(_ []bool, in []tensor.Shape) bool {
+	if r.spread {
+		return len(in[0]) > 1
+	}
+	return len(in[0]) > 2
+}
+
+// index lists the picked positions in one n×n matrix.
+func (r pick) index(n int) []int {
+	idx := make([]int, 0, r.count(n))
+	for i := range n {
+		j := i
+		if r.triangle {
+			j = 0
+		}
+		for ; j <= i; j++ {
+			idx = append(idx, i*n+j)
+		}
+	}
+	return idx
+}
+
+func (r pick) kernels(in []tensor.Shape, out tensor.Shape) kernels {
+	n := max(in[0][len(in[0])-1], 1)
+	if r.spread {
+		n = out[len(out)-1]
+	}
+	return kernels{f32: pickLoop[float32](r, n), f64: pickLoop[float64](r, n)}
+}
+
+func pickLoop[T kernel.Float](r pick, n int) func(y []T, x [][]T) error {
+	idx := r.index(n)
+	if r.spread {
+		return func(y []T, x [][]T) error {
+			clear(y)
+			for s := 0; s*n*n < len(y); s++ {
+				for k, at := range idx {
+					y[s*n*n+at] = x[0][s*len(idx)+k]
+				}
+			}
+			return nil
+		}
+	}
+	return func(y []T, x [][]T) error {
+		for s := 0; s*n*n < len(x[0]); s++ {
+			for k, at := range idx {
+				y[s*len(idx)+k] = x[0][s*n*n+at]
+			}
+		}
+		return nil
+	}
+}
+
+// Diag returns the diagonal of each matrix: [..., n, n] to [..., n].
+func (b *Builder) Diag(x *Node) *Node { return b.apply(pick{}, x) }
+
+// Diagonal puts the last axis on the diagonal of zeros: [..., n] to [..., n, n].
+func (b *Builder) Diagonal(x *Node) *Node { return b.apply(pick{spread: true}, x) }
+
+// Lower unpacks lower triangles: [..., n(n+1)/2] in the order (0,0), (1,0), (1,1),
+// (2,0), … to [..., n, n] with zeros above the diagonal.
+func (b *Builder) Lower(x *Node) *Node { return b.apply(pick{triangle: true, spread: true}, x) }
+
+// PackLower packs the lower triangle of each matrix, the inverse of Lower.
+func (b *Builder) PackLower(x *Node) *Node { return b.apply(pick{triangle: true}, x) }

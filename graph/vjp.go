@@ -1,0 +1,200 @@
+package graph
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// VJP returns, for each node of wrt, the vector-Jacobian product
+// Σ_k (∂outputs_k/∂wrt)ᵀ cotangents_k, of the node's shape: reverse-mode
+// differentiation, written into the graph as nodes. A node on which no output
+// depends gets zeros.
+//
+// Nothing is kept on the nodes, so VJP may be called any number of times in one
+// graph, and on its own results.
+func VJP(b *Builder, outputs, cotangents, wrt []*Node) []*Node {
+	cts, ok := pullBack(b, outputs, cotangents, wrt)
+	if !ok {
+		return make([]*Node, len(wrt))
+	}
+	grads := make([]*Node, len(wrt))
+	for i, w := range wrt {
+		if grads[i] = cts[w]; grads[i] == nil {
+			grads[i] = b.zeros(w)
+		}
+	}
+	return grads
+}
+
+// Grad returns the gradients of a node with one element with respect to wrt.
+func Grad(b *Builder, y *Node, wrt ...*Node) []*Node {
+	if b.err == nil && size(y.Shape()) != 1 {
+		b.Failf("graph: gradient of a node of shape %v; it must have one element", y.Shape())
+	}
+	if b.err != nil {
+		return make([]*Node, len(wrt))
+	}
+	one := b.Fill(1, 1)
+	return VJP(b, []*Node{y}, []*Node{b.Reshape(one, y.Shape()...)}, wrt)
+}
+
+// JVP returns, for each output, the Jacobian-vector product
+// Σ_k (∂output/∂wrt_k) tangents_k, of the output's shape. It is the VJP of a VJP
+// with respect to its cotangent, in which that VJP is linear; the arithmetic that
+// remains is that of forward-mode differentiation.
+func JVP(b *Builder, outputs, wrt, tangents []*Node) []*Node {
+	products := make([]*Node, len(outputs))
+	for i, y := range outputs {
+		if b.err != nil {
+			return products
+		}
+		u := b.placeholder(y)
+		products[i] = VJP(b, VJP(b, []*Node{y}, []*Node{u}, wrt), tangents, []*Node{u})[0]
+	}
+	return products
+}
+
+// placeholder stands for a cotangent of y that is differentiated away again.
+func (b *Builder) placeholder(y *Node) *Node {
+	seed := b.constant(fmt.Sprintf("cotangent of node %d", y.ID()), []int{1}, func() *tensor.Dense {
+		return newDense(b.dt, []float64{0}, []int{1})
+	})
+	if y.Dims() == 0 {
+		return b.Reshape(seed)
+	}
+	return b.BroadcastTo(seed, y.Shape()...)
+}
+
+// pullBack walks from the outputs to wrt and returns the cotangent of every node
+// passed on the way.
+func pullBack(b *Builder, outputs, cotangents, wrt []*Node) (map[*Node]*Node, bool) {
+	if !checkVJP(b, outputs, cotangents, wrt) {
+		return nil, false
+	}
+	order := Ancestors(outputs...)
+	active := Dependents(order, wrt)
+	cts := make(map[*Node]*Node)
+	for i, y := range outputs {
+		accumulate(b, cts, y, cotangents[i])
+	}
+	for _, n := range slices.Backward(order) {
+		in := Children(n)
+		if cts[n] == nil || !active[n] || len(in) == 0 {
+			continue
+		}
+		for i, ct := range Pullback(b, n.Op(), in, n, cts[n], func(i int) bool { return active[in[i]] }) {
+			accumulate(b, cts, in[i], ct)
+		}
+		if b.err != nil {
+			return nil, false
+		}
+	}
+	return cts, true
+}
+
+func checkVJP(b *Builder, outputs, cotangents, wrt []*Node) bool {
+	if b.err == nil && len(outputs) != len(cotangents) {
+		b.Failf("graph: vjp: %d outputs, %d cotangents", len(outputs), len(cotangents))
+	}
+	for i := range outputs {
+		if b.err == nil && (outputs[i] == nil || cotangents[i] == nil || !outputs[i].Shape().Eq(cotangents[i].Shape())) {
+			b.Failf("graph: vjp: output %d and its cotangent differ in shape", i)
+		}
+	}
+	if b.err == nil && (slices.Contains(wrt, nil) || len(wrt) == 0) {
+		b.Failf("graph: vjp: nothing to differentiate with respect to")
+	}
+	return b.err == nil
+}
+
+func accumulate(b *Builder, cts map[*Node]*Node, n, ct *Node) {
+	switch {
+	case ct == nil:
+	case cts[n] == nil:
+		cts[n] = ct
+	default:
+		cts[n] = b.Add(cts[n], ct)
+	}
+}
+
+// Pullback applies op's own rule: the cotangents of its inputs, given the
+// cotangent ct of its output. Inputs that are not wanted, and those with a zero
+// cotangent, are nil. in and out need not be the children and the node that op
+// was first applied to, as long as they stand in the same relation.
+func Pullback(b *Builder, op gorgonia.Op, in []*Node, out, ct *Node, want func(i int) bool) []*Node {
+	cts := make([]*Node, len(in))
+	if own, ok := unwrap(op); ok {
+		for i := range in {
+			if want(i) && b.err == nil {
+				cts[i] = own.pullback(b, i, in, out, ct)
+			}
+		}
+		return cts
+	}
+	all, err := foreignPullback(op, in, out, ct)
+	if err != nil {
+		b.Failf("graph: differentiating %v: %w", op, err)
+		return cts
+	}
+	for i := range all {
+		if i < len(cts) && want(i) {
+			cts[i] = all[i]
+		}
+	}
+	return cts
+}
+
+func unwrap(o gorgonia.Op) (rule, bool) {
+	own, ok := o.(*op)
+	if !ok {
+		return nil, false
+	}
+	return own.rule, true
+}
+
+// foreignPullback calls the SymDiff of an operation that is not ours.
+func foreignPullback(o gorgonia.Op, in []*Node, out, ct *Node) (cts gorgonia.Nodes, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("its SymDiff panicked: %v", r)
+		}
+	}()
+	if reason := refused(o); reason != "" {
+		return nil, fmt.Errorf("%s", reason)
+	}
+	sd, ok := o.(gorgonia.SDOp)
+	if !ok {
+		return nil, fmt.Errorf("%T has no symbolic derivative", o)
+	}
+	return sd.SymDiff(slices.Clone(in), out, ct)
+}
+
+// refusedTypes are stock operations whose derivatives Gorgonia v0.9.18 computes
+// wrongly without saying so, or that end the process (measured).
+var refusedTypes = map[string]string{
+	"sliceIncrOp":     "the second derivative of Gorgonia's Slice is wrong; use Builder.Slice",
+	"im2colOp":        "Gorgonia's Conv2d ends the process when differentiated twice",
+	"col2imOp":        "Gorgonia's Conv2d ends the process when differentiated twice",
+	"softmaxOp":       "the second derivative of Gorgonia's SoftMax panics; use Builder.LogSoftmax",
+	"softmaxDiffOp":   "the second derivative of Gorgonia's SoftMax panics; use Builder.LogSoftmax",
+	"BatchNormOp":     "Gorgonia's BatchNorm keeps state and has no second derivative",
+	"batchnormDiffOp": "Gorgonia's BatchNorm keeps state and has no second derivative",
+	"maxPoolOp":       "the second derivative of Gorgonia's MaxPool panics",
+	"avgPoolOp":       "the derivative of Gorgonia's average pooling panics",
+}
+
+func refused(o gorgonia.Op) string {
+	name := fmt.Sprintf("%T", o)
+	name = name[strings.LastIndexByte(name, '.')+1:]
+	if reason, ok := refusedTypes[name]; ok {
+		return reason
+	}
+	if name == "elemUnaryOp" && strings.Contains(strings.ToLower(o.String()), "invsqrt") {
+		return "the derivative of Gorgonia's InverseSqrt is wrong; use Builder.Sqrt and Div"
+	}
+	return ""
+}

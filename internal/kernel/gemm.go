@@ -13,20 +13,58 @@ func Gemm[T Float](transA, transB bool, m, n, k int, alpha T, a []T, lda int, b 
 	if m == 0 || n == 0 {
 		return
 	}
-	ai, ap := strides(transA, lda)
-	bp, bj := strides(transB, ldb)
-	scale(m, n, beta, c, ldc)
-	for i := range m {
-		row := c[i*ldc : i*ldc+n]
-		for j := range row {
-			var sum T
-			for p := range k {
-				sum += a[i*ai+p*ap] * b[p*bp+j*bj]
-			}
-			row[j] += alpha * sum
-		}
+	if k == 0 || beta != 0 {
+		scale(m, n, beta, c, ldc)
+	}
+	g := gemm[T]{transA, transB, m, n, k, alpha, a, lda, b, ldb, c, ldc, beta != 0}
+	if k > 0 {
+		g.share()
 	}
 }
+
+// threadWork is the number of multiplications that one more thread must get
+// for its start to pay.
+const threadWork = 1 << 20
+
+// share runs the product on several threads if it is large enough.
+func (g *gemm[T]) share() {
+	parts := min(Threads(), g.m*g.n*g.k/threadWork)
+	if parts < 2 {
+		g.run()
+		return
+	}
+	w := spaces[T]().get()
+	w.task = *g
+	Parallel(parts, &w.task)
+	spaces[T]().put(w)
+}
+
+// Run computes one part of C. The longer side of C is cut, at the edges of
+// tiles, and never k: so every element is summed in the same order.
+func (g *gemm[T]) Run(part, parts int) {
+	h := *g
+	if g.m > g.n {
+		lo, hi := cut(g.m, tileRows, part, parts)
+		step, _ := strides(g.transA, g.lda)
+		h.m, h.a, h.c = hi-lo, from(g.a, lo*step), from(g.c, lo*g.ldc)
+	} else {
+		lo, hi := cut(g.n, tileCols[T](), part, parts)
+		_, step := strides(g.transB, g.ldb)
+		h.n, h.b, h.c = hi-lo, from(g.b, lo*step), from(g.c, lo)
+	}
+	if h.m > 0 && h.n > 0 {
+		h.run()
+	}
+}
+
+// cut returns the bounds of a part of 0..n, at multiples of unit.
+func cut(n, unit, part, parts int) (lo, hi int) {
+	units := (n + unit - 1) / unit
+	return min(n, units*part/parts*unit), min(n, units*(part+1)/parts*unit)
+}
+
+// from is s[i:], or nothing where i is past the end.
+func from[T Float](s []T, i int) []T { return s[min(i, len(s)):] }
 
 // strides returns the steps between rows and columns of op(X).
 func strides(trans bool, ld int) (row, col int) {
@@ -38,13 +76,14 @@ func strides(trans bool, ld int) (row, col int) {
 
 // scale computes C = beta·C for an m×n matrix, without reading C if beta is 0.
 func scale[T Float](m, n int, beta T, c []T, ldc int) {
+	if beta == 1 {
+		return
+	}
 	for i := range m {
 		row := c[i*ldc : i*ldc+n]
-		switch beta {
-		case 1:
-		case 0:
+		if beta == 0 {
 			clear(row)
-		default:
+		} else {
 			Scale(row, beta, row)
 		}
 	}

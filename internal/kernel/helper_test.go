@@ -107,10 +107,12 @@ func near(t tester, what string, got, want, tol float64) {
 	}
 }
 
-// bothTypes runs a generic test for float32 and float64.
+// bothTypes runs a generic test for float32 and float64 at every level.
 func bothTypes(t *testing.T, f32, f64 func(t *testing.T)) {
-	t.Run("float32", f32)
-	t.Run("float64", f64)
+	everyLevel(t, func(t *testing.T) {
+		t.Run("float32", f32)
+		t.Run("float64", f64)
+	})
 }
 
 func source(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 1)) }

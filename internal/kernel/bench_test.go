@@ -1,0 +1,138 @@
+package kernel
+
+import (
+	"testing"
+)
+
+// benchBoth runs a benchmark for both types on one thread.
+func benchBoth(b *testing.B, name string, f32, f64 func(b *testing.B)) {
+	defer SetThreads(0)
+	SetThreads(1)
+	b.Run("f32/"+name, f32)
+	b.Run("f64/"+name, f64)
+}
+
+func gflops(b *testing.B, flops float64) {
+	b.ReportMetric(flops*float64(b.N)/b.Elapsed().Seconds()/1e9, "GFLOP/s")
+}
+
+func BenchmarkGemm(b *testing.B) {
+	for _, s := range [][3]int{{64, 64, 64}, {128, 128, 128}, {256, 256, 256}, {512, 512, 512}, {1024, 1024, 1024},
+		{100, 200, 784}, {1000, 200, 200}, {100, 100, 200}, {200, 200, 200}, {100, 10, 200}, {10, 100, 200}, {10, 10, 200}, {1, 200, 784}} {
+		for combo := range 4 {
+			if combo != 0 && s[0] != 256 && s[0] != 100 {
+				continue
+			}
+			tA, tB := combo&1 != 0, combo&2 != 0
+			label := name(s[0], "x", s[1], "x", s[2], "NT"[combo&1:combo&1+1], "NT"[combo>>1:combo>>1+1])
+			benchBoth(b, label, benchGemm[float32](tA, tB, s), benchGemm[float64](tA, tB, s))
+		}
+	}
+}
+
+func benchGemm[T Float](tA, tB bool, s [3]int) func(b *testing.B) {
+	return func(b *testing.B) {
+		p := newProduct[T](source(1), tA, tB, s[0], s[1], s[2], 1, 0, 0)
+		for b.Loop() {
+			p.run(p.c)
+		}
+		gflops(b, 2*float64(s[0])*float64(s[1])*float64(s[2]))
+	}
+}
+
+func BenchmarkGemmThreads(b *testing.B) {
+	defer SetThreads(0)
+	for _, n := range []int{64, 128, 256, 1024} {
+		for threads := 1; threads <= 2; threads++ {
+			SetThreads(threads)
+			b.Run(name("f32/", n, "/threads=", threads), benchGemm[float32](false, false, [3]int{n, n, n}))
+			b.Run(name("f64/", n, "/threads=", threads), benchGemm[float64](false, false, [3]int{n, n, n}))
+		}
+	}
+}
+
+func BenchmarkCholesky(b *testing.B) {
+	for _, n := range []int{100, 200, 1000, 3000} {
+		benchBoth(b, name(n), benchCholesky[float32](n), benchCholesky[float64](n))
+	}
+}
+
+func benchCholesky[T Float](n int) func(b *testing.B) {
+	return func(b *testing.B) {
+		a := newMatrix[T](source(1), n, n, 0)
+		for i := range n {
+			a.set(i, i, T(4*n))
+		}
+		l := a.clone()
+		for b.Loop() {
+			copy(l.all, a.all)
+			if p := Cholesky(n, l.s(), n); p >= 0 {
+				b.Fatal("pivot", p)
+			}
+		}
+		gflops(b, float64(n)*float64(n)*float64(n)/3)
+	}
+}
+
+func BenchmarkTrsm(b *testing.B) {
+	for _, n := range []int{100, 1000} {
+		for _, right := range []bool{false, true} {
+			for _, trans := range []bool{false, true} {
+				benchBoth(b, name(n, "/right=", right, "/trans=", trans), benchTrsm[float32](right, trans, n), benchTrsm[float64](right, trans, n))
+			}
+		}
+	}
+}
+
+func benchTrsm[T Float](right, trans bool, n int) func(b *testing.B) {
+	return func(b *testing.B) {
+		l, x := lowerFactor[T](source(1), n, 0), newMatrix[T](source(2), n, n, 0)
+		for i := range n {
+			l.set(i, i, 1) // solving again and again must not shrink to denormals
+		}
+		for b.Loop() {
+			Trsm(right, trans, n, n, l.s(), n, x.s(), n)
+		}
+		gflops(b, float64(n)*float64(n)*float64(n))
+	}
+}
+
+func BenchmarkSyrk(b *testing.B) {
+	for _, n := range []int{100, 200, 1000} {
+		benchBoth(b, name(n), benchSyrk[float32](n), benchSyrk[float64](n))
+	}
+}
+
+func benchSyrk[T Float](n int) func(b *testing.B) {
+	return func(b *testing.B) {
+		a, c := newMatrix[T](source(1), n, n, 0), newMatrix[T](source(2), n, n, 0)
+		for b.Loop() {
+			Syrk(false, n, n, 1, a.s(), n, 0, c.s(), n)
+		}
+		gflops(b, float64(n)*float64(n)*float64(n))
+	}
+}
+
+// BenchmarkVector reports nanoseconds per element, for vectors that stay in
+// the first level cache.
+func BenchmarkVector(b *testing.B) {
+	f32, f64 := unaries[float32](), unaries[float64]()
+	for fn := range f32 {
+		benchBoth(b, fn, benchUnary(f32[fn].f), benchUnary(f64[fn].f))
+	}
+	benchBoth(b, "Add", benchUnary(func(d, s []float32) { Add(d, s, s) }), benchUnary(func(d, s []float64) { Add(d, s, s) }))
+	benchBoth(b, "Axpy", benchUnary(func(d, s []float32) { Axpy(1e-9, s, d) }), benchUnary(func(d, s []float64) { Axpy(1e-9, s, d) }))
+	benchBoth(b, "Dot", benchUnary(func(d, s []float32) { Dot(d, s) }), benchUnary(func(d, s []float64) { Dot(d, s) }))
+	benchBoth(b, "Sum", benchUnary(func(d, s []float32) { Sum(s) }), benchUnary(func(d, s []float64) { Sum(s) }))
+}
+
+func benchUnary[T Float](f func(dst, src []T)) func(b *testing.B) {
+	return func(b *testing.B) {
+		const n = 1000
+		src, dst := newMatrix[T](source(1), 1, n, 0).s(), make([]T, n)
+		for b.Loop() {
+			f(dst, src)
+		}
+		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n, "ns/element")
+	}
+}

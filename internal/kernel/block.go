@@ -1,0 +1,99 @@
+package kernel
+
+// Cache blocks of the product. A block of A (blockBytes) stays in the second
+// level cache while it meets one panel of B after the other; a panel of B
+// (blockSteps·tileBytes) stays in the first while it meets the panels of A.
+const (
+	blockSteps = 256
+	blockBytes = 480 << 10
+	blockCols  = 2048
+
+	// directRows is the height of C up to which packing an untransposed B
+	// costs more than reading it in place.
+	directRows = 36
+
+	// packSlack is how far packRows may write past the end.
+	packSlack = 16
+)
+
+// gemm is C = alpha·op(A)·op(B), added to C if add is set.
+type gemm[T Float] struct {
+	transA, transB bool
+	m, n, k        int
+	alpha          T
+	a              []T
+	lda            int
+	b              []T
+	ldb            int
+	c              []T
+	ldc            int
+	add            bool
+}
+
+// run computes the product on the calling goroutine.
+func (g *gemm[T]) run() {
+	w := spaces[T]().get()
+	for j := 0; j < g.n; j += blockCols {
+		for p := 0; p < g.k; p += blockSteps {
+			g.stripe(w, p, min(blockSteps, g.k-p), j, min(blockCols, g.n-j))
+		}
+	}
+	spaces[T]().put(w)
+}
+
+// stripe adds the share of k steps from p on to n columns of C from j on.
+func (g *gemm[T]) stripe(w *workspace[T], p, k, j, n int) {
+	direct := g.packB(w, p, k, j, n)
+	rows := blockBytes / (sizeOf[T]() * blockSteps) / tileRows * tileRows
+	for i := 0; i < g.m; i += rows {
+		m := min(rows, g.m-i)
+		w.a = pack(w.a, g.a, !g.transA, g.lda, i, m, p, k, tileRows)
+		g.block(w, i, m, p, k, j, n, direct)
+	}
+}
+
+// packB packs the k×n block of B at p, j, or only the columns right of the
+// last full panel if the others can be read in place; it returns how many can.
+func (g *gemm[T]) packB(w *workspace[T], p, k, j, n int) (direct int) {
+	width := tileCols[T]()
+	if !g.transB && g.m <= directRows {
+		direct = n / width * width
+	}
+	if direct < n {
+		w.b = pack(w.b, g.b, g.transB, g.ldb, j+direct, n-direct, p, k, width)
+	}
+	return direct
+}
+
+// block multiplies the packed m×k block of A with the k×n block of B.
+func (g *gemm[T]) block(w *workspace[T], i, m, p, k, j, n, direct int) {
+	width, add := tileCols[T](), g.add || p > 0
+	for x := 0; x < n; x += width {
+		b, ldb := []T(nil), width
+		if x < direct {
+			b, ldb = g.b[p*g.ldb+j+x:], g.ldb
+		} else {
+			b = w.b[(x-direct)*k:]
+		}
+		for y := 0; y < m; y += tileRows {
+			tile(k, g.alpha, w.a[y*k:], b, ldb, g.c[(i+y)*g.ldc+j+x:], g.ldc,
+				min(tileRows, m-y), min(width, n-x), add)
+		}
+	}
+}
+
+// pack copies count rows from i on (columns, unless byRow is set) of k elements
+// from p on into panels of width: element x of step q of a panel at q·width+x.
+// It returns buf, grown where needed.
+func pack[T Float](buf, src []T, byRow bool, ld, i, count, p, k, width int) []T {
+	buf = grow(buf, (count+width-1)/width*width*k+packSlack)
+	for x := 0; x < count; x += width {
+		height := min(width, count-x)
+		if byRow {
+			packCols(buf[x*k:], src[(i+x)*ld+p:], ld, k, width, height)
+		} else {
+			packRows(buf[x*k:], src[p*ld+i+x:], ld, k, width, height)
+		}
+	}
+	return buf
+}

@@ -1,0 +1,22 @@
+//go:build !noasm
+
+#include "textflag.h"
+
+#define SIZE 4
+#define SHIFT 2
+#define MOV VMOVUPS
+#define BCAST VBROADCASTSS
+#define FMA VFMADD231PS
+#define MUL VMULPS
+#define ADD VADDPS
+#define MASKMOV VMASKMOVPS
+
+#include "tile_amd64.h"
+
+// func tile32AVX512(k int, alpha float32, a, b *float32, ldb int, c *float32, ldc, rows, cols, add int)
+TEXT ·tile32AVX512(SB), NOSPLIT, $0-80
+	TILE512
+
+// func tile32AVX2(k int, alpha float32, a, b *float32, ldb int, c *float32, ldc, rows, cols, add int)
+TEXT ·tile32AVX2(SB), NOSPLIT, $0-80
+	TILE256

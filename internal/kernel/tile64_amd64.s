@@ -1,0 +1,22 @@
+//go:build !noasm
+
+#include "textflag.h"
+
+#define SIZE 8
+#define SHIFT 3
+#define MOV VMOVUPD
+#define BCAST VBROADCASTSD
+#define FMA VFMADD231PD
+#define MUL VMULPD
+#define ADD VADDPD
+#define MASKMOV VMASKMOVPD
+
+#include "tile_amd64.h"
+
+// func tile64AVX512(k int, alpha float64, a, b *float64, ldb int, c *float64, ldc, rows, cols, add int)
+TEXT ·tile64AVX512(SB), NOSPLIT, $0-80
+	TILE512
+
+// func tile64AVX2(k int, alpha float64, a, b *float64, ldb int, c *float64, ldc, rows, cols, add int)
+TEXT ·tile64AVX2(SB), NOSPLIT, $0-80
+	TILE256

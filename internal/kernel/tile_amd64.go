@@ -1,0 +1,95 @@
+//go:build !noasm
+
+package kernel
+
+import "unsafe"
+
+// The assembly computes up to 12 rows of two AVX-512 vectors (tile…AVX512) or
+// 6 rows of two AVX2 vectors (tile…AVX2); add is 0 or 1.
+
+//go:noescape
+func tile32AVX512(k int, alpha float32, a, b *float32, ldb int, c *float32, ldc, rows, cols, add int)
+
+//go:noescape
+func tile64AVX512(k int, alpha float64, a, b *float64, ldb int, c *float64, ldc, rows, cols, add int)
+
+//go:noescape
+func tile32AVX2(k int, alpha float32, a, b *float32, ldb int, c *float32, ldc, rows, cols, add int)
+
+//go:noescape
+func tile64AVX2(k int, alpha float64, a, b *float64, ldb int, c *float64, ldc, rows, cols, add int)
+
+//go:noescape
+func packRowsAVX2(dst, src unsafe.Pointer, ld, k, width, height int)
+
+//go:noescape
+func packCols32AVX2(dst *float32, width int, r0, r1, r2, r3 *float32, k int)
+
+//go:noescape
+func packCols64AVX2(dst *float64, width int, r0, r1, r2, r3 *float64, k int)
+
+// f32 and f64 give the address of an element its concrete type, which the
+// caller has established by sizeOf.
+func f32[T Float](x *T) *float32 { return (*float32)(unsafe.Pointer(x)) }
+func f64[T Float](x *T) *float64 { return (*float64)(unsafe.Pointer(x)) }
+
+// tile is tileGo by the best kernel at hand.
+func tile[T Float](k int, alpha T, a, b []T, ldb int, c []T, ldc, rows, cols int, add bool) {
+	flag := 0
+	if add {
+		flag = 1
+	}
+	switch {
+	case simd == none:
+		tileGo(k, alpha, a, b, ldb, c, ldc, rows, cols, add)
+	case simd == avx2:
+		tileAVX2(k, alpha, a, b, ldb, c, ldc, rows, cols, flag)
+	case sizeOf[T]() == 4:
+		tile32AVX512(k, float32(alpha), f32(&a[0]), f32(&b[0]), ldb, f32(&c[0]), ldc, rows, cols, flag)
+	default:
+		tile64AVX512(k, float64(alpha), f64(&a[0]), f64(&b[0]), ldb, f64(&c[0]), ldc, rows, cols, flag)
+	}
+}
+
+// tileAVX2 covers a tile by up to four kernels of half the height and width.
+func tileAVX2[T Float](k int, alpha T, a, b []T, ldb int, c []T, ldc, rows, cols, add int) {
+	const h = tileRows / 2
+	w := tileCols[T]() / 2
+	for j := 0; j < cols; j += w {
+		for i := 0; i < rows; i += h {
+			r, q, at := min(h, rows-i), min(w, cols-j), i*ldc+j
+			if sizeOf[T]() == 4 {
+				tile32AVX2(k, float32(alpha), f32(&a[i]), f32(&b[j]), ldb, f32(&c[at]), ldc, r, q, add)
+			} else {
+				tile64AVX2(k, float64(alpha), f64(&a[i]), f64(&b[j]), ldb, f64(&c[at]), ldc, r, q, add)
+			}
+		}
+	}
+}
+
+func packRows[T Float](dst, src []T, ld, k, width, height int) {
+	if simd == none {
+		packRowsGo(dst, src, ld, k, width, height)
+		return
+	}
+	size := sizeOf[T]()
+	packRowsAVX2(unsafe.Pointer(&dst[0]), unsafe.Pointer(&src[0]), ld*size, k, width*size, height*size)
+}
+
+// packCols interleaves four rows at a time. Where fewer are left the last is
+// repeated: those lanes are never stored.
+func packCols[T Float](dst, src []T, ld, k, width, height int) {
+	if simd == none {
+		packColsGo(dst, src, ld, k, width, height)
+		return
+	}
+	row := func(i int) *T { return &src[min(i, height-1)*ld] }
+	for i := 0; i < height; i += 4 {
+		r0, r1, r2, r3 := row(i), row(i+1), row(i+2), row(i+3)
+		if sizeOf[T]() == 4 {
+			packCols32AVX2(f32(&dst[i]), width, f32(r0), f32(r1), f32(r2), f32(r3), k)
+		} else {
+			packCols64AVX2(f64(&dst[i]), width, f64(r0), f64(r1), f64(r2), f64(r3), k)
+		}
+	}
+}

@@ -1,0 +1,55 @@
+package kernel
+
+import "sync"
+
+// workspace is the memory one thread needs for one product.
+type workspace[T Float] struct {
+	a, b []T     // packed panels
+	task gemm[T] // a task to be shared out lives here, not on the stack
+}
+
+// freeList keeps the workspaces not in use. It never shrinks: it holds as many
+// as there were products at one time.
+type freeList[T Float] struct {
+	mu   sync.Mutex
+	free []*workspace[T]
+}
+
+var (
+	free32 freeList[float32]
+	free64 freeList[float64]
+)
+
+func spaces[T Float]() *freeList[T] {
+	if l, ok := any(&free32).(*freeList[T]); ok {
+		return l
+	}
+	return any(&free64).(*freeList[T])
+}
+
+func (l *freeList[T]) get() *workspace[T] {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	n := len(l.free)
+	if n == 0 {
+		return &workspace[T]{}
+	}
+	w := l.free[n-1]
+	l.free = l.free[:n-1]
+	return w
+}
+
+func (l *freeList[T]) put(w *workspace[T]) {
+	w.task = gemm[T]{} // do not keep the caller's matrices alive
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.free = append(l.free, w)
+}
+
+// grow returns s with room for n elements; the contents may be lost.
+func grow[T Float](s []T, n int) []T {
+	if cap(s) < n {
+		return make([]T, n)
+	}
+	return s[:n]
+}

@@ -1,0 +1,148 @@
+package train
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+)
+
+// Objective is what [Run] minimises.
+type Objective interface {
+	// Params returns the parameters; every call returns the same tensors.
+	Params() []Param
+
+	// Evaluate computes the loss of mini-batch number iteration (from 0) at the
+	// present values and overwrites every Grad with its gradient. Which examples
+	// and which random numbers it uses depends on iteration alone, so that a
+	// resumed run sees what an uninterrupted one would.
+	Evaluate(ctx context.Context, iteration int) (loss float64, err error)
+}
+
+// Config says how [Run] trains.
+type Config struct {
+	Iterations int       // mini-batches in all
+	Optimizer  Optimizer // nil means &Adam{}
+	Schedule   Schedule  // nil means Constant
+
+	// Validate returns a value to minimise, at the present parameters; nil means
+	// no validation. It is called after every ValidateEvery iterations (0 means
+	// 100) and after the last; the parameters of its smallest value are restored
+	// when the run ends.
+	Validate      func(ctx context.Context) (float64, error)
+	ValidateEvery int
+	// Patience is after how many validations in a row without improvement to
+	// stop early; 0 means never.
+	Patience int
+
+	// Checkpoint is a file from which a run can go on; "" means none. It is
+	// written after every CheckpointEvery iterations (0 means never), and when
+	// the run ends or is interrupted. With Resume a run goes on from the file
+	// where it exists; without, it starts anew and the file is replaced.
+	Checkpoint      string
+	CheckpointEvery int
+	Resume          bool
+
+	// Progress gets a progress bar, headed by Label, where it is a terminal.
+	Progress io.Writer
+	Label    string
+
+	// OnStep is called after every step; nil means not.
+	OnStep func(Step)
+}
+
+// Step describes one step to [Config.OnStep].
+type Step struct {
+	Iteration int     // mini-batch number, from 0
+	Loss      float64 // before the step
+	LRScale   float64 // the value of the schedule
+}
+
+// Record describes one validation.
+type Record struct {
+	Iteration  int     // iterations made
+	Loss       float64 // mean loss of the mini-batches since the previous validation
+	Validation float64
+	Seconds    float64 // of training, counted over resumed runs
+}
+
+// Stopped says why a run ended.
+type Stopped string
+
+// The reasons for the end of a run.
+const (
+	Finished    Stopped = "finished"    // all iterations made
+	Early       Stopped = "early"       // Config.Patience ran out
+	Interrupted Stopped = "interrupted" // the context was cancelled
+	Failed      Stopped = "failed"      // an error
+)
+
+// Result describes a run, parts before a resume included.
+type Result struct {
+	Iterations int // made
+	Stopped    Stopped
+	History    []Record // one per validation
+
+	// BestIteration is how many iterations the parameters of the smallest
+	// validation value had seen; 0 where there was no validation.
+	BestIteration int
+	BestValue     float64
+	Seconds       float64
+}
+
+const defaultValidateEvery = 100
+
+// complete returns cfg with the defaults filled in, or what is wrong with it.
+func (cfg Config) complete() (Config, error) {
+	if cfg.Optimizer == nil {
+		cfg.Optimizer = &Adam{}
+	}
+	if cfg.Schedule == nil {
+		cfg.Schedule = Constant
+	}
+	if cfg.ValidateEvery == 0 {
+		cfg.ValidateEvery = defaultValidateEvery
+	}
+	return cfg, cfg.check()
+}
+
+func (cfg Config) check() error {
+	if min(cfg.Iterations, cfg.ValidateEvery, cfg.Patience, cfg.CheckpointEvery) < 0 {
+		return fmt.Errorf("train: Iterations %d, ValidateEvery %d, Patience %d and CheckpointEvery %d, expected none below zero",
+			cfg.Iterations, cfg.ValidateEvery, cfg.Patience, cfg.CheckpointEvery)
+	}
+	if cfg.Patience > 0 && cfg.Validate == nil {
+		return errors.New("train: Patience needs Validate")
+	}
+	for _, i := range cfg.scheduleProbes() {
+		if s := cfg.Schedule(i, cfg.Iterations); !(s >= 0 && finite(s)) {
+			return fmt.Errorf("train: schedule gives %v at iteration %d, expected a finite number that is not negative", s, i)
+		}
+	}
+	return cfg.checkPath()
+}
+
+// checkPath finds a mistyped folder now rather than after hours of training.
+func (cfg Config) checkPath() error {
+	if cfg.Checkpoint == "" {
+		if cfg.Resume || cfg.CheckpointEvery > 0 {
+			return errors.New("train: Resume and CheckpointEvery need Checkpoint")
+		}
+		return nil
+	}
+	if _, err := os.Stat(filepath.Dir(cfg.Checkpoint)); err != nil {
+		return fmt.Errorf("train: folder of the checkpoint: %w", err)
+	}
+	return nil
+}
+
+// scheduleProbes are the iterations at which schedules are checked and compared.
+func (cfg Config) scheduleProbes() []int {
+	n := cfg.Iterations
+	if n == 0 {
+		return nil
+	}
+	return []int{0, n / 4, n / 2, n - 1}
+}

@@ -1,0 +1,117 @@
+package train
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"gorgonia.org/tensor"
+)
+
+// NonFiniteError reports a NaN or an infinity during training. The parameters
+// are as they were before the step of that iteration.
+type NonFiniteError struct {
+	Iteration int     // mini-batch number, from 0
+	What      string  // "loss", "gradient", "validation" or "parameter"
+	Param     string  // whose gradient or value it is; "" for a loss
+	Index     int     // row-major index of the first such element; 0 for a loss
+	Value     float64 // what was found there
+
+	Params []Summary // the values of all parameters
+}
+
+// Summary describes the values of one parameter.
+type Summary struct {
+	Name           string
+	Min, Max, Norm float64 // NaN where an element is; Norm is Euclidean
+}
+
+func (s Summary) String() string {
+	return fmt.Sprintf("%s in [%.4g, %.4g], norm %.4g", s.Name, s.Min, s.Max, s.Norm)
+}
+
+// maxListed bounds how many parameters the message of an error describes.
+const maxListed = 4
+
+// Error names the iteration, the place and the parameters of the largest norms.
+func (e *NonFiniteError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "train: iteration %d: %s", e.Iteration, e.What)
+	if e.Param != "" {
+		fmt.Fprintf(&b, " of %s[%d]", e.Param, e.Index)
+	}
+	fmt.Fprintf(&b, " is %v; parameters: ", e.Value)
+	listed := e.largest()
+	for i, s := range listed {
+		if i > 0 {
+			b.WriteString("; ")
+		}
+		b.WriteString(s.String())
+	}
+	if n := len(e.Params) - len(listed); n > 0 {
+		fmt.Fprintf(&b, "; and %d smaller ones", n)
+	}
+	return b.String()
+}
+
+// largest returns the parameters to list, those that are not finite first.
+func (e *NonFiniteError) largest() []Summary {
+	s := slices.Clone(e.Params)
+	slices.SortStableFunc(s, func(a, b Summary) int {
+		if c := cmp.Compare(nanAsInf(b.Norm), nanAsInf(a.Norm)); c != 0 {
+			return c
+		}
+		return cmp.Compare(a.Name, b.Name)
+	})
+	return s[:min(len(s), maxListed)]
+}
+
+func nanAsInf(x float64) float64 {
+	if math.IsNaN(x) {
+		return math.Inf(1)
+	}
+	return x
+}
+
+func finite(x float64) bool { return x-x == 0 }
+
+// firstNonFinite returns the index and the value of the first element of t that
+// is not finite, or -1.
+func firstNonFinite(t *tensor.Dense) (int, float64) {
+	if t.Dtype() == tensor.Float32 {
+		return firstNonFiniteOf(floats[float32](t))
+	}
+	return firstNonFiniteOf(floats[float64](t))
+}
+
+func firstNonFiniteOf[T Float](x []T) (int, float64) {
+	for i, v := range x {
+		if v-v != 0 {
+			return i, float64(v)
+		}
+	}
+	return -1, 0
+}
+
+func summaries(params []Param) []Summary {
+	out := make([]Summary, len(params))
+	for i, p := range params {
+		if p.Value.Dtype() == tensor.Float32 {
+			out[i] = summaryOf(p.Name, floats[float32](p.Value))
+		} else {
+			out[i] = summaryOf(p.Name, floats[float64](p.Value))
+		}
+	}
+	return out
+}
+
+func summaryOf[T Float](name string, x []T) Summary {
+	s := Summary{Name: name, Min: math.Inf(1), Max: math.Inf(-1)}
+	for _, v := range x {
+		f := float64(v)
+		s.Min, s.Max, s.Norm = min(s.Min, f), max(s.Max, f), math.Hypot(s.Norm, f)
+	}
+	return s
+}

@@ -1,0 +1,243 @@
+package train
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"gorgonia.org/tensor"
+)
+
+// Run minimises obj until all iterations are made, the validation stops
+// improving, ctx is cancelled or something fails. Where cfg.Validate is set the
+// parameters end at the best validated values (the last ones before any
+// validation, or after a failure), otherwise at the last.
+//
+// Cancelling ctx stops at the boundary of a step, writes the checkpoint, and
+// returns the result with an error that wraps ctx.Err(). A loss, gradient,
+// validation value or parameter that is not finite gives a [*NonFiniteError] and
+// leaves the last checkpoint alone; on any other failure a checkpoint of the last
+// whole step is written first. The result is nil only for errors before the first
+// step: a bad configuration, bad parameters, or a checkpoint that is broken
+// ([ErrCheckpoint]) or belongs to another run ([ErrMismatch]).
+//
+// An optimizer that comes with a state of these parameters goes on with it.
+func Run(ctx context.Context, obj Objective, cfg Config) (*Result, error) {
+	r, err := newRunner(obj, cfg)
+	if err != nil {
+		return nil, err
+	}
+	r.bar = newBar(r.cfg.Progress, r.cfg.Label, r.Done, r.cfg.Iterations)
+	defer r.bar.close()
+	return r.finish(r.loop(ctx))
+}
+
+// runner is a run under way.
+type runner struct {
+	cfg    Config
+	obj    Objective
+	params []Param
+	id     []string // see identity
+
+	counters
+	best []*tensor.Dense // values at BestIteration; nil before the first validation
+
+	resumed float64 // seconds of training before start
+	start   time.Time
+	bar     *bar
+}
+
+// counters is what a run has to remember besides arrays.
+type counters struct {
+	Done          int // steps made
+	LossSum       float64
+	LossCount     int // losses in LossSum: those since the last validation
+	History       []Record
+	BestIteration int
+	BestValue     float64
+	Bad           int // validations in a row without improvement
+	Seconds       float64
+}
+
+func newRunner(obj Objective, cfg Config) (*runner, error) {
+	cfg, err := cfg.complete()
+	if err != nil {
+		return nil, err
+	}
+	r := &runner{cfg: cfg, obj: obj, params: slices.Clone(obj.Params())}
+	if err := checkParams(r.params); err != nil {
+		return nil, err
+	}
+	r.id = r.identity()
+	if cfg.Resume {
+		if err := r.load(); err != nil {
+			return nil, err
+		}
+	}
+	r.resumed, r.start = r.Seconds, time.Now()
+	return r, nil
+}
+
+// loop makes steps and validations until there is a reason to stop. Where both
+// are due the validation comes first, also in a run resumed between them.
+func (r *runner) loop(ctx context.Context) (Stopped, error) {
+	for {
+		switch {
+		case r.cfg.Patience > 0 && r.Bad >= r.cfg.Patience:
+			return Early, nil
+		case r.Done == r.cfg.Iterations && !r.validationDue():
+			return Finished, nil
+		case ctx.Err() != nil:
+			return Interrupted, fmt.Errorf("train: interrupted after %d of %d iterations: %w", r.Done, r.cfg.Iterations, ctx.Err())
+		}
+		next := r.step
+		if r.validationDue() {
+			next = r.validate
+		}
+		if err := next(ctx); err != nil && !cancelled(ctx, err) {
+			return Failed, err
+		}
+	}
+}
+
+// cancelled says whether err only reports that ctx was cancelled.
+func cancelled(ctx context.Context, err error) bool {
+	return ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx)))
+}
+
+// step evaluates one mini-batch and updates the parameters.
+func (r *runner) step(ctx context.Context) error {
+	loss, err := r.obj.Evaluate(ctx, r.Done)
+	if err != nil {
+		return fmt.Errorf("train: iteration %d: %w", r.Done, err)
+	}
+	if err := r.checkGradients(loss); err != nil {
+		return err
+	}
+	scale := r.cfg.Schedule(r.Done, r.cfg.Iterations)
+	if err := r.cfg.Optimizer.Step(r.params, scale); err != nil {
+		return fmt.Errorf("train: iteration %d: %w", r.Done, err)
+	}
+	if r.cfg.OnStep != nil {
+		r.cfg.OnStep(Step{Iteration: r.Done, Loss: loss, LRScale: scale})
+	}
+	r.Done++
+	r.LossSum += loss
+	r.LossCount++
+	r.bar.step(r.Done, loss)
+	if r.cfg.CheckpointEvery > 0 && r.Done%r.cfg.CheckpointEvery == 0 {
+		return r.save()
+	}
+	return nil
+}
+
+// validationDue says whether the present parameters are still to be validated.
+func (r *runner) validationDue() bool {
+	if r.cfg.Validate == nil || r.LossCount == 0 {
+		return false
+	}
+	return r.Done%r.cfg.ValidateEvery == 0 || r.Done == r.cfg.Iterations
+}
+
+func (r *runner) validate(ctx context.Context) error {
+	value, err := r.cfg.Validate(ctx)
+	if err != nil {
+		return fmt.Errorf("train: validation after %d iterations: %w", r.Done, err)
+	}
+	if !finite(value) {
+		return r.nonFinite(r.Done-1, "validation", value)
+	}
+	loss := r.LossSum / float64(r.LossCount)
+	r.History = append(r.History, Record{Iteration: r.Done, Loss: loss, Validation: value, Seconds: r.elapsed()})
+	r.LossSum, r.LossCount = 0, 0
+	r.keepBest(value)
+	r.bar.validated(value)
+	return nil
+}
+
+// keepBest remembers the present parameters if value is the smallest so far.
+func (r *runner) keepBest(value float64) {
+	if r.best != nil && value >= r.BestValue {
+		r.Bad++
+		return
+	}
+	r.Bad, r.BestIteration, r.BestValue = 0, r.Done, value
+	if r.best == nil {
+		r.best = clones(values(r.params))
+		return
+	}
+	for i, p := range r.params {
+		copyInto(r.best[i], p.Value)
+	}
+}
+
+// finish writes the last checkpoint, restores the best parameters and makes the
+// result of a run that stopped for the given reason.
+func (r *runner) finish(stopped Stopped, err error) (*Result, error) {
+	r.Seconds = r.elapsed()
+	if mayOverwrite(err) {
+		if saveErr := r.save(); saveErr != nil {
+			stopped, err = Failed, both(err, saveErr)
+		}
+	}
+	if stopped != Failed && r.best != nil {
+		for i, p := range r.params {
+			copyInto(p.Value, r.best[i])
+		}
+	}
+	return &Result{
+		Iterations: r.Done, Stopped: stopped, History: r.History,
+		BestIteration: r.BestIteration, BestValue: r.BestValue, Seconds: r.Seconds,
+	}, err
+}
+
+// mayOverwrite says whether a run that ended with err replaces the checkpoint:
+// not by a diverged state, and not again after that failed.
+func mayOverwrite(err error) bool {
+	var bad *NonFiniteError
+	return !errors.As(err, &bad) && !errors.Is(err, errNotSaved)
+}
+
+// both wraps two errors, of which the first may be nil, in one line.
+func both(first, second error) error {
+	if first == nil {
+		return second
+	}
+	return fmt.Errorf("%w; %w", first, second)
+}
+
+func (r *runner) elapsed() float64 { return r.resumed + time.Since(r.start).Seconds() }
+
+// checkGradients returns a NonFiniteError unless the loss and all gradients are finite.
+func (r *runner) checkGradients(loss float64) error {
+	if !finite(loss) {
+		return r.nonFinite(r.Done, "loss", loss)
+	}
+	for _, p := range r.params {
+		if i, v := firstNonFinite(p.Grad); i >= 0 {
+			err := r.nonFinite(r.Done, "gradient", v)
+			err.Param, err.Index = p.Name, i
+			return err
+		}
+	}
+	return nil
+}
+
+// checkValues returns a NonFiniteError unless all parameters are finite: a step
+// can overflow although its gradient does not.
+func (r *runner) checkValues() error {
+	for _, p := range r.params {
+		if i, v := firstNonFinite(p.Value); i >= 0 {
+			err := r.nonFinite(max(r.Done-1, 0), "parameter", v)
+			err.Param, err.Index = p.Name, i
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *runner) nonFinite(iteration int, what string, value float64) *NonFiniteError {
+	return &NonFiniteError{Iteration: iteration, What: what, Value: value, Params: summaries(r.params)}
+}

@@ -1,0 +1,91 @@
+// Package data holds datasets: tables read from CSV and NumPy files, feature
+// and target sets, splits, standardisation, stateless mini-batches, k-means and
+// a synthetic regression set.
+//
+// Values are float64 throughout; what trains in float32 converts once. N is the
+// number of rows (examples), D the number of features, K the number of columns.
+// Files are refused, with one line that says where, rather than half read: a
+// value that is no finite number is an error wherever it stands.
+package data
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"gorgonia.org/tensor"
+)
+
+// matrix returns the values of t, which must be a row-major [N,D] float64
+// tensor and not a view, with N and D. what names t in the error.
+func matrix(what string, t *tensor.Dense) (values []float64, n, d int, err error) {
+	if t == nil {
+		return nil, 0, 0, fmt.Errorf("%s: expected a [N,D] float64 tensor, found nil", what)
+	}
+	if t.Dims() != 2 || t.Size() == 0 || t.Dtype() != tensor.Float64 {
+		return nil, 0, 0, fmt.Errorf("%s: expected a [N,D] float64 tensor, found %v of shape %v", what, t.Dtype(), t.Shape())
+	}
+	if t.RequiresIterator() || t.DataOrder().IsColMajor() {
+		return nil, 0, 0, fmt.Errorf("%s: expected a row-major tensor, found a view or a transposed one", what)
+	}
+	return t.Float64s(), t.Shape()[0], t.Shape()[1], nil
+}
+
+// newMatrix returns a [n,d] tensor around values.
+func newMatrix(values []float64, n, d int) *tensor.Dense {
+	return tensor.New(tensor.WithShape(n, d), tensor.WithBacking(values))
+}
+
+// toFloat64 returns the values of t as float64; its own where it holds those.
+// t must come from package npy (contiguous, of a type that package reads).
+func toFloat64(t *tensor.Dense) []float64 {
+	if t.IsScalar() {
+		t = tensor.New(tensor.WithShape(1), tensor.WithBacking(t.Data()))
+	}
+	switch v := t.Data().(type) {
+	case []float64:
+		return v
+	case []float32:
+		return convert(v)
+	case []int64:
+		return convert(v)
+	case []int32:
+		return convert(v)
+	case []int8:
+		return convert(v)
+	case []uint8:
+		return convert(v)
+	default:
+		panic(fmt.Sprintf("data: tensor of %T from a NumPy file", v))
+	}
+}
+
+func convert[T float32 | int64 | int32 | int8 | uint8](in []T) []float64 {
+	out := make([]float64, len(in))
+	for i, v := range in {
+		out[i] = float64(v)
+	}
+	return out
+}
+
+// numbered returns the column names x0, x1, ... of an array without names.
+func numbered(n int) []string {
+	names := make([]string, n)
+	for i := range names {
+		names[i] = "x" + strconv.Itoa(i)
+	}
+	return names
+}
+
+// listed joins names for an error message, leaving out what is beyond 20.
+func listed(names []string) string {
+	const most = 20
+	quoted := make([]string, 0, most)
+	for i, name := range names {
+		if i == most {
+			return fmt.Sprintf("%s and %d more", strings.Join(quoted, ", "), len(names)-most)
+		}
+		quoted = append(quoted, strconv.Quote(name))
+	}
+	return strings.Join(quoted, ", ")
+}

@@ -1,0 +1,178 @@
+package data
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"gorgonia.org/tensor"
+)
+
+// A KMeansInit is a way to choose the first centres of k-means.
+type KMeansInit int
+
+const (
+	// KMeansPlusPlus draws each centre from the rows with probabilities
+	// proportional to the squared distance from the centres so far (Arthur and
+	// Vassilvitskii 2007).
+	KMeansPlusPlus KMeansInit = iota
+	// RandomPoints draws k distinct rows uniformly.
+	RandomPoints
+)
+
+// KMeans returns k centres [k,D] of the rows of x [N,D], by [KMeansOptions]
+// with that start and otherwise zero values.
+func KMeans(x *tensor.Dense, k int, init KMeansInit, rng *rand.Rand) (*tensor.Dense, error) {
+	return KMeansOptions{Init: init}.Centers(x, k, rng)
+}
+
+// KMeansOptions says how to run k-means. Its zero value is ready to use.
+type KMeansOptions struct {
+	Init KMeansInit
+	// MaxIterations bounds the number of Lloyd's iterations; 0 means 100.
+	MaxIterations int
+	// Tolerance ends the iterations once one reduces the sum of squared
+	// distances by no more than this fraction; 0 means 1e-6.
+	Tolerance float64
+}
+
+// Centers returns k centres [k,D] of the rows of x [N,D], float64, by Lloyd's
+// algorithm (1982): every row goes to its nearest centre, every centre moves to
+// the mean of its rows. A centre without rows moves to the row that is farthest
+// from its own. The same x, k and state of rng give the same centres.
+//
+// It is an error if k is not between 1 and the number of distinct rows, and if
+// values are not finite or so large that squared distances overflow.
+func (o KMeansOptions) Centers(x *tensor.Dense, k int, rng *rand.Rand) (*tensor.Dense, error) {
+	values, n, d, err := matrix("k-means", x)
+	if err != nil {
+		return nil, err
+	}
+	if k < 1 || k > n {
+		return nil, fmt.Errorf("k-means: %d centres of %d rows, expected 1 to %d centres", k, n, n)
+	}
+	if distinct := distinctRows(values, d, k); distinct < k {
+		return nil, fmt.Errorf("k-means: %d centres, but only %d of the %d rows are distinct", k, distinct, n)
+	}
+	l := newLloyd(values, n, d, o.start(values, n, d, k, rng))
+	if err := l.run(orDefault(o.MaxIterations, 100), orDefault(o.Tolerance, 1e-6)); err != nil {
+		return nil, err
+	}
+	return newMatrix(l.result(), k, d), nil
+}
+
+func orDefault[T int | float64](v, standard T) T {
+	if v == 0 {
+		return standard
+	}
+	return v
+}
+
+// start returns the rows that are the first centres.
+func (o KMeansOptions) start(x []float64, n, d, k int, rng *rand.Rand) []int {
+	if o.Init == RandomPoints {
+		return randomPoints(x, n, d, k, rng)
+	}
+	return plusPlus(x, n, d, k, rng)
+}
+
+// randomPoints returns the first k distinct rows in a random order. There must
+// be so many.
+func randomPoints(x []float64, n, d, k int, rng *rand.Rand) []int {
+	rows, seen := make([]int, 0, k), newRowSet()
+	for _, i := range rng.Perm(n) {
+		if seen.add(x[i*d : (i+1)*d]) {
+			rows = append(rows, i)
+		}
+		if len(rows) == k {
+			break
+		}
+	}
+	return rows
+}
+
+// plusPlus returns k rows chosen as k-means++ does.
+func plusPlus(x []float64, n, d, k int, rng *rand.Rand) []int {
+	rows := []int{rng.IntN(n)}
+	nearest := make([]float64, n) // squared distance to the nearest chosen row
+	for i := range nearest {
+		nearest[i] = math.Inf(1)
+	}
+	for len(rows) < k {
+		last := rows[len(rows)-1]
+		c := x[last*d : (last+1)*d]
+		parallel(n, d, func(from, to int) {
+			for i := from; i < to; i++ {
+				nearest[i] = min(nearest[i], squaredDistance(x[i*d:(i+1)*d], c))
+			}
+		})
+		rows = append(rows, draw(nearest, rng))
+	}
+	return rows
+}
+
+// draw returns an index with probability proportional to its weight, never one
+// of weight zero unless all are.
+func draw(weights []float64, rng *rand.Rand) int {
+	total := 0.0
+	for _, w := range weights {
+		total += w
+	}
+	left, last := rng.Float64()*total, 0
+	for i, w := range weights {
+		if w == 0 {
+			continue
+		}
+		last = i // where rounding leaves a rest at the end
+		if left -= w; left < 0 {
+			break
+		}
+	}
+	return last
+}
+
+func squaredDistance(a, b []float64) float64 {
+	b = b[:len(a)]
+	var s0, s1 float64 // two sums, for two additions in flight
+	i := 0
+	for ; i+1 < len(a); i += 2 {
+		e0, e1 := a[i]-b[i], a[i+1]-b[i+1]
+		s0 += e0 * e0
+		s1 += e1 * e1
+	}
+	if i < len(a) {
+		s0 += (a[i] - b[i]) * (a[i] - b[i])
+	}
+	return s0 + s1
+}
+
+// distinctRows counts the different rows of x, each d long, up to limit.
+func distinctRows(x []float64, d, limit int) int {
+	seen := newRowSet()
+	for i := 0; i < len(x) && len(seen.rows) < limit; i += d {
+		seen.add(x[i : i+d])
+	}
+	return len(seen.rows)
+}
+
+// A rowSet holds different rows.
+type rowSet struct {
+	rows map[string]struct{} // the rows' bits
+	key  []byte
+}
+
+func newRowSet() *rowSet { return &rowSet{rows: map[string]struct{}{}} }
+
+// add puts row into the set and says whether it is new. -0 equals 0.
+func (s *rowSet) add(row []float64) bool {
+	s.key = s.key[:0]
+	for _, v := range row {
+		s.key = binary.LittleEndian.AppendUint64(s.key, math.Float64bits(v+0))
+	}
+	if _, ok := s.rows[string(s.key)]; ok {
+		return false
+	}
+	s.rows[string(s.key)] = struct{}{}
+	return true
+}

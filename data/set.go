@@ -1,0 +1,61 @@
+package data
+
+import (
+	"math"
+	"math/rand/v2"
+
+	"gorgonia.org/tensor"
+)
+
+// A Set is a supervised dataset of N examples.
+type Set struct {
+	Features []string      // D names
+	Target   string        // the target's name
+	X        *tensor.Dense // [N,D] float64
+	Y        *tensor.Dense // [N,1] float64
+}
+
+// N returns the number of examples.
+func (s *Set) N() int { return s.X.Shape()[0] }
+
+// Rows returns the examples with the numbers rows, in that order, as a set of
+// its own; numbers may repeat. It panics where rows is empty or a number is not
+// in [0,N).
+func (s *Set) Rows(rows []int) *Set {
+	return &Set{
+		Features: s.Features,
+		Target:   s.Target,
+		X:        takeRows(s.X, rows),
+		Y:        takeRows(s.Y, rows),
+	}
+}
+
+func takeRows(t *tensor.Dense, rows []int) *tensor.Dense {
+	if len(rows) == 0 {
+		panic("data: a set of no rows")
+	}
+	d := t.Shape()[1]
+	out := make([]float64, len(rows)*d)
+	Gather(out, t.Float64s(), d, rows)
+	return newMatrix(out, len(rows), d)
+}
+
+// Gather copies rows of src, each width values long, to the front of dst: row
+// rows[i] of src becomes row i of dst, which needs len(rows)*width values.
+func Gather[T any](dst, src []T, width int, rows []int) {
+	for i, r := range rows {
+		copy(dst[i*width:(i+1)*width], src[r*width:(r+1)*width])
+	}
+}
+
+// Split divides the row numbers 0...n-1 at random: test holds n*fraction of
+// them, rounded to the nearest number (at least 0, at most n), and train the
+// others. Both come in random order.
+func Split(n int, fraction float64, rng *rand.Rand) (train, test []int) {
+	rows := rng.Perm(n)
+	size := 0
+	if fraction > 0 { // false for NaN
+		size = int(math.Round(min(fraction, 1) * float64(n)))
+	}
+	return rows[size:], rows[:size]
+}

@@ -1,0 +1,132 @@
+package data
+
+import (
+	"encoding/json"
+	"math"
+	"slices"
+	"testing"
+
+	"gorgonia.org/tensor"
+	"pgregory.net/rapid"
+)
+
+// Columns 1,3,5,7 (mean 4, variance (9+1+1+9)/4 = 5) and the constant 0.1.
+func TestStandardizerByHand(t *testing.T) {
+	x := newMatrix([]float64{1, 0.1, 3, 0.1, 5, 0.1, 7, 0.1}, 4, 2)
+	s, err := FitStandardizer(x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(s.Mean, []float64{4, 0.1}) || !slices.Equal(s.Std, []float64{math.Sqrt(5), 1}) {
+		t.Errorf("mean %v, std %v, want [4 0.1], [sqrt(5) 1]", s.Mean, s.Std)
+	}
+	z, err := s.Apply(x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := 1 / math.Sqrt(5)
+	want := []float64{-3 * r, 0, -r, 0, r, 0, 3 * r, 0}
+	for i, v := range z.Float64s() {
+		if math.Abs(v-want[i]) > 1e-15 {
+			t.Errorf("[%d] = %g, want %g", i, v, want[i])
+		}
+	}
+	if x.Float64s()[0] != 1 {
+		t.Error("Apply changed its argument")
+	}
+}
+
+// The mean of many equal numbers is often not that number: 0.1 added up ten
+// times is 0.9999999999999999. The column must still become exactly 0.
+func TestConstantColumns(t *testing.T) {
+	for _, c := range []float64{0, 0.1, -1e-300, 1e300} {
+		values := slices.Repeat([]float64{c}, 10)
+		s, err := FitStandardizer(newMatrix(values, 10, 1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.Mean[0] != c || s.Std[0] != 1 {
+			t.Errorf("constant %g: mean %g, std %g", c, s.Mean[0], s.Std[0])
+		}
+	}
+	s, err := FitStandardizer(newMatrix([]float64{0, 1e-200}, 2, 1))
+	if err != nil || s.Std[0] != 1 {
+		t.Errorf("squares that underflow: std %v (%v), want 1", s, err)
+	}
+}
+
+func TestStandardizerInverse(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n, d := rapid.IntRange(1, 20).Draw(t, "n"), rapid.IntRange(1, 5).Draw(t, "d")
+		values := rapid.SliceOfN(rapid.Float64Range(-1e6, 1e6), n*d, n*d).Draw(t, "x")
+		x := newMatrix(values, n, d)
+		s, err := FitStandardizer(x)
+		if err != nil {
+			t.Fatal(err)
+		}
+		z, err := s.Apply(x)
+		if err != nil {
+			t.Fatal(err)
+		}
+		back, err := s.Invert(z)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, v := range back.Float64s() {
+			if math.Abs(v-values[i]) > 1e-14*(math.Abs(values[i])+math.Abs(s.Mean[i%d])+s.Std[i%d]) {
+				t.Fatalf("[%d]: %g came back as %g", i, values[i], v)
+			}
+		}
+	})
+}
+
+func TestStandardizerJSON(t *testing.T) {
+	want := Standardizer{Mean: []float64{0.1, -2}, Std: []float64{1, 1.0 / 3}}
+	text, err := json.Marshal(want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := string(text); got != `{"mean":[0.1,-2],"std":[1,0.3333333333333333]}` {
+		t.Errorf("JSON %s", got)
+	}
+	var got Standardizer
+	if err := json.Unmarshal(text, &got); err != nil || !slices.Equal(got.Mean, want.Mean) || !slices.Equal(got.Std, want.Std) {
+		t.Errorf("back from JSON %v (%v), want %v", got, err, want)
+	}
+}
+
+func TestStandardizerErrors(t *testing.T) {
+	view, err := newMatrix([]float64{1, 2, 3, 4}, 2, 2).Slice(nil, tensor.S(0, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		x   *tensor.Dense
+		say string
+	}{
+		{nil, "found nil"},
+		{array([]int{2}, []float64{1, 2}), "found float64 of shape (2)"},
+		{array([]int{1, 2}, []float32{1, 2}), "found float32 of shape (1, 2)"},
+		{view.(*tensor.Dense), "float64"},
+		{newMatrix([]float64{math.MaxFloat64, -math.MaxFloat64}, 2, 1), "column 0: mean 0, standard deviation +Inf"},
+		{newMatrix([]float64{0, math.NaN()}, 2, 1), "column 0: mean NaN"},
+	} {
+		_, err := FitStandardizer(c.x)
+		expectError(t, err, "standardize: ", c.say)
+	}
+	x := newMatrix([]float64{1, 2}, 1, 2)
+	for _, c := range []struct {
+		s   Standardizer
+		say string
+	}{
+		{Standardizer{Mean: []float64{0}, Std: []float64{1}}, "expected 1 columns, found 2"},
+		{Standardizer{Mean: []float64{0, 0}, Std: []float64{1}}, "2 means, but 1 standard deviations"},
+		{Standardizer{Mean: []float64{0, 0}, Std: []float64{1, 0}}, "column 1: mean 0, standard deviation 0"},
+		{Standardizer{Mean: []float64{math.NaN(), 0}, Std: []float64{1, 1}}, "column 0"},
+	} {
+		_, err := c.s.Apply(x)
+		expectError(t, err, "standardize: ", c.say)
+		_, err = c.s.Invert(x)
+		expectError(t, err, "standardize: ", c.say)
+	}
+}

@@ -1,0 +1,272 @@
+package data
+
+import (
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"gorgonia.org/tensor"
+
+	"github.com/go-valla/valla/data/npy"
+)
+
+// put writes content to a file of that name in a fresh folder.
+func put(t *testing.T, name, content string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func gzipped(t *testing.T, content string) string {
+	t.Helper()
+	var buf bytes.Buffer
+	z := gzip.NewWriter(&buf)
+	if _, err := z.Write([]byte(content)); err != nil {
+		t.Fatal(err)
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return buf.String()
+}
+
+func array(shape []int, backing any) *tensor.Dense {
+	return tensor.New(tensor.WithShape(shape...), tensor.WithBacking(backing))
+}
+
+func putNPY(t *testing.T, d *tensor.Dense) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "a.npy")
+	if err := npy.Write(path, d); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// putNPZ writes arrays called by the words of names.
+func putNPZ(t *testing.T, names string, arrays ...*tensor.Dense) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "a.npz")
+	if err := npy.WriteArchive(path, strings.Fields(names), arrays); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// expectTable fails unless got holds these columns and values.
+func expectTable(t *testing.T, got *Table, err error, columns string, values ...float64) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := strings.Fields(columns)
+	shape := tensor.Shape{len(values) / len(names), len(names)}
+	if !slices.Equal(got.Columns, names) || !got.Values.Shape().Eq(shape) || !slices.Equal(got.Values.Float64s(), values) {
+		t.Errorf("columns %q of shape %v: %v\nwant %q of shape %v: %v", got.Columns, got.Values.Shape(), got.Values.Data(), names, shape, values)
+	}
+}
+
+// expectError fails unless err is one line that starts with start and says say.
+func expectError(t *testing.T, err error, start, say string) {
+	t.Helper()
+	if err == nil {
+		t.Fatalf("no error, want one that says %q", say)
+	}
+	if msg := err.Error(); !strings.HasPrefix(msg, start) || !strings.Contains(msg, say) || strings.Contains(msg, "\n") {
+		t.Errorf("error %q\nwant one line from %q that says %q", msg, start, say)
+	}
+}
+
+func TestReadTableCSV(t *testing.T) {
+	for name, c := range map[string]struct {
+		content string
+		columns string
+		values  []float64
+	}{
+		"header":     {"a,b\n1,2\n3,4\n", "a b", []float64{1, 2, 3, 4}},
+		"no header":  {"1,2\n3,4", "x0 x1", []float64{1, 2, 3, 4}},
+		"spaces":     {" a, b \n 1 ,\t2\n", "a b", []float64{1, 2}},
+		"CRLF":       {"a,b\r\n1,2\r\n", "a b", []float64{1, 2}},
+		"mark":       {"\ufeffa,b\n1,2\n", "a b", []float64{1, 2}},
+		"mark only":  {"\ufeff1,2\n", "x0 x1", []float64{1, 2}},
+		"quoted":     {"\"a\",\"b\"\n\"1\",\"2e-3\"\n", "a b", []float64{1, 0.002}},
+		"one column": {"y\n-1\n", "y", []float64{-1}},
+		"mixed row":  {"a,1\n3,4\n", "a 1", []float64{3, 4}},
+		"blank line": {"a,b\n\n1,2\n\n", "a b", []float64{1, 2}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := ReadTable(put(t, "d.csv", c.content))
+			expectTable(t, got, err, c.columns, c.values...)
+			got, err = ReadTable(put(t, "d.CSV.gz", gzipped(t, c.content)))
+			expectTable(t, got, err, c.columns, c.values...)
+		})
+	}
+}
+
+func TestReadTableCSVErrors(t *testing.T) {
+	for name, c := range map[string]struct{ content, place, say string }{
+		"word":        {"a,b\n1,2\n3,abc\n", ":3: ", `column "b" (number 2): expected a number, found "abc"`},
+		"empty cell":  {"a,b\n1,\n", ":2: ", `column "b" (number 2): expected a number, found ""`},
+		"NaN":         {"a,b\nNaN,1\n", ":2: ", `column "a" (number 1): expected a finite number, found "NaN"`},
+		"NaN first":   {"1,nan\n", ":1: ", `column "x1" (number 2): expected a finite number, found "nan"`},
+		"Inf":         {"1,2\n3,-Inf\n", ":2: ", `found "-Inf"`},
+		"overflow":    {"1,2\n3,1e999\n", ":2: ", `expected a finite number, found "1e999"`},
+		"short row":   {"a,b\n1,2\n3\n", ":3: ", "expected 2 cells, found 1"},
+		"long row":    {"1,2\n3,4,5\n", ":2: ", "expected 2 cells, found 3"},
+		"blank lines": {"a,b\n\n\n1,x\n", ":4: ", `found "x"`},
+		"quote":       {"a,b\n\"1,2\n", ":2: ", "quote"},
+		"twice":       {"a,b,a\n1,2,3\n", ": ", `two columns are called "a"`},
+		"empty":       {"", ": ", "no rows of numbers"},
+		"header only": {"a,b\n", ": ", "no rows of numbers"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := put(t, "d.csv", c.content)
+			_, err := ReadTable(path)
+			expectError(t, err, path+c.place, c.say)
+		})
+	}
+}
+
+func TestReadTableGzipErrors(t *testing.T) {
+	path := put(t, "d.csv.gz", "a,b\n1,2\n3,4\n")
+	_, err := ReadTable(path)
+	expectError(t, err, path+": ", "gzip")
+	whole := gzipped(t, strings.Repeat("1,2\n", 100))
+	path = put(t, "d.csv.gz", whole[:len(whole)-6])
+	_, err = ReadTable(path)
+	expectError(t, err, path+": ", "unexpected EOF")
+}
+
+func TestReadTableArrays(t *testing.T) {
+	got, err := ReadTable(putNPY(t, array([]int{3}, []float32{1, 2.5, 3})))
+	expectTable(t, got, err, "x0", 1, 2.5, 3)
+	got, err = ReadTable(putNPY(t, array([]int{2, 2}, []int64{1, 2, 3, 4})))
+	expectTable(t, got, err, "x0 x1", 1, 2, 3, 4)
+
+	x, y := array([]int{2, 2}, []uint8{1, 2, 3, 4}), array([]int{2, 1}, []int32{-5, -6})
+	flat := array([]int{2}, []int8{-5, -6})
+	for _, target := range []*tensor.Dense{y, flat} {
+		got, err = ReadTable(putNPZ(t, "y X other", target, x, flat))
+		expectTable(t, got, err, "x0 x1 y", 1, 2, -5, 3, 4, -6)
+	}
+	got, err = ReadTable(putNPZ(t, "X", flat))
+	expectTable(t, got, err, "x0", -5, -6)
+	got, err = TableReader{X: "in", Y: "out"}.Read(putNPZ(t, "in out X", x, y, y))
+	expectTable(t, got, err, "x0 x1 out", 1, 2, -5, 3, 4, -6)
+}
+
+func TestReadTableArrayErrors(t *testing.T) {
+	x, y := array([]int{2, 2}, []float64{1, 2, 3, 4}), array([]int{2, 1}, []float64{5, 6})
+	deep := array([]int{1, 2, 2}, []float64{1, 2, 3, 4})
+	bad := array([]int{2, 2}, []float64{1, 2, math.NaN(), 4})
+	for name, c := range map[string]struct {
+		path   string
+		reader TableReader
+		say    string
+	}{
+		"dims":      {putNPY(t, deep), TableReader{}, "expected an array of shape [N] or [N,K], found (1, 2, 2)"},
+		"scalar":    {putNPY(t, tensor.New(tensor.FromScalar(1.0))), TableReader{}, "expected an array of shape [N]"},
+		"NaN":       {putNPY(t, bad), TableReader{}, `row 1 (counting from 0), column "x0": expected a finite number, found NaN`},
+		"no X":      {putNPZ(t, "a b", x, y), TableReader{}, `no array "X"; it has "a", "b"`},
+		"no y":      {putNPZ(t, "X b", x, y), TableReader{Y: "y"}, `no array "y"; it has "X", "b"`},
+		"y rows":    {putNPZ(t, "X y", y, array([]int{3}, []float64{1, 2, 3})), TableReader{}, `array "y": expected shape [2] or [2,1]`},
+		"y columns": {putNPZ(t, "X y", x, x), TableReader{}, "found (2, 2)"},
+		"y dims":    {putNPZ(t, "X y", x, deep), TableReader{}, "found (1, 2, 2)"},
+		"y is Inf":  {putNPZ(t, "X y", x, array([]int{2}, []float64{1, math.Inf(1)})), TableReader{}, `row 1 (counting from 0), column "y"`},
+		"y as x0":   {putNPZ(t, "X x0", x, y), TableReader{Y: "x0"}, `two columns are called "x0"`},
+		"no npy":    {put(t, "a.npy", "hello world"), TableReader{}, "magic"},
+		"no zip":    {put(t, "a.npz", "hello"), TableReader{}, "zip"},
+		"extension": {put(t, "a.xlsx", "hello"), TableReader{}, "expected a file called .csv, .csv.gz, .npy or .npz"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := c.reader.Read(c.path)
+			expectError(t, err, c.path+": ", c.say)
+		})
+	}
+}
+
+func TestReadTableMissing(t *testing.T) {
+	for _, name := range []string{"a.csv", "a.csv.gz", "a.npy", "a.npz"} {
+		if _, err := ReadTable(filepath.Join(t.TempDir(), name)); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s: error %v, want %v", name, err, fs.ErrNotExist)
+		}
+	}
+}
+
+func TestTableSet(t *testing.T) {
+	table, err := ReadTable(put(t, "d.csv", "a,b,c\n1,2,3\n4,5,6\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		target, features, name string
+		x, y                   []float64
+	}{
+		{"", "a b", "c", []float64{1, 2, 4, 5}, []float64{3, 6}},
+		{"b", "a c", "b", []float64{1, 3, 4, 6}, []float64{2, 5}},
+		{"a", "b c", "a", []float64{2, 3, 5, 6}, []float64{1, 4}},
+	} {
+		s, err := table.Set(c.target)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(s.Features, strings.Fields(c.features)) || s.Target != c.name || s.N() != 2 {
+			t.Errorf("target %q: features %q, target %q, %d rows", c.target, s.Features, s.Target, s.N())
+		}
+		if !s.X.Shape().Eq(tensor.Shape{2, 2}) || !slices.Equal(s.X.Float64s(), c.x) {
+			t.Errorf("target %q: X %v, want %v", c.target, s.X.Data(), c.x)
+		}
+		if !s.Y.Shape().Eq(tensor.Shape{2, 1}) || !slices.Equal(s.Y.Float64s(), c.y) {
+			t.Errorf("target %q: Y %v, want %v", c.target, s.Y.Data(), c.y)
+		}
+	}
+	if !slices.Equal(table.Columns, []string{"a", "b", "c"}) {
+		t.Errorf("making sets changed the table's columns to %q", table.Columns)
+	}
+	_, err = table.Set("d")
+	expectError(t, err, table.Path+": ", `no column "d"; it has "a", "b", "c"`)
+	single, err := ReadTable(put(t, "d.csv", "a\n1\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = single.Set("")
+	expectError(t, err, single.Path+": ", "at least one feature")
+}
+
+func TestListedIsShort(t *testing.T) {
+	if got := listed(numbered(785)); !strings.HasSuffix(got, `"x19" and 765 more`) {
+		t.Errorf("listed %s", got)
+	}
+}
+
+func FuzzDecodeCSV(f *testing.F) {
+	for _, s := range []string{"a,b\n1,2\n", "1,2\n3\n", "\"a\nb\",c\n1,2", "\ufeff1", "", "\n\n", "nan,1e999", "a,a\n1,1"} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, in []byte) {
+		table, err := decodeCSV(bytes.NewReader(in), "f.csv")
+		if err != nil {
+			if table != nil || !strings.HasPrefix(err.Error(), "f.csv:") {
+				t.Fatalf("got %v, %v", table, err)
+			}
+			return
+		}
+		n, k := table.Values.Shape()[0], table.Values.Shape()[1]
+		if n == 0 || k != len(table.Columns) || n*k != len(table.Values.Float64s()) {
+			t.Fatalf("%d columns %q, values of shape %v", len(table.Columns), table.Columns, table.Values.Shape())
+		}
+		if slices.ContainsFunc(table.Values.Float64s(), func(v float64) bool { return !finite(v) }) {
+			t.Fatalf("not finite: %v", table.Values.Data())
+		}
+	})
+}

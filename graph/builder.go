@@ -13,14 +13,6 @@ import (
 // Node is a node of a Gorgonia expression graph.
 type Node = gorgonia.Node
 
-// Param is a named array that a network or a posterior owns. Many graphs may use
-// it; in each of them [Builder.Param] gives its node, bound to Value itself, so
-// that an optimizer that updates Value in place is seen by every program.
-type Param struct {
-	Name  string        // unique within a graph
-	Value *tensor.Dense // contiguous, row-major, at least one dimension
-}
-
 // Builder writes nodes into one expression graph.
 //
 // It keeps the first error: every method is a no-op that returns nil after it, so

@@ -1,0 +1,109 @@
+// Package likelihood holds observation models: how targets scatter around the
+// latent function, as the data term of VaLLA's objective.
+package likelihood
+
+import (
+	"math"
+
+	"github.com/go-valla/valla/graph"
+	"gorgonia.org/tensor"
+)
+
+// Likelihood gives the data term of the α-objective (paper, eqs. 15 and 16) for a
+// latent f ~ N(mean, cov), one number for each example.
+type Likelihood interface {
+	// DataTerm returns ℓ_b, [B], for targets y [B,C], mean [B,C] and cov [B,C,C].
+	// α lies in [0,1] for a Gaussian and in (0,1] otherwise.
+	DataTerm(b *graph.Builder, y, mean, cov *graph.Node, alpha float64) *graph.Node
+	// Params returns the trainable parameters of the likelihood.
+	Params() []*graph.Param
+}
+
+// Gaussian is y = f + ε with ε ~ N(0, σ²), independent for each output.
+type Gaussian struct {
+	LogVariance *graph.Param // log σ², shape [1]
+}
+
+// NewGaussian returns a Gaussian likelihood with noise variance σ².
+func NewGaussian(variance float64, dt tensor.Dtype) Gaussian {
+	return Gaussian{LogVariance: graph.NewScalar("noise.log_variance", math.Log(variance), dt)}
+}
+
+// Variance returns σ².
+func (g Gaussian) Variance() float64 { return math.Exp(g.LogVariance.Scalar()) }
+
+// Params implements Likelihood.
+func (g Gaussian) Params() []*graph.Param { return []*graph.Param{g.LogVariance} }
+
+// DataTerm implements Likelihood:
+//
+//	α = 1:      log N(y; f, Q + σ²)
+//	0 < α < 1:  (1/α) [log N(y; f, Q + σ²/α) + ½ log(2πσ²/α) − (α/2) log(2πσ²)]
+//	α = 0:      log N(y; f, σ²) − Q/(2σ²), the evidence lower bound.
+func (g Gaussian) DataTerm(b *graph.Builder, y, mean, cov *graph.Node, alpha float64) *graph.Node {
+	if !checkAlpha(b, alpha, alpha >= 0) {
+		return nil
+	}
+	logNoise := b.Param(g.LogVariance)
+	noise := b.Exp(logNoise)
+	q := b.Diag(cov)
+	residual := b.Square(b.Sub(y, mean))
+	var term *graph.Node
+	if alpha == 0 {
+		term = b.Sub(logNormal(b, residual, b.BroadcastTo(noise, y.Shape()...)), b.Div(q, b.Scale(noise, 2)))
+	} else {
+		term = logNormal(b, residual, b.Add(q, b.Scale(noise, 1/alpha)))
+		// ½ log(2πσ²/α) − (α/2) log(2πσ²)
+		log2pi := math.Log(2 * math.Pi)
+		logC := b.Affine(logNoise, 0.5*(1-alpha), 0.5*(1-alpha)*log2pi-0.5*math.Log(alpha))
+		term = b.Scale(b.Add(term, logC), 1/alpha)
+	}
+	return sumOutputs(b, term)
+}
+
+// logNormal is log N(y; f, v) for squared residuals (y−f)².
+func logNormal(b *graph.Builder, residual, v *graph.Node) *graph.Node {
+	quadratic := b.Add(b.Div(residual, v), b.Log(v))
+	return b.Affine(quadratic, -0.5, -0.5*math.Log(2*math.Pi))
+}
+
+// Softmax is the categorical likelihood; targets are one-hot rows.
+type Softmax struct{}
+
+// Params implements Likelihood: there are none.
+func (Softmax) Params() []*graph.Param { return nil }
+
+// DataTerm implements Likelihood: (1/α) log softmax(α log softmax(F))_y with the
+// probit-scaled logits F of [ProbitLogits].
+func (Softmax) DataTerm(b *graph.Builder, y, mean, cov *graph.Node, alpha float64) *graph.Node {
+	if !checkAlpha(b, alpha, alpha > 0) {
+		return nil
+	}
+	logp := b.LogSoftmax(ProbitLogits(b, mean, cov))
+	if alpha != 1 {
+		logp = b.Scale(b.LogSoftmax(b.Scale(logp, alpha)), 1/alpha)
+	}
+	return sumOutputs(b, b.Mul(y, logp))
+}
+
+// ProbitLogits scales logits by their variance, F_c = f_c / √(1 + (π/8) Q_cc), so
+// that softmax(F) approximates the mean of softmax(f) under f ~ N(mean, cov)
+// (MacKay 1992). mean [B,C], cov [B,C,C] give [B,C].
+func ProbitLogits(b *graph.Builder, mean, cov *graph.Node) *graph.Node {
+	return b.Div(mean, b.Sqrt(b.Affine(b.Diag(cov), math.Pi/8, 1)))
+}
+
+func checkAlpha(b *graph.Builder, alpha float64, low bool) bool {
+	if b.Err() == nil && (!low || !(alpha <= 1)) {
+		b.Failf("likelihood: α = %g is out of range", alpha)
+	}
+	return b.Err() == nil
+}
+
+// sumOutputs sums [B,C] over the outputs to [B].
+func sumOutputs(b *graph.Builder, x *graph.Node) *graph.Node {
+	if b.Err() != nil {
+		return nil
+	}
+	return b.Reshape(b.SumAxis(x, 1), x.Shape()[0])
+}

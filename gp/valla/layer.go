@@ -1,0 +1,133 @@
+// Package valla is the variational linearized Laplace approximation (VaLLA): a
+// sparse variational Gaussian process with the network's tangent kernel, whose
+// mean is the network itself (paper, section 3).
+package valla
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/likelihood"
+	"github.com/go-valla/valla/graph"
+	"gorgonia.org/tensor"
+)
+
+// Layer is the Gaussian process that sits on a network: M inducing points, the
+// variational matrix A = LLᵀ and the prior variance σ₀². It is written into the
+// network's graph by [Layer.Posterior] and [Layer.Loss].
+type Layer struct {
+	Kernel      gp.Kernel
+	Z           *graph.Param // inducing inputs, [M, …]
+	Class       []int        // the one output that each inducing point carries, [M]
+	L           *graph.Param // lower triangle of L, packed row by row, [M(M+1)/2]
+	LogPriorStd *graph.Param // log σ₀, [1]
+}
+
+// New returns a layer with the inducing inputs z [M,…], which it owns, L = I and
+// σ₀ = 1. class may be nil for output 0 everywhere, as in regression.
+func New(k gp.Kernel, z *tensor.Dense, class []int) (*Layer, error) {
+	if z.Dims() < 2 {
+		return nil, fmt.Errorf("valla: inducing inputs have shape %v, expected [M,…]", z.Shape())
+	}
+	m := z.Shape()[0]
+	if class == nil {
+		class = make([]int, m)
+	}
+	if len(class) != m {
+		return nil, fmt.Errorf("valla: %d classes for %d inducing points", len(class), m)
+	}
+	l := make([]float64, m*(m+1)/2)
+	for i := range m {
+		l[i*(i+3)/2] = 1
+	}
+	return &Layer{
+		Kernel: k, Class: class,
+		Z:           &graph.Param{Name: "valla.z", Value: z},
+		L:           graph.NewParam("valla.l", l, z.Dtype(), len(l)),
+		LogPriorStd: graph.NewScalar("valla.log_prior_std", 0, z.Dtype()),
+	}, nil
+}
+
+// Params returns Z, L and log σ₀.
+func (l *Layer) Params() []*graph.Param { return []*graph.Param{l.Z, l.L, l.LogPriorStd} }
+
+// Inducing returns M.
+func (l *Layer) Inducing() int { return len(l.Class) }
+
+// PriorStd returns σ₀.
+func (l *Layer) PriorStd() float64 { return math.Exp(l.LogPriorStd.Scalar()) }
+
+// Posterior holds the nodes of the variational posterior at a batch of B inputs.
+type Posterior struct {
+	PriorVariance *graph.Node // σ₀², [1]
+	Kx            *graph.Node // σ₀² κ(x_b,x_b), [B,C,C]
+	Kxz           *graph.Node // [B,C,M]
+	Kz            *graph.Node // [M,M]
+	L             *graph.Node // [M,M] lower triangular
+	H             *graph.Node // I + Lᵀ K_z L, [M,M]
+	R             *graph.Node // Cholesky factor of H, lower
+	G             *graph.Node // R⁻¹ Lᵀ, so that (A⁻¹ + K_z)⁻¹ = GᵀG, [M,M]
+	W             *graph.Node // K_xz Gᵀ, [B,C,M]
+	Q             *graph.Node // K_x − W Wᵀ, the latent covariance, [B,C,C]
+	KL            *graph.Node // divergence from the prior, a scalar
+}
+
+// Posterior writes the posterior at x [B,…] into the graph:
+//
+//	Q  = K_x − K_xz L H⁻¹ Lᵀ K_zx                (paper, eq. 12; A is never inverted)
+//	KL = ½ log|H| − ½ tr(K_z L H⁻¹ Lᵀ)           (paper, eq. 14)
+func (l *Layer) Posterior(b *graph.Builder, x *graph.Node) *Posterior {
+	p := l.inducing(b)
+	kx, kxz := l.Kernel.Diag(b, x), l.Kernel.Cross(b, x, b.Param(l.Z), l.Class)
+	p.Kx, p.Kxz = b.Mul(p.PriorVariance, kx), b.Mul(p.PriorVariance, kxz)
+	if b.Err() != nil {
+		return nil
+	}
+	n, c, m := p.Kxz.Shape()[0], p.Kxz.Shape()[1], p.Kxz.Shape()[2]
+	p.W = b.Reshape(b.MatMul(b.Reshape(p.Kxz, n*c, m), p.G, false, true), n, c, m)
+	p.Q = b.Sub(p.Kx, b.Gram(p.W))
+	return p
+}
+
+// inducing writes what depends on the layer's own parameters only.
+func (l *Layer) inducing(b *graph.Builder) *Posterior {
+	p := &Posterior{}
+	p.PriorVariance = b.Exp(b.Scale(b.Param(l.LogPriorStd), 2))
+	p.Kz = b.Mul(p.PriorVariance, l.Kernel.Gram(b, b.Param(l.Z), l.Class))
+	p.L = b.Lower(b.Param(l.L))
+	p.H = b.Add(b.Eye(l.Inducing()), b.MatMul(p.L, b.MatMul(p.Kz, p.L, false, false), true, false))
+	p.R = b.Cholesky(p.H)
+	p.G = b.SolveLower(p.R, b.Transpose(p.L), false)
+	trace := b.Sum(b.Mul(b.MatMul(p.G, p.Kz, false, false), p.G))
+	p.KL = b.Scale(b.Sub(b.LogDet(p.R), trace), 0.5)
+	return p
+}
+
+// Loss holds the nodes of the training objective.
+type Loss struct {
+	*Posterior
+	Mean *graph.Node // the network's outputs, [B,C]
+	Data *graph.Node // −(N/B) Σ_b ℓ_b, a scalar
+	Loss *graph.Node // Data + KL, a scalar
+}
+
+// Objective says what is minimised.
+type Objective struct {
+	Likelihood likelihood.Likelihood
+	Alpha      float64 // 1 is the published setting, 0 the evidence lower bound
+	N          int     // training points, to which a mini-batch is scaled up
+}
+
+// Loss writes the objective for a mini-batch into the graph (paper, eqs. 15 to 17):
+// x [B,…], targets y [B,C] and the network's outputs mean [B,C] at x. It is a plain
+// scalar node, to which terms may be added.
+func (l *Layer) Loss(b *graph.Builder, x, y, mean *graph.Node, o Objective) *Loss {
+	p := l.Posterior(b, x)
+	if b.Err() != nil {
+		return nil
+	}
+	terms := o.Likelihood.DataTerm(b, y, mean, p.Q, o.Alpha)
+	data := b.Scale(b.Sum(terms), -float64(o.N)/float64(x.Shape()[0]))
+	return &Loss{Posterior: p, Mean: mean, Data: data, Loss: b.Add(data, p.KL)}
+}

@@ -1,0 +1,61 @@
+package graph
+
+import "gorgonia.org/tensor"
+
+// Param is a named array that a network or a posterior owns. Many graphs may use
+// it; in each of them [Builder.Param] gives its node, bound to Value itself, so
+// that an optimizer that updates Value in place is seen by every program.
+type Param struct {
+	Name  string        // unique within a graph
+	Value *tensor.Dense // contiguous, row-major, at least one dimension
+}
+
+// NewParam returns a parameter of the given shape with the elements v, row-major.
+func NewParam(name string, v []float64, dt tensor.Dtype, shape ...int) *Param {
+	return &Param{Name: name, Value: newDense(dt, v, shape)}
+}
+
+// NewScalar returns a parameter of shape [1].
+func NewScalar(name string, v float64, dt tensor.Dtype) *Param {
+	return NewParam(name, []float64{v}, dt, 1)
+}
+
+// Scalar returns the first element.
+func (p *Param) Scalar() float64 { return p.At(0) }
+
+// At returns element i in row-major order.
+func (p *Param) At(i int) float64 {
+	if p.Value.Dtype() == tensor.Float64 {
+		return p.Value.Float64s()[i]
+	}
+	return float64(p.Value.Float32s()[i])
+}
+
+// Set sets element i in row-major order.
+func (p *Param) Set(i int, v float64) {
+	if p.Value.Dtype() == tensor.Float64 {
+		p.Value.Float64s()[i] = v
+	} else {
+		p.Value.Float32s()[i] = float32(v)
+	}
+}
+
+// Floats returns a copy of the elements as float64.
+func (p *Param) Floats() []float64 { return Floats(p.Value) }
+
+// Floats returns a copy of the elements of a float32 or float64 tensor.
+func Floats(t *tensor.Dense) []float64 {
+	if t.Dtype() == tensor.Float64 {
+		return append([]float64(nil), t.Float64s()...)
+	}
+	out := make([]float64, len(t.Float32s()))
+	for i, v := range t.Float32s() {
+		out[i] = float64(v)
+	}
+	return out
+}
+
+// Convert returns a copy of t, float32 or float64, with element type dt.
+func Convert(t *tensor.Dense, dt tensor.Dtype) *tensor.Dense {
+	return newDense(dt, Floats(t), t.Shape())
+}

@@ -1,0 +1,120 @@
+package jacobian_test
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/fixture"
+	"github.com/go-valla/valla/jacobian"
+	"github.com/go-valla/valla/layers"
+	"gorgonia.org/tensor"
+)
+
+// fixtureMLP builds the network of a fixture: W1, b1, W2, … with the given activation.
+func fixtureMLP(t *testing.T, a fixture.Arrays, act layers.Activation) layers.Sequential {
+	t.Helper()
+	var net layers.Sequential
+	for i := 1; a.Has(fmt.Sprint("W", i)); i++ {
+		if i > 1 {
+			net = append(net, act)
+		}
+		w, b := fmt.Sprint("W", i), fmt.Sprint("b", i)
+		net = append(net, layers.Dense{
+			W: &graph.Param{Name: w, Value: a.Dense(t, w)},
+			B: &graph.Param{Name: b, Value: a.Dense(t, b)},
+		})
+	}
+	return net
+}
+
+// evaluate compiles and runs a float64 graph and returns the values of the nodes.
+func evaluate(t *testing.T, b *graph.Builder, nodes ...*graph.Node) [][]float64 {
+	t.Helper()
+	p, err := graph.Compile(b, nodes, graph.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Run(); err != nil {
+		t.Fatal(err)
+	}
+	out := make([][]float64, len(nodes))
+	for i, n := range nodes {
+		out[i] = append([]float64(nil), p.Value(n).Float64s()...)
+	}
+	return out
+}
+
+// jacobianRows joins the rows of all parameters: [rows, P] row-major.
+func jacobianRows(t *testing.T, b *graph.Builder, parts []*graph.Node) []float64 {
+	t.Helper()
+	vals := evaluate(t, b, parts...)
+	var out []float64
+	for r := range parts[0].Shape()[0] {
+		for i, p := range parts {
+			n := p.Shape()[1]
+			out = append(out, vals[i][r*n:(r+1)*n]...)
+		}
+	}
+	return out
+}
+
+func TestFixtureJacobian(t *testing.T) {
+	for _, name := range []string{"mlp_reg", "mlp_cls", "mlp_act"} {
+		a := fixture.Load(t, name)
+		acts := map[layers.Activation]string{"tanh": "J_X"}
+		if name == "mlp_act" {
+			acts = map[layers.Activation]string{"tanh": "J_tanh", "relu": "J_relu", "erf": "J_erf", "softplus": "J_softplus", "sin": "J_sin"}
+		}
+		for act, key := range acts {
+			for _, alg := range []jacobian.Algorithm{jacobian.Structured, jacobian.Dense} {
+				b := graph.NewBuilder(tensor.Float64)
+				x := b.Param(&graph.Param{Name: "X", Value: a.Dense(t, "X")})
+				k := jacobian.NTK{Net: fixtureMLP(t, a, act), Algorithm: alg}
+				want, _ := a.F64(t, key)
+				fixture.Close(t, fmt.Sprint(name, " ", key, " ", alg), jacobianRows(t, b, k.Rows(b, x)), want, 1e-12)
+			}
+		}
+	}
+}
+
+func TestFixtureKernels(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		act  layers.Activation
+		pre  string
+	}{{"mlp_reg", "tanh", ""}, {"mlp_cls", "tanh", ""}, {"mlp_act", "relu", "relu_"}} {
+		a := fixture.Load(t, c.name)
+		for _, alg := range []jacobian.Algorithm{jacobian.Structured, jacobian.Dense} {
+			b := graph.NewBuilder(tensor.Float64)
+			x := b.Param(&graph.Param{Name: "X", Value: a.Dense(t, "X")})
+			z := b.Param(&graph.Param{Name: "Z", Value: a.Dense(t, "Z")})
+			class := classes(t, a, z.Shape()[0])
+			k := jacobian.NTK{Net: fixtureMLP(t, a, c.act), Algorithm: alg}
+			s2 := math.Pow(a.Scalar(t, "sigma0"), 2)
+			got := evaluate(t, b, b.Scale(k.Diag(b, x), s2), b.Scale(b.Transpose(k.Cross(b, x, z, class)), s2), b.Scale(k.Gram(b, z, class), s2))
+			for i, key := range []string{"Kx", "Kxz", "Kz"} {
+				want, _ := a.F64(t, c.pre+key)
+				fixture.Close(t, fmt.Sprint(c.name, " ", key, " ", alg), got[i], want, 1e-12)
+			}
+			if a.Has("wrong_appendix_ntk_XZ") {
+				wrong, _ := a.F64(t, "wrong_appendix_ntk_XZ")
+				if got := evaluate(t, b, k.Cross(b, x, z, class))[0]; fixture.RelErr(got, wrong) < 1e-2 {
+					t.Errorf("%s: the kernel is the one of the paper's appendix, which is wrong", c.name)
+				}
+			}
+		}
+	}
+}
+
+// classes reads zc, or gives zeros for regression.
+func classes(t *testing.T, a fixture.Arrays, m int) []int {
+	class := make([]int, m)
+	if a.Has("zc") {
+		for i, c := range a.Dense(t, "zc").Int64s() {
+			class[i] = int(c)
+		}
+	}
+	return class
+}

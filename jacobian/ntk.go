@@ -1,0 +1,115 @@
+package jacobian
+
+import (
+	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/layers"
+)
+
+// Algorithm says how Jacobians are represented.
+type Algorithm int
+
+const (
+	// Structured keeps them factored where the graph allows it.
+	Structured Algorithm = iota
+	// Dense forms every row by a reverse pass of its own: slow, obvious, the reference.
+	Dense
+)
+
+// NTK is the neural tangent kernel J(x) J(x')ᵀ of a network with C outputs. Its
+// methods write it into a graph as nodes, through which gradients flow to the
+// inputs. It is not scaled by the prior variance.
+type NTK struct {
+	Net       layers.Network
+	Algorithm Algorithm
+}
+
+// Diag returns the kernel of each example with itself, [B,C,C], for x [B,…].
+func (k NTK) Diag(b *graph.Builder, x *graph.Node) *graph.Node {
+	j := k.all(b, x)
+	if b.Err() != nil {
+		return nil
+	}
+	sum := j.inner(b, j, within)
+	return b.BroadcastTo(sum, j.examples, j.per, j.per)
+}
+
+// Cross returns κ_{c,class_m}(x_b, z_m), [B,C,M], between all outputs at x [B,…] and
+// output class[m] at z_m, z [M,…].
+func (k NTK) Cross(b *graph.Builder, x, z *graph.Node, class []int) *graph.Node {
+	jx, jz := k.all(b, x), k.chosen(b, z, class)
+	if b.Err() != nil {
+		return nil
+	}
+	sum := jx.inner(b, jz, across)
+	return b.BroadcastTo(sum, jx.examples, jx.per, jz.examples)
+}
+
+// Gram returns κ_{class_m,class_m'}(z_m, z_m'), [M,M], for z [M,…].
+func (k NTK) Gram(b *graph.Builder, z *graph.Node, class []int) *graph.Node {
+	j := k.chosen(b, z, class)
+	if b.Err() != nil {
+		return nil
+	}
+	return j.inner(b, j, among)
+}
+
+// Rows returns the Jacobian of all outputs at x [B,…], one node [B·C, size] for each
+// parameter of the network, in its order; row b·C + c belongs to output c of example b.
+func (k NTK) Rows(b *graph.Builder, x *graph.Node) []*graph.Node {
+	j := k.all(b, x)
+	if b.Err() != nil {
+		return nil
+	}
+	rows := make([]*graph.Node, len(j.uses))
+	for i, uses := range j.uses {
+		if len(uses) == 0 {
+			rows[i] = b.Fill(0, len(j.class), j.params[i].Shape().TotalSize())
+			continue
+		}
+		rows[i] = j.expand(b, uses).Right
+	}
+	return rows
+}
+
+// all is the Jacobian of every output at x.
+func (k NTK) all(b *graph.Builder, x *graph.Node) *jac {
+	return k.at(b, x, func(examples, outputs int) ([]int, int) {
+		class := make([]int, examples*outputs)
+		for i := range class {
+			class[i] = i % outputs
+		}
+		return class, outputs
+	})
+}
+
+// chosen is the Jacobian of output class[m] at z_m.
+func (k NTK) chosen(b *graph.Builder, z *graph.Node, class []int) *jac {
+	if b.Err() == nil && (z == nil || z.Dims() == 0 || len(class) != z.Shape()[0]) {
+		b.Failf("jacobian: %d classes for inputs of shape %v", len(class), z.Shape())
+	}
+	return k.at(b, z, func(int, int) ([]int, int) { return class, 1 })
+}
+
+// at writes the network at x into the graph and derives its Jacobian; choose says
+// which outputs are wanted: per rows for each example, row r of output class[r].
+func (k NTK) at(b *graph.Builder, x *graph.Node, choose func(examples, outputs int) (class []int, per int)) *jac {
+	out := k.Net.Forward(b, x)
+	if b.Err() != nil {
+		return nil
+	}
+	if out.Dims() != 2 || x.Dims() < 1 || out.Shape()[0] != x.Shape()[0] {
+		b.Failf("jacobian: the network maps shape %v to %v; expected [B,…] to [B,C]", x.Shape(), out.Shape())
+		return nil
+	}
+	j := &jac{x: x, out: out, examples: out.Shape()[0]}
+	j.class, j.per = choose(out.Shape()[0], out.Shape()[1])
+	for _, p := range k.Net.Params() {
+		j.params = append(j.params, b.Param(p))
+	}
+	if k.Algorithm == Dense {
+		j.dense(b, nil)
+	} else {
+		j.structured(b)
+	}
+	return j
+}

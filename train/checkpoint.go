@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 
 	"gorgonia.org/tensor"
 
@@ -226,5 +225,5 @@ func namesOf(params []Param) []string {
 	for i, p := range params {
 		names[i] = p.Name
 	}
-	return slices.Clip(names)
+	return names
 }

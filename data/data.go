@@ -37,11 +37,9 @@ func newMatrix(values []float64, n, d int) *tensor.Dense {
 }
 
 // toFloat64 returns the values of t as float64; its own where it holds those.
-// t must come from package npy (contiguous, of a type that package reads).
+// t must come from package npy (contiguous, of a type that package reads) and
+// have at least one dimension.
 func toFloat64(t *tensor.Dense) []float64 {
-	if t.IsScalar() {
-		t = tensor.New(tensor.WithShape(1), tensor.WithBacking(t.Data()))
-	}
 	switch v := t.Data().(type) {
 	case []float64:
 		return v

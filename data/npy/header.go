@@ -42,50 +42,54 @@ func header(descr string, shape tensor.Shape) []byte {
 
 // readHeader consumes the preamble of an array from r and returns it with its
 // length in bytes.
-func readHeader(r io.Reader) (npyio.Header, int, error) {
-	raw := make([]byte, 8, 128)
-	if err := readFull(r, raw); err != nil {
-		return npyio.Header{}, 0, err
+func readHeader(r io.Reader) (h npyio.Header, used int, err error) {
+	raw, text, err := readPreamble(r)
+	if err != nil {
+		return h, 0, err
 	}
-	if !bytes.HasPrefix(raw, npyio.Magic[:]) {
-		return npyio.Header{}, 0, fmt.Errorf("%w: starts with %q, expected the magic number %q", ErrFormat, raw[:6], npyio.Magic)
-	}
-	var size int
-	switch raw[6] {
-	case 1:
-		raw = append(raw, 0, 0)
-		if err := readFull(r, raw[8:]); err != nil {
-			return npyio.Header{}, 0, err
-		}
-		size = int(binary.LittleEndian.Uint16(raw[8:]))
-	case 2:
-		raw = append(raw, 0, 0, 0, 0)
-		if err := readFull(r, raw[8:]); err != nil {
-			return npyio.Header{}, 0, err
-		}
-		size = int(min(binary.LittleEndian.Uint32(raw[8:]), math.MaxInt32))
-	default:
-		return npyio.Header{}, 0, fmt.Errorf("%w: format version %d.%d, expected 1 or 2", ErrUnsupported, raw[6], raw[7])
-	}
-	if size > maxHeader {
-		return npyio.Header{}, 0, fmt.Errorf("%w: header of %d bytes, expected at most %d", ErrFormat, size, maxHeader)
-	}
-	start := len(raw)
-	raw = slices.Grow(raw, size)[:start+size]
-	if err := readFull(r, raw[start:]); err != nil {
-		return npyio.Header{}, 0, err
-	}
-	h, err := parseHeader(raw, raw[start:])
+	h, err = parseHeader(raw, text)
 	return h, len(raw), err
 }
 
-// readFull fills p and reports missing bytes as ErrFormat.
-func readFull(r io.Reader, p []byte) error {
-	n, err := io.ReadFull(r, p)
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return fmt.Errorf("%w: ends within the header, expected %d more bytes, found %d", ErrFormat, len(p), n)
+// readPreamble returns the bytes before the data, and the part of them that is
+// the dictionary.
+func readPreamble(r io.Reader) (raw, text []byte, err error) {
+	raw, err = readMore(r, nil, 8)
+	if err != nil {
+		return nil, nil, err
 	}
-	return err
+	if !bytes.HasPrefix(raw, npyio.Magic[:]) {
+		return nil, nil, fmt.Errorf("%w: starts with %q, expected the magic number %q", ErrFormat, raw[:6], npyio.Magic)
+	}
+	width := 2 * int(raw[6]) // of the length: 2 bytes in version 1, 4 in version 2
+	if width != 2 && width != 4 {
+		return nil, nil, fmt.Errorf("%w: format version %d.%d, expected 1 or 2", ErrUnsupported, raw[6], raw[7])
+	}
+	if raw, err = readMore(r, raw, width); err != nil {
+		return nil, nil, err
+	}
+	var length [4]byte
+	copy(length[:], raw[8:])
+	size := binary.LittleEndian.Uint32(length[:])
+	if size > maxHeader {
+		return nil, nil, fmt.Errorf("%w: header of %d bytes, expected at most %d", ErrFormat, size, maxHeader)
+	}
+	raw, err = readMore(r, raw, int(size))
+	if err != nil {
+		return nil, nil, err
+	}
+	return raw, raw[8+width:], nil
+}
+
+// readMore appends the next n bytes of r to raw; missing ones are an ErrFormat.
+func readMore(r io.Reader, raw []byte, n int) ([]byte, error) {
+	start := len(raw)
+	raw = slices.Grow(raw, n)[:start+n]
+	got, err := io.ReadFull(r, raw[start:])
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return nil, fmt.Errorf("%w: ends within the header, expected %d more bytes, found %d", ErrFormat, n, got)
+	}
+	return raw, err
 }
 
 // parseHeader hands the preamble raw, whose dictionary is text, to npyio. That

@@ -51,7 +51,7 @@ func TestResumeIsBitForBit(t *testing.T) {
 		"plain":     func(*Config, testObjective) {},
 		"cosine":    func(c *Config, _ testObjective) { c.Schedule = Cosine(0.1) },
 		"validated": func(c *Config, o testObjective) { c.Validate, c.ValidateEvery = o.validate, 7 },
-		"early":     func(c *Config, o testObjective) { c.Validate, c.ValidateEvery, c.Patience = o.validate, 2, 6 },
+		"early":     func(c *Config, o testObjective) { c.Validate, c.ValidateEvery, c.Patience = o.validate, 2, 3 },
 	} {
 		t.Run(name, func(t *testing.T) {
 			forEach(t, func(t *testing.T, newOptimizer func() Optimizer, obj func() testObjective) {
@@ -62,6 +62,9 @@ func TestResumeIsBitForBit(t *testing.T) {
 				}
 				whole := obj()
 				want := runTo(t, whole, config(whole, ""), -1)
+				if (want.Stopped == Early) != (name == "early") {
+					t.Fatalf("the run to compare with: %+v", want)
+				}
 				path := filepath.Join(t.TempDir(), "run.checkpoint")
 				for _, stop := range []int{0, 5, 14} {
 					if stop < want.Iterations {
@@ -306,6 +309,33 @@ func TestDamagedCheckpointIsRefused(t *testing.T) {
 		},
 	} {
 		refused(what, rezip(t, whole, change))
+	}
+}
+
+func TestCheckpointWithAMemberTwiceIsRefused(t *testing.T) {
+	path := writeCheckpoint(t)
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{headerMember, "param/w.npy"} {
+		var out bytes.Buffer
+		in, err := zip.NewReader(bytes.NewReader(whole), int64(len(whole)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		z := zip.NewWriter(&out)
+		for _, f := range in.File {
+			err = errors.Join(err, z.Copy(f))
+			if f.Name == name {
+				err = errors.Join(err, z.Copy(f))
+			}
+		}
+		if err := errors.Join(err, z.Close(), os.WriteFile(path, out.Bytes(), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+		o := newTestObjective()
+		resumeRefused(t, o, checkpointConfig(o, path), ErrCheckpoint, "occurs twice")
 	}
 }
 

@@ -98,12 +98,12 @@ func bits(params []Param) string {
 
 // optimizers are makers of every optimizer variant by name.
 var optimizers = map[string]func() Optimizer{
-	"Adam":     func() Optimizer { return &Adam{LR: 0.05} },
-	"AdamWD":   func() Optimizer { return &Adam{LR: 0.05, WeightDecay: 0.01} },
-	"AdamW":    func() Optimizer { return &AdamW{LR: 0.05, WeightDecay: 0.01} },
-	"SGD":      func() Optimizer { return &SGD{LR: 0.01, WeightDecay: 0.01} },
-	"Momentum": func() Optimizer { return &SGD{LR: 0.01, Momentum: 0.9} },
-	"Nesterov": func() Optimizer { return &SGD{LR: 0.01, Momentum: 0.9, Nesterov: true} },
+	"Adam":     func() Optimizer { return &Adam{LR: 0.3} },
+	"AdamWD":   func() Optimizer { return &Adam{LR: 0.3, WeightDecay: 0.01} },
+	"AdamW":    func() Optimizer { return &AdamW{LR: 0.3, WeightDecay: 0.01} },
+	"SGD":      func() Optimizer { return &SGD{LR: 0.05, WeightDecay: 0.01} },
+	"Momentum": func() Optimizer { return &SGD{LR: 0.05, Momentum: 0.9} },
+	"Nesterov": func() Optimizer { return &SGD{LR: 0.05, Momentum: 0.9, Nesterov: true} },
 }
 
 // forEach runs test for every optimizer and both element types.

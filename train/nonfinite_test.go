@@ -69,11 +69,17 @@ func TestNonFiniteLossOrGradient(t *testing.T) {
 }
 
 func TestNonFiniteValidation(t *testing.T) {
-	o := newBowl[float64]()
+	o, ref := newBowl[float64](), newBowl[float64]()
+	if _, err := Run(t.Context(), ref, Config{Iterations: 6}); err != nil {
+		t.Fatal(err)
+	}
 	result, err := Run(t.Context(), o, Config{Iterations: 10, ValidateEvery: 3, Validate: sequence(1, math.NaN())})
 	var got *NonFiniteError
 	if !errors.As(err, &got) || got.What != "validation" || got.Iteration != 5 || result.Stopped != Failed {
 		t.Errorf("%+v, %v", result, err)
+	}
+	if result.BestIteration != 3 || bits(o.params) != bits(ref.params) {
+		t.Errorf("best after %d, want 3, or the parameters are not those after 6", result.BestIteration)
 	}
 }
 

@@ -126,6 +126,34 @@ func TestStateContinuesBitForBit(t *testing.T) {
 	})
 }
 
+func TestStateIsCopiedIn(t *testing.T) {
+	forEach(t, func(t *testing.T, newOptimizer func() Optimizer, obj func() testObjective) {
+		a, params := newOptimizer(), obj().Params()
+		fill(params, 1)
+		if err := a.Step(params, 1); err != nil {
+			t.Fatal(err)
+		}
+		state := a.State()
+		var results []string
+		for range 2 { // what the first does to its memory must not reach the second
+			o, params := newOptimizer(), obj().Params()
+			if err := o.SetState(state); err != nil {
+				t.Fatal(err)
+			}
+			for step := range 3 {
+				fill(params, step)
+				if err := o.Step(params, 1); err != nil {
+					t.Fatal(err)
+				}
+			}
+			results = append(results, bits(params))
+		}
+		if results[0] != results[1] {
+			t.Errorf("%v from a state, then %v", results[0], results[1])
+		}
+	})
+}
+
 func copyAll(dst, src []Param) {
 	for i := range dst {
 		copyInto(dst[i].Value, src[i].Value)

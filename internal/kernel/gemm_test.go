@@ -8,16 +8,16 @@ import (
 	"pgregory.net/rapid"
 )
 
-// product is one call of Gemm.
-type product[T Float] struct {
+// gemmCall is one call of Gemm.
+type gemmCall[T Float] struct {
 	transA, transB bool
 	m, n, k        int
 	alpha, beta    T
 	a, b, c        matrix[T]
 }
 
-func newProduct[T Float](r *rand.Rand, transA, transB bool, m, n, k int, alpha, beta T, pad int) product[T] {
-	p := product[T]{transA, transB, m, n, k, alpha, beta, matrix[T]{}, matrix[T]{}, matrix[T]{}}
+func newProduct[T Float](r *rand.Rand, transA, transB bool, m, n, k int, alpha, beta T, pad int) gemmCall[T] {
+	p := gemmCall[T]{transA, transB, m, n, k, alpha, beta, matrix[T]{}, matrix[T]{}, matrix[T]{}}
 	rows, cols := shape(transA, m, k)
 	p.a = newMatrix[T](r, rows, cols, pad)
 	rows, cols = shape(transB, k, n)
@@ -26,13 +26,13 @@ func newProduct[T Float](r *rand.Rand, transA, transB bool, m, n, k int, alpha, 
 	return p
 }
 
-func (p product[T]) run(c matrix[T]) {
+func (p gemmCall[T]) run(c matrix[T]) {
 	Gemm(p.transA, p.transB, p.m, p.n, p.k, p.alpha, p.a.s(), p.a.ld, p.b.s(), p.b.ld, p.beta, c.s(), c.ld)
 }
 
 // check compares Gemm with the naive loop in float64. The bound is the usual
 // one, k·ε·Σ|a||b|, plus the roundings of the update.
-func (p product[T]) check(t tester) {
+func (p gemmCall[T]) check(t tester) {
 	t.Helper()
 	got := p.c.clone()
 	if p.beta == 0 {

@@ -6,81 +6,45 @@ import "math"
 // they must not overlap. Lengths must be equal. Results are within 2 units in
 // the last place.
 
-// Tanh computes tanh(x).
-func Tanh[T Float](dst, src []T) { each(dst, src, math.Tanh) }
+// elementary names the functions that package math computes where there is no
+// assembly.
+type elementary int
 
-// Exp computes eˣ.
-func Exp[T Float](dst, src []T) { each(dst, src, math.Exp) }
+const (
+	tanhOf elementary = iota
+	expOf
+	logOf
+	softplusOf
+	sigmoidOf
+	erfOf // from here on there is never any
+	sinOf
+	cosOf
+)
 
-// Log computes the natural logarithm.
-func Log[T Float](dst, src []T) { each(dst, src, math.Log) }
-
-// Sqrt computes the square root, correctly rounded.
-func Sqrt[T Float](dst, src []T) { each(dst, src, math.Sqrt) }
-
-// Erf computes the error function.
-func Erf[T Float](dst, src []T) { each(dst, src, math.Erf) }
-
-// Softplus computes log(1 + eˣ) without overflow.
-func Softplus[T Float](dst, src []T) { each(dst, src, softplus) }
-
-// Sigmoid computes 1/(1 + e⁻ˣ).
-func Sigmoid[T Float](dst, src []T) { each(dst, src, sigmoid) }
-
-// Sin computes the sine of x in radians.
-func Sin[T Float](dst, src []T) { each(dst, src, math.Sin) }
-
-// Cos computes the cosine of x in radians.
-func Cos[T Float](dst, src []T) { each(dst, src, math.Cos) }
-
-// ReLU computes max(x, 0); NaN stays NaN.
-func ReLU[T Float](dst, src []T) {
-	checkLength(len(dst), len(src))
-	for i, x := range src {
-		if x < 0 {
-			x = 0
-		}
-		dst[i] = x
-	}
+// definitions are what the assembly is tested against.
+var definitions = [...]func(float64) float64{
+	tanhOf: math.Tanh, expOf: math.Exp, logOf: log, softplusOf: softplus, sigmoidOf: sigmoid,
+	erfOf: math.Erf, sinOf: math.Sin, cosOf: math.Cos,
 }
 
-// Step computes 1 where x > 0 and 0 elsewhere, the derivative of ReLU.
-func Step[T Float](dst, src []T) {
+// elementwise computes in float64, so that float32 results are rounded once.
+func elementwise[T Float](fn elementary, dst, src []T) {
 	checkLength(len(dst), len(src))
-	for i, x := range src {
-		if x > 0 {
-			dst[i] = 1
-		} else {
-			dst[i] = 0
-		}
+	if fastElementary(fn, dst, src) {
+		return
 	}
-}
-
-// Neg computes -x.
-func Neg[T Float](dst, src []T) {
-	checkLength(len(dst), len(src))
-	for i, x := range src {
-		dst[i] = -x
-	}
-}
-
-// Square computes x².
-func Square[T Float](dst, src []T) { Mul(dst, src, src) }
-
-// Recip computes 1/x.
-func Recip[T Float](dst, src []T) {
-	checkLength(len(dst), len(src))
-	for i, x := range src {
-		dst[i] = 1 / x
-	}
-}
-
-// each applies f in float64, so that float32 results are rounded once.
-func each[T Float](dst, src []T, f func(float64) float64) {
-	checkLength(len(dst), len(src))
+	f := definitions[fn]
 	for i, x := range src {
 		dst[i] = T(f(float64(x)))
 	}
+}
+
+// log is math.Log, which on some processors is wrong for denormal numbers.
+func log(x float64) float64 {
+	if 0 < x && x < 0x1p-1022 {
+		return math.Log(x*0x1p54) - 54*math.Ln2
+	}
+	return math.Log(x)
 }
 
 func softplus(x float64) float64 { return math.Max(x, 0) + math.Log1p(math.Exp(-math.Abs(x))) }
@@ -92,3 +56,45 @@ func sigmoid(x float64) float64 {
 	}
 	return 1 / (1 + e)
 }
+
+// Tanh computes tanh(x).
+func Tanh[T Float](dst, src []T) { elementwise(tanhOf, dst, src) }
+
+// Exp computes eˣ.
+func Exp[T Float](dst, src []T) { elementwise(expOf, dst, src) }
+
+// Log computes the natural logarithm.
+func Log[T Float](dst, src []T) { elementwise(logOf, dst, src) }
+
+// Softplus computes log(1 + eˣ) without overflow.
+func Softplus[T Float](dst, src []T) { elementwise(softplusOf, dst, src) }
+
+// Sigmoid computes 1/(1 + e⁻ˣ).
+func Sigmoid[T Float](dst, src []T) { elementwise(sigmoidOf, dst, src) }
+
+// Erf computes the error function.
+func Erf[T Float](dst, src []T) { elementwise(erfOf, dst, src) }
+
+// Sin computes the sine of x in radians.
+func Sin[T Float](dst, src []T) { elementwise(sinOf, dst, src) }
+
+// Cos computes the cosine of x in radians.
+func Cos[T Float](dst, src []T) { elementwise(cosOf, dst, src) }
+
+// Sqrt computes the square root, correctly rounded.
+func Sqrt[T Float](dst, src []T) { arithmetic(sqrtOf, dst, src, src, 0) }
+
+// ReLU computes max(x, 0); NaN stays NaN.
+func ReLU[T Float](dst, src []T) { arithmetic(reluOf, dst, src, src, 0) }
+
+// Step computes 1 where x > 0 and 0 elsewhere, the derivative of ReLU.
+func Step[T Float](dst, src []T) { arithmetic(stepOf, dst, src, src, 1) }
+
+// Neg computes -x.
+func Neg[T Float](dst, src []T) { arithmetic(scaleBy, dst, src, src, -1) }
+
+// Square computes x².
+func Square[T Float](dst, src []T) { arithmetic(product, dst, src, src, 0) }
+
+// Recip computes 1/x.
+func Recip[T Float](dst, src []T) { arithmetic(recipOf, dst, src, src, 1) }

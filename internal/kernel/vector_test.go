@@ -26,7 +26,7 @@ func unaries[T Float]() map[string]struct {
 		want func(float64) float64
 	}
 	return map[string]row{
-		"Tanh": {Tanh[T], math.Tanh}, "Exp": {Exp[T], math.Exp}, "Log": {Log[T], math.Log},
+		"Tanh": {Tanh[T], math.Tanh}, "Exp": {Exp[T], math.Exp}, "Log": {Log[T], log},
 		"Sqrt": {Sqrt[T], math.Sqrt}, "Erf": {Erf[T], math.Erf}, "Sin": {Sin[T], math.Sin}, "Cos": {Cos[T], math.Cos},
 		"Softplus": {Softplus[T], softplus}, "Sigmoid": {Sigmoid[T], sigmoid},
 		"Neg": {Neg[T], func(x float64) float64 { return -x }}, "Square": {Square[T], func(x float64) float64 { return x * x }},

@@ -1,0 +1,40 @@
+package kernel
+
+// Dot returns the sum of x·y, added in a fixed order.
+func Dot[T Float](x, y []T) T {
+	checkLength(len(x), len(y))
+	if s, ok := fastDot(x, y); ok {
+		return s
+	}
+	var s [4]T
+	n := len(x) &^ 3
+	for i := 0; i < n; i += 4 {
+		s[0] += x[i] * y[i]
+		s[1] += x[i+1] * y[i+1]
+		s[2] += x[i+2] * y[i+2]
+		s[3] += x[i+3] * y[i+3]
+	}
+	for i := n; i < len(x); i++ {
+		s[0] += x[i] * y[i]
+	}
+	return (s[0] + s[1]) + (s[2] + s[3])
+}
+
+// Sum returns the sum of x, added in a fixed order.
+func Sum[T Float](x []T) T {
+	if s, ok := fastSum(x); ok {
+		return s
+	}
+	var s [4]T
+	n := len(x) &^ 3
+	for i := 0; i < n; i += 4 {
+		s[0] += x[i]
+		s[1] += x[i+1]
+		s[2] += x[i+2]
+		s[3] += x[i+3]
+	}
+	for i := n; i < len(x); i++ {
+		s[0] += x[i]
+	}
+	return (s[0] + s[1]) + (s[2] + s[3])
+}

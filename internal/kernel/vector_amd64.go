@@ -1,0 +1,145 @@
+//go:build !noasm
+
+package kernel
+
+// Elementary functions and arithmetic on n > 0 elements.
+
+//go:noescape
+func exp32AVX2(dst, src *float32, n int)
+
+//go:noescape
+func exp64AVX2(dst, src *float64, n int)
+
+//go:noescape
+func tanh32AVX2(dst, src *float32, n int)
+
+//go:noescape
+func tanh64AVX2(dst, src *float64, n int)
+
+//go:noescape
+func sigmoid32AVX2(dst, src *float32, n int)
+
+//go:noescape
+func sigmoid64AVX2(dst, src *float64, n int)
+
+//go:noescape
+func log32AVX2(dst, src *float32, n int)
+
+//go:noescape
+func log64AVX2(dst, src *float64, n int)
+
+//go:noescape
+func softplus32AVX2(dst, src *float32, n int)
+
+//go:noescape
+func softplus64AVX2(dst, src *float64, n int)
+
+//go:noescape
+func arithmetic32AVX2(op int, dst, a, b, c *float32, n int)
+
+//go:noescape
+func arithmetic64AVX2(op int, dst, a, b, c *float64, n int)
+
+//go:noescape
+func mulAdd32AVX2(dst, a, b, c *float32, n int)
+
+//go:noescape
+func mulAdd64AVX2(dst, a, b, c *float64, n int)
+
+//go:noescape
+func dot32AVX2(x, y *float32, n int) float32
+
+//go:noescape
+func dot64AVX2(x, y *float64, n int) float64
+
+//go:noescape
+func sum32AVX2(x *float32, n int) float32
+
+//go:noescape
+func sum64AVX2(x *float64, n int) float64
+
+// The functions below do their work and return true, or do nothing and return
+// false where the plain loops are to be used.
+
+func fastElementary[T Float](f elementary, dst, src []T) bool {
+	n := len(dst)
+	if n == 0 || simd == none || f >= erfOf {
+		return false
+	}
+	if sizeOf[T]() == 4 {
+		d, s := f32(&dst[0]), f32(&src[0])
+		switch f {
+		case tanhOf:
+			tanh32AVX2(d, s, n)
+		case expOf:
+			exp32AVX2(d, s, n)
+		case logOf:
+			log32AVX2(d, s, n)
+		case softplusOf:
+			softplus32AVX2(d, s, n)
+		case sigmoidOf:
+			sigmoid32AVX2(d, s, n)
+		}
+		return true
+	}
+	d, s := f64(&dst[0]), f64(&src[0])
+	switch f {
+	case tanhOf:
+		tanh64AVX2(d, s, n)
+	case expOf:
+		exp64AVX2(d, s, n)
+	case logOf:
+		log64AVX2(d, s, n)
+	case softplusOf:
+		softplus64AVX2(d, s, n)
+	case sigmoidOf:
+		sigmoid64AVX2(d, s, n)
+	}
+	return true
+}
+
+func fastArithmetic[T Float](op operation, dst, a, b []T, c T) bool {
+	n := len(dst)
+	if n == 0 || simd == none {
+		return false
+	}
+	if sizeOf[T]() == 4 {
+		arithmetic32AVX2(int(op), f32(&dst[0]), f32(&a[0]), f32(&b[0]), f32(&c), n)
+	} else {
+		arithmetic64AVX2(int(op), f64(&dst[0]), f64(&a[0]), f64(&b[0]), f64(&c), n)
+	}
+	return true
+}
+
+func fastMulAdd[T Float](dst, a, b, c []T) bool {
+	n := len(dst)
+	if n == 0 || simd == none {
+		return false
+	}
+	if sizeOf[T]() == 4 {
+		mulAdd32AVX2(f32(&dst[0]), f32(&a[0]), f32(&b[0]), f32(&c[0]), n)
+	} else {
+		mulAdd64AVX2(f64(&dst[0]), f64(&a[0]), f64(&b[0]), f64(&c[0]), n)
+	}
+	return true
+}
+
+func fastDot[T Float](x, y []T) (sum T, ok bool) {
+	switch {
+	case len(x) == 0 || simd == none:
+		return 0, false
+	case sizeOf[T]() == 4:
+		return T(dot32AVX2(f32(&x[0]), f32(&y[0]), len(x))), true
+	}
+	return T(dot64AVX2(f64(&x[0]), f64(&y[0]), len(x))), true
+}
+
+func fastSum[T Float](x []T) (sum T, ok bool) {
+	switch {
+	case len(x) == 0 || simd == none:
+		return 0, false
+	case sizeOf[T]() == 4:
+		return T(sum32AVX2(f32(&x[0]), len(x))), true
+	}
+	return T(sum64AVX2(f64(&x[0]), len(x))), true
+}

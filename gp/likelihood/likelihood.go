@@ -9,7 +9,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Likelihood gives the data term of the α-objective (paper, eqs. 15 and 16) for a
+// Likelihood gives the data term of VaLLA's α-objective (Ortega et al. 2024) for a
 // latent f ~ N(mean, cov), one number for each example.
 type Likelihood interface {
 	// DataTerm returns ℓ_b, [B], for targets y [B,C], mean [B,C] and cov [B,C,C].

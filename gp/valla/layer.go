@@ -1,6 +1,7 @@
 // Package valla is the variational linearized Laplace approximation (VaLLA): a
 // sparse variational Gaussian process with the network's tangent kernel, whose
-// mean is the network itself (paper, section 3).
+// mean is the network itself (Ortega, Rodríguez Santana and Hernández-Lobato, ICML
+// 2024, called the paper).
 package valla
 
 import (
@@ -15,7 +16,7 @@ import (
 
 // Layer is the Gaussian process that sits on a network: M inducing points, the
 // variational matrix A = LLᵀ and the prior variance σ₀². It is written into the
-// network's graph by [Layer.Posterior] and [Layer.Loss].
+// network's graph by [Layer.Terms] and [Layer.Loss].
 type Layer struct {
 	Kernel      gp.Kernel
 	Z           *graph.Param // inducing inputs, [M, …]
@@ -58,8 +59,8 @@ func (l *Layer) Inducing() int { return len(l.Class) }
 // PriorStd returns σ₀.
 func (l *Layer) PriorStd() float64 { return math.Exp(l.LogPriorStd.Scalar()) }
 
-// Posterior holds the nodes of the variational posterior at a batch of B inputs.
-type Posterior struct {
+// Terms holds the nodes of the variational posterior at a batch of B inputs.
+type Terms struct {
 	PriorVariance *graph.Node // σ₀², [1]
 	Kx            *graph.Node // σ₀² κ(x_b,x_b), [B,C,C]
 	Kxz           *graph.Node // [B,C,M]
@@ -73,11 +74,11 @@ type Posterior struct {
 	KL            *graph.Node // divergence from the prior, a scalar
 }
 
-// Posterior writes the posterior at x [B,…] into the graph:
+// Terms writes the posterior at x [B,…] into the graph:
 //
-//	Q  = K_x − K_xz L H⁻¹ Lᵀ K_zx                (paper, eq. 12; A is never inverted)
-//	KL = ½ log|H| − ½ tr(K_z L H⁻¹ Lᵀ)           (paper, eq. 14)
-func (l *Layer) Posterior(b *graph.Builder, x *graph.Node) *Posterior {
+//	Q  = K_x − K_xz L H⁻¹ Lᵀ K_zx                (paper, Prop. 1; A is never inverted)
+//	KL = ½ log|H| − ½ tr(K_z L H⁻¹ Lᵀ)
+func (l *Layer) Terms(b *graph.Builder, x *graph.Node) *Terms {
 	p := l.inducing(b)
 	kx, kxz := l.Kernel.Diag(b, x), l.Kernel.Cross(b, x, b.Param(l.Z), l.Class)
 	p.Kx, p.Kxz = b.Mul(p.PriorVariance, kx), b.Mul(p.PriorVariance, kxz)
@@ -91,8 +92,8 @@ func (l *Layer) Posterior(b *graph.Builder, x *graph.Node) *Posterior {
 }
 
 // inducing writes what depends on the layer's own parameters only.
-func (l *Layer) inducing(b *graph.Builder) *Posterior {
-	p := &Posterior{}
+func (l *Layer) inducing(b *graph.Builder) *Terms {
+	p := &Terms{}
 	p.PriorVariance = b.Exp(b.Scale(b.Param(l.LogPriorStd), 2))
 	p.Kz = b.Mul(p.PriorVariance, l.Kernel.Gram(b, b.Param(l.Z), l.Class))
 	p.L = b.Lower(b.Param(l.L))
@@ -106,7 +107,7 @@ func (l *Layer) inducing(b *graph.Builder) *Posterior {
 
 // Loss holds the nodes of the training objective.
 type Loss struct {
-	*Posterior
+	*Terms
 	Mean *graph.Node // the network's outputs, [B,C]
 	Data *graph.Node // −(N/B) Σ_b ℓ_b, a scalar
 	Loss *graph.Node // Data + KL, a scalar
@@ -119,15 +120,15 @@ type Objective struct {
 	N          int     // training points, to which a mini-batch is scaled up
 }
 
-// Loss writes the objective for a mini-batch into the graph (paper, eqs. 15 to 17):
+// Loss writes the objective −(N/B) Σ_b ℓ_b + KL for a mini-batch into the graph:
 // x [B,…], targets y [B,C] and the network's outputs mean [B,C] at x. It is a plain
 // scalar node, to which terms may be added.
 func (l *Layer) Loss(b *graph.Builder, x, y, mean *graph.Node, o Objective) *Loss {
-	p := l.Posterior(b, x)
+	p := l.Terms(b, x)
 	if b.Err() != nil {
 		return nil
 	}
 	terms := o.Likelihood.DataTerm(b, y, mean, p.Q, o.Alpha)
 	data := b.Scale(b.Sum(terms), -float64(o.N)/float64(x.Shape()[0]))
-	return &Loss{Posterior: p, Mean: mean, Data: data, Loss: b.Add(data, p.KL)}
+	return &Loss{Terms: p, Mean: mean, Data: data, Loss: b.Add(data, p.KL)}
 }

@@ -1,0 +1,136 @@
+package valla
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/layers"
+	"gorgonia.org/tensor"
+)
+
+// Posterior predicts with a fitted layer. What depends on Z, L and σ₀ only is
+// computed once. It is not safe for concurrent use.
+type Posterior struct {
+	net   layers.Network
+	layer *Layer
+	batch int
+	f     *graph.Batched // mean and covariance; compiled for the first inputs' shape
+	shape tensor.Shape   // of one example
+}
+
+var _ gp.JointPosterior = (*Posterior)(nil)
+
+// PredictBatch is how many inputs are predicted at a time.
+const PredictBatch = 250
+
+// NewPosterior returns the posterior of a layer on a network.
+func NewPosterior(net layers.Network, layer *Layer) *Posterior {
+	return &Posterior{net: net, layer: layer, batch: PredictBatch}
+}
+
+// Refresh makes the next prediction see changed parameters of layer and network.
+func (p *Posterior) Refresh() {
+	if p.f != nil {
+		p.f.Refresh()
+	}
+}
+
+// Predict implements gp.Posterior.
+func (p *Posterior) Predict(ctx context.Context, x *tensor.Dense) (gp.Gaussian, error) {
+	if err := p.compile(x); err != nil {
+		return gp.Gaussian{}, fmt.Errorf("valla: predict: %w", err)
+	}
+	var mean, cov []float64
+	err := p.f.Each(ctx, x, func(_, n int, out []*tensor.Dense) error {
+		mean = appendRows(mean, out[0], n)
+		cov = appendRows(cov, out[1], n)
+		return nil
+	})
+	if err != nil {
+		return gp.Gaussian{}, fmt.Errorf("valla: predict: %w", err)
+	}
+	n := x.Shape()[0]
+	c := len(mean) / n
+	return gp.Gaussian{
+		Mean: tensor.New(tensor.WithShape(n, c), tensor.WithBacking(mean)),
+		Cov:  tensor.New(tensor.WithShape(n, c, c), tensor.WithBacking(cov)),
+	}, nil
+}
+
+// appendRows appends the first n rows of t.
+func appendRows(dst []float64, t *tensor.Dense, n int) []float64 {
+	width := t.Shape().TotalSize() / t.Shape()[0]
+	if t.Dtype() == tensor.Float64 {
+		return append(dst, t.Float64s()[:n*width]...)
+	}
+	for _, v := range t.Float32s()[:n*width] {
+		dst = append(dst, float64(v))
+	}
+	return dst
+}
+
+func (p *Posterior) compile(x *tensor.Dense) error {
+	if x.Dims() < 2 {
+		return fmt.Errorf("inputs have shape %v, expected [N,…]", x.Shape())
+	}
+	if p.f != nil && x.Shape()[1:].Eq(p.shape) {
+		return nil
+	}
+	b := graph.NewBuilder(p.layer.Z.Value.Dtype())
+	xn := b.Input("x", append([]int{p.batch}, x.Shape()[1:]...)...)
+	mean := p.net.Forward(b, xn)
+	terms := p.layer.Terms(b, xn)
+	if err := b.Err(); err != nil {
+		return err
+	}
+	f, err := graph.NewBatched(b, xn, mean, terms.Q)
+	if err != nil {
+		return err
+	}
+	p.f, p.shape = f, x.Shape()[1:].Clone()
+	return nil
+}
+
+// Joint implements gp.JointPosterior. Time and memory grow with the square of N·C.
+func (p *Posterior) Joint(ctx context.Context, x *tensor.Dense) (mean, cov *tensor.Dense, err error) {
+	if err := ctx.Err(); err != nil {
+		return nil, nil, err
+	}
+	b := graph.NewBuilder(p.layer.Z.Value.Dtype())
+	xn := b.Param(&graph.Param{Name: "x", Value: x})
+	out := p.net.Forward(b, xn)
+	q := p.joint(b, xn, out)
+	prog, err := graph.Compile(b, []*graph.Node{out, q}, graph.Options{})
+	if err == nil {
+		err = prog.Run()
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("valla: joint prediction: %w", err)
+	}
+	n := out.Shape().TotalSize()
+	return tensor.New(tensor.WithShape(n), tensor.WithBacking(graph.Floats(prog.Value(out)))),
+		tensor.New(tensor.WithShape(n, n), tensor.WithBacking(graph.Floats(prog.Value(q)))), nil
+}
+
+// joint writes Q among all outputs at all inputs: the inputs are repeated, one copy
+// for each output, and treated as points that carry one output each.
+func (p *Posterior) joint(b *graph.Builder, x, out *graph.Node) *graph.Node {
+	if b.Err() != nil {
+		return nil
+	}
+	n, c := out.Shape()[0], out.Shape()[1]
+	rest := x.Shape()[1:]
+	one := b.Reshape(x, append([]int{n, 1}, rest...)...)
+	points := b.Reshape(b.BroadcastTo(one, append([]int{n, c}, rest...)...), append([]int{n * c}, rest...)...)
+	class := make([]int, n*c)
+	for i := range class {
+		class[i] = i % c
+	}
+	t := p.layer.inducing(b)
+	kx := b.Mul(t.PriorVariance, p.layer.Kernel.Gram(b, points, class))
+	kxz := b.Mul(t.PriorVariance, p.layer.Kernel.Cross(b, x, b.Param(p.layer.Z), p.layer.Class))
+	w := b.MatMul(b.Reshape(kxz, n*c, p.layer.Inducing()), t.G, false, true)
+	return b.Sub(kx, b.Gram(w))
+}

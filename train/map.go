@@ -1,0 +1,60 @@
+package train
+
+import (
+	"context"
+
+	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/layers"
+	"gorgonia.org/tensor"
+)
+
+// Loss is a training loss: targets y and outputs [B,C] give a scalar, a mean over
+// the batch.
+type Loss func(b *graph.Builder, y, out *graph.Node) *graph.Node
+
+// SquaredError is the mean over the batch of Σ_c (y_c − out_c)².
+func SquaredError(b *graph.Builder, y, out *graph.Node) *graph.Node {
+	return perExample(b, b.Sum(b.Square(b.Sub(y, out))), out)
+}
+
+// CrossEntropy is the mean over the batch of −Σ_c y_c log softmax(out)_c, for
+// one-hot targets y.
+func CrossEntropy(b *graph.Builder, y, out *graph.Node) *graph.Node {
+	return perExample(b, b.Neg(b.Sum(b.Mul(y, b.LogSoftmax(out)))), out)
+}
+
+func perExample(b *graph.Builder, sum, out *graph.Node) *graph.Node {
+	if b.Err() != nil {
+		return nil
+	}
+	return b.Scale(sum, 1/float64(out.Shape()[0]))
+}
+
+// MAP trains a network to its maximum a posteriori weights: it minimises a loss,
+// where the optimizer's weight decay stands for the Gaussian prior.
+type MAP struct {
+	Net       layers.Network
+	Loss      Loss
+	BatchSize int    // 0 means 100
+	Seed      uint64 // of the mini-batches
+	Config    Config
+}
+
+// Train fits the network's parameters in place to inputs x [N,…] and targets
+// y [N,C] of the network's element type.
+func (m MAP) Train(ctx context.Context, x, y *tensor.Dense) (*Result, error) {
+	if m.BatchSize == 0 {
+		m.BatchSize = 100
+	}
+	b := graph.NewBuilder(x.Dtype())
+	batches, err := NewBatches(b, x, y, m.BatchSize, m.Seed)
+	if err != nil {
+		return nil, err
+	}
+	out := m.Net.Forward(b, batches.X())
+	obj, err := NewGraph(b, m.Loss(b, batches.Y(), out), m.Net.Params(), batches)
+	if err != nil {
+		return nil, err
+	}
+	return Run(ctx, obj, m.Config)
+}

@@ -120,7 +120,10 @@ func (b *Builder) Div(x, y *Node) *Node {
 
 // AddBias returns x + bias, bias [n] added to every row of x [..., n].
 func (b *Builder) AddBias(x, bias *Node) *Node {
-	if b.err == nil && (bias.Dims() != 1 || x.Dims() < 2 || x.Shape()[x.Dims()-1] != bias.Shape()[0]) {
+	if !b.usable("add bias", x, bias) {
+		return nil
+	}
+	if bias.Dims() != 1 || x.Dims() < 2 || x.Shape()[x.Dims()-1] != bias.Shape()[0] {
 		return b.Failf("graph: add bias: shapes %v and %v", x.Shape(), bias.Shape())
 	}
 	return b.Add(x, bias)

@@ -3,6 +3,8 @@ package graph
 import (
 	"fmt"
 	"math"
+	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/go-valla/valla/internal/kernel"
@@ -80,8 +82,14 @@ func (b *Builder) Param(p *Param) *Node {
 	if b.err != nil {
 		return nil
 	}
+	if p == nil || p.Value == nil {
+		return b.Failf("graph: parameter %+v has no value", p)
+	}
 	if other, ok := b.params[p.Name]; ok && other != p {
 		return b.Failf("graph: two different parameters are named %q", p.Name)
+	}
+	if strings.HasPrefix(p.Name, constPrefix) {
+		return b.Failf("graph: parameter name %q: %q is reserved for constants", p.Name, constPrefix)
 	}
 	if got := p.Value.Dtype(); got != b.dt {
 		return b.Failf("graph: parameter %q holds %v, the graph %v", p.Name, got, b.dt)
@@ -94,7 +102,8 @@ func (b *Builder) Param(p *Param) *Node {
 }
 
 // Const adds a leaf that holds the values v (row-major, len = product of shape).
-// Its name, which must be unique, identifies it: equal names must mean equal values.
+// Its name identifies it: the same name with the same values is the same node, with
+// others an error.
 func (b *Builder) Const(name string, v []float64, shape ...int) *Node {
 	if b.err != nil {
 		return nil
@@ -102,7 +111,11 @@ func (b *Builder) Const(name string, v []float64, shape ...int) *Node {
 	if n := tensor.Shape(shape).TotalSize(); len(shape) == 0 || n != len(v) {
 		return b.Failf("graph: constant %q: %d values for shape %v", name, len(v), shape)
 	}
-	return b.constant(name, shape, func() *tensor.Dense { return newDense(b.dt, v, shape) })
+	n := b.constant("value "+name, shape, func() *tensor.Dense { return newDense(b.dt, v, shape) })
+	if n != nil && !(slices.Equal(n.Shape(), shape) && reflect.DeepEqual(n.Value().Data(), newDense(b.dt, v, shape).Data())) {
+		return b.Failf("graph: two different constants are named %q", name)
+	}
+	return n
 }
 
 // Fill returns a constant of the given shape, every element v.
@@ -154,21 +167,21 @@ func (b *Builder) constant(name string, shape []int, value func() *tensor.Dense)
 	if old := b.g.ByName(name); len(old) > 0 {
 		return old[0]
 	}
+	if len(shape) == 0 || !possible(shape) {
+		return b.leaf(name, nil, shape)
+	}
 	return b.leaf(name, value(), shape)
 }
 
 const constPrefix = "const:"
-
-// isConst tells a leaf made by constant from inputs and parameters.
-func isConst(n *Node) bool { return strings.HasPrefix(n.Name(), constPrefix) }
 
 // leaf adds a node without children, bound to v unless v is nil.
 func (b *Builder) leaf(name string, v *tensor.Dense, shape []int) *Node {
 	if len(shape) == 0 {
 		return b.Failf("graph: leaf %q: shape has no dimension; use [1] for a scalar", name)
 	}
-	if size(shape) == 0 {
-		return b.Failf("graph: leaf %q: shape %v is empty", name, shape)
+	if !possible(shape) {
+		return b.Failf("graph: leaf %q: shape %v is empty or too large", name, shape)
 	}
 	if len(b.g.ByName(name)) > 0 {
 		return b.Failf("graph: two leaves are named %q", name)
@@ -194,6 +207,19 @@ func convert[T kernel.Float](v []float64) []T {
 		out[i] = T(x)
 	}
 	return out
+}
+
+// possible reports whether an array can have this shape: it has an element, and a
+// number of them that memory could hold.
+func possible(shape []int) bool {
+	n := 1
+	for _, d := range shape {
+		if d < 1 || d > 1<<40/n {
+			return false
+		}
+		n *= d
+	}
+	return true
 }
 
 // size is the number of elements of a shape; 1 for a scalar's.

@@ -53,27 +53,34 @@ var (
 // apply adds the node r(in...) to the graph, or returns the equal node that is
 // already there.
 func (b *Builder) apply(r rule, in ...*Node) *Node {
-	if b.err != nil {
+	if !b.usable(r.key(), in...) {
 		return nil
 	}
-	o := &op{rule: r, in: make([]tensor.Shape, len(in)), dt: b.dt}
-	for i, n := range in {
-		if n == nil {
-			return b.Failf("graph: %s: input %d is nil", r.key(), i)
-		}
-		if n.Graph() != b.g {
-			return b.Failf("graph: %s: input %d belongs to another graph", r.key(), i)
-		}
-		if n.Dtype() != b.dt {
-			return b.Failf("graph: %s: input %d holds %v, the graph %v", r.key(), i, n.Dtype(), b.dt)
-		}
-		o.in[i] = n.Shape()
-	}
+	o := &op{rule: r, in: shapes(in), dt: b.dt}
 	var err error
 	if o.out, err = r.shape(o.in); err != nil {
 		return b.Failf("graph: %s: %w", r.key(), err)
 	}
+	if !possible(o.out) {
+		return b.Failf("graph: %s: shapes %v make shape %v, which is empty or too large", r.key(), o.in, o.out)
+	}
 	return b.add(o, in)
+}
+
+// usable reports whether nodes can be operands in b's graph, and fails b if not.
+func (b *Builder) usable(what string, nodes ...*Node) bool {
+	for i, n := range nodes {
+		switch {
+		case b.err != nil:
+		case n == nil:
+			b.Failf("graph: %s: input %d is nil", what, i)
+		case n.Graph() != b.g:
+			b.Failf("graph: %s: input %d belongs to another graph", what, i)
+		case n.Dtype() != b.dt:
+			b.Failf("graph: %s: input %d holds %v, the graph %v", what, i, n.Dtype(), b.dt)
+		}
+	}
+	return b.err == nil
 }
 
 // add creates o's node. Gorgonia merges nodes whose 32-bit hashes agree without

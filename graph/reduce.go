@@ -94,7 +94,7 @@ func spreadLoop[T kernel.Float](l loop) func(y []T, x [][]T) error {
 
 // SumTo sums x over the axes along which shape broadcasts to x's shape.
 func (b *Builder) SumTo(x *Node, shape ...int) *Node {
-	if b.err == nil && x.Shape().Eq(tensor.Shape(shape)) && len(shape) == x.Dims() {
+	if b.usable("sum to", x) && slices.Equal(x.Shape(), shape) {
 		return x
 	}
 	return b.apply(sumTo{slices.Clone(shape)}, x)
@@ -102,7 +102,7 @@ func (b *Builder) SumTo(x *Node, shape ...int) *Node {
 
 // BroadcastTo repeats x along new leading axes and along axes of extent 1.
 func (b *Builder) BroadcastTo(x *Node, shape ...int) *Node {
-	if b.err == nil && x.Shape().Eq(tensor.Shape(shape)) && len(shape) == x.Dims() {
+	if b.usable("broadcast to", x) && slices.Equal(x.Shape(), shape) {
 		return x
 	}
 	return b.apply(broadcastTo{slices.Clone(shape)}, x)
@@ -114,7 +114,7 @@ func (b *Builder) Sum(x *Node) *Node { return b.SumTo(x) }
 // SumAxis sums over one axis, which is kept with extent 1. Negative axes count
 // from the end.
 func (b *Builder) SumAxis(x *Node, axis int) *Node {
-	if b.err != nil {
+	if !b.usable("sum axis", x) {
 		return nil
 	}
 	if axis < 0 {
@@ -130,7 +130,7 @@ func (b *Builder) SumAxis(x *Node, axis int) *Node {
 
 // Mean returns the mean of all elements, a node of shape ().
 func (b *Builder) Mean(x *Node) *Node {
-	if b.err != nil {
+	if !b.usable("mean", x) {
 		return nil
 	}
 	return b.Scale(b.Sum(x), 1/float64(size(x.Shape())))

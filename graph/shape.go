@@ -40,7 +40,7 @@ func copying() kernels {
 
 // Reshape gives x another shape with the same number of elements, in row-major order.
 func (b *Builder) Reshape(x *Node, shape ...int) *Node {
-	if b.err == nil && len(shape) == x.Dims() && x.Shape().Eq(tensor.Shape(shape)) {
+	if b.usable("reshape", x) && slices.Equal(x.Shape(), shape) {
 		return x
 	}
 	return b.apply(reshape{slices.Clone(shape)}, x)
@@ -100,7 +100,7 @@ func transposeLoop[T kernel.Float](perm []int, in, out tensor.Shape) func(y []T,
 // Transpose permutes x's axes: axis d of the result is axis perm[d] of x. Without
 // perm it swaps the last two.
 func (b *Builder) Transpose(x *Node, perm ...int) *Node {
-	if b.err != nil {
+	if !b.usable("transpose", x) {
 		return nil
 	}
 	if len(perm) == 0 {
@@ -134,7 +134,7 @@ func (r window) shape(in []tensor.Shape) (tensor.Shape, error) {
 	if r.pad {
 		small, large = large, small
 	}
-	if r.from < 0 || small < 1 || r.from+small > large {
+	if r.from < 0 || small < 1 || r.from > large-small {
 		return nil, fmt.Errorf("[%d, %d) does not lie in [0, %d) on axis %d of shape %v", r.from, r.from+small, large, r.axis, in[0])
 	}
 	out := in[0].Clone()
@@ -187,6 +187,9 @@ func (concat) key() string { return "concat" }
 
 func (concat) shape(in []tensor.Shape) (tensor.Shape, error) {
 	out := in[0].Clone()
+	if len(out) == 0 {
+		return nil, fmt.Errorf("a scalar has no axis 0")
+	}
 	for _, s := range in[1:] {
 		if len(s) != len(out) || !s[1:].Eq(out[1:]) {
 			return nil, fmt.Errorf("shapes %v and %v differ beyond axis 0", in[0], s)
@@ -219,13 +222,8 @@ func concatLoop[T kernel.Float](y []T, x [][]T) error {
 
 // Concat joins nodes of equal shapes beyond axis 0 along axis 0.
 func (b *Builder) Concat(parts ...*Node) *Node {
-	if b.err == nil && len(parts) == 0 {
+	if len(parts) == 0 {
 		return b.Failf("graph: concat of nothing")
-	}
-	for _, p := range parts {
-		if b.err == nil && p.Dims() == 0 {
-			return b.Failf("graph: concat of a scalar")
-		}
 	}
 	return b.apply(concat{}, parts...)
 }

@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -32,7 +33,7 @@ func VJP(b *Builder, outputs, cotangents, wrt []*Node) []*Node {
 
 // Grad returns the gradients of a node with one element with respect to wrt.
 func Grad(b *Builder, y *Node, wrt ...*Node) []*Node {
-	if b.err == nil && size(y.Shape()) != 1 {
+	if b.usable("gradient", y) && size(y.Shape()) != 1 {
 		b.Failf("graph: gradient of a node of shape %v; it must have one element", y.Shape())
 	}
 	if b.err != nil {
@@ -49,7 +50,7 @@ func Grad(b *Builder, y *Node, wrt ...*Node) []*Node {
 func JVP(b *Builder, outputs, wrt, tangents []*Node) []*Node {
 	products := make([]*Node, len(outputs))
 	for i, y := range outputs {
-		if b.err != nil {
+		if !b.usable("jvp", y) {
 			return products
 		}
 		u := b.placeholder(y)
@@ -100,13 +101,16 @@ func checkVJP(b *Builder, outputs, cotangents, wrt []*Node) bool {
 	if b.err == nil && len(outputs) != len(cotangents) {
 		b.Failf("graph: vjp: %d outputs, %d cotangents", len(outputs), len(cotangents))
 	}
-	for i := range outputs {
-		if b.err == nil && (outputs[i] == nil || cotangents[i] == nil || !outputs[i].Shape().Eq(cotangents[i].Shape())) {
-			b.Failf("graph: vjp: output %d and its cotangent differ in shape", i)
-		}
-	}
-	if b.err == nil && (slices.Contains(wrt, nil) || len(wrt) == 0) {
+	if b.err == nil && len(wrt) == 0 {
 		b.Failf("graph: vjp: nothing to differentiate with respect to")
+	}
+	if !b.usable("vjp: outputs", outputs...) || !b.usable("vjp: cotangents", cotangents...) || !b.usable("vjp: wrt", wrt...) {
+		return false
+	}
+	for i, y := range outputs {
+		if ct := cotangents[i]; !slices.Equal(y.Shape(), ct.Shape()) {
+			b.Failf("graph: vjp: output %d has shape %v, its cotangent %v", i, y.Shape(), ct.Shape())
+		}
 	}
 	return b.err == nil
 }
@@ -127,21 +131,17 @@ func accumulate(b *Builder, cts map[*Node]*Node, n, ct *Node) {
 // was first applied to, as long as they stand in the same relation.
 func Pullback(b *Builder, op gorgonia.Op, in []*Node, out, ct *Node, want func(i int) bool) []*Node {
 	cts := make([]*Node, len(in))
-	if own, ok := unwrap(op); ok {
-		for i := range in {
-			if want(i) && b.err == nil {
-				cts[i] = own.pullback(b, i, in, out, ct)
+	own, isOwn := unwrap(op)
+	var all gorgonia.Nodes
+	for i := range in {
+		switch {
+		case b.err != nil || !want(i):
+		case isOwn:
+			cts[i] = own.pullback(b, i, in, out, ct)
+		default:
+			if all == nil {
+				all = b.foreignPullback(op, in, out, ct)
 			}
-		}
-		return cts
-	}
-	all, err := foreignPullback(op, in, out, ct)
-	if err != nil {
-		b.Failf("graph: differentiating %v: %w", op, err)
-		return cts
-	}
-	for i := range all {
-		if i < len(cts) && want(i) {
 			cts[i] = all[i]
 		}
 	}
@@ -157,20 +157,42 @@ func unwrap(o gorgonia.Op) (rule, bool) {
 }
 
 // foreignPullback calls the SymDiff of an operation that is not ours.
-func foreignPullback(o gorgonia.Op, in []*Node, out, ct *Node) (cts gorgonia.Nodes, err error) {
+func (b *Builder) foreignPullback(o gorgonia.Op, in []*Node, out, ct *Node) []*Node {
+	cts, err := symDiff(o, in, out, ct)
+	if err != nil {
+		b.Failf("graph: differentiating %v: %w", o, err)
+		return make([]*Node, len(in))
+	}
+	return cts
+}
+
+// symDiff makes errors of Gorgonia's panics and of cotangents that do not have their
+// inputs' shapes: added to others, such a one would broadcast to a wrong number.
+func symDiff(o gorgonia.Op, in []*Node, out, ct *Node) (cts gorgonia.Nodes, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("its SymDiff panicked: %v", r)
 		}
 	}()
 	if reason := refused(o); reason != "" {
-		return nil, fmt.Errorf("%s", reason)
+		return nil, errors.New(reason)
 	}
 	sd, ok := o.(gorgonia.SDOp)
 	if !ok {
 		return nil, fmt.Errorf("%T has no symbolic derivative", o)
 	}
-	return sd.SymDiff(slices.Clone(in), out, ct)
+	if cts, err = sd.SymDiff(slices.Clone(in), out, ct); err != nil {
+		return nil, err
+	}
+	for i, wanted := range sd.DiffWRT(len(in)) {
+		switch {
+		case !wanted:
+			cts[i] = nil
+		case !slices.Equal(cts[i].Shape(), in[i].Shape()):
+			return nil, fmt.Errorf("its SymDiff gives input %d of shape %v a cotangent of shape %v", i, in[i].Shape(), cts[i].Shape())
+		}
+	}
+	return cts, nil
 }
 
 // refusedTypes are stock operations whose derivatives Gorgonia v0.9.18 computes

@@ -44,7 +44,11 @@ type Residual struct{ Inner Network }
 
 // Forward implements Network.
 func (r Residual) Forward(b *graph.Builder, x *graph.Node) *graph.Node {
-	return b.Add(x, r.Inner.Forward(b, x))
+	y := r.Inner.Forward(b, x)
+	if b.Err() == nil && !y.Shape().Eq(x.Shape()) { // Add would broadcast
+		return b.Failf("layers: residual: the inner network gives shape %v for the input %v", y.Shape(), x.Shape())
+	}
+	return b.Add(x, y)
 }
 
 // Params implements Network.

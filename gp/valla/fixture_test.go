@@ -167,4 +167,3 @@ func run(t *testing.T, b *graph.Builder, n *graph.Node, in map[*graph.Node]*tens
 	}
 	return graph.Floats(prog.Value(n))
 }
-

@@ -80,8 +80,7 @@ type Terms struct {
 //	KL = ½ log|H| − ½ tr(K_z L H⁻¹ Lᵀ)
 func (l *Layer) Terms(b *graph.Builder, x *graph.Node) *Terms {
 	p := l.inducing(b)
-	kx, kxz := l.Kernel.Diag(b, x), l.Kernel.Cross(b, x, b.Param(l.Z), l.Class)
-	p.Kx, p.Kxz = b.Mul(p.PriorVariance, kx), b.Mul(p.PriorVariance, kxz)
+	p.Kx, p.Kxz = b.Mul(p.PriorVariance, l.Kernel.Diag(b, x)), l.scaledCross(b, x)
 	if b.Err() != nil {
 		return nil
 	}
@@ -94,7 +93,7 @@ func (l *Layer) Terms(b *graph.Builder, x *graph.Node) *Terms {
 // inducing writes what depends on the layer's own parameters only.
 func (l *Layer) inducing(b *graph.Builder) *Terms {
 	p := &Terms{}
-	p.PriorVariance = b.Exp(b.Scale(b.Param(l.LogPriorStd), 2))
+	p.PriorVariance = l.priorVariance(b)
 	p.Kz = b.Mul(p.PriorVariance, l.Kernel.Gram(b, b.Param(l.Z), l.Class))
 	p.L = b.Lower(b.Param(l.L))
 	p.H = b.Add(b.Eye(l.Inducing()), b.MatMul(p.L, b.MatMul(p.Kz, p.L, false, false), true, false))
@@ -103,6 +102,16 @@ func (l *Layer) inducing(b *graph.Builder) *Terms {
 	trace := b.Sum(b.Mul(b.MatMul(p.G, p.Kz, false, false), p.G))
 	p.KL = b.Scale(b.Sub(b.LogDet(p.R), trace), 0.5)
 	return p
+}
+
+// priorVariance is σ₀², [1].
+func (l *Layer) priorVariance(b *graph.Builder) *graph.Node {
+	return b.Exp(b.Scale(b.Param(l.LogPriorStd), 2))
+}
+
+// scaledCross is K_xz, [B,C,M].
+func (l *Layer) scaledCross(b *graph.Builder, x *graph.Node) *graph.Node {
+	return b.Mul(l.priorVariance(b), l.Kernel.Cross(b, x, b.Param(l.Z), l.Class))
 }
 
 // Loss holds the nodes of the training objective.

@@ -28,113 +28,130 @@ func (l *Layer) OptimalA(ctx context.Context, x *tensor.Dense, noiseVariance flo
 	if !(noiseVariance > 0) {
 		return 0, fmt.Errorf("valla: optimal A: noise variance %g, expected a positive number", noiseVariance)
 	}
-	kz, s, err := l.moments(ctx, x)
+	kz, err := l.gram()
 	if err != nil {
 		return 0, fmt.Errorf("valla: optimal A: %w", err)
 	}
 	m := l.Inducing()
-	for i := range s {
-		s[i] /= noiseVariance
-	}
 	r, jitter, err := factor(m, kz)
 	if err != nil {
 		return jitter, err
 	}
-	return jitter, l.setRoot(m, r, s)
+	root, err := l.dataRoot(ctx, x, r)
+	if err != nil {
+		return jitter, fmt.Errorf("valla: optimal A: %w", err)
+	}
+	for i := range root {
+		root[i] /= math.Sqrt(noiseVariance)
+	}
+	kernel.Trsm(false, true, m, m, r, m, root, m)
+	l.setL(lowerRoot(m, root))
+	return jitter, nil
 }
 
-// moments returns K_z and Σ_n Σ_c K_znc K_ncz, both [M,M].
-func (l *Layer) moments(ctx context.Context, x *tensor.Dense) (kz, s []float64, err error) {
+// gram returns K_z, [M,M].
+func (l *Layer) gram() ([]float64, error) {
 	b := graph.NewBuilder(l.Z.Value.Dtype())
-	xn := b.Input("x", append([]int{PredictBatch}, x.Shape()[1:]...)...)
-	t := l.Terms(b, xn)
-	if b.Err() != nil {
-		return nil, nil, b.Err()
-	}
-	f, err := graph.NewBatched(b, xn, t.Kxz)
-	if err != nil {
-		return nil, nil, err
-	}
-	m := l.Inducing()
-	s = make([]float64, m*m)
-	var rows []float64
-	err = f.Each(ctx, x, func(_, n int, out []*tensor.Dense) error {
-		rows = appendRows(rows[:0], out[0], n)
-		kernel.Syrk(true, m, len(rows)/m, 1, rows, m, 1, s, m)
-		return nil
-	})
-	if err != nil {
-		return nil, nil, err
-	}
-	p, err := graph.Compile(b, []*graph.Node{t.Kz}, graph.Options{})
+	kz := l.inducing(b).Kz
+	p, err := graph.Compile(b, []*graph.Node{kz}, graph.Options{})
 	if err == nil {
 		err = p.Run()
 	}
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	return graph.Floats(p.Value(t.Kz)), s, nil
+	return graph.Floats(p.Value(kz)), nil
 }
 
-// factor returns the Cholesky factor of k [m,m] plus the least jitter that lets it
-// succeed, tried in steps of ten from 1e-14 of the mean of the diagonal.
+// dataRoot returns a root of Σ_n R⁻¹ K_zn K_nz R⁻ᵀ, [M,M], lower triangular. It is
+// updated batch by batch with orthogonal transformations: forming the sum itself
+// would lose half of the digits.
+func (l *Layer) dataRoot(ctx context.Context, x *tensor.Dense, r []float64) ([]float64, error) {
+	b := graph.NewBuilder(l.Z.Value.Dtype())
+	xn := b.Input("x", append([]int{PredictBatch}, x.Shape()[1:]...)...)
+	kxz := l.scaledCross(b, xn)
+	if b.Err() != nil {
+		return nil, b.Err()
+	}
+	f, err := graph.NewBatched(b, xn, kxz)
+	if err != nil {
+		return nil, err
+	}
+	m := l.Inducing()
+	root := make([]float64, m*m)
+	err = f.Each(ctx, x, func(_, n int, out []*tensor.Dense) error {
+		rows := appendRows(nil, out[0], n)
+		kernel.Trsm(true, true, len(rows)/m, m, r, m, rows, m) // K_nz R⁻ᵀ
+		root = lowerRoot(m, beside(m, root, rows))
+		return nil
+	})
+	return root, err
+}
+
+// beside returns [root, rowsᵀ], [m, m+n], for root [m,m] and rows [n,m].
+func beside(m int, root, rows []float64) []float64 {
+	n := len(rows) / m
+	out := make([]float64, m*(m+n))
+	for i := range m {
+		row := out[i*(m+n) : (i+1)*(m+n)]
+		copy(row, root[i*m:(i+1)*m])
+		for j := range n {
+			row[m+j] = rows[j*m+i]
+		}
+	}
+	return out
+}
+
+// lowerRoot returns the lower triangular L [m,m] with LLᵀ = a·aᵀ, for a [m,n], n ≥ m.
+func lowerRoot(m int, a []float64) []float64 {
+	var lq mat.LQ
+	lq.Factorize(mat.NewDense(m, len(a)/m, a))
+	var lower mat.Dense
+	lq.LTo(&lower)
+	out := make([]float64, m*m)
+	for i := range m {
+		for j := range i + 1 {
+			out[i*m+j] = lower.At(i, j)
+		}
+	}
+	return out
+}
+
+// factor returns the Cholesky factor of k [m,m] plus the least jitter with which
+// every pivot is well above rounding: none, or steps of ten from 1e-13 of the mean
+// of the diagonal.
 func factor(m int, k []float64) (r []float64, jitter float64, err error) {
 	mean := 0.0
 	for i := range m {
 		mean += k[i*m+i] / float64(m)
 	}
-	for jitter = 0; jitter < 1e-4; jitter = max(1e-14, 10*jitter) {
+	for jitter = 0; jitter < 1e-4; jitter = max(1e-13, 10*jitter) {
 		r = append([]float64(nil), k...)
 		for i := range m {
 			r[i*m+i] += jitter * mean
 		}
-		if kernel.Cholesky(m, r, m) < 0 {
+		if kernel.Cholesky(m, r, m) < 0 && leastPivot(m, r) > 1e-13*mean {
 			return r, jitter, nil
 		}
 	}
 	return nil, jitter, fmt.Errorf("%w: no Cholesky factor with jitter up to %g of its mean diagonal %g", ErrJitter, jitter, mean)
 }
 
-// setRoot sets L to the lower triangular root of A = R⁻ᵀ (R⁻¹ S R⁻ᵀ) R⁻¹. The inner
-// matrix is only semi-definite, so its root is taken from its eigenvalues, and made
-// triangular by an LQ factorisation, which never forms A.
-func (l *Layer) setRoot(m int, r, s []float64) error {
-	kernel.Trsm(false, false, m, m, r, m, s, m)
-	kernel.Trsm(true, true, m, m, r, m, s, m)
-	var eig mat.EigenSym
-	if !eig.Factorize(symmetric(m, s), true) {
-		return errors.New("valla: optimal A: the eigenvalue iteration did not converge")
+func leastPivot(m int, r []float64) float64 {
+	least := math.Inf(1)
+	for i := range m {
+		least = min(least, r[i*m+i]*r[i*m+i])
 	}
-	var u mat.Dense
-	eig.VectorsTo(&u)
-	root := u.RawMatrix().Data
-	for j, v := range eig.Values(nil) {
-		for i := range m {
-			root[i*m+j] *= math.Sqrt(max(v, 0))
-		}
-	}
-	kernel.Trsm(false, true, m, m, r, m, root, m)
-	var lq mat.LQ
-	lq.Factorize(mat.NewDense(m, m, root))
-	var lower mat.Dense
-	lq.LTo(&lower)
-	k := 0
+	return least
+}
+
+// setL packs a lower triangle into the parameter L.
+func (l *Layer) setL(full []float64) {
+	m, k := l.Inducing(), 0
 	for i := range m {
 		for j := range i + 1 {
-			l.L.Set(k, lower.At(i, j))
+			l.L.Set(k, full[i*m+j])
 			k++
 		}
 	}
-	return nil
-}
-
-// symmetric copies the mean of a [m,m] and its transpose.
-func symmetric(m int, a []float64) *mat.SymDense {
-	sym := mat.NewSymDense(m, nil)
-	for i := range m {
-		for j := range i + 1 {
-			sym.SetSym(i, j, 0.5*(a[i*m+j]+a[j*m+i]))
-		}
-	}
-	return sym
 }

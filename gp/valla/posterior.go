@@ -130,7 +130,6 @@ func (p *Posterior) joint(b *graph.Builder, x, out *graph.Node) *graph.Node {
 	}
 	t := p.layer.inducing(b)
 	kx := b.Mul(t.PriorVariance, p.layer.Kernel.Gram(b, points, class))
-	kxz := b.Mul(t.PriorVariance, p.layer.Kernel.Cross(b, x, b.Param(p.layer.Z), p.layer.Class))
-	w := b.MatMul(b.Reshape(kxz, n*c, p.layer.Inducing()), t.G, false, true)
+	w := b.MatMul(b.Reshape(p.layer.scaledCross(b, x), n*c, p.layer.Inducing()), t.G, false, true)
 	return b.Sub(kx, b.Gram(w))
 }

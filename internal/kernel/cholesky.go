@@ -18,7 +18,7 @@ func Cholesky[T Float](n int, a []T, lda int) (pivot int) {
 }
 
 // choleskyBlock is the size below which the factor is computed directly.
-const choleskyBlock = 16
+const choleskyBlock = 8
 
 // cholesky factors the diagonal block lo..hi: the first half, then the panel
 // below it, and, with the panel's share subtracted, the second half.
@@ -27,7 +27,7 @@ func cholesky[T Float](lo, hi int, a []T, lda int) int {
 	if n <= choleskyBlock {
 		return choleskyDirect(lo, hi, a, lda)
 	}
-	h := (n/2 + choleskyBlock - 1) / choleskyBlock * choleskyBlock
+	h := half(n, choleskyBlock)
 	mid := lo + h
 	if p := cholesky(lo, mid, a, lda); p >= 0 {
 		return p

@@ -34,8 +34,8 @@ func (g *gemm[T]) share() {
 		return
 	}
 	w := spaces[T]().get()
-	w.task = *g
-	Parallel(parts, &w.task)
+	w.gemm = *g
+	Parallel(parts, &w.gemm)
 	spaces[T]().put(w)
 }
 

@@ -175,22 +175,22 @@ TEXT ·packCols64AVX2(SB), NOSPLIT, $0-56
 	JLT  tail
 
 block:
-	VMOVUPD    (R10), Y0
-	VMOVUPD    (R11), Y1
-	VMOVUPD    (R12), Y2
-	VMOVUPD    (R13), Y3
-	VUNPCKLPD  Y1, Y0, Y4        // steps 0, 2 of rows 0, 1
-	VUNPCKHPD  Y1, Y0, Y5        // steps 1, 3
-	VUNPCKLPD  Y3, Y2, Y6
-	VUNPCKHPD  Y3, Y2, Y7
-	VPERM2F128 $0x20, Y6, Y4, Y8 // step 0
-	VPERM2F128 $0x20, Y7, Y5, Y9
-	VPERM2F128 $0x31, Y6, Y4, Y10
-	VPERM2F128 $0x31, Y7, Y5, Y11
-	VMOVUPD    Y8, (DI)
-	VMOVUPD    Y9, (DI)(R8*1)
-	VMOVUPD    Y10, (DI)(R8*2)
-	VMOVUPD    Y11, (DI)(R9*1)
+	VMOVUPD     (R10), X0             // rows 0 and 2, steps 0, 1
+	VMOVUPD     16(R10), X1           // steps 2, 3
+	VMOVUPD     (R11), X2             // rows 1 and 3
+	VMOVUPD     16(R11), X3
+	VINSERTF128 $1, (R12), Y0, Y0
+	VINSERTF128 $1, 16(R12), Y1, Y1
+	VINSERTF128 $1, (R13), Y2, Y2
+	VINSERTF128 $1, 16(R13), Y3, Y3
+	VUNPCKLPD   Y2, Y0, Y4            // step 0
+	VUNPCKHPD   Y2, Y0, Y5
+	VUNPCKLPD   Y3, Y1, Y6
+	VUNPCKHPD   Y3, Y1, Y7
+	VMOVUPD     Y4, (DI)
+	VMOVUPD     Y5, (DI)(R8*1)
+	VMOVUPD     Y6, (DI)(R8*2)
+	VMOVUPD     Y7, (DI)(R9*1)
 	LEAQ       (DI)(R8*4), DI
 	ADDQ       $32, R10
 	ADDQ       $32, R11

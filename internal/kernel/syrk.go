@@ -8,26 +8,43 @@ func Syrk[T Float](trans bool, n, k int, alpha T, a []T, lda int, beta T, c []T,
 	checkMatrix("Syrk", "A", a, rows, cols, lda)
 	checkMatrix("Syrk", "C", c, n, n, ldc)
 	syrkLower(trans, n, k, alpha, a, lda, beta, c, ldc)
-	mirror(n, c, ldc)
+	mirror(n, c, ldc, beta != 0)
 }
 
-// syrkBlock is the height of the row blocks of a symmetric product: high
-// enough for Gemm's full speed, low enough to skip most of the upper triangle.
+// syrkBlock is the size up to which a symmetric product is done as a whole:
+// large enough for Gemm's full speed, small enough to skip most of the upper
+// triangle.
 const syrkBlock = 96
 
-// syrkLower is Syrk for the lower triangle. Within the blocks on the diagonal
-// it writes above the diagonal, too.
+// syrkLower is Syrk for the lower triangle. Within blocks on the diagonal it
+// writes above the diagonal, too.
 func syrkLower[T Float](trans bool, n, k int, alpha T, a []T, lda int, beta T, c []T, ldc int) {
-	step, _ := strides(trans, lda)
-	for i := 0; i < n; i += syrkBlock {
-		h := min(syrkBlock, n-i)
-		Gemm(trans, !trans, h, i+h, k, alpha, a[min(i*step, len(a)):], lda, a, lda, beta, c[i*ldc:], ldc)
+	if n <= syrkBlock {
+		Gemm(trans, !trans, n, n, k, alpha, a, lda, a, lda, beta, c, ldc)
+		return
 	}
+	h := half(n, syrkBlock/2)
+	step, _ := strides(trans, lda)
+	below := from(a, h*step)
+	syrkLower(trans, h, k, alpha, a, lda, beta, c, ldc)
+	Gemm(trans, !trans, n-h, h, k, alpha, below, lda, a, lda, beta, c[h*ldc:], ldc)
+	syrkLower(trans, n-h, k, alpha, below, lda, beta, c[h*ldc+h:], ldc)
 }
 
-// mirror copies the lower triangle onto the upper one.
-func mirror[T Float](n int, c []T, ldc int) {
-	for i := range n {
+// half is about half of n, at least that, and a multiple of unit.
+func half(n, unit int) int { return (n/2 + unit - 1) / unit * unit }
+
+// mirror copies the lower triangle of blocks on the upper one, the blocks of
+// syrkLower on the diagonal only if asked: a product alone is exactly symmetric.
+func mirror[T Float](n int, c []T, ldc int, diagonal bool) {
+	if n > syrkBlock {
+		h := half(n, syrkBlock/2)
+		mirror(h, c, ldc, diagonal)
+		transpose(c[h:], ldc, c[h*ldc:], ldc, n-h, h)
+		mirror(n-h, c[h*ldc+h:], ldc, diagonal)
+		return
+	}
+	for i := 0; diagonal && i < n; i++ {
 		for j := range i {
 			c[j*ldc+i] = c[i*ldc+j]
 		}

@@ -13,3 +13,7 @@ func packRows[T Float](dst, src []T, ld, k, width, height int) {
 func packCols[T Float](dst, src []T, ld, k, width, height int) {
 	packColsGo(dst, src, ld, k, width, height)
 }
+
+func solveBlock[T Float](l *[solverBlock * solverBlock]T, b []T, ldb, systems int, backwards bool) {
+	solveGo(l, b, ldb, solverBlock, systems, backwards)
+}

@@ -3,102 +3,156 @@ package kernel
 // Trsm solves a triangular system in place of its m×n right-hand side B:
 // op(L)·X = B with L m×m, or, if right is set, X·op(L) = B with L n×n. L is
 // lower triangular, its upper triangle is not read, and op(L) is Lᵀ if trans
-// is set. A zero on the diagonal gives Inf or NaN as division does.
+// is set. Divisions are by multiplication with the reciprocal; a zero on the
+// diagonal gives Inf or NaN.
 func Trsm[T Float](right, trans bool, m, n int, l []T, ldl int, b []T, ldb int) {
-	size := m
+	size, systems := m, n
 	if right {
-		size = n
+		size, systems = n, m
 	}
 	checkMatrix("Trsm", "L", l, size, size, ldl)
 	checkMatrix("Trsm", "B", b, m, n, ldb)
 	if m == 0 || n == 0 {
 		return
 	}
-	s := solver[T]{right, trans, m, n, l, ldl, b, ldb}
-	s.solve(0, size)
-}
-
-// solver is one triangular system; its methods work on the diagonal block
-// from row lo to hi of L and the matching rows (columns, if right) of B.
-type solver[T Float] struct {
-	right, trans bool
-	m, n         int
-	l            []T
-	ldl          int
-	b            []T
-	ldb          int
-}
-
-// solveBlock is the size below which the substitution is done directly.
-const solveBlock = 16
-
-// solve halves the block: one half is solved, its share subtracted from the
-// other half by a matrix product, and then that is solved.
-func (s *solver[T]) solve(lo, hi int) {
-	if hi-lo <= solveBlock {
-		s.substitute(lo, hi)
+	// X·op(L) = B is op(L)ᵀ·Xᵀ = Bᵀ.
+	s := solver[T]{right: right, trans: trans != right, size: size, systems: systems, l: l, ldl: ldl, b: b, ldb: ldb}
+	parts := min(Threads(), systems/solverChunk, size*size*systems/(2*threadWork))
+	if parts < 2 {
+		s.Run(0, 1)
 		return
 	}
-	mid := lo + ((hi-lo)/2+solveBlock-1)/solveBlock*solveBlock
-	if s.forward() {
-		s.solve(lo, mid)
-		s.eliminate(mid, hi, lo, mid)
-		s.solve(mid, hi)
-	} else {
+	w := spaces[T]().get()
+	w.solver = s
+	Parallel(parts, &w.solver)
+	spaces[T]().put(w)
+}
+
+// solver is op(L)·X = B for size unknowns of a number of independent systems:
+// the columns of B, or its rows if right is set.
+type solver[T Float] struct {
+	right, trans  bool
+	size, systems int
+	l             []T
+	ldl           int
+	b             []T
+	ldb           int
+}
+
+const (
+	solverBlock = 8   // unknowns substituted directly
+	solverRight = 64  // unknowns for which rows of B are turned into columns
+	solverChunk = 128 // systems turned at a time, and the least for a thread
+)
+
+// Run solves one part of the systems.
+func (s *solver[T]) Run(part, parts int) {
+	lo, hi := cut(s.systems, solverChunk, part, parts)
+	step, _ := strides(!s.right, s.ldb)
+	h := *s
+	h.systems, h.b = hi-lo, from(s.b, lo*step)
+	if h.systems > 0 {
+		h.solve(0, s.size)
+	}
+}
+
+// solve halves the unknowns lo..hi: one half is solved, its share subtracted
+// from the other half by a matrix product, and then that is solved.
+func (s *solver[T]) solve(lo, hi int) {
+	switch {
+	case s.right && hi-lo <= solverRight:
+		s.turn(lo, hi)
+		return
+	case hi-lo <= solverBlock:
+		s.substitute(lo, hi-lo)
+		return
+	}
+	mid := lo + half(hi-lo, solverBlock)
+	if s.trans {
 		s.solve(mid, hi)
 		s.eliminate(lo, mid, mid, hi)
 		s.solve(lo, mid)
+	} else {
+		s.solve(lo, mid)
+		s.eliminate(mid, hi, lo, mid)
+		s.solve(mid, hi)
 	}
 }
 
-// forward tells whether the first unknowns are solved first.
-func (s *solver[T]) forward() bool { return s.right == s.trans }
-
-// eliminate subtracts the share of the solved unknowns from..to from the
+// eliminate subtracts the share of the solved unknowns first..last from the
 // right-hand sides lo..hi.
-func (s *solver[T]) eliminate(lo, hi, from, to int) {
-	l := s.l[max(lo, from)*s.ldl+min(lo, from):]
+func (s *solver[T]) eliminate(lo, hi, first, last int) {
+	l := s.l[max(lo, first)*s.ldl+min(lo, first):]
+	n, k := hi-lo, last-first
 	if s.right {
-		Gemm(false, s.trans, s.m, hi-lo, to-from, -1, s.b[from:], s.ldb, l, s.ldl, 1, s.b[lo:], s.ldb)
+		g := gemm[T]{false, !s.trans, s.systems, n, k, -1, s.b[first:], s.ldb, l, s.ldl, s.b[lo:], s.ldb, true}
+		g.run()
 	} else {
-		Gemm(s.trans, false, hi-lo, s.n, to-from, -1, l, s.ldl, s.b[from*s.ldb:], s.ldb, 1, s.b[lo*s.ldb:], s.ldb)
+		g := gemm[T]{s.trans, false, n, s.systems, k, -1, l, s.ldl, s.b[first*s.ldb:], s.ldb, s.b[lo*s.ldb:], s.ldb, true}
+		g.run()
 	}
 }
 
-// substitute solves the block lo..hi row by row.
-func (s *solver[T]) substitute(lo, hi int) {
-	if s.forward() {
-		for i := lo; i < hi; i++ {
-			s.row(i, lo, i)
-		}
+// turn solves the unknowns lo..hi of rows of B: as columns of a copy.
+func (s *solver[T]) turn(lo, hi int) {
+	w := spaces[T]().get()
+	w.x = grow(w.x, solverRight*solverChunk)
+	n := hi - lo
+	h := solver[T]{trans: s.trans, l: s.l[lo*s.ldl+lo:], ldl: s.ldl, b: w.x, ldb: solverChunk}
+	for i := 0; i < s.systems; i += solverChunk {
+		h.systems = min(solverChunk, s.systems-i)
+		b := s.b[i*s.ldb+lo:]
+		transpose(h.b, h.ldb, b, s.ldb, h.systems, n)
+		h.solve(0, n)
+		transpose(b, s.ldb, h.b, h.ldb, n, h.systems)
+	}
+	spaces[T]().put(w)
+}
+
+// substitute solves the n <= solverBlock unknowns from lo on.
+func (s *solver[T]) substitute(lo, n int) {
+	var l [solverBlock * solverBlock]T
+	b, ldb := s.b[lo*s.ldb:], s.ldb
+	s.triangle(&l, lo, n)
+	if n == solverBlock {
+		solveBlock(&l, b, ldb, s.systems, s.trans)
 	} else {
-		for i := hi - 1; i >= lo; i-- {
-			s.row(i, i+1, hi)
-		}
+		solveGo(&l, b, ldb, n, s.systems, s.trans)
 	}
 }
 
-// row solves unknown i from the solved unknowns from..to.
-func (s *solver[T]) row(i, from, to int) {
-	for j := from; j < to; j++ {
-		f := -s.l[max(i, j)*s.ldl+min(i, j)]
-		if s.right {
-			for r := range s.m {
-				s.b[r*s.ldb+i] += f * s.b[r*s.ldb+j]
+// triangle copies the block of L at lo, with reciprocals on the diagonal, in
+// the order in which its n unknowns are solved: backwards for a transposed L.
+func (s *solver[T]) triangle(l *[solverBlock * solverBlock]T, lo, n int) {
+	for i := range n {
+		row := s.l[(lo+i)*s.ldl+lo:][:i+1]
+		for j, v := range row {
+			if i == j {
+				v = 1 / v
 			}
-		} else {
-			Axpy(f, s.b[j*s.ldb:j*s.ldb+s.n], s.b[i*s.ldb:i*s.ldb+s.n])
+			if s.trans {
+				l[(n-1-j)*solverBlock+n-1-i] = v
+			} else {
+				l[i*solverBlock+j] = v
+			}
 		}
 	}
-	d := s.l[i*s.ldl+i]
-	if s.right {
-		for r := range s.m {
-			s.b[r*s.ldb+i] /= d
+}
+
+// solveGo solves n unknowns of all systems, in rows of b, the last row first
+// if backwards is set.
+func solveGo[T Float](l *[solverBlock * solverBlock]T, b []T, ldb, n, systems int, backwards bool) {
+	row := func(i int) []T {
+		if backwards {
+			i = n - 1 - i
 		}
-		return
+		return b[i*ldb:][:systems]
 	}
-	row := s.b[i*s.ldb : i*s.ldb+s.n]
-	for r := range row {
-		row[r] /= d
+	for i := range n {
+		x := row(i)
+		for j := range i {
+			Axpy(-l[i*solverBlock+j], row(j), x)
+		}
+		Scale(x, l[i*solverBlock+i], x)
 	}
 }

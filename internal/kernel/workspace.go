@@ -4,8 +4,12 @@ import "sync"
 
 // workspace is the memory one thread needs for one product.
 type workspace[T Float] struct {
-	a, b []T     // packed panels
-	task gemm[T] // a task to be shared out lives here, not on the stack
+	a, b []T // packed panels
+	x    []T // right-hand sides, transposed
+
+	// A job to be shared out lives here, not on the stack.
+	gemm   gemm[T]
+	solver solver[T]
 }
 
 // freeList keeps the workspaces not in use. It never shrinks: it holds as many
@@ -40,7 +44,8 @@ func (l *freeList[T]) get() *workspace[T] {
 }
 
 func (l *freeList[T]) put(w *workspace[T]) {
-	w.task = gemm[T]{} // do not keep the caller's matrices alive
+	// Do not keep the caller's matrices alive.
+	w.gemm, w.solver = gemm[T]{}, solver[T]{}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.free = append(l.free, w)

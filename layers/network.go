@@ -45,7 +45,7 @@ type Residual struct{ Inner Network }
 // Forward implements Network.
 func (r Residual) Forward(b *graph.Builder, x *graph.Node) *graph.Node {
 	y := r.Inner.Forward(b, x)
-	if b.Err() == nil && !y.Shape().Eq(x.Shape()) { // Add would broadcast
+	if b.Err() == nil && !slices.Equal(y.Shape(), x.Shape()) { // Add would broadcast
 		return b.Failf("layers: residual: the inner network gives shape %v for the input %v", y.Shape(), x.Shape())
 	}
 	return b.Add(x, y)

@@ -1,0 +1,188 @@
+package layers
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"gorgonia.org/tensor"
+
+	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/kernel"
+)
+
+// LoadOptions say how a file of weights is read.
+type LoadOptions struct {
+	Layout Layout // of dense weights in the file; the zero value is Auto
+}
+
+// Save writes the parameters of net, one array each under the parameter's name.
+//
+// If path ends in .npz they go into that archive, which is replaced atomically;
+// otherwise into files NAME.npy, each replaced atomically, of the folder path,
+// which is made if need be; if that stops half way over an older set, the folder
+// holds arrays of both. A folder with other arrays in it is refused, as are
+// parameters that are not finite: [Load] would not take them back.
+func Save(path string, net Network) error {
+	if err := save(path, net); err != nil {
+		return fmt.Errorf("layers: saving weights: %w", err)
+	}
+	return nil
+}
+
+func save(path string, net Network) error {
+	params, err := distinct(net)
+	if err != nil {
+		return err
+	}
+	for _, p := range params {
+		if _, err := stage(p, p.Value, false); err != nil {
+			return fmt.Errorf("parameter %q: %w", p.Name, err)
+		}
+	}
+	return writeWeights(path, params)
+}
+
+// Load reads the parameters of net from a .npz archive or a folder of .npy
+// files, float32 or float64, converted to the network's element type.
+//
+// The arrays may be named
+//   - like the parameters, as [Save] does;
+//   - as in PyTorch's state dictionaries, K.weight and K.bias, where the K give
+//     the dense layers in their order of appearance, but those that differ only
+//     in numbers in the order of these (0, 3, 10; fc1, fc2);
+//   - W1, b1, W2, b2, …
+//
+// and must be complete, without additions, of the right shapes and finite. All
+// of this is checked first; on an error no parameter has changed. The values are
+// copied into the arrays that the parameters have, which compiled programs read.
+func Load(path string, net Network, o LoadOptions) error {
+	if err := load(path, net, o); err != nil {
+		return fmt.Errorf("layers: loading weights: %w", err)
+	}
+	return nil
+}
+
+func load(path string, net Network, o LoadOptions) error {
+	params, err := distinct(net)
+	if err != nil {
+		return err
+	}
+	f, err := readWeights(path)
+	if err != nil {
+		return err
+	}
+	names, usual, err := f.match(params)
+	if err != nil {
+		return err
+	}
+	var seen evidence
+	for i, p := range params {
+		seen.add(names[i], f.arrays[names[i]].Shape(), p.Value.Shape())
+	}
+	layout, err := o.Layout.resolve(usual, seen)
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	commits := make([]func(), len(params))
+	for i, p := range params {
+		if commits[i], err = f.stage(names[i], p, layout); err != nil {
+			return err
+		}
+	}
+	for _, commit := range commits {
+		commit()
+	}
+	return nil
+}
+
+// distinct lists the parameters of net, each once. Their names must differ.
+func distinct(net Network) ([]*graph.Param, error) {
+	var all []*graph.Param
+	named := map[string]*graph.Param{}
+	for _, p := range net.Params() {
+		switch other, ok := named[p.Name]; {
+		case ok && other == p:
+			continue
+		case ok:
+			return nil, fmt.Errorf("two different parameters are named %q", p.Name)
+		case p.Value.Dtype() != tensor.Float32 && p.Value.Dtype() != tensor.Float64:
+			return nil, fmt.Errorf("parameter %q holds %v, expected float32 or float64", p.Name, p.Value.Dtype())
+		}
+		named[p.Name] = p
+		all = append(all, p)
+	}
+	return all, nil
+}
+
+// stage checks the array called name and returns what copies it into p.
+func (f *weightFile) stage(name string, p *graph.Param, l Layout) (func(), error) {
+	a, want := f.arrays[name], l.stored(p.Value.Shape())
+	if !slices.Equal(a.Shape(), want) {
+		return nil, fmt.Errorf("%s: shape %v, expected %v for parameter %q", f.at(name), a.Shape(), want, p.Name)
+	}
+	commit, err := stage(p, a, l == OutIn && len(want) == 2)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", f.at(name), err)
+	}
+	return commit, nil
+}
+
+// stage returns what copies a into p, once every value is known to fit.
+func stage(p *graph.Param, a *tensor.Dense, transposed bool) (func(), error) {
+	if p.Value.Dtype() == tensor.Float64 {
+		return into(p.Value.Float64s(), a, transposed)
+	}
+	return into(p.Value.Float32s(), a, transposed)
+}
+
+func into[D kernel.Float](dst []D, a *tensor.Dense, transposed bool) (func(), error) {
+	var v []D
+	var err error
+	switch a.Dtype() {
+	case tensor.Float64:
+		v, err = convert[D](a.Float64s())
+	case tensor.Float32:
+		v, err = convert[D](a.Float32s())
+	default:
+		err = fmt.Errorf("holds %v, expected float32 or float64", a.Dtype())
+	}
+	if err != nil {
+		return nil, err
+	}
+	if transposed {
+		v = transpose(v, a.Shape()[0], a.Shape()[1])
+	}
+	return func() { copy(dst, v) }, nil
+}
+
+// convert returns src in another element type; every value must be finite in it.
+func convert[D, S kernel.Float](src []S) ([]D, error) {
+	out := make([]D, len(src))
+	for i, v := range src {
+		out[i] = D(v)
+		switch {
+		case finite(out[i]):
+		case finite(v):
+			return nil, fmt.Errorf("element %d is %g, too large for a network of %T", i, v, out[i])
+		default:
+			return nil, fmt.Errorf("element %d is %g, expected finite numbers", i, v)
+		}
+	}
+	return out, nil
+}
+
+func finite[T kernel.Float](v T) bool {
+	return !math.IsNaN(float64(v)) && !math.IsInf(float64(v), 0)
+}
+
+// transpose returns the transpose of a row-major matrix.
+func transpose[T any](m []T, rows, columns int) []T {
+	out := make([]T, 0, len(m))
+	for j := range columns {
+		for i := range rows {
+			out = append(out, m[i*columns+j])
+		}
+	}
+	return out
+}

@@ -1,0 +1,126 @@
+package layers
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"gorgonia.org/tensor"
+
+	"github.com/go-valla/valla/data/npy"
+	"github.com/go-valla/valla/graph"
+)
+
+// weightFile is the content of an archive or a folder of arrays.
+type weightFile struct {
+	path   string
+	folder bool     // a folder does not tell the order in which arrays were made
+	names  []string // in the order of the archive
+	arrays map[string]*tensor.Dense
+}
+
+// at names the place of an array in messages.
+func (f *weightFile) at(name string) string {
+	if f.folder {
+		return fmt.Sprintf("%s: array %q", arrayPath(f.path, name), name)
+	}
+	return fmt.Sprintf("%s: array %q", f.path, name)
+}
+
+func arrayPath(folder, name string) string { return filepath.Join(folder, name+".npy") }
+
+func readWeights(path string) (*weightFile, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if info.IsDir() {
+		return readFolder(path)
+	}
+	a, err := npy.ReadArchive(path)
+	if err != nil {
+		return nil, err
+	}
+	f := &weightFile{path: path, names: a.Names, arrays: map[string]*tensor.Dense{}}
+	for _, name := range a.Names {
+		f.arrays[name], _ = a.Get(name)
+	}
+	return f, nil
+}
+
+func readFolder(path string) (*weightFile, error) {
+	names, err := arraysIn(path)
+	if err != nil {
+		return nil, err
+	}
+	f := &weightFile{path: path, folder: true, names: names, arrays: map[string]*tensor.Dense{}}
+	for _, name := range names {
+		if f.arrays[name], err = npy.Read(arrayPath(path, name)); err != nil {
+			return nil, err
+		}
+	}
+	return f, nil
+}
+
+// arraysIn lists the arrays of a folder in alphabetical order. Other files and
+// hidden ones are passed over.
+func arraysIn(folder string) ([]string, error) {
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, e := range entries {
+		name, ok := strings.CutSuffix(e.Name(), ".npy")
+		if ok && !e.IsDir() && !strings.HasPrefix(name, ".") {
+			names = append(names, name)
+		}
+	}
+	return names, nil
+}
+
+func writeWeights(path string, params []*graph.Param) error {
+	names := make([]string, len(params))
+	arrays := make([]*tensor.Dense, len(params))
+	for i, p := range params {
+		names[i], arrays[i] = p.Name, p.Value
+	}
+	if filepath.Ext(path) == ".npz" {
+		return npy.WriteArchive(path, names, arrays)
+	}
+	if err := prepareFolder(path, names); err != nil {
+		return err
+	}
+	for i, name := range names {
+		if err := npy.Write(arrayPath(path, name), arrays[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// prepareFolder makes sure, before anything is written, that arrays of these
+// names will be all that the folder holds.
+func prepareFolder(path string, names []string) error {
+	mine := map[string]bool{}
+	for _, name := range names {
+		if name == "" || strings.HasPrefix(name, ".") || strings.ContainsAny(name, `/\`) {
+			return fmt.Errorf("parameter %q: the name cannot be that of a file; save to an .npz archive", name)
+		}
+		mine[name] = true
+	}
+	if err := os.MkdirAll(path, 0o755); err != nil {
+		return err
+	}
+	found, err := arraysIn(path)
+	if err != nil {
+		return err
+	}
+	for _, name := range found {
+		if !mine[name] {
+			return fmt.Errorf("%s: the folder holds an array %q that the network has not", path, name)
+		}
+	}
+	return nil
+}

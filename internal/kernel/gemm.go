@@ -17,7 +17,7 @@ func Gemm[T Float](transA, transB bool, m, n, k int, alpha T, a []T, lda int, b 
 		scale(m, n, beta, c, ldc)
 	}
 	g := gemm[T]{transA, transB, m, n, k, alpha, a, lda, b, ldb, c, ldc, beta != 0}
-	if k > 0 {
+	if k > 0 && !g.vector() {
 		g.share()
 	}
 }

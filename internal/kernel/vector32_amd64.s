@@ -102,3 +102,7 @@ TEXT ·sum32AVX2(SB), NOSPLIT, $0-20
 	VMOVSS       X0, ret+16(FP)
 	VZEROUPPER
 	RET
+
+// func axpyRows32AVX2(y, m *float32, ldm int, x *float32, n int)
+TEXT ·axpyRows32AVX2(SB), NOSPLIT, $0-40
+	AXPY4

@@ -109,3 +109,7 @@ TEXT ·sum64AVX2(SB), NOSPLIT, $0-24
 	VMOVSD       X0, ret+16(FP)
 	VZEROUPPER
 	RET
+
+// func axpyRows64AVX2(y, m *float64, ldm int, x *float64, n int)
+TEXT ·axpyRows64AVX2(SB), NOSPLIT, $0-40
+	AXPY4

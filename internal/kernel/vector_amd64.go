@@ -58,6 +58,12 @@ func sum32AVX2(x *float32, n int) float32
 //go:noescape
 func sum64AVX2(x *float64, n int) float64
 
+//go:noescape
+func axpyRows32AVX2(y, m *float32, ldm int, x *float32, n int)
+
+//go:noescape
+func axpyRows64AVX2(y, m *float64, ldm int, x *float64, n int)
+
 // The functions below do their work and return true, or do nothing and return
 // false where the plain loops are to be used.
 
@@ -142,4 +148,18 @@ func fastSum[T Float](x []T) (sum T, ok bool) {
 		return T(sum32AVX2(f32(&x[0]), len(x))), true
 	}
 	return T(sum64AVX2(f64(&x[0]), len(x))), true
+}
+
+// fastAxpy4 adds to y four rows of m, ldm apart, times the elements of x.
+func fastAxpy4[T Float](y, m []T, ldm int, x []T) bool {
+	n := len(y)
+	if n == 0 || simd == none {
+		return false
+	}
+	if sizeOf[T]() == 4 {
+		axpyRows32AVX2(f32(&y[0]), f32(&m[0]), ldm, f32(&x[0]), n)
+	} else {
+		axpyRows64AVX2(f64(&y[0]), f64(&m[0]), ldm, f64(&x[0]), n)
+	}
+	return true
 }

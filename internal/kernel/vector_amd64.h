@@ -397,3 +397,48 @@ tail:                          \
 	ADD     Y1, Y0, Y0         \
 	ADD     Y3, Y2, Y2         \
 	ADD     Y2, Y0, Y0
+
+// AXPY4 adds to y (DI) four rows (SI, R8 bytes apart) times the numbers at DX.
+#define AXPY4 \
+	MOVQ  y+0(FP), DI           \
+	MOVQ  m+8(FP), SI           \
+	MOVQ  ldm+16(FP), R8        \
+	MOVQ  x+24(FP), DX          \
+	MOVQ  n+32(FP), CX          \
+	SHLQ  $SHIFT, R8            \
+	LEAQ  (R8)(R8*2), R9        \
+	BCAST (DX), Y8              \
+	BCAST (1<<SHIFT)(DX), Y9    \
+	BCAST (2<<SHIFT)(DX), Y10   \
+	BCAST (3<<SHIFT)(DX), Y11   \
+	SUBQ  $LANES, CX            \
+	JLT   tail                  \
+loop:                           \
+	MOV    (DI), Y0             \
+	FMA231 (SI), Y8, Y0         \
+	FMA231 (SI)(R8*1), Y9, Y0   \
+	FMA231 (SI)(R8*2), Y10, Y0  \
+	FMA231 (SI)(R9*1), Y11, Y0  \
+	MOV    Y0, (DI)             \
+	ADDQ   $32, SI              \
+	ADDQ   $32, DI              \
+	SUBQ   $LANES, CX           \
+	JGE    loop                 \
+tail:                           \
+	ADDQ $LANES, CX             \
+	SHLQ $SHIFT, CX             \
+	LEAQ ·laneMask+128(SB), AX  \
+	SUBQ CX, AX                 \
+	VMOVDQU (AX), Y15           \
+	MASKMOV (DI), Y15, Y0       \
+	MASKMOV (SI), Y15, Y4       \
+	MASKMOV (SI)(R8*1), Y15, Y5 \
+	MASKMOV (SI)(R8*2), Y15, Y6 \
+	MASKMOV (SI)(R9*1), Y15, Y7 \
+	FMA231  Y4, Y8, Y0          \
+	FMA231  Y5, Y9, Y0          \
+	FMA231  Y6, Y10, Y0         \
+	FMA231  Y7, Y11, Y0         \
+	MASKMOV Y0, Y15, (DI)       \
+	VZEROUPPER                  \
+	RET

@@ -1,0 +1,97 @@
+package valla
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/graph"
+	"gorgonia.org/tensor"
+)
+
+// Greedy chooses m inducing points among the candidates x [N,…], each of which
+// stands for its output class[n] (nil: output 0): again and again the candidate
+// that the points so far leave the largest prior variance (Burt, Rasmussen and van
+// der Wilk 2020). It is a good start where the kernel varies on other scales than
+// the distances between inputs, on which k-means goes. It returns the chosen inputs
+// [M,…] and their classes. Memory grows with N²; draw candidates at random where N
+// is large.
+func Greedy(k gp.Kernel, x *tensor.Dense, class []int, m int) (z *tensor.Dense, chosen []int, err error) {
+	n := x.Shape()[0]
+	if class == nil {
+		class = make([]int, n)
+	}
+	if m < 1 || m > n {
+		return nil, nil, fmt.Errorf("valla: greedy choice of %d inducing points out of %d candidates", m, n)
+	}
+	b := graph.NewBuilder(x.Dtype())
+	gram := k.Gram(b, b.Param(&graph.Param{Name: "candidates", Value: x}), class)
+	p, err := graph.Compile(b, []*graph.Node{gram}, graph.Options{})
+	if err == nil {
+		err = p.Run()
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("valla: greedy choice of inducing points: %w", err)
+	}
+	picks := pivots(n, graph.Floats(p.Value(gram)), m)
+	return take(x, picks), pick(class, picks), nil
+}
+
+// pivots returns the first m pivots, or as many as rounding allows, of the pivoted
+// Cholesky factorisation of k [n,n].
+func pivots(n int, k []float64, m int) []int {
+	left := make([]float64, n) // variance given the points so far
+	for i := range left {
+		left[i] = k[i*n+i]
+	}
+	rounding := 1e-13 * slices.Max(left)
+	var picks []int
+	var columns [][]float64
+	for len(picks) < m {
+		best := 0
+		for i, v := range left {
+			if v > left[best] {
+				best = i
+			}
+		}
+		if !(left[best] > rounding) {
+			break
+		}
+		col := make([]float64, n)
+		for i := range col {
+			v := k[i*n+best]
+			for _, c := range columns {
+				v -= c[i] * c[best]
+			}
+			col[i] = v / math.Sqrt(left[best])
+		}
+		for i := range left {
+			left[i] -= col[i] * col[i]
+		}
+		left[best] = 0
+		picks, columns = append(picks, best), append(columns, col)
+	}
+	return picks
+}
+
+// take copies rows of x.
+func take(x *tensor.Dense, rows []int) *tensor.Dense {
+	shape := x.Shape().Clone()
+	width := shape.TotalSize() / shape[0]
+	shape[0] = len(rows)
+	all := graph.Floats(x)
+	var v []float64
+	for _, r := range rows {
+		v = append(v, all[r*width:(r+1)*width]...)
+	}
+	return graph.Convert(tensor.New(tensor.WithShape(shape...), tensor.WithBacking(v)), x.Dtype())
+}
+
+func pick(class, rows []int) []int {
+	out := make([]int, len(rows))
+	for i, r := range rows {
+		out[i] = class[r]
+	}
+	return out
+}

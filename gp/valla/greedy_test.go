@@ -1,0 +1,42 @@
+package valla_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/go-valla/valla/gp/valla"
+	"github.com/go-valla/valla/graph"
+	"gorgonia.org/tensor"
+)
+
+// linearKernel is κ(x,x') = x·x', for which the choice can be made by hand.
+type linearKernel struct{}
+
+func (linearKernel) Diag(b *graph.Builder, x *graph.Node) *graph.Node {
+	return b.Reshape(b.SumAxis(b.Square(x), 1), x.Shape()[0], 1, 1)
+}
+
+func (linearKernel) Cross(b *graph.Builder, x, z *graph.Node, _ []int) *graph.Node {
+	return b.Reshape(b.MatMul(x, z, false, true), x.Shape()[0], 1, z.Shape()[0])
+}
+
+func (linearKernel) Gram(b *graph.Builder, z *graph.Node, _ []int) *graph.Node { return b.Gram(z) }
+
+func TestGreedy(t *testing.T) {
+	x := tensor.New(tensor.WithShape(4, 2), tensor.WithBacking([]float64{1, 0, 3, 0, 0, 2, 2.9, 1}))
+	z, class, err := valla.Greedy(linearKernel{}, x, []int{7, 8, 9, 10}, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// (2.9,1) has the largest norm; of what is left orthogonal to it, (0,2) has most:
+	// 4·2.9²/9.41 = 3.57, against 9/9.41 for (3,0).
+	if !slices.Equal(z.Float64s(), []float64{2.9, 1, 0, 2}) || !slices.Equal(class, []int{10, 9}) {
+		t.Errorf("chose %v of classes %v", z, class)
+	}
+	if z, _, err = valla.Greedy(linearKernel{}, x, nil, 3); err != nil || z.Shape()[0] != 2 {
+		t.Errorf("a kernel of rank two gave points of shape %v, error %v", z.Shape(), err)
+	}
+	if _, _, err := valla.Greedy(linearKernel{}, x, nil, 5); err == nil {
+		t.Error("five of four candidates were chosen")
+	}
+}

@@ -16,7 +16,7 @@ import (
 // der Wilk 2020). It is a good start where the kernel varies on other scales than
 // the distances between inputs, on which k-means goes. It returns the chosen inputs
 // [M,…] and their classes. Memory grows with N²; draw candidates at random where N
-// is large.
+// is large. Fewer than m points come back where those leave no variance but rounding.
 func Greedy(k gp.Kernel, x *tensor.Dense, class []int, m int) (z *tensor.Dense, chosen []int, err error) {
 	n := x.Shape()[0]
 	if class == nil {

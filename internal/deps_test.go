@@ -1,0 +1,90 @@
+package internal_test
+
+import (
+	"encoding/json"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/go-valla/valla/"
+
+// level places every package; a package imports only packages of lower levels. The
+// longest matching prefix counts, so data/npy follows data unless it is named.
+var level = map[string]int{
+	"internal/kernel":     0,
+	"internal/atomicfile": 0,
+	"data/npy":            1,
+	"data":                2,
+	"internal/fixture":    2,
+	"graph":               3,
+	"graph/graphtest":     4,
+	"layers":              4,
+	"train/metric":        4,
+	"jacobian":            5,
+	"train":               5,
+	"gp/likelihood":       5,
+	"gp":                  6,
+	"gp/gptest":           7,
+	"gp/valla":            8,
+	"gp/laplace":          8,
+	"gp/model":            9,
+	"experiments":         10,
+	"cmd":                 11,
+}
+
+func levelOf(t *testing.T, path string) int {
+	t.Helper()
+	for p := path; ; p = p[:strings.LastIndexByte(p, '/')] {
+		if l, ok := level[p]; ok {
+			return l
+		}
+		if !strings.Contains(p, "/") {
+			t.Fatalf("package %s has no level; give it one in the table above", path)
+		}
+	}
+}
+
+// TestDependencyOrder checks that imports go down the levels only, tests included.
+func TestDependencyOrder(t *testing.T) {
+	cmd := exec.Command("go", "list", "-json=ImportPath,Imports,TestImports,XTestImports", module+"...")
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dec := json.NewDecoder(strings.NewReader(string(out)))
+	found := 0
+	for dec.More() {
+		var p struct {
+			ImportPath                         string
+			Imports, TestImports, XTestImports []string
+		}
+		if err := dec.Decode(&p); err != nil {
+			t.Fatal(err)
+		}
+		path := strings.TrimPrefix(p.ImportPath, module)
+		if path == "internal" {
+			continue // this test
+		}
+		found++
+		from := levelOf(t, path)
+		for _, imp := range p.Imports {
+			if rel, ours := strings.CutPrefix(imp, module); ours && levelOf(t, rel) >= from {
+				t.Errorf("%s (level %d) imports %s (level %d)", path, from, rel, levelOf(t, rel))
+			}
+		}
+		for _, imp := range append(p.TestImports, p.XTestImports...) {
+			if rel, ours := strings.CutPrefix(imp, module); ours && rel != path && !testHelper(rel) && levelOf(t, rel) >= from {
+				t.Errorf("tests of %s (level %d) import %s (level %d)", path, from, rel, levelOf(t, rel))
+			}
+		}
+	}
+	if found < 10 {
+		t.Errorf("only %d packages found", found)
+	}
+}
+
+// testHelper names packages made for tests, which those of any level may use.
+func testHelper(path string) bool {
+	return path == "internal/fixture" || path == "graph/graphtest" || path == "gp/gptest"
+}

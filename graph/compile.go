@@ -36,7 +36,9 @@ func compile[T kernel.Float](order, outputs []*Node, o Options, values map[*Node
 		}
 	}
 	for _, n := range outputs {
-		values[n] = c.output(n)
+		if values[n] == nil {
+			values[n] = c.output(n)
+		}
 	}
 	return c.code, nil
 }

@@ -2,6 +2,7 @@ package graph
 
 import (
 	"fmt"
+	"slices"
 
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -37,8 +38,8 @@ type machine interface {
 // Compile prepares a program that computes outputs. It fails with b's error, if
 // there is one, and where an operation cannot be run.
 func Compile(b *Builder, outputs []*Node, o Options) (*Program, error) {
-	if err := b.Err(); err != nil {
-		return nil, err
+	if probe := *b; !probe.usable("compile: outputs", outputs...) {
+		return nil, probe.err
 	}
 	p := &Program{outputs: make(map[*Node]*tensor.Dense), leaves: make(map[*Node]bool)}
 	order := Ancestors(outputs...)
@@ -65,7 +66,9 @@ func (p *Program) Bind(leaf *Node, v *tensor.Dense) error {
 		return nil // the outputs do not depend on it
 	case !isLeaf:
 		return fmt.Errorf("graph: bind: node %v is computed, not a leaf", leaf.Name())
-	case !v.Shape().Eq(leaf.Shape()) || v.Dtype() != leaf.Dtype():
+	case v == nil:
+		return fmt.Errorf("graph: bind %q: the tensor is nil", leaf.Name())
+	case !slices.Equal(v.Shape(), leaf.Shape()) || v.Dtype() != leaf.Dtype():
 		return fmt.Errorf("graph: bind %q: expected %v of shape %v, found %v of shape %v",
 			leaf.Name(), leaf.Dtype(), leaf.Shape(), v.Dtype(), v.Shape())
 	}

@@ -7,7 +7,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"gorgonia.org/tensor"
@@ -215,7 +214,12 @@ func TestLoadOtherNetworks(t *testing.T) {
 	f := &file{}
 	f.add("0.weight", matrix())
 	f.add("0.bias", matrix())
-	refused(t, f.write(t), scaled(), LoadOptions{}, `missing ["d.weight" "s.weight"]`)
+	torch := f.write(t)
+	refused(t, torch, scaled(), LoadOptions{}, `missing ["d.weight" "s.weight"]`)
+	odd := append(params(nil), NewDense("d", 3, 2, tensor.Float64, newRand(1)).Params()...)
+	odd = append(odd, one("scale", dense(tensor.Float64, nil, 1))...)
+	refused(t, torch, odd, LoadOptions{}, `missing ["d.weight" "d.bias" "scale"]`)
+	refused(t, torch, params(nil), LoadOptions{}, `1 dense layers, the network has 0`)
 	path := filepath.Join(t.TempDir(), "w.npz")
 	if err := Save(path, scaled()); err != nil {
 		t.Fatal(err)
@@ -229,5 +233,5 @@ func TestLoadAfterFailureOfLastArray(t *testing.T) {
 	net := newMLP(t, tensor.Float64, 1, 4, 3, 2)
 	f := ownFile(t, newMLP(t, tensor.Float64, 2, 4, 3, 2))
 	f.set("dense2.bias", dense(tensor.Float64, []float64{0, math.NaN()}, 2))
-	refused(t, f.write(t), net, LoadOptions{}, strings.Join([]string{"array", `"dense2.bias": element 1 is NaN`}, " "))
+	refused(t, f.write(t), net, LoadOptions{}, `array "dense2.bias": element 1 is NaN`)
 }

@@ -73,7 +73,7 @@ func arraysIn(folder string) ([]string, error) {
 	var names []string
 	for _, e := range entries {
 		name, ok := strings.CutSuffix(e.Name(), ".npy")
-		if ok && !e.IsDir() && !strings.HasPrefix(name, ".") {
+		if ok && !strings.HasPrefix(name, ".") {
 			names = append(names, name)
 		}
 	}

@@ -144,7 +144,7 @@ func denseOnly(params []*graph.Param) bool {
 			return false
 		}
 	}
-	return len(params) > 0
+	return true
 }
 
 // numberedLayers finds W1, b1, W2, b2, …

@@ -2,9 +2,10 @@ package kernel
 
 // Cache blocks of the product. A block of A (blockBytes) stays in the second
 // level cache while it meets one panel of B after the other; a panel of B
-// (blockSteps·tileBytes) stays in the first while it meets the panels of A.
+// (at most blockSteps·tileBytes = 26 KiB) stays in the first while it meets the
+// panels of A.
 const (
-	blockSteps = 256
+	blockSteps = 208
 	blockBytes = 480 << 10
 	blockCols  = 2048
 
@@ -33,9 +34,11 @@ type gemm[T Float] struct {
 // run computes the product on the calling goroutine.
 func (g *gemm[T]) run() {
 	w := spaces[T]().get()
+	blocks := (g.k + blockSteps - 1) / blockSteps
+	steps := (g.k + blocks - 1) / blocks
 	for j := 0; j < g.n; j += blockCols {
-		for p := 0; p < g.k; p += blockSteps {
-			g.stripe(w, p, min(blockSteps, g.k-p), j, min(blockCols, g.n-j))
+		for p := 0; p < g.k; p += steps {
+			g.stripe(w, p, min(steps, g.k-p), j, min(blockCols, g.n-j))
 		}
 	}
 	spaces[T]().put(w)

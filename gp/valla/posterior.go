@@ -3,6 +3,7 @@ package valla
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/graph"
@@ -75,7 +76,7 @@ func (p *Posterior) compile(x *tensor.Dense) error {
 	if x.Dims() < 2 {
 		return fmt.Errorf("inputs have shape %v, expected [N,…]", x.Shape())
 	}
-	if p.f != nil && x.Shape()[1:].Eq(p.shape) {
+	if p.f != nil && slices.Equal(x.Shape()[1:], p.shape) {
 		return nil
 	}
 	b := graph.NewBuilder(p.layer.Z.Value.Dtype())

@@ -1,0 +1,191 @@
+package laplace
+
+import (
+	"context"
+	"errors"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/layers"
+	"gorgonia.org/tensor"
+)
+
+// wants fails unless err mentions all of the parts.
+func wants(t *testing.T, err error, parts ...string) {
+	t.Helper()
+	for _, part := range parts {
+		if err == nil || !strings.Contains(err.Error(), part) {
+			t.Errorf("error %v, want %q in it", err, part)
+		}
+	}
+}
+
+func TestBadOptions(t *testing.T) {
+	p := newProblem(t, 11, tensor.Float64, 5, 3, 1)
+	for _, c := range []struct {
+		o    Options
+		says string
+	}{
+		{Options{PriorStd: -1, NoiseStd: 1}, "prior standard deviation -1"},
+		{Options{PriorStd: 1, NoiseStd: -2}, "noise standard deviation -2"},
+		{Options{PriorStd: math.NaN(), NoiseStd: 1}, "NaN"},
+		{Options{PriorStd: 1, NoiseStd: math.Inf(1)}, "+Inf"},
+		{Options{PriorStd: 1e200, NoiseStd: 1e-200}, "too far apart"},
+		{Options{BatchSize: -1}, "batch size -1"},
+		{Options{MemoryLimit: -1}, "memory limit -1"},
+		{Options{Space: 7}, "unknown space 7"},
+	} {
+		_, err := Fit(t.Context(), p.net, p.x, p.y, c.o)
+		wants(t, err, c.says)
+	}
+	_, err := p.fit(t, Options{}).At(t.Context(), -1, 1)
+	wants(t, err, "prior standard deviation -1")
+}
+
+func TestBadData(t *testing.T) {
+	p := newProblem(t, 12, tensor.Float64, 5, 3, 1)
+	nan := func(d *tensor.Dense, at int, v float64) *tensor.Dense {
+		d = d.Clone().(*tensor.Dense)
+		d.Float64s()[at] = v
+		return d
+	}
+	ints := tensor.New(tensor.WithShape(5, 2), tensor.WithBacking(make([]int, 10)))
+	view, err := p.x.Slice(nil, tensor.S(0, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	column := view.(*tensor.Dense)
+	for _, c := range []struct {
+		x, y *tensor.Dense
+		says []string
+	}{
+		{nil, p.y, []string{"x is empty"}},
+		{p.x, nil, []string{"y is empty"}},
+		{p.x, dense(make([]float64, 4), 4, 1), []string{"(5, 2)", "(4, 1)"}},
+		{p.x, dense(make([]float64, 5), 5, 1, 1), []string{"(5, 1, 1)"}},
+		{p.x, dense(make([]float64, 5), 5), []string{"y has shape (5)"}},
+		{p.x, dense(make([]float64, 10), 5, 2), []string{"(5, 1)", "(5, 2)"}},
+		{dense(make([]float64, 15), 5, 3), p.y, []string{"(5, 3)"}},
+		{nan(p.x, 3, math.NaN()), p.y, []string{"x: element 1 of example 1 is NaN"}},
+		{p.x, nan(p.y, 2, math.Inf(-1)), []string{"y: element 0 of example 2 is -Inf"}},
+		{ints, p.y, []string{"x holds int"}},
+		{column, p.y, []string{"x"}},
+	} {
+		_, err := Fit(t.Context(), p.net, c.x, c.y, Options{})
+		wants(t, err, c.says...)
+	}
+	q := p.fit(t, Options{PriorStd: 1, NoiseStd: 1})
+	_, err = q.Predict(t.Context(), dense(make([]float64, 6), 2, 3))
+	wants(t, err, "(2, 3)", "(2)")
+	_, _, err = q.Joint(t.Context(), dense([]float64{0, math.NaN()}, 1, 2))
+	wants(t, err, "element 1 of example 0 is NaN")
+}
+
+// root is a network whose output is the square root of a weight, times the input.
+type root struct{ w *graph.Param }
+
+func (r root) Forward(b *graph.Builder, x *graph.Node) *graph.Node {
+	return b.Mul(x, b.Sqrt(b.Param(r.w)))
+}
+func (r root) Params() []*graph.Param { return []*graph.Param{r.w} }
+
+func TestNetworksThatAreNotFinite(t *testing.T) {
+	one := dense([]float64{1, 1}, 2, 1)
+	for _, c := range []struct {
+		w    float64
+		says string
+	}{
+		{math.NaN(), "weights are not finite"},
+		{-1, "output 0 at example 0 is NaN"},
+		{0, "derivative of output 0 in weight 0 is +Inf"},
+	} {
+		net := root{graph.NewParam("w", []float64{c.w}, tensor.Float64, 1)}
+		_, err := Fit(t.Context(), net, one, one, Options{PriorStd: 1, NoiseStd: 1})
+		wants(t, err, c.says)
+	}
+	_, err := Fit(t.Context(), layers.Activation("tanh"), one, one, Options{})
+	wants(t, err, "no parameters")
+}
+
+func TestNoMaximum(t *testing.T) {
+	line := func(w float64) layers.Network {
+		return layers.Dense{
+			W: graph.NewParam("w", []float64{w}, tensor.Float64, 1, 1),
+			B: graph.NewParam("b", []float64{0}, tensor.Float64, 1),
+		}
+	}
+	x, y := dense([]float64{1, 2, 3}, 3, 1), dense([]float64{2, 4, 6}, 3, 1)
+	_, err := Fit(t.Context(), line(0), x, y, Options{})
+	wants(t, err, "all weights are 0")
+	_, err = Fit(t.Context(), line(2), x, y, Options{})
+	wants(t, err, "all residuals are 0")
+	zero := root{graph.NewParam("w", []float64{1}, tensor.Float64, 1)}
+	_, err = Fit(t.Context(), zero, dense(make([]float64, 3), 3, 1), y, Options{})
+	wants(t, err, "no maximum")
+}
+
+func TestMemoryLimit(t *testing.T) {
+	p := newProblem(t, 13, tensor.Float64, 40, 6, 1)
+	for name, space := range spaces {
+		var tooMuch *MemoryError
+		_, err := Fit(t.Context(), p.net, p.x, p.y, Options{PriorStd: 1, NoiseStd: 1, Space: space, MemoryLimit: 1000})
+		if !errors.As(err, &tooMuch) || tooMuch.Limit != 1000 || tooMuch.Need < 8*25*25 {
+			t.Errorf("%s: error %v, want a MemoryError", name, err)
+		}
+		wants(t, err, "bytes", "1000")
+	}
+	// Enough for the matrices, but not for the compiled network with them.
+	need := newFull(Smaller, layers.Count(p.net), 40).bytes()
+	_, err := Fit(t.Context(), p.net, p.x, p.y, Options{PriorStd: 1, NoiseStd: 1, MemoryLimit: need})
+	wants(t, err, "limit")
+	q := p.fit(t, Options{PriorStd: 1, NoiseStd: 1, MemoryLimit: need + 1<<20})
+	_, _, err = q.Joint(t.Context(), dense(make([]float64, 2000), 1000, 2))
+	wants(t, err, "joint covariance", "limit")
+}
+
+func TestNotPositiveDefinite(t *testing.T) {
+	p := newProblem(t, 14, tensor.Float64, 100, 3, 1)
+	var bad *graph.NotPositiveDefiniteError
+	_, err := Fit(t.Context(), p.net, p.x, p.y, Options{PriorStd: 1, NoiseStd: 1e-12, Space: FunctionSpace})
+	if !errors.As(err, &bad) || bad.Order != 100 {
+		t.Errorf("error %v, want a NotPositiveDefiniteError of order 100", err)
+	}
+	wants(t, err, "s = σ²/σ₀² = 1e-24", "largest diagonal element")
+}
+
+func TestCancellation(t *testing.T) {
+	p := newProblem(t, 15, tensor.Float64, 20, 4, 1)
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := Fit(ended, p.net, p.x, p.y, Options{}); err != context.Canceled {
+		t.Errorf("Fit: %v", err)
+	}
+	for _, after := range []int{5, 20} { // in the middle of the data, and before the search
+		ctx, cancel := context.WithCancel(t.Context())
+		seen := 0
+		_, err := Fit(ctx, p.net, p.x, p.y, Options{BatchSize: 5, Progress: func(done, total int) {
+			if seen = done; done == after {
+				cancel()
+			}
+			if total != 20 {
+				t.Errorf("total is %d", total)
+			}
+		}})
+		if err != context.Canceled || seen != after {
+			t.Errorf("cancelled after %d examples: %v after %d", after, err, seen)
+		}
+		cancel()
+	}
+	q := p.fit(t, Options{PriorStd: 1, NoiseStd: 1})
+	if _, err := q.Predict(ended, p.probe); err != context.Canceled {
+		t.Errorf("Predict: %v", err)
+	}
+	if _, _, err := q.Joint(ended, p.probe); err != context.Canceled {
+		t.Errorf("Joint: %v", err)
+	}
+	if _, err := q.At(ended, 1, 1); err != context.Canceled {
+		t.Errorf("At: %v", err)
+	}
+}

@@ -1,0 +1,129 @@
+package laplace
+
+import (
+	"fmt"
+	"math"
+)
+
+// hyper are the hyper-parameters as standard deviations; 0 where one is free.
+type hyper struct{ prior, noise float64 }
+
+// ratio is s = σ²/σ₀².
+func (h hyper) ratio() float64 { return h.noise / h.prior * (h.noise / h.prior) }
+
+func (h hyper) check() error {
+	for _, v := range []float64{h.prior, h.noise} {
+		if !(v >= 0) || math.IsInf(v, 0) {
+			return fmt.Errorf("laplace: prior standard deviation %g and noise standard deviation %g: expected finite positive numbers, or 0 to choose", h.prior, h.noise)
+		}
+	}
+	if s := h.ratio(); h.prior > 0 && h.noise > 0 && (s == 0 || math.IsInf(s, 0)) {
+		return fmt.Errorf("laplace: prior standard deviation %g and noise standard deviation %g are too far apart", h.prior, h.noise)
+	}
+	return nil
+}
+
+// evidence is what the marginal likelihood needs besides the spectrum of H.
+type evidence struct {
+	residuals    float64 // Σ (y − g)²
+	weights      float64 // ‖θ̂‖²
+	observations float64 // N·C
+}
+
+// value is the log marginal likelihood of Laplace's approximation,
+//
+//	−Σ(y−g)²/(2σ²) − NC log(σ√(2π)) − ½ log det(I + H/s) − ‖θ̂‖²/(2σ₀²).
+func (e evidence) value(h hyper, logDet float64) float64 {
+	fit := e.residuals/(h.noise*h.noise) + e.weights/(h.prior*h.prior)
+	return -0.5*(fit+logDet) - e.observations*(math.Log(h.noise)+0.5*math.Log(2*math.Pi))
+}
+
+// gradient is the derivative of value in (log σ₀, log σ), where the data determine
+// γ weights: d log det(I + H/s) / d log s = −γ.
+func (e evidence) gradient(h hyper, effective float64) (prior, noise float64) {
+	return e.weights/(h.prior*h.prior) - effective,
+		e.residuals/(h.noise*h.noise) - e.observations + effective
+}
+
+// bounded keeps γ off 0 and N·C, between which it lies up to rounding.
+func (e evidence) bounded(effective float64) float64 {
+	const tiny = 1e-14
+	return min(max(effective, tiny*e.observations), (1-tiny)*e.observations)
+}
+
+// update returns the hyper-parameters at which the gradient, for this γ, vanishes in
+// what h leaves free: σ₀² = ‖θ̂‖²/γ, σ² = Σ(y−g)²/(NC − γ) (MacKay 1992).
+func (e evidence) update(h hyper, effective float64) hyper {
+	gamma := e.bounded(effective)
+	if h.prior == 0 {
+		h.prior = math.Sqrt(e.weights / gamma)
+	}
+	if h.noise == 0 {
+		h.noise = math.Sqrt(e.residuals / (e.observations - gamma))
+	}
+	return h
+}
+
+// maximise returns the hyper-parameters that maximise the marginal likelihood,
+// keeping those that h fixes; effective is γ as a function of s.
+//
+// The update maps s to a new s, and the maximum is where they are equal. γ falls
+// with s and the update rises with γ, so log s − log update(γ(s)) rises with s, with
+// a slope of at least 1: there is one maximum, s and its update enclose it, and the
+// distance to it is at most the difference.
+func (e evidence) maximise(h hyper, guess float64, effective func(s float64) (float64, error)) (hyper, error) {
+	if err := e.solvable(h); err != nil || h.prior > 0 && h.noise > 0 {
+		return h, err
+	}
+	var best hyper
+	var gamma float64
+	err := findZero(func(logS float64) (float64, error) {
+		var err error
+		gamma, err = effective(math.Exp(logS))
+		best = e.update(h, gamma)
+		return logS - math.Log(best.ratio()), err
+	}, math.Log(e.update(h, guess).ratio()), 1e-9)
+	if err == nil && gamma != e.bounded(gamma) {
+		err = fmt.Errorf("laplace: the marginal likelihood has no maximum: the data determine %g weights, expected more than 0 and less than the %g targets", gamma, e.observations)
+	}
+	return best, err
+}
+
+// solvable tells why the marginal likelihood cannot have a maximum.
+func (e evidence) solvable(h hyper) error {
+	switch {
+	case h.prior == 0 && e.weights == 0:
+		return fmt.Errorf("laplace: all weights are 0, so the marginal likelihood has no maximum in the prior variance")
+	case h.noise == 0 && e.residuals == 0:
+		return fmt.Errorf("laplace: all residuals are 0, so the marginal likelihood has no maximum in the noise variance")
+	}
+	return nil
+}
+
+// findZero evaluates f, which rises with a slope of at least 1, at points of which
+// the first is a and the last lies within tol of the zero, or as near as rounding
+// allows: regula falsi as modified by Anderson and Björck (1973).
+func findZero(f func(float64) (float64, error), a, tol float64) error {
+	fa, err := f(a)
+	if err != nil || math.Abs(fa) <= tol {
+		return err
+	}
+	b := a - fa // not on this side of the zero
+	fb, err := f(b)
+	for range 100 {
+		if err != nil || math.Abs(fb) <= tol || math.Abs(b-a) <= tol {
+			return err
+		}
+		c := b - fb*(b-a)/(fb-fa)
+		fc, failed := f(c)
+		if fc*fb < 0 {
+			a, fa = b, fb
+		} else if m := 1 - fc/fb; m > 0 {
+			fa *= m // or a would stay for ever
+		} else {
+			fa /= 2
+		}
+		b, fb, err = c, fc, failed
+	}
+	return fmt.Errorf("laplace: no maximum of the marginal likelihood found near log σ²/σ₀² = %g: off by %g", b, fb)
+}

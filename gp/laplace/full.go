@@ -1,0 +1,120 @@
+package laplace
+
+import (
+	"math"
+
+	"github.com/go-valla/valla/internal/kernel"
+)
+
+// weightSpace holds H itself.
+type weightSpace struct {
+	gram
+	rows   []float64 // Jacobian rows that are not yet in H
+	filled int
+}
+
+// chunk is the number of Jacobian rows that are added to H at a time, large enough
+// for reading and writing H not to matter.
+const chunk = 1024
+
+func (w *weightSpace) bytes() int64 {
+	n := int64(w.n)
+	return 8 * (3*n*n + chunk*n) // H, its factor and the one before
+}
+
+func (w *weightSpace) allocate() {
+	w.a, w.rows = make([]float64, w.n*w.n), make([]float64, chunk*w.n)
+}
+
+func (w *weightSpace) add(b batch) error {
+	if w.filled > 0 && w.filled+b.size() > len(w.rows)/w.n {
+		w.flush()
+	}
+	if b.size() > len(w.rows)/w.n {
+		w.rows = make([]float64, b.size()*w.n)
+	}
+	err := b.jacobian(w.rows[w.filled*w.n:], w.n)
+	w.filled += b.size()
+	return err
+}
+
+func (w *weightSpace) flush() {
+	kernel.Syrk(true, w.n, w.filled, 1, w.rows, w.n, 1, w.a, w.n)
+	w.filled = 0
+}
+
+func (w *weightSpace) finish() {
+	w.flush()
+	w.rows = nil
+}
+
+func (w *weightSpace) factor(s float64) (factor, error) {
+	c, err := w.cholesky(s)
+	return weightFactor{c}, err
+}
+
+type weightFactor struct{ cholesky }
+
+func (f weightFactor) width() int { return f.n }
+
+// root: Σ = σ² (H + sI)⁻¹ = σ₀² s L⁻ᵀ L⁻¹, so F = √s J L⁻ᵀ.
+func (f weightFactor) root(rows []float64, m int) {
+	kernel.Trsm(true, true, m, f.n, f.l, f.n, rows, f.n)
+	kernel.Scale(rows[:m*f.n], math.Sqrt(f.s), rows[:m*f.n])
+}
+
+// functionSpace holds all Jacobian rows J [N·C, P] and their products G = J Jᵀ.
+type functionSpace struct {
+	gram
+	params int
+	j      []float64
+}
+
+func (f *functionSpace) bytes() int64 {
+	n, p := int64(f.n), int64(f.params)
+	return 8 * (3*n*n + n*p) // G, its factor and the one before; J
+}
+
+func (f *functionSpace) allocate() {
+	f.j, f.a = make([]float64, f.n*f.params), make([]float64, f.n*f.n)
+}
+
+func (f *functionSpace) add(b batch) error {
+	return b.jacobian(f.j[b.first*b.outputs*f.params:], f.params)
+}
+
+func (f *functionSpace) finish() {
+	kernel.Syrk(false, f.n, f.params, 1, f.j, f.params, 0, f.a, f.n)
+}
+
+func (f *functionSpace) factor(s float64) (factor, error) {
+	c, err := f.cholesky(s)
+	return functionFactor{cholesky: c, data: f}, err
+}
+
+type functionFactor struct {
+	cholesky
+	data *functionSpace
+}
+
+func (f functionFactor) width() int { return f.data.params + f.n }
+
+// root: the covariance of rows J* is, over σ₀², the minimum over A of a ridge
+// regression of J* on the data's rows,
+//
+//	J*J*ᵀ − J*Jᵀ (G + sI)⁻¹ JJ*ᵀ = RRᵀ + s AAᵀ,   A = J*Jᵀ (G + sI)⁻¹,   R = J* − AJ,
+//
+// so F = [R, √s A]. In this form nothing cancels, nothing becomes negative, and an
+// error in A has an effect of second order only.
+func (f functionFactor) root(rows []float64, m int) {
+	p, ld, d := f.data.params, f.width(), f.data
+	a := rows[p:]
+	kernel.Gemm(false, true, m, f.n, p, 1, rows, ld, d.j, p, 0, a, ld)
+	kernel.Trsm(true, true, m, f.n, f.l, f.n, a, ld)
+	kernel.Trsm(true, false, m, f.n, f.l, f.n, a, ld)
+	kernel.Gemm(false, false, m, p, f.n, -1, a, ld, d.j, p, 1, rows, ld)
+	for i := range m {
+		row := a[i*ld : i*ld+f.n]
+		kernel.Scale(row, math.Sqrt(f.s), row)
+	}
+}

@@ -1,0 +1,97 @@
+package laplace
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/layers"
+	"gorgonia.org/tensor"
+)
+
+// spaces are the two that must give the same posterior.
+var spaces = map[string]Space{"weight space": WeightSpace, "function space": FunctionSpace}
+
+// problem is a small random regression task.
+type problem struct {
+	net         layers.Sequential
+	x, y, probe *tensor.Dense
+}
+
+// newProblem draws n examples of two inputs and c targets, and a network of one
+// hidden layer.
+func newProblem(t testing.TB, seed uint64, dt tensor.Dtype, n, hidden, c int) problem {
+	t.Helper()
+	rng := rand.New(rand.NewPCG(seed, 1))
+	net, err := layers.MLP{Inputs: 2, Hidden: []int{hidden}, Outputs: c, Activation: "tanh"}.New(dt, rng)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return problem{net: net, x: normal(rng, n, 2), y: normal(rng, n, c), probe: normal(rng, 7, 2)}
+}
+
+func normal(rng *rand.Rand, shape ...int) *tensor.Dense {
+	v := make([]float64, tensor.Shape(shape).TotalSize())
+	for i := range v {
+		v[i] = rng.NormFloat64()
+	}
+	return dense(v, shape...)
+}
+
+func (p problem) fit(t testing.TB, o Options) *Posterior {
+	t.Helper()
+	q, err := Fit(context.Background(), p.net, p.x, p.y, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return q
+}
+
+func at(t testing.TB, p *Posterior, priorStd, noiseStd float64) *Posterior {
+	t.Helper()
+	q, err := p.At(context.Background(), priorStd, noiseStd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return q
+}
+
+func predict(t testing.TB, p gp.Posterior, x *tensor.Dense) (mean, cov []float64) {
+	t.Helper()
+	g, err := p.Predict(context.Background(), x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := x.Shape()[0]
+	c := g.Mean.Shape()[1]
+	if !g.Mean.Shape().Eq(tensor.Shape{n, c}) || !g.Cov.Shape().Eq(tensor.Shape{n, c, c}) {
+		t.Fatalf("prediction at %v has mean %v and covariance %v", x.Shape(), g.Mean.Shape(), g.Cov.Shape())
+	}
+	return g.Mean.Float64s(), g.Cov.Float64s()
+}
+
+// run computes the nodes that f writes for the inputs x with a network, as float64.
+func run(t testing.TB, net layers.Network, x *tensor.Dense, f func(b *graph.Builder, x *graph.Node) []*graph.Node) [][]float64 {
+	t.Helper()
+	b := graph.NewBuilder(net.Params()[0].Value.Dtype())
+	in := b.Param(&graph.Param{Name: "the inputs", Value: graph.Convert(x, b.Dtype())})
+	nodes := f(b, in)
+	p, err := graph.Compile(b, nodes, graph.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Run(); err != nil {
+		t.Fatal(err)
+	}
+	var out [][]float64
+	for _, n := range nodes {
+		out = append(out, graph.Floats(p.Value(n)))
+	}
+	return out
+}
+
+// label names a case in messages.
+func label(parts ...any) string { return fmt.Sprint(parts...) }

@@ -1,0 +1,105 @@
+package laplace
+
+import (
+	"math"
+	"sync"
+	"testing"
+
+	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/fixture"
+	"github.com/go-valla/valla/jacobian"
+	"gorgonia.org/tensor"
+)
+
+// Without prior variance there is no variance; with noise beyond all data, or
+// inputs the data say nothing of, there is the prior's.
+func TestLimits(t *testing.T) {
+	prob := newProblem(t, 6, tensor.Float64, 25, 7, 2)
+	prior := run(t, prob.net, prob.probe, func(b *graph.Builder, x *graph.Node) []*graph.Node {
+		return []*graph.Node{jacobian.NTK{Net: prob.net}.Diag(b, x)}
+	})[0]
+	for name, space := range spaces {
+		p := prob.fit(t, Options{PriorStd: 1, NoiseStd: 1e9, Space: space})
+		_, cov := predict(t, p, prob.probe)
+		fixture.Close(t, name+": no information", cov, prior, 1e-12)
+		_, cov = predict(t, at(t, p, 1e-8, 1), prob.probe)
+		for i := range cov {
+			if math.Abs(cov[i]-1e-16*prior[i]) > 1e-26 {
+				t.Errorf("%s: σ₀ = 1e-8: covariance %g, want %g", name, cov[i], 1e-16*prior[i])
+			}
+		}
+	}
+}
+
+// At a training point with almost no noise the variance is almost the noise's. In
+// function space, where the prior's 1e12 times larger cancels, it stays positive.
+func TestInterpolation(t *testing.T) {
+	prob := newProblem(t, 7, tensor.Float64, 10, 20, 1)
+	const noise = 1e-6
+	p := prob.fit(t, Options{PriorStd: 1, NoiseStd: noise, Space: FunctionSpace})
+	_, cov := predict(t, p, prob.x)
+	for i, v := range cov {
+		if !(v > 0 && v <= noise*noise*(1+1e-4)) {
+			t.Errorf("variance %g at training point %d, want at most the noise's %g", v, i, noise*noise)
+		}
+	}
+}
+
+func TestBatchSizeDoesNotMatter(t *testing.T) {
+	const n = 23
+	prob := newProblem(t, 8, tensor.Float64, n, 5, 2)
+	for name, space := range spaces {
+		var mean, cov []float64
+		var lml float64
+		for _, size := range []int{1, 4, n, 1000, 0} {
+			p := prob.fit(t, Options{PriorStd: 1, NoiseStd: 0.5, Space: space, BatchSize: size})
+			m, c := predict(t, p, prob.probe)
+			if mean == nil {
+				mean, cov, lml = m, c, p.LogMarginalLikelihood()
+			}
+			what := label(name, ", batches of ", size, ": ")
+			fixture.Close(t, what+"mean", m, mean, 1e-13)
+			fixture.Close(t, what+"covariance", c, cov, 1e-11)
+			fixture.Close(t, what+"lml", []float64{p.LogMarginalLikelihood()}, []float64{lml}, 1e-12)
+		}
+	}
+}
+
+// Rows are added to H in chunks; more of them than a chunk, and batches larger than
+// one, change nothing.
+func TestChunks(t *testing.T) {
+	prob := newProblem(t, 9, tensor.Float64, chunk+300, 3, 1)
+	whole := prob.fit(t, Options{PriorStd: 1, NoiseStd: 0.5, BatchSize: chunk + 300})
+	_, want := predict(t, whole, prob.probe)
+	for _, size := range []int{7, 400} {
+		p := prob.fit(t, Options{PriorStd: 1, NoiseStd: 0.5, BatchSize: size})
+		if _, ok := p.structure.(*weightSpace); !ok {
+			t.Fatal("this test is about weight space")
+		}
+		_, cov := predict(t, p, prob.probe)
+		fixture.Close(t, label("batches of ", size), cov, want, 1e-10)
+	}
+}
+
+// A posterior serves several goroutines, and At leaves the original alone.
+func TestConcurrentUse(t *testing.T) {
+	prob := newProblem(t, 10, tensor.Float64, 30, 6, 1)
+	p := prob.fit(t, Options{PriorStd: 1, NoiseStd: 0.5, BatchSize: 3})
+	_, want := predict(t, p, prob.probe)
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			q, err := p.At(t.Context(), 2, 0.1)
+			if err != nil || q.PriorStd() != 2 || p.PriorStd() != 1 {
+				t.Errorf("At: %v", err)
+			}
+			g, err := p.Predict(t.Context(), prob.probe)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			fixture.Close(t, "concurrent prediction", g.Cov.Float64s(), want, 0)
+		})
+	}
+	wg.Wait()
+}

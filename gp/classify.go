@@ -1,0 +1,93 @@
+package gp
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"github.com/go-valla/valla/internal/kernel"
+	"gorgonia.org/tensor"
+)
+
+// Samples is the usual number of Monte-Carlo samples, that of the paper's runs.
+const Samples = 2048
+
+// ProbitProbs returns class probabilities [N,C] by the probit approximation,
+// softmax(F) with F_c = f_c / √(1 + (π/8) Q_cc) (MacKay 1992).
+func ProbitProbs(g Gaussian) *tensor.Dense {
+	n, c := g.Mean.Shape()[0], g.Mean.Shape()[1]
+	mean, cov := g.Mean.Float64s(), g.Cov.Float64s()
+	out := make([]float64, n*c)
+	for i := range n {
+		for k := range c {
+			out[i*c+k] = mean[i*c+k] / math.Sqrt(1+math.Pi/8*cov[(i*c+k)*c+k])
+		}
+		softmax(out[i*c : (i+1)*c])
+	}
+	return tensor.New(tensor.WithShape(n, c), tensor.WithBacking(out))
+}
+
+// MonteCarloProbs returns class probabilities [N,C] as the mean of softmax(f) over
+// samples of f ~ N(Mean, Cov). Example i draws from a stream of its own, given by
+// seed and first + i, so that the result does not depend on how examples are cut
+// into batches; first is the number of g's first example in the whole set.
+func MonteCarloProbs(g Gaussian, samples int, seed uint64, first int) (*tensor.Dense, error) {
+	n, c := g.Mean.Shape()[0], g.Mean.Shape()[1]
+	mean, cov := g.Mean.Float64s(), g.Cov.Float64s()
+	out := make([]float64, n*c)
+	root, f, eps := make([]float64, c*c), make([]float64, c), make([]float64, c)
+	for i := range n {
+		if err := semiCholesky(c, cov[i*c*c:(i+1)*c*c], root); err != nil {
+			return nil, fmt.Errorf("gp: covariance of example %d: %w", first+i, err)
+		}
+		rng := rand.New(rand.NewPCG(seed, uint64(first+i)))
+		sum := out[i*c : (i+1)*c]
+		for range samples {
+			for k := range eps {
+				eps[k] = rng.NormFloat64()
+			}
+			for k := range f {
+				f[k] = mean[i*c+k] + kernel.Dot(root[k*c:k*c+k+1], eps[:k+1])
+			}
+			softmax(f)
+			kernel.Add(sum, sum, f)
+		}
+		kernel.Scale(sum, 1/float64(samples), sum)
+	}
+	return tensor.New(tensor.WithShape(n, c), tensor.WithBacking(out)), nil
+}
+
+// softmax overwrites f by exp(f)/Σ exp(f).
+func softmax(f []float64) {
+	top := f[0]
+	for _, v := range f {
+		top = max(top, v)
+	}
+	kernel.AddScalar(f, -top, f)
+	kernel.Exp(f, f)
+	kernel.Scale(f, 1/kernel.Sum(f), f)
+}
+
+// semiCholesky writes the lower triangular L with LLᵀ = a, a [c,c] positive
+// semi-definite up to rounding: a pivot that rounding made negative counts as zero.
+func semiCholesky(c int, a, l []float64) error {
+	scale := 0.0
+	for k := range c {
+		scale = max(scale, math.Abs(a[k*c+k]))
+	}
+	clear(l)
+	for j := range c {
+		pivot := a[j*c+j] - kernel.Dot(l[j*c:j*c+j], l[j*c:j*c+j])
+		if !(pivot >= -1e-4*scale) {
+			return fmt.Errorf("not positive semi-definite: pivot %d is %g, largest variance %g", j, pivot, scale)
+		}
+		if pivot <= 1e-14*scale {
+			continue
+		}
+		l[j*c+j] = math.Sqrt(pivot)
+		for i := j + 1; i < c; i++ {
+			l[i*c+j] = (a[i*c+j] - kernel.Dot(l[i*c:i*c+j], l[j*c:j*c+j])) / l[j*c+j]
+		}
+	}
+	return nil
+}

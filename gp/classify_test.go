@@ -1,0 +1,109 @@
+package gp
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/go-valla/valla/internal/kernel"
+	"gorgonia.org/tensor"
+)
+
+func gaussian(n, c int, seed uint64, rank int) Gaussian {
+	rng := rand.New(rand.NewPCG(seed, 0))
+	mean, cov := make([]float64, n*c), make([]float64, n*c*c)
+	for i := range mean {
+		mean[i] = rng.NormFloat64()
+	}
+	for i := range n {
+		a := make([]float64, c*rank)
+		for j := range a {
+			a[j] = rng.NormFloat64()
+		}
+		kernel.Syrk(false, c, rank, 1, a, rank, 0, cov[i*c*c:], c)
+	}
+	return Gaussian{
+		Mean: tensor.New(tensor.WithShape(n, c), tensor.WithBacking(mean)),
+		Cov:  tensor.New(tensor.WithShape(n, c, c), tensor.WithBacking(cov)),
+	}
+}
+
+// TestSemiCholesky: full and deficient rank give roots; an indefinite matrix an error.
+func TestSemiCholesky(t *testing.T) {
+	for rank := 1; rank <= 4; rank++ {
+		a := gaussian(1, 4, uint64(rank), rank).Cov.Float64s()
+		l, back := make([]float64, 16), make([]float64, 16)
+		if err := semiCholesky(4, a, l); err != nil {
+			t.Fatal(err)
+		}
+		kernel.Syrk(false, 4, 4, 1, l, 4, 0, back, 4)
+		for i := range a {
+			if d := math.Abs(a[i] - back[i]); !(d <= 1e-7*math.Abs(a[0])) {
+				t.Errorf("rank %d: element %d is %g, want %g", rank, i, back[i], a[i])
+			}
+		}
+	}
+	if err := semiCholesky(2, []float64{1, 2, 2, 1}, make([]float64, 4)); err == nil {
+		t.Error("an indefinite matrix has a root")
+	}
+}
+
+// TestMonteCarloProbs: against one-dimensional quadrature in the difference of two
+// logits, which correlated covariances enter as LLᵀ and not LᵀL.
+func TestMonteCarloProbs(t *testing.T) {
+	g := Gaussian{
+		Mean: tensor.New(tensor.WithShape(1, 2), tensor.WithBacking([]float64{0.5, -0.2})),
+		Cov:  tensor.New(tensor.WithShape(1, 2, 2), tensor.WithBacking([]float64{4, 1.9, 1.9, 1})),
+	}
+	p, err := MonteCarloProbs(g, 200000, 3, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// f_0 − f_1 ~ N(0.7, 4 + 1 − 2·1.9)
+	want, sd := 0.0, math.Sqrt(1.2)
+	const steps = 20000
+	for i := range steps {
+		z := -10 + 20*(float64(i)+0.5)/steps
+		want += math.Exp(-z*z/2) / math.Sqrt(2*math.Pi) * 20 / steps / (1 + math.Exp(-0.7-sd*z))
+	}
+	if got := p.Float64s()[0]; math.Abs(got-want) > 0.003 { // 5 standard errors at most
+		t.Errorf("probability %g, want %g", got, want)
+	}
+}
+
+// TestProbsWithoutVariance: both are softmax(mean) then, and rows sum to one.
+func TestProbsWithoutVariance(t *testing.T) {
+	g := gaussian(5, 3, 1, 3)
+	clear(g.Cov.Float64s())
+	mc, err := MonteCarloProbs(g, 3, 1, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	probit := ProbitProbs(g).Float64s()
+	for i, m := 0, g.Mean.Float64s(); i < len(m); i++ {
+		sum := 0.0
+		for _, v := range m[i-i%3 : i-i%3+3] {
+			sum += math.Exp(v)
+		}
+		want := math.Exp(m[i]) / sum
+		if math.Abs(probit[i]-want) > 1e-15 || math.Abs(mc.Float64s()[i]-want) > 1e-14 {
+			t.Errorf("element %d: probit %g, mc %g, want %g", i, probit[i], mc.Float64s()[i], want)
+		}
+	}
+}
+
+// TestMonteCarloBatches: cutting the examples differently changes no bit.
+func TestMonteCarloBatches(t *testing.T) {
+	g := gaussian(4, 3, 2, 3)
+	all, _ := MonteCarloProbs(g, 50, 9, 0)
+	last := Gaussian{
+		Mean: tensor.New(tensor.WithShape(1, 3), tensor.WithBacking(g.Mean.Float64s()[9:])),
+		Cov:  tensor.New(tensor.WithShape(1, 3, 3), tensor.WithBacking(g.Cov.Float64s()[27:])),
+	}
+	one, _ := MonteCarloProbs(last, 50, 9, 3)
+	for i, v := range one.Float64s() {
+		if v != all.Float64s()[9+i] {
+			t.Errorf("element %d: %g alone, %g in a batch", i, v, all.Float64s()[9+i])
+		}
+	}
+}

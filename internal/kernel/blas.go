@@ -29,28 +29,45 @@ func (BLAS) Dgemm(tA, tB blas.Transpose, m, n, k int, alpha float64, a []float64
 	Gemm(transposed(tA), transposed(tB), m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
 }
 
-// Strsm solves op(A)·X = alpha·B or X·op(A) = alpha·B; systems that are not
-// lower triangular with a stored diagonal are left to gonum.
+// Ssyrk computes one triangle of C = alpha·A·Aᵀ + beta·C or alpha·Aᵀ·A + beta·C.
+func (BLAS) Ssyrk(ul blas.Uplo, t blas.Transpose, n, k int, alpha float32, a []float32, lda int, beta float32, c []float32, ldc int) {
+	syrk(ul, t, n, k, alpha, a, lda, beta, c, ldc)
+}
+
+// Dsyrk computes one triangle of C = alpha·A·Aᵀ + beta·C or alpha·Aᵀ·A + beta·C.
+func (BLAS) Dsyrk(ul blas.Uplo, t blas.Transpose, n, k int, alpha float64, a []float64, lda int, beta float64, c []float64, ldc int) {
+	syrk(ul, t, n, k, alpha, a, lda, beta, c, ldc)
+}
+
+func syrk[T Float](ul blas.Uplo, t blas.Transpose, n, k int, alpha T, a []T, lda int, beta T, c []T, ldc int) {
+	rows, cols := shape(transposed(t), n, k)
+	checkMatrix("Syrk", "A", a, rows, cols, lda)
+	checkMatrix("Syrk", "C", c, n, n, ldc)
+	syrkTriangle(ul == blas.Upper, transposed(t), n, k, alpha, a, lda, beta, c, ldc)
+}
+
+// Strsm solves op(A)·X = alpha·B or X·op(A) = alpha·B; triangles with a unit
+// diagonal are left to gonum.
 func (impl BLAS) Strsm(s blas.Side, ul blas.Uplo, tA blas.Transpose, d blas.Diag, m, n int, alpha float32, a []float32, lda int, b []float32, ldb int) {
-	if ul != blas.Lower || d != blas.NonUnit {
+	if d != blas.NonUnit {
 		impl.Implementation.Strsm(s, ul, tA, d, m, n, alpha, a, lda, b, ldb)
 		return
 	}
 	checkMatrix("Strsm", "B", b, m, n, ldb)
 	scale(m, n, alpha, b, ldb)
-	Trsm(s == blas.Right, transposed(tA), m, n, a, lda, b, ldb)
+	trsm(s == blas.Right, ul == blas.Upper, transposed(tA), m, n, a, lda, b, ldb)
 }
 
-// Dtrsm solves op(A)·X = alpha·B or X·op(A) = alpha·B; systems that are not
-// lower triangular with a stored diagonal are left to gonum.
+// Dtrsm solves op(A)·X = alpha·B or X·op(A) = alpha·B; triangles with a unit
+// diagonal are left to gonum.
 func (impl BLAS) Dtrsm(s blas.Side, ul blas.Uplo, tA blas.Transpose, d blas.Diag, m, n int, alpha float64, a []float64, lda int, b []float64, ldb int) {
-	if ul != blas.Lower || d != blas.NonUnit {
+	if d != blas.NonUnit {
 		impl.Implementation.Dtrsm(s, ul, tA, d, m, n, alpha, a, lda, b, ldb)
 		return
 	}
 	checkMatrix("Dtrsm", "B", b, m, n, ldb)
 	scale(m, n, alpha, b, ldb)
-	Trsm(s == blas.Right, transposed(tA), m, n, a, lda, b, ldb)
+	trsm(s == blas.Right, ul == blas.Upper, transposed(tA), m, n, a, lda, b, ldb)
 }
 
 func transposed(t blas.Transpose) bool { return t != blas.NoTrans }

@@ -50,3 +50,42 @@ func mirror[T Float](n int, c []T, ldc int, diagonal bool) {
 		}
 	}
 }
+
+// syrkTriangle is Syrk for one triangle of C; the other is not touched.
+func syrkTriangle[T Float](upper, trans bool, n, k int, alpha T, a []T, lda int, beta T, c []T, ldc int) {
+	if n <= syrkBlock {
+		syrkDiagonal(upper, trans, n, k, alpha, a, lda, beta, c, ldc)
+		return
+	}
+	h := half(n, syrkBlock/2)
+	step, _ := strides(trans, lda)
+	below := from(a, h*step)
+	syrkTriangle(upper, trans, h, k, alpha, a, lda, beta, c, ldc)
+	syrkTriangle(upper, trans, n-h, k, alpha, below, lda, beta, c[h*ldc+h:], ldc)
+	if upper {
+		Gemm(trans, !trans, h, n-h, k, alpha, a, lda, below, lda, beta, c[h:], ldc)
+	} else {
+		Gemm(trans, !trans, n-h, h, k, alpha, below, lda, a, lda, beta, c[h*ldc:], ldc)
+	}
+}
+
+// syrkDiagonal computes a small product as a whole and uses one triangle of it.
+func syrkDiagonal[T Float](upper, trans bool, n, k int, alpha T, a []T, lda int, beta T, c []T, ldc int) {
+	w := spaces[T]().get()
+	w.x = grow(w.x, n*n)
+	Gemm(trans, !trans, n, n, k, alpha, a, lda, a, lda, 0, w.x, n)
+	for i := range n {
+		lo, hi := 0, i+1
+		if upper {
+			lo, hi = i, n
+		}
+		dst, src := c[i*ldc+lo:i*ldc+hi], w.x[i*n+lo:i*n+hi]
+		if beta == 0 {
+			copy(dst, src)
+			continue
+		}
+		Scale(dst, beta, dst)
+		Add(dst, dst, src)
+	}
+	spaces[T]().put(w)
+}

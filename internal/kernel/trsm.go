@@ -6,6 +6,12 @@ package kernel
 // is set. Divisions are by multiplication with the reciprocal; a zero on the
 // diagonal gives Inf or NaN.
 func Trsm[T Float](right, trans bool, m, n int, l []T, ldl int, b []T, ldb int) {
+	trsm(right, false, trans, m, n, l, ldl, b, ldb)
+}
+
+// trsm is Trsm with the upper triangle of l in place of Lᵀ if upper is set; op
+// then transposes the upper triangle.
+func trsm[T Float](right, upper, trans bool, m, n int, l []T, ldl int, b []T, ldb int) {
 	size, systems := m, n
 	if right {
 		size, systems = n, m
@@ -16,7 +22,7 @@ func Trsm[T Float](right, trans bool, m, n int, l []T, ldl int, b []T, ldb int) 
 		return
 	}
 	// X·op(L) = B is op(L)ᵀ·Xᵀ = Bᵀ.
-	s := solver[T]{right: right, trans: trans != right, size: size, systems: systems, l: l, ldl: ldl, b: b, ldb: ldb}
+	s := solver[T]{right, trans != right != upper, size, systems, triangle[T]{l, ldl, upper}, b, ldb}
 	parts := min(Threads(), systems/solverChunk, size*size*systems/(2*threadWork))
 	if parts < 2 {
 		s.Run(0, 1)
@@ -33,10 +39,24 @@ func Trsm[T Float](right, trans bool, m, n int, l []T, ldl int, b []T, ldb int) 
 type solver[T Float] struct {
 	right, trans  bool
 	size, systems int
-	l             []T
-	ldl           int
+	l             triangle[T]
 	b             []T
 	ldb           int
+}
+
+// triangle is a lower triangle L, stored as its transpose if upper is set.
+type triangle[T Float] struct {
+	s     []T
+	ld    int
+	upper bool
+}
+
+// from returns the elements from row i and column j of L on.
+func (l triangle[T]) from(i, j int) []T {
+	if l.upper {
+		i, j = j, i
+	}
+	return l.s[i*l.ld+j:]
 }
 
 const (
@@ -82,13 +102,13 @@ func (s *solver[T]) solve(lo, hi int) {
 // eliminate subtracts the share of the solved unknowns first..last from the
 // right-hand sides lo..hi.
 func (s *solver[T]) eliminate(lo, hi, first, last int) {
-	l := s.l[max(lo, first)*s.ldl+min(lo, first):]
+	l, stored := s.l.from(max(lo, first), min(lo, first)), s.l.upper
 	n, k := hi-lo, last-first
 	if s.right {
-		g := gemm[T]{false, !s.trans, s.systems, n, k, -1, s.b[first:], s.ldb, l, s.ldl, s.b[lo:], s.ldb, true}
+		g := gemm[T]{false, s.trans == stored, s.systems, n, k, -1, s.b[first:], s.ldb, l, s.l.ld, s.b[lo:], s.ldb, true}
 		g.run()
 	} else {
-		g := gemm[T]{s.trans, false, n, s.systems, k, -1, l, s.ldl, s.b[first*s.ldb:], s.ldb, s.b[lo*s.ldb:], s.ldb, true}
+		g := gemm[T]{s.trans != stored, false, n, s.systems, k, -1, l, s.l.ld, s.b[first*s.ldb:], s.ldb, s.b[lo*s.ldb:], s.ldb, true}
 		g.run()
 	}
 }
@@ -98,7 +118,8 @@ func (s *solver[T]) turn(lo, hi int) {
 	w := spaces[T]().get()
 	w.x = grow(w.x, solverRight*solverChunk)
 	n := hi - lo
-	h := solver[T]{trans: s.trans, l: s.l[lo*s.ldl+lo:], ldl: s.ldl, b: w.x, ldb: solverChunk}
+	l := triangle[T]{s.l.from(lo, lo), s.l.ld, s.l.upper}
+	h := solver[T]{trans: s.trans, l: l, b: w.x, ldb: solverChunk}
 	for i := 0; i < s.systems; i += solverChunk {
 		h.systems = min(solverChunk, s.systems-i)
 		b := s.b[i*s.ldb+lo:]
@@ -113,7 +134,7 @@ func (s *solver[T]) turn(lo, hi int) {
 func (s *solver[T]) substitute(lo, n int) {
 	var l [solverBlock * solverBlock]T
 	b, ldb := s.b[lo*s.ldb:], s.ldb
-	s.triangle(&l, lo, n)
+	s.order(&l, lo, n)
 	if n == solverBlock {
 		solveBlock(&l, b, ldb, s.systems, s.trans)
 	} else {
@@ -121,12 +142,14 @@ func (s *solver[T]) substitute(lo, n int) {
 	}
 }
 
-// triangle copies the block of L at lo, with reciprocals on the diagonal, in
-// the order in which its n unknowns are solved: backwards for a transposed L.
-func (s *solver[T]) triangle(l *[solverBlock * solverBlock]T, lo, n int) {
+// order copies the block of L at lo, with reciprocals on the diagonal, in the
+// order in which its n unknowns are solved: backwards for a transposed L.
+func (s *solver[T]) order(l *[solverBlock * solverBlock]T, lo, n int) {
+	row, col := strides(s.l.upper, s.l.ld)
+	block := s.l.from(lo, lo)
 	for i := range n {
-		row := s.l[(lo+i)*s.ldl+lo:][:i+1]
-		for j, v := range row {
+		for j := range i + 1 {
+			v := block[i*row+j*col]
 			if i == j {
 				v = 1 / v
 			}

@@ -1,6 +1,8 @@
 package jacobian
 
 import (
+	"slices"
+
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/layers"
 )
@@ -84,7 +86,7 @@ func (k NTK) all(b *graph.Builder, x *graph.Node) *jac {
 
 // chosen is the Jacobian of output class[m] at z_m.
 func (k NTK) chosen(b *graph.Builder, z *graph.Node, class []int) *jac {
-	if b.Err() == nil && (z == nil || z.Dims() == 0 || len(class) != z.Shape()[0]) {
+	if b.Err() == nil && z != nil && (z.Dims() == 0 || len(class) != z.Shape()[0]) {
 		b.Failf("jacobian: %d classes for inputs of shape %v", len(class), z.Shape())
 	}
 	return k.at(b, z, func(int, int) ([]int, int) { return class, 1 })
@@ -93,6 +95,12 @@ func (k NTK) chosen(b *graph.Builder, z *graph.Node, class []int) *jac {
 // at writes the network at x into the graph and derives its Jacobian; choose says
 // which outputs are wanted: per rows for each example, row r of output class[r].
 func (k NTK) at(b *graph.Builder, x *graph.Node, choose func(examples, outputs int) (class []int, per int)) *jac {
+	if b.Err() == nil && x == nil {
+		b.Failf("jacobian: the input is nil")
+	}
+	if b.Err() != nil {
+		return nil
+	}
 	out := k.Net.Forward(b, x)
 	if b.Err() != nil {
 		return nil
@@ -103,8 +111,10 @@ func (k NTK) at(b *graph.Builder, x *graph.Node, choose func(examples, outputs i
 	}
 	j := &jac{x: x, out: out, examples: out.Shape()[0]}
 	j.class, j.per = choose(out.Shape()[0], out.Shape()[1])
-	for _, p := range k.Net.Params() {
-		j.params = append(j.params, b.Param(p))
+	j.addParams(b, k.Net.Params())
+	j.checkClass(b)
+	if b.Err() != nil {
+		return nil
 	}
 	if k.Algorithm == Dense {
 		j.dense(b, nil)
@@ -112,4 +122,31 @@ func (k NTK) at(b *graph.Builder, x *graph.Node, choose func(examples, outputs i
 		j.structured(b)
 	}
 	return j
+}
+
+// addParams refuses what the algorithms would not agree on.
+func (j *jac) addParams(b *graph.Builder, params []*graph.Param) {
+	below := graph.Ancestors(j.x)
+	for _, p := range params {
+		n := b.Param(p)
+		if b.Err() == nil && slices.Contains(j.params, n) {
+			b.Failf("jacobian: the network lists parameter %q twice", p.Name)
+		}
+		if b.Err() == nil && slices.Contains(below, n) {
+			b.Failf("jacobian: the input depends on the network's parameter %q", p.Name)
+		}
+		j.params = append(j.params, n)
+	}
+	if len(params) == 0 {
+		b.Failf("jacobian: the network has no parameters")
+	}
+}
+
+func (j *jac) checkClass(b *graph.Builder) {
+	outputs := j.out.Shape()[1]
+	for m, c := range j.class {
+		if c < 0 || c >= outputs {
+			b.Failf("jacobian: class[%d] is %d, the network has %d outputs", m, c, outputs)
+		}
+	}
 }

@@ -50,6 +50,9 @@ func (j *jac) structured(b *graph.Builder) {
 	if len(w.noRule) > 0 && b.Err() == nil {
 		j.dense(b, w.noRule)
 	}
+	if b.Err() == nil && !slices.ContainsFunc(j.uses, func(u []graph.Outer) bool { return len(u) > 0 }) {
+		j.dense(b, nil) // zeros: the outputs do not change with any parameter
+	}
 }
 
 func (j *jac) newWalk() *walk {

@@ -1,0 +1,217 @@
+package jacobian_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/jacobian"
+	"gorgonia.org/tensor"
+	"pgregory.net/rapid"
+)
+
+// inducing is how many inputs z the tests have.
+const inducing = 3
+
+// problem is a network with two sets of inputs.
+type problem struct {
+	net   network
+	dt    tensor.Dtype
+	x, z  *graph.Param // [B,inputs], [inducing,inputs]
+	class []int
+	c     int
+}
+
+func newProblem(make func(m *maker) formula, dt tensor.Dtype, batch, outputs int) *problem {
+	rng := rand.New(rand.NewPCG(3, 5))
+	p := &problem{net: build(make, dt, outputs), dt: dt, c: outputs}
+	p.x, p.z = leaf(rng, "X", dt, batch, inputs), leaf(rng, "Z", dt, inducing, inputs)
+	for m := range inducing {
+		p.class = append(p.class, (2*m+1)%outputs)
+	}
+	return p
+}
+
+// blocks writes the three kernel matrices into b: Diag(z), Cross(x,z), Gram(z).
+func (p *problem) blocks(b *builder, alg jacobian.Algorithm) []*node {
+	k := jacobian.NTK{Net: p.net, Algorithm: alg}
+	x, z := b.Param(p.x), b.Param(p.z)
+	return []*node{k.Diag(b, z), k.Cross(b, x, z, p.class), k.Gram(b, z, p.class)}
+}
+
+// everything writes the blocks, a scalar function of them with seeded coefficients,
+// and its gradient with respect to Z.
+func (p *problem) everything(t rapid.TB, alg jacobian.Algorithm) machine {
+	t.Helper()
+	b, rng := graph.NewBuilder(p.dt), rand.New(rand.NewPCG(9, 9))
+	blocks := p.blocks(b, alg)
+	if b.Err() != nil {
+		t.Fatalf("%v", b.Err())
+	}
+	sum := b.Sum(b.Fill(0, 1))
+	for i, n := range blocks {
+		weights := b.Const(fmt.Sprint("weights ", i), normal(rng, n.Shape().TotalSize()), n.Shape()...)
+		sum = b.Add(sum, b.Sum(b.Mul(n, weights)))
+	}
+	return compile(t, b, append(blocks, sum, graph.Grad(b, sum, b.Param(p.z))[0])...)
+}
+
+// rows returns the Jacobian at in, [rows, P] row-major, by one algorithm.
+func (p *problem) rows(t rapid.TB, in *graph.Param, alg jacobian.Algorithm) []float64 {
+	t.Helper()
+	b := graph.NewBuilder(p.dt)
+	vals := compile(t, b, jacobian.NTK{Net: p.net, Algorithm: alg}.Rows(b, b.Param(in))...).run(t)
+	var out []float64
+	for r := range in.Value.Shape()[0] * p.c {
+		for i, v := range vals {
+			n := p.net.params[i].Value.Shape().TotalSize()
+			out = append(out, v[r*n:(r+1)*n]...)
+		}
+	}
+	return out
+}
+
+// checkRows compares the rows of both algorithms at in with differences of the
+// network's outputs, and returns them.
+func (p *problem) checkRows(t rapid.TB, in *graph.Param) []float64 {
+	t.Helper()
+	got := p.rows(t, in, jacobian.Dense)
+	near(t, "rows, structured against dense", p.rows(t, in, jacobian.Structured), got, 1e-12)
+	near(t, "rows, dense against differences", got, p.differences(t, in), 1e-8)
+	return got
+}
+
+// differences is the Jacobian of the network at in by differences, [rows, P].
+func (p *problem) differences(t rapid.TB, in *graph.Param) []float64 {
+	t.Helper()
+	b := graph.NewBuilder(p.dt)
+	m := compile(t, b, p.net.Forward(b, b.Param(in)))
+	var columns [][]float64
+	for _, q := range p.net.params {
+		for i, v := range q.Floats() {
+			columns = append(columns, difference(func(h float64) []float64 {
+				q.Set(i, v+h)
+				return m.run(t)[0]
+			}))
+			q.Set(i, v)
+		}
+	}
+	var rows []float64
+	for r := range columns[0] {
+		for _, col := range columns {
+			rows = append(rows, col[r])
+		}
+	}
+	return rows
+}
+
+// products returns the inner products of chosen rows of two Jacobians.
+func products(u, v []float64, width int, left, right []int) []float64 {
+	var out []float64
+	for _, i := range left {
+		for _, j := range right {
+			out = append(out, dot(u[i*width:(i+1)*width], v[j*width:(j+1)*width]))
+		}
+	}
+	return out
+}
+
+// naive computes the three blocks from the rows at x and z by plain loops.
+func (p *problem) naive(jx, jz []float64) [][]float64 {
+	width := len(jz) / (inducing * p.c)
+	var diag []float64
+	for m := range inducing {
+		example := span(m*p.c, (m+1)*p.c)
+		diag = append(diag, products(jz, jz, width, example, example)...)
+	}
+	chosen := make([]int, inducing)
+	for m, c := range p.class {
+		chosen[m] = m*p.c + c
+	}
+	all := span(0, len(jx)/width)
+	return [][]float64{diag, products(jx, jz, width, all, chosen), products(jz, jz, width, chosen, chosen)}
+}
+
+func span(from, to int) []int {
+	var s []int
+	for i := from; i < to; i++ {
+		s = append(s, i)
+	}
+	return s
+}
+
+// parts names what everything computes.
+var parts = []string{"Diag", "Cross", "Gram", "functional", "gradient"}
+
+// check compares the blocks with those made of the rows, and the gradient of a
+// functional of them, a second derivative of the network, with differences.
+func (p *problem) check(t rapid.TB) [][]float64 {
+	t.Helper()
+	rows := p.naive(p.checkRows(t, p.x), p.checkRows(t, p.z))
+	m := p.everything(t, jacobian.Structured)
+	got, dense := m.run(t), p.everything(t, jacobian.Dense).run(t)
+	for i := range rows {
+		near(t, parts[i]+" against rows", got[i], rows[i], 1e-12)
+		near(t, parts[i]+", dense against rows", dense[i], rows[i], 1e-12)
+	}
+	near(t, "gradient, structured against dense", got[4], dense[4], 1e-11)
+	slope, dir := p.slope(t, m)
+	near(t, "gradient against differences", []float64{dot(got[4], dir)}, slope, 1e-7)
+	return got
+}
+
+// slope is the derivative of m's functional along a direction of Z.
+func (p *problem) slope(t rapid.TB, m machine) (slope, dir []float64) {
+	t.Helper()
+	z := p.z.Floats()
+	dir = normal(rand.New(rand.NewPCG(2, 2)), len(z))
+	move := func(h float64) {
+		for i := range z {
+			p.z.Set(i, z[i]+h*dir[i])
+		}
+	}
+	defer move(0)
+	return difference(func(h float64) []float64 { move(h); return m.run(t)[3] }), dir
+}
+
+func TestNetworks(t *testing.T) {
+	for _, e := range examples() {
+		for _, outputs := range []int{1, 3} {
+			for _, batch := range []int{1, 5} {
+				t.Run(fmt.Sprintf("%s/C=%d B=%d", e.name, outputs, batch), func(t *testing.T) {
+					want := newProblem(e.make, tensor.Float64, batch, outputs).check(t)
+					got := newProblem(e.make, tensor.Float32, batch, outputs).everything(t, jacobian.Structured).run(t)
+					for i := range got { // some hundred operations, each with an error of 6e-8
+						near(t, parts[i]+" in float32", got[i], want[i], 1e-4)
+					}
+				})
+			}
+		}
+	}
+}
+
+// TestFallback: a factored network needs the same number of operations however many
+// examples there are; the dense fallback takes one reverse pass for each row.
+func TestFallback(t *testing.T) {
+	for _, e := range examples() {
+		t.Run(e.name, func(t *testing.T) {
+			small, large := steps(t, e, 4), steps(t, e, 7)
+			if e.factored && small != large {
+				t.Errorf("%d operations for 4 examples, %d for 7: there is a dense fallback", small, large)
+			}
+			if !e.factored && small >= large {
+				t.Errorf("%d operations for 4 examples, %d for 7: there is no dense fallback", small, large)
+			}
+		})
+	}
+}
+
+func steps(t *testing.T, e example, batch int) int {
+	t.Helper()
+	p := newProblem(e.make, tensor.Float64, batch, 3)
+	b := graph.NewBuilder(tensor.Float64)
+	m := compile(t, b, jacobian.NTK{Net: p.net}.Cross(b, b.Param(p.x), b.Param(p.z), p.class))
+	_, each := m.p.Steps()
+	return each
+}

@@ -137,7 +137,7 @@ func TestMemoryLimit(t *testing.T) {
 		wants(t, err, "bytes", "1000")
 	}
 	// Enough for the matrices, but not for the compiled network with them.
-	need := newFull(Smaller, layers.Count(p.net), 40).bytes()
+	need := newFull(Smaller, layers.Count(p.net), 40, 40).bytes()
 	_, err := Fit(t.Context(), p.net, p.x, p.y, Options{PriorStd: 1, NoiseStd: 1, MemoryLimit: need})
 	wants(t, err, "limit")
 	q := p.fit(t, Options{PriorStd: 1, NoiseStd: 1, MemoryLimit: need + 1<<20})

@@ -89,8 +89,9 @@ func (o Options) check() error {
 // before the network is compiled, and again when it is known what that took.
 func newPosterior(net layers.Network, d data, o Options) (*Posterior, error) {
 	params := layers.Count(net)
+	batch := o.batch(d.n, d.outputs*params)
 	p := &Posterior{
-		structure: newFull(o.Space, params, len(d.y)),
+		structure: newFull(o.Space, params, len(d.y), batch*d.outputs),
 		evidence:  evidence{observations: float64(len(d.y))},
 		limit:     o.MemoryLimit,
 	}
@@ -101,7 +102,7 @@ func newPosterior(net layers.Network, d data, o Options) (*Posterior, error) {
 	if err != nil {
 		return nil, err
 	}
-	if p.scan, err = newScanner(net, d.x.shape, d.outputs, o.batch(d.n, d.outputs*params)); err != nil {
+	if p.scan, err = newScanner(net, d.x.shape, d.outputs, batch); err != nil {
 		return nil, err
 	}
 	return p, p.fits("the posterior", p.structure.bytes()+int64(p.scan.program.Bytes()))

@@ -33,6 +33,9 @@ func TestFixture(t *testing.T) {
 	a := fixture.Load(t, "lla_exact")
 	for name, space := range spaces {
 		t.Run(name, func(t *testing.T) {
+			if testing.Short() && space == WeightSpace {
+				t.Skip("skipped with -short: two minutes without assembly")
+			}
 			prob := fixtureProblem(t, a)
 			p := prob.fit(t, Options{Space: space})
 			fixture.Close(t, "sse", []float64{p.evidence.residuals}, []float64{a.Scalar(t, "sse")}, 1e-12)

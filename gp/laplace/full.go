@@ -9,29 +9,26 @@ import (
 // weightSpace holds H itself.
 type weightSpace struct {
 	gram
-	rows   []float64 // Jacobian rows that are not yet in H
+	chunk  int       // rows that are added to H at a time
+	rows   []float64 // [chunk, P], Jacobian rows that are not yet in H
 	filled int
 }
 
-// chunk is the number of Jacobian rows that are added to H at a time, large enough
-// for reading and writing H not to matter.
-const chunk = 1024
+// minChunk is large enough for reading and writing H not to matter.
+const minChunk = 1024
 
 func (w *weightSpace) bytes() int64 {
 	n := int64(w.n)
-	return 8 * (3*n*n + chunk*n) // H, its factor and the one before
+	return 8 * (3*n*n + int64(w.chunk)*n) // H, its factor and the one before; rows
 }
 
 func (w *weightSpace) allocate() {
-	w.a, w.rows = make([]float64, w.n*w.n), make([]float64, chunk*w.n)
+	w.a, w.rows = make([]float64, w.n*w.n), make([]float64, w.chunk*w.n)
 }
 
 func (w *weightSpace) add(b batch) error {
-	if w.filled > 0 && w.filled+b.size() > len(w.rows)/w.n {
+	if w.filled+b.size() > w.chunk {
 		w.flush()
-	}
-	if b.size() > len(w.rows)/w.n {
-		w.rows = make([]float64, b.size()*w.n)
 	}
 	err := b.jacobian(w.rows[w.filled*w.n:], w.n)
 	w.filled += b.size()

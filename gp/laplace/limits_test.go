@@ -68,8 +68,8 @@ func TestBatchSizeDoesNotMatter(t *testing.T) {
 // Rows are added to H in chunks; more of them than a chunk, and batches larger than
 // one, change nothing.
 func TestChunks(t *testing.T) {
-	prob := newProblem(t, 9, tensor.Float64, chunk+300, 3, 1)
-	whole := prob.fit(t, Options{PriorStd: 1, NoiseStd: 0.5, BatchSize: chunk + 300})
+	prob := newProblem(t, 9, tensor.Float64, minChunk+300, 3, 1)
+	whole := prob.fit(t, Options{PriorStd: 1, NoiseStd: 0.5, BatchSize: minChunk + 300})
 	_, want := predict(t, whole, prob.probe)
 	for _, size := range []int{7, 400} {
 		p := prob.fit(t, Options{PriorStd: 1, NoiseStd: 0.5, BatchSize: size})

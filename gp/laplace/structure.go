@@ -32,10 +32,10 @@ type factor interface {
 }
 
 // newFull returns the representation of all of H with so many weights (P) and
-// Jacobian rows (N·C).
-func newFull(s Space, params, rows int) structure {
+// Jacobian rows (N·C), of which at most batch (B·C) come at a time.
+func newFull(s Space, params, rows, batch int) structure {
 	if s == WeightSpace || s == Smaller && params <= rows {
-		return &weightSpace{gram: gram{n: params}}
+		return &weightSpace{gram: gram{n: params}, chunk: max(minChunk, batch)}
 	}
 	return &functionSpace{gram: gram{n: rows}, params: params}
 }

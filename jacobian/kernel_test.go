@@ -19,12 +19,12 @@ import (
 func TestKernelProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := rapid.IntRange(1, 3).Draw(t, "outputs")
-		p := newProblem(func(*maker) formula { return nil }, tensor.Float64, 1, c)
+		p := newProblem(func(*maker) formula { return nil }, tensor.Float64, 1, 5, c)
 		p.net = drawNetwork(t, c)
 		p.x = p.z
 		v := compile3(t, p)
 		diag, cross, gram := v[0], v[1], v[2]
-		n := inducing
+		n := len(p.class)
 		var fromCross, fromGram, columns, fromDiag []float64
 		for m, cm := range p.class {
 			for k := range n {

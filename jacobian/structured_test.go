@@ -11,19 +11,16 @@ import (
 	"pgregory.net/rapid"
 )
 
-// inducing is how many inputs z the tests have.
-const inducing = 3
-
 // problem is a network with two sets of inputs.
 type problem struct {
 	net   network
 	dt    tensor.Dtype
-	x, z  *graph.Param // [B,inputs], [inducing,inputs]
-	class []int
+	x, z  *graph.Param // [B,inputs], [M,inputs]
+	class []int        // [M]
 	c     int
 }
 
-func newProblem(make func(m *maker) formula, dt tensor.Dtype, batch, outputs int) *problem {
+func newProblem(make func(m *maker) formula, dt tensor.Dtype, batch, inducing, outputs int) *problem {
 	rng := rand.New(rand.NewPCG(3, 5))
 	p := &problem{net: build(make, dt, outputs), dt: dt, c: outputs}
 	p.x, p.z = leaf(rng, "X", dt, batch, inputs), leaf(rng, "Z", dt, inducing, inputs)
@@ -119,13 +116,13 @@ func products(u, v []float64, width int, left, right []int) []float64 {
 
 // naive computes the three blocks from the rows at x and z by plain loops.
 func (p *problem) naive(jx, jz []float64) [][]float64 {
-	width := len(jz) / (inducing * p.c)
+	width := len(jz) / (len(p.class) * p.c)
 	var diag []float64
-	for m := range inducing {
+	for m := range p.class {
 		example := span(m*p.c, (m+1)*p.c)
 		diag = append(diag, products(jz, jz, width, example, example)...)
 	}
-	chosen := make([]int, inducing)
+	chosen := make([]int, len(p.class))
 	for m, c := range p.class {
 		chosen[m] = m*p.c + c
 	}
@@ -180,8 +177,8 @@ func TestNetworks(t *testing.T) {
 		for _, outputs := range []int{1, 3} {
 			for _, batch := range []int{1, 5} {
 				t.Run(fmt.Sprintf("%s/C=%d B=%d", e.name, outputs, batch), func(t *testing.T) {
-					want := newProblem(e.make, tensor.Float64, batch, outputs).check(t)
-					got := newProblem(e.make, tensor.Float32, batch, outputs).everything(t, jacobian.Structured).run(t)
+					want := newProblem(e.make, tensor.Float64, batch, 2, outputs).check(t)
+					got := newProblem(e.make, tensor.Float32, batch, 2, outputs).everything(t, jacobian.Structured).run(t)
 					for i := range got { // some hundred operations, each with an error of 6e-8
 						near(t, parts[i]+" in float32", got[i], want[i], 1e-4)
 					}
@@ -209,7 +206,7 @@ func TestFallback(t *testing.T) {
 
 func steps(t *testing.T, e example, batch int) int {
 	t.Helper()
-	p := newProblem(e.make, tensor.Float64, batch, 3)
+	p := newProblem(e.make, tensor.Float64, batch, 2, 3)
 	b := graph.NewBuilder(tensor.Float64)
 	m := compile(t, b, jacobian.NTK{Net: p.net}.Cross(b, b.Param(p.x), b.Param(p.z), p.class))
 	_, each := m.p.Steps()

@@ -34,7 +34,8 @@ func cholesky[T Float](lo, hi int, a []T, lda int) int {
 	}
 	panel := a[mid*lda+lo:]
 	Trsm(true, true, n-h, h, a[lo*lda+lo:], lda, panel, lda)
-	syrkLower(false, n-h, h, -1, panel, lda, 1, a[mid*lda+mid:], lda)
+	s := symmetric[T]{k: h, alpha: -1, beta: 1, lda: lda, ldc: lda}
+	s.triangle(n-h, panel, a[mid*lda+mid:])
 	return cholesky(mid, hi, a, lda)
 }
 

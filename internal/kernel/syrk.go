@@ -7,84 +7,73 @@ func Syrk[T Float](trans bool, n, k int, alpha T, a []T, lda int, beta T, c []T,
 	rows, cols := shape(trans, n, k)
 	checkMatrix("Syrk", "A", a, rows, cols, lda)
 	checkMatrix("Syrk", "C", c, n, n, ldc)
-	syrkLower(trans, n, k, alpha, a, lda, beta, c, ldc)
-	mirror(n, c, ldc, beta != 0)
+	s := symmetric[T]{trans: trans, k: k, alpha: alpha, beta: beta, lda: lda, ldc: ldc}
+	s.triangle(n, a, c)
+	if beta == 0 {
+		copyBlocks(n, c, ldc) // a product alone is exactly symmetric
+	} else {
+		copyLower(n, c, ldc)
+	}
+}
+
+// symmetric is one triangle of alpha·op(A)·op(A)ᵀ + beta·C: the upper one if
+// upper is set. In blocks on the diagonal the other triangle is written, too,
+// unless exact is set.
+type symmetric[T Float] struct {
+	upper, exact, trans bool
+	k                   int
+	alpha, beta         T
+	lda, ldc            int
 }
 
 // syrkBlock is the size up to which a symmetric product is done as a whole:
-// large enough for Gemm's full speed, small enough to skip most of the upper
+// large enough for Gemm's full speed, small enough to skip most of the other
 // triangle.
 const syrkBlock = 96
-
-// syrkLower is Syrk for the lower triangle. Within blocks on the diagonal it
-// writes above the diagonal, too.
-func syrkLower[T Float](trans bool, n, k int, alpha T, a []T, lda int, beta T, c []T, ldc int) {
-	if n <= syrkBlock {
-		Gemm(trans, !trans, n, n, k, alpha, a, lda, a, lda, beta, c, ldc)
-		return
-	}
-	h := half(n, syrkBlock/2)
-	step, _ := strides(trans, lda)
-	below := from(a, h*step)
-	syrkLower(trans, h, k, alpha, a, lda, beta, c, ldc)
-	Gemm(trans, !trans, n-h, h, k, alpha, below, lda, a, lda, beta, c[h*ldc:], ldc)
-	syrkLower(trans, n-h, k, alpha, below, lda, beta, c[h*ldc+h:], ldc)
-}
 
 // half is about half of n, at least that, and a multiple of unit.
 func half(n, unit int) int { return (n/2 + unit - 1) / unit * unit }
 
-// mirror copies the lower triangle of blocks on the upper one, the blocks of
-// syrkLower on the diagonal only if asked: a product alone is exactly symmetric.
-func mirror[T Float](n int, c []T, ldc int, diagonal bool) {
-	if n > syrkBlock {
-		h := half(n, syrkBlock/2)
-		mirror(h, c, ldc, diagonal)
-		transpose(c[h:], ldc, c[h*ldc:], ldc, n-h, h)
-		mirror(n-h, c[h*ldc+h:], ldc, diagonal)
-		return
-	}
-	for i := 0; diagonal && i < n; i++ {
-		for j := range i {
-			c[j*ldc+i] = c[i*ldc+j]
-		}
-	}
-}
-
-// syrkTriangle is Syrk for one triangle of C; the other is not touched.
-func syrkTriangle[T Float](upper, trans bool, n, k int, alpha T, a []T, lda int, beta T, c []T, ldc int) {
+// triangle computes n rows and columns of C: two halves and the block beside
+// them.
+func (s *symmetric[T]) triangle(n int, a, c []T) {
 	if n <= syrkBlock {
-		syrkDiagonal(upper, trans, n, k, alpha, a, lda, beta, c, ldc)
+		s.diagonal(n, a, c)
 		return
 	}
 	h := half(n, syrkBlock/2)
-	step, _ := strides(trans, lda)
+	step, _ := strides(s.trans, s.lda)
 	below := from(a, h*step)
-	syrkTriangle(upper, trans, h, k, alpha, a, lda, beta, c, ldc)
-	syrkTriangle(upper, trans, n-h, k, alpha, below, lda, beta, c[h*ldc+h:], ldc)
-	if upper {
-		Gemm(trans, !trans, h, n-h, k, alpha, a, lda, below, lda, beta, c[h:], ldc)
+	s.triangle(h, a, c)
+	s.triangle(n-h, below, c[h*s.ldc+h:])
+	if s.upper {
+		Gemm(s.trans, !s.trans, h, n-h, s.k, s.alpha, a, s.lda, below, s.lda, s.beta, c[h:], s.ldc)
 	} else {
-		Gemm(trans, !trans, n-h, h, k, alpha, below, lda, a, lda, beta, c[h*ldc:], ldc)
+		Gemm(s.trans, !s.trans, n-h, h, s.k, s.alpha, below, s.lda, a, s.lda, s.beta, c[h*s.ldc:], s.ldc)
 	}
 }
 
-// syrkDiagonal computes a small product as a whole and uses one triangle of it.
-func syrkDiagonal[T Float](upper, trans bool, n, k int, alpha T, a []T, lda int, beta T, c []T, ldc int) {
+// diagonal computes a block on the diagonal, by way of a copy where the other
+// triangle must not be touched.
+func (s *symmetric[T]) diagonal(n int, a, c []T) {
+	if !s.exact {
+		Gemm(s.trans, !s.trans, n, n, s.k, s.alpha, a, s.lda, a, s.lda, s.beta, c, s.ldc)
+		return
+	}
 	w := spaces[T]().get()
 	w.x = grow(w.x, n*n)
-	Gemm(trans, !trans, n, n, k, alpha, a, lda, a, lda, 0, w.x, n)
+	Gemm(s.trans, !s.trans, n, n, s.k, s.alpha, a, s.lda, a, s.lda, 0, w.x, n)
 	for i := range n {
 		lo, hi := 0, i+1
-		if upper {
+		if s.upper {
 			lo, hi = i, n
 		}
-		dst, src := c[i*ldc+lo:i*ldc+hi], w.x[i*n+lo:i*n+hi]
-		if beta == 0 {
+		dst, src := c[i*s.ldc+lo:i*s.ldc+hi], w.x[i*n+lo:i*n+hi]
+		if s.beta == 0 {
 			copy(dst, src)
 			continue
 		}
-		Scale(dst, beta, dst)
+		Scale(dst, s.beta, dst)
 		Add(dst, dst, src)
 	}
 	spaces[T]().put(w)

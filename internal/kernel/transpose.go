@@ -14,3 +14,33 @@ func transpose[T Float](dst []T, ldd int, src []T, lds, rows, cols int) {
 		packColsGo(dst[whole:], src[whole*lds:], lds, cols, ldd, rows-whole)
 	}
 }
+
+// copyBlocks copies the lower triangle of the n×n matrix c on the upper one,
+// but for the blocks that symmetric computes as a whole.
+func copyBlocks[T Float](n int, c []T, ldc int) {
+	if n > syrkBlock {
+		h := half(n, syrkBlock/2)
+		copyBlocks(h, c, ldc)
+		copyBlocks(n-h, c[h*ldc+h:], ldc)
+		transpose(c[h:], ldc, c[h*ldc:], ldc, n-h, h)
+	}
+}
+
+// smallTriangle is the size up to which a triangle is copied by plain loops.
+const smallTriangle = 16
+
+// copyLower copies the lower triangle of the n×n matrix c on the upper one.
+func copyLower[T Float](n int, c []T, ldc int) {
+	if n > smallTriangle {
+		h := half(n, smallTriangle/2)
+		copyLower(h, c, ldc)
+		copyLower(n-h, c[h*ldc+h:], ldc)
+		transpose(c[h:], ldc, c[h*ldc:], ldc, n-h, h)
+		return
+	}
+	for i := range n {
+		for j := range i {
+			c[j*ldc+i] = c[i*ldc+j]
+		}
+	}
+}

@@ -1,10 +1,8 @@
 package graph
 
 import (
-	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -140,7 +138,7 @@ func Pullback(b *Builder, op gorgonia.Op, in []*Node, out, ct *Node, want func(i
 			cts[i] = own.pullback(b, i, in, out, ct)
 		default:
 			if all == nil {
-				all = b.foreignPullback(op, in, out, ct)
+				all = b.foreignPullback(op, in, out, ct, want)
 			}
 			cts[i] = all[i]
 		}
@@ -154,69 +152,4 @@ func unwrap(o gorgonia.Op) (rule, bool) {
 		return nil, false
 	}
 	return own.rule, true
-}
-
-// foreignPullback calls the SymDiff of an operation that is not ours.
-func (b *Builder) foreignPullback(o gorgonia.Op, in []*Node, out, ct *Node) []*Node {
-	cts, err := symDiff(o, in, out, ct)
-	if err != nil {
-		b.Failf("graph: differentiating %v: %w", o, err)
-		return make([]*Node, len(in))
-	}
-	return cts
-}
-
-// symDiff makes errors of Gorgonia's panics and of cotangents that do not have their
-// inputs' shapes: added to others, such a one would broadcast to a wrong number.
-func symDiff(o gorgonia.Op, in []*Node, out, ct *Node) (cts gorgonia.Nodes, err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("its SymDiff panicked: %v", r)
-		}
-	}()
-	if reason := refused(o); reason != "" {
-		return nil, errors.New(reason)
-	}
-	sd, ok := o.(gorgonia.SDOp)
-	if !ok {
-		return nil, fmt.Errorf("%T has no symbolic derivative", o)
-	}
-	if cts, err = sd.SymDiff(slices.Clone(in), out, ct); err != nil {
-		return nil, err
-	}
-	for i, wanted := range sd.DiffWRT(len(in)) {
-		switch {
-		case !wanted:
-			cts[i] = nil
-		case !slices.Equal(cts[i].Shape(), in[i].Shape()):
-			return nil, fmt.Errorf("its SymDiff gives input %d of shape %v a cotangent of shape %v", i, in[i].Shape(), cts[i].Shape())
-		}
-	}
-	return cts, nil
-}
-
-// refusedTypes are stock operations whose derivatives Gorgonia v0.9.18 computes
-// wrongly without saying so, or that end the process (measured).
-var refusedTypes = map[string]string{
-	"sliceIncrOp":     "the second derivative of Gorgonia's Slice is wrong; use Builder.Slice",
-	"im2colOp":        "Gorgonia's Conv2d ends the process when differentiated twice",
-	"col2imOp":        "Gorgonia's Conv2d ends the process when differentiated twice",
-	"softmaxOp":       "the second derivative of Gorgonia's SoftMax panics; use Builder.LogSoftmax",
-	"softmaxDiffOp":   "the second derivative of Gorgonia's SoftMax panics; use Builder.LogSoftmax",
-	"BatchNormOp":     "Gorgonia's BatchNorm keeps state and has no second derivative",
-	"batchnormDiffOp": "Gorgonia's BatchNorm keeps state and has no second derivative",
-	"maxPoolOp":       "the second derivative of Gorgonia's MaxPool panics",
-	"avgPoolOp":       "the derivative of Gorgonia's average pooling panics",
-}
-
-func refused(o gorgonia.Op) string {
-	name := fmt.Sprintf("%T", o)
-	name = name[strings.LastIndexByte(name, '.')+1:]
-	if reason, ok := refusedTypes[name]; ok {
-		return reason
-	}
-	if name == "elemUnaryOp" && strings.Contains(strings.ToLower(o.String()), "invsqrt") {
-		return "the derivative of Gorgonia's InverseSqrt is wrong; use Builder.Sqrt and Div"
-	}
-	return ""
 }

@@ -43,7 +43,7 @@ type Bands struct {
 var (
 	black     = color.RGBA{40, 40, 40, 255}
 	blue      = color.RGBA{0, 114, 178, 255}
-	blueBand  = color.RGBA{86, 180, 233, 110}
+	blueBand  = color.RGBA{190, 222, 243, 255}
 	vermilion = color.RGBA{213, 94, 0, 255}
 	grey      = color.RGBA{130, 130, 130, 255}
 )
@@ -98,11 +98,13 @@ func (f Bands) limits() (low, high float64) {
 func (f Bands) plot(p Panel, low, high float64) (*plot.Plot, error) {
 	pl := plot.New()
 	pl.Title.Text, pl.X.Label.Text, pl.Y.Label.Text = p.Title, "x", "y"
-	for _, s := range []*text.Style{&pl.Title.TextStyle, &pl.X.Label.TextStyle, &pl.Y.Label.TextStyle, &pl.Legend.TextStyle} {
+	for _, s := range []*text.Style{&pl.Title.TextStyle, &pl.X.Label.TextStyle, &pl.Y.Label.TextStyle,
+		&pl.X.Tick.Label, &pl.Y.Tick.Label, &pl.Legend.TextStyle} {
 		s.Font.Variant = "Sans"
-		s.Font.Size = font.Points(11)
+		s.Font.Size = font.Points(10)
 	}
 	pl.Legend.Top, pl.Legend.TextStyle.Font.Size = true, font.Points(8.5)
+	pl.Legend.Left, pl.Legend.Padding = true, vg.Points(2)
 	if err := f.band(pl, p); err != nil {
 		return nil, err
 	}

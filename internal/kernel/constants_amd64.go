@@ -5,10 +5,10 @@ package kernel
 import "math"
 
 // The assembly reads these tables, one constant per vector, in the order of
-// vector_amd64.h.
+// elementary_amd64.h.
 var (
-	constants32 [40][8]float32
-	constants64 [40][4]float64
+	constants32 [42][16]float32
+	constants64 [42][8]float64
 )
 
 // Logarithm of 2 in two parts. The first has so few bits that its products
@@ -24,7 +24,7 @@ func init() {
 		1000, -1000, // eˣ is Inf or 0 beyond
 		20, // tanh rounds to 1 from 19.1 on
 		0x1p-1022, 0x1p54, 54, math.Float64frombits(1<<52 - 1), 0x1p52, 0x1p52 + 1023,
-		math.Sqrt2, math.Inf(1), math.Inf(-1),
+		math.Sqrt2, math.Inf(1), math.Inf(-1), math.NaN(),
 	} {
 		fill(constants64[i][:], v)
 	}
@@ -33,21 +33,21 @@ func init() {
 		150, -150,
 		10, // tanh rounds to 1 from 9.02 on
 		0x1p-126, 0x1p24, 24, math.Float32frombits(1<<23 - 1), 0x1p23, 0x1p23 + 127,
-		math.Sqrt2, float32(math.Inf(1)), float32(math.Inf(-1)),
+		math.Sqrt2, float32(math.Inf(1)), float32(math.Inf(-1)), float32(math.NaN()),
 	} {
 		fill(constants32[i][:], v)
 	}
 	for i, v := range expCoefficients64 {
-		fill(constants64[20+i][:], v)
+		fill(constants64[21+i][:], v)
 	}
 	for i, v := range logCoefficients64 {
-		fill(constants64[32+i][:], v)
+		fill(constants64[33+i][:], v)
 	}
 	for i, v := range expCoefficients32 {
-		fill(constants32[20+i][:], v)
+		fill(constants32[21+i][:], v)
 	}
 	for i, v := range logCoefficients32 {
-		fill(constants32[32+i][:], v)
+		fill(constants32[33+i][:], v)
 	}
 }
 

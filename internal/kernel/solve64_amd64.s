@@ -1,15 +1,6 @@
 //go:build !noasm
 
-#include "textflag.h"
-
-#define SIZE 8
-#define SHIFT 3
-#define MOV VMOVUPD
-#define BCAST VBROADCASTSD
-#define MUL VMULPD
-#define FNMA231 VFNMADD231PD
-#define MASKMOV VMASKMOVPD
-
+#include "names64_amd64.h"
 #include "solve_amd64.h"
 
 // func solve64AVX2(l, b *float64, ldb, n int)

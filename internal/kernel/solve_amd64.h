@@ -1,5 +1,5 @@
 // Substitution with a lower triangle of eight unknowns, once for both element
-// types; see solve32_amd64.s for the names of the instructions.
+// types; see names*.h.
 //
 // L (SI) is 8×8, row after row, with reciprocals on the diagonal. Unknown i of
 // a vector of systems is row i of B (DI, R8 bytes apart); it is held in Yi.

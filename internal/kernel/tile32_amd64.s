@@ -1,16 +1,6 @@
 //go:build !noasm
 
-#include "textflag.h"
-
-#define SIZE 4
-#define SHIFT 2
-#define MOV VMOVUPS
-#define BCAST VBROADCASTSS
-#define FMA VFMADD231PS
-#define MUL VMULPS
-#define ADD VADDPS
-#define MASKMOV VMASKMOVPS
-
+#include "names32_amd64.h"
 #include "tile_amd64.h"
 
 // func tile32AVX512(k int, alpha float32, a, b *float32, ldb int, c *float32, ldc, rows, cols, add int)

@@ -1,16 +1,6 @@
 //go:build !noasm
 
-#include "textflag.h"
-
-#define SIZE 8
-#define SHIFT 3
-#define MOV VMOVUPD
-#define BCAST VBROADCASTSD
-#define FMA VFMADD231PD
-#define MUL VMULPD
-#define ADD VADDPD
-#define MASKMOV VMASKMOVPD
-
+#include "names64_amd64.h"
 #include "tile_amd64.h"
 
 // func tile64AVX512(k int, alpha float64, a, b *float64, ldb int, c *float64, ldc, rows, cols, add int)

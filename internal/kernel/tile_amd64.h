@@ -1,9 +1,5 @@
-// Micro-kernels of the matrix product, once for both element types. The file
-// that includes this one defines
-//   SIZE, SHIFT    bytes per element and their logarithm
-//   MOV, BCAST     unaligned move, broadcast from memory
-//   FMA, MUL, ADD  arithmetic
-//   MASKMOV        masked move (AVX2)
+// Micro-kernels of the matrix product, once for both element types; see
+// names*.h.
 //
 // Registers: CX steps left, SI packed A, DI B, R8 bytes between rows of B,
 // DX C, R9 bytes between rows of C, R10 rows, R11 columns, R12 add.
@@ -42,12 +38,12 @@
 
 #define ROW2(r, x, y) \
 	BCAST (r*SIZE)(SI), Z26 \
-	FMA   Z24, Z26, x       \
-	FMA   Z25, Z26, y
+	FMA231   Z24, Z26, x       \
+	FMA231   Z25, Z26, y
 
 #define ROW1(r, x) \
 	BCAST (r*SIZE)(SI), Z26 \
-	FMA   Z24, Z26, x
+	FMA231   Z24, Z26, x
 
 #define ROWS2A ROW2(0, Z0, Z1) ROW2(1, Z2, Z3) ROW2(2, Z4, Z5) ROW2(3, Z6, Z7)
 #define ROWS2B ROW2(4, Z8, Z9) ROW2(5, Z10, Z11) ROW2(6, Z12, Z13) ROW2(7, Z14, Z15)
@@ -186,22 +182,22 @@ done:                            \
 	MOV   32(DI), Y13       \
 	BCAST (SI), Y14         \
 	BCAST SIZE(SI), Y15     \
-	FMA   Y12, Y14, Y0      \
-	FMA   Y13, Y14, Y1      \
-	FMA   Y12, Y15, Y2      \
-	FMA   Y13, Y15, Y3      \
+	FMA231   Y12, Y14, Y0      \
+	FMA231   Y13, Y14, Y1      \
+	FMA231   Y12, Y15, Y2      \
+	FMA231   Y13, Y15, Y3      \
 	BCAST (2*SIZE)(SI), Y14 \
 	BCAST (3*SIZE)(SI), Y15 \
-	FMA   Y12, Y14, Y4      \
-	FMA   Y13, Y14, Y5      \
-	FMA   Y12, Y15, Y6      \
-	FMA   Y13, Y15, Y7      \
+	FMA231   Y12, Y14, Y4      \
+	FMA231   Y13, Y14, Y5      \
+	FMA231   Y12, Y15, Y6      \
+	FMA231   Y13, Y15, Y7      \
 	BCAST (4*SIZE)(SI), Y14 \
 	BCAST (5*SIZE)(SI), Y15 \
-	FMA   Y12, Y14, Y8      \
-	FMA   Y13, Y14, Y9      \
-	FMA   Y12, Y15, Y10     \
-	FMA   Y13, Y15, Y11     \
+	FMA231   Y12, Y14, Y8      \
+	FMA231   Y13, Y14, Y9      \
+	FMA231   Y12, Y15, Y10     \
+	FMA231   Y13, Y15, Y11     \
 	NEXTSTEP
 
 #define ZERO2(a, b) \

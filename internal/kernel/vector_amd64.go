@@ -2,37 +2,7 @@
 
 package kernel
 
-// Elementary functions and arithmetic on n > 0 elements.
-
-//go:noescape
-func exp32AVX2(dst, src *float32, n int)
-
-//go:noescape
-func exp64AVX2(dst, src *float64, n int)
-
-//go:noescape
-func tanh32AVX2(dst, src *float32, n int)
-
-//go:noescape
-func tanh64AVX2(dst, src *float64, n int)
-
-//go:noescape
-func sigmoid32AVX2(dst, src *float32, n int)
-
-//go:noescape
-func sigmoid64AVX2(dst, src *float64, n int)
-
-//go:noescape
-func log32AVX2(dst, src *float32, n int)
-
-//go:noescape
-func log64AVX2(dst, src *float64, n int)
-
-//go:noescape
-func softplus32AVX2(dst, src *float32, n int)
-
-//go:noescape
-func softplus64AVX2(dst, src *float64, n int)
+// Arithmetic on n > 0 elements.
 
 //go:noescape
 func arithmetic32AVX2(op int, dst, a, b, c *float32, n int)
@@ -66,43 +36,6 @@ func axpyRows64AVX2(y, m *float64, ldm int, x *float64, n int)
 
 // The functions below do their work and return true, or do nothing and return
 // false where the plain loops are to be used.
-
-func fastElementary[T Float](f elementary, dst, src []T) bool {
-	n := len(dst)
-	if n == 0 || simd == none || f >= erfOf {
-		return false
-	}
-	if sizeOf[T]() == 4 {
-		d, s := f32(&dst[0]), f32(&src[0])
-		switch f {
-		case tanhOf:
-			tanh32AVX2(d, s, n)
-		case expOf:
-			exp32AVX2(d, s, n)
-		case logOf:
-			log32AVX2(d, s, n)
-		case softplusOf:
-			softplus32AVX2(d, s, n)
-		case sigmoidOf:
-			sigmoid32AVX2(d, s, n)
-		}
-		return true
-	}
-	d, s := f64(&dst[0]), f64(&src[0])
-	switch f {
-	case tanhOf:
-		tanh64AVX2(d, s, n)
-	case expOf:
-		exp64AVX2(d, s, n)
-	case logOf:
-		log64AVX2(d, s, n)
-	case softplusOf:
-		softplus64AVX2(d, s, n)
-	case sigmoidOf:
-		sigmoid64AVX2(d, s, n)
-	}
-	return true
-}
 
 func fastArithmetic[T Float](op operation, dst, a, b []T, c T) bool {
 	n := len(dst)

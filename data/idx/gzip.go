@@ -1,0 +1,69 @@
+package idx
+
+import (
+	"bufio"
+	"bytes"
+	"compress/flate"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// gzipMagic is how compressed content starts (RFC 1952, 2.3.1). IDX data starts
+// with two zeros.
+var gzipMagic = []byte{0x1f, 0x8b}
+
+// plain returns r, decompressed where its content is compressed.
+func plain(r io.Reader) (io.Reader, error) {
+	in := &counter{r: r}
+	b := bufio.NewReaderSize(in, 1<<16)
+	if start, _ := b.Peek(len(gzipMagic)); !bytes.Equal(start, gzipMagic) {
+		return b, nil // an error of Peek comes again with the first read
+	}
+	z, err := gzip.NewReader(b)
+	if err != nil {
+		return nil, explain(err, in.n)
+	}
+	return &unzipped{z: z, in: in}, nil
+}
+
+// A counter counts the bytes that are read through it.
+type counter struct {
+	r io.Reader
+	n int64
+}
+
+func (c *counter) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	c.n += int64(n)
+	return n, err
+}
+
+// An unzipped reader says which errors are the content's fault, and tells the
+// end of the compressed data from its being cut.
+type unzipped struct {
+	z  *gzip.Reader
+	in *counter
+}
+
+func (u *unzipped) Read(p []byte) (int, error) {
+	n, err := u.z.Read(p)
+	if err != nil && err != io.EOF {
+		err = explain(err, u.in.n)
+	}
+	return n, err
+}
+
+// explain turns errors about compressed content of which size bytes were read
+// into an ErrFormat and returns others, those of the file, as they are.
+func explain(err error, size int64) error {
+	var corrupt flate.CorruptInputError
+	switch {
+	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
+		return fmt.Errorf("%w: the compressed data is cut off after %d bytes", ErrFormat, size)
+	case errors.As(err, &corrupt), errors.Is(err, gzip.ErrHeader), errors.Is(err, gzip.ErrChecksum):
+		return fmt.Errorf("%w: %w", ErrFormat, err)
+	}
+	return err
+}

@@ -1,0 +1,94 @@
+package idx
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// validation is how many of the last training images the VaLLA paper (Ortega,
+// Rodríguez Santana and Hernández-Lobato 2024) keeps for early stopping.
+const validation = 5000
+
+// Splits are the three parts of a dataset. Train and Validation share memory.
+type Splits struct {
+	Train      *Set // all training images but the last 5,000
+	Validation *Set // the last 5,000 training images
+	Test       *Set
+}
+
+// MNIST returns the handwritten digits (LeCun, Bottou, Bengio and Haffner 1998)
+// from the folder dir, which holds the four files train-images-idx3-ubyte,
+// train-labels-idx1-ubyte, t10k-images-idx3-ubyte and t10k-labels-idx1-ubyte,
+// each also found with .gz after its name. A missing file is an error that names
+// the paths that were tried and wraps fs.ErrNotExist.
+func MNIST(dir string) (*Splits, error) {
+	return readSplits(dir, []string{"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"})
+}
+
+// FashionMNIST returns the pictures of clothes (Xiao, Rasul and Vollgraf 2017)
+// from the folder dir. Its files have the names and the form of those of [MNIST].
+func FashionMNIST(dir string) (*Splits, error) {
+	return readSplits(dir, []string{"T-shirt/top", "Trouser", "Pullover", "Dress", "Coat",
+		"Sandal", "Shirt", "Sneaker", "Bag", "Ankle boot"})
+}
+
+func readSplits(dir string, names []string) (*Splits, error) {
+	train, err := readPart(dir, "train", names)
+	if err != nil {
+		return nil, err
+	}
+	test, err := readPart(dir, "t10k", names)
+	if err != nil {
+		return nil, err
+	}
+	if train.N <= validation {
+		return nil, fmt.Errorf("%s: %w: %d training images, expected more than the %d for validation",
+			dir, ErrFormat, train.N, validation)
+	}
+	if train.H != test.H || train.W != test.W {
+		return nil, fmt.Errorf("%s: %w: test images of %d×%d pixels, expected %d×%d like the training images",
+			dir, ErrFormat, test.H, test.W, train.H, train.W)
+	}
+	return &Splits{
+		Train:      train.Slice(0, train.N-validation),
+		Validation: train.Slice(train.N-validation, train.N),
+		Test:       test,
+	}, nil
+}
+
+// readPart reads one image file and its label file.
+func readPart(dir, prefix string, names []string) (*Set, error) {
+	images, err := find(dir, prefix+"-images-idx3-ubyte")
+	if err != nil {
+		return nil, err
+	}
+	labels, err := find(dir, prefix+"-labels-idx1-ubyte")
+	if err != nil {
+		return nil, err
+	}
+	s, err := ReadSet(images, labels, len(names))
+	if err != nil {
+		return nil, err
+	}
+	s.Names = names
+	return s, nil
+}
+
+// find returns the path of a file that may be compressed.
+func find(dir, name string) (string, error) {
+	tried := []string{filepath.Join(dir, name), filepath.Join(dir, name+".gz")}
+	for _, path := range tried {
+		_, err := os.Stat(path)
+		if err == nil {
+			return path, nil
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			return "", err
+		}
+	}
+	return "", fmt.Errorf("no file %s: %w", strings.Join(tried, " or "), fs.ErrNotExist)
+}

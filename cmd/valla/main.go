@@ -1,0 +1,119 @@
+// Command valla puts error bars on neural networks: it trains a network on a table of
+// numbers, or takes one that was trained elsewhere, fits a VaLLA posterior to it, and
+// predicts with means and standard deviations.
+//
+//	valla train houses.csv --target price --out map.valla
+//	valla fit houses.csv --model map.valla --out houses.valla
+//	valla predict new.csv --model houses.valla
+//	valla eval test.csv --model houses.valla
+//
+// The exit code is 0 where all went well, 1 after an error, 2 for wrong usage and 130
+// where Ctrl-C ended a run.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/go-valla/valla/gp/model"
+)
+
+func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
+
+// run executes a command line and returns the exit code.
+func run(args []string, stdout, stderr io.Writer) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the program at once
+	root := newRoot()
+	root.SetArgs(args)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	cmd, err := root.ExecuteContextC(ctx)
+	if err == nil {
+		return 0
+	}
+	text, code := explain(cmd, err)
+	fmt.Fprintf(stderr, "valla: %s\n", strings.ReplaceAll(text, "\n", "; "))
+	return code
+}
+
+func newRoot() *cobra.Command {
+	root := &cobra.Command{
+		Use:           "valla",
+		Short:         "Error bars for neural networks",
+		Long:          "Error bars for neural networks, by the variational linearized Laplace approximation (VaLLA).",
+		Version:       model.Version(),
+		SilenceErrors: true, SilenceUsage: true,
+		DisableSuggestions: true, // they take several lines
+		CompletionOptions:  cobra.CompletionOptions{HiddenDefaultCmd: true},
+	}
+	root.SetHelpCommand(newHelp())
+	root.AddCommand(newTrain(), newFit(), newPredict(), newEval())
+	return root
+}
+
+// newHelp differs from cobra's own in that an unknown command is an error.
+func newHelp() *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [COMMAND]",
+		Short: "Help about any command",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			of, _, err := cmd.Root().Find(args)
+			if err != nil {
+				return err
+			}
+			return of.Help()
+		},
+	}
+}
+
+// oneTable is the check of the arguments of a command that reads a table.
+func oneTable(_ *cobra.Command, args []string) error {
+	if len(args) != 1 {
+		return fmt.Errorf("expected one file of data, found %d arguments", len(args))
+	}
+	return nil
+}
+
+// failure is an error of a command that did run; all others are of its usage.
+type failure struct{ error }
+
+func (f failure) Unwrap() error { return f.error }
+
+// running marks the errors of a command's function.
+func running(f func(cmd *cobra.Command, args []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		if err := f(cmd, args); err != nil {
+			return failure{err}
+		}
+		return nil
+	}
+}
+
+// interruption says what an interrupted run left behind.
+type interruption string
+
+func (i interruption) Error() string { return string(i) }
+
+// explain returns the message of an error and the exit code.
+func explain(cmd *cobra.Command, err error) (string, int) {
+	switch {
+	case errors.As(err, new(interruption)):
+		return err.Error(), 130
+	case errors.Is(err, context.Canceled):
+		return "interrupted", 130
+	case !errors.As(err, new(failure)) || errors.Is(err, model.ErrOption):
+		return fmt.Sprintf("%v (see %s --help)", err, cmd.CommandPath()), 2
+	default:
+		return err.Error(), 1
+	}
+}

@@ -1,0 +1,184 @@
+package model
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"gorgonia.org/tensor"
+
+	"github.com/go-valla/valla/data"
+	"github.com/go-valla/valla/gp/likelihood"
+	"github.com/go-valla/valla/gp/valla"
+	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/jacobian"
+	"github.com/go-valla/valla/train"
+	"github.com/go-valla/valla/train/metric"
+)
+
+const (
+	// checkpointEvery is how many iterations lie between two checkpoints.
+	checkpointEvery = 500
+	// maxKMeans bounds the rows that the inducing points are found from.
+	maxKMeans = 20_000
+)
+
+// Fit returns the model with a VaLLA posterior, fitted on a set; weights and mean stay
+// as they are, and a posterior that m has is not used. A fraction of the rows is held
+// out and the state of the smallest validation NLL, taken every 100 iterations, is
+// restored.
+//
+// Where ctx ends the model of the best state so far comes with an error that wraps
+// ctx's. On every other error the model is nil.
+func Fit(ctx context.Context, m *Model, set *data.Set, o FitOptions) (*Model, *train.Result, error) {
+	f, err := newFitting(m, set, o)
+	if err != nil {
+		return nil, nil, fmt.Errorf("fit: %w", err)
+	}
+	res, err := f.run(ctx)
+	if err != nil && !interrupted(res) {
+		return nil, res, err
+	}
+	fitted, attachErr := f.model(res)
+	if attachErr != nil {
+		return nil, res, fmt.Errorf("fit: %w", attachErr)
+	}
+	return fitted, res, err
+}
+
+// fitting is a posterior that is being fitted.
+type fitting struct {
+	m     *Model
+	o     FitOptions
+	split split
+	x, y  *tensor.Dense // training rows in standardised units
+	layer *valla.Layer
+	noise likelihood.Gaussian
+}
+
+func newFitting(m *Model, set *data.Set, o FitOptions) (*fitting, error) {
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	if err := m.checkSet(set); err != nil {
+		return nil, err
+	}
+	s, err := divide(set, o.Validation, o.Seed)
+	if err != nil {
+		return nil, err
+	}
+	f := &fitting{m: m, o: o, split: s, noise: likelihood.NewGaussian(m.startNoise(o), m.Dtype())}
+	if f.x, f.y, err = m.standardized(s.train); err != nil {
+		return nil, err
+	}
+	z, err := inducing(graph.Convert(f.x, tensor.Float64), o)
+	if err != nil {
+		return nil, err
+	}
+	f.layer, err = valla.New(jacobian.NTK{Net: m.Net}, graph.Convert(z, m.Dtype()), nil)
+	if err != nil {
+		return nil, err
+	}
+	f.layer.LogPriorStd.Set(0, math.Log(o.PriorStd))
+	return f, nil
+}
+
+// startNoise returns the noise variance to start from, in standardised units.
+func (m *Model) startNoise(o FitOptions) float64 {
+	if o.NoiseStd == 0 {
+		return m.MAPNoise
+	}
+	std := o.NoiseStd / m.Targets.Std[0]
+	return std * std
+}
+
+// inducing returns the centres of k-means of rows of x [N,D], [M,D].
+func inducing(x *tensor.Dense, o FitOptions) (*tensor.Dense, error) {
+	n, d := x.Shape()[0], x.Shape()[1]
+	rng := rand.New(rand.NewPCG(o.Seed, inducingStream))
+	if n > maxKMeans {
+		rows := rng.Perm(n)[:maxKMeans]
+		part := make([]float64, maxKMeans*d)
+		data.Gather(part, x.Float64s(), d, rows)
+		x = tensor.New(tensor.WithShape(maxKMeans, d), tensor.WithBacking(part))
+	}
+	return data.KMeans(x, distinct(x, o.Inducing), o.Init, rng)
+}
+
+// distinct counts the different rows of x, up to limit.
+func distinct(x *tensor.Dense, limit int) int {
+	seen := map[string]bool{}
+	values, d := x.Float64s(), x.Shape()[1]
+	var key []byte
+	for i := 0; i < len(values) && len(seen) < limit; i += d {
+		key = key[:0]
+		for _, v := range values[i : i+d] {
+			key = binary.LittleEndian.AppendUint64(key, math.Float64bits(v+0)) // -0 is 0
+		}
+		seen[string(key)] = true
+	}
+	return len(seen)
+}
+
+func (f *fitting) run(ctx context.Context) (*train.Result, error) {
+	cfg := train.Config{
+		Iterations: f.o.Iterations, Patience: f.o.Patience,
+		Optimizer:  &train.Adam{LR: f.o.LearningRate},
+		Checkpoint: f.o.Checkpoint, Resume: f.o.Resume,
+		Progress: f.o.Progress, Label: "VaLLA",
+	}
+	if f.o.Checkpoint != "" {
+		cfg.CheckpointEvery = checkpointEvery
+	}
+	if f.split.validation != nil {
+		var err error
+		if cfg.Validate, err = f.validation(); err != nil {
+			return nil, fmt.Errorf("fit: %w", err)
+		}
+	}
+	fit := valla.Fit{
+		Net: f.m.Net, Layer: f.layer, Likelihood: f.noise, Alpha: f.o.Alpha,
+		FixPrior: f.o.FixPrior, FixLikelihood: f.o.FixNoise,
+		BatchSize: f.o.BatchSize, Seed: f.o.Seed, Config: cfg,
+	}
+	return fit.Run(ctx, f.x, f.y)
+}
+
+// validation returns a function for the mean NLL of the rows held out.
+func (f *fitting) validation() (func(context.Context) (float64, error), error) {
+	x, y, err := f.m.standardized(f.split.validation)
+	if err != nil {
+		return nil, err
+	}
+	target := graph.Floats(y)
+	posterior := valla.NewPosterior(f.m.Net, f.layer)
+	return func(ctx context.Context) (float64, error) {
+		posterior.Refresh()
+		g, err := posterior.Predict(ctx, x)
+		if err != nil {
+			return 0, err
+		}
+		sum, noise := 0.0, f.noise.Variance()
+		for i, mean := range g.Mean.Float64s() {
+			sum += metric.GaussianNLL(mean, g.Cov.Float64s()[i]+noise, target[i])
+		}
+		return sum / float64(len(target)), nil
+	}, nil
+}
+
+// model returns the model with the posterior as it is now.
+func (f *fitting) model(res *train.Result) (*Model, error) {
+	m := f.m.MAP()
+	if err := m.Attach(f.layer, f.m.Fingerprint(), f.noise.Variance()); err != nil {
+		return nil, err
+	}
+	run := Run{
+		Method: MethodVaLLA, Rows: f.split.train.N(), Validation: f.split.held(), Seed: f.o.Seed,
+		BatchSize: min(f.o.BatchSize, f.split.train.N()), LearningRate: f.o.LearningRate,
+		Alpha: &f.o.Alpha, Inducing: f.layer.Inducing(), PriorStd: f.layer.PriorStd(),
+	}
+	m.Training = append(m.Training, run.ended(res))
+	return m, nil
+}

@@ -1,0 +1,128 @@
+package model
+
+import (
+	"fmt"
+	"io"
+
+	"gorgonia.org/tensor"
+
+	"github.com/go-valla/valla/data"
+	"github.com/go-valla/valla/layers"
+)
+
+// TrainOptions say how [Train] makes a network. Start from [TrainDefaults]: fields
+// are taken as they are, zero included.
+type TrainOptions struct {
+	Hidden     []int             // widths of the hidden layers
+	Activation layers.Activation // after each of them
+	Dtype      tensor.Dtype      // tensor.Float64 or tensor.Float32
+
+	Iterations   int     // mini-batches at most
+	BatchSize    int     // lowered to the number of rows
+	LearningRate float64 // of Adam, falling along half a cosine to 0
+	WeightDecay  float64 // of Adam; stands for the Gaussian prior of the weights
+
+	Validation float64 // fraction of the rows held out; 0 means none
+	Patience   int     // validations without improvement before stopping; 0 means never
+
+	Seed     uint64    // of the split, the initial weights and the mini-batches
+	Progress io.Writer // gets a progress bar where it is a terminal
+}
+
+// TrainDefaults returns options that suit tables of a few hundred to a million rows.
+func TrainDefaults() TrainOptions {
+	return TrainOptions{
+		Hidden: []int{50, 50}, Activation: "tanh", Dtype: tensor.Float64,
+		Iterations: 5000, BatchSize: 100, LearningRate: 1e-2, WeightDecay: 1e-3,
+		Validation: 0.1,
+	}
+}
+
+func (o TrainOptions) check() error {
+	for _, w := range o.Hidden {
+		if w < 1 {
+			return fmt.Errorf("%w: hidden layers %d, expected widths of at least 1", ErrOption, o.Hidden)
+		}
+	}
+	if err := o.Activation.Check(); err != nil && len(o.Hidden) > 0 {
+		return fmt.Errorf("%w: %w", ErrOption, err)
+	}
+	if o.Dtype != tensor.Float32 && o.Dtype != tensor.Float64 {
+		return fmt.Errorf("%w: element type %v, expected float32 or float64", ErrOption, o.Dtype)
+	}
+	if !(o.WeightDecay >= 0) || !finite(o.WeightDecay) {
+		return fmt.Errorf("%w: weight decay %g, expected zero or a positive number", ErrOption, o.WeightDecay)
+	}
+	return checkLoop(o.Iterations, o.BatchSize, o.Patience, o.LearningRate, o.Validation)
+}
+
+// checkLoop checks what all training shares.
+func checkLoop(iterations, batch, patience int, rate, validation float64) error {
+	switch {
+	case iterations < 1:
+		return fmt.Errorf("%w: %d iterations, expected at least 1", ErrOption, iterations)
+	case batch < 1:
+		return fmt.Errorf("%w: batch size %d, expected at least 1", ErrOption, batch)
+	case !positive(rate):
+		return fmt.Errorf("%w: learning rate %g, expected a positive number", ErrOption, rate)
+	case !(validation >= 0 && validation < 1):
+		return fmt.Errorf("%w: validation fraction %g, expected 0 ≤ fraction < 1", ErrOption, validation)
+	case patience < 0:
+		return fmt.Errorf("%w: patience %d, expected zero or more", ErrOption, patience)
+	case patience > 0 && validation == 0:
+		return fmt.Errorf("%w: patience %d needs a validation fraction above 0", ErrOption, patience)
+	}
+	return nil
+}
+
+// FitOptions say how [Fit] makes a posterior. Start from [FitDefaults]: fields are
+// taken as they are, zero included.
+type FitOptions struct {
+	Inducing int             // M, lowered to the number of distinct training inputs
+	Init     data.KMeansInit // how k-means, whose centres they are at first, starts
+	Alpha    float64         // of the objective; 1 is the published setting, 0 the ELBO
+
+	PriorStd float64 // σ₀ at the start
+	NoiseStd float64 // of y at the start, in its own units; 0 means the network's residual
+	FixPrior bool    // keep σ₀
+	FixNoise bool    // keep the noise
+
+	Iterations   int     // mini-batches at most
+	BatchSize    int     // lowered to the number of rows
+	LearningRate float64 // of Adam; 1e-3 is the published setting
+	Validation   float64 // fraction of the rows held out to stop early; 0 means none
+	Patience     int     // validations without improvement before stopping; 0 means never
+	Seed         uint64  // of the split, the inducing points and the mini-batches
+
+	// Checkpoint is a file from which an interrupted fit goes on where Resume is set
+	// and everything else is the same; "" means none.
+	Checkpoint string
+	Resume     bool
+
+	Progress io.Writer // gets a progress bar where it is a terminal
+}
+
+// FitDefaults returns options that suit tables of a few hundred to a million rows.
+func FitDefaults() FitOptions {
+	return FitOptions{
+		Inducing: 100, Init: data.KMeansPlusPlus, Alpha: 1, PriorStd: 1,
+		Iterations: 5000, BatchSize: 100, LearningRate: 1e-2,
+		Validation: 0.1, Patience: 20,
+	}
+}
+
+func (o FitOptions) check() error {
+	switch {
+	case o.Inducing < 1:
+		return fmt.Errorf("%w: %d inducing points, expected at least 1", ErrOption, o.Inducing)
+	case !(o.Alpha >= 0 && o.Alpha <= 1):
+		return fmt.Errorf("%w: alpha %g, expected 0 ≤ alpha ≤ 1", ErrOption, o.Alpha)
+	case !positive(o.PriorStd):
+		return fmt.Errorf("%w: prior standard deviation %g, expected a positive number", ErrOption, o.PriorStd)
+	case o.NoiseStd != 0 && !positive(o.NoiseStd):
+		return fmt.Errorf("%w: noise standard deviation %g, expected a positive number", ErrOption, o.NoiseStd)
+	case o.Resume && o.Checkpoint == "":
+		return fmt.Errorf("%w: to resume needs the file of the checkpoint", ErrOption)
+	}
+	return checkLoop(o.Iterations, o.BatchSize, o.Patience, o.LearningRate, o.Validation)
+}

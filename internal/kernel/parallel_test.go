@@ -1,6 +1,8 @@
 package kernel
 
 import (
+	"bytes"
+	"runtime/debug"
 	"sync"
 	"testing"
 )
@@ -70,20 +72,65 @@ func TestParallelNests(t *testing.T) {
 	}
 }
 
-// failing panics in its only part.
+// failing panics in the parts that run on the caller.
 type failing struct{}
 
-func (failing) Run(int, int) { panic("on purpose") }
+func (failing) Run(int, int) {
+	if !bytes.Contains(debug.Stack(), []byte("(*worker).loop")) {
+		panic("on purpose")
+	}
+}
 
 func TestParallelSurvivesPanicOfCaller(t *testing.T) {
 	defer SetThreads(0)
 	SetThreads(2)
-	panics(t, "a failing job", func() { Parallel(1, failing{}) })
-	c := &counter{runs: make([]int, 4)}
-	Parallel(4, c)
-	for i, n := range c.runs {
-		if n != 1 {
-			t.Errorf("part %d ran %d times", i, n)
+	panics(t, "a failing job", func() { Parallel(1000, failing{}) })
+	if !pool.taken.TryLock() {
+		t.Fatal("the workers were not freed")
+	}
+	pool.taken.Unlock()
+}
+
+func TestThreadsAgree(t *testing.T) {
+	bothTypes(t, testThreadsAgree[float32], testThreadsAgree[float64])
+}
+
+// testThreadsAgree runs everything that may use threads, at sizes where it
+// does, and wants the same bits from one thread and from several.
+func testThreadsAgree[T Float](t *testing.T) {
+	defer SetThreads(0)
+	r := source(3)
+	for _, s := range [][3]int{{300, 300, 100}, {20, 900, 300}, {2000, 10, 200}} {
+		p := newProduct[T](r, false, true, s[0], s[1], s[2], 1, 1, 1)
+		checkThreads(t, "Gemm", p.c, p.run)
+	}
+	l, b := lowerFactor[T](r, 150, 1), newMatrix[T](r, 331, 331, 1)
+	checkThreads(t, "Trsm", b, func(b matrix[T]) { Trsm(false, true, 150, 331, l.s(), l.ld, b.s(), b.ld) })
+	checkThreads(t, "right Trsm", b, func(b matrix[T]) { Trsm(true, true, 331, 150, l.s(), l.ld, b.s(), b.ld) })
+	checkThreads(t, "Syrk", b, func(c matrix[T]) { Syrk(true, 331, 150, 1, b.s(), b.ld, 0, c.s(), c.ld) })
+	for i := range b.rows {
+		b.set(i, i, 400)
+	}
+	checkThreads(t, "Cholesky", b, func(a matrix[T]) {
+		if p := Cholesky(331, a.s(), a.ld); p >= 0 {
+			t.Fatalf("pivot %d", p)
+		}
+	})
+}
+
+func checkThreads[T Float](t *testing.T, what string, c matrix[T], f func(c matrix[T])) {
+	t.Helper()
+	SetThreads(1)
+	one := c.clone()
+	f(one)
+	for _, threads := range []int{2, 3} {
+		SetThreads(threads)
+		many := c.clone()
+		f(many)
+		for i := range one.all {
+			if one.all[i] != many.all[i] {
+				t.Fatalf("%s: element %d differs between 1 and %d threads", what, i, threads)
+			}
 		}
 	}
 }

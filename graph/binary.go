@@ -25,10 +25,13 @@ func (r binary) pullback(b *Builder, i int, in []*Node, out, ct *Node) *Node {
 // rowWise: a batched operand must reach axis 0 of the output with all its rows, an
 // unbatched one must not reach it with more than one row.
 func (r binary) rowWise(batched []bool, in []tensor.Shape) bool {
-	dims := max(len(in[0]), len(in[1]))
+	out, err := broadcast(in[0], in[1])
+	if err != nil || len(out) == 0 {
+		return false
+	}
 	for i, s := range in {
-		full := dims > 0 && len(s) == dims
-		if batched[i] && !full || !batched[i] && full && s[0] > 1 {
+		full := len(s) == len(out)
+		if batched[i] && !(full && s[0] == out[0]) || !batched[i] && full && s[0] > 1 {
 			return false
 		}
 	}

@@ -65,6 +65,20 @@ func evaluate(t tb, b *builder, args, out []*node, in arrays) arrays {
 	return newMachine(t, b, args, out, graph.Options{}).eval(t, in)
 }
 
+// newArray is v as Gorgonia's operations take it: a scalar type for the shape ().
+func newArray(dt tensor.Dtype, shape tensor.Shape, v []float64) gorgonia.Value {
+	switch {
+	case len(shape) > 0:
+		d := tensor.New(tensor.Of(dt), tensor.WithShape(shape...))
+		setValues(d, v)
+		return d
+	case dt == tensor.Float64:
+		return gorgonia.NewF64(v[0])
+	default:
+		return gorgonia.NewF32(float32(v[0]))
+	}
+}
+
 func setValues(d *tensor.Dense, v []float64) {
 	if d.Dtype() == tensor.Float64 {
 		copy(d.Float64s(), v)
@@ -92,38 +106,37 @@ func values(v gorgonia.Value) []float64 {
 	}
 }
 
-// naiveRun evaluates every node by its operation's own Do, each into a new value:
-// no buffer is shared and nothing is planned.
-func naiveRun(t tb, out, leaves []*node, in arrays) arrays {
+// naiveRun evaluates every node by its operation's own Do, each into a new value: no
+// buffer is shared and nothing is planned. The given nodes need not be leaves.
+func naiveRun(t tb, out, given []*node, in arrays) arrays {
 	t.Helper()
 	vals := make(map[*node]gorgonia.Value)
-	for i, n := range leaves {
-		d := tensor.New(tensor.Of(n.Dtype()), tensor.WithShape(n.Shape()...))
-		setValues(d, in[i])
-		vals[n] = d
+	for i, n := range given {
+		vals[n] = newArray(n.Dtype(), n.Shape(), in[i])
 	}
-	for _, n := range graph.Ancestors(out...) {
+	var eval func(n *node) gorgonia.Value
+	eval = func(n *node) gorgonia.Value {
 		if vals[n] != nil {
-			continue
+			return vals[n]
 		}
 		children := graph.Children(n)
 		if len(children) == 0 {
-			vals[n] = n.Value()
-			continue
+			return n.Value()
 		}
 		args := make([]gorgonia.Value, len(children))
 		for i, c := range children {
-			args[i] = vals[c]
+			args[i] = eval(c)
 		}
 		v, err := n.Op().Do(args...)
 		if err != nil {
 			t.Fatalf("%v: %v", n.Op(), err)
 		}
 		vals[n] = v
+		return v
 	}
 	results := make(arrays, len(out))
 	for i, n := range out {
-		results[i] = values(vals[n])
+		results[i] = values(eval(n))
 	}
 	return results
 }

@@ -1,0 +1,371 @@
+package graph_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/go-valla/valla/graph"
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// applied is one use of an operation, found inside the cases of the conformance table.
+type applied struct {
+	name string
+	b    *builder
+	n    *node
+	in   []*node
+}
+
+// allApplied lists every own operation at the shapes that the conformance table and
+// the gradients of its cases use.
+func allApplied(t *testing.T) []applied {
+	t.Helper()
+	var all []applied
+	for _, c := range opCases() {
+		b := graph.NewBuilder(tensor.Float64)
+		in := inputs(b, "x", c.Shapes...)
+		y := c.Build(b, in)
+		out := append(graph.Grad(b, b.Sum(b.Square(y)), in...), y)
+		noErr(t, b)
+		for _, n := range graph.Ancestors(out...) {
+			if children := graph.Children(n); len(children) > 0 {
+				all = append(all, applied{c.Name + ": " + fmt.Sprint(n.Op()), b, n, children})
+			}
+		}
+	}
+	return all
+}
+
+// do runs the operation on positive values, which all of them accept.
+func (a applied) do(t *testing.T, in arrays) []float64 {
+	t.Helper()
+	vals := make([]gorgonia.Value, len(in))
+	for i, n := range a.in {
+		vals[i] = newArray(n.Dtype(), n.Shape(), in[i])
+	}
+	v, err := a.n.Op().Do(vals...)
+	if err != nil {
+		t.Fatalf("%s: %v", a.name, err)
+	}
+	return values(v)
+}
+
+// subsets are all ways to mark n inputs, at least one marked.
+func subsets(n int) [][]bool {
+	var out [][]bool
+	for m := 1; m < 1<<n; m++ {
+		marks := make([]bool, n)
+		for i := range marks {
+			marks[i] = m>>i&1 == 1
+		}
+		out = append(out, marks)
+	}
+	return out
+}
+
+// rowsOf splits an array by axis 0.
+func rowsOf(v []float64, rows int) arrays {
+	out := make(arrays, rows)
+	for r := range out {
+		out[r] = v[r*len(v)/rows : (r+1)*len(v)/rows]
+	}
+	return out
+}
+
+func permuted(v []float64, perm []int) []float64 {
+	rows := rowsOf(v, len(perm))
+	out := []float64{}
+	for _, p := range perm {
+		out = append(out, rows[p]...)
+	}
+	return out
+}
+
+// TestRowWise: where an operation says that it acts on rows, exchanging the rows of
+// the batched inputs exchanges those of the output, and a change of one row changes
+// that one alone.
+func TestRowWise(t *testing.T) {
+	rng, claimed := rngFor(t), 0
+	for _, a := range allApplied(t) {
+		for _, batched := range subsets(len(a.in)) {
+			if !graph.RowWise(a.n.Op(), batched, a.in) {
+				continue
+			}
+			claimed++
+			rows := a.n.Shape()[0]
+			for i, n := range a.in {
+				if batched[i] && n.Shape()[0] != rows {
+					t.Errorf("%s %v: batched input %d of shape %v, output %v", a.name, batched, i, n.Shape(), a.n.Shape())
+				}
+			}
+			if rows > 1 && !t.Failed() {
+				checkRows(t, a, batched, rng)
+			}
+		}
+	}
+	if claimed < 600 { // 821 when this was written
+		t.Errorf("only %d uses of operations act on rows", claimed)
+	}
+}
+
+func checkRows(t *testing.T, a applied, batched []bool, rng *rand.Rand) {
+	t.Helper()
+	in := normals(rng, a.in)
+	for i := range in {
+		for j := range in[i] {
+			in[i][j] = 0.5 + in[i][j]*in[i][j]
+		}
+	}
+	y, rows := a.do(t, in), a.n.Shape()[0]
+	perm := rng.Perm(rows)
+	exchanged, changed := slices.Clone(in), slices.Clone(in)
+	at := rng.IntN(rows)
+	for i := range in {
+		if batched[i] {
+			exchanged[i] = permuted(in[i], perm)
+			changed[i] = slices.Clone(in[i])
+			for j := range rowsOf(changed[i], rows)[at] {
+				rowsOf(changed[i], rows)[at][j] += 1
+			}
+		}
+	}
+	wantSame(t, a.name+": rows exchanged", arrays{a.do(t, exchanged)}, arrays{permuted(y, perm)}, 1e-14)
+	z := a.do(t, changed)
+	for r := range rows {
+		if r != at {
+			wantSame(t, a.name+": a row that was left alone", arrays{rowsOf(z, rows)[r]}, arrays{rowsOf(y, rows)[r]}, 0)
+		}
+	}
+}
+
+// rowFormula is a formula on a batch of any number of rows, and on inputs that do
+// not depend on the batch.
+type rowFormula struct {
+	name  string
+	row   [][]int // shapes of one row of the batched inputs
+	fixed [][]int // shapes of the others
+	f     func(b *builder, rows int, in []*node) *node
+}
+
+func rowFormulas() []rowFormula {
+	unary := func(name string, row []int, f func(b *builder, rows int, x *node) *node) rowFormula {
+		return rowFormula{name, [][]int{row}, nil, func(b *builder, rows int, in []*node) *node { return f(b, rows, in[0]) }}
+	}
+	two := func(name string, row, fixed []int, f func(b *builder, x, y *node) *node) rowFormula {
+		return rowFormula{name, [][]int{row}, [][]int{fixed}, func(b *builder, _ int, in []*node) *node { return f(b, in[0], in[1]) }}
+	}
+	swap := func(f func(b *builder, x, y *node) *node) func(b *builder, x, y *node) *node {
+		return func(b *builder, x, y *node) *node { return f(b, y, x) }
+	}
+	return []rowFormula{
+		unary("tanh", []int{3}, func(b *builder, _ int, x *node) *node { return b.Tanh(x) }),
+		unary("tanh of numbers", nil, func(b *builder, _ int, x *node) *node { return b.Tanh(x) }),
+		unary("affine", []int{3}, func(b *builder, _ int, x *node) *node { return b.Affine(x, 2, 1) }),
+		unary("log softmax", []int{3}, func(b *builder, _ int, x *node) *node { return b.LogSoftmax(x) }),
+		unary("reshape", []int{6}, func(b *builder, rows int, x *node) *node { return b.Reshape(x, rows, 2, 3) }),
+		unary("flatten", []int{2, 3}, func(b *builder, rows int, x *node) *node { return b.Reshape(x, rows, 6) }),
+		unary("transpose", []int{2, 3}, func(b *builder, _ int, x *node) *node { return b.Transpose(x) }),
+		unary("slice", []int{3}, func(b *builder, _ int, x *node) *node { return b.Slice(x, 1, 1, 3) }),
+		unary("pad", []int{3}, func(b *builder, _ int, x *node) *node { return b.Pad(x, 1, 1, 5) }),
+		unary("sum", []int{3}, func(b *builder, _ int, x *node) *node { return b.SumAxis(x, 1) }),
+		unary("broadcast", []int{1}, func(b *builder, rows int, x *node) *node { return b.BroadcastTo(x, rows, 4) }),
+		unary("gram", []int{2, 3}, func(b *builder, _ int, x *node) *node { return b.Gram(x) }),
+		unary("diag", []int{2, 2}, func(b *builder, _ int, x *node) *node { return b.Diag(x) }),
+		unary("diagonal", []int{2}, func(b *builder, _ int, x *node) *node { return b.Diagonal(x) }),
+		unary("lower", []int{3}, func(b *builder, _ int, x *node) *node { return b.Lower(x) }),
+		unary("pack lower", []int{2, 2}, func(b *builder, _ int, x *node) *node { return b.PackLower(x) }),
+		two("add bias", []int{3}, []int{3}, (*builder).AddBias),
+		two("bias first", []int{3}, []int{3}, swap((*builder).Add)),
+		two("sub row", []int{2, 3}, []int{1, 2, 1}, (*builder).Sub),
+		two("mul number", []int{3}, []int{1}, (*builder).Mul),
+		two("div", []int{3}, []int{3}, swap((*builder).Div)),
+		two("matmul", []int{3}, []int{3, 2}, func(b *builder, x, w *node) *node { return b.MatMul(x, w, false, false) }),
+		two("matmul transposed", []int{3}, []int{2, 3}, func(b *builder, x, w *node) *node { return b.MatMul(x, w, false, true) }),
+		{"product of batches", [][]int{{3}, {1}}, nil, func(b *builder, _ int, in []*node) *node { return b.Mul(in[0], in[1]) }},
+		{"stack of products", [][]int{{2, 3}, {2, 3}}, nil, func(b *builder, _ int, in []*node) *node { return b.MatMul(in[0], in[1], true, false) }},
+	}
+}
+
+// compileRows compiles the formula for a number of rows.
+func (c rowFormula) compile(t *testing.T, rows int) (*machine, *node, []bool) {
+	t.Helper()
+	b := graph.NewBuilder(tensor.Float64)
+	var shapes [][]int
+	batched := make([]bool, len(c.row)+len(c.fixed))
+	for i, s := range c.row {
+		shapes, batched[i] = append(shapes, append([]int{rows}, s...)), true
+	}
+	in := inputs(b, "x", append(shapes, c.fixed...)...)
+	y := c.f(b, rows, in)
+	noErr(t, b)
+	return newMachine(t, b, in, []*node{y}, graph.Options{}), y, batched
+}
+
+// TestRowFormulas: each of these acts on rows, says so at any number of rows, and
+// gives for a batch what it gives for its rows one at a time.
+func TestRowFormulas(t *testing.T) {
+	const rows = 4
+	for _, c := range rowFormulas() {
+		t.Run(c.name, func(t *testing.T) {
+			batch, y, batched := c.compile(t, rows)
+			one, y1, _ := c.compile(t, 1)
+			for _, n := range []*node{y, y1} {
+				in := graph.Children(n)
+				marks := slices.Clone(batched)
+				if in[0].Name() == "x1" { // the formula has its operands exchanged
+					slices.Reverse(marks)
+				}
+				if !graph.RowWise(n.Op(), marks, in) {
+					t.Fatalf("%v of %v does not say that it acts on rows", n.Op(), shapesOf(in))
+				}
+			}
+			args := make(arrays, len(batch.args))
+			rng := rngFor(t)
+			for i, a := range batch.args {
+				args[i] = make([]float64, a.Size())
+				for j := range args[i] {
+					args[i][j] = 0.5 + rng.Float64()
+				}
+			}
+			got := rowsOf(batch.eval(t, args)[0], rows)
+			for r := range rows {
+				single := slices.Clone(args)
+				for i := range c.row {
+					single[i] = rowsOf(args[i], rows)[r]
+				}
+				wantSame(t, fmt.Sprint("row ", r), arrays{got[r]}, one.eval(t, single), 1e-14)
+			}
+		})
+	}
+}
+
+// TestNotRowWise: what mixes rows, or reads a row of an input that is not batched,
+// does not claim to act on rows.
+func TestNotRowWise(t *testing.T) {
+	b := graph.NewBuilder(tensor.Float64)
+	x, w := b.Input("x", 3, 3), b.Input("w", 3, 3)
+	stack := b.Input("stack", 3, 3, 3)
+	yes, no := true, false
+	for _, c := range []struct {
+		n       *node
+		batched []bool
+	}{
+		{b.Add(x, w), []bool{yes, no}},
+		{b.Mul(w, x), []bool{no, yes}},
+		{b.Add(b.Slice(x, 0, 0, 1), w), []bool{yes, no}},
+		{b.Add(stack, x), []bool{no, yes}},
+		{b.MatMul(x, w, false, false), []bool{yes, yes}},
+		{b.MatMul(x, w, true, false), []bool{yes, no}},
+		{b.MatMul(w, x, false, false), []bool{no, yes}},
+		{b.MatMul(stack, b.Scale(stack, 2), false, false), []bool{yes, no}},
+		{b.Gram(x), []bool{yes}},
+		{b.Transpose(x), []bool{yes}},
+		{b.Sum(x), []bool{yes}},
+		{b.SumAxis(x, 0), []bool{yes}},
+		{b.SumTo(x, 3), []bool{yes}},
+		{b.SumTo(stack, 3, 3), []bool{yes}},
+		{b.Reshape(x, 9), []bool{yes}},
+		{b.Reshape(b.Sum(x), 1), []bool{yes}},
+		{b.BroadcastTo(b.Slice(x, 0, 0, 1), 3, 3), []bool{yes}},
+		{b.BroadcastTo(x, 3, 3, 3), []bool{yes}},
+		{b.Slice(x, 0, 0, 2), []bool{yes}},
+		{b.Pad(x, 0, 1, 5), []bool{yes}},
+		{b.Concat(x, w), []bool{yes, yes}},
+		{b.Cholesky(x), []bool{yes}},
+		{b.SolveLower(x, w, false), []bool{no, yes}},
+		{b.Diag(x), []bool{yes}},
+		{b.PackLower(x), []bool{yes}},
+		{b.Diagonal(b.Slice(b.Reshape(x, 9), 0, 0, 3)), []bool{yes}},
+		{b.LogSoftmax(b.Reshape(x, 9)), []bool{yes}},
+		{b.Tanh(b.Sum(x)), []bool{yes}},
+	} {
+		if graph.RowWise(c.n.Op(), c.batched, graph.Children(c.n)) {
+			t.Errorf("%v of %v with %v batched claims to act on rows", c.n.Op(), shapesOf(graph.Children(c.n)), c.batched)
+		}
+	}
+	noErr(t, b)
+	y, err := gorgonia.Tanh(x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if graph.RowWise(y.Op(), []bool{yes}, []*node{x}) {
+		t.Error("a stock operation claims to act on rows")
+	}
+	if _, ok := graph.RowPullback(b, y.Op(), 0, []*node{x}, y, x); ok {
+		t.Error("a stock operation has Jacobian rows")
+	}
+}
+
+// TestRowPullback: row r of the factored Jacobian, multiplied out, is the VJP of row r
+// of the cotangent alone; wherever an operation offers it.
+func TestRowPullback(t *testing.T) {
+	rng, offered := rngFor(t), map[string]bool{}
+	for _, a := range allApplied(t) {
+		ct := a.b.Input(fmt.Sprint("row cotangent of ", a.n.ID()), max(a.n.Shape().TotalSize(), 1))
+		ctNode := a.b.Reshape(ct, a.n.Shape()...)
+		for i := range a.in {
+			rows, ok := graph.RowPullback(a.b, a.n.Op(), i, a.in, a.n, ctNode)
+			noErr(t, a.b)
+			if ok {
+				offered[fmt.Sprint(a.n.Op(), " ", i)] = true
+				checkRowPullback(t, a, i, rows, ct, ctNode, rng)
+			}
+		}
+	}
+	for _, want := range []string{"add 1", "add 0", "sub 1", "mul 1", "div 1", "matmul false false 1", "matmul false true 1"} {
+		if !offered[want] {
+			t.Errorf("no case has the Jacobian rows of %s", want)
+		}
+	}
+}
+
+func checkRowPullback(t *testing.T, a applied, i int, rows graph.Outer, ct, ctNode *node, rng *rand.Rand) {
+	t.Helper()
+	all := a.n.Op().(gorgonia.SDOp)
+	full, err := all.SymDiff(a.in, a.n, ctNode)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := []*node{rows.Right, full[i]}
+	if rows.Left != nil {
+		out = append(out, rows.Left)
+	}
+	// The operands become arguments, whatever they were computed from.
+	args := append(slices.Clone(a.in), a.n, ct)
+	vals := normals(rng, args)
+	for k := range vals[:len(vals)-1] {
+		for j := range vals[k] {
+			vals[k][j] = 0.5 + vals[k][j]*vals[k][j]
+		}
+	}
+	vals[len(a.in)] = a.do(t, vals[:len(a.in)])
+	got := naiveRun(t, out, args, vals)
+	n, p := a.n.Shape()[0], a.in[i].Shape().TotalSize()
+	for r := range n {
+		masked := slices.Clone(vals)
+		masked[len(args)-1] = make([]float64, len(vals[len(args)-1]))
+		copy(rowsOf(masked[len(args)-1], n)[r], rowsOf(vals[len(args)-1], n)[r])
+		row := rowsOf(got[0], n)[r]
+		if rows.Left != nil {
+			row = outer(rowsOf(got[2], n)[r], row)
+		}
+		if len(row) != p {
+			t.Fatalf("%s: row of %d elements for input %d of shape %v", a.name, len(row), i, a.in[i].Shape())
+		}
+		want := naiveRun(t, []*node{full[i]}, args, masked)
+		wantSame(t, fmt.Sprintf("%s: input %d, row %d", a.name, i, r), arrays{row}, want, 1e-13)
+	}
+}
+
+func outer(a, c []float64) []float64 {
+	out := make([]float64, 0, len(a)*len(c))
+	for _, x := range a {
+		for _, y := range c {
+			out = append(out, x*y)
+		}
+	}
+	return out
+}

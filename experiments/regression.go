@@ -16,19 +16,21 @@ import (
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/jacobian"
 	"github.com/go-valla/valla/train"
+	"github.com/go-valla/valla/train/metric"
 	"gorgonia.org/tensor"
 )
 
-// regression is a trained network with its training data in standardised units, on
-// which post-hoc methods are fitted.
+// regression is a trained network with the rows that it was trained on, in
+// standardised units, on which post-hoc methods are fitted.
 type regression struct {
-	name     string
-	m        *model.Model
-	set      *data.Set
-	x, y     *tensor.Dense // standardised, in the network's element type
-	seed     uint64
-	progress io.Writer
-	took     time.Duration // to train
+	name       string
+	m          *model.Model
+	set        *data.Set     // the training rows
+	x, y       *tensor.Dense // the same, standardised, in the network's element type
+	validation *data.Set     // rows held out from training; may be nil
+	seed       uint64
+	progress   io.Writer
+	took       time.Duration // to train
 }
 
 // trainMAP trains the network.
@@ -38,17 +40,23 @@ func trainMAP(ctx context.Context, name string, set *data.Set, o model.TrainOpti
 	if err != nil {
 		return nil, fmt.Errorf("%s: MAP: %w", name, err)
 	}
-	r := &regression{name: name, m: m, set: set, seed: o.Seed, progress: o.Progress, took: time.Since(start)}
-	x, err := m.Inputs.Apply(set.X)
-	if err != nil {
-		return nil, err
+	r := &regression{name: name, m: m, seed: o.Seed, progress: o.Progress, took: time.Since(start)}
+	if r.set, r.validation, err = model.Holdout(set, o.Validation, o.Seed); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	y, err := m.Targets.Apply(set.Y)
-	if err != nil {
-		return nil, err
+	r.x, r.y, err = r.standardized(r.set)
+	return r, err
+}
+
+// standardized returns a set's inputs and targets as the network sees them.
+func (r *regression) standardized(s *data.Set) (x, y *tensor.Dense, err error) {
+	if x, err = r.m.Inputs.Apply(s.X); err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", r.name, err)
 	}
-	r.x, r.y = graph.Convert(x, m.Dtype()), graph.Convert(y, m.Dtype())
-	return r, nil
+	if y, err = r.m.Targets.Apply(s.Y); err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", r.name, err)
+	}
+	return graph.Convert(x, r.m.Dtype()), graph.Convert(y, r.m.Dtype()), nil
 }
 
 // fitted is one method's posterior over the standardised latent function.
@@ -83,7 +91,12 @@ type vallaOptions struct {
 // maxCandidates bounds the training points among which inducing points are chosen.
 const maxCandidates = 2000
 
-// valla fits VaLLA. Z starts at the greedy choice, L at its optimum for that Z.
+// patience is how many validations without improvement, one every 100 iterations,
+// end a fit.
+const patience = 20
+
+// valla fits VaLLA. Z starts at the greedy choice, L at its optimum for that Z. Where
+// rows are held out, the state of their smallest NLL is kept.
 func (r *regression) valla(ctx context.Context, o vallaOptions) (f fitted, layer *valla.Layer, before *tensor.Dense, err error) {
 	start := time.Now()
 	fail := func(err error) (fitted, *valla.Layer, *tensor.Dense, error) {
@@ -112,11 +125,38 @@ func (r *regression) valla(ctx context.Context, o vallaOptions) (f fitted, layer
 			Progress: r.progress, Label: fmt.Sprintf("VaLLA M=%d", layer.Inducing()),
 		},
 	}
+	if r.validation != nil {
+		fit.Config.Patience = patience
+		if fit.Config.Validate, err = r.validationNLL(layer, lik); err != nil {
+			return fail(err)
+		}
+	}
 	if _, err := fit.Run(ctx, r.x, r.y); err != nil {
 		return fail(err)
 	}
 	method := fmt.Sprintf("VaLLA M=%d", layer.Inducing())
 	return fitted{method, valla.NewPosterior(r.m.Net, layer), lik.Variance(), time.Since(start)}, layer, before, nil
+}
+
+// validationNLL returns a function for the mean NLL of the rows held out, standardised.
+func (r *regression) validationNLL(layer *valla.Layer, lik likelihood.Gaussian) (func(context.Context) (float64, error), error) {
+	x, y, err := r.standardized(r.validation)
+	if err != nil {
+		return nil, err
+	}
+	p, target := valla.NewPosterior(r.m.Net, layer), graph.Floats(y)
+	return func(ctx context.Context) (float64, error) {
+		p.Refresh()
+		g, err := p.Predict(ctx, x)
+		if err != nil {
+			return 0, err
+		}
+		sum, noise := 0.0, lik.Variance()
+		for i, mean := range g.Mean.Float64s() {
+			sum += metric.GaussianNLL(mean, g.Cov.Float64s()[i]+noise, target[i])
+		}
+		return sum / float64(len(target)), nil
+	}, nil
 }
 
 // candidates returns the training inputs, or a random part of them.

@@ -40,7 +40,7 @@ func (j *jac) inner(b *graph.Builder, k *jac, dot product) *graph.Node {
 	var sum *graph.Node
 	for i := range j.uses {
 		us, vs := j.uses[i], k.uses[i]
-		if len(us) == 0 || len(vs) == 0 {
+		if len(us) == 0 {
 			continue // the outputs do not depend on this parameter
 		}
 		if !alike(us, vs) {
@@ -103,8 +103,7 @@ func (j *jac) expand(b *graph.Builder, uses []graph.Outer) graph.Outer {
 func (j *jac) rows(b *graph.Builder, o graph.Outer) *graph.Node {
 	right := j.perRow(b, o.Right)
 	if o.Left == nil {
-		q := o.Right.Shape()[1]
-		return b.Reshape(b.BroadcastTo(right, j.examples, j.per, q), len(j.class), q)
+		return b.Reshape(right, len(j.class), o.Right.Shape()[1])
 	}
 	left := j.perRow(b, o.Left)
 	p, q := o.Left.Shape()[1], o.Right.Shape()[1]

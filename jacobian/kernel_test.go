@@ -135,3 +135,16 @@ func TestStructureSavesMemory(t *testing.T) {
 		t.Errorf("the dense kernel holds %d bytes, fewer than the rows at x alone, %d", dense, rows)
 	}
 }
+
+// TestSharedFactors: what is the same for all outputs of an example, the input of a
+// dense layer, is not repeated for each of them.
+func TestSharedFactors(t *testing.T) {
+	const n, outputs = 7, 5
+	p := newProblem(func(m *maker) formula { return m.dense("a", inputs, outputs) }, tensor.Float64, n, 2, outputs)
+	b := graph.NewBuilder(p.dt)
+	for _, k := range graph.Ancestors(jacobian.NTK{Net: p.net}.Cross(b, b.Param(p.x), b.Param(p.z), p.class)) {
+		if s := k.Shape(); s.TotalSize() == n*outputs*inputs {
+			t.Errorf("%v of shape %v: as large as all inputs, repeated for each output", k.Op(), s)
+		}
+	}
+}

@@ -1,0 +1,151 @@
+// Package image transforms grey images [N,H,W], as the test of a classifier's
+// robustness does that shows it Fashion-MNIST turned by 10 to 180 degrees.
+//
+// Pixels are samples at the centres of unit squares, so the centre of an image,
+// which rotation keeps in place, lies at row (H-1)/2 and column (W-1)/2: between
+// pixels where a side is even. Rows are counted downwards.
+package image
+
+import (
+	"fmt"
+	"math"
+)
+
+// Pixel is the type of the grey values.
+type Pixel interface{ uint8 | float32 | float64 }
+
+// Interpolation says how a value between pixels is made.
+type Interpolation int
+
+const (
+	// Bilinear weighs the four pixels around a point, linearly in the row and
+	// in the column. Pixels outside the image are zero, and so weigh in at its
+	// border.
+	Bilinear Interpolation = iota
+	// Nearest takes the pixel that is nearest to a point, at equal distances
+	// the one with the even number, and zero where that lies outside. It is
+	// what torchvision's rotate does when not told otherwise, and so what the
+	// released scripts of the VaLLA paper do.
+	Nearest
+)
+
+// Rotate returns images, which is [N,h,w] row-major, with each image turned
+// counter-clockwise by an angle in degrees about its centre. The images keep
+// their size: what is turned out of the frame is lost, what comes in is zero.
+//
+// Angle, centre, direction and treatment of the border are those of torchvision's
+// transforms.functional.rotate (fill 0, no expansion). Values are computed in
+// float64; uint8 ones are rounded to nearest, halves to even.
+//
+// Turning by a multiple of 180 degrees, or of a square image by a multiple of 90,
+// moves pixels without changing any value.
+//
+// It is an error where h or w is not positive, images is no whole number of
+// images, or the angle is not finite.
+func Rotate[T Pixel](images []T, h, w int, degrees float64, by Interpolation) ([]T, error) {
+	if h < 1 || w < 1 || len(images)%(h*w) != 0 {
+		return nil, fmt.Errorf("rotation: %d pixels, expected images of %d×%d pixels", len(images), h, w)
+	}
+	if math.IsNaN(degrees) || math.IsInf(degrees, 0) {
+		return nil, fmt.Errorf("rotation: angle %g, expected a finite number of degrees", degrees)
+	}
+	taps, err := by.taps(h, w, degrees)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]T, len(images))
+	for at := 0; at < len(images); at += h * w {
+		apply(out[at:at+h*w], images[at:at+h*w], taps)
+	}
+	return out, nil
+}
+
+// A tap is the contribution of one pixel.
+type tap struct {
+	from   int // y·w+x
+	weight float64
+}
+
+// taps returns what contributes to each of the h·w pixels of a turned image.
+func (by Interpolation) taps(h, w int, degrees float64) ([][]tap, error) {
+	var around func(x, y float64) []tap
+	in := frame{h, w}
+	switch by {
+	case Bilinear:
+		around = in.bilinear
+	case Nearest:
+		around = in.nearest
+	default:
+		return nil, fmt.Errorf("rotation: interpolation %d, expected Bilinear or Nearest", by)
+	}
+	sin, cos := sincos(degrees)
+	cx, cy := float64(w-1)/2, float64(h-1)/2
+	out := make([][]tap, 0, h*w)
+	for y := range h {
+		for x := range w {
+			// Where the pixel comes from: turned back, clockwise.
+			dx, dy := float64(x)-cx, float64(y)-cy
+			out = append(out, around(cx+cos*dx-sin*dy, cy+sin*dx+cos*dy))
+		}
+	}
+	return out, nil
+}
+
+// sincos is exact for multiples of 90 degrees, which radians are not.
+func sincos(degrees float64) (sin, cos float64) {
+	degrees = math.Mod(degrees, 360)
+	if degrees < 0 {
+		degrees += 360
+	}
+	switch degrees {
+	case 0, 360:
+		return 0, 1
+	case 90:
+		return 1, 0
+	case 180:
+		return 0, -1
+	case 270:
+		return -1, 0
+	}
+	return math.Sincos(degrees * (math.Pi / 180))
+}
+
+// A frame is the size of an image.
+type frame struct{ h, w int }
+
+func (f frame) bilinear(x, y float64) (taps []tap) {
+	left, top := math.Floor(x), math.Floor(y)
+	right, bottom := x-left, y-top // the weights of the pixels there
+	taps = f.add(taps, left, top, (1-right)*(1-bottom))
+	taps = f.add(taps, left+1, top, right*(1-bottom))
+	taps = f.add(taps, left, top+1, (1-right)*bottom)
+	return f.add(taps, left+1, top+1, right*bottom)
+}
+
+func (f frame) nearest(x, y float64) []tap {
+	return f.add(nil, math.RoundToEven(x), math.RoundToEven(y), 1)
+}
+
+// add appends the pixel at the whole numbers x, y unless it is outside or weighs
+// nothing.
+func (f frame) add(taps []tap, x, y, weight float64) []tap {
+	if x < 0 || y < 0 || x >= float64(f.w) || y >= float64(f.h) || weight == 0 {
+		return taps
+	}
+	return append(taps, tap{from: int(y)*f.w + int(x), weight: weight})
+}
+
+// apply makes one image out of another.
+func apply[T Pixel](dst, src []T, taps [][]tap) {
+	whole := T(1)/T(2) == 0
+	for i, pixel := range taps {
+		v := 0.0
+		for _, t := range pixel {
+			v += t.weight * float64(src[t.from])
+		}
+		if whole {
+			v = math.RoundToEven(v)
+		}
+		dst[i] = T(v)
+	}
+}

@@ -1,0 +1,123 @@
+package internal_test
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/go-valla/valla/layers"
+	"gorgonia.org/tensor"
+)
+
+var fences = regexp.MustCompile("(?ms)^```(go|sh)\n(.*?)^```")
+
+func readme(t *testing.T, language string) []string {
+	t.Helper()
+	text, err := os.ReadFile("../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var blocks []string
+	for _, m := range fences.FindAllStringSubmatch(string(text), -1) {
+		if m[1] == language {
+			blocks = append(blocks, m[2])
+		}
+	}
+	return blocks
+}
+
+// TestReadmePrograms compiles and runs every Go program of the README.
+func TestReadmePrograms(t *testing.T) {
+	programs := readme(t, "go")
+	if len(programs) < 2 {
+		t.Fatalf("%d programs found", len(programs))
+	}
+	for i, src := range programs {
+		t.Run(fmt.Sprint(i), func(t *testing.T) {
+			t.Parallel()
+			dir, err := os.MkdirTemp(".", ".readme") // inside the module; the dot hides it from ./...
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer os.RemoveAll(dir)
+			if err := os.WriteFile(filepath.Join(dir, "main.go"), []byte(src), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			if out := execute(t, ".", "go", "run", "./"+dir); len(out) == 0 {
+				t.Error("the program printed nothing")
+			}
+		})
+	}
+}
+
+// TestReadmeCommands runs every command line of the README, in order, in a folder
+// with the files it speaks of. The tests' own command is run by whoever runs this.
+func TestReadmeCommands(t *testing.T) {
+	dir := t.TempDir()
+	bin := filepath.Join(dir, "valla")
+	execute(t, ".", "go", "build", "-o", bin, "../cmd/valla")
+	houses(t, dir)
+	ran := 0
+	for _, line := range strings.Split(strings.Join(readme(t, "sh"), ""), "\n") {
+		words := strings.Fields(line)
+		switch {
+		case len(words) == 0:
+		case line == "go test ./...":
+		case strings.HasPrefix(line, "go run ./cmd/valla "):
+			execute(t, dir, bin, words[3:]...)
+			ran++
+		case words[0] == "valla":
+			execute(t, dir, bin, words[1:]...)
+			ran++
+		default:
+			t.Errorf("line %q is not known how to run", line)
+		}
+	}
+	if ran < 6 {
+		t.Errorf("%d command lines were run", ran)
+	}
+	for _, want := range []string{"runs/demo/demo.png", "houses.valla", "predictions.csv"} {
+		if _, err := os.Stat(filepath.Join(dir, want)); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func execute(t *testing.T, dir, name string, args ...string) []byte {
+	t.Helper()
+	cmd := exec.Command(name, args...)
+	var errs bytes.Buffer
+	cmd.Dir, cmd.Stderr = dir, &errs
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, errs.String())
+	}
+	return out
+}
+
+// houses writes a small table and, as net.npz, a network for it.
+func houses(t *testing.T, dir string) {
+	t.Helper()
+	var csv strings.Builder
+	csv.WriteString("rooms,area,price\n")
+	for i := range 60 {
+		rooms, area := float64(1+i%5), float64(30+(i*37)%90)
+		fmt.Fprintf(&csv, "%g,%g,%g\n", rooms, area, 20+15*rooms+1.5*area+float64((i*29)%11))
+	}
+	if err := os.WriteFile(filepath.Join(dir, "houses.csv"), []byte(csv.String()), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	net, err := layers.MLP{Inputs: 2, Hidden: []int{8}, Outputs: 1, Activation: "tanh"}.New(tensor.Float64, rand.New(rand.NewPCG(1, 1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := layers.Save(filepath.Join(dir, "net.npz"), net); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -66,7 +66,13 @@ func decode(r io.ReaderAt, size int64) (*Model, error) {
 	if err := a.posterior(m, h); err != nil {
 		return nil, err
 	}
-	return m, a.expectEmpty()
+	if own := m.Fingerprint(); own != h.Fingerprint {
+		return nil, formatError("weights", fmt.Errorf("expected the fingerprint %s, found %s", h.Fingerprint, own))
+	}
+	if err := a.expectEmpty(); err != nil {
+		return nil, err
+	}
+	return m, nil
 }
 
 func formatError(member string, err error) error {
@@ -125,9 +131,6 @@ func (a *archive) weights(m *Model, h *header) error {
 		}
 		p.Value = v
 	}
-	if own := m.Fingerprint(); h.Posterior == nil && own != h.Fingerprint {
-		return formatError("weights", fmt.Errorf("expected the fingerprint %s, found %s", h.Fingerprint, own))
-	}
 	return nil
 }
 
@@ -157,8 +160,12 @@ func (a *archive) posterior(m *Model, h *header) error {
 			return err
 		}
 	}
-	if err := m.Attach(layer, h.Posterior.Fingerprint, h.Posterior.Noise); err != nil {
-		return fmt.Errorf("%s: %w", headerMember, err)
+	err = m.Attach(layer, h.Posterior.Fingerprint, h.Posterior.Noise)
+	switch {
+	case errors.Is(err, ErrFingerprint):
+		return err
+	case err != nil:
+		return formatError(headerMember, err)
 	}
 	return nil
 }

@@ -107,7 +107,7 @@ func FitDefaults() FitOptions {
 	return FitOptions{
 		Inducing: 100, Init: data.KMeansPlusPlus, Alpha: 1, PriorStd: 1,
 		Iterations: 5000, BatchSize: 100, LearningRate: 1e-2,
-		Validation: 0.1, Patience: 20,
+		Validation: 0.1, Patience: 10,
 	}
 }
 

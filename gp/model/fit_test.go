@@ -1,0 +1,217 @@
+package model
+
+import (
+	"context"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"gorgonia.org/tensor"
+
+	"github.com/go-valla/valla/data"
+	"github.com/go-valla/valla/train/metric"
+)
+
+func fit(t testing.TB, m *Model, set *data.Set, o FitOptions) *Model {
+	t.Helper()
+	f, _, err := Fit(context.Background(), m, set, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func TestFitGivesErrorBarsAndKeepsTheMean(t *testing.T) {
+	for _, dt := range []tensor.Dtype{tensor.Float64, tensor.Float32} {
+		train := quickTrain()
+		train.Dtype = dt
+		set := wave(200, 1)
+		m, _, err := Train(context.Background(), train, set)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := fit(t, m, set, quickFit())
+		if m.Layer != nil {
+			t.Error("Fit changed its argument")
+		}
+		x := matrix([]float64{0, 100, 30, 100}, 2, 2) // amid the data, and far outside
+		before, after := predict(t, m, x), predict(t, f, x)
+		for i := range 2 {
+			near(t, "mean", after.Mean[i], before.Mean[i], 1e-6)
+		}
+		if after.Latent[0] <= 0 || after.Latent[1] < 4*after.Latent[0] {
+			t.Errorf("%v: latent variance %g amid the data, %g outside", dt, after.Latent[0], after.Latent[1])
+		}
+		again, err := Load(saved(t, f))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p := predict(t, again, x); !slices.Equal(p.Variance, after.Variance) {
+			t.Error("the saved model predicts other numbers")
+		}
+		if len(f.Training) != 2 || f.Training[1].Method != MethodVaLLA || f.Training[1].Inducing != 8 || *f.Training[1].Alpha != 1 {
+			t.Errorf("recorded %+v", f.Training)
+		}
+		if refit := fit(t, f, set, quickFit()); len(refit.Training) != 2 {
+			t.Errorf("fitted again: recorded %+v", refit.Training)
+		}
+	}
+}
+
+func TestFitRestoresTheBestPosterior(t *testing.T) {
+	m, set := train600(t)
+	o := quickFit()
+	o.Patience, o.LearningRate, o.Iterations = 0, 0.1, 500
+	f, res, err := Fit(context.Background(), m, set, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, held := data.Split(set.N(), o.Validation, rand.New(rand.NewPCG(o.Seed, splitStream)))
+	v := set.Rows(held)
+	p, nll := predict(t, f, v.X), 0.0
+	for i, y := range v.Y.Float64s() {
+		nll += metric.GaussianNLL(p.Mean[i], p.Variance[i], y) / float64(len(held))
+	}
+	// The density of y is that of the standardised one divided by the scale.
+	near(t, "validation NLL", nll-math.Log(m.Targets.Std[0]), res.BestValue, 1e-9)
+	for _, h := range res.History {
+		if h.Validation < res.BestValue {
+			t.Errorf("%g after %d iterations is better than %g", h.Validation, h.Iteration, res.BestValue)
+		}
+	}
+}
+
+func TestFitOptionsReachTheFit(t *testing.T) {
+	m, set := train600(t)
+	scale := m.Targets.Std[0]
+	o := quickFit()
+	o.Iterations, o.PriorStd, o.NoiseStd, o.FixPrior, o.FixNoise = 100, 0.3, 0.5, true, true
+	f := fit(t, m, set, o)
+	near(t, "prior", f.Layer.PriorStd(), 0.3, 1e-12)
+	near(t, "noise", math.Sqrt(f.Noise)*scale, 0.5, 1e-12)
+	near(t, "MAP noise", f.MAPNoise, m.MAPNoise, 0)
+
+	o.FixPrior, o.FixNoise = false, false
+	free := fit(t, m, set, o)
+	if free.Layer.PriorStd() == f.Layer.PriorStd() || free.Noise == f.Noise {
+		t.Error("prior or noise stayed as they were")
+	}
+	for name, change := range map[string]func(*FitOptions){
+		"alpha": func(o *FitOptions) { o.Alpha = 0 },
+		"init":  func(o *FitOptions) { o.Init = data.RandomPoints },
+		"seed":  func(o *FitOptions) { o.Seed = 1 },
+		"rate":  func(o *FitOptions) { o.LearningRate = 1e-3 },
+		"batch": func(o *FitOptions) { o.BatchSize = 20 },
+	} {
+		other := o
+		change(&other)
+		if g := fit(t, m, set, other); slices.Equal(g.Layer.L.Floats(), free.Layer.L.Floats()) {
+			t.Errorf("%s makes no difference", name)
+		}
+	}
+	if g := fit(t, m, set, o); !slices.Equal(g.Layer.L.Floats(), free.Layer.L.Floats()) {
+		t.Error("the same options give another posterior")
+	}
+}
+
+func TestInducingPointsAreDistinctInputs(t *testing.T) {
+	m, set := train600(t)
+	rows := make([]int, 50)
+	for i := range rows {
+		rows[i] = i % 4
+	}
+	o := quickFit()
+	o.Validation, o.Patience, o.Iterations = 0, 0, 1
+	if f := fit(t, m, set.Rows(rows), o); f.Layer.Inducing() != 4 {
+		t.Errorf("%d inducing points for 4 distinct rows", f.Layer.Inducing())
+	}
+	n := maxKMeans + 10
+	x := make([]float64, n)
+	for i := range x {
+		x[i] = float64(i)
+	}
+	z, err := inducing(matrix(x, n, 1), o)
+	if err != nil || z.Shape()[0] != o.Inducing {
+		t.Errorf("inducing points of many rows: %v, error %v", z, err)
+	}
+}
+
+func TestManyRowsHoldOutNoMoreThanNeeded(t *testing.T) {
+	n := 3 * maxValidation
+	s, err := divide(&data.Set{X: matrix(make([]float64, n), n, 1), Y: matrix(make([]float64, n), n, 1)}, 0.9, 0)
+	if err != nil || s.held() != maxValidation || s.train.N() != n-maxValidation {
+		t.Errorf("held out %d of %d, error %v", s.held(), n, err)
+	}
+}
+
+func TestResumedFitIsTheUninterruptedOne(t *testing.T) {
+	m, set := train600(t)
+	whole := fit(t, m, set, quickFit())
+
+	o := quickFit()
+	o.Checkpoint, o.Resume = filepath.Join(t.TempDir(), "c.zip"), true
+	ctx := &endsAfter{Context: context.Background(), calls: 150}
+	part, res, err := Fit(ctx, m, set, o)
+	if !errors.Is(err, context.Canceled) || part == nil || res.Iterations == 0 || res.Iterations == 300 {
+		t.Fatalf("result %+v, error %v", res, err)
+	}
+	resumed := fit(t, m, set, o)
+	for i, p := range whole.Layer.Params() {
+		if !slices.Equal(p.Floats(), resumed.Layer.Params()[i].Floats()) {
+			t.Errorf("%s differs after the resumed run", p.Name)
+		}
+	}
+	if whole.Noise != resumed.Noise {
+		t.Errorf("noise %g, after the resumed run %g", whole.Noise, resumed.Noise)
+	}
+}
+
+// endsAfter is a context that is cancelled after Err was asked some times: the loop
+// asks before every step.
+type endsAfter struct {
+	context.Context
+	calls int
+}
+
+func (e *endsAfter) Err() error {
+	if e.calls--; e.calls < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+func TestFitErrors(t *testing.T) {
+	m, set := train600(t)
+	for want, spoil := range map[string]func(*FitOptions){
+		"0 inducing":              func(o *FitOptions) { o.Inducing = 0 },
+		"alpha 1.5":               func(o *FitOptions) { o.Alpha = 1.5 },
+		"alpha NaN":               func(o *FitOptions) { o.Alpha = math.NaN() },
+		"prior standard":          func(o *FitOptions) { o.PriorStd = 0 },
+		"noise standard":          func(o *FitOptions) { o.NoiseStd = -1 },
+		"to resume needs":         func(o *FitOptions) { o.Resume = true },
+		"0 iterations":            func(o *FitOptions) { o.Iterations = 0 },
+		"validation fraction 1.2": func(o *FitOptions) { o.Validation = 1.2 },
+	} {
+		o := quickFit()
+		spoil(&o)
+		f, _, err := Fit(context.Background(), m, set, o)
+		oneLine(t, err, "fit: bad option: ", want)
+		if f != nil || !errors.Is(err, ErrOption) {
+			t.Errorf("%s: model %v, error %v", want, f, err)
+		}
+	}
+	swapped := *set
+	swapped.Features = []string{"b", "a"}
+	_, _, err := Fit(context.Background(), m, &swapped, quickFit())
+	oneLine(t, err, `fit: expected the features "a", "b"`)
+	o := quickFit()
+	o.Checkpoint = filepath.Join(t.TempDir(), "no", "c.zip")
+	_, _, err = Fit(context.Background(), m, set, o)
+	oneLine(t, err, "checkpoint")
+	if dt := m.Dtype(); dt != tensor.Float64 {
+		t.Errorf("element type %v", dt)
+	}
+}

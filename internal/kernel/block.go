@@ -11,7 +11,7 @@ const (
 
 	// directRows is the height of C up to which packing an untransposed B
 	// costs more than reading it in place.
-	directRows = 36
+	directRows = 24
 
 	// packSlack is how far packRows may write past the end.
 	packSlack = 16

@@ -43,7 +43,7 @@ TAIL:                     \
 	JEQ  LABEL
 
 // ARITHMETIC jumps to the loop of op, in the order of the constants in
-// vector_amd64.go. Y15 is the mask of the tail, empty for whole vectors.
+// binary.go. Y15 is the mask of the tail, empty for whole vectors.
 #define ARITHMETIC \
 	MOVQ  op+0(FP), AX      \
 	MOVQ  dst+8(FP), DI     \

@@ -2,6 +2,8 @@
 
 package kernel
 
+// Without assembly the plain loops are all there is.
+
 func tile[T Float](k int, alpha T, a, b []T, ldb int, c []T, ldc, rows, cols int, add bool) {
 	tileGo(k, alpha, a, b, ldb, c, ldc, rows, cols, add)
 }
@@ -17,3 +19,15 @@ func packCols[T Float](dst, src []T, ld, k, width, height int) {
 func solveBlock[T Float](l *[solverBlock * solverBlock]T, b []T, ldb, systems int, backwards bool) {
 	solveGo(l, b, ldb, solverBlock, systems, backwards)
 }
+
+func fastElementary[T Float](elementary, []T, []T) bool { return false }
+
+func fastArithmetic[T Float](operation, []T, []T, []T, T) bool { return false }
+
+func fastMulAdd[T Float]([]T, []T, []T, []T) bool { return false }
+
+func fastDot[T Float]([]T, []T) (T, bool) { return 0, false }
+
+func fastSum[T Float]([]T) (T, bool) { return 0, false }
+
+func fastAxpy4[T Float]([]T, []T, int, []T) bool { return false }

@@ -1,0 +1,135 @@
+package gptest
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/go-valla/valla/gp"
+	"gonum.org/v1/gonum/mat"
+	"gorgonia.org/tensor"
+)
+
+// shapes: mean [N,C] and covariance [N,C,C], finite numbers in float64.
+func (p *probe) shapes() error {
+	m, s := p.got.Mean, p.got.Cov
+	if m == nil || s == nil {
+		return errors.New("mean or covariance is nil")
+	}
+	if m.Dims() != 2 || m.Shape()[0] != p.n {
+		return fmt.Errorf("mean of shape %v for %d inputs, expected [%d,C]", m.Shape(), p.n, p.n)
+	}
+	if c := m.Shape()[1]; !slices.Equal(s.Shape(), []int{p.n, c, c}) {
+		return fmt.Errorf("covariance of shape %v for a mean of shape %v, expected [%d,%d,%d]", s.Shape(), m.Shape(), p.n, c, c)
+	}
+	if m.Dtype() != tensor.Float64 || s.Dtype() != tensor.Float64 {
+		return fmt.Errorf("mean holds %v and covariance %v, expected float64", m.Dtype(), s.Dtype())
+	}
+	for i, v := range slices.Concat(m.Float64s(), s.Float64s()) {
+		if v-v != 0 {
+			return fmt.Errorf("number %d of mean and covariance is %v", i, v)
+		}
+	}
+	return nil
+}
+
+// covariance: symmetric and positive semi-definite, for each input and jointly.
+func (p *probe) covariance() error {
+	for i := range p.n {
+		if err := p.psd(fmt.Sprintf("covariance of input %d", i), p.c, p.block(p.cov, i)); err != nil {
+			return err
+		}
+	}
+	j, ok := p.Posterior.(gp.JointPosterior)
+	if !ok {
+		return nil
+	}
+	_, cov, err := j.Joint(p.ctx, p.X)
+	if err != nil {
+		return err
+	}
+	return p.psd("joint covariance", p.n*p.c, cov.Float64s())
+}
+
+// belowPrior: prior − posterior is positive semi-definite for each input.
+func (p *probe) belowPrior() error {
+	if p.prior == nil {
+		return nil
+	}
+	for i := range p.n {
+		gain := slices.Clone(p.block(p.prior, i))
+		for k, v := range p.block(p.cov, i) {
+			gain[k] -= v
+		}
+		if err := p.psd(fmt.Sprintf("prior minus posterior covariance of input %d", i), p.c, gain); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// block is the C×C matrix of input i.
+func (p *probe) block(v []float64, i int) []float64 { return v[i*p.c*p.c : (i+1)*p.c*p.c] }
+
+// psd checks an n×n matrix; its eigenvalues add up the rounding of n elements.
+func (p *probe) psd(what string, n int, v []float64) error {
+	for i := range n {
+		for k := range i {
+			if d := v[i*n+k] - v[k*n+i]; !(max(d, -d) <= p.rounding) {
+				return fmt.Errorf("%s: elements (%d,%d) and (%d,%d) are %g and %g", what, i, k, k, i, v[i*n+k], v[k*n+i])
+			}
+		}
+	}
+	var eig mat.EigenSym
+	if !eig.Factorize(mat.NewSymDense(n, v), false) {
+		return fmt.Errorf("%s: no eigenvalues found", what)
+	}
+	if least := eig.Values(nil)[0]; least < -float64(n)*p.rounding {
+		return fmt.Errorf("%s: eigenvalue %g, expected none below −%.2g", what, least, float64(n)*p.rounding)
+	}
+	return nil
+}
+
+// joint: mean and diagonal blocks of the joint are what Predict gives.
+func (p *probe) joint() error {
+	j, ok := p.Posterior.(gp.JointPosterior)
+	if !ok {
+		return nil
+	}
+	mean, cov, err := j.Joint(p.ctx, p.X)
+	if err != nil {
+		return err
+	}
+	size := p.n * p.c
+	if !slices.Equal(mean.Shape(), []int{size}) || !slices.Equal(cov.Shape(), []int{size, size}) {
+		return fmt.Errorf("joint mean of shape %v and covariance of shape %v, expected [%d] and [%d,%d]", mean.Shape(), cov.Shape(), size, size, size)
+	}
+	var blocks []float64
+	for i := range size {
+		first := i / p.c * p.c
+		blocks = append(blocks, cov.Float64s()[i*size+first:i*size+first+p.c]...)
+	}
+	return errors.Join(
+		differ("joint mean", mean.Float64s(), p.mu, p.meanRounding()),
+		differ("diagonal blocks of the joint covariance", blocks, p.cov, p.rounding))
+}
+
+// mean: the network's outputs, up to sums in another order.
+func (p *probe) mean() error {
+	if p.Net == nil {
+		return nil
+	}
+	want, err := run(p.X, p.Net.Forward)
+	if err != nil {
+		return err
+	}
+	return differ("mean", p.mu, want, p.meanRounding())
+}
+
+// meanRounding is 64 units in the last place of the largest mean.
+func (p *probe) meanRounding() float64 {
+	if p.X.Dtype() == tensor.Float32 {
+		return 0x1p-18 * largest(p.mu)
+	}
+	return 0x1p-47 * largest(p.mu)
+}

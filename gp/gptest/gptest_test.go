@@ -1,0 +1,189 @@
+package gptest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/jacobian"
+	"github.com/go-valla/valla/layers"
+	"gorgonia.org/tensor"
+)
+
+const outputs, batch = 2, 3
+
+// line is the posterior of a linear network whose weights have variance ½ each, half
+// of the prior's: f(x) = xW + b with covariance ½ (x·x' + 1) for each output, by plain
+// loops. A flaw breaks it in one way.
+type line struct {
+	layers.Dense
+	flaw  string
+	calls float64
+	kept  gp.Gaussian
+}
+
+func newLine(flaw string) *line {
+	return &line{flaw: flaw, Dense: layers.Dense{
+		W: graph.NewParam("w", []float64{1, -2, 0.5, 3}, tensor.Float64, 2, outputs),
+		B: graph.NewParam("b", []float64{0.1, -0.2}, tensor.Float64, outputs),
+	}}
+}
+
+func (l *line) is(flaw string) float64 {
+	if l.flaw == flaw {
+		return 1
+	}
+	return 0
+}
+
+// kernel is ½ (x_i·x_j + 1).
+func kernel(x []float64, i, j int) float64 {
+	return 0.5 * (x[2*i]*x[2*j] + x[2*i+1]*x[2*j+1] + 1)
+}
+
+func (l *line) mean(x []float64, i, c int) float64 {
+	w, b := l.W.Floats(), l.B.Floats()
+	return x[2*i]*w[c] + x[2*i+1]*w[outputs+c] + b[c] + 1e-9*l.is("mean off")
+}
+
+func (l *line) check(x *tensor.Dense) error {
+	switch s := x.Shape(); {
+	case s[0] == 0 && l.flaw != "panics without inputs":
+		return fmt.Errorf("0 inputs")
+	case l.flaw == "silent errors" && s[1] != 2:
+		return fmt.Errorf("wrong inputs")
+	case x.Dtype() != tensor.Float64 || s[1] != 2 && l.flaw != "any width":
+		return fmt.Errorf("inputs are %v of width %d, expected float64 of width 2", x.Dtype(), s[1])
+	}
+	return nil
+}
+
+func (l *line) Predict(ctx context.Context, in *tensor.Dense) (gp.Gaussian, error) {
+	if err := l.check(in); err != nil {
+		return gp.Gaussian{}, err
+	}
+	x, n := in.Float64s(), in.Shape()[0]
+	x[0] += l.is("changes inputs")
+	var mean, cov []float64
+	l.calls += 1e-12
+	for i := range n {
+		if l.flaw != "deaf" && i%batch == 0 && (i == 0 || l.flaw != "deaf between batches") && ctx.Err() != nil {
+			return gp.Gaussian{}, ctx.Err()
+		}
+		at := i
+		if l.flaw == "last batch" && i/batch > 0 && i%batch == 0 && i == n-1 {
+			at = 0
+		}
+		for c := range outputs {
+			mean = append(mean, l.mean(x, at, c)+x[0]*l.is("neighbours")*min(1, float64(i)))
+			for k := range outputs {
+				v := 0.0
+				if k == c {
+					v = kernel(x, at, at) * (1 + 2*l.is("wide") - 2*l.is("negative"))
+				}
+				cov = append(cov, v+l.calls*l.is("drifts")+0.1*float64(k)*l.is("asymmetric"))
+			}
+		}
+	}
+	return l.result(n, mean, cov), nil
+}
+
+func (l *line) result(n int, mean, cov []float64) gp.Gaussian {
+	g := gp.Gaussian{
+		Mean: tensor.New(tensor.WithShape(n, outputs), tensor.WithBacking(mean)),
+		Cov:  tensor.New(tensor.WithShape(n, outputs, outputs), tensor.WithBacking(cov)),
+	}
+	if l.flaw == "flat" {
+		g.Cov = tensor.New(tensor.WithShape(n, outputs*outputs), tensor.WithBacking(cov))
+	}
+	if l.flaw == "one buffer" && l.kept.Cov != nil {
+		copy(l.kept.Cov.Float64s(), cov)
+	}
+	l.kept = g
+	return g
+}
+
+func (l *line) Joint(ctx context.Context, in *tensor.Dense) (*tensor.Dense, *tensor.Dense, error) {
+	if err := l.check(in); err != nil {
+		return nil, nil, err
+	}
+	if l.flaw != "deaf jointly" && ctx.Err() != nil {
+		return nil, nil, ctx.Err()
+	}
+	x, n := in.Float64s(), in.Shape()[0]
+	size := n * outputs
+	mean, cov := make([]float64, 0, size), make([]float64, size*size)
+	for i := range size {
+		mean = append(mean, l.mean(x, i/outputs, i%outputs)+l.is("other joint mean"))
+		for j := range size {
+			if i%outputs == j%outputs || l.flaw == "joint not a covariance" && i/outputs != j/outputs {
+				cov[i*size+j] = kernel(x, i/outputs, j/outputs) * (1 - 0.5*l.is("other joint"))
+			}
+		}
+	}
+	if l.flaw == "joint not a covariance" {
+		for i := range size {
+			cov[i*size+(i+outputs)%size] *= 9
+			cov[((i+outputs)%size)*size+i] = cov[i*size+(i+outputs)%size]
+		}
+	}
+	return tensor.New(tensor.WithShape(size), tensor.WithBacking(mean)), tensor.New(tensor.WithShape(size, size), tensor.WithBacking(cov)), nil
+}
+
+func (l *line) testCase() Case {
+	return Case{
+		Posterior: l, Batch: batch, Net: l.Dense, Prior: jacobian.NTK{Net: l.Dense}, PriorVariance: 1,
+		X: tensor.New(tensor.WithShape(4, 2), tensor.WithBacking([]float64{1, 2, -1, 0.5, 0.3, 0.7, 2, -1})),
+	}
+}
+
+func TestGoodPosterior(t *testing.T) {
+	Check(t, newLine("").testCase())
+	c := newLine("").testCase()
+	Check(t, Case{Posterior: c.Posterior, X: c.X}) // the least that a case needs
+}
+
+// TestFlaws: each flaw is found, by the promise that it breaks.
+func TestFlaws(t *testing.T) {
+	for flaw, want := range map[string]string{
+		"mean off": "mean is the network's output", "asymmetric": "covariance", "negative": "covariance",
+		"joint not a covariance": "covariance", "wide": "at most the prior", "other joint": "marginals of the joint",
+		"other joint mean": "marginals of the joint", "neighbours": "one by one", "last batch": "parts of batches",
+		"drifts": "repeatable", "one buffer": "repeatable", "changes inputs": "repeatable", "any width": "wrong inputs",
+		"silent errors": "wrong inputs", "panics without inputs": "wrong inputs",
+		"deaf": "ended context", "deaf between batches": "ended context", "deaf jointly": "ended context",
+	} {
+		c := newLine(flaw).testCase()
+		var broken []string
+		for _, q := range properties {
+			p, err := newProbe(t.Context(), c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := q.check(p); err != nil {
+				broken = append(broken, q.name)
+			}
+		}
+		if !slices.Contains(broken, want) {
+			t.Errorf("%s: breaks %q, want %q", flaw, broken, want)
+		}
+	}
+}
+
+func TestUnusableCases(t *testing.T) {
+	for what, c := range map[string]Case{
+		"flat covariance": newLine("flat").testCase(),
+		"no inputs":       {Posterior: newLine("")},
+		"one input":       {Posterior: newLine(""), X: tensor.New(tensor.WithShape(1, 2), tensor.Of(tensor.Float64))},
+		"wrong width":     {Posterior: newLine(""), X: tensor.New(tensor.WithShape(3, 5), tensor.Of(tensor.Float64))},
+	} {
+		if _, err := newProbe(t.Context(), c); err == nil {
+			t.Errorf("%s: no error", what)
+		} else {
+			t.Log(err)
+		}
+	}
+}

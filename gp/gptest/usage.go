@@ -1,0 +1,181 @@
+package gptest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+
+	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/graph"
+	"gorgonia.org/tensor"
+)
+
+// oneByOne: an input's prediction does not depend on the others.
+func (p *probe) oneByOne() error {
+	for i := range p.n {
+		if err := p.sameAs([]int{i}, "alone"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// batches: numbers of inputs just below, at and above whole batches.
+func (p *probe) batches() error {
+	if p.Batch == 0 {
+		return p.sameAs([]int{1, 0}, "in another order")
+	}
+	for _, n := range []int{p.Batch - 1, p.Batch, p.Batch + 1, 2*p.Batch + 3} {
+		rows := make([]int, n)
+		for i := range rows {
+			rows[i] = (i*i + 1) % p.n // in no order
+		}
+		if err := p.sameAs(rows, fmt.Sprintf("among %d", n)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sameAs predicts the chosen rows of X and compares with their first prediction.
+func (p *probe) sameAs(rows []int, how string) error {
+	g, err := p.predict(gather(p.X, rows))
+	if err != nil {
+		return fmt.Errorf("inputs %s: %w", how, err)
+	}
+	var mu, cov []float64
+	for _, r := range rows {
+		mu = append(mu, p.mu[r*p.c:(r+1)*p.c]...)
+		cov = append(cov, p.block(p.cov, r)...)
+	}
+	return errors.Join(
+		differ("mean of inputs "+how, g.Mean.Float64s(), mu, p.meanRounding()),
+		differ("covariance of inputs "+how, g.Cov.Float64s(), cov, p.rounding))
+}
+
+// gather copies rows of x.
+func gather(x *tensor.Dense, rows []int) *tensor.Dense {
+	all := graph.Floats(x)
+	width := len(all) / x.Shape()[0]
+	var v []float64
+	for _, r := range rows {
+		v = append(v, all[r*width:(r+1)*width]...)
+	}
+	shape := x.Shape().Clone()
+	shape[0] = len(rows)
+	return graph.Convert(tensor.New(tensor.WithShape(shape...), tensor.WithBacking(v)), x.Dtype())
+}
+
+// repeatable: the same inputs give the same bits, the inputs stay as they are, and
+// results are not overwritten by later ones.
+func (p *probe) repeatable() error {
+	x, mu, cov := graph.Floats(p.X), slices.Clone(p.mu), slices.Clone(p.cov)
+	if _, err := p.predict(gather(p.X, []int{1, 0})); err != nil {
+		return err
+	}
+	again, err := p.predict(p.X)
+	if err != nil {
+		return err
+	}
+	return errors.Join(
+		differ("inputs after a prediction", graph.Floats(p.X), x, 0),
+		differ("mean held while predicting again", p.mu, mu, 0),
+		differ("covariance held while predicting again", p.cov, cov, 0),
+		differ("mean predicted again", again.Mean.Float64s(), mu, 0),
+		differ("covariance predicted again", again.Cov.Float64s(), cov, 0))
+}
+
+// wrongInputs: errors that say what was found and what expected, after which the
+// posterior works as before.
+func (p *probe) wrongInputs() error {
+	wide := p.X.Shape().Clone()
+	last := len(wide) - 1
+	width := wide[last]
+	wide[last] = 97 // in no shape by chance
+	none := p.X.Shape().Clone()
+	none[0] = 0
+	other := tensor.Float32
+	if p.X.Dtype() == tensor.Float32 {
+		other = tensor.Float64
+	}
+	return errors.Join(
+		p.refuses("inputs of another shape", tensor.New(tensor.Of(p.X.Dtype()), tensor.WithShape(wide...)), "97", fmt.Sprint(width)),
+		p.refuses("inputs of another type", graph.Convert(p.X, other), "float32", "float64"),
+		p.refuses("no inputs", tensor.New(tensor.Of(p.X.Dtype()), tensor.WithShape(none...)), "0"),
+		p.repeatable())
+}
+
+// refuses checks that the inputs give an error that has the words in it.
+func (p *probe) refuses(what string, x *tensor.Dense, words ...string) error {
+	_, err := p.predict(x)
+	var joint error
+	if j, ok := p.Posterior.(gp.JointPosterior); ok {
+		joint = mentions(what+", jointly", p.jointError(j, x), words)
+	}
+	return errors.Join(mentions(what, err, words), joint)
+}
+
+func (p *probe) jointError(j gp.JointPosterior, x *tensor.Dense) (err error) {
+	defer recovered(&err)
+	_, _, err = j.Joint(p.ctx, x)
+	return err
+}
+
+func mentions(what string, err error, words []string) error {
+	switch {
+	case err == nil:
+		return fmt.Errorf("%s: no error", what)
+	case errors.Is(err, errPanic):
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	for _, w := range words {
+		if !regexp.MustCompile(`\b` + w + `\b`).MatchString(err.Error()) {
+			return fmt.Errorf("%s: error %q does not name %s", what, err, w)
+		}
+	}
+	return nil
+}
+
+// endedContext: a context that has ended, or ends between two batches, ends the
+// prediction with its error.
+func (p *probe) endedContext() error {
+	ended, cancel := context.WithCancel(p.ctx)
+	cancel()
+	_, err := p.predictIn(ended, p.X)
+	if !errors.Is(err, context.Canceled) {
+		return fmt.Errorf("context ended before: error %v, expected the context's", err)
+	}
+	if j, ok := p.Posterior.(gp.JointPosterior); ok {
+		if _, _, err := j.Joint(ended, p.X); !errors.Is(err, context.Canceled) {
+			return fmt.Errorf("context ended before, jointly: error %v, expected the context's", err)
+		}
+	}
+	if p.Batch == 0 {
+		return nil
+	}
+	c := &countdown{left: 1}
+	c.Context, c.cancel = context.WithCancel(p.ctx)
+	defer c.cancel()
+	if _, err := p.predictIn(c, gather(p.X, make([]int, 3*p.Batch+1))); !errors.Is(err, context.Canceled) {
+		return fmt.Errorf("context ended after the first of four batches: error %v, expected the context's", err)
+	}
+	return nil
+}
+
+// countdown is a context that ends when it has been asked left times.
+type countdown struct {
+	context.Context
+	cancel context.CancelFunc
+	left   int
+}
+
+func (c *countdown) ask() {
+	if c.left--; c.left < 0 {
+		c.cancel()
+	}
+}
+
+func (c *countdown) Err() error            { c.ask(); return c.Context.Err() }
+func (c *countdown) Done() <-chan struct{} { c.ask(); return c.Context.Done() }

@@ -1,0 +1,182 @@
+package experiments
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/likelihood"
+	"github.com/go-valla/valla/gp/valla"
+	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/jacobian"
+	"github.com/go-valla/valla/train"
+	"github.com/go-valla/valla/train/metric"
+	"gorgonia.org/tensor"
+)
+
+const (
+	validateImages   = 500  // iterations between validations
+	checkpointImages = 1000 // iterations between checkpoints
+)
+
+// fitVaLLA fits VaLLA with the paper's settings; an unfinished fit of the same
+// settings in o.Dir is gone on with.
+func (o ImagesOptions) fitVaLLA(ctx context.Context, p *imageProblem, m int, seed uint64) (*valla.Posterior, *train.Result, *valla.Layer, error) {
+	z, class, err := p.inducing(m, newRand(seed, 2))
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	layer, err := valla.New(jacobian.NTK{Net: p.net}, graph.Convert(z, p.dt), class)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	post := valla.NewPosterior(p.net, layer)
+	fit := valla.Fit{
+		Net: p.net, Layer: layer, Likelihood: likelihood.Softmax{}, Alpha: 1, Seed: seed,
+		Config: train.Config{
+			Iterations: o.Iterations, Optimizer: &train.Adam{LR: 1e-3},
+			Validate: p.validation(post), ValidateEvery: validateImages,
+			Checkpoint:      filepath.Join(o.Dir, fmt.Sprintf("%s-valla-m%d-seed%d.checkpoint", o.Name, m, seed)),
+			CheckpointEvery: checkpointImages, Resume: true,
+			Progress: o.Progress, Label: fmt.Sprintf("%s VaLLA M=%d seed %d", o.Name, m, seed),
+		},
+	}
+	res, err := fit.Run(ctx, p.inputs(p.train), p.targets(p.train))
+	post.Refresh()
+	return post, res, layer, err
+}
+
+// validation returns a function for the NLL of the probit probabilities on the
+// validation images.
+func (p *imageProblem) validation(post *valla.Posterior) func(context.Context) (float64, error) {
+	x := p.inputs(p.val)
+	return func(ctx context.Context) (float64, error) {
+		post.Refresh()
+		g, err := post.Predict(ctx, x)
+		if err != nil {
+			return 0, err
+		}
+		var c metric.Classification
+		if err := c.Add(gp.ProbitProbs(g).Float64s(), p.val.Class()); err != nil {
+			return 0, err
+		}
+		s, err := c.Result()
+		return s.NLL, err
+	}
+}
+
+// trainNetwork trains the network by cross-entropy; the weights of the smallest
+// validation loss are kept.
+func (o ImagesOptions) trainNetwork(ctx context.Context, p *imageProblem) (*train.Result, error) {
+	m := train.MAP{
+		Net: p.net, Loss: train.CrossEntropy, Seed: o.Seeds[0],
+		Config: train.Config{
+			Iterations: o.MAPIterations, Optimizer: &train.Adam{LR: 1e-3, WeightDecay: 1e-5}, Schedule: train.Cosine(0),
+			Validate: func(ctx context.Context) (float64, error) {
+				g, err := certain{p}.Predict(ctx, p.inputs(p.val))
+				if err != nil {
+					return 0, err
+				}
+				s, err := classification(newPrediction(gp.ProbitProbs(g)), p.val)
+				return s.NLL, err
+			},
+			ValidateEvery: validateImages,
+			Progress:      o.Progress, Label: o.Name + " MAP",
+		},
+	}
+	return m.Train(ctx, p.inputs(p.train), p.targets(p.train))
+}
+
+// certain is the posterior of the network itself, without variance.
+type certain struct{ p *imageProblem }
+
+// Predict implements gp.Posterior.
+func (c certain) Predict(ctx context.Context, x *tensor.Dense) (gp.Gaussian, error) {
+	b := graph.NewBuilder(c.p.dt)
+	xn := b.Input("x", append([]int{valla.PredictBatch}, x.Shape()[1:]...)...)
+	f, err := graph.NewBatched(b, xn, c.p.net.Forward(b, xn))
+	if err != nil {
+		return gp.Gaussian{}, err
+	}
+	n := x.Shape()[0]
+	var mean []float64
+	err = f.Each(ctx, x, func(_, rows int, out []*tensor.Dense) error {
+		mean = append(mean, graph.Floats(out[0])[:rows*out[0].Shape()[1]]...)
+		return nil
+	})
+	if err != nil {
+		return gp.Gaussian{}, err
+	}
+	c10 := len(mean) / n
+	return gp.Gaussian{
+		Mean: tensor.New(tensor.WithShape(n, c10), tensor.WithBacking(mean)),
+		Cov:  tensor.New(tensor.WithShape(n, c10, c10), tensor.WithBacking(make([]float64, n*c10*c10))),
+	}, nil
+}
+
+// ImagesResult is what [Images] found.
+type ImagesResult struct {
+	Dataset string       `json:"dataset"`
+	Scores  []ImageScore `json:"scores"`
+}
+
+// Images runs the paper's image classification experiment: the network's own
+// predictions and VaLLA's, on the test images and, for the detection of
+// out-of-distribution inputs, on those of the other data set.
+func Images(ctx context.Context, o ImagesOptions) (*ImagesResult, error) {
+	p, err := o.load()
+	if err != nil {
+		return nil, err
+	}
+	res := &ImagesResult{Dataset: o.Name}
+	keep := func(rows []ImageScore, err error) error {
+		for _, r := range rows {
+			res.Scores = append(res.Scores, r)
+			if o.OnScore != nil {
+				o.OnScore(r)
+			}
+		}
+		return err
+	}
+	row := ImageScore{Dataset: o.Name, Method: "MAP", Seed: o.Seeds[0]}
+	if o.Weights == "" {
+		start := time.Now()
+		r, err := o.trainNetwork(ctx, p)
+		if err != nil {
+			return nil, err
+		}
+		row.Steps, row.Best, row.Seconds = r.Iterations, r.BestIteration, time.Since(start).Seconds()
+	}
+	out, err := p.predict(ctx, certain{p})
+	if err != nil {
+		return nil, err
+	}
+	if err := keep(p.rows(row, out, 0)); err != nil {
+		return nil, err
+	}
+	for _, m := range o.Inducing {
+		for _, seed := range o.Seeds {
+			if err := keep(o.runVaLLA(ctx, p, m, seed)); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return res, nil
+}
+
+// runVaLLA fits and scores one cell.
+func (o ImagesOptions) runVaLLA(ctx context.Context, p *imageProblem, m int, seed uint64) ([]ImageScore, error) {
+	post, r, layer, err := o.fitVaLLA(ctx, p, m, seed)
+	if err != nil {
+		return nil, err
+	}
+	out, err := p.predict(ctx, post)
+	if err != nil {
+		return nil, err
+	}
+	row := ImageScore{Dataset: o.Name, Method: fmt.Sprintf("VaLLA %d", layer.Inducing()), Inducing: layer.Inducing(), Seed: seed,
+		PriorStd: layer.PriorStd(), Steps: r.Iterations, Best: r.BestIteration, Seconds: r.Seconds}
+	return p.rows(row, out, o.MonteCarlo)
+}

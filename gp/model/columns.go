@@ -88,8 +88,11 @@ func (m *Model) inOrder(t *data.Table, n int) ([]int, error) {
 	return at, nil
 }
 
-// unnamed says whether columns are called x0, x1, …
+// unnamed says whether columns, of which there are some, are called x0, x1, …
 func unnamed(columns []string) bool {
+	if len(columns) == 0 {
+		return false
+	}
 	for i, c := range columns {
 		if c != "x"+strconv.Itoa(i) {
 			return false

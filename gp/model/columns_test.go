@@ -36,6 +36,7 @@ func TestColumns(t *testing.T) {
 		{"more", named, "y", numberTable("t.csv", "b", "c", "y", "d", "a"), []float64{14, 10}, 12, ""},
 		{"no target", named, "y", numberTable("t.csv", "b", "a"), []float64{11, 10}, 0, `t.csv: no column "y", the target`},
 		{"missing", named, "y", numberTable("t.csv", "b", "y"), nil, 0, `t.csv: no column "a"; it has "b", "y"`},
+		{"target alone", named, "y", numberTable("t.csv", "y"), nil, 0, `t.csv: no column "a"; it has "y"`},
 		{"unnamed inputs", named, "y", numberTable("t.npy", "x0", "x1"), []float64{10, 11}, 0, `no column "y"`},
 		{"unnamed, too many", named, "y", numberTable("t.npy", "x0", "x1", "x2"), nil, 0, "expected 2 columns without names"},
 		{"unnamed, too few", named, "y", numberTable("t.npy", "x0"), nil, 0, "expected 2 columns without names"},

@@ -1,0 +1,201 @@
+package main_test
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"gorgonia.org/tensor"
+
+	"github.com/go-valla/valla/data/npy"
+)
+
+// program is the built command.
+var program string
+
+func TestMain(m *testing.M) { os.Exit(build(m)) }
+
+// build builds the command and runs the tests on it.
+func build(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "valla-test-*")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	program = filepath.Join(dir, "valla.exe") // a name that Windows runs, too
+	if out, err := exec.Command("go", "build", "-o", program, ".").CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "building the command: %v\n%s", err, out)
+		return 1
+	}
+	return m.Run()
+}
+
+// result is what one run of the command gave.
+type result struct {
+	stdout, stderr string
+	code           int
+}
+
+// valla runs the command in a folder.
+func valla(t *testing.T, dir string, args ...string) result {
+	t.Helper()
+	cmd := exec.Command(program, args...)
+	cmd.Dir = dir
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err := cmd.Run()
+	if exit := new(exec.ExitError); err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	return result{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}
+}
+
+// must runs a command that has to succeed without a word on stderr.
+func must(t *testing.T, dir string, args ...string) string {
+	t.Helper()
+	r := valla(t, dir, args...)
+	if r.code != 0 || r.stderr != "" {
+		t.Fatalf("valla %s: exit code %d, stderr %q", strings.Join(args, " "), r.code, r.stderr)
+	}
+	return r.stdout
+}
+
+// fails runs a command that has to fail with one line on stderr that holds want.
+func fails(t *testing.T, dir string, code int, want string, args ...string) {
+	t.Helper()
+	r := valla(t, dir, args...)
+	line, rest, _ := strings.Cut(r.stderr, "\n")
+	switch {
+	case r.code != code:
+		t.Errorf("exit code %d, want %d; stderr %q", r.code, code, r.stderr)
+	case !strings.HasPrefix(line, "valla: ") || rest != "":
+		t.Errorf("stderr %q, want one line that starts with \"valla: \"", r.stderr)
+	case !strings.Contains(line, want):
+		t.Errorf("stderr %q, want %q in it", line, want)
+	case code == 2 && !strings.Contains(line, "--help"):
+		t.Errorf("stderr %q, want a hint to --help", line)
+	case r.stdout != "":
+		t.Errorf("stdout %q, want none", r.stdout)
+	}
+}
+
+func decode(t *testing.T, text string, into any) {
+	t.Helper()
+	d := json.NewDecoder(strings.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(into); err != nil {
+		t.Fatalf("%v in %s", err, text)
+	}
+	if d.More() {
+		t.Errorf("more than one document: %s", text)
+	}
+}
+
+// example returns n rows of a, b and y = 5 + 2 sin(a) + b/50 + noise of standard
+// deviation 0.2, b in hundreds.
+func example(n int, seed uint64) [][3]float64 {
+	rng := rand.New(rand.NewPCG(seed, 0))
+	rows := make([][3]float64, n)
+	for i := range rows {
+		a, b := 6*rng.Float64()-3, 100+50*rng.NormFloat64()
+		rows[i] = [3]float64{a, b, 5 + 2*math.Sin(a) + b/50 + 0.2*rng.NormFloat64()}
+	}
+	return rows
+}
+
+// writeTable writes rows of (a, b, y) to a file of the format that its name says.
+// Columns of a CSV file are those asked for, all of an array's if none is.
+func writeTable(t *testing.T, path string, rows [][3]float64, columns ...string) {
+	t.Helper()
+	if len(columns) == 0 {
+		columns = []string{"a", "b", "y"}
+	}
+	var values []float64
+	for _, r := range rows {
+		for _, c := range columns {
+			values = append(values, r[map[string]int{"a": 0, "b": 1, "y": 2}[c]])
+		}
+	}
+	n, k := len(rows), len(columns)
+	var err error
+	switch filepath.Ext(path) {
+	case ".csv":
+		text := strings.Join(columns, ",") + "\n"
+		for i, v := range values {
+			text += strconv.FormatFloat(v, 'g', -1, 64) + map[bool]string{true: "\n", false: ","}[i%k == k-1]
+		}
+		err = os.WriteFile(path, []byte(text), 0o644)
+	case ".npy":
+		err = npy.Write(path, matrix(values, n, k))
+	case ".npz":
+		var x, y []float64
+		for _, r := range rows {
+			x, y = append(x, r[0], r[1]), append(y, r[2])
+		}
+		err = npy.WriteArchive(path, []string{"X", "y"}, []*tensor.Dense{matrix(x, n, 2), matrix(y, n, 1)})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func matrix(v []float64, n, k int) *tensor.Dense {
+	return tensor.New(tensor.WithShape(n, k), tensor.WithBacking(v))
+}
+
+// readPredictions returns the rows of mean, std, lower and upper in CSV.
+func readPredictions(t *testing.T, text string) [][]float64 {
+	t.Helper()
+	cells, err := csv.NewReader(strings.NewReader(text)).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(cells[0], " "); got != "mean std lower upper" {
+		t.Fatalf("columns %q", got)
+	}
+	var rows [][]float64
+	for _, line := range cells[1:] {
+		var row []float64
+		for _, c := range line {
+			v, err := strconv.ParseFloat(c, 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			row = append(row, v)
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// Settings that make tests quick.
+var (
+	quickTrain = []string{"--hidden", "10", "--iterations", "400", "--batch-size", "50"}
+	quickFit   = []string{"--inducing", "8", "--iterations", "200", "--batch-size", "50", "--patience", "0"}
+)
+
+func with(args []string, more ...string) []string {
+	return append(append([]string(nil), args...), more...)
+}
+
+// fitted makes map.valla and m.valla from train.csv in a folder.
+func fitted(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	writeTable(t, filepath.Join(dir, "train.csv"), example(200, 1))
+	writeTable(t, filepath.Join(dir, "test.csv"), example(100, 2))
+	must(t, dir, with(quickTrain, "train", "train.csv", "--target", "y", "--out", "map.valla")...)
+	must(t, dir, with(quickFit, "fit", "train.csv", "--model", "map.valla", "--out", "m.valla")...)
+	return dir
+}

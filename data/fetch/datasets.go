@@ -1,0 +1,98 @@
+package fetch
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// A Dataset is a set of public files and where they can be had.
+type Dataset struct {
+	Name    string   // the short one, as the command takes it
+	Title   string   // the full one
+	Source  string   // the authors' page
+	Licence string   // of the data
+	Mirrors []string // addresses that a file's name is appended to, in the order of trying
+	Files   []File
+}
+
+// A File is one file of a data set. Any other content than the expected is
+// refused, so that it does not matter whom a mirror belongs to.
+type File struct {
+	Name   string
+	Size   int64  // in bytes
+	SHA256 string // lower-case hexadecimal
+}
+
+// Size returns the bytes of all files.
+func (d Dataset) Size() (n int64) {
+	for _, f := range d.Files {
+		n += f.Size
+	}
+	return n
+}
+
+// ErrUnknown is wrapped by the error about a name that no data set has.
+var ErrUnknown = errors.New("unknown data set")
+
+// Datasets returns the data sets that are known, in the order of their names.
+// The sums are those of the files as first published, whose MD5 sums are public
+// too; the tests compare both.
+func Datasets() []Dataset { return []Dataset{fashionMNIST(), mnist()} }
+
+// Lookup returns the data set with a name. The error for another name is an
+// [ErrUnknown] that lists those that exist.
+func Lookup(name string) (Dataset, error) {
+	all := Datasets()
+	if i := slices.IndexFunc(all, func(d Dataset) bool { return d.Name == name }); i >= 0 {
+		return all[i], nil
+	}
+	names := make([]string, len(all))
+	for i, d := range all {
+		names[i] = d.Name
+	}
+	return Dataset{}, fmt.Errorf("%w %q, expected one of %s", ErrUnknown, name, strings.Join(names, ", "))
+}
+
+func mnist() Dataset {
+	return Dataset{
+		Name:    "mnist",
+		Title:   "MNIST handwritten digits (LeCun, Bottou, Bengio and Haffner 1998)",
+		Source:  "http://yann.lecun.com/exdb/mnist/",
+		Licence: "no licence stated by the authors; commonly given as CC BY-SA 3.0",
+		Mirrors: []string{
+			"https://ossci-datasets.s3.amazonaws.com/mnist/",
+			"https://storage.googleapis.com/cvdf-datasets/mnist/",
+			"https://raw.githubusercontent.com/fgnt/mnist/master/",
+			"http://yann.lecun.com/exdb/mnist/",
+		},
+		Files: []File{
+			{"train-images-idx3-ubyte.gz", 9912422, "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609"},
+			{"train-labels-idx1-ubyte.gz", 28881, "3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c"},
+			{"t10k-images-idx3-ubyte.gz", 1648877, "8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6"},
+			{"t10k-labels-idx1-ubyte.gz", 4542, "f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6"},
+		},
+	}
+}
+
+func fashionMNIST() Dataset {
+	return Dataset{
+		Name:    "fmnist",
+		Title:   "Fashion-MNIST pictures of clothes (Xiao, Rasul and Vollgraf 2017)",
+		Source:  "https://github.com/zalandoresearch/fashion-mnist",
+		Licence: "MIT, Zalando SE",
+		Mirrors: []string{
+			"https://fashion-mnist.s3.eu-central-1.amazonaws.com/",
+			"https://raw.githubusercontent.com/zalandoresearch/fashion-mnist/master/data/fashion/",
+			"https://storage.googleapis.com/tensorflow/tf-keras-datasets/",
+			"http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/",
+		},
+		Files: []File{
+			{"train-images-idx3-ubyte.gz", 26421880, "3aede38d61863908ad78613f6a32ed271626dd12800ba2636569512369268a84"},
+			{"train-labels-idx1-ubyte.gz", 29515, "a04f17134ac03560a47e3764e11b92fc97de4d1bfaf8ba1a3aa29af54cc90845"},
+			{"t10k-images-idx3-ubyte.gz", 4422102, "346e55b948d973a97e58d2351dde16a484bd415d4595297633bb08f03db6a073"},
+			{"t10k-labels-idx1-ubyte.gz", 5148, "67da17c76eaffca5446c3361aaab5c3cd6d1c2608764d35dfb1850b086bf8dd5"},
+		},
+	}
+}

@@ -1,0 +1,144 @@
+package fetch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+	"time"
+)
+
+// A download is that of one file.
+type download struct {
+	Options
+	File
+	part string // where it grows
+	bar  *bar
+}
+
+// A refusal is a mirror's failure to deliver, as opposed to the disk's or to a
+// cancellation.
+type refusal struct {
+	error
+	final bool // asking again would not help
+}
+
+// run gets the file from any mirror and gives it its name.
+func (d *download) run(ctx context.Context) error {
+	d.bar = newBar(d.Progress, d.Name, d.Size)
+	defer d.bar.close()
+	said := make([]refusal, len(d.Mirrors)) // the last word of each
+	for round := range d.Rounds {
+		if round > 0 && !wait(ctx, d.Pause<<(round-1)) {
+			return context.Cause(ctx)
+		}
+		for i, mirror := range d.Mirrors {
+			if said[i].final {
+				continue
+			}
+			err := d.try(ctx, strings.TrimSuffix(mirror, "/")+"/"+d.Name)
+			if err == nil {
+				return d.publish()
+			}
+			if !errors.As(err, &said[i]) {
+				return err
+			}
+		}
+		if !slices.ContainsFunc(said, func(r refusal) bool { return !r.final }) {
+			break
+		}
+	}
+	return d.unavailable(said)
+}
+
+// wait pauses and says whether ctx let it.
+func wait(ctx context.Context, pause time.Duration) bool {
+	t := time.NewTimer(pause)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+func (d *download) unavailable(said []refusal) error {
+	words := make([]string, len(said))
+	for i, mirror := range d.Mirrors {
+		words[i] = fmt.Sprintf("%s: %v", mirror, said[i])
+	}
+	return fmt.Errorf("%w: %s", ErrUnavailable, strings.Join(words, "; "))
+}
+
+// try completes the part from one address and checks it. A sum that is wrong may
+// be the fault of the bytes that were there before; then it is tried once more
+// without them.
+func (d *download) try(ctx context.Context, url string) error {
+	for {
+		have, err := d.have()
+		if err != nil {
+			return err
+		}
+		if have < d.Size {
+			if err := d.transfer(ctx, url, have); err != nil {
+				return err
+			}
+		}
+		wrong := d.check(d.part)
+		if !errors.Is(wrong, errContent) {
+			return wrong // nil, or the disk's
+		}
+		if err := os.Remove(d.part); err != nil {
+			return err
+		}
+		if have == 0 {
+			return refusal{wrong, true}
+		}
+	}
+}
+
+// have returns how many bytes the part holds. One that is longer than the file
+// is of no use and is deleted.
+func (d *download) have() (int64, error) {
+	info, err := os.Stat(d.part)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	if info.Size() > d.Size {
+		return 0, os.Remove(d.part)
+	}
+	return info.Size(), nil
+}
+
+// kept tells, for an error, what the next call can build upon.
+func (d *download) kept() string {
+	have, err := d.have()
+	if err != nil || have == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (%d of %d bytes are kept in %s and need not come again)", have, d.Size, d.part)
+}
+
+// publish gives the part, which has been checked, its name. The content is on the
+// disk before; should a power cut undo the renaming, the part is still there.
+func (d *download) publish() error {
+	f, err := os.OpenFile(d.part, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := f.Sync(); err != nil {
+		return err
+	}
+	if err := f.Close(); err != nil {
+		return err
+	}
+	return os.Rename(d.part, strings.TrimSuffix(d.part, partial))
+}

@@ -1,0 +1,386 @@
+package fetch
+
+import (
+	"context"
+	"crypto/md5"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-valla/valla/internal/fixture"
+)
+
+// patience is how long the tests of stalling wait: much longer than a busy
+// machine takes to send a few kilobytes to itself.
+const patience = 500 * time.Millisecond
+
+var complete = map[string][]byte{"a": content}
+
+func TestGet(t *testing.T) {
+	m := serve(t, good)
+	o := options(t, m)
+	for range 2 { // the second time all is there
+		if err := Get(t.Context(), set(), o); err != nil {
+			t.Fatal(err)
+		}
+		expectFiles(t, o, complete)
+	}
+	expectAsked(t, m, "1: ")
+}
+
+// Zero options stand for the data set's own mirrors, and the bytes are asked for
+// as they are: a client that decompresses would spoil the sums.
+func TestZeroOptions(t *testing.T) {
+	m := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if got := r.Header.Get("Accept-Encoding"); got != "identity" || r.URL.Path != "/in/here/a" {
+			t.Errorf("asked for %s in the encoding %q", r.URL.Path, got)
+		}
+		good(w, r)
+	})
+	d, o := set(), Options{Dir: t.TempDir()}
+	for _, base := range []string{"/in/here", "/in/here/"} {
+		d.Mirrors = []string{m.URL + base}
+		if err := Get(t.Context(), d, o); err != nil {
+			t.Fatal(err)
+		}
+		expectFiles(t, o, complete)
+		if err := os.Remove(filepath.Join(o.Dir, "a")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	expectAsked(t, m, "2: ,")
+}
+
+// Each row is a first mirror that fails in some way, and a second, good one.
+func TestNextMirror(t *testing.T) {
+	for name, c := range map[string]struct {
+		first  http.HandlerFunc
+		second string // what the second is asked for
+	}{
+		"404":            {status(404), "1: "},
+		"500":            {status(500), "1: "},
+		"truncates":      {truncate(100000, content), "1: 100000-"},
+		"hangs up":       {truncate(0, content), "1: "},
+		"wrong bytes":    {bytesOf(wrong), "1: "},
+		"short":          {bytesOf(content[:1000]), "1: "},
+		"long":           {bytesOf(append(wrong, 'x')), "1: "},
+		"page":           {func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("log in first")) }, "1: "},
+		"truncated lies": {truncate(100000, wrong), "2: 100000-,"},
+		"redirect loop":  {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, r.URL.Path, http.StatusFound) }, "1: "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			second := serve(t, good)
+			o := options(t, serve(t, c.first), second)
+			if err := Get(t.Context(), set(), o); err != nil {
+				t.Fatal(err)
+			}
+			expectFiles(t, o, complete)
+			expectAsked(t, second, c.second)
+		})
+	}
+}
+
+func TestStall(t *testing.T) {
+	t.Parallel()
+	first, second := serve(t, stall(100000)), serve(t, good)
+	o := options(t, first, second)
+	o.Stall = 50 * time.Millisecond
+	if err := Get(t.Context(), set(), o); err != nil {
+		t.Fatal(err)
+	}
+	expectFiles(t, o, complete)
+	expectAsked(t, second, "1: 100000-")
+}
+
+// A server that never answers at all is given up like one that stops.
+func TestStallBeforeHeader(t *testing.T) {
+	t.Parallel()
+	o := options(t, serve(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
+	o.Stall, o.Rounds = patience, 1
+	err := Get(t.Context(), set(), o)
+	expectError(t, err, "stalled after 0 of 300000 bytes: none for 500ms")
+	expectFiles(t, o, nil)
+}
+
+func TestUnreachable(t *testing.T) {
+	gone := serve(t, good)
+	gone.Close()
+	o := options(t, gone, serve(t, good))
+	if err := Get(t.Context(), set(), o); err != nil {
+		t.Fatal(err)
+	}
+	expectFiles(t, o, complete)
+}
+
+// Redirects are followed and keep the range that is asked for.
+func TestRedirect(t *testing.T) {
+	target := serve(t, truncate(200000, content), good)
+	o := options(t, serve(t, func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, target.URL+"/elsewhere", http.StatusFound)
+	}))
+	if err := Get(t.Context(), set(), o); err != nil {
+		t.Fatal(err)
+	}
+	expectFiles(t, o, complete)
+	expectAsked(t, target, "2: ,200000-")
+}
+
+// What a .part holds decides what is asked for.
+func TestResume(t *testing.T) {
+	for name, c := range map[string]struct {
+		part  []byte
+		serve http.HandlerFunc
+		asked string
+	}{
+		"half":                {content[:150000], good, "1: 150000-"},
+		"all but one":         {content[:299999], good, "1: 299999-"},
+		"all":                 {content, good, "0: "},
+		"empty":               {nil, good, "1: "},
+		"too long":            {append(content[:300000:300000], 'x'), good, "1: "},
+		"other half":          {wrong[:150000], good, "2: 150000-,"},
+		"all of another":      {wrong, good, "1: "},
+		"range ignored":       {content[:150000], whole, "1: 150000-"},
+		"other, also ignored": {wrong[:150000], whole, "1: 150000-"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := serve(t, c.serve)
+			o := options(t, m)
+			put(t, o, "a.part", c.part)
+			if err := Get(t.Context(), set(), o); err != nil {
+				t.Fatal(err)
+			}
+			expectFiles(t, o, complete)
+			expectAsked(t, m, c.asked)
+		})
+	}
+}
+
+// Answers to a request for the rest that do not fit leave the part alone.
+func TestRangeRefused(t *testing.T) {
+	ranged := func(given string) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Range", given)
+			w.WriteHeader(http.StatusPartialContent)
+			_, _ = w.Write(content[150000:])
+		}
+	}
+	half := map[string][]byte{"a.part": content[:150000]}
+	for name, c := range map[string]struct {
+		serve http.HandlerFunc
+		say   string
+	}{
+		"other start":    {ranged("bytes 0-299999/300000"), `expected the range bytes 150000-299999/300000, found "bytes 0-299999/300000"`},
+		"other size":     {ranged("bytes 150000-299999/3000000"), `found "bytes 150000-299999/3000000"`},
+		"no range":       {ranged(""), `found ""`},
+		"shorter file":   {bytesOf(content[:1000]), "status 416 Requested Range Not Satisfiable"},
+		"announced size": {func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(content[:500]) }, "expected 300000 bytes, found 500 announced"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := serve(t, c.serve)
+			o := options(t, m)
+			put(t, o, "a.part", content[:150000])
+			expectError(t, Get(t.Context(), set(), o), c.say, "(150000 of 300000 bytes are kept in ")
+			expectFiles(t, o, half)
+			expectAsked(t, m, "1: 150000-")
+		})
+	}
+	o := options(t, serve(t, ranged("bytes 150000-299999/*")))
+	put(t, o, "a.part", content[:150000])
+	if err := Get(t.Context(), set(), o); err != nil {
+		t.Errorf("a range of a file of unknown size: %v", err)
+	}
+}
+
+// Failures that may pass are tried again, the others are not.
+func TestRounds(t *testing.T) {
+	for name, c := range map[string]struct {
+		answers []http.HandlerFunc
+		asked   string
+		ok      bool
+	}{
+		"recovers":       {[]http.HandlerFunc{status(503), status(429), good}, "3: ,,", true},
+		"truncates":      {[]http.HandlerFunc{truncate(100000, content)}, "3: ,100000-,200000-", true},
+		"breaks off":     {[]http.HandlerFunc{truncate(70000, content)}, "3: ,70000-,140000-", false},
+		"fails":          {[]http.HandlerFunc{status(500)}, "3: ,,", false},
+		"has not":        {[]http.HandlerFunc{status(404), good}, "1: ", false},
+		"has another":    {[]http.HandlerFunc{bytesOf(wrong), good}, "1: ", false},
+		"fails, then no": {[]http.HandlerFunc{status(408), status(403), good}, "2: ,", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := serve(t, c.answers...)
+			o := options(t, m)
+			err := Get(t.Context(), set(), o)
+			if (err == nil) != c.ok || (err != nil && !errors.Is(err, ErrUnavailable)) {
+				t.Errorf("error %v, success wanted: %v", err, c.ok)
+			}
+			expectAsked(t, m, c.asked)
+			if c.ok {
+				expectFiles(t, o, complete)
+			}
+		})
+	}
+}
+
+// The error is one line with what each mirror said last, and nothing is left but
+// what can be continued.
+func TestEveryMirrorFails(t *testing.T) {
+	t.Parallel()
+	mirrors := []*mirror{serve(t, status(404)), serve(t, bytesOf(wrong)), serve(t, truncate(90000, content)), serve(t, stall(0))}
+	o := options(t, mirrors...)
+	o.Rounds, o.Stall = 1, patience
+	err := Get(t.Context(), set(), o)
+	if !errors.Is(err, ErrUnavailable) {
+		t.Fatalf("error %v, want %v", err, ErrUnavailable)
+	}
+	expectError(t, err, "fetch test: a: no mirror delivered it: ",
+		mirrors[0].URL+": status 404 Not Found; ",
+		mirrors[1].URL+": wrong content: expected sha256 "+set().Files[0].SHA256+", found ",
+		mirrors[2].URL+": broke off after 90000 of 300000 bytes: unexpected EOF; ",
+		mirrors[3].URL+": stalled after 90000 of 300000 bytes: none for 500ms (90000 of 300000 bytes are kept in "+filepath.Join(o.Dir, "a.part"))
+	expectFiles(t, o, map[string][]byte{"a.part": content[:90000]})
+}
+
+func TestWrongContentLeavesNothing(t *testing.T) {
+	o := options(t, serve(t, bytesOf(wrong)))
+	expectError(t, Get(t.Context(), set(), o), "expected sha256")
+	expectFiles(t, o, nil)
+}
+
+// A cancelled download is continued by the next call.
+func TestCancel(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	m := serve(t, stall(120000), good)
+	o := options(t, m)
+	go func() { // cancels when the part has grown
+		for ctx.Err() == nil {
+			if info, err := os.Stat(filepath.Join(o.Dir, "a.part")); err == nil && info.Size() == 120000 {
+				cancel()
+			}
+			time.Sleep(time.Millisecond)
+		}
+	}()
+	err := Get(ctx, set(), o)
+	if !errors.Is(err, context.Canceled) || errors.Is(err, ErrUnavailable) {
+		t.Fatalf("error %v, want %v", err, context.Canceled)
+	}
+	expectError(t, err, "fetch test: a: context canceled (120000 of 300000 bytes are kept in ")
+	expectFiles(t, o, map[string][]byte{"a.part": content[:120000]})
+	if err := Get(t.Context(), set(), o); err != nil {
+		t.Fatal(err)
+	}
+	expectFiles(t, o, complete)
+	expectAsked(t, m, "2: ,120000-")
+}
+
+// A call that is cancelled in the pause between two rounds returns at once.
+func TestCancelInPause(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	o := options(t, serve(t, func(w http.ResponseWriter, r *http.Request) {
+		status(500)(w, r)
+		time.AfterFunc(20*time.Millisecond, cancel)
+	}))
+	o.Pause = time.Hour
+	if err := Get(ctx, set(), o); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v, want %v", err, context.Canceled)
+	}
+}
+
+// Files with other content are replaced, the right ones are not touched.
+func TestOnlyWhatIsMissing(t *testing.T) {
+	d := set()
+	d.Files = append(d.Files, fileOf("b", content), fileOf("c", content), fileOf("d", []byte("right")))
+	m := serve(t, good)
+	o := options(t, m)
+	put(t, o, "b", wrong)
+	put(t, o, "c", []byte("short"))
+	put(t, o, "d", []byte("right"))
+	missing, err := d.Missing(o.Dir)
+	if err != nil || len(missing) != 3 || missing[0].Name != "a" || missing[1].Name != "b" || missing[2].Name != "c" {
+		t.Errorf("missing %v (%v), want a, b, c", missing, err)
+	}
+	if err := Get(t.Context(), d, o); err != nil {
+		t.Fatal(err)
+	}
+	expectFiles(t, o, map[string][]byte{"a": content, "b": content, "c": content, "d": []byte("right")})
+	expectAsked(t, m, "3: ,,")
+}
+
+// The disk's failures are no fault of a mirror: no further one is asked.
+func TestDiskFails(t *testing.T) {
+	m := serve(t, good)
+	o := options(t, m, m)
+	if err := os.MkdirAll(filepath.Join(o.Dir, "a.part", "full"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	err := Get(t.Context(), set(), o)
+	var path *fs.PathError
+	if !errors.As(err, &path) || errors.Is(err, ErrUnavailable) {
+		t.Errorf("error %v, want one of the disk", err)
+	}
+	put(t, o, "file", nil)
+	o.Dir = filepath.Join(o.Dir, "file")
+	if err := Get(t.Context(), set(), o); !errors.As(err, &path) {
+		t.Errorf("error %v for a folder that is a file", err)
+	}
+}
+
+func TestDatasets(t *testing.T) {
+	for _, d := range Datasets() {
+		same, err := Lookup(d.Name)
+		if err != nil || same.Title != d.Title {
+			t.Errorf("%s: found %q (%v)", d.Name, same.Title, err)
+		}
+		if d.Title == "" || d.Source == "" || d.Licence == "" || len(d.Mirrors) < 2 || len(d.Files) != 4 {
+			t.Errorf("%s: %+v", d.Name, d)
+		}
+		for _, m := range d.Mirrors {
+			if !strings.HasPrefix(m, "http") || !strings.HasSuffix(m, "/") {
+				t.Errorf("%s: mirror %q", d.Name, m)
+			}
+		}
+	}
+	_, err := Lookup("cifar")
+	if !errors.Is(err, ErrUnknown) {
+		t.Errorf("error %v, want %v", err, ErrUnknown)
+	}
+	expectError(t, err, `unknown data set "cifar", expected one of fmnist, mnist`)
+}
+
+// The table agrees with the real files, and these have the MD5 sums published by
+// the authors of Fashion-MNIST (in its README) and by torchvision for MNIST.
+func TestFixtureSums(t *testing.T) {
+	published := map[string][]string{
+		"mnist": {"f68b3c2dcbeaaa9fbdd348bbdeb94873", "d53e105ee54ea40749a09fcbcd1e9432",
+			"9fb629c4189551a2d022fa330f9573f3", "ec29112dd5afa0611ce80d1b7f02629c"},
+		"fmnist": {"8d4fb7e6c68d591d4c3dfef9ec88bf0d", "25c81989df183df01b3e8a0aad5dffbe",
+			"bef4ecab320f06d8554ea6380940ec79", "bb300cfdad3c16e7a12a480ee83cd310"},
+	}
+	folder := map[string]string{"mnist": "mnist", "fmnist": "fashion-mnist"}
+	for _, d := range Datasets() {
+		dir := fixture.Shared(t, "data", folder[d.Name])
+		if missing, err := d.Missing(dir); err != nil || len(missing) != 0 {
+			t.Errorf("%s: files %v differ from the table (%v)", d.Name, missing, err)
+		}
+		for i, f := range d.Files {
+			content, err := os.ReadFile(filepath.Join(dir, f.Name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			sum := md5.Sum(content)
+			if got := hex.EncodeToString(sum[:]); got != published[d.Name][i] {
+				t.Errorf("%s %s: MD5 %s, published %s", d.Name, f.Name, got, published[d.Name][i])
+			}
+		}
+	}
+	if got := fmt.Sprint(mnist().Size(), fashionMNIST().Size()); got != "11594722 30878645" {
+		t.Errorf("sizes %s, want 11594722 30878645, the sums of the files'", got)
+	}
+}

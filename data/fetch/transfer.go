@@ -1,0 +1,131 @@
+package fetch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+)
+
+// errStalled is the cause of a cancellation for want of bytes.
+var errStalled = errors.New("stalled")
+
+// transfer appends what address delivers to the have bytes of the part, or
+// replaces them where it delivers the whole. An error is a refusal, ctx's or the
+// disk's; the part keeps what has come.
+func (d *download) transfer(ctx context.Context, address string, have int64) error {
+	watched, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	idle := time.AfterFunc(d.Stall, func() { cancel(errStalled) })
+	defer idle.Stop()
+	err := d.receive(watched, address, have, func() { idle.Reset(d.Stall) })
+	var refused refusal
+	switch {
+	case !errors.As(err, &refused):
+		return err
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case context.Cause(watched) == errStalled:
+		now, err := d.have()
+		if err != nil {
+			return err
+		}
+		return refusal{fmt.Errorf("stalled after %d of %d bytes: none for %v", now, d.Size, d.Stall), false}
+	}
+	return refused
+}
+
+// receive does the work of transfer and calls alive whenever bytes come.
+func (d *download) receive(ctx context.Context, address string, have int64, alive func()) error {
+	resp, err := d.request(ctx, address, have)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	at, err := d.start(resp, have)
+	if err != nil {
+		return err
+	}
+	f, err := os.OpenFile(d.part, os.O_WRONLY|os.O_CREATE, 0o644)
+	if err != nil {
+		return err
+	}
+	defer f.Close() // the content counts once it has been checked and synchronised
+	return d.save(f, at, resp.Body, alive)
+}
+
+// request asks for the file from the byte have on.
+func (d *download) request(ctx context.Context, address string, have int64) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return nil, refusal{err, true}
+	}
+	// The sums are those of the compressed files, which must come as they are.
+	req.Header.Set("Accept-Encoding", "identity")
+	if have > 0 {
+		req.Header.Set("Range", fmt.Sprintf("bytes=%d-", have))
+	}
+	resp, err := d.Client.Do(req)
+	if err != nil {
+		var inner *url.Error
+		if errors.As(err, &inner) {
+			err = inner.Err // without the address, which the message has already
+		}
+		return nil, refusal{err, false}
+	}
+	return resp, nil
+}
+
+// start returns the byte that the answer to a request for those from have on
+// begins with. It refuses answers whose header tells that they are not the file.
+func (d *download) start(resp *http.Response, have int64) (at int64, err error) {
+	switch code := resp.StatusCode; code {
+	case http.StatusOK: // the whole, whatever was asked for
+	case http.StatusPartialContent:
+		at = have
+		given := resp.Header.Get("Content-Range")
+		begin, size := fmt.Sprintf("bytes %d-", have), fmt.Sprintf("/%d", d.Size)
+		if !strings.HasPrefix(given, begin) || !strings.HasSuffix(given, size) && !strings.HasSuffix(given, "/*") {
+			return 0, refusal{fmt.Errorf("expected the range %s%d%s, found %q", begin, d.Size-1, size, given), true}
+		}
+	default:
+		again := code >= 500 || code == http.StatusTooManyRequests || code == http.StatusRequestTimeout
+		return 0, refusal{fmt.Errorf("status %s", resp.Status), !again}
+	}
+	if n := resp.ContentLength; n >= 0 && at+n != d.Size {
+		return 0, refusal{fmt.Errorf("expected %d bytes, found %d announced", d.Size-at, n), true}
+	}
+	return at, nil
+}
+
+// save writes body to f from the byte at on, up to the size of the file: what a
+// mirror sends beyond it does not matter.
+func (d *download) save(f *os.File, at int64, body io.Reader, alive func()) error {
+	if err := f.Truncate(at); err != nil {
+		return err
+	}
+	if _, err := f.Seek(at, io.SeekStart); err != nil {
+		return err
+	}
+	buf := make([]byte, 1<<16)
+	for at < d.Size {
+		n, err := body.Read(buf[:min(int64(len(buf)), d.Size-at)])
+		if n > 0 {
+			alive()
+			if _, err := f.Write(buf[:n]); err != nil {
+				return err
+			}
+			at += int64(n)
+			d.bar.set(at)
+		}
+		if err != nil && at < d.Size {
+			return refusal{fmt.Errorf("broke off after %d of %d bytes: %w", at, d.Size, err), false}
+		}
+	}
+	return nil
+}

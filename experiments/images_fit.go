@@ -2,8 +2,11 @@ package experiments
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/go-valla/valla/gp"
@@ -126,6 +129,9 @@ type ImagesResult struct {
 // predictions and VaLLA's, on the test images and, for the detection of
 // out-of-distribution inputs, on those of the other data set.
 func Images(ctx context.Context, o ImagesOptions) (*ImagesResult, error) {
+	if err := o.check(); err != nil {
+		return nil, err
+	}
 	p, err := o.load()
 	if err != nil {
 		return nil, err
@@ -158,12 +164,40 @@ func Images(ctx context.Context, o ImagesOptions) (*ImagesResult, error) {
 	}
 	for _, m := range o.Inducing {
 		for _, seed := range o.Seeds {
+			if !slices.Contains(o.Methods, "valla") {
+				continue
+			}
 			if err := keep(o.runVaLLA(ctx, p, m, seed)); err != nil {
 				return nil, err
 			}
 		}
 	}
-	return res, nil
+	return res, res.write(o.Dir)
+}
+
+// write leaves NAME.json, NAME.csv and NAME.md in dir.
+func (r *ImagesResult) write(dir string) error {
+	md := fmt.Sprintf("# %s\n\nMeasured here, printed in the paper, and in its authors' released runs.\n\n%s\n", r.Dataset, r.table().RenderMarkdown())
+	if err := writeResult(dir, r.Dataset, r, md); err != nil {
+		return err
+	}
+	return writeText(filepath.Join(dir, r.Dataset+".csv"), r.csv())
+}
+
+// check refuses unknown methods and makes the folder.
+func (o ImagesOptions) check() error {
+	for _, m := range o.Methods {
+		if !slices.Contains(ImageMethods, m) {
+			return fmt.Errorf("experiments: unknown method %q, expected some of %q", m, ImageMethods)
+		}
+	}
+	if len(o.Seeds) == 0 {
+		return errors.New("experiments: no seed")
+	}
+	if err := os.MkdirAll(o.Dir, 0o755); err != nil {
+		return fmt.Errorf("experiments: %w", err)
+	}
+	return nil
 }
 
 // runVaLLA fits and scores one cell.

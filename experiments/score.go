@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-valla/valla/train/metric"
 	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/jedib0t/go-pretty/v6/text"
 )
 
 // Score is one row of a regression table: how one method predicts a test set. NLL
@@ -42,8 +43,14 @@ func score(dataset, method string, mean, variance, y []float64, took time.Durati
 // WriteScores prints the rows as a table; the best NLL, CRPS and CQM of each data
 // set are marked with a star.
 func WriteScores(w io.Writer, rows []Score) {
-	t := scoreTable(rows)
-	t.SetStyle(table.StyleRounded)
+	render(w, scoreTable(rows))
+}
+
+// render prints a table with its header as it is.
+func render(w io.Writer, t table.Writer) {
+	style := table.StyleRounded
+	style.Format.Header = text.FormatDefault
+	t.SetStyle(style)
 	fmt.Fprintln(w, t.Render())
 }
 
@@ -75,15 +82,15 @@ func scoreTable(rows []Score) table.Writer {
 // cell formats one number with a star if no row of its data set prints a smaller one
 // and some prints a larger one.
 func cell(rows []Score, r Score, value func(Score) float64) string {
-	text := func(s Score) float64 {
+	shown := func(s Score) float64 {
 		v, _ := strconv.ParseFloat(strconv.FormatFloat(value(s), 'f', 4, 64), 64)
 		return v
 	}
 	best, worse := true, false
 	for _, o := range rows {
 		if o.Dataset == r.Dataset {
-			best = best && text(o) >= text(r)
-			worse = worse || text(o) > text(r)
+			best = best && shown(o) >= shown(r)
+			worse = worse || shown(o) > shown(r)
 		}
 	}
 	if best && worse {

@@ -20,11 +20,17 @@ func writeResult(dir, name string, result any, markdown string) error {
 		return fmt.Errorf("experiments: %s: %w", name, err)
 	}
 	for ext, text := range map[string]string{".json": string(doc) + "\n", ".md": markdown} {
-		path := filepath.Join(dir, name+ext)
-		err := atomicfile.Write(path, 0o644, func(w io.Writer) error { _, err := io.WriteString(w, text); return err })
-		if err != nil {
-			return fmt.Errorf("experiments: %w", err)
+		if err := writeText(filepath.Join(dir, name+ext), text); err != nil {
+			return err
 		}
+	}
+	return nil
+}
+
+func writeText(path, text string) error {
+	err := atomicfile.Write(path, 0o644, func(w io.Writer) error { _, err := io.WriteString(w, text); return err })
+	if err != nil {
+		return fmt.Errorf("experiments: %w", err)
 	}
 	return nil
 }

@@ -99,6 +99,25 @@ func TestStall(t *testing.T) {
 	expectAsked(t, second, "1: 100000-")
 }
 
+// A slow mirror is not a stalled one: the time counts from the last byte.
+func TestSlow(t *testing.T) {
+	t.Parallel()
+	m := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		for i := range 6 {
+			_, _ = w.Write(content[i*50000 : (i+1)*50000])
+			w.(http.Flusher).Flush()
+			time.Sleep(patience / 4)
+		}
+	})
+	o := options(t, m)
+	o.Stall = patience
+	if err := Get(t.Context(), set(), o); err != nil {
+		t.Fatal(err)
+	}
+	expectFiles(t, o, complete)
+	expectAsked(t, m, "1: ")
+}
+
 // A server that never answers at all is given up like one that stops.
 func TestStallBeforeHeader(t *testing.T) {
 	t.Parallel()
@@ -160,6 +179,20 @@ func TestResume(t *testing.T) {
 			expectAsked(t, m, c.asked)
 		})
 	}
+}
+
+// Where the whole comes instead of the rest, the old bytes are gone even if it
+// breaks off before it reaches their end.
+func TestWholeBreaksOff(t *testing.T) {
+	m := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		r.Header.Del("Range")
+		truncate(100000, content)(w, r)
+	})
+	o := options(t, m)
+	o.Rounds = 1
+	put(t, o, "a.part", wrong[:150000])
+	expectError(t, Get(t.Context(), set(), o), "broke off after 100000 of 300000 bytes")
+	expectFiles(t, o, map[string][]byte{"a.part": content[:100000]})
 }
 
 // Answers to a request for the rest that do not fit leave the part alone.
@@ -226,6 +259,16 @@ func TestRounds(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A mirror that does not have the file is not asked again while others are.
+func TestGivenUp(t *testing.T) {
+	never, later := serve(t, status(404)), serve(t, status(500), status(500), good)
+	if err := Get(t.Context(), set(), options(t, never, later)); err != nil {
+		t.Fatal(err)
+	}
+	expectAsked(t, never, "1: ")
+	expectAsked(t, later, "3: ,,")
 }
 
 // The error is one line with what each mirror said last, and nothing is left but
@@ -302,6 +345,7 @@ func TestOnlyWhatIsMissing(t *testing.T) {
 	put(t, o, "b", wrong)
 	put(t, o, "c", []byte("short"))
 	put(t, o, "d", []byte("right"))
+	expectError(t, d.Files[2].check(filepath.Join(o.Dir, "c")), "expected 300000 bytes, found 5")
 	missing, err := d.Missing(o.Dir)
 	if err != nil || len(missing) != 3 || missing[0].Name != "a" || missing[1].Name != "b" || missing[2].Name != "c" {
 		t.Errorf("missing %v (%v), want a, b, c", missing, err)

@@ -16,8 +16,8 @@
 // and its typed loops in one place; package graphtest checks all of them.
 //
 // Stock Gorgonia operations may be mixed in. They are differentiated by their own
-// SymDiff and run by their own Do, which allocates; those whose derivatives are
-// known to be wrong in Gorgonia v0.9.18 are refused with an error.
+// SymDiff and run by their own Do, which allocates. Several derivatives are wrong in
+// Gorgonia v0.9.18; those that were not found right are refused with an error.
 //
 // Arrays are row-major. Shapes broadcast as in NumPy. Element types are float32
 // and float64, one per Builder.

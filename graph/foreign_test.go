@@ -4,6 +4,7 @@ import (
 	"errors"
 	"hash"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -381,6 +382,31 @@ func TestForeignOperation(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestForeignCotangentGetsItsShape: one that lacks an axis of extent 1 would otherwise
+// broadcast against the input.
+func TestForeignCotangentGetsItsShape(t *testing.T) {
+	flat := func(_ gorgonia.Nodes, ct *node) (gorgonia.Nodes, error) {
+		y, err := gorgonia.Add(ct, ct)
+		if err != nil {
+			return nil, err
+		}
+		y, err = gorgonia.Ravel(y)
+		return gorgonia.Nodes{y}, err
+	}
+	b := graph.NewBuilder(tensor.Float64)
+	x := b.Input("x", 3, 1)
+	y, err := gorgonia.ApplyOp(doubling{flat, []bool{true}}, b.Square(x))
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := graph.Grad(b, b.Sum(y), x)
+	noErr(t, b)
+	if got := g[0].Shape(); !slices.Equal(got, tensor.Shape{3, 1}) {
+		t.Fatalf("gradient of shape %v, want (3, 1)", got)
+	}
+	wantSame(t, "4x", evaluate(t, b, []*node{x}, g, arrays{{1, 2, 3}}), arrays{{4, 8, 12}}, 0)
 }
 
 // TestTapeMachine runs our operations, stock ones and VJP's results in Gorgonia's own

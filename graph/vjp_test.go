@@ -171,6 +171,22 @@ func TestJVPOfJVP(t *testing.T) {
 	wantSame(t, "second derivative", got, arrays{{6 * (2*1 - 3*100)}}, 1e-15)
 }
 
+// TestCholeskyGradient: the gradient in the matrix itself is symmetric, though the
+// factor is computed from one triangle; that of the log-determinant is the inverse.
+func TestCholeskyGradient(t *testing.T) {
+	b := graph.NewBuilder(tensor.Float64)
+	a, w := b.Input("a", 2, 2), b.Input("w", 2, 2)
+	r := b.Cholesky(a)
+	g := append(graph.Grad(b, b.LogDet(r), a), graph.Grad(b, b.Sum(b.Mul(w, r)), a)...)
+	noErr(t, b)
+	got := evaluate(t, b, []*node{a, w}, g, arrays{{4, 2, 2, 5}, {3, 0, 7, 11}})
+	// R = [[2, 0], [1, 2]]. With A = [[p, q], [q, s]]: R₁₁ = √p, R₂₁ = q/√p and
+	// R₂₂ = √(s − q²/p), whence ∂/∂p = 3/4 − 7/8 + 11/16, ∂/∂q = 7/2 − 11/4, shared by the
+	// two elements that hold q, and ∂/∂s = 11/4, at p = 4, q = 2, s = 5.
+	want := arrays{{5. / 16, -2. / 16, -2. / 16, 4. / 16}, {9. / 16, 3. / 8, 3. / 8, 11. / 4}}
+	wantSame(t, "gradients", got, want, 1e-14)
+}
+
 // TestVJPErrors: what does not fit is the Builder's error, and gives nil nodes.
 func TestVJPErrors(t *testing.T) {
 	other := graph.NewBuilder(tensor.Float64)

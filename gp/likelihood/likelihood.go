@@ -4,6 +4,7 @@ package likelihood
 
 import (
 	"math"
+	"slices"
 
 	"github.com/go-valla/valla/graph"
 	"gorgonia.org/tensor"
@@ -13,7 +14,8 @@ import (
 // latent f ~ N(mean, cov), one number for each example.
 type Likelihood interface {
 	// DataTerm returns ℓ_b, [B], for targets y [B,C], mean [B,C] and cov [B,C,C].
-	// α lies in [0,1] for a Gaussian and in (0,1] otherwise.
+	// α lies in [0,1] for a Gaussian and in (0,1] otherwise. Another α and other
+	// shapes, which might broadcast, are errors.
 	DataTerm(b *graph.Builder, y, mean, cov *graph.Node, alpha float64) *graph.Node
 	// Params returns the trainable parameters of the likelihood.
 	Params() []*graph.Param
@@ -41,7 +43,7 @@ func (g Gaussian) Params() []*graph.Param { return []*graph.Param{g.LogVariance}
 //	0 < α < 1:  (1/α) [log N(y; f, Q + σ²/α) + ½ log(2πσ²/α) − (α/2) log(2πσ²)]
 //	α = 0:      log N(y; f, σ²) − Q/(2σ²), the evidence lower bound.
 func (g Gaussian) DataTerm(b *graph.Builder, y, mean, cov *graph.Node, alpha float64) *graph.Node {
-	if !checkAlpha(b, alpha, alpha >= 0) {
+	if !checkAlpha(b, alpha, alpha >= 0) || !checkShapes(b, y, mean, cov) {
 		return nil
 	}
 	logNoise := b.Param(g.LogVariance)
@@ -76,7 +78,7 @@ func (Softmax) Params() []*graph.Param { return nil }
 // DataTerm implements Likelihood: (1/α) log softmax(α log softmax(F))_y with the
 // probit-scaled logits F of [ProbitLogits].
 func (Softmax) DataTerm(b *graph.Builder, y, mean, cov *graph.Node, alpha float64) *graph.Node {
-	if !checkAlpha(b, alpha, alpha > 0) {
+	if !checkAlpha(b, alpha, alpha > 0) || !checkShapes(b, y, mean, cov) {
 		return nil
 	}
 	logp := b.LogSoftmax(ProbitLogits(b, mean, cov))
@@ -96,6 +98,20 @@ func ProbitLogits(b *graph.Builder, mean, cov *graph.Node) *graph.Node {
 func checkAlpha(b *graph.Builder, alpha float64, low bool) bool {
 	if b.Err() == nil && (!low || !(alpha <= 1)) {
 		b.Failf("likelihood: α = %g is out of range", alpha)
+	}
+	return b.Err() == nil
+}
+
+// checkShapes refuses what would broadcast to a wrong number.
+func checkShapes(b *graph.Builder, y, mean, cov *graph.Node) bool {
+	if y == nil || mean == nil || cov == nil {
+		b.Failf("likelihood: targets, mean or covariance is nil")
+		return false
+	}
+	m := mean.Shape()
+	if len(m) != 2 || !slices.Equal(y.Shape(), m) || !slices.Equal(cov.Shape(), []int{m[0], m[1], m[1]}) {
+		b.Failf("likelihood: targets of shape %v, mean %v and covariance %v, expected [B,C], [B,C] and [B,C,C]",
+			y.Shape(), m, cov.Shape())
 	}
 	return b.Err() == nil
 }

@@ -31,12 +31,20 @@ func New(k gp.Kernel, z *tensor.Dense, class []int) (*Layer, error) {
 	if z.Dims() < 2 {
 		return nil, fmt.Errorf("valla: inducing inputs have shape %v, expected [M,…]", z.Shape())
 	}
+	if dt := z.Dtype(); dt != tensor.Float32 && dt != tensor.Float64 {
+		return nil, fmt.Errorf("valla: inducing inputs are %v, expected float32 or float64", dt)
+	}
 	m := z.Shape()[0]
 	if class == nil {
 		class = make([]int, m)
 	}
 	if len(class) != m {
 		return nil, fmt.Errorf("valla: %d classes for %d inducing points", len(class), m)
+	}
+	for i, c := range class {
+		if c < 0 {
+			return nil, fmt.Errorf("valla: class[%d] is %d, expected an output's number from 0", i, c)
+		}
 	}
 	l := make([]float64, m*(m+1)/2)
 	for i := range m {

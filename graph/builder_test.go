@@ -203,7 +203,7 @@ func TestShapeErrors(t *testing.T) {
 		{"slice axis", one(func(b *builder, x *node) *node { return b.Slice(x, 2, 0, 1) }, 2, 3), []string{"axis 2", "(2, 3)"}},
 		{"slice beyond", one(func(b *builder, x *node) *node { return b.Slice(x, 1, 1, 4) }, 2, 3), []string{"[1, 4)", "(2, 3)"}},
 		{"slice of nothing", one(func(b *builder, x *node) *node { return b.Slice(x, 1, 2, 2) }, 2, 3), []string{"[2, 2)", "(2, 3)"}},
-		{"slice far beyond", one(func(b *builder, x *node) *node { return b.Slice(x, 0, math.MaxInt-1, math.MaxInt) }, 2, 3), []string{"(2, 3)"}},
+		{"slice far beyond", one(func(b *builder, x *node) *node { return b.Slice(x, 0, math.MaxInt, math.MinInt) }, 2, 3), []string{"(2, 3)"}},
 		{"slice of a scalar", ofScalar(func(b *builder, x *node) *node { return b.Slice(x, 0, 0, 1) }), []string{"()"}},
 		{"pad too small", one(func(b *builder, x *node) *node { return b.Pad(x, 0, 1, 2) }, 2, 3), []string{"[1, 3)", "(2, 3)"}},
 		{"pad without end", one(func(b *builder, x *node) *node { return b.Pad(x, 0, 0, math.MaxInt) }, 2, 3), []string{"(2, 3)", "too large"}},

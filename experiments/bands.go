@@ -3,19 +3,12 @@ package experiments
 import (
 	"fmt"
 	"image/color"
-	"io"
 	"path/filepath"
-	"strings"
 
-	"github.com/go-valla/valla/internal/atomicfile"
 	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/font"
 	"gonum.org/v1/plot/plotter"
-	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
-	"gonum.org/v1/plot/vg/vgimg"
-	"gonum.org/v1/plot/vg/vgsvg"
 )
 
 // Curve is a predictive distribution along a one-dimensional grid.
@@ -50,39 +43,16 @@ var (
 
 // Save draws the panels to path.png and path.svg.
 func (f Bands) Save(path string) error {
-	w, h := vg.Length(len(f.Panels))*4.2*vg.Inch, 3.6*vg.Inch
-	png := vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(w, h), vgimg.UseDPI(110))}
-	svg := vgsvg.New(w, h)
-	for ext, c := range map[string]interface {
-		vg.CanvasSizer
-		io.WriterTo
-	}{".png": png, ".svg": svg} {
-		if err := f.draw(draw.New(c)); err != nil {
-			return fmt.Errorf("experiments: drawing %s: %w", filepath.Base(path), err)
-		}
-		err := atomicfile.Write(path+ext, 0o644, func(w io.Writer) error { _, err := c.WriteTo(w); return err })
-		if err != nil {
-			return fmt.Errorf("experiments: %w", err)
-		}
-	}
-	return nil
-}
-
-func (f Bands) draw(c draw.Canvas) error {
 	low, high := f.limits()
-	row := make([]*plot.Plot, len(f.Panels))
-	for i, p := range f.Panels {
+	var row []*plot.Plot
+	for _, p := range f.Panels {
 		pl, err := f.plot(p, low, high)
 		if err != nil {
-			return err
+			return fmt.Errorf("experiments: drawing %s: %w", filepath.Base(path), err)
 		}
-		row[i] = pl
+		row = append(row, pl)
 	}
-	tiles := draw.Tiles{Rows: 1, Cols: len(row), PadX: vg.Points(8), PadTop: vg.Points(4), PadRight: vg.Points(8), PadBottom: vg.Points(4), PadLeft: vg.Points(4)}
-	for i, canvas := range plot.Align([][]*plot.Plot{row}, tiles, c)[0] {
-		row[i].Draw(canvas)
-	}
-	return nil
+	return savePlots(path, row...)
 }
 
 // limits spans the data, with room, so that one wide band does not flatten the rest.
@@ -96,15 +66,7 @@ func (f Bands) limits() (low, high float64) {
 }
 
 func (f Bands) plot(p Panel, low, high float64) (*plot.Plot, error) {
-	pl := plot.New()
-	pl.Title.Text, pl.X.Label.Text, pl.Y.Label.Text = p.Title, "x", "y"
-	for _, s := range []*text.Style{&pl.Title.TextStyle, &pl.X.Label.TextStyle, &pl.Y.Label.TextStyle,
-		&pl.X.Tick.Label, &pl.Y.Tick.Label, &pl.Legend.TextStyle} {
-		s.Font.Variant = "Sans"
-		s.Font.Size = font.Points(10)
-	}
-	pl.Legend.Top, pl.Legend.TextStyle.Font.Size = true, font.Points(8.5)
-	pl.Legend.Left, pl.Legend.Padding = true, vg.Points(2)
+	pl := newPlot(p.Title, "x", "y")
 	if err := f.band(pl, p); err != nil {
 		return nil, err
 	}
@@ -200,17 +162,4 @@ func (f Bands) outline(c Curve) plotter.XYs {
 		upper = append(upper, lower[i])
 	}
 	return upper
-}
-
-// slug turns a title into a file name.
-func slug(s string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r >= 'a' && r <= 'z' || r >= '0' && r <= '9':
-			return r
-		case r >= 'A' && r <= 'Z':
-			return r + 'a' - 'A'
-		}
-		return '-'
-	}, s)
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/go-valla/valla/gp"
@@ -121,8 +122,10 @@ func (c certain) Predict(ctx context.Context, x *tensor.Dense) (gp.Gaussian, err
 
 // ImagesResult is what [Images] found.
 type ImagesResult struct {
-	Dataset string       `json:"dataset"`
-	Scores  []ImageScore `json:"scores"`
+	Dataset   string          `json:"dataset"`
+	Scores    []ImageScore    `json:"scores"`
+	Rotations []RotationScore `json:"rotations,omitempty"` // of the first seeds
+	Pictures  []string        `json:"pictures"`
 }
 
 // Images runs the paper's image classification experiment: the network's own
@@ -155,29 +158,62 @@ func Images(ctx context.Context, o ImagesOptions) (*ImagesResult, error) {
 		}
 		row.Steps, row.Best, row.Seconds = r.Iterations, r.BestIteration, time.Since(start).Seconds()
 	}
-	out, err := p.predict(ctx, certain{p})
-	if err != nil {
-		return nil, err
-	}
-	if err := keep(p.rows(row, out, 0)); err != nil {
-		return nil, err
+	var kept []picked
+	if slices.Contains(o.Methods, "map") {
+		k, rows, err := o.finish(ctx, p, certain{p}, row, 0)
+		if err := keep(rows, err); err != nil {
+			return nil, err
+		}
+		kept = append(kept, k)
 	}
 	for _, m := range o.Inducing {
 		for _, seed := range o.Seeds {
 			if !slices.Contains(o.Methods, "valla") {
 				continue
 			}
-			if err := keep(o.runVaLLA(ctx, p, m, seed)); err != nil {
+			k, rows, err := o.runVaLLA(ctx, p, m, seed)
+			if err := keep(rows, err); err != nil {
 				return nil, err
+			}
+			if seed == o.Seeds[0] {
+				kept = append(kept, k)
 			}
 		}
 	}
+	for _, k := range kept {
+		res.Rotations = append(res.Rotations, k.turned...)
+	}
+	if res.Pictures, err = figures(o.Dir, o.Name, kept, res.Scores); err != nil {
+		return nil, err
+	}
 	return res, res.write(o.Dir)
+}
+
+// finish predicts with a posterior, scores the predictions and keeps what pictures need.
+func (o ImagesOptions) finish(ctx context.Context, p *imageProblem, post gp.Posterior, row ImageScore, samples int) (picked, []ImageScore, error) {
+	out, err := p.predict(ctx, post)
+	if err != nil {
+		return picked{}, nil, err
+	}
+	rows, err := p.rows(row, out, samples)
+	if err != nil {
+		return picked{}, nil, err
+	}
+	k := picked{method: row.Method, in: newPrediction(gp.ProbitProbs(out.in)), out: newPrediction(gp.ProbitProbs(out.out)), labels: p.test.Class()}
+	if o.Rotations && row.Seed == o.Seeds[0] {
+		if k.turned, err = p.rotations(ctx, row.Method, post); err != nil {
+			return picked{}, nil, err
+		}
+	}
+	return k, rows, nil
 }
 
 // write leaves NAME.json, NAME.csv and NAME.md in dir.
 func (r *ImagesResult) write(dir string) error {
 	md := fmt.Sprintf("# %s\n\nMeasured here, printed in the paper, and in its authors' released runs.\n\n%s\n", r.Dataset, r.table().RenderMarkdown())
+	for _, file := range r.Pictures {
+		md += fmt.Sprintf("\n![%s](%s)\n", strings.TrimSuffix(file, ".png"), file)
+	}
 	if err := writeResult(dir, r.Dataset, r, md); err != nil {
 		return err
 	}
@@ -201,16 +237,12 @@ func (o ImagesOptions) check() error {
 }
 
 // runVaLLA fits and scores one cell.
-func (o ImagesOptions) runVaLLA(ctx context.Context, p *imageProblem, m int, seed uint64) ([]ImageScore, error) {
+func (o ImagesOptions) runVaLLA(ctx context.Context, p *imageProblem, m int, seed uint64) (picked, []ImageScore, error) {
 	post, r, layer, err := o.fitVaLLA(ctx, p, m, seed)
 	if err != nil {
-		return nil, err
-	}
-	out, err := p.predict(ctx, post)
-	if err != nil {
-		return nil, err
+		return picked{}, nil, err
 	}
 	row := ImageScore{Dataset: o.Name, Method: fmt.Sprintf("VaLLA %d", layer.Inducing()), Inducing: layer.Inducing(), Seed: seed,
 		PriorStd: layer.PriorStd(), Steps: r.Iterations, Best: r.BestIteration, Seconds: r.Seconds}
-	return p.rows(row, out, o.MonteCarlo)
+	return o.finish(ctx, p, post, row, o.MonteCarlo)
 }

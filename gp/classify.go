@@ -35,26 +35,64 @@ func MonteCarloProbs(g Gaussian, samples int, seed uint64, first int) (*tensor.D
 	n, c := g.Mean.Shape()[0], g.Mean.Shape()[1]
 	mean, cov := g.Mean.Float64s(), g.Cov.Float64s()
 	out := make([]float64, n*c)
-	root, f, eps := make([]float64, c*c), make([]float64, c), make([]float64, c)
+	s := newSampler(c)
 	for i := range n {
-		if err := semiCholesky(c, cov[i*c*c:(i+1)*c*c], root); err != nil {
+		if err := semiCholesky(c, cov[i*c*c:(i+1)*c*c], s.root); err != nil {
 			return nil, fmt.Errorf("gp: covariance of example %d: %w", first+i, err)
 		}
-		rng := rand.New(rand.NewPCG(seed, uint64(first+i)))
-		sum := out[i*c : (i+1)*c]
-		for range samples {
-			for k := range eps {
-				eps[k] = rng.NormFloat64()
-			}
-			for k := range f {
-				f[k] = mean[i*c+k] + kernel.Dot(root[k*c:k*c+k+1], eps[:k+1])
-			}
-			softmax(f)
-			kernel.Add(sum, sum, f)
-		}
-		kernel.Scale(sum, 1/float64(samples), sum)
+		s.rng = rand.New(rand.NewPCG(seed, uint64(first+i)))
+		s.meanSoftmax(out[i*c:(i+1)*c], mean[i*c:(i+1)*c], samples)
 	}
 	return tensor.New(tensor.WithShape(n, c), tensor.WithBacking(out)), nil
+}
+
+// sampler draws from a Gaussian over c outputs, a block of samples at a time.
+type sampler struct {
+	c      int
+	root   []float64 // [c,c], lower triangular
+	eps, f []float64 // [sampleBlock, c]
+	rng    *rand.Rand
+}
+
+const sampleBlock = 256
+
+func newSampler(c int) *sampler {
+	return &sampler{c: c, root: make([]float64, c*c), eps: make([]float64, sampleBlock*c), f: make([]float64, sampleBlock*c)}
+}
+
+// meanSoftmax sets dst to the mean of softmax(mean + root·ε) over samples.
+func (s *sampler) meanSoftmax(dst, mean []float64, samples int) {
+	c := s.c
+	for left := samples; left > 0; left -= sampleBlock {
+		n := min(left, sampleBlock)
+		eps, f := s.eps[:n*c], s.f[:n*c]
+		for k := range eps {
+			eps[k] = s.rng.NormFloat64()
+		}
+		kernel.Gemm(false, true, n, c, c, 1, eps, c, s.root, c, 0, f, c)
+		for r := 0; r < len(f); r += c {
+			row := f[r : r+c]
+			top := math.Inf(-1)
+			for k := range row {
+				row[k] += mean[k]
+				top = max(top, row[k])
+			}
+			for k := range row {
+				row[k] -= top
+			}
+		}
+		kernel.Exp(f, f)
+		for r := 0; r < len(f); r += c {
+			sum := 0.0
+			for _, v := range f[r : r+c] {
+				sum += v
+			}
+			for k, v := range f[r : r+c] {
+				dst[k] += v / sum
+			}
+		}
+	}
+	kernel.Scale(dst, 1/float64(samples), dst)
 }
 
 // softmax overwrites f by exp(f)/Σ exp(f).

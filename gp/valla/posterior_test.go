@@ -2,8 +2,11 @@ package valla_test
 
 import (
 	"fmt"
+	"math"
+	"math/rand/v2"
 	"testing"
 
+	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/gptest"
 	"github.com/go-valla/valla/gp/valla"
 	"github.com/go-valla/valla/internal/fixture"
@@ -61,5 +64,50 @@ func TestRefresh(t *testing.T) {
 			t.Errorf("a change of %s does not show", q.Name)
 		}
 		last = got.Cov.Float64s()
+	}
+}
+
+// TestSample: samples of the joint posterior have its mean and its variances within
+// five standard errors of 4,000 draws, and Cov(f₀, f₁) too.
+func TestSample(t *testing.T) {
+	const n = 4000
+	p := newToy(t, 6, tensor.Float64, size{2, 3})
+	post := valla.NewPosterior(p.net, p.layer)
+	s, err := gp.Sample(ctx, post, p.x, n, rand.New(rand.NewPCG(1, 1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	mean, cov, err := post.Joint(ctx, p.x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := mean.Shape().TotalSize()
+	column := func(i int) []float64 {
+		v := make([]float64, n)
+		for r := range v {
+			v[r] = s.Float64s()[r*m+i] - mean.Float64s()[i]
+		}
+		return v
+	}
+	first := column(0)
+	for i := range m {
+		c, v, v0 := cov.Float64s()[i], cov.Float64s()[i*m+i], cov.Float64s()[0]
+		at := column(i)
+		average := 0.0
+		for _, x := range at {
+			average += x / n
+		}
+		for _, q := range []struct {
+			what                 string
+			got, want, deviation float64
+		}{
+			{"mean", average, 0, math.Sqrt(v)},
+			{"variance", dot(at, at) / n, v, math.Sqrt(2) * v},
+			{"covariance with the first", dot(at, first) / n, c, math.Sqrt(v*v0 + c*c)},
+		} {
+			if d := math.Abs(q.got - q.want); d > 5*q.deviation/math.Sqrt(n) {
+				t.Errorf("value %d: %s is %g, want %g", i, q.what, q.got, q.want)
+			}
+		}
 	}
 }

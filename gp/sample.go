@@ -1,0 +1,71 @@
+package gp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/go-valla/valla/internal/kernel"
+	"gorgonia.org/tensor"
+)
+
+// ErrNotCovariance is wrapped where a joint covariance has negative eigenvalues that
+// rounding does not explain.
+var ErrNotCovariance = errors.New("the covariance is not positive semi-definite")
+
+// Sample draws n functions from p at the inputs x [N,…] and returns their values
+// [n, N·C] in the order of [JointPosterior.Joint], one function in each row. The same
+// state of rng gives the same samples.
+//
+// Joint covariances are singular as a rule and, but for rounding, indefinite. So the
+// least jitter is added to the variances with which there is a Cholesky factor: none,
+// or steps of ten from 1e-12 to 1e-3 of the largest variance, beyond which the error
+// wraps [ErrNotCovariance]. In float64 it stays far below what can be seen.
+func Sample(ctx context.Context, p JointPosterior, x *tensor.Dense, n int, rng *rand.Rand) (*tensor.Dense, error) {
+	if n < 1 {
+		return nil, fmt.Errorf("gp: sample: %d samples, expected at least one", n)
+	}
+	mean, cov, err := p.Joint(ctx, x)
+	if err != nil {
+		return nil, fmt.Errorf("gp: sample: %w", err)
+	}
+	m := mean.Shape().TotalSize()
+	root, err := covarianceRoot(m, cov.Float64s())
+	if err != nil {
+		return nil, fmt.Errorf("gp: sample: %w", err)
+	}
+	noise, out := make([]float64, n*m), make([]float64, 0, n*m)
+	for i := range noise {
+		noise[i] = rng.NormFloat64()
+	}
+	for range n {
+		out = append(out, mean.Float64s()...)
+	}
+	kernel.Gemm(false, true, n, m, m, 1, noise, m, root, m, 1, out, m)
+	return tensor.New(tensor.WithShape(n, m), tensor.WithBacking(out)), nil
+}
+
+// covarianceRoot returns the lower triangular L with LLᵀ = a + jitter, a [m,m].
+func covarianceRoot(m int, a []float64) ([]float64, error) {
+	largest := 0.0
+	for i := range m {
+		largest = max(largest, a[i*m+i])
+	}
+	root := make([]float64, len(a))
+	if !slices.ContainsFunc(a, func(v float64) bool { return v != 0 }) {
+		return root, nil // nothing is uncertain
+	}
+	for jitter := 0.0; jitter < 2e-3; jitter = max(1e-12, 10*jitter) {
+		copy(root, a)
+		for i := range m {
+			root[i*m+i] += jitter * largest
+		}
+		if kernel.Cholesky(m, root, m) < 0 {
+			return root, nil
+		}
+	}
+	return nil, fmt.Errorf("%w: no Cholesky factor of the %d×%d matrix with a jitter of 1e-3 of the largest variance %g",
+		ErrNotCovariance, m, m, largest)
+}

@@ -12,3 +12,12 @@ func List() []Experiment {
 		{"fmnist", "Fashion-MNIST, out-of-distribution: MNIST"},
 	}
 }
+
+// DataFolder returns the folder below the data folder in which the experiments look
+// for a data set.
+func DataFolder(name string) string {
+	if s, ok := imageSets[name]; ok {
+		return s.folder
+	}
+	return name
+}

@@ -57,7 +57,7 @@ func newRoot() *cobra.Command {
 		CompletionOptions:  cobra.CompletionOptions{HiddenDefaultCmd: true},
 	}
 	root.SetHelpCommand(newHelp())
-	root.AddCommand(newDemo(), newTrain(), newFit(), newPredict(), newEval(), newExperiment())
+	root.AddCommand(newDemo(), newTrain(), newFit(), newPredict(), newEval(), newExperiment(), newData())
 	return root
 }
 

@@ -21,6 +21,10 @@ type Objective interface {
 	Evaluate(ctx context.Context, iteration int) (loss float64, err error)
 }
 
+// Identifier is an Objective that says in words what else must be equal in a run that
+// goes on from its checkpoint: its data, their order, what is not trained.
+type Identifier interface{ Identity() []string }
+
 // Config says how [Run] trains.
 type Config struct {
 	Iterations int       // mini-batches in all

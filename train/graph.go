@@ -3,6 +3,8 @@ package train
 import (
 	"context"
 	"fmt"
+	"hash/crc32"
+	"unsafe"
 
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/graph"
@@ -15,6 +17,7 @@ type Graph struct {
 	loss    *graph.Node
 	params  []Param
 	feed    Feed
+	id      []string
 }
 
 // Feed sets the inputs of a graph to the mini-batch of an iteration.
@@ -52,6 +55,17 @@ func NewGraph(b *graph.Builder, loss *graph.Node, params []*graph.Param, feed Fe
 		g.params = append(g.params, Param{Name: p.Name, Value: p.Value, Grad: program.Value(grads[i])})
 	}
 	return g, nil
+}
+
+// Identify adds lines to what tells runs apart, see [Identifier].
+func (g *Graph) Identify(lines ...string) { g.id = append(g.id, lines...) }
+
+// Identity implements Identifier.
+func (g *Graph) Identity() []string {
+	if f, ok := g.feed.(Identifier); ok {
+		return append(f.Identity(), g.id...)
+	}
+	return g.id
 }
 
 // Params implements Objective.
@@ -114,6 +128,28 @@ func (m *Batches) X() *graph.Node { return m.xn }
 
 // Y returns the node of the mini-batch's targets, [B,…].
 func (m *Batches) Y() *graph.Node { return m.yn }
+
+// Identity implements Identifier.
+func (m *Batches) Identity() []string {
+	return []string{
+		fmt.Sprintf("batches of %d of %d rows, seed %d", m.sampler.B, m.sampler.N, m.sampler.Seed),
+		fmt.Sprintf("inputs %v with checksum %08x", m.x.Shape(), checksum(m.x)),
+		fmt.Sprintf("targets %v with checksum %08x", m.y.Shape(), checksum(m.y)),
+	}
+}
+
+// checksum is the CRC-32 (Castagnoli) of a tensor's memory.
+func checksum(t *tensor.Dense) uint32 {
+	if t.Dtype() == tensor.Float64 {
+		return crc(t.Float64s())
+	}
+	return crc(t.Float32s())
+}
+
+func crc[T Float](v []T) uint32 {
+	bytes := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(v))), len(v)*int(unsafe.Sizeof(v[0])))
+	return crc32.Checksum(bytes, crc32.MakeTable(crc32.Castagnoli))
+}
 
 // Inputs implements Feed.
 func (m *Batches) Inputs() map[*graph.Node]*tensor.Dense {

@@ -113,5 +113,8 @@ func (r *runner) identity() []string {
 	for _, p := range r.params {
 		id = append(id, "parameter "+p.String())
 	}
+	if o, ok := r.obj.(Identifier); ok {
+		id = append(id, o.Identity()...)
+	}
 	return id
 }

@@ -55,7 +55,13 @@ func (f Fit) Objective(x, y *tensor.Dense) (*train.Graph, error) {
 	if err := b.Err(); err != nil {
 		return nil, fmt.Errorf("valla: %w", err)
 	}
-	return train.NewGraph(b, loss.Loss, f.params(), batches)
+	g, err := train.NewGraph(b, loss.Loss, f.params(), batches)
+	if err != nil {
+		return nil, err
+	}
+	g.Identify("network with fingerprint "+layers.Fingerprint(f.Net), fmt.Sprintf("alpha %g", f.Alpha),
+		fmt.Sprintf("classes %v", f.Layer.Class))
+	return g, nil
 }
 
 // params lists what is trained.

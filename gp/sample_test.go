@@ -172,3 +172,19 @@ func TestSampleErrors(t *testing.T) {
 		}
 	}
 }
+
+// TestSampleScale: in other units, a power of two, the samples are the same numbers.
+func TestSampleScale(t *testing.T) {
+	large, small := singular(), singular()
+	clear(large.mean)
+	clear(small.mean)
+	for i := range small.cov {
+		small.cov[i] *= 0x1p-60
+	}
+	want, got := draw(t, large, 10, 4), draw(t, small, 10, 4)
+	for i := range got {
+		if got[i] != want[i]*0x1p-30 {
+			t.Fatalf("value %d is %g, want %g", i, got[i], want[i]*0x1p-30)
+		}
+	}
+}

@@ -55,6 +55,8 @@ func (l *line) check(x *tensor.Dense) error {
 		return fmt.Errorf("0 inputs")
 	case l.flaw == "silent errors" && s[1] != 2:
 		return fmt.Errorf("wrong inputs")
+	case l.flaw == "misreads float32" && x.Dtype() == tensor.Float32:
+	case l.flaw == "misreads int64" && x.Dtype() == tensor.Int64:
 	case x.Dtype() != tensor.Float64 || s[1] != 2 && l.flaw != "any width":
 		return fmt.Errorf("inputs are %v of width %d, expected float64 of width 2", x.Dtype(), s[1])
 	}
@@ -65,7 +67,10 @@ func (l *line) Predict(ctx context.Context, in *tensor.Dense) (gp.Gaussian, erro
 	if err := l.check(in); err != nil {
 		return gp.Gaussian{}, err
 	}
-	x, n := in.Float64s(), in.Shape()[0]
+	x, n := make([]float64, in.Shape().TotalSize()), in.Shape()[0]
+	if in.Dtype() == tensor.Float64 {
+		x = in.Float64s()
+	}
 	x[0] += l.is("changes inputs")
 	var mean, cov []float64
 	l.calls += 1e-12
@@ -154,6 +159,7 @@ func TestFlaws(t *testing.T) {
 		"other joint mean": "marginals of the joint", "neighbours": "one by one", "last batch": "parts of batches",
 		"drifts": "repeatable", "one buffer": "repeatable", "changes inputs": "repeatable", "any width": "wrong inputs",
 		"silent errors": "wrong inputs", "panics without inputs": "wrong inputs",
+		"misreads float32": "wrong inputs", "misreads int64": "wrong inputs",
 		"deaf": "ended context", "deaf between batches": "ended context", "deaf jointly": "ended context",
 	} {
 		c := newLine(flaw).testCase()

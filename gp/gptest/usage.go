@@ -96,15 +96,29 @@ func (p *probe) wrongInputs() error {
 	wide[last] = 97 // in no shape by chance
 	none := p.X.Shape().Clone()
 	none[0] = 0
+	return errors.Join(
+		p.refuses("inputs of another shape", tensor.New(tensor.Of(p.X.Dtype()), tensor.WithShape(wide...)), "97", fmt.Sprint(width)),
+		p.refuses("whole numbers", tensor.New(tensor.Of(tensor.Int64), tensor.WithShape(p.X.Shape()...)), "int64", "float(32|64)"),
+		p.refuses("no inputs", tensor.New(tensor.Of(p.X.Dtype()), tensor.WithShape(none...))),
+		p.otherFloat(),
+		p.repeatable())
+}
+
+// otherFloat: inputs of the other floating-point type are refused, or predicted as
+// well as float32 can.
+func (p *probe) otherFloat() error {
 	other := tensor.Float32
 	if p.X.Dtype() == tensor.Float32 {
 		other = tensor.Float64
 	}
+	g, err := p.predict(graph.Convert(p.X, other))
+	if err != nil {
+		return mentions("inputs of another type", err, []string{"float32", "float64"})
+	}
+	const rounding = 1e-4
 	return errors.Join(
-		p.refuses("inputs of another shape", tensor.New(tensor.Of(p.X.Dtype()), tensor.WithShape(wide...)), "97", fmt.Sprint(width)),
-		p.refuses("inputs of another type", graph.Convert(p.X, other), "float32", "float64"),
-		p.refuses("no inputs", tensor.New(tensor.Of(p.X.Dtype()), tensor.WithShape(none...)), "0"),
-		p.repeatable())
+		differ("mean of inputs of another type", g.Mean.Float64s(), p.mu, rounding*largest(p.mu)),
+		differ("covariance of inputs of another type", g.Cov.Float64s(), p.cov, rounding*p.scale()))
 }
 
 // refuses checks that the inputs give an error that has the words in it.

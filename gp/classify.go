@@ -37,7 +37,7 @@ func MonteCarloProbs(g Gaussian, samples int, seed uint64, first int) (*tensor.D
 	out := make([]float64, n*c)
 	s := newSampler(c)
 	for i := range n {
-		if err := semiCholesky(c, cov[i*c*c:(i+1)*c*c], s.root); err != nil {
+		if err := semiRoot(c, append(s.work[:0], cov[i*c*c:(i+1)*c*c]...), s.root); err != nil {
 			return nil, fmt.Errorf("gp: covariance of example %d: %w", first+i, err)
 		}
 		s.rng = rand.New(rand.NewPCG(seed, uint64(first+i)))
@@ -49,7 +49,8 @@ func MonteCarloProbs(g Gaussian, samples int, seed uint64, first int) (*tensor.D
 // sampler draws from a Gaussian over c outputs, a block of samples at a time.
 type sampler struct {
 	c      int
-	root   []float64 // [c,c], lower triangular
+	root   []float64 // [c,c]
+	work   []float64 // [c,c]
 	eps, f []float64 // [sampleBlock, c]
 	rng    *rand.Rand
 }
@@ -57,7 +58,7 @@ type sampler struct {
 const sampleBlock = 256
 
 func newSampler(c int) *sampler {
-	return &sampler{c: c, root: make([]float64, c*c), eps: make([]float64, sampleBlock*c), f: make([]float64, sampleBlock*c)}
+	return &sampler{c: c, root: make([]float64, c*c), work: make([]float64, c*c), eps: make([]float64, sampleBlock*c), f: make([]float64, sampleBlock*c)}
 }
 
 // meanSoftmax sets dst to the mean of softmax(mean + root·ε) over samples.
@@ -106,25 +107,43 @@ func softmax(f []float64) {
 	kernel.Scale(f, 1/kernel.Sum(f), f)
 }
 
-// semiCholesky writes the lower triangular L with LLᵀ = a, a [c,c] positive
-// semi-definite up to rounding: a pivot that rounding made negative counts as zero.
-func semiCholesky(c int, a, l []float64) error {
+// negligible is the fraction of the largest variance below which a remaining one may
+// be the rounding of float32 and is left out.
+const negligible = 1e-6
+
+// semiRoot writes a root R [c,c] with RRᵀ = a, a [c,c] positive semi-definite up to
+// rounding, by Cholesky's method with the largest remaining variance as the next
+// pivot, which keeps rounding where it is: small. It overwrites a.
+func semiRoot(c int, a, root []float64) error {
 	scale := 0.0
 	for k := range c {
 		scale = max(scale, math.Abs(a[k*c+k]))
 	}
-	clear(l)
-	for j := range c {
-		pivot := a[j*c+j] - kernel.Dot(l[j*c:j*c+j], l[j*c:j*c+j])
-		if !(pivot >= -1e-4*scale) {
-			return fmt.Errorf("not positive semi-definite: pivot %d is %g, largest variance %g", j, pivot, scale)
+	clear(root)
+	for col := range c {
+		best, least := 0, 0
+		for k := range c {
+			if a[k*c+k] > a[best*c+best] {
+				best = k
+			}
+			if a[k*c+k] < a[least*c+least] {
+				least = k
+			}
 		}
-		if pivot <= 1e-14*scale {
-			continue
+		if v := a[least*c+least]; !(v >= -1e-3*scale) || math.IsInf(scale, 0) {
+			return fmt.Errorf("not positive semi-definite: output %d is left with the variance %g, the largest is %g", least, v, scale)
 		}
-		l[j*c+j] = math.Sqrt(pivot)
-		for i := j + 1; i < c; i++ {
-			l[i*c+j] = (a[i*c+j] - kernel.Dot(l[i*c:i*c+j], l[j*c:j*c+j])) / l[j*c+j]
+		pivot := a[best*c+best]
+		if pivot <= negligible*scale {
+			return nil
+		}
+		for k := range c {
+			root[k*c+col] = a[k*c+best] / math.Sqrt(pivot)
+		}
+		for k := range c {
+			for l := range c {
+				a[k*c+l] -= root[k*c+col] * root[l*c+col]
+			}
 		}
 	}
 	return nil

@@ -28,23 +28,38 @@ func gaussian(n, c int, seed uint64, rank int) Gaussian {
 	}
 }
 
-// TestSemiCholesky: full and deficient rank give roots; an indefinite matrix an error.
-func TestSemiCholesky(t *testing.T) {
-	for rank := 1; rank <= 4; rank++ {
-		a := gaussian(1, 4, uint64(rank), rank).Cov.Float64s()
-		l, back := make([]float64, 16), make([]float64, 16)
-		if err := semiCholesky(4, a, l); err != nil {
-			t.Fatal(err)
-		}
-		kernel.Syrk(false, 4, 4, 1, l, 4, 0, back, 4)
-		for i := range a {
-			if d := math.Abs(a[i] - back[i]); !(d <= 1e-7*math.Abs(a[0])) {
-				t.Errorf("rank %d: element %d is %g, want %g", rank, i, back[i], a[i])
+// TestSemiRoot: full and deficient rank, with rounding as of float32, give roots; an
+// indefinite matrix and NaN are errors.
+func TestSemiRoot(t *testing.T) {
+	const c = 10
+	rng := rand.New(rand.NewPCG(8, 8))
+	for _, noise := range []float64{0, 1e-6} {
+		for rank := 1; rank <= c; rank++ {
+			a := gaussian(1, c, uint64(rank), rank).Cov.Float64s()
+			scale := 0.0
+			for i := range c {
+				scale = max(scale, a[i*c+i])
+				for j := range i + 1 {
+					a[i*c+j] += noise * rng.NormFloat64()
+					a[j*c+i] = a[i*c+j]
+				}
+			}
+			root, back := make([]float64, c*c), make([]float64, c*c)
+			if err := semiRoot(c, append([]float64(nil), a...), root); err != nil {
+				t.Fatalf("rank %d, noise %g: %v", rank, noise, err)
+			}
+			kernel.Syrk(false, c, c, 1, root, c, 0, back, c)
+			for i := range a {
+				if d := math.Abs(a[i] - back[i]); !(d <= 2*negligible*scale+20*noise) {
+					t.Errorf("rank %d, noise %g: element %d is %g, want %g", rank, noise, i, back[i], a[i])
+				}
 			}
 		}
 	}
-	if err := semiCholesky(2, []float64{1, 2, 2, 1}, make([]float64, 4)); err == nil {
-		t.Error("an indefinite matrix has a root")
+	for _, a := range [][]float64{{1, 2, 2, 1}, {math.NaN(), 0, 0, 1}, {1, 0, 0, math.Inf(1)}, {-1, 0, 0, -2}} {
+		if err := semiRoot(2, append([]float64(nil), a...), make([]float64, 4)); err == nil {
+			t.Errorf("%v has a root", a)
+		}
 	}
 }
 

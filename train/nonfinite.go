@@ -37,35 +37,31 @@ const maxListed = 4
 
 // Error names the iteration, the place and the parameters of the largest norms.
 func (e *NonFiniteError) Error() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "train: iteration %d: %s", e.Iteration, e.What)
+	what := e.What
 	if e.Param != "" {
-		fmt.Fprintf(&b, " of %s[%d]", e.Param, e.Index)
+		what = fmt.Sprintf("%s of %s[%d]", e.What, e.Param, e.Index)
 	}
-	fmt.Fprintf(&b, " is %v; parameters: ", e.Value)
-	listed := e.largest()
-	for i, s := range listed {
-		if i > 0 {
-			b.WriteString("; ")
-		}
-		b.WriteString(s.String())
-	}
-	if n := len(e.Params) - len(listed); n > 0 {
-		fmt.Fprintf(&b, "; and %d smaller ones", n)
-	}
-	return b.String()
+	return fmt.Sprintf("train: iteration %d: %s is %v; %s", e.Iteration, what, e.Value, describe(e.Params))
 }
 
-// largest returns the parameters to list, those that are not finite first.
-func (e *NonFiniteError) largest() []Summary {
-	s := slices.Clone(e.Params)
-	slices.SortStableFunc(s, func(a, b Summary) int {
+// describe lists the parameters of the largest norms, those that are not finite first.
+func describe(params []Summary) string {
+	sorted := slices.Clone(params)
+	slices.SortStableFunc(sorted, func(a, b Summary) int {
 		if c := cmp.Compare(nanAsInf(b.Norm), nanAsInf(a.Norm)); c != 0 {
 			return c
 		}
 		return cmp.Compare(a.Name, b.Name)
 	})
-	return s[:min(len(s), maxListed)]
+	var listed []string
+	for _, s := range sorted[:min(len(sorted), maxListed)] {
+		listed = append(listed, s.String())
+	}
+	text := "parameters: " + strings.Join(listed, "; ")
+	if n := len(params) - len(listed); n > 0 {
+		text += fmt.Sprintf("; and %d smaller ones", n)
+	}
+	return text
 }
 
 func nanAsInf(x float64) float64 {

@@ -111,7 +111,7 @@ func cancelled(ctx context.Context, err error) bool {
 func (r *runner) step(ctx context.Context) error {
 	loss, err := r.obj.Evaluate(ctx, r.Done)
 	if err != nil {
-		return fmt.Errorf("train: iteration %d: %w", r.Done, err)
+		return fmt.Errorf("train: iteration %d: %w; %s", r.Done, err, describe(summaries(r.params)))
 	}
 	if err := r.checkGradients(loss); err != nil {
 		return err

@@ -17,7 +17,6 @@ import (
 	"github.com/go-valla/valla/jacobian"
 	"github.com/go-valla/valla/train"
 	"github.com/go-valla/valla/train/metric"
-	"gorgonia.org/tensor"
 )
 
 const (
@@ -79,7 +78,7 @@ func (o ImagesOptions) trainNetwork(ctx context.Context, p *imageProblem) (*trai
 		Config: train.Config{
 			Iterations: o.MAPIterations, Optimizer: &train.Adam{LR: 1e-3, WeightDecay: 1e-5}, Schedule: train.Cosine(0),
 			Validate: func(ctx context.Context) (float64, error) {
-				g, err := certain{p}.Predict(ctx, p.inputs(p.val))
+				g, err := p.point().Predict(ctx, p.inputs(p.val))
 				if err != nil {
 					return 0, err
 				}
@@ -93,32 +92,8 @@ func (o ImagesOptions) trainNetwork(ctx context.Context, p *imageProblem) (*trai
 	return m.Train(ctx, p.inputs(p.train), p.targets(p.train))
 }
 
-// certain is the posterior of the network itself, without variance.
-type certain struct{ p *imageProblem }
-
-// Predict implements gp.Posterior.
-func (c certain) Predict(ctx context.Context, x *tensor.Dense) (gp.Gaussian, error) {
-	b := graph.NewBuilder(c.p.dt)
-	xn := b.Input("x", append([]int{valla.PredictBatch}, x.Shape()[1:]...)...)
-	f, err := graph.NewBatched(b, xn, c.p.net.Forward(b, xn))
-	if err != nil {
-		return gp.Gaussian{}, err
-	}
-	n := x.Shape()[0]
-	var mean []float64
-	err = f.Each(ctx, x, func(_, rows int, out []*tensor.Dense) error {
-		mean = append(mean, graph.Floats(out[0])[:rows*out[0].Shape()[1]]...)
-		return nil
-	})
-	if err != nil {
-		return gp.Gaussian{}, err
-	}
-	c10 := len(mean) / n
-	return gp.Gaussian{
-		Mean: tensor.New(tensor.WithShape(n, c10), tensor.WithBacking(mean)),
-		Cov:  tensor.New(tensor.WithShape(n, c10, c10), tensor.WithBacking(make([]float64, n*c10*c10))),
-	}, nil
-}
+// point is the network itself, without variance.
+func (p *imageProblem) point() gp.Point { return gp.Point{Net: p.net, Dtype: p.dt} }
 
 // ImagesResult is what [Images] found.
 type ImagesResult struct {
@@ -160,7 +135,7 @@ func Images(ctx context.Context, o ImagesOptions) (*ImagesResult, error) {
 	}
 	var kept []picked
 	if slices.Contains(o.Methods, "map") {
-		k, rows, err := o.finish(ctx, p, certain{p}, row, 0)
+		k, rows, err := o.finish(ctx, p, p.point(), row, 0)
 		if err := keep(rows, err); err != nil {
 			return nil, err
 		}

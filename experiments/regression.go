@@ -16,7 +16,6 @@ import (
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/jacobian"
 	"github.com/go-valla/valla/train"
-	"github.com/go-valla/valla/train/metric"
 	"gorgonia.org/tensor"
 )
 
@@ -126,37 +125,18 @@ func (r *regression) valla(ctx context.Context, o vallaOptions) (f fitted, layer
 		},
 	}
 	if r.validation != nil {
-		fit.Config.Patience = patience
-		if fit.Config.Validate, err = r.validationNLL(layer, lik); err != nil {
+		x, y, err := r.standardized(r.validation)
+		if err != nil {
 			return fail(err)
 		}
+		fit.Config.Patience = patience
+		fit.Config.Validate = valla.NewPosterior(r.m.Net, layer).ValidateNLL(lik, x, y)
 	}
 	if _, err := fit.Run(ctx, r.x, r.y); err != nil {
 		return fail(err)
 	}
 	method := fmt.Sprintf("VaLLA M=%d", layer.Inducing())
 	return fitted{method, valla.NewPosterior(r.m.Net, layer), lik.Variance(), time.Since(start)}, layer, before, nil
-}
-
-// validationNLL returns a function for the mean NLL of the rows held out, standardised.
-func (r *regression) validationNLL(layer *valla.Layer, lik likelihood.Gaussian) (func(context.Context) (float64, error), error) {
-	x, y, err := r.standardized(r.validation)
-	if err != nil {
-		return nil, err
-	}
-	p, target := valla.NewPosterior(r.m.Net, layer), graph.Floats(y)
-	return func(ctx context.Context) (float64, error) {
-		p.Refresh()
-		g, err := p.Predict(ctx, x)
-		if err != nil {
-			return 0, err
-		}
-		sum, noise := 0.0, lik.Variance()
-		for i, mean := range g.Mean.Float64s() {
-			sum += metric.GaussianNLL(mean, g.Cov.Float64s()[i]+noise, target[i])
-		}
-		return sum / float64(len(target)), nil
-	}, nil
 }
 
 // candidates returns the training inputs, or a random part of them.

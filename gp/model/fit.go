@@ -15,7 +15,6 @@ import (
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/jacobian"
 	"github.com/go-valla/valla/train"
-	"github.com/go-valla/valla/train/metric"
 )
 
 const (
@@ -152,20 +151,7 @@ func (f *fitting) validation() (func(context.Context) (float64, error), error) {
 	if err != nil {
 		return nil, err
 	}
-	target := graph.Floats(y)
-	posterior := valla.NewPosterior(f.m.Net, f.layer)
-	return func(ctx context.Context) (float64, error) {
-		posterior.Refresh()
-		g, err := posterior.Predict(ctx, x)
-		if err != nil {
-			return 0, err
-		}
-		sum, noise := 0.0, f.noise.Variance()
-		for i, mean := range g.Mean.Float64s() {
-			sum += metric.GaussianNLL(mean, g.Cov.Float64s()[i]+noise, target[i])
-		}
-		return sum / float64(len(target)), nil
-	}, nil
+	return valla.NewPosterior(f.m.Net, f.layer).ValidateNLL(f.noise, x, y), nil
 }
 
 // model returns the model with the posterior as it is now.

@@ -80,35 +80,9 @@ func (m *Model) inUnits(g gp.Gaussian) (*Prediction, error) {
 // posterior returns the distribution of the latent function in standardised units.
 func (m *Model) posterior() gp.Posterior {
 	if m.Layer == nil {
-		return certain{m}
+		return gp.Point{Net: m.Net, Dtype: m.Dtype()}
 	}
 	return valla.NewPosterior(m.Net, m.Layer)
-}
-
-// certain is the posterior of a network whose weights are taken for certain.
-type certain struct{ *Model }
-
-// Predict implements gp.Posterior.
-func (c certain) Predict(ctx context.Context, x *tensor.Dense) (gp.Gaussian, error) {
-	b := graph.NewBuilder(c.Dtype())
-	xn := b.Input("x", valla.PredictBatch, c.Network.Inputs)
-	f, err := graph.NewBatched(b, xn, c.Net.Forward(b, xn))
-	if err != nil {
-		return gp.Gaussian{}, err
-	}
-	n := x.Shape()[0]
-	mean := make([]float64, 0, n)
-	err = f.Each(ctx, x, func(_, rows int, out []*tensor.Dense) error {
-		mean = append(mean, graph.Floats(out[0])[:rows]...)
-		return nil
-	})
-	if err != nil {
-		return gp.Gaussian{}, err
-	}
-	return gp.Gaussian{
-		Mean: tensor.New(tensor.WithShape(n, 1), tensor.WithBacking(mean)),
-		Cov:  tensor.New(tensor.WithShape(n, 1, 1), tensor.WithBacking(make([]float64, n))),
-	}, nil
 }
 
 // Evaluate returns the scores of the predictions for a set, in the units of the data.

@@ -8,6 +8,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"github.com/go-valla/valla/data"
+	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/layers"
 	"github.com/go-valla/valla/train"
@@ -112,7 +113,7 @@ func (m *Model) meanSquared(ctx context.Context, s *data.Set) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	g, err := certain{m}.Predict(ctx, x)
+	g, err := gp.Point{Net: m.Net, Dtype: m.Dtype()}.Predict(ctx, x)
 	if err != nil {
 		return 0, err
 	}

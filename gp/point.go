@@ -1,0 +1,43 @@
+package gp
+
+import (
+	"context"
+
+	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/layers"
+	"gorgonia.org/tensor"
+)
+
+// Point is the posterior of a network whose weights are taken for certain: the MAP
+// network as it is, with covariance zero.
+type Point struct {
+	Net   layers.Network
+	Dtype tensor.Dtype // of the network
+}
+
+// pointBatch is how many inputs a Point evaluates at a time.
+const pointBatch = 250
+
+// Predict implements Posterior.
+func (p Point) Predict(ctx context.Context, x *tensor.Dense) (Gaussian, error) {
+	b := graph.NewBuilder(p.Dtype)
+	xn := b.Input("x", append([]int{pointBatch}, x.Shape()[1:]...)...)
+	f, err := graph.NewBatched(b, xn, p.Net.Forward(b, xn))
+	if err != nil {
+		return Gaussian{}, err
+	}
+	n, c := x.Shape()[0], 0
+	var mean []float64
+	err = f.Each(ctx, x, func(_, rows int, out []*tensor.Dense) error {
+		c = out[0].Shape()[1]
+		mean = append(mean, graph.Floats(out[0])[:rows*c]...)
+		return nil
+	})
+	if err != nil {
+		return Gaussian{}, err
+	}
+	return Gaussian{
+		Mean: tensor.New(tensor.WithShape(n, c), tensor.WithBacking(mean)),
+		Cov:  tensor.New(tensor.WithShape(n, c, c), tensor.WithBacking(make([]float64, n*c*c))),
+	}, nil
+}

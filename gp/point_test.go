@@ -1,0 +1,52 @@
+package gp
+
+import (
+	"context"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/layers"
+	"gorgonia.org/tensor"
+)
+
+// TestPoint: means are the network's, by plain loops, for more inputs than a batch.
+func TestPoint(t *testing.T) {
+	rng := rand.New(rand.NewPCG(2, 3))
+	net, err := layers.MLP{Inputs: 2, Outputs: 3}.New(tensor.Float64, rng)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const n = 2*pointBatch + 7
+	x := make([]float64, 2*n)
+	for i := range x {
+		x[i] = rng.NormFloat64()
+	}
+	in := tensor.New(tensor.WithShape(n, 2), tensor.WithBacking(x))
+	g, err := Point{net, tensor.Float64}.Predict(context.Background(), in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, b := net.Params()[0], net.Params()[1]
+	for i := range n {
+		for c := range 3 {
+			want := x[2*i]*w.At(c) + x[2*i+1]*w.At(3+c) + b.At(c)
+			if got := g.Mean.Float64s()[3*i+c]; !(math.Abs(got-want) < 1e-14) {
+				t.Fatalf("mean of input %d, output %d: %g, want %g", i, c, got, want)
+			}
+		}
+	}
+	if len(g.Cov.Float64s()) != 9*n || g.Cov.Float64s()[0] != 0 {
+		t.Errorf("covariance of shape %v", g.Cov.Shape())
+	}
+	if _, err := (Point{net, tensor.Float64}).Predict(context.Background(), graph.Convert(in, tensor.Float32)); err == nil {
+		t.Error("inputs of another element type were taken")
+	}
+	stopped, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := (Point{net, tensor.Float64}).Predict(stopped, in); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v after cancelling", err)
+	}
+}

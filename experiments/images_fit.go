@@ -19,10 +19,14 @@ import (
 	"github.com/go-valla/valla/train/metric"
 )
 
-const (
-	validateImages   = 500  // iterations between validations
-	checkpointImages = 1000 // iterations between checkpoints
-)
+// imagesCheckpoint is how many iterations lie between two checkpoints.
+const imagesCheckpoint = 1000
+
+// imagesBatch is the paper's size of a mini-batch.
+const imagesBatch = 100
+
+// epoch is how many mini-batches go through the training images once.
+func (p *imageProblem) epoch() int { return max(1, p.train.N/imagesBatch) }
 
 // fitVaLLA fits VaLLA with the paper's settings; an unfinished fit of the same
 // settings in o.Dir is gone on with.
@@ -37,12 +41,12 @@ func (o ImagesOptions) fitVaLLA(ctx context.Context, p *imageProblem, m int, see
 	}
 	post := valla.NewPosterior(p.net, layer)
 	fit := valla.Fit{
-		Net: p.net, Layer: layer, Likelihood: likelihood.Softmax{}, Alpha: 1, Seed: seed,
+		Net: p.net, Layer: layer, Likelihood: likelihood.Softmax{}, Alpha: 1, BatchSize: imagesBatch, Seed: seed,
 		Config: train.Config{
 			Iterations: o.Iterations, Optimizer: &train.Adam{LR: 1e-3},
-			Validate: p.validation(post), ValidateEvery: validateImages,
+			Validate: p.validation(post), ValidateEvery: p.epoch(), Patience: o.Patience,
 			Checkpoint:      filepath.Join(o.Dir, fmt.Sprintf("%s-valla-m%d-seed%d.checkpoint", o.Name, m, seed)),
-			CheckpointEvery: checkpointImages, Resume: true,
+			CheckpointEvery: imagesCheckpoint, Resume: true,
 			Progress: o.Progress, Label: fmt.Sprintf("%s VaLLA M=%d seed %d", o.Name, m, seed),
 		},
 	}
@@ -74,7 +78,7 @@ func (p *imageProblem) validation(post *valla.Posterior) func(context.Context) (
 // validation loss are kept.
 func (o ImagesOptions) trainNetwork(ctx context.Context, p *imageProblem) (*train.Result, error) {
 	m := train.MAP{
-		Net: p.net, Loss: train.CrossEntropy, Seed: o.Seeds[0],
+		Net: p.net, Loss: train.CrossEntropy, BatchSize: imagesBatch, Seed: o.Seeds[0],
 		Config: train.Config{
 			Iterations: o.MAPIterations, Optimizer: &train.Adam{LR: 1e-3, WeightDecay: 1e-5}, Schedule: train.Cosine(0),
 			Validate: func(ctx context.Context) (float64, error) {
@@ -85,7 +89,7 @@ func (o ImagesOptions) trainNetwork(ctx context.Context, p *imageProblem) (*trai
 				s, err := classification(newPrediction(gp.ProbitProbs(g)), p.val)
 				return s.NLL, err
 			},
-			ValidateEvery: validateImages,
+			ValidateEvery: p.epoch(),
 			Progress:      o.Progress, Label: o.Name + " MAP",
 		},
 	}

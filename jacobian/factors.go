@@ -1,0 +1,17 @@
+package jacobian
+
+import "github.com/go-valla/valla/graph"
+
+// Factors returns the Jacobian of all outputs at x [B,…] as it is before it is
+// multiplied out: for each parameter of the network, in its order, the outer products
+// whose sum it is, one for each use of the parameter, none where the outputs do not
+// depend on it. A factor has one row for each output of each example, [B·C,·], or,
+// where the outputs of an example share it, one for each example, [B,·]. Kronecker
+// approximations of the Gauss-Newton matrix are made of these.
+func (k NTK) Factors(b *graph.Builder, x *graph.Node) [][]graph.Outer {
+	j := k.all(b, x)
+	if b.Err() != nil {
+		return nil
+	}
+	return j.uses
+}

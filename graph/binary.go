@@ -59,29 +59,40 @@ func (r binary) kernels(in []tensor.Shape, out tensor.Shape) kernels {
 	return kernels{f32: binaryLoop(l, r.f32), f64: binaryLoop(l, r.f64)}
 }
 
-// binaryLoop runs f over the inner loop. An operand that stands still along it is
-// first spread over a buffer, once per outer iteration.
+// spreadBlock is how many copies are made of an operand that stands still: few
+// enough to stay in the fastest cache.
+const spreadBlock = 512
+
+// binaryLoop runs f over the inner loop. If an operand stands still along it, f is
+// given copies of its element, and runs over blocks as long as they are.
 func binaryLoop[T kernel.Float](l loop, f func(dst, a, b []T)) func(y []T, x [][]T) error {
-	n, outer := l.inner(), l.outer()
-	var spread [2][]T
-	for k := range spread {
-		if l.step(k+1) == 0 {
-			spread[k] = make([]T, n)
-		}
+	n, outer, c, block := l.inner(), l.outer(), l.cursor(), l.inner()
+	var copies []T
+	if l.step(1) == 0 || l.step(2) == 0 {
+		block = min(n, spreadBlock)
+		copies = make([]T, block)
 	}
-	operand := func(k int, x []T, i int) []T {
-		off := l.offset(k+1, i)
-		if spread[k] == nil {
-			return x[off : off+n]
+	operand := func(k int, x []T) []T {
+		if l.step(k) == 0 {
+			fillWith(copies, x[c.off[k]])
+			return nil
 		}
-		for j := range spread[k] {
-			spread[k][j] = x[off]
+		return x[c.off[k]:][:n]
+	}
+	part := func(x []T, from, to int) []T {
+		if x == nil {
+			return copies[:to-from]
 		}
-		return spread[k]
+		return x[from:to]
 	}
 	return func(y []T, x [][]T) error {
-		for i := 0; i < outer; i++ {
-			f(y[i*n:(i+1)*n], operand(0, x[0], i), operand(1, x[1], i))
+		for i := range outer {
+			row, a, b := y[i*n:(i+1)*n], operand(1, x[0]), operand(2, x[1])
+			for from := 0; from < n; from += block {
+				to := min(n, from+block)
+				f(row[from:to], part(a, from, to), part(b, from, to))
+			}
+			c.next()
 		}
 		return nil
 	}

@@ -35,16 +35,17 @@ func (r sumTo) kernels(in []tensor.Shape, out tensor.Shape) kernels {
 }
 
 func sumLoop[T kernel.Float](l loop) func(y []T, x [][]T) error {
-	n, outer := l.inner(), l.outer()
+	n, outer, c := l.inner(), l.outer(), l.cursor()
 	return func(y []T, x [][]T) error {
 		clear(y)
-		for i := 0; i < outer; i++ {
-			row, o := x[0][i*n:(i+1)*n], l.offset(1, i)
+		for range outer {
+			row, sum := x[0][c.off[0]:][:n], y[c.off[1]:]
 			if l.step(1) == 0 {
-				y[o] += kernel.Sum(row)
+				sum[0] += kernel.Sum(row)
 			} else {
-				kernel.Add(y[o:o+n], y[o:o+n], row)
+				kernel.Add(sum[:n], sum[:n], row)
 			}
+			c.next()
 		}
 		return nil
 	}
@@ -76,19 +77,25 @@ func (r broadcastTo) kernels(in []tensor.Shape, out tensor.Shape) kernels {
 }
 
 func spreadLoop[T kernel.Float](l loop) func(y []T, x [][]T) error {
-	n, outer := l.inner(), l.outer()
+	n, outer, c := l.inner(), l.outer(), l.cursor()
 	return func(y []T, x [][]T) error {
-		for i := 0; i < outer; i++ {
-			row, o := y[i*n:(i+1)*n], l.offset(1, i)
+		for range outer {
+			row, from := y[c.off[0]:][:n], x[0][c.off[1]:]
 			if l.step(1) == 1 {
-				copy(row, x[0][o:o+n])
-				continue
+				copy(row, from)
+			} else {
+				fillWith(row, from[0])
 			}
-			for j := range row {
-				row[j] = x[0][o]
-			}
+			c.next()
 		}
 		return nil
+	}
+}
+
+// fillWith sets every element to v.
+func fillWith[T kernel.Float](dst []T, v T) {
+	for i := range dst {
+		dst[i] = v
 	}
 }
 

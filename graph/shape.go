@@ -78,20 +78,32 @@ func (r transpose) kernels(in []tensor.Shape, out tensor.Shape) kernels {
 	return kernels{f32: transposeLoop[float32](r.perm, in[0], out), f64: transposeLoop[float64](r.perm, in[0], out)}
 }
 
+// transposeLoop transposes matrices whose rows lie along the last axis of the input
+// and whose columns lie along that of the output, one for each place along the other
+// axes. If both are the same axis it copies vectors.
 func transposeLoop[T kernel.Float](perm []int, in, out tensor.Shape) func(y []T, x [][]T) error {
-	from := broadcastStrides(in, in)
-	strides := make([]int, len(perm))
+	last := len(perm) - 1
+	turned := slices.Index(perm, last)
+	from, to := broadcastStrides(in, in), broadcastStrides(out, out)
+	rows, cols := out[last], out[turned]
+	ldx, ldy := max(cols, from[perm[last]]), max(rows, to[turned]) // the strides of unit axes are 0
+	others := loop{strides: make([][]int, 2)}
 	for d, p := range perm {
-		strides[d] = from[p]
+		if d != last && d != turned {
+			others.add(out[d], to[d], from[p])
+		}
 	}
-	l := loop{n: out, strides: [][]int{strides}}
-	n, outer, step := l.inner(), l.outer(), l.step(0)
+	others.add(1, 1, 1)
+	outer, c := others.outer(), others.cursor()
 	return func(y []T, x [][]T) error {
-		for i := 0; i < outer; i++ {
-			src, row := x[0][l.offset(0, i):], y[i*n:(i+1)*n]
-			for j := range row {
-				row[j] = src[j*step]
+		for range outer {
+			dst, src := y[c.off[0]:], x[0][c.off[1]:]
+			if turned == last {
+				copy(dst[:cols], src)
+			} else {
+				kernel.Transpose(dst, ldy, src, ldx, rows, cols)
 			}
+			c.next()
 		}
 		return nil
 	}

@@ -75,6 +75,14 @@ func newLoop(full tensor.Shape, arrays ...tensor.Shape) loop {
 	return l
 }
 
+// add puts a dimension of extent n inside the others, with a stride for each array.
+func (l *loop) add(n int, strides ...int) {
+	l.n = append(l.n, n)
+	for k, s := range strides {
+		l.strides[k] = append(l.strides[k], s)
+	}
+}
+
 // mergeable reports whether dimension d continues the last one in every array.
 func (l *loop) mergeable(dense [][]int, d, n int) bool {
 	last := len(l.n) - 1
@@ -110,12 +118,34 @@ func (l *loop) step(k int) int { return l.strides[k][len(l.n)-1] }
 // outer is the number of times the inner loop runs.
 func (l *loop) outer() int { return size(l.n[:len(l.n)-1]) }
 
-// offset returns where array k stands at iteration i of the outer loops.
-func (l *loop) offset(k, i int) int {
-	off := 0
-	for d := len(l.n) - 2; d >= 0; d-- {
-		off += i % l.n[d] * l.strides[k][d]
-		i /= l.n[d]
+// cursor says where the arrays of a loop stand at an outer iteration. After the
+// last one it is back at the first.
+type cursor struct {
+	loop
+	at  []int // position along each outer dimension
+	off []int // offset of each array
+}
+
+func (l loop) cursor() *cursor {
+	return &cursor{l, make([]int, len(l.n)-1), make([]int, len(l.strides))}
+}
+
+// next goes on to the next outer iteration.
+func (c *cursor) next() {
+	for d := len(c.at) - 1; d >= 0; d-- {
+		c.at[d]++
+		carry := c.at[d] == c.n[d]
+		if carry {
+			c.at[d] = 0
+		}
+		for k, s := range c.strides {
+			c.off[k] += s[d]
+			if carry {
+				c.off[k] -= s[d] * c.n[d]
+			}
+		}
+		if !carry {
+			return
+		}
 	}
-	return off
 }

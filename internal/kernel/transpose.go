@@ -1,5 +1,13 @@
 package kernel
 
+// Transpose sets dst[j,i] = src[i,j] for a rows×cols matrix src; dst must not overlap
+// it.
+func Transpose[T Float](dst []T, ldd int, src []T, lds, rows, cols int) {
+	checkMatrix("Transpose", "dst", dst, cols, rows, ldd)
+	checkMatrix("Transpose", "src", src, rows, cols, lds)
+	transpose(dst, ldd, src, lds, rows, cols)
+}
+
 // transpose sets dst[j,i] = src[i,j] for rows×cols elements of src.
 func transpose[T Float](dst []T, ldd int, src []T, lds, rows, cols int) {
 	if rows == 0 || cols == 0 {

@@ -3,27 +3,28 @@ package laplace
 import (
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"slices"
 
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/kernel"
 	"gorgonia.org/tensor"
 )
 
-// inputs are n finite inputs of the given shape each, row-major.
+// inputs are n finite inputs of the given shape each, or targets.
 type inputs struct {
-	v     []float64
+	t     *tensor.Dense // row-major
 	n     int
 	shape tensor.Shape // of one
 }
 
 // data are the training examples.
 type data struct {
-	x          inputs
-	y          []float64 // [n·outputs]
+	x, y       inputs
 	n, outputs int
 }
 
-func newData(x, y *tensor.Dense) (data, error) {
+func newData(x, y *tensor.Dense, o Options) (data, error) {
 	in, err := newInputs("x", x)
 	if err != nil {
 		return data{}, err
@@ -35,10 +36,16 @@ func newData(x, y *tensor.Dense) (data, error) {
 	if len(targets.shape) != 1 || targets.n != in.n {
 		return data{}, fmt.Errorf("laplace: x has shape %v, y has shape %v; expected [N,…] and [N,C]", x.Shape(), y.Shape())
 	}
-	return data{x: in, y: targets.v, n: in.n, outputs: targets.shape[0]}, nil
+	d := data{x: in, y: targets, n: in.n, outputs: targets.shape[0]}
+	if o.Likelihood == Softmax {
+		if err := d.checkOneHot(); err != nil {
+			return data{}, err
+		}
+	}
+	return d.subset(o.Subset, o.Seed)
 }
 
-// newInputs checks t, [N,…], and copies it.
+// newInputs checks t, [N,…].
 func newInputs(name string, t *tensor.Dense) (inputs, error) {
 	switch {
 	case t == nil || t.Dims() > 0 && slices.Min(t.Shape()) == 0:
@@ -50,9 +57,16 @@ func newInputs(name string, t *tensor.Dense) (inputs, error) {
 	case t.RequiresIterator() || t.DataOrder().IsColMajor():
 		return inputs{}, fmt.Errorf("laplace: %s of shape %v is a view that is not contiguous and row-major; clone it first", name, t.Shape())
 	}
-	in := inputs{v: graph.Floats(t), n: t.Shape()[0], shape: slices.Clone(t.Shape()[1:])}
-	if i := notFinite(in.v); i >= 0 {
-		return inputs{}, fmt.Errorf("laplace: %s: element %d of example %d is %g", name, i%in.size(), i/in.size(), in.v[i])
+	in := inputs{t: t, n: t.Shape()[0], shape: slices.Clone(t.Shape()[1:])}
+	var i int
+	var v any
+	if t.Dtype() == tensor.Float64 {
+		i, v = notFinite(t.Float64s())
+	} else {
+		i, v = notFinite(t.Float32s())
+	}
+	if i >= 0 {
+		return inputs{}, fmt.Errorf("laplace: %s: element %d of example %d is %v", name, i%in.size(), i/in.size(), v)
 	}
 	return in, nil
 }
@@ -60,7 +74,92 @@ func newInputs(name string, t *tensor.Dense) (inputs, error) {
 // size is the number of elements of one input.
 func (in inputs) size() int { return in.shape.TotalSize() }
 
-// notFinite returns the index of the first NaN or infinity, or -1.
-func notFinite(v []float64) int {
-	return slices.IndexFunc(v, func(f float64) bool { return math.IsNaN(f) || math.IsInf(f, 0) })
+// rows copies the inputs first, …, first+n−1 to the front of dst.
+func (in inputs) rows(dst []float64, first, n int) { copyRows(dst, in, first, n) }
+
+func copyRows[T kernel.Float](dst []T, in inputs, first, n int) {
+	lo, hi := first*in.size(), (first+n)*in.size()
+	if in.t.Dtype() == tensor.Float64 {
+		convert(dst, in.t.Float64s()[lo:hi])
+	} else {
+		convert(dst, in.t.Float32s()[lo:hi])
+	}
+}
+
+// convert copies all of src to the front of dst.
+func convert[D, S kernel.Float](dst []D, src []S) {
+	if same, ok := any(src).([]D); ok {
+		copy(dst, same)
+		return
+	}
+	for i, v := range src {
+		dst[i] = D(v)
+	}
+}
+
+// notFinite returns the first NaN or infinity and its index, or -1.
+func notFinite[T kernel.Float](v []T) (int, T) {
+	for i, f := range v {
+		if f-f != 0 {
+			return i, f
+		}
+	}
+	return -1, 0
+}
+
+// checkOneHot refuses targets of which a row is not 1 in one place and 0 elsewhere.
+func (d data) checkOneHot() error {
+	if d.outputs < 2 {
+		return fmt.Errorf("laplace: y has shape %v, expected [N,C] with at least two classes", d.y.t.Shape())
+	}
+	row := make([]float64, d.outputs)
+	for i := range d.n {
+		d.y.rows(row, i, 1)
+		if slices.Max(row) != 1 || slices.Min(row) != 0 || kernel.Sum(row) != 1 {
+			return fmt.Errorf("laplace: y: example %d is %v, expected one 1 among zeros", i, row)
+		}
+	}
+	return nil
+}
+
+// subset returns so many examples in random order, all as they are if size is 0.
+func (d data) subset(size int, seed uint64) (data, error) {
+	if size == 0 {
+		return d, nil
+	}
+	if size < 0 || size > d.n {
+		return d, fmt.Errorf("laplace: a subset of %d examples, expected 1 to %d", size, d.n)
+	}
+	chosen := rand.New(rand.NewPCG(seed, 0)).Perm(d.n)[:size]
+	d.x, d.y, d.n = d.x.choose(chosen), d.y.choose(chosen), size
+	return d, nil
+}
+
+func (in inputs) choose(rows []int) inputs {
+	v := make([]float64, len(rows)*in.size())
+	for i, r := range rows {
+		in.rows(v[i*in.size():], r, 1)
+	}
+	shape := append(tensor.Shape{len(rows)}, in.shape...)
+	return inputs{t: graph.Convert(dense(v, shape...), in.t.Dtype()), n: len(rows), shape: in.shape}
+}
+
+// softmax returns the class probabilities of each row of c outputs.
+func softmax(f []float64, c int) []float64 {
+	p := slices.Clone(f)
+	for row := range slices.Chunk(p, c) {
+		kernel.AddScalar(row, -slices.Max(row), row)
+		kernel.Exp(row, row)
+		kernel.Scale(row, 1/kernel.Sum(row), row)
+	}
+	return p
+}
+
+// logSumExp is log Σ exp(f).
+func logSumExp(f []float64) float64 {
+	top, sum := slices.Max(f), 0.0
+	for _, v := range f {
+		sum += math.Exp(v - top)
+	}
+	return top + math.Log(sum)
 }

@@ -3,19 +3,25 @@ package laplace
 import (
 	"fmt"
 	"math"
+
+	"github.com/go-valla/valla/internal/kernel"
 )
 
-// hyper are the hyper-parameters as standard deviations; 0 where one is free.
+// hyper are the hyper-parameters as standard deviations; 0 where one is free. Softmax
+// has the noise 1: what it says of the noise is in H.
 type hyper struct{ prior, noise float64 }
 
 // ratio is s = σ²/σ₀².
 func (h hyper) ratio() float64 { return h.noise / h.prior * (h.noise / h.prior) }
 
-func (h hyper) check() error {
+func (h hyper) check(l Likelihood) error {
 	for _, v := range []float64{h.prior, h.noise} {
 		if !(v >= 0) || math.IsInf(v, 0) {
 			return fmt.Errorf("laplace: prior standard deviation %g and noise standard deviation %g: expected finite positive numbers, or 0 to choose", h.prior, h.noise)
 		}
+	}
+	if l == Softmax && h.noise != 0 {
+		return fmt.Errorf("laplace: noise standard deviation %g with the softmax likelihood, which has no noise, expected 0", h.noise)
 	}
 	if s := h.ratio(); h.prior > 0 && h.noise > 0 && (s == 0 || math.IsInf(s, 0)) {
 		return fmt.Errorf("laplace: prior standard deviation %g and noise standard deviation %g are too far apart", h.prior, h.noise)
@@ -25,43 +31,68 @@ func (h hyper) check() error {
 
 // evidence is what the marginal likelihood needs besides the spectrum of H.
 type evidence struct {
-	residuals    float64 // Σ (y − g)²
+	likelihood   Likelihood
+	residuals    float64 // Gaussian: Σ (y − g)²
+	logLik       float64 // softmax: Σ log p(y | g)
 	weights      float64 // ‖θ̂‖²
 	observations float64 // N·C
 }
 
+// add takes in targets and outputs, [·C] each.
+func (e *evidence) add(y, g []float64, outputs int) {
+	if e.likelihood == Gaussian {
+		for i := range y {
+			e.residuals += (y[i] - g[i]) * (y[i] - g[i])
+		}
+		return
+	}
+	for i := 0; i < len(y); i += outputs {
+		e.logLik += kernel.Dot(y[i:i+outputs], g[i:i+outputs]) - logSumExp(g[i:i+outputs])
+	}
+}
+
 // value is the log marginal likelihood of Laplace's approximation,
 //
-//	−Σ(y−g)²/(2σ²) − NC log(σ√(2π)) − ½ log det(I + H/s) − ‖θ̂‖²/(2σ₀²).
+//	log p(y | θ̂) − ½ log det(I + H/s) − ‖θ̂‖²/(2σ₀²),
+//
+// with log p(y | θ̂) = −Σ(y−g)²/(2σ²) − NC log(σ√(2π)) for Gaussian noise.
 func (e evidence) value(h hyper, logDet float64) float64 {
-	fit := e.residuals/(h.noise*h.noise) + e.weights/(h.prior*h.prior)
-	return -0.5*(fit+logDet) - e.observations*(math.Log(h.noise)+0.5*math.Log(2*math.Pi))
+	posterior := -0.5 * (e.weights/(h.prior*h.prior) + logDet)
+	if e.likelihood == Softmax {
+		return e.logLik + posterior
+	}
+	return posterior - 0.5*e.residuals/(h.noise*h.noise) - e.observations*(math.Log(h.noise)+0.5*math.Log(2*math.Pi))
 }
 
 // gradient is the derivative of value in (log σ₀, log σ), where the data determine
 // γ weights: d log det(I + H/s) / d log s = −γ.
 func (e evidence) gradient(h hyper, effective float64) (prior, noise float64) {
-	return e.weights/(h.prior*h.prior) - effective,
-		e.residuals/(h.noise*h.noise) - e.observations + effective
-}
-
-// bounded keeps γ off 0 and N·C, between which it lies up to rounding.
-func (e evidence) bounded(effective float64) float64 {
-	const tiny = 1e-14
-	return min(max(effective, tiny*e.observations), (1-tiny)*e.observations)
+	prior = e.weights/(h.prior*h.prior) - effective
+	if e.likelihood == Gaussian {
+		noise = e.residuals/(h.noise*h.noise) - e.observations + effective
+	}
+	return prior, noise
 }
 
 // update returns the hyper-parameters at which the gradient, for this γ, vanishes in
-// what h leaves free: σ₀² = ‖θ̂‖²/γ, σ² = Σ(y−g)²/(NC − γ) (MacKay 1992).
+// what h leaves free: σ₀² = ‖θ̂‖²/γ, σ² = Σ(y−g)²/(NC − γ) (MacKay 1992). Where γ has
+// left what it can be there, it is put back to the bound.
 func (e evidence) update(h hyper, effective float64) hyper {
-	gamma := e.bounded(effective)
+	lo, hi := e.bounds()
 	if h.prior == 0 {
-		h.prior = math.Sqrt(e.weights / gamma)
+		h.prior = math.Sqrt(e.weights / max(effective, lo))
 	}
 	if h.noise == 0 {
-		h.noise = math.Sqrt(e.residuals / (e.observations - gamma))
+		h.noise = math.Sqrt(e.residuals / (e.observations - min(effective, hi)))
 	}
 	return h
+}
+
+// bounds keep γ off 0 and off N·C. At a maximum in σ it lies between them; away from
+// it an approximate H, whose rank is not bounded by N·C, may give more.
+func (e evidence) bounds() (lo, hi float64) {
+	const tiny = 1e-14
+	return tiny * e.observations, (1 - tiny) * e.observations
 }
 
 // maximise returns the hyper-parameters that maximise the marginal likelihood,
@@ -83,7 +114,7 @@ func (e evidence) maximise(h hyper, guess float64, effective func(s float64) (fl
 		best = e.update(h, gamma)
 		return logS - math.Log(best.ratio()), err
 	}, math.Log(e.update(h, guess).ratio()), 1e-9)
-	if err == nil && gamma != e.bounded(gamma) {
+	if lo, hi := e.bounds(); err == nil && (gamma < lo || h.noise == 0 && gamma > hi) {
 		err = fmt.Errorf("laplace: the marginal likelihood has no maximum: the data determine %g weights, expected more than 0 and less than the %g targets", gamma, e.observations)
 	}
 	return best, err

@@ -30,7 +30,9 @@ func (w *weightSpace) add(b batch) error {
 	if w.filled+b.size() > w.chunk {
 		w.flush()
 	}
-	err := b.jacobian(w.rows[w.filled*w.n:], w.n)
+	rows := w.rows[w.filled*w.n:]
+	err := b.jacobian(rows, w.n)
+	weighted(b, rows, rows, w.n)
 	w.filled += b.size()
 	return err
 }
@@ -40,9 +42,10 @@ func (w *weightSpace) flush() {
 	w.filled = 0
 }
 
-func (w *weightSpace) finish() {
+func (w *weightSpace) finish() error {
 	w.flush()
 	w.rows = nil
+	return nil
 }
 
 func (w *weightSpace) factor(s float64) (factor, error) {
@@ -52,15 +55,24 @@ func (w *weightSpace) factor(s float64) (factor, error) {
 
 type weightFactor struct{ cholesky }
 
+func (f weightFactor) predictor() predictor { return f }
+
 func (f weightFactor) width() int { return f.n }
 
+func (f weightFactor) marginals(b batch, cov []float64) error { return marginalsOf(f, b, cov) }
+
 // root: Σ = σ² (H + sI)⁻¹ = σ₀² s L⁻ᵀ L⁻¹, so F = √s J L⁻ᵀ.
-func (f weightFactor) root(rows []float64, m int) {
+func (f weightFactor) root(b batch, rows []float64) error {
+	if err := b.jacobian(rows, f.n); err != nil {
+		return err
+	}
+	m := b.size()
 	kernel.Trsm(true, true, m, f.n, f.l, f.n, rows, f.n)
 	kernel.Scale(rows[:m*f.n], math.Sqrt(f.s), rows[:m*f.n])
+	return nil
 }
 
-// functionSpace holds all Jacobian rows J [N·C, P] and their products G = J Jᵀ.
+// functionSpace holds all Jacobian rows Λ^½ J [N·C, P] and their products G.
 type functionSpace struct {
 	gram
 	params int
@@ -77,11 +89,15 @@ func (f *functionSpace) allocate() {
 }
 
 func (f *functionSpace) add(b batch) error {
-	return b.jacobian(f.j[b.first*b.outputs*f.params:], f.params)
+	rows := f.j[b.first*b.outputs*f.params:]
+	err := b.jacobian(rows, f.params)
+	weighted(b, rows, rows, f.params)
+	return err
 }
 
-func (f *functionSpace) finish() {
+func (f *functionSpace) finish() error {
 	kernel.Syrk(false, f.n, f.params, 1, f.j, f.params, 0, f.a, f.n)
+	return nil
 }
 
 func (f *functionSpace) factor(s float64) (factor, error) {
@@ -94,17 +110,24 @@ type functionFactor struct {
 	data *functionSpace
 }
 
+func (f functionFactor) predictor() predictor { return f }
+
 func (f functionFactor) width() int { return f.data.params + f.n }
 
-// root: the covariance of rows J* is, over σ₀², the minimum over A of a ridge
+func (f functionFactor) marginals(b batch, cov []float64) error { return marginalsOf(f, b, cov) }
+
+// root: with Λ^½ J called J, the covariance of rows J* is, over σ₀², the minimum over A of a ridge
 // regression of J* on the data's rows,
 //
 //	J*J*ᵀ − J*Jᵀ (G + sI)⁻¹ JJ*ᵀ = RRᵀ + s AAᵀ,   A = J*Jᵀ (G + sI)⁻¹,   R = J* − AJ,
 //
 // so F = [R, √s A]. In this form nothing cancels, nothing becomes negative, and an
 // error in A has an effect of second order only.
-func (f functionFactor) root(rows []float64, m int) {
-	p, ld, d := f.data.params, f.width(), f.data
+func (f functionFactor) root(b batch, rows []float64) error {
+	p, ld, m, d := f.data.params, f.width(), b.size(), f.data
+	if err := b.jacobian(rows, ld); err != nil {
+		return err
+	}
 	a := rows[p:]
 	kernel.Gemm(false, true, m, f.n, p, 1, rows, ld, d.j, p, 0, a, ld)
 	kernel.Trsm(true, true, m, f.n, f.l, f.n, a, ld)
@@ -114,4 +137,5 @@ func (f functionFactor) root(rows []float64, m int) {
 		row := a[i*ld : i*ld+f.n]
 		kernel.Scale(row, math.Sqrt(f.s), row)
 	}
+	return nil
 }

@@ -3,54 +3,66 @@ package laplace
 import (
 	"context"
 	"fmt"
+	"math"
 	"sync"
 
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/jacobian"
 	"github.com/go-valla/valla/layers"
 	"gorgonia.org/tensor"
 )
 
-// scanner runs a network and its Jacobian in the chosen weights over inputs, one
-// batch of a fixed size after the other.
+// scanner runs a network and its Jacobian over inputs, one batch of a fixed size
+// after the other.
 type scanner struct {
-	weights []*graph.Param // all of the network's
-	params  int            // P, their number of elements
-	outputs int            // C
-	batch   int            // B
+	weights []*graph.Param
+	params  int          // P, their number of elements
+	outputs int          // C
+	batch   int          // B
+	float   tensor.Dtype // of the network
+	blocks  []block      // the Jacobian, by parameter
+	groups  []group      // of blocks with the same cotangents
+
+	builder *graph.Builder
+	in      *graph.Node   // [B,…]
+	out     *graph.Node   // [B,C]
+	x       *tensor.Dense // [B,…], read by the program
 
 	mu      sync.Mutex // a Program serves one caller at a time
 	program *graph.Program
-	x       *tensor.Dense // [B,…], read by the program
-	out     *graph.Node   // [B,C]
-	rows    []*graph.Node // for each of the weights, [B·C, size]
 }
 
-// newScanner compiles net for batches of inputs of the given shape each; it must
-// have so many outputs.
+// newScanner writes net for batches of inputs of the given shape each; it must have
+// so many outputs.
 func newScanner(net layers.Network, shape tensor.Shape, outputs, batch int) (*scanner, error) {
 	s := &scanner{weights: net.Params(), outputs: outputs, batch: batch}
-	if len(s.weights) == 0 {
-		return nil, fmt.Errorf("laplace: the network has no parameters")
+	s.float = s.weights[0].Value.Dtype()
+	s.x = tensor.New(tensor.Of(s.float), tensor.WithShape(append([]int{batch}, shape...)...))
+	b := graph.NewBuilder(s.float)
+	s.builder, s.in = b, b.Input("x", s.x.Shape()...)
+	s.out = net.Forward(b, s.in)
+	if b.Err() == nil && !s.out.Shape().Eq(tensor.Shape{batch, outputs}) {
+		return nil, fmt.Errorf("laplace: the network's output for a batch of %d has shape %v, the targets need %v", batch, s.out.Shape(), tensor.Shape{batch, outputs})
 	}
-	s.x = tensor.New(tensor.Of(s.weights[0].Value.Dtype()), tensor.WithShape(append([]int{batch}, shape...)...))
-	b := graph.NewBuilder(s.x.Dtype())
-	x := b.Input("x", s.x.Shape()...)
-	s.out, s.rows = net.Forward(b, x), jacobian.NTK{Net: net}.Rows(b, x)
+	s.addBlocks(jacobian.NTK{Net: net})
 	if err := b.Err(); err != nil {
 		return nil, fmt.Errorf("laplace: %w", err)
 	}
-	if want := (tensor.Shape{batch, outputs}); !s.out.Shape().Eq(want) {
-		return nil, fmt.Errorf("laplace: the network's output for a batch of %d has shape %v, the targets need %v", batch, s.out.Shape(), want)
-	}
-	for _, r := range s.rows {
-		s.params += r.Shape()[1]
+	return s, nil
+}
+
+// compile prepares the scanner for each.
+func (s *scanner) compile() error {
+	nodes := []*graph.Node{s.out}
+	for _, k := range s.blocks {
+		nodes = append(nodes, k.nodes()...)
 	}
 	var err error
-	if s.program, err = graph.Compile(b, append([]*graph.Node{s.out}, s.rows...), graph.Options{}); err != nil {
-		return nil, fmt.Errorf("laplace: %w", err)
+	if s.program, err = graph.Compile(s.builder, nodes, graph.Options{Varying: []*graph.Node{s.in}}); err != nil {
+		return fmt.Errorf("laplace: %w", err)
 	}
-	return s, s.program.Bind(x, s.x)
+	return s.program.Bind(s.in, s.x)
 }
 
 // each calls f for every batch of the inputs, in order. The batch may be used
@@ -58,18 +70,17 @@ func newScanner(net layers.Network, shape tensor.Shape, outputs, batch int) (*sc
 func (s *scanner) each(ctx context.Context, in inputs, f func(batch) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	size := s.batch
-	for first := 0; first < in.n; first += size {
+	for first := 0; first < in.n; first += s.batch {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		b := batch{scanner: s, first: first, count: min(size, in.n-first)}
-		s.load(in, first)
+		b := batch{scanner: s, first: first, count: min(s.batch, in.n-first)}
+		s.load(in, first, b.count)
 		if err := s.program.Run(); err != nil {
 			return fmt.Errorf("laplace: examples from %d: %w", first, err)
 		}
-		if i := notFinite(b.mean()); i >= 0 {
-			return fmt.Errorf("laplace: the network's output %d at example %d is %g", i%s.outputs, first+i/s.outputs, b.mean()[i])
+		if i, v := notFinite(b.mean()); i >= 0 {
+			return fmt.Errorf("laplace: the network's output %d at example %d is %g", i%s.outputs, first+i/s.outputs, v)
 		}
 		if err := f(b); err != nil {
 			return err
@@ -80,15 +91,18 @@ func (s *scanner) each(ctx context.Context, in inputs, f func(batch) error) erro
 
 // load puts the inputs from first on where the program reads them. The last one
 // fills up the batch.
-func (s *scanner) load(in inputs, first int) {
-	size := in.size()
-	for i := range s.batch {
-		row := min(first+i, in.n-1) * size
-		if s.x.Dtype() == tensor.Float64 {
-			copy(s.x.Float64s()[i*size:], in.v[row:row+size])
-		} else {
-			convert(s.x.Float32s()[i*size:], in.v[row:row+size])
-		}
+func (s *scanner) load(in inputs, first, count int) {
+	if s.float == tensor.Float64 {
+		fill(s.x.Float64s(), in, first, count)
+	} else {
+		fill(s.x.Float32s(), in, first, count)
+	}
+}
+
+func fill[T kernel.Float](dst []T, in inputs, first, count int) {
+	copyRows(dst, in, first, count)
+	for at := count * in.size(); at < len(dst); at += in.size() {
+		copy(dst[at:], dst[at-in.size():at])
 	}
 }
 
@@ -96,41 +110,54 @@ func (s *scanner) load(in inputs, first int) {
 type batch struct {
 	*scanner
 	first, count int
-}
-
-// mean returns the network's outputs, [count·C].
-func (b batch) mean() []float64 {
-	return graph.Floats(b.program.Value(b.out))[:b.size()]
+	probs        []float64 // [count·C], class probabilities; nil: Λ is the identity
 }
 
 // size is the number of Jacobian rows.
 func (b batch) size() int { return b.count * b.outputs }
 
-// jacobian writes the Jacobian rows to the first P columns of dst, [count·C, ld].
-func (b batch) jacobian(dst []float64, ld int) error {
-	col := 0
-	for _, n := range b.rows {
-		v, size := b.program.Value(n), n.Shape()[1]
-		for r := range b.size() {
-			part := dst[r*ld+col : r*ld+col+size]
-			if v.Dtype() == tensor.Float64 {
-				copy(part, v.Float64s()[r*size:])
-			} else {
-				convert(part, v.Float32s()[r*size:(r+1)*size])
-			}
-			if i := notFinite(part); i >= 0 {
-				return fmt.Errorf("laplace: example %d: the derivative of output %d in weight %d is %g",
-					b.first+r/b.outputs, r%b.outputs, col+i, part[i])
-			}
-		}
-		col += size
+// mean returns the network's outputs, [count·C].
+func (b batch) mean() []float64 { return graph.Floats(b.program.Value(b.out))[:b.size()] }
+
+// rows returns the values of a factor that belong to the batch's examples, not to be
+// written to.
+func rows[T kernel.Float](b batch, n *graph.Node) []T {
+	v := b.program.Value(n)
+	used := v.Shape().TotalSize() / b.batch * b.count
+	data := v.Data()
+	if same, ok := data.([]T); ok {
+		return same[:used]
 	}
-	return nil
+	out := make([]T, used)
+	if v.Dtype() == tensor.Float64 {
+		convert(out, v.Float64s()[:used])
+	} else {
+		convert(out, v.Float32s()[:used])
+	}
+	return out
 }
 
-// convert copies all of src to the front of dst.
-func convert[D, S float32 | float64](dst []D, src []S) {
-	for i, v := range src {
-		dst[i] = D(v)
+// weighted writes the rows of Λ^½ J to the front of dst, for rows of J with so many
+// columns at the front of src, and returns them. Λ is the identity, and the result
+// src itself, or diag(p) − ppᵀ = Σ_c p_c (e_c − p)(e_c − p)ᵀ, which has no inverse but
+// this root: row c is √p_c (J_c − Σ_k p_k J_k).
+func weighted[T kernel.Float](b batch, dst, src []T, width int) []T {
+	if b.probs == nil {
+		return src
 	}
+	mean, c := make([]T, width), b.outputs
+	for i := range b.count {
+		p := b.probs[i*c : (i+1)*c]
+		clear(mean)
+		for k, v := range p {
+			r := (i*c + k) * width
+			kernel.Axpy(T(v), src[r:r+width], mean)
+		}
+		for k, v := range p {
+			r := (i*c + k) * width
+			kernel.Sub(dst[r:r+width], src[r:r+width], mean)
+			kernel.Scale(dst[r:r+width], T(math.Sqrt(v)), dst[r:r+width])
+		}
+	}
+	return dst[:b.size()*width]
 }

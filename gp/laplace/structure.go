@@ -8,12 +8,13 @@ import (
 	"github.com/go-valla/valla/internal/kernel"
 )
 
-// structure is a representation of the Gauss-Newton matrix H = Σ_n J_nᵀ J_n [P,P].
+// structure is a representation of the Gauss-Newton matrix H = Σ_n J_nᵀ Λ_n J_n [P,P],
+// where Λ is the identity with Gaussian noise, whose variance is in s.
 type structure interface {
 	bytes() int64    // memory for itself and for finding the hyper-parameters
 	allocate()       // before the first add
-	add(batch) error // takes Jacobian rows in
-	finish()         // after the last add
+	add(batch) error // takes a batch in
+	finish() error   // after the last add
 	factor(s float64) (factor, error)
 }
 
@@ -24,11 +25,33 @@ type factor interface {
 	// effective is γ = tr H (H + sI)⁻¹, the number of weights that the data
 	// determine (MacKay 1992, "Bayesian interpolation", eq. 4.9).
 	effective() float64
-	// width is the number of columns of what root needs and gives, at least P.
+	// predictor prepares for predictions.
+	predictor() predictor
+}
+
+// predictor gives posterior covariances in units of σ₀².
+type predictor interface {
+	// marginals writes the covariance of each example's outputs to the front of
+	// cov, [count,C,C].
+	marginals(b batch, cov []float64) error
+	// width is the number of columns of root's F, at least P.
 	width() int
-	// root overwrites f [m, width], whose first P columns are Jacobian rows J, by F
-	// such that the rows' posterior covariance is σ₀² F Fᵀ.
-	root(f []float64, m int)
+	// root writes F to the front of f, [count·C, width], such that F Fᵀ is the
+	// covariance of all outputs of all examples, also those of other batches.
+	root(b batch, f []float64) error
+}
+
+// marginalsOf are the marginals by way of the root.
+func marginalsOf(p predictor, b batch, cov []float64) error {
+	c, width := b.outputs, p.width()
+	f := make([]float64, b.size()*width)
+	if err := p.root(b, f); err != nil {
+		return err
+	}
+	for i := range b.count {
+		kernel.Syrk(false, c, width, 1, f[i*c*width:], width, 0, cov[i*c*c:], c)
+	}
+	return nil
 }
 
 // newFull returns the representation of all of H with so many weights (P) and
@@ -95,4 +118,24 @@ func (c cholesky) effective() float64 {
 		trace += kernel.Dot(b, b)
 	}
 	return float64(c.n) - c.s*trace
+}
+
+// inverse returns (G + sI)⁻¹ [n,n].
+func (c cholesky) inverse() []float64 {
+	const width = 128 // of a block of columns
+	out, block := make([]float64, c.n*c.n), make([]float64, c.n*width)
+	for j := 0; j < c.n; j += width {
+		cols := min(width, c.n-j)
+		b := block[:c.n*cols]
+		clear(b)
+		for i := range cols {
+			b[(j+i)*cols+i] = 1
+		}
+		kernel.Trsm(false, false, c.n-j, cols, c.l[j*c.n+j:], c.n, b[j*cols:], cols)
+		kernel.Trsm(false, true, c.n, cols, c.l, c.n, b, cols)
+		for i := range c.n {
+			copy(out[i*c.n+j:], b[i*cols:(i+1)*cols])
+		}
+	}
+	return out
 }

@@ -1,0 +1,135 @@
+package laplace
+
+import (
+	"fmt"
+
+	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/kernel"
+	"github.com/go-valla/valla/jacobian"
+)
+
+// block is the Jacobian of one parameter: row r, of output c at example n, is the
+// outer product a_n ⊗ d_r. Where the graph does not give it in this form, d holds
+// whole rows.
+type block struct {
+	param  *graph.Param
+	offset int         // of its first element among the weights
+	a      *graph.Node // [B,p], shared by the outputs; nil: the number 1
+	d      *graph.Node // [B·C,q]
+	// swapped says that the parameter is stored as [q,p], not [p,q].
+	swapped bool
+}
+
+// group are the blocks, by index, that have the cotangents d in common.
+type group struct {
+	d      *graph.Node
+	blocks []int
+}
+
+func (s *scanner) addBlocks(k jacobian.NTK) {
+	uses := k.Factors(s.builder, s.in)
+	var whole []*graph.Node
+	for i, u := range uses {
+		n := block{param: s.weights[i], offset: s.params}
+		if !n.factored(u, s.batch, s.batch*s.outputs) {
+			if whole == nil {
+				whole = k.Rows(s.builder, s.in)
+			}
+			if s.builder.Err() != nil {
+				return
+			}
+			n.d = whole[i]
+		}
+		s.blocks = append(s.blocks, n)
+		s.params += n.size()
+		s.addToGroup(i, n.d)
+	}
+}
+
+func (s *scanner) addToGroup(i int, d *graph.Node) {
+	for g := range s.groups {
+		if s.groups[g].d == d {
+			s.groups[g].blocks = append(s.groups[g].blocks, i)
+			return
+		}
+	}
+	s.groups = append(s.groups, group{d: d, blocks: []int{i}})
+}
+
+// factored takes a single outer product of which one factor is shared by the outputs.
+func (k *block) factored(uses []graph.Outer, examples, rows int) bool {
+	if len(uses) != 1 {
+		return false
+	}
+	left, right := uses[0].Left, uses[0].Right
+	switch {
+	case left == nil && right.Shape()[0] == rows:
+		k.d = right
+	case left != nil && left.Shape()[0] == examples && right.Shape()[0] == rows:
+		k.a, k.d = left, right
+	case left != nil && left.Shape()[0] == rows && right.Shape()[0] == examples:
+		k.a, k.d, k.swapped = right, left, true
+	}
+	return k.d != nil
+}
+
+func (k block) p() int {
+	if k.a == nil {
+		return 1
+	}
+	return k.a.Shape()[1]
+}
+
+func (k block) q() int { return k.d.Shape()[1] }
+
+func (k block) size() int { return k.p() * k.q() }
+
+// at is the index of the element a_i d_j among the weights.
+func (k block) at(i, j int) int {
+	if k.swapped {
+		return k.offset + j*k.p() + i
+	}
+	return k.offset + i*k.q() + j
+}
+
+func (k block) nodes() []*graph.Node {
+	if k.a == nil {
+		return []*graph.Node{k.d}
+	}
+	return []*graph.Node{k.a, k.d}
+}
+
+// jacobian writes the Jacobian rows to the first P columns of dst, [count·C, ld].
+func (b batch) jacobian(dst []float64, ld int) error {
+	for _, k := range b.blocks {
+		d, q := rows[float64](b, k.d), k.q()
+		var a []float64
+		if k.a != nil {
+			a = rows[float64](b, k.a)
+		}
+		for r := range b.size() {
+			part := dst[r*ld+k.offset : r*ld+k.offset+k.size()]
+			if k.a == nil {
+				copy(part, d[r*q:])
+			} else {
+				k.outer(part, a[r/b.outputs*k.p():], d[r*q:(r+1)*q])
+			}
+			if i, v := notFinite(part); i >= 0 {
+				return fmt.Errorf("laplace: example %d: the derivative of output %d in weight %d is %g",
+					b.first+r/b.outputs, r%b.outputs, k.offset+i, v)
+			}
+		}
+	}
+	return nil
+}
+
+// outer sets dst = a⊗d, or d⊗a if swapped.
+func (k block) outer(dst, a, d []float64) {
+	a = a[:k.p()]
+	if k.swapped {
+		a, d = d, a
+	}
+	for i, v := range a {
+		kernel.Scale(dst[i*len(d):(i+1)*len(d)], v, d)
+	}
+}

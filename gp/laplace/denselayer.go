@@ -1,0 +1,209 @@
+package laplace
+
+import "github.com/go-valla/valla/internal/kernel"
+
+// denseLayer is all of H where the weights are those of one dense layer of q outputs,
+// so that J_n = a_n ⊗ d_n with the layer's inputs a, and a 1 for the bias. Then
+//
+//	H = Σ_n (a_n a_nᵀ) ⊗ (d_nᵀ Λ_n d_n)
+//
+// takes q² products of the order of a for each batch, C times less than the sum over
+// outputs, and a covariance takes q² quadratic forms.
+type denseLayer struct {
+	gram
+	*scanner
+	width int       // of a, with the 1
+	outer []float64 // H with the output the slower index: [q, width, q, width]
+}
+
+// isDense reports whether the weights are those of one dense layer.
+func (s *scanner) isDense() bool {
+	if len(s.groups) != 1 || len(s.blocks) > 2 {
+		return false
+	}
+	return len(s.blocks) == 1 || (s.blocks[0].a == nil) != (s.blocks[1].a == nil)
+}
+
+func newDenseLayer(s *scanner) structure {
+	h := &denseLayer{gram: gram{n: s.params}, scanner: s}
+	for _, k := range s.blocks {
+		h.width += k.p()
+	}
+	return h
+}
+
+// q is the number of the layer's outputs.
+func (h *denseLayer) q() int { return h.groups[0].d.Shape()[1] }
+
+func (h *denseLayer) bytes() int64 {
+	n, w, q := int64(h.n), int64(h.width), int64(h.q())
+	batch := int64(h.batch) * (2*w + 2*int64(h.outputs)*q + q*q)
+	return 8 * (4*n*n + batch) // H, its factor and the one before, the covariance
+}
+
+func (h *denseLayer) allocate() { h.outer = make([]float64, h.n*h.n) }
+
+func (h *denseLayer) add(b batch) error {
+	q, w, a := h.q(), h.width, h.inputs(b)
+	d := weighted(b, make([]float64, b.size()*q), rows[float64](b, h.groups[0].d), q)
+	s := make([]float64, b.count*q*q)
+	for i := range b.count {
+		kernel.Syrk(true, q, b.outputs, 1, d[i*b.outputs*q:], q, 0, s[i*q*q:], q)
+	}
+	scaled := make([]float64, len(a))
+	for j := range q {
+		for k := range j + 1 {
+			for i := range b.count {
+				kernel.Scale(scaled[i*w:(i+1)*w], s[(i*q+j)*q+k], a[i*w:(i+1)*w])
+			}
+			kernel.Gemm(true, false, w, w, b.count, 1, a, w, scaled, w, 1, h.outer[j*w*h.n+k*w:], h.n)
+		}
+	}
+	return nil
+}
+
+// inputs returns the layer's inputs, [count·width], in the order of at.
+func (h *denseLayer) inputs(b batch) []float64 {
+	w, out := h.width, make([]float64, b.count*h.width)
+	col := 0
+	for _, k := range h.blocks {
+		for r := range b.count {
+			part := out[r*w+col : r*w+col+k.p()]
+			if k.a == nil {
+				part[0] = 1
+			} else {
+				copy(part, rows[float64](b, k.a)[r*k.p():])
+			}
+		}
+		col += k.p()
+	}
+	return out
+}
+
+// at returns the index of each weight in h.outer: output, then input.
+func (h *denseLayer) at() []int {
+	at, col := make([]int, h.n), 0
+	for _, k := range h.blocks {
+		for i := range k.p() {
+			for j := range k.q() {
+				at[k.at(i, j)] = j*h.width + col + i
+			}
+		}
+		col += k.p()
+	}
+	return at
+}
+
+// finish puts the weights in their order. The blocks of h.outer below the diagonal are
+// there, and each of them is symmetric.
+func (h *denseLayer) finish() error {
+	h.a = make([]float64, h.n*h.n)
+	at := h.at()
+	for r, u := range at {
+		for c, v := range at[:r+1] {
+			j, k := max(u/h.width, v/h.width), min(u/h.width, v/h.width)
+			e := h.outer[(j*h.width+u%h.width)*h.n+k*h.width+v%h.width]
+			h.a[r*h.n+c], h.a[c*h.n+r] = e, e
+		}
+	}
+	h.outer = nil
+	return checkFinite(h.a, h.blocks[0])
+}
+
+func (h *denseLayer) factor(s float64) (factor, error) {
+	c, err := h.cholesky(s)
+	return denseFactor{weightFactor{c}, h}, err
+}
+
+// denseFactor is the factor of weight space, of which only the marginals are special.
+type denseFactor struct {
+	weightFactor
+	layer *denseLayer
+}
+
+// predictor reads the quadratic forms from the covariance of the weights.
+func (f denseFactor) predictor() predictor {
+	w, q := f.layer.width, f.layer.q()
+	p := densePredictor{denseFactor: f, forms: make([]float64, q*(q+1)/2*w*w)}
+	sigma, at := f.inverse(), f.layer.at()
+	order := make([]int, f.n) // the weight of each output and input
+	for i, to := range at {
+		order[to] = i
+	}
+	form := p.forms
+	for j := range q {
+		for k := range j + 1 {
+			for r := range w {
+				row := sigma[order[j*w+r]*f.n:]
+				for c := range r {
+					form[r*w+c] = row[order[k*w+c]] + sigma[order[j*w+c]*f.n+order[k*w+r]]
+				}
+				form[r*w+r] = row[order[k*w+r]]
+			}
+			form = form[w*w:]
+		}
+	}
+	kernel.Scale(p.forms, f.s, p.forms)
+	return p
+}
+
+// densePredictor has, for each two outputs j ≥ k of the layer, the covariance of their
+// weights over σ₀² as a quadratic form aᵀ M a with M lower triangular.
+type densePredictor struct {
+	denseFactor
+	forms []float64 // [q(q+1)/2, width, width]
+}
+
+func (p densePredictor) marginals(b batch, cov []float64) error {
+	c, q := b.outputs, p.layer.q()
+	job := &formsJob{densePredictor: p, n: b.count, a: p.layer.inputs(b), u: make([]float64, b.count*q*q)}
+	kernel.Parallel((b.count+formsChunk-1)/formsChunk, job)
+	d, du := rows[float64](b, p.layer.groups[0].d), make([]float64, c*q)
+	for i := range b.count {
+		di, at := d[i*c*q:], cov[i*c*c:]
+		kernel.Gemm(false, false, c, q, q, 1, di, q, job.u[i*q*q:], q, 0, du, q)
+		kernel.Gemm(false, true, c, c, q, 1, du, q, di, q, 0, at, c)
+		for r := range c {
+			for k := range r {
+				at[k*c+r] = at[r*c+k]
+			}
+		}
+	}
+	return b.checkCovariance(cov)
+}
+
+// formsJob evaluates the quadratic forms at a [n,width] into u [n,q,q].
+type formsJob struct {
+	densePredictor
+	n    int
+	a, u []float64
+}
+
+const (
+	formsChunk = 64 // examples for one thread at a time
+	formsBlock = 64 // columns of a form: the triangle above is left out
+)
+
+// Run implements kernel.Job.
+func (f *formsJob) Run(part, _ int) {
+	w, q := f.layer.width, f.layer.q()
+	first := part * formsChunk
+	m := min(formsChunk, f.n-first)
+	a, am := f.a[first*w:], make([]float64, m*formsBlock)
+	form := f.forms
+	for j := range q {
+		for k := range j + 1 {
+			for lo := 0; lo < w; lo += formsBlock {
+				cols := min(formsBlock, w-lo)
+				kernel.Gemm(false, false, m, cols, w-lo, 1, a[lo:], w, form[lo*w+lo:], w, 0, am, cols)
+				for i := range m {
+					f.u[((first+i)*q+j)*q+k] += kernel.Dot(am[i*cols:(i+1)*cols], a[i*w+lo:i*w+lo+cols])
+				}
+			}
+			for i := range m {
+				f.u[((first+i)*q+k)*q+j] = f.u[((first+i)*q+j)*q+k]
+			}
+			form = form[w*w:]
+		}
+	}
+}

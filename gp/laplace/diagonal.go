@@ -1,0 +1,90 @@
+package laplace
+
+import "github.com/go-valla/valla/internal/kernel"
+
+// diagonal sums up the squares of Jacobian entries. The square of an outer product is
+// the outer product of the squares, so no Jacobian is formed.
+type diagonal[T kernel.Float] struct {
+	spectral
+	product []T // of a batch, for the largest block
+	d       []T // [B·C, q] of the largest group
+	sum     []T // [B,q], Σ_c d²
+}
+
+func newDiagonal[T kernel.Float](s *scanner) structure {
+	return &diagonal[T]{spectral: spectral{scanner: s}}
+}
+
+// largest returns the sizes of the largest block and of the widest cotangent.
+func (s *scanner) largest() (size, q int) {
+	for _, k := range s.blocks {
+		size, q = max(size, k.size()), max(q, k.q())
+	}
+	return size, q
+}
+
+func (h *diagonal[T]) bytes() int64 {
+	size, q := h.largest()
+	return 8 * (2*int64(h.params) + int64(size) + int64(h.batch)*int64(h.outputs+1)*int64(q)) // h and v
+}
+
+func (h *diagonal[T]) allocate() {
+	size, q := h.largest()
+	h.product, h.d, h.sum = make([]T, size), make([]T, h.batch*h.outputs*q), make([]T, h.batch*q)
+	for _, k := range h.blocks {
+		h.h = append(h.h, make([]float64, k.size()))
+	}
+}
+
+func (h *diagonal[T]) add(b batch) error {
+	for _, g := range h.groups {
+		q := g.d.Shape()[1]
+		h.squares(b, weighted(b, h.d, rows[T](b, g.d), q), q)
+		for _, i := range g.blocks {
+			h.addBlock(b, i)
+		}
+	}
+	return nil
+}
+
+// squares sets h.sum to the sum over the outputs of the squares of d.
+func (h *diagonal[T]) squares(b batch, d []T, q int) {
+	clear(h.sum[:b.count*q])
+	for r := range b.size() {
+		row, sum := d[r*q:(r+1)*q], h.sum[r/b.outputs*q:(r/b.outputs+1)*q]
+		kernel.MulAdd(sum, row, row, sum)
+	}
+}
+
+// addBlock adds Σ_n a_n² ⊗ sum_n.
+func (h *diagonal[T]) addBlock(b batch, i int) {
+	k := h.blocks[i]
+	p, q := k.p(), k.q()
+	a := make([]T, b.count*p)
+	if k.a == nil {
+		for r := range a {
+			a[r] = 1
+		}
+	} else {
+		kernel.Square(a, rows[T](b, k.a))
+	}
+	kernel.Gemm(true, false, p, q, b.count, 1, a, p, h.sum, q, 0, h.product, q)
+	addTo(h.h[i], h.product)
+}
+
+// addTo adds the front of v to sum.
+func addTo[T kernel.Float](sum []float64, v []T) {
+	for i := range sum {
+		sum[i] += float64(v[i])
+	}
+}
+
+func (h *diagonal[T]) finish() error {
+	h.product, h.d, h.sum = nil, nil, nil
+	for i, k := range h.blocks {
+		if err := checkFinite(h.h[i], k); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,158 @@
+package laplace
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/internal/fixture"
+	"gorgonia.org/tensor"
+)
+
+// member is one of the family, under its name in the fixtures.
+type member struct {
+	name string
+	o    Options
+}
+
+var family = []member{
+	{"full", Options{}},
+	{"diag", Options{Structure: Diagonal}},
+	{"kfac", Options{Structure: KFAC}},
+	{"ll_full", Options{Weights: LastLayer}},
+	{"ll_diag", Options{Weights: LastLayer, Structure: Diagonal}},
+	{"ll_kfac", Options{Weights: LastLayer, Structure: KFAC}},
+}
+
+func one(v float64) []float64 { return []float64{v} }
+
+func array(t testing.TB, a fixture.Arrays, name string) []float64 {
+	v, _ := a.F64(t, name)
+	return v
+}
+
+// Regression: marginal likelihoods at given hyper-parameters, their maximum, and the
+// variances at the maximum of full LLA. The reference's own two computations of the
+// variances differ by up to 1e-10, of the marginal likelihoods by 5e-12.
+func TestFixtureRegressionFamily(t *testing.T) {
+	a := fixture.Load(t, "lla_exact")
+	prob := fixtureProblem(t, a)
+	for _, m := range family[1:] { // full is TestFixture's
+		p := prob.fit(t, m.o)
+		best := array(t, a, "opt_"+m.name)
+		fixture.Close(t, m.name+": maximum", []float64{p.PriorStd(), p.NoiseStd()}, best, 1e-7)
+		fixture.Close(t, m.name+": lml there", one(p.LogMarginalLikelihood()), array(t, a, "optlml_"+m.name), 1e-9)
+		rows, want := array(t, a, "hp_sigma0_sigma"), array(t, a, "lml_"+m.name)
+		for i := range want {
+			got := at(t, p, rows[2*i], rows[2*i+1]).LogMarginalLikelihood()
+			fixture.Close(t, label(m.name, ": lml at row ", i), one(got), want[i:i+1], 1e-9)
+		}
+		_, cov := predict(t, at(t, p, a.Scalar(t, "opt_sigma0"), a.Scalar(t, "opt_sigma")), prob.probe)
+		for i, v := range array(t, a, "var_"+m.name) { // they differ by orders of magnitude
+			fixture.Close(t, label(m.name, ": variance ", i), cov[i:i+1], one(v), 1e-8)
+		}
+	}
+}
+
+func TestFixtureClassificationFamily(t *testing.T) {
+	a := fixture.Load(t, "lla_cls")
+	prob := classificationProblem(t, a)
+	for _, m := range family {
+		m.o.Likelihood = Softmax
+		p := prob.fit(t, m.o)
+		fixture.Close(t, m.name+": maximum", one(p.PriorStd()), array(t, a, "opt_"+m.name), 1e-7)
+		fixture.Close(t, m.name+": lml there", one(p.LogMarginalLikelihood()), array(t, a, "optlml_"+m.name), 1e-9)
+		want := array(t, a, "lml_"+m.name)
+		for i, prior := range array(t, a, "hp_sigma0") {
+			fixture.Close(t, label(m.name, ": lml at ", prior), one(at(t, p, prior, 0).LogMarginalLikelihood()), want[i:i+1], 1e-9)
+		}
+		p = at(t, p, a.Scalar(t, "sigma0"), 0)
+		mean, cov := predict(t, p, prob.probe)
+		fixture.Close(t, m.name+": mean", mean, array(t, a, "g_Xt"), 1e-12)
+		fixture.Close(t, m.name+": covariance", cov, array(t, a, "f_var_"+m.name), 1e-9)
+		g, err := p.Predict(context.Background(), prob.probe)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fixture.Close(t, m.name+": probit", gp.ProbitProbs(g).Float64s(), array(t, a, "probit_"+m.name), 1e-9)
+	}
+}
+
+func classificationProblem(t testing.TB, a fixture.Arrays) problem {
+	p := problem{net: fixtureNet(t, a), x: a.Dense(t, "X"), probe: a.Dense(t, "Xt")}
+	classes := a.Dense(t, "Lambda").Shape()[1]
+	y := a.Dense(t, "y").Int64s()
+	p.y = tensor.New(tensor.Of(tensor.Float64), tensor.WithShape(len(y), classes))
+	for i, c := range y {
+		p.y.Float64s()[i*classes+int(c)] = 1
+	}
+	return p
+}
+
+// The parts: GGN matrices, their diagonals, Kronecker factors, log likelihood, norm.
+func TestFixtureParts(t *testing.T) {
+	reg, cls := fixture.Load(t, "lla_exact"), fixture.Load(t, "lla_cls")
+	r, c := fixtureProblem(t, reg), classificationProblem(t, cls)
+	checkDiagonal(t, "regression", r.fit(t, Options{Structure: Diagonal, PriorStd: 1, NoiseStd: 1}), array(t, reg, "diag_ggn"))
+	checkDiagonal(t, "softmax", c.fit(t, Options{Structure: Diagonal, Likelihood: Softmax, PriorStd: 1}), array(t, cls, "diag_ggn"))
+	checkMoments(t, reg, r, Options{Structure: KFAC})
+	checkMoments(t, cls, c, Options{Structure: KFAC, Likelihood: Softmax})
+
+	full := c.fit(t, Options{Likelihood: Softmax, PriorStd: 1, Space: WeightSpace})
+	fixture.Close(t, "GGN", full.structure.(*weightSpace).a, array(t, cls, "ggn_full"), 1e-12)
+	fixture.Close(t, "log likelihood", one(full.evidence.logLik), array(t, cls, "loglik"), 1e-12)
+	fixture.Close(t, "‖θ‖²", one(full.evidence.weights), array(t, cls, "theta_sq"), 1e-12)
+	last := c.fit(t, Options{Likelihood: Softmax, PriorStd: 1, Weights: LastLayer})
+	n, all := full.scan.params, array(t, cls, "ggn_full")
+	var corner []float64 // the last layer's weights come last
+	for i := n - last.scan.params; i < n; i++ {
+		corner = append(corner, all[i*n+n-last.scan.params:(i+1)*n]...)
+	}
+	fixture.Close(t, "GGN of the last layer", last.structure.(*denseLayer).a, corner, 1e-12)
+}
+
+func checkDiagonal(t *testing.T, what string, p *Posterior, want []float64) {
+	t.Helper()
+	h, got := p.structure.(*diagonal[float64]), make([]float64, len(want))
+	for l, k := range h.blocks {
+		for i, v := range h.h[l] {
+			got[k.at(i/k.q(), i%k.q())] = v
+		}
+	}
+	fixture.Close(t, what+": diagonal of the GGN", got, want, 1e-12)
+}
+
+// checkMoments looks at the Kronecker factors before their eigenvectors are found.
+func checkMoments(t *testing.T, a fixture.Arrays, prob problem, o Options) {
+	t.Helper()
+	d, err := newData(prob.x, prob.y, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := newPosterior(prob.net, d, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := p.structure.(*kfac[float64])
+	p.structure = unfinished{h}
+	if err := p.collect(t.Context(), d, nil); err != nil {
+		t.Fatal(err)
+	}
+	for i, k := range h.blocks {
+		layer := fmt.Sprint(i/2 + 1)
+		if k.a != nil {
+			m := h.moments[k.a]
+			for j := range m {
+				m[j] /= float64(d.n)
+			}
+			fixture.Close(t, "A"+layer, m, array(t, a, "kfac_A"+layer), 1e-12)
+		}
+		fixture.Close(t, "B"+layer, h.moments[k.d], array(t, a, "kfac_B"+layer), 1e-12)
+	}
+}
+
+// unfinished is a structure whose sums are left as they are.
+type unfinished struct{ structure }
+
+func (unfinished) finish() error { return nil }

@@ -1,0 +1,126 @@
+package laplace
+
+import (
+	"fmt"
+
+	"gorgonia.org/tensor"
+)
+
+// Options say what is fitted and how. The zero value is exact LLA for regression,
+// with hyper-parameters that maximise the marginal likelihood.
+type Options struct {
+	Weights    Weights    // which are uncertain; nil: All
+	Structure  Structure  // of their covariance
+	Likelihood Likelihood // of the targets
+
+	PriorStd float64 // σ₀ of each weight; 0: maximises the marginal likelihood
+	NoiseStd float64 // σ of each target; 0: maximises the marginal likelihood, or softmax
+
+	// Subset, if not 0, fits a random choice of so many examples as if they were all:
+	// with the structure Full the GP-subset of Immer et al. (2021). Seed gives it.
+	Subset int
+	Seed   uint64
+
+	Space       Space // with the structure Full
+	BatchSize   int   // examples in one run of the network; 0: as many as suit the cache
+	MemoryLimit int64 // bytes; 0: 4 GiB
+
+	// Progress, if not nil, is called after each batch with the number of examples
+	// seen so far and of all.
+	Progress func(done, total int)
+}
+
+// Structure is the form in which the Gauss-Newton matrix H is represented.
+type Structure int
+
+const (
+	// Full keeps all of H.
+	Full Structure = iota
+	// KFAC keeps a Kronecker product for each parameter: A⊗G with A = (1/N) Σ_n a aᵀ
+	// and G = Σ_n δᵀ Λ δ for a weight with the input a and the cotangents δ, and G
+	// alone for a bias (Martens and Grosse 2015; Ritter et al. 2018). A parameter whose
+	// Jacobian is not one outer product keeps its block of H, as a bias does.
+	KFAC
+	// Diagonal keeps the diagonal of H.
+	Diagonal
+)
+
+// String returns the name in lower case.
+func (s Structure) String() string {
+	if names := []string{"full", "kfac", "diagonal"}; s >= 0 && int(s) < len(names) {
+		return names[s]
+	}
+	return fmt.Sprintf("Structure(%d)", int(s))
+}
+
+// Likelihood says how targets scatter around the latent function f.
+type Likelihood int
+
+const (
+	Gaussian Likelihood = iota // y [N,C] ~ N(f, σ²), independent for each output
+	Softmax                    // y [N,C], one-hot rows, of class c with probability softmax(f)_c
+)
+
+// Space says in which space a full H is represented. It changes time and memory, not
+// the result.
+type Space int
+
+const (
+	Smaller       Space = iota // of the two below
+	WeightSpace                // a [P,P] system
+	FunctionSpace              // an [N·C, N·C] system, and all Jacobian rows [N·C, P]
+)
+
+const (
+	defaultMemory = 4 << 30
+	batchBytes    = 8 << 20 // of what is kept of a batch of the default size
+	maxBatch      = 256
+)
+
+// MemoryError says that a computation would need more than Options.MemoryLimit.
+type MemoryError struct {
+	What        string
+	Need, Limit int64 // bytes
+}
+
+func (e *MemoryError) Error() string {
+	return fmt.Sprintf("laplace: %s needs %d bytes, more than the limit of %d", e.What, e.Need, e.Limit)
+}
+
+func (o Options) check() error {
+	switch {
+	case o.Structure < Full || o.Structure > Diagonal:
+		return fmt.Errorf("laplace: unknown structure %d", o.Structure)
+	case o.Likelihood < Gaussian || o.Likelihood > Softmax:
+		return fmt.Errorf("laplace: unknown likelihood %d", o.Likelihood)
+	case o.Space < Smaller || o.Space > FunctionSpace:
+		return fmt.Errorf("laplace: unknown space %d", o.Space)
+	case o.Space != Smaller && o.Structure != Full:
+		return fmt.Errorf("laplace: a space is chosen for the structure %v, expected %v", o.Structure, Full)
+	case o.BatchSize < 0 || o.MemoryLimit < 0:
+		return fmt.Errorf("laplace: batch size %d and memory limit %d: expected positive numbers, or 0 for the default", o.BatchSize, o.MemoryLimit)
+	}
+	return hyper{o.PriorStd, o.NoiseStd}.check(o.Likelihood)
+}
+
+// batch returns the number of examples in a batch, where each has so many float64s.
+func (o Options) batch(n, elements int) int {
+	if o.BatchSize > 0 {
+		return min(n, o.BatchSize)
+	}
+	return max(1, min(n, maxBatch, batchBytes/(8*max(1, elements))))
+}
+
+// elements bounds the numbers that are kept of one example: Jacobian rows, or their
+// factors.
+func (o Options) elements(shapes []tensor.Shape, outputs int) int {
+	sum := 0
+	for _, s := range shapes {
+		size := s.TotalSize()
+		if o.Structure != Full && len(s) == 2 {
+			size = min(size, s[0]+s[1])
+		}
+		sum += size
+	}
+	return sum * outputs
+}

@@ -1,0 +1,157 @@
+package laplace
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/kernel"
+)
+
+// spectral is an H that is diagonal in a basis of outer products: for each block
+// H = (U⊗V) diag(h) (U⊗V)ᵀ, with orthonormal U [p,p] and V [q,q], and nothing between
+// blocks. KFAC finds U and V, Diagonal takes unit vectors.
+type spectral struct {
+	*scanner
+	h     [][]float64               // by block, [p·q]
+	basis map[*graph.Node][]float64 // U or V by factor, in columns; none: unit vectors
+}
+
+// checkFinite refuses what derivatives that are not finite have led to.
+func checkFinite(sums []float64, of block) error {
+	if i, v := notFinite(sums); i >= 0 {
+		return fmt.Errorf("laplace: the squared derivatives in parameter %q sum to %g", of.param.Name, v)
+	}
+	return nil
+}
+
+func (s *spectral) factor(ratio float64) (factor, error) { return spectralFactor{s, ratio}, nil }
+
+type spectralFactor struct {
+	*spectral
+	ratio float64 // s
+}
+
+func (f spectralFactor) logDet() float64 {
+	return f.sum(func(h float64) float64 { return math.Log1p(h / f.ratio) })
+}
+
+func (f spectralFactor) effective() float64 {
+	return f.sum(func(h float64) float64 { return h / (h + f.ratio) })
+}
+
+func (f spectralFactor) sum(of func(h float64) float64) float64 {
+	sum := 0.0
+	for _, spectrum := range f.h {
+		for _, h := range spectrum {
+			sum += of(h)
+		}
+	}
+	return sum
+}
+
+func (f spectralFactor) predictor() predictor {
+	p := spectralPredictor{spectral: f.spectral}
+	for _, spectrum := range f.h {
+		v := make([]float64, len(spectrum))
+		for i, h := range spectrum {
+			v[i] = f.ratio / (h + f.ratio)
+		}
+		p.v = append(p.v, v)
+	}
+	return p
+}
+
+// spectralPredictor has the variances of the weights, over σ₀², in the basis.
+type spectralPredictor struct {
+	*spectral
+	v [][]float64 // by block, [p·q]
+}
+
+// rotated returns a factor's rows in the basis, in new memory.
+func (p spectralPredictor) rotated(b batch, n *graph.Node) []float64 {
+	v, width := rows[float64](b, n), n.Shape()[1]
+	out, basis := make([]float64, len(v)), p.basis[n]
+	if basis == nil {
+		copy(out, v)
+	} else {
+		kernel.Gemm(false, false, len(v)/width, width, width, 1, v, width, basis, width, 0, out, width)
+	}
+	return out
+}
+
+// marginals: with a and d in the basis, the covariance of outputs c and c' is
+//
+//	Σ_ij v_ij a_i² d_cj d_c'j = Σ_j u_j d_cj d_c'j,   u = vᵀ a²,
+//
+// summed over the blocks; those of one group have the same d.
+func (p spectralPredictor) marginals(b batch, cov []float64) error {
+	c := b.outputs
+	clear(cov[:b.count*c*c])
+	for _, g := range p.groups {
+		q, d, u := g.d.Shape()[1], p.rotated(b, g.d), p.scales(b, g)
+		for r := range b.size() {
+			row, scale := d[r*q:(r+1)*q], u[r/c*q:(r/c+1)*q]
+			kernel.Mul(row, scale, row)
+		}
+		for i := range b.count {
+			kernel.Syrk(false, c, q, 1, d[i*c*q:], q, 1, cov[i*c*c:], c)
+		}
+	}
+	return b.checkCovariance(cov)
+}
+
+// scales returns √u for a group, [count·q].
+func (p spectralPredictor) scales(b batch, g group) []float64 {
+	q := g.d.Shape()[1]
+	u := make([]float64, b.count*q)
+	for _, i := range g.blocks {
+		k := p.blocks[i]
+		if k.a == nil {
+			for r := range b.count {
+				kernel.Add(u[r*q:(r+1)*q], p.v[i], u[r*q:(r+1)*q])
+			}
+			continue
+		}
+		a := p.rotated(b, k.a)
+		kernel.Square(a, a)
+		kernel.Gemm(false, false, b.count, q, k.p(), 1, a, k.p(), p.v[i], q, 1, u, q)
+	}
+	kernel.Sqrt(u, u)
+	return u
+}
+
+// checkCovariance names the example of which a derivative is not finite.
+func (b batch) checkCovariance(cov []float64) error {
+	c := b.outputs
+	if i, v := notFinite(cov[:b.count*c*c]); i >= 0 {
+		return fmt.Errorf("laplace: example %d: the variance of output %d is %g", b.first+i/(c*c), i/c%c, v)
+	}
+	return nil
+}
+
+func (p spectralPredictor) width() int { return p.params }
+
+// root: the columns of F are √v_ij a_i d_cj.
+func (p spectralPredictor) root(b batch, f []float64) error {
+	for i, k := range p.blocks {
+		d, q, std := p.rotated(b, k.d), k.q(), make([]float64, k.size())
+		kernel.Sqrt(std, p.v[i])
+		a := []float64{1}
+		if k.a != nil {
+			a = p.rotated(b, k.a)
+		}
+		for r := range b.size() {
+			row := f[r*p.params+k.offset:]
+			for l := range k.p() {
+				part, scale := row[l*q:(l+1)*q], a[l]
+				if k.a != nil {
+					scale = a[r/b.outputs*k.p()+l]
+				}
+				kernel.Mul(part, std[l*q:(l+1)*q], d[r*q:(r+1)*q])
+				kernel.Scale(part, scale, part)
+			}
+		}
+	}
+	return nil
+}

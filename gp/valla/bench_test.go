@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/gp/valla"
 	"github.com/go-valla/valla/graph"
@@ -84,7 +85,8 @@ func BenchmarkStep(b *testing.B) {
 	}
 }
 
-// BenchmarkPredict is the mean and covariance at 1,000 points, M = 100.
+// BenchmarkPredict is the mean and covariance, and in classification the probit
+// probabilities, at 1,000 points, M = 100.
 func BenchmarkPredict(b *testing.B) {
 	for _, c := range benchCases {
 		for _, dt := range []tensor.Dtype{tensor.Float64, tensor.Float32} {
@@ -92,8 +94,12 @@ func BenchmarkPredict(b *testing.B) {
 				f, x, _ := benchFit(b, c.net, 100, dt)
 				p := valla.NewPosterior(f.Net, f.Layer)
 				for b.Loop() {
-					if _, err := p.Predict(ctx, x); err != nil {
+					g, err := p.Predict(ctx, x)
+					if err != nil {
 						b.Fatal(err)
+					}
+					if c.net.Outputs > 1 {
+						gp.ProbitProbs(g)
 					}
 				}
 			})

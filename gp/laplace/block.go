@@ -2,6 +2,7 @@ package laplace
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/kernel"
@@ -40,20 +41,49 @@ func (s *scanner) addBlocks(k jacobian.NTK) {
 			}
 			n.d = whole[i]
 		}
+		n.d = s.addToGroup(i, n.d)
 		s.blocks = append(s.blocks, n)
 		s.params += n.size()
-		s.addToGroup(i, n.d)
 	}
 }
 
-func (s *scanner) addToGroup(i int, d *graph.Node) {
+// addToGroup returns d, or the node of the same value that stands for it.
+func (s *scanner) addToGroup(i int, d *graph.Node) *graph.Node {
 	for g := range s.groups {
-		if s.groups[g].d == d {
+		if alike(s.groups[g].d, d, 4) {
 			s.groups[g].blocks = append(s.groups[g].blocks, i)
-			return
+			return s.groups[g].d
 		}
 	}
 	s.groups = append(s.groups, group{d: d, blocks: []int{i}})
+	return d
+}
+
+// alike reports whether two nodes are computed alike, up to reshaping, looking so many
+// operations deep: a graph holds a node once, but may reshape it in several ways.
+func alike(u, v *graph.Node, depth int) bool {
+	if !u.Shape().Eq(v.Shape()) {
+		return false
+	}
+	u, v = unshaped(u), unshaped(v)
+	in, other := graph.Children(u), graph.Children(v)
+	if u == v || depth == 0 || len(in) == 0 || len(in) != len(other) || u.Op().Hashcode() != v.Op().Hashcode() {
+		return u == v
+	}
+	for i := range in {
+		if !alike(in[i], other[i], depth-1) {
+			return false
+		}
+	}
+	return true
+}
+
+// unshaped returns what n reshapes, however often.
+func unshaped(n *graph.Node) *graph.Node {
+	for len(graph.Children(n)) == 1 && strings.HasPrefix(n.Op().String(), "reshape ") {
+		n = graph.Children(n)[0]
+	}
+	return n
 }
 
 // factored takes a single outer product of which one factor is shared by the outputs.

@@ -1,6 +1,10 @@
 package laplace
 
-import "github.com/go-valla/valla/internal/kernel"
+import (
+	"slices"
+
+	"github.com/go-valla/valla/internal/kernel"
+)
 
 // denseLayer is all of H where the weights are those of one dense layer of q outputs,
 // so that J_n = a_n ⊗ d_n with the layer's inputs a, and a 1 for the bias. Then
@@ -35,31 +39,51 @@ func newDenseLayer(s *scanner) structure {
 // q is the number of the layer's outputs.
 func (h *denseLayer) q() int { return h.groups[0].d.Shape()[1] }
 
+func (h *denseLayer) elements() int {
+	return 2*h.width + 2*h.outputs*h.q() + h.q()*h.q()
+}
+
 func (h *denseLayer) bytes() int64 {
-	n, w, q := int64(h.n), int64(h.width), int64(h.q())
-	batch := int64(h.batch) * (2*w + 2*int64(h.outputs)*q + q*q)
-	return 8 * (4*n*n + batch) // H, its factor and the one before, the covariance
+	n := int64(h.n)
+	return 8 * (4*n*n + int64(h.batch)*int64(h.elements())) // H, its factor and the one before, the covariance
 }
 
 func (h *denseLayer) allocate() { h.outer = make([]float64, h.n*h.n) }
 
 func (h *denseLayer) add(b batch) error {
-	q, w, a := h.q(), h.width, h.inputs(b)
+	q := h.q()
 	d := weighted(b, make([]float64, b.size()*q), rows[float64](b, h.groups[0].d), q)
-	s := make([]float64, b.count*q*q)
+	job := &outerJob{denseLayer: h, examples: b.count, a: h.inputs(b), s: make([]float64, b.count*q*q)}
 	for i := range b.count {
-		kernel.Syrk(true, q, b.outputs, 1, d[i*b.outputs*q:], q, 0, s[i*q*q:], q)
+		kernel.Syrk(true, q, b.outputs, 1, d[i*b.outputs*q:], q, 0, job.s[i*q*q:], q)
 	}
-	scaled := make([]float64, len(a))
+	kernel.Parallel(kernel.Threads(), job)
+	return nil
+}
+
+// outerJob adds Σ_n a_n a_nᵀ s_njk to the blocks j ≥ k of H, for a [examples,width] and
+// s [examples,q,q].
+type outerJob struct {
+	*denseLayer
+	examples int
+	a, s     []float64
+}
+
+// Run implements kernel.Job: every so many blocks.
+func (o *outerJob) Run(part, parts int) {
+	q, w, number := o.q(), o.width, 0
+	scaled := make([]float64, len(o.a))
 	for j := range q {
 		for k := range j + 1 {
-			for i := range b.count {
-				kernel.Scale(scaled[i*w:(i+1)*w], s[(i*q+j)*q+k], a[i*w:(i+1)*w])
+			if number++; number%parts != part {
+				continue
 			}
-			kernel.Gemm(true, false, w, w, b.count, 1, a, w, scaled, w, 1, h.outer[j*w*h.n+k*w:], h.n)
+			for i := range o.examples {
+				kernel.Scale(scaled[i*w:(i+1)*w], o.s[(i*q+j)*q+k], o.a[i*w:(i+1)*w])
+			}
+			kernel.Gemm(true, false, w, w, o.examples, 1, o.a, w, scaled, w, 1, o.outer[j*w*o.n+k*w:], o.n)
 		}
 	}
-	return nil
 }
 
 // inputs returns the layer's inputs, [count·width], in the order of at.
@@ -67,15 +91,16 @@ func (h *denseLayer) inputs(b batch) []float64 {
 	w, out := h.width, make([]float64, b.count*h.width)
 	col := 0
 	for _, k := range h.blocks {
-		for r := range b.count {
-			part := out[r*w+col : r*w+col+k.p()]
-			if k.a == nil {
-				part[0] = 1
-			} else {
-				copy(part, rows[float64](b, k.a)[r*k.p():])
-			}
+		p, a := 1, []float64(nil)
+		if k.a == nil {
+			a = slices.Repeat([]float64{1}, b.count)
+		} else {
+			p, a = k.p(), rows[float64](b, k.a)
 		}
-		col += k.p()
+		for r := range b.count {
+			copy(out[r*w+col:], a[r*p:(r+1)*p])
+		}
+		col += p
 	}
 	return out
 }

@@ -66,8 +66,8 @@ func TestBadData(t *testing.T) {
 		{p.x, dense(make([]float64, 4), 4, 1), []string{"(5, 2)", "(4, 1)"}},
 		{p.x, dense(make([]float64, 5), 5, 1, 1), []string{"(5, 1, 1)"}},
 		{p.x, dense(make([]float64, 5), 5), []string{"y has shape (5)"}},
-		{p.x, dense(make([]float64, 10), 5, 2), []string{"(5, 1)", "(5, 2)"}},
-		{dense(make([]float64, 15), 5, 3), p.y, []string{"(5, 3)"}},
+		{p.x, dense(make([]float64, 10), 5, 2), []string{"(1, 1)", "(1, 2)"}},
+		{dense(make([]float64, 15), 5, 3), p.y, []string{"(1, 3)"}},
 		{nan(p.x, 3, math.NaN()), p.y, []string{"x: element 1 of example 1 is NaN"}},
 		{p.x, nan(p.y, 2, math.Inf(-1)), []string{"y: element 0 of example 2 is -Inf"}},
 		{ints, p.y, []string{"x holds int"}},
@@ -137,7 +137,7 @@ func TestMemoryLimit(t *testing.T) {
 		wants(t, err, "bytes", "1000")
 	}
 	// Enough for the matrices, but not for the compiled network with them.
-	need := newFull(Smaller, layers.Count(p.net), 40, 40).bytes()
+	need := newFull(Smaller, layers.Count(p.net), 40, 40, 1).bytes()
 	_, err := Fit(t.Context(), p.net, p.x, p.y, Options{PriorStd: 1, NoiseStd: 1, MemoryLimit: need})
 	wants(t, err, "limit")
 	q := p.fit(t, Options{PriorStd: 1, NoiseStd: 1, MemoryLimit: need + 1<<20})

@@ -48,11 +48,6 @@ func newPosterior(net layers.Network, d data, o Options) (*Posterior, error) {
 	if err != nil {
 		return nil, err
 	}
-	var shapes []tensor.Shape
-	for _, w := range chosen {
-		shapes = append(shapes, w.Value.Shape())
-	}
-	batch := o.batch(d.n, o.elements(shapes, d.outputs))
 	p := &Posterior{
 		evidence: evidence{likelihood: o.Likelihood, observations: float64(d.n * d.outputs)},
 		limit:    o.MemoryLimit,
@@ -60,10 +55,16 @@ func newPosterior(net layers.Network, d data, o Options) (*Posterior, error) {
 	if p.limit == 0 {
 		p.limit = defaultMemory
 	}
-	if p.scan, err = newScanner(part{net, chosen}, d.x.shape, d.outputs, batch); err != nil {
-		return nil, err
+	// What a batch takes is known once the network is written, for any batch.
+	for _, size := range []int{1, 0} {
+		if size == 0 {
+			size = o.batch(d.n, p.structure.elements())
+		}
+		if p.scan, err = newScanner(part{net, chosen}, d.x.shape, d.outputs, size); err != nil {
+			return nil, err
+		}
+		p.structure = newStructure(p.scan, d, o)
 	}
-	p.structure = newStructure(p.scan, d, o)
 	if err := p.fits("the posterior", p.structure.bytes()); err != nil {
 		return nil, err
 	}
@@ -92,7 +93,7 @@ func newStructure(s *scanner, d data, o Options) structure {
 			return newDenseLayer(s)
 		}
 	}
-	return newFull(o.Space, s.params, rows, s.batch*s.outputs)
+	return newFull(o.Space, s.params, rows, s.batch, s.outputs)
 }
 
 // collect sums up what the fit needs of the data and the weights.

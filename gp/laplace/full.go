@@ -9,13 +9,16 @@ import (
 // weightSpace holds H itself.
 type weightSpace struct {
 	gram
-	chunk  int       // rows that are added to H at a time
-	rows   []float64 // [chunk, P], Jacobian rows that are not yet in H
-	filled int
+	outputs int
+	chunk   int       // rows that are added to H at a time
+	rows    []float64 // [chunk, P], Jacobian rows that are not yet in H
+	filled  int
 }
 
 // minChunk is large enough for reading and writing H not to matter.
 const minChunk = 1024
+
+func (w *weightSpace) elements() int { return w.n * w.outputs }
 
 func (w *weightSpace) bytes() int64 {
 	n := int64(w.n)
@@ -75,9 +78,11 @@ func (f weightFactor) root(b batch, rows []float64) error {
 // functionSpace holds all Jacobian rows Λ^½ J [N·C, P] and their products G.
 type functionSpace struct {
 	gram
-	params int
-	j      []float64
+	params, outputs int
+	j               []float64
 }
+
+func (f *functionSpace) elements() int { return f.params * f.outputs }
 
 func (f *functionSpace) bytes() int64 {
 	n, p := int64(f.n), int64(f.params)

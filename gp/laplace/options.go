@@ -1,10 +1,6 @@
 package laplace
 
-import (
-	"fmt"
-
-	"gorgonia.org/tensor"
-)
+import "fmt"
 
 // Options say what is fitted and how. The zero value is exact LLA for regression,
 // with hyper-parameters that maximise the marginal likelihood.
@@ -109,18 +105,4 @@ func (o Options) batch(n, elements int) int {
 		return min(n, o.BatchSize)
 	}
 	return max(1, min(n, maxBatch, batchBytes/(8*max(1, elements))))
-}
-
-// elements bounds the numbers that are kept of one example: Jacobian rows, or their
-// factors.
-func (o Options) elements(shapes []tensor.Shape, outputs int) int {
-	sum := 0
-	for _, s := range shapes {
-		size := s.TotalSize()
-		if o.Structure != Full && len(s) == 2 {
-			size = min(size, s[0]+s[1])
-		}
-		sum += size
-	}
-	return sum * outputs
 }

@@ -124,7 +124,7 @@ func TestSmallerSpace(t *testing.T) {
 		params, rows int
 		weights      bool
 	}{{3, 4, true}, {4, 4, true}, {5, 4, false}} {
-		_, weights := newFull(Smaller, c.params, c.rows, 1).(*weightSpace)
+		_, weights := newFull(Smaller, c.params, c.rows, 1, 1).(*weightSpace)
 		if weights != c.weights {
 			t.Errorf("%d weights, %d rows: weight space is %v", c.params, c.rows, weights)
 		}

@@ -17,6 +17,15 @@ type spectral struct {
 	basis map[*graph.Node][]float64 // U or V by factor, in columns; none: unit vectors
 }
 
+// elements: the factors, in the precision of the network and in float64.
+func (s *spectral) elements() int {
+	sum := 0
+	for _, k := range s.blocks {
+		sum += 2 * (k.p() + s.outputs*k.q())
+	}
+	return sum
+}
+
 // checkFinite refuses what derivatives that are not finite have led to.
 func checkFinite(sums []float64, of block) error {
 	if i, v := notFinite(sums); i >= 0 {

@@ -11,6 +11,7 @@ import (
 // structure is a representation of the Gauss-Newton matrix H = Σ_n J_nᵀ Λ_n J_n [P,P],
 // where Λ is the identity with Gaussian noise, whose variance is in s.
 type structure interface {
+	elements() int   // numbers kept of one example in a batch
 	bytes() int64    // memory for itself and for finding the hyper-parameters
 	allocate()       // before the first add
 	add(batch) error // takes a batch in
@@ -55,12 +56,12 @@ func marginalsOf(p predictor, b batch, cov []float64) error {
 }
 
 // newFull returns the representation of all of H with so many weights (P) and
-// Jacobian rows (N·C), of which at most batch (B·C) come at a time.
-func newFull(s Space, params, rows, batch int) structure {
+// Jacobian rows (N·C); those of a batch, B·C, come at a time.
+func newFull(s Space, params, rows, batch, outputs int) structure {
 	if s == WeightSpace || s == Smaller && params <= rows {
-		return &weightSpace{gram: gram{n: params}, chunk: max(minChunk, batch)}
+		return &weightSpace{gram: gram{n: params}, outputs: outputs, chunk: max(minChunk, batch*outputs)}
 	}
-	return &functionSpace{gram: gram{n: rows}, params: params}
+	return &functionSpace{gram: gram{n: rows}, params: params, outputs: outputs}
 }
 
 // gram is the symmetric positive semi-definite G = JᵀJ or JJᵀ, which have the same

@@ -25,9 +25,6 @@ const imagesCheckpoint = 1000
 // imagesBatch is the paper's size of a mini-batch.
 const imagesBatch = 100
 
-// epoch is how many mini-batches go through the training images once.
-func (p *imageProblem) epoch() int { return max(1, p.train.N/imagesBatch) }
-
 // fitVaLLA fits VaLLA with the paper's settings; an unfinished fit of the same
 // settings in o.Dir is gone on with.
 func (o ImagesOptions) fitVaLLA(ctx context.Context, p *imageProblem, m int, seed uint64) (*valla.Posterior, *train.Result, *valla.Layer, error) {
@@ -44,7 +41,7 @@ func (o ImagesOptions) fitVaLLA(ctx context.Context, p *imageProblem, m int, see
 		Net: p.net, Layer: layer, Likelihood: likelihood.Softmax{}, Alpha: 1, BatchSize: imagesBatch, Seed: seed,
 		Config: train.Config{
 			Iterations: o.Iterations, Optimizer: &train.Adam{LR: 1e-3},
-			Validate: p.validation(post), ValidateEvery: p.epoch(), Patience: o.Patience,
+			Validate: p.validation(post), Patience: o.Patience, // every 100 iterations, as the paper
 			Checkpoint:      filepath.Join(o.Dir, fmt.Sprintf("%s-valla-m%d-seed%d.checkpoint", o.Name, m, seed)),
 			CheckpointEvery: imagesCheckpoint, Resume: true,
 			Progress: o.Progress, Label: fmt.Sprintf("%s VaLLA M=%d seed %d", o.Name, m, seed),
@@ -89,7 +86,7 @@ func (o ImagesOptions) trainNetwork(ctx context.Context, p *imageProblem) (*trai
 				s, err := classification(newPrediction(gp.ProbitProbs(g)), p.val)
 				return s.NLL, err
 			},
-			ValidateEvery: p.epoch(),
+			ValidateEvery: 500,
 			Progress:      o.Progress, Label: o.Name + " MAP",
 		},
 	}

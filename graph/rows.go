@@ -22,6 +22,14 @@ func RowWise(op gorgonia.Op, batched []bool, in []*Node) bool {
 	return false
 }
 
+// Pointwise reports whether op acts on each element of its one operand by itself, so
+// that its pullback multiplies each element of the cotangent by a slope.
+func Pointwise(op gorgonia.Op) bool {
+	r, _ := unwrap(op)
+	_, ok := r.(pointwise)
+	return ok
+}
+
 // RowPullback returns the Jacobian rows of input i, one for each row of ct: what
 // Pullback would give for an unbatched input, before it is summed over the rows.
 // It is false where op has no such rule.

@@ -369,3 +369,23 @@ func outer(a, c []float64) []float64 {
 	}
 	return out
 }
+
+// Pointwise is true of functions of one element, and of nothing else.
+func TestPointwise(t *testing.T) {
+	b := graph.NewBuilder(tensor.Float64)
+	x := b.Input("x", 2, 3)
+	stock := gorgonia.Must(gorgonia.Tanh(x))
+	for want, nodes := range map[bool][]*node{
+		true:  {b.Tanh(x), b.Affine(x, 2, 1), b.Step(x)},
+		false: {b.Mul(x, x), b.Reshape(x, 3, 2), b.LogSoftmax(x), b.Sum(x), stock},
+	} {
+		for _, n := range nodes {
+			if got := graph.Pointwise(n.Op()); got != want {
+				t.Errorf("%v is pointwise: %v, want %v", n.Op(), got, want)
+			}
+		}
+	}
+	if b.Err() != nil {
+		t.Fatal(b.Err())
+	}
+}

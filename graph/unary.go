@@ -116,7 +116,12 @@ func (b *Builder) Scale(x *Node, a float64) *Node { return b.Affine(x, a, 0) }
 func (b *Builder) Affine(x *Node, a, c float64) *Node {
 	return b.apply(pointwise{fmt.Sprintf("affine %x %x", math.Float64bits(a), math.Float64bits(c)),
 		affine[float32](a, c), affine[float64](a, c),
-		func(b *Builder, _, _, ct *Node) *Node { return b.Scale(ct, a) }}, x)
+		func(b *Builder, _, _, ct *Node) *Node {
+			if a == 1 {
+				return ct
+			}
+			return b.Scale(ct, a)
+		}}, x)
 }
 
 func affine[T kernel.Float](a, c float64) func(dst, src []T) {

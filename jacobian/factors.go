@@ -13,5 +13,19 @@ func (k NTK) Factors(b *graph.Builder, x *graph.Node) [][]graph.Outer {
 	if b.Err() != nil {
 		return nil
 	}
-	return j.uses
+	uses := make([][]graph.Outer, len(j.uses))
+	for i, own := range j.uses {
+		for _, o := range own {
+			uses[i] = append(uses[i], graph.Outer{Left: j.factorRows(b, o.Left), Right: j.factorRows(b, o.Right)})
+		}
+	}
+	return uses
+}
+
+// factorRows repeats a factor that is the same for all examples.
+func (j *jac) factorRows(b *graph.Builder, n *graph.Node) *graph.Node {
+	if n == nil {
+		return nil
+	}
+	return flat(b, b.BroadcastTo(n, j.examples, n.Shape()[1], n.Shape()[2]))
 }

@@ -1,43 +1,51 @@
 package jacobian
 
-import "github.com/go-valla/valla/graph"
+import (
+	"cmp"
+
+	"github.com/go-valla/valla/graph"
+)
 
 // product is the inner product of two stacks of factors that sit at rows of two
-// Jacobians; it fixes which rows are paired.
-type product func(b *graph.Builder, j, k *jac, u, v *graph.Node) *graph.Node
+// Jacobians; it fixes which rows are paired. Factors have the shapes [B,s,p] and
+// [B',t,p] and extent 1 where they are the same for all examples or outputs.
+type product func(b *graph.Builder, u, v *graph.Node) *graph.Node
 
-// within pairs the rows of each example: [B·s,p] and [B·t,p] give [B,s,t], where s
-// and t are the number of outputs, or 1 for what all outputs share.
-func within(b *graph.Builder, j, k *jac, u, v *graph.Node) *graph.Node {
-	stack := func(n *graph.Node) *graph.Node {
-		return b.Reshape(n, j.examples, n.Shape()[0]/j.examples, n.Shape()[1])
-	}
-	if u == v {
-		return b.Gram(stack(u))
-	}
-	return b.MatMul(stack(u), stack(v), false, true)
-}
-
-// across pairs every row with every row: [B·s,p] and [M,p] give [B,s,M].
-func across(b *graph.Builder, j, k *jac, u, v *graph.Node) *graph.Node {
-	dots := b.MatMul(u, v, false, true)
-	if b.Err() != nil {
-		return nil
-	}
-	return b.Reshape(dots, j.examples, u.Shape()[0]/j.examples, v.Shape()[0])
-}
-
-// among pairs every row with every row of the same Jacobian: [M,M].
-func among(b *graph.Builder, j, k *jac, u, v *graph.Node) *graph.Node {
+// within pairs the rows of each example: [B,s,t].
+func within(b *graph.Builder, u, v *graph.Node) *graph.Node {
 	if u == v {
 		return b.Gram(u)
 	}
-	return b.MatMul(u, v, false, true)
+	stack := max(u.Shape()[0], v.Shape()[0])
+	alike := func(n *graph.Node) *graph.Node { return b.BroadcastTo(n, stack, n.Shape()[1], n.Shape()[2]) }
+	return b.MatMul(alike(u), alike(v), false, true)
 }
 
-// inner sums the products of the two Jacobians' rows over all parameters.
+// across pairs every row with every row of a Jacobian of one output per example:
+// [B,s,p] and [M,1,p] give [B,s,M].
+func across(b *graph.Builder, u, v *graph.Node) *graph.Node {
+	dots := b.MatMul(flat(b, u), flat(b, v), false, true)
+	return b.Reshape(dots, u.Shape()[0], u.Shape()[1], v.Shape()[0])
+}
+
+// among pairs every row with every row of the same Jacobian of one output per
+// example: [M,1,p] gives [M,M].
+func among(b *graph.Builder, u, v *graph.Node) *graph.Node {
+	if u == v {
+		return b.Gram(flat(b, u))
+	}
+	return b.MatMul(flat(b, u), flat(b, v), false, true)
+}
+
+// flat makes one axis of examples and outputs.
+func flat(b *graph.Builder, n *graph.Node) *graph.Node {
+	return b.Reshape(n, n.Shape()[0]*n.Shape()[1], n.Shape()[2])
+}
+
+// inner sums the products of the two Jacobians' rows over all parameters. It may have
+// extent 1 where it is the same for all examples or outputs.
 func (j *jac) inner(b *graph.Builder, k *jac, dot product) *graph.Node {
-	var sum *graph.Node
+	var terms []graph.Outer
 	for i := range j.uses {
 		us, vs := j.uses[i], k.uses[i]
 		if len(us) == 0 {
@@ -48,20 +56,48 @@ func (j *jac) inner(b *graph.Builder, k *jac, dot product) *graph.Node {
 		}
 		for _, u := range us {
 			for _, v := range vs {
-				sum = add(b, sum, outerDot(b, j, k, u, v, dot))
+				terms = addTerm(b, terms, outerDot(b, u, v, dot))
 			}
 		}
+	}
+	var sum *graph.Node
+	for _, t := range terms {
+		sum = add(b, sum, multiply(b, t.Left, t.Right))
 	}
 	return sum
 }
 
-// outerDot is (l⊗r)·(l'⊗r') = (l·l')(r·r').
-func outerDot(b *graph.Builder, j, k *jac, u, v graph.Outer, dot product) *graph.Node {
-	right := dot(b, j, k, u.Right, v.Right)
-	if u.Left == nil {
+// outerDot is (l⊗r)·(l'⊗r') = (l·l')(r·r'), as the two factors of the product.
+func outerDot(b *graph.Builder, u, v graph.Outer, dot product) graph.Outer {
+	t := graph.Outer{Right: dot(b, u.Right, v.Right)}
+	if u.Left != nil {
+		t.Left = dot(b, u.Left, v.Left)
+	}
+	return t
+}
+
+// addTerm adds t to the one that has the same right factor, if there is one: that of
+// a layer's weights and that of its biases make (l·l' + 1)(r·r').
+func addTerm(b *graph.Builder, terms []graph.Outer, t graph.Outer) []graph.Outer {
+	for i, s := range terms {
+		switch {
+		case s.Right != t.Right || b.Err() != nil:
+		case s.Left != nil && t.Left != nil:
+			terms[i].Left = b.Add(s.Left, t.Left)
+			return terms
+		case s.Left != nil || t.Left != nil:
+			terms[i].Left = b.Affine(cmp.Or(s.Left, t.Left), 1, 1)
+			return terms
+		}
+	}
+	return append(terms, t)
+}
+
+func multiply(b *graph.Builder, left, right *graph.Node) *graph.Node {
+	if left == nil {
 		return right
 	}
-	return b.Mul(dot(b, j, k, u.Left, v.Left), right)
+	return b.Mul(left, right)
 }
 
 func add(b *graph.Builder, sum, term *graph.Node) *graph.Node {
@@ -87,10 +123,10 @@ func width(n *graph.Node) int {
 	if n == nil {
 		return 0
 	}
-	return n.Shape()[1]
+	return n.Shape()[2]
 }
 
-// expand sums the uses of one parameter into plain rows, one for each row of j.
+// expand sums the uses of one parameter into plain rows, [examples, per, size].
 func (j *jac) expand(b *graph.Builder, uses []graph.Outer) graph.Outer {
 	var sum *graph.Node
 	for _, o := range uses {
@@ -99,21 +135,14 @@ func (j *jac) expand(b *graph.Builder, uses []graph.Outer) graph.Outer {
 	return graph.Outer{Right: sum}
 }
 
-// rows forms Left⊗Right for every row of j, repeating what outputs share.
+// rows forms Left⊗Right for every example and output.
 func (j *jac) rows(b *graph.Builder, o graph.Outer) *graph.Node {
-	right := j.perRow(b, o.Right)
-	if o.Left == nil {
-		return b.Reshape(right, len(j.class), o.Right.Shape()[1])
+	size, full := width(o.Right), o.Right
+	if o.Left != nil {
+		l, r := o.Left.Shape(), o.Right.Shape()
+		full = b.Mul(b.Reshape(o.Left, l[0], l[1], l[2], 1), b.Reshape(o.Right, r[0], r[1], 1, r[2]))
+		size *= l[2]
+		full = b.Reshape(full, max(l[0], r[0]), max(l[1], r[1]), size)
 	}
-	left := j.perRow(b, o.Left)
-	p, q := o.Left.Shape()[1], o.Right.Shape()[1]
-	s := left.Shape()[1]
-	t := right.Shape()[1]
-	full := b.Mul(b.Reshape(left, j.examples, s, p, 1), b.Reshape(right, j.examples, t, 1, q))
-	return b.Reshape(b.BroadcastTo(full, j.examples, j.per, p, q), len(j.class), p*q)
-}
-
-// perRow gives a factor the shape [examples, per or 1, width].
-func (j *jac) perRow(b *graph.Builder, n *graph.Node) *graph.Node {
-	return b.Reshape(n, j.examples, n.Shape()[0]/j.examples, n.Shape()[1])
+	return b.BroadcastTo(full, j.examples, j.per, size)
 }

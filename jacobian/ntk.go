@@ -52,7 +52,7 @@ func (k NTK) Gram(b *graph.Builder, z *graph.Node, class []int) *graph.Node {
 	if b.Err() != nil {
 		return nil
 	}
-	return j.inner(b, j, among)
+	return b.BroadcastTo(j.inner(b, j, among), j.examples, j.examples)
 }
 
 // Rows returns the Jacobian of all outputs at x [B,…], one node [B·C, size] for each
@@ -68,7 +68,7 @@ func (k NTK) Rows(b *graph.Builder, x *graph.Node) []*graph.Node {
 			rows[i] = b.Fill(0, len(j.class), j.params[i].Shape().TotalSize())
 			continue
 		}
-		rows[i] = j.expand(b, uses).Right
+		rows[i] = flat(b, j.expand(b, uses).Right)
 	}
 	return rows
 }

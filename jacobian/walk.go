@@ -14,26 +14,27 @@ type jac struct {
 	examples int
 	per      int
 	class    []int
-	uses     [][]graph.Outer // by parameter; the Jacobian is their sum
+	// uses are outer products, by parameter; the Jacobian is their sum. A factor has
+	// the shape [examples, per, ·], or 1 in place of what it does not depend on.
+	uses [][]graph.Outer
 }
 
 // walk is one reverse pass that collects what reaches each parameter.
 type walk struct {
 	*jac
 	order   []*graph.Node
-	batched map[*graph.Node]bool // depends on x
-	active  map[*graph.Node]bool // depends on a parameter
-	tiles   map[*graph.Node]*graph.Node
-	untiled map[*graph.Node]*graph.Node // inverse of tiles
+	batched map[*graph.Node]bool        // depends on x
+	active  map[*graph.Node]bool        // depends on a parameter
+	origin  map[*graph.Node]*graph.Node // what rows and full made a node of
 	index   map[*graph.Node]int         // of a parameter
 	noRule  map[*graph.Node]bool        // parameters to be treated densely
 }
 
 // structured fills j.uses with outer products.
 //
-// The pass runs once for all outputs: every node that depends on x is repeated per
-// times along its batch axis, and the operations' own pullbacks are applied to the
-// repeated nodes. Only what the result needs is ever computed.
+// The pass runs once for all outputs. The cotangent of a node has the shape
+// [examples, per, …], or [1, per, …] as long as it is the same for all examples.
+// Only what the result needs is ever computed.
 func (j *jac) structured(b *graph.Builder) {
 	w := j.newWalk()
 	if !w.rowWise() {
@@ -41,7 +42,7 @@ func (j *jac) structured(b *graph.Builder) {
 		return
 	}
 	j.uses = make([][]graph.Outer, len(j.params))
-	cts := map[*graph.Node]*graph.Node{j.out: b.OneHot(j.class, j.out.Shape()[1])}
+	cts := map[*graph.Node]*graph.Node{j.out: j.seed(b)}
 	for _, n := range slices.Backward(w.order) {
 		if cts[n] != nil && w.active[n] && n != j.x && len(graph.Children(n)) > 0 && b.Err() == nil {
 			w.visit(b, n, cts)
@@ -55,10 +56,18 @@ func (j *jac) structured(b *graph.Builder) {
 	}
 }
 
+// seed is the cotangent of the output: 1 at the class of each row, else 0.
+func (j *jac) seed(b *graph.Builder) *graph.Node {
+	class, outputs := j.class, j.out.Shape()[1]
+	if slices.Equal(class, slices.Repeat(class[:j.per], j.examples)) {
+		class = class[:j.per] // the same for all examples
+	}
+	return b.Reshape(b.OneHot(class, outputs), len(class)/j.per, j.per, outputs)
+}
+
 func (j *jac) newWalk() *walk {
 	w := &walk{
-		jac: j, order: graph.Ancestors(j.out),
-		tiles: map[*graph.Node]*graph.Node{}, untiled: map[*graph.Node]*graph.Node{},
+		jac: j, order: graph.Ancestors(j.out), origin: map[*graph.Node]*graph.Node{},
 		index: map[*graph.Node]int{}, noRule: map[*graph.Node]bool{},
 	}
 	w.batched = graph.Dependents(w.order, []*graph.Node{j.x})
@@ -91,13 +100,7 @@ func (w *walk) rowWise() bool {
 // visit hands n's cotangent to its operands.
 func (w *walk) visit(b *graph.Builder, n *graph.Node, cts map[*graph.Node]*graph.Node) {
 	in := graph.Children(n)
-	tiled := make([]*graph.Node, len(in))
-	for i, a := range in {
-		tiled[i] = w.tile(b, a)
-	}
-	out, ct := w.tile(b, n), cts[n]
-	pass := func(i int) bool { return w.batched[in[i]] && w.active[in[i]] && in[i] != w.x }
-	for i, c := range graph.Pullback(b, n.Op(), tiled, out, ct, pass) {
+	for i, c := range w.pull(b, n, cts[n]) {
 		if c == nil {
 			continue
 		}
@@ -108,48 +111,29 @@ func (w *walk) visit(b *graph.Builder, n *graph.Node, cts map[*graph.Node]*graph
 	}
 	for i, a := range in {
 		if w.active[a] && !w.batched[a] {
-			w.collect(b, n, i, tiled, out, ct)
+			w.collect(b, n, i, cts[n])
 		}
 	}
 }
 
 // collect takes operand i of n, a parameter or something computed from parameters
 // alone, into the Jacobian.
-func (w *walk) collect(b *graph.Builder, n *graph.Node, i int, tiled []*graph.Node, out, ct *graph.Node) {
-	operand := graph.Children(n)[i]
-	if p, ok := w.index[operand]; ok {
-		if o, ok := graph.RowPullback(b, n.Op(), i, tiled, out, ct); ok {
-			w.uses[p] = append(w.uses[p], graph.Outer{Left: w.untile(o.Left), Right: w.untile(o.Right)})
+func (w *walk) collect(b *graph.Builder, n *graph.Node, i int, ct *graph.Node) {
+	in := graph.Children(n)
+	if p, ok := w.index[in[i]]; ok {
+		if o, ok := graph.RowPullback(b, n.Op(), i, w.repeatAll(b, in), w.repeat(b, n), w.full(b, ct)); ok {
+			w.uses[p] = append(w.uses[p], graph.Outer{Left: w.factor(b, o.Left), Right: w.factor(b, o.Right)})
 			return
 		}
 	}
-	for _, p := range graph.Ancestors(operand) {
+	for _, p := range graph.Ancestors(in[i]) {
 		if _, ok := w.index[p]; ok {
 			w.noRule[p] = true
 		}
 	}
 }
 
-// tile repeats each row of a batched node per times.
-func (w *walk) tile(b *graph.Builder, n *graph.Node) *graph.Node {
-	if w.per == 1 || !w.batched[n] || b.Err() != nil {
-		return n
-	}
-	if w.tiles[n] == nil {
-		rest := n.Shape()[1:]
-		one := b.Reshape(n, append([]int{w.examples, 1}, rest...)...)
-		all := b.BroadcastTo(one, append([]int{w.examples, w.per}, rest...)...)
-		w.tiles[n] = b.Reshape(all, append([]int{w.examples * w.per}, rest...)...)
-		w.untiled[w.tiles[n]] = n
-	}
-	return w.tiles[n]
-}
-
-// untile returns the node that t repeats, so that what is the same for all outputs
-// of an example is computed once.
-func (w *walk) untile(t *graph.Node) *graph.Node {
-	if n, ok := w.untiled[t]; ok {
-		return n
-	}
-	return t
+// factor gives rows [examples·per, ·] the shape of a factor, without repetitions.
+func (w *walk) factor(b *graph.Builder, rows *graph.Node) *graph.Node {
+	return w.split(b, rows, w.examples, w.per)
 }

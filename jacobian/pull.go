@@ -1,0 +1,117 @@
+package jacobian
+
+import (
+	"math"
+
+	"github.com/go-valla/valla/graph"
+)
+
+// pull returns the cotangents of n's operands, given n's own. There are three ways,
+// the cheapest first.
+func (w *walk) pull(b *graph.Builder, n, ct *graph.Node) []*graph.Node {
+	shared := ct.Shape()[0] < w.examples
+	if shared {
+		if cts, ok := w.pullShared(b, n, ct); ok {
+			return cts
+		}
+	}
+	if graph.Pointwise(n.Op()) && (shared || w.per > 1) {
+		return w.pullPointwise(b, n, ct)
+	}
+	return w.pullRepeated(b, n, ct)
+}
+
+// pullShared pulls back a cotangent that is the same for all examples through an
+// operation that treats all of them alike: one row for each output stands in for the
+// operands, and the result must not depend on it.
+func (w *walk) pullShared(b *graph.Builder, n, ct *graph.Node) ([]*graph.Node, bool) {
+	var standIns []*graph.Node
+	standIn := func(a *graph.Node) *graph.Node {
+		if !w.batched[a] {
+			return a
+		}
+		s := b.Fill(math.NaN(), append([]int{w.per}, a.Shape()[1:]...)...)
+		standIns = append(standIns, s)
+		return s
+	}
+	in := graph.Children(n)
+	ins := make([]*graph.Node, len(in))
+	for i, a := range in {
+		ins[i] = standIn(a)
+	}
+	cts := w.pullback(b, n, ins, standIn(n), w.rows(b, ct))
+	for i, c := range cts {
+		if c != nil && graph.Dependents(graph.Ancestors(c), standIns)[c] {
+			return nil, false
+		}
+		cts[i] = w.split(b, c, 1, w.per)
+	}
+	return cts, true
+}
+
+// pullPointwise multiplies by the slope, which is the same for all outputs.
+func (w *walk) pullPointwise(b *graph.Builder, n, ct *graph.Node) []*graph.Node {
+	cts := w.pullback(b, n, graph.Children(n), n, b.Fill(1, n.Shape()...))
+	for i, slope := range cts {
+		if slope != nil {
+			cts[i] = b.Mul(ct, w.split(b, slope, w.examples, 1))
+		}
+	}
+	return cts
+}
+
+// pullRepeated applies the operation's pullback to nodes of examples·per rows.
+func (w *walk) pullRepeated(b *graph.Builder, n, ct *graph.Node) []*graph.Node {
+	cts := w.pullback(b, n, w.repeatAll(b, graph.Children(n)), w.repeat(b, n), w.full(b, ct))
+	for i, c := range cts {
+		cts[i] = w.split(b, c, w.examples, w.per)
+	}
+	return cts
+}
+
+// pullback applies n's own rule, for the operands on the way to the parameters, to
+// other operands, result and cotangent.
+func (w *walk) pullback(b *graph.Builder, n *graph.Node, in []*graph.Node, out, ct *graph.Node) []*graph.Node {
+	own := graph.Children(n)
+	return graph.Pullback(b, n.Op(), in, out, ct, func(i int) bool {
+		return w.batched[own[i]] && w.active[own[i]] && own[i] != w.x
+	})
+}
+
+// rows makes one axis of examples and outputs; split undoes it.
+func (w *walk) rows(b *graph.Builder, n *graph.Node) *graph.Node {
+	rows := b.Reshape(n, append([]int{n.Shape()[0] * n.Shape()[1]}, n.Shape()[2:]...)...)
+	w.origin[rows] = n
+	return rows
+}
+
+// full repeats [examples or 1, per or 1, …] to [examples·per, …]; split undoes it.
+func (w *walk) full(b *graph.Builder, n *graph.Node) *graph.Node {
+	rows := w.rows(b, b.BroadcastTo(n, append([]int{w.examples, w.per}, n.Shape()[2:]...)...))
+	w.origin[rows] = n
+	return rows
+}
+
+// split makes two axes of the rows of n, or returns what rows or full made them of.
+func (w *walk) split(b *graph.Builder, n *graph.Node, examples, per int) *graph.Node {
+	if n == nil || w.origin[n] != nil {
+		return w.origin[n]
+	}
+	return b.Reshape(n, append([]int{examples, per}, n.Shape()[1:]...)...)
+}
+
+// repeat repeats each row of a batched node per times.
+func (w *walk) repeat(b *graph.Builder, n *graph.Node) *graph.Node {
+	if w.per == 1 || !w.batched[n] || b.Err() != nil {
+		return n
+	}
+	return w.full(b, w.split(b, n, w.examples, 1))
+}
+
+func (w *walk) repeatAll(b *graph.Builder, nodes []*graph.Node) []*graph.Node {
+	all := make([]*graph.Node, len(nodes))
+	for i, n := range nodes {
+		all[i] = w.repeat(b, n)
+	}
+	return all
+}

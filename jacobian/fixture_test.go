@@ -13,7 +13,7 @@ import (
 )
 
 // fixtureMLP builds the network of a fixture: W1, b1, W2, … with the given activation.
-func fixtureMLP(t *testing.T, a fixture.Arrays, act layers.Activation) layers.Sequential {
+func fixtureMLP(t *testing.T, a fixture.Arrays, act layers.Activation, dt tensor.Dtype) layers.Sequential {
 	t.Helper()
 	var net layers.Sequential
 	for i := 1; a.Has(fmt.Sprint("W", i)); i++ {
@@ -22,14 +22,17 @@ func fixtureMLP(t *testing.T, a fixture.Arrays, act layers.Activation) layers.Se
 		}
 		w, b := fmt.Sprint("W", i), fmt.Sprint("b", i)
 		net = append(net, layers.Dense{
-			W: &graph.Param{Name: w, Value: a.Dense(t, w)},
-			B: &graph.Param{Name: b, Value: a.Dense(t, b)},
+			W: &graph.Param{Name: w, Value: graph.Convert(a.Dense(t, w), dt)},
+			B: &graph.Param{Name: b, Value: graph.Convert(a.Dense(t, b), dt)},
 		})
 	}
 	return net
 }
 
-// evaluate compiles and runs a float64 graph and returns the values of the nodes.
+// tolerances are relative to the largest element.
+var tolerances = map[tensor.Dtype]float64{tensor.Float64: 1e-12, tensor.Float32: 1e-4}
+
+// evaluate compiles and runs a graph and returns the values of the nodes.
 func evaluate(t *testing.T, b *graph.Builder, nodes ...*graph.Node) [][]float64 {
 	t.Helper()
 	p, err := graph.Compile(b, nodes, graph.Options{})
@@ -41,7 +44,7 @@ func evaluate(t *testing.T, b *graph.Builder, nodes ...*graph.Node) [][]float64 
 	}
 	out := make([][]float64, len(nodes))
 	for i, n := range nodes {
-		out[i] = append([]float64(nil), p.Value(n).Float64s()...)
+		out[i] = graph.Floats(p.Value(n))
 	}
 	return out
 }
@@ -68,15 +71,24 @@ func TestFixtureJacobian(t *testing.T) {
 			acts = map[layers.Activation]string{"tanh": "J_tanh", "relu": "J_relu", "erf": "J_erf", "softplus": "J_softplus", "sin": "J_sin"}
 		}
 		for act, key := range acts {
-			for _, alg := range []jacobian.Algorithm{jacobian.Structured, jacobian.Dense} {
-				b := graph.NewBuilder(tensor.Float64)
-				x := b.Param(&graph.Param{Name: "X", Value: a.Dense(t, "X")})
-				k := jacobian.NTK{Net: fixtureMLP(t, a, act), Algorithm: alg}
+			for _, v := range variants {
+				b := graph.NewBuilder(v.dt)
+				x := b.Param(&graph.Param{Name: "X", Value: graph.Convert(a.Dense(t, "X"), v.dt)})
+				k := jacobian.NTK{Net: fixtureMLP(t, a, act, v.dt), Algorithm: v.alg}
 				want, _ := a.F64(t, key)
-				fixture.Close(t, fmt.Sprint(name, " ", key, " ", alg), jacobianRows(t, b, k.Rows(b, x)), want, 1e-12)
+				fixture.Close(t, fmt.Sprint(name, " ", key, " ", v), jacobianRows(t, b, k.Rows(b, x)), want, tolerances[v.dt])
 			}
 		}
 	}
+}
+
+// variants are all element types and algorithms.
+var variants = []struct {
+	dt  tensor.Dtype
+	alg jacobian.Algorithm
+}{
+	{tensor.Float64, jacobian.Structured}, {tensor.Float64, jacobian.Dense},
+	{tensor.Float32, jacobian.Structured}, {tensor.Float32, jacobian.Dense},
 }
 
 func TestFixtureKernels(t *testing.T) {
@@ -86,17 +98,17 @@ func TestFixtureKernels(t *testing.T) {
 		pre  string
 	}{{"mlp_reg", "tanh", ""}, {"mlp_cls", "tanh", ""}, {"mlp_act", "relu", "relu_"}} {
 		a := fixture.Load(t, c.name)
-		for _, alg := range []jacobian.Algorithm{jacobian.Structured, jacobian.Dense} {
-			b := graph.NewBuilder(tensor.Float64)
-			x := b.Param(&graph.Param{Name: "X", Value: a.Dense(t, "X")})
-			z := b.Param(&graph.Param{Name: "Z", Value: a.Dense(t, "Z")})
+		for _, v := range variants {
+			b := graph.NewBuilder(v.dt)
+			x := b.Param(&graph.Param{Name: "X", Value: graph.Convert(a.Dense(t, "X"), v.dt)})
+			z := b.Param(&graph.Param{Name: "Z", Value: graph.Convert(a.Dense(t, "Z"), v.dt)})
 			class := classes(t, a, z.Shape()[0])
-			k := jacobian.NTK{Net: fixtureMLP(t, a, c.act), Algorithm: alg}
+			k := jacobian.NTK{Net: fixtureMLP(t, a, c.act, v.dt), Algorithm: v.alg}
 			s2 := math.Pow(a.Scalar(t, "sigma0"), 2)
 			got := evaluate(t, b, b.Scale(k.Diag(b, x), s2), b.Scale(b.Transpose(k.Cross(b, x, z, class)), s2), b.Scale(k.Gram(b, z, class), s2))
 			for i, key := range []string{"Kx", "Kxz", "Kz"} {
 				want, _ := a.F64(t, c.pre+key)
-				fixture.Close(t, fmt.Sprint(c.name, " ", key, " ", alg), got[i], want, 1e-12)
+				fixture.Close(t, fmt.Sprint(c.name, " ", key, " ", v), got[i], want, tolerances[v.dt])
 			}
 			if a.Has("wrong_appendix_ntk_XZ") {
 				wrong, _ := a.F64(t, "wrong_appendix_ntk_XZ")

@@ -36,12 +36,35 @@ func TestBadOptions(t *testing.T) {
 		{Options{BatchSize: -1}, "batch size -1"},
 		{Options{MemoryLimit: -1}, "memory limit -1"},
 		{Options{Space: 7}, "unknown space 7"},
+		{Options{Structure: 7}, "unknown structure 7"},
+		{Options{Structure: -1}, "unknown structure -1"},
+		{Options{Likelihood: 7}, "unknown likelihood 7"},
+		{Options{Structure: KFAC, Space: WeightSpace}, "structure kfac"},
+		{Options{Likelihood: Softmax, NoiseStd: 1}, "softmax"},
+		{Options{Likelihood: Softmax}, "at least two classes"},
+		{Options{Subset: -1}, "subset of -1"},
+		{Options{Subset: 6}, "expected 1 to 5"},
+		{Options{Weights: Named()}, "no parameters are named"},
+		{Options{Weights: Named("nowhere")}, "\"nowhere\" is unknown or named twice; the network has [\"dense1.weight\""},
+		{Options{Weights: Named("dense1.bias", "dense1.bias")}, "named twice"},
 	} {
 		_, err := Fit(t.Context(), p.net, p.x, p.y, c.o)
 		wants(t, err, c.says)
 	}
 	_, err := p.fit(t, Options{}).At(t.Context(), -1, 1)
 	wants(t, err, "prior standard deviation -1")
+	c := newClasses(t, 11, tensor.Float64, 5, 3, 2)
+	_, err = c.fit(t, Options{Likelihood: Softmax, PriorStd: 1}).At(t.Context(), 1, 1)
+	wants(t, err, "no noise", "expected 0")
+}
+
+func TestNotOneHot(t *testing.T) {
+	for _, row := range [][]float64{{1, 1, 0}, {0, 0, 0}, {0.5, 0.5, 0}, {2, -1, 0}, {1, -1, 1}} {
+		p := newClasses(t, 16, tensor.Float64, 4, 3, 3)
+		copy(p.y.Float64s()[6:], row)
+		_, err := Fit(t.Context(), p.net, p.x, p.y, Options{Likelihood: Softmax})
+		wants(t, err, "y: example 2 is", "expected one 1 among zeros")
+	}
 }
 
 func TestBadData(t *testing.T) {
@@ -105,8 +128,15 @@ func TestNetworksThatAreNotFinite(t *testing.T) {
 		_, err := Fit(t.Context(), net, one, one, Options{PriorStd: 1, NoiseStd: 1})
 		wants(t, err, c.says)
 	}
-	_, err := Fit(t.Context(), layers.Activation("tanh"), one, one, Options{})
-	wants(t, err, "no parameters")
+	for _, s := range []Structure{KFAC, Diagonal} {
+		net := root{graph.NewParam("w", []float64{0}, tensor.Float64, 1)}
+		_, err := Fit(t.Context(), net, one, one, Options{PriorStd: 1, NoiseStd: 1, Structure: s})
+		wants(t, err, `squared derivatives in parameter "w" sum to +Inf`)
+	}
+	for _, weights := range []Weights{All, LastLayer} {
+		_, err := Fit(t.Context(), layers.Activation("tanh"), one, one, Options{Weights: weights})
+		wants(t, err, "no parameters")
+	}
 }
 
 func TestNoMaximum(t *testing.T) {

@@ -9,18 +9,24 @@ import (
 )
 
 func TestGradient(t *testing.T) {
-	const h = 1e-4 // central differences in the logarithms: errors of h² and ε/h
 	for name, space := range spaces {
 		for _, c := range []int{1, 2} {
 			p := newProblem(t, 3, tensor.Float64, 20, 8, c).fit(t, Options{PriorStd: 0.7, NoiseStd: 0.4, Space: space})
-			lml := func(a, b float64) float64 {
-				return at(t, p, 0.7*math.Exp(a), 0.4*math.Exp(b)).LogMarginalLikelihood()
-			}
-			prior, noise := p.LogMarginalLikelihoodGradient()
-			want := []float64{(lml(h, 0) - lml(-h, 0)) / (2 * h), (lml(0, h) - lml(0, -h)) / (2 * h)}
-			fixture.Close(t, label(name, ", ", c, " outputs"), []float64{prior, noise}, want, 1e-6)
+			checkGradient(t, label(name, ", ", c, " outputs"), p)
 		}
 	}
+}
+
+// checkGradient compares with differences.
+func checkGradient(t *testing.T, what string, p *Posterior) {
+	t.Helper()
+	const h = 1e-4 // central differences in the logarithms: errors of h² and ε/h
+	lml := func(a, b float64) float64 {
+		return at(t, p, p.PriorStd()*math.Exp(a), p.NoiseStd()*math.Exp(b)).LogMarginalLikelihood()
+	}
+	prior, noise := p.LogMarginalLikelihoodGradient()
+	want := []float64{(lml(h, 0) - lml(-h, 0)) / (2 * h), (lml(0, h) - lml(0, -h)) / (2 * h)}
+	fixture.Close(t, what, []float64{prior, noise}, want, 1e-6)
 }
 
 // At what is found the gradient in the free directions is zero, and every step away

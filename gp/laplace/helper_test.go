@@ -25,13 +25,15 @@ type problem struct {
 // hidden layer.
 func newProblem(t testing.TB, seed uint64, dt tensor.Dtype, n, hidden, c int) problem {
 	t.Helper()
-	rng := rand.New(rand.NewPCG(seed, 1))
+	rng := newRand(seed)
 	net, err := layers.MLP{Inputs: 2, Hidden: []int{hidden}, Outputs: c, Activation: "tanh"}.New(dt, rng)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return problem{net: net, x: normal(rng, n, 2), y: normal(rng, n, c), probe: normal(rng, 7, 2)}
 }
+
+func newRand(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 1)) }
 
 func normal(rng *rand.Rand, shape ...int) *tensor.Dense {
 	v := make([]float64, tensor.Shape(shape).TotalSize())

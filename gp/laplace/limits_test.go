@@ -1,7 +1,9 @@
 package laplace
 
 import (
+	"errors"
 	"math"
+	"slices"
 	"sync"
 	"testing"
 
@@ -102,4 +104,72 @@ func TestConcurrentUse(t *testing.T) {
 		})
 	}
 	wg.Wait()
+}
+
+// A subset is the fit of its rows alone, another for another seed; a subset of all is
+// all, in another order.
+func TestSubset(t *testing.T) {
+	prob := newProblem(t, 17, tensor.Float64, 20, 4, 2)
+	o := Options{PriorStd: 1, NoiseStd: 0.5}
+	whole := prob.fit(t, o)
+	o.Subset = 20
+	comparePosteriors(t, "all", prob.fit(t, o), whole, prob.probe)
+	o.Subset = 6
+	d, err := newData(prob.x, prob.y, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := prob.fit(t, o)
+	rows := prob
+	rows.x, rows.y = d.x.t, d.y.t
+	comparePosteriors(t, "six", got, rows.fit(t, Options{PriorStd: 1, NoiseStd: 0.5}), prob.probe)
+	comparePosteriors(t, "the same seed", got, prob.fit(t, o), prob.probe)
+	for i := range 6 {
+		if !slices.ContainsFunc(slices.Collect(slices.Chunk(prob.x.Float64s(), 2)), func(v []float64) bool { return slices.Equal(v, rows.x.Float64s()[2*i:2*i+2]) }) {
+			t.Errorf("example %d of the subset is none of all", i)
+		}
+	}
+	o.Seed = 1
+	if other := prob.fit(t, o); other.LogMarginalLikelihood() == got.LogMarginalLikelihood() {
+		t.Error("another seed gives the same subset")
+	}
+}
+
+// The memory that a structure needs does not depend on the number of examples, but
+// for the function space, which says how much it would need.
+func TestMemoryAndExamples(t *testing.T) {
+	everyMember([]int{3}, func(what string, o Options, c int) {
+		if o.Structure == Full {
+			o.Space = WeightSpace
+		}
+		if a, b := structureBytes(t, o, 100, c), structureBytes(t, o, 1000, c); a != b {
+			t.Errorf("%s: %d bytes for 100 examples, %d for 1000", what, a, b)
+		}
+	})
+	o := Options{Space: FunctionSpace, PriorStd: 1, NoiseStd: 1, BatchSize: 4}
+	// G, its factor and the one before, [300,300], and J, [300,27].
+	if got, want := structureBytes(t, o, 100, 3), int64(8*(3*300*300+300*27)); got != want {
+		t.Errorf("function space: %d bytes, want %d", got, want)
+	}
+	for _, s := range []Structure{KFAC, Diagonal} {
+		var tooMuch *MemoryError
+		p := newProblem(t, 18, tensor.Float64, 100, 50, 3)
+		_, err := Fit(t.Context(), p.net, p.x, p.y, Options{Structure: s, MemoryLimit: 2000})
+		if !errors.As(err, &tooMuch) || tooMuch.Need < 8*2*303 { // the spectrum alone, for 2·50 + 50 + 50·3 + 3 weights
+			t.Errorf("%v: error %v, want a MemoryError", s, err)
+		}
+	}
+}
+
+func structureBytes(t *testing.T, o Options, n, c int) int64 {
+	p := problemFor(t, o, 18, tensor.Float64, n, 4, c)
+	d, err := newData(p.x, p.y, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q, err := newPosterior(p.net, d, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return q.structure.bytes()
 }

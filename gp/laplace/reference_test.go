@@ -1,21 +1,13 @@
 package laplace
 
 import (
-	"math"
 	"testing"
 
 	"github.com/go-valla/valla/graph"
-	"github.com/go-valla/valla/internal/fixture"
 	"github.com/go-valla/valla/jacobian"
 	"gonum.org/v1/gonum/mat"
 	"gorgonia.org/tensor"
 )
-
-// reference is the definition, with dense Jacobians and explicit inverses.
-type reference struct {
-	mean, cov []float64 // at the probe: [N·C], [N·C, N·C]
-	lml       float64
-}
 
 // denseJacobian returns outputs [N·C] and Jacobian [N·C, P] at x.
 func (p problem) denseJacobian(t testing.TB, x *tensor.Dense) ([]float64, *mat.Dense) {
@@ -39,35 +31,6 @@ func (p problem) denseJacobian(t testing.TB, x *tensor.Dense) ([]float64, *mat.D
 	return out, j
 }
 
-func (p problem) reference(t testing.TB, priorStd, noiseStd float64) reference {
-	t.Helper()
-	g, j := p.denseJacobian(t, p.x)
-	mean, jp := p.denseJacobian(t, p.probe)
-	n, params := j.Dims()
-	var precision, sigma, half, cov mat.Dense
-	precision.Mul(j.T(), j)
-	precision.Scale(1/(noiseStd*noiseStd), &precision)
-	for i := range params {
-		precision.Set(i, i, precision.At(i, i)+1/(priorStd*priorStd))
-	}
-	if err := sigma.Inverse(&precision); err != nil {
-		t.Fatal(err)
-	}
-	half.Mul(jp, &sigma)
-	cov.Mul(&half, jp.T())
-	logDet, _ := mat.LogDet(&precision)
-	lml := -float64(n)*math.Log(noiseStd*math.Sqrt(2*math.Pi)) - 0.5*(logDet+2*float64(params)*math.Log(priorStd))
-	for i, y := range p.y.Float64s() {
-		lml -= (y - g[i]) * (y - g[i]) / (2 * noiseStd * noiseStd)
-	}
-	for _, w := range p.net.Params() {
-		for _, v := range w.Floats() {
-			lml -= v * v / (2 * priorStd * priorStd)
-		}
-	}
-	return reference{mean: mean, cov: cov.RawMatrix().Data, lml: lml}
-}
-
 // blocks returns the [C,C] blocks on the diagonal of the [N·C, N·C] matrix cov.
 func blocks(cov []float64, n, c int) []float64 {
 	var out []float64
@@ -88,34 +51,13 @@ func TestDefinition(t *testing.T) {
 		for _, c := range []int{1, 2} {
 			for dt, tol := range tolerance {
 				p := newProblem(t, uint64(10*n+c), dt, n, 6, c)
-				want := p.reference(t, 0.8, 0.3)
 				for name, space := range spaces {
-					what := label(name, ", ", n, " examples, ", c, " outputs, ", dt, ": ")
-					q := p.fit(t, Options{PriorStd: 0.8, NoiseStd: 0.3, Space: space, BatchSize: 4})
-					checkReference(t, what, q, p.probe, want, tol)
+					o := Options{PriorStd: 0.8, NoiseStd: 0.3, Space: space, BatchSize: 4}
+					newBrute(t, p, o).check(t, label(name, ", ", n, " examples, ", c, " outputs, ", dt), p.fit(t, o), tol)
 				}
 			}
 		}
 	}
-}
-
-func checkReference(t *testing.T, what string, q *Posterior, probe *tensor.Dense, want reference, tol float64) {
-	t.Helper()
-	n, c := probe.Shape()[0], q.scan.outputs
-	mean, cov := predict(t, q, probe)
-	fixture.Close(t, what+"mean", mean, want.mean, tol)
-	fixture.Close(t, what+"covariance", cov, blocks(want.cov, n, c), tol)
-	fixture.Close(t, what+"lml", []float64{q.LogMarginalLikelihood()}, []float64{want.lml}, tol)
-	jm, jc, err := q.Joint(t.Context(), probe)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !jm.Shape().Eq(tensor.Shape{n * c}) || !jc.Shape().Eq(tensor.Shape{n * c, n * c}) {
-		t.Fatalf("%sjoint mean %v, covariance %v", what, jm.Shape(), jc.Shape())
-	}
-	fixture.Close(t, what+"joint mean", jm.Float64s(), mean, 0)
-	fixture.Close(t, what+"joint covariance", jc.Float64s(), want.cov, tol)
-	fixture.Close(t, what+"diagonal of the joint covariance", blocks(jc.Float64s(), n, c), cov, 1e-14)
 }
 
 // The smaller space is the one chosen, at equality the weights'.

@@ -1,11 +1,8 @@
 package laplace
 
 import (
-	"fmt"
-
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/kernel"
-	"gonum.org/v1/gonum/mat"
 )
 
 // kfac sums up the second moments of each factor of the Jacobian.
@@ -109,16 +106,4 @@ func products(a, g []float64) []float64 {
 		}
 	}
 	return out
-}
-
-// eigen returns the eigenvalues of the symmetric a [n,n] and the eigenvectors, in
-// columns.
-func eigen(n int, a []float64) (values, vectors []float64, err error) {
-	var e mat.EigenSym
-	if !e.Factorize(mat.NewSymDense(n, a), true) {
-		return nil, nil, fmt.Errorf("laplace: no eigenvalues of a Kronecker factor of order %d found", n)
-	}
-	var v mat.Dense
-	e.VectorsTo(&v)
-	return e.Values(nil), v.RawMatrix().Data, nil
 }

@@ -1,0 +1,167 @@
+package laplace
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/go-valla/valla/internal/kernel"
+	"gonum.org/v1/gonum/lapack"
+	"gonum.org/v1/gonum/lapack/gonum"
+)
+
+// divide returns the eigenvalues of the symmetric tridiagonal matrix with the diagonal
+// d and off-diagonal e, ascending, and its eigenvectors, in columns, by Cuppen's method:
+// the matrix is two smaller ones and a correction of rank one (Gu and Eisenstat 1995).
+// It overwrites d and e, of which none may be far from 1 in size but those that do not
+// matter: what is below 1e-100 is taken for 0.
+func divide(d, e []float64) (values, vectors []float64, err error) {
+	for _, v := range [][]float64{d, e} {
+		for i := range v {
+			if math.Abs(v[i]) < 1e-100 {
+				v[i] = 0
+			}
+		}
+	}
+	t := division{n: len(d), d: d, e: e, q: make([]float64, len(d)*len(d))}
+	err = t.solve(0, t.n)
+	return t.d, t.q, err
+}
+
+// division holds the solved parts: their eigenvalues in d, their eigenvectors in the
+// diagonal blocks of q.
+type division struct {
+	n    int
+	d, e []float64
+	q    []float64 // [n,n]
+}
+
+const smallest = 32 // order of a part that is solved directly
+
+// solve solves the part lo..hi.
+func (t *division) solve(lo, hi int) error {
+	n := hi - lo
+	if n <= smallest {
+		work := make([]float64, max(1, 2*n-2))
+		q := t.q[lo*t.n+lo:]
+		if !(gonum.Implementation{}).Dsteqr(lapack.EVTridiag, n, t.d[lo:hi], t.e[lo:max(lo, hi-1)], q, t.n, work) {
+			return fmt.Errorf("laplace: no eigenvalues of a tridiagonal matrix of order %d found", n)
+		}
+		return nil
+	}
+	mid := lo + n/2
+	rho := math.Abs(t.e[mid-1])
+	t.d[mid-1] -= rho
+	t.d[mid] -= rho
+	if err := t.solve(lo, mid); err != nil {
+		return err
+	}
+	if err := t.solve(mid, hi); err != nil {
+		return err
+	}
+	t.merge(lo, mid, hi, rho)
+	return nil
+}
+
+// merge solves D + ρ z zᵀ for the solved halves of lo..hi, where z is the last row of
+// the one's eigenvectors and the first of the other's.
+func (t *division) merge(lo, mid, hi int, rho float64) {
+	n := hi - lo
+	z := slices.Clone(t.q[(mid-1)*t.n+lo : (mid-1)*t.n+mid])
+	z = append(z, t.q[mid*t.n+mid:mid*t.n+hi]...)
+	if t.e[mid-1] < 0 {
+		kernel.Neg(z[mid-lo:], z[mid-lo:])
+	}
+	kept, gone := t.deflate(lo, hi, z, rho)
+	s := newSecular(rho, len(kept))
+	for i, c := range kept {
+		s.d[i], s.z[i] = t.d[lo+c], z[c]
+	}
+	kernel.Parallel(s.parts(), s)
+	s.vectors()
+	t.assemble(lo, n, kept, gone, s)
+}
+
+// deflate returns the columns to be solved for, by ascending d, and those that are
+// solved already: where z is negligible, or becomes so by a rotation that two d's
+// that are almost equal allow.
+func (t *division) deflate(lo, hi int, z []float64, rho float64) (kept, gone []int) {
+	d, order := t.d[lo:hi], make([]int, hi-lo)
+	largest := 0.0
+	for i := range order {
+		order[i] = i
+		largest = max(largest, math.Abs(d[i]), math.Abs(z[i]))
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(d[a], d[b]) })
+	const epsilon = 0x1p-52
+	tol := 4 * epsilon * largest
+	for _, i := range order {
+		if rho*math.Abs(z[i]) <= tol {
+			gone = append(gone, i)
+			continue
+		}
+		if len(kept) > 0 {
+			j := kept[len(kept)-1]
+			r := math.Hypot(z[i], z[j])
+			c, s := z[i]/r, -z[j]/r
+			if math.Abs((d[i]-d[j])*c*s) <= tol {
+				t.rotate(lo, hi, j, i, c, s)
+				z[i], z[j] = r, 0
+				d[j], d[i] = d[j]*c*c+d[i]*s*s, d[j]*s*s+d[i]*c*c
+				kept[len(kept)-1] = i
+				gone = append(gone, j)
+				continue
+			}
+		}
+		kept = append(kept, i)
+	}
+	return kept, gone
+}
+
+// rotate turns columns j and i of the eigenvectors.
+func (t *division) rotate(lo, hi, j, i int, c, s float64) {
+	for r := lo; r < hi; r++ {
+		row := t.q[r*t.n+lo : r*t.n+hi]
+		row[j], row[i] = c*row[j]+s*row[i], c*row[i]-s*row[j]
+	}
+}
+
+// assemble puts eigenvalues and vectors of the whole part in order.
+func (t *division) assemble(lo, n int, kept, gone []int, s *secular) {
+	k := len(kept)
+	old, turned := make([]float64, n*k), make([]float64, n*k)
+	rest := make([]float64, n*len(gone))
+	for r := range n {
+		row := t.q[(lo+r)*t.n+lo:]
+		for i, c := range kept {
+			old[r*k+i] = row[c]
+		}
+		for i, c := range gone {
+			rest[r*len(gone)+i] = row[c]
+		}
+	}
+	kernel.Gemm(false, true, n, k, k, 1, old, max(1, k), s.diff, max(1, k), 0, turned, max(1, k))
+	values := make([]float64, n)
+	for i := range kept {
+		values[i] = s.root(i)
+	}
+	for i, c := range gone {
+		values[k+i] = t.d[lo+c]
+	}
+	order := make([]int, n)
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(values[a], values[b]) })
+	for to, from := range order {
+		t.d[lo+to] = values[from]
+		for r := range n {
+			if from < k {
+				t.q[(lo+r)*t.n+lo+to] = turned[r*k+from]
+			} else {
+				t.q[(lo+r)*t.n+lo+to] = rest[r*len(gone)+from-k]
+			}
+		}
+	}
+}

@@ -1,0 +1,154 @@
+package laplace
+
+import (
+	"math"
+
+	"github.com/go-valla/valla/internal/kernel"
+)
+
+// eigen returns the eigenvalues of the symmetric a [n,n], ascending, and eigenvectors in
+// the columns of an [n,n] matrix. It overwrites a.
+//
+// Householder reflections make a tridiagonal, divide and conquer solves that, and the
+// reflections are applied to its vectors: the way of LAPACK's dsyevd, almost all of it
+// matrix products.
+func eigen(n int, a []float64) (values, vectors []float64, err error) {
+	scale := 0.0
+	for _, v := range a {
+		scale = max(scale, math.Abs(v))
+	}
+	if scale == 0 {
+		scale = 1
+	}
+	kernel.Scale(a, 1/scale, a)
+	t := reduce(n, a)
+	values, vectors, err = divide(t.d, t.e)
+	if err == nil {
+		t.apply(vectors)
+		kernel.Scale(values, scale, values)
+	}
+	return values, vectors, err
+}
+
+// tridiagonal is A = Q T Qᵀ with T of diagonal d and off-diagonal e, and
+// Q = H_0 H_1 …, H_k = I − τ_k v_k v_kᵀ.
+type tridiagonal struct {
+	n    int
+	d, e []float64 // [n], [n−1]
+	v    []float64 // [n,n]: row k holds v_k, 0 up to element k and 1 in the next
+	tau  []float64
+}
+
+const panel = 32 // reflections that are applied together
+
+// reduce makes the symmetric a tridiagonal; a is overwritten. The effect of a panel's
+// reflections on the rest, a −= v wᵀ + w vᵀ for each, is put off until its end, where
+// it takes matrix products (Dongarra, Sorensen and Hammarling 1989).
+func reduce(n int, a []float64) tridiagonal {
+	t := tridiagonal{n: n, d: make([]float64, n), e: make([]float64, max(0, n-1)), v: make([]float64, n*n), tau: make([]float64, n)}
+	w := make([]float64, panel*n)
+	for first := 0; first < n; first += panel {
+		last := min(first+panel, n)
+		for k := first; k < last; k++ {
+			t.column(a, w, first, k)
+		}
+		rest := n - last
+		v, u := t.v[first*n+last%n:], w[last%n:]
+		if rest > 0 {
+			kernel.Gemm(true, false, rest, rest, last-first, -1, v, n, u, n, 1, a[last*n+last:], n)
+			kernel.Gemm(true, false, rest, rest, last-first, -1, u, n, v, n, 1, a[last*n+last:], n)
+		}
+	}
+	return t
+}
+
+// column finds the reflection for column k and row k−first of w.
+func (t tridiagonal) column(a, w []float64, first, k int) {
+	n := t.n
+	col := a[k*n+k : (k+1)*n] // row k, which is the same
+	for i := first; i < k; i++ {
+		v, u := t.v[i*n+k:(i+1)*n], w[(i-first)*n+k:(i-first+1)*n]
+		kernel.Axpy(-v[0], u, col)
+		kernel.Axpy(-u[0], v, col)
+	}
+	t.d[k] = col[0]
+	if k == n-1 {
+		return
+	}
+	v, u := t.v[k*n+k+1:(k+1)*n], w[(k-first)*n+k+1:(k-first+1)*n]
+	clear(w[(k-first)*n : (k-first)*n+k+1])
+	copy(v, col[1:])
+	t.e[k], t.tau[k] = reflect(v)
+	kernel.Parallel(kernel.Threads(), timesVector{u, a[(k+1)*n+k+1:], n, v})
+	for i := first; i < k; i++ {
+		vi, ui := t.v[i*n+k+1:(i+1)*n], w[(i-first)*n+k+1:(i-first+1)*n]
+		c, s := kernel.Dot(ui, v), kernel.Dot(vi, v)
+		kernel.Axpy(-c, vi, u)
+		kernel.Axpy(-s, ui, u)
+	}
+	kernel.Scale(u, t.tau[k], u)
+	kernel.Axpy(-0.5*t.tau[k]*kernel.Dot(u, v), v, u)
+}
+
+// reflect overwrites x by v, v_0 = 1, and returns β and τ such that
+// (I − τ v vᵀ) x = (β, 0, …).
+func reflect(x []float64) (beta, tau float64) {
+	alpha := x[0]
+	norm := math.Sqrt(kernel.Dot(x[1:], x[1:]))
+	x[0] = 1
+	if norm == 0 {
+		return alpha, 0
+	}
+	beta = -math.Copysign(math.Hypot(alpha, norm), alpha)
+	kernel.Scale(x[1:], 1/(alpha-beta), x[1:])
+	return beta, (beta - alpha) / beta
+}
+
+// timesVector is the kernel.Job y = M x for M [len(y), len(x)].
+type timesVector struct {
+	y, m []float64
+	ld   int
+	x    []float64
+}
+
+// Run implements kernel.Job.
+func (t timesVector) Run(part, parts int) {
+	lo, hi := len(t.y)*part/parts, len(t.y)*(part+1)/parts
+	for i := lo; i < hi; i++ {
+		t.y[i] = kernel.Dot(t.m[i*t.ld:i*t.ld+len(t.x)], t.x)
+	}
+}
+
+// apply overwrites z [n,n] by Q z, a panel of reflections H_i … H_j = I − Vᵀ T V at a
+// time, with T triangular (Schreiber and Van Loan 1989).
+func (t tridiagonal) apply(z []float64) {
+	n := t.n
+	m, tm := make([]float64, panel*n), make([]float64, panel*n)
+	for first := (n - 1) / panel * panel; first >= 0; first -= panel {
+		size, rows := min(first+panel, n)-first, n-first
+		v, below := t.v[first*n+first:], z[first*n:]
+		kernel.Gemm(false, false, size, n, rows, 1, v, n, below, n, 0, m, n)
+		kernel.Gemm(false, false, size, n, size, 1, t.triangle(first, size), size, m, n, 0, tm, n)
+		kernel.Gemm(true, false, rows, n, size, -1, v, n, tm, n, 1, below, n)
+	}
+}
+
+// triangle is T for size reflections.
+func (t tridiagonal) triangle(first, size int) []float64 {
+	out := make([]float64, size*size)
+	for i := range size {
+		tau := t.tau[first+i]
+		out[i*size+i] = tau
+		vi := t.v[(first+i)*t.n : (first+i+1)*t.n]
+		dots := make([]float64, i)
+		for j := range i {
+			dots[j] = -tau * kernel.Dot(t.v[(first+j)*t.n:(first+j+1)*t.n], vi)
+		}
+		for r := range i {
+			for j := r; j < i; j++ {
+				out[r*size+i] += out[r*size+j] * dots[j]
+			}
+		}
+	}
+	return out
+}

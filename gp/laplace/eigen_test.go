@@ -1,0 +1,139 @@
+package laplace
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/go-valla/valla/internal/kernel"
+	"gonum.org/v1/gonum/mat"
+)
+
+// The orders exercise one part, several, and panels that are not full.
+var orders = []int{1, 2, 3, 31, 32, 33, 64, 65, 100, 203}
+
+// symmetricCases are matrices that are hard in different ways.
+func symmetricCases(n int) map[string][]float64 {
+	rng := newRand(uint64(n))
+	square := func(f func(i, j int) float64) []float64 {
+		a := make([]float64, n*n)
+		for i := range n {
+			for j := range i + 1 {
+				a[i*n+j] = f(i, j)
+				a[j*n+i] = a[i*n+j]
+			}
+		}
+		return a
+	}
+	gram := func(rank int, scale float64) []float64 {
+		v, a := normal(rng, n, rank).Float64s(), make([]float64, n*n)
+		kernel.Syrk(false, n, rank, scale, v, rank, 0, a, n)
+		return a
+	}
+	return map[string][]float64{
+		"random":   square(func(i, j int) float64 { return rng.NormFloat64() }),
+		"gram":     gram(2*n, 1),
+		"rank 1":   gram(1, 1),
+		"rank n/3": gram(n/3+1, 1),
+		"tiny":     gram(n, 1e-280),
+		"huge":     gram(n, 1e280),
+		"zero":     make([]float64, n*n),
+		"identity": square(func(i, j int) float64 { return float64(max(0, 1-i+j)) }),
+		// Wilkinson's: pairs of eigenvalues that agree to all digits.
+		"wilkinson": square(func(i, j int) float64 {
+			if i == j {
+				return math.Abs(float64(i) - float64(n-1)/2)
+			}
+			return float64(max(0, 2-i+j))
+		}),
+		"graded":            square(func(i, j int) float64 { return math.Pow(10, -float64(i+j)*20/float64(n)) * (1 + rng.Float64()) }),
+		"second difference": square(func(i, j int) float64 { return []float64{2, -1, 0}[min(2, i-j)] }),
+		"unconnected": square(func(i, j int) float64 {
+			if i != j && max(i, j) >= n/2 {
+				return 0
+			}
+			return rng.NormFloat64()
+		}),
+	}
+}
+
+// Eigenvectors are orthonormal and diagonalise the matrix, to within some n units in
+// the last place of its norm; eigenvalues ascend and are those that QL iterations find.
+func TestEigen(t *testing.T) {
+	for _, n := range orders {
+		for name, a := range symmetricCases(n) {
+			values, v, err := eigen(n, slices.Clone(a))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !slices.IsSorted(values) || len(values) != n {
+				t.Errorf("%s %d: eigenvalues %v", name, n, values)
+			}
+			norm, want := 0.0, referenceValues(t, n, a)
+			for _, x := range want {
+				norm = max(norm, math.Abs(x))
+			}
+			tol := 4e-16 * float64(n+10)
+			for i := range want {
+				if math.Abs(values[i]-want[i]) > tol*norm {
+					t.Errorf("%s %d: eigenvalue %d is %g, want %g", name, n, i, values[i], want[i])
+				}
+			}
+			checkVectors(t, label(name, " ", n), n, a, values, v, norm, tol)
+		}
+	}
+}
+
+func checkVectors(t *testing.T, what string, n int, a, values, v []float64, norm, tol float64) {
+	t.Helper()
+	av, vv := make([]float64, n*n), make([]float64, n*n)
+	kernel.Gemm(false, false, n, n, n, 1, a, n, v, n, 0, av, n)
+	kernel.Gemm(true, false, n, n, n, 1, v, n, v, n, 0, vv, n)
+	var residual, orthogonal float64
+	for i := range n {
+		for j := range n {
+			residual = max(residual, math.Abs(av[i*n+j]-v[i*n+j]*values[j]))
+			if i == j {
+				vv[i*n+j]--
+			}
+			orthogonal = max(orthogonal, math.Abs(vv[i*n+j]))
+		}
+	}
+	if !(residual <= tol*norm) || !(orthogonal <= tol) {
+		t.Errorf("%s: residual %g of %g, vectors orthonormal to %g, want %g", what, residual, norm, orthogonal, tol)
+	}
+}
+
+func referenceValues(t *testing.T, n int, a []float64) []float64 {
+	t.Helper()
+	largest := 0.0
+	for _, v := range a {
+		largest = max(largest, math.Abs(v))
+	}
+	_, exponent := math.Frexp(largest) // gonum panics at tiny and huge matrices
+	scaled, values := make([]float64, len(a)), make([]float64, n)
+	for i, v := range a {
+		scaled[i] = math.Ldexp(v, -exponent)
+	}
+	var e mat.EigenSym
+	if !e.Factorize(mat.NewSymDense(n, scaled), false) {
+		t.Fatal("no eigenvalues found")
+	}
+	for i, v := range e.Values(nil) {
+		values[i] = math.Ldexp(v, exponent)
+	}
+	return values
+}
+
+func BenchmarkEigen(b *testing.B) {
+	for _, n := range []int{200, 784} {
+		a := symmetricCases(n)["gram"]
+		b.Run(label(n), func(b *testing.B) {
+			for b.Loop() {
+				if _, _, err := eigen(n, slices.Clone(a)); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

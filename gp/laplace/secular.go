@@ -1,0 +1,163 @@
+package laplace
+
+import (
+	"math"
+
+	"github.com/go-valla/valla/internal/kernel"
+)
+
+// secular solves D + ρ z zᵀ, d ascending and distinct, ρ > 0: its eigenvalues are the
+// zeros of
+//
+//	f(λ) = 1 + ρ Σ_i z_i²/(d_i − λ),
+//
+// one right of each d_j. A zero is kept as its distance μ from the nearest d, so that
+// all differences d_i − λ_j are accurate.
+type secular struct {
+	rho  float64
+	k    int
+	d, z []float64 // [k]
+	near []int     // of each zero, the index of the nearest d
+	mu   []float64
+	diff []float64 // [k,k], row j: d_i − λ_j; after vectors, the eigenvector of λ_j
+}
+
+func newSecular(rho float64, k int) *secular {
+	return &secular{rho: rho, k: k, d: make([]float64, k), z: make([]float64, k), near: make([]int, k), mu: make([]float64, k), diff: make([]float64, k*k)}
+}
+
+// parts is the number of parts for Run.
+func (s *secular) parts() int { return max(1, min(kernel.Threads(), s.k/64)) }
+
+// root is λ_j.
+func (s *secular) root(j int) float64 { return s.d[s.near[j]] + s.mu[j] }
+
+// Run implements kernel.Job: it finds some of the zeros.
+func (s *secular) Run(part, parts int) {
+	for j := s.k * part / parts; j < s.k*(part+1)/parts; j++ {
+		row := s.diff[j*s.k : (j+1)*s.k]
+		s.solve(j, row)
+		for i := range row {
+			row[i] -= s.mu[j] // holds d_i − d_near
+		}
+	}
+}
+
+// from fills row with d_i − d_near.
+func (s *secular) from(row []float64, near int) {
+	for i, d := range s.d {
+		row[i] = d - s.d[near]
+	}
+}
+
+// evaluate returns f and the derivatives of its sums over i ≤ j and i > j, at μ from
+// the origin of the poles, and the sum of the magnitudes of its terms.
+func (s *secular) evaluate(poles []float64, mu float64, j int) (f, left, right, size float64) {
+	var psi, phi float64
+	for i, p := range poles[:j+1] {
+		t := s.z[i] / (p - mu)
+		psi += s.z[i] * t
+		left += t * t
+	}
+	for i, p := range poles[j+1:] {
+		z := s.z[j+1+i]
+		t := z / (p - mu)
+		phi += z * t
+		right += t * t
+	}
+	size = 1 + s.rho*(math.Abs(psi)+math.Abs(phi))
+	return 1 + s.rho*(psi+phi), s.rho * left, s.rho * right, size
+}
+
+// solve finds zero j, by steps to the zero of a function that has the two poles beside
+// it and f's value and slopes (Li 1993, "the middle way"), or by bisection where these
+// leave the bracket. It leaves the poles, seen from the nearest, in row.
+func (s *secular) solve(j int, row []float64) {
+	lo, hi := s.bracket(j, row)
+	mu := 0.5 * (lo + hi)
+	const epsilon = 0x1p-52
+	for range 200 {
+		f, left, right, size := s.evaluate(row, mu, j)
+		if math.Abs(f) <= epsilon*size*8 || hi-lo <= 2*epsilon*max(math.Abs(lo), math.Abs(hi)) {
+			break
+		}
+		if f < 0 {
+			lo = mu
+		} else {
+			hi = mu
+		}
+		next := mu + s.step(j, row, mu, f, left, right)
+		if !(next > lo && next < hi) {
+			next = 0.5 * (lo + hi)
+		}
+		if next == mu {
+			break
+		}
+		mu = next
+	}
+	s.mu[j] = mu
+}
+
+// bracket chooses the origin of zero j and returns what it lies between, seen from
+// there. Right of the last d it lies within ρ‖z‖².
+func (s *secular) bracket(j int, row []float64) (lo, hi float64) {
+	s.near[j] = j
+	s.from(row, j)
+	if j == s.k-1 {
+		return 0, s.rho * kernel.Dot(s.z, s.z)
+	}
+	gap := row[j+1]
+	if f, _, _, _ := s.evaluate(row, gap/2, j); f >= 0 {
+		return 0, gap / 2
+	}
+	s.near[j] = j + 1
+	s.from(row, j+1)
+	return -gap / 2, 0
+}
+
+// step is the way from μ to the zero of c + a/(d_j − λ) + b/(d_{j+1} − λ), or, for
+// the last zero, of c + a/(d_j − λ), with f's value and slopes at μ.
+func (s *secular) step(j int, row []float64, mu, f, left, right float64) float64 {
+	p := row[j] - mu
+	if j == s.k-1 {
+		return p + p*p*left/(f-p*left)
+	}
+	q := row[j+1] - mu
+	c := f - p*left - q*right
+	a := (p+q)*f - p*q*(left+right)
+	b := p * q * f
+	root := math.Sqrt(max(0, a*a-4*b*c))
+	if a <= 0 {
+		return (a - root) / (2 * c)
+	}
+	return 2 * b / (a + root)
+}
+
+// vectors overwrites row j of diff by the eigenvector of λ_j: ẑ_i/(d_i − λ_j), with the
+// ẑ for which the computed zeros are exact,
+//
+//	ρ ẑ_i² = Π_j (λ_j − d_i) / Π_{j≠i} (d_j − d_i),
+//
+// which makes the vectors orthogonal (Gu and Eisenstat 1994).
+func (s *secular) vectors() {
+	exact := make([]float64, s.k)
+	for i := range exact {
+		exact[i] = 1
+	}
+	for j := range s.k {
+		for i, v := range s.diff[j*s.k : (j+1)*s.k] {
+			if i != j {
+				v /= s.d[i] - s.d[j]
+			}
+			exact[i] *= v
+		}
+	}
+	for i, v := range exact {
+		exact[i] = math.Copysign(math.Sqrt(math.Abs(v)), s.z[i])
+	}
+	for j := range s.k {
+		row := s.diff[j*s.k : (j+1)*s.k]
+		kernel.Div(row, exact, row)
+		kernel.Scale(row, 1/math.Sqrt(kernel.Dot(row, row)), row)
+	}
+}

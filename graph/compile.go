@@ -91,7 +91,7 @@ func (c *compiler[T]) emit(n *Node) error {
 	if err != nil {
 		return err
 	}
-	s.y = c.buffer(n)
+	s.y = c.buffer(n, in)
 	c.bufs[n] = s.y
 	for i, a := range in {
 		r := c.root[a]
@@ -126,13 +126,32 @@ func (c *compiler[T]) leaf(n *Node) error {
 	return nil
 }
 
-// buffer returns n's buffer. What is computed once needs one of its own.
-func (c *compiler[T]) buffer(n *Node) []T {
-	if c.each(n) {
-		return c.take(size(n.Shape()))
+// buffer returns n's buffer. What is computed once needs one of its own; what is
+// computed element by element takes that of an operand that nothing else will read.
+func (c *compiler[T]) buffer(n *Node, in []*Node) []T {
+	if !c.each(n) {
+		c.code.allocated += size(n.Shape())
+		return make([]T, size(n.Shape()))
 	}
-	c.code.allocated += size(n.Shape())
-	return make([]T, size(n.Shape()))
+	want := size(n.Shape())
+	for _, a := range in {
+		if r := c.root[a]; elementwise(n) && c.left[r] == 1 && c.mayFree(r) && len(c.bufs[r]) == want {
+			c.keep[r] = true // it is n's now
+			return c.bufs[r]
+		}
+	}
+	return c.take(want)
+}
+
+// elementwise reports whether element i of n depends on element i alone of every
+// operand that has as many elements.
+func elementwise(n *Node) bool {
+	r, _ := unwrap(n.Op())
+	switch r.(type) {
+	case pointwise, binary:
+		return true
+	}
+	return false
 }
 
 // take returns a buffer of n elements, one given back if there is one.
@@ -150,11 +169,14 @@ func (c *compiler[T]) release(in []*Node) {
 	for _, a := range in {
 		r := c.root[a]
 		c.left[r]--
-		if c.left[r] == 0 && !c.keep[r] && !isLeaf(r) && c.each(r) {
+		if c.left[r] == 0 && c.mayFree(r) {
 			c.free[len(c.bufs[r])] = append(c.free[len(c.bufs[r])], c.bufs[r])
 		}
 	}
 }
+
+// mayFree reports whether a root's buffer is of no use after its last reader.
+func (c *compiler[T]) mayFree(r *Node) bool { return !c.keep[r] && !isLeaf(r) && c.each(r) }
 
 // output wraps the buffer of an output as a tensor; a leaf is copied when run.
 func (c *compiler[T]) output(n *Node) *tensor.Dense {

@@ -6,33 +6,31 @@ import "github.com/go-valla/valla/internal/kernel"
 // the outer product of the squares, so no Jacobian is formed.
 type diagonal[T kernel.Float] struct {
 	spectral
-	product []T // of a batch, for the largest block
-	d       []T // [B·C, q] of the largest group
-	sum     []T // [B,q], Σ_c d²
+	totals []*total[T] // by block
+	d      []T         // [B·C, q] of the widest group
+	sum    []T         // [B,q], Σ_c d²
 }
 
 func newDiagonal[T kernel.Float](s *scanner) structure {
 	return &diagonal[T]{spectral: spectral{scanner: s}}
 }
 
-// largest returns the sizes of the largest block and of the widest cotangent.
-func (s *scanner) largest() (size, q int) {
+// widest returns the width of the widest cotangents.
+func (s *scanner) widest() (q int) {
 	for _, k := range s.blocks {
-		size, q = max(size, k.size()), max(q, k.q())
+		q = max(q, k.q())
 	}
-	return size, q
+	return q
 }
 
 func (h *diagonal[T]) bytes() int64 {
-	size, q := h.largest()
-	return 8 * (2*int64(h.params) + int64(size) + int64(h.batch)*int64(h.outputs+1)*int64(q)) // h and v
+	return 8 * (3*int64(h.params) + int64(h.batch)*int64(h.outputs+1)*int64(h.widest())) // h, its recent part or v
 }
 
 func (h *diagonal[T]) allocate() {
-	size, q := h.largest()
-	h.product, h.d, h.sum = make([]T, size), make([]T, h.batch*h.outputs*q), make([]T, h.batch*q)
+	h.d, h.sum = make([]T, h.batch*h.outputs*h.widest()), make([]T, h.batch*h.widest())
 	for _, k := range h.blocks {
-		h.h = append(h.h, make([]float64, k.size()))
+		h.totals = append(h.totals, newTotal[T](k.size()))
 	}
 }
 
@@ -68,23 +66,17 @@ func (h *diagonal[T]) addBlock(b batch, i int) {
 	} else {
 		kernel.Square(a, rows[T](b, k.a))
 	}
-	kernel.Gemm(true, false, p, q, b.count, 1, a, p, h.sum, q, 0, h.product, q)
-	addTo(h.h[i], h.product)
-}
-
-// addTo adds the front of v to sum.
-func addTo[T kernel.Float](sum []float64, v []T) {
-	for i := range sum {
-		sum[i] += float64(v[i])
-	}
+	kernel.Gemm(true, false, p, q, b.count, 1, a, p, h.sum, q, 1, h.totals[i].recent, q)
+	h.totals[i].next()
 }
 
 func (h *diagonal[T]) finish() error {
-	h.product, h.d, h.sum = nil, nil, nil
 	for i, k := range h.blocks {
+		h.h = append(h.h, h.totals[i].all())
 		if err := checkFinite(h.h[i], k); err != nil {
 			return err
 		}
 	}
+	h.totals, h.d, h.sum = nil, nil, nil
 	return nil
 }

@@ -9,13 +9,12 @@ import (
 type kfac[T kernel.Float] struct {
 	spectral
 	examples int
-	moments  map[*graph.Node][]float64 // A or G by factor
-	product  []T                       // of a batch, for the widest factor
+	moments  map[*graph.Node]*total[T] // N A or G by factor
 	d        []T                       // [B·C, q] of the widest group
 }
 
 func newKFAC[T kernel.Float](s *scanner, examples int) structure {
-	return &kfac[T]{spectral: spectral{scanner: s}, examples: examples, moments: map[*graph.Node][]float64{}}
+	return &kfac[T]{spectral: spectral{scanner: s}, examples: examples, moments: map[*graph.Node]*total[T]{}}
 }
 
 // factors calls f once for each factor of the Jacobian.
@@ -31,25 +30,20 @@ func (h *kfac[T]) factors(f func(n *graph.Node, width int, cotangent bool)) {
 	}
 }
 
-// bytes: of each factor the moments, the basis, and what finding it takes.
+// bytes: of each factor the moments, their recent part and the basis, and what finding
+// one takes.
 func (h *kfac[T]) bytes() int64 {
 	var sum, widest int64
 	h.factors(func(_ *graph.Node, width int, _ bool) {
 		w := int64(width)
-		sum, widest = sum+2*w*w, max(widest, w)
+		sum, widest = sum+3*w*w, max(widest, w)
 	})
-	_, q := h.largest()
-	return 8 * (sum + 3*widest*widest + 2*int64(h.params) + int64(h.batch*h.outputs)*int64(q))
+	return 8 * (sum + 4*widest*widest + 2*int64(h.params) + int64(h.batch*h.outputs)*int64(h.widest()))
 }
 
 func (h *kfac[T]) allocate() {
-	widest := 0
-	h.factors(func(n *graph.Node, width int, _ bool) {
-		h.moments[n] = make([]float64, width*width)
-		widest = max(widest, width)
-	})
-	_, q := h.largest()
-	h.product, h.d = make([]T, widest*widest), make([]T, h.batch*h.outputs*q)
+	h.factors(func(n *graph.Node, width int, _ bool) { h.moments[n] = newTotal[T](width * width) })
+	h.d = make([]T, h.batch*h.outputs*h.widest())
 }
 
 func (h *kfac[T]) add(b batch) error {
@@ -58,38 +52,33 @@ func (h *kfac[T]) add(b batch) error {
 		if cotangent {
 			v = weighted(b, h.d, v, width)
 		}
-		kernel.Syrk(true, width, len(v)/width, 1, v, width, 0, h.product, width)
-		addTo(h.moments[n], h.product)
+		kernel.Syrk(true, width, len(v)/width, 1, v, width, 1, h.moments[n].recent, width)
+		h.moments[n].next()
 	})
 	return nil
 }
 
 // finish finds the eigenvectors of the factors; the eigenvalues of A⊗G are the
 // products of theirs.
-func (h *kfac[T]) finish() error {
-	for _, k := range h.blocks {
-		for _, n := range k.nodes() {
-			if err := checkFinite(h.moments[n], k); err != nil {
-				return err
-			}
-		}
-	}
+func (h *kfac[T]) finish() (err error) {
 	values := map[*graph.Node][]float64{}
 	h.basis = map[*graph.Node][]float64{}
-	var err error
-	h.factors(func(n *graph.Node, width int, cotangent bool) {
-		if !cotangent {
-			kernel.Scale(h.moments[n], 1/float64(h.examples), h.moments[n])
-		}
-		var failed error
-		if values[n], h.basis[n], failed = eigen(width, h.moments[n]); failed != nil {
-			err = failed
-		}
-	})
 	for _, k := range h.blocks {
+		for _, n := range k.nodes() {
+			if values[n] != nil || err != nil {
+				continue
+			}
+			m := h.moments[n].all()
+			if n != k.d {
+				kernel.Scale(m, 1/float64(h.examples), m)
+			}
+			if err = checkFinite(m, k); err == nil {
+				values[n], h.basis[n], err = eigen(n.Shape()[1], m)
+			}
+		}
 		h.h = append(h.h, products(values[k.a], values[k.d]))
 	}
-	h.moments, h.product, h.d = nil, nil, nil
+	h.moments, h.d = nil, nil
 	return err
 }
 

@@ -3,7 +3,6 @@ package laplace
 import (
 	"context"
 	"fmt"
-	"math"
 	"sync"
 
 	"github.com/go-valla/valla/graph"
@@ -135,29 +134,4 @@ func rows[T kernel.Float](b batch, n *graph.Node) []T {
 		convert(out, v.Float32s()[:used])
 	}
 	return out
-}
-
-// weighted writes the rows of Λ^½ J to the front of dst, for rows of J with so many
-// columns at the front of src, and returns them. Λ is the identity, and the result
-// src itself, or diag(p) − ppᵀ = Σ_c p_c (e_c − p)(e_c − p)ᵀ, which has no inverse but
-// this root: row c is √p_c (J_c − Σ_k p_k J_k).
-func weighted[T kernel.Float](b batch, dst, src []T, width int) []T {
-	if b.probs == nil {
-		return src
-	}
-	mean, c := make([]T, width), b.outputs
-	for i := range b.count {
-		p := b.probs[i*c : (i+1)*c]
-		clear(mean)
-		for k, v := range p {
-			r := (i*c + k) * width
-			kernel.Axpy(T(v), src[r:r+width], mean)
-		}
-		for k, v := range p {
-			r := (i*c + k) * width
-			kernel.Sub(dst[r:r+width], src[r:r+width], mean)
-			kernel.Scale(dst[r:r+width], T(math.Sqrt(v)), dst[r:r+width])
-		}
-	}
-	return dst[:b.size()*width]
 }

@@ -45,7 +45,8 @@ func (h *denseLayer) elements() int {
 
 func (h *denseLayer) bytes() int64 {
 	n := int64(h.n)
-	return 8 * (4*n*n + int64(h.batch)*int64(h.elements())) // H, its factor and the one before, the covariance
+	// H, its factor and the one before, the covariance and its forms.
+	return 8 * (5*n*n + int64(h.batch)*int64(h.elements()))
 }
 
 func (h *denseLayer) allocate() { h.outer = make([]float64, h.n*h.n) }
@@ -149,39 +150,58 @@ type denseFactor struct {
 // predictor reads the quadratic forms from the covariance of the weights.
 func (f denseFactor) predictor() predictor {
 	w, q := f.layer.width, f.layer.q()
-	p := densePredictor{denseFactor: f, forms: make([]float64, q*(q+1)/2*w*w)}
-	sigma, at := f.inverse(), f.layer.at()
-	order := make([]int, f.n) // the weight of each output and input
-	for i, to := range at {
+	p := densePredictor{denseFactor: f, forms: make([][]form, q)}
+	sigma, order := f.inverse(), make([]int, f.n) // the weight of each output and input
+	for i, to := range f.layer.at() {
 		order[to] = i
 	}
-	form := p.forms
+	kernel.Scale(sigma, f.s, sigma)
 	for j := range q {
-		for k := range j + 1 {
-			for r := range w {
-				row := sigma[order[j*w+r]*f.n:]
-				for c := range r {
-					form[r*w+c] = row[order[k*w+c]] + sigma[order[j*w+c]*f.n+order[k*w+r]]
+		for lo := 0; lo < w; lo += formsBlock {
+			m := form{lo: lo, cols: min(formsBlock, w-lo)}
+			m.v = make([]float64, 0, (w-lo)*(j+1)*m.cols)
+			for r := lo; r < w; r++ {
+				for k := range j + 1 {
+					for c := lo; c < lo+m.cols; c++ {
+						m.v = append(m.v, lower(sigma, f.n, order[j*w:], order[k*w:], r, c))
+					}
 				}
-				form[r*w+r] = row[order[k*w+r]]
 			}
-			form = form[w*w:]
+			p.forms[j] = append(p.forms[j], m)
 		}
 	}
-	kernel.Scale(p.forms, f.s, p.forms)
 	return p
 }
 
-// densePredictor has, for each two outputs j ≥ k of the layer, the covariance of their
-// weights over σ₀² as a quadratic form aᵀ M a with M lower triangular.
+// lower is the element of a lower triangle M with aᵀMa = aᵀSa, where S is the block of
+// sigma in these rows and columns.
+func lower(sigma []float64, n int, rows, cols []int, r, c int) float64 {
+	switch {
+	case c > r:
+		return 0
+	case c == r:
+		return sigma[rows[r]*n+cols[c]]
+	}
+	return sigma[rows[r]*n+cols[c]] + sigma[rows[c]*n+cols[r]]
+}
+
+// densePredictor has the covariances of the weights of each two outputs j ≥ k of the
+// layer, over σ₀², as quadratic forms aᵀ M a with M lower triangular.
 type densePredictor struct {
 	denseFactor
-	forms []float64 // [q(q+1)/2, width, width]
+	forms [][]form // by j
+}
+
+// form is a block of columns lo, …, lo+cols−1 of M_j0, …, M_jj side by side, from row
+// lo on: above they are 0.
+type form struct {
+	lo, cols int
+	v        []float64 // [width−lo, (j+1)·cols]
 }
 
 func (p densePredictor) marginals(b batch, cov []float64) error {
 	c, q := b.outputs, p.layer.q()
-	job := &formsJob{densePredictor: p, n: b.count, a: p.layer.inputs(b), u: make([]float64, b.count*q*q)}
+	job := &formsJob{densePredictor: p, examples: b.count, a: p.layer.inputs(b), u: make([]float64, b.count*q*q)}
 	kernel.Parallel((b.count+formsChunk-1)/formsChunk, job)
 	d, du := rows[float64](b, p.layer.groups[0].d), make([]float64, c*q)
 	for i := range b.count {
@@ -197,38 +217,35 @@ func (p densePredictor) marginals(b batch, cov []float64) error {
 	return b.checkCovariance(cov)
 }
 
-// formsJob evaluates the quadratic forms at a [n,width] into u [n,q,q].
+// formsJob is the kernel.Job of evaluating the quadratic forms at a [examples,width]
+// into u [examples,q,q].
 type formsJob struct {
 	densePredictor
-	n    int
-	a, u []float64
+	examples int
+	a, u     []float64
 }
 
 const (
-	formsChunk = 64 // examples for one thread at a time
-	formsBlock = 64 // columns of a form: the triangle above is left out
+	formsChunk = 128 // examples for one thread at a time
+	formsBlock = 64  // columns of a form
 )
 
 // Run implements kernel.Job.
 func (f *formsJob) Run(part, _ int) {
-	w, q := f.layer.width, f.layer.q()
-	first := part * formsChunk
-	m := min(formsChunk, f.n-first)
-	a, am := f.a[first*w:], make([]float64, m*formsBlock)
-	form := f.forms
-	for j := range q {
-		for k := range j + 1 {
-			for lo := 0; lo < w; lo += formsBlock {
-				cols := min(formsBlock, w-lo)
-				kernel.Gemm(false, false, m, cols, w-lo, 1, a[lo:], w, form[lo*w+lo:], w, 0, am, cols)
-				for i := range m {
-					f.u[((first+i)*q+j)*q+k] += kernel.Dot(am[i*cols:(i+1)*cols], a[i*w+lo:i*w+lo+cols])
+	w, q, first := f.layer.width, f.layer.q(), part*formsChunk
+	m := min(formsChunk, f.examples-first)
+	a, product := f.a[first*w:], make([]float64, m*q*formsBlock)
+	for j, blocks := range f.forms {
+		for _, b := range blocks {
+			n := (j + 1) * b.cols
+			kernel.Gemm(false, false, m, n, w-b.lo, 1, a[b.lo:], w, b.v, n, 0, product, n)
+			for i := range m {
+				row, u := product[i*n:(i+1)*n], f.u[(first+i)*q*q:]
+				for k := range j + 1 {
+					u[j*q+k] += kernel.Dot(row[k*b.cols:(k+1)*b.cols], a[i*w+b.lo:i*w+b.lo+b.cols])
+					u[k*q+j] = u[j*q+k]
 				}
 			}
-			for i := range m {
-				f.u[((first+i)*q+k)*q+j] = f.u[((first+i)*q+j)*q+k]
-			}
-			form = form[w*w:]
 		}
 	}
 }

@@ -19,6 +19,9 @@ import (
 	"github.com/go-valla/valla/train/metric"
 )
 
+// validateImages is how many iterations lie between two validations, of 5,000 images.
+const validateImages = 500
+
 // imagesCheckpoint is how many iterations lie between two checkpoints.
 const imagesCheckpoint = 1000
 
@@ -41,7 +44,7 @@ func (o ImagesOptions) fitVaLLA(ctx context.Context, p *imageProblem, m int, see
 		Net: p.net, Layer: layer, Likelihood: likelihood.Softmax{}, Alpha: 1, BatchSize: imagesBatch, Seed: seed,
 		Config: train.Config{
 			Iterations: o.Iterations, Optimizer: &train.Adam{LR: 1e-3},
-			Validate: p.validation(post), Patience: o.Patience, // every 100 iterations, as the paper
+			Validate: p.validation(post), ValidateEvery: validateImages, Patience: o.Patience,
 			Checkpoint:      filepath.Join(o.Dir, fmt.Sprintf("%s-valla-m%d-seed%d.checkpoint", o.Name, m, seed)),
 			CheckpointEvery: imagesCheckpoint, Resume: true,
 			Progress: o.Progress, Label: fmt.Sprintf("%s VaLLA M=%d seed %d", o.Name, m, seed),
@@ -86,7 +89,7 @@ func (o ImagesOptions) trainNetwork(ctx context.Context, p *imageProblem) (*trai
 				s, err := classification(newPrediction(gp.ProbitProbs(g)), p.val)
 				return s.NLL, err
 			},
-			ValidateEvery: 500,
+			ValidateEvery: validateImages,
 			Progress:      o.Progress, Label: o.Name + " MAP",
 		},
 	}

@@ -47,7 +47,7 @@ func compile[T kernel.Float](order, outputs []*Node, o Options, values map[*Node
 func (c *compiler[T]) plan(order, outputs []*Node) {
 	for _, n := range order {
 		c.root[n] = n
-		if in := Children(n); len(in) > 0 && isReshape(n) && !isLeaf(c.root[in[0]]) {
+		if in := Children(n); len(in) > 0 && isReshape(n) {
 			c.root[n] = c.root[in[0]]
 		}
 	}
@@ -178,7 +178,7 @@ func (c *compiler[T]) release(in []*Node) {
 // mayFree reports whether a root's buffer is of no use after its last reader.
 func (c *compiler[T]) mayFree(r *Node) bool { return !c.keep[r] && !isLeaf(r) && c.each(r) }
 
-// output wraps the buffer of an output as a tensor; a leaf is copied when run.
+// output wraps the buffer of an output as a tensor; a leaf's value is copied in each run.
 func (c *compiler[T]) output(n *Node) *tensor.Dense {
 	shape := n.Shape().Clone()
 	if len(shape) == 0 {

@@ -23,8 +23,9 @@ type Posterior struct {
 
 var _ gp.JointPosterior = (*Posterior)(nil)
 
-// PredictBatch is how many inputs are predicted at a time.
-const PredictBatch = 250
+// PredictBatch is how many inputs are predicted at a time: few enough for what is
+// computed for them to stay in the cache.
+const PredictBatch = 100
 
 // NewPosterior returns the posterior of a layer on a network.
 func NewPosterior(net layers.Network, layer *Layer) *Posterior {

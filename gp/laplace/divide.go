@@ -156,11 +156,14 @@ func (t *division) assemble(lo, n int, kept, gone []int, s *secular) {
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(values[a], values[b]) })
 	for to, from := range order {
 		t.d[lo+to] = values[from]
-		for r := range n {
+	}
+	for r := range n {
+		row := t.q[(lo+r)*t.n+lo : (lo+r)*t.n+lo+n]
+		for to, from := range order {
 			if from < k {
-				t.q[(lo+r)*t.n+lo+to] = turned[r*k+from]
+				row[to] = turned[r*k+from]
 			} else {
-				t.q[(lo+r)*t.n+lo+to] = rest[r*len(gone)+from-k]
+				row[to] = rest[r*len(gone)+from-k]
 			}
 		}
 	}

@@ -143,12 +143,15 @@ func checkMoments(t *testing.T, a fixture.Arrays, prob problem, o Options) {
 		layer := fmt.Sprint(i/2 + 1)
 		if k.a != nil {
 			m := h.moments[k.a].all()
+			mirror(m, k.p())
 			for j := range m {
 				m[j] /= float64(d.n)
 			}
 			fixture.Close(t, "A"+layer, m, array(t, a, "kfac_A"+layer), 1e-12)
 		}
-		fixture.Close(t, "B"+layer, h.moments[k.d].all(), array(t, a, "kfac_B"+layer), 1e-12)
+		m := h.moments[k.d].all()
+		mirror(m, k.q())
+		fixture.Close(t, "B"+layer, m, array(t, a, "kfac_B"+layer), 1e-12)
 	}
 }
 

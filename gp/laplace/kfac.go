@@ -52,7 +52,7 @@ func (h *kfac[T]) add(b batch) error {
 		if cotangent {
 			v = weighted(b, h.d, v, width)
 		}
-		kernel.Syrk(true, width, len(v)/width, 1, v, width, 1, h.moments[n].recent, width)
+		addGram(h.moments[n].recent, v, width)
 		h.moments[n].next()
 	})
 	return nil
@@ -69,6 +69,7 @@ func (h *kfac[T]) finish() (err error) {
 				continue
 			}
 			m := h.moments[n].all()
+			mirror(m, n.Shape()[1])
 			if n != k.d {
 				kernel.Scale(m, 1/float64(h.examples), m)
 			}

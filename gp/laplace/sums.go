@@ -75,3 +75,24 @@ func (t *total[T]) all() []float64 {
 	t.flush()
 	return t.sum
 }
+
+// addGram adds vᵀ v for rows v [·,n] to the lower triangle of sum [n,n], in blocks of
+// columns; what they hold above the diagonal does not count.
+func addGram[T kernel.Float](sum, v []T, n int) {
+	const tile = 16
+	blocks := (n + 127) / 128
+	size := (n/blocks + tile) / tile * tile
+	for lo := 0; lo < n; lo += size {
+		cols := min(size, n-lo)
+		kernel.Gemm(true, false, n-lo, cols, len(v)/n, 1, v[lo:], n, v[lo:], n, 1, sum[lo*n+lo:], n)
+	}
+}
+
+// mirror copies the lower triangle of a [n,n] on the upper one.
+func mirror(a []float64, n int) {
+	for i := range n {
+		for j := range i {
+			a[j*n+i] = a[i*n+j]
+		}
+	}
+}

@@ -13,6 +13,12 @@ const (
 	// costs more than reading it in place.
 	directRows = 24
 
+	// stridedCols is the width of C up to which packing an untransposed A costs
+	// more than reading it in place, unless its rows are a multiple of setBytes
+	// apart and push each other out of the first level cache.
+	stridedCols = 512
+	setBytes    = 2048
+
 	// packSlack is how far packRows may write past the end.
 	packSlack = 16
 )
@@ -50,9 +56,20 @@ func (g *gemm[T]) stripe(w *workspace[T], p, k, j, n int) {
 	rows := blockBytes / (sizeOf[T]() * blockSteps) / tileRows * tileRows
 	for i := 0; i < g.m; i += rows {
 		m := min(rows, g.m-i)
-		w.a = pack(w.a, g.a, !g.transA, g.lda, i, m, p, k, tileRows)
-		g.block(w, i, m, p, k, j, n, direct)
+		g.block(w, i, m, p, k, j, n, g.packA(w, i, m, p, k), direct)
 	}
+}
+
+// packA packs the m×k block of A at i, p, or only the rows below the last full
+// panel if the others can be read in place; it returns how many can.
+func (g *gemm[T]) packA(w *workspace[T], i, m, p, k int) (direct int) {
+	if strided() && !g.transA && g.n <= stridedCols && g.lda*sizeOf[T]()%setBytes != 0 {
+		direct = m / tileRows * tileRows
+	}
+	if direct < m {
+		w.a = pack(w.a, g.a, !g.transA, g.lda, i+direct, m-direct, p, k, tileRows)
+	}
+	return direct
 }
 
 // packB packs the k×n block of B at p, j, or only the columns right of the
@@ -68,18 +85,26 @@ func (g *gemm[T]) packB(w *workspace[T], p, k, j, n int) (direct int) {
 	return direct
 }
 
-// block multiplies the packed m×k block of A with the k×n block of B.
-func (g *gemm[T]) block(w *workspace[T], i, m, p, k, j, n, direct int) {
+// block multiplies the m×k block of A at i, p with the k×n block of B at p, j. The
+// first directA rows and directB columns are read in place, the others are packed.
+func (g *gemm[T]) block(w *workspace[T], i, m, p, k, j, n, directA, directB int) {
 	width, add := tileCols[T](), g.add || p > 0
 	for x := 0; x < n; x += width {
 		b, ldb := []T(nil), width
-		if x < direct {
+		if x < directB {
 			b, ldb = g.b[p*g.ldb+j+x:], g.ldb
 		} else {
-			b = w.b[(x-direct)*k:]
+			b = w.b[(x-directB)*k:]
 		}
 		for y := 0; y < m; y += tileRows {
-			tile(k, g.alpha, w.a[y*k:], b, ldb, g.c[(i+y)*g.ldc+j+x:], g.ldc,
+			var a []T
+			arow, astep := 1, tileRows
+			if y < directA {
+				a, arow, astep = g.a[(i+y)*g.lda+p:], g.lda, 1
+			} else {
+				a = w.a[(y-directA)*k:]
+			}
+			tile(k, g.alpha, a, arow, astep, b, ldb, g.c[(i+y)*g.ldc+j+x:], g.ldc,
 				min(tileRows, m-y), min(width, n-x), add)
 		}
 	}

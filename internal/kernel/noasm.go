@@ -4,7 +4,9 @@ package kernel
 
 // Without assembly the plain loops are all there is.
 
-func tile[T Float](k int, alpha T, a, b []T, ldb int, c []T, ldc, rows, cols int, add bool) {
+func strided() bool { return false }
+
+func tile[T Float](k int, alpha T, a []T, _, _ int, b []T, ldb int, c []T, ldc, rows, cols int, add bool) {
 	tileGo(k, alpha, a, b, ldb, c, ldc, rows, cols, add)
 }
 

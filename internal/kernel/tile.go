@@ -5,7 +5,8 @@ import "unsafe"
 // A tile is the part of C that a micro-kernel keeps in registers: tileRows
 // rows of tileBytes bytes. All kernels share one packed format: A in panels of
 // tileRows rows, element i of step p at p·tileRows+i, and B in panels of as
-// many columns as tileBytes hold.
+// many columns as tileBytes hold. The assembly also takes A as it is, element i of
+// step p at i·arow+p·astep.
 const (
 	tileRows  = 12
 	tileBytes = 128

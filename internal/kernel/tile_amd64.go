@@ -8,16 +8,16 @@ import "unsafe"
 // 6 rows of two AVX2 vectors (tile…AVX2); add is 0 or 1.
 
 //go:noescape
-func tile32AVX512(k int, alpha float32, a, b *float32, ldb int, c *float32, ldc, rows, cols, add int)
+func tile32AVX512(k int, alpha float32, a *float32, arow, astep int, b *float32, ldb int, c *float32, ldc, rows, cols, add int)
 
 //go:noescape
-func tile64AVX512(k int, alpha float64, a, b *float64, ldb int, c *float64, ldc, rows, cols, add int)
+func tile64AVX512(k int, alpha float64, a *float64, arow, astep int, b *float64, ldb int, c *float64, ldc, rows, cols, add int)
 
 //go:noescape
-func tile32AVX2(k int, alpha float32, a, b *float32, ldb int, c *float32, ldc, rows, cols, add int)
+func tile32AVX2(k int, alpha float32, a *float32, arow, astep int, b *float32, ldb int, c *float32, ldc, rows, cols, add int)
 
 //go:noescape
-func tile64AVX2(k int, alpha float64, a, b *float64, ldb int, c *float64, ldc, rows, cols, add int)
+func tile64AVX2(k int, alpha float64, a *float64, arow, astep int, b *float64, ldb int, c *float64, ldc, rows, cols, add int)
 
 //go:noescape
 func packRowsAVX2(dst, src unsafe.Pointer, ld, k, width, height int)
@@ -33,8 +33,11 @@ func packCols64AVX2(dst *float64, width int, r0, r1, r2, r3 *float64, k int)
 func f32[T Float](x *T) *float32 { return (*float32)(unsafe.Pointer(x)) }
 func f64[T Float](x *T) *float64 { return (*float64)(unsafe.Pointer(x)) }
 
+// strided reports whether tile takes panels that are not packed.
+func strided() bool { return simd != none }
+
 // tile is tileGo by the best kernel at hand.
-func tile[T Float](k int, alpha T, a, b []T, ldb int, c []T, ldc, rows, cols int, add bool) {
+func tile[T Float](k int, alpha T, a []T, arow, astep int, b []T, ldb int, c []T, ldc, rows, cols int, add bool) {
 	flag := 0
 	if add {
 		flag = 1
@@ -43,25 +46,25 @@ func tile[T Float](k int, alpha T, a, b []T, ldb int, c []T, ldc, rows, cols int
 	case simd == none:
 		tileGo(k, alpha, a, b, ldb, c, ldc, rows, cols, add)
 	case simd == avx2:
-		tileAVX2(k, alpha, a, b, ldb, c, ldc, rows, cols, flag)
+		tileAVX2(k, alpha, a, arow, astep, b, ldb, c, ldc, rows, cols, flag)
 	case sizeOf[T]() == 4:
-		tile32AVX512(k, float32(alpha), f32(&a[0]), f32(&b[0]), ldb, f32(&c[0]), ldc, rows, cols, flag)
+		tile32AVX512(k, float32(alpha), f32(&a[0]), arow, astep, f32(&b[0]), ldb, f32(&c[0]), ldc, rows, cols, flag)
 	default:
-		tile64AVX512(k, float64(alpha), f64(&a[0]), f64(&b[0]), ldb, f64(&c[0]), ldc, rows, cols, flag)
+		tile64AVX512(k, float64(alpha), f64(&a[0]), arow, astep, f64(&b[0]), ldb, f64(&c[0]), ldc, rows, cols, flag)
 	}
 }
 
 // tileAVX2 covers a tile by up to four kernels of half the height and width.
-func tileAVX2[T Float](k int, alpha T, a, b []T, ldb int, c []T, ldc, rows, cols, add int) {
+func tileAVX2[T Float](k int, alpha T, a []T, arow, astep int, b []T, ldb int, c []T, ldc, rows, cols, add int) {
 	const h = tileRows / 2
 	w := tileCols[T]() / 2
 	for j := 0; j < cols; j += w {
 		for i := 0; i < rows; i += h {
 			r, q, at := min(h, rows-i), min(w, cols-j), i*ldc+j
 			if sizeOf[T]() == 4 {
-				tile32AVX2(k, float32(alpha), f32(&a[i]), f32(&b[j]), ldb, f32(&c[at]), ldc, r, q, add)
+				tile32AVX2(k, float32(alpha), f32(&a[i*arow]), arow, astep, f32(&b[j]), ldb, f32(&c[at]), ldc, r, q, add)
 			} else {
-				tile64AVX2(k, float64(alpha), f64(&a[i]), f64(&b[j]), ldb, f64(&c[at]), ldc, r, q, add)
+				tile64AVX2(k, float64(alpha), f64(&a[i*arow]), arow, astep, f64(&b[j]), ldb, f64(&c[at]), ldc, r, q, add)
 			}
 		}
 	}

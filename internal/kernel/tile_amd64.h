@@ -1,26 +1,32 @@
 // Micro-kernels of the matrix product, once for both element types; see
 // names*.h.
 //
-// Registers: CX steps left, SI packed A, DI B, R8 bytes between rows of B,
-// DX C, R9 bytes between rows of C, R10 rows, R11 columns, R12 add.
-// A step of A is always 12 elements.
+// Registers: CX steps left, SI A, R12 bytes between its steps, R13 between its rows,
+// DI B, R8 bytes between rows of B, DX C, R9 bytes between rows of C, R10 rows,
+// R11 columns. Rows of A are reached by multiples of R13: three in R14, five in R15
+// and, where there are so many rows, seven in BX, nine in AX, eleven in R11.
 
 #define LOADARGS \
-	MOVQ k+0(FP), CX    \
-	MOVQ a+16(FP), SI   \
-	MOVQ b+24(FP), DI   \
-	MOVQ ldb+32(FP), R8 \
-	MOVQ c+40(FP), DX   \
-	MOVQ ldc+48(FP), R9 \
-	MOVQ rows+56(FP), R10 \
-	MOVQ cols+64(FP), R11 \
-	MOVQ add+72(FP), R12  \
-	SHLQ $SHIFT, R8     \
-	SHLQ $SHIFT, R9
+	MOVQ k+0(FP), CX      \
+	MOVQ a+16(FP), SI     \
+	MOVQ arow+24(FP), R13 \
+	MOVQ astep+32(FP), R12 \
+	MOVQ b+40(FP), DI     \
+	MOVQ ldb+48(FP), R8   \
+	MOVQ c+56(FP), DX     \
+	MOVQ ldc+64(FP), R9   \
+	MOVQ rows+72(FP), R10 \
+	MOVQ cols+80(FP), R11 \
+	SHLQ $SHIFT, R8       \
+	SHLQ $SHIFT, R9       \
+	SHLQ $SHIFT, R12      \
+	SHLQ $SHIFT, R13      \
+	LEAQ (R13)(R13*2), R14 \
+	LEAQ (R13)(R13*4), R15
 
 #define NEXTSTEP \
-	ADDQ $(12*SIZE), SI \
-	ADDQ R8, DI         \
+	ADDQ R12, SI \
+	ADDQ R8, DI  \
 	DECQ CX
 
 // AVX-512: up to 12 rows of two vectors. Row r is summed in Z(2r) and Z(2r+1).
@@ -36,21 +42,33 @@
 	MOV (DI), Z24   \
 	MOV 64(DI), Z25
 
-#define ROW2(r, x, y) \
-	BCAST (r*SIZE)(SI), Z26 \
+#define ROW2(a, x, y) \
+	BCAST a, Z26       \
 	FMA231   Z24, Z26, x       \
 	FMA231   Z25, Z26, y
 
-#define ROW1(r, x) \
-	BCAST (r*SIZE)(SI), Z26 \
+#define ROW1(a, x) \
+	BCAST a, Z26       \
 	FMA231   Z24, Z26, x
 
-#define ROWS2A ROW2(0, Z0, Z1) ROW2(1, Z2, Z3) ROW2(2, Z4, Z5) ROW2(3, Z6, Z7)
-#define ROWS2B ROW2(4, Z8, Z9) ROW2(5, Z10, Z11) ROW2(6, Z12, Z13) ROW2(7, Z14, Z15)
-#define ROWS2C ROW2(8, Z16, Z17) ROW2(9, Z18, Z19) ROW2(10, Z20, Z21) ROW2(11, Z22, Z23)
-#define ROWS1A ROW1(0, Z0) ROW1(1, Z2) ROW1(2, Z4) ROW1(3, Z6)
-#define ROWS1B ROW1(4, Z8) ROW1(5, Z10) ROW1(6, Z12) ROW1(7, Z14)
-#define ROWS1C ROW1(8, Z16) ROW1(9, Z18) ROW1(10, Z20) ROW1(11, Z22)
+#define ROWS2A \
+	ROW2((SI), Z0, Z1) ROW2((SI)(R13*1), Z2, Z3) \
+	ROW2((SI)(R13*2), Z4, Z5) ROW2((SI)(R14*1), Z6, Z7)
+#define ROWS2B \
+	ROW2((SI)(R13*4), Z8, Z9) ROW2((SI)(R15*1), Z10, Z11) \
+	ROW2((SI)(R14*2), Z12, Z13) ROW2((SI)(BX*1), Z14, Z15)
+#define ROWS2C \
+	ROW2((SI)(R13*8), Z16, Z17) ROW2((SI)(AX*1), Z18, Z19) \
+	ROW2((SI)(R15*2), Z20, Z21) ROW2((SI)(R11*1), Z22, Z23)
+#define ROWS1A \
+	ROW1((SI), Z0) ROW1((SI)(R13*1), Z2) \
+	ROW1((SI)(R13*2), Z4) ROW1((SI)(R14*1), Z6)
+#define ROWS1B \
+	ROW1((SI)(R13*4), Z8) ROW1((SI)(R15*1), Z10) \
+	ROW1((SI)(R14*2), Z12) ROW1((SI)(BX*1), Z14)
+#define ROWS1C \
+	ROW1((SI)(R13*8), Z16) ROW1((SI)(AX*1), Z18) \
+	ROW1((SI)(R15*2), Z20) ROW1((SI)(R11*1), Z22)
 
 // Z27 is alpha; K1 and K2 select the columns that exist.
 #define STORE512(x, y) \
@@ -88,7 +106,10 @@
 	ZERO4(Z12, Z13, Z14, Z15)    \
 	ZERO4(Z16, Z17, Z18, Z19)    \
 	ZERO4(Z20, Z21, Z22, Z23)    \
+	LEAQ   (R14)(R13*4), BX      \
+	LEAQ   (R13)(R13*8), AX      \
 	CMPQ   R11, $(64/SIZE)       \
+	LEAQ   (R14)(R13*8), R11     \
 	JLE    narrow                \
 	CMPQ   R10, $8               \
 	JGT    wide12                \
@@ -143,7 +164,7 @@ narrow12:                        \
 	JNZ    narrow12              \
 store:                           \
 	BCAST  alpha+8(FP), Z27      \
-	TESTQ  R12, R12              \
+	CMPQ   add+88(FP), $0        \
 	JNZ    add                   \
 	STORE512(Z0, Z1)             \
 	STORE512(Z2, Z3)             \
@@ -181,19 +202,19 @@ done:                            \
 	MOV   (DI), Y12         \
 	MOV   32(DI), Y13       \
 	BCAST (SI), Y14         \
-	BCAST SIZE(SI), Y15     \
+	BCAST (SI)(R13*1), Y15  \
 	FMA231   Y12, Y14, Y0      \
 	FMA231   Y13, Y14, Y1      \
 	FMA231   Y12, Y15, Y2      \
 	FMA231   Y13, Y15, Y3      \
-	BCAST (2*SIZE)(SI), Y14 \
-	BCAST (3*SIZE)(SI), Y15 \
+	BCAST (SI)(R13*2), Y14  \
+	BCAST (SI)(R14*1), Y15  \
 	FMA231   Y12, Y14, Y4      \
 	FMA231   Y13, Y14, Y5      \
 	FMA231   Y12, Y15, Y6      \
 	FMA231   Y13, Y15, Y7      \
-	BCAST (4*SIZE)(SI), Y14 \
-	BCAST (5*SIZE)(SI), Y15 \
+	BCAST (SI)(R13*4), Y14  \
+	BCAST (SI)(R15*1), Y15  \
 	FMA231   Y12, Y14, Y8      \
 	FMA231   Y13, Y14, Y9      \
 	FMA231   Y12, Y15, Y10     \
@@ -272,7 +293,7 @@ store:                           \
 	BCAST  alpha+8(FP), Y12      \
 	CMPQ   R11, $(64/SIZE)       \
 	JLT    partial               \
-	TESTQ  R12, R12              \
+	CMPQ   add+88(FP), $0        \
 	JNZ    add                   \
 	SIXROWS(STOREFULL256)        \
 add:                             \
@@ -283,7 +304,7 @@ partial:                         \
 	SUBQ   R11, AX               \
 	VMOVDQU (AX), Y13            \
 	VMOVDQU 32(AX), Y14          \
-	TESTQ  R12, R12              \
+	CMPQ   add+88(FP), $0        \
 	JNZ    addpartial            \
 	SIXROWS(STORE256)            \
 addpartial:                      \

@@ -25,19 +25,27 @@ func (s *Set) Rows(rows []int) *Set {
 	return &Set{
 		Features: s.Features,
 		Target:   s.Target,
-		X:        takeRows(s.X, rows),
-		Y:        takeRows(s.Y, rows),
+		X:        TakeRows(s.X, rows),
+		Y:        TakeRows(s.Y, rows),
 	}
 }
 
-func takeRows(t *tensor.Dense, rows []int) *tensor.Dense {
+// TakeRows returns a copy of rows of t [N,…], which holds float32 or float64,
+// [len(rows),…]. It panics where rows is empty: there are no tensors without elements.
+func TakeRows(t *tensor.Dense, rows []int) *tensor.Dense {
 	if len(rows) == 0 {
 		panic("data: a set of no rows")
 	}
-	d := t.Shape()[1]
-	out := make([]float64, len(rows)*d)
-	Gather(out, t.Float64s(), d, rows)
-	return newMatrix(out, len(rows), d)
+	shape := t.Shape().Clone()
+	width := shape.TotalSize() / shape[0]
+	shape[0] = len(rows)
+	out := tensor.New(tensor.Of(t.Dtype()), tensor.WithShape(shape...))
+	if t.Dtype() == tensor.Float64 {
+		Gather(out.Float64s(), t.Float64s(), width, rows)
+	} else {
+		Gather(out.Float32s(), t.Float32s(), width, rows)
+	}
+	return out
 }
 
 // Gather copies rows of src, each width values long, to the front of dst: row

@@ -145,13 +145,7 @@ func (r *regression) candidates() *tensor.Dense {
 		return r.x
 	}
 	rows, _ := data.Split(r.set.N(), 1-float64(maxCandidates)/float64(r.set.N()), newRand(r.seed, 7))
-	part := tensor.New(tensor.Of(r.x.Dtype()), tensor.WithShape(len(rows), r.x.Shape()[1]))
-	if r.x.Dtype() == tensor.Float64 {
-		data.Gather(part.Float64s(), r.x.Float64s(), r.x.Shape()[1], rows)
-	} else {
-		data.Gather(part.Float32s(), r.x.Float32s(), r.x.Shape()[1], rows)
-	}
-	return part
+	return data.TakeRows(r.x, rows)
 }
 
 // predict returns the mean and variance of y at raw inputs, in the data's units.

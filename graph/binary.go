@@ -142,11 +142,3 @@ func (b *Builder) AddBias(x, bias *Node) *Node {
 	}
 	return b.Add(x, bias)
 }
-
-// Plus adds nodes whose shapes broadcast, from left to right.
-func (b *Builder) Plus(x *Node, more ...*Node) *Node {
-	for _, y := range more {
-		x = b.Add(x, y)
-	}
-	return x
-}

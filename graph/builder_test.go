@@ -155,7 +155,6 @@ func TestShapeErrors(t *testing.T) {
 		{"sub", two((*builder).Sub, []int{4}, []int{3}), []string{"sub", "(4)", "(3)"}},
 		{"mul", two((*builder).Mul, []int{2, 1, 4}, []int{3, 3}), []string{"mul", "(2, 1, 4)", "(3, 3)"}},
 		{"div", two((*builder).Div, []int{2, 2}, []int{3, 2}), []string{"div", "(2, 2)", "(3, 2)"}},
-		{"plus", two(func(b *builder, x, y *node) *node { return b.Plus(x, x, y) }, []int{2}, []int{3}), []string{"(2)", "(3)"}},
 		{"bias too long", two((*builder).AddBias, []int{2, 3}, []int{2}), []string{"bias", "(2, 3)", "(2)"}},
 		{"bias matrix", two((*builder).AddBias, []int{2, 3}, []int{2, 3}), []string{"bias", "(2, 3)"}},
 		{"bias of a vector", two((*builder).AddBias, []int{3}, []int{3}), []string{"bias", "(3)"}},

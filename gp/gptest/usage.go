@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 
+	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/graph"
 	"gorgonia.org/tensor"
@@ -41,7 +42,7 @@ func (p *probe) batches() error {
 
 // sameAs predicts the chosen rows of X and compares with their first prediction.
 func (p *probe) sameAs(rows []int, how string) error {
-	g, err := p.predict(gather(p.X, rows))
+	g, err := p.predict(data.TakeRows(p.X, rows))
 	if err != nil {
 		return fmt.Errorf("inputs %s: %w", how, err)
 	}
@@ -55,24 +56,11 @@ func (p *probe) sameAs(rows []int, how string) error {
 		differ("covariance of inputs "+how, g.Cov.Float64s(), cov, p.rounding))
 }
 
-// gather copies rows of x.
-func gather(x *tensor.Dense, rows []int) *tensor.Dense {
-	all := graph.Floats(x)
-	width := len(all) / x.Shape()[0]
-	var v []float64
-	for _, r := range rows {
-		v = append(v, all[r*width:(r+1)*width]...)
-	}
-	shape := x.Shape().Clone()
-	shape[0] = len(rows)
-	return graph.Convert(tensor.New(tensor.WithShape(shape...), tensor.WithBacking(v)), x.Dtype())
-}
-
 // repeatable: the same inputs give the same bits, the inputs stay as they are, and
 // results are not overwritten by later ones.
 func (p *probe) repeatable() error {
 	x, mu, cov := graph.Floats(p.X), slices.Clone(p.mu), slices.Clone(p.cov)
-	if _, err := p.predict(gather(p.X, []int{1, 0})); err != nil {
+	if _, err := p.predict(data.TakeRows(p.X, []int{1, 0})); err != nil {
 		return err
 	}
 	again, err := p.predict(p.X)
@@ -172,7 +160,7 @@ func (p *probe) endedContext() error {
 	c := &countdown{left: 1}
 	c.Context, c.cancel = context.WithCancel(p.ctx)
 	defer c.cancel()
-	if _, err := p.predictIn(c, gather(p.X, make([]int, 3*p.Batch+1))); !errors.Is(err, context.Canceled) {
+	if _, err := p.predictIn(c, data.TakeRows(p.X, make([]int, 3*p.Batch+1))); !errors.Is(err, context.Canceled) {
 		return fmt.Errorf("context ended after the first of four batches: error %v, expected the context's", err)
 	}
 	return nil

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/graph"
 	"gorgonia.org/tensor"
@@ -35,7 +36,7 @@ func Greedy(k gp.Kernel, x *tensor.Dense, class []int, m int) (z *tensor.Dense, 
 		return nil, nil, fmt.Errorf("valla: greedy choice of inducing points: %w", err)
 	}
 	picks := pivots(n, graph.Floats(p.Value(gram)), m)
-	return take(x, picks), pick(class, picks), nil
+	return data.TakeRows(x, picks), pick(class, picks), nil
 }
 
 // pivots returns the first m pivots, or as many as rounding allows, of the pivoted
@@ -73,19 +74,6 @@ func pivots(n int, k []float64, m int) []int {
 		picks, columns = append(picks, best), append(columns, col)
 	}
 	return picks
-}
-
-// take copies rows of x.
-func take(x *tensor.Dense, rows []int) *tensor.Dense {
-	shape := x.Shape().Clone()
-	width := shape.TotalSize() / shape[0]
-	shape[0] = len(rows)
-	all := graph.Floats(x)
-	var v []float64
-	for _, r := range rows {
-		v = append(v, all[r*width:(r+1)*width]...)
-	}
-	return graph.Convert(tensor.New(tensor.WithShape(shape...), tensor.WithBacking(v)), x.Dtype())
 }
 
 func pick(class, rows []int) []int {

@@ -38,20 +38,31 @@ func (r binary) rowWise(batched []bool, in []tensor.Shape) bool {
 	return true
 }
 
-// rowPullback: a parameter that is broadcast over the batch has, in each example,
-// its cotangent summed over the other broadcast axes only.
+// rowPullback: a parameter that is broadcast over the batch has, in each row of the
+// cotangent, that row summed over the other broadcast axes only. The rows of one
+// example get an axis of their own, along which the operands broadcast.
 func (r binary) rowPullback(b *Builder, i int, in []*Node, out, ct *Node) (Outer, bool) {
-	full, s := ct.Shape(), in[i].Shape()
-	if len(full) == 0 || len(s) == len(full) && s[0] != 1 {
+	s := in[i].Shape()
+	if ct.Dims() < 2 || len(s) == ct.Dims() && s[0] != 1 {
 		return Outer{}, false
 	}
-	rows := make([]int, len(full))
-	for d := range rows {
-		rows[d] = extent(s, d-len(full)+len(s))
+	rows, examples := ct.Shape()[0], out.Shape()[0]
+	split := func(n *Node, per int) *Node {
+		return b.Reshape(n, append([]int{examples, per}, n.Shape()[1:]...)...)
 	}
-	rows[0] = full[0]
-	local := b.SumTo(r.local(b, i, in, out, ct), rows...)
-	return Outer{Right: b.Reshape(local, full[0], size(s))}, true
+	operands := []*Node{in[0], in[1]}
+	for k, n := range in {
+		if k != i && n.Dims() == ct.Dims() && n.Shape()[0] == examples {
+			operands[k] = split(n, 1)
+		}
+	}
+	local := r.local(b, i, operands, split(out, 1), split(ct, rows/examples))
+	to := make([]int, ct.Dims()+1)
+	to[0], to[1] = examples, rows/examples
+	for d := 1; d < ct.Dims(); d++ {
+		to[d+1] = extent(s, d-ct.Dims()+len(s))
+	}
+	return Outer{Right: b.Reshape(b.SumTo(local, to...), rows, size(s))}, true
 }
 
 func (r binary) kernels(in []tensor.Shape, out tensor.Shape) kernels {
@@ -115,11 +126,29 @@ func (b *Builder) Sub(x, y *Node) *Node {
 		}}, x, y)
 }
 
-// Mul returns the elementwise product x ∘ y.
+// Mul returns the elementwise product x ∘ y. Small factors of a large array are
+// multiplied with each other first.
 func (b *Builder) Mul(x, y *Node) *Node {
+	if !b.usable("mul", x, y) {
+		return nil
+	}
+	if large, small, ok := product(x); ok {
+		if isSmall(x, large) {
+			large, small = small, large
+		}
+		if isSmall(x, small) && isSmall(x, y) && sameShape(large.Shape(), x.Shape()) {
+			if both := b.Mul(small, y); b.err == nil && isSmall(x, both) {
+				return b.Mul(large, both)
+			}
+		}
+	}
 	return b.apply(binary{"mul", kernel.Mul[float32], kernel.Mul[float64],
 		func(b *Builder, i int, in []*Node, _, ct *Node) *Node { return b.Mul(ct, in[1-i]) }}, x, y)
 }
+
+// isSmall reports whether an array is so much smaller than another that work on it
+// does not count.
+func isSmall(large, n *Node) bool { return 64*size(n.Shape()) <= size(large.Shape()) }
 
 // Div returns the elementwise quotient x / y.
 func (b *Builder) Div(x, y *Node) *Node {

@@ -28,6 +28,8 @@ func opCases() []graphtest.Case {
 	all = append(all, reduceCases()...)
 	all = append(all, shapeCases()...)
 	all = append(all, matrixCases()...)
+	all = append(all, contractCases()...)
+	all = append(all, imageCases()...)
 	return append(all, factorCases()...)
 }
 
@@ -300,6 +302,10 @@ func shapeCases() []graphtest.Case {
 		transpose("transpose column", []int{4, 1}, []int{1, 0}),
 		transpose("transpose stack", []int{2, 3, 4}, []int{0, 2, 1}),
 		transpose("transpose cycle", []int{2, 3, 4}, []int{2, 0, 1}),
+		every("every second, axis 0", []int{5, 2}, 0, 2),
+		every("every second, axis 2 of 4", []int{2, 3, 5, 2}, 2, 2),
+		every("every third, last axis", []int{2, 6}, 1, 3),
+		every("every one", []int{2, 3}, 1, 1),
 		{Name: "slice axis 0", Shapes: [][]int{{5, 2}},
 			Build: func(b *builder, in []*node) *node { return b.Slice(in[0], 0, 1, 4) },
 			Naive: func(in arrays) []float64 { return in[0][2:8] }},

@@ -99,10 +99,17 @@ func fillWith[T kernel.Float](dst []T, v T) {
 	}
 }
 
-// SumTo sums x over the axes along which shape broadcasts to x's shape.
+// SumTo sums x over the axes along which shape broadcasts to x's shape. A product
+// that is summed is never formed.
 func (b *Builder) SumTo(x *Node, shape ...int) *Node {
-	if b.usable("sum to", x) && slices.Equal(x.Shape(), shape) {
+	if !b.usable("sum to", x) {
+		return nil
+	}
+	if slices.Equal(x.Shape(), shape) {
 		return x
+	}
+	if l, r, ok := product(x); ok {
+		return b.apply(contract{slices.Clone(shape)}, l, r)
 	}
 	return b.apply(sumTo{slices.Clone(shape)}, x)
 }

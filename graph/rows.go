@@ -7,7 +7,8 @@ import "gorgonia.org/gorgonia"
 // flattened. A nil Left stands for the number 1.
 type Outer struct{ Left, Right *Node } // [rows,p] and [rows,q], p·q parameter elements
 
-// rowPullbacker is a rule that knows the Jacobian rows of an unbatched input.
+// rowPullbacker is a rule that knows the Jacobian rows of an unbatched input, with the
+// arguments of [RowPullback].
 type rowPullbacker interface {
 	rowPullback(b *Builder, i int, in []*Node, out, ct *Node) (Outer, bool)
 }
@@ -30,9 +31,11 @@ func Pointwise(op gorgonia.Op) bool {
 	return ok
 }
 
-// RowPullback returns the Jacobian rows of input i, one for each row of ct: what
-// Pullback would give for an unbatched input, before it is summed over the rows.
-// It is false where op has no such rule.
+// RowPullback returns the Jacobian rows of the unbatched input i, one for each row of
+// ct: what Pullback would give for that input, before it is summed over the rows. The
+// batched inputs and out have one row for each example, ct may have several,
+// neighbours; a factor has as many rows as out or as ct. It is false where op has no
+// such rule.
 func RowPullback(b *Builder, op gorgonia.Op, i int, in []*Node, out, ct *Node) (Outer, bool) {
 	if r, ok := unwrap(op); ok {
 		if rp, ok := r.(rowPullbacker); ok {

@@ -127,15 +127,16 @@ func (b *Builder) Transpose(x *Node, perm ...int) *Node {
 	return b.apply(transpose{slices.Clone(perm)}, x)
 }
 
-// window copies the part [from, from+out) along one axis, where the input may be
-// the larger array (a slice) or the smaller (padding with zeros).
+// window copies every step-th element from from on along one axis: extent of them
+// from the larger array (a slice), or, with pad set, the whole of the smaller one into
+// zeros of that extent.
 type window struct {
-	axis, from, extent int
-	pad                bool
+	axis, from, step, extent int
+	pad                      bool
 }
 
 func (r window) key() string {
-	return fmt.Sprintf("window axis %d from %d extent %d pad %t", r.axis, r.from, r.extent, r.pad)
+	return fmt.Sprintf("window axis %d from %d step %d extent %d pad %t", r.axis, r.from, r.step, r.extent, r.pad)
 }
 
 func (r window) shape(in []tensor.Shape) (tensor.Shape, error) {
@@ -146,8 +147,9 @@ func (r window) shape(in []tensor.Shape) (tensor.Shape, error) {
 	if r.pad {
 		small, large = large, small
 	}
-	if r.from < 0 || small < 1 || r.from > large-small {
-		return nil, fmt.Errorf("[%d, %d) does not lie in [0, %d) on axis %d of shape %v", r.from, r.from+small, large, r.axis, in[0])
+	if r.from < 0 || r.step < 1 || small < 1 || (large-1-r.from)/r.step < small-1 || r.from >= large {
+		return nil, fmt.Errorf("[%d, %d) does not lie in [0, %d) on axis %d of shape %v",
+			r.from, r.from+(small-1)*r.step+1, large, r.axis, in[0])
 	}
 	out := in[0].Clone()
 	out[r.axis] = r.extent
@@ -155,7 +157,7 @@ func (r window) shape(in []tensor.Shape) (tensor.Shape, error) {
 }
 
 func (r window) pullback(b *Builder, _ int, in []*Node, _, ct *Node) *Node {
-	return b.apply(window{r.axis, r.from, in[0].Shape()[r.axis], !r.pad}, ct)
+	return b.apply(window{r.axis, r.from, r.step, in[0].Shape()[r.axis], !r.pad}, ct)
 }
 
 func (r window) rowWise([]bool, []tensor.Shape) bool { return r.axis > 0 }
@@ -165,31 +167,77 @@ func (r window) kernels(in []tensor.Shape, out tensor.Shape) kernels {
 }
 
 func windowLoop[T kernel.Float](r window, in, out tensor.Shape) func(y []T, x [][]T) error {
-	blocks, width := size(in[:r.axis]), size(in[r.axis+1:])
-	n, m, off := in[r.axis]*width, out[r.axis]*width, r.from*width
+	small, large := out, in
+	if r.pad {
+		small, large = in, out
+	}
+	l := newWindowLoop(r, small, large)
+	n, outer, c := l.inner(), l.outer(), l.cursor()
+	step := l.step(1)
 	return func(y []T, x [][]T) error {
-		if !r.pad {
-			for i := 0; i < blocks; i++ {
-				copy(y[i*m:(i+1)*m], x[0][i*n+off:])
-			}
-			return nil
+		if r.pad {
+			clear(y)
 		}
-		clear(y)
-		for i := 0; i < blocks; i++ {
-			copy(y[i*m+off:], x[0][i*n:(i+1)*n])
+		for range outer {
+			at, from := c.off[0], c.off[1]+r.from*size(large[r.axis+1:])
+			switch {
+			case r.pad:
+				strided(y[from:], step, x[0][at:], 1, n)
+			default:
+				strided(y[at:], 1, x[0][from:], step, n)
+			}
+			c.next()
 		}
 		return nil
 	}
 }
 
+// newWindowLoop walks the smaller array and the places of its elements in the larger.
+func newWindowLoop(r window, small, large tensor.Shape) loop {
+	width := size(large[r.axis+1:])
+	l := loop{strides: make([][]int, 2)}
+	l.add(size(small[:r.axis]), size(small[r.axis:]), size(large[r.axis:]))
+	if r.step == 1 {
+		l.add(small[r.axis]*width, 1, 1)
+		return l
+	}
+	l.add(small[r.axis], width, r.step*width)
+	if width > 1 {
+		l.add(width, 1, 1)
+	}
+	return l
+}
+
+// strided copies n elements, each to's and each from's apart.
+func strided[T any](dst []T, to int, src []T, from, n int) {
+	if to == 1 && from == 1 {
+		copy(dst[:n], src)
+		return
+	}
+	for i := range n {
+		dst[i*to] = src[i*from]
+	}
+}
+
 // Slice returns the part [from, to) of x along axis.
 func (b *Builder) Slice(x *Node, axis, from, to int) *Node {
-	return b.apply(window{axis: axis, from: from, extent: to - from}, x)
+	return b.apply(window{axis: axis, from: from, step: 1, extent: to - from}, x)
+}
+
+// Every returns every step-th element of x along axis, the first one included.
+func (b *Builder) Every(x *Node, axis, step int) *Node {
+	if !b.usable("every", x) {
+		return nil
+	}
+	if axis < 0 || axis >= x.Dims() || step < 1 {
+		return b.Failf("graph: every: step %d along axis %d of shape %v", step, axis, x.Shape())
+	}
+	return b.apply(window{axis: axis, step: step, extent: (x.Shape()[axis]-1)/step + 1}, x)
 }
 
 // Pad puts x into zeros of the given extent along axis, starting at from.
 func (b *Builder) Pad(x *Node, axis, from, extent int) *Node {
-	return b.apply(window{axis: axis, from: from, extent: extent, pad: true}, x)
+	return b.apply(window{axis: axis, from: from, step: 1, extent: extent, pad: true}, x)
 }
 
 // concat joins arrays along axis 0.

@@ -56,3 +56,15 @@ func shapes(nodes []*Node) []tensor.Shape {
 	}
 	return out
 }
+
+// Unshaped returns what n is a reshaped form of, n itself if it is not one.
+func Unshaped(n *Node) *Node {
+	for isReshape(n) {
+		n = Children(n)[0]
+	}
+	return n
+}
+
+// sameShape compares shapes by extents. tensor.Shape.Eq takes (n), (n,1) and (1,n)
+// for equal.
+func sameShape(a, b tensor.Shape) bool { return slices.Equal(a, b) }

@@ -120,8 +120,8 @@ func (w *walk) visit(b *graph.Builder, n *graph.Node, cts map[*graph.Node]*graph
 // alone, into the Jacobian.
 func (w *walk) collect(b *graph.Builder, n *graph.Node, i int, ct *graph.Node) {
 	in := graph.Children(n)
-	if p, ok := w.index[in[i]]; ok {
-		if o, ok := graph.RowPullback(b, n.Op(), i, w.repeatAll(b, in), w.repeat(b, n), w.full(b, ct)); ok {
+	if p, ok := w.index[graph.Unshaped(in[i])]; ok {
+		if o, ok := graph.RowPullback(b, n.Op(), i, in, n, w.full(b, ct)); ok {
 			w.uses[p] = append(w.uses[p], graph.Outer{Left: w.factor(b, o.Left), Right: w.factor(b, o.Right)})
 			return
 		}
@@ -133,7 +133,11 @@ func (w *walk) collect(b *graph.Builder, n *graph.Node, i int, ct *graph.Node) {
 	}
 }
 
-// factor gives rows [examples·per, ·] the shape of a factor, without repetitions.
+// factor gives rows [examples,·] or [examples·per,·] the shape of a factor, without
+// repetitions.
 func (w *walk) factor(b *graph.Builder, rows *graph.Node) *graph.Node {
-	return w.split(b, rows, w.examples, w.per)
+	if rows == nil || b.Err() != nil {
+		return nil
+	}
+	return w.split(b, rows, w.examples, rows.Shape()[0]/w.examples)
 }

@@ -1,0 +1,138 @@
+package graph
+
+import (
+	"fmt"
+
+	"github.com/go-valla/valla/internal/kernel"
+	"gorgonia.org/tensor"
+)
+
+// conv is two-dimensional convolution, as in PyTorch a cross-correlation. The form
+// ⟨y, w ∗ x⟩ is linear in the images x, the filters w and the results y; each value of
+// part is its derivative by one of them, a function of the two others. So the three
+// are each other's derivatives.
+type conv struct {
+	part
+	kernel.Conv
+	rows    kernel.ConvRows
+	stacked bool // filters have an axis of their own in front, one set for each term
+}
+
+// part is an operand of the trilinear form.
+type part int
+
+const (
+	images  part = iota // [X, In, Height, Width]
+	filters             // [Out, In, KernelHeight, KernelWidth], stacked: [W, …]
+	results             // [Y, Out, OutHeight, OutWidth]
+)
+
+// inputs are the operands that a derivative is computed from, in order.
+var inputsOf = map[part][2]part{
+	results: {images, filters},
+	images:  {results, filters},
+	filters: {images, results},
+}
+
+func (r conv) key() string {
+	return fmt.Sprintf("convolution part %d %+v rows %+v stacked %t", r.part, r.Conv, r.rows, r.stacked)
+}
+
+// shapeOf returns an operand's shape.
+func (r conv) shapeOf(p part) tensor.Shape {
+	switch p {
+	case images:
+		return tensor.Shape{r.rows.X, r.In, r.Height, r.Width}
+	case results:
+		return tensor.Shape{r.rows.Y, r.Out, r.OutHeight(), r.OutWidth()}
+	}
+	if r.stacked {
+		return tensor.Shape{r.rows.W, r.Out, r.In, r.KernelHeight, r.KernelWidth}
+	}
+	return tensor.Shape{r.Out, r.In, r.KernelHeight, r.KernelWidth}
+}
+
+func (r conv) shape(in []tensor.Shape) (tensor.Shape, error) {
+	if err := r.Check(); err != nil {
+		return nil, err
+	}
+	for i, p := range inputsOf[r.part] {
+		if want := r.shapeOf(p); !sameShape(in[i], want) {
+			return nil, fmt.Errorf("operand %d has shape %v, expected %v", i, in[i], want)
+		}
+	}
+	return r.shapeOf(r.part), nil
+}
+
+// pullback: the cotangent of the operand p is the derivative by p at the other
+// operand and, in place of the result, its cotangent.
+func (r conv) pullback(b *Builder, i int, in []*Node, _, ct *Node) *Node {
+	operands := map[part]*Node{r.part: ct}
+	for k, p := range inputsOf[r.part] {
+		operands[p] = in[k]
+	}
+	want := r
+	want.part = inputsOf[r.part][i]
+	from := inputsOf[want.part]
+	return b.apply(want, operands[from[0]], operands[from[1]])
+}
+
+// rowWise: each result of its own image, and of filters that all share or of its own.
+func (r conv) rowWise(batched []bool, _ []tensor.Shape) bool {
+	switch {
+	case r.part == filters:
+		return batched[0] && batched[1] && r.stacked && r.rows.X == r.rows.W && r.rows.Y == r.rows.W
+	case r.rows.X != r.rows.Y || !batched[0]:
+		return false
+	case r.stacked:
+		return batched[1] && r.rows.W == r.rows.X
+	}
+	return !batched[1]
+}
+
+// rowPullback: the rows of shared filters are the filter gradients of each term.
+func (r conv) rowPullback(b *Builder, i int, in []*Node, _, ct *Node) (Outer, bool) {
+	if r.part != results || i != 1 || r.stacked {
+		return Outer{}, false
+	}
+	rows := r
+	rows.part, rows.stacked = filters, true
+	rows.rows = kernel.ConvRows{X: in[0].Shape()[0], W: ct.Shape()[0], Y: ct.Shape()[0]}
+	g := b.apply(rows, in[0], ct)
+	return Outer{Right: b.Reshape(g, ct.Shape()[0], size(r.shapeOf(filters)))}, true
+}
+
+func (r conv) kernels(_ []tensor.Shape, _ tensor.Shape) kernels {
+	return kernels{f32: convLoop[float32](r), f64: convLoop[float64](r)}
+}
+
+func convLoop[T kernel.Float](r conv) func(y []T, x [][]T) error {
+	run := map[part]func(kernel.Conv, kernel.ConvRows, []T, []T, []T){
+		results: kernel.ConvForward[T], images: kernel.ConvInput[T], filters: kernel.ConvFilter[T],
+	}[r.part]
+	return func(y []T, x [][]T) error {
+		run(r.Conv, r.rows, x[0], x[1], y)
+		return nil
+	}
+}
+
+// Conv2D returns the convolution of images x [B,In,H,W] with filters
+// w [Out,In,KH,KW], as PyTorch's conv2d: result [B,Out,H',W'] with
+// H' = (H + 2·padding − KH)/stride + 1, rounded down.
+func (b *Builder) Conv2D(x, w *Node, stride, padding int) *Node {
+	if !b.usable("convolution", x, w) {
+		return nil
+	}
+	xs, ws := x.Shape(), w.Shape()
+	if len(xs) != 4 || len(ws) != 4 || xs[1] != ws[1] {
+		return b.Failf("graph: convolution: shapes %v and %v, expected [B,In,H,W] and [Out,In,KH,KW]", xs, ws)
+	}
+	return b.apply(conv{
+		part: results,
+		Conv: kernel.Conv{
+			In: xs[1], Height: xs[2], Width: xs[3], Out: ws[0],
+			KernelHeight: ws[2], KernelWidth: ws[3], Stride: stride, Padding: padding,
+		},
+		rows: kernel.ConvRows{X: xs[0], W: 1, Y: xs[0]},
+	}, x, w)
+}

@@ -1,0 +1,207 @@
+package graph
+
+import (
+	"fmt"
+
+	"github.com/go-valla/valla/internal/kernel"
+	"gorgonia.org/tensor"
+)
+
+// maxPool finds the largest element in each window of the images x, its first operand,
+// and takes from the second operand, of x's shape, the element at the same place. With
+// scatter set the second operand has one element for each window, which is added to
+// that place among zeros. Either is the transpose of the other, as a function of the
+// second operand; as a function of x both are constant almost everywhere.
+type maxPool struct {
+	pool
+	scatter bool
+}
+
+// pool holds the windows of size by size elements, every stride elements, in images
+// [B,C,H,W]. Windows do not reach over the edge.
+type pool struct{ size, stride int }
+
+func (r maxPool) key() string {
+	return fmt.Sprintf("max pool %d stride %d scatter %t", r.size, r.stride, r.scatter)
+}
+
+// windows returns the shape of the results, one element for each window.
+func (p pool) windows(in tensor.Shape) (tensor.Shape, error) {
+	if len(in) != 4 || p.size < 1 || p.stride < 1 || in[2] < p.size || in[3] < p.size {
+		return nil, fmt.Errorf("windows of %d×%d every %d in shape %v, expected [B,C,H,W] and windows that fit", p.size, p.size, p.stride, in)
+	}
+	return tensor.Shape{in[0], in[1], (in[2]-p.size)/p.stride + 1, (in[3]-p.size)/p.stride + 1}, nil
+}
+
+func (r maxPool) shape(in []tensor.Shape) (tensor.Shape, error) {
+	out, err := r.windows(in[0])
+	if err != nil {
+		return nil, err
+	}
+	second, result := in[0], out
+	if r.scatter {
+		second, result = out, in[0]
+	}
+	if !sameShape(in[1], second) {
+		return nil, fmt.Errorf("second operand has shape %v, expected %v", in[1], second)
+	}
+	return result, nil
+}
+
+func (r maxPool) pullback(b *Builder, i int, in []*Node, _, ct *Node) *Node {
+	if i == 0 {
+		return nil
+	}
+	return b.apply(maxPool{r.pool, !r.scatter}, in[0], ct)
+}
+
+func (r maxPool) rowWise(batched []bool, _ []tensor.Shape) bool { return batched[0] && batched[1] }
+
+func (r maxPool) kernels(in []tensor.Shape, out tensor.Shape) kernels {
+	return kernels{f32: maxPoolLoop[float32](r, in[0], out), f64: maxPoolLoop[float64](r, in[0], out)}
+}
+
+func maxPoolLoop[T kernel.Float](r maxPool, in, out tensor.Shape) func(y []T, x [][]T) error {
+	small, _ := r.windows(in)
+	h, w, rows, cols := in[2], in[3], small[2], small[3]
+	planes := in[0] * in[1]
+	return func(y []T, x [][]T) error {
+		if r.scatter {
+			clear(y)
+		}
+		for p := range planes {
+			for i := range rows {
+				for j := range cols {
+					at := p*h*w + largest(r.pool, x[0][p*h*w:], w, i*r.stride, j*r.stride)
+					if k := (p*rows+i)*cols + j; r.scatter {
+						y[at] += x[1][k]
+					} else {
+						y[k] = x[1][at]
+					}
+				}
+			}
+		}
+		return nil
+	}
+}
+
+// largest returns the offset of the first largest element of the window at (i, j) of a
+// plane of width w. A NaN counts as larger than any number.
+func largest[T kernel.Float](p pool, plane []T, w, i, j int) int {
+	best := i*w + j
+	for di := range p.size {
+		for dj := range p.size {
+			if k := (i+di)*w + j + dj; plane[k] > plane[best] || plane[k] != plane[k] && plane[best] == plane[best] {
+				best = k
+			}
+		}
+	}
+	return best
+}
+
+// MaxPool returns the largest element of each window of size by size elements, every
+// stride elements, of images x [B,C,H,W]: [B,C,(H−size)/stride+1,(W−size)/stride+1],
+// rounded down. At ties the derivative goes to the first element.
+func (b *Builder) MaxPool(x *Node, size, stride int) *Node {
+	return b.apply(maxPool{pool{size, stride}, false}, x, x)
+}
+
+// averagePool is the mean of each window; with spread set its transpose, which adds
+// the mean share of each window's element to the window in zeros of that height and
+// width.
+type averagePool struct {
+	pool
+	spread        bool
+	height, width int // of the images
+}
+
+func (r averagePool) key() string {
+	return fmt.Sprintf("average pool %d stride %d spread %t to %d×%d", r.size, r.stride, r.spread, r.height, r.width)
+}
+
+func (r averagePool) shape(in []tensor.Shape) (tensor.Shape, error) {
+	if len(in[0]) != 4 {
+		return nil, fmt.Errorf("shape %v, expected [B,C,H,W]", in[0])
+	}
+	images := tensor.Shape{in[0][0], in[0][1], r.height, r.width}
+	small, err := r.windows(images)
+	if err != nil {
+		return nil, err
+	}
+	want, result := images, small
+	if r.spread {
+		want, result = small, images
+	}
+	if !sameShape(in[0], want) {
+		return nil, fmt.Errorf("shape %v, expected %v", in[0], want)
+	}
+	return result, nil
+}
+
+func (r averagePool) pullback(b *Builder, _ int, _ []*Node, _, ct *Node) *Node {
+	return b.apply(averagePool{r.pool, !r.spread, r.height, r.width}, ct)
+}
+
+func (r averagePool) rowWise(batched []bool, _ []tensor.Shape) bool { return batched[0] }
+
+func (r averagePool) kernels(in []tensor.Shape, out tensor.Shape) kernels {
+	return kernels{f32: averagePoolLoop[float32](r, in[0], out), f64: averagePoolLoop[float64](r, in[0], out)}
+}
+
+func averagePoolLoop[T kernel.Float](r averagePool, in, out tensor.Shape) func(y []T, x [][]T) error {
+	small := out
+	if r.spread {
+		small = in
+	}
+	rows, cols := small[2], small[3]
+	planes, plane := in[0]*in[1], r.height*r.width
+	share := 1 / T(r.size*r.size)
+	return func(y []T, x [][]T) error {
+		clear(y)
+		for p := range planes {
+			for k := range rows * cols {
+				from := p*plane + k/cols*r.stride*r.width + k%cols*r.stride
+				for i := range r.size {
+					row := from + i*r.width
+					if at := p*rows*cols + k; r.spread {
+						shift(y[row:row+r.size], share*x[0][at])
+					} else {
+						y[at] += share * kernel.Sum(x[0][row:row+r.size])
+					}
+				}
+			}
+		}
+		return nil
+	}
+}
+
+// shift adds v to every element.
+func shift[T kernel.Float](dst []T, v T) {
+	for i := range dst {
+		dst[i] += v
+	}
+}
+
+// AveragePool returns the mean of each window of size by size elements, every stride
+// elements, of images x [B,C,H,W]; shapes as in MaxPool.
+func (b *Builder) AveragePool(x *Node, size, stride int) *Node {
+	if !b.usable("average pool", x) {
+		return nil
+	}
+	if x.Dims() != 4 {
+		return b.Failf("graph: average pool: shape %v, expected [B,C,H,W]", x.Shape())
+	}
+	return b.apply(averagePool{pool: pool{size, stride}, height: x.Shape()[2], width: x.Shape()[3]}, x)
+}
+
+// GlobalAveragePool returns the mean over the places of images x [B,C,H,W], [B,C].
+func (b *Builder) GlobalAveragePool(x *Node) *Node {
+	if !b.usable("global average pool", x) {
+		return nil
+	}
+	s := x.Shape()
+	if len(s) != 4 {
+		return b.Failf("graph: global average pool: shape %v, expected [B,C,H,W]", s)
+	}
+	return b.Reshape(b.Scale(b.SumTo(x, s[0], s[1], 1, 1), 1/float64(s[2]*s[3])), s[0], s[1])
+}

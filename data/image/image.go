@@ -1,5 +1,6 @@
-// Package image transforms grey images [N,H,W], as the test of a classifier's
-// robustness does that shows it Fashion-MNIST turned by 10 to 180 degrees.
+// Package image transforms images [N,H,W]: it turns grey ones, as the test of a
+// classifier's robustness does that shows it Fashion-MNIST turned by 10 to 180
+// degrees, changes the size of bytes, and normalises the colours of [N,3,H,W].
 //
 // Pixels are samples at the centres of unit squares, so the centre of an image,
 // which rotation keeps in place, lies at row (H-1)/2 and column (W-1)/2: between

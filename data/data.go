@@ -2,7 +2,8 @@
 // and target sets, splits, standardisation, stateless mini-batches, k-means and
 // a synthetic regression set.
 //
-// Values are float64 throughout; what trains in float32 converts once. N is the
+// Values are float64 unless said otherwise; what trains in float32 converts once,
+// and the large tables of package tabular are read in either type. N is the
 // number of rows (examples), D the number of features, K the number of columns.
 // Files are refused, with one line that says where, rather than half read: a
 // value that is no finite number is an error wherever it stands.
@@ -19,16 +20,25 @@ import (
 // matrix returns the values of t, which must be a row-major [N,D] float64
 // tensor and not a view, with N and D. what names t in the error.
 func matrix(what string, t *tensor.Dense) (values []float64, n, d int, err error) {
-	if t == nil {
-		return nil, 0, 0, fmt.Errorf("%s: expected a [N,D] float64 tensor, found nil", what)
-	}
-	if t.Dims() != 2 || t.Size() == 0 || t.Dtype() != tensor.Float64 {
-		return nil, 0, 0, fmt.Errorf("%s: expected a [N,D] float64 tensor, found %v of shape %v", what, t.Dtype(), t.Shape())
-	}
-	if t.RequiresIterator() || t.DataOrder().IsColMajor() {
-		return nil, 0, 0, fmt.Errorf("%s: expected a row-major tensor, found a view or a transposed one", what)
+	if err := checkMatrix(what, t, tensor.Float64); err != nil {
+		return nil, 0, 0, err
 	}
 	return t.Float64s(), t.Shape()[0], t.Shape()[1], nil
+}
+
+// checkMatrix makes sure that t is a row-major [N,D] tensor of a type and not a
+// view. what names t in the error.
+func checkMatrix(what string, t *tensor.Dense, dtype tensor.Dtype) error {
+	if t == nil {
+		return fmt.Errorf("%s: expected a [N,D] %v tensor, found nil", what, dtype)
+	}
+	if t.Dims() != 2 || t.Size() == 0 || t.Dtype() != dtype {
+		return fmt.Errorf("%s: expected a [N,D] %v tensor, found %v of shape %v", what, dtype, t.Dtype(), t.Shape())
+	}
+	if t.RequiresIterator() || t.DataOrder().IsColMajor() {
+		return fmt.Errorf("%s: expected a row-major tensor, found a view or a transposed one", what)
+	}
+	return nil
 }
 
 // newMatrix returns a [n,d] tensor around values.

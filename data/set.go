@@ -11,8 +11,8 @@ import (
 type Set struct {
 	Features []string      // D names
 	Target   string        // the target's name
-	X        *tensor.Dense // [N,D] float64
-	Y        *tensor.Dense // [N,1] float64
+	X        *tensor.Dense // [N,D] float64; float32 where the maker says so
+	Y        *tensor.Dense // [N,1] of the same type
 }
 
 // N returns the number of examples.

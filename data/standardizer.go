@@ -3,6 +3,7 @@ package data
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"gorgonia.org/tensor"
 )
@@ -13,18 +14,26 @@ type Standardizer struct {
 	Std  []float64 `json:"std"`  // D, all positive
 }
 
-// FitStandardizer returns the standardizer that gives each column of x [N,D]
-// mean 0 and standard deviation 1, the deviation being that of the population
-// (dividing by N, as NumPy and scikit-learn do). A constant column gets Std 1,
-// so that it becomes 0. It refuses columns whose moments overflow.
+// FitStandardizer returns the standardizer that gives each column of x [N,D],
+// float32 or float64, mean 0 and standard deviation 1, the deviation being that
+// of the population (dividing by N, as NumPy and scikit-learn do). A constant
+// column gets Std 1, so that it becomes 0. It refuses columns whose moments
+// overflow. Sums are float64 whatever x is.
 func FitStandardizer(x *tensor.Dense) (*Standardizer, error) {
-	values, _, d, err := matrix("standardize", x)
-	if err != nil {
-		return nil, err
+	var s *Standardizer
+	if x != nil && x.Dtype() == tensor.Float32 {
+		if err := checkMatrix("standardize", x, tensor.Float32); err != nil {
+			return nil, err
+		}
+		s = moments(x.Float32s(), x.Shape()[1])
+	} else {
+		values, _, d, err := matrix("standardize", x)
+		if err != nil {
+			return nil, err
+		}
+		s = moments(values, d)
 	}
-	s := &Standardizer{Mean: make([]float64, d), Std: make([]float64, d)}
-	for j := range d {
-		s.Mean[j], s.Std[j] = moments(values[j:], d)
+	for j := range s.Mean {
 		if !finite(s.Mean[j]) || !finite(s.Std[j]) {
 			return nil, fmt.Errorf("standardize: column %d: mean %g, standard deviation %g, expected finite values", j, s.Mean[j], s.Std[j])
 		}
@@ -32,30 +41,44 @@ func FitStandardizer(x *tensor.Dense) (*Standardizer, error) {
 	return s, nil
 }
 
-// moments returns mean and population standard deviation of every step-th
-// value, in two passes; 1 for the deviation of a constant column. The mean of
-// equal numbers need not be that number in floating point, so that those are
-// recognised by their values.
-func moments(values []float64, step int) (mean, std float64) {
-	n, sum, constant := 0, 0.0, true
-	for i := 0; i < len(values); i += step {
-		n++
-		sum += values[i]
-		constant = constant && values[i] == values[0]
+// moments returns means and population standard deviations of the columns of
+// rows of d values, in two passes over the rows.
+func moments[T float32 | float64](values []T, d int) *Standardizer {
+	s := &Standardizer{Mean: make([]float64, d), Std: make([]float64, d)}
+	n := float64(len(values) / d)
+	for row := range slices.Chunk(values, d) {
+		for j, v := range row {
+			s.Mean[j] += float64(v)
+		}
 	}
-	if constant {
-		return values[0], 1
+	varies := make([]bool, d)
+	for j := range s.Mean {
+		s.Mean[j] /= n
 	}
-	mean = sum / float64(n)
-	squares := 0.0
-	for i := 0; i < len(values); i += step {
-		squares += (values[i] - mean) * (values[i] - mean)
+	for row := range slices.Chunk(values, d) {
+		for j, v := range row {
+			e := float64(v) - s.Mean[j]
+			s.Std[j] += e * e
+			varies[j] = varies[j] || v != values[j]
+		}
 	}
-	std = math.Sqrt(squares / float64(n))
-	if std == 0 { // the squares underflow
-		return mean, 1
+	for j := range s.Std {
+		s.settle(j, math.Sqrt(s.Std[j]/n), varies[j], float64(values[j]))
 	}
-	return mean, std
+	return s
+}
+
+// settle sets the moments of column j: 1 for the deviation of a constant column
+// or one whose squares underflow. The mean of equal numbers need not be that
+// number in floating point, so that those are recognised by their values.
+func (s *Standardizer) settle(j int, std float64, varies bool, first float64) {
+	if !varies {
+		s.Mean[j], std = first, 1
+	}
+	if std == 0 {
+		std = 1
+	}
+	s.Std[j] = std
 }
 
 // Apply returns (x-Mean)/Std for x [N,D].
@@ -66,6 +89,35 @@ func (s *Standardizer) Apply(x *tensor.Dense) (*tensor.Dense, error) {
 // Invert returns z*Std+Mean for z [N,D], undoing [Standardizer.Apply].
 func (s *Standardizer) Invert(z *tensor.Dense) (*tensor.Dense, error) {
 	return s.each(z, func(v, mean, std float64) float64 { return v*std + mean })
+}
+
+// ApplyInPlace replaces x [N,D], float32 or float64, by (x-Mean)/Std, computed in
+// float64.
+func (s *Standardizer) ApplyInPlace(x *tensor.Dense) error {
+	dtype := tensor.Float64
+	if x != nil && x.Dtype() == tensor.Float32 {
+		dtype = tensor.Float32
+	}
+	if err := checkMatrix("standardize", x, dtype); err != nil {
+		return err
+	}
+	if err := s.check(x.Shape()[1]); err != nil {
+		return err
+	}
+	if dtype == tensor.Float32 {
+		standardize(x.Float32s(), s)
+	} else {
+		standardize(x.Float64s(), s)
+	}
+	return nil
+}
+
+func standardize[T float32 | float64](values []T, s *Standardizer) {
+	for row := range slices.Chunk(values, len(s.Mean)) {
+		for j, v := range row {
+			row[j] = T((float64(v) - s.Mean[j]) / s.Std[j])
+		}
+	}
 }
 
 // each maps every value of x with its column's moments into a new tensor.

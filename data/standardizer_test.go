@@ -106,7 +106,8 @@ func TestStandardizerErrors(t *testing.T) {
 	}{
 		{nil, "found nil"},
 		{array([]int{2}, []float64{1, 2}), "found float64 of shape (2)"},
-		{array([]int{1, 2}, []float32{1, 2}), "found float32 of shape (1, 2)"},
+		{array([]int{1, 2}, []int32{1, 2}), "found int32 of shape (1, 2)"},
+		{array([]int{2}, []float32{1, 2}), "expected a [N,D] float32 tensor, found float32 of shape (2)"},
 		{view.(*tensor.Dense), "found a view"},
 		{newMatrix([]float64{math.MaxFloat64, -math.MaxFloat64}, 2, 1), "column 0: mean 0, standard deviation +Inf"},
 		{newMatrix([]float64{0, math.NaN()}, 2, 1), "column 0: mean NaN"},

@@ -39,11 +39,19 @@ func (r binary) rowWise(batched []bool, in []tensor.Shape) bool {
 }
 
 // rowPullback: a parameter that is broadcast over the batch has, in each row of the
-// cotangent, that row summed over the other broadcast axes only. The rows of one
-// example get an axis of their own, along which the operands broadcast.
+// cotangent, that row summed over the other broadcast axes only.
 func (r binary) rowPullback(b *Builder, i int, in []*Node, out, ct *Node) (Outer, bool) {
-	s := in[i].Shape()
-	if ct.Dims() < 2 || len(s) == ct.Dims() && s[0] != 1 {
+	return broadcastRows(b, i, in, out, ct, r.local)
+}
+
+// broadcastRows are the Jacobian rows of operand i of an operation on elements that
+// broadcast, where local gives the cotangent before it is summed to the operand's
+// shape. The rows of one example get an axis of their own, along which the operands
+// broadcast as well.
+func broadcastRows(b *Builder, i int, in []*Node, out, ct *Node,
+	local func(b *Builder, i int, in []*Node, out, ct *Node) *Node) (Outer, bool) {
+	s, full := in[i].Shape(), ct.Dims()
+	if full < 2 || len(s) > full || len(s) == full && s[0] != 1 {
 		return Outer{}, false
 	}
 	rows, examples := ct.Shape()[0], out.Shape()[0]
@@ -51,18 +59,16 @@ func (r binary) rowPullback(b *Builder, i int, in []*Node, out, ct *Node) (Outer
 		return b.Reshape(n, append([]int{examples, per}, n.Shape()[1:]...)...)
 	}
 	operands := []*Node{in[0], in[1]}
-	for k, n := range in {
-		if k != i && n.Dims() == ct.Dims() && n.Shape()[0] == examples {
-			operands[k] = split(n, 1)
-		}
+	if n := in[1-i]; n.Dims() == full && n.Shape()[0] == examples {
+		operands[1-i] = split(n, 1)
 	}
-	local := r.local(b, i, operands, split(out, 1), split(ct, rows/examples))
-	to := make([]int, ct.Dims()+1)
+	to := make([]int, full+1)
 	to[0], to[1] = examples, rows/examples
-	for d := 1; d < ct.Dims(); d++ {
-		to[d+1] = extent(s, d-ct.Dims()+len(s))
+	for d := 1; d < full; d++ {
+		to[d+1] = extent(s, d-full+len(s))
 	}
-	return Outer{Right: b.Reshape(b.SumTo(local, to...), rows, size(s))}, true
+	sum := b.SumTo(local(b, i, operands, split(out, 1), split(ct, rows/examples)), to...)
+	return Outer{Right: b.Reshape(sum, rows, size(s))}, true
 }
 
 func (r binary) kernels(in []tensor.Shape, out tensor.Shape) kernels {

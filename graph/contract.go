@@ -48,6 +48,30 @@ func (r contract) pullback(b *Builder, i int, in []*Node, _, ct *Node) *Node {
 	return b.BroadcastTo(b.SumTo(b.Mul(ct, other), sum...), own...)
 }
 
+// rowPullback: as of the product, if the sum keeps the batch and as many axes.
+func (r contract) rowPullback(b *Builder, i int, in []*Node, out, ct *Node) (Outer, bool) {
+	full, err := broadcast(in[0].Shape(), in[1].Shape())
+	if err != nil || len(full) != ct.Dims() || full[0] != out.Shape()[0] {
+		return Outer{}, false
+	}
+	return broadcastRows(b, i, in, out, ct, func(b *Builder, i int, in []*Node, _, ct *Node) *Node {
+		return b.BroadcastTo(b.Mul(ct, in[1-i]), spread(b, ct, in)...)
+	})
+}
+
+// spread is the shape of the product of two operands and a cotangent.
+func spread(b *Builder, ct *Node, in []*Node) []int {
+	full := ct.Shape()
+	for _, n := range in {
+		var err error
+		if full, err = broadcast(full, n.Shape()); err != nil {
+			b.Failf("graph: contract: %w", err)
+			return ct.Shape()
+		}
+	}
+	return full
+}
+
 func (r contract) rowWise(batched []bool, in []tensor.Shape) bool {
 	full, err := broadcast(in[0], in[1])
 	if err != nil || len(full) == 0 || len(r.to) != len(full) || r.to[0] != full[0] {

@@ -64,14 +64,31 @@ func (r conv) shape(in []tensor.Shape) (tensor.Shape, error) {
 	return r.shapeOf(r.part), nil
 }
 
+// scaled returns r for a result of so many rows, which a rule that treats them one by
+// one may be asked for.
+func (r conv) scaled(rows int) conv {
+	if r.part == filters && !r.stacked {
+		return r
+	}
+	own := map[part]int{images: r.rows.X, filters: r.rows.W, results: r.rows.Y}[r.part]
+	r.rows.X, r.rows.Y = r.rows.X*rows/own, r.rows.Y*rows/own
+	if r.stacked {
+		r.rows.W = r.rows.W * rows / own
+	}
+	return r
+}
+
 // pullback: the cotangent of the operand p is the derivative by p at the other
 // operand and, in place of the result, its cotangent.
 func (r conv) pullback(b *Builder, i int, in []*Node, _, ct *Node) *Node {
+	if !b.usable("convolution", ct) {
+		return nil
+	}
 	operands := map[part]*Node{r.part: ct}
 	for k, p := range inputsOf[r.part] {
 		operands[p] = in[k]
 	}
-	want := r
+	want := r.scaled(ct.Shape()[0])
 	want.part = inputsOf[r.part][i]
 	from := inputsOf[want.part]
 	return b.apply(want, operands[from[0]], operands[from[1]])

@@ -23,6 +23,7 @@ var level = map[string]int{
 	"graph":               3,
 	"graph/graphtest":     4,
 	"layers":              4,
+	"layers/layertest":    5,
 	"train/metric":        4,
 	"jacobian":            5,
 	"train":               5,
@@ -89,5 +90,5 @@ func TestDependencyOrder(t *testing.T) {
 
 // testHelper names packages made for tests, which those of any level may use.
 func testHelper(path string) bool {
-	return path == "internal/fixture" || path == "graph/graphtest" || path == "gp/gptest"
+	return path == "internal/fixture" || path == "graph/graphtest" || path == "layers/layertest" || path == "gp/gptest"
 }

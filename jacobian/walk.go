@@ -110,7 +110,7 @@ func (w *walk) visit(b *graph.Builder, n *graph.Node, cts map[*graph.Node]*graph
 		cts[in[i]] = c
 	}
 	for i, a := range in {
-		if w.active[a] && !w.batched[a] {
+		if w.active[a] && !w.batched[a] && b.Err() == nil {
 			w.collect(b, n, i, cts[n])
 		}
 	}

@@ -15,14 +15,14 @@ import (
 
 // Fingerprint identifies the weights of a network, so that what was computed from
 // them can be refused on others: 32 hexadecimal digits, the first half of the
-// SHA-256 hash of every parameter's name, element type, shape and exact bits, in
-// order. It is the same on all machines and does not change between runs.
+// SHA-256 hash of the name, element type, shape and exact bits of each of its
+// [Arrays], in order. It is the same on all machines and does not change between runs.
 //
 // The structure of the network (its activations, say) is not part of it, and the
 // same numbers in another element type have another fingerprint.
 func Fingerprint(net Network) string {
 	h := sha256.New()
-	for _, p := range net.Params() {
+	for _, p := range Arrays(net) {
 		hashParam(h, p)
 	}
 	return hex.EncodeToString(h.Sum(nil)[:16])

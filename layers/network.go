@@ -26,11 +26,28 @@ func (s Sequential) Forward(b *graph.Builder, x *graph.Node) *graph.Node {
 	return x
 }
 
-// Params implements Network. A parameter that several layers share is listed once.
-func (s Sequential) Params() []*graph.Param {
-	var all []*graph.Param
+// Training implements Trainer.
+func (s Sequential) Training(b *graph.Builder, x *graph.Node) (*graph.Node, []Update) {
+	var all []Update
 	for _, l := range s {
-		for _, p := range l.Params() {
+		var updates []Update
+		x, updates = Training(b, l, x)
+		all = append(all, updates...)
+	}
+	return x, all
+}
+
+// Params implements Network. A parameter that several layers share is listed once.
+func (s Sequential) Params() []*graph.Param { return union(s, Network.Params) }
+
+// State implements Stateful.
+func (s Sequential) State() []*graph.Param { return union(s, State) }
+
+// union lists what each layer has, once.
+func union(layers []Network, of func(Network) []*graph.Param) []*graph.Param {
+	var all []*graph.Param
+	for _, l := range layers {
+		for _, p := range of(l) {
 			if !slices.Contains(all, p) {
 				all = append(all, p)
 			}
@@ -39,20 +56,53 @@ func (s Sequential) Params() []*graph.Param {
 	return all
 }
 
-// Residual adds a network's output to its input, y = x + Inner(x); the shapes must agree.
-type Residual struct{ Inner Network }
+// Residual adds a network's output to its input or to that of a shortcut,
+// y = Shortcut(x) + Inner(x); the shapes must agree.
+type Residual struct {
+	Inner    Network
+	Shortcut Network // nil: the identity
+}
 
 // Forward implements Network.
 func (r Residual) Forward(b *graph.Builder, x *graph.Node) *graph.Node {
-	y := r.Inner.Forward(b, x)
-	if b.Err() == nil && !slices.Equal(y.Shape(), x.Shape()) { // Add would broadcast
-		return b.Failf("layers: residual: the inner network gives shape %v for the input %v", y.Shape(), x.Shape())
+	short := x
+	if r.Shortcut != nil {
+		short = r.Shortcut.Forward(b, x)
 	}
-	return b.Add(x, y)
+	return r.join(b, r.Inner.Forward(b, x), short)
 }
 
-// Params implements Network.
-func (r Residual) Params() []*graph.Param { return r.Inner.Params() }
+// Training implements Trainer.
+func (r Residual) Training(b *graph.Builder, x *graph.Node) (*graph.Node, []Update) {
+	y, updates := Training(b, r.Inner, x)
+	short := x
+	if r.Shortcut != nil {
+		var more []Update
+		short, more = Training(b, r.Shortcut, x)
+		updates = append(updates, more...)
+	}
+	return r.join(b, y, short), updates
+}
+
+func (r Residual) join(b *graph.Builder, y, short *graph.Node) *graph.Node {
+	if b.Err() == nil && !slices.Equal(y.Shape(), short.Shape()) { // Add would broadcast
+		return b.Failf("layers: residual: the inner network gives shape %v, the shortcut %v", y.Shape(), short.Shape())
+	}
+	return b.Add(y, short)
+}
+
+// Params implements Network: the inner network's, then the shortcut's.
+func (r Residual) Params() []*graph.Param { return union(r.parts(), Network.Params) }
+
+// State implements Stateful.
+func (r Residual) State() []*graph.Param { return union(r.parts(), State) }
+
+func (r Residual) parts() []Network {
+	if r.Shortcut == nil {
+		return []Network{r.Inner}
+	}
+	return []Network{r.Inner, r.Shortcut}
+}
 
 // Count returns the number of trainable numbers, P.
 func Count(n Network) int {

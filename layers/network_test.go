@@ -188,7 +188,7 @@ func dot(a, b []float64) float64 {
 
 func TestResidual(t *testing.T) {
 	d := NewDense("d", 3, 3, tensor.Float64, newRand(8))
-	net := Residual{Sequential{d, Activation("relu")}}
+	net := Residual{Inner: Sequential{d, Activation("relu")}}
 	x := dense(tensor.Float64, normal(newRand(9), 6), 2, 3)
 	want := floats(x)
 	for i, y := range naiveDense(floats(x), floats(d.W.Value), floats(d.B.Value)) {
@@ -203,8 +203,8 @@ func TestResidual(t *testing.T) {
 func TestResidualRefusesOtherShapes(t *testing.T) {
 	for _, out := range []int{1, 2} { // 1 would broadcast
 		b := graph.NewBuilder(tensor.Float64)
-		y := Residual{NewDense("d", 3, out, tensor.Float64, newRand(1))}.Forward(b, b.Input("x", 2, 3))
-		want := fmt.Sprintf("(2, %d) for the input (2, 3)", out)
+		y := Residual{Inner: NewDense("d", 3, out, tensor.Float64, newRand(1))}.Forward(b, b.Input("x", 2, 3))
+		want := fmt.Sprintf("(2, %d), the shortcut (2, 3)", out)
 		if y != nil || b.Err() == nil || !strings.Contains(b.Err().Error(), want) {
 			t.Errorf("%d outputs: error %v, want %q in it", out, b.Err(), want)
 		}

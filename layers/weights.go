@@ -16,7 +16,7 @@ type LoadOptions struct {
 	Layout Layout // of dense weights in the file; the zero value is Auto
 }
 
-// Save writes the parameters of net, one array each under the parameter's name.
+// Save writes the arrays of net, its parameters and its state, each under its name.
 //
 // If path ends in .npz they go into that archive, which is replaced atomically;
 // otherwise into files NAME.npy, each replaced atomically, of the folder path,
@@ -43,7 +43,7 @@ func save(path string, net Network) error {
 	return writeWeights(path, params)
 }
 
-// Load reads the parameters of net from a .npz archive or a folder of .npy
+// Load reads the arrays of net, its parameters and its state, from a .npz archive or a folder of .npy
 // files, float32 or float64, converted to the network's element type.
 //
 // The arrays may be named
@@ -52,6 +52,9 @@ func save(path string, net Network) error {
 //     the dense layers in their order of appearance, but those that differ only
 //     in numbers in the order of these (0, 3, 10; fc1, fc2);
 //   - W1, b1, W2, b2, …
+//
+// A state dictionary may call the last layer linear where the network calls it fc, and
+// its counters, K.num_batches_tracked, are passed over. The arrays
 //
 // and must be complete, without additions, of the right shapes and finite. All
 // of this is checked first; on an error no parameter has changed. The values are
@@ -96,11 +99,11 @@ func load(path string, net Network, o LoadOptions) error {
 	return nil
 }
 
-// distinct lists the parameters of net, each once. Their names must differ.
+// distinct lists the arrays of net, each once. Their names must differ.
 func distinct(net Network) ([]*graph.Param, error) {
 	var all []*graph.Param
 	named := map[string]*graph.Param{}
-	for _, p := range net.Params() {
+	for _, p := range Arrays(net) {
 		switch other, ok := named[p.Name]; {
 		case ok && other == p:
 			continue

@@ -61,7 +61,7 @@ func (f *weightFile) check(names []string) error {
 	if missing := slices.DeleteFunc(slices.Clone(names), has); len(missing) > 0 {
 		problems = append(problems, "missing "+list(missing))
 	}
-	known := func(name string) bool { return expected[name] }
+	known := func(name string) bool { return expected[name] || strings.HasSuffix(name, ".num_batches_tracked") }
 	if extra := slices.DeleteFunc(slices.Clone(f.names), known); len(extra) > 0 {
 		problems = append(problems, "not expected "+list(extra))
 	}
@@ -85,9 +85,19 @@ func list(names []string) string {
 	return "[" + strings.Join(quoted, " ") + "]"
 }
 
-// ownNames is the convention of Save.
+// aliases are other names of layers in files; a name of the left column stands for one
+// of the right.
+var aliases = map[string]string{"fc.weight": "linear.weight", "fc.bias": "linear.bias"}
+
+// ownNames is the convention of Save, and of PyTorch's state dictionaries where the
+// network has their names.
 func ownNames(f *weightFile, params []*graph.Param) ([]string, error) {
 	own := nameAll(params)
+	for i, name := range own {
+		if other := aliases[name]; f.arrays[name] == nil && f.arrays[other] != nil {
+			own[i] = other
+		}
+	}
 	if !slices.ContainsFunc(own, func(name string) bool { return f.arrays[name] != nil }) {
 		return nil, nil
 	}

@@ -38,8 +38,8 @@ var ErrUnknown = errors.New("unknown data set")
 
 // Datasets returns the data sets that are known, in the order of their names.
 // The sums are those of the files as first published, whose MD5 sums are public
-// too; the tests compare both.
-func Datasets() []Dataset { return []Dataset{fashionMNIST(), mnist()} }
+// too; the tests compare both where they have the files.
+func Datasets() []Dataset { return []Dataset{cifar10(), fashionMNIST(), mnist()} }
 
 // Lookup returns the data set with a name. The error for another name is an
 // [ErrUnknown] that lists those that exist.
@@ -53,6 +53,25 @@ func Lookup(name string) (Dataset, error) {
 		names[i] = d.Name
 	}
 	return Dataset{}, fmt.Errorf("%w %q, expected one of %s", ErrUnknown, name, strings.Join(names, ", "))
+}
+
+// The authors' page gives the archive's MD5 sum, c32a1d4ab5d03f1284b67883e8d87530;
+// size and SHA-256 sum are those that TensorFlow Datasets checks.
+func cifar10() Dataset {
+	return Dataset{
+		Name:    "cifar10",
+		Title:   "CIFAR-10 pictures of animals and vehicles (Krizhevsky 2009)",
+		Source:  "https://www.cs.toronto.edu/~kriz/cifar.html",
+		Licence: "no licence stated by the authors, who ask to cite their report",
+		Mirrors: []string{
+			"https://www.cs.toronto.edu/~kriz/",
+			"https://storage.googleapis.com/s4tf-hosted-binaries/datasets/CIFAR10/",
+			"https://mindspore-website.obs.cn-north-4.myhuaweicloud.com/notebook/datasets/",
+		},
+		Files: []File{
+			{"cifar-10-binary.tar.gz", 170052171, "c4a38c50a1bc5f3a1c5537f2155ab9d68f9f25eb1ed8d9ddda3db29a59bca1dd"},
+		},
+	}
 }
 
 func mnist() Dataset {

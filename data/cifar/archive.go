@@ -1,0 +1,98 @@
+package cifar
+
+import (
+	"archive/tar"
+	"compress/flate"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"strings"
+)
+
+// Archive is the name of the published archive with all batches.
+const Archive = "cifar-10-binary.tar.gz"
+
+// readArchive reads all batches from the compressed archive at name, where they
+// may have any order and any folder.
+func (l layout) readArchive(name string) (*Splits, error) {
+	f, err := os.Open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("no batches and no %s: %w", name, fs.ErrNotExist)
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	all := map[string]string{}
+	for _, member := range names() {
+		all[member] = member
+	}
+	a := l.assembly(all)
+	if err := a.readMembers(f, name); err != nil {
+		return nil, err
+	}
+	return a.splits(l), nil
+}
+
+// readMembers fills every part of a and refuses an archive that lacks one.
+func (a *assembly) readMembers(r io.Reader, name string) error {
+	z, err := gzip.NewReader(r)
+	if err != nil {
+		return unreadable(name, err)
+	}
+	t := tar.NewReader(z)
+	seen := map[string]bool{}
+	for {
+		member, err := t.Next()
+		if err == io.EOF {
+			// What follows is the checksum, which reading on verifies.
+			if _, err := io.Copy(io.Discard, z); err != nil {
+				return unreadable(name, err)
+			}
+			return complete(name, seen)
+		}
+		if err != nil {
+			return unreadable(name, err)
+		}
+		base := path.Base(member.Name)
+		if part := a.parts[base]; part != nil {
+			if err := part.decode(t, name+": "+base); err != nil {
+				return err
+			}
+			seen[base] = true
+		}
+	}
+}
+
+func complete(name string, seen map[string]bool) error {
+	var missing []string
+	for _, member := range names() {
+		if !seen[member] {
+			missing = append(missing, member)
+		}
+	}
+	if len(missing) > 0 {
+		return fmt.Errorf("%s: %w: expected the batch(es) %s, found none", name, ErrFormat, strings.Join(missing, ", "))
+	}
+	return nil
+}
+
+// unreadable returns err, an ErrFormat where it is the archive's fault.
+func unreadable(name string, err error) error {
+	if errors.Is(err, io.EOF) || faulty(err) {
+		return fmt.Errorf("%s: %w: %w", name, ErrFormat, err)
+	}
+	return fmt.Errorf("%s: %w", name, err)
+}
+
+// faulty says whether err is about the content of compressed data or an archive,
+// not about reading it.
+func faulty(err error) bool {
+	var corrupt flate.CorruptInputError
+	return errors.As(err, &corrupt) || errors.Is(err, gzip.ErrHeader) || errors.Is(err, gzip.ErrChecksum) ||
+		errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, tar.ErrHeader)
+}

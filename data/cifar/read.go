@@ -1,0 +1,136 @@
+package cifar
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// batches is how many there are for training.
+const batches = 5
+
+// layout is how many images a batch has, and how many of the last batch the VaLLA
+// paper (Ortega, Rodríguez Santana and Hernández-Lobato 2024) keeps for early
+// stopping.
+type layout struct{ batch, validation int }
+
+var published = layout{batch: 10000, validation: 5000}
+
+// Splits are the three parts of the data. Train and Validation share memory.
+type Splits struct {
+	Train      *Set // all training images but those of Validation, in the order of the batches
+	Validation *Set // the last 5,000 images of batch 5
+	Test       *Set
+	Have       []int // the training batches that were found, out of 1 to 5
+}
+
+// CIFAR10 returns the pictures of animals and vehicles (Krizhevsky 2009) from the
+// folder dir, which holds the files data_batch_1.bin to data_batch_5.bin and
+// test_batch.bin, each also found with .gz after its name; where it holds none of
+// them, from the file [Archive] there.
+//
+// Batches 1 to 4 may be absent; Have says which are there. Batch 5, which has the
+// validation images, and the test batch are needed: without them the error names
+// the paths that were tried and wraps fs.ErrNotExist.
+func CIFAR10(dir string) (*Splits, error) { return published.read(dir) }
+
+func (l layout) read(dir string) (*Splits, error) {
+	files, err := find(dir)
+	if err != nil {
+		return nil, err
+	}
+	if len(files) == 0 {
+		return l.readArchive(filepath.Join(dir, Archive))
+	}
+	for _, name := range []string{batchName(batches), testName} {
+		if files[name] == "" {
+			p := filepath.Join(dir, name)
+			return nil, fmt.Errorf("no file %s or %s.gz: %w", p, p, fs.ErrNotExist)
+		}
+	}
+	a := l.assembly(files)
+	for _, name := range names() {
+		if files[name] == "" {
+			continue
+		}
+		if err := readFile(files[name], a.parts[name]); err != nil {
+			return nil, err
+		}
+	}
+	return a.splits(l), nil
+}
+
+const testName = "test_batch.bin"
+
+func batchName(i int) string { return fmt.Sprintf("data_batch_%d.bin", i) }
+
+// names returns those of all batches.
+func names() []string {
+	all := []string{testName}
+	for i := range batches {
+		all = append(all, batchName(i+1))
+	}
+	return all
+}
+
+// find returns the paths of the batches that are there, compressed or not, by name.
+func find(dir string) (map[string]string, error) {
+	files := map[string]string{}
+	for _, name := range names() {
+		for _, p := range []string{filepath.Join(dir, name), filepath.Join(dir, name+".gz")} {
+			_, err := os.Stat(p)
+			if err == nil {
+				files[name] = p
+				break
+			}
+			if !errors.Is(err, fs.ErrNotExist) {
+				return nil, err
+			}
+		}
+	}
+	return files, nil
+}
+
+// An assembly has a place for each batch, those for training one after the other.
+type assembly struct {
+	train, test *Set
+	have        []int
+	parts       map[string]*Set // by name; they share the memory of train and test
+}
+
+// assembly returns the places for the batches that files has a path for.
+func (l layout) assembly(files map[string]string) *assembly {
+	a := &assembly{}
+	for i := range batches {
+		if files[batchName(i+1)] != "" {
+			a.have = append(a.have, i+1)
+		}
+	}
+	a.train, a.test = newSet(len(a.have)*l.batch), newSet(l.batch)
+	a.parts = map[string]*Set{testName: a.test}
+	for place, i := range a.have {
+		a.parts[batchName(i)] = a.train.Slice(place*l.batch, (place+1)*l.batch)
+	}
+	return a
+}
+
+func (a *assembly) splits(l layout) *Splits {
+	n := a.train.N
+	return &Splits{
+		Train:      a.train.Slice(0, n-l.validation),
+		Validation: a.train.Slice(n-l.validation, n),
+		Test:       a.test,
+		Have:       a.have,
+	}
+}
+
+func readFile(name string, s *Set) error {
+	f, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return s.decode(f, name)
+}

@@ -45,34 +45,57 @@ func (c Conv) String() string {
 
 // ConvForward sets each result to the sum over its terms of conv(image, filter):
 // x is [X,In,Height,Width], w [W,Out,In,KernelHeight,KernelWidth] and y
-// [Y,Out,OutHeight,OutWidth].
+// [Y,Out,OutHeight,OutWidth]. The padding counts as zeros that are multiplied:
+// times Inf or NaN they are NaN, here and in the functions below.
 func ConvForward[T Float](c Conv, n ConvRows, x, w, y []T) {
 	checkConv("ConvForward", c, n, x, w, y)
+	if len(y) == 0 {
+		return
+	}
 	ws := spaces[T]().get()
 	defer spaces[T]().put(ws)
-	m, k, p := c.Out, c.taps(), c.OutHeight()*c.OutWidth()
-	ws.x = grow(ws.x, k*p)
-	n.terms(n.Y, func(i, j, l int, first bool) {
-		unfold(c, x[i*c.imageSize():], ws.x)
-		Gemm(false, false, m, p, k, 1, w[j*m*k:], k, ws.x, p, beta[T](first), y[l*m*p:], p)
-	})
+	job := &ws.correlation
+	job.n, job.images, job.filters, job.results = n, x, w, y
+	job.out, job.height, job.width = c.Out, c.OutHeight(), c.OutWidth()
+	job.filterSize, job.arow, job.stride = c.Out*c.taps(), c.taps(), 1
+	p := pass{view: view{c.In, c.rows(), c.columns()}}
+	job.add(p, func(in, ky, kx int) int { return (in*c.KernelHeight+ky)*c.KernelWidth + kx })
+	job.run()
 }
 
 // ConvInput sets each image to the sum over its terms of the transpose of
 // conv(·, filter) at the result.
 func ConvInput[T Float](c Conv, n ConvRows, y, w, x []T) {
 	checkConv("ConvInput", c, n, x, w, y)
+	if len(x) == 0 {
+		return
+	}
 	ws := spaces[T]().get()
 	defer spaces[T]().put(ws)
-	m, k, p := c.Out, c.taps(), c.OutHeight()*c.OutWidth()
-	ws.x = grow(ws.x, k*p)
-	n.terms(n.X, func(i, j, l int, first bool) {
-		Gemm(true, false, k, p, m, 1, w[j*m*k:], k, y[l*m*p:], p, 0, ws.x, p)
-		image := x[i*c.imageSize():][:c.imageSize()]
-		if first {
-			clear(image)
+	job := &ws.correlation
+	job.n, job.images, job.filters, job.results = ConvRows{n.Y, n.W, n.X}, y, w, x
+	job.out, job.height, job.width = c.In, c.Height, c.Width
+	job.filterSize, job.arow, job.stride = c.Out*c.taps(), c.KernelHeight*c.KernelWidth, c.Stride
+	for a := range c.Stride {
+		for b := range c.Stride {
+			c.inputPass(job.add, a, b)
 		}
-		fold(c, ws.x, image)
+	}
+	job.run()
+}
+
+// inputPass adds the pass for the pixels that meet the taps of rows a, a + stride, …
+// and columns b, b + stride, …. The last of them meets a result first.
+func (c Conv) inputPass(add func(p pass, at func(out, ky, kx int) int), a, b int) {
+	rows, row := c.rows().transposed(a)
+	cols, column := c.columns().transposed(b)
+	if rows.places == 0 || cols.places == 0 {
+		return
+	}
+	p := pass{view: view{c.Out, rows, cols}, row: row, column: column}
+	add(p, func(out, ky, kx int) int {
+		ky, kx = a+(rows.taps-1-ky)*c.Stride, b+(cols.taps-1-kx)*c.Stride
+		return (out*c.In*c.KernelHeight+ky)*c.KernelWidth + kx
 	})
 }
 
@@ -80,14 +103,23 @@ func ConvInput[T Float](c Conv, n ConvRows, y, w, x []T) {
 // <result, conv(image, filter)> by the filter.
 func ConvFilter[T Float](c Conv, n ConvRows, x, y, w []T) {
 	checkConv("ConvFilter", c, n, x, w, y)
+	if len(w) == 0 {
+		return
+	}
 	ws := spaces[T]().get()
 	defer spaces[T]().put(ws)
-	m, k, p := c.Out, c.taps(), c.OutHeight()*c.OutWidth()
-	ws.x = grow(ws.x, k*p)
-	n.terms(n.W, func(i, j, l int, first bool) {
-		unfold(c, x[i*c.imageSize():], ws.x)
-		Gemm(false, true, m, k, p, 1, y[l*m*p:], p, ws.x, p, beta[T](first), w[j*m*k:], k)
-	})
+	job := &ws.filterSums
+	job.Conv, job.n, job.x, job.y, job.w = c, n, x, y, w
+	job.prepare()
+	job.run()
+}
+
+func (c Conv) rows() axis {
+	return axis{c.Height, c.OutHeight(), c.KernelHeight, c.Stride, c.Padding}
+}
+
+func (c Conv) columns() axis {
+	return axis{c.Width, c.OutWidth(), c.KernelWidth, c.Stride, c.Padding}
 }
 
 func (c Conv) imageSize() int  { return c.In * c.Height * c.Width }
@@ -95,65 +127,6 @@ func (c Conv) resultSize() int { return c.Out * c.OutHeight() * c.OutWidth() }
 
 // taps is the number of elements of one filter.
 func (c Conv) taps() int { return c.In * c.KernelHeight * c.KernelWidth }
-
-// terms calls f for every term with its image, filter and result; first is set
-// for the first term of each of the outputs.
-func (n ConvRows) terms(outputs int, f func(i, j, l int, first bool)) {
-	terms := max(n.X, n.W, n.Y)
-	for r := range terms {
-		f(r*n.X/terms, r*n.W/terms, r*n.Y/terms, r%(terms/outputs) == 0)
-	}
-}
-
-// unfold copies the pixels under each tap of a filter, row after row of the
-// results, to a row of cols [taps, OutHeight·OutWidth].
-func unfold[T Float](c Conv, image, cols []T) {
-	c.pixels(func(at, pixel int) {
-		if pixel < 0 {
-			cols[at] = 0
-		} else {
-			cols[at] = image[pixel]
-		}
-	})
-}
-
-// fold is the transpose of unfold; it adds to image.
-func fold[T Float](c Conv, cols, image []T) {
-	c.pixels(func(at, pixel int) {
-		if pixel >= 0 {
-			image[pixel] += cols[at]
-		}
-	})
-}
-
-// pixels calls f for every element of cols with the index of its pixel, or -1
-// in the padding.
-func (c Conv) pixels(f func(at, pixel int)) {
-	at := 0
-	for tap := range c.taps() {
-		kx, ky, ch := tap%c.KernelWidth, tap/c.KernelWidth%c.KernelHeight, tap/(c.KernelWidth*c.KernelHeight)
-		for oy := range c.OutHeight() {
-			y := oy*c.Stride + ky - c.Padding
-			for ox := range c.OutWidth() {
-				x := ox*c.Stride + kx - c.Padding
-				if y < 0 || y >= c.Height || x < 0 || x >= c.Width {
-					f(at, -1)
-				} else {
-					f(at, (ch*c.Height+y)*c.Width+x)
-				}
-				at++
-			}
-		}
-	}
-}
-
-// beta is the factor of what an output holds before a term is added.
-func beta[T Float](first bool) T {
-	if first {
-		return 0
-	}
-	return 1
-}
 
 // checkConv panics unless the stacks have their sizes.
 func checkConv[T Float](fn string, c Conv, n ConvRows, x, w, y []T) {

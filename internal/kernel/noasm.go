@@ -33,3 +33,15 @@ func fastDot[T Float]([]T, []T) (T, bool) { return 0, false }
 func fastSum[T Float]([]T) (T, bool) { return 0, false }
 
 func fastAxpy4[T Float]([]T, []T, int, []T) bool { return false }
+
+func window[T Float](steps []step, a []T, arow int, b, c []T, ldc, rows, cols int, add bool) {
+	windowGo(steps, a, arow, b, c, ldc, rows, cols, add)
+}
+
+func shiftRows[T Float](a axis, k int, dst, src []T, ld, rows int) {
+	shiftRowsGo(a, k, dst, src, ld, rows)
+}
+
+func interleave[T Float](dst []T, width int, r0, r1, r2, r3 []T, k int) {
+	interleaveGo(dst, width, r0, r1, r2, r3, k)
+}

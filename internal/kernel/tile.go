@@ -77,3 +77,12 @@ func packColsGo[T Float](dst, src []T, ld, k, width, height int) {
 		}
 	}
 }
+
+// interleaveGo copies k elements of four rows to the first four columns of rows
+// of width.
+func interleaveGo[T Float](dst []T, width int, r0, r1, r2, r3 []T, k int) {
+	for p := range k {
+		d := dst[p*width : p*width+4 : p*width+4]
+		d[0], d[1], d[2], d[3] = r0[p], r1[p], r2[p], r3[p]
+	}
+}

@@ -86,13 +86,20 @@ func packCols[T Float](dst, src []T, ld, k, width, height int) {
 		packColsGo(dst, src, ld, k, width, height)
 		return
 	}
-	row := func(i int) *T { return &src[min(i, height-1)*ld] }
+	row := func(i int) []T { return src[min(i, height-1)*ld:] }
 	for i := 0; i < height; i += 4 {
-		r0, r1, r2, r3 := row(i), row(i+1), row(i+2), row(i+3)
-		if sizeOf[T]() == 4 {
-			packCols32AVX2(f32(&dst[i]), width, f32(r0), f32(r1), f32(r2), f32(r3), k)
-		} else {
-			packCols64AVX2(f64(&dst[i]), width, f64(r0), f64(r1), f64(r2), f64(r3), k)
-		}
+		interleave(dst[i:], width, row(i), row(i+1), row(i+2), row(i+3), k)
+	}
+}
+
+// interleave is interleaveGo by the best kernel at hand.
+func interleave[T Float](dst []T, width int, r0, r1, r2, r3 []T, k int) {
+	switch {
+	case simd == none:
+		interleaveGo(dst, width, r0, r1, r2, r3, k)
+	case sizeOf[T]() == 4:
+		packCols32AVX2(f32(&dst[0]), width, f32(&r0[0]), f32(&r1[0]), f32(&r2[0]), f32(&r3[0]), k)
+	default:
+		packCols64AVX2(f64(&dst[0]), width, f64(&r0[0]), f64(&r1[0]), f64(&r2[0]), f64(&r3[0]), k)
 	}
 }

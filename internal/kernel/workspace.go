@@ -8,8 +8,12 @@ type workspace[T Float] struct {
 	x    []T // right-hand sides, transposed
 
 	// A job to be shared out lives here, not on the stack.
-	gemm   gemm[T]
-	solver solver[T]
+	gemm        gemm[T]
+	solver      solver[T]
+	correlation correlation[T]
+	filterSums  filterSums[T]
+
+	unfolded unfolded // what a holds
 }
 
 // freeList keeps the workspaces not in use. It never shrinks: it holds as many
@@ -46,6 +50,8 @@ func (l *freeList[T]) get() *workspace[T] {
 func (l *freeList[T]) put(w *workspace[T]) {
 	// Do not keep the caller's matrices alive.
 	w.gemm, w.solver = gemm[T]{}, solver[T]{}
+	w.correlation = correlation[T]{passes: w.correlation.passes[:0], steps: w.correlation.steps[:0]}
+	w.filterSums = filterSums[T]{steps: w.filterSums.steps[:0], sums: w.filterSums.sums}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.free = append(l.free, w)

@@ -1,0 +1,50 @@
+package kernel
+
+import "testing"
+
+// convShapes are those of residual networks on 32×32 pictures, and of small
+// networks on 28×28 ones.
+var convShapes = []Conv{
+	{3, 32, 32, 16, 3, 3, 1, 1}, {16, 32, 32, 16, 3, 3, 1, 1}, {32, 16, 16, 32, 3, 3, 1, 1}, {64, 8, 8, 64, 3, 3, 1, 1},
+	{16, 32, 32, 32, 3, 3, 2, 1}, {32, 16, 16, 64, 3, 3, 2, 1}, {16, 32, 32, 32, 1, 1, 2, 0}, {32, 16, 16, 64, 1, 1, 2, 0},
+	{1, 28, 28, 6, 5, 5, 1, 2}, {6, 14, 14, 16, 5, 5, 1, 0},
+}
+
+// convStacks are an ordinary batch, ten results for each image with filters of
+// their own, and filters of their own.
+var convStacks = []ConvRows{{100, 1, 100}, {10, 100, 100}, {100, 100, 100}}
+
+func BenchmarkConvForward(b *testing.B) {
+	benchConv(b, func(c convCall[float32]) { ConvForward(c.Conv, c.n, c.x.s(), c.w.s(), c.y.s()) },
+		func(c convCall[float64]) { ConvForward(c.Conv, c.n, c.x.s(), c.w.s(), c.y.s()) })
+}
+
+func BenchmarkConvInput(b *testing.B) {
+	benchConv(b, func(c convCall[float32]) { ConvInput(c.Conv, c.n, c.y.s(), c.w.s(), c.x.s()) },
+		func(c convCall[float64]) { ConvInput(c.Conv, c.n, c.y.s(), c.w.s(), c.x.s()) })
+}
+
+func BenchmarkConvFilter(b *testing.B) {
+	benchConv(b, func(c convCall[float32]) { ConvFilter(c.Conv, c.n, c.x.s(), c.y.s(), c.w.s()) },
+		func(c convCall[float64]) { ConvFilter(c.Conv, c.n, c.x.s(), c.y.s(), c.w.s()) })
+}
+
+func benchConv(b *testing.B, f32 func(convCall[float32]), f64 func(convCall[float64])) {
+	for _, n := range convStacks {
+		for _, c := range convShapes {
+			label := name(c.In, "x", c.Height, "x", c.Width, "-", c.Out, "/k", c.KernelHeight, "s", c.Stride, "p", c.Padding, "/", n.X, ",", n.W, ",", n.Y)
+			benchBoth(b, label, benchConvCall(c, n, f32), benchConvCall(c, n, f64))
+		}
+	}
+}
+
+func benchConvCall[T Float](c Conv, n ConvRows, f func(convCall[T])) func(b *testing.B) {
+	return func(b *testing.B) {
+		call := newConv[T](source(1), c, n)
+		b.ReportAllocs()
+		for b.Loop() {
+			f(call)
+		}
+		gflops(b, 2*float64(max(n.X, n.W, n.Y)*c.resultSize()*c.taps()))
+	}
+}

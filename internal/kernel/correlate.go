@@ -1,0 +1,153 @@
+package kernel
+
+// correlation computes stacks of results from images and filters in one or more
+// passes: one if every place of the filter is an element of the result
+// (ConvForward, and ConvInput with stride 1), else stride² passes, each for the
+// elements whose row and column leave the same remainders.
+type correlation[T Float] struct {
+	n                        ConvRows // images, filters and results
+	images, filters, results []T
+	out, height, width       int // of a result
+	filterSize               int
+	arow                     int // elements between the filters of two rows of a result
+	stride                   int // of the places in the result
+	passes                   []pass
+	steps                    []step // of all passes
+	band                     int    // rows of a result that are computed together
+}
+
+// pass computes the elements of a result from row and column on at distances of
+// the stride.
+type pass struct {
+	view
+	row, column int
+	first, last int // steps
+	chunk       int // rows of places that are unfolded at a time
+}
+
+const (
+	// unfoldBytes is how much of an image is unfolded at a time, so that it
+	// stays in the second level cache.
+	unfoldBytes = 448 << 10
+
+	// partsPerThread is more than one since other programs hold up threads.
+	partsPerThread = 4
+)
+
+// add appends a pass whose tap at a channel, row and column of the filter is
+// element at(…) of the filter.
+func (c *correlation[T]) add(p pass, at func(channel, ky, kx int) int) {
+	row := p.channels * p.cols.taps * p.cols.places * p.rows.stride * sizeOf[T]()
+	p.chunk = min(max(unfoldBytes/max(row, 1)-p.rows.taps/p.rows.stride, 1), p.rows.places)
+	p.first = len(c.steps)
+	for ch := range p.channels {
+		for ky := range p.rows.taps {
+			for kx := range p.cols.taps {
+				c.steps = append(c.steps, step{int32(at(ch, ky, kx)), int32(p.tap(ch, ky, kx, p.chunk))})
+			}
+		}
+	}
+	p.last = len(c.steps)
+	c.passes = append(c.passes, p)
+}
+
+// run computes all results, on several threads if there is enough work.
+func (c *correlation[T]) run() {
+	threads, work := Threads(), 0
+	for _, p := range c.passes {
+		work += (p.last - p.first) * p.rows.places * p.cols.places
+	}
+	c.band = c.out
+	if c.n.Y < partsPerThread*threads {
+		c.band = evenly(c.out, windowRows)
+	}
+	work *= c.out * max(c.n.X, c.n.W, c.n.Y)
+	parts := min(partsPerThread*threads, c.bands()*c.n.Y, work/threadWork)
+	if threads == 1 || parts < 2 {
+		parts = 1
+	}
+	Parallel(parts, c)
+}
+
+// bands is the number of bands of a result.
+func (c *correlation[T]) bands() int { return (c.out + c.band - 1) / c.band }
+
+// Run computes one part of the bands of all results.
+func (c *correlation[T]) Run(part, parts int) {
+	w := spaces[T]().get()
+	defer spaces[T]().put(w)
+	w.unfolded = unfolded{}
+	lo, hi := cut(c.n.Y*c.bands(), 1, part, parts)
+	for lo < hi {
+		result, first := lo/c.bands(), lo%c.bands()
+		last := min(c.bands(), first+hi-lo)
+		c.result(w, result, first*c.band, min(last*c.band, c.out))
+		lo += last - first
+	}
+}
+
+// result computes the rows lo..hi of one result.
+func (c *correlation[T]) result(w *workspace[T], result, lo, hi int) {
+	plane := c.height * c.width
+	out := c.results[(result*c.out+lo)*plane : (result*c.out+hi)*plane]
+	if c.stride == 1 {
+		c.pass(w, 0, result, lo, hi, out)
+		return
+	}
+	for i := range c.passes {
+		p := &c.passes[i]
+		w.x = grow(w.x, (hi-lo)*p.rows.places*p.cols.places)
+		c.pass(w, i, result, lo, hi, w.x)
+		spread(p, c.stride, w.x, out, hi-lo, c.height, c.width)
+	}
+}
+
+// pass computes the rows lo..hi of one result at the places of a pass.
+func (c *correlation[T]) pass(w *workspace[T], index, result, lo, hi int, out []T) {
+	p := &c.passes[index]
+	terms := max(c.n.X, c.n.W, c.n.Y)
+	count, width := terms/c.n.Y, p.cols.places
+	for row := 0; row < p.rows.places; row += p.chunk {
+		for i := range count {
+			r := result*count + i
+			c.unfold(w, unfolded{true, r * c.n.X / terms, index, row})
+			windows[T]{
+				steps: c.steps[p.first:p.last],
+				a:     c.filters[r*c.n.W/terms*c.filterSize+lo*c.arow:], arow: c.arow,
+				b: w.a,
+				c: from(out, row*width), ldc: p.rows.places * width,
+				rows: hi - lo, cols: min(p.chunk, p.rows.places-row) * width, add: i > 0,
+			}.run()
+		}
+	}
+}
+
+// unfolded names the part of an image that a workspace holds unfolded.
+type unfolded struct {
+	valid            bool
+	image, pass, row int
+}
+
+// unfold makes w.a hold the part of an image.
+func (c *correlation[T]) unfold(w *workspace[T], u unfolded) {
+	if w.unfolded == u {
+		return
+	}
+	p := &c.passes[u.pass]
+	size := p.channels * p.rows.pixels * p.cols.pixels
+	w.a = grow(w.a, p.size(p.chunk)+unfoldSlack)
+	unfold(p.view, c.images[u.image*size:(u.image+1)*size], u.row, p.chunk, w.a)
+	w.unfolded = u
+}
+
+// spread copies the results of a pass to their places in out, planes of
+// height×width.
+func spread[T Float](p *pass, stride int, src, out []T, planes, height, width int) {
+	for i := range planes * p.rows.places {
+		plane, row := i/p.rows.places, i%p.rows.places*stride+p.row
+		dst := out[(plane*height+row)*width+p.column:]
+		for j, v := range src[i*p.cols.places : (i+1)*p.cols.places] {
+			dst[j*stride] = v
+		}
+	}
+}

@@ -1,0 +1,196 @@
+package kernel
+
+// filterSums computes the derivatives by filters as products over places: one
+// factor are the results as they are, the other is the image, turned so that the
+// channels of a pixel lie together; the pixels that a row of a filter meets
+// are then consecutive elements.
+type filterSums[T Float] struct {
+	Conv
+	n       ConvRows
+	x, y, w []T
+
+	// With few channels the rows of pixels that a filter meets are merged: all
+	// that it meets at one place lies together.
+	merged bool
+	steps  []step // one for each place
+
+	// The terms of a filter are summed in groups, and these at the end.
+	groups int
+	sums   []T // [W,groups,Out,taps], if there are several groups
+}
+
+// filterGroups is the number of sums that can be computed at one time. It does
+// not depend on the number of threads, so results do not either.
+const filterGroups = 8
+
+// prepare chooses how to sum.
+func (f *filterSums[T]) prepare() {
+	lanes := windowCols[T]() / 3
+	vectors := func(n int) int { return (n + lanes - 1) / lanes }
+	f.merged = 4*vectors(f.taps()) <= 3*f.KernelHeight*vectors(f.KernelWidth*f.In)
+	terms := max(f.n.X, f.n.W, f.n.Y) / f.n.W
+	f.groups = max(1, min(filterGroups/f.n.W, terms/4))
+	for oy := range f.OutHeight() {
+		for ox := range f.OutWidth() {
+			at := (oy*f.rowStep()*f.turnedWidth() + ox*f.Stride) * f.lines()
+			f.steps = append(f.steps, step{int32(oy*f.OutWidth() + ox), int32(at)})
+		}
+	}
+}
+
+// lines is the number of elements of a turned pixel.
+func (f *filterSums[T]) lines() int {
+	if f.merged {
+		return f.In * f.KernelHeight
+	}
+	return f.In
+}
+
+// rowStep is the number of turned rows from one row of places to the next.
+func (f *filterSums[T]) rowStep() int {
+	if f.merged {
+		return 1
+	}
+	return f.Stride
+}
+
+// turnedWidth and turnedHeight are the pixels of a turned image, with those in
+// the padding that a filter meets.
+func (f *filterSums[T]) turnedWidth() int { return (f.OutWidth()-1)*f.Stride + f.KernelWidth }
+
+func (f *filterSums[T]) turnedHeight() int {
+	if f.merged {
+		return f.OutHeight()
+	}
+	return (f.OutHeight()-1)*f.Stride + f.KernelHeight
+}
+
+// run computes all filters, on several threads if there is enough work.
+func (f *filterSums[T]) run() {
+	threads, units := Threads(), f.n.W*f.groups
+	work := max(f.n.X, f.n.W, f.n.Y) * f.resultSize() * f.taps()
+	parts := min(partsPerThread*threads, units, work/threadWork)
+	if threads == 1 || parts < 2 {
+		parts = 1
+	}
+	if f.groups > 1 {
+		f.sums = grow(f.sums, units*f.Out*f.taps())
+	}
+	Parallel(parts, f)
+	if f.groups > 1 {
+		f.total()
+	}
+}
+
+// total adds up the groups of each filter.
+func (f *filterSums[T]) total() {
+	size := f.Out * f.taps()
+	for i := range f.n.W {
+		sums := f.sums[i*f.groups*size:]
+		for g := 1; g < f.groups; g++ {
+			Add(sums[:size], sums[:size], sums[g*size:(g+1)*size])
+		}
+		f.store(i, sums)
+	}
+}
+
+// Run computes one part of the groups of all filters.
+func (f *filterSums[T]) Run(part, parts int) {
+	w := spaces[T]().get()
+	defer spaces[T]().put(w)
+	turned := f.turnedHeight() * f.turnedWidth() * f.lines()
+	w.a = grow(w.a, turned+windowCols[T]())
+	clear(w.a)
+	w.b = grow(w.b, f.Width) // a row in the padding
+	clear(w.b)
+	size := f.Out * f.taps()
+	lo, hi := cut(f.n.W*f.groups, 1, part, parts)
+	image := -1
+	for unit := lo; unit < hi; unit++ {
+		if f.groups > 1 {
+			image = f.group(w, unit, image, f.sums[unit*size:])
+			continue
+		}
+		w.x = grow(w.x, size)
+		image = f.group(w, unit, image, w.x)
+		f.store(unit, w.x)
+	}
+}
+
+// group sums the terms of one group. w holds an image turned; the one it holds
+// afterwards is returned.
+func (f *filterSums[T]) group(w *workspace[T], unit, image int, sum []T) int {
+	terms := max(f.n.X, f.n.W, f.n.Y)
+	perFilter := terms / f.n.W
+	first := unit / f.groups * perFilter
+	lo, hi := cut(perFilter, 1, unit%f.groups, f.groups)
+	for r := first + lo; r < first+hi; r++ {
+		if i := r * f.n.X / terms; i != image {
+			f.turn(w, f.x[i*f.imageSize():])
+			image = i
+		}
+		f.term(w.a, f.y[r*f.n.Y/terms*f.resultSize():], sum, r > first+lo)
+	}
+	return image
+}
+
+// term computes one term, or adds it to sum: [Out, rows of a filter, columns,
+// In], or [Out, columns, rows, In] with merged rows.
+func (f *filterSums[T]) term(turned, y, sum []T, add bool) {
+	line := f.turnedWidth() * f.lines()
+	blocks := (len(f.steps) + windowSteps - 1) / windowSteps
+	for i := range blocks {
+		steps := f.steps[len(f.steps)*i/blocks : len(f.steps)*(i+1)/blocks]
+		cols := f.KernelWidth * f.lines()
+		for ky := range f.taps() / cols {
+			p := windows[T]{steps: steps, a: y, arow: len(f.steps), b: turned[ky*line:], c: sum[ky*cols:], ldc: f.taps(),
+				rows: f.Out, cols: cols, add: add || i > 0}
+			p.block()
+		}
+	}
+}
+
+// turn copies an image to w.a.
+func (f *filterSums[T]) turn(w *workspace[T], x []T) {
+	n := f.lines()
+	cols := min(f.Width, f.turnedWidth()-f.Padding)
+	if cols <= 0 {
+		return // only padding meets the filter
+	}
+	for row := range f.turnedHeight() {
+		if !f.merged && row%f.Stride >= f.KernelHeight {
+			continue // the filter passes over it
+		}
+		line := func(i int) []T {
+			y := row - f.Padding
+			if f.merged {
+				y = row*f.Stride + i/f.In - f.Padding
+			}
+			if y < 0 || y >= f.Height {
+				return w.b
+			}
+			return x[(i%f.In*f.Height+y)*f.Width:]
+		}
+		dst := w.a[(row*f.turnedWidth()+f.Padding)*n:]
+		for i := (n - 1) &^ 3; i >= 0; i -= 4 {
+			interleave(dst[i:], n, line(i), line(min(i+1, n-1)), line(min(i+2, n-1)), line(min(i+3, n-1)), cols)
+		}
+		clear(dst[cols*n : cols*n+3]) // where the last group went too far
+	}
+}
+
+// store writes a sum to filter i, in the order of w.
+func (f *filterSums[T]) store(i int, sum []T) {
+	taps, size := f.KernelHeight*f.KernelWidth, f.taps()
+	w := f.w[i*f.Out*size : (i+1)*f.Out*size]
+	for o := range f.Out {
+		src, dst := sum[o*size:], w[o*size:]
+		if !f.merged {
+			transpose(dst, taps, src, f.In, taps, f.In)
+			continue
+		}
+		for ky := range f.KernelHeight {
+			transpose(dst[ky*f.KernelWidth:], taps, src[ky*f.In:], f.lines(), f.KernelWidth, f.In)
+		}
+	}
+}

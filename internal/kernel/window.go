@@ -1,0 +1,104 @@
+package kernel
+
+// A window is the part of a product that a micro-kernel keeps in registers:
+// windowRows rows of windowBytes bytes (three vectors). Its factors are read
+// where they lie, through a table of steps.
+const (
+	windowRows  = 8
+	windowBytes = 192
+
+	// windowSteps is how many steps are taken at a time: B, which all rows of
+	// the result meet, then stays in the first level cache.
+	windowSteps = 160
+)
+
+// step is where one step of a product finds its factors, in elements: row r of
+// A at a + r·arow, column j of B at b + j.
+type step struct{ a, b int32 }
+
+// windowCols is the number of columns of a window: 48 or 24.
+func windowCols[T Float]() int { return windowBytes / sizeOf[T]() }
+
+// windows is C = A·B, added to C if add is set, for rows×cols elements of C.
+// Up to windowCols elements past the last column of B are read.
+type windows[T Float] struct {
+	steps      []step
+	a          []T
+	arow       int
+	b          []T
+	c          []T
+	ldc        int
+	rows, cols int
+	add        bool
+}
+
+// run computes the product; without steps it is zero.
+func (p windows[T]) run() {
+	if len(p.steps) == 0 && !p.add {
+		scale[T](p.rows, p.cols, 0, p.c, p.ldc)
+	}
+	blocks := (len(p.steps) + windowSteps - 1) / windowSteps
+	for i := range blocks {
+		h := p
+		h.steps = p.steps[len(p.steps)*i/blocks : len(p.steps)*(i+1)/blocks]
+		h.add = p.add || i > 0
+		h.block()
+	}
+}
+
+// block computes the product for one block of steps.
+func (p *windows[T]) block() {
+	height := evenly(p.rows, windowRows)
+	for j := 0; j < p.cols; {
+		width := windowWidth[T](p.cols - j)
+		for i := 0; i < p.rows; i += height {
+			window(p.steps, p.a[i*p.arow:], p.arow, p.b[j:], p.c[i*p.ldc+j:], p.ldc, min(height, p.rows-i), width, p.add)
+		}
+		j += width
+	}
+}
+
+// evenly is the size of equal pieces of n, none larger than most.
+func evenly(n, most int) int {
+	pieces := (n + most - 1) / most
+	return (n + pieces - 1) / pieces
+}
+
+// windowWidth is the number of columns to take of n: three vectors, or two
+// where four are left, since a single one makes poor use of the processor.
+func windowWidth[T Float](n int) int {
+	vector := windowCols[T]() / 3
+	if n > 3*vector && n <= 4*vector {
+		return 2 * vector
+	}
+	return min(n, 3*vector)
+}
+
+// windowGo computes C = A·B, or C += A·B if add is set, for rows×cols elements
+// of C.
+func windowGo[T Float](steps []step, a []T, arow int, b, c []T, ldc, rows, cols int, add bool) {
+	for i := range rows {
+		for j := 0; j < cols; j += 4 {
+			s := windowSums(steps, a[i*arow:], b[j:])
+			for q, v := range s[:min(4, cols-j)] {
+				if add {
+					v += c[i*ldc+j+q]
+				}
+				c[i*ldc+j+q] = v
+			}
+		}
+	}
+}
+
+// windowSums is one row of A times four columns of B.
+func windowSums[T Float](steps []step, a, b []T) [4]T {
+	var s0, s1, s2, s3 T
+	for _, at := range steps {
+		x, y := a[at.a], b[at.b:at.b+4:at.b+4]
+		s0 += x * y[0]
+		s1 += x * y[1]
+		s2 += x * y[2]
+		s3 += x * y[3]
+	}
+	return [4]T{s0, s1, s2, s3}
+}

@@ -2,6 +2,7 @@ package laplace
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/go-valla/valla/graph"
@@ -22,6 +23,7 @@ type brute struct {
 	g        []float64  // outputs at x
 	j        *mat.Dense // [N·C, P] at x
 	noise    float64
+	stds     []float64 // σ₀ of the chosen weights
 }
 
 func newBrute(t *testing.T, p problem, o Options) *brute {
@@ -52,6 +54,7 @@ func newBrute(t *testing.T, p problem, o Options) *brute {
 	}
 	g, j := p.denseJacobian(t, p.x)
 	r.g, r.j = g, r.choose(j)
+	r.stds = slices.Repeat([]float64{o.PriorStd}, len(r.cols))
 	return r
 }
 
@@ -120,8 +123,29 @@ func (r *brute) h(t *testing.T) *mat.Dense {
 		return h
 	case KFAC:
 		return r.kfac(t)
+	case LowRank:
+		return r.truncated(t, r.ggn(r.j))
 	}
 	return r.ggn(r.j)
+}
+
+// truncated is H without all but its largest eigenvalues.
+func (r *brute) truncated(t *testing.T, h *mat.Dense) *mat.Dense {
+	n, _ := h.Dims()
+	var eig mat.EigenSym
+	if !eig.Factorize(mat.NewSymDense(n, h.RawMatrix().Data), true) {
+		t.Fatal("no eigenvectors")
+	}
+	var v, out mat.Dense
+	eig.VectorsTo(&v)
+	values := eig.Values(nil) // ascending
+	out.Mul(h, mat.NewDense(n, n, nil))
+	for i := max(0, n-r.o.Rank); i < n; i++ {
+		var term mat.Dense
+		term.Outer(values[i], v.ColView(i), v.ColView(i))
+		out.Add(&out, &term)
+	}
+	return &out
 }
 
 // kfac is the block-diagonal of A⊗G and G for the perceptron of one hidden layer that
@@ -176,9 +200,10 @@ func (r *brute) check(t *testing.T, what string, p *Posterior, tol float64) {
 	t.Helper()
 	var precision, sigma, half, cov mat.Dense
 	precision.Scale(1/(r.noise*r.noise), r.h(t))
-	prior := r.o.PriorStd * r.o.PriorStd
-	for i := range r.cols {
-		precision.Set(i, i, precision.At(i, i)+1/prior)
+	prior := 0.0 // log of the determinant of its covariance
+	for i, std := range r.stds {
+		precision.Set(i, i, precision.At(i, i)+1/(std*std))
+		prior += 2 * math.Log(std)
 	}
 	if err := sigma.Inverse(&precision); err != nil {
 		t.Fatal(err)
@@ -188,7 +213,7 @@ func (r *brute) check(t *testing.T, what string, p *Posterior, tol float64) {
 	half.Mul(jp, &sigma)
 	cov.Mul(&half, jp.T())
 	logDet, _ := mat.LogDet(&precision)
-	lml := r.logLikelihood() - 0.5*(logDet+float64(len(r.cols))*math.Log(prior)+r.norm()/prior)
+	lml := r.logLikelihood() - 0.5*(logDet+prior+r.norm())
 	fixture.Close(t, what+": lml", one(p.LogMarginalLikelihood()), one(lml), tol)
 	m, c := predict(t, p, r.probe)
 	fixture.Close(t, what+": mean", m, mean, tol)
@@ -201,15 +226,15 @@ func (r *brute) check(t *testing.T, what string, p *Posterior, tol float64) {
 	fixture.Close(t, what+": joint covariance", joint.Float64s(), all, tol)
 }
 
-// norm is ‖θ̂‖² of the chosen weights.
+// norm is Σ θ̂²/σ₀² of the chosen weights.
 func (r *brute) norm() float64 {
 	var all []float64
 	for _, w := range r.net.Params() {
 		all = append(all, w.Floats()...)
 	}
 	sum := 0.0
-	for _, c := range r.cols {
-		sum += all[c] * all[c]
+	for i, c := range r.cols {
+		sum += all[c] * all[c] / (r.stds[i] * r.stds[i])
 	}
 	return sum
 }

@@ -136,9 +136,10 @@ func (h *denseLayer) finish() error {
 	return checkFinite(h.a, h.blocks[0])
 }
 
-func (h *denseLayer) factor(s float64) (factor, error) {
-	c, err := h.cholesky(s)
-	return denseFactor{weightFactor{c}, h}, err
+func (h *denseLayer) factor(c scales) (factor, error) {
+	t := h.perWeight(c)
+	l, err := h.cholesky(c.s, t)
+	return denseFactor{weightFactor{l, h.blocks, t}, h}, err
 }
 
 // denseFactor is the factor of weight space, of which only the marginals are special.
@@ -156,6 +157,10 @@ func (f denseFactor) predictor() predictor {
 		order[to] = i
 	}
 	kernel.Scale(sigma, f.s, sigma)
+	scaleColumns(sigma, f.n, f.n, f.t)
+	for i, v := range f.t {
+		kernel.Scale(sigma[i*f.n:(i+1)*f.n], v, sigma[i*f.n:(i+1)*f.n])
+	}
 	for j := range q {
 		for lo := 0; lo < w; lo += formsBlock {
 			m := form{lo: lo, cols: min(formsBlock, w-lo)}

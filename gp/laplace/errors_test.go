@@ -40,6 +40,10 @@ func TestBadOptions(t *testing.T) {
 		{Options{Structure: -1}, "unknown structure -1"},
 		{Options{Likelihood: 7}, "unknown likelihood 7"},
 		{Options{Structure: KFAC, Space: WeightSpace}, "structure kfac"},
+		{Options{Structure: KFAC, Rank: 3}, "rank 3 for the structure kfac"},
+		{Options{Structure: LowRank, Rank: -3}, "rank -3"},
+		{Options{Priors: 3}, "unknown priors 3"},
+		{Options{Ascent: &Ascent{Rate: -1}}, "ascent at the rate -1"},
 		{Options{Likelihood: Softmax, NoiseStd: 1}, "softmax"},
 		{Options{Likelihood: Softmax}, "at least two classes"},
 		{Options{Subset: -1}, "subset of -1"},
@@ -167,7 +171,7 @@ func TestMemoryLimit(t *testing.T) {
 		wants(t, err, "bytes", "1000")
 	}
 	// Enough for the matrices, but not for the compiled network with them.
-	need := newFull(Smaller, layers.Count(p.net), 40, 40, 1).bytes()
+	need := newFull(&scanner{params: layers.Count(p.net), batch: 40, outputs: 1}, Smaller, 40).bytes()
 	_, err := Fit(t.Context(), p.net, p.x, p.y, Options{PriorStd: 1, NoiseStd: 1, MemoryLimit: need})
 	wants(t, err, "limit")
 	q := p.fit(t, Options{PriorStd: 1, NoiseStd: 1, MemoryLimit: need + 1<<20})

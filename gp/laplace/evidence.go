@@ -7,35 +7,13 @@ import (
 	"github.com/go-valla/valla/internal/kernel"
 )
 
-// hyper are the hyper-parameters as standard deviations; 0 where one is free. Softmax
-// has the noise 1: what it says of the noise is in H.
-type hyper struct{ prior, noise float64 }
-
-// ratio is s = σ²/σ₀².
-func (h hyper) ratio() float64 { return h.noise / h.prior * (h.noise / h.prior) }
-
-func (h hyper) check(l Likelihood) error {
-	for _, v := range []float64{h.prior, h.noise} {
-		if !(v >= 0) || math.IsInf(v, 0) {
-			return fmt.Errorf("laplace: prior standard deviation %g and noise standard deviation %g: expected finite positive numbers, or 0 to choose", h.prior, h.noise)
-		}
-	}
-	if l == Softmax && h.noise != 0 {
-		return fmt.Errorf("laplace: noise standard deviation %g with the softmax likelihood, which has no noise, expected 0", h.noise)
-	}
-	if s := h.ratio(); h.prior > 0 && h.noise > 0 && (s == 0 || math.IsInf(s, 0)) {
-		return fmt.Errorf("laplace: prior standard deviation %g and noise standard deviation %g are too far apart", h.prior, h.noise)
-	}
-	return nil
-}
-
 // evidence is what the marginal likelihood needs besides the spectrum of H.
 type evidence struct {
 	likelihood   Likelihood
-	residuals    float64 // Gaussian: Σ (y − g)²
-	logLik       float64 // softmax: Σ log p(y | g)
-	weights      float64 // ‖θ̂‖²
-	observations float64 // N·C
+	residuals    float64   // Gaussian: Σ (y − g)²
+	logLik       float64   // softmax: Σ log p(y | g)
+	weights      []float64 // ‖θ̂‖² by part of the prior
+	observations float64   // N·C
 }
 
 // add takes in targets and outputs, [·C] each.
@@ -53,39 +31,47 @@ func (e *evidence) add(y, g []float64, outputs int) {
 
 // value is the log marginal likelihood of Laplace's approximation,
 //
-//	log p(y | θ̂) − ½ log det(I + H/s) − ‖θ̂‖²/(2σ₀²),
+//	log p(y | θ̂) − ½ log det(I + THT/s) − ½ Σ_l ‖θ̂_l‖²/σ_l²,
 //
 // with log p(y | θ̂) = −Σ(y−g)²/(2σ²) − NC log(σ√(2π)) for Gaussian noise.
 func (e evidence) value(h hyper, logDet float64) float64 {
-	posterior := -0.5 * (e.weights/(h.prior*h.prior) + logDet)
-	if e.likelihood == Softmax {
-		return e.logLik + posterior
+	posterior := logDet
+	for l, prior := range h.prior {
+		posterior += e.weights[l] / (prior * prior)
 	}
-	return posterior - 0.5*e.residuals/(h.noise*h.noise) - e.observations*(math.Log(h.noise)+0.5*math.Log(2*math.Pi))
+	if e.likelihood == Softmax {
+		return e.logLik - 0.5*posterior
+	}
+	return -0.5*posterior - 0.5*e.residuals/(h.noise*h.noise) - e.observations*(math.Log(h.noise)+0.5*math.Log(2*math.Pi))
 }
 
-// gradient is the derivative of value in (log σ₀, log σ), where the data determine
-// γ weights: d log det(I + H/s) / d log s = −γ.
-func (e evidence) gradient(h hyper, effective float64) (prior, noise float64) {
-	prior = e.weights/(h.prior*h.prior) - effective
+// gradient is the derivative of value in each log σ_l and in log σ, where the data
+// determine γ_l weights of part l: with H̃ = THT and tr_l the sum over the diagonal
+// there, γ_l = tr_l H̃ (H̃ + sI)⁻¹ and d log det(I + H̃/s) / d log σ_l = 2 γ_l.
+func (e evidence) gradient(h hyper, effective []float64) (prior []float64, noise float64) {
+	for l, sigma := range h.prior {
+		prior = append(prior, e.weights[l]/(sigma*sigma)-effective[l])
+	}
 	if e.likelihood == Gaussian {
-		noise = e.residuals/(h.noise*h.noise) - e.observations + effective
+		noise = e.residuals/(h.noise*h.noise) - e.observations + kernel.Sum(effective)
 	}
 	return prior, noise
 }
 
 // update returns the hyper-parameters at which the gradient, for this γ, vanishes in
-// what h leaves free: σ₀² = ‖θ̂‖²/γ, σ² = Σ(y−g)²/(NC − γ) (MacKay 1992). Where γ has
-// left what it can be there, it is put back to the bound.
+// what h, with one prior standard deviation, leaves free: σ₀² = ‖θ̂‖²/γ,
+// σ² = Σ(y−g)²/(NC − γ) (MacKay 1992). Where γ has left what it can be there, it is put
+// back to the bound.
 func (e evidence) update(h hyper, effective float64) hyper {
 	lo, hi := e.bounds()
-	if h.prior == 0 {
-		h.prior = math.Sqrt(e.weights / max(effective, lo))
+	out := hyper{[]float64{h.prior[0]}, h.noise}
+	if h.prior[0] == 0 {
+		out.prior[0] = math.Sqrt(kernel.Sum(e.weights) / max(effective, lo))
 	}
 	if h.noise == 0 {
-		h.noise = math.Sqrt(e.residuals / (e.observations - min(effective, hi)))
+		out.noise = math.Sqrt(e.residuals / (e.observations - min(effective, hi)))
 	}
-	return h
+	return out
 }
 
 // bounds keep γ off 0 and off N·C. At a maximum in σ it lies between them; away from
@@ -96,14 +82,15 @@ func (e evidence) bounds() (lo, hi float64) {
 }
 
 // maximise returns the hyper-parameters that maximise the marginal likelihood,
-// keeping those that h fixes; effective is γ as a function of s.
+// keeping those that h, with one prior standard deviation, fixes; effective is γ as a
+// function of s.
 //
 // The update maps s to a new s, and the maximum is where they are equal. γ falls
 // with s and the update rises with γ, so log s − log update(γ(s)) rises with s, with
 // a slope of at least 1: there is one maximum, s and its update enclose it, and the
 // distance to it is at most the difference.
 func (e evidence) maximise(h hyper, guess float64, effective func(s float64) (float64, error)) (hyper, error) {
-	if err := e.solvable(h); err != nil || h.prior > 0 && h.noise > 0 {
+	if err := e.solvable(h); err != nil || !h.free() {
 		return h, err
 	}
 	var best hyper
@@ -123,7 +110,7 @@ func (e evidence) maximise(h hyper, guess float64, effective func(s float64) (fl
 // solvable tells why the marginal likelihood cannot have a maximum.
 func (e evidence) solvable(h hyper) error {
 	switch {
-	case h.prior == 0 && e.weights == 0:
+	case h.prior[0] == 0 && kernel.Sum(e.weights) == 0:
 		return fmt.Errorf("laplace: all weights are 0, so the marginal likelihood has no maximum in the prior variance")
 	case h.noise == 0 && e.residuals == 0:
 		return fmt.Errorf("laplace: all residuals are 0, so the marginal likelihood has no maximum in the noise variance")

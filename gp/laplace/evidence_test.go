@@ -26,13 +26,13 @@ func checkGradient(t *testing.T, what string, p *Posterior) {
 	}
 	prior, noise := p.LogMarginalLikelihoodGradient()
 	want := []float64{(lml(h, 0) - lml(-h, 0)) / (2 * h), (lml(0, h) - lml(0, -h)) / (2 * h)}
-	fixture.Close(t, what, []float64{prior, noise}, want, 1e-6)
+	fixture.Close(t, what, append(prior, noise), want, 1e-6)
 }
 
 // At what is found the gradient in the free directions is zero, and every step away
 // makes the marginal likelihood smaller.
 func TestMaximum(t *testing.T) {
-	for _, fixed := range []hyper{{}, {prior: 0.5}, {noise: 0.3}} {
+	for _, fixed := range []struct{ prior, noise float64 }{{}, {prior: 0.5}, {noise: 0.3}} {
 		for name, space := range spaces {
 			p := newProblem(t, 4, tensor.Float64, 30, 10, 1).fit(t, Options{PriorStd: fixed.prior, NoiseStd: fixed.noise, Space: space})
 			if fixed.prior > 0 && p.PriorStd() != fixed.prior || fixed.noise > 0 && p.NoiseStd() != fixed.noise {
@@ -41,7 +41,7 @@ func TestMaximum(t *testing.T) {
 			prior, noise := p.LogMarginalLikelihoodGradient()
 			for _, step := range []float64{-1, -0.01, 0.01, 1} {
 				if fixed.prior == 0 {
-					checkLower(t, name, p, p.PriorStd()*math.Exp(step), p.NoiseStd(), prior)
+					checkLower(t, name, p, p.PriorStd()*math.Exp(step), p.NoiseStd(), prior[0])
 				}
 				if fixed.noise == 0 {
 					checkLower(t, name, p, p.PriorStd(), p.NoiseStd()*math.Exp(step), noise)
@@ -72,7 +72,7 @@ func TestSpectrum(t *testing.T) {
 		logDet += math.Log1p(v / s)
 		gamma += v / (v + s)
 	}
-	c, err := g.cholesky(s)
+	c, err := g.cholesky(s, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +89,7 @@ func TestEffectiveInBlocks(t *testing.T) {
 		t.Fatalf("order %d does not exercise the blocks", g.n)
 	}
 	// tr G (G + sI)⁻¹ = Σ_i [(G + sI)⁻¹ G]_ii, each column by a solve of its own.
-	c, err := g.cholesky(0.25)
+	c, err := g.cholesky(0.25, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

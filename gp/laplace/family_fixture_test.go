@@ -102,7 +102,7 @@ func TestFixtureParts(t *testing.T) {
 	full := c.fit(t, Options{Likelihood: Softmax, PriorStd: 1, Space: WeightSpace})
 	fixture.Close(t, "GGN", full.structure.(*weightSpace).a, array(t, cls, "ggn_full"), 1e-12)
 	fixture.Close(t, "log likelihood", one(full.evidence.logLik), array(t, cls, "loglik"), 1e-12)
-	fixture.Close(t, "‖θ‖²", one(full.evidence.weights), array(t, cls, "theta_sq"), 1e-12)
+	fixture.Close(t, "‖θ‖²", full.evidence.weights, array(t, cls, "theta_sq"), 1e-12)
 	last := c.fit(t, Options{Likelihood: Softmax, PriorStd: 1, Weights: LastLayer, Space: WeightSpace})
 	n, all := full.scan.params, array(t, cls, "ggn_full")
 	var corner []float64 // the last layer's weights come last

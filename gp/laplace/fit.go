@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/layers"
 	"gorgonia.org/tensor"
 )
@@ -51,6 +50,7 @@ func newPosterior(net layers.Network, d data, o Options) (*Posterior, error) {
 	p := &Posterior{
 		evidence: evidence{likelihood: o.Likelihood, observations: float64(d.n * d.outputs)},
 		limit:    o.MemoryLimit,
+		ascent:   o.Ascent,
 	}
 	if p.limit == 0 {
 		p.limit = defaultMemory
@@ -65,6 +65,7 @@ func newPosterior(net layers.Network, d data, o Options) (*Posterior, error) {
 		}
 		p.structure = newStructure(p.scan, d, o)
 	}
+	p.prior = o.Priors.partition(p.scan.blocks)
 	if err := p.fits("the posterior", p.structure.bytes()); err != nil {
 		return nil, err
 	}
@@ -87,18 +88,19 @@ func newStructure(s *scanner, d data, o Options) structure {
 	case o.Structure == KFAC:
 		return newKFAC[float64](s, d.n)
 	}
-	rows := d.n * d.outputs
-	if o.Space == WeightSpace || o.Space == Smaller && s.params <= rows {
-		if s.isDense() && s.outputs > 1 {
-			return newDenseLayer(s)
-		}
+	full := newFull(s, o.Space, d.n*d.outputs)
+	if _, ok := full.(*weightSpace); ok && s.isDense() && s.outputs > 1 {
+		full = newDenseLayer(s)
 	}
-	return newFull(o.Space, s.params, rows, s.batch, s.outputs)
+	if o.Structure == LowRank {
+		return newLowRank(s, full, o.Rank)
+	}
+	return full
 }
 
 // collect sums up what the fit needs of the data and the weights.
 func (p *Posterior) collect(ctx context.Context, d data, progress func(done, total int)) error {
-	if err := p.evidence.addWeights(p.scan.weights); err != nil {
+	if err := p.addWeights(); err != nil {
 		return err
 	}
 	p.structure.allocate()
@@ -123,14 +125,17 @@ func (p *Posterior) collect(ctx context.Context, d data, progress func(done, tot
 	return p.structure.finish()
 }
 
-func (e *evidence) addWeights(chosen []*graph.Param) error {
-	for _, w := range chosen {
-		for _, v := range w.Floats() {
-			e.weights += v * v
+// addWeights sums up the squares of the weights.
+func (p *Posterior) addWeights() error {
+	p.evidence.weights = make([]float64, len(p.prior.names))
+	for i, k := range p.scan.blocks {
+		sum := &p.evidence.weights[p.prior.of[i]]
+		for _, v := range k.param.Floats() {
+			*sum += v * v
 		}
-	}
-	if math.IsNaN(e.weights) || math.IsInf(e.weights, 0) {
-		return fmt.Errorf("laplace: the network's weights are not finite: their squared norm is %g", e.weights)
+		if math.IsNaN(*sum) || math.IsInf(*sum, 0) {
+			return fmt.Errorf("laplace: the network's weights are not finite: their squared norm in %q is %g", k.param.Name, *sum)
+		}
 	}
 	return nil
 }

@@ -9,10 +9,10 @@ import (
 // weightSpace holds H itself.
 type weightSpace struct {
 	gram
-	outputs int
-	chunk   int       // rows that are added to H at a time
-	rows    []float64 // [chunk, P], Jacobian rows that are not yet in H
-	filled  int
+	*scanner
+	chunk  int       // rows that are added to H at a time
+	rows   []float64 // [chunk, P], Jacobian rows that are not yet in H
+	filled int
 }
 
 // minChunk is large enough for reading and writing H not to matter.
@@ -51,12 +51,38 @@ func (w *weightSpace) finish() error {
 	return nil
 }
 
-func (w *weightSpace) factor(s float64) (factor, error) {
-	c, err := w.cholesky(s)
-	return weightFactor{c}, err
+func (w *weightSpace) factor(c scales) (factor, error) {
+	t := w.perWeight(c)
+	l, err := w.cholesky(c.s, t)
+	return weightFactor{l, w.blocks, t}, err
 }
 
-type weightFactor struct{ cholesky }
+// perWeight returns the diagonal of T, [P], or nil for ones.
+func (s *scanner) perWeight(c scales) []float64 {
+	if c.t == nil {
+		return nil
+	}
+	t := make([]float64, s.params)
+	for i, k := range s.blocks {
+		kernel.AddScalar(t[k.offset:k.offset+k.size()], c.t[i], t[k.offset:k.offset+k.size()])
+	}
+	return t
+}
+
+type weightFactor struct {
+	cholesky
+	blocks []block
+	t      []float64 // [P] or nil
+}
+
+// shares: H̃ (H̃ + sI)⁻¹ = I − s (H̃ + sI)⁻¹.
+func (f weightFactor) shares() (out []float64) {
+	diagonal := f.inverseDiagonal()
+	for _, k := range f.blocks {
+		out = append(out, float64(k.size())-f.s*kernel.Sum(diagonal[k.offset:k.offset+k.size()]))
+	}
+	return out
+}
 
 func (f weightFactor) predictor() predictor { return f }
 
@@ -64,83 +90,25 @@ func (f weightFactor) width() int { return f.n }
 
 func (f weightFactor) marginals(b batch, cov []float64) error { return marginalsOf(f, b, cov) }
 
-// root: Σ = σ² (H + sI)⁻¹ = σ₀² s L⁻ᵀ L⁻¹, so F = √s J L⁻ᵀ.
+// root: Σ = σ₀² s T L⁻ᵀ L⁻¹ T, so F = √s J T L⁻ᵀ.
 func (f weightFactor) root(b batch, rows []float64) error {
 	if err := b.jacobian(rows, f.n); err != nil {
 		return err
 	}
 	m := b.size()
+	scaleColumns(rows, m, f.n, f.t)
 	kernel.Trsm(true, true, m, f.n, f.l, f.n, rows, f.n)
 	kernel.Scale(rows[:m*f.n], math.Sqrt(f.s), rows[:m*f.n])
 	return nil
 }
 
-// functionSpace holds all Jacobian rows Λ^½ J [N·C, P] and their products G.
-type functionSpace struct {
-	gram
-	params, outputs int
-	j               []float64
-}
-
-func (f *functionSpace) elements() int { return f.params * f.outputs }
-
-func (f *functionSpace) bytes() int64 {
-	n, p := int64(f.n), int64(f.params)
-	return 8 * (3*n*n + n*p) // G, its factor and the one before; J
-}
-
-func (f *functionSpace) allocate() {
-	f.j, f.a = make([]float64, f.n*f.params), make([]float64, f.n*f.n)
-}
-
-func (f *functionSpace) add(b batch) error {
-	rows := f.j[b.first*b.outputs*f.params:]
-	err := b.jacobian(rows, f.params)
-	weighted(b, rows, rows, f.params)
-	return err
-}
-
-func (f *functionSpace) finish() error {
-	kernel.Syrk(false, f.n, f.params, 1, f.j, f.params, 0, f.a, f.n)
-	return nil
-}
-
-func (f *functionSpace) factor(s float64) (factor, error) {
-	c, err := f.cholesky(s)
-	return functionFactor{cholesky: c, data: f}, err
-}
-
-type functionFactor struct {
-	cholesky
-	data *functionSpace
-}
-
-func (f functionFactor) predictor() predictor { return f }
-
-func (f functionFactor) width() int { return f.data.params + f.n }
-
-func (f functionFactor) marginals(b batch, cov []float64) error { return marginalsOf(f, b, cov) }
-
-// root: with Λ^½ J called J, the covariance of rows J* is, over σ₀², the minimum over A of a ridge
-// regression of J* on the data's rows,
-//
-//	J*J*ᵀ − J*Jᵀ (G + sI)⁻¹ JJ*ᵀ = RRᵀ + s AAᵀ,   A = J*Jᵀ (G + sI)⁻¹,   R = J* − AJ,
-//
-// so F = [R, √s A]. In this form nothing cancels, nothing becomes negative, and an
-// error in A has an effect of second order only.
-func (f functionFactor) root(b batch, rows []float64) error {
-	p, ld, m, d := f.data.params, f.width(), b.size(), f.data
-	if err := b.jacobian(rows, ld); err != nil {
-		return err
+// scaleColumns multiplies the first columns of m rows by t, unless that is nil.
+func scaleColumns(rows []float64, m, ld int, t []float64) {
+	if t == nil {
+		return
 	}
-	a := rows[p:]
-	kernel.Gemm(false, true, m, f.n, p, 1, rows, ld, d.j, p, 0, a, ld)
-	kernel.Trsm(true, true, m, f.n, f.l, f.n, a, ld)
-	kernel.Trsm(true, false, m, f.n, f.l, f.n, a, ld)
-	kernel.Gemm(false, false, m, p, f.n, -1, a, ld, d.j, p, 1, rows, ld)
 	for i := range m {
-		row := a[i*ld : i*ld+f.n]
-		kernel.Scale(row, math.Sqrt(f.s), row)
+		row := rows[i*ld : i*ld+len(t)]
+		kernel.Mul(row, row, t)
 	}
-	return nil
 }

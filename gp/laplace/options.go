@@ -9,15 +9,21 @@ type Options struct {
 	Structure  Structure  // of their covariance
 	Likelihood Likelihood // of the targets
 
+	Priors   Priors  // which weights share a σ₀
 	PriorStd float64 // σ₀ of each weight; 0: maximises the marginal likelihood
 	NoiseStd float64 // σ of each target; 0: maximises the marginal likelihood, or softmax
+	Ascent   *Ascent // how it is maximised; nil: exactly
+
+	// Rank is the number of eigenvectors of H that the structure LowRank keeps, as
+	// far as there are so many with eigenvalues that are not 0; 0: 100.
+	Rank int
 
 	// Subset, if not 0, fits a random choice of so many examples as if they were all:
 	// with the structure Full the GP-subset of Immer et al. (2021). Seed gives it.
 	Subset int
 	Seed   uint64
 
-	Space       Space // with the structure Full
+	Space       Space // with the structures Full and LowRank
 	BatchSize   int   // examples in one run of the network; 0: as many as suit the cache
 	MemoryLimit int64 // bytes; 0: 4 GiB
 
@@ -39,11 +45,14 @@ const (
 	KFAC
 	// Diagonal keeps the diagonal of H.
 	Diagonal
+	// LowRank keeps the eigenvectors of H of the largest eigenvalues. To find them
+	// takes all of H, in the smaller of two spaces.
+	LowRank
 )
 
 // String returns the name in lower case.
 func (s Structure) String() string {
-	if names := []string{"full", "kfac", "diagonal"}; s >= 0 && int(s) < len(names) {
+	if names := []string{"full", "kfac", "diagonal", "low rank"}; s >= 0 && int(s) < len(names) {
 		return names[s]
 	}
 	return fmt.Sprintf("Structure(%d)", int(s))
@@ -57,7 +66,7 @@ const (
 	Softmax                    // y [N,C], one-hot rows, of class c with probability softmax(f)_c
 )
 
-// Space says in which space a full H is represented. It changes time and memory, not
+// Space says in which space all of H is represented. It changes time and memory, not
 // the result.
 type Space int
 
@@ -85,18 +94,25 @@ func (e *MemoryError) Error() string {
 
 func (o Options) check() error {
 	switch {
-	case o.Structure < Full || o.Structure > Diagonal:
+	case o.Structure < Full || o.Structure > LowRank:
 		return fmt.Errorf("laplace: unknown structure %d", o.Structure)
 	case o.Likelihood < Gaussian || o.Likelihood > Softmax:
 		return fmt.Errorf("laplace: unknown likelihood %d", o.Likelihood)
 	case o.Space < Smaller || o.Space > FunctionSpace:
 		return fmt.Errorf("laplace: unknown space %d", o.Space)
-	case o.Space != Smaller && o.Structure != Full:
-		return fmt.Errorf("laplace: a space is chosen for the structure %v, expected %v", o.Structure, Full)
+	case o.Priors < Shared || o.Priors > PerParameter:
+		return fmt.Errorf("laplace: unknown priors %d", o.Priors)
+	case o.Space != Smaller && o.Structure != Full && o.Structure != LowRank:
+		return fmt.Errorf("laplace: a space is chosen for the structure %v, expected %v or %v", o.Structure, Full, LowRank)
+	case o.Rank < 0 || o.Rank > 0 && o.Structure != LowRank:
+		return fmt.Errorf("laplace: rank %d for the structure %v, expected a positive number with %v", o.Rank, o.Structure, LowRank)
 	case o.BatchSize < 0 || o.MemoryLimit < 0:
 		return fmt.Errorf("laplace: batch size %d and memory limit %d: expected positive numbers, or 0 for the default", o.BatchSize, o.MemoryLimit)
 	}
-	return hyper{o.PriorStd, o.NoiseStd}.check(o.Likelihood)
+	if err := o.Ascent.check(); err != nil {
+		return err
+	}
+	return uniform(o.PriorStd, o.NoiseStd, 1).check(o.Likelihood)
 }
 
 // batch returns the number of examples in a batch, where each has so many float64s.

@@ -3,6 +3,7 @@ package laplace
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/internal/kernel"
@@ -16,40 +17,49 @@ type Posterior struct {
 	scan      *scanner
 	structure structure
 	evidence  evidence
+	prior     partition
+	ascent    *Ascent
 	limit     int64 // bytes
 
 	hyper     hyper
-	factor    factor // of H + sI at these hyper-parameters
+	factor    factor // of THT + sI at these hyper-parameters
 	predictor predictor
 }
 
 var _ gp.JointPosterior = (*Posterior)(nil)
 
 // At returns the posterior for the same data at other hyper-parameters, where 0 again
-// stands for the one that maximises the marginal likelihood given the other; with the
-// softmax likelihood noiseStd is 0. It takes one factorisation, or some ten where there
-// is something to maximise.
+// stands for what maximises the marginal likelihood given the other; with the softmax
+// likelihood noiseStd is 0. It takes one factorisation, or some ten where there is
+// something to maximise.
 func (p *Posterior) At(ctx context.Context, priorStd, noiseStd float64) (*Posterior, error) {
-	h := hyper{priorStd, noiseStd}
+	return p.AtEach(ctx, slices.Repeat([]float64{priorStd}, len(p.prior.names)), noiseStd)
+}
+
+// AtEach is At with one prior standard deviation for each of Priors.
+func (p *Posterior) AtEach(ctx context.Context, priorStds []float64, noiseStd float64) (*Posterior, error) {
+	if len(priorStds) != len(p.prior.names) {
+		return nil, fmt.Errorf("laplace: %d prior standard deviations, expected %d, for %q", len(priorStds), len(p.prior.names), p.prior.names)
+	}
+	h := hyper{slices.Clone(priorStds), noiseStd}
 	if err := h.check(p.evidence.likelihood); err != nil {
 		return nil, err
 	}
 	if p.evidence.likelihood == Softmax {
 		h.noise = 1
 	}
-	h, err := p.evidence.maximise(h, p.guess(), func(s float64) (float64, error) {
-		f, err := p.solve(ctx, s)
-		if err != nil {
-			return 0, err
-		}
-		return f.effective(), nil
-	})
+	h, err := p.maximise(ctx, h)
 	if err != nil {
 		return nil, err
 	}
-	q := *p
+	return p.with(ctx, h)
+}
+
+// with returns the posterior at hyper-parameters of which none is free.
+func (p *Posterior) with(ctx context.Context, h hyper) (*Posterior, error) {
+	q, err := *p, error(nil)
 	q.hyper = h
-	if q.factor, err = p.solve(ctx, h.ratio()); err != nil {
+	if q.factor, err = p.solve(ctx, h.scales(p.prior)); err != nil {
 		return nil, err
 	}
 	q.predictor = q.factor.predictor()
@@ -62,15 +72,22 @@ func (p *Posterior) guess() float64 {
 }
 
 // solve is the structure's factor, unless ctx has ended.
-func (p *Posterior) solve(ctx context.Context, s float64) (factor, error) {
+func (p *Posterior) solve(ctx context.Context, c scales) (factor, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	return p.structure.factor(s)
+	return p.structure.factor(c)
 }
 
-// PriorStd returns σ₀.
-func (p *Posterior) PriorStd() float64 { return p.hyper.prior }
+// PriorStd returns σ₀, the first of PriorStds where there are several.
+func (p *Posterior) PriorStd() float64 { return p.hyper.prior[0] }
+
+// PriorStds returns σ₀ of each of Priors.
+func (p *Posterior) PriorStds() []float64 { return slices.Clone(p.hyper.prior) }
+
+// Priors names the groups of weights that have a σ₀ of their own: a layer, a parameter,
+// or "all".
+func (p *Posterior) Priors() []string { return slices.Clone(p.prior.names) }
 
 // NoiseStd returns σ, or 0 with the softmax likelihood.
 func (p *Posterior) NoiseStd() float64 {
@@ -84,15 +101,17 @@ func (p *Posterior) NoiseStd() float64 {
 //
 //	log p(y | θ̂) − ½ log det(I + σ₀² H/σ²) − ‖θ̂‖²/(2σ₀²),
 //
-// with σ = 1 for softmax. H and ‖θ̂‖² are those of the uncertain weights.
+// with σ = 1 for softmax. H and ‖θ̂‖² are those of the uncertain weights. Where σ₀ differs
+// among them, σ₀²H is SHS with S the diagonal matrix of their σ₀, and ‖θ̂‖²/σ₀² a sum.
 func (p *Posterior) LogMarginalLikelihood() float64 {
 	return p.evidence.value(p.hyper, p.factor.logDet())
 }
 
 // LogMarginalLikelihoodGradient returns the derivatives of LogMarginalLikelihood in
-// log σ₀ and, if there is one, log σ. It costs about as much as a factorisation.
-func (p *Posterior) LogMarginalLikelihoodGradient() (logPriorStd, logNoiseStd float64) {
-	return p.evidence.gradient(p.hyper, p.factor.effective())
+// log σ₀ of each of Priors and, if there is one, log σ. It costs about as much as a
+// factorisation.
+func (p *Posterior) LogMarginalLikelihoodGradient() (logPriorStds []float64, logNoiseStd float64) {
+	return p.evidence.gradient(p.hyper, p.prior.sums(p.factor.shares()))
 }
 
 // EffectiveParameters returns γ = tr H (H + σ²/σ₀² I)⁻¹, how many weights the data
@@ -115,7 +134,7 @@ func (p *Posterior) Predict(ctx context.Context, x *tensor.Dense) (gp.Gaussian, 
 	if err != nil {
 		return gp.Gaussian{}, err
 	}
-	kernel.Scale(cov, p.hyper.prior*p.hyper.prior, cov)
+	kernel.Scale(cov, p.PriorStd()*p.PriorStd(), cov)
 	return gp.Gaussian{Mean: dense(mean, in.n, c), Cov: dense(cov, in.n, c, c)}, nil
 }
 
@@ -140,7 +159,7 @@ func (p *Posterior) Joint(ctx context.Context, x *tensor.Dense) (mean, cov *tens
 	if err != nil {
 		return nil, nil, err
 	}
-	kernel.Syrk(false, n, width, p.hyper.prior*p.hyper.prior, f, width, 0, k, n)
+	kernel.Syrk(false, n, width, p.PriorStd()*p.PriorStd(), f, width, 0, k, n)
 	return dense(m, n), dense(k, n, n), nil
 }
 

@@ -66,7 +66,7 @@ func TestSmallerSpace(t *testing.T) {
 		params, rows int
 		weights      bool
 	}{{3, 4, true}, {4, 4, true}, {5, 4, false}} {
-		_, weights := newFull(Smaller, c.params, c.rows, 1, 1).(*weightSpace)
+		_, weights := newFull(&scanner{params: c.params, batch: 1, outputs: 1}, Smaller, c.rows).(*weightSpace)
 		if weights != c.weights {
 			t.Errorf("%d weights, %d rows: weight space is %v", c.params, c.rows, weights)
 		}

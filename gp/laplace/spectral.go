@@ -34,37 +34,50 @@ func checkFinite(sums []float64, of block) error {
 	return nil
 }
 
-func (s *spectral) factor(ratio float64) (factor, error) { return spectralFactor{s, ratio}, nil }
+func (s *spectral) factor(c scales) (factor, error) { return spectralFactor{s, c}, nil }
 
+// spectralFactor has the spectrum t²h of H̃ in each block.
 type spectralFactor struct {
 	*spectral
-	ratio float64 // s
+	scales scales
 }
 
 func (f spectralFactor) logDet() float64 {
-	return f.sum(func(h float64) float64 { return math.Log1p(h / f.ratio) })
-}
-
-func (f spectralFactor) effective() float64 {
-	return f.sum(func(h float64) float64 { return h / (h + f.ratio) })
-}
-
-func (f spectralFactor) sum(of func(h float64) float64) float64 {
 	sum := 0.0
-	for _, spectrum := range f.h {
-		for _, h := range spectrum {
-			sum += of(h)
+	for i := range f.h {
+		r := f.ratio(i)
+		for _, h := range f.h[i] {
+			sum += math.Log1p(h / r)
 		}
 	}
 	return sum
 }
 
+// ratio is s/t² of block i.
+func (f spectralFactor) ratio(i int) float64 {
+	t := f.scales.of(i)
+	return f.scales.s / (t * t)
+}
+
+func (f spectralFactor) effective() float64 { return kernel.Sum(f.shares()) }
+
+func (f spectralFactor) shares() (out []float64) {
+	for i := range f.h {
+		sum, r := 0.0, f.ratio(i)
+		for _, h := range f.h[i] {
+			sum += h / (h + r)
+		}
+		out = append(out, sum)
+	}
+	return out
+}
+
 func (f spectralFactor) predictor() predictor {
 	p := spectralPredictor{spectral: f.spectral}
-	for _, spectrum := range f.h {
-		v := make([]float64, len(spectrum))
-		for i, h := range spectrum {
-			v[i] = f.ratio / (h + f.ratio)
+	for i, spectrum := range f.h {
+		v, r := make([]float64, len(spectrum)), f.ratio(i)
+		for k, h := range spectrum {
+			v[k] = f.scales.s / (h + r)
 		}
 		p.v = append(p.v, v)
 	}

@@ -1,0 +1,128 @@
+package laplace
+
+import (
+	"math"
+
+	"github.com/go-valla/valla/internal/kernel"
+)
+
+// functionSpace holds R with H = RᵀR [n,P] and the products G = RRᵀ [n,n] of its rows:
+// all rows Λ^½ J of the data, or the few of a lowRank H.
+type functionSpace struct {
+	gram
+	*scanner
+	j []float64 // R
+}
+
+func (f *functionSpace) elements() int { return f.params * f.outputs }
+
+func (f *functionSpace) bytes() int64 {
+	n, p := int64(f.n), int64(f.params)
+	return 8 * (3*n*n + n*p) // G, its factor and the one before; R
+}
+
+func (f *functionSpace) allocate() {
+	f.j, f.a = make([]float64, f.n*f.params), make([]float64, f.n*f.n)
+}
+
+func (f *functionSpace) add(b batch) error {
+	rows := f.j[b.first*b.outputs*f.params:]
+	err := b.jacobian(rows, f.params)
+	weighted(b, rows, rows, f.params)
+	return err
+}
+
+func (f *functionSpace) finish() error {
+	kernel.Syrk(false, f.n, f.params, 1, f.j, f.params, 0, f.a, f.n)
+	return nil
+}
+
+// scaled returns RT²Rᵀ.
+func (f *functionSpace) scaled(c scales) gram {
+	if c.t == nil {
+		return f.gram
+	}
+	g, beta := gram{f.n, make([]float64, f.n*f.n)}, 0.0
+	for i, k := range f.blocks {
+		kernel.Syrk(false, f.n, k.size(), c.t[i]*c.t[i], f.j[k.offset:], f.params, beta, g.a, f.n)
+		beta = 1
+	}
+	return g
+}
+
+func (f *functionSpace) factor(c scales) (factor, error) {
+	g := f.scaled(c)
+	l, err := g.cholesky(c.s, nil)
+	return functionFactor{l, f, c, f.perWeight(c)}, err
+}
+
+type functionFactor struct {
+	cholesky
+	data   *functionSpace
+	scales scales
+	t      []float64 // [P] or nil
+}
+
+// shares: H̃ (H̃ + sI)⁻¹ = R̃ᵀ (G̃ + sI)⁻¹ R̃ with R̃ = RT, so a block's share is
+// ‖L⁻¹ R̃‖² over its columns.
+func (f functionFactor) shares() (out []float64) {
+	d := f.data
+	part := make([]float64, f.n*inverseWidth)
+	for i, k := range d.blocks {
+		sum := 0.0
+		for lo := k.offset; lo < k.offset+k.size(); lo += inverseWidth {
+			cols := min(inverseWidth, k.offset+k.size()-lo)
+			for r := range f.n {
+				copy(part[r*cols:(r+1)*cols], d.j[r*d.params+lo:])
+			}
+			b := part[:f.n*cols]
+			kernel.Trsm(false, false, f.n, cols, f.l, f.n, b, cols)
+			sum += kernel.Dot(b, b)
+		}
+		t := f.scales.of(i)
+		out = append(out, t*t*sum)
+	}
+	return out
+}
+
+func (f functionFactor) predictor() predictor { return f }
+
+func (f functionFactor) width() int { return f.data.params + f.n }
+
+func (f functionFactor) marginals(b batch, cov []float64) error { return marginalsOf(f, b, cov) }
+
+// root: the covariance of rows J* is, over σ₀² and with J̃* = J*T, the minimum over A of
+// a ridge regression of J̃* on the rows R̃ = RT,
+//
+//	J̃*J̃*ᵀ − J̃*R̃ᵀ (G + sI)⁻¹ R̃J̃*ᵀ = EEᵀ + s AAᵀ,   A = J̃*R̃ᵀ (G + sI)⁻¹,   E = J̃* − AR̃,
+//
+// so F = [E, √s A]. In this form nothing cancels, nothing becomes negative, and an
+// error in A has an effect of second order only.
+func (f functionFactor) root(b batch, rows []float64) error {
+	p, ld, m, d := f.data.params, f.width(), b.size(), f.data
+	if err := b.jacobian(rows, ld); err != nil {
+		return err
+	}
+	a := rows[p:]
+	kernel.Gemm(false, true, m, f.n, p, 1, f.twice(rows, m, ld), ld, d.j, p, 0, a, ld)
+	kernel.Trsm(true, true, m, f.n, f.l, f.n, a, ld)
+	kernel.Trsm(true, false, m, f.n, f.l, f.n, a, ld)
+	kernel.Gemm(false, false, m, p, f.n, -1, a, ld, d.j, p, 1, rows, ld)
+	scaleColumns(rows, m, ld, f.t)
+	for i := range m {
+		row := a[i*ld : i*ld+f.n]
+		kernel.Scale(row, math.Sqrt(f.s), row)
+	}
+	return nil
+}
+
+// twice returns J*T² for m rows J*, which stay.
+func (f functionFactor) twice(rows []float64, m, ld int) []float64 {
+	if f.t == nil {
+		return rows
+	}
+	out := append([]float64(nil), rows[:(m-1)*ld+len(f.t)]...)
+	scaleColumns(out, m, ld, f.t)
+	scaleColumns(out, m, ld, f.t)
+	return out
+}

@@ -1,0 +1,99 @@
+package laplace
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/kernel"
+)
+
+// gram is the symmetric positive semi-definite G = JᵀJ or JJᵀ, which have the same
+// spectrum but for zeros: the smaller of the two suffices for logDet and effective.
+type gram struct {
+	n int
+	a []float64 // [n,n]
+}
+
+// cholesky returns L with L·Lᵀ = TGT + sI, for the diagonal t [n] of T; nil stands for
+// ones.
+func (g *gram) cholesky(s float64, t []float64) (cholesky, error) {
+	c := cholesky{n: g.n, s: s, l: make([]float64, len(g.a))}
+	largest := 0.0
+	for i := range g.n {
+		row := c.l[i*g.n : i*g.n+i+1]
+		copy(row, g.a[i*g.n:])
+		if t != nil {
+			kernel.Mul(row, row, t[:i+1])
+			kernel.Scale(row, t[i], row)
+		}
+		largest = max(largest, row[i])
+		row[i] += s
+	}
+	if pivot := kernel.Cholesky(g.n, c.l, g.n); pivot >= 0 {
+		return c, fmt.Errorf("laplace: J Jᵀ + s I with s = σ²/σ₀² = %g, largest diagonal element of J Jᵀ %g: %w",
+			s, largest, &graph.NotPositiveDefiniteError{Order: g.n, Pivot: pivot})
+	}
+	return c, nil
+}
+
+// cholesky is the factor L [n,n] of G + sI.
+type cholesky struct {
+	n int
+	s float64
+	l []float64
+}
+
+func (c cholesky) logDet() float64 {
+	sum := 0.0
+	for i := range c.n {
+		sum += math.Log(c.l[i*c.n+i])
+	}
+	return 2*sum - float64(c.n)*math.Log(c.s)
+}
+
+// inverseWidth is the width of a block of columns of an inverse.
+const inverseWidth = 128
+
+// inverseDiagonal returns the diagonal of (G + sI)⁻¹ = L⁻ᵀL⁻¹, the squared lengths of
+// the columns of L⁻¹.
+func (c cholesky) inverseDiagonal() []float64 {
+	block, out := make([]float64, c.n*inverseWidth), make([]float64, c.n)
+	for j := 0; j < c.n; j += inverseWidth {
+		// L⁻¹ is lower triangular: its columns from j on start in row j.
+		rows, cols := c.n-j, min(inverseWidth, c.n-j)
+		b := block[:rows*cols]
+		clear(b)
+		for i := range cols {
+			b[i*cols+i] = 1
+		}
+		kernel.Trsm(false, false, rows, cols, c.l[j*c.n+j:], c.n, b, cols)
+		for r := range rows {
+			row := b[r*cols : (r+1)*cols]
+			kernel.MulAdd(out[j:j+cols], row, row, out[j:j+cols])
+		}
+	}
+	return out
+}
+
+// effective is tr G (G + sI)⁻¹ = n − s tr (G + sI)⁻¹.
+func (c cholesky) effective() float64 { return float64(c.n) - c.s*kernel.Sum(c.inverseDiagonal()) }
+
+// inverse returns (G + sI)⁻¹ [n,n].
+func (c cholesky) inverse() []float64 {
+	out, block := make([]float64, c.n*c.n), make([]float64, c.n*inverseWidth)
+	for j := 0; j < c.n; j += inverseWidth {
+		cols := min(inverseWidth, c.n-j)
+		b := block[:c.n*cols]
+		clear(b)
+		for i := range cols {
+			b[(j+i)*cols+i] = 1
+		}
+		kernel.Trsm(false, false, c.n-j, cols, c.l[j*c.n+j:], c.n, b[j*cols:], cols)
+		kernel.Trsm(false, true, c.n, cols, c.l, c.n, b, cols)
+		for i := range c.n {
+			copy(out[i*c.n+j:], b[i*cols:(i+1)*cols])
+		}
+	}
+	return out
+}

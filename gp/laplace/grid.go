@@ -1,0 +1,144 @@
+package laplace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/kernel"
+	"gorgonia.org/tensor"
+)
+
+// Grid are the hyper-parameters that GridSearch tries, each σ₀ with each σ.
+type Grid struct {
+	PriorStds []float64 // σ₀ of all weights; nil: LogSpaced(0.01, 100, 21)
+	NoiseStds []float64 // σ; nil, as with softmax it must be: the posterior's own
+}
+
+// Tried is a point of a grid.
+type Tried struct {
+	PriorStd, NoiseStd float64
+	// NLL is the mean negative log-likelihood of an example, in nats; +Inf where the
+	// posterior cannot be computed in float64.
+	NLL float64
+}
+
+// LogSpaced returns n ≥ 1 numbers from lo to hi, both positive, with one ratio between
+// neighbours.
+func LogSpaced(lo, hi float64, n int) []float64 {
+	out := make([]float64, n)
+	for i := range out {
+		out[i] = lo * math.Pow(hi/lo, float64(i)/float64(max(1, n-1)))
+	}
+	return out
+}
+
+// GridSearch returns the posterior at that point of a grid at which the examples x
+// [N,…] with the targets y [N,C], not those of the fit, have the smallest negative
+// log-likelihood, by the probit approximation with softmax, and what it is at each
+// point. A point takes one factorisation and one prediction, and no pass over the data
+// of the fit. It returns ctx's error if ctx ends first.
+func (p *Posterior) GridSearch(ctx context.Context, x, y *tensor.Dense, g Grid) (*Posterior, []Tried, error) {
+	d, err := newData(x, y, Options{Likelihood: p.evidence.likelihood})
+	if err != nil {
+		return nil, nil, err
+	}
+	if d.outputs != p.scan.outputs {
+		return nil, nil, fmt.Errorf("laplace: y has shape %v, the posterior has %d outputs", y.Shape(), p.scan.outputs)
+	}
+	var best *Posterior
+	var tried []Tried
+	lowest := math.Inf(1)
+	for _, h := range g.points(p) {
+		q, nll, err := p.try(ctx, h, d)
+		if err != nil {
+			return nil, nil, err
+		}
+		tried = append(tried, Tried{h.prior[0], h.noise, nll})
+		if nll < lowest {
+			best, lowest = q, nll
+		}
+	}
+	if best == nil {
+		return nil, tried, fmt.Errorf("laplace: no finite negative log-likelihood at any of %d points of the grid", len(tried))
+	}
+	return best, tried, nil
+}
+
+// points lists the grid's, noise 0 standing for softmax.
+func (g Grid) points(p *Posterior) (out []hyper) {
+	priors, noises := g.PriorStds, g.NoiseStds
+	if priors == nil {
+		priors = LogSpaced(0.01, 100, 21)
+	}
+	if noises == nil {
+		noises = []float64{p.NoiseStd()}
+	}
+	for _, prior := range priors {
+		for _, noise := range noises {
+			out = append(out, uniform(prior, noise, len(p.prior.names)))
+		}
+	}
+	return out
+}
+
+// try returns the posterior at one point, nil where it cannot be factored, and its NLL.
+func (p *Posterior) try(ctx context.Context, h hyper, d data) (*Posterior, float64, error) {
+	if h.prior[0] == 0 || h.noise == 0 && p.evidence.likelihood == Gaussian {
+		return nil, 0, fmt.Errorf("laplace: a grid with the standard deviations %g and %g, expected positive numbers", h.prior[0], h.noise)
+	}
+	q, err := p.AtEach(ctx, h.prior, h.noise)
+	if errors.As(err, new(*graph.NotPositiveDefiniteError)) {
+		return nil, math.Inf(1), nil
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	f, err := q.Predict(ctx, d.x.t)
+	if err != nil {
+		return nil, 0, err
+	}
+	return q, q.nll(f, d), nil
+}
+
+// nll is the mean negative log-likelihood of predictions.
+func (p *Posterior) nll(f gp.Gaussian, d data) float64 {
+	y, c := make([]float64, d.n*d.outputs), d.outputs
+	d.y.rows(y, 0, d.n)
+	sum := 0.0
+	if p.evidence.likelihood == Softmax {
+		for i, prob := range gp.ProbitProbs(f).Float64s() {
+			if y[i] == 1 {
+				sum -= math.Log(prob)
+			}
+		}
+		return sum / float64(d.n)
+	}
+	kernel.Sub(y, y, f.Mean.Float64s())
+	cov, noise := f.Cov.Float64s(), p.hyper.noise*p.hyper.noise
+	for i := range d.n {
+		sum += gaussianNLL(y[i*c:(i+1)*c], cov[i*c*c:(i+1)*c*c], noise)
+	}
+	return sum / float64(d.n)
+}
+
+// gaussianNLL is −log N(r; 0, cov + noise·I), or infinity where that is no density; it
+// overwrites r [C] and cov [C,C].
+func gaussianNLL(r, cov []float64, noise float64) float64 {
+	c := len(r)
+	for i := range c {
+		cov[i*c+i] += noise
+	}
+	if kernel.Cholesky(c, cov, c) >= 0 {
+		return math.Inf(1)
+	}
+	kernel.Trsm(false, false, c, 1, cov, c, r, 1)
+	out := 0.5*kernel.Dot(r, r) + float64(c)/2*math.Log(2*math.Pi)
+	for i := range c {
+		out += math.Log(cov[i*c+i])
+	}
+	return out
+}

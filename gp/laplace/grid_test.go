@@ -1,0 +1,93 @@
+package laplace
+
+import (
+	"math"
+	"testing"
+
+	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/internal/fixture"
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat/distmv"
+	"gorgonia.org/tensor"
+)
+
+func TestLogSpaced(t *testing.T) {
+	fixture.Close(t, "five", LogSpaced(0.01, 100, 5), []float64{0.01, 0.1, 1, 10, 100}, 1e-14)
+	fixture.Close(t, "one", LogSpaced(0.5, 100, 1), []float64{0.5}, 0)
+}
+
+// Each point is a fit with these hyper-parameters, scored by a density written
+// elsewhere, and the best of them comes back.
+func TestGridSearch(t *testing.T) {
+	everyMember([]int{2}, func(what string, o Options, c int) {
+		p, held := problemFor(t, o, 51, tensor.Float64, 20, 4, c), problemFor(t, o, 52, tensor.Float64, 9, 4, c)
+		g := Grid{PriorStds: LogSpaced(0.1, 10, 3)}
+		if o.Likelihood == Gaussian {
+			g.NoiseStds = []float64{0.5, 2}
+		}
+		best, tried, err := p.fit(t, o).GridSearch(t.Context(), held.x, held.y, g)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := 3 * max(1, len(g.NoiseStds)); len(tried) != want {
+			t.Errorf("%s: %d points, want %d", what, len(tried), want)
+		}
+		lowest := math.Inf(1)
+		for _, at := range tried {
+			o.PriorStd, o.NoiseStd = at.PriorStd, at.NoiseStd
+			want := heldOutNLL(t, p.fit(t, o), held)
+			fixture.Close(t, label(what, ", ", at), one(at.NLL), one(want), 1e-10)
+			lowest = min(lowest, at.NLL)
+		}
+		fixture.Close(t, what+": the best", one(heldOutNLL(t, best, held)), one(lowest), 1e-12)
+	})
+}
+
+func heldOutNLL(t *testing.T, p *Posterior, held problem) float64 {
+	g, err := p.Predict(t.Context(), held.x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, c := held.y.Shape()[0], held.y.Shape()[1]
+	y, sum := held.y.Float64s(), 0.0
+	for i := range n {
+		if p.evidence.likelihood == Softmax {
+			for k, prob := range gp.ProbitProbs(g).Float64s()[i*c : (i+1)*c] {
+				sum -= y[i*c+k] * math.Log(prob)
+			}
+			continue
+		}
+		cov := mat.NewSymDense(c, append([]float64(nil), g.Cov.Float64s()[i*c*c:(i+1)*c*c]...))
+		for k := range c {
+			cov.SetSym(k, k, cov.At(k, k)+p.NoiseStd()*p.NoiseStd())
+		}
+		density, ok := distmv.NewNormal(g.Mean.Float64s()[i*c:(i+1)*c], cov, nil)
+		if !ok {
+			t.Fatal("no covariance")
+		}
+		sum -= density.LogProb(y[i*c : (i+1)*c])
+	}
+	return sum / float64(n)
+}
+
+func TestGridSearchDefaults(t *testing.T) {
+	p := newProblem(t, 53, tensor.Float64, 20, 4, 1)
+	q := p.fit(t, Options{Priors: PerLayer, PriorStd: 1, NoiseStd: 0.7})
+	best, tried, err := q.GridSearch(t.Context(), p.x, p.y, Grid{})
+	if err != nil || len(tried) != 21 || tried[0].PriorStd != 0.01 || tried[20].NoiseStd != 0.7 || best.PriorStds()[1] != best.PriorStd() {
+		t.Errorf("tried %v, error %v", tried, err)
+	}
+	bad := Grid{PriorStds: []float64{0}}
+	_, _, err = q.GridSearch(t.Context(), p.x, p.y, bad)
+	wants(t, err, "a grid with the standard deviations 0 and 0.7")
+	_, _, err = q.GridSearch(t.Context(), p.x, dense(make([]float64, 40), 20, 2), Grid{})
+	wants(t, err, "y has shape (20, 2), the posterior has 1 outputs")
+	_, _, err = q.GridSearch(t.Context(), p.x, p.probe, Grid{})
+	wants(t, err, "x has shape (20, 2), y has shape (7, 2)")
+	f := newProblem(t, 14, tensor.Float64, 100, 3, 1) // that of TestNotPositiveDefinite
+	_, tried, err = f.fit(t, Options{PriorStd: 1, NoiseStd: 1, Space: FunctionSpace}).GridSearch(t.Context(), f.x, f.y, Grid{PriorStds: []float64{1}, NoiseStds: []float64{1e-12}})
+	wants(t, err, "at any of 1 points")
+	if len(tried) != 1 || !math.IsInf(tried[0].NLL, 1) {
+		t.Errorf("tried %v", tried)
+	}
+}

@@ -1,0 +1,115 @@
+package laplace
+
+import (
+	"math"
+
+	"github.com/go-valla/valla/internal/kernel"
+)
+
+// lowRank keeps R = diag(√h) Vᵀ [k,P] of the k largest eigenvalues h of H and their
+// eigenvectors V, as if it were the Jacobian of so many outputs. They are those of the
+// smaller of JᵀJ, whose eigenvectors V are, and JJᵀ with eigenvectors U, R = UᵀJ.
+type lowRank struct {
+	functionSpace
+	rank  int
+	inner structure // of all of H; nil when finished
+}
+
+const defaultRank = 100
+
+func newLowRank(s *scanner, inner structure, rank int) structure {
+	if rank == 0 {
+		rank = defaultRank
+	}
+	return &lowRank{functionSpace: functionSpace{scanner: s}, rank: rank, inner: inner}
+}
+
+func (l *lowRank) elements() int { return l.inner.elements() }
+
+// order is that of the matrix whose eigenvectors are found.
+func (l *lowRank) order() int {
+	if f, ok := l.inner.(*functionSpace); ok {
+		return f.n
+	}
+	return l.params
+}
+
+// bytes: an eigenvalue problem takes four matrices, of which full has three.
+func (l *lowRank) bytes() int64 {
+	n := int64(l.order())
+	k := min(n, int64(l.rank))
+	return l.inner.bytes() + 8*(2*n*n+k*int64(l.params)+2*k*k)
+}
+
+func (l *lowRank) allocate() { l.inner.allocate() }
+
+func (l *lowRank) add(b batch) error { return l.inner.add(b) }
+
+func (l *lowRank) finish() error {
+	if err := l.inner.finish(); err != nil {
+		return err
+	}
+	var err error
+	switch inner := l.inner.(type) {
+	case *functionSpace:
+		err = l.fromRows(inner)
+	case *denseLayer:
+		err = l.fromMatrix(inner.a)
+	case *weightSpace:
+		err = l.fromMatrix(inner.a)
+	}
+	l.inner = nil
+	if err != nil {
+		return err
+	}
+	return l.functionSpace.finish()
+}
+
+// leading returns the number k of eigenvalues, ascending, that are kept: those at the
+// end that are not 0 up to rounding, at most rank and at least one.
+func (l *lowRank) leading(values []float64) (k int) {
+	const rounding = 0x1p-52
+	n := len(values)
+	for k < min(n, l.rank) && values[n-1-k] > float64(n)*rounding*values[n-1] {
+		k++
+	}
+	return max(1, k)
+}
+
+// fromMatrix takes the eigenvectors of H [P,P], which it overwrites.
+func (l *lowRank) fromMatrix(h []float64) error {
+	p := l.params
+	if err := checkFinite(h, l.blocks[0]); err != nil {
+		return err
+	}
+	values, vectors, err := eigen(p, h)
+	if err != nil {
+		return err
+	}
+	l.n = l.leading(values)
+	l.functionSpace.allocate()
+	for i := range l.n {
+		column := p - 1 - i
+		root := math.Sqrt(max(0, values[column]))
+		for r := range p {
+			l.j[i*p+r] = root * vectors[r*p+column]
+		}
+	}
+	return nil
+}
+
+// fromRows takes the eigenvectors of JJᵀ, which it overwrites.
+func (l *lowRank) fromRows(f *functionSpace) error {
+	if err := checkFinite(f.a, l.blocks[0]); err != nil {
+		return err
+	}
+	values, vectors, err := eigen(f.n, f.a)
+	if err != nil {
+		return err
+	}
+	l.n = l.leading(values)
+	l.functionSpace.allocate()
+	first := f.n - l.n // of the eigenvectors, in columns
+	kernel.Gemm(true, false, l.n, l.params, f.n, 1, vectors[first:], f.n, f.j, l.params, 0, l.j, l.params)
+	return nil
+}

@@ -1,0 +1,221 @@
+package laplace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/train"
+	"gonum.org/v1/gonum/optimize"
+)
+
+// Ascent goes up the marginal likelihood by steps of Adam in the logarithms of the
+// prior precisions 1/σ₀² and of the noise σ, from 1, as published code does. Without
+// it hyper-parameters are at the maximum.
+type Ascent struct {
+	Rate  float64 // of Adam; 0: 0.1. The VaLLA paper's runs have 1e-3
+	Steps int     // 0: 100. Each takes a factorisation
+}
+
+func (a *Ascent) check() error {
+	if a != nil && (!(a.Rate >= 0) || math.IsInf(a.Rate, 0) || a.Steps < 0) {
+		return fmt.Errorf("laplace: ascent at the rate %g for %d steps, expected positive numbers, or 0 for the default", a.Rate, a.Steps)
+	}
+	return nil
+}
+
+// maximise finds what h leaves free.
+//
+// As a function of all log σ_l and log σ the marginal likelihood is concave: det(I +
+// Σ_l σ_l²/σ² H_l) is a polynomial in the σ_l²/σ² whose coefficients are not negative,
+// so that its logarithm is a convex function of theirs; the other terms are linear or
+// negative exponentials. There is one maximum at most, and every way up leads there.
+func (p *Posterior) maximise(ctx context.Context, h hyper) (hyper, error) {
+	if !h.free() {
+		return h, nil
+	}
+	if p.ascent != nil {
+		return p.climb(ctx, h)
+	}
+	one := hyper{h.prior[:1], h.noise}
+	if len(h.prior) > 1 {
+		one.prior = []float64{0}
+		if err := p.solvable(h); err != nil {
+			return h, err
+		}
+	}
+	best, err := p.evidence.maximise(one, p.guess(), func(s float64) (float64, error) {
+		f, err := p.solve(ctx, scales{s: s})
+		if err != nil {
+			return 0, err
+		}
+		return f.effective(), nil
+	})
+	if err != nil || len(h.prior) == 1 {
+		return best, err
+	}
+	return p.ascend(ctx, h, best)
+}
+
+// solvable tells which part of the prior has no best standard deviation.
+func (p *Posterior) solvable(h hyper) error {
+	for l, v := range h.prior {
+		if v == 0 && p.evidence.weights[l] == 0 {
+			return fmt.Errorf("laplace: all weights of %q are 0, so the marginal likelihood has no maximum in their prior variance", p.prior.names[l])
+		}
+	}
+	return nil
+}
+
+// search is minus the marginal likelihood as a function of the logarithms of what is
+// free in h, the prior standard deviations before the noise.
+type search struct {
+	*Posterior
+	ctx context.Context
+	h   hyper // 0 where free
+
+	at    []float64 // where the following are known
+	value float64
+	slope []float64
+	err   error // the first
+}
+
+// put returns h with the free ones at z, taken from the front.
+func (s *search) put(z []float64) hyper {
+	out := hyper{slices.Clone(s.h.prior), s.h.noise}
+	next := func(v *float64) {
+		if *v == 0 {
+			*v, z = math.Exp(z[0]), z[1:]
+		}
+	}
+	for l := range out.prior {
+		next(&out.prior[l])
+	}
+	next(&out.noise)
+	return out
+}
+
+// take returns the logarithms of those elements of v that are free in h.
+func (s *search) take(v hyper) (z []float64) {
+	for l, p := range s.h.prior {
+		if p == 0 {
+			z = append(z, v.prior[l])
+		}
+	}
+	if s.h.noise == 0 {
+		z = append(z, v.noise)
+	}
+	return z
+}
+
+// evaluate computes value and slope at z; where the matrix cannot be factored the
+// value is infinite.
+func (s *search) evaluate(z []float64) {
+	if s.err != nil || s.at != nil && slices.Equal(s.at, z) {
+		return
+	}
+	s.at, s.value, s.slope = slices.Clone(z), math.Inf(1), make([]float64, len(z))
+	h := s.put(z)
+	if h.check(Gaussian) != nil {
+		return
+	}
+	f, err := s.solve(s.ctx, h.scales(s.prior))
+	if err != nil {
+		if !errors.As(err, new(*graph.NotPositiveDefiniteError)) {
+			s.err = err
+		}
+		return
+	}
+	prior, noise := s.evidence.gradient(h, s.prior.sums(f.shares()))
+	s.value = -s.evidence.value(h, f.logDet())
+	s.slope = s.take(hyper{prior, noise})
+	for i := range s.slope {
+		s.slope[i] = -s.slope[i]
+	}
+}
+
+// ascend goes to the maximum from that of one prior standard deviation for all.
+func (p *Posterior) ascend(ctx context.Context, h, start hyper) (hyper, error) {
+	s := &search{Posterior: p, ctx: ctx, h: h}
+	from := s.take(uniform(math.Log(start.prior[0]), math.Log(start.noise), len(h.prior)))
+	if err := s.determined(from); err != nil {
+		return h, err
+	}
+	const enough = 1e-6 // of the size of the terms that cancel in a slope
+	tol := enough * min(1, p.guess())
+	res, err := optimize.Minimize(optimize.Problem{
+		Func:   func(z []float64) float64 { s.evaluate(z); return s.value },
+		Grad:   func(grad, z []float64) { s.evaluate(z); copy(grad, s.slope) },
+		Status: func() (optimize.Status, error) { return optimize.NotTerminated, s.err },
+	}, from, &optimize.Settings{GradientThreshold: tol / 1e3, MajorIterations: 1000, Converger: optimize.NeverTerminate{}}, &optimize.BFGS{})
+	if s.err != nil {
+		return h, s.err
+	}
+	// Near the maximum the value stops changing before the slope is 0, which the
+	// optimiser takes for a failure.
+	s.evaluate(res.X)
+	for _, v := range s.slope {
+		if !(math.Abs(v) <= tol) {
+			return h, fmt.Errorf("laplace: no maximum of the marginal likelihood found near the standard deviations %s: slope %g (%v, %w)", list(append(s.put(res.X).prior, s.put(res.X).noise)), v, res.Status, err)
+		}
+	}
+	return s.put(res.X), nil
+}
+
+// determined checks that the data say something of the weights of each free part.
+func (s *search) determined(z []float64) error {
+	f, err := s.solve(s.ctx, s.put(z).scales(s.prior))
+	if err != nil {
+		return err
+	}
+	const nothing = 1e-12 // of all weights, beyond rounding
+	for l, gamma := range s.prior.sums(f.shares()) {
+		if s.h.prior[l] == 0 && gamma < nothing*float64(s.scan.params) {
+			return fmt.Errorf("laplace: the marginal likelihood has no maximum: the data determine %g weights of %q, expected more than 0", gamma, s.prior.names[l])
+		}
+	}
+	return nil
+}
+
+// climb makes the steps of an Ascent.
+func (p *Posterior) climb(ctx context.Context, h hyper) (hyper, error) {
+	s := &search{Posterior: p, ctx: ctx, h: h}
+	n, rate, steps := len(s.take(h)), p.ascent.Rate, p.ascent.Steps
+	if rate == 0 {
+		rate = 0.1
+	}
+	if steps == 0 {
+		steps = 100
+	}
+	// In log 1/σ₀² = −2 log σ₀ Adam makes steps half as long in log σ₀.
+	z, grad, prior := make([]float64, n), make([]float64, n), n
+	if h.noise == 0 {
+		prior--
+	}
+	var params []train.Param
+	var optimizers []*train.Adam
+	add := func(name string, lo, hi int, rate float64) {
+		if lo < hi {
+			params = append(params, train.Param{Name: name, Value: dense(z[lo:hi:hi], hi-lo), Grad: dense(grad[lo:hi:hi], hi-lo)})
+			optimizers = append(optimizers, &train.Adam{LR: rate})
+		}
+	}
+	add("log prior std", 0, prior, rate/2)
+	add("log noise std", prior, n, rate)
+	for range steps {
+		s.evaluate(z)
+		if s.err != nil {
+			return h, s.err
+		}
+		copy(grad, s.slope)
+		for i, o := range optimizers {
+			if err := o.Step(params[i:i+1], 1); err != nil {
+				return h, fmt.Errorf("laplace: ascent: %w", err)
+			}
+		}
+	}
+	return s.put(z), nil
+}

@@ -22,6 +22,7 @@ var level = map[string]int{
 	"data/cifar":          2,
 	"data/augment":        2,
 	"data/corrupt":        2,
+	"data/tabular":        3,
 	"internal/fixture":    2,
 	"graph":               3,
 	"graph/graphtest":     4,

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/go-valla/valla/data/fetch"
+	"github.com/go-valla/valla/data/tabular"
 	"github.com/go-valla/valla/experiments"
 )
 
@@ -37,16 +38,12 @@ func newDataList() *cobra.Command {
 		Short: "List the data sets, and which are there",
 		Args:  cobra.NoArgs,
 		RunE: running(func(cmd *cobra.Command, _ []string) error {
-			for _, d := range fetch.Datasets() {
-				missing, err := d.Missing(folderOf(dir, d))
+			for _, d := range allData() {
+				line, err := dataLine(d, folderOf(dir, d))
 				if err != nil {
 					return err
 				}
-				state := "complete in " + folderOf(dir, d)
-				if len(missing) > 0 {
-					state = fmt.Sprintf("%d of %d files missing in %s", len(missing), len(d.Files), folderOf(dir, d))
-				}
-				fmt.Fprintf(cmd.OutOrStdout(), "%-8s %s, %.0f MB, %s; %s\n", d.Name, d.Title, float64(d.Size())/1e6, d.Licence, state)
+				fmt.Fprintln(cmd.OutOrStdout(), line)
 			}
 			return nil
 		}),
@@ -55,13 +52,37 @@ func newDataList() *cobra.Command {
 	return cmd
 }
 
+// allData returns the data sets that can be downloaded, and those of which is known
+// what to put where.
+func allData() []fetch.Dataset { return append(fetch.Datasets(), tabular.Downloads()...) }
+
+// dataLine returns a line about a data set and whether it is in a folder.
+func dataLine(d fetch.Dataset, folder string) (string, error) {
+	missing, err := d.Missing(folder)
+	if err != nil {
+		return "", err
+	}
+	state := "complete in " + folder
+	if len(missing) > 0 {
+		state = fmt.Sprintf("%d of %d files missing in %s", len(missing), len(d.Files), folder)
+	}
+	size := "size not known"
+	if n := d.Size(); n > 0 {
+		size = fmt.Sprintf("%.0f MB", float64(n)/1e6)
+	}
+	return fmt.Sprintf("%-19s %s, %s, %s; %s", d.Name, d.Title, size, d.Licence, state), nil
+}
+
 func newDataGet() *cobra.Command {
 	var dir string
 	cmd := &cobra.Command{
 		Use:   "get NAME...",
 		Short: "Download data sets from their public mirrors",
 		Long: `Download data sets from their public mirrors. What breaks off is continued, every file's
-size and SHA-256 sum are checked, and files that are already there and right are kept.`,
+size and SHA-256 sum are checked, and files that are already there and right are kept.
+Files that their publishers change without notice (year, taxi) have no sum: they are
+read to the end instead. For a set without a public address the error says what to put
+where.`,
 		Example: "  valla data get mnist fmnist\n  valla experiment run mnist --data data",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -73,7 +94,7 @@ size and SHA-256 sum are checked, and files that are already there and right are
 			sets := make([]fetch.Dataset, len(args))
 			for i, name := range args {
 				var err error
-				if sets[i], err = fetch.Lookup(name); err != nil {
+				if sets[i], err = fetch.Lookup(allData(), name); err != nil {
 					return err
 				}
 			}
@@ -93,5 +114,8 @@ size and SHA-256 sum are checked, and files that are already there and right are
 
 // folderOf is where the experiments look for a data set.
 func folderOf(dir string, d fetch.Dataset) string {
+	if s, err := tabular.Lookup(d.Name); err == nil {
+		return filepath.Join(dir, s.Folder)
+	}
 	return filepath.Join(dir, experiments.DataFolder(d.Name))
 }

@@ -13,19 +13,28 @@ type Dataset struct {
 	Title   string   // the full one
 	Source  string   // the authors' page
 	Licence string   // of the data
-	Mirrors []string // addresses that a file's name is appended to, in the order of trying
+	Mirrors []string // addresses that a file's name is appended to, in the order of trying; none: not public
+	Manual  string   // for the error where no mirror delivers: what to put into the folder instead; "" if nothing
 	Files   []File
 }
 
 // A File is one file of a data set. Any other content than the expected is
-// refused, so that it does not matter whom a mirror belongs to.
+// refused, so that it does not matter whom a mirror belongs to. Where the publisher
+// changes files without notice there is no sum; then reading tells.
 type File struct {
 	Name   string
-	Size   int64  // in bytes
-	SHA256 string // lower-case hexadecimal
+	Size   int64  // in bytes; 0: not known
+	SHA256 string // lower-case hexadecimal; not known where Size is not
+	// Check says what is wrong with the content of a file at path, by reading it. It
+	// is for files without a sum, and for those of Or.
+	Check func(path string) error
+	Or    []string // names of files that will do as well if Check has nothing to say
 }
 
-// Size returns the bytes of all files.
+// known says that size and sum are.
+func (f File) known() bool { return f.Size > 0 }
+
+// Size returns the bytes of all files of known size.
 func (d Dataset) Size() (n int64) {
 	for _, f := range d.Files {
 		n += f.Size
@@ -36,15 +45,15 @@ func (d Dataset) Size() (n int64) {
 // ErrUnknown is wrapped by the error about a name that no data set has.
 var ErrUnknown = errors.New("unknown data set")
 
-// Datasets returns the data sets that are known, in the order of their names.
+// Datasets returns the data sets of images, in the order of their names; package
+// tabular has those of tables.
 // The sums are those of the files as first published, whose MD5 sums are public
 // too; the tests compare both where they have the files.
 func Datasets() []Dataset { return []Dataset{cifar10(), fashionMNIST(), mnist()} }
 
-// Lookup returns the data set with a name. The error for another name is an
+// Lookup returns the data set of all with a name. The error for another name is an
 // [ErrUnknown] that lists those that exist.
-func Lookup(name string) (Dataset, error) {
-	all := Datasets()
+func Lookup(all []Dataset, name string) (Dataset, error) {
 	if i := slices.IndexFunc(all, func(d Dataset) bool { return d.Name == name }); i >= 0 {
 		return all[i], nil
 	}
@@ -69,7 +78,7 @@ func cifar10() Dataset {
 			"https://mindspore-website.obs.cn-north-4.myhuaweicloud.com/notebook/datasets/",
 		},
 		Files: []File{
-			{"cifar-10-binary.tar.gz", 170052171, "c4a38c50a1bc5f3a1c5537f2155ab9d68f9f25eb1ed8d9ddda3db29a59bca1dd"},
+			{Name: "cifar-10-binary.tar.gz", Size: 170052171, SHA256: "c4a38c50a1bc5f3a1c5537f2155ab9d68f9f25eb1ed8d9ddda3db29a59bca1dd"},
 		},
 	}
 }
@@ -87,10 +96,10 @@ func mnist() Dataset {
 			"http://yann.lecun.com/exdb/mnist/",
 		},
 		Files: []File{
-			{"train-images-idx3-ubyte.gz", 9912422, "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609"},
-			{"train-labels-idx1-ubyte.gz", 28881, "3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c"},
-			{"t10k-images-idx3-ubyte.gz", 1648877, "8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6"},
-			{"t10k-labels-idx1-ubyte.gz", 4542, "f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6"},
+			{Name: "train-images-idx3-ubyte.gz", Size: 9912422, SHA256: "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609"},
+			{Name: "train-labels-idx1-ubyte.gz", Size: 28881, SHA256: "3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c"},
+			{Name: "t10k-images-idx3-ubyte.gz", Size: 1648877, SHA256: "8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6"},
+			{Name: "t10k-labels-idx1-ubyte.gz", Size: 4542, SHA256: "f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6"},
 		},
 	}
 }
@@ -108,10 +117,10 @@ func fashionMNIST() Dataset {
 			"http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/",
 		},
 		Files: []File{
-			{"train-images-idx3-ubyte.gz", 26421880, "3aede38d61863908ad78613f6a32ed271626dd12800ba2636569512369268a84"},
-			{"train-labels-idx1-ubyte.gz", 29515, "a04f17134ac03560a47e3764e11b92fc97de4d1bfaf8ba1a3aa29af54cc90845"},
-			{"t10k-images-idx3-ubyte.gz", 4422102, "346e55b948d973a97e58d2351dde16a484bd415d4595297633bb08f03db6a073"},
-			{"t10k-labels-idx1-ubyte.gz", 5148, "67da17c76eaffca5446c3361aaab5c3cd6d1c2608764d35dfb1850b086bf8dd5"},
+			{Name: "train-images-idx3-ubyte.gz", Size: 26421880, SHA256: "3aede38d61863908ad78613f6a32ed271626dd12800ba2636569512369268a84"},
+			{Name: "train-labels-idx1-ubyte.gz", Size: 29515, SHA256: "a04f17134ac03560a47e3764e11b92fc97de4d1bfaf8ba1a3aa29af54cc90845"},
+			{Name: "t10k-images-idx3-ubyte.gz", Size: 4422102, SHA256: "346e55b948d973a97e58d2351dde16a484bd415d4595297633bb08f03db6a073"},
+			{Name: "t10k-labels-idx1-ubyte.gz", Size: 5148, SHA256: "67da17c76eaffca5446c3361aaab5c3cd6d1c2608764d35dfb1850b086bf8dd5"},
 		},
 	}
 }

@@ -16,6 +16,7 @@ type download struct {
 	Options
 	File
 	part string // where it grows
+	come int64  // bytes of the part in the latest transfer
 	bar  *bar
 }
 
@@ -67,6 +68,9 @@ func wait(ctx context.Context, pause time.Duration) bool {
 }
 
 func (d *download) unavailable(said []refusal) error {
+	if len(said) == 0 {
+		return fmt.Errorf("%w: it has no public address", ErrUnavailable)
+	}
 	words := make([]string, len(said))
 	for i, mirror := range d.Mirrors {
 		words[i] = fmt.Sprintf("%s: %v", mirror, said[i])
@@ -83,7 +87,7 @@ func (d *download) try(ctx context.Context, url string) error {
 		if err != nil {
 			return err
 		}
-		if have < d.Size {
+		if have < d.Size || !d.known() {
 			if err := d.transfer(ctx, url, have); err != nil {
 				return err
 			}
@@ -102,7 +106,7 @@ func (d *download) try(ctx context.Context, url string) error {
 }
 
 // have returns how many bytes the part holds. One that is longer than the file
-// is of no use and is deleted.
+// is of no use and is deleted, and so is any of a file of unknown size.
 func (d *download) have() (int64, error) {
 	info, err := os.Stat(d.part)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -1,6 +1,7 @@
 // Package fetch downloads public data sets: each file from the first of several
 // mirrors that delivers it, continued where an earlier try broke off, and put
-// under its name only once its size and its SHA-256 sum are the expected ones.
+// under its name only once its size and its SHA-256 sum are the expected ones or,
+// where these are not known, once it has been read.
 package fetch
 
 import (
@@ -64,7 +65,8 @@ func (o Options) filled(d Dataset) Options {
 // A file on its way is called NAME.part. When a mirror breaks off, or ctx is
 // cancelled, it stays and the next try, of the same mirror or another, asks for
 // the rest only (RFC 9110, section 14). Where the sum is wrong in the end it is
-// deleted, and the mirror asked once more for the whole.
+// deleted, and the mirror asked once more for the whole. A file of unknown sum is not
+// continued: nobody could tell that both parts are of the same one.
 //
 // A mirror is given up for a file when it answers that it does not have it, or
 // has another one; it is tried again, in the next round, when it cannot be
@@ -92,10 +94,18 @@ func (o Options) get(ctx context.Context, d Dataset) error {
 	for _, f := range missing {
 		dl := download{Options: o, File: f, part: filepath.Join(o.Dir, f.Name+partial)}
 		if err := dl.run(ctx); err != nil {
-			return fmt.Errorf("%s: %w%s", f.Name, err, dl.kept())
+			return fmt.Errorf("%s: %w%s%s", f.Name, err, dl.kept(), d.advice(err, o.Dir))
 		}
 	}
 	return nil
+}
+
+// advice says, for an error, what else to do for a file in dir.
+func (d Dataset) advice(err error, dir string) string {
+	if d.Manual == "" || !errors.Is(err, ErrUnavailable) {
+		return ""
+	}
+	return fmt.Sprintf(" (folder %s: %s)", dir, d.Manual)
 }
 
 // Missing returns the files that are not in the folder dir or have other content
@@ -104,15 +114,32 @@ func (o Options) get(ctx context.Context, d Dataset) error {
 func (d Dataset) Missing(dir string) ([]File, error) {
 	var missing []File
 	for _, f := range d.Files {
-		err := f.check(filepath.Join(dir, f.Name))
-		switch {
-		case errors.Is(err, fs.ErrNotExist), errors.Is(err, errContent):
-			missing = append(missing, f)
-		case err != nil:
+		there, err := f.in(dir)
+		if err != nil {
 			return nil, err
+		}
+		if !there {
+			missing = append(missing, f)
 		}
 	}
 	return missing, nil
+}
+
+// in says whether f, or a file that will do as well, is in a folder.
+func (f File) in(dir string) (bool, error) {
+	err := f.check(filepath.Join(dir, f.Name))
+	for _, name := range f.Or {
+		if err == nil {
+			break
+		}
+		if name != f.Name || f.known() {
+			err = File{Check: f.Check}.check(filepath.Join(dir, name))
+		}
+	}
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, errContent) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // check returns nil if the file at path is f, an errContent if it is another,
@@ -123,6 +150,12 @@ func (f File) check(path string) error {
 		return err
 	}
 	defer file.Close()
+	if !f.known() {
+		if err := f.Check(path); err != nil {
+			return fmt.Errorf("%w: %w", errContent, err)
+		}
+		return nil
+	}
 	info, err := file.Stat()
 	if err != nil {
 		return err

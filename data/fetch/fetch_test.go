@@ -379,7 +379,7 @@ func TestDiskFails(t *testing.T) {
 func TestDatasets(t *testing.T) {
 	count := map[string]int{"cifar10": 1, "fmnist": 4, "mnist": 4}
 	for _, d := range Datasets() {
-		same, err := Lookup(d.Name)
+		same, err := Lookup(Datasets(), d.Name)
 		if err != nil || same.Title != d.Title {
 			t.Errorf("%s: found %q (%v)", d.Name, same.Title, err)
 		}
@@ -392,7 +392,7 @@ func TestDatasets(t *testing.T) {
 			}
 		}
 	}
-	_, err := Lookup("cifar")
+	_, err := Lookup(Datasets(), "cifar")
 	if !errors.Is(err, ErrUnknown) {
 		t.Errorf("error %v, want %v", err, ErrUnknown)
 	}

@@ -16,11 +16,15 @@ type bar struct {
 	bar *progressbar.ProgressBar
 }
 
-// newBar returns a bar on w if that is a terminal, otherwise nil.
+// newBar returns a bar on w if that is a terminal, otherwise nil. A size of 0 is one
+// that is not known.
 func newBar(w io.Writer, name string, size int64) *bar {
 	f, ok := w.(*os.File)
 	if !ok || !term.IsTerminal(int(f.Fd())) {
 		return nil
+	}
+	if size == 0 {
+		size = -1
 	}
 	return drawBar(f, name, size)
 }

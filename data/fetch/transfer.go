@@ -31,11 +31,7 @@ func (d *download) transfer(ctx context.Context, address string, have int64) err
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case context.Cause(watched) == errStalled:
-		now, err := d.have()
-		if err != nil {
-			return err
-		}
-		return refusal{fmt.Errorf("stalled after %d of %d bytes: none for %v", now, d.Size, d.Stall), false}
+		return refusal{fmt.Errorf("stalled after %s: none for %v", d.progress(d.come), d.Stall), false}
 	}
 	return refused
 }
@@ -97,14 +93,15 @@ func (d *download) start(resp *http.Response, have int64) (at int64, err error) 
 		again := code >= 500 || code == http.StatusTooManyRequests || code == http.StatusRequestTimeout
 		return 0, refusal{fmt.Errorf("status %s", resp.Status), !again}
 	}
-	if n := resp.ContentLength; n >= 0 && at+n != d.Size {
+	if n := resp.ContentLength; d.known() && n >= 0 && at+n != d.Size {
 		return 0, refusal{fmt.Errorf("expected %d bytes, found %d announced", d.Size-at, n), true}
 	}
 	return at, nil
 }
 
 // save writes body to f from the byte at on, up to the size of the file: what a
-// mirror sends beyond it does not matter.
+// mirror sends beyond it does not matter. Where the size is not known it is that of
+// the body.
 func (d *download) save(f *os.File, at int64, body io.Reader, alive func()) error {
 	if err := f.Truncate(at); err != nil {
 		return err
@@ -112,20 +109,34 @@ func (d *download) save(f *os.File, at int64, body io.Reader, alive func()) erro
 	if _, err := f.Seek(at, io.SeekStart); err != nil {
 		return err
 	}
+	if d.known() {
+		body = io.LimitReader(body, d.Size-at)
+	}
 	buf := make([]byte, 1<<16)
-	for at < d.Size {
-		n, err := body.Read(buf[:min(int64(len(buf)), d.Size-at)])
+	for d.come = at; !d.known() || d.come < d.Size; {
+		n, err := body.Read(buf)
 		if n > 0 {
 			alive()
 			if _, err := f.Write(buf[:n]); err != nil {
 				return err
 			}
-			at += int64(n)
-			d.bar.set(at)
+			d.come += int64(n)
+			d.bar.set(d.come)
 		}
-		if err != nil && at < d.Size {
-			return refusal{fmt.Errorf("broke off after %d of %d bytes: %w", at, d.Size, err), false}
+		if !d.known() && errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil && !(d.known() && d.come == d.Size) {
+			return refusal{fmt.Errorf("broke off after %s: %w", d.progress(d.come), err), false}
 		}
 	}
 	return nil
+}
+
+// progress describes how far a download has come, for messages.
+func (d *download) progress(n int64) string {
+	if d.known() {
+		return fmt.Sprintf("%d of %d bytes", n, d.Size)
+	}
+	return fmt.Sprintf("%d bytes", n)
 }

@@ -1,0 +1,28 @@
+package tabular
+
+import "github.com/go-valla/valla/data/fetch"
+
+// nycFlights is a table of Airline's form that anybody can have: the flights from New
+// York City in 2013, of R's package nycflights13, without those that lack a value. It
+// is ordered by date, and so is shuffled; it is divided 80:10:10, as Taxi is.
+func nycFlights() Set {
+	s := flights(Set{
+		Name:     "airline-nycflights13",
+		Title:    "Flights from New York City, 2013 (Wickham, R package nycflights13)",
+		Folder:   "airline_proxy",
+		files:    packed("nycflights13_8feat.csv"),
+		rows:     273853,
+		shuffled: true,
+		split:    shares(0.8, 0.1),
+	})
+	s.Download = fetch.Dataset{
+		Name:    s.Name,
+		Title:   s.Title,
+		Source:  "https://cran.r-project.org/package=nycflights13",
+		Licence: "CC0",
+		Manual: "put nycflights13_8feat.csv.gz there, made of the tables flights and planes: " +
+			"Month, DayofMonth, DayOfWeek, plane_age, AirTime, Distance, ArrTime, DepTime, ArrDelay of the flights that have all of them",
+		Files: []fetch.File{{Name: "nycflights13_8feat.csv.gz", Or: packed("nycflights13_8feat.csv"), Check: s.check(false)}},
+	}
+	return s
+}

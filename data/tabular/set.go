@@ -1,0 +1,242 @@
+package tabular
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"gorgonia.org/tensor"
+
+	"github.com/go-valla/valla/data"
+	"github.com/go-valla/valla/data/fetch"
+)
+
+// A Set describes a data set: what it holds, where it can be had and how it is
+// read. [Sets] lists those there are.
+type Set struct {
+	Name     string        // the short one, as commands take it
+	Title    string        // the full one
+	Folder   string        // of its files, below the folder of all data sets
+	Features []string      // D names
+	Target   string        // the target's name
+	Download fetch.Dataset // its files, and how they are recognised
+
+	files        []string // patterns (path.Match) of names, of which the first that fits any counts
+	csv, parquet layout   // without fields where there are no such files
+	filters      []filter
+	rows         int  // that the files have; 0: any number
+	most         int  // rows that are used; 0: all
+	shuffled     bool // by Options.Seed
+	split        split
+}
+
+// A filter drops rows.
+type filter struct {
+	name string
+	drop func(row []float64) bool // of a row: features and then target
+}
+
+// A split returns how many of n rows are for training and for validation. The
+// others are for testing.
+type split func(n int) (train, validation int)
+
+// counts splits off certain numbers of rows.
+func counts(train, validation int) split {
+	return func(int) (int, int) { return train, validation }
+}
+
+// shares splits off parts of all rows, rounding down.
+func shares(train, validation float64) split {
+	return func(n int) (int, int) { return int(float64(n) * train), int(float64(n) * validation) }
+}
+
+// Options say how a set is read. The zero value is ready to use.
+type Options struct {
+	Dtype tensor.Dtype // of the tensors: tensor.Float64, the default, or tensor.Float32
+	Seed  uint64       // of the order of sets that are shuffled
+}
+
+// Open reads the set. Its files are in folder/Folder; folder is the one of all data
+// sets.
+//
+// The result is in the units of the files: [data.Splits.Standardize] brings it into
+// those of the paper's code. X is [N,D] and Y [N,1] of each part; the parts lie in
+// one piece of memory. In float32 a value is that of the file, rounded.
+func (s Set) Open(folder string, o Options) (*data.Splits, *Report, error) {
+	paths, err := s.find(filepath.Join(folder, s.Folder))
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", s.Name, err)
+	}
+	return s.open(paths, o)
+}
+
+// open reads the set from certain files, in their order.
+func (s Set) open(paths []string, o Options) (*data.Splits, *Report, error) {
+	hint, err := s.expect(paths)
+	if err != nil {
+		return nil, nil, err
+	}
+	rows, err := newRows(o.Dtype, len(s.Features), hint)
+	if err != nil {
+		return nil, nil, err
+	}
+	report, err := s.read(paths, rows.add)
+	if err != nil {
+		return nil, nil, err
+	}
+	if s.shuffled {
+		rows.shuffle(rand.New(rand.NewPCG(o.Seed, 0)))
+	}
+	x, y := rows.tensors()
+	train, validation := s.split(report.Kept)
+	splits, err := data.NewSplits(&data.Set{Features: s.Features, Target: s.Target, X: x, Y: y}, train, validation)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", s.Name, err)
+	}
+	return splits, report, nil
+}
+
+// find returns the files of the set in dir, in the order of their names.
+func (s Set) find(dir string) ([]string, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, fmt.Errorf("%w (expected a folder with %s)", err, strings.Join(s.files, " or "))
+	}
+	for _, pattern := range s.files {
+		var found []string
+		for _, e := range entries {
+			if ok, _ := path.Match(pattern, e.Name()); ok && !e.IsDir() {
+				found = append(found, filepath.Join(dir, e.Name()))
+			}
+		}
+		if len(found) > 0 {
+			return found, nil
+		}
+	}
+	return nil, fmt.Errorf("%s: expected a file %s, found none", dir, strings.Join(s.files, " or "))
+}
+
+func isParquet(name string) bool { return strings.HasSuffix(strings.ToLower(name), ".parquet") }
+
+// expect returns how many rows to make room for; 0 where that is not known. A file
+// that claims more rows than it has bytes is not believed.
+func (s Set) expect(paths []string) (int, error) {
+	if n := max(s.rows, s.most); n > 0 {
+		return n, nil
+	}
+	total := int64(0)
+	for _, p := range paths {
+		if !isParquet(p) {
+			continue
+		}
+		n, err := parquetRows(p, s.parquet)
+		if err != nil {
+			return 0, err
+		}
+		info, err := os.Stat(p)
+		if err != nil {
+			return 0, err
+		}
+		total += min(n, info.Size())
+	}
+	return int(total), nil
+}
+
+// read hands the rows that no filter drops to add, which must not keep them. It
+// makes sure that there are as many as there should be.
+func (s Set) read(paths []string, add func(row []float64) error) (*Report, error) {
+	r := &reading{Set: s, report: newReport(s, paths), add: add, row: make([]float64, len(s.Features)+1)}
+	start := time.Now()
+	for _, p := range paths {
+		if r.full() {
+			break
+		}
+		if err := r.file(p, isParquet(p)); err != nil {
+			return nil, err
+		}
+	}
+	r.report.Elapsed = time.Since(start)
+	return r.report, r.complete()
+}
+
+// check returns a function that reads one file of the set to the end, whatever its
+// name, and says what is wrong with it.
+func (s Set) check(parquet bool) func(path string) error {
+	return func(path string) error {
+		r := &reading{Set: s, report: newReport(s, []string{path}), row: make([]float64, len(s.Features)+1)}
+		r.add = func([]float64) error { return nil }
+		if err := r.file(path, parquet); err != nil {
+			return err
+		}
+		return r.complete()
+	}
+}
+
+// A reading is the state of read.
+type reading struct {
+	Set
+	report *Report
+	add    func(row []float64) error
+	row    []float64
+}
+
+// full says that no more rows are needed.
+func (r *reading) full() bool { return r.most > 0 && r.report.Rows >= r.most }
+
+// file reads one file.
+func (r *reading) file(path string, parquet bool) error {
+	scan, l := scanCSV, r.csv
+	if parquet {
+		scan, l = scanParquet, r.parquet
+	}
+	n, err := scan(path, l, func(cells []float64) error { return r.take(l, cells) })
+	r.report.Bytes += n
+	return err
+}
+
+// take gets the cells of a row.
+func (r *reading) take(l layout, cells []float64) error {
+	r.report.Rows++
+	row := cells
+	if l.derive != nil {
+		row = r.row
+		l.derive(cells, row)
+	}
+	for i, f := range r.filters {
+		if f.drop(row) {
+			r.report.Dropped[i].Rows++
+			return r.enough()
+		}
+	}
+	r.report.Kept++
+	if err := r.add(row); err != nil {
+		return err
+	}
+	return r.enough()
+}
+
+func (r *reading) enough() error {
+	if r.full() {
+		return errEnough
+	}
+	return nil
+}
+
+// complete makes sure that there are as many rows as expected, and some for each
+// part.
+func (r *reading) complete() error {
+	where := strings.Join(r.report.Files, ", ")
+	if r.rows > 0 && r.report.Rows != r.rows {
+		return fmt.Errorf("%s: expected %d rows, found %d", where, r.rows, r.report.Rows)
+	}
+	train, validation := r.split(r.report.Kept)
+	if train < 1 || validation < 1 || train+validation >= r.report.Kept {
+		return fmt.Errorf("%s: expected rows for training, validation and testing (%d, %d and more), found %d and kept %d",
+			where, max(train, 1), max(validation, 1), r.report.Rows, r.report.Kept)
+	}
+	return nil
+}

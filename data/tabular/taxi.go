@@ -1,0 +1,84 @@
+package tabular
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"github.com/go-valla/valla/data/fetch"
+)
+
+// taxi is the paper's Taxi: what a ride in a yellow taxi of New York City costs. The
+// paper's code takes January 2023 and divides it in order; several months that are in
+// the folder are read one after the other.
+func taxi() Set {
+	s := rides("tpep", Set{
+		Name:   "taxi",
+		Title:  "Yellow taxi rides, January 2023 (New York City Taxi and Limousine Commission)",
+		Folder: "taxi",
+		files:  append([]string{"yellow_tripdata_[0-9][0-9][0-9][0-9]-[0-9][0-9].parquet"}, packed("taxi.csv")...),
+	})
+	s.Download = rideFiles(s, fetch.File{
+		Name: "yellow_tripdata_2023-01.parquet", Check: s.check(true),
+	})
+	return s
+}
+
+// The places of what the filters need in a row of a ride.
+const (
+	rideDuration = 7 // in seconds
+	rideColumns  = 9
+)
+
+// rides adds what all tables of taxi rides have in common. Columns of times begin
+// with prefix.
+//
+// The features are, as in the paper's code: seconds since midnight, day of the week
+// (Monday is 0), day of the month and month of the start, zones of start and end,
+// miles, and seconds of the ride; the target is the amount paid in dollars. Rides of
+// less than 10 seconds or more than 5 hours are dropped. A CSV file has these nine
+// columns, a Parquet file those of the commission.
+func rides(prefix string, s Set) Set {
+	zones := []string{"PULocationID", "DOLocationID", "trip_distance"}
+	s.Features = slices.Concat([]string{"time_of_day", "day_of_week", "day_of_month", "month"}, zones, []string{"trip_duration"})
+	s.Target = "total_amount"
+	s.csv.fields = numbers(append(slices.Clone(s.Features), s.Target)...)
+	s.parquet.fields = slices.Concat(
+		[]field{{name: prefix + "_pickup_datetime", time: true}, {name: prefix + "_dropoff_datetime", time: true}},
+		numbers(append(zones, s.Target)...))
+	s.parquet.derive = ride
+	s.filters = []filter{
+		{"trip_duration of less than 10 s", func(row []float64) bool { return row[rideDuration] < 10 }},
+		{"trip_duration of more than 5 h", func(row []float64) bool { return row[rideDuration] > 5*3600 }},
+	}
+	s.split = shares(0.8, 0.1)
+	return s
+}
+
+// ride makes a row of start and end, in microseconds since 1970, zones, distance and
+// amount.
+func ride(cells, row []float64) {
+	const second, day = 1e6, 24 * 3600 * 1e6
+	start, end := cells[0], cells[1]
+	days := math.Floor(start / day)
+	date := time.Unix(int64(days)*24*3600, 0).UTC()
+	row[0] = (start - days*day) / second
+	row[1] = float64((date.Weekday() + 6) % 7)
+	row[2] = float64(date.Day())
+	row[3] = float64(date.Month())
+	copy(row[4:rideDuration], cells[2:5])
+	row[rideDuration] = (end - start) / second
+	row[rideColumns-1] = cells[5]
+}
+
+// rideFiles says where the commission's files can be had.
+func rideFiles(s Set, f fetch.File) fetch.Dataset {
+	return fetch.Dataset{
+		Name:    s.Name,
+		Title:   s.Title,
+		Source:  "https://www.nyc.gov/site/tlc/about/tlc-trip-record-data.page",
+		Licence: "NYC Open Data terms of use",
+		Mirrors: []string{"https://d37ci6vzurychx.cloudfront.net/trip-data/"},
+		Files:   []fetch.File{f},
+	}
+}

@@ -1,0 +1,126 @@
+package tabular
+
+import (
+	"archive/zip"
+	"bufio"
+	"compress/bzip2"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"slices"
+	"strings"
+)
+
+// A text is the decompressed content of a file.
+type text struct {
+	io.Reader
+	bytes  int64 // read so far
+	packed string
+	close  []io.Closer
+}
+
+// openText opens the text in a file: the file itself, or what it holds where it
+// begins as gzip, bzip2 or a zip archive does. Its name does not matter.
+func openText(name string) (*text, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	t := &text{close: []io.Closer{f}}
+	if err := t.unpack(f); err != nil {
+		t.Close()
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return t, nil
+}
+
+// unpack makes t read the text in f.
+func (t *text) unpack(f *os.File) error {
+	b := bufio.NewReaderSize(f, 1<<16)
+	switch kind := sniff(b); kind {
+	case "":
+		t.Reader = b
+	case "an empty file", "a Parquet file":
+		return fmt.Errorf("expected comma-separated text, found %s", kind)
+	case "a bzip2 file":
+		t.Reader, t.packed = bzip2.NewReader(b), "bzip2"
+	case "a gzip file":
+		z, err := gzip.NewReader(b)
+		if err != nil {
+			return fmt.Errorf("expected gzip data, found it damaged or cut off: %w", err)
+		}
+		t.Reader, t.packed, t.close = z, "gzip", append(t.close, z)
+	default:
+		return t.unzip(f)
+	}
+	return nil
+}
+
+// sniff describes a file by its first bytes; "" is a text or something unknown.
+func sniff(b *bufio.Reader) string {
+	head, _ := b.Peek(4) // an error comes again on reading
+	switch s := string(head); {
+	case s == "":
+		return "an empty file"
+	case strings.HasPrefix(s, "\x1f\x8b"):
+		return "a gzip file"
+	case strings.HasPrefix(s, "BZh"):
+		return "a bzip2 file"
+	case strings.HasPrefix(s, "PK"):
+		return "a zip archive"
+	case s == magic:
+		return "a Parquet file"
+	}
+	return ""
+}
+
+// unzip makes t read the one table in the archive f.
+func (t *text) unzip(f *os.File) error {
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	z, err := zip.NewReader(f, info.Size())
+	if err != nil {
+		return fmt.Errorf("expected a zip archive, found it damaged or cut off: %w", err)
+	}
+	tables := slices.DeleteFunc(z.File, func(f *zip.File) bool { return !isTable(f.Name) })
+	if len(tables) != 1 {
+		return fmt.Errorf("expected a zip archive of one .txt or .csv file, found %d", len(tables))
+	}
+	r, err := tables[0].Open()
+	if err != nil {
+		return fmt.Errorf("expected %s in the zip archive, found it damaged: %w", quoted(tables[0].Name), err)
+	}
+	t.Reader, t.packed, t.close = r, "zip", append(t.close, r)
+	return nil
+}
+
+// isTable says that an archive's file is a table and not what programs add.
+func isTable(name string) bool {
+	if strings.HasPrefix(name, "__MACOSX/") {
+		return false
+	}
+	ext := strings.ToLower(path.Ext(name))
+	return ext == ".txt" || ext == ".csv"
+}
+
+// Read reads the text and counts its bytes.
+func (t *text) Read(p []byte) (int, error) {
+	n, err := t.Reader.Read(p)
+	t.bytes += int64(n)
+	if err != nil && !errors.Is(err, io.EOF) && t.packed != "" {
+		err = fmt.Errorf("expected more %s data, found it damaged or cut off: %w", t.packed, err)
+	}
+	return n, err
+}
+
+// Close closes the file.
+func (t *text) Close() {
+	for _, c := range slices.Backward(t.close) {
+		_ = c.Close() // it was read only
+	}
+}

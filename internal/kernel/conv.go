@@ -58,7 +58,7 @@ func ConvForward[T Float](c Conv, n ConvRows, x, w, y []T) {
 	job.n, job.images, job.filters, job.results = n, x, w, y
 	job.out, job.height, job.width = c.Out, c.OutHeight(), c.OutWidth()
 	job.filterSize, job.arow, job.stride = c.Out*c.taps(), c.taps(), 1
-	p := pass{view: view{c.In, c.rows(), c.columns()}}
+	p := pass{view: view{c.In, c.rows(), c.columns(), share[T](c.columns())}}
 	job.add(p, func(in, ky, kx int) int { return (in*c.KernelHeight+ky)*c.KernelWidth + kx })
 	job.run()
 }
@@ -78,7 +78,7 @@ func ConvInput[T Float](c Conv, n ConvRows, y, w, x []T) {
 	job.filterSize, job.arow, job.stride = c.Out*c.taps(), c.KernelHeight*c.KernelWidth, c.Stride
 	for a := range c.Stride {
 		for b := range c.Stride {
-			c.inputPass(job.add, a, b)
+			inputPass(job, c, a, b)
 		}
 	}
 	job.run()
@@ -86,14 +86,14 @@ func ConvInput[T Float](c Conv, n ConvRows, y, w, x []T) {
 
 // inputPass adds the pass for the pixels that meet the taps of rows a, a + stride, …
 // and columns b, b + stride, …. The last of them meets a result first.
-func (c Conv) inputPass(add func(p pass, at func(out, ky, kx int) int), a, b int) {
+func inputPass[T Float](job *correlation[T], c Conv, a, b int) {
 	rows, row := c.rows().transposed(a)
 	cols, column := c.columns().transposed(b)
 	if rows.places == 0 || cols.places == 0 {
 		return
 	}
-	p := pass{view: view{c.Out, rows, cols}, row: row, column: column}
-	add(p, func(out, ky, kx int) int {
+	p := pass{view: view{c.Out, rows, cols, share[T](cols)}, row: row, column: column}
+	job.add(p, func(out, ky, kx int) int {
 		ky, kx = a+(rows.taps-1-ky)*c.Stride, b+(cols.taps-1-kx)*c.Stride
 		return (out*c.In*c.KernelHeight+ky)*c.KernelWidth + kx
 	})
@@ -113,6 +113,10 @@ func ConvFilter[T Float](c Conv, n ConvRows, x, y, w []T) {
 	job.prepare()
 	job.run()
 }
+
+// share reports whether columns of the filter can share pixels: rows of places must
+// be whole vectors.
+func share[T Float](columns axis) bool { return columns.places%(windowCols[T]()/3) == 0 }
 
 func (c Conv) rows() axis {
 	return axis{c.Height, c.OutHeight(), c.KernelHeight, c.Stride, c.Padding}

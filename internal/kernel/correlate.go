@@ -37,13 +37,14 @@ const (
 // add appends a pass whose tap at a channel, row and column of the filter is
 // element at(…) of the filter.
 func (c *correlation[T]) add(p pass, at func(channel, ky, kx int) int) {
-	row := p.channels * p.cols.taps * p.cols.places * p.rows.stride * sizeOf[T]()
+	row := p.channels * p.copies() * p.pitch() * p.rows.stride * sizeOf[T]()
 	p.chunk = min(max(unfoldBytes/max(row, 1)-p.rows.taps/p.rows.stride, 1), p.rows.places)
+	size := p.channelSize(p.chunk)
 	p.first = len(c.steps)
 	for ch := range p.channels {
 		for ky := range p.rows.taps {
 			for kx := range p.cols.taps {
-				c.steps = append(c.steps, step{int32(at(ch, ky, kx)), int32(p.tap(ch, ky, kx, p.chunk))})
+				c.steps = append(c.steps, step{int32(at(ch, ky, kx)), int32(ch*size + p.tap(ky, kx, p.chunk))})
 			}
 		}
 	}
@@ -106,7 +107,10 @@ func (c *correlation[T]) result(w *workspace[T], result, lo, hi int) {
 func (c *correlation[T]) pass(w *workspace[T], index, result, lo, hi int, out []T) {
 	p := &c.passes[index]
 	terms := max(c.n.X, c.n.W, c.n.Y)
-	count, width := terms/c.n.Y, p.cols.places
+	count, width, pitch := terms/c.n.Y, p.cols.places, 0
+	if p.shared {
+		pitch = p.pitch()
+	}
 	for row := 0; row < p.rows.places; row += p.chunk {
 		for i := range count {
 			r := result*count + i
@@ -114,10 +118,10 @@ func (c *correlation[T]) pass(w *workspace[T], index, result, lo, hi int, out []
 			windows[T]{
 				steps: c.steps[p.first:p.last],
 				a:     c.filters[r*c.n.W/terms*c.filterSize+lo*c.arow:], arow: c.arow,
-				b: w.a,
+				b: w.a, run: width, pitch: pitch,
 				c: from(out, row*width), ldc: p.rows.places * width,
 				rows: hi - lo, cols: min(p.chunk, p.rows.places-row) * width, add: i > 0,
-			}.run()
+			}.multiply()
 		}
 	}
 }
@@ -134,9 +138,12 @@ func (c *correlation[T]) unfold(w *workspace[T], u unfolded) {
 		return
 	}
 	p := &c.passes[u.pass]
-	size := p.channels * p.rows.pixels * p.cols.pixels
-	w.a = grow(w.a, p.size(p.chunk)+unfoldSlack)
-	unfold(p.view, c.images[u.image*size:(u.image+1)*size], u.row, p.chunk, w.a)
+	if old := w.unfolded; !old.valid || old.pass != u.pass || old.row != u.row {
+		w.regions = p.regions(w.regions[:0], u.row, p.chunk)
+	}
+	size, pixels := p.channelSize(p.chunk), p.channels*p.rows.pixels*p.cols.pixels
+	w.a = grow(w.a, p.channels*size+windowCols[T]())
+	unfold(p.view, w.regions, c.images[u.image*pixels:(u.image+1)*pixels], w.a, size)
 	w.unfolded = u
 }
 

@@ -34,12 +34,12 @@ func fastSum[T Float]([]T) (T, bool) { return 0, false }
 
 func fastAxpy4[T Float]([]T, []T, int, []T) bool { return false }
 
-func window[T Float](steps []step, a []T, arow int, b, c []T, ldc, rows, cols int, add bool) {
-	windowGo(steps, a, arow, b, c, ldc, rows, cols, add)
+func window[T Float](steps []step, a []T, arow int, b []T, at [3]int, c []T, ldc, rows, cols int, add bool) {
+	windowGo(steps, a, arow, b, at, c, ldc, rows, cols, add)
 }
 
-func shiftRows[T Float](a axis, k int, dst, src []T, ld, rows int) {
-	shiftRowsGo(a, k, dst, src, ld, rows)
+func fillRegion[T Float](v view, r region, image, u []T, size int) {
+	fillRegionGo(v, r, image, u, size)
 }
 
 func interleave[T Float](dst []T, width int, r0, r1, r2, r3 []T, k int) {

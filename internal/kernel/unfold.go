@@ -4,14 +4,6 @@ package kernel
 // place p meets pixel p·stride + k - padding. The padding may be negative.
 type axis struct{ pixels, places, taps, stride, padding int }
 
-// within returns the places at which tap k meets a pixel.
-func (a axis) within(k int) (lo, hi int) {
-	lo = ceilDiv(a.padding-k, a.stride)
-	hi = ceilDiv(a.pixels+a.padding-k, a.stride)
-	lo = min(max(lo, 0), a.places)
-	return lo, min(max(hi, lo), a.places)
-}
-
 // transposed is the axis on which results take the part of pixels: the places
 // are the pixels, from first on at distances of the stride, that meet the taps
 // k, k + stride, …, in reverse order.
@@ -19,6 +11,15 @@ func (a axis) transposed(k int) (t axis, first int) {
 	first = ((k-a.padding)%a.stride + a.stride) % a.stride
 	taps := max(0, ceilDiv(a.taps-k, a.stride))
 	return axis{a.places, max(0, ceilDiv(a.pixels-first, a.stride)), taps, 1, taps - 1 - (first+a.padding-k)/a.stride}, first
+}
+
+// within returns the places from lo on, count of them, at which tap k meets a
+// pixel.
+func (a axis) within(k, lo, count int) (first, last int) {
+	first = ceilDiv(a.padding-k, a.stride)
+	last = ceilDiv(a.pixels+a.padding-k, a.stride)
+	first = min(max(first, lo), lo+count)
+	return first, min(max(last, first), lo+count)
 }
 
 // ceilDiv is n/d rounded up, for d > 0.
@@ -29,92 +30,117 @@ func ceilDiv(n, d int) int {
 	return (n + d - 1) / d
 }
 
-// phase returns the first of the unfolded rows that tap k of a column shares
-// with the taps k ± stride, for count places of the filter, and how many rows come
-// before the one that the tap meets at the first place.
-func (a axis) phase(k, count int) (first, skip int) {
-	for f := range k % a.stride {
-		first += a.phaseRows(f, count)
-	}
-	return first, k / a.stride
+// Taps that differ by a multiple of the stride meet the same pixels at different
+// places: they form a phase.
+
+// phases is the number of phases.
+func (a axis) phases() int { return min(a.stride, a.taps) }
+
+// phasePixels is how many pixels the taps of phase f meet at count places.
+func (a axis) phasePixels(f, count int) int { return count + (a.taps-1-f)/a.stride }
+
+// view is an image under a moving filter. Unfolded, every channel has a copy
+// for each column of the filter, or for each phase of them if shared is set, of
+// the pixels that the copy's first tap meets in a row of places; and a copy
+// has such rows for each phase of the rows of the filter. So any tap meets
+// consecutive elements at consecutive places of a row, and at all places of all
+// rows unless shared is set.
+type view struct {
+	channels   int
+	rows, cols axis
+	shared     bool
 }
 
-// phaseRows is the number of rows that the taps f, f + stride, … meet.
-func (a axis) phaseRows(f, count int) int { return count + (a.taps-1-f)/a.stride }
+// copies is the number of copies of a channel.
+func (v view) copies() int {
+	if v.shared {
+		return v.cols.phases()
+	}
+	return v.cols.taps
+}
 
-// unfoldedRows is the number of rows that all taps meet.
-func (a axis) unfoldedRows(count int) int {
+// pitch is the number of elements from one unfolded row to the next.
+func (v view) pitch() int {
+	if v.shared {
+		return v.cols.phasePixels(0, v.cols.places)
+	}
+	return v.cols.places
+}
+
+// unfoldedRows is the number of rows of a copy, for count rows of places.
+func (v view) unfoldedRows(count int) int {
 	rows := 0
-	for f := range min(a.stride, a.taps) {
-		rows += a.phaseRows(f, count)
+	for f := range v.rows.phases() {
+		rows += v.rows.phasePixels(f, count)
 	}
 	return rows
 }
 
-// view is an image under a moving filter. Unfolded, it holds for every channel
-// and every column of the filter the pixels that the column meets, as rows of
-// cols.places pixels, so that any tap at consecutive places meets consecutive
-// elements.
-type view struct {
-	channels   int
-	rows, cols axis
+// unfoldSlack is how far unfolding may write past the end of a channel.
+const unfoldSlack = 16
+
+// channelSize is the number of elements of an unfolded channel.
+func (v view) channelSize(count int) int {
+	return v.copies()*v.unfoldedRows(count)*v.pitch() + unfoldSlack
 }
 
-// size is the number of elements of the unfolded image for count rows of places.
-func (v view) size(count int) int {
-	return v.channels * v.cols.taps * v.rows.unfoldedRows(count) * v.cols.places
+// tap is where a tap meets the first place in an unfolded channel.
+func (v view) tap(ky, kx, count int) int {
+	row := kx * v.unfoldedRows(count)
+	skip := 0
+	if v.shared {
+		row, skip = kx%v.cols.stride*v.unfoldedRows(count), kx/v.cols.stride
+	}
+	for f := range ky % v.rows.stride {
+		row += v.rows.phasePixels(f, count)
+	}
+	return (row+ky/v.rows.stride)*v.pitch() + skip
 }
 
-// tap is where a tap meets the first place.
-func (v view) tap(channel, ky, kx, count int) int {
-	first, skip := v.rows.phase(ky, count)
-	return ((channel*v.cols.taps+kx)*v.rows.unfoldedRows(count) + first + skip) * v.cols.places
+// region is the rows of one copy and phase.
+type region struct {
+	at                int // of the first row in the unfolded channel
+	top, rows, bottom int // rows of padding, of pixels, of padding
+	row               int // first row of pixels
+	tap               int // first column of the filter that meets the copy
 }
 
-// unfoldSlack is how far unfold may write past the end.
-const unfoldSlack = 64
+// regions appends the regions for count rows of places from lo on.
+func (v view) regions(list []region, lo, count int) []region {
+	at := 0
+	for k := range v.copies() {
+		for f := range v.rows.phases() {
+			n := v.rows.phasePixels(f, count)
+			first, last := v.rows.within(f, lo, n)
+			list = append(list, region{at, first - lo, last - first, lo + n - last, first*v.rows.stride + f - v.rows.padding, k})
+			at += n * v.pitch()
+		}
+	}
+	return list
+}
 
-// unfold copies to u what count rows of places from row lo on meet.
-func unfold[T Float](v view, image []T, lo, count int, u []T) {
+// unfold copies to u what the regions show of an image; channels of u are size
+// elements apart.
+func unfold[T Float](v view, regions []region, image, u []T, size int) {
+	for _, r := range regions {
+		fillRegion(v, r, image, u[r.at:], size)
+	}
+}
+
+// fillRegionGo copies one region of every channel.
+func fillRegionGo[T Float](v view, r region, image, u []T, size int) {
+	lo, hi := v.cols.within(r.tap, 0, v.pitch())
 	for ch := range v.channels {
-		plane := image[ch*v.rows.pixels*v.cols.pixels:][:v.rows.pixels*v.cols.pixels]
-		for kx := range v.cols.taps {
-			for f := range min(v.rows.stride, v.rows.taps) {
-				n := v.rows.phaseRows(f, count) * v.cols.places
-				unfoldRows(v, plane, lo, kx, f, u, n)
-				u = u[n:]
+		for i := range r.top + r.rows + r.bottom {
+			row := u[ch*size+i*v.pitch():][:v.pitch()]
+			clear(row)
+			if i < r.top || i >= r.top+r.rows {
+				continue
+			}
+			src := image[(ch*v.rows.pixels+r.row+(i-r.top)*v.rows.stride)*v.cols.pixels:][:v.cols.pixels]
+			for p := lo; p < hi; p++ {
+				row[p] = src[p*v.cols.stride+r.tap-v.cols.padding]
 			}
 		}
-	}
-}
-
-// unfoldRows copies the rows of one channel, column of the filter and phase: n
-// elements. Rows in the padding are zero.
-func unfoldRows[T Float](v view, plane []T, lo, kx, f int, u []T, n int) {
-	rows := axis{v.rows.pixels, lo + n/v.cols.places, 1, v.rows.stride, v.rows.padding - f}
-	first, last := rows.within(0)
-	first, last = max(first, lo), max(last, lo)
-	if first >= last {
-		clear(u[:n])
-		return
-	}
-	top, end := (first-lo)*v.cols.places, (last-lo)*v.cols.places
-	clear(u[:top])
-	row := first*v.rows.stride + f - v.rows.padding
-	shiftRows(v.cols, kx, u[top:], plane[row*v.cols.pixels:], v.cols.pixels*v.rows.stride, last-first)
-	clear(u[end:n])
-}
-
-// shiftRowsGo copies the pixels that tap k of a row meets, zeros in the padding,
-// for rows that are ld apart. It writes dst without gaps.
-func shiftRowsGo[T Float](a axis, k int, dst, src []T, ld, rows int) {
-	lo, hi := a.within(k)
-	for i := range rows {
-		row := dst[i*a.places : (i+1)*a.places]
-		clear(row[:lo])
-		for p := lo; p < hi; p++ {
-			row[p] = src[i*ld+p*a.stride+k-a.padding]
-		}
-		clear(row[hi:])
 	}
 }

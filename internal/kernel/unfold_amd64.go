@@ -4,49 +4,72 @@ package kernel
 
 import "unsafe"
 
-// The assembly copies rows of up to 128 bytes, vector by vector: those that are
-// neither before byte lo nor from byte hi on of the row at src+offset; others
-// are zero. The last vector may reach 32 bytes past the row.
+// unfolding is the part of a region that the assembly copies at a time: up to
+// 128 bytes of each row, or of the pixels it takes every second of. All but the
+// number of rows, vectors and channels is in bytes. Pixels before byte lo and
+// from byte hi on of the rows at src+offset are padding. The assembly knows the
+// order of the fields.
+type unfolding struct {
+	dst, src           unsafe.Pointer
+	offset             int
+	ldd, lds           int
+	top, rows, bottom  int
+	lo, hi             int
+	vectors            int // of 32 bytes, in dst
+	channels           int
+	dstPlane, srcPlane int
+}
 
 //go:noescape
-func shiftRowsAVX2(dst, src unsafe.Pointer, offset, ldd, lds, rows, lo, hi, vectors int)
-
-// These copy every second element to rows of up to 64 bytes; offset, lo and hi are those
-// of the 128 bytes they are taken from. They may write 64 bytes past the row.
+func unfoldAVX2(u *unfolding)
 
 //go:noescape
-func halveRows32AVX2(dst, src unsafe.Pointer, offset, ldd, lds, rows, lo, hi int)
+func unfoldHalf32AVX2(u *unfolding)
 
 //go:noescape
-func halveRows64AVX2(dst, src unsafe.Pointer, offset, ldd, lds, rows, lo, hi int)
+func unfoldHalf64AVX2(u *unfolding)
 
-// shiftRows is shiftRowsGo by the best kernel at hand; it may write unfoldSlack
-// elements past the last row.
-func shiftRows[T Float](a axis, k int, dst, src []T, ld, rows int) {
-	if simd == none || a.stride > 2 {
-		shiftRowsGo(a, k, dst, src, ld, rows)
+// fillRegion is fillRegionGo by the best kernel at hand.
+func fillRegion[T Float](v view, r region, image, u []T, size int) {
+	stride := v.cols.stride
+	if simd == none || stride > 2 {
+		fillRegionGo(v, r, image, u, size)
 		return
 	}
 	const block = 128
-	size := sizeOf[T]()
-	d, s := unsafe.Pointer(&dst[0]), unsafe.Pointer(&src[0])
-	width, shift := a.places*size, (k-a.padding)*size
+	bytes, source := sizeOf[T](), block/stride
+	width, row := v.pitch()*bytes, v.cols.pixels*bytes
+	if r.rows == 0 {
+		r.row = 0
+	}
+	job := unfolding{
+		src: unsafe.Pointer(&image[r.row*v.cols.pixels]),
+		ldd: width, lds: row * v.rows.stride, top: r.top, rows: r.rows, bottom: r.bottom,
+		channels: v.channels, dstPlane: size * bytes, srcPlane: v.rows.pixels * row,
+	}
 	// What is written past a row is the start of the next, which must come later: so the
 	// last columns come first.
-	source := block / a.stride // bytes of dst done at a time
-	for at := (width - 1) / source * source; at >= 0; at -= source {
-		offset := at*a.stride + shift
-		lo := min(max(-offset, 0), block)
-		hi := min(max(a.pixels*size-offset, lo), block)
-		to := unsafe.Add(d, at)
-		switch {
-		case a.stride == 1:
-			vectors := (min(source, width-at) + 31) / 32
-			shiftRowsAVX2(to, s, offset, width, ld*size, rows, lo, hi, vectors)
-		case size == 4:
-			halveRows32AVX2(to, s, offset, width, ld*size, rows, lo, hi)
-		default:
-			halveRows64AVX2(to, s, offset, width, ld*size, rows, lo, hi)
-		}
+	last := 0
+	for last+source < width {
+		last += source
+	}
+	for at := last; at >= 0; at -= source {
+		job.dst = unsafe.Add(unsafe.Pointer(&u[0]), at)
+		job.offset = at*stride + (r.tap-v.cols.padding)*bytes
+		job.lo = min(max(-job.offset, 0), block)
+		job.hi = min(max(row-job.offset, job.lo), block)
+		job.vectors = (min(source, width-at) + 31) / 32
+		job.run(stride, bytes)
+	}
+}
+
+func (u *unfolding) run(stride, size int) {
+	switch {
+	case stride == 1:
+		unfoldAVX2(u)
+	case size == 4:
+		unfoldHalf32AVX2(u)
+	default:
+		unfoldHalf64AVX2(u)
 	}
 }

@@ -19,40 +19,51 @@ type step struct{ a, b int32 }
 // windowCols is the number of columns of a window: 48 or 24.
 func windowCols[T Float]() int { return windowBytes / sizeOf[T]() }
 
-// windows is C = A·B, added to C if add is set, for rows×cols elements of C.
-// Up to windowCols elements past the last column of B are read.
+// windows is C = A·B, added to C if add is set, for rows×cols elements of C. If
+// pitch is not 0 the columns of B come in runs of run columns, whole vectors, that
+// are pitch elements apart. Up to windowCols elements past the last column of B are
+// read.
 type windows[T Float] struct {
 	steps      []step
 	a          []T
 	arow       int
 	b          []T
+	run, pitch int
 	c          []T
 	ldc        int
 	rows, cols int
 	add        bool
 }
 
-// run computes the product; without steps it is zero.
-func (p windows[T]) run() {
+// multiply computes the product; without steps it is zero.
+func (p windows[T]) multiply() {
 	if len(p.steps) == 0 && !p.add {
-		scale[T](p.rows, p.cols, 0, p.c, p.ldc)
+		scale(p.rows, p.cols, 0, p.c, p.ldc)
 	}
-	blocks := (len(p.steps) + windowSteps - 1) / windowSteps
+	steps := p.steps
+	blocks := (len(steps) + windowSteps - 1) / windowSteps
 	for i := range blocks {
-		h := p
-		h.steps = p.steps[len(p.steps)*i/blocks : len(p.steps)*(i+1)/blocks]
-		h.add = p.add || i > 0
-		h.block()
+		p.steps = steps[len(steps)*i/blocks : len(steps)*(i+1)/blocks]
+		p.block()
+		p.add = true
 	}
 }
 
 // block computes the product for one block of steps.
 func (p *windows[T]) block() {
-	height := evenly(p.rows, windowRows)
+	height, vector := evenly(p.rows, windowRows), windowCols[T]()/3
+	row, column := 0, 0
 	for j := 0; j < p.cols; {
-		width := windowWidth[T](p.cols - j)
+		width := windowWidth(p.cols-j, vector)
+		var at [3]int
+		for v := range (width + vector - 1) / vector {
+			at[v] = row + column
+			if column += vector; p.pitch > 0 && column == p.run {
+				row, column = row+p.pitch, 0
+			}
+		}
 		for i := 0; i < p.rows; i += height {
-			window(p.steps, p.a[i*p.arow:], p.arow, p.b[j:], p.c[i*p.ldc+j:], p.ldc, min(height, p.rows-i), width, p.add)
+			window(p.steps, p.a[i*p.arow:], p.arow, p.b, at, p.c[i*p.ldc+j:], p.ldc, min(height, p.rows-i), width, p.add)
 		}
 		j += width
 	}
@@ -66,8 +77,7 @@ func evenly(n, most int) int {
 
 // windowWidth is the number of columns to take of n: three vectors, or two
 // where four are left, since a single one makes poor use of the processor.
-func windowWidth[T Float](n int) int {
-	vector := windowCols[T]() / 3
+func windowWidth(n, vector int) int {
 	if n > 3*vector && n <= 4*vector {
 		return 2 * vector
 	}
@@ -75,11 +85,12 @@ func windowWidth[T Float](n int) int {
 }
 
 // windowGo computes C = A·B, or C += A·B if add is set, for rows×cols elements
-// of C.
-func windowGo[T Float](steps []step, a []T, arow int, b, c []T, ldc, rows, cols int, add bool) {
+// of C. The columns of B are three vectors at at.
+func windowGo[T Float](steps []step, a []T, arow int, b []T, at [3]int, c []T, ldc, rows, cols int, add bool) {
+	vector := windowCols[T]() / 3
 	for i := range rows {
 		for j := 0; j < cols; j += 4 {
-			s := windowSums(steps, a[i*arow:], b[j:])
+			s := windowSums(steps, a[i*arow:], b[at[j/vector]+j%vector:])
 			for q, v := range s[:min(4, cols-j)] {
 				if add {
 					v += c[i*ldc+j+q]

@@ -6,46 +6,50 @@ package kernel
 // or 4 rows of three AVX2 vectors (window…AVX2); add is 0 or 1.
 
 //go:noescape
-func window32AVX512(count int, steps *step, a *float32, arow int, b, c *float32, ldc, rows, cols, add int)
+func window32AVX512(count int, steps *step, a *float32, arow int, b0, b1, b2, c *float32, ldc, rows, cols, add int)
 
 //go:noescape
-func window64AVX512(count int, steps *step, a *float64, arow int, b, c *float64, ldc, rows, cols, add int)
+func window64AVX512(count int, steps *step, a *float64, arow int, b0, b1, b2, c *float64, ldc, rows, cols, add int)
 
 //go:noescape
-func window32AVX2(count int, steps *step, a *float32, arow int, b, c *float32, ldc, rows, cols, add int)
+func window32AVX2(count int, steps *step, a *float32, arow int, b0, b1, b2, c *float32, ldc, rows, cols, add int)
 
 //go:noescape
-func window64AVX2(count int, steps *step, a *float64, arow int, b, c *float64, ldc, rows, cols, add int)
+func window64AVX2(count int, steps *step, a *float64, arow int, b0, b1, b2, c *float64, ldc, rows, cols, add int)
 
 // window is windowGo by the best kernel at hand.
-func window[T Float](steps []step, a []T, arow int, b, c []T, ldc, rows, cols int, add bool) {
-	flag, wide := 0, sizeOf[T]() == 8
+func window[T Float](steps []step, a []T, arow int, b []T, at [3]int, c []T, ldc, rows, cols int, add bool) {
+	flag, n := 0, len(steps)
 	if add {
 		flag = 1
 	}
 	switch {
 	case simd == none:
-		windowGo(steps, a, arow, b, c, ldc, rows, cols, add)
+		windowGo(steps, a, arow, b, at, c, ldc, rows, cols, add)
 	case simd == avx2:
-		windowAVX2(steps, a, arow, b, c, ldc, rows, cols, flag)
-	case wide:
-		window64AVX512(len(steps), &steps[0], f64(&a[0]), arow, f64(&b[0]), f64(&c[0]), ldc, rows, cols, flag)
+		windowAVX2(steps, a, arow, b, at, c, ldc, rows, cols, flag)
+	case sizeOf[T]() == 4:
+		window32AVX512(n, &steps[0], f32(&a[0]), arow, f32(&b[at[0]]), f32(&b[at[1]]), f32(&b[at[2]]), f32(&c[0]), ldc, rows, cols, flag)
 	default:
-		window32AVX512(len(steps), &steps[0], f32(&a[0]), arow, f32(&b[0]), f32(&c[0]), ldc, rows, cols, flag)
+		window64AVX512(n, &steps[0], f64(&a[0]), arow, f64(&b[at[0]]), f64(&b[at[1]]), f64(&b[at[2]]), f64(&c[0]), ldc, rows, cols, flag)
 	}
 }
 
 // windowAVX2 covers a window by up to four kernels of half the height and width.
-func windowAVX2[T Float](steps []step, a []T, arow int, b, c []T, ldc, rows, cols, add int) {
+func windowAVX2[T Float](steps []step, a []T, arow int, b []T, at [3]int, c []T, ldc, rows, cols, add int) {
 	const h = windowRows / 2
-	w := windowCols[T]() / 2
-	for j := 0; j < cols; j += w {
+	v := windowCols[T]() / 6
+	// The three AVX-512 vectors at at are six.
+	halves := [6]int{at[0], at[0] + v, at[1], at[1] + v, at[2], at[2] + v}
+	for j := 0; 3*v*j < cols; j++ {
+		b0, b1, b2 := &b[halves[3*j]], &b[halves[3*j+1]], &b[halves[3*j+2]]
 		for i := 0; i < rows; i += h {
-			r, q, at := min(h, rows-i), min(w, cols-j), i*ldc+j
+			n, r, q := len(steps), min(h, rows-i), min(3*v, cols-3*v*j)
+			x, y := &a[i*arow], &c[i*ldc+3*v*j]
 			if sizeOf[T]() == 4 {
-				window32AVX2(len(steps), &steps[0], f32(&a[i*arow]), arow, f32(&b[j]), f32(&c[at]), ldc, r, q, add)
+				window32AVX2(n, &steps[0], f32(x), arow, f32(b0), f32(b1), f32(b2), f32(y), ldc, r, q, add)
 			} else {
-				window64AVX2(len(steps), &steps[0], f64(&a[i*arow]), arow, f64(&b[j]), f64(&c[at]), ldc, r, q, add)
+				window64AVX2(n, &steps[0], f64(x), arow, f64(b0), f64(b1), f64(b2), f64(y), ldc, r, q, add)
 			}
 		}
 	}

@@ -1,26 +1,30 @@
 // Micro-kernels of products whose factors are found through a table of steps,
 // once for both element types; see names*.h.
 //
-// Registers: CX steps left, R8 the next step, SI A, DI B, AX and R12 where the step
-// finds its row of A and of B, R13 bytes between rows of A (R14 three times,
-// R15 five times, BX seven times that), DX C, R9 bytes between rows of C, R10
-// rows, R11 columns.
+// Registers: CX steps left, R8 the next step, SI A, DI, DX and R9 the three vectors
+// of B, AX and R12 where the step finds its row of A and of B, R13 bytes between
+// rows of A (R14 three times, R15 five times, BX seven times that), R10 rows, R11
+// columns. At the end DX is C, R9 the bytes between its rows.
 
 #define WINDOWARGS \
 	MOVQ count+0(FP), CX   \
 	MOVQ steps+8(FP), R8   \
 	MOVQ a+16(FP), SI      \
 	MOVQ arow+24(FP), R13  \
-	MOVQ b+32(FP), DI      \
-	MOVQ c+40(FP), DX      \
-	MOVQ ldc+48(FP), R9    \
-	MOVQ rows+56(FP), R10  \
-	MOVQ cols+64(FP), R11  \
+	MOVQ b0+32(FP), DI     \
+	MOVQ b1+40(FP), DX     \
+	MOVQ b2+48(FP), R9     \
+	MOVQ rows+72(FP), R10  \
+	MOVQ cols+80(FP), R11  \
 	SHLQ $SHIFT, R13       \
-	SHLQ $SHIFT, R9        \
 	LEAQ (R13)(R13*2), R14 \
 	LEAQ (R13)(R13*4), R15 \
 	LEAQ (R14)(R13*4), BX
+
+#define CARGS \
+	MOVQ c+56(FP), DX   \
+	MOVQ ldc+64(FP), R9 \
+	SHLQ $SHIFT, R9
 
 #define FINDSTEP \
 	MOVLQSX (R8), AX         \
@@ -85,8 +89,8 @@
 label:                        \
 	FINDSTEP                  \
 	MOV  (DI)(R12*SIZE), Z24    \
-	MOV  64(DI)(R12*SIZE), Z25  \
-	MOV  128(DI)(R12*SIZE), Z26 \
+	MOV  (DX)(R12*SIZE), Z25 \
+	MOV  (R9)(R12*SIZE), Z26 \
 	rows                      \
 	DECQ CX                   \
 	JNZ  label                \
@@ -96,7 +100,7 @@ label:                        \
 label:                       \
 	FINDSTEP                 \
 	MOV  (DI)(R12*SIZE), Z24   \
-	MOV  64(DI)(R12*SIZE), Z25 \
+	MOV  (DX)(R12*SIZE), Z25 \
 	rows                     \
 	DECQ CX                  \
 	JNZ  label               \
@@ -210,7 +214,8 @@ narrow:                           \
 	LOOP1(narrow2, ONE2)          \
 	LOOP1(narrow1, ONE1)          \
 store:                            \
-	CMPQ  add+72(FP), $0          \
+	CARGS                         \
+	CMPQ  add+88(FP), $0          \
 	JNZ   add                     \
 	EIGHTROWS(PUT3)               \
 add:                              \
@@ -237,8 +242,8 @@ done:                             \
 label:                      \
 	FINDSTEP                \
 	MOV  (DI)(R12*SIZE), Y12   \
-	MOV  32(DI)(R12*SIZE), Y13 \
-	MOV  64(DI)(R12*SIZE), Y14 \
+	MOV  (DX)(R12*SIZE), Y13 \
+	MOV  (R9)(R12*SIZE), Y14 \
 	rows                    \
 	DECQ CX                 \
 	JNZ  label              \
@@ -285,13 +290,14 @@ label:                      \
 	LOOPY(row2, FOUR2)           \
 	LOOPY(row1, FOUR1)           \
 store:                           \
+	CARGS                        \
 	SHLQ    $SHIFT, R11          \
 	LEAQ    ·laneMask+128(SB), AX \
 	SUBQ    R11, AX              \
 	VMOVDQU (AX), Y12            \
 	VMOVDQU 32(AX), Y13          \
 	VMOVDQU 64(AX), Y14          \
-	CMPQ    add+72(FP), $0       \
+	CMPQ    add+88(FP), $0       \
 	JNZ     add                  \
 	FOURROWS(PUTY3)              \
 add:                             \

@@ -14,6 +14,7 @@ type workspace[T Float] struct {
 	filterSums  filterSums[T]
 
 	unfolded unfolded // what a holds
+	regions  []region
 }
 
 // freeList keeps the workspaces not in use. It never shrinks: it holds as many

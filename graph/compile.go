@@ -8,37 +8,81 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// compiler assigns a buffer to every node. A buffer is given back after its last
-// use in the repeated part; what is computed once, and the outputs, keep theirs.
+// compiler assigns memory to every node. It is given back after its last use; what is
+// computed once for use in every run, and the outputs, keep theirs.
 type compiler[T kernel.Float] struct {
 	code    *code[T]
 	varying map[*Node]bool  // nil: everything varies
-	root    map[*Node]*Node // the node whose buffer this one shares
-	left    map[*Node]int   // uses of a root's buffer still to come
-	bufs    map[*Node][]T   // by root
-	free    map[int][][]T   // by length
-	keep    map[*Node]bool  // roots whose buffer is never given back
+	root    map[*Node]*Node // the node whose memory this one shares
+	left    map[*Node]int   // uses of a root's memory still to come
+	arena   arena
+	place   map[*Node]region // by root
+	copies  map[*Node]region // of outputs that are leaves
+	keep    map[*Node]bool   // roots whose memory is never given back
+	links   []link[T]
 }
 
-func compile[T kernel.Float](order, outputs []*Node, o Options, values map[*Node]*tensor.Dense) (machine, error) {
+// link is a step and where its result and its operands will lie.
+type link[T kernel.Float] struct {
+	s *step[T]
+	y region
+	x []*Node // roots
+}
+
+func newCompiler[T kernel.Float](order, outputs []*Node, o Options) (*compiler[T], error) {
 	c := &compiler[T]{
 		code: &code[T]{leaves: map[*Node][]T{}, uses: map[*Node][]operand[T]{}},
-		root: map[*Node]*Node{}, left: map[*Node]int{}, bufs: map[*Node][]T{},
-		free: map[int][][]T{}, keep: map[*Node]bool{},
+		root: map[*Node]*Node{}, left: map[*Node]int{}, place: map[*Node]region{},
+		copies: map[*Node]region{}, keep: map[*Node]bool{},
 	}
 	if o.Varying != nil {
 		c.varying = Dependents(order, o.Varying)
 	}
 	c.plan(order, outputs)
-	for _, n := range order {
-		if err := c.emit(n); err != nil {
-			return nil, err
+	for _, each := range []bool{false, true} { // in the order in which they run
+		for _, n := range order {
+			if c.each(n) == each {
+				if err := c.emit(n); err != nil {
+					return nil, err
+				}
+			}
 		}
 	}
 	for _, n := range outputs {
-		if values[n] == nil {
-			values[n] = c.output(n)
+		if isLeaf(c.root[n]) {
+			c.copyLeaf(n)
 		}
+	}
+	return c, nil
+}
+
+func compile[T kernel.Float](order, outputs []*Node, o Options, values map[*Node]*tensor.Dense) (machine, error) {
+	c, err := newCompiler[T](order, outputs, o)
+	if err != nil {
+		return nil, err
+	}
+	memory := make([]T, c.arena.size)
+	at := func(r region, n *Node) []T {
+		end := r.at + size(n.Shape())
+		return memory[r.at:end:end]
+	}
+	c.code.allocated = len(memory)
+	for _, l := range c.links {
+		l.s.y = at(l.y, l.s.n)
+		for i, r := range l.x {
+			if isLeaf(r) {
+				l.s.x[i] = c.code.leaves[r]
+			} else {
+				l.s.x[i] = at(c.place[r], r)
+			}
+		}
+	}
+	for _, n := range outputs {
+		from, ok := c.copies[n]
+		if !ok {
+			from = c.place[c.root[n]]
+		}
+		values[n] = wrap(n, at(from, n))
 	}
 	return c.code, nil
 }
@@ -91,17 +135,15 @@ func (c *compiler[T]) emit(n *Node) error {
 	if err != nil {
 		return err
 	}
-	s.y = c.buffer(n, in)
-	c.bufs[n] = s.y
+	l := link[T]{s: s, y: c.room(n, in)}
+	c.place[n] = l.y
 	for i, a := range in {
-		r := c.root[a]
-		if isLeaf(r) {
-			s.x[i] = c.code.leaves[r]
+		l.x = append(l.x, c.root[a])
+		if r := c.root[a]; isLeaf(r) {
 			c.code.uses[r] = append(c.code.uses[r], operand[T]{s, i})
-			continue
 		}
-		s.x[i] = c.bufs[r]
 	}
+	c.links = append(c.links, l)
 	c.release(in)
 	if c.each(n) {
 		c.code.each = append(c.code.each, s)
@@ -126,21 +168,17 @@ func (c *compiler[T]) leaf(n *Node) error {
 	return nil
 }
 
-// buffer returns n's buffer. What is computed once needs one of its own; what is
-// computed element by element takes that of an operand that nothing else will read.
-func (c *compiler[T]) buffer(n *Node, in []*Node) []T {
-	if !c.each(n) {
-		c.code.allocated += size(n.Shape())
-		return make([]T, size(n.Shape()))
-	}
+// room returns where n's value will lie. What is computed element by element takes the
+// place of an operand that nothing else will read.
+func (c *compiler[T]) room(n *Node, in []*Node) region {
 	want := size(n.Shape())
 	for _, a := range in {
-		if r := c.root[a]; elementwise(n) && c.left[r] == 1 && c.mayFree(r) && len(c.bufs[r]) == want {
+		if r := c.root[a]; elementwise(n) && c.left[r] == 1 && c.mayFree(r) && size(r.Shape()) == want {
 			c.keep[r] = true // it is n's now
-			return c.bufs[r]
+			return c.place[r]
 		}
 	}
-	return c.take(want)
+	return c.arena.take(want)
 }
 
 // elementwise reports whether element i of n depends on element i alone of every
@@ -154,44 +192,40 @@ func elementwise(n *Node) bool {
 	return false
 }
 
-// take returns a buffer of n elements, one given back if there is one.
-func (c *compiler[T]) take(n int) []T {
-	if list := c.free[n]; len(list) > 0 {
-		c.free[n] = list[:len(list)-1]
-		return list[len(list)-1]
-	}
-	c.code.allocated += n
-	return make([]T, n)
-}
-
-// release gives back the buffers that these operands were the last to read.
+// release gives back the memory of operands that nothing else will read.
 func (c *compiler[T]) release(in []*Node) {
 	for _, a := range in {
 		r := c.root[a]
 		c.left[r]--
 		if c.left[r] == 0 && c.mayFree(r) {
-			c.free[len(c.bufs[r])] = append(c.free[len(c.bufs[r])], c.bufs[r])
+			c.arena.give(c.place[r])
 		}
 	}
 }
 
-// mayFree reports whether a root's buffer is of no use after its last reader.
-func (c *compiler[T]) mayFree(r *Node) bool { return !c.keep[r] && !isLeaf(r) && c.each(r) }
+// mayFree reports whether a root's memory is of no use after its last reader.
+func (c *compiler[T]) mayFree(r *Node) bool { return !c.keep[r] && !isLeaf(r) }
 
-// output wraps the buffer of an output as a tensor; a leaf's value is copied in each run.
-func (c *compiler[T]) output(n *Node) *tensor.Dense {
+// copyLeaf makes each run copy the value of an output that is a leaf, or one reshaped.
+func (c *compiler[T]) copyLeaf(n *Node) {
+	if _, ok := c.copies[n]; ok {
+		return
+	}
+	leaf, to := c.root[n], c.arena.take(size(n.Shape()))
+	s := &step[T]{n: n, x: make([][]T, 1), f: func(y []T, x [][]T) error { copy(y, x[0]); return nil }}
+	c.copies[n] = to
+	c.links = append(c.links, link[T]{s, to, []*Node{leaf}})
+	c.code.uses[leaf] = append(c.code.uses[leaf], operand[T]{s, 0})
+	c.code.each = append(c.code.each, s)
+}
+
+// wrap makes a tensor of the memory of an output.
+func wrap[T kernel.Float](n *Node, data []T) *tensor.Dense {
 	shape := n.Shape().Clone()
 	if len(shape) == 0 {
 		shape = tensor.Shape{1}
 	}
-	buf := c.bufs[c.root[n]]
-	if r := c.root[n]; isLeaf(r) {
-		buf = c.take(size(shape))
-		s := &step[T]{n: n, y: buf, x: [][]T{c.code.leaves[r]}, f: func(y []T, x [][]T) error { copy(y, x[0]); return nil }}
-		c.code.uses[r] = append(c.code.uses[r], operand[T]{s, 0})
-		c.code.each = append(c.code.each, s)
-	}
-	return tensor.New(tensor.WithShape(shape...), tensor.WithBacking(buf))
+	return tensor.New(tensor.WithShape(shape...), tensor.WithBacking(data))
 }
 
 // newStep binds the loops of n's operation to its shapes.

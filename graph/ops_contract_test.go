@@ -60,8 +60,8 @@ func TestContractForms(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// A scalar, the product of the factors and the scaled array.
-	if got, want := p.Bytes(), 8*(1+8+50*8*20); got != want {
+	// A scalar, the product of the factors and the scaled array, in cache lines.
+	if got, want := p.Bytes(), 8*(16+16+50*8*20); got != want {
 		t.Errorf("%d bytes, want %d", got, want)
 	}
 }

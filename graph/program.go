@@ -3,7 +3,9 @@ package graph
 import (
 	"fmt"
 	"slices"
+	"unsafe"
 
+	"github.com/go-valla/valla/internal/kernel"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -56,6 +58,26 @@ func Compile(b *Builder, outputs []*Node, o Options) (*Program, error) {
 		return nil, err
 	}
 	return p, nil
+}
+
+// Plan returns the memory in bytes that a program of these outputs would hold, as
+// [Program.Bytes] does, without allocating it.
+func Plan(b *Builder, outputs []*Node, o Options) (int, error) {
+	if probe := *b; !probe.usable("plan: outputs", outputs...) {
+		return 0, probe.err
+	}
+	if b.dt == tensor.Float64 {
+		return planned[float64](outputs, o)
+	}
+	return planned[float32](outputs, o)
+}
+
+func planned[T kernel.Float](outputs []*Node, o Options) (int, error) {
+	c, err := newCompiler[T](Ancestors(outputs...), outputs, o)
+	if err != nil {
+		return 0, err
+	}
+	return c.arena.size * int(unsafe.Sizeof(T(0))), nil
 }
 
 // Bind makes leaf read v, by reference: later changes of v's elements are seen.

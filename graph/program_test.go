@@ -321,13 +321,13 @@ func TestNotPositiveDefinite(t *testing.T) {
 func TestBytes(t *testing.T) {
 	for dt, width := range map[tensor.Dtype]int{tensor.Float32: 4, tensor.Float64: 8} {
 		b := graph.NewBuilder(dt)
-		x := b.Input("x", 100)
+		x := b.Input("x", 96)
 		y := x
 		for range 500 {
 			y = b.Sin(y)
 		}
 		m := newMachine(t, b, []*node{x}, []*node{y}, graph.Options{})
-		if got, want := m.p.Bytes(), 100*width; got != want {
+		if got, want := m.p.Bytes(), 96*width; got != want {
 			t.Errorf("%v: %d bytes, want %d", dt, got, want)
 		}
 		in := arrays{normals(rngFor(t), []*node{x})[0]}

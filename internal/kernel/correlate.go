@@ -95,12 +95,38 @@ func (c *correlation[T]) result(w *workspace[T], result, lo, hi int) {
 		c.pass(w, 0, result, lo, hi, out)
 		return
 	}
-	for i := range c.passes {
-		p := &c.passes[i]
-		w.x = grow(w.x, (hi-lo)*p.rows.places*p.cols.places)
-		c.pass(w, i, result, lo, hi, w.x)
-		spread(p, c.stride, w.x, out, hi-lo, c.height, c.width)
+	for i := 0; i < len(c.passes); {
+		i += c.spread(w, i, result, lo, hi, out)
 	}
+}
+
+// zipSlack is how far zip may read past the end.
+const zipSlack = 8
+
+// spread computes the rows lo..hi of one result for a pass, or two if these
+// interleave, and puts the elements in their places. It returns the number of
+// passes.
+func (c *correlation[T]) spread(w *workspace[T], i, result, lo, hi int, out []T) int {
+	p, plane := &c.passes[i], c.height*c.width
+	size := (hi - lo) * p.rows.places * p.cols.places
+	w.x = grow(w.x, 2*(size+(hi-lo)*p.rows.places+zipSlack)) // the other pass may have one more column
+	c.pass(w, i, result, lo, hi, w.x)
+	if c.stride > 2 || c.width == 1 {
+		for j := range hi - lo {
+			scatter(p, c.stride, w.x[j*size/(hi-lo):], out[j*plane:], c.width)
+		}
+		return 1
+	}
+	even, odd := w.x, w.x[size+zipSlack:]
+	c.pass(w, i+1, result, lo, hi, odd)
+	n, m := size/(hi-lo), p.rows.places*c.passes[i+1].cols.places
+	if p.column > 0 {
+		even, odd, n, m = odd, even, m, n
+	}
+	for j := range hi - lo {
+		zip(out[j*plane+p.row*c.width:], 2*c.width, even[j*n:], odd[j*m:], p.rows.places, c.width)
+	}
+	return 2
 }
 
 // pass computes the rows lo..hi of one result at the places of a pass.
@@ -147,14 +173,27 @@ func (c *correlation[T]) unfold(w *workspace[T], u unfolded) {
 	w.unfolded = u
 }
 
-// spread copies the results of a pass to their places in out, planes of
-// height×width.
-func spread[T Float](p *pass, stride int, src, out []T, planes, height, width int) {
-	for i := range planes * p.rows.places {
-		plane, row := i/p.rows.places, i%p.rows.places*stride+p.row
-		dst := out[(plane*height+row)*width+p.column:]
+// scatter puts the elements of one pass to their places in a plane.
+func scatter[T Float](p *pass, stride int, src, plane []T, width int) {
+	for i := range p.rows.places {
+		dst := plane[(i*stride+p.row)*width+p.column:]
 		for j, v := range src[i*p.cols.places : (i+1)*p.cols.places] {
 			dst[j*stride] = v
+		}
+	}
+}
+
+// zipGo merges rows of elements at even and odd columns to rows of width, ldd apart.
+func zipGo[T Float](dst []T, ldd int, even, odd []T, rows, width int) {
+	for i := range rows {
+		row := dst[i*ldd:][:width]
+		e, o := even[i*((width+1)/2):], odd[i*(width/2):]
+		for j := range row {
+			if j%2 == 0 {
+				row[j] = e[j/2]
+			} else {
+				row[j] = o[j/2]
+			}
 		}
 	}
 }

@@ -14,6 +14,8 @@ type filterSums[T Float] struct {
 	merged bool
 	steps  []step // one for each place
 
+	lines []line // of a turned row
+
 	// The terms of a filter are summed in groups, and these at the end.
 	groups int
 	sums   []T // [W,groups,Out,taps], if there are several groups
@@ -30,20 +32,19 @@ func (f *filterSums[T]) prepare() {
 	f.merged = 4*vectors(f.taps()) <= 3*f.KernelHeight*vectors(f.KernelWidth*f.In)
 	terms := max(f.n.X, f.n.W, f.n.Y) / f.n.W
 	f.groups = max(1, min(filterGroups/f.n.W, terms/4))
+	rows := 1
+	if f.merged {
+		rows = f.KernelHeight
+	}
+	for i := range rows * f.In {
+		f.lines = append(f.lines, line{i % f.In * f.Height * f.Width, i/f.In - f.Padding})
+	}
 	for oy := range f.OutHeight() {
 		for ox := range f.OutWidth() {
-			at := (oy*f.rowStep()*f.turnedWidth() + ox*f.Stride) * f.lines()
+			at := (oy*f.rowStep()*f.turnedWidth() + ox*f.Stride) * len(f.lines)
 			f.steps = append(f.steps, step{int32(oy*f.OutWidth() + ox), int32(at)})
 		}
 	}
-}
-
-// lines is the number of elements of a turned pixel.
-func (f *filterSums[T]) lines() int {
-	if f.merged {
-		return f.In * f.KernelHeight
-	}
-	return f.In
 }
 
 // rowStep is the number of turned rows from one row of places to the next.
@@ -98,7 +99,7 @@ func (f *filterSums[T]) total() {
 func (f *filterSums[T]) Run(part, parts int) {
 	w := spaces[T]().get()
 	defer spaces[T]().put(w)
-	turned := f.turnedHeight() * f.turnedWidth() * f.lines()
+	turned := f.turnedHeight() * f.turnedWidth() * len(f.lines)
 	w.a = grow(w.a, turned+windowCols[T]())
 	clear(w.a)
 	w.b = grow(w.b, f.Width) // a row in the padding
@@ -137,11 +138,11 @@ func (f *filterSums[T]) group(w *workspace[T], unit, image int, sum []T) int {
 // term computes one term, or adds it to sum: [Out, rows of a filter, columns,
 // In], or [Out, columns, rows, In] with merged rows.
 func (f *filterSums[T]) term(turned, y, sum []T, add bool) {
-	line := f.turnedWidth() * f.lines()
+	line := f.turnedWidth() * len(f.lines)
 	blocks := (len(f.steps) + windowSteps - 1) / windowSteps
 	for i := range blocks {
 		steps := f.steps[len(f.steps)*i/blocks : len(f.steps)*(i+1)/blocks]
-		cols := f.KernelWidth * f.lines()
+		cols := f.KernelWidth * len(f.lines)
 		for ky := range f.taps() / cols {
 			p := windows[T]{steps: steps, a: y, arow: len(f.steps), b: turned[ky*line:], c: sum[ky*cols:], ldc: f.taps(),
 				rows: f.Out, cols: cols, add: add || i > 0}
@@ -150,30 +151,36 @@ func (f *filterSums[T]) term(turned, y, sum []T, add bool) {
 	}
 }
 
+// line is what becomes one element of every pixel of a turned row: a row of the
+// channel that starts at plane.
+type line struct{ plane, row int }
+
 // turn copies an image to w.a.
 func (f *filterSums[T]) turn(w *workspace[T], x []T) {
-	n := f.lines()
-	cols := min(f.Width, f.turnedWidth()-f.Padding)
+	n, width := len(f.lines), f.turnedWidth()
+	cols := min(f.Width, width-f.Padding)
 	if cols <= 0 {
 		return // only padding meets the filter
 	}
+	step := 1 // rows of the image from one turned row to the next
+	if f.merged {
+		step = f.Stride
+	}
+	var r [4][]T
 	for row := range f.turnedHeight() {
 		if !f.merged && row%f.Stride >= f.KernelHeight {
 			continue // the filter passes over it
 		}
-		line := func(i int) []T {
-			y := row - f.Padding
-			if f.merged {
-				y = row*f.Stride + i/f.In - f.Padding
-			}
-			if y < 0 || y >= f.Height {
-				return w.b
-			}
-			return x[(i%f.In*f.Height+y)*f.Width:]
-		}
-		dst := w.a[(row*f.turnedWidth()+f.Padding)*n:]
+		dst := w.a[(row*width+f.Padding)*n:]
 		for i := (n - 1) &^ 3; i >= 0; i -= 4 {
-			interleave(dst[i:], n, line(i), line(min(i+1, n-1)), line(min(i+2, n-1)), line(min(i+3, n-1)), cols)
+			for j := range r {
+				r[j] = w.b
+				l := f.lines[min(i+j, n-1)]
+				if y := row*step + l.row; y >= 0 && y < f.Height {
+					r[j] = x[l.plane+y*f.Width:]
+				}
+			}
+			interleave(dst[i:], n, r[0], r[1], r[2], r[3], cols)
 		}
 		clear(dst[cols*n : cols*n+3]) // where the last group went too far
 	}
@@ -189,8 +196,14 @@ func (f *filterSums[T]) store(i int, sum []T) {
 			transpose(dst, taps, src, f.In, taps, f.In)
 			continue
 		}
-		for ky := range f.KernelHeight {
-			transpose(dst[ky*f.KernelWidth:], taps, src[ky*f.In:], f.lines(), f.KernelWidth, f.In)
+		for kx := range f.KernelWidth {
+			for ky := range f.KernelHeight {
+				at := ky*f.KernelWidth + kx
+				for in, v := range src[:f.In] {
+					dst[in*taps+at] = v
+				}
+				src = src[f.In:]
+			}
 		}
 	}
 }

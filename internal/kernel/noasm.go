@@ -45,3 +45,7 @@ func fillRegion[T Float](v view, r region, image, u []T, size int) {
 func interleave[T Float](dst []T, width int, r0, r1, r2, r3 []T, k int) {
 	interleaveGo(dst, width, r0, r1, r2, r3, k)
 }
+
+func zip[T Float](dst []T, ldd int, even, odd []T, rows, width int) {
+	zipGo(dst, ldd, even, odd, rows, width)
+}

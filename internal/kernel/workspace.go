@@ -52,7 +52,7 @@ func (l *freeList[T]) put(w *workspace[T]) {
 	// Do not keep the caller's matrices alive.
 	w.gemm, w.solver = gemm[T]{}, solver[T]{}
 	w.correlation = correlation[T]{passes: w.correlation.passes[:0], steps: w.correlation.steps[:0]}
-	w.filterSums = filterSums[T]{steps: w.filterSums.steps[:0], sums: w.filterSums.sums}
+	w.filterSums = filterSums[T]{steps: w.filterSums.steps[:0], lines: w.filterSums.lines[:0], sums: w.filterSums.sums}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.free = append(l.free, w)

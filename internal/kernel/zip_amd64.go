@@ -1,0 +1,26 @@
+//go:build !noasm
+
+package kernel
+
+// These merge rows of elements at even and odd columns to rows of width; all but
+// the number of rows is in bytes. Up to 32 bytes past the last row are read.
+
+//go:noescape
+func zip32AVX2(dst, even, odd *float32, ldd, lde, ldo, rows, width int)
+
+//go:noescape
+func zip64AVX2(dst, even, odd *float64, ldd, lde, ldo, rows, width int)
+
+// zip is zipGo by the best kernel at hand.
+func zip[T Float](dst []T, ldd int, even, odd []T, rows, width int) {
+	size := sizeOf[T]()
+	lde, ldo := (width+1)/2*size, width/2*size
+	switch {
+	case simd == none:
+		zipGo(dst, ldd, even, odd, rows, width)
+	case size == 4:
+		zip32AVX2(f32(&dst[0]), f32(&even[0]), f32(&odd[0]), ldd*size, lde, ldo, rows, width*size)
+	default:
+		zip64AVX2(f64(&dst[0]), f64(&even[0]), f64(&odd[0]), ldd*size, lde, ldo, rows, width*size)
+	}
+}

@@ -6,11 +6,11 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"github.com/go-valla/valla/data"
+	"github.com/go-valla/valla/experiments/figure"
+	"github.com/go-valla/valla/experiments/result"
 	"github.com/go-valla/valla/gp/model"
-	"gorgonia.org/tensor"
 )
 
 // DemoOptions are the settings of [Demo].
@@ -31,8 +31,14 @@ type DemoResult struct {
 	Files    []string `json:"files"`
 }
 
-// demoInducing is M in the demonstration.
-const demoInducing = 20
+// demoMethods are the rows of the demonstration: VaLLA has 20 inducing points and exact
+// LLA's hyper-parameters.
+func demoMethods() []Method {
+	v := newVaLLA()
+	v.Inducing, v.Alpha, v.Inputs, v.Hyper, v.OptimalA, v.Fixed = []int{20}, 0, "greedy", "lla", true, true
+	v.Iterations, v.Rate, v.Schedule = 2000, 1e-2, "cosine"
+	return []Method{&mapMethod{}, newLLA(), v}
+}
 
 // Demo goes the whole way on synthetic data: a network trained to its MAP weights,
 // exact LLA, VaLLA with 20 inducing points and LLA's hyper-parameters, their scores
@@ -42,90 +48,74 @@ func Demo(ctx context.Context, o DemoOptions) (*DemoResult, error) {
 		return nil, fmt.Errorf("experiments: %w", err)
 	}
 	set, test := data.Toy(o.Seed), data.Toy(o.Seed+1)
-	opts := model.TrainDefaults()
-	opts.Iterations, opts.Validation, opts.Seed, opts.Progress = 3000, 0, o.Seed, o.Progress
-	r, err := trainMAP(ctx, "toy", set, opts)
+	p, m, err := demoProblem(ctx, set, o)
 	if err != nil {
 		return nil, err
 	}
-	lla, exact, err := r.lla(ctx)
-	if err != nil {
-		return nil, err
-	}
-	vallaFit, layer, before, err := r.valla(ctx, vallaOptions{
-		inducing: demoInducing, iterations: 2000, rate: 1e-2,
-		prior: exact.PriorStd(), noise: lla.noise, fixed: true,
-	})
-	if err != nil {
-		return nil, err
-	}
-	res := &DemoResult{Points: set.N(), Seed: o.Seed, PriorStd: exact.PriorStd(), NoiseStd: exact.NoiseStd() * r.m.Targets.Std[0]}
-	if res.Scores, err = r.scores(ctx, test, lla, vallaFit); err != nil {
-		return nil, err
-	}
-	if err := r.m.Attach(layer, r.m.Fingerprint(), vallaFit.noise); err != nil {
-		return nil, err
-	}
-	file := filepath.Join(o.Dir, "demo.valla")
-	if err := r.m.Save(file); err != nil {
-		return nil, err
-	}
-	pictures, stdErr, err := r.picture(ctx, filepath.Join(o.Dir, "demo"), lla, vallaFit, before, layer.Z.Value)
-	res.StdError, res.Files = stdErr, append(pictures, file)
-	return res, err
-}
-
-// scores evaluates MAP and the fitted methods.
-func (r *regression) scores(ctx context.Context, test *data.Set, methods ...fitted) ([]Score, error) {
-	first, err := r.scoreMAP(ctx, test)
-	if err != nil {
-		return nil, err
-	}
-	rows := []Score{first}
-	for _, f := range methods {
-		s, err := r.score(ctx, f, test)
+	res := &DemoResult{Points: set.N(), Seed: o.Seed}
+	var bands []*result.Band
+	var last *Fitted
+	for _, method := range demoMethods() {
+		name, _ := method.Name()
+		meter := result.StartMeter()
+		f, err := method.Fit(ctx, p, Job{Seed: o.Seed, Meter: Progress{o.Progress, name}})
+		if err != nil {
+			return nil, fmt.Errorf("demo: %s: %w", name, err)
+		}
+		s, err := score(ctx, p, name, f, test)
 		if err != nil {
 			return nil, err
 		}
-		rows = append(rows, s)
+		if s.Seconds = meter.Cost().Wall; name == "MAP" {
+			s.Seconds = p.MAP.Cost.Wall
+		}
+		b, err := p.Task.(*regression).band(ctx, p, f)
+		if err != nil {
+			return nil, err
+		}
+		res.Scores, bands, last = append(res.Scores, s), append(bands, b), f
+		if _, ok := method.(*lla); ok {
+			res.PriorStd, res.NoiseStd = float64(f.Facts.PriorStd), p.Task.(*regression).noiseStd(f)
+		}
 	}
-	return rows, nil
+	res.StdError = result.StdError(bands[1], bands[2])
+	return res, demoFiles(res, m, last, bands, o.Dir)
 }
 
-// picture draws the bands of MAP, LLA and VaLLA and returns the files, and VaLLA's
-// difference to LLA (see [DemoResult]).
-func (r *regression) picture(ctx context.Context, path string, lla, vallaFit fitted, before, after *tensor.Dense) (files []string, stdErr float64, err error) {
-	f := Bands{X: r.set.X.Float64s(), Y: r.set.Y.Float64s()}
-	f.Grid = around(f.X, 0.2, 300)
-	mapCurve, err := r.mapCurve(ctx, f.Grid)
+// demoProblem trains the network.
+func demoProblem(ctx context.Context, set *data.Set, o DemoOptions) (*Problem, *model.Model, error) {
+	opts := model.TrainDefaults()
+	opts.Iterations, opts.Validation, opts.Seed, opts.Progress = 3000, 0, o.Seed, o.Progress
+	meter := result.StartMeter()
+	m, _, err := model.Train(ctx, opts, set)
 	if err != nil {
-		return nil, 0, err
+		return nil, nil, fmt.Errorf("demo: %w", err)
 	}
-	exact, err := r.curve(ctx, lla, f.Grid)
-	if err != nil {
-		return nil, 0, err
-	}
-	sparse, err := r.curve(ctx, vallaFit, f.Grid)
-	if err != nil {
-		return nil, 0, err
-	}
-	f.Panels = []Panel{
-		{Title: "MAP", Curve: mapCurve},
-		{Title: "LLA, exact", Curve: exact},
-		{Title: vallaFit.method, Curve: sparse, Reference: &exact, ReferenceName: "LLA", Before: r.units(before), After: r.units(after)},
-	}
-	if err := f.Save(path); err != nil {
-		return nil, 0, err
-	}
-	stdErr, err = r.stdError(ctx, lla, vallaFit, f.Grid)
-	return []string{path + ".png", path + ".svg"}, stdErr, err
+	r := &regression{inputs: m.Inputs, targets: m.Targets, sets: parts{train: set}}
+	p := &Problem{Data: "demo", Net: m.Net, Dtype: m.Dtype(), Task: r, MAP: Trained{Noise: m.MAPNoise, Cost: meter.Cost()}}
+	p.Train, err = r.examples(set, p.Dtype)
+	return p, m, err
 }
 
-// mapCurve is the band of the network with its residual noise alone.
-func (r *regression) mapCurve(ctx context.Context, grid []float64) (Curve, error) {
-	p, err := r.m.MAP().Predict(ctx, column(slices.Clone(grid)))
-	if err != nil {
-		return Curve{}, err
+// demoFiles writes the model and the picture.
+func demoFiles(res *DemoResult, m *model.Model, f *Fitted, bands []*result.Band, dir string) error {
+	if err := m.Attach(f.Layer, m.Fingerprint(), f.Noise); err != nil {
+		return err
 	}
-	return Curve{Mean: p.Mean, Std: p.Std()}, nil
+	file, picture := filepath.Join(dir, "demo.valla"), filepath.Join(dir, "demo")
+	if err := m.Save(file); err != nil {
+		return err
+	}
+	b := figure.Bands{Grid: bands[0].Grid, X: bands[0].X, Y: bands[0].Y}
+	for i, title := range []string{"MAP", "LLA, exact", "VaLLA, M = 20"} {
+		b.Panels = append(b.Panels, figure.Panel{Title: title, Curve: figure.Curve{Mean: bands[i].Mean, Std: bands[i].Std}})
+	}
+	v, exact := &b.Panels[2], b.Panels[1].Curve
+	v.Reference, v.ReferenceName, v.Before, v.After = &exact, "LLA", bands[2].Before, bands[2].After
+	charts, err := b.Charts()
+	if err != nil {
+		return err
+	}
+	res.Files = []string{picture + ".png", picture + ".svg", file}
+	return figure.Save(picture, charts...)
 }

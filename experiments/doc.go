@@ -1,3 +1,13 @@
-// Package experiments runs the paper's experiments and draws their pictures: which
-// data, which settings, which methods, and how the results are shown.
+// Package experiments runs the paper's experiments: which data, which settings, which
+// methods. An experiment is a YAML file (package spec), what it leaves are JSON files
+// (package result), and package report shows them.
+//
+// A method is added as a file with its settings and its fit, and a line in the table
+// methods; a data set as a line in the table datasets, with a file for a new kind; a form of
+// network as an entry of networks.
 package experiments
+
+import "errors"
+
+// ErrUnknown is wrapped where there is no experiment of a name.
+var ErrUnknown = errors.New("unknown experiment")

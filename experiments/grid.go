@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"github.com/go-valla/valla/data"
 	"gorgonia.org/tensor"
 )
 
@@ -29,4 +30,22 @@ func around(x []float64, fraction float64, n int) []float64 {
 	low, high := slices.Min(x), slices.Max(x)
 	room := fraction * (high - low)
 	return linspace(low-room, high+room, n)
+}
+
+// someRows returns x, or so many of its rows at random.
+func someRows(x *tensor.Dense, most int, rng *rand.Rand) *tensor.Dense {
+	n := x.Shape()[0]
+	if n <= most {
+		return data.TakeRows(x, iota(n))
+	}
+	return data.TakeRows(x, rng.Perm(n)[:most])
+}
+
+// iota is 0 … n−1.
+func iota(n int) []int {
+	rows := make([]int, n)
+	for i := range rows {
+		rows[i] = i
+	}
+	return rows
 }

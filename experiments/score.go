@@ -1,100 +1,54 @@
 package experiments
 
 import (
+	"context"
 	"fmt"
 	"io"
-	"math"
 	"strconv"
-	"time"
 
-	"github.com/go-valla/valla/train/metric"
+	"github.com/go-valla/valla/data"
+	"github.com/go-valla/valla/experiments/result"
+	"github.com/go-valla/valla/experiments/spec"
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
 )
 
-// Score is one row of a regression table: how one method predicts a test set. NLL
+// Score is one row of the demonstration's table: how one method predicts a test set. NLL
 // and CRPS are of the Gaussian predictive distribution of y, in the data's units.
 type Score struct {
-	Dataset string  `json:"dataset"`
 	Method  string  `json:"method"`
 	N       int     `json:"n"` // test points
 	NLL     float64 `json:"nll"`
 	RMSE    float64 `json:"rmse"`
 	CRPS    float64 `json:"crps"`
 	CQM     float64 `json:"cqm"`
-	// Seconds is the time to fit the method, that of the network included for MAP.
-	Seconds float64 `json:"seconds"`
+	Seconds float64 `json:"seconds"` // to fit the method; for MAP, to train the network
 }
 
-// score evaluates predictions of y with the given means and variances.
-func score(dataset, method string, mean, variance, y []float64, took time.Duration) (Score, error) {
-	var r metric.Regression
-	if err := r.Add(mean, variance, y); err != nil {
-		return Score{}, fmt.Errorf("experiments: %s on %s: %w", method, dataset, err)
+// score evaluates a fitted method on a test set.
+func score(ctx context.Context, p *Problem, method string, f *Fitted, test *data.Set) (Score, error) {
+	r := *p.Task.(*regression)
+	r.sets.test = test
+	c := &result.Cell{}
+	if err := r.Score(ctx, p, f, spec.Scoring{}, c); err != nil {
+		return Score{}, fmt.Errorf("experiments: %s: %w", method, err)
 	}
-	s, err := r.Result()
-	if err != nil {
-		return Score{}, fmt.Errorf("experiments: %s on %s: %w", method, dataset, err)
-	}
-	return Score{Dataset: dataset, Method: method, N: s.N, NLL: s.NLL, RMSE: s.RMSE, CRPS: s.CRPS, CQM: s.CQM,
-		Seconds: math.Round(took.Seconds()*1000) / 1000}, nil
+	s := c.Scores[""]
+	return Score{Method: method, N: c.N, NLL: float64(s["NLL"]), RMSE: float64(s["RMSE"]), CRPS: float64(s["CRPS"]), CQM: float64(s["CQM"])}, nil
 }
 
-// WriteScores prints the rows as a table; the best NLL, CRPS and CQM of each data
-// set are marked with a star.
+// WriteScores prints the rows as a table.
 func WriteScores(w io.Writer, rows []Score) {
-	render(w, scoreTable(rows))
-}
-
-// render prints a table with its header as it is.
-func render(w io.Writer, t table.Writer) {
-	style := table.StyleRounded
+	t, style := table.NewWriter(), table.StyleRounded
 	style.Format.Header = text.FormatDefault
 	t.SetStyle(style)
-	fmt.Fprintln(w, t.Render())
-}
-
-// MarkdownScores returns the same table in Markdown.
-func MarkdownScores(rows []Score) string { return scoreTable(rows).RenderMarkdown() }
-
-func scoreTable(rows []Score) table.Writer {
-	t := table.NewWriter()
-	t.AppendHeader(table.Row{"data", "method", "NLL", "RMSE", "CRPS", "CQM", "fit, s"})
-	columns := []func(Score) float64{
-		func(s Score) float64 { return s.NLL },
-		func(s Score) float64 { return s.RMSE },
-		func(s Score) float64 { return s.CRPS },
-		func(s Score) float64 { return s.CQM },
-	}
-	for i, r := range rows {
-		if i > 0 && rows[i-1].Dataset != r.Dataset {
-			t.AppendSeparator()
-		}
-		cells := table.Row{r.Dataset, r.Method}
-		for _, value := range columns {
-			cells = append(cells, cell(rows, r, value))
+	t.AppendHeader(table.Row{"method", "NLL", "RMSE", "CRPS", "CQM", "fit, s"})
+	for _, r := range rows {
+		cells := table.Row{r.Method}
+		for _, v := range []float64{r.NLL, r.RMSE, r.CRPS, r.CQM} {
+			cells = append(cells, strconv.FormatFloat(v, 'f', 4, 64))
 		}
 		t.AppendRow(append(cells, strconv.FormatFloat(r.Seconds, 'f', 2, 64)))
 	}
-	return t
-}
-
-// cell formats one number with a star if no row of its data set prints a smaller one
-// and some prints a larger one.
-func cell(rows []Score, r Score, value func(Score) float64) string {
-	shown := func(s Score) float64 {
-		v, _ := strconv.ParseFloat(strconv.FormatFloat(value(s), 'f', 4, 64), 64)
-		return v
-	}
-	best, worse := true, false
-	for _, o := range rows {
-		if o.Dataset == r.Dataset {
-			best = best && shown(o) >= shown(r)
-			worse = worse || shown(o) > shown(r)
-		}
-	}
-	if best && worse {
-		return fmt.Sprintf("%.4f *", value(r))
-	}
-	return fmt.Sprintf("%.4f", value(r))
+	fmt.Fprintln(w, t.Render())
 }

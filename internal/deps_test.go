@@ -37,6 +37,10 @@ var level = map[string]int{
 	"gp/valla":            8,
 	"gp/laplace":          8,
 	"gp/model":            9,
+	"experiments/spec":    1,
+	"experiments/result":  1,
+	"experiments/figure":  1,
+	"experiments/report":  2,
 	"experiments":         10,
 	"cmd":                 11,
 }

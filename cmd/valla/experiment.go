@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -11,13 +10,16 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/go-valla/valla/experiments"
+	reports "github.com/go-valla/valla/experiments/report"
+	"github.com/go-valla/valla/experiments/result"
+	"github.com/go-valla/valla/experiments/spec"
 	"github.com/go-valla/valla/gp/model"
 )
 
 func newExperiment() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "experiment",
-		Short: "Run the paper's experiments",
+		Short: "Run the paper's experiments and report them",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return fmt.Errorf("unknown command %q", args[0])
@@ -25,7 +27,7 @@ func newExperiment() *cobra.Command {
 			return cmd.Help()
 		},
 	}
-	cmd.AddCommand(newExperimentList(), newExperimentRun())
+	cmd.AddCommand(newExperimentList(), newExperimentRun(), newExperimentReport())
 	return cmd
 }
 
@@ -35,8 +37,12 @@ func newExperimentList() *cobra.Command {
 		Short: "List the experiments",
 		Args:  cobra.NoArgs,
 		RunE: running(func(cmd *cobra.Command, _ []string) error {
-			for _, e := range experiments.List() {
-				fmt.Fprintf(cmd.OutOrStdout(), "%-8s %s\n", e.Name, e.About)
+			list, err := experiments.List()
+			if err != nil {
+				return err
+			}
+			for _, e := range list {
+				fmt.Fprintf(cmd.OutOrStdout(), "%-21s %s (profiles %s)\n", e.Name, e.About, strings.Join(e.Profiles, ", "))
 			}
 			return nil
 		}),
@@ -45,22 +51,22 @@ func newExperimentList() *cobra.Command {
 
 // experimentRun is the command line of valla experiment run.
 type experimentRun struct {
-	data, dir, weights string
-	inducing           []int
-	methods            []string
-	seeds              []uint
-	iterations         int
-	rotations, json    bool
+	experiments.Options
+	experiments.Overrides
+	profile string
+	seeds   []uint
+	json    bool
 }
 
 func newExperimentRun() *cobra.Command {
 	c := &experimentRun{}
 	cmd := &cobra.Command{
 		Use:   "run NAME...",
-		Short: "Run experiments and write their results and pictures",
-		Long: `Run experiments one after the other. Each writes NAME.json and NAME.md, and pictures, into
-the folder --dir. Long fits keep checkpoints there and go on from them when run again.`,
-		Example: "  valla experiment run toy uci\n  valla experiment run mnist --weights mlp_mnist.npz --m 100,200 --seed 0,1",
+		Short: "Run experiments, by name or from files NAME.yaml",
+		Long: `Run experiments one after the other, each cell of their tables once: what is finished in the
+folder --dir is skipped, an interrupted fit goes on from its checkpoint, and cells whose
+settings have changed are run again. valla experiment report shows what is there.`,
+		Example: "  valla experiment run toy uci --profile quick\n  valla experiment run mnist --weights mlp_mnist.npz --m 100,200 --seed 0,1",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return errors.New("expected the name of an experiment; valla experiment list names them")
@@ -71,115 +77,133 @@ the folder --dir. Long fits keep checkpoints there and go on from them when run 
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.StringVar(&c.data, "data", filepath.Join("..", "shared", "data"), "`FOLDER` that holds the data sets")
-	f.StringVar(&c.dir, "dir", "runs", "`FOLDER` for results, checkpoints and pictures")
-	f.UintSliceVar(&c.seeds, "seed", []uint{0}, "of everything random; several where an experiment repeats itself")
-	f.IntSliceVar(&c.inducing, "m", nil, "numbers of inducing points (default the experiment's)")
-	f.IntVar(&c.iterations, "iterations", 0, "of each VaLLA fit (default the experiment's)")
-	f.StringSliceVar(&c.methods, "method", nil, "methods, of "+strings.Join(experiments.ImageMethods, ",")+" (default all; images only)")
-	f.StringVar(&c.weights, "weights", "", "`FILE` of the network's weights (images only; default: train it)")
-	f.BoolVar(&c.rotations, "rotations", false, "also score turned test images (images only)")
+	f.StringVar(&c.profile, "profile", "", "of the experiment's, such as quick or full (default the first in its file)")
+	f.StringVar(&c.Data, "data", filepath.Join("..", "shared", "data"), "`FOLDER` that holds the data sets")
+	f.StringVar(&c.Dir, "dir", "runs", "`FOLDER` for results and checkpoints")
+	f.UintSliceVar(&c.seeds, "seed", nil, "seeds (default the experiment's)")
+	f.IntSliceVar(&c.Inducing, "m", nil, "numbers of inducing points (default the experiment's)")
+	f.IntVar(&c.Iterations, "iterations", 0, "of each VaLLA fit (default the experiment's)")
+	f.StringSliceVar(&c.Overrides.Methods, "method", nil, "methods, of "+strings.Join(experiments.Methods(), ",")+" (default the experiment's)")
+	f.StringVar(&c.Net, "net", "", "form of the network, of "+strings.Join(experiments.Networks(), ",")+" (default the experiment's)")
+	f.StringVar(&c.Weights, "weights", "", "`FILE` of the network's weights (default the experiment's, or train it)")
+	f.BoolVar(&c.Rotations, "rotations", false, "also score turned test images")
 	jsonFlag(f, &c.json)
 	return cmd
 }
 
 func (c *experimentRun) run(cmd *cobra.Command, args []string) error {
-	known := map[string]func(context.Context, *cobra.Command) (any, error){
-		"toy": c.toy, "uci": c.uci,
-		"mnist":  func(ctx context.Context, cmd *cobra.Command) (any, error) { return c.images(ctx, cmd, "mnist") },
-		"fmnist": func(ctx context.Context, cmd *cobra.Command) (any, error) { return c.images(ctx, cmd, "fmnist") },
+	for _, s := range c.seeds {
+		c.Seeds = append(c.Seeds, uint64(s))
 	}
+	var list []*spec.Experiment
 	for _, name := range args {
-		if known[name] == nil {
-			return fmt.Errorf("%w: unknown experiment %q; valla experiment list names them", model.ErrOption, name)
+		e, err := experiments.Open(name, c.profile)
+		if errors.Is(err, experiments.ErrUnknown) {
+			err = fmt.Errorf("%w: %w", model.ErrOption, err)
 		}
-	}
-	results := map[string]any{}
-	for _, name := range args {
-		res, err := known[name](cmd.Context(), cmd)
+		if err == nil {
+			err = c.Apply(e)
+		}
 		if err != nil {
 			return err
 		}
-		results[name] = res
+		list = append(list, e)
+	}
+	cells := map[string][]*result.Cell{}
+	for i, e := range list {
+		if err := c.one(cmd, args[i], e, cells); err != nil {
+			return err
+		}
 	}
 	if c.json {
-		return printJSON(cmd.OutOrStdout(), results)
+		return printJSON(cmd.OutOrStdout(), cells)
 	}
+	fmt.Fprintf(cmd.OutOrStdout(), "valla experiment report --dir %s shows all of it\n", c.Dir)
 	return nil
 }
 
-// text is where tables go: nowhere if JSON is asked for.
-func (c *experimentRun) text(cmd *cobra.Command) io.Writer {
+// one runs one experiment and prints its tables.
+func (c *experimentRun) one(cmd *cobra.Command, arg string, e *spec.Experiment, cells map[string][]*result.Cell) error {
+	w := cmd.OutOrStdout()
 	if c.json {
-		return io.Discard
+		w = io.Discard
 	}
-	return cmd.OutOrStdout()
+	o := c.Options
+	o.Progress, o.Command = cmd.ErrOrStderr(), c.command(cmd, arg, e)
+	o.OnCell = func(cell *result.Cell, fresh bool) {
+		cells[e.Name] = append(cells[e.Name], cell)
+		if fresh {
+			fmt.Fprintf(w, "%-21s %-24s seed %-3d %s\n", cell.Data, cell.Row, cell.Seed, summary(cell))
+		}
+	}
+	if err := experiments.Run(cmd.Context(), e, o); err != nil {
+		return err
+	}
+	r, err := reports.New(c.Dir, nil)
+	if err != nil {
+		return err
+	}
+	r.WriteText(w, e.Name, e.Profile)
+	return nil
 }
 
-func (c *experimentRun) toy(ctx context.Context, cmd *cobra.Command) (any, error) {
-	o := experiments.ToyDefaults()
-	o.Data, o.Dir, o.Seed, o.Progress = filepath.Join(c.data, "toy1d", "data.csv"), c.dir, uint64(c.seeds[0]), cmd.ErrOrStderr()
-	if c.inducing != nil {
-		o.Inducing = c.inducing
+// command is the line that runs an experiment again, with the flags that change results.
+func (c *experimentRun) command(cmd *cobra.Command, arg string, e *spec.Experiment) string {
+	line := []string{"valla experiment run", arg, "--profile", e.Profile}
+	for _, name := range []string{"seed", "m", "iterations", "method", "net", "weights", "rotations"} {
+		if f := cmd.Flags().Lookup(name); f.Changed {
+			line = append(line, "--"+name+"="+strings.Trim(f.Value.String(), "[]"))
+		}
 	}
-	if c.iterations > 0 {
-		o.Iterations = c.iterations
-	}
-	res, err := experiments.Toy(ctx, o)
-	if err != nil {
-		return nil, err
-	}
-	w := c.text(cmd)
-	fmt.Fprintln(w, "toy: mean difference of VaLLA's std to exact LLA's, as a fraction of LLA's mean std")
-	for _, r := range res.Rows {
-		fmt.Fprintf(w, "  M = %-3d %.4f  %s\n", r.Inducing, r.StdError, filepath.Join(c.dir, r.Picture))
-	}
-	experiments.WriteScores(w, res.Scores)
-	fmt.Fprintln(w, "wrote", filepath.Join(c.dir, "toy.md"))
-	return res, nil
+	return strings.Join(line, " ")
 }
 
-func (c *experimentRun) uci(ctx context.Context, cmd *cobra.Command) (any, error) {
-	o := experiments.UCIDefaults()
-	o.Data, o.Dir, o.Seed, o.Progress = filepath.Join(c.data, "uci"), c.dir, uint64(c.seeds[0]), cmd.ErrOrStderr()
-	if len(c.inducing) > 0 {
-		o.Inducing = c.inducing[0]
+// summary is a finished cell on one line.
+func summary(c *result.Cell) string {
+	if c.Refused != "" {
+		return c.Refused
 	}
-	if c.iterations > 0 {
-		o.Iterations = c.iterations
+	text := fmt.Sprintf("fit %.1f s", c.Fit.Wall)
+	for _, kind := range []string{"", "probit", "mc"} {
+		if v, ok := c.Scores[kind]["NLL"]; ok {
+			text += fmt.Sprintf(", NLL %.4f", float64(v))
+			if kind != "" {
+				text += " " + kind
+			}
+		}
 	}
-	res, err := experiments.UCI(ctx, o)
-	if err != nil {
-		return nil, err
-	}
-	w := c.text(cmd)
-	experiments.WriteScores(w, res.Scores)
-	fmt.Fprintln(w, "wrote", filepath.Join(c.dir, "uci.md"))
-	return res, nil
+	return text
 }
 
-func (c *experimentRun) images(ctx context.Context, cmd *cobra.Command, name string) (any, error) {
-	o := experiments.ImagesDefaults(name)
-	o.Data, o.Dir, o.Weights, o.Rotations, o.Progress = c.data, c.dir, c.weights, c.rotations, cmd.ErrOrStderr()
-	o.Seeds = nil
-	for _, s := range c.seeds {
-		o.Seeds = append(o.Seeds, uint64(s))
+func newExperimentReport() *cobra.Command {
+	dir := ""
+	cmd := &cobra.Command{
+		Use:   "report",
+		Short: "Write the results as one HTML page and as Markdown",
+		Args:  cobra.NoArgs,
+		RunE: running(func(cmd *cobra.Command, _ []string) error {
+			list, err := experiments.List()
+			if err != nil {
+				return err
+			}
+			var known []reports.Known
+			for _, e := range list {
+				known = append(known, reports.Known{Name: e.Name, About: e.About, Profiles: e.Profiles})
+			}
+			r, err := reports.New(dir, known)
+			if err != nil {
+				return err
+			}
+			files, err := r.Write(dir)
+			if err != nil {
+				return err
+			}
+			for _, f := range files {
+				fmt.Fprintln(cmd.OutOrStdout(), "wrote", f)
+			}
+			return nil
+		}),
 	}
-	if c.inducing != nil {
-		o.Inducing = c.inducing
-	}
-	if c.iterations > 0 {
-		o.Iterations = c.iterations
-	}
-	if c.methods != nil {
-		o.Methods = c.methods
-	}
-	res, err := experiments.Images(ctx, o)
-	if err != nil {
-		return nil, err
-	}
-	w := c.text(cmd)
-	experiments.WriteImageScores(w, res)
-	fmt.Fprintln(w, "wrote", filepath.Join(c.dir, name+".md"))
-	return res, nil
+	cmd.Flags().StringVar(&dir, "dir", "runs", "`FOLDER` of the results, and of the report")
+	return cmd
 }

@@ -1,9 +1,8 @@
-package experiments
+package figure
 
 import (
 	"fmt"
-	"image/color"
-	"path/filepath"
+	"slices"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
@@ -25,56 +24,49 @@ type Panel struct {
 	Before, After []float64 // inducing inputs before and after the fit; may be empty
 }
 
-// Bands is a row of panels with a common scale: data, mean and ±2σ.
+// Bands are panels with a common scale: data, mean and ±2σ.
 type Bands struct {
-	Grid   []float64
-	X, Y   []float64 // the data
-	Panels []Panel
+	Grid         []float64
+	X, Y         []float64 // the data
+	HeldX, HeldY []float64 // the validation data; may be empty
+	Panels       []Panel
 }
 
-// Colours that stay apart for colour-blind readers (Okabe and Ito 2008).
-var (
-	black     = color.RGBA{40, 40, 40, 255}
-	blue      = color.RGBA{0, 114, 178, 255}
-	blueBand  = color.RGBA{190, 222, 243, 255}
-	vermilion = color.RGBA{213, 94, 0, 255}
-	grey      = color.RGBA{130, 130, 130, 255}
-)
-
-// Save draws the panels to path.png and path.svg.
-func (f Bands) Save(path string) error {
+// Charts returns a chart for each panel.
+func (f Bands) Charts() ([]Chart, error) {
 	low, high := f.limits()
-	var row []*plot.Plot
-	for _, p := range f.Panels {
-		pl, err := f.plot(p, low, high)
-		if err != nil {
-			return fmt.Errorf("experiments: drawing %s: %w", filepath.Base(path), err)
+	var charts []Chart
+	for i, p := range f.Panels {
+		pl := newPlot(p.Title, "x", "y")
+		if err := f.band(pl, p); err != nil {
+			return nil, fmt.Errorf("figure: %s: %w", p.Title, err)
 		}
-		row = append(row, pl)
+		if err := f.points(pl, p, low); err != nil {
+			return nil, fmt.Errorf("figure: %s: %w", p.Title, err)
+		}
+		if i > 0 && p.Reference == nil {
+			pl.Legend = plot.NewLegend() // that of the first panel will do
+		}
+		pl.X.Min, pl.X.Max, pl.Y.Min, pl.Y.Max = f.Grid[0], f.Grid[len(f.Grid)-1], low, high
+		charts = append(charts, Chart{Title: p.Title, Alt: p.alt(), plot: pl})
 	}
-	return savePlots(path, row...)
+	return charts, nil
+}
+
+func (p Panel) alt() string {
+	s := p.Title + ": data, mean and band of two standard deviations"
+	if p.Reference != nil {
+		s += ", that of " + p.ReferenceName + " dashed"
+	}
+	return s
 }
 
 // limits spans the data, with room, so that one wide band does not flatten the rest.
 func (f Bands) limits() (low, high float64) {
-	low, high = f.Y[0], f.Y[0]
-	for _, y := range f.Y {
-		low, high = min(low, y), max(high, y)
-	}
+	y := slices.Concat(f.Y, f.HeldY)
+	low, high = slices.Min(y), slices.Max(y)
 	room := 0.6 * (high - low)
 	return low - room, high + room
-}
-
-func (f Bands) plot(p Panel, low, high float64) (*plot.Plot, error) {
-	pl := newPlot(p.Title, "x", "y")
-	if err := f.band(pl, p); err != nil {
-		return nil, err
-	}
-	if err := f.points(pl, p, low); err != nil {
-		return nil, err
-	}
-	pl.X.Min, pl.X.Max, pl.Y.Min, pl.Y.Max = f.Grid[0], f.Grid[len(f.Grid)-1], low, high
-	return pl, nil
 }
 
 // band adds the mean, its ±2σ band, and the outlines of the reference.
@@ -84,11 +76,7 @@ func (f Bands) band(pl *plot.Plot, p Panel) error {
 		return err
 	}
 	area.Color, area.LineStyle.Width = blueBand, 0
-	mean, err := plotter.NewLine(f.offset(p.Curve, 0))
-	if err != nil {
-		return err
-	}
-	mean.Color, mean.Width = blue, vg.Points(1.5)
+	mean := line(f.offset(p.Curve, 0), blue, false)
 	pl.Add(area, mean)
 	pl.Legend.Add("mean", mean)
 	pl.Legend.Add("±2σ", area)
@@ -96,11 +84,7 @@ func (f Bands) band(pl *plot.Plot, p Panel) error {
 		return nil
 	}
 	for i, k := range []float64{-2, 2} {
-		edge, err := plotter.NewLine(f.offset(*p.Reference, k))
-		if err != nil {
-			return err
-		}
-		edge.Color, edge.Width, edge.Dashes = vermilion, vg.Points(1), []vg.Length{vg.Points(4), vg.Points(3)}
+		edge := line(f.offset(*p.Reference, k), vermilion, true)
 		pl.Add(edge)
 		if i == 0 {
 			pl.Legend.Add("±2σ of "+p.ReferenceName, edge)
@@ -111,31 +95,23 @@ func (f Bands) band(pl *plot.Plot, p Panel) error {
 
 // points adds the data, and the inducing inputs along the lower edge.
 func (f Bands) points(pl *plot.Plot, p Panel, low float64) error {
-	at := func(x []float64, y func(int) float64) plotter.XYs {
-		xys := make(plotter.XYs, len(x))
-		for i := range x {
-			xys[i] = plotter.XY{X: x[i], Y: y(i)}
-		}
-		return xys
-	}
-	high := low
-	for _, y := range f.Y {
-		high = max(high, y)
-	}
+	high := slices.Max(f.Y)
+	level := func(n int, at float64) []float64 { return slices.Repeat([]float64{low + at*(high-low)}, n) }
 	rows := []struct {
 		name  string
-		xys   plotter.XYs
+		x, y  []float64
 		style draw.GlyphStyle
 	}{
-		{"data", at(f.X, func(i int) float64 { return f.Y[i] }), draw.GlyphStyle{Color: black, Radius: vg.Points(1.2), Shape: draw.CircleGlyph{}}},
-		{"Z before", at(p.Before, func(int) float64 { return low + 0.10*(high-low) }), draw.GlyphStyle{Color: grey, Radius: vg.Points(3), Shape: draw.PlusGlyph{}}},
-		{"Z after", at(p.After, func(int) float64 { return low + 0.04*(high-low) }), draw.GlyphStyle{Color: vermilion, Radius: vg.Points(2.6), Shape: draw.PyramidGlyph{}}},
+		{"data", f.X, f.Y, draw.GlyphStyle{Color: black, Radius: vg.Points(1.2), Shape: draw.CircleGlyph{}}},
+		{"validation", f.HeldX, f.HeldY, draw.GlyphStyle{Color: vermilion, Radius: vg.Points(1.2), Shape: draw.CircleGlyph{}}},
+		{"Z before", p.Before, level(len(p.Before), 0.10), draw.GlyphStyle{Color: grey, Radius: vg.Points(3), Shape: draw.PlusGlyph{}}},
+		{"Z after", p.After, level(len(p.After), 0.04), draw.GlyphStyle{Color: vermilion, Radius: vg.Points(2.6), Shape: draw.PyramidGlyph{}}},
 	}
 	for _, r := range rows {
-		if len(r.xys) == 0 {
+		if len(r.x) == 0 {
 			continue
 		}
-		s, err := plotter.NewScatter(r.xys)
+		s, err := plotter.NewScatter(points(r.x, r.y))
 		if err != nil {
 			return err
 		}
@@ -158,8 +134,6 @@ func (f Bands) offset(c Curve, k float64) plotter.XYs {
 // outline runs along mean + 2σ and back along mean − 2σ.
 func (f Bands) outline(c Curve) plotter.XYs {
 	upper, lower := f.offset(c, 2), f.offset(c, -2)
-	for i := len(lower) - 1; i >= 0; i-- {
-		upper = append(upper, lower[i])
-	}
-	return upper
+	slices.Reverse(lower)
+	return append(upper, lower...)
 }

@@ -1,9 +1,14 @@
-package experiments
+// Package figure draws the experiments' pictures: predictive bands, curves and box plots,
+// as SVG for pages and as files.
+package figure
 
 import (
+	"bytes"
 	"fmt"
+	"image/color"
 	"io"
 	"path/filepath"
+	"regexp"
 
 	"github.com/go-valla/valla/internal/atomicfile"
 	"gonum.org/v1/plot"
@@ -15,51 +20,132 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 )
 
+// Colours that stay apart for colour-blind readers (Okabe and Ito 2008). Black becomes the
+// colour of the text where the picture stands in a page.
+var (
+	black     = color.RGBA{0, 0, 0, 255}
+	grey      = color.RGBA{130, 130, 130, 255}
+	blue      = color.RGBA{0, 114, 178, 255}
+	vermilion = color.RGBA{213, 94, 0, 255}
+	blueBand  = color.NRGBA{86, 180, 233, 96}
+	palette   = []color.RGBA{black, vermilion, blue, {0, 158, 115, 255}, {204, 121, 167, 255}, {230, 159, 0, 255}, {86, 180, 233, 255}, grey}
+)
+
+// Chart is one plot.
+type Chart struct {
+	Title string
+	Alt   string // what is to be seen, for those who do not see it
+	plot  *plot.Plot
+	Wide  bool // needs the whole width
+}
+
 // newPlot is an empty plot in the style of all pictures.
 func newPlot(title, x, y string) *plot.Plot {
 	pl := plot.New()
+	pl.BackgroundColor = nil
 	pl.Title.Text, pl.X.Label.Text, pl.Y.Label.Text = title, x, y
 	for _, s := range []*text.Style{&pl.Title.TextStyle, &pl.X.Label.TextStyle, &pl.Y.Label.TextStyle,
 		&pl.X.Tick.Label, &pl.Y.Tick.Label, &pl.Legend.TextStyle} {
 		s.Font.Variant = "Sans"
 		s.Font.Size = font.Points(10)
 	}
+	pl.Title.Padding = vg.Points(6)
 	pl.Legend.Top, pl.Legend.TextStyle.Font.Size = true, font.Points(8.5)
 	pl.Legend.Left, pl.Legend.Padding = true, vg.Points(2)
 	return pl
 }
 
-// savePlots draws plots side by side, with aligned axes, to path.png and path.svg.
-func savePlots(path string, row ...*plot.Plot) error {
-	w, h := vg.Length(len(row))*4.2*vg.Inch, 3.6*vg.Inch
+// The size of one plot.
+const (
+	width  = 4.2 * vg.Inch
+	height = 3.4 * vg.Inch
+)
+
+// drawRow draws plots side by side with aligned axes. The library panics where a plot has
+// nothing to show.
+func drawRow(c draw.Canvas, charts []Chart) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("figure: %s: %v", charts[0].Title, r)
+		}
+	}()
+	row := make([]*plot.Plot, len(charts))
+	for i, ch := range charts {
+		row[i] = ch.plot
+	}
+	pad := vg.Points(8)
+	tiles := draw.Tiles{Rows: 1, Cols: len(row), PadX: pad, PadTop: pad / 2, PadRight: pad, PadBottom: pad / 2, PadLeft: pad / 2}
+	for i, canvas := range plot.Align([][]*plot.Plot{row}, tiles, c)[0] {
+		row[i].Draw(canvas)
+	}
+	return nil
+}
+
+// What is changed in the library's SVG: the size is the page's, black its text's colour,
+// and numbers need no more digits than a screen has.
+var (
+	prolog   = regexp.MustCompile(`(?s)^.*?<svg[^>]*viewBox="([^"]*)"[^>]*>`)
+	blackIn  = regexp.MustCompile(`stroke:#000000`)
+	decimals = regexp.MustCompile(`(\d\.\d\d)\d+`)
+)
+
+// SVG returns the chart as an element of a page that takes the page's width and colours.
+func (c Chart) SVG() ([]byte, error) {
+	w := width
+	if c.Wide {
+		w *= 2
+	}
+	canvas, out := vgsvg.New(w, height), bytes.Buffer{}
+	if err := drawRow(draw.New(canvas), []Chart{c}); err != nil {
+		return nil, err
+	}
+	if _, err := canvas.WriteTo(&out); err != nil {
+		return nil, fmt.Errorf("figure: %s: %w", c.Title, err)
+	}
+	svg := prolog.ReplaceAll(out.Bytes(), []byte(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="$1" fill="currentColor" role="img" aria-label="`+escape(c.Alt)+`">`))
+	svg = blackIn.ReplaceAll(svg, []byte("stroke:currentColor"))
+	return decimals.ReplaceAll(svg, []byte("$1")), nil
+}
+
+// escape makes text that may stand in an attribute.
+func escape(s string) string {
+	var b bytes.Buffer
+	for _, r := range s {
+		switch r {
+		case '&':
+			b.WriteString("&amp;")
+		case '<':
+			b.WriteString("&lt;")
+		case '"':
+			b.WriteString("&quot;")
+		case '$':
+			b.WriteString("$$") // a dollar sign in a replacement
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+// Save draws charts side by side, on white, to path.png and path.svg.
+func Save(path string, charts ...Chart) error {
+	w, h := vg.Length(len(charts))*width, height
 	png := vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(w, h), vgimg.UseDPI(110))}
 	svg := vgsvg.New(w, h)
 	for ext, c := range map[string]interface {
 		vg.CanvasSizer
 		io.WriterTo
 	}{".png": png, ".svg": svg} {
-		if err := drawRow(draw.New(c), row); err != nil {
-			return fmt.Errorf("experiments: drawing %s: %w", filepath.Base(path), err)
+		dc := draw.New(c)
+		dc.SetColor(color.White)
+		dc.Fill(dc.Rectangle.Path())
+		if err := drawRow(dc, charts); err != nil {
+			return err
 		}
 		err := atomicfile.Write(path+ext, 0o644, func(w io.Writer) error { _, err := c.WriteTo(w); return err })
 		if err != nil {
-			return fmt.Errorf("experiments: %w", err)
+			return fmt.Errorf("figure: %s: %w", filepath.Base(path), err)
 		}
-	}
-	return nil
-}
-
-// drawRow draws the plots. The library panics where a plot has nothing to show.
-func drawRow(c draw.Canvas, row []*plot.Plot) (err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("%v", r)
-		}
-	}()
-	pad := vg.Points(8)
-	tiles := draw.Tiles{Rows: 1, Cols: len(row), PadX: pad, PadTop: pad / 2, PadRight: pad, PadBottom: pad / 2, PadLeft: pad / 2}
-	for i, canvas := range plot.Align([][]*plot.Plot{row}, tiles, c)[0] {
-		row[i].Draw(canvas)
 	}
 	return nil
 }

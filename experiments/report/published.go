@@ -1,4 +1,4 @@
-package experiments
+package report
 
 import (
 	"bytes"
@@ -15,27 +15,27 @@ import (
 // 0.335 and 0.332, the released runs give 0.3547 and 0.3519.
 //
 //go:embed published/*.csv
-var published embed.FS
+var files embed.FS
 
-// publishedTable returns one of the files as rows by column name.
-func publishedTable(name string) []map[string]string {
-	raw, err := published.ReadFile("published/" + name + ".csv")
+// rows returns one of the files as rows by column name.
+func rows(name string) []map[string]string {
+	raw, err := files.ReadFile("published/" + name + ".csv")
 	if err != nil {
 		panic(err) // the file is part of the program
 	}
 	records, err := csv.NewReader(bytes.NewReader(raw)).ReadAll()
 	if err != nil {
-		panic(fmt.Sprintf("experiments: published/%s.csv: %v", name, err))
+		panic(fmt.Sprintf("report: published/%s.csv: %v", name, err))
 	}
-	var rows []map[string]string
+	var out []map[string]string
 	for _, rec := range records[1:] {
 		row := make(map[string]string)
 		for i, column := range records[0] {
 			row[column] = rec[i]
 		}
-		rows = append(rows, row)
+		out = append(out, row)
 	}
-	return rows
+	return out
 }
 
 // number is a cell as a number, NaN where it is empty.
@@ -47,38 +47,82 @@ func number(cell string) float64 {
 	return v
 }
 
-// reference is a row of numbers from elsewhere, beside which ours are shown.
-type reference struct {
-	source, method, probs              string
-	acc, nll, ece, brier, ood, priorSD float64
+// place is a row of a published table: a method and a kind of class probabilities.
+type place struct{ method, probs string }
+
+// published are the numbers from elsewhere about one data set.
+type published struct {
+	order   []string                     // methods, in the paper's order
+	printed map[place]map[string]float64 // by metric
+	runs    map[place]map[string]float64 // means of the authors' runs
 }
 
-// imageReferences returns what the paper and its authors' runs say of MAP and VaLLA
-// on MNIST or FMNIST.
-func imageReferences(dataset string) []reference {
-	var refs []reference
-	for _, r := range publishedTable("classification") {
-		if r["dataset"] == dataset && (r["method"] == "MAP" || r["method"] == "VaLLA 100" || r["method"] == "VaLLA 200") {
-			refs = append(refs, reference{"paper", r["method"], "probit", number(r["ACC"]) / 100, number(r["NLL"]),
-				number(r["ECE"]), number(r["BRIER"]), number(r["OOD_AUC"]), math.NaN()})
+// The paper's names of our data sets, and of the networks on CIFAR-10.
+var (
+	paperData = map[string]string{"mnist": "MNIST", "fmnist": "FMNIST", "year": "Year", "airline": "Airline", "taxi": "Taxi"}
+	paperNets = map[string]string{"cifar10-resnet20": "ResNet-20", "cifar10-resnet32": "ResNet-32", "cifar10-resnet44": "ResNet-44", "cifar10-resnet56": "ResNet-56"}
+)
+
+// publishedFor returns what is published about one of our data sets, with nothing in it
+// where that is nothing.
+func publishedFor(data string) *published {
+	p := &published{printed: map[place]map[string]float64{}, runs: map[place]map[string]float64{}}
+	name := paperData[data]
+	for _, r := range rows("classification") {
+		if r["dataset"] == name {
+			p.print(place{r["method"], "probit"}, map[string]float64{"ACC": number(r["ACC"]) / 100, "NLL": number(r["NLL"]),
+				"ECE": number(r["ECE"]), "Brier": number(r["BRIER"]), "OOD-AUC": number(r["OOD_AUC"])})
 		}
 	}
-	for _, r := range publishedTable("authors_runs") {
-		if r["dataset"] != dataset || r["method"] != "MAP" && r["method"] != "VaLLA" {
-			continue
-		}
-		method := r["method"]
-		if m := number(r["M"]); !math.IsNaN(m) {
-			method = fmt.Sprintf("VaLLA %.0f", m)
-		}
-		base := reference{"authors' runs", method, "probit", number(r["ACC"]), number(r["NLL"]), number(r["ECE"]),
-			number(r["BRIER"]), number(r["OOD-AUC"]), number(r["prior_std"])}
-		mc := base
-		mc.probs, mc.nll, mc.ece, mc.brier, mc.ood = "mc", number(r["NLL MC"]), number(r["ECE MC"]), number(r["BRIER MC"]), number(r["OOD-AUC MC"])
-		refs = append(refs, base)
-		if method != "MAP" {
-			refs = append(refs, mc)
+	for _, r := range rows("regression") {
+		if r["dataset"] == name {
+			p.print(place{r["method"], ""}, map[string]float64{"NLL": number(r["NLL"]), "CRPS": number(r["CRPS"]), "CQM": number(r["CQM_printed"])})
 		}
 	}
-	return refs
+	for _, r := range rows("cifar10_resnet") {
+		if net := paperNets[data]; net != "" && r["network"] == net {
+			p.print(place{r["method"], "mc"}, map[string]float64{"ACC": number(r["ACC"]) / 100, "NLL": number(r["NLL"]), "ECE": number(r["ECE"])})
+		}
+	}
+	for _, r := range rows("authors_runs") {
+		if r["dataset"] == name && name != "" {
+			p.run(r)
+		}
+	}
+	return p
+}
+
+func (p *published) print(at place, values map[string]float64) {
+	p.order, p.printed[at] = append(p.order, at.method), values
+}
+
+// run takes in a row of the authors' runs.
+func (p *published) run(r map[string]string) {
+	method := ourName(r)
+	if r["RMSE"] != "" {
+		p.runs[place{method, ""}] = map[string]float64{"NLL": number(r["NLL"]), "RMSE": number(r["RMSE"]), "CRPS": number(r["CRPS"]),
+			"CQM": number(r["CQM"]), "σ₀": number(r["prior_std"])}
+		return
+	}
+	p.runs[place{method, "probit"}] = map[string]float64{"ACC": number(r["ACC"]), "NLL": number(r["NLL"]), "ECE": number(r["ECE"]),
+		"Brier": number(r["BRIER"]), "OOD-AUC": number(r["OOD-AUC"]), "σ₀": number(r["prior_std"])}
+	if method != "MAP" {
+		p.runs[place{method, "mc"}] = map[string]float64{"NLL": number(r["NLL MC"]), "ECE": number(r["ECE MC"]),
+			"Brier": number(r["BRIER MC"]), "OOD-AUC": number(r["OOD-AUC MC"]), "σ₀": number(r["prior_std"])}
+	}
+}
+
+// ourName is a method of the authors' runs as the paper's tables call it.
+func ourName(r map[string]string) string {
+	if m := number(r["M"]); !math.IsNaN(m) {
+		return fmt.Sprintf("%s %.0f", r["method"], m)
+	}
+	structures := map[string]string{
+		"all diag": "LLA Diag", "all kron": "LLA KFAC", "last_layer full": "LLA last-layer",
+		"last_layer kron": "LLA last-layer KFAC", "last_layer diag": "LLA last-layer Diag",
+	}
+	if name, ok := structures[r["structure"]]; ok {
+		return name
+	}
+	return r["method"]
 }

@@ -1,0 +1,107 @@
+package figure
+
+import (
+	"fmt"
+	"image/color"
+	"math"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+// Series is a named curve.
+type Series struct {
+	Name string
+	X, Y []float64
+}
+
+// Axes say how curves are shown.
+type Axes struct {
+	Title, X, Y string
+	Diagonal    bool // a dashed line y = x
+	LogX        bool
+	Right       bool // the legend's place
+	Low         bool // likewise
+}
+
+// Curves draws lines. Points that are not finite are left out.
+func Curves(a Axes, series []Series) Chart {
+	pl := newPlot(a.Title, a.X, a.Y)
+	pl.Legend.Left, pl.Legend.Top = !a.Right, !a.Low
+	if a.Diagonal {
+		pl.Add(line(plotter.XYs{{X: 0, Y: 0}, {X: 1, Y: 1}}, grey, true))
+	}
+	alt := a.Title + ": " + a.Y + " against " + a.X + " of"
+	for i, s := range series {
+		xys := points(s.X, s.Y)
+		if len(xys) == 0 {
+			continue
+		}
+		l := line(xys, palette[i%len(palette)], i >= len(palette))
+		pl.Add(l)
+		pl.Legend.Add(s.Name, l)
+		alt += " " + s.Name + ","
+	}
+	if a.LogX && pl.X.Min > 0 {
+		pl.X.Scale, pl.X.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
+	}
+	return Chart{Title: a.Title, Alt: alt[:len(alt)-1], plot: pl}
+}
+
+// Histogram returns the outline of densities in equal bins of [0, top].
+func Histogram(name string, density []float64, top float64) Series {
+	s, step := Series{Name: name}, top/float64(len(density))
+	for i, d := range density {
+		s.X = append(s.X, float64(i)*step, float64(i+1)*step)
+		s.Y = append(s.Y, d, d)
+	}
+	return s
+}
+
+// Group is a named sample.
+type Group struct {
+	Name   string
+	Values []float64
+}
+
+// Boxes draws box plots: the box reaches from the first to the third quartile, the line in
+// it is the median.
+func Boxes(title, y string, groups []Group) (Chart, error) {
+	pl := newPlot(title, "", y)
+	var names []string
+	for _, g := range groups {
+		box, err := plotter.NewBoxPlot(vg.Points(22), float64(len(names)), plotter.Values(g.Values))
+		if err != nil {
+			return Chart{}, fmt.Errorf("figure: %s: %s: %w", title, g.Name, err)
+		}
+		box.FillColor = blueBand
+		pl.Add(box)
+		names = append(names, g.Name)
+	}
+	pl.NominalX(names...)
+	pl.X.Tick.Label.Rotation, pl.X.Tick.Label.XAlign, pl.X.Tick.Label.YAlign = math.Pi/6, draw.XRight, draw.YTop
+	pl.Y.Min = min(pl.Y.Min, 0)
+	return Chart{Title: title, Alt: fmt.Sprintf("%s: box plots of %s for %q", title, y, names), plot: pl}, nil
+}
+
+// points joins coordinates, without those that are not finite.
+func points(x, y []float64) plotter.XYs {
+	var xys plotter.XYs
+	for i := range x {
+		if v := x[i] + y[i]; v-v == 0 {
+			xys = append(xys, plotter.XY{X: x[i], Y: y[i]})
+		}
+	}
+	return xys
+}
+
+// line joins points.
+func line(xys plotter.XYs, c color.Color, dashed bool) *plotter.Line {
+	l := &plotter.Line{XYs: xys, LineStyle: draw.LineStyle{Color: c, Width: vg.Points(1.4)}}
+	if dashed {
+		l.Dashes = []vg.Length{vg.Points(4), vg.Points(3)}
+	}
+	return l
+}

@@ -1,0 +1,73 @@
+package report
+
+import (
+	"bytes"
+	_ "embed"
+	"fmt"
+	"html/template"
+	"math"
+	"strconv"
+
+	"github.com/go-valla/valla/experiments/figure"
+)
+
+//go:embed page.html
+var pageHTML string
+
+//go:embed page.css
+var pageCSS string
+
+//go:embed page.js
+var pageJS string
+
+var page = template.Must(template.New("page").Funcs(template.FuncMap{
+	"svg":    svg,
+	"groups": groups,
+	"key":    key,
+	"css":    func() template.CSS { return template.CSS(pageCSS) },
+	"js":     func() template.JS { return template.JS(pageJS) },
+}).Parse(pageHTML))
+
+// HTML is the report as one page that needs nothing from elsewhere.
+func (r *Report) HTML() ([]byte, error) {
+	var out bytes.Buffer
+	if err := page.Execute(&out, r); err != nil {
+		return nil, fmt.Errorf("report: %w", err)
+	}
+	return out.Bytes(), nil
+}
+
+func svg(c figure.Chart) (template.HTML, error) {
+	text, err := c.SVG()
+	return template.HTML(text), err
+}
+
+// headGroup is a metric with its columns.
+type headGroup struct {
+	Metric  string
+	Columns []Column
+}
+
+// groups joins neighbouring columns of one metric.
+func groups(columns []Column) []headGroup {
+	var out []headGroup
+	for _, c := range columns {
+		if n := len(out); n > 0 && out[n-1].Metric == c.Metric {
+			out[n-1].Columns = append(out[n-1].Columns, c)
+			continue
+		}
+		out = append(out, headGroup{c.Metric, []Column{c}})
+	}
+	return out
+}
+
+// key is what a cell is sorted by, "" where it has no number.
+func key(c Cell) string {
+	if math.IsNaN(c.Value) {
+		return ""
+	}
+	return strconv.FormatFloat(c.Value, 'g', -1, 64)
+}
+
+// Label is a source as it stands in the head of a table.
+func (c Column) Label() string { return c.Source }

@@ -1,0 +1,211 @@
+package result
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// ID says which cell it is.
+type ID struct {
+	Data     string `json:"data"`
+	Method   string `json:"method"` // a method of the experiments
+	Row      string `json:"row"`    // the name of its row in a table
+	Inducing int    `json:"inducing,omitempty"`
+	Seed     uint64 `json:"seed"`
+	Hash     string `json:"hash"` // of the settings
+}
+
+// Same says whether two cells stand in one place of a table.
+func (id ID) Same(o ID) bool {
+	id.Hash, o.Hash = "", ""
+	return id == o
+}
+
+// Name is the cell's file name without its extension.
+func (id ID) Name() string {
+	name := id.Data + "-" + slug(id.Row)
+	if id.Inducing > 0 {
+		name += fmt.Sprintf("-m%d", id.Inducing)
+	}
+	return fmt.Sprintf("%s-seed%d-%s", name, id.Seed, id.Hash)
+}
+
+// slug is text as part of a file name.
+func slug(s string) string {
+	fields := strings.FieldsFunc(strings.ToLower(s), func(r rune) bool {
+		return !('a' <= r && r <= 'z' || '0' <= r && r <= '9')
+	})
+	return strings.Join(fields, "-")
+}
+
+// Hash is a short hash of the JSON of settings.
+func Hash(settings ...any) (string, error) {
+	text, err := json.Marshal(settings)
+	if err != nil {
+		return "", fmt.Errorf("result: settings: %w", err)
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:6]), nil
+}
+
+// Number is a float64 that JSON can hold also where it is not finite.
+type Number float64
+
+// MarshalJSON writes NaN and the infinities as text.
+func (n Number) MarshalJSON() ([]byte, error) {
+	if v := float64(n); math.IsNaN(v) || math.IsInf(v, 0) {
+		return json.Marshal(strconv.FormatFloat(v, 'g', -1, 64))
+	}
+	return json.Marshal(float64(n))
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (n *Number) UnmarshalJSON(text []byte) error {
+	v, err := strconv.ParseFloat(strings.Trim(string(text), `"`), 64)
+	if err != nil {
+		return fmt.Errorf("result: expected a number, found %.40s", text)
+	}
+	*n = Number(v)
+	return nil
+}
+
+// Scores are metrics by name, such as NLL.
+type Scores map[string]Number
+
+// Cell is one finished cell.
+type Cell struct {
+	Experiment string `json:"experiment"`
+	Profile    string `json:"profile"`
+	ID
+	Settings json.RawMessage `json:"settings,omitempty"`
+
+	// Refused says why there is nothing below it: what the method would have needed.
+	Refused string `json:"refused,omitempty"`
+
+	// Scores on the test rows; class probabilities are of two kinds, probit and mc,
+	// regression has the kind "".
+	Scores map[string]Scores `json:"scores,omitempty"`
+	N      int               `json:"n,omitempty"` // test rows
+	Facts  Facts             `json:"facts"`
+	Curves Curves            `json:"curves"`
+
+	Fit     Cost    `json:"fit"`     // for MAP, of the network's training
+	Predict Cost    `json:"predict"` // and scoring
+	Machine Machine `json:"machine"`
+}
+
+// Facts are what a fit found.
+type Facts struct {
+	PriorStd Number `json:"prior_std,omitempty"` // σ₀
+	NoiseStd Number `json:"noise_std,omitempty"` // σ of the targets, in their units
+	Steps    int    `json:"steps,omitempty"`     // made
+	Best     int    `json:"best,omitempty"`      // that the kept state had seen
+	Stopped  string `json:"stopped,omitempty"`   // see train.Stopped
+	Note     string `json:"note,omitempty"`
+}
+
+// Point is one validation of a fit.
+type Point struct {
+	Step       int     `json:"step"`
+	Seconds    float64 `json:"seconds"`
+	Loss       Number  `json:"loss"` // mean since the point before
+	Validation Number  `json:"validation"`
+}
+
+// Curves are what pictures are made of; those that a cell has not are nil.
+type Curves struct {
+	History   []Point   `json:"history,omitempty"`
+	Coverage  []float64 `json:"coverage,omitempty"` // of central intervals of 0.1, 0.2 … 0.9
+	Band      *Band     `json:"band,omitempty"`
+	Rotations []Turned  `json:"rotations,omitempty"`
+	Corrupted []Corrupt `json:"corrupted,omitempty"`
+	Reliable  []XY      `json:"reliability,omitempty"` // confidence and accuracy of 15 bins, probit
+	Entropy   *Entropy  `json:"entropy,omitempty"`
+}
+
+// Band is a predictive distribution of y along a one-dimensional grid, in the data's units.
+type Band struct {
+	Grid   []float64 `json:"grid"`
+	Mean   []float64 `json:"mean"`
+	Std    []float64 `json:"std"`    // of y
+	Latent []float64 `json:"latent"` // standard deviation of the function alone
+	Before []float64 `json:"before,omitempty"`
+	After  []float64 `json:"after,omitempty"` // inducing inputs before and after the fit
+	X      []float64 `json:"x"`
+	Y      []float64 `json:"y"` // the training data
+	HeldX  []float64 `json:"held_x,omitempty"`
+	HeldY  []float64 `json:"held_y,omitempty"` // the validation data
+}
+
+// StdError is the mean absolute difference of two bands' latent standard deviations along
+// their grid, as a fraction of the first one's mean.
+func StdError(exact, approx *Band) float64 {
+	diff, sum := 0.0, 0.0
+	for i := range min(len(exact.Latent), len(approx.Latent)) {
+		diff += math.Abs(exact.Latent[i] - approx.Latent[i])
+		sum += exact.Latent[i]
+	}
+	return diff / sum
+}
+
+// Turned is how test images turned by an angle are predicted, probit.
+type Turned struct {
+	Degrees float64 `json:"degrees"`
+	ACC     Number  `json:"acc"`
+	NLL     Number  `json:"nll"`
+	ECE     Number  `json:"ece"`
+}
+
+// Corrupt is how test images of one corruption and severity are predicted, probit.
+type Corrupt struct {
+	Name  string `json:"name"`
+	Level int    `json:"level"` // 1 to 5
+	ACC   Number `json:"acc"`
+	NLL   Number `json:"nll"`
+	ECE   Number `json:"ece"`
+}
+
+// XY is a point of a plot.
+type XY struct {
+	X float64 `json:"x"`
+	Y float64 `json:"y"`
+}
+
+// Entropy holds density histograms of the predictive entropy, probit, in nats: of so many
+// bins between 0 and Max.
+type Entropy struct {
+	Max float64   `json:"max"`
+	In  []float64 `json:"in"`
+	Out []float64 `json:"out"`
+}
+
+// Cost is what a piece of work took, added up over interruptions.
+type Cost struct {
+	Wall  float64 `json:"wall_s"`
+	CPU   float64 `json:"cpu_s"` // of all threads, user and system
+	Peak  int64   `json:"peak_bytes"`
+	Runs  int     `json:"runs"` // in how many pieces
+	Cores int     `json:"cores"`
+}
+
+// Add adds what another piece took.
+func (c Cost) Add(o Cost) Cost {
+	return Cost{c.Wall + o.Wall, c.CPU + o.CPU, max(c.Peak, o.Peak), c.Runs + o.Runs, max(c.Cores, o.Cores)}
+}
+
+// Machine is where and with what a cell was computed.
+type Machine struct {
+	Program  string    `json:"program"`
+	Go       string    `json:"go"`
+	Platform string    `json:"platform"`
+	CPU      string    `json:"cpu"`
+	Cores    int       `json:"cores"`
+	Memory   string    `json:"memory"` // how peaks are measured
+	Finished time.Time `json:"finished"`
+}

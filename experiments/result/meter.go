@@ -1,0 +1,99 @@
+package result
+
+import (
+	"bufio"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"runtime/metrics"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Meter measures what a piece of work takes.
+type Meter struct {
+	start time.Time
+	cpu   float64
+	exact bool // the kernel's high-water mark was reset
+}
+
+// StartMeter starts to measure. What is garbage by then is given back first, so that it
+// does not count.
+func StartMeter() Meter {
+	debug.FreeOSMemory()
+	exact := resetPeak()
+	return Meter{start: time.Now(), cpu: cpuSeconds(), exact: exact}
+}
+
+// Cost returns what was taken since the start.
+func (m Meter) Cost() Cost {
+	peak := highWater()
+	if !m.exact || peak == 0 {
+		peak = mapped()
+	}
+	return Cost{Wall: time.Since(m.start).Seconds(), CPU: cpuSeconds() - m.cpu, Peak: peak, Runs: 1, Cores: runtime.GOMAXPROCS(0)}
+}
+
+// resetPeak sets the high-water mark of resident memory to what is resident now, where
+// the system can (Linux, see proc(5)).
+func resetPeak() bool {
+	return os.WriteFile("/proc/self/clear_refs", []byte("5"), 0) == nil && highWater() > 0
+}
+
+// highWater is the peak of resident memory in bytes since the last reset, 0 where the
+// system does not tell.
+func highWater() int64 {
+	f, err := os.Open("/proc/self/status")
+	if err != nil {
+		return 0
+	}
+	defer f.Close()
+	for s := bufio.NewScanner(f); s.Scan(); {
+		if v, ok := strings.CutPrefix(s.Text(), "VmHWM:"); ok {
+			kib, err := strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(v), "kB")), 10, 64)
+			if err != nil {
+				return 0
+			}
+			return kib << 10
+		}
+	}
+	return 0
+}
+
+// mapped is the memory that Go's runtime has mapped and not given back, in bytes.
+func mapped() int64 {
+	s := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
+	metrics.Read(s)
+	return int64(s[0].Value.Uint64() - s[1].Value.Uint64())
+}
+
+// memoryMeasure says how peaks are measured here.
+func memoryMeasure() string {
+	if resetPeak() {
+		return "peak resident set of the process (VmHWM), reset before each cell"
+	}
+	return "memory mapped by Go's runtime at the end of each cell"
+}
+
+// ThisMachine describes the machine and the program, whose version is given.
+func ThisMachine(program string) Machine {
+	return Machine{
+		Program: program, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
+		CPU: cpuModel(), Cores: runtime.GOMAXPROCS(0), Memory: memoryMeasure(), Finished: time.Now().UTC().Truncate(time.Second),
+	}
+}
+
+// cpuModel is the processor's name, or its architecture where the system does not tell.
+func cpuModel() string {
+	text, err := os.ReadFile("/proc/cpuinfo")
+	if err != nil {
+		return runtime.GOARCH
+	}
+	for line := range strings.Lines(string(text)) {
+		if key, v, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(key) == "model name" {
+			return strings.TrimSpace(v)
+		}
+	}
+	return runtime.GOARCH
+}

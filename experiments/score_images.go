@@ -1,0 +1,162 @@
+package experiments
+
+import (
+	"context"
+	"math"
+
+	"github.com/go-valla/valla/data/idx"
+	"github.com/go-valla/valla/data/image"
+	"github.com/go-valla/valla/experiments/result"
+	"github.com/go-valla/valla/experiments/spec"
+	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/train/metric"
+	"gorgonia.org/tensor"
+)
+
+// probabilities turn latent Gaussians into class probabilities [N,C].
+type probabilities func(gp.Gaussian) (*tensor.Dense, error)
+
+func probit(g gp.Gaussian) (*tensor.Dense, error) { return gp.ProbitProbs(g), nil }
+
+func monteCarlo(samples int, seed uint64) probabilities {
+	return func(g gp.Gaussian) (*tensor.Dense, error) { return gp.MonteCarloProbs(g, samples, seed, 0) }
+}
+
+// Score fills in ACC, NLL, ECE, Brier and OOD-AUC by the probit approximation and, if asked
+// for and if there is anything uncertain, by Monte Carlo, and curves by the first.
+func (c *classification) Score(ctx context.Context, p *Problem, f *Fitted, s spec.Scoring, cell *result.Cell) error {
+	in, err := f.Posterior.Predict(ctx, c.examples(c.test).X)
+	if err != nil {
+		return err
+	}
+	out, err := f.Posterior.Predict(ctx, c.examples(c.out).X)
+	if err != nil {
+		return err
+	}
+	cell.N, cell.Scores = c.test.N, map[string]result.Scores{}
+	kinds := map[string]probabilities{"probit": probit}
+	if _, certain := f.Posterior.(gp.Point); !certain && s.MonteCarlo > 0 {
+		kinds["mc"] = monteCarlo(s.MonteCarlo, cell.Seed)
+	}
+	for name, probs := range kinds {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if cell.Scores[name], err = c.scores(in, out, probs); err != nil {
+			return err
+		}
+	}
+	c.pictures(in, out, &cell.Curves)
+	if s.Rotations {
+		cell.Curves.Rotations, err = c.rotations(ctx, f.Posterior)
+	}
+	return err
+}
+
+// scores evaluates one kind of probabilities on the test images, and on those out of
+// distribution.
+func (c *classification) scores(in, out gp.Gaussian, probs probabilities) (result.Scores, error) {
+	p, err := probs(in)
+	if err != nil {
+		return nil, err
+	}
+	q, err := probs(out)
+	if err != nil {
+		return nil, err
+	}
+	s, err := scoreClasses(p, c.test)
+	if err != nil {
+		return nil, err
+	}
+	auc, err := metric.OODAUC(entropies(p), entropies(q))
+	if err != nil {
+		return nil, err
+	}
+	return result.Scores{"ACC": result.Number(s.ACC), "NLL": result.Number(s.NLL), "ECE": result.Number(s.ECE),
+		"Brier": result.Number(s.Brier), "OOD-AUC": result.Number(auc)}, nil
+}
+
+func scoreClasses(probs *tensor.Dense, s *idx.Set) (metric.ClassificationScores, error) {
+	var m metric.Classification
+	if err := m.Add(probs.Float64s(), s.Class()); err != nil {
+		return metric.ClassificationScores{}, err
+	}
+	return m.Result()
+}
+
+// entropies are those of each row of probabilities, in nats.
+func entropies(probs *tensor.Dense) []float64 {
+	n, c := probs.Shape()[0], probs.Shape()[1]
+	v, out := probs.Float64s(), make([]float64, n)
+	for i := range out {
+		out[i] = metric.Entropy(v[i*c : (i+1)*c])
+	}
+	return out
+}
+
+// rotations scores the test images turned by 0°, 10° … 180°.
+func (c *classification) rotations(ctx context.Context, post gp.Posterior) ([]result.Turned, error) {
+	var rows []result.Turned
+	for angle := 0.0; angle <= 180; angle += 10 {
+		pixels, err := image.Rotate(c.test.Pixels, c.test.H, c.test.W, angle, image.Bilinear)
+		if err != nil {
+			return nil, err
+		}
+		turned := *c.test
+		turned.Images = idx.Images{N: c.test.N, H: c.test.H, W: c.test.W, Pixels: pixels}
+		g, err := post.Predict(ctx, c.examples(&turned).X)
+		if err != nil {
+			return nil, err
+		}
+		s, err := scoreClasses(gp.ProbitProbs(g), &turned)
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, result.Turned{Degrees: angle, ACC: result.Number(s.ACC), NLL: result.Number(s.NLL), ECE: result.Number(s.ECE)})
+	}
+	return rows, nil
+}
+
+// pictures fills in the reliability curve and the histograms of entropies.
+func (c *classification) pictures(in, out gp.Gaussian, to *result.Curves) {
+	p, q := gp.ProbitProbs(in), gp.ProbitProbs(out)
+	to.Reliable = reliability(p.Float64s(), c.test.Class(), 15)
+	top := math.Log(float64(c.Outputs()))
+	to.Entropy = &result.Entropy{Max: top, In: histogram(entropies(p), top, 40), Out: histogram(entropies(q), top, 40)}
+}
+
+// reliability returns mean confidence and accuracy of each bin that has examples.
+func reliability(probs []float64, labels []int, bins int) []result.XY {
+	conf, right, count := make([]float64, bins), make([]float64, bins), make([]float64, bins)
+	c := len(probs) / len(labels)
+	for i, label := range labels {
+		best, row := 0, probs[i*c:(i+1)*c]
+		for k, p := range row {
+			if p > row[best] {
+				best = k
+			}
+		}
+		b := min(max(int(math.Ceil(row[best]*float64(bins)))-1, 0), bins-1)
+		conf[b] += row[best]
+		count[b]++
+		if best == label {
+			right[b]++
+		}
+	}
+	var points []result.XY
+	for b := range bins {
+		if count[b] > 0 {
+			points = append(points, result.XY{X: conf[b] / count[b], Y: right[b] / count[b]})
+		}
+	}
+	return points
+}
+
+// histogram returns the densities of v in equal bins of [0, top].
+func histogram(v []float64, top float64, bins int) []float64 {
+	out := make([]float64, bins)
+	for _, x := range v {
+		out[min(max(int(float64(bins)*x/top), 0), bins-1)] += float64(bins) / (top * float64(len(v)))
+	}
+	return out
+}

@@ -1,0 +1,42 @@
+package spec
+
+import (
+	"embed"
+	"path"
+	"slices"
+	"strings"
+)
+
+// The experiments that come with the program, each under its name.
+//
+//go:embed *.yaml
+var files embed.FS
+
+// order is that of the paper; further experiments follow in the order of their names.
+var order = []string{"toy", "uci", "year", "airline", "taxi", "airline-nycflights13", "taxi-green", "mnist", "fmnist"}
+
+// Names returns the names of the embedded experiments.
+func Names() []string {
+	entries, err := files.ReadDir(".")
+	if err != nil {
+		panic(err) // they are part of the program
+	}
+	var names []string
+	for _, e := range entries {
+		names = append(names, strings.TrimSuffix(e.Name(), ".yaml"))
+	}
+	place := func(name string) int {
+		if i := slices.Index(order, name); i >= 0 {
+			return i
+		}
+		return len(order)
+	}
+	slices.SortStableFunc(names, func(a, b string) int { return place(a) - place(b) })
+	return names
+}
+
+// Text returns the text of an embedded experiment.
+func Text(name string) ([]byte, bool) {
+	text, err := files.ReadFile(path.Base(name) + ".yaml")
+	return text, err == nil && !strings.Contains(name, "/")
+}

@@ -1,0 +1,85 @@
+package spec
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+)
+
+// Error says what is wrong with a file, and where.
+type Error struct {
+	File     string
+	Line     int    // from 1; 0 where the file as a whole is meant
+	Key      string // such as "map.rate"; "" where the file as a whole is meant
+	Expected string
+	Found    string // may be empty
+}
+
+// Error is one line.
+func (e *Error) Error() string {
+	var b strings.Builder
+	b.WriteString(e.File)
+	if e.Line > 0 {
+		fmt.Fprintf(&b, ":%d", e.Line)
+	}
+	if e.Key != "" {
+		fmt.Fprintf(&b, ": %s", e.Key)
+	}
+	fmt.Fprintf(&b, ": expected %s", e.Expected)
+	if e.Found != "" {
+		fmt.Fprintf(&b, ", found %s", e.Found)
+	}
+	return strings.Map(printable, b.String())
+}
+
+// printable replaces what would break the line.
+func printable(r rune) rune {
+	if r < ' ' || r == 0x7f || r == 0x85 || r == 0x2028 || r == 0x2029 {
+		return ' '
+	}
+	return r
+}
+
+// syntaxError turns an error of the YAML parser into one of ours.
+func syntaxError(file string, err error) error {
+	e := &Error{File: file, Expected: "valid YAML", Found: err.Error()}
+	if y := yaml.Error(nil); errors.As(err, &y) {
+		e.Found = y.GetMessage()
+		if t := y.GetToken(); t != nil && t.Position != nil {
+			e.Line = t.Position.Line
+		}
+	}
+	return e
+}
+
+// line is where a node stands.
+func line(n ast.Node) int {
+	if n == nil {
+		return 0
+	}
+	if t := n.GetToken(); t != nil && t.Position != nil {
+		return t.Position.Line
+	}
+	return 0
+}
+
+// shown is a node as it stands in the file, cut to what a line can take.
+func shown(n ast.Node) string {
+	switch n := n.(type) {
+	case nil, *ast.NullNode:
+		return "nothing"
+	case *ast.MappingNode, *ast.MappingValueNode:
+		return "a mapping"
+	case *ast.SequenceNode:
+		return "a list"
+	default:
+		s := n.String()
+		if len(s) > 40 {
+			s = s[:40] + "…"
+		}
+		return fmt.Sprintf("%q", s)
+	}
+}

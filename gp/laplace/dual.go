@@ -11,14 +11,15 @@ import (
 type functionSpace struct {
 	gram
 	*scanner
+	x []float64 // the inputs [N,…] that the rows belong to
 	j []float64 // R
 }
 
 func (f *functionSpace) elements() int { return f.params * f.outputs }
 
 func (f *functionSpace) bytes() int64 {
-	n, p := int64(f.n), int64(f.params)
-	return 8 * (3*n*n + n*p) // G, its factor and the one before; R
+	n, p, x := int64(f.n), int64(f.params), int64(f.scanner.in.Shape()[1:].TotalSize())
+	return 8 * (3*n*n + n*p + n/int64(f.outputs)*x) // G, its factor and the one before; R; x
 }
 
 func (f *functionSpace) allocate() {
@@ -26,6 +27,7 @@ func (f *functionSpace) allocate() {
 }
 
 func (f *functionSpace) add(b batch) error {
+	f.x = append(f.x[:b.first*b.inputSize()], b.inputs()...)
 	rows := f.j[b.first*b.outputs*f.params:]
 	err := b.jacobian(rows, f.params)
 	weighted(b, rows, rows, f.params)

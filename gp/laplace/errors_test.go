@@ -171,7 +171,7 @@ func TestMemoryLimit(t *testing.T) {
 		wants(t, err, "bytes", "1000")
 	}
 	// Enough for the matrices, but not for the compiled network with them.
-	need := newFull(&scanner{params: layers.Count(p.net), batch: 40, outputs: 1}, Smaller, 40).bytes()
+	need := p.fit(t, Options{PriorStd: 1, NoiseStd: 1}).structure.bytes()
 	_, err := Fit(t.Context(), p.net, p.x, p.y, Options{PriorStd: 1, NoiseStd: 1, MemoryLimit: need})
 	wants(t, err, "limit")
 	q := p.fit(t, Options{PriorStd: 1, NoiseStd: 1, MemoryLimit: need + 1<<20})

@@ -130,10 +130,7 @@ func checkMoments(t *testing.T, a fixture.Arrays, prob problem, o Options) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := newPosterior(prob.net, d, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := prob.unfitted(t, d, o)
 	h := p.structure.(*kfac[float64])
 	p.structure = unfinished{h}
 	if err := p.collect(t.Context(), d, nil); err != nil {

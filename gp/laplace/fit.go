@@ -26,7 +26,7 @@ func Fit(ctx context.Context, net layers.Network, x, y *tensor.Dense, o Options)
 	if err != nil {
 		return nil, err
 	}
-	p, err := newPosterior(net, d, o)
+	p, err := newPosterior(net, d.x.shape, d.outputs, d.n, o, func(s *scanner) structure { return newStructure(s, d.n, o) })
 	if err != nil {
 		return nil, err
 	}
@@ -36,9 +36,10 @@ func Fit(ctx context.Context, net layers.Network, x, y *tensor.Dense, o Options)
 	return p.At(ctx, o.PriorStd, o.NoiseStd)
 }
 
-// newPosterior returns a posterior that has not seen the data yet. Memory is checked
-// before the network is compiled, and again when it is known what that took.
-func newPosterior(net layers.Network, d data, o Options) (*Posterior, error) {
+// newPosterior returns a posterior that has not seen the data yet, n inputs of a shape
+// with so many outputs each. Memory is checked before the network is compiled, and
+// again when it is known what that took.
+func newPosterior(net layers.Network, shape tensor.Shape, outputs, n int, o Options, make func(*scanner) structure) (*Posterior, error) {
 	choose := o.Weights
 	if choose == nil {
 		choose = All
@@ -48,9 +49,8 @@ func newPosterior(net layers.Network, d data, o Options) (*Posterior, error) {
 		return nil, err
 	}
 	p := &Posterior{
-		evidence: evidence{likelihood: o.Likelihood, observations: float64(d.n * d.outputs)},
-		limit:    o.MemoryLimit,
-		ascent:   o.Ascent,
+		evidence: evidence{likelihood: o.Likelihood, observations: float64(n) * float64(outputs)},
+		examples: n, priors: o.Priors, ascent: o.Ascent, limit: o.MemoryLimit,
 	}
 	if p.limit == 0 {
 		p.limit = defaultMemory
@@ -58,12 +58,12 @@ func newPosterior(net layers.Network, d data, o Options) (*Posterior, error) {
 	// What a batch takes is known once the network is written, for any batch.
 	for _, size := range []int{1, 0} {
 		if size == 0 {
-			size = o.batch(d.n, p.structure.elements())
+			size = o.batch(n, p.structure.elements())
 		}
-		if p.scan, err = newScanner(part{net, chosen}, d.x.shape, d.outputs, size); err != nil {
+		if p.scan, err = newScanner(part{net, chosen}, shape, outputs, size); err != nil {
 			return nil, err
 		}
-		p.structure = newStructure(p.scan, d, o)
+		p.structure = make(p.scan)
 	}
 	p.prior = o.Priors.partition(p.scan.blocks)
 	if err := p.fits("the posterior", p.structure.bytes()); err != nil {
@@ -75,8 +75,9 @@ func newPosterior(net layers.Network, d data, o Options) (*Posterior, error) {
 	return p, p.fits("the posterior", p.structure.bytes()+int64(p.scan.program.Bytes()))
 }
 
-// newStructure returns the representation of H that the options ask for.
-func newStructure(s *scanner, d data, o Options) structure {
+// newStructure returns the representation of H, of n examples, that the options
+// ask for.
+func newStructure(s *scanner, n int, o Options) structure {
 	single := s.float == tensor.Float32
 	switch {
 	case o.Structure == Diagonal && single:
@@ -84,11 +85,11 @@ func newStructure(s *scanner, d data, o Options) structure {
 	case o.Structure == Diagonal:
 		return newDiagonal[float64](s)
 	case o.Structure == KFAC && single:
-		return newKFAC[float32](s, d.n)
+		return newKFAC[float32](s, n)
 	case o.Structure == KFAC:
-		return newKFAC[float64](s, d.n)
+		return newKFAC[float64](s, n)
 	}
-	full := newFull(s, o.Space, d.n*d.outputs)
+	full := newFull(s, o.Space, n*s.outputs)
 	if _, ok := full.(*weightSpace); ok && s.isDense() && s.outputs > 1 {
 		full = newDenseLayer(s)
 	}
@@ -103,20 +104,27 @@ func (p *Posterior) collect(ctx context.Context, d data, progress func(done, tot
 	if err := p.addWeights(); err != nil {
 		return err
 	}
-	p.structure.allocate()
-	err := p.scan.each(ctx, d.x, func(b batch) error {
+	return p.sum(ctx, d.x, func(b batch) {
 		y := make([]float64, b.size())
 		d.y.rows(y, b.first, b.count)
 		p.evidence.add(y, b.mean(), d.outputs)
+		if progress != nil {
+			progress(b.first+b.count, d.n)
+		}
+	})
+}
+
+// sum adds up H, and calls seen for each batch that is in it.
+func (p *Posterior) sum(ctx context.Context, x inputs, seen func(batch)) error {
+	p.structure.allocate()
+	err := p.scan.each(ctx, x, func(b batch) error {
 		if p.evidence.likelihood == Softmax {
-			b.probs = softmax(b.mean(), d.outputs)
+			b.probs = softmax(b.mean(), b.outputs)
 		}
 		if err := p.structure.add(b); err != nil {
 			return err
 		}
-		if progress != nil {
-			progress(b.first+b.count, d.n)
-		}
+		seen(b)
 		return nil
 	})
 	if err != nil {

@@ -52,6 +52,16 @@ func (p problem) fit(t testing.TB, o Options) *Posterior {
 	return q
 }
 
+// unfitted is the posterior before it has seen the data.
+func (p problem) unfitted(t testing.TB, d data, o Options) *Posterior {
+	t.Helper()
+	q, err := newPosterior(p.net, d.x.shape, d.outputs, d.n, o, func(s *scanner) structure { return newStructure(s, d.n, o) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return q
+}
+
 func at(t testing.TB, p *Posterior, priorStd, noiseStd float64) *Posterior {
 	t.Helper()
 	q, err := p.At(context.Background(), priorStd, noiseStd)

@@ -20,14 +20,6 @@ const (
 	PerParameter
 )
 
-// String returns the name in lower case.
-func (p Priors) String() string {
-	if names := []string{"shared", "per layer", "per parameter"}; p >= 0 && int(p) < len(names) {
-		return names[p]
-	}
-	return fmt.Sprintf("Priors(%d)", int(p))
-}
-
 // partition divides the blocks into those that share a prior standard deviation.
 type partition struct {
 	names []string // of its parts: a layer, a parameter or "all"

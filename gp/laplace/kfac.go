@@ -10,21 +10,25 @@ type kfac[T kernel.Float] struct {
 	spectral
 	examples int
 	moments  map[*graph.Node]*total[T] // N A or G by factor
+	values   map[*graph.Node][]float64 // their eigenvalues, ascending
 	d        []T                       // [B·C, q] of the widest group
 }
 
 func newKFAC[T kernel.Float](s *scanner, examples int) structure {
-	return &kfac[T]{spectral: spectral{scanner: s}, examples: examples, moments: map[*graph.Node]*total[T]{}}
+	return &kfac[T]{
+		spectral: spectral{scanner: s, basis: map[*graph.Node][]float64{}}, examples: examples,
+		moments: map[*graph.Node]*total[T]{}, values: map[*graph.Node][]float64{},
+	}
 }
 
-// factors calls f once for each factor of the Jacobian.
-func (h *kfac[T]) factors(f func(n *graph.Node, width int, cotangent bool)) {
+// factors calls f once for each factor of the Jacobian, with the first block that has it.
+func (h *kfac[T]) factors(f func(k block, n *graph.Node, width int)) {
 	seen := map[*graph.Node]bool{}
 	for _, k := range h.blocks {
 		for _, n := range k.nodes() {
 			if !seen[n] {
 				seen[n] = true
-				f(n, n.Shape()[1], n == k.d)
+				f(k, n, n.Shape()[1])
 			}
 		}
 	}
@@ -34,7 +38,7 @@ func (h *kfac[T]) factors(f func(n *graph.Node, width int, cotangent bool)) {
 // one takes.
 func (h *kfac[T]) bytes() int64 {
 	var sum, widest int64
-	h.factors(func(_ *graph.Node, width int, _ bool) {
+	h.factors(func(_ block, _ *graph.Node, width int) {
 		w := int64(width)
 		sum, widest = sum+3*w*w, max(widest, w)
 	})
@@ -42,14 +46,14 @@ func (h *kfac[T]) bytes() int64 {
 }
 
 func (h *kfac[T]) allocate() {
-	h.factors(func(n *graph.Node, width int, _ bool) { h.moments[n] = newTotal[T](width * width) })
+	h.factors(func(_ block, n *graph.Node, width int) { h.moments[n] = newTotal[T](width * width) })
 	h.d = make([]T, h.batch*h.outputs*h.widest())
 }
 
 func (h *kfac[T]) add(b batch) error {
-	h.factors(func(n *graph.Node, width int, cotangent bool) {
+	h.factors(func(k block, n *graph.Node, width int) {
 		v := rows[T](b, n)
-		if cotangent {
+		if n == k.d {
 			v = weighted(b, h.d, v, width)
 		}
 		addGram(h.moments[n].recent, v, width)
@@ -58,29 +62,34 @@ func (h *kfac[T]) add(b batch) error {
 	return nil
 }
 
-// finish finds the eigenvectors of the factors; the eigenvalues of A⊗G are the
-// products of theirs.
+// finish finds the eigenvectors of the factors.
 func (h *kfac[T]) finish() (err error) {
-	values := map[*graph.Node][]float64{}
-	h.basis = map[*graph.Node][]float64{}
-	for _, k := range h.blocks {
-		for _, n := range k.nodes() {
-			if values[n] != nil || err != nil {
-				continue
-			}
-			m := h.moments[n].all()
-			mirror(m, n.Shape()[1])
-			if n != k.d {
-				kernel.Scale(m, 1/float64(h.examples), m)
-			}
-			if err = checkFinite(m, k); err == nil {
-				values[n], h.basis[n], err = eigen(n.Shape()[1], m)
-			}
+	h.factors(func(k block, n *graph.Node, width int) {
+		m := h.moments[n].all()
+		mirror(m, width)
+		if n != k.d {
+			kernel.Scale(m, 1/float64(h.examples), m)
 		}
-		h.h = append(h.h, products(values[k.a], values[k.d]))
-	}
+		if err == nil {
+			err = checkFinite(m, k)
+		}
+		if err == nil {
+			h.values[n], h.basis[n], err = eigen(width, m)
+		}
+	})
 	h.moments, h.d = nil, nil
-	return err
+	if err != nil {
+		return err
+	}
+	return h.rebuild()
+}
+
+// rebuild: the eigenvalues of A⊗G are the products of theirs.
+func (h *kfac[T]) rebuild() error {
+	for _, k := range h.blocks {
+		h.h = append(h.h, products(h.values[k.a], h.values[k.d]))
+	}
+	return nil
 }
 
 // products returns the eigenvalues of A⊗G, those that rounding made negative as 0; no

@@ -139,7 +139,7 @@ func TestSubset(t *testing.T) {
 // for the function space, which says how much it would need.
 func TestMemoryAndExamples(t *testing.T) {
 	everyMember([]int{3}, func(what string, o Options, c int) {
-		if o.Structure == Full {
+		if o.Structure == Full || o.Structure == LowRank {
 			o.Space = WeightSpace
 		}
 		if a, b := structureBytes(t, o, 100, c), structureBytes(t, o, 1000, c); a != b {
@@ -147,8 +147,8 @@ func TestMemoryAndExamples(t *testing.T) {
 		}
 	})
 	o := Options{Space: FunctionSpace, PriorStd: 1, NoiseStd: 1, BatchSize: 4}
-	// G, its factor and the one before, [300,300], and J, [300,27].
-	if got, want := structureBytes(t, o, 100, 3), int64(8*(3*300*300+300*27)); got != want {
+	// G, its factor and the one before, [300,300], J, [300,27], and the inputs, [100,2].
+	if got, want := structureBytes(t, o, 100, 3), int64(8*(3*300*300+300*27+100*2)); got != want {
 		t.Errorf("function space: %d bytes, want %d", got, want)
 	}
 	for _, s := range []Structure{KFAC, Diagonal} {
@@ -167,9 +167,5 @@ func structureBytes(t *testing.T, o Options, n, c int) int64 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	q, err := newPosterior(p.net, d, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return q.structure.bytes()
+	return p.unfitted(t, d, o).structure.bytes()
 }

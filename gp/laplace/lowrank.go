@@ -12,7 +12,7 @@ import (
 type lowRank struct {
 	functionSpace
 	rank  int
-	inner structure // of all of H; nil when finished
+	inner structure // of all of H; nil when finished or restored
 }
 
 const defaultRank = 100
@@ -24,7 +24,12 @@ func newLowRank(s *scanner, inner structure, rank int) structure {
 	return &lowRank{functionSpace: functionSpace{scanner: s}, rank: rank, inner: inner}
 }
 
-func (l *lowRank) elements() int { return l.inner.elements() }
+func (l *lowRank) elements() int {
+	if l.inner == nil {
+		return l.functionSpace.elements()
+	}
+	return l.inner.elements()
+}
 
 // order is that of the matrix whose eigenvectors are found.
 func (l *lowRank) order() int {
@@ -36,6 +41,9 @@ func (l *lowRank) order() int {
 
 // bytes: an eigenvalue problem takes four matrices, of which full has three.
 func (l *lowRank) bytes() int64 {
+	if l.inner == nil {
+		return l.functionSpace.bytes()
+	}
 	n := int64(l.order())
 	k := min(n, int64(l.rank))
 	return l.inner.bytes() + 8*(2*n*n+k*int64(l.params)+2*k*k)

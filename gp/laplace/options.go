@@ -1,6 +1,9 @@
 package laplace
 
-import "fmt"
+import (
+	"cmp"
+	"fmt"
+)
 
 // Options say what is fitted and how. The zero value is exact LLA for regression,
 // with hyper-parameters that maximise the marginal likelihood.
@@ -50,14 +53,6 @@ const (
 	LowRank
 )
 
-// String returns the name in lower case.
-func (s Structure) String() string {
-	if names := []string{"full", "kfac", "diagonal", "low rank"}; s >= 0 && int(s) < len(names) {
-		return names[s]
-	}
-	return fmt.Sprintf("Structure(%d)", int(s))
-}
-
 // Likelihood says how targets scatter around the latent function f.
 type Likelihood int
 
@@ -93,15 +88,11 @@ func (e *MemoryError) Error() string {
 }
 
 func (o Options) check() error {
+	unknown := cmp.Or(structures.check(int(o.Structure)), likelihoods.check(int(o.Likelihood)),
+		spaceKinds.check(int(o.Space)), priorKinds.check(int(o.Priors)))
 	switch {
-	case o.Structure < Full || o.Structure > LowRank:
-		return fmt.Errorf("laplace: unknown structure %d", o.Structure)
-	case o.Likelihood < Gaussian || o.Likelihood > Softmax:
-		return fmt.Errorf("laplace: unknown likelihood %d", o.Likelihood)
-	case o.Space < Smaller || o.Space > FunctionSpace:
-		return fmt.Errorf("laplace: unknown space %d", o.Space)
-	case o.Priors < Shared || o.Priors > PerParameter:
-		return fmt.Errorf("laplace: unknown priors %d", o.Priors)
+	case unknown != nil:
+		return unknown
 	case o.Space != Smaller && o.Structure != Full && o.Structure != LowRank:
 		return fmt.Errorf("laplace: a space is chosen for the structure %v, expected %v or %v", o.Structure, Full, LowRank)
 	case o.Rank < 0 || o.Rank > 0 && o.Structure != LowRank:

@@ -17,7 +17,9 @@ type Posterior struct {
 	scan      *scanner
 	structure structure
 	evidence  evidence
-	prior     partition
+	examples  int
+	priors    Priors
+	prior     partition // what priors is for these weights
 	ascent    *Ascent
 	limit     int64 // bytes
 

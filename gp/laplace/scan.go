@@ -37,9 +37,8 @@ type scanner struct {
 func newScanner(net layers.Network, shape tensor.Shape, outputs, batch int) (*scanner, error) {
 	s := &scanner{weights: net.Params(), outputs: outputs, batch: batch}
 	s.float = s.weights[0].Value.Dtype()
-	s.x = tensor.New(tensor.Of(s.float), tensor.WithShape(append([]int{batch}, shape...)...))
 	b := graph.NewBuilder(s.float)
-	s.builder, s.in = b, b.Input("x", s.x.Shape()...)
+	s.builder, s.in = b, b.Input("x", append([]int{batch}, shape...)...)
 	s.out = net.Forward(b, s.in)
 	if b.Err() == nil && !s.out.Shape().Eq(tensor.Shape{batch, outputs}) {
 		return nil, fmt.Errorf("laplace: the network's output for a batch of %d has shape %v, the targets need %v", batch, s.out.Shape(), tensor.Shape{batch, outputs})
@@ -53,6 +52,7 @@ func newScanner(net layers.Network, shape tensor.Shape, outputs, batch int) (*sc
 
 // compile prepares the scanner for each.
 func (s *scanner) compile() error {
+	s.x = tensor.New(tensor.Of(s.float), tensor.WithShape(s.in.Shape()...))
 	nodes := []*graph.Node{s.out}
 	for _, k := range s.blocks {
 		nodes = append(nodes, k.nodes()...)
@@ -117,6 +117,14 @@ func (b batch) size() int { return b.count * b.outputs }
 
 // mean returns the network's outputs, [count·C].
 func (b batch) mean() []float64 { return graph.Floats(b.program.Value(b.out))[:b.size()] }
+
+// inputs returns the batch's inputs, [count,…].
+func (b batch) inputs() []float64 {
+	return graph.Floats(b.x)[:b.count*b.inputSize()]
+}
+
+// inputSize is the number of elements of an input.
+func (s *scanner) inputSize() int { return s.in.Shape()[1:].TotalSize() }
 
 // rows returns the values of a factor that belong to the batch's examples, not to be
 // written to.

@@ -11,6 +11,9 @@ type structure interface {
 	add(batch) error // takes a batch in
 	finish() error   // after the last add
 	factor(scales) (factor, error)
+
+	describe(*State)      // what it is
+	fields(visitor) error // the arrays that it is made of, after finish or to be filled
 }
 
 // factor is the solved system H̃ + sI, H̃ = THT.

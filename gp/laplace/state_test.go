@@ -1,0 +1,206 @@
+package laplace
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/go-valla/valla/internal/fixture"
+	"gorgonia.org/tensor"
+)
+
+// stored is a state as a file has it: its header as JSON, copies of its arrays.
+type stored struct {
+	header []byte
+	arrays map[string]*tensor.Dense
+}
+
+func store(t testing.TB, p *Posterior) stored {
+	t.Helper()
+	s, arrays := p.State()
+	header, err := json.Marshal(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := stored{header, map[string]*tensor.Dense{}}
+	for _, a := range arrays {
+		if out.arrays[a.Name] != nil {
+			t.Errorf("two arrays are called %q", a.Name)
+		}
+		out.arrays[a.Name] = a.Value.Clone().(*tensor.Dense)
+	}
+	return out
+}
+
+func (s stored) get(name string, shape ...int) (*tensor.Dense, error) {
+	if a := s.arrays[name]; a != nil {
+		return a.Clone().(*tensor.Dense), nil
+	}
+	return nil, fmt.Errorf("no array %q", name)
+}
+
+func (s stored) restore(t testing.TB, p problem) (*Posterior, error) {
+	t.Helper()
+	var state State
+	if err := json.Unmarshal(s.header, &state); err != nil {
+		t.Fatal(err)
+	}
+	return Restore(t.Context(), p.net, state, s.get)
+}
+
+// What is restored predicts the same numbers, to the last bit, here and at other
+// hyper-parameters, has the same marginal likelihood, and the same state.
+func TestRestore(t *testing.T) {
+	for _, dt := range []tensor.Dtype{tensor.Float64, tensor.Float32} {
+		for _, priors := range []Priors{Shared, PerParameter} {
+			everySpace([]int{1, 3}, func(what string, o Options, c int) {
+				what = label(dt, ", ", priors, ", ", what)
+				o.Priors = priors
+				p := problemFor(t, o, 71, dt, 13, 4, c)
+				fitted := p.fit(t, o)
+				file := store(t, fitted)
+				got, err := file.restore(t, p)
+				if err != nil {
+					t.Fatalf("%s: %v", what, err)
+				}
+				checkSame(t, what, got, fitted, p.probe)
+				noise := 2 * fitted.NoiseStd()
+				checkSame(t, what+", elsewhere", at(t, got, 0.3, noise), at(t, fitted, 0.3, noise), p.probe)
+				again := store(t, got)
+				if string(again.header) != string(file.header) {
+					t.Errorf("%s: the state became %s from %s", what, again.header, file.header)
+				}
+				for name, a := range file.arrays {
+					if !slices.Equal(a.Float64s(), again.arrays[name].Float64s()) {
+						t.Errorf("%s: array %q differs", what, name)
+					}
+				}
+			})
+		}
+	}
+}
+
+func checkSame(t *testing.T, what string, got, want *Posterior, x *tensor.Dense) {
+	t.Helper()
+	wantMean, wantCov := predict(t, want, x)
+	mean, cov := predict(t, got, x)
+	fixture.Close(t, what+": mean", mean, wantMean, 0)
+	fixture.Close(t, what+": covariance", cov, wantCov, 0)
+	fixture.Close(t, what+": lml", one(got.LogMarginalLikelihood()), one(want.LogMarginalLikelihood()), 0)
+}
+
+// The arrays of each structure, with the sizes that State promises: 2 inputs, 4 hidden
+// units, 3 outputs, so P = 27.
+func TestStateArrays(t *testing.T) {
+	for _, c := range []struct {
+		o    Options
+		want map[string]tensor.Shape
+	}{
+		{Options{Space: WeightSpace}, map[string]tensor.Shape{"h": {27 * 28 / 2}}},
+		{Options{Space: WeightSpace, Weights: LastLayer}, map[string]tensor.Shape{"h": {15 * 16 / 2}}},
+		{Options{Space: FunctionSpace}, map[string]tensor.Shape{"x": {13, 2}}},
+		{Options{Structure: LowRank, Rank: 6}, map[string]tensor.Shape{"r": {6, 27}}},
+		{Options{Structure: Diagonal, Weights: LastLayer}, map[string]tensor.Shape{"dense2.weight.h": {4, 3}, "dense2.bias.h": {1, 3}}},
+		{Options{Structure: KFAC, Weights: LastLayer}, map[string]tensor.Shape{
+			"dense2.weight.input.values": {4}, "dense2.weight.input.vectors": {4, 4},
+			"dense2.weight.cotangent.values": {3}, "dense2.weight.cotangent.vectors": {3, 3}, // the bias's, too
+		}},
+	} {
+		c.o.PriorStd, c.o.NoiseStd = 1, 1
+		file := store(t, newProblem(t, 72, tensor.Float64, 13, 4, 3).fit(t, c.o))
+		for name, a := range file.arrays {
+			if !a.Shape().Eq(c.want[name]) {
+				t.Errorf("%+v: array %q of shape %v, want %v", c.o, name, a.Shape(), c.want[name])
+			}
+		}
+		if len(file.arrays) != len(c.want) {
+			t.Errorf("%+v: %d arrays, want %d", c.o, len(file.arrays), len(c.want))
+		}
+	}
+}
+
+func TestRestoreErrors(t *testing.T) {
+	p := newProblem(t, 73, tensor.Float64, 13, 4, 3)
+	fits := map[Structure]*Posterior{}
+	for _, s := range []Structure{Full, KFAC, Diagonal, LowRank} {
+		fits[s] = p.fit(t, Options{Structure: s, PriorStd: 1, NoiseStd: 1})
+	}
+	for _, c := range []struct {
+		of    Structure
+		want  string
+		spoil func(s *State, file stored)
+	}{
+		{Full, `parameter "nowhere"`, func(s *State, _ stored) { s.Weights[0] = "nowhere" }},
+		{Full, "0 examples", func(s *State, _ stored) { s.Examples = 0 }},
+		{Full, "examples, rank", func(s *State, _ stored) { s.Examples = 1 << 50 }},
+		{Full, "memory limit", func(s *State, _ stored) { s.Limit = 0 }},
+		{Full, "inputs of shape [2 0]", func(s *State, _ stored) { s.Input = []int{2, 0} }},
+		{Full, "inputs of shape", func(s *State, _ stored) { s.Input = []int{1 << 40, 1 << 40, 1 << 40} }},
+		{Full, "inputs of shape []", func(s *State, _ stored) { s.Input = nil }},
+		{Full, "laplace: ", func(s *State, _ stored) { s.Input = []int{3} }},
+		{Full, "the targets need (1, 7)", func(s *State, _ stored) { s.Outputs = 7 }},
+		{Full, "batches of 5000", func(s *State, _ stored) { s.Batch = 5000 }},
+		{Full, "squared residuals NaN", func(s *State, _ stored) { s.Residuals = math.NaN() }},
+		{Full, "log likelihood +Inf", func(s *State, _ stored) { s.LogLikelihood = math.Inf(1) }},
+		{Full, "space smaller", func(s *State, _ stored) { s.Space = Smaller }},
+		{KFAC, "a space is chosen", func(s *State, _ stored) { s.Space = WeightSpace }},
+		{Full, "unknown structure 9", func(s *State, _ stored) { s.Structure = 9 }},
+		{Full, "prior standard deviations 1 1", func(s *State, _ stored) { s.PriorStds = []float64{1, 1} }},
+		{Full, "prior standard deviations 0", func(s *State, _ stored) { s.PriorStds = []float64{0} }},
+		{Full, "prior standard deviations ", func(s *State, _ stored) { s.PriorStds = nil }},
+		{Full, "noise standard deviation 0", func(s *State, _ stored) { s.NoiseStd = 0 }},
+		{LowRank, "rank 0", func(s *State, _ stored) { s.Rank = 0 }},
+		{Full, `no array "h"`, func(_ *State, file stored) { delete(file.arrays, "h") }},
+		{Full, "element 3 is NaN", func(_ *State, file stored) { file.arrays["h"].Float64s()[3] = math.NaN() }},
+		{Full, "expected float64 of shape (378)", func(_ *State, file stored) { file.arrays["h"] = dense(make([]float64, 4), 4) }},
+		{Full, "not positive definite", func(_ *State, file stored) { file.arrays["h"].Float64s()[0] = -1e9 }},
+		{Diagonal, `in "dense1.weight" has the element -1`, func(_ *State, file stored) { file.arrays["dense1.weight.h"].Float64s()[2] = -1 }},
+	} {
+		file := store(t, fits[c.of])
+		var s State
+		if err := json.Unmarshal(file.header, &s); err != nil {
+			t.Fatal(err)
+		}
+		c.spoil(&s, file)
+		q, err := Restore(t.Context(), p.net, s, file.get)
+		wants(t, err, c.want)
+		if q != nil {
+			t.Errorf("%s: a posterior came with the error", c.want)
+		}
+	}
+	s, _ := fits[Full].State()
+	failed := errors.New("no disk")
+	_, err := Restore(t.Context(), p.net, s, func(string, ...int) (*tensor.Dense, error) { return nil, failed })
+	if !errors.Is(err, failed) {
+		t.Errorf("error %v, want that of get", err)
+	}
+}
+
+// Names survive a file, and no others come in.
+func TestNames(t *testing.T) {
+	type all struct {
+		S Structure
+		L Likelihood
+		P Priors
+		X Space
+	}
+	for i := range 4 {
+		in := all{Structure(i), Likelihood(i % 2), Priors(i % 3), Space(i % 3)}
+		text, err := json.Marshal(in)
+		var out all
+		if err != nil || json.Unmarshal(text, &out) != nil || out != in {
+			t.Errorf("%+v became %+v by way of %s", in, out, text)
+		}
+	}
+	for _, text := range []string{`{"S":"half"}`, `{"L":"poisson"}`, `{"P":""}`, `{"X":"outer"}`} {
+		wants(t, json.Unmarshal([]byte(text), &all{}), "expected one of")
+	}
+	for _, v := range []any{Structure(9), Likelihood(9), Priors(9), Space(-1)} {
+		if _, err := json.Marshal(v); err == nil {
+			t.Errorf("%v has a name", v)
+		}
+	}
+}

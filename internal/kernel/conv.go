@@ -116,7 +116,7 @@ func ConvFilter[T Float](c Conv, n ConvRows, x, y, w []T) {
 
 // share reports whether columns of the filter can share pixels: rows of places must
 // be whole vectors.
-func share[T Float](columns axis) bool { return columns.places%(windowCols[T]()/3) == 0 }
+func share[T Float](columns axis) bool { return columns.stride == 1 && columns.places%(windowCols[T]()/3) == 0 }
 
 func (c Conv) rows() axis {
 	return axis{c.Height, c.OutHeight(), c.KernelHeight, c.Stride, c.Padding}

@@ -191,19 +191,35 @@ func (f *filterSums[T]) store(i int, sum []T) {
 	taps, size := f.KernelHeight*f.KernelWidth, f.taps()
 	w := f.w[i*f.Out*size : (i+1)*f.Out*size]
 	for o := range f.Out {
-		src, dst := sum[o*size:], w[o*size:]
-		if !f.merged {
-			transpose(dst, taps, src, f.In, taps, f.In)
-			continue
+		switch {
+		case f.merged:
+			f.storeMerged(sum[o*size:], w[o*size:])
+		case len(w)-(o+1)*size >= 3:
+			transposeOver(w[o*size:], taps, sum[o*size:], f.In, taps, f.In)
+		default:
+			transpose(w[o*size:], taps, sum[o*size:], f.In, taps, f.In)
 		}
-		for kx := range f.KernelWidth {
-			for ky := range f.KernelHeight {
-				at := ky*f.KernelWidth + kx
-				for in, v := range src[:f.In] {
-					dst[in*taps+at] = v
-				}
-				src = src[f.In:]
+	}
+}
+
+// transposeOver is transpose, but may write three elements past the end.
+func transposeOver[T Float](dst []T, ldd int, src []T, lds, rows, cols int) {
+	line := func(i int) []T { return src[min(i, rows-1)*lds:] }
+	// What is written past row i+3 belongs to the first rows, which come last.
+	for i := (rows - 1) &^ 3; i >= 0; i -= 4 {
+		interleave(dst[i:], ldd, line(i), line(i+1), line(i+2), line(i+3), cols)
+	}
+}
+
+// storeMerged writes one [columns, rows, In] of a sum in the order of w.
+func (f *filterSums[T]) storeMerged(sum, w []T) {
+	for kx := range f.KernelWidth {
+		for ky := range f.KernelHeight {
+			at := ky*f.KernelWidth + kx
+			for in, v := range sum[:f.In] {
+				w[in*f.KernelHeight*f.KernelWidth+at] = v
 			}
+			sum = sum[f.In:]
 		}
 	}
 }

@@ -49,9 +49,25 @@ func (p windows[T]) multiply() {
 	}
 }
 
-// block computes the product for one block of steps.
+// block computes the product for one block of steps. Where C is narrow, B stays in
+// the first level cache while it meets one band of A after the other; else a
+// piece of B does while it meets all of A.
 func (p *windows[T]) block() {
-	height, vector := evenly(p.rows, windowRows), windowCols[T]()/3
+	height := evenly(p.rows, windowRows)
+	if p.cols > 2*windowCols[T]() {
+		p.bands(height)
+		return
+	}
+	h := *p
+	for i := 0; i < p.rows; i += height {
+		h.a, h.c, h.rows = p.a[i*p.arow:], p.c[i*p.ldc:], min(height, p.rows-i)
+		h.bands(height)
+	}
+}
+
+// bands computes bands of height rows, window by window.
+func (p *windows[T]) bands(height int) {
+	vector := windowCols[T]() / 3
 	row, column := 0, 0
 	for j := 0; j < p.cols; {
 		width := windowWidth(p.cols-j, vector)

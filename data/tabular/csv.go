@@ -20,6 +20,7 @@ type csvScan struct {
 	path    string
 	r       *csv.Reader
 	columns int   // of the file; 0 before the first row
+	line    int   // of the row read last, its first, counting from 1
 	at      []int // of each field
 	cells   []float64
 }
@@ -27,11 +28,21 @@ type csvScan struct {
 // scanCSV hands the rows of a CSV file to take and returns how many bytes of text
 // it read.
 func scanCSV(path string, l layout, take take) (int64, error) {
-	t, err := openText(path)
+	f, content, err := open(path)
 	if err != nil {
 		return 0, err
 	}
+	defer f.Close()
+	return decodeCSV(path, content, l, take)
+}
+
+// decodeCSV is scanCSV for the content of a file.
+func decodeCSV(path string, content *io.SectionReader, l layout, take take) (int64, error) {
+	t := new(text)
 	defer t.Close()
+	if err := t.unpack(content); err != nil {
+		return 0, fmt.Errorf("%s: %w", path, err)
+	}
 	s := csvScan{layout: l, path: path, r: csv.NewReader(bufio.NewReaderSize(t, 1<<16)), cells: make([]float64, len(l.fields))}
 	s.r.FieldsPerRecord = -1 // checked here, for the message
 	s.r.ReuseRecord = true
@@ -52,6 +63,7 @@ func (s *csvScan) scan(take take) error {
 		case err != nil:
 			return s.syntax(err)
 		}
+		s.line, _ = s.r.FieldPos(0)
 		if s.columns == 0 {
 			header, err := s.start(cells)
 			if err != nil {
@@ -85,10 +97,10 @@ func (s *csvScan) start(cells []string) (header bool, err error) {
 	for _, f := range s.fields {
 		at := slices.Index(names, f.name)
 		if at < 0 {
-			return true, fmt.Errorf("%s:%d: expected a column %q, found %s", s.path, s.line(), f.name, listed(names))
+			return true, fmt.Errorf("%s:%d: expected a column %q, found %s", s.path, s.line, f.name, listed(names))
 		}
 		if slices.Contains(names[at+1:], f.name) {
-			return true, fmt.Errorf("%s:%d: expected one column %q, found two", s.path, s.line(), f.name)
+			return true, fmt.Errorf("%s:%d: expected one column %q, found two", s.path, s.line, f.name)
 		}
 		s.at = append(s.at, at)
 	}
@@ -99,7 +111,7 @@ func (s *csvScan) start(cells []string) (header bool, err error) {
 // row takes one row.
 func (s *csvScan) row(cells []string, take take) error {
 	if len(cells) != s.columns {
-		return fmt.Errorf("%s:%d: expected %d cells, found %d", s.path, s.line(), s.columns, len(cells))
+		return fmt.Errorf("%s:%d: expected %d cells, found %d", s.path, s.line, s.columns, len(cells))
 	}
 	for i := range s.fields {
 		f, expected := &s.fields[i], ""
@@ -111,19 +123,13 @@ func (s *csvScan) row(cells []string, take take) error {
 		}
 		if expected != "" {
 			return fmt.Errorf("%s:%d: column %q (number %d): expected %s, found %s",
-				s.path, s.line(), f.name, s.at[i]+1, expected, quoted(cells[s.at[i]]))
+				s.path, s.line, f.name, s.at[i]+1, expected, quoted(cells[s.at[i]]))
 		}
 	}
 	if err := take(s.cells); err != nil {
-		return fmt.Errorf("%s:%d: %w", s.path, s.line(), err)
+		return fmt.Errorf("%s:%d: %w", s.path, s.line, err)
 	}
 	return nil
-}
-
-// line returns the number of the current row's first line, counting from 1.
-func (s *csvScan) line() int {
-	line, _ := s.r.FieldPos(0)
-	return line
 }
 
 // syntax rewrites an error of the CSV reader, which may be one of reading, in our
@@ -133,9 +139,5 @@ func (s *csvScan) syntax(err error) error {
 	if errors.As(err, &parse) {
 		return fmt.Errorf("%s:%d: expected comma-separated cells, found a %w", s.path, parse.Line, parse.Err)
 	}
-	last := 0
-	if s.columns > 0 {
-		last = s.line()
-	}
-	return fmt.Errorf("%s: after line %d: %w", s.path, last, err)
+	return fmt.Errorf("%s: after line %d: %w", s.path, s.line, err)
 }

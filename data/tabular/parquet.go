@@ -5,7 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"os"
+	"io"
 	"strings"
 
 	"github.com/parquet-go/parquet-go"
@@ -18,46 +18,58 @@ const magic = "PAR1"
 type parquetFile struct {
 	layout
 	path    string
-	file    *os.File
 	table   *parquet.File
 	columns []parquetColumn
 }
 
 // parquetRows returns the rows that a Parquet file with the columns of l says it
-// has.
-func parquetRows(path string, l layout) (n int64, err error) {
+// has, and its size.
+func parquetRows(path string, l layout) (n, size int64, err error) {
 	defer damaged(path, &err)
-	p, err := openParquet(path, l)
+	f, content, err := open(path)
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
-	defer p.file.Close()
-	return max(0, p.table.NumRows()), nil
+	defer f.Close()
+	p, err := newParquet(path, content, l)
+	if err != nil {
+		return 0, 0, err
+	}
+	return max(0, p.table.NumRows()), content.Size(), nil
 }
 
 // scanParquet hands the rows of a Parquet file to take, decoding only the columns
 // that l needs, a page of each at a time. It returns the size of the file.
-func scanParquet(path string, l layout, take take) (size int64, err error) {
-	defer damaged(path, &err)
-	p, err := openParquet(path, l)
+func scanParquet(path string, l layout, take take) (int64, error) {
+	f, content, err := open(path)
 	if err != nil {
 		return 0, err
 	}
-	defer p.file.Close()
+	defer f.Close()
+	return content.Size(), decodeParquet(path, content, l, take)
+}
+
+// decodeParquet is scanParquet for the content of a file.
+func decodeParquet(path string, content *io.SectionReader, l layout, take take) (err error) {
+	defer damaged(path, &err)
+	p, err := newParquet(path, content, l)
+	if err != nil {
+		return err
+	}
 	row := int64(0)
 	for _, g := range p.table.RowGroups() {
 		if err := p.group(g, row, take); err != nil {
 			if errors.Is(err, errEnough) {
-				return p.table.Size(), nil
+				return nil
 			}
-			return 0, err
+			return err
 		}
 		row += g.NumRows()
 	}
 	if row <= 0 {
-		return 0, fmt.Errorf("%s: expected rows of numbers, found none", path)
+		return fmt.Errorf("%s: expected rows of numbers, found none", path)
 	}
-	return p.table.Size(), nil
+	return nil
 }
 
 // damaged turns a panic of the Parquet decoder, which a damaged file can cause,
@@ -74,63 +86,48 @@ func corrupt(path string, err error) error {
 	return fmt.Errorf("%s: expected a Parquet file, found it damaged: %s", path, line)
 }
 
-func openParquet(path string, l layout) (*parquetFile, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	p := &parquetFile{layout: l, path: path, file: f}
-	opened := false
-	defer func() { // also when the decoder panics
-		if !opened {
-			f.Close()
-		}
-	}()
-	size, err := checkEnds(f)
-	if err != nil {
+func newParquet(path string, content *io.SectionReader, l layout) (*parquetFile, error) {
+	if err := checkEnds(content); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	p.table, err = parquet.OpenFile(f, size, parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true), parquet.ReadBufferSize(1<<18))
+	table, err := parquet.OpenFile(content, content.Size(),
+		parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true), parquet.ReadBufferSize(1<<18))
 	if err != nil {
 		return nil, corrupt(path, err)
 	}
-	if err := p.find(); err != nil {
-		return nil, err
-	}
-	opened = true
-	return p, nil
+	p := &parquetFile{layout: l, path: path, table: table}
+	return p, p.find()
 }
 
-// checkEnds makes sure that f begins and ends as a Parquet file does, and returns
-// its size.
-func checkEnds(f *os.File) (size int64, err error) {
-	info, err := f.Stat()
-	if err != nil {
-		return 0, err
-	}
+// checkEnds makes sure that f begins and ends as a Parquet file does.
+func checkEnds(f *io.SectionReader) error {
 	b := bufio.NewReader(f)
-	if kind := sniff(b); kind != "a Parquet file" {
+	kind, err := sniff(b)
+	if err != nil {
+		return err
+	}
+	if kind != "a Parquet file" {
 		if kind == "" {
 			start, _ := b.Peek(24)
 			kind = "one that begins " + quoted(string(start))
 		}
-		return 0, fmt.Errorf("expected a Parquet file, found %s", kind)
+		return fmt.Errorf("expected a Parquet file, found %s", kind)
 	}
-	size = info.Size()
 	var tail [8]byte
-	if size < int64(len(magic)+len(tail)) {
-		return 0, fmt.Errorf("expected a Parquet file, found only %d bytes of one", size)
+	rest := f.Size() - int64(len(magic)+len(tail))
+	if rest < 0 {
+		return fmt.Errorf("expected a Parquet file, found only %d bytes of one", f.Size())
 	}
-	if _, err := f.ReadAt(tail[:], size-int64(len(tail))); err != nil {
-		return 0, err
+	if _, err := f.ReadAt(tail[:], f.Size()-int64(len(tail))); err != nil {
+		return err
 	}
 	if end := string(tail[4:]); end != magic {
-		return 0, fmt.Errorf("expected %q at the end of a Parquet file, found %q: it is cut off", magic, end)
+		return fmt.Errorf("expected %q at the end of a Parquet file, found %q: it is cut off", magic, end)
 	}
-	if n := int64(binary.LittleEndian.Uint32(tail[:])); n > size-int64(len(magic)+len(tail)) {
-		return 0, fmt.Errorf("expected a Parquet file, found it damaged: %d bytes of description in a file of %d", n, size)
+	if n := int64(binary.LittleEndian.Uint32(tail[:])); n > rest {
+		return fmt.Errorf("expected a Parquet file, found it damaged: %d bytes of description in a file of %d", n, f.Size())
 	}
-	return size, nil
+	return nil
 }
 
 // find locates the columns and checks their types.

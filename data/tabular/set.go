@@ -133,15 +133,11 @@ func (s Set) expect(paths []string) (int, error) {
 		if !isParquet(p) {
 			continue
 		}
-		n, err := parquetRows(p, s.parquet)
+		n, size, err := parquetRows(p, s.parquet)
 		if err != nil {
 			return 0, err
 		}
-		info, err := os.Stat(p)
-		if err != nil {
-			return 0, err
-		}
-		total += min(n, info.Size())
+		total += min(n, size)
 	}
 	return int(total), nil
 }

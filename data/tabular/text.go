@@ -22,25 +22,29 @@ type text struct {
 	close  []io.Closer
 }
 
-// openText opens the text in a file: the file itself, or what it holds where it
-// begins as gzip, bzip2 or a zip archive does. Its name does not matter.
-func openText(name string) (*text, error) {
+// open opens a file for reading from any place.
+func open(name string) (*os.File, *io.SectionReader, error) {
 	f, err := os.Open(name)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	t := &text{close: []io.Closer{f}}
-	if err := t.unpack(f); err != nil {
-		t.Close()
-		return nil, fmt.Errorf("%s: %w", name, err)
+	info, err := f.Stat()
+	if err != nil {
+		f.Close()
+		return nil, nil, err
 	}
-	return t, nil
+	return f, io.NewSectionReader(f, 0, info.Size()), nil
 }
 
-// unpack makes t read the text in f.
-func (t *text) unpack(f *os.File) error {
+// unpack makes t read the text in f: f itself, or what it holds where it begins as
+// gzip, bzip2 or a zip archive does.
+func (t *text) unpack(f *io.SectionReader) error {
 	b := bufio.NewReaderSize(f, 1<<16)
-	switch kind := sniff(b); kind {
+	kind, err := sniff(b)
+	if err != nil {
+		return err
+	}
+	switch kind {
 	case "":
 		t.Reader = b
 	case "an empty file", "a Parquet file":
@@ -59,31 +63,31 @@ func (t *text) unpack(f *os.File) error {
 	return nil
 }
 
-// sniff describes a file by its first bytes; "" is a text or something unknown.
-func sniff(b *bufio.Reader) string {
-	head, _ := b.Peek(4) // an error comes again on reading
+// sniff describes a file by its first bytes; "" is a text or something unknown. An
+// error is one of the disk.
+func sniff(b *bufio.Reader) (string, error) {
+	head, err := b.Peek(4)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return "", err
+	}
 	switch s := string(head); {
 	case s == "":
-		return "an empty file"
+		return "an empty file", nil
 	case strings.HasPrefix(s, "\x1f\x8b"):
-		return "a gzip file"
+		return "a gzip file", nil
 	case strings.HasPrefix(s, "BZh"):
-		return "a bzip2 file"
-	case strings.HasPrefix(s, "PK"):
-		return "a zip archive"
+		return "a bzip2 file", nil
+	case strings.HasPrefix(s, "PK\x03\x04"), strings.HasPrefix(s, "PK\x05\x06"):
+		return "a zip archive", nil
 	case s == magic:
-		return "a Parquet file"
+		return "a Parquet file", nil
 	}
-	return ""
+	return "", nil
 }
 
 // unzip makes t read the one table in the archive f.
-func (t *text) unzip(f *os.File) error {
-	info, err := f.Stat()
-	if err != nil {
-		return err
-	}
-	z, err := zip.NewReader(f, info.Size())
+func (t *text) unzip(f *io.SectionReader) error {
+	z, err := zip.NewReader(f, f.Size())
 	if err != nil {
 		return fmt.Errorf("expected a zip archive, found it damaged or cut off: %w", err)
 	}
@@ -118,7 +122,7 @@ func (t *text) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Close closes the file.
+// Close closes what unpacks the file, but not the file.
 func (t *text) Close() {
 	for _, c := range slices.Backward(t.close) {
 		_ = c.Close() // it was read only

@@ -37,18 +37,18 @@ func (f Bands) Charts() ([]Chart, error) {
 	low, high := f.limits()
 	var charts []Chart
 	for i, p := range f.Panels {
-		pl := newPlot(p.Title, "x", "y")
-		if err := f.band(pl, p); err != nil {
+		c := Chart{Title: p.Title, Alt: p.alt(), plot: newPlot(p.Title, "x", "y")}
+		if err := f.band(&c, p); err != nil {
 			return nil, fmt.Errorf("figure: %s: %w", p.Title, err)
 		}
-		if err := f.points(pl, p, low); err != nil {
+		if err := f.points(&c, p, low); err != nil {
 			return nil, fmt.Errorf("figure: %s: %w", p.Title, err)
 		}
 		if i > 0 && p.Reference == nil {
-			pl.Legend = plot.NewLegend() // that of the first panel will do
+			c.plot.Legend = plot.NewLegend() // that of the first panel will do
 		}
-		pl.X.Min, pl.X.Max, pl.Y.Min, pl.Y.Max = f.Grid[0], f.Grid[len(f.Grid)-1], low, high
-		charts = append(charts, Chart{Title: p.Title, Alt: p.alt(), plot: pl})
+		c.plot.X.Min, c.plot.X.Max, c.plot.Y.Min, c.plot.Y.Max = f.Grid[0], f.Grid[len(f.Grid)-1], low, high
+		charts = append(charts, c)
 	}
 	return charts, nil
 }
@@ -70,42 +70,36 @@ func (f Bands) limits() (low, high float64) {
 }
 
 // band adds the mean, its ±2σ band, and the outlines of the reference.
-func (f Bands) band(pl *plot.Plot, p Panel) error {
+func (f Bands) band(c *Chart, p Panel) error {
 	area, err := plotter.NewPolygon(f.outline(p.Curve))
 	if err != nil {
 		return err
 	}
 	area.Color, area.LineStyle.Width = blueBand, 0
-	mean := line(f.offset(p.Curve, 0), blue, false)
-	pl.Add(area, mean)
-	pl.Legend.Add("mean", mean)
-	pl.Legend.Add("±2σ", area)
+	c.add(area, "±2σ", "area", blueBand)
+	c.add(line(f.offset(p.Curve, 0), blue, false), "mean", "line", blue)
 	if p.Reference == nil {
 		return nil
 	}
-	for i, k := range []float64{-2, 2} {
-		edge := line(f.offset(*p.Reference, k), vermilion, true)
-		pl.Add(edge)
-		if i == 0 {
-			pl.Legend.Add("±2σ of "+p.ReferenceName, edge)
-		}
-	}
+	c.add(line(f.offset(*p.Reference, -2), vermilion, true), "±2σ of "+p.ReferenceName, "dashed", vermilion)
+	c.add(line(f.offset(*p.Reference, 2), vermilion, true), "", "", nil)
 	return nil
 }
 
 // points adds the data, and the inducing inputs along the lower edge.
-func (f Bands) points(pl *plot.Plot, p Panel, low float64) error {
+func (f Bands) points(c *Chart, p Panel, low float64) error {
 	high := slices.Max(f.Y)
 	level := func(n int, at float64) []float64 { return slices.Repeat([]float64{low + at*(high-low)}, n) }
 	rows := []struct {
 		name  string
+		mark  string
 		x, y  []float64
 		style draw.GlyphStyle
 	}{
-		{"data", f.X, f.Y, draw.GlyphStyle{Color: black, Radius: vg.Points(1.2), Shape: draw.CircleGlyph{}}},
-		{"validation", f.HeldX, f.HeldY, draw.GlyphStyle{Color: vermilion, Radius: vg.Points(1.2), Shape: draw.CircleGlyph{}}},
-		{"Z before", p.Before, level(len(p.Before), 0.10), draw.GlyphStyle{Color: grey, Radius: vg.Points(3), Shape: draw.PlusGlyph{}}},
-		{"Z after", p.After, level(len(p.After), 0.04), draw.GlyphStyle{Color: vermilion, Radius: vg.Points(2.6), Shape: draw.PyramidGlyph{}}},
+		{"data", "dot", f.X, f.Y, draw.GlyphStyle{Color: black, Radius: vg.Points(1.2), Shape: draw.CircleGlyph{}}},
+		{"validation data", "dot", f.HeldX, f.HeldY, draw.GlyphStyle{Color: vermilion, Radius: vg.Points(1.2), Shape: draw.CircleGlyph{}}},
+		{"Z before the fit", "plus", p.Before, level(len(p.Before), 0.10), draw.GlyphStyle{Color: grey, Radius: vg.Points(3), Shape: draw.PlusGlyph{}}},
+		{"Z after the fit", "triangle", p.After, level(len(p.After), 0.04), draw.GlyphStyle{Color: vermilion, Radius: vg.Points(2.6), Shape: draw.PyramidGlyph{}}},
 	}
 	for _, r := range rows {
 		if len(r.x) == 0 {
@@ -116,8 +110,7 @@ func (f Bands) points(pl *plot.Plot, p Panel, low float64) error {
 			return err
 		}
 		s.GlyphStyle = r.style
-		pl.Add(s)
-		pl.Legend.Add(r.name, s)
+		c.add(s, r.name, r.mark, r.style.Color)
 	}
 	return nil
 }

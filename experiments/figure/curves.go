@@ -30,6 +30,7 @@ type Axes struct {
 func Curves(a Axes, series []Series) Chart {
 	pl := newPlot(a.Title, a.X, a.Y)
 	pl.Legend.Left, pl.Legend.Top = !a.Right, !a.Low
+	c := Chart{Title: a.Title, plot: pl}
 	if a.Diagonal {
 		pl.Add(line(plotter.XYs{{X: 0, Y: 0}, {X: 1, Y: 1}}, grey, true))
 	}
@@ -39,15 +40,15 @@ func Curves(a Axes, series []Series) Chart {
 		if len(xys) == 0 {
 			continue
 		}
-		l := line(xys, palette[i%len(palette)], i >= len(palette))
-		pl.Add(l)
-		pl.Legend.Add(s.Name, l)
+		col, dashed := palette[i%len(palette)], i >= len(palette)
+		c.add(line(xys, col, dashed), s.Name, map[bool]string{false: "line", true: "dashed"}[dashed], col)
 		alt += " " + s.Name + ","
 	}
 	if a.LogX && pl.X.Min > 0 {
 		pl.X.Scale, pl.X.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
 	}
-	return Chart{Title: a.Title, Alt: alt[:len(alt)-1], plot: pl}
+	c.Alt = alt[:len(alt)-1]
+	return c
 }
 
 // Histogram returns the outline of densities in equal bins of [0, top].

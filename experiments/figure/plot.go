@@ -35,8 +35,33 @@ var (
 type Chart struct {
 	Title string
 	Alt   string // what is to be seen, for those who do not see it
+	Wide  bool   // needs the whole width
+	Keys  []Key  // what stands for what
 	plot  *plot.Plot
-	Wide  bool // needs the whole width
+}
+
+// Key is an entry of a legend.
+type Key struct {
+	Name  string
+	Mark  string // line, dashed, area, dot, plus or triangle
+	Color string // as in CSS
+}
+
+// add adds something to the plot, and to its legend where it has a name.
+func (c *Chart) add(p plot.Plotter, name, mark string, col color.Color) {
+	c.plot.Add(p)
+	if name == "" {
+		return
+	}
+	if t, ok := p.(plot.Thumbnailer); ok {
+		c.plot.Legend.Add(name, t)
+	}
+	k := Key{name, mark, "currentColor"}
+	if r, g, b, a := col.RGBA(); r+g+b > 0 {
+		n := color.NRGBAModel.Convert(col).(color.NRGBA)
+		k.Color = fmt.Sprintf("rgba(%d,%d,%d,%.2f)", n.R, n.G, n.B, float64(a)/0xffff)
+	}
+	c.Keys = append(c.Keys, k)
 }
 
 // newPlot is an empty plot in the style of all pictures.
@@ -63,7 +88,7 @@ const (
 
 // drawRow draws plots side by side with aligned axes. The library panics where a plot has
 // nothing to show.
-func drawRow(c draw.Canvas, charts []Chart) (err error) {
+func drawRow(c draw.Canvas, charts []Chart, legends bool) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("figure: %s: %v", charts[0].Title, r)
@@ -71,7 +96,11 @@ func drawRow(c draw.Canvas, charts []Chart) (err error) {
 	}()
 	row := make([]*plot.Plot, len(charts))
 	for i, ch := range charts {
-		row[i] = ch.plot
+		pl := *ch.plot
+		if !legends {
+			pl.Legend = plot.NewLegend()
+		}
+		row[i] = &pl
 	}
 	pad := vg.Points(8)
 	tiles := draw.Tiles{Rows: 1, Cols: len(row), PadX: pad, PadTop: pad / 2, PadRight: pad, PadBottom: pad / 2, PadLeft: pad / 2}
@@ -89,14 +118,15 @@ var (
 	decimals = regexp.MustCompile(`(\d\.\d\d)\d+`)
 )
 
-// SVG returns the chart as an element of a page that takes the page's width and colours.
+// SVG returns the chart as an element of a page that takes the page's width and colours. It
+// has no legend: Keys are for the page.
 func (c Chart) SVG() ([]byte, error) {
 	w := width
 	if c.Wide {
 		w *= 2
 	}
 	canvas, out := vgsvg.New(w, height), bytes.Buffer{}
-	if err := drawRow(draw.New(canvas), []Chart{c}); err != nil {
+	if err := drawRow(draw.New(canvas), []Chart{c}, false); err != nil {
 		return nil, err
 	}
 	if _, err := canvas.WriteTo(&out); err != nil {
@@ -139,7 +169,7 @@ func Save(path string, charts ...Chart) error {
 		dc := draw.New(c)
 		dc.SetColor(color.White)
 		dc.Fill(dc.Rectangle.Path())
-		if err := drawRow(dc, charts); err != nil {
+		if err := drawRow(dc, charts, true); err != nil {
 			return err
 		}
 		err := atomicfile.Write(path+ext, 0o644, func(w io.Writer) error { _, err := c.WriteTo(w); return err })

@@ -3,11 +3,11 @@
 // number stay last.
 for (const table of document.querySelectorAll("table")) {
   const body = table.tBodies[0];
-  const first = [...table.tHead.rows[0].cells].slice(0, 3);
+  const first = [...table.tHead.rows[0].cells].filter(c => c.rowSpan === 2);
   const heads = [...first, ...table.tHead.rows[1].cells];
   const value = (row, i) => {
     const cell = row.cells[i];
-    if (i < 3) return cell.textContent;
+    if (i < first.length) return cell.textContent;
     return cell.dataset.key === "" ? null : Number(cell.dataset.key);
   };
   heads.forEach((head, i) => head.querySelector("button").addEventListener("click", () => {

@@ -31,7 +31,7 @@ const (
 	printed   = "printed"
 	corrected = "corrected" // the printed CQM less 0.05
 	runs      = "authors’ runs"
-	here      = "here"
+	here      = "measured"
 )
 
 // Table is one of the report's tables.
@@ -39,6 +39,7 @@ type Table struct {
 	Title   string
 	Columns []Column
 	Rows    []Row
+	Probs   bool // there are class probabilities, of two kinds
 }
 
 // Column is one column of numbers.
@@ -198,6 +199,7 @@ func newTable(data string, lines []*line, p *published) Table {
 	}
 	for _, l := range lines {
 		t.Rows = append(t.Rows, l.row(t.Columns, p))
+		t.Probs = t.Probs || l.probs != ""
 	}
 	for i, c := range t.Columns {
 		if c.sign != 0 {

@@ -1,0 +1,128 @@
+package corrupt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+)
+
+// Severities is how many there are: 1 to Severities.
+const Severities = 5
+
+// channels of an image.
+const channels = 3
+
+// ErrUnknown is wrapped by the errors about a name or a severity that is not known.
+var ErrUnknown = errors.New("unknown corruption")
+
+// An effect corrupts an image: it reads src and writes all of dst.
+type effect func(f *frame)
+
+// methods are the corruptions in the order of the paper; the last four are those
+// it keeps for validation. Each returns the effect of severity 0 to 4.
+var methods = []struct {
+	name string
+	make func(severity int) effect
+}{
+	{"gaussian_noise", gaussianNoise},
+	{"shot_noise", shotNoise},
+	{"impulse_noise", impulseNoise},
+	{"defocus_blur", defocusBlur},
+	{"glass_blur", glassBlur},
+	{"motion_blur", motionBlur},
+	{"zoom_blur", zoomBlur},
+	{"snow", snow},
+	{"frost", frost},
+	{"fog", fog},
+	{"brightness", brightness},
+	{"contrast", contrast},
+	{"elastic_transform", elasticTransform},
+	{"pixelate", pixelate},
+	{"jpeg_compression", jpegCompression},
+	{"speckle_noise", speckleNoise},
+	{"gaussian_blur", gaussianBlur},
+	{"spatter", spatter},
+	{"saturate", saturate},
+}
+
+// Names returns the names of the corruptions, those of the files of CIFAR-10-C, in
+// the order of the paper.
+func Names() []string {
+	names := make([]string, len(methods))
+	for i, m := range methods {
+		names[i] = m.name
+	}
+	return names
+}
+
+// A Corruption is one at one severity. It may be used by several goroutines at
+// once. Make one with [New].
+type Corruption struct {
+	Name     string
+	Severity int // 1 to Severities
+	Seed     uint64
+
+	effect effect
+	source uint64 // of the random numbers: a function of the three above
+}
+
+// New returns the corruption with a name at a severity of 1 to 5. Seed settles all
+// that is left to chance. Other names and severities are an [ErrUnknown].
+func New(name string, severity int, seed uint64) (*Corruption, error) {
+	if severity < 1 || severity > Severities {
+		return nil, fmt.Errorf("%w: severity %d of %q, expected 1 to %d", ErrUnknown, severity, name, Severities)
+	}
+	for _, m := range methods {
+		if m.name == name {
+			h := fnv.New64a()
+			fmt.Fprintf(h, "%s %d %d", name, severity, seed)
+			return &Corruption{name, severity, seed, m.make(severity - 1), h.Sum64()}, nil
+		}
+	}
+	return nil, fmt.Errorf("%w %q, expected one of %s", ErrUnknown, name, strings.Join(Names(), ", "))
+}
+
+// Apply puts the corrupted src into dst; both are [3,h,w], and may be the same. The
+// result depends on c, src and index alone, where index is the number of the image
+// in its set. It panics where the lengths are not 3·h·w.
+func (c *Corruption) Apply(dst, src []uint8, h, w, index int) {
+	if h < 1 || w < 1 || len(src) != channels*h*w || len(dst) != len(src) {
+		panic(fmt.Sprintf("corrupt: %d and %d bytes for an image of %d×%d×%d", len(dst), len(src), channels, h, w))
+	}
+	if &dst[0] == &src[0] {
+		src = slices.Clone(src)
+	}
+	c.effect(&frame{h: h, w: w, dst: dst, src: src, rng: rand.New(rand.NewPCG(c.source, uint64(index)))})
+}
+
+// All corrupts the set images [N,3,h,w] into dst, of the same length, on all
+// processors. Image i is what [Corruption.Apply] makes of it with the index i. The
+// error is that of ctx; dst is then not complete. It panics where a length is wrong.
+func (c *Corruption) All(ctx context.Context, dst, images []uint8, h, w int) error {
+	size := channels * h * w
+	if size < 1 || len(images)%size != 0 || len(dst) != len(images) {
+		panic(fmt.Sprintf("corrupt: %d and %d bytes for images of %d×%d×%d", len(dst), len(images), channels, h, w))
+	}
+	var next atomic.Int64
+	var workers sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		workers.Go(func() {
+			for ctx.Err() == nil {
+				i := int(next.Add(1)) - 1
+				if i >= len(images)/size {
+					return
+				}
+				c.Apply(dst[i*size:(i+1)*size], images[i*size:(i+1)*size], h, w, i)
+			}
+		})
+	}
+	workers.Wait()
+	return ctx.Err()
+}

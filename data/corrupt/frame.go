@@ -1,0 +1,47 @@
+package corrupt
+
+import "math/rand/v2"
+
+// A frame is one image on its way from src to dst, both [3,h,w].
+type frame struct {
+	h, w     int
+	dst, src []uint8
+	rng      *rand.Rand
+}
+
+// unit returns src as values of 0 to 1, [3,h,w].
+func (f *frame) unit() []float64 {
+	x := make([]float64, len(f.src))
+	for i, v := range f.src {
+		x[i] = float64(v) / 255
+	}
+	return x
+}
+
+// finish puts values of 0 to 1 into dst. What is beyond is clipped, and the rest
+// cut off to a byte.
+func (f *frame) finish(x []float64) {
+	for i, v := range x {
+		f.dst[i] = quantize(v)
+	}
+}
+
+func quantize(v float64) uint8 { return uint8(min(max(v, 0), 1) * 255) }
+
+// size returns the number of pixels of a channel.
+func (f *frame) size() int { return f.h * f.w }
+
+// plane returns channel c of x, which is [3,h,w].
+func plane[T any](f *frame, x []T, c int) []T { return x[c*f.size() : (c+1)*f.size()] }
+
+// normal returns n Gaussian random numbers.
+func (f *frame) normal(n int, mean, deviation float64) []float64 {
+	x := make([]float64, n)
+	for i := range x {
+		x[i] = mean + deviation*f.rng.NormFloat64()
+	}
+	return x
+}
+
+// uniform returns a random number of low to high.
+func (f *frame) uniform(low, high float64) float64 { return low + (high-low)*f.rng.Float64() }

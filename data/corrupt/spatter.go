@@ -1,0 +1,150 @@
+package corrupt
+
+import "math"
+
+// spatter throws drops of water (severity 1 to 3) or of mud at the image: mean and
+// standard deviation of the noise that drops are made of, the standard deviation of
+// the Gaussian that smooths it, the value from which on it is liquid, and the
+// strength of water or the smoothing of mud.
+func spatter(severity int) effect {
+	mean := [5]float64{.62, .65, .65, .65, .65}[severity]
+	deviation := [5]float64{.1, .1, .3, .1, .1}[severity]
+	sigma := [5]float64{.7, .8, 1, .7, .5}[severity]
+	least := [5]float64{.7, .7, .69, .69, .68}[severity]
+	last := [5]float64{.5, .5, .5, .6, .6}[severity]
+	k, mud := gaussian(sigma, reach(sigma, cutoff)), gaussian(last, reach(last, cutoff))
+	return func(f *frame) {
+		liquid := f.normal(f.size(), mean, deviation)
+		smooth(liquid, f.h, f.w, k, nearest)
+		for i, v := range liquid {
+			if v < least {
+				liquid[i] = 0
+			}
+		}
+		if severity < 3 {
+			f.water(liquid, last)
+		} else {
+			f.mud(liquid, mud)
+		}
+	}
+}
+
+// water adds pale turquoise where the liquid is thick and near the edges of drops,
+// seen from the top left.
+func (f *frame) water(liquid []float64, strength float64) {
+	thick := make([]uint8, len(liquid))
+	for i, v := range liquid {
+		thick[i] = uint8(v * 255)
+	}
+	rim := relief(thick, f.h, f.w)
+	most := 0.0
+	for i, v := range rim {
+		liquid[i] = float64(thick[i]) * float64(v)
+		most = max(most, liquid[i])
+	}
+	x := f.unit()
+	if most > 0 { // else there is no drop
+		f.mix(x, [channels]float64{175. / 255, 238. / 255, 238. / 255}, func(i int) (float64, float64) {
+			return 1, liquid[i] / most * strength
+		})
+	}
+	f.finish(x)
+}
+
+// mud covers the image with brown where there is enough liquid around.
+func (f *frame) mud(liquid, k []float64) {
+	for i, v := range liquid {
+		if v > 0 {
+			liquid[i] = 1
+		}
+	}
+	smooth(liquid, f.h, f.w, k, nearest)
+	x := f.unit()
+	f.mix(x, [channels]float64{63. / 255, 42. / 255, 20. / 255}, func(i int) (float64, float64) {
+		if liquid[i] < .8 {
+			return 1, 0
+		}
+		return 1 - liquid[i], liquid[i]
+	})
+	f.finish(x)
+}
+
+// mix makes each pixel of x a sum of itself and a colour, with the weights of it.
+func (f *frame) mix(x []float64, colour [channels]float64, weights func(i int) (own, other float64)) {
+	for i := range f.size() {
+		own, other := weights(i)
+		for c := range channels {
+			x[c*f.size()+i] = own*x[c*f.size()+i] + other*colour[c]
+		}
+	}
+}
+
+// relief returns how bright the liquid is for its shape: the distances to the
+// nearest edge, up to 20, equalised and lit from one side. The steps are OpenCV's
+// Canny, distanceTransform (5×5), threshold, blur, equalizeHist, filter2D and blur.
+func relief(thick []uint8, h, w int) []uint8 {
+	far := distances(edges(thick, h, w, 50, 150), h, w)
+	for i, d := range far {
+		far[i] = min(d, 20)
+	}
+	out := make([]uint8, len(far))
+	for i := range out {
+		out[i] = uint8(mean3(far, i, h, w))
+	}
+	equalize(out)
+	lit := make([]float64, len(out))
+	for i := range lit {
+		lit[i] = min(max(light(out, i, h, w), 0), 255)
+	}
+	for i := range out {
+		out[i] = uint8(math.RoundToEven(mean3(lit, i, h, w)))
+	}
+	return out
+}
+
+// mean3 returns the mean of the 3×3 values around i.
+func mean3(x []float64, i, h, w int) float64 {
+	sum := 0.0
+	for dy := -1; dy <= 1; dy++ {
+		for dx := -1; dx <= 1; dx++ {
+			sum += x[reflect101(i/w+dy, h)*w+reflect101(i%w+dx, w)]
+		}
+	}
+	return sum / 9
+}
+
+// light weighs the values around i so that slopes to the bottom right are bright.
+func light(x []uint8, i, h, w int) (sum float64) {
+	weights := [3][3]float64{{-2, -1, 0}, {-1, 1, 1}, {0, 1, 2}}
+	for dy, row := range weights {
+		for dx, weight := range row {
+			sum += weight * float64(x[reflect101(i/w+dy-1, h)*w+reflect101(i%w+dx-1, w)])
+		}
+	}
+	return sum
+}
+
+// equalize spreads the values so that their distribution becomes even.
+func equalize(x []uint8) {
+	var count [256]int
+	for _, v := range x {
+		count[v]++
+	}
+	first := 0
+	for count[first] == 0 {
+		first++
+	}
+	if count[first] == len(x) {
+		return
+	}
+	var level [256]uint8
+	scale := 255 / float32(len(x)-count[first])
+	below := 0
+	for v := first + 1; v < 256; v++ {
+		below += count[v]
+		level[v] = uint8(math.RoundToEven(float64(float32(below) * scale)))
+	}
+	for i, v := range x {
+		x[i] = level[v]
+	}
+}

@@ -25,28 +25,40 @@ func (c Conv) OutHeight() int { return (c.Height+2*c.Padding-c.KernelHeight)/c.S
 func (c Conv) OutWidth() int { return (c.Width+2*c.Padding-c.KernelWidth)/c.Stride + 1 }
 
 // Check returns an error if a size is impossible: less than one (a padding, less
-// than zero), or a filter larger than the image with its padding.
+// than zero), a filter larger than the image with its padding, or an image, a
+// result or the filters so large that their elements cannot be counted in 31 bits.
 func (c Conv) Check() error {
-	least := min(c.In, c.Height, c.Width, c.Out, c.KernelHeight, c.KernelWidth, c.Stride)
-	if least < 1 || c.Padding < 0 {
-		return fmt.Errorf("convolution %v has an impossible size", c)
+	if min(c.In, c.Height, c.Width, c.Out, c.KernelHeight, c.KernelWidth, c.Stride) < 1 || c.Padding < 0 {
+		return fmt.Errorf("convolution %v: sizes and stride must be at least 1, padding at least 0", c)
+	}
+	if c.largest() >= 1<<31 {
+		return fmt.Errorf("convolution %v: too large", c)
 	}
 	if c.KernelHeight > c.Height+2*c.Padding || c.KernelWidth > c.Width+2*c.Padding {
-		return fmt.Errorf("convolution %v has filters larger than the padded image", c)
+		return fmt.Errorf("convolution %v: a filter is larger than the image with its padding", c)
 	}
 	return nil
 }
 
+// largest bounds the number of elements of the filters and of an unfolded or
+// turned image or result.
+func (c Conv) largest() float64 {
+	in, out := float64(c.In), float64(c.Out)
+	kh, kw, pad := float64(c.KernelHeight), float64(c.KernelWidth), 2*float64(c.Padding)
+	area := (float64(c.Height) + pad + kh) * (float64(c.Width) + pad + kw)
+	return max(in*out*kh*kw, max(in, out)*max(kh, kw)*area, float64(c.Stride))
+}
+
 // String names all sizes.
 func (c Conv) String() string {
-	return fmt.Sprintf("of %d×%d×%d with %d filters %d×%d, stride %d, padding %d",
+	return fmt.Sprintf("of %d×%d×%d by %d filters %d×%d, stride %d, padding %d",
 		c.In, c.Height, c.Width, c.Out, c.KernelHeight, c.KernelWidth, c.Stride, c.Padding)
 }
 
 // ConvForward sets each result to the sum over its terms of conv(image, filter):
 // x is [X,In,Height,Width], w [W,Out,In,KernelHeight,KernelWidth] and y
-// [Y,Out,OutHeight,OutWidth]. The padding counts as zeros that are multiplied:
-// times Inf or NaN they are NaN, here and in the functions below.
+// [Y,Out,OutHeight,OutWidth]. Here and below padding counts as zeros that are
+// multiplied, as in PyTorch: where the other factor is Inf or NaN, so is the sum.
 func ConvForward[T Float](c Conv, n ConvRows, x, w, y []T) {
 	checkConv("ConvForward", c, n, x, w, y)
 	if len(y) == 0 {
@@ -116,7 +128,9 @@ func ConvFilter[T Float](c Conv, n ConvRows, x, y, w []T) {
 
 // share reports whether columns of the filter can share pixels: rows of places must
 // be whole vectors.
-func share[T Float](columns axis) bool { return columns.stride == 1 && columns.places%(windowCols[T]()/3) == 0 }
+func share[T Float](columns axis) bool {
+	return columns.stride == 1 && columns.places%(windowCols[T]()/3) == 0
+}
 
 func (c Conv) rows() axis {
 	return axis{c.Height, c.OutHeight(), c.KernelHeight, c.Stride, c.Padding}

@@ -1,5 +1,5 @@
 // Package kernel holds the numeric loops everything else calls: matrix
-// products, triangular solves, Cholesky, and functions of vectors, each from
+// products, triangular solves, Cholesky, convolutions, and functions of vectors, each from
 // one generic source for float32 and float64.
 //
 // Matrices are row-major slices with a leading dimension (elements from one

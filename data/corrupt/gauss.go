@@ -12,12 +12,18 @@ func nearest(i, n int) int { return min(max(i, 0), n-1) }
 
 // reflect repeats the outermost pixel: … 1 0 | 0 1 2 … n-1 | n-1 n-2 …
 func reflect(i, n int) int {
+	if i >= 0 && i < n {
+		return i
+	}
 	i = ((i % (2 * n)) + 2*n) % (2 * n)
 	return min(i, 2*n-1-i)
 }
 
 // reflect101 does not: … 2 1 | 0 1 2 … n-1 | n-2 n-3 …
 func reflect101(i, n int) int {
+	if i >= 0 && i < n {
+		return i
+	}
 	if n == 1 {
 		return 0
 	}
@@ -66,10 +72,13 @@ func smoothLine(x []float64, n, step int, k, line []float64, at border) {
 func gaussian(sigma float64, radius int) []float64 {
 	k := make([]float64, 2*radius+1)
 	sum := 0.0
-	for i := range k {
-		d := float64(i - radius)
-		k[i] = exp(-0.5 / (sigma * sigma) * (d * d))
-		sum += k[i]
+	for i := range radius + 1 {
+		d := float64(i)
+		k[radius+i] = exp(-0.5 / (sigma * sigma) * (d * d))
+		k[radius-i] = k[radius+i]
+	}
+	for _, v := range k {
+		sum += v
 	}
 	for i := range k {
 		k[i] /= sum

@@ -80,6 +80,9 @@ func (s adamSettings) step(m *memory, params []Param, lrScale float64) error {
 	m.steps++
 	c := s.coefficients(m.steps, s.lr*lrScale)
 	for i, p := range params {
+		if p.Kept {
+			continue
+		}
 		first, second := m.slots[0].Arrays[i], m.slots[1].Arrays[i]
 		if p.Value.Dtype() == tensor.Float32 {
 			adamUpdate[float32](c, p, first, second)

@@ -3,11 +3,9 @@ package train
 import (
 	"context"
 	"fmt"
-	"hash/crc32"
-	"unsafe"
 
-	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/layers"
 	"gorgonia.org/tensor"
 )
 
@@ -16,6 +14,8 @@ type Graph struct {
 	program *graph.Program
 	loss    *graph.Node
 	params  []Param
+	grads   []*tensor.Dense // of one part of a mini-batch
+	updates []*tensor.Dense // what becomes of the kept parameters, after the others
 	feed    Feed
 	id      []string
 }
@@ -25,13 +25,21 @@ type Feed interface {
 	// Inputs returns the leaves that change from step to step with the tensors
 	// that hold their values.
 	Inputs() map[*graph.Node]*tensor.Dense
-	// Load overwrites those tensors with mini-batch number iteration.
-	Load(iteration int) error
+	// Parts returns into how many parts of equal size a mini-batch is cut. The loss
+	// and its gradient are means over the parts.
+	Parts() int
+	// Load overwrites the tensors with a part of mini-batch number iteration.
+	Load(iteration, part int) error
 }
 
 // NewGraph compiles a scalar loss and its gradients with respect to params. All
-// other parameters are constants; what depends on them alone is computed once.
-func NewGraph(b *graph.Builder, loss *graph.Node, params []*graph.Param, feed Feed) (*Graph, error) {
+// other parameters are constants; what depends on them alone is computed once. After
+// each evaluation the updates are made, of arrays that then belong to the run; a
+// mini-batch in parts has none.
+func NewGraph(b *graph.Builder, loss *graph.Node, params []*graph.Param, feed Feed, updates ...layers.Update) (*Graph, error) {
+	if len(updates) > 0 && feed.Parts() > 1 {
+		return nil, fmt.Errorf("train: a mini-batch in %d parts for a network with batch statistics; expected one part", feed.Parts())
+	}
 	var wrt, varying []*graph.Node
 	for _, p := range params {
 		wrt = append(wrt, b.Param(p))
@@ -40,8 +48,11 @@ func NewGraph(b *graph.Builder, loss *graph.Node, params []*graph.Param, feed Fe
 	for leaf := range feed.Inputs() {
 		varying = append(varying, leaf)
 	}
-	grads := graph.Grad(b, loss, wrt...)
-	program, err := graph.Compile(b, append([]*graph.Node{loss}, grads...), graph.Options{Varying: varying})
+	outputs := append([]*graph.Node{loss}, graph.Grad(b, loss, wrt...)...)
+	for _, u := range updates {
+		varying, outputs = append(varying, b.Param(u.Param)), append(outputs, u.Value)
+	}
+	program, err := graph.Compile(b, outputs, graph.Options{Varying: varying})
 	if err != nil {
 		return nil, err
 	}
@@ -51,10 +62,24 @@ func NewGraph(b *graph.Builder, loss *graph.Node, params []*graph.Param, feed Fe
 		}
 	}
 	g := &Graph{program: program, loss: loss, feed: feed}
-	for i, p := range params {
-		g.params = append(g.params, Param{Name: p.Name, Value: p.Value, Grad: program.Value(grads[i])})
+	g.addParams(params, outputs[1:])
+	for i, u := range updates {
+		g.params = append(g.params, Param{Name: u.Param.Name, Value: u.Param.Value, Grad: zerosLike(u.Param.Value), Kept: true})
+		g.updates = append(g.updates, program.Value(outputs[1+len(params)+i]))
 	}
 	return g, nil
+}
+
+// addParams adds parameters whose gradients are the nodes grads.
+func (g *Graph) addParams(params []*graph.Param, grads []*graph.Node) {
+	for i, p := range params {
+		own := g.program.Value(grads[i])
+		g.grads = append(g.grads, own)
+		if g.feed.Parts() > 1 {
+			own = zerosLike(own)
+		}
+		g.params = append(g.params, Param{Name: p.Name, Value: p.Value, Grad: own})
+	}
 }
 
 // Identify adds lines to what tells runs apart, see [Identifier].
@@ -72,102 +97,48 @@ func (g *Graph) Identity() []string {
 func (g *Graph) Params() []Param { return g.params }
 
 // Evaluate implements Objective.
-func (g *Graph) Evaluate(_ context.Context, iteration int) (float64, error) {
-	if err := g.feed.Load(iteration); err != nil {
-		return 0, err
+func (g *Graph) Evaluate(ctx context.Context, iteration int) (float64, error) {
+	parts, loss := g.feed.Parts(), 0.0
+	for part := range parts {
+		if err := ctx.Err(); err != nil && part > 0 {
+			return 0, err // the step is not made
+		}
+		if err := g.feed.Load(iteration, part); err != nil {
+			return 0, err
+		}
+		if err := g.program.Run(); err != nil {
+			return 0, err
+		}
+		loss += g.program.Scalar(g.loss) / float64(parts)
+		if parts > 1 {
+			g.accumulate(part, parts)
+		}
 	}
-	if err := g.program.Run(); err != nil {
-		return 0, err
+	for i, v := range g.updates {
+		copyInto(g.params[len(g.grads)+i].Value, v)
 	}
-	return g.program.Scalar(g.loss), nil
+	return loss, nil
+}
+
+// accumulate takes the gradients of a part into the means over all parts.
+func (g *Graph) accumulate(part, parts int) {
+	for i, from := range g.grads {
+		if from.Dtype() == tensor.Float32 {
+			addShare(floats[float32](g.params[i].Grad), floats[float32](from), part, parts)
+		} else {
+			addShare(floats[float64](g.params[i].Grad), floats[float64](from), part, parts)
+		}
+	}
+}
+
+func addShare[T Float](sum, v []T, part, parts int) {
+	if part == 0 {
+		clear(sum)
+	}
+	for i := range sum {
+		sum[i] += v[i] / T(parts)
+	}
 }
 
 // Program returns the compiled program, for its memory and number of steps.
 func (g *Graph) Program() *graph.Program { return g.program }
-
-// Batches feeds random mini-batches of a data set to two inputs of a graph.
-type Batches struct {
-	x, y       *tensor.Dense // all examples
-	xb, yb     *tensor.Dense // one mini-batch
-	xn, yn     *graph.Node
-	sampler    *data.Sampler
-	rows       []int
-	xwid, ywid int
-}
-
-// NewBatches adds the inputs "x" [B,…] and "y" [B,…] to the graph and feeds them
-// from x [N,…] and y [N,…], B rows at a time as [data.Sampler] deals them. B is
-// lowered to N where there are fewer examples. The tensors are used as they are.
-func NewBatches(b *graph.Builder, x, y *tensor.Dense, size int, seed uint64) (*Batches, error) {
-	n := x.Shape()[0]
-	if y.Shape()[0] != n {
-		return nil, fmt.Errorf("train: inputs of shape %v with targets of shape %v", x.Shape(), y.Shape())
-	}
-	if x.Dtype() != b.Dtype() || y.Dtype() != b.Dtype() {
-		return nil, fmt.Errorf("train: inputs are %v and targets %v, the graph %v", x.Dtype(), y.Dtype(), b.Dtype())
-	}
-	sampler, err := data.NewSampler(n, min(size, n), seed)
-	if err != nil {
-		return nil, fmt.Errorf("train: %w", err)
-	}
-	m := &Batches{x: x, y: y, sampler: sampler}
-	m.xb, m.xn, m.xwid = m.input(b, "x", x)
-	m.yb, m.yn, m.ywid = m.input(b, "y", y)
-	return m, b.Err()
-}
-
-func (m *Batches) input(b *graph.Builder, name string, all *tensor.Dense) (*tensor.Dense, *graph.Node, int) {
-	shape := all.Shape().Clone()
-	width := shape.TotalSize() / shape[0]
-	shape[0] = m.sampler.B
-	return tensor.New(tensor.Of(all.Dtype()), tensor.WithShape(shape...)), b.Input(name, shape...), width
-}
-
-// X returns the node of the mini-batch's inputs, [B,…].
-func (m *Batches) X() *graph.Node { return m.xn }
-
-// Y returns the node of the mini-batch's targets, [B,…].
-func (m *Batches) Y() *graph.Node { return m.yn }
-
-// Identity implements Identifier.
-func (m *Batches) Identity() []string {
-	return []string{
-		fmt.Sprintf("batches of %d of %d rows, seed %d", m.sampler.B, m.sampler.N, m.sampler.Seed),
-		fmt.Sprintf("inputs %v with checksum %08x", m.x.Shape(), checksum(m.x)),
-		fmt.Sprintf("targets %v with checksum %08x", m.y.Shape(), checksum(m.y)),
-	}
-}
-
-// checksum is the CRC-32 (Castagnoli) of a tensor's memory.
-func checksum(t *tensor.Dense) uint32 {
-	if t.Dtype() == tensor.Float64 {
-		return crc(t.Float64s())
-	}
-	return crc(t.Float32s())
-}
-
-func crc[T Float](v []T) uint32 {
-	bytes := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(v))), len(v)*int(unsafe.Sizeof(v[0])))
-	return crc32.Checksum(bytes, crc32.MakeTable(crc32.Castagnoli))
-}
-
-// Inputs implements Feed.
-func (m *Batches) Inputs() map[*graph.Node]*tensor.Dense {
-	return map[*graph.Node]*tensor.Dense{m.xn: m.xb, m.yn: m.yb}
-}
-
-// Load implements Feed.
-func (m *Batches) Load(iteration int) error {
-	m.rows = m.sampler.Batch(iteration, m.rows)
-	gather(m.xb, m.x, m.xwid, m.rows)
-	gather(m.yb, m.y, m.ywid, m.rows)
-	return nil
-}
-
-func gather(dst, src *tensor.Dense, width int, rows []int) {
-	if dst.Dtype() == tensor.Float64 {
-		data.Gather(dst.Float64s(), src.Float64s(), width, rows)
-	} else {
-		data.Gather(dst.Float32s(), src.Float32s(), width, rows)
-	}
-}

@@ -43,16 +43,23 @@ type MAP struct {
 // Train fits the network's parameters in place to inputs x [N,…] and targets
 // y [N,C] of the network's element type.
 func (m MAP) Train(ctx context.Context, x, y *tensor.Dense) (*Result, error) {
+	return m.TrainOn(ctx, Rows{x}, y)
+}
+
+// TrainOn is Train for any source of inputs, such as images that are augmented anew
+// in each iteration. What the network remembers of the batches it has seen, see
+// [layers.Training], belongs to the run.
+func (m MAP) TrainOn(ctx context.Context, x Source, y *tensor.Dense) (*Result, error) {
 	if m.BatchSize == 0 {
 		m.BatchSize = 100
 	}
-	b := graph.NewBuilder(x.Dtype())
-	batches, err := NewBatches(b, x, y, m.BatchSize, m.Seed)
+	b := graph.NewBuilder(y.Dtype())
+	batches, err := NewBatchesOf(b, x, y, m.BatchSize, 1, m.Seed)
 	if err != nil {
 		return nil, err
 	}
-	out := m.Net.Forward(b, batches.X())
-	obj, err := NewGraph(b, m.Loss(b, batches.Y(), out), m.Net.Params(), batches)
+	out, updates := layers.Training(b, m.Net, batches.X())
+	obj, err := NewGraph(b, m.Loss(b, batches.Y(), out), m.Net.Params(), batches, updates...)
 	if err != nil {
 		return nil, err
 	}

@@ -236,7 +236,7 @@ func TestStepRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	view.Value = sliced.(*tensor.Dense)
-	ints := Param{"w", tensor.New(tensor.WithBacking([]int{1})), tensor.New(tensor.WithBacking([]int{1}))}
+	ints := Param{Name: "w", Value: tensor.New(tensor.WithBacking([]int{1})), Grad: tensor.New(tensor.WithBacking([]int{1}))}
 	mixed, shapes := good(), good()
 	mixed.Grad = newParam[float32]("", []int{2, 3}, 1, 2, 3, 4, 5, 6).Value
 	shapes.Grad = newParam[float64]("", []int{3, 2}, 1, 2, 3, 4, 5, 6).Value

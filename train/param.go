@@ -16,6 +16,11 @@ type Float interface{ float32 | float64 }
 type Param struct {
 	Name        string
 	Value, Grad *tensor.Dense
+
+	// Kept says that the objective itself changes Value, in Evaluate, and optimizers
+	// do not: it only belongs to the state of the run, to its checkpoints and to the
+	// best state. Grad is zero.
+	Kept bool
 }
 
 func (p Param) String() string {

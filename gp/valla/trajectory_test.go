@@ -22,7 +22,9 @@ func (r *recorded) Inputs() map[*graph.Node]*tensor.Dense {
 	return map[*graph.Node]*tensor.Dense{r.xn: r.xb, r.yn: r.yb}
 }
 
-func (r *recorded) Load(i int) error {
+func (r *recorded) Parts() int { return 1 }
+
+func (r *recorded) Load(i, _ int) error {
 	if err := tensor.Copy(r.xb, r.x[i]); err != nil {
 		return err
 	}

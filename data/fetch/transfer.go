@@ -19,6 +19,7 @@ var errStalled = errors.New("stalled")
 // replaces them where it delivers the whole. An error is a refusal, ctx's or the
 // disk's; the part keeps what has come.
 func (d *download) transfer(ctx context.Context, address string, have int64) error {
+	d.come = have
 	watched, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	idle := time.AfterFunc(d.Stall, func() { cancel(errStalled) })

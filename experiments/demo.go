@@ -56,7 +56,10 @@ func Demo(ctx context.Context, o DemoOptions) (*DemoResult, error) {
 	var bands []*result.Band
 	var last *Fitted
 	for _, method := range demoMethods() {
-		name, _ := method.Name()
+		name, inducing := method.Name()
+		if inducing > 0 {
+			name = fmt.Sprintf("VaLLA M=%d", inducing)
+		}
 		meter := result.StartMeter()
 		f, err := method.Fit(ctx, p, Job{Seed: o.Seed, Meter: Progress{o.Progress, name}})
 		if err != nil {

@@ -55,6 +55,9 @@ func (o Overrides) Apply(e *spec.Experiment) error {
 	if o.Methods != nil {
 		e.Methods = slices.DeleteFunc(e.Methods, func(r spec.Row) bool { return !slices.Contains(o.Methods, r.Method) })
 	}
+	if len(e.Methods) == 0 {
+		return bad("%s has none of the methods %s", e.Name, strings.Join(o.Methods, ", "))
+	}
 	for _, r := range e.Methods {
 		if m, ok := r.Settings.(adjustable); ok {
 			m.adjust(o.Inducing, o.Iterations)

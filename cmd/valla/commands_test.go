@@ -43,38 +43,6 @@ func TestDemoCommand(t *testing.T) {
 	}
 }
 
-func TestExperimentCommand(t *testing.T) {
-	dir := t.TempDir()
-	if list := must(t, dir, "experiment", "list"); !strings.Contains(list, "uci") || !strings.Contains(list, "mnist") {
-		t.Errorf("list %q", list)
-	}
-	if err := os.MkdirAll(filepath.Join(dir, "sets", "toy1d"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	var csv strings.Builder
-	csv.WriteString("x,y\n")
-	for i := range 50 {
-		x := float64(i%25)/5 + float64(i/25)*6
-		fmt.Fprintf(&csv, "%g,%g\n", x, x*x/20+float64(i*7%5)/20)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "sets", "toy1d", "data.csv"), []byte(csv.String()), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	args := []string{"experiment", "run", "toy", "--data", "sets", "--m", "3,6", "--iterations", "20"}
-	if out := must(t, dir, args...); !strings.Contains(out, "M = 6") {
-		t.Errorf("output %q", out)
-	}
-	var doc map[string]struct{ Rows []struct{ Inducing int } }
-	if err := json.Unmarshal([]byte(must(t, dir, append(args, "--json")...)), &doc); err != nil || len(doc["toy"].Rows) != 2 {
-		t.Errorf("JSON %+v, error %v", doc, err)
-	}
-	fails(t, dir, 2, `"toys"`, "experiment", "run", "toys")
-	fails(t, dir, 2, "name of an experiment", "experiment", "run")
-	fails(t, dir, 2, "runs", "experiment", "runs")
-	fails(t, dir, 1, "boston.npz", "experiment", "run", "uci", "--data", "sets")
-	fails(t, dir, 1, "train-images-idx3-ubyte", "experiment", "run", "mnist", "--data", "sets")
-}
-
 func TestDataCommand(t *testing.T) {
 	dir := t.TempDir()
 	if out := must(t, dir, "data", "list"); !strings.Contains(out, "4 of 4 files missing in "+filepath.Join("data", "mnist")) {

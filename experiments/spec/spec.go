@@ -201,7 +201,10 @@ func (f *reading) under(profile string) (*Experiment, error) {
 	if err := f.rows(&e, methods, override); err != nil {
 		return nil, err
 	}
-	return &e, f.complete(&e)
+	if err := f.complete(&e); err != nil {
+		return nil, err
+	}
+	return &e, nil
 }
 
 // complete finds what has to be there and is not.

@@ -1,0 +1,61 @@
+package main_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	results "github.com/go-valla/valla/experiments/result"
+)
+
+// TestExperimentCommand runs, skips what is finished, reports, and refuses.
+func TestExperimentCommand(t *testing.T) {
+	dir := t.TempDir()
+	if list := must(t, dir, "experiment", "list"); !strings.Contains(list, "uci") || !strings.Contains(list, "mnist") {
+		t.Errorf("list %q", list)
+	}
+	if err := os.MkdirAll(filepath.Join(dir, "sets", "toy1d"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	var csv strings.Builder
+	csv.WriteString("x,y\n")
+	for i := range 50 {
+		x := float64(i%25)/5 + float64(i/25)*6
+		fmt.Fprintf(&csv, "%g,%g\n", x, x*x/20+float64(i*7%5)/20)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "sets", "toy1d", "data.csv"), []byte(csv.String()), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"experiment", "run", "toy", "--data", "sets", "--m", "3,6", "--iterations", "20"}
+	if out := must(t, dir, args...); !strings.Contains(out, "VaLLA 6, without") || !strings.Contains(out, "seed 0") {
+		t.Errorf("output %q", out)
+	}
+	if out := must(t, dir, args...); strings.Contains(out, "seed 0") || !strings.Contains(out, "VaLLA 6, without") {
+		t.Errorf("output of a run of what is finished %q", out)
+	}
+	var doc map[string][]results.Cell
+	if err := json.Unmarshal([]byte(must(t, dir, append(args, "--json")...)), &doc); err != nil || len(doc["toy"]) != 5+2+2+2*2 {
+		t.Errorf("%d cells as JSON, error %v", len(doc["toy"]), err)
+	}
+	if out := must(t, dir, "experiment", "report"); !strings.Contains(out, filepath.Join("runs", "report.html")) {
+		t.Errorf("output %q", out)
+	}
+	page, err := os.ReadFile(filepath.Join(dir, "runs", "report.html"))
+	if err != nil || !strings.Contains(string(page), "valla experiment run toy --profile full --m=3,6 --iterations=20") {
+		t.Errorf("the report lacks the command; error %v", err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "my.yaml"), []byte("name: my\ndata: toy1d\nmethod: []\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	fails(t, dir, 1, "my.yaml:3: method: expected one of the keys name, about", "experiment", "run", "my.yaml")
+	fails(t, dir, 2, `"magic"`, "experiment", "run", "toy", "--method", "magic")
+	fails(t, dir, 1, "full, quick", "experiment", "run", "toy", "--profile", "fast")
+	fails(t, dir, 2, `"toys"`, "experiment", "run", "toys")
+	fails(t, dir, 2, "name of an experiment", "experiment", "run")
+	fails(t, dir, 2, "runs", "experiment", "runs")
+	fails(t, dir, 1, "boston.npz", "experiment", "run", "uci", "--data", "sets")
+	fails(t, dir, 1, "train-images-idx3-ubyte", "experiment", "run", "mnist", "--data", "sets")
+}

@@ -5,7 +5,7 @@
 // work, and lengths then stay the same number of pixels unless said.
 //
 // Given the same random numbers, the corruptions are those of the authors' script
-// for CIFAR-10-C byte for byte, but for one byte in some thousand that is off by one
+// for CIFAR-10-C byte for byte, but for one byte in ten thousand that is off by one
 // because of the last digits of a sum. The random numbers are another generator's,
 // so images of the published set agree in distribution and not one by one. Two are
 // less alike, one is another:

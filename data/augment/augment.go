@@ -1,0 +1,81 @@
+package augment
+
+import (
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/go-valla/valla/data/image"
+)
+
+// CIFAR returns the steps that CIFAR networks are trained with (He and others 2016,
+// "Deep Residual Learning for Image Recognition", section 4.2): a crop of 32×32
+// pixels out of the image with 4 black ones around it, mirrored every other time.
+func CIFAR() []Step { return []Step{RandomCrop{32, 32, 4}, RandomFlip{.5}} }
+
+// An Augmenter applies steps to the images of a set. It keeps memory for them and
+// must not be used by several goroutines at once; several with the same seed and the
+// same steps may share the work. Make one with [New].
+type Augmenter[T image.Float] struct {
+	seed  uint64
+	steps []Step
+	table *image.Table[T]
+
+	source rand.PCG
+	rng    *rand.Rand
+	view   View
+}
+
+// New returns the augmenter that applies steps, the first first, and normalises with
+// n. Seed settles all chance.
+func New[T image.Float](seed uint64, n image.Normalize, steps ...Step) *Augmenter[T] {
+	a := &Augmenter[T]{seed: seed, steps: steps, table: image.NewTable[T](n)}
+	a.rng = rand.New(&a.source)
+	a.view.scratch = &scratch{}
+	return a
+}
+
+// Batch puts the images with the numbers rows of the set images [N,3,h,w], changed
+// and normalised, into dst, [len(rows),3,H,W] in the size that the steps leave. What
+// happens to an image depends on the seed, time, which is the number of the iteration
+// or of the epoch, and the image's number; it costs no allocation. It panics where a
+// number is not in [0,N) or dst has another length.
+func (a *Augmenter[T]) Batch(dst []T, images []uint8, h, w int, rows []int, time int) {
+	if len(rows) == 0 {
+		return
+	}
+	size, out := channels*h*w, len(dst)/len(rows)
+	for i, r := range rows {
+		a.apply(images[r*size:(r+1)*size], h, w, r, time)
+		if got := channels * a.view.H * a.view.W; got*len(rows) != len(dst) {
+			panic(fmt.Sprintf("augment: %d values for %d images of %d×%d×%d", len(dst), len(rows), channels, a.view.H, a.view.W))
+		}
+		render(&a.view, dst[i*out:(i+1)*out], (*[channels][256]T)(a.table))
+	}
+}
+
+// Bytes returns the image pixels [3,h,w], number row of its set, as [Augmenter.Batch] changes it
+// but not normalised, and its size.
+func (a *Augmenter[T]) Bytes(pixels []uint8, h, w, row, time int) (out []uint8, H, W int) {
+	a.apply(pixels, h, w, row, time)
+	out = make([]uint8, channels*a.view.H*a.view.W)
+	render(&a.view, out, &identity)
+	return out, a.view.H, a.view.W
+}
+
+// apply takes the steps and leaves the result in view.
+func (a *Augmenter[T]) apply(pixels []uint8, h, w, row, time int) {
+	a.source.Seed(mix(a.seed^mix(uint64(time)+1)), mix(uint64(row)))
+	a.view.show(pixels, h, w)
+	for _, s := range a.steps {
+		s.Apply(&a.view, a.rng)
+	}
+}
+
+// mix spreads the bits of x over all others (Stafford's variant 13 of the finaliser of
+// MurmurHash3, as in SplitMix64), so that neighbouring numbers have streams that are
+// not.
+func mix(x uint64) uint64 {
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}

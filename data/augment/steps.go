@@ -1,0 +1,126 @@
+package augment
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"github.com/go-valla/valla/data/image"
+)
+
+// A Step changes an image. All chance comes from rng.
+type Step interface {
+	Apply(v *View, rng *rand.Rand)
+}
+
+// RandomCrop leaves H×W pixels at a random place of the image with Padding black
+// pixels around it, all places alike. It panics where that is smaller than H×W.
+type RandomCrop struct{ H, W, Padding int }
+
+// Apply crops v.
+func (c RandomCrop) Apply(v *View, rng *rand.Rand) {
+	free, freeX := v.H+2*c.Padding-c.H, v.W+2*c.Padding-c.W
+	if min(free, freeX, c.Padding) < 0 {
+		panic(fmt.Sprintf("augment: crop of %d×%d out of %d×%d pixels with a padding of %d", c.H, c.W, v.H, v.W, c.Padding))
+	}
+	top, left := rng.IntN(free+1), rng.IntN(freeX+1)
+	v.Crop(top-c.Padding, left-c.Padding, c.H, c.W)
+}
+
+// RandomFlip exchanges left and right with a probability, one half as a rule.
+type RandomFlip struct{ Probability float64 }
+
+// Apply mirrors v or leaves it.
+func (f RandomFlip) Apply(v *View, rng *rand.Rand) {
+	if rng.Float64() < f.Probability {
+		v.Mirror()
+	}
+}
+
+// RandomResizedCrop leaves a random part of the image and gives it the size H×W. The
+// part's area is a fraction of the image's, uniform between the two numbers of
+// Scale, and the ratio of its width to its height is between those of Ratio, uniform
+// in the logarithm; of parts that fit all places are alike. Where none fits in ten
+// attempts it is the largest part in the middle whose ratio is in bounds (Szegedy and
+// others 2015, "Going Deeper with Convolutions", in torchvision's form).
+//
+// [Standard] gives the usual numbers. [image.Triangle] is what torchvision does with
+// images that are no tensors, [image.Sharp] what it does with tensors without
+// antialiasing; they differ where the part is larger than H×W.
+type RandomResizedCrop struct {
+	H, W         int
+	Scale, Ratio [2]float64
+	Filter       image.Filter
+}
+
+// Standard returns the random resized crop to side×side with torchvision's default
+// area of 0.08 to 1, ratio of 3/4 to 4/3, and antialiasing.
+func Standard(side int) RandomResizedCrop {
+	return RandomResizedCrop{side, side, [2]float64{.08, 1}, [2]float64{3. / 4, 4. / 3}, image.Triangle}
+}
+
+// Apply crops and resizes v.
+func (c RandomResizedCrop) Apply(v *View, rng *rand.Rand) {
+	top, left, h, w := c.part(v.H, v.W, rng)
+	v.Crop(top, left, h, w)
+	v.Resize(c.H, c.W, c.Filter)
+}
+
+// part returns which part of an image of H×W pixels is left.
+func (c RandomResizedCrop) part(H, W int, rng *rand.Rand) (top, left, h, w int) {
+	low, high := math.Log(c.Ratio[0]), math.Log(c.Ratio[1])
+	for range 10 {
+		area := float64(H*W) * (c.Scale[0] + (c.Scale[1]-c.Scale[0])*rng.Float64())
+		ratio := math.Exp(low + (high-low)*rng.Float64())
+		w, h = rounded(math.Sqrt(area*ratio)), rounded(math.Sqrt(area/ratio))
+		if w > 0 && w <= W && h > 0 && h <= H {
+			return rng.IntN(H - h + 1), rng.IntN(W - w + 1), h, w
+		}
+	}
+	h, w = H, W
+	switch ratio := float64(W) / float64(H); {
+	case ratio < c.Ratio[0]:
+		h = rounded(float64(W) / c.Ratio[0])
+	case ratio > c.Ratio[1]:
+		w = rounded(float64(H) * c.Ratio[1])
+	}
+	return (H - h) / 2, (W - w) / 2, h, w
+}
+
+// rounded rounds halves to even, as Python does.
+func rounded(x float64) int { return int(math.RoundToEven(x)) }
+
+// Resize gives the shorter side the length Side and keeps the shape, cutting the
+// other length off to a whole number.
+type Resize struct {
+	Side   int
+	Filter image.Filter // see RandomResizedCrop
+}
+
+// Apply resizes v.
+func (r Resize) Apply(v *View, _ *rand.Rand) {
+	h, w := r.Side, r.Side
+	if v.W <= v.H {
+		h = r.Side * v.H / v.W
+	} else {
+		w = r.Side * v.W / v.H
+	}
+	v.Resize(h, w, r.Filter)
+}
+
+// CenterCrop leaves the H×W pixels in the middle, black where the image is smaller.
+type CenterCrop struct{ H, W int }
+
+// Apply crops v.
+func (c CenterCrop) Apply(v *View, _ *rand.Rand) {
+	v.Crop(before(v.H, c.H), before(v.W, c.W), c.H, c.W)
+}
+
+// before returns how many of n pixels come before the middle ones, fewer than none
+// where these are more.
+func before(n, middle int) int {
+	if middle > n {
+		return -((middle - n) / 2)
+	}
+	return rounded(float64(n-middle) / 2)
+}

@@ -1,0 +1,159 @@
+package augment
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/go-valla/valla/data/image"
+)
+
+// view returns one of h×w pixels.
+func view(h, w int) *View {
+	v := &View{scratch: &scratch{}}
+	v.show(make([]uint8, channels*h*w), h, w)
+	return v
+}
+
+// All places of a crop and both directions come up equally often: chi-square of the
+// 9·9·2 outcomes in 81,000 images with consecutive numbers has the mean 161 and the
+// standard deviation √(2·161) = 18; the bounds are four of these away.
+func TestOutcomesAreUniform(t *testing.T) {
+	const n = 81000
+	count := map[[3]int]int{}
+	a := New[float32](3, image.Unit, CIFAR()...)
+	pixels := make([]uint8, channels*32*32)
+	for i := range n {
+		a.apply(pixels, 32, 32, i, 7)
+		side := 0
+		if a.view.mirrored {
+			side = 1
+		}
+		count[[3]int{a.view.y, a.view.x, side}]++
+	}
+	chi, want := 0.0, float64(n)/162
+	for _, c := range count {
+		chi += (float64(c) - want) * (float64(c) - want) / want
+	}
+	if len(count) != 162 || math.Abs(chi-161) > 72 {
+		t.Errorf("%d outcomes, chi-square %.1f, want 162, about 161", len(count), chi)
+	}
+}
+
+func TestFlipProbability(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 1))
+	for _, p := range []float64{0, .2, 1} {
+		mirrored := 0
+		for range 10000 {
+			v := view(1, 1)
+			RandomFlip{p}.Apply(v, rng)
+			if v.mirrored {
+				mirrored++
+			}
+		}
+		// Four standard deviations of a binomial distribution.
+		if math.Abs(float64(mirrored)-10000*p) > 400*math.Sqrt(p*(1-p)) {
+			t.Errorf("probability %g: %d of 10000", p, mirrored)
+		}
+	}
+}
+
+// Parts stay inside, areas are uniform and logarithms of ratios are too, up to
+// rounding to pixels.
+func TestPartsOfStandard(t *testing.T) {
+	const side, n = 400, 20000
+	rng := rand.New(rand.NewPCG(2, 2))
+	c := RandomResizedCrop{32, 32, [2]float64{.1, .5}, [2]float64{3. / 4, 4. / 3}, image.Triangle}
+	area, log, low, high := 0.0, 0.0, 1.0, 0.0
+	for range n {
+		top, left, h, w := c.part(side, side, rng)
+		if top < 0 || left < 0 || h < 1 || w < 1 || top+h > side || left+w > side {
+			t.Fatalf("part %d, %d, %d×%d of %d", top, left, h, w, side)
+		}
+		part := float64(h*w) / side / side
+		area, log = area+part/n, log+math.Log(float64(w)/float64(h))/n
+		low, high = min(low, part), max(high, part)
+		if r := float64(w) / float64(h); r < .745 || r > 1.345 {
+			t.Fatalf("ratio %g", r)
+		}
+	}
+	// The mean of 20,000 uniform numbers is known to (.5-.1)/√12/√20000 = .0008.
+	if math.Abs(area-.3) > .0035 || math.Abs(low-.1) > .003 || math.Abs(high-.5) > .003 || math.Abs(log) > .006 {
+		t.Errorf("mean area %.4f from %.4f to %.4f, mean logarithm %.4f", area, low, high, log)
+	}
+}
+
+// Where no part fits, the middle is taken: by hand after torchvision's
+// RandomResizedCrop.get_params. 100/(3/4) = 133.3 and 100·(4/3) = 133.3.
+func TestPartFallsBack(t *testing.T) {
+	rng := rand.New(rand.NewPCG(4, 4))
+	too := RandomResizedCrop{8, 8, [2]float64{2, 3}, [2]float64{3. / 4, 4. / 3}, image.Box}
+	for _, c := range [][6]int{
+		{300, 100, 83, 0, 133, 100}, {100, 300, 0, 83, 100, 133}, {100, 110, 0, 0, 100, 110},
+	} {
+		top, left, h, w := too.part(c[0], c[1], rng)
+		if got := [4]int{top, left, h, w}; got != [4]int(c[2:]) {
+			t.Errorf("%d×%d: %v, want %v", c[0], c[1], got, c[2:])
+		}
+	}
+}
+
+func TestRandomResizedCropIsCropAndResize(t *testing.T) {
+	for seed := range uint64(30) {
+		rng := rand.New(rand.NewPCG(seed, 0))
+		p := noise(20, 30, rng)
+		v := &View{scratch: &scratch{}}
+		v.show(p.pixels, p.h, p.w)
+		c := Standard(12)
+		c.Apply(v, rand.New(rand.NewPCG(seed, 9)))
+		top, left, h, w := c.part(p.h, p.w, rand.New(rand.NewPCG(seed, 9)))
+		want := p.crop(top, left, h, w).resize(12, 12, image.Triangle)
+		got := make([]uint8, len(want.pixels))
+		render(v, got, &identity)
+		if v.H != 12 || v.W != 12 || string(got) != string(want.pixels) {
+			t.Errorf("seed %d: not the part %d, %d, %d×%d resized", seed, top, left, h, w)
+		}
+	}
+}
+
+// By hand after torchvision: the longer side is int(side·long/short), what comes
+// before the middle is round((n-middle)/2) with halves to even, and padding is cut
+// down to the left.
+func TestResizeAndCenterCrop(t *testing.T) {
+	for _, c := range []struct{ h, w, side, wantH, wantW int }{
+		{480, 640, 256, 256, 341}, {640, 480, 256, 341, 256}, {32, 32, 40, 40, 40}, {3, 5, 2, 2, 3},
+	} {
+		v := view(c.h, c.w)
+		Resize{c.side, image.Triangle}.Apply(v, nil)
+		if v.H != c.wantH || v.W != c.wantW {
+			t.Errorf("%d×%d to %d: %d×%d, want %d×%d", c.h, c.w, c.side, v.H, v.W, c.wantH, c.wantW)
+		}
+	}
+	for _, c := range []struct{ n, middle, want int }{
+		{341, 224, 58}, {256, 224, 16}, {5, 4, 0}, {7, 4, 2}, {4, 4, 0}, {4, 7, -1}, {4, 8, -2},
+	} {
+		v := view(c.n, c.n+2)
+		CenterCrop{c.middle, c.middle + 2}.Apply(v, nil)
+		if v.y != c.want || v.x != c.want || v.H != c.middle || v.W != c.middle+2 {
+			t.Errorf("%d of %d: begins at %d, %d, want %d", c.middle, c.n, v.y, v.x, c.want)
+		}
+	}
+}
+
+func TestStepsPanic(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 1))
+	for name, f := range map[string]func(){
+		"too large": func() { RandomCrop{5, 4, 0}.Apply(view(4, 4), rng) },
+		"negative":  func() { RandomCrop{1, 1, -1}.Apply(view(4, 4), rng) },
+		"empty":     func() { CenterCrop{0, 3}.Apply(view(4, 4), rng) },
+	} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%s: no panic", name)
+				}
+			}()
+			f()
+		}()
+	}
+}

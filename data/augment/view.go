@@ -1,0 +1,124 @@
+package augment
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/go-valla/valla/data/image"
+)
+
+// channels of an image.
+const channels = 3
+
+// A View is an image of H×W pixels that is seen in a store of pixels. Cropping and
+// mirroring move the view and touch no pixel, so that any number of them costs one
+// pass over the result.
+type View struct {
+	H, W int
+
+	y, x     int  // where the view begins in the store
+	mirrored bool // the view is read from right to left
+	store    []uint8
+	stride   int // [3,len(store)/3/stride,stride]
+	live     box // of the store; what the view shows beyond is black
+	scratch  *scratch
+}
+
+// A box is the pixels y0...y1-1, x0...x1-1.
+type box struct{ y0, x0, y1, x1 int }
+
+// scratch is the memory that resizing needs.
+type scratch struct {
+	resizer     image.Resizer
+	flat, sized []uint8
+}
+
+// show makes v the whole of an image [3,h,w].
+func (v *View) show(pixels []uint8, h, w int) {
+	*v = View{H: h, W: w, store: pixels, stride: w, live: box{0, 0, h, w}, scratch: v.scratch}
+}
+
+// Crop leaves the h×w pixels of v that begin at row top and column left. What lies
+// outside of v is black.
+func (v *View) Crop(top, left, h, w int) {
+	if h < 1 || w < 1 {
+		panic(fmt.Sprintf("augment: crop of %d×%d pixels", h, w))
+	}
+	v.live = box{max(v.live.y0, v.y), max(v.live.x0, v.x), min(v.live.y1, v.y+v.H), min(v.live.x1, v.x+v.W)}
+	if v.mirrored {
+		left = v.W - left - w
+	}
+	v.y, v.x, v.H, v.W = v.y+top, v.x+left, h, w
+}
+
+// Mirror exchanges left and right.
+func (v *View) Mirror() { v.mirrored = !v.mirrored }
+
+// Resize gives v the size h×w.
+func (v *View) Resize(h, w int, by image.Filter) {
+	s := v.scratch
+	s.flat = sized(s.flat, channels*v.H*v.W)
+	render(v, s.flat, &identity)
+	s.sized = sized(s.sized, channels*h*w)
+	s.resizer.Resize(s.sized, h, w, s.flat, v.H, v.W, by)
+	v.show(s.sized, h, w)
+}
+
+// sized returns a slice of n bytes, x where it is large enough.
+func sized(x []uint8, n int) []uint8 { return slices.Grow(x[:0], n)[:n] }
+
+// identity is the table of bytes that stay as they are.
+var identity = func() (t [channels][256]uint8) {
+	for c := range t {
+		for v := range t[c] {
+			t[c][v] = uint8(v)
+		}
+	}
+	return t
+}()
+
+// render puts the pixels that v shows, looked up in a table for each channel, into
+// dst, [3,H,W].
+func render[T any](v *View, dst []T, table *[channels][256]T) {
+	for c := range table {
+		for y := range v.H {
+			renderRow(v, dst[(c*v.H+y)*v.W:(c*v.H+y+1)*v.W], c, y, &table[c])
+		}
+	}
+}
+
+func renderRow[T any](v *View, dst []T, c, y int, value *[256]T) {
+	// The columns from...to-1 of dst, read from left to right, are live.
+	from := min(max(v.live.x0-v.x, 0), len(dst))
+	to := min(max(v.live.x1-v.x, from), len(dst))
+	if row := v.y + y; row < v.live.y0 || row >= v.live.y1 {
+		from, to = 0, 0
+	}
+	if from == to {
+		fill(dst, value[0])
+		return
+	}
+	at := len(v.store)/channels*c + (v.y+y)*v.stride + v.x
+	src := v.store[at+from : at+to]
+	if v.mirrored {
+		from, to = len(dst)-to, len(dst)-from
+	}
+	fill(dst[:from], value[0])
+	fill(dst[to:], value[0])
+	dst = dst[from:to][:len(src)] // the compiler then leaves out checks
+	if !v.mirrored {
+		for i, p := range src {
+			dst[i] = value[p]
+		}
+		return
+	}
+	for i, p := range src {
+		dst[len(src)-1-i] = value[p]
+	}
+}
+
+func fill[T any](dst []T, value T) {
+	for i := range dst {
+		dst[i] = value
+	}
+}

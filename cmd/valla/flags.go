@@ -11,6 +11,8 @@ import (
 	"gorgonia.org/tensor"
 
 	"github.com/go-valla/valla/data"
+	"github.com/go-valla/valla/gp/laplace"
+	"github.com/go-valla/valla/gp/model"
 	"github.com/go-valla/valla/layers"
 )
 
@@ -79,12 +81,33 @@ func activationFlag(f *pflag.FlagSet, v *layers.Activation, usage string) {
 
 func layoutFlag(f *pflag.FlagSet, v *layers.Layout) {
 	choice[layers.Layout]{v, []named[layers.Layout]{{"auto", layers.Auto}, {"in-out", layers.InOut}, {"out-in", layers.OutIn}}}.
-		add(f, "layout", "with --weights: axes of the arrays, out-in being PyTorch's")
+		add(f, "layout", "with --net-weights: axes of the arrays, out-in being PyTorch's")
 }
 
 func initFlag(f *pflag.FlagSet, v *data.KMeansInit) {
 	choice[data.KMeansInit]{v, []named[data.KMeansInit]{{"kmeans++", data.KMeansPlusPlus}, {"random-points", data.RandomPoints}}}.
-		add(f, "init", "start of the k-means that finds the first inducing points")
+		add(f, "init", "valla: start of the k-means that finds the first inducing points")
+}
+
+func structureFlag(f *pflag.FlagSet, v *laplace.Structure) {
+	var of []named[laplace.Structure]
+	for _, s := range []laplace.Structure{laplace.Full, laplace.KFAC, laplace.Diagonal, laplace.LowRank} {
+		of = append(of, named[laplace.Structure]{s.String(), s})
+	}
+	choice[laplace.Structure]{v, of}.add(f, "structure", "lla: of the weights' covariance")
+}
+
+func hyperFlag(f *pflag.FlagSet, v *model.Hyper) {
+	var of []named[model.Hyper]
+	for _, h := range []model.Hyper{model.MarginalLikelihood, model.GridSearch, model.FixedHyper} {
+		of = append(of, named[model.Hyper]{string(h), h})
+	}
+	choice[model.Hyper]{v, of}.add(f, "hyper", "lla: where prior and noise come from")
+}
+
+func linkFlag(f *pflag.FlagSet, v *model.Link) {
+	choice[model.Link]{v, []named[model.Link]{{string(model.Probit), model.Probit}, {string(model.MonteCarlo), model.MonteCarlo}}}.
+		add(f, "link", "of classes: how their probabilities are made")
 }
 
 func jsonFlag(f *pflag.FlagSet, v *bool) {

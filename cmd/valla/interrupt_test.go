@@ -68,7 +68,7 @@ func TestInterruptAndResume(t *testing.T) {
 		t.Fatal(err)
 	}
 	run := m.Training[len(m.Training)-1]
-	if m.Layer == nil || run.Stopped != train.Interrupted || run.Iterations < 500 || run.Iterations >= 4000 {
+	if m.Posterior == nil || run.Stopped != train.Interrupted || run.Iterations < 500 || run.Iterations >= 4000 {
 		t.Errorf("interrupted run %+v", run)
 	}
 	must(t, dir, "eval", "test.csv", "--model", "part.valla")

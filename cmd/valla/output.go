@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
+	"os"
 	"strconv"
 	"strings"
 
@@ -29,7 +29,8 @@ type report struct {
 	Dtype    string    `json:"dtype"`
 	Features []string  `json:"features"`
 	Target   string    `json:"target"`
-	NoiseStd float64   `json:"noise_std"` // in the units of the target
+	Classes  []float64 `json:"classes,omitempty"`
+	NoiseStd float64   `json:"noise_std,omitempty"` // in the units of the target
 	Run      model.Run `json:"run"`
 }
 
@@ -58,7 +59,7 @@ func save(cmd *cobra.Command, m *model.Model, path string, asJSON bool, runErr e
 func newReport(m *model.Model, path string) report {
 	return report{
 		Model: path, Network: describe(m), Dtype: m.Dtype().String(), Features: m.Features, Target: m.Target,
-		NoiseStd: math.Sqrt(m.Noise) * m.Targets.Std[0], Run: m.Training[len(m.Training)-1],
+		Classes: m.Classes, NoiseStd: m.NoiseStd(), Run: m.Training[len(m.Training)-1],
 	}
 }
 
@@ -80,25 +81,60 @@ func (r report) print(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "network     %s, %s\n", r.Network, r.Dtype)
 	fmt.Fprintf(&b, "rows        %d to train, %d to validate\n", r.Run.Rows, r.Run.Validation)
-	if r.Run.Method == model.MethodVaLLA {
+	switch r.Run.Method {
+	case model.MethodLLA:
+		r.writeLLA(&b)
+	case model.MethodVaLLA:
 		fmt.Fprintf(&b, "posterior   %d inducing points, prior std %.4g\n", r.Run.Inducing, r.Run.PriorStd)
+		fallthrough
+	default:
+		r.writeIterations(&b)
 	}
-	fmt.Fprintf(&b, "iterations  %d in %.1f s", r.Run.Iterations, r.Run.Seconds)
-	switch {
-	case r.Run.BestValidation != nil:
-		fmt.Fprintf(&b, ", the best after %d, validation %s %.4f", r.Run.BestIteration, r.validated(), *r.Run.BestValidation)
-	case r.Run.Stopped == train.Interrupted:
-		b.WriteString(", interrupted")
+	if r.Classes != nil {
+		fmt.Fprintf(&b, "classes     %d of %q\n", len(r.Classes), r.Target)
+	} else {
+		fmt.Fprintf(&b, "noise std   %.4g of %q\n", r.NoiseStd, r.Target)
 	}
-	fmt.Fprintf(&b, "\nnoise std   %.4g of %q\n", r.NoiseStd, r.Target)
-	fmt.Fprintf(&b, "wrote       %s\n", r.Model)
+	fmt.Fprintf(&b, "wrote       %s\n", r.wrote())
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
+func (r report) writeIterations(b *strings.Builder) {
+	fmt.Fprintf(b, "iterations  %d in %.1f s", r.Run.Iterations, r.Run.Seconds)
+	switch {
+	case r.Run.BestValidation != nil:
+		fmt.Fprintf(b, ", the best after %d, validation %s %.4f", r.Run.BestIteration, r.validated(), *r.Run.BestValidation)
+	case r.Run.Stopped == train.Interrupted:
+		b.WriteString(", interrupted")
+	}
+	b.WriteString("\n")
+}
+
+func (r report) writeLLA(b *strings.Builder) {
+	l := r.Run.LLA
+	fmt.Fprintf(b, "posterior   LLA %v of %d weights, %.1f determined by the data, in %.1f s\n", l.Structure, l.Parameters, l.EffectiveParameters, r.Run.Seconds)
+	for i, name := range l.Priors {
+		fmt.Fprintf(b, "prior std   %.4g of %s (%s)\n", l.PriorStds[i], name, l.Hyper)
+	}
+	fmt.Fprintf(b, "evidence    log marginal likelihood %.4f\n", l.LogMarginalLikelihood)
+}
+
+// wrote names the file and its size.
+func (r report) wrote() string {
+	info, err := os.Stat(r.Model)
+	if err != nil {
+		return r.Model
+	}
+	return fmt.Sprintf("%s (%d kB)", r.Model, (info.Size()+999)/1000)
+}
+
 // validated names the value of the validation.
 func (r report) validated() string {
-	if r.Run.Method == model.MethodVaLLA {
+	switch {
+	case r.Classes != nil:
+		return "NLL"
+	case r.Run.Method == model.MethodVaLLA:
 		return "NLL (standardised)"
 	}
 	return "squared error (standardised)"

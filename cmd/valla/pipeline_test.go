@@ -17,11 +17,13 @@ import (
 type scores struct {
 	Method               string
 	NLL, RMSE, CRPS, CQM float64
+	ACC, ECE, Brier      float64 // of classes
 }
 
 type evaluation struct {
 	Rows   int
 	Target string
+	Link   string
 	Scores []scores
 }
 
@@ -29,8 +31,10 @@ type predictions struct {
 	Target                  string
 	Level                   float64
 	Rows                    int
-	Out                     string
+	Out, Link               string
 	Mean, Std, Lower, Upper []float64
+	Classes, Class          []float64
+	Probs                   [][]float64
 }
 
 // TestPipeline goes the whole way on each kind of file. The numbers must not depend
@@ -162,6 +166,7 @@ type report struct {
 	Model, Network, Dtype string
 	Features              []string
 	Target                string
+	Classes               []float64
 	NoiseStd              float64 `json:"noise_std"`
 	Run                   model.Run
 }
@@ -208,18 +213,18 @@ func TestFitWeightsFromElsewhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, layout := range []string{"auto", "out-in"} {
-		must(t, dir, with(quickFit, "fit", "train.csv", "--weights", "net.npz", "--activation", "tanh", "--layout", layout,
+		must(t, dir, with(quickFit, "fit", "train.csv", "--net-weights", "net.npz", "--activation", "tanh", "--layout", layout,
 			"--standardize", "--target", "y", "--out", "w.valla")...)
 		w, err := model.Load(filepath.Join(dir, "w.valla"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if w.Fingerprint() != m.Fingerprint() || w.Layer == nil {
+		if w.Fingerprint() != m.Fingerprint() || w.Posterior == nil {
 			t.Errorf("layout %s: the model has other weights, or no posterior", layout)
 		}
 	}
-	fails(t, dir, 1, "net.npz", with(quickFit, "fit", "train.csv", "--weights", "net.npz", "--activation", "tanh", "--layout", "in-out", "--out", "x.valla")...)
-	fails(t, dir, 2, "--weights needs --activation", "fit", "train.csv", "--weights", "net.npz", "--out", "x.valla")
+	fails(t, dir, 1, "net.npz", with(quickFit, "fit", "train.csv", "--net-weights", "net.npz", "--activation", "tanh", "--layout", "in-out", "--out", "x.valla")...)
+	fails(t, dir, 2, "--net-weights needs --activation", "fit", "train.csv", "--net-weights", "net.npz", "--out", "x.valla")
 }
 
 func TestNoteOnFewDistinctInputs(t *testing.T) {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/csv"
 	"fmt"
 	"io"
@@ -21,18 +22,20 @@ import (
 type predictCommand struct {
 	model, out string
 	level      float64
+	link       model.Link
 	json       bool
 }
 
 func newPredict() *cobra.Command {
-	c := &predictCommand{}
+	c := &predictCommand{link: model.Probit}
 	cmd := &cobra.Command{
 		Use:   "predict DATA --model FILE",
 		Short: "Predict with error bars",
 		Long: `Predict the target for each row of a table: its mean, its standard deviation (of the
 posterior and the noise together), and the bounds of a central interval, all in the
-units of the target. The columns are found by name, whatever their order; the target may
-be missing. Without --out the predictions are printed as CSV.`,
+units of the target. A target of classes gets the most probable class and the probability
+of each class. The columns are found by name, whatever their order; the target may be
+missing. Without --out the predictions are printed as CSV.`,
 		Example: "  valla predict new.csv --model houses.valla --out predictions.csv",
 		Args:    oneTable,
 		RunE:    running(c.run),
@@ -40,8 +43,9 @@ be missing. Without --out the predictions are printed as CSV.`,
 	f := cmd.Flags()
 	f.SortFlags = false
 	f.StringVar(&c.model, "model", "", "model `FILE`")
-	f.StringVar(&c.out, "out", "", "`FILE` to write, .csv, .npz or .npy [N,4]")
+	f.StringVar(&c.out, "out", "", "`FILE` to write, .csv, .npz or .npy [N, columns]")
 	f.Float64Var(&c.level, "level", 0.95, "probability of the interval")
+	linkFlag(f, &c.link)
 	jsonFlag(f, &c.json)
 	require(cmd, "model")
 	return cmd
@@ -64,16 +68,35 @@ func (c *predictCommand) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	p, err := m.Predict(cmd.Context(), x)
+	r, err := c.predict(cmd.Context(), m, x)
 	if err != nil {
 		return fmt.Errorf("%s: %w", args[0], err)
 	}
-	lower, upper, err := p.Interval(c.level)
-	if err != nil {
-		return err
-	}
-	r := predictions{Target: m.Target, Level: c.level, Rows: len(p.Mean), Mean: p.Mean, Std: p.Std(), Lower: lower, Upper: upper}
 	return c.emit(cmd.OutOrStdout(), write, r)
+}
+
+// predict returns the predictions at x [N,D].
+func (c *predictCommand) predict(ctx context.Context, m *model.Model, x *tensor.Dense) (predictions, error) {
+	r := predictions{Target: m.Target, Rows: x.Shape()[0]}
+	if m.Classes != nil {
+		p, err := m.PredictProbs(ctx, x, c.link)
+		if err != nil {
+			return r, err
+		}
+		r.Link, r.Classes = string(c.link), m.Classes
+		for i, best := range p.Best() {
+			r.Class = append(r.Class, m.Classes[best])
+			r.Probs = append(r.Probs, p.P[i*len(m.Classes):(i+1)*len(m.Classes)])
+		}
+		return r, nil
+	}
+	p, err := m.Predict(ctx, x)
+	if err != nil {
+		return r, err
+	}
+	r.Level, r.Mean, r.Std = c.level, p.Mean, p.Std()
+	r.Lower, r.Upper, err = p.Interval(c.level)
+	return r, err
 }
 
 // emit writes the predictions to where they are wanted.
@@ -111,31 +134,50 @@ func (c *predictCommand) writer() (func(io.Writer, predictions) error, error) {
 	return write, checkOut(c.out)
 }
 
-// predictions is what predict prints, N rows.
+// predictions is what predict prints, N rows: of a number or of C classes.
 type predictions struct {
 	Target string    `json:"target"`
-	Level  float64   `json:"level"`
+	Level  float64   `json:"level,omitempty"`
+	Link   string    `json:"link,omitempty"`
 	Rows   int       `json:"rows"`
 	Out    string    `json:"out,omitempty"`
-	Mean   []float64 `json:"mean"`
-	Std    []float64 `json:"std"`
-	Lower  []float64 `json:"lower"`
-	Upper  []float64 `json:"upper"`
+	Mean   []float64 `json:"mean,omitempty"`
+	Std    []float64 `json:"std,omitempty"`
+	Lower  []float64 `json:"lower,omitempty"`
+	Upper  []float64 `json:"upper,omitempty"`
+
+	Classes []float64   `json:"classes,omitempty"` // C
+	Class   []float64   `json:"class,omitempty"`   // the most probable, N
+	Probs   [][]float64 `json:"probs,omitempty"`   // [N,C]
 }
 
-var columnNames = []string{"mean", "std", "lower", "upper"}
-
-func (p predictions) columns() [][]float64 { return [][]float64{p.Mean, p.Std, p.Lower, p.Upper} }
+// columns are the names and values of a table: mean, std, lower and upper, or class and
+// p_ with the name of each class.
+func (p predictions) columns() (names []string, values [][]float64) {
+	if p.Classes == nil {
+		return []string{"mean", "std", "lower", "upper"}, [][]float64{p.Mean, p.Std, p.Lower, p.Upper}
+	}
+	names, values = []string{"class"}, [][]float64{p.Class}
+	for k, class := range p.Classes {
+		column := make([]float64, p.Rows)
+		for i, row := range p.Probs {
+			column[i] = row[k]
+		}
+		names, values = append(names, "p_"+model.ClassName(class)), append(values, column)
+	}
+	return names, values
+}
 
 // writeCSV writes the columns with a header, every number with all its digits.
 func writeCSV(w io.Writer, p predictions) error {
 	c := csv.NewWriter(w)
-	if err := c.Write(columnNames); err != nil {
+	names, columns := p.columns()
+	if err := c.Write(names); err != nil {
 		return err
 	}
-	cells := make([]string, len(columnNames))
-	for i := range p.Mean {
-		for j, column := range p.columns() {
+	cells := make([]string, len(names))
+	for i := range p.Rows {
+		for j, column := range columns {
 			cells[j] = strconv.FormatFloat(column[i], 'g', -1, 64)
 		}
 		if err := c.Write(cells); err != nil {
@@ -149,17 +191,21 @@ func writeCSV(w io.Writer, p predictions) error {
 // writeNPZ writes one array [N] for each column.
 func writeNPZ(w io.Writer, p predictions) error {
 	var arrays []*tensor.Dense
-	for _, column := range p.columns() {
+	names, columns := p.columns()
+	for _, column := range columns {
 		arrays = append(arrays, tensor.New(tensor.WithShape(len(column)), tensor.WithBacking(column)))
 	}
-	return npy.EncodeArchive(w, columnNames, arrays)
+	return npy.EncodeArchive(w, names, arrays)
 }
 
-// writeNPY writes one array [N,4].
+// writeNPY writes one array [N, columns].
 func writeNPY(w io.Writer, p predictions) error {
 	var rows []float64
-	for i := range p.Mean {
-		rows = append(rows, p.Mean[i], p.Std[i], p.Lower[i], p.Upper[i])
+	names, columns := p.columns()
+	for i := range p.Rows {
+		for _, column := range columns {
+			rows = append(rows, column[i])
+		}
 	}
-	return npy.Encode(w, tensor.New(tensor.WithShape(len(p.Mean), len(columnNames)), tensor.WithBacking(rows)))
+	return npy.Encode(w, tensor.New(tensor.WithShape(p.Rows, len(names)), tensor.WithBacking(rows)))
 }

@@ -21,17 +21,20 @@ func newTrain() *cobra.Command {
 		Short: "Train a network on a table",
 		Long: `Train a network to predict one column of a table from the others, and write it with
 its scaling and its noise to a model file. It has no error bars beyond the noise yet;
-valla fit gives them.
+valla fit gives them. With --classes the column holds the numbers of classes, and the
+network gives their probabilities.
 
 DATA is a .csv, .csv.gz, .npy or .npz file: columns are named in the first row of a CSV
 file and x0, x1, ... otherwise; an .npz archive holds the arrays X and y.`,
-		Example: "  valla train houses.csv --target price --out map.valla",
-		Args:    oneTable,
-		RunE:    running(c.run),
+		Example: `  valla train houses.csv --target price --out map.valla
+  valla train irises.csv --target species --classes --out map.valla`,
+		Args: oneTable,
+		RunE: running(c.run),
 	}
 	f, o := cmd.Flags(), &c.options
 	f.SortFlags = false
 	f.StringVar(&c.target, "target", "", "`COLUMN` to predict (default the last one)")
+	f.BoolVar(&o.Classes, "classes", false, "the column holds classes")
 	f.StringVar(&c.out, "out", "", "model `FILE` to write")
 	f.IntSliceVar(&o.Hidden, "hidden", o.Hidden, "`WIDTHS` of the hidden layers")
 	activationFlag(f, &o.Activation, "function after each hidden layer")

@@ -91,6 +91,9 @@ func (p *Posterior) PriorStds() []float64 { return slices.Clone(p.hyper.prior) }
 // or "all".
 func (p *Posterior) Priors() []string { return slices.Clone(p.prior.names) }
 
+// Parameters returns P, the number of uncertain weights.
+func (p *Posterior) Parameters() int { return p.scan.params }
+
 // NoiseStd returns σ, or 0 with the softmax likelihood.
 func (p *Posterior) NoiseStd() float64 {
 	if p.evidence.likelihood == Softmax {

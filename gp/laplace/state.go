@@ -40,15 +40,8 @@ type Array struct {
 // maxStateBatch bounds what the batch of a state may take.
 const maxStateBatch = 4096
 
-// State returns what Restore makes the posterior of again, with the arrays, which are
-// not to be changed:
-//
-//	Full      the lower triangle of H [P(P+1)/2], or in function space the inputs
-//	          [N,…], from which the Jacobian is computed again
-//	KFAC      eigenvalues [p] and eigenvectors [p,p] of each factor
-//	Diagonal  the diagonal by parameter, [P] in all
-//	LowRank   the eigenvectors, each times the root of its eigenvalue [Rank,P]
-func (p *Posterior) State() (State, []Array) {
+// State returns what Restore makes the posterior of again, with the Arrays.
+func (p *Posterior) State() State {
 	s := State{
 		Structure: Full, Likelihood: p.evidence.likelihood, Priors: p.priors,
 		PriorStds: p.PriorStds(), NoiseStd: p.NoiseStd(),
@@ -60,12 +53,23 @@ func (p *Posterior) State() (State, []Array) {
 		s.Weights = append(s.Weights, w.Name)
 	}
 	p.structure.describe(&s)
+	return s
+}
+
+// Arrays returns what the posterior is made of, in float64, not to be changed:
+//
+//	Full      the lower triangle of H [P(P+1)/2], or in function space the inputs
+//	          [N,…], from which the Jacobian is computed again
+//	KFAC      eigenvalues [p] and eigenvectors [p,p] of each factor
+//	Diagonal  the diagonal by parameter, [P] in all
+//	LowRank   the eigenvectors, each times the root of its eigenvalue [Rank,P]
+func (p *Posterior) Arrays() []Array {
 	var arrays []Array
-	p.structure.fields(func(name string, v *[]float64, shape ...int) error {
+	_ = p.structure.fields(func(name string, v *[]float64, shape ...int) error { // none fails here
 		arrays = append(arrays, Array{name, dense(*v, shape...)})
 		return nil
 	})
-	return s, arrays
+	return arrays
 }
 
 // visitor is given each array that a structure is made of: to save it, or to fill it.

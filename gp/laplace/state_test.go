@@ -20,13 +20,12 @@ type stored struct {
 
 func store(t testing.TB, p *Posterior) stored {
 	t.Helper()
-	s, arrays := p.State()
-	header, err := json.Marshal(s)
+	header, err := json.Marshal(p.State())
 	if err != nil {
 		t.Fatal(err)
 	}
 	out := stored{header, map[string]*tensor.Dense{}}
-	for _, a := range arrays {
+	for _, a := range p.Arrays() {
 		if out.arrays[a.Name] != nil {
 			t.Errorf("two arrays are called %q", a.Name)
 		}
@@ -171,7 +170,7 @@ func TestRestoreErrors(t *testing.T) {
 			t.Errorf("%s: a posterior came with the error", c.want)
 		}
 	}
-	s, _ := fits[Full].State()
+	s := fits[Full].State()
 	failed := errors.New("no disk")
 	_, err := Restore(t.Context(), p.net, s, func(string, ...int) (*tensor.Dense, error) { return nil, failed })
 	if !errors.Is(err, failed) {

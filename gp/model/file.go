@@ -10,6 +10,7 @@ import (
 
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/data/npy"
+	"github.com/go-valla/valla/gp/laplace"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/atomicfile"
 	"github.com/go-valla/valla/layers"
@@ -20,11 +21,13 @@ import (
 // arrays:
 //
 //	weights/p.npy    [in, out] and [out] of each dense layer
-//	posterior/p.npy  Z [M,D], the packed lower triangle of L [M(M+1)/2], log σ₀ [1]
+//	posterior/p.npy  VaLLA: Z [M,D], the packed lower triangle of L [M(M+1)/2], log σ₀ [1];
+//	                 LLA: those of laplace.State, in float64
 const (
-	fileFormat   = "valla model 1"
-	headerMember = "model.json"
-	kindOfModel  = "regression"
+	fileFormat     = "valla model 1"
+	headerMember   = "model.json"
+	kindRegression = "regression"
+	kindClasses    = "classification"
 )
 
 // header is what a model file holds beside its arrays.
@@ -36,18 +39,21 @@ type header struct {
 	Fingerprint string             `json:"weights_fingerprint"`
 	Features    []string           `json:"features"`
 	Target      string             `json:"target"`
+	Classes     []float64          `json:"classes,omitempty"`
 	Inputs      *data.Standardizer `json:"inputs"`
-	Targets     *data.Standardizer `json:"targets"`
+	Targets     *data.Standardizer `json:"targets,omitempty"`
 	MAPNoise    float64            `json:"map_noise_variance"`
 	Posterior   *posteriorHeader   `json:"posterior,omitempty"`
 	Training    []Run              `json:"training"`
 }
 
 type posteriorHeader struct {
-	Method      string  `json:"method"`
-	Inducing    int     `json:"inducing"`
-	Fingerprint string  `json:"weights_fingerprint"` // of the weights it was fitted on
-	Noise       float64 `json:"noise_variance"`
+	Method      string         `json:"method"`
+	Fingerprint string         `json:"weights_fingerprint"` // of the weights it was fitted on
+	Noise       float64        `json:"noise_variance"`
+	Inducing    int            `json:"inducing,omitempty"` // of VaLLA
+	Class       []int          `json:"class,omitempty"`    // of VaLLA's inducing points, nil: 0
+	LLA         *laplace.State `json:"lla,omitempty"`
 }
 
 // Save writes the model to the file at path, which is replaced atomically. A model
@@ -65,7 +71,7 @@ func (m *Model) checkAll() error {
 		return err
 	}
 	for _, a := range m.arrays() {
-		if i, v := firstNonFinite(a.param.Value); i >= 0 {
+		if i, v := firstNonFinite(a.value); i >= 0 {
 			return fmt.Errorf("%s: element %d is %g, expected finite numbers", a.member, i, v)
 		}
 	}
@@ -84,7 +90,7 @@ func (m *Model) encode(w io.Writer) error {
 		return err
 	}
 	for _, a := range m.arrays() {
-		if err := store(z, a.member, func(w io.Writer) error { return npy.Encode(w, a.param.Value) }); err != nil {
+		if err := store(z, a.member, func(w io.Writer) error { return npy.Encode(w, a.value) }); err != nil {
 			return err
 		}
 	}
@@ -93,38 +99,34 @@ func (m *Model) encode(w io.Writer) error {
 
 func (m *Model) header() header {
 	h := header{
-		Format: fileFormat, Kind: kindOfModel, Dtype: m.Dtype().String(),
+		Format: fileFormat, Kind: kindRegression, Dtype: m.Dtype().String(),
 		Network: m.Network, Fingerprint: m.Fingerprint(),
-		Features: m.Features, Target: m.Target, Inputs: m.Inputs, Targets: m.Targets,
+		Features: m.Features, Target: m.Target, Classes: m.Classes, Inputs: m.Inputs, Targets: m.Targets,
 		MAPNoise: m.MAPNoise, Training: m.Training,
 	}
-	if m.Layer != nil {
-		h.Posterior = &posteriorHeader{MethodVaLLA, m.Layer.Inducing(), h.Fingerprint, m.Noise}
+	if m.Classes != nil {
+		h.Kind = kindClasses
+	}
+	if m.Posterior != nil {
+		h.Posterior = &posteriorHeader{Method: m.Posterior.Method(), Fingerprint: h.Fingerprint, Noise: m.Noise}
+		m.Posterior.describe(h.Posterior)
 	}
 	return h
-}
-
-// array is a parameter and the name of its member in the file.
-type array struct {
-	member string
-	param  *graph.Param
 }
 
 func (m *Model) arrays() []array {
 	var list []array
 	for _, p := range m.Net.Params() {
-		list = append(list, array{weightMember(p), p})
+		list = append(list, array{weightMember(p), p.Value})
 	}
-	if m.Layer != nil {
-		for _, p := range m.Layer.Params() {
-			list = append(list, array{posteriorMember(p), p})
-		}
+	if m.Posterior != nil {
+		list = append(list, m.Posterior.arrays()...)
 	}
 	return list
 }
 
-func weightMember(p *graph.Param) string    { return "weights/" + p.Name + ".npy" }
-func posteriorMember(p *graph.Param) string { return "posterior/" + p.Name + ".npy" }
+func weightMember(p *graph.Param) string { return "weights/" + p.Name + ".npy" }
+func posteriorMember(name string) string { return "posterior/" + name + ".npy" }
 
 func store(z *zip.Writer, name string, write func(io.Writer) error) error {
 	w, err := z.CreateHeader(&zip.FileHeader{Name: name, Method: zip.Store})

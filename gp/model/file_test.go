@@ -18,29 +18,45 @@ import (
 	"gorgonia.org/tensor"
 
 	"github.com/go-valla/valla/data/npy"
+	"github.com/go-valla/valla/gp/laplace"
+	"github.com/go-valla/valla/gp/valla"
+	"github.com/go-valla/valla/jacobian"
 )
 
+// A file gives the model back: the same predictions and the same file again, to the
+// last bit, for every method.
 func TestSaveAndLoad(t *testing.T) {
 	x := wave(20, 1).X
 	for _, dt := range []tensor.Dtype{tensor.Float64, tensor.Float32} {
-		for _, inducing := range []int{0, 1, 5} {
-			t.Run(fmt.Sprint(dt, inducing), func(t *testing.T) {
-				m := newTestModel(t, dt, inducing, 4, 3)
+		for name, m := range everyPosterior(t, dt) {
+			t.Run(fmt.Sprint(dt, name), func(t *testing.T) {
 				path := saved(t, m)
 				got, err := Load(path)
 				if err != nil {
 					t.Fatal(err)
 				}
-				want, again := predict(t, m, x), predict(t, got, x)
-				if !slices.Equal(want.Mean, again.Mean) || !slices.Equal(want.Variance, again.Variance) {
+				if want, again := latent(t, m, x), latent(t, got, x); !slices.Equal(want, again) {
 					t.Error("the loaded model predicts other numbers")
 				}
 				if a, b := read(t, path), read(t, saved(t, got)); !bytes.Equal(a, b) {
 					t.Error("the loaded model is saved as another file")
 				}
+				if m.Posterior != nil && m.Posterior.String() != got.Posterior.String() {
+					t.Errorf("%v became %v", m.Posterior, got.Posterior)
+				}
 			})
 		}
 	}
+}
+
+// latent returns means and covariances.
+func latent(t testing.TB, m *Model, x *tensor.Dense) []float64 {
+	t.Helper()
+	g, err := m.latent(t.Context(), x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return append(slices.Clone(g.Mean.Float64s()), g.Cov.Float64s()...)
 }
 
 func TestSaveRefusesWhatLoadWould(t *testing.T) {
@@ -51,7 +67,7 @@ func TestSaveRefusesWhatLoadWould(t *testing.T) {
 		"inputs: column 1":     func(m *Model) { m.Inputs.Std[1] = -1 },
 		"both a feature":       func(m *Model) { m.Target = "a" },
 		"targets: expected":    func(m *Model) { m.Targets = nil },
-		"valla.l.npy: element": func(m *Model) { m.Layer.L.Set(0, math.Inf(1)) },
+		"valla.l.npy: element": func(m *Model) { layerOf(m).L.Set(0, math.Inf(1)) },
 	} {
 		m := newTestModel(t, tensor.Float64, 2, 4)
 		spoil(m)
@@ -65,19 +81,32 @@ func TestSaveRefusesWhatLoadWould(t *testing.T) {
 
 func TestAttach(t *testing.T) {
 	m, other := newTestModel(t, tensor.Float64, 3, 4), newTestModel(t, tensor.Float64, 0, 4)
-	if err := other.Attach(m.Layer, m.Fingerprint(), 0.1); err != nil {
+	if err := other.Attach(layerOf(m), m.Fingerprint(), 0.1); err != nil {
 		t.Fatalf("equal weights: %v", err)
 	}
 	other.Net.Params()[1].Set(0, 0.5)
-	before := other.Layer
-	err := other.Attach(m.Layer, m.Fingerprint(), 0.1)
+	before := other.Posterior
+	err := other.Attach(layerOf(m), m.Fingerprint(), 0.1)
 	oneLine(t, err, "the posterior was fitted on other weights", m.Fingerprint(), other.Fingerprint())
-	if !errors.Is(err, ErrFingerprint) || other.Layer != before {
-		t.Errorf("error %v, layer replaced: %t", err, other.Layer != before)
+	if !errors.Is(err, ErrFingerprint) || other.Posterior != before {
+		t.Errorf("error %v, posterior replaced: %t", err, other.Posterior != before)
 	}
+	lla := newTestLLA(t, tensor.Float64, LLAOptions{Hyper: FixedHyper, PriorStd: 1}).Posterior.(LLA)
+	err = other.AttachLLA(lla.Posterior, m.Fingerprint())
+	if !errors.Is(err, ErrFingerprint) || other.Posterior != before {
+		t.Errorf("error %v, posterior replaced: %t", err, other.Posterior != before)
+	}
+	classes := newTestClasses(t, tensor.Float64, 3)
+	oneLine(t, classes.AttachLLA(lla.Posterior, classes.Fingerprint()), "expected inputs of shape [2] and 3 outputs, found [2] and 1")
+	class, err := valla.New(jacobian.NTK{Net: m.Net}, layerOf(m).Z.Value, []int{0, 1, 0})
+	if err != nil {
+		t.Fatal(err)
+	}
+	oneLine(t, m.Attach(class, m.Fingerprint(), 0.1), "an inducing point of class 1, the network has 1 outputs")
+	oneLine(t, classes.Attach(class, classes.Fingerprint(), 0.1), "noise variance 0.1 of classes")
 	wide := newTestModel(t, tensor.Float32, 0, 4)
-	oneLine(t, wide.Attach(m.Layer, wide.Fingerprint(), 0.1), "expected inducing inputs float32 of shape (M, 2), found float64 of shape (3, 2)")
-	oneLine(t, m.Attach(m.Layer, m.Fingerprint(), 0), "noise variance 0")
+	oneLine(t, wide.Attach(layerOf(m), wide.Fingerprint(), 0.1), "expected inducing inputs float32 of shape (M, 2), found float64 of shape (3, 2)")
+	oneLine(t, m.Attach(layerOf(m), m.Fingerprint(), 0), "noise variance 0")
 }
 
 // member is a part of a model file that a test may change.
@@ -158,7 +187,7 @@ func TestMembers(t *testing.T) {
 		t.Errorf("members %q, want %q", names, want)
 	}
 	z, err := npy.Decode(bytes.NewReader(list[5].body), "z")
-	if err != nil || !slices.Equal(z.Float64s(), m.Layer.Z.Floats()) {
+	if err != nil || !slices.Equal(z.Float64s(), layerOf(m).Z.Floats()) {
 		t.Errorf("Z is stored as %v, error %v", z, err)
 	}
 }
@@ -200,7 +229,9 @@ func TestLoadErrors(t *testing.T) {
 		{"newer fields", func(l []member) []member {
 			return replace("valla model 1", "valla model 2")(replace(`"kind"`, `"new": 1, "kind"`)(l))
 		}, []string{`expected "valla model 1"`}},
-		{"kind", replace("regression", "classification"), []string{`kind "classification", expected "regression"`}},
+		{"kind", replace("regression", "clustering"), []string{`kind "clustering", expected "regression" or "classification"`}},
+		{"kind without classes", replace("regression", "classification"), []string{`kind "classification" with 0 classes`}},
+		{"regression with classes", replace(`"inputs": {`, `"classes": [1, 2], "inputs": {`), []string{`kind "regression" with 2 classes`}},
 		{"unknown field", replace(`"kind"`, `"colour": 1, "kind"`), []string{"model.json", `unknown field "colour"`}},
 		{"no JSON", put(headerMember, []byte("{")), []string{"model.json", "JSON"}},
 		{"dtype", replace("float64", "int8"), []string{`dtype "int8"`}},
@@ -209,7 +240,10 @@ func TestLoadErrors(t *testing.T) {
 		{"features", replace(`"a",`, ``), []string{"1 names of features for a network of 2 inputs"}},
 		{"scaler", replace(`"map_noise`, `"targets": {"mean": [1], "std": [0]}, "map_noise`), []string{"targets: column 0", "standard deviation 0"}},
 		{"noise", replace(`"noise_variance": 0.125`, `"noise_variance": -1`), []string{"noise variance -1"}},
-		{"method", replace(`"method": "valla"`, `"method": "laplace"`), []string{`posterior "laplace", expected "valla"`}},
+		{"method", replace(`"method": "valla"`, `"method": "laplace"`), []string{`posterior "laplace", expected "valla" or "lla"`}},
+		{"method without its state", replace(`"method": "valla"`, `"method": "lla"`), []string{`a posterior "lla" without its state`}},
+		{"class", replace(`"inducing": 2`, `"inducing": 2, "class": [0, 1]`), []string{"an inducing point of class 1"}},
+		{"classes of fewer", replace(`"inducing": 2`, `"inducing": 2, "class": [0]`), []string{"1 classes for 2 inducing points"}},
 		{"inducing", replace(`"inducing": 2`, `"inducing": 3`), []string{z, "expected float64 of shape (3, 2), found float64 of shape (2, 2)"}},
 		{"no inducing", replace(`"inducing": 2`, `"inducing": -1`), []string{"-1 inducing points"}},
 		{"width", replace(`"hidden": [`, `"hidden": [3,`), []string{"weights/dense2.weight.npy", "expected float64 of shape (3, 3), found float64 of shape (3, 1)"}},
@@ -232,6 +266,48 @@ func TestLoadErrors(t *testing.T) {
 			}
 			got, err := Load(path)
 			oneLine(t, err, append(c.want, path)...)
+			if got != nil {
+				t.Error("a model came with the error")
+			}
+			kind := ErrFormat
+			if c.name == "other weights" {
+				kind = ErrFingerprint
+			}
+			if !errors.Is(err, kind) {
+				t.Errorf("error %q, want one that wraps %q", err, kind)
+			}
+		})
+	}
+}
+
+func TestLoadErrorsOfLLA(t *testing.T) {
+	m := newTestLLA(t, tensor.Float64, LLAOptions{Structure: laplace.KFAC, Hyper: FixedHyper, PriorStd: 0.375, NoiseStd: 2})
+	whole := read(t, saved(t, m))
+	values, bias := "posterior/dense1.weight.input.values.npy", "weights/dense2.bias.npy"
+	for _, c := range []struct {
+		name string
+		edit func([]member) []member
+		want []string
+	}{
+		{"structure", replace(`"kfac"`, `"half"`), []string{`structure "half", expected one of ["full" "kfac" "diag" "lowrank"]`}},
+		{"another structure", replace(`"kfac"`, `"diag"`), []string{"posterior/dense1.weight.h.npy", "missing"}},
+		{"prior", replace("0.375\n", "-0.375\n"), []string{"prior standard deviation -0.375"}},
+		{"noise", replace(`"noise_variance": 0.25`, `"noise_variance": 0.5`), []string{"noise variance 0.5, expected 0.25"}},
+		{"input", replace(`"input": [
+    2`, `"input": [
+    3`), []string{"inputs of shape [3] and 1 outputs, expected [2] and 1"}},
+		{"weights", replace(`"dense1.weight"`, `"dense3.weight"`), []string{`parameter "dense3.weight" is unknown`}},
+		{"batch", replace(`"batch": 8`, `"batch": 1000000`), []string{"batches of 1000000"}},
+		{"inducing", replace(`"lla": {`, `"inducing": 1, "lla": {`), []string{`a posterior "lla" without its state, or with that of another method`}},
+		{"method", replace(`"method": "lla"`, `"method": "valla"`), []string{`a posterior "valla" with the state of another method`}},
+		{"shape", put(values, encoded(t, matrix([]float64{1, 2}, 2, 1))), []string{values, "expected float64 of shape (2), found float64 of shape (2, 1)"}},
+		{"NaN", put(values, encoded(t, tensor.New(tensor.WithShape(2), tensor.WithBacking([]float64{1, math.NaN()})))), []string{values, "element 1 is NaN"}},
+		{"other weights", put(bias, encoded(t, tensor.New(tensor.WithShape(1), tensor.WithBacking([]float64{3})))), []string{"the posterior was fitted on other weights", m.Fingerprint()}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			file := pack(t, c.edit(unpack(t, whole)))
+			got, err := decode(bytes.NewReader(file), int64(len(file)))
+			oneLine(t, err, c.want...)
 			if got != nil {
 				t.Error("a model came with the error")
 			}
@@ -304,6 +380,9 @@ func FuzzDecode(f *testing.F) {
 		f.Add(pack(f, replace("tanh", "relu")(unpack(f, whole))))
 		f.Add(pack(f, replace(`"inputs": 2`, `"inputs": -2`)(unpack(f, whole))))
 	}
+	for _, m := range everyPosterior(f, tensor.Float64) {
+		f.Add(read(f, saved(f, m)))
+	}
 	f.Fuzz(func(t *testing.T, file []byte) {
 		m, err := decode(bytes.NewReader(file), int64(len(file)))
 		if err != nil {
@@ -320,6 +399,8 @@ func FuzzHeader(f *testing.F) {
 	list := unpack(f, whole)
 	f.Add(list[0].body)
 	f.Add([]byte(`{"format":"valla model 1"}`))
+	lla := unpack(f, read(f, saved(f, newTestLLA(f, tensor.Float64, LLAOptions{Hyper: FixedHyper, PriorStd: 1}))))
+	f.Add(lla[0].body)
 	f.Fuzz(func(t *testing.T, text []byte) {
 		file := pack(t, put(headerMember, text)(slices.Clone(list)))
 		m, err := decode(bytes.NewReader(file), int64(len(file)))

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"gorgonia.org/tensor"
 
@@ -54,11 +55,11 @@ type fitting struct {
 	split split
 	x, y  *tensor.Dense // training rows in standardised units
 	layer *valla.Layer
-	noise likelihood.Gaussian
+	lik   likelihood.Likelihood
 }
 
 func newFitting(m *Model, set *data.Set, o FitOptions) (*fitting, error) {
-	if err := o.check(); err != nil {
+	if err := o.check(m); err != nil {
 		return nil, err
 	}
 	if err := m.checkSet(set); err != nil {
@@ -68,15 +69,18 @@ func newFitting(m *Model, set *data.Set, o FitOptions) (*fitting, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &fitting{m: m, o: o, split: s, noise: likelihood.NewGaussian(m.startNoise(o), m.Dtype())}
-	if f.x, f.y, err = m.standardized(s.train); err != nil {
+	f := &fitting{m: m, o: o, split: s, lik: likelihood.Softmax{}}
+	if m.Classes == nil {
+		f.lik = likelihood.NewGaussian(m.startNoise(o), m.Dtype())
+	}
+	if f.x, f.y, err = m.examples(s.train); err != nil {
 		return nil, err
 	}
-	z, err := inducing(graph.Convert(f.x, tensor.Float64), o)
+	z, class, err := f.inducing()
 	if err != nil {
 		return nil, err
 	}
-	f.layer, err = valla.New(jacobian.NTK{Net: m.Net}, graph.Convert(z, m.Dtype()), nil)
+	f.layer, err = valla.New(jacobian.NTK{Net: m.Net}, graph.Convert(z, m.Dtype()), class)
 	if err != nil {
 		return nil, err
 	}
@@ -93,10 +97,46 @@ func (m *Model) startNoise(o FitOptions) float64 {
 	return std * std
 }
 
+// inducing returns the first inducing points [M,D] and, with classes, what each of them
+// is of: as many for each class as make up M, at least one, where it has so many rows.
+func (f *fitting) inducing() (*tensor.Dense, []int, error) {
+	x, rng := graph.Convert(f.x, tensor.Float64), rand.New(rand.NewPCG(f.o.Seed, inducingStream))
+	if f.m.Classes == nil {
+		z, err := inducing(x, f.o, rng)
+		return z, nil, err
+	}
+	labels, err := f.m.labels(f.split.train)
+	if err != nil {
+		return nil, nil, err
+	}
+	var points []float64
+	var class []int
+	c := len(f.m.Classes)
+	for k := range c {
+		var rows []int
+		for i, label := range labels {
+			if label == k {
+				rows = append(rows, i)
+			}
+		}
+		if len(rows) == 0 {
+			continue // all its rows are held out
+		}
+		o := f.o
+		o.Inducing = max(1, (f.o.Inducing+c-1-k)/c)
+		z, err := inducing(data.TakeRows(x, rows), o, rng)
+		if err != nil {
+			return nil, nil, err
+		}
+		points = append(points, z.Float64s()...)
+		class = append(class, slices.Repeat([]int{k}, z.Shape()[0])...)
+	}
+	return tensor.New(tensor.WithShape(len(class), x.Shape()[1]), tensor.WithBacking(points)), class, nil
+}
+
 // inducing returns the centres of k-means of rows of x [N,D], [M,D].
-func inducing(x *tensor.Dense, o FitOptions) (*tensor.Dense, error) {
+func inducing(x *tensor.Dense, o FitOptions, rng *rand.Rand) (*tensor.Dense, error) {
 	n, d := x.Shape()[0], x.Shape()[1]
-	rng := rand.New(rand.NewPCG(o.Seed, inducingStream))
 	if n > maxKMeans {
 		rows := rng.Perm(n)[:maxKMeans]
 		part := make([]float64, maxKMeans*d)
@@ -138,7 +178,7 @@ func (f *fitting) run(ctx context.Context) (*train.Result, error) {
 		}
 	}
 	fit := valla.Fit{
-		Net: f.m.Net, Layer: f.layer, Likelihood: f.noise, Alpha: f.o.Alpha,
+		Net: f.m.Net, Layer: f.layer, Likelihood: f.lik, Alpha: f.o.Alpha,
 		FixPrior: f.o.FixPrior, FixLikelihood: f.o.FixNoise,
 		BatchSize: f.o.BatchSize, Seed: f.o.Seed, Config: cfg,
 	}
@@ -147,17 +187,29 @@ func (f *fitting) run(ctx context.Context) (*train.Result, error) {
 
 // validation returns a function for the mean NLL of the rows held out.
 func (f *fitting) validation() (func(context.Context) (float64, error), error) {
+	noise, ok := f.lik.(likelihood.Gaussian)
+	if !ok {
+		return func(ctx context.Context) (float64, error) {
+			m := *f.m
+			m.Posterior = VaLLA{f.layer}
+			scores, err := m.EvaluateClasses(ctx, f.split.validation, Probit)
+			return scores.NLL, err
+		}, nil
+	}
 	x, y, err := f.m.standardized(f.split.validation)
 	if err != nil {
 		return nil, err
 	}
-	return valla.NewPosterior(f.m.Net, f.layer).ValidateNLL(f.noise, x, y), nil
+	return valla.NewPosterior(f.m.Net, f.layer).ValidateNLL(noise, x, y), nil
 }
 
 // model returns the model with the posterior as it is now.
 func (f *fitting) model(res *train.Result) (*Model, error) {
-	m := f.m.MAP()
-	if err := m.Attach(f.layer, f.m.Fingerprint(), f.noise.Variance()); err != nil {
+	m, noise := f.m.MAP(), 0.0
+	if g, ok := f.lik.(likelihood.Gaussian); ok {
+		noise = g.Variance()
+	}
+	if err := m.Attach(f.layer, f.m.Fingerprint(), noise); err != nil {
 		return nil, err
 	}
 	run := Run{

@@ -34,7 +34,7 @@ func TestFitGivesErrorBarsAndKeepsTheMean(t *testing.T) {
 			t.Fatal(err)
 		}
 		f := fit(t, m, set, quickFit())
-		if m.Layer != nil {
+		if m.Posterior != nil {
 			t.Error("Fit changed its argument")
 		}
 		x := matrix([]float64{0, 100, 30, 100}, 2, 2) // amid the data, and far outside
@@ -90,13 +90,13 @@ func TestFitOptionsReachTheFit(t *testing.T) {
 	o := quickFit()
 	o.Iterations, o.PriorStd, o.NoiseStd, o.FixPrior, o.FixNoise = 100, 0.3, 0.5, true, true
 	f := fit(t, m, set, o)
-	near(t, "prior", f.Layer.PriorStd(), 0.3, 1e-12)
+	near(t, "prior", layerOf(f).PriorStd(), 0.3, 1e-12)
 	near(t, "noise", math.Sqrt(f.Noise)*scale, 0.5, 1e-12)
 	near(t, "MAP noise", f.MAPNoise, m.MAPNoise, 0)
 
 	o.FixPrior, o.FixNoise = false, false
 	free := fit(t, m, set, o)
-	if free.Layer.PriorStd() == f.Layer.PriorStd() || free.Noise == f.Noise {
+	if layerOf(free).PriorStd() == layerOf(f).PriorStd() || free.Noise == f.Noise {
 		t.Error("prior or noise stayed as they were")
 	}
 	for name, change := range map[string]func(*FitOptions){
@@ -108,11 +108,11 @@ func TestFitOptionsReachTheFit(t *testing.T) {
 	} {
 		other := o
 		change(&other)
-		if g := fit(t, m, set, other); slices.Equal(g.Layer.L.Floats(), free.Layer.L.Floats()) {
+		if g := fit(t, m, set, other); slices.Equal(layerOf(g).L.Floats(), layerOf(free).L.Floats()) {
 			t.Errorf("%s makes no difference", name)
 		}
 	}
-	if g := fit(t, m, set, o); !slices.Equal(g.Layer.L.Floats(), free.Layer.L.Floats()) {
+	if g := fit(t, m, set, o); !slices.Equal(layerOf(g).L.Floats(), layerOf(free).L.Floats()) {
 		t.Error("the same options give another posterior")
 	}
 }
@@ -125,15 +125,15 @@ func TestInducingPointsAreDistinctInputs(t *testing.T) {
 	}
 	o := quickFit()
 	o.Validation, o.Patience, o.Iterations = 0, 0, 1
-	if f := fit(t, m, set.Rows(rows), o); f.Layer.Inducing() != 4 {
-		t.Errorf("%d inducing points for 4 distinct rows", f.Layer.Inducing())
+	if f := fit(t, m, set.Rows(rows), o); layerOf(f).Inducing() != 4 {
+		t.Errorf("%d inducing points for 4 distinct rows", layerOf(f).Inducing())
 	}
 	n := maxKMeans + 10
 	x := make([]float64, n)
 	for i := range x {
 		x[i] = float64(i)
 	}
-	z, err := inducing(matrix(x, n, 1), o)
+	z, err := inducing(matrix(x, n, 1), o, rand.New(rand.NewPCG(1, 1)))
 	if err != nil || z.Shape()[0] != o.Inducing {
 		t.Errorf("inducing points of many rows: %v, error %v", z, err)
 	}
@@ -159,8 +159,8 @@ func TestResumedFitIsTheUninterruptedOne(t *testing.T) {
 		t.Fatalf("result %+v, error %v", res, err)
 	}
 	resumed := fit(t, m, set, o)
-	for i, p := range whole.Layer.Params() {
-		if !slices.Equal(p.Floats(), resumed.Layer.Params()[i].Floats()) {
+	for i, p := range layerOf(whole).Params() {
+		if !slices.Equal(p.Floats(), layerOf(resumed).Params()[i].Floats()) {
 			t.Errorf("%s differs after the resumed run", p.Name)
 		}
 	}

@@ -5,12 +5,14 @@ import (
 	"math"
 	"math/rand/v2"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"gorgonia.org/tensor"
 
 	"github.com/go-valla/valla/data"
+	"github.com/go-valla/valla/gp/laplace"
 	"github.com/go-valla/valla/gp/valla"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/jacobian"
@@ -57,6 +59,84 @@ func attachRandom(t testing.TB, m *Model, inducing int, rng *rand.Rand) {
 	if err := m.Attach(layer, m.Fingerprint(), 0.125); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// layerOf returns a model's VaLLA layer.
+func layerOf(m *Model) *valla.Layer { return m.Posterior.(VaLLA).Layer }
+
+// newTestLLA returns a model of two features with a posterior of the LLA family.
+func newTestLLA(t testing.TB, dt tensor.Dtype, o LLAOptions) *Model {
+	t.Helper()
+	m, err := FitLLA(context.Background(), newTestModel(t, dt, 0, 3), wave(8, 3), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// newTestClasses is newTestModel with the three classes 1, 2 and 4.
+func newTestClasses(t testing.TB, dt tensor.Dtype, hidden ...int) *Model {
+	t.Helper()
+	m := newTestModel(t, dt, 0)
+	m.Network = layers.MLP{Inputs: 2, Hidden: hidden, Outputs: 3, Activation: "tanh"}
+	m.Classes, m.Targets, m.MAPNoise, m.Noise = []float64{1, 2, 4}, nil, 0, 0
+	var err error
+	if m.Net, err = m.Network.New(dt, rand.New(rand.NewPCG(8, 0))); err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// thirds is wave with a class for each third of the values: 1, 2 and 4.
+func thirds(n int, seed uint64) *data.Set {
+	set := wave(n, seed)
+	y := set.Y.Float64s()
+	sorted := slices.Sorted(slices.Values(y))
+	for i, v := range y {
+		y[i] = map[bool]float64{true: 1, false: 2}[v < sorted[n/3]]
+		if v >= sorted[2*n/3] {
+			y[i] = 4
+		}
+	}
+	return set
+}
+
+// everyPosterior are models with all kinds of posteriors.
+func everyPosterior(t testing.TB, dt tensor.Dtype) map[string]*Model {
+	t.Helper()
+	all := map[string]*Model{
+		"MAP": newTestModel(t, dt, 0, 4, 3), "VaLLA 1": newTestModel(t, dt, 1, 4, 3), "VaLLA 5": newTestModel(t, dt, 5, 4, 3),
+	}
+	for name, o := range map[string]LLAOptions{
+		"LLA full, function space":    {},
+		"LLA full, weight space":      {Weights: laplace.Named("dense2.bias")},
+		"LLA full, last layer":        {Weights: laplace.LastLayer},
+		"LLA kfac":                    {Structure: laplace.KFAC},
+		"LLA kfac, priors":            {Structure: laplace.KFAC, Priors: laplace.PerParameter},
+		"LLA diag":                    {Structure: laplace.Diagonal},
+		"LLA lowrank, subset of half": {Structure: laplace.LowRank, Rank: 2, Subset: 4},
+	} {
+		o.Hyper, o.PriorStd, o.NoiseStd = FixedHyper, 0.7, 0.5
+		all[name] = newTestLLA(t, dt, o)
+		o.NoiseStd = 0
+		c, err := FitLLA(context.Background(), newTestClasses(t, dt, 3), thirds(9, 3), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all["classes, "+name] = c
+	}
+	c := newTestClasses(t, dt, 3)
+	all["classes, MAP"] = c.MAP()
+	z := graph.Convert(matrix([]float64{1, 2, 0, 1, -1, 3}, 3, 2), dt)
+	layer, err := valla.New(jacobian.NTK{Net: c.Net}, z, []int{0, 2, 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Attach(layer, c.Fingerprint(), 0); err != nil {
+		t.Fatal(err)
+	}
+	all["classes, VaLLA 3"] = c
+	return all
 }
 
 func matrix(v []float64, n, d int) *tensor.Dense {

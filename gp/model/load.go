@@ -1,17 +1,19 @@
 package model
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"math/rand/v2"
 	"os"
+	"slices"
 
 	"gorgonia.org/tensor"
 
+	"github.com/go-valla/valla/gp/laplace"
 	"github.com/go-valla/valla/gp/valla"
-	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/jacobian"
 	"github.com/go-valla/valla/layers"
 )
@@ -86,13 +88,15 @@ var dtypes = map[string]tensor.Dtype{"float32": tensor.Float32, "float64": tenso
 func (h *header) model(size int64) (*Model, error) {
 	dt, ok := dtypes[h.Dtype]
 	switch {
-	case h.Kind != kindOfModel:
-		return nil, fmt.Errorf("kind %q, expected %q", h.Kind, kindOfModel)
+	case h.Kind != kindRegression && h.Kind != kindClasses:
+		return nil, fmt.Errorf("kind %q, expected %q or %q", h.Kind, kindRegression, kindClasses)
+	case (h.Kind == kindClasses) != (h.Classes != nil):
+		return nil, fmt.Errorf("kind %q with %d classes", h.Kind, len(h.Classes))
 	case !ok:
 		return nil, fmt.Errorf("dtype %q, expected \"float32\" or \"float64\"", h.Dtype)
 	}
 	m := &Model{
-		Network: h.Network, Features: h.Features, Target: h.Target, Inputs: h.Inputs, Targets: h.Targets,
+		Network: h.Network, Features: h.Features, Target: h.Target, Classes: h.Classes, Inputs: h.Inputs, Targets: h.Targets,
 		MAPNoise: h.MAPNoise, Noise: h.MAPNoise, Training: h.Training,
 	}
 	if err := m.check(); err != nil {
@@ -134,38 +138,79 @@ func (a *archive) weights(m *Model, h *header) error {
 	return nil
 }
 
-// posterior reads the layer, if there is one, and puts it on the weights.
+// posterior reads the posterior, if there is one, and puts it on the weights.
 func (a *archive) posterior(m *Model, h *header) error {
 	if h.Posterior == nil {
 		return nil
 	}
-	if h.Posterior.Method != MethodVaLLA {
-		return formatError(headerMember, fmt.Errorf("posterior %q, expected %q", h.Posterior.Method, MethodVaLLA))
+	if err := m.checkFingerprint(h.Posterior.Fingerprint); err != nil {
+		return err
+	}
+	var err error
+	switch p := h.Posterior; p.Method {
+	case MethodVaLLA:
+		err = a.valla(m, p)
+	case MethodLLA:
+		err = a.lla(m, p)
+	default:
+		err = formatError(headerMember, fmt.Errorf("posterior %q, expected %q or %q", p.Method, MethodVaLLA, MethodLLA))
+	}
+	return err
+}
+
+// valla reads a layer.
+func (a *archive) valla(m *Model, h *posteriorHeader) error {
+	if h.LLA != nil {
+		return formatError(headerMember, fmt.Errorf("a posterior %q with the state of another method", h.Method))
 	}
 	// The triangle of L must fit in the file before room is made for it.
 	budget := a.size / int64(m.Dtype().Size())
-	if n := int64(h.Posterior.Inducing); n < 1 || n > 2*budget/n {
+	if n := int64(h.Inducing); n < 1 || n > 2*budget/n {
 		return formatError(headerMember, fmt.Errorf("%d inducing points do not fit in a file of %d bytes", n, a.size))
 	}
-	z, err := a.array(posteriorMember(&graph.Param{Name: nameZ}), m.Dtype(), h.Posterior.Inducing, m.Network.Inputs)
+	z, err := a.array(posteriorMember(nameZ), m.Dtype(), h.Inducing, m.Network.Inputs)
 	if err != nil {
 		return err
 	}
-	layer, err := valla.New(jacobian.NTK{Net: m.Net}, z, nil)
+	layer, err := valla.New(jacobian.NTK{Net: m.Net}, z, h.Class)
 	if err != nil {
 		return formatError(headerMember, err)
 	}
 	for _, p := range layer.Params()[1:] {
-		if p.Value, err = a.array(posteriorMember(p), m.Dtype(), p.Value.Shape()...); err != nil {
+		if p.Value, err = a.array(posteriorMember(p.Name), m.Dtype(), p.Value.Shape()...); err != nil {
 			return err
 		}
 	}
-	err = m.Attach(layer, h.Posterior.Fingerprint, h.Posterior.Noise)
-	switch {
-	case errors.Is(err, ErrFingerprint):
-		return err
-	case err != nil:
+	if err := m.Attach(layer, h.Fingerprint, h.Noise); err != nil {
 		return formatError(headerMember, err)
+	}
+	return nil
+}
+
+// lla reads a posterior of the LLA family and computes its factors.
+func (a *archive) lla(m *Model, h *posteriorHeader) error {
+	s := h.LLA
+	if s == nil || h.Inducing != 0 || h.Class != nil {
+		return formatError(headerMember, fmt.Errorf("a posterior %q without its state, or with that of another method", h.Method))
+	}
+	if !slices.Equal(s.Input, []int{m.Network.Inputs}) || s.Outputs != m.Network.Outputs {
+		return formatError(headerMember, fmt.Errorf("a posterior for inputs of shape %v and %d outputs, expected [%d] and %d",
+			s.Input, s.Outputs, m.Network.Inputs, m.Network.Outputs))
+	}
+	p, err := laplace.Restore(context.Background(), m.Net, *s, func(name string, shape ...int) (*tensor.Dense, error) {
+		return a.array(posteriorMember(name), tensor.Float64, shape...)
+	})
+	if errors.Is(err, ErrFormat) {
+		return err
+	}
+	if err == nil {
+		err = m.AttachLLA(p, h.Fingerprint)
+	}
+	if err == nil && m.Noise != h.Noise {
+		err = fmt.Errorf("noise variance %g, expected %g, that of the posterior", h.Noise, m.Noise)
+	}
+	if err != nil {
+		return formatError("posterior", err)
 	}
 	return nil
 }

@@ -1,9 +1,10 @@
-// Package model is the finished product of a regression: a network with its
-// weights, the scaling of its inputs and target, its noise and, once fitted, a
-// VaLLA posterior, kept in one file.
+// Package model is the finished product: a network with its weights, the scaling of
+// its inputs and target, its noise and, once fitted, a posterior of any method, kept in
+// one file.
 //
 //	m, _, err := model.Train(ctx, model.TrainDefaults(), set)  // the MAP network
-//	m, _, err = model.Fit(ctx, m, set, model.FitDefaults())    // its error bars
+//	m, _, err = model.Fit(ctx, m, set, model.FitDefaults())    // its error bars, VaLLA's
+//	m, err = model.FitLLA(ctx, m, set, model.LLADefaults())    // or those of the LLA family
 //	err = m.Save("house.valla")
 //	…
 //	m, err = model.Load("house.valla")
@@ -12,6 +13,10 @@
 // The network works in standardised units, in which each input column and the
 // target have mean 0 and standard deviation 1 over the training rows. Everything
 // that goes in and out of a [Model] is in the units of the data.
+//
+// Where the target's column holds classes ([TrainOptions.Classes]) the network's outputs
+// are logits, there is no noise, and [Model.PredictProbs] and [Model.EvaluateClasses]
+// take the places of Predict and Evaluate.
 package model
 
 import (
@@ -23,8 +28,6 @@ import (
 	"gorgonia.org/tensor"
 
 	"github.com/go-valla/valla/data"
-	"github.com/go-valla/valla/gp/valla"
-	"github.com/go-valla/valla/jacobian"
 	"github.com/go-valla/valla/layers"
 )
 
@@ -39,23 +42,24 @@ var (
 	ErrOption = errors.New("bad option")
 )
 
-// Model predicts one number y from D named numbers x.
+// Model predicts one number y, or its class, from D named numbers x.
 type Model struct {
 	Network  layers.MLP        // the architecture
 	Net      layers.Sequential // of that form, with the MAP weights
 	Features []string          // D names, in the order of the network's inputs
 	Target   string
+	Classes  []float64 // the values that y has, ascending, by output; nil for a regression
 
 	Inputs  *data.Standardizer // of D columns
-	Targets *data.Standardizer // of one column
+	Targets *data.Standardizer // of one column; nil with classes
 
 	// MAPNoise is the variance of y around the network, in standardised units,
 	// where nothing else is uncertain; Noise the one beside the posterior. They
-	// are equal where there is none.
+	// are equal where there is none, and 0 with classes.
 	MAPNoise, Noise float64
 
-	Layer    *valla.Layer // the posterior; nil for the MAP network alone
-	Training []Run        // how the model came about, the oldest first
+	Posterior Posterior // nil for the MAP network alone
+	Training  []Run     // how the model came about, the oldest first
 }
 
 // Dtype returns the element type of the weights and the posterior.
@@ -67,48 +71,30 @@ func (m *Model) Fingerprint() string { return layers.Fingerprint(m.Net) }
 // MAP returns the model without its posterior; it shares the weights.
 func (m *Model) MAP() *Model {
 	c := *m
-	c.Layer, c.Noise = nil, m.MAPNoise
-	c.Training = slices.DeleteFunc(slices.Clone(m.Training), func(r Run) bool { return r.Method == MethodVaLLA })
+	c.Posterior, c.Noise = nil, m.MAPNoise
+	c.Training = slices.DeleteFunc(slices.Clone(m.Training), func(r Run) bool { return r.fitted() })
 	return &c
-}
-
-// Attach puts a posterior on the model: a layer that was fitted on weights with the
-// given fingerprint, and the noise variance fitted with it, in standardised units.
-// It refuses, with an error that wraps [ErrFingerprint], where the model has other
-// weights, and a layer whose inducing inputs the network could not take.
-func (m *Model) Attach(layer *valla.Layer, fingerprint string, noise float64) error {
-	if own := m.Fingerprint(); own != fingerprint {
-		return fmt.Errorf("%w: expected the fingerprint %s, found weights with %s", ErrFingerprint, fingerprint, own)
-	}
-	z := layer.Z.Value
-	if z.Dims() != 2 || z.Shape()[1] != m.Network.Inputs || z.Dtype() != m.Dtype() {
-		return fmt.Errorf("posterior: expected inducing inputs %v of shape (M, %d), found %v of shape %v",
-			m.Dtype(), m.Network.Inputs, z.Dtype(), z.Shape())
-	}
-	if !positive(noise) {
-		return fmt.Errorf("posterior: noise variance %g, expected a positive number", noise)
-	}
-	own := *layer
-	own.Kernel = jacobian.NTK{Net: m.Net}
-	m.Layer, m.Noise = &own, noise
-	return nil
 }
 
 // check returns what is wrong with the parts of a model beside its arrays.
 func (m *Model) check() error {
 	d := m.Network.Inputs
 	switch {
-	case m.Network.Outputs != 1:
-		return fmt.Errorf("the network has %d outputs, expected 1", m.Network.Outputs)
+	case m.Network.Outputs != max(1, len(m.Classes)):
+		return fmt.Errorf("the network has %d outputs, expected %d", m.Network.Outputs, max(1, len(m.Classes)))
 	case len(m.Features) != d:
 		return fmt.Errorf("%d names of features for a network of %d inputs", len(m.Features), d)
 	case slices.Contains(m.Features, m.Target):
 		return fmt.Errorf("%q is both a feature and the target", m.Target)
-	case !positive(m.MAPNoise) || !positive(m.Noise):
-		return fmt.Errorf("noise variances %g and %g, expected positive numbers", m.MAPNoise, m.Noise)
 	}
 	if err := checkScaler("inputs", m.Inputs, d); err != nil {
 		return err
+	}
+	if m.Classes != nil {
+		return m.checkClasses()
+	}
+	if !positive(m.MAPNoise) || !positive(m.Noise) {
+		return fmt.Errorf("noise variances %g and %g, expected positive numbers", m.MAPNoise, m.Noise)
 	}
 	return checkScaler("targets", m.Targets, 1)
 }

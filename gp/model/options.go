@@ -13,6 +13,7 @@ import (
 // TrainOptions say how [Train] makes a network. Start from [TrainDefaults]: fields
 // are taken as they are, zero included.
 type TrainOptions struct {
+	Classes    bool              // the target's values are classes, not numbers
 	Hidden     []int             // widths of the hidden layers
 	Activation layers.Activation // after each of them
 	Dtype      tensor.Dtype      // tensor.Float64 or tensor.Float32
@@ -111,7 +112,7 @@ func FitDefaults() FitOptions {
 	}
 }
 
-func (o FitOptions) check() error {
+func (o FitOptions) check(m *Model) error {
 	switch {
 	case o.Inducing < 1:
 		return fmt.Errorf("%w: %d inducing points, expected at least 1", ErrOption, o.Inducing)
@@ -121,6 +122,10 @@ func (o FitOptions) check() error {
 		return fmt.Errorf("%w: prior standard deviation %g, expected a positive number", ErrOption, o.PriorStd)
 	case o.NoiseStd != 0 && !positive(o.NoiseStd):
 		return fmt.Errorf("%w: noise standard deviation %g, expected a positive number", ErrOption, o.NoiseStd)
+	case m.Classes != nil && (o.NoiseStd != 0 || o.FixNoise):
+		return fmt.Errorf("%w: noise of the classes of %q, which have none", ErrOption, m.Target)
+	case m.Classes != nil && o.Alpha == 0:
+		return fmt.Errorf("%w: alpha 0 with classes, expected 0 < alpha ≤ 1", ErrOption)
 	case o.Resume && o.Checkpoint == "":
 		return fmt.Errorf("%w: to resume needs the file of the checkpoint", ErrOption)
 	}

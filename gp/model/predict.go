@@ -9,7 +9,6 @@ import (
 
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp"
-	"github.com/go-valla/valla/gp/valla"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/train/metric"
 )
@@ -49,15 +48,34 @@ func (p *Prediction) Interval(level float64) (lower, upper []float64, err error)
 // if ctx ends first. A prediction that is not finite, or a variance that is not
 // positive, is an error that names the row.
 func (m *Model) Predict(ctx context.Context, x *tensor.Dense) (*Prediction, error) {
-	z, err := m.Inputs.Apply(x)
-	if err != nil {
-		return nil, fmt.Errorf("predict: %w", err)
+	if m.Classes != nil {
+		return nil, fmt.Errorf("predict: the target %q has classes, not numbers", m.Target)
 	}
-	g, err := m.posterior().Predict(ctx, graph.Convert(z, m.Dtype()))
+	g, err := m.latent(ctx, x)
 	if err != nil {
-		return nil, fmt.Errorf("predict: %w", err)
+		return nil, err
 	}
 	return m.inUnits(g)
+}
+
+// latent returns the distribution of the latent function at x [N,D], in the units of
+// the data, itself in standardised units.
+func (m *Model) latent(ctx context.Context, x *tensor.Dense) (gp.Gaussian, error) {
+	z, err := m.Inputs.Apply(x)
+	if err != nil {
+		return gp.Gaussian{}, fmt.Errorf("predict: %w", err)
+	}
+	for i, v := range z.Float64s() {
+		if !finite(v) {
+			return gp.Gaussian{}, fmt.Errorf("predict: row %d (counting from 0), feature %q: expected a finite number, found %g",
+				i/len(m.Features), m.Features[i%len(m.Features)], x.Float64s()[i])
+		}
+	}
+	g, err := m.gp().Predict(ctx, graph.Convert(z, m.Dtype()))
+	if err != nil {
+		return gp.Gaussian{}, fmt.Errorf("predict: %w", err)
+	}
+	return g, nil
 }
 
 // inUnits adds the noise and undoes the standardisation.
@@ -75,14 +93,6 @@ func (m *Model) inUnits(g gp.Gaussian) (*Prediction, error) {
 		}
 	}
 	return p, nil
-}
-
-// posterior returns the distribution of the latent function in standardised units.
-func (m *Model) posterior() gp.Posterior {
-	if m.Layer == nil {
-		return gp.Point{Net: m.Net, Dtype: m.Dtype()}
-	}
-	return valla.NewPosterior(m.Net, m.Layer)
 }
 
 // Evaluate returns the scores of the predictions for a set, in the units of the data.

@@ -18,13 +18,13 @@ func linear(m *Model, a, b float64) (mean, latent float64) {
 	w, bias := m.Net.Params()[0].Floats(), m.Net.Params()[1].Floats()
 	z := []float64{(a - m.Inputs.Mean[0]) / m.Inputs.Std[0], (b - m.Inputs.Mean[1]) / m.Inputs.Std[1]}
 	mean = (w[0]*z[0]+w[1]*z[1]+bias[0])*m.Targets.Std[0] + m.Targets.Mean[0]
-	if m.Layer == nil {
+	if m.Posterior == nil {
 		return mean, 0
 	}
-	sigma2 := m.Layer.PriorStd() * m.Layer.PriorStd()
+	sigma2 := layerOf(m).PriorStd() * layerOf(m).PriorStd()
 	kappa := func(p, q []float64) float64 { return sigma2 * (p[0]*q[0] + p[1]*q[1] + 1) }
-	k := m.Layer.Inducing()
-	points, packed := m.Layer.Z.Floats(), m.Layer.L.Floats()
+	k := layerOf(m).Inducing()
+	points, packed := layerOf(m).Z.Floats(), layerOf(m).L.Floats()
 	kz, l, kxz := mat.NewDense(k, k, nil), mat.NewDense(k, k, nil), mat.NewVecDense(k, nil)
 	for i, at := 0, 0; i < k; i++ {
 		kxz.SetVec(i, kappa(z, points[2*i:2*i+2]))
@@ -81,7 +81,7 @@ func TestMAPKeepsMeanAndItsOwnNoise(t *testing.T) {
 			t.Errorf("row %d: variance %g is not above the noise", i, with.Variance[i])
 		}
 	}
-	if m.Layer == nil {
+	if m.Posterior == nil {
 		t.Error("MAP changed its receiver")
 	}
 }
@@ -107,7 +107,7 @@ func TestPredictErrors(t *testing.T) {
 	_, err := m.Predict(context.Background(), matrix([]float64{1, 2, 3}, 1, 3))
 	oneLine(t, err, "expected 2 columns, found 3")
 	_, err = m.Predict(context.Background(), matrix([]float64{1, 2, 3, math.NaN()}, 2, 2))
-	oneLine(t, err, "row 1", "mean NaN")
+	oneLine(t, err, "row 1", `feature "b"`, "found NaN")
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	for _, m := range []*Model{m, m.MAP()} {

@@ -3,6 +3,7 @@ package model
 import (
 	"runtime/debug"
 
+	"github.com/go-valla/valla/gp/laplace"
 	"github.com/go-valla/valla/train"
 )
 
@@ -10,7 +11,8 @@ import (
 const (
 	MethodMAP     = "map"     // the network was trained
 	MethodWeights = "weights" // the network's weights came from a file
-	MethodVaLLA   = "valla"   // a posterior was fitted
+	MethodVaLLA   = "valla"   // a posterior of package gp/valla was fitted
+	MethodLLA     = "lla"     // one of package gp/laplace
 )
 
 // Run records how a part of a model came about.
@@ -27,7 +29,9 @@ type Run struct {
 
 	Alpha    *float64 `json:"alpha,omitempty"` // of VaLLA's objective
 	Inducing int      `json:"inducing,omitempty"`
-	PriorStd float64  `json:"prior_std,omitempty"` // σ₀ at the end
+	PriorStd float64  `json:"prior_std,omitempty"` // σ₀ at the end, the first of several
+
+	LLA *LLARun `json:"lla,omitempty"`
 
 	Iterations     int           `json:"iterations"` // made
 	BestIteration  int           `json:"best_iteration,omitempty"`
@@ -35,6 +39,23 @@ type Run struct {
 	Stopped        train.Stopped `json:"stopped,omitempty"`
 	Seconds        float64       `json:"seconds"`
 }
+
+// LLARun is what is special of a run of FitLLA.
+type LLARun struct {
+	Structure             laplace.Structure `json:"structure"`
+	Weights               []string          `json:"weights"` // the uncertain ones
+	Parameters            int               `json:"parameters"`
+	Rank                  int               `json:"rank,omitempty"`
+	Subset                int               `json:"subset,omitempty"`
+	Hyper                 Hyper             `json:"hyper"`
+	Priors                []string          `json:"priors"`
+	PriorStds             []float64         `json:"prior_stds"`
+	EffectiveParameters   float64           `json:"effective_parameters"`
+	LogMarginalLikelihood float64           `json:"log_marginal_likelihood"`
+}
+
+// fitted reports whether the run gave a posterior.
+func (r Run) fitted() bool { return r.Method == MethodVaLLA || r.Method == MethodLLA }
 
 // ended fills in how the run went.
 func (r Run) ended(res *train.Result) Run {

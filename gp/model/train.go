@@ -26,7 +26,8 @@ const maxValidation = 10_000
 
 // Train makes a model without a posterior: a network trained on a set to its maximum
 // a posteriori weights under squared error, and the noise variance that is the mean
-// squared residual on the training rows. A fraction of the rows, the same that [Fit]
+// squared residual on the training rows; or with Classes under the cross-entropy of the
+// classes that the target's values are. A fraction of the rows, the same that [Fit]
 // holds out with the same seed, is kept for validation; the weights of the smallest
 // validation error are restored.
 //
@@ -40,7 +41,7 @@ func Train(ctx context.Context, o TrainOptions, set *data.Set) (*Model, *train.R
 	if err != nil {
 		return nil, nil, fmt.Errorf("train: %w", err)
 	}
-	m, err := newModel(o, s.train)
+	m, err := newModel(o, set, s.train)
 	if err != nil {
 		return nil, nil, fmt.Errorf("train: %w", err)
 	}
@@ -61,17 +62,23 @@ func Train(ctx context.Context, o TrainOptions, set *data.Set) (*Model, *train.R
 // interrupted says whether a run left a state that is worth keeping.
 func interrupted(res *train.Result) bool { return res != nil && res.Stopped == train.Interrupted }
 
-// newModel returns a model with random weights, scaled by the training rows.
-func newModel(o TrainOptions, set *data.Set) (*Model, error) {
+// newModel returns a model with random weights, scaled by the training rows, with the
+// classes of the whole set.
+func newModel(o TrainOptions, set, rows *data.Set) (*Model, error) {
 	m := &Model{
 		Network:  layers.MLP{Inputs: len(set.Features), Hidden: o.Hidden, Outputs: 1, Activation: o.Activation},
 		Features: set.Features, Target: set.Target,
 	}
 	var err error
-	if m.Inputs, err = data.FitStandardizer(set.X); err != nil {
+	if o.Classes {
+		if m.Classes, err = classesOf(set); err != nil {
+			return nil, err
+		}
+		m.Network.Outputs = len(m.Classes)
+	} else if m.Targets, err = data.FitStandardizer(rows.Y); err != nil {
 		return nil, err
 	}
-	if m.Targets, err = data.FitStandardizer(set.Y); err != nil {
+	if m.Inputs, err = data.FitStandardizer(rows.X); err != nil {
 		return nil, err
 	}
 	m.Net, err = m.Network.New(o.Dtype, rand.New(rand.NewPCG(o.Seed, weightStream)))
@@ -79,9 +86,13 @@ func newModel(o TrainOptions, set *data.Set) (*Model, error) {
 }
 
 func (m *Model) trainMAP(ctx context.Context, o TrainOptions, s split) (*train.Result, error) {
-	x, y, err := m.standardized(s.train)
+	x, y, err := m.examples(s.train)
 	if err != nil {
 		return nil, fmt.Errorf("train: %w", err)
+	}
+	loss, validate := train.Loss(train.SquaredError), m.meanSquared
+	if m.Classes != nil {
+		loss, validate = train.CrossEntropy, m.crossEntropy
 	}
 	cfg := train.Config{
 		Iterations: o.Iterations, Patience: o.Patience,
@@ -90,21 +101,30 @@ func (m *Model) trainMAP(ctx context.Context, o TrainOptions, s split) (*train.R
 		Progress:  o.Progress, Label: "MAP",
 	}
 	if s.validation != nil {
-		cfg.Validate = func(ctx context.Context) (float64, error) { return m.meanSquared(ctx, s.validation) }
+		cfg.Validate = func(ctx context.Context) (float64, error) { return validate(ctx, s.validation) }
 	}
-	t := train.MAP{Net: m.Net, Loss: train.SquaredError, BatchSize: o.BatchSize, Seed: o.Seed, Config: cfg}
+	t := train.MAP{Net: m.Net, Loss: loss, BatchSize: o.BatchSize, Seed: o.Seed, Config: cfg}
 	return t.Train(ctx, x, y)
 }
 
 // standardized returns inputs and targets as the network sees them.
 func (m *Model) standardized(s *data.Set) (x, y *tensor.Dense, err error) {
-	if x, err = m.Inputs.Apply(s.X); err != nil {
+	if x, err = m.scaledInputs(s); err != nil {
 		return nil, nil, err
 	}
 	if y, err = m.Targets.Apply(s.Y); err != nil {
 		return nil, nil, err
 	}
-	return graph.Convert(x, m.Dtype()), graph.Convert(y, m.Dtype()), nil
+	return x, graph.Convert(y, m.Dtype()), nil
+}
+
+// scaledInputs returns the inputs of a set as the network sees them.
+func (m *Model) scaledInputs(s *data.Set) (*tensor.Dense, error) {
+	x, err := m.Inputs.Apply(s.X)
+	if err != nil {
+		return nil, err
+	}
+	return graph.Convert(x, m.Dtype()), nil
 }
 
 // meanSquared returns the mean squared residual of the network in standardised units.
@@ -124,8 +144,18 @@ func (m *Model) meanSquared(ctx context.Context, s *data.Set) (float64, error) {
 	return sum / float64(len(target)), nil
 }
 
-// estimateNoise sets the noise to the mean squared residual, also where ctx has ended.
+// crossEntropy returns the mean negative log-likelihood of the network's classes.
+func (m *Model) crossEntropy(ctx context.Context, s *data.Set) (float64, error) {
+	scores, err := m.MAP().EvaluateClasses(ctx, s, Probit)
+	return scores.NLL, err
+}
+
+// estimateNoise sets the noise to the mean squared residual, also where ctx has ended;
+// classes have none.
 func (m *Model) estimateNoise(ctx context.Context, s *data.Set) error {
+	if m.Classes != nil {
+		return nil
+	}
 	v, err := m.meanSquared(context.WithoutCancel(ctx), s)
 	if err != nil {
 		return err
@@ -172,6 +202,7 @@ type WeightOptions struct {
 	// targets; the moments are then taken from the set. Otherwise it works in the
 	// units of the data.
 	Standardize bool
+	Classes     bool // the target's values are classes, ascending by output; its units stay
 }
 
 // FromWeights makes a model without a posterior of weights that were trained elsewhere,
@@ -183,17 +214,20 @@ func FromWeights(ctx context.Context, path string, o WeightOptions, set *data.Se
 	if err != nil {
 		return nil, err
 	}
-	if d := len(set.Features); mlp.Inputs != d || mlp.Outputs != 1 {
-		return nil, fmt.Errorf("%s: the network maps %d inputs to %d outputs, expected %d inputs (the features %s) and 1 output",
-			path, mlp.Inputs, mlp.Outputs, d, list(set.Features))
-	}
-	t := TrainOptions{Hidden: mlp.Hidden, Activation: o.Activation, Dtype: o.Dtype}
-	m, err := newModel(t, set)
+	t := TrainOptions{Hidden: mlp.Hidden, Activation: o.Activation, Dtype: o.Dtype, Classes: o.Classes}
+	m, err := newModel(t, set, set)
 	if err != nil {
 		return nil, err
 	}
+	if want := m.Network; mlp.Inputs != want.Inputs || mlp.Outputs != want.Outputs {
+		return nil, fmt.Errorf("%s: the network maps %d inputs to %d outputs, expected %d inputs (the features %s) and %d outputs",
+			path, mlp.Inputs, mlp.Outputs, want.Inputs, list(set.Features), want.Outputs)
+	}
 	if !o.Standardize {
-		m.Inputs, m.Targets = identity(mlp.Inputs), identity(1)
+		m.Inputs = identity(mlp.Inputs)
+	}
+	if !o.Standardize && !o.Classes {
+		m.Targets = identity(1)
 	}
 	if err := layers.Load(path, m.Net, load); err != nil {
 		return nil, err

@@ -106,7 +106,7 @@ func TestInterruptedTrainKeepsWhatIsThere(t *testing.T) {
 		t.Error(err)
 	}
 	f, res, err := Fit(ctx, m, wave(50, 1), quickFit())
-	if !errors.Is(err, context.Canceled) || f == nil || f.Layer == nil || res.Stopped != train.Interrupted {
+	if !errors.Is(err, context.Canceled) || f == nil || f.Posterior == nil || res.Stopped != train.Interrupted {
 		t.Fatalf("model %v, result %+v, error %v", f, res, err)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/jacobian"
 	"github.com/go-valla/valla/layers"
+	"github.com/go-valla/valla/train"
 	"gorgonia.org/tensor"
 )
 
@@ -64,7 +65,7 @@ func BenchmarkStep(b *testing.B) {
 			for _, dt := range []tensor.Dtype{tensor.Float64, tensor.Float32} {
 				b.Run(fmt.Sprintf("%s/M=%d/%v", c.name, m, dt), func(b *testing.B) {
 					f, x, y := benchFit(b, c.net, m, dt)
-					obj, err := f.Objective(x, y)
+					obj, err := f.Objective(train.Rows{All: x}, y)
 					if err != nil {
 						b.Fatal(err)
 					}

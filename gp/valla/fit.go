@@ -1,6 +1,7 @@
 package valla
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -23,6 +24,9 @@ type Fit struct {
 
 	BatchSize int    // 0 means 100, the published setting
 	Seed      uint64 // of the mini-batches
+	// MemoryLimit is how many bytes a step may need, see [Fit.Plan]; 0 means as many
+	// as it takes. Where a mini-batch needs more it is computed in parts.
+	MemoryLimit int64
 	// Config is the training loop's. The published setting is 40,000 iterations of
 	// Adam with its default step of 1e-3.
 	Config train.Config
@@ -32,6 +36,11 @@ type Fit struct {
 // network's element type, changing the layer's parameters in place. On a failure of
 // the numbers the error says at which iteration and what the parameters were.
 func (f Fit) Run(ctx context.Context, x, y *tensor.Dense) (*train.Result, error) {
+	return f.RunOn(ctx, train.Rows{All: x}, y)
+}
+
+// RunOn is Run for any source of inputs.
+func (f Fit) RunOn(ctx context.Context, x train.Source, y *tensor.Dense) (*train.Result, error) {
 	obj, err := f.Objective(x, y)
 	if err != nil {
 		return nil, err
@@ -40,22 +49,25 @@ func (f Fit) Run(ctx context.Context, x, y *tensor.Dense) (*train.Result, error)
 }
 
 // Objective builds the graph that Run trains: the network, the layer and the loss.
-func (f Fit) Objective(x, y *tensor.Dense) (*train.Graph, error) {
-	if f.BatchSize == 0 {
-		f.BatchSize = 100
+func (f Fit) Objective(x train.Source, y *tensor.Dense) (*train.Graph, error) {
+	f.BatchSize = min(cmp.Or(f.BatchSize, 100), y.Shape()[0])
+	size := f.BatchSize
+	if f.MemoryLimit > 0 {
+		var err error
+		if size, _, err = f.Plan(x.Shape(), y.Shape()); err != nil {
+			return nil, err
+		}
 	}
-	b := graph.NewBuilder(x.Dtype())
-	batches, err := train.NewBatches(b, x, y, f.BatchSize, f.Seed)
+	b := graph.NewBuilder(f.Layer.Z.Value.Dtype())
+	batches, err := train.NewBatchesOf(b, x, y, f.BatchSize, f.BatchSize/size, f.Seed)
 	if err != nil {
 		return nil, fmt.Errorf("valla: %w", err)
 	}
-	mean := f.Net.Forward(b, batches.X())
-	o := Objective{Likelihood: f.Likelihood, Alpha: f.Alpha, N: x.Shape()[0]}
-	loss := f.Layer.Loss(b, batches.X(), batches.Y(), mean, o)
+	loss := f.loss(b, batches.X(), batches.Y(), y.Shape()[0])
 	if err := b.Err(); err != nil {
 		return nil, fmt.Errorf("valla: %w", err)
 	}
-	g, err := train.NewGraph(b, loss.Loss, f.params(), batches)
+	g, err := train.NewGraph(b, loss, f.params(), batches)
 	if err != nil {
 		return nil, err
 	}
@@ -63,6 +75,61 @@ func (f Fit) Objective(x, y *tensor.Dense) (*train.Graph, error) {
 		fmt.Sprintf("classes %v", f.Layer.Class))
 	return g, nil
 }
+
+// loss writes the objective for n training points.
+func (f Fit) loss(b *graph.Builder, x, y *graph.Node, n int) *graph.Node {
+	mean := f.Net.Forward(b, x)
+	l := f.Layer.Loss(b, x, y, mean, Objective{Likelihood: f.Likelihood, Alpha: f.Alpha, N: n})
+	if b.Err() != nil {
+		return nil
+	}
+	return l.Loss
+}
+
+// Plan predicts what a step needs on inputs of shape [N,…] with targets [N,C]: the
+// examples that are computed at a time and the peak of memory in bytes, the data set
+// itself not counted. It is a *graph.MemoryError if one example at a time still needs
+// more than MemoryLimit.
+func (f Fit) Plan(inputs, targets tensor.Shape) (size int, bytes int64, err error) {
+	f.BatchSize = min(cmp.Or(f.BatchSize, 100), targets[0])
+	what := fmt.Sprintf("valla: a step with %d inducing points", f.Layer.Inducing())
+	return graph.Tile(what, f.BatchSize, f.MemoryLimit, func(size int) (int64, error) {
+		return f.stepBytes(size, inputs, targets)
+	})
+}
+
+// stepBytes is the memory of a step on so many examples at a time: the program's and
+// the arrays' beside it.
+func (f Fit) stepBytes(size int, inputs, targets tensor.Shape) (int64, error) {
+	b := graph.NewBuilder(f.Layer.Z.Value.Dtype())
+	x := b.Input("x", append([]int{size}, inputs[1:]...)...)
+	y := b.Input("y", append([]int{size}, targets[1:]...)...)
+	loss, varying := f.loss(b, x, y, targets[0]), []*graph.Node{x, y}
+	for _, p := range f.params() {
+		varying = append(varying, b.Param(p))
+	}
+	if b.Err() != nil {
+		return 0, b.Err()
+	}
+	outputs := append(graph.Grad(b, loss, varying[2:]...), loss)
+	program, err := graph.Plan(b, outputs, graph.Options{Varying: varying})
+	if err != nil {
+		return 0, err
+	}
+	arrays := varying[0].Shape().TotalSize()
+	for _, n := range varying[2:] {
+		arrays += copiesTrained * n.Shape().TotalSize()
+	}
+	return runtimeBytes + int64(program) + int64(b.Dtype().Size())*int64(arrays+layers.Count(f.Net)), nil
+}
+
+const (
+	// copiesTrained of each trained array exist: its values, its sum of gradients, two
+	// moments of Adam, its best values.
+	copiesTrained = 5
+	// runtimeBytes is what a program takes that does little, and what kernels work in.
+	runtimeBytes = 64 << 20
+)
 
 // params lists what is trained.
 func (f Fit) params() []*graph.Param {

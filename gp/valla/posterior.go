@@ -16,7 +16,7 @@ import (
 type Posterior struct {
 	net   layers.Network
 	layer *Layer
-	batch int
+	limit int64          // bytes
 	f     *graph.Batched // mean and covariance; compiled for the first inputs' shape
 	shape tensor.Shape   // of one example
 }
@@ -24,13 +24,20 @@ type Posterior struct {
 var _ gp.JointPosterior = (*Posterior)(nil)
 
 // PredictBatch is how many inputs are predicted at a time: few enough for what is
-// computed for them to stay in the cache.
+// computed for them to stay in the cache. Where they need more memory than the limit
+// it is a whole part of them.
 const PredictBatch = 100
+
+// defaultLimit is the memory in bytes that predictions may take.
+const defaultLimit = 1 << 30
 
 // NewPosterior returns the posterior of a layer on a network.
 func NewPosterior(net layers.Network, layer *Layer) *Posterior {
-	return &Posterior{net: net, layer: layer, batch: PredictBatch}
+	return &Posterior{net: net, layer: layer, limit: defaultLimit}
 }
+
+// LimitMemory sets how many bytes predictions may take, 1 GiB if it is not called.
+func (p *Posterior) LimitMemory(bytes int64) { p.limit, p.f = bytes, nil }
 
 // Refresh makes the next prediction see changed parameters of layer and network.
 func (p *Posterior) Refresh() {
@@ -80,14 +87,24 @@ func (p *Posterior) compile(x *tensor.Dense) error {
 	if p.f != nil && slices.Equal(x.Shape()[1:], p.shape) {
 		return nil
 	}
-	b := graph.NewBuilder(p.layer.Z.Value.Dtype())
-	xn := b.Input("x", append([]int{p.batch}, x.Shape()[1:]...)...)
-	mean := p.net.Forward(b, xn)
-	terms := p.layer.Terms(b, xn)
-	if err := b.Err(); err != nil {
+	var b *graph.Builder
+	var xn *graph.Node
+	var outputs []*graph.Node
+	_, _, err := graph.Tile("a prediction", PredictBatch, p.limit, func(size int) (int64, error) {
+		b = graph.NewBuilder(p.layer.Z.Value.Dtype())
+		xn = b.Input("x", append([]int{size}, x.Shape()[1:]...)...)
+		mean, terms := p.net.Forward(b, xn), p.layer.Terms(b, xn)
+		if b.Err() != nil {
+			return 0, b.Err()
+		}
+		outputs = []*graph.Node{mean, terms.Q}
+		bytes, err := graph.Plan(b, outputs, graph.Options{Varying: []*graph.Node{xn}})
+		return int64(bytes), err
+	})
+	if err != nil {
 		return err
 	}
-	f, err := graph.NewBatched(b, xn, mean, terms.Q)
+	f, err := graph.NewBatched(b, xn, outputs...)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,152 @@
+package valla_test
+
+import (
+	"errors"
+	"math"
+	"math/rand/v2"
+	"runtime"
+	"testing"
+
+	"github.com/go-valla/valla/gp/likelihood"
+	"github.com/go-valla/valla/gp/valla"
+	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/jacobian"
+	"github.com/go-valla/valla/layers"
+	"github.com/go-valla/valla/train"
+	"gorgonia.org/tensor"
+)
+
+// imageFit is a fit of a small ResNet with so many examples and inducing points.
+func imageFit(t *testing.T, n, m int) (f valla.Fit, x, y *tensor.Dense) {
+	t.Helper()
+	rng := rand.New(rand.NewPCG(1, 2))
+	net, err := layers.ResNet{Channels: 3, Blocks: []int{1, 1}, Shortcut: layers.Projection, Outputs: 4}.New(tensor.Float32, rng)
+	if err != nil {
+		t.Fatal(err)
+	}
+	random := func(shape ...int) *tensor.Dense {
+		d := tensor.New(tensor.Of(tensor.Float32), tensor.WithShape(shape...))
+		for i := range d.Float32s() {
+			d.Float32s()[i] = float32(rng.NormFloat64())
+		}
+		return d
+	}
+	labels, class := make([]int64, n), make([]int, m)
+	for i := range labels {
+		labels[i] = int64(i % 4)
+	}
+	for i := range class {
+		class[i] = i % 4
+	}
+	layer, err := valla.New(jacobian.NTK{Net: net}, random(m, 3, 16, 16), class)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f = valla.Fit{Net: net, Layer: layer, Likelihood: likelihood.Softmax{}, Alpha: 1, BatchSize: n}
+	return f, random(n, 3, 16, 16), oneHot(labels, 4, tensor.Float32)
+}
+
+// TestMemoryLimit: under a limit a step is computed in parts, with the same loss and
+// gradients; a limit that one example breaks is refused.
+func TestMemoryLimit(t *testing.T) {
+	f, x, y := imageFit(t, 12, 6)
+	whole, bytes, err := f.Plan(x.Shape(), y.Shape())
+	if err != nil || whole != 12 {
+		t.Fatalf("without a limit %d at a time, error %v", whole, err)
+	}
+	evaluate := func(f valla.Fit) (float64, []train.Param) {
+		obj, err := f.Objective(train.Rows{All: x}, y)
+		if err != nil {
+			t.Fatal(err)
+		}
+		loss, err := obj.Evaluate(t.Context(), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return loss, obj.Params()
+	}
+	want, params := evaluate(f)
+	limited := f
+	limited.MemoryLimit = bytes - 1<<20
+	size, less, err := limited.Plan(x.Shape(), y.Shape())
+	if err != nil || size >= 12 || less > limited.MemoryLimit {
+		t.Fatalf("%d at a time with %d bytes, error %v", size, less, err)
+	}
+	loss, parts := evaluate(limited)
+	if math.Abs(loss-want) > 1e-4*math.Abs(want) {
+		t.Errorf("loss %v in parts, %v in one", loss, want)
+	}
+	for i, p := range params {
+		a, b := graph.Floats(p.Grad), graph.Floats(parts[i].Grad)
+		scale := 0.0
+		for _, v := range a {
+			scale = max(scale, math.Abs(v))
+		}
+		for k := range a {
+			if math.Abs(a[k]-b[k]) > 1e-3*scale {
+				t.Fatalf("gradient of %s, element %d: %v in one, %v in parts", p.Name, k, a[k], b[k])
+			}
+		}
+	}
+	limited.MemoryLimit = 1 << 20
+	var refused *graph.MemoryError
+	if _, err := limited.Objective(train.Rows{All: x}, y); !errors.As(err, &refused) || refused.Limit != 1<<20 {
+		t.Errorf("error %v", err)
+	}
+}
+
+// TestPlanIsMeasured: the heap that a step takes is what was planned.
+func TestPlanIsMeasured(t *testing.T) {
+	f, x, y := imageFit(t, 60, 40)
+	_, plan, err := f.Plan(x.Shape(), y.Shape())
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := liveHeap()
+	obj, err := f.Objective(train.Rows{All: x}, y)
+	if err == nil {
+		_, err = obj.Evaluate(t.Context(), 0)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := float64(liveHeap() - before)
+	runtime.KeepAlive(obj)
+	const fixed = 64 << 20 // in the plan, for what is not the step's
+	if want := float64(plan) - fixed; got < want/1.25 || got > want*1.25 {
+		t.Errorf("a step takes %s, %s were planned", graph.Bytes(int64(got)), graph.Bytes(int64(want)))
+	}
+}
+
+func liveHeap() uint64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
+// TestPredictionMemory: predictions do not depend on how many are made at a time, and
+// a limit that one example breaks is refused.
+func TestPredictionMemory(t *testing.T) {
+	f, x, _ := imageFit(t, 7, 5)
+	p := valla.NewPosterior(f.Net, f.Layer)
+	want, err := p.Predict(t.Context(), x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.LimitMemory(16 << 20)
+	got, err := p.Predict(t.Context(), x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, v := range want.Cov.Float64s() {
+		if math.Abs(got.Cov.Float64s()[i]-v) > 1e-3*math.Abs(want.Cov.Float64s()[0]) {
+			t.Fatalf("covariance %d is %v, want %v", i, got.Cov.Float64s()[i], v)
+		}
+	}
+	p.LimitMemory(1 << 20)
+	var refused *graph.MemoryError
+	if _, err := p.Predict(t.Context(), x); !errors.As(err, &refused) {
+		t.Errorf("error %v", err)
+	}
+}

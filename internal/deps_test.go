@@ -21,7 +21,7 @@ var level = map[string]int{
 	"data":                2,
 	"data/cifar":          2,
 	"data/augment":        2,
-	"data/corrupt":        2,
+	"data/corrupt":        3,
 	"data/tabular":        3,
 	"internal/fixture":    2,
 	"graph":               3,

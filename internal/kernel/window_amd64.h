@@ -272,6 +272,20 @@ label:                      \
 	ADD     Y15, z, z        \
 	PUTY3(x, y, z)
 
+#define FULLY3(x, y, z) \
+	MOV  x, (DX)   \
+	MOV  y, 32(DX) \
+	MOV  z, 64(DX) \
+	ADDQ R9, DX    \
+	DECQ R10       \
+	JEQ  done
+
+#define ADDFULLY3(x, y, z) \
+	ADD (DX), x, x   \
+	ADD 32(DX), y, y \
+	ADD 64(DX), z, z \
+	FULLY3(x, y, z)
+
 #define FOURROWS(op) \
 	op(Y0, Y1, Y2) \
 	op(Y3, Y4, Y5) \
@@ -291,6 +305,14 @@ label:                      \
 	LOOPY(row1, FOUR1)           \
 store:                           \
 	CARGS                        \
+	CMPQ    R11, $(96/SIZE)      \
+	JLT     partial              \
+	CMPQ    add+88(FP), $0       \
+	JNZ     add                  \
+	FOURROWS(FULLY3)             \
+add:                             \
+	FOURROWS(ADDFULLY3)          \
+partial:                         \
 	SHLQ    $SHIFT, R11          \
 	LEAQ    ·laneMask+128(SB), AX \
 	SUBQ    R11, AX              \
@@ -298,9 +320,9 @@ store:                           \
 	VMOVDQU 32(AX), Y13          \
 	VMOVDQU 64(AX), Y14          \
 	CMPQ    add+88(FP), $0       \
-	JNZ     add                  \
+	JNZ     addpartial           \
 	FOURROWS(PUTY3)              \
-add:                             \
+addpartial:                      \
 	FOURROWS(ADDY3)              \
 done:                            \
 	VZEROUPPER                   \

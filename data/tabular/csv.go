@@ -1,14 +1,13 @@
 package tabular
 
 import (
-	"bufio"
+	"bytes"
 	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"strconv"
-	"strings"
 )
 
 // byteOrderMark is what some programs put before the first column's name.
@@ -17,12 +16,11 @@ const byteOrderMark = "\ufeff"
 // A csvScan is a CSV file on its way.
 type csvScan struct {
 	layout
-	path    string
-	r       *csv.Reader
+	path string
+	*cellReader
 	columns int   // of the file; 0 before the first row
-	line    int   // of the row read last, its first, counting from 1
 	at      []int // of each field
-	cells   []float64
+	values  []float64
 }
 
 // scanCSV hands the rows of a CSV file to take and returns how many bytes of text
@@ -43,9 +41,7 @@ func decodeCSV(path string, content *io.SectionReader, l layout, take take) (int
 	if err := t.unpack(content); err != nil {
 		return 0, fmt.Errorf("%s: %w", path, err)
 	}
-	s := csvScan{layout: l, path: path, r: csv.NewReader(bufio.NewReaderSize(t, 1<<16)), cells: make([]float64, len(l.fields))}
-	s.r.FieldsPerRecord = -1 // checked here, for the message
-	s.r.ReuseRecord = true
+	s := csvScan{layout: l, path: path, cellReader: newCellReader(t), values: make([]float64, len(l.fields))}
 	if err := s.scan(take); err != nil && !errors.Is(err, errEnough) {
 		return t.bytes, err
 	}
@@ -54,7 +50,7 @@ func decodeCSV(path string, content *io.SectionReader, l layout, take take) (int
 
 func (s *csvScan) scan(take take) error {
 	for rows := 0; ; {
-		cells, err := s.r.Read()
+		cells, err := s.read()
 		switch {
 		case errors.Is(err, io.EOF) && rows == 0:
 			return fmt.Errorf("%s: expected rows of numbers, found none", s.path)
@@ -63,7 +59,6 @@ func (s *csvScan) scan(take take) error {
 		case err != nil:
 			return s.syntax(err)
 		}
-		s.line, _ = s.r.FieldPos(0)
 		if s.columns == 0 {
 			header, err := s.start(cells)
 			if err != nil {
@@ -81,8 +76,8 @@ func (s *csvScan) scan(take take) error {
 }
 
 // start finds the columns by the first row and says whether it is the header.
-func (s *csvScan) start(cells []string) (header bool, err error) {
-	cells[0] = strings.TrimPrefix(cells[0], byteOrderMark)
+func (s *csvScan) start(cells [][]byte) (header bool, err error) {
+	cells[0] = bytes.TrimPrefix(cells[0], []byte(byteOrderMark))
 	if s.bare {
 		for i := range s.fields {
 			s.at = append(s.at, i)
@@ -92,7 +87,7 @@ func (s *csvScan) start(cells []string) (header bool, err error) {
 	}
 	names := make([]string, len(cells))
 	for i, c := range cells {
-		names[i] = strings.TrimSpace(c)
+		names[i] = string(bytes.TrimSpace(c))
 	}
 	for _, f := range s.fields {
 		at := slices.Index(names, f.name)
@@ -109,24 +104,24 @@ func (s *csvScan) start(cells []string) (header bool, err error) {
 }
 
 // row takes one row.
-func (s *csvScan) row(cells []string, take take) error {
+func (s *csvScan) row(cells [][]byte, take take) error {
 	if len(cells) != s.columns {
 		return fmt.Errorf("%s:%d: expected %d cells, found %d", s.path, s.line, s.columns, len(cells))
 	}
 	for i := range s.fields {
 		f, expected := &s.fields[i], ""
-		v, err := strconv.ParseFloat(strings.TrimSpace(cells[s.at[i]]), 64)
+		v, err := strconv.ParseFloat(string(bytes.TrimSpace(cells[s.at[i]])), 64)
 		if err != nil && !errors.Is(err, strconv.ErrRange) {
 			expected = "a number"
 		} else {
-			s.cells[i], expected = f.value(v)
+			s.values[i], expected = f.value(v)
 		}
 		if expected != "" {
 			return fmt.Errorf("%s:%d: column %q (number %d): expected %s, found %s",
-				s.path, s.line, f.name, s.at[i]+1, expected, quoted(cells[s.at[i]]))
+				s.path, s.line, f.name, s.at[i]+1, expected, quoted(string(cells[s.at[i]])))
 		}
 	}
-	if err := take(s.cells); err != nil {
+	if err := take(s.values); err != nil {
 		return fmt.Errorf("%s:%d: %w", s.path, s.line, err)
 	}
 	return nil

@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
+	"slices"
 
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/data/idx"
+	"github.com/go-valla/valla/data/image"
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/laplace"
 	"github.com/go-valla/valla/gp/likelihood"
@@ -37,26 +39,38 @@ func (s imageData) load(_ context.Context, l loading) (*Problem, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &classification{dtype: l.dtype, train: splits.Train, test: splits.Test, out: out.Test}
-	held := c.examples(splits.Validation)
-	return &Problem{Data: l.name, Dtype: l.dtype, Train: c.examples(splits.Train), Validation: &held, Task: c}, nil
+	c := &classification{test: greys(splits.Test, l.dtype), class: splits.Test.Class(), out: greys(out.Test, l.dtype).X, outputs: splits.Train.Classes}
+	c.turn = func(degrees float64) (*tensor.Dense, error) {
+		t := splits.Test
+		pixels, err := image.Rotate(t.Pixels, t.H, t.W, degrees, image.Bilinear)
+		if err != nil {
+			return nil, err
+		}
+		return greys(&idx.Set{Images: idx.Images{N: t.N, H: t.H, W: t.W, Pixels: pixels}, Labels: t.Labels, Classes: t.Classes}, l.dtype).X, nil
+	}
+	held := greys(splits.Validation, l.dtype)
+	return &Problem{Data: l.name, Dtype: l.dtype, Train: greys(splits.Train, l.dtype), Validation: &held, Task: c}, nil
 }
 
-// classification is the task of telling images apart.
-type classification struct {
-	dtype            tensor.Dtype
-	train, test, out *idx.Set
-}
-
-// examples are images [N,H·W], pixels in [0,1], and one-hot labels.
-func (c *classification) examples(s *idx.Set) Examples {
-	if c.dtype == tensor.Float64 {
+// greys are images [N,H·W], pixels in [0,1], and one-hot labels.
+func greys(s *idx.Set, dt tensor.Dtype) Examples {
+	if dt == tensor.Float64 {
 		return Examples{idx.Dense[float64](&s.Images), idx.OneHot[float64](s)}
 	}
 	return Examples{idx.Dense[float32](&s.Images), idx.OneHot[float32](s)}
 }
 
-func (c *classification) Outputs() int { return c.train.Classes }
+// classification is the task of telling images apart.
+type classification struct {
+	outputs int
+	test    Examples
+	class   []int         // of the test images
+	out     *tensor.Dense // inputs out of distribution; nil: there are none
+	// turn returns the test images turned by an angle; nil: they cannot be.
+	turn func(degrees float64) (*tensor.Dense, error)
+}
+
+func (c *classification) Outputs() int { return c.outputs }
 
 func (*classification) Loss() train.Loss { return train.CrossEntropy }
 
@@ -68,28 +82,32 @@ func (*classification) Likelihood(float64, tensor.Dtype) likelihood.Likelihood {
 
 // Inducing returns m/C centres of k-means for each of the C classes: m of them, or a few
 // more so that all classes have as many.
-func (c *classification) Inducing(_ Examples, m int, rng *rand.Rand) (z *tensor.Dense, class []int, err error) {
-	width, per := c.train.H*c.train.W, (m+c.Outputs()-1)/c.Outputs()
+func (c *classification) Inducing(t Examples, m int, rng *rand.Rand) (z *tensor.Dense, class []int, err error) {
+	shape, per, of := t.X.Shape().Clone(), (m+c.outputs-1)/c.outputs, labels(t.Y)
 	var centres []float64
-	for k := range c.Outputs() {
+	for k := range c.outputs {
 		var rows []int
-		for i, l := range c.train.Labels {
-			if int(l) == k {
+		for i, l := range of {
+			if l == k {
 				rows = append(rows, i)
 			}
 		}
-		x := make([]float64, len(rows)*width)
-		idx.Gather(x, &c.train.Images, rows)
-		z, err := data.KMeans(tensor.New(tensor.WithShape(len(rows), width), tensor.WithBacking(x)), per, data.RandomPoints, rng)
+		if len(rows) < per {
+			return nil, nil, fmt.Errorf("inducing points of class %d: %d images, expected %d at least", k, len(rows), per)
+		}
+		x := graph.Convert(data.TakeRows(t.X, rows), tensor.Float64)
+		if err := x.Reshape(len(rows), x.Size()/len(rows)); err != nil {
+			return nil, nil, err
+		}
+		z, err := data.KMeans(x, per, data.RandomPoints, rng)
 		if err != nil {
 			return nil, nil, fmt.Errorf("inducing points of class %d: %w", k, err)
 		}
 		centres = append(centres, z.Float64s()...)
-		for range per {
-			class = append(class, k)
-		}
+		class = append(class, slices.Repeat([]int{k}, per)...)
 	}
-	return tensor.New(tensor.WithShape(len(class), width), tensor.WithBacking(centres)), class, nil
+	shape[0] = len(class)
+	return tensor.New(tensor.WithShape(shape...), tensor.WithBacking(centres)), class, nil
 }
 
 func (*classification) NLL(g gp.Gaussian, _ float64, e Examples) (float64, error) {

@@ -4,8 +4,6 @@ import (
 	"context"
 	"math"
 
-	"github.com/go-valla/valla/data/idx"
-	"github.com/go-valla/valla/data/image"
 	"github.com/go-valla/valla/experiments/result"
 	"github.com/go-valla/valla/experiments/spec"
 	"github.com/go-valla/valla/gp"
@@ -25,15 +23,19 @@ func monteCarlo(samples int, seed uint64) probabilities {
 // Score fills in ACC, NLL, ECE, Brier and OOD-AUC by the probit approximation and, if asked
 // for and if there is anything uncertain, by Monte Carlo, and curves by the first.
 func (c *classification) Score(ctx context.Context, p *Problem, f *Fitted, s spec.Scoring, cell *result.Cell) error {
-	in, err := f.Posterior.Predict(ctx, c.examples(c.test).X)
+	in, err := f.Posterior.Predict(ctx, c.test.X)
 	if err != nil {
 		return err
 	}
-	out, err := f.Posterior.Predict(ctx, c.examples(c.out).X)
-	if err != nil {
-		return err
+	var out *gp.Gaussian
+	if c.out != nil {
+		g, err := f.Posterior.Predict(ctx, c.out)
+		if err != nil {
+			return err
+		}
+		out = &g
 	}
-	cell.N, cell.Scores = c.test.N, map[string]result.Scores{}
+	cell.N, cell.Scores = len(c.class), map[string]result.Scores{}
 	kinds := map[string]probabilities{"probit": probit}
 	if _, certain := f.Posterior.(gp.Point); !certain && s.MonteCarlo > 0 {
 		kinds["mc"] = monteCarlo(s.MonteCarlo, cell.Seed)
@@ -47,38 +49,39 @@ func (c *classification) Score(ctx context.Context, p *Problem, f *Fitted, s spe
 		}
 	}
 	c.pictures(in, out, &cell.Curves)
-	if s.Rotations {
+	if s.Rotations && c.turn != nil {
 		cell.Curves.Rotations, err = c.rotations(ctx, f.Posterior)
 	}
 	return err
 }
 
-// scores evaluates one kind of probabilities on the test images, and on those out of
-// distribution.
-func (c *classification) scores(in, out gp.Gaussian, probs probabilities) (result.Scores, error) {
+// scores evaluates one kind of probabilities on the test images and, where there are any, on
+// those out of distribution.
+func (c *classification) scores(in gp.Gaussian, out *gp.Gaussian, probs probabilities) (result.Scores, error) {
 	p, err := probs(in)
 	if err != nil {
 		return nil, err
 	}
-	q, err := probs(out)
+	m, err := scoreClasses(p, c.class)
 	if err != nil {
 		return nil, err
 	}
-	s, err := scoreClasses(p, c.test)
+	s := result.Scores{"ACC": result.Number(m.ACC), "NLL": result.Number(m.NLL), "ECE": result.Number(m.ECE), "Brier": result.Number(m.Brier)}
+	if out == nil {
+		return s, nil
+	}
+	q, err := probs(*out)
 	if err != nil {
 		return nil, err
 	}
 	auc, err := metric.OODAUC(entropies(p), entropies(q))
-	if err != nil {
-		return nil, err
-	}
-	return result.Scores{"ACC": result.Number(s.ACC), "NLL": result.Number(s.NLL), "ECE": result.Number(s.ECE),
-		"Brier": result.Number(s.Brier), "OOD-AUC": result.Number(auc)}, nil
+	s["OOD-AUC"] = result.Number(auc)
+	return s, err
 }
 
-func scoreClasses(probs *tensor.Dense, s *idx.Set) (metric.ClassificationScores, error) {
+func scoreClasses(probs *tensor.Dense, class []int) (metric.ClassificationScores, error) {
 	var m metric.Classification
-	if err := m.Add(probs.Float64s(), s.Class()); err != nil {
+	if err := m.Add(probs.Float64s(), class); err != nil {
 		return metric.ClassificationScores{}, err
 	}
 	return m.Result()
@@ -98,17 +101,15 @@ func entropies(probs *tensor.Dense) []float64 {
 func (c *classification) rotations(ctx context.Context, post gp.Posterior) ([]result.Turned, error) {
 	var rows []result.Turned
 	for angle := 0.0; angle <= 180; angle += 10 {
-		pixels, err := image.Rotate(c.test.Pixels, c.test.H, c.test.W, angle, image.Bilinear)
+		x, err := c.turn(angle)
 		if err != nil {
 			return nil, err
 		}
-		turned := *c.test
-		turned.Images = idx.Images{N: c.test.N, H: c.test.H, W: c.test.W, Pixels: pixels}
-		g, err := post.Predict(ctx, c.examples(&turned).X)
+		g, err := post.Predict(ctx, x)
 		if err != nil {
 			return nil, err
 		}
-		s, err := scoreClasses(gp.ProbitProbs(g), &turned)
+		s, err := scoreClasses(gp.ProbitProbs(g), c.class)
 		if err != nil {
 			return nil, err
 		}
@@ -118,11 +119,13 @@ func (c *classification) rotations(ctx context.Context, post gp.Posterior) ([]re
 }
 
 // pictures fills in the reliability curve and the histograms of entropies.
-func (c *classification) pictures(in, out gp.Gaussian, to *result.Curves) {
-	p, q := gp.ProbitProbs(in), gp.ProbitProbs(out)
-	to.Reliable = reliability(p.Float64s(), c.test.Class(), 15)
-	top := math.Log(float64(c.Outputs()))
-	to.Entropy = &result.Entropy{Max: top, In: histogram(entropies(p), top, 40), Out: histogram(entropies(q), top, 40)}
+func (c *classification) pictures(in gp.Gaussian, out *gp.Gaussian, to *result.Curves) {
+	p, top := gp.ProbitProbs(in), math.Log(float64(c.outputs))
+	to.Reliable = reliability(p.Float64s(), c.class, 15)
+	to.Entropy = &result.Entropy{Max: top, In: histogram(entropies(p), top, 40)}
+	if out != nil {
+		to.Entropy.Out = histogram(entropies(gp.ProbitProbs(*out)), top, 40)
+	}
 }
 
 // reliability returns mean confidence and accuracy of each bin that has examples.

@@ -33,7 +33,7 @@ func figures(f result.Found, data string) ([]Figure, error) {
 	add("Coverage", "Share of test targets inside the central interval of probability α; the dashed diagonal is perfect, CQM is the area between.", coverage(first)...)
 	add("Turned test images", "Probit probabilities, test images turned by 0° to 180°.", rotations(first)...)
 	add("Corrupted test images", "Box plots over the kinds of corruption.", corruptions(first)...)
-	add("Reliability and entropy", "Accuracy against confidence in 15 bins; predictive entropy of the test images and of the other data set's.", calibration(first)...)
+	add("Reliability and entropy", "Accuracy against confidence in 15 bins; predictive entropy of the test images and of those out of distribution.", calibration(first)...)
 	times, err := times(f, data)
 	if err != nil {
 		return nil, err
@@ -174,7 +174,7 @@ func calibration(cells []*result.Cell) []figure.Chart {
 		lines = append(lines, s)
 		e := c.Curves.Entropy
 		charts = append(charts, figure.Curves(figure.Axes{Title: c.Row, X: "predictive entropy, nats", Y: "density", Right: true},
-			[]figure.Series{figure.Histogram("test images", e.In, e.Max), figure.Histogram("other data set", e.Out, e.Max)}))
+			[]figure.Series{figure.Histogram("test images", e.In, e.Max), figure.Histogram("out of distribution", e.Out, e.Max)}))
 	}
 	if lines == nil {
 		return nil

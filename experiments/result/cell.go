@@ -182,7 +182,7 @@ type XY struct {
 type Entropy struct {
 	Max float64   `json:"max"`
 	In  []float64 `json:"in"`
-	Out []float64 `json:"out"`
+	Out []float64 `json:"out,omitempty"`
 }
 
 // Cost is what a piece of work took, added up over interruptions.

@@ -95,8 +95,8 @@ func TestImageErrors(t *testing.T) {
 		want []string
 	}{
 		{"channels", image(func(b *builder, x *node) *node { return b.Conv2D(x, b.Input("w", 4, 2, 3, 3), 1, 1) }), []string{"(2, 3, 4, 5)", "(4, 2, 3, 3)"}},
-		{"filters too large", image(func(b *builder, x *node) *node { return b.Conv2D(x, b.Input("w", 4, 3, 5, 5), 1, 0) }), []string{"larger than the padded image"}},
-		{"stride", image(func(b *builder, x *node) *node { return b.Conv2D(x, b.Input("w", 4, 3, 3, 3), 0, 1) }), []string{"impossible"}},
+		{"filters too large", image(func(b *builder, x *node) *node { return b.Conv2D(x, b.Input("w", 4, 3, 5, 5), 1, 0) }), []string{"larger than the image"}},
+		{"stride", image(func(b *builder, x *node) *node { return b.Conv2D(x, b.Input("w", 4, 3, 3, 3), 0, 1) }), []string{"at least 1"}},
 		{"image of three axes", func(b *builder) *node { return b.Conv2D(b.Input("x", 3, 4, 5), b.Input("w", 4, 3, 3, 3), 1, 1) }, []string{"(3, 4, 5)"}},
 		{"window", image(func(b *builder, x *node) *node { return b.MaxPool(x, 5, 1) }), []string{"5×5", "(2, 3, 4, 5)"}},
 		{"window without step", image(func(b *builder, x *node) *node { return b.AveragePool(x, 2, 0) }), []string{"every 0", "(2, 3, 4, 5)"}},

@@ -47,7 +47,7 @@ func naiveConv(x []float64, xs []int, w []float64, ws []int, stride, padding int
 }
 
 func imageCases() []graphtest.Case {
-	return append(convCases(), poolCases()...)
+	return append(append(convCases(), poolCases()...), unfoldCases()...)
 }
 
 // convCases: strides, paddings and kernels that divide the image and that do not; the
@@ -197,5 +197,57 @@ func TestMaxPoolNaN(t *testing.T) {
 	}
 	if got := p.Value(y).Float64s(); !math.IsNaN(got[0]) || got[1] != 7 {
 		t.Errorf("got %v, want [NaN 7]", got)
+	}
+}
+
+// unfoldCases: a patch is what a convolution with a filter of a single 1 sees.
+func unfoldCases() []graphtest.Case {
+	var cases []graphtest.Case
+	for _, r := range []struct {
+		x                     []int
+		size, stride, padding int
+	}{
+		{[]int{2, 3, 5, 6}, 3, 1, 1}, {[]int{1, 1, 3, 3}, 3, 1, 0}, {[]int{2, 2, 6, 5}, 3, 2, 1},
+		{[]int{2, 1, 4, 4}, 1, 2, 0}, {[]int{1, 2, 3, 2}, 2, 3, 2},
+	} {
+		cases = append(cases, graphtest.Case{
+			Name: fmt.Sprintf("unfold %v", r), Shapes: [][]int{r.x},
+			Build: func(b *builder, in []*node) *node { return b.Unfold(in[0], r.size, r.stride, r.padding) },
+			Naive: func(in arrays) []float64 {
+				var out []float64
+				ws, one := []int{1, r.x[1], r.size, r.size}, append([]int{1}, r.x[1:]...)
+				image := tensor.Shape(one).TotalSize()
+				for n := range r.x[0] {
+					for e := range tensor.Shape(ws).TotalSize() {
+						w := make([]float64, tensor.Shape(ws).TotalSize())
+						w[e] = 1
+						out = append(out, naiveConv(in[0][n*image:(n+1)*image], one, w, ws, r.stride, r.padding)...)
+					}
+				}
+				return out
+			},
+		})
+	}
+	return cases
+}
+
+// TestFilterRows: rows of filters are δ times patches, and tell what they are made of.
+func TestFilterRows(t *testing.T) {
+	b := graph.NewBuilder(tensor.Float64)
+	x, w, ct := b.Input("x", 2, 3, 5, 5), b.Input("w", 4, 3, 3, 3), b.Input("ct", 6, 4, 3, 3)
+	y := b.Conv2D(x, w, 2, 1)
+	o, ok := graph.RowPullback(b, y.Op(), 1, []*node{x, w}, y, ct)
+	use, found := graph.FilterRows(o.Right)
+	if !ok || !found || use != (graph.FilterUse{Images: x, Results: ct, Stride: 2, Padding: 1}) {
+		t.Fatalf("rows made of %+v", use)
+	}
+	patches := b.Unfold(use.Images, 3, use.Stride, use.Padding) // [2,27,9]
+	repeated := b.Reshape(b.BroadcastTo(b.Reshape(patches, 2, 1, 27, 9), 2, 3, 27, 9), 6, 27, 9)
+	product := b.Reshape(b.MatMul(b.Reshape(use.Results, 6, 4, 9), repeated, false, true), 6, 4*27)
+	m := newMachine(t, b, []*node{x, ct}, []*node{o.Right, product}, graph.Options{})
+	got := m.eval(t, normals(rngFor(t), []*node{x, ct}))
+	wantSame(t, "rows", arrays{got[0]}, arrays{got[1]}, 1e-12)
+	if _, ok := graph.FilterRows(y); ok {
+		t.Error("a convolution is taken for rows of filters")
 	}
 }

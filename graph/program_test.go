@@ -363,6 +363,7 @@ func TestNoAllocations(t *testing.T) {
 		var in arrays
 		total := b.Sum(b.Fill(0, 1))
 		for i, c := range opCases() {
+			noErr(t, b)
 			x := inputs(b, fmt.Sprintf("%d %s ", i, c.Name), c.Shapes...)
 			v := normals(rng, x)
 			if c.Prepare != nil {

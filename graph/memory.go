@@ -1,0 +1,46 @@
+package graph
+
+import "fmt"
+
+// MemoryError says that a computation needs more memory than it may have.
+type MemoryError struct {
+	What        string
+	Need, Limit int64 // bytes
+}
+
+func (e *MemoryError) Error() string {
+	return fmt.Sprintf("%s needs %s, more than the limit of %s", e.What, Bytes(e.Need), Bytes(e.Limit))
+}
+
+// Bytes formats a number of bytes, as 3.2 GiB.
+func Bytes(n int64) string {
+	unit, units := 0, []string{"bytes", "KiB", "MiB", "GiB", "TiB"}
+	v := float64(n)
+	for v >= 1000 && unit < len(units)-1 {
+		v /= 1024
+		unit++
+	}
+	if unit == 0 {
+		return fmt.Sprintf("%d bytes", n)
+	}
+	return fmt.Sprintf("%.3g %s", v, units[unit])
+}
+
+// Tile returns the largest part of a batch, its size divided by a whole number, whose
+// computation needs at most limit bytes, and what it needs; need tells that for a size.
+// With limit 0 it is the batch itself. If a single example does not fit the error is a
+// *MemoryError about what.
+func Tile(what string, batch int, limit int64, need func(size int) (int64, error)) (size int, bytes int64, err error) {
+	for parts := 1; parts <= batch; parts++ {
+		if batch%parts != 0 {
+			continue
+		}
+		if bytes, err = need(batch / parts); err != nil {
+			return 0, 0, err
+		}
+		if limit == 0 || bytes <= limit {
+			return batch / parts, bytes, nil
+		}
+	}
+	return 0, 0, &MemoryError{What: what, Need: bytes, Limit: limit}
+}

@@ -1,0 +1,55 @@
+package graph_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/go-valla/valla/graph"
+	"gorgonia.org/tensor"
+)
+
+// TestPlan: a plan is what the program then holds, and costs no memory itself.
+func TestPlan(t *testing.T) {
+	for _, dt := range []tensor.Dtype{tensor.Float32, tensor.Float64} {
+		b := graph.NewBuilder(dt)
+		x, w := b.Input("x", 20, 30), b.Input("w", 30, 30)
+		y := b.Sum(b.Square(b.Tanh(b.MatMul(x, b.Tanh(w), false, false))))
+		outputs := append(graph.Grad(b, y, x), y)
+		for _, o := range []graph.Options{{}, {Varying: []*node{x}}} {
+			plan, err := graph.Plan(b, outputs, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p, err := graph.Compile(b, outputs, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if plan != p.Bytes() || plan == 0 {
+				t.Errorf("%v: planned %d bytes, the program holds %d", dt, plan, p.Bytes())
+			}
+		}
+	}
+	b := graph.NewBuilder(tensor.Float32)
+	huge := b.Tanh(b.Input("x", 1<<20, 1<<18))
+	if n, err := graph.Plan(b, []*node{huge}, graph.Options{}); err != nil || n != 1<<40 {
+		t.Errorf("%d bytes planned, error %v; want 1 TiB", n, err)
+	}
+}
+
+func TestTile(t *testing.T) {
+	need := func(size int) (int64, error) { return int64(100 + 10*size), nil }
+	for limit, want := range map[int64]int{0: 12, 1000: 12, 220: 12, 219: 6, 140: 4, 139: 3, 110: 1} {
+		size, bytes, err := graph.Tile("a step", 12, limit, need)
+		if err != nil || size != want || bytes != int64(100+10*want) {
+			t.Errorf("limit %d: parts of %d with %d bytes, error %v; want %d", limit, size, bytes, err, want)
+		}
+	}
+	_, _, err := graph.Tile("a step", 12, 109, need)
+	var m *graph.MemoryError
+	if !errors.As(err, &m) || m.Need != 110 || err.Error() != "a step needs 110 bytes, more than the limit of 109 bytes" {
+		t.Errorf("error %v", err)
+	}
+	if got := graph.Bytes(3 << 30); got != "3 GiB" {
+		t.Errorf("3<<30 bytes are %s", got)
+	}
+}

@@ -1,0 +1,119 @@
+package graph
+
+import (
+	"fmt"
+
+	"github.com/go-valla/valla/internal/kernel"
+	"gorgonia.org/tensor"
+)
+
+// unfold copies the patches under a square filter out of images [B,C,H,W], to
+// [B,C·K·K,H'·W']; fold, its transpose, adds them up where they were.
+type unfold struct {
+	kernel.Conv // of one filter
+	fold        bool
+}
+
+func (r unfold) key() string { return fmt.Sprintf("unfold %+v fold %t", r.Conv, r.fold) }
+
+func (r unfold) shape(in []tensor.Shape) (tensor.Shape, error) {
+	if err := r.Check(); err != nil {
+		return nil, err
+	}
+	b := in[0][0]
+	images := tensor.Shape{b, r.In, r.Height, r.Width}
+	patches := tensor.Shape{b, r.In * r.KernelHeight * r.KernelWidth, r.OutHeight() * r.OutWidth()}
+	want, result := images, patches
+	if r.fold {
+		want, result = patches, images
+	}
+	if !sameShape(in[0], want) {
+		return nil, fmt.Errorf("shape %v, expected %v", in[0], want)
+	}
+	return result, nil
+}
+
+func (r unfold) pullback(b *Builder, _ int, _ []*Node, _, ct *Node) *Node {
+	return b.apply(unfold{r.Conv, !r.fold}, ct)
+}
+
+func (r unfold) rowWise(batched []bool, _ []tensor.Shape) bool { return batched[0] }
+
+func (r unfold) kernels(in []tensor.Shape, _ tensor.Shape) kernels {
+	return kernels{f32: unfoldLoop[float32](r, in[0][0]), f64: unfoldLoop[float64](r, in[0][0])}
+}
+
+// unfoldLoop handles one row of a patch's place at a time: y = i·stride + k − padding is
+// the row of the image under row k of the filter, at place i.
+func unfoldLoop[T kernel.Float](r unfold, images int) func(y []T, x [][]T) error {
+	oh, ow := r.OutHeight(), r.OutWidth()
+	kernelSize, plane := r.KernelHeight*r.KernelWidth, r.Height*r.Width
+	return func(y []T, x [][]T) error {
+		clear(y)
+		for c := range images * r.In * kernelSize {
+			image, ky, kx := c/kernelSize*plane, c%kernelSize/r.KernelWidth, c%r.KernelWidth
+			for i := range oh {
+				row, at := i*r.Stride+ky-r.Padding, (c*oh+i)*ow
+				if row < 0 || row >= r.Height {
+					continue
+				}
+				from, to := r.span(kx)
+				for j := from; j < to; j++ {
+					k := image + row*r.Width + j*r.Stride + kx - r.Padding
+					if r.fold {
+						y[k] += x[0][at+j]
+					} else {
+						y[at+j] = x[0][k]
+					}
+				}
+			}
+		}
+		return nil
+	}
+}
+
+// span returns the places along a row at which column kx of the filter is over the
+// image.
+func (r unfold) span(kx int) (from, to int) {
+	from = max(0, (r.Padding-kx+r.Stride-1)/r.Stride)
+	to = min(r.OutWidth(), (r.Width-1+r.Padding-kx)/r.Stride+1)
+	return from, to
+}
+
+// Unfold returns the patches of images x [B,C,H,W] under a filter of size by size
+// elements, [B,C·size·size,H'·W'], zeros where the filter reaches over the edge; H' and
+// W' as in Conv2D.
+func (b *Builder) Unfold(x *Node, size, stride, padding int) *Node {
+	if !b.usable("unfold", x) {
+		return nil
+	}
+	s := x.Shape()
+	if len(s) != 4 {
+		return b.Failf("graph: unfold: shape %v, expected [B,C,H,W]", s)
+	}
+	return b.apply(unfold{Conv: kernel.Conv{
+		In: s[1], Height: s[2], Width: s[3], Out: 1,
+		KernelHeight: size, KernelWidth: size, Stride: stride, Padding: padding,
+	}}, x)
+}
+
+// FilterUse is the use of a convolution's filters: Jacobian row r of example e = r/per
+// is the derivative of ⟨Results_r, filters ∗ Images_e⟩ by the filters.
+type FilterUse struct {
+	Images          *Node // [examples,In,H,W]
+	Results         *Node // the cotangents, [examples·per,Out,H',W']
+	Stride, Padding int
+}
+
+// FilterRows tells what the rows that RowPullback returned for the filters of a
+// convolution, or a reshaped form of them, were made of. It is false for other nodes.
+func FilterRows(rows *Node) (FilterUse, bool) {
+	n := Unshaped(rows)
+	r, _ := unwrap(n.Op())
+	c, ok := r.(conv)
+	if !ok || c.part != filters || !c.stacked {
+		return FilterUse{}, false
+	}
+	in := Children(n)
+	return FilterUse{Images: in[0], Results: in[1], Stride: c.Stride, Padding: c.Padding}, true
+}

@@ -70,7 +70,7 @@ func dataLine(d fetch.Dataset, folder string) (string, error) {
 	if n := d.Size(); n > 0 {
 		size = fmt.Sprintf("%.0f MB", float64(n)/1e6)
 	}
-	return fmt.Sprintf("%-19s %s, %s, %s; %s", d.Name, d.Title, size, d.Licence, state), nil
+	return fmt.Sprintf("%-20s %s, %s, %s; %s", d.Name, d.Title, size, d.Licence, state), nil
 }
 
 func newDataGet() *cobra.Command {

@@ -42,7 +42,9 @@ var datasets = map[string]dataset{
 	"power":    tableData{dir: "uci", read: uciTable},
 	"yacht":    tableData{dir: "uci", read: uciTable},
 
-	"mnist":  imageData{dir: "mnist", read: idx.MNIST, other: "fmnist"},
+	"mnist":   imageData{dir: "mnist", read: idx.MNIST, other: "fmnist"},
+	"cifar10": cifarData{dir: "cifar10"},
+
 	"fmnist": imageData{dir: "fashion-mnist", read: idx.FashionMNIST, other: "mnist"},
 }
 

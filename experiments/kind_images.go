@@ -68,6 +68,8 @@ type classification struct {
 	out     *tensor.Dense // inputs out of distribution; nil: there are none
 	// turn returns the test images turned by an angle; nil: they cannot be.
 	turn func(degrees float64) (*tensor.Dense, error)
+	// corrupt returns the first n test images corrupted; nil: they cannot be.
+	corrupt func(ctx context.Context, kind string, level, n int) (*tensor.Dense, error)
 }
 
 func (c *classification) Outputs() int { return c.outputs }

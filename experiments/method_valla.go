@@ -39,12 +39,13 @@ type vallaMethod struct {
 	Validate   bool    `yaml:"validate" json:"validate"` // and keep the best state, where rows are held out
 	Every      int     `yaml:"validate-every" json:"validate_every" min:"1"`
 	Patience   int     `yaml:"patience" json:"patience" min:"0"` // validations without improvement that end the fit; 0: none do
+	Memory     int     `yaml:"memory-mib" json:"-" min:"1"`      // that a step may need; mini-batches are computed in parts below it
 }
 
 func newVaLLA() *vallaMethod {
 	return &vallaMethod{
 		Inducing: []int{100}, Optimizer: "adam", Alpha: 1, Inputs: "k-means", Hyper: "given", PriorStd: 1, LogVariance: -5,
-		Iterations: 40_000, Batch: 100, Rate: 1e-3, Schedule: "constant", Validate: true, Every: 100,
+		Iterations: 40_000, Batch: 100, Rate: 1e-3, Schedule: "constant", Validate: true, Every: 100, Memory: 4096,
 	}
 }
 
@@ -83,7 +84,7 @@ func (m *vallaMethod) Fit(ctx context.Context, p *Problem, j Job) (*Fitted, erro
 	noise := func() float64 { return noiseOf(lik) }
 	fit := valla.Fit{
 		Net: p.Net, Layer: layer, Likelihood: lik, Alpha: m.Alpha, FixPrior: m.Fixed, FixLikelihood: m.Fixed,
-		BatchSize: min(m.Batch, p.Train.N()), Seed: j.Seed, Config: m.config(j),
+		BatchSize: min(m.Batch, p.Train.N()), Seed: j.Seed, Config: m.config(j), MemoryLimit: int64(m.Memory) << 20,
 	}
 	if m.Validate && p.Validation != nil {
 		fit.Config.Validate, fit.Config.Patience = p.validation(post, noise), m.Patience

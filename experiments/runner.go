@@ -165,8 +165,10 @@ func (r *runner) cells(row spec.Row, data string, seed uint64, shared []any) (ce
 			label = strings.Replace(row.Label, "{}", fmt.Sprint(inducing), 1)
 		}
 		s := r.spec.Scoring
-		s.Rotations = s.Rotations && seed == r.spec.Seeds[0]
-		c := cellPlan{ID: result.ID{Data: data, Method: row.Method, Row: label, Inducing: inducing, Seed: seed}, method: m, spec: s}
+		if seed != r.spec.Seeds[0] {
+			s.Rotations, s.Corruptions = false, 0
+		}
+		c := cellPlan{ID: result.ID{Data: r.label(data), Method: row.Method, Row: label, Inducing: inducing, Seed: seed}, method: m, spec: s}
 		c.settings = append(shared[:len(shared):len(shared)], s, row.Method, m, seed)
 		if c.Hash, err = result.Hash(c.settings...); err != nil {
 			return nil, err
@@ -176,9 +178,20 @@ func (r *runner) cells(row spec.Row, data string, seed uint64, shared []any) (ce
 	return cells, nil
 }
 
+// label is a data set's name in results: with the network's, where there are others.
+func (r *runner) label(data string) string {
+	if f := r.spec.Network.Form; f != "mlp" {
+		return data + "-" + f
+	}
+	return data
+}
+
 // expected is the plan that is written down.
 func (r *runner) expected(groups []group) result.Plan {
-	p := result.Plan{Experiment: r.spec.Name, Profile: r.spec.Profile, About: r.spec.About, Command: r.Command, Data: r.spec.Data}
+	p := result.Plan{Experiment: r.spec.Name, Profile: r.spec.Profile, About: r.spec.About, Command: r.Command}
+	for _, d := range r.spec.Data {
+		p.Data = append(p.Data, r.label(d))
+	}
 	for _, g := range groups {
 		for _, c := range g.cells {
 			p.Cells = append(p.Cells, c.ID)

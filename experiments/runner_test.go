@@ -206,7 +206,7 @@ func TestEmbedded(t *testing.T) {
 			}
 		}
 	}
-	if got := strings.Join(names, " "); got != "toy uci year airline taxi airline-nycflights13 taxi-green mnist fmnist" {
+	if got := strings.Join(names, " "); got != "toy uci year airline taxi airline-nycflights13 taxi-green mnist fmnist cifar10" {
 		t.Errorf("experiments %s", got)
 	}
 	if _, err := Open("none", ""); !errors.Is(err, ErrUnknown) {

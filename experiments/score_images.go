@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 
+	"github.com/go-valla/valla/data/corrupt"
 	"github.com/go-valla/valla/experiments/result"
 	"github.com/go-valla/valla/experiments/spec"
 	"github.com/go-valla/valla/gp"
@@ -50,7 +51,12 @@ func (c *classification) Score(ctx context.Context, p *Problem, f *Fitted, s spe
 	}
 	c.pictures(in, out, &cell.Curves)
 	if s.Rotations && c.turn != nil {
-		cell.Curves.Rotations, err = c.rotations(ctx, f.Posterior)
+		if cell.Curves.Rotations, err = c.rotations(ctx, f.Posterior); err != nil {
+			return err
+		}
+	}
+	if s.Corruptions > 0 && c.corrupt != nil {
+		cell.Curves.Corrupted, err = c.corruptions(ctx, f.Posterior, s.Corruptions)
 	}
 	return err
 }
@@ -114,6 +120,29 @@ func (c *classification) rotations(ctx context.Context, post gp.Posterior) ([]re
 			return nil, err
 		}
 		rows = append(rows, result.Turned{Degrees: angle, ACC: result.Number(s.ACC), NLL: result.Number(s.NLL), ECE: result.Number(s.ECE)})
+	}
+	return rows, nil
+}
+
+// corruptions scores the first n test images under each corruption.
+func (c *classification) corruptions(ctx context.Context, post gp.Posterior, n int) ([]result.Corrupt, error) {
+	var rows []result.Corrupt
+	for _, kind := range corrupt.Names() {
+		for level := 1; level <= corrupt.Severities; level++ {
+			x, err := c.corrupt(ctx, kind, level, n)
+			if err != nil {
+				return nil, err
+			}
+			g, err := post.Predict(ctx, x)
+			if err != nil {
+				return nil, err
+			}
+			s, err := scoreClasses(gp.ProbitProbs(g), c.class[:x.Shape()[0]])
+			if err != nil {
+				return nil, err
+			}
+			rows = append(rows, result.Corrupt{Name: kind, Level: level, ACC: result.Number(s.ACC), NLL: result.Number(s.NLL), ECE: result.Number(s.ECE)})
+		}
 	}
 	return rows, nil
 }

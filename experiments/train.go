@@ -25,7 +25,7 @@ func (o Options) weightsFile(s spec.Network, data string) (string, error) {
 	if path == "" && s.Weights != "" {
 		path = filepath.Join(filepath.Dir(o.Data), filepath.FromSlash(s.Weights))
 	}
-	path = strings.ReplaceAll(path, "*", data)
+	path = strings.ReplaceAll(strings.ReplaceAll(path, "NET", s.Form), "*", data)
 	if path == "" {
 		return "", nil
 	}

@@ -50,6 +50,29 @@ func (r *Report) markdown(dir string) (string, error) {
 	return b.String(), nil
 }
 
+// measured is the table without what was published.
+func (t Table) measured() Table {
+	m := Table{Title: t.Title, Probs: t.Probs}
+	var kept []int
+	for i, c := range t.Columns {
+		if c.Source == here {
+			m.Columns, kept = append(m.Columns, c), append(kept, i)
+		}
+	}
+	for _, r := range t.Rows {
+		if r.Seeds == "" {
+			continue
+		}
+		cells := r.Cells
+		r.Cells = nil
+		for _, i := range kept {
+			r.Cells = append(r.Cells, cells[i])
+		}
+		m.Rows = append(m.Rows, r)
+	}
+	return m
+}
+
 // pretty is the table for text and Markdown.
 func (t Table) pretty() table.Writer {
 	w := table.NewWriter()
@@ -76,14 +99,14 @@ func (t Table) pretty() table.Writer {
 	return w
 }
 
-// WriteText prints the tables of one experiment under a profile.
+// WriteText prints what was measured in one experiment under a profile.
 func (r *Report) WriteText(w io.Writer, experiment, profile string) {
 	for _, s := range r.Sections {
 		if s.Name != experiment || s.Profile != profile {
 			continue
 		}
 		for _, d := range s.Data {
-			fmt.Fprintf(w, "%s\n%s\n", d.Table.Title, d.Table.pretty().Render())
+			fmt.Fprintf(w, "%s\n%s\n", d.Table.Title, d.Table.measured().pretty().Render())
 		}
 	}
 }

@@ -13,7 +13,7 @@ import (
 var files embed.FS
 
 // order is that of the paper; further experiments follow in the order of their names.
-var order = []string{"toy", "uci", "year", "airline", "taxi", "airline-nycflights13", "taxi-green", "mnist", "fmnist"}
+var order = []string{"toy", "uci", "year", "airline", "taxi", "airline-nycflights13", "taxi-green", "mnist", "fmnist", "cifar10"}
 
 // Names returns the names of the embedded experiments.
 func Names() []string {

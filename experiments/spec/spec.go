@@ -35,7 +35,7 @@ type Network struct {
 	Activation string `yaml:"activation" json:"activation"`
 	Dtype      string `yaml:"dtype" json:"dtype" choice:"float32 float64"`
 	// Weights is a file; what it holds replaces the training. An asterisk in it stands
-	// for the name of the data set. A file below the data folder's parent need not exist:
+	// for the name of the data set, NET for the form. A file below the data folder's parent need not exist:
 	// then the network is trained.
 	Weights string `yaml:"weights" json:"-"`
 }
@@ -61,6 +61,8 @@ type Training struct {
 type Scoring struct {
 	MonteCarlo int  `yaml:"monte-carlo" json:"monte_carlo" min:"0"` // samples for class probabilities; 0: probit only
 	Rotations  bool `yaml:"rotations" json:"rotations"`             // score turned test images, first seed
+	// Corruptions is how many test images are scored under each corruption, first seed.
+	Corruptions int `yaml:"corruptions" json:"corruptions,omitempty" min:"0"`
 }
 
 // Row is one method with its settings.

@@ -29,7 +29,7 @@ func figures(f result.Found, data string) ([]Figure, error) {
 	}
 	add("Predictive bands", "Data, mean and two standard deviations of y.", panels...)
 	add("VaLLA against exact LLA", "The dashed lines are exact LLA's band; triangles are the inducing inputs after the fit.", against...)
-	add("Learning curves", "Negative log-likelihood on the validation rows during the fit, first seed.", learning(first)...)
+	add("Learning curves", "Negative log-likelihood on the validation rows during the fit, of standardised targets in regression; first seed.", learning(first)...)
 	add("Coverage", "Share of test targets inside the central interval of probability α; the dashed diagonal is perfect, CQM is the area between.", coverage(first)...)
 	add("Turned test images", "Probit probabilities, test images turned by 0° to 180°.", rotations(first)...)
 	add("Corrupted test images", "Box plots over the kinds of corruption.", corruptions(first)...)

@@ -29,6 +29,10 @@ func (r *Report) markdown(dir string) (string, error) {
 		fmt.Fprintf(&b, "\n## %s, profile %s\n\n%s. %d of %d cells.\n\n```sh\n%s\n```\n", s.Name, s.Profile, s.About, s.Done, s.Expected, strings.Join(s.Commands, "\n"))
 		for _, d := range s.Data {
 			fmt.Fprintf(&b, "\n### %s\n\n%s\n", d.Table.Title, d.Table.pretty().RenderMarkdown())
+			for _, v := range d.Table.Says {
+				fmt.Fprintf(&b, "\n* %s", v)
+			}
+			b.WriteString("\n")
 			if d.Note != "" {
 				fmt.Fprintf(&b, "\n%s\n", d.Note)
 			}

@@ -105,6 +105,9 @@ func TestTable(t *testing.T) {
 	if got := find(t, table, "VaLLA 200", "probit", "NLL", printed); got.Mark != Best {
 		t.Errorf("the smallest printed NLL is marked %d", got.Mark)
 	}
+	if got := table.Says[0]; got != "NLL: VaLLA 100 has -0.4000, 0.7000 better than MAP (0.3000)." {
+		t.Errorf("it says %q", got)
+	}
 	if got := table.Rows[2].Seeds; got != "1 of 2" {
 		t.Errorf("seeds %q", got)
 	}
@@ -136,6 +139,20 @@ func TestPublished(t *testing.T) {
 	l := &line{place: place{"VaLLA 100", ""}}
 	if v := l.values("CQM", corrected, air); len(v) != 1 || math.Abs(v[0]-0.059) > 1e-12 {
 		t.Errorf("corrected CQM %v, want 0.109 − 0.05", v)
+	}
+}
+
+// TestFromPaper: rows that are far from the paper's are named.
+func TestFromPaper(t *testing.T) {
+	diag := &line{place: place{"LLA Diag", "probit"}, measured: map[string][]float64{"NLL": {0.143}}}
+	kfac := &line{place: place{"LLA KFAC", "probit"}, measured: map[string][]float64{"NLL": {0.0945}}}
+	p := publishedFor("mnist") // printed 0.143 and 0.094
+	if got := fromPaper([]*line{diag, kfac}, p); !strings.Contains(got, "within 0.01") || !strings.Contains(got, "LLA KFAC, 0.0005") {
+		t.Errorf("it says %q", got)
+	}
+	kfac.measured["NLL"][0] = 0.2
+	if got := fromPaper([]*line{diag, kfac}, p); !strings.Contains(got, "LLA KFAC by 0.1060") || strings.Contains(got, "Diag") {
+		t.Errorf("it says %q", got)
 	}
 }
 

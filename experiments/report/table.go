@@ -40,6 +40,7 @@ type Table struct {
 	Columns []Column
 	Rows    []Row
 	Probs   bool // there are class probabilities, of two kinds
+	Says    []string
 }
 
 // Column is one column of numbers.
@@ -189,7 +190,7 @@ func exactBands(f result.Found, data string) map[uint64]*result.Band {
 // newTable writes lines and what is published beside them.
 func newTable(data string, lines []*line, p *published) Table {
 	lines = withPublished(lines, p)
-	t := Table{Title: data}
+	t := Table{Title: data, Says: verdicts(lines, p)}
 	for _, m := range slices.Concat(metrics, costs) {
 		for _, source := range []string{printed, corrected, runs, here} {
 			if slices.ContainsFunc(lines, func(l *line) bool { return l.has(m.name, source, p) }) {

@@ -62,7 +62,7 @@ func (h *denseLayer) add(b batch) error {
 	return nil
 }
 
-// outerJob adds Σ_n a_n a_nᵀ s_njk to the blocks j ≥ k of H, for a [examples,width] and
+// outerJob adds the lower triangle of Σ_n a_n a_nᵀ s_njk to the blocks j ≥ k of H, for a [examples,width] and
 // s [examples,q,q].
 type outerJob struct {
 	*denseLayer
@@ -82,7 +82,7 @@ func (o *outerJob) Run(part, parts int) {
 			for i := range o.examples {
 				kernel.Scale(scaled[i*w:(i+1)*w], o.s[(i*q+j)*q+k], o.a[i*w:(i+1)*w])
 			}
-			kernel.Gemm(true, false, w, w, o.examples, 1, o.a, w, scaled, w, 1, o.outer[j*w*o.n+k*w:], o.n)
+			addLower(o.outer[j*w*o.n+k*w:], o.n, o.a, scaled, w)
 		}
 	}
 }
@@ -121,14 +121,14 @@ func (h *denseLayer) at() []int {
 }
 
 // finish puts the weights in their order. The blocks of h.outer below the diagonal are
-// there, and each of them is symmetric.
+// there, and of each of them, which is symmetric, the lower triangle.
 func (h *denseLayer) finish() error {
 	h.a = make([]float64, h.n*h.n)
 	at := h.at()
 	for r, u := range at {
 		for c, v := range at[:r+1] {
 			j, k := max(u/h.width, v/h.width), min(u/h.width, v/h.width)
-			e := h.outer[(j*h.width+u%h.width)*h.n+k*h.width+v%h.width]
+			e := h.outer[(j*h.width+max(u%h.width, v%h.width))*h.n+k*h.width+min(u%h.width, v%h.width)]
 			h.a[r*h.n+c], h.a[c*h.n+r] = e, e
 		}
 	}

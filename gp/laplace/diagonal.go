@@ -7,8 +7,7 @@ import "github.com/go-valla/valla/internal/kernel"
 type diagonal[T kernel.Float] struct {
 	spectral
 	totals []*total[T] // by block
-	d      []T         // [B·C, q] of the widest group
-	sum    []T         // [B,q], Σ_c d²
+	sum    []T         // [B,q] of the widest group, Σ_c d²
 }
 
 func newDiagonal[T kernel.Float](s *scanner) structure {
@@ -24,11 +23,11 @@ func (s *scanner) widest() (q int) {
 }
 
 func (h *diagonal[T]) bytes() int64 {
-	return 8 * (3*int64(h.params) + int64(h.batch)*int64(h.outputs+1)*int64(h.widest())) // h, its recent part or v
+	return 8 * (3*int64(h.params) + int64(h.batch)*int64(h.widest())) // h, its recent part or v
 }
 
 func (h *diagonal[T]) allocate() {
-	h.d, h.sum = make([]T, h.batch*h.outputs*h.widest()), make([]T, h.batch*h.widest())
+	h.sum = make([]T, h.batch*h.widest())
 	for _, k := range h.blocks {
 		h.totals = append(h.totals, newTotal[T](k.size()))
 	}
@@ -37,21 +36,12 @@ func (h *diagonal[T]) allocate() {
 func (h *diagonal[T]) add(b batch) error {
 	for _, g := range h.groups {
 		q := g.d.Shape()[1]
-		h.squares(b, weighted(b, h.d, rows[T](b, g.d), q), q)
+		kernel.Parallel(kernel.Threads(), squaring[T]{weighting[T]{b, h.sum, rows[T](b, g.d), q}})
 		for _, i := range g.blocks {
 			h.addBlock(b, i)
 		}
 	}
 	return nil
-}
-
-// squares sets h.sum to the sum over the outputs of the squares of d.
-func (h *diagonal[T]) squares(b batch, d []T, q int) {
-	clear(h.sum[:b.count*q])
-	for r := range b.size() {
-		row, sum := d[r*q:(r+1)*q], h.sum[r/b.outputs*q:(r/b.outputs+1)*q]
-		kernel.MulAdd(sum, row, row, sum)
-	}
 }
 
 // addBlock adds Σ_n a_n² ⊗ sum_n.
@@ -77,6 +67,6 @@ func (h *diagonal[T]) finish() error {
 			return err
 		}
 	}
-	h.totals, h.d, h.sum = nil, nil, nil
+	h.totals, h.sum = nil, nil
 	return nil
 }

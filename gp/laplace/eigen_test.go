@@ -1,6 +1,7 @@
 package laplace
 
 import (
+	"iter"
 	"math"
 	"slices"
 	"testing"
@@ -80,6 +81,50 @@ func TestEigen(t *testing.T) {
 				}
 			}
 			checkVectors(t, label(name, " ", n), n, a, values, v, norm, tol)
+		}
+	}
+}
+
+// Rows and columns of zeros are left out of the problem, and their unit vectors come
+// first, whatever rounding makes of the others.
+func TestEigenWithZeros(t *testing.T) {
+	const n = 40
+	for name, zeros := range map[string][]int{"none": nil, "some": {0, 7, 8, 39}, "all but one": slices.Collect(countTo(n - 1)), "all": slices.Collect(countTo(n))} {
+		a := slices.Clone(symmetricCases(n)["gram"])
+		for _, z := range zeros {
+			for i := range n {
+				a[z*n+i], a[i*n+z] = 0, 0
+			}
+		}
+		values, v, err := eigenPSD(n, slices.Clone(a))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, norm := referenceValues(t, n, a), 0.0
+		for i := range n {
+			norm = max(norm, want[i])
+		}
+		for i := range n {
+			if math.Abs(values[i]-want[i]) > 4e-16*(n+10)*norm {
+				t.Errorf("%s: eigenvalue %d is %g, want %g", name, i, values[i], want[i])
+			}
+		}
+		for i, z := range zeros[:min(len(zeros), n-1)] {
+			if len(zeros) < n && (v[z*n+i] != 1 || values[i] != 0) {
+				t.Errorf("%s: eigenvector %d has %g in place %d", name, i, v[z*n+i], z)
+			}
+		}
+		checkVectors(t, name, n, a, values, v, max(norm, 1), 4e-16*(n+10))
+	}
+}
+
+// countTo yields 0, …, n−1.
+func countTo(n int) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		for i := range n {
+			if !yield(i) {
+				return
+			}
 		}
 	}
 }

@@ -19,9 +19,14 @@ type spectral struct {
 
 // elements: the factors, in the precision of the network and in float64.
 func (s *spectral) elements() int {
-	sum := 0
+	sum, seen := 0, map[*graph.Node]bool{}
 	for _, k := range s.blocks {
-		sum += 2 * (k.p() + s.outputs*k.q())
+		for _, n := range k.nodes() {
+			if !seen[n] {
+				seen[n] = true
+				sum += 2 * n.Shape().TotalSize() / s.batch
+			}
+		}
 	}
 	return sum
 }

@@ -25,20 +25,58 @@ type weighting[T kernel.Float] struct {
 	width    int
 }
 
-// Run implements kernel.Job.
+// Run implements kernel.Job: one of so many parts of the examples.
 func (w weighting[T]) Run(part, parts int) {
-	mean, c, width := make([]T, w.width), w.b.outputs, w.width
+	mean := make([]T, w.width)
 	for i := w.b.count * part / parts; i < w.b.count*(part+1)/parts; i++ {
-		p := w.b.probs[i*c : (i+1)*c]
-		clear(mean)
-		for k, v := range p {
-			r := (i*c + k) * width
-			kernel.Axpy(T(v), w.src[r:r+width], mean)
+		w.mean(i, mean)
+		for k := range w.b.outputs {
+			w.row(i, k, mean, w.dst[(i*w.b.outputs+k)*w.width:])
 		}
-		for k, v := range p {
-			r := (i*c + k) * width
-			kernel.Sub(w.dst[r:r+width], w.src[r:r+width], mean)
-			kernel.Scale(w.dst[r:r+width], T(math.Sqrt(v)), w.dst[r:r+width])
+	}
+}
+
+// of returns row k of example i.
+func (w weighting[T]) of(i, k int) []T {
+	r := (i*w.b.outputs + k) * w.width
+	return w.src[r : r+w.width]
+}
+
+// mean sets mean to Σ_k p_k J_k for example i.
+func (w weighting[T]) mean(i int, mean []T) {
+	clear(mean)
+	for k := range w.b.outputs {
+		kernel.Axpy(T(w.b.probs[i*w.b.outputs+k]), w.of(i, k), mean)
+	}
+}
+
+// row sets the front of dst to √p_k (J_k − mean) for example i.
+func (w weighting[T]) row(i, k int, mean, dst []T) {
+	dst = dst[:w.width]
+	kernel.Sub(dst, w.of(i, k), mean)
+	kernel.Scale(dst, T(math.Sqrt(w.b.probs[i*w.b.outputs+k])), dst)
+}
+
+// squaring is the kernel.Job of summing the squares of Λ^½ J over the outputs of each
+// example, to dst [count,width].
+type squaring[T kernel.Float] struct{ weighting[T] }
+
+// Run implements kernel.Job: one of so many parts of the examples.
+func (s squaring[T]) Run(part, parts int) {
+	mean, row := make([]T, s.width), make([]T, s.width)
+	for i := s.b.count * part / parts; i < s.b.count*(part+1)/parts; i++ {
+		sum := s.dst[i*s.width : (i+1)*s.width]
+		clear(sum)
+		if s.b.probs != nil {
+			s.mean(i, mean)
+		}
+		for k := range s.b.outputs {
+			if s.b.probs == nil {
+				kernel.MulAdd(sum, s.of(i, k), s.of(i, k), sum)
+				continue
+			}
+			s.row(i, k, mean, row)
+			kernel.MulAdd(sum, row, row, sum)
 		}
 	}
 }
@@ -78,13 +116,17 @@ func (t *total[T]) all() []float64 {
 
 // addGram adds vᵀ v for rows v [·,n] to the lower triangle of sum [n,n], in blocks of
 // columns; what they hold above the diagonal does not count.
-func addGram[T kernel.Float](sum, v []T, n int) {
+func addGram[T kernel.Float](sum, v []T, n int) { addLower(sum, n, v, v, n) }
+
+// addLower adds the lower triangle of uᵀ v, which is symmetric, for rows u and v [·,n]
+// to that of sum [n,n], as addGram does.
+func addLower[T kernel.Float](sum []T, ld int, u, v []T, n int) {
 	const tile = 16
 	blocks := (n + 127) / 128
 	size := (n/blocks + tile) / tile * tile
 	for lo := 0; lo < n; lo += size {
 		cols := min(size, n-lo)
-		kernel.Gemm(true, false, n-lo, cols, len(v)/n, 1, v[lo:], n, v[lo:], n, 1, sum[lo*n+lo:], n)
+		kernel.Gemm(true, false, n-lo, cols, len(v)/n, 1, u[lo:], n, v[lo:], n, 1, sum[lo*ld+lo:], ld)
 	}
 }
 

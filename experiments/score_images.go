@@ -3,6 +3,9 @@ package experiments
 import (
 	"context"
 	"math"
+	"runtime"
+	"sync"
+	"sync/atomic"
 
 	"github.com/go-valla/valla/data/corrupt"
 	"github.com/go-valla/valla/experiments/result"
@@ -13,12 +16,52 @@ import (
 )
 
 // probabilities turn latent Gaussians into class probabilities [N,C].
-type probabilities func(gp.Gaussian) (*tensor.Dense, error)
+type probabilities func(context.Context, gp.Gaussian) (*tensor.Dense, error)
 
-func probit(g gp.Gaussian) (*tensor.Dense, error) { return gp.ProbitProbs(g), nil }
+func probit(_ context.Context, g gp.Gaussian) (*tensor.Dense, error) { return gp.ProbitProbs(g), nil }
 
+// monteCarlo takes the mean over samples, on all processors; the result does not depend on
+// how many there are.
 func monteCarlo(samples int, seed uint64) probabilities {
-	return func(g gp.Gaussian) (*tensor.Dense, error) { return gp.MonteCarloProbs(g, samples, seed, 0) }
+	return func(ctx context.Context, g gp.Gaussian) (*tensor.Dense, error) {
+		n, c := g.Mean.Shape()[0], g.Mean.Shape()[1]
+		out, next, errs := make([]float64, n*c), atomic.Int64{}, make([]error, runtime.GOMAXPROCS(0))
+		var workers sync.WaitGroup
+		for w := range errs {
+			workers.Go(func() {
+				for from := next.Add(sampledAtOnce) - sampledAtOnce; int(from) < n && errs[w] == nil; from = next.Add(sampledAtOnce) - sampledAtOnce {
+					errs[w] = sampleRows(ctx, out, g, int(from), min(int(from)+sampledAtOnce, n), samples, seed)
+				}
+			})
+		}
+		workers.Wait()
+		for _, err := range errs {
+			if err != nil {
+				return nil, err
+			}
+		}
+		return tensor.New(tensor.WithShape(n, c), tensor.WithBacking(out)), nil
+	}
+}
+
+// sampledAtOnce is how many examples are sampled between two looks at the context.
+const sampledAtOnce = 100
+
+// sampleRows writes the probabilities of the examples from … to−1 to their place in out.
+func sampleRows(ctx context.Context, out []float64, g gp.Gaussian, from, to, samples int, seed uint64) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	c, n := g.Mean.Shape()[1], to-from
+	p, err := gp.MonteCarloProbs(gp.Gaussian{
+		Mean: tensor.New(tensor.WithShape(n, c), tensor.WithBacking(g.Mean.Float64s()[from*c:to*c])),
+		Cov:  tensor.New(tensor.WithShape(n, c, c), tensor.WithBacking(g.Cov.Float64s()[from*c*c:to*c*c])),
+	}, samples, seed, from)
+	if err != nil {
+		return err
+	}
+	copy(out[from*c:to*c], p.Float64s())
+	return nil
 }
 
 // Score fills in ACC, NLL, ECE, Brier and OOD-AUC by the probit approximation and, if asked
@@ -42,10 +85,7 @@ func (c *classification) Score(ctx context.Context, p *Problem, f *Fitted, s spe
 		kinds["mc"] = monteCarlo(s.MonteCarlo, cell.Seed)
 	}
 	for name, probs := range kinds {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		if cell.Scores[name], err = c.scores(in, out, probs); err != nil {
+		if cell.Scores[name], err = c.scores(ctx, in, out, probs); err != nil {
 			return err
 		}
 	}
@@ -63,8 +103,8 @@ func (c *classification) Score(ctx context.Context, p *Problem, f *Fitted, s spe
 
 // scores evaluates one kind of probabilities on the test images and, where there are any, on
 // those out of distribution.
-func (c *classification) scores(in gp.Gaussian, out *gp.Gaussian, probs probabilities) (result.Scores, error) {
-	p, err := probs(in)
+func (c *classification) scores(ctx context.Context, in gp.Gaussian, out *gp.Gaussian, probs probabilities) (result.Scores, error) {
+	p, err := probs(ctx, in)
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +116,7 @@ func (c *classification) scores(in gp.Gaussian, out *gp.Gaussian, probs probabil
 	if out == nil {
 		return s, nil
 	}
-	q, err := probs(*out)
+	q, err := probs(ctx, *out)
 	if err != nil {
 		return nil, err
 	}

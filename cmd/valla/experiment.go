@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -136,7 +137,9 @@ func (c *experimentRun) one(cmd *cobra.Command, arg string, e *spec.Experiment, 
 			fmt.Fprintf(w, "%-21s %-24s seed %-3d %s\n", cell.Data, cell.Row, cell.Seed, summary(cell))
 		}
 	}
-	if err := experiments.Run(cmd.Context(), e, o); err != nil {
+	if err := experiments.Run(cmd.Context(), e, o); errors.Is(err, context.Canceled) {
+		return interruption("interrupted; the same command goes on from there")
+	} else if err != nil {
 		return err
 	}
 	r, err := reports.New(c.Dir, nil)

@@ -207,7 +207,7 @@ type form struct {
 func (p densePredictor) marginals(b batch, cov []float64) error {
 	c, q := b.outputs, p.layer.q()
 	job := &formsJob{densePredictor: p, examples: b.count, a: p.layer.inputs(b), u: make([]float64, b.count*q*q)}
-	kernel.Parallel((b.count+formsChunk-1)/formsChunk, job)
+	kernel.Parallel(q, job)
 	d, du := rows[float64](b, p.layer.groups[0].d), make([]float64, c*q)
 	for i := range b.count {
 		di, at := d[i*c*q:], cov[i*c*c:]
@@ -231,26 +231,31 @@ type formsJob struct {
 }
 
 const (
-	formsChunk = 128 // examples for one thread at a time
+	formsChunk = 128 // examples at a time
 	formsBlock = 64  // columns of a form
 )
 
-// Run implements kernel.Job.
+// Run implements kernel.Job: output j with those before it, the longest first.
 func (f *formsJob) Run(part, _ int) {
-	w, q, first := f.layer.width, f.layer.q(), part*formsChunk
-	m := min(formsChunk, f.examples-first)
-	a, product := f.a[first*w:], make([]float64, m*q*formsBlock)
-	for j, blocks := range f.forms {
-		for _, b := range blocks {
+	w, q := f.layer.width, f.layer.q()
+	j, product := q-1-part, make([]float64, min(formsChunk, f.examples)*q*formsBlock)
+	for first := 0; first < f.examples; first += formsChunk {
+		m, a := min(formsChunk, f.examples-first), f.a[first*w:]
+		for _, b := range f.forms[j] {
 			n := (j + 1) * b.cols
 			kernel.Gemm(false, false, m, n, w-b.lo, 1, a[b.lo:], w, b.v, n, 0, product, n)
 			for i := range m {
 				row, u := product[i*n:(i+1)*n], f.u[(first+i)*q*q:]
 				for k := range j + 1 {
 					u[j*q+k] += kernel.Dot(row[k*b.cols:(k+1)*b.cols], a[i*w+b.lo:i*w+b.lo+b.cols])
-					u[k*q+j] = u[j*q+k]
 				}
 			}
+		}
+	}
+	for i := range f.examples {
+		u := f.u[i*q*q : (i+1)*q*q]
+		for k := range j {
+			u[k*q+j] = u[j*q+k]
 		}
 	}
 }

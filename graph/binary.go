@@ -115,6 +115,38 @@ func binaryLoop[T kernel.Float](l loop, f func(dst, a, b []T)) func(y []T, x [][
 	}
 }
 
+func (r binary) ranges(l loop) (rangeLoop[float32], rangeLoop[float64]) {
+	return binaryRange(l, r.f32), binaryRange(l, r.f64)
+}
+
+// binaryRange is binaryLoop over a part of the elements.
+func binaryRange[T kernel.Float](l loop, f func(dst, a, b []T)) rangeLoop[T] {
+	n, stepA, stepB := l.inner(), l.step(1), l.step(2)
+	return func(y []T, x [][]T, from, to int, scratch []T) {
+		for from < to {
+			row := from / n
+			at, end := from-row*n, min(to, (row+1)*n)
+			if stepA == 0 || stepB == 0 {
+				end = min(end, from+spreadBlock)
+			}
+			a := operandRange(x[0][l.offset(1, row):], stepA, at, end-from, scratch[:spreadBlock])
+			b := operandRange(x[1][l.offset(2, row):], stepB, at, end-from, scratch[spreadBlock:])
+			f(y[from:end], a, b)
+			from = end
+		}
+	}
+}
+
+// operandRange returns n elements of a row from at on, or copies of the one element
+// that the row repeats.
+func operandRange[T kernel.Float](row []T, step, at, n int, copies []T) []T {
+	if step == 1 {
+		return row[at : at+n]
+	}
+	fillWith(copies[:n], row[0])
+	return copies[:n]
+}
+
 // Add returns x + y.
 func (b *Builder) Add(x, y *Node) *Node {
 	return b.apply(binary{"add", kernel.Add[float32], kernel.Add[float64],

@@ -77,6 +77,7 @@ func compile[T kernel.Float](order, outputs []*Node, o Options, values map[*Node
 			}
 		}
 	}
+	c.code.fused = fuse(c.code.each)
 	for _, n := range outputs {
 		from, ok := c.copies[n]
 		if !ok {

@@ -11,7 +11,8 @@ import (
 // code runs steps over typed buffers.
 type code[T kernel.Float] struct {
 	once, each []*step[T]
-	fresh      bool // once has been run
+	fused      []*step[T] // each, with chains
+	fresh      bool       // once has been run
 	leaves     map[*Node][]T
 	uses       map[*Node][]operand[T]
 	allocated  int // elements
@@ -53,7 +54,7 @@ func (c *code[T]) run() error {
 		}
 		c.fresh = true
 	}
-	return runSteps(c.each)
+	return runSteps(c.fused)
 }
 
 func (c *code[T]) checkBound() error {

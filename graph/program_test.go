@@ -32,6 +32,14 @@ func TestRandomPrograms(t *testing.T) {
 	}
 }
 
+// TestRandomFusedPrograms: the same where chains are made of arrays of two elements and
+// more, run in blocks of two by several threads.
+func TestRandomFusedPrograms(t *testing.T) {
+	graph.SetFusing(t, 2, 2, 4)
+	t.Run("programs", TestRandomPrograms)
+	t.Run("varying", TestRandomVaryingPrograms)
+}
+
 // drawOutputs chooses nodes anywhere in the graph, leaves and repeats included, and
 // gradients of one of them.
 func drawOutputs(t *rapid.T, b *builder, e *expression) []*node {

@@ -118,6 +118,16 @@ func (l *loop) step(k int) int { return l.strides[k][len(l.n)-1] }
 // outer is the number of times the inner loop runs.
 func (l *loop) outer() int { return size(l.n[:len(l.n)-1]) }
 
+// offset returns where array k stands at an outer iteration.
+func (l *loop) offset(k, iteration int) int {
+	off, strides := 0, l.strides[k]
+	for d := len(l.n) - 2; d >= 0; d-- {
+		off += iteration % l.n[d] * strides[d]
+		iteration /= l.n[d]
+	}
+	return off
+}
+
 // cursor says where the arrays of a loop stand at an outer iteration. After the
 // last one it is back at the first.
 type cursor struct {

@@ -32,6 +32,14 @@ func (p pointwise) kernels(_ []tensor.Shape, _ tensor.Shape) kernels {
 	}
 }
 
+func (p pointwise) ranges(loop) (rangeLoop[float32], rangeLoop[float64]) {
+	return pointwiseRange(p.f32), pointwiseRange(p.f64)
+}
+
+func pointwiseRange[T kernel.Float](f func(dst, src []T)) rangeLoop[T] {
+	return func(y []T, x [][]T, from, to int, _ []T) { f(y[from:to], x[0][from:to]) }
+}
+
 // Tanh returns tanh x.
 func (b *Builder) Tanh(x *Node) *Node {
 	return b.apply(pointwise{"tanh", kernel.Tanh[float32], kernel.Tanh[float64],

@@ -40,8 +40,8 @@ func (s imageData) load(_ context.Context, l loading) (*Problem, error) {
 		return nil, err
 	}
 	c := &classification{test: greys(splits.Test, l.dtype), class: splits.Test.Class(), out: greys(out.Test, l.dtype).X, outputs: splits.Train.Classes}
-	c.turn = func(degrees float64) (*tensor.Dense, error) {
-		t := splits.Test
+	c.turn = func(degrees float64, n int) (*tensor.Dense, error) {
+		t := splits.Test.Slice(0, min(n, splits.Test.N))
 		pixels, err := image.Rotate(t.Pixels, t.H, t.W, degrees, image.Bilinear)
 		if err != nil {
 			return nil, err
@@ -66,8 +66,8 @@ type classification struct {
 	test    Examples
 	class   []int         // of the test images
 	out     *tensor.Dense // inputs out of distribution; nil: there are none
-	// turn returns the test images turned by an angle; nil: they cannot be.
-	turn func(degrees float64) (*tensor.Dense, error)
+	// turn returns the first n test images turned by an angle; nil: they cannot be.
+	turn func(degrees float64, n int) (*tensor.Dense, error)
 	// corrupt returns the first n test images corrupted; nil: they cannot be.
 	corrupt func(ctx context.Context, kind string, level, n int) (*tensor.Dense, error)
 }

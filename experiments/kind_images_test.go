@@ -55,7 +55,7 @@ data: mnist
 seeds: [3, 4]
 network: {hidden: [12], activation: tanh, dtype: float32, weights: weights/net_*.npz}
 map: {iterations: 200, rate: 1e-2, validate-every: 100, seed: 0}
-scoring: {monte-carlo: 20, rotations: true}
+scoring: {monte-carlo: 20, rotations: 100}
 methods:
   - {method: map}
   - {method: lla, weights: last-layer, structure: kfac}
@@ -132,7 +132,7 @@ func TestFixturePublishedNetworks(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			e.Network.Dtype, e.Scoring.Rotations = dtype, false
+			e.Network.Dtype, e.Scoring.Rotations = dtype, 0
 			if err := (Overrides{Methods: []string{"map"}}).Apply(e); err != nil {
 				t.Fatal(err)
 			}

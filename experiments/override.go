@@ -24,6 +24,9 @@ type adjustable interface {
 	adjust(inducing []int, iterations int)
 }
 
+// allRotated is more test images than there are.
+const allRotated = 1 << 30
+
 // Apply changes an experiment. The errors wrap model.ErrOption.
 func (o Overrides) Apply(e *spec.Experiment) error {
 	bad := func(format string, args ...any) error {
@@ -51,7 +54,9 @@ func (o Overrides) Apply(e *spec.Experiment) error {
 	if o.Net != "" {
 		e.Network.Form = o.Net
 	}
-	e.Scoring.Rotations = e.Scoring.Rotations || o.Rotations
+	if o.Rotations && e.Scoring.Rotations == 0 {
+		e.Scoring.Rotations = allRotated
+	}
 	if o.Methods != nil {
 		e.Methods = slices.DeleteFunc(e.Methods, func(r spec.Row) bool { return !slices.Contains(o.Methods, r.Method) })
 	}

@@ -166,7 +166,7 @@ func (r *runner) cells(row spec.Row, data string, seed uint64, shared []any) (ce
 		}
 		s := r.spec.Scoring
 		if seed != r.spec.Seeds[0] {
-			s.Rotations, s.Corruptions = false, 0
+			s.Rotations, s.Corruptions = 0, 0
 		}
 		c := cellPlan{ID: result.ID{Data: r.label(data), Method: row.Method, Row: label, Inducing: inducing, Seed: seed}, method: m, spec: s}
 		c.settings = append(shared[:len(shared):len(shared)], s, row.Method, m, seed)

@@ -242,7 +242,7 @@ func TestUnknownNames(t *testing.T) {
 func TestOverrides(t *testing.T) {
 	e := open(t, small)
 	err := Overrides{Seeds: []uint64{7, 5, 7}, Methods: []string{"map", "valla"}, Inducing: []int{3}, Iterations: 9, Rotations: true}.Apply(e)
-	if err != nil || len(e.Methods) != 3 || fmt.Sprint(e.Seeds) != "[5 7]" || !e.Scoring.Rotations {
+	if err != nil || len(e.Methods) != 3 || fmt.Sprint(e.Seeds) != "[5 7]" || e.Scoring.Rotations == 0 {
 		t.Fatalf("experiment %+v, error %v", e, err)
 	}
 	if m := e.Methods[1].Settings.(*vallaMethod); fmt.Sprint(m.Inducing) != "[3]" || m.Iterations != 9 {

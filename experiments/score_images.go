@@ -90,8 +90,8 @@ func (c *classification) Score(ctx context.Context, p *Problem, f *Fitted, s spe
 		}
 	}
 	c.pictures(in, out, &cell.Curves)
-	if s.Rotations && c.turn != nil {
-		if cell.Curves.Rotations, err = c.rotations(ctx, f.Posterior); err != nil {
+	if s.Rotations > 0 && c.turn != nil {
+		if cell.Curves.Rotations, err = c.rotations(ctx, f.Posterior, s.Rotations); err != nil {
 			return err
 		}
 	}
@@ -143,11 +143,11 @@ func entropies(probs *tensor.Dense) []float64 {
 	return out
 }
 
-// rotations scores the test images turned by 0°, 10° … 180°.
-func (c *classification) rotations(ctx context.Context, post gp.Posterior) ([]result.Turned, error) {
+// rotations scores the first n test images turned by 0°, 10° … 180°.
+func (c *classification) rotations(ctx context.Context, post gp.Posterior, n int) ([]result.Turned, error) {
 	var rows []result.Turned
 	for angle := 0.0; angle <= 180; angle += 10 {
-		x, err := c.turn(angle)
+		x, err := c.turn(angle, n)
 		if err != nil {
 			return nil, err
 		}
@@ -155,7 +155,7 @@ func (c *classification) rotations(ctx context.Context, post gp.Posterior) ([]re
 		if err != nil {
 			return nil, err
 		}
-		s, err := scoreClasses(gp.ProbitProbs(g), c.class)
+		s, err := scoreClasses(gp.ProbitProbs(g), c.class[:x.Shape()[0]])
 		if err != nil {
 			return nil, err
 		}

@@ -47,8 +47,9 @@ type Training struct {
 
 // Scoring says what is measured besides the usual.
 type Scoring struct {
-	MonteCarlo int  `yaml:"monte-carlo" json:"monte_carlo" min:"0"` // samples for class probabilities; 0: probit only
-	Rotations  bool `yaml:"rotations" json:"rotations"`             // score turned test images, first seed
+	MonteCarlo int `yaml:"monte-carlo" json:"monte_carlo" min:"0"` // samples for class probabilities; 0: probit only
+	// Rotations is how many test images are scored turned by each angle, first seed.
+	Rotations int `yaml:"rotations" json:"rotations,omitempty" min:"0"`
 	// Corruptions is how many test images are scored under each corruption, first seed.
 	Corruptions int `yaml:"corruptions" json:"corruptions,omitempty" min:"0"`
 }

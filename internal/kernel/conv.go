@@ -88,22 +88,19 @@ func ConvInput[T Float](c Conv, n ConvRows, y, w, x []T) {
 	job.n, job.images, job.filters, job.results = ConvRows{n.Y, n.W, n.X}, y, w, x
 	job.out, job.height, job.width = c.In, c.Height, c.Width
 	job.filterSize, job.arow, job.stride = c.Out*c.taps(), c.KernelHeight*c.KernelWidth, c.Stride
-	for a := range c.Stride {
-		for b := range c.Stride {
-			inputPass(job, c, a, b)
+	for row := range min(c.Stride, c.Height) {
+		for column := range min(c.Stride, c.Width) {
+			inputPass(job, c, row, column)
 		}
 	}
 	job.run()
 }
 
-// inputPass adds the pass for the pixels that meet the taps of rows a, a + stride, …
-// and columns b, b + stride, …. The last of them meets a result first.
-func inputPass[T Float](job *correlation[T], c Conv, a, b int) {
-	rows, row := c.rows().transposed(a)
-	cols, column := c.columns().transposed(b)
-	if rows.places == 0 || cols.places == 0 {
-		return
-	}
+// inputPass adds the pass for the pixels from row and column on. Of the taps that
+// they meet the last meets a result first.
+func inputPass[T Float](job *correlation[T], c Conv, row, column int) {
+	rows, a := c.rows().transposed(row)
+	cols, b := c.columns().transposed(column)
 	p := pass{view: view{c.Out, rows, cols, share[T](cols)}, row: row, column: column}
 	job.add(p, func(out, ky, kx int) int {
 		ky, kx = a+(rows.taps-1-ky)*c.Stride, b+(cols.taps-1-kx)*c.Stride

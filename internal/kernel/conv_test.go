@@ -149,6 +149,7 @@ func testConvLarge[T Float](t *testing.T) {
 		{Conv{1, 3, 2, 2, 1, 1, 2, 3}, ConvRows{2, 1, 2}},
 		{Conv{1, 3, 2, 2, 1, 2, 5, 4}, ConvRows{1, 1, 1}},
 		{Conv{3, 9, 9, 2, 2, 2, 4, 0}, ConvRows{2, 1, 2}},
+		{Conv{1, 2, 3, 1, 2, 2, 1 << 20, 0}, ConvRows{1, 1, 1}},
 	} {
 		newConv[T](source(1), s.c, s.n).check(t)
 	}

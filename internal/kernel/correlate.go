@@ -30,7 +30,8 @@ const (
 	// stays in the second level cache.
 	unfoldBytes = 448 << 10
 
-	// partsPerThread is more than one since other programs hold up threads.
+	// partsPerThread is the number of parts per thread into which work is cut:
+	// several, since other programs hold up threads.
 	partsPerThread = 4
 )
 
@@ -54,20 +55,24 @@ func (c *correlation[T]) add(p pass, at func(channel, ky, kx int) int) {
 
 // run computes all results, on several threads if there is enough work.
 func (c *correlation[T]) run() {
-	threads, work := Threads(), 0
+	work := 0
 	for _, p := range c.passes {
 		work += (p.last - p.first) * p.rows.places * p.cols.places
 	}
 	c.band = c.out
-	if c.n.Y < partsPerThread*threads {
+	if c.n.Y < partsPerThread*Threads() {
 		c.band = evenly(c.out, windowRows)
 	}
-	work *= c.out * max(c.n.X, c.n.W, c.n.Y)
-	parts := min(partsPerThread*threads, c.bands()*c.n.Y, work/threadWork)
-	if threads == 1 || parts < 2 {
-		parts = 1
+	Parallel(convParts(c.bands()*c.n.Y, work*c.out*max(c.n.X, c.n.W, c.n.Y)), c)
+}
+
+// convParts is the number of parts in which to cut units of work, a number of
+// multiplications in all.
+func convParts(units, work int) int {
+	if Threads() == 1 {
+		return 1
 	}
-	Parallel(parts, c)
+	return max(1, min(partsPerThread*Threads(), units, work/threadWork))
 }
 
 // bands is the number of bands of a result.
@@ -103,28 +108,25 @@ func (c *correlation[T]) result(w *workspace[T], result, lo, hi int) {
 // zipSlack is how far zip may read past the end.
 const zipSlack = 8
 
-// spread computes the rows lo..hi of one result for a pass, or two if these
-// interleave, and puts the elements in their places. It returns the number of
-// passes.
+// spread computes the rows lo..hi of one result for a pass, or for two if their
+// columns alternate, and puts the elements in their places. It returns the number
+// of passes.
 func (c *correlation[T]) spread(w *workspace[T], i, result, lo, hi int, out []T) int {
 	p, plane := &c.passes[i], c.height*c.width
-	size := (hi - lo) * p.rows.places * p.cols.places
-	w.x = grow(w.x, 2*(size+(hi-lo)*p.rows.places+zipSlack)) // the other pass may have one more column
+	n := p.rows.places * p.cols.places
+	size := (hi-lo)*n + zipSlack
+	w.x = grow(w.x, 2*size)
 	c.pass(w, i, result, lo, hi, w.x)
 	if c.stride > 2 || c.width == 1 {
 		for j := range hi - lo {
-			scatter(p, c.stride, w.x[j*size/(hi-lo):], out[j*plane:], c.width)
+			scatter(p, c.stride, w.x[j*n:], out[j*plane:], c.width)
 		}
 		return 1
 	}
-	even, odd := w.x, w.x[size+zipSlack:]
+	odd, m := w.x[size:], p.rows.places*c.passes[i+1].cols.places
 	c.pass(w, i+1, result, lo, hi, odd)
-	n, m := size/(hi-lo), p.rows.places*c.passes[i+1].cols.places
-	if p.column > 0 {
-		even, odd, n, m = odd, even, m, n
-	}
 	for j := range hi - lo {
-		zip(out[j*plane+p.row*c.width:], 2*c.width, even[j*n:], odd[j*m:], p.rows.places, c.width)
+		zip(out[j*plane+p.row*c.width:], 2*c.width, w.x[j*n:], odd[j*m:], p.rows.places, c.width)
 	}
 	return 2
 }

@@ -13,8 +13,7 @@ type filterSums[T Float] struct {
 	// that it meets at one place lies together.
 	merged bool
 	steps  []step // one for each place
-
-	lines []line // of a turned row
+	lines  []line // of a turned row
 
 	// The terms of a filter are summed in groups, and these at the end.
 	groups int
@@ -68,16 +67,11 @@ func (f *filterSums[T]) turnedHeight() int {
 
 // run computes all filters, on several threads if there is enough work.
 func (f *filterSums[T]) run() {
-	threads, units := Threads(), f.n.W*f.groups
-	work := max(f.n.X, f.n.W, f.n.Y) * f.resultSize() * f.taps()
-	parts := min(partsPerThread*threads, units, work/threadWork)
-	if threads == 1 || parts < 2 {
-		parts = 1
-	}
+	units := f.n.W * f.groups
 	if f.groups > 1 {
 		f.sums = grow(f.sums, units*f.Out*f.taps())
 	}
-	Parallel(parts, f)
+	Parallel(convParts(units, max(f.n.X, f.n.W, f.n.Y)*f.resultSize()*f.taps()), f)
 	if f.groups > 1 {
 		f.total()
 	}

@@ -4,13 +4,13 @@ package kernel
 // place p meets pixel p·stride + k - padding. The padding may be negative.
 type axis struct{ pixels, places, taps, stride, padding int }
 
-// transposed is the axis on which results take the part of pixels: the places
-// are the pixels, from first on at distances of the stride, that meet the taps
-// k, k + stride, …, in reverse order.
-func (a axis) transposed(k int) (t axis, first int) {
-	first = ((k-a.padding)%a.stride + a.stride) % a.stride
+// transposed is the axis on which results become pixels: its places are the
+// pixels from first on at distances of the stride. They meet the taps k, k + stride,
+// … in reverse order.
+func (a axis) transposed(first int) (t axis, k int) {
+	k = (first + a.padding) % a.stride
 	taps := max(0, ceilDiv(a.taps-k, a.stride))
-	return axis{a.places, max(0, ceilDiv(a.pixels-first, a.stride)), taps, 1, taps - 1 - (first+a.padding-k)/a.stride}, first
+	return axis{a.places, ceilDiv(a.pixels-first, a.stride), taps, 1, taps - 1 - (first+a.padding)/a.stride}, k
 }
 
 // within returns the places from lo on, count of them, at which tap k meets a

@@ -18,10 +18,10 @@ import (
 
 // Options say how an experiment is run.
 type Options struct {
-	Data     string // the folder of the data sets' folders
-	Dir      string // where the results go, see package result
-	Weights  string // a file of the network's weights, in the place of the experiment's; "" for none
-	Command  string // that the report shows for this experiment
+	Data     string   // the folder of the data sets' folders
+	Dir      string   // where the results go, see package result
+	Weights  string   // a file of the network's weights, in the place of the experiment's; "" for none
+	Commands []string // that make this experiment, for the report
 	Progress io.Writer
 	// OnCell is called with each cell in its order, finished now or before; nil: not.
 	OnCell func(c *result.Cell, fresh bool)
@@ -188,7 +188,7 @@ func (r *runner) label(data string) string {
 
 // expected is the plan that is written down.
 func (r *runner) expected(groups []group) result.Plan {
-	p := result.Plan{Experiment: r.spec.Name, Profile: r.spec.Profile, About: r.spec.About, Command: r.Command}
+	p := result.Plan{Experiment: r.spec.Name, Profile: r.spec.Profile, About: r.spec.About, Commands: r.Commands}
 	for _, d := range r.spec.Data {
 		p.Data = append(p.Data, r.label(d))
 	}
@@ -262,7 +262,7 @@ func (r *runner) cell(ctx context.Context, p *Problem, c cellPlan) error {
 		cell.Facts, cell.Curves.History = f.Facts, f.History
 		meter = result.StartMeter()
 		if err := p.Task.Score(ctx, p, f, c.spec, cell); err != nil {
-			return fail(err)
+			return errors.Join(fail(err), r.folder.Interrupt(c.ID, cell.Fit))
 		}
 		cell.Predict = meter.Cost()
 		if bad := notANumber(cell.Scores); bad != "" {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -130,7 +131,10 @@ func (c *experimentRun) one(cmd *cobra.Command, arg string, e *spec.Experiment, 
 		w = io.Discard
 	}
 	o := c.Options
-	o.Progress, o.Command = cmd.ErrOrStderr(), c.command(cmd, arg, e)
+	o.Progress, o.Commands = cmd.ErrOrStderr(), []string{c.command(cmd, arg, e.Profile)}
+	if e.Profile != "full" && slices.Contains(e.Profiles, "full") {
+		o.Commands = append(o.Commands, c.command(cmd, arg, "full"))
+	}
 	o.OnCell = func(cell *result.Cell, fresh bool) {
 		cells[e.Name] = append(cells[e.Name], cell)
 		if fresh {
@@ -150,9 +154,12 @@ func (c *experimentRun) one(cmd *cobra.Command, arg string, e *spec.Experiment, 
 	return nil
 }
 
-// command is the line that runs an experiment again, with the flags that change results.
-func (c *experimentRun) command(cmd *cobra.Command, arg string, e *spec.Experiment) string {
-	line := []string{"valla experiment run", arg, "--profile", e.Profile}
+// command is the line that runs an experiment, with the flags that change results.
+func (c *experimentRun) command(cmd *cobra.Command, arg, profile string) string {
+	line := []string{"valla experiment run", arg}
+	if profile != "" {
+		line = append(line, "--profile", profile)
+	}
 	for _, name := range []string{"seed", "m", "iterations", "method", "net", "weights", "rotations"} {
 		if f := cmd.Flags().Lookup(name); f.Changed {
 			line = append(line, "--"+name+"="+strings.Trim(f.Value.String(), "[]"))
@@ -191,7 +198,7 @@ func newExperimentReport() *cobra.Command {
 			}
 			var known []reports.Known
 			for _, e := range list {
-				known = append(known, reports.Known{Name: e.Name, About: e.About, Profiles: e.Profiles})
+				known = append(known, reports.Known{Name: e.Name, About: e.About})
 			}
 			r, err := reports.New(dir, known)
 			if err != nil {

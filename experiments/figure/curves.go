@@ -5,7 +5,6 @@ import (
 	"image/color"
 	"math"
 
-	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
@@ -21,15 +20,13 @@ type Series struct {
 type Axes struct {
 	Title, X, Y string
 	Diagonal    bool // a dashed line y = x
-	LogX        bool
-	Right       bool // the legend's place
-	Low         bool // likewise
+	Right       bool // the legend's place in files
 }
 
 // Curves draws lines. Points that are not finite are left out.
 func Curves(a Axes, series []Series) Chart {
 	pl := newPlot(a.Title, a.X, a.Y)
-	pl.Legend.Left, pl.Legend.Top = !a.Right, !a.Low
+	pl.Legend.Left = !a.Right
 	c := Chart{Title: a.Title, plot: pl}
 	if a.Diagonal {
 		pl.Add(line(plotter.XYs{{X: 0, Y: 0}, {X: 1, Y: 1}}, grey, true))
@@ -43,9 +40,6 @@ func Curves(a Axes, series []Series) Chart {
 		col, dashed := palette[i%len(palette)], i >= len(palette)
 		c.add(line(xys, col, dashed), s.Name, map[bool]string{false: "line", true: "dashed"}[dashed], col)
 		alt += " " + s.Name + ","
-	}
-	if a.LogX && pl.X.Min > 0 {
-		pl.X.Scale, pl.X.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
 	}
 	c.Alt = alt[:len(alt)-1]
 	return c

@@ -11,10 +11,7 @@ import (
 )
 
 // Known is an experiment that there is, whether it was run or not.
-type Known struct {
-	Name, About string
-	Profiles    []string
-}
+type Known struct{ Name, About string }
 
 // Report is everything that is shown.
 type Report struct {
@@ -84,15 +81,11 @@ func New(dir string, known []Known) (*Report, error) {
 }
 
 func section(f result.Found) (Section, error) {
-	s := Section{ID: f.Experiment + "-" + f.Profile, Name: f.Experiment, Profile: f.Profile, About: f.About, Expected: len(f.Cells)}
+	s := Section{ID: f.Experiment + "-" + f.Profile, Name: f.Experiment, Profile: f.Profile, About: f.About, Expected: len(f.Cells), Commands: f.Commands}
 	for _, c := range f.Done {
 		if c != nil {
 			s.Done++
 		}
-	}
-	s.Commands = []string{f.Command}
-	if full := "valla experiment run " + f.Experiment + " --profile full"; f.Profile != "full" && f.Command != full {
-		s.Commands = append(s.Commands, full)
 	}
 	for _, t := range tables(f) {
 		figures, err := figures(f, t.Title)

@@ -23,7 +23,7 @@ func leave(t *testing.T, dir string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	plan := result.Plan{Experiment: "mnist", Profile: "quick", About: "digits", Command: "valla experiment run mnist --profile quick", Data: []string{"mnist"}}
+	plan := result.Plan{Experiment: "mnist", Profile: "quick", About: "digits", Commands: []string{"valla experiment run mnist --profile quick", "valla experiment run mnist --profile full"}, Data: []string{"mnist"}}
 	for _, row := range []string{"MAP", "LLA", "VaLLA 100", "VaLLA 200"} {
 		for seed := range uint64(2) {
 			id := result.ID{Data: "mnist", Method: "m", Row: row, Seed: seed, Hash: "h"}

@@ -19,7 +19,7 @@ type Plan struct {
 	Experiment string   `json:"experiment"`
 	Profile    string   `json:"profile"`
 	About      string   `json:"about"`
-	Command    string   `json:"command"` // that makes it
+	Commands   []string `json:"commands"` // that make it, and its full profile
 	Data       []string `json:"data"`
 	Cells      []ID     `json:"cells"`
 }

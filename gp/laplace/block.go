@@ -10,13 +10,13 @@ import (
 )
 
 // block is the Jacobian of one parameter: row r, of output c at example n, is the
-// outer product a_n ⊗ d_r. Where the graph does not give it in this form, d holds
-// whole rows.
+// outer product a_n ⊗ d_r, or a sum of them over T places. Where the graph does not give
+// it in this form, d holds whole rows.
 type block struct {
 	param  *graph.Param
 	offset int         // of its first element among the weights
-	a      *graph.Node // [B,p], shared by the outputs; nil: the number 1
-	d      *graph.Node // [B·C,q]
+	a      *graph.Node // [B,p] or [B,T,p], shared by the outputs; nil: the number 1
+	d      *graph.Node // [B·C,q] or [B·C,T,q]
 	// swapped says that the parameter is stored as [q,p], not [p,q].
 	swapped bool
 }
@@ -27,12 +27,14 @@ type group struct {
 	blocks []int
 }
 
-func (s *scanner) addBlocks(k jacobian.NTK) {
+// addBlocks finds the form of each parameter; places says whether sums over places may
+// stay factored.
+func (s *scanner) addBlocks(k jacobian.NTK, places bool) {
 	uses := k.Factors(s.builder, s.in)
 	var whole []*graph.Node
 	for i, u := range uses {
 		n := block{param: s.weights[i], offset: s.params}
-		if !n.factored(u, s.batch, s.batch*s.outputs) {
+		if !(places && n.convolved(s.builder, u)) && !n.factored(u, s.batch, s.batch*s.outputs) {
 			if whole == nil {
 				whole = k.Rows(s.builder, s.in)
 			}
@@ -107,10 +109,13 @@ func (k block) p() int {
 	if k.a == nil {
 		return 1
 	}
-	return k.a.Shape()[1]
+	return width(k.a)
 }
 
-func (k block) q() int { return k.d.Shape()[1] }
+func (k block) q() int { return width(k.d) }
+
+// width is the number of columns of a factor, its last axis.
+func width(n *graph.Node) int { return n.Shape()[n.Dims()-1] }
 
 func (k block) size() int { return k.p() * k.q() }
 

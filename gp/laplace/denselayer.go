@@ -37,7 +37,7 @@ func newDenseLayer(s *scanner) structure {
 }
 
 // q is the number of the layer's outputs.
-func (h *denseLayer) q() int { return h.groups[0].d.Shape()[1] }
+func (h *denseLayer) q() int { return width(h.groups[0].d) }
 
 func (h *denseLayer) elements() int {
 	return 2*h.width + 2*h.outputs*h.q() + h.q()*h.q()

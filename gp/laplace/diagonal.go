@@ -14,12 +14,12 @@ func newDiagonal[T kernel.Float](s *scanner) structure {
 	return &diagonal[T]{spectral: spectral{scanner: s}}
 }
 
-// widest returns the width of the widest cotangents.
-func (s *scanner) widest() (q int) {
+// widest returns the size of the largest cotangents of one output.
+func (s *scanner) widest() (size int) {
 	for _, k := range s.blocks {
-		q = max(q, k.q())
+		size = max(size, k.places()*k.q())
 	}
-	return q
+	return size
 }
 
 func (h *diagonal[T]) bytes() int64 {
@@ -35,7 +35,7 @@ func (h *diagonal[T]) allocate() {
 
 func (h *diagonal[T]) add(b batch) error {
 	for _, g := range h.groups {
-		q := g.d.Shape()[1]
+		q := width(g.d)
 		kernel.Parallel(kernel.Threads(), squaring[T]{weighting[T]{b, h.sum, rows[T](b, g.d), q}})
 		for _, i := range g.blocks {
 			h.addBlock(b, i)

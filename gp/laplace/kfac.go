@@ -28,7 +28,7 @@ func (h *kfac[T]) factors(f func(k block, n *graph.Node, width int)) {
 		for _, n := range k.nodes() {
 			if !seen[n] {
 				seen[n] = true
-				f(k, n, n.Shape()[1])
+				f(k, n, width(n))
 			}
 		}
 	}
@@ -54,7 +54,7 @@ func (h *kfac[T]) add(b batch) error {
 	h.factors(func(k block, n *graph.Node, width int) {
 		v := rows[T](b, n)
 		if n == k.d {
-			v = weighted(b, h.d, v, width)
+			v = weighted(b, h.d, v, k.places()*width)
 		}
 		addGram(h.moments[n].recent, v, width)
 		h.moments[n].next()
@@ -67,9 +67,11 @@ func (h *kfac[T]) finish() (err error) {
 	h.factors(func(k block, n *graph.Node, width int) {
 		m := h.moments[n].all()
 		mirror(m, width)
-		if n != k.d {
-			kernel.Scale(m, 1/float64(h.examples), m)
+		over := h.examples
+		if n == k.d {
+			over = k.places()
 		}
+		kernel.Scale(m, 1/float64(over), m)
 		if err == nil {
 			err = checkFinite(m, k)
 		}

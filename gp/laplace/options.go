@@ -43,8 +43,11 @@ const (
 	Full Structure = iota
 	// KFAC keeps a Kronecker product for each parameter: A⊗G with A = (1/N) Σ_n a aᵀ
 	// and G = Σ_n δᵀ Λ δ for a weight with the input a and the cotangents δ, and G
-	// alone for a bias (Martens and Grosse 2015; Ritter et al. 2018). A parameter whose
-	// Jacobian is not one outer product keeps its block of H, as a bias does.
+	// alone for a bias (Martens and Grosse 2015; Ritter et al. 2018). For the filters of a
+	// convolution A = (1/N) Σ_n Σ_p a aᵀ and G = (1/T) Σ_n Σ_p δᵀ Λ δ with sums over the T
+	// places p of its output, a being the patch there (Grosse and Martens 2016). Another
+	// parameter whose Jacobian is not one outer product keeps its block of H, as a bias
+	// does.
 	KFAC
 	// Diagonal keeps the diagonal of H.
 	Diagonal
@@ -75,6 +78,8 @@ const (
 	defaultMemory = 4 << 30
 	batchBytes    = 8 << 20 // of what is kept of a batch of the default size
 	maxBatch      = 128     // more makes products no faster, but leaves the cache
+	fewExamples   = 8       // for which a batch may take fewBytes
+	fewBytes      = 256 << 20
 )
 
 // MemoryError says that a computation would need more than Options.MemoryLimit.
@@ -106,10 +111,13 @@ func (o Options) check() error {
 	return uniform(o.PriorStd, o.NoiseStd, 1).check(o.Likelihood)
 }
 
-// batch returns the number of examples in a batch, where each has so many float64s.
+// batch returns the number of examples in a batch, where each has so many float64s: as
+// many as suit the cache, or some where that would be hardly any.
 func (o Options) batch(n, elements int) int {
 	if o.BatchSize > 0 {
 		return min(n, o.BatchSize)
 	}
-	return max(1, min(n, maxBatch, batchBytes/(8*max(1, elements))))
+	each := 8 * max(1, elements)
+	fit := max(batchBytes/each, min(fewExamples, fewBytes/each))
+	return max(1, min(n, maxBatch, fit))
 }

@@ -33,8 +33,8 @@ type scanner struct {
 }
 
 // newScanner writes net for batches of inputs of the given shape each; it must have
-// so many outputs.
-func newScanner(net layers.Network, shape tensor.Shape, outputs, batch int) (*scanner, error) {
+// so many outputs. places is that of addBlocks.
+func newScanner(net layers.Network, shape tensor.Shape, outputs, batch int, places bool) (*scanner, error) {
 	s := &scanner{weights: net.Params(), outputs: outputs, batch: batch}
 	s.float = s.weights[0].Value.Dtype()
 	b := graph.NewBuilder(s.float)
@@ -43,7 +43,7 @@ func newScanner(net layers.Network, shape tensor.Shape, outputs, batch int) (*sc
 	if b.Err() == nil && !s.out.Shape().Eq(tensor.Shape{batch, outputs}) {
 		return nil, fmt.Errorf("laplace: the network's output for a batch of %d has shape %v, the targets need %v", batch, s.out.Shape(), tensor.Shape{batch, outputs})
 	}
-	s.addBlocks(jacobian.NTK{Net: net})
+	s.addBlocks(jacobian.NTK{Net: net}, places)
 	if err := b.Err(); err != nil {
 		return nil, fmt.Errorf("laplace: %w", err)
 	}

@@ -97,7 +97,7 @@ type spectralPredictor struct {
 
 // rotated returns a factor's rows in the basis, in new memory.
 func (p spectralPredictor) rotated(b batch, n *graph.Node) []float64 {
-	v, width := rows[float64](b, n), n.Shape()[1]
+	v, width := rows[float64](b, n), width(n)
 	out, basis := make([]float64, len(v)), p.basis[n]
 	if basis == nil {
 		copy(out, v)
@@ -116,7 +116,13 @@ func (p spectralPredictor) marginals(b batch, cov []float64) error {
 	c := b.outputs
 	clear(cov[:b.count*c*c])
 	for _, g := range p.groups {
-		q, d, u := g.d.Shape()[1], p.rotated(b, g.d), p.scales(b, g)
+		if p.blocks[g.blocks[0]].places() > 1 {
+			for _, i := range g.blocks {
+				p.addConvolved(b, i, cov)
+			}
+			continue
+		}
+		q, d, u := width(g.d), p.rotated(b, g.d), p.scales(b, g)
 		for r := range b.size() {
 			row, scale := d[r*q:(r+1)*q], u[r/c*q:(r/c+1)*q]
 			kernel.Mul(row, scale, row)
@@ -130,7 +136,7 @@ func (p spectralPredictor) marginals(b batch, cov []float64) error {
 
 // scales returns √u for a group, [count·q].
 func (p spectralPredictor) scales(b batch, g group) []float64 {
-	q := g.d.Shape()[1]
+	q := width(g.d)
 	u := make([]float64, b.count*q)
 	for _, i := range g.blocks {
 		k := p.blocks[i]
@@ -162,6 +168,10 @@ func (p spectralPredictor) width() int { return p.params }
 // root: the columns of F are √v_ij a_i d_cj.
 func (p spectralPredictor) root(b batch, f []float64) error {
 	for i, k := range p.blocks {
+		if k.places() > 1 {
+			p.multiply(b, i, f[k.offset:], p.params)
+			continue
+		}
 		d, q, std := p.rotated(b, k.d), k.q(), make([]float64, k.size())
 		kernel.Sqrt(std, p.v[i])
 		a := []float64{1}

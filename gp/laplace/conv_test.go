@@ -1,0 +1,210 @@
+package laplace
+
+import (
+	"testing"
+
+	"github.com/go-valla/valla/gp/gptest"
+	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/fixture"
+	"github.com/go-valla/valla/jacobian"
+	"github.com/go-valla/valla/layers"
+	"gonum.org/v1/gonum/mat"
+	"gorgonia.org/tensor"
+)
+
+// imageNet is a network of two convolutions, of which one has a stride, and batch norm,
+// for images [1,5,4].
+func imageNet(dt tensor.Dtype, outputs int) layers.Sequential {
+	rng := newRand(81)
+	norm := layers.NewBatchNorm("norm", 2, dt)
+	for i := range 2 {
+		norm.Mean.Set(i, 0.1*float64(i+1))
+		norm.Gamma.Set(i, 0.5+float64(i))
+	}
+	return layers.Sequential{
+		layers.NewConv2D("conv1", 1, 2, 3, 1, 1, dt, rng).WithBias("conv1"), norm, layers.Activation("tanh"),
+		layers.NewConv2D("conv2", 2, 3, 3, 2, 1, dt, rng), layers.Activation("tanh"),
+		layers.Flatten{}, layers.NewDense("last", 3*3*2, outputs, dt, rng),
+	}
+}
+
+// images is a small problem of images for imageNet.
+func images(t testing.TB, o Options, dt tensor.Dtype, n, outputs int) problem {
+	p := problemFor(t, o, 82, dt, n, 4, outputs)
+	p.net = imageNet(dt, outputs)
+	p.x, p.probe = normal(newRand(83), n, 1, 5, 4), normal(newRand(84), 3, 1, 5, 4)
+	return p
+}
+
+// All structures but KFAC are their definition on a convolutional network.
+func TestConvolutionDefinition(t *testing.T) {
+	for dt, tol := range map[tensor.Dtype]float64{tensor.Float64: 1e-9, tensor.Float32: 5e-5} {
+		for _, l := range []Likelihood{Gaussian, Softmax} {
+			for name, o := range map[string]Options{
+				"function space": {Space: FunctionSpace}, "weight space": {Space: WeightSpace}, "diag": {Structure: Diagonal},
+				"low rank":   {Structure: LowRank, Rank: 6},
+				"last layer": {Weights: LastLayer}, "last layer kfac": {Structure: KFAC, Weights: Named("last.bias")},
+			} {
+				o.Likelihood, o.PriorStd, o.BatchSize = l, 0.7, 3
+				if l == Gaussian {
+					o.NoiseStd = 0.4
+				}
+				p := images(t, o, dt, 7, 3)
+				want := newBrute(t, p, o)
+				if o.Structure == KFAC {
+					want.given = want.ggn(want.j)
+				}
+				want.check(t, label(dt, ", ", l, ", ", name), p.fit(t, o), tol)
+			}
+		}
+	}
+}
+
+// KFAC of filters is A⊗G of patches and cotangents at the places of the output, found
+// here by plain loops and by the Jacobian in numbers that are added to the output.
+func TestConvolutionKFAC(t *testing.T) {
+	for dt, tol := range map[tensor.Dtype]float64{tensor.Float64: 1e-9, tensor.Float32: 5e-5} {
+		for _, l := range []Likelihood{Gaussian, Softmax} {
+			o := Options{Structure: KFAC, Likelihood: l, PriorStd: 0.7, BatchSize: 3, Weights: Named("conv1.weight", "conv2.weight")}
+			if l == Gaussian {
+				o.NoiseStd = 0.4
+			}
+			p := images(t, o, dt, 7, 3)
+			want := newBrute(t, p, o)
+			want.given = want.blockDiagonalOf(want.filters(t, 0), want.filters(t, 3))
+			q := p.fit(t, o)
+			if k := q.scan.blocks; k[0].places() != 20 || k[1].places() != 6 || k[1].p() != 18 || k[1].q() != 3 {
+				t.Fatalf("blocks of %d and %d places", k[0].places(), k[1].places())
+			}
+			want.check(t, label(dt, ", ", l), q, tol)
+		}
+	}
+}
+
+// blockDiagonalOf is blockDiagonal without the choice of weights.
+func (r *brute) blockDiagonalOf(blocks ...*mat.Dense) *mat.Dense {
+	all := *r
+	all.cols = nil
+	n := 0
+	for _, b := range blocks {
+		n += b.RawMatrix().Rows
+	}
+	for i := range n {
+		all.cols = append(all.cols, i)
+	}
+	return all.blockDiagonal(blocks)
+}
+
+// filters is H of the filters of layer number at.
+func (r *brute) filters(t *testing.T, at int) *mat.Dense {
+	t.Helper()
+	conv := r.net[at].(layers.Conv2D)
+	in := r.x
+	if at > 0 {
+		v := run(t, r.net, r.x, func(b *graph.Builder, x *graph.Node) []*graph.Node { return []*graph.Node{r.net[:at].Forward(b, x)} })
+		in = dense(v[0], r.examples, 2, 5, 4)
+	}
+	patches, h, w := patchesOf(in, conv)
+	out, k := conv.W.Value.Shape()[0], conv.W.Value.Shape().TotalSize()/conv.W.Value.Shape()[0]
+	places := h * w
+
+	// The Jacobian in what is added to the convolution's output: [N·C, Out·T].
+	added := shifted{conv, graph.NewParam("added", make([]float64, out*places), conv.W.Value.Dtype(), 1, out, h, w)}
+	net := append(append(append(layers.Sequential{}, r.net[:at]...), added), r.net[at+1:]...)
+	rows := run(t, net, r.x, func(b *graph.Builder, x *graph.Node) []*graph.Node {
+		return jacobian.NTK{Net: part{net, []*graph.Param{added.z}}, Algorithm: jacobian.Dense}.Rows(b, x)
+	})[0]
+	a, g := mat.NewDense(k, k, nil), mat.NewDense(out, out, nil)
+	for p := range places {
+		d := mat.NewDense(r.examples*r.outputs, out, nil)
+		for i := range r.examples * r.outputs {
+			for o := range out {
+				d.Set(i, o, rows[(i*out+o)*places+p])
+			}
+		}
+		var term mat.Dense
+		term.Scale(1/float64(places), r.ggn(d))
+		g.Add(g, &term)
+		for n := range r.examples {
+			v := mat.NewVecDense(k, patches[n*places+p])
+			var square mat.Dense
+			square.Outer(1/float64(r.examples), v, v)
+			a.Add(a, &square)
+		}
+	}
+	var kron mat.Dense
+	kron.Kronecker(g, a) // filters are stored output first
+	return &kron
+}
+
+// shifted adds z to a convolution's output.
+type shifted struct {
+	layers.Conv2D
+	z *graph.Param
+}
+
+func (s shifted) Forward(b *graph.Builder, x *graph.Node) *graph.Node {
+	return b.Add(s.Conv2D.Forward(b, x), b.Param(s.z))
+}
+
+// patchesOf lists the patch at each place of each image.
+func patchesOf(x *tensor.Dense, c layers.Conv2D) (patches [][]float64, h, w int) {
+	s, size, v := x.Shape(), c.W.Value.Shape()[2], x.Float64s()
+	h, w = (s[2]+2*c.Padding-size)/c.Stride+1, (s[3]+2*c.Padding-size)/c.Stride+1
+	for n := range s[0] {
+		for place := range h * w {
+			var patch []float64
+			for i := range s[1] * size * size {
+				channel := i / (size * size)
+				row := place/w*c.Stride + i/size%size - c.Padding
+				col := place%w*c.Stride + i%size - c.Padding
+				if row < 0 || row >= s[2] || col < 0 || col >= s[3] {
+					patch = append(patch, 0)
+				} else {
+					patch = append(patch, v[((n*s[1]+channel)*s[2]+row)*s[3]+col])
+				}
+			}
+			patches = append(patches, patch)
+		}
+	}
+	return patches, h, w
+}
+
+// A convolution that sees the whole image at once is a dense layer.
+func TestConvolutionOfOnePlace(t *testing.T) {
+	p := newClasses(t, 85, tensor.Float64, 12, 4, 3)
+	conv := layers.NewConv2D("only", 2, 3, 2, 1, 0, tensor.Float64, newRand(86))
+	flat := layers.NewDense("only", 8, 3, tensor.Float64, newRand(86))
+	for i := range 3 {
+		flat.B.Set(i, 0) // the convolution has none
+		for k := range 8 {
+			flat.W.Set(k*3+i, conv.W.At(i*8+k))
+		}
+	}
+	pixels, probe := normal(newRand(87), 12, 8).Float64s(), normal(newRand(88), 4, 8).Float64s()
+	o := Options{Structure: KFAC, Likelihood: Softmax, PriorStd: 1, Weights: Named("only.weight")}
+	p.net, p.x = layers.Sequential{flat}, dense(pixels, 12, 8)
+	want := p.fit(t, o)
+	_, wantCov := predict(t, want, dense(probe, 4, 8))
+	p.net, p.x = layers.Sequential{conv, layers.Flatten{}}, dense(pixels, 12, 2, 2, 2)
+	got := p.fit(t, o)
+	_, cov := predict(t, got, dense(probe, 4, 2, 2, 2))
+	fixture.Close(t, "covariance", cov, wantCov, 1e-12)
+	fixture.Close(t, "lml", one(got.LogMarginalLikelihood()), one(want.LogMarginalLikelihood()), 1e-12)
+}
+
+// The promises of package gp, maxima and files, on images.
+func TestConvolutionConformance(t *testing.T) {
+	for _, s := range []Structure{Full, KFAC, Diagonal, LowRank} {
+		o := Options{Structure: s, Likelihood: Softmax, Priors: PerLayer}
+		p := images(t, o, tensor.Float64, 9, 3)
+		q := p.fit(t, o)
+		checkTop(t, s.String(), q)
+		gptest.Check(t, gptest.Case{Posterior: q, X: p.probe, Net: p.net})
+		got, err := store(t, q).restore(t, p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		checkSame(t, s.String(), got, q, p.probe)
+	}
+}

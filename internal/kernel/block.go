@@ -39,6 +39,9 @@ type gemm[T Float] struct {
 
 // run computes the product on the calling goroutine.
 func (g *gemm[T]) run() {
+	if g.delegate() {
+		return
+	}
 	w := spaces[T]().get()
 	blocks := (g.k + blockSteps - 1) / blockSteps
 	steps := (g.k + blocks - 1) / blocks

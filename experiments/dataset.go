@@ -11,6 +11,7 @@ import (
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/data/idx"
 	"github.com/go-valla/valla/data/tabular"
+	"github.com/go-valla/valla/experiments/spec"
 	"gorgonia.org/tensor"
 )
 
@@ -28,6 +29,7 @@ type loading struct {
 	seed       uint64 // of random splits
 	validation float64
 	dtype      tensor.Dtype
+	network    spec.Network
 }
 
 // datasets are all there are; those of package tabular are added below.

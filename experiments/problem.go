@@ -22,8 +22,11 @@ type Problem struct {
 	Dtype      tensor.Dtype
 	Train      Examples
 	Validation *Examples // nil where there is none
-	Task       Task
-	MAP        Trained
+	// Augmented is Train with inputs that change at random in each iteration, nil where
+	// there is no such thing.
+	Augmented train.Source
+	Task      Task
+	MAP       Trained
 }
 
 // Examples are inputs [N,…] and targets [N,C] as the network takes them.

@@ -225,7 +225,7 @@ func TestEmbedded(t *testing.T) {
 func TestUnknownNames(t *testing.T) {
 	for old, c := range map[string][2]string{
 		"data: boston":     {"data: bostom", `small.yaml: data: expected one of `},
-		"{hidden: [8],":    {"{form: net, hidden: [8],", `small.yaml: network.form: expected one of mlp`},
+		"{hidden: [8],":    {"{form: net, hidden: [8],", `small.yaml: network.form: expected one of cnn, mlp`},
 		"{method: map}":    {"{method: map, data: x}", `small.yaml: methods[0].data: expected one of `},
 		"inducing: [4, 8]": {"inducing: [0]", `small.yaml:10: methods[3].inducing[0]: expected an integer at least 1`},
 	} {

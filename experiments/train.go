@@ -88,7 +88,7 @@ func (r *runner) train(ctx context.Context, p *Problem, g group) error {
 	if err := result.ReadJSON(spent, &before); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	res, err := r.mapTraining(p, g, r.folder.Work(name+".checkpoint")).Train(ctx, p.Train.X, p.Train.Y)
+	res, err := r.mapTraining(p, g, r.folder.Work(name+".checkpoint")).TrainOn(ctx, r.inputs(p), p.Train.Y)
 	p.MAP.Cost = before.Add(meter.Cost())
 	if err != nil {
 		return errors.Join(fmt.Errorf("%s: MAP: %w", p.Data, err), result.WriteJSON(spent, p.MAP.Cost))
@@ -107,7 +107,7 @@ func (r *runner) mapTraining(p *Problem, g group, checkpoint string) train.MAP {
 	s := r.spec.MAP
 	c := train.Config{
 		Iterations: s.Iterations, Schedule: schedules[s.Schedule], ValidateEvery: s.Every,
-		Optimizer:  &train.Adam{LR: s.Rate, WeightDecay: s.WeightDecay},
+		Optimizer:  optimizer(s),
 		Checkpoint: checkpoint, CheckpointEvery: checkpointEvery, Resume: true,
 		Progress: r.Progress, Label: p.Data + " MAP",
 	}
@@ -115,6 +115,21 @@ func (r *runner) mapTraining(p *Problem, g group, checkpoint string) train.MAP {
 		c.Validate = p.validation(p.point(), func() float64 { return 1 })
 	}
 	return train.MAP{Net: p.Net, Loss: p.Task.Loss(), BatchSize: min(s.Batch, p.Train.N()), Seed: g.netSeed, Config: c}
+}
+
+// inputs are what the network is trained on.
+func (r *runner) inputs(p *Problem) train.Source {
+	if r.spec.MAP.Augment && p.Augmented != nil {
+		return p.Augmented
+	}
+	return train.Rows{All: p.Train.X}
+}
+
+func optimizer(s spec.Training) train.Optimizer {
+	if s.Optimizer == "sgd" {
+		return &train.SGD{LR: s.Rate, Momentum: s.Momentum, WeightDecay: s.WeightDecay}
+	}
+	return &train.Adam{LR: s.Rate, WeightDecay: s.WeightDecay}
 }
 
 // estimateNoise sets the noise of MAP to the mean squared residual on the training rows.

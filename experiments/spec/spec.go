@@ -22,21 +22,31 @@ type Network struct {
 	Hidden     []int  `yaml:"hidden" json:"hidden" min:"1" empty:"true"` // widths of the hidden layers, where the form has them
 	Activation string `yaml:"activation" json:"activation"`
 	Dtype      string `yaml:"dtype" json:"dtype" choice:"float32 float64"`
+	// Normalize names the constants of images that the weights were made with, Shortcut
+	// the way around a block of a residual network; absent: those of the paper's networks.
+	Normalize string `yaml:"normalize" json:"normalize,omitempty" choice:"chenyaofo akamaster"`
+	Shortcut  string `yaml:"shortcut" json:"shortcut,omitempty" choice:"projection zero-pad"`
 	// Weights is a file; what it holds replaces the training. An asterisk in it stands
 	// for the name of the data set, NET for the form. A file below the data folder's parent need not exist:
 	// then the network is trained.
 	Weights string `yaml:"weights" json:"-"`
 }
 
-// Training says how the network comes to its maximum a posteriori (MAP) weights, by Adam.
+// Training says how the network comes to its maximum a posteriori (MAP) weights.
 type Training struct {
 	Iterations  int     `yaml:"iterations" json:"iterations" min:"1"`
 	Batch       int     `yaml:"batch" json:"batch" min:"1"`
 	Rate        float64 `yaml:"rate" json:"rate" above:"0"`
 	WeightDecay float64 `yaml:"weight-decay" json:"weight_decay" min:"0"`
 	Schedule    string  `yaml:"schedule" json:"schedule" choice:"constant cosine"` // of the rate
+	// Optimizer is Adam where absent; SGD has the momentum given.
+	Optimizer string  `yaml:"optimizer" json:"optimizer,omitempty" choice:"adam sgd"`
+	Momentum  float64 `yaml:"momentum" json:"momentum,omitempty" min:"0" below:"1"`
+	// Augment moves and mirrors the training images at random, where there are some.
+	Augment bool `yaml:"augment" json:"augment,omitempty"`
 	// Validation is the fraction of the training rows held out, where the data set has
-	// no validation rows of its own; MAP and methods share it.
+	// no validation rows of its own; of CIFAR-10's the fraction that is used. MAP and
+	// methods share it.
 	Validation float64 `yaml:"validation" json:"validation" min:"0" below:"1"`
 	// Every is the number of iterations between two validations, of which the best
 	// state is kept; 0: the last state is kept.

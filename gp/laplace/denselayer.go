@@ -238,7 +238,7 @@ const (
 // Run implements kernel.Job: output j with those before it, the longest first.
 func (f *formsJob) Run(part, _ int) {
 	w, q := f.layer.width, f.layer.q()
-	j, product := q-1-part, make([]float64, min(formsChunk, f.examples)*q*formsBlock)
+	j, product := q-1-part, make([]float64, min(formsChunk, f.examples)*(q-part)*formsBlock)
 	for first := 0; first < f.examples; first += formsChunk {
 		m, a := min(formsChunk, f.examples-first), f.a[first*w:]
 		for _, b := range f.forms[j] {

@@ -77,8 +77,8 @@ const (
 const (
 	defaultMemory = 4 << 30
 	batchBytes    = 8 << 20 // of what is kept of a batch of the default size
-	maxBatch      = 128     // more makes products no faster, but leaves the cache
-	fewExamples   = 8       // for which a batch may take fewBytes
+	maxBatch      = 256
+	fewExamples   = 8 // for which a batch may take fewBytes
 	fewBytes      = 256 << 20
 )
 

@@ -39,13 +39,12 @@ type vallaMethod struct {
 	Validate   bool    `yaml:"validate" json:"validate"` // and keep the best state, where rows are held out
 	Every      int     `yaml:"validate-every" json:"validate_every" min:"1"`
 	Patience   int     `yaml:"patience" json:"patience" min:"0"` // validations without improvement that end the fit; 0: none do
-	Memory     int     `yaml:"memory-mib" json:"-" min:"1"`      // that a step may need; mini-batches are computed in parts below it
 }
 
 func newVaLLA() *vallaMethod {
 	return &vallaMethod{
 		Inducing: []int{100}, Optimizer: "adam", Alpha: 1, Inputs: "k-means", Hyper: "given", PriorStd: 1, LogVariance: -5,
-		Iterations: 40_000, Batch: 100, Rate: 1e-3, Schedule: "constant", Validate: true, Every: 100, Memory: 4096,
+		Iterations: 40_000, Batch: 100, Rate: 1e-3, Schedule: "constant", Validate: true, Every: 100,
 	}
 }
 
@@ -80,11 +79,11 @@ func (m *vallaMethod) Fit(ctx context.Context, p *Problem, j Job) (*Fitted, erro
 	if err != nil {
 		return nil, fmt.Errorf("VaLLA: %w", err)
 	}
-	post := valla.NewPosterior(p.Net, layer)
+	post := j.posterior(p, layer)
 	noise := func() float64 { return noiseOf(lik) }
 	fit := valla.Fit{
 		Net: p.Net, Layer: layer, Likelihood: lik, Alpha: m.Alpha, FixPrior: m.Fixed, FixLikelihood: m.Fixed,
-		BatchSize: min(m.Batch, p.Train.N()), Seed: j.Seed, Config: m.config(j), MemoryLimit: int64(m.Memory) << 20,
+		BatchSize: min(m.Batch, p.Train.N()), Seed: j.Seed, Config: m.config(j), MemoryLimit: j.Memory,
 	}
 	if m.Validate && p.Validation != nil {
 		fit.Config.Validate, fit.Config.Patience = p.validation(post, noise), m.Patience

@@ -78,6 +78,16 @@ type Job struct {
 	Seed       uint64
 	Checkpoint string // a file; "" for none
 	Meter      Progress
+	Memory     int64 // bytes that a step may need; 0: as many as it takes
+}
+
+// posterior is that of a layer, whose predictions keep to the memory of the job.
+func (j Job) posterior(p *Problem, l *valla.Layer) *valla.Posterior {
+	post := valla.NewPosterior(p.Net, l)
+	if j.Memory > 0 {
+		post.LimitMemory(j.Memory / 4) // it lives beside the fit's step
+	}
+	return post
 }
 
 // point is the network itself, without variance.

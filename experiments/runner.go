@@ -14,6 +14,7 @@ import (
 	"github.com/go-valla/valla/experiments/spec"
 	"github.com/go-valla/valla/gp/laplace"
 	"github.com/go-valla/valla/gp/model"
+	"github.com/go-valla/valla/graph"
 )
 
 // Options say how an experiment is run.
@@ -23,6 +24,7 @@ type Options struct {
 	Weights  string   // a file of the network's weights, in the place of the experiment's; "" for none
 	Commands []string // that make this experiment, for the report
 	Progress io.Writer
+	Memory   int64 // bytes that a step of a fit may need; 0: as many as it takes
 	// OnCell is called with each cell in its order, finished now or before; nil: not.
 	OnCell func(c *result.Cell, fresh bool)
 }
@@ -249,14 +251,18 @@ func (r *runner) cell(ctx context.Context, p *Problem, c cellPlan) error {
 	}
 	cell := &result.Cell{Experiment: r.spec.Name, Profile: r.spec.Profile, ID: c.ID}
 	checkpoint, meter := r.folder.Work(c.Name()+".checkpoint"), result.StartMeter()
-	f, err := c.method.Fit(ctx, p, Job{Seed: c.Seed, Checkpoint: checkpoint, Meter: Progress{r.Progress, fmt.Sprintf("%s %s seed %d", c.Data, c.Row, c.Seed)}})
+	f, err := c.method.Fit(ctx, p, Job{
+		Seed: c.Seed, Checkpoint: checkpoint, Memory: r.Memory,
+		Meter: Progress{r.Progress, fmt.Sprintf("%s %s seed %d", c.Data, c.Row, c.Seed)},
+	})
 	cell.Fit = spent.Add(meter.Cost())
 	if c.Method == "map" {
 		cell.Fit = p.MAP.Cost
 	}
-	switch refusal := new(laplace.MemoryError); {
-	case errors.As(err, &refusal):
-		cell.Refused = refusal.Error()
+	refused, tooLarge := new(laplace.MemoryError), new(graph.MemoryError)
+	switch {
+	case errors.As(err, &refused), errors.As(err, &tooLarge):
+		cell.Refused = err.Error()
 	case err != nil:
 		return errors.Join(fail(err), r.folder.Interrupt(c.ID, cell.Fit))
 	default:

@@ -62,6 +62,7 @@ type experimentRun struct {
 
 func newExperimentRun() *cobra.Command {
 	c := &experimentRun{}
+	c.Memory = 4 << 30
 	cmd := &cobra.Command{
 		Use:   "run NAME...",
 		Short: "Run experiments, by name or from files NAME.yaml",
@@ -88,6 +89,7 @@ settings have changed are run again. valla experiment report shows what is there
 	f.StringSliceVar(&c.Overrides.Methods, "method", nil, "methods, of "+strings.Join(experiments.Methods(), ",")+" (default the experiment's)")
 	f.StringVar(&c.Net, "net", "", "form of the network, of "+strings.Join(experiments.Networks(), ",")+" (default the experiment's)")
 	f.StringVar(&c.Weights, "weights", "", "`FILE` of the network's weights (default the experiment's, or train it)")
+	f.Var((*memory)(&c.Memory), "memory", "that a step of a fit may need, such as 4GiB; where a mini-batch needs more it is computed in parts")
 	f.BoolVar(&c.Rotations, "rotations", false, "also score turned test images")
 	jsonFlag(f, &c.json)
 	return cmd

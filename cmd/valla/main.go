@@ -24,6 +24,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/go-valla/valla/gp/model"
+	"github.com/go-valla/valla/internal/openblas"
 )
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
@@ -56,9 +57,26 @@ func newRoot() *cobra.Command {
 		DisableSuggestions: true, // they take several lines
 		CompletionOptions:  cobra.CompletionOptions{HiddenDefaultCmd: true},
 	}
+	blas := root.PersistentFlags().String("blas", "valla", "what multiplies matrices: `NAME` valla or openblas, or the file of a shared OpenBLAS")
+	root.PersistentPreRunE = running(func(*cobra.Command, []string) error { return useBLAS(*blas) })
 	root.SetHelpCommand(newHelp())
 	root.AddCommand(newDemo(), newTrain(), newFit(), newPredict(), newEval(), newExperiment(), newData())
 	return root
+}
+
+// useBLAS chooses what multiplies matrices; the name openblas stands for one that the
+// system knows.
+func useBLAS(name string) error {
+	switch name {
+	case "", "valla":
+		return nil
+	case "openblas":
+		name = ""
+	}
+	if err := openblas.Load(name); err != nil {
+		return fmt.Errorf("--blas: %w", err)
+	}
+	return nil
 }
 
 // newHelp differs from cobra's own in that an unknown command is an error.

@@ -1,0 +1,129 @@
+//go:build (linux || darwin || windows) && (amd64 || arm64) && !noopenblas
+
+package openblas
+
+import (
+	"fmt"
+	"math"
+	"sync"
+	"unsafe"
+
+	"github.com/ebitengine/purego"
+	"github.com/go-valla/valla/internal/kernel"
+	"gorgonia.org/gorgonia"
+)
+
+// affixes are put around the names of functions by builds of OpenBLAS: none by most,
+// others by those that come inside NumPy and SciPy.
+var affixes = [][2]string{{"", ""}, {"", "64_"}, {"scipy_", ""}, {"scipy_", "64_"}}
+
+func load(path string) error {
+	lib, err := find(path)
+	if err != nil {
+		return err
+	}
+	f, err := bind(lib)
+	if err != nil {
+		return err
+	}
+	f.setThreads(1)
+	kernel.SetProduct(product[float32](f.sgemm))
+	kernel.SetProduct(product[float64](f.dgemm))
+	kernel.Use()
+	gorgonia.Use(kernel.BLAS{})
+	return nil
+}
+
+// library is a shared library that was loaded.
+type library struct {
+	name   string
+	handle uintptr
+}
+
+// find loads the library at path, or the first of the usual names.
+func find(path string) (library, error) {
+	names := usual
+	if path != "" {
+		names = []string{path}
+	}
+	var first error
+	for _, name := range names {
+		handle, err := open(name)
+		if err == nil {
+			return library{name, handle}, nil
+		}
+		if first == nil {
+			first = err
+		}
+	}
+	return library{}, fmt.Errorf("%w: %w", ErrNotFound, first)
+}
+
+// functions are the addresses of what is called.
+type functions struct{ sgemm, dgemm, threads uintptr }
+
+// bind looks up the functions, all with the affixes of the same build.
+func bind(lib library) (functions, error) {
+	var first error
+	for _, a := range affixes {
+		var f functions
+		var err error
+		look := func(name, suffix string) uintptr {
+			address, e := symbol(lib.handle, a[0]+name+suffix+a[1])
+			if e != nil && err == nil {
+				err = fmt.Errorf("%s is no OpenBLAS: %w", lib.name, e)
+			}
+			return address
+		}
+		f = functions{look("sgemm", "_"), look("dgemm", "_"), look("openblas_set_num_threads", "")}
+		if err == nil {
+			return f, nil
+		}
+		if first == nil {
+			first = err
+		}
+	}
+	return functions{}, first
+}
+
+func (f functions) setThreads(n int) { purego.SyscallN(f.threads, uintptr(n)) }
+
+// arguments are those of Fortran's sgemm and dgemm, which take pointers only. They
+// read integers of 32 or 64 bits, as they were built; the machines are little-endian
+// and the numbers small, so that both see the same.
+type arguments[T kernel.Float] struct {
+	transA, transB         byte
+	m, n, k, lda, ldb, ldc int64
+	alpha, beta            T
+}
+
+// product returns the function at an address, sgemm or dgemm, as a product. Fortran's matrices
+// are by column: it sees Cᵀ = op(B)ᵀ·op(A)ᵀ.
+func product[T kernel.Float](gemm uintptr) kernel.Product[T] {
+	pool := sync.Pool{New: func() any { return new(arguments[T]) }}
+	return func(transA, transB bool, m, n, k int, alpha T, a []T, lda int, b []T, ldb int, add bool, c []T, ldc int) bool {
+		if max(m, n, k, lda, ldb, ldc) > math.MaxInt32 {
+			return false
+		}
+		x := pool.Get().(*arguments[T])
+		*x = arguments[T]{letter(transB), letter(transA), int64(n), int64(m), int64(k), int64(ldb), int64(lda), int64(ldc), alpha, 0}
+		if add {
+			x.beta = 1
+		}
+		// The last two are the lengths of the strings, which Fortran hands over unseen.
+		purego.SyscallN(gemm, uintptr(unsafe.Pointer(&x.transA)), uintptr(unsafe.Pointer(&x.transB)),
+			uintptr(unsafe.Pointer(&x.m)), uintptr(unsafe.Pointer(&x.n)), uintptr(unsafe.Pointer(&x.k)),
+			uintptr(unsafe.Pointer(&x.alpha)), uintptr(unsafe.Pointer(&b[0])), uintptr(unsafe.Pointer(&x.lda)),
+			uintptr(unsafe.Pointer(&a[0])), uintptr(unsafe.Pointer(&x.ldb)),
+			uintptr(unsafe.Pointer(&x.beta)), uintptr(unsafe.Pointer(&c[0])), uintptr(unsafe.Pointer(&x.ldc)), 1, 1)
+		pool.Put(x)
+		return true
+	}
+}
+
+func letter(trans bool) byte {
+	if trans {
+		return 'T'
+	}
+	return 'N'
+}

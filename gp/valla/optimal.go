@@ -33,7 +33,7 @@ func (l *Layer) OptimalA(ctx context.Context, x *tensor.Dense, noiseVariance flo
 		return 0, fmt.Errorf("valla: optimal A: %w", err)
 	}
 	m := l.Inducing()
-	r, jitter, err := factor(m, kz)
+	r, jitter, err := factor(m, kz, 0)
 	if err != nil {
 		return jitter, err
 	}
@@ -118,14 +118,11 @@ func lowerRoot(m int, a []float64) []float64 {
 }
 
 // factor returns the Cholesky factor of k [m,m] plus the least jitter with which
-// every pivot is well above rounding: none, or steps of ten from 1e-13 of the mean
+// every pivot is well above rounding: least, or steps of ten from 1e-13 of the mean
 // of the diagonal.
-func factor(m int, k []float64) (r []float64, jitter float64, err error) {
-	mean := 0.0
-	for i := range m {
-		mean += k[i*m+i] / float64(m)
-	}
-	for jitter = 0; jitter < 1e-4; jitter = max(1e-13, 10*jitter) {
+func factor(m int, k []float64, least float64) (r []float64, jitter float64, err error) {
+	mean := meanDiagonal(m, k)
+	for jitter = least; jitter < 1e-4; jitter = max(1e-13, 10*jitter) {
 		r = append([]float64(nil), k...)
 		for i := range m {
 			r[i*m+i] += jitter * mean
@@ -135,6 +132,14 @@ func factor(m int, k []float64) (r []float64, jitter float64, err error) {
 		}
 	}
 	return nil, jitter, fmt.Errorf("%w: no Cholesky factor with jitter up to %g of its mean diagonal %g", ErrJitter, jitter, mean)
+}
+
+func meanDiagonal(m int, k []float64) float64 {
+	mean := 0.0
+	for i := range m {
+		mean += k[i*m+i] / float64(m)
+	}
+	return mean
 }
 
 func leastPivot(m int, r []float64) float64 {

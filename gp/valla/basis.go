@@ -1,0 +1,187 @@
+package valla
+
+import (
+	"errors"
+	"math"
+
+	"github.com/go-valla/valla/internal/kernel"
+	"gonum.org/v1/gonum/mat"
+)
+
+// The algebra of the natural-gradient fit, in float64. K̂, κ̂ and k̂ are the kernel
+// without the prior variance s = σ₀², and S = K_z A K_z = s² Ŝ, so that
+//
+//	Q = s [κ̂ − k̂ᵀ K̂_z⁻¹ k̂ + k̂ᵀ (K̂_z + s Ŝ)⁻¹ k̂].
+//
+// With K̂_z + εI = R Rᵀ, R⁻¹ Ŝ R⁻ᵀ = U Γ Uᵀ, v = R⁻¹ k̂ and w = Uᵀ v everything is
+// diagonal:
+//
+//	Q  = s (κ̂ − Σ_j e_j w_j²),   e = sγ/(1 + sγ)
+//	KL = ½ Σ_j log(1 + sγ_j) − e_j
+//
+// A is positive semi-definite where Γ is. Among the A that are, the best one for given
+// λ has the negative γ set to 0: the multiplier of that bound is positive and lives on
+// the complement.
+
+// frame is what depends on the inducing inputs alone.
+type frame struct {
+	m      int
+	kz     []float64 // K̂_z, [M,M]
+	r      []float64 // [M,M], lower
+	ridge  float64   // ε
+	jitter float64   // ε as a fraction of the mean diagonal of K̂_z
+}
+
+// newFrame factors K̂_z with at least the jitter given.
+func newFrame(m int, kz []float64, least float64) (*frame, error) {
+	r, jitter, err := factor(m, kz, least)
+	if err != nil {
+		return nil, err
+	}
+	return &frame{m: m, kz: kz, r: r, ridge: jitter * meanDiagonal(m, kz), jitter: jitter}, nil
+}
+
+// whiten overwrites rows k̂ [n,M] by v.
+func (f *frame) whiten(k []float64) { kernel.Trsm(true, true, len(k)/f.m, f.m, f.r, f.m, k, f.m) }
+
+// spectrum is a frame's coordinates for one Ŝ.
+type spectrum struct {
+	*frame
+	gamma []float64 // [M], none negative
+	u     []float64 // [M,M], eigenvectors in columns
+}
+
+var errNatural = errors.New("valla: the natural parameters are not finite")
+
+// spectrum diagonalises Ŝ [M,M].
+func (f *frame) spectrum(s []float64) (*spectrum, error) {
+	m := f.m
+	t := append([]float64(nil), s...)
+	kernel.Trsm(false, false, m, m, f.r, m, t, m)
+	kernel.Trsm(true, true, m, m, f.r, m, t, m)
+	sym := mat.NewSymDense(m, nil)
+	for i := range m {
+		for j := range i + 1 {
+			sym.SetSym(i, j, (t[i*m+j]+t[j*m+i])/2)
+		}
+	}
+	var eig mat.EigenSym
+	if kernel.Sum(t)-kernel.Sum(t) != 0 || !eig.Factorize(sym, true) {
+		return nil, errNatural
+	}
+	var u mat.Dense
+	eig.VectorsTo(&u)
+	p := &spectrum{frame: f, gamma: eig.Values(nil), u: u.RawMatrix().Data}
+	for j, g := range p.gamma {
+		p.gamma[j] = max(g, 0)
+	}
+	return p, nil
+}
+
+// rotate returns w [n,M] of whitened rows v [n,M].
+func (p *spectrum) rotate(v []float64) []float64 {
+	w := make([]float64, len(v))
+	kernel.Gemm(false, false, len(v)/p.m, p.m, p.m, 1, v, p.m, p.u, p.m, 0, w, p.m)
+	return w
+}
+
+// shrink returns e [M].
+func (p *spectrum) shrink(s float64) []float64 {
+	e := make([]float64, p.m)
+	for j, g := range p.gamma {
+		e[j] = s * g / (1 + s*g)
+	}
+	return e
+}
+
+// variance returns Q [n] of points with prior variances κ̂ [n] and coordinates w [n,M].
+func (p *spectrum) variance(s float64, diag, w []float64) []float64 {
+	e, q := p.shrink(s), make([]float64, len(diag))
+	for i := range q {
+		sum := diag[i]
+		for j, x := range w[i*p.m : (i+1)*p.m] {
+			sum -= e[j] * x * x
+		}
+		q[i] = s * max(sum, 0)
+	}
+	return q
+}
+
+// kl returns the divergence of the posterior from the prior.
+func (p *spectrum) kl(s float64) float64 {
+	kl, e := 0.0, p.shrink(s)
+	for j, g := range p.gamma {
+		kl += 0.5 * (math.Log1p(s*g) - e[j])
+	}
+	return kl
+}
+
+// cotangents returns the gradient of ½ Σ_i λ_i Q_i + share·KL, at fixed Ŝ, with respect
+// to k̂ [n,M] and K̂_z [M,M]. With f = 1/(1 + sγ) = 1 − e they are
+//
+//	−s λ (e∘w) Uᵀ R⁻¹   and   ½ R⁻ᵀ U [s (W − f W f) − share e²] Uᵀ R⁻¹,
+//
+// W = Σ_i λ_i w_i w_iᵀ.
+func (p *spectrum) cotangents(s, share float64, lambda, w []float64) (k, kz []float64) {
+	m, n, e := p.m, len(lambda), p.shrink(s)
+	inner := weightedGram(m, lambda, w)
+	for i := range m {
+		for j := range m {
+			inner[i*m+j] *= 0.5 * s * (1 - (1-e[i])*(1-e[j]))
+		}
+		inner[i*m+i] -= 0.5 * share * e[i] * e[i]
+	}
+	half := make([]float64, m*m)
+	kernel.Gemm(false, true, m, m, m, 1, inner, m, p.u, m, 0, half, m)
+	kz = make([]float64, m*m)
+	kernel.Gemm(false, false, m, m, m, 1, p.u, m, half, m, 0, kz, m)
+	kernel.Trsm(false, true, m, m, p.r, m, kz, m)
+	kernel.Trsm(true, false, m, m, p.r, m, kz, m)
+
+	scaled := make([]float64, n*m)
+	for i, l := range lambda {
+		for j := range m {
+			scaled[i*m+j] = -s * l * e[j] * w[i*m+j]
+		}
+	}
+	k = make([]float64, n*m)
+	kernel.Gemm(false, true, n, m, m, 1, scaled, m, p.u, m, 0, k, m)
+	kernel.Trsm(true, false, n, m, p.r, m, k, m)
+	return k, kz
+}
+
+// weightedGram returns Σ_i λ_i k_i k_iᵀ [M,M] of rows k [n,M].
+func weightedGram(m int, lambda, k []float64) []float64 {
+	scaled := make([]float64, len(k))
+	for i, l := range lambda {
+		kernel.Scale(scaled[i*m:(i+1)*m], l, k[i*m:(i+1)*m])
+	}
+	sum := make([]float64, m*m)
+	kernel.Gemm(true, false, m, m, len(lambda), 1, scaled, m, k, m, 0, sum, m)
+	return sum
+}
+
+// root returns a lower triangular L [M,M] with which a layer of prior variance s has
+// the same posterior. A = R⁻ᵀ U Γ Uᵀ R⁻¹ = F Fᵀ belongs to K̂_z + εI; the layer's kernel
+// has no ε, so that it needs (A⁻¹ + sεI)⁻¹ = F (I + sε FᵀF)⁻¹ Fᵀ. Nothing is inverted
+// but triangles.
+func (p *spectrum) root(s float64) ([]float64, error) {
+	m := p.m
+	f := append([]float64(nil), p.u...)
+	for i := range f {
+		f[i] *= math.Sqrt(p.gamma[i%m])
+	}
+	kernel.Trsm(false, true, m, m, p.r, m, f, m)
+	if p.ridge > 0 {
+		h := make([]float64, m*m)
+		kernel.Gemm(true, false, m, m, m, s*p.ridge, f, m, f, m, 0, h, m)
+		for i := range m {
+			h[i*m+i]++
+		}
+		if kernel.Cholesky(m, h, m) >= 0 {
+			return nil, errNatural // I + a Gram matrix has a factor if it is finite
+		}
+		kernel.Trsm(true, true, m, m, h, m, f, m)
+	}
+	return lowerRoot(m, f), nil
+}

@@ -1,0 +1,244 @@
+package valla
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/train"
+	"gorgonia.org/tensor"
+)
+
+// stepSums is what the parts of a mini-batch add up to.
+type stepSums struct {
+	spectra []*spectrum // one for each rung
+	s       [][]float64 // Σ w λ k̂ k̂ᵀ of each rung, [M,M]
+	losses  []float64   // of each rung
+	weights []float64   // of the part under way
+	first   bool        // whether that is the first part
+}
+
+// stepGraph is the graph of a step on so many examples at a time.
+type stepGraph struct {
+	b           *graph.Builder
+	x, y, z     *graph.Node
+	out         *graph.Node
+	size, bytes int
+}
+
+// compile prepares the program of a step, for as large a part of a mini-batch as the
+// memory allows.
+func (n *natural) compile(x *tensor.Dense) error {
+	var g *stepGraph
+	size, _, err := graph.Tile("a natural-gradient step", n.draws.size, n.f.MemoryLimit, func(size int) (int64, error) {
+		var err error
+		g, err = n.stepGraph(x, size)
+		if err != nil {
+			return 0, err
+		}
+		return int64(g.bytes), nil
+	})
+	if err != nil {
+		return err
+	}
+	n.parts = n.draws.size / size
+	if !n.f.FixInducing {
+		n.grad = g.out
+	}
+	if n.program, err = graph.Compile(g.b, []*graph.Node{g.out}, g.options()); err != nil {
+		return err
+	}
+	n.xb = tensor.New(tensor.Of(n.dt), tensor.WithShape(g.x.Shape()...))
+	n.yb = tensor.New(tensor.Of(n.dt), tensor.WithShape(g.y.Shape()...))
+	if err := n.program.Bind(g.x, n.xb); err != nil {
+		return err
+	}
+	if err := n.program.Bind(g.y, n.yb); err != nil {
+		return err
+	}
+	n.local, err = newLocal(n.f.Likelihood, n.f.Alpha, size, n.outputs, n.dt)
+	return err
+}
+
+func (g *stepGraph) options() graph.Options {
+	return graph.Options{Varying: []*graph.Node{g.x, g.y, g.z}}
+}
+
+// stepGraph writes the kernel at so many examples into a graph and, unless Z is fixed,
+// the pullback to Z of cotangents that are computed on the way.
+func (n *natural) stepGraph(x *tensor.Dense, size int) (*stepGraph, error) {
+	b, l, m, c := graph.NewBuilder(n.dt), n.f.Layer, n.f.Layer.Inducing(), n.outputs
+	g := &stepGraph{b: b, size: size}
+	g.x = b.Input("x", append([]int{size}, x.Shape()[1:]...)...)
+	g.y, g.z = b.Input("y", size, c), b.Param(l.Z)
+	mean := n.f.Net.Forward(b, g.x)
+	diag, cross, gram := l.Kernel.Diag(b, g.x), l.Kernel.Cross(b, g.x, g.z, l.Class), l.Kernel.Gram(b, g.z, l.Class)
+	if b.Err() == nil && (len(mean.Shape()) != 2 || mean.Shape()[1] != c) {
+		b.Failf("the network maps to shape %v, the targets have shape %v", mean.Shape(), n.y.Shape())
+	}
+	rows := 0
+	if !n.f.FixInducing {
+		rows = size*c + m
+	}
+	g.out = callHost(b, "natural gradient", []int{max(rows, 1), m}, n.part, mean, g.y, diag, cross, gram)
+	if !n.f.FixInducing {
+		k, kz := b.Reshape(b.Slice(g.out, 0, 0, size*c), size, c, m), b.Slice(g.out, 0, size*c, rows)
+		g.out = graph.VJP(b, []*graph.Node{cross, gram}, []*graph.Node{k, kz}, []*graph.Node{g.z})[0]
+	}
+	var err error
+	g.bytes, err = graph.Plan(b, []*graph.Node{g.out}, g.options())
+	return g, err
+}
+
+// Evaluate implements train.Objective: it makes the natural-gradient step of every rung
+// and computes the gradient for Z at the leading one.
+func (n *natural) Evaluate(ctx context.Context, iteration int) (float64, error) {
+	n.begin(iteration)
+	size := n.draws.size / n.parts
+	for part := range n.parts {
+		if err := ctx.Err(); err != nil && part > 0 {
+			return 0, err // the step is not made
+		}
+		rows := n.draws.rows[part*size : (part+1)*size]
+		if err := n.x.Load(n.xb, rows, iteration); err != nil {
+			return 0, err
+		}
+		if err := (train.Rows{All: n.y}).Load(n.yb, rows, iteration); err != nil {
+			return 0, err
+		}
+		n.step.first, n.step.weights = part == 0, n.draws.weights[part*size:(part+1)*size]
+		if err := n.program.Run(); err != nil {
+			return 0, err
+		}
+		if n.grad != nil {
+			addTo(n.params[0].Grad, n.program.Value(n.grad))
+		}
+	}
+	return n.end(iteration), nil
+}
+
+// begin clears the sums of a step.
+func (n *natural) begin(iteration int) {
+	n.draws.load(iteration)
+	n.step.s, n.step.losses = nil, make([]float64, n.ladder.rungs)
+	clear(n.ladder.noiseGrad.Float64s())
+	if n.grad != nil {
+		store(n.params[0].Grad, nil)
+	}
+}
+
+// part takes one part of a mini-batch into the sums: the network's outputs [b,C], targets
+// [b,C], κ̂ [b,C,C], k̂ [b,C,M] and K̂_z [M,M]. It returns the cotangents of the last two.
+func (n *natural) part(in [][]float64) ([]float64, error) {
+	mean, y, diag, cross, gram := in[0], in[1], diagonals(in[2], n.outputs), in[3], in[4]
+	if n.step.first {
+		if err := n.spectra(gram); err != nil {
+			return nil, err
+		}
+	}
+	v := append([]float64(nil), cross...)
+	n.step.spectra[0].whiten(v)
+	var cotangents []float64
+	for i, p := range n.step.spectra {
+		s := n.ladder.scale(i)
+		w := p.rotate(v)
+		unflat(n.f.Likelihood.Params(), n.ladder.params(i))
+		if err := n.local.run(y, mean, p.variance(s, diag, w), n.step.weights); err != nil {
+			return nil, err
+		}
+		n.step.losses[i] -= n.local.sum()
+		n.local.addGradients(n.ladder.gradients(i))
+		lambda := n.local.lambda(len(n.step.weights))
+		for k, g := range weightedGram(p.m, lambda, cross) {
+			n.step.s[i][k] += g
+		}
+		if i == n.ladder.lead() && n.grad != nil {
+			k, kz := p.cotangents(s, 1/float64(n.parts), lambda, w)
+			cotangents = append(k, kz...)
+		}
+	}
+	if n.grad == nil {
+		return make([]float64, n.ladder.m), nil
+	}
+	return cotangents, nil
+}
+
+// spectra prepares the rungs for K̂_z, which all parts of a mini-batch share.
+func (n *natural) spectra(gram []float64) error {
+	var err error
+	if n.step.spectra, err = n.rungSpectra(gram); err != nil {
+		return err
+	}
+	for i, p := range n.step.spectra {
+		n.step.s = append(n.step.s, make([]float64, p.m*p.m))
+		n.step.losses[i] += p.kl(n.ladder.scale(i))
+	}
+	return nil
+}
+
+// rungSpectra diagonalises the natural parameters of all rungs.
+func (n *natural) rungSpectra(gram []float64) ([]*spectrum, error) {
+	f, err := newFrame(n.ladder.m, gram, leastJitter(n.dt))
+	if err != nil {
+		return nil, err
+	}
+	n.jitter = max(n.jitter, f.jitter)
+	var all []*spectrum
+	for i := range n.ladder.rungs {
+		p, err := f.spectrum(n.ladder.natural(i))
+		if err != nil {
+			return nil, fmt.Errorf("%w; %v", err, n.ladder)
+		}
+		all = append(all, p)
+	}
+	return all, nil
+}
+
+// end makes the step, and returns the objective of the leading rung before it.
+func (n *natural) end(iteration int) float64 {
+	rho := 2 / float64(iteration+2)
+	for i, sum := range n.step.s {
+		n.ladder.step(i, rho, sum)
+		n.ladder.losses.Float64s()[i] += n.step.losses[i]
+	}
+	loss := n.step.losses[n.ladder.lead()]
+	done, cfg := iteration+1, n.f.Config
+	if n.check == nil && (done%cfg.ValidateEvery == 0 || done == cfg.Iterations) {
+		values := append([]float64(nil), n.ladder.losses.Float64s()...)
+		n.ladder.choose(values)
+		if done < cfg.Iterations {
+			n.ladder.climb(values)
+		}
+	}
+	n.showLead()
+	return loss
+}
+
+// showLead sets σ₀ and the likelihood's parameters to those of the leading rung.
+func (n *natural) showLead() {
+	i := n.ladder.lead()
+	n.f.Layer.LogPriorStd.Set(0, n.ladder.logStd.Float64s()[i])
+	unflat(n.f.Likelihood.Params(), n.ladder.params(i))
+}
+
+// diagonals picks the diagonals [n·C] of matrices [n,C,C].
+func diagonals(v []float64, c int) []float64 {
+	out := make([]float64, len(v)/c)
+	for i := range out {
+		out[i] = v[i*c+i%c]
+	}
+	return out
+}
+
+// addTo adds v to sum, two tensors that are alike.
+func addTo(sum, v *tensor.Dense) {
+	if sum.Dtype() == tensor.Float64 {
+		for i, x := range v.Float64s() {
+			sum.Float64s()[i] += x
+		}
+		return
+	}
+	for i, x := range v.Float32s() {
+		sum.Float32s()[i] += x
+	}
+}

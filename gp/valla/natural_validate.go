@@ -1,0 +1,116 @@
+package valla
+
+import (
+	"context"
+
+	"github.com/go-valla/valla/graph"
+	"gorgonia.org/tensor"
+)
+
+// validation evaluates all rungs on examples held out.
+type validation struct {
+	x     *tensor.Dense
+	y     []float64
+	each  *graph.Batched // network, κ̂ and k̂
+	local *local         // the log predictive density, α = 1
+}
+
+func (n *natural) newValidation() (*validation, error) {
+	v := &validation{x: n.f.ValidationX, y: graph.Floats(n.f.ValidationY)}
+	l := n.f.Layer
+	var b *graph.Builder
+	var xn *graph.Node
+	var outputs []*graph.Node
+	size, _, err := graph.Tile("the validation of a natural-gradient fit", PredictBatch, n.f.MemoryLimit/2, func(size int) (int64, error) {
+		b = graph.NewBuilder(n.dt)
+		xn = b.Input("x", append([]int{size}, v.x.Shape()[1:]...)...)
+		outputs = []*graph.Node{n.f.Net.Forward(b, xn), l.Kernel.Diag(b, xn), l.Kernel.Cross(b, xn, b.Param(l.Z), l.Class)}
+		bytes, err := graph.Plan(b, outputs, graph.Options{Varying: []*graph.Node{xn}})
+		return int64(bytes), err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if v.each, err = graph.NewBatched(b, xn, outputs...); err != nil {
+		return nil, err
+	}
+	v.local, err = newLocal(n.f.Likelihood, 1, size, n.outputs, n.dt)
+	return v, err
+}
+
+// values returns the mean negative log predictive density of each rung.
+func (v *validation) values(ctx context.Context, n *natural, spectra []*spectrum) ([]float64, error) {
+	v.each.Refresh()
+	values, c := make([]float64, len(spectra)), n.outputs
+	share := make([]float64, v.local.rows)
+	for i := range share {
+		share[i] = 1 / float64(v.x.Shape()[0])
+	}
+	err := v.each.Each(ctx, v.x, func(first, rows int, out []*tensor.Dense) error {
+		mean, diag, k := appendRows(nil, out[0], rows), diagonals(appendRows(nil, out[1], rows), c), appendRows(nil, out[2], rows)
+		spectra[0].whiten(k)
+		for i, p := range spectra {
+			unflat(n.f.Likelihood.Params(), n.ladder.params(i))
+			q := p.variance(n.ladder.scale(i), diag, p.rotate(k))
+			if err := v.local.run(v.y[first*c:(first+rows)*c], mean, q, share[:rows]); err != nil {
+				return err
+			}
+			values[i] -= v.local.sum()
+		}
+		return nil
+	})
+	return values, err
+}
+
+// validate implements train.Config.Validate: it makes the best rung the leading one and
+// the layer that of it, and moves the ladder to it.
+func (n *natural) validate(ctx context.Context) (float64, error) {
+	spectra, err := n.presentSpectra()
+	if err != nil {
+		return 0, err
+	}
+	values, err := n.check.values(ctx, n, spectra)
+	if err != nil {
+		return 0, err
+	}
+	best := n.ladder.choose(values)
+	if err := n.export(spectra[best]); err != nil {
+		return 0, err
+	}
+	n.ladder.climb(values)
+	return values[best], nil
+}
+
+// presentSpectra are those of the present Z.
+func (n *natural) presentSpectra() ([]*spectrum, error) {
+	b, l := graph.NewBuilder(n.dt), n.f.Layer
+	gram := l.Kernel.Gram(b, b.Param(l.Z), l.Class)
+	p, err := graph.Compile(b, []*graph.Node{gram}, graph.Options{})
+	if err != nil {
+		return nil, err
+	}
+	if err := p.Run(); err != nil {
+		return nil, err
+	}
+	return n.rungSpectra(graph.Floats(p.Value(gram)))
+}
+
+// export sets the layer's L, σ₀ and the likelihood's parameters to the leading rung's.
+func (n *natural) export(p *spectrum) error {
+	root, err := p.root(n.ladder.scale(n.ladder.lead()))
+	if err != nil {
+		return err
+	}
+	n.f.Layer.setL(root)
+	n.showLead()
+	return nil
+}
+
+// exportLead is export for the present Z.
+func (n *natural) exportLead() error {
+	spectra, err := n.presentSpectra()
+	if err != nil {
+		return err
+	}
+	return n.export(spectra[n.ladder.lead()])
+}

@@ -60,6 +60,7 @@ methods:
   - {method: map}
   - {method: lla, weights: last-layer, structure: kfac}
   - {method: valla, inducing: 10, iterations: 20, validate-every: 10}
+  - {method: valla-natural, inducing: 10, iterations: 10, validate-every: 5}
 `
 
 // TestImages trains one network for both seeds and scores the methods on it.
@@ -69,7 +70,7 @@ func TestImages(t *testing.T) {
 	writeImages(t, filepath.Join(sets, "mnist"), 0)
 	writeImages(t, filepath.Join(sets, "fashion-mnist"), 7)
 	cells, fresh := run(t, open(t, smallImages), Options{Data: sets, Dir: filepath.Join(dir, "runs")})
-	if fresh != 6 {
+	if fresh != 8 {
 		t.Fatalf("%d cells", fresh)
 	}
 	m, v := cells["MAP 3"], cells["VaLLA 10 3"]

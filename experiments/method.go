@@ -23,10 +23,11 @@ type Method interface {
 
 // methods are all there are. Each has a file of its own.
 var methods = map[string]func() Method{
-	"map":       func() Method { return &mapMethod{} },
-	"lla":       func() Method { return newLLA() },
-	"gp-subset": func() Method { return newSubset() },
-	"valla":     func() Method { return newVaLLA() },
+	"map":           func() Method { return &mapMethod{} },
+	"lla":           func() Method { return newLLA() },
+	"gp-subset":     func() Method { return newSubset() },
+	"valla":         func() Method { return newVaLLA() },
+	"valla-natural": func() Method { return newNatural() },
 }
 
 // Methods returns the names of the methods.

@@ -56,6 +56,7 @@ methods:
   - {method: lla, weights: [all, last-layer], structure: [full, kfac, diagonal]}
   - {method: gp-subset, points: 20}
   - {method: valla, inducing: [4, 8], iterations: 40, rate: 1e-2, validate-every: 10}
+  - {method: valla-natural, inducing: 6, iterations: 12, validate-every: 4}
   - {method: valla, label: "start of LLA", inducing: 5, iterations: 20, inputs: greedy, hyper: lla, optimal-a: true, fixed: true, alpha: 0, validate: false}
 `
 
@@ -92,8 +93,8 @@ func TestRun(t *testing.T) {
 	waves(t, dir)
 	o := Options{Data: dir, Dir: filepath.Join(dir, "runs")}
 	cells, fresh := run(t, open(t, small), o)
-	if len(cells) != 2*11 || fresh != 22 {
-		t.Fatalf("%d cells, %d fresh; the text has 11 rows and 2 seeds", len(cells), fresh)
+	if len(cells) != 2*12 || fresh != 24 {
+		t.Fatalf("%d cells, %d fresh; the text has 12 rows and 2 seeds", len(cells), fresh)
 	}
 	for name, c := range cells {
 		s := c.Scores[""]
@@ -110,6 +111,9 @@ func TestRun(t *testing.T) {
 	v := cells["VaLLA 8 0"]
 	if v.Facts.Steps != 40 || len(v.Curves.History) != 4 || v.Facts.PriorStd == 0 || v.Inducing != 8 {
 		t.Errorf("VaLLA's facts %+v, history %+v", v.Facts, v.Curves.History)
+	}
+	if n := cells["VaLLA 6 natural 0"]; n.Facts.Steps != 12 || len(n.Curves.History) != 3 || n.Facts.PriorStd == 0 {
+		t.Errorf("facts of the natural-gradient fit %+v, history %+v", n.Facts, n.Curves.History)
 	}
 	if fixed := cells["start of LLA 0"]; fixed.Facts.PriorStd != cells["LLA 0"].Facts.PriorStd {
 		t.Errorf("σ₀ %v, which was to stay at LLA's %v", fixed.Facts.PriorStd, cells["LLA 0"].Facts.PriorStd)

@@ -13,8 +13,9 @@ import (
 //
 //	Q = s [κ̂ − k̂ᵀ K̂_z⁻¹ k̂ + k̂ᵀ (K̂_z + s Ŝ)⁻¹ k̂].
 //
-// With K̂_z + εI = R Rᵀ, R⁻¹ Ŝ R⁻ᵀ = U Γ Uᵀ, v = R⁻¹ k̂ and w = Uᵀ v everything is
-// diagonal:
+// With K̂_z + εI = R Rᵀ the natural parameters are kept as T = R⁻¹ Ŝ R⁻ᵀ = Σ λ v vᵀ,
+// v = R⁻¹ k̂: Ŝ itself would lose half of the digits where K̂_z is nearly singular. With
+// T = U Γ Uᵀ and w = Uᵀ v everything is diagonal:
 //
 //	Q  = s (κ̂ − Σ_j e_j w_j²),   e = sγ/(1 + sγ)
 //	KL = ½ Σ_j log(1 + sγ_j) − e_j
@@ -44,7 +45,18 @@ func newFrame(m int, kz []float64, least float64) (*frame, error) {
 // whiten overwrites rows k̂ [n,M] by v.
 func (f *frame) whiten(k []float64) { kernel.Trsm(true, true, len(k)/f.m, f.m, f.r, f.m, k, f.m) }
 
-// spectrum is a frame's coordinates for one Ŝ.
+// carry returns T [M,M] of the Ŝ that has the natural parameters t in the frame of the
+// factor r: X T Xᵀ with X = R⁻¹ r.
+func (f *frame) carry(r, t []float64) []float64 {
+	m, x, half := f.m, append([]float64(nil), r...), make([]float64, f.m*f.m)
+	kernel.Trsm(false, false, m, m, f.r, m, x, m)
+	kernel.Gemm(false, false, m, m, m, 1, x, m, t, m, 0, half, m)
+	out := make([]float64, m*m)
+	kernel.Gemm(false, true, m, m, m, 1, half, m, x, m, 0, out, m)
+	return out
+}
+
+// spectrum is a frame's coordinates for one T.
 type spectrum struct {
 	*frame
 	gamma []float64 // [M], none negative
@@ -53,12 +65,9 @@ type spectrum struct {
 
 var errNatural = errors.New("valla: the natural parameters are not finite")
 
-// spectrum diagonalises Ŝ [M,M].
-func (f *frame) spectrum(s []float64) (*spectrum, error) {
+// spectrum diagonalises T [M,M].
+func (f *frame) spectrum(t []float64) (*spectrum, error) {
 	m := f.m
-	t := append([]float64(nil), s...)
-	kernel.Trsm(false, false, m, m, f.r, m, t, m)
-	kernel.Trsm(true, true, m, m, f.r, m, t, m)
 	sym := mat.NewSymDense(m, nil)
 	for i := range m {
 		for j := range i + 1 {

@@ -3,6 +3,7 @@ package valla
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/train"
@@ -18,7 +19,8 @@ import (
 // Ŝ for each σ₀, which costs no more passes over the network than one.
 type ladder struct {
 	m, rungs, width int           // width: parameters of the likelihood
-	s               *tensor.Dense // Ŝ, [rungs,M,M]
+	t               *tensor.Dense // Ŝ as T, [rungs,M,M]
+	r               *tensor.Dense // R, the frame of T, [M,M]
 	logStd          *tensor.Dense // [rungs]
 	noise           *tensor.Dense // parameters of the likelihood, [rungs,width]
 	noiseGrad       *tensor.Dense
@@ -42,7 +44,7 @@ func newLadder(m, rungs int, logStd float64, noise []float64) *ladder {
 	}
 	width := len(noise)
 	l := &ladder{
-		m: m, rungs: rungs, width: width, s: array(rungs, m, m), logStd: array(rungs), losses: array(rungs), pick: array(2),
+		m: m, rungs: rungs, width: width, t: array(rungs, m, m), r: array(m, m), logStd: array(rungs), losses: array(rungs), pick: array(2),
 		noise: array(rungs, max(width, 1)), noiseGrad: array(rungs, max(width, 1)),
 	}
 	l.place(logStd, math.Log(firstStep))
@@ -62,7 +64,7 @@ func (l *ladder) place(middle, step float64) {
 
 func (l *ladder) lead() int               { return int(l.pick.Float64s()[0]) }
 func (l *ladder) scale(i int) float64     { return math.Exp(2 * l.logStd.Float64s()[i]) } // σ₀²
-func (l *ladder) natural(i int) []float64 { return l.s.Float64s()[i*l.m*l.m : (i+1)*l.m*l.m] }
+func (l *ladder) natural(i int) []float64 { return l.t.Float64s()[i*l.m*l.m : (i+1)*l.m*l.m] }
 func (l *ladder) params(i int) []float64  { return l.noise.Float64s()[i*l.width : (i+1)*l.width] }
 func (l *ladder) gradients(i int) []float64 {
 	return l.noiseGrad.Float64s()[i*l.width : (i+1)*l.width]
@@ -74,18 +76,30 @@ func (l *ladder) arrays(free bool) []train.Param {
 		return train.Param{Name: "valla.natural." + name, Value: v, Kept: true,
 			Grad: tensor.New(tensor.Of(tensor.Float64), tensor.WithShape(v.Shape()...))}
 	}
-	list := []train.Param{kept("s", l.s), kept("log_prior_std", l.logStd), kept("losses", l.losses), kept("pick", l.pick)}
+	list := []train.Param{kept("t", l.t), kept("r", l.r), kept("log_prior_std", l.logStd), kept("losses", l.losses), kept("pick", l.pick)}
 	if l.width > 0 {
 		list = append(list, train.Param{Name: "valla.natural.likelihood", Value: l.noise, Grad: l.noiseGrad, Kept: !free})
 	}
 	return list
 }
 
-// step moves Ŝ of rung i to (1−ρ) Ŝ + ρ sum.
+// enter carries the natural parameters over to a frame.
+func (l *ladder) enter(f *frame) {
+	old := l.r.Float64s()
+	if slices.Equal(old, f.r) {
+		return
+	}
+	for i := range l.rungs {
+		copy(l.natural(i), f.carry(old, l.natural(i)))
+	}
+	copy(old, f.r)
+}
+
+// step moves T of rung i to (1−ρ) T + ρ sum.
 func (l *ladder) step(i int, rho float64, sum []float64) {
-	s := l.natural(i)
+	t := l.natural(i)
 	for k, v := range sum {
-		s[k] += rho * (v - s[k])
+		t[k] += rho * (v - t[k])
 	}
 }
 
@@ -116,11 +130,11 @@ func (l *ladder) climb(values []float64) {
 		middle += step * vertex(values[best-1], values[best], values[best+1])
 		narrower = max(step/2, math.Log(lastStep))
 	}
-	s, noise := append([]float64(nil), l.s.Float64s()...), append([]float64(nil), l.noise.Float64s()...)
+	t, noise := append([]float64(nil), l.t.Float64s()...), append([]float64(nil), l.noise.Float64s()...)
 	l.place(middle, narrower)
 	for i, at := range l.logStd.Float64s() {
 		from := min(max(int(math.Round((at-first)/step)), 0), l.rungs-1)
-		copy(l.natural(i), s[from*l.m*l.m:(from+1)*l.m*l.m])
+		copy(l.natural(i), t[from*l.m*l.m:(from+1)*l.m*l.m])
 		copy(l.params(i), noise[from*l.width:(from+1)*l.width])
 	}
 }

@@ -12,7 +12,7 @@ import (
 // stepSums is what the parts of a mini-batch add up to.
 type stepSums struct {
 	spectra []*spectrum // one for each rung
-	s       [][]float64 // Σ w λ k̂ k̂ᵀ of each rung, [M,M]
+	t       [][]float64 // Σ w λ v vᵀ of each rung, [M,M]
 	losses  []float64   // of each rung
 	weights []float64   // of the part under way
 	first   bool        // whether that is the first part
@@ -120,7 +120,7 @@ func (n *natural) Evaluate(ctx context.Context, iteration int) (float64, error) 
 // begin clears the sums of a step.
 func (n *natural) begin(iteration int) {
 	n.draws.load(iteration)
-	n.step.s, n.step.losses = nil, make([]float64, n.ladder.rungs)
+	n.step.t, n.step.losses = nil, make([]float64, n.ladder.rungs)
 	clear(n.ladder.noiseGrad.Float64s())
 	if n.grad != nil {
 		store(n.params[0].Grad, nil)
@@ -136,7 +136,7 @@ func (n *natural) part(in [][]float64) ([]float64, error) {
 			return nil, err
 		}
 	}
-	v := append([]float64(nil), cross...)
+	v := cross // a copy, ours
 	n.step.spectra[0].whiten(v)
 	var cotangents []float64
 	for i, p := range n.step.spectra {
@@ -149,8 +149,8 @@ func (n *natural) part(in [][]float64) ([]float64, error) {
 		n.step.losses[i] -= n.local.sum()
 		n.local.addGradients(n.ladder.gradients(i))
 		lambda := n.local.lambda(len(n.step.weights))
-		for k, g := range weightedGram(p.m, lambda, cross) {
-			n.step.s[i][k] += g
+		for k, g := range weightedGram(p.m, lambda, v) {
+			n.step.t[i][k] += g
 		}
 		if i == n.ladder.lead() && n.grad != nil {
 			k, kz := p.cotangents(s, 1/float64(n.parts), lambda, w)
@@ -170,7 +170,7 @@ func (n *natural) spectra(gram []float64) error {
 		return err
 	}
 	for i, p := range n.step.spectra {
-		n.step.s = append(n.step.s, make([]float64, p.m*p.m))
+		n.step.t = append(n.step.t, make([]float64, p.m*p.m))
 		n.step.losses[i] += p.kl(n.ladder.scale(i))
 	}
 	return nil
@@ -183,6 +183,7 @@ func (n *natural) rungSpectra(gram []float64) ([]*spectrum, error) {
 		return nil, err
 	}
 	n.jitter = max(n.jitter, f.jitter)
+	n.ladder.enter(f)
 	var all []*spectrum
 	for i := range n.ladder.rungs {
 		p, err := f.spectrum(n.ladder.natural(i))
@@ -197,7 +198,7 @@ func (n *natural) rungSpectra(gram []float64) ([]*spectrum, error) {
 // end makes the step, and returns the objective of the leading rung before it.
 func (n *natural) end(iteration int) float64 {
 	rho := 2 / float64(iteration+2)
-	for i, sum := range n.step.s {
+	for i, sum := range n.step.t {
 		n.ladder.step(i, rho, sum)
 		n.ladder.losses.Float64s()[i] += n.step.losses[i]
 	}

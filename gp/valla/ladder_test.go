@@ -1,0 +1,71 @@
+package valla
+
+import (
+	"math"
+	"testing"
+
+	"github.com/go-valla/valla/internal/fixture"
+)
+
+// TestLadderFindsTheBestScale: choosing and climbing, rungs end within the last step of
+// the scale of the smallest value, from anywhere within a factor of 1,000.
+func TestLadderFindsTheBestScale(t *testing.T) {
+	for _, start := range []float64{1e-3, 0.05, 1, 70} {
+		const best = 0.07
+		l := newLadder(2, freeRungs, math.Log(start), nil)
+		for range 10 {
+			values := make([]float64, l.rungs)
+			for i, at := range l.logStd.Float64s() {
+				d := at - math.Log(best)
+				values[i] = d*d + 0.1*d*d*d*d
+			}
+			l.choose(values)
+			l.climb(values)
+		}
+		if got := math.Exp(l.logStd.Float64s()[l.lead()]); math.Abs(math.Log(got/best)) > math.Log(lastStep) {
+			t.Errorf("from %g: σ₀ %g, want %g", start, got, best)
+		}
+		if step := math.Exp(l.pick.Float64s()[1]); math.Abs(step-lastStep) > 1e-12 {
+			t.Errorf("from %g: the rungs are %g apart, want %g", start, step, lastStep)
+		}
+	}
+}
+
+// TestLadderInherits: a new rung takes Ŝ and the likelihood from the nearest old one.
+func TestLadderInherits(t *testing.T) {
+	l := newLadder(1, freeRungs, 0, []float64{0})
+	for i := range l.rungs {
+		l.natural(i)[0], l.params(i)[0] = float64(i), 10*float64(i)
+	}
+	values := []float64{4, 3, 2, 1, 2} // lowest at rung 3
+	if best := l.choose(values); best != 3 {
+		t.Fatalf("rung %d", best)
+	}
+	l.climb(values)
+	// The rungs, 2 steps on either side of 3 in half steps: 2, 2.5, 3, 3.5, 4.
+	fixture.Close(t, "T", l.t.Float64s(), []float64{2, 3, 3, 4, 4}, 0)
+	fixture.Close(t, "likelihood", l.noise.Float64s(), []float64{20, 30, 30, 40, 40}, 0)
+	step := math.Log(firstStep)
+	fixture.Close(t, "log σ₀", l.logStd.Float64s(), []float64{0, step / 2, step, 1.5 * step, 2 * step}, 1e-14)
+}
+
+// TestLadderOfOne: a fixed σ₀ stays.
+func TestLadderOfOne(t *testing.T) {
+	l := newLadder(2, 1, -1, nil)
+	l.natural(0)[0] = 7
+	l.choose([]float64{3})
+	l.climb([]float64{3})
+	if l.logStd.Float64s()[0] != -1 || l.natural(0)[0] != 7 || l.lead() != 0 {
+		t.Errorf("%v", l)
+	}
+}
+
+func TestVertex(t *testing.T) {
+	for _, c := range []struct{ a, b, c, want float64 }{
+		{1, 0, 1, 0}, {1, 0, 3, -0.25}, {3, 0, 1, 0.25}, {0, 0, 9, -0.5}, {0, 0, 0, 0},
+	} {
+		if got := vertex(c.a, c.b, c.c); got != c.want {
+			t.Errorf("vertex(%g, %g, %g) = %g, want %g", c.a, c.b, c.c, got, c.want)
+		}
+	}
+}

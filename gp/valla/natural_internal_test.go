@@ -1,0 +1,135 @@
+package valla
+
+import (
+	"context"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/go-valla/valla/gp/likelihood"
+	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/fixture"
+	"github.com/go-valla/valla/jacobian"
+	"github.com/go-valla/valla/layers"
+	"gorgonia.org/tensor"
+)
+
+// naturalToy is a fit of a small random problem in float64, some steps under way.
+func naturalToy(t *testing.T, lik likelihood.Likelihood, alpha float64) *natural {
+	t.Helper()
+	rng := rand.New(rand.NewPCG(4, 1))
+	net, err := layers.MLP{Inputs: 2, Hidden: []int{6, 5}, Outputs: 3, Activation: "tanh"}.New(tensor.Float64, rng)
+	if err != nil {
+		t.Fatal(err)
+	}
+	normal := func(shape ...int) *tensor.Dense {
+		d := tensor.New(tensor.Of(tensor.Float64), tensor.WithShape(shape...))
+		for i := range d.Float64s() {
+			d.Float64s()[i] = rng.NormFloat64()
+		}
+		return d
+	}
+	layer, err := New(jacobian.NTK{Net: net}, normal(4, 2), []int{0, 1, 2, 0})
+	if err != nil {
+		t.Fatal(err)
+	}
+	y := normal(8, 3)
+	if _, ok := lik.(likelihood.Softmax); ok {
+		for i := range y.Float64s() {
+			y.Float64s()[i] = 0
+		}
+		for i := range 8 {
+			y.Float64s()[3*i+i%3] = 1
+		}
+	}
+	f, err := Natural{Net: net, Layer: layer, Likelihood: lik, Alpha: alpha, BatchSize: 8}.complete()
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err := newNatural(context.Background(), f, normal(8, 2), y)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 3 {
+		if _, err := n.Evaluate(context.Background(), i); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return n
+}
+
+// state is a copy of the natural parameters and their frame.
+type state struct{ t, r []float64 }
+
+func (n *natural) restore(s state) {
+	copy(n.ladder.t.Float64s(), s.t)
+	copy(n.ladder.r.Float64s(), s.r)
+}
+
+// projected is the present state without the negative eigenvalues of T: those are left
+// out anew for each Z, which the gradient at fixed Ŝ does not see.
+func (n *natural) projected(t *testing.T) state {
+	t.Helper()
+	spectra, err := n.presentSpectra()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, p := range spectra {
+		copy(n.ladder.natural(i), weightedGram(p.m, p.gamma, transposed(p.m, p.u)))
+	}
+	return state{append([]float64(nil), n.ladder.t.Float64s()...), append([]float64(nil), n.ladder.r.Float64s()...)}
+}
+
+func transposed(m int, a []float64) []float64 {
+	out := make([]float64, m*m)
+	for i := range out {
+		out[i] = a[i%m*m+i/m]
+	}
+	return out
+}
+
+// TestNaturalGradients compares the gradients of the objective at fixed Ŝ, with respect
+// to Z and to the likelihood's parameters of each rung, with central differences.
+func TestNaturalGradients(t *testing.T) {
+	const h = 1e-5
+	for _, c := range []struct {
+		lik   likelihood.Likelihood
+		alpha float64
+	}{
+		{likelihood.Softmax{}, 1}, {likelihood.NewGaussian(0.3, tensor.Float64), 0}, {likelihood.NewGaussian(0.3, tensor.Float64), 1},
+	} {
+		n := naturalToy(t, c.lik, c.alpha)
+		state := n.projected(t)
+		evaluate := func() []float64 { // losses of the rungs, with Ŝ as it was
+			if _, err := n.Evaluate(context.Background(), 50); err != nil {
+				t.Fatal(err)
+			}
+			n.restore(state)
+			return append([]float64(nil), n.step.losses...)
+		}
+		difference := func(v []float64, i, rung int) float64 {
+			x := v[i]
+			v[i] = x + h
+			up := evaluate()[rung]
+			v[i] = x - h
+			down := evaluate()[rung]
+			v[i] = x
+			return (up - down) / (2 * h)
+		}
+		n.restore(state)
+		evaluate()
+		z, lead := n.f.Layer.Z.Value.Float64s(), n.ladder.lead()
+		got, want := graph.Floats(n.params[0].Grad), make([]float64, len(z))
+		for i := range z {
+			want[i] = difference(z, i, lead)
+		}
+		fixture.Close(t, "gradient in Z", got, want, 1e-5) // gradients of 1e-4 at most, of losses near 10
+		if n.ladder.width == 0 {
+			continue
+		}
+		evaluate()
+		noise := append([]float64(nil), n.ladder.noiseGrad.Float64s()...)
+		for i := range n.ladder.rungs {
+			fixture.Close(t, "gradient in log σ²", noise[i:i+1], []float64{difference(n.ladder.noise.Float64s(), i, i)}, 1e-6)
+		}
+	}
+}

@@ -37,10 +37,13 @@ var (
 	ofNetwork = []string{"activation", "layout", "standardize", "target", "classes", "dtype"}
 	// ofMethod are the flags of one method alone.
 	ofMethod = map[string][]string{
-		model.MethodVaLLA: {"inducing", "init", "alpha", "iterations", "batch-size", "learning-rate", "patience", "fix-prior", "fix-noise", "checkpoint", "resume"},
+		model.MethodVaLLA: {"optimizer", "inducing", "init", "alpha", "iterations", "batch-size", "learning-rate", "patience", "fix-prior", "fix-noise", "checkpoint", "resume"},
 		model.MethodLLA:   {"structure", "rank", "weights", "subset", "hyper", "per-layer"},
 	}
 )
+
+// naturalIterations is how many steps of natural gradients are made as a rule.
+const naturalIterations = 500
 
 func newFit() *cobra.Command {
 	c := &fitCommand{
@@ -126,10 +129,12 @@ func (c *fitCommand) llaFlags(f *pflag.FlagSet) {
 
 func (c *fitCommand) vallaFlags(f *pflag.FlagSet) {
 	o := &c.valla
+	choice[model.Optimizer]{&o.Optimizer, []named[model.Optimizer]{{string(model.Adam), model.Adam}, {string(model.Natural), model.Natural}}}.
+		add(f, "optimizer", "valla: adam, as published, or natural gradients, which need a tenth of the steps")
 	f.IntVar(&o.Inducing, "inducing", o.Inducing, "valla: inducing points")
 	initFlag(f, &o.Init)
 	f.Float64Var(&o.Alpha, "alpha", o.Alpha, "valla: of the objective, 0 to 1; 0 is the evidence lower bound")
-	f.IntVar(&o.Iterations, "iterations", o.Iterations, "valla: mini-batches at most")
+	f.IntVar(&o.Iterations, "iterations", o.Iterations, "valla: mini-batches at most (with natural gradients, default 500)")
 	f.IntVar(&o.BatchSize, "batch-size", o.BatchSize, "valla: rows of a mini-batch")
 	f.Float64Var(&o.LearningRate, "learning-rate", o.LearningRate, "valla: of Adam; the published setting is 0.001, with 40,000 iterations")
 	f.IntVar(&o.Patience, "patience", o.Patience, "valla: stop after so many validations (one every 100 iterations) without improvement; 0 for never")
@@ -186,6 +191,9 @@ func (c *fitCommand) check(f *pflag.FlagSet) error {
 				return fmt.Errorf("%w: --%s goes with --method %s, found --method %s", model.ErrOption, name, method, c.method)
 			}
 		}
+	}
+	if c.valla.Optimizer == model.Natural && !f.Changed("iterations") {
+		c.valla.Iterations = naturalIterations
 	}
 	if f.Changed("prior-std") {
 		c.valla.PriorStd, c.lla.PriorStd = c.priorStd, c.priorStd

@@ -76,3 +76,19 @@ func TestFlagsOfMethods(t *testing.T) {
 	fails(t, dir, 1, `parameter "dense9" is unknown or named twice; the network has ["dense1.weight"`,
 		"fit", "train.csv", "--model", "map.valla", "--method", "lla", "--weights", "dense9", "--out", "x.valla")
 }
+
+// TestFitNatural: natural gradients are an optimizer of VaLLA, with steps of their own.
+func TestFitNatural(t *testing.T) {
+	dir := fitted(t)
+	must(t, dir, "fit", "train.csv", "--model", "map.valla", "--optimizer", "natural", "--inducing", "8", "--out", "n.valla")
+	m, err := model.Load(filepath.Join(dir, "n.valla"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := m.Training[len(m.Training)-1]; r.Optimizer != model.Natural || r.Iterations == 0 || r.Iterations > 500 {
+		t.Errorf("recorded %+v", r)
+	}
+	must(t, dir, "eval", "train.csv", "--model", "n.valla")
+	fails(t, dir, 2, "--optimizer goes with --method valla", "fit", "train.csv", "--model", "map.valla", "--method", "lla", "--optimizer", "natural", "--out", "x.valla")
+	fails(t, dir, 2, "adam, natural", "fit", "train.csv", "--model", "map.valla", "--optimizer", "sgd", "--out", "x.valla")
+}

@@ -171,6 +171,9 @@ func (f *fitting) run(ctx context.Context) (*train.Result, error) {
 	if f.o.Checkpoint != "" {
 		cfg.CheckpointEvery = checkpointEvery
 	}
+	if f.o.Optimizer == Natural {
+		return f.natural(ctx, cfg)
+	}
 	if f.split.validation != nil {
 		var err error
 		if cfg.Validate, err = f.validation(); err != nil {
@@ -183,6 +186,29 @@ func (f *fitting) run(ctx context.Context) (*train.Result, error) {
 		BatchSize: f.o.BatchSize, Seed: f.o.Seed, Config: cfg,
 	}
 	return fit.Run(ctx, f.x, f.y)
+}
+
+// natural fits by natural gradients, which choose σ₀ by the rows held out.
+func (f *fitting) natural(ctx context.Context, cfg train.Config) (*train.Result, error) {
+	if cfg.CheckpointEvery > 0 {
+		cfg.CheckpointEvery = checkpointEvery / 10
+	}
+	fit := valla.Natural{
+		Net: f.m.Net, Layer: f.layer, Likelihood: f.lik, Alpha: f.o.Alpha,
+		FixPrior: f.o.FixPrior, FixLikelihood: f.o.FixNoise,
+		BatchSize: f.o.BatchSize, Seed: f.o.Seed, Config: cfg,
+	}
+	if f.split.validation != nil {
+		var err error
+		if fit.ValidationX, fit.ValidationY, err = f.m.examples(f.split.validation); err != nil {
+			return nil, fmt.Errorf("fit: %w", err)
+		}
+	}
+	res, err := fit.Run(ctx, f.x, f.y)
+	if res == nil {
+		return nil, err
+	}
+	return res.Result, err
 }
 
 // validation returns a function for the mean NLL of the rows held out.
@@ -215,7 +241,7 @@ func (f *fitting) model(res *train.Result) (*Model, error) {
 	run := Run{
 		Method: MethodVaLLA, Rows: f.split.train.N(), Validation: f.split.held(), Seed: f.o.Seed,
 		BatchSize: min(f.o.BatchSize, f.split.train.N()), LearningRate: f.o.LearningRate,
-		Alpha: &f.o.Alpha, Inducing: f.layer.Inducing(), PriorStd: f.layer.PriorStd(),
+		Optimizer: f.o.Optimizer, Alpha: &f.o.Alpha, Inducing: f.layer.Inducing(), PriorStd: f.layer.PriorStd(),
 	}
 	m.Training = append(m.Training, run.ended(res))
 	return m, nil

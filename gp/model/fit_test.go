@@ -25,15 +25,22 @@ func fit(t testing.TB, m *Model, set *data.Set, o FitOptions) *Model {
 }
 
 func TestFitGivesErrorBarsAndKeepsTheMean(t *testing.T) {
-	for _, dt := range []tensor.Dtype{tensor.Float64, tensor.Float32} {
-		train := quickTrain()
-		train.Dtype = dt
+	for _, c := range []struct {
+		dt        tensor.Dtype
+		optimizer Optimizer
+		wider     float64 // the least ratio of the variances outside and amid the data
+	}{{tensor.Float64, Adam, 4}, {tensor.Float32, Adam, 4}, {tensor.Float64, Natural, 2}, {tensor.Float32, Natural, 2}} {
+		train, how := quickTrain(), quickFit()
+		train.Dtype, how.Optimizer = c.dt, c.optimizer
+		if c.optimizer == Natural {
+			how.Iterations = 60
+		}
 		set := wave(200, 1)
 		m, _, err := Train(context.Background(), train, set)
 		if err != nil {
 			t.Fatal(err)
 		}
-		f := fit(t, m, set, quickFit())
+		f := fit(t, m, set, how)
 		if m.Posterior != nil {
 			t.Error("Fit changed its argument")
 		}
@@ -42,8 +49,8 @@ func TestFitGivesErrorBarsAndKeepsTheMean(t *testing.T) {
 		for i := range 2 {
 			near(t, "mean", after.Mean[i], before.Mean[i], 1e-6)
 		}
-		if after.Latent[0] <= 0 || after.Latent[1] < 4*after.Latent[0] {
-			t.Errorf("%v: latent variance %g amid the data, %g outside", dt, after.Latent[0], after.Latent[1])
+		if after.Latent[0] <= 0 || after.Latent[1] < c.wider*after.Latent[0] {
+			t.Errorf("%v: latent variance %g amid the data, %g outside", c, after.Latent[0], after.Latent[1])
 		}
 		again, err := Load(saved(t, f))
 		if err != nil {
@@ -52,10 +59,10 @@ func TestFitGivesErrorBarsAndKeepsTheMean(t *testing.T) {
 		if p := predict(t, again, x); !slices.Equal(p.Variance, after.Variance) {
 			t.Error("the saved model predicts other numbers")
 		}
-		if len(f.Training) != 2 || f.Training[1].Method != MethodVaLLA || f.Training[1].Inducing != 8 || *f.Training[1].Alpha != 1 {
+		if len(f.Training) != 2 || f.Training[1].Method != MethodVaLLA || f.Training[1].Inducing != 8 || *f.Training[1].Alpha != 1 || f.Training[1].Optimizer != c.optimizer {
 			t.Errorf("recorded %+v", f.Training)
 		}
-		if refit := fit(t, f, set, quickFit()); len(refit.Training) != 2 {
+		if refit := fit(t, f, set, how); len(refit.Training) != 2 {
 			t.Errorf("fitted again: recorded %+v", refit.Training)
 		}
 	}
@@ -192,6 +199,7 @@ func TestFitErrors(t *testing.T) {
 		"prior standard":          func(o *FitOptions) { o.PriorStd = 0 },
 		"noise standard":          func(o *FitOptions) { o.NoiseStd = -1 },
 		"to resume needs":         func(o *FitOptions) { o.Resume = true },
+		"optimizer \"sgd\"":       func(o *FitOptions) { o.Optimizer = "sgd" },
 		"0 iterations":            func(o *FitOptions) { o.Iterations = 0 },
 		"validation fraction 1.2": func(o *FitOptions) { o.Validation = 1.2 },
 	} {

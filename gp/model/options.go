@@ -76,6 +76,14 @@ func checkLoop(iterations, batch, patience int, rate, validation float64) error 
 	return nil
 }
 
+// Optimizer names how a VaLLA posterior is fitted.
+type Optimizer string
+
+const (
+	Adam    Optimizer = "adam"    // as published: all parameters by Adam, see valla.Fit
+	Natural Optimizer = "natural" // A by natural gradients, in a tenth of the steps, see valla.Natural
+)
+
 // FitOptions say how [Fit] makes a posterior. Start from [FitDefaults]: fields are
 // taken as they are, zero included.
 type FitOptions struct {
@@ -88,6 +96,7 @@ type FitOptions struct {
 	FixPrior bool    // keep σ₀
 	FixNoise bool    // keep the noise
 
+	Optimizer    Optimizer
 	Iterations   int     // mini-batches at most
 	BatchSize    int     // lowered to the number of rows
 	LearningRate float64 // of Adam; 1e-3 is the published setting
@@ -107,7 +116,7 @@ type FitOptions struct {
 func FitDefaults() FitOptions {
 	return FitOptions{
 		Inducing: 100, Init: data.KMeansPlusPlus, Alpha: 1, PriorStd: 1,
-		Iterations: 5000, BatchSize: 100, LearningRate: 1e-2,
+		Optimizer: Adam, Iterations: 5000, BatchSize: 100, LearningRate: 1e-2,
 		Validation: 0.1, Patience: 10,
 	}
 }
@@ -126,6 +135,8 @@ func (o FitOptions) check(m *Model) error {
 		return fmt.Errorf("%w: noise of the classes of %q, which have none", ErrOption, m.Target)
 	case m.Classes != nil && o.Alpha == 0:
 		return fmt.Errorf("%w: alpha 0 with classes, expected 0 < alpha ≤ 1", ErrOption)
+	case o.Optimizer != Adam && o.Optimizer != Natural:
+		return fmt.Errorf("%w: optimizer %q, expected %q or %q", ErrOption, o.Optimizer, Adam, Natural)
 	case o.Resume && o.Checkpoint == "":
 		return fmt.Errorf("%w: to resume needs the file of the checkpoint", ErrOption)
 	}

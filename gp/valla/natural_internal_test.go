@@ -2,6 +2,7 @@ package valla
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
 	"testing"
 
@@ -15,6 +16,16 @@ import (
 
 // naturalToy is a fit of a small random problem in float64, some steps under way.
 func naturalToy(t *testing.T, lik likelihood.Likelihood, alpha float64) *natural {
+	t.Helper()
+	n, err := limitedToy(t, lik, alpha, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// limitedToy is naturalToy within so many bytes.
+func limitedToy(t *testing.T, lik likelihood.Likelihood, alpha float64, limit int64) (*natural, error) {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(4, 1))
 	net, err := layers.MLP{Inputs: 2, Hidden: []int{6, 5}, Outputs: 3, Activation: "tanh"}.New(tensor.Float64, rng)
@@ -41,20 +52,46 @@ func naturalToy(t *testing.T, lik likelihood.Likelihood, alpha float64) *natural
 			y.Float64s()[3*i+i%3] = 1
 		}
 	}
-	f, err := Natural{Net: net, Layer: layer, Likelihood: lik, Alpha: alpha, BatchSize: 8}.complete()
+	f, err := Natural{Net: net, Layer: layer, Likelihood: lik, Alpha: alpha, BatchSize: 8, MemoryLimit: limit}.complete()
 	if err != nil {
 		t.Fatal(err)
 	}
 	n, err := newNatural(context.Background(), f, normal(8, 2), y)
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	for i := range 3 {
 		if _, err := n.Evaluate(context.Background(), i); err != nil {
 			t.Fatal(err)
 		}
 	}
-	return n
+	return n, nil
+}
+
+// TestNaturalInParts: under a memory limit a mini-batch is computed in parts, with the
+// same natural parameters, objective and gradients.
+func TestNaturalInParts(t *testing.T) {
+	lik := likelihood.NewGaussian(0.3, tensor.Float64)
+	whole := naturalToy(t, lik, 1)
+	quarter, err := whole.stepGraph(whole.f.Layer.Z.Value, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts, err := limitedToy(t, likelihood.NewGaussian(0.3, tensor.Float64), 1, int64(quarter.bytes))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if whole.parts != 1 || parts.parts != 4 {
+		t.Fatalf("%d and %d parts, want 1 and 4", whole.parts, parts.parts)
+	}
+	fixture.Close(t, "T", parts.ladder.t.Float64s(), whole.ladder.t.Float64s(), 1e-12)
+	fixture.Close(t, "losses", parts.step.losses, whole.step.losses, 1e-12)
+	fixture.Close(t, "gradient in Z", graph.Floats(parts.params[0].Grad), graph.Floats(whole.params[0].Grad), 1e-10)
+	fixture.Close(t, "gradient in log σ²", parts.ladder.noiseGrad.Float64s(), whole.ladder.noiseGrad.Float64s(), 1e-10)
+	var refused *graph.MemoryError
+	if _, err := limitedToy(t, lik, 1, 100); !errors.As(err, &refused) {
+		t.Errorf("a limit of 100 bytes: error %v", err)
+	}
 }
 
 // state is a copy of the natural parameters and their frame.

@@ -253,31 +253,6 @@ func TestNaturalResumes(t *testing.T) {
 	}
 }
 
-// TestNaturalInParts: under a memory limit a mini-batch is computed in parts, with the
-// same result.
-func TestNaturalInParts(t *testing.T) {
-	var params [][]float64
-	for _, limit := range []int64{0, 150_000} {
-		f, x, y := curveFit(t, tensor.Float64)
-		f.MemoryLimit, f.Config.Iterations = limit, 10
-		if _, err := f.Run(ctx, x, y); err != nil {
-			t.Fatal(err)
-		}
-		var all []float64
-		for _, p := range f.Layer.Params() {
-			all = append(all, p.Floats()...)
-		}
-		params = append(params, all)
-	}
-	fixture.Close(t, "parameters", params[1], params[0], 1e-6)
-	f, x, y := curveFit(t, tensor.Float64)
-	f.MemoryLimit = 100
-	var refused *graph.MemoryError
-	if _, err := f.Run(ctx, x, y); !errors.As(err, &refused) {
-		t.Errorf("a limit of 100 bytes: error %v", err)
-	}
-}
-
 // TestNaturalErrors: data that do not suit, one line that names both.
 func TestNaturalErrors(t *testing.T) {
 	for what, c := range map[string]struct {

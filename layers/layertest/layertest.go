@@ -3,7 +3,6 @@
 package layertest
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"regexp"
 	"strconv"
@@ -128,7 +127,7 @@ func Columns(t testing.TB, net layers.Network, rows []float64) []float64 {
 		}
 	}
 	if len(rows)%len(order) != 0 {
-		t.Fatal(fmt.Sprintf("%d elements are no rows of %d columns", len(rows), len(order)))
+		t.Fatalf("%d elements are no rows of %d columns", len(rows), len(order))
 	}
 	out := make([]float64, len(rows))
 	for i := range rows {

@@ -1,0 +1,81 @@
+package main
+
+import (
+	"github.com/go-valla/valla/gp/laplace"
+	"github.com/go-valla/valla/layers"
+	"gorgonia.org/tensor"
+)
+
+// benchmark is a row of the table.
+type benchmark struct {
+	name    string
+	group   group
+	kind    string            // what the driver calls it
+	options map[string]string // for the driver
+	wanted  float64           // the largest ratio of our time to theirs that is aimed at
+	compare int               // how many steps in a row must give the same; 0: not compared
+	dtypes  []tensor.Dtype
+	new     func(tensor.Dtype) (*work, error)
+}
+
+// group is a part of the table, which may take a flag to be measured.
+type group string
+
+const (
+	dense       group = "dense networks"
+	convolution group = "ResNet-20"
+	backpack    group = "VaLLA on ResNet-20" // minutes
+	laplaces    group = "linearized Laplace" // minutes
+)
+
+var (
+	both   = []tensor.Dtype{tensor.Float64, tensor.Float32}
+	single = []tensor.Dtype{tensor.Float32}
+
+	year  = layers.MLP{Inputs: 90, Hidden: []int{200, 200, 200}, Outputs: 1, Activation: "tanh"}
+	mnist = layers.MLP{Inputs: 784, Hidden: []int{200, 200}, Outputs: 10, Activation: "tanh"}
+
+	adam, sgd = map[string]string{"optimizer": "adam"}, map[string]string{"optimizer": "sgd"}
+)
+
+// batch is the size of mini-batches, predicted how many points are predicted at a time.
+const (
+	batch     = 100
+	predicted = 1000
+)
+
+// benchmarks is the table. The ratios that are aimed at are the project's design.
+var benchmarks = []benchmark{
+	{"VaLLA step, regression 90-200-200-200-1, M = 100", dense, "step", nil, 1. / 3, 3, both, vallaStep(year, 100, batch)},
+	{"VaLLA step, regression 90-200-200-200-1, M = 200", dense, "step", nil, 1. / 3, 3, both, vallaStep(year, 200, batch)},
+	{"VaLLA step, classification 784-200-200-10, M = 100", dense, "step", nil, 1. / 3, 3, both, vallaStep(mnist, 100, batch)},
+	{"VaLLA step, classification 784-200-200-10, M = 200", dense, "step", nil, 1. / 3, 3, both, vallaStep(mnist, 200, batch)},
+	{"predict 1,000 points, regression, M = 100", dense, "predict", nil, 1. / 4, 1, both, vallaPredict(year, 100)},
+	{"predict 1,000 points, classification, M = 100", dense, "predict", nil, 1. / 4, 1, both, vallaPredict(mnist, 100)},
+	{"MAP step, 784-200-200-10, Adam", dense, "map", adam, 1, 3, both, mapStep(mnist)},
+	{"ResNet-20 forward, batch 100", convolution, "forward", nil, 1, 1, both, resNetForward},
+	{"ResNet-20 MAP step, batch 100, SGD", convolution, "map", sgd, 1, 3, both, resNetMAP},
+	{"VaLLA step, ResNet-20, M = 10", backpack, "step", nil, 1. / 5, 2, single, resNetStep(10)},
+	{"VaLLA step, ResNet-20, M = 100", backpack, "step", nil, 1. / 5, 2, single, resNetStep(100)},
+	{"LLA fit on 10,000, diagonal", laplaces, "laplace fit", theirLaplace("all", "diag"), 1. / 2, 0, single, laplaceFit(allDiagonal)},
+	{"LLA fit on 10,000, KFAC", laplaces, "laplace fit", theirLaplace("all", "kron"), 1. / 2, 0, single, laplaceFit(allKFAC)},
+	{"LLA fit on 10,000, last layer", laplaces, "laplace fit", theirLaplace("last_layer", "full"), 1. / 2, 0, single, laplaceFit(lastLayer)},
+	{"LLA predict 1,000, diagonal", laplaces, "laplace predict", theirLaplace("all", "diag"), 1. / 20, 1, single, laplacePredict(allDiagonal)},
+	{"LLA predict 1,000, KFAC", laplaces, "laplace predict", theirLaplace("all", "kron"), 1. / 20, 1, single, laplacePredict(allKFAC)},
+	{"LLA predict 1,000, last layer", laplaces, "laplace predict", theirLaplace("last_layer", "full"), 1. / 20, 1, single, laplacePredict(lastLayer)},
+}
+
+// The members of the family that are compared, with σ₀ = 1.
+var (
+	allDiagonal = laplace.Options{Structure: laplace.Diagonal, Likelihood: laplace.Softmax, PriorStd: 1}
+	allKFAC     = laplace.Options{Structure: laplace.KFAC, Likelihood: laplace.Softmax, PriorStd: 1}
+	lastLayer   = laplace.Options{Weights: laplace.LastLayer, Likelihood: laplace.Softmax, PriorStd: 1}
+)
+
+// theirLaplace are the same in laplace-torch's words.
+func theirLaplace(weights, structure string) map[string]string {
+	return map[string]string{"weights": weights, "structure": structure}
+}
+
+// steps of slow work are fewer, but not below minSteps.
+const minSteps = 3

@@ -1,0 +1,202 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-valla/valla/data/npy"
+	"github.com/go-valla/valla/graph"
+	"gorgonia.org/tensor"
+)
+
+//go:embed driver.py
+var driverSource []byte
+
+// errMissing is wrapped where the other side lacks something that the user may not have:
+// Python, or one of its modules.
+var errMissing = errors.New("not available")
+
+// peer is the other side: a checkout of the published code and a Python to run it with.
+type peer struct {
+	python, reference string
+	dir               string // for the driver and the arrays that are exchanged
+}
+
+// newPeer checks that there is a Python with PyTorch and writes the driver into dir.
+func newPeer(ctx context.Context, python, reference, dir string) (*peer, map[string]string, error) {
+	if _, err := os.Stat(filepath.Join(reference, "src", "valla.py")); err != nil {
+		return nil, nil, fmt.Errorf("%s is no checkout of the published code: %w", reference, err)
+	}
+	path, err := exec.LookPath(python)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%w: %w", errMissing, err)
+	}
+	p := &peer{path, reference, dir}
+	if err := os.WriteFile(p.script(), driverSource, 0o600); err != nil {
+		return nil, nil, err
+	}
+	d, err := p.start(ctx, 1)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer d.close()
+	a, err := d.ask(request{Do: "hello"})
+	return p, a.Versions, err
+}
+
+func (p *peer) script() string { return filepath.Join(p.dir, "driver.py") }
+
+// driver is a running Python.
+type driver struct {
+	cmd  *exec.Cmd
+	in   io.WriteCloser
+	out  *bufio.Reader
+	errs bytes.Buffer
+	blas int // OPENBLAS_NUM_THREADS
+}
+
+// start runs a Python whose OpenBLAS has so many threads.
+func (p *peer) start(ctx context.Context, blas int) (*driver, error) {
+	d := &driver{cmd: exec.CommandContext(ctx, p.python, p.script(), p.reference), blas: blas}
+	d.cmd.Env = append(os.Environ(), "OPENBLAS_NUM_THREADS="+strconv.Itoa(blas))
+	d.cmd.Stderr = &d.errs
+	var err error
+	if d.in, err = d.cmd.StdinPipe(); err != nil {
+		return nil, err
+	}
+	out, err := d.cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	d.out = bufio.NewReader(out)
+	if err := d.cmd.Start(); err != nil {
+		return nil, fmt.Errorf("%w: %w", errMissing, err)
+	}
+	return d, nil
+}
+
+// close ends it.
+func (d *driver) close() {
+	d.in.Close()
+	d.cmd.Wait()
+}
+
+// request is a line to the driver.
+type request struct {
+	Do      string            `json:"do"`
+	Kind    string            `json:"kind,omitempty"`
+	Options map[string]string `json:"options,omitempty"`
+	Dtype   string            `json:"dtype,omitempty"`
+	File    string            `json:"file,omitempty"`
+	Threads int               `json:"threads"`
+	Steps   int               `json:"steps,omitempty"`
+}
+
+// reply is a line from it.
+type reply struct {
+	Versions map[string]string `json:"versions"`
+	Seconds  []float64         `json:"seconds"`
+	Peak     int64             `json:"peak"` // bytes, of the process since it started
+	Missing  string            `json:"missing"`
+	Error    string            `json:"error"`
+}
+
+// ask sends a request and waits for its reply.
+func (d *driver) ask(r request) (reply, error) {
+	line, err := json.Marshal(r)
+	if err != nil {
+		return reply{}, err
+	}
+	if _, err := d.in.Write(append(line, '\n')); err != nil {
+		return reply{}, d.death(r)
+	}
+	text, err := d.out.ReadBytes('\n')
+	if err != nil {
+		return reply{}, d.death(r)
+	}
+	return parseReply(r, text)
+}
+
+// death says how the driver ended, with the last it wrote.
+func (d *driver) death(r request) error {
+	d.in.Close()
+	err := d.cmd.Wait()
+	lines := strings.Split(strings.TrimSpace(d.errs.String()), "\n")
+	return fmt.Errorf("the published code, asked to %s, ended (%v): %s", r, err, lines[len(lines)-1])
+}
+
+// parseReply reads the line that answers a request.
+func parseReply(r request, text []byte) (reply, error) {
+	var a reply
+	if err := json.Unmarshal(text, &a); err != nil {
+		return reply{}, fmt.Errorf("the driver's answer to %s: %w", r, err)
+	}
+	switch {
+	case a.Missing != "":
+		return reply{}, fmt.Errorf("%w: %s", errMissing, a.Missing)
+	case a.Error != "":
+		return reply{}, fmt.Errorf("the published code, asked to %s: %s", r, a.Error)
+	case r.Do == "time" && len(a.Seconds) != r.Steps:
+		return reply{}, fmt.Errorf("the driver's answer to %s: %d times, expected %d", r, len(a.Seconds), r.Steps)
+	}
+	return a, nil
+}
+
+func (r request) String() string { return strings.TrimSpace(r.Do + " " + r.Kind) }
+
+// open hands a piece of work to the driver.
+func (d *driver) open(b benchmark, dt tensor.Dtype, file string, threads int) error {
+	_, err := d.ask(request{Do: "open", Kind: b.kind, Options: b.options, Dtype: dt.String(), File: file, Threads: threads})
+	return err
+}
+
+// collect makes steps of the work that is open and returns their values.
+func (d *driver) collect(file string, steps, threads int) (values, error) {
+	if _, err := d.ask(request{Do: "values", File: file, Steps: steps, Threads: threads}); err != nil {
+		return nil, err
+	}
+	a, err := npy.ReadArchive(file)
+	if err != nil {
+		return nil, err
+	}
+	v := values{}
+	for _, name := range a.Names {
+		t, _ := a.Get(name)
+		v[name] = graph.Floats(t)
+	}
+	return v, nil
+}
+
+// other is the other side with one setting of its threads.
+type other struct {
+	*driver
+	torch int
+	peak  *int64 // the most memory that was seen
+}
+
+func (o other) String() string { return fmt.Sprintf("OpenBLAS %d, torch %d", o.blas, o.torch) }
+
+func (o other) run(_ context.Context, steps int) ([]time.Duration, error) {
+	a, err := o.ask(request{Do: "time", Steps: steps, Threads: o.torch})
+	if err != nil {
+		return nil, err
+	}
+	*o.peak = max(*o.peak, a.Peak)
+	taken := make([]time.Duration, len(a.Seconds))
+	for i, s := range a.Seconds {
+		taken[i] = time.Duration(s * float64(time.Second))
+	}
+	return taken, nil
+}

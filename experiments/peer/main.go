@@ -1,0 +1,170 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"regexp"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/go-valla/valla/experiments/result"
+	"github.com/go-valla/valla/gp/model"
+)
+
+func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
+
+// command is the command line.
+type command struct {
+	reference, python string
+	resnet, laplace   bool
+	scaling           bool
+	only              string
+	steps             int
+	json, markdown    bool
+	dir               string
+	progress          io.Writer
+}
+
+// run executes a command line and returns the exit code.
+func run(args []string, stdout, stderr io.Writer) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	c := command{progress: stderr}
+	switch err := c.parse(args, stderr); {
+	case errors.Is(err, flag.ErrHelp):
+		return 0
+	case err != nil:
+		fmt.Fprintf(stderr, "peer: %v\n", err)
+		return 2
+	}
+	do := c.compare
+	if c.scaling {
+		do = c.scale
+	}
+	if err := do(ctx, stdout); err != nil {
+		fmt.Fprintf(stderr, "peer: %s\n", strings.ReplaceAll(err.Error(), "\n", "; "))
+		return 1
+	}
+	return 0
+}
+
+func (c *command) parse(args []string, stderr io.Writer) error {
+	f := flag.NewFlagSet("peer", flag.ContinueOnError)
+	f.SetOutput(stderr)
+	f.StringVar(&c.reference, "reference", "", "`DIR`: a checkout of the authors' repository")
+	f.StringVar(&c.python, "python", "python3", "`FILE`: a Python with PyTorch")
+	f.BoolVar(&c.resnet, "resnet", false, "also steps of VaLLA on ResNet-20, which take minutes")
+	f.BoolVar(&c.laplace, "laplace", false, "also the linearized Laplace family beside laplace-torch, which takes minutes")
+	f.StringVar(&c.only, "only", "", "a regular expression `RE`: rows whose name matches")
+	f.IntVar(&c.steps, "steps", 30, "so many steps of each side; slower ones make fewer")
+	f.BoolVar(&c.json, "json", false, "print one JSON document")
+	f.BoolVar(&c.markdown, "markdown", false, "print the table in Markdown")
+	f.BoolVar(&c.scaling, "scaling", false, "how time and memory of a step grow")
+	f.StringVar(&c.dir, "dir", "runs/scaling", "`FOLDER` for the pictures of --scaling")
+	if err := f.Parse(args); err != nil {
+		return err
+	}
+	if f.NArg() > 0 {
+		return fmt.Errorf("unknown argument %q", f.Arg(0))
+	}
+	if c.steps < minSteps {
+		return fmt.Errorf("--steps %d, expected %d or more", c.steps, minSteps)
+	}
+	return nil
+}
+
+// compare measures the benchmarks and prints the table.
+func (c *command) compare(ctx context.Context, stdout io.Writer) error {
+	chosen, err := c.chosen()
+	if err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "peer-*")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	r := report{Machine: result.ThisMachine(model.Version()), Load: [2]string{load(), ""}}
+	p, err := c.peer(ctx, &r, dir)
+	if err != nil {
+		return err
+	}
+	pl := plan{threads: runtime.GOMAXPROCS(0), steps: c.steps, budget: time.Minute}
+	for _, b := range chosen {
+		for _, dt := range b.dtypes {
+			fmt.Fprintf(c.progress, "%s, %v\n", b.name, dt)
+			row, err := measure(ctx, b, dt, p, pl)
+			if err != nil {
+				return err
+			}
+			r.Rows = append(r.Rows, row)
+			debug.FreeOSMemory()
+		}
+	}
+	r.Load[1] = load()
+	return c.print(r, stdout)
+}
+
+// peer finds the other side, or notes in the report why there is none.
+func (c *command) peer(ctx context.Context, r *report, dir string) (*peer, error) {
+	if c.reference == "" {
+		r.Note = "no --reference was given"
+		return nil, nil
+	}
+	p, versions, err := newPeer(ctx, c.python, c.reference, dir)
+	if errors.Is(err, errMissing) {
+		r.Note = err.Error()
+		return nil, nil
+	}
+	r.Versions = versions
+	return p, err
+}
+
+// chosen are the benchmarks that the flags ask for.
+func (c *command) chosen() ([]benchmark, error) {
+	re, err := regexp.Compile(c.only)
+	if err != nil {
+		return nil, fmt.Errorf("--only: %w", err)
+	}
+	var list []benchmark
+	for _, b := range benchmarks {
+		asked := map[group]bool{dense: true, convolution: true, backpack: c.resnet, laplaces: c.laplace}
+		if asked[b.group] && re.MatchString(b.name) {
+			list = append(list, b)
+		}
+	}
+	if len(list) == 0 {
+		return nil, fmt.Errorf("--only %q: no row has such a name", c.only)
+	}
+	return list, nil
+}
+
+func (c *command) print(r report, stdout io.Writer) error {
+	switch {
+	case c.json:
+		return r.json(stdout)
+	case c.markdown:
+		_, err := io.WriteString(stdout, r.markdown())
+		return err
+	default:
+		_, err := io.WriteString(stdout, r.text())
+		return err
+	}
+}
+
+// load is the load of the machine over 1, 5 and 15 minutes, where the system tells it.
+func load() string {
+	text, err := os.ReadFile("/proc/loadavg")
+	if f := strings.Fields(string(text)); err == nil && len(f) >= 3 {
+		return strings.Join(f[:3], " ")
+	}
+	return "unknown"
+}

@@ -1,0 +1,148 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"image/png"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// TestMain is also the driver that driver_test.go runs in place of Python.
+func TestMain(m *testing.M) {
+	if os.Getenv("PEER_FAKE") != "" {
+		fakeDriver()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// execute runs a command line.
+func execute(args ...string) (code int, stdout, stderr string) {
+	var out, errs bytes.Buffer
+	code = run(args, &out, &errs)
+	return code, out.String(), errs.String()
+}
+
+// Without a checkout, without Python or without PyTorch there is our column, and the reason.
+func TestOnlyOurs(t *testing.T) {
+	checkout := fakeCheckout(t)
+	row := []string{"--only", "MAP step, 784", "--steps", "3"}
+	for _, c := range []struct {
+		why  string
+		fake string
+		args []string
+	}{
+		{"no --reference was given", "", nil},
+		{"no-such-python", "", []string{"--reference", checkout, "--python", "no-such-python"}},
+		{"No module named 'torch'", "no torch", []string{"--reference", checkout, "--python", os.Args[0]}},
+		{"No module named 'tqdm'", "no tqdm", []string{"--reference", checkout, "--python", os.Args[0]}},
+	} {
+		t.Run(c.why, func(t *testing.T) {
+			t.Setenv("PEER_FAKE", c.fake)
+			code, out, errs := execute(append(row, c.args...)...)
+			if code != 0 {
+				t.Fatalf("exit code %d: %s", code, errs)
+			}
+			if !strings.Contains(out, c.why) || !regexp.MustCompile(`float64 .* \d+\.\d`).MatchString(out) {
+				t.Errorf("the table has no time or no reason:\n%s", out)
+			}
+		})
+	}
+}
+
+func TestWrongUsage(t *testing.T) {
+	for _, c := range []struct {
+		code int
+		want string
+		args []string
+	}{
+		{2, "unknown argument", []string{"dir"}},
+		{2, "flag provided but not defined", []string{"--speed"}},
+		{2, "--steps 2, expected 3 or more", []string{"--steps", "2"}},
+		{1, "--only \"nothing\": no row", []string{"--only", "nothing"}},
+		{1, "--only: error parsing regexp", []string{"--only", "("}},
+		{1, "is no checkout of the published code", []string{"--reference", t.TempDir()}},
+	} {
+		code, out, errs := execute(c.args...)
+		if code != c.code || out != "" || !strings.Contains(errs, c.want) {
+			t.Errorf("%q: exit code %d, output %q, %q; expected %d and %q", c.args, code, out, errs, c.code, c.want)
+		}
+	}
+}
+
+func TestJSON(t *testing.T) {
+	code, out, errs := execute("--only", "MAP step, 784", "--steps", "3", "--json")
+	if code != 0 {
+		t.Fatal(errs)
+	}
+	var r report
+	if err := json.Unmarshal([]byte(out), &r); err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Rows) != 2 || r.Rows[0].Ours == nil || r.Rows[0].Ours.Steps != 3 || r.Rows[0].Ours.Median <= 0 || r.Rows[0].Theirs != nil {
+		t.Errorf("rows %+v", r.Rows)
+	}
+}
+
+// The sweep is cut down to sizes that take no time.
+func TestScaling(t *testing.T) {
+	defer func(s []sweep) { sweeps = s }(sweeps)
+	sweeps = []sweep{
+		{"M", []int{2, 4, 8}, func(n int) sizing { return sizing{n, 2, 2} }},
+		{"C", []int{2, 3}, func(n int) sizing { return sizing{2, 2, n} }},
+	}
+	dir := filepath.Join(t.TempDir(), "new")
+	code, out, errs := execute("--scaling", "--steps", "3", "--dir", dir)
+	if code != 0 {
+		t.Fatal(errs)
+	}
+	for _, want := range []string{"exponent", "ms, 1 thread", "MB"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("no %q in\n%s", want, out)
+		}
+	}
+	f, err := os.Open(filepath.Join(dir, "scaling.png"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := png.Decode(f); err != nil {
+		t.Error(err)
+	}
+	svg, err := os.ReadFile(filepath.Join(dir, "scaling.svg"))
+	if err != nil || !bytes.Contains(svg, []byte("1 thread, exponent")) {
+		t.Errorf("the SVG has no legend (%v)", err)
+	}
+}
+
+// The two sides agree and are timed, where the environment names a checkout and there is
+// a Python with PyTorch.
+func TestReference(t *testing.T) {
+	reference, python := os.Getenv("VALLA_REFERENCE"), os.Getenv("VALLA_PYTHON")
+	if reference == "" {
+		t.Skip("VALLA_REFERENCE names no checkout of the authors' code")
+	}
+	if python == "" {
+		python = "python3"
+	}
+	code, out, errs := execute("--reference", reference, "--python", python, "--json", "--steps", "3", "--only", "regression.*M = 100|MAP step, 784")
+	if code != 0 {
+		t.Fatal(errs)
+	}
+	var r report
+	if err := json.Unmarshal([]byte(out), &r); err != nil {
+		t.Fatal(err)
+	}
+	if r.Note != "" {
+		t.Skip(r.Note)
+	}
+	for _, x := range r.Rows {
+		if x.Theirs == nil || x.Difference == nil {
+			t.Errorf("%s, %s: nothing from the other side: %s", x.Name, x.Dtype, x.Note)
+		}
+	}
+}

@@ -1,0 +1,298 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/go-valla/valla/data/npy"
+	"gorgonia.org/tensor"
+)
+
+// row is what was measured of a benchmark in one element type.
+type row struct {
+	Name    string  `json:"name"`
+	Group   group   `json:"group"`
+	Dtype   string  `json:"dtype"`
+	Wanted  float64 `json:"wanted_ratio"`
+	Ours    *timing `json:"ours"`
+	OursOne *timing `json:"ours_one_thread,omitempty"` // where Ours has several
+	Theirs  *timing `json:"theirs,omitempty"`
+	// Difference is the largest relative difference of what both sides computed.
+	Difference *float64 `json:"difference,omitempty"`
+	Note       string   `json:"note,omitempty"` // why there is no Theirs
+}
+
+// timing is what one side took with its fastest setting.
+type timing struct {
+	Median  float64 `json:"median_s"`
+	Fastest float64 `json:"fastest_s"`
+	Steps   int     `json:"steps"`
+	Setting string  `json:"setting"`
+	Bytes   int64   `json:"bytes,omitempty"` // of our program, of their process
+}
+
+// ratio is our time as a fraction of theirs, and false where theirs is not known.
+func (r row) ratio() (float64, bool) {
+	if r.Theirs == nil {
+		return 0, false
+	}
+	return min(r.Ours.Median, r.one().Median) / r.Theirs.Median, true
+}
+
+// one is the timing on one thread.
+func (r row) one() *timing {
+	if r.OursOne == nil {
+		return r.Ours
+	}
+	return r.OursOne
+}
+
+// plan says how much is measured.
+type plan struct {
+	threads int           // that this side may use
+	steps   int           // of each side
+	budget  time.Duration // for each side; slower work makes fewer steps
+}
+
+// rounds is how often the sides take turns, rest how long is waited between them: threads
+// of the other side may wait for work at full speed before they fall asleep.
+const (
+	rounds = 6
+	rest   = 60 * time.Millisecond
+)
+
+// tolerances are how far the two sides may differ, relative to the largest element.
+// Single precision is met by rounding that steps of Adam make larger.
+var tolerances = map[tensor.Dtype]float64{tensor.Float64: 1e-6, tensor.Float32: 2e-2}
+
+// measure runs a benchmark on both sides; p may be nil.
+func measure(ctx context.Context, b benchmark, dt tensor.Dtype, p *peer, pl plan) (row, error) {
+	r := row{Name: b.name, Group: b.group, Dtype: dt.String(), Wanted: b.wanted}
+	w, err := b.new(dt)
+	if err != nil {
+		return r, err
+	}
+	defer setThreads(setThreads(pl.threads))
+	var theirs []other
+	if p != nil {
+		var stop func()
+		theirs, stop, err = p.open(ctx, b, dt, w, pl.threads)
+		defer stop()
+		if r.missing(err) {
+			err = nil
+		} else if err == nil {
+			err = r.check(ctx, b, dt, w, theirs[0], filepath.Join(p.dir, "values.npz"))
+		}
+		if err != nil {
+			return r, err
+		}
+	}
+	return r, r.time(ctx, w, theirs, pl)
+}
+
+// missing notes that the other side lacks something.
+func (r *row) missing(err error) bool {
+	if !errors.Is(err, errMissing) {
+		return false
+	}
+	r.Note = err.Error()
+	return true
+}
+
+// open starts the other side with all settings of its threads. stop is never nil.
+func (p *peer) open(ctx context.Context, b benchmark, dt tensor.Dtype, w *work, threads int) (sides []other, stop func(), err error) {
+	var drivers []*driver
+	stop = func() {
+		for _, d := range drivers {
+			d.close()
+		}
+	}
+	file := filepath.Join(p.dir, "work.npz")
+	if err := write(file, w.arrays); err != nil {
+		return nil, stop, err
+	}
+	defer os.Remove(file)
+	peak := new(int64)
+	for _, blas := range settings(threads) {
+		d, err := p.start(ctx, blas)
+		if err != nil {
+			return nil, stop, err
+		}
+		drivers = append(drivers, d)
+		if err := d.open(b, dt, file, 1); err != nil {
+			return nil, stop, err
+		}
+		for _, torch := range settings(threads) {
+			sides = append(sides, other{d, torch, peak})
+		}
+	}
+	return sides, stop, nil
+}
+
+// settings are the numbers of threads that are tried.
+func settings(threads int) []int {
+	if threads == 1 {
+		return []int{1}
+	}
+	return []int{1, threads}
+}
+
+func write(file string, list []array) error {
+	names, values := make([]string, len(list)), make([]*tensor.Dense, len(list))
+	for i, a := range list {
+		names[i], values[i] = a.name, a.value
+	}
+	return npy.WriteArchive(file, names, values)
+}
+
+// check compares the first steps of both sides.
+func (r *row) check(ctx context.Context, b benchmark, dt tensor.Dtype, w *work, o other, file string) error {
+	if b.compare == 0 {
+		return nil
+	}
+	want, err := o.collect(file, b.compare, o.torch)
+	if err != nil {
+		return err
+	}
+	got, err := w.collect(ctx, b.compare)
+	if err != nil {
+		return err
+	}
+	d, err := difference(got, want)
+	if err != nil {
+		return fmt.Errorf("%s, %v: %w", b.name, dt, err)
+	}
+	r.Difference = &d
+	if !(d <= tolerances[dt]) {
+		return fmt.Errorf("%s, %v: the two sides differ by %.2g of the largest value, expected at most %.0e", b.name, dt, d, tolerances[dt])
+	}
+	return nil
+}
+
+// difference is the largest difference of any of our values from the other side's, relative
+// to the largest of that name.
+func difference(got, want values) (float64, error) {
+	worst := 0.0
+	for name, w := range want {
+		g := got[name]
+		if len(g) != len(w) {
+			return 0, fmt.Errorf("%q has %d numbers, expected %d", name, len(g), len(w))
+		}
+		diff, scale := 0.0, 0.0
+		for i, v := range w {
+			d := math.Abs(g[i] - v)
+			if math.IsNaN(d) {
+				return 0, fmt.Errorf("%q: element %d is %v, expected %v", name, i, g[i], v)
+			}
+			diff, scale = max(diff, d), max(scale, math.Abs(v))
+		}
+		if diff > 0 {
+			worst = max(worst, diff/scale)
+		}
+	}
+	return worst, nil
+}
+
+// time fills in the timings: of our side on all threads and on one, and of the other side's
+// fastest setting.
+func (r *row) time(ctx context.Context, w *work, theirs []other, pl plan) error {
+	sides := []runner{own{w, pl.threads}}
+	if pl.threads > 1 {
+		sides = append(sides, own{w, 1})
+	}
+	slowest, err := trial(ctx, sides[0])
+	if err != nil {
+		return err
+	}
+	if len(theirs) > 0 {
+		best, took, err := fastest(ctx, theirs)
+		if err != nil {
+			return err
+		}
+		sides, slowest = append(sides, best), max(slowest, took)
+	}
+	timings, err := inTurn(ctx, sides, pl.count(slowest))
+	if err != nil {
+		return err
+	}
+	for i := range sides {
+		t := &timings[i]
+		switch o, isTheirs := sides[i].(other); {
+		case isTheirs:
+			t.Bytes, r.Theirs = *o.peak, t
+		case i == 0:
+			t.Bytes, r.Ours = w.bytes, t
+		default:
+			t.Bytes, r.OursOne = w.bytes, t
+		}
+	}
+	return nil
+}
+
+// count is how many steps are made of work that takes so long.
+func (pl plan) count(step time.Duration) int {
+	return min(pl.steps, max(minSteps, int(pl.budget/max(step, 1))))
+}
+
+// trial returns how long a step takes once it is warm.
+func trial(ctx context.Context, side runner) (time.Duration, error) {
+	taken, err := side.run(ctx, 1)
+	if err == nil && taken[0] < 2*time.Second {
+		taken, err = side.run(ctx, 3)
+	}
+	if err != nil {
+		return 0, err
+	}
+	return slices.Min(taken), nil
+}
+
+// fastest tries all settings of the other side.
+func fastest(ctx context.Context, sides []other) (best other, took time.Duration, err error) {
+	for i, s := range sides {
+		t, err := trial(ctx, s)
+		if err != nil {
+			return best, 0, err
+		}
+		if i == 0 || t < took {
+			best, took = s, t
+		}
+	}
+	return best, took, nil
+}
+
+// inTurn times steps of all sides, a few of each at a time. Where there are several, the
+// first after a change is not counted.
+func inTurn(ctx context.Context, sides []runner, steps int) ([]timing, error) {
+	taken := make([][]time.Duration, len(sides))
+	turns := min(rounds, steps)
+	for turn := range turns {
+		block := steps*(turn+1)/turns - steps*turn/turns
+		warm := min(1, block-1)
+		for i, s := range sides {
+			time.Sleep(rest)
+			t, err := s.run(ctx, block+warm)
+			if err != nil {
+				return nil, err
+			}
+			taken[i] = append(taken[i], t[warm:]...)
+		}
+	}
+	timings := make([]timing, len(sides))
+	for i, t := range taken {
+		timings[i] = timing{Median: median(t), Fastest: slices.Min(t).Seconds(), Steps: len(t), Setting: sides[i].String()}
+	}
+	return timings, nil
+}
+
+// median is in seconds; t is sorted.
+func median(t []time.Duration) float64 {
+	slices.Sort(t)
+	n := len(t)
+	return (t[(n-1)/2] + t[n/2]).Seconds() / 2
+}

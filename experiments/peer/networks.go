@@ -1,0 +1,144 @@
+package main
+
+import (
+	"context"
+
+	"github.com/go-valla/valla/gp/laplace"
+	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/layers"
+	"github.com/go-valla/valla/train"
+	"gorgonia.org/tensor"
+)
+
+const resNetClasses = 10
+
+// resNet draws a ResNet-20 with running statistics that are not those of a new one.
+func (m maker) resNet() (layers.Sequential, error) {
+	spec, err := layers.NewResNet(20, layers.Projection, resNetClasses)
+	if err != nil {
+		return nil, err
+	}
+	net, err := spec.New(m.dt, m.Rand)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range layers.State(net) {
+		for i := range p.Value.Shape().TotalSize() {
+			p.Set(i, p.At(i)+0.2*m.Float64())
+		}
+	}
+	return net, nil
+}
+
+// images draws n pictures of CIFAR-10's size.
+func (m maker) images(n int) *tensor.Dense { return m.normal(n, 3, 32, 32) }
+
+// resNetForward is the outputs of a ResNet-20 in evaluation mode.
+func resNetForward(dt tensor.Dtype) (*work, error) {
+	m := newMaker(dt)
+	net, err := m.resNet()
+	if err != nil {
+		return nil, err
+	}
+	b, x := graph.NewBuilder(dt), m.images(batch)
+	in := b.Input("x", x.Shape()...)
+	out := net.Forward(b, in)
+	p, err := graph.Compile(b, []*graph.Node{out}, graph.Options{Varying: []*graph.Node{in}})
+	if err != nil {
+		return nil, err
+	}
+	if err := p.Bind(in, x); err != nil {
+		return nil, err
+	}
+	return &work{
+		arrays: arrays(net, x, m.oneHot(1, resNetClasses), nil),
+		bytes:  int64(p.Bytes()),
+		step:   func(context.Context) error { return p.Run() },
+		values: func() values { return values{"outputs": graph.Floats(p.Value(out))} },
+	}, nil
+}
+
+// mapStep is a step of Adam on a perceptron's cross entropy.
+func mapStep(spec layers.MLP) func(tensor.Dtype) (*work, error) {
+	return func(dt tensor.Dtype) (*work, error) {
+		m := newMaker(dt)
+		net, err := spec.New(dt, m.Rand)
+		if err != nil {
+			return nil, err
+		}
+		return m.train(net, m.normal(batch, spec.Inputs), m.oneHot(batch, spec.Outputs), &train.Adam{})
+	}
+}
+
+// resNetMAP is a step of SGD with momentum on ResNet-20's cross entropy, batch norm in its
+// training mode.
+func resNetMAP(dt tensor.Dtype) (*work, error) {
+	m := newMaker(dt)
+	net, err := m.resNet()
+	if err != nil {
+		return nil, err
+	}
+	return m.train(net, m.images(batch), m.oneHot(batch, resNetClasses), &train.SGD{LR: 1e-2, Momentum: 0.9})
+}
+
+// train is a step of an optimizer on the cross entropy of a network.
+func (m maker) train(net layers.Network, x, y *tensor.Dense, o train.Optimizer) (*work, error) {
+	b := graph.NewBuilder(m.dt)
+	batches, err := train.NewBatches(b, x, y, batch, 1)
+	if err != nil {
+		return nil, err
+	}
+	given := arrays(net, x, y, nil)
+	out, updates := layers.Training(b, net, batches.X())
+	obj, err := train.NewGraph(b, train.CrossEntropy(b, batches.Y(), out), net.Params(), batches, updates...)
+	if err != nil {
+		return nil, err
+	}
+	return objectiveStep(obj, o, given), nil
+}
+
+const laplaceExamples = 10_000
+
+// laplaceFit is a fit of a linearized Laplace approximation with given hyper-parameters.
+func laplaceFit(o laplace.Options) func(tensor.Dtype) (*work, error) {
+	return func(dt tensor.Dtype) (*work, error) {
+		m := newMaker(dt)
+		net, x, y, err := m.laplaceData()
+		if err != nil {
+			return nil, err
+		}
+		return &work{
+			arrays: arrays(net, x, y, nil),
+			step: func(ctx context.Context) error {
+				_, err := laplace.Fit(ctx, net, x, y, o)
+				return err
+			},
+			values: func() values { return values{} },
+		}, nil
+	}
+}
+
+// laplacePredict is the prediction of 1,000 points by such a fit.
+func laplacePredict(o laplace.Options) func(tensor.Dtype) (*work, error) {
+	return func(dt tensor.Dtype) (*work, error) {
+		m := newMaker(dt)
+		net, x, y, err := m.laplaceData()
+		if err != nil {
+			return nil, err
+		}
+		probe := m.normal(predicted, mnist.Inputs)
+		p, err := laplace.Fit(context.Background(), net, x, y, o)
+		if err != nil {
+			return nil, err
+		}
+		w := predictStep(p, probe, append(arrays(net, x, y, nil), array{"probe", probe}))
+		all := w.values
+		w.values = func() values { return values{"mean": all()["mean"]} }
+		return w, nil
+	}
+}
+
+func (m maker) laplaceData() (layers.Network, *tensor.Dense, *tensor.Dense, error) {
+	net, err := mnist.New(m.dt, m.Rand)
+	return net, m.normal(laplaceExamples, mnist.Inputs), m.oneHot(laplaceExamples, mnist.Outputs), err
+}

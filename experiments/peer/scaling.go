@@ -1,0 +1,194 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"time"
+
+	"github.com/go-valla/valla/experiments/result"
+	"github.com/go-valla/valla/gp/model"
+	"github.com/jedib0t/go-pretty/v6/table"
+	"gonum.org/v1/gonum/stat"
+	"gorgonia.org/tensor"
+)
+
+// sweep changes one size of the step of VaLLA with a network 784-200-200-C, tanh, in
+// float64; the others stay at their usual values.
+type sweep struct {
+	name   string // of the size
+	sizes  []int
+	sizing func(size int) sizing
+}
+
+// sizing are the sizes of a step.
+type sizing struct{ inducing, batch, classes int }
+
+var sweeps = []sweep{
+	{"M", []int{25, 50, 100, 200, 400}, func(n int) sizing { return sizing{n, batch, 10} }},
+	{"B", []int{25, 50, 100, 200, 400}, func(n int) sizing { return sizing{100, n, 10} }},
+	{"C", []int{2, 5, 10, 20, 50, 100}, func(n int) sizing { return sizing{100, batch, n} }},
+}
+
+// growth is what a sweep measured.
+type growth struct {
+	Size    string    `json:"size"` // M, B or C
+	Sizes   []float64 `json:"sizes"`
+	Threads []int     `json:"threads"`
+	Seconds []curve   `json:"seconds"` // medians, one curve for each of Threads
+	Bytes   curve     `json:"bytes"`   // of the program
+}
+
+// curve is a quantity that grows with a size about as a power of it.
+type curve struct {
+	Values   []float64 `json:"values"`
+	Exponent float64   `json:"exponent"`
+	Factor   float64   `json:"factor"` // Values ≈ Factor · Size^Exponent
+}
+
+// newCurve fits a power by least squares in the logarithms.
+func newCurve(sizes, values []float64) curve {
+	x, y := make([]float64, len(sizes)), make([]float64, len(values))
+	for i := range x {
+		x[i], y[i] = math.Log(sizes[i]), math.Log(values[i])
+	}
+	a, b := stat.LinearRegression(x, y, nil, false)
+	return curve{values, b, math.Exp(a)}
+}
+
+// scalingReport is the outcome of --scaling.
+type scalingReport struct {
+	Machine result.Machine `json:"machine"`
+	Load    [2]string      `json:"load"`
+	Step    string         `json:"step"`
+	Growth  []growth       `json:"growth"`
+}
+
+// scale measures the sweeps, prints the exponents and draws the curves.
+func (c *command) scale(ctx context.Context, stdout io.Writer) error {
+	r := scalingReport{Machine: result.ThisMachine(model.Version()), Load: [2]string{load(), ""},
+		Step: "VaLLA step, classification 784-200-200-C, float64; M = 100, B = 100 and C = 10 where they do not change"}
+	for _, s := range sweeps {
+		g, err := c.measureSweep(ctx, s)
+		if err != nil {
+			return err
+		}
+		r.Growth = append(r.Growth, g)
+	}
+	r.Load[1] = load()
+	if err := os.MkdirAll(c.dir, 0o777); err != nil {
+		return err
+	}
+	path := filepath.Join(c.dir, "scaling")
+	if err := draw(path, r.Growth); err != nil {
+		return err
+	}
+	if c.json {
+		e := json.NewEncoder(stdout)
+		e.SetIndent("", "  ")
+		return e.Encode(r)
+	}
+	_, err := fmt.Fprintf(stdout, "%swrote %s.png and %s.svg\n", r.text(), path, path)
+	return err
+}
+
+// scalingSteps is how many steps of one size are made at most, scalingBudget how long they
+// may take.
+const (
+	scalingSteps  = 12
+	scalingBudget = 10 * time.Second
+)
+
+// measureSweep measures a sweep on all threads and on one.
+func (c *command) measureSweep(ctx context.Context, s sweep) (growth, error) {
+	threads := settings(runtime.GOMAXPROCS(0))
+	g := growth{Size: s.name, Threads: threads}
+	seconds, bytes := make([][]float64, len(threads)), []float64(nil)
+	for _, n := range s.sizes {
+		fmt.Fprintf(c.progress, "%s = %d\n", s.name, n)
+		timings, held, err := measureSize(ctx, s.sizing(n), threads, min(c.steps, scalingSteps))
+		if err != nil {
+			return g, fmt.Errorf("%s = %d: %w", s.name, n, err)
+		}
+		g.Sizes, bytes = append(g.Sizes, float64(n)), append(bytes, float64(held))
+		for i, t := range timings {
+			seconds[i] = append(seconds[i], t.Median)
+		}
+		debug.FreeOSMemory()
+	}
+	for _, v := range seconds {
+		g.Seconds = append(g.Seconds, newCurve(g.Sizes, v))
+	}
+	g.Bytes = newCurve(g.Sizes, bytes)
+	return g, nil
+}
+
+// measureSize times steps of one size on different numbers of threads, in turn, and tells
+// the memory of the program.
+func measureSize(ctx context.Context, s sizing, threads []int, steps int) ([]timing, int64, error) {
+	spec := mnist
+	spec.Outputs = s.classes
+	w, err := vallaStep(spec, s.inducing, s.batch)(tensor.Float64)
+	if err != nil {
+		return nil, 0, err
+	}
+	var sides []runner
+	for _, n := range threads {
+		sides = append(sides, own{w, n})
+	}
+	took, err := trial(ctx, sides[0])
+	if err != nil {
+		return nil, 0, err
+	}
+	timings, err := inTurn(ctx, sides, plan{steps: steps, budget: scalingBudget}.count(took))
+	return timings, w.bytes, err
+}
+
+// text is a table of all curves with their exponents.
+func (r scalingReport) text() string {
+	w := table.NewWriter()
+	w.SetStyle(table.StyleLight)
+	w.Style().Format.Header = 0
+	for i, g := range r.Growth {
+		if i > 0 {
+			w.AppendSeparator()
+		}
+		head := table.Row{g.Size, "", "exponent"}
+		for _, n := range g.Sizes {
+			head = append(head, n)
+		}
+		w.AppendRow(head)
+		for j, c := range g.Seconds {
+			w.AppendRow(c.cells("ms, "+plural(g.Threads[j], "thread"), 1e3))
+		}
+		if n := len(g.Seconds); n > 1 {
+			w.AppendRow(faster(g.Seconds[0], g.Seconds[n-1]))
+		}
+		w.AppendRow(g.Bytes.cells("MB", 1e-6))
+	}
+	return fmt.Sprintf("%s\n%s, %s; load %s before, %s after\n%s\n", r.Step, r.Machine.CPU, r.Machine.Go, r.Load[0], r.Load[1], w.Render())
+}
+
+// cells are a curve's line of the table.
+func (c curve) cells(unit string, scale float64) table.Row {
+	row := table.Row{"", unit, fmt.Sprintf("%.2f", c.Exponent)}
+	for _, v := range c.Values {
+		row = append(row, digits(scale*v))
+	}
+	return row
+}
+
+// faster is the line that says how many times as fast as on one thread it is on all.
+func faster(one, all curve) table.Row {
+	row := table.Row{"", "faster by", ""}
+	for i, v := range one.Values {
+		row = append(row, fmt.Sprintf("× %.2f", v/all.Values[i]))
+	}
+	return row
+}

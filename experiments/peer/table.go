@@ -1,0 +1,146 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/go-valla/valla/experiments/result"
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/jedib0t/go-pretty/v6/text"
+)
+
+// report is the outcome of a comparison.
+type report struct {
+	Machine  result.Machine    `json:"machine"`
+	Versions map[string]string `json:"their_versions,omitempty"`
+	Note     string            `json:"note,omitempty"` // why there is only our side
+	Load     [2]string         `json:"load"`           // before and after, over 1, 5 and 15 minutes
+	Rows     []row             `json:"rows"`
+}
+
+func (r report) json(w io.Writer) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	return e.Encode(r)
+}
+
+// text is a table with a line for each benchmark and element type.
+func (r report) text() string {
+	w := table.NewWriter()
+	w.SetStyle(table.StyleLight)
+	w.AppendHeader(table.Row{"ms", "", "ours", "1 thread", "theirs", "their threads", "ratio", "of fastest", "aim", "steps", "differ by"})
+	var right []table.ColumnConfig
+	for _, column := range []int{3, 4, 5, 7, 8, 9, 10, 11} {
+		right = append(right, table.ColumnConfig{Number: column, Align: text.AlignRight, AlignHeader: text.AlignRight})
+	}
+	w.SetColumnConfigs(right)
+	for i, x := range r.Rows {
+		if i > 0 && x.Group != r.Rows[i-1].Group {
+			w.AppendSeparator()
+		}
+		w.AppendRow(x.cells())
+	}
+	var s strings.Builder
+	fmt.Fprintf(&s, "%s, %s, %s; load %s before, %s after\n", r.Machine.CPU, plural(r.Machine.Cores, "thread"), r.Machine.Go, r.Load[0], r.Load[1])
+	if r.Versions != nil {
+		fmt.Fprintf(&s, "theirs: Python %s, torch %s, numpy %s\n", r.Versions["python"], r.Versions["torch"], r.Versions["numpy"])
+	}
+	fmt.Fprintln(&s, w.Render())
+	s.WriteString("Medians. The ratio is that of our faster column to theirs, the next that of the fastest steps.\n")
+	for _, note := range r.notes() {
+		fmt.Fprintln(&s, note)
+	}
+	return s.String()
+}
+
+// cells are the columns of a row.
+func (r row) cells() table.Row {
+	c := table.Row{r.Name, r.Dtype, milliseconds(r.Ours), milliseconds(r.OursOne), milliseconds(r.Theirs), "", "", "", "≤ " + digits(r.Wanted), r.Ours.Steps, ""}
+	if r.Theirs != nil {
+		c[5] = r.Theirs.Setting
+		c[7] = digits(min(r.Ours.Fastest, r.one().Fastest) / r.Theirs.Fastest)
+	}
+	if ratio, known := r.ratio(); known {
+		c[6] = digits(ratio)
+	}
+	if r.Difference != nil {
+		c[10] = fmt.Sprintf("%.0e", *r.Difference)
+	}
+	return c
+}
+
+// notes say why there is nothing from the other side, each reason once.
+func (r report) notes() []string {
+	var notes []string
+	if r.Note != "" {
+		notes = append(notes, "Only ours: "+r.Note+".")
+	}
+	at := map[string]int{}
+	for _, x := range r.Rows {
+		switch i, seen := at[x.Note]; {
+		case x.Note == "":
+		case seen:
+			notes[i] += "; " + x.Name
+		default:
+			at[x.Note] = len(notes)
+			notes = append(notes, "Without theirs, "+x.Note+": "+x.Name)
+		}
+	}
+	return notes
+}
+
+// markdown is a table with a line for each benchmark, for the README.
+func (r report) markdown() string {
+	var s strings.Builder
+	s.WriteString("| | float64: here | authors' | ratio | float32: here | authors' | ratio |\n|---|--:|--:|--:|--:|--:|--:|\n")
+	for i, x := range r.Rows {
+		if i > 0 && x.Name == r.Rows[i-1].Name {
+			continue
+		}
+		fmt.Fprintf(&s, "| %s |%s|%s|\n", x.Name, r.cellsOf(x.Name, "float64"), r.cellsOf(x.Name, "float32"))
+	}
+	return s.String()
+}
+
+// cellsOf returns three cells of Markdown, empty where nothing was measured.
+func (r report) cellsOf(name, dtype string) string {
+	for _, x := range r.Rows {
+		if x.Name != name || x.Dtype != dtype {
+			continue
+		}
+		best := x.Ours
+		if one := x.one(); one.Median < best.Median {
+			best = one
+		}
+		ratio := ""
+		if v, known := x.ratio(); known {
+			ratio = digits(v)
+		}
+		return fmt.Sprintf(" %s | %s | %s ", milliseconds(best), milliseconds(x.Theirs), ratio)
+	}
+	return " | | "
+}
+
+// milliseconds is a median with three digits, empty where there is none.
+func milliseconds(t *timing) string {
+	if t == nil {
+		return ""
+	}
+	return digits(1000 * t.Median)
+}
+
+// digits writes a positive number with three digits, without an exponent.
+func digits(v float64) string {
+	switch {
+	case v >= 100:
+		return fmt.Sprintf("%.0f", v)
+	case v >= 10:
+		return fmt.Sprintf("%.1f", v)
+	case v >= 1:
+		return fmt.Sprintf("%.2f", v)
+	default:
+		return fmt.Sprintf("%.3f", v)
+	}
+}

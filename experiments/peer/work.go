@@ -1,0 +1,84 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"time"
+
+	"github.com/go-valla/valla/internal/kernel"
+	"gorgonia.org/tensor"
+)
+
+// work is one piece of work on this side, ready to run.
+type work struct {
+	arrays []array                     // what the other side needs to do the same
+	step   func(context.Context) error // what is timed
+	values func() values               // of the last step, to compare
+	bytes  int64                       // memory of the program that runs; 0 if there is none
+}
+
+// array is a named array.
+type array struct {
+	name  string
+	value *tensor.Dense
+}
+
+// values are named results of one step or several.
+type values map[string][]float64
+
+// runner is one side with one setting of its threads.
+type runner interface {
+	fmt.Stringer // the setting
+	// run makes steps and returns how long each took.
+	run(ctx context.Context, steps int) ([]time.Duration, error)
+}
+
+// own is this side.
+type own struct {
+	*work
+	threads int
+}
+
+func (o own) String() string { return plural(o.threads, "thread") }
+
+func (o own) run(ctx context.Context, steps int) ([]time.Duration, error) {
+	defer setThreads(setThreads(o.threads))
+	var taken []time.Duration
+	for range steps {
+		start := time.Now()
+		if err := o.step(ctx); err != nil {
+			return nil, err
+		}
+		taken = append(taken, time.Since(start))
+	}
+	return taken, nil
+}
+
+// setThreads sets on how many threads this program computes and returns how many it was.
+func setThreads(n int) (before int) {
+	before = runtime.GOMAXPROCS(n)
+	kernel.SetThreads(n)
+	return before
+}
+
+// collect makes steps and returns their values, one after the other.
+func (w *work) collect(ctx context.Context, steps int) (values, error) {
+	all := values{}
+	for range steps {
+		if err := w.step(ctx); err != nil {
+			return nil, err
+		}
+		for name, v := range w.values() {
+			all[name] = append(all[name], v...)
+		}
+	}
+	return all, nil
+}
+
+func plural(n int, what string) string {
+	if n == 1 {
+		return fmt.Sprintf("1 %s", what)
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}

@@ -49,7 +49,11 @@ func run(args []string, stdout, stderr io.Writer) int {
 	if c.scaling {
 		do = c.scale
 	}
-	if err := do(ctx, stdout); err != nil {
+	switch err := do(ctx, stdout); {
+	case ctx.Err() != nil:
+		fmt.Fprintln(stderr, "peer: interrupted")
+		return 130
+	case err != nil:
 		fmt.Fprintf(stderr, "peer: %s\n", strings.ReplaceAll(err.Error(), "\n", "; "))
 		return 1
 	}

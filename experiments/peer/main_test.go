@@ -2,8 +2,11 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
 	"image/png"
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -51,6 +54,16 @@ func TestOnlyOurs(t *testing.T) {
 				t.Errorf("the table has no time or no reason:\n%s", out)
 			}
 		})
+	}
+}
+
+// Ctrl-C ends a measurement.
+func TestInterrupt(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	c := command{only: "MAP step, 784", steps: 3, progress: io.Discard}
+	if err := c.compare(ctx, io.Discard); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v, expected %v", err, context.Canceled)
 	}
 }
 

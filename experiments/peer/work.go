@@ -46,6 +46,9 @@ func (o own) run(ctx context.Context, steps int) ([]time.Duration, error) {
 	defer setThreads(setThreads(o.threads))
 	var taken []time.Duration
 	for range steps {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		start := time.Now()
 		if err := o.step(ctx); err != nil {
 			return nil, err

@@ -2,6 +2,7 @@ package layers
 
 import (
 	"math"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -83,6 +84,9 @@ func score(t testing.TB, net Network, im *cifar.Images, class []int, n image.Nor
 	return acc / float64(len(class)), nll / float64(len(class))
 }
 
+// longVariable is the environment variable that asks for tests that take minutes.
+const longVariable = "VALLA_LONG"
+
 // TestFixturePretrained: accuracies and losses of the networks that the paper's
 // experiments start from, as published with the weights and verified with PyTorch.
 func TestFixturePretrained(t *testing.T) {
@@ -96,14 +100,18 @@ func TestFixturePretrained(t *testing.T) {
 		shortcut  Shortcut
 		normalize image.Normalize
 		acc, nll  float64 // nll 0: not known
+		long      bool    // between others, in depth
 	}{
-		{"chenyaofo_cifar10_resnet20.npz", 20, Projection, cifar.Chenyaofo, .9260, .281522},
-		{"chenyaofo_cifar10_resnet32.npz", 32, Projection, cifar.Chenyaofo, .9353, .292069},
-		{"chenyaofo_cifar10_resnet44.npz", 44, Projection, cifar.Chenyaofo, .9401, .275259},
-		{"chenyaofo_cifar10_resnet56.npz", 56, Projection, cifar.Chenyaofo, .9437, .252327},
-		{"akamaster_cifar10_resnet20.npz", 20, ZeroPad, cifar.Akamaster, .9173, 0},
+		{"chenyaofo_cifar10_resnet20.npz", 20, Projection, cifar.Chenyaofo, .9260, .281522, false},
+		{"chenyaofo_cifar10_resnet32.npz", 32, Projection, cifar.Chenyaofo, .9353, .292069, true},
+		{"chenyaofo_cifar10_resnet44.npz", 44, Projection, cifar.Chenyaofo, .9401, .275259, true},
+		{"chenyaofo_cifar10_resnet56.npz", 56, Projection, cifar.Chenyaofo, .9437, .252327, false},
+		{"akamaster_cifar10_resnet20.npz", 20, ZeroPad, cifar.Akamaster, .9173, 0, false},
 	} {
 		t.Run(strings.TrimSuffix(c.file, filepath.Ext(c.file)), func(t *testing.T) {
+			if c.long && os.Getenv(longVariable) == "" {
+				t.Skipf("skipped, set %s to run it", longVariable)
+			}
 			acc, nll := score(t, pretrained(t, c.file, c.depth, c.shortcut), &test.Images, test.Class(), c.normalize)
 			t.Logf("accuracy %.4f, NLL %.6f", acc, nll)
 			if math.Abs(acc-c.acc) > 1e-9 || c.nll > 0 && math.Abs(nll-c.nll) > 5e-6 {

@@ -22,11 +22,22 @@ type ladder struct {
 	t               *tensor.Dense // Ŝ as T, [rungs,M,M]
 	r               *tensor.Dense // R, the frame of T, [M,M]
 	logStd          *tensor.Dense // [rungs]
-	noise           *tensor.Dense // parameters of the likelihood, [rungs,width]
+	gamma, u        *tensor.Dense // the spectra of T as last computed, [rungs,M] and [rungs,M,M]
+	noise           *tensor.Dense // parameters of the likelihood divided by pace, [rungs,width]
 	noiseGrad       *tensor.Dense
 	losses          *tensor.Dense // sums of objectives since the last choice, [rungs]
-	pick            *tensor.Dense // the leading rung and the step between rungs, [2]
+	pick            *tensor.Dense // [6], see below
 }
+
+// The elements of pick.
+const (
+	pickLead     = iota // the leading rung
+	pickStep            // log of the ratio of neighbouring scales
+	pickChange          // Σ ρ since the spectra were computed
+	pickStart           // log σ₀ at the start
+	pickSearched        // steps made at the last search
+	pickDone            // steps made
+)
 
 const (
 	// freeRungs is how many rungs there are where σ₀ is free: a middle, and two on
@@ -34,8 +45,16 @@ const (
 	freeRungs = 5
 	// firstStep and lastStep bound the ratio of neighbouring scales. The first spans
 	// 1/16 to 16 times the start; it is halved, in logarithms, whenever the best scale
-	// is found inside.
-	firstStep, lastStep = 4.0, 1.19
+	// is found inside. As long as Ŝ has seen little of the data, which makes the best
+	// scale appear too small, middleStep bounds it.
+	firstStep, middleStep, lastStep = 4.0, 1.4, 1.19
+	// farthest bounds the factor between the scale in the middle and that of the start:
+	// where no scale is small enough the network is best without uncertainty.
+	farthest = 1e4
+	// pace is how much faster the likelihood's parameters, which are logs, go than Z.
+	pace = 2.0
+	// stale is the change of T, as a sum of ρ, after which its spectra are computed anew.
+	stale = 0.02
 )
 
 func newLadder(m, rungs int, logStd float64, noise []float64) *ladder {
@@ -44,12 +63,14 @@ func newLadder(m, rungs int, logStd float64, noise []float64) *ladder {
 	}
 	width := len(noise)
 	l := &ladder{
-		m: m, rungs: rungs, width: width, t: array(rungs, m, m), r: array(m, m), logStd: array(rungs), losses: array(rungs), pick: array(2),
+		m: m, rungs: rungs, width: width, t: array(rungs, m, m), r: array(m, m), logStd: array(rungs), losses: array(rungs), pick: array(6),
+		gamma: array(rungs, m), u: array(rungs, m, m),
 		noise: array(rungs, max(width, 1)), noiseGrad: array(rungs, max(width, 1)),
 	}
+	l.pick.Float64s()[pickStart] = logStd
 	l.place(logStd, math.Log(firstStep))
-	for i := range rungs {
-		copy(l.noise.Float64s()[i*width:], noise)
+	for i := range l.noise.Float64s()[:rungs*width] {
+		l.noise.Float64s()[i] = noise[i%width] / pace
 	}
 	return l
 }
@@ -59,15 +80,31 @@ func (l *ladder) place(middle, step float64) {
 	for i := range l.rungs {
 		l.logStd.Float64s()[i] = middle + float64(i-l.rungs/2)*step
 	}
-	l.pick.Float64s()[0], l.pick.Float64s()[1] = float64(l.rungs/2), step
+	l.pick.Float64s()[pickLead], l.pick.Float64s()[pickStep] = float64(l.rungs/2), step
+	l.pick.Float64s()[pickChange] = 1 // which is more than stale
 }
 
-func (l *ladder) lead() int               { return int(l.pick.Float64s()[0]) }
+func (l *ladder) searchedAt() int         { return int(l.pick.Float64s()[pickSearched]) }
+func (l *ladder) setSearchedAt(done int)  { l.pick.Float64s()[pickSearched] = float64(done) }
+func (l *ladder) done() int               { return int(l.pick.Float64s()[pickDone]) }
+func (l *ladder) lead() int               { return int(l.pick.Float64s()[pickLead]) }
 func (l *ladder) scale(i int) float64     { return math.Exp(2 * l.logStd.Float64s()[i]) } // σ₀²
 func (l *ladder) natural(i int) []float64 { return l.t.Float64s()[i*l.m*l.m : (i+1)*l.m*l.m] }
-func (l *ladder) params(i int) []float64  { return l.noise.Float64s()[i*l.width : (i+1)*l.width] }
-func (l *ladder) gradients(i int) []float64 {
-	return l.noiseGrad.Float64s()[i*l.width : (i+1)*l.width]
+
+// params returns the parameters of rung i's likelihood.
+func (l *ladder) params(i int) []float64 {
+	v := make([]float64, l.width)
+	for k := range v {
+		v[k] = pace * l.noise.Float64s()[i*l.width+k]
+	}
+	return v
+}
+
+// addGradients takes gradients in params(i).
+func (l *ladder) addGradients(i int, grads []float64) {
+	for k, g := range grads {
+		l.noiseGrad.Float64s()[i*l.width+k] += pace * g
+	}
 }
 
 // arrays lists the state; the likelihood's part is trained if free is set.
@@ -76,7 +113,7 @@ func (l *ladder) arrays(free bool) []train.Param {
 		return train.Param{Name: "valla.natural." + name, Value: v, Kept: true,
 			Grad: tensor.New(tensor.Of(tensor.Float64), tensor.WithShape(v.Shape()...))}
 	}
-	list := []train.Param{kept("t", l.t), kept("r", l.r), kept("log_prior_std", l.logStd), kept("losses", l.losses), kept("pick", l.pick)}
+	list := []train.Param{kept("t", l.t), kept("r", l.r), kept("gamma", l.gamma), kept("u", l.u), kept("log_prior_std", l.logStd), kept("losses", l.losses), kept("pick", l.pick)}
 	if l.width > 0 {
 		list = append(list, train.Param{Name: "valla.natural.likelihood", Value: l.noise, Grad: l.noiseGrad, Kept: !free})
 	}
@@ -103,6 +140,34 @@ func (l *ladder) step(i int, rho float64, sum []float64) {
 	}
 }
 
+// changed takes note of a step, number done.
+func (l *ladder) changed(rho float64, done int) {
+	l.pick.Float64s()[pickChange] += rho
+	l.pick.Float64s()[pickDone] = float64(done)
+}
+
+// spectra returns those of all rungs, in the frame that T is in: as they were last
+// computed, unless T has changed since by more than stale or fresh is set.
+func (l *ladder) spectra(f *frame, fresh bool) ([]*spectrum, error) {
+	m, all := l.m, make([]*spectrum, l.rungs)
+	for i := range all {
+		gamma, u := l.gamma.Float64s()[i*m:(i+1)*m], l.u.Float64s()[i*m*m:(i+1)*m*m]
+		if fresh || l.pick.Float64s()[pickChange] > stale {
+			p, err := f.spectrum(l.natural(i))
+			if err != nil {
+				return nil, fmt.Errorf("%w; %v", err, l)
+			}
+			copy(gamma, p.gamma)
+			copy(u, p.u)
+		}
+		all[i] = &spectrum{f, gamma, u}
+	}
+	if fresh || l.pick.Float64s()[pickChange] > stale {
+		l.pick.Float64s()[pickChange] = 0
+	}
+	return all, nil
+}
+
 // choose makes the rung of the smallest value the leading one.
 func (l *ladder) choose(values []float64) int {
 	best := 0
@@ -111,31 +176,47 @@ func (l *ladder) choose(values []float64) int {
 			best = i
 		}
 	}
-	l.pick.Float64s()[0] = float64(best)
+	l.pick.Float64s()[pickLead] = float64(best)
 	clear(l.losses.Float64s())
 	return best
 }
 
 // climb moves the rungs: around the best one, or, where it has neighbours on both
-// sides, around the lowest point of the parabola through the three, with half the step.
-// Each new rung takes over what the nearest old one has.
-func (l *ladder) climb(values []float64) {
+// sides, around the lowest point of the parabola through the three, with half the step,
+// but none below the ratio least. New rungs interpolate what the old ones have.
+func (l *ladder) climb(values []float64, least float64) {
 	if l.rungs == 1 {
 		return
 	}
-	best, step := l.lead(), l.pick.Float64s()[1]
+	best, step := l.lead(), l.pick.Float64s()[pickStep]
 	middle := l.logStd.Float64s()[best]
 	first, narrower := l.logStd.Float64s()[0], step
 	if best > 0 && best < l.rungs-1 {
 		middle += step * vertex(values[best-1], values[best], values[best+1])
-		narrower = max(step/2, math.Log(lastStep))
+		narrower = max(step/2, math.Log(least))
 	}
-	t, noise := append([]float64(nil), l.t.Float64s()...), append([]float64(nil), l.noise.Float64s()...)
+	start, limit := l.pick.Float64s()[pickStart], math.Log(farthest)
+	middle = min(max(middle, start-limit), start+limit)
+	at := make([]float64, l.rungs) // of the new rungs, in old ones
 	l.place(middle, narrower)
-	for i, at := range l.logStd.Float64s() {
-		from := min(max(int(math.Round((at-first)/step)), 0), l.rungs-1)
-		copy(l.natural(i), t[from*l.m*l.m:(from+1)*l.m*l.m])
-		copy(l.params(i), noise[from*l.width:(from+1)*l.width])
+	for i, v := range l.logStd.Float64s() {
+		at[i] = (v - first) / step
+	}
+	interpolate(l.t.Float64s(), at)
+	interpolate(l.noise.Float64s(), at)
+}
+
+// interpolate replaces rows by those between them at the places at, in rows, or by the
+// nearest row beyond the ends.
+func interpolate(rows, at []float64) {
+	old, n, width := append([]float64(nil), rows...), len(at), len(rows)/len(at)
+	for i, x := range at {
+		x = min(max(x, 0), float64(n-1))
+		from := min(int(x), max(n-2, 0))
+		share := x - float64(from)
+		for k := range width {
+			rows[i*width+k] = (1-share)*old[from*width+k] + share*old[min(from+1, n-1)*width+k]
+		}
 	}
 }
 

@@ -20,31 +20,31 @@ func TestLadderFindsTheBestScale(t *testing.T) {
 				values[i] = d*d + 0.1*d*d*d*d
 			}
 			l.choose(values)
-			l.climb(values)
+			l.climb(values, lastStep)
 		}
 		if got := math.Exp(l.logStd.Float64s()[l.lead()]); math.Abs(math.Log(got/best)) > math.Log(lastStep) {
 			t.Errorf("from %g: σ₀ %g, want %g", start, got, best)
 		}
-		if step := math.Exp(l.pick.Float64s()[1]); math.Abs(step-lastStep) > 1e-12 {
+		if step := math.Exp(l.pick.Float64s()[pickStep]); math.Abs(step-lastStep) > 1e-12 {
 			t.Errorf("from %g: the rungs are %g apart, want %g", start, step, lastStep)
 		}
 	}
 }
 
-// TestLadderInherits: a new rung takes Ŝ and the likelihood from the nearest old one.
+// TestLadderInherits: new rungs lie between old ones, and so do what they have.
 func TestLadderInherits(t *testing.T) {
 	l := newLadder(1, freeRungs, 0, []float64{0})
 	for i := range l.rungs {
-		l.natural(i)[0], l.params(i)[0] = float64(i), 10*float64(i)
+		l.natural(i)[0], l.noise.Float64s()[i] = float64(i), 10*float64(i)
 	}
 	values := []float64{4, 3, 2, 1, 2} // lowest at rung 3
 	if best := l.choose(values); best != 3 {
 		t.Fatalf("rung %d", best)
 	}
-	l.climb(values)
+	l.climb(values, lastStep)
 	// The rungs, 2 steps on either side of 3 in half steps: 2, 2.5, 3, 3.5, 4.
-	fixture.Close(t, "T", l.t.Float64s(), []float64{2, 3, 3, 4, 4}, 0)
-	fixture.Close(t, "likelihood", l.noise.Float64s(), []float64{20, 30, 30, 40, 40}, 0)
+	fixture.Close(t, "T", l.t.Float64s(), []float64{2, 2.5, 3, 3.5, 4}, 1e-14)
+	fixture.Close(t, "likelihood", l.noise.Float64s(), []float64{20, 25, 30, 35, 40}, 1e-14)
 	step := math.Log(firstStep)
 	fixture.Close(t, "log σ₀", l.logStd.Float64s(), []float64{0, step / 2, step, 1.5 * step, 2 * step}, 1e-14)
 }
@@ -54,7 +54,7 @@ func TestLadderOfOne(t *testing.T) {
 	l := newLadder(2, 1, -1, nil)
 	l.natural(0)[0] = 7
 	l.choose([]float64{3})
-	l.climb([]float64{3})
+	l.climb([]float64{3}, lastStep)
 	if l.logStd.Float64s()[0] != -1 || l.natural(0)[0] != 7 || l.lead() != 0 {
 		t.Errorf("%v", l)
 	}
@@ -68,4 +68,13 @@ func TestVertex(t *testing.T) {
 			t.Errorf("vertex(%g, %g, %g) = %g, want %g", c.a, c.b, c.c, got, c.want)
 		}
 	}
+}
+
+func TestInterpolate(t *testing.T) {
+	rows := []float64{1, 10, 3, 30, 4, 50}
+	interpolate(rows, []float64{-7, 1.25, 9})
+	fixture.Close(t, "rows", rows, []float64{1, 10, 3.25, 35, 4, 50}, 1e-14)
+	one := []float64{5, 6}
+	interpolate(one, []float64{0})
+	fixture.Close(t, "one row", one, []float64{5, 6}, 0)
 }

@@ -96,13 +96,14 @@ func (l *local) lambda(n int) []float64 {
 	return lambda
 }
 
-// addGradients adds the gradients of −Σ w ℓ of the last run to dst, one after the other.
-func (l *local) addGradients(dst []float64) {
-	k := 0
+// gradients returns those of −Σ w ℓ of the last run in the likelihood's parameters, one
+// after the other.
+func (l *local) gradients() []float64 {
+	var all []float64
 	for _, p := range l.params {
 		for _, g := range graph.Floats(l.program.Value(p)) {
-			dst[k] -= g
-			k++
+			all = append(all, -g)
 		}
 	}
+	return all
 }

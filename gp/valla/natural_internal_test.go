@@ -137,7 +137,7 @@ func TestNaturalGradients(t *testing.T) {
 		n := naturalToy(t, c.lik, c.alpha)
 		state := n.projected(t)
 		evaluate := func() []float64 { // losses of the rungs, with Ŝ as it was
-			if _, err := n.Evaluate(context.Background(), 50); err != nil {
+			if _, err := n.Evaluate(context.Background(), 51); err != nil {
 				t.Fatal(err)
 			}
 			n.restore(state)

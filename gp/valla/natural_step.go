@@ -2,7 +2,6 @@ package valla
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/train"
@@ -93,6 +92,9 @@ func (n *natural) stepGraph(x *tensor.Dense, size int) (*stepGraph, error) {
 // Evaluate implements train.Objective: it makes the natural-gradient step of every rung
 // and computes the gradient for Z at the leading one.
 func (n *natural) Evaluate(ctx context.Context, iteration int) (float64, error) {
+	if err := n.search(ctx, iteration); err != nil {
+		return 0, err
+	}
 	n.begin(iteration)
 	size := n.draws.size / n.parts
 	for part := range n.parts {
@@ -147,7 +149,7 @@ func (n *natural) part(in [][]float64) ([]float64, error) {
 			return nil, err
 		}
 		n.step.losses[i] -= n.local.sum()
-		n.local.addGradients(n.ladder.gradients(i))
+		n.ladder.addGradients(i, n.local.gradients())
 		lambda := n.local.lambda(len(n.step.weights))
 		for k, g := range weightedGram(p.m, lambda, v) {
 			n.step.t[i][k] += g
@@ -166,7 +168,7 @@ func (n *natural) part(in [][]float64) ([]float64, error) {
 // spectra prepares the rungs for K̂_z, which all parts of a mini-batch share.
 func (n *natural) spectra(gram []float64) error {
 	var err error
-	if n.step.spectra, err = n.rungSpectra(gram); err != nil {
+	if n.step.spectra, err = n.rungSpectra(gram, false); err != nil {
 		return err
 	}
 	for i, p := range n.step.spectra {
@@ -176,23 +178,15 @@ func (n *natural) spectra(gram []float64) error {
 	return nil
 }
 
-// rungSpectra diagonalises the natural parameters of all rungs.
-func (n *natural) rungSpectra(gram []float64) ([]*spectrum, error) {
+// rungSpectra are the spectra of all rungs for K̂_z.
+func (n *natural) rungSpectra(gram []float64, fresh bool) ([]*spectrum, error) {
 	f, err := newFrame(n.ladder.m, gram, leastJitter(n.dt))
 	if err != nil {
 		return nil, err
 	}
 	n.jitter = max(n.jitter, f.jitter)
 	n.ladder.enter(f)
-	var all []*spectrum
-	for i := range n.ladder.rungs {
-		p, err := f.spectrum(n.ladder.natural(i))
-		if err != nil {
-			return nil, fmt.Errorf("%w; %v", err, n.ladder)
-		}
-		all = append(all, p)
-	}
-	return all, nil
+	return n.ladder.spectra(f, fresh)
 }
 
 // end makes the step, and returns the objective of the leading rung before it.
@@ -202,17 +196,46 @@ func (n *natural) end(iteration int) float64 {
 		n.ladder.step(i, rho, sum)
 		n.ladder.losses.Float64s()[i] += n.step.losses[i]
 	}
-	loss := n.step.losses[n.ladder.lead()]
-	done, cfg := iteration+1, n.f.Config
-	if n.check == nil && (done%cfg.ValidateEvery == 0 || done == cfg.Iterations) {
-		values := append([]float64(nil), n.ladder.losses.Float64s()...)
-		n.ladder.choose(values)
-		if done < cfg.Iterations {
-			n.ladder.climb(values)
+	n.ladder.changed(rho, iteration+1)
+	n.showLead()
+	return n.step.losses[n.ladder.lead()]
+}
+
+// search moves the ladder, once after a number of steps: early on, before a state can be
+// the best one, by the validation examples; without any by the objective, whenever they
+// would be looked at.
+func (n *natural) search(ctx context.Context, done int) error {
+	cfg, values := n.f.Config, append([]float64(nil), n.ladder.losses.Float64s()...)
+	regular := done%cfg.ValidateEvery == 0
+	due := n.check == nil && regular || n.check != nil && !regular && searched(done, cfg.Iterations)
+	if !due || done == 0 || n.ladder.rungs == 1 || n.ladder.searchedAt() == done {
+		return nil
+	}
+	if n.check != nil {
+		spectra, err := n.presentSpectra()
+		if err != nil {
+			return err
+		}
+		if values, err = n.check.values(ctx, n, spectra); err != nil {
+			return err
 		}
 	}
-	n.showLead()
-	return loss
+	n.ladder.choose(values)
+	n.ladder.climb(values, leastStep(done, cfg.Iterations))
+	n.ladder.setSearchedAt(done)
+	return nil
+}
+
+// searched says whether the ladder is moved after so many of all iterations: after 2 and
+// 5 % of them.
+func searched(done, all int) bool { return done == (all+49)/50 || done == (all+19)/20 }
+
+// leastStep is the least ratio of neighbouring scales after so many of all iterations.
+func leastStep(done, all int) float64 {
+	if 2*done < all {
+		return middleStep
+	}
+	return lastStep
 }
 
 // showLead sets σ₀ and the likelihood's parameters to those of the leading rung.

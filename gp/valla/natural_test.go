@@ -190,28 +190,58 @@ func curveFit(t *testing.T, dt tensor.Dtype) (f valla.Natural, x, y *tensor.Dens
 	return f, x, y
 }
 
-// TestNaturalState: the result's best value is the layer's own, with its Z, L and σ₀ and
-// the noise: the layer is the state that was validated. The noise of K_z in float32 is
-// multiplied by the condition that jitter bounds.
+// TestNaturalState: the layer, with the noise, is the state that was validated: its NLL
+// is the best value. The noise of K_z in float32 is multiplied by the condition that
+// jitter bounds.
 func TestNaturalState(t *testing.T) {
-	for dt, tol := range map[tensor.Dtype]float64{tensor.Float64: 1e-6, tensor.Float32: 0.02} {
+	for dt, tol := range map[tensor.Dtype]float64{tensor.Float64: 1e-7, tensor.Float32: 1e-3} {
 		f, x, y := curveFit(t, dt)
-		start := f.Layer.PriorStd()
+		f.FixPrior = true
+		f.Layer.LogPriorStd.Set(0, math.Log(0.5))
 		res, err := f.Run(ctx, x, y)
 		if err != nil {
 			t.Fatal(err)
 		}
 		lik := f.Likelihood.(likelihood.Gaussian)
-		own, err := valla.NewPosterior(f.Net, f.Layer).ValidateNLL(lik, f.ValidationX, f.ValidationY)(ctx)
+		post := valla.NewPosterior(f.Net, f.Layer)
+		own, err := post.ValidateNLL(lik, f.ValidationX, f.ValidationY)(ctx)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if math.Abs(own-res.BestValue) > tol {
 			t.Errorf("%v: the layer's NLL is %.8g, the best validation value %.8g", dt, own, res.BestValue)
 		}
-		if len(res.History) != 10 || f.Layer.PriorStd() == start {
+		if g, err := post.Predict(ctx, x); err != nil || mean(g.Cov.Float64s()) < 1e-3 {
+			t.Errorf("%v: mean variance %g, which shows nothing; error %v", dt, mean(g.Cov.Float64s()), err)
+		}
+		if len(res.History) != 10 || math.Abs(f.Layer.PriorStd()-0.5) > 1e-6 {
 			t.Errorf("%v: %d validations, σ₀ %g", dt, len(res.History), f.Layer.PriorStd())
 		}
+	}
+}
+
+// TestNaturalPrior: where the network is as good as it can be, the best σ₀ on held-out
+// examples is small, but not without end; where its outputs are off by 0.3, it is not.
+func TestNaturalPrior(t *testing.T) {
+	f, x, y := curveFit(t, tensor.Float64)
+	if _, err := f.Run(ctx, x, y); err != nil {
+		t.Fatal(err)
+	}
+	small := f.Layer.PriorStd()
+	f, x, y = curveFit(t, tensor.Float64)
+	rng := rand.New(rand.NewPCG(8, 8))
+	for _, v := range [][]float64{y.Float64s(), f.ValidationY.Float64s()} {
+		shift := 0.3
+		for i := range v {
+			v[i] += shift * rng.NormFloat64()
+		}
+	}
+	f.FixLikelihood = true // log σ² = log 0.05, below the scatter
+	if _, err := f.Run(ctx, x, y); err != nil {
+		t.Fatal(err)
+	}
+	if large := f.Layer.PriorStd(); !(small > 1e-5 && large > 10*small) {
+		t.Errorf("σ₀ = %g for a good network, %g for one that is off", small, large)
 	}
 }
 
@@ -240,8 +270,10 @@ func TestNaturalResumes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := run(32, filepath.Join(dir, "parts")); !errors.Is(err, context.Canceled) {
-			t.Fatalf("cancelled: error %v", err)
+		for _, at := range []int{1, 32, 35} { // among others where a search and a validation are due
+			if _, err := run(at, filepath.Join(dir, "parts")); !errors.Is(err, context.Canceled) {
+				t.Fatalf("cancelled: error %v", err)
+			}
 		}
 		resumed, err := run(-1, filepath.Join(dir, "parts"))
 		if err != nil {

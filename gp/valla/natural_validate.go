@@ -62,8 +62,9 @@ func (v *validation) values(ctx context.Context, n *natural, spectra []*spectrum
 	return values, err
 }
 
-// validate implements train.Config.Validate: it makes the best rung the leading one and
-// the layer that of it, and moves the ladder to it.
+// validate implements train.Config.Validate: it moves the ladder to the best scale and
+// makes the layer that of the rung which is then in its middle. The value is that of the
+// best rung before, next to the lowest point.
 func (n *natural) validate(ctx context.Context) (float64, error) {
 	spectra, err := n.presentSpectra()
 	if err != nil {
@@ -74,11 +75,8 @@ func (n *natural) validate(ctx context.Context) (float64, error) {
 		return 0, err
 	}
 	best := n.ladder.choose(values)
-	if err := n.export(spectra[best]); err != nil {
-		return 0, err
-	}
-	n.ladder.climb(values)
-	return values[best], nil
+	n.ladder.climb(values, leastStep(n.ladder.done(), n.f.Config.Iterations))
+	return values[best], n.export(spectra[0].frame)
 }
 
 // presentSpectra are those of the present Z.
@@ -92,11 +90,15 @@ func (n *natural) presentSpectra() ([]*spectrum, error) {
 	if err := p.Run(); err != nil {
 		return nil, err
 	}
-	return n.rungSpectra(graph.Floats(p.Value(gram)))
+	return n.rungSpectra(graph.Floats(p.Value(gram)), true)
 }
 
 // export sets the layer's L, σ₀ and the likelihood's parameters to the leading rung's.
-func (n *natural) export(p *spectrum) error {
+func (n *natural) export(f *frame) error {
+	p, err := f.spectrum(n.ladder.natural(n.ladder.lead()))
+	if err != nil {
+		return err
+	}
 	root, err := p.root(n.ladder.scale(n.ladder.lead()))
 	if err != nil {
 		return err
@@ -106,11 +108,15 @@ func (n *natural) export(p *spectrum) error {
 	return nil
 }
 
-// exportLead is export for the present Z.
+// exportLead is export for the present Z; without validation examples of the rung of the
+// smallest objective.
 func (n *natural) exportLead() error {
+	if n.check == nil && n.ladder.rungs > 1 {
+		n.ladder.choose(append([]float64(nil), n.ladder.losses.Float64s()...))
+	}
 	spectra, err := n.presentSpectra()
 	if err != nil {
 		return err
 	}
-	return n.export(spectra[n.ladder.lead()])
+	return n.export(spectra[0].frame)
 }

@@ -68,8 +68,8 @@ const (
 )
 
 // tolerances are how far the two sides may differ, relative to the largest element.
-// Single precision is met by rounding that steps of Adam make larger.
-var tolerances = map[tensor.Dtype]float64{tensor.Float64: 1e-6, tensor.Float32: 2e-2}
+// In float32 1e-6 was seen, most of it in covariances, which are differences.
+var tolerances = map[tensor.Dtype]float64{tensor.Float64: 1e-6, tensor.Float32: 1e-4}
 
 // measure runs a benchmark on both sides; p may be nil.
 func measure(ctx context.Context, b benchmark, dt tensor.Dtype, p *peer, pl plan) (row, error) {
@@ -240,10 +240,13 @@ func (pl plan) count(step time.Duration) int {
 	return min(pl.steps, max(minSteps, int(pl.budget/max(step, 1))))
 }
 
+// slow is a step that is not made more often than it must.
+const slow = time.Second
+
 // trial returns how long a step takes once it is warm.
 func trial(ctx context.Context, side runner) (time.Duration, error) {
 	taken, err := side.run(ctx, 1)
-	if err == nil && taken[0] < 2*time.Second {
+	if err == nil && taken[0] < slow {
 		taken, err = side.run(ctx, 3)
 	}
 	if err != nil {
@@ -252,15 +255,24 @@ func trial(ctx context.Context, side runner) (time.Duration, error) {
 	return slices.Min(taken), nil
 }
 
-// fastest tries all settings of the other side.
+// trials is how often each setting is tried; its fastest step counts, so that noise does
+// not choose.
+const trials = 3
+
+// fastest tries all settings of the other side in turn, slow work only once.
 func fastest(ctx context.Context, sides []other) (best other, took time.Duration, err error) {
-	for i, s := range sides {
-		t, err := trial(ctx, s)
-		if err != nil {
-			return best, 0, err
+	for i := range trials {
+		for j, s := range sides {
+			t, err := trial(ctx, s)
+			if err != nil {
+				return best, 0, err
+			}
+			if i+j == 0 || t < took {
+				best, took = s, t
+			}
 		}
-		if i == 0 || t < took {
-			best, took = s, t
+		if took > slow {
+			break
 		}
 	}
 	return best, took, nil

@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -66,10 +64,6 @@ const (
 	rounds = 6
 	rest   = 60 * time.Millisecond
 )
-
-// tolerances are how far the two sides may differ, relative to the largest element.
-// In float32 1e-6 was seen, most of it in covariances, which are differences.
-var tolerances = map[tensor.Dtype]float64{tensor.Float64: 1e-6, tensor.Float32: 1e-4}
 
 // measure runs a benchmark on both sides; p may be nil.
 func measure(ctx context.Context, b benchmark, dt tensor.Dtype, p *peer, pl plan) (row, error) {
@@ -149,54 +143,6 @@ func write(file string, list []array) error {
 		names[i], values[i] = a.name, a.value
 	}
 	return npy.WriteArchive(file, names, values)
-}
-
-// check compares the first steps of both sides.
-func (r *row) check(ctx context.Context, b benchmark, dt tensor.Dtype, w *work, o other, file string) error {
-	if b.compare == 0 {
-		return nil
-	}
-	want, err := o.collect(file, b.compare, o.torch)
-	if err != nil {
-		return err
-	}
-	got, err := w.collect(ctx, b.compare)
-	if err != nil {
-		return err
-	}
-	d, err := difference(got, want)
-	if err != nil {
-		return fmt.Errorf("%s, %v: %w", b.name, dt, err)
-	}
-	r.Difference = &d
-	if !(d <= tolerances[dt]) {
-		return fmt.Errorf("%s, %v: the two sides differ by %.2g of the largest value, expected at most %.0e", b.name, dt, d, tolerances[dt])
-	}
-	return nil
-}
-
-// difference is the largest difference of any of our values from the other side's, relative
-// to the largest of that name.
-func difference(got, want values) (float64, error) {
-	worst := 0.0
-	for name, w := range want {
-		g := got[name]
-		if len(g) != len(w) {
-			return 0, fmt.Errorf("%q has %d numbers, expected %d", name, len(g), len(w))
-		}
-		diff, scale := 0.0, 0.0
-		for i, v := range w {
-			d := math.Abs(g[i] - v)
-			if math.IsNaN(d) {
-				return 0, fmt.Errorf("%q: element %d is %v, expected %v", name, i, g[i], v)
-			}
-			diff, scale = max(diff, d), max(scale, math.Abs(v))
-		}
-		if diff > 0 {
-			worst = max(worst, diff/scale)
-		}
-	}
-	return worst, nil
 }
 
 // time fills in the timings: of our side on all threads and on one, and of the other side's

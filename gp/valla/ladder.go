@@ -132,12 +132,13 @@ func (l *ladder) enter(f *frame) {
 	copy(old, f.r)
 }
 
-// step moves T of rung i to (1−ρ) T + ρ sum.
-func (l *ladder) step(i int, rho float64, sum []float64) {
-	t := l.natural(i)
+// stepped returns (1−ρ) T + ρ sum for T of rung i.
+func (l *ladder) stepped(i int, rho float64, sum []float64) []float64 {
+	t := append([]float64(nil), l.natural(i)...)
 	for k, v := range sum {
 		t[k] += rho * (v - t[k])
 	}
+	return t
 }
 
 // changed takes note of a step, number done.

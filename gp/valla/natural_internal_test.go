@@ -86,6 +86,12 @@ func TestNaturalInParts(t *testing.T) {
 	}
 	fixture.Close(t, "T", parts.ladder.t.Float64s(), whole.ladder.t.Float64s(), 1e-12)
 	fixture.Close(t, "losses", parts.step.losses, whole.step.losses, 1e-12)
+	whole.step.afterwards = false // as it is in parts
+	for _, n := range []*natural{whole, parts} {
+		if _, err := n.Evaluate(context.Background(), 3); err != nil {
+			t.Fatal(err)
+		}
+	}
 	fixture.Close(t, "gradient in Z", graph.Floats(parts.params[0].Grad), graph.Floats(whole.params[0].Grad), 1e-10)
 	fixture.Close(t, "gradient in log σ²", parts.ladder.noiseGrad.Float64s(), whole.ladder.noiseGrad.Float64s(), 1e-10)
 	var refused *graph.MemoryError
@@ -100,6 +106,7 @@ type state struct{ t, r []float64 }
 func (n *natural) restore(s state) {
 	copy(n.ladder.t.Float64s(), s.t)
 	copy(n.ladder.r.Float64s(), s.r)
+	n.ladder.pick.Float64s()[pickChange] = 1 // the spectra are to be computed anew
 }
 
 // projected is the present state without the negative eigenvalues of T: those are left
@@ -153,8 +160,12 @@ func TestNaturalGradients(t *testing.T) {
 			return (up - down) / (2 * h)
 		}
 		n.restore(state)
-		evaluate()
 		z, lead := n.f.Layer.Z.Value.Float64s(), n.ladder.lead()
+		if _, err := n.Evaluate(context.Background(), 51); err != nil { // ρ = ½: the gradient is that after the step
+			t.Fatal(err)
+		}
+		state = n.projected(t)
+		n.restore(state)
 		got, want := graph.Floats(n.params[0].Grad), make([]float64, len(z))
 		for i := range z {
 			want[i] = difference(z, i, lead)

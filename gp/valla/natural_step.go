@@ -10,11 +10,15 @@ import (
 
 // stepSums is what the parts of a mini-batch add up to.
 type stepSums struct {
-	spectra []*spectrum // one for each rung
-	t       [][]float64 // Σ w λ v vᵀ of each rung, [M,M]
-	losses  []float64   // of each rung
-	weights []float64   // of the part under way
-	first   bool        // whether that is the first part
+	rho float64 // ρ
+	// afterwards says that the gradient for Z is that after the step of T, not before:
+	// where the step is large T would belong to other Z. That takes the whole mini-batch.
+	afterwards bool
+	spectra    []*spectrum // one for each rung
+	t          [][]float64 // Σ w λ v vᵀ of each rung, [M,M]
+	losses     []float64   // of each rung
+	weights    []float64   // of the part under way
+	first      bool        // whether that is the first part
 }
 
 // stepGraph is the graph of a step on so many examples at a time.
@@ -41,6 +45,7 @@ func (n *natural) compile(x *tensor.Dense) error {
 		return err
 	}
 	n.parts = n.draws.size / size
+	n.step.afterwards = n.parts == 1
 	if !n.f.FixInducing {
 		n.grad = g.out
 	}
@@ -122,6 +127,7 @@ func (n *natural) Evaluate(ctx context.Context, iteration int) (float64, error) 
 // begin clears the sums of a step.
 func (n *natural) begin(iteration int) {
 	n.draws.load(iteration)
+	n.step.rho = max(2/float64(iteration+2), n.leastRate())
 	n.step.t, n.step.losses = nil, make([]float64, n.ladder.rungs)
 	clear(n.ladder.noiseGrad.Float64s())
 	if n.grad != nil {
@@ -129,40 +135,72 @@ func (n *natural) begin(iteration int) {
 	}
 }
 
+// leastRate bounds ρ from below by B/N, for an average over an epoch: that has seen all of
+// the data, and Z moves away from older steps. It is half of that where λ depends on Q,
+// which would overshoot in steps of 1.
+func (n *natural) leastRate() float64 {
+	rate := float64(n.draws.size) / float64(n.draws.n)
+	if n.f.Alpha > 0 {
+		rate /= 2
+	}
+	return rate
+}
+
 // part takes one part of a mini-batch into the sums: the network's outputs [b,C], targets
 // [b,C], κ̂ [b,C,C], k̂ [b,C,M] and K̂_z [M,M]. It returns the cotangents of the last two.
 func (n *natural) part(in [][]float64) ([]float64, error) {
-	mean, y, diag, cross, gram := in[0], in[1], diagonals(in[2], n.outputs), in[3], in[4]
 	if n.step.first {
-		if err := n.spectra(gram); err != nil {
+		if err := n.spectra(in[4]); err != nil {
 			return nil, err
 		}
 	}
-	v := cross // a copy, ours
-	n.step.spectra[0].whiten(v)
-	var cotangents []float64
+	e := examples{mean: in[0], y: in[1], diag: diagonals(in[2], n.outputs), v: in[3]}
+	n.step.spectra[0].whiten(e.v)
+	cotangents := make([]float64, n.ladder.m)
 	for i, p := range n.step.spectra {
-		s := n.ladder.scale(i)
-		w := p.rotate(v)
-		unflat(n.f.Likelihood.Params(), n.ladder.params(i))
-		if err := n.local.run(y, mean, p.variance(s, diag, w), n.step.weights); err != nil {
+		w, lambda, err := n.marginals(i, p, e)
+		if err != nil {
 			return nil, err
 		}
 		n.step.losses[i] -= n.local.sum()
 		n.ladder.addGradients(i, n.local.gradients())
-		lambda := n.local.lambda(len(n.step.weights))
-		for k, g := range weightedGram(p.m, lambda, v) {
+		for k, g := range weightedGram(p.m, lambda, e.v) {
 			n.step.t[i][k] += g
 		}
 		if i == n.ladder.lead() && n.grad != nil {
-			k, kz := p.cotangents(s, 1/float64(n.parts), lambda, w)
-			cotangents = append(k, kz...)
+			if cotangents, err = n.cotangents(i, p, e, w, lambda); err != nil {
+				return nil, err
+			}
 		}
 	}
-	if n.grad == nil {
-		return make([]float64, n.ladder.m), nil
-	}
 	return cotangents, nil
+}
+
+// examples are network outputs, targets, κ̂ [b,C] and v [b·C,M] of a part of a mini-batch.
+type examples struct{ mean, y, diag, v []float64 }
+
+// marginals evaluates the likelihood at the examples for rung i, and returns their
+// coordinates and weighted λ.
+func (n *natural) marginals(i int, p *spectrum, e examples) (w, lambda []float64, err error) {
+	w = p.rotate(e.v)
+	unflat(n.f.Likelihood.Params(), n.ladder.params(i))
+	err = n.local.run(e.y, e.mean, p.variance(n.ladder.scale(i), e.diag, w), n.step.weights)
+	return w, n.local.lambda(len(n.step.weights)), err
+}
+
+// cotangents are those of the objective at rung i, before or after the step of T.
+func (n *natural) cotangents(i int, p *spectrum, e examples, w, lambda []float64) ([]float64, error) {
+	if n.step.afterwards && n.step.rho > stale {
+		var err error
+		if p, err = p.spectrum(n.ladder.stepped(i, n.step.rho, n.step.t[i])); err != nil {
+			return nil, err
+		}
+		if w, lambda, err = n.marginals(i, p, e); err != nil {
+			return nil, err
+		}
+	}
+	k, kz := p.cotangents(n.ladder.scale(i), 1/float64(n.parts), lambda, w)
+	return append(k, kz...), nil
 }
 
 // spectra prepares the rungs for K̂_z, which all parts of a mini-batch share.
@@ -191,12 +229,11 @@ func (n *natural) rungSpectra(gram []float64, fresh bool) ([]*spectrum, error) {
 
 // end makes the step, and returns the objective of the leading rung before it.
 func (n *natural) end(iteration int) float64 {
-	rho := 2 / float64(iteration+2)
 	for i, sum := range n.step.t {
-		n.ladder.step(i, rho, sum)
+		copy(n.ladder.natural(i), n.ladder.stepped(i, n.step.rho, sum))
 		n.ladder.losses.Float64s()[i] += n.step.losses[i]
 	}
-	n.ladder.changed(rho, iteration+1)
+	n.ladder.changed(n.step.rho, iteration+1)
 	n.showLead()
 	return n.step.losses[n.ladder.lead()]
 }

@@ -37,7 +37,7 @@ var normalizations = map[string]image.Normalize{"": cifar.Chenyaofo, "chenyaofo"
 func colours[T image.Float](s *cifar.Splits, l loading) *Problem {
 	norm := normalizations[l.network.Normalize]
 	table := image.NewTable[T](norm)
-	examples := func(s *cifar.Set) Examples { return Examples{cifar.Dense(&s.Images, table), cifar.OneHot[T](s)} }
+	examples := func(s *image.Set) Examples { return Examples{cifar.Dense(&s.Images, table), image.OneHot[T](s)} }
 	task := &classification{outputs: s.Test.Classes, test: examples(s.Test), class: s.Test.Class()}
 	task.corrupt = func(ctx context.Context, kind string, level, n int) (*tensor.Dense, error) {
 		how, err := corrupt.New(kind, level, 0)
@@ -62,7 +62,7 @@ func colours[T image.Float](s *cifar.Splits, l loading) *Problem {
 // of which random parts are resized to the whole. The pretrained networks have seen the
 // images themselves in their training, and tell almost all of them right; with parts, as
 // in the paper's released runs, they do not.
-func cropped[T image.Float](s *cifar.Set, norm image.Normalize, fraction float64) Examples {
+func cropped[T image.Float](s *image.Set, norm image.Normalize, fraction float64) Examples {
 	n := s.N
 	if fraction > 0 {
 		n = max(1, int(fraction*float64(n)))
@@ -87,7 +87,7 @@ func cropped[T image.Float](s *cifar.Set, norm image.Normalize, fraction float64
 // augmented are training images, mirrored and moved at random in each iteration. It is a
 // train.Source.
 type augmented[T image.Float] struct {
-	set  *cifar.Set
+	set  *image.Set
 	norm image.Normalize
 	seed uint64
 	how  *augment.Augmenter[T]

@@ -13,7 +13,7 @@ import (
 )
 
 // colourSet is n random images with labels 0, 1, ….
-func colourSet(t *testing.T, seed uint64, n int) *cifar.Set {
+func colourSet(t *testing.T, seed uint64, n int) *image.Set {
 	t.Helper()
 	rng, file := rand.New(rand.NewPCG(seed, 0)), []byte{}
 	for i := range n {

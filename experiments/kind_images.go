@@ -46,18 +46,18 @@ func (s imageData) load(_ context.Context, l loading) (*Problem, error) {
 		if err != nil {
 			return nil, err
 		}
-		return greys(&idx.Set{Images: idx.Images{N: t.N, H: t.H, W: t.W, Pixels: pixels}, Labels: t.Labels, Classes: t.Classes}, l.dtype).X, nil
+		return greys(&image.Set{Images: image.Images{N: t.N, C: 1, H: t.H, W: t.W, Pixels: pixels}, Labels: t.Labels, Classes: t.Classes}, l.dtype).X, nil
 	}
 	held := greys(splits.Validation, l.dtype)
 	return &Problem{Data: l.name, Dtype: l.dtype, Train: greys(splits.Train, l.dtype), Validation: &held, Task: c}, nil
 }
 
 // greys are images [N,H·W], pixels in [0,1], and one-hot labels.
-func greys(s *idx.Set, dt tensor.Dtype) Examples {
+func greys(s *image.Set, dt tensor.Dtype) Examples {
 	if dt == tensor.Float64 {
-		return Examples{idx.Dense[float64](&s.Images), idx.OneHot[float64](s)}
+		return Examples{idx.Dense[float64](&s.Images), image.OneHot[float64](s)}
 	}
-	return Examples{idx.Dense[float32](&s.Images), idx.OneHot[float32](s)}
+	return Examples{idx.Dense[float32](&s.Images), image.OneHot[float32](s)}
 }
 
 // classification is the task of telling images apart.

@@ -34,7 +34,7 @@ func pretrained(t testing.TB, file string, depth int, s Shortcut) Sequential {
 }
 
 // testImages are CIFAR-10's.
-func testImages(t testing.TB) *cifar.Set {
+func testImages(t testing.TB) *image.Set {
 	t.Helper()
 	s, err := cifar.CIFAR10(fixture.Shared(t, "data", "cifar10"))
 	if err != nil {
@@ -44,7 +44,7 @@ func testImages(t testing.TB) *cifar.Set {
 }
 
 // score returns the accuracy and the mean negative log-likelihood on images.
-func score(t testing.TB, net Network, im *cifar.Images, class []int, n image.Normalize) (acc, nll float64) {
+func score(t testing.TB, net Network, im *image.Images, class []int, n image.Normalize) (acc, nll float64) {
 	t.Helper()
 	const batch = 100
 	b := graph.NewBuilder(tensor.Float32)

@@ -60,7 +60,7 @@ func (a *assembly) readMembers(r io.Reader, name string) error {
 		}
 		base := path.Base(member.Name)
 		if part := a.parts[base]; part != nil {
-			if err := part.decode(t, name+": "+base); err != nil {
+			if err := decode(part, t, name+": "+base); err != nil {
 				return err
 			}
 			seen[base] = true

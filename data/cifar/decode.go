@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"github.com/go-valla/valla/data/image"
 )
 
 // ErrFormat is wrapped by errors about content that is no valid batch.
@@ -20,9 +22,9 @@ const (
 )
 
 // Decode reads n >= 1 images from r, up to its end. Errors start with name.
-func Decode(r io.Reader, name string, n int) (*Set, error) {
+func Decode(r io.Reader, name string, n int) (*image.Set, error) {
 	s := newSet(n)
-	if err := s.decode(r, name); err != nil {
+	if err := decode(s, r, name); err != nil {
 		return nil, err
 	}
 	return s, nil
@@ -30,7 +32,7 @@ func Decode(r io.Reader, name string, n int) (*Set, error) {
 
 // decode fills s with the records of r, and makes sure that r ends there: with
 // gzip that is also what verifies the checksum.
-func (s *Set) decode(r io.Reader, name string) error {
+func decode(s *image.Set, r io.Reader, name string) error {
 	b, err := plain(r)
 	if err != nil {
 		return broken(name, 0, err)

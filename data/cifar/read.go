@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/go-valla/valla/data/image"
 )
 
 // batches is how many there are for training.
@@ -20,9 +22,9 @@ var published = layout{batch: 10000, validation: 5000}
 
 // Splits are the three parts of the data. Train and Validation share memory.
 type Splits struct {
-	Train      *Set // all training images but those of Validation, in the order of the batches
-	Validation *Set // the last 5,000 images of batch 5
-	Test       *Set
+	Train      *image.Set // all training images but those of Validation, in the order of the batches
+	Validation *image.Set // the last 5,000 images of batch 5
+	Test       *image.Set
 	Have       []int // the training batches that were found, out of 1 to 5
 }
 
@@ -95,9 +97,9 @@ func find(dir string) (map[string]string, error) {
 
 // An assembly has a place for each batch, those for training one after the other.
 type assembly struct {
-	train, test *Set
+	train, test *image.Set
 	have        []int
-	parts       map[string]*Set // by name; they share the memory of train and test
+	parts       map[string]*image.Set // by name; they share the memory of train and test
 }
 
 // assembly returns the places for the batches that files has a path for.
@@ -109,7 +111,7 @@ func (l layout) assembly(files map[string]string) *assembly {
 		}
 	}
 	a.train, a.test = newSet(len(a.have)*l.batch), newSet(l.batch)
-	a.parts = map[string]*Set{testName: a.test}
+	a.parts = map[string]*image.Set{testName: a.test}
 	for place, i := range a.have {
 		a.parts[batchName(i)] = a.train.Slice(place*l.batch, (place+1)*l.batch)
 	}
@@ -126,11 +128,11 @@ func (a *assembly) splits(l layout) *Splits {
 	}
 }
 
-func readFile(name string, s *Set) error {
+func readFile(name string, s *image.Set) error {
 	f, err := os.Open(name)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	return s.decode(f, name)
+	return decode(s, f, name)
 }

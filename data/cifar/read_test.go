@@ -47,7 +47,7 @@ func folder(t *testing.T, numbers ...int) string {
 }
 
 // numbers tells the images of a set by their first pixels, 31 times the number.
-func numbers(s *Set) (out []int) {
+func numbers(s *image.Set) (out []int) {
 	for i := range s.N {
 		out = append(out, int(s.Pixels[i*size]*223)) // 31·223 = 1 modulo 256
 	}
@@ -64,7 +64,7 @@ func expectSplits(t *testing.T, s *Splits, train, validation, test, have []int) 
 			t.Errorf("%s: %v, want %v", name, c.got, c.want)
 		}
 	}
-	for _, part := range []*Set{s.Train, s.Validation, s.Test} {
+	for _, part := range []*image.Set{s.Train, s.Validation, s.Test} {
 		for i, n := range numbers(part) {
 			if int(part.Labels[i]) != n%classes {
 				t.Errorf("image %d has the label %d", n, part.Labels[i])
@@ -178,20 +178,6 @@ func TestArchiveErrors(t *testing.T) {
 	}
 }
 
-func TestSliceRange(t *testing.T) {
-	s := newSet(3)
-	for _, c := range [][2]int{{-1, 2}, {2, 2}, {0, 4}} {
-		func() {
-			defer func() {
-				if recover() == nil {
-					t.Errorf("examples %v of 3 exist", c)
-				}
-			}()
-			s.Slice(c[0], c[1])
-		}()
-	}
-}
-
 func testValues[T image.Float](t *testing.T) {
 	s, err := Decode(bytes.NewReader(batch(0, 4)), "x", 4)
 	if err != nil {
@@ -215,7 +201,7 @@ func testValues[T image.Float](t *testing.T) {
 	if want := slices.Concat(values[3*size:], values[:size], values[3*size:]); !slices.Equal(dst, want) {
 		t.Errorf("%T: images 3, 0, 3 differ from those of the tensor", dst[0])
 	}
-	hot := OneHot[T](s)
+	hot := image.OneHot[T](s)
 	if got := hot.Data().([]T); !hot.Shape().Eq(tensor.Shape{4, 10}) || got[0] != 1 || got[11] != 1 || got[1] != 0 {
 		t.Errorf("%T: one-hot labels %v", dst[0], got)
 	}

@@ -19,6 +19,8 @@ import (
 	"io"
 	"math"
 	"os"
+
+	"github.com/go-valla/valla/data/image"
 )
 
 // ErrFormat is wrapped by errors about content that is no valid IDX file of
@@ -30,25 +32,19 @@ const (
 	chunk     = 1 << 20 // the largest allocation made on the word of a header alone
 )
 
-// Images are N >= 1 grey images of H×W pixels.
-type Images struct {
-	N, H, W int
-	Pixels  []uint8 // [N,H,W], row-major
-}
-
 // ReadImages returns the images in the file at path.
-func ReadImages(path string) (*Images, error) { return readFile(path, DecodeImages) }
+func ReadImages(path string) (*image.Images, error) { return readFile(path, DecodeImages) }
 
 // ReadLabels returns the labels in the file at path, [N] with N >= 1.
 func ReadLabels(path string) ([]uint8, error) { return readFile(path, DecodeLabels) }
 
 // DecodeImages reads images from r, up to its end. Errors start with name.
-func DecodeImages(r io.Reader, name string) (*Images, error) {
+func DecodeImages(r io.Reader, name string) (*image.Images, error) {
 	dims, pixels, err := decode(r, name, 3)
 	if err != nil {
 		return nil, err
 	}
-	return &Images{N: dims[0], H: dims[1], W: dims[2], Pixels: pixels}, nil
+	return &image.Images{N: dims[0], C: 1, H: dims[1], W: dims[2], Pixels: pixels}, nil
 }
 
 // DecodeLabels reads labels from r, up to its end. Errors start with name.

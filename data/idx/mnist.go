@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/go-valla/valla/data/image"
 )
 
 // validation is how many of the last training images the VaLLA paper (Ortega,
@@ -15,9 +17,9 @@ const validation = 5000
 
 // Splits are the three parts of a dataset. Train and Validation share memory.
 type Splits struct {
-	Train      *Set // all training images but the last 5,000
-	Validation *Set // the last 5,000 training images
-	Test       *Set
+	Train      *image.Set // all training images but the last 5,000
+	Validation *image.Set // the last 5,000 training images
+	Test       *image.Set
 }
 
 // MNIST returns the handwritten digits (LeCun, Bottou, Bengio and Haffner 1998)
@@ -61,7 +63,7 @@ func readSplits(dir string, names []string) (*Splits, error) {
 }
 
 // readPart reads one image file and its label file.
-func readPart(dir, prefix string, names []string) (*Set, error) {
+func readPart(dir, prefix string, names []string) (*image.Set, error) {
 	images, err := find(dir, prefix+"-images-idx3-ubyte")
 	if err != nil {
 		return nil, err

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/go-valla/valla/data/idx"
+	"github.com/go-valla/valla/data/image"
 	"github.com/go-valla/valla/internal/fixture"
 	"github.com/go-valla/valla/layers"
 	"gorgonia.org/tensor"
@@ -53,7 +54,7 @@ func imageProblem(b *testing.B) problem {
 		b.Fatal(err)
 	}
 	const n = 10_000
-	x, y := idx.Dense[float32](&s.Train.Images), idx.OneHot[float32](s.Train)
+	x, y := idx.Dense[float32](&s.Train.Images), image.OneHot[float32](s.Train)
 	first := func(t *tensor.Dense, rows, cols int) *tensor.Dense {
 		return tensor.New(tensor.WithShape(rows, cols), tensor.WithBacking(t.Float32s()[:rows*cols]))
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/go-valla/valla/data/idx"
+	"github.com/go-valla/valla/data/image"
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/internal/fixture"
 	"github.com/go-valla/valla/layers"
@@ -30,7 +31,7 @@ func TestFixturePublishedMNIST(t *testing.T) {
 	if err := layers.Load(fixture.Shared(t, "weights", "ludvins_mlp_mnist.npz"), net, layers.LoadOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	x, y := idx.Dense[float32](&s.Train.Images), idx.OneHot[float32](s.Train)
+	x, y := idx.Dense[float32](&s.Train.Images), image.OneHot[float32](s.Train)
 	p, err := Fit(t.Context(), net, x, y, Options{Weights: LastLayer, Structure: KFAC, Likelihood: Softmax})
 	if err != nil {
 		t.Fatal(err)

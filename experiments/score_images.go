@@ -151,15 +151,11 @@ func (c *classification) rotations(ctx context.Context, post gp.Posterior, n int
 		if err != nil {
 			return nil, err
 		}
-		g, err := post.Predict(ctx, x)
+		s, err := c.changed(ctx, post, x)
 		if err != nil {
 			return nil, err
 		}
-		s, err := scoreClasses(gp.ProbitProbs(g), c.class[:x.Shape()[0]])
-		if err != nil {
-			return nil, err
-		}
-		rows = append(rows, result.Turned{Degrees: angle, ACC: result.Number(s.ACC), NLL: result.Number(s.NLL), ECE: result.Number(s.ECE)})
+		rows = append(rows, result.Turned{Degrees: angle, Changed: s})
 	}
 	return rows, nil
 }
@@ -173,18 +169,24 @@ func (c *classification) corruptions(ctx context.Context, post gp.Posterior, n i
 			if err != nil {
 				return nil, err
 			}
-			g, err := post.Predict(ctx, x)
+			s, err := c.changed(ctx, post, x)
 			if err != nil {
 				return nil, err
 			}
-			s, err := scoreClasses(gp.ProbitProbs(g), c.class[:x.Shape()[0]])
-			if err != nil {
-				return nil, err
-			}
-			rows = append(rows, result.Corrupt{Name: kind, Level: level, ACC: result.Number(s.ACC), NLL: result.Number(s.NLL), ECE: result.Number(s.ECE)})
+			rows = append(rows, result.Corrupt{Name: kind, Level: level, Changed: s})
 		}
 	}
 	return rows, nil
+}
+
+// changed scores changed versions of the first test images, by the probit approximation.
+func (c *classification) changed(ctx context.Context, post gp.Posterior, x *tensor.Dense) (result.Changed, error) {
+	g, err := post.Predict(ctx, x)
+	if err != nil {
+		return result.Changed{}, err
+	}
+	s, err := scoreClasses(gp.ProbitProbs(g), c.class[:x.Shape()[0]])
+	return result.Changed{ACC: result.Number(s.ACC), NLL: result.Number(s.NLL), ECE: result.Number(s.ECE)}, err
 }
 
 // pictures fills in the reliability curve and the histograms of entropies.

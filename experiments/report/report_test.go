@@ -38,8 +38,8 @@ func leave(t *testing.T, dir string) {
 				c.Scores = map[string]result.Scores{"probit": {"NLL": result.Number(0.5 - 0.1*float64(len(row)) + 0.2*float64(seed)), "ACC": 0.5}}
 				c.Curves = result.Curves{
 					History: []result.Point{{Step: 1, Seconds: 1, Validation: 2}, {Step: 2, Seconds: 2, Validation: 1}}, Coverage: []float64{0.2, 0.9},
-					Rotations: []result.Turned{{Degrees: 0, NLL: 1}, {Degrees: 10, NLL: 2}}, Reliable: []result.XY{{X: 0, Y: 0}, {X: 1, Y: 1}},
-					Corrupted: []result.Corrupt{{Name: "blur", Level: 1, NLL: 1}, {Name: "fog", Level: 1, NLL: 3}},
+					Rotations: []result.Turned{{Degrees: 0, Changed: result.Changed{NLL: 1}}, {Degrees: 10, Changed: result.Changed{NLL: 2}}}, Reliable: []result.XY{{X: 0, Y: 0}, {X: 1, Y: 1}},
+					Corrupted: []result.Corrupt{{Name: "blur", Level: 1, Changed: result.Changed{NLL: 1}}, {Name: "fog", Level: 1, Changed: result.Changed{NLL: 3}}},
 					Entropy:   &result.Entropy{Max: 1, In: []float64{2, 0}, Out: []float64{0, 2}},
 					Band:      &result.Band{Grid: []float64{0, 1}, Mean: []float64{0, 1}, Std: []float64{1, 1}, Latent: []float64{1, 1}, X: []float64{0}, Y: []float64{1}},
 				}

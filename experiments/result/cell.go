@@ -154,21 +154,24 @@ func StdError(exact, approx *Band) float64 {
 	return diff / sum
 }
 
-// Turned is how test images turned by an angle are predicted, probit.
-type Turned struct {
-	Degrees float64 `json:"degrees"`
-	ACC     Number  `json:"acc"`
-	NLL     Number  `json:"nll"`
-	ECE     Number  `json:"ece"`
+// Changed is how changed test images are predicted, probit.
+type Changed struct {
+	ACC Number `json:"acc"`
+	NLL Number `json:"nll"`
+	ECE Number `json:"ece"`
 }
 
-// Corrupt is how test images of one corruption and severity are predicted, probit.
+// Turned is for test images turned by an angle.
+type Turned struct {
+	Degrees float64 `json:"degrees"`
+	Changed
+}
+
+// Corrupt is for test images of one corruption and severity.
 type Corrupt struct {
 	Name  string `json:"name"`
 	Level int    `json:"level"` // 1 to 5
-	ACC   Number `json:"acc"`
-	NLL   Number `json:"nll"`
-	ECE   Number `json:"ece"`
+	Changed
 }
 
 // XY is a point of a plot.

@@ -67,7 +67,7 @@ func (d decoder) structure(v reflect.Value, entries []entry, key string) error {
 		if i < 0 {
 			return d.fail(e.node, join(key, e.key), "one of the keys "+keysOf(fields))
 		}
-		if err := d.value(v.Field(fields[i].index), e.value, join(key, e.key), fields[i].limits); err != nil {
+		if err := d.value(v.FieldByIndex(fields[i].index), e.value, join(key, e.key), fields[i].limits); err != nil {
 			return err
 		}
 	}
@@ -77,16 +77,16 @@ func (d decoder) structure(v reflect.Value, entries []entry, key string) error {
 // field is a field of a struct that a file may set.
 type field struct {
 	key    string
-	index  int
+	index  []int
 	limits limits
 }
 
+// fieldsOf lists them, those of embedded structs included.
 func fieldsOf(t reflect.Type) []field {
 	var fields []field
-	for i := range t.NumField() {
-		f := t.Field(i)
+	for _, f := range reflect.VisibleFields(t) {
 		if key := f.Tag.Get("yaml"); key != "" && key != "-" {
-			fields = append(fields, field{key, i, limitsOf(f.Tag)})
+			fields = append(fields, field{key, f.Index, limitsOf(f.Tag)})
 		}
 	}
 	return fields

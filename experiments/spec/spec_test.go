@@ -7,19 +7,23 @@ import (
 	"testing"
 )
 
-// magic is a method for tests.
+// magic is a method for tests, which shares settings with others.
 type magic struct {
-	Rate  float64  `yaml:"rate" above:"0" max:"1"`
-	Sizes []int    `yaml:"sizes" min:"1"`
-	Kind  string   `yaml:"kind" choice:"black white"`
-	Seed  *uint64  `yaml:"seed"`
-	Tags  []string `yaml:"tags" empty:"true"`
+	Rate float64 `yaml:"rate" above:"0" max:"1"`
+	shared
+	Kind string   `yaml:"kind" choice:"black white"`
+	Seed *uint64  `yaml:"seed"`
+	Tags []string `yaml:"tags" empty:"true"`
+}
+
+type shared struct {
+	Sizes []int `yaml:"sizes" min:"1"`
 }
 
 var reader = Reader{Methods: []string{"magic", "plain"}, Settings: func(name string) any {
 	switch name {
 	case "magic":
-		return &magic{Rate: 0.5, Sizes: []int{7}, Kind: "white"}
+		return &magic{Rate: 0.5, shared: shared{[]int{7}}, Kind: "white"}
 	case "plain":
 		return &struct{}{}
 	}
@@ -65,7 +69,7 @@ func TestProfiles(t *testing.T) {
 		t.Errorf("training %+v, network %+v", full.MAP, full.Network)
 	}
 	want := []Row{{Method: "plain", Settings: &struct{}{}},
-		{Method: "magic", Label: "Magic", Data: []string{"b"}, Settings: &magic{Rate: 0.5, Sizes: []int{1, 2}, Kind: "white"}}}
+		{Method: "magic", Label: "Magic", Data: []string{"b"}, Settings: &magic{Rate: 0.5, shared: shared{[]int{1, 2}}, Kind: "white"}}}
 	if !reflect.DeepEqual(full.Methods, want) {
 		t.Errorf("methods %+v", full.Methods)
 	}

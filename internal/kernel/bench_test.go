@@ -40,6 +40,25 @@ func benchGemm[T Float](tA, tB bool, s [3]int) func(b *testing.B) {
 	}
 }
 
+// A is normal or subnormal, as weights are that have decayed: the times agree.
+func BenchmarkGemmSubnormal(b *testing.B) {
+	for name, v := range map[string]float32{"normal": 1e-3, "subnormal": 1e-40} {
+		b.Run(name, func(b *testing.B) {
+			const m, n = 100, 200
+			x, y, z := make([]float32, m*n), make([]float32, n*n), make([]float32, m*n)
+			for i := range x {
+				x[i] = v
+			}
+			for i := range y {
+				y[i] = 0.5
+			}
+			for b.Loop() {
+				Gemm(false, false, m, n, n, 1, x, n, y, n, 0, z, n)
+			}
+		})
+	}
+}
+
 func BenchmarkGemmThreads(b *testing.B) {
 	defer SetThreads(0)
 	for _, n := range []int{64, 128, 256, 1024} {

@@ -3,7 +3,8 @@ package kernel
 // Gemm computes C = alpha·op(A)·op(B) + beta·C, where op(A) is m×k, op(B) is
 // k×n, C is m×n, and op(X) is Xᵀ where the matching trans flag is set (then A
 // is stored k×m, B n×k). C must not overlap A or B. If beta is 0, C is written
-// and never read. NaN and Inf propagate as in the naive loop.
+// and never read. NaN and Inf propagate as in the naive loop; subnormal numbers may
+// count as zero.
 func Gemm[T Float](transA, transB bool, m, n, k int, alpha T, a []T, lda int, b []T, ldb int, beta T, c []T, ldc int) {
 	rows, cols := shape(transA, m, k)
 	checkMatrix("Gemm", "A", a, rows, cols, lda)

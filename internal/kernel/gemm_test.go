@@ -117,6 +117,37 @@ func FuzzGemm(f *testing.F) {
 	})
 }
 
+// Products may take subnormal numbers for zero, but what else there is counts, and Go's
+// own arithmetic goes on to know them.
+func testGemmSubnormal[T Float](t *testing.T) {
+	tiny := T(math.SmallestNonzeroFloat32)
+	if sizeOf[T]() == 8 {
+		tiny = T(math.SmallestNonzeroFloat64)
+	}
+	for _, n := range []int{1, 2, 13, 40} {
+		a, b, c := make([]T, n*n), make([]T, n*n), make([]T, n*n)
+		for i := range a {
+			a[i], b[i] = 1000*tiny, 3
+		}
+		for i := range n {
+			a[i*n] = 2
+		}
+		Gemm(false, false, n, n, n, 1, a, n, b, n, 0, c, n)
+		for i, v := range c {
+			if v != 6 {
+				t.Fatalf("%T, order %d: element %d is %g, want 6", v, n, i, v)
+			}
+		}
+		if v := a[n*n-1]; n > 1 && (v/1000 != tiny || v == 0) {
+			t.Fatalf("%T: after a product %g/1000 is %g, want %g", v, v, v/1000, tiny)
+		}
+	}
+}
+
+func TestGemmSubnormal(t *testing.T) {
+	bothTypes(t, testGemmSubnormal[float32], testGemmSubnormal[float64])
+}
+
 func TestGemmRejectsShortSlices(t *testing.T) {
 	x := make([]float64, 12)
 	call := func(la, lda, lb, ldb, lc, ldc int) func() {

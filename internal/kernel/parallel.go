@@ -13,8 +13,8 @@ type Job interface {
 	Run(part, parts int)
 }
 
-// spins is how often an idle worker looks for work before it blocks: some
-// 20 microseconds, the time between two products of one training step.
+// spins is how often an idle worker looks for work before it blocks: some 6
+// microseconds, the time between two products of one training step.
 const spins = 2000
 
 // pool is the one set of workers. A caller that finds it taken, be it another

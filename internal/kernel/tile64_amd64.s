@@ -4,9 +4,9 @@
 #include "tile_amd64.h"
 
 // func tile64AVX512(k int, alpha float64, a *float64, arow, astep int, b *float64, ldb int, c *float64, ldc, rows, cols, add int)
-TEXT ·tile64AVX512(SB), NOSPLIT, $0-96
+TEXT ·tile64AVX512(SB), NOSPLIT, $8-96
 	TILE512
 
 // func tile64AVX2(k int, alpha float64, a *float64, arow, astep int, b *float64, ldb int, c *float64, ldc, rows, cols, add int)
-TEXT ·tile64AVX2(SB), NOSPLIT, $0-96
+TEXT ·tile64AVX2(SB), NOSPLIT, $8-96
 	TILE256

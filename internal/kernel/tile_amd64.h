@@ -6,7 +6,10 @@
 // R11 columns. Rows of A are reached by multiples of R13: three in R14, five in R15
 // and, where there are so many rows, seven in BX, nine in AX, eleven in R11.
 
+#include "flush_amd64.h"
+
 #define LOADARGS \
+	FLUSH                 \
 	MOVQ k+0(FP), CX      \
 	MOVQ a+16(FP), SI     \
 	MOVQ arow+24(FP), R13 \
@@ -192,6 +195,7 @@ add:                             \
 	ADD512(Z20, Z21)             \
 	ADD512(Z22, Z23)             \
 done:                            \
+	UNFLUSH                      \
 	VZEROUPPER                   \
 	RET
 
@@ -310,5 +314,6 @@ partial:                         \
 addpartial:                      \
 	SIXROWS(ADD256)              \
 done:                            \
+	UNFLUSH                      \
 	VZEROUPPER                   \
 	RET

@@ -6,7 +6,10 @@
 // rows of A (R14 three times, R15 five times, BX seven times that), R10 rows, R11
 // columns. At the end DX is C, R9 the bytes between its rows.
 
+#include "flush_amd64.h"
+
 #define WINDOWARGS \
+	FLUSH                  \
 	MOVQ count+0(FP), CX   \
 	MOVQ steps+8(FP), R8   \
 	MOVQ a+16(FP), SI      \
@@ -221,6 +224,7 @@ store:                            \
 add:                              \
 	EIGHTROWS(ADD3)               \
 done:                             \
+	UNFLUSH                       \
 	VZEROUPPER                    \
 	RET
 
@@ -325,5 +329,6 @@ partial:                         \
 addpartial:                      \
 	FOURROWS(ADDY3)              \
 done:                            \
+	UNFLUSH                      \
 	VZEROUPPER                   \
 	RET

@@ -2,6 +2,7 @@ package laplace
 
 import (
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/eigen"
 	"github.com/go-valla/valla/internal/kernel"
 )
 
@@ -76,7 +77,7 @@ func (h *kfac[T]) finish() (err error) {
 			err = checkFinite(m, k)
 		}
 		if err == nil {
-			h.values[n], h.basis[n], err = eigenPSD(width, m)
+			h.values[n], h.basis[n], err = eigen.Semidefinite(width, m)
 		}
 	})
 	h.moments, h.d = nil, nil
@@ -84,40 +85,6 @@ func (h *kfac[T]) finish() (err error) {
 		return err
 	}
 	return h.rebuild()
-}
-
-// eigenPSD is eigen of a matrix that is positive semi-definite. Where it has zeros on its
-// diagonal, as from pixels that are always black, those rows and columns are 0: they are
-// eigenvectors, and the rest is a smaller problem.
-func eigenPSD(n int, a []float64) (values, vectors []float64, err error) {
-	var zero, rest []int
-	for i := range n {
-		if a[i*n+i] == 0 {
-			zero = append(zero, i)
-		} else {
-			rest = append(rest, i)
-		}
-	}
-	m := len(rest)
-	if m == 0 || m == n {
-		return eigen(n, a)
-	}
-	part := make([]float64, m*m)
-	for r, i := range rest {
-		for c, j := range rest {
-			part[r*m+c] = a[i*n+j]
-		}
-	}
-	some, within, err := eigen(m, part)
-	values, vectors = make([]float64, n), make([]float64, n*n)
-	for c, i := range zero {
-		vectors[i*n+c] = 1
-	}
-	for r, i := range rest {
-		copy(vectors[i*n+len(zero):], within[r*m:(r+1)*m])
-	}
-	copy(values[len(zero):], some)
-	return values, vectors, err
 }
 
 // rebuild: the eigenvalues of A⊗G are the products of theirs.

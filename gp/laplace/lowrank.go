@@ -3,6 +3,7 @@ package laplace
 import (
 	"math"
 
+	"github.com/go-valla/valla/internal/eigen"
 	"github.com/go-valla/valla/internal/kernel"
 )
 
@@ -90,7 +91,7 @@ func (l *lowRank) fromMatrix(h []float64) error {
 	if err := checkFinite(h, l.blocks[0]); err != nil {
 		return err
 	}
-	values, vectors, err := eigen(p, h)
+	values, vectors, err := eigen.Symmetric(p, h)
 	if err != nil {
 		return err
 	}
@@ -111,7 +112,7 @@ func (l *lowRank) fromRows(f *functionSpace) error {
 	if err := checkFinite(f.a, l.blocks[0]); err != nil {
 		return err
 	}
-	values, vectors, err := eigen(f.n, f.a)
+	values, vectors, err := eigen.Symmetric(f.n, f.a)
 	if err != nil {
 		return err
 	}

@@ -4,8 +4,8 @@ import (
 	"errors"
 	"math"
 
+	"github.com/go-valla/valla/internal/eigen"
 	"github.com/go-valla/valla/internal/kernel"
-	"gonum.org/v1/gonum/mat"
 )
 
 // The algebra of the natural-gradient fit, in float64. K̂, κ̂ and k̂ are the kernel
@@ -67,20 +67,20 @@ var errNatural = errors.New("valla: the natural parameters are not finite")
 
 // spectrum diagonalises T [M,M].
 func (f *frame) spectrum(t []float64) (*spectrum, error) {
-	m := f.m
-	sym := mat.NewSymDense(m, nil)
-	for i := range m {
-		for j := range i + 1 {
-			sym.SetSym(i, j, (t[i*m+j]+t[j*m+i])/2)
-		}
-	}
-	var eig mat.EigenSym
-	if kernel.Sum(t)-kernel.Sum(t) != 0 || !eig.Factorize(sym, true) {
+	if kernel.Sum(t)-kernel.Sum(t) != 0 {
 		return nil, errNatural
 	}
-	var u mat.Dense
-	eig.VectorsTo(&u)
-	p := &spectrum{frame: f, gamma: eig.Values(nil), u: u.RawMatrix().Data}
+	m, sym := f.m, make([]float64, len(t))
+	for i := range m {
+		for j := range m {
+			sym[i*m+j] = (t[i*m+j] + t[j*m+i]) / 2
+		}
+	}
+	gamma, u, err := eigen.Symmetric(m, sym)
+	if err != nil {
+		return nil, err
+	}
+	p := &spectrum{frame: f, gamma: gamma, u: u}
 	for j, g := range p.gamma {
 		p.gamma[j] = max(g, 0)
 	}

@@ -1,4 +1,4 @@
-package laplace
+package eigen
 
 import (
 	"cmp"
@@ -46,7 +46,7 @@ func (t *division) solve(lo, hi int) error {
 		work := make([]float64, max(1, 2*n-2))
 		q := t.q[lo*t.n+lo:]
 		if !(gonum.Implementation{}).Dsteqr(lapack.EVTridiag, n, t.d[lo:hi], t.e[lo:max(lo, hi-1)], q, t.n, work) {
-			return fmt.Errorf("laplace: no eigenvalues of a tridiagonal matrix of order %d found", n)
+			return fmt.Errorf("eigen: no eigenvalues of a tridiagonal matrix of order %d found", n)
 		}
 		return nil
 	}

@@ -1,4 +1,4 @@
-package laplace
+package eigen
 
 import (
 	"math"

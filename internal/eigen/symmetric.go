@@ -1,4 +1,6 @@
-package laplace
+// Package eigen finds the eigenvalues and eigenvectors of dense symmetric matrices in
+// float64, several times faster than gonum's QL iterations from an order of some hundred.
+package eigen
 
 import (
 	"math"
@@ -6,13 +8,13 @@ import (
 	"github.com/go-valla/valla/internal/kernel"
 )
 
-// eigen returns the eigenvalues of the symmetric a [n,n], ascending, and eigenvectors in
+// Symmetric returns the eigenvalues of the symmetric a [n,n], ascending, and eigenvectors in
 // the columns of an [n,n] matrix. It overwrites a.
 //
 // Householder reflections make a tridiagonal, divide and conquer solves that, and the
 // reflections are applied to its vectors: the way of LAPACK's dsyevd, almost all of it
 // matrix products.
-func eigen(n int, a []float64) (values, vectors []float64, err error) {
+func Symmetric(n int, a []float64) (values, vectors []float64, err error) {
 	scale := 0.0
 	for _, v := range a {
 		scale = max(scale, math.Abs(v))

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/go-valla/valla/internal/kernel"
 	"gorgonia.org/tensor"
 )
 
@@ -78,54 +79,29 @@ func (s adamSettings) step(m *memory, params []Param, lrScale float64) error {
 		return err
 	}
 	m.steps++
-	c := s.coefficients(m.steps, s.lr*lrScale)
 	for i, p := range params {
 		if p.Kept {
 			continue
 		}
 		first, second := m.slots[0].Arrays[i], m.slots[1].Arrays[i]
 		if p.Value.Dtype() == tensor.Float32 {
-			adamUpdate[float32](c, p, first, second)
+			adamUpdate[float32](s, m.steps, s.lr*lrScale, p, first, second)
 		} else {
-			adamUpdate[float64](c, p, first, second)
+			adamUpdate[float64](s, m.steps, s.lr*lrScale, p, first, second)
 		}
 	}
 	return nil
 }
 
-// adamCoefficients are what all elements share in one step:
-//
-//	g ← g + coupled θ,  θ ← keep θ − rate m / (√v · unbias + eps)
-type adamCoefficients struct {
-	beta1, rest1, beta2, rest2 float64 // rest = 1 − beta
-	rate, unbias, eps          float64
-	coupled, keep              float64
-}
-
-func (s adamSettings) coefficients(t int, lr float64) adamCoefficients {
-	return adamCoefficients{
-		beta1: s.beta1, rest1: 1 - s.beta1,
-		beta2: s.beta2, rest2: 1 - s.beta2,
-		rate:    lr / (1 - math.Pow(s.beta1, float64(t))),
-		unbias:  1 / math.Sqrt(1-math.Pow(s.beta2, float64(t))),
-		eps:     s.eps,
-		coupled: s.coupled,
-		keep:    1 - lr*s.decoupled,
-	}
-}
-
-func adamUpdate[T Float](c adamCoefficients, p Param, first, second *tensor.Dense) {
-	theta, g := floats[T](p.Value), floats[T](p.Grad)
-	m, v := floats[T](first), floats[T](second)
-	g, m, v = g[:len(theta)], m[:len(theta)], v[:len(theta)] // one bounds check for all
-	beta1, rest1, beta2, rest2 := T(c.beta1), T(c.rest1), T(c.beta2), T(c.rest2)
-	rate, unbias, eps := T(c.rate), T(c.unbias), T(c.eps)
-	coupled, keep := T(c.coupled), T(c.keep)
-	for i, x := range theta {
-		d := g[i] + coupled*x
-		mi := beta1*m[i] + rest1*d
-		vi := beta2*v[i] + rest2*d*d
-		m[i], v[i] = mi, vi
-		theta[i] = keep*x - rate*mi/(T(math.Sqrt(float64(vi)))*unbias+eps)
-	}
+// adamUpdate makes the step on one parameter, the t-th, with the learning rate lr.
+func adamUpdate[T Float](s adamSettings, t int, lr float64, p Param, first, second *tensor.Dense) {
+	kernel.Adam(floats[T](p.Value), floats[T](first), floats[T](second), floats[T](p.Grad), &kernel.AdamCoefficients[T]{
+		Beta1: T(s.beta1), Rest1: T(1 - s.beta1),
+		Beta2: T(s.beta2), Rest2: T(1 - s.beta2),
+		Rate:    T(lr / (1 - math.Pow(s.beta1, float64(t)))),
+		Unbias:  T(1 / math.Sqrt(1-math.Pow(s.beta2, float64(t)))),
+		Eps:     T(s.eps),
+		Coupled: T(s.coupled),
+		Keep:    T(1 - lr*s.decoupled),
+	})
 }

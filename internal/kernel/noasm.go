@@ -28,6 +28,8 @@ func fastArithmetic[T Float](operation, []T, []T, []T, T) bool { return false }
 
 func fastMulAdd[T Float]([]T, []T, []T, []T) bool { return false }
 
+func fastAdam[T Float]([]T, []T, []T, []T, *AdamCoefficients[T]) bool { return false }
+
 func fastDot[T Float]([]T, []T) (T, bool) { return 0, false }
 
 func fastSum[T Float]([]T) (T, bool) { return 0, false }

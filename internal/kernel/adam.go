@@ -1,0 +1,33 @@
+package kernel
+
+import "math"
+
+// AdamCoefficients are what all elements share in one step of Adam:
+//
+//	d = g + Coupled θ,  m ← Beta1 m + Rest1 d,  v ← Beta2 v + Rest2 d²,
+//	θ ← Keep θ − Rate m / (√v · Unbias + Eps)
+//
+// The assembly knows their order.
+type AdamCoefficients[T Float] struct {
+	Beta1, Rest1, Beta2, Rest2 T
+	Rate, Unbias, Eps          T
+	Coupled, Keep              T
+}
+
+// Adam makes a step of Adam (Kingma and Ba 2015) on theta with the gradient g and the
+// moments m and v, all of the same length. Subnormal numbers may count as zero.
+func Adam[T Float](theta, m, v, g []T, c *AdamCoefficients[T]) {
+	for _, x := range [][]T{m, v, g} {
+		checkLength(len(theta), len(x))
+	}
+	if fastAdam(theta, m, v, g, c) {
+		return
+	}
+	for i, x := range theta {
+		d := g[i] + c.Coupled*x
+		mi := c.Beta1*m[i] + c.Rest1*d
+		vi := c.Beta2*v[i] + c.Rest2*d*d
+		m[i], v[i] = mi, vi
+		theta[i] = c.Keep*x - c.Rate*mi/(T(math.Sqrt(float64(vi)))*c.Unbias+c.Eps)
+	}
+}

@@ -9,6 +9,7 @@
 #define V6 Y6
 #define V7 Y7
 #define V8 Y8
+#define V9 Y10
 #define MASK Y9
 #define WIDTH 32
 

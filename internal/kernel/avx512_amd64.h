@@ -9,6 +9,7 @@
 #define V6 Z6
 #define V7 Z7
 #define V8 Z8
+#define V9 Z9
 #define MASK K1
 #define WIDTH 64
 

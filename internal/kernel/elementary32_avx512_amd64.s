@@ -10,8 +10,8 @@ TEXT ·exp32AVX512(SB), NOSPLIT, $0-24
 	UNARY(EXPBODY)
 
 // func tanh32AVX512(dst, src *float32, n int)
-TEXT ·tanh32AVX512(SB), NOSPLIT, $0-24
-	UNARY(TANHBODY)
+TEXT ·tanh32AVX512(SB), NOSPLIT, $8-24
+	FLUSHED(TANHBODY)
 
 // func sigmoid32AVX512(dst, src *float32, n int)
 TEXT ·sigmoid32AVX512(SB), NOSPLIT, $0-24

@@ -10,8 +10,8 @@ TEXT ·exp64AVX2(SB), NOSPLIT, $0-24
 	UNARY(EXPBODY)
 
 // func tanh64AVX2(dst, src *float64, n int)
-TEXT ·tanh64AVX2(SB), NOSPLIT, $0-24
-	UNARY(TANHBODY)
+TEXT ·tanh64AVX2(SB), NOSPLIT, $8-24
+	FLUSHED(TANHBODY)
 
 // func sigmoid64AVX2(dst, src *float64, n int)
 TEXT ·sigmoid64AVX2(SB), NOSPLIT, $0-24

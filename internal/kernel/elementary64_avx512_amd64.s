@@ -10,8 +10,8 @@ TEXT ·exp64AVX512(SB), NOSPLIT, $0-24
 	UNARY(EXPBODY)
 
 // func tanh64AVX512(dst, src *float64, n int)
-TEXT ·tanh64AVX512(SB), NOSPLIT, $0-24
-	UNARY(TANHBODY)
+TEXT ·tanh64AVX512(SB), NOSPLIT, $8-24
+	FLUSHED(TANHBODY)
 
 // func sigmoid64AVX512(dst, src *float64, n int)
 TEXT ·sigmoid64AVX512(SB), NOSPLIT, $0-24

@@ -2,8 +2,24 @@
 // widths of vectors: see names*.h and avx*.h. The including file defines EXPPOLY
 // and LOGPOLY. A body takes its argument in V0 and leaves the result there.
 
-// UNARY applies BODY to n elements, the last few under a mask.
+#include "flush_amd64.h"
+
+// UNARY applies BODY to n elements. FLUSHED does so with subnormal numbers, which the
+// body may meet on its way, as zero.
 #define UNARY(BODY) \
+	EACH(BODY)          \
+	VZEROUPPER          \
+	RET
+
+#define FLUSHED(BODY) \
+	FLUSH               \
+	EACH(BODY)          \
+	UNFLUSH             \
+	VZEROUPPER          \
+	RET
+
+// EACH does the last few elements under a mask.
+#define EACH(BODY) \
 	MOVQ dst+0(FP), DI  \
 	MOVQ src+8(FP), SI  \
 	MOVQ n+16(FP), CX   \
@@ -27,9 +43,7 @@ tail:                   \
 	LOADTAIL((SI), V0)  \
 	BODY                \
 	STORETAIL(V0, (DI)) \
-done:                   \
-	VZEROUPPER          \
-	RET
+done:
 
 // Constants, in the order of constants.go.
 #define LOG2E   (0*64)(R9)
@@ -102,11 +116,12 @@ done:                   \
 
 // With y = |x| and e = exp(2y) - 1 = 2ⁿ·expm1(r) + (2ⁿ - 1), tanh(y) = e/(2+e).
 // For n = 0 that is y + (w - y·e)/(2+e), w = e - 2y, whose rounding errors are
-// those of a small correction.
+// those of a small correction. Where y is subnormal it is the result.
 #define TANHBODY \
 	MOV     SIGN, V5          \
 	AND     V5, V0, V7        \
 	ANDN    V0, V5, V0        \
+	MOV     V0, V9            \
 	MOV     TANHMAX, V1       \
 	MIN     V0, V1, V8        \
 	ADD     V8, V8, V0        \
@@ -126,6 +141,9 @@ done:                   \
 	ADD     TWO, V3, V3       \
 	DIV     V3, V2, V0        \
 	ADD     V5, V0, V0        \
+	MOV     NORMAL, V1        \
+	CMP     $1, V1, V9, MASK  \
+	SELECT(V9, V0, V0)        \
 	OR      V7, V0, V0
 
 // EXPMINUS computes exp(-|x|); x is kept in V8.

@@ -19,9 +19,9 @@ import (
 //   - A by natural gradients, which are averages of natural parameters,
 //     Ŝ ← (1−ρ) Ŝ + ρ Σ_b Σ_c w_b λ_bc k̂_bc k̂_bcᵀ with S = K_z A K_z = σ₀⁴ Ŝ and
 //     λ_bc = −2 ∂ℓ_b/∂Q_cc (Khan and Rue 2023; Adam, Chang, Khan and Solin 2021), with
-//     ρ = 2/(t+2), which weighs step t by t, down to an average over an epoch or two.
-//     Prop. 2 of the paper is the fixed point for Gaussian noise and α = 0; one step over
-//     all of the data is there.
+//     ρ = 2/(t+2), which weighs step t by t, down to an average over an epoch or two while
+//     Z moves. Prop. 2 of the paper is the fixed point for Gaussian noise and α = 0; one
+//     step over all of the data is there.
 //   - σ₀ by comparison: the fit goes on at several σ₀ at once, which share the network's
 //     Jacobians, and the best on held-out examples is kept (see ladder).
 //   - Z by Adam, as in Fit, and so the likelihood's parameters.

@@ -181,3 +181,22 @@ func TestNaturalGradients(t *testing.T) {
 		}
 	}
 }
+
+// Natural parameters are averages over an epoch while Z moves, over ever more steps when
+// it comes to rest.
+func TestNaturalRate(t *testing.T) {
+	n := naturalToy(t, likelihood.NewGaussian(0.5, tensor.Float64), 1)
+	last := n.f.Config.Iterations - 1
+	n.begin(0)
+	if n.step.rho != 1 {
+		t.Errorf("the first step has ρ = %g, want 1", n.step.rho)
+	}
+	n.begin(20) // where the learning rate has hardly fallen
+	if n.step.rho < 0.49 || n.step.rho > 0.5 {
+		t.Errorf("with all of the data in a batch ρ = %g, want nearly 1/2", n.step.rho)
+	}
+	n.begin(last)
+	if want := 2 / float64(last+2); n.step.rho != want {
+		t.Errorf("the last step has ρ = %g, want %g", n.step.rho, want)
+	}
+}

@@ -127,7 +127,7 @@ func (n *natural) Evaluate(ctx context.Context, iteration int) (float64, error) 
 // begin clears the sums of a step.
 func (n *natural) begin(iteration int) {
 	n.draws.load(iteration)
-	n.step.rho = max(2/float64(iteration+2), n.leastRate())
+	n.step.rho = max(2/float64(iteration+2), n.leastRate(iteration))
 	n.step.t, n.step.losses = nil, make([]float64, n.ladder.rungs)
 	clear(n.ladder.noiseGrad.Float64s())
 	if n.grad != nil {
@@ -137,13 +137,14 @@ func (n *natural) begin(iteration int) {
 
 // leastRate bounds ρ from below by B/N, for an average over an epoch: that has seen all of
 // the data, and Z moves away from older steps. It is half of that where λ depends on Q,
-// which would overshoot in steps of 1.
-func (n *natural) leastRate() float64 {
+// which would overshoot in steps of 1, and falls with the learning rate: the slower Z is,
+// the longer the average may be.
+func (n *natural) leastRate(iteration int) float64 {
 	rate := float64(n.draws.size) / float64(n.draws.n)
 	if n.f.Alpha > 0 {
 		rate /= 2
 	}
-	return rate
+	return rate * n.f.Config.Schedule(iteration, n.f.Config.Iterations)
 }
 
 // part takes one part of a mini-batch into the sums: the network's outputs [b,C], targets

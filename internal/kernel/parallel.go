@@ -13,9 +13,10 @@ type Job interface {
 	Run(part, parts int)
 }
 
-// spins is how often an idle worker looks for work before it blocks: some 6
-// microseconds, the time between two products of one training step.
-const spins = 2000
+// spins is how often an idle worker looks for work before it blocks: some 100
+// microseconds, which is what waking it takes on a virtual machine and longer than most
+// pauses between the products of a training step.
+const spins = 40000
 
 // pool is the one set of workers. A caller that finds it taken, be it another
 // goroutine or a job inside a job, runs its parts itself.

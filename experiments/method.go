@@ -17,7 +17,7 @@ type Method interface {
 	// Name is the row's name in tables, and its number of inducing points or 0.
 	Name() (label string, inducing int)
 	// Fit fits the method. It returns ctx's error if ctx ends first, and a
-	// laplace.MemoryError where the problem is too large for it.
+	// graph.MemoryError where the problem is too large for it.
 	Fit(ctx context.Context, p *Problem, j Job) (*Fitted, error)
 }
 

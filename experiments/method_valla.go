@@ -189,7 +189,7 @@ func (s sparse) hyper(ctx context.Context, p *Problem) (prior, noise float64, er
 		return s.PriorStd, math.Exp(s.LogVariance), nil
 	}
 	f, err := fitLaplace(ctx, p, laplace.Options{Likelihood: p.Task.Laplace()})
-	if errors.As(err, new(*laplace.MemoryError)) {
+	if errors.As(err, new(*graph.MemoryError)) {
 		return s.PriorStd, p.MAP.Noise, nil
 	}
 	if err != nil {

@@ -12,7 +12,6 @@ import (
 
 	"github.com/go-valla/valla/experiments/result"
 	"github.com/go-valla/valla/experiments/spec"
-	"github.com/go-valla/valla/gp/laplace"
 	"github.com/go-valla/valla/gp/model"
 	"github.com/go-valla/valla/graph"
 )
@@ -259,9 +258,8 @@ func (r *runner) cell(ctx context.Context, p *Problem, c cellPlan) error {
 	if c.Method == "map" {
 		cell.Fit = p.MAP.Cost
 	}
-	refused, tooLarge := new(laplace.MemoryError), new(graph.MemoryError)
 	switch {
-	case errors.As(err, &refused), errors.As(err, &tooLarge):
+	case errors.As(err, new(*graph.MemoryError)):
 		cell.Refused = err.Error()
 	case err != nil:
 		return errors.Join(fail(err), r.folder.Interrupt(c.ID, cell.Fit))

@@ -15,7 +15,7 @@ import (
 	"github.com/go-valla/valla/data/npy"
 	"github.com/go-valla/valla/experiments/result"
 	"github.com/go-valla/valla/experiments/spec"
-	"github.com/go-valla/valla/gp/laplace"
+	"github.com/go-valla/valla/graph"
 	"gorgonia.org/tensor"
 )
 
@@ -139,7 +139,7 @@ type refused struct{}
 func (m *refused) Rows() []Method    { return []Method{m} }
 func (*refused) Name() (string, int) { return "refused", 0 }
 func (*refused) Fit(context.Context, *Problem, Job) (*Fitted, error) {
-	return nil, fmt.Errorf("refused: %w", &laplace.MemoryError{What: "all of it", Need: 9_000_000_000, Limit: 1})
+	return nil, fmt.Errorf("refused: %w", &graph.MemoryError{What: "all of it", Need: 9_000_000_000, Limit: 1})
 }
 
 // TestResume: an interrupted experiment goes on and ends with the numbers of one that was

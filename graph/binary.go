@@ -8,10 +8,18 @@ import (
 // binary is an operation on pairs of elements, with broadcasting.
 type binary struct {
 	name string
-	f32  func(dst, a, b []float32)
-	f64  func(dst, a, b []float64)
+	f32  pairwise[float32]
+	f64  pairwise[float64]
 	// local returns the cotangent of input i before it is summed to its shape.
 	local func(b *Builder, i int, in []*Node, out, ct *Node) *Node
+}
+
+// pairwise are the kernels of an operation on pairs.
+type pairwise[T kernel.Float] struct {
+	each func(dst, a, b []T)
+	// still has the one for an operand, by its number, that is c throughout; nil where
+	// there is none.
+	still [2]func(dst []T, c T, x []T)
 }
 
 func (r binary) key() string { return r.name }
@@ -80,35 +88,17 @@ func (r binary) kernels(in []tensor.Shape, out tensor.Shape) kernels {
 // enough to stay in the fastest cache.
 const spreadBlock = 512
 
-// binaryLoop runs f over the inner loop. If an operand stands still along it, f is
-// given copies of its element, and runs over blocks as long as they are.
-func binaryLoop[T kernel.Float](l loop, f func(dst, a, b []T)) func(y []T, x [][]T) error {
-	n, outer, c, block := l.inner(), l.outer(), l.cursor(), l.inner()
-	var copies []T
+// binaryLoop runs f over the inner loop.
+func binaryLoop[T kernel.Float](l loop, f pairwise[T]) func(y []T, x [][]T) error {
+	n, outer, c := l.inner(), l.outer(), l.cursor()
+	row := f.row(l)
+	var scratch []T
 	if l.step(1) == 0 || l.step(2) == 0 {
-		block = min(n, spreadBlock)
-		copies = make([]T, block)
-	}
-	operand := func(k int, x []T) []T {
-		if l.step(k) == 0 {
-			fillWith(copies, x[c.off[k]])
-			return nil
-		}
-		return x[c.off[k]:][:n]
-	}
-	part := func(x []T, from, to int) []T {
-		if x == nil {
-			return copies[:to-from]
-		}
-		return x[from:to]
+		scratch = make([]T, 2*spreadBlock)
 	}
 	return func(y []T, x [][]T) error {
 		for i := range outer {
-			row, a, b := y[i*n:(i+1)*n], operand(1, x[0]), operand(2, x[1])
-			for from := 0; from < n; from += block {
-				to := min(n, from+block)
-				f(row[from:to], part(a, from, to), part(b, from, to))
-			}
+			row(y[i*n:(i+1)*n], x[0][c.off[1]:], x[1][c.off[2]:], 0, scratch)
 			c.next()
 		}
 		return nil
@@ -120,19 +110,35 @@ func (r binary) ranges(l loop) (rangeLoop[float32], rangeLoop[float64]) {
 }
 
 // binaryRange is binaryLoop over a part of the elements.
-func binaryRange[T kernel.Float](l loop, f func(dst, a, b []T)) rangeLoop[T] {
-	n, stepA, stepB := l.inner(), l.step(1), l.step(2)
+func binaryRange[T kernel.Float](l loop, f pairwise[T]) rangeLoop[T] {
+	n, row := l.inner(), f.row(l)
 	return func(y []T, x [][]T, from, to int, scratch []T) {
 		for from < to {
-			row := from / n
-			at, end := from-row*n, min(to, (row+1)*n)
-			if stepA == 0 || stepB == 0 {
-				end = min(end, from+spreadBlock)
-			}
-			a := operandRange(x[0][l.offset(1, row):], stepA, at, end-from, scratch[:spreadBlock])
-			b := operandRange(x[1][l.offset(2, row):], stepB, at, end-from, scratch[spreadBlock:])
-			f(y[from:end], a, b)
+			i := from / n
+			at, end := from-i*n, min(to, (i+1)*n)
+			row(y[from:end], x[0][l.offset(1, i):], x[1][l.offset(2, i):], at, scratch)
 			from = end
+		}
+	}
+}
+
+// row returns the function that fills a part of an inner loop, the elements from at on,
+// from rows of the operands. An operand that stands still has one element; where there is
+// no kernel for that, it is copied, into scratch.
+func (f pairwise[T]) row(l loop) func(y, a, b []T, at int, scratch []T) {
+	stepA, stepB := l.step(1), l.step(2)
+	switch {
+	case stepA == 1 && stepB == 1:
+		return func(y, a, b []T, at int, _ []T) { f.each(y, a[at:at+len(y)], b[at:at+len(y)]) }
+	case stepA == 0 && stepB == 1 && f.still[0] != nil:
+		return func(y, a, b []T, at int, _ []T) { f.still[0](y, a[0], b[at:at+len(y)]) }
+	case stepA == 1 && stepB == 0 && f.still[1] != nil:
+		return func(y, a, b []T, at int, _ []T) { f.still[1](y, b[0], a[at:at+len(y)]) }
+	}
+	return func(y, a, b []T, at int, scratch []T) {
+		for from := 0; from < len(y); from += spreadBlock {
+			n := min(spreadBlock, len(y)-from)
+			f.each(y[from:from+n], operandRange(a, stepA, at+from, n, scratch), operandRange(b, stepB, at+from, n, scratch[spreadBlock:]))
 		}
 	}
 }
@@ -147,15 +153,30 @@ func operandRange[T kernel.Float](row []T, step, at, n int, copies []T) []T {
 	return copies[:n]
 }
 
+func sums[T kernel.Float]() pairwise[T] {
+	f := kernel.AddScalar[T]
+	return pairwise[T]{kernel.Add[T], [2]func([]T, T, []T){f, f}}
+}
+
+func differences[T kernel.Float]() pairwise[T] {
+	less := func(dst []T, c T, x []T) { kernel.AddScalar(dst, -c, x) }
+	return pairwise[T]{kernel.Sub[T], [2]func([]T, T, []T){1: less}}
+}
+
+func products[T kernel.Float]() pairwise[T] {
+	f := kernel.Scale[T]
+	return pairwise[T]{kernel.Mul[T], [2]func([]T, T, []T){f, f}}
+}
+
 // Add returns x + y.
 func (b *Builder) Add(x, y *Node) *Node {
-	return b.apply(binary{"add", kernel.Add[float32], kernel.Add[float64],
+	return b.apply(binary{"add", sums[float32](), sums[float64](),
 		func(_ *Builder, _ int, _ []*Node, _, ct *Node) *Node { return ct }}, x, y)
 }
 
 // Sub returns x − y.
 func (b *Builder) Sub(x, y *Node) *Node {
-	return b.apply(binary{"sub", kernel.Sub[float32], kernel.Sub[float64],
+	return b.apply(binary{"sub", differences[float32](), differences[float64](),
 		func(b *Builder, i int, _ []*Node, _, ct *Node) *Node {
 			if i == 1 {
 				return b.Neg(ct)
@@ -180,7 +201,7 @@ func (b *Builder) Mul(x, y *Node) *Node {
 			}
 		}
 	}
-	return b.apply(binary{"mul", kernel.Mul[float32], kernel.Mul[float64],
+	return b.apply(binary{"mul", products[float32](), products[float64](),
 		func(b *Builder, i int, in []*Node, _, ct *Node) *Node { return b.Mul(ct, in[1-i]) }}, x, y)
 }
 
@@ -190,7 +211,7 @@ func isSmall(large, n *Node) bool { return 64*size(n.Shape()) <= size(large.Shap
 
 // Div returns the elementwise quotient x / y.
 func (b *Builder) Div(x, y *Node) *Node {
-	return b.apply(binary{"div", kernel.Div[float32], kernel.Div[float64],
+	return b.apply(binary{"div", pairwise[float32]{each: kernel.Div[float32]}, pairwise[float64]{each: kernel.Div[float64]},
 		func(b *Builder, i int, in []*Node, out, ct *Node) *Node {
 			if i == 0 {
 				return b.Div(ct, in[1])

@@ -121,9 +121,12 @@ func (l *loop) outer() int { return size(l.n[:len(l.n)-1]) }
 // offset returns where array k stands at an outer iteration.
 func (l *loop) offset(k, iteration int) int {
 	off, strides := 0, l.strides[k]
-	for d := len(l.n) - 2; d >= 0; d-- {
+	for d := len(l.n) - 2; d > 0; d-- {
 		off += iteration % l.n[d] * strides[d]
 		iteration /= l.n[d]
+	}
+	if len(l.n) > 1 {
+		off += iteration * strides[0]
 	}
 	return off
 }

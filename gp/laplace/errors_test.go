@@ -163,7 +163,7 @@ func TestNoMaximum(t *testing.T) {
 func TestMemoryLimit(t *testing.T) {
 	p := newProblem(t, 13, tensor.Float64, 40, 6, 1)
 	for name, space := range spaces {
-		var tooMuch *MemoryError
+		var tooMuch *graph.MemoryError
 		_, err := Fit(t.Context(), p.net, p.x, p.y, Options{PriorStd: 1, NoiseStd: 1, Space: space, MemoryLimit: 1000})
 		if !errors.As(err, &tooMuch) || tooMuch.Limit != 1000 || tooMuch.Need < 8*25*25 {
 			t.Errorf("%s: error %v, want a MemoryError", name, err)

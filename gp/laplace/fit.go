@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/layers"
 	"gorgonia.org/tensor"
 )
@@ -14,7 +15,7 @@ import (
 // over the examples is kept in float64.
 //
 // The examples pass once, in batches: memory does not grow with their number, but for
-// the function space. Fit returns ctx's error if ctx ends first, a *MemoryError where
+// the function space. Fit returns ctx's error if ctx ends first, a *graph.MemoryError where
 // the matrices do not fit, and a wrapped *graph.NotPositiveDefiniteError where σ²/σ₀²
 // is too small for float64. The network's weights must not change while the posterior
 // is in use.
@@ -151,7 +152,7 @@ func (p *Posterior) addWeights() error {
 // fits checks a number of bytes against the limit.
 func (p *Posterior) fits(what string, need int64) error {
 	if need > p.limit {
-		return &MemoryError{What: what, Need: need, Limit: p.limit}
+		return &graph.MemoryError{What: "laplace: " + what, Need: need, Limit: p.limit}
 	}
 	return nil
 }

@@ -152,7 +152,7 @@ func TestMemoryAndExamples(t *testing.T) {
 		t.Errorf("function space: %d bytes, want %d", got, want)
 	}
 	for _, s := range []Structure{KFAC, Diagonal} {
-		var tooMuch *MemoryError
+		var tooMuch *graph.MemoryError
 		p := newProblem(t, 18, tensor.Float64, 100, 50, 3)
 		_, err := Fit(t.Context(), p.net, p.x, p.y, Options{Structure: s, MemoryLimit: 2000})
 		if !errors.As(err, &tooMuch) || tooMuch.Need < 8*2*303 { // the spectrum alone, for 2·50 + 50 + 50·3 + 3 weights

@@ -82,16 +82,6 @@ const (
 	fewBytes      = 256 << 20
 )
 
-// MemoryError says that a computation would need more than Options.MemoryLimit.
-type MemoryError struct {
-	What        string
-	Need, Limit int64 // bytes
-}
-
-func (e *MemoryError) Error() string {
-	return fmt.Sprintf("laplace: %s needs %d bytes, more than the limit of %d", e.What, e.Need, e.Limit)
-}
-
 func (o Options) check() error {
 	unknown := cmp.Or(structures.check(int(o.Structure)), likelihoods.check(int(o.Likelihood)),
 		spaceKinds.check(int(o.Space)), priorKinds.check(int(o.Priors)))

@@ -144,7 +144,7 @@ func (p *Posterior) Predict(ctx context.Context, x *tensor.Dense) (gp.Gaussian, 
 }
 
 // Joint implements gp.JointPosterior: for x [N,…] the mean [N·C] and the covariance
-// [N·C, N·C]. It returns a *MemoryError where the covariance and the N·C rows that it
+// [N·C, N·C]. It returns a *graph.MemoryError where the covariance and the N·C rows that it
 // is made of exceed the limit.
 func (p *Posterior) Joint(ctx context.Context, x *tensor.Dense) (mean, cov *tensor.Dense, err error) {
 	in, err := p.inputs(x)

@@ -76,7 +76,7 @@ func (o LLAOptions) check(m *Model) error {
 
 // FitLLA returns the model with a posterior of the LLA family, fitted on a set in one
 // pass; weights and mean stay as they are, and a posterior that m has is not used. What
-// it needs of memory is checked before: errors then are a *laplace.MemoryError.
+// it needs of memory is checked before: errors then are a *graph.MemoryError.
 func FitLLA(ctx context.Context, m *Model, set *data.Set, o LLAOptions) (*Model, error) {
 	start := time.Now()
 	fitted, s, err := m.fitLLA(ctx, set, o)

@@ -12,6 +12,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"github.com/go-valla/valla/gp/laplace"
+	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/train/metric"
 )
 
@@ -133,7 +134,7 @@ func TestFitLLAErrors(t *testing.T) {
 	o := LLADefaults()
 	o.MemoryLimit = 1000
 	_, err := FitLLA(t.Context(), m, set, o)
-	var limit *laplace.MemoryError
+	var limit *graph.MemoryError
 	if !errors.As(err, &limit) {
 		t.Errorf("error %v, want a MemoryError", err)
 	}

@@ -9,7 +9,11 @@ type MemoryError struct {
 }
 
 func (e *MemoryError) Error() string {
-	return fmt.Sprintf("%s needs %s, more than the limit of %s", e.What, Bytes(e.Need), Bytes(e.Limit))
+	need := fmt.Sprintf("%d bytes", e.Need)
+	if short := Bytes(e.Need); short != need {
+		need += " (" + short + ")"
+	}
+	return fmt.Sprintf("%s needs %s, more than the limit of %s", e.What, need, Bytes(e.Limit))
 }
 
 // Bytes formats a number of bytes, as 3.2 GiB.

@@ -9,11 +9,16 @@ type MemoryError struct {
 }
 
 func (e *MemoryError) Error() string {
-	need := fmt.Sprintf("%d bytes", e.Need)
-	if short := Bytes(e.Need); short != need {
-		need += " (" + short + ")"
+	return fmt.Sprintf("%s needs %s, more than the limit of %s", e.What, exactly(e.Need), exactly(e.Limit))
+}
+
+// exactly is Bytes with the number itself.
+func exactly(n int64) string {
+	number := fmt.Sprintf("%d bytes", n)
+	if short := Bytes(n); short != number {
+		return number + " (" + short + ")"
 	}
-	return fmt.Sprintf("%s needs %s, more than the limit of %s", e.What, need, Bytes(e.Limit))
+	return number
 }
 
 // Bytes formats a number of bytes, as 3.2 GiB.

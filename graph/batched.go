@@ -18,10 +18,11 @@ type Batched struct {
 	copies  []*batchProgram // one at least
 	size    int
 	width   int // elements of one example
+	limit   int // of bytes that copies may hold together
 }
 
-// beside is how many bytes a program may hold to have copies.
-const beside = 32 << 20
+// beside is how many bytes programs beside each other may hold together.
+const beside = 64 << 20
 
 // NewBatched compiles outputs, whose axis 0 is the batch, as functions of x [B,…].
 // What does not depend on x is computed once, until Refresh.
@@ -29,7 +30,7 @@ func NewBatched(b *Builder, x *Node, outputs ...*Node) (*Batched, error) {
 	if b.Err() != nil {
 		return nil, b.Err()
 	}
-	f := &Batched{b: b, x: x, outputs: outputs, size: x.Shape()[0]}
+	f := &Batched{b: b, x: x, outputs: outputs, size: x.Shape()[0], limit: beside}
 	f.width = x.Shape().TotalSize() / f.size
 	if err := f.grow(1); err != nil {
 		return nil, err
@@ -61,6 +62,10 @@ func (f *Batched) grow(n int) error {
 	return nil
 }
 
+// Limit bounds the memory in bytes for batches beside each other, 64 MiB by default, from
+// above. One batch at a time takes what it takes.
+func (f *Batched) Limit(bytes int64) { f.limit = int(min(int64(f.limit), bytes)) }
+
 // Refresh makes the next Each compute again what does not depend on the input.
 func (f *Batched) Refresh() {
 	for _, c := range f.copies {
@@ -79,10 +84,8 @@ func (f *Batched) Each(ctx context.Context, data *tensor.Dense, visit func(first
 		return err
 	}
 	batches := (total + f.size - 1) / f.size
-	if f.copies[0].p.Bytes() <= beside {
-		if err := f.grow(min(kernel.Threads(), batches)); err != nil {
-			return err
-		}
+	if err := f.grow(min(kernel.Threads(), batches, f.limit/max(1, f.copies[0].p.Bytes()))); err != nil {
+		return err
 	}
 	for done := 0; done < batches; {
 		if err := ctx.Err(); err != nil {

@@ -64,6 +64,26 @@ func checkBatched(t *testing.T, f *Batched, w *Param, n int) {
 	}
 }
 
+// Copies stay within the limit; the first one is there in any case.
+func TestBatchedLimit(t *testing.T) {
+	defer kernel.SetThreads(kernel.Threads())
+	kernel.SetThreads(4)
+	b := NewBuilder(tensor.Float32)
+	x := b.Input("x", 10, 30)
+	w := &Param{Name: "w", Value: tensor.New(tensor.WithShape(30, 20), tensor.WithBacking(make([]float32, 600)))}
+	data := tensor.New(tensor.WithShape(100, 30), tensor.WithBacking(make([]float32, 3000)))
+	for parts, want := range map[int64]int{0: 1, 1: 1, 2: 2, 3: 3, 100: 4} {
+		f, err := NewBatched(b, x, b.MatMul(x, b.Param(w), false, false))
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.Limit(parts * int64(f.copies[0].p.Bytes()))
+		if err := f.Each(context.Background(), data, func(int, int, []*tensor.Dense) error { return nil }); err != nil || len(f.copies) != want {
+			t.Errorf("memory for %d copies: there are %d, want %d; error %v", parts, len(f.copies), want, err)
+		}
+	}
+}
+
 // Neither errors of the visitor nor of a program are lost, and none is visited after.
 func TestBatchedErrors(t *testing.T) {
 	defer kernel.SetThreads(kernel.Threads())

@@ -34,6 +34,9 @@ func (n *natural) newValidation() (*validation, error) {
 	if v.each, err = graph.NewBatched(b, xn, outputs...); err != nil {
 		return nil, err
 	}
+	if n.f.MemoryLimit > 0 {
+		v.each.Limit(n.f.MemoryLimit / 2)
+	}
 	v.local, err = newLocal(n.f.Likelihood, 1, size, n.outputs, n.dt)
 	return v, err
 }

@@ -108,6 +108,9 @@ func (p *Posterior) compile(x *tensor.Dense) error {
 	if err != nil {
 		return err
 	}
+	if p.limit > 0 {
+		f.Limit(p.limit)
+	}
 	p.f, p.shape = f, x.Shape()[1:].Clone()
 	return nil
 }

@@ -95,3 +95,38 @@ func BenchmarkPredictImages(b *testing.B) {
 		})
 	}
 }
+
+// 32 images through a ResNet-20 with KFAC of all its weights: a pass of the fit and a
+// prediction.
+func BenchmarkResNet20(b *testing.B) {
+	form, err := layers.NewResNet(20, layers.Projection, 10)
+	if err != nil {
+		b.Fatal(err)
+	}
+	net, err := form.New(tensor.Float32, newRand(1))
+	if err != nil {
+		b.Fatal(err)
+	}
+	const n = 32
+	rng, pixels, hot := newRand(2), make([]float32, n*3*32*32), make([]float32, n*10)
+	for i := range pixels {
+		pixels[i] = float32(rng.NormFloat64())
+	}
+	for i := range n {
+		hot[i*10+i%10] = 1
+	}
+	x := tensor.New(tensor.WithShape(n, 3, 32, 32), tensor.WithBacking(pixels))
+	p := problem{net: net, x: x, y: tensor.New(tensor.WithShape(n, 10), tensor.WithBacking(hot))}
+	o := Options{Structure: KFAC, Likelihood: Softmax, PriorStd: 0.1}
+	b.Run("fit", func(b *testing.B) {
+		for b.Loop() {
+			p.fit(b, o)
+		}
+	})
+	q := p.fit(b, o)
+	b.Run("predict", func(b *testing.B) {
+		for b.Loop() {
+			predict(b, q, x)
+		}
+	})
+}

@@ -41,40 +41,59 @@ func (k block) places() int {
 	return 1
 }
 
-// multiplied is the kernel.Job of multiplying rotated factors out: row r of the result
+// multiplied are rotated factors that are multiplied out: row r of the result
 // [count·C, p·q] is Σ_t a_t ⊗ d_rt, each element times scale.
 type multiplied struct {
 	block
 	b     batch
 	a, d  []float64
 	scale []float64
-	out   []float64
-	ld    int
 }
 
-// multiply writes the rows for block i, times the standard deviations of its weights, to
-// out.
-func (p spectralPredictor) multiply(b batch, i int, out []float64, ld int) {
+// multiplied are the rows for block i, times the standard deviations of its weights.
+func (p spectralPredictor) multiplied(b batch, i int) multiplied {
 	k := p.blocks[i]
 	std := make([]float64, k.size())
 	kernel.Sqrt(std, p.v[i])
-	kernel.Parallel(b.size(), &multiplied{k, b, p.rotated(b, k.a), p.rotated(b, k.d), std, out, ld})
+	return multiplied{k, b, p.rotated(b, k.a), p.rotated(b, k.d), std}
+}
+
+// row writes row r.
+func (m multiplied) row(r int, out []float64) {
+	t, p, q := m.places(), m.p(), m.q()
+	kernel.Gemm(true, false, p, q, t, 1, m.a[r/m.b.outputs*t*p:], p, m.d[r*t*q:], q, 0, out[:p*q], q)
+	kernel.Mul(out[:p*q], out[:p*q], m.scale)
+}
+
+// rowsJob is the kernel.Job of writing all rows to out, ld apart.
+type rowsJob struct {
+	multiplied
+	out []float64
+	ld  int
 }
 
 // Run implements kernel.Job: one row.
-func (m *multiplied) Run(r, _ int) {
-	t, p, q := m.places(), m.p(), m.q()
-	row := m.out[r*m.ld : r*m.ld+p*q]
-	kernel.Gemm(true, false, p, q, t, 1, m.a[r/m.b.outputs*t*p:], p, m.d[r*t*q:], q, 0, row, q)
-	kernel.Mul(row, row, m.scale)
+func (j *rowsJob) Run(r, _ int) { j.row(r, j.out[r*j.ld:]) }
+
+// covarianceJob is the kernel.Job of adding the products of an example's rows to cov.
+type covarianceJob struct {
+	multiplied
+	cov []float64 // [count,C,C]
+}
+
+// Run implements kernel.Job: every so many examples.
+func (j *covarianceJob) Run(part, parts int) {
+	c, size := j.b.outputs, j.size()
+	rows := make([]float64, c*size)
+	for e := part; e < j.b.count; e += parts {
+		for r := range c {
+			j.row(e*c+r, rows[r*size:])
+		}
+		kernel.Syrk(false, c, size, 1, rows, size, 1, j.cov[e*c*c:], c)
+	}
 }
 
 // addConvolved adds the covariance from block i.
 func (p spectralPredictor) addConvolved(b batch, i int, cov []float64) {
-	c, size := b.outputs, p.blocks[i].size()
-	rows := make([]float64, b.size()*size)
-	p.multiply(b, i, rows, size)
-	for e := range b.count {
-		kernel.Syrk(false, c, size, 1, rows[e*c*size:], size, 1, cov[e*c*c:], c)
-	}
+	kernel.Parallel(kernel.Threads(), &covarianceJob{p.multiplied(b, i), cov})
 }

@@ -169,7 +169,7 @@ func (p spectralPredictor) width() int { return p.params }
 func (p spectralPredictor) root(b batch, f []float64) error {
 	for i, k := range p.blocks {
 		if k.places() > 1 {
-			p.multiply(b, i, f[k.offset:], p.params)
+			kernel.Parallel(b.size(), &rowsJob{p.multiplied(b, i), f[k.offset:], p.params})
 			continue
 		}
 		d, q, std := p.rotated(b, k.d), k.q(), make([]float64, k.size())

@@ -2,7 +2,6 @@ package data
 
 import (
 	"bytes"
-	"compress/gzip"
 	"errors"
 	"io/fs"
 	"math"
@@ -15,6 +14,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"github.com/go-valla/valla/data/npy"
+	"github.com/go-valla/valla/internal/fixture"
 )
 
 // put writes content to a file of that name in a fresh folder.
@@ -25,19 +25,6 @@ func put(t *testing.T, name, content string) string {
 		t.Fatal(err)
 	}
 	return path
-}
-
-func gzipped(t *testing.T, content string) string {
-	t.Helper()
-	var buf bytes.Buffer
-	z := gzip.NewWriter(&buf)
-	if _, err := z.Write([]byte(content)); err != nil {
-		t.Fatal(err)
-	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return buf.String()
 }
 
 func array(shape []int, backing any) *tensor.Dense {
@@ -107,7 +94,7 @@ func TestReadTableCSV(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got, err := ReadTable(put(t, "d.csv", c.content))
 			expectTable(t, got, err, c.columns, c.values...)
-			got, err = ReadTable(put(t, "d.CSV.gz", gzipped(t, c.content)))
+			got, err = ReadTable(put(t, "d.CSV.gz", string(fixture.Gzip(t, []byte(c.content)))))
 			expectTable(t, got, err, c.columns, c.values...)
 		})
 	}
@@ -141,7 +128,7 @@ func TestReadTableGzipErrors(t *testing.T) {
 	path := put(t, "d.csv.gz", "a,b\n1,2\n3,4\n")
 	_, err := ReadTable(path)
 	expectError(t, err, path+": ", "gzip")
-	whole := gzipped(t, strings.Repeat("1,2\n", 100))
+	whole := string(fixture.Gzip(t, []byte(strings.Repeat("1,2\n", 100))))
 	path = put(t, "d.csv.gz", whole[:len(whole)-6])
 	_, err = ReadTable(path)
 	expectError(t, err, path+": ", "unexpected EOF")

@@ -2,13 +2,14 @@ package cifar
 
 import (
 	"bytes"
-	"compress/gzip"
 	"errors"
 	"io"
 	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
+
+	"github.com/go-valla/valla/internal/fixture"
 )
 
 // batch returns n records: image i, counted from first, has the label i mod 10
@@ -22,19 +23,6 @@ func batch(first, n int) []byte {
 		}
 	}
 	return out
-}
-
-func zipped(t testing.TB, content []byte) []byte {
-	t.Helper()
-	var buf bytes.Buffer
-	z := gzip.NewWriter(&buf)
-	if _, err := z.Write(content); err != nil {
-		t.Fatal(err)
-	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return buf.Bytes()
 }
 
 // expectError fails unless err is one line that starts with name and says all.
@@ -58,8 +46,8 @@ func TestDecode(t *testing.T) {
 	content := batch(7, 5)
 	for form, c := range map[string][]byte{
 		"plain":               content,
-		"gzip":                zipped(t, content),
-		"gzip in two members": append(zipped(t, content[:4000]), zipped(t, content[4000:])...),
+		"gzip":                fixture.Gzip(t, content),
+		"gzip in two members": append(fixture.Gzip(t, content[:4000]), fixture.Gzip(t, content[4000:])...),
 	} {
 		s, err := Decode(bytes.NewReader(c), "x", 5)
 		if err != nil {
@@ -96,7 +84,7 @@ func TestDecodeErrors(t *testing.T) {
 		"page":      {[]byte("<html>log in first"), "record 0: expected a label of 0 to 9, found 60"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			for _, content := range [][]byte{c.file, zipped(t, c.file)} {
+			for _, content := range [][]byte{c.file, fixture.Gzip(t, c.file)} {
 				s, err := Decode(bytes.NewReader(content), "w", 3)
 				if !errors.Is(err, ErrFormat) || s != nil {
 					t.Fatalf("set %v, error %v, want %v", s, err, ErrFormat)
@@ -108,7 +96,7 @@ func TestDecodeErrors(t *testing.T) {
 	for name, garbage := range map[string][]byte{
 		"header only": {0x1f, 0x8b},
 		"no header":   append([]byte{0x1f, 0x8b}, "not compressed at all"...),
-		"no data":     append(slices.Clone(zipped(t, nil)[:10]), "not compressed at all"...),
+		"no data":     append(slices.Clone(fixture.Gzip(t, nil)[:10]), "not compressed at all"...),
 	} {
 		s, err := Decode(bytes.NewReader(garbage), "w", 3)
 		if !errors.Is(err, ErrFormat) || s != nil {
@@ -123,7 +111,7 @@ func TestDecodeErrors(t *testing.T) {
 // header carry no data.
 func TestBrokenCompression(t *testing.T) {
 	content := batch(0, 1)
-	whole := zipped(t, content)
+	whole := fixture.Gzip(t, content)
 	for n := 2; n < len(whole); n++ {
 		if s, err := Decode(bytes.NewReader(whole[:n]), "w", 1); !errors.Is(err, ErrFormat) || s != nil {
 			t.Fatalf("first %d bytes of %d: set %v, error %v", n, len(whole), s, err)
@@ -146,7 +134,7 @@ func TestBrokenCompression(t *testing.T) {
 func TestReaderFails(t *testing.T) {
 	content := batch(0, 1)
 	disk := errors.New("disk on fire")
-	for _, whole := range [][]byte{content, zipped(t, content)} {
+	for _, whole := range [][]byte{content, fixture.Gzip(t, content)} {
 		for n := 0; n <= len(whole); n += 1 + len(whole)/50 {
 			r := io.MultiReader(bytes.NewReader(whole[:n]), iotest.ErrReader(disk))
 			if s, err := Decode(r, "x", 1); !errors.Is(err, disk) || errors.Is(err, ErrFormat) || s != nil {
@@ -158,7 +146,7 @@ func TestReaderFails(t *testing.T) {
 
 func FuzzDecode(f *testing.F) {
 	two := batch(0, 2)
-	for _, seed := range [][]byte{two, zipped(f, two), two[:4000], zipped(f, two)[:20], {0x1f, 0x8b}, {11}, nil} {
+	for _, seed := range [][]byte{two, fixture.Gzip(f, two), two[:4000], fixture.Gzip(f, two)[:20], {0x1f, 0x8b}, {11}, nil} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, in []byte) {

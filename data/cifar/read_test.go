@@ -39,7 +39,7 @@ func folder(t *testing.T, numbers ...int) string {
 			name = testName
 		}
 		if k%2 == 1 {
-			name, content = name+".gz", zipped(t, content)
+			name, content = name+".gz", fixture.Gzip(t, content)
 		}
 		put(t, dir, name, content)
 	}
@@ -133,7 +133,7 @@ func archive(t *testing.T, numbers ...int) []byte {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	return zipped(t, buf.Bytes())
+	return fixture.Gzip(t, buf.Bytes())
 }
 
 func TestArchive(t *testing.T) {
@@ -162,7 +162,7 @@ func TestArchiveErrors(t *testing.T) {
 	}{
 		"empty":      {nil, "EOF"},
 		"plain":      {[]byte("a page of some kind"), "invalid header"},
-		"no tar":     {zipped(t, bytes.Repeat([]byte("x"), 2000)), "invalid tar header"},
+		"no tar":     {fixture.Gzip(t, bytes.Repeat([]byte("x"), 2000)), "invalid tar header"},
 		"lacks two":  {archive(t, 0, 1, 3, 5), "expected the batch(es) data_batch_2.bin, data_batch_4.bin, found none"},
 		"cut":        {good[:len(good)/2], ""},
 		"cut at end": {good[:len(good)-4], "unexpected EOF"},

@@ -2,7 +2,6 @@ package idx
 
 import (
 	"bytes"
-	"compress/gzip"
 	"encoding/binary"
 	"errors"
 	"io"
@@ -14,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+
+	"github.com/go-valla/valla/internal/fixture"
 )
 
 // file returns IDX data of the given dimensions, whatever the values are.
@@ -23,19 +24,6 @@ func file(values []byte, dims ...uint32) []byte {
 		out = binary.BigEndian.AppendUint32(out, d)
 	}
 	return append(out, values...)
-}
-
-func zipped(t testing.TB, content []byte) []byte {
-	t.Helper()
-	var buf bytes.Buffer
-	z := gzip.NewWriter(&buf)
-	if _, err := z.Write(content); err != nil {
-		t.Fatal(err)
-	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return buf.Bytes()
 }
 
 // put writes a file called name in a folder of its own.
@@ -72,9 +60,9 @@ func TestReadPlainAndCompressed(t *testing.T) {
 	for _, name := range []string{"a", "a.gz"} {
 		for form, convert := range map[string]func([]byte) []byte{
 			"plain": func(b []byte) []byte { return b },
-			"gzip":  func(b []byte) []byte { return zipped(t, b) },
+			"gzip":  func(b []byte) []byte { return fixture.Gzip(t, b) },
 			"gzip in two members": func(b []byte) []byte {
-				return append(zipped(t, b[:9]), zipped(t, b[9:])...)
+				return append(fixture.Gzip(t, b[:9]), fixture.Gzip(t, b[9:])...)
 			},
 		} {
 			im, err := ReadImages(put(t, name, convert(images)))
@@ -125,7 +113,7 @@ func TestDecodeErrors(t *testing.T) {
 		"trailing":      {file(append(make([]byte, 24), 0x2a), 2, 3, 4), "byte 40: expected the end, found more bytes, the first 0x2a"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			for _, content := range [][]byte{c.file, zipped(t, c.file)} {
+			for _, content := range [][]byte{c.file, fixture.Gzip(t, c.file)} {
 				im, err := DecodeImages(bytes.NewReader(content), "w")
 				if !errors.Is(err, ErrFormat) || im != nil {
 					t.Fatalf("images %v, error %v, want %v", im, err, ErrFormat)
@@ -141,7 +129,7 @@ func TestDecodeErrors(t *testing.T) {
 // the gzip header carry no data.
 func TestBrokenCompression(t *testing.T) {
 	values := []byte("the values do not matter, only that there are some of them")
-	whole := zipped(t, file(values, uint32(len(values))))
+	whole := fixture.Gzip(t, file(values, uint32(len(values))))
 	for n := 2; n < len(whole); n++ {
 		l, err := DecodeLabels(bytes.NewReader(whole[:n]), "w")
 		if !errors.Is(err, ErrFormat) || l != nil {
@@ -170,7 +158,7 @@ func TestBrokenCompression(t *testing.T) {
 func TestReaderFails(t *testing.T) {
 	plain := file([]byte{1, 2}, 2)
 	broken := errors.New("disk on fire")
-	for _, whole := range [][]byte{plain, zipped(t, plain)} {
+	for _, whole := range [][]byte{plain, fixture.Gzip(t, plain)} {
 		for n := range len(whole) + 1 {
 			r := io.MultiReader(bytes.NewReader(whole[:n]), iotest.ErrReader(broken))
 			if l, err := DecodeLabels(r, "x"); !errors.Is(err, broken) || l != nil {
@@ -183,7 +171,7 @@ func TestReaderFails(t *testing.T) {
 // A header that claims 2^31 bytes must not reserve them.
 func TestHugeClaimAllocatesLittle(t *testing.T) {
 	liar := file([]byte{1, 2, 3}, 1<<15, 1<<8, 1<<8)
-	for _, content := range [][]byte{liar, zipped(t, liar)} {
+	for _, content := range [][]byte{liar, fixture.Gzip(t, liar)} {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		_, err := DecodeImages(bytes.NewReader(content), "liar")
@@ -210,7 +198,7 @@ func TestMissingFile(t *testing.T) {
 func FuzzDecode(f *testing.F) {
 	images := file([]byte{1, 2, 3, 4, 5, 6}, 1, 2, 3)
 	for _, seed := range [][]byte{
-		images, zipped(f, images), file([]byte{3, 1}, 2), zipped(f, images)[:20],
+		images, fixture.Gzip(f, images), file([]byte{3, 1}, 2), fixture.Gzip(f, images)[:20],
 		file(nil, 1<<31-1, 1<<31-1, 1<<31-1), file(nil, 0), {0x1f, 0x8b}, nil,
 	} {
 		f.Add(seed)

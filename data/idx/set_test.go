@@ -34,7 +34,7 @@ func TestReadSetErrors(t *testing.T) {
 	images := put(t, "images", file(make([]byte, 6), 3, 1, 2))
 	labels := put(t, "labels", file([]byte{2, 0, 1}, 3))
 	high := put(t, "high", file([]byte{0, 1, 3}, 3))
-	few := put(t, "few", zipped(t, file([]byte{0, 1}, 2)))
+	few := put(t, "few", fixture.Gzip(t, file([]byte{0, 1}, 2)))
 	for name, c := range map[string]struct{ images, labels, at, say string }{
 		"count":   {images, few, few, "byte 4: expected 3 labels, one for each image of " + images + ", found 2"},
 		"range":   {images, high, high, "byte 10: expected a label of 0 to 2, found 3"},
@@ -99,7 +99,7 @@ func folder(t *testing.T, n, m int) string {
 		"train-images-idx3-ubyte":   file(values[:n], uint32(n), 1, 1),
 		"train-labels-idx1-ubyte":   file(values[:n], uint32(n)),
 		"t10k-images-idx3-ubyte":    file(values[:2*m], 2, uint32(m), 1),
-		"t10k-labels-idx1-ubyte.gz": zipped(t, file(values[:2], 2)),
+		"t10k-labels-idx1-ubyte.gz": fixture.Gzip(t, file(values[:2], 2)),
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), content, 0o644); err != nil {
 			t.Fatal(err)

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/go-valla/valla/internal/fixture"
 )
 
 // sane fails the test unless a reader's rows are finite, and its error one line that
@@ -79,8 +81,8 @@ func FuzzCells(f *testing.F) {
 
 func FuzzPacked(f *testing.F) {
 	for _, seed := range [][]byte{
-		gzipped(f, []byte(fourRows)), []byte(bzipped), zipped(f, []byte(fourRows), "x.csv"),
-		zipped(f, []byte(fourRows), "x.csv", "y.csv"), zipped(f, nil, "x"), gzipped(f, nil),
+		fixture.Gzip(f, []byte(fourRows)), []byte(bzipped), zipped(f, []byte(fourRows), "x.csv"),
+		zipped(f, []byte(fourRows), "x.csv", "y.csv"), zipped(f, nil, "x"), fixture.Gzip(f, nil),
 	} {
 		f.Add(seed)
 		f.Add(seed[:len(seed)*2/3])

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-valla/valla/internal/fixture"
 	"github.com/parquet-go/parquet-go"
 )
 
@@ -172,7 +173,7 @@ func TestMalformedParquet(t *testing.T) {
 		"empty":          {taxi(), nil, []string{"expected a Parquet file, found an empty file"}},
 		"CSV":            {taxi(), []byte("a,b\n1,2\n"), []string{`expected a Parquet file, found one that begins "a,b\n1,2\n"`}},
 		"YAML":           {taxi(), []byte("name: taxi\nmodel:\n  layers: 3\n  width: 50\n"), []string{`expected a Parquet file, found one that begins "name: taxi\nmodel:`}},
-		"gzip":           {taxi(), gzipped(t, good), []string{"expected a Parquet file, found a gzip file"}},
+		"gzip":           {taxi(), fixture.Gzip(t, good), []string{"expected a Parquet file, found a gzip file"}},
 		"zip":            {taxi(), zipped(t, good, "a.parquet"), []string{"expected a Parquet file, found a zip archive"}},
 		"short":          {taxi(), []byte("PAR1PAR1"), []string{"found only 8 bytes"}},
 		"cut off":        {taxi(), good[:len(good)/2], []string{"at the end of a Parquet file", "it is cut off"}},

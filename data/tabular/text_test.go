@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"os"
 	"testing"
+
+	"github.com/go-valla/valla/internal/fixture"
 )
 
 const fourRows = "a,b\n1,2\n3,4\n5,6\n7,8\n"
@@ -15,13 +17,13 @@ const bzipped = "\x42\x5a\x68\x39\x31\x41\x59\x26\x53\x59\xb7\x7a\xf9\xc4\x00\x0
 func TestPacked(t *testing.T) {
 	for name, content := range map[string][]byte{
 		"plain": []byte(fourRows),
-		"gzip":  gzipped(t, []byte(fourRows)),
+		"gzip":  fixture.Gzip(t, []byte(fourRows)),
 		"bzip2": []byte(bzipped),
 		"zip":   zipped(t, []byte(fourRows), "x.csv"),
 		"zip of more": func() []byte {
 			return zipped(t, []byte(fourRows), "README", "__MACOSX/x.csv", "X.TXT")
 		}(),
-		"two members": append(gzipped(t, []byte(fourRows[:8])), gzipped(t, []byte(fourRows[8:]))...),
+		"two members": append(fixture.Gzip(t, []byte(fourRows[:8])), fixture.Gzip(t, []byte(fourRows[8:]))...),
 	} {
 		t.Run(name, func(t *testing.T) {
 			x, y, r := values(t, plain(), Options{}, put(t, "data", content))
@@ -41,7 +43,7 @@ func flip(content []byte, at int) []byte {
 }
 
 func TestMalformedPacked(t *testing.T) {
-	packedGzip := gzipped(t, []byte(fourRows))
+	packedGzip := fixture.Gzip(t, []byte(fourRows))
 	packedZip := zipped(t, []byte(fourRows), "x.csv")
 	for name, c := range map[string]struct {
 		content []byte
@@ -49,7 +51,7 @@ func TestMalformedPacked(t *testing.T) {
 	}{
 		"gzip header": {packedGzip[:5], "expected gzip data, found it damaged or cut off: unexpected EOF"},
 		"gzip cut":    {packedGzip[:len(packedGzip)-12], "expected more gzip data, found it damaged or cut off: unexpected EOF"},
-		"gzip sum":    {flip(gzipped(t, []byte(fourRows)), len(packedGzip)-5), "found it damaged or cut off: gzip: invalid checksum"},
+		"gzip sum":    {flip(fixture.Gzip(t, []byte(fourRows)), len(packedGzip)-5), "found it damaged or cut off: gzip: invalid checksum"},
 		"gzip tail":   {packedGzip[:len(packedGzip)-1], "after line 5: expected more gzip data"},
 		"bzip2 cut":   {[]byte(bzipped[:20]), "expected more bzip2 data, found it damaged or cut off"},
 		"zip cut":     {packedZip[:len(packedZip)-9], "expected a zip archive, found it damaged or cut off"},

@@ -6,7 +6,6 @@ import (
 
 	"github.com/go-valla/valla/experiments/result"
 	"github.com/go-valla/valla/gp/valla"
-	"github.com/go-valla/valla/train"
 )
 
 // naturalMethod is VaLLA fitted by natural gradients (see valla.Natural). Its prior std is
@@ -41,14 +40,7 @@ func (m *naturalMethod) Fit(ctx context.Context, p *Problem, j Job) (*Fitted, er
 	}
 	fit := valla.Natural{
 		Net: p.Net, Layer: layer, Likelihood: lik, Alpha: m.Alpha, FixInducing: m.FixedInputs,
-		BatchSize: min(m.Batch, p.Train.N()), Seed: j.Seed, MemoryLimit: j.Memory / 2,
-		Config: train.Config{
-			Iterations: m.Iterations, Optimizer: &train.Adam{LR: m.Rate}, ValidateEvery: m.Every,
-			Progress: j.Meter.W, Label: j.Meter.Label,
-		},
-	}
-	if j.Checkpoint != "" {
-		fit.Config.Checkpoint, fit.Config.CheckpointEvery, fit.Config.Resume = j.Checkpoint, naturalCheckpoint, true
+		BatchSize: min(m.Batch, p.Train.N()), Seed: j.Seed, MemoryLimit: j.Memory / 2, Config: m.config(j, naturalCheckpoint),
 	}
 	if p.Validation != nil {
 		fit.ValidationX, fit.ValidationY = p.Validation.X, p.Validation.Y

@@ -104,8 +104,9 @@ func (m *vallaMethod) Fit(ctx context.Context, p *Problem, j Job) (*Fitted, erro
 	noise := func() float64 { return noiseOf(lik) }
 	fit := valla.Fit{
 		Net: p.Net, Layer: layer, Likelihood: lik, Alpha: m.Alpha, FixPrior: m.Fixed, FixLikelihood: m.Fixed,
-		BatchSize: min(m.Batch, p.Train.N()), Seed: j.Seed, Config: m.config(j), MemoryLimit: j.Memory,
+		BatchSize: min(m.Batch, p.Train.N()), Seed: j.Seed, Config: m.config(j, checkpointEvery), MemoryLimit: j.Memory,
 	}
+	fit.Config.Schedule = schedules[m.Schedule]
 	if m.Validate && p.Validation != nil {
 		fit.Config.Validate, fit.Config.Patience = p.validation(post, noise), m.Patience
 	}
@@ -119,10 +120,11 @@ func (m *vallaMethod) Fit(ctx context.Context, p *Problem, j Job) (*Fitted, erro
 	return f, nil
 }
 
-// config is the training loop's, without validation.
-func (m *vallaMethod) config(j Job) train.Config {
+// config is the training loop's, without validation, with so many iterations between two
+// checkpoints.
+func (s sparse) config(j Job, checkpointEvery int) train.Config {
 	c := train.Config{
-		Iterations: m.Iterations, Optimizer: &train.Adam{LR: m.Rate}, Schedule: schedules[m.Schedule], ValidateEvery: m.Every,
+		Iterations: s.Iterations, Optimizer: &train.Adam{LR: s.Rate}, ValidateEvery: s.Every,
 		Progress: j.Meter.W, Label: j.Meter.Label,
 	}
 	if j.Checkpoint != "" {

@@ -74,6 +74,16 @@ func (m maker) layer(net layers.Network, z *tensor.Dense, outputs int) (*valla.L
 	return l, nil
 }
 
+// perceptron draws a network and a layer on it.
+func (m maker) perceptron(spec layers.MLP, inducing int) (layers.Network, *valla.Layer, error) {
+	net, err := spec.New(m.dt, m.Rand)
+	if err != nil {
+		return nil, nil, err
+	}
+	l, err := m.layer(net, m.normal(inducing, spec.Inputs), spec.Outputs)
+	return net, l, err
+}
+
 // arrays lists what the other side needs: the network, x and y, and the layer, if any.
 func arrays(net layers.Network, x, y *tensor.Dense, l *valla.Layer) []array {
 	list := []array{{"x", x}, {"y", y}}
@@ -108,11 +118,7 @@ func lik(outputs int, dt tensor.Dtype) likelihood.Likelihood {
 func vallaStep(spec layers.MLP, inducing, size int) func(tensor.Dtype) (*work, error) {
 	return func(dt tensor.Dtype) (*work, error) {
 		m := newMaker(dt)
-		net, err := spec.New(dt, m.Rand)
-		if err != nil {
-			return nil, err
-		}
-		l, err := m.layer(net, m.normal(inducing, spec.Inputs), spec.Outputs)
+		net, l, err := m.perceptron(spec, inducing)
 		if err != nil {
 			return nil, err
 		}
@@ -169,11 +175,7 @@ func objectiveStep(obj *train.Graph, o train.Optimizer, given []array) *work {
 func vallaPredict(spec layers.MLP, inducing int) func(tensor.Dtype) (*work, error) {
 	return func(dt tensor.Dtype) (*work, error) {
 		m := newMaker(dt)
-		net, err := spec.New(dt, m.Rand)
-		if err != nil {
-			return nil, err
-		}
-		l, err := m.layer(net, m.normal(inducing, spec.Inputs), spec.Outputs)
+		net, l, err := m.perceptron(spec, inducing)
 		if err != nil {
 			return nil, err
 		}

@@ -26,7 +26,7 @@ type ladder struct {
 	noise           *tensor.Dense // parameters of the likelihood divided by pace, [rungs,width]
 	noiseGrad       *tensor.Dense
 	losses          *tensor.Dense // sums of objectives since the last choice, [rungs]
-	pick            *tensor.Dense // [6], see below
+	pick            *tensor.Dense // [pickCount], see below
 }
 
 // The elements of pick.
@@ -37,6 +37,7 @@ const (
 	pickStart           // log σ₀ at the start
 	pickSearched        // steps made at the last search
 	pickDone            // steps made
+	pickCount
 )
 
 const (
@@ -63,7 +64,7 @@ func newLadder(m, rungs int, logStd float64, noise []float64) *ladder {
 	}
 	width := len(noise)
 	l := &ladder{
-		m: m, rungs: rungs, width: width, t: array(rungs, m, m), r: array(m, m), logStd: array(rungs), losses: array(rungs), pick: array(6),
+		m: m, rungs: rungs, width: width, t: array(rungs, m, m), r: array(m, m), logStd: array(rungs), losses: array(rungs), pick: array(pickCount),
 		gamma: array(rungs, m), u: array(rungs, m, m),
 		noise: array(rungs, max(width, 1)), noiseGrad: array(rungs, max(width, 1)),
 	}

@@ -1,8 +1,8 @@
 package eigen
 
-// Semidefinite is Symmetric of a matrix that is positive semi-definite. Where it has zeros on its
-// diagonal, as from pixels that are always black, those rows and columns are 0: they are
-// eigenvectors, and the rest is a smaller problem.
+// Semidefinite is Symmetric of a matrix that is positive semi-definite. Where it has zeros
+// on its diagonal, as from pixels that are always black, those rows and columns are 0:
+// unit vectors are eigenvectors there, which come first, and the rest is a smaller problem.
 func Semidefinite(n int, a []float64) (values, vectors []float64, err error) {
 	var zero, rest []int
 	for i := range n {

@@ -3,6 +3,8 @@
 // Registers: DI θ, SI m, DX v, R8 g, CX elements left; Y15 to Y7 the coefficients in
 // the order of AdamCoefficients, Y6 the mask of the tail.
 
+#include "tail_amd64.h"
+
 #define ADAMBODY \
 	FMA231 Y8, Y0, Y1    \
 	MUL    Y15, Y2, Y2   \
@@ -34,7 +36,7 @@
 	BCAST (6<<SHIFT)(R9), Y9      \
 	BCAST (7<<SHIFT)(R9), Y8      \
 	BCAST (8<<SHIFT)(R9), Y7      \
-	SUBQ  $(32/SIZE), CX          \
+	SUBQ  $LANES, CX              \
 	JLT   tail                    \
 loop:                             \
 	MOV   (DI), Y0                \
@@ -49,14 +51,10 @@ loop:                             \
 	ADDQ  $32, SI                 \
 	ADDQ  $32, DX                 \
 	ADDQ  $32, R8                 \
-	SUBQ  $(32/SIZE), CX          \
+	SUBQ  $LANES, CX              \
 	JGE   loop                    \
 tail:                             \
-	ADDQ  $(32/SIZE), CX          \
-	SHLQ  $SHIFT, CX              \
-	LEAQ  ·laneMask+128(SB), AX   \
-	SUBQ  CX, AX                  \
-	VMOVDQU (AX), Y6              \
+	TAILMASK(Y6)                  \
 	MASKMOV (DI), Y6, Y0          \
 	MASKMOV (R8), Y6, Y1          \
 	MASKMOV (SI), Y6, Y2          \

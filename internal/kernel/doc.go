@@ -9,7 +9,8 @@
 // On amd64 with AVX2 and FMA (or AVX-512) the inner loops are assembly, chosen
 // at run time; elsewhere, and under the build tag noasm, they are plain Go.
 // Results do not depend on the number of threads. They differ in the last
-// digits between processors. No function allocates once its buffers exist.
+// digits between processors, and in products, convolutions and steps of Adam subnormal
+// numbers may count as zero. No function allocates once its buffers exist.
 package kernel
 
 // Float is the constraint of every generic function of this project.

@@ -1,7 +1,7 @@
 // Loops of arithmetic and sums, once for both element types; see names*.h. The
 // vectors are AVX2's: memory, not arithmetic, is the limit.
 
-#define LANES (32/SIZE)
+#include "tail_amd64.h"
 
 // Arithmetic: loops named LOOP with OP applied to a (Y0), b (Y1), the constant
 // *c (Y14) and zero (Y13); the result is left in Y0.
@@ -102,11 +102,7 @@ loop:                          \
 	SUBQ   $LANES, CX          \
 	JGE    loop                \
 tail:                          \
-	ADDQ $LANES, CX            \
-	SHLQ $SHIFT, CX            \
-	LEAQ ·laneMask+128(SB), AX \
-	SUBQ CX, AX                \
-	VMOVDQU (AX), Y15          \
+	TAILMASK(Y15) \
 	MASKMOV (SI), Y15, Y0      \
 	MASKMOV (DX), Y15, Y1      \
 	MASKMOV (R8), Y15, Y2      \
@@ -147,11 +143,7 @@ one:                           \
 	SUBQ   $LANES, CX          \
 	JGE    one                 \
 tail:                          \
-	ADDQ $LANES, CX            \
-	SHLQ $SHIFT, CX            \
-	LEAQ ·laneMask+128(SB), AX \
-	SUBQ CX, AX                \
-	VMOVDQU (AX), Y15          \
+	TAILMASK(Y15) \
 	MASKMOV (SI), Y15, Y4      \
 	MASKMOV (DX), Y15, Y5      \
 	FMA231  Y4, Y5, Y1         \
@@ -184,11 +176,7 @@ one:                           \
 	SUBQ $LANES, CX            \
 	JGE  one                   \
 tail:                          \
-	ADDQ $LANES, CX            \
-	SHLQ $SHIFT, CX            \
-	LEAQ ·laneMask+128(SB), AX \
-	SUBQ CX, AX                \
-	VMOVDQU (AX), Y15          \
+	TAILMASK(Y15) \
 	MASKMOV (SI), Y15, Y4      \
 	ADD     Y4, Y1, Y1         \
 	ADD     Y1, Y0, Y0         \
@@ -222,11 +210,7 @@ loop:                           \
 	SUBQ   $LANES, CX           \
 	JGE    loop                 \
 tail:                           \
-	ADDQ $LANES, CX             \
-	SHLQ $SHIFT, CX             \
-	LEAQ ·laneMask+128(SB), AX  \
-	SUBQ CX, AX                 \
-	VMOVDQU (AX), Y15           \
+	TAILMASK(Y15) \
 	MASKMOV (DI), Y15, Y0       \
 	MASKMOV (SI), Y15, Y4       \
 	MASKMOV (SI)(R8*1), Y15, Y5 \

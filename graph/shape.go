@@ -38,9 +38,17 @@ func copying() kernels {
 	}
 }
 
-// Reshape gives x another shape with the same number of elements, in row-major order.
+// Reshape gives x another shape with the same number of elements, in row-major order. It
+// sees through what x was reshaped from: the same elements in the same shape are the same
+// node.
 func (b *Builder) Reshape(x *Node, shape ...int) *Node {
-	if b.usable("reshape", x) && slices.Equal(x.Shape(), shape) {
+	if !b.usable("reshape", x) {
+		return nil
+	}
+	if size(shape) == size(x.Shape()) {
+		x = Unshaped(x)
+	}
+	if slices.Equal(x.Shape(), shape) {
 		return x
 	}
 	return b.apply(reshape{slices.Clone(shape)}, x)

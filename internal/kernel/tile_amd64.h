@@ -96,6 +96,7 @@
 	DECQ  R10             \
 	JEQ   done
 
+// Where C is added to, its rows are on their way to the cache during the product.
 #define TILE512 \
 	LOADARGS                     \
 	MOVQ   $-1, AX               \
@@ -109,6 +110,18 @@
 	ZERO4(Z12, Z13, Z14, Z15)    \
 	ZERO4(Z16, Z17, Z18, Z19)    \
 	ZERO4(Z20, Z21, Z22, Z23)    \
+	CMPQ   add+88(FP), $0        \
+	JEQ    fetched               \
+	MOVQ   DX, AX                \
+	MOVQ   R10, BX               \
+fetch:                           \
+	PREFETCHT0 (AX)              \
+	PREFETCHT0 64(AX)            \
+	PREFETCHT0 127(AX)           \
+	ADDQ   R9, AX                \
+	DECQ   BX                    \
+	JNZ    fetch                 \
+fetched:                         \
 	LEAQ   (R14)(R13*4), BX      \
 	LEAQ   (R13)(R13*8), AX      \
 	CMPQ   R11, $(64/SIZE)       \

@@ -80,12 +80,9 @@ func (r matMul) kernels(in []tensor.Shape, _ tensor.Shape) kernels {
 func gemmLoop[T kernel.Float](r matMul, in []tensor.Shape) func(y []T, x [][]T) error {
 	stack, m, n, k, _ := r.dims(in)
 	lda, ldb := in[0][len(in[0])-1], in[1][len(in[1])-1]
-	return func(y []T, x [][]T) error {
-		for i := 0; i < stack; i++ {
-			kernel.Gemm(r.transA, r.transB, m, n, k, 1, x[0][i*m*k:], lda, x[1][i*k*n:], ldb, 0, y[i*m*n:], n)
-		}
-		return nil
-	}
+	return stacked(stack, m*n*k, func(y []T, x [][]T, i int) {
+		kernel.Gemm(r.transA, r.transB, m, n, k, 1, x[0][i*m*k:], lda, x[1][i*k*n:], ldb, 0, y[i*m*n:], n)
+	})
 }
 
 // MatMul returns op(x)·op(y), where op transposes if its flag is set. x and y are
@@ -124,18 +121,14 @@ const smallGram = 4
 
 func gramLoop[T kernel.Float](in tensor.Shape) func(y []T, x [][]T) error {
 	n, k := in[len(in)-2], in[len(in)-1]
-	stack := size(in) / (n * k)
-	return func(y []T, x [][]T) error {
-		for i := range stack {
-			a, c := x[0][i*n*k:][:n*k], y[i*n*n:][:n*n]
-			if n <= smallGram {
-				innerProducts(n, k, a, c)
-			} else {
-				kernel.Syrk(false, n, k, 1, a, k, 0, c, n)
-			}
+	return stacked(size(in)/(n*k), n*n*k, func(y []T, x [][]T, i int) {
+		a, c := x[0][i*n*k:][:n*k], y[i*n*n:][:n*n]
+		if n <= smallGram {
+			innerProducts(n, k, a, c)
+		} else {
+			kernel.Syrk(false, n, k, 1, a, k, 0, c, n)
 		}
-		return nil
-	}
+	})
 }
 
 // innerProducts sets c to a·aᵀ for a [n,k].

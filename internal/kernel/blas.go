@@ -43,8 +43,8 @@ func syrk[T Float](ul blas.Uplo, t blas.Transpose, n, k int, alpha T, a []T, lda
 	rows, cols := shape(transposed(t), n, k)
 	checkMatrix("Syrk", "A", a, rows, cols, lda)
 	checkMatrix("Syrk", "C", c, n, n, ldc)
-	s := symmetric[T]{ul == blas.Upper, true, transposed(t), k, alpha, beta, lda, ldc}
-	s.triangle(n, a, c)
+	s := symmetric[T]{ul == blas.Upper, true, false, transposed(t), n, k, alpha, beta, a, lda, c, ldc}
+	s.share()
 }
 
 // Strsm solves op(A)·X = alpha·B or X·op(A) = alpha·B; triangles with a unit

@@ -34,8 +34,8 @@ func cholesky[T Float](lo, hi int, a []T, lda int) int {
 	}
 	panel := a[mid*lda+lo:]
 	Trsm(true, true, n-h, h, a[lo*lda+lo:], lda, panel, lda)
-	s := symmetric[T]{k: h, alpha: -1, beta: 1, lda: lda, ldc: lda}
-	s.triangle(n-h, panel, a[mid*lda+mid:])
+	s := symmetric[T]{n: n - h, k: h, alpha: -1, beta: 1, a: panel, lda: lda, c: a[mid*lda+mid:], ldc: lda}
+	s.share()
 	return cholesky(mid, hi, a, lda)
 }
 

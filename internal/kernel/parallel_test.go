@@ -5,6 +5,8 @@ import (
 	"runtime/debug"
 	"sync"
 	"testing"
+
+	"gonum.org/v1/gonum/blas"
 )
 
 // counter counts how often each part ran; every part has its own element.
@@ -108,6 +110,9 @@ func testThreadsAgree[T Float](t *testing.T) {
 	checkThreads(t, "Trsm", b, func(b matrix[T]) { Trsm(false, true, 150, 331, l.s(), l.ld, b.s(), b.ld) })
 	checkThreads(t, "right Trsm", b, func(b matrix[T]) { Trsm(true, true, 331, 150, l.s(), l.ld, b.s(), b.ld) })
 	checkThreads(t, "Syrk", b, func(c matrix[T]) { Syrk(true, 331, 150, 1, b.s(), b.ld, 0, c.s(), c.ld) })
+	for _, ul := range []blas.Uplo{blas.Lower, blas.Upper} {
+		checkThreads(t, "a triangle of Syrk", b, func(c matrix[T]) { syrk(ul, blas.NoTrans, 331, 150, 1, b.s(), b.ld, 0.5, c.s(), c.ld) })
+	}
 	for i := range b.rows {
 		b.set(i, i, 400)
 	}

@@ -1,5 +1,7 @@
 package kernel
 
+import "math"
+
 // Syrk computes C = alpha·A·Aᵀ + beta·C with A n×k, or alpha·Aᵀ·A + beta·C with
 // A k×n if trans is set. Only the lower triangle of C is read (not at all if
 // beta is 0); both triangles are written and exactly equal.
@@ -7,23 +9,75 @@ func Syrk[T Float](trans bool, n, k int, alpha T, a []T, lda int, beta T, c []T,
 	rows, cols := shape(trans, n, k)
 	checkMatrix("Syrk", "A", a, rows, cols, lda)
 	checkMatrix("Syrk", "C", c, n, n, ldc)
-	s := symmetric[T]{trans: trans, k: k, alpha: alpha, beta: beta, lda: lda, ldc: ldc}
-	s.triangle(n, a, c)
-	if beta == 0 {
-		copyBlocks(n, c, ldc) // a product alone is exactly symmetric
+	s := symmetric[T]{whole: true, trans: trans, n: n, k: k, alpha: alpha, beta: beta, a: a, lda: lda, c: c, ldc: ldc}
+	s.share()
+}
+
+// symmetric is one triangle of alpha·op(A)·op(A)ᵀ + beta·C, n×n: the upper one if
+// upper is set. In blocks on the diagonal the other triangle is written, too,
+// unless exact is set; if whole is set all of it is written, as a copy.
+type symmetric[T Float] struct {
+	upper, exact, whole, trans bool
+	n, k                       int
+	alpha, beta                T
+	a                          []T
+	lda                        int
+	c                          []T
+	ldc                        int
+}
+
+// share computes the triangle on several threads if it is large enough.
+func (s *symmetric[T]) share() {
+	parts := min(Threads(), s.n*s.n*s.k/(2*threadWork))
+	if parts < 2 {
+		s.Run(0, 1)
+		return
+	}
+	w := spaces[T]().get()
+	w.symmetric = *s
+	Parallel(parts, &w.symmetric)
+	spaces[T]().put(w)
+}
+
+// Run computes one part: some rows of the lower triangle, or columns of the upper one,
+// as many as make parts of equal area.
+func (s *symmetric[T]) Run(part, parts int) {
+	lo, hi := s.edge(part, parts), s.edge(part+1, parts)
+	if lo == hi {
+		return
+	}
+	step, _ := strides(s.trans, s.lda)
+	below, c := from(s.a, lo*step), s.c[lo*s.ldc+lo:]
+	s.beside(lo, hi-lo, s.a, below, s.c)
+	s.triangle(hi-lo, below, c)
+	if !s.whole {
+		return
+	}
+	if lo > 0 {
+		transpose(s.c[lo:], s.ldc, s.c[lo*s.ldc:], s.ldc, hi-lo, lo)
+	}
+	if s.beta == 0 {
+		copyBlocks(hi-lo, c, s.ldc) // a product alone is exactly symmetric
 	} else {
-		copyLower(n, c, ldc)
+		copyLower(hi-lo, c, s.ldc)
 	}
 }
 
-// symmetric is one triangle of alpha·op(A)·op(A)ᵀ + beta·C: the upper one if
-// upper is set. In blocks on the diagonal the other triangle is written, too,
-// unless exact is set.
-type symmetric[T Float] struct {
-	upper, exact, trans bool
-	k                   int
-	alpha, beta         T
-	lda, ldc            int
+// edge is the first row of a part.
+func (s *symmetric[T]) edge(part, parts int) int {
+	rows := float64(s.n) * math.Sqrt(float64(part)/float64(parts))
+	return min(s.n, (int(math.Round(rows))+tileRows-1)/tileRows*tileRows)
+}
+
+// beside computes the block beside two triangles, of h rows and n rows below those.
+func (s *symmetric[T]) beside(h, n int, a, below, c []T) {
+	switch {
+	case h == 0 || n == 0:
+	case s.upper:
+		Gemm(s.trans, !s.trans, h, n, s.k, s.alpha, a, s.lda, below, s.lda, s.beta, c[h:], s.ldc)
+	default:
+		Gemm(s.trans, !s.trans, n, h, s.k, s.alpha, below, s.lda, a, s.lda, s.beta, c[h*s.ldc:], s.ldc)
+	}
 }
 
 // syrkBlock is the size up to which a symmetric product is done as a whole:
@@ -46,11 +100,7 @@ func (s *symmetric[T]) triangle(n int, a, c []T) {
 	below := from(a, h*step)
 	s.triangle(h, a, c)
 	s.triangle(n-h, below, c[h*s.ldc+h:])
-	if s.upper {
-		Gemm(s.trans, !s.trans, h, n-h, s.k, s.alpha, a, s.lda, below, s.lda, s.beta, c[h:], s.ldc)
-	} else {
-		Gemm(s.trans, !s.trans, n-h, h, s.k, s.alpha, below, s.lda, a, s.lda, s.beta, c[h*s.ldc:], s.ldc)
-	}
+	s.beside(h, n-h, a, below, c)
 }
 
 // diagonal computes a block on the diagonal, by way of a copy where the other

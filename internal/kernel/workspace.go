@@ -10,6 +10,7 @@ type workspace[T Float] struct {
 	// A job to be shared out lives here, not on the stack.
 	gemm        gemm[T]
 	solver      solver[T]
+	symmetric   symmetric[T]
 	correlation correlation[T]
 	filterSums  filterSums[T]
 
@@ -50,7 +51,7 @@ func (l *freeList[T]) get() *workspace[T] {
 
 func (l *freeList[T]) put(w *workspace[T]) {
 	// Do not keep the caller's matrices alive.
-	w.gemm, w.solver = gemm[T]{}, solver[T]{}
+	w.gemm, w.solver, w.symmetric = gemm[T]{}, solver[T]{}, symmetric[T]{}
 	w.correlation = correlation[T]{passes: w.correlation.passes[:0], steps: w.correlation.steps[:0]}
 	w.filterSums = filterSums[T]{steps: w.filterSums.steps[:0], lines: w.filterSums.lines[:0], sums: w.filterSums.sums}
 	l.mu.Lock()

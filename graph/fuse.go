@@ -18,6 +18,10 @@ type rangeLoop[T kernel.Float] func(y []T, x [][]T, from, to int, scratch []T)
 
 const scratchLen = 2 * spreadBlock
 
+// partsPerThread is how many parts a thread may take of a chain: several, since other
+// programs hold up threads.
+const partsPerThread = 4
+
 // fusing says what is fused; tests change it.
 var fusing = struct {
 	from  int // elements from which on chains are run block by block
@@ -31,7 +35,7 @@ type chain[T kernel.Float] struct {
 	size    int
 	steps   []*step[T]
 	loops   []rangeLoop[T]
-	scratch [][]T // of each thread
+	scratch [][]T // of each part
 }
 
 // Run implements kernel.Job.
@@ -47,7 +51,10 @@ func (c *chain[T]) Run(part, parts int) {
 }
 
 func (c *chain[T]) run([]T, [][]T) error {
-	parts := max(1, min(len(c.scratch), kernel.Threads(), c.size/fusing.share))
+	parts := 1
+	if kernel.Threads() > 1 {
+		parts = max(1, min(len(c.scratch), c.size/fusing.share))
+	}
 	if parts == 1 {
 		c.Run(0, 1)
 	} else {
@@ -64,7 +71,7 @@ func fuse[T kernel.Float](steps []*step[T]) []*step[T] {
 		for i+len(c.steps) < len(steps) && c.take(steps[i+len(c.steps)]) {
 		}
 		if n := len(c.steps); n > 0 && (n > 1 || c.size >= 2*fusing.share) {
-			for range kernel.Threads() {
+			for range partsPerThread * kernel.Threads() {
 				c.scratch = append(c.scratch, make([]T, scratchLen))
 			}
 			out = append(out, &step[T]{n: c.steps[n-1].n, f: c.run})

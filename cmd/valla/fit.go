@@ -42,9 +42,6 @@ var (
 	}
 )
 
-// naturalIterations is how many steps of natural gradients are made as a rule.
-const naturalIterations = 500
-
 func newFit() *cobra.Command {
 	c := &fitCommand{
 		method: model.MethodVaLLA, valla: model.FitDefaults(), lla: model.LLADefaults(), weights: []string{"all"},
@@ -58,7 +55,9 @@ and write both to one model file. The network's weights and predictions stay as 
 are; what is added are error bars.
 
 There are two methods. valla, the variational one, optimises a few inducing points over
-mini-batches. lla, the linearized Laplace approximation, passes once over the data and
+mini-batches: by natural gradients (--optimizer natural), by Adam in large steps (joint)
+or as published (adam); auto is natural, but joint for numbers in tables of more than
+20,000 rows. lla, the linearized Laplace approximation, passes once over the data and
 keeps the covariance of the --weights it is told to in a --structure: all of it (full),
 a Kronecker product for each layer (kfac), its diagonal (diag), or some eigenvectors
 (lowrank). Its prior and noise maximise the marginal likelihood, come from a grid by the
@@ -129,15 +128,14 @@ func (c *fitCommand) llaFlags(f *pflag.FlagSet) {
 
 func (c *fitCommand) vallaFlags(f *pflag.FlagSet) {
 	o := &c.valla
-	choice[model.Optimizer]{&o.Optimizer, []named[model.Optimizer]{{string(model.Adam), model.Adam}, {string(model.Natural), model.Natural}}}.
-		add(f, "optimizer", "valla: adam, as published, or natural gradients, which need a tenth of the steps")
+	optimizerFlag(f, &o.Optimizer)
 	f.IntVar(&o.Inducing, "inducing", o.Inducing, "valla: inducing points")
 	initFlag(f, &o.Init)
 	f.Float64Var(&o.Alpha, "alpha", o.Alpha, "valla: of the objective, 0 to 1; 0 is the evidence lower bound")
-	f.IntVar(&o.Iterations, "iterations", o.Iterations, "valla: mini-batches at most (with natural gradients, default 500)")
-	f.IntVar(&o.BatchSize, "batch-size", o.BatchSize, "valla: rows of a mini-batch")
-	f.Float64Var(&o.LearningRate, "learning-rate", o.LearningRate, "valla: of Adam; the published setting is 0.001, with 40,000 iterations")
-	f.IntVar(&o.Patience, "patience", o.Patience, "valla: stop after so many validations (one every 100 iterations) without improvement; 0 for never")
+	f.IntVar(&o.Iterations, "iterations", o.Iterations, "valla: mini-batches at most (default natural 500, joint 4000, adam 40000)")
+	f.IntVar(&o.BatchSize, "batch-size", o.BatchSize, "valla: rows of a mini-batch (default joint 400, otherwise 100)")
+	f.Float64Var(&o.LearningRate, "learning-rate", o.LearningRate, "valla: of Adam (default adam 0.001, otherwise 0.01)")
+	f.IntVar(&o.Patience, "patience", o.Patience, "valla: stop adam after so many validations (one every 100 iterations) without improvement; 0 for never")
 	f.BoolVar(&o.FixPrior, "fix-prior", false, "valla: keep the prior standard deviation")
 	f.BoolVar(&o.FixNoise, "fix-noise", false, "valla: keep the noise")
 	f.StringVar(&o.Checkpoint, "checkpoint", "", "valla: `FILE` to keep the state of the fit in")
@@ -191,9 +189,6 @@ func (c *fitCommand) check(f *pflag.FlagSet) error {
 				return fmt.Errorf("%w: --%s goes with --method %s, found --method %s", model.ErrOption, name, method, c.method)
 			}
 		}
-	}
-	if c.valla.Optimizer == model.Natural && !f.Changed("iterations") {
-		c.valla.Iterations = naturalIterations
 	}
 	if f.Changed("prior-std") {
 		c.valla.PriorStd, c.lla.PriorStd = c.priorStd, c.priorStd

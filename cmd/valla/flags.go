@@ -89,6 +89,14 @@ func initFlag(f *pflag.FlagSet, v *data.KMeansInit) {
 		add(f, "init", "valla: start of the k-means that finds the first inducing points")
 }
 
+func optimizerFlag(f *pflag.FlagSet, v *model.Optimizer) {
+	var of []named[model.Optimizer]
+	for _, o := range []model.Optimizer{model.Auto, model.Natural, model.Joint, model.Adam} {
+		of = append(of, named[model.Optimizer]{string(o), o})
+	}
+	choice[model.Optimizer]{v, of}.add(f, "optimizer", "valla: how the posterior is found")
+}
+
 func structureFlag(f *pflag.FlagSet, v *laplace.Structure) {
 	var of []named[laplace.Structure]
 	for _, s := range []laplace.Structure{laplace.Full, laplace.KFAC, laplace.Diagonal, laplace.LowRank} {

@@ -54,9 +54,15 @@ func TestInterruptAndResume(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("no signals to other processes")
 	}
+	for _, optimizer := range []string{"natural", "joint"} {
+		t.Run(optimizer, func(t *testing.T) { testInterruptAndResume(t, optimizer) })
+	}
+}
+
+func testInterruptAndResume(t *testing.T, optimizer string) {
 	dir := fitted(t)
-	args := []string{"fit", "train.csv", "--model", "map.valla", "--inducing", "6", "--batch-size", "20", "--iterations", "4000",
-		"--validation", "0", "--patience", "0"}
+	args := []string{"fit", "train.csv", "--model", "map.valla", "--optimizer", optimizer, "--inducing", "6", "--batch-size", "20",
+		"--iterations", "4000", "--validation", "0"}
 	must(t, dir, with(args, "--out", "whole.valla")...)
 
 	r := interrupted(t, dir, "c.zip", with(args, "--out", "part.valla", "--checkpoint", "c.zip")...)
@@ -68,7 +74,7 @@ func TestInterruptAndResume(t *testing.T) {
 		t.Fatal(err)
 	}
 	run := m.Training[len(m.Training)-1]
-	if m.Posterior == nil || run.Stopped != train.Interrupted || run.Iterations < 500 || run.Iterations >= 4000 {
+	if m.Posterior == nil || run.Stopped != train.Interrupted || run.Iterations < 50 || run.Iterations >= 4000 {
 		t.Errorf("interrupted run %+v", run)
 	}
 	must(t, dir, "eval", "test.csv", "--model", "part.valla")

@@ -77,18 +77,24 @@ func TestFlagsOfMethods(t *testing.T) {
 		"fit", "train.csv", "--model", "map.valla", "--method", "lla", "--weights", "dense9", "--out", "x.valla")
 }
 
-// TestFitNatural: natural gradients are an optimizer of VaLLA, with steps of their own.
-func TestFitNatural(t *testing.T) {
+// TestFitOptimizers: there are several optimizers of VaLLA, with steps of their own.
+func TestFitOptimizers(t *testing.T) {
 	dir := fitted(t)
-	must(t, dir, "fit", "train.csv", "--model", "map.valla", "--optimizer", "natural", "--inducing", "8", "--out", "n.valla")
-	m, err := model.Load(filepath.Join(dir, "n.valla"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if r := m.Training[len(m.Training)-1]; r.Optimizer != model.Natural || r.Iterations == 0 || r.Iterations > 500 {
-		t.Errorf("recorded %+v", r)
+	for given, want := range map[string]model.Run{
+		"auto":    {Optimizer: model.Natural, Iterations: 500, LearningRate: 1e-2},
+		"natural": {Optimizer: model.Natural, Iterations: 500, LearningRate: 1e-2},
+		"joint":   {Optimizer: model.Joint, Iterations: 4000, LearningRate: 1e-2},
+	} {
+		must(t, dir, "fit", "train.csv", "--model", "map.valla", "--optimizer", given, "--inducing", "8", "--out", "n.valla")
+		m, err := model.Load(filepath.Join(dir, "n.valla"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r := m.Training[len(m.Training)-1]; r.Optimizer != want.Optimizer || r.Iterations != want.Iterations || r.LearningRate != want.LearningRate {
+			t.Errorf("%s: recorded %+v, want %+v", given, r, want)
+		}
 	}
 	must(t, dir, "eval", "train.csv", "--model", "n.valla")
 	fails(t, dir, 2, "--optimizer goes with --method valla", "fit", "train.csv", "--model", "map.valla", "--method", "lla", "--optimizer", "natural", "--out", "x.valla")
-	fails(t, dir, 2, "adam, natural", "fit", "train.csv", "--model", "map.valla", "--optimizer", "sgd", "--out", "x.valla")
+	fails(t, dir, 2, "auto, natural, joint, adam", "fit", "train.csv", "--model", "map.valla", "--optimizer", "sgd", "--out", "x.valla")
 }

@@ -26,9 +26,9 @@ const (
 )
 
 // Fit returns the model with a VaLLA posterior, fitted on a set; weights and mean stay
-// as they are, and a posterior that m has is not used. A fraction of the rows is held
-// out and the state of the smallest validation NLL, taken every 100 iterations, is
-// restored.
+// as they are, and a posterior that m has is not used. A fraction of the rows is held out
+// and the state of the smallest validation NLL is restored, looked at every 100 iterations
+// or, with natural gradients, after every tenth of them.
 //
 // Where ctx ends the model of the best state so far comes with an error that wraps
 // ctx's. On every other error the model is nil.
@@ -59,6 +59,7 @@ type fitting struct {
 }
 
 func newFitting(m *Model, set *data.Set, o FitOptions) (*fitting, error) {
+	o = o.complete(set.N(), m.Classes != nil)
 	if err := o.check(m); err != nil {
 		return nil, err
 	}
@@ -171,8 +172,11 @@ func (f *fitting) run(ctx context.Context) (*train.Result, error) {
 	if f.o.Checkpoint != "" {
 		cfg.CheckpointEvery = checkpointEvery
 	}
-	if f.o.Optimizer == Natural {
+	switch f.o.Optimizer {
+	case Natural:
 		return f.natural(ctx, cfg)
+	case Joint:
+		cfg.Schedule = train.Cosine(0)
 	}
 	if f.split.validation != nil {
 		var err error

@@ -190,6 +190,31 @@ func (e *endsAfter) Err() error {
 	return nil
 }
 
+// TestOptimizers: what each optimizer takes of its own, and which one is chosen.
+func TestOptimizers(t *testing.T) {
+	for _, c := range []struct {
+		given   Optimizer
+		rows    int
+		classes bool
+		want    FitOptions
+	}{
+		{Auto, 20_000, false, FitOptions{Optimizer: Natural, Iterations: 500, BatchSize: 100, LearningRate: 1e-2}},
+		{Auto, 20_001, false, FitOptions{Optimizer: Joint, Iterations: 4_000, BatchSize: 400, LearningRate: 1e-2}},
+		{Auto, 20_001, true, FitOptions{Optimizer: Natural, Iterations: 500, BatchSize: 100, LearningRate: 1e-2}},
+		{Adam, 20_001, false, FitOptions{Optimizer: Adam, Iterations: 40_000, BatchSize: 100, LearningRate: 1e-3, Patience: 10}},
+		{Joint, 7, true, FitOptions{Optimizer: Joint, Iterations: 4_000, BatchSize: 400, LearningRate: 1e-2}},
+	} {
+		o := FitOptions{Optimizer: c.given, Patience: 10}
+		if got := o.complete(c.rows, c.classes); got != c.want {
+			t.Errorf("%s with %d rows, classes %t: %+v, want %+v", c.given, c.rows, c.classes, got, c.want)
+		}
+	}
+	own := FitOptions{Optimizer: Natural, Iterations: 3, BatchSize: 4, LearningRate: 5}
+	if got := own.complete(10, false); got != own {
+		t.Errorf("%+v became %+v", own, got)
+	}
+}
+
 func TestFitErrors(t *testing.T) {
 	m, set := train600(t)
 	for want, spoil := range map[string]func(*FitOptions){
@@ -200,7 +225,8 @@ func TestFitErrors(t *testing.T) {
 		"noise standard":          func(o *FitOptions) { o.NoiseStd = -1 },
 		"to resume needs":         func(o *FitOptions) { o.Resume = true },
 		"optimizer \"sgd\"":       func(o *FitOptions) { o.Optimizer = "sgd" },
-		"0 iterations":            func(o *FitOptions) { o.Iterations = 0 },
+		"-1 iterations":           func(o *FitOptions) { o.Iterations = -1 },
+		"batch size -1":           func(o *FitOptions) { o.BatchSize = -1 },
 		"validation fraction 1.2": func(o *FitOptions) { o.Validation = 1.2 },
 	} {
 		o := quickFit()

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 
@@ -80,12 +81,35 @@ func checkLoop(iterations, batch, patience int, rate, validation float64) error 
 type Optimizer string
 
 const (
-	Adam    Optimizer = "adam"    // as published: all parameters by Adam, see valla.Fit
-	Natural Optimizer = "natural" // A by natural gradients, in a tenth of the steps, see valla.Natural
+	// Auto is Natural, but Joint for regression on more than 20,000 rows: there the
+	// prior hardly counts, and the variances follow the data better when the inducing
+	// points move together with A.
+	Auto Optimizer = "auto"
+	// Natural steps are natural gradients for A; Adam moves the inducing points, and
+	// σ₀ is found on the rows held out, see valla.Natural.
+	Natural Optimizer = "natural"
+	// Joint is Adam for all parameters in a tenth of the published steps: ten times as
+	// long, falling along half a cosine, on mini-batches four times as large.
+	Joint Optimizer = "joint"
+	// Adam is the published setting, see valla.Fit.
+	Adam Optimizer = "adam"
 )
 
-// FitOptions say how [Fit] makes a posterior. Start from [FitDefaults]: fields are
-// taken as they are, zero included.
+// manyRows is the number of training rows above which Auto takes regression for large.
+const manyRows = 20_000
+
+// settings are what an optimizer takes unless told otherwise.
+type settings struct {
+	iterations, batch int
+	rate              float64
+}
+
+var optimizers = map[Optimizer]settings{
+	Natural: {500, 100, 1e-2}, Joint: {4_000, 400, 1e-2}, Adam: {40_000, 100, 1e-3},
+}
+
+// FitOptions say how [Fit] makes a posterior. Start from [FitDefaults]: where nothing is
+// said of it fields are taken as they are, zero included.
 type FitOptions struct {
 	Inducing int             // M, lowered to the number of distinct training inputs
 	Init     data.KMeansInit // how k-means, whose centres they are at first, starts
@@ -97,11 +121,11 @@ type FitOptions struct {
 	FixNoise bool    // keep the noise
 
 	Optimizer    Optimizer
-	Iterations   int     // mini-batches at most
-	BatchSize    int     // lowered to the number of rows
-	LearningRate float64 // of Adam; 1e-3 is the published setting
-	Validation   float64 // fraction of the rows held out to stop early; 0 means none
-	Patience     int     // validations without improvement before stopping; 0 means never
+	Iterations   int     // mini-batches; 0: natural 500, joint 4,000, adam 40,000
+	BatchSize    int     // lowered to the number of rows; 0: natural and adam 100, joint 400
+	LearningRate float64 // of Adam; 0: natural and joint 1e-2, adam 1e-3
+	Validation   float64 // fraction of the rows held out to keep the best state; 0 means none
+	Patience     int     // validations of adam without improvement before stopping; 0 means never
 	Seed         uint64  // of the split, the inducing points and the mini-batches
 
 	// Checkpoint is a file from which an interrupted fit goes on where Resume is set
@@ -116,9 +140,26 @@ type FitOptions struct {
 func FitDefaults() FitOptions {
 	return FitOptions{
 		Inducing: 100, Init: data.KMeansPlusPlus, Alpha: 1, PriorStd: 1,
-		Optimizer: Adam, Iterations: 5000, BatchSize: 100, LearningRate: 1e-2,
-		Validation: 0.1, Patience: 10,
+		Optimizer: Auto, Validation: 0.1, Patience: 10,
 	}
+}
+
+// complete fills in what depends on the optimizer, for so many training rows.
+func (o FitOptions) complete(rows int, classes bool) FitOptions {
+	if o.Optimizer == Auto {
+		o.Optimizer = Natural
+		if rows > manyRows && !classes {
+			o.Optimizer = Joint
+		}
+	}
+	s := optimizers[o.Optimizer]
+	o.Iterations = cmp.Or(o.Iterations, s.iterations)
+	o.BatchSize = cmp.Or(o.BatchSize, s.batch)
+	o.LearningRate = cmp.Or(o.LearningRate, s.rate)
+	if o.Optimizer != Adam {
+		o.Patience = 0
+	}
+	return o
 }
 
 func (o FitOptions) check(m *Model) error {
@@ -135,8 +176,8 @@ func (o FitOptions) check(m *Model) error {
 		return fmt.Errorf("%w: noise of the classes of %q, which have none", ErrOption, m.Target)
 	case m.Classes != nil && o.Alpha == 0:
 		return fmt.Errorf("%w: alpha 0 with classes, expected 0 < alpha ≤ 1", ErrOption)
-	case o.Optimizer != Adam && o.Optimizer != Natural:
-		return fmt.Errorf("%w: optimizer %q, expected %q or %q", ErrOption, o.Optimizer, Adam, Natural)
+	case o.Optimizer != Auto && optimizers[o.Optimizer] == settings{}:
+		return fmt.Errorf("%w: optimizer %q, expected %q, %q, %q or %q", ErrOption, o.Optimizer, Auto, Natural, Joint, Adam)
 	case o.Resume && o.Checkpoint == "":
 		return fmt.Errorf("%w: to resume needs the file of the checkpoint", ErrOption)
 	}

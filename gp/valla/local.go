@@ -87,9 +87,6 @@ func (l *local) sum() float64 {
 	return sum
 }
 
-// terms returns ℓ of the first n examples of the last run.
-func (l *local) terms(n int) []float64 { return graph.Floats(l.program.Value(l.term))[:n] }
-
 // lambda returns w λ [n,C], λ_c = −2 ∂ℓ/∂Q_cc, of the last run, of its first n examples.
 func (l *local) lambda(n int) []float64 {
 	lambda := graph.Floats(l.program.Value(l.slope))[:n*l.outputs]

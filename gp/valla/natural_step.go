@@ -235,7 +235,7 @@ func (n *natural) end(iteration int) float64 {
 		n.ladder.losses.Float64s()[i] += n.step.losses[i]
 	}
 	n.ladder.changed(n.step.rho, iteration+1)
-	n.show(n.ladder.lead())
+	n.showLead()
 	return n.step.losses[n.ladder.lead()]
 }
 
@@ -254,11 +254,9 @@ func (n *natural) search(ctx context.Context, done int) error {
 		if err != nil {
 			return err
 		}
-		each, err := n.check.densities(ctx, n, spectra)
-		if err != nil {
+		if values, err = n.check.values(ctx, n, spectra); err != nil {
 			return err
 		}
-		values = means(each)
 	}
 	n.ladder.choose(values)
 	n.ladder.climb(values, leastStep(done, cfg.Iterations))
@@ -278,8 +276,9 @@ func leastStep(done, all int) float64 {
 	return lastStep
 }
 
-// show sets σ₀ and the likelihood's parameters to those of a rung.
-func (n *natural) show(i int) {
+// showLead sets σ₀ and the likelihood's parameters to those of the leading rung.
+func (n *natural) showLead() {
+	i := n.ladder.lead()
 	n.f.Layer.LogPriorStd.Set(0, n.ladder.logStd.Float64s()[i])
 	unflat(n.f.Likelihood.Params(), n.ladder.params(i))
 }

@@ -2,12 +2,8 @@ package valla
 
 import (
 	"context"
-	"math"
-	"os"
-	"strconv"
 
 	"github.com/go-valla/valla/graph"
-	"github.com/go-valla/valla/internal/kernel"
 	"gorgonia.org/tensor"
 )
 
@@ -45,13 +41,13 @@ func (n *natural) newValidation() (*validation, error) {
 	return v, err
 }
 
-// densities returns the negative log predictive densities of each rung, by example.
-func (v *validation) densities(ctx context.Context, n *natural, spectra []*spectrum) ([][]float64, error) {
+// values returns the mean negative log predictive density of each rung.
+func (v *validation) values(ctx context.Context, n *natural, spectra []*spectrum) ([]float64, error) {
 	v.each.Refresh()
-	values, c := make([][]float64, len(spectra)), n.outputs
-	one := make([]float64, v.local.rows)
-	for i := range one {
-		one[i] = 1
+	values, c := make([]float64, len(spectra)), n.outputs
+	share := make([]float64, v.local.rows)
+	for i := range share {
+		share[i] = 1 / float64(v.x.Shape()[0])
 	}
 	err := v.each.Each(ctx, v.x, func(first, rows int, out []*tensor.Dense) error {
 		mean, diag, k := appendRows(nil, out[0], rows), diagonals(appendRows(nil, out[1], rows), c), appendRows(nil, out[2], rows)
@@ -59,70 +55,31 @@ func (v *validation) densities(ctx context.Context, n *natural, spectra []*spect
 		for i, p := range spectra {
 			unflat(n.f.Likelihood.Params(), n.ladder.params(i))
 			q := p.variance(n.ladder.scale(i), diag, p.rotate(k))
-			if err := v.local.run(v.y[first*c:(first+rows)*c], mean, q, one[:rows]); err != nil {
+			if err := v.local.run(v.y[first*c:(first+rows)*c], mean, q, share[:rows]); err != nil {
 				return err
 			}
-			for _, t := range v.local.terms(rows) {
-				values[i] = append(values[i], -t)
-			}
+			values[i] -= v.local.sum()
 		}
 		return nil
 	})
 	return values, err
 }
 
-// validate implements train.Config.Validate: it moves the ladder to the best scale. The
-// layer becomes that of the rung which is then in its middle, or of the largest scale that
-// the examples cannot tell from the best. The value is that of the best rung before, next
-// to the lowest point.
+// validate implements train.Config.Validate: it moves the ladder to the best scale and
+// makes the layer that of the rung which is then in its middle. The value is that of the
+// best rung before, next to the lowest point.
 func (n *natural) validate(ctx context.Context) (float64, error) {
 	spectra, err := n.presentSpectra()
 	if err != nil {
 		return 0, err
 	}
-	each, err := n.check.densities(ctx, n, spectra)
+	values, err := n.check.values(ctx, n, spectra)
 	if err != nil {
 		return 0, err
 	}
-	values := means(each)
 	best := n.ladder.choose(values)
-	if wide := widest(each, best); wide > best {
-		err = n.export(spectra[0].frame, wide)
-		n.ladder.climb(values, leastStep(n.ladder.done(), n.f.Config.Iterations))
-		return values[best], err
-	}
 	n.ladder.climb(values, leastStep(n.ladder.done(), n.f.Config.Iterations))
-	return values[best], n.export(spectra[0].frame, n.ladder.lead())
-}
-
-// widest returns the last rung whose values exceed those of the best by less than the
-// standard error of the difference.
-func widest(each [][]float64, best int) int {
-	wide := best
-	for i := best + 1; i < len(each); i++ {
-		sum, squares, n := 0.0, 0.0, float64(len(each[i]))
-		for k, v := range each[i] {
-			d := v - each[best][k]
-			sum += d
-			squares += d * d
-		}
-		mean := sum / n
-		if se := math.Sqrt(max(squares/n-mean*mean, 0) / n); mean < kse*se {
-			wide = i
-		}
-	}
-	return wide
-}
-
-var kse = func() float64 { v, _ := strconv.ParseFloat(os.Getenv("KSE"), 64); return v }()
-
-// means returns the mean of each row.
-func means(rows [][]float64) []float64 {
-	out := make([]float64, len(rows))
-	for i, r := range rows {
-		out[i] = kernel.Sum(r) / float64(len(r))
-	}
-	return out
+	return values[best], n.export(spectra[0].frame)
 }
 
 // presentSpectra are those of the present Z.
@@ -139,18 +96,18 @@ func (n *natural) presentSpectra() ([]*spectrum, error) {
 	return n.rungSpectra(graph.Floats(p.Value(gram)), true)
 }
 
-// export sets the layer's L, σ₀ and the likelihood's parameters to a rung's.
-func (n *natural) export(f *frame, rung int) error {
-	p, err := f.spectrum(n.ladder.natural(rung))
+// export sets the layer's L, σ₀ and the likelihood's parameters to the leading rung's.
+func (n *natural) export(f *frame) error {
+	p, err := f.spectrum(n.ladder.natural(n.ladder.lead()))
 	if err != nil {
 		return err
 	}
-	root, err := p.root(n.ladder.scale(rung))
+	root, err := p.root(n.ladder.scale(n.ladder.lead()))
 	if err != nil {
 		return err
 	}
 	n.f.Layer.setL(root)
-	n.show(rung)
+	n.showLead()
 	return nil
 }
 
@@ -164,5 +121,5 @@ func (n *natural) exportLead() error {
 	if err != nil {
 		return err
 	}
-	return n.export(spectra[0].frame, n.ladder.lead())
+	return n.export(spectra[0].frame)
 }

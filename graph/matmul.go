@@ -115,30 +115,11 @@ func (gram) kernels(in []tensor.Shape, _ tensor.Shape) kernels {
 	return kernels{f32: gramLoop[float32](in[0]), f64: gramLoop[float64](in[0])}
 }
 
-// smallGram is the number of rows up to which inner products one by one are faster
-// than a matrix product.
-const smallGram = 4
-
 func gramLoop[T kernel.Float](in tensor.Shape) func(y []T, x [][]T) error {
 	n, k := in[len(in)-2], in[len(in)-1]
 	return stacked(size(in)/(n*k), n*n*k, func(y []T, x [][]T, i int) {
-		a, c := x[0][i*n*k:][:n*k], y[i*n*n:][:n*n]
-		if n <= smallGram {
-			innerProducts(n, k, a, c)
-		} else {
-			kernel.Syrk(false, n, k, 1, a, k, 0, c, n)
-		}
+		kernel.Syrk(false, n, k, 1, x[0][i*n*k:], k, 0, y[i*n*n:], n)
 	})
-}
-
-// innerProducts sets c to a·aᵀ for a [n,k].
-func innerProducts[T kernel.Float](n, k int, a, c []T) {
-	for i := range n {
-		for j := range i + 1 {
-			v := kernel.Dot(a[i*k:][:k], a[j*k:][:k])
-			c[i*n+j], c[j*n+i] = v, v
-		}
-	}
 }
 
 // Gram returns x·xᵀ for a matrix x, or for each matrix of a stack [S,·,·].

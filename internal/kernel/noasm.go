@@ -32,6 +32,8 @@ func fastAdam[T Float]([]T, []T, []T, []T, *AdamCoefficients[T]) bool { return f
 
 func fastDot[T Float]([]T, []T) (T, bool) { return 0, false }
 
+func fastDots[T Float]([]T, []T, int, *[4]T) bool { return false }
+
 func fastSum[T Float]([]T) (T, bool) { return 0, false }
 
 func fastAxpy4[T Float]([]T, []T, int, []T) bool { return false }

@@ -20,6 +20,16 @@ func Dot[T Float](x, y []T) T {
 	return (s[0] + s[1]) + (s[2] + s[3])
 }
 
+// dots sets sums to the products of x with four rows of y, ldy apart.
+func dots[T Float](x, y []T, ldy int, sums *[4]T) {
+	if fastDots(x, y, ldy, sums) {
+		return
+	}
+	for i := range sums {
+		sums[i] = Dot(x, y[i*ldy:][:len(x)])
+	}
+}
+
 // Sum returns the sum of x, added in a fixed order.
 func Sum[T Float](x []T) T {
 	if s, ok := fastSum(x); ok {

@@ -10,7 +10,40 @@ func Syrk[T Float](trans bool, n, k int, alpha T, a []T, lda int, beta T, c []T,
 	checkMatrix("Syrk", "A", a, rows, cols, lda)
 	checkMatrix("Syrk", "C", c, n, n, ldc)
 	s := symmetric[T]{whole: true, trans: trans, n: n, k: k, alpha: alpha, beta: beta, a: a, lda: lda, c: c, ldc: ldc}
+	if !trans && n <= smallSyrk && k > 0 {
+		s.small()
+		return
+	}
 	s.share()
+}
+
+// smallSyrk is the number of rows up to which inner products of rows are faster than
+// tiles, for which rows would have to be transposed.
+const smallSyrk = 16
+
+// small computes all of C by inner products.
+func (s *symmetric[T]) small() {
+	for i := range s.n {
+		row := s.a[i*s.lda:][:s.k]
+		for j := 0; j <= i; j += 4 {
+			var sums [4]T
+			first := max(0, min(j, s.n-4)) // of four rows, if there are as many
+			if s.n >= 4 {
+				dots(row, s.a[first*s.lda:], s.lda, &sums)
+			} else {
+				for r := range s.n {
+					sums[r] = Dot(row, s.a[r*s.lda:][:s.k])
+				}
+			}
+			for c := j; c <= min(i, j+3); c++ {
+				v := s.alpha * sums[c-first]
+				if s.beta != 0 {
+					v += s.beta * s.c[i*s.ldc+c]
+				}
+				s.c[i*s.ldc+c], s.c[c*s.ldc+i] = v, v
+			}
+		}
+	}
 }
 
 // symmetric is one triangle of alpha·op(A)·op(A)ᵀ + beta·C, n×n: the upper one if

@@ -41,3 +41,15 @@ TEXT ·sum32AVX2(SB), NOSPLIT, $0-20
 // func axpyRows32AVX2(y, m *float32, ldm int, x *float32, n int)
 TEXT ·axpyRows32AVX2(SB), NOSPLIT, $0-40
 	AXPY4
+
+// func dots32AVX2(x, y *float32, ldy, n int, sums *float32)
+TEXT ·dots32AVX2(SB), NOSPLIT, $0-40
+	DOTS4
+	VHADDPS      Y1, Y0, Y0
+	VHADDPS      Y3, Y2, Y2
+	VHADDPS      Y2, Y0, Y0
+	VEXTRACTF128 $1, Y0, X1
+	VADDPS       X1, X0, X0
+	VMOVUPS      X0, (DI)
+	VZEROUPPER
+	RET

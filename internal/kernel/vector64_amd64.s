@@ -39,3 +39,15 @@ TEXT ·sum64AVX2(SB), NOSPLIT, $0-24
 // func axpyRows64AVX2(y, m *float64, ldm int, x *float64, n int)
 TEXT ·axpyRows64AVX2(SB), NOSPLIT, $0-40
 	AXPY4
+
+// func dots64AVX2(x, y *float64, ldy, n int, sums *float64)
+TEXT ·dots64AVX2(SB), NOSPLIT, $0-40
+	DOTS4
+	VHADDPD    Y1, Y0, Y0
+	VHADDPD    Y3, Y2, Y2
+	VPERM2F128 $0x20, Y2, Y0, Y4
+	VPERM2F128 $0x31, Y2, Y0, Y5
+	VADDPD     Y5, Y4, Y4
+	VMOVUPD    Y4, (DI)
+	VZEROUPPER
+	RET

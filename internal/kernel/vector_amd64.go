@@ -23,6 +23,12 @@ func dot32AVX2(x, y *float32, n int) float32
 func dot64AVX2(x, y *float64, n int) float64
 
 //go:noescape
+func dots32AVX2(x, y *float32, ldy, n int, sums *float32)
+
+//go:noescape
+func dots64AVX2(x, y *float64, ldy, n int, sums *float64)
+
+//go:noescape
 func sum32AVX2(x *float32, n int) float32
 
 //go:noescape
@@ -81,6 +87,19 @@ func fastSum[T Float](x []T) (sum T, ok bool) {
 		return T(sum32AVX2(f32(&x[0]), len(x))), true
 	}
 	return T(sum64AVX2(f64(&x[0]), len(x))), true
+}
+
+// fastDots sets sums to the products of x with four rows of y, ldy apart.
+func fastDots[T Float](x, y []T, ldy int, sums *[4]T) bool {
+	if len(x) == 0 || simd == none {
+		return false
+	}
+	if sizeOf[T]() == 4 {
+		dots32AVX2(f32(&x[0]), f32(&y[0]), ldy, len(x), f32(&sums[0]))
+	} else {
+		dots64AVX2(f64(&x[0]), f64(&y[0]), ldy, len(x), f64(&sums[0]))
+	}
+	return true
 }
 
 // fastAxpy4 adds to y four rows of m, ldm apart, times the elements of x.

@@ -183,6 +183,68 @@ tail:                          \
 	ADD     Y3, Y2, Y2         \
 	ADD     Y2, Y0, Y0
 
+// DOTS4 sums the products of x (SI) with four rows (DX, R8 bytes apart), n elements each,
+// in Y0 to Y3. The sums go to DI.
+#define DOTS4 \
+	MOVQ  x+0(FP), SI            \
+	MOVQ  y+8(FP), DX            \
+	MOVQ  ldy+16(FP), R8         \
+	MOVQ  n+24(FP), CX           \
+	MOVQ  sums+32(FP), DI        \
+	SHLQ  $SHIFT, R8             \
+	LEAQ  (R8)(R8*2), R9         \
+	VPXOR Y0, Y0, Y0             \
+	VPXOR Y1, Y1, Y1             \
+	VPXOR Y2, Y2, Y2             \
+	VPXOR Y3, Y3, Y3             \
+	VPXOR Y4, Y4, Y4             \
+	VPXOR Y5, Y5, Y5             \
+	VPXOR Y6, Y6, Y6             \
+	VPXOR Y7, Y7, Y7             \
+	SUBQ  $(2*LANES), CX         \
+	JLT   rest                   \
+two:                             \
+	MOV    (SI), Y8              \
+	MOV    32(SI), Y9            \
+	FMA231 (DX), Y8, Y0          \
+	FMA231 (DX)(R8*1), Y8, Y1    \
+	FMA231 (DX)(R8*2), Y8, Y2    \
+	FMA231 (DX)(R9*1), Y8, Y3    \
+	FMA231 32(DX), Y9, Y4        \
+	FMA231 32(DX)(R8*1), Y9, Y5  \
+	FMA231 32(DX)(R8*2), Y9, Y6  \
+	FMA231 32(DX)(R9*1), Y9, Y7  \
+	ADDQ   $64, SI               \
+	ADDQ   $64, DX               \
+	SUBQ   $(2*LANES), CX        \
+	JGE    two                   \
+rest:                            \
+	ADDQ   $LANES, CX            \
+	JLT    tail                  \
+	MOV    (SI), Y8              \
+	FMA231 (DX), Y8, Y0          \
+	FMA231 (DX)(R8*1), Y8, Y1    \
+	FMA231 (DX)(R8*2), Y8, Y2    \
+	FMA231 (DX)(R9*1), Y8, Y3    \
+	ADDQ   $32, SI               \
+	ADDQ   $32, DX               \
+	SUBQ   $LANES, CX            \
+tail:                            \
+	TAILMASK(Y15)                \
+	MASKMOV (SI), Y15, Y8        \
+	MASKMOV (DX), Y15, Y9        \
+	MASKMOV (DX)(R8*1), Y15, Y10 \
+	MASKMOV (DX)(R8*2), Y15, Y11 \
+	MASKMOV (DX)(R9*1), Y15, Y12 \
+	FMA231  Y9, Y8, Y4           \
+	FMA231  Y10, Y8, Y5          \
+	FMA231  Y11, Y8, Y6          \
+	FMA231  Y12, Y8, Y7          \
+	ADD     Y4, Y0, Y0           \
+	ADD     Y5, Y1, Y1           \
+	ADD     Y6, Y2, Y2           \
+	ADD     Y7, Y3, Y3
+
 // AXPY4 adds to y (DI) four rows (SI, R8 bytes apart) times the numbers at DX.
 #define AXPY4 \
 	MOVQ  y+0(FP), DI           \

@@ -168,15 +168,39 @@ func products[T kernel.Float]() pairwise[T] {
 	return pairwise[T]{kernel.Mul[T], [2]func([]T, T, []T){f, f}}
 }
 
+// pairs applies an operation, which broadcasts by itself, to what an operand was broadcast
+// from if the other one is large enough without.
+func (b *Builder) pairs(r binary, x, y *Node) *Node {
+	if !b.usable(r.name, x, y) {
+		return nil
+	}
+	if from := unspread(x, y); from != nil {
+		x = from
+	} else if from := unspread(y, x); from != nil {
+		y = from
+	}
+	return b.apply(r, x, y)
+}
+
+// unspread returns what n was broadcast from if it broadcasts to the other's shape, n's
+// own; else nil.
+func unspread(n, other *Node) *Node {
+	r, _ := unwrap(n.Op())
+	if _, ok := r.(broadcastTo); ok && sameShape(n.Shape(), other.Shape()) {
+		return Children(n)[0]
+	}
+	return nil
+}
+
 // Add returns x + y.
 func (b *Builder) Add(x, y *Node) *Node {
-	return b.apply(binary{"add", sums[float32](), sums[float64](),
+	return b.pairs(binary{"add", sums[float32](), sums[float64](),
 		func(_ *Builder, _ int, _ []*Node, _, ct *Node) *Node { return ct }}, x, y)
 }
 
 // Sub returns x − y.
 func (b *Builder) Sub(x, y *Node) *Node {
-	return b.apply(binary{"sub", differences[float32](), differences[float64](),
+	return b.pairs(binary{"sub", differences[float32](), differences[float64](),
 		func(b *Builder, i int, _ []*Node, _, ct *Node) *Node {
 			if i == 1 {
 				return b.Neg(ct)
@@ -201,7 +225,7 @@ func (b *Builder) Mul(x, y *Node) *Node {
 			}
 		}
 	}
-	return b.apply(binary{"mul", products[float32](), products[float64](),
+	return b.pairs(binary{"mul", products[float32](), products[float64](),
 		func(b *Builder, i int, in []*Node, _, ct *Node) *Node { return b.Mul(ct, in[1-i]) }}, x, y)
 }
 
@@ -211,7 +235,7 @@ func isSmall(large, n *Node) bool { return 64*size(n.Shape()) <= size(large.Shap
 
 // Div returns the elementwise quotient x / y.
 func (b *Builder) Div(x, y *Node) *Node {
-	return b.apply(binary{"div", pairwise[float32]{each: kernel.Div[float32]}, pairwise[float64]{each: kernel.Div[float64]},
+	return b.pairs(binary{"div", pairwise[float32]{each: kernel.Div[float32]}, pairwise[float64]{each: kernel.Div[float64]},
 		func(b *Builder, i int, in []*Node, out, ct *Node) *Node {
 			if i == 0 {
 				return b.Div(ct, in[1])

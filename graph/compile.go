@@ -92,7 +92,7 @@ func compile[T kernel.Float](order, outputs []*Node, o Options, values map[*Node
 func (c *compiler[T]) plan(order, outputs []*Node) {
 	for _, n := range order {
 		c.root[n] = n
-		if in := Children(n); len(in) > 0 && isReshape(n) {
+		if in := Children(n); len(in) > 0 && isAlias(n) {
 			c.root[n] = c.root[in[0]]
 		}
 	}
@@ -118,6 +118,13 @@ func isReshape(n *Node) bool {
 	}
 	_, ok = r.(reshape)
 	return ok
+}
+
+// isAlias reports whether n is its operand in another guise.
+func isAlias(n *Node) bool {
+	r, _ := unwrap(n.Op())
+	_, ok := r.(barrier)
+	return ok || isReshape(n)
 }
 
 // each reports whether n is computed in every run.

@@ -82,21 +82,15 @@ func (r contract) rowWise(batched []bool, in []tensor.Shape) bool {
 
 func (r contract) kernels(in []tensor.Shape, out tensor.Shape) kernels {
 	full, _ := broadcast(in[0], in[1])
-	l := newLoop(full, full, in[0], in[1], out)
+	l := newLoop(full, out, in[0], in[1])
 	return kernels{f32: contractLoop[float32](l), f64: contractLoop[float64](l)}
 }
 
 func contractLoop[T kernel.Float](l loop) func(y []T, x [][]T) error {
-	n, outer, c := l.inner(), l.outer(), l.cursor()
-	inner := contractInner[T](l.step(1), l.step(2), l.step(3))
-	return func(y []T, x [][]T) error {
-		clear(y)
-		for range outer {
-			inner(n, x[0][c.off[1]:], x[1][c.off[2]:], y[c.off[3]:])
-			c.next()
-		}
-		return nil
-	}
+	n, inner := l.inner(), contractInner[T](l.step(1), l.step(2), l.step(0))
+	return reduced(l, func(y []T, x [][]T, off []int) {
+		inner(n, x[0][off[1]:], x[1][off[2]:], y[off[0]:])
+	})
 }
 
 // contractInner adds the products of n elements of a and b to y, where each of the

@@ -30,25 +30,20 @@ func (r sumTo) rowWise(_ []bool, in []tensor.Shape) bool {
 }
 
 func (r sumTo) kernels(in []tensor.Shape, out tensor.Shape) kernels {
-	l := newLoop(in[0], in[0], out)
+	l := newLoop(in[0], out, in[0])
 	return kernels{f32: sumLoop[float32](l), f64: sumLoop[float64](l)}
 }
 
 func sumLoop[T kernel.Float](l loop) func(y []T, x [][]T) error {
-	n, outer, c := l.inner(), l.outer(), l.cursor()
-	return func(y []T, x [][]T) error {
-		clear(y)
-		for range outer {
-			row, sum := x[0][c.off[0]:][:n], y[c.off[1]:]
-			if l.step(1) == 0 {
-				sum[0] += kernel.Sum(row)
-			} else {
-				kernel.Add(sum[:n], sum[:n], row)
-			}
-			c.next()
+	n, step := l.inner(), l.step(0)
+	return reduced(l, func(y []T, x [][]T, off []int) {
+		row, sum := x[0][off[1]:][:n], y[off[0]:]
+		if step == 0 {
+			sum[0] += kernel.Sum(row)
+		} else {
+			kernel.Add(sum[:n], sum[:n], row)
 		}
-		return nil
-	}
+	})
 }
 
 // broadcastTo repeats an array along new or unit axes.
@@ -100,13 +95,16 @@ func fillWith[T kernel.Float](dst []T, v T) {
 }
 
 // SumTo sums x over the axes along which shape broadcasts to x's shape. A product
-// that is summed is never formed.
+// that is summed is never formed, and a number that multiplies x multiplies the sums.
 func (b *Builder) SumTo(x *Node, shape ...int) *Node {
 	if !b.usable("sum to", x) {
 		return nil
 	}
 	if slices.Equal(x.Shape(), shape) {
 		return x
+	}
+	if x, a, ok := scaled(x); ok {
+		return b.Scale(b.SumTo(x, shape...), a)
 	}
 	if l, r, ok := product(x); ok {
 		return b.apply(contract{slices.Clone(shape)}, l, r)

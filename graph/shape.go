@@ -54,6 +54,30 @@ func (b *Builder) Reshape(x *Node, shape ...int) *Node {
 	return b.apply(reshape{slices.Clone(shape)}, x)
 }
 
+// barrier is its operand, but for operations that would see through it. A Program runs it
+// for free.
+type barrier struct{}
+
+func (barrier) key() string                                              { return "barrier" }
+func (barrier) shape(in []tensor.Shape) (tensor.Shape, error)            { return in[0], nil }
+func (barrier) pullback(_ *Builder, _ int, _ []*Node, _, ct *Node) *Node { return ct }
+func (barrier) rowWise(_ []bool, in []tensor.Shape) bool                 { return len(in[0]) > 0 }
+func (barrier) kernels([]tensor.Shape, tensor.Shape) kernels             { return copying() }
+
+// Barrier returns x as a node that operations do not see through: to be differentiated
+// with respect to. Reshape, SumTo and the operations on pairs may otherwise take, in place
+// of a reshaped, repeated, scaled or multiplied array, what it was made of.
+func (b *Builder) Barrier(x *Node) *Node { return b.apply(barrier{}, x) }
+
+// transparent reports whether operations may take what n was made of in its place.
+func transparent(n *Node) bool {
+	_, _, isProduct := product(n)
+	_, _, isScaled := scaled(n)
+	r, _ := unwrap(n.Op())
+	_, isSpread := r.(broadcastTo)
+	return isProduct || isScaled || isSpread || isReshape(n)
+}
+
 // transpose permutes axes: axis d of the result is axis perm[d] of the input.
 type transpose struct{ perm []int }
 

@@ -11,7 +11,8 @@ import (
 // VJP returns, for each node of wrt, the vector-Jacobian product
 // Σ_k (∂outputs_k/∂wrt)ᵀ cotangents_k, of the node's shape: reverse-mode
 // differentiation, written into the graph as nodes. A node on which no output
-// depends gets zeros.
+// depends gets zeros. Nodes of wrt are leaves or results, but not those that other
+// operations see through, see [Builder.Barrier].
 //
 // Nothing is kept on the nodes, so VJP may be called any number of times in one
 // graph, and on its own results.
@@ -63,9 +64,9 @@ func (b *Builder) placeholder(y *Node) *Node {
 		return newDense(b.dt, []float64{0}, []int{1})
 	})
 	if y.Dims() == 0 {
-		return b.Reshape(seed)
+		return b.Barrier(b.Reshape(seed))
 	}
-	return b.BroadcastTo(seed, y.Shape()...)
+	return b.Barrier(b.BroadcastTo(seed, y.Shape()...))
 }
 
 // pullBack walks from the outputs to wrt and returns the cotangent of every node
@@ -104,6 +105,11 @@ func checkVJP(b *Builder, outputs, cotangents, wrt []*Node) bool {
 	}
 	if !b.usable("vjp: outputs", outputs...) || !b.usable("vjp: cotangents", cotangents...) || !b.usable("vjp: wrt", wrt...) {
 		return false
+	}
+	for _, w := range wrt {
+		if !isLeaf(w) && transparent(w) {
+			b.Failf("graph: vjp: with respect to %v, which other operations see through; use what Barrier makes of it", w.Op())
+		}
 	}
 	for i, y := range outputs {
 		if ct := cotangents[i]; !slices.Equal(y.Shape(), ct.Shape()) {

@@ -9,9 +9,9 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// TestStackThreads: products and Gram matrices of stacks large enough to be shared have
-// the same bits with one thread and with several.
-func TestStackThreads(t *testing.T) {
+// TestThreadsAgree: products and Gram matrices of stacks, and sums, large enough to be
+// shared have the same bits with one thread and with several.
+func TestThreadsAgree(t *testing.T) {
 	defer kernel.SetThreads(0)
 	run := func(threads int) [][]float64 {
 		kernel.SetThreads(threads)
@@ -19,7 +19,11 @@ func TestStackThreads(t *testing.T) {
 		b := NewBuilder(tensor.Float64)
 		u, v := b.Input("u", 301, 7, 90), b.Input("v", 301, 90, 9)
 		few := b.Slice(u, 1, 0, 2)
-		outputs := []*Node{b.MatMul(u, v, false, false), b.Gram(u), b.Gram(few)}
+		outputs := []*Node{
+			b.MatMul(u, v, false, false), b.Gram(u), b.Gram(few),
+			b.SumTo(u, 1, 7, 1), b.SumTo(u, 301, 1, 90), b.SumTo(u, 7, 90), b.Sum(u),
+			b.SumTo(b.Mul(u, b.Slice(u, 0, 0, 1)), 1, 7, 1), b.SumTo(b.Mul(u, u), 1, 1, 90),
+		}
 		p, err := Compile(b, outputs, Options{})
 		if err != nil {
 			t.Fatal(err)

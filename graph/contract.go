@@ -88,8 +88,12 @@ func (r contract) kernels(in []tensor.Shape, out tensor.Shape) kernels {
 
 func contractLoop[T kernel.Float](l loop) func(y []T, x [][]T) error {
 	n, inner := l.inner(), contractInner[T](l.step(1), l.step(2), l.step(0))
-	return reduced(l, func(y []T, x [][]T, off []int) {
-		inner(n, x[0][off[1]:], x[1][off[2]:], y[off[0]:])
+	return reduced(l, func(y []T, x [][]T, off, step []int, count int) {
+		to, p, q := off[0], off[1], off[2]
+		for range count {
+			inner(n, x[0][p:], x[1][q:], y[to:])
+			to, p, q = to+step[0], p+step[1], q+step[2]
+		}
 	})
 }
 

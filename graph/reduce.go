@@ -35,13 +35,16 @@ func (r sumTo) kernels(in []tensor.Shape, out tensor.Shape) kernels {
 }
 
 func sumLoop[T kernel.Float](l loop) func(y []T, x [][]T) error {
-	n, step := l.inner(), l.step(0)
-	return reduced(l, func(y []T, x [][]T, off []int) {
-		row, sum := x[0][off[1]:][:n], y[off[0]:]
-		if step == 0 {
-			sum[0] += kernel.Sum(row)
-		} else {
-			kernel.Add(sum[:n], sum[:n], row)
+	n, still := l.inner(), l.step(0) == 0
+	return reduced(l, func(y []T, x [][]T, off, step []int, count int) {
+		to, from := off[0], off[1]
+		for range count {
+			if row := x[0][from:][:n]; still {
+				y[to] += kernel.Sum(row)
+			} else {
+				kernel.Add(y[to:][:n], y[to:][:n], row)
+			}
+			to, from = to+step[0], from+step[1]
 		}
 	})
 }

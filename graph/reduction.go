@@ -6,15 +6,31 @@ import "github.com/go-valla/valla/internal/kernel"
 // share those elements, so that each is summed in the same order by any number of them.
 type reduction[T kernel.Float] struct {
 	parts []*cursor
-	add   func(y []T, x [][]T, off []int) // one inner loop, from the arrays' offsets
-	y     []T                             // of the run under way
+	add   addRows[T]
+	y     []T // of the run under way
 	x     [][]T
 }
 
+// addRows runs so many inner loops, the first from the arrays' offsets, the others step
+// further on each time.
+type addRows[T kernel.Float] func(y []T, x [][]T, off, step []int, count int)
+
 // reduced returns the operation that runs add over l, beginning with zeros.
-func reduced[T kernel.Float](l loop, add func(y []T, x [][]T, off []int)) func(y []T, x [][]T) error {
+func reduced[T kernel.Float](l loop, add addRows[T]) func(y []T, x [][]T) error {
+	if len(l.n) == 1 {
+		l = l.inside()
+	}
 	r := &reduction[T]{parts: l.split(), add: add}
 	return r.run
+}
+
+// inside returns the loop with a dimension of extent 1 around it.
+func (l loop) inside() loop {
+	outer := loop{n: append([]int{1}, l.n...)}
+	for _, s := range l.strides {
+		outer.strides = append(outer.strides, append([]int{0}, s...))
+	}
+	return outer
 }
 
 func (r *reduction[T]) run(y []T, x [][]T) error {
@@ -27,9 +43,11 @@ func (r *reduction[T]) run(y []T, x [][]T) error {
 // Run implements kernel.Job.
 func (r *reduction[T]) Run(part, _ int) {
 	c := r.parts[part]
-	for range c.outer() {
-		r.add(r.y, r.x, c.off)
-		c.next()
+	rows := len(c.n) - 2
+	count := c.n[rows]
+	for range c.outer() / count {
+		r.add(r.y, r.x, c.off, c.steps(rows), count)
+		c.advance(rows - 1)
 	}
 }
 

@@ -135,17 +135,30 @@ func (l *loop) offset(k, iteration int) int {
 // last one it is back at the first.
 type cursor struct {
 	loop
-	at  []int // position along each outer dimension
-	off []int // offset of each array
+	at  []int   // position along each outer dimension
+	off []int   // offset of each array
+	by  [][]int // strides of the arrays, by dimension
 }
 
 func (l loop) cursor() *cursor {
-	return &cursor{l, make([]int, len(l.n)-1), make([]int, len(l.strides))}
+	by := make([][]int, len(l.n))
+	for d := range by {
+		for _, s := range l.strides {
+			by[d] = append(by[d], s[d])
+		}
+	}
+	return &cursor{l, make([]int, len(l.n)-1), make([]int, len(l.strides)), by}
 }
 
+// steps returns each array's stride along a dimension.
+func (c *cursor) steps(dimension int) []int { return c.by[dimension] }
+
 // next goes on to the next outer iteration.
-func (c *cursor) next() {
-	for d := len(c.at) - 1; d >= 0; d-- {
+func (c *cursor) next() { c.advance(len(c.at) - 1) }
+
+// advance goes on along a dimension, and along those outside of it where it ends.
+func (c *cursor) advance(dimension int) {
+	for d := dimension; d >= 0; d-- {
 		c.at[d]++
 		carry := c.at[d] == c.n[d]
 		if carry {

@@ -112,12 +112,16 @@ func (r binary) ranges(l loop) (rangeLoop[float32], rangeLoop[float64]) {
 // binaryRange is binaryLoop over a part of the elements.
 func binaryRange[T kernel.Float](l loop, f pairwise[T]) rangeLoop[T] {
 	n, row := l.inner(), f.row(l)
+	rows, step := l.rows()
 	return func(y []T, x [][]T, from, to int, scratch []T) {
 		for from < to {
 			i := from / n
-			at, end := from-i*n, min(to, (i+1)*n)
-			row(y[from:end], x[0][l.offset(1, i):], x[1][l.offset(2, i):], at, scratch)
-			from = end
+			a, b := l.offset(1, i), l.offset(2, i)
+			for left := rows - i%rows; left > 0 && from < to; left-- {
+				end := min(to, (i+1)*n)
+				row(y[from:end], x[0][a:], x[1][b:], from-i*n, scratch)
+				from, i, a, b = end, i+1, a+step[1], b+step[2]
+			}
 		}
 	}
 }

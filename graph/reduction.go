@@ -6,6 +6,7 @@ import "github.com/go-valla/valla/internal/kernel"
 // share those elements, so that each is summed in the same order by any number of them.
 type reduction[T kernel.Float] struct {
 	parts []*cursor
+	step  []int // of the arrays, from one inner loop to the next
 	add   addRows[T]
 	y     []T // of the run under way
 	x     [][]T
@@ -20,7 +21,8 @@ func reduced[T kernel.Float](l loop, add addRows[T]) func(y []T, x [][]T) error 
 	if len(l.n) == 1 {
 		l = l.inside()
 	}
-	r := &reduction[T]{parts: l.split(), add: add}
+	_, step := l.rows()
+	r := &reduction[T]{parts: l.split(), step: step, add: add}
 	return r.run
 }
 
@@ -46,7 +48,7 @@ func (r *reduction[T]) Run(part, _ int) {
 	rows := len(c.n) - 2
 	count := c.n[rows]
 	for range c.outer() / count {
-		r.add(r.y, r.x, c.off, c.steps(rows), count)
+		r.add(r.y, r.x, c.off, r.step, count)
 		c.advance(rows - 1)
 	}
 }

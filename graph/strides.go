@@ -118,6 +118,20 @@ func (l *loop) step(k int) int { return l.strides[k][len(l.n)-1] }
 // outer is the number of times the inner loop runs.
 func (l *loop) outer() int { return size(l.n[:len(l.n)-1]) }
 
+// rows returns how often the inner loop runs along the innermost outer dimension, and how
+// far the arrays go on each time.
+func (l *loop) rows() (count int, step []int) {
+	step = make([]int, len(l.strides))
+	if len(l.n) == 1 {
+		return 1, step
+	}
+	d := len(l.n) - 2
+	for k, s := range l.strides {
+		step[k] = s[d]
+	}
+	return l.n[d], step
+}
+
 // offset returns where array k stands at an outer iteration.
 func (l *loop) offset(k, iteration int) int {
 	off, strides := 0, l.strides[k]
@@ -135,23 +149,13 @@ func (l *loop) offset(k, iteration int) int {
 // last one it is back at the first.
 type cursor struct {
 	loop
-	at  []int   // position along each outer dimension
-	off []int   // offset of each array
-	by  [][]int // strides of the arrays, by dimension
+	at  []int // position along each outer dimension
+	off []int // offset of each array
 }
 
 func (l loop) cursor() *cursor {
-	by := make([][]int, len(l.n))
-	for d := range by {
-		for _, s := range l.strides {
-			by[d] = append(by[d], s[d])
-		}
-	}
-	return &cursor{l, make([]int, len(l.n)-1), make([]int, len(l.strides)), by}
+	return &cursor{l, make([]int, len(l.n)-1), make([]int, len(l.strides))}
 }
-
-// steps returns each array's stride along a dimension.
-func (c *cursor) steps(dimension int) []int { return c.by[dimension] }
 
 // next goes on to the next outer iteration.
 func (c *cursor) next() { c.advance(len(c.at) - 1) }

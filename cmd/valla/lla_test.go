@@ -81,8 +81,8 @@ func TestFlagsOfMethods(t *testing.T) {
 func TestFitOptimizers(t *testing.T) {
 	dir := fitted(t)
 	for given, want := range map[string]model.Run{
-		"auto":    {Optimizer: model.Natural, Iterations: 500, LearningRate: 1e-2},
-		"natural": {Optimizer: model.Natural, Iterations: 500, LearningRate: 1e-2},
+		"auto":    {Optimizer: model.Natural, Iterations: 1000, LearningRate: 1e-2},
+		"natural": {Optimizer: model.Natural, Iterations: 1000, LearningRate: 1e-2},
 		"joint":   {Optimizer: model.Joint, Iterations: 4000, LearningRate: 1e-2},
 	} {
 		must(t, dir, "fit", "train.csv", "--model", "map.valla", "--optimizer", given, "--inducing", "8", "--out", "n.valla")

@@ -28,7 +28,7 @@ const (
 // Fit returns the model with a VaLLA posterior, fitted on a set; weights and mean stay
 // as they are, and a posterior that m has is not used. A fraction of the rows is held out
 // and the state of the smallest validation NLL is restored, looked at every 100 iterations
-// or, with natural gradients, after every tenth of them.
+// or, with natural gradients, after every twentieth of them.
 //
 // Where ctx ends the model of the best state so far comes with an error that wraps
 // ctx's. On every other error the model is nil.

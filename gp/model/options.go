@@ -105,7 +105,7 @@ type settings struct {
 }
 
 var optimizers = map[Optimizer]settings{
-	Natural: {500, 100, 1e-2}, Joint: {4_000, 400, 1e-2}, Adam: {40_000, 100, 1e-3},
+	Natural: {1_000, 100, 1e-2}, Joint: {4_000, 400, 1e-2}, Adam: {40_000, 100, 1e-3},
 }
 
 // FitOptions say how [Fit] makes a posterior. Start from [FitDefaults]: where nothing is
@@ -121,7 +121,7 @@ type FitOptions struct {
 	FixNoise bool    // keep the noise
 
 	Optimizer    Optimizer
-	Iterations   int     // mini-batches; 0: natural 500, joint 4,000, adam 40,000
+	Iterations   int     // mini-batches; 0: natural 1,000, joint 4,000, adam 40,000
 	BatchSize    int     // lowered to the number of rows; 0: natural and adam 100, joint 400
 	LearningRate float64 // of Adam; 0: natural and joint 1e-2, adam 1e-3
 	Validation   float64 // fraction of the rows held out to keep the best state; 0 means none

@@ -47,13 +47,15 @@ type Natural struct {
 	MemoryLimit int64
 
 	// ValidationX [n,…] and ValidationY [n,C] are examples held out, by whose mean
-	// negative log predictive density σ₀ and the best state are chosen. Without them σ₀
-	// minimises the objective, which is known to make it too small.
+	// negative log predictive density σ₀ and the best state are chosen. The layer's σ₀ lies
+	// at the lowest point between the best one tried, whose value the result has, and its
+	// neighbours. Without examples held out σ₀ minimises the objective, which is known to
+	// make it too small.
 	ValidationX, ValidationY *tensor.Dense
 
 	// Config is the training loop's; its Validate is the fit's own. Iterations 0 means
-	// 500, a nil Optimizer Adam with the step 1e-2, a nil Schedule half a cosine to 0,
-	// and ValidateEvery 0 a tenth of the iterations.
+	// 1,000, a nil Optimizer Adam with the step 1e-2, a nil Schedule half a cosine to 0,
+	// and ValidateEvery 0 a twentieth of the iterations.
 	Config train.Config
 }
 
@@ -107,8 +109,8 @@ func (f Natural) complete() (Natural, error) {
 		}
 	}
 	orInt(&f.BatchSize, 100)
-	orInt(&f.Config.Iterations, 500)
-	orInt(&f.Config.ValidateEvery, max(1, f.Config.Iterations/10))
+	orInt(&f.Config.Iterations, 1000)
+	orInt(&f.Config.ValidateEvery, max(1, f.Config.Iterations/20))
 	if f.Config.Optimizer == nil {
 		f.Config.Optimizer = &train.Adam{LR: 1e-2}
 	}

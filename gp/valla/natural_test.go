@@ -214,7 +214,7 @@ func TestNaturalState(t *testing.T) {
 		if g, err := post.Predict(ctx, x); err != nil || mean(g.Cov.Float64s()) < 1e-3 {
 			t.Errorf("%v: mean variance %g, which shows nothing; error %v", dt, mean(g.Cov.Float64s()), err)
 		}
-		if len(res.History) != 10 || math.Abs(f.Layer.PriorStd()-0.5) > 1e-6 {
+		if len(res.History) != 20 || math.Abs(f.Layer.PriorStd()-0.5) > 1e-6 {
 			t.Errorf("%v: %d validations, σ₀ %g", dt, len(res.History), f.Layer.PriorStd())
 		}
 	}

@@ -68,6 +68,7 @@ func (c *Chart) add(p plot.Plotter, name, mark string, col color.Color) {
 func newPlot(title, x, y string) *plot.Plot {
 	pl := plot.New()
 	pl.BackgroundColor = nil
+	pl.X.Tick.Marker, pl.Y.Tick.Marker = ticks{}, ticks{}
 	pl.Title.Text, pl.X.Label.Text, pl.Y.Label.Text = title, x, y
 	for _, s := range []*text.Style{&pl.Title.TextStyle, &pl.X.Label.TextStyle, &pl.Y.Label.TextStyle,
 		&pl.X.Tick.Label, &pl.Y.Tick.Label, &pl.Legend.TextStyle} {

@@ -1,0 +1,36 @@
+package figure
+
+import (
+	"strconv"
+
+	"gonum.org/v1/plot"
+)
+
+// ticks are the library's, with as many digits as tell them apart: it gives those of a
+// narrow range all the same label.
+type ticks struct{}
+
+// Ticks implements plot.Ticker.
+func (ticks) Ticks(lo, hi float64) []plot.Tick {
+	all := plot.DefaultTicks{}.Ticks(lo, hi)
+	for digits := 2; digits < 16 && repeated(all); digits++ {
+		for i, t := range all {
+			if t.Label != "" {
+				all[i].Label = strconv.FormatFloat(t.Value, 'g', digits, 64)
+			}
+		}
+	}
+	return all
+}
+
+// repeated reports whether two ticks have the same label.
+func repeated(all []plot.Tick) bool {
+	seen := map[string]bool{"": false}
+	for _, t := range all {
+		if seen[t.Label] {
+			return true
+		}
+		seen[t.Label] = t.Label != ""
+	}
+	return false
+}

@@ -26,7 +26,7 @@ const partsPerThread = 4
 var fusing = struct {
 	from  int // elements from which on chains are run block by block
 	block int // elements in a block: few enough for one of each array to stay in the cache
-	share int // elements that each thread must get
+	share int // elements that each part must get
 }{1 << 14, 1 << 12, 1 << 14}
 
 // chain is a run of operations element by element, each on arrays of as many elements.

@@ -112,7 +112,7 @@ func (r binary) ranges(l loop) (rangeLoop[float32], rangeLoop[float64]) {
 // binaryRange is binaryLoop over a part of the elements.
 func binaryRange[T kernel.Float](l loop, f pairwise[T]) rangeLoop[T] {
 	n, row := l.inner(), f.row(l)
-	rows, step := l.rows()
+	rows, step := l.rows(), l.rowStep()
 	return func(y []T, x [][]T, from, to int, scratch []T) {
 		for from < to {
 			i := from / n

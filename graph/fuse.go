@@ -18,10 +18,6 @@ type rangeLoop[T kernel.Float] func(y []T, x [][]T, from, to int, scratch []T)
 
 const scratchLen = 2 * spreadBlock
 
-// partsPerThread is how many parts a thread may take of a chain: several, since other
-// programs hold up threads.
-const partsPerThread = 4
-
 // fusing says what is fused; tests change it.
 var fusing = struct {
 	from  int // elements from which on chains are run block by block
@@ -35,7 +31,7 @@ type chain[T kernel.Float] struct {
 	size    int
 	steps   []*step[T]
 	loops   []rangeLoop[T]
-	scratch [][]T // of each part
+	scratch [][]T // of each part; the chains of a program share it
 }
 
 // Run implements kernel.Job.
@@ -51,29 +47,26 @@ func (c *chain[T]) Run(part, parts int) {
 }
 
 func (c *chain[T]) run([]T, [][]T) error {
-	parts := 1
-	if kernel.Threads() > 1 {
-		parts = max(1, min(len(c.scratch), c.size/fusing.share))
-	}
-	if parts == 1 {
-		c.Run(0, 1)
-	} else {
-		kernel.Parallel(parts, c)
-	}
+	kernel.Parallel(kernel.Parts(len(c.scratch), c.size, fusing.share), c)
 	return nil
 }
 
 // fuse replaces runs of operations on large arrays, element by element, by chains.
 func fuse[T kernel.Float](steps []*step[T]) []*step[T] {
 	var out []*step[T]
+	largest := 0
+	for _, s := range steps {
+		largest = max(largest, len(s.y))
+	}
+	scratch := make([][]T, kernel.Parts(largest, largest, fusing.share))
+	for i := range scratch {
+		scratch[i] = make([]T, scratchLen)
+	}
 	for i := 0; i < len(steps); {
-		c := &chain[T]{}
+		c := &chain[T]{scratch: scratch}
 		for i+len(c.steps) < len(steps) && c.take(steps[i+len(c.steps)]) {
 		}
 		if n := len(c.steps); n > 0 && (n > 1 || c.size >= 2*fusing.share) {
-			for range partsPerThread * kernel.Threads() {
-				c.scratch = append(c.scratch, make([]T, scratchLen))
-			}
 			out = append(out, &step[T]{n: c.steps[n-1].n, f: c.run})
 			i += n
 			continue

@@ -18,21 +18,8 @@ type addRows[T kernel.Float] func(y []T, x [][]T, off, step []int, count int)
 
 // reduced returns the operation that runs add over l, beginning with zeros.
 func reduced[T kernel.Float](l loop, add addRows[T]) func(y []T, x [][]T) error {
-	if len(l.n) == 1 {
-		l = l.inside()
-	}
-	_, step := l.rows()
-	r := &reduction[T]{parts: l.split(), step: step, add: add}
+	r := &reduction[T]{parts: l.split(), step: l.rowStep(), add: add}
 	return r.run
-}
-
-// inside returns the loop with a dimension of extent 1 around it.
-func (l loop) inside() loop {
-	outer := loop{n: append([]int{1}, l.n...)}
-	for _, s := range l.strides {
-		outer.strides = append(outer.strides, append([]int{0}, s...))
-	}
-	return outer
 }
 
 func (r *reduction[T]) run(y []T, x [][]T) error {
@@ -45,11 +32,10 @@ func (r *reduction[T]) run(y []T, x [][]T) error {
 // Run implements kernel.Job.
 func (r *reduction[T]) Run(part, _ int) {
 	c := r.parts[part]
-	rows := len(c.n) - 2
-	count := c.n[rows]
+	count := c.rows()
 	for range c.outer() / count {
 		r.add(r.y, r.x, c.off, r.step, count)
-		c.advance(rows - 1)
+		c.advance(len(c.n) - 3) // past the rows
 	}
 }
 
@@ -62,10 +48,10 @@ func (l loop) split() []*cursor {
 			along = d
 		}
 	}
-	if along < 0 || kernel.Threads() == 1 {
+	if along < 0 {
 		return []*cursor{l.cursor()}
 	}
-	parts := max(1, min(l.n[along], partsPerThread*kernel.Threads(), size(l.n)/fusing.share))
+	parts := kernel.Parts(l.n[along], size(l.n), fusing.share)
 	cursors := make([]*cursor, parts)
 	for i := range cursors {
 		lo, hi := l.n[along]*i/parts, l.n[along]*(i+1)/parts

@@ -10,7 +10,7 @@ type stack[T kernel.Float] struct {
 	x           [][]T
 }
 
-// stackWork is the number of multiplications that one more thread must get: less than
+// stackWork is the number of multiplications that each part must get: less than
 // for one large product, since small ones are slower.
 const stackWork = 1 << 19
 
@@ -23,12 +23,7 @@ func stacked[T kernel.Float](count, work int, one func(y []T, x [][]T, i int)) f
 
 func (s *stack[T]) run(y []T, x [][]T) error {
 	s.y, s.x = y, x
-	parts := max(1, min(s.count, kernel.Threads(), s.count*s.work/stackWork))
-	if parts == 1 {
-		s.Run(0, 1)
-	} else {
-		kernel.Parallel(parts, s)
-	}
+	kernel.Parallel(kernel.Parts(s.count, s.count*s.work, stackWork), s)
 	return nil
 }
 

@@ -118,18 +118,23 @@ func (l *loop) step(k int) int { return l.strides[k][len(l.n)-1] }
 // outer is the number of times the inner loop runs.
 func (l *loop) outer() int { return size(l.n[:len(l.n)-1]) }
 
-// rows returns how often the inner loop runs along the innermost outer dimension, and how
-// far the arrays go on each time.
-func (l *loop) rows() (count int, step []int) {
-	step = make([]int, len(l.strides))
+// rows is the number of times the inner loop runs along the innermost outer dimension.
+func (l *loop) rows() int {
 	if len(l.n) == 1 {
-		return 1, step
+		return 1
 	}
-	d := len(l.n) - 2
-	for k, s := range l.strides {
-		step[k] = s[d]
+	return l.n[len(l.n)-2]
+}
+
+// rowStep returns how far the arrays go on from one of those times to the next.
+func (l *loop) rowStep() []int {
+	step := make([]int, len(l.strides))
+	if len(l.n) > 1 {
+		for k, s := range l.strides {
+			step[k] = s[len(l.n)-2]
+		}
 	}
-	return l.n[d], step
+	return step
 }
 
 // offset returns where array k stands at an outer iteration.

@@ -13,8 +13,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Natural fits a layer as [Fit] does, to the same objective, in some hundred steps
-// instead of some ten thousand:
+// Natural fits a layer as [Fit] does, to the same objective, in a thousand steps
+// instead of 40,000:
 //
 //   - A by natural gradients, which are averages of natural parameters,
 //     Ŝ ← (1−ρ) Ŝ + ρ Σ_b Σ_c w_b λ_bc k̂_bc k̂_bcᵀ with S = K_z A K_z = σ₀⁴ Ŝ and

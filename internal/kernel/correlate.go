@@ -29,10 +29,6 @@ const (
 	// unfoldBytes is how much of an image is unfolded at a time, so that it
 	// stays in the second level cache.
 	unfoldBytes = 448 << 10
-
-	// partsPerThread is the number of parts per thread into which work is cut:
-	// several, since other programs hold up threads.
-	partsPerThread = 4
 )
 
 // add appends a pass whose tap at a channel, row and column of the filter is
@@ -63,16 +59,7 @@ func (c *correlation[T]) run() {
 	if c.n.Y < partsPerThread*Threads() {
 		c.band = evenly(c.out, windowRows)
 	}
-	Parallel(convParts(c.bands()*c.n.Y, work*c.out*max(c.n.X, c.n.W, c.n.Y)), c)
-}
-
-// convParts is the number of parts in which to cut units of work, a number of
-// multiplications in all.
-func convParts(units, work int) int {
-	if Threads() == 1 {
-		return 1
-	}
-	return max(1, min(partsPerThread*Threads(), units, work/threadWork))
+	Parallel(Parts(c.bands()*c.n.Y, work*c.out*max(c.n.X, c.n.W, c.n.Y), threadWork), c)
 }
 
 // bands is the number of bands of a result.

@@ -71,7 +71,7 @@ func (f *filterSums[T]) run() {
 	if f.groups > 1 {
 		f.sums = grow(f.sums, units*f.Out*f.taps())
 	}
-	Parallel(convParts(units, max(f.n.X, f.n.W, f.n.Y)*f.resultSize()*f.taps()), f)
+	Parallel(Parts(units, max(f.n.X, f.n.W, f.n.Y)*f.resultSize()*f.taps(), threadWork), f)
 	if f.groups > 1 {
 		f.total()
 	}

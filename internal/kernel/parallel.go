@@ -56,6 +56,20 @@ func SetThreads(n int) {
 // Threads returns the number of threads that work on one job.
 func Threads() int { return int(pool.threads.Load()) }
 
+// partsPerThread is the number of parts per thread into which work is cut: several, since
+// other programs hold up threads.
+const partsPerThread = 4
+
+// Parts returns the number of parts for Parallel in which to cut units of work, an amount
+// in all, of which each part gets at least so much: 1 where there is one thread, else
+// several for each.
+func Parts(units, amount, least int) int {
+	if Threads() == 1 {
+		return 1
+	}
+	return max(1, min(partsPerThread*Threads(), units, amount/least))
+}
+
 // Parallel runs j.Run(i, parts) for every i in 0..parts-1 on the workers and
 // the calling goroutine, and returns when all are done. A nested call, and a
 // call made while another goroutine's job is running, runs its parts one after

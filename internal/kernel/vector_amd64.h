@@ -111,12 +111,15 @@ tail:                          \
 	VZEROUPPER                 \
 	RET
 
+#define CLEAR4(a, b, c, d) \
+	VPXOR a, a, a \
+	VPXOR b, b, b \
+	VPXOR c, c, c \
+	VPXOR d, d, d
+
 // DOT sums x·y (SI, DX; n in CX) in Y0 to Y3, then adds up the vectors in Y0.
 #define DOT \
-	VPXOR Y0, Y0, Y0           \
-	VPXOR Y1, Y1, Y1           \
-	VPXOR Y2, Y2, Y2           \
-	VPXOR Y3, Y3, Y3           \
+	CLEAR4(Y0, Y1, Y2, Y3)     \
 	SUBQ  $(4*LANES), CX       \
 	JLT   rest                 \
 four:                          \
@@ -153,10 +156,7 @@ tail:                          \
 
 // SUM is DOT with ones.
 #define SUM \
-	VPXOR Y0, Y0, Y0           \
-	VPXOR Y1, Y1, Y1           \
-	VPXOR Y2, Y2, Y2           \
-	VPXOR Y3, Y3, Y3           \
+	CLEAR4(Y0, Y1, Y2, Y3)     \
 	SUBQ  $(4*LANES), CX       \
 	JLT   rest                 \
 four:                          \
@@ -183,6 +183,14 @@ tail:                          \
 	ADD     Y3, Y2, Y2         \
 	ADD     Y2, Y0, Y0
 
+// FOURROWS adds to a, b, c and d the products of x with a vector of each of four rows (DX,
+// R8 bytes apart, R9 is three times that), at an offset.
+#define FOURROWS(offset, x, a, b, c, d) \
+	FMA231 offset(DX), x, a       \
+	FMA231 offset(DX)(R8*1), x, b \
+	FMA231 offset(DX)(R8*2), x, c \
+	FMA231 offset(DX)(R9*1), x, d
+
 // DOTS4 sums the products of x (SI) with four rows (DX, R8 bytes apart), n elements each,
 // in Y0 to Y3. The sums go to DI.
 #define DOTS4 \
@@ -193,27 +201,15 @@ tail:                          \
 	MOVQ  sums+32(FP), DI        \
 	SHLQ  $SHIFT, R8             \
 	LEAQ  (R8)(R8*2), R9         \
-	VPXOR Y0, Y0, Y0             \
-	VPXOR Y1, Y1, Y1             \
-	VPXOR Y2, Y2, Y2             \
-	VPXOR Y3, Y3, Y3             \
-	VPXOR Y4, Y4, Y4             \
-	VPXOR Y5, Y5, Y5             \
-	VPXOR Y6, Y6, Y6             \
-	VPXOR Y7, Y7, Y7             \
+	CLEAR4(Y0, Y1, Y2, Y3)       \
+	CLEAR4(Y4, Y5, Y6, Y7)       \
 	SUBQ  $(2*LANES), CX         \
 	JLT   rest                   \
 two:                             \
 	MOV    (SI), Y8              \
 	MOV    32(SI), Y9            \
-	FMA231 (DX), Y8, Y0          \
-	FMA231 (DX)(R8*1), Y8, Y1    \
-	FMA231 (DX)(R8*2), Y8, Y2    \
-	FMA231 (DX)(R9*1), Y8, Y3    \
-	FMA231 32(DX), Y9, Y4        \
-	FMA231 32(DX)(R8*1), Y9, Y5  \
-	FMA231 32(DX)(R8*2), Y9, Y6  \
-	FMA231 32(DX)(R9*1), Y9, Y7  \
+	FOURROWS(0, Y8, Y0, Y1, Y2, Y3) \
+	FOURROWS(32, Y9, Y4, Y5, Y6, Y7) \
 	ADDQ   $64, SI               \
 	ADDQ   $64, DX               \
 	SUBQ   $(2*LANES), CX        \
@@ -222,10 +218,7 @@ rest:                            \
 	ADDQ   $LANES, CX            \
 	JLT    tail                  \
 	MOV    (SI), Y8              \
-	FMA231 (DX), Y8, Y0          \
-	FMA231 (DX)(R8*1), Y8, Y1    \
-	FMA231 (DX)(R8*2), Y8, Y2    \
-	FMA231 (DX)(R9*1), Y8, Y3    \
+	FOURROWS(0, Y8, Y0, Y1, Y2, Y3) \
 	ADDQ   $32, SI               \
 	ADDQ   $32, DX               \
 	SUBQ   $LANES, CX            \

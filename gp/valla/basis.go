@@ -14,8 +14,10 @@ import (
 //	Q = s [κ̂ − k̂ᵀ K̂_z⁻¹ k̂ + k̂ᵀ (K̂_z + s Ŝ)⁻¹ k̂].
 //
 // With K̂_z + εI = R Rᵀ the natural parameters are kept as T = R⁻¹ Ŝ R⁻ᵀ = Σ λ v vᵀ,
-// v = R⁻¹ k̂: Ŝ itself would lose half of the digits where K̂_z is nearly singular. With
-// T = U Γ Uᵀ and w = Uᵀ v everything is diagonal:
+// v = R⁻¹ k̂, in coordinates in which the prior is sI whatever Z is (whitening: Hensman,
+// Matthews, Filippone and Ghahramani 2015). T is what stays as it is while Z moves, and so
+// does KL. Were it Ŝ or A, a small move of Z would turn a nearly singular K̂_z enough to
+// spoil what has been learned. With T = U Γ Uᵀ and w = Uᵀ v everything is diagonal:
 //
 //	Q  = s (κ̂ − Σ_j e_j w_j²),   e = sγ/(1 + sγ)
 //	KL = ½ Σ_j log(1 + sγ_j) − e_j
@@ -27,7 +29,6 @@ import (
 // frame is what depends on the inducing inputs alone.
 type frame struct {
 	m      int
-	kz     []float64 // K̂_z, [M,M]
 	r      []float64 // [M,M], lower
 	ridge  float64   // ε
 	jitter float64   // ε as a fraction of the mean diagonal of K̂_z
@@ -39,22 +40,11 @@ func newFrame(m int, kz []float64, least float64) (*frame, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &frame{m: m, kz: kz, r: r, ridge: jitter * meanDiagonal(m, kz), jitter: jitter}, nil
+	return &frame{m: m, r: r, ridge: jitter * meanDiagonal(m, kz), jitter: jitter}, nil
 }
 
 // whiten overwrites rows k̂ [n,M] by v.
 func (f *frame) whiten(k []float64) { kernel.Trsm(true, true, len(k)/f.m, f.m, f.r, f.m, k, f.m) }
-
-// carry returns T [M,M] of the Ŝ that has the natural parameters t in the frame of the
-// factor r: X T Xᵀ with X = R⁻¹ r.
-func (f *frame) carry(r, t []float64) []float64 {
-	m, x, half := f.m, append([]float64(nil), r...), make([]float64, f.m*f.m)
-	kernel.Trsm(false, false, m, m, f.r, m, x, m)
-	kernel.Gemm(false, false, m, m, m, 1, x, m, t, m, 0, half, m)
-	out := make([]float64, m*m)
-	kernel.Gemm(false, true, m, m, m, 1, half, m, x, m, 0, out, m)
-	return out
-}
 
 // spectrum is a frame's coordinates for one T.
 type spectrum struct {
@@ -125,25 +115,45 @@ func (p *spectrum) kl(s float64) float64 {
 	return kl
 }
 
-// cotangents returns the gradient of ½ Σ_i λ_i Q_i + share·KL, at fixed Ŝ, with respect
-// to k̂ [n,M] and K̂_z [M,M]. With f = 1/(1 + sγ) = 1 − e they are
+// distance is how far a step of the natural parameters by d [M,M] goes, as a part of the
+// precision I + sT that they belong to: ‖(I + sT)^(−½) s d (I + sT)^(−½)‖, twice the square
+// root of the divergence between the posteriors before and after a small step.
+func (p *spectrum) distance(s float64, d []float64) float64 {
+	m, half, inner := p.m, make([]float64, len(d)), make([]float64, len(d))
+	kernel.Gemm(false, false, m, m, m, 1, d, m, p.u, m, 0, half, m)
+	kernel.Gemm(true, false, m, m, m, 1, p.u, m, half, m, 0, inner, m)
+	e, sum := p.shrink(s), 0.0
+	for i := range m {
+		for j := range m {
+			v := s * inner[i*m+j]
+			sum += v * v * (1 - e[i]) * (1 - e[j])
+		}
+	}
+	return math.Sqrt(sum)
+}
+
+// cotangents returns the gradient of ½ Σ_i λ_i Q_i, at fixed T, with respect to k̂ [n,M] and
+// K̂_z [M,M]. With E = U e Uᵀ and W = Σ_i λ_i v_i v_iᵀ they are
 //
-//	−s λ (e∘w) Uᵀ R⁻¹   and   ½ R⁻ᵀ U [s (W − f W f) − share e²] Uᵀ R⁻¹,
+//	−s λ (E v)ᵀ R⁻¹   and   ½ s R⁻ᵀ sym(E W) R⁻¹,
 //
-// W = Σ_i λ_i w_i w_iᵀ.
-func (p *spectrum) cotangents(s, share float64, lambda, w []float64) (k, kz []float64) {
+// where sym(·) is the symmetric matrix that has its argument's lower triangle: so a
+// gradient goes through a Cholesky factor (Murray 2016).
+func (p *spectrum) cotangents(s float64, lambda, w []float64) (k, kz []float64) {
 	m, n, e := p.m, len(lambda), p.shrink(s)
 	inner := weightedGram(m, lambda, w)
 	for i := range m {
-		for j := range m {
-			inner[i*m+j] *= 0.5 * s * (1 - (1-e[i])*(1-e[j]))
-		}
-		inner[i*m+i] -= 0.5 * share * e[i] * e[i]
+		kernel.Scale(inner[i*m:(i+1)*m], e[i], inner[i*m:(i+1)*m])
 	}
 	half := make([]float64, m*m)
 	kernel.Gemm(false, true, m, m, m, 1, inner, m, p.u, m, 0, half, m)
 	kz = make([]float64, m*m)
-	kernel.Gemm(false, false, m, m, m, 1, p.u, m, half, m, 0, kz, m)
+	kernel.Gemm(false, false, m, m, m, 0.5*s, p.u, m, half, m, 0, kz, m)
+	for i := range m {
+		for j := range i {
+			kz[j*m+i] = kz[i*m+j]
+		}
+	}
 	kernel.Trsm(false, true, m, m, p.r, m, kz, m)
 	kernel.Trsm(true, false, m, m, p.r, m, kz, m)
 

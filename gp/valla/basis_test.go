@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/go-valla/valla/internal/fixture"
+	"github.com/go-valla/valla/internal/kernel"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -68,11 +69,10 @@ func (a *algebra) spectrum(t *testing.T, jitter float64) *spectrum {
 
 // natural is T = R⁻¹ Ŝ R⁻ᵀ.
 func (a *algebra) natural(f *frame) []float64 {
-	eye := make([]float64, a.m*a.m)
-	for i := range a.m {
-		eye[i*a.m+i] = 1
-	}
-	return f.carry(eye, a.s)
+	t := append([]float64(nil), a.s...)
+	kernel.Trsm(false, false, a.m, a.m, f.r, a.m, t, a.m)
+	kernel.Trsm(true, true, a.m, a.m, f.r, a.m, t, a.m)
+	return t
 }
 
 // rows are the coordinates w of the rows.
@@ -161,32 +161,99 @@ func TestNaturalProjection(t *testing.T) {
 	}
 }
 
-// TestNaturalCotangents compares with central differences of ½ Σ λ_i Q_i + share·KL.
+// TestNaturalCotangents compares with central differences of ½ Σ λ_i Q_i at fixed T, from
+// dense inverses in whitened coordinates.
 func TestNaturalCotangents(t *testing.T) {
-	const s, share, h = 0.8, 0.5, 1e-5
+	const s, h = 0.8, 1e-5
 	a := newAlgebra(2, 4, 7, false)
+	p := a.spectrum(t, 0)
+	precision := a.precision(p, s)
+	var covariance mat.Dense
+	if err := covariance.Inverse(precision); err != nil {
+		t.Fatal(err)
+	}
 	value := func() float64 {
-		q, kl := a.dense(t, s)
-		sum := share * kl
+		var chol mat.Cholesky
+		if !chol.Factorize(mat.NewSymDense(a.m, a.kz)) {
+			t.Fatal("K̂_z has no Cholesky factor")
+		}
+		var r mat.TriDense
+		chol.LTo(&r)
+		sum := 0.0
 		for i, l := range a.lambda {
-			sum += 0.5 * l * q[i]
+			var v mat.VecDense
+			if err := v.SolveVec(&r, mat.NewVecDense(a.m, a.k[i*a.m:(i+1)*a.m])); err != nil {
+				t.Fatal(err)
+			}
+			sum += 0.5 * l * s * (a.diag[i] - mat.Dot(&v, &v) + mat.Inner(&v, &covariance, &v))
 		}
 		return sum
 	}
-	p := a.spectrum(t, 0)
-	k, kz := p.cotangents(s, share, a.lambda, a.rows(p))
-	differences := func(v []float64) []float64 {
-		out := make([]float64, len(v))
-		for i, x := range v {
-			v[i] = x + h
-			up := value()
-			v[i] = x - h
-			out[i], v[i] = (up-value())/(2*h), x
+	difference := func(v []float64, at ...int) float64 {
+		move := func(by float64) float64 {
+			for _, i := range at {
+				v[i] += by
+			}
+			return value()
 		}
-		return out
+		up := move(h)
+		down := move(-2 * h)
+		move(h)
+		return (up - down) / (2 * h)
 	}
-	fixture.Close(t, "cotangent of k̂", k, differences(a.k), 1e-7)
-	fixture.Close(t, "cotangent of K̂_z", kz, differences(a.kz), 1e-7)
+	k, kz := p.cotangents(s, a.lambda, a.rows(p))
+	want := make([]float64, len(k))
+	for i := range want {
+		want[i] = difference(a.k, i)
+	}
+	fixture.Close(t, "cotangent of k̂", k, want, 1e-7)
+	var got []float64 // the two elements of a pair move together
+	want = nil
+	for i := range a.m {
+		got, want = append(got, kz[i*a.m+i]), append(want, difference(a.kz, i*a.m+i))
+		for j := range i {
+			got = append(got, kz[i*a.m+j]+kz[j*a.m+i])
+			want = append(want, difference(a.kz, i*a.m+j, j*a.m+i))
+		}
+	}
+	fixture.Close(t, "cotangent of K̂_z", got, want, 1e-7)
+}
+
+// precision is I + sT.
+func (a *algebra) precision(p *spectrum, s float64) *mat.Dense {
+	out := a.matrix(a.natural(p.frame))
+	out.Scale(s, out)
+	for i := range a.m {
+		out.Set(i, i, out.At(i, i)+1)
+	}
+	return out
+}
+
+// TestNaturalDistance: a small step's distance is twice the square root of the divergence
+// between the posteriors before and after it, and grows with the step.
+func TestNaturalDistance(t *testing.T) {
+	const s, small = 0.6, 1e-4
+	a, b := newAlgebra(5, 5, 6, false), newAlgebra(6, 5, 6, true)
+	p := a.spectrum(t, 0)
+	for i := range b.s {
+		b.s[i] *= small
+	}
+	before, after := a.precision(p, s), a.matrix(append([]float64(nil), b.s...))
+	after.Scale(s, after)
+	after.Add(after, before)
+	var inv, product mat.Dense
+	if err := inv.Inverse(after); err != nil {
+		t.Fatal(err)
+	}
+	product.Mul(before, &inv)
+	det, _ := mat.LogDet(&product)
+	divergence := 0.5 * (mat.Trace(&product) - float64(a.m) - det)
+	d := p.distance(s, b.s)
+	fixture.Close(t, "distance", []float64{d}, []float64{2 * math.Sqrt(divergence)}, 1e-2)
+	for i := range b.s {
+		b.s[i] *= 7
+	}
+	fixture.Close(t, "seven times as far", []float64{p.distance(s, b.s)}, []float64{7 * d}, 1e-12)
 }
 
 // TestNaturalRoot: the layer's form, Q = κ − K_xz L (I + LᵀK_zL)⁻¹ Lᵀ K_zx with the
@@ -240,12 +307,4 @@ func TestNaturalNotFinite(t *testing.T) {
 	if _, err := newFrame(2, []float64{0, 0, 0, 0}, 1e-6); err == nil {
 		t.Error("K̂_z = 0: no error")
 	}
-}
-
-// TestNaturalCarry: the variances are those of the same Ŝ in another frame.
-func TestNaturalCarry(t *testing.T) {
-	a, b := newAlgebra(1, 5, 6, false), newAlgebra(2, 5, 6, false)
-	p, other := a.spectrum(t, 0), b.spectrum(t, 0)
-	carried := p.carry(other.r, a.natural(other.frame))
-	fixture.Close(t, "T", carried, a.natural(p.frame), 1e-10)
 }

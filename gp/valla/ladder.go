@@ -3,7 +3,6 @@ package valla
 import (
 	"fmt"
 	"math"
-	"slices"
 
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/train"
@@ -20,7 +19,6 @@ import (
 type ladder struct {
 	m, rungs, width int           // width: parameters of the likelihood
 	t               *tensor.Dense // Ŝ as T, [rungs,M,M]
-	r               *tensor.Dense // R, the frame of T, [M,M]
 	logStd          *tensor.Dense // [rungs]
 	gamma, u        *tensor.Dense // the spectra of T as last computed, [rungs,M] and [rungs,M,M]
 	noise           *tensor.Dense // parameters of the likelihood divided by pace, [rungs,width]
@@ -33,7 +31,7 @@ type ladder struct {
 const (
 	pickLead     = iota // the leading rung
 	pickStep            // log of the ratio of neighbouring scales
-	pickChange          // Σ ρ since the spectra were computed
+	pickChange          // of T since the spectra were computed: Σ ρ, or more where a step was bounded
 	pickStart           // log σ₀ at the start
 	pickSearched        // steps made at the last search
 	pickDone            // steps made
@@ -54,7 +52,8 @@ const (
 	farthest = 1e4
 	// pace is how much faster the likelihood's parameters, which are logs, go than Z.
 	pace = 2.0
-	// stale is the change of T, as a sum of ρ, after which its spectra are computed anew.
+	// stale is the change of T, as a sum of ρ, after which its spectra are computed anew; a
+	// bounded step is as large as that by itself.
 	stale = 0.02
 )
 
@@ -64,7 +63,7 @@ func newLadder(m, rungs int, logStd float64, noise []float64) *ladder {
 	}
 	width := len(noise)
 	l := &ladder{
-		m: m, rungs: rungs, width: width, t: array(rungs, m, m), r: array(m, m), logStd: array(rungs), losses: array(rungs), pick: array(pickCount),
+		m: m, rungs: rungs, width: width, t: array(rungs, m, m), logStd: array(rungs), losses: array(rungs), pick: array(pickCount),
 		gamma: array(rungs, m), u: array(rungs, m, m),
 		noise: array(rungs, max(width, 1)), noiseGrad: array(rungs, max(width, 1)),
 	}
@@ -114,41 +113,38 @@ func (l *ladder) arrays(free bool) []train.Param {
 		return train.Param{Name: "valla.natural." + name, Value: v, Kept: true,
 			Grad: tensor.New(tensor.Of(tensor.Float64), tensor.WithShape(v.Shape()...))}
 	}
-	list := []train.Param{kept("t", l.t), kept("r", l.r), kept("gamma", l.gamma), kept("u", l.u), kept("log_prior_std", l.logStd), kept("losses", l.losses), kept("pick", l.pick)}
+	list := []train.Param{kept("t", l.t), kept("gamma", l.gamma), kept("u", l.u), kept("log_prior_std", l.logStd), kept("losses", l.losses), kept("pick", l.pick)}
 	if l.width > 0 {
 		list = append(list, train.Param{Name: "valla.natural.likelihood", Value: l.noise, Grad: l.noiseGrad, Kept: !free})
 	}
 	return list
 }
 
-// enter carries the natural parameters over to a frame.
-func (l *ladder) enter(f *frame) {
-	old := l.r.Float64s()
-	if slices.Equal(old, f.r) {
-		return
+// away returns sum − T for T of rung i.
+func (l *ladder) away(i int, sum []float64) []float64 {
+	d := append([]float64(nil), sum...)
+	for k, v := range l.natural(i) {
+		d[k] -= v
 	}
-	for i := range l.rungs {
-		copy(l.natural(i), f.carry(old, l.natural(i)))
-	}
-	copy(old, f.r)
+	return d
 }
 
-// stepped returns (1−ρ) T + ρ sum for T of rung i.
-func (l *ladder) stepped(i int, rho float64, sum []float64) []float64 {
+// stepped returns T + ρ d for T of rung i.
+func (l *ladder) stepped(i int, rho float64, d []float64) []float64 {
 	t := append([]float64(nil), l.natural(i)...)
-	for k, v := range sum {
-		t[k] += rho * (v - t[k])
+	for k, v := range d {
+		t[k] += rho * v
 	}
 	return t
 }
 
-// changed takes note of a step, number done.
-func (l *ladder) changed(rho float64, done int) {
-	l.pick.Float64s()[pickChange] += rho
+// changed takes note of a step, number done, which changed T so much.
+func (l *ladder) changed(by float64, done int) {
+	l.pick.Float64s()[pickChange] += by
 	l.pick.Float64s()[pickDone] = float64(done)
 }
 
-// spectra returns those of all rungs, in the frame that T is in: as they were last
+// spectra returns those of all rungs in a frame: as they were last
 // computed, unless T has changed since by more than stale or fresh is set.
 func (l *ladder) spectra(f *frame, fresh bool) ([]*spectrum, error) {
 	m, all := l.m, make([]*spectrum, l.rungs)
@@ -223,9 +219,9 @@ func interpolate(rows, at []float64) {
 }
 
 // vertex returns where the parabola through (−1,a), (0,b), (1,c), b the smallest, is
-// lowest, in [−½, ½].
+// lowest, in [−½, ½]; where a or c is infinite, 0.
 func vertex(a, b, c float64) float64 {
-	if d := a - 2*b + c; d > 0 {
+	if d := a - 2*b + c; d > 0 && !math.IsInf(d, 1) {
 		return min(max((a-c)/(2*d), -0.5), 0.5)
 	}
 	return 0

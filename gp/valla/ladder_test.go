@@ -62,7 +62,7 @@ func TestLadderOfOne(t *testing.T) {
 
 func TestVertex(t *testing.T) {
 	for _, c := range []struct{ a, b, c, want float64 }{
-		{1, 0, 1, 0}, {1, 0, 3, -0.25}, {3, 0, 1, 0.25}, {0, 0, 9, -0.5}, {0, 0, 0, 0},
+		{1, 0, 1, 0}, {1, 0, 3, -0.25}, {3, 0, 1, 0.25}, {0, 0, 9, -0.5}, {0, 0, 0, 0}, {1, 0, math.Inf(1), 0}, {math.Inf(1), 0, 1, 0},
 	} {
 		if got := vertex(c.a, c.b, c.c); got != c.want {
 			t.Errorf("vertex(%g, %g, %g) = %g, want %g", c.a, c.b, c.c, got, c.want)

@@ -3,7 +3,9 @@ package valla
 import (
 	"context"
 	"errors"
+	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/go-valla/valla/gp/likelihood"
@@ -100,18 +102,15 @@ func TestNaturalInParts(t *testing.T) {
 	}
 }
 
-// state is a copy of the natural parameters and their frame.
-type state struct{ t, r []float64 }
-
-func (n *natural) restore(s state) {
-	copy(n.ladder.t.Float64s(), s.t)
-	copy(n.ladder.r.Float64s(), s.r)
+// restore sets the natural parameters.
+func (n *natural) restore(t []float64) {
+	copy(n.ladder.t.Float64s(), t)
 	n.ladder.pick.Float64s()[pickChange] = 1 // the spectra are to be computed anew
 }
 
 // projected is the present state without the negative eigenvalues of T: those are left
-// out anew for each Z, which the gradient at fixed Ŝ does not see.
-func (n *natural) projected(t *testing.T) state {
+// out anew each time, which the gradient at fixed T does not see.
+func (n *natural) projected(t *testing.T) []float64 {
 	t.Helper()
 	spectra, err := n.presentSpectra()
 	if err != nil {
@@ -120,7 +119,7 @@ func (n *natural) projected(t *testing.T) state {
 	for i, p := range spectra {
 		copy(n.ladder.natural(i), weightedGram(p.m, p.gamma, transposed(p.m, p.u)))
 	}
-	return state{append([]float64(nil), n.ladder.t.Float64s()...), append([]float64(nil), n.ladder.r.Float64s()...)}
+	return append([]float64(nil), n.ladder.t.Float64s()...)
 }
 
 func transposed(m int, a []float64) []float64 {
@@ -131,7 +130,7 @@ func transposed(m int, a []float64) []float64 {
 	return out
 }
 
-// TestNaturalGradients compares the gradients of the objective at fixed Ŝ, with respect
+// TestNaturalGradients compares the gradients of the objective at fixed T, with respect
 // to Z and to the likelihood's parameters of each rung, with central differences.
 func TestNaturalGradients(t *testing.T) {
 	const h = 1e-5
@@ -143,7 +142,7 @@ func TestNaturalGradients(t *testing.T) {
 	} {
 		n := naturalToy(t, c.lik, c.alpha)
 		state := n.projected(t)
-		evaluate := func() []float64 { // losses of the rungs, with Ŝ as it was
+		evaluate := func() []float64 { // losses of the rungs, with T as it was
 			if _, err := n.Evaluate(context.Background(), 51); err != nil {
 				t.Fatal(err)
 			}
@@ -178,6 +177,44 @@ func TestNaturalGradients(t *testing.T) {
 		noise := append([]float64(nil), n.ladder.noiseGrad.Float64s()...)
 		for i := range n.ladder.rungs {
 			fixture.Close(t, "gradient in log σ²", noise[i:i+1], []float64{difference(n.ladder.noise.Float64s(), i, i)}, 1e-6)
+		}
+	}
+}
+
+// TestNaturalBound: no step goes farther than the bound, which falls with the learning
+// rate; for α = 0 there is none.
+func TestNaturalBound(t *testing.T) {
+	n := naturalToy(t, likelihood.NewGaussian(0.3, tensor.Float64), 1)
+	n.begin(0)
+	if n.step.bound != farthestStep {
+		t.Errorf("the first step is bounded by %g, want %g", n.step.bound, farthestStep)
+	}
+	n.begin(n.f.Config.Iterations / 2)
+	fixture.Close(t, "bound in the middle", []float64{n.step.bound}, []float64{farthestStep / 2}, 1e-12)
+	d := n.ladder.away(0, make([]float64, 16)) // to T = 0
+	n.step.rho = 1
+	far := n.step.spectra[0].distance(n.ladder.scale(0), d)
+	for _, bound := range []float64{far / 3, far * 3} {
+		n.step.bound = bound
+		fixture.Close(t, "rate", []float64{n.rate(0, d)}, []float64{min(bound/far, 1)}, 1e-12)
+	}
+	if n = naturalToy(t, likelihood.NewGaussian(0.3, tensor.Float64), 0); !math.IsInf(n.step.bound, 1) {
+		t.Errorf("for α = 0 the bound is %g, want none", n.step.bound)
+	}
+}
+
+// TestPassOver: what rounding hides is passed over, unless all is hidden.
+func TestPassOver(t *testing.T) {
+	inf := math.Inf(1)
+	for _, c := range []struct{ left, want []float64 }{
+		{[]float64{1, 1, 1}, []float64{3, 2, 1}},
+		{[]float64{1, 0.1, 0.09}, []float64{3, 2, inf}},
+		{[]float64{0, math.NaN(), -1}, []float64{3, 2, 1}},
+	} {
+		values := []float64{3, 2, 1}
+		passOver(values, c.left, []float64{10, 10, 10}, 0.01)
+		if !slices.Equal(values, c.want) {
+			t.Errorf("with %v left: %v, want %v", c.left, values, c.want)
 		}
 	}
 }

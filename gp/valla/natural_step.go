@@ -2,6 +2,7 @@ package valla
 
 import (
 	"context"
+	"math"
 
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/train"
@@ -10,7 +11,9 @@ import (
 
 // stepSums is what the parts of a mini-batch add up to.
 type stepSums struct {
-	rho float64 // ρ
+	rho float64 // ρ, where the bound leaves it
+	// bound is how far a step may go, see spectrum.distance.
+	bound float64
 	// afterwards says that the gradient for Z is that after the step of T, not before:
 	// where the step is large T would belong to other Z. That takes the whole mini-batch.
 	afterwards bool
@@ -128,6 +131,7 @@ func (n *natural) Evaluate(ctx context.Context, iteration int) (float64, error) 
 func (n *natural) begin(iteration int) {
 	n.draws.load(iteration)
 	n.step.rho = max(2/float64(iteration+2), n.leastRate(iteration))
+	n.step.bound = n.bound(iteration)
 	n.step.t, n.step.losses = nil, make([]float64, n.ladder.rungs)
 	clear(n.ladder.noiseGrad.Float64s())
 	if n.grad != nil {
@@ -145,6 +149,28 @@ func (n *natural) leastRate(iteration int) float64 {
 		rate /= 2
 	}
 	return rate * n.f.Config.Schedule(iteration, n.f.Config.Iterations)
+}
+
+// farthestStep bounds steps, and falls with the learning rate.
+const farthestStep = 30.0
+
+// bound is how far a step may go. Where λ depends on Q it has both signs, and what a
+// mini-batch adds may exceed many times what is left of the sum over all of the data, in
+// which it cancels. For α = 0 no λ is negative, T is an average, and no step goes too far.
+func (n *natural) bound(iteration int) float64 {
+	if n.f.Alpha == 0 {
+		return math.Inf(1)
+	}
+	return farthestStep * n.f.Config.Schedule(iteration, n.f.Config.Iterations)
+}
+
+// rate is ρ for rung i, whose step by ρ d is bounded.
+func (n *natural) rate(i int, d []float64) float64 {
+	rho := n.step.rho
+	if far := rho * n.step.spectra[i].distance(n.ladder.scale(i), d); far > n.step.bound {
+		rho *= n.step.bound / far
+	}
+	return rho
 }
 
 // part takes one part of a mini-batch into the sums: the network's outputs [b,C], targets
@@ -193,14 +219,15 @@ func (n *natural) marginals(i int, p *spectrum, e examples) (w, lambda []float64
 func (n *natural) cotangents(i int, p *spectrum, e examples, w, lambda []float64) ([]float64, error) {
 	if n.step.afterwards && n.step.rho > stale {
 		var err error
-		if p, err = p.spectrum(n.ladder.stepped(i, n.step.rho, n.step.t[i])); err != nil {
+		d := n.ladder.away(i, n.step.t[i])
+		if p, err = p.spectrum(n.ladder.stepped(i, n.rate(i, d), d)); err != nil {
 			return nil, err
 		}
 		if w, lambda, err = n.marginals(i, p, e); err != nil {
 			return nil, err
 		}
 	}
-	k, kz := p.cotangents(n.ladder.scale(i), 1/float64(n.parts), lambda, w)
+	k, kz := p.cotangents(n.ladder.scale(i), lambda, w)
 	return append(k, kz...), nil
 }
 
@@ -224,17 +251,22 @@ func (n *natural) rungSpectra(gram []float64, fresh bool) ([]*spectrum, error) {
 		return nil, err
 	}
 	n.jitter = max(n.jitter, f.jitter)
-	n.ladder.enter(f)
 	return n.ladder.spectra(f, fresh)
 }
 
 // end makes the step, and returns the objective of the leading rung before it.
 func (n *natural) end(iteration int) float64 {
+	change := n.step.rho
 	for i, sum := range n.step.t {
-		copy(n.ladder.natural(i), n.ladder.stepped(i, n.step.rho, sum))
+		d := n.ladder.away(i, sum)
+		rho := n.rate(i, d)
+		if rho < n.step.rho {
+			change = max(change, stale)
+		}
+		copy(n.ladder.natural(i), n.ladder.stepped(i, rho, d))
 		n.ladder.losses.Float64s()[i] += n.step.losses[i]
 	}
-	n.ladder.changed(n.step.rho, iteration+1)
+	n.ladder.changed(change, iteration+1)
 	n.showLead()
 	return n.step.losses[n.ladder.lead()]
 }

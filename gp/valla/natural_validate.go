@@ -2,8 +2,10 @@ package valla
 
 import (
 	"context"
+	"math"
 
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/kernel"
 	"gorgonia.org/tensor"
 )
 
@@ -41,10 +43,12 @@ func (n *natural) newValidation() (*validation, error) {
 	return v, err
 }
 
-// values returns the mean negative log predictive density of each rung.
+// values returns the mean negative log predictive density of each rung, +Inf for a σ₀ so
+// large that rounding hides the variance.
 func (v *validation) values(ctx context.Context, n *natural, spectra []*spectrum) ([]float64, error) {
 	v.each.Refresh()
-	values, c := make([]float64, len(spectra)), n.outputs
+	values, left, prior := make([]float64, len(spectra)), make([]float64, len(spectra)), make([]float64, len(spectra))
+	c := n.outputs
 	share := make([]float64, v.local.rows)
 	for i := range share {
 		share[i] = 1 / float64(v.x.Shape()[0])
@@ -59,10 +63,41 @@ func (v *validation) values(ctx context.Context, n *natural, spectra []*spectrum
 				return err
 			}
 			values[i] -= v.local.sum()
+			left[i] += kernel.Sum(q)
+			prior[i] += n.ladder.scale(i) * kernel.Sum(diag)
 		}
 		return nil
 	})
+	passOver(values, left, prior, digits*rounding(n.dt))
 	return values, err
+}
+
+// digits is how often the variance must exceed what rounding may have left of it: the
+// difference of a large prior variance and what the data take away is noise otherwise, to
+// which a fit would fit.
+const digits = 1e4
+
+// rounding is that of an element type.
+func rounding(dt tensor.Dtype) float64 {
+	if dt == tensor.Float32 {
+		return 0x1p-24
+	}
+	return 0x1p-53
+}
+
+// passOver makes the values of rungs infinite where less than least is left of the prior
+// variance, unless that is so for all.
+func passOver(values, left, prior []float64, least float64) {
+	lost := func(i int) bool { return !(left[i] >= least*prior[i]) }
+	all := true
+	for i := range values {
+		all = all && lost(i)
+	}
+	for i := range values {
+		if lost(i) && !all {
+			values[i] = math.Inf(1)
+		}
+	}
 }
 
 // validate implements train.Config.Validate: it moves the ladder to the best scale and

@@ -55,14 +55,12 @@ and write both to one model file. The network's weights and predictions stay as 
 are; what is added are error bars.
 
 There are two methods. valla, the variational one, optimises a few inducing points over
-mini-batches: by natural gradients (--optimizer natural), by Adam in large steps (joint)
-or as published (adam); auto is natural, but joint for numbers in tables of more than
-20,000 rows. lla, the linearized Laplace approximation, passes once over the data and
-keeps the covariance of the --weights it is told to in a --structure: all of it (full),
-a Kronecker product for each layer (kfac), its diagonal (diag), or some eigenvectors
-(lowrank). Its prior and noise maximise the marginal likelihood, come from a grid by the
-likelihood of the rows held out, or are given (--hyper). Flags of one method are errors
-with the other.
+mini-batches, by natural gradients or as published (--optimizer adam). lla, the
+linearized Laplace approximation, passes once over the data and keeps the covariance of
+the --weights it is told to in a --structure: all of it (full), a Kronecker product for
+each layer (kfac), its diagonal (diag), or some eigenvectors (lowrank). Its prior and
+noise maximise the marginal likelihood, come from a grid by the likelihood of the rows
+held out, or are given (--hyper). Flags of one method are errors with the other.
 
 Weights from elsewhere (--net-weights) are an .npz archive or a folder of .npy files,
 named as in PyTorch's state dictionaries (fc1.weight, fc1.bias, ...) or W1, b1, ... Their
@@ -132,9 +130,9 @@ func (c *fitCommand) vallaFlags(f *pflag.FlagSet) {
 	f.IntVar(&o.Inducing, "inducing", o.Inducing, "valla: inducing points")
 	initFlag(f, &o.Init)
 	f.Float64Var(&o.Alpha, "alpha", o.Alpha, "valla: of the objective, 0 to 1; 0 is the evidence lower bound")
-	f.IntVar(&o.Iterations, "iterations", o.Iterations, "valla: mini-batches at most (default natural 1000, joint 4000, adam 40000)")
-	f.IntVar(&o.BatchSize, "batch-size", o.BatchSize, "valla: rows of a mini-batch (default joint 400, otherwise 100)")
-	f.Float64Var(&o.LearningRate, "learning-rate", o.LearningRate, "valla: of Adam (default adam 0.001, otherwise 0.01)")
+	f.IntVar(&o.Iterations, "iterations", o.Iterations, "valla: mini-batches at most (default natural 2000, adam 40000)")
+	f.IntVar(&o.BatchSize, "batch-size", o.BatchSize, "valla: rows of a mini-batch (default natural a hundredth of all, 100 to 400; adam 100)")
+	f.Float64Var(&o.LearningRate, "learning-rate", o.LearningRate, "valla: of Adam (default natural 0.01, adam 0.001)")
 	f.IntVar(&o.Patience, "patience", o.Patience, "valla: stop adam after so many validations (one every 100 iterations) without improvement; 0 for never")
 	f.BoolVar(&o.FixPrior, "fix-prior", false, "valla: keep the prior standard deviation")
 	f.BoolVar(&o.FixNoise, "fix-noise", false, "valla: keep the noise")

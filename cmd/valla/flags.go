@@ -91,7 +91,7 @@ func initFlag(f *pflag.FlagSet, v *data.KMeansInit) {
 
 func optimizerFlag(f *pflag.FlagSet, v *model.Optimizer) {
 	var of []named[model.Optimizer]
-	for _, o := range []model.Optimizer{model.Auto, model.Natural, model.Joint, model.Adam} {
+	for _, o := range []model.Optimizer{model.Natural, model.Adam} {
 		of = append(of, named[model.Optimizer]{string(o), o})
 	}
 	choice[model.Optimizer]{v, of}.add(f, "optimizer", "valla: how the posterior is found")

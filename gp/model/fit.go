@@ -59,7 +59,7 @@ type fitting struct {
 }
 
 func newFitting(m *Model, set *data.Set, o FitOptions) (*fitting, error) {
-	o = o.complete(set.N(), m.Classes != nil)
+	o = o.complete(set.N())
 	if err := o.check(m); err != nil {
 		return nil, err
 	}
@@ -172,11 +172,8 @@ func (f *fitting) run(ctx context.Context) (*train.Result, error) {
 	if f.o.Checkpoint != "" {
 		cfg.CheckpointEvery = checkpointEvery
 	}
-	switch f.o.Optimizer {
-	case Natural:
+	if f.o.Optimizer == Natural {
 		return f.natural(ctx, cfg)
-	case Joint:
-		cfg.Schedule = train.Cosine(0)
 	}
 	if f.split.validation != nil {
 		var err error

@@ -71,7 +71,7 @@ func TestFitGivesErrorBarsAndKeepsTheMean(t *testing.T) {
 func TestFitRestoresTheBestPosterior(t *testing.T) {
 	m, set := train600(t)
 	o := quickFit()
-	o.Optimizer, o.LearningRate, o.Iterations = Joint, 0.1, 500 // Natural's layer lies beside its best value, see valla.Natural
+	o.Optimizer, o.LearningRate, o.Iterations = Adam, 0.1, 500 // Natural's layer lies beside its best value, see valla.Natural
 	f, res, err := Fit(context.Background(), m, set, o)
 	if err != nil {
 		t.Fatal(err)
@@ -190,27 +190,23 @@ func (e *endsAfter) Err() error {
 	return nil
 }
 
-// TestOptimizers: what each optimizer takes of its own, and which one is chosen.
+// TestOptimizers: what each optimizer takes unless told otherwise.
 func TestOptimizers(t *testing.T) {
+	adam := FitOptions{Optimizer: Adam, Iterations: 40_000, BatchSize: 100, LearningRate: 1e-3, Patience: 10}
+	natural := func(batch int) FitOptions {
+		return FitOptions{Optimizer: Natural, Iterations: 2000, BatchSize: batch, LearningRate: 1e-2}
+	}
 	for _, c := range []struct {
-		given   Optimizer
-		rows    int
-		classes bool
-		want    FitOptions
-	}{
-		{Auto, 20_000, false, FitOptions{Optimizer: Natural, Iterations: 1000, BatchSize: 100, LearningRate: 1e-2}},
-		{Auto, 20_001, false, FitOptions{Optimizer: Joint, Iterations: 4_000, BatchSize: 400, LearningRate: 1e-2}},
-		{Auto, 20_001, true, FitOptions{Optimizer: Natural, Iterations: 1000, BatchSize: 100, LearningRate: 1e-2}},
-		{Adam, 20_001, false, FitOptions{Optimizer: Adam, Iterations: 40_000, BatchSize: 100, LearningRate: 1e-3, Patience: 10}},
-		{Joint, 7, true, FitOptions{Optimizer: Joint, Iterations: 4_000, BatchSize: 400, LearningRate: 1e-2}},
-	} {
-		o := FitOptions{Optimizer: c.given, Patience: 10}
-		if got := o.complete(c.rows, c.classes); got != c.want {
-			t.Errorf("%s with %d rows, classes %t: %+v, want %+v", c.given, c.rows, c.classes, got, c.want)
+		rows int
+		want FitOptions
+	}{{7, natural(100)}, {20_000, natural(200)}, {1_000_000, natural(400)}, {1_000_000, adam}} {
+		o := FitOptions{Optimizer: c.want.Optimizer, Patience: 10}
+		if got := o.complete(c.rows); got != c.want {
+			t.Errorf("%s for %d rows: %+v, want %+v", o.Optimizer, c.rows, got, c.want)
 		}
 	}
 	own := FitOptions{Optimizer: Natural, Iterations: 3, BatchSize: 4, LearningRate: 5}
-	if got := own.complete(10, false); got != own {
+	if got := own.complete(10); got != own {
 		t.Errorf("%+v became %+v", own, got)
 	}
 }

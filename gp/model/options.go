@@ -81,24 +81,12 @@ func checkLoop(iterations, batch, patience int, rate, validation float64) error 
 type Optimizer string
 
 const (
-	// Auto is Natural, but Joint for regression on more than 20,000 rows: there the
-	// prior hardly counts, and the variances follow the data better when the inducing
-	// points move together with A.
-	Auto Optimizer = "auto"
 	// Natural steps are natural gradients for A; Adam moves the inducing points, and
 	// σ₀ is found on the rows held out, see valla.Natural.
 	Natural Optimizer = "natural"
-	// Joint is Adam for all parameters in a tenth of the published steps: ten times as
-	// long, falling along half a cosine, on mini-batches four times as large.
-	Joint Optimizer = "joint"
 	// Adam is the published setting, see valla.Fit.
 	Adam Optimizer = "adam"
 )
-
-// manyRows is the number of rows above which Auto takes regression for large. Natural
-// wins or draws up to the 9,568 rows of UCI's power, Joint on tables of 67,109 and 273,853
-// (the README's "Faster fits"); between these nothing was compared.
-const manyRows = 20_000
 
 // settings are what an optimizer takes unless told otherwise.
 type settings struct {
@@ -107,8 +95,12 @@ type settings struct {
 }
 
 var optimizers = map[Optimizer]settings{
-	Natural: {1_000, 100, 1e-2}, Joint: {4_000, 400, 1e-2}, Adam: {40_000, 100, 1e-3},
+	Natural: {2_000, 0, 1e-2}, Adam: {40_000, 100, 1e-3},
 }
+
+// naturalBatch is that of Natural: a hundredth of the rows, from 100 to 400. The more rows
+// there are, the less the prior says against the noise of a mini-batch.
+func naturalBatch(rows int) int { return min(max(rows/100, 100), 400) }
 
 // FitOptions say how [Fit] makes a posterior. Start from [FitDefaults]: where nothing is
 // said of it fields are taken as they are, zero included.
@@ -123,9 +115,9 @@ type FitOptions struct {
 	FixNoise bool    // keep the noise
 
 	Optimizer    Optimizer
-	Iterations   int     // mini-batches; 0: natural 1,000, joint 4,000, adam 40,000
-	BatchSize    int     // lowered to the number of rows; 0: natural and adam 100, joint 400
-	LearningRate float64 // of Adam; 0: natural and joint 1e-2, adam 1e-3
+	Iterations   int     // mini-batches; 0: natural 2,000, adam 40,000
+	BatchSize    int     // lowered to the number of rows; 0: natural a hundredth of them, from 100 to 400, adam 100
+	LearningRate float64 // of Adam; 0: natural 1e-2, adam 1e-3
 	Validation   float64 // fraction of the rows held out to keep the best state; 0 means none
 	Patience     int     // validations of adam without improvement before stopping; 0 means never
 	Seed         uint64  // of the split, the inducing points and the mini-batches
@@ -142,21 +134,15 @@ type FitOptions struct {
 func FitDefaults() FitOptions {
 	return FitOptions{
 		Inducing: 100, Init: data.KMeansPlusPlus, Alpha: 1, PriorStd: 1,
-		Optimizer: Auto, Validation: 0.1, Patience: 10,
+		Optimizer: Natural, Validation: 0.1, Patience: 10,
 	}
 }
 
-// complete fills in what depends on the optimizer, for so many training rows.
-func (o FitOptions) complete(rows int, classes bool) FitOptions {
-	if o.Optimizer == Auto {
-		o.Optimizer = Natural
-		if rows > manyRows && !classes {
-			o.Optimizer = Joint
-		}
-	}
+// complete fills in what depends on the optimizer, for so many rows.
+func (o FitOptions) complete(rows int) FitOptions {
 	s := optimizers[o.Optimizer]
 	o.Iterations = cmp.Or(o.Iterations, s.iterations)
-	o.BatchSize = cmp.Or(o.BatchSize, s.batch)
+	o.BatchSize = cmp.Or(o.BatchSize, s.batch, naturalBatch(rows))
 	o.LearningRate = cmp.Or(o.LearningRate, s.rate)
 	if o.Optimizer != Adam {
 		o.Patience = 0
@@ -179,7 +165,7 @@ func (o FitOptions) check(m *Model) error {
 	case m.Classes != nil && o.Alpha == 0:
 		return fmt.Errorf("%w: alpha 0 with classes, expected 0 < alpha ≤ 1", ErrOption)
 	case optimizers[o.Optimizer] == settings{}:
-		return fmt.Errorf("%w: optimizer %q, expected %q, %q, %q or %q", ErrOption, o.Optimizer, Auto, Natural, Joint, Adam)
+		return fmt.Errorf("%w: optimizer %q, expected %q or %q", ErrOption, o.Optimizer, Natural, Adam)
 	case o.Resume && o.Checkpoint == "":
 		return fmt.Errorf("%w: to resume needs the file of the checkpoint", ErrOption)
 	}

@@ -27,7 +27,7 @@ type Run struct {
 	LearningRate float64 `json:"learning_rate,omitempty"`
 	WeightDecay  float64 `json:"weight_decay,omitempty"`
 
-	Optimizer Optimizer `json:"optimizer,omitempty"` // of VaLLA, never Auto; absent: Adam
+	Optimizer Optimizer `json:"optimizer,omitempty"` // of VaLLA; absent: Adam
 	Alpha     *float64  `json:"alpha,omitempty"`     // of VaLLA's objective
 	Inducing  int       `json:"inducing,omitempty"`
 	PriorStd  float64   `json:"prior_std,omitempty"` // σ₀ at the end, the first of several

@@ -13,15 +13,16 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Natural fits a layer as [Fit] does, to the same objective, in a thousand steps
+// Natural fits a layer as [Fit] does, to the same objective, in two thousand steps
 // instead of 40,000:
 //
 //   - A by natural gradients, which are averages of natural parameters,
-//     Ŝ ← (1−ρ) Ŝ + ρ Σ_b Σ_c w_b λ_bc k̂_bc k̂_bcᵀ with S = K_z A K_z = σ₀⁴ Ŝ and
-//     λ_bc = −2 ∂ℓ_b/∂Q_cc (Khan and Rue 2023; Adam, Chang, Khan and Solin 2021), with
-//     ρ = 2/(t+2), which weighs step t by t, down to an average over an epoch or two while
-//     Z moves. Prop. 2 of the paper is the fixed point for Gaussian noise and α = 0; one
-//     step over all of the data is there.
+//     T ← (1−ρ) T + ρ Σ_b Σ_c w_b λ_bc v_bc v_bcᵀ with K̂_z = RRᵀ, v = R⁻¹ k̂,
+//     K_z A K_z = σ₀⁴ R T Rᵀ and λ_bc = −2 ∂ℓ_b/∂Q_cc (Khan and Rue 2023; Adam, Chang, Khan
+//     and Solin 2021), with ρ = 2/(t+2), which weighs step t by t, down to an average over
+//     an epoch or two while Z moves, and less where a step would go too far. Prop. 2 of the
+//     paper is the fixed point for Gaussian noise and α = 0; one step over all of the data
+//     is there.
 //   - σ₀ by comparison: the fit goes on at several σ₀ at once, which share the network's
 //     Jacobians, and the best on held-out examples is kept (see ladder).
 //   - Z by Adam, as in Fit, and so the likelihood's parameters.
@@ -54,7 +55,7 @@ type Natural struct {
 	ValidationX, ValidationY *tensor.Dense
 
 	// Config is the training loop's; its Validate is the fit's own. Iterations 0 means
-	// 1,000, a nil Optimizer Adam with the step 1e-2, a nil Schedule half a cosine to 0,
+	// 2,000, a nil Optimizer Adam with the step 1e-2, a nil Schedule half a cosine to 0,
 	// and ValidateEvery 0 a twentieth of the iterations.
 	Config train.Config
 }
@@ -109,7 +110,7 @@ func (f Natural) complete() (Natural, error) {
 		}
 	}
 	orInt(&f.BatchSize, 100)
-	orInt(&f.Config.Iterations, 1000)
+	orInt(&f.Config.Iterations, 2000)
 	orInt(&f.Config.ValidateEvery, max(1, f.Config.Iterations/20))
 	if f.Config.Optimizer == nil {
 		f.Config.Optimizer = &train.Adam{LR: 1e-2}

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/gp/valla"
 	"github.com/go-valla/valla/graph"
@@ -312,5 +313,64 @@ func TestNaturalErrors(t *testing.T) {
 	f.Layer.Kernel = signed{jacobian.NTK{Net: p.net}, graph.NewScalar("factor", -1, tensor.Float64)}
 	if _, err := f.Run(ctx, p.x, p.y); !errors.Is(err, valla.ErrJitter) {
 		t.Errorf("a negative kernel: error %v, want ErrJitter", err)
+	}
+}
+
+// TestNaturalManyRows: where there are many rows, whose noise depends on the input, the
+// prior hardly counts and λ of both signs cancel. From wherever σ₀ starts, natural
+// gradients end where twenty times as many steps of Adam do. Without the bound on steps
+// they do not.
+func TestNaturalManyRows(t *testing.T) {
+	const n = 5000
+	noise := func(x float64) float64 { return 0.03 + 0.4*x*x }
+	rng := rand.New(rand.NewPCG(12, 1))
+	draw := func() (x, y *tensor.Dense) {
+		xs, ys := make([]float64, n), make([]float64, n)
+		for i := range xs {
+			xs[i] = 3*rng.Float64() - 1.5
+			ys[i] = math.Sin(3*xs[i]) + noise(xs[i])*rng.NormFloat64()
+		}
+		return graph.NewParam("", xs, tensor.Float64, n, 1).Value, graph.NewParam("", ys, tensor.Float64, n, 1).Value
+	}
+	x, y := draw()
+	testX, testY := draw()
+	net := mapNetwork(t, x, y)
+	fitted := func(prior float64, fit func(*valla.Layer, likelihood.Gaussian) error) float64 {
+		some := data.TakeRows(x, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19})
+		z, class, err := valla.Greedy(jacobian.NTK{Net: net}, some, nil, 12)
+		if err != nil {
+			t.Fatal(err)
+		}
+		layer, err := valla.New(jacobian.NTK{Net: net}, z, class)
+		if err != nil {
+			t.Fatal(err)
+		}
+		layer.LogPriorStd.Set(0, math.Log(prior))
+		lik := likelihood.NewGaussian(math.Exp(-5), tensor.Float64)
+		if err := fit(layer, lik); err != nil {
+			t.Fatal(err)
+		}
+		v, err := valla.NewPosterior(net, layer).ValidateNLL(lik, testX, testY)(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+	adam := fitted(1, func(l *valla.Layer, lik likelihood.Gaussian) error {
+		f := valla.Fit{Net: net, Layer: l, Likelihood: lik, Alpha: 1, BatchSize: 100, Seed: 1,
+			Config: train.Config{Iterations: 4000, Optimizer: &train.Adam{LR: 1e-2}, Schedule: train.Cosine(0)}}
+		_, err := f.Run(ctx, x, y)
+		return err
+	})
+	for _, prior := range []float64{0.1, 1, 10} {
+		got := fitted(prior, func(l *valla.Layer, lik likelihood.Gaussian) error {
+			f := valla.Natural{Net: net, Layer: l, Likelihood: lik, Alpha: 1, BatchSize: 100, Seed: 1,
+				ValidationX: testX, ValidationY: testY, Config: train.Config{Iterations: 200}}
+			_, err := f.Run(ctx, x, y)
+			return err
+		})
+		if !(got < adam+0.005) {
+			t.Errorf("from σ₀ = %g: NLL %.4f, of Adam %.4f", prior, got, adam)
+		}
 	}
 }

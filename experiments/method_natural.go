@@ -18,7 +18,7 @@ type naturalMethod struct {
 func newNatural() *naturalMethod {
 	return &naturalMethod{sparse: sparse{
 		Inducing: []int{100}, Alpha: 1, Inputs: "k-means", Hyper: "given", PriorStd: 0.1, LogVariance: -5,
-		Iterations: 2000, Batch: 100, Rate: 1e-2, Every: 100,
+		Iterations: 1000, Batch: 100, Rate: 1e-2, Every: 50,
 	}}
 }
 

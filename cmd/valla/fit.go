@@ -130,7 +130,7 @@ func (c *fitCommand) vallaFlags(f *pflag.FlagSet) {
 	f.IntVar(&o.Inducing, "inducing", o.Inducing, "valla: inducing points")
 	initFlag(f, &o.Init)
 	f.Float64Var(&o.Alpha, "alpha", o.Alpha, "valla: of the objective, 0 to 1; 0 is the evidence lower bound")
-	f.IntVar(&o.Iterations, "iterations", o.Iterations, "valla: mini-batches at most (default natural 2000, adam 40000)")
+	f.IntVar(&o.Iterations, "iterations", o.Iterations, "valla: mini-batches at most (default natural 1000, for classes 2000; adam 40000)")
 	f.IntVar(&o.BatchSize, "batch-size", o.BatchSize, "valla: rows of a mini-batch (default natural a hundredth of all, 100 to 400; adam 100)")
 	f.Float64Var(&o.LearningRate, "learning-rate", o.LearningRate, "valla: of Adam (default natural 0.01, adam 0.001)")
 	f.IntVar(&o.Patience, "patience", o.Patience, "valla: stop adam after so many validations (one every 100 iterations) without improvement; 0 for never")

@@ -81,7 +81,7 @@ func TestFlagsOfMethods(t *testing.T) {
 func TestFitOptimizers(t *testing.T) {
 	dir := fitted(t)
 	for given, want := range map[string]model.Run{
-		"natural":                {Optimizer: model.Natural, Iterations: 2000, LearningRate: 1e-2},
+		"natural":                {Optimizer: model.Natural, Iterations: 1000, LearningRate: 1e-2},
 		"adam --iterations 4000": {Optimizer: model.Adam, Iterations: 4000, LearningRate: 1e-3},
 	} {
 		args := append([]string{"fit", "train.csv", "--model", "map.valla", "--inducing", "8", "--patience", "0", "--out", "n.valla", "--optimizer"}, strings.Fields(given)...)

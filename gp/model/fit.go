@@ -59,7 +59,7 @@ type fitting struct {
 }
 
 func newFitting(m *Model, set *data.Set, o FitOptions) (*fitting, error) {
-	o = o.complete(set.N())
+	o = o.complete(set.N(), m.Classes != nil)
 	if err := o.check(m); err != nil {
 		return nil, err
 	}

@@ -193,20 +193,24 @@ func (e *endsAfter) Err() error {
 // TestOptimizers: what each optimizer takes unless told otherwise.
 func TestOptimizers(t *testing.T) {
 	adam := FitOptions{Optimizer: Adam, Iterations: 40_000, BatchSize: 100, LearningRate: 1e-3, Patience: 10}
-	natural := func(batch int) FitOptions {
-		return FitOptions{Optimizer: Natural, Iterations: 2000, BatchSize: batch, LearningRate: 1e-2}
+	natural := func(steps, batch int) FitOptions {
+		return FitOptions{Optimizer: Natural, Iterations: steps, BatchSize: batch, LearningRate: 1e-2}
 	}
 	for _, c := range []struct {
-		rows int
-		want FitOptions
-	}{{7, natural(100)}, {20_000, natural(200)}, {1_000_000, natural(400)}, {1_000_000, adam}} {
+		rows    int
+		classes bool
+		want    FitOptions
+	}{
+		{7, false, natural(1000, 100)}, {20_000, true, natural(2000, 200)}, {1_000_000, false, natural(1000, 400)},
+		{1_000_000, false, adam}, {7, true, adam},
+	} {
 		o := FitOptions{Optimizer: c.want.Optimizer, Patience: 10}
-		if got := o.complete(c.rows); got != c.want {
-			t.Errorf("%s for %d rows: %+v, want %+v", o.Optimizer, c.rows, got, c.want)
+		if got := o.complete(c.rows, c.classes); got != c.want {
+			t.Errorf("%s for %d rows, classes %t: %+v, want %+v", o.Optimizer, c.rows, c.classes, got, c.want)
 		}
 	}
 	own := FitOptions{Optimizer: Natural, Iterations: 3, BatchSize: 4, LearningRate: 5}
-	if got := own.complete(10); got != own {
+	if got := own.complete(10, true); got != own {
 		t.Errorf("%+v became %+v", own, got)
 	}
 }

@@ -95,8 +95,12 @@ type settings struct {
 }
 
 var optimizers = map[Optimizer]settings{
-	Natural: {2_000, 0, 1e-2}, Adam: {40_000, 100, 1e-3},
+	Natural: {1_000, 0, 1e-2}, Adam: {40_000, 100, 1e-3},
 }
+
+// classSteps is how many steps Natural makes for classes. On Fashion-MNIST, 200 inducing
+// points, 1,000 leave the NLL 0.0006 and the OOD-AUC 0.002 short of what 2,000 reach.
+const classSteps = 2_000
 
 // naturalBatch is that of Natural: a hundredth of the rows, from 100 to 400. The more rows
 // there are, the less the prior says against the noise of a mini-batch.
@@ -115,7 +119,7 @@ type FitOptions struct {
 	FixNoise bool    // keep the noise
 
 	Optimizer    Optimizer
-	Iterations   int     // mini-batches; 0: natural 2,000, adam 40,000
+	Iterations   int     // mini-batches; 0: natural 1,000, or 2,000 for classes, adam 40,000
 	BatchSize    int     // lowered to the number of rows; 0: natural a hundredth of them, from 100 to 400, adam 100
 	LearningRate float64 // of Adam; 0: natural 1e-2, adam 1e-3
 	Validation   float64 // fraction of the rows held out to keep the best state; 0 means none
@@ -139,7 +143,10 @@ func FitDefaults() FitOptions {
 }
 
 // complete fills in what depends on the optimizer, for so many rows.
-func (o FitOptions) complete(rows int) FitOptions {
+func (o FitOptions) complete(rows int, classes bool) FitOptions {
+	if o.Optimizer == Natural && classes {
+		o.Iterations = cmp.Or(o.Iterations, classSteps)
+	}
 	s := optimizers[o.Optimizer]
 	o.Iterations = cmp.Or(o.Iterations, s.iterations)
 	o.BatchSize = cmp.Or(o.BatchSize, s.batch, naturalBatch(rows))

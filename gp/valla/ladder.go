@@ -52,8 +52,8 @@ const (
 	farthest = 1e4
 	// pace is how much faster the likelihood's parameters, which are logs, go than Z.
 	pace = 2.0
-	// stale is the change of T, as a sum of ρ, after which its spectra are computed anew; a
-	// bounded step is as large as that by itself.
+	// stale is the change of T, as a sum of ρ, above which its spectra are computed anew, as
+	// they are after a bounded step.
 	stale = 0.02
 )
 

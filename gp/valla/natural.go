@@ -13,7 +13,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Natural fits a layer as [Fit] does, to the same objective, in two thousand steps
+// Natural fits a layer as [Fit] does, to the same objective, in a thousand steps
 // instead of 40,000:
 //
 //   - A by natural gradients, which are averages of natural parameters,
@@ -55,7 +55,7 @@ type Natural struct {
 	ValidationX, ValidationY *tensor.Dense
 
 	// Config is the training loop's; its Validate is the fit's own. Iterations 0 means
-	// 2,000, a nil Optimizer Adam with the step 1e-2, a nil Schedule half a cosine to 0,
+	// 1,000, a nil Optimizer Adam with the step 1e-2, a nil Schedule half a cosine to 0,
 	// and ValidateEvery 0 a twentieth of the iterations.
 	Config train.Config
 }
@@ -110,7 +110,7 @@ func (f Natural) complete() (Natural, error) {
 		}
 	}
 	orInt(&f.BatchSize, 100)
-	orInt(&f.Config.Iterations, 2000)
+	orInt(&f.Config.Iterations, 1000)
 	orInt(&f.Config.ValidateEvery, max(1, f.Config.Iterations/20))
 	if f.Config.Optimizer == nil {
 		f.Config.Optimizer = &train.Adam{LR: 1e-2}

@@ -261,7 +261,7 @@ func (n *natural) end(iteration int) float64 {
 		d := n.ladder.away(i, sum)
 		rho := n.rate(i, d)
 		if rho < n.step.rho {
-			change = max(change, stale)
+			change = 1 // which is more than stale
 		}
 		copy(n.ladder.natural(i), n.ladder.stepped(i, rho, d))
 		n.ladder.losses.Float64s()[i] += n.step.losses[i]

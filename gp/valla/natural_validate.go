@@ -72,7 +72,7 @@ func (v *validation) values(ctx context.Context, n *natural, spectra []*spectrum
 	return values, err
 }
 
-// digits is how often the variance must exceed what rounding may have left of it: the
+// digits is how many times the variance must exceed what rounding may add to it: the
 // difference of a large prior variance and what the data take away is noise otherwise, to
 // which a fit would fit.
 const digits = 1e4

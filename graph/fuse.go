@@ -54,25 +54,27 @@ func (c *chain[T]) run([]T, [][]T) error {
 // fuse replaces runs of operations on large arrays, element by element, by chains.
 func fuse[T kernel.Float](steps []*step[T]) []*step[T] {
 	var out []*step[T]
-	largest := 0
-	for _, s := range steps {
-		largest = max(largest, len(s.y))
-	}
-	scratch := make([][]T, kernel.Parts(largest, largest, fusing.share))
-	for i := range scratch {
-		scratch[i] = make([]T, scratchLen)
-	}
+	var chains []*chain[T]
+	parts := 0
 	for i := 0; i < len(steps); {
-		c := &chain[T]{scratch: scratch}
+		c := &chain[T]{}
 		for i+len(c.steps) < len(steps) && c.take(steps[i+len(c.steps)]) {
 		}
 		if n := len(c.steps); n > 0 && (n > 1 || c.size >= 2*fusing.share) {
 			out = append(out, &step[T]{n: c.steps[n-1].n, f: c.run})
+			chains, parts = append(chains, c), max(parts, kernel.Parts(c.size, c.size, fusing.share))
 			i += n
 			continue
 		}
 		out = append(out, steps[i])
 		i++
+	}
+	scratch := make([][]T, parts)
+	for i := range scratch {
+		scratch[i] = make([]T, scratchLen)
+	}
+	for _, c := range chains {
+		c.scratch = scratch
 	}
 	return out
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/gp/valla"
 	"github.com/go-valla/valla/internal/fixture"
-	"github.com/go-valla/valla/jacobian"
+	"github.com/go-valla/valla/layers"
 	"github.com/go-valla/valla/train"
 	"gorgonia.org/tensor"
 )
@@ -25,32 +25,39 @@ func stdError(got, want []float64) float64 {
 
 // TestFixtureApproachesExact: on the one-dimensional toy, with the hyper-parameters
 // of exact LLA, the fitted standard deviation comes nearer to LLA's with more
-// inducing points, and within a tenth of it with 20.
+// inducing points, and within a tenth of it with 20, by either fit.
 func TestFixtureApproachesExact(t *testing.T) {
 	a := fixture.Load(t, "lla_exact")
+	x, y := a.Dense(t, "X"), a.Dense(t, "y")
+	cosine := func() train.Config {
+		return train.Config{Iterations: 1000, Optimizer: &train.Adam{LR: 2e-2}, Schedule: train.Cosine(0)}
+	}
+	for name, fit := range map[string]func(layers.Network, *valla.Layer, likelihood.Gaussian) error{
+		"adam": func(net layers.Network, l *valla.Layer, lik likelihood.Gaussian) error {
+			_, err := valla.Fit{Net: net, Layer: l, Likelihood: lik, FixPrior: true, FixLikelihood: true, Seed: 1, Config: cosine()}.Run(ctx, x, y)
+			return err
+		},
+		"natural": func(net layers.Network, l *valla.Layer, lik likelihood.Gaussian) error {
+			_, err := valla.Natural{Net: net, Layer: l, Likelihood: lik, FixPrior: true, FixLikelihood: true, Seed: 1, Config: cosine()}.Run(ctx, x, y)
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) { approach(t, a, fit) })
+	}
+}
+
+func approach(t *testing.T, a fixture.Arrays, fit func(layers.Network, *valla.Layer, likelihood.Gaussian) error) {
 	want, _ := a.F64(t, "var_exact")
 	last := math.Inf(1)
 	for _, m := range []int{5, 10, 20} {
-		l, net, noise := exactLayer(t, a, "X")
-		z, class, err := valla.Greedy(jacobian.NTK{Net: net}, a.Dense(t, "X"), nil, m)
-		if err != nil {
-			t.Fatal(err)
-		}
-		prior := l.LogPriorStd
-		if l, err = valla.New(jacobian.NTK{Net: net}, z, class); err != nil {
-			t.Fatal(err)
-		}
-		l.LogPriorStd = prior
+		exact, net, noise := exactLayer(t, a, "X")
+		l := greedyLayer(t, net, a.Dense(t, "X"), m)
+		l.LogPriorStd = exact.LogPriorStd
 		if _, err := l.OptimalA(ctx, a.Dense(t, "X"), noise); err != nil {
 			t.Fatal(err)
 		}
 		start := stdError(variances(t, net, l, a.Dense(t, "grid")), want)
-		fit := valla.Fit{
-			Net: net, Layer: l, Likelihood: likelihood.NewGaussian(noise, tensor.Float64),
-			FixPrior: true, FixLikelihood: true, Seed: 1,
-			Config: train.Config{Iterations: 1000, Optimizer: &train.Adam{LR: 2e-2}, Schedule: train.Cosine(0)},
-		}
-		if _, err := fit.Run(ctx, a.Dense(t, "X"), a.Dense(t, "y")); err != nil {
+		if err := fit(net, l, likelihood.NewGaussian(noise, tensor.Float64)); err != nil {
 			t.Fatal(err)
 		}
 		e := stdError(variances(t, net, l, a.Dense(t, "grid")), want)

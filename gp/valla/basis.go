@@ -116,7 +116,7 @@ func (p *spectrum) kl(s float64) float64 {
 }
 
 // distance is how far a step of the natural parameters by d [M,M] goes, as a part of the
-// precision I + sT that they belong to: ‖(I + sT)^(−½) s d (I + sT)^(−½)‖, twice the square
+// precision I + sT as the spectrum has it: ‖(I + sT)^(−½) s d (I + sT)^(−½)‖, twice the square
 // root of the divergence between the posteriors before and after a small step.
 func (p *spectrum) distance(s float64, d []float64) float64 {
 	m, half, inner := p.m, make([]float64, len(d)), make([]float64, len(d))

@@ -99,14 +99,7 @@ func residuals(t *testing.T, net layers.Network, x, y *tensor.Dense) []float64 {
 // fitCurve fits a layer to x and y and returns the variance of targets at inputs.
 func fitCurve(t *testing.T, net layers.Network, x, y *tensor.Dense, alpha float64, at *tensor.Dense) func(i int) float64 {
 	t.Helper()
-	z, _, err := valla.Greedy(jacobian.NTK{Net: net}, x, nil, 8)
-	if err != nil {
-		t.Fatal(err)
-	}
-	layer, err := valla.New(jacobian.NTK{Net: net}, z, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	layer := greedyLayer(t, net, x, 8)
 	weights := net.Params()[0].Floats()
 	lik := likelihood.NewGaussian(math.Exp(-5), x.Dtype())
 	var losses []float64
@@ -124,6 +117,20 @@ func fitCurve(t *testing.T, net layers.Network, x, y *tensor.Dense, alpha float6
 	}
 	cov := variances(t, net, layer, at)
 	return func(i int) float64 { return cov[i] + lik.Variance() }
+}
+
+// greedyLayer is a layer of one output at m of the inputs x, chosen greedily.
+func greedyLayer(t *testing.T, net layers.Network, x *tensor.Dense, m int) *valla.Layer {
+	t.Helper()
+	z, class, err := valla.Greedy(jacobian.NTK{Net: net}, x, nil, m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	layer, err := valla.New(jacobian.NTK{Net: net}, z, class)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return layer
 }
 
 func mean(v []float64) float64 {

@@ -10,15 +10,15 @@ import (
 )
 
 // ladder holds rungs: prior scales log σ₀ in equal steps, each with the natural
-// parameters Ŝ and the parameters of the likelihood that belong to it. All of them live
+// parameters T and the parameters of the likelihood that belong to it. All of them live
 // in arrays of a training run, so that its checkpoints hold them.
 //
-// Which σ₀ is best cannot be told at one Ŝ: Ŝ was fitted at another σ₀, and the two
-// would follow each other downwards. It is read off the whole curve of values with an
-// Ŝ for each σ₀, which costs no more passes over the network than one.
+// Which σ₀ is best cannot be told at one T: T was fitted at another σ₀, and the two
+// would follow each other downwards. It is read off the whole curve of values with a
+// T for each σ₀, which costs no more passes over the network than one.
 type ladder struct {
 	m, rungs, width int           // width: parameters of the likelihood
-	t               *tensor.Dense // Ŝ as T, [rungs,M,M]
+	t               *tensor.Dense // [rungs,M,M]
 	logStd          *tensor.Dense // [rungs]
 	gamma, u        *tensor.Dense // the spectra of T as last computed, [rungs,M] and [rungs,M,M]
 	noise           *tensor.Dense // parameters of the likelihood divided by pace, [rungs,width]
@@ -31,7 +31,7 @@ type ladder struct {
 const (
 	pickLead     = iota // the leading rung
 	pickStep            // log of the ratio of neighbouring scales
-	pickChange          // of T since the spectra were computed: Σ ρ, or more where a step was bounded
+	pickChange          // Σ ρ since the spectra were computed
 	pickStart           // log σ₀ at the start
 	pickSearched        // steps made at the last search
 	pickDone            // steps made
@@ -44,7 +44,7 @@ const (
 	freeRungs = 5
 	// firstStep and lastStep bound the ratio of neighbouring scales. The first spans
 	// 1/16 to 16 times the start; it is halved, in logarithms, whenever the best scale
-	// is found inside. As long as Ŝ has seen little of the data, which makes the best
+	// is found inside. As long as T has seen little of the data, which makes the best
 	// scale appear too small, middleStep bounds it.
 	firstStep, middleStep, lastStep = 4.0, 1.4, 1.19
 	// farthest bounds the factor between the scale in the middle and that of the start:
@@ -81,8 +81,11 @@ func (l *ladder) place(middle, step float64) {
 		l.logStd.Float64s()[i] = middle + float64(i-l.rungs/2)*step
 	}
 	l.pick.Float64s()[pickLead], l.pick.Float64s()[pickStep] = float64(l.rungs/2), step
-	l.pick.Float64s()[pickChange] = 1 // which is more than stale
+	l.outdate()
 }
+
+// outdate has the spectra computed anew.
+func (l *ladder) outdate() { l.pick.Float64s()[pickChange] = 1 } // more than stale
 
 func (l *ladder) searchedAt() int         { return int(l.pick.Float64s()[pickSearched]) }
 func (l *ladder) setSearchedAt(done int)  { l.pick.Float64s()[pickSearched] = float64(done) }
@@ -138,9 +141,9 @@ func (l *ladder) stepped(i int, rho float64, d []float64) []float64 {
 	return t
 }
 
-// changed takes note of a step, number done, which changed T so much.
-func (l *ladder) changed(by float64, done int) {
-	l.pick.Float64s()[pickChange] += by
+// changed takes note of a step, number done.
+func (l *ladder) changed(rho float64, done int) {
+	l.pick.Float64s()[pickChange] += rho
 	l.pick.Float64s()[pickDone] = float64(done)
 }
 

@@ -105,7 +105,7 @@ func TestNaturalInParts(t *testing.T) {
 // restore sets the natural parameters.
 func (n *natural) restore(t []float64) {
 	copy(n.ladder.t.Float64s(), t)
-	n.ladder.pick.Float64s()[pickChange] = 1 // the spectra are to be computed anew
+	n.ladder.outdate()
 }
 
 // projected is the present state without the negative eigenvalues of T: those are left

@@ -336,15 +336,7 @@ func TestNaturalManyRows(t *testing.T) {
 	testX, testY := draw()
 	net := mapNetwork(t, x, y)
 	fitted := func(prior float64, fit func(*valla.Layer, likelihood.Gaussian) error) float64 {
-		some := data.TakeRows(x, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19})
-		z, class, err := valla.Greedy(jacobian.NTK{Net: net}, some, nil, 12)
-		if err != nil {
-			t.Fatal(err)
-		}
-		layer, err := valla.New(jacobian.NTK{Net: net}, z, class)
-		if err != nil {
-			t.Fatal(err)
-		}
+		layer := greedyLayer(t, net, data.TakeRows(x, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19}), 12)
 		layer.LogPriorStd.Set(0, math.Log(prior))
 		lik := likelihood.NewGaussian(math.Exp(-5), tensor.Float64)
 		if err := fit(layer, lik); err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 )
@@ -49,9 +48,8 @@ type Config struct {
 	CheckpointEvery int
 	Resume          bool
 
-	// Progress gets a progress bar, headed by Label, where it is a terminal.
-	Progress io.Writer
-	Label    string
+	// OnProgress is called after every step and every validation; nil means not.
+	OnProgress func(Progress)
 
 	// OnStep is called after every step; nil means not.
 	OnStep func(Step)
@@ -64,12 +62,20 @@ type Step struct {
 	LRScale   float64 // the value of the schedule
 }
 
+// Progress tells how far long work is.
+type Progress struct {
+	Unit        string  // what is counted: "steps", or "rows" in a pass over data
+	Done, Total int     // parts before a resume included
+	Loss        float64 // of the last step; NaN where there is none
+	Validation  float64 // the last value of the validation; NaN before the first
+}
+
 // Record describes one validation.
 type Record struct {
-	Iteration  int     // iterations made
-	Loss       float64 // mean loss of the mini-batches since the previous validation
-	Validation float64
-	Seconds    float64 // of training, counted over resumed runs
+	Iteration  int     `json:"iteration"`  // iterations made
+	Loss       float64 `json:"loss"`       // mean loss of the mini-batches since the previous validation
+	Validation float64 `json:"validation"` // value of the validation
+	Seconds    float64 `json:"seconds"`    // of training, counted over resumed runs
 }
 
 // Stopped says why a run ended.
@@ -85,15 +91,15 @@ const (
 
 // Result describes a run, parts before a resume included.
 type Result struct {
-	Iterations int // made
-	Stopped    Stopped
-	History    []Record // one per validation
+	Iterations int      `json:"iterations"` // made
+	Stopped    Stopped  `json:"stopped"`
+	History    []Record `json:"history,omitempty"` // one per validation
 
 	// BestIteration is how many iterations the parameters of the smallest
 	// validation value had seen; 0 where there was no validation.
-	BestIteration int
-	BestValue     float64
-	Seconds       float64
+	BestIteration int     `json:"best_iteration,omitempty"`
+	BestValue     float64 `json:"best_value,omitempty"`
+	Seconds       float64 `json:"seconds"`
 }
 
 const defaultValidateEvery = 100

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -29,8 +30,6 @@ func Run(ctx context.Context, obj Objective, cfg Config) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.bar = newBar(r.cfg.Progress, r.cfg.Label, r.Done, r.cfg.Iterations)
-	defer r.bar.close()
 	return r.finish(r.loop(ctx))
 }
 
@@ -46,7 +45,8 @@ type runner struct {
 
 	resumed float64 // seconds of training before start
 	start   time.Time
-	bar     *bar
+
+	progress Progress // as last told
 }
 
 // counters is what a run has to remember besides arrays.
@@ -77,6 +77,7 @@ func newRunner(obj Objective, cfg Config) (*runner, error) {
 		}
 	}
 	r.resumed, r.start = r.Seconds, time.Now()
+	r.progress = Progress{Unit: "steps", Total: r.cfg.Iterations, Loss: math.NaN(), Validation: math.NaN()}
 	return r, nil
 }
 
@@ -126,7 +127,8 @@ func (r *runner) step(ctx context.Context) error {
 	r.Done++
 	r.LossSum += loss
 	r.LossCount++
-	r.bar.step(r.Done, loss)
+	r.progress.Loss = loss
+	r.tell()
 	if r.cfg.CheckpointEvery > 0 && r.Done%r.cfg.CheckpointEvery == 0 {
 		return r.save()
 	}
@@ -153,8 +155,17 @@ func (r *runner) validate(ctx context.Context) error {
 	r.History = append(r.History, Record{Iteration: r.Done, Loss: loss, Validation: value, Seconds: r.elapsed()})
 	r.LossSum, r.LossCount = 0, 0
 	r.keepBest(value)
-	r.bar.validated(value)
+	r.progress.Validation = value
+	r.tell()
 	return nil
+}
+
+// tell reports the progress.
+func (r *runner) tell() {
+	if r.cfg.OnProgress != nil {
+		r.progress.Done = r.Done
+		r.cfg.OnProgress(r.progress)
+	}
 }
 
 // keepBest remembers the present parameters if value is the smallest so far.

@@ -1,5 +1,6 @@
-// Package likelihood holds observation models: how targets scatter around the
-// latent function, as the data term of VaLLA's objective.
+// Package likelihood holds observation models: how targets scatter around the latent
+// function f. Each gives the data term of VaLLA's objective as a node of a graph, and the
+// log density and its curvature as numbers.
 package likelihood
 
 import (
@@ -10,15 +11,36 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Likelihood gives the data term of VaLLA's α-objective (Ortega et al. 2024) for a
-// latent f ~ N(mean, cov), one number for each example.
+// Likelihood is an observation model. Targets y and latent values f have C elements for
+// each example; classes are one-hot.
 type Likelihood interface {
-	// DataTerm returns ℓ_b, [B], for targets y [B,C], mean [B,C] and cov [B,C,C].
+	// String is "gaussian" or "softmax".
+	String() string
+	// DataTerm returns the data term ℓ_b of VaLLA's α-objective (Ortega et al. 2024) for
+	// a latent f ~ N(mean, cov), [B], from targets y [B,C], mean [B,C] and cov [B,C,C].
 	// α lies in [0,1] for a Gaussian and in (0,1] otherwise. Another α and other
 	// shapes, which might broadcast, are errors.
 	DataTerm(b *graph.Builder, y, mean, cov *graph.Node, alpha float64) *graph.Node
 	// Params returns the trainable parameters of the likelihood.
 	Params() []*graph.Param
+	// Copy returns a likelihood with parameters of its own, of an element type.
+	Copy(dt tensor.Dtype) Likelihood
+
+	// LogDensity returns log p(y | f) of one example.
+	LogDensity(y, f []float64) float64
+	// Curvature writes Λ = −∂² log p(y | f)/∂f², which does not depend on y, to dst [C,C].
+	Curvature(dst, f []float64)
+	// LogPredictive returns log ∫ p(y | f) N(f; mean, cov) df of one example, cov [C,C]:
+	// exactly for Gaussian noise, by the probit approximation for classes.
+	LogPredictive(y, mean, cov []float64) float64
+}
+
+// NoiseVariance returns σ² of a Gaussian likelihood, 0 of another.
+func NoiseVariance(l Likelihood) float64 {
+	if g, ok := l.(Gaussian); ok {
+		return g.Variance()
+	}
+	return 0
 }
 
 // Gaussian is y = f + ε with ε ~ N(0, σ²), independent for each output.

@@ -1,0 +1,54 @@
+package settings
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// Map returns the settings of the struct that ptr points to which differ from their zero
+// values, by name, as JSON holds them.
+func Map(ptr any) map[string]any {
+	m := map[string]any{}
+	for _, f := range Of(ptr) {
+		if f.Given() {
+			m[f.Name] = f.value.Interface()
+		}
+	}
+	return m
+}
+
+// Assign sets the settings of the struct that ptr points to from what Map returned, after
+// it went through JSON. A name that is unknown and a value that does not fit are errors
+// that wrap ErrSetting; nothing has changed then.
+func Assign(ptr any, m map[string]json.RawMessage) error {
+	fresh := reflect.New(reflect.TypeOf(ptr).Elem())
+	fresh.Elem().Set(reflect.ValueOf(ptr).Elem())
+	for _, name := range slices.Sorted(maps.Keys(m)) {
+		f := Lookup(fresh.Interface(), name)
+		if f == nil {
+			return Errorf("%s: expected one of %s", name, strings.Join(Names(ptr), ", "))
+		}
+		f.value.SetZero()
+		if err := json.Unmarshal(m[name], f.value.Addr().Interface()); err != nil {
+			return fmt.Errorf("%w: %s: %w", ErrSetting, name, err)
+		}
+		if err := f.Check(); err != nil {
+			return err
+		}
+	}
+	reflect.ValueOf(ptr).Elem().Set(fresh.Elem())
+	return nil
+}
+
+// Names lists the names of the settings of the struct that ptr points to.
+func Names(ptr any) []string {
+	var names []string
+	for _, f := range Of(ptr) {
+		names = append(names, f.Name)
+	}
+	return names
+}

@@ -1,0 +1,159 @@
+package settings
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// element is the type of a single value.
+func (f *Field) element() reflect.Type {
+	t := f.value.Type()
+	if k := t.Kind(); k == reflect.Pointer || k == reflect.Slice {
+		return t.Elem()
+	}
+	return t
+}
+
+// parse returns the value that text says, of the field's type.
+func (f *Field) parse(text string) (reflect.Value, error) {
+	switch t := f.value.Type(); t.Kind() {
+	case reflect.Pointer:
+		p := reflect.New(t.Elem())
+		v, err := f.single(text)
+		if err == nil {
+			p.Elem().Set(v)
+		}
+		return p, err
+	case reflect.Slice:
+		return f.several(t, text)
+	}
+	return f.single(text)
+}
+
+// several is parse for lists.
+func (f *Field) several(t reflect.Type, text string) (reflect.Value, error) {
+	list := reflect.MakeSlice(t, 0, 0)
+	if strings.TrimSpace(text) == "" {
+		return list, nil
+	}
+	for part := range strings.SplitSeq(text, ",") {
+		v, err := f.single(strings.TrimSpace(part))
+		if err != nil {
+			return list, err
+		}
+		list = reflect.Append(list, v)
+	}
+	return list, nil
+}
+
+// single is parse for one value.
+func (f *Field) single(text string) (reflect.Value, error) {
+	v := reflect.New(f.element()).Elem()
+	fail := func(expected string) (reflect.Value, error) {
+		return v, fmt.Errorf("expected %s, found %q", expected, shorten(text))
+	}
+	switch v.Kind() {
+	case reflect.String:
+		if len(f.Choices) > 0 && !slices.Contains(f.Choices, text) {
+			return fail("one of " + strings.Join(f.Choices, ", "))
+		}
+		v.SetString(text)
+	case reflect.Bool:
+		b, err := strconv.ParseBool(text)
+		if err != nil {
+			return fail("true or false")
+		}
+		v.SetBool(b)
+	case reflect.Int:
+		i, err := strconv.ParseInt(text, 10, 64)
+		if err != nil || !f.limits.hold(float64(i)) || i != int64(int(i)) {
+			return fail("an integer" + f.limits.String())
+		}
+		v.SetInt(i)
+	case reflect.Uint64:
+		i, err := strconv.ParseUint(text, 10, 64)
+		if err != nil || !f.limits.hold(float64(i)) {
+			return fail("an integer from 0" + f.limits.String())
+		}
+		v.SetUint(i)
+	case reflect.Float64:
+		x, err := strconv.ParseFloat(text, 64)
+		if errors.Is(err, strconv.ErrSyntax) || math.IsInf(x, 0) || math.IsNaN(x) || strings.ContainsAny(text, "_xX") || !f.limits.hold(x) {
+			return fail("a number" + f.limits.String())
+		}
+		v.SetFloat(x)
+	default:
+		panic(fmt.Sprintf("settings: %s has the type %v, which no text gives", f.Name, f.value.Type()))
+	}
+	return v, nil
+}
+
+// shorten keeps a message on one line.
+func shorten(text string) string {
+	if runes := []rune(text); len(runes) > 60 {
+		return string(runes[:60]) + "…"
+	}
+	return text
+}
+
+// format is the inverse of parse.
+func format(v reflect.Value) string {
+	switch v.Kind() {
+	case reflect.Pointer:
+		return format(v.Elem())
+	case reflect.Slice:
+		parts := make([]string, v.Len())
+		for i := range parts {
+			parts[i] = format(v.Index(i))
+		}
+		return strings.Join(parts, ",")
+	case reflect.Float64:
+		return strconv.FormatFloat(v.Float(), 'g', -1, 64)
+	}
+	return fmt.Sprint(v.Interface())
+}
+
+// limits are what tags demand of a number; NaN where there is none.
+type limits struct{ min, max, above, below float64 }
+
+func limitsOf(tag reflect.StructTag) limits {
+	bound := func(name string) float64 {
+		s, ok := tag.Lookup(name)
+		if !ok {
+			return math.NaN()
+		}
+		v, err := strconv.ParseFloat(s, 64)
+		if err != nil {
+			panic(fmt.Sprintf("settings: tag %s: %v", name, err))
+		}
+		return v
+	}
+	return limits{bound("min"), bound("max"), bound("above"), bound("below")}
+}
+
+// hold says whether a number is within the limits.
+func (l limits) hold(v float64) bool {
+	return !(v < l.min) && !(v > l.max) && !(v <= l.above) && !(v >= l.below)
+}
+
+// String continues "a number", as in " above 0, at most 1".
+func (l limits) String() string {
+	var s []string
+	for _, b := range []struct {
+		text  string
+		bound float64
+	}{{"at least", l.min}, {"above", l.above}, {"at most", l.max}, {"below", l.below}} {
+		if !math.IsNaN(b.bound) {
+			s = append(s, fmt.Sprintf("%s %g", b.text, b.bound))
+		}
+	}
+	if s == nil {
+		return ""
+	}
+	return " " + strings.Join(s, ", ")
+}

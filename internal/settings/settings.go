@@ -1,0 +1,174 @@
+// Package settings reads what the tags of a struct's fields say of them, so that a
+// setting is declared once: its name on the command line and in files, its default, its
+// limits and a sentence of help.
+//
+//	type Settings struct {
+//		Inducing int      `set:"inducing" default:"100" min:"1" help:"number of inducing points"`
+//		Alpha    *float64 `set:"alpha" default:"1" min:"0" max:"1" help:"α of the objective"`
+//		Init     string   `set:"init" choice:"kmeans++ random-points" help:"start of k-means"`
+//	}
+//
+// The zero value of a field means its default. A field whose zero is a value of its own,
+// such as α above, is a pointer, and nil means the default. A default that depends on
+// something else is described by the tag auto and filled in by whoever knows it; a choice
+// without a default has its first name.
+//
+// The kinds of fields are int, uint64, float64, bool, string, pointers to these, and
+// slices of int, float64 and string. Fields without the tag set are passed over; fields of
+// embedded structs count as the struct's own.
+package settings
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+)
+
+// ErrSetting is wrapped by errors about a setting that has an impossible value.
+var ErrSetting = errors.New("bad setting")
+
+// Field is one setting of a struct.
+type Field struct {
+	Name    string   // on the command line and in files
+	Help    string   // half a sentence that describes it
+	Default string   // as text; "" where the zero value is the default
+	Auto    string   // describes a default that is computed; "" where there is none
+	Choices []string // names of which it is one; nil where it is no choice
+
+	value  reflect.Value
+	limits limits
+}
+
+// Of lists the settings of the struct that ptr points to, in the order of its fields.
+// It panics where ptr is no pointer to a struct or a tag makes no sense: these are errors
+// of the program.
+func Of(ptr any) []*Field {
+	v := reflect.ValueOf(ptr)
+	if v.Kind() != reflect.Pointer || v.Elem().Kind() != reflect.Struct {
+		panic(fmt.Sprintf("settings: %T is no pointer to a struct", ptr))
+	}
+	var fields []*Field
+	for _, f := range reflect.VisibleFields(v.Elem().Type()) {
+		if name, ok := f.Tag.Lookup("set"); ok {
+			fields = append(fields, newField(name, f, v.Elem().FieldByIndex(f.Index)))
+		}
+	}
+	return fields
+}
+
+func newField(name string, f reflect.StructField, v reflect.Value) *Field {
+	out := &Field{
+		Name: name, Help: f.Tag.Get("help"), Default: f.Tag.Get("default"), Auto: f.Tag.Get("auto"),
+		Choices: strings.Fields(f.Tag.Get("choice")), value: v, limits: limitsOf(f.Tag),
+	}
+	if out.Default == "" && out.Auto == "" && len(out.Choices) > 0 && f.Type.Kind() == reflect.String {
+		out.Default = out.Choices[0]
+	}
+	if out.Default != "" {
+		if _, err := out.parse(out.Default); err != nil {
+			panic(fmt.Sprintf("settings: default of %s: %v", name, err))
+		}
+	}
+	return out
+}
+
+// Lookup returns the setting of a name, or nil.
+func Lookup(ptr any, name string) *Field {
+	for _, f := range Of(ptr) {
+		if f.Name == name {
+			return f
+		}
+	}
+	return nil
+}
+
+// Given says whether the setting has a value that is not its zero value.
+func (f *Field) Given() bool { return !f.value.IsZero() }
+
+// IsBool says whether the setting is a switch.
+func (f *Field) IsBool() bool { return f.element().Kind() == reflect.Bool }
+
+// IsList says whether the setting takes several values.
+func (f *Field) IsList() bool { return f.value.Kind() == reflect.Slice }
+
+// Reset gives the setting its zero value, which means the default.
+func (f *Field) Reset() { f.value.SetZero() }
+
+// Set gives the setting the value that text says, several values with commas between
+// them. The error says what was expected and found; nothing has changed then.
+func (f *Field) Set(text string) error {
+	v, err := f.parse(text)
+	if err != nil {
+		return err
+	}
+	f.value.Set(v)
+	return nil
+}
+
+// Text is the setting's value as Set takes it; "" for the zero value.
+func (f *Field) Text() string {
+	if !f.Given() {
+		return ""
+	}
+	return format(f.value)
+}
+
+// Check returns an error that wraps ErrSetting where the value is outside the limits. The
+// zero value, which stands for the default, always fits.
+func (f *Field) Check() error {
+	if !f.Given() {
+		return nil
+	}
+	if _, err := f.parse(f.Text()); err != nil {
+		return fmt.Errorf("%w: %s: %w", ErrSetting, f.Name, err)
+	}
+	return nil
+}
+
+// Kind names the values that the setting takes, as in a line of help: INT, NUMBER, NAME,
+// TEXT, and with an s for lists; "" for a switch.
+func (f *Field) Kind() string {
+	kind := map[reflect.Kind]string{
+		reflect.Int: "INT", reflect.Uint64: "INT", reflect.Float64: "NUMBER", reflect.String: "TEXT",
+	}[f.element().Kind()]
+	if len(f.Choices) > 0 {
+		kind = "NAME"
+	}
+	if kind != "" && f.IsList() {
+		kind += "s"
+	}
+	return kind
+}
+
+// Check checks all settings of the struct that ptr points to.
+func Check(ptr any) error {
+	for _, f := range Of(ptr) {
+		if err := f.Check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Complete checks the settings of the struct that ptr points to and gives those that have
+// their zero value the default, where it is not computed.
+func Complete(ptr any) error {
+	if err := Check(ptr); err != nil {
+		return err
+	}
+	for _, f := range Of(ptr) {
+		if f.Given() || f.Default == "" {
+			continue
+		}
+		if err := f.Set(f.Default); err != nil {
+			return fmt.Errorf("%w: %s: %w", ErrSetting, f.Name, err)
+		}
+	}
+	return nil
+}
+
+// Errorf returns an error that wraps ErrSetting.
+func Errorf(format string, args ...any) error {
+	return fmt.Errorf("%w: %w", ErrSetting, fmt.Errorf(format, args...))
+}

@@ -69,7 +69,7 @@ func (d *csvDecoder) row(cells []string) error {
 	if d.columns == nil {
 		cells[0] = strings.TrimPrefix(cells[0], byteOrderMark)
 		if !slices.ContainsFunc(cells, notNumber) {
-			d.columns = numbered(len(cells))
+			d.columns = numbered(len(cells), "x")
 		} else {
 			for _, c := range cells {
 				d.columns = append(d.columns, strings.TrimSpace(c))

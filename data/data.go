@@ -76,11 +76,12 @@ func convert[T float32 | int64 | int32 | int8 | uint8](in []T) []float64 {
 	return out
 }
 
-// numbered returns the column names x0, x1, ... of an array without names.
-func numbered(n int) []string {
+// numbered returns the names of n columns of an array without names: x0, x1, ... for
+// the prefix x.
+func numbered(n int, prefix string) []string {
 	names := make([]string, n)
 	for i := range names {
-		names[i] = "x" + strconv.Itoa(i)
+		names[i] = prefix + strconv.Itoa(i)
 	}
 	return names
 }

@@ -9,10 +9,12 @@ import (
 
 // A Set is a supervised dataset of N examples.
 type Set struct {
-	Features []string      // D names
-	Target   string        // the target's name
-	X        *tensor.Dense // [N,D] float64; float32 where the maker says so
-	Y        *tensor.Dense // [N,1] of the same type
+	Features []string // names of the D columns of X; nil where X is no table
+	Targets  []string // names of the T columns of Y
+	// X is [N,D] for a table, float64 or, where the maker says so, float32; of images it
+	// is [N,C,H,W], and may be uint8.
+	X *tensor.Dense
+	Y *tensor.Dense // [N,T], float64 or float32
 }
 
 // N returns the number of examples.
@@ -24,13 +26,13 @@ func (s *Set) N() int { return s.X.Shape()[0] }
 func (s *Set) Rows(rows []int) *Set {
 	return &Set{
 		Features: s.Features,
-		Target:   s.Target,
+		Targets:  s.Targets,
 		X:        TakeRows(s.X, rows),
 		Y:        TakeRows(s.Y, rows),
 	}
 }
 
-// TakeRows returns a copy of rows of t [N,…], which holds float32 or float64,
+// TakeRows returns a copy of rows of t [N,…], which holds float32, float64 or uint8,
 // [len(rows),…]. It panics where rows is empty: there are no tensors without elements.
 func TakeRows(t *tensor.Dense, rows []int) *tensor.Dense {
 	if len(rows) == 0 {
@@ -40,10 +42,13 @@ func TakeRows(t *tensor.Dense, rows []int) *tensor.Dense {
 	width := shape.TotalSize() / shape[0]
 	shape[0] = len(rows)
 	out := tensor.New(tensor.Of(t.Dtype()), tensor.WithShape(shape...))
-	if t.Dtype() == tensor.Float64 {
+	switch t.Dtype() {
+	case tensor.Float64:
 		Gather(out.Float64s(), t.Float64s(), width, rows)
-	} else {
+	case tensor.Float32:
 		Gather(out.Float32s(), t.Float32s(), width, rows)
+	default:
+		Gather(out.Uint8s(), t.Uint8s(), width, rows)
 	}
 	return out
 }

@@ -11,7 +11,7 @@ import (
 
 func TestRows(t *testing.T) {
 	s := &Set{
-		Features: []string{"a", "b"}, Target: "c",
+		Features: []string{"a", "b"}, Targets: []string{"c"},
 		X: newMatrix([]float64{1, 2, 3, 4, 5, 6}, 3, 2),
 		Y: newMatrix([]float64{7, 8, 9}, 3, 1),
 	}
@@ -19,7 +19,7 @@ func TestRows(t *testing.T) {
 	if !slices.Equal(got.X.Float64s(), []float64{5, 6, 1, 2, 5, 6}) || !slices.Equal(got.Y.Float64s(), []float64{9, 7, 9}) {
 		t.Errorf("rows %v, %v", got.X.Data(), got.Y.Data())
 	}
-	if got.N() != 3 || got.Target != "c" || !slices.Equal(got.Features, s.Features) {
+	if got.N() != 3 || got.Targets[0] != "c" || !slices.Equal(got.Features, s.Features) {
 		t.Errorf("set %+v", got)
 	}
 	got.X.Float64s()[0] = 100

@@ -65,7 +65,7 @@ func (s *Splits) Standardize() error {
 
 // slice returns the examples from to to-1; they share memory with s.
 func (s *Set) slice(from, to int) *Set {
-	return &Set{Features: s.Features, Target: s.Target, X: sliceRows(s.X, from, to), Y: sliceRows(s.Y, from, to)}
+	return &Set{Features: s.Features, Targets: s.Targets, X: sliceRows(s.X, from, to), Y: sliceRows(s.Y, from, to)}
 }
 
 // sliceRows returns rows of a contiguous t [N,D] as a tensor that is no view to

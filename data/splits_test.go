@@ -24,8 +24,8 @@ func sets(n int) (*Set, *Set) {
 	names := []string{"a", "b", "c"}
 	narrow := tensor.New(tensor.WithShape(n, 3), tensor.WithBacking(x32))
 	target := tensor.New(tensor.WithShape(n, 1), tensor.WithBacking(y32))
-	return &Set{Features: names, Target: "t", X: newMatrix(x, n, 3), Y: newMatrix(y, n, 1)},
-		&Set{Features: names, Target: "t", X: narrow, Y: target}
+	return &Set{Features: names, Targets: []string{"t"}, X: newMatrix(x, n, 3), Y: newMatrix(y, n, 1)},
+		&Set{Features: names, Targets: []string{"t"}, X: narrow, Y: target}
 }
 
 // Standardizing in place gives what the slow way gives, with the jitter of the

@@ -17,6 +17,10 @@ type Table struct {
 	Columns []string // K unique names
 	Values  *tensor.Dense
 	// Values is [N,K] float64, all finite.
+
+	// X are inputs that are no columns, such as images [N,C,H,W], of the type in the
+	// file; nil where there are none. Columns then holds targets alone.
+	X *tensor.Dense
 }
 
 // ReadTable reads the table at path with the default [TableReader].
@@ -35,7 +39,9 @@ type TableReader struct {
 //     number is the header; without one the columns are called x0, x1, ...
 //   - .npy: an array [N] or [N,K], columns x0, x1, ...
 //   - .npz: the array X [N] or [N,D], columns x0, x1, ..., and then the array y
-//     [N] or [N,1] as the last column, under the array's name.
+//     [N] or [N,T] as the last columns, under the array's name; y0, y1, ... where there
+//     are several. X may have more axes, as images [N,C,H,W] have, and is then kept as it
+//     is.
 //
 // Errors name the file and, where it applies, the line and the column. A cell
 // that is not a finite number, rows of different lengths, two columns of one
@@ -67,7 +73,7 @@ func arrayTable(path string, t *tensor.Dense) (*Table, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	return newTable(path, numbered(k), toFloat64(t), n)
+	return newTable(path, numbered(k, "x"), toFloat64(t), n)
 }
 
 // tableShape returns the rows and columns of an array [N] or [N,K].
@@ -88,10 +94,13 @@ func (r TableReader) archiveTable(path string, a *npy.Archive) (*Table, error) {
 	if err != nil {
 		return nil, err
 	}
-	table, err := arrayTable(path, x)
-	if err != nil {
-		return nil, err
+	table := &Table{Path: path, X: x}
+	if x.Dims() < 3 {
+		if table, err = arrayTable(path, x); err != nil {
+			return nil, err
+		}
 	}
+	n := x.Shape()[0]
 	name := orElse(r.Y, "y")
 	if _, ok := a.Get(name); !ok && r.Y == "" {
 		return table, nil
@@ -100,22 +109,34 @@ func (r TableReader) archiveTable(path string, a *npy.Archive) (*Table, error) {
 	if err != nil {
 		return nil, err
 	}
-	n, k := table.Values.Shape()[0], table.Values.Shape()[1]
-	if rows, columns, err := tableShape(y); err != nil || rows != n || columns != 1 {
-		return nil, fmt.Errorf("%s: array %q: expected shape [%d] or [%d,1] to go with %d rows of features, found %v",
+	rows, t, err := tableShape(y)
+	if err != nil || rows != n {
+		return nil, fmt.Errorf("%s: array %q: expected shape [%d] or [%d,T] to go with %d rows of features, found %v",
 			path, name, n, n, n, y.Shape())
 	}
-	joined := appendColumn(table.Values.Float64s(), toFloat64(y), k)
-	return newTable(path, append(table.Columns, name), joined, n)
+	names := []string{name}
+	if t > 1 {
+		names = numbered(t, name)
+	}
+	return table.join(names, toFloat64(y))
 }
 
-// appendColumn puts one more value at the end of each row of k values.
-func appendColumn(rows, column []float64, k int) []float64 {
-	out := make([]float64, 0, len(rows)+len(column))
-	for i, v := range column {
-		out = append(append(out, rows[i*k:(i+1)*k]...), v)
+// join returns the table with more columns, values [N,len(names)], after its own.
+func (t *Table) join(names []string, values []float64) (*Table, error) {
+	k, more := len(t.Columns), len(names)
+	n := len(values) / more
+	joined := make([]float64, 0, n*(k+more))
+	for i := range n {
+		if k > 0 {
+			joined = append(joined, t.Values.Float64s()[i*k:(i+1)*k]...)
+		}
+		joined = append(joined, values[i*more:(i+1)*more]...)
 	}
-	return out
+	out, err := newTable(t.Path, append(t.Columns, names...), joined, n)
+	if err == nil {
+		out.X = t.X
+	}
+	return out, err
 }
 
 // newTable makes a table of n rows after checking its names and values.
@@ -153,31 +174,56 @@ func (t *Table) Column(name string) (int, error) {
 	return 0, fmt.Errorf("%s: no column %q; it has %s", t.Path, name, listed(t.Columns))
 }
 
-// Set returns the table as features and the target called target; "" means the
-// last column. The features keep their order.
-func (t *Table) Set(target string) (*Set, error) {
-	at, k := len(t.Columns)-1, len(t.Columns)
-	if target != "" {
-		var err error
-		if at, err = t.Column(target); err != nil {
-			return nil, err
+// Set returns the table as features and the targets of the given names, in their
+// order; without names the last column is the target, or beside X all columns are. The
+// features are the other columns, in theirs.
+func (t *Table) Set(targets ...string) (*Set, error) {
+	if len(t.Columns) == 0 {
+		return nil, fmt.Errorf("%s: no targets beside X, expected an array y", t.Path)
+	}
+	if len(targets) == 0 {
+		targets = t.Columns[len(t.Columns)-1:]
+		if t.X != nil {
+			targets = t.Columns
 		}
 	}
-	if k < 2 {
-		return nil, fmt.Errorf("%s: only the column %q, expected a target and at least one feature", t.Path, t.Columns[0])
+	var at, rest []int
+	for _, name := range targets {
+		i, err := t.Column(name)
+		if err != nil {
+			return nil, err
+		}
+		if slices.Contains(at, i) {
+			return nil, fmt.Errorf("%s: the target %q is named twice", t.Path, name)
+		}
+		at = append(at, i)
 	}
-	values, n := t.Values.Float64s(), t.Values.Shape()[0]
-	x, y := make([]float64, 0, n*(k-1)), make([]float64, 0, n)
-	for row := range slices.Chunk(values, k) {
-		x = append(append(x, row[:at]...), row[at+1:]...)
-		y = append(y, row[at])
+	set := &Set{Targets: slices.Clone(targets), Y: t.Pick(at), X: t.X}
+	if t.X != nil {
+		return set, nil
 	}
-	return &Set{
-		Features: slices.Concat(t.Columns[:at], t.Columns[at+1:]),
-		Target:   t.Columns[at],
-		X:        newMatrix(x, n, k-1),
-		Y:        newMatrix(y, n, 1),
-	}, nil
+	for i, name := range t.Columns {
+		if !slices.Contains(at, i) {
+			rest, set.Features = append(rest, i), append(set.Features, name)
+		}
+	}
+	if len(rest) == 0 {
+		return nil, fmt.Errorf("%s: only the columns %s, expected a target and at least one feature", t.Path, listed(t.Columns))
+	}
+	set.X = t.Pick(rest)
+	return set, nil
+}
+
+// Pick returns the columns with the given numbers, [N,len(at)].
+func (t *Table) Pick(at []int) *tensor.Dense {
+	values := t.Values.Float64s()
+	out := make([]float64, 0, t.Values.Shape()[0]*len(at))
+	for row := range slices.Chunk(values, len(t.Columns)) {
+		for _, j := range at {
+			out = append(out, row[j])
+		}
+	}
+	return newMatrix(out, t.Values.Shape()[0], len(at))
 }
 
 // require returns the array called name; its error lists those that exist.

@@ -150,6 +150,29 @@ func TestReadTableArrays(t *testing.T) {
 	expectTable(t, got, err, "x0", -5, -6)
 	got, err = TableReader{X: "in", Y: "out"}.Read(putNPZ(t, "in out X", x, y, y))
 	expectTable(t, got, err, "x0 x1 out", 1, 2, -5, 3, 4, -6)
+	got, err = ReadTable(putNPZ(t, "X y", flat, x))
+	expectTable(t, got, err, "x0 y0 y1", -5, 1, 2, -6, 3, 4)
+}
+
+// TestReadTableImages: inputs of more axes than two keep their shape and type.
+func TestReadTableImages(t *testing.T) {
+	x, y := array([]int{2, 1, 2, 2}, []uint8{1, 2, 3, 4, 5, 6, 7, 8}), array([]int{2}, []int64{3, 0})
+	table, err := ReadTable(putNPZ(t, "X y", x, y))
+	expectTable(t, table, err, "y", 3, 0)
+	set, err := table.Set()
+	if err != nil {
+		t.Fatal(err)
+	}
+	some := set.Rows([]int{1})
+	if set.Features != nil || !slices.Equal(set.Targets, []string{"y"}) || !slices.Equal(some.X.Uint8s(), []uint8{5, 6, 7, 8}) || some.Y.Float64s()[0] != 0 {
+		t.Errorf("set %+v, its second example %v", set, some.X)
+	}
+	alone, err := ReadTable(putNPZ(t, "X", x))
+	if err != nil || alone.X == nil || alone.Values != nil {
+		t.Errorf("images without labels: %+v, error %v", alone, err)
+	}
+	_, err = alone.Set()
+	expectError(t, err, alone.Path+": ", "no targets beside X")
 }
 
 func TestReadTableArrayErrors(t *testing.T) {
@@ -166,8 +189,9 @@ func TestReadTableArrayErrors(t *testing.T) {
 		"NaN":       {putNPY(t, bad), TableReader{}, `row 1 (counting from 0), column "x0": expected a finite number, found NaN`},
 		"no X":      {putNPZ(t, "a b", x, y), TableReader{}, `no array "X"; it has "a", "b"`},
 		"no y":      {putNPZ(t, "X b", x, y), TableReader{Y: "y"}, `no array "y"; it has "X", "b"`},
-		"y rows":    {putNPZ(t, "X y", y, array([]int{3}, []float64{1, 2, 3})), TableReader{}, `array "y": expected shape [2] or [2,1]`},
-		"y columns": {putNPZ(t, "X y", x, x), TableReader{}, "found (2, 2)"},
+		"y rows":    {putNPZ(t, "X y", y, array([]int{3}, []float64{1, 2, 3})), TableReader{}, `array "y": expected shape [2] or [2,T]`},
+		"X scalar":  {putNPZ(t, "X", tensor.New(tensor.FromScalar(1.0))), TableReader{}, "expected an array of shape [N]"},
+		"images, y": {putNPZ(t, "X y", deep, y), TableReader{}, `array "y": expected shape [1] or [1,T]`},
 		"y dims":    {putNPZ(t, "X y", x, deep), TableReader{}, "found (1, 2, 2)"},
 		"y is Inf":  {putNPZ(t, "X y", x, array([]int{2}, []float64{1, math.Inf(1)})), TableReader{}, `row 1 (counting from 0), column "y"`},
 		"y as x0":   {putNPZ(t, "X x0", x, y), TableReader{Y: "x0"}, `two columns are called "x0"`},
@@ -202,18 +226,19 @@ func TestTableSet(t *testing.T) {
 		{"", "a b", "c", []float64{1, 2, 4, 5}, []float64{3, 6}},
 		{"b", "a c", "b", []float64{1, 3, 4, 6}, []float64{2, 5}},
 		{"a", "b c", "a", []float64{2, 3, 5, 6}, []float64{1, 4}},
+		{"c a", "b", "c a", []float64{2, 5}, []float64{3, 1, 6, 4}},
 	} {
-		s, err := table.Set(c.target)
+		s, err := table.Set(strings.Fields(c.target)...)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !slices.Equal(s.Features, strings.Fields(c.features)) || s.Target != c.name || s.N() != 2 {
-			t.Errorf("target %q: features %q, target %q, %d rows", c.target, s.Features, s.Target, s.N())
+		if !slices.Equal(s.Features, strings.Fields(c.features)) || strings.Join(s.Targets, " ") != c.name || s.N() != 2 {
+			t.Errorf("target %q: features %q, target %q, %d rows", c.target, s.Features, s.Targets, s.N())
 		}
-		if !s.X.Shape().Eq(tensor.Shape{2, 2}) || !slices.Equal(s.X.Float64s(), c.x) {
+		if !s.X.Shape().Eq(tensor.Shape{2, len(c.x) / 2}) || !slices.Equal(s.X.Float64s(), c.x) {
 			t.Errorf("target %q: X %v, want %v", c.target, s.X.Data(), c.x)
 		}
-		if !s.Y.Shape().Eq(tensor.Shape{2, 1}) || !slices.Equal(s.Y.Float64s(), c.y) {
+		if !s.Y.Shape().Eq(tensor.Shape{2, len(c.y) / 2}) || !slices.Equal(s.Y.Float64s(), c.y) {
 			t.Errorf("target %q: Y %v, want %v", c.target, s.Y.Data(), c.y)
 		}
 	}
@@ -226,12 +251,12 @@ func TestTableSet(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = single.Set("")
+	_, err = single.Set()
 	expectError(t, err, single.Path+": ", "at least one feature")
 }
 
 func TestListedIsShort(t *testing.T) {
-	if got := listed(numbered(785)); !strings.HasSuffix(got, `"x19" and 765 more`) {
+	if got := listed(numbered(785, "x")); !strings.HasSuffix(got, `"x19" and 765 more`) {
 		t.Errorf("listed %s", got)
 	}
 }

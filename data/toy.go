@@ -32,7 +32,7 @@ func Toy(seed uint64) *Set {
 	}
 	return &Set{
 		Features: []string{"x"},
-		Target:   "y",
+		Targets:  []string{"y"},
 		X:        newMatrix(x, ToySize, 1),
 		Y:        newMatrix(y, ToySize, 1),
 	}

@@ -24,7 +24,7 @@ func UCI(path string, split int) (train, test *Set, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	set, err := table.Set("")
+	set, err := table.Set()
 	if err != nil {
 		return nil, nil, err
 	}

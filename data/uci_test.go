@@ -33,8 +33,8 @@ func TestUCI(t *testing.T) {
 			t.Errorf("%s %v, want %v", c.what, c.got.Data(), c.want)
 		}
 	}
-	if !slices.Equal(train.Features, []string{"x0", "x1"}) || train.Target != "y" {
-		t.Errorf("features %q, target %q", train.Features, train.Target)
+	if !slices.Equal(train.Features, []string{"x0", "x1"}) || train.Targets[0] != "y" {
+		t.Errorf("features %q, target %q", train.Features, train.Targets)
 	}
 }
 

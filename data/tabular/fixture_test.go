@@ -108,7 +108,7 @@ func TestFixtureOpen(t *testing.T) {
 		for j, f := range splits.Train.Features {
 			t.Logf("%-14s mean %10.4f, std %10.4f", f, splits.Inputs.Mean[j], splits.Inputs.Std[j])
 		}
-		t.Logf("%-14s mean %10.4f, std %10.4f", splits.Train.Target, splits.Targets.Mean[0], splits.Targets.Std[0])
+		t.Logf("%-14s mean %10.4f, std %10.4f", splits.Train.Targets[0], splits.Targets.Mean[0], splits.Targets.Std[0])
 		if err := splits.Standardize(); err != nil {
 			t.Fatal(err)
 		}

@@ -93,7 +93,7 @@ func (s Set) open(paths []string, o Options) (*data.Splits, *Report, error) {
 	}
 	x, y := rows.tensors()
 	train, validation := s.split(report.Kept)
-	splits, err := data.NewSplits(&data.Set{Features: s.Features, Target: s.Target, X: x, Y: y}, train, validation)
+	splits, err := data.NewSplits(&data.Set{Features: s.Features, Targets: []string{s.Target}, X: x, Y: y}, train, validation)
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", s.Name, err)
 	}

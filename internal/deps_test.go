@@ -37,6 +37,7 @@ var level = map[string]int{
 	"gp/likelihood":       5,
 	"gp":                  6,
 	"gp/gptest":           7,
+	"gp/task":             7,
 	"gp/valla":            8,
 	"gp/laplace":          8,
 	"gp/model":            9,

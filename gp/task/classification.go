@@ -1,0 +1,140 @@
+package task
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/go-valla/valla/data"
+	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/likelihood"
+	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/settings"
+	"github.com/go-valla/valla/train"
+	"github.com/go-valla/valla/train/metric"
+	"gorgonia.org/tensor"
+)
+
+// MaxClasses is the largest number of classes: a column of more different values holds
+// numbers.
+const MaxClasses = 1000
+
+// Classification is of C classes, whose logits are the network's outputs.
+type Classification struct {
+	Name    string    `json:"target"`
+	Classes []float64 `json:"classes"` // the values that the target has, ascending, by output
+}
+
+// Classes returns the classification of a set's one target by its different values.
+func Classes(s *data.Set) (*Classification, error) {
+	if len(s.Targets) != 1 {
+		return nil, fmt.Errorf("%d targets of classes, expected one", len(s.Targets))
+	}
+	c := &Classification{Name: s.Targets[0], Classes: slices.Compact(slices.Sorted(slices.Values(graph.Floats(s.Y))))}
+	if n := len(c.Classes); n < 2 || n > MaxClasses {
+		return nil, fmt.Errorf("the target %q has %d different values, expected 2 to %d classes", c.Name, n, MaxClasses)
+	}
+	return c, nil
+}
+
+// Kind implements Outputs.
+func (*Classification) Kind() string { return "classification" }
+
+// Size implements Outputs.
+func (c *Classification) Size() int { return len(c.Classes) }
+
+// Targets implements Outputs.
+func (c *Classification) Targets() []string { return []string{c.Name} }
+
+// Check implements Outputs.
+func (c *Classification) Check() error {
+	if n := len(c.Classes); n < 2 || n > MaxClasses {
+		return fmt.Errorf("%d classes, expected 2 to %d", n, MaxClasses)
+	}
+	for i, v := range c.Classes {
+		if !finite(v) || i > 0 && v <= c.Classes[i-1] {
+			return fmt.Errorf("classes %v, expected finite numbers, ascending", c.Classes)
+		}
+	}
+	return nil
+}
+
+// Likelihood implements Outputs.
+func (*Classification) Likelihood() likelihood.Likelihood { return likelihood.Softmax{} }
+
+// Loss implements Outputs.
+func (*Classification) Loss() train.Loss { return train.CrossEntropy }
+
+// Labels returns the number of the class of each row of y [N,1].
+func (c *Classification) Labels(y *tensor.Dense) ([]int, error) {
+	if y.Dims() != 2 || y.Shape()[1] != 1 {
+		return nil, fmt.Errorf("targets of shape %v, expected [N,1]", y.Shape())
+	}
+	out := make([]int, y.Shape()[0])
+	for i, v := range graph.Floats(y) {
+		k, ok := slices.BinarySearch(c.Classes, v)
+		if !ok {
+			return nil, fmt.Errorf("row %d (counting from 0): the target %q is %g, which is none of the %d classes", i, c.Name, v, c.Size())
+		}
+		out[i] = k
+	}
+	return out, nil
+}
+
+// Encode implements Outputs: one-hot rows.
+func (c *Classification) Encode(y *tensor.Dense, dt tensor.Dtype) (*tensor.Dense, error) {
+	labels, err := c.Labels(y)
+	if err != nil {
+		return nil, err
+	}
+	rows := make([]float64, len(labels)*c.Size())
+	for i, k := range labels {
+		rows[i*c.Size()+k] = 1
+	}
+	return graph.Convert(tensor.New(tensor.WithShape(len(labels), c.Size()), tensor.WithBacking(rows)), dt), nil
+}
+
+// Predict implements Outputs.
+func (c *Classification) Predict(ctx context.Context, g gp.Gaussian, _ float64, o PredictOptions) (*Prediction, error) {
+	for i, f := range g.Mean.Float64s() {
+		if !finite(f) {
+			return nil, fmt.Errorf("row %d (counting from 0): logit %g, expected a finite one", i/c.Size(), f)
+		}
+	}
+	p := &Prediction{Targets: c.Targets(), Classes: c.Classes, Link: o.Link}
+	switch o.Link {
+	case "", Probit:
+		p.Link, p.Probs = Probit, gp.ProbitProbs(g).Float64s()
+	case MonteCarlo:
+		samples := o.Samples
+		if samples == 0 {
+			samples = gp.Samples
+		}
+		probs, err := gp.SampledProbs(ctx, g, samples, o.Seed)
+		if err != nil {
+			return nil, err
+		}
+		p.Probs = probs.Float64s()
+	default:
+		return nil, settings.Errorf("link %q, expected %q or %q", o.Link, Probit, MonteCarlo)
+	}
+	return p, nil
+}
+
+// Score implements Outputs: ACC, NLL, ECE and Brier.
+func (c *Classification) Score(p *Prediction, y *tensor.Dense) (Scores, error) {
+	labels, err := c.Labels(y)
+	if err != nil {
+		return Scores{}, err
+	}
+	var m metric.Classification
+	if err := m.Add(p.Probs, labels); err != nil {
+		return Scores{}, err
+	}
+	s, err := m.Result()
+	return Scores{N: len(labels), List: []Score{{"ACC", s.ACC}, {"NLL", s.NLL}, {"ECE", s.ECE}, {"Brier", s.Brier}}}, err
+}
+
+// ClassName returns how a class is written.
+func ClassName(class float64) string { return strconv.FormatFloat(class, 'g', -1, 64) }

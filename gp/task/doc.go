@@ -1,0 +1,77 @@
+// Package task says what a network's inputs and outputs are of: how examples in the units
+// of the data become what the network takes, and how the distribution of its outputs
+// becomes a prediction in those units, with its scores.
+//
+// A [Task] is its [Inputs] and its [Outputs]. Inputs are the columns of a table or arrays
+// such as images; outputs are numbers ([Regression]) or classes ([Classification]).
+package task
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/go-valla/valla/data"
+	"github.com/go-valla/valla/gp"
+	"gorgonia.org/tensor"
+)
+
+// Task says what a network's inputs and outputs are of.
+type Task struct {
+	Inputs  Inputs
+	Outputs Outputs
+}
+
+// Check returns what is wrong with the parts of a task.
+func (t Task) Check() error {
+	if err := t.Inputs.Check(); err != nil {
+		return err
+	}
+	if t.Outputs == nil {
+		return fmt.Errorf("no outputs, expected those of a regression or a classification")
+	}
+	for _, name := range t.Outputs.Targets() {
+		if slices.Contains(t.Inputs.Features, name) {
+			return fmt.Errorf("%q is both a feature and a target", name)
+		}
+	}
+	return t.Outputs.Check()
+}
+
+// Examples returns the examples of a set as the network takes them, of an element type.
+func (t Task) Examples(s *data.Set, dt tensor.Dtype) (gp.Examples, error) {
+	if err := t.CheckSet(s); err != nil {
+		return gp.Examples{}, err
+	}
+	x, err := t.Inputs.Apply(s.X, dt)
+	if err != nil {
+		return gp.Examples{}, err
+	}
+	y, err := t.Outputs.Encode(s.Y, dt)
+	return gp.Examples{X: x, Y: y}, err
+}
+
+// CheckSet makes sure that a set has the task's features and targets, in their order.
+func (t Task) CheckSet(s *data.Set) error {
+	if !slices.Equal(s.Features, t.Inputs.Features) {
+		return fmt.Errorf("expected the features %s, found %s", list(t.Inputs.Features), list(s.Features))
+	}
+	if !slices.Equal(s.Targets, t.Outputs.Targets()) {
+		return fmt.Errorf("expected the targets %s, found %s", list(t.Outputs.Targets()), list(s.Targets))
+	}
+	return nil
+}
+
+func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
+
+func positive(v float64) bool { return v > 0 && finite(v) }
+
+// list quotes names for a message, the first few of many.
+func list(names []string) string {
+	const most = 20
+	text := fmt.Sprintf("%q", names[:min(len(names), most)])
+	if more := len(names) - most; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}

@@ -1,0 +1,144 @@
+package task
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/go-valla/valla/data"
+	"gorgonia.org/tensor"
+)
+
+// Inputs say how examples become what the network takes: (x − Mean)/Std, where bytes are
+// divided by 255 first, as images are.
+type Inputs struct {
+	Features []string `json:"features,omitempty"` // names of the columns of a table; nil for other arrays
+	Shape    []int    `json:"shape"`              // of one example, as the network takes it: [D] or [C,H,W]
+	// Mean and Std have one number for each column [D], or for each channel [C] where an
+	// example is [C,H,W]; both nil: the network takes the values as they are.
+	Mean []float64 `json:"mean,omitempty"`
+	Std  []float64 `json:"std,omitempty"`
+}
+
+// Standardized returns the inputs of a table that have mean 0 and standard deviation 1 over
+// the rows of a set.
+func Standardized(s *data.Set) (Inputs, error) {
+	scale, err := data.FitStandardizer(s.X)
+	if err != nil {
+		return Inputs{}, err
+	}
+	return Inputs{Features: s.Features, Shape: s.X.Shape()[1:].Clone(), Mean: scale.Mean, Std: scale.Std}, nil
+}
+
+// Check returns what is wrong with the inputs.
+func (in Inputs) Check() error {
+	if len(in.Shape) == 0 || slices.Min(in.Shape) < 1 {
+		return fmt.Errorf("inputs of shape %v, expected positive numbers", in.Shape)
+	}
+	if in.Features != nil && !slices.Equal(in.Shape, []int{len(in.Features)}) {
+		return fmt.Errorf("inputs of shape %v with %d names of features", in.Shape, len(in.Features))
+	}
+	if in.Mean == nil && in.Std == nil {
+		return nil
+	}
+	if d := in.Shape[0]; len(in.Mean) != d || len(in.Std) != d {
+		return fmt.Errorf("inputs: %d means and %d standard deviations, expected %d of each", len(in.Mean), len(in.Std), d)
+	}
+	for i := range in.Mean {
+		if !finite(in.Mean[i]) || !positive(in.Std[i]) {
+			return fmt.Errorf("inputs: column %d: mean %g, standard deviation %g, expected finite values and a positive deviation", i, in.Mean[i], in.Std[i])
+		}
+	}
+	return nil
+}
+
+// Apply returns the inputs x [N,…] in the units of the data, float64, float32 or uint8, as
+// the network takes them, [N,Shape…] of an element type. The axes of x may be cut
+// otherwise than Shape where an example has as many numbers. A value that is not finite is
+// an error that names its place.
+func (in Inputs) Apply(x *tensor.Dense, dt tensor.Dtype) (*tensor.Dense, error) {
+	n, size := x.Shape()[0], tensor.Shape(in.Shape).TotalSize()
+	if x.Dims() < 2 && size != 1 || x.Shape().TotalSize() != n*size {
+		return nil, fmt.Errorf("inputs of shape %v, expected [N] examples of shape %v", x.Shape(), in.Shape)
+	}
+	shape := append([]int{n}, in.Shape...)
+	if dt == tensor.Float32 {
+		v, err := scaled[float32](in, x)
+		return tensor.New(tensor.WithShape(shape...), tensor.WithBacking(v)), err
+	}
+	v, err := scaled[float64](in, x)
+	return tensor.New(tensor.WithShape(shape...), tensor.WithBacking(v)), err
+}
+
+// float is an element type of networks.
+type float interface{ float32 | float64 }
+
+// scaled applies the scaling to the elements of x.
+func scaled[T float](in Inputs, x *tensor.Dense) ([]T, error) {
+	switch v := x.Data().(type) {
+	case []uint8:
+		return bytes[T](in, v), nil
+	case []float32:
+		return floats[T](in, v)
+	case []float64:
+		return floats[T](in, v)
+	case float64: // a tensor of one element
+		return floats[T](in, []float64{v})
+	}
+	return nil, fmt.Errorf("inputs are %v, expected float64, float32 or uint8", x.Dtype())
+}
+
+// bytes looks the 256 values of each column or channel up. Each operation is rounded to T,
+// as torchvision's ToTensor and Normalize do.
+func bytes[T float](in Inputs, v []uint8) []T {
+	table := make([][256]T, max(1, len(in.Mean)))
+	for c := range table {
+		for b := range table[c] {
+			value := T(b) / 255
+			if in.Mean != nil {
+				value = (value - T(in.Mean[c])) / T(in.Std[c])
+			}
+			table[c][b] = value
+		}
+	}
+	out, run := make([]T, len(v)), in.run()
+	for i, b := range v {
+		out[i] = table[i/run%len(table)][b]
+	}
+	return out
+}
+
+// floats computes in float64.
+func floats[T, F float](in Inputs, v []F) ([]T, error) {
+	out, run, d := make([]T, len(v)), in.run(), max(1, len(in.Mean))
+	for i, x := range v {
+		value := float64(x)
+		if !finite(value) {
+			return nil, in.notFinite(i, value)
+		}
+		if in.Mean != nil {
+			c := i / run % d
+			value = (value - in.Mean[c]) / in.Std[c]
+		}
+		if out[i] = T(value); !finite(float64(out[i])) {
+			return nil, in.notFinite(i, value)
+		}
+	}
+	return out, nil
+}
+
+// run is how many elements in a row share their mean.
+func (in Inputs) run() int {
+	if len(in.Shape) < 2 {
+		return 1
+	}
+	return tensor.Shape(in.Shape[1:]).TotalSize()
+}
+
+// notFinite names the place of element i.
+func (in Inputs) notFinite(i int, v float64) error {
+	size := tensor.Shape(in.Shape).TotalSize()
+	if in.Features != nil {
+		return fmt.Errorf("row %d (counting from 0), feature %q: expected a finite number, found %g", i/size, in.Features[i%size], v)
+	}
+	return fmt.Errorf("example %d (counting from 0), element %d: expected a finite number, found %g", i/size, i%size, v)
+}

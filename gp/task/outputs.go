@@ -1,0 +1,94 @@
+package task
+
+import (
+	"context"
+
+	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/likelihood"
+	"github.com/go-valla/valla/train"
+	"gorgonia.org/tensor"
+)
+
+// Outputs say what a network's C outputs are of: [Regression] or [Classification].
+type Outputs interface {
+	// Kind is "regression" or "classification".
+	Kind() string
+	// Size is C.
+	Size() int
+	// Targets names the columns of the targets.
+	Targets() []string
+	// Check returns what is wrong with the parts.
+	Check() error
+
+	// Likelihood says how targets scatter around the network, its noise included.
+	Likelihood() likelihood.Likelihood
+	// Loss is what the network's training minimises.
+	Loss() train.Loss
+	// Encode returns targets [N,T] in the units of the data as the network has them,
+	// [N,C] of an element type.
+	Encode(y *tensor.Dense, dt tensor.Dtype) (*tensor.Dense, error)
+	// Predict turns the distribution of the latent function, in the network's units, and
+	// the noise variance there into a prediction in those of the data.
+	Predict(ctx context.Context, g gp.Gaussian, noiseVariance float64, o PredictOptions) (*Prediction, error)
+	// Score compares a prediction with the targets [N,T] in the units of the data.
+	Score(p *Prediction, y *tensor.Dense) (Scores, error)
+}
+
+// Link says how class probabilities are made of a latent Gaussian.
+type Link string
+
+// The links.
+const (
+	Probit     Link = "probit" // gp.ProbitProbs; the default
+	MonteCarlo Link = "mc"     // the mean of softmax over samples, gp.MonteCarloProbs
+)
+
+// PredictOptions say how predictions are made. The zero value is ready to use.
+type PredictOptions struct {
+	Link    Link   // of classes; "" means Probit
+	Samples int    // of MonteCarlo; 0 means gp.Samples
+	Seed    uint64 // of MonteCarlo
+}
+
+// Prediction is the predictive distribution of the targets at N inputs, in the units of
+// the data: a Gaussian for each of T numbers, or the probabilities of C classes.
+type Prediction struct {
+	Targets []string // T names
+
+	Mean     []float64 // [N,T]; nil for classes
+	Variance []float64 // [N,T] of the targets: that of the latent function plus the noise
+	Latent   []float64 // [N,T] of the latent function; 0 without a posterior
+
+	Classes []float64 // C; nil for numbers
+	Probs   []float64 // [N,C]
+	Link    Link      // that made Probs
+}
+
+// Scores are those of N predictions. Which there are depends on the task.
+type Scores struct {
+	N        int
+	List     []Score
+	Coverage []float64 // of a regression's central intervals of probability 0.1, 0.2 … 0.9
+}
+
+// Score is one of Scores.
+type Score struct {
+	Name  string // NLL, RMSE, CRPS, CQM; ACC, NLL, ECE, Brier
+	Value float64
+}
+
+// Get returns the score of a name, and whether there is one.
+func (s Scores) Get(name string) (float64, bool) {
+	for _, v := range s.List {
+		if v.Name == name {
+			return v.Value, true
+		}
+	}
+	return 0, false
+}
+
+// NLL returns the mean negative log-likelihood, which every task has.
+func (s Scores) NLL() float64 {
+	v, _ := s.Get("NLL")
+	return v
+}

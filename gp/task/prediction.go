@@ -1,0 +1,81 @@
+package task
+
+import (
+	"encoding/json"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/go-valla/valla/internal/settings"
+)
+
+// N returns the number of inputs.
+func (p *Prediction) N() int {
+	if p.Classes != nil {
+		return len(p.Probs) / len(p.Classes)
+	}
+	return len(p.Mean) / len(p.Targets)
+}
+
+// Std returns the standard deviation of the targets, [N,T].
+func (p *Prediction) Std() []float64 { return roots(p.Variance) }
+
+// LatentStd returns the standard deviation of the latent function, [N,T]; 0 where
+// rounding left a variance below 0.
+func (p *Prediction) LatentStd() []float64 { return roots(p.Latent) }
+
+func roots(v []float64) []float64 {
+	out := make([]float64, len(v))
+	for i, x := range v {
+		out[i] = math.Sqrt(max(x, 0))
+	}
+	return out
+}
+
+// Interval returns the bounds, [N,T] each, of the central interval that holds a target
+// with probability level, 0 < level < 1.
+func (p *Prediction) Interval(level float64) (lower, upper []float64, err error) {
+	if !(level > 0 && level < 1) {
+		return nil, nil, settings.Errorf("level %g, expected a probability between 0 and 1", level)
+	}
+	z := math.Sqrt2 * math.Erfinv(level) // Φ⁻¹(½ + level/2)
+	lower, upper = p.Std(), make([]float64, len(p.Mean))
+	for i, s := range lower {
+		lower[i], upper[i] = p.Mean[i]-z*s, p.Mean[i]+z*s
+	}
+	return lower, upper, nil
+}
+
+// Best returns the number of the most probable class of each row, the first of equals;
+// nil for numbers.
+func (p *Prediction) Best() []int {
+	var out []int
+	for row := range slices.Chunk(p.Probs, max(1, len(p.Classes))) {
+		out = append(out, slices.Index(row, slices.Max(row)))
+	}
+	return out
+}
+
+// MarshalJSON writes the scores as one object, with their names in lower case.
+func (s Scores) MarshalJSON() ([]byte, error) {
+	var b strings.Builder
+	b.WriteByte('{')
+	for i, v := range s.List {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		name, err := json.Marshal(strings.ToLower(v.Name))
+		if err != nil {
+			return nil, err
+		}
+		value, err := json.Marshal(v.Value)
+		if err != nil {
+			return nil, err
+		}
+		b.Write(name)
+		b.WriteByte(':')
+		b.Write(value)
+	}
+	b.WriteByte('}')
+	return []byte(b.String()), nil
+}

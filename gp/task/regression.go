@@ -1,0 +1,169 @@
+package task
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/go-valla/valla/data"
+	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/likelihood"
+	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/train"
+	"github.com/go-valla/valla/train/metric"
+	"gorgonia.org/tensor"
+)
+
+// Regression is of T numbers, one for each output of the network.
+type Regression struct {
+	Names []string `json:"targets"` // T
+	// Mean and Std [T] are those of the targets that the network was trained on: it works
+	// with (y − Mean)/Std. Both nil: it works with the targets as they are.
+	Mean []float64 `json:"mean,omitempty"`
+	Std  []float64 `json:"std,omitempty"`
+	// NoiseVariance is that of the targets around the network alone, in its units.
+	NoiseVariance float64 `json:"noise_variance"`
+}
+
+// StandardizedTargets returns the regression of a set's targets, with mean 0 and standard
+// deviation 1 over its rows. Its noise variance is still to be found.
+func StandardizedTargets(s *data.Set) (*Regression, error) {
+	scale, err := data.FitStandardizer(s.Y)
+	if err != nil {
+		return nil, err
+	}
+	return &Regression{Names: s.Targets, Mean: scale.Mean, Std: scale.Std, NoiseVariance: 1}, nil
+}
+
+// Kind implements Outputs.
+func (*Regression) Kind() string { return "regression" }
+
+// Size implements Outputs.
+func (r *Regression) Size() int { return len(r.Names) }
+
+// Targets implements Outputs.
+func (r *Regression) Targets() []string { return r.Names }
+
+// Check implements Outputs.
+func (r *Regression) Check() error {
+	t := len(r.Names)
+	switch {
+	case t == 0:
+		return fmt.Errorf("a regression without targets, expected at least one")
+	case !positive(r.NoiseVariance):
+		return fmt.Errorf("noise variance %g, expected a positive number", r.NoiseVariance)
+	case r.Mean == nil && r.Std == nil:
+		return nil
+	case len(r.Mean) != t || len(r.Std) != t:
+		return fmt.Errorf("targets: %d means and %d standard deviations, expected %d of each", len(r.Mean), len(r.Std), t)
+	}
+	for i := range t {
+		if !finite(r.Mean[i]) || !positive(r.Std[i]) {
+			return fmt.Errorf("targets: %q: mean %g, standard deviation %g, expected finite values and a positive deviation", r.Names[i], r.Mean[i], r.Std[i])
+		}
+	}
+	return nil
+}
+
+// Likelihood implements Outputs.
+func (r *Regression) Likelihood() likelihood.Likelihood {
+	return likelihood.NewGaussian(r.NoiseVariance, tensor.Float64)
+}
+
+// Loss implements Outputs.
+func (*Regression) Loss() train.Loss { return train.SquaredError }
+
+// scale returns mean and standard deviation of target t.
+func (r *Regression) scale(t int) (mean, std float64) {
+	if r.Std == nil {
+		return 0, 1
+	}
+	return r.Mean[t], r.Std[t]
+}
+
+// Encode implements Outputs.
+func (r *Regression) Encode(y *tensor.Dense, dt tensor.Dtype) (*tensor.Dense, error) {
+	t := r.Size()
+	if y.Dims() != 2 || y.Shape()[1] != t {
+		return nil, fmt.Errorf("targets of shape %v, expected [N,%d]", y.Shape(), t)
+	}
+	out := graph.Floats(y)
+	for i, v := range out {
+		if !finite(v) {
+			return nil, fmt.Errorf("row %d (counting from 0), target %q: expected a finite number, found %g", i/t, r.Names[i%t], v)
+		}
+		mean, std := r.scale(i % t)
+		out[i] = (v - mean) / std
+	}
+	return graph.Convert(tensor.New(tensor.WithShape(y.Shape()...), tensor.WithBacking(out)), dt), nil
+}
+
+// NoiseStds returns the standard deviation of each target's noise in its units, for a noise
+// variance in the network's.
+func (r *Regression) NoiseStds(variance float64) []float64 {
+	out := make([]float64, r.Size())
+	for t := range out {
+		_, std := r.scale(t)
+		out[t] = math.Sqrt(variance) * std
+	}
+	return out
+}
+
+// Predict implements Outputs.
+func (r *Regression) Predict(_ context.Context, g gp.Gaussian, noiseVariance float64, _ PredictOptions) (*Prediction, error) {
+	t := r.Size()
+	mean, cov := g.Mean.Float64s(), g.Cov.Float64s()
+	p := &Prediction{Targets: r.Names, Mean: make([]float64, len(mean)), Variance: make([]float64, len(mean)), Latent: make([]float64, len(mean))}
+	for i := range mean {
+		k := i % t
+		shift, scale := r.scale(k)
+		latent := cov[i*t+k]
+		p.Mean[i] = mean[i]*scale + shift
+		p.Latent[i] = latent * scale * scale
+		p.Variance[i] = (latent + noiseVariance) * scale * scale
+		if !finite(p.Mean[i]) || !positive(p.Variance[i]) {
+			return nil, fmt.Errorf("row %d (counting from 0), target %q: mean %g, variance %g, expected a finite mean and a positive variance",
+				i/t, r.Names[k], p.Mean[i], p.Variance[i])
+		}
+	}
+	return p, nil
+}
+
+// Score implements Outputs. Of one target the scores are NLL, RMSE, CRPS and CQM; of several
+// NLL is the sum of theirs, and the others are given for each, as in "RMSE price".
+func (r *Regression) Score(p *Prediction, y *tensor.Dense) (Scores, error) {
+	t := r.Size()
+	out := Scores{N: y.Shape()[0], List: []Score{{"NLL", 0}}}
+	for k, name := range r.Names {
+		var m metric.Regression
+		if err := m.Add(column(p.Mean, k, t), column(p.Variance, k, t), column(graph.Floats(y), k, t)); err != nil {
+			return Scores{}, err
+		}
+		s, err := m.Result()
+		if err != nil {
+			return Scores{}, err
+		}
+		suffix := ""
+		if t > 1 {
+			suffix = " " + name
+		}
+		out.List[0].Value += s.NLL
+		out.List = append(out.List, Score{"RMSE" + suffix, s.RMSE}, Score{"CRPS" + suffix, s.CRPS}, Score{"CQM" + suffix, s.CQM})
+		if k == 0 {
+			out.Coverage = s.Coverage[:]
+		}
+	}
+	return out, nil
+}
+
+// column returns column k of rows of width t.
+func column(v []float64, k, t int) []float64 {
+	if t == 1 {
+		return v
+	}
+	out := make([]float64, 0, len(v)/t)
+	for i := k; i < len(v); i += t {
+		out = append(out, v[i])
+	}
+	return out
+}

@@ -9,7 +9,8 @@ import (
 	"github.com/go-valla/valla/graph"
 )
 
-// Activation is a pointwise function, named as in [Activations].
+// Activation is a pointwise function, named as in [Activations]. In a list of [Layers] its
+// name is its kind.
 type Activation string
 
 var activations = map[Activation]func(*graph.Builder, *graph.Node) *graph.Node{
@@ -26,6 +27,13 @@ func Activations() []Activation { return slices.Sorted(maps.Keys(activations)) }
 
 // Check returns an error that lists the known names if a is not one of them.
 func (a Activation) Check() error {
+	if err := a.check(); err != nil {
+		return fmt.Errorf("layers: %w", err)
+	}
+	return nil
+}
+
+func (a Activation) check() error {
 	if _, ok := activations[a]; ok {
 		return nil
 	}
@@ -33,8 +41,23 @@ func (a Activation) Check() error {
 	for _, n := range Activations() {
 		names = append(names, string(n))
 	}
-	return fmt.Errorf("layers: unknown activation %q; known are %s", string(a), strings.Join(names, ", "))
+	return fmt.Errorf("unknown activation %q; known are %s", string(a), strings.Join(names, ", "))
 }
+
+func init() {
+	for _, a := range Activations() {
+		layerKinds.register(string(a), func(fields []byte) (Layer, error) {
+			_, err := decodeStrict[struct{}](fields)
+			return a, err
+		})
+	}
+}
+
+// Kind implements Layer.
+func (a Activation) Kind() string { return string(a) }
+
+// Make implements Layer.
+func (a Activation) Make(_ *Maker, in []int) (Network, []int, error) { return a, in, a.check() }
 
 // Forward implements Network.
 func (a Activation) Forward(b *graph.Builder, x *graph.Node) *graph.Node {

@@ -1,7 +1,8 @@
 package layers
 
 import (
-	"slices"
+	"cmp"
+	"fmt"
 
 	"github.com/go-valla/valla/graph"
 	"gorgonia.org/tensor"
@@ -22,14 +23,40 @@ type BatchNorm struct {
 // PyTorch's ε = 1e-5 and momentum 0.1 and names: name.weight, name.bias,
 // name.running_mean and name.running_var.
 func NewBatchNorm(name string, channels int, dt tensor.Dtype) BatchNorm {
-	constant := func(part string, v float64) *graph.Param {
-		return graph.NewParam(name+"."+part, slices.Repeat([]float64{v}, channels), dt, channels)
-	}
+	return newBatchNorm(free(dt, nil), name, channels)
+}
+
+func newBatchNorm(m *Maker, name string, channels int) BatchNorm {
 	return BatchNorm{
-		Gamma: constant("weight", 1), Beta: constant("bias", 0),
-		Mean: constant("running_mean", 0), Var: constant("running_var", 1),
+		Gamma: m.Param(name+".weight", Constant(1), channels), Beta: m.Param(name+".bias", Constant(0), channels),
+		Mean: m.State(name+".running_mean", Constant(0), channels), Var: m.State(name+".running_var", Constant(1), channels),
 		Eps: 1e-5, Momentum: 0.1,
 	}
+}
+
+// BatchNormLayer describes a [BatchNorm] of images [C,H,W] as [NewBatchNorm] makes it.
+type BatchNormLayer struct {
+	Name     string  `json:"name,omitempty"`     // empty: batchnorm1, batchnorm2, …
+	Eps      float64 `json:"eps,omitempty"`      // ε; 0: 1e-5
+	Momentum float64 `json:"momentum,omitempty"` // of each new batch, up to 1; 0: 0.1
+}
+
+func init() { RegisterLayer[BatchNormLayer]("batchnorm") }
+
+// Kind implements Layer.
+func (BatchNormLayer) Kind() string { return "batchnorm" }
+
+// Make implements Layer.
+func (l BatchNormLayer) Make(m *Maker, in []int) (Network, []int, error) {
+	if err := expectImages(in); err != nil {
+		return nil, nil, err
+	}
+	if !(l.Eps >= 0 && l.Eps <= 1) || !(l.Momentum >= 0 && l.Momentum <= 1) {
+		return nil, nil, fmt.Errorf("eps %g and momentum %g, expected 0 to 1", l.Eps, l.Momentum)
+	}
+	n := newBatchNorm(m, m.Name(l.Name, "batchnorm"), in[0])
+	n.Eps, n.Momentum = cmp.Or(l.Eps, n.Eps), cmp.Or(l.Momentum, n.Momentum)
+	return n, in, nil
 }
 
 // Forward implements Network.

@@ -3,6 +3,7 @@ package layers
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 
 	"gorgonia.org/tensor"
 )
@@ -20,34 +21,52 @@ type CNN struct {
 	Activation Activation `json:"activation"`
 }
 
+// Kind implements Form.
+func (c CNN) Kind() string { return "cnn" }
+
+// InputShape implements Form: [Channels, Height, Width].
+func (c CNN) InputShape() []int { return []int{c.Channels, c.Height, c.Width} }
+
+// OutputSize implements Form.
+func (c CNN) OutputSize() int { return c.Outputs }
+
+// String implements Form: "CNN 1×28×28, filters 16-32, dense 128-10 relu".
+func (c CNN) String() string {
+	filters := ""
+	if len(c.Filters) > 0 {
+		filters = ", filters " + joinInts(c.Filters, "-")
+	}
+	return fmt.Sprintf("CNN %s%s, dense %s %s", dims(c.InputShape()), filters, joinInts(append(slices.Clone(c.Hidden), c.Outputs), "-"), c.Activation)
+}
+
 // New returns a network of that form with random weights. Its inputs are images
 // [B,Channels,Height,Width].
-func (c CNN) New(dt tensor.Dtype, rng *rand.Rand) (Sequential, error) {
+func (c CNN) New(dt tensor.Dtype, rng *rand.Rand) (Sequential, error) { return Build(c, dt, rng) }
+
+// Structure implements Form.
+func (c CNN) Structure() (Layers, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
-	var net Sequential
-	in, h, w := c.Channels, c.Height, c.Width
-	for i, out := range c.Filters {
-		name := fmt.Sprintf("conv%d", i+1)
-		net = append(net, NewConv2D(name, in, out, 3, 1, 1, dt, rng).WithBias(name), c.Activation, MaxPool{Size: 2, Stride: 2})
-		in, h, w = out, h/2, w/2
+	var list Layers
+	for _, out := range c.Filters {
+		list = append(list, Conv2DLayer{Filters: out, Kernel: 3, Padding: 1, Bias: true}, c.Activation, MaxPool{Size: 2, Stride: 2})
 	}
-	dense, err := MLP{Inputs: in * h * w, Hidden: c.Hidden, Outputs: c.Outputs, Activation: c.Activation}.New(dt, rng)
-	if err != nil {
-		return nil, err
+	list = append(list, Flatten{})
+	for _, out := range c.Hidden {
+		list = append(list, DenseLayer{Outputs: out}, c.Activation)
 	}
-	return append(append(net, Flatten{}), dense...), nil
+	return append(list, DenseLayer{Outputs: c.Outputs}), nil
 }
 
 func (c CNN) check() error {
 	if shift := len(c.Filters); c.Height>>shift < 1 || c.Width>>shift < 1 || c.Channels < 1 {
-		return fmt.Errorf("layers: CNN with %d pools for images of %d×%d×%d: too small", len(c.Filters), c.Channels, c.Height, c.Width)
+		return fmt.Errorf("CNN with %d pools for images of %d×%d×%d: too small", len(c.Filters), c.Channels, c.Height, c.Width)
 	}
 	for _, n := range c.Filters {
 		if n < 1 {
-			return fmt.Errorf("layers: CNN with filters %v: every number must be at least 1", c.Filters)
+			return fmt.Errorf("CNN with filters %v: every number must be at least 1", c.Filters)
 		}
 	}
-	return c.Activation.Check()
+	return c.Activation.check()
 }

@@ -1,10 +1,12 @@
 package layers
 
 import (
+	"cmp"
 	"math"
 	"math/rand/v2"
 
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/kernel"
 	"gorgonia.org/tensor"
 )
 
@@ -20,9 +22,51 @@ type Conv2D struct {
 // is called name.weight, drawn from N(0, 2/(out·kernel²)) (He et al. 2015, "Delving
 // deep into rectifiers", eq. 14).
 func NewConv2D(name string, in, out, kernel, stride, padding int, dt tensor.Dtype, rng *rand.Rand) Conv2D {
-	std := math.Sqrt(2 / float64(out*kernel*kernel))
-	w := graph.NewParam(name+".weight", gaussian(std, rng, out*in*kernel*kernel), dt, out, in, kernel, kernel)
-	return Conv2D{W: w, Stride: stride, Padding: padding}
+	c := Conv2DLayer{Name: name, Filters: out, Kernel: kernel, Stride: stride, Padding: padding}
+	return c.make(free(dt, rng), in)
+}
+
+// Conv2DLayer describes a [Conv2D] with square filters for images [C,H,W] as [NewConv2D]
+// makes it.
+type Conv2DLayer struct {
+	Name    string `json:"name,omitempty"`    // empty: conv1, conv2, …
+	Filters int    `json:"filters"`           // channels of the outputs
+	Kernel  int    `json:"kernel"`            // rows and columns of a filter
+	Stride  int    `json:"stride,omitempty"`  // 0: 1
+	Padding int    `json:"padding,omitempty"` // rows and columns of zeros on each side
+	Bias    bool   `json:"bias,omitempty"`
+}
+
+func init() { RegisterLayer[Conv2DLayer]("conv2d") }
+
+// Kind implements Layer.
+func (Conv2DLayer) Kind() string { return "conv2d" }
+
+// Make implements Layer.
+func (l Conv2DLayer) Make(m *Maker, in []int) (Network, []int, error) {
+	if err := expectImages(in); err != nil {
+		return nil, nil, err
+	}
+	l.Stride = cmp.Or(l.Stride, 1)
+	k := kernel.Conv{
+		In: in[0], Height: in[1], Width: in[2], Out: l.Filters,
+		KernelHeight: l.Kernel, KernelWidth: l.Kernel, Stride: l.Stride, Padding: l.Padding,
+	}
+	if err := k.Check(); err != nil {
+		return nil, nil, err
+	}
+	l.Name = m.Name(l.Name, "conv")
+	return l.make(m, in[0]), []int{l.Filters, k.OutHeight(), k.OutWidth()}, nil
+}
+
+func (l Conv2DLayer) make(m *Maker, in int) Conv2D {
+	std := math.Sqrt(2 / float64(l.Filters*l.Kernel*l.Kernel))
+	c := Conv2D{Stride: l.Stride, Padding: l.Padding}
+	c.W = m.Param(l.Name+".weight", Normal(std), l.Filters, in, l.Kernel, l.Kernel)
+	if l.Bias {
+		c.B = m.Param(l.Name+".bias", Constant(0), l.Filters)
+	}
+	return c
 }
 
 // WithBias returns c with a bias called name.bias, zero.
@@ -53,13 +97,4 @@ func (c Conv2D) Params() []*graph.Param {
 // perChannel returns the node of p [C] in a shape that broadcasts over images [B,C,H,W].
 func perChannel(b *graph.Builder, p *graph.Param) *graph.Node {
 	return b.Reshape(b.Param(p), 1, p.Value.Shape().TotalSize(), 1, 1)
-}
-
-// gaussian draws n numbers from N(0, std²).
-func gaussian(std float64, rng *rand.Rand, n int) []float64 {
-	v := make([]float64, n)
-	for i := range v {
-		v[i] = std * rng.NormFloat64()
-	}
-	return v
 }

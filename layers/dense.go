@@ -1,6 +1,7 @@
 package layers
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 
@@ -17,11 +18,34 @@ type Dense struct {
 // NewDense returns a layer whose parameters are called name.weight and name.bias,
 // drawn uniformly from ±1/√in.
 func NewDense(name string, in, out int, dt tensor.Dtype, rng *rand.Rand) Dense {
-	bound := 1 / math.Sqrt(float64(in))
-	return Dense{
-		W: &graph.Param{Name: name + ".weight", Value: uniform(bound, dt, rng, in, out)},
-		B: &graph.Param{Name: name + ".bias", Value: uniform(bound, dt, rng, out)},
+	return newDense(free(dt, rng), name, in, out)
+}
+
+func newDense(m *Maker, name string, in, out int) Dense {
+	start := Uniform(1 / math.Sqrt(float64(in)))
+	return Dense{W: m.Param(name+".weight", start, in, out), B: m.Param(name+".bias", start, out)}
+}
+
+// DenseLayer describes a [Dense] for vectors as [NewDense] makes it.
+type DenseLayer struct {
+	Name    string `json:"name,omitempty"` // empty: dense1, dense2, …
+	Outputs int    `json:"outputs"`
+}
+
+func init() { RegisterLayer[DenseLayer]("dense") }
+
+// Kind implements Layer.
+func (DenseLayer) Kind() string { return "dense" }
+
+// Make implements Layer.
+func (l DenseLayer) Make(m *Maker, in []int) (Network, []int, error) {
+	switch {
+	case len(in) != 1:
+		return nil, nil, fmt.Errorf("inputs of shape %v, expected vectors [D]; put the layer flatten before it", in)
+	case l.Outputs < 1:
+		return nil, nil, fmt.Errorf("%d outputs, expected at least 1", l.Outputs)
 	}
+	return newDense(m, m.Name(l.Name, "dense"), in[0], l.Outputs), []int{l.Outputs}, nil
 }
 
 // Forward implements Network: a [B, in] gives [B, out].
@@ -31,17 +55,3 @@ func (d Dense) Forward(b *graph.Builder, a *graph.Node) *graph.Node {
 
 // Params implements Network.
 func (d Dense) Params() []*graph.Param { return []*graph.Param{d.W, d.B} }
-
-// uniform draws a tensor from the uniform distribution on ±bound.
-func uniform(bound float64, dt tensor.Dtype, rng *rand.Rand, shape ...int) *tensor.Dense {
-	t := tensor.New(tensor.Of(dt), tensor.WithShape(shape...))
-	for i := range t.Shape().TotalSize() {
-		v := bound * (2*rng.Float64() - 1)
-		if dt == tensor.Float64 {
-			t.Float64s()[i] = v
-		} else {
-			t.Float32s()[i] = float32(v)
-		}
-	}
-	return t
-}

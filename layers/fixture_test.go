@@ -74,7 +74,7 @@ func TestFixturePublishedWeights(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, want := fmt.Sprint(m), "{784 [200 200] 10 tanh}"; got != want {
+		if got, want := m.String(), "784-200-200-10 tanh"; got != want {
 			t.Fatalf("%s: %s, want %s", name, got, want)
 		}
 		for _, dt := range dtypes {

@@ -16,25 +16,43 @@ type MLP struct {
 	Activation Activation `json:"activation"` // after each hidden layer
 }
 
+// Kind implements Form.
+func (m MLP) Kind() string { return "mlp" }
+
+// InputShape implements Form.
+func (m MLP) InputShape() []int { return []int{m.Inputs} }
+
+// OutputSize implements Form.
+func (m MLP) OutputSize() int { return m.Outputs }
+
+// String implements Form: "1-50-50-1 tanh".
+func (m MLP) String() string {
+	text := joinInts(m.widths(), "-")
+	if len(m.Hidden) > 0 {
+		text += " " + string(m.Activation)
+	}
+	return text
+}
+
 // New returns a network of that form with random weights; see [NewDense].
-func (m MLP) New(dt tensor.Dtype, rng *rand.Rand) (Sequential, error) {
-	widths := append(append([]int{m.Inputs}, m.Hidden...), m.Outputs)
+func (m MLP) New(dt tensor.Dtype, rng *rand.Rand) (Sequential, error) { return Build(m, dt, rng) }
+
+func (m MLP) widths() []int { return append(append([]int{m.Inputs}, m.Hidden...), m.Outputs) }
+
+// Structure implements Form.
+func (m MLP) Structure() (Layers, error) {
+	widths := m.widths()
 	for _, w := range widths {
 		if w < 1 {
-			return nil, fmt.Errorf("layers: MLP with widths %v: every width must be at least 1", widths)
+			return nil, fmt.Errorf("MLP with widths %v: every width must be at least 1", widths)
 		}
 	}
-	if len(m.Hidden) > 0 {
-		if err := m.Activation.Check(); err != nil {
-			return nil, err
-		}
-	}
-	var net Sequential
-	for i := range len(widths) - 1 {
+	var list Layers
+	for i, out := range widths[1:] {
 		if i > 0 {
-			net = append(net, m.Activation)
+			list = append(list, m.Activation)
 		}
-		net = append(net, NewDense(fmt.Sprintf("dense%d", i+1), widths[i], widths[i+1], dt, rng))
+		list = append(list, DenseLayer{Outputs: out})
 	}
-	return net, nil
+	return list, nil
 }

@@ -1,6 +1,7 @@
 package layers
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 
@@ -19,6 +20,8 @@ type ResNet struct {
 	Blocks   []int    `json:"blocks"`   // of each stage
 	Shortcut Shortcut `json:"shortcut"` // where a block changes the shape
 	Outputs  int      `json:"outputs"`
+	Height   int      `json:"height,omitempty"` // of the images; 0: 32
+	Width    int      `json:"width,omitempty"`  // of the images; 0: 32
 }
 
 // Shortcut is the way around a block that changes the shape.
@@ -40,14 +43,41 @@ func NewResNet(layers int, shortcut Shortcut, outputs int) (ResNet, error) {
 	return ResNet{Channels: 3, Blocks: []int{n, n, n}, Shortcut: shortcut, Outputs: outputs}, nil
 }
 
-// New returns a network of that form with random weights; see [NewConv2D].
-func (r ResNet) New(dt tensor.Dtype, rng *rand.Rand) (Sequential, error) {
+// Kind implements Form.
+func (r ResNet) Kind() string { return "resnet" }
+
+// InputShape implements Form: [Channels, Height, Width].
+func (r ResNet) InputShape() []int {
+	return []int{r.Channels, cmp.Or(r.Height, 32), cmp.Or(r.Width, 32)}
+}
+
+// OutputSize implements Form.
+func (r ResNet) OutputSize() int { return r.Outputs }
+
+// String implements Form: "ResNet-20, projection shortcuts, 10 outputs".
+func (r ResNet) String() string {
+	layers, stages := 2, ""
+	for _, n := range r.Blocks {
+		layers += 2 * n
+		if len(r.Blocks) != 3 || n != r.Blocks[0] {
+			stages = " of blocks " + joinInts(r.Blocks, "-")
+		}
+	}
+	return fmt.Sprintf("ResNet-%d%s, %s shortcuts, %d outputs", layers, stages, r.Shortcut, r.Outputs)
+}
+
+// New returns a network of that form with random weights; see [NewConv2D]. It takes
+// images [B,Channels,H,W] of any size, also of another than Height and Width.
+func (r ResNet) New(dt tensor.Dtype, rng *rand.Rand) (Sequential, error) { return Build(r, dt, rng) }
+
+// Structure implements Form.
+func (r ResNet) Structure() (Layers, error) {
 	if err := r.check(); err != nil {
 		return nil, err
 	}
-	net := Sequential{
-		NewConv2D("conv1", r.Channels, resNetWidth, 3, 1, 1, dt, rng),
-		NewBatchNorm("bn1", resNetWidth, dt), Activation("relu"),
+	list := Layers{
+		Conv2DLayer{Name: "conv1", Filters: resNetWidth, Kernel: 3, Padding: 1},
+		BatchNormLayer{Name: "bn1"}, Activation("relu"),
 	}
 	in := resNetWidth
 	for s, blocks := range r.Blocks {
@@ -56,41 +86,49 @@ func (r ResNet) New(dt tensor.Dtype, rng *rand.Rand) (Sequential, error) {
 			if i == 0 && s > 0 {
 				stride = 2
 			}
-			net = append(net, r.block(fmt.Sprintf("layer%d.%d", s+1, i), in, out, stride, dt, rng), Activation("relu"))
+			list = append(list, r.block(fmt.Sprintf("layer%d.%d", s+1, i), in, out, stride), Activation("relu"))
 			in = out
 		}
 	}
-	return append(net, GlobalAveragePool{}, NewDense("fc", in, r.Outputs, dt, rng)), nil
+	return append(list, GlobalAveragePool{}, DenseLayer{Name: "fc", Outputs: r.Outputs}), nil
 }
 
 func (r ResNet) check() error {
 	for _, n := range append([]int{r.Channels, r.Outputs, len(r.Blocks)}, r.Blocks...) {
 		if n < 1 {
-			return fmt.Errorf("layers: ResNet with %d channels, blocks %v and %d outputs: each must be at least 1", r.Channels, r.Blocks, r.Outputs)
+			return fmt.Errorf("ResNet with %d channels, blocks %v and %d outputs: each must be at least 1", r.Channels, r.Blocks, r.Outputs)
 		}
 	}
 	if len(r.Blocks) > 10 {
-		return fmt.Errorf("layers: ResNet with %d stages, expected at most 10", len(r.Blocks))
+		return fmt.Errorf("ResNet with %d stages, expected at most 10", len(r.Blocks))
+	}
+	for _, n := range r.Blocks {
+		if n > 1000 {
+			return fmt.Errorf("ResNet with %d blocks in a stage, expected at most 1000", n)
+		}
 	}
 	if r.Shortcut != Projection && r.Shortcut != ZeroPad {
-		return fmt.Errorf("layers: unknown shortcut %q; known are %q and %q", r.Shortcut, Projection, ZeroPad)
+		return fmt.Errorf("unknown shortcut %q; known are %q and %q", r.Shortcut, Projection, ZeroPad)
 	}
 	return nil
 }
 
 // block is one residual block, without the activation after it.
-func (r ResNet) block(name string, in, out, stride int, dt tensor.Dtype, rng *rand.Rand) Residual {
-	block := Residual{Inner: Sequential{
-		NewConv2D(name+".conv1", in, out, 3, stride, 1, dt, rng), NewBatchNorm(name+".bn1", out, dt), Activation("relu"),
-		NewConv2D(name+".conv2", out, out, 3, 1, 1, dt, rng), NewBatchNorm(name+".bn2", out, dt),
+func (r ResNet) block(name string, in, out, stride int) ResidualLayer {
+	block := ResidualLayer{Inner: Layers{
+		Conv2DLayer{Name: name + ".conv1", Filters: out, Kernel: 3, Stride: stride, Padding: 1},
+		BatchNormLayer{Name: name + ".bn1"}, Activation("relu"),
+		Conv2DLayer{Name: name + ".conv2", Filters: out, Kernel: 3, Padding: 1},
+		BatchNormLayer{Name: name + ".bn2"},
 	}}
 	switch {
 	case in == out && stride == 1:
 	case r.Shortcut == ZeroPad:
-		block.Shortcut = ZeroPadShortcut{Channels: out, Stride: stride}
+		block.Shortcut = Layers{ZeroPadShortcut{Channels: out, Stride: stride}}
 	default:
-		block.Shortcut = Sequential{
-			NewConv2D(name+".downsample.0", in, out, 1, stride, 0, dt, rng), NewBatchNorm(name+".downsample.1", out, dt),
+		block.Shortcut = Layers{
+			Conv2DLayer{Name: name + ".downsample.0", Filters: out, Kernel: 1, Stride: stride},
+			BatchNormLayer{Name: name + ".downsample.1"},
 		}
 	}
 	return block

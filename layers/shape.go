@@ -1,6 +1,20 @@
 package layers
 
-import "github.com/go-valla/valla/graph"
+import (
+	"cmp"
+	"fmt"
+
+	"github.com/go-valla/valla/graph"
+)
+
+func init() {
+	RegisterLayer[MaxPool]("max-pool")
+	RegisterLayer[AveragePool]("average-pool")
+	RegisterLayer[GlobalAveragePool]("global-average-pool")
+	RegisterLayer[Flatten]("flatten")
+	RegisterLayer[Images]("images")
+	RegisterLayer[ZeroPadShortcut]("zero-pad")
+}
 
 // none is the set of parameters of a layer that has none.
 type none struct{}
@@ -12,28 +26,70 @@ func (none) Params() []*graph.Param { return nil }
 // Stride elements, of images [B,C,H,W].
 type MaxPool struct {
 	none
-	Size, Stride int
+	Size   int `json:"size"`
+	Stride int `json:"stride,omitempty"` // 0: Size
+}
+
+// Kind implements Layer.
+func (MaxPool) Kind() string { return "max-pool" }
+
+// Make implements Layer.
+func (p MaxPool) Make(_ *Maker, in []int) (Network, []int, error) {
+	out, err := windows(in, p.Size, cmp.Or(p.Stride, p.Size))
+	return p, out, err
 }
 
 // Forward implements Network.
 func (p MaxPool) Forward(b *graph.Builder, x *graph.Node) *graph.Node {
-	return b.MaxPool(x, p.Size, p.Stride)
+	return b.MaxPool(x, p.Size, cmp.Or(p.Stride, p.Size))
+}
+
+// windows returns the shape of what a pool makes of an image of shape in.
+func windows(in []int, size, stride int) ([]int, error) {
+	if err := expectImages(in); err != nil {
+		return nil, err
+	}
+	if size < 1 || stride < 1 || in[1] < size || in[2] < size {
+		return nil, fmt.Errorf("windows of %d×%d every %d in images of shape %v: they do not fit", size, size, stride, in)
+	}
+	return []int{in[0], (in[1]-size)/stride + 1, (in[2]-size)/stride + 1}, nil
 }
 
 // AveragePool takes the mean of each window of Size by Size elements, every Stride
 // elements, of images [B,C,H,W].
 type AveragePool struct {
 	none
-	Size, Stride int
+	Size   int `json:"size"`
+	Stride int `json:"stride,omitempty"` // 0: Size
+}
+
+// Kind implements Layer.
+func (AveragePool) Kind() string { return "average-pool" }
+
+// Make implements Layer.
+func (p AveragePool) Make(_ *Maker, in []int) (Network, []int, error) {
+	out, err := windows(in, p.Size, cmp.Or(p.Stride, p.Size))
+	return p, out, err
 }
 
 // Forward implements Network.
 func (p AveragePool) Forward(b *graph.Builder, x *graph.Node) *graph.Node {
-	return b.AveragePool(x, p.Size, p.Stride)
+	return b.AveragePool(x, p.Size, cmp.Or(p.Stride, p.Size))
 }
 
 // GlobalAveragePool takes the mean over all places of images [B,C,H,W], [B,C].
 type GlobalAveragePool struct{ none }
+
+// Kind implements Layer.
+func (GlobalAveragePool) Kind() string { return "global-average-pool" }
+
+// Make implements Layer.
+func (p GlobalAveragePool) Make(_ *Maker, in []int) (Network, []int, error) {
+	if err := expectImages(in); err != nil {
+		return nil, nil, err
+	}
+	return p, in[:1], nil
+}
 
 // Forward implements Network.
 func (GlobalAveragePool) Forward(b *graph.Builder, x *graph.Node) *graph.Node {
@@ -42,6 +98,15 @@ func (GlobalAveragePool) Forward(b *graph.Builder, x *graph.Node) *graph.Node {
 
 // Flatten makes one axis of all but the batch, [B,C,H,W] to [B,C·H·W].
 type Flatten struct{ none }
+
+// Kind implements Layer.
+func (Flatten) Kind() string { return "flatten" }
+
+// Make implements Layer.
+func (f Flatten) Make(_ *Maker, in []int) (Network, []int, error) {
+	n, _ := elements(in)
+	return f, []int{n}, nil
+}
 
 // Forward implements Network.
 func (Flatten) Forward(b *graph.Builder, x *graph.Node) *graph.Node {
@@ -55,7 +120,22 @@ func (Flatten) Forward(b *graph.Builder, x *graph.Node) *graph.Node {
 // Images gives each example [C·H·W] the shape [C,H,W].
 type Images struct {
 	none
-	Channels, Height, Width int
+	Channels int `json:"channels"`
+	Height   int `json:"height"`
+	Width    int `json:"width"`
+}
+
+// Kind implements Layer.
+func (Images) Kind() string { return "images" }
+
+// Make implements Layer.
+func (i Images) Make(_ *Maker, in []int) (Network, []int, error) {
+	out := []int{i.Channels, i.Height, i.Width}
+	have, _ := elements(in)
+	if want, ok := elements(out); !ok || want != have {
+		return nil, nil, fmt.Errorf("inputs of shape %v cannot become images of shape %v", in, out)
+	}
+	return i, out, nil
 }
 
 // Forward implements Network.
@@ -71,7 +151,23 @@ func (i Images) Forward(b *graph.Builder, x *graph.Node) *graph.Node {
 // and after, as many on each side, to make Channels of them.
 type ZeroPadShortcut struct {
 	none
-	Channels, Stride int
+	Channels int `json:"channels"`
+	Stride   int `json:"stride,omitempty"` // 0: 1
+}
+
+// Kind implements Layer.
+func (ZeroPadShortcut) Kind() string { return "zero-pad" }
+
+// Make implements Layer.
+func (s ZeroPadShortcut) Make(_ *Maker, in []int) (Network, []int, error) {
+	if err := expectImages(in); err != nil {
+		return nil, nil, err
+	}
+	step := cmp.Or(s.Stride, 1)
+	if step < 1 || s.Channels < in[0] || (s.Channels-in[0])%2 != 0 {
+		return nil, nil, fmt.Errorf("images of shape %v to %d channels, every %d rows and columns: expected an even difference of channels", in, s.Channels, step)
+	}
+	return s, []int{s.Channels, (in[1]-1)/step + 1, (in[2]-1)/step + 1}, nil
 }
 
 // Forward implements Network: x [B,C,H,W].
@@ -82,6 +178,7 @@ func (s ZeroPadShortcut) Forward(b *graph.Builder, x *graph.Node) *graph.Node {
 	if x.Dims() != 4 || (s.Channels-x.Shape()[1])%2 != 0 {
 		return b.Failf("layers: zero-padding shortcut: shape %v to %d channels: expected [B,C,H,W] and an even difference", x.Shape(), s.Channels)
 	}
+	step := cmp.Or(s.Stride, 1)
 	from := (s.Channels - x.Shape()[1]) / 2
-	return b.Pad(b.Every(b.Every(x, 2, s.Stride), 3, s.Stride), 1, from, s.Channels)
+	return b.Pad(b.Every(b.Every(x, 2, step), 3, step), 1, from, s.Channels)
 }

@@ -1,0 +1,74 @@
+package layers
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+
+	"gorgonia.org/tensor"
+)
+
+// Build returns the network that f describes, with random weights of the element type
+// dt, float32 or float64, or the error of [Check].
+func Build(f Form, dt tensor.Dtype, rng *rand.Rand) (Sequential, error) {
+	if err := Check(f); err != nil {
+		return nil, err
+	}
+	if dt != tensor.Float32 && dt != tensor.Float64 {
+		return nil, fmt.Errorf("layers: %s: element type %v, expected float32 or float64", f.Kind(), dt)
+	}
+	net, err := newMaker(dt, rng).form(f)
+	return net, err
+}
+
+// Check says in one line what is impossible in a form: a setting out of its range,
+// layers that do not fit together, array names that coincide, outputs that are no vector,
+// or more than [MaxNumbers] elements. It makes no arrays.
+func Check(f Form) error {
+	_, err := counter().form(f)
+	return err
+}
+
+// Parameters returns the number P of trainable numbers of the network that f describes,
+// without building it; see [Count]. It returns the error of [Check].
+func Parameters(f Form) (int, error) {
+	m := counter()
+	if _, err := m.form(f); err != nil {
+		return 0, err
+	}
+	return m.trainable, nil
+}
+
+// form makes the layers of f.
+func (m *Maker) form(f Form) (Sequential, error) {
+	if f == nil {
+		return nil, errors.New("layers: no form of a network is given")
+	}
+	layers, err := f.Structure()
+	if err != nil {
+		return nil, fmt.Errorf("layers: %s: %w", f.Kind(), err)
+	}
+	net, out, err := m.build(f.InputShape(), layers)
+	if err == nil && (len(out) != 1 || out[0] != f.OutputSize()) {
+		err = fmt.Errorf("the last layer gives shape %v, the form states %d outputs", out, f.OutputSize())
+	}
+	if err != nil {
+		return nil, fmt.Errorf("layers: %s: %w", f.Kind(), err)
+	}
+	return net, nil
+}
+
+// build makes layers for inputs of shape in, which must give a vector of outputs.
+func (m *Maker) build(in []int, layers Layers) (Sequential, []int, error) {
+	if _, ok := elements(in); len(in) == 0 || !ok {
+		return nil, nil, fmt.Errorf("inputs of shape %v: expected 1 to %d elements", in, MaxNumbers)
+	}
+	if len(layers) == 0 {
+		return nil, nil, errors.New("there are no layers")
+	}
+	net, out, err := m.Sequence(layers, in)
+	if err == nil && len(out) != 1 {
+		err = fmt.Errorf("the last layer gives shape %v, expected a vector of outputs", out)
+	}
+	return net, out, err
+}

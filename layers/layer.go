@@ -1,0 +1,130 @@
+package layers
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Layer describes one layer as data: its settings, which are its exported fields, and
+// what they mean. A new layer is one type with these two methods and one call of
+// [RegisterLayer]; layertest.Conform checks it.
+type Layer interface {
+	// Kind is the name of the layer in files, the one given to RegisterLayer.
+	Kind() string
+	// Make checks the settings for examples of shape in, asks m for the arrays of the
+	// layer and returns the layer and the shape of one example of its output. m may only
+	// count arrays: they have no values then, and Make must not look at these.
+	Make(m *Maker, in []int) (Network, []int, error)
+}
+
+var layerKinds = newRegistry[Layer]("layer")
+
+// RegisterLayer makes the layers of type L known to files under kind, which is what
+// their Kind method returns. L is decoded from JSON by its exported fields. RegisterLayer
+// is called from an init function; it panics if kind is empty or taken.
+func RegisterLayer[L Layer](kind string) {
+	layerKinds.register(kind, func(fields []byte) (Layer, error) { return decodeStrict[L](fields) })
+}
+
+// LayerKinds lists the registered kinds of layers in alphabetical order.
+func LayerKinds() []string { return layerKinds.kinds() }
+
+// Layers describes a network of layers that are applied one after the other. In JSON it
+// is a list of objects {"kind": …} with the layers' settings.
+type Layers []Layer
+
+// MarshalJSON implements json.Marshaler.
+func (l Layers) MarshalJSON() ([]byte, error) {
+	list := make([]json.RawMessage, len(l))
+	for i, layer := range l {
+		var settings any = layer
+		if _, ok := layer.(Activation); ok {
+			settings = struct{}{} // its kind says all
+		}
+		var err error
+		if list[i], err = layerKinds.marshal(kindOf(layer), settings); err != nil {
+			return nil, fmt.Errorf("layer %d: %w", i+1, err)
+		}
+	}
+	return json.Marshal(list)
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (l *Layers) UnmarshalJSON(data []byte) error {
+	var list []json.RawMessage
+	if err := json.Unmarshal(data, &list); err != nil {
+		return err
+	}
+	*l = nil
+	for i, item := range list {
+		layer, err := layerKinds.unmarshal(item)
+		if err != nil {
+			return fmt.Errorf("layer %d: %w", i+1, err)
+		}
+		*l = append(*l, layer)
+	}
+	return nil
+}
+
+// kindOf is the kind of a layer, which may be missing.
+func kindOf(l Layer) string {
+	if l == nil {
+		return "nothing"
+	}
+	return l.Kind()
+}
+
+// dims writes a shape as 3×32×32.
+func dims(shape []int) string { return joinInts(shape, "×") }
+
+func joinInts(v []int, between string) string {
+	text := make([]string, len(v))
+	for i, n := range v {
+		text[i] = strconv.Itoa(n)
+	}
+	return strings.Join(text, between)
+}
+
+// expectImages returns an error unless in is the shape of an image, [C,H,W].
+func expectImages(in []int) error {
+	if len(in) != 3 {
+		return fmt.Errorf("inputs of shape %v, expected images [C,H,W]", in)
+	}
+	return nil
+}
+
+// ResidualLayer describes a [Residual]: it adds what Inner makes of its input to what
+// Shortcut makes of it. An empty Shortcut is the identity.
+type ResidualLayer struct {
+	Inner    Layers `json:"inner"`
+	Shortcut Layers `json:"shortcut,omitempty"`
+}
+
+func init() { RegisterLayer[ResidualLayer]("residual") }
+
+// Kind implements Layer.
+func (ResidualLayer) Kind() string { return "residual" }
+
+// Make implements Layer.
+func (r ResidualLayer) Make(m *Maker, in []int) (Network, []int, error) {
+	inner, out, err := m.Sequence(r.Inner, in)
+	if err != nil {
+		return nil, nil, fmt.Errorf("inner: %w", err)
+	}
+	short := in
+	res := Residual{Inner: inner}
+	if len(r.Shortcut) > 0 {
+		var s Sequential
+		if s, short, err = m.Sequence(r.Shortcut, in); err != nil {
+			return nil, nil, fmt.Errorf("shortcut: %w", err)
+		}
+		res.Shortcut = s
+	}
+	if !slices.Equal(out, short) {
+		return nil, nil, fmt.Errorf("the inner layers give shape %v, the shortcut %v", out, short)
+	}
+	return res, out, nil
+}

@@ -24,6 +24,8 @@ type Outputs interface {
 	Likelihood() likelihood.Likelihood
 	// Loss is what the network's training minimises.
 	Loss() train.Loss
+	// HeldLoss is Loss of one example, targets y [C] and outputs f [C], as numbers.
+	HeldLoss(y, f []float64) float64
 	// Encode returns targets [N,T] in the units of the data as the network has them,
 	// [N,C] of an element type.
 	Encode(y *tensor.Dense, dt tensor.Dtype) (*tensor.Dense, error)

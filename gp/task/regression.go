@@ -73,6 +73,15 @@ func (r *Regression) Likelihood() likelihood.Likelihood {
 // Loss implements Outputs.
 func (*Regression) Loss() train.Loss { return train.SquaredError }
 
+// HeldLoss implements Outputs.
+func (*Regression) HeldLoss(y, f []float64) float64 {
+	sum := 0.0
+	for i := range y {
+		sum += (y[i] - f[i]) * (y[i] - f[i])
+	}
+	return sum
+}
+
 // scale returns mean and standard deviation of target t.
 func (r *Regression) scale(t int) (mean, std float64) {
 	if r.Std == nil {

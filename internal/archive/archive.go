@@ -1,0 +1,200 @@
+// Package archive writes and reads the files of this project that hold several arrays:
+// uncompressed zip archives of JSON documents and NumPy arrays. A reader takes what it
+// expects, member by member, and at the end makes sure that nothing is left; memory is
+// bounded by the size of the file.
+package archive
+
+import (
+	"archive/zip"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/go-valla/valla/data/npy"
+	"gorgonia.org/tensor"
+)
+
+// ErrFormat is wrapped by errors about a file that is damaged, incomplete or of another
+// kind.
+var ErrFormat = errors.New("damaged or no such file")
+
+// Writer writes an archive.
+type Writer struct {
+	zip *zip.Writer
+	err error // the first
+}
+
+// NewWriter returns a Writer to w.
+func NewWriter(w io.Writer) *Writer { return &Writer{zip: zip.NewWriter(w)} }
+
+// JSON adds a document.
+func (w *Writer) JSON(member string, v any) {
+	text, err := json.MarshalIndent(v, "", " ")
+	if err != nil {
+		w.fail(member, err)
+		return
+	}
+	w.store(member, func(to io.Writer) error { _, err := to.Write(text); return err })
+}
+
+// Array adds an array of finite numbers.
+func (w *Writer) Array(member string, t *tensor.Dense) {
+	if i, v := NotFinite(t); i >= 0 {
+		w.fail(member, fmt.Errorf("element %d is %g, expected finite numbers", i, v))
+		return
+	}
+	w.store(member, func(to io.Writer) error { return npy.Encode(to, t) })
+}
+
+// Close ends the archive and returns the first error of all.
+func (w *Writer) Close() error {
+	if w.err != nil {
+		return w.err
+	}
+	return w.zip.Close()
+}
+
+func (w *Writer) store(member string, write func(io.Writer) error) {
+	if w.err != nil {
+		return
+	}
+	to, err := w.zip.CreateHeader(&zip.FileHeader{Name: member, Method: zip.Store})
+	if err == nil {
+		err = write(to)
+	}
+	if err != nil {
+		w.fail(member, err)
+	}
+}
+
+func (w *Writer) fail(member string, err error) {
+	if w.err == nil {
+		w.err = fmt.Errorf("%s: %w", member, err)
+	}
+}
+
+// Reader is an archive of which members are still to be read. Its errors wrap ErrFormat,
+// but for those of reading the file itself.
+type Reader struct {
+	members map[string]*zip.File
+}
+
+// Open lists the members of the archive in the size bytes of r. Compressed members, and
+// members that together claim more than the file has, are refused.
+func Open(r io.ReaderAt, size int64) (*Reader, error) {
+	z, err := zip.NewReader(r, size)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrFormat, err)
+	}
+	a, left := &Reader{members: make(map[string]*zip.File, len(z.File))}, uint64(size)
+	for _, f := range z.File {
+		switch {
+		case a.members[f.Name] != nil:
+			return nil, Errorf(f.Name, "it is there twice")
+		case f.Method != zip.Store:
+			return nil, Errorf(f.Name, "it is compressed, expected it to be stored")
+		case f.UncompressedSize64 > left:
+			return nil, Errorf(f.Name, "it claims %d bytes in a file of %d", f.UncompressedSize64, size)
+		}
+		left -= f.UncompressedSize64
+		a.members[f.Name] = f
+	}
+	return a, nil
+}
+
+// Errorf returns an error about a member, which wraps ErrFormat.
+func Errorf(member, format string, args ...any) error {
+	return fmt.Errorf("%s: %w: %w", member, ErrFormat, fmt.Errorf(format, args...))
+}
+
+// Has says whether a member is still to be read.
+func (a *Reader) Has(member string) bool { return a.members[member] != nil }
+
+// open takes the member of a name.
+func (a *Reader) open(member string) (io.ReadCloser, error) {
+	f := a.members[member]
+	if f == nil {
+		return nil, Errorf(member, "missing")
+	}
+	delete(a.members, member)
+	r, err := f.Open()
+	if err != nil {
+		return nil, Errorf(member, "%w", err)
+	}
+	return r, nil
+}
+
+// Text reads a document as it is.
+func (a *Reader) Text(member string) ([]byte, error) {
+	r, err := a.open(member)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	text, err := io.ReadAll(r) // to the end, which verifies the checksum
+	if err != nil {
+		return nil, Errorf(member, "%w", err)
+	}
+	return text, nil
+}
+
+// Decode decodes a document into what v points to. Keys that it does not have are errors.
+func Decode(member string, text []byte, v any) error {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(v); err != nil {
+		return Errorf(member, "%w", err)
+	}
+	return nil
+}
+
+// Array reads an array of finite numbers of an element type and a shape.
+func (a *Reader) Array(member string, dt tensor.Dtype, shape ...int) (*tensor.Dense, error) {
+	r, err := a.open(member)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	t, err := npy.Decode(r, member)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrFormat, err)
+	}
+	if t.Dtype() != dt || !slices.Equal(t.Shape(), shape) {
+		return nil, Errorf(member, "expected %v of shape %v, found %v of shape %v", dt, tensor.Shape(shape), t.Dtype(), t.Shape())
+	}
+	if i, v := NotFinite(t); i >= 0 {
+		return nil, Errorf(member, "element %d is %g, expected finite numbers", i, v)
+	}
+	return t, nil
+}
+
+// Empty makes sure that every member was read.
+func (a *Reader) Empty() error {
+	for _, name := range slices.Sorted(maps.Keys(a.members)) {
+		return Errorf(name, "not expected in this file")
+	}
+	return nil
+}
+
+// NotFinite returns the index and the value of the first element of t, float32 or float64,
+// that is not finite, or −1.
+func NotFinite(t *tensor.Dense) (int, float64) {
+	if t.Dtype() == tensor.Float64 {
+		return notFinite(t.Float64s())
+	}
+	return notFinite(t.Float32s())
+}
+
+func notFinite[T float32 | float64](v []T) (int, float64) {
+	for i, x := range v {
+		if f := float64(x); math.IsNaN(f) || math.IsInf(f, 0) {
+			return i, f
+		}
+	}
+	return -1, 0
+}

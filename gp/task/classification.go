@@ -67,7 +67,9 @@ func (*Classification) Likelihood() likelihood.Likelihood { return likelihood.So
 func (*Classification) Loss() train.Loss { return train.CrossEntropy }
 
 // HeldLoss implements Outputs.
-func (*Classification) HeldLoss(y, f []float64) float64 { return -likelihood.Softmax{}.LogDensity(y, f) }
+func (*Classification) HeldLoss(y, f []float64) float64 {
+	return -likelihood.Softmax{}.LogDensity(y, f)
+}
 
 // Labels returns the number of the class of each row of y [N,1].
 func (c *Classification) Labels(y *tensor.Dense) ([]int, error) {

@@ -1,0 +1,125 @@
+package valla
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+
+	"gorgonia.org/tensor"
+
+	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/task"
+	"github.com/go-valla/valla/internal/archive"
+	"github.com/go-valla/valla/internal/atomicfile"
+	"github.com/go-valla/valla/layers"
+)
+
+// A model file is an uncompressed zip archive: model.json, which is a header, then the
+// arrays p of the network and of the posterior, if there is one:
+//
+//	weights/p.npy    parameters and running statistics, as package layers names them
+//	posterior/p.npy  those of the method's State
+const (
+	fileFormat   = "valla model 2"
+	headerMember = "model.json"
+)
+
+// header is what a model file holds beside its arrays.
+type header struct {
+	Format      string               `json:"format"`
+	Dtype       string               `json:"dtype"`
+	Form        json.RawMessage      `json:"form"`
+	Fingerprint string               `json:"weights_fingerprint"`
+	Inputs      task.Inputs          `json:"inputs"`
+	Regression  *task.Regression     `json:"regression,omitempty"` // one of the two
+	Classes     *task.Classification `json:"classification,omitempty"`
+	Posterior   *posteriorHeader     `json:"posterior,omitempty"`
+	History     []Event              `json:"history"`
+}
+
+type posteriorHeader struct {
+	Method        string          `json:"method"`
+	Fingerprint   string          `json:"weights_fingerprint"` // of the weights it was fitted to
+	NoiseVariance float64         `json:"noise_variance"`
+	State         json.RawMessage `json:"state"` // the header of the method's State
+}
+
+func weightMember(name string) string    { return "weights/" + name + ".npy" }
+func posteriorMember(name string) string { return "posterior/" + name + ".npy" }
+
+// Save writes the model to the file at path, which is replaced atomically. A model that
+// [Load] would refuse is an error, and nothing is written.
+func (m *Model) Save(path string) error {
+	if err := m.save(path); err != nil {
+		return fmt.Errorf("writing %s: %w", path, err)
+	}
+	return nil
+}
+
+func (m *Model) save(path string) error {
+	if err := m.check(); err != nil {
+		return err
+	}
+	h, arrays, err := m.header()
+	if err != nil {
+		return err
+	}
+	return atomicfile.Write(path, 0o644, func(to io.Writer) error {
+		w := archive.NewWriter(to)
+		w.JSON(headerMember, h)
+		for _, a := range arrays {
+			w.Array(a.Name, a.Value)
+		}
+		return w.Close()
+	})
+}
+
+// header returns what is written: the header, and the arrays under the names of their
+// members.
+func (m *Model) header() (header, []gp.Array, error) {
+	h := header{Format: fileFormat, Dtype: m.Dtype().String(), Fingerprint: m.Fingerprint(), Inputs: m.Task.Inputs, History: m.History}
+	switch o := m.Task.Outputs.(type) {
+	case *task.Regression:
+		h.Regression = o
+	case *task.Classification:
+		h.Classes = o
+	default:
+		return h, nil, fmt.Errorf("outputs of type %T cannot be written", o)
+	}
+	var err error
+	if h.Form, err = layers.MarshalForm(m.Form); err != nil {
+		return h, nil, err
+	}
+	var arrays []gp.Array
+	for _, p := range layers.Arrays(m.Net) {
+		arrays = append(arrays, gp.Array{Name: weightMember(p.Name), Value: p.Value})
+	}
+	if m.Posterior == nil {
+		return h, arrays, nil
+	}
+	state, err := m.Posterior.State()
+	if err != nil {
+		return h, nil, err
+	}
+	for _, a := range state.Arrays {
+		arrays = append(arrays, gp.Array{Name: posteriorMember(a.Name), Value: a.Value})
+	}
+	h.Posterior = &posteriorHeader{Method: m.Posterior.Method, Fingerprint: h.Fingerprint, NoiseVariance: m.Posterior.NoiseVariance}
+	h.Posterior.State, err = json.Marshal(state.Header)
+	return h, arrays, err
+}
+
+// saved is the posterior in a file, as gp.Saved.
+type saved struct {
+	file  *archive.Reader
+	state json.RawMessage
+}
+
+// Header implements gp.Saved.
+func (s saved) Header(v any) error { return archive.Decode(headerMember, s.state, v) }
+
+// Array implements gp.Saved.
+func (s saved) Array(name string, dt tensor.Dtype, shape ...int) (*tensor.Dense, error) {
+	return s.file.Array(posteriorMember(name), dt, slices.Clone(shape)...)
+}

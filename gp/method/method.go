@@ -1,0 +1,58 @@
+// Package method is the table of post-hoc methods. Command-line flags, keys of experiment
+// files, checks of settings, model files and documentation are made from it: a method is
+// one package below gp and one row here.
+package method
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+
+	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/laplace"
+	"github.com/go-valla/valla/gp/valla"
+	"github.com/go-valla/valla/internal/settings"
+)
+
+// table has the methods, the default first.
+var table = []gp.Method{
+	valla.Method,
+	laplace.Method,
+	laplace.SubsetMethod,
+}
+
+// Default is the name of the method that is fitted where none is named.
+const Default = "valla"
+
+// All returns the methods in the order in which they are listed.
+func All() []gp.Method { return append([]gp.Method(nil), table...) }
+
+// Names returns their names, in that order.
+func Names() []string {
+	var names []string
+	for _, m := range table {
+		names = append(names, m.Name)
+	}
+	return names
+}
+
+// Lookup returns the method of a name. The error for another name wraps
+// settings.ErrSetting and lists those there are.
+func Lookup(name string) (gp.Method, error) {
+	for _, m := range table {
+		if m.Name == name {
+			return m, nil
+		}
+	}
+	return gp.Method{}, settings.Errorf("method %q, expected one of %s", name, strings.Join(Names(), ", "))
+}
+
+// Of returns the method whose settings s are.
+func Of(s gp.Settings) (gp.Method, error) {
+	for _, m := range table {
+		if reflect.TypeOf(m.New()) == reflect.TypeOf(s) {
+			return m, nil
+		}
+	}
+	return gp.Method{}, fmt.Errorf("settings of type %T belong to no method of the table", s)
+}

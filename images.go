@@ -1,0 +1,60 @@
+package valla
+
+import (
+	"fmt"
+	"hash/crc32"
+
+	"github.com/go-valla/valla/data/augment"
+	"github.com/go-valla/valla/data/image"
+	"github.com/go-valla/valla/gp/task"
+	"github.com/go-valla/valla/internal/settings"
+	"github.com/go-valla/valla/train"
+	"gorgonia.org/tensor"
+)
+
+// source gives the inputs of the training, which change at random where they are augmented.
+func (t *training) source() (train.Source, error) {
+	if !t.o.Training.Augment {
+		return train.Rows{All: t.train.X}, nil
+	}
+	shape := t.raw.X.Shape()
+	if t.raw.X.Dtype() != tensor.Uint8 || len(shape) != 4 || shape[1] != 3 {
+		return nil, settings.Errorf("augment: inputs are %v of shape %v, expected images uint8 [N,3,H,W]", t.raw.X.Dtype(), shape)
+	}
+	if t.model.Dtype() == tensor.Float32 {
+		return newAugmented[float32](t.raw.X, t.model.Task.Inputs, t.o.Seed), nil
+	}
+	return newAugmented[float64](t.raw.X, t.model.Task.Inputs, t.o.Seed), nil
+}
+
+// augmented are images that are moved and mirrored at random in each iteration.
+type augmented[T image.Float] struct {
+	images *tensor.Dense // uint8 [N,3,H,W]
+	norm   image.Normalize
+	seed   uint64
+	how    *augment.Augmenter[T]
+}
+
+func newAugmented[T image.Float](images *tensor.Dense, in task.Inputs, seed uint64) *augmented[T] {
+	norm := image.Unit
+	if in.Mean != nil {
+		norm = image.Normalize{Mean: [3]float64(in.Mean), Std: [3]float64(in.Std)}
+	}
+	return &augmented[T]{images, norm, seed, augment.New[T](seed, norm, augment.CIFAR()...)}
+}
+
+// Shape implements train.Source.
+func (a *augmented[T]) Shape() tensor.Shape { return a.images.Shape() }
+
+// Load implements train.Source.
+func (a *augmented[T]) Load(dst *tensor.Dense, rows []int, iteration int) error {
+	shape := a.images.Shape()
+	a.how.Batch(dst.Data().([]T), a.images.Uint8s(), shape[2], shape[3], rows, iteration)
+	return nil
+}
+
+// Identity implements train.Source.
+func (a *augmented[T]) Identity() string {
+	return fmt.Sprintf("%d images with checksum %08x, normalised by %v, moved and mirrored with seed %d",
+		a.images.Shape()[0], crc32.ChecksumIEEE(a.images.Uint8s()), a.norm, a.seed)
+}

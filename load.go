@@ -1,0 +1,147 @@
+package valla
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+
+	"github.com/go-valla/valla/gp/method"
+	"github.com/go-valla/valla/gp/task"
+	"github.com/go-valla/valla/internal/archive"
+	"github.com/go-valla/valla/layers"
+)
+
+// Load reads the model in the file at path. Everything is checked: the version of the
+// format, that every array is there, in its shape and finite, and nothing else, and that
+// the posterior belongs to the weights. Errors name the file and the part of it, and wrap
+// [ErrFormat] or [ErrFingerprint].
+func Load(path string) (*Model, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	m, err := decode(f, info.Size())
+	if errors.As(err, new(*fs.PathError)) {
+		return nil, err // which names the file
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return m, nil
+}
+
+// decode reads a model from the size bytes of r.
+func decode(r io.ReaderAt, size int64) (*Model, error) {
+	a, err := archive.Open(r, size)
+	if err != nil {
+		return nil, err
+	}
+	h, err := readHeader(a)
+	if err != nil {
+		return nil, err
+	}
+	m, err := h.model(size)
+	if err != nil {
+		return nil, archive.Errorf(headerMember, "%w", err)
+	}
+	for _, p := range layers.Arrays(m.Net) {
+		if p.Value, err = a.Array(weightMember(p.Name), m.Dtype(), p.Value.Shape()...); err != nil {
+			return nil, err
+		}
+	}
+	if own := m.Fingerprint(); own != h.Fingerprint {
+		return nil, archive.Errorf("weights", "expected the fingerprint %s, found %s", h.Fingerprint, own)
+	}
+	if err := m.restore(a, h.Posterior); err != nil {
+		return nil, err
+	}
+	return m, a.Empty()
+}
+
+// readHeader reads model.json, whose version is looked at first.
+func readHeader(a *archive.Reader) (*header, error) {
+	text, err := a.Text(headerMember)
+	if err != nil {
+		return nil, err
+	}
+	var version struct {
+		Format string `json:"format"`
+	}
+	if err := json.Unmarshal(text, &version); err != nil {
+		return nil, archive.Errorf(headerMember, "%w", err)
+	}
+	switch version.Format {
+	case fileFormat:
+		h := new(header)
+		return h, archive.Decode(headerMember, text, h)
+	case legacyFormat:
+		return readLegacy(text)
+	}
+	return nil, archive.Errorf(headerMember, "format %q, expected %q", version.Format, fileFormat)
+}
+
+// model makes a model of everything in h, with weights that are still to be read from a
+// file of size bytes.
+func (h *header) model(size int64) (*Model, error) {
+	dt, ok := dtypes[h.Dtype]
+	if !ok || h.Dtype == "" {
+		return nil, fmt.Errorf("dtype %q, expected \"float32\" or \"float64\"", h.Dtype)
+	}
+	m := &Model{Task: task.Task{Inputs: h.Inputs}, History: h.History}
+	switch {
+	case (h.Regression == nil) == (h.Classes == nil):
+		return nil, fmt.Errorf("expected either a regression or a classification")
+	case h.Regression != nil:
+		m.Task.Outputs = h.Regression
+	default:
+		m.Task.Outputs = h.Classes
+	}
+	var err error
+	if m.Form, err = layers.UnmarshalForm(h.Form); err != nil {
+		return nil, err
+	}
+	if err := m.check(); err != nil {
+		return nil, err
+	}
+	n, err := layers.Parameters(m.Form)
+	if err != nil {
+		return nil, err
+	}
+	if int64(n) > size/int64(dt.Size()) {
+		return nil, fmt.Errorf("a network with %d parameters (%s) does not fit in a file of %d bytes", n, m.Form, size)
+	}
+	m.Net, err = m.Form.New(dt, rand.New(rand.NewPCG(0, 0)))
+	return m, err
+}
+
+// restore reads the posterior, if there is one, and puts it on the weights.
+func (m *Model) restore(a *archive.Reader, h *posteriorHeader) error {
+	if h == nil {
+		return nil
+	}
+	if own := m.Fingerprint(); own != h.Fingerprint {
+		return fmt.Errorf("%w: expected the fingerprint %s, found weights with %s", ErrFingerprint, h.Fingerprint, own)
+	}
+	how, err := method.Lookup(h.Method)
+	if err != nil {
+		return archive.Errorf(headerMember, "posterior: %w", err)
+	}
+	p, err := how.Restore(context.Background(), m.Net, m.Task.Outputs.Likelihood(), saved{a, h.State})
+	if err == nil {
+		err = m.Attach(&Posterior{p, h.Method, h.NoiseVariance}, h.Fingerprint)
+	}
+	if err != nil && !errors.Is(err, ErrFormat) {
+		err = archive.Errorf("posterior", "%w", err)
+	}
+	return err
+}

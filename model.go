@@ -1,0 +1,149 @@
+package valla
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"gorgonia.org/tensor"
+
+	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/method"
+	"github.com/go-valla/valla/gp/task"
+	"github.com/go-valla/valla/internal/archive"
+	"github.com/go-valla/valla/internal/settings"
+	"github.com/go-valla/valla/layers"
+)
+
+var (
+	// ErrFingerprint is wrapped where a posterior is put on weights other than those that
+	// it was fitted to.
+	ErrFingerprint = errors.New("the posterior was fitted to other weights")
+	// ErrFormat is wrapped by errors about a file that is damaged, incomplete or no model.
+	ErrFormat = archive.ErrFormat
+	// ErrSetting is wrapped by errors about settings that make no sense.
+	ErrSetting = settings.ErrSetting
+)
+
+// Model is a network with what its inputs and outputs are of and, once fitted, a posterior.
+type Model struct {
+	Form      layers.Form       // describes the network
+	Net       layers.Sequential // of that form, with the MAP weights
+	Task      task.Task         // what its inputs and outputs are of
+	Posterior *Posterior        // nil for the MAP network alone
+	History   []Event           // how the model came about, the oldest first
+}
+
+// Posterior is a posterior on the weights of a model.
+type Posterior struct {
+	gp.Stored
+	Method string // its name in the table of methods
+	// NoiseVariance is that of the targets around the latent function, in the network's
+	// units; 0 with classes.
+	NoiseVariance float64
+}
+
+// Actions of an Event.
+const (
+	ActionTrain   = "train"   // the network was trained
+	ActionWeights = "weights" // the network's weights came from a file
+	ActionFit     = "fit"     // a posterior was fitted
+)
+
+// Event records a part of a model's history.
+type Event struct {
+	Action  string  `json:"action"`           // ActionTrain, ActionWeights or ActionFit
+	Method  string  `json:"method,omitempty"` // that was fitted
+	Label   string  `json:"label,omitempty"`  // of the posterior
+	Program string  `json:"program"`          // see Version
+	Seed    uint64  `json:"seed"`
+	Seconds float64 `json:"seconds"` // of wall time, those before a resume not counted
+	gp.Record
+}
+
+// Methods lists the post-hoc methods that [Model.Fit] knows, the default first. Their
+// settings are made by the New function of each.
+func Methods() []gp.Method { return method.All() }
+
+// Dtype returns the element type of the weights and the posterior.
+func (m *Model) Dtype() tensor.Dtype { return m.Net.Params()[0].Value.Dtype() }
+
+// Fingerprint identifies the weights, see [layers.Fingerprint].
+func (m *Model) Fingerprint() string { return layers.Fingerprint(m.Net) }
+
+// MAP returns the model without its posterior; it shares the weights.
+func (m *Model) MAP() *Model {
+	c := *m
+	c.Posterior = nil
+	c.History = slices.DeleteFunc(slices.Clone(m.History), func(e Event) bool { return e.Action == ActionFit })
+	return &c
+}
+
+// String names what makes the model's error bars, such as "MAP" or "VaLLA 100".
+func (m *Model) String() string {
+	if m.Posterior == nil {
+		return "MAP"
+	}
+	return m.Posterior.String()
+}
+
+// NoiseVariance returns the variance of the targets around the latent function, in the
+// network's units; 0 with classes.
+func (m *Model) NoiseVariance() float64 {
+	if m.Posterior != nil {
+		return m.Posterior.NoiseVariance
+	}
+	if r, ok := m.Task.Outputs.(*task.Regression); ok {
+		return r.NoiseVariance
+	}
+	return 0
+}
+
+// NoiseStds returns the standard deviation of each target around the latent function, in
+// its units; nil with classes.
+func (m *Model) NoiseStds() []float64 {
+	if r, ok := m.Task.Outputs.(*task.Regression); ok {
+		return r.NoiseStds(m.NoiseVariance())
+	}
+	return nil
+}
+
+// gp returns the distribution of the latent function in the network's units.
+func (m *Model) gp() gp.Posterior {
+	if m.Posterior == nil {
+		return gp.Point{Net: m.Net, Dtype: m.Dtype()}
+	}
+	return m.Posterior.Stored
+}
+
+// Attach puts a posterior on the model that was fitted to weights with the given
+// fingerprint. It refuses, with an error that wraps [ErrFingerprint], where the model has
+// other weights.
+func (m *Model) Attach(p *Posterior, fingerprint string) error {
+	if own := m.Fingerprint(); own != fingerprint {
+		return fmt.Errorf("%w: expected the fingerprint %s, found weights with %s", ErrFingerprint, fingerprint, own)
+	}
+	_, numbers := m.Task.Outputs.(*task.Regression)
+	if numbers && !(p.NoiseVariance > 0 && p.NoiseVariance-p.NoiseVariance == 0) {
+		return fmt.Errorf("posterior: noise variance %g, expected a positive number", p.NoiseVariance)
+	}
+	if !numbers && p.NoiseVariance != 0 {
+		return fmt.Errorf("posterior: noise variance %g of classes, expected 0", p.NoiseVariance)
+	}
+	m.Posterior = p
+	return nil
+}
+
+// check returns what is wrong with the parts of a model beside its arrays.
+func (m *Model) check() error {
+	if err := m.Task.Check(); err != nil {
+		return err
+	}
+	if in, want := m.Form.InputShape(), m.Task.Inputs.Shape; !slices.Equal(in, want) {
+		return fmt.Errorf("the network takes examples of shape %v, the inputs have %v", in, want)
+	}
+	if c, want := m.Form.OutputSize(), m.Task.Outputs.Size(); c != want {
+		return fmt.Errorf("the network has %d outputs, expected %d", c, want)
+	}
+	return nil
+}

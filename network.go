@@ -1,0 +1,76 @@
+package valla
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"gorgonia.org/tensor"
+
+	"github.com/go-valla/valla/internal/settings"
+	"github.com/go-valla/valla/layers"
+)
+
+// Network says which network is meant, where inputs and outputs are known. The zero value
+// of a field means its default.
+type Network struct {
+	Form       string    `set:"form" default:"mlp" help:"of the network: mlp, cnn, resnetN with N = 8, 14, 20, 32, 44, 56, or a FILE.json that describes it"`
+	Hidden     []int     `set:"hidden" default:"50,50" min:"1" help:"widths of the hidden dense layers"`
+	Filters    []int     `set:"filters" default:"16,32" min:"1" help:"numbers of filters of a cnn's convolutions"`
+	Activation string    `set:"activation" default:"tanh" choice:"erf relu sigmoid sin softplus tanh" help:"function after each hidden layer"`
+	Shortcut   string    `set:"shortcut" choice:"projection zero-pad" help:"way around the blocks of a resnet that change the shape"`
+	Dtype      string    `set:"dtype" choice:"float64 float32" help:"numbers to compute with"`
+	Mean       []float64 `set:"mean" help:"of the inputs, to be subtracted: one number for each column or channel, pixels counting from 0 to 1"`
+	Std        []float64 `set:"std" above:"0" help:"of the inputs, to be divided by, like mean"`
+}
+
+// dtypes are the element types by name.
+var dtypes = map[string]tensor.Dtype{"": tensor.Float64, "float64": tensor.Float64, "float32": tensor.Float32}
+
+// Describe returns the form of the network for examples of a shape, [D] or [C,H,W], and a
+// number of outputs.
+func (n Network) Describe(input []int, outputs int) (layers.Form, error) {
+	if err := settings.Complete(&n); err != nil {
+		return nil, err
+	}
+	form, err := n.form(input, outputs)
+	if err == nil {
+		err = layers.Check(form)
+	}
+	return form, err
+}
+
+func (n Network) form(input []int, outputs int) (layers.Form, error) {
+	if strings.HasSuffix(n.Form, ".json") {
+		text, err := os.ReadFile(n.Form)
+		if err != nil {
+			return nil, fmt.Errorf("form of the network: %w", err)
+		}
+		form, err := layers.UnmarshalForm(text)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", n.Form, err)
+		}
+		return form, nil
+	}
+	if n.Form == "mlp" {
+		return layers.MLP{Inputs: tensor.Shape(input).TotalSize(), Hidden: n.Hidden, Outputs: outputs, Activation: layers.Activation(n.Activation)}, nil
+	}
+	if len(input) != 3 {
+		return nil, settings.Errorf("form %q takes images of channels, rows and columns, found examples of shape %v", n.Form, input)
+	}
+	if n.Form == "cnn" {
+		return layers.CNN{Channels: input[0], Height: input[1], Width: input[2], Filters: n.Filters, Hidden: n.Hidden, Outputs: outputs, Activation: layers.Activation(n.Activation)}, nil
+	}
+	digits, ok := strings.CutPrefix(n.Form, "resnet")
+	depth, err := strconv.Atoi(digits)
+	if !ok || err != nil {
+		return nil, settings.Errorf("form %q of the network, expected mlp, cnn, resnet and a number such as 20, or FILE.json", n.Form)
+	}
+	form, err := layers.NewResNet(depth, layers.Shortcut(n.Shortcut), outputs)
+	if err != nil {
+		return nil, settings.Errorf("%w", err)
+	}
+	form.Channels, form.Height, form.Width = input[0], input[1], input[2]
+	return form, nil
+}

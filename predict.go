@@ -1,0 +1,62 @@
+package valla
+
+import (
+	"context"
+	"fmt"
+
+	"gorgonia.org/tensor"
+
+	"github.com/go-valla/valla/data"
+	"github.com/go-valla/valla/gp/task"
+)
+
+// PredictOptions say how predictions are made. The zero value is ready to use.
+type PredictOptions = task.PredictOptions
+
+// Prediction is the predictive distribution at N inputs, in the units of the data.
+type Prediction = task.Prediction
+
+// Scores are those of predictions.
+type Scores = task.Scores
+
+// The links, see [PredictOptions].
+const (
+	Probit     = task.Probit
+	MonteCarlo = task.MonteCarlo
+)
+
+// Predict returns the prediction at x [N,…], in the units of the data, the columns of a
+// table in the order of the model's features; [Model.Columns] takes them from a table. It
+// returns ctx's error if ctx ends first. An input or a prediction that is not finite, or a
+// variance that is not positive, is an error that names the row.
+func (m *Model) Predict(ctx context.Context, x *tensor.Dense, o PredictOptions) (*Prediction, error) {
+	in, err := m.Task.Inputs.Apply(x, m.Dtype())
+	if err != nil {
+		return nil, fmt.Errorf("predict: %w", err)
+	}
+	g, err := m.gp().Predict(ctx, in)
+	if err != nil {
+		return nil, fmt.Errorf("predict: %w", err)
+	}
+	p, err := m.Task.Outputs.Predict(ctx, g, m.NoiseVariance(), o)
+	if err != nil {
+		return nil, fmt.Errorf("predict: %w", err)
+	}
+	return p, nil
+}
+
+// Evaluate returns the scores of the predictions for a set.
+func (m *Model) Evaluate(ctx context.Context, set *data.Set, o PredictOptions) (Scores, error) {
+	if err := m.Task.CheckSet(set); err != nil {
+		return Scores{}, fmt.Errorf("evaluate: %w", err)
+	}
+	p, err := m.Predict(ctx, set.X, o)
+	if err != nil {
+		return Scores{}, fmt.Errorf("evaluate: %w", err)
+	}
+	s, err := m.Task.Outputs.Score(p, set.Y)
+	if err != nil {
+		return Scores{}, fmt.Errorf("evaluate: %w", err)
+	}
+	return s, nil
+}

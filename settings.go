@@ -1,0 +1,79 @@
+package valla
+
+import (
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/go-valla/valla/data"
+	"github.com/go-valla/valla/internal/settings"
+	"github.com/go-valla/valla/train"
+)
+
+// Training says how a network comes to its maximum a posteriori (MAP) weights. The zero
+// value of a field means its default.
+type Training struct {
+	Iterations    int      `set:"iterations" default:"5000" min:"1" help:"mini-batches at most"`
+	BatchSize     int      `set:"batch-size" default:"100" min:"1" help:"rows of a mini-batch; lowered to the number of rows"`
+	Optimizer     string   `set:"optimizer" choice:"adam sgd" help:"of the weights"`
+	LearningRate  float64  `set:"learning-rate" default:"0.01" above:"0" help:"of the optimizer, at the start"`
+	Momentum      float64  `set:"momentum" min:"0" below:"1" help:"of sgd"`
+	WeightDecay   *float64 `set:"weight-decay" default:"0.001" min:"0" help:"of the optimizer; stands for the Gaussian prior of the weights"`
+	Schedule      string   `set:"schedule" choice:"cosine constant" help:"of the learning rate: it falls along half a cosine to 0, or stays"`
+	Validation    *float64 `set:"validation" default:"0.1" min:"0" below:"1" help:"fraction of the rows held out, 10,000 at most; 0 for none"`
+	ValidateEvery int      `set:"validate-every" default:"100" min:"1" help:"iterations between two validations, of which the best weights are kept"`
+	Patience      int      `set:"patience" min:"0" help:"validations without improvement that end the training; 0: none do"`
+	KeepLast      bool     `set:"keep-last" help:"keep the last weights, not the best on the rows held out"`
+	Augment       bool     `set:"augment" help:"move and mirror the images of bytes at random in each iteration"`
+}
+
+// schedules are those of the learning rate by name.
+var schedules = map[string]train.Schedule{"cosine": train.Cosine(0), "constant": train.Constant}
+
+// optimizer returns that of complete settings.
+func (t Training) optimizer() train.Optimizer {
+	if t.Optimizer == "sgd" {
+		return &train.SGD{LR: t.LearningRate, Momentum: t.Momentum, WeightDecay: *t.WeightDecay}
+	}
+	return &train.Adam{LR: t.LearningRate, WeightDecay: *t.WeightDecay}
+}
+
+// complete fills in the defaults and refuses what does not go together.
+func (t Training) complete() (Training, error) {
+	if err := settings.Complete(&t); err != nil {
+		return t, err
+	}
+	if t.Momentum > 0 && t.Optimizer != "sgd" {
+		return t, settings.Errorf("momentum %g of the optimizer %s, expected sgd", t.Momentum, t.Optimizer)
+	}
+	if t.Patience > 0 && t.KeepLast {
+		return t, settings.Errorf("patience %d with keep-last, expected one of the two", t.Patience)
+	}
+	return t, nil
+}
+
+// Streams of random numbers that one seed starts.
+const (
+	splitStream = iota
+	weightStream
+)
+
+func newRand(seed, stream uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, stream)) }
+
+// maxValidation bounds the rows held out for validation, which is made often.
+const maxValidation = 10_000
+
+// Holdout divides a set at random: a fraction of its rows, 10,000 at most, is held out.
+// [Train] and [Model.Fit] with the same seed hold out the same rows. The second set is nil
+// for the fraction 0.
+func Holdout(set *data.Set, fraction float64, seed uint64) (train, validation *data.Set, err error) {
+	if fraction == 0 {
+		return set, nil, nil
+	}
+	n := set.N()
+	rows, held := data.Split(n, min(fraction, maxValidation/float64(n)), newRand(seed, splitStream))
+	if len(rows) == 0 || len(held) == 0 {
+		return nil, nil, fmt.Errorf("a validation fraction of %g of %d rows leaves %d rows to train and %d to validate, expected some of each",
+			fraction, n, len(rows), len(held))
+	}
+	return set.Rows(rows), set.Rows(held), nil
+}

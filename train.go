@@ -1,0 +1,309 @@
+package valla
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/go-valla/valla/data"
+	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/task"
+	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/settings"
+	"github.com/go-valla/valla/layers"
+	"github.com/go-valla/valla/train"
+	"gorgonia.org/tensor"
+)
+
+// TrainOptions say how [Train] makes a network. The zero value trains a perceptron for
+// numbers.
+type TrainOptions struct {
+	Network  Network
+	Training Training
+	Classes  bool      // the target's values are classes, not numbers
+	Held     *data.Set // rows to validate with, in place of a fraction of the set; nil: none are given
+	Seed     uint64    // of the rows held out, the initial weights and the mini-batches
+
+	// Checkpoint is a file from which an interrupted training goes on where Resume is set
+	// and everything else is the same; "" means none.
+	Checkpoint string
+	Resume     bool
+
+	OnProgress func(train.Progress) // is called after each step; nil means not
+}
+
+// Train makes a model without a posterior: a network trained on a set to its maximum a
+// posteriori weights, under squared error, or with Classes under the cross-entropy of the
+// classes that the target's values are. The noise variance of numbers is the mean squared
+// residual on the training rows. Rows are held out as [Holdout] says, and the weights of
+// the smallest loss on them are restored.
+//
+// Where ctx ends, the model of the best weights so far comes with an error that wraps
+// ctx's. On every other error the model is nil.
+func Train(ctx context.Context, set *data.Set, o TrainOptions) (*Model, error) {
+	t, err := newTraining(set, o)
+	if err != nil {
+		return nil, fmt.Errorf("train: %w", err)
+	}
+	start := time.Now()
+	res, runErr := t.run(ctx)
+	if runErr != nil && (res == nil || res.Stopped != train.Interrupted) {
+		return nil, runErr
+	}
+	if err := t.model.estimateNoise(ctx, t.train); err != nil {
+		return nil, fmt.Errorf("train: %w", err)
+	}
+	t.model.History = []Event{t.event(res, time.Since(start))}
+	return t.model, runErr
+}
+
+// training is a network that is being trained.
+type training struct {
+	o           TrainOptions // completed
+	model       *Model
+	raw         *data.Set // training rows as they are in the data
+	train, held gp.Examples
+	rowsHeld    int
+}
+
+func newTraining(set *data.Set, o TrainOptions) (*training, error) {
+	var err error
+	if o.Training, err = o.Training.complete(); err != nil {
+		return nil, err
+	}
+	if err := settings.Complete(&o.Network); err != nil {
+		return nil, err
+	}
+	rows, held := set, o.Held
+	if held == nil {
+		if rows, held, err = Holdout(set, *o.Training.Validation, o.Seed); err != nil {
+			return nil, err
+		}
+	}
+	t := &training{o: o, raw: rows}
+	if t.model, err = newModel(o.Network, o.Classes, o.Seed, set, rows); err != nil {
+		return nil, err
+	}
+	if t.train, err = t.model.Task.Examples(rows, t.model.Dtype()); err != nil {
+		return nil, err
+	}
+	if held == nil {
+		return t, nil
+	}
+	t.rowsHeld = held.N()
+	t.held, err = t.model.Task.Examples(held, t.model.Dtype())
+	return t, err
+}
+
+// newModel returns a model with random weights, scaled by the training rows, with the
+// classes of the whole set.
+func newModel(n Network, classes bool, seed uint64, set, rows *data.Set) (*Model, error) {
+	m := &Model{}
+	var err error
+	if m.Task.Inputs, err = n.inputs(rows); err != nil {
+		return nil, err
+	}
+	if classes {
+		m.Task.Outputs, err = task.Classes(set)
+	} else {
+		m.Task.Outputs, err = task.StandardizedTargets(rows)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return m, m.build(n, seed)
+}
+
+// build gives a model the network that n describes, with random weights.
+func (m *Model) build(n Network, seed uint64) error {
+	var err error
+	if m.Form, err = n.Describe(m.Task.Inputs.Shape, m.Task.Outputs.Size()); err != nil {
+		return err
+	}
+	m.Task.Inputs.Shape = m.Form.InputShape()
+	if m.Net, err = m.Form.New(dtypes[n.Dtype], newRand(seed, weightStream)); err != nil {
+		return err
+	}
+	return m.check()
+}
+
+// inputs returns those of rows: the columns of a table standardised, other arrays as they
+// are, unless Mean and Std are given.
+func (n Network) inputs(rows *data.Set) (task.Inputs, error) {
+	if n.Mean == nil && n.Std == nil && rows.Features != nil {
+		return task.Standardized(rows)
+	}
+	return task.Inputs{Features: rows.Features, Shape: rows.X.Shape()[1:].Clone(), Mean: n.Mean, Std: n.Std}, nil
+}
+
+// run makes the steps.
+func (t *training) run(ctx context.Context) (*train.Result, error) {
+	s := t.o.Training
+	source, err := t.source()
+	if err != nil {
+		return nil, fmt.Errorf("train: %w", err)
+	}
+	c := train.Config{
+		Iterations: s.Iterations, Patience: s.Patience, Optimizer: s.optimizer(), Schedule: schedules[s.Schedule],
+		Checkpoint: t.o.Checkpoint, Resume: t.o.Resume, OnProgress: t.o.OnProgress,
+	}
+	if c.Checkpoint != "" {
+		c.CheckpointEvery = checkpointEvery
+	}
+	if t.held.X != nil && !s.KeepLast {
+		c.ValidateEvery = s.ValidateEvery
+		c.Validate = func(ctx context.Context) (float64, error) { return t.model.heldLoss(ctx, t.held) }
+	} else {
+		c.Patience = 0
+	}
+	m := train.MAP{Net: t.model.Net, Loss: t.model.Task.Outputs.Loss(), BatchSize: min(s.BatchSize, t.train.N()), Seed: t.o.Seed, Config: c}
+	return m.TrainOn(ctx, source, t.train.Y)
+}
+
+// checkpointEvery is how many iterations lie between two checkpoints.
+const checkpointEvery = 1000
+
+// event records the training.
+func (t *training) event(res *train.Result, took time.Duration) Event {
+	all := settings.Map(&t.o.Network)
+	for name, v := range settings.Map(&t.o.Training) {
+		all[name] = v
+	}
+	return Event{
+		Action: ActionTrain, Label: "MAP", Program: Version(), Seed: t.o.Seed, Seconds: took.Seconds(),
+		Record: gp.Record{Rows: t.train.N(), ValidationRows: t.rowsHeld, Settings: all, Result: res},
+	}
+}
+
+// outputs returns the network's outputs [N,C] for inputs [N,…] as it takes them.
+func (m *Model) outputs(ctx context.Context, x *tensor.Dense) ([]float64, error) {
+	g, err := gp.Point{Net: m.Net, Dtype: m.Dtype()}.Predict(ctx, x)
+	if err != nil {
+		return nil, err
+	}
+	return g.Mean.Float64s(), nil
+}
+
+// heldLoss returns the mean loss of the network on examples.
+func (m *Model) heldLoss(ctx context.Context, e gp.Examples) (float64, error) {
+	f, err := m.outputs(ctx, e.X)
+	if err != nil {
+		return 0, err
+	}
+	sum, y, c := 0.0, graph.Floats(e.Y), m.Task.Outputs.Size()
+	for i := range e.N() {
+		sum += m.Task.Outputs.HeldLoss(y[i*c:(i+1)*c], f[i*c:(i+1)*c])
+	}
+	return sum / float64(e.N()), nil
+}
+
+// estimateNoise sets the noise of numbers to the mean squared residual, also where ctx has
+// ended; classes have none.
+func (m *Model) estimateNoise(ctx context.Context, e gp.Examples) error {
+	r, ok := m.Task.Outputs.(*task.Regression)
+	if !ok {
+		return nil
+	}
+	loss, err := m.heldLoss(context.WithoutCancel(ctx), e)
+	if err != nil {
+		return err
+	}
+	v := loss / float64(r.Size())
+	if !(v > 0 && v-v == 0) {
+		return fmt.Errorf("the mean squared residual is %g, expected a positive number to take for the noise variance", v)
+	}
+	own := *r
+	own.NoiseVariance = v
+	m.Task.Outputs = &own
+	return nil
+}
+
+// WeightOptions say how [FromWeights] reads a network.
+type WeightOptions struct {
+	// Network is the network's form. Of a perceptron the file tells the widths, so that
+	// only Activation is needed.
+	Network Network
+	Layout  layers.Layout // of dense weights in the file; the zero value finds out
+	// Standardize says that the network was trained on standardised inputs and targets; the
+	// moments are then taken from the set. Otherwise it works in the units of the data.
+	Standardize bool
+	Classes     bool // the target's values are classes, ascending by output
+}
+
+// FromWeights makes a model without a posterior of weights that were trained elsewhere, see
+// [layers.Load]. The noise variance of numbers is the mean squared residual on the set,
+// which should be the one that the network was trained on.
+func FromWeights(ctx context.Context, path string, set *data.Set, o WeightOptions) (*Model, error) {
+	if err := settings.Complete(&o.Network); err != nil {
+		return nil, err
+	}
+	m, err := unscaled(set, o)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	load := layers.LoadOptions{Layout: o.Layout}
+	if o.Network.Form == "mlp" {
+		if o.Network, err = inferred(path, o.Network, m, load); err != nil {
+			return nil, err
+		}
+	}
+	if err := m.build(o.Network, 0); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if err := layers.Load(path, m.Net, load); err != nil {
+		return nil, err
+	}
+	e, err := m.Task.Examples(set, m.Dtype())
+	if err == nil {
+		err = m.estimateNoise(ctx, e)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	m.History = []Event{{Action: ActionWeights, Label: "MAP", Program: Version(), Record: gp.Record{Rows: set.N(), Settings: settings.Map(&o.Network)}}}
+	return m, nil
+}
+
+// unscaled returns a model with the task of a set, without a network yet.
+func unscaled(set *data.Set, o WeightOptions) (*Model, error) {
+	m := &Model{Task: task.Task{
+		Inputs:  task.Inputs{Features: set.Features, Shape: set.X.Shape()[1:].Clone(), Mean: o.Network.Mean, Std: o.Network.Std},
+		Outputs: &task.Regression{Names: set.Targets, NoiseVariance: 1},
+	}}
+	var err error
+	if o.Standardize {
+		if m.Task.Inputs, err = o.Network.inputs(set); err != nil {
+			return nil, err
+		}
+		if m.Task.Outputs, err = task.StandardizedTargets(set); err != nil {
+			return nil, err
+		}
+	}
+	if o.Classes {
+		m.Task.Outputs, err = task.Classes(set)
+	}
+	return m, err
+}
+
+// inferred completes the form of a perceptron by the shapes of its weights.
+func inferred(path string, n Network, m *Model, load layers.LoadOptions) (Network, error) {
+	mlp, err := layers.InferMLP(path, layers.Activation(n.Activation), load)
+	if err != nil {
+		return n, err
+	}
+	in, out := tensor.Shape(m.Task.Inputs.Shape).TotalSize(), m.Task.Outputs.Size()
+	if mlp.Inputs != in || mlp.Outputs != out {
+		return n, fmt.Errorf("%s: the network maps %d inputs to %d outputs, expected %d inputs%s and %d outputs",
+			path, mlp.Inputs, mlp.Outputs, in, named(m.Task.Inputs.Features), out)
+	}
+	n.Hidden = append([]int{}, mlp.Hidden...)
+	return n, nil
+}
+
+// named lists features in a message.
+func named(features []string) string {
+	if features == nil {
+		return ""
+	}
+	return fmt.Sprintf(" (the features %q)", features[:min(20, len(features))])
+}

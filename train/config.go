@@ -39,6 +39,9 @@ type Config struct {
 	// Patience is after how many validations in a row without improvement to
 	// stop early; 0 means never.
 	Patience int
+	// KeepLast leaves the parameters as they are after the last step, whatever the
+	// validations say.
+	KeepLast bool
 
 	// Checkpoint is a file from which a run can go on; "" means none. It is
 	// written after every CheckpointEvery iterations (0 means never), and when

@@ -12,9 +12,9 @@ import (
 )
 
 // Run minimises obj until all iterations are made, the validation stops
-// improving, ctx is cancelled or something fails. Where cfg.Validate is set the
-// parameters end at the best validated values (the last ones before any
-// validation, or after a failure), otherwise at the last.
+// improving, ctx is cancelled or something fails. Where cfg.Validate is set and
+// cfg.KeepLast is not, the parameters end at the best validated values (the last ones
+// before any validation, or after a failure), otherwise at the last.
 //
 // Cancelling ctx stops at the boundary of a step, writes the checkpoint, and
 // returns the result with an error that wraps ctx.Err(). A loss, gradient,
@@ -193,7 +193,7 @@ func (r *runner) finish(stopped Stopped, err error) (*Result, error) {
 			stopped, err = Failed, both(err, saveErr)
 		}
 	}
-	if stopped != Failed && r.best != nil {
+	if stopped != Failed && r.best != nil && !r.cfg.KeepLast {
 		for i, p := range r.params {
 			copyInto(p.Value, r.best[i])
 		}

@@ -122,7 +122,7 @@ func vallaStep(spec layers.MLP, inducing, size int) func(tensor.Dtype) (*work, e
 		if err != nil {
 			return nil, err
 		}
-		f := valla.Fit{Net: net, Layer: l, Likelihood: lik(spec.Outputs, dt), Alpha: 1, BatchSize: size}
+		f := valla.Fit{Net: net, Layer: l, Likelihood: lik(spec.Outputs, dt), BatchSize: size}
 		return fitStep(f, m.normal(size, spec.Inputs), m.targets(size, spec.Outputs))
 	}
 }
@@ -139,7 +139,7 @@ func resNetStep(inducing int) func(tensor.Dtype) (*work, error) {
 		if err != nil {
 			return nil, err
 		}
-		f := valla.Fit{Net: net, Layer: l, Likelihood: lik(resNetClasses, dt), Alpha: 1, BatchSize: batch, MemoryLimit: memoryLimit}
+		f := valla.Fit{Net: net, Layer: l, Likelihood: lik(resNetClasses, dt), BatchSize: batch, MemoryLimit: memoryLimit}
 		return fitStep(f, m.images(batch), m.oneHot(batch, resNetClasses))
 	}
 }

@@ -34,11 +34,11 @@ func TestFixtureApproachesExact(t *testing.T) {
 	}
 	for name, fit := range map[string]func(layers.Network, *valla.Layer, likelihood.Gaussian) error{
 		"adam": func(net layers.Network, l *valla.Layer, lik likelihood.Gaussian) error {
-			_, err := valla.Fit{Net: net, Layer: l, Likelihood: lik, FixPrior: true, FixLikelihood: true, Seed: 1, Config: cosine()}.Run(ctx, x, y)
+			_, err := valla.Fit{Net: net, Layer: l, Likelihood: lik, Alpha: new(0.0), FixPrior: true, FixLikelihood: true, Seed: 1, Config: cosine()}.Run(ctx, x, y)
 			return err
 		},
 		"natural": func(net layers.Network, l *valla.Layer, lik likelihood.Gaussian) error {
-			_, err := valla.Natural{Net: net, Layer: l, Likelihood: lik, FixPrior: true, FixLikelihood: true, Seed: 1, Config: cosine()}.Run(ctx, x, y)
+			_, err := valla.Natural{Net: net, Layer: l, Likelihood: lik, Alpha: new(0.0), FixPrior: true, FixLikelihood: true, Seed: 1, Config: cosine()}.Run(ctx, x, y)
 			return err
 		},
 	} {

@@ -77,7 +77,7 @@ func BenchmarkResNet20(b *testing.B) {
 		return []*graph.Node{net.Forward(g, x), layer.Terms(g, x).Q}
 	}))
 	b.Run("step", func(b *testing.B) {
-		f := valla.Fit{Net: net, Layer: layer, Likelihood: likelihood.Softmax{}, Alpha: 1, BatchSize: batch}
+		f := valla.Fit{Net: net, Layer: layer, Likelihood: likelihood.Softmax{}, Alpha: new(1.0), BatchSize: batch}
 		obj, err := f.Objective(train.Rows{All: x}, y)
 		if err != nil {
 			b.Fatal(err)

@@ -41,7 +41,7 @@ func benchFit(b *testing.B, m layers.MLP, inducing int, dt tensor.Dtype) (valla.
 	if err != nil {
 		b.Fatal(err)
 	}
-	f := valla.Fit{Net: net, Layer: layer, Likelihood: likelihood.NewGaussian(0.1, dt), Alpha: 1}
+	f := valla.Fit{Net: net, Layer: layer, Likelihood: likelihood.NewGaussian(0.1, dt), Alpha: new(1.0)}
 	y := random(1000, 1)
 	if m.Outputs > 1 {
 		f.Likelihood, y = likelihood.Softmax{}, oneHot(labels, m.Outputs, dt)

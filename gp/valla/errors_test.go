@@ -78,7 +78,7 @@ func TestFitErrors(t *testing.T) {
 	p.layer.Class[1] = 1
 	f := p.fit(1)
 	for _, alpha := range []float64{-0.1, 1.1} {
-		f.Alpha = alpha
+		f.Alpha = new(alpha)
 		_, err := f.Run(ctx, p.x, p.y)
 		wants(t, "α", err, "out of range")
 	}

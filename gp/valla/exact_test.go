@@ -84,7 +84,7 @@ func TestFixtureOptimalA(t *testing.T) {
 	b := graph.NewBuilder(tensor.Float64)
 	x, y := b.Param(&graph.Param{Name: "x", Value: a.Dense(t, "X")}), b.Param(&graph.Param{Name: "y", Value: a.Dense(t, "y")})
 	loss := l.Loss(b, x, y, net.Forward(b, x), valla.Objective{
-		Likelihood: likelihood.NewGaussian(noise, tensor.Float64), N: x.Shape()[0]})
+		Likelihood: likelihood.NewGaussian(noise, tensor.Float64), Alpha: new(0.0), N: x.Shape()[0]})
 	gradL := graph.Grad(b, loss.Loss, b.Param(l.L))[0]
 	wantBound, _ := a.F64(t, "prop2_negelbo")
 	fixture.Close(t, "negative ELBO", run(t, b, loss.Loss, nil), wantBound, 1e-6)

@@ -17,10 +17,11 @@ type Fit struct {
 	Net        layers.Network
 	Layer      *Layer
 	Likelihood likelihood.Likelihood
-	Alpha      float64 // see Objective
+	Alpha      *float64 // see Objective
 
-	// FixPrior keeps σ₀, FixLikelihood the likelihood's parameters, as they are.
-	FixPrior, FixLikelihood bool
+	// FixInducing keeps Z, FixPrior σ₀ and FixLikelihood the likelihood's parameters as
+	// they are.
+	FixInducing, FixPrior, FixLikelihood bool
 
 	BatchSize int    // 0 means 100, the published setting
 	Seed      uint64 // of the mini-batches
@@ -71,7 +72,7 @@ func (f Fit) Objective(x train.Source, y *tensor.Dense) (*train.Graph, error) {
 	if err != nil {
 		return nil, err
 	}
-	g.Identify("network with fingerprint "+layers.Fingerprint(f.Net), fmt.Sprintf("alpha %g", f.Alpha),
+	g.Identify("network with fingerprint "+layers.Fingerprint(f.Net), fmt.Sprintf("alpha %g", alphaOf(f.Alpha)),
 		fmt.Sprintf("classes %v", f.Layer.Class))
 	return g, nil
 }
@@ -133,7 +134,11 @@ const (
 
 // params lists what is trained.
 func (f Fit) params() []*graph.Param {
-	params := []*graph.Param{f.Layer.Z, f.Layer.L}
+	var params []*graph.Param
+	if !f.FixInducing {
+		params = append(params, f.Layer.Z)
+	}
+	params = append(params, f.Layer.L)
 	if !f.FixPrior {
 		params = append(params, f.Layer.LogPriorStd)
 	}

@@ -103,7 +103,7 @@ func fitCurve(t *testing.T, net layers.Network, x, y *tensor.Dense, alpha float6
 	weights := net.Params()[0].Floats()
 	lik := likelihood.NewGaussian(math.Exp(-5), x.Dtype())
 	var losses []float64
-	fit := valla.Fit{Net: net, Layer: layer, Likelihood: lik, Alpha: alpha, BatchSize: 20, Seed: 3, Config: train.Config{
+	fit := valla.Fit{Net: net, Layer: layer, Likelihood: lik, Alpha: new(alpha), BatchSize: 20, Seed: 3, Config: train.Config{
 		Iterations: 400, Optimizer: &train.Adam{LR: 2e-2}, OnStep: func(s train.Step) { losses = append(losses, s.Loss) },
 	}}
 	if _, err := fit.Run(ctx, x, y); err != nil {
@@ -143,7 +143,7 @@ func mean(v []float64) float64 {
 
 // fit is a short fit of a toy.
 func (p *toy) fit(iterations int) valla.Fit {
-	return valla.Fit{Net: p.net, Layer: p.layer, Likelihood: p.lik, Alpha: 1, Config: train.Config{Iterations: iterations}}
+	return valla.Fit{Net: p.net, Layer: p.layer, Likelihood: p.lik, Alpha: new(1.0), Config: train.Config{Iterations: iterations}}
 }
 
 // TestFixed: what is fixed keeps its bits, everything else moves.

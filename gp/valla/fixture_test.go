@@ -112,7 +112,7 @@ func (p *problem) checkLoss(t *testing.T, prefix, suffix string, alpha, tol floa
 	b := graph.NewBuilder(p.dt)
 	x := b.Input("x", p.x.Shape()...)
 	y := b.Input("y", p.y.Shape()...)
-	l := p.layer.Loss(b, x, y, p.net.Forward(b, x), valla.Objective{Likelihood: p.lik, Alpha: alpha, N: p.a.Int(t, "N")})
+	l := p.layer.Loss(b, x, y, p.net.Forward(b, x), valla.Objective{Likelihood: p.lik, Alpha: new(alpha), N: p.a.Int(t, "N")})
 	wrt := []*graph.Node{b.Param(p.layer.Z), b.Param(p.layer.L), b.Param(p.layer.LogPriorStd)}
 	for _, q := range p.lik.Params() {
 		wrt = append(wrt, b.Param(q))

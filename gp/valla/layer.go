@@ -35,6 +35,16 @@ func New(k gp.Kernel, z *tensor.Dense, class []int) (*Layer, error) {
 		return nil, fmt.Errorf("valla: inducing inputs are %v, expected float32 or float64", dt)
 	}
 	m := z.Shape()[0]
+	l := make([]float64, packed(m))
+	for i := range m {
+		l[i*(i+3)/2] = 1
+	}
+	return newLayer(k, z, class, graph.NewParam(nameL, l, z.Dtype(), len(l)).Value, graph.NewScalar("", 0, z.Dtype()).Value)
+}
+
+// newLayer returns a layer of arrays that suit each other, which it owns.
+func newLayer(k gp.Kernel, z *tensor.Dense, class []int, l, logPriorStd *tensor.Dense) (*Layer, error) {
+	m := z.Shape()[0]
 	if class == nil {
 		class = make([]int, m)
 	}
@@ -46,17 +56,16 @@ func New(k gp.Kernel, z *tensor.Dense, class []int) (*Layer, error) {
 			return nil, fmt.Errorf("valla: class[%d] is %d, expected an output's number from 0", i, c)
 		}
 	}
-	l := make([]float64, m*(m+1)/2)
-	for i := range m {
-		l[i*(i+3)/2] = 1
-	}
 	return &Layer{
 		Kernel: k, Class: class,
-		Z:           &graph.Param{Name: "valla.z", Value: z},
-		L:           graph.NewParam("valla.l", l, z.Dtype(), len(l)),
-		LogPriorStd: graph.NewScalar("valla.log_prior_std", 0, z.Dtype()),
+		Z:           &graph.Param{Name: nameZ, Value: z},
+		L:           &graph.Param{Name: nameL, Value: l},
+		LogPriorStd: &graph.Param{Name: nameLogPriorStd, Value: logPriorStd},
 	}, nil
 }
+
+// packed is the number of elements of a lower triangle [M,M].
+func packed(m int) int { return m * (m + 1) / 2 }
 
 // Params returns Z, L and log σ₀.
 func (l *Layer) Params() []*graph.Param { return []*graph.Param{l.Z, l.L, l.LogPriorStd} }
@@ -133,8 +142,16 @@ type Loss struct {
 // Objective says what is minimised.
 type Objective struct {
 	Likelihood likelihood.Likelihood
-	Alpha      float64 // 1 is the published setting, 0 the evidence lower bound
-	N          int     // training points, to which a mini-batch is scaled up
+	Alpha      *float64 // α; nil means 1, the published setting; 0 is the evidence lower bound
+	N          int      // training points, to which a mini-batch is scaled up
+}
+
+// alphaOf returns α, 1 where nothing is said.
+func alphaOf(alpha *float64) float64 {
+	if alpha == nil {
+		return 1
+	}
+	return *alpha
 }
 
 // Loss writes the objective −(N/B) Σ_b ℓ_b + KL for a mini-batch into the graph:
@@ -145,7 +162,7 @@ func (l *Layer) Loss(b *graph.Builder, x, y, mean *graph.Node, o Objective) *Los
 	if b.Err() != nil {
 		return nil
 	}
-	terms := o.Likelihood.DataTerm(b, y, mean, p.Q, o.Alpha)
+	terms := o.Likelihood.DataTerm(b, y, mean, p.Q, alphaOf(o.Alpha))
 	data := b.Scale(b.Sum(terms), -float64(o.N)/float64(x.Shape()[0]))
 	return &Loss{Terms: p, Mean: mean, Data: data, Loss: b.Add(data, p.KL)}
 }

@@ -42,7 +42,7 @@ func imageFit(t *testing.T, n, m int) (f valla.Fit, x, y *tensor.Dense) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f = valla.Fit{Net: net, Layer: layer, Likelihood: likelihood.Softmax{}, Alpha: 1, BatchSize: n}
+	f = valla.Fit{Net: net, Layer: layer, Likelihood: likelihood.Softmax{}, Alpha: new(1.0), BatchSize: n}
 	return f, random(n, 3, 16, 16), oneHot(labels, 4, tensor.Float32)
 }
 

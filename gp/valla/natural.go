@@ -34,7 +34,7 @@ type Natural struct {
 	Net        layers.Network
 	Layer      *Layer
 	Likelihood likelihood.Likelihood
-	Alpha      float64 // see Objective
+	Alpha      *float64 // see Objective
 
 	// FixInducing keeps Z, and then no step takes second derivatives of the network;
 	// FixPrior keeps σ₀, FixLikelihood the likelihood's parameters.
@@ -88,7 +88,7 @@ func (f Natural) Run(ctx context.Context, x, y *tensor.Dense) (*NaturalResult, e
 	if res == nil {
 		return nil, err
 	}
-	if res.BestIteration == 0 && res.Stopped != train.Failed { // nothing has set the layer yet
+	if (res.BestIteration == 0 || f.Config.KeepLast) && res.Stopped != train.Failed { // nothing has set the layer yet
 		if exportErr := n.exportLead(); exportErr != nil {
 			return nil, errors.Join(err, exportErr)
 		}
@@ -214,7 +214,7 @@ func (n *natural) scores(ctx context.Context, x *tensor.Dense) ([]float64, error
 	if err != nil {
 		return nil, err
 	}
-	lik, err := newLocal(n.f.Likelihood, n.f.Alpha, PredictBatch, n.outputs, n.dt)
+	lik, err := newLocal(n.f.Likelihood, alphaOf(n.f.Alpha), PredictBatch, n.outputs, n.dt)
 	if err != nil {
 		return nil, err
 	}
@@ -259,7 +259,7 @@ func (n *natural) Identity() []string {
 	id := []string{
 		fmt.Sprintf("natural gradients, batches of %d of %d rows, seed %d", n.draws.size, n.draws.n, n.draws.seed),
 		n.x.Identity(), "targets: " + train.Rows{All: n.y}.Identity(),
-		"network with fingerprint " + layers.Fingerprint(n.f.Net), fmt.Sprintf("alpha %g", n.f.Alpha),
+		"network with fingerprint " + layers.Fingerprint(n.f.Net), fmt.Sprintf("alpha %g", alphaOf(n.f.Alpha)),
 		fmt.Sprintf("classes %v", n.f.Layer.Class),
 	}
 	if n.check != nil {

@@ -54,7 +54,7 @@ func limitedToy(t *testing.T, lik likelihood.Likelihood, alpha float64, limit in
 			y.Float64s()[3*i+i%3] = 1
 		}
 	}
-	f, err := Natural{Net: net, Layer: layer, Likelihood: lik, Alpha: alpha, BatchSize: 8, MemoryLimit: limit}.complete()
+	f, err := Natural{Net: net, Layer: layer, Likelihood: lik, Alpha: new(alpha), BatchSize: 8, MemoryLimit: limit}.complete()
 	if err != nil {
 		t.Fatal(err)
 	}

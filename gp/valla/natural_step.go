@@ -63,7 +63,7 @@ func (n *natural) compile(x *tensor.Dense) error {
 	if err := n.program.Bind(g.y, n.yb); err != nil {
 		return err
 	}
-	n.local, err = newLocal(n.f.Likelihood, n.f.Alpha, size, n.outputs, n.dt)
+	n.local, err = newLocal(n.f.Likelihood, alphaOf(n.f.Alpha), size, n.outputs, n.dt)
 	return err
 }
 
@@ -145,7 +145,7 @@ func (n *natural) begin(iteration int) {
 // the longer the average may be.
 func (n *natural) leastRate(iteration int) float64 {
 	rate := float64(n.draws.size) / float64(n.draws.n)
-	if n.f.Alpha > 0 {
+	if alphaOf(n.f.Alpha) > 0 {
 		rate /= 2
 	}
 	return rate * n.f.Config.Schedule(iteration, n.f.Config.Iterations)
@@ -159,7 +159,7 @@ const farthestStep = 30.0
 // mini-batch adds may exceed many times what is left of the sum over all of the data, in
 // which it cancels. For α = 0 no λ is negative, T is an average, and no step goes too far.
 func (n *natural) bound(iteration int) float64 {
-	if n.f.Alpha == 0 {
+	if alphaOf(n.f.Alpha) == 0 {
 		return math.Inf(1)
 	}
 	return farthestStep * n.f.Config.Schedule(iteration, n.f.Config.Iterations)

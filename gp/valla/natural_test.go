@@ -22,7 +22,7 @@ import (
 // natural is a fit of a toy's layer, whose σ₀, Z and noise stay.
 func (p *toy) natural(iterations int) valla.Natural {
 	return valla.Natural{
-		Net: p.net, Layer: p.layer, Likelihood: p.lik, Alpha: 1, FixInducing: true, FixPrior: true, FixLikelihood: true,
+		Net: p.net, Layer: p.layer, Likelihood: p.lik, Alpha: new(1.0), FixInducing: true, FixPrior: true, FixLikelihood: true,
 		Config: train.Config{Iterations: iterations},
 	}
 }
@@ -40,7 +40,7 @@ func TestFixtureNaturalIsExact(t *testing.T) {
 	} {
 		l, net, noise := exactLayer(t, a, c.z)
 		fit := valla.Natural{
-			Net: net, Layer: l, Likelihood: likelihood.NewGaussian(noise, tensor.Float64), Alpha: 0,
+			Net: net, Layer: l, Likelihood: likelihood.NewGaussian(noise, tensor.Float64), Alpha: new(0.0),
 			FixInducing: true, FixPrior: true, FixLikelihood: true, BatchSize: math.MaxInt, Config: train.Config{Iterations: 1},
 		}
 		res, err := fit.Run(ctx, a.Dense(t, "X"), a.Dense(t, "y"))
@@ -61,7 +61,7 @@ func TestNaturalIsOptimalA(t *testing.T) {
 			p, _ := optimal(t, seed, dt, size{2, 4})
 			want := variances(t, p.net, p.layer, p.x)
 			f := p.natural(1)
-			f.Alpha = 0
+			f.Alpha = new(0.0)
 			if _, err := f.Run(ctx, p.x, p.y); err != nil {
 				t.Fatal(err)
 			}
@@ -164,7 +164,7 @@ func TestNaturalBeatsAdam(t *testing.T) {
 		natural := objective(func(p *toy) error { _, err := p.natural(50).Run(ctx, p.x, p.y); return err })
 		adam := objective(func(p *toy) error {
 			f := p.fit(1000)
-			f.Alpha, f.FixPrior, f.FixLikelihood = 1, true, true
+			f.Alpha, f.FixPrior, f.FixLikelihood = new(1.0), true, true
 			z := p.layer.Z.Value.Clone().(*tensor.Dense) // Fit moves Z, which may only help it
 			_, err := f.Run(ctx, p.x, p.y)
 			copy(p.layer.Z.Value.Float64s(), z.Float64s())
@@ -186,7 +186,7 @@ func curveFit(t *testing.T, dt tensor.Dtype) (f valla.Natural, x, y *tensor.Dens
 	if f.Layer, err = valla.New(jacobian.NTK{Net: f.Net}, normal(rng, dt, 10, 1), nil); err != nil {
 		t.Fatal(err)
 	}
-	f.Likelihood, f.Alpha, f.BatchSize, f.Seed = likelihood.NewGaussian(0.05, dt), 1, 20, 3
+	f.Likelihood, f.Alpha, f.BatchSize, f.Seed = likelihood.NewGaussian(0.05, dt), new(1.0), 20, 3
 	f.Config.Iterations = 60
 	return f, x, y
 }
@@ -299,7 +299,7 @@ func TestNaturalErrors(t *testing.T) {
 		"validate": {func(p *toy, f *valla.Natural) {
 			f.Config.Validate = func(context.Context) (float64, error) { return 0, nil }
 		}, []string{"Config.Validate nil"}},
-		"alpha": {func(_ *toy, f *valla.Natural) { f.Alpha = 2 }, []string{"α = 2 is out of range"}},
+		"alpha": {func(_ *toy, f *valla.Natural) { f.Alpha = new(2.0) }, []string{"α = 2 is out of range"}},
 		"class": {func(p *toy, _ *valla.Natural) { p.layer.Class[1] = 7 }, []string{"class[1] is 7", "2 outputs"}},
 	} {
 		p := newToy(t, 1, tensor.Float64, size{2, 3})
@@ -349,14 +349,14 @@ func TestNaturalManyRows(t *testing.T) {
 		return v
 	}
 	adam := fitted(1, func(l *valla.Layer, lik likelihood.Gaussian) error {
-		f := valla.Fit{Net: net, Layer: l, Likelihood: lik, Alpha: 1, BatchSize: 100, Seed: 1,
+		f := valla.Fit{Net: net, Layer: l, Likelihood: lik, Alpha: new(1.0), BatchSize: 100, Seed: 1,
 			Config: train.Config{Iterations: 4000, Optimizer: &train.Adam{LR: 1e-2}, Schedule: train.Cosine(0)}}
 		_, err := f.Run(ctx, x, y)
 		return err
 	})
 	for _, prior := range []float64{0.1, 1, 10} {
 		got := fitted(prior, func(l *valla.Layer, lik likelihood.Gaussian) error {
-			f := valla.Natural{Net: net, Layer: l, Likelihood: lik, Alpha: 1, BatchSize: 100, Seed: 1,
+			f := valla.Natural{Net: net, Layer: l, Likelihood: lik, Alpha: new(1.0), BatchSize: 100, Seed: 1,
 				ValidationX: testX, ValidationY: testY, Config: train.Config{Iterations: 200}}
 			_, err := f.Run(ctx, x, y)
 			return err

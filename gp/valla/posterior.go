@@ -19,9 +19,13 @@ type Posterior struct {
 	limit int64          // bytes
 	f     *graph.Batched // mean and covariance; compiled for the first inputs' shape
 	shape tensor.Shape   // of one example
+	start *tensor.Dense  // the inducing inputs before the fit; nil if unknown
 }
 
-var _ gp.JointPosterior = (*Posterior)(nil)
+var (
+	_ gp.JointPosterior = (*Posterior)(nil)
+	_ gp.Stored         = (*Posterior)(nil)
+)
 
 // PredictBatch is how many inputs are predicted at a time: few enough for what is
 // computed for them to stay in the cache. Where they need more memory than the limit

@@ -120,7 +120,7 @@ func (p *toy) loss(t rapid.TB, alpha float64, n int) program {
 }
 
 func (p *toy) objective(b *graph.Builder, x, y *graph.Node, alpha float64, n int) *valla.Loss {
-	return p.layer.Loss(b, x, y, p.net.Forward(b, x), valla.Objective{Likelihood: p.lik, Alpha: alpha, N: n})
+	return p.layer.Loss(b, x, y, p.net.Forward(b, x), valla.Objective{Likelihood: p.lik, Alpha: new(alpha), N: n})
 }
 
 // state is what Terms computes, in float64 matrices.

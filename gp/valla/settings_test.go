@@ -1,0 +1,526 @@
+package valla_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/go-valla/valla/data"
+	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/gptest"
+	"github.com/go-valla/valla/gp/likelihood"
+	"github.com/go-valla/valla/gp/valla"
+	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/fixture"
+	"github.com/go-valla/valla/internal/settings"
+	"github.com/go-valla/valla/jacobian"
+	"github.com/go-valla/valla/layers"
+	"github.com/go-valla/valla/train"
+	"gonum.org/v1/gonum/mat"
+	"gorgonia.org/tensor"
+)
+
+// newProblem is a small regression problem with a network of so many outputs, or a
+// classification problem.
+func newProblem(t testing.TB, dt tensor.Dtype, outputs int, classes bool) gp.Problem {
+	t.Helper()
+	rng := rand.New(rand.NewPCG(4, 4))
+	net, err := layers.MLP{Inputs: 2, Hidden: []int{8}, Outputs: outputs, Activation: "tanh"}.New(dt, rng)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := gp.Problem{Net: net, Likelihood: likelihood.NewGaussian(0.2, tensor.Float64)}
+	draw := func(n int) gp.Examples {
+		e := gp.Examples{X: normal(rng, dt, n, 2), Y: normal(rng, dt, n, outputs)}
+		if classes {
+			labels := make([]int64, n)
+			for i := range labels {
+				labels[i] = int64(rng.IntN(outputs))
+			}
+			e.Y = oneHot(labels, outputs, dt)
+		}
+		return e
+	}
+	if classes {
+		p.Likelihood = likelihood.Softmax{}
+	}
+	p.Train = draw(40)
+	held := draw(15)
+	p.Validation = &held
+	return p
+}
+
+func fit(t testing.TB, s valla.Settings, p gp.Problem, r gp.Run) *gp.Fitted {
+	t.Helper()
+	f, err := s.Fit(t.Context(), p, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// describe is the whole of a posterior, bit for bit.
+func describe(t testing.TB, f *gp.Fitted) string {
+	t.Helper()
+	s, err := f.Posterior.State()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := fmt.Sprintf("%+v noise %x", s.Header, f.NoiseVariance)
+	for _, a := range s.Arrays {
+		text += fmt.Sprintf(" %s %v %x", a.Name, a.Value.Shape(), graph.Floats(a.Value))
+	}
+	return text
+}
+
+// TestSettingsAreTheFits: Settings.Fit does what Fit and Natural do with the layer of
+// k-means and the documented defaults, bit for bit.
+func TestSettingsAreTheFits(t *testing.T) {
+	const seed = 5
+	for _, dt := range []tensor.Dtype{tensor.Float64, tensor.Float32} {
+		for _, classes := range []bool{false, true} {
+			for _, optimizer := range []string{"natural", "adam"} {
+				p := newProblem(t, dt, 3, classes)
+				z, class, err := gp.KMeans(p, 7, data.KMeansPlusPlus, rand.New(rand.NewPCG(seed, 2)))
+				if err != nil {
+					t.Fatal(err)
+				}
+				layer, err := valla.New(jacobian.NTK{Net: p.Net}, z, class)
+				if err != nil {
+					t.Fatal(err)
+				}
+				lik, v := p.Likelihood.Copy(dt), p.Validation
+				if optimizer == "adam" {
+					f := valla.Fit{Net: p.Net, Layer: layer, Likelihood: lik, Seed: seed, Config: train.Config{
+						Iterations: 250, Patience: 10, Validate: valla.NewPosterior(p.Net, layer).ValidateNLL(lik, v.X, v.Y)}}
+					_, err = f.Run(ctx, p.Train.X, p.Train.Y)
+				} else {
+					f := valla.Natural{Net: p.Net, Layer: layer, Likelihood: lik, Seed: seed, ValidationX: v.X, ValidationY: v.Y,
+						Config: train.Config{Iterations: 40}}
+					_, err = f.Run(ctx, p.Train.X, p.Train.Y)
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				want := describe(t, &gp.Fitted{Posterior: valla.NewPosterior(p.Net, layer), NoiseVariance: likelihood.NoiseVariance(lik)})
+				s := valla.Settings{Optimizer: optimizer, Inducing: 7, Iterations: 40}
+				if optimizer == "adam" {
+					s.Iterations = 250
+				}
+				got := fit(t, s, p, gp.Run{Seed: seed})
+				if describe(t, got) != want {
+					t.Errorf("%v, classes %t, %s: another posterior\n%s\n%s", dt, classes, optimizer, describe(t, got), want)
+				}
+			}
+		}
+	}
+}
+
+// TestDefaults: what the zero values stand for, as the record shows it.
+func TestDefaults(t *testing.T) {
+	cases := []struct {
+		s       valla.Settings
+		classes bool
+		rows    int
+		want    string
+	}{
+		{valla.Settings{}, false, 40, "iterations:1000 batch-size:40 learning-rate:0.01 schedule:cosine validate-every:50 patience:0"},
+		{valla.Settings{}, true, 30_000, "iterations:2000 batch-size:300 learning-rate:0.01 schedule:cosine validate-every:100 patience:0"},
+		{valla.Settings{Iterations: 60}, false, 90_000, "iterations:60 batch-size:400 learning-rate:0.01 schedule:cosine validate-every:3 patience:0"},
+		{valla.Settings{Optimizer: "adam"}, false, 500, "iterations:40000 batch-size:100 learning-rate:0.001 schedule:constant validate-every:100 patience:10"},
+		{valla.Settings{Optimizer: "adam", KeepLast: true}, true, 500, "iterations:40000 batch-size:100 learning-rate:0.001 schedule:constant validate-every:100 patience:0"},
+	}
+	for _, c := range cases {
+		p := newProblem(t, tensor.Float64, 2, c.classes)
+		p.Train = p.Train.Rows(make([]int, c.rows))
+		got, err := valla.Complete(c.s, p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := map[string]string{}
+		for _, f := range settings.Of(&got) {
+			m[f.Name] = f.Text()
+		}
+		for _, pair := range strings.Fields(c.want + " inducing:100 init:kmeans++ alpha:1 prior-std:1 noise-std:") {
+			name, value, _ := strings.Cut(pair, ":")
+			if m[name] != value {
+				t.Errorf("%+v on %d rows: %s is %q, want %q", c.s, c.rows, name, m[name], value)
+			}
+		}
+	}
+}
+
+// TestBadSettings: values out of range and combinations that make no sense are refused in
+// one line that names them.
+func TestBadSettings(t *testing.T) {
+	const regression, classes, unheld = "regression", "classes", "no validation rows"
+	for _, c := range []struct {
+		problem, want string
+		s             valla.Settings
+	}{
+		{regression, "inducing", valla.Settings{Inducing: -1}},
+		{regression, "optimizer", valla.Settings{Optimizer: "sgd"}},
+		{regression, "alpha", valla.Settings{Alpha: new(1.5)}},
+		{regression, "prior-std", valla.Settings{PriorStd: -1}},
+		{regression, "learning-rate", valla.Settings{LearningRate: math.Inf(1)}},
+		{regression, "optimal-a", valla.Settings{OptimalA: true}},
+		{regression, "patience 3 with natural", valla.Settings{Patience: new(3)}},
+		{regression, "patience 3 together with keep-last", valla.Settings{Optimizer: "adam", Patience: new(3), KeepLast: true}},
+		{unheld, "patience 3 without validation rows", valla.Settings{Optimizer: "adam", Patience: new(3)}},
+		{classes, "noise-std 0.1 with classes", valla.Settings{NoiseStd: 0.1}},
+		{classes, "fix-noise with classes", valla.Settings{FixNoise: true}},
+		{classes, "optimal-a with classes", valla.Settings{Optimizer: "adam", OptimalA: true}},
+		{classes, "alpha 0 with classes", valla.Settings{Alpha: new(0.0)}},
+	} {
+		p := newProblem(t, tensor.Float64, 2, c.problem == classes)
+		if c.problem == unheld {
+			p.Validation = nil
+		}
+		f, err := c.s.Fit(t.Context(), p, gp.Run{})
+		if f != nil || !errors.Is(err, settings.ErrSetting) {
+			t.Errorf("%s, %+v: %v, want an error that wraps ErrSetting", c.problem, c.s, err)
+		}
+		wants(t, c.problem, err, c.want)
+		if err != nil && strings.Contains(err.Error(), "\n") {
+			t.Errorf("error of several lines: %v", err)
+		}
+	}
+	if _, err := (&valla.Settings{}).Fit(t.Context(), gp.Problem{}, gp.Run{}); !errors.Is(err, gp.ErrProblem) {
+		t.Errorf("without a problem: %v", err)
+	}
+}
+
+// TestLabels: the label names the posterior, and Adam.
+func TestLabels(t *testing.T) {
+	for want, s := range map[string]valla.Settings{
+		"VaLLA 100": {}, "VaLLA 20": {Inducing: 20, Optimizer: "natural"}, "VaLLA 20 Adam": {Inducing: 20, Optimizer: "adam"},
+	} {
+		if got := s.Label(); got != want {
+			t.Errorf("label %q, want %q", got, want)
+		}
+	}
+	f := fit(t, valla.Settings{Inducing: 4, Iterations: 2, Optimizer: "adam"}, newProblem(t, tensor.Float64, 1, false), gp.Run{})
+	if got := f.Posterior.String(); got != "VaLLA 4" {
+		t.Errorf("posterior %q, want VaLLA 4", got)
+	}
+}
+
+// TestRecord: what a fit says of itself.
+func TestRecord(t *testing.T) {
+	p := newProblem(t, tensor.Float64, 2, false)
+	f := fit(t, valla.Settings{Inducing: 6, Iterations: 20, NoiseStd: 0.5, FixNoise: true, FixPrior: true, PriorStd: 0.3, FixInducing: true}, p, gp.Run{})
+	r := f.Record
+	if r.Rows != 40 || r.ValidationRows != 15 || r.Result.Iterations != 20 || len(r.Result.History) != 20 || len(r.Notes) != 0 {
+		t.Errorf("record %+v", r)
+	}
+	if math.Abs(f.NoiseVariance-0.25) > 1e-15 || len(r.PriorStds) != 1 || math.Abs(r.PriorStds[0]-0.3) > 1e-15 {
+		t.Errorf("noise variance %g and prior stds %v, want 0.25 and 0.3 as given", f.NoiseVariance, r.PriorStds)
+	}
+	if r.Settings["batch-size"] != 40 || r.Settings["noise-std"] != 0.5 || r.Settings["optimizer"] != "natural" {
+		t.Errorf("settings %v", r.Settings)
+	}
+	start, now := f.Posterior.(*valla.Posterior).InducingInputs()
+	if !slices.Equal(start.Float64s(), now.Float64s()) {
+		t.Error("fixed inducing inputs have moved")
+	}
+	moved := fit(t, valla.Settings{Inducing: 6, Iterations: 20}, p, gp.Run{})
+	if start, now := moved.Posterior.(*valla.Posterior).InducingInputs(); slices.Equal(start.Float64s(), now.Float64s()) {
+		t.Error("free inducing inputs have not moved, or the start follows them")
+	}
+	if variance := p.Likelihood.(likelihood.Gaussian).Variance(); math.Abs(variance-0.2) > 1e-15 {
+		t.Errorf("the problem's noise variance is now %g", variance)
+	}
+}
+
+// TestNotes: another number of inducing points than asked for is noted in a sentence.
+func TestNotes(t *testing.T) {
+	p := newProblem(t, tensor.Float64, 3, false)
+	p.Train = p.Train.Rows([]int{0, 1, 2, 3, 3, 3})
+	for want, s := range map[string]valla.Settings{
+		"12 inducing points instead of 20: there are no more different inputs.":        {Inducing: 20},
+		"3 inducing points instead of 1: each output has at least one.":                {Inducing: 1},
+		"6 inducing points instead of 9: those leave the training inputs no variance.": {Inducing: 9, Init: "greedy"},
+	} {
+		s.Iterations = 1
+		f := fit(t, s, p, gp.Run{})
+		if !slices.Equal(f.Record.Notes, []string{want}) {
+			t.Errorf("notes %q, want %q", f.Record.Notes, want)
+		}
+	}
+}
+
+// TestOptimalStart: with optimal-a, Adam starts from the closed form; a fit that keeps all
+// else and steps hardly at all stays there.
+func TestOptimalStart(t *testing.T) {
+	p := newProblem(t, tensor.Float64, 2, false)
+	s := valla.Settings{Optimizer: "adam", OptimalA: true, FixPrior: true, FixNoise: true, FixInducing: true, Inducing: 6, Iterations: 1, LearningRate: 1e-14}
+	f := fit(t, s, p, gp.Run{Seed: 1})
+	z, class, err := gp.KMeans(p, 6, data.KMeansPlusPlus, rand.New(rand.NewPCG(1, 2)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	layer, err := valla.New(jacobian.NTK{Net: p.Net}, z, class)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := layer.OptimalA(ctx, p.Train.X, 0.2); err != nil {
+		t.Fatal(err)
+	}
+	g, err := f.Posterior.Predict(ctx, p.Validation.X)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fixture.Close(t, "covariance", g.Cov.Float64s(), variances(t, p.Net, layer, p.Validation.X), 1e-8)
+}
+
+// TestKeepLast: the last state stays although the validation liked another one better.
+func TestKeepLast(t *testing.T) {
+	p := newProblem(t, tensor.Float64, 1, false)
+	for _, optimizer := range []string{"adam", "natural"} {
+		s := valla.Settings{Optimizer: optimizer, Inducing: 5, Iterations: 60, LearningRate: 0.3, ValidateEvery: 1}
+		best := fit(t, s, p, gp.Run{})
+		s.KeepLast = true
+		last := fit(t, s, p, gp.Run{})
+		if r := last.Record.Result; r.BestIteration == 60 || r.BestIteration == 0 || r.Iterations != 60 {
+			t.Fatalf("%s: best after %d of %d steps; the test needs one before the last", optimizer, r.BestIteration, r.Iterations)
+		}
+		value := func(f *gp.Fitted) float64 {
+			v, err := f.Posterior.(*valla.Posterior).ValidateNLL(likelihood.NewGaussian(f.NoiseVariance, tensor.Float64), p.Validation.X, p.Validation.Y)(ctx)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return v
+		}
+		if !(value(last) > value(best)) {
+			t.Errorf("%s: validation NLL %g of the last state, %g of the best", optimizer, value(last), value(best))
+		}
+	}
+}
+
+// TestInterruptedFit: a context that ends gives the state so far with its error.
+func TestInterruptedFit(t *testing.T) {
+	for _, optimizer := range []string{"adam", "natural"} {
+		c, cancel := context.WithCancel(t.Context())
+		s := valla.Settings{Optimizer: optimizer, Inducing: 5, Iterations: 30}
+		f, err := s.Fit(c, newProblem(t, tensor.Float64, 1, false), gp.Run{OnProgress: func(p train.Progress) {
+			if p.Done == 7 {
+				cancel()
+			}
+		}})
+		if !errors.Is(err, context.Canceled) || f == nil || f.Record.Result.Iterations != 7 {
+			t.Errorf("%s: %+v, %v, want a state after 7 steps and the context's error", optimizer, f, err)
+		}
+	}
+}
+
+// TestMemoryOfSettings: a run with too little memory is refused as a *graph.MemoryError.
+func TestMemoryOfSettings(t *testing.T) {
+	for _, optimizer := range []string{"adam", "natural"} {
+		s := valla.Settings{Optimizer: optimizer, Inducing: 5, Iterations: 3}
+		f, err := s.Fit(t.Context(), newProblem(t, tensor.Float64, 1, false), gp.Run{Memory: 1000})
+		if !errors.As(err, new(*graph.MemoryError)) || f != nil {
+			t.Errorf("%s: %v, want a MemoryError", optimizer, err)
+		}
+	}
+}
+
+// TestFittedKeepsThePromises: posteriors of both optimizers and tasks are posteriors.
+func TestFittedKeepsThePromises(t *testing.T) {
+	for _, optimizer := range []string{"adam", "natural"} {
+		for _, classes := range []bool{false, true} {
+			p := newProblem(t, tensor.Float64, 2, classes)
+			f := fit(t, valla.Settings{Optimizer: optimizer, Inducing: 6, Iterations: 20}, p, gp.Run{})
+			gptest.Check(t, gptest.Case{
+				Posterior: f.Posterior, X: p.Validation.X, Net: p.Net, Batch: valla.PredictBatch,
+				Prior: jacobian.NTK{Net: p.Net}, PriorVariance: f.Record.PriorStds[0] * f.Record.PriorStds[0],
+			})
+		}
+	}
+}
+
+// saved is a posterior's state as a file would give it back.
+type saved struct {
+	header []byte
+	arrays map[string]*tensor.Dense
+}
+
+func save(t testing.TB, p gp.Stored) saved {
+	t.Helper()
+	s, err := p.State()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := saved{arrays: map[string]*tensor.Dense{}}
+	if out.header, err = json.Marshal(s.Header); err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range s.Arrays {
+		out.arrays[a.Name] = a.Value.Clone().(*tensor.Dense)
+	}
+	return out
+}
+
+func (s saved) Header(v any) error {
+	d := json.NewDecoder(bytes.NewReader(s.header))
+	d.DisallowUnknownFields()
+	return d.Decode(v)
+}
+
+func (s saved) Array(name string, dt tensor.Dtype, shape ...int) (*tensor.Dense, error) {
+	a := s.arrays[name]
+	if a == nil || a.Dtype() != dt || !slices.Equal(a.Shape(), shape) {
+		return nil, fmt.Errorf("%s is %v, expected %v %v", name, a, dt, shape)
+	}
+	return a, nil
+}
+
+// TestRestore: a posterior put together again predicts the same, bit for bit, also from
+// the header of older files.
+func TestRestore(t *testing.T) {
+	for _, dt := range []tensor.Dtype{tensor.Float64, tensor.Float32} {
+		for _, outputs := range []int{1, 3} {
+			p := newProblem(t, dt, outputs, outputs > 1)
+			f := fit(t, valla.Settings{Inducing: 6, Iterations: 10}, p, gp.Run{})
+			want, err := f.Posterior.Predict(ctx, p.Validation.X)
+			if err != nil {
+				t.Fatal(err)
+			}
+			file := save(t, f.Posterior)
+			old := saved{[]byte(strings.Replace(string(file.header), `,"inputs":[2]`, "", 1)), file.arrays}
+			if bytes.Equal(old.header, file.header) || outputs == 1 && string(old.header) != `{"inducing":6}` {
+				t.Fatalf("headers %s and %s", file.header, old.header)
+			}
+			for _, s := range []saved{file, old} {
+				again, err := valla.Method.Restore(ctx, p.Net, p.Likelihood, s)
+				if err != nil {
+					t.Fatal(err)
+				}
+				got, err := again.Predict(ctx, p.Validation.X)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if !slices.Equal(got.Cov.Float64s(), want.Cov.Float64s()) || again.String() != "VaLLA 6" {
+					t.Errorf("%v, %d outputs: %s predicts other covariances than %s", dt, outputs, again, f.Posterior)
+				}
+				if start, now := again.(*valla.Posterior).InducingInputs(); start != nil || now.Shape()[0] != 6 {
+					t.Errorf("inducing inputs %v before the fit and %v now", start, now.Shape())
+				}
+			}
+		}
+	}
+}
+
+// TestRestoreImages: inputs of any shape come back.
+func TestRestoreImages(t *testing.T) {
+	f, x, _ := imageFit(t, 4, 5)
+	post := valla.NewPosterior(f.Net, f.Layer)
+	again, err := valla.Restore(ctx, f.Net, f.Likelihood, save(t, post))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := post.Predict(ctx, x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := again.Predict(ctx, x)
+	if err != nil || !slices.Equal(got.Cov.Float64s(), want.Cov.Float64s()) {
+		t.Errorf("other covariances, or %v", err)
+	}
+}
+
+// TestRestoreErrors: states that do not belong to the network.
+func TestRestoreErrors(t *testing.T) {
+	p := newProblem(t, tensor.Float64, 2, true)
+	f := fit(t, valla.Settings{Inducing: 4, Iterations: 2}, p, gp.Run{})
+	wide := func(s *saved) { s.arrays["valla.z"] = normal(rand.New(rand.NewPCG(1, 1)), tensor.Float64, 4, 3) }
+	for what, c := range map[string]struct {
+		header string
+		change func(s *saved)
+		want   string
+	}{
+		"no points":       {`{"inducing":0}`, nil, "0 inducing points"},
+		"too many":        {`{"inducing":3000000000}`, nil, "3000000000 inducing points"},
+		"unknown key":     {`{"inducing":4,"rank":2}`, nil, "rank"},
+		"other M":         {`{"inducing":5,"class":[0,0,1,1,1],"inputs":[2]}`, nil, "valla.z"},
+		"an empty input":  {`{"inducing":4,"inputs":[0]}`, nil, "positive sizes"},
+		"other inputs":    {`{"inducing":4,"class":[0,0,1,1],"inputs":[3]}`, wide, "(4, 3)"},
+		"class too large": {`{"inducing":4,"class":[0,0,1,2],"inputs":[2]}`, nil, "class[3] is 2, the network has 2 outputs"},
+		"negative class":  {`{"inducing":4,"class":[0,0,1,-1],"inputs":[2]}`, nil, "class[3] is -1"},
+		"few classes":     {`{"inducing":4,"class":[0,0,1],"inputs":[2]}`, nil, "3 classes for 4"},
+		"no L":            {`{"inducing":4,"inputs":[2]}`, func(s *saved) { delete(s.arrays, "valla.l") }, "valla.l"},
+		"no σ₀":           {`{"inducing":4,"inputs":[2]}`, func(s *saved) { delete(s.arrays, "valla.log_prior_std") }, "valla.log_prior_std"},
+	} {
+		s := save(t, f.Posterior)
+		s.header = []byte(c.header)
+		if c.change != nil {
+			c.change(&s)
+		}
+		_, err := valla.Restore(ctx, p.Net, p.Likelihood, s)
+		wants(t, what, err, c.want)
+	}
+	if _, err := valla.Restore(ctx, layers.Sequential{}, p.Likelihood, save(t, f.Posterior)); err == nil {
+		t.Error("a posterior on a network without parameters")
+	}
+}
+
+// TestTwoOutputsAreExact: regression with two outputs and one noise variance: with all
+// inputs inducing for both outputs, natural gradients with α = 0 give the exact posterior
+// κ − κ_xX (κ_XX + σ²I)⁻¹ κ_Xx over all outputs, computed densely.
+func TestTwoOutputsAreExact(t *testing.T) {
+	p := newProblem(t, tensor.Float64, 2, false)
+	p.Train = p.Train.Rows([]int{0, 1, 2, 3, 4, 5, 6, 7})
+	p.Validation = nil
+	s := valla.Settings{Inducing: 16, Alpha: new(0.0), PriorStd: 0.7, FixPrior: true, FixNoise: true, FixInducing: true, Iterations: 1}
+	f := fit(t, s, p, gp.Run{})
+	if f.Record.Notes != nil {
+		t.Fatal(f.Record.Notes)
+	}
+	x := normal(rand.New(rand.NewPCG(8, 8)), tensor.Float64, 5, 2)
+	got, err := f.Posterior.Predict(ctx, x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fixture.Close(t, "covariance", got.Cov.Float64s(), exactCovariance(t, p, x, 0.49, 0.2), 1e-6)
+}
+
+// exactCovariance is that of exact linearized Laplace at x, [N,C,C] one after the other.
+func exactCovariance(t *testing.T, p gp.Problem, x *tensor.Dense, prior, noise float64) []float64 {
+	t.Helper()
+	c := p.Outputs()
+	points := func(x *tensor.Dense) (*tensor.Dense, []int) {
+		var rows, class []int
+		for i := range x.Shape()[0] * c {
+			rows, class = append(rows, i/c), append(class, i%c)
+		}
+		return data.TakeRows(x, rows), class
+	}
+	n, m := x.Shape()[0]*c, p.Train.N()*c
+	px, cx := points(x)
+	pt, ct := points(p.Train.X)
+	all, err := tensor.Concat(0, px, pt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := graph.NewBuilder(tensor.Float64)
+	gram := jacobian.NTK{Net: p.Net}.Gram(b, b.Param(&graph.Param{Name: "points", Value: all.(*tensor.Dense)}), append(cx, ct...))
+	k := mat.NewDense(n+m, n+m, compile(t, b, gram).values(t)[0])
+	k.Scale(prior, k)
+	noisy := mat.DenseCopyOf(k.Slice(n, n+m, n, n+m))
+	for i := range m {
+		noisy.Set(i, i, noisy.At(i, i)+noise)
+	}
+	q := product(k.Slice(0, n, n, n+m), inverse(t, noisy), k.Slice(n, n+m, 0, n))
+	q.Sub(k.Slice(0, n, 0, n), q)
+	var out []float64
+	for i := 0; i < n; i += c {
+		out = append(out, mat.DenseCopyOf(q.Slice(i, i+c, i, i+c)).RawMatrix().Data...)
+	}
+	return out
+}

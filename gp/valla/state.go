@@ -1,0 +1,131 @@
+package valla
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/likelihood"
+	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/jacobian"
+	"github.com/go-valla/valla/layers"
+	"gorgonia.org/tensor"
+)
+
+// The names of a layer's parameters, in files too.
+const (
+	nameZ           = "valla.z"
+	nameL           = "valla.l"
+	nameLogPriorStd = "valla.log_prior_std"
+)
+
+// header is what a file says of a posterior beside its arrays.
+type header struct {
+	Inducing int   `json:"inducing"`
+	Class    []int `json:"class,omitempty"`  // nil: output 0 for all points
+	Inputs   []int `json:"inputs,omitempty"` // the shape of one input; older files lack it
+}
+
+// State implements gp.Stored: Z [M,…], the lower triangle of L, packed row by row
+// [M(M+1)/2], and log σ₀ [1].
+func (p *Posterior) State() (gp.State, error) {
+	l := p.layer
+	h := header{Inducing: l.Inducing(), Inputs: l.Z.Value.Shape()[1:].Clone()}
+	if slices.Max(l.Class) > 0 {
+		h.Class = slices.Clone(l.Class)
+	}
+	s := gp.State{Header: h}
+	for _, q := range l.Params() {
+		s.Arrays = append(s.Arrays, gp.Array{Name: q.Name, Value: q.Value})
+	}
+	return s, nil
+}
+
+// String implements gp.Stored.
+func (p *Posterior) String() string { return fmt.Sprintf("VaLLA %d", p.layer.Inducing()) }
+
+// InducingInputs returns the inducing inputs [M,…] as they were before the fit, nil
+// where the posterior was restored, and as they are now. They are not to be changed.
+func (p *Posterior) InducingInputs() (start, now *tensor.Dense) { return p.start, p.layer.Z.Value }
+
+// Restore puts a posterior on a network from what its State returned. Inducing inputs
+// that the network does not take and outputs that it does not have are errors.
+func Restore(_ context.Context, net layers.Network, _ likelihood.Likelihood, s gp.Saved) (gp.Stored, error) {
+	var h header
+	if err := s.Header(&h); err != nil {
+		return nil, err
+	}
+	dt, inputs, err := h.inputs(net)
+	if err != nil {
+		return nil, err
+	}
+	z, err := s.Array(nameZ, dt, append([]int{h.Inducing}, inputs...)...)
+	if err != nil {
+		return nil, err
+	}
+	if err := fits(net, z, h.Class); err != nil {
+		return nil, fmt.Errorf("valla: %w", err)
+	}
+	l, err := s.Array(nameL, dt, packed(h.Inducing))
+	if err != nil {
+		return nil, err
+	}
+	prior, err := s.Array(nameLogPriorStd, dt, 1)
+	if err != nil {
+		return nil, err
+	}
+	layer, err := newLayer(jacobian.NTK{Net: net}, z, h.Class, l, prior)
+	if err != nil {
+		return nil, err
+	}
+	return NewPosterior(net, layer), nil
+}
+
+// maxInducing bounds what a header may say, so that sizes made from it do not overflow.
+const maxInducing = math.MaxInt32
+
+// inputs returns the network's element type and the shape of one input. Files that do
+// not say it hold a network of dense layers.
+func (h *header) inputs(net layers.Network) (tensor.Dtype, []int, error) {
+	params := net.Params()
+	if len(params) == 0 {
+		return tensor.Dtype{}, nil, fmt.Errorf("valla: a network without parameters has no posterior")
+	}
+	if h.Inducing < 1 || h.Inducing > maxInducing {
+		return tensor.Dtype{}, nil, fmt.Errorf("valla: %d inducing points, expected from 1 to %d", h.Inducing, maxInducing)
+	}
+	weight := params[0].Value
+	inputs := h.Inputs
+	if inputs == nil {
+		inputs = weight.Shape()[:1]
+	}
+	for _, n := range inputs {
+		if n < 1 {
+			return tensor.Dtype{}, nil, fmt.Errorf("valla: inputs of shape %v, expected positive sizes", h.Inputs)
+		}
+	}
+	return weight.Dtype(), inputs, nil
+}
+
+// fits returns an error unless the network takes inputs like the inducing ones and has the
+// outputs that these carry.
+func fits(net layers.Network, z *tensor.Dense, class []int) error {
+	b := graph.NewBuilder(z.Dtype())
+	shape := z.Shape().Clone()
+	shape[0] = 1
+	out := net.Forward(b, b.Input("x", shape...))
+	if err := b.Err(); err != nil {
+		return fmt.Errorf("inducing inputs of shape %v: %w", z.Shape(), err)
+	}
+	if len(out.Shape()) != 2 {
+		return fmt.Errorf("a network with outputs of shape %v, expected [N,C]", out.Shape())
+	}
+	for i, c := range class {
+		if c >= out.Shape()[1] {
+			return fmt.Errorf("class[%d] is %d, the network has %d outputs", i, c, out.Shape()[1])
+		}
+	}
+	return nil
+}

@@ -201,7 +201,7 @@ func TestConvolutionConformance(t *testing.T) {
 		q := p.fit(t, o)
 		checkTop(t, s.String(), q)
 		gptest.Check(t, gptest.Case{Posterior: q, X: p.probe, Net: p.net})
-		got, err := store(t, q).restore(t, p)
+		got, err := restore(t, p, store(t, q))
 		if err != nil {
 			t.Fatal(err)
 		}

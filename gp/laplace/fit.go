@@ -51,7 +51,7 @@ func newPosterior(net layers.Network, shape tensor.Shape, outputs, n int, o Opti
 	}
 	p := &Posterior{
 		evidence: evidence{likelihood: o.Likelihood, observations: float64(n) * float64(outputs)},
-		examples: n, priors: o.Priors, ascent: o.Ascent, limit: o.MemoryLimit,
+		examples: n, priors: o.Priors, ascent: o.Ascent, limit: o.MemoryLimit, choice: choiceOf(net, chosen),
 	}
 	if p.limit == 0 {
 		p.limit = defaultMemory

@@ -21,7 +21,9 @@ type Posterior struct {
 	priors    Priors
 	prior     partition // what priors is for these weights
 	ascent    *Ascent
-	limit     int64 // bytes
+	limit     int64  // bytes
+	choice    string // of the weights, see choiceOf
+	subset    bool   // the posterior is one of SubsetMethod
 
 	hyper     hyper
 	factor    factor // of THT + sI at these hyper-parameters

@@ -1,6 +1,7 @@
 package laplace
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,6 +27,9 @@ func (a *Ascent) check() error {
 	}
 	return nil
 }
+
+// complete returns the ascent with its defaults filled in.
+func (a *Ascent) complete() Ascent { return Ascent{cmp.Or(a.Rate, 0.1), cmp.Or(a.Steps, 100)} }
 
 // maximise finds what h leaves free.
 //
@@ -183,13 +187,8 @@ func (s *search) determined(z []float64) error {
 // climb makes the steps of an Ascent.
 func (p *Posterior) climb(ctx context.Context, h hyper) (hyper, error) {
 	s := &search{Posterior: p, ctx: ctx, h: h}
-	n, rate, steps := len(s.take(h)), p.ascent.Rate, p.ascent.Steps
-	if rate == 0 {
-		rate = 0.1
-	}
-	if steps == 0 {
-		steps = 100
-	}
+	a := p.ascent.complete()
+	n, rate, steps := len(s.take(h)), a.Rate, a.Steps
 	// In log 1/σ₀² = −2 log σ₀ Adam makes steps half as long in log σ₀.
 	z, grad, prior := make([]float64, n), make([]float64, n), n
 	if h.noise == 0 {

@@ -3,51 +3,44 @@ package laplace
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"math"
 	"slices"
 	"testing"
 
+	"github.com/go-valla/valla/gp/gptest"
+	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/internal/fixture"
 	"gorgonia.org/tensor"
 )
 
-// stored is a state as a file has it: its header as JSON, copies of its arrays.
-type stored struct {
-	header []byte
-	arrays map[string]*tensor.Dense
-}
-
-func store(t testing.TB, p *Posterior) stored {
+func store(t testing.TB, p *Posterior) *gptest.Saved {
 	t.Helper()
-	header, err := json.Marshal(p.State())
+	state, err := p.State()
 	if err != nil {
 		t.Fatal(err)
 	}
-	out := stored{header, map[string]*tensor.Dense{}}
-	for _, a := range p.Arrays() {
-		if out.arrays[a.Name] != nil {
-			t.Errorf("two arrays are called %q", a.Name)
-		}
-		out.arrays[a.Name] = a.Value.Clone().(*tensor.Dense)
+	out, err := gptest.Memory(state)
+	if err != nil {
+		t.Fatal(err)
 	}
 	return out
 }
 
-func (s stored) get(name string, shape ...int) (*tensor.Dense, error) {
-	if a := s.arrays[name]; a != nil {
-		return a.Clone().(*tensor.Dense), nil
-	}
-	return nil, fmt.Errorf("no array %q", name)
-}
-
-func (s stored) restore(t testing.TB, p problem) (*Posterior, error) {
+func restore(t testing.TB, p problem, s *gptest.Saved) (*Posterior, error) {
 	t.Helper()
-	var state State
-	if err := json.Unmarshal(s.header, &state); err != nil {
+	var h Header
+	if err := s.Header(&h); err != nil {
 		t.Fatal(err)
 	}
-	return Restore(t.Context(), p.net, state, s.get)
+	return Restore(t.Context(), p.net, likelihoodOf(h.Likelihood), s)
+}
+
+// likelihoodOf is the likelihood of that name.
+func likelihoodOf(l Likelihood) likelihood.Likelihood {
+	if l == Softmax {
+		return likelihood.Softmax{}
+	}
+	return likelihood.NewGaussian(1, tensor.Float64)
 }
 
 // What is restored predicts the same numbers, to the last bit, here and at other
@@ -61,7 +54,7 @@ func TestRestore(t *testing.T) {
 				p := problemFor(t, o, 71, dt, 13, 4, c)
 				fitted := p.fit(t, o)
 				file := store(t, fitted)
-				got, err := file.restore(t, p)
+				got, err := restore(t, p, file)
 				if err != nil {
 					t.Fatalf("%s: %v", what, err)
 				}
@@ -69,11 +62,11 @@ func TestRestore(t *testing.T) {
 				noise := 2 * fitted.NoiseStd()
 				checkSame(t, what+", elsewhere", at(t, got, 0.3, noise), at(t, fitted, 0.3, noise), p.probe)
 				again := store(t, got)
-				if string(again.header) != string(file.header) {
-					t.Errorf("%s: the state became %s from %s", what, again.header, file.header)
+				if string(again.JSON) != string(file.JSON) {
+					t.Errorf("%s: the state became %s from %s", what, again.JSON, file.JSON)
 				}
-				for name, a := range file.arrays {
-					if !slices.Equal(a.Float64s(), again.arrays[name].Float64s()) {
+				for name, a := range file.Arrays {
+					if !slices.Equal(a.Float64s(), again.Arrays[name].Float64s()) {
 						t.Errorf("%s: array %q differs", what, name)
 					}
 				}
@@ -110,13 +103,13 @@ func TestStateArrays(t *testing.T) {
 	} {
 		c.o.PriorStd, c.o.NoiseStd = 1, 1
 		file := store(t, newProblem(t, 72, tensor.Float64, 13, 4, 3).fit(t, c.o))
-		for name, a := range file.arrays {
+		for name, a := range file.Arrays {
 			if !a.Shape().Eq(c.want[name]) {
 				t.Errorf("%+v: array %q of shape %v, want %v", c.o, name, a.Shape(), c.want[name])
 			}
 		}
-		if len(file.arrays) != len(c.want) {
-			t.Errorf("%+v: %d arrays, want %d", c.o, len(file.arrays), len(c.want))
+		if len(file.Arrays) != len(c.want) {
+			t.Errorf("%+v: %d arrays, want %d", c.o, len(file.Arrays), len(c.want))
 		}
 	}
 }
@@ -130,53 +123,71 @@ func TestRestoreErrors(t *testing.T) {
 	for _, c := range []struct {
 		of    Structure
 		want  string
-		spoil func(s *State, file stored)
+		spoil func(h *Header, file *gptest.Saved)
 	}{
-		{Full, `parameter "nowhere"`, func(s *State, _ stored) { s.Weights[0] = "nowhere" }},
-		{Full, "0 examples", func(s *State, _ stored) { s.Examples = 0 }},
-		{Full, "examples, rank", func(s *State, _ stored) { s.Examples = 1 << 50 }},
-		{Full, "memory limit", func(s *State, _ stored) { s.Limit = 0 }},
-		{Full, "inputs of shape [2 0]", func(s *State, _ stored) { s.Input = []int{2, 0} }},
-		{Full, "inputs of shape", func(s *State, _ stored) { s.Input = []int{1 << 40, 1 << 40, 1 << 40} }},
-		{Full, "inputs of shape []", func(s *State, _ stored) { s.Input = nil }},
-		{Full, "laplace: ", func(s *State, _ stored) { s.Input = []int{3} }},
-		{Full, "the targets need (1, 7)", func(s *State, _ stored) { s.Outputs = 7 }},
-		{Full, "batches of 5000", func(s *State, _ stored) { s.Batch = 5000 }},
-		{Full, "squared residuals NaN", func(s *State, _ stored) { s.Residuals = math.NaN() }},
-		{Full, "log likelihood +Inf", func(s *State, _ stored) { s.LogLikelihood = math.Inf(1) }},
-		{Full, "space smaller", func(s *State, _ stored) { s.Space = Smaller }},
-		{KFAC, "a space is chosen", func(s *State, _ stored) { s.Space = WeightSpace }},
-		{Full, "unknown structure 9", func(s *State, _ stored) { s.Structure = 9 }},
-		{Full, "prior standard deviations 1 1", func(s *State, _ stored) { s.PriorStds = []float64{1, 1} }},
-		{Full, "prior standard deviations 0", func(s *State, _ stored) { s.PriorStds = []float64{0} }},
-		{Full, "prior standard deviations ", func(s *State, _ stored) { s.PriorStds = nil }},
-		{Full, "noise standard deviation 0", func(s *State, _ stored) { s.NoiseStd = 0 }},
-		{LowRank, "rank 0", func(s *State, _ stored) { s.Rank = 0 }},
-		{Full, `no array "h"`, func(_ *State, file stored) { delete(file.arrays, "h") }},
-		{Full, "element 3 is NaN", func(_ *State, file stored) { file.arrays["h"].Float64s()[3] = math.NaN() }},
-		{Full, "expected float64 of shape (378)", func(_ *State, file stored) { file.arrays["h"] = dense(make([]float64, 4), 4) }},
-		{Full, "not positive definite", func(_ *State, file stored) { file.arrays["h"].Float64s()[0] = -1e9 }},
-		{Diagonal, `in "dense1.weight" has the element -1`, func(_ *State, file stored) { file.arrays["dense1.weight.h"].Float64s()[2] = -1 }},
+		{Full, `parameter "nowhere"`, func(s *Header, _ *gptest.Saved) { s.Weights[0] = "nowhere" }},
+		{Full, "0 examples", func(s *Header, _ *gptest.Saved) { s.Examples = 0 }},
+		{Full, "examples, rank", func(s *Header, _ *gptest.Saved) { s.Examples = 1 << 50 }},
+		{Full, "memory limit", func(s *Header, _ *gptest.Saved) { s.Limit = 0 }},
+		{Full, "inputs of shape [2 0]", func(s *Header, _ *gptest.Saved) { s.Input = []int{2, 0} }},
+		{Full, "inputs of shape", func(s *Header, _ *gptest.Saved) { s.Input = []int{1 << 40, 1 << 40, 1 << 40} }},
+		{Full, "inputs of shape []", func(s *Header, _ *gptest.Saved) { s.Input = nil }},
+		{Full, "laplace: ", func(s *Header, _ *gptest.Saved) { s.Input = []int{3} }},
+		{Full, "the targets need (1, 7)", func(s *Header, _ *gptest.Saved) { s.Outputs = 7 }},
+		{Full, "batches of 5000", func(s *Header, _ *gptest.Saved) { s.Batch = 5000 }},
+		{Full, "squared residuals NaN", func(s *Header, _ *gptest.Saved) { s.Residuals = math.NaN() }},
+		{Full, "log likelihood +Inf", func(s *Header, _ *gptest.Saved) { s.LogLikelihood = math.Inf(1) }},
+		{Full, "space smaller", func(s *Header, _ *gptest.Saved) { s.Space = Smaller }},
+		{KFAC, "a space is chosen", func(s *Header, _ *gptest.Saved) { s.Space = WeightSpace }},
+		{Full, "unknown structure 9", func(s *Header, _ *gptest.Saved) { s.Structure = 9 }},
+		{Full, "prior standard deviations 1 1", func(s *Header, _ *gptest.Saved) { s.PriorStds = []float64{1, 1} }},
+		{Full, "prior standard deviations 0", func(s *Header, _ *gptest.Saved) { s.PriorStds = []float64{0} }},
+		{Full, "prior standard deviations ", func(s *Header, _ *gptest.Saved) { s.PriorStds = nil }},
+		{Full, "noise standard deviation 0", func(s *Header, _ *gptest.Saved) { s.NoiseStd = 0 }},
+		{LowRank, "rank 0", func(s *Header, _ *gptest.Saved) { s.Rank = 0 }},
+		{Full, `no array "h"`, func(_ *Header, file *gptest.Saved) { delete(file.Arrays, "h") }},
+		{Full, "element 3 is NaN", func(_ *Header, file *gptest.Saved) { file.Arrays["h"].Float64s()[3] = math.NaN() }},
+		{Full, "expected float64 of shape (378)", func(_ *Header, file *gptest.Saved) { file.Arrays["h"] = dense(make([]float64, 4), 4) }},
+		{Full, "not positive definite", func(_ *Header, file *gptest.Saved) { file.Arrays["h"].Float64s()[0] = -1e9 }},
+		{Diagonal, `in "dense1.weight" has the element -1`, func(_ *Header, file *gptest.Saved) { file.Arrays["dense1.weight.h"].Float64s()[2] = -1 }},
 	} {
 		file := store(t, fits[c.of])
-		var s State
-		if err := json.Unmarshal(file.header, &s); err != nil {
-			t.Fatal(err)
-		}
-		c.spoil(&s, file)
-		q, err := Restore(t.Context(), p.net, s, file.get)
+		h := fits[c.of].Header()
+		c.spoil(&h, file)
+		q, err := Restore(t.Context(), p.net, likelihoodOf(Gaussian), spoiled{file, h})
 		wants(t, err, c.want)
 		if q != nil {
 			t.Errorf("%s: a posterior came with the error", c.want)
 		}
 	}
-	s := fits[Full].State()
 	failed := errors.New("no disk")
-	_, err := Restore(t.Context(), p.net, s, func(string, ...int) (*tensor.Dense, error) { return nil, failed })
-	if !errors.Is(err, failed) {
-		t.Errorf("error %v, want that of get", err)
+	if _, err := Restore(t.Context(), p.net, likelihoodOf(Gaussian), noDisk{store(t, fits[Full]), failed}); !errors.Is(err, failed) {
+		t.Errorf("error %v, want that of Saved", err)
+	}
+	for _, l := range []likelihood.Likelihood{nil, likelihood.Softmax{}} {
+		_, err := Restore(t.Context(), p.net, l, store(t, fits[Full]))
+		wants(t, err, "likelihood gaussian")
 	}
 }
+
+// spoiled has another header than its arrays, also one that JSON could not hold.
+type spoiled struct {
+	*gptest.Saved
+	h Header
+}
+
+func (s spoiled) Header(v any) error {
+	*v.(*Header) = s.h
+	return nil
+}
+
+// noDisk cannot read its arrays.
+type noDisk struct {
+	*gptest.Saved
+	err error
+}
+
+func (s noDisk) Array(string, tensor.Dtype, ...int) (*tensor.Dense, error) { return nil, s.err }
 
 // Names survive a file, and no others come in.
 func TestNames(t *testing.T) {

@@ -12,7 +12,7 @@ type structure interface {
 	finish() error   // after the last add
 	factor(scales) (factor, error)
 
-	describe(*State)      // what it is
+	describe(*Header)     // writes what it is
 	fields(visitor) error // the arrays that it is made of, after finish or to be filled
 }
 

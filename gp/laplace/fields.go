@@ -1,0 +1,100 @@
+package laplace
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/go-valla/valla/graph"
+)
+
+// visitor is given each array that a structure is made of: to save it, or to fill it.
+type visitor func(name string, v *[]float64, shape ...int) error
+
+// triangle returns the lower triangle of a [n,n], row by row.
+func triangle(a []float64, n int) []float64 {
+	out := make([]float64, 0, n*(n+1)/2)
+	for i := range n {
+		out = append(out, a[i*n:i*n+i+1]...)
+	}
+	return out
+}
+
+// fields: H is symmetric.
+func (g *gram) fields(visit visitor) error {
+	var packed []float64
+	if g.a != nil {
+		packed = triangle(g.a, g.n)
+	}
+	if err := visit("h", &packed, g.n*(g.n+1)/2); err != nil || g.a != nil {
+		return err
+	}
+	g.a = make([]float64, g.n*g.n)
+	for i := range g.n {
+		packed = packed[copy(g.a[i*g.n:i*g.n+i+1], packed):]
+	}
+	mirror(g.a, g.n)
+	return nil
+}
+
+func (g *gram) rebuild() error { return nil }
+
+func (g *gram) describe(s *Header) { s.Space = WeightSpace }
+
+func (f *functionSpace) fields(visit visitor) error {
+	return visit("x", &f.x, append([]int{f.n / f.outputs}, f.scanner.x.Shape()[1:]...)...)
+}
+
+func (f *functionSpace) describe(s *Header) { s.Space = FunctionSpace }
+
+func (l *lowRank) fields(visit visitor) error { return visit("r", &l.j, l.n, l.params) }
+
+func (l *lowRank) rebuild() error {
+	l.a = make([]float64, l.n*l.n)
+	return l.functionSpace.finish()
+}
+
+func (l *lowRank) describe(s *Header) { s.Structure, s.Rank = LowRank, l.n }
+
+func (h *diagonal[T]) fields(visit visitor) error {
+	if h.h == nil {
+		h.h = make([][]float64, len(h.blocks))
+	}
+	for i, k := range h.blocks {
+		if err := visit(k.param.Name+".h", &h.h[i], k.p(), k.q()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (h *diagonal[T]) rebuild() error {
+	for i, k := range h.blocks {
+		if v := slices.Min(h.h[i]); v < 0 {
+			return fmt.Errorf("laplace: the diagonal of H in %q has the element %g", k.param.Name, v)
+		}
+	}
+	return nil
+}
+
+func (h *diagonal[T]) describe(s *Header) { s.Structure = Diagonal }
+
+func (h *kfac[T]) describe(s *Header) { s.Structure = KFAC }
+
+// fields: a factor is called after the first parameter that it belongs to.
+func (h *kfac[T]) fields(visit visitor) (err error) {
+	h.factors(func(k block, n *graph.Node, width int) {
+		name := k.param.Name + ".input"
+		if n == k.d {
+			name = k.param.Name + ".cotangent"
+		}
+		values, vectors := h.values[n], h.basis[n]
+		if err == nil {
+			err = visit(name+".values", &values, width)
+		}
+		if err == nil {
+			err = visit(name+".vectors", &vectors, width, width)
+		}
+		h.values[n], h.basis[n] = values, vectors
+	})
+	return err
+}

@@ -1,0 +1,78 @@
+package laplace
+
+import (
+	"context"
+	"math"
+
+	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/likelihood"
+	"github.com/go-valla/valla/layers"
+	"github.com/go-valla/valla/train"
+)
+
+// Method is the LLA family. Its settings are [Settings].
+var Method = gp.Method{
+	Name:    "lla",
+	Title:   "Linearised Laplace approximation (LLA)",
+	Summary: "A Gaussian over the weights of the linearised network, whose precision is the generalised Gauss-Newton matrix, exact or in a smaller form.",
+	Formula: "Q(x,x') = J(x) (H/σ² + I/σ₀²)⁻¹ J(x')ᵀ,  H = Σ_n J_nᵀ Λ_n J_n",
+	Cost:    "One pass over the data; full takes memory in min(P, N·C)² and time in its cube, kfac and diag take time and memory close to those of the network.",
+	Use:     "Choose full where the network has a few thousand weights or the data a few thousand rows, the last layer or kfac otherwise.",
+	Source:  "Immer, Korzepa and Bauer 2021, Improving predictions of Bayesian neural nets via local linearization; Ritter, Botev and Barber 2018, A scalable Laplace approximation for neural networks",
+
+	New: func() gp.Settings { return new(Settings) },
+	Restore: func(ctx context.Context, net layers.Network, l likelihood.Likelihood, s gp.Saved) (gp.Stored, error) {
+		p, err := Restore(ctx, net, l, s)
+		if err != nil {
+			return nil, err
+		}
+		return p, nil
+	},
+}
+
+var _ gp.Stored = (*Posterior)(nil)
+
+// fit is Fit with what a problem and a run say.
+func fit(ctx context.Context, p gp.Problem, r gp.Run, o Options) (*Posterior, error) {
+	o.Likelihood = Gaussian
+	if !noisy(p.Likelihood) {
+		o.Likelihood = Softmax
+	}
+	o.Seed, o.MemoryLimit, o.Progress = r.Seed, r.Memory, passed(r.OnProgress)
+	return Fit(ctx, p.Net, p.Train.X, p.Train.Y, o)
+}
+
+// noisy says whether a likelihood has a noise standard deviation.
+func noisy(l likelihood.Likelihood) bool {
+	_, ok := l.(likelihood.Gaussian)
+	return ok
+}
+
+// passed reports a pass over the rows, nil to nobody.
+func passed(report func(train.Progress)) func(done, total int) {
+	if report == nil {
+		return nil
+	}
+	return func(done, total int) {
+		report(train.Progress{Unit: "rows", Done: done, Total: total, Loss: math.NaN(), Validation: math.NaN()})
+	}
+}
+
+// fitted is the posterior with its record.
+func (p *Posterior) fitted(of gp.Problem, given map[string]any, notes []string) *gp.Fitted {
+	r := gp.Record{
+		Rows: p.examples, Settings: given, PriorStds: p.PriorStds(), Notes: notes,
+		Facts: []gp.Fact{
+			{Name: "parameters", Value: float64(p.Parameters())},
+			{Name: "effective parameters", Value: p.EffectiveParameters()},
+			{Name: "log marginal likelihood", Value: p.LogMarginalLikelihood()},
+		},
+	}
+	if of.Validation != nil {
+		r.ValidationRows = of.Validation.N()
+	}
+	if p.priors != Shared {
+		r.Groups = p.Priors()
+	}
+	return &gp.Fitted{Posterior: p, NoiseVariance: p.NoiseStd() * p.NoiseStd(), Record: r}
+}

@@ -1,0 +1,182 @@
+package laplace
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/likelihood"
+	"github.com/go-valla/valla/internal/settings"
+)
+
+// Settings are the settings of the LLA family, see [Method]. The zero value is full LLA
+// of all weights with hyper-parameters that maximise the marginal likelihood.
+type Settings struct {
+	Structure string   `set:"structure" choice:"full kfac diag lowrank" help:"form in which the curvature matrix of the weights is kept"`
+	Weights   []string `set:"weights" default:"all" help:"weights that are uncertain: all, last-layer, or names of parameters"`
+	Rank      int      `set:"rank" auto:"100 with the structure lowrank" min:"1" help:"eigenvectors that the structure lowrank keeps"`
+
+	Hyper    string  `set:"hyper" choice:"marglik grid fixed" help:"how the standard deviations are found: by the marginal likelihood, by the validation rows, or not at all"`
+	Priors   string  `set:"priors" choice:"shared per-layer per-parameter" help:"which weights share a prior standard deviation"`
+	PriorStd float64 `set:"prior-std" auto:"found" above:"0" help:"prior standard deviation of each weight"`
+	NoiseStd float64 `set:"noise-std" auto:"found, or the network's residual where hyper is fixed" above:"0" help:"noise standard deviation, in the units of the network's outputs"`
+
+	Subset int `set:"subset" auto:"all rows" min:"1" help:"number of training rows, drawn at random, that are taken for all"`
+
+	AscentSteps int     `set:"ascent-steps" auto:"none: the exact maximum; 100 where ascent-rate is given" min:"1" help:"steps of Adam that go up the marginal likelihood"`
+	AscentRate  float64 `set:"ascent-rate" auto:"none: the exact maximum; 0.1 where ascent-steps is given" above:"0" help:"learning rate of these steps"`
+}
+
+// Names of the choices in Settings.
+const (
+	hyperGrid  = "grid"
+	hyperFixed = "fixed"
+	allWeights = "all"
+)
+
+var priorNames = []string{"shared", "per-layer", "per-parameter"} // by Priors
+
+// Label implements gp.Settings. A posterior whose rank was lowered has the smaller one
+// in its own name.
+func (s *Settings) Label() string {
+	c := *s
+	c.fill()
+	choice := ""
+	switch {
+	case len(c.Weights) == 1 && c.Weights[0] == lastLayer:
+		choice = lastLayer
+	case len(c.Weights) > 0 && !slices.Equal(c.Weights, []string{allWeights}):
+		choice = arrayCount(len(c.Weights))
+	}
+	return labelOf(choice, c.structure(), c.Rank)
+}
+
+// fill gives the settings whose default depends on others their values.
+func (s *Settings) fill() {
+	if s.structure() == LowRank && s.Rank == 0 {
+		s.Rank = defaultRank
+	}
+	if s.AscentSteps > 0 || s.AscentRate > 0 {
+		a := s.ascent().complete()
+		s.AscentSteps, s.AscentRate = a.Steps, a.Rate
+	}
+}
+
+// complete returns the settings with every default filled in, for a problem.
+func (s *Settings) complete(p gp.Problem) (*Settings, error) {
+	c := *s
+	if err := settings.Complete(&c); err != nil {
+		return nil, err
+	}
+	if err := c.check(p); err != nil {
+		return nil, err
+	}
+	c.fill()
+	return &c, nil
+}
+
+// check refuses settings that contradict each other or the problem.
+func (s *Settings) check(p gp.Problem) error {
+	ascent := s.AscentSteps > 0 || s.AscentRate > 0
+	switch {
+	case s.Rank > 0 && s.structure() != LowRank:
+		return settings.Errorf("rank %d with the structure %s, expected lowrank", s.Rank, s.Structure)
+	case s.NoiseStd > 0 && !noisy(p.Likelihood):
+		return settings.Errorf("noise-std %g for classes, which have no noise", s.NoiseStd)
+	case s.Subset > p.Train.N():
+		return settings.Errorf("subset %d, expected at most the %d training rows", s.Subset, p.Train.N())
+	case s.Hyper == hyperFixed && s.PriorStd == 0:
+		return settings.Errorf("hyper %s needs a prior-std", s.Hyper)
+	case s.Hyper == hyperFixed && ascent:
+		return settings.Errorf("hyper %s with ascent-steps or ascent-rate, expected no ascent", s.Hyper)
+	case s.Hyper == hyperGrid && (s.PriorStd > 0 || s.Priors != priorNames[Shared] || ascent):
+		return settings.Errorf("hyper %s, which finds one prior-std, with a prior-std, priors %s or an ascent", s.Hyper, s.Priors)
+	case s.Hyper == hyperGrid && p.Validation == nil:
+		return settings.Errorf("hyper %s needs validation rows, found none", s.Hyper)
+	}
+	if _, err := s.weights()(p.Net); err != nil {
+		return settings.Errorf("weights: %w", err)
+	}
+	return nil
+}
+
+func (s *Settings) structure() Structure {
+	return Structure(max(0, slices.Index(structures.names, s.Structure)))
+}
+
+func (s *Settings) weights() Weights {
+	switch {
+	case slices.Equal(s.Weights, []string{allWeights}):
+		return All
+	case slices.Equal(s.Weights, []string{lastLayer}):
+		return LastLayer
+	}
+	return Named(s.Weights...)
+}
+
+// ascent is nil where the maximum is exact.
+func (s *Settings) ascent() *Ascent {
+	if s.AscentSteps == 0 && s.AscentRate == 0 {
+		return nil
+	}
+	return &Ascent{Rate: s.AscentRate, Steps: s.AscentSteps}
+}
+
+// start returns the standard deviations of the first fit; 0 stands for those that are to
+// be found.
+func (s *Settings) start(p gp.Problem) (prior, noise float64) {
+	if s.Hyper != hyperFixed && s.Hyper != hyperGrid {
+		return s.PriorStd, s.NoiseStd
+	}
+	prior, noise = s.PriorStd, s.NoiseStd
+	if s.Hyper == hyperGrid {
+		prior = 1
+	}
+	if noise == 0 {
+		noise = math.Sqrt(likelihood.NoiseVariance(p.Likelihood))
+	}
+	return prior, noise
+}
+
+// Fit implements gp.Settings. It returns the errors of the function [Fit], and errors that
+// wrap settings.ErrSetting for settings that contradict each other or the problem.
+func (s *Settings) Fit(ctx context.Context, p gp.Problem, r gp.Run) (*gp.Fitted, error) {
+	if err := p.Check(); err != nil {
+		return nil, err
+	}
+	c, err := s.complete(p)
+	if err != nil {
+		return nil, err
+	}
+	prior, noise := c.start(p)
+	q, err := fit(ctx, p, r, Options{
+		Weights: c.weights(), Structure: c.structure(), Rank: c.Rank,
+		Priors: Priors(slices.Index(priorNames, c.Priors)), PriorStd: prior, NoiseStd: noise, Ascent: c.ascent(),
+		Subset: c.Subset,
+	})
+	if err == nil && c.Hyper == hyperGrid {
+		q, _, err = q.GridSearch(ctx, p.Validation.X, p.Validation.Y, Grid{NoiseStds: c.gridNoises(noise)})
+	}
+	if err != nil {
+		return nil, err
+	}
+	return q.fitted(p, settings.Map(c), c.notes(q)), nil
+}
+
+// gridNoises are the noises of a grid around the network's residual; nil where the noise
+// is given or there is none.
+func (s *Settings) gridNoises(residual float64) []float64 {
+	if s.NoiseStd > 0 || residual == 0 {
+		return nil
+	}
+	return LogSpaced(residual/4, 4*residual, 9)
+}
+
+func (s *Settings) notes(q *Posterior) []string {
+	if rank := q.Header().Rank; rank < s.Rank {
+		return []string{fmt.Sprintf("The rank is %d instead of %d because the other eigenvalues are 0 up to rounding.", rank, s.Rank)}
+	}
+	return nil
+}

@@ -1,0 +1,69 @@
+package laplace
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/likelihood"
+	"github.com/go-valla/valla/internal/settings"
+	"github.com/go-valla/valla/layers"
+)
+
+// SubsetMethod is GP-subset. Its settings are [SubsetSettings].
+var SubsetMethod = gp.Method{
+	Name:    "gp-subset",
+	Title:   "Gaussian process on a subset of the data",
+	Summary: "Exact LLA of some training rows, drawn at random, as if they were all.",
+	Formula: "Q(x,x') = J(x) (H/σ² + I/σ₀²)⁻¹ J(x')ᵀ,  H = Σ_n J_nᵀ Λ_n J_n over the subset",
+	Cost:    "Memory for min(P, points·C)² numbers and time for its cube, whatever the number of rows.",
+	Use:     "Choose it as a baseline; it ignores all rows but the subset.",
+	Source:  "Immer, Korzepa and Bauer 2021, Improving predictions of Bayesian neural nets via local linearization",
+
+	New: func() gp.Settings { return new(SubsetSettings) },
+	Restore: func(ctx context.Context, net layers.Network, l likelihood.Likelihood, s gp.Saved) (gp.Stored, error) {
+		p, err := Restore(ctx, net, l, s)
+		if err != nil {
+			return nil, err
+		}
+		p.subset = true
+		return p, nil
+	},
+}
+
+// subsetLabel names a posterior of SubsetMethod.
+const subsetLabel = "GP-Subset"
+
+// SubsetSettings are the settings of GP-subset, see [SubsetMethod]; the defaults are those
+// of Immer et al. (2021). The noise maximises the marginal likelihood.
+type SubsetSettings struct {
+	Points   int     `set:"points" default:"500" min:"1" help:"number of training rows, drawn at random; at most all of them"`
+	PriorStd float64 `set:"prior-std" default:"0.2" above:"0" help:"prior standard deviation of each weight"`
+}
+
+// Label implements gp.Settings.
+func (s *SubsetSettings) Label() string { return subsetLabel }
+
+// Fit implements gp.Settings, with the errors of the function [Fit].
+func (s *SubsetSettings) Fit(ctx context.Context, p gp.Problem, r gp.Run) (*gp.Fitted, error) {
+	if err := p.Check(); err != nil {
+		return nil, err
+	}
+	c := *s
+	if err := settings.Complete(&c); err != nil {
+		return nil, err
+	}
+	var notes []string
+	if n := p.Train.N(); c.Points > n {
+		if s.Points > 0 {
+			notes = []string{fmt.Sprintf("The subset has all %d rows instead of %d.", n, c.Points)}
+		}
+		c.Points = n
+	}
+	q, err := fit(ctx, p, r, Options{Subset: c.Points, PriorStd: c.PriorStd})
+	if err != nil {
+		return nil, err
+	}
+	q.subset = true
+	return q.fitted(p, settings.Map(&c), notes), nil
+}

@@ -17,8 +17,7 @@ func Build(f Form, dt tensor.Dtype, rng *rand.Rand) (Sequential, error) {
 	if dt != tensor.Float32 && dt != tensor.Float64 {
 		return nil, fmt.Errorf("layers: %s: element type %v, expected float32 or float64", f.Kind(), dt)
 	}
-	net, err := newMaker(dt, rng).form(f)
-	return net, err
+	return newMaker(dt, rng).form(f)
 }
 
 // Check says in one line what is impossible in a form: a setting out of its range,
@@ -37,6 +36,19 @@ func Parameters(f Form) (int, error) {
 		return 0, err
 	}
 	return m.trainable, nil
+}
+
+// OutputShape returns the shape of one example of what layers make of examples of shape
+// in, or says in one line what is impossible in them. It makes no arrays.
+func OutputShape(list Layers, in ...int) ([]int, error) {
+	if _, ok := elements(in); !ok {
+		return nil, fmt.Errorf("layers: inputs of shape %v: expected 1 to %d elements", in, MaxNumbers)
+	}
+	_, out, err := counter().Sequence(list, in)
+	if err != nil {
+		return nil, fmt.Errorf("layers: %w", err)
+	}
+	return out, nil
 }
 
 // form makes the layers of f.

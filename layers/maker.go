@@ -8,6 +8,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/kernel"
 )
 
 // Maker makes the arrays of the layers of one network, gives them names that differ, and
@@ -15,13 +16,13 @@ import (
 type Maker struct {
 	dt        tensor.Dtype
 	rng       *rand.Rand
-	counting  bool            // make no arrays
-	free      bool            // check neither names nor sizes
-	names     map[string]bool // of the arrays so far
-	numbered  map[string]int  // layers so far without a name of their own
-	trainable int             // elements of all parameters
-	state     int             // elements of all other arrays
-	err       error           // the first
+	counting  bool             // make no arrays
+	free      bool             // check neither names nor sizes
+	shapes    map[string][]int // of the arrays so far, by their names
+	numbered  map[string]int   // layers so far without a name of their own
+	trainable int              // elements of all parameters
+	state     int              // elements of all other arrays
+	err       error            // the first
 }
 
 // Start draws one start value of an array.
@@ -41,7 +42,7 @@ func Normal(std float64) Start {
 func Constant(v float64) Start { return func(*rand.Rand) float64 { return v } }
 
 func newMaker(dt tensor.Dtype, rng *rand.Rand) *Maker {
-	return &Maker{dt: dt, rng: rng, names: map[string]bool{}, numbered: map[string]int{}}
+	return &Maker{dt: dt, rng: rng, shapes: map[string][]int{}, numbered: map[string]int{}}
 }
 
 // counter is a Maker that makes no arrays.
@@ -86,13 +87,13 @@ func (m *Maker) array(count *int, name string, start Start, shape []int) *graph.
 	case m.err != nil || m.free:
 	case !arrayName.MatchString(name):
 		m.err = fmt.Errorf("the array name %q: expected letters, digits and _ . - only", name)
-	case m.names[name]:
+	case m.shapes[name] != nil:
 		m.err = fmt.Errorf("two arrays are called %q; give the layers different names", name)
 	case !ok || m.trainable+m.state > MaxNumbers-n:
 		m.err = fmt.Errorf("with the array %q of shape %v the network has more than %d numbers, %s in float64, which is the limit",
 			name, shape, MaxNumbers, graph.Bytes(8*MaxNumbers))
 	default:
-		m.names[name] = true
+		m.shapes[name] = shape
 		*count += n
 	}
 	if m.err != nil || m.counting {
@@ -117,14 +118,18 @@ func elements(shape []int) (n int, ok bool) {
 // newArray draws the elements of an array, row-major.
 func newArray(dt tensor.Dtype, start Start, rng *rand.Rand, shape ...int) *tensor.Dense {
 	t := tensor.New(tensor.Of(dt), tensor.WithShape(shape...))
-	for i := range t.Shape().TotalSize() {
-		if v := start(rng); dt == tensor.Float64 {
-			t.Float64s()[i] = v
-		} else {
-			t.Float32s()[i] = float32(v)
-		}
+	if dt == tensor.Float64 {
+		draw(t.Float64s(), start, rng)
+	} else {
+		draw(t.Float32s(), start, rng)
 	}
 	return t
+}
+
+func draw[T kernel.Float](v []T, start Start, rng *rand.Rand) {
+	for i := range v {
+		v[i] = T(start(rng))
+	}
 }
 
 // Sequence makes layers one after the other for examples of shape in, and returns them

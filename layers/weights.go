@@ -43,8 +43,9 @@ func save(path string, net Network) error {
 	return writeWeights(path, params)
 }
 
-// Load reads the arrays of net, its parameters and its state, from a .npz archive or a folder of .npy
-// files, float32 or float64, converted to the network's element type.
+// Load reads the arrays of net, its parameters and its state, from a .npz archive or a
+// folder of .npy files, float32 or float64, and converts them to the network's element
+// type. It works for the network of any [Form].
 //
 // The arrays may be named
 //   - like the parameters, as [Save] does;
@@ -54,11 +55,12 @@ func save(path string, net Network) error {
 //   - W1, b1, W2, b2, …
 //
 // A state dictionary may call the last layer linear where the network calls it fc, and
-// its counters, K.num_batches_tracked, are passed over. The arrays
+// its counters, K.num_batches_tracked, are passed over.
 //
-// and must be complete, without additions, of the right shapes and finite. All
-// of this is checked first; on an error no parameter has changed. The values are
-// copied into the arrays that the parameters have, which compiled programs read.
+// The file must hold every array of the network and no others, of the right shapes and
+// with finite elements. All of this is checked first, and the error names the arrays that
+// are missing, not expected or of other shapes; no parameter has changed then. The values
+// are copied into the arrays that the parameters have, which compiled programs read.
 func Load(path string, net Network, o LoadOptions) error {
 	if err := load(path, net, o); err != nil {
 		return fmt.Errorf("layers: loading weights: %w", err)
@@ -86,6 +88,9 @@ func load(path string, net Network, o LoadOptions) error {
 	layout, err := o.Layout.resolve(usual, seen)
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
+	}
+	if err := f.checkShapes(names, params, layout); err != nil {
+		return err
 	}
 	commits := make([]func(), len(params))
 	for i, p := range params {
@@ -118,13 +123,32 @@ func distinct(net Network) ([]*graph.Param, error) {
 	return all, nil
 }
 
-// stage checks the array called name and returns what copies it into p.
-func (f *weightFile) stage(name string, p *graph.Param, l Layout) (func(), error) {
-	a, want := f.arrays[name], l.stored(p.Value.Shape())
-	if !slices.Equal(a.Shape(), want) {
-		return nil, fmt.Errorf("%s: shape %v, expected %v for parameter %q", f.at(name), a.Shape(), want, p.Name)
+// checkShapes returns an error that names the first array of another shape than its
+// parameter, and the names of all of them if there are several.
+func (f *weightFile) checkShapes(names []string, params []*graph.Param, l Layout) error {
+	var first error
+	var wrong []string
+	for i, p := range params {
+		got, want := f.arrays[names[i]].Shape(), l.stored(p.Value.Shape())
+		if slices.Equal(got, want) {
+			continue
+		}
+		if first == nil {
+			first = fmt.Errorf("%s: shape %v, expected %v for parameter %q", f.at(names[i]), got, want, p.Name)
+		}
+		wrong = append(wrong, names[i])
 	}
-	commit, err := stage(p, a, l == OutIn && len(want) == 2)
+	if len(wrong) > 1 {
+		return fmt.Errorf("%w; %d arrays have other shapes than the network's: %s", first, len(wrong), list(wrong))
+	}
+	return first
+}
+
+// stage checks the elements of the array called name, which has the shape of p in the
+// layout l, and returns what copies it into p.
+func (f *weightFile) stage(name string, p *graph.Param, l Layout) (func(), error) {
+	a := f.arrays[name]
+	commit, err := stage(p, a, l == OutIn && a.Dims() == 2)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", f.at(name), err)
 	}

@@ -1,0 +1,106 @@
+package layers
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/go-valla/valla/graph"
+)
+
+// Describer is a network that can say which layers it was made of. A network that is its
+// own description, a [Layer], need not be one.
+type Describer interface {
+	// Describe lists the layers, or says which setting a description cannot hold.
+	Describe() (Layers, error)
+}
+
+// Describe returns the form of a network for examples of the given shape: the reverse of
+// [Build], for networks that were put together in Go. It fails with one line where the
+// form would build another network: where a part is no [Describer], where layers share
+// parameters, or where the layers do not fit the shape. Weights are not part of a form.
+func Describe(net Network, input ...int) (SequentialForm, error) {
+	list, err := describe(net)
+	if err != nil {
+		return SequentialForm{}, fmt.Errorf("layers: describing a network: %w", err)
+	}
+	f := SequentialForm{Input: slices.Clone(input), Layers: list}
+	m := counter()
+	if _, err := m.form(f); err != nil {
+		return SequentialForm{}, err
+	}
+	if err := m.sameArrays(Arrays(net)); err != nil {
+		return SequentialForm{}, fmt.Errorf("layers: describing a network: %w", err)
+	}
+	return f, nil
+}
+
+func describe(net Network) (Layers, error) {
+	switch n := net.(type) {
+	case Describer:
+		return n.Describe()
+	case Layer:
+		return Layers{n}, nil
+	}
+	return nil, fmt.Errorf("a %T does not say which layers it is made of", net)
+}
+
+// sameArrays returns an error unless m has counted arrays of these names and shapes.
+func (m *Maker) sameArrays(arrays []*graph.Param) error {
+	for _, p := range arrays {
+		if got := m.shapes[p.Name]; !slices.Equal(got, p.Value.Shape()) {
+			return fmt.Errorf("array %q has shape %v, by the description %v", p.Name, p.Value.Shape(), got)
+		}
+	}
+	if len(arrays) != len(m.shapes) {
+		return fmt.Errorf("there are %d arrays, by the description %d", len(arrays), len(m.shapes))
+	}
+	return nil
+}
+
+// layerName is the name of the layer whose weights are p.
+func layerName(p *graph.Param) string { return strings.TrimSuffix(p.Name, ".weight") }
+
+// Describe implements Describer.
+func (s Sequential) Describe() (Layers, error) {
+	var all Layers
+	for i, n := range s {
+		list, err := describe(n)
+		if err != nil {
+			return nil, fmt.Errorf("layer %d: %w", i+1, err)
+		}
+		all = append(all, list...)
+	}
+	return all, nil
+}
+
+// Describe implements Describer.
+func (r Residual) Describe() (Layers, error) {
+	inner, err := describe(r.Inner)
+	if err != nil || r.Shortcut == nil {
+		return Layers{ResidualLayer{Inner: inner}}, err
+	}
+	short, err := describe(r.Shortcut)
+	return Layers{ResidualLayer{Inner: inner, Shortcut: short}}, err
+}
+
+// Describe implements Describer.
+func (d Dense) Describe() (Layers, error) {
+	return Layers{DenseLayer{Name: layerName(d.W), Outputs: d.B.Value.Size()}}, nil
+}
+
+// Describe implements Describer. The filters must be square.
+func (c Conv2D) Describe() (Layers, error) {
+	s := c.W.Value.Shape()
+	return Layers{Conv2DLayer{
+		Name: layerName(c.W), Filters: s[0], Kernel: s[2], Stride: c.Stride, Padding: c.Padding, Bias: c.B != nil,
+	}}, nil
+}
+
+// Describe implements Describer.
+func (n BatchNorm) Describe() (Layers, error) {
+	if n.Eps == 0 || n.Momentum == 0 {
+		return nil, fmt.Errorf("batch norm %q: eps %g and momentum %g; a description holds no zeros", layerName(n.Gamma), n.Eps, n.Momentum)
+	}
+	return Layers{BatchNormLayer{Name: layerName(n.Gamma), Eps: n.Eps, Momentum: n.Momentum}}, nil
+}

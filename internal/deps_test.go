@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-const module = "github.com/go-valla/valla/"
+const module = "github.com/go-valla/valla"
 
 // level places every package; a package imports only packages of lower levels. The
 // longest matching prefix counts, so data/npy follows data unless it is named.
@@ -40,13 +40,14 @@ var level = map[string]int{
 	"gp/task":             7,
 	"gp/valla":            8,
 	"gp/laplace":          8,
-	"gp/model":            9,
+	"gp/method":           9,
+	"valla":               10,
 	"experiments/spec":    1,
 	"experiments/result":  1,
 	"experiments/figure":  1,
 	"experiments/report":  2,
-	"experiments":         10,
-	"cmd":                 11,
+	"experiments":         11,
+	"cmd":                 12,
 }
 
 func levelOf(t *testing.T, path string) int {
@@ -63,7 +64,7 @@ func levelOf(t *testing.T, path string) int {
 
 // TestDependencyOrder checks that imports go down the levels only, tests included.
 func TestDependencyOrder(t *testing.T) {
-	cmd := exec.Command("go", "list", "-json=ImportPath,Imports,TestImports,XTestImports", module+"...")
+	cmd := exec.Command("go", "list", "-json=ImportPath,Imports,TestImports,XTestImports", module+"/...")
 	out, err := cmd.Output()
 	if err != nil {
 		t.Fatal(err)
@@ -78,19 +79,19 @@ func TestDependencyOrder(t *testing.T) {
 		if err := dec.Decode(&p); err != nil {
 			t.Fatal(err)
 		}
-		path := strings.TrimPrefix(p.ImportPath, module)
+		path, _ := inModule(p.ImportPath)
 		if path == "internal" {
 			continue // this test
 		}
 		found++
 		from := levelOf(t, path)
 		for _, imp := range p.Imports {
-			if rel, ours := strings.CutPrefix(imp, module); ours && levelOf(t, rel) >= from {
+			if rel, ours := inModule(imp); ours && levelOf(t, rel) >= from {
 				t.Errorf("%s (level %d) imports %s (level %d)", path, from, rel, levelOf(t, rel))
 			}
 		}
 		for _, imp := range append(p.TestImports, p.XTestImports...) {
-			if rel, ours := strings.CutPrefix(imp, module); ours && rel != path && !testHelper(rel) && levelOf(t, rel) >= from {
+			if rel, ours := inModule(imp); ours && rel != path && !testHelper(rel) && levelOf(t, rel) >= from {
 				t.Errorf("tests of %s (level %d) import %s (level %d)", path, from, rel, levelOf(t, rel))
 			}
 		}
@@ -98,6 +99,15 @@ func TestDependencyOrder(t *testing.T) {
 	if found < 10 {
 		t.Errorf("only %d packages found", found)
 	}
+}
+
+// inModule returns the path of a package of ours below the module's, the root package
+// being called valla.
+func inModule(path string) (string, bool) {
+	if path == module {
+		return "valla", true
+	}
+	return strings.CutPrefix(path, module+"/")
 }
 
 // testHelper names packages made for tests, which those of any level may use.

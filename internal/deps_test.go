@@ -14,6 +14,7 @@ const module = "github.com/go-valla/valla/"
 var level = map[string]int{
 	"internal/kernel":     0,
 	"internal/atomicfile": 0,
+	"internal/fixture":    0,
 	"internal/openblas":   1,
 	"internal/eigen":      1,
 	"data/npy":            1,
@@ -25,7 +26,6 @@ var level = map[string]int{
 	"data/augment":        2,
 	"data/corrupt":        3,
 	"data/tabular":        3,
-	"internal/fixture":    2,
 	"graph":               3,
 	"graph/graphtest":     4,
 	"layers":              4,

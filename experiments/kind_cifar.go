@@ -4,23 +4,21 @@ import (
 	"context"
 	"fmt"
 	"hash/crc32"
-	"path/filepath"
 
 	"github.com/go-valla/valla/data/augment"
 	"github.com/go-valla/valla/data/cifar"
 	"github.com/go-valla/valla/data/corrupt"
 	"github.com/go-valla/valla/data/image"
+	"github.com/go-valla/valla/data/sets"
 	"gorgonia.org/tensor"
 )
 
 // cifarData is CIFAR-10, normalised as the networks want it that the paper used. There is no
 // data set out of distribution; there are corrupted test images.
-type cifarData struct{ dir string }
-
-func (c cifarData) folder() string { return c.dir }
+type cifarData struct{ sets.Set }
 
 func (c cifarData) load(_ context.Context, l loading) (*Problem, error) {
-	s, err := cifar.CIFAR10(filepath.Join(l.root, c.dir))
+	s, err := c.Images(l.root)
 	if err != nil {
 		return nil, err
 	}
@@ -34,7 +32,7 @@ func (c cifarData) load(_ context.Context, l loading) (*Problem, error) {
 var normalizations = map[string]image.Normalize{"": cifar.Chenyaofo, "chenyaofo": cifar.Chenyaofo, "akamaster": cifar.Akamaster}
 
 // colours makes a problem of images [N,3,32,32], normalised, and one-hot labels.
-func colours[T image.Float](s *cifar.Splits, l loading) *Problem {
+func colours[T image.Float](s *image.Splits, l loading) *Problem {
 	norm := normalizations[l.network.Normalize]
 	table := image.NewTable[T](norm)
 	examples := func(s *image.Set) Examples { return Examples{cifar.Dense(&s.Images, table), image.OneHot[T](s)} }

@@ -33,7 +33,7 @@ func colourSet(t *testing.T, seed uint64, n int) *image.Set {
 // parts of every so many, the same each time, and training images change with the
 // iteration alone.
 func TestColours(t *testing.T) {
-	s := &cifar.Splits{Train: colourSet(t, 1, 12), Validation: colourSet(t, 2, 20), Test: colourSet(t, 3, 5)}
+	s := &image.Splits{Train: colourSet(t, 1, 12), Validation: colourSet(t, 2, 20), Test: colourSet(t, 3, 5)}
 	make := func(norm string) *Problem {
 		return colours[float64](s, loading{name: "cifar10", dtype: tensor.Float64, validation: 0.25, network: spec.Network{Normalize: norm}})
 	}

@@ -4,12 +4,12 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"path/filepath"
 	"slices"
 
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/data/idx"
 	"github.com/go-valla/valla/data/image"
+	"github.com/go-valla/valla/data/sets"
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/laplace"
 	"github.com/go-valla/valla/gp/likelihood"
@@ -21,21 +21,18 @@ import (
 
 // imageData is a data set of grey images; the test images of another one are out of
 // distribution.
-type imageData struct {
-	dir   string
-	read  func(dir string) (*idx.Splits, error)
-	other string
-}
-
-func (s imageData) folder() string { return s.dir }
+type imageData struct{ sets.Set }
 
 func (s imageData) load(_ context.Context, l loading) (*Problem, error) {
-	splits, err := s.read(filepath.Join(l.root, s.dir))
+	splits, err := s.Images(l.root)
 	if err != nil {
 		return nil, err
 	}
-	other := datasets[s.other].(imageData)
-	out, err := other.read(filepath.Join(l.root, other.dir))
+	other, err := sets.Lookup(s.Other)
+	if err != nil {
+		return nil, err
+	}
+	out, err := other.Images(l.root)
 	if err != nil {
 		return nil, err
 	}

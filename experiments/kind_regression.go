@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/go-valla/valla/data"
+	"github.com/go-valla/valla/data/sets"
 	"github.com/go-valla/valla/experiments/result"
 	"github.com/go-valla/valla/experiments/spec"
 	"github.com/go-valla/valla/gp"
@@ -19,19 +20,14 @@ import (
 )
 
 // tableData is a data set of named numbers with one target.
-type tableData struct {
-	dir  string
-	read func(loading) (parts, error)
-}
-
-func (t tableData) folder() string { return t.dir }
+type tableData struct{ sets.Set }
 
 func (t tableData) load(_ context.Context, l loading) (*Problem, error) {
-	sets, err := t.read(l)
+	p, err := t.Table(l.root, l.seed)
 	if err != nil {
 		return nil, err
 	}
-	return newRegression(l, sets)
+	return newRegression(l, parts{p.Train, p.Validation, p.Test})
 }
 
 // regression is a task in the units of its data; its problem is standardised by the

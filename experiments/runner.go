@@ -232,7 +232,7 @@ func (r *runner) group(ctx context.Context, g group) error {
 // open loads the data and the network of a group.
 func (r *runner) open(ctx context.Context, g group) (*Problem, error) {
 	p, err := datasets[g.data].load(ctx, loading{
-		name: g.data, root: r.Data, dir: datasets[g.data].folder(), seed: g.seed, validation: r.spec.MAP.Validation,
+		name: g.data, root: r.Data, seed: g.seed, validation: r.spec.MAP.Validation,
 		dtype: dtypes[r.spec.Network.Dtype], network: r.spec.Network,
 	})
 	if err != nil {

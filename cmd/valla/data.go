@@ -3,13 +3,11 @@ package main
 import (
 	"errors"
 	"fmt"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
 	"github.com/go-valla/valla/data/fetch"
-	"github.com/go-valla/valla/data/tabular"
-	"github.com/go-valla/valla/experiments"
+	"github.com/go-valla/valla/data/sets"
 )
 
 func newData() *cobra.Command {
@@ -38,8 +36,8 @@ func newDataList() *cobra.Command {
 		Short: "List the data sets, and which are there",
 		Args:  cobra.NoArgs,
 		RunE: running(func(cmd *cobra.Command, _ []string) error {
-			for _, d := range allData() {
-				line, err := dataLine(d, folderOf(dir, d))
+			for _, s := range sets.All() {
+				line, err := dataLine(s, dir)
 				if err != nil {
 					return err
 				}
@@ -52,25 +50,24 @@ func newDataList() *cobra.Command {
 	return cmd
 }
 
-// allData returns the data sets that can be downloaded, and those of which is known
-// what to put where.
-func allData() []fetch.Dataset { return append(fetch.Datasets(), tabular.Downloads()...) }
-
-// dataLine returns a line about a data set and whether it is in a folder.
-func dataLine(d fetch.Dataset, folder string) (string, error) {
-	missing, err := d.Missing(folder)
+// dataLine returns a line about a data set and whether it is in the data folder.
+func dataLine(s sets.Set, folder string) (string, error) {
+	if s.BuiltIn() {
+		return fmt.Sprintf("%-20s %s, %s; built in", s.Name, s.Title, s.Licence), nil
+	}
+	missing, err := s.Missing(s.Dir(folder))
 	if err != nil {
 		return "", err
 	}
-	state := "complete in " + folder
+	state := "complete in " + s.Dir(folder)
 	if len(missing) > 0 {
-		state = fmt.Sprintf("%d of %d files missing in %s", len(missing), len(d.Files), folder)
+		state = fmt.Sprintf("%d of %d files missing in %s", len(missing), len(s.Files), s.Dir(folder))
 	}
 	size := "size not known"
-	if n := d.Size(); n > 0 {
-		size = fmt.Sprintf("%.0f MB", float64(n)/1e6)
+	if n := s.Size(); n > 0 {
+		size = fmt.Sprintf("%.3g MB", float64(n)/1e6)
 	}
-	return fmt.Sprintf("%-20s %s, %s, %s; %s", d.Name, d.Title, size, d.Licence, state), nil
+	return fmt.Sprintf("%-20s %s, %s, %s; %s", s.Name, s.Title, size, s.Licence, state), nil
 }
 
 func newDataGet() *cobra.Command {
@@ -91,31 +88,27 @@ where.`,
 			return nil
 		},
 		RunE: running(func(cmd *cobra.Command, args []string) error {
-			sets := make([]fetch.Dataset, len(args))
-			for i, name := range args {
-				var err error
-				if sets[i], err = fetch.Lookup(allData(), name); err != nil {
+			var chosen []sets.Set
+			for _, name := range args {
+				found, err := sets.Select(name)
+				if err != nil {
 					return err
 				}
+				chosen = append(chosen, found...)
 			}
-			for _, d := range sets {
-				to := folderOf(dir, d)
-				if err := fetch.Get(cmd.Context(), d, fetch.Options{Dir: to, Progress: cmd.ErrOrStderr()}); err != nil {
+			for _, s := range chosen {
+				if err := s.Get(cmd.Context(), dir, fetch.Options{}); err != nil {
 					return err
 				}
-				fmt.Fprintf(cmd.OutOrStdout(), "%s is complete in %s\n", d.Name, to)
+				if s.BuiltIn() {
+					fmt.Fprintf(cmd.OutOrStdout(), "%s is built in\n", s.Name)
+					continue
+				}
+				fmt.Fprintf(cmd.OutOrStdout(), "%s is complete in %s\n", s.Name, s.Dir(dir))
 			}
 			return nil
 		}),
 	}
 	dirFlag(cmd, &dir)
 	return cmd
-}
-
-// folderOf is where the experiments look for a data set.
-func folderOf(dir string, d fetch.Dataset) string {
-	if s, err := tabular.Lookup(d.Name); err == nil {
-		return filepath.Join(dir, s.Folder)
-	}
-	return filepath.Join(dir, experiments.DataFolder(d.Name))
 }

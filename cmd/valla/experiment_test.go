@@ -2,7 +2,6 @@ package main_test
 
 import (
 	"encoding/json"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,18 +15,6 @@ func TestExperimentCommand(t *testing.T) {
 	dir := t.TempDir()
 	if list := must(t, dir, "experiment", "list"); !strings.Contains(list, "uci") || !strings.Contains(list, "mnist") {
 		t.Errorf("list %q", list)
-	}
-	if err := os.MkdirAll(filepath.Join(dir, "sets", "toy1d"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	var csv strings.Builder
-	csv.WriteString("x,y\n")
-	for i := range 50 {
-		x := float64(i%25)/5 + float64(i/25)*6
-		fmt.Fprintf(&csv, "%g,%g\n", x, x*x/20+float64(i*7%5)/20)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "sets", "toy1d", "data.csv"), []byte(csv.String()), 0o644); err != nil {
-		t.Fatal(err)
 	}
 	args := []string{"experiment", "run", "toy", "--data", "sets", "--m", "3,6", "--iterations", "20"}
 	if out := must(t, dir, args...); !strings.Contains(out, "VaLLA 6, without") || !strings.Contains(out, "seed 0") {

@@ -17,7 +17,6 @@ type download struct {
 	File
 	part string // where it grows
 	come int64  // bytes of the part in the latest transfer
-	bar  *bar
 }
 
 // A refusal is a mirror's failure to deliver, as opposed to the disk's or to a
@@ -29,8 +28,6 @@ type refusal struct {
 
 // run gets the file from any mirror and gives it its name.
 func (d *download) run(ctx context.Context) error {
-	d.bar = newBar(d.Progress, d.Name, d.Size)
-	defer d.bar.close()
 	said := make([]refusal, len(d.Mirrors)) // the last word of each
 	for round := range d.Rounds {
 		if round > 0 && !wait(ctx, d.Pause<<(round-1)) {
@@ -128,6 +125,13 @@ func (d *download) kept() string {
 		return ""
 	}
 	return fmt.Sprintf(" (%d of %d bytes are kept in %s and need not come again)", have, d.Size, d.part)
+}
+
+// tell reports that done bytes of total, 0 where that is not known, are on the disk.
+func (d *download) tell(done, total int64) {
+	if d.OnProgress != nil {
+		d.OnProgress(Progress{File: d.Name, Done: done, Total: total})
+	}
 }
 
 // publish gives the part, which has been checked, its name. The content is on the

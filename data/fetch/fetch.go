@@ -1,7 +1,7 @@
-// Package fetch downloads public data sets: each file from the first of several
-// mirrors that delivers it, continued where an earlier try broke off, and put
-// under its name only once its size and its SHA-256 sum are the expected ones or,
-// where these are not known, once it has been read.
+// Package fetch downloads public data sets. Each file comes from the first of several
+// mirrors that delivers it, and a download that broke off is continued. A file gets its
+// name only when its size and its SHA-256 sum are the expected ones or, where these are
+// not known, when reading it finds no fault.
 package fetch
 
 import (
@@ -11,7 +11,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -27,16 +26,25 @@ var errContent = errors.New("wrong content")
 // partial is what is appended to the name of a file that is not complete.
 const partial = ".part"
 
-// Options say where to and how to download. Dir is needed; what else is zero
-// stands for the value given here.
+// Options say where to and how to download. Dir is needed. The zero value of any other
+// field means the default that its comment gives.
 type Options struct {
-	Dir      string        // the folder of the files, made where it is absent
-	Client   *http.Client  // http.DefaultClient; a time limit of its own would end long downloads
-	Mirrors  []string      // instead of the data set's
-	Stall    time.Duration // without a byte after which a mirror is given up; 30 s
-	Rounds   int           // how often the mirrors are tried, one after the other; 3
-	Pause    time.Duration // before the second round, doubled before each further one; 2 s
-	Progress io.Writer     // shows a bar if it is a terminal; nil shows nothing
+	Dir     string        // the folder of the files; it is made where it is absent
+	Client  *http.Client  // default http.DefaultClient; a client with a time limit ends long downloads
+	Mirrors []string      // default the data set's
+	Stall   time.Duration // a mirror is given up after this time without a byte; default 30 s
+	Rounds  int           // how often the mirrors are tried, one after the other; default 3
+	Pause   time.Duration // before the second round, doubled before each further one; default 2 s
+	// OnProgress is called when the transfer of a file begins and whenever bytes of it have
+	// come. Default: nothing is called.
+	OnProgress func(Progress)
+}
+
+// Progress says how much of a file is on the disk. The last one of a file that has come
+// completely has Done equal to Total.
+type Progress struct {
+	File        string // its name
+	Done, Total int64  // bytes; Total is 0 as long as it is not known
 }
 
 func (o Options) filled(d Dataset) Options {
@@ -58,24 +66,23 @@ func (o Options) filled(d Dataset) Options {
 	return o
 }
 
-// Get downloads those files of d that are not in o.Dir already, complete and
-// right; one with other content is replaced. It stops at the first file that it
-// cannot get.
+// Get downloads the files of d that are not in o.Dir already, complete and right. It
+// replaces a file with other content, and it stops at the first file that it cannot get.
 //
-// A file on its way is called NAME.part. When a mirror breaks off, or ctx is
-// cancelled, it stays and the next try, of the same mirror or another, asks for
-// the rest only (RFC 9110, section 14). Where the sum is wrong in the end it is
-// deleted, and the mirror asked once more for the whole. A file of unknown sum is not
-// continued: nobody could tell that both parts are of the same one.
+// While a file comes it is called NAME.part. When a mirror breaks off or ctx is cancelled,
+// the part stays, and the next try, of the same mirror or another, asks for the rest only
+// (RFC 9110, section 14). Where the sum is wrong in the end, Get deletes the part and asks
+// the mirror once more for the whole. It does not continue a file of unknown sum, because
+// nothing could tell whether both parts come from the same version.
 //
-// A mirror is given up for a file when it answers that it does not have it, or
-// has another one; it is tried again, in the next round, when it cannot be
+// Get gives up a mirror for a file when the mirror answers that it does not have the file,
+// or sends another one. It tries the mirror again in the next round when it cannot be
 // reached, stalls, breaks off or fails (status 408, 429, 5xx).
 //
-// The error is one line. It wraps [ErrUnavailable] and holds the last word of
-// every mirror, or wraps that of ctx, or of the disk. Two calls at a time must not
-// use one folder: they would write the same files, though neither would take the
-// mixture for complete.
+// The error is one line. It wraps [ErrUnavailable] and holds the last answer of every
+// mirror, or it wraps the error of ctx or of the disk. Two calls at a time must not use
+// one folder: they would write the same files, though neither would take the mixture for
+// complete.
 func Get(ctx context.Context, d Dataset, o Options) error {
 	if err := o.filled(d).get(ctx, d); err != nil {
 		return fmt.Errorf("fetch %s: %w", d.Name, err)
@@ -84,15 +91,15 @@ func Get(ctx context.Context, d Dataset, o Options) error {
 }
 
 func (o Options) get(ctx context.Context, d Dataset) error {
-	if err := os.MkdirAll(o.Dir, 0o755); err != nil {
-		return err
-	}
 	missing, err := d.Missing(o.Dir)
 	if err != nil {
 		return err
 	}
 	for _, f := range missing {
-		dl := download{Options: o, File: f, part: filepath.Join(o.Dir, f.Name+partial)}
+		if err := os.MkdirAll(filepath.Dir(f.in(o.Dir)), 0o755); err != nil {
+			return err
+		}
+		dl := download{Options: o, File: f, part: f.in(o.Dir) + partial}
 		if err := dl.run(ctx); err != nil {
 			return fmt.Errorf("%s: %w%s%s", f.Name, err, dl.kept(), d.advice(err, o.Dir))
 		}
@@ -108,39 +115,8 @@ func (d Dataset) advice(err error, dir string) string {
 	return fmt.Sprintf(" (folder %s: %s)", dir, d.Manual)
 }
 
-// Missing returns the files that are not in the folder dir or have other content
-// than expected. It reads those of the right size to the end. An error is one of
-// reading.
-func (d Dataset) Missing(dir string) ([]File, error) {
-	var missing []File
-	for _, f := range d.Files {
-		there, err := f.in(dir)
-		if err != nil {
-			return nil, err
-		}
-		if !there {
-			missing = append(missing, f)
-		}
-	}
-	return missing, nil
-}
-
-// in says whether f, or a file that will do as well, is in a folder.
-func (f File) in(dir string) (bool, error) {
-	err := f.check(filepath.Join(dir, f.Name))
-	for _, name := range f.Or {
-		if err == nil {
-			break
-		}
-		if name != f.Name || f.known() {
-			err = File{Check: f.Check}.check(filepath.Join(dir, name))
-		}
-	}
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, errContent) {
-		return false, nil
-	}
-	return err == nil, err
-}
+// in returns the path of the file in the folder dir.
+func (f File) in(dir string) string { return filepath.Join(dir, filepath.FromSlash(f.Name)) }
 
 // check returns nil if the file at path is f, an errContent if it is another,
 // and otherwise why it cannot be read.

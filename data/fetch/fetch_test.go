@@ -2,19 +2,13 @@ package fetch
 
 import (
 	"context"
-	"crypto/md5"
-	"encoding/hex"
 	"errors"
-	"fmt"
 	"io/fs"
 	"net/http"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
-
-	"github.com/go-valla/valla/internal/fixture"
 )
 
 // patience is how long the tests of stalling wait: much longer than a busy
@@ -373,59 +367,5 @@ func TestDiskFails(t *testing.T) {
 	o.Dir = filepath.Join(o.Dir, "file")
 	if err := Get(t.Context(), set(), o); !errors.As(err, &path) {
 		t.Errorf("error %v for a folder that is a file", err)
-	}
-}
-
-func TestDatasets(t *testing.T) {
-	count := map[string]int{"cifar10": 1, "fmnist": 4, "mnist": 4}
-	for _, d := range Datasets() {
-		same, err := Lookup(Datasets(), d.Name)
-		if err != nil || same.Title != d.Title {
-			t.Errorf("%s: found %q (%v)", d.Name, same.Title, err)
-		}
-		if d.Title == "" || d.Source == "" || d.Licence == "" || len(d.Mirrors) < 2 || len(d.Files) != count[d.Name] {
-			t.Errorf("%s: %+v", d.Name, d)
-		}
-		for _, m := range d.Mirrors {
-			if !strings.HasPrefix(m, "http") || !strings.HasSuffix(m, "/") {
-				t.Errorf("%s: mirror %q", d.Name, m)
-			}
-		}
-	}
-	_, err := Lookup(Datasets(), "cifar")
-	if !errors.Is(err, ErrUnknown) {
-		t.Errorf("error %v, want %v", err, ErrUnknown)
-	}
-	expectError(t, err, `unknown data set "cifar", expected one of cifar10, fmnist, mnist`)
-}
-
-// The table agrees with the real files, and these have the MD5 sums published by
-// the authors of Fashion-MNIST (in its README) and by torchvision for MNIST.
-func TestFixtureSums(t *testing.T) {
-	published := map[string][]string{
-		"mnist": {"f68b3c2dcbeaaa9fbdd348bbdeb94873", "d53e105ee54ea40749a09fcbcd1e9432",
-			"9fb629c4189551a2d022fa330f9573f3", "ec29112dd5afa0611ce80d1b7f02629c"},
-		"fmnist": {"8d4fb7e6c68d591d4c3dfef9ec88bf0d", "25c81989df183df01b3e8a0aad5dffbe",
-			"bef4ecab320f06d8554ea6380940ec79", "bb300cfdad3c16e7a12a480ee83cd310"},
-	}
-	folder := map[string]string{"mnist": "mnist", "fmnist": "fashion-mnist"}
-	for _, d := range []Dataset{fashionMNIST(), mnist()} { // the archive of CIFAR-10 is not there
-		dir := fixture.Shared(t, "data", folder[d.Name])
-		if missing, err := d.Missing(dir); err != nil || len(missing) != 0 {
-			t.Errorf("%s: files %v differ from the table (%v)", d.Name, missing, err)
-		}
-		for i, f := range d.Files {
-			content, err := os.ReadFile(filepath.Join(dir, f.Name))
-			if err != nil {
-				t.Fatal(err)
-			}
-			sum := md5.Sum(content)
-			if got := hex.EncodeToString(sum[:]); got != published[d.Name][i] {
-				t.Errorf("%s %s: MD5 %s, published %s", d.Name, f.Name, got, published[d.Name][i])
-			}
-		}
-	}
-	if got := fmt.Sprint(mnist().Size(), fashionMNIST().Size()); got != "11594722 30878645" {
-		t.Errorf("sizes %s, want 11594722 30878645, the sums of the files'", got)
 	}
 }

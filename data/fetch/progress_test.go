@@ -1,41 +1,94 @@
 package fetch
 
 import (
-	"bytes"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 )
 
-func TestBar(t *testing.T) {
-	var out bytes.Buffer
-	b := drawBar(&out, "a.gz", 2000)
-	b.set(500)
-	b.set(2000)
-	b.close()
-	for _, want := range []string{"a.gz", "100%", "(2.0/2.0 kB"} {
-		if !strings.Contains(out.String(), want) {
-			t.Errorf("no %q in %q", want, out.String())
+// watched adds to o a callback that keeps what it is told.
+func watched(o *Options) *[]Progress {
+	var seen []Progress
+	o.OnProgress = func(p Progress) { seen = append(seen, p) }
+	return &seen
+}
+
+// expectRising fails unless the bytes of one file rise from from to its size.
+func expectRising(t *testing.T, seen []Progress, from int64) {
+	t.Helper()
+	if len(seen) < 3 || seen[0].Done != from {
+		t.Fatalf("progress %v, want it to begin with %d bytes", seen, from)
+	}
+	for i, p := range seen {
+		if p.File != "a" || i > 0 && p.Done < seen[i-1].Done {
+			t.Errorf("progress number %d is %v, after %v", i, p, seen[max(i-1, 0)])
 		}
 	}
-	if !strings.HasSuffix(out.String(), "\n") {
-		t.Error("the bar does not leave its line")
+	if last, n := seen[len(seen)-1], int64(len(content)); last.Done != n || last.Total != n {
+		t.Errorf("the last progress is %v, want %d of %d bytes", last, n, n)
 	}
 }
 
-func TestQuietWithoutATerminal(t *testing.T) {
-	f, err := os.Create(filepath.Join(t.TempDir(), "log"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
+func TestProgress(t *testing.T) {
 	o := options(t, serve(t, good))
-	o.Progress = f
+	seen := watched(&o)
 	if err := Get(t.Context(), set(), o); err != nil {
 		t.Fatal(err)
 	}
-	if info, err := f.Stat(); err != nil || info.Size() != 0 {
-		t.Errorf("%d bytes written, want none (%v)", info.Size(), err)
+	expectRising(t, *seen, 0)
+	for _, p := range *seen {
+		if p.Total != int64(len(content)) {
+			t.Errorf("progress %v, want a total of %d", p, len(content))
+		}
+	}
+	*seen = nil
+	if err := Get(t.Context(), set(), o); err != nil || len(*seen) != 0 {
+		t.Errorf("progress %v (%v) though the file is there", *seen, err)
+	}
+}
+
+// What an earlier call left counts as done.
+func TestProgressOfRest(t *testing.T) {
+	o := options(t, serve(t, good))
+	put(t, o, "a.part", content[:150000])
+	seen := watched(&o)
+	if err := Get(t.Context(), set(), o); err != nil {
+		t.Fatal(err)
+	}
+	expectRising(t, *seen, 150000)
+}
+
+// A file of unknown size tells its total when it is complete.
+func TestProgressUnsized(t *testing.T) {
+	o := options(t, serve(t, chunked))
+	seen := watched(&o)
+	if err := Get(t.Context(), unsized(), o); err != nil {
+		t.Fatal(err)
+	}
+	expectRising(t, *seen, 0)
+	for _, p := range (*seen)[:len(*seen)-1] {
+		if p.Total != 0 {
+			t.Errorf("progress %v before the end, want no total", p)
+		}
+	}
+}
+
+// A file's name may begin with folders, in the address as on the disk.
+func TestNestedNames(t *testing.T) {
+	m := serve(t, good)
+	o := options(t, m)
+	d := Dataset{Name: "test", Files: []File{fileOf("in/here/a", content)}}
+	if missing, err := d.Missing(o.Dir); err != nil || len(missing) != 1 {
+		t.Errorf("missing %v (%v), want one file", missing, err)
+	}
+	if err := Get(t.Context(), d, o); err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile(filepath.Join(o.Dir, "in", "here", "a"))
+	if err != nil || string(got) != string(content) {
+		t.Errorf("%d bytes (%v), want %d", len(got), err, len(content))
+	}
+	if missing, err := d.Missing(o.Dir); err != nil || len(missing) != 0 {
+		t.Errorf("missing %v (%v), want none", missing, err)
 	}
 }

@@ -37,7 +37,7 @@ func (d *download) transfer(ctx context.Context, address string, have int64) err
 	return refused
 }
 
-// receive does the work of transfer and calls alive whenever bytes come.
+// receive does the work of transfer, and it calls alive whenever bytes come.
 func (d *download) receive(ctx context.Context, address string, have int64, alive func()) error {
 	resp, err := d.request(ctx, address, have)
 	if err != nil {
@@ -114,6 +114,7 @@ func (d *download) save(f *os.File, at int64, body io.Reader, alive func()) erro
 		body = io.LimitReader(body, d.Size-at)
 	}
 	buf := make([]byte, 1<<16)
+	d.tell(at, d.Size)
 	for d.come = at; !d.known() || d.come < d.Size; {
 		n, err := body.Read(buf)
 		if n > 0 {
@@ -122,9 +123,10 @@ func (d *download) save(f *os.File, at int64, body io.Reader, alive func()) erro
 				return err
 			}
 			d.come += int64(n)
-			d.bar.set(d.come)
+			d.tell(d.come, d.Size)
 		}
 		if !d.known() && errors.Is(err, io.EOF) {
+			d.tell(d.come, d.come)
 			return nil
 		}
 		if err != nil && !(d.known() && d.come == d.Size) {

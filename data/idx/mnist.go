@@ -15,30 +15,26 @@ import (
 // Rodríguez Santana and Hernández-Lobato 2024) keeps for early stopping.
 const validation = 5000
 
-// Splits are the three parts of a dataset. Train and Validation share memory.
-type Splits struct {
-	Train      *image.Set // all training images but the last 5,000
-	Validation *image.Set // the last 5,000 training images
-	Test       *image.Set
-}
-
 // MNIST returns the handwritten digits (LeCun, Bottou, Bengio and Haffner 1998)
 // from the folder dir, which holds the four files train-images-idx3-ubyte,
 // train-labels-idx1-ubyte, t10k-images-idx3-ubyte and t10k-labels-idx1-ubyte,
 // each also found with .gz after its name. A missing file is an error that names
 // the paths that were tried and wraps fs.ErrNotExist.
-func MNIST(dir string) (*Splits, error) {
+//
+// The last 5,000 training images are for validation. They share their memory with the
+// other ones.
+func MNIST(dir string) (*image.Splits, error) {
 	return readSplits(dir, []string{"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"})
 }
 
 // FashionMNIST returns the pictures of clothes (Xiao, Rasul and Vollgraf 2017)
 // from the folder dir. Its files have the names and the form of those of [MNIST].
-func FashionMNIST(dir string) (*Splits, error) {
+func FashionMNIST(dir string) (*image.Splits, error) {
 	return readSplits(dir, []string{"T-shirt/top", "Trouser", "Pullover", "Dress", "Coat",
 		"Sandal", "Shirt", "Sneaker", "Bag", "Ankle boot"})
 }
 
-func readSplits(dir string, names []string) (*Splits, error) {
+func readSplits(dir string, names []string) (*image.Splits, error) {
 	train, err := readPart(dir, "train", names)
 	if err != nil {
 		return nil, err
@@ -55,7 +51,7 @@ func readSplits(dir string, names []string) (*Splits, error) {
 		return nil, fmt.Errorf("%s: %w: test images of %d×%d pixels, expected %d×%d like the training images",
 			dir, ErrFormat, test.H, test.W, train.H, train.W)
 	}
-	return &Splits{
+	return &image.Splits{
 		Train:      train.Slice(0, train.N-validation),
 		Validation: train.Slice(train.N-validation, train.N),
 		Test:       test,

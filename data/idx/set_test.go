@@ -110,7 +110,7 @@ func folder(t *testing.T, n, m int) string {
 
 func TestSplits(t *testing.T) {
 	dir := folder(t, 5003, 1)
-	for name, read := range map[string]func(string) (*Splits, error){"0": MNIST, "T-shirt/top": FashionMNIST} {
+	for name, read := range map[string]func(string) (*image.Splits, error){"0": MNIST, "T-shirt/top": FashionMNIST} {
 		s, err := read(dir)
 		if err != nil {
 			t.Fatal(err)
@@ -156,7 +156,7 @@ func TestSplitsErrors(t *testing.T) {
 func TestFixtureMNIST(t *testing.T) {
 	for _, c := range []struct {
 		folder    string
-		read      func(string) (*Splits, error)
+		read      func(string) (*image.Splits, error)
 		zero, one int // test images of the classes 0 and 1
 	}{
 		{"mnist", MNIST, 980, 1135},

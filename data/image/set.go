@@ -21,6 +21,9 @@ type Set struct {
 	Names   []string // of the classes, or nil
 }
 
+// Splits are the three parts of a data set of images.
+type Splits struct{ Train, Validation, Test *Set }
+
 // Slice returns the examples from...to-1, which share their memory with s. It
 // panics unless 0 <= from < to <= N.
 func (s *Set) Slice(from, to int) *Set {

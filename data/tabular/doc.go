@@ -1,6 +1,7 @@
 // Package tabular reads the large regression tables of the VaLLA paper (Ortega,
 // Rodríguez-Santana and Hernández-Lobato 2024, section 5): Year, Airline and Taxi,
-// and smaller public tables of the same form. [Sets] lists them; [Open] reads one.
+// and smaller public tables of the same form. [Sets] lists them, and
+// [Set.Open] reads one.
 //
 // A table has N rows of D features and a target. It is read row by row into one
 // piece of memory, N·(D+1) values of the type asked for: nothing else grows with N.

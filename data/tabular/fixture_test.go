@@ -96,11 +96,11 @@ func TestFixtureFlights(t *testing.T) {
 	}
 }
 
-// Both open by name, and standardized features of the training part have mean 0 and
+// Both open, and standardized features of the training part have mean 0 and
 // deviation 1, but for the 1e-6 of the paper's code.
 func TestFixtureOpen(t *testing.T) {
-	for _, name := range []string{"airline-nycflights13", "taxi-green"} {
-		splits, r, err := Open(name, fixture.Shared(t, "data"), Options{Seed: 1})
+	for _, s := range []Set{nycFlights(), taxiGreen()} {
+		splits, r, err := s.Open(fixture.Shared(t, "data", s.Folder), Options{Seed: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -121,7 +121,7 @@ func TestFixtureOpen(t *testing.T) {
 			}
 			std := splits.Inputs.Std[j]
 			if mean, got, want := sum/float64(n), math.Sqrt(squares/float64(n)), (std-1e-6)/std; math.Abs(mean) > 1e-9 || math.Abs(got-want) > 1e-9 {
-				t.Errorf("%s, column %d: mean %g, deviation %g, want 0 and %g", name, j, mean, got, want)
+				t.Errorf("%s, column %d: mean %g, deviation %g, want 0 and %g", s.Name, j, mean, got, want)
 			}
 		}
 	}

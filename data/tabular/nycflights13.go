@@ -22,7 +22,8 @@ func nycFlights() Set {
 		Licence: "CC0",
 		Manual: "put nycflights13_8feat.csv.gz there, made of the tables flights and planes: " +
 			"Month, DayofMonth, DayOfWeek, plane_age, AirTime, Distance, ArrTime, DepTime, ArrDelay of the flights that have all of them",
-		Files: []fetch.File{{Name: "nycflights13_8feat.csv.gz", Or: packed("nycflights13_8feat.csv"), Check: s.check(false)}},
+		Files: []fetch.File{{Name: "nycflights13_8feat.csv.gz", Check: s.check(false)}},
+		Or:    s.whole,
 	}
 	return s
 }

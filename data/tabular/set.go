@@ -1,7 +1,9 @@
 package tabular
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path"
@@ -60,16 +62,16 @@ type Options struct {
 	Seed  uint64       // of the order of sets that are shuffled
 }
 
-// Open reads the set. Its files are in folder/Folder; folder is the one of all data
-// sets.
+// Open reads the set from its files in the folder dir. Where there are none, the error
+// wraps [fs.ErrNotExist].
 //
 // The result is in the units of the files: [data.Splits.Standardize] brings it into
 // those of the paper's code. X is [N,D] and Y [N,1] of each part; the parts lie in
 // one piece of memory. In float32 a value is that of the file, rounded.
-func (s Set) Open(folder string, o Options) (*data.Splits, *Report, error) {
-	paths, err := s.find(filepath.Join(folder, s.Folder))
+func (s Set) Open(dir string, o Options) (*data.Splits, *Report, error) {
+	paths, err := s.find(dir)
 	if err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", s.Name, err)
+		return nil, nil, err
 	}
 	return s.open(paths, o)
 }
@@ -103,8 +105,8 @@ func (s Set) open(paths []string, o Options) (*data.Splits, *Report, error) {
 // find returns the files of the set in dir, in the order of their names.
 func (s Set) find(dir string) ([]string, error) {
 	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return nil, fmt.Errorf("%w (expected a folder with %s)", err, strings.Join(s.files, " or "))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
 	}
 	for _, pattern := range s.files {
 		var found []string
@@ -117,7 +119,7 @@ func (s Set) find(dir string) ([]string, error) {
 			return found, nil
 		}
 	}
-	return nil, fmt.Errorf("%s: expected a file %s, found none", dir, strings.Join(s.files, " or "))
+	return nil, fmt.Errorf("no file %s: %w", filepath.Join(dir, strings.Join(s.files, " or ")), fs.ErrNotExist)
 }
 
 func isParquet(name string) bool { return strings.HasSuffix(strings.ToLower(name), ".parquet") }
@@ -170,6 +172,16 @@ func (s Set) check(parquet bool) func(path string) error {
 		}
 		return r.complete()
 	}
+}
+
+// whole reads the files of the set in the folder dir to the end and says what is wrong.
+func (s Set) whole(dir string) error {
+	paths, err := s.find(dir)
+	if err != nil {
+		return err
+	}
+	_, err = s.read(paths, func([]float64) error { return nil })
+	return err
 }
 
 // A reading is the state of read.

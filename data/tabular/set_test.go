@@ -2,6 +2,7 @@ package tabular
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,6 +12,8 @@ import (
 	"unsafe"
 
 	"gorgonia.org/tensor"
+
+	"github.com/go-valla/valla/data/fetch"
 )
 
 // Every set of the list is whole, is found by its name and reads files of its form.
@@ -20,9 +23,6 @@ func TestSets(t *testing.T) {
 		t.Error("not in the order of names")
 	}
 	for _, s := range all {
-		if same, err := Lookup(s.Name); err != nil || same.Title != s.Title {
-			t.Errorf("%s: found %q (%v)", s.Name, same.Title, err)
-		}
 		if s.Title == "" || s.Folder == "" || len(s.Features) < 8 || s.Target == "" || len(s.files) == 0 || s.split == nil {
 			t.Errorf("%s: %+v", s.Name, s)
 		}
@@ -33,33 +33,46 @@ func TestSets(t *testing.T) {
 		if d.Name != s.Name || d.Source == "" || d.Licence == "" || len(d.Files) != 1 || len(d.Mirrors) == 0 && d.Manual == "" {
 			t.Errorf("%s: %+v", s.Name, d)
 		}
-		if f := d.Files[0]; (f.Size == 0 || f.SHA256 == "" || len(f.Or) > 0) && f.Check == nil {
+		if f := d.Files[0]; (f.Size == 0 || f.SHA256 == "") && f.Check == nil {
 			t.Errorf("%s: nothing checks %s", s.Name, f.Name)
 		}
+		if d.Or == nil || d.Or(t.TempDir()) == nil {
+			t.Errorf("%s: an empty folder holds it", s.Name)
+		}
 	}
-	_, err := Lookup("iris")
-	expectError(t, err, `unknown table "iris", expected one of airline, airline-nycflights13, taxi, taxi-green, year`)
-	_, _, err = Open("iris", t.TempDir(), Options{})
-	if !errors.Is(err, ErrUnknown) {
-		t.Errorf("error %v, want %v", err, ErrUnknown)
-	}
-	if len(Downloads()) != len(all) {
-		t.Error("not all sets can be had")
+}
+
+// A file in any form of the set will do instead of the one that is downloaded, if reading
+// finds no fault.
+func TestOtherForms(t *testing.T) {
+	s := plain()
+	s.Download = fetch.Dataset{Name: "plain", Files: []fetch.File{{Name: "p.csv.zip", Size: 7, SHA256: "other"}}, Or: s.whole}
+	for _, c := range []struct {
+		content string
+		missing int
+	}{{"a,b\n1,2\n", 1}, {"a\n1\n2\n3\n4\n", 1}, {"a,b\n1,2\n3,4\n5,6\n7,8\n", 0}} {
+		path := put(t, "p.csv", []byte(c.content))
+		missing, err := s.Download.Missing(filepath.Dir(path))
+		if err != nil || len(missing) != c.missing {
+			t.Errorf("%q: %d files missing (%v), want %d", c.content, len(missing), err, c.missing)
+		}
 	}
 }
 
 // The first pattern that fits any file counts; the files come in order.
 func TestFind(t *testing.T) {
-	dir := t.TempDir()
 	s := taxi()
-	_, _, err := s.Open(dir, Options{})
-	expectError(t, err, "taxi: ", filepath.Join(dir, "taxi"), "expected a folder with yellow_tripdata_")
-	in := filepath.Join(dir, "taxi")
+	in := filepath.Join(t.TempDir(), "taxi")
+	_, _, err := s.Open(in, Options{})
+	expectError(t, err, "no file "+filepath.Join(in, "yellow_tripdata_"), "taxi.csv.zip: ")
 	if err := os.MkdirAll(filepath.Join(in, "yellow_tripdata_2022-01.parquet"), 0o755); err != nil { // a folder
 		t.Fatal(err)
 	}
-	_, _, err = s.Open(dir, Options{})
-	expectError(t, err, in, "expected a file yellow_tripdata_", "taxi.csv.zip, found none")
+	_, _, err = s.Open(in, Options{})
+	expectError(t, err, "no file "+filepath.Join(in, "yellow_tripdata_"), "taxi.csv.zip: ")
+	if !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("error %v, want %v", err, fs.ErrNotExist)
+	}
 	for _, name := range []string{"taxi.csv", "yellow_tripdata_2023-02.parquet", "yellow_tripdata_2022-12.parquet", "yellow_tripdata_2023-01.parquet.part"} {
 		if err := os.WriteFile(filepath.Join(in, name), nil, 0o644); err != nil {
 			t.Fatal(err)

@@ -80,5 +80,6 @@ func rideFiles(s Set, f fetch.File) fetch.Dataset {
 		Licence: "NYC Open Data terms of use",
 		Mirrors: []string{"https://d37ci6vzurychx.cloudfront.net/trip-data/"},
 		Files:   []fetch.File{f},
+		Or:      s.whole,
 	}
 }

@@ -29,7 +29,8 @@ func year() Set {
 		Source:  "https://archive.ics.uci.edu/dataset/203/yearpredictionmsd",
 		Licence: "CC BY 4.0",
 		Mirrors: []string{"https://archive.ics.uci.edu/static/public/203/"},
-		Files:   []fetch.File{{Name: "yearpredictionmsd.zip", Or: packed("YearPredictionMSD.txt"), Check: s.check(false)}},
+		Files:   []fetch.File{{Name: "yearpredictionmsd.zip", Check: s.check(false)}},
+		Or:      s.whole,
 	}
 	return s
 }

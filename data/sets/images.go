@@ -1,73 +1,46 @@
-package fetch
+package sets
 
 import (
-	"errors"
 	"fmt"
-	"slices"
-	"strings"
+
+	"github.com/go-valla/valla/data/cifar"
+	"github.com/go-valla/valla/data/fetch"
+	"github.com/go-valla/valla/data/idx"
+	"github.com/go-valla/valla/data/image"
 )
 
-// A Dataset is a set of public files and where they can be had.
-type Dataset struct {
-	Name    string   // the short one, as the command takes it
-	Title   string   // the full one
-	Source  string   // the authors' page
-	Licence string   // of the data
-	Mirrors []string // addresses that a file's name is appended to, in the order of trying; none: not public
-	Manual  string   // for the error where no mirror delivers: what to put into the folder instead; "" if nothing
-	Files   []File
+// images returns the sets of images. Sizes and sums are those of the files as first
+// published, whose MD5 sums are public too; the tests compare both where they have the
+// files.
+func images() []Set {
+	return []Set{
+		{Dataset: cifar10(), Folder: "cifar10", Splits: 1, images: readCIFAR},
+		{Dataset: fashionMNIST(), Folder: "fashion-mnist", Splits: 1, Other: "mnist", images: idx.FashionMNIST},
+		{Dataset: mnist(), Folder: "mnist", Splits: 1, Other: "fmnist", images: idx.MNIST},
+	}
 }
 
-// A File is one file of a data set. Any other content than the expected is
-// refused, so that it does not matter whom a mirror belongs to. Where the publisher
-// changes files without notice there is no sum; then reading tells.
-type File struct {
-	Name   string
-	Size   int64  // in bytes; 0: not known
-	SHA256 string // lower-case hexadecimal; not known where Size is not
-	// Check says what is wrong with the content of a file at path, by reading it. It
-	// is for files without a sum, and for those of Or.
-	Check func(path string) error
-	Or    []string // names of files that will do as well if Check has nothing to say
+func readCIFAR(dir string) (*image.Splits, error) {
+	s, err := cifar.CIFAR10(dir)
+	if err != nil {
+		return nil, err
+	}
+	return &image.Splits{Train: s.Train, Validation: s.Validation, Test: s.Test}, nil
 }
 
-// known says that size and sum are.
-func (f File) known() bool { return f.Size > 0 }
-
-// Size returns the bytes of all files of known size.
-func (d Dataset) Size() (n int64) {
-	for _, f := range d.Files {
-		n += f.Size
+// allBatches reads the batches of CIFAR-10, which do as well as the archive of them.
+func allBatches(dir string) error {
+	s, err := cifar.CIFAR10(dir)
+	if err == nil && len(s.Have) < 5 {
+		return fmt.Errorf("batches %v, expected 1 to 5", s.Have)
 	}
-	return n
-}
-
-// ErrUnknown is wrapped by the error about a name that no data set has.
-var ErrUnknown = errors.New("unknown data set")
-
-// Datasets returns the data sets of images, in the order of their names; package
-// tabular has those of tables.
-// The sums are those of the files as first published, whose MD5 sums are public
-// too; the tests compare both where they have the files.
-func Datasets() []Dataset { return []Dataset{cifar10(), fashionMNIST(), mnist()} }
-
-// Lookup returns the data set of all with a name. The error for another name is an
-// [ErrUnknown] that lists those that exist.
-func Lookup(all []Dataset, name string) (Dataset, error) {
-	if i := slices.IndexFunc(all, func(d Dataset) bool { return d.Name == name }); i >= 0 {
-		return all[i], nil
-	}
-	names := make([]string, len(all))
-	for i, d := range all {
-		names[i] = d.Name
-	}
-	return Dataset{}, fmt.Errorf("%w %q, expected one of %s", ErrUnknown, name, strings.Join(names, ", "))
+	return err
 }
 
 // The authors' page gives the archive's MD5 sum, c32a1d4ab5d03f1284b67883e8d87530;
 // size and SHA-256 sum are those that TensorFlow Datasets checks.
-func cifar10() Dataset {
-	return Dataset{
+func cifar10() fetch.Dataset {
+	return fetch.Dataset{
 		Name:    "cifar10",
 		Title:   "CIFAR-10 pictures of animals and vehicles (Krizhevsky 2009)",
 		Source:  "https://www.cs.toronto.edu/~kriz/cifar.html",
@@ -77,14 +50,15 @@ func cifar10() Dataset {
 			"https://storage.googleapis.com/s4tf-hosted-binaries/datasets/CIFAR10/",
 			"https://mindspore-website.obs.cn-north-4.myhuaweicloud.com/notebook/datasets/",
 		},
-		Files: []File{
-			{Name: "cifar-10-binary.tar.gz", Size: 170052171, SHA256: "c4a38c50a1bc5f3a1c5537f2155ab9d68f9f25eb1ed8d9ddda3db29a59bca1dd"},
+		Files: []fetch.File{
+			{Name: cifar.Archive, Size: 170052171, SHA256: "c4a38c50a1bc5f3a1c5537f2155ab9d68f9f25eb1ed8d9ddda3db29a59bca1dd"},
 		},
+		Or: allBatches,
 	}
 }
 
-func mnist() Dataset {
-	return Dataset{
+func mnist() fetch.Dataset {
+	return fetch.Dataset{
 		Name:    "mnist",
 		Title:   "MNIST handwritten digits (LeCun, Bottou, Bengio and Haffner 1998)",
 		Source:  "http://yann.lecun.com/exdb/mnist/",
@@ -95,7 +69,7 @@ func mnist() Dataset {
 			"https://raw.githubusercontent.com/fgnt/mnist/master/",
 			"http://yann.lecun.com/exdb/mnist/",
 		},
-		Files: []File{
+		Files: []fetch.File{
 			{Name: "train-images-idx3-ubyte.gz", Size: 9912422, SHA256: "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609"},
 			{Name: "train-labels-idx1-ubyte.gz", Size: 28881, SHA256: "3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c"},
 			{Name: "t10k-images-idx3-ubyte.gz", Size: 1648877, SHA256: "8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6"},
@@ -104,8 +78,8 @@ func mnist() Dataset {
 	}
 }
 
-func fashionMNIST() Dataset {
-	return Dataset{
+func fashionMNIST() fetch.Dataset {
+	return fetch.Dataset{
 		Name:    "fmnist",
 		Title:   "Fashion-MNIST pictures of clothes (Xiao, Rasul and Vollgraf 2017)",
 		Source:  "https://github.com/zalandoresearch/fashion-mnist",
@@ -116,7 +90,7 @@ func fashionMNIST() Dataset {
 			"https://storage.googleapis.com/tensorflow/tf-keras-datasets/",
 			"http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/",
 		},
-		Files: []File{
+		Files: []fetch.File{
 			{Name: "train-images-idx3-ubyte.gz", Size: 26421880, SHA256: "3aede38d61863908ad78613f6a32ed271626dd12800ba2636569512369268a84"},
 			{Name: "train-labels-idx1-ubyte.gz", Size: 29515, SHA256: "a04f17134ac03560a47e3764e11b92fc97de4d1bfaf8ba1a3aa29af54cc90845"},
 			{Name: "t10k-images-idx3-ubyte.gz", Size: 4422102, SHA256: "346e55b948d973a97e58d2351dde16a484bd415d4595297633bb08f03db6a073"},

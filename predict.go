@@ -7,6 +7,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"github.com/go-valla/valla/data"
+	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/task"
 )
 
@@ -30,19 +31,29 @@ const (
 // returns ctx's error if ctx ends first. An input or a prediction that is not finite, or a
 // variance that is not positive, is an error that names the row.
 func (m *Model) Predict(ctx context.Context, x *tensor.Dense, o PredictOptions) (*Prediction, error) {
-	in, err := m.Task.Inputs.Apply(x, m.Dtype())
+	g, err := m.Latent(ctx, x)
 	if err != nil {
-		return nil, fmt.Errorf("predict: %w", err)
-	}
-	g, err := m.gp().Predict(ctx, in)
-	if err != nil {
-		return nil, fmt.Errorf("predict: %w", err)
+		return nil, err
 	}
 	p, err := m.Task.Outputs.Predict(ctx, g, m.NoiseVariance(), o)
 	if err != nil {
 		return nil, fmt.Errorf("predict: %w", err)
 	}
 	return p, nil
+}
+
+// Latent returns the distribution of the network's outputs f at x [N,…], in the units of
+// the data, itself in those of the network and without noise.
+func (m *Model) Latent(ctx context.Context, x *tensor.Dense) (gp.Gaussian, error) {
+	in, err := m.Task.Inputs.Apply(x, m.Dtype())
+	if err != nil {
+		return gp.Gaussian{}, fmt.Errorf("predict: %w", err)
+	}
+	g, err := m.gp().Predict(ctx, in)
+	if err != nil {
+		return gp.Gaussian{}, fmt.Errorf("predict: %w", err)
+	}
+	return g, nil
 }
 
 // Evaluate returns the scores of the predictions for a set.

@@ -101,7 +101,7 @@ func TestFixtureToy1D(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := table.Set("")
+		got, err := table.Set()
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -12,9 +12,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/go-valla/valla/experiments"
-	reports "github.com/go-valla/valla/experiments/report"
-	"github.com/go-valla/valla/experiments/result"
-	"github.com/go-valla/valla/experiments/spec"
+	reports "github.com/go-valla/valla/experiments/internal/report"
+	"github.com/go-valla/valla/experiments/internal/result"
+	"github.com/go-valla/valla/experiments/internal/spec"
 	"github.com/go-valla/valla/gp/model"
 )
 

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	results "github.com/go-valla/valla/experiments/result"
+	results "github.com/go-valla/valla/experiments/internal/result"
 )
 
 // TestExperimentCommand runs, skips what is finished, reports, and refuses.

@@ -15,7 +15,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/go-valla/valla/experiments/result"
+	"github.com/go-valla/valla/experiments/internal/result"
 	"github.com/go-valla/valla/gp/model"
 )
 

@@ -12,7 +12,7 @@ import (
 	"runtime/debug"
 	"time"
 
-	"github.com/go-valla/valla/experiments/result"
+	"github.com/go-valla/valla/experiments/internal/result"
 	"github.com/go-valla/valla/gp/model"
 	"github.com/jedib0t/go-pretty/v6/table"
 	"gonum.org/v1/gonum/stat"

@@ -6,7 +6,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/go-valla/valla/experiments/result"
+	"github.com/go-valla/valla/experiments/internal/result"
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
 )

@@ -106,6 +106,13 @@ func (f *Field) Set(text string) error {
 	return nil
 }
 
+// Try returns the error of Set for one value, of a list for one of its elements, without
+// setting it.
+func (f *Field) Try(text string) error {
+	_, err := f.single(text)
+	return err
+}
+
 // Text is the setting's value as Set takes it; "" for the zero value.
 func (f *Field) Text() string {
 	if !f.Given() {

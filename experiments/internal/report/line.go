@@ -1,0 +1,181 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+
+	"github.com/go-valla/valla/experiments/internal/result"
+)
+
+// line is a row of a table before it is written: the cells of all seeds.
+type line struct {
+	place
+	measured map[string][]float64 // by metric, a value for each seed
+	done     int
+	expected int
+	refused  string
+}
+
+// tables returns a table for each data set of a plan.
+func tables(f result.Found) []Table {
+	var out []Table
+	for _, data := range f.Data {
+		if lines := gather(f, data); len(lines) > 0 {
+			out = append(out, newTable(data, lines, publishedFor(data)))
+		}
+	}
+	return out
+}
+
+// gather collects the lines of a data set, in the order of the plan.
+func gather(f result.Found, data string) []*line {
+	var lines []*line
+	find := func(at place) *line {
+		for _, l := range lines {
+			if l.place == at {
+				return l
+			}
+		}
+		l := &line{place: at, measured: map[string][]float64{}}
+		lines = append(lines, l)
+		return l
+	}
+	exact := exactBands(f, data)
+	for i, id := range f.Cells {
+		if id.Data != data {
+			continue
+		}
+		for _, probs := range kindsOf(f, id.Data, id.Row) {
+			l := find(place{id.Row, probs})
+			l.expected++
+			if c := f.Done[i]; c != nil {
+				l.add(c, probs, exact[id.Seed])
+			}
+		}
+	}
+	return lines
+}
+
+// kindsOf are the kinds of probabilities of a row.
+func kindsOf(f result.Found, data, row string) []string {
+	kinds := map[string]bool{}
+	for _, c := range f.Done {
+		if c != nil && c.Data == data && c.Row == row {
+			for k := range c.Scores {
+				kinds[k] = true
+			}
+		}
+	}
+	if len(kinds) == 0 {
+		for _, c := range f.Done { // as the others of this data set
+			if c != nil && c.Data == data && c.Scores["probit"] != nil {
+				return []string{"probit"}
+			}
+		}
+		return []string{""}
+	}
+	var list []string
+	for _, k := range []string{"", "probit", "mc"} {
+		if kinds[k] {
+			list = append(list, k)
+		}
+	}
+	return list
+}
+
+// add takes in a finished cell.
+func (l *line) add(c *result.Cell, probs string, exact *result.Band) {
+	l.done++
+	put := func(name string, v float64) { l.measured[name] = append(l.measured[name], v) }
+	if c.Refused != "" {
+		l.refused = c.Refused
+		return
+	}
+	for name, v := range c.Scores[probs] {
+		put(name, float64(v))
+	}
+	if c.Facts.PriorStd != 0 {
+		put("σ₀", float64(c.Facts.PriorStd))
+	}
+	if exact != nil && c.Curves.Band != nil && c.Row != "LLA" {
+		put("Δσ", result.StdError(exact, c.Curves.Band))
+	}
+	if c.Fit.Runs > 0 {
+		put("fit, s", c.Fit.Wall)
+		put("CPU, s", c.Fit.CPU)
+		put("peak, MiB", float64(c.Fit.Peak)/(1<<20))
+	}
+	put("predict, s", c.Predict.Wall)
+}
+
+// exactBands are exact LLA's bands by seed.
+func exactBands(f result.Found, data string) map[uint64]*result.Band {
+	bands := map[uint64]*result.Band{}
+	for _, c := range f.Done {
+		if c != nil && c.Data == data && c.Row == "LLA" {
+			bands[c.Seed] = c.Curves.Band
+		}
+	}
+	return bands
+}
+
+// values are the numbers of a line under a column.
+func (l *line) values(name, source string, p *published) []float64 {
+	one := func(v float64, ok bool) []float64 {
+		if !ok || math.IsNaN(v) {
+			return nil
+		}
+		return []float64{v}
+	}
+	switch source {
+	case printed:
+		v, ok := p.printed[l.place][name]
+		return one(v, ok)
+	case corrected:
+		v, ok := p.printed[l.place][name]
+		return one(v-0.05, ok && name == "CQM")
+	case runs:
+		v, ok := p.runs[l.place][name]
+		return one(v, ok)
+	}
+	return l.measured[name]
+}
+
+func (l *line) has(name, source string, p *published) bool { return len(l.values(name, source, p)) > 0 }
+
+func (l *line) row(columns []Column, p *published) Row {
+	r := Row{Method: l.method, Probs: l.probs}
+	switch {
+	case l.expected > 0 && l.done < l.expected:
+		r.Seeds = fmt.Sprintf("%d of %d", l.done, l.expected)
+	case l.expected > 0:
+		r.Seeds = strconv.Itoa(l.expected)
+	}
+	for _, c := range columns {
+		r.Cells = append(r.Cells, l.cell(c, p))
+	}
+	return r
+}
+
+func (l *line) cell(c Column, p *published) Cell {
+	v := l.values(c.Metric, c.Source, p)
+	switch {
+	case len(v) > 0:
+		digits := c.digits
+		if c.Source == printed || c.Source == corrected {
+			digits = 3
+		}
+		mean, std := moments(v)
+		cell := Cell{Text: format(mean, digits), Value: mean}
+		if len(v) > 1 && c.sign != 0 {
+			cell.Text += " ± " + format(std, digits)
+		}
+		return cell
+	case c.Source == here && l.refused != "" && c.sign != 0:
+		return Cell{Text: "too large", Value: math.NaN(), Note: l.refused}
+	case c.Source == here && l.expected > 0 && l.done == 0 && c.sign != 0:
+		return Cell{Text: "missing", Value: math.NaN()}
+	}
+	return Cell{Value: math.NaN()}
+}

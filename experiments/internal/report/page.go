@@ -1,0 +1,98 @@
+package report
+
+import (
+	"bytes"
+	_ "embed"
+	"fmt"
+	"html/template"
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/go-valla/valla/experiments/internal/figure"
+)
+
+//go:embed page.html
+var pageHTML string
+
+//go:embed page.css
+var pageCSS string
+
+//go:embed page.js
+var pageJS string
+
+var page = template.Must(template.New("page").Funcs(template.FuncMap{
+	"svg":    svg,
+	"groups": groups,
+	"key":    key,
+	"mark":   mark,
+	"color":  func(c string) template.CSS { return template.CSS(c) },
+	"css":    func() template.CSS { return template.CSS(pageCSS) },
+	"js":     func() template.JS { return template.JS(pageJS) },
+}).Parse(pageHTML))
+
+// HTML is the report as one page that needs nothing from elsewhere.
+func (r *Report) HTML() ([]byte, error) {
+	var out bytes.Buffer
+	if err := page.Execute(&out, r); err != nil {
+		return nil, fmt.Errorf("report: %w", err)
+	}
+	return out.Bytes(), nil
+}
+
+func svg(c figure.Chart) (template.HTML, error) {
+	text, err := c.SVG()
+	return template.HTML(text), err
+}
+
+// marks are the shapes of a legend's entries, in a box of 24 by 12.
+var marks = map[string]template.HTML{
+	"line":     `<path d="M1 6H23" stroke="currentColor" stroke-width="2"/>`,
+	"dashed":   `<path d="M1 6H23" stroke="currentColor" stroke-width="2" stroke-dasharray="5 3"/>`,
+	"area":     `<path d="M1 1H23V11H1Z" fill="currentColor"/>`,
+	"dot":      `<circle cx="12" cy="6" r="2.5" fill="currentColor"/>`,
+	"plus":     `<path d="M12 2V10M8 6H16" stroke="currentColor" stroke-width="1.5"/>`,
+	"triangle": `<path d="M12 2L17 11H7Z" fill="currentColor"/>`,
+}
+
+func mark(k figure.Key) template.HTML { return marks[k.Mark] }
+
+// Keys are the legend of all charts of the figure.
+func (f Figure) Keys() []figure.Key {
+	var keys []figure.Key
+	for _, c := range f.Charts {
+		for _, k := range c.Keys {
+			if !slices.Contains(keys, k) {
+				keys = append(keys, k)
+			}
+		}
+	}
+	return keys
+}
+
+// headGroup is a metric with its columns.
+type headGroup struct {
+	Metric  string
+	Columns []Column
+}
+
+// groups joins neighbouring columns of one metric.
+func groups(columns []Column) []headGroup {
+	var out []headGroup
+	for _, c := range columns {
+		if n := len(out); n > 0 && out[n-1].Metric == c.Metric {
+			out[n-1].Columns = append(out[n-1].Columns, c)
+			continue
+		}
+		out = append(out, headGroup{c.Metric, []Column{c}})
+	}
+	return out
+}
+
+// key is what a cell is sorted by, "" where it has no number.
+func key(c Cell) string {
+	if math.IsNaN(c.Value) {
+		return ""
+	}
+	return strconv.FormatFloat(c.Value, 'g', -1, 64)
+}

@@ -1,0 +1,181 @@
+package runner
+
+import (
+	"context"
+	"math"
+	"slices"
+
+	"github.com/go-valla/valla"
+	"github.com/go-valla/valla/data"
+	"github.com/go-valla/valla/data/corrupt"
+	"github.com/go-valla/valla/experiments/internal/result"
+	"github.com/go-valla/valla/experiments/internal/spec"
+	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/train/metric"
+)
+
+// scoreClasses fills in ACC, NLL, ECE, Brier and OOD-AUC by the probit approximation and, if
+// asked for and if there is anything uncertain, by Monte Carlo, and curves by the first.
+func scoreClasses(ctx context.Context, p *problem, m *valla.Model, s spec.Scoring, cell *result.Cell) error {
+	e := evaluation{p: p, m: m}
+	var err error
+	if e.in, err = m.Latent(ctx, p.test.X); err != nil {
+		return err
+	}
+	if p.other != nil {
+		if e.out, err = m.Latent(ctx, p.other.X); err != nil {
+			return err
+		}
+	}
+	links := map[string]valla.PredictOptions{"probit": {}}
+	if m.Posterior != nil && s.MonteCarlo > 0 {
+		links["mc"] = valla.PredictOptions{Link: valla.MonteCarlo, Samples: s.MonteCarlo, Seed: cell.Seed}
+	}
+	cell.N, cell.Scores = p.test.N(), map[string]result.Scores{}
+	for name, link := range links {
+		if cell.Scores[name], err = e.scores(ctx, link); err != nil {
+			return err
+		}
+	}
+	if err := e.pictures(ctx, &cell.Curves); err != nil {
+		return err
+	}
+	if s.Rotations > 0 && p.turn != nil {
+		if cell.Curves.Rotations, err = rotations(ctx, p, m, s.Rotations); err != nil {
+			return err
+		}
+	}
+	if s.Corruptions > 0 && p.corrupt != nil {
+		cell.Curves.Corrupted, err = corruptions(ctx, p, m, s.Corruptions)
+	}
+	return err
+}
+
+// evaluation is a model on the test images and on those out of distribution.
+type evaluation struct {
+	p       *problem
+	m       *valla.Model
+	in, out gp.Gaussian // out without tensors where there are none
+}
+
+// probs are the class probabilities of the test images and of those out of distribution.
+func (e evaluation) probs(ctx context.Context, link valla.PredictOptions) (in, out *valla.Prediction, err error) {
+	if in, err = e.m.Task.Outputs.Predict(ctx, e.in, 0, link); err != nil || e.out.Mean == nil {
+		return in, nil, err
+	}
+	out, err = e.m.Task.Outputs.Predict(ctx, e.out, 0, link)
+	return in, out, err
+}
+
+// scores evaluates one kind of probabilities.
+func (e evaluation) scores(ctx context.Context, link valla.PredictOptions) (result.Scores, error) {
+	in, out, err := e.probs(ctx, link)
+	if err != nil {
+		return nil, err
+	}
+	s, err := e.m.Task.Outputs.Score(in, e.p.test.Y)
+	if err != nil || out == nil {
+		return numbers(s), err
+	}
+	all := numbers(s)
+	auc, err := metric.OODAUC(entropies(in), entropies(out))
+	all["OOD-AUC"] = result.Number(auc)
+	return all, err
+}
+
+// entropies are those of each row of probabilities, in nats.
+func entropies(p *valla.Prediction) []float64 {
+	var out []float64
+	for row := range slices.Chunk(p.Probs, len(p.Classes)) {
+		out = append(out, metric.Entropy(row))
+	}
+	return out
+}
+
+// rotations scores the first n test images turned by 0°, 10° … 180°.
+func rotations(ctx context.Context, p *problem, m *valla.Model, n int) ([]result.Turned, error) {
+	var rows []result.Turned
+	for angle := 0.0; angle <= 180; angle += 10 {
+		set, err := p.turn(angle, n)
+		if err != nil {
+			return nil, err
+		}
+		s, err := changed(ctx, m, set)
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, result.Turned{Degrees: angle, Changed: s})
+	}
+	return rows, nil
+}
+
+// corruptions scores the first n test images under each corruption.
+func corruptions(ctx context.Context, p *problem, m *valla.Model, n int) ([]result.Corrupt, error) {
+	var rows []result.Corrupt
+	for _, kind := range corrupt.Names() {
+		for level := 1; level <= corrupt.Severities; level++ {
+			set, err := p.corrupt(ctx, kind, level, n)
+			if err != nil {
+				return nil, err
+			}
+			s, err := changed(ctx, m, set)
+			if err != nil {
+				return nil, err
+			}
+			rows = append(rows, result.Corrupt{Name: kind, Level: level, Changed: s})
+		}
+	}
+	return rows, nil
+}
+
+// changed scores changed test images, by the probit approximation.
+func changed(ctx context.Context, m *valla.Model, set *data.Set) (result.Changed, error) {
+	s, err := m.Evaluate(ctx, set, valla.PredictOptions{})
+	all := numbers(s)
+	return result.Changed{ACC: all["ACC"], NLL: all["NLL"], ECE: all["ECE"]}, err
+}
+
+// pictures fills in the reliability curve and the histograms of entropies.
+func (e evaluation) pictures(ctx context.Context, to *result.Curves) error {
+	in, out, err := e.probs(ctx, valla.PredictOptions{})
+	if err != nil {
+		return err
+	}
+	top := math.Log(float64(len(in.Classes)))
+	to.Reliable = reliability(in, e.p.test.Y.Float64s(), 15)
+	to.Entropy = &result.Entropy{Max: top, In: histogram(entropies(in), top, 40)}
+	if out != nil {
+		to.Entropy.Out = histogram(entropies(out), top, 40)
+	}
+	return nil
+}
+
+// reliability returns mean confidence and accuracy of each bin that has examples.
+func reliability(p *valla.Prediction, y []float64, bins int) []result.XY {
+	conf, right, count := make([]float64, bins), make([]float64, bins), make([]float64, bins)
+	for i, best := range p.Best() {
+		top := p.Probs[i*len(p.Classes)+best]
+		b := min(max(int(math.Ceil(top*float64(bins)))-1, 0), bins-1)
+		conf[b] += top
+		count[b]++
+		if p.Classes[best] == y[i] {
+			right[b]++
+		}
+	}
+	var points []result.XY
+	for b := range bins {
+		if count[b] > 0 {
+			points = append(points, result.XY{X: conf[b] / count[b], Y: right[b] / count[b]})
+		}
+	}
+	return points
+}
+
+// histogram returns the densities of v in equal bins of [0, top].
+func histogram(v []float64, top float64, bins int) []float64 {
+	out := make([]float64, bins)
+	for _, x := range v {
+		out[min(max(int(float64(bins)*x/top), 0), bins-1)] += float64(bins) / (top * float64(len(v)))
+	}
+	return out
+}

@@ -1,0 +1,119 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/go-valla/valla"
+	"github.com/go-valla/valla/experiments/internal/result"
+	"github.com/go-valla/valla/experiments/internal/spec"
+)
+
+// weightsFile is the file of a network's weights for a data set, "" for none. A file that
+// was asked for on the command line must be there; one that the experiment names, below the
+// parent of the data folder, need not.
+func (o Options) weightsFile(n spec.Network, data string) (string, error) {
+	path := o.Weights
+	if path == "" && n.Weights != "" {
+		path = filepath.Join(filepath.Dir(o.Data), filepath.FromSlash(n.Weights))
+	}
+	path = strings.ReplaceAll(strings.ReplaceAll(path, "NET", n.Form), "*", data)
+	if path == "" {
+		return "", nil
+	}
+	_, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) && o.Weights == "" {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("weights: %w", err)
+	}
+	return path, nil
+}
+
+// checksum identifies a file's content.
+func checksum(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", fmt.Errorf("weights: %w", err)
+	}
+	defer f.Close()
+	h := crc32.NewIEEE()
+	if _, err := io.Copy(h, f); err != nil {
+		return "", fmt.Errorf("weights: %w", err)
+	}
+	return fmt.Sprintf("%08x", h.Sum32()), nil
+}
+
+// build gives a problem its network: read from a file, read from the folder of results
+// where an earlier cell left it, or trained.
+func (r *runner) build(ctx context.Context, p *problem, g group) error {
+	if g.weights == "" {
+		return r.train(ctx, p, g)
+	}
+	var err error
+	p.note = "weights read from a file"
+	p.model, err = valla.FromWeights(ctx, g.weights, p.train, valla.WeightOptions{
+		Network: r.spec.Network.Network, Standardize: !p.classes, Classes: p.classes,
+	})
+	return err
+}
+
+// train trains the network, unless it lies in the work folder.
+func (r *runner) train(ctx context.Context, p *problem, g group) error {
+	work := r.folder.Work(fmt.Sprintf("%s-map-seed%d-%s", p.name, g.netSeed, g.hash))
+	file, cost := work+".valla", work+".json"
+	err := result.ReadJSON(cost, &p.cost)
+	if err == nil {
+		p.model, err = valla.Load(file)
+		return err
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	meter, spent := result.StartMeter(), work+".partial.json"
+	var before result.Cost
+	if err := result.ReadJSON(spent, &before); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	p.model, err = valla.Train(ctx, p.train, r.trainOptions(p, g, work+".checkpoint"))
+	p.cost = before.Add(meter.Cost())
+	if err != nil {
+		return errors.Join(fmt.Errorf("%s: MAP: %w", p.name, err), result.WriteJSON(spent, p.cost))
+	}
+	if err := p.model.Save(file); err != nil {
+		return err
+	}
+	if err := result.WriteJSON(cost, p.cost); err != nil {
+		return err
+	}
+	return remove(work+".checkpoint", spent)
+}
+
+func (r *runner) trainOptions(p *problem, g group, checkpoint string) valla.TrainOptions {
+	o := valla.TrainOptions{
+		Network: r.spec.Network.Network, Training: r.spec.MAP.Training, Classes: p.classes, Held: p.held, Seed: g.netSeed,
+		Checkpoint: checkpoint, Resume: true, OnProgress: r.progress("%s MAP", p.name),
+	}
+	if p.held == nil {
+		o.Training.Validation = new(0.0)
+	}
+	return o
+}
+
+// remove removes files that may be there.
+func remove(paths ...string) error {
+	for _, path := range paths {
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,175 @@
+package spec
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+)
+
+// ReadFile reads a file under one of its profiles; "" is the first.
+func ReadFile(path, profile string) (*Experiment, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("experiment: %w", err)
+	}
+	return Read(path, text, profile)
+}
+
+// Read reads the text of a file, called so in errors.
+func Read(file string, text []byte, profile string) (*Experiment, error) {
+	root, err := parse(file, text)
+	if err != nil {
+		return nil, err
+	}
+	r := reading{decoder{file}, &Experiment{File: file}, nil, nil}
+	if err := r.base(root); err != nil {
+		return nil, err
+	}
+	if err := r.under(profile); err != nil {
+		return nil, err
+	}
+	if r.e.Seeds == nil {
+		r.e.Seeds = []uint64{0}
+	}
+	return r.e, r.complete()
+}
+
+// parse returns the one document of a file. The library panics on some broken ones.
+func parse(file string, text []byte) (root ast.Node, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			root, err = nil, &Error{File: file, Expected: "valid YAML", Found: fmt.Sprint(p)}
+		}
+	}()
+	doc, err := parser.ParseBytes(text, 0)
+	if err != nil {
+		return nil, syntaxError(file, err)
+	}
+	if len(doc.Docs) != 1 || doc.Docs[0].Body == nil {
+		return nil, &Error{File: file, Expected: "one YAML document", Found: fmt.Sprint(len(doc.Docs))}
+	}
+	return doc.Docs[0].Body, nil
+}
+
+// reading is a file that is being read.
+type reading struct {
+	decoder
+	e        *Experiment
+	methods  ast.Node
+	profiles []entry
+}
+
+// base reads what all profiles share, and puts methods and profiles aside.
+func (r *reading) base(root ast.Node) error {
+	entries, err := r.mapping(root, "")
+	if err != nil {
+		return err
+	}
+	return r.entries(entries, "", func(e entry) (taken bool, err error) {
+		if e.key == "profiles" {
+			r.profiles, err = r.mapping(e.value, "profiles")
+			return true, err
+		}
+		return false, nil
+	})
+}
+
+// entries reads the keys of the file or of a profile; special takes those of its own.
+func (r *reading) entries(entries []entry, key string, special func(entry) (bool, error)) error {
+	var rest []entry
+	for _, e := range entries {
+		taken, err := special(e)
+		if !taken && err == nil {
+			switch e.key {
+			case "methods":
+				r.methods, taken = e.value, true
+			case "network":
+				taken, err = true, r.section(&r.e.Network, e, key)
+			case "map":
+				taken, err = true, r.section(&r.e.MAP, e, key)
+			case "scoring":
+				taken, err = true, r.section(&r.e.Scoring, e, key)
+			}
+		}
+		if err != nil {
+			return err
+		}
+		if !taken {
+			rest = append(rest, e)
+		}
+	}
+	return r.fill(r.e, rest, key, "methods", "network", "map", "scoring", "profiles")
+}
+
+// under applies a profile, and reads the methods.
+func (r *reading) under(profile string) error {
+	for _, p := range r.profiles {
+		r.e.Profiles = append(r.e.Profiles, p.key)
+	}
+	if len(r.e.Profiles) > 0 {
+		profile = cmp.Or(profile, r.e.Profiles[0])
+	}
+	if r.e.Profile = profile; profile != "" {
+		i := slices.Index(r.e.Profiles, profile)
+		if i < 0 {
+			return &Error{File: r.file, Key: "profiles", Expected: "one of the profiles " + strings.Join(r.e.Profiles, ", "), Found: fmt.Sprintf("%q", profile)}
+		}
+		if err := r.profile(r.profiles[i]); err != nil {
+			return err
+		}
+	}
+	if r.methods == nil {
+		return &Error{File: r.file, Key: "methods", Expected: "a list of methods"}
+	}
+	return r.rows()
+}
+
+// profile changes the experiment as a profile says.
+func (r *reading) profile(p entry) error {
+	key := "profiles." + p.key
+	entries, err := r.mapping(p.value, key)
+	if err != nil {
+		return err
+	}
+	return r.entries(entries, key, func(e entry) (bool, error) {
+		if e.key == "name" || e.key == "about" || e.key == "profiles" {
+			return true, r.fail(e.node, join(key, e.key), "no "+e.key+" of its own in a profile")
+		}
+		return false, nil
+	})
+}
+
+// complete finds what has to be there and is not.
+func (r *reading) complete() error {
+	e := r.e
+	switch {
+	case e.Name == "":
+		return &Error{File: r.file, Key: "name", Expected: "a name"}
+	case !plain(e.Name):
+		return &Error{File: r.file, Key: "name", Expected: "lower-case letters, digits and hyphens", Found: fmt.Sprintf("%q", e.Name)}
+	case !plain(e.Profile):
+		return &Error{File: r.file, Key: "profiles", Expected: "names of lower-case letters, digits and hyphens", Found: fmt.Sprintf("%q", e.Profile)}
+	case len(e.Data) == 0:
+		return &Error{File: r.file, Key: "data", Expected: "the names of data sets"}
+	case repeated(e.Data):
+		return &Error{File: r.file, Key: "data", Expected: "every data set once", Found: fmt.Sprint(e.Data)}
+	case repeated(e.Seeds):
+		return &Error{File: r.file, Key: "seeds", Expected: "every seed once", Found: fmt.Sprint(e.Seeds)}
+	}
+	return nil
+}
+
+// plain says whether a name can be part of the name of a file.
+func plain(name string) bool {
+	return strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789-") == ""
+}
+
+func repeated[T cmp.Ordered](v []T) bool {
+	s := slices.Sorted(slices.Values(v))
+	return len(slices.Compact(s)) < len(v)
+}

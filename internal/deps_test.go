@@ -29,7 +29,7 @@ var level = map[string]int{
 	"graph":               3,
 	"graph/graphtest":     4,
 	"layers":              4,
-	"layers/layertest":    5,
+	"layers/layertest":    6,
 	"train/metric":        4,
 	"jacobian":            5,
 	"train":               5,

@@ -9,19 +9,20 @@ import (
 )
 
 // BatchNorm normalises each channel of images [B,C,H,W] and scales it,
-// y = γ (x − μ)/√(v + ε) + β (Ioffe and Szegedy 2015, alg. 1 and 2). μ and v are running
-// statistics, which do not change; only while the network is trained, see [Training],
-// they are the batch's.
+// y = γ (x − μ)/√(v + ε) + β (Ioffe and Szegedy 2015, alg. 1 and 2). In training, see
+// [Training], μ and v are the mean and the variance of the batch, and the running
+// statistics follow them. Otherwise μ and v are the running statistics, which stay as
+// they are.
 type BatchNorm struct {
 	Gamma, Beta *graph.Param // [C]
 	Mean, Var   *graph.Param // [C], running statistics, not trainable
 	Eps         float64
-	Momentum    float64 // of each new batch in the running statistics
+	Momentum    float64 // weight of each new batch in the running statistics
 }
 
-// NewBatchNorm returns a layer with γ = 1, β = 0, mean 0 and variance 1, and
-// PyTorch's ε = 1e-5 and momentum 0.1 and names: name.weight, name.bias,
-// name.running_mean and name.running_var.
+// NewBatchNorm returns a layer with γ = 1, β = 0, mean 0, variance 1, ε = 1e-5 and
+// momentum 0.1. Its arrays are called name.weight, name.bias, name.running_mean and
+// name.running_var. Names, ε and momentum are PyTorch's.
 func NewBatchNorm(name string, channels int, dt tensor.Dtype) BatchNorm {
 	return newBatchNorm(free(dt, nil), name, channels)
 }
@@ -38,7 +39,7 @@ func newBatchNorm(m *Maker, name string, channels int) BatchNorm {
 type BatchNormLayer struct {
 	Name     string  `json:"name,omitempty"`     // empty: batchnorm1, batchnorm2, …
 	Eps      float64 `json:"eps,omitempty"`      // ε; 0: 1e-5
-	Momentum float64 `json:"momentum,omitempty"` // of each new batch, up to 1; 0: 0.1
+	Momentum float64 `json:"momentum,omitempty"` // weight of each new batch, at most 1; 0: 0.1
 }
 
 func init() { RegisterLayer[BatchNormLayer]("batchnorm") }
@@ -80,8 +81,9 @@ func (n BatchNorm) affine(b *graph.Builder, x *graph.Node) *graph.Node {
 	return b.Add(b.Mul(x, perChannel(b, n.Gamma)), perChannel(b, n.Beta))
 }
 
-// Training implements Trainer: it normalises with the batch's own mean and variance and
-// moves the running ones towards them; the running variance is that of the population.
+// Training implements Trainer. It normalises with the batch's own mean and variance and
+// moves the running ones towards them. The running variance follows the unbiased estimate,
+// with n − 1 in the denominator.
 func (n BatchNorm) Training(b *graph.Builder, x *graph.Node) (*graph.Node, []Update) {
 	if b.Err() != nil {
 		return nil, nil

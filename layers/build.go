@@ -41,10 +41,11 @@ func Parameters(f Form) (int, error) {
 // OutputShape returns the shape of one example of what layers make of examples of shape
 // in, or says in one line what is impossible in them. It makes no arrays.
 func OutputShape(list Layers, in ...int) ([]int, error) {
-	if _, ok := elements(in); !ok {
-		return nil, fmt.Errorf("layers: inputs of shape %v: expected 1 to %d elements", in, MaxNumbers)
+	err := checkInput(in)
+	var out []int
+	if err == nil {
+		_, out, err = counter().Sequence(list, in)
 	}
-	_, out, err := counter().Sequence(list, in)
 	if err != nil {
 		return nil, fmt.Errorf("layers: %w", err)
 	}
@@ -72,8 +73,8 @@ func (m *Maker) form(f Form) (Sequential, error) {
 
 // build makes layers for inputs of shape in, which must give a vector of outputs.
 func (m *Maker) build(in []int, layers Layers) (Sequential, []int, error) {
-	if _, ok := elements(in); len(in) == 0 || !ok {
-		return nil, nil, fmt.Errorf("inputs of shape %v: expected 1 to %d elements", in, MaxNumbers)
+	if err := checkInput(in); err != nil {
+		return nil, nil, err
 	}
 	if len(layers) == 0 {
 		return nil, nil, errors.New("there are no layers")
@@ -83,4 +84,12 @@ func (m *Maker) build(in []int, layers Layers) (Sequential, []int, error) {
 		err = fmt.Errorf("the last layer gives shape %v, expected a vector of outputs", out)
 	}
 	return net, out, err
+}
+
+// checkInput returns an error unless in can be the shape of an example.
+func checkInput(in []int) error {
+	if _, ok := elements(in); len(in) == 0 || !ok {
+		return fmt.Errorf("inputs of shape %v: expected at least one axis and 1 to %d elements", in, MaxNumbers)
+	}
+	return nil
 }

@@ -8,11 +8,12 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// CNN describes a small convolutional network: for each entry of Filters a convolution
-// of so many 3×3 filters with bias, an activation and a 2×2 max pool; then dense layers.
-// Its layers are called conv1, conv2, … and dense1, dense2, ….
+// CNN describes a small convolutional network. Each entry of Filters is a convolution
+// with that number of 3×3 filters and a bias, followed by the activation and a 2×2 max
+// pool. Dense layers follow, with the activation between them. The layers are called
+// conv1, conv2, … and dense1, dense2, ….
 type CNN struct {
-	Channels   int        `json:"channels"` // of the images
+	Channels   int        `json:"channels"` // of the images, like height and width
 	Height     int        `json:"height"`
 	Width      int        `json:"width"`
 	Filters    []int      `json:"filters"`

@@ -10,7 +10,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Conv2D is a two-dimensional convolution of images, as PyTorch's.
+// Conv2D is a two-dimensional convolution of images, with PyTorch's conventions.
 type Conv2D struct {
 	W       *graph.Param // [out, in, height, width]
 	B       *graph.Param // [out], nil for none
@@ -18,8 +18,8 @@ type Conv2D struct {
 	Padding int // rows and columns of zeros on each side
 }
 
-// NewConv2D returns a convolution with square filters, without bias, whose parameter
-// is called name.weight, drawn from N(0, 2/(out·kernel²)) (He et al. 2015, "Delving
+// NewConv2D returns a convolution with square filters and without bias. Its parameter is
+// called name.weight and is drawn from N(0, 2/(out·kernel²)) (He et al. 2015, "Delving
 // deep into rectifiers", eq. 14).
 func NewConv2D(name string, in, out, kernel, stride, padding int, dt tensor.Dtype, rng *rand.Rand) Conv2D {
 	c := Conv2DLayer{Name: name, Filters: out, Kernel: kernel, Stride: stride, Padding: padding}
@@ -69,14 +69,14 @@ func (l Conv2DLayer) make(m *Maker, in int) Conv2D {
 	return c
 }
 
-// WithBias returns c with a bias called name.bias, zero.
+// WithBias returns c with a bias that is called name.bias and starts at zero.
 func (c Conv2D) WithBias(name string) Conv2D {
 	out := c.W.Value.Shape()[0]
 	c.B = graph.NewParam(name+".bias", make([]float64, out), c.W.Value.Dtype(), out)
 	return c
 }
 
-// Forward implements Network: x [B,in,H,W] gives [B,out,H',W'] with
+// Forward implements Network: x [B,in,H,W] gives [B,out,H',W'], where
 // H' = (H + 2·Padding − height)/Stride + 1, rounded down.
 func (c Conv2D) Forward(b *graph.Builder, x *graph.Node) *graph.Node {
 	y := b.Conv2D(x, b.Param(c.W), c.Stride, c.Padding)

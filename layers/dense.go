@@ -15,7 +15,7 @@ type Dense struct {
 	B *graph.Param // [out]
 }
 
-// NewDense returns a layer whose parameters are called name.weight and name.bias,
+// NewDense returns a layer whose parameters are called name.weight and name.bias and are
 // drawn uniformly from ±1/√in.
 func NewDense(name string, in, out int, dt tensor.Dtype, rng *rand.Rand) Dense {
 	return newDense(free(dt, rng), name, in, out)

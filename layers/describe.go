@@ -1,6 +1,7 @@
 package layers
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,6 +15,10 @@ type Describer interface {
 	// Describe lists the layers, or says which setting a description cannot hold.
 	Describe() (Layers, error)
 }
+
+// ErrNotDescribed is the kind of error that [Describe] returns for a network with a part
+// that is neither a [Describer] nor a [Layer].
+var ErrNotDescribed = errors.New("does not say which layers it is made of")
 
 // Describe returns the form of a network for examples of the given shape: the reverse of
 // [Build], for networks that were put together in Go. It fails with one line where the
@@ -42,7 +47,7 @@ func describe(net Network) (Layers, error) {
 	case Layer:
 		return Layers{n}, nil
 	}
-	return nil, fmt.Errorf("a %T does not say which layers it is made of", net)
+	return nil, fmt.Errorf("a %T %w", net, ErrNotDescribed)
 }
 
 // sameArrays returns an error unless m has counted arrays of these names and shapes.

@@ -7,5 +7,11 @@
 //	net, err := layers.MLP{Inputs: 1, Hidden: []int{50, 50}, Outputs: 1, Activation: "tanh"}.New(tensor.Float64, rng)
 //	y := net.Forward(b, x) // x [B,1], y [B,1]
 //
-// Parameter names are stable: weights are stored under them, and found by them.
+// A [Form] describes a network as data and builds it. The forms are [MLP], [CNN],
+// [ResNet] and, for a list of any layers, [SequentialForm]. [MarshalForm] and
+// [UnmarshalForm] write a form as JSON and read it. A form does not hold weights: [Save]
+// and [Load] do that, and they find each array of weights by its name.
+//
+// A [Layer] describes one layer as data and makes it. Another package adds a layer with
+// [RegisterLayer] and a form with [Register], and tests them with package layertest.
 package layers

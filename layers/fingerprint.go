@@ -13,13 +13,13 @@ import (
 	"github.com/go-valla/valla/graph"
 )
 
-// Fingerprint identifies the weights of a network, so that what was computed from
-// them can be refused on others: 32 hexadecimal digits, the first half of the
-// SHA-256 hash of the name, element type, shape and exact bits of each of its
-// [Arrays], in order. It is the same on all machines and does not change between runs.
+// Fingerprint identifies the weights of a network, so that a result computed from them is
+// not used with others. It is the first half of a SHA-256 hash, 32 hexadecimal digits,
+// over the name, element type, shape and exact bits of each of the network's [Arrays], in
+// order. It is the same on all machines and in all runs.
 //
-// The structure of the network (its activations, say) is not part of it, and the
-// same numbers in another element type have another fingerprint.
+// The structure of the network, such as its activations, is not part of it. The same
+// numbers in another element type have another fingerprint.
 func Fingerprint(net Network) string {
 	h := sha256.New()
 	for _, p := range Arrays(net) {

@@ -7,10 +7,10 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// InferMLP returns the perceptron whose weights the file at path holds, named in
-// a way that [Load] accepts. The shapes tell the widths; what function follows the
-// hidden layers they do not, so it is given. With the Layout Auto the biases tell
-// which axis of a weight is the output.
+// InferMLP returns the form of the perceptron whose weights the file at path holds, under
+// names that [Load] accepts. The widths follow from the shapes of the arrays. The
+// activation does not, so the caller gives it. With the Layout Auto, the length of each
+// bias shows which axis of the weights is the output.
 func InferMLP(path string, activation Activation, o LoadOptions) (MLP, error) {
 	m, err := inferMLP(path, o)
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// MLP describes a multi-layer perceptron. Its dense layers are called dense1,
-// dense2, … from the input to the output.
+// MLP describes a multi-layer perceptron: dense layers with an activation between them.
+// The layers are called dense1, dense2, … from the input to the output.
 type MLP struct {
 	Inputs     int        `json:"inputs"`
 	Hidden     []int      `json:"hidden"` // widths of the hidden layers

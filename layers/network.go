@@ -56,8 +56,8 @@ func union(layers []Network, of func(Network) []*graph.Param) []*graph.Param {
 	return all
 }
 
-// Residual adds a network's output to its input or to that of a shortcut,
-// y = Shortcut(x) + Inner(x); the shapes must agree.
+// Residual adds the outputs of two networks, y = Shortcut(x) + Inner(x). Their shapes must
+// be equal.
 type Residual struct {
 	Inner    Network
 	Shortcut Network // nil: the identity

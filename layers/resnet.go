@@ -9,22 +9,23 @@ import (
 )
 
 // ResNet describes a residual network for small images (He et al. 2016, "Deep residual
-// learning for image recognition", section 4.2): a 3×3 convolution to 16 channels, then
-// stages of 16, 32 and 64 channels, each of so many blocks of two 3×3 convolutions, the
-// later stages at half the resolution, and a dense layer on the mean over all places.
+// learning for image recognition", section 4.2). A 3×3 convolution makes 16 channels.
+// Stages of blocks follow, and each block has two 3×3 convolutions. The first stage has 16
+// channels; every further stage doubles the channels and halves the resolution. The last
+// layer is a dense one on the mean over all places.
 //
-// Arrays have the names of PyTorch's usual implementation: conv1.weight, bn1.weight,
+// The arrays have the names of PyTorch's usual implementation: conv1.weight, bn1.weight,
 // layer1.0.conv1.weight, layer2.0.downsample.0.weight, fc.weight.
 type ResNet struct {
 	Channels int      `json:"channels"` // of the images
-	Blocks   []int    `json:"blocks"`   // of each stage
-	Shortcut Shortcut `json:"shortcut"` // where a block changes the shape
+	Blocks   []int    `json:"blocks"`   // number of blocks in each stage
+	Shortcut Shortcut `json:"shortcut"` // of the blocks that change the shape
 	Outputs  int      `json:"outputs"`
 	Height   int      `json:"height,omitempty"` // of the images; 0: 32
 	Width    int      `json:"width,omitempty"`  // of the images; 0: 32
 }
 
-// Shortcut is the way around a block that changes the shape.
+// Shortcut is the kind of shortcut around a block that changes the shape.
 type Shortcut string
 
 const (
@@ -34,7 +35,8 @@ const (
 
 const resNetWidth = 16 // channels of the first stage
 
-// NewResNet describes the CIFAR ResNet of 6n+2 layers: 20, 32, 44, 56, ….
+// NewResNet describes the ResNet for CIFAR with 6n+2 layers: 20, 32, 44, 56, …. It has
+// three stages of n blocks and takes images of 3×32×32.
 func NewResNet(layers int, shortcut Shortcut, outputs int) (ResNet, error) {
 	if layers < 8 || (layers-2)%6 != 0 {
 		return ResNet{}, fmt.Errorf("layers: ResNet of %d layers, expected 6n+2: 20, 32, 44, 56, …", layers)

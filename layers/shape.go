@@ -96,7 +96,7 @@ func (GlobalAveragePool) Forward(b *graph.Builder, x *graph.Node) *graph.Node {
 	return b.GlobalAveragePool(x)
 }
 
-// Flatten makes one axis of all but the batch, [B,C,H,W] to [B,C·H·W].
+// Flatten joins all axes but the batch into one: [B,C,H,W] becomes [B,C·H·W].
 type Flatten struct{ none }
 
 // Kind implements Layer.
@@ -146,9 +146,9 @@ func (i Images) Forward(b *graph.Builder, x *graph.Node) *graph.Node {
 	return b.Reshape(x, x.Shape()[0], i.Channels, i.Height, i.Width)
 }
 
-// ZeroPadShortcut is the parameter-free shortcut of He et al. (2016, "Deep residual
-// learning", option A): every Stride-th row and column, with channels of zeros before
-// and after, as many on each side, to make Channels of them.
+// ZeroPadShortcut is the shortcut without parameters of He et al. (2016, "Deep residual
+// learning", option A). It takes every Stride-th row and column of images [B,C,H,W] and
+// adds the same number of channels of zeros before and after theirs, to make Channels.
 type ZeroPadShortcut struct {
 	none
 	Channels int `json:"channels"`

@@ -2,20 +2,22 @@ package layers
 
 import "github.com/go-valla/valla/graph"
 
-// Trainer is a network that computes something else while it is trained.
+// Trainer is a network that computes other outputs while it is trained than afterwards.
 type Trainer interface {
 	Network
-	// Training is Forward in that case. After each step the updates are due.
+	// Training writes the outputs of the network in training for the inputs x [B, …]. The
+	// caller carries out the updates after each training step.
 	Training(b *graph.Builder, x *graph.Node) (*graph.Node, []Update)
 }
 
-// Update says what becomes of an array of State after a step.
+// Update is the new value that an array of [State] gets after a training step.
 type Update struct {
 	Param *graph.Param
 	Value *graph.Node // of Param's shape
 }
 
-// Training writes a network into the graph as it is while it is trained.
+// Training writes the outputs of net while it is trained: those of its Training method if
+// it is a [Trainer], else those of Forward.
 func Training(b *graph.Builder, net Network, x *graph.Node) (*graph.Node, []Update) {
 	if t, ok := net.(Trainer); ok {
 		return t.Training(b, x)
@@ -25,6 +27,7 @@ func Training(b *graph.Builder, net Network, x *graph.Node) (*graph.Node, []Upda
 
 // Stateful is a network with arrays that belong to it but are not trainable.
 type Stateful interface {
+	// State returns these arrays in a fixed order.
 	State() []*graph.Param
 }
 
@@ -37,7 +40,8 @@ func State(net Network) []*graph.Param {
 	return nil
 }
 
-// Arrays returns all that a network's outputs depend on: its parameters, then its state.
+// Arrays returns all arrays that a network's outputs depend on: its parameters, followed
+// by its state.
 func Arrays(net Network) []*graph.Param {
 	return append(append([]*graph.Param{}, net.Params()...), State(net)...)
 }

@@ -18,11 +18,11 @@ type LoadOptions struct {
 
 // Save writes the arrays of net, its parameters and its state, each under its name.
 //
-// If path ends in .npz they go into that archive, which is replaced atomically;
-// otherwise into files NAME.npy, each replaced atomically, of the folder path,
-// which is made if need be; if that stops half way over an older set, the folder
-// holds arrays of both. A folder with other arrays in it is refused, as are
-// parameters that are not finite: [Load] would not take them back.
+// If path ends in .npz, the arrays go into that archive, which is replaced atomically.
+// Otherwise path is a folder, which is made if it does not exist, and each array goes into
+// a file NAME.npy there, which is replaced atomically. If saving over older files stops
+// half way, the folder holds old and new arrays. Save refuses a folder with other arrays
+// in it, and arrays that are not finite: [Load] would not take them back.
 func Save(path string, net Network) error {
 	if err := save(path, net); err != nil {
 		return fmt.Errorf("layers: saving weights: %w", err)
@@ -49,9 +49,9 @@ func save(path string, net Network) error {
 //
 // The arrays may be named
 //   - like the parameters, as [Save] does;
-//   - as in PyTorch's state dictionaries, K.weight and K.bias, where the K give
-//     the dense layers in their order of appearance, but those that differ only
-//     in numbers in the order of these (0, 3, 10; fc1, fc2);
+//   - as in PyTorch's state dictionaries, K.weight and K.bias, for a network of dense
+//     layers only. The order in which the K appear is the order of the layers, but K that
+//     differ only in their numbers are sorted by these (0, 3, 10; fc1, fc2);
 //   - W1, b1, W2, b2, …
 //
 // A state dictionary may call the last layer linear where the network calls it fc, and

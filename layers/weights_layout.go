@@ -12,8 +12,8 @@ import (
 type Layout string
 
 const (
-	// Auto takes the layout that the non-square weights have. If all weights are
-	// square it is that of the names: OutIn for PyTorch's, InOut for others.
+	// Auto is the layout that the shapes of the non-square weights show. If all weights
+	// are square, it follows from the names: OutIn for PyTorch's, InOut for others.
 	Auto  Layout = ""
 	InOut Layout = "in,out" // h = a·W + b
 	OutIn Layout = "out,in" // h = a·Wᵀ + b, as in PyTorch's Linear

@@ -1,5 +1,3 @@
-// Package layertest builds the networks of the reference fixtures for images, for the
-// tests of every package that has numbers to compare on them.
 package layertest
 
 import (

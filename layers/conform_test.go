@@ -1,0 +1,189 @@
+package layers_test
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/go-valla/valla/layers"
+	"github.com/go-valla/valla/layers/layertest"
+)
+
+// layerCases has a row for every layer, or several for its settings.
+var layerCases = []layertest.Case{
+	{Name: "dense", Layer: layers.DenseLayer{Outputs: 3}, Input: []int{5}, Naive: naiveDense},
+	{Name: "dense to one", Layer: layers.DenseLayer{Name: "head", Outputs: 1}, Input: []int{1}, Naive: naiveDense},
+	{Name: "convolution", Layer: layers.Conv2DLayer{Filters: 3, Kernel: 3, Padding: 1}, Input: []int{2, 4, 5}, Naive: naiveConv(4, 5)},
+	{Name: "convolution with bias", Layer: layers.Conv2DLayer{Name: "c", Filters: 2, Kernel: 2, Bias: true}, Input: []int{3, 4, 4}, Naive: naiveConv(4, 4)},
+	{Name: "strided convolution", Layer: layers.Conv2DLayer{Filters: 2, Kernel: 3, Stride: 2, Padding: 2}, Input: []int{1, 6, 5}, Naive: naiveConv(6, 5)},
+	{Name: "1×1 convolution", Layer: layers.Conv2DLayer{Filters: 4, Kernel: 1, Stride: 2, Bias: true}, Input: []int{2, 3, 3}, Naive: naiveConv(3, 3)},
+	{Name: "batch norm", Layer: layers.BatchNormLayer{}, Input: []int{3, 4, 2}, Naive: naiveBatchNorm},
+	{Name: "batch norm with settings", Layer: layers.BatchNormLayer{Name: "bn", Eps: 0.1, Momentum: 0.5}, Input: []int{2, 1, 3}, Naive: naiveBatchNorm},
+	{Name: "tanh", Layer: layers.Activation("tanh"), Input: []int{5}, Naive: pointwise(math.Tanh)},
+	{Name: "relu", Layer: layers.Activation("relu"), Input: []int{2, 3, 4}, Naive: pointwise(func(x float64) float64 { return max(x, 0) })},
+	{Name: "erf", Layer: layers.Activation("erf"), Input: []int{5}, Naive: pointwise(math.Erf)},
+	{Name: "softplus", Layer: layers.Activation("softplus"), Input: []int{5}, Naive: pointwise(func(x float64) float64 { return math.Log1p(math.Exp(x)) })},
+	{Name: "sigmoid", Layer: layers.Activation("sigmoid"), Input: []int{5}, Naive: pointwise(func(x float64) float64 { return 1 / (1 + math.Exp(-x)) })},
+	{Name: "sin", Layer: layers.Activation("sin"), Input: []int{5}, Naive: pointwise(math.Sin)},
+	{Name: "max pool", Layer: layers.MaxPool{Size: 2}, Input: []int{2, 5, 4}, Naive: naivePool(5, 4, 2, 2, slices.Max[[]float64])},
+	{Name: "overlapping max pool", Layer: layers.MaxPool{Size: 3, Stride: 2}, Input: []int{1, 5, 7}, Naive: naivePool(5, 7, 3, 2, slices.Max[[]float64])},
+	{Name: "average pool", Layer: layers.AveragePool{Size: 2}, Input: []int{2, 4, 5}, Naive: naivePool(4, 5, 2, 2, mean)},
+	{Name: "overlapping average pool", Layer: layers.AveragePool{Size: 2, Stride: 1}, Input: []int{1, 3, 4}, Naive: naivePool(3, 4, 2, 1, mean)},
+	{Name: "global average pool", Layer: layers.GlobalAveragePool{}, Input: []int{3, 4, 2}, Naive: func(_ layers.Network, x []float64) (y []float64) {
+		for channel := range slices.Chunk(x, 8) {
+			y = append(y, mean(channel))
+		}
+		return y
+	}},
+	{Name: "flatten", Layer: layers.Flatten{}, Input: []int{2, 3, 4}, Naive: pointwise(identity)},
+	{Name: "images", Layer: layers.Images{Channels: 2, Height: 3, Width: 4}, Input: []int{24}, Naive: pointwise(identity)},
+	{Name: "zero padding", Layer: layers.ZeroPadShortcut{Channels: 4, Stride: 2}, Input: []int{2, 3, 4}, Naive: naiveZeroPad},
+	{Name: "zero padding at full resolution", Layer: layers.ZeroPadShortcut{Channels: 3}, Input: []int{1, 2, 2}, Naive: func(_ layers.Network, x []float64) []float64 {
+		return slices.Concat(make([]float64, 4), x, make([]float64, 4))
+	}},
+	{Name: "residual", Layer: layers.ResidualLayer{Inner: layers.Layers{layers.DenseLayer{Outputs: 4}, layers.Activation("tanh")}}, Input: []int{4}, Naive: naiveResidual},
+	{Name: "residual block with a projection", Layer: layers.ResidualLayer{
+		Inner: layers.Layers{
+			layers.Conv2DLayer{Filters: 4, Kernel: 3, Stride: 2, Padding: 1}, layers.BatchNormLayer{}, layers.Activation("softplus"),
+			layers.Conv2DLayer{Filters: 4, Kernel: 3, Padding: 1}, layers.BatchNormLayer{},
+		},
+		Shortcut: layers.Layers{layers.Conv2DLayer{Filters: 4, Kernel: 1, Stride: 2}, layers.BatchNormLayer{}},
+	}, Input: []int{2, 4, 4}},
+	{Name: "residual in residual", Layer: layers.ResidualLayer{
+		Inner:    layers.Layers{layers.Conv2DLayer{Filters: 4, Kernel: 1, Stride: 2}, layers.ResidualLayer{Inner: layers.Layers{layers.Activation("sin")}}},
+		Shortcut: layers.Layers{layers.ZeroPadShortcut{Channels: 4, Stride: 2}},
+	}, Input: []int{2, 4, 4}},
+}
+
+func TestLayersConform(t *testing.T) {
+	layertest.Conform(t, layerCases)
+	for _, kind := range layers.LayerKinds() {
+		if !slices.ContainsFunc(layerCases, func(c layertest.Case) bool { return c.Layer.Kind() == kind }) {
+			t.Errorf("the layer %q has no row", kind)
+		}
+	}
+}
+
+// formCases has a row for every form, or several for its settings.
+var formCases = []layers.Form{
+	layers.MLP{Inputs: 2, Hidden: []int{5, 4}, Outputs: 3, Activation: "tanh"},
+	layers.MLP{Inputs: 3, Outputs: 1},
+	layers.CNN{Channels: 2, Height: 6, Width: 5, Filters: []int{3, 2}, Hidden: []int{4}, Outputs: 2, Activation: "softplus"},
+	layers.ResNet{Channels: 2, Blocks: []int{1, 1}, Shortcut: layers.Projection, Outputs: 3, Height: 4, Width: 4},
+	layers.ResNet{Channels: 1, Blocks: []int{1, 1}, Shortcut: layers.ZeroPad, Outputs: 1, Height: 4, Width: 6},
+	layers.SequentialForm{Input: []int{8}, Layers: layers.Layers{
+		layers.Images{Channels: 2, Height: 2, Width: 2}, layers.Conv2DLayer{Filters: 3, Kernel: 2, Padding: 1}, layers.BatchNormLayer{},
+		layers.Activation("relu"), layers.MaxPool{Size: 2, Stride: 1}, layers.Flatten{}, layers.DenseLayer{Name: "fc", Outputs: 2},
+	}},
+}
+
+func TestFormsConform(t *testing.T) {
+	layertest.ConformForms(t, formCases)
+	for _, kind := range layers.Forms() {
+		if !slices.ContainsFunc(formCases, func(f layers.Form) bool { return f.Kind() == kind }) {
+			t.Errorf("the form %q has no row", kind)
+		}
+	}
+}
+
+func identity(x float64) float64 { return x }
+
+func mean(v []float64) float64 {
+	s := 0.0
+	for _, x := range v {
+		s += x
+	}
+	return s / float64(len(v))
+}
+
+func pointwise(f func(float64) float64) func(layers.Network, []float64) []float64 {
+	return func(_ layers.Network, x []float64) []float64 {
+		for i := range x {
+			x[i] = f(x[i])
+		}
+		return x
+	}
+}
+
+func naiveDense(net layers.Network, x []float64) []float64 {
+	d := net.(layers.Dense)
+	y := d.B.Floats()
+	for i, v := range x {
+		for j := range y {
+			y[j] += v * d.W.At(i*len(y)+j)
+		}
+	}
+	return y
+}
+
+// naiveConv convolves an image of so many rows and columns.
+func naiveConv(h, w int) func(layers.Network, []float64) []float64 {
+	return func(net layers.Network, x []float64) (y []float64) {
+		c := net.(layers.Conv2D)
+		s := c.W.Value.Shape()
+		for o := range s[0] {
+			for i := -c.Padding; i+s[2] <= h+c.Padding; i += c.Stride {
+				for j := -c.Padding; j+s[3] <= w+c.Padding; j += c.Stride {
+					sum := 0.0
+					if c.B != nil {
+						sum = c.B.At(o)
+					}
+					for in := range s[1] {
+						for k := range s[2] {
+							for l := range s[3] {
+								if r, q := i+k, j+l; r >= 0 && r < h && q >= 0 && q < w {
+									sum += x[(in*h+r)*w+q] * c.W.At(((o*s[1]+in)*s[2]+k)*s[3]+l)
+								}
+							}
+						}
+					}
+					y = append(y, sum)
+				}
+			}
+		}
+		return y
+	}
+}
+
+func naiveBatchNorm(net layers.Network, x []float64) []float64 {
+	n := net.(layers.BatchNorm)
+	places := len(x) / n.Mean.Value.Size()
+	for i := range x {
+		c := i / places
+		x[i] = n.Gamma.At(c)*(x[i]-n.Mean.At(c))/math.Sqrt(n.Var.At(c)+n.Eps) + n.Beta.At(c)
+	}
+	return x
+}
+
+// naivePool reduces every window of an image of so many rows and columns.
+func naivePool(h, w, size, stride int, reduce func([]float64) float64) func(layers.Network, []float64) []float64 {
+	return func(_ layers.Network, x []float64) (y []float64) {
+		for channel := range slices.Chunk(x, h*w) {
+			for i := 0; i+size <= h; i += stride {
+				for j := 0; j+size <= w; j += stride {
+					var window []float64
+					for k := range size {
+						window = append(window, channel[(i+k)*w+j:(i+k)*w+j+size]...)
+					}
+					y = append(y, reduce(window))
+				}
+			}
+		}
+		return y
+	}
+}
+
+// naiveZeroPad takes every second row and column of two images of 3×4 and puts an image of
+// zeros on each side.
+func naiveZeroPad(_ layers.Network, x []float64) []float64 {
+	zeros := make([]float64, 4)
+	return slices.Concat(zeros, []float64{x[0], x[2], x[8], x[10], x[12], x[14], x[20], x[22]}, zeros)
+}
+
+func naiveResidual(net layers.Network, x []float64) []float64 {
+	y := naiveDense(net.(layers.Residual).Inner.(layers.Sequential)[0], x)
+	for i := range y {
+		y[i] = x[i] + math.Tanh(y[i])
+	}
+	return y
+}

@@ -1,0 +1,148 @@
+package experiments
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/go-valla/valla"
+	"github.com/go-valla/valla/data"
+	"github.com/go-valla/valla/experiments/internal/figure"
+	"github.com/go-valla/valla/experiments/internal/result"
+	"github.com/go-valla/valla/experiments/internal/runner"
+	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/laplace"
+	gpvalla "github.com/go-valla/valla/gp/valla"
+	"github.com/go-valla/valla/train"
+)
+
+// DemoOptions are the settings of [Demo].
+type DemoOptions struct {
+	Dir        string // where the pictures and the model go; made if it is missing
+	Seed       uint64
+	OnProgress func(what string, p train.Progress) // nil: not
+}
+
+// DemoResult is what the demonstration did.
+type DemoResult struct {
+	Points   int      `json:"points"` // for training, and again for the test
+	Seed     uint64   `json:"seed"`
+	PriorStd float64  `json:"prior_std"` // maximising LLA's marginal likelihood
+	NoiseStd float64  `json:"noise_std"` // the same, in the data's units
+	StdError float64  `json:"std_error"` // mean |difference| of VaLLA's and LLA's std on the grid, over LLA's mean
+	Scores   []Score  `json:"scores"`
+	Files    []string `json:"files"`
+}
+
+// Score is one row of the demonstration's table: how one method predicts a test set.
+type Score struct {
+	Method  string       `json:"method"`
+	Scores  valla.Scores `json:"scores"`  // in the data's units
+	Seconds float64      `json:"seconds"` // to fit the method; for MAP, to train the network
+}
+
+// demoMethods are the posteriors of the demonstration. VaLLA has 20 inducing points and
+// exact LLA's hyper-parameters.
+func demoMethods() []gp.Settings {
+	return []gp.Settings{&laplace.Settings{}, &gpvalla.Settings{
+		Optimizer: "adam", Inducing: 20, Alpha: new(0.0), Init: "greedy", OptimalA: true, FixPrior: true, FixNoise: true,
+		Iterations: 2000, LearningRate: 1e-2, Schedule: "cosine",
+	}}
+}
+
+// Demo goes the whole way on synthetic data: a network trained to its MAP weights,
+// exact LLA, VaLLA with 20 inducing points and LLA's hyper-parameters, their scores
+// on fresh data, a picture of the three predictive bands, and a model file.
+func Demo(ctx context.Context, o DemoOptions) (*DemoResult, error) {
+	if err := os.MkdirAll(o.Dir, 0o755); err != nil {
+		return nil, fmt.Errorf("experiments: %w", err)
+	}
+	d := &demo{o: o, train: data.Toy(o.Seed), test: data.Toy(o.Seed + 1)}
+	d.res = DemoResult{Points: d.train.N(), Seed: o.Seed}
+	if err := d.run(ctx); err != nil {
+		return nil, fmt.Errorf("demo: %w", err)
+	}
+	return &d.res, nil
+}
+
+// demo is a demonstration that runs.
+type demo struct {
+	o           DemoOptions
+	train, test *data.Set
+	res         DemoResult
+	bands       []*result.Band
+}
+
+func (d *demo) run(ctx context.Context) error {
+	none, start := new(0.0), time.Now()
+	m, err := valla.Train(ctx, d.train, valla.TrainOptions{
+		Training: valla.Training{Iterations: 3000, Validation: none}, Seed: d.o.Seed, OnProgress: d.progress("MAP"),
+	})
+	if err != nil {
+		return err
+	}
+	if err := d.add(ctx, m, start); err != nil {
+		return err
+	}
+	for _, s := range demoMethods() {
+		if v, ok := s.(*gpvalla.Settings); ok {
+			v.PriorStd, v.NoiseStd = d.res.PriorStd, math.Sqrt(m.NoiseVariance())
+		}
+		start = time.Now()
+		if m, err = m.Fit(ctx, d.train, valla.FitOptions{Settings: s, Validation: none, Run: gp.Run{Seed: d.o.Seed, OnProgress: d.progress(s.Label())}}); err != nil {
+			return err
+		}
+		if err := d.add(ctx, m, start); err != nil {
+			return err
+		}
+		if _, exact := s.(*laplace.Settings); exact {
+			d.res.PriorStd, d.res.NoiseStd = m.History[len(m.History)-1].PriorStds[0], m.NoiseStds()[0]
+		}
+	}
+	d.res.StdError = result.StdError(d.bands[1], d.bands[2])
+	return d.files(m)
+}
+
+// progress returns what tells of one fit.
+func (d *demo) progress(what string) func(train.Progress) {
+	if d.o.OnProgress == nil {
+		return nil
+	}
+	return func(p train.Progress) { d.o.OnProgress(what, p) }
+}
+
+// add scores a model that was made since start, and takes its band.
+func (d *demo) add(ctx context.Context, m *valla.Model, start time.Time) error {
+	seconds := time.Since(start).Seconds()
+	s, err := m.Evaluate(ctx, d.test, valla.PredictOptions{})
+	if err != nil {
+		return err
+	}
+	b, err := runner.Band(ctx, m, d.train, nil)
+	d.res.Scores, d.bands = append(d.res.Scores, Score{m.String(), s, seconds}), append(d.bands, b)
+	return err
+}
+
+// files writes the model and the picture.
+func (d *demo) files(m *valla.Model) error {
+	file, picture := filepath.Join(d.o.Dir, "demo.valla"), filepath.Join(d.o.Dir, "demo")
+	if err := m.Save(file); err != nil {
+		return err
+	}
+	bands := d.bands
+	b := figure.Bands{Grid: bands[0].Grid, X: bands[0].X, Y: bands[0].Y}
+	for i, title := range []string{"MAP", "LLA, exact", "VaLLA, M = 20"} {
+		b.Panels = append(b.Panels, figure.Panel{Title: title, Curve: figure.Curve{Mean: bands[i].Mean, Std: bands[i].Std}})
+	}
+	v, exact := &b.Panels[2], b.Panels[1].Curve
+	v.Reference, v.ReferenceName, v.Before, v.After = &exact, "LLA", bands[2].Before, bands[2].After
+	charts, err := b.Charts()
+	if err != nil {
+		return err
+	}
+	d.res.Files = []string{picture + ".png", picture + ".svg", file}
+	return figure.Save(picture, charts...)
+}

@@ -1,12 +1,13 @@
-// Package data holds datasets: tables read from CSV and NumPy files, feature
-// and target sets, splits, standardisation, stateless mini-batches, k-means and
-// a synthetic regression set.
+// Package data reads tables from CSV and NumPy files, divides their rows, standardises
+// columns, deals out mini-batches, finds centres by k-means, and has three small sets of
+// one-dimensional regression. Package sets, below this one, knows public data sets by name.
 //
-// Values are float64 unless said otherwise; what trains in float32 converts once,
-// and the large tables of package tabular are read in either type. N is the
-// number of rows (examples), D the number of features, K the number of columns.
-// Files are refused, with one line that says where, rather than half read: a
-// value that is no finite number is an error wherever it stands.
+// Values are float64 unless a comment says otherwise. A program that trains in float32
+// converts them once; package tabular reads its large tables in either type. N is the
+// number of rows (examples), D the number of features and K the number of columns.
+//
+// A file with a fault is refused as a whole, and the error is one line that names the
+// place. A value that is not a finite number is a fault wherever it stands.
 package data
 
 import (

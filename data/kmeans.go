@@ -21,13 +21,13 @@ const (
 	RandomPoints
 )
 
-// KMeans returns k centres [k,D] of the rows of x [N,D], by [KMeansOptions]
-// with that start and otherwise zero values.
+// KMeans returns k centres [k,D] of the rows of x [N,D]. It is [KMeansOptions.Centers] with
+// the first centres chosen by init and the defaults for everything else.
 func KMeans(x *tensor.Dense, k int, init KMeansInit, rng *rand.Rand) (*tensor.Dense, error) {
 	return KMeansOptions{Init: init}.Centers(x, k, rng)
 }
 
-// KMeansOptions says how to run k-means. Its zero value is ready to use.
+// KMeansOptions says how to run k-means. The zero value of each field means its default.
 type KMeansOptions struct {
 	Init KMeansInit
 	// MaxIterations bounds the number of Lloyd's iterations; 0 means 100.
@@ -77,8 +77,8 @@ func (o KMeansOptions) start(x []float64, n, d, k int, rng *rand.Rand) []int {
 	return plusPlus(x, n, d, k, rng)
 }
 
-// randomPoints returns the first k distinct rows in a random order. There must
-// be so many.
+// randomPoints returns the first k distinct rows in a random order. At least k rows must
+// be distinct.
 func randomPoints(x []float64, n, d, k int, rng *rand.Rand) []int {
 	rows, seen := make([]int, 0, k), newRowSet()
 	for _, i := range rng.Perm(n) {
@@ -112,8 +112,8 @@ func plusPlus(x []float64, n, d, k int, rng *rand.Rand) []int {
 	return rows
 }
 
-// draw returns an index with probability proportional to its weight, never one
-// of weight zero unless all are.
+// draw returns an index with probability proportional to its weight. It returns one of
+// weight zero only if all weights are zero.
 func draw(weights []float64, rng *rand.Rand) int {
 	total := 0.0
 	for _, w := range weights {

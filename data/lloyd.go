@@ -6,9 +6,9 @@ import (
 	"runtime"
 	"sync"
 
-	"gonum.org/v1/gonum/blas"
-	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/floats"
+
+	"github.com/go-valla/valla/internal/kernel"
 )
 
 // blockRows is the number of rows whose distances are computed at a time: large
@@ -87,15 +87,12 @@ func (l *lloyd) run(iterations int, tolerance float64) error {
 func (l *lloyd) assign() float64 {
 	clear(l.sums)
 	clear(l.counts)
-	centers := blas64.General{Rows: l.k, Cols: l.d, Stride: l.d, Data: l.centers}
 	for start := 0; start < l.n; start += blockRows {
 		rows := min(blockRows, l.n-start)
 		for i := range rows {
 			floats.SubTo(l.block[i*l.d:(i+1)*l.d], l.row(start+i), l.mean)
 		}
-		blas64.Gemm(blas.NoTrans, blas.Trans, 1,
-			blas64.General{Rows: rows, Cols: l.d, Stride: l.d, Data: l.block}, centers, 0,
-			blas64.General{Rows: rows, Cols: l.k, Stride: l.k, Data: l.products})
+		kernel.Gemm(false, true, rows, l.k, l.d, 1, l.block, l.d, l.centers, l.d, 0, l.products, l.k)
 		for i := range rows {
 			l.nearest(start+i, l.block[i*l.d:(i+1)*l.d], l.products[i*l.k:(i+1)*l.k])
 		}

@@ -24,8 +24,8 @@ type Sampler struct {
 	order  []int // N
 }
 
-// NewSampler returns the sampler of batches of b out of n rows. It refuses
-// unless 1 <= b <= n.
+// NewSampler returns the sampler of batches of b out of n rows. It is an error unless
+// 1 <= b <= n.
 func NewSampler(n, b int, seed uint64) (*Sampler, error) {
 	if b < 1 || b > n {
 		return nil, fmt.Errorf("batch size %d, expected 1 to %d, the number of rows", b, n)

@@ -14,11 +14,11 @@ type Standardizer struct {
 	Std  []float64 `json:"std"`  // D, all positive
 }
 
-// FitStandardizer returns the standardizer that gives each column of x [N,D],
-// float32 or float64, mean 0 and standard deviation 1, the deviation being that
-// of the population (dividing by N, as NumPy and scikit-learn do). A constant
-// column gets Std 1, so that it becomes 0. It refuses columns whose moments
-// overflow. Sums are float64 whatever x is.
+// FitStandardizer returns the standardizer that gives each column of x [N,D], float32 or
+// float64, mean 0 and standard deviation 1. The deviation is that of the population: its
+// sum of squares is divided by N, as in NumPy and scikit-learn. A constant column gets
+// Std 1, so that it becomes 0. A column whose moments overflow is an error. Sums are
+// float64 for both types.
 func FitStandardizer(x *tensor.Dense) (*Standardizer, error) {
 	var s *Standardizer
 	if x != nil && x.Dtype() == tensor.Float32 {
@@ -68,9 +68,9 @@ func moments[T float32 | float64](values []T, d int) *Standardizer {
 	return s
 }
 
-// settle sets the moments of column j: 1 for the deviation of a constant column
-// or one whose squares underflow. The mean of equal numbers need not be that
-// number in floating point, so that those are recognised by their values.
+// settle sets the moments of column j. The deviation is 1 for a constant column and for one
+// whose squares underflow. In floating point the mean of equal numbers can differ from
+// them, so a constant column is recognised by its values and not by its deviation.
 func (s *Standardizer) settle(j int, std float64, varies bool, first float64) {
 	if !varies {
 		s.Mean[j], std = first, 1

@@ -10,8 +10,7 @@ import (
 	"github.com/go-valla/valla/data/npy"
 )
 
-// The synthetic set of [Toy]: ToySize examples with noise of standard deviation
-// ToyNoise.
+// The set of [Toy] has ToySize examples, and its noise has the standard deviation ToyNoise.
 const (
 	ToySize  = 200
 	ToyNoise = 0.2

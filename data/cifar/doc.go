@@ -6,7 +6,6 @@
 // and the blue plane of 32×32 pixels, row-major
 // (https://www.cs.toronto.edu/~kriz/cifar.html).
 //
-// A file that is not exactly what it should be is an error and nothing of it is
-// returned. Errors are one line with the file, the record counted from 0, and
-// what was expected and found there.
+// A file with a fault is refused as a whole. The error is one line with the file, the
+// number of the record, counted from 0, and what was expected and found there.
 package cifar

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// A download is that of one file.
+// A download gets one file.
 type download struct {
 	Options
 	File
@@ -19,8 +19,8 @@ type download struct {
 	come int64  // bytes of the part in the latest transfer
 }
 
-// A refusal is a mirror's failure to deliver, as opposed to the disk's or to a
-// cancellation.
+// A refusal says that a mirror failed to deliver. A failure of the disk and a cancellation
+// are other errors.
 type refusal struct {
 	error
 	final bool // asking again would not help
@@ -75,9 +75,8 @@ func (d *download) unavailable(said []refusal) error {
 	return fmt.Errorf("%w: %s", ErrUnavailable, strings.Join(words, "; "))
 }
 
-// try completes the part from one address and checks it. A sum that is wrong may
-// be the fault of the bytes that were there before; then it is tried once more
-// without them.
+// try completes the part from one address and checks it. Where the sum is wrong, the bytes
+// that were there before may be the reason; try then asks once more without them.
 func (d *download) try(ctx context.Context, url string) error {
 	for {
 		have, err := d.have()
@@ -102,8 +101,8 @@ func (d *download) try(ctx context.Context, url string) error {
 	}
 }
 
-// have returns how many bytes the part holds. One that is longer than the file
-// is of no use and is deleted, and so is any of a file of unknown size.
+// have returns how many bytes the part holds. It deletes a part that is longer than the
+// file, and any part of a file of unknown size, because neither can be continued.
 func (d *download) have() (int64, error) {
 	info, err := os.Stat(d.part)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -118,7 +117,7 @@ func (d *download) have() (int64, error) {
 	return info.Size(), nil
 }
 
-// kept tells, for an error, what the next call can build upon.
+// kept completes an error: it tells which bytes the next call need not get again.
 func (d *download) kept() string {
 	have, err := d.have()
 	if err != nil || have == 0 {
@@ -134,8 +133,8 @@ func (d *download) tell(done, total int64) {
 	}
 }
 
-// publish gives the part, which has been checked, its name. The content is on the
-// disk before; should a power cut undo the renaming, the part is still there.
+// publish renames the part, which has been checked, to the file's name. It writes the
+// content to the disk first: if a power cut undoes the renaming, the part is still there.
 func (d *download) publish() error {
 	f, err := os.OpenFile(d.part, os.O_RDWR, 0)
 	if err != nil {

@@ -12,12 +12,12 @@ import (
 	"time"
 )
 
-// errStalled is the cause of a cancellation for want of bytes.
+// errStalled is the cause of the cancellation when no bytes come for too long.
 var errStalled = errors.New("stalled")
 
-// transfer appends what address delivers to the have bytes of the part, or
-// replaces them where it delivers the whole. An error is a refusal, ctx's or the
-// disk's; the part keeps what has come.
+// transfer gets the file from address. It appends to the have bytes of the part, or
+// replaces them where the mirror sends the whole file. The error is a refusal or that of
+// ctx or of the disk. The part keeps the bytes that have come.
 func (d *download) transfer(ctx context.Context, address string, have int64) error {
 	d.come = have
 	watched, cancel := context.WithCancelCause(ctx)
@@ -78,8 +78,8 @@ func (d *download) request(ctx context.Context, address string, have int64) (*ht
 	return resp, nil
 }
 
-// start returns the byte that the answer to a request for those from have on
-// begins with. It refuses answers whose header tells that they are not the file.
+// start returns the number of the byte with which an answer begins, after a request for
+// the bytes from have on. It refuses an answer whose header shows that it is another file.
 func (d *download) start(resp *http.Response, have int64) (at int64, err error) {
 	switch code := resp.StatusCode; code {
 	case http.StatusOK: // the whole, whatever was asked for
@@ -100,9 +100,8 @@ func (d *download) start(resp *http.Response, have int64) (at int64, err error) 
 	return at, nil
 }
 
-// save writes body to f from the byte at on, up to the size of the file: what a
-// mirror sends beyond it does not matter. Where the size is not known it is that of
-// the body.
+// save writes body to f from the byte at on. It stops at the size of the file, whatever a
+// mirror sends beyond it, or at the end of body where the size is not known.
 func (d *download) save(f *os.File, at int64, body io.Reader, alive func()) error {
 	if err := f.Truncate(at); err != nil {
 		return err

@@ -1,11 +1,10 @@
-// Package idx reads the IDX files of MNIST and its relatives: images [N,H,W]
-// and labels [N] of unsigned bytes, plain or compressed with gzip, which is told
-// from the content and not from the name.
+// Package idx reads the IDX files of MNIST and its relatives: images [N,H,W] and labels
+// [N] of unsigned bytes. A file may be compressed with gzip; its content shows that, and
+// its name does not matter.
 //
-// A file that is not exactly what it should be is an error and nothing of it is
-// returned. Errors are one line with the file, the byte counted from 0 in the
-// uncompressed IDX data, and what was expected and found there. Memory grows
-// with the data that is really there, whatever the header claims.
+// A file with a fault is refused as a whole. The error is one line with the file, the
+// number of the byte, counted from 0 in the uncompressed data, and what was expected and
+// found there. A header that claims more data than there are does not cost memory.
 //
 // The format is described at the end of http://yann.lecun.com/exdb/mnist/: two
 // zero bytes, the type (8 for unsigned bytes), the number of dimensions, the

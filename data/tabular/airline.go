@@ -14,7 +14,7 @@ func flightFeatures() []string {
 
 const arrivalDelay = "ArrDelay" // in minutes
 
-// airline is the paper's Airline: the delay of flights in the United States, January
+// airline is the paper's Airline: the delays of flights in the United States from January
 // to April 2008. The paper's code takes the first 800,000 rows, of which 600,000 and
 // 100,000 are for training and validation, in order.
 func airline() Set {

@@ -3,14 +3,15 @@
 // and smaller public tables of the same form. [Sets] lists them, and
 // [Set.Open] reads one.
 //
-// A table has N rows of D features and a target. It is read row by row into one
-// piece of memory, N·(D+1) values of the type asked for: nothing else grows with N.
+// A table has N rows of D features and a target. It is read row by row into one piece of
+// memory, N·(D+1) values of the chosen type; no other memory grows with N.
 // Features, filters, order and splits are those of the authors' code
 // (utils/dataset.py of Ludvins/Variational-LLA).
 //
-// Files are CSV (plain, or in gzip, bzip2 or a zip archive of one) or Parquet. A
-// file that is not what it should be is refused with one line that names the file,
-// the place, what was expected and what was found; nothing of it is used.
+// Files are Parquet or CSV, which may be packed with gzip or bzip2 or be alone in a zip
+// archive. A file with a fault is refused as a whole, and the error is one line that names
+// the file, the place, what was expected and what was found.
 //
-// A new data set is one file that describes it as a [Set], and its line in [Sets].
+// A new data set is one file here, which describes it as a [Set], a line in [Sets], and a
+// row in the conformance test of package sets.
 package tabular

@@ -2,9 +2,9 @@ package tabular
 
 import "github.com/go-valla/valla/data/fetch"
 
-// nycFlights is a table of Airline's form that anybody can have: the flights from New
-// York City in 2013, of R's package nycflights13, without those that lack a value. It
-// is ordered by date, and so is shuffled; it is divided 80:10:10, as Taxi is.
+// nycFlights is a public table of the same form as Airline: the flights from New York City
+// in 2013 of R's package nycflights13, without those that lack a value. The file is ordered
+// by date, so its rows are shuffled. They are divided 80:10:10, like those of Taxi.
 func nycFlights() Set {
 	s := flights(Set{
 		Name:     "airline-nycflights13",

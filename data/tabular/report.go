@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// A Report says what was read.
+// A Report says which files and rows [Set.Open] has read.
 type Report struct {
 	Name    string
 	Files   []string  // in their order

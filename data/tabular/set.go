@@ -17,8 +17,8 @@ import (
 	"github.com/go-valla/valla/data/fetch"
 )
 
-// A Set describes a data set: what it holds, where it can be had and how it is
-// read. [Sets] lists those there are.
+// A Set describes a data set: what it holds, where its files come from and how they are
+// read. [Sets] lists all of them.
 type Set struct {
 	Name     string        // the short one, as commands take it
 	Title    string        // the full one
@@ -56,18 +56,18 @@ func shares(train, validation float64) split {
 	return func(n int) (int, int) { return int(float64(n) * train), int(float64(n) * validation) }
 }
 
-// Options say how a set is read. The zero value is ready to use.
+// Options say how a set is read. The zero value of each field means its default.
 type Options struct {
 	Dtype tensor.Dtype // of the tensors: tensor.Float64, the default, or tensor.Float32
-	Seed  uint64       // of the order of sets that are shuffled
+	Seed  uint64       // of the order of rows, for the sets that are shuffled
 }
 
 // Open reads the set from its files in the folder dir. Where there are none, the error
 // wraps [fs.ErrNotExist].
 //
-// The result is in the units of the files: [data.Splits.Standardize] brings it into
-// those of the paper's code. X is [N,D] and Y [N,1] of each part; the parts lie in
-// one piece of memory. In float32 a value is that of the file, rounded.
+// The numbers are in the units of the files; [data.Splits.Standardize] scales them as the
+// paper's code does. X is [N,D] and Y is [N,1] in each part. The parts lie one after the
+// other in one piece of memory. In float32 each value is the file's, rounded.
 func (s Set) Open(dir string, o Options) (*data.Splits, *Report, error) {
 	paths, err := s.find(dir)
 	if err != nil {
@@ -124,8 +124,8 @@ func (s Set) find(dir string) ([]string, error) {
 
 func isParquet(name string) bool { return strings.HasSuffix(strings.ToLower(name), ".parquet") }
 
-// expect returns how many rows to make room for; 0 where that is not known. A file
-// that claims more rows than it has bytes is not believed.
+// expect returns how many rows to make room for, and 0 where that is not known. It takes
+// the size of a file in bytes as the limit of the rows that the file claims to have.
 func (s Set) expect(paths []string) (int, error) {
 	if n := max(s.rows, s.most); n > 0 {
 		return n, nil

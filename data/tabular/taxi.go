@@ -8,9 +8,9 @@ import (
 	"github.com/go-valla/valla/data/fetch"
 )
 
-// taxi is the paper's Taxi: what a ride in a yellow taxi of New York City costs. The
-// paper's code takes January 2023 and divides it in order; several months that are in
-// the folder are read one after the other.
+// taxi is the paper's Taxi: the price of rides in the yellow taxis of New York City. The
+// paper's code takes January 2023 and divides it in order. Where the folder holds several
+// months, they are read one after the other.
 func taxi() Set {
 	s := rides("tpep", Set{
 		Name:   "taxi",
@@ -24,7 +24,7 @@ func taxi() Set {
 	return s
 }
 
-// The places of what the filters need in a row of a ride.
+// The filters need the place of the duration in a row, and the number of columns.
 const (
 	rideDuration = 7 // in seconds
 	rideColumns  = 9

@@ -334,10 +334,12 @@ func TestDescriptions(t *testing.T) {
 		"settings that are given": func(m *gp.Method) {
 			m.New = func() gp.Settings { return &toy{Scale: 3} }
 		},
-		"a setting without help":    func(m *gp.Method) { m.New = func() gp.Settings { return new(noHelp) } },
-		"a setting without default": func(m *gp.Method) { m.New = func() gp.Settings { return new(noDefault) } },
-		"a name in capitals":        func(m *gp.Method) { m.New = func() gp.Settings { return new(capitals) } },
-		"a name twice":              func(m *gp.Method) { m.New = func() gp.Settings { return new(sameName) } },
+		"a setting without help":       func(m *gp.Method) { m.New = func() gp.Settings { return new(noHelp) } },
+		"a setting without default":    func(m *gp.Method) { m.New = func() gp.Settings { return new(noDefault) } },
+		"a name in capitals":           func(m *gp.Method) { m.New = func() gp.Settings { return new(capitals) } },
+		"a number that cannot be zero": func(m *gp.Method) { m.New = func() gp.Settings { return new(lostZero) } },
+		"a switch that is always on":   func(m *gp.Method) { m.New = func() gp.Settings { return new(alwaysOn) } },
+		"a name twice":                 func(m *gp.Method) { m.New = func() gp.Settings { return new(sameName) } },
 	} {
 		m := toyMethod("")
 		if err := describes(m); err != nil {
@@ -362,6 +364,16 @@ type noDefault struct {
 type capitals struct {
 	toy
 	Colour string `set:"Colour" default:"red" help:"colour"`
+}
+
+type lostZero struct {
+	toy
+	Alpha float64 `set:"alpha" default:"1" min:"0" help:"α of the objective"`
+}
+
+type alwaysOn struct {
+	toy
+	Keep bool `set:"keep" default:"true" help:"keep the best state"`
 }
 
 type sameName struct {

@@ -30,10 +30,24 @@ func describesSettings(s gp.Settings) error {
 			return fmt.Errorf("setting %s has no help", f.Name)
 		case f.Default == "" && f.Auto == "" && !f.IsBool():
 			return fmt.Errorf("setting %s has neither a default nor a description of one", f.Name)
+		case zeroIsLost(f):
+			return fmt.Errorf("setting %s takes zero for its default, %s: expected a pointer, or limits without zero", f.Name, f.Default)
 		}
 		seen[f.Name] = true
 	}
 	return nil
+}
+
+// zeroIsLost says whether a setting can be set to zero but then has its default, another
+// value.
+func zeroIsLost(f *settings.Field) bool {
+	defer f.Reset()
+	for _, zero := range []string{"0", "false"} {
+		if f.Default != "" && f.Default != zero && !f.IsList() && f.Set(zero) == nil && !f.Given() {
+			return true
+		}
+	}
+	return false
 }
 
 // settingsKept: the settings have a label, a fit leaves them alone, and they survive JSON.

@@ -9,6 +9,7 @@ import (
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/layers"
 	"github.com/go-valla/valla/train"
 	"gorgonia.org/tensor"
@@ -57,23 +58,78 @@ func (p Problem) Dtype() tensor.Dtype { return p.Train.X.Dtype() }
 // Outputs returns C.
 func (p Problem) Outputs() int { return p.Train.Y.Shape()[1] }
 
-// Check returns an error that wraps ErrProblem where the parts do not fit together.
+// Check returns an error that wraps ErrProblem where a part is missing, the parts do not fit
+// together, or numbers are not finite. The targets of a Softmax likelihood must be one-hot.
 func (p Problem) Check() error {
 	if p.Net == nil || p.Likelihood == nil || p.Train.X == nil || p.Train.Y == nil {
 		return fmt.Errorf("%w: expected a network, a likelihood and training examples", ErrProblem)
 	}
-	for _, e := range []*Examples{&p.Train, p.Validation} {
-		if e == nil {
-			continue
+	for _, w := range p.Net.Params() {
+		if dt := w.Value.Dtype(); dt != p.Dtype() {
+			return fmt.Errorf("%w: training inputs are %v, expected %v as the network's %s", ErrProblem, p.Dtype(), dt, w.Name)
 		}
-		x, y := e.X, e.Y
-		switch {
-		case x.Dims() < 2 || y.Dims() != 2 || x.Shape()[0] != y.Shape()[0] || y.Shape()[1] != p.Outputs():
-			return fmt.Errorf("%w: inputs of shape %v with targets of shape %v, expected [N,…] and [N,%d]", ErrProblem, x.Shape(), y.Shape(), p.Outputs())
-		case x.Dtype() != p.Dtype() || y.Dtype() != p.Dtype():
-			return fmt.Errorf("%w: inputs are %v and targets %v, expected %v", ErrProblem, x.Dtype(), y.Dtype(), p.Dtype())
-		case !slices.Equal(x.Shape()[1:], p.Train.X.Shape()[1:]):
-			return fmt.Errorf("%w: validation inputs of shape %v, expected examples of shape %v", ErrProblem, x.Shape(), p.Train.X.Shape()[1:])
+	}
+	if err := p.check(p.Train); err != nil {
+		return fmt.Errorf("%w: training examples: %w", ErrProblem, err)
+	}
+	if p.Validation == nil {
+		return nil
+	}
+	if err := p.check(*p.Validation); err != nil {
+		return fmt.Errorf("%w: validation examples: %w", ErrProblem, err)
+	}
+	return nil
+}
+
+// check compares examples with those of training, and looks at their numbers.
+func (p Problem) check(e Examples) error {
+	x, y, dt := e.X, e.Y, p.Dtype()
+	switch {
+	case x == nil || y == nil:
+		return errors.New("inputs or targets are nil")
+	case dt != tensor.Float32 && dt != tensor.Float64 || x.Dtype() != dt || y.Dtype() != dt:
+		return fmt.Errorf("inputs are %v and targets %v, expected float32 or float64 for all examples", x.Dtype(), y.Dtype())
+	case x.Dims() < 2 || y.Dims() != 2 || x.Shape()[0] < 1 || x.Shape()[0] != y.Shape()[0] || y.Shape()[1] != p.Train.Y.Shape()[1]:
+		return fmt.Errorf("inputs of shape %v with targets of shape %v, expected [N,…] and [N,C], N ≥ 1", x.Shape(), y.Shape())
+	case !slices.Equal(x.Shape()[1:], p.Train.X.Shape()[1:]):
+		return fmt.Errorf("inputs of shape %v, expected [N,…] like those of training, %v", x.Shape(), p.Train.X.Shape())
+	}
+	if i := notFinite(x); i >= 0 {
+		return fmt.Errorf("the inputs of example %d are not finite", i)
+	}
+	if i := notFinite(y); i >= 0 {
+		return fmt.Errorf("the targets of example %d are not finite", i)
+	}
+	if _, classes := p.Likelihood.(likelihood.Softmax); classes {
+		return checkOneHot(y)
+	}
+	return nil
+}
+
+// notFinite returns the first row of t [N,…] that has a number which is not finite, or −1.
+func notFinite(t *tensor.Dense) int {
+	i := -1
+	if t.Dtype() == tensor.Float64 {
+		i = slices.IndexFunc(t.Float64s(), func(v float64) bool { return v-v != 0 })
+	} else {
+		i = slices.IndexFunc(t.Float32s(), func(v float32) bool { return v-v != 0 })
+	}
+	if i < 0 {
+		return i
+	}
+	return i / (t.Shape().TotalSize() / t.Shape()[0])
+}
+
+// checkOneHot refuses targets [N,C] of which a row is not a 1 among zeros.
+func checkOneHot(y *tensor.Dense) error {
+	c := y.Shape()[1]
+	if c < 2 {
+		return fmt.Errorf("targets of shape %v, expected at least two classes", y.Shape())
+	}
+	v := graph.Floats(y)
+	for i := range y.Shape()[0] {
+		if row := v[i*c : (i+1)*c]; slices.Max(row) != 1 || slices.Min(row) != 0 || kernel.Sum(row) != 1 {
+			return fmt.Errorf("the targets of example %d are %v, expected one 1 among zeros", i, row)
 		}
 	}
 	return nil

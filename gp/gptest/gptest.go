@@ -1,7 +1,13 @@
-// Package gptest checks that a posterior keeps the promises of package gp. Every
-// post-hoc method runs it on fitted posteriors of its own:
+// Package gptest checks that posteriors and methods keep the promises of package gp.
+// [Check] is for a fitted posterior:
 //
 //	gptest.Check(t, gptest.Case{Posterior: p, X: x, Net: net, Batch: valla.PredictBatch})
+//
+// [CheckMethod] checks in the same way what package gp asks of a method: its description,
+// its settings, its fits to tiny [Problems], and the states of its posteriors, which
+// [Memory] holds as a file would:
+//
+//	gptest.CheckMethod(t, gptest.MethodCase{Method: laplace.Method})
 package gptest
 
 import (

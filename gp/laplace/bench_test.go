@@ -6,6 +6,7 @@ import (
 
 	"github.com/go-valla/valla/data/idx"
 	"github.com/go-valla/valla/data/image"
+	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/internal/fixture"
 	"github.com/go-valla/valla/layers"
 	"gorgonia.org/tensor"
@@ -72,7 +73,7 @@ var imageFamily = []member{
 func BenchmarkFitImages(b *testing.B) {
 	p := imageProblem(b)
 	for _, m := range imageFamily {
-		m.o.Likelihood, m.o.PriorStd = Softmax, 1
+		m.o.Likelihood, m.o.PriorStd = likelihood.Softmax{}, 1
 		b.Run(m.name, func(b *testing.B) {
 			for b.Loop() {
 				p.fit(b, m.o)
@@ -84,7 +85,7 @@ func BenchmarkFitImages(b *testing.B) {
 func BenchmarkPredictImages(b *testing.B) {
 	p := imageProblem(b)
 	for _, m := range imageFamily {
-		m.o.Likelihood, m.o.PriorStd = Softmax, 1
+		m.o.Likelihood, m.o.PriorStd = likelihood.Softmax{}, 1
 		q := p.fit(b, m.o)
 		b.Run(m.name, func(b *testing.B) {
 			for b.Loop() {
@@ -117,7 +118,7 @@ func BenchmarkResNet20(b *testing.B) {
 	}
 	x := tensor.New(tensor.WithShape(n, 3, 32, 32), tensor.WithBacking(pixels))
 	p := problem{net: net, x: x, y: tensor.New(tensor.WithShape(n, 10), tensor.WithBacking(hot))}
-	o := Options{Structure: KFAC, Likelihood: Softmax, PriorStd: 0.1}
+	o := Options{Structure: KFAC, Likelihood: likelihood.Softmax{}, PriorStd: 0.1}
 	b.Run("fit", func(b *testing.B) {
 		for b.Loop() {
 			p.fit(b, o)

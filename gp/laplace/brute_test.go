@@ -30,7 +30,7 @@ type brute struct {
 func newBrute(t *testing.T, p problem, o Options) *brute {
 	t.Helper()
 	r := &brute{problem: p, o: o, examples: p.x.Shape()[0], outputs: p.y.Shape()[1], noise: o.NoiseStd}
-	if o.Likelihood == Softmax {
+	if !noisy(o.Likelihood) {
 		r.noise = 1
 	}
 	chosen, first := map[*graph.Param]bool{}, 0
@@ -86,7 +86,7 @@ func (r *brute) lambda(n int) *mat.Dense {
 				same = 1
 			}
 			pa, pb := math.Exp(r.g[n*c+a])/sum, math.Exp(r.g[n*c+b])/sum
-			if r.o.Likelihood == Softmax {
+			if !noisy(r.o.Likelihood) {
 				same = same*pa - pa*pb
 			}
 			out.Set(a, b, same)
@@ -246,7 +246,7 @@ func (r *brute) norm() float64 {
 func (r *brute) logLikelihood() float64 {
 	sum := 0.0
 	for i, y := range r.y.Float64s() {
-		if r.o.Likelihood == Gaussian {
+		if noisy(r.o.Likelihood) {
 			sum -= (y-r.g[i])*(y-r.g[i])/(2*r.noise*r.noise) + math.Log(r.noise*math.Sqrt(2*math.Pi))
 		} else if y == 1 {
 			n, total := i/r.outputs, 0.0

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/go-valla/valla/gp/gptest"
+	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/fixture"
 	"github.com/go-valla/valla/jacobian"
@@ -39,14 +40,14 @@ func images(t testing.TB, o Options, dt tensor.Dtype, n, outputs int) problem {
 // All structures but KFAC are their definition on a convolutional network.
 func TestConvolutionDefinition(t *testing.T) {
 	for dt, tol := range map[tensor.Dtype]float64{tensor.Float64: 1e-9, tensor.Float32: 5e-5} {
-		for _, l := range []Likelihood{Gaussian, Softmax} {
+		for _, l := range []likelihood.Likelihood{gaussianNoise, likelihood.Softmax{}} {
 			for name, o := range map[string]Options{
 				"function space": {Space: FunctionSpace}, "weight space": {Space: WeightSpace}, "diag": {Structure: Diagonal},
 				"low rank":   {Structure: LowRank, Rank: 6},
 				"last layer": {Weights: LastLayer}, "last layer kfac": {Structure: KFAC, Weights: Named("last.bias")},
 			} {
 				o.Likelihood, o.PriorStd, o.BatchSize = l, 0.7, 3
-				if l == Gaussian {
+				if noisy(l) {
 					o.NoiseStd = 0.4
 				}
 				p := images(t, o, dt, 7, 3)
@@ -64,9 +65,9 @@ func TestConvolutionDefinition(t *testing.T) {
 // here by plain loops and by the Jacobian in numbers that are added to the output.
 func TestConvolutionKFAC(t *testing.T) {
 	for dt, tol := range map[tensor.Dtype]float64{tensor.Float64: 1e-9, tensor.Float32: 5e-5} {
-		for _, l := range []Likelihood{Gaussian, Softmax} {
+		for _, l := range []likelihood.Likelihood{gaussianNoise, likelihood.Softmax{}} {
 			o := Options{Structure: KFAC, Likelihood: l, PriorStd: 0.7, BatchSize: 3, Weights: Named("conv1.weight", "conv2.weight")}
-			if l == Gaussian {
+			if noisy(l) {
 				o.NoiseStd = 0.4
 			}
 			p := images(t, o, dt, 7, 3)
@@ -182,7 +183,7 @@ func TestConvolutionOfOnePlace(t *testing.T) {
 		}
 	}
 	pixels, probe := normal(newRand(87), 12, 8).Float64s(), normal(newRand(88), 4, 8).Float64s()
-	o := Options{Structure: KFAC, Likelihood: Softmax, PriorStd: 1, Weights: Named("only.weight")}
+	o := Options{Structure: KFAC, Likelihood: likelihood.Softmax{}, PriorStd: 1, Weights: Named("only.weight")}
 	p.net, p.x = layers.Sequential{flat}, dense(pixels, 12, 8)
 	want := p.fit(t, o)
 	_, wantCov := predict(t, want, dense(probe, 4, 8))
@@ -196,7 +197,7 @@ func TestConvolutionOfOnePlace(t *testing.T) {
 // The promises of package gp, maxima and files, on images.
 func TestConvolutionConformance(t *testing.T) {
 	for _, s := range []Structure{Full, KFAC, Diagonal, LowRank} {
-		o := Options{Structure: s, Likelihood: Softmax, Priors: PerLayer}
+		o := Options{Structure: s, Likelihood: likelihood.Softmax{}, Priors: PerLayer}
 		p := images(t, o, tensor.Float64, 9, 3)
 		q := p.fit(t, o)
 		checkTop(t, s.String(), q)

@@ -2,10 +2,10 @@ package laplace
 
 import (
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"slices"
 
+	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/kernel"
 	"gorgonia.org/tensor"
@@ -37,7 +37,7 @@ func newData(x, y *tensor.Dense, o Options) (data, error) {
 		return data{}, fmt.Errorf("laplace: x has shape %v, y has shape %v; expected [N,…] and [N,C]", x.Shape(), y.Shape())
 	}
 	d := data{x: in, y: targets, n: in.n, outputs: targets.shape[0]}
-	if o.Likelihood == Softmax {
+	if _, classes := o.Likelihood.(likelihood.Softmax); classes {
 		if err := d.checkOneHot(); err != nil {
 			return data{}, err
 		}
@@ -142,24 +142,4 @@ func (in inputs) choose(rows []int) inputs {
 	}
 	shape := append(tensor.Shape{len(rows)}, in.shape...)
 	return inputs{t: graph.Convert(dense(v, shape...), in.t.Dtype()), n: len(rows), shape: in.shape}
-}
-
-// softmax returns the class probabilities of each row of c outputs.
-func softmax(f []float64, c int) []float64 {
-	p := slices.Clone(f)
-	for row := range slices.Chunk(p, c) {
-		kernel.AddScalar(row, -slices.Max(row), row)
-		kernel.Exp(row, row)
-		kernel.Scale(row, 1/kernel.Sum(row), row)
-	}
-	return p
-}
-
-// logSumExp is log Σ exp(f).
-func logSumExp(f []float64) float64 {
-	top, sum := slices.Max(f), 0.0
-	for _, v := range f {
-		sum += math.Exp(v - top)
-	}
-	return top + math.Log(sum)
 }

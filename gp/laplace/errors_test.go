@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/layers"
 	"gorgonia.org/tensor"
@@ -38,14 +39,13 @@ func TestBadOptions(t *testing.T) {
 		{Options{Space: 7}, "unknown space 7"},
 		{Options{Structure: 7}, "unknown structure 7"},
 		{Options{Structure: -1}, "unknown structure -1"},
-		{Options{Likelihood: 7}, "unknown likelihood 7"},
 		{Options{Structure: KFAC, Space: WeightSpace}, "structure kfac"},
 		{Options{Structure: KFAC, Rank: 3}, "rank 3 for the structure kfac"},
 		{Options{Structure: LowRank, Rank: -3}, "rank -3"},
 		{Options{Priors: 3}, "unknown priors 3"},
 		{Options{Ascent: &Ascent{Rate: -1}}, "ascent at the rate -1"},
-		{Options{Likelihood: Softmax, NoiseStd: 1}, "softmax"},
-		{Options{Likelihood: Softmax}, "at least two classes"},
+		{Options{Likelihood: likelihood.Softmax{}, NoiseStd: 1}, "with a likelihood that has no noise, expected 0"},
+		{Options{Likelihood: likelihood.Softmax{}}, "at least two classes"},
 		{Options{Subset: -1}, "subset of -1"},
 		{Options{Subset: 6}, "expected 1 to 5"},
 		{Options{Weights: Named()}, "no parameters are named"},
@@ -58,7 +58,7 @@ func TestBadOptions(t *testing.T) {
 	_, err := p.fit(t, Options{}).At(t.Context(), -1, 1)
 	wants(t, err, "prior standard deviation -1")
 	c := newClasses(t, 11, tensor.Float64, 5, 3, 2)
-	_, err = c.fit(t, Options{Likelihood: Softmax, PriorStd: 1}).At(t.Context(), 1, 1)
+	_, err = c.fit(t, Options{Likelihood: likelihood.Softmax{}, PriorStd: 1}).At(t.Context(), 1, 1)
 	wants(t, err, "no noise", "expected 0")
 }
 
@@ -66,7 +66,7 @@ func TestNotOneHot(t *testing.T) {
 	for _, row := range [][]float64{{1, 1, 0}, {0, 0, 0}, {0.5, 0.5, 0}, {2, -1, 0}, {1, -1, 1}} {
 		p := newClasses(t, 16, tensor.Float64, 4, 3, 3)
 		copy(p.y.Float64s()[6:], row)
-		_, err := Fit(t.Context(), p.net, p.x, p.y, Options{Likelihood: Softmax})
+		_, err := Fit(t.Context(), p.net, p.x, p.y, Options{Likelihood: likelihood.Softmax{}})
 		wants(t, err, "y: example 2 is", "expected one 1 among zeros")
 	}
 }

@@ -4,28 +4,31 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/internal/kernel"
 )
 
 // evidence is what the marginal likelihood needs besides the spectrum of H.
 type evidence struct {
-	likelihood   Likelihood
-	residuals    float64   // Gaussian: Σ (y − g)²
-	logLik       float64   // softmax: Σ log p(y | g)
+	likelihood   likelihood.Likelihood
+	residuals    float64   // with noise: Σ (y − g)²
+	logLik       float64   // without: Σ log p(y | g)
 	weights      []float64 // ‖θ̂‖² by part of the prior
 	observations float64   // N·C
 }
 
+func (e evidence) noisy() bool { return noisy(e.likelihood) }
+
 // add takes in targets and outputs, [·C] each.
 func (e *evidence) add(y, g []float64, outputs int) {
-	if e.likelihood == Gaussian {
+	if e.noisy() {
 		for i := range y {
 			e.residuals += (y[i] - g[i]) * (y[i] - g[i])
 		}
 		return
 	}
 	for i := 0; i < len(y); i += outputs {
-		e.logLik += kernel.Dot(y[i:i+outputs], g[i:i+outputs]) - logSumExp(g[i:i+outputs])
+		e.logLik += e.likelihood.LogDensity(y[i:i+outputs], g[i:i+outputs])
 	}
 }
 
@@ -39,7 +42,7 @@ func (e evidence) value(h hyper, logDet float64) float64 {
 	for l, prior := range h.prior {
 		posterior += e.weights[l] / (prior * prior)
 	}
-	if e.likelihood == Softmax {
+	if !e.noisy() {
 		return e.logLik - 0.5*posterior
 	}
 	return -0.5*posterior - 0.5*e.residuals/(h.noise*h.noise) - e.observations*(math.Log(h.noise)+0.5*math.Log(2*math.Pi))
@@ -52,7 +55,7 @@ func (e evidence) gradient(h hyper, effective []float64) (prior []float64, noise
 	for l, sigma := range h.prior {
 		prior = append(prior, e.weights[l]/(sigma*sigma)-effective[l])
 	}
-	if e.likelihood == Gaussian {
+	if e.noisy() {
 		noise = e.residuals/(h.noise*h.noise) - e.observations + kernel.Sum(effective)
 	}
 	return prior, noise

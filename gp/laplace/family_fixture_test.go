@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/internal/fixture"
 	"gorgonia.org/tensor"
 )
@@ -59,7 +60,7 @@ func TestFixtureClassificationFamily(t *testing.T) {
 	a := fixture.Load(t, "lla_cls")
 	prob := classificationProblem(t, a)
 	for _, m := range family {
-		m.o.Likelihood = Softmax
+		m.o.Likelihood = likelihood.Softmax{}
 		p := prob.fit(t, m.o)
 		fixture.Close(t, m.name+": maximum", one(p.PriorStd()), array(t, a, "opt_"+m.name), 1e-7)
 		fixture.Close(t, m.name+": lml there", one(p.LogMarginalLikelihood()), array(t, a, "optlml_"+m.name), 1e-9)
@@ -95,15 +96,15 @@ func TestFixtureParts(t *testing.T) {
 	reg, cls := fixture.Load(t, "lla_exact"), fixture.Load(t, "lla_cls")
 	r, c := fixtureProblem(t, reg), classificationProblem(t, cls)
 	checkDiagonal(t, "regression", r.fit(t, Options{Structure: Diagonal, PriorStd: 1, NoiseStd: 1}), array(t, reg, "diag_ggn"))
-	checkDiagonal(t, "softmax", c.fit(t, Options{Structure: Diagonal, Likelihood: Softmax, PriorStd: 1}), array(t, cls, "diag_ggn"))
+	checkDiagonal(t, "softmax", c.fit(t, Options{Structure: Diagonal, Likelihood: likelihood.Softmax{}, PriorStd: 1}), array(t, cls, "diag_ggn"))
 	checkMoments(t, reg, r, Options{Structure: KFAC})
-	checkMoments(t, cls, c, Options{Structure: KFAC, Likelihood: Softmax})
+	checkMoments(t, cls, c, Options{Structure: KFAC, Likelihood: likelihood.Softmax{}})
 
-	full := c.fit(t, Options{Likelihood: Softmax, PriorStd: 1, Space: WeightSpace})
+	full := c.fit(t, Options{Likelihood: likelihood.Softmax{}, PriorStd: 1, Space: WeightSpace})
 	fixture.Close(t, "GGN", full.structure.(*weightSpace).a, array(t, cls, "ggn_full"), 1e-12)
 	fixture.Close(t, "log likelihood", one(full.evidence.logLik), array(t, cls, "loglik"), 1e-12)
 	fixture.Close(t, "‖θ‖²", full.evidence.weights, array(t, cls, "theta_sq"), 1e-12)
-	last := c.fit(t, Options{Likelihood: Softmax, PriorStd: 1, Weights: LastLayer, Space: WeightSpace})
+	last := c.fit(t, Options{Likelihood: likelihood.Softmax{}, PriorStd: 1, Weights: LastLayer, Space: WeightSpace})
 	n, all := full.scan.params, array(t, cls, "ggn_full")
 	var corner []float64 // the last layer's weights come last
 	for i := n - last.scan.params; i < n; i++ {

@@ -4,12 +4,15 @@ import (
 	"testing"
 
 	"github.com/go-valla/valla/gp/gptest"
+	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/fixture"
 	"github.com/go-valla/valla/jacobian"
 	"github.com/go-valla/valla/layers"
 	"gorgonia.org/tensor"
 )
+
+var softmax likelihood.Likelihood = likelihood.Softmax{}
 
 // everyMember calls f for all combinations of weights, structure and likelihood that
 // have the given numbers of outputs, with hyper-parameters that tell them apart.
@@ -23,7 +26,7 @@ func everyMember(outputs []int, f func(what string, o Options, c int)) {
 					o.Rank = 2 * c // which does not cut through equal eigenvalues
 				}
 				f(label(name, ", ", s, ", gaussian, ", c, " outputs"), o, c)
-				if o.Likelihood, o.NoiseStd = Softmax, 0; c > 1 {
+				if o.Likelihood, o.NoiseStd = softmax, 0; c > 1 {
 					f(label(name, ", ", s, ", softmax, ", c, " outputs"), o, c)
 				}
 			}
@@ -33,7 +36,7 @@ func everyMember(outputs []int, f func(what string, o Options, c int)) {
 
 // problemFor draws targets that suit the likelihood.
 func problemFor(t testing.TB, o Options, seed uint64, dt tensor.Dtype, n, hidden, c int) problem {
-	if o.Likelihood == Softmax {
+	if !noisy(o.Likelihood) {
 		return newClasses(t, seed, dt, n, hidden, c)
 	}
 	return newProblem(t, seed, dt, n, hidden, c)
@@ -82,7 +85,7 @@ func TestFamilyGradient(t *testing.T) {
 		q := free.fit(t, o)
 		prior, noise := q.LogMarginalLikelihoodGradient()
 		checkLower(t, what, q, q.PriorStd()*1.01, q.NoiseStd(), prior[0])
-		if o.Likelihood == Gaussian {
+		if noisy(o.Likelihood) {
 			checkLower(t, what, q, q.PriorStd(), q.NoiseStd()*1.01, noise)
 		}
 	})
@@ -93,7 +96,7 @@ func TestLastLayerOfOneLayer(t *testing.T) {
 	for _, s := range []Structure{Full, KFAC, Diagonal} {
 		p := newClasses(t, 34, tensor.Float64, 30, 4, 3)
 		p.net = layers.Sequential{layers.Sequential{layers.Residual{Inner: layers.Activation("tanh")}, layers.NewDense("only", 2, 3, tensor.Float64, newRand(1))}}
-		o := Options{Structure: s, Likelihood: Softmax}
+		o := Options{Structure: s, Likelihood: likelihood.Softmax{}}
 		all := p.fit(t, o)
 		o.Weights = LastLayer
 		last := p.fit(t, o)
@@ -126,7 +129,7 @@ func TestKFACExactForLinear(t *testing.T) {
 func TestSpacesWithSoftmax(t *testing.T) {
 	for name, weights := range map[string]Weights{"all": All, "last layer": LastLayer} {
 		p := newClasses(t, 36, tensor.Float64, 25, 5, 3)
-		o := Options{Weights: weights, Likelihood: Softmax, PriorStd: 1.3, Space: FunctionSpace}
+		o := Options{Weights: weights, Likelihood: likelihood.Softmax{}, PriorStd: 1.3, Space: FunctionSpace}
 		want := p.fit(t, o)
 		o.Space = WeightSpace
 		got := p.fit(t, o)
@@ -187,7 +190,7 @@ func (o odd) Params() []*graph.Param { return []*graph.Param{o.v, o.w, o.s} }
 func TestOddNetwork(t *testing.T) {
 	p := newClasses(t, 37, tensor.Float64, 12, 4, 3)
 	p.net = newOdd(false)
-	o := Options{Likelihood: Softmax, PriorStd: 0.7}
+	o := Options{Likelihood: likelihood.Softmax{}, PriorStd: 0.7}
 	for _, s := range []Structure{Full, Diagonal} {
 		o.Structure = s
 		newBrute(t, p, o).check(t, s.String(), p.fit(t, o), 1e-9)

@@ -50,7 +50,7 @@ func newPosterior(net layers.Network, shape tensor.Shape, outputs, n int, o Opti
 		return nil, err
 	}
 	p := &Posterior{
-		evidence: evidence{likelihood: o.Likelihood, observations: float64(n) * float64(outputs)},
+		evidence: evidence{likelihood: o.likelihood(), observations: float64(n) * float64(outputs)},
 		examples: n, priors: o.Priors, ascent: o.Ascent, limit: o.MemoryLimit, choice: choiceOf(net, chosen),
 	}
 	if p.limit == 0 {
@@ -119,8 +119,8 @@ func (p *Posterior) collect(ctx context.Context, d data, progress func(done, tot
 func (p *Posterior) sum(ctx context.Context, x inputs, seen func(batch)) error {
 	p.structure.allocate()
 	err := p.scan.each(ctx, x, func(b batch) error {
-		if p.evidence.likelihood == Softmax {
-			b.probs = softmax(b.mean(), b.outputs)
+		if !p.evidence.noisy() {
+			b.lambda = newLambda(p.evidence.likelihood, b.mean(), b.outputs)
 		}
 		if err := p.structure.add(b); err != nil {
 			return err

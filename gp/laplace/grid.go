@@ -7,8 +7,8 @@ import (
 	"math"
 
 	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
-	"github.com/go-valla/valla/internal/kernel"
 	"gorgonia.org/tensor"
 )
 
@@ -87,7 +87,7 @@ func (g Grid) points(p *Posterior) (out []hyper) {
 
 // try returns the posterior at one point, nil where it cannot be factored, and its NLL.
 func (p *Posterior) try(ctx context.Context, h hyper, d data) (*Posterior, float64, error) {
-	if h.prior[0] == 0 || h.noise == 0 && p.evidence.likelihood == Gaussian {
+	if h.prior[0] == 0 || h.noise == 0 && p.evidence.noisy() {
 		return nil, 0, fmt.Errorf("laplace: a grid with the standard deviations %g and %g, expected positive numbers", h.prior[0], h.noise)
 	}
 	q, err := p.AtEach(ctx, h.prior, h.noise)
@@ -108,37 +108,13 @@ func (p *Posterior) try(ctx context.Context, h hyper, d data) (*Posterior, float
 func (p *Posterior) nll(f gp.Gaussian, d data) float64 {
 	y, c := make([]float64, d.n*d.outputs), d.outputs
 	d.y.rows(y, 0, d.n)
-	sum := 0.0
-	if p.evidence.likelihood == Softmax {
-		for i, prob := range gp.ProbitProbs(f).Float64s() {
-			if y[i] == 1 {
-				sum -= math.Log(prob)
-			}
-		}
-		return sum / float64(d.n)
+	l := p.evidence.likelihood
+	if p.evidence.noisy() {
+		l = likelihood.NewGaussian(p.hyper.noise*p.hyper.noise, tensor.Float64)
 	}
-	kernel.Sub(y, y, f.Mean.Float64s())
-	cov, noise := f.Cov.Float64s(), p.hyper.noise*p.hyper.noise
+	sum, mean, cov := 0.0, f.Mean.Float64s(), f.Cov.Float64s()
 	for i := range d.n {
-		sum += gaussianNLL(y[i*c:(i+1)*c], cov[i*c*c:(i+1)*c*c], noise)
+		sum -= l.LogPredictive(y[i*c:(i+1)*c], mean[i*c:(i+1)*c], cov[i*c*c:(i+1)*c*c])
 	}
 	return sum / float64(d.n)
-}
-
-// gaussianNLL is −log N(r; 0, cov + noise·I), or infinity where that is no density; it
-// overwrites r [C] and cov [C,C].
-func gaussianNLL(r, cov []float64, noise float64) float64 {
-	c := len(r)
-	for i := range c {
-		cov[i*c+i] += noise
-	}
-	if kernel.Cholesky(c, cov, c) >= 0 {
-		return math.Inf(1)
-	}
-	kernel.Trsm(false, false, c, 1, cov, c, r, 1)
-	out := 0.5*kernel.Dot(r, r) + float64(c)/2*math.Log(2*math.Pi)
-	for i := range c {
-		out += math.Log(cov[i*c+i])
-	}
-	return out
 }

@@ -22,7 +22,7 @@ func TestGridSearch(t *testing.T) {
 	everyMember([]int{2}, func(what string, o Options, c int) {
 		p, held := problemFor(t, o, 51, tensor.Float64, 20, 4, c), problemFor(t, o, 52, tensor.Float64, 9, 4, c)
 		g := Grid{PriorStds: LogSpaced(0.1, 10, 3)}
-		if o.Likelihood == Gaussian {
+		if noisy(o.Likelihood) {
 			g.NoiseStds = []float64{0.5, 2}
 		}
 		best, tried, err := p.fit(t, o).GridSearch(t.Context(), held.x, held.y, g)
@@ -51,7 +51,7 @@ func heldOutNLL(t *testing.T, p *Posterior, held problem) float64 {
 	n, c := held.y.Shape()[0], held.y.Shape()[1]
 	y, sum := held.y.Float64s(), 0.0
 	for i := range n {
-		if p.evidence.likelihood == Softmax {
+		if !p.evidence.noisy() {
 			for k, prob := range gp.ProbitProbs(g).Float64s()[i*c : (i+1)*c] {
 				sum -= y[i*c+k] * math.Log(prob)
 			}

@@ -58,8 +58,8 @@ func (p partition) sums(byBlock []float64) []float64 {
 	return out
 }
 
-// hyper are the hyper-parameters as standard deviations; 0 where one is free. Softmax
-// has the noise 1: what it says of the noise is in H.
+// hyper are the hyper-parameters as standard deviations; 0 where one is free. The noise is
+// 1 with a likelihood that has none, such as softmax, because H then holds all of Λ.
 type hyper struct {
 	prior []float64 // by part
 	noise float64
@@ -103,14 +103,14 @@ func (c scales) of(i int) float64 {
 	return c.t[i]
 }
 
-func (h hyper) check(l Likelihood) error {
+func (h hyper) check(noisy bool) error {
 	for _, v := range append([]float64{h.noise}, h.prior...) {
 		if !(v >= 0) || math.IsInf(v, 0) {
 			return fmt.Errorf("laplace: prior standard deviation %s and noise standard deviation %g: expected finite positive numbers, or 0 to choose", list(h.prior), h.noise)
 		}
 	}
-	if l == Softmax && h.noise != 0 {
-		return fmt.Errorf("laplace: noise standard deviation %g with the softmax likelihood, which has no noise, expected 0", h.noise)
+	if !noisy && h.noise != 0 {
+		return fmt.Errorf("laplace: noise standard deviation %g with a likelihood that has no noise, expected 0", h.noise)
 	}
 	for _, prior := range h.prior {
 		if s := (h.noise / prior) * (h.noise / prior); prior > 0 && h.noise > 0 && (s == 0 || math.IsInf(s, 0)) {

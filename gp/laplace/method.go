@@ -34,18 +34,8 @@ var _ gp.Stored = (*Posterior)(nil)
 
 // fit is Fit with what a problem and a run say.
 func fit(ctx context.Context, p gp.Problem, r gp.Run, o Options) (*Posterior, error) {
-	o.Likelihood = Gaussian
-	if !noisy(p.Likelihood) {
-		o.Likelihood = Softmax
-	}
-	o.Seed, o.MemoryLimit, o.Progress = r.Seed, r.Memory, passed(r.OnProgress)
+	o.Likelihood, o.Seed, o.MemoryLimit, o.Progress = p.Likelihood, r.Seed, r.Memory, passed(r.OnProgress)
 	return Fit(ctx, p.Net, p.Train.X, p.Train.Y, o)
-}
-
-// noisy says whether a likelihood has a noise standard deviation.
-func noisy(l likelihood.Likelihood) bool {
-	_, ok := l.(likelihood.Gaussian)
-	return ok
 }
 
 // passed reports a pass over the rows, nil to nobody.

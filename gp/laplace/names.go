@@ -9,10 +9,9 @@ type enum struct {
 }
 
 var (
-	structures  = enum{"structure", []string{"full", "kfac", "diag", "lowrank"}}
-	likelihoods = enum{"likelihood", []string{"gaussian", "softmax"}}
-	priorKinds  = enum{"priors", []string{"shared", "per layer", "per parameter"}}
-	spaceKinds  = enum{"space", []string{"smaller", "weights", "functions"}}
+	structures = enum{"structure", []string{"full", "kfac", "diag", "lowrank"}}
+	priorKinds = enum{"priors", []string{"shared", "per layer", "per parameter"}}
+	spaceKinds = enum{"space", []string{"smaller", "weights", "functions"}}
 )
 
 // has reports whether value number i exists.
@@ -62,19 +61,6 @@ func (s Structure) MarshalText() ([]byte, error) { return structures.text(int(s)
 func (s *Structure) UnmarshalText(text []byte) error {
 	i, err := structures.parse(text)
 	*s = Structure(i)
-	return err
-}
-
-// String returns the name: gaussian or softmax.
-func (l Likelihood) String() string { return likelihoods.name(int(l)) }
-
-// MarshalText implements encoding.TextMarshaler.
-func (l Likelihood) MarshalText() ([]byte, error) { return likelihoods.text(int(l)) }
-
-// UnmarshalText implements encoding.TextUnmarshaler.
-func (l *Likelihood) UnmarshalText(text []byte) error {
-	i, err := likelihoods.parse(text)
-	*l = Likelihood(i)
 	return err
 }
 

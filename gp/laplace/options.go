@@ -3,14 +3,20 @@ package laplace
 import (
 	"cmp"
 	"fmt"
+
+	"github.com/go-valla/valla/gp/likelihood"
+	"gorgonia.org/tensor"
 )
 
 // Options say what is fitted and how. The zero value is exact LLA for regression,
 // with hyper-parameters that maximise the marginal likelihood.
 type Options struct {
-	Weights    Weights    // which are uncertain; nil: All
-	Structure  Structure  // of their covariance
-	Likelihood Likelihood // of the targets
+	Weights   Weights   // which are uncertain; nil: All
+	Structure Structure // of their covariance
+
+	// Likelihood of the targets; nil: Gaussian. The noise variance of a Gaussian one is
+	// not used: σ is NoiseStd.
+	Likelihood likelihood.Likelihood
 
 	Priors   Priors  // which weights share a σ₀
 	PriorStd float64 // σ₀ of each weight; 0: maximises the marginal likelihood
@@ -56,13 +62,20 @@ const (
 	LowRank
 )
 
-// Likelihood says how targets scatter around the latent function f.
-type Likelihood int
+// likelihood is Likelihood, or its default.
+func (o Options) likelihood() likelihood.Likelihood {
+	if o.Likelihood == nil {
+		return likelihood.NewGaussian(1, tensor.Float64)
+	}
+	return o.Likelihood
+}
 
-const (
-	Gaussian Likelihood = iota // y [N,C] ~ N(f, σ²), independent for each output
-	Softmax                    // y [N,C], one-hot rows, of class c with probability softmax(f)_c
-)
+// noisy says whether a likelihood has a noise variance σ², as Gaussian noise has, so that
+// Λ is I/σ². nil stands for Gaussian.
+func noisy(l likelihood.Likelihood) bool {
+	_, gaussian := l.(likelihood.Gaussian)
+	return gaussian || l == nil
+}
 
 // Space says in which space all of H is represented. It changes time and memory, not
 // the result.
@@ -83,7 +96,7 @@ const (
 )
 
 func (o Options) check() error {
-	unknown := cmp.Or(structures.check(int(o.Structure)), likelihoods.check(int(o.Likelihood)),
+	unknown := cmp.Or(structures.check(int(o.Structure)),
 		spaceKinds.check(int(o.Space)), priorKinds.check(int(o.Priors)))
 	switch {
 	case unknown != nil:
@@ -98,7 +111,7 @@ func (o Options) check() error {
 	if err := o.Ascent.check(); err != nil {
 		return err
 	}
-	return uniform(o.PriorStd, o.NoiseStd, 1).check(o.Likelihood)
+	return uniform(o.PriorStd, o.NoiseStd, 1).check(noisy(o.Likelihood))
 }
 
 // batch returns the number of examples in a batch, where each has so many float64s: as

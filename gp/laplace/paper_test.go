@@ -7,6 +7,7 @@ import (
 	"github.com/go-valla/valla/data/idx"
 	"github.com/go-valla/valla/data/image"
 	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/internal/fixture"
 	"github.com/go-valla/valla/layers"
 	"gorgonia.org/tensor"
@@ -32,7 +33,7 @@ func TestFixturePublishedMNIST(t *testing.T) {
 		t.Fatal(err)
 	}
 	x, y := idx.Dense[float32](&s.Train.Images), image.OneHot[float32](s.Train)
-	p, err := Fit(t.Context(), net, x, y, Options{Weights: LastLayer, Structure: KFAC, Likelihood: Softmax})
+	p, err := Fit(t.Context(), net, x, y, Options{Weights: LastLayer, Structure: KFAC, Likelihood: likelihood.Softmax{}})
 	if err != nil {
 		t.Fatal(err)
 	}

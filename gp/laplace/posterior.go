@@ -46,10 +46,10 @@ func (p *Posterior) AtEach(ctx context.Context, priorStds []float64, noiseStd fl
 		return nil, fmt.Errorf("laplace: %d prior standard deviations, expected %d, for %q", len(priorStds), len(p.prior.names), p.prior.names)
 	}
 	h := hyper{slices.Clone(priorStds), noiseStd}
-	if err := h.check(p.evidence.likelihood); err != nil {
+	if err := h.check(p.evidence.noisy()); err != nil {
 		return nil, err
 	}
-	if p.evidence.likelihood == Softmax {
+	if !p.evidence.noisy() {
 		h.noise = 1
 	}
 	h, err := p.maximise(ctx, h)
@@ -98,7 +98,7 @@ func (p *Posterior) Parameters() int { return p.scan.params }
 
 // NoiseStd returns σ, or 0 with the softmax likelihood.
 func (p *Posterior) NoiseStd() float64 {
-	if p.evidence.likelihood == Softmax {
+	if !p.evidence.noisy() {
 		return 0
 	}
 	return p.hyper.noise

@@ -109,7 +109,7 @@ func fill[T kernel.Float](dst []T, in inputs, first, count int) {
 type batch struct {
 	*scanner
 	first, count int
-	probs        []float64 // [count·C], class probabilities; nil: Λ is the identity
+	lambda       *lambda // nil: Λ is the identity over σ²
 }
 
 // size is the number of Jacobian rows.

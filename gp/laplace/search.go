@@ -123,7 +123,7 @@ func (s *search) evaluate(z []float64) {
 	}
 	s.at, s.value, s.slope = slices.Clone(z), math.Inf(1), make([]float64, len(z))
 	h := s.put(z)
-	if h.check(Gaussian) != nil {
+	if h.check(true) != nil {
 		return
 	}
 	f, err := s.solve(s.ctx, h.scales(s.prior))

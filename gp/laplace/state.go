@@ -13,13 +13,13 @@ import (
 
 // Header is what a file says of a Posterior beside its arrays.
 type Header struct {
-	Weights    []string   `json:"weights"` // names of the uncertain parameters
-	Structure  Structure  `json:"structure"`
-	Space      Space      `json:"space"` // of the structure Full
-	Likelihood Likelihood `json:"likelihood"`
-	Priors     Priors     `json:"priors"`
-	PriorStds  []float64  `json:"prior_stds"`
-	NoiseStd   float64    `json:"noise_std"` // 0 with softmax
+	Weights    []string  `json:"weights"` // names of the uncertain parameters
+	Structure  Structure `json:"structure"`
+	Space      Space     `json:"space"`      // of the structure Full
+	Likelihood string    `json:"likelihood"` // gaussian or softmax
+	Priors     Priors    `json:"priors"`
+	PriorStds  []float64 `json:"prior_stds"`
+	NoiseStd   float64   `json:"noise_std"` // 0 with softmax
 
 	Rank     int   `json:"rank,omitempty"` // of the structure LowRank
 	Examples int   `json:"examples"`
@@ -38,7 +38,7 @@ const maxStateBatch = 4096
 // Header returns the header of the posterior's State.
 func (p *Posterior) Header() Header {
 	h := Header{
-		Structure: Full, Likelihood: p.evidence.likelihood, Priors: p.priors,
+		Structure: Full, Likelihood: p.evidence.likelihood.String(), Priors: p.priors,
 		PriorStds: p.PriorStds(), NoiseStd: p.NoiseStd(),
 		Examples: p.examples, Input: p.scan.x.Shape()[1:].Clone(), Outputs: p.scan.outputs,
 		Batch: min(p.scan.batch, maxStateBatch), Limit: p.limit,
@@ -80,12 +80,12 @@ func Restore(ctx context.Context, net layers.Network, l likelihood.Likelihood, s
 	if err := h.check(l); err != nil {
 		return nil, err
 	}
-	p, err := newPosterior(net, h.Input, h.Outputs, h.Examples, h.options(), h.structure)
+	p, err := newPosterior(net, h.Input, h.Outputs, h.Examples, h.options(l), h.structure(l))
 	if err != nil {
 		return nil, err
 	}
 	at := hyper{slices.Clone(h.PriorStds), h.NoiseStd}
-	if h.Likelihood == Softmax {
+	if !noisy(l) {
 		at.noise = 1
 	}
 	if len(at.prior) != len(p.prior.names) || at.free() {
@@ -134,7 +134,7 @@ func (h Header) check(l likelihood.Likelihood) error {
 		size = min(most+1, size*min(most, max(0, v)))
 	}
 	switch {
-	case l == nil || l.String() != h.Likelihood.String():
+	case l == nil || l.String() != h.Likelihood:
 		return fmt.Errorf("laplace: the posterior has the likelihood %v, expected %v", h.Likelihood, l)
 	case h.Examples < 1 || h.Examples > 1<<40 || h.Rank < 0 || h.Limit < 1:
 		return fmt.Errorf("laplace: %d examples, rank %d and a memory limit of %d bytes, expected positive numbers", h.Examples, h.Rank, h.Limit)
@@ -149,23 +149,25 @@ func (h Header) check(l likelihood.Likelihood) error {
 	case h.Structure == Full && h.Space == Smaller:
 		return fmt.Errorf("laplace: space %v for the structure %v, expected %v or %v", h.Space, h.Structure, WeightSpace, FunctionSpace)
 	}
-	if err := h.options().check(); err != nil {
+	if err := h.options(l).check(); err != nil {
 		return err
 	}
-	return hyper{h.PriorStds, h.NoiseStd}.check(h.Likelihood)
+	return hyper{h.PriorStds, h.NoiseStd}.check(noisy(l))
 }
 
-func (h Header) options() Options {
+func (h Header) options(l likelihood.Likelihood) Options {
 	return Options{
-		Weights: Named(h.Weights...), Structure: h.Structure, Space: h.Space, Likelihood: h.Likelihood,
+		Weights: Named(h.Weights...), Structure: h.Structure, Space: h.Space, Likelihood: l,
 		Priors: h.Priors, Rank: h.Rank, BatchSize: h.Batch, MemoryLimit: h.Limit,
 	}
 }
 
-// structure returns the representation of H without its numbers.
-func (h Header) structure(of *scanner) structure {
-	if h.Structure == LowRank {
-		return &lowRank{functionSpace: functionSpace{scanner: of, gram: gram{n: h.Rank}}, rank: h.Rank}
+// structure returns a function for the representation of H without its numbers.
+func (h Header) structure(l likelihood.Likelihood) func(*scanner) structure {
+	return func(of *scanner) structure {
+		if h.Structure == LowRank {
+			return &lowRank{functionSpace: functionSpace{scanner: of, gram: gram{n: h.Rank}}, rank: h.Rank}
+		}
+		return newStructure(of, h.Examples, h.options(l))
 	}
-	return newStructure(of, h.Examples, h.options())
 }

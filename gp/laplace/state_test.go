@@ -36,11 +36,11 @@ func restore(t testing.TB, p problem, s *gptest.Saved) (*Posterior, error) {
 }
 
 // likelihoodOf is the likelihood of that name.
-func likelihoodOf(l Likelihood) likelihood.Likelihood {
-	if l == Softmax {
-		return likelihood.Softmax{}
+func likelihoodOf(name string) likelihood.Likelihood {
+	if name == softmax.String() {
+		return softmax
 	}
-	return likelihood.NewGaussian(1, tensor.Float64)
+	return gaussianNoise
 }
 
 // What is restored predicts the same numbers, to the last bit, here and at other
@@ -154,14 +154,14 @@ func TestRestoreErrors(t *testing.T) {
 		file := store(t, fits[c.of])
 		h := fits[c.of].Header()
 		c.spoil(&h, file)
-		q, err := Restore(t.Context(), p.net, likelihoodOf(Gaussian), spoiled{file, h})
+		q, err := Restore(t.Context(), p.net, gaussianNoise, spoiled{file, h})
 		wants(t, err, c.want)
 		if q != nil {
 			t.Errorf("%s: a posterior came with the error", c.want)
 		}
 	}
 	failed := errors.New("no disk")
-	if _, err := Restore(t.Context(), p.net, likelihoodOf(Gaussian), noDisk{store(t, fits[Full]), failed}); !errors.Is(err, failed) {
+	if _, err := Restore(t.Context(), p.net, gaussianNoise, noDisk{store(t, fits[Full]), failed}); !errors.Is(err, failed) {
 		t.Errorf("error %v, want that of Saved", err)
 	}
 	for _, l := range []likelihood.Likelihood{nil, likelihood.Softmax{}} {
@@ -193,22 +193,21 @@ func (s noDisk) Array(string, tensor.Dtype, ...int) (*tensor.Dense, error) { ret
 func TestNames(t *testing.T) {
 	type all struct {
 		S Structure
-		L Likelihood
 		P Priors
 		X Space
 	}
 	for i := range 4 {
-		in := all{Structure(i), Likelihood(i % 2), Priors(i % 3), Space(i % 3)}
+		in := all{Structure(i), Priors(i % 3), Space(i % 3)}
 		text, err := json.Marshal(in)
 		var out all
 		if err != nil || json.Unmarshal(text, &out) != nil || out != in {
 			t.Errorf("%+v became %+v by way of %s", in, out, text)
 		}
 	}
-	for _, text := range []string{`{"S":"half"}`, `{"L":"poisson"}`, `{"P":""}`, `{"X":"outer"}`} {
+	for _, text := range []string{`{"S":"half"}`, `{"P":""}`, `{"X":"outer"}`} {
 		wants(t, json.Unmarshal([]byte(text), &all{}), "expected one of")
 	}
-	for _, v := range []any{Structure(9), Likelihood(9), Priors(9), Space(-1)} {
+	for _, v := range []any{Structure(9), Priors(9), Space(-1)} {
 		if _, err := json.Marshal(v); err == nil {
 			t.Errorf("%v has a name", v)
 		}

@@ -3,15 +3,26 @@ package laplace
 import (
 	"math"
 
+	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/internal/kernel"
 )
 
-// weighted writes the rows of Λ^½ J to the front of dst, for rows of J with so many
-// columns at the front of src, and returns them. Λ is the identity, and the result
-// src itself, or diag(p) − ppᵀ = Σ_c p_c (e_c − p)(e_c − p)ᵀ, which has no inverse but
-// this root: row c is √p_c (J_c − Σ_k p_k J_k).
+// lambda is Λ of each example of a batch, in the form of likelihood.Root.
+type lambda struct{ weights, mean []float64 } // [count·C]
+
+func newLambda(l likelihood.Likelihood, f []float64, outputs int) *lambda {
+	r := &lambda{make([]float64, len(f)), make([]float64, len(f))}
+	for i := 0; i < len(f); i += outputs {
+		l.Root(r.weights[i:i+outputs], r.mean[i:i+outputs], f[i:i+outputs])
+	}
+	return r
+}
+
+// weighted writes the rows of Λ^½ J to the front of dst, for rows of J [count·C, width] at
+// the front of src, and returns them. Row c is √w_c (J_c − Σ_k m_k J_k), see
+// likelihood.Root, or where Λ is the identity J_c: then the result is src itself.
 func weighted[T kernel.Float](b batch, dst, src []T, width int) []T {
-	if b.probs == nil {
+	if b.lambda == nil {
 		return src
 	}
 	kernel.Parallel(kernel.Threads(), weighting[T]{b, dst, src, width})
@@ -42,19 +53,19 @@ func (w weighting[T]) of(i, k int) []T {
 	return w.src[r : r+w.width]
 }
 
-// mean sets mean to Σ_k p_k J_k for example i.
+// mean sets mean to Σ_k m_k J_k for example i.
 func (w weighting[T]) mean(i int, mean []T) {
 	clear(mean)
 	for k := range w.b.outputs {
-		kernel.Axpy(T(w.b.probs[i*w.b.outputs+k]), w.of(i, k), mean)
+		kernel.Axpy(T(w.b.lambda.mean[i*w.b.outputs+k]), w.of(i, k), mean)
 	}
 }
 
-// row sets the front of dst to √p_k (J_k − mean) for example i.
+// row sets the front of dst to √w_k (J_k − mean) for example i.
 func (w weighting[T]) row(i, k int, mean, dst []T) {
 	dst = dst[:w.width]
 	kernel.Sub(dst, w.of(i, k), mean)
-	kernel.Scale(dst, T(math.Sqrt(w.b.probs[i*w.b.outputs+k])), dst)
+	kernel.Scale(dst, T(math.Sqrt(w.b.lambda.weights[i*w.b.outputs+k])), dst)
 }
 
 // squaring is the kernel.Job of summing the squares of Λ^½ J over the outputs of each
@@ -67,11 +78,11 @@ func (s squaring[T]) Run(part, parts int) {
 	for i := s.b.count * part / parts; i < s.b.count*(part+1)/parts; i++ {
 		sum := s.dst[i*s.width : (i+1)*s.width]
 		clear(sum)
-		if s.b.probs != nil {
+		if s.b.lambda != nil {
 			s.mean(i, mean)
 		}
 		for k := range s.b.outputs {
-			if s.b.probs == nil {
+			if s.b.lambda == nil {
 				kernel.MulAdd(sum, s.of(i, k), s.of(i, k), sum)
 				continue
 			}

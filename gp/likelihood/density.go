@@ -2,6 +2,7 @@ package likelihood
 
 import (
 	"math"
+	"slices"
 
 	"github.com/go-valla/valla/internal/kernel"
 	"gorgonia.org/tensor"
@@ -31,6 +32,14 @@ func (g Gaussian) Curvature(dst, f []float64) {
 	clear(dst)
 	for i := range f {
 		dst[i*len(f)+i] = 1 / g.Variance()
+	}
+}
+
+// Root implements Likelihood: w is 1/σ² and m is 0.
+func (g Gaussian) Root(w, m, f []float64) {
+	clear(m[:len(f)])
+	for i := range f {
+		w[i] = 1 / g.Variance()
 	}
 }
 
@@ -75,6 +84,15 @@ func (Softmax) Curvature(dst, f []float64) {
 		}
 		dst[i*c+i] += p
 	}
+}
+
+// Root implements Likelihood: w and m are p = softmax(f), because the p_c sum to 1.
+func (Softmax) Root(w, m, f []float64) {
+	p := m[:len(f)]
+	kernel.AddScalar(p, -slices.Max(f), f)
+	kernel.Exp(p, p)
+	kernel.Scale(p, 1/kernel.Sum(p), p)
+	copy(w, p)
 }
 
 // LogPredictive implements Likelihood: log softmax(F)_c with the probit-scaled logits

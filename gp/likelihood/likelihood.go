@@ -30,6 +30,13 @@ type Likelihood interface {
 	LogDensity(y, f []float64) float64
 	// Curvature writes Λ = −∂² log p(y | f)/∂f², which does not depend on y, to dst [C,C].
 	Curvature(dst, f []float64)
+	// Root writes weights w [C] and a mean m [C] with
+	//
+	//	Λ = Σ_c w_c (e_c − m)(e_c − m)ᵀ,
+	//
+	// where e_c is the unit vector of output c. The vectors √w_c (e_c − m) are then the
+	// rows of an R with Λ = RᵀR, which exists also where Λ is singular.
+	Root(w, m, f []float64)
 	// LogPredictive returns log ∫ p(y | f) N(f; mean, cov) df of one example, cov [C,C]:
 	// exactly for Gaussian noise, by the probit approximation for classes.
 	LogPredictive(y, mean, cov []float64) float64

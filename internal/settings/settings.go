@@ -34,7 +34,7 @@ type Field struct {
 	Help    string   // half a sentence that describes it
 	Default string   // as text; "" where the zero value is the default
 	Auto    string   // describes a default that is computed; "" where there is none
-	Choices []string // names of which it is one; nil where it is no choice
+	Choices []string // names of which it is one; none where it is no choice
 
 	value  reflect.Value
 	limits limits

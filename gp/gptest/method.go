@@ -1,0 +1,207 @@
+package gptest
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/settings"
+	"github.com/go-valla/valla/layers"
+	"github.com/go-valla/valla/train"
+	"gorgonia.org/tensor"
+)
+
+// MethodCase is a method and what is known of it. Only Method must be set.
+type MethodCase struct {
+	Method gp.Method
+
+	// Variants make settings for a problem, by name. Settings that are nil say that the
+	// variant does not suit the problem. No variants stand for the method's defaults.
+	Variants map[string]func(gp.Problem) gp.Settings
+	// Case adds to the case of a fitted posterior what is known of it, such as the batch
+	// and the prior; nil adds nothing.
+	Case func(p gp.Problem, f *gp.Fitted, c *Case)
+}
+
+// CheckMethod runs a subtest for each promise that a method of package gp has to keep: for
+// its description, and for its fits to each of [Problems] with each variant of the
+// settings. The promises of a posterior are those of [Check]. With -short only the
+// multilayer perceptrons in float64 are fitted.
+func CheckMethod(t *testing.T, c MethodCase) {
+	t.Helper()
+	t.Run("description", func(t *testing.T) {
+		if err := describes(c.Method); err != nil {
+			t.Error(err)
+		}
+	})
+	problems, err := Problems()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range problems {
+		if testing.Short() && !p.thorough() {
+			continue
+		}
+		for _, name := range slices.Sorted(maps.Keys(c.variants())) {
+			if v := c.variants()[name]; v(p.Problem) != nil {
+				t.Run(p.Name+", "+name, func(t *testing.T) { c.check(t, p, v) })
+			}
+		}
+	}
+}
+
+// variants are Variants or the method's defaults.
+func (c MethodCase) variants() map[string]func(gp.Problem) gp.Settings {
+	if c.Variants != nil {
+		return c.Variants
+	}
+	return map[string]func(gp.Problem) gp.Settings{"defaults": func(gp.Problem) gp.Settings { return c.Method.New() }}
+}
+
+// check checks one variant on one problem.
+func (c MethodCase) check(t *testing.T, p Problem, variant func(gp.Problem) gp.Settings) {
+	f, err := newTrial(t.Context(), c, p, variant)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, q := range promises {
+		if q.thorough && !p.thorough() {
+			continue
+		}
+		t.Run(q.name, func(t *testing.T) {
+			if err := q.check(f); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	t.Run("posterior", func(t *testing.T) { Check(t, f.testCase()) })
+}
+
+// thorough says whether promises that take many fits are checked with the problem.
+func (p Problem) thorough() bool {
+	return p.Probe.Dtype() == tensor.Float64 && strings.HasPrefix(p.Name, "MLP")
+}
+
+// promise is what a method promises of each fit; check returns what breaks it.
+type promise struct {
+	name     string
+	thorough bool // it takes many fits
+	check    func(*trial) error
+}
+
+var promises = []promise{
+	{"settings", false, (*trial).settingsKept},
+	{"nothing else changes", false, (*trial).unchanged},
+	{"record", false, (*trial).record},
+	{"progress", false, (*trial).progress},
+	{"same seed", false, (*trial).sameSeed},
+	{"recorded settings", false, (*trial).sameSettings},
+	{"restored", false, (*trial).restored},
+	{"spoiled arrays", true, (*trial).spoiledArrays},
+	{"spoiled headers", true, (*trial).spoiledHeaders},
+	{"ended context", false, (*trial).endedContext},
+	{"wrong problems", true, (*trial).wrongProblems},
+	{"too little memory", false, (*trial).tooLittleMemory},
+}
+
+// seed is that of the fits that must agree.
+const seed = 7
+
+// trial is a fit of a method, with what was there before.
+type trial struct {
+	MethodCase
+	Problem
+	ctx    context.Context
+	make   func() gp.Settings
+	given  gp.Settings      // what was fitted
+	before [][]float64      // see numbers
+	steps  []train.Progress // reported
+	fitted *gp.Fitted
+	got    gp.Gaussian // at Probe
+	saved  *Saved
+}
+
+func newTrial(ctx context.Context, c MethodCase, p Problem, variant func(gp.Problem) gp.Settings) (*trial, error) {
+	t := &trial{MethodCase: c, Problem: p, ctx: ctx, make: func() gp.Settings { return variant(p.Problem) }}
+	t.given, t.before = t.make(), t.numbers()
+	var err error
+	run := gp.Run{Seed: seed, OnProgress: func(s train.Progress) { t.steps = append(t.steps, s) }}
+	if t.fitted, err = fit(ctx, t.given, p.Problem, run); err != nil {
+		return nil, fmt.Errorf("gptest: fit: %w", err)
+	}
+	if t.fitted == nil || t.fitted.Posterior == nil {
+		return nil, fmt.Errorf("gptest: fit: neither a posterior nor an error")
+	}
+	if t.got, err = t.predict(t.fitted); err != nil {
+		return nil, fmt.Errorf("gptest: prediction: %w", err)
+	}
+	state, err := t.fitted.Posterior.State()
+	if err != nil {
+		return nil, fmt.Errorf("gptest: state: %w", err)
+	}
+	t.saved, err = Memory(state)
+	return t, err
+}
+
+// fit fits settings; a panic is an error here.
+func fit(ctx context.Context, s gp.Settings, p gp.Problem, r gp.Run) (f *gp.Fitted, err error) {
+	defer recovered(&err)
+	return s.Fit(ctx, p, r)
+}
+
+func (t *trial) predict(f *gp.Fitted) (gp.Gaussian, error) {
+	return f.Posterior.Predict(t.ctx, t.Probe)
+}
+
+// restore restores a state; a panic is an error here.
+func (t *trial) restore(ctx context.Context, s gp.Saved) (p gp.Stored, err error) {
+	defer recovered(&err)
+	return t.Method.Restore(ctx, t.Net, t.Likelihood, s)
+}
+
+// numbers are all that a fit must leave as it is.
+func (t *trial) numbers() (all [][]float64) {
+	for _, p := range slices.Concat(t.Net.Params(), layers.State(t.Net), t.Likelihood.Params()) {
+		all = append(all, p.Floats())
+	}
+	for _, e := range []*gp.Examples{&t.Train, t.Validation} {
+		all = append(all, graph.Floats(e.X), graph.Floats(e.Y))
+	}
+	return all
+}
+
+// testCase is the case of the posterior.
+func (t *trial) testCase() Case {
+	c := Case{Posterior: t.fitted.Posterior, X: t.Probe, Net: t.Net}
+	if t.Case != nil {
+		t.Case(t.Problem.Problem, t.fitted, &c)
+	}
+	return c
+}
+
+// describes checks what the table of methods says of a method.
+func describes(m gp.Method) error {
+	for name, text := range map[string]string{
+		"title": m.Title, "summary": m.Summary, "formula": m.Formula, "cost": m.Cost, "use": m.Use, "source": m.Source,
+	} {
+		if text == "" {
+			return fmt.Errorf("the method has no %s", name)
+		}
+	}
+	if !kebab.MatchString(m.Name) || m.New == nil || m.Restore == nil {
+		return fmt.Errorf("the method is called %q, expected small letters, digits and single dashes, and New and Restore", m.Name)
+	}
+	s := m.New()
+	if given := settings.Map(s); len(given) > 0 || s == m.New() {
+		return fmt.Errorf("new settings are %v, expected zero values of their own", given)
+	}
+	if s.Label() == "" {
+		return fmt.Errorf("the zero settings have no label")
+	}
+	return describesSettings(s)
+}

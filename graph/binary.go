@@ -7,9 +7,10 @@ import (
 
 // binary is an operation on pairs of elements, with broadcasting.
 type binary struct {
-	name string
-	f32  pairwise[float32]
-	f64  pairwise[float64]
+	name     string
+	commutes bool // the result for (y, x) is that for (x, y), to the last bit
+	f32      pairwise[float32]
+	f64      pairwise[float64]
 	// local returns the cotangent of input i before it is summed to its shape.
 	local func(b *Builder, i int, in []*Node, out, ct *Node) *Node
 }
@@ -22,17 +23,17 @@ type pairwise[T kernel.Float] struct {
 	still [2]func(dst []T, c T, x []T)
 }
 
-func (r binary) key() string { return r.name }
+func (r binary) Key() string { return r.name }
 
-func (r binary) shape(in []tensor.Shape) (tensor.Shape, error) { return broadcast(in[0], in[1]) }
+func (r binary) Shape(in []tensor.Shape) (tensor.Shape, error) { return broadcast(in[0], in[1]) }
 
-func (r binary) pullback(b *Builder, i int, in []*Node, out, ct *Node) *Node {
-	return b.SumTo(r.local(b, i, in, out, ct), in[i].Shape()...)
+func (r binary) Pullback(b *Builder, i int, in []*Node, out, ct *Node) *Node {
+	return b.summed(r.local(b, i, in, out, ct), in[i].Shape()...)
 }
 
-// rowWise: a batched operand must reach axis 0 of the output with all its rows, an
+// RowWise: a batched operand must reach axis 0 of the output with all its rows, an
 // unbatched one must not reach it with more than one row.
-func (r binary) rowWise(batched []bool, in []tensor.Shape) bool {
+func (r binary) RowWise(batched []bool, in []tensor.Shape) bool {
 	out, err := broadcast(in[0], in[1])
 	if err != nil || len(out) == 0 {
 		return false
@@ -46,9 +47,9 @@ func (r binary) rowWise(batched []bool, in []tensor.Shape) bool {
 	return true
 }
 
-// rowPullback: a parameter that is broadcast over the batch has, in each row of the
+// RowPullback: a parameter that is broadcast over the batch has, in each row of the
 // cotangent, that row summed over the other broadcast axes only.
-func (r binary) rowPullback(b *Builder, i int, in []*Node, out, ct *Node) (Outer, bool) {
+func (r binary) RowPullback(b *Builder, i int, in []*Node, out, ct *Node) (Outer, bool) {
 	return broadcastRows(b, i, in, out, ct, r.local)
 }
 
@@ -75,13 +76,17 @@ func broadcastRows(b *Builder, i int, in []*Node, out, ct *Node,
 	for d := 1; d < full; d++ {
 		to[d+1] = extent(s, d-full+len(s))
 	}
-	sum := b.SumTo(local(b, i, operands, split(out, 1), split(ct, rows/examples)), to...)
+	own := split(ct, rows/examples)
+	sum := b.summed(local(b, i, operands, split(out, 1), own), to...)
+	if sum == own && full == 2 {
+		return Outer{Right: ct}, true
+	}
 	return Outer{Right: b.Reshape(sum, rows, size(s))}, true
 }
 
-func (r binary) kernels(in []tensor.Shape, out tensor.Shape) kernels {
+func (r binary) Forward(in []tensor.Shape, out tensor.Shape) Loops {
 	l := newLoop(out, out, in[0], in[1])
-	return kernels{f32: binaryLoop(l, r.f32), f64: binaryLoop(l, r.f64)}
+	return Loops{F32: binaryLoop(l, r.f32), F64: binaryLoop(l, r.f64)}
 }
 
 // spreadBlock is how many copies are made of an operand that stands still: few
@@ -172,39 +177,15 @@ func products[T kernel.Float]() pairwise[T] {
 	return pairwise[T]{kernel.Mul[T], [2]func([]T, T, []T){f, f}}
 }
 
-// pairs applies an operation, which broadcasts by itself, to what an operand was broadcast
-// from if the other one is large enough without.
-func (b *Builder) pairs(r binary, x, y *Node) *Node {
-	if !b.usable(r.name, x, y) {
-		return nil
-	}
-	if from := unspread(x, y); from != nil {
-		x = from
-	} else if from := unspread(y, x); from != nil {
-		y = from
-	}
-	return b.apply(r, x, y)
-}
-
-// unspread returns what n was broadcast from if it broadcasts to the other's shape, n's
-// own; else nil.
-func unspread(n, other *Node) *Node {
-	r, _ := unwrap(n.Op())
-	if _, ok := r.(broadcastTo); ok && sameShape(n.Shape(), other.Shape()) {
-		return Children(n)[0]
-	}
-	return nil
-}
-
 // Add returns x + y.
 func (b *Builder) Add(x, y *Node) *Node {
-	return b.pairs(binary{"add", sums[float32](), sums[float64](),
+	return b.Apply(binary{"add", true, sums[float32](), sums[float64](),
 		func(_ *Builder, _ int, _ []*Node, _, ct *Node) *Node { return ct }}, x, y)
 }
 
 // Sub returns x − y.
 func (b *Builder) Sub(x, y *Node) *Node {
-	return b.pairs(binary{"sub", differences[float32](), differences[float64](),
+	return b.Apply(binary{"sub", false, differences[float32](), differences[float64](),
 		func(b *Builder, i int, _ []*Node, _, ct *Node) *Node {
 			if i == 1 {
 				return b.Neg(ct)
@@ -213,33 +194,17 @@ func (b *Builder) Sub(x, y *Node) *Node {
 		}}, x, y)
 }
 
-// Mul returns the elementwise product x ∘ y. Small factors of a large array are
-// multiplied with each other first.
-func (b *Builder) Mul(x, y *Node) *Node {
-	if !b.usable("mul", x, y) {
-		return nil
-	}
-	if large, small, ok := product(x); ok {
-		if isSmall(x, large) {
-			large, small = small, large
-		}
-		if isSmall(x, small) && isSmall(x, y) && sameShape(large.Shape(), x.Shape()) {
-			if both := b.Mul(small, y); b.err == nil && isSmall(x, both) {
-				return b.Mul(large, both)
-			}
-		}
-	}
-	return b.pairs(binary{"mul", products[float32](), products[float64](),
-		func(b *Builder, i int, in []*Node, _, ct *Node) *Node { return b.Mul(ct, in[1-i]) }}, x, y)
-}
+// Mul returns the elementwise product x ∘ y.
+func (b *Builder) Mul(x, y *Node) *Node { return b.Apply(mul(), x, y) }
 
-// isSmall reports whether an array is so much smaller than another that work on it
-// does not count.
-func isSmall(large, n *Node) bool { return 64*size(n.Shape()) <= size(large.Shape()) }
+func mul() binary {
+	return binary{"mul", true, products[float32](), products[float64](),
+		func(b *Builder, i int, in []*Node, _, ct *Node) *Node { return b.Mul(ct, in[1-i]) }}
+}
 
 // Div returns the elementwise quotient x / y.
 func (b *Builder) Div(x, y *Node) *Node {
-	return b.pairs(binary{"div", pairwise[float32]{each: kernel.Div[float32]}, pairwise[float64]{each: kernel.Div[float64]},
+	return b.Apply(binary{"div", false, pairwise[float32]{each: kernel.Div[float32]}, pairwise[float64]{each: kernel.Div[float64]},
 		func(b *Builder, i int, in []*Node, out, ct *Node) *Node {
 			if i == 0 {
 				return b.Div(ct, in[1])

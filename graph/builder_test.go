@@ -391,27 +391,3 @@ func TestCollidingNodesStayApart(t *testing.T) {
 		{math.Cos(1), math.Cos(1)}, {math.Cos(2), math.Cos(2)}}
 	wantSame(t, "values", evaluate(t, b, []*node{x, y}, out, arrays{{1, 1}, {2, 2}}), want, 1e-14)
 }
-
-// TestSeeThrough: what is reshaped, repeated or scaled makes the same nodes as what it was
-// made of.
-func TestSeeThrough(t *testing.T) {
-	b := graph.NewBuilder(tensor.Float64)
-	x, y := b.Input("x", 3, 4), b.Input("y", 4)
-	wide := b.BroadcastTo(y, 3, 4)
-	for name, pair := range map[string][2]*node{
-		"reshape of a reshape":     {b.Reshape(b.Reshape(x, 12), 2, 6), b.Reshape(x, 2, 6)},
-		"reshape back":             {b.Reshape(b.Reshape(x, 12), 3, 4), x},
-		"sum with a repeated":      {b.Add(x, wide), b.Add(x, y)},
-		"product with a repeated":  {b.Mul(wide, x), b.Mul(y, x)},
-		"quotient with a repeated": {b.Div(x, wide), b.Div(x, y)},
-		"sum of a scaled":          {b.SumTo(b.Neg(x), 1, 4), b.Neg(b.SumTo(x, 1, 4))},
-		"sum of a scaled product":  {b.Sum(b.Scale(b.Mul(x, y), 2)), b.Scale(b.Sum(b.Mul(x, y)), 2)},
-	} {
-		if pair[0] != pair[1] {
-			t.Errorf("%s: %v, want %v", name, pair[0].Op(), pair[1].Op())
-		}
-	}
-	if n := b.Add(wide, wide); b.Err() != nil || n.Shape()[0] != 3 {
-		t.Errorf("two repeated: shape %v, error %v", n.Shape(), b.Err())
-	}
-}

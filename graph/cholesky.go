@@ -28,13 +28,13 @@ func square(s tensor.Shape) error {
 // cholesky is the lower triangular R with A = R·Rᵀ. It reads the lower triangle of A.
 type cholesky struct{}
 
-func (cholesky) key() string { return "cholesky" }
+func (cholesky) Key() string { return "cholesky" }
 
-func (cholesky) shape(in []tensor.Shape) (tensor.Shape, error) { return in[0], square(in[0]) }
+func (cholesky) Shape(in []tensor.Shape) (tensor.Shape, error) { return in[0], square(in[0]) }
 
-// pullback: Ā = R⁻ᵀ Φ(Rᵀ R̄) R⁻¹, symmetrised; Φ keeps the lower triangle and halves
+// Pullback: Ā = R⁻ᵀ Φ(Rᵀ R̄) R⁻¹, symmetrised; Φ keeps the lower triangle and halves
 // the diagonal (Murray 2016, arXiv:1602.07527, eq. 10).
-func (cholesky) pullback(b *Builder, _ int, in []*Node, out, ct *Node) *Node {
+func (cholesky) Pullback(b *Builder, _ int, in []*Node, out, ct *Node) *Node {
 	n := in[0].Shape()[0]
 	phi := b.Mul(b.MatMul(out, ct, true, false), b.lowerMask(n, 0.5))
 	left := b.SolveLower(out, phi, true)                         // R⁻ᵀ Φ
@@ -42,10 +42,10 @@ func (cholesky) pullback(b *Builder, _ int, in []*Node, out, ct *Node) *Node {
 	return b.Scale(b.Add(s, b.Transpose(s)), 0.5)
 }
 
-func (cholesky) rowWise([]bool, []tensor.Shape) bool { return false }
+func (cholesky) RowWise([]bool, []tensor.Shape) bool { return false }
 
-func (cholesky) kernels(in []tensor.Shape, _ tensor.Shape) kernels {
-	return kernels{f32: choleskyLoop[float32](in[0][0]), f64: choleskyLoop[float64](in[0][0])}
+func (cholesky) Forward(in []tensor.Shape, _ tensor.Shape) Loops {
+	return Loops{F32: choleskyLoop[float32](in[0][0]), F64: choleskyLoop[float64](in[0][0])}
 }
 
 func choleskyLoop[T kernel.Float](n int) func(y []T, x [][]T) error {
@@ -75,9 +75,9 @@ func (b *Builder) lowerMask(n int, diagonal float64) *Node {
 // solveLower is X with R·X = B, or Rᵀ·X = B, R lower triangular.
 type solveLower struct{ trans bool }
 
-func (r solveLower) key() string { return fmt.Sprintf("solve lower %t", r.trans) }
+func (r solveLower) Key() string { return fmt.Sprintf("solve lower %t", r.trans) }
 
-func (r solveLower) shape(in []tensor.Shape) (tensor.Shape, error) {
+func (r solveLower) Shape(in []tensor.Shape) (tensor.Shape, error) {
 	if err := square(in[0]); err != nil {
 		return nil, err
 	}
@@ -87,9 +87,9 @@ func (r solveLower) shape(in []tensor.Shape) (tensor.Shape, error) {
 	return in[1], nil
 }
 
-// pullback: B̄ = R⁻ᵀ X̄ and R̄ = −tril(B̄ Xᵀ); with Rᵀ, B̄ = R⁻¹ X̄ and R̄ = −tril(X B̄ᵀ)
+// Pullback: B̄ = R⁻ᵀ X̄ and R̄ = −tril(B̄ Xᵀ); with Rᵀ, B̄ = R⁻¹ X̄ and R̄ = −tril(X B̄ᵀ)
 // (Giles 2008, "Collected matrix derivative results", section 2.3).
-func (r solveLower) pullback(b *Builder, i int, in []*Node, out, ct *Node) *Node {
+func (r solveLower) Pullback(b *Builder, i int, in []*Node, out, ct *Node) *Node {
 	bBar := b.SolveLower(in[0], ct, !r.trans)
 	if i == 1 {
 		return bBar
@@ -101,10 +101,10 @@ func (r solveLower) pullback(b *Builder, i int, in []*Node, out, ct *Node) *Node
 	return b.Neg(b.Mul(outer, b.lowerMask(in[0].Shape()[0], 1)))
 }
 
-func (r solveLower) rowWise([]bool, []tensor.Shape) bool { return false }
+func (r solveLower) RowWise([]bool, []tensor.Shape) bool { return false }
 
-func (r solveLower) kernels(in []tensor.Shape, _ tensor.Shape) kernels {
-	return kernels{f32: solveLoop[float32](r, in[1]), f64: solveLoop[float64](r, in[1])}
+func (r solveLower) Forward(in []tensor.Shape, _ tensor.Shape) Loops {
+	return Loops{F32: solveLoop[float32](r, in[1]), F64: solveLoop[float64](r, in[1])}
 }
 
 func solveLoop[T kernel.Float](r solveLower, rhs tensor.Shape) func(y []T, x [][]T) error {
@@ -118,11 +118,11 @@ func solveLoop[T kernel.Float](r solveLower, rhs tensor.Shape) func(y []T, x [][
 
 // Cholesky returns the lower triangular R with x = R·Rᵀ for a symmetric positive
 // definite x [n,n]. Running it on any other matrix is a *NotPositiveDefiniteError.
-func (b *Builder) Cholesky(x *Node) *Node { return b.apply(cholesky{}, x) }
+func (b *Builder) Cholesky(x *Node) *Node { return b.Apply(cholesky{}, x) }
 
 // SolveLower returns R⁻¹·x, or R⁻ᵀ·x if trans, for a lower triangular r [n,n] and x [n,m].
 func (b *Builder) SolveLower(r, x *Node, trans bool) *Node {
-	return b.apply(solveLower{trans}, r, x)
+	return b.Apply(solveLower{trans}, r, x)
 }
 
 // LogDet returns log|R·Rᵀ| = 2 Σ log R_ii as a scalar, for a Cholesky factor r [n,n].

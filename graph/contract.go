@@ -2,19 +2,18 @@ package graph
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/go-valla/valla/internal/kernel"
 	"gorgonia.org/tensor"
 )
 
 // contract is the product of two arrays that broadcast, summed to a shape, without the
-// product ever being formed. Builder.SumTo makes it of a sum over a product.
+// product ever being formed. Compile makes it of a sum over a product.
 type contract struct{ to tensor.Shape }
 
-func (r contract) key() string { return fmt.Sprintf("contract to %v", r.to) }
+func (r contract) Key() string { return fmt.Sprintf("contract to %v", r.to) }
 
-func (r contract) shape(in []tensor.Shape) (tensor.Shape, error) {
+func (r contract) Shape(in []tensor.Shape) (tensor.Shape, error) {
 	full, err := broadcast(in[0], in[1])
 	if err != nil {
 		return nil, err
@@ -25,65 +24,10 @@ func (r contract) shape(in []tensor.Shape) (tensor.Shape, error) {
 	return r.to, nil
 }
 
-// pullback of x∘y summed is the cotangent, spread, times the other operand, summed to
-// the operand's own shape: along axes that only the operand itself has, a repetition.
-func (r contract) pullback(b *Builder, i int, in []*Node, _, ct *Node) *Node {
-	if !b.usable("contract", ct) {
-		return nil
-	}
-	own, other := in[i].Shape(), in[1-i]
-	full, err := broadcast(ct.Shape(), other.Shape())
-	if err != nil {
-		return b.Failf("graph: contract: %w", err)
-	}
-	sum := slices.Clone(full)
-	for d := range sum {
-		if extent(own, d-len(full)+len(own)) == 1 {
-			sum[d] = 1
-		}
-	}
-	if drop := len(sum) - len(own); drop > 0 {
-		sum = sum[drop:]
-	}
-	return b.BroadcastTo(b.SumTo(b.Mul(ct, other), sum...), own...)
-}
-
-// rowPullback: as of the product, if the sum keeps the batch and as many axes.
-func (r contract) rowPullback(b *Builder, i int, in []*Node, out, ct *Node) (Outer, bool) {
-	full, err := broadcast(in[0].Shape(), in[1].Shape())
-	if err != nil || len(full) != ct.Dims() || full[0] != out.Shape()[0] {
-		return Outer{}, false
-	}
-	return broadcastRows(b, i, in, out, ct, func(b *Builder, i int, in []*Node, _, ct *Node) *Node {
-		return b.BroadcastTo(b.Mul(ct, in[1-i]), spread(b, ct, in)...)
-	})
-}
-
-// spread is the shape of the product of two operands and a cotangent.
-func spread(b *Builder, ct *Node, in []*Node) []int {
-	full := ct.Shape()
-	for _, n := range in {
-		var err error
-		if full, err = broadcast(full, n.Shape()); err != nil {
-			b.Failf("graph: contract: %w", err)
-			return ct.Shape()
-		}
-	}
-	return full
-}
-
-func (r contract) rowWise(batched []bool, in []tensor.Shape) bool {
-	full, err := broadcast(in[0], in[1])
-	if err != nil || len(full) == 0 || len(r.to) != len(full) || r.to[0] != full[0] {
-		return false
-	}
-	return binary{}.rowWise(batched, in)
-}
-
-func (r contract) kernels(in []tensor.Shape, out tensor.Shape) kernels {
+func (r contract) Forward(in []tensor.Shape, out tensor.Shape) Loops {
 	full, _ := broadcast(in[0], in[1])
 	l := newLoop(full, out, in[0], in[1])
-	return kernels{f32: contractLoop[float32](l), f64: contractLoop[float64](l)}
+	return Loops{F32: contractLoop[float32](l), F64: contractLoop[float64](l)}
 }
 
 func contractLoop[T kernel.Float](l loop) func(y []T, x [][]T) error {
@@ -114,14 +58,4 @@ func contractInner[T kernel.Float](a, b, y int) func(n int, a, b, y []T) {
 	default: // 0, 1, 1: nothing stands still in all three
 		return func(n int, a, b, y []T) { kernel.Axpy(a[0], b[:n], y[:n]) }
 	}
-}
-
-// product returns the operands of n if it is an elementwise product.
-func product(n *Node) (x, y *Node, ok bool) {
-	r, _ := unwrap(n.Op())
-	if mul, isBinary := r.(binary); isBinary && mul.name == "mul" {
-		in := Children(n)
-		return in[0], in[1], true
-	}
-	return nil, nil, false
 }

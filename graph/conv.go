@@ -34,7 +34,7 @@ var inputsOf = map[part][2]part{
 	filters: {images, results},
 }
 
-func (r conv) key() string {
+func (r conv) Key() string {
 	return fmt.Sprintf("convolution part %d %+v rows %+v stacked %t", r.part, r.Conv, r.rows, r.stacked)
 }
 
@@ -52,7 +52,7 @@ func (r conv) shapeOf(p part) tensor.Shape {
 	return tensor.Shape{r.Out, r.In, r.KernelHeight, r.KernelWidth}
 }
 
-func (r conv) shape(in []tensor.Shape) (tensor.Shape, error) {
+func (r conv) Shape(in []tensor.Shape) (tensor.Shape, error) {
 	if err := r.Check(); err != nil {
 		return nil, err
 	}
@@ -78,9 +78,9 @@ func (r conv) scaled(rows int) conv {
 	return r
 }
 
-// pullback: the cotangent of the operand p is the derivative by p at the other
+// Pullback: the cotangent of the operand p is the derivative by p at the other
 // operand and, in place of the result, its cotangent.
-func (r conv) pullback(b *Builder, i int, in []*Node, _, ct *Node) *Node {
+func (r conv) Pullback(b *Builder, i int, in []*Node, _, ct *Node) *Node {
 	if !b.usable("convolution", ct) {
 		return nil
 	}
@@ -91,11 +91,11 @@ func (r conv) pullback(b *Builder, i int, in []*Node, _, ct *Node) *Node {
 	want := r.scaled(ct.Shape()[0])
 	want.part = inputsOf[r.part][i]
 	from := inputsOf[want.part]
-	return b.apply(want, operands[from[0]], operands[from[1]])
+	return b.Apply(want, operands[from[0]], operands[from[1]])
 }
 
-// rowWise: each result of its own image, and of filters that all share or of its own.
-func (r conv) rowWise(batched []bool, _ []tensor.Shape) bool {
+// RowWise: each result of its own image, and of filters that all share or of its own.
+func (r conv) RowWise(batched []bool, _ []tensor.Shape) bool {
 	switch {
 	case r.part == filters:
 		return batched[0] && batched[1] && r.stacked && r.rows.X == r.rows.W && r.rows.Y == r.rows.W
@@ -107,20 +107,20 @@ func (r conv) rowWise(batched []bool, _ []tensor.Shape) bool {
 	return !batched[1]
 }
 
-// rowPullback: the rows of shared filters are the filter gradients of each term.
-func (r conv) rowPullback(b *Builder, i int, in []*Node, _, ct *Node) (Outer, bool) {
+// RowPullback: the rows of shared filters are the filter gradients of each term.
+func (r conv) RowPullback(b *Builder, i int, in []*Node, _, ct *Node) (Outer, bool) {
 	if r.part != results || i != 1 || r.stacked {
 		return Outer{}, false
 	}
 	rows := r
 	rows.part, rows.stacked = filters, true
 	rows.rows = kernel.ConvRows{X: in[0].Shape()[0], W: ct.Shape()[0], Y: ct.Shape()[0]}
-	g := b.apply(rows, in[0], ct)
+	g := b.Apply(rows, in[0], ct)
 	return Outer{Right: b.Reshape(g, ct.Shape()[0], size(r.shapeOf(filters)))}, true
 }
 
-func (r conv) kernels(_ []tensor.Shape, _ tensor.Shape) kernels {
-	return kernels{f32: convLoop[float32](r), f64: convLoop[float64](r)}
+func (r conv) Forward(_ []tensor.Shape, _ tensor.Shape) Loops {
+	return Loops{F32: convLoop[float32](r), F64: convLoop[float64](r)}
 }
 
 func convLoop[T kernel.Float](r conv) func(y []T, x [][]T) error {
@@ -144,7 +144,7 @@ func (b *Builder) Conv2D(x, w *Node, stride, padding int) *Node {
 	if len(xs) != 4 || len(ws) != 4 || xs[1] != ws[1] {
 		return b.Failf("graph: convolution: shapes %v and %v, expected [B,In,H,W] and [Out,In,KH,KW]", xs, ws)
 	}
-	return b.apply(conv{
+	return b.Apply(conv{
 		part: results,
 		Conv: kernel.Conv{
 			In: xs[1], Height: xs[2], Width: xs[3], Out: ws[0],

@@ -71,7 +71,7 @@ func (b *Builder) fit(o gorgonia.Op, i int, in, ct *Node) (*Node, error) {
 	case !slices.Equal(withoutUnits(ct.Shape()), withoutUnits(in.Shape())):
 		return nil, fmt.Errorf("it gives input %d of shape %v a cotangent of shape %v", i, in.Shape(), ct.Shape())
 	}
-	return b.Reshape(ct, in.Shape()...), b.err
+	return b.reshaped(ct, in.Shape()...), b.err
 }
 
 func withoutUnits(s tensor.Shape) []int {

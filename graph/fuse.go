@@ -7,7 +7,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// ranged is a rule whose loops can run over a part of the result's elements at a time:
+// ranged is an operation whose loops can run over a part of the result's elements at a time:
 // from…to−1, in row-major order. Several goroutines may run over different parts, each
 // with a scratch of scratchLen elements.
 type ranged interface {
@@ -61,7 +61,7 @@ func fuse[T kernel.Float](steps []*step[T]) []*step[T] {
 		for i+len(c.steps) < len(steps) && c.take(steps[i+len(c.steps)]) {
 		}
 		if n := len(c.steps); n > 0 && (n > 1 || c.size >= 2*fusing.share) {
-			out = append(out, &step[T]{n: c.steps[n-1].n, f: c.run})
+			out = append(out, &step[T]{e: c.steps[n-1].e, f: c.run})
 			chains, parts = append(chains, c), max(parts, kernel.Parts(c.size, c.size, fusing.share))
 			i += n
 			continue
@@ -82,12 +82,8 @@ func fuse[T kernel.Float](steps []*step[T]) []*step[T] {
 // take appends a step if it may run block by block with those before it: element i of
 // each array that the chain writes is read and written with element i only.
 func (c *chain[T]) take(s *step[T]) bool {
-	own, ok := s.n.Op().(*op)
+	r, ok := s.e.op.(ranged)
 	if !ok || len(s.y) < fusing.from || len(c.steps) > 0 && len(s.y) != c.size {
-		return false
-	}
-	r, ok := own.rule.(ranged)
-	if !ok {
 		return false
 	}
 	for _, before := range c.steps {
@@ -105,7 +101,7 @@ func (c *chain[T]) take(s *step[T]) bool {
 			return false
 		}
 	}
-	f32, f64 := r.ranges(newLoop(own.out, append([]tensor.Shape{own.out}, own.in...)...))
+	f32, f64 := r.ranges(newLoop(s.e.shape, append([]tensor.Shape{s.e.shape}, shapesOf(s.e.in)...)...))
 	f, ok := any(f64).(rangeLoop[T])
 	if !ok {
 		f = any(f32).(rangeLoop[T])

@@ -141,6 +141,16 @@ func naiveRun(t tb, out, given []*node, in arrays) arrays {
 	return results
 }
 
+// freshRun evaluates what a program of out computes, each operation into a new array.
+func freshRun(t tb, out, leaves []*node, in arrays) arrays {
+	t.Helper()
+	results, err := graph.RunRewritten(out, leaves, in)
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
+	return results
+}
+
 // inputs adds leaves prefix0, prefix1, … of the given shapes.
 func inputs(b *builder, prefix string, shapes ...[]int) []*node {
 	in := make([]*node, len(shapes))

@@ -20,7 +20,7 @@ type code[T kernel.Float] struct {
 
 // step is one operation with its operands in place.
 type step[T kernel.Float] struct {
-	n *Node
+	e *expr
 	f func(y []T, x [][]T) error
 	y []T
 	x [][]T
@@ -69,7 +69,7 @@ func (c *code[T]) checkBound() error {
 func runSteps[T kernel.Float](steps []*step[T]) error {
 	for _, s := range steps {
 		if err := s.f(s.y, s.x); err != nil {
-			return fmt.Errorf("graph: %v: %w", s.n.Op(), err)
+			return fmt.Errorf("graph: %s: %w", s.e.op.Key(), err)
 		}
 	}
 	return nil

@@ -10,7 +10,7 @@ import (
 // matMul is op(A)·op(B) of matrices, or of each pair in two stacks of matrices.
 type matMul struct{ transA, transB bool }
 
-func (r matMul) key() string { return fmt.Sprintf("matmul %t %t", r.transA, r.transB) }
+func (r matMul) Key() string { return fmt.Sprintf("matmul %t %t", r.transA, r.transB) }
 
 // dims returns stack, m, n, k and k as the second operand has it.
 func (r matMul) dims(in []tensor.Shape) (stack, m, n, k, kb int) {
@@ -28,7 +28,7 @@ func (r matMul) dims(in []tensor.Shape) (stack, m, n, k, kb int) {
 	return stack, m, n, k, kb
 }
 
-func (r matMul) shape(in []tensor.Shape) (tensor.Shape, error) {
+func (r matMul) Shape(in []tensor.Shape) (tensor.Shape, error) {
 	if len(in[0]) != len(in[1]) || len(in[0]) < 2 || len(in[0]) > 3 {
 		return nil, fmt.Errorf("shapes %v and %v are not two matrices or two stacks of matrices", in[0], in[1])
 	}
@@ -42,7 +42,7 @@ func (r matMul) shape(in []tensor.Shape) (tensor.Shape, error) {
 	return tensor.Shape{m, n}, nil
 }
 
-func (r matMul) pullback(b *Builder, i int, in []*Node, _, ct *Node) *Node {
+func (r matMul) Pullback(b *Builder, i int, in []*Node, _, ct *Node) *Node {
 	switch {
 	case i == 0 && !r.transA:
 		return b.MatMul(ct, in[1], false, !r.transB)
@@ -55,15 +55,15 @@ func (r matMul) pullback(b *Builder, i int, in []*Node, _, ct *Node) *Node {
 	}
 }
 
-func (r matMul) rowWise(batched []bool, in []tensor.Shape) bool {
+func (r matMul) RowWise(batched []bool, in []tensor.Shape) bool {
 	if len(in[0]) == 3 {
 		return batched[0] && batched[1]
 	}
 	return batched[0] && !batched[1] && !r.transA
 }
 
-// rowPullback: h = a·W has, per example, the Jacobian row a⊗δ in W's own layout.
-func (r matMul) rowPullback(_ *Builder, i int, in []*Node, _, ct *Node) (Outer, bool) {
+// RowPullback: h = a·W has, per example, the Jacobian row a⊗δ in W's own layout.
+func (r matMul) RowPullback(_ *Builder, i int, in []*Node, _, ct *Node) (Outer, bool) {
 	if i != 1 || r.transA || len(in[0].Shape()) != 2 {
 		return Outer{}, false
 	}
@@ -73,8 +73,8 @@ func (r matMul) rowPullback(_ *Builder, i int, in []*Node, _, ct *Node) (Outer, 
 	return Outer{Left: in[0], Right: ct}, true
 }
 
-func (r matMul) kernels(in []tensor.Shape, _ tensor.Shape) kernels {
-	return kernels{f32: gemmLoop[float32](r, in), f64: gemmLoop[float64](r, in)}
+func (r matMul) Forward(in []tensor.Shape, _ tensor.Shape) Loops {
+	return Loops{F32: gemmLoop[float32](r, in), F64: gemmLoop[float64](r, in)}
 }
 
 func gemmLoop[T kernel.Float](r matMul, in []tensor.Shape) func(y []T, x [][]T) error {
@@ -88,15 +88,15 @@ func gemmLoop[T kernel.Float](r matMul, in []tensor.Shape) func(y []T, x [][]T) 
 // MatMul returns op(x)·op(y), where op transposes if its flag is set. x and y are
 // matrices, or stacks [S,·,·] of S matrices each.
 func (b *Builder) MatMul(x, y *Node, transX, transY bool) *Node {
-	return b.apply(matMul{transX, transY}, x, y)
+	return b.Apply(matMul{transX, transY}, x, y)
 }
 
 // gram is A·Aᵀ of a matrix or of each matrix in a stack, at half the work of a product.
 type gram struct{}
 
-func (gram) key() string { return "gram" }
+func (gram) Key() string { return "gram" }
 
-func (gram) shape(in []tensor.Shape) (tensor.Shape, error) {
+func (gram) Shape(in []tensor.Shape) (tensor.Shape, error) {
 	out := in[0].Clone()
 	if len(out) < 2 || len(out) > 3 {
 		return nil, fmt.Errorf("shape %v is neither a matrix nor a stack of matrices", in[0])
@@ -105,14 +105,14 @@ func (gram) shape(in []tensor.Shape) (tensor.Shape, error) {
 	return out, nil
 }
 
-func (gram) pullback(b *Builder, _ int, in []*Node, _, ct *Node) *Node {
+func (gram) Pullback(b *Builder, _ int, in []*Node, _, ct *Node) *Node {
 	return b.MatMul(b.Add(ct, b.Transpose(ct)), in[0], false, false)
 }
 
-func (gram) rowWise(batched []bool, in []tensor.Shape) bool { return len(in[0]) == 3 }
+func (gram) RowWise(batched []bool, in []tensor.Shape) bool { return len(in[0]) == 3 }
 
-func (gram) kernels(in []tensor.Shape, _ tensor.Shape) kernels {
-	return kernels{f32: gramLoop[float32](in[0]), f64: gramLoop[float64](in[0])}
+func (gram) Forward(in []tensor.Shape, _ tensor.Shape) Loops {
+	return Loops{F32: gramLoop[float32](in[0]), F64: gramLoop[float64](in[0])}
 }
 
 func gramLoop[T kernel.Float](in tensor.Shape) func(y []T, x [][]T) error {
@@ -123,4 +123,4 @@ func gramLoop[T kernel.Float](in tensor.Shape) func(y []T, x [][]T) error {
 }
 
 // Gram returns x·xᵀ for a matrix x, or for each matrix of a stack [S,·,·].
-func (b *Builder) Gram(x *Node) *Node { return b.apply(gram{}, x) }
+func (b *Builder) Gram(x *Node) *Node { return b.Apply(gram{}, x) }

@@ -1,68 +1,71 @@
 package graph
 
 import (
-	"fmt"
-	"hash"
-	"hash/fnv"
 	"slices"
 
-	"github.com/chewxy/hm"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
 
-// rule defines one operation. To add an operation, write a rule, a Builder method
-// that applies it, and its row in graphtest.
-type rule interface {
-	// key names the operation and every attribute that tells two of them apart.
-	key() string
-	// shape returns the output's shape, or an error that names the shapes at fault.
-	shape(in []tensor.Shape) (tensor.Shape, error)
-	// pullback returns the cotangent of input i, given the cotangent ct of out;
-	// nil means zero. It is written with operations of this package only.
-	pullback(b *Builder, i int, in []*Node, out, ct *Node) *Node
-	// rowWise reports whether row r of the output depends on row r alone of the
-	// inputs marked as batched, and on no row of axis 0 of the others, however
-	// many rows there are.
-	rowWise(batched []bool, in []tensor.Shape) bool
-	// kernels returns the typed loops for these shapes.
-	kernels(in []tensor.Shape, out tensor.Shape) kernels
+// Op defines one operation. The operations of this package are defined in this way, and
+// so are those of others: write a type with these methods, hand it to [Builder.Apply],
+// and check it by a row of a table for graphtest.Run.
+//
+// An Op whose Jacobian rows have a form of their own, such as an outer product,
+// implements [RowPullbacker] as well. For a function of each element by itself,
+// [Pointwise] is a ready-made Op.
+type Op interface {
+	// Key names the operation and every attribute that tells two of them apart: two
+	// Ops of one Go type with one key are the same operation, and a graph holds the
+	// same operation on the same operands once. Errors quote the key.
+	Key() string
+	// Shape returns the result's shape, or an error that names the shapes at fault.
+	Shape(in []tensor.Shape) (tensor.Shape, error)
+	// Pullback writes the cotangent of operand i, of the operand's shape, given the
+	// cotangent ct of the result out; nil means zero. It is written as nodes, so that
+	// it can be differentiated again.
+	Pullback(b *Builder, i int, in []*Node, out, ct *Node) *Node
+	// RowWise reports whether row r of the result depends on row r alone of the
+	// operands marked as batched, and on no row of axis 0 of the others, however many
+	// rows there are. An operation that always answers false is computed rightly, but
+	// the Jacobians of a network that contains it are formed densely.
+	RowWise(batched []bool, in []tensor.Shape) bool
+	// Forward returns the loops that compute the result for operands of these shapes.
+	Forward(in []tensor.Shape, out tensor.Shape) Loops
 }
 
-// kernels are the loops of one operation at fixed shapes. They write every element
-// of y, do not allocate, and may be called from one goroutine at a time.
-type kernels struct {
-	f32 func(y []float32, x [][]float32) error
-	f64 func(y []float64, x [][]float64) error
+// Loops compute the result y of an operation from its operands x, which are row-major
+// arrays, for each of the two element types. They write every element of y, keep none of
+// the slices, and should not allocate. One goroutine at a time calls them. A nil loop
+// means that graphs of that element type cannot use the operation.
+type Loops struct {
+	F32 func(y []float32, x [][]float32) error
+	F64 func(y []float64, x [][]float64) error
 }
 
-// op makes a rule at fixed shapes a gorgonia.Op and gorgonia.SDOp.
-type op struct {
-	rule
-	in   []tensor.Shape
-	out  tensor.Shape
-	dt   tensor.Dtype
-	salt int // separates nodes that Gorgonia's 32-bit hash would merge
+// RowPullbacker is an Op that knows the Jacobian rows of an operand that is not batched.
+// The arguments and the result are those of the function [RowPullback].
+type RowPullbacker interface {
+	Op
+	RowPullback(b *Builder, i int, in []*Node, out, ct *Node) (Outer, bool)
 }
 
-var (
-	_ gorgonia.SDOp            = (*op)(nil)
-	_ gorgonia.UsePreallocDoer = (*op)(nil)
-)
-
-// apply adds the node r(in...) to the graph, or returns the equal node that is
-// already there.
-func (b *Builder) apply(r rule, in ...*Node) *Node {
-	if !b.usable(r.key(), in...) {
+// Apply adds the result of op to the graph, or returns the equal node that is there
+// already.
+func (b *Builder) Apply(op Op, in ...*Node) *Node {
+	if b.err == nil && op == nil {
+		b.Failf("graph: apply: the operation is nil")
+	}
+	if b.err != nil || !b.usable(op.Key(), in...) {
 		return nil
 	}
-	o := &op{rule: r, in: shapes(in), dt: b.dt}
+	o := &applied{Op: op, in: shapes(in), dt: b.dt}
 	var err error
-	if o.out, err = r.shape(o.in); err != nil {
-		return b.Failf("graph: %s: %w", r.key(), err)
+	if o.out, err = op.Shape(o.in); err != nil {
+		return b.Failf("graph: %s: %w", op.Key(), err)
 	}
 	if !possible(o.out) {
-		return b.Failf("graph: %s: shapes %v make shape %v, which is empty or too large", r.key(), o.in, o.out)
+		return b.Failf("graph: %s: shapes %v make shape %v, which is empty or too large", op.Key(), o.in, o.out)
 	}
 	return b.add(o, in)
 }
@@ -86,104 +89,27 @@ func (b *Builder) usable(what string, nodes ...*Node) bool {
 // add creates o's node. Gorgonia merges nodes whose 32-bit hashes agree without
 // comparing their children, so the node is checked and, if it is not the one that
 // was meant, made again under another hash.
-func (b *Builder) add(o *op, in []*Node) *Node {
+func (b *Builder) add(o *applied, in []*Node) *Node {
 	for {
 		n := gorgonia.NewUniqueNode(gorgonia.WithType(typeOf(o.dt, o.out)), gorgonia.WithOp(o),
 			gorgonia.WithChildren(slices.Clone(in)), gorgonia.In(b.g), gorgonia.WithShape(o.out...))
-		if got, ok := n.Op().(*op); ok && got.key() == o.key() && slices.Equal(Children(n), in) {
+		if o.is(n.Op()) && slices.Equal(Children(n), in) {
 			return n
 		}
 		o.salt++
 	}
 }
 
-// typeOf is Gorgonia's type of an array; scalars have their own.
-func typeOf(dt tensor.Dtype, s tensor.Shape) hm.Type {
-	if len(s) == 0 {
-		return dt
+// OpOf returns the Op of a node; false for leaves and for Gorgonia's own operations.
+func OpOf(n *Node) (Op, bool) { return unwrap(n.Op()) }
+
+func unwrap(o gorgonia.Op) (Op, bool) {
+	own, ok := o.(*applied)
+	if !ok {
+		return nil, false
 	}
-	return gorgonia.TensorType{Dims: len(s), Of: dt}
+	return own.Op, true
 }
-
-// Arity implements gorgonia.Op.
-func (o *op) Arity() int { return len(o.in) }
-
-// Type implements gorgonia.Op.
-func (o *op) Type() hm.Type {
-	types := make([]hm.Type, 0, len(o.in)+1)
-	for _, s := range o.in {
-		types = append(types, typeOf(o.dt, s))
-	}
-	return hm.NewFnType(append(types, typeOf(o.dt, o.out))...)
-}
-
-// InferShape implements gorgonia.Op.
-func (o *op) InferShape(in ...gorgonia.DimSizer) (tensor.Shape, error) {
-	shapes, err := gorgonia.DimSizersToShapes(in)
-	if err != nil {
-		return nil, err
-	}
-	return o.shape(shapes)
-}
-
-// Do implements gorgonia.Op: it allocates the result and runs the loops.
-func (o *op) Do(in ...gorgonia.Value) (gorgonia.Value, error) {
-	return o.UsePreallocDo(newValue(o.dt, o.out), in...)
-}
-
-// UsePreallocDo implements gorgonia.UsePreallocDoer.
-func (o *op) UsePreallocDo(out gorgonia.Value, in ...gorgonia.Value) (gorgonia.Value, error) {
-	k := o.kernels(o.in, o.out)
-	var err error
-	if o.dt == tensor.Float64 {
-		err = runOnValues(k.f64, out, in)
-	} else {
-		err = runOnValues(k.f32, out, in)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("graph: %s: %w", o.key(), err)
-	}
-	return out, nil
-}
-
-// DiffWRT implements gorgonia.SDOp: every input may be differentiated.
-func (o *op) DiffWRT(n int) []bool { return slices.Repeat([]bool{true}, n) }
-
-// SymDiff implements gorgonia.SDOp, so that Gorgonia's tools see our derivatives.
-func (o *op) SymDiff(in gorgonia.Nodes, out, ct *Node) (gorgonia.Nodes, error) {
-	b := of(out)
-	cts := make(gorgonia.Nodes, len(in))
-	for i := range in {
-		if cts[i] = o.pullback(b, i, in, out, ct); cts[i] == nil && b.err == nil {
-			cts[i] = b.zeros(in[i])
-		}
-	}
-	return cts, b.err
-}
-
-// ReturnsPtr implements gorgonia.Op.
-func (o *op) ReturnsPtr() bool { return true }
-
-// CallsExtern implements gorgonia.Op.
-func (o *op) CallsExtern() bool { return false }
-
-// OverwritesInput implements gorgonia.Op: no input is overwritten.
-func (o *op) OverwritesInput() int { return -1 }
-
-// WriteHash implements gorgonia.Op; every attribute is written.
-func (o *op) WriteHash(h hash.Hash) {
-	fmt.Fprintf(h, "valla %s %v %v %v %d", o.key(), o.in, o.out, o.dt, o.salt)
-}
-
-// Hashcode implements gorgonia.Op.
-func (o *op) Hashcode() uint32 {
-	h := fnv.New32a()
-	o.WriteHash(h)
-	return h.Sum32()
-}
-
-// String implements fmt.Stringer.
-func (o *op) String() string { return o.key() }
 
 // Children returns the operands of n in order; none for a leaf.
 func Children(n *Node) []*Node {

@@ -293,8 +293,6 @@ func shapeCases() []graphtest.Case {
 	return []graphtest.Case{
 		{Name: "reshape", Shapes: [][]int{{2, 6}}, Naive: identity,
 			Build: func(b *builder, in []*node) *node { return b.Reshape(in[0], 3, 4) }},
-		{Name: "barrier", Shapes: [][]int{{2, 6}}, Naive: identity,
-			Build: func(b *builder, in []*node) *node { return b.Barrier(in[0]) }},
 		{Name: "reshape of computed", Shapes: [][]int{{2, 6}}, Naive: func(in arrays) []float64 {
 			return naiveBroadcast(arrays{in[0], in[0]}, [2][]int{{12}, {12}}, func(x, _ float64) float64 { return 4 * x * x })
 		}, Build: func(b *builder, in []*node) *node {

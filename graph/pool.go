@@ -21,7 +21,7 @@ type maxPool struct {
 // [B,C,H,W]. Windows do not reach over the edge.
 type pool struct{ size, stride int }
 
-func (r maxPool) key() string {
+func (r maxPool) Key() string {
 	return fmt.Sprintf("max pool %d stride %d scatter %t", r.size, r.stride, r.scatter)
 }
 
@@ -33,7 +33,7 @@ func (p pool) windows(in tensor.Shape) (tensor.Shape, error) {
 	return tensor.Shape{in[0], in[1], (in[2]-p.size)/p.stride + 1, (in[3]-p.size)/p.stride + 1}, nil
 }
 
-func (r maxPool) shape(in []tensor.Shape) (tensor.Shape, error) {
+func (r maxPool) Shape(in []tensor.Shape) (tensor.Shape, error) {
 	out, err := r.windows(in[0])
 	if err != nil {
 		return nil, err
@@ -48,17 +48,17 @@ func (r maxPool) shape(in []tensor.Shape) (tensor.Shape, error) {
 	return result, nil
 }
 
-func (r maxPool) pullback(b *Builder, i int, in []*Node, _, ct *Node) *Node {
+func (r maxPool) Pullback(b *Builder, i int, in []*Node, _, ct *Node) *Node {
 	if i == 0 {
 		return nil
 	}
-	return b.apply(maxPool{r.pool, !r.scatter}, in[0], ct)
+	return b.Apply(maxPool{r.pool, !r.scatter}, in[0], ct)
 }
 
-func (r maxPool) rowWise(batched []bool, _ []tensor.Shape) bool { return batched[0] && batched[1] }
+func (r maxPool) RowWise(batched []bool, _ []tensor.Shape) bool { return batched[0] && batched[1] }
 
-func (r maxPool) kernels(in []tensor.Shape, out tensor.Shape) kernels {
-	return kernels{f32: maxPoolLoop[float32](r, in[0], out), f64: maxPoolLoop[float64](r, in[0], out)}
+func (r maxPool) Forward(in []tensor.Shape, out tensor.Shape) Loops {
+	return Loops{F32: maxPoolLoop[float32](r, in[0], out), F64: maxPoolLoop[float64](r, in[0], out)}
 }
 
 func maxPoolLoop[T kernel.Float](r maxPool, in, out tensor.Shape) func(y []T, x [][]T) error {
@@ -103,7 +103,7 @@ func largest[T kernel.Float](p pool, plane []T, w, i, j int) int {
 // stride elements, of images x [B,C,H,W]: [B,C,(H−size)/stride+1,(W−size)/stride+1],
 // rounded down. At ties the derivative goes to the first element.
 func (b *Builder) MaxPool(x *Node, size, stride int) *Node {
-	return b.apply(maxPool{pool{size, stride}, false}, x, x)
+	return b.Apply(maxPool{pool{size, stride}, false}, x, x)
 }
 
 // averagePool is the mean of each window; with spread set its transpose, which adds
@@ -115,11 +115,11 @@ type averagePool struct {
 	height, width int // of the images
 }
 
-func (r averagePool) key() string {
+func (r averagePool) Key() string {
 	return fmt.Sprintf("average pool %d stride %d spread %t to %d×%d", r.size, r.stride, r.spread, r.height, r.width)
 }
 
-func (r averagePool) shape(in []tensor.Shape) (tensor.Shape, error) {
+func (r averagePool) Shape(in []tensor.Shape) (tensor.Shape, error) {
 	if len(in[0]) != 4 {
 		return nil, fmt.Errorf("shape %v, expected [B,C,H,W]", in[0])
 	}
@@ -138,14 +138,14 @@ func (r averagePool) shape(in []tensor.Shape) (tensor.Shape, error) {
 	return result, nil
 }
 
-func (r averagePool) pullback(b *Builder, _ int, _ []*Node, _, ct *Node) *Node {
-	return b.apply(averagePool{r.pool, !r.spread, r.height, r.width}, ct)
+func (r averagePool) Pullback(b *Builder, _ int, _ []*Node, _, ct *Node) *Node {
+	return b.Apply(averagePool{r.pool, !r.spread, r.height, r.width}, ct)
 }
 
-func (r averagePool) rowWise(batched []bool, _ []tensor.Shape) bool { return batched[0] }
+func (r averagePool) RowWise(batched []bool, _ []tensor.Shape) bool { return batched[0] }
 
-func (r averagePool) kernels(in []tensor.Shape, out tensor.Shape) kernels {
-	return kernels{f32: averagePoolLoop[float32](r, in[0], out), f64: averagePoolLoop[float64](r, in[0], out)}
+func (r averagePool) Forward(in []tensor.Shape, out tensor.Shape) Loops {
+	return Loops{F32: averagePoolLoop[float32](r, in[0], out), F64: averagePoolLoop[float64](r, in[0], out)}
 }
 
 func averagePoolLoop[T kernel.Float](r averagePool, in, out tensor.Shape) func(y []T, x [][]T) error {
@@ -191,7 +191,7 @@ func (b *Builder) AveragePool(x *Node, size, stride int) *Node {
 	if x.Dims() != 4 {
 		return b.Failf("graph: average pool: shape %v, expected [B,C,H,W]", x.Shape())
 	}
-	return b.apply(averagePool{pool: pool{size, stride}, height: x.Shape()[2], width: x.Shape()[3]}, x)
+	return b.Apply(averagePool{pool: pool{size, stride}, height: x.Shape()[2], width: x.Shape()[3]}, x)
 }
 
 // GlobalAveragePool returns the mean over the places of images x [B,C,H,W], [B,C].

@@ -46,18 +46,35 @@ func Compile(b *Builder, outputs []*Node, o Options) (*Program, error) {
 	p := &Program{outputs: make(map[*Node]*tensor.Dense), leaves: make(map[*Node]bool)}
 	order := Ancestors(outputs...)
 	for _, n := range order {
-		p.leaves[n] = len(Children(n)) == 0
+		p.leaves[n] = isLeaf(n)
 	}
-	var err error
-	if b.dt == tensor.Float64 {
-		p.m, err = compile[float64](order, outputs, o, p.outputs)
-	} else {
-		p.m, err = compile[float32](order, outputs, o, p.outputs)
-	}
+	exprs, err := rewritten(order, outputs)
 	if err != nil {
 		return nil, err
 	}
-	return p, nil
+	var values []*tensor.Dense
+	if b.dt == tensor.Float64 {
+		p.m, values, err = compile[float64](exprs, o)
+	} else {
+		p.m, values, err = compile[float32](exprs, o)
+	}
+	for i, v := range values {
+		p.outputs[outputs[i]] = v
+	}
+	return p, err
+}
+
+// rewritten returns the expressions of outputs, which are among the nodes of order.
+func rewritten(order, outputs []*Node) ([]*expr, error) {
+	of, err := rewrite(order)
+	if err != nil {
+		return nil, err
+	}
+	exprs := make([]*expr, len(outputs))
+	for i, n := range outputs {
+		exprs[i] = of[n]
+	}
+	return takeOut(exprs), nil
 }
 
 // Plan returns the memory in bytes that a program of these outputs would hold, as
@@ -66,14 +83,18 @@ func Plan(b *Builder, outputs []*Node, o Options) (int, error) {
 	if probe := *b; !probe.usable("plan: outputs", outputs...) {
 		return 0, probe.err
 	}
-	if b.dt == tensor.Float64 {
-		return planned[float64](outputs, o)
+	exprs, err := rewritten(Ancestors(outputs...), outputs)
+	if err != nil {
+		return 0, err
 	}
-	return planned[float32](outputs, o)
+	if b.dt == tensor.Float64 {
+		return planned[float64](exprs, o)
+	}
+	return planned[float32](exprs, o)
 }
 
-func planned[T kernel.Float](outputs []*Node, o Options) (int, error) {
-	c, err := newCompiler[T](Ancestors(outputs...), outputs, o)
+func planned[T kernel.Float](outputs []*expr, o Options) (int, error) {
+	c, err := newCompiler[T](outputs, o)
 	if err != nil {
 		return 0, err
 	}

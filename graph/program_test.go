@@ -14,7 +14,7 @@ import (
 )
 
 // TestRandomPrograms: on random graphs with their gradients, a program gives to the
-// last bit what a fresh value for every node gives, however its buffers are shared,
+// last bit what a fresh array for every operation gives, however its buffers are shared,
 // also when it runs again with other inputs.
 func TestRandomPrograms(t *testing.T) {
 	for _, dt := range []tensor.Dtype{tensor.Float32, tensor.Float64} {
@@ -26,7 +26,7 @@ func TestRandomPrograms(t *testing.T) {
 			rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
 			for range 3 {
 				in := e.values(rng)
-				wantSame(t, "program", m.eval(t, in), naiveRun(t, out, e.in, in), 0)
+				wantSame(t, "program", m.eval(t, in), freshRun(t, out, e.in, in), 0)
 			}
 		})
 	}
@@ -78,7 +78,7 @@ func TestRandomVaryingPrograms(t *testing.T) {
 						in[i] = next[i]
 					}
 				}
-				wantSame(t, fmt.Sprint("round ", round), m.eval(t, in), naiveRun(t, out, e.in, in), 0)
+				wantSame(t, fmt.Sprint("round ", round), m.eval(t, in), freshRun(t, out, e.in, in), 0)
 			}
 			in = e.values(rng)
 			m.p.Refresh()
@@ -86,31 +86,10 @@ func TestRandomVaryingPrograms(t *testing.T) {
 	})
 }
 
-// wantSteps counts the operations by the definition. A reshape is free, as is a barrier; an output that
-// is a leaf, reshaped or not, is copied in each run.
+// wantSteps compares the program's count of its operations with one by the definition.
 func wantSteps(t tb, m *machine, out, varying []*node) {
 	t.Helper()
-	order := graph.Ancestors(out...)
-	marked := graph.Dependents(order, varying)
-	reshape := func(n *node) bool {
-		return strings.HasPrefix(fmt.Sprint(n.Op()), "reshape") || fmt.Sprint(n.Op()) == "barrier"
-	}
-	once, each := 0, 0
-	for _, n := range order {
-		root := n
-		for reshape(root) {
-			root = graph.Children(root)[0]
-		}
-		switch isLeaf := len(graph.Children(root)) == 0; {
-		case isLeaf && slices.Contains(out, n):
-			each++
-		case isLeaf || reshape(n):
-		case marked[n]:
-			each++
-		default:
-			once++
-		}
-	}
+	once, each := graph.RewrittenSteps(out, varying)
 	if gotOnce, gotEach := m.p.Steps(); gotOnce != once || gotEach != each {
 		t.Fatalf("%d steps once and %d each, want %d and %d", gotOnce, gotEach, once, each)
 	}
@@ -385,7 +364,7 @@ func TestNoAllocations(t *testing.T) {
 		out := append(graph.Grad(b, total, leaves...), total)
 		noErr(t, b)
 		m := newMachine(t, b, leaves, out, graph.Options{Varying: leaves[:len(leaves)/2]})
-		wantSame(t, "all operations", m.eval(t, in), naiveRun(t, out, leaves, in), 0)
+		wantSame(t, "all operations", m.eval(t, in), freshRun(t, out, leaves, in), 0)
 		run := func() {
 			if err := m.p.Run(); err != nil {
 				t.Fatal(err)

@@ -12,26 +12,26 @@ import (
 // broadcastTo are each other's transposes.
 type sumTo struct{ to tensor.Shape }
 
-func (r sumTo) key() string { return fmt.Sprintf("sum to %v", r.to) }
+func (r sumTo) Key() string { return fmt.Sprintf("sum to %v", r.to) }
 
-func (r sumTo) shape(in []tensor.Shape) (tensor.Shape, error) {
+func (r sumTo) Shape(in []tensor.Shape) (tensor.Shape, error) {
 	if !canReduce(in[0], r.to) {
 		return nil, fmt.Errorf("%v does not broadcast to the input's shape %v", r.to, in[0])
 	}
 	return r.to, nil
 }
 
-func (r sumTo) pullback(b *Builder, _ int, in []*Node, _, ct *Node) *Node {
-	return b.BroadcastTo(ct, in[0].Shape()...)
+func (r sumTo) Pullback(b *Builder, _ int, in []*Node, _, ct *Node) *Node {
+	return b.spread(ct, in[0].Shape()...)
 }
 
-func (r sumTo) rowWise(_ []bool, in []tensor.Shape) bool {
+func (r sumTo) RowWise(_ []bool, in []tensor.Shape) bool {
 	return len(in[0]) > 0 && len(r.to) == len(in[0]) && r.to[0] == in[0][0]
 }
 
-func (r sumTo) kernels(in []tensor.Shape, out tensor.Shape) kernels {
+func (r sumTo) Forward(in []tensor.Shape, out tensor.Shape) Loops {
 	l := newLoop(in[0], out, in[0])
-	return kernels{f32: sumLoop[float32](l), f64: sumLoop[float64](l)}
+	return Loops{F32: sumLoop[float32](l), F64: sumLoop[float64](l)}
 }
 
 func sumLoop[T kernel.Float](l loop) func(y []T, x [][]T) error {
@@ -52,26 +52,26 @@ func sumLoop[T kernel.Float](l loop) func(y []T, x [][]T) error {
 // broadcastTo repeats an array along new or unit axes.
 type broadcastTo struct{ to tensor.Shape }
 
-func (r broadcastTo) key() string { return fmt.Sprintf("broadcast to %v", r.to) }
+func (r broadcastTo) Key() string { return fmt.Sprintf("broadcast to %v", r.to) }
 
-func (r broadcastTo) shape(in []tensor.Shape) (tensor.Shape, error) {
+func (r broadcastTo) Shape(in []tensor.Shape) (tensor.Shape, error) {
 	if !canReduce(r.to, in[0]) {
 		return nil, fmt.Errorf("shape %v does not broadcast to %v", in[0], r.to)
 	}
 	return r.to, nil
 }
 
-func (r broadcastTo) pullback(b *Builder, _ int, in []*Node, _, ct *Node) *Node {
-	return b.SumTo(ct, in[0].Shape()...)
+func (r broadcastTo) Pullback(b *Builder, _ int, in []*Node, _, ct *Node) *Node {
+	return b.summed(ct, in[0].Shape()...)
 }
 
-func (r broadcastTo) rowWise(_ []bool, in []tensor.Shape) bool {
+func (r broadcastTo) RowWise(_ []bool, in []tensor.Shape) bool {
 	return len(in[0]) > 0 && len(r.to) == len(in[0]) && r.to[0] == in[0][0]
 }
 
-func (r broadcastTo) kernels(in []tensor.Shape, out tensor.Shape) kernels {
+func (r broadcastTo) Forward(in []tensor.Shape, out tensor.Shape) Loops {
 	l := newLoop(out, out, in[0])
-	return kernels{f32: spreadLoop[float32](l), f64: spreadLoop[float64](l)}
+	return Loops{F32: spreadLoop[float32](l), F64: spreadLoop[float64](l)}
 }
 
 func spreadLoop[T kernel.Float](l loop) func(y []T, x [][]T) error {
@@ -97,30 +97,30 @@ func fillWith[T kernel.Float](dst []T, v T) {
 	}
 }
 
-// SumTo sums x over the axes along which shape broadcasts to x's shape. A product
-// that is summed is never formed, and a number that multiplies x multiplies the sums.
+// SumTo sums x over the axes along which shape broadcasts to x's shape.
 func (b *Builder) SumTo(x *Node, shape ...int) *Node {
-	if !b.usable("sum to", x) {
-		return nil
-	}
-	if slices.Equal(x.Shape(), shape) {
+	return b.Apply(sumTo{slices.Clone(shape)}, x)
+}
+
+// summed is x if it has the shape already, and SumTo otherwise.
+func (b *Builder) summed(x *Node, shape ...int) *Node {
+	if b.usable("sum to", x) && slices.Equal(x.Shape(), shape) {
 		return x
 	}
-	if x, a, ok := scaled(x); ok {
-		return b.Scale(b.SumTo(x, shape...), a)
-	}
-	if l, r, ok := product(x); ok {
-		return b.apply(contract{slices.Clone(shape)}, l, r)
-	}
-	return b.apply(sumTo{slices.Clone(shape)}, x)
+	return b.SumTo(x, shape...)
 }
 
 // BroadcastTo repeats x along new leading axes and along axes of extent 1.
 func (b *Builder) BroadcastTo(x *Node, shape ...int) *Node {
+	return b.Apply(broadcastTo{slices.Clone(shape)}, x)
+}
+
+// spread is x if it has the shape already, and BroadcastTo otherwise.
+func (b *Builder) spread(x *Node, shape ...int) *Node {
 	if b.usable("broadcast to", x) && slices.Equal(x.Shape(), shape) {
 		return x
 	}
-	return b.apply(broadcastTo{slices.Clone(shape)}, x)
+	return b.BroadcastTo(x, shape...)
 }
 
 // Sum adds all elements of x to a scalar, a node of shape ().

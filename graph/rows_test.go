@@ -165,7 +165,6 @@ func rowFormulas() []rowFormula {
 		unary("tanh of numbers", nil, func(b *builder, _ int, x *node) *node { return b.Tanh(x) }),
 		unary("affine", []int{3}, func(b *builder, _ int, x *node) *node { return b.Affine(x, 2, 1) }),
 		unary("log softmax", []int{3}, func(b *builder, _ int, x *node) *node { return b.LogSoftmax(x) }),
-		unary("barrier", []int{6}, func(b *builder, _ int, x *node) *node { return b.Barrier(x) }),
 		unary("reshape", []int{6}, func(b *builder, rows int, x *node) *node { return b.Reshape(x, rows, 2, 3) }),
 		unary("flatten", []int{2, 3}, func(b *builder, rows int, x *node) *node { return b.Reshape(x, rows, 6) }),
 		unary("transpose", []int{2, 3}, func(b *builder, _ int, x *node) *node { return b.Transpose(x) }),
@@ -381,7 +380,7 @@ func TestPointwise(t *testing.T) {
 		false: {b.Mul(x, x), b.Reshape(x, 3, 2), b.LogSoftmax(x), b.Sum(x), stock},
 	} {
 		for _, n := range nodes {
-			if got := graph.Pointwise(n.Op()); got != want {
+			if got := graph.IsPointwise(n.Op()); got != want {
 				t.Errorf("%v is pointwise: %v, want %v", n.Op(), got, want)
 			}
 		}

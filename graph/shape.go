@@ -11,79 +11,52 @@ import (
 // reshape keeps the elements and their order. A Program runs it for free.
 type reshape struct{ to tensor.Shape }
 
-func (r reshape) key() string { return fmt.Sprintf("reshape %v", r.to) }
+func (r reshape) Key() string { return fmt.Sprintf("reshape %v", r.to) }
 
-func (r reshape) shape(in []tensor.Shape) (tensor.Shape, error) {
+func (r reshape) Shape(in []tensor.Shape) (tensor.Shape, error) {
 	if size(in[0]) != size(r.to) {
 		return nil, fmt.Errorf("shape %v has %d elements, %v has %d", in[0], size(in[0]), r.to, size(r.to))
 	}
 	return r.to, nil
 }
 
-func (r reshape) pullback(b *Builder, _ int, in []*Node, _, ct *Node) *Node {
-	return b.Reshape(ct, in[0].Shape()...)
+func (r reshape) Pullback(b *Builder, _ int, in []*Node, _, ct *Node) *Node {
+	return b.reshaped(ct, in[0].Shape()...)
 }
 
-func (r reshape) rowWise(_ []bool, in []tensor.Shape) bool {
+func (r reshape) RowWise(_ []bool, in []tensor.Shape) bool {
 	return len(in[0]) > 0 && len(r.to) > 0 && in[0][0] == r.to[0]
 }
 
-func (r reshape) kernels([]tensor.Shape, tensor.Shape) kernels { return copying() }
+func (r reshape) Forward([]tensor.Shape, tensor.Shape) Loops { return copying() }
 
 // copying is the loop of an operation that keeps the elements as they are.
-func copying() kernels {
-	return kernels{
-		f32: func(y []float32, x [][]float32) error { copy(y, x[0]); return nil },
-		f64: func(y []float64, x [][]float64) error { copy(y, x[0]); return nil },
+func copying() Loops {
+	return Loops{
+		F32: func(y []float32, x [][]float32) error { copy(y, x[0]); return nil },
+		F64: func(y []float64, x [][]float64) error { copy(y, x[0]); return nil },
 	}
 }
 
-// Reshape gives x another shape with the same number of elements, in row-major order. It
-// sees through what x was reshaped from: the same elements in the same shape are the same
-// node.
+// Reshape gives x another shape with the same number of elements, in row-major order.
 func (b *Builder) Reshape(x *Node, shape ...int) *Node {
-	if !b.usable("reshape", x) {
-		return nil
-	}
-	if size(shape) == size(x.Shape()) {
-		x = Unshaped(x)
-	}
-	if slices.Equal(x.Shape(), shape) {
+	return b.Apply(reshape{slices.Clone(shape)}, x)
+}
+
+// reshaped is x if it has the shape already, and Reshape otherwise.
+func (b *Builder) reshaped(x *Node, shape ...int) *Node {
+	if b.usable("reshape", x) && slices.Equal(x.Shape(), shape) {
 		return x
 	}
-	return b.apply(reshape{slices.Clone(shape)}, x)
-}
-
-// barrier is its operand, but for operations that would see through it. A Program runs it
-// for free.
-type barrier struct{}
-
-func (barrier) key() string                                              { return "barrier" }
-func (barrier) shape(in []tensor.Shape) (tensor.Shape, error)            { return in[0], nil }
-func (barrier) pullback(_ *Builder, _ int, _ []*Node, _, ct *Node) *Node { return ct }
-func (barrier) rowWise(_ []bool, in []tensor.Shape) bool                 { return len(in[0]) > 0 }
-func (barrier) kernels([]tensor.Shape, tensor.Shape) kernels             { return copying() }
-
-// Barrier returns x as a node that operations do not see through: to be differentiated
-// with respect to. Reshape, SumTo and the operations on pairs may otherwise take, in place
-// of a reshaped, repeated, scaled or multiplied array, what it was made of.
-func (b *Builder) Barrier(x *Node) *Node { return b.apply(barrier{}, x) }
-
-// transparent reports whether operations may take what n was made of in its place.
-func transparent(n *Node) bool {
-	_, _, isProduct := product(n)
-	_, _, isScaled := scaled(n)
-	r, _ := unwrap(n.Op())
-	_, isSpread := r.(broadcastTo)
-	return isProduct || isScaled || isSpread || isReshape(n)
+	return b.Reshape(x, shape...)
 }
 
 // transpose permutes axes: axis d of the result is axis perm[d] of the input.
 type transpose struct{ perm []int }
 
-func (r transpose) key() string { return fmt.Sprintf("transpose %v", r.perm) }
+func (r transpose) Key() string { return fmt.Sprintf("transpose %v", r.perm) }
 
-func (r transpose) shape(in []tensor.Shape) (tensor.Shape, error) {
+func (r transpose) Shape(in []tensor.Shape) (tensor.Shape, error) {
 	out := make(tensor.Shape, len(in[0]))
 	seen := make([]bool, len(in[0]))
 	for d, p := range r.perm {
@@ -96,7 +69,7 @@ func (r transpose) shape(in []tensor.Shape) (tensor.Shape, error) {
 	return out, nil
 }
 
-func (r transpose) pullback(b *Builder, _ int, _ []*Node, _, ct *Node) *Node {
+func (r transpose) Pullback(b *Builder, _ int, _ []*Node, _, ct *Node) *Node {
 	inverse := make([]int, len(r.perm))
 	for d, p := range r.perm {
 		inverse[p] = d
@@ -104,10 +77,10 @@ func (r transpose) pullback(b *Builder, _ int, _ []*Node, _, ct *Node) *Node {
 	return b.Transpose(ct, inverse...)
 }
 
-func (r transpose) rowWise([]bool, []tensor.Shape) bool { return len(r.perm) > 0 && r.perm[0] == 0 }
+func (r transpose) RowWise([]bool, []tensor.Shape) bool { return len(r.perm) > 0 && r.perm[0] == 0 }
 
-func (r transpose) kernels(in []tensor.Shape, out tensor.Shape) kernels {
-	return kernels{f32: transposeLoop[float32](r.perm, in[0], out), f64: transposeLoop[float64](r.perm, in[0], out)}
+func (r transpose) Forward(in []tensor.Shape, out tensor.Shape) Loops {
+	return Loops{F32: transposeLoop[float32](r.perm, in[0], out), F64: transposeLoop[float64](r.perm, in[0], out)}
 }
 
 // transposeLoop transposes matrices whose rows lie along the last axis of the input
@@ -156,7 +129,7 @@ func (b *Builder) Transpose(x *Node, perm ...int) *Node {
 		}
 		slices.Reverse(perm[x.Dims()-2:])
 	}
-	return b.apply(transpose{slices.Clone(perm)}, x)
+	return b.Apply(transpose{slices.Clone(perm)}, x)
 }
 
 // window copies every step-th element from from on along one axis: extent of them
@@ -167,11 +140,11 @@ type window struct {
 	pad                      bool
 }
 
-func (r window) key() string {
+func (r window) Key() string {
 	return fmt.Sprintf("window axis %d from %d step %d extent %d pad %t", r.axis, r.from, r.step, r.extent, r.pad)
 }
 
-func (r window) shape(in []tensor.Shape) (tensor.Shape, error) {
+func (r window) Shape(in []tensor.Shape) (tensor.Shape, error) {
 	if r.axis < 0 || r.axis >= len(in[0]) {
 		return nil, fmt.Errorf("axis %d of shape %v", r.axis, in[0])
 	}
@@ -188,14 +161,14 @@ func (r window) shape(in []tensor.Shape) (tensor.Shape, error) {
 	return out, nil
 }
 
-func (r window) pullback(b *Builder, _ int, in []*Node, _, ct *Node) *Node {
-	return b.apply(window{r.axis, r.from, r.step, in[0].Shape()[r.axis], !r.pad}, ct)
+func (r window) Pullback(b *Builder, _ int, in []*Node, _, ct *Node) *Node {
+	return b.Apply(window{r.axis, r.from, r.step, in[0].Shape()[r.axis], !r.pad}, ct)
 }
 
-func (r window) rowWise([]bool, []tensor.Shape) bool { return r.axis > 0 }
+func (r window) RowWise([]bool, []tensor.Shape) bool { return r.axis > 0 }
 
-func (r window) kernels(in []tensor.Shape, out tensor.Shape) kernels {
-	return kernels{f32: windowLoop[float32](r, in[0], out), f64: windowLoop[float64](r, in[0], out)}
+func (r window) Forward(in []tensor.Shape, out tensor.Shape) Loops {
+	return Loops{F32: windowLoop[float32](r, in[0], out), F64: windowLoop[float64](r, in[0], out)}
 }
 
 func windowLoop[T kernel.Float](r window, in, out tensor.Shape) func(y []T, x [][]T) error {
@@ -253,7 +226,7 @@ func strided[T any](dst []T, to int, src []T, from, n int) {
 
 // Slice returns the part [from, to) of x along axis.
 func (b *Builder) Slice(x *Node, axis, from, to int) *Node {
-	return b.apply(window{axis: axis, from: from, step: 1, extent: to - from}, x)
+	return b.Apply(window{axis: axis, from: from, step: 1, extent: to - from}, x)
 }
 
 // Every returns every step-th element of x along axis, the first one included.
@@ -264,20 +237,20 @@ func (b *Builder) Every(x *Node, axis, step int) *Node {
 	if axis < 0 || axis >= x.Dims() || step < 1 {
 		return b.Failf("graph: every: step %d along axis %d of shape %v", step, axis, x.Shape())
 	}
-	return b.apply(window{axis: axis, step: step, extent: (x.Shape()[axis]-1)/step + 1}, x)
+	return b.Apply(window{axis: axis, step: step, extent: (x.Shape()[axis]-1)/step + 1}, x)
 }
 
 // Pad puts x into zeros of the given extent along axis, starting at from.
 func (b *Builder) Pad(x *Node, axis, from, extent int) *Node {
-	return b.apply(window{axis: axis, from: from, step: 1, extent: extent, pad: true}, x)
+	return b.Apply(window{axis: axis, from: from, step: 1, extent: extent, pad: true}, x)
 }
 
 // concat joins arrays along axis 0.
 type concat struct{}
 
-func (concat) key() string { return "concat" }
+func (concat) Key() string { return "concat" }
 
-func (concat) shape(in []tensor.Shape) (tensor.Shape, error) {
+func (concat) Shape(in []tensor.Shape) (tensor.Shape, error) {
 	out := in[0].Clone()
 	if len(out) == 0 {
 		return nil, fmt.Errorf("a scalar has no axis 0")
@@ -291,7 +264,7 @@ func (concat) shape(in []tensor.Shape) (tensor.Shape, error) {
 	return out, nil
 }
 
-func (concat) pullback(b *Builder, i int, in []*Node, _, ct *Node) *Node {
+func (concat) Pullback(b *Builder, i int, in []*Node, _, ct *Node) *Node {
 	from := 0
 	for _, n := range in[:i] {
 		from += n.Shape()[0]
@@ -299,10 +272,10 @@ func (concat) pullback(b *Builder, i int, in []*Node, _, ct *Node) *Node {
 	return b.Slice(ct, 0, from, from+in[i].Shape()[0])
 }
 
-func (concat) rowWise([]bool, []tensor.Shape) bool { return false }
+func (concat) RowWise([]bool, []tensor.Shape) bool { return false }
 
-func (concat) kernels([]tensor.Shape, tensor.Shape) kernels {
-	return kernels{f32: concatLoop[float32], f64: concatLoop[float64]}
+func (concat) Forward([]tensor.Shape, tensor.Shape) Loops {
+	return Loops{F32: concatLoop[float32], F64: concatLoop[float64]}
 }
 
 func concatLoop[T kernel.Float](y []T, x [][]T) error {
@@ -317,5 +290,5 @@ func (b *Builder) Concat(parts ...*Node) *Node {
 	if len(parts) == 0 {
 		return b.Failf("graph: concat of nothing")
 	}
-	return b.apply(concat{}, parts...)
+	return b.Apply(concat{}, parts...)
 }

@@ -10,24 +10,24 @@ import (
 // logSoftmax is x − log Σ exp x along the last axis.
 type logSoftmax struct{}
 
-func (logSoftmax) key() string { return "log softmax" }
+func (logSoftmax) Key() string { return "log softmax" }
 
-func (logSoftmax) shape(in []tensor.Shape) (tensor.Shape, error) {
+func (logSoftmax) Shape(in []tensor.Shape) (tensor.Shape, error) {
 	if len(in[0]) == 0 {
 		return nil, fmt.Errorf("the input is a scalar")
 	}
 	return in[0], nil
 }
 
-func (logSoftmax) pullback(b *Builder, _ int, _ []*Node, out, ct *Node) *Node {
+func (logSoftmax) Pullback(b *Builder, _ int, _ []*Node, out, ct *Node) *Node {
 	return b.Sub(ct, b.Mul(b.Exp(out), b.SumAxis(ct, -1)))
 }
 
-func (logSoftmax) rowWise(_ []bool, in []tensor.Shape) bool { return len(in[0]) > 1 }
+func (logSoftmax) RowWise(_ []bool, in []tensor.Shape) bool { return len(in[0]) > 1 }
 
-func (logSoftmax) kernels(in []tensor.Shape, _ tensor.Shape) kernels {
+func (logSoftmax) Forward(in []tensor.Shape, _ tensor.Shape) Loops {
 	n := in[0][len(in[0])-1]
-	return kernels{f32: logSoftmaxLoop[float32](n), f64: logSoftmaxLoop[float64](n)}
+	return Loops{F32: logSoftmaxLoop[float32](n), F64: logSoftmaxLoop[float64](n)}
 }
 
 // logSoftmaxLoop subtracts the row's maximum first, so that nothing overflows.
@@ -51,4 +51,4 @@ func logSoftmaxLoop[T kernel.Float](n int) func(y []T, x [][]T) error {
 }
 
 // LogSoftmax returns x − log Σ exp x along the last axis, stable for any finite x.
-func (b *Builder) LogSoftmax(x *Node) *Node { return b.apply(logSoftmax{}, x) }
+func (b *Builder) LogSoftmax(x *Node) *Node { return b.Apply(logSoftmax{}, x) }

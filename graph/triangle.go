@@ -15,7 +15,7 @@ type pick struct {
 	spread   bool
 }
 
-func (r pick) key() string { return fmt.Sprintf("pick triangle %t spread %t", r.triangle, r.spread) }
+func (r pick) Key() string { return fmt.Sprintf("pick triangle %t spread %t", r.triangle, r.spread) }
 
 // count is how many elements are picked from an n×n matrix.
 func (r pick) count(n int) int {
@@ -35,7 +35,7 @@ func (r pick) order(k int) int {
 	return -1
 }
 
-func (r pick) shape(in []tensor.Shape) (tensor.Shape, error) {
+func (r pick) Shape(in []tensor.Shape) (tensor.Shape, error) {
 	s := in[0]
 	last := len(s) - 1
 	if r.spread {
@@ -51,11 +51,11 @@ func (r pick) shape(in []tensor.Shape) (tensor.Shape, error) {
 	return append(s[:last-1].Clone(), r.count(s[last])), nil
 }
 
-func (r pick) pullback(b *Builder, _ int, _ []*Node, _, ct *Node) *Node {
-	return b.apply(pick{r.triangle, !r.spread}, ct)
+func (r pick) Pullback(b *Builder, _ int, _ []*Node, _, ct *Node) *Node {
+	return b.Apply(pick{r.triangle, !r.spread}, ct)
 }
 
-func (r pick) rowWise(_ []bool, in []tensor.Shape) bool {
+func (r pick) RowWise(_ []bool, in []tensor.Shape) bool {
 	if r.spread {
 		return len(in[0]) > 1
 	}
@@ -77,12 +77,12 @@ func (r pick) index(n int) []int {
 	return idx
 }
 
-func (r pick) kernels(in []tensor.Shape, out tensor.Shape) kernels {
+func (r pick) Forward(in []tensor.Shape, out tensor.Shape) Loops {
 	n := max(in[0][len(in[0])-1], 1)
 	if r.spread {
 		n = out[len(out)-1]
 	}
-	return kernels{f32: pickLoop[float32](r, n), f64: pickLoop[float64](r, n)}
+	return Loops{F32: pickLoop[float32](r, n), F64: pickLoop[float64](r, n)}
 }
 
 func pickLoop[T kernel.Float](r pick, n int) func(y []T, x [][]T) error {
@@ -109,14 +109,14 @@ func pickLoop[T kernel.Float](r pick, n int) func(y []T, x [][]T) error {
 }
 
 // Diag returns the diagonal of each matrix: [..., n, n] to [..., n].
-func (b *Builder) Diag(x *Node) *Node { return b.apply(pick{}, x) }
+func (b *Builder) Diag(x *Node) *Node { return b.Apply(pick{}, x) }
 
 // Diagonal puts the last axis on the diagonal of zeros: [..., n] to [..., n, n].
-func (b *Builder) Diagonal(x *Node) *Node { return b.apply(pick{spread: true}, x) }
+func (b *Builder) Diagonal(x *Node) *Node { return b.Apply(pick{spread: true}, x) }
 
 // Lower unpacks lower triangles: [..., n(n+1)/2] in the order (0,0), (1,0), (1,1),
 // (2,0), … to [..., n, n] with zeros above the diagonal.
-func (b *Builder) Lower(x *Node) *Node { return b.apply(pick{triangle: true, spread: true}, x) }
+func (b *Builder) Lower(x *Node) *Node { return b.Apply(pick{triangle: true, spread: true}, x) }
 
 // PackLower packs the lower triangle of each matrix, the inverse of Lower.
-func (b *Builder) PackLower(x *Node) *Node { return b.apply(pick{triangle: true}, x) }
+func (b *Builder) PackLower(x *Node) *Node { return b.Apply(pick{triangle: true}, x) }

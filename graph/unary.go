@@ -8,112 +8,138 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// pointwise is an operation on each element by itself. grad returns ct·f'(x),
-// written in x, the result y, or both.
-type pointwise struct {
-	name string
-	f32  func(dst, src []float32)
-	f64  func(dst, src []float64)
-	grad func(b *Builder, x, y, ct *Node) *Node
-
-	factor float64 // of what only multiplies by a number; else 0
+// Pointwise is an Op on each element by itself. Its result may take the place of its
+// operand, and runs of such operations on large arrays are computed block by block.
+type Pointwise struct {
+	// Name is the key: it names the function and every number that it depends on.
+	Name string
+	// F32 and F64 write f(src) to dst, element by element. The two have the same
+	// length, and may be the same slice.
+	F32 func(dst, src []float32)
+	F64 func(dst, src []float64)
+	// Grad writes ct·f'(x) in terms of x, of y = f(x), or of both.
+	Grad func(b *Builder, x, y, ct *Node) *Node
 }
 
-func (p pointwise) key() string                                   { return p.name }
-func (p pointwise) shape(in []tensor.Shape) (tensor.Shape, error) { return in[0], nil }
-func (p pointwise) rowWise(_ []bool, in []tensor.Shape) bool      { return len(in[0]) > 0 }
+// Key implements Op.
+func (p Pointwise) Key() string { return p.Name }
 
-func (p pointwise) pullback(b *Builder, _ int, in []*Node, out, ct *Node) *Node {
-	return p.grad(b, in[0], out, ct)
-}
-
-func (p pointwise) kernels(_ []tensor.Shape, _ tensor.Shape) kernels {
-	return kernels{
-		f32: func(y []float32, x [][]float32) error { p.f32(y, x[0]); return nil },
-		f64: func(y []float64, x [][]float64) error { p.f64(y, x[0]); return nil },
+// Shape implements Op: the result has the operand's shape.
+func (p Pointwise) Shape(in []tensor.Shape) (tensor.Shape, error) {
+	if len(in) != 1 {
+		return nil, fmt.Errorf("%d operands, expected one", len(in))
 	}
+	return in[0], nil
 }
 
-func (p pointwise) ranges(loop) (rangeLoop[float32], rangeLoop[float64]) {
-	return pointwiseRange(p.f32), pointwiseRange(p.f64)
+// Pullback implements Op.
+func (p Pointwise) Pullback(b *Builder, _ int, in []*Node, out, ct *Node) *Node {
+	return p.Grad(b, in[0], out, ct)
+}
+
+// RowWise implements Op: each row of an array is computed by itself.
+func (p Pointwise) RowWise(_ []bool, in []tensor.Shape) bool { return len(in[0]) > 0 }
+
+// Forward implements Op.
+func (p Pointwise) Forward([]tensor.Shape, tensor.Shape) Loops {
+	return Loops{F32: pointwiseLoop(p.F32), F64: pointwiseLoop(p.F64)}
+}
+
+func pointwiseLoop[T kernel.Float](f func(dst, src []T)) func(y []T, x [][]T) error {
+	if f == nil {
+		return nil
+	}
+	return func(y []T, x [][]T) error { f(y, x[0]); return nil }
+}
+
+func (p Pointwise) ranges(loop) (rangeLoop[float32], rangeLoop[float64]) {
+	return pointwiseRange(p.F32), pointwiseRange(p.F64)
 }
 
 func pointwiseRange[T kernel.Float](f func(dst, src []T)) rangeLoop[T] {
 	return func(y []T, x [][]T, from, to int, _ []T) { f(y[from:to], x[0][from:to]) }
 }
 
+func (p Pointwise) function() Pointwise { return p }
+
+// isPointwise reports whether op is a Pointwise, or a type that embeds one.
+func isPointwise(op any) bool {
+	_, ok := op.(interface{ function() Pointwise })
+	return ok
+}
+
 // Tanh returns tanh x.
 func (b *Builder) Tanh(x *Node) *Node {
-	return b.apply(pointwise{name: "tanh", f32: kernel.Tanh[float32], f64: kernel.Tanh[float64],
-		grad: func(b *Builder, _, y, ct *Node) *Node { return b.Mul(ct, b.Affine(b.Square(y), -1, 1)) }}, x)
+	return b.Apply(Pointwise{Name: "tanh", F32: kernel.Tanh[float32], F64: kernel.Tanh[float64],
+		Grad: func(b *Builder, _, y, ct *Node) *Node { return b.Mul(ct, b.Affine(b.Square(y), -1, 1)) }}, x)
 }
 
 // ReLU returns max(x, 0). Its derivative at 0 is 0.
 func (b *Builder) ReLU(x *Node) *Node {
-	return b.apply(pointwise{name: "relu", f32: kernel.ReLU[float32], f64: kernel.ReLU[float64],
-		grad: func(b *Builder, x, _, ct *Node) *Node { return b.Mul(ct, b.Step(x)) }}, x)
+	return b.Apply(Pointwise{Name: "relu", F32: kernel.ReLU[float32], F64: kernel.ReLU[float64],
+		Grad: func(b *Builder, x, _, ct *Node) *Node { return b.Mul(ct, b.Step(x)) }}, x)
 }
 
 // Step returns 1 where x > 0 and 0 elsewhere. Its derivative is 0.
 func (b *Builder) Step(x *Node) *Node {
-	return b.apply(pointwise{name: "step", f32: kernel.Step[float32], f64: kernel.Step[float64],
-		grad: func(*Builder, *Node, *Node, *Node) *Node { return nil }}, x)
+	return b.Apply(Pointwise{Name: "step", F32: kernel.Step[float32], F64: kernel.Step[float64],
+		Grad: func(*Builder, *Node, *Node, *Node) *Node { return nil }}, x)
 }
 
 // Erf returns the error function of x, 2/√π ∫₀ˣ exp(−t²) dt.
 func (b *Builder) Erf(x *Node) *Node {
-	return b.apply(pointwise{name: "erf", f32: kernel.Erf[float32], f64: kernel.Erf[float64],
-		grad: func(b *Builder, x, _, ct *Node) *Node {
+	return b.Apply(Pointwise{Name: "erf", F32: kernel.Erf[float32], F64: kernel.Erf[float64],
+		Grad: func(b *Builder, x, _, ct *Node) *Node {
 			return b.Mul(ct, b.Scale(b.Exp(b.Neg(b.Square(x))), 2/math.Sqrt(math.Pi)))
 		}}, x)
 }
 
 // Softplus returns log(1 + eˣ), without overflow.
 func (b *Builder) Softplus(x *Node) *Node {
-	return b.apply(pointwise{name: "softplus", f32: kernel.Softplus[float32], f64: kernel.Softplus[float64],
-		grad: func(b *Builder, x, _, ct *Node) *Node { return b.Mul(ct, b.Sigmoid(x)) }}, x)
+	return b.Apply(Pointwise{Name: "softplus", F32: kernel.Softplus[float32], F64: kernel.Softplus[float64],
+		Grad: func(b *Builder, x, _, ct *Node) *Node { return b.Mul(ct, b.Sigmoid(x)) }}, x)
 }
 
 // Sigmoid returns 1/(1 + e⁻ˣ).
 func (b *Builder) Sigmoid(x *Node) *Node {
-	return b.apply(pointwise{name: "sigmoid", f32: kernel.Sigmoid[float32], f64: kernel.Sigmoid[float64],
-		grad: func(b *Builder, _, y, ct *Node) *Node { return b.Mul(ct, b.Sub(y, b.Square(y))) }}, x)
+	return b.Apply(Pointwise{Name: "sigmoid", F32: kernel.Sigmoid[float32], F64: kernel.Sigmoid[float64],
+		Grad: func(b *Builder, _, y, ct *Node) *Node { return b.Mul(ct, b.Sub(y, b.Square(y))) }}, x)
 }
 
 // Sin returns sin x, x in radians.
 func (b *Builder) Sin(x *Node) *Node {
-	return b.apply(pointwise{name: "sin", f32: kernel.Sin[float32], f64: kernel.Sin[float64],
-		grad: func(b *Builder, x, _, ct *Node) *Node { return b.Mul(ct, b.Cos(x)) }}, x)
+	return b.Apply(Pointwise{Name: "sin", F32: kernel.Sin[float32], F64: kernel.Sin[float64],
+		Grad: func(b *Builder, x, _, ct *Node) *Node { return b.Mul(ct, b.Cos(x)) }}, x)
 }
 
 // Cos returns cos x, x in radians.
 func (b *Builder) Cos(x *Node) *Node {
-	return b.apply(pointwise{name: "cos", f32: kernel.Cos[float32], f64: kernel.Cos[float64],
-		grad: func(b *Builder, x, _, ct *Node) *Node { return b.Neg(b.Mul(ct, b.Sin(x))) }}, x)
+	return b.Apply(Pointwise{Name: "cos", F32: kernel.Cos[float32], F64: kernel.Cos[float64],
+		Grad: func(b *Builder, x, _, ct *Node) *Node { return b.Neg(b.Mul(ct, b.Sin(x))) }}, x)
 }
 
 // Exp returns eˣ.
 func (b *Builder) Exp(x *Node) *Node {
-	return b.apply(pointwise{name: "exp", f32: kernel.Exp[float32], f64: kernel.Exp[float64],
-		grad: func(b *Builder, _, y, ct *Node) *Node { return b.Mul(ct, y) }}, x)
+	return b.Apply(Pointwise{Name: "exp", F32: kernel.Exp[float32], F64: kernel.Exp[float64],
+		Grad: func(b *Builder, _, y, ct *Node) *Node { return b.Mul(ct, y) }}, x)
 }
 
 // Log returns the natural logarithm of x.
 func (b *Builder) Log(x *Node) *Node {
-	return b.apply(pointwise{name: "log", f32: kernel.Log[float32], f64: kernel.Log[float64],
-		grad: func(b *Builder, x, _, ct *Node) *Node { return b.Div(ct, x) }}, x)
+	return b.Apply(Pointwise{Name: "log", F32: kernel.Log[float32], F64: kernel.Log[float64],
+		Grad: func(b *Builder, x, _, ct *Node) *Node { return b.Div(ct, x) }}, x)
 }
 
 // Sqrt returns √x.
 func (b *Builder) Sqrt(x *Node) *Node {
-	return b.apply(pointwise{name: "sqrt", f32: kernel.Sqrt[float32], f64: kernel.Sqrt[float64],
-		grad: func(b *Builder, _, y, ct *Node) *Node { return b.Div(ct, b.Scale(y, 2)) }}, x)
+	return b.Apply(Pointwise{Name: "sqrt", F32: kernel.Sqrt[float32], F64: kernel.Sqrt[float64],
+		Grad: func(b *Builder, _, y, ct *Node) *Node { return b.Div(ct, b.Scale(y, 2)) }}, x)
 }
 
 // Square returns x².
 func (b *Builder) Square(x *Node) *Node {
-	return b.apply(pointwise{name: "square", f32: kernel.Square[float32], f64: kernel.Square[float64],
-		grad: func(b *Builder, x, _, ct *Node) *Node { return b.Mul(ct, b.Scale(x, 2)) }}, x)
+	return b.Apply(Pointwise{Name: "square", F32: kernel.Square[float32], F64: kernel.Square[float64],
+		Grad: func(b *Builder, x, _, ct *Node) *Node { return b.Mul(ct, b.Scale(x, 2)) }}, x)
 }
 
 // Neg returns −x.
@@ -123,31 +149,28 @@ func (b *Builder) Neg(x *Node) *Node { return b.Scale(x, -1) }
 func (b *Builder) Scale(x *Node, a float64) *Node { return b.Affine(x, a, 0) }
 
 // Affine returns a·x + c for fixed numbers a and c.
-func (b *Builder) Affine(x *Node, a, c float64) *Node {
-	r := pointwise{name: fmt.Sprintf("affine %x %x", math.Float64bits(a), math.Float64bits(c)),
-		f32: affine[float32](a, c), f64: affine[float64](a, c),
-		grad: func(b *Builder, _, _, ct *Node) *Node {
+func (b *Builder) Affine(x *Node, a, c float64) *Node { return b.Apply(newAffine(a, c), x) }
+
+// affine is a·x + c.
+type affine struct {
+	Pointwise
+	a, c float64
+}
+
+func newAffine(a, c float64) affine {
+	return affine{Pointwise{
+		Name: fmt.Sprintf("affine %x %x", math.Float64bits(a), math.Float64bits(c)),
+		F32:  affineLoop[float32](a, c), F64: affineLoop[float64](a, c),
+		Grad: func(b *Builder, _, _, ct *Node) *Node {
 			if a == 1 {
 				return ct
 			}
 			return b.Scale(ct, a)
-		}}
-	if c == 0 {
-		r.factor = a
-	}
-	return b.apply(r, x)
+		},
+	}, a, c}
 }
 
-// scaled returns x and a if n is a·x.
-func scaled(n *Node) (x *Node, a float64, ok bool) {
-	r, _ := unwrap(n.Op())
-	if p, isPointwise := r.(pointwise); isPointwise && p.factor != 0 {
-		return Children(n)[0], p.factor, true
-	}
-	return nil, 0, false
-}
-
-func affine[T kernel.Float](a, c float64) func(dst, src []T) {
+func affineLoop[T kernel.Float](a, c float64) func(dst, src []T) {
 	return func(dst, src []T) {
 		if a == 1 {
 			kernel.AddScalar(dst, T(c), src)

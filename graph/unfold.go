@@ -14,9 +14,9 @@ type unfold struct {
 	fold        bool
 }
 
-func (r unfold) key() string { return fmt.Sprintf("unfold %+v fold %t", r.Conv, r.fold) }
+func (r unfold) Key() string { return fmt.Sprintf("unfold %+v fold %t", r.Conv, r.fold) }
 
-func (r unfold) shape(in []tensor.Shape) (tensor.Shape, error) {
+func (r unfold) Shape(in []tensor.Shape) (tensor.Shape, error) {
 	if err := r.Check(); err != nil {
 		return nil, err
 	}
@@ -33,14 +33,14 @@ func (r unfold) shape(in []tensor.Shape) (tensor.Shape, error) {
 	return result, nil
 }
 
-func (r unfold) pullback(b *Builder, _ int, _ []*Node, _, ct *Node) *Node {
-	return b.apply(unfold{r.Conv, !r.fold}, ct)
+func (r unfold) Pullback(b *Builder, _ int, _ []*Node, _, ct *Node) *Node {
+	return b.Apply(unfold{r.Conv, !r.fold}, ct)
 }
 
-func (r unfold) rowWise(batched []bool, _ []tensor.Shape) bool { return batched[0] }
+func (r unfold) RowWise(batched []bool, _ []tensor.Shape) bool { return batched[0] }
 
-func (r unfold) kernels(in []tensor.Shape, _ tensor.Shape) kernels {
-	return kernels{f32: unfoldLoop[float32](r, in[0][0]), f64: unfoldLoop[float64](r, in[0][0])}
+func (r unfold) Forward(in []tensor.Shape, _ tensor.Shape) Loops {
+	return Loops{F32: unfoldLoop[float32](r, in[0][0]), F64: unfoldLoop[float64](r, in[0][0])}
 }
 
 // unfoldLoop handles one row of a patch's place at a time: y = i·stride + k − padding is
@@ -91,7 +91,7 @@ func (b *Builder) Unfold(x *Node, size, stride, padding int) *Node {
 	if len(s) != 4 {
 		return b.Failf("graph: unfold: shape %v, expected [B,C,H,W]", s)
 	}
-	return b.apply(unfold{Conv: kernel.Conv{
+	return b.Apply(unfold{Conv: kernel.Conv{
 		In: s[1], Height: s[2], Width: s[3], Out: 1,
 		KernelHeight: size, KernelWidth: size, Stride: stride, Padding: padding,
 	}}, x)

@@ -46,7 +46,12 @@ func slice[T kernel.Float](v gorgonia.Value) ([]T, error) {
 	return nil, fmt.Errorf("value of type %T (%v) where %T is expected", v, v.Dtype(), []T(nil))
 }
 
-func runOnValues[T kernel.Float](f func([]T, [][]T) error, out gorgonia.Value, in []gorgonia.Value) error {
+// runOnValues runs an operation's loop from and to Gorgonia's values.
+func runOnValues[T kernel.Float](o *applied, out gorgonia.Value, in []gorgonia.Value) error {
+	f, err := loopOf[T](o.Op, o.in, o.out)
+	if err != nil {
+		return err
+	}
 	y, err := slice[T](out)
 	if err != nil {
 		return err

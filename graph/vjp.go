@@ -11,8 +11,7 @@ import (
 // VJP returns, for each node of wrt, the vector-Jacobian product
 // Σ_k (∂outputs_k/∂wrt)ᵀ cotangents_k, of the node's shape: reverse-mode
 // differentiation, written into the graph as nodes. A node on which no output
-// depends gets zeros. Nodes of wrt are leaves or results, but not those that other
-// operations see through, see [Builder.Barrier].
+// depends gets zeros. Any node may stand in wrt, a leaf or a result.
 //
 // Nothing is kept on the nodes, so VJP may be called any number of times in one
 // graph, and on its own results.
@@ -39,7 +38,7 @@ func Grad(b *Builder, y *Node, wrt ...*Node) []*Node {
 		return make([]*Node, len(wrt))
 	}
 	one := b.Fill(1, 1)
-	return VJP(b, []*Node{y}, []*Node{b.Reshape(one, y.Shape()...)}, wrt)
+	return VJP(b, []*Node{y}, []*Node{b.reshaped(one, y.Shape()...)}, wrt)
 }
 
 // JVP returns, for each output, the Jacobian-vector product
@@ -64,9 +63,9 @@ func (b *Builder) placeholder(y *Node) *Node {
 		return newDense(b.dt, []float64{0}, []int{1})
 	})
 	if y.Dims() == 0 {
-		return b.Barrier(b.Reshape(seed))
+		return b.Reshape(seed)
 	}
-	return b.Barrier(b.BroadcastTo(seed, y.Shape()...))
+	return b.BroadcastTo(seed, y.Shape()...)
 }
 
 // pullBack walks from the outputs to wrt and returns the cotangent of every node
@@ -106,11 +105,6 @@ func checkVJP(b *Builder, outputs, cotangents, wrt []*Node) bool {
 	if !b.usable("vjp: outputs", outputs...) || !b.usable("vjp: cotangents", cotangents...) || !b.usable("vjp: wrt", wrt...) {
 		return false
 	}
-	for _, w := range wrt {
-		if !isLeaf(w) && transparent(w) {
-			b.Failf("graph: vjp: with respect to %v, which other operations see through; use what Barrier makes of it", w.Op())
-		}
-	}
 	for i, y := range outputs {
 		if ct := cotangents[i]; !slices.Equal(y.Shape(), ct.Shape()) {
 			b.Failf("graph: vjp: output %d has shape %v, its cotangent %v", i, y.Shape(), ct.Shape())
@@ -141,7 +135,7 @@ func Pullback(b *Builder, op gorgonia.Op, in []*Node, out, ct *Node, want func(i
 		switch {
 		case b.err != nil || !want(i):
 		case isOwn:
-			cts[i] = own.pullback(b, i, in, out, ct)
+			cts[i] = own.Pullback(b, i, in, out, ct)
 		default:
 			if all == nil {
 				all = b.foreignPullback(op, in, out, ct, want)
@@ -150,12 +144,4 @@ func Pullback(b *Builder, op gorgonia.Op, in []*Node, out, ct *Node, want func(i
 		}
 	}
 	return cts
-}
-
-func unwrap(o gorgonia.Op) (rule, bool) {
-	own, ok := o.(*op)
-	if !ok {
-		return nil, false
-	}
-	return own.rule, true
 }

@@ -244,9 +244,6 @@ func TestVJPErrors(t *testing.T) {
 		{"jvp of fewer tangents", func(b *builder, x, y *node) []*node {
 			return graph.JVP(b, []*node{y}, []*node{x, b.Square(x)}, []*node{x})
 		}, "2 "},
-		{"with respect to what others see through", func(b *builder, x, y *node) []*node {
-			return graph.Grad(b, b.Sum(y), y)
-		}, "Barrier"},
 		{"jvp of another shape", func(b *builder, x, y *node) []*node {
 			return graph.JVP(b, []*node{y}, []*node{x}, []*node{y})
 		}, "shape"},
@@ -262,51 +259,6 @@ func TestVJPErrors(t *testing.T) {
 			}
 			if len(got) != 1 || got[0] != nil {
 				t.Errorf("returned %v, want one nil node", got)
-			}
-		})
-	}
-}
-
-// TestBarrier: gradients with respect to what operations would see through are refused,
-// and right for what Barrier makes of it.
-func TestBarrier(t *testing.T) {
-	for name, make := range map[string]func(b *builder, x *node) *node{
-		"reshape":   func(b *builder, x *node) *node { return b.Reshape(x, 4, 3) },
-		"broadcast": func(b *builder, x *node) *node { return b.BroadcastTo(b.Reshape(x, 1, 12), 2, 12) },
-		"product":   func(b *builder, x *node) *node { return b.Mul(x, x) },
-		"scaled":    func(b *builder, x *node) *node { return b.Scale(x, 3) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			bare := graph.NewBuilder(tensor.Float64)
-			if v := make(bare, bare.Input("x", 3, 4)); true {
-				graph.Grad(bare, bare.Sum(v), v)
-			}
-			if err := bare.Err(); err == nil || !strings.Contains(err.Error(), "Barrier") {
-				t.Errorf("error %v, want one that names Barrier", err)
-			}
-			b := graph.NewBuilder(tensor.Float64)
-			v := b.Barrier(make(b, b.Input("x", 3, 4)))
-			n := v.Shape().TotalSize()
-			y := b.Add(b.Sum(b.Square(b.Add(b.Reshape(v, n), b.Fill(0, n)))), b.Sum(v)) // Σ v² + v
-			p, err := graph.Compile(b, append(graph.Grad(b, y, v), v), graph.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			x := tensor.New(tensor.Of(tensor.Float64), tensor.WithShape(3, 4))
-			for i := range x.Float64s() {
-				x.Float64s()[i] = float64(i) - 3.5
-			}
-			if err := p.Bind(b.Graph().ByName("x")[0], x); err != nil {
-				t.Fatal(err)
-			}
-			if err := p.Run(); err != nil {
-				t.Fatal(err)
-			}
-			got := p.Value(graph.Grad(b, y, v)[0]).Float64s()
-			for i, value := range p.Value(v).Float64s() {
-				if want := 2*value + 1; got[i] != want {
-					t.Errorf("element %d of the gradient is %g, want %g", i, got[i], want)
-				}
 			}
 		})
 	}

@@ -49,6 +49,8 @@ func Dependents(order, from []*Node) map[*Node]bool {
 	return marked
 }
 
+func isLeaf(n *Node) bool { return len(Children(n)) == 0 }
+
 func shapes(nodes []*Node) []tensor.Shape {
 	out := make([]tensor.Shape, len(nodes))
 	for i, n := range nodes {
@@ -59,10 +61,13 @@ func shapes(nodes []*Node) []tensor.Shape {
 
 // Unshaped returns what n is a reshaped form of, n itself if it is not one.
 func Unshaped(n *Node) *Node {
-	for isReshape(n) {
+	for {
+		op, _ := OpOf(n)
+		if _, ok := op.(reshape); !ok {
+			return n
+		}
 		n = Children(n)[0]
 	}
-	return n
 }
 
 // sameShape compares shapes by extents. tensor.Shape.Eq takes (n), (n,1) and (1,n)

@@ -27,5 +27,5 @@ func (j *jac) factorRows(b *graph.Builder, n *graph.Node) *graph.Node {
 	if n == nil {
 		return nil
 	}
-	return flat(b, b.BroadcastTo(n, j.examples, n.Shape()[1], n.Shape()[2]))
+	return flat(b, repeated(b, n, j.examples, n.Shape()[1], n.Shape()[2]))
 }

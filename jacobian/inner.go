@@ -2,6 +2,7 @@ package jacobian
 
 import (
 	"cmp"
+	"slices"
 
 	"github.com/go-valla/valla/graph"
 )
@@ -17,7 +18,7 @@ func within(b *graph.Builder, u, v *graph.Node) *graph.Node {
 		return b.Gram(u)
 	}
 	stack := max(u.Shape()[0], v.Shape()[0])
-	alike := func(n *graph.Node) *graph.Node { return b.BroadcastTo(n, stack, n.Shape()[1], n.Shape()[2]) }
+	alike := func(n *graph.Node) *graph.Node { return repeated(b, n, stack, n.Shape()[1], n.Shape()[2]) }
 	return b.MatMul(alike(u), alike(v), false, true)
 }
 
@@ -40,6 +41,14 @@ func among(b *graph.Builder, u, v *graph.Node) *graph.Node {
 // flat makes one axis of examples and outputs.
 func flat(b *graph.Builder, n *graph.Node) *graph.Node {
 	return b.Reshape(n, n.Shape()[0]*n.Shape()[1], n.Shape()[2])
+}
+
+// repeated broadcasts n to a shape, if it does not have it already.
+func repeated(b *graph.Builder, n *graph.Node, shape ...int) *graph.Node {
+	if b.Err() != nil || slices.Equal(n.Shape(), shape) {
+		return n
+	}
+	return b.BroadcastTo(n, shape...)
 }
 
 // inner sums the products of the two Jacobians' rows over all parameters. It may have
@@ -144,5 +153,5 @@ func (j *jac) rows(b *graph.Builder, o graph.Outer) *graph.Node {
 		size *= l[2]
 		full = b.Reshape(full, max(l[0], r[0]), max(l[1], r[1]), size)
 	}
-	return b.BroadcastTo(full, j.examples, j.per, size)
+	return repeated(b, full, j.examples, j.per, size)
 }

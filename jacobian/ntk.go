@@ -32,7 +32,7 @@ func (k NTK) Diag(b *graph.Builder, x *graph.Node) *graph.Node {
 		return nil
 	}
 	sum := j.inner(b, j, within)
-	return b.BroadcastTo(sum, j.examples, j.per, j.per)
+	return repeated(b, sum, j.examples, j.per, j.per)
 }
 
 // Cross returns κ_{c,class_m}(x_b, z_m), [B,C,M], between all outputs at x [B,…] and
@@ -43,7 +43,7 @@ func (k NTK) Cross(b *graph.Builder, x, z *graph.Node, class []int) *graph.Node 
 		return nil
 	}
 	sum := jx.inner(b, jz, across)
-	return b.BroadcastTo(sum, jx.examples, jx.per, jz.examples)
+	return repeated(b, sum, jx.examples, jx.per, jz.examples)
 }
 
 // Gram returns κ_{class_m,class_m'}(z_m, z_m'), [M,M], for z [M,…].
@@ -52,7 +52,7 @@ func (k NTK) Gram(b *graph.Builder, z *graph.Node, class []int) *graph.Node {
 	if b.Err() != nil {
 		return nil
 	}
-	return b.BroadcastTo(j.inner(b, j, among), j.examples, j.examples)
+	return repeated(b, j.inner(b, j, among), j.examples, j.examples)
 }
 
 // Rows returns the Jacobian of all outputs at x [B,…], one node [B·C, size] for each

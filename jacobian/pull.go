@@ -15,7 +15,7 @@ func (w *walk) pull(b *graph.Builder, n, ct *graph.Node) []*graph.Node {
 			return cts
 		}
 	}
-	if graph.Pointwise(n.Op()) && (shared || w.per > 1) {
+	if graph.IsPointwise(n.Op()) && (shared || w.per > 1) {
 		return w.pullPointwise(b, n, ct)
 	}
 	return w.pullRepeated(b, n, ct)
@@ -87,7 +87,7 @@ func (w *walk) rows(b *graph.Builder, n *graph.Node) *graph.Node {
 
 // full repeats [examples or 1, per or 1, …] to [examples·per, …]; split undoes it.
 func (w *walk) full(b *graph.Builder, n *graph.Node) *graph.Node {
-	rows := w.rows(b, b.BroadcastTo(n, append([]int{w.examples, w.per}, n.Shape()[2:]...)...))
+	rows := w.rows(b, repeated(b, n, append([]int{w.examples, w.per}, n.Shape()[2:]...)...))
 	w.origin[rows] = n
 	return rows
 }

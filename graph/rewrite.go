@@ -1,0 +1,184 @@
+package graph
+
+import (
+	"slices"
+
+	"gorgonia.org/tensor"
+)
+
+// simplified returns an expression of the value of op on in that costs no more. The
+// operands have been simplified themselves.
+func (w *rewriter) simplified(op computed, in ...*expr) *expr {
+	switch op := op.(type) {
+	case reshape:
+		return w.reshape(in[0], op.to)
+	case broadcastTo:
+		return w.broadcastTo(in[0], op.to)
+	case sumTo:
+		return w.sumTo(in[0], op.to)
+	case binary:
+		return w.pair(op, in[0], in[1])
+	}
+	if isPointwise(op) {
+		return w.pointwise(op, in[0])
+	}
+	return w.plain(op, in...)
+}
+
+// reshape takes what a reshaped array was reshaped from, leaves out what does nothing, and
+// reshapes what is repeated before it is repeated.
+func (w *rewriter) reshape(x *expr, to tensor.Shape) *expr {
+	if _, ok := x.op.(reshape); ok {
+		x = x.in[0]
+	}
+	if sameShape(x.shape, to) {
+		return x
+	}
+	if from := unspread(x); from != x {
+		if before, ok := reshapedBefore(from.shape, x.shape, to); ok {
+			return w.broadcastTo(w.reshape(from, before), to)
+		}
+	}
+	return w.plain(reshape{to}, x)
+}
+
+// reshapedBefore returns the shape that broadcasts to the shape to, if an array of shape
+// from is broadcast to full and then reshaped to that; false if there is none. It goes
+// through the axes from the last to the first, in groups that have as many elements in
+// full as in to: in each of them, the array is repeated along all axes or along none.
+func reshapedBefore(from, full, to tensor.Shape) (tensor.Shape, bool) {
+	before := make(tensor.Shape, len(to))
+	f, t := len(full), len(to)
+	for f > 0 || t > 0 {
+		own, all, want := 1, 1, 1
+		start := t
+		for first := true; first || all != want; first = false {
+			if f > 0 && (all <= want || t == 0) {
+				f--
+				own, all = own*extent(from, f-len(full)+len(from)), all*full[f]
+			} else {
+				t--
+				want *= to[t]
+			}
+		}
+		if own != 1 && own != all {
+			return nil, false
+		}
+		for d := t; d < start; d++ {
+			before[d] = min(to[d], own)
+		}
+	}
+	return before, true
+}
+
+// broadcastTo repeats a repeated array once.
+func (w *rewriter) broadcastTo(x *expr, to tensor.Shape) *expr {
+	if sameShape(x.shape, to) {
+		return x
+	}
+	return w.plain(broadcastTo{to}, unspread(x))
+}
+
+// unspread returns what e was broadcast from, e itself if it is not repeated.
+func unspread(e *expr) *expr {
+	if _, ok := e.op.(broadcastTo); ok {
+		return e.in[0]
+	}
+	return e
+}
+
+// pointwise computes a function of a repeated array before it is repeated.
+func (w *rewriter) pointwise(op computed, x *expr) *expr {
+	if from := unspread(x); from != x {
+		return w.broadcastTo(w.pointwise(op, from), x.shape)
+	}
+	return w.plain(op, x)
+}
+
+// pair applies an operation on pairs, which broadcasts by itself, to what its operands
+// were broadcast from; what is missing is repeated afterwards.
+func (w *rewriter) pair(op binary, x, y *expr) *expr {
+	a, b := unspread(x), unspread(y)
+	full, out := joined(x, y), joined(a, b)
+	switch {
+	case (a != x || b != y) && sameShape(full, out):
+		return w.pair(op, a, b)
+	case a != x || b != y:
+		return w.broadcastTo(w.pair(op, a, b), full)
+	case op.name == "mul":
+		return w.mul(op, x, y)
+	}
+	return w.plain(op, x, y)
+}
+
+// joined is the shape to which two arrays broadcast.
+func joined(x, y *expr) tensor.Shape {
+	s, err := broadcast(x.shape, y.shape)
+	if err != nil {
+		panic("graph: rewriting: " + err.Error())
+	}
+	return s
+}
+
+// mul multiplies small factors of a large array with each other first.
+func (w *rewriter) mul(op binary, x, y *expr) *expr {
+	if large, small, ok := product(x); ok {
+		if isSmall(x.shape, large.shape) {
+			large, small = small, large
+		}
+		if isSmall(x.shape, small.shape) && isSmall(x.shape, y.shape) && sameShape(large.shape, x.shape) &&
+			isSmall(x.shape, joined(small, y)) {
+			return w.pair(op, large, w.pair(op, small, y))
+		}
+	}
+	return w.plain(op, x, y)
+}
+
+// product returns the operands of e if it is an elementwise product.
+func product(e *expr) (x, y *expr, ok bool) {
+	if op, isBinary := e.op.(binary); isBinary && op.name == "mul" {
+		return e.in[0], e.in[1], true
+	}
+	return nil, nil, false
+}
+
+// isSmall reports whether an array is so much smaller than another that work on it
+// does not count.
+func isSmall(large, small tensor.Shape) bool { return 64*size(small) <= size(large) }
+
+// sumTo multiplies sums, not what is summed, by a number, sums before it repeats, and
+// never forms a product that is summed.
+func (w *rewriter) sumTo(x *expr, to tensor.Shape) *expr {
+	if sameShape(x.shape, to) {
+		return x
+	}
+	if op, ok := x.op.(affine); ok && op.c == 0 && op.a != 0 {
+		return w.pointwise(op, w.sumTo(x.in[0], to))
+	}
+	if from := unspread(x); from != x {
+		if part, ok := unrepeated(from.shape, x.shape, to); ok {
+			return w.broadcastTo(w.sumTo(from, part), to)
+		}
+	}
+	if l, r, ok := product(x); ok {
+		return w.plain(contract{slices.Clone(to)}, l, r)
+	}
+	return w.plain(sumTo{to}, x)
+}
+
+// unrepeated returns the sum's shape before it is repeated, for an array of shape from
+// that is broadcast to full and summed to the shape to; false if a sum runs along an axis
+// of repetitions.
+func unrepeated(from, full, to tensor.Shape) (tensor.Shape, bool) {
+	part := to.Clone()
+	for d := 1; d <= len(full); d++ { // from the last axis on
+		repeated := extent(from, len(from)-d) == 1 && full[len(full)-d] > 1
+		switch {
+		case repeated && extent(to, len(to)-d) == 1:
+			return nil, false
+		case repeated:
+			part[len(part)-d] = 1
+		}
+	}
+	return part[max(0, len(part)-len(from)):], true
+}

@@ -1,0 +1,102 @@
+package graph
+
+import "gorgonia.org/tensor"
+
+// Sums of products are rewritten last: whether it pays to take a factor out of a sum
+// depends on who else uses the product that it is a factor of.
+
+// sumParts is the second pass of rewriting.
+type sumParts struct {
+	*rewriter
+	made   map[*expr]*expr
+	formed map[*expr]bool // what is used other than in a sum of products
+}
+
+// takeOut returns outputs where small factors of what is summed multiply the sums, if the
+// large product is of no other use.
+func takeOut(outputs []*expr) []*expr {
+	order := needed(outputs)
+	p := &sumParts{newRewriter(), make(map[*expr]*expr, len(order)), make(map[*expr]bool)}
+	for _, e := range outputs {
+		p.formed[e] = true
+	}
+	for _, e := range order {
+		if _, ok := e.op.(contract); !ok {
+			for _, a := range e.in {
+				p.formed[a] = true
+			}
+		}
+	}
+	for _, e := range order {
+		p.made[e] = p.remade(e)
+	}
+	out := make([]*expr, len(outputs))
+	for i, e := range outputs {
+		out[i] = p.made[e]
+	}
+	return out
+}
+
+// remade returns e on operands that have been made again.
+func (p *sumParts) remade(e *expr) *expr {
+	in := make([]*expr, len(e.in))
+	for i, a := range e.in {
+		in[i] = p.made[a]
+	}
+	switch op := e.op.(type) {
+	case nil:
+		return p.new(&expr{shape: e.shape, leaf: e.leaf})
+	case stock:
+		return p.new(&expr{op: op, in: in, shape: e.shape})
+	case contract:
+		return p.contract(in[0], in[1], op.to, !p.formed[e.in[0]], !p.formed[e.in[1]])
+	default:
+		return p.simplified(op, in...)
+	}
+}
+
+// contract is the sum of x∘y, where the flags tell whether x and y may be taken apart.
+func (p *sumParts) contract(x, y *expr, to tensor.Shape, xApart, yApart bool) *expr {
+	full := joined(x, y)
+	if large, small := p.apart(x, to, full); large != nil && xApart && sameShape(joined(large, y), full) {
+		return p.pair(mul(), p.contract(large, y, to, false, yApart), p.reshapedTo(small, to))
+	}
+	if large, small := p.apart(y, to, full); large != nil && yApart && sameShape(joined(x, large), full) {
+		return p.pair(mul(), p.contract(x, large, to, false, false), p.reshapedTo(small, to))
+	}
+	return p.plain(contract{to}, x, y)
+}
+
+// apart returns e as the product of a large array and one that does not change along what
+// is summed from the shape full to the shape to, which is much smaller; nil if it is none.
+func (p *sumParts) apart(e *expr, to, full tensor.Shape) (large, small *expr) {
+	large, small, ok := product(e)
+	if !ok || !isSmall(full, to) {
+		return nil, nil
+	}
+	if isSmall(full, large.shape) {
+		large, small = small, large
+	}
+	if steady(small, to) {
+		return large, small
+	}
+	a, b, ok := product(small)
+	switch {
+	case ok && steady(b, to):
+		return p.pair(mul(), large, a), b
+	case ok && steady(a, to):
+		return p.pair(mul(), large, b), a
+	}
+	return nil, nil
+}
+
+// steady reports whether e does not change along what is summed to the shape to.
+func steady(e *expr, to tensor.Shape) bool {
+	sums, err := broadcast(to, e.shape)
+	return err == nil && size(sums) == size(to)
+}
+
+// reshapedTo drops leading axes of extent 1 that the shape to does not have.
+func (p *sumParts) reshapedTo(small *expr, to tensor.Shape) *expr {
+	return p.reshape(small, small.shape[max(0, len(small.shape)-len(to)):])
+}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/go-valla/valla/data/npy"
 	"github.com/go-valla/valla/layers"
 	"gorgonia.org/tensor"
 )
@@ -63,6 +64,7 @@ func TestReadmeCommands(t *testing.T) {
 	bin := filepath.Join(dir, "valla")
 	execute(t, ".", "go", "build", "-o", bin, "../cmd/valla")
 	houses(t, dir)
+	pictures(t, dir)
 	ran := 0
 	for _, line := range strings.Split(strings.Join(readme(t, "sh"), ""), "\n") {
 		words := strings.Fields(line)
@@ -99,6 +101,47 @@ func execute(t *testing.T, dir, name string, args ...string) []byte {
 		t.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, errs.String())
 	}
 	return out
+}
+
+// TestLinks: what the documents refer to in the project is there.
+func TestLinks(t *testing.T) {
+	documents, err := filepath.Glob("../docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	links, found := regexp.MustCompile(`\]\(([^)#:]+)\)`), 0
+	for _, d := range append(documents, "../README.md") {
+		text, err := os.ReadFile(d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range links.FindAllStringSubmatch(string(text), -1) {
+			found++
+			if _, err := os.Stat(filepath.Join(filepath.Dir(d), m[1])); err != nil {
+				t.Errorf("%s: %v", d, err)
+			}
+		}
+	}
+	if found < 20 {
+		t.Errorf("%d links found", found)
+	}
+}
+
+// pictures writes small images of two classes, of which the second is brighter.
+func pictures(t *testing.T, dir string) {
+	t.Helper()
+	const n, size = 40, 3 * 32 * 32
+	x, y, rng := make([]uint8, n*size), make([]int64, n), rand.New(rand.NewPCG(2, 2))
+	for i := range x {
+		y[i/size] = int64(i / size % 2)
+		x[i] = uint8(rng.IntN(128) + 100*int(y[i/size]))
+	}
+	err := npy.WriteArchive(filepath.Join(dir, "pictures.npz"), []string{"X", "y"}, []*tensor.Dense{
+		tensor.New(tensor.WithShape(n, 3, 32, 32), tensor.WithBacking(x)), tensor.New(tensor.WithShape(n), tensor.WithBacking(y)),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // houses writes a small table and, as net.npz, a network for it.

@@ -80,7 +80,7 @@ func (m *Batches) Y() *graph.Node { return m.yn }
 // Identity implements Identifier.
 func (m *Batches) Identity() []string {
 	return []string{
-		fmt.Sprintf("batches of %d of %d rows, seed %d", m.sampler.B, m.sampler.N, m.sampler.Seed),
+		fmt.Sprintf("batches of %d of %d rows in %d parts, seed %d", m.sampler.B, m.sampler.N, m.parts, m.sampler.Seed),
 		m.x.Identity(),
 		fmt.Sprintf("targets %v with checksum %08x", m.y.Shape(), checksum(m.y)),
 	}

@@ -41,7 +41,7 @@ func changed(t *tensor.Dense) *tensor.Dense {
 
 // changes are all ways in which a fit can have another result, for either optimizer.
 var changes = []change{
-	setting("inducing", "valla.", func(s *valla.Settings) { s.Inducing = 5 }),
+	setting("inducing", "inducing inputs", func(s *valla.Settings) { s.Inducing = 5 }),
 	setting("init", "inducing inputs", func(s *valla.Settings) { s.Init = "random-points" }),
 	setting("init", "inducing inputs", func(s *valla.Settings) { s.Init = "greedy" }),
 	setting("alpha", "expected alpha 0.5", func(s *valla.Settings) { s.Alpha = new(0.5) }),

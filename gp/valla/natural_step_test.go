@@ -88,6 +88,9 @@ func TestNaturalInParts(t *testing.T) {
 	}
 	fixture.Close(t, "T", parts.ladder.t.Float64s(), whole.ladder.t.Float64s(), 1e-12)
 	fixture.Close(t, "losses", parts.ladder.losses.Float64s(), whole.ladder.losses.Float64s(), 1e-12)
+	if slices.Equal(parts.Identity(), whole.Identity()) {
+		t.Error("a fit in parts, which has other results, has the same identity")
+	}
 	whole.inputs.afterwards = false // as it is in parts
 	for _, n := range []*natural{whole, parts} {
 		if _, err := n.Evaluate(context.Background(), 3); err != nil {

@@ -17,6 +17,8 @@ type validation struct {
 	local *local         // the log predictive density, α = 1
 }
 
+// newValidation compiles the network and the kernel for as many examples at a time as the
+// memory allows.
 func (n *natural) newValidation() (*validation, error) {
 	v := &validation{x: n.f.ValidationX, y: graph.Floats(n.f.ValidationY)}
 	l := n.f.Layer
@@ -74,9 +76,10 @@ func (v *validation) values(ctx context.Context, n *natural, spectra []*spectrum
 	return values, nil
 }
 
-// digits is how many times the variance must exceed what rounding may add to it: the
-// difference of a large prior variance and what the data take away is noise otherwise, to
-// which a fit would fit. With 1e3 a float32 fit ended at σ₀ = 17 and negative variances.
+// digits is how many times the variance must exceed what rounding may add to it. The
+// variance is the difference of a large prior variance and what the data take away from it;
+// where little is left it is noise, and a fit would follow the noise. With 1e3 a float32 fit
+// ended at σ₀ = 17 and negative variances.
 const digits = 1e4
 
 // rounding is the largest relative error of rounding to an element type.

@@ -1,7 +1,3 @@
-// Package valla is the variational linearized Laplace approximation (VaLLA): a
-// sparse variational Gaussian process with the network's tangent kernel, whose
-// mean is the network itself (Ortega, Rodríguez Santana and Hernández-Lobato, ICML
-// 2024, called the paper).
 package valla
 
 import (

@@ -21,8 +21,9 @@ const maxCentred = 50_000
 // carries, class [M].
 //
 // With classes, each of the C classes has its share of the m points, centres of its own
-// rows. With C numbers each output has its share of the points, centres of all rows. Where
-// there are fewer different inputs than points asked for, M is smaller than m.
+// rows. With C numbers each output has its share of the points, centres of all rows. A share
+// is at least one point. Where there are fewer different inputs than points asked for, M is
+// smaller than m.
 func KMeans(p Problem, m int, init data.KMeansInit, rng *rand.Rand) (z *tensor.Dense, class []int, err error) {
 	if m < 1 {
 		return nil, nil, fmt.Errorf("gp: %d inducing points, expected at least 1", m)

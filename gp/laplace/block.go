@@ -21,14 +21,14 @@ type block struct {
 	swapped bool
 }
 
-// group are the blocks, by index, that have the cotangents d in common.
+// group lists the blocks, by index, that share the cotangents d.
 type group struct {
 	d      *graph.Node
 	blocks []int
 }
 
-// addBlocks finds the form of each parameter; places says whether sums over places may
-// stay factored.
+// addBlocks finds the form of each parameter's Jacobian. places says whether the sums over
+// places of a convolution stay factored.
 func (s *scanner) addBlocks(k jacobian.NTK, places bool) {
 	uses := k.Factors(s.builder, s.in)
 	var whole []*graph.Node
@@ -49,7 +49,8 @@ func (s *scanner) addBlocks(k jacobian.NTK, places bool) {
 	}
 }
 
-// addToGroup returns d, or the node of the same value that stands for it.
+// addToGroup puts block i into the group of its cotangents d, and returns the node that
+// holds them for the whole group.
 func (s *scanner) addToGroup(i int, d *graph.Node) *graph.Node {
 	for g := range s.groups {
 		if alike(s.groups[g].d, d, 4) {
@@ -61,8 +62,8 @@ func (s *scanner) addToGroup(i int, d *graph.Node) *graph.Node {
 	return d
 }
 
-// alike reports whether two nodes are computed alike, up to reshaping, looking so many
-// operations deep: a graph holds a node once, but may reshape it in several ways.
+// alike reports whether two nodes are computed in the same way, up to reshaping. It compares
+// depth operations: a graph holds a node once, but may reshape it in several ways.
 func alike(u, v *graph.Node, depth int) bool {
 	if !u.Shape().Eq(v.Shape()) {
 		return false
@@ -80,7 +81,7 @@ func alike(u, v *graph.Node, depth int) bool {
 	return true
 }
 
-// unshaped returns what n reshapes, however often.
+// unshaped returns the node that n is a reshape of, or n itself.
 func unshaped(n *graph.Node) *graph.Node {
 	for len(graph.Children(n)) == 1 && strings.HasPrefix(n.Op().String(), "reshape ") {
 		n = graph.Children(n)[0]
@@ -88,7 +89,8 @@ func unshaped(n *graph.Node) *graph.Node {
 	return n
 }
 
-// factored takes a single outer product of which one factor is shared by the outputs.
+// factored fills in k where the Jacobian is a single outer product, of which one factor is
+// shared by the outputs, and reports whether it is.
 func (k *block) factored(uses []graph.Outer, examples, rows int) bool {
 	if len(uses) != 1 {
 		return false

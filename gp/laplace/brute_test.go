@@ -75,6 +75,10 @@ func (r *brute) choose(j *mat.Dense) *mat.Dense {
 func (r *brute) lambda(n int) *mat.Dense {
 	c := r.outputs
 	out := mat.NewDense(c, c, nil)
+	if b, ok := r.o.Likelihood.(bernoulli); ok {
+		b.Curvature(out.RawMatrix().Data, r.g[n*c:(n+1)*c])
+		return out
+	}
 	sum := 0.0
 	for k := range c {
 		sum += math.Exp(r.g[n*c+k])
@@ -245,6 +249,9 @@ func (r *brute) norm() float64 {
 
 func (r *brute) logLikelihood() float64 {
 	sum := 0.0
+	if b, ok := r.o.Likelihood.(bernoulli); ok {
+		return b.LogDensity(r.y.Float64s(), r.g)
+	}
 	for i, y := range r.y.Float64s() {
 		if noisy(r.o.Likelihood) {
 			sum -= (y-r.g[i])*(y-r.g[i])/(2*r.noise*r.noise) + math.Log(r.noise*math.Sqrt(2*math.Pi))

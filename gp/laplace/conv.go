@@ -15,7 +15,8 @@ import (
 // Such a block has a [B,T,K], d [B·C,T,Out] and T places; the other structures take its
 // rows as they are. Predictions with KFAC multiply the rotated factors out.
 
-// convolved makes k the block of a convolution's filters, if these rows are.
+// convolved fills in k where these rows are those of a convolution's filters, and reports
+// whether they are.
 func (k *block) convolved(b *graph.Builder, uses []graph.Outer) bool {
 	filters := k.param.Value.Shape()
 	if len(uses) != 1 || uses[0].Left != nil || len(filters) != 4 || filters[2] != filters[3] {
@@ -33,7 +34,7 @@ func (k *block) convolved(b *graph.Builder, uses []graph.Outer) bool {
 	return b.Err() == nil
 }
 
-// places is T, 1 of a block that is no convolution's.
+// places returns T, which is 1 for blocks of other parameters.
 func (k block) places() int {
 	if k.d.Dims() == 3 {
 		return k.d.Shape()[1]
@@ -41,8 +42,8 @@ func (k block) places() int {
 	return 1
 }
 
-// multiplied are rotated factors that are multiplied out: row r of the result
-// [count·C, p·q] is Σ_t a_t ⊗ d_rt, each element times scale.
+// multiplied holds the rotated factors of a block, to be multiplied out: row r of the
+// result [count·C, p·q] is Σ_t a_t ⊗ d_rt, each element times scale.
 type multiplied struct {
 	block
 	b     batch
@@ -50,7 +51,7 @@ type multiplied struct {
 	scale []float64
 }
 
-// multiplied are the rows for block i, times the standard deviations of its weights.
+// multiplied returns the rows of block i, times the standard deviations of its weights.
 func (p spectralPredictor) multiplied(b batch, i int) multiplied {
 	k := p.blocks[i]
 	std := make([]float64, k.size())
@@ -65,7 +66,7 @@ func (m multiplied) row(r int, out []float64) {
 	kernel.Mul(out[:p*q], out[:p*q], m.scale)
 }
 
-// rowsJob is the kernel.Job of writing all rows to out, ld apart.
+// rowsJob is the kernel.Job that writes all rows to out, ld apart.
 type rowsJob struct {
 	multiplied
 	out []float64
@@ -75,13 +76,13 @@ type rowsJob struct {
 // Run implements kernel.Job: one row.
 func (j *rowsJob) Run(r, _ int) { j.row(r, j.out[r*j.ld:]) }
 
-// covarianceJob is the kernel.Job of adding the products of an example's rows to cov.
+// covarianceJob is the kernel.Job that adds the products of each example's rows to cov.
 type covarianceJob struct {
 	multiplied
 	cov []float64 // [count,C,C]
 }
 
-// Run implements kernel.Job: every so many examples.
+// Run implements kernel.Job: the examples part, part+parts, ….
 func (j *covarianceJob) Run(part, parts int) {
 	c, size := j.b.outputs, j.size()
 	rows := make([]float64, c*size)
@@ -93,7 +94,7 @@ func (j *covarianceJob) Run(part, parts int) {
 	}
 }
 
-// addConvolved adds the covariance from block i.
+// addConvolved adds to cov the covariance that comes from block i.
 func (p spectralPredictor) addConvolved(b batch, i int, cov []float64) {
 	kernel.Parallel(kernel.Threads(), &covarianceJob{p.multiplied(b, i), cov})
 }

@@ -11,7 +11,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// inputs are n finite inputs of the given shape each, or targets.
+// inputs holds n finite inputs, or targets, of the given shape each.
 type inputs struct {
 	t     *tensor.Dense // row-major
 	n     int
@@ -45,7 +45,7 @@ func newData(x, y *tensor.Dense, o Options) (data, error) {
 	return d.subset(o.Subset, o.Seed)
 }
 
-// newInputs checks t, [N,…].
+// newInputs checks the tensor t [N,…].
 func newInputs(name string, t *tensor.Dense) (inputs, error) {
 	switch {
 	case t == nil || t.Dims() > 0 && slices.Min(t.Shape()) == 0:
@@ -122,7 +122,7 @@ func (d data) checkOneHot() error {
 	return nil
 }
 
-// subset returns so many examples in random order, all as they are if size is 0.
+// subset returns size examples, drawn at random. Size 0 stands for all, in their order.
 func (d data) subset(size int, seed uint64) (data, error) {
 	if size == 0 {
 		return d, nil

@@ -11,8 +11,8 @@ import (
 //
 //	H = Σ_n (a_n a_nᵀ) ⊗ (d_nᵀ Λ_n d_n)
 //
-// takes q² products of the order of a for each batch, C times less than the sum over
-// outputs, and a covariance takes q² quadratic forms.
+// takes q² products aᵀa for each batch, which is C times less work than a sum over the
+// outputs. A covariance takes q² quadratic forms.
 type denseLayer struct {
 	gram
 	*scanner
@@ -62,15 +62,15 @@ func (h *denseLayer) add(b batch) error {
 	return nil
 }
 
-// outerJob adds the lower triangle of Σ_n a_n a_nᵀ s_njk to the blocks j ≥ k of H, for a [examples,width] and
-// s [examples,q,q].
+// outerJob is the kernel.Job that adds the lower triangle of Σ_n a_n a_nᵀ s_njk to the blocks
+// j ≥ k of H, for a [examples,width] and s [examples,q,q].
 type outerJob struct {
 	*denseLayer
 	examples int
 	a, s     []float64
 }
 
-// Run implements kernel.Job: every so many blocks.
+// Run implements kernel.Job: every block whose number is part, modulo parts.
 func (o *outerJob) Run(part, parts int) {
 	q, w, number := o.q(), o.width, 0
 	scaled := make([]float64, len(o.a))
@@ -120,8 +120,8 @@ func (h *denseLayer) at() []int {
 	return at
 }
 
-// finish puts the weights in their order. The blocks of h.outer below the diagonal are
-// there, and of each of them, which is symmetric, the lower triangle.
+// finish puts the weights in their order. h.outer has only the blocks on and below its
+// diagonal, and of each of these, which are symmetric, only the lower triangle.
 func (h *denseLayer) finish() error {
 	h.a = make([]float64, h.n*h.n)
 	at := h.at()
@@ -142,7 +142,7 @@ func (h *denseLayer) factor(c scales) (factor, error) {
 	return denseFactor{weightFactor{l, h.blocks, t}, h}, err
 }
 
-// denseFactor is the factor of weight space, of which only the marginals are special.
+// denseFactor is the factor of weight space with a faster way to the marginals.
 type denseFactor struct {
 	weightFactor
 	layer *denseLayer
@@ -190,15 +190,15 @@ func lower(sigma []float64, n int, rows, cols []int, r, c int) float64 {
 	return sigma[rows[r]*n+cols[c]] + sigma[rows[c]*n+cols[r]]
 }
 
-// densePredictor has the covariances of the weights of each two outputs j ≥ k of the
-// layer, over σ₀², as quadratic forms aᵀ M a with M lower triangular.
+// densePredictor holds, for each two outputs j ≥ k of the layer, the covariance of their
+// weights over σ₀², as a quadratic form aᵀ M a with M lower triangular.
 type densePredictor struct {
 	denseFactor
 	forms [][]form // by j
 }
 
-// form is a block of columns lo, …, lo+cols−1 of M_j0, …, M_jj side by side, from row
-// lo on: above they are 0.
+// form is a block of columns lo, …, lo+cols−1 of M_j0, …, M_jj side by side. It starts in row
+// lo, above which the columns are 0.
 type form struct {
 	lo, cols int
 	v        []float64 // [width−lo, (j+1)·cols]
@@ -222,8 +222,8 @@ func (p densePredictor) marginals(b batch, cov []float64) error {
 	return b.checkCovariance(cov)
 }
 
-// formsJob is the kernel.Job of evaluating the quadratic forms at a [examples,width]
-// into u [examples,q,q].
+// formsJob is the kernel.Job that evaluates the quadratic forms at a [examples,width] into
+// u [examples,q,q].
 type formsJob struct {
 	densePredictor
 	examples int
@@ -235,7 +235,7 @@ const (
 	formsBlock = 64  // columns of a form
 )
 
-// Run implements kernel.Job: output j with those before it, the longest first.
+// Run implements kernel.Job: output j with those before it. The longest job comes first.
 func (f *formsJob) Run(part, _ int) {
 	w, q := f.layer.width, f.layer.q()
 	j, product := q-1-part, make([]float64, min(formsChunk, f.examples)*(q-part)*formsBlock)

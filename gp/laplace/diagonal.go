@@ -44,7 +44,7 @@ func (h *diagonal[T]) add(b batch) error {
 	return nil
 }
 
-// addBlock adds Σ_n a_n² ⊗ sum_n.
+// addBlock adds Σ_n a_n² ⊗ sum_n to the total of block i.
 func (h *diagonal[T]) addBlock(b batch, i int) {
 	k := h.blocks[i]
 	p, q := k.p(), k.q()

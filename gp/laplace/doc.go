@@ -1,31 +1,36 @@
-// Package laplace is the linearised Laplace approximation (LLA): the network,
-// linearised in its weights at the trained values θ̂, with a Gaussian posterior over
-// weights that the generalised Gauss-Newton matrix gives,
+// Package laplace is the linearised Laplace approximation (LLA). The network is replaced
+// by its linearisation in the weights at the trained values θ̂, and the weights have a
+// Gaussian posterior whose precision is the generalised Gauss-Newton matrix plus that of
+// the prior. The latent function is then Gaussian, too:
 //
 //	f(x) ~ N(g(x), J(x) Σ J(x)ᵀ),   Σ = (H/σ² + I/σ₀²)⁻¹,   H = Σ_n J_nᵀ Λ_n J_n.
 //
-// J(x) [C,P] is the Jacobian of the C outputs in the P weights and σ₀ the prior standard
-// deviation, one for all weights or one for each layer ([Priors]). With Gaussian noise σ
-// is its standard deviation and Λ the identity; with softmax classes σ is 1 and
-// Λ = diag(p) − ppᵀ. [Fit] takes three independent choices: which weights are uncertain
-// ([All], [LastLayer], [Named]), the structure in which H is kept ([Full], [KFAC],
-// [Diagonal], [LowRank]) and the likelihood ([Gaussian], [Softmax]).
+// g(x) [C] are the network's outputs and J(x) [C,P] is their Jacobian in the P weights.
+// σ₀ is the prior standard deviation, one for all weights or one for each group of them
+// ([Priors]). With Gaussian noise σ is the noise standard deviation and Λ the identity.
+// With softmax classes σ is 1 and Λ = diag(p) − ppᵀ.
 //
-//	laplace.Fit(ctx, net, x, y, laplace.Options{})                                    // exact, regression
-//	laplace.Fit(ctx, net, x, y, laplace.Options{Likelihood: laplace.Softmax,
-//		Weights: laplace.LastLayer, Structure: laplace.KFAC})                         // LLA* KFAC
-//	laplace.Fit(ctx, net, x, y, laplace.Options{Subset: 500, PriorStd: 0.2})          // GP-subset
+// There are two ways in. [Method] and [SubsetMethod] are the methods of package gp, with
+// settings for the command line and for files ([Settings], [SubsetSettings]). The function
+// [Fit] takes [Options], of which three are independent choices: the weights that are
+// uncertain ([All], [LastLayer], [Named]), the structure in which H is kept ([Full],
+// [KFAC], [Diagonal], [LowRank]), and the likelihood:
 //
-// Hyper-parameters are given, maximise the marginal likelihood (exactly, or as far as an
-// [Ascent] goes), or are the best of a [Grid] on other examples
-// ([Posterior.GridSearch]). Every structure sees the data only through its H, which is
-// why a fitted posterior can be had at other hyper-parameters without another pass
-// ([Posterior.At], [Posterior.AtEach]), and be written to a file and read again
-// ([Posterior.State], [Restore]). The full H comes as a [P,P] system in the space of
-// weights or an [N·C,N·C] system in the space of functions, whichever is smaller.
+//	laplace.Fit(ctx, net, x, y, laplace.Options{})                           // exact LLA, regression
+//	laplace.Fit(ctx, net, x, y, laplace.Options{Likelihood: likelihood.Softmax{},
+//		Weights: laplace.LastLayer, Structure: laplace.KFAC})                // LLA last-layer KFAC
+//	laplace.Fit(ctx, net, x, y, laplace.Options{Subset: 500, PriorStd: 0.2}) // GP-subset
 //
-// Inside, four things are independent of each other: a scanner streams the Jacobian of
-// the chosen weights, as outer products of activations and cotangents; a structure sums
-// them up to H, solves and predicts; an evidence is the marginal likelihood, from what
-// the structure tells of its spectrum; a search goes to its maximum.
+// The hyper-parameters σ₀ and σ are given, or maximise the marginal likelihood (exactly,
+// or as far as an [Ascent] goes), or are the best of a [Grid] on other examples
+// ([Posterior.GridSearch]). The data enter a posterior only through H. That is why it can
+// move to other hyper-parameters without another pass over the data ([Posterior.At],
+// [Posterior.AtEach]), and why a file can hold it ([Posterior.State], [Restore]). All of H
+// is kept as a [P,P] matrix over the weights or as an [N·C,N·C] matrix over the outputs,
+// whichever is smaller.
+//
+// The code has four parts that do not depend on each other. A scanner streams the
+// Jacobian of the chosen weights, as outer products of activations and cotangents. A
+// structure sums these up to H, factors it and predicts. An evidence is the marginal
+// likelihood, computed from the spectrum of H. A search finds the maximum of the evidence.
 package laplace

@@ -118,7 +118,7 @@ func (f functionFactor) root(b batch, rows []float64) error {
 	return nil
 }
 
-// twice returns J*T² for m rows J*, which stay.
+// twice returns J*T² for m rows J*, which it does not change.
 func (f functionFactor) twice(rows []float64, m, ld int) []float64 {
 	if f.t == nil {
 		return rows

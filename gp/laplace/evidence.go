@@ -61,10 +61,9 @@ func (e evidence) gradient(h hyper, effective []float64) (prior []float64, noise
 	return prior, noise
 }
 
-// update returns the hyper-parameters at which the gradient, for this γ, vanishes in
-// what h, with one prior standard deviation, leaves free: σ₀² = ‖θ̂‖²/γ,
-// σ² = Σ(y−g)²/(NC − γ) (MacKay 1992). Where γ has left what it can be there, it is put
-// back to the bound.
+// update returns the hyper-parameters at which the gradient for this γ vanishes:
+// σ₀² = ‖θ̂‖²/γ and σ² = Σ(y−g)²/(NC − γ) (MacKay 1992). It keeps those that h, which has one
+// prior standard deviation, fixes. A γ outside its bounds is moved to the nearer bound.
 func (e evidence) update(h hyper, effective float64) hyper {
 	lo, hi := e.bounds()
 	out := hyper{[]float64{h.prior[0]}, h.noise}
@@ -77,16 +76,16 @@ func (e evidence) update(h hyper, effective float64) hyper {
 	return out
 }
 
-// bounds keep γ off 0 and off N·C. At a maximum in σ it lies between them; away from
-// it an approximate H, whose rank is not bounded by N·C, may give more.
+// bounds are an interval for γ a little inside (0, N·C), in which it lies at a maximum in σ.
+// Away from the maximum an approximate H, whose rank N·C does not bound, may give a γ above.
 func (e evidence) bounds() (lo, hi float64) {
 	const tiny = 1e-14
 	return tiny * e.observations, (1 - tiny) * e.observations
 }
 
-// maximise returns the hyper-parameters that maximise the marginal likelihood,
-// keeping those that h, with one prior standard deviation, fixes; effective is γ as a
-// function of s.
+// maximise returns the hyper-parameters that maximise the marginal likelihood. It keeps
+// those that h, which has one prior standard deviation, fixes. effective is γ as a function
+// of s.
 //
 // The update maps s to a new s, and the maximum is where they are equal. γ falls
 // with s and the update rises with γ, so log s − log update(γ(s)) rises with s, with
@@ -110,7 +109,7 @@ func (e evidence) maximise(h hyper, guess float64, effective func(s float64) (fl
 	return best, err
 }
 
-// solvable tells why the marginal likelihood cannot have a maximum.
+// solvable returns an error where the marginal likelihood cannot have a maximum.
 func (e evidence) solvable(h hyper) error {
 	switch {
 	case h.prior[0] == 0 && kernel.Sum(e.weights) == 0:
@@ -121,9 +120,9 @@ func (e evidence) solvable(h hyper) error {
 	return nil
 }
 
-// findZero evaluates f, which rises with a slope of at least 1, at points of which
-// the first is a and the last lies within tol of the zero, or as near as rounding
-// allows: regula falsi as modified by Anderson and Björck (1973).
+// findZero looks for the zero of f, which rises with a slope of at least 1, by regula falsi
+// as modified by Anderson and Björck (1973). It evaluates f first at a, and last at a point
+// within tol of the zero, or as near to it as rounding allows.
 func findZero(f func(float64) (float64, error), a, tol float64) error {
 	fa, err := f(a)
 	if err != nil || math.Abs(fa) <= tol {
@@ -140,7 +139,7 @@ func findZero(f func(float64) (float64, error), a, tol float64) error {
 		if fc*fb < 0 {
 			a, fa = b, fb
 		} else if m := 1 - fc/fb; m > 0 {
-			fa *= m // or a would stay for ever
+			fa *= m // without this a could stay where it is
 		} else {
 			fa /= 2
 		}

@@ -19,7 +19,7 @@ func triangle(a []float64, n int) []float64 {
 	return out
 }
 
-// fields: H is symmetric.
+// fields: H is symmetric, so its lower triangle is enough.
 func (g *gram) fields(visit visitor) error {
 	var packed []float64
 	if g.a != nil {
@@ -80,7 +80,7 @@ func (h *diagonal[T]) describe(s *Header) { s.Structure = Diagonal }
 
 func (h *kfac[T]) describe(s *Header) { s.Structure = KFAC }
 
-// fields: a factor is called after the first parameter that it belongs to.
+// fields: a factor has the name of the first parameter that it belongs to.
 func (h *kfac[T]) fields(visit visitor) (err error) {
 	h.factors(func(k block, n *graph.Node, width int) {
 		name := k.param.Name + ".input"

@@ -14,8 +14,8 @@ import (
 // targets y [N,C]. The element types of data and network may differ; what is summed
 // over the examples is kept in float64.
 //
-// The examples pass once, in batches: memory does not grow with their number, but for
-// the function space. Fit returns ctx's error if ctx ends first, a *graph.MemoryError where
+// Fit passes over the examples once, in batches. Its memory does not grow with their
+// number, except in function space. Fit returns ctx's error if ctx ends first, a *graph.MemoryError where
 // the matrices do not fit, and a wrapped *graph.NotPositiveDefiniteError where σ²/σ₀²
 // is too small for float64. The network's weights must not change while the posterior
 // is in use.
@@ -37,9 +37,9 @@ func Fit(ctx context.Context, net layers.Network, x, y *tensor.Dense, o Options)
 	return p.At(ctx, o.PriorStd, o.NoiseStd)
 }
 
-// newPosterior returns a posterior that has not seen the data yet, n inputs of a shape
-// with so many outputs each. Memory is checked before the network is compiled, and
-// again when it is known what that took.
+// newPosterior returns a posterior before it has seen the data, which are n inputs of the
+// given shape. It checks memory twice: before the network is compiled, and again with the
+// memory that the compiled network takes.
 func newPosterior(net layers.Network, shape tensor.Shape, outputs, n int, o Options, make func(*scanner) structure) (*Posterior, error) {
 	choose := o.Weights
 	if choose == nil {
@@ -56,7 +56,7 @@ func newPosterior(net layers.Network, shape tensor.Shape, outputs, n int, o Opti
 	if p.limit == 0 {
 		p.limit = defaultMemory
 	}
-	// What a batch takes is known once the network is written, for any batch.
+	// The memory of a batch is known only after the network was written for some batch.
 	for _, size := range []int{1, 0} {
 		if size == 0 {
 			size = o.batch(n, p.structure.elements())
@@ -100,7 +100,7 @@ func newStructure(s *scanner, n int, o Options) structure {
 	return full
 }
 
-// collect sums up what the fit needs of the data and the weights.
+// collect sums up the data and the weights for the fit.
 func (p *Posterior) collect(ctx context.Context, d data, progress func(done, total int)) error {
 	if err := p.addWeights(); err != nil {
 		return err
@@ -115,7 +115,7 @@ func (p *Posterior) collect(ctx context.Context, d data, progress func(done, tot
 	})
 }
 
-// sum adds up H, and calls seen for each batch that is in it.
+// sum adds up H, and calls seen after each batch.
 func (p *Posterior) sum(ctx context.Context, x inputs, seen func(batch)) error {
 	p.structure.allocate()
 	err := p.scan.each(ctx, x, func(b batch) error {

@@ -15,7 +15,7 @@ type weightSpace struct {
 	filled int
 }
 
-// minChunk is large enough for reading and writing H not to matter.
+// minChunk is so large that reading and writing H takes little of the time.
 const minChunk = 1024
 
 func (w *weightSpace) elements() int { return w.n * w.outputs }

@@ -9,7 +9,7 @@ import (
 )
 
 // gram is the symmetric positive semi-definite G = JᵀJ or JJᵀ, which have the same
-// spectrum but for zeros: the smaller of the two suffices for logDet and effective.
+// eigenvalues apart from zeros. So the smaller of the two gives logDet and effective.
 type gram struct {
 	n int
 	a []float64 // [n,n]

@@ -26,8 +26,8 @@ type Tried struct {
 	NLL float64
 }
 
-// LogSpaced returns n ≥ 1 numbers from lo to hi, both positive, with one ratio between
-// neighbours.
+// LogSpaced returns n ≥ 1 numbers from lo to hi, both positive. The ratio of neighbours is
+// the same everywhere.
 func LogSpaced(lo, hi float64, n int) []float64 {
 	out := make([]float64, n)
 	for i := range out {
@@ -36,11 +36,11 @@ func LogSpaced(lo, hi float64, n int) []float64 {
 	return out
 }
 
-// GridSearch returns the posterior at that point of a grid at which the examples x
-// [N,…] with the targets y [N,C], not those of the fit, have the smallest negative
-// log-likelihood, by the probit approximation with softmax, and what it is at each
-// point. A point takes one factorisation and one prediction, and no pass over the data
-// of the fit. It returns ctx's error if ctx ends first.
+// GridSearch returns the posterior at the best point of a grid, and the score of every
+// point. The score is the mean negative log-likelihood, see likelihood.LogPredictive, of
+// examples x [N,…] with targets y [N,C] that the fit has not seen. A point takes one
+// factorisation and one prediction, and no pass over the data of the fit. GridSearch
+// returns ctx's error if ctx ends first.
 func (p *Posterior) GridSearch(ctx context.Context, x, y *tensor.Dense, g Grid) (*Posterior, []Tried, error) {
 	d, err := newData(x, y, Options{Likelihood: p.evidence.likelihood})
 	if err != nil {
@@ -68,7 +68,7 @@ func (p *Posterior) GridSearch(ctx context.Context, x, y *tensor.Dense, g Grid) 
 	return best, tried, nil
 }
 
-// points lists the grid's, noise 0 standing for softmax.
+// points lists the points of the grid; their noise is 0 with softmax.
 func (g Grid) points(p *Posterior) (out []hyper) {
 	priors, noises := g.PriorStds, g.NoiseStds
 	if priors == nil {
@@ -85,7 +85,8 @@ func (g Grid) points(p *Posterior) (out []hyper) {
 	return out
 }
 
-// try returns the posterior at one point, nil where it cannot be factored, and its NLL.
+// try returns the posterior at one point and its NLL: nil and +Inf where the posterior
+// cannot be computed.
 func (p *Posterior) try(ctx context.Context, h hyper, d data) (*Posterior, float64, error) {
 	if h.prior[0] == 0 || h.noise == 0 && p.evidence.noisy() {
 		return nil, 0, fmt.Errorf("laplace: a grid with the standard deviations %g and %g, expected positive numbers", h.prior[0], h.noise)

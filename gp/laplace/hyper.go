@@ -49,7 +49,7 @@ func (p Priors) partition(blocks []block) (out partition) {
 	return out
 }
 
-// sums adds up what belongs to each part, of a number for each block.
+// sums adds up the numbers of the blocks in each part.
 func (p partition) sums(byBlock []float64) []float64 {
 	out := make([]float64, len(p.names))
 	for i, v := range byBlock {
@@ -65,18 +65,18 @@ type hyper struct {
 	noise float64
 }
 
-// uniform is a hyper with one prior standard deviation for so many parts.
+// uniform is a hyper with the same prior standard deviation for each of the parts.
 func uniform(prior, noise float64, parts int) hyper {
 	return hyper{slices.Repeat([]float64{prior}, parts), noise}
 }
 
-// free reports whether anything is.
+// free reports whether a hyper-parameter is free.
 func (h hyper) free() bool { return h.noise == 0 || slices.Contains(h.prior, 0) }
 
 // ratio is s = σ²/σ₀², for the first prior standard deviation.
 func (h hyper) ratio() float64 { return h.noise / h.prior[0] * (h.noise / h.prior[0]) }
 
-// scales are what the structures need of the hyper-parameters.
+// scales returns the scales of H for the structures.
 func (h hyper) scales(p partition) scales {
 	out := scales{s: h.ratio()}
 	if len(h.prior) > 1 {
@@ -87,9 +87,10 @@ func (h hyper) scales(p partition) scales {
 	return out
 }
 
-// scales are s = σ²/σ₀² and, by block, the prior standard deviation over σ₀; nil
-// stands for ones. With T the diagonal matrix of the latter for all weights, the
-// posterior covariance of the weights is σ₀² s T (T H T + sI)⁻¹ T.
+// scales are the hyper-parameters in the form that structures use: s = σ²/σ₀², and for each
+// block t, its prior standard deviation over σ₀; nil stands for ones. With T the diagonal
+// matrix of t for all weights, the posterior covariance of the weights is
+// σ₀² s T (T H T + sI)⁻¹ T.
 type scales struct {
 	s float64
 	t []float64

@@ -35,8 +35,8 @@ func (h *kfac[T]) factors(f func(k block, n *graph.Node, width int)) {
 	}
 }
 
-// bytes: of each factor the moments, their recent part and the basis, and what finding
-// one takes.
+// bytes: each factor has moments, their recent part and a basis; finding a basis takes four
+// matrices more.
 func (h *kfac[T]) bytes() int64 {
 	var sum, widest int64
 	h.factors(func(_ block, _ *graph.Node, width int) {
@@ -87,7 +87,7 @@ func (h *kfac[T]) finish() (err error) {
 	return h.rebuild()
 }
 
-// rebuild: the eigenvalues of A⊗G are the products of theirs.
+// rebuild: the eigenvalues of A⊗G are the products of those of A and of G.
 func (h *kfac[T]) rebuild() error {
 	for _, k := range h.blocks {
 		h.h = append(h.h, products(h.values[k.a], h.values[k.d]))
@@ -95,8 +95,8 @@ func (h *kfac[T]) rebuild() error {
 	return nil
 }
 
-// products returns the eigenvalues of A⊗G, those that rounding made negative as 0; no
-// A stands for the number 1.
+// products returns the eigenvalues of A⊗G, from those of A and G. Negative eigenvalues, which
+// come from rounding, count as 0. nil instead of a stands for the number 1.
 func products(a, g []float64) []float64 {
 	if a == nil {
 		a = []float64{1}

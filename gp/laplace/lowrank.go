@@ -7,9 +7,10 @@ import (
 	"github.com/go-valla/valla/internal/kernel"
 )
 
-// lowRank keeps R = diag(√h) Vᵀ [k,P] of the k largest eigenvalues h of H and their
-// eigenvectors V, as if it were the Jacobian of so many outputs. They are those of the
-// smaller of JᵀJ, whose eigenvectors V are, and JJᵀ with eigenvectors U, R = UᵀJ.
+// lowRank keeps R = diag(√h) Vᵀ [k,P], where h are the k largest eigenvalues of H and V
+// their eigenvectors. R stands in for the Jacobian of k outputs: H ≈ RᵀR. The eigenvectors
+// are found from the smaller of two matrices with the same eigenvalues: JᵀJ has the
+// eigenvectors V, and JJᵀ has eigenvectors U with R = UᵀJ.
 type lowRank struct {
 	functionSpace
 	rank  int
@@ -32,7 +33,7 @@ func (l *lowRank) elements() int {
 	return l.inner.elements()
 }
 
-// order is that of the matrix whose eigenvectors are found.
+// order is the order of the matrix whose eigenvectors are found.
 func (l *lowRank) order() int {
 	if f, ok := l.inner.(*functionSpace); ok {
 		return f.n
@@ -74,8 +75,8 @@ func (l *lowRank) finish() error {
 	return l.functionSpace.finish()
 }
 
-// leading returns the number k of eigenvalues, ascending, that are kept: those at the
-// end that are not 0 up to rounding, at most rank and at least one.
+// leading returns how many of the eigenvalues, which ascend, are kept: the largest, at most
+// rank and at least one of them, without those that are 0 up to rounding.
 func (l *lowRank) leading(values []float64) (k int) {
 	const rounding = 0x1p-52
 	n := len(values)

@@ -32,13 +32,13 @@ var Method = gp.Method{
 
 var _ gp.Stored = (*Posterior)(nil)
 
-// fit is Fit with what a problem and a run say.
+// fit is Fit for a problem and a run.
 func fit(ctx context.Context, p gp.Problem, r gp.Run, o Options) (*Posterior, error) {
 	o.Likelihood, o.Seed, o.MemoryLimit, o.Progress = p.Likelihood, r.Seed, r.Memory, passed(r.OnProgress)
 	return Fit(ctx, p.Net, p.Train.X, p.Train.Y, o)
 }
 
-// passed reports a pass over the rows, nil to nobody.
+// passed returns a function that reports how far a pass over the rows is; nil for nil.
 func passed(report func(train.Progress)) func(done, total int) {
 	if report == nil {
 		return nil
@@ -48,7 +48,7 @@ func passed(report func(train.Progress)) func(done, total int) {
 	}
 }
 
-// fitted is the posterior with its record.
+// fitted returns the posterior with the record of its fit.
 func (p *Posterior) fitted(of gp.Problem, given map[string]any, notes []string) *gp.Fitted {
 	r := gp.Record{
 		Rows: p.examples, Settings: given, PriorStds: p.PriorStds(), Notes: notes,

@@ -2,7 +2,7 @@ package laplace
 
 import "fmt"
 
-// enum are the names of an enumeration's values, in order from 0.
+// enum holds the names of an enumeration's values, in order from 0.
 type enum struct {
 	kind  string
 	names []string

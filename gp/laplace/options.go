@@ -8,8 +8,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Options say what is fitted and how. The zero value is exact LLA for regression,
-// with hyper-parameters that maximise the marginal likelihood.
+// Options are the options of Fit. The zero value is exact LLA for regression with
+// hyper-parameters that maximise the marginal likelihood.
 type Options struct {
 	Weights   Weights   // which are uncertain; nil: All
 	Structure Structure // of their covariance
@@ -23,21 +23,22 @@ type Options struct {
 	NoiseStd float64 // σ of each target; 0: maximises the marginal likelihood, or softmax
 	Ascent   *Ascent // how it is maximised; nil: exactly
 
-	// Rank is the number of eigenvectors of H that the structure LowRank keeps, as
-	// far as there are so many with eigenvalues that are not 0; 0: 100.
+	// Rank is the number of eigenvectors of H that the structure LowRank keeps; 0: 100.
+	// Eigenvectors whose eigenvalue is 0 up to rounding are not kept.
 	Rank int
 
-	// Subset, if not 0, fits a random choice of so many examples as if they were all:
-	// with the structure Full the GP-subset of Immer et al. (2021). Seed gives it.
+	// Subset is the number of examples, drawn at random by Seed, to which the posterior is
+	// fitted as if they were all; 0: all. With the structure Full the result is the
+	// GP-subset of Immer et al. (2021).
 	Subset int
 	Seed   uint64
 
 	Space       Space // with the structures Full and LowRank
-	BatchSize   int   // examples in one run of the network; 0: as many as suit the cache
+	BatchSize   int   // examples in one run of the network; 0: chosen to suit the cache
 	MemoryLimit int64 // bytes; 0: 4 GiB
 
-	// Progress, if not nil, is called after each batch with the number of examples
-	// seen so far and of all.
+	// Progress, if not nil, is called after each batch with the number of examples that
+	// have been seen and the number of all.
 	Progress func(done, total int)
 }
 
@@ -50,15 +51,15 @@ const (
 	// KFAC keeps a Kronecker product for each parameter: A⊗G with A = (1/N) Σ_n a aᵀ
 	// and G = Σ_n δᵀ Λ δ for a weight with the input a and the cotangents δ, and G
 	// alone for a bias (Martens and Grosse 2015; Ritter et al. 2018). For the filters of a
-	// convolution A = (1/N) Σ_n Σ_p a aᵀ and G = (1/T) Σ_n Σ_p δᵀ Λ δ with sums over the T
-	// places p of its output, a being the patch there (Grosse and Martens 2016). Another
-	// parameter whose Jacobian is not one outer product keeps its block of H, as a bias
-	// does.
+	// convolution A = (1/N) Σ_n Σ_p a aᵀ and G = (1/T) Σ_n Σ_p δᵀ Λ δ, with sums over the T
+	// places p of its output, where a is the patch at p (Grosse and Martens 2016). Any
+	// other parameter whose Jacobian is not one outer product keeps its block of H, as a
+	// bias does.
 	KFAC
 	// Diagonal keeps the diagonal of H.
 	Diagonal
-	// LowRank keeps the eigenvectors of H of the largest eigenvalues. To find them
-	// takes all of H, in the smaller of two spaces.
+	// LowRank keeps the eigenvectors of H with the largest eigenvalues. Finding them
+	// takes more memory than Full.
 	LowRank
 )
 
@@ -77,8 +78,8 @@ func noisy(l likelihood.Likelihood) bool {
 	return gaussian || l == nil
 }
 
-// Space says in which space all of H is represented. It changes time and memory, not
-// the result.
+// Space is the space in which all of H is represented. The choice changes time and memory,
+// not the result.
 type Space int
 
 const (
@@ -114,8 +115,9 @@ func (o Options) check() error {
 	return uniform(o.PriorStd, o.NoiseStd, 1).check(noisy(o.Likelihood))
 }
 
-// batch returns the number of examples in a batch, where each has so many float64s: as
-// many as suit the cache, or some where that would be hardly any.
+// batch returns the number of examples in a batch, where each example takes the given
+// number of float64s. The batch suits the cache, but where that left only a few examples,
+// it has some more.
 func (o Options) batch(n, elements int) int {
 	if o.BatchSize > 0 {
 		return min(n, o.BatchSize)

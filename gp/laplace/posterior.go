@@ -32,15 +32,15 @@ type Posterior struct {
 
 var _ gp.JointPosterior = (*Posterior)(nil)
 
-// At returns the posterior for the same data at other hyper-parameters, where 0 again
-// stands for what maximises the marginal likelihood given the other; with the softmax
-// likelihood noiseStd is 0. It takes one factorisation, or some ten where there is
-// something to maximise.
+// At returns the posterior for the same data at other hyper-parameters. A 0 stands for the
+// value that maximises the marginal likelihood for the other hyper-parameter; with the
+// softmax likelihood noiseStd must be 0. At takes one factorisation, or about ten where it
+// maximises.
 func (p *Posterior) At(ctx context.Context, priorStd, noiseStd float64) (*Posterior, error) {
 	return p.AtEach(ctx, slices.Repeat([]float64{priorStd}, len(p.prior.names)), noiseStd)
 }
 
-// AtEach is At with one prior standard deviation for each of Priors.
+// AtEach is At with a prior standard deviation for each of the groups that Priors names.
 func (p *Posterior) AtEach(ctx context.Context, priorStds []float64, noiseStd float64) (*Posterior, error) {
 	if len(priorStds) != len(p.prior.names) {
 		return nil, fmt.Errorf("laplace: %d prior standard deviations, expected %d, for %q", len(priorStds), len(p.prior.names), p.prior.names)
@@ -59,7 +59,7 @@ func (p *Posterior) AtEach(ctx context.Context, priorStds []float64, noiseStd fl
 	return p.with(ctx, h)
 }
 
-// with returns the posterior at hyper-parameters of which none is free.
+// with returns the posterior at the given hyper-parameters, of which none is free.
 func (p *Posterior) with(ctx context.Context, h hyper) (*Posterior, error) {
 	q, err := *p, error(nil)
 	q.hyper = h
@@ -70,12 +70,12 @@ func (p *Posterior) with(ctx context.Context, h hyper) (*Posterior, error) {
 	return &q, nil
 }
 
-// guess is an order of magnitude for γ: a tenth of its largest value.
+// guess returns an order of magnitude for γ: a tenth of the largest value it can have.
 func (p *Posterior) guess() float64 {
 	return min(float64(p.scan.params), p.evidence.observations) / 10
 }
 
-// solve is the structure's factor, unless ctx has ended.
+// solve returns the structure's factor, or ctx's error if ctx has ended.
 func (p *Posterior) solve(ctx context.Context, c scales) (factor, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -86,7 +86,7 @@ func (p *Posterior) solve(ctx context.Context, c scales) (factor, error) {
 // PriorStd returns σ₀, the first of PriorStds where there are several.
 func (p *Posterior) PriorStd() float64 { return p.hyper.prior[0] }
 
-// PriorStds returns σ₀ of each of Priors.
+// PriorStds returns σ₀ of each group that Priors names.
 func (p *Posterior) PriorStds() []float64 { return slices.Clone(p.hyper.prior) }
 
 // Priors names the groups of weights that have a σ₀ of their own: a layer, a parameter,
@@ -115,15 +115,15 @@ func (p *Posterior) LogMarginalLikelihood() float64 {
 }
 
 // LogMarginalLikelihoodGradient returns the derivatives of LogMarginalLikelihood in
-// log σ₀ of each of Priors and, if there is one, log σ. It costs about as much as a
+// each log σ₀, in the order of Priors, and in log σ if there is a σ. It costs about as much as a
 // factorisation.
 func (p *Posterior) LogMarginalLikelihoodGradient() (logPriorStds []float64, logNoiseStd float64) {
 	return p.evidence.gradient(p.hyper, p.prior.sums(p.factor.shares()))
 }
 
-// EffectiveParameters returns γ = tr H (H + σ²/σ₀² I)⁻¹, how many weights the data
-// determine: between 0 and P, and N·C where H is not approximated. It costs about as
-// much as a factorisation.
+// EffectiveParameters returns γ = tr H (H + σ²/σ₀² I)⁻¹, the number of weights that the data
+// determine. It lies between 0 and P, and is at most N·C where H is not approximated. It
+// costs about as much as a factorisation.
 func (p *Posterior) EffectiveParameters() float64 { return p.factor.effective() }
 
 // Predict implements gp.Posterior: for x [N,…] the mean [N,C] and covariance [N,C,C].

@@ -12,8 +12,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// scanner runs a network and its Jacobian over inputs, one batch of a fixed size
-// after the other.
+// scanner computes a network and its Jacobian for inputs, in batches of a fixed size.
 type scanner struct {
 	weights []*graph.Param
 	params  int          // P, their number of elements
@@ -32,8 +31,8 @@ type scanner struct {
 	program *graph.Program
 }
 
-// newScanner writes net for batches of inputs of the given shape each; it must have
-// so many outputs. places is that of addBlocks.
+// newScanner writes net, which must have the given number of outputs, for batches of inputs
+// of the given shape each. places is that of addBlocks.
 func newScanner(net layers.Network, shape tensor.Shape, outputs, batch int, places bool) (*scanner, error) {
 	s := &scanner{weights: net.Params(), outputs: outputs, batch: batch}
 	s.float = s.weights[0].Value.Dtype()
@@ -50,7 +49,7 @@ func newScanner(net layers.Network, shape tensor.Shape, outputs, batch int, plac
 	return s, nil
 }
 
-// compile prepares the scanner for each.
+// compile compiles the graph, after which each may be called.
 func (s *scanner) compile() error {
 	s.x = tensor.New(tensor.Of(s.float), tensor.WithShape(s.in.Shape()...))
 	nodes := []*graph.Node{s.out}
@@ -88,8 +87,8 @@ func (s *scanner) each(ctx context.Context, in inputs, f func(batch) error) erro
 	return nil
 }
 
-// load puts the inputs from first on where the program reads them. The last one
-// fills up the batch.
+// load copies count inputs, from first on, to where the program reads them. Copies of the
+// last one fill up the batch.
 func (s *scanner) load(in inputs, first, count int) {
 	if s.float == tensor.Float64 {
 		fill(s.x.Float64s(), in, first, count)
@@ -105,7 +104,7 @@ func fill[T kernel.Float](dst []T, in inputs, first, count int) {
 	}
 }
 
-// batch is what the network gave for the examples first, first+1, ….
+// batch gives access to the results of the network for the examples first, first+1, ….
 type batch struct {
 	*scanner
 	first, count int
@@ -126,8 +125,7 @@ func (b batch) inputs() []float64 {
 // inputSize is the number of elements of an input.
 func (s *scanner) inputSize() int { return s.in.Shape()[1:].TotalSize() }
 
-// rows returns the values of a factor that belong to the batch's examples, not to be
-// written to.
+// rows returns the values of a factor for the batch's examples. They must not be changed.
 func rows[T kernel.Float](b batch, n *graph.Node) []T {
 	v := b.program.Value(n)
 	used := v.Shape().TotalSize() / b.batch * b.count

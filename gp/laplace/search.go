@@ -13,9 +13,9 @@ import (
 	"gonum.org/v1/gonum/optimize"
 )
 
-// Ascent goes up the marginal likelihood by steps of Adam in the logarithms of the
-// prior precisions 1/σ₀² and of the noise σ, from 1, as published code does. Without
-// it hyper-parameters are at the maximum.
+// Ascent finds hyper-parameters by steps of Adam up the marginal likelihood, as published
+// code does. The steps start at σ₀ = σ = 1 and are made in the logarithms of the prior
+// precisions 1/σ₀² and of σ. Without an Ascent hyper-parameters are at the maximum.
 type Ascent struct {
 	Rate  float64 // of Adam; 0: 0.1. The VaLLA paper's runs have 1e-3
 	Steps int     // 0: 100. Each takes a factorisation
@@ -31,7 +31,7 @@ func (a *Ascent) check() error {
 // complete returns the ascent with its defaults filled in.
 func (a *Ascent) complete() Ascent { return Ascent{cmp.Or(a.Rate, 0.1), cmp.Or(a.Steps, 100)} }
 
-// maximise finds what h leaves free.
+// maximise returns h with the hyper-parameters that it leaves free at the maximum.
 //
 // As a function of all log σ_l and log σ the marginal likelihood is concave: det(I +
 // Σ_l σ_l²/σ² H_l) is a polynomial in the σ_l²/σ² whose coefficients are not negative,
@@ -64,7 +64,7 @@ func (p *Posterior) maximise(ctx context.Context, h hyper) (hyper, error) {
 	return p.ascend(ctx, h, best)
 }
 
-// solvable tells which part of the prior has no best standard deviation.
+// solvable returns an error where a part of the prior has no best standard deviation.
 func (p *Posterior) solvable(h hyper) error {
 	for l, v := range h.prior {
 		if v == 0 && p.evidence.weights[l] == 0 {
@@ -74,8 +74,8 @@ func (p *Posterior) solvable(h hyper) error {
 	return nil
 }
 
-// search is minus the marginal likelihood as a function of the logarithms of what is
-// free in h, the prior standard deviations before the noise.
+// search is minus the marginal likelihood as a function of z, the logarithms of the
+// hyper-parameters that are free in h: first prior standard deviations, then the noise.
 type search struct {
 	*Posterior
 	ctx context.Context
@@ -87,7 +87,7 @@ type search struct {
 	err   error // the first
 }
 
-// put returns h with the free ones at z, taken from the front.
+// put returns h with the free hyper-parameters at z.
 func (s *search) put(z []float64) hyper {
 	out := hyper{slices.Clone(s.h.prior), s.h.noise}
 	next := func(v *float64) {
@@ -102,7 +102,7 @@ func (s *search) put(z []float64) hyper {
 	return out
 }
 
-// take returns the logarithms of those elements of v that are free in h.
+// take returns those elements of v, which holds logarithms, that are free in h.
 func (s *search) take(v hyper) (z []float64) {
 	for l, p := range s.h.prior {
 		if p == 0 {
@@ -115,8 +115,8 @@ func (s *search) take(v hyper) (z []float64) {
 	return z
 }
 
-// evaluate computes value and slope at z; where the matrix cannot be factored the
-// value is infinite.
+// evaluate computes value and slope at z. The value is infinite where the matrix cannot be
+// factored.
 func (s *search) evaluate(z []float64) {
 	if s.err != nil || s.at != nil && slices.Equal(s.at, z) {
 		return
@@ -141,7 +141,8 @@ func (s *search) evaluate(z []float64) {
 	}
 }
 
-// ascend goes to the maximum from that of one prior standard deviation for all.
+// ascend goes to the maximum. It starts at the best hyper-parameters with one prior standard
+// deviation for all.
 func (p *Posterior) ascend(ctx context.Context, h, start hyper) (hyper, error) {
 	s := &search{Posterior: p, ctx: ctx, h: h}
 	from := s.take(uniform(math.Log(start.prior[0]), math.Log(start.noise), len(h.prior)))
@@ -169,7 +170,7 @@ func (p *Posterior) ascend(ctx context.Context, h, start hyper) (hyper, error) {
 	return s.put(res.X), nil
 }
 
-// determined checks that the data say something of the weights of each free part.
+// determined checks that the data determine weights in each free part of the prior.
 func (s *search) determined(z []float64) error {
 	f, err := s.solve(s.ctx, s.put(z).scales(s.prior))
 	if err != nil {

@@ -53,7 +53,7 @@ func (s *Settings) Label() string {
 	return labelOf(choice, c.structure(), c.Rank)
 }
 
-// fill gives the settings whose default depends on others their values.
+// fill fills in the defaults that depend on other settings.
 func (s *Settings) fill() {
 	if s.structure() == LowRank && s.Rank == 0 {
 		s.Rank = defaultRank

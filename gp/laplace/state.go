@@ -11,7 +11,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Header is what a file says of a Posterior beside its arrays.
+// Header is the header of a Posterior's State: what a file holds beside the arrays.
 type Header struct {
 	Weights    []string  `json:"weights"` // names of the uncertain parameters
 	Structure  Structure `json:"structure"`
@@ -25,7 +25,7 @@ type Header struct {
 	Examples int   `json:"examples"`
 	Input    []int `json:"input"` // shape of one
 	Outputs  int   `json:"outputs"`
-	Batch    int   `json:"batch"`        // on which the last bits depend
+	Batch    int   `json:"batch"`        // size; the last bits of predictions depend on it
 	Limit    int64 `json:"memory_limit"` // bytes
 
 	Residuals     float64 `json:"squared_residuals"`
@@ -126,7 +126,7 @@ func (p *Posterior) rebuild(ctx context.Context) error {
 	return p.structure.(interface{ rebuild() error }).rebuild()
 }
 
-// check refuses numbers that no fit gives.
+// check refuses a header that no fit gives, or one of another likelihood.
 func (h Header) check(l likelihood.Likelihood) error {
 	const most = 1 << 30
 	size := h.Outputs

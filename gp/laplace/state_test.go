@@ -213,3 +213,73 @@ func TestNames(t *testing.T) {
 		}
 	}
 }
+
+// headers are those of files that earlier versions wrote, with the names of their arrays,
+// for the small problems of TestFileFormat.
+var headers = []struct {
+	o      Options
+	header string
+	arrays []string
+}{
+	{
+		Options{},
+		`{"weights":["dense1.weight","dense1.bias","dense2.weight","dense2.bias"],"structure":"full","space":"weights","likelihood":"gaussian","priors":"shared","prior_stds":[0.5],"noise_std":0.25,"examples":4,"input":[2],"outputs":2,"batch":4,"memory_limit":4294967296,"squared_residuals":33.021005494691195,"log_likelihood":0}`,
+		[]string{"h"},
+	},
+	{
+		Options{Space: FunctionSpace},
+		`{"weights":["dense1.weight","dense1.bias","dense2.weight","dense2.bias"],"structure":"full","space":"functions","likelihood":"gaussian","priors":"shared","prior_stds":[0.5],"noise_std":0.25,"examples":4,"input":[2],"outputs":2,"batch":4,"memory_limit":4294967296,"squared_residuals":33.021005494691195,"log_likelihood":0}`,
+		[]string{"x"},
+	},
+	{
+		Options{Structure: LowRank, Rank: 2},
+		`{"weights":["dense1.weight","dense1.bias","dense2.weight","dense2.bias"],"structure":"lowrank","space":"smaller","likelihood":"gaussian","priors":"shared","prior_stds":[0.5],"noise_std":0.25,"rank":2,"examples":4,"input":[2],"outputs":2,"batch":4,"memory_limit":4294967296,"squared_residuals":33.021005494691195,"log_likelihood":0}`,
+		[]string{"r"},
+	},
+	{
+		Options{Structure: KFAC, Likelihood: likelihood.Softmax{}, Priors: PerLayer},
+		`{"weights":["dense1.weight","dense1.bias","dense2.weight","dense2.bias"],"structure":"kfac","space":"smaller","likelihood":"softmax","priors":"per layer","prior_stds":[0.5,0.5],"noise_std":0,"examples":4,"input":[2],"outputs":2,"batch":4,"memory_limit":4294967296,"squared_residuals":0,"log_likelihood":-2.186685270497071}`,
+		[]string{
+			"dense1.weight.cotangent.values", "dense1.weight.cotangent.vectors", "dense1.weight.input.values", "dense1.weight.input.vectors",
+			"dense2.weight.cotangent.values", "dense2.weight.cotangent.vectors", "dense2.weight.input.values", "dense2.weight.input.vectors",
+		},
+	},
+	{
+		Options{Structure: Diagonal, Weights: LastLayer},
+		`{"weights":["dense2.weight","dense2.bias"],"structure":"diag","space":"smaller","likelihood":"gaussian","priors":"shared","prior_stds":[0.5],"noise_std":0.25,"examples":4,"input":[2],"outputs":2,"batch":4,"memory_limit":4294967296,"squared_residuals":33.021005494691195,"log_likelihood":0}`,
+		[]string{"dense2.bias.h", "dense2.weight.h"},
+	},
+}
+
+// Headers and names of arrays are those that earlier versions wrote, and these are read.
+func TestFileFormat(t *testing.T) {
+	for _, c := range headers {
+		o := c.o
+		o.PriorStd = 0.5
+		if noisy(o.Likelihood) {
+			o.NoiseStd = 0.25
+		}
+		p := problemFor(t, o, 98, tensor.Float64, 4, 1, 2)
+		q := p.fit(t, o)
+		file := store(t, q)
+		var want Header
+		if err := (&gptest.Saved{JSON: []byte(c.header)}).Header(&want); err != nil {
+			t.Fatal(err)
+		}
+		got := q.Header()
+		fixture.Close(t, "sums", []float64{got.Residuals, got.LogLikelihood}, []float64{want.Residuals, want.LogLikelihood}, 1e-12)
+		got.Residuals, got.LogLikelihood = want.Residuals, want.LogLikelihood // of other processors
+		if text, err := json.Marshal(got); string(text) != c.header || err != nil {
+			t.Errorf("header %s, want %s (%v)", text, c.header, err)
+		}
+		if !slices.Equal(file.Names(), c.arrays) {
+			t.Errorf("arrays %q, want %q", file.Names(), c.arrays)
+		}
+		file.JSON = []byte(c.header)
+		old, err := Restore(t.Context(), p.net, q.evidence.likelihood, file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fixture.Close(t, "lml", one(old.LogMarginalLikelihood()), one(q.LogMarginalLikelihood()), 1e-12)
+	}
+}

@@ -2,8 +2,8 @@ package laplace
 
 import "github.com/go-valla/valla/internal/kernel"
 
-// structure is a representation of the Gauss-Newton matrix H = Σ_n J_nᵀ Λ_n J_n [P,P],
-// where Λ is the identity with Gaussian noise, whose variance is in s.
+// structure is a representation of the Gauss-Newton matrix H = Σ_n J_nᵀ Λ_n J_n [P,P]. With
+// Gaussian noise Λ is the identity here, and the noise variance is part of s.
 type structure interface {
 	elements() int   // numbers kept of one example in a batch
 	bytes() int64    // memory for itself and for finding the hyper-parameters
@@ -54,7 +54,7 @@ func marginalsOf(p predictor, b batch, cov []float64) error {
 	return nil
 }
 
-// newFull returns the representation of all of H with so many Jacobian rows (N·C).
+// newFull returns the representation of all of H. The data have rows = N·C Jacobian rows.
 func newFull(of *scanner, s Space, rows int) structure {
 	if s == WeightSpace || s == Smaller && of.params <= rows {
 		return &weightSpace{gram: gram{n: of.params}, scanner: of, chunk: max(minChunk, of.batch*of.outputs)}

@@ -36,7 +36,7 @@ type weighting[T kernel.Float] struct {
 	width    int
 }
 
-// Run implements kernel.Job: one of so many parts of the examples.
+// Run implements kernel.Job: one of the parts of the examples.
 func (w weighting[T]) Run(part, parts int) {
 	mean := make([]T, w.width)
 	for i := w.b.count * part / parts; i < w.b.count*(part+1)/parts; i++ {
@@ -72,7 +72,7 @@ func (w weighting[T]) row(i, k int, mean, dst []T) {
 // example, to dst [count,width].
 type squaring[T kernel.Float] struct{ weighting[T] }
 
-// Run implements kernel.Job: one of so many parts of the examples.
+// Run implements kernel.Job: one of the parts of the examples.
 func (s squaring[T]) Run(part, parts int) {
 	mean, row := make([]T, s.width), make([]T, s.width)
 	for i := s.b.count * part / parts; i < s.b.count*(part+1)/parts; i++ {

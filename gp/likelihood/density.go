@@ -74,15 +74,20 @@ func (Softmax) LogDensity(y, f []float64) float64 {
 	return kernel.Dot(y, f) - LogSumExp(f)
 }
 
-// Curvature implements Likelihood: diag(p) − ppᵀ with p = softmax(f). It is singular.
+// Curvature implements Likelihood: diag(p) − ppᵀ with p = softmax(f). It is singular. Its
+// diagonal p_i(1 − p_i) is summed as p_i Σ_{j≠i} p_j, which keeps its digits where p_i is
+// almost 1.
 func (Softmax) Curvature(dst, f []float64) {
 	c, total := len(f), LogSumExp(f)
 	for i := range c {
-		p := math.Exp(f[i] - total)
+		p, diagonal := math.Exp(f[i]-total), 0.0
 		for j := range c {
 			dst[i*c+j] = -p * math.Exp(f[j]-total)
+			if j != i {
+				diagonal -= dst[i*c+j]
+			}
 		}
-		dst[i*c+i] += p
+		dst[i*c+i] = diagonal
 	}
 }
 

@@ -71,6 +71,8 @@ func (g Gaussian) Params() []*graph.Param { return []*graph.Param{g.LogVariance}
 //	α = 1:      log N(y; f, Q + σ²)
 //	0 < α < 1:  (1/α) [log N(y; f, Q + σ²/α) + ½ log(2πσ²/α) − (α/2) log(2πσ²)]
 //	α = 0:      log N(y; f, σ²) − Q/(2σ²), the evidence lower bound.
+//
+// It is a sum over the outputs. Of cov only the variances count, unlike in LogPredictive.
 func (g Gaussian) DataTerm(b *graph.Builder, y, mean, cov *graph.Node, alpha float64) *graph.Node {
 	if !checkAlpha(b, alpha, alpha >= 0) || !checkShapes(b, y, mean, cov) {
 		return nil

@@ -1,0 +1,243 @@
+package gptest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/likelihood"
+	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/settings"
+	"github.com/go-valla/valla/layers"
+	"github.com/go-valla/valla/train"
+	"gorgonia.org/tensor"
+)
+
+// toy is the settings of a method that gives each output the variance scale². A flaw
+// breaks one of the promises of methods.
+type toy struct {
+	Scale float64 `set:"scale" default:"2" above:"0" help:"standard deviation"`
+	Steps int     `set:"steps" auto:"3" min:"1" help:"steps that are reported"`
+	flaw  string
+}
+
+func toyMethod(flaw string) gp.Method {
+	used := &toy{flaw: flaw}
+	return gp.Method{
+		Name: "toy", Title: "Toy", Summary: "A constant.", Formula: "Q = s²I", Cost: "None.", Use: "In tests.", Source: "None.",
+		New: func() gp.Settings {
+			if flaw == "settings used twice" {
+				return used
+			}
+			return &toy{flaw: flaw}
+		},
+		Restore: func(_ context.Context, net layers.Network, _ likelihood.Likelihood, s gp.Saved) (gp.Stored, error) {
+			return restoreToy(net, s, flaw)
+		},
+	}
+}
+
+func (s *toy) is(flaw string) bool { return s.flaw == flaw }
+
+func (s *toy) Label() string {
+	if s.is("no label") {
+		return ""
+	}
+	return "Toy"
+}
+
+func (s *toy) Fit(ctx context.Context, p gp.Problem, r gp.Run) (*gp.Fitted, error) {
+	if err := s.check(ctx, p, r); err != nil {
+		return nil, err
+	}
+	c := *s
+	if err := settings.Complete(&c); err != nil {
+		return nil, err
+	}
+	if c.Steps == 0 {
+		c.Steps = 3
+	}
+	s.spoil(p)
+	for i := range c.Steps {
+		s.report(r, i, c.Steps)
+		if ctx.Err() != nil && !s.is("deaf during the fit") && !s.is("deaf") {
+			return nil, fmt.Errorf("toy: %w", ctx.Err())
+		}
+	}
+	rng := rand.New(rand.NewPCG(r.Seed, 0))
+	if s.is("random") {
+		rng = rand.New(rand.NewPCG(rand.Uint64(), 0))
+	}
+	scale := make([]float64, p.Outputs())
+	for i := range scale {
+		scale[i] = c.Scale * (1 + rng.Float64())
+	}
+	q := &toyPosterior{Point: gp.Point{Net: p.Net, Dtype: p.Dtype()}, h: toyHeader{p.Outputs(), "Toy", p.Train.X.Shape()[1:].Clone()}, scale: scale}
+	return s.fitted(&c, p, q), nil
+}
+
+// check is all that may refuse a fit.
+func (s *toy) check(ctx context.Context, p gp.Problem, r gp.Run) error {
+	if s.is("panics on wrong problems") && p.Net == nil {
+		panic("no network")
+	}
+	if err := p.Check(); err != nil && !s.is("takes wrong problems") {
+		return err
+	}
+	if c := p.Train.Y.Shape()[1]; c > 3 || c == 3 && noisy(p.Likelihood) || c == 2 && !s.is("takes more targets") && p.Net.Params()[3].Value.Shape()[0] == 1 {
+		return fmt.Errorf("toy: %d targets", c)
+	}
+	if r.Memory == 1 && !s.is("unbounded") {
+		return fmt.Errorf("toy: %w", &graph.MemoryError{What: "toy", Need: 8, Limit: 1})
+	}
+	if ctx.Err() != nil && !s.is("deaf") {
+		return ctx.Err()
+	}
+	return nil
+}
+
+func noisy(l likelihood.Likelihood) bool { return l != nil && len(l.Params()) > 0 }
+
+// spoil changes what a fit must leave alone.
+func (s *toy) spoil(p gp.Problem) {
+	switch s.flaw {
+	case "changes settings":
+		s.Scale = 5
+	case "changes weights":
+		p.Net.Params()[0].Set(0, 7)
+	case "changes the likelihood":
+		for _, v := range p.Likelihood.Params() {
+			v.Set(0, 7)
+		}
+	case "changes examples":
+		p.Validation.X.Float64s()[0]++
+	}
+}
+
+func (s *toy) report(r gp.Run, i, total int) {
+	if r.OnProgress == nil || s.is("silent") {
+		return
+	}
+	step := train.Progress{Unit: "steps", Done: i + 1, Total: total}
+	if s.is("counts down") {
+		step.Done = total - i
+	}
+	r.OnProgress(step)
+}
+
+// fitted records c.
+func (s *toy) fitted(c *toy, p gp.Problem, q *toyPosterior) *gp.Fitted {
+	f := &gp.Fitted{Posterior: q, NoiseVariance: likelihood.NoiseVariance(p.Likelihood)}
+	f.Record = gp.Record{Rows: p.Train.N(), ValidationRows: p.Validation.N(), Settings: settings.Map(c), PriorStds: []float64{1}}
+	r := &f.Record
+	switch s.flaw {
+	case "records NaN":
+		r.Facts = []gp.Fact{{Name: "nothing", Value: math.NaN()}}
+	case "records no rows":
+		r.Rows = 0
+	case "records no validation rows":
+		r.ValidationRows = 0
+	case "records groups":
+		r.Groups = []string{"a", "b"}
+	case "records no prior":
+		r.PriorStds = []float64{0}
+	case "no noise":
+		f.NoiseVariance = 0
+	case "records other settings":
+		r.Settings["scale"] = 9
+	case "records unknown settings":
+		r.Settings["colour"] = "red"
+	case "no name":
+		q.h.Name = ""
+	case "one name for all arrays":
+		q.twice = true
+	}
+	q.flaw = s.flaw
+	return f
+}
+
+type toyHeader struct {
+	Outputs int
+	Name    string
+	Input   []int // shape of one
+}
+
+type toyPosterior struct {
+	gp.Point
+	h     toyHeader
+	scale []float64 // [C]
+	flaw  string
+	twice bool
+}
+
+func (p *toyPosterior) Predict(ctx context.Context, x *tensor.Dense) (gp.Gaussian, error) {
+	if shape := x.Shape(); !slices.Equal(shape[1:], p.h.Input) {
+		return gp.Gaussian{}, fmt.Errorf("toy: inputs of shape %v, expected %v each", shape, p.h.Input)
+	}
+	g, err := p.Point.Predict(ctx, x)
+	if err != nil {
+		return g, err
+	}
+	c := p.h.Outputs
+	for i, v := range p.scale {
+		for n := i*c + i; n < len(g.Cov.Float64s()); n += c * c {
+			g.Cov.Float64s()[n] = v * v
+		}
+	}
+	return g, nil
+}
+
+func (p *toyPosterior) String() string { return p.h.Name }
+
+func (p *toyPosterior) State() (gp.State, error) {
+	scale := gp.Array{Name: "scale", Value: tensor.New(tensor.WithShape(len(p.scale)), tensor.WithBacking(slices.Clone(p.scale)))}
+	s := gp.State{Header: p.h, Arrays: []gp.Array{scale}}
+	if p.twice {
+		s.Arrays = append(s.Arrays, scale)
+	}
+	return s, nil
+}
+
+func restoreToy(net layers.Network, s gp.Saved, flaw string) (gp.Stored, error) {
+	p := &toyPosterior{flaw: flaw}
+	refused := func(err error) (gp.Stored, error) {
+		if flaw == "a posterior with the error" {
+			return p, err
+		}
+		return nil, err
+	}
+	if err := s.Header(&p.h); err != nil && flaw != "takes any header" {
+		return refused(err)
+	}
+	if flaw == "panics on headers" {
+		_ = make([]int, p.h.Outputs) // of a negative length
+	}
+	if p.h.Outputs < 1 || p.h.Outputs > 3 {
+		return refused(fmt.Errorf("toy: %d outputs", p.h.Outputs))
+	}
+	a, err := s.Array("scale", tensor.Float64, p.h.Outputs)
+	switch {
+	case err == nil:
+		p.scale = a.Float64s()
+	case flaw == "takes any array":
+		p.scale = make([]float64, p.h.Outputs)
+	case flaw == "panics on arrays":
+		panic(err)
+	default:
+		return refused(err)
+	}
+	p.Point = gp.Point{Net: net, Dtype: net.Params()[0].Value.Dtype()}
+	switch flaw {
+	case "restored under another name":
+		p.h.Name = "Other"
+	case "restored with another variance":
+		p.scale[0] *= 2
+	case "restored as nothing":
+		return nil, errors.New("toy: lost")
+	}
+	return p, nil
+}

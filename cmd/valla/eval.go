@@ -10,24 +10,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/go-valla/valla"
-	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp/task"
 )
 
-// link is the setting of commands that make class probabilities.
-type link struct {
-	Link string `set:"link" choice:"probit mc" help:"of classes: how their probabilities are made, by the probit approximation or as the mean over samples"`
-}
-
-// options are those of predictions.
-func (l link) options() valla.PredictOptions { return valla.PredictOptions{Link: task.Link(l.Link)} }
-
 // evalCommand is the command line of valla eval.
-type evalCommand struct {
-	link
-	model string
-	json  bool
-}
+type evalCommand struct{ reading }
 
 func newEval() *cobra.Command {
 	c := &evalCommand{}
@@ -46,12 +33,7 @@ other row the same network with the posterior.`,
 		Args:    oneTable,
 		RunE:    running(c.run),
 	}
-	f := cmd.Flags()
-	f.SortFlags = false
-	f.StringVar(&c.model, "model", "", "model `FILE`")
-	settingsFlags(f, &c.link, "", nil)
-	jsonFlag(f, &c.json)
-	require(cmd, "model")
+	c.flags(cmd, c)
 	return cmd
 }
 
@@ -64,15 +46,11 @@ type evaluation struct {
 }
 
 func (c *evalCommand) run(cmd *cobra.Command, args []string) error {
-	m, err := valla.Load(c.model)
+	m, table, err := c.open(args[0])
 	if err != nil {
 		return err
 	}
-	tab, err := data.ReadTable(args[0])
-	if err != nil {
-		return err
-	}
-	set, err := m.Set(tab)
+	set, err := m.Set(table)
 	if err != nil {
 		return err
 	}
@@ -91,7 +69,7 @@ func (c *evalCommand) run(cmd *cobra.Command, args []string) error {
 		}
 		e.methods, e.scores = append(e.methods, m.String()), append(e.scores, s)
 	}
-	if c.json {
+	if c.JSON {
 		return printJSON(cmd.OutOrStdout(), e.document())
 	}
 	_, err = fmt.Fprint(cmd.OutOrStdout(), e.text())

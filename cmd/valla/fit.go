@@ -109,11 +109,11 @@ settings, as if it had not ended.`
 
 func (c *fitCommand) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.SortFlags = false
 	f.StringVar(&c.model, "model", "", "model `FILE` whose network gets the posterior")
 	f.StringVar(&c.netWeights, "net-weights", "", "`FILE` of a network's weights trained elsewhere, instead of a model")
 	f.StringVar(&c.named, "method", method.Default, "`NAME` of what makes the error bars: "+strings.Join(method.Names(), ", "))
 	c.work.flags(cmd)
+	settingsFlags(f, &c.work, "", nil)
 	settingsFlags(f, &c.holdout, "", nil)
 	f.StringVar(&c.validationData, "validation-data", "", "`FILE` of rows to validate with, instead of a fraction of DATA")
 	f.Var(&c.memory, "memory", "that the fit may need beside the data, such as 4GiB; where a mini-batch needs more it is computed in parts (default: the method's)")

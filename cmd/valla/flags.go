@@ -9,7 +9,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/go-valla/valla"
 	"github.com/go-valla/valla/data"
+	"github.com/go-valla/valla/gp/task"
 	"github.com/go-valla/valla/internal/settings"
 )
 
@@ -90,17 +92,16 @@ func (t targets) read(path string) (*data.Set, error) {
 type work struct {
 	Seed   uint64 `set:"seed" help:"seed of everything random"`
 	Resume bool   `set:"resume" help:"go on from the checkpoint where it exists, with the same data and settings"`
+	asJSON
 
 	checkpoint, out string
-	json            bool
 }
 
+// flags defines the flags that are no settings.
 func (w *work) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&w.out, "out", "", "model `FILE` to write")
 	f.StringVar(&w.checkpoint, "checkpoint", "", "`FILE` to keep the state of the run in (default none)")
-	settingsFlags(f, w, "", nil)
-	jsonFlag(f, &w.json)
 	require(cmd, "out")
 }
 
@@ -112,8 +113,39 @@ func (w *work) check() error {
 	return checkOut(w.out)
 }
 
-func jsonFlag(f *pflag.FlagSet, v *bool) {
-	f.BoolVar(v, "json", false, "print one JSON document")
+// reading has the flags of commands that apply a model.
+type reading struct {
+	Link string `set:"link" choice:"probit mc" help:"of classes: how their probabilities are made, by the probit approximation or as the mean over samples"`
+	asJSON
+
+	model string
+}
+
+// flags defines the flags of a command, whose settings r is a part of.
+func (r *reading) flags(cmd *cobra.Command, all any) {
+	cmd.Flags().StringVar(&r.model, "model", "", "model `FILE`")
+	settingsFlags(cmd.Flags(), all, "", nil)
+	require(cmd, "model")
+}
+
+// open reads the model and a file of data.
+func (r *reading) open(path string) (*valla.Model, *data.Table, error) {
+	m, err := valla.Load(r.model)
+	if err != nil {
+		return nil, nil, err
+	}
+	table, err := data.ReadTable(path)
+	return m, table, err
+}
+
+// options are those of predictions.
+func (r *reading) options() valla.PredictOptions {
+	return valla.PredictOptions{Link: task.Link(r.Link)}
+}
+
+// asJSON is the form of what is printed.
+type asJSON struct {
+	JSON bool `set:"json" help:"print one JSON document"`
 }
 
 // require marks flags as required. Their names are constants of this package.

@@ -70,6 +70,9 @@ Laplace approximation (VaLLA) and other methods.`,
 	root.SetHelpCommand(newHelp())
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", fmt.Sprintf(".FlagUsagesWrapped %d", helpWidth)))
 	root.AddCommand(newTrain(), newFit(args), newPredict(), newEval(), newMethod())
+	for _, cmd := range root.Commands() {
+		cmd.Flags().SortFlags = false // they come in an order that makes sense
+	}
 	return root
 }
 

@@ -49,58 +49,49 @@ func newMethodDoc(m gp.Method) methodDoc {
 }
 
 func newMethod() *cobra.Command {
-	return group("method", "List and describe the methods that make error bars", newMethodList(), newMethodShow())
+	list := newMethodCommand("list", "List the methods, the default first", cobra.NoArgs, func(w io.Writer, asJSON bool, _ []string) error {
+		var docs []methodDoc
+		for _, m := range method.All() {
+			docs = append(docs, newMethodDoc(m))
+			if !asJSON {
+				fmt.Fprintf(w, "%-10s %s\n", m.Name, m.Summary)
+			}
+		}
+		if asJSON {
+			return printJSON(w, docs)
+		}
+		return nil
+	})
+	show := newMethodCommand("show NAME", "Describe a method and its settings", oneMethod, func(w io.Writer, asJSON bool, args []string) error {
+		m, err := method.Lookup(args[0])
+		if err != nil {
+			return err
+		}
+		if asJSON {
+			return printJSON(w, newMethodDoc(m))
+		}
+		return newMethodDoc(m).print(w)
+	})
+	return group("method", "List and describe the methods that make error bars", list, show)
 }
 
-func newMethodList() *cobra.Command {
-	asJSON := false
+// newMethodCommand returns a command that prints something.
+func newMethodCommand(use, short string, check cobra.PositionalArgs, print func(w io.Writer, asJSON bool, args []string) error) *cobra.Command {
+	var form asJSON
 	cmd := &cobra.Command{
-		Use:   "list",
-		Short: "List the methods, the default first",
-		Args:  cobra.NoArgs,
-		RunE: running(func(cmd *cobra.Command, _ []string) error {
-			var docs []methodDoc
-			for _, m := range method.All() {
-				docs = append(docs, newMethodDoc(m))
-			}
-			if asJSON {
-				return printJSON(cmd.OutOrStdout(), docs)
-			}
-			for _, d := range docs {
-				fmt.Fprintf(cmd.OutOrStdout(), "%-10s %s\n", d.Name, d.Summary)
-			}
-			return nil
-		}),
+		Use: use, Short: short, Args: check,
+		RunE: running(func(cmd *cobra.Command, args []string) error { return print(cmd.OutOrStdout(), form.JSON, args) }),
 	}
-	jsonFlag(cmd.Flags(), &asJSON)
+	settingsFlags(cmd.Flags(), &form, "", nil)
 	return cmd
 }
 
-func newMethodShow() *cobra.Command {
-	asJSON := false
-	cmd := &cobra.Command{
-		Use:   "show NAME",
-		Short: "Describe a method and its settings",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return fmt.Errorf("expected the name of one method, found %d arguments; valla method list names them", len(args))
-			}
-			return nil
-		},
-		RunE: running(func(cmd *cobra.Command, args []string) error {
-			m, err := method.Lookup(args[0])
-			if err != nil {
-				return err
-			}
-			doc := newMethodDoc(m)
-			if asJSON {
-				return printJSON(cmd.OutOrStdout(), doc)
-			}
-			return doc.print(cmd.OutOrStdout())
-		}),
+// oneMethod is the check of the arguments of method show.
+func oneMethod(_ *cobra.Command, args []string) error {
+	if len(args) != 1 {
+		return fmt.Errorf("expected the name of one method, found %d arguments; valla method list names them", len(args))
 	}
-	jsonFlag(cmd.Flags(), &asJSON)
-	return cmd
+	return nil
 }
 
 // print writes the documentation of a method for people.

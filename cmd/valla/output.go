@@ -49,7 +49,7 @@ func (w *work) save(cmd *cobra.Command, m *valla.Model, runErr error) error {
 		fmt.Fprintln(cmd.ErrOrStderr(), "valla: note:", n)
 	}
 	print := r.print
-	if w.json {
+	if w.JSON {
 		print = func(to io.Writer) error { return printJSON(to, r) }
 	}
 	err := print(cmd.OutOrStdout())

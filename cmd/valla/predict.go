@@ -12,7 +12,6 @@ import (
 	"gorgonia.org/tensor"
 
 	"github.com/go-valla/valla"
-	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/data/npy"
 	"github.com/go-valla/valla/gp/task"
 	"github.com/go-valla/valla/internal/atomicfile"
@@ -21,15 +20,9 @@ import (
 
 // predictCommand is the command line of valla predict.
 type predictCommand struct {
-	link
-	interval
-	model, out string
-	json       bool
-}
-
-// interval says which interval is predicted.
-type interval struct {
-	Level float64 `set:"level" default:"0.95" above:"0" below:"1" help:"probability of the interval"`
+	Level float64 `set:"level" default:"0.95" above:"0" below:"1" help:"probability of the interval from lower to upper"`
+	reading
+	out string
 }
 
 func newPredict() *cobra.Command {
@@ -47,14 +40,8 @@ targets may be missing. Without --out the predictions are printed as CSV.`,
 		Args:    oneTable,
 		RunE:    running(c.run),
 	}
-	f := cmd.Flags()
-	f.SortFlags = false
-	f.StringVar(&c.model, "model", "", "model `FILE`")
-	f.StringVar(&c.out, "out", "", "`FILE` to write, .csv, .npz or .npy [N, columns]")
-	settingsFlags(f, &c.interval, "", nil)
-	settingsFlags(f, &c.link, "", nil)
-	jsonFlag(f, &c.json)
-	require(cmd, "model")
+	cmd.Flags().StringVar(&c.out, "out", "", "`FILE` to write, .csv, .npz or .npy [N, columns]")
+	c.flags(cmd, c)
 	return cmd
 }
 
@@ -63,11 +50,7 @@ func (c *predictCommand) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	m, err := valla.Load(c.model)
-	if err != nil {
-		return err
-	}
-	table, err := data.ReadTable(args[0])
+	m, table, err := c.open(args[0])
 	if err != nil {
 		return err
 	}
@@ -93,7 +76,7 @@ func (c *predictCommand) columns(p *valla.Prediction) (*predictions, error) {
 		r.classes(p)
 		return r, nil
 	}
-	if err := settings.Complete(&c.interval); err != nil {
+	if err := settings.Complete(c); err != nil {
 		return nil, err
 	}
 	lower, upper, err := p.Interval(c.Level)
@@ -162,7 +145,7 @@ func (c *predictCommand) emit(stdout io.Writer, write func(io.Writer, *predictio
 		r.doc["out"] = c.out
 	}
 	switch {
-	case c.json:
+	case c.JSON:
 		r.doc["targets"], r.doc["rows"] = r.targets, r.rows
 		return printJSON(stdout, r.doc)
 	case c.out == "":

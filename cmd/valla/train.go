@@ -8,10 +8,10 @@ import (
 
 // trainCommand is the command line of valla train.
 type trainCommand struct {
-	work
 	targets
-	network  valla.Network
-	training valla.Training
+	work
+	valla.Network
+	valla.Training
 }
 
 func newTrain() *cobra.Command {
@@ -36,12 +36,8 @@ can be resumed later as if it had not ended.`,
 		Args: oneTable,
 		RunE: running(c.run),
 	}
-	f := cmd.Flags()
-	f.SortFlags = false
-	settingsFlags(f, &c.targets, "", nil)
-	c.work.flags(cmd)
-	settingsFlags(f, &c.network, "", nil)
-	settingsFlags(f, &c.training, "", nil)
+	c.flags(cmd)
+	settingsFlags(cmd.Flags(), c, "", nil)
 	return cmd
 }
 
@@ -55,7 +51,7 @@ func (c *trainCommand) run(cmd *cobra.Command, args []string) error {
 	}
 	d := newDrawer(cmd.ErrOrStderr())
 	m, err := valla.Train(cmd.Context(), set, valla.TrainOptions{
-		Network: c.network, Training: c.training, Classes: c.Classes,
+		Network: c.Network, Training: c.Training, Classes: c.Classes,
 		Seed: c.Seed, Checkpoint: c.checkpoint, Resume: c.Resume, OnProgress: d.steps("MAP"),
 	})
 	d.close()

@@ -23,7 +23,9 @@ import (
 
 // fitCommand is the command line of valla fit with the flags of one method.
 type fitCommand struct {
+	Validation *float64 `set:"validation" default:"0.1" min:"0" below:"1" help:"fraction of the rows held out, those that valla train holds out with the same seed; 0 for none"`
 	work
+
 	chosen gp.Method
 	method gp.Settings // of chosen
 	named  string      // the method that the flag names
@@ -32,7 +34,6 @@ type fitCommand struct {
 	elsewhere                         elsewhere
 	targets                           targets
 	network                           valla.Network
-	holdout                           holdout
 	memory                            memory
 }
 
@@ -44,11 +45,6 @@ type elsewhere struct {
 
 // layouts are the choices of elsewhere.
 var layouts = map[string]layers.Layout{"": layers.Auto, "auto": layers.Auto, "in-out": layers.InOut, "out-in": layers.OutIn}
-
-// holdout says which rows are held out.
-type holdout struct {
-	Validation *float64 `set:"validation" default:"0.1" min:"0" below:"1" help:"fraction of the rows held out, those that valla train holds out with the same seed; 0 for none"`
-}
 
 // methodIn returns the method that arguments name, the last one of several.
 func methodIn(args []string) string {
@@ -113,8 +109,7 @@ func (c *fitCommand) flags(cmd *cobra.Command) {
 	f.StringVar(&c.netWeights, "net-weights", "", "`FILE` of a network's weights trained elsewhere, instead of a model")
 	f.StringVar(&c.named, "method", method.Default, "`NAME` of what makes the error bars: "+strings.Join(method.Names(), ", "))
 	c.work.flags(cmd)
-	settingsFlags(f, &c.work, "", nil)
-	settingsFlags(f, &c.holdout, "", nil)
+	settingsFlags(f, c, "", nil)
 	f.StringVar(&c.validationData, "validation-data", "", "`FILE` of rows to validate with, instead of a fraction of DATA")
 	f.Var(&c.memory, "memory", "that the fit may need beside the data, such as 4GiB; where a mini-batch needs more it is computed in parts (default: the method's)")
 	settingsFlags(f, c.method, c.chosen.Name+": ", nil)
@@ -170,7 +165,7 @@ func (c *fitCommand) run(cmd *cobra.Command, args []string) error {
 	}
 	d := newDrawer(cmd.ErrOrStderr())
 	fitted, err := m.Fit(cmd.Context(), set, valla.FitOptions{
-		Settings: c.method, Validation: c.holdout.Validation, Held: held,
+		Settings: c.method, Validation: c.Validation, Held: held,
 		Run: gp.Run{Seed: c.Seed, Memory: int64(c.memory), Checkpoint: c.checkpoint, Resume: c.Resume, OnProgress: d.steps(c.method.Label())},
 	})
 	d.close()
@@ -179,13 +174,10 @@ func (c *fitCommand) run(cmd *cobra.Command, args []string) error {
 
 // checkMethod refuses an unknown method.
 func (c *fitCommand) checkMethod() error {
-	if _, err := method.Lookup(c.named); err != nil {
+	if _, err := method.Lookup(c.named); err != nil || c.named == c.chosen.Name {
 		return err
 	}
-	if c.named != c.chosen.Name {
-		return settings.Errorf("--method %s beside %s, expected one method", c.named, c.chosen.Name)
-	}
-	return nil
+	return settings.Errorf("--method %s beside %s, expected one method", c.named, c.chosen.Name)
 }
 
 // checkWeights tells apart the two flags that speak of weights, and asks for what a file

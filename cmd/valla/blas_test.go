@@ -9,15 +9,15 @@ import (
 
 func TestBLASErrors(t *testing.T) {
 	dir := t.TempDir()
-	fails(t, dir, 1, "--blas: no OpenBLAS found", "demo", "--blas", "none.so")
-	fails(t, dir, 2, "flag needs an argument: --blas", "demo", "--blas")
+	fails(t, dir, 1, "--blas: no OpenBLAS found", "method", "list", "--blas", "none.so")
+	fails(t, dir, 2, "flag needs an argument: --blas", "method", "list", "--blas")
 }
 
 // A network that is trained with the system's OpenBLAS ends where it does without, but
 // for rounding.
 func TestBLAS(t *testing.T) {
 	dir := fitted(t)
-	if r := valla(t, dir, "eval", "test.csv", "--model", "m.valla", "--blas", "openblas"); strings.Contains(r.stderr, "no OpenBLAS found") {
+	if r := run(t, dir, "eval", "test.csv", "--model", "m.valla", "--blas", "openblas"); strings.Contains(r.stderr, "no OpenBLAS found") {
 		t.Skip("no OpenBLAS on this machine: ", r.stderr)
 	}
 	type scores []struct{ NLL, RMSE, CRPS float64 }

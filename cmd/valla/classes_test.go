@@ -9,8 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/go-valla/valla"
 	"github.com/go-valla/valla/data/npy"
-	"github.com/go-valla/valla/gp/model"
+	"github.com/go-valla/valla/gp/task"
 )
 
 // species gives the rows of example the classes 1, 2 and 4, by their values.
@@ -33,12 +34,12 @@ func TestClasses(t *testing.T) {
 	dir := t.TempDir()
 	writeTable(t, filepath.Join(dir, "train.csv"), species(example(200, 1)))
 	writeTable(t, filepath.Join(dir, "test.csv"), species(example(100, 2)))
-	if out := must(t, dir, with(quickTrain, "train", "train.csv", "--classes", "--out", "map.valla")...); !strings.Contains(out, "2-10-3 tanh") || !strings.Contains(out, `classes     3 of "y"`) {
+	if out := must(t, dir, with(quickTrain, "train", "train.csv", "--classes", "--out", "map.valla")...); !strings.Contains(out, "2-10-3 tanh") || !strings.Contains(out, `3 of "y"`) {
 		t.Errorf("train printed %q", out)
 	}
 	must(t, dir, with(quickFit, "fit", "train.csv", "--model", "map.valla", "--out", "valla.valla")...)
 	must(t, dir, "fit", "train.csv", "--model", "map.valla", "--method", "lla", "--structure", "kfac", "--out", "lla.valla")
-	for file, name := range map[string]string{"valla.valla": "VaLLA 8", "lla.valla": "LLA kfac"} {
+	for file, name := range map[string]string{"valla.valla": "VaLLA 8", "lla.valla": "LLA KFAC"} {
 		for _, link := range []string{"probit", "mc"} {
 			var e evaluation
 			decode(t, must(t, dir, "eval", "test.csv", "--model", file, "--json", "--link", link), &e)
@@ -48,7 +49,7 @@ func TestClasses(t *testing.T) {
 			}
 		}
 		out := must(t, dir, "eval", "test.csv", "--model", file)
-		for _, want := range []string{"ACC", "NLL", "ECE", "BRIER", "MAP", name, "probit probabilities"} {
+		for _, want := range []string{"ACC", "NLL", "ECE", "Brier", "MAP", name, "probit probabilities"} {
 			if !strings.Contains(out, want) {
 				t.Errorf("no %q in\n%s", want, out)
 			}
@@ -58,7 +59,7 @@ func TestClasses(t *testing.T) {
 	writeTable(t, filepath.Join(dir, "odd.csv"), [][3]float64{{1, 2, 3}})
 	fails(t, dir, 1, `odd.csv: evaluate: row 0 (counting from 0): the target "y" is 3, which is none of the 3 classes`, "eval", "odd.csv", "--model", "map.valla")
 	fails(t, dir, 2, "expected one of probit, mc", "predict", "test.csv", "--model", "map.valla", "--link", "logit")
-	fails(t, dir, 2, "which have none", "fit", "train.csv", "--model", "map.valla", "--method", "lla", "--noise-std", "1", "--out", "x.valla")
+	fails(t, dir, 2, "noise-std 1 for classes, which have no noise", "fit", "train.csv", "--model", "map.valla", "--method", "lla", "--noise-std", "1", "--out", "x.valla")
 }
 
 // checkClassPredictions compares the formats with each other.
@@ -98,12 +99,15 @@ func checkClassPredictions(t *testing.T, dir, file string) {
 	}
 }
 
+// classesOf returns the classes of a model.
+func classesOf(m *valla.Model) []float64 { return m.Task.Outputs.(*task.Classification).Classes }
+
 // A classifier from elsewhere has an output for each class.
 func TestClassesFromWeights(t *testing.T) {
 	dir := t.TempDir()
 	writeTable(t, filepath.Join(dir, "train.csv"), species(example(200, 1)))
 	must(t, dir, with(quickTrain, "train", "train.csv", "--classes", "--out", "map.valla")...)
-	m, err := model.Load(filepath.Join(dir, "map.valla"))
+	m, err := valla.Load(filepath.Join(dir, "map.valla"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,8 +121,8 @@ func TestClassesFromWeights(t *testing.T) {
 	}
 	args := []string{"fit", "train.csv", "--net-weights", "net", "--activation", "tanh", "--method", "lla", "--structure", "diag", "--standardize"}
 	must(t, dir, with(args, "--classes", "--out", "w.valla")...)
-	w, err := model.Load(filepath.Join(dir, "w.valla"))
-	if err != nil || w.Fingerprint() != m.Fingerprint() || !slices.Equal(w.Classes, m.Classes) {
+	w, err := valla.Load(filepath.Join(dir, "w.valla"))
+	if err != nil || w.Fingerprint() != m.Fingerprint() || !slices.Equal(classesOf(w), classesOf(m)) {
 		t.Errorf("model %+v, error %v", w, err)
 	}
 	fails(t, dir, 1, "the network maps 2 inputs to 3 outputs, expected 2 inputs", with(args, "--out", "x.valla")...)

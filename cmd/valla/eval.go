@@ -1,159 +1,135 @@
 package main
 
 import (
-	"context"
+	"cmp"
 	"fmt"
+	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
 	"github.com/spf13/cobra"
 
-	"github.com/go-valla/valla/data"
-	"github.com/go-valla/valla/gp/model"
+	"github.com/go-valla/valla"
+	"github.com/go-valla/valla/gp/task"
 )
 
 // evalCommand is the command line of valla eval.
-type evalCommand struct {
-	model string
-	link  model.Link
-	json  bool
-}
+type evalCommand struct{ reading }
 
 func newEval() *cobra.Command {
-	c := &evalCommand{link: model.Probit}
+	c := &evalCommand{}
 	cmd := &cobra.Command{
 		Use:   "eval DATA --model FILE",
 		Short: "Score predictions against known targets",
-		Long: `Score the predictions for a table that holds the target, in its units: the negative
+		Long: `Score the predictions for data that hold the targets, in their units: the negative
 log-likelihood (NLL) and the continuous ranked probability score (CRPS) of the
 predictive distribution, the root mean squared error (RMSE) of its mean, and the
-calibration error of its central intervals (CQM). Smaller is better. Classes are scored
-by the NLL of their probabilities, the share of right answers (ACC, larger is better), the
-expected calibration error (ECE) and the Brier score. MAP is the network with its noise
-alone, the other row the same network with the posterior.`,
+calibration error of its central intervals (CQM). Smaller is better. Of several targets
+NLL is the sum, and the other scores are given for each. Classes are scored by the NLL of
+their probabilities, the share of right answers (ACC, larger is better), the expected
+calibration error (ECE) and the Brier score. MAP is the network with its noise alone, the
+other row the same network with the posterior.`,
 		Example: "  valla eval test.csv --model houses.valla",
 		Args:    oneTable,
 		RunE:    running(c.run),
 	}
-	f := cmd.Flags()
-	f.SortFlags = false
-	f.StringVar(&c.model, "model", "", "model `FILE`")
-	linkFlag(f, &c.link)
-	jsonFlag(f, &c.json)
-	require(cmd, "model")
+	c.flags(cmd, c)
 	return cmd
 }
 
-// evaluation is what eval prints.
+// evaluation is what eval finds.
 type evaluation struct {
-	Rows   int      `json:"rows"`
-	Target string   `json:"target"`
-	Link   string   `json:"link,omitempty"` // of classes
-	Scores []scores `json:"scores"`
-}
-
-// scores are those of one method; which there are depends on the target.
-type scores struct {
-	Method string   `json:"method"`
-	NLL    float64  `json:"nll"`
-	RMSE   *float64 `json:"rmse,omitempty"`
-	CRPS   *float64 `json:"crps,omitempty"`
-	CQM    *float64 `json:"cqm,omitempty"`
-	ACC    *float64 `json:"acc,omitempty"`
-	ECE    *float64 `json:"ece,omitempty"`
-	Brier  *float64 `json:"brier,omitempty"`
+	targets []string
+	link    task.Link // of classes; "" for numbers
+	methods []string  // MAP and, if there is one, the posterior
+	scores  []valla.Scores
 }
 
 func (c *evalCommand) run(cmd *cobra.Command, args []string) error {
-	m, err := model.Load(c.model)
+	m, table, err := c.open(args[0])
 	if err != nil {
 		return err
 	}
-	tab, err := data.ReadTable(args[0])
+	set, err := m.Set(table)
 	if err != nil {
 		return err
 	}
-	set, err := m.Set(tab)
-	if err != nil {
-		return err
-	}
-	methods := []*model.Model{m.MAP()}
+	models := []*valla.Model{m.MAP()}
 	if m.Posterior != nil {
-		methods = append(methods, m)
+		models = append(models, m)
 	}
-	e := evaluation{Rows: set.N(), Target: m.Target}
-	if m.Classes != nil {
-		e.Link = string(c.link)
+	e := evaluation{targets: set.Targets}
+	if _, classes := m.Task.Outputs.(*task.Classification); classes {
+		e.link = cmp.Or(c.options().Link, valla.Probit)
 	}
-	for _, method := range methods {
-		s, err := c.score(cmd.Context(), method, set)
+	for _, m := range models {
+		s, err := m.Evaluate(cmd.Context(), set, c.options())
 		if err != nil {
 			return fmt.Errorf("%s: %w", args[0], err)
 		}
-		e.Scores = append(e.Scores, s)
+		e.methods, e.scores = append(e.methods, m.String()), append(e.scores, s)
 	}
-	if c.json {
-		return printJSON(cmd.OutOrStdout(), e)
+	if c.JSON {
+		return printJSON(cmd.OutOrStdout(), e.document())
 	}
 	_, err = fmt.Fprint(cmd.OutOrStdout(), e.text())
 	return err
 }
 
-// score scores one method.
-func (c *evalCommand) score(ctx context.Context, m *model.Model, set *data.Set) (scores, error) {
-	if m.Classes != nil {
-		s, err := m.EvaluateClasses(ctx, set, c.link)
-		return scores{Method: nameOf(m), NLL: s.NLL, ACC: &s.ACC, ECE: &s.ECE, Brier: &s.Brier}, err
-	}
-	s, err := m.Evaluate(ctx, set)
-	return scores{Method: nameOf(m), NLL: s.NLL, RMSE: &s.RMSE, CRPS: &s.CRPS, CQM: &s.CQM}, err
-}
-
-// nameOf names the method that makes a model's error bars.
-func nameOf(m *model.Model) string {
-	if m.Posterior == nil {
-		return "MAP"
-	}
-	return m.Posterior.String()
-}
-
-// columns are the scores' names, and those of a method.
-func (s scores) columns() (names []string, values []float64) {
-	names, values = []string{"NLL"}, []float64{s.NLL}
-	for _, c := range []struct {
-		name  string
-		value *float64
-	}{{"RMSE", s.RMSE}, {"CRPS", s.CRPS}, {"CQM", s.CQM}, {"ACC", s.ACC}, {"ECE", s.ECE}, {"Brier", s.Brier}} {
-		if c.value != nil {
-			names, values = append(names, c.name), append(values, *c.value)
+// document is what --json prints: the scores of each method under the names of the table,
+// in lower case but for the target in rmse_TARGET, crps_TARGET, and so on.
+func (e evaluation) document() map[string]any {
+	var methods []map[string]any
+	for i, name := range e.methods {
+		scores := map[string]any{"method": name}
+		for _, s := range e.scores[i].List {
+			kind, target, several := strings.Cut(s.Name, " ")
+			key := strings.ToLower(kind)
+			if several {
+				key += "_" + target
+			}
+			scores[key] = s.Value
 		}
+		methods = append(methods, scores)
 	}
-	return names, values
+	doc := map[string]any{"rows": e.scores[0].N, "targets": e.targets, "scores": methods}
+	if e.link != "" {
+		doc["link"] = e.link
+	}
+	return doc
 }
 
 func (e evaluation) text() string {
 	w := table.NewWriter()
 	w.SetStyle(table.StyleLight)
-	names, _ := e.Scores[0].columns()
+	w.Style().Format.Header = text.FormatDefault
 	header := table.Row{""}
 	var right []table.ColumnConfig
-	for i, name := range names {
-		header = append(header, name)
+	for i, s := range e.scores[0].List {
+		header = append(header, s.Name)
 		right = append(right, table.ColumnConfig{Number: i + 2, Align: text.AlignRight, AlignHeader: text.AlignRight})
 	}
 	w.AppendHeader(header)
 	w.SetColumnConfigs(right)
-	for _, s := range e.Scores {
-		row := table.Row{s.Method}
-		_, values := s.columns()
-		for _, v := range values {
-			row = append(row, fmt.Sprintf("%.4f", v))
+	for i, name := range e.methods {
+		row := table.Row{name}
+		for _, s := range e.scores[i].List {
+			row = append(row, fmt.Sprintf("%.4f", s.Value))
 		}
 		w.AppendRow(row)
 	}
-	units := "in its units, smaller is better"
-	if e.Link != "" {
-		units = e.Link + " probabilities of its classes"
+	units := "in the units of the data, smaller is better"
+	if e.link != "" {
+		units = string(e.link) + " probabilities of the classes"
 	}
-	return fmt.Sprintf("%d rows, scores of %q, %s\n%s\n", e.Rows, e.Target, units, w.Render())
+	return fmt.Sprintf("%d rows, scores of %s, %s\n%s\n", e.scores[0].N, quoted(e.targets), units, w.Render())
+}
+
+// quoted lists names in a text.
+func quoted(names []string) string {
+	var list []string
+	for _, n := range names {
+		list = append(list, fmt.Sprintf("%q", n))
+	}
+	return strings.Join(list, ", ")
 }

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,141 +12,143 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"gorgonia.org/tensor"
 
+	"github.com/go-valla/valla"
 	"github.com/go-valla/valla/data"
-	"github.com/go-valla/valla/gp/laplace"
-	"github.com/go-valla/valla/gp/model"
+	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/method"
+	"github.com/go-valla/valla/internal/settings"
+	"github.com/go-valla/valla/layers"
 )
 
-// fitCommand is the command line of valla fit.
+// fitCommand is the command line of valla fit with the flags of one method.
 type fitCommand struct {
-	method        string
-	valla         model.FitOptions
-	lla           model.LLAOptions
-	weightOptions model.WeightOptions
+	Validation *float64 `set:"validation" default:"0.1" min:"0" below:"1" help:"fraction of the rows held out, those that valla train holds out with the same seed; 0 for none"`
+	work
 
-	model, netWeights, target, out string
-	weights                        []string // the uncertain ones
-	perLayer                       bool
-	priorStd, noiseStd, validation float64
-	seed                           uint64
-	json                           bool
+	chosen gp.Method
+	method gp.Settings // of chosen
+	named  string      // the method that the flag names
+
+	model, netWeights, validationData string
+	elsewhere                         elsewhere
+	targets                           targets
+	network                           valla.Network
+	memory                            memory
 }
 
-var (
-	// ofNetwork are the flags that describe a network from elsewhere; a model knows.
-	ofNetwork = []string{"activation", "layout", "standardize", "target", "classes", "dtype"}
-	// ofMethod are the flags of one method alone.
-	ofMethod = map[string][]string{
-		model.MethodVaLLA: {"optimizer", "inducing", "init", "alpha", "iterations", "batch-size", "learning-rate", "patience", "fix-prior", "fix-noise", "checkpoint", "resume"},
-		model.MethodLLA:   {"structure", "rank", "weights", "subset", "hyper", "per-layer"},
-	}
-)
+// elsewhere says how to read weights that were trained elsewhere.
+type elsewhere struct {
+	Layout      string `set:"layout" choice:"auto in-out out-in" help:"axes of the weights of dense layers; PyTorch has out-in"`
+	Standardize bool   `set:"standardize" help:"the network was trained on standardised inputs and targets"`
+}
 
-func newFit() *cobra.Command {
-	c := &fitCommand{
-		method: model.MethodVaLLA, valla: model.FitDefaults(), lla: model.LLADefaults(), weights: []string{"all"},
-		weightOptions: model.WeightOptions{Dtype: tensor.Float64},
+// layouts are the choices of elsewhere.
+var layouts = map[string]layers.Layout{"": layers.Auto, "auto": layers.Auto, "in-out": layers.InOut, "out-in": layers.OutIn}
+
+// methodIn returns the method that arguments name, the last one of several.
+func methodIn(args []string) string {
+	name := method.Default
+	for i, a := range args {
+		if v, ok := strings.CutPrefix(a, "--method="); ok {
+			name = v
+		} else if a == "--method" && i+1 < len(args) {
+			name = args[i+1]
+		}
 	}
+	return name
+}
+
+func newFit(args []string) *cobra.Command {
+	c := &fitCommand{}
+	name := methodIn(args)
+	var err error
+	if c.chosen, err = method.Lookup(name); err != nil {
+		c.chosen = valla.Methods()[0] // --method is refused when the flags are read
+	}
+	c.method = c.chosen.New()
 	cmd := &cobra.Command{
-		Use:   "fit DATA {--model FILE | --net-weights FILE --activation NAME} --out FILE",
+		Use:   "fit DATA {--model FILE | --net-weights FILE} --out FILE",
 		Short: "Fit a posterior to a trained network",
-		Long: `Fit a posterior to a network that was trained on a table, by valla train or elsewhere,
-and write both to one model file. The network's weights and predictions stay as they
-are; what is added are error bars.
-
-There are two methods. valla, the variational one, optimises a few inducing points over
-mini-batches, by natural gradients or as published (--optimizer adam). lla, the
-linearized Laplace approximation, passes once over the data and keeps the covariance of
-the --weights it is told to in a --structure: all of it (full), a Kronecker product for
-each layer (kfac), its diagonal (diag), or some eigenvectors (lowrank). Its prior and
-noise maximise the marginal likelihood, come from a grid by the likelihood of the rows
-held out, or are given (--hyper). Flags of one method are errors with the other.
-
-Weights from elsewhere (--net-weights) are an .npz archive or a folder of .npy files,
-named as in PyTorch's state dictionaries (fc1.weight, fc1.bias, ...) or W1, b1, ... Their
-network takes and gives numbers in the units of the data, unless --standardize says that
-it was trained on standardised inputs and targets.
-
-Ctrl-C stops a fit of valla, and the best state so far is written. With --checkpoint it
-can be resumed later, from the same data with the same settings, as if it had not
-stopped.`,
+		Long:  fmt.Sprintf(fitHelp, strings.Join(method.Names(), ", "), c.chosen.Name, wrap(c.chosen.Summary, 2)),
 		Example: `  valla fit houses.csv --model map.valla --out houses.valla
   valla fit houses.csv --model map.valla --method lla --structure kfac --out houses.valla
-  valla fit houses.csv --model map.valla --method lla --weights last-layer --hyper grid --out houses.valla
   valla fit houses.csv --target price --net-weights net.npz --activation tanh --out houses.valla`,
 		Args: oneTable,
 		RunE: running(c.run),
 	}
-	c.flags(cmd.Flags())
-	require(cmd, "out")
-	cmd.MarkFlagsOneRequired("model", "net-weights")
-	cmd.MarkFlagsMutuallyExclusive("model", "net-weights")
-	for _, name := range ofNetwork {
-		cmd.MarkFlagsMutuallyExclusive("model", name)
-	}
+	c.flags(cmd)
+	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return c.flagError(name, err) })
 	return cmd
 }
 
-func (c *fitCommand) flags(f *pflag.FlagSet) {
-	f.SortFlags = false
-	f.StringVar(&c.model, "model", "", "model `FILE` of valla train")
-	c.networkFlags(f)
-	f.StringVar(&c.out, "out", "", "model `FILE` to write")
-	choice[string]{&c.method, []named[string]{{model.MethodVaLLA, model.MethodVaLLA}, {model.MethodLLA, model.MethodLLA}}}.
-		add(f, "method", "of the error bars")
-	f.Float64Var(&c.priorStd, "prior-std", 0, "prior standard deviation of the weights: valla's at the start (default 1), lla's for good (default found)")
-	f.Float64Var(&c.noiseStd, "noise-std", 0, "noise of the target in its units: valla's at the start (default the network's residual), lla's for good (default found)")
-	f.Float64Var(&c.validation, "validation", c.valla.Validation, "fraction of the rows held out, as by valla train: to stop early, for a grid; 0 for none")
-	f.Uint64Var(&c.seed, "seed", 0, "of everything random")
-	c.llaFlags(f)
-	c.vallaFlags(f)
-	jsonFlag(f, &c.json)
-}
+const fitHelp = `Fit a posterior to a network that was trained by valla train or elsewhere, and write both
+to one model file. The network's weights and predictions stay as they are; the posterior
+adds error bars.
 
-func (c *fitCommand) networkFlags(f *pflag.FlagSet) {
-	w := &c.weightOptions
+--method chooses how the posterior is found: %s. The flags below are
+those of the method %s:
+
+  %s
+
+valla fit --method NAME --help has the flags of another method, and valla method show NAME
+describes it.
+
+Weights from elsewhere (--net-weights) are an .npz archive or a folder of .npy files, named
+as in PyTorch's state dictionaries (fc1.weight, fc1.bias, ...) or W1, b1, .... Their
+network takes and gives numbers in the units of the data, unless --standardize, or --mean
+and --std, say otherwise.
+
+Ctrl-C ends a fit, and the best state so far is written where the method has one. With
+--checkpoint a fit in steps can be resumed later, from the same data with the same
+settings, as if it had not ended.`
+
+func (c *fitCommand) flags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&c.model, "model", "", "model `FILE` whose network gets the posterior")
 	f.StringVar(&c.netWeights, "net-weights", "", "`FILE` of a network's weights trained elsewhere, instead of a model")
-	activationFlag(f, &w.Activation, "with --net-weights: function after each hidden layer")
-	layoutFlag(f, &w.Layout)
-	f.BoolVar(&w.Standardize, "standardize", false, "with --net-weights: the network works on standardised numbers")
-	f.StringVar(&c.target, "target", "", "with --net-weights: `COLUMN` to predict (default the last one)")
-	f.BoolVar(&w.Classes, "classes", false, "with --net-weights: the column holds classes, the outputs are their logits")
-	dtypeFlag(f, &w.Dtype, "with --net-weights: numbers to compute with")
+	f.StringVar(&c.named, "method", method.Default, "`NAME` of what makes the error bars: "+strings.Join(method.Names(), ", "))
+	c.work.flags(cmd)
+	settingsFlags(f, c, "", nil)
+	f.StringVar(&c.validationData, "validation-data", "", "`FILE` of rows to validate with, instead of a fraction of DATA")
+	f.Var(&c.memory, "memory", "that the fit may need beside the data, such as 4GiB; where a mini-batch needs more it is computed in parts (default: the method's)")
+	settingsFlags(f, c.method, c.chosen.Name+": ", nil)
+
+	const prefix = "with --net-weights: "
+	settingsFlags(f, &c.elsewhere, prefix, nil)
+	settingsFlags(f, &c.targets, prefix, nil)
+	settingsFlags(f, &c.network, prefix, map[string]string{"activation": "required for an mlp", "hidden": "default: an mlp has those of the file, others 50,50"})
+	cmd.MarkFlagsOneRequired("model", "net-weights")
+	cmd.MarkFlagsMutuallyExclusive("model", "net-weights")
+	cmd.MarkFlagsMutuallyExclusive("validation", "validation-data")
+	for _, name := range slices.Concat(settings.Names(&c.elsewhere), settings.Names(&c.targets), settings.Names(&c.network)) {
+		cmd.MarkFlagsMutuallyExclusive("model", name) // a model knows
+	}
 }
 
-func (c *fitCommand) llaFlags(f *pflag.FlagSet) {
-	o := &c.lla
-	structureFlag(f, &o.Structure)
-	f.IntVar(&o.Rank, "rank", 0, "lla: eigenvectors of the structure lowrank (default 100)")
-	f.StringSliceVar(&c.weights, "weights", c.weights, "lla: which are uncertain: all, last-layer or `NAMES` of parameters (dense1.weight,...)")
-	f.IntVar(&o.Subset, "subset", 0, "lla: take so many random `ROWS` for all; 0 for all")
-	hyperFlag(f, &o.Hyper)
-	f.BoolVar(&c.perLayer, "per-layer", false, "lla: a prior standard deviation for each layer")
-}
-
-func (c *fitCommand) vallaFlags(f *pflag.FlagSet) {
-	o := &c.valla
-	optimizerFlag(f, &o.Optimizer)
-	f.IntVar(&o.Inducing, "inducing", o.Inducing, "valla: inducing points")
-	initFlag(f, &o.Init)
-	f.Float64Var(&o.Alpha, "alpha", o.Alpha, "valla: of the objective, 0 to 1; 0 is the evidence lower bound")
-	f.IntVar(&o.Iterations, "iterations", o.Iterations, "valla: mini-batches at most (default natural 1000, for classes 2000; adam 40000)")
-	f.IntVar(&o.BatchSize, "batch-size", o.BatchSize, "valla: rows of a mini-batch (default natural a hundredth of all, 100 to 400; adam 100)")
-	f.Float64Var(&o.LearningRate, "learning-rate", o.LearningRate, "valla: of Adam (default natural 0.01, adam 0.001)")
-	f.IntVar(&o.Patience, "patience", o.Patience, "valla: stop adam after so many validations (one every 100 iterations) without improvement; 0 for never")
-	f.BoolVar(&o.FixPrior, "fix-prior", false, "valla: keep the prior standard deviation")
-	f.BoolVar(&o.FixNoise, "fix-noise", false, "valla: keep the noise")
-	f.StringVar(&o.Checkpoint, "checkpoint", "", "valla: `FILE` to keep the state of the fit in")
-	f.BoolVar(&o.Resume, "resume", false, "valla: go on from the checkpoint where it exists")
+// flagError says so where an unknown flag is one of another method than the given one.
+func (c *fitCommand) flagError(given string, err error) error {
+	if _, unknown := method.Lookup(given); unknown != nil {
+		return unknown
+	}
+	var unknown *pflag.NotExistError
+	if !errors.As(err, &unknown) {
+		return err
+	}
+	var owners []string
+	for _, m := range method.All() {
+		if settings.Lookup(m.New(), unknown.GetSpecifiedName()) != nil {
+			owners = append(owners, m.Name)
+		}
+	}
+	if owners == nil {
+		return err
+	}
+	return fmt.Errorf("--%s goes with --method %s, found --method %s", unknown.GetSpecifiedName(), strings.Join(owners, " or "), given)
 }
 
 func (c *fitCommand) run(cmd *cobra.Command, args []string) error {
-	if err := c.check(cmd.Flags()); err != nil {
-		return err
-	}
-	if err := checkOut(c.out); err != nil {
+	if err := cmp.Or(c.checkMethod(), c.checkWeights(), c.check()); err != nil {
 		return err
 	}
 	table, err := data.ReadTable(args[0])
@@ -155,94 +159,75 @@ func (c *fitCommand) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	if c.method == model.MethodLLA {
-		c.lla.Progress = cmd.ErrOrStderr()
-		fitted, err := model.FitLLA(cmd.Context(), m, set, c.lla)
-		return save(cmd, fitted, c.out, c.json, err)
-	}
-	c.valla.Progress = cmd.ErrOrStderr()
-	fitted, _, err := model.Fit(cmd.Context(), m, set, c.valla)
-	c.note(cmd, fitted)
-	return save(cmd, fitted, c.out, c.json, err)
-}
-
-// note says where there are fewer inducing points than asked for.
-func (c *fitCommand) note(cmd *cobra.Command, fitted *model.Model) {
-	if fitted == nil {
-		return
-	}
-	if m := fitted.Posterior.(model.VaLLA).Layer.Inducing(); m < c.valla.Inducing {
-		fmt.Fprintf(cmd.ErrOrStderr(), "valla: note: %d inducing points instead of %d: there are no more distinct inputs\n", m, c.valla.Inducing)
-	}
-}
-
-// check refuses what does not go together and completes the options.
-func (c *fitCommand) check(f *pflag.FlagSet) error {
-	if err := c.checkWeights(); err != nil {
+	held, err := c.held(m)
+	if err != nil {
 		return err
 	}
-	for method, flags := range ofMethod {
-		for _, name := range flags {
-			if method != c.method && f.Changed(name) {
-				return fmt.Errorf("%w: --%s goes with --method %s, found --method %s", model.ErrOption, name, method, c.method)
+	d := newDrawer(cmd.ErrOrStderr())
+	fitted, err := m.Fit(cmd.Context(), set, valla.FitOptions{
+		Settings: c.method, Validation: c.Validation, Held: held,
+		Run: gp.Run{Seed: c.Seed, Memory: int64(c.memory), Checkpoint: c.checkpoint, Resume: c.Resume, OnProgress: d.steps(c.method.Label())},
+	})
+	d.close()
+	return c.save(cmd, fitted, err)
+}
+
+// checkMethod refuses an unknown method.
+func (c *fitCommand) checkMethod() error {
+	if _, err := method.Lookup(c.named); err != nil || c.named == c.chosen.Name {
+		return err
+	}
+	return settings.Errorf("--method %s beside %s, expected one method", c.named, c.chosen.Name)
+}
+
+// checkWeights tells apart the two flags that speak of weights, and asks for what a file
+// of weights does not tell.
+func (c *fitCommand) checkWeights() error {
+	if of := settings.Lookup(c.method, "weights"); of != nil {
+		for w := range strings.SplitSeq(of.Text(), ",") {
+			_, err := os.Stat(w)
+			if w != "" && (err == nil || slices.Contains([]string{".npz", ".npy"}, strings.ToLower(filepath.Ext(w))) || strings.ContainsRune(w, filepath.Separator)) {
+				return settings.Errorf("--weights %s: expected all, last-layer or names of parameters; a file of weights goes with --net-weights", w)
 			}
 		}
 	}
-	if f.Changed("prior-std") {
-		c.valla.PriorStd, c.lla.PriorStd = c.priorStd, c.priorStd
-	}
-	c.valla.NoiseStd, c.lla.NoiseStd = c.noiseStd, c.noiseStd
-	c.valla.Validation, c.lla.Validation = c.validation, c.validation
-	c.valla.Seed, c.lla.Seed = c.seed, c.seed
-	c.lla.Weights = weightsOf(c.weights)
-	if c.perLayer {
-		c.lla.Priors = laplace.PerLayer
-	}
-	if c.netWeights != "" && c.weightOptions.Activation == "" {
-		return fmt.Errorf("%w: --net-weights needs --activation: the file does not tell it", model.ErrOption)
-	}
-	return nil
-}
-
-// checkWeights tells apart the two flags that speak of weights.
-func (c *fitCommand) checkWeights() error {
-	for _, w := range c.weights {
-		_, err := os.Stat(w)
-		if err == nil || slices.Contains([]string{".npz", ".npy"}, strings.ToLower(filepath.Ext(w))) || strings.ContainsRune(w, filepath.Separator) {
-			return fmt.Errorf("%w: --weights %s: expected all, last-layer or names of parameters; a file of weights goes with --net-weights", model.ErrOption, w)
-		}
-	}
 	if c.netWeights == "all" || c.netWeights == "last-layer" {
-		return fmt.Errorf("%w: --net-weights %s: expected a file; which weights are uncertain goes with --weights", model.ErrOption, c.netWeights)
+		return settings.Errorf("--net-weights %s: expected a file; which weights are uncertain goes with --weights", c.netWeights)
+	}
+	if mlp := c.network.Form == "" || c.network.Form == "mlp"; c.netWeights != "" && mlp && c.network.Activation == "" {
+		return settings.Errorf("--net-weights needs --activation: the file does not tell it")
 	}
 	return nil
-}
-
-// weightsOf returns the choice of uncertain weights that names stand for.
-func weightsOf(names []string) laplace.Weights {
-	switch {
-	case slices.Equal(names, []string{"all"}):
-		return laplace.All
-	case slices.Equal(names, []string{"last-layer"}):
-		return laplace.LastLayer
-	}
-	return laplace.Named(names...)
 }
 
 // start returns the network to fit a posterior to, and the data.
-func (c *fitCommand) start(ctx context.Context, table *data.Table) (*model.Model, *data.Set, error) {
+func (c *fitCommand) start(ctx context.Context, table *data.Table) (*valla.Model, *data.Set, error) {
 	if c.netWeights != "" {
-		set, err := table.Set(c.target)
+		set, err := table.Set(c.targets.Target...)
 		if err != nil {
 			return nil, nil, err
 		}
-		m, err := model.FromWeights(ctx, c.netWeights, c.weightOptions, set)
+		m, err := valla.FromWeights(ctx, c.netWeights, set, valla.WeightOptions{
+			Network: c.network, Layout: layouts[c.elsewhere.Layout], Standardize: c.elsewhere.Standardize, Classes: c.targets.Classes,
+		})
 		return m, set, err
 	}
-	m, err := model.Load(c.model)
+	m, err := valla.Load(c.model)
 	if err != nil {
 		return nil, nil, err
 	}
 	set, err := m.Set(table)
 	return m, set, err
+}
+
+// held returns the rows of a file to validate with; nil where none is given.
+func (c *fitCommand) held(m *valla.Model) (*data.Set, error) {
+	if c.validationData == "" {
+		return nil, nil
+	}
+	table, err := data.ReadTable(c.validationData)
+	if err != nil {
+		return nil, err
+	}
+	return m.Set(table)
 }

@@ -8,118 +8,144 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"gorgonia.org/tensor"
 
+	"github.com/go-valla/valla"
 	"github.com/go-valla/valla/data"
-	"github.com/go-valla/valla/gp/laplace"
-	"github.com/go-valla/valla/gp/model"
-	"github.com/go-valla/valla/layers"
+	"github.com/go-valla/valla/gp/task"
+	"github.com/go-valla/valla/internal/settings"
 )
 
-// choice is the value of a flag with a name out of a few.
-type choice[T comparable] struct {
-	value *T
-	of    []named[T]
+// settingsFlags defines a flag for each setting of the struct that ptr points to. Its help
+// starts with prefix. For the settings named in standard, help says what stands there in
+// place of the default.
+func settingsFlags(f *pflag.FlagSet, ptr any, prefix string, standard map[string]string) {
+	for _, s := range settings.Of(ptr) {
+		text := standard[s.Name]
+		if text == "" {
+			text = defaultOf(s)
+		}
+		flag := f.VarPF(setting{s}, s.Name, "", prefix+s.Help+choices(s)+" ("+text+")")
+		if s.IsBool() {
+			flag.NoOptDefVal = "true"
+		}
+	}
 }
 
-type named[T comparable] struct {
-	name  string
-	value T
-}
+// setting is the value of a flag.
+type setting struct{ *settings.Field }
 
-var _ pflag.Value = choice[int]{}
+var _ pflag.Value = setting{}
 
 // String implements pflag.Value.
-func (c choice[T]) String() string {
-	for _, n := range c.of {
-		if c.value != nil && n.value == *c.value {
-			return n.name
-		}
+func (s setting) String() string { return s.Text() }
+
+// Type implements pflag.Value. It is how help shows the value: INT, or INT,... for a list.
+func (s setting) Type() string {
+	switch {
+	case s.IsBool():
+		return "bool"
+	case s.IsList():
+		return strings.TrimSuffix(s.Kind(), "s") + ",..."
 	}
-	return ""
+	return s.Kind()
 }
 
-// Set implements pflag.Value.
-func (c choice[T]) Set(s string) error {
-	for _, n := range c.of {
-		if n.name == s {
-			*c.value = n.value
-			return nil
-		}
+// choices lists the names that a setting takes.
+func choices(s *settings.Field) string {
+	if len(s.Choices) == 0 {
+		return ""
 	}
-	return fmt.Errorf("expected one of %s", c.names())
+	return ": " + strings.Join(s.Choices, ", ")
 }
 
-// Type implements pflag.Value.
-func (c choice[T]) Type() string { return "NAME" }
-
-func (c choice[T]) names() string {
-	var names []string
-	for _, n := range c.of {
-		names = append(names, n.name)
+// defaultOf says what a setting is where it is not given.
+func defaultOf(s *settings.Field) string {
+	switch {
+	case s.Default != "":
+		return "default " + s.Default
+	case s.Auto != "":
+		return "default: " + s.Auto
+	case s.IsBool():
+		return "default off"
+	case s.Kind() == "INT", s.Kind() == "NUMBER":
+		return "default 0"
 	}
-	return strings.Join(names, ", ")
+	return "default none"
 }
 
-// add defines the flag; its usage ends with the names.
-func (c choice[T]) add(f *pflag.FlagSet, flag, usage string) {
-	f.Var(c, flag, usage+": "+c.names())
+// targets say which columns of a table are targets, and of what.
+type targets struct {
+	Target  []string `set:"target" auto:"the last one; of an .npz archive with images all of y" help:"columns to predict"`
+	Classes bool     `set:"classes" help:"the column holds classes, and the network's outputs are their logits"`
 }
 
-func dtypeFlag(f *pflag.FlagSet, v *tensor.Dtype, usage string) {
-	choice[tensor.Dtype]{v, []named[tensor.Dtype]{{"float64", tensor.Float64}, {"float32", tensor.Float32}}}.
-		add(f, "dtype", usage)
-}
-
-func activationFlag(f *pflag.FlagSet, v *layers.Activation, usage string) {
-	var of []named[layers.Activation]
-	for _, a := range layers.Activations() {
-		of = append(of, named[layers.Activation]{string(a), a})
+// read returns the table in a file with these targets.
+func (t targets) read(path string) (*data.Set, error) {
+	table, err := data.ReadTable(path)
+	if err != nil {
+		return nil, err
 	}
-	choice[layers.Activation]{v, of}.add(f, "activation", usage)
+	return table.Set(t.Target...)
 }
 
-func layoutFlag(f *pflag.FlagSet, v *layers.Layout) {
-	choice[layers.Layout]{v, []named[layers.Layout]{{"auto", layers.Auto}, {"in-out", layers.InOut}, {"out-in", layers.OutIn}}}.
-		add(f, "layout", "with --net-weights: axes of the arrays, out-in being PyTorch's")
+// work has the flags of commands that make a model.
+type work struct {
+	Seed   uint64 `set:"seed" help:"seed of everything random"`
+	Resume bool   `set:"resume" help:"go on from the checkpoint where it exists, with the same data and settings"`
+	asJSON
+
+	checkpoint, out string
 }
 
-func initFlag(f *pflag.FlagSet, v *data.KMeansInit) {
-	choice[data.KMeansInit]{v, []named[data.KMeansInit]{{"kmeans++", data.KMeansPlusPlus}, {"random-points", data.RandomPoints}}}.
-		add(f, "init", "valla: start of the k-means that finds the first inducing points")
+// flags defines the flags that are no settings.
+func (w *work) flags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&w.out, "out", "", "model `FILE` to write")
+	f.StringVar(&w.checkpoint, "checkpoint", "", "`FILE` to keep the state of the run in (default none)")
+	require(cmd, "out")
 }
 
-func optimizerFlag(f *pflag.FlagSet, v *model.Optimizer) {
-	var of []named[model.Optimizer]
-	for _, o := range []model.Optimizer{model.Natural, model.Adam} {
-		of = append(of, named[model.Optimizer]{string(o), o})
+// check refuses what does not go together, and an output that cannot be written.
+func (w *work) check() error {
+	if w.Resume && w.checkpoint == "" {
+		return settings.Errorf("to resume needs the file of the --checkpoint")
 	}
-	choice[model.Optimizer]{v, of}.add(f, "optimizer", "valla: how the posterior is found")
+	return checkOut(w.out)
 }
 
-func structureFlag(f *pflag.FlagSet, v *laplace.Structure) {
-	var of []named[laplace.Structure]
-	for _, s := range []laplace.Structure{laplace.Full, laplace.KFAC, laplace.Diagonal, laplace.LowRank} {
-		of = append(of, named[laplace.Structure]{s.String(), s})
+// reading has the flags of commands that apply a model.
+type reading struct {
+	Link string `set:"link" choice:"probit mc" help:"of classes: how their probabilities are made, by the probit approximation or as the mean over samples"`
+	asJSON
+
+	model string
+}
+
+// flags defines the flags of a command, whose settings r is a part of.
+func (r *reading) flags(cmd *cobra.Command, all any) {
+	cmd.Flags().StringVar(&r.model, "model", "", "model `FILE`")
+	settingsFlags(cmd.Flags(), all, "", nil)
+	require(cmd, "model")
+}
+
+// open reads the model and a file of data.
+func (r *reading) open(path string) (*valla.Model, *data.Table, error) {
+	m, err := valla.Load(r.model)
+	if err != nil {
+		return nil, nil, err
 	}
-	choice[laplace.Structure]{v, of}.add(f, "structure", "lla: of the weights' covariance")
+	table, err := data.ReadTable(path)
+	return m, table, err
 }
 
-func hyperFlag(f *pflag.FlagSet, v *model.Hyper) {
-	var of []named[model.Hyper]
-	for _, h := range []model.Hyper{model.MarginalLikelihood, model.GridSearch, model.FixedHyper} {
-		of = append(of, named[model.Hyper]{string(h), h})
-	}
-	choice[model.Hyper]{v, of}.add(f, "hyper", "lla: where prior and noise come from")
+// options are those of predictions.
+func (r *reading) options() valla.PredictOptions {
+	return valla.PredictOptions{Link: task.Link(r.Link)}
 }
 
-func linkFlag(f *pflag.FlagSet, v *model.Link) {
-	choice[model.Link]{v, []named[model.Link]{{string(model.Probit), model.Probit}, {string(model.MonteCarlo), model.MonteCarlo}}}.
-		add(f, "link", "of classes: how their probabilities are made")
-}
-
-func jsonFlag(f *pflag.FlagSet, v *bool) {
-	f.BoolVar(v, "json", false, "print one JSON document")
+// asJSON is the form of what is printed.
+type asJSON struct {
+	JSON bool `set:"json" help:"print one JSON document"`
 }
 
 // require marks flags as required. Their names are constants of this package.

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-valla/valla/gp/model"
+	"github.com/go-valla/valla"
 	"github.com/go-valla/valla/train"
 )
 
@@ -45,7 +45,7 @@ func interrupted(t *testing.T, dir, checkpoint string, args ...string) result {
 		t.Fatal(err)
 	}
 	<-ended
-	return result{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}
+	return result{stdout.String(), progressLines.ReplaceAllString(stderr.String(), ""), cmd.ProcessState.ExitCode()}
 }
 
 // TestInterruptAndResume stops a fit, looks at what it left, and goes on: the end
@@ -69,11 +69,11 @@ func testInterruptAndResume(t *testing.T, optimizer string) {
 	if r.code != 130 || !strings.HasPrefix(r.stderr, "valla: interrupted after ") || !strings.HasSuffix(r.stderr, "part.valla holds the best state so far\n") {
 		t.Fatalf("exit code %d, stderr %q", r.code, r.stderr)
 	}
-	m, err := model.Load(filepath.Join(dir, "part.valla"))
+	m, err := valla.Load(filepath.Join(dir, "part.valla"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	run := m.Training[len(m.Training)-1]
+	run := m.History[len(m.History)-1].Result
 	if m.Posterior == nil || run.Stopped != train.Interrupted || run.Iterations < 50 || run.Iterations >= 4000 {
 		t.Errorf("interrupted run %+v", run)
 	}
@@ -88,4 +88,18 @@ func testInterruptAndResume(t *testing.T, optimizer string) {
 		t.Error("the interrupted fit predicts the numbers of the whole one: the test shows nothing")
 	}
 	fails(t, dir, 1, "c.zip", with(args, "--out", "x.valla", "--checkpoint", "c.zip", "--resume", "--learning-rate", "0.5")...)
+}
+
+// TestTrainResumes: a training goes on from its checkpoint, with its own settings only.
+func TestTrainResumes(t *testing.T) {
+	dir := t.TempDir()
+	writeTable(t, filepath.Join(dir, "train.csv"), example(100, 1))
+	args := with(quickTrain, "train", "train.csv", "--checkpoint", "c.zip")
+	must(t, dir, with(args, "--out", "whole.valla")...)
+	must(t, dir, with(args, "--out", "again.valla", "--resume")...) // no step is left
+	if must(t, dir, "predict", "train.csv", "--model", "again.valla") != must(t, dir, "predict", "train.csv", "--model", "whole.valla") {
+		t.Error("the resumed training predicts other numbers")
+	}
+	fails(t, dir, 1, "c.zip", with(args, "--out", "x.valla", "--resume", "--learning-rate", "0.5")...)
+	fails(t, dir, 2, "to resume needs the file of the --checkpoint", "train", "train.csv", "--resume", "--out", "x.valla")
 }

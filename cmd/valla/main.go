@@ -1,11 +1,16 @@
-// Command valla puts error bars on neural networks: it trains a network on a table of
-// numbers, or takes one that was trained elsewhere, fits a VaLLA posterior to it, and
-// predicts with means and standard deviations.
+// Command valla puts error bars on neural networks: it trains a network on a table or on
+// images, or takes one that was trained elsewhere, fits a posterior to it, and predicts
+// with standard deviations or class probabilities.
 //
 //	valla train houses.csv --target price --out map.valla
 //	valla fit houses.csv --model map.valla --out houses.valla
 //	valla predict new.csv --model houses.valla
 //	valla eval test.csv --model houses.valla
+//	valla method list
+//
+// The flags of networks, trainings and methods are made from the tags of their settings,
+// see package internal/settings: a method in the table of package gp/method has its flags
+// without a line here.
 //
 // The exit code is 0 where all went well, 1 after an error, 2 for wrong usage and 130
 // where Ctrl-C ended a run.
@@ -23,7 +28,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/go-valla/valla/gp/model"
+	"github.com/go-valla/valla"
 	"github.com/go-valla/valla/internal/openblas"
 )
 
@@ -34,7 +39,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the program at once
-	root := newRoot()
+	root := newRoot(args)
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
@@ -47,12 +52,15 @@ func run(args []string, stdout, stderr io.Writer) int {
 	return code
 }
 
-func newRoot() *cobra.Command {
+// newRoot returns the whole command for arguments, which choose the method whose flags
+// valla fit has.
+func newRoot(args []string) *cobra.Command {
 	root := &cobra.Command{
-		Use:           "valla",
-		Short:         "Error bars for neural networks",
-		Long:          "Error bars for neural networks, by the variational linearized Laplace approximation (VaLLA).",
-		Version:       model.Version(),
+		Use:   "valla",
+		Short: "Error bars for neural networks",
+		Long: `Error bars for neural networks that are already trained, by the variational linearized
+Laplace approximation (VaLLA) and other methods.`,
+		Version:       valla.Version(),
 		SilenceErrors: true, SilenceUsage: true,
 		DisableSuggestions: true, // they take several lines
 		CompletionOptions:  cobra.CompletionOptions{HiddenDefaultCmd: true},
@@ -60,9 +68,16 @@ func newRoot() *cobra.Command {
 	blas := root.PersistentFlags().String("blas", "valla", "what multiplies matrices: `NAME` valla or openblas, or the file of a shared OpenBLAS")
 	root.PersistentPreRunE = running(func(*cobra.Command, []string) error { return useBLAS(*blas) })
 	root.SetHelpCommand(newHelp())
-	root.AddCommand(newDemo(), newTrain(), newFit(), newPredict(), newEval(), newExperiment(), newData())
+	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", fmt.Sprintf(".FlagUsagesWrapped %d", helpWidth)))
+	root.AddCommand(newTrain(), newFit(args), newPredict(), newEval(), newMethod())
+	for _, cmd := range root.Commands() {
+		cmd.Flags().SortFlags = false // they come in an order that makes sense
+	}
 	return root
 }
+
+// helpWidth is the width of the lines that describe flags.
+const helpWidth = 100
 
 // useBLAS chooses what multiplies matrices; the name openblas stands for one that the
 // system knows.
@@ -92,6 +107,22 @@ func newHelp() *cobra.Command {
 			return of.Help()
 		},
 	}
+}
+
+// group returns a command that only holds others.
+func group(name, short string, commands ...*cobra.Command) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   name,
+		Short: short,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return fmt.Errorf("unknown command %q", args[0])
+			}
+			return cmd.Help()
+		},
+	}
+	cmd.AddCommand(commands...)
+	return cmd
 }
 
 // oneTable is the check of the arguments of a command that reads a table.
@@ -129,7 +160,7 @@ func explain(cmd *cobra.Command, err error) (string, int) {
 		return err.Error(), 130
 	case errors.Is(err, context.Canceled):
 		return "interrupted", 130
-	case !errors.As(err, new(failure)) || errors.Is(err, model.ErrOption):
+	case !errors.As(err, new(failure)) || errors.Is(err, valla.ErrSetting):
 		return fmt.Sprintf("%v (see %s --help)", err, cmd.CommandPath()), 2
 	default:
 		return err.Error(), 1

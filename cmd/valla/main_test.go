@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -47,8 +48,8 @@ type result struct {
 	code           int
 }
 
-// valla runs the command in a folder.
-func valla(t *testing.T, dir string, args ...string) result {
+// run runs the command in a folder.
+func run(t *testing.T, dir string, args ...string) result {
 	t.Helper()
 	cmd := exec.Command(program, args...)
 	cmd.Dir = dir
@@ -58,13 +59,16 @@ func valla(t *testing.T, dir string, args ...string) result {
 	if exit := new(exec.ExitError); err != nil && !errors.As(err, &exit) {
 		t.Fatal(err)
 	}
-	return result{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}
+	return result{stdout.String(), progressLines.ReplaceAllString(stderr.String(), ""), cmd.ProcessState.ExitCode()}
 }
+
+// progressLines are what a run that takes long on a busy machine prints in between.
+var progressLines = regexp.MustCompile(`(?m)^[^:\n]+: \d+ of \d+ (steps|rows), .* s left\n`)
 
 // must runs a command that has to succeed without a word on stderr.
 func must(t *testing.T, dir string, args ...string) string {
 	t.Helper()
-	r := valla(t, dir, args...)
+	r := run(t, dir, args...)
 	if r.code != 0 || r.stderr != "" {
 		t.Fatalf("valla %s: exit code %d, stderr %q", strings.Join(args, " "), r.code, r.stderr)
 	}
@@ -74,7 +78,7 @@ func must(t *testing.T, dir string, args ...string) string {
 // fails runs a command that has to fail with one line on stderr that holds want.
 func fails(t *testing.T, dir string, code int, want string, args ...string) {
 	t.Helper()
-	r := valla(t, dir, args...)
+	r := run(t, dir, args...)
 	line, rest, _ := strings.Cut(r.stderr, "\n")
 	switch {
 	case r.code != code:

@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strconv"
-	"strings"
+	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
-	"github.com/go-valla/valla/gp/model"
+	"github.com/go-valla/valla"
+	"github.com/go-valla/valla/gp/task"
 	"github.com/go-valla/valla/train"
 )
 
@@ -24,100 +24,126 @@ func printJSON(w io.Writer, v any) error {
 
 // report is what train and fit print.
 type report struct {
-	Model    string    `json:"model"` // the file written
-	Network  string    `json:"network"`
-	Dtype    string    `json:"dtype"`
-	Features []string  `json:"features"`
-	Target   string    `json:"target"`
-	Classes  []float64 `json:"classes,omitempty"`
-	NoiseStd float64   `json:"noise_std,omitempty"` // in the units of the target
-	Run      model.Run `json:"run"`
+	Model    string      `json:"model"` // the file written
+	Network  string      `json:"network"`
+	Dtype    string      `json:"dtype"`
+	Inputs   []int       `json:"inputs"` // shape of an example
+	Features []string    `json:"features,omitempty"`
+	Targets  []string    `json:"targets"`
+	Classes  []float64   `json:"classes,omitempty"`
+	NoiseStd []float64   `json:"noise_std,omitempty"` // of each target, in its units
+	Event    valla.Event `json:"event"`
 }
 
 // save writes the model that a run made and reports it. m is nil where the run failed;
 // where it was interrupted, the error says what is in the file.
-func save(cmd *cobra.Command, m *model.Model, path string, asJSON bool, runErr error) error {
+func (w *work) save(cmd *cobra.Command, m *valla.Model, runErr error) error {
 	if m == nil {
 		return runErr
 	}
-	if err := m.Save(path); err != nil {
+	if err := m.Save(w.out); err != nil {
 		return errors.Join(runErr, err)
 	}
-	r := newReport(m, path)
-	var err error
-	if asJSON {
-		err = printJSON(cmd.OutOrStdout(), r)
-	} else {
-		err = r.print(cmd.OutOrStdout())
+	r := newReport(m, w.out)
+	for _, n := range w.notes(r.Event) {
+		fmt.Fprintln(cmd.ErrOrStderr(), "valla: note:", n)
 	}
+	print := r.print
+	if w.JSON {
+		print = func(to io.Writer) error { return printJSON(to, r) }
+	}
+	err := print(cmd.OutOrStdout())
 	if runErr != nil {
-		return interruption(fmt.Sprintf("interrupted after %d iterations; %s holds the best state so far", r.Run.Iterations, path))
+		after := ""
+		if r.Event.Result != nil {
+			after = fmt.Sprintf(" after %d steps", r.Event.Result.Iterations)
+		}
+		return interruption(fmt.Sprintf("interrupted%s; %s holds the best state so far", after, w.out))
 	}
 	return err
 }
 
-func newReport(m *model.Model, path string) report {
-	return report{
-		Model: path, Network: describe(m), Dtype: m.Dtype().String(), Features: m.Features, Target: m.Target,
-		Classes: m.Classes, NoiseStd: m.NoiseStd(), Run: m.Training[len(m.Training)-1],
+// notes are what the user should know of a run.
+func (w *work) notes(e valla.Event) []string {
+	if w.checkpoint != "" && e.Result == nil {
+		return append(e.Notes, "No checkpoint was written: the fit is one pass over the data.")
 	}
+	return e.Notes
 }
 
-// describe returns the widths and the activation of a network, "1-50-50-1 tanh".
-func describe(m *model.Model) string {
-	n := m.Network
-	widths := []string{strconv.Itoa(n.Inputs)}
-	for _, w := range append(append([]int(nil), n.Hidden...), n.Outputs) {
-		widths = append(widths, strconv.Itoa(w))
+func newReport(m *valla.Model, path string) report {
+	r := report{
+		Model: path, Network: m.Form.String(), Dtype: m.Dtype().String(), Inputs: m.Task.Inputs.Shape, Features: m.Task.Inputs.Features,
+		Targets: m.Task.Outputs.Targets(), NoiseStd: m.NoiseStds(), Event: m.History[len(m.History)-1],
 	}
-	text := strings.Join(widths, "-")
-	if len(n.Hidden) > 0 {
-		text += " " + string(n.Activation)
+	if c, ok := m.Task.Outputs.(*task.Classification); ok {
+		r.Classes = c.Classes
+	}
+	return r
+}
+
+// print writes the report for people, a line for each thing.
+func (r report) print(to io.Writer) error {
+	e := r.Event
+	w := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
+	line := func(name, format string, args ...any) { fmt.Fprintf(w, name+"\t"+format+"\n", args...) }
+	line("network", "%s, %s", r.Network, r.Dtype)
+	line("rows", "%d to train, %d to validate", e.Rows, e.ValidationRows)
+	if e.Action == valla.ActionFit {
+		line("posterior", "%s", e.Label)
+	}
+	if e.Result != nil {
+		line("steps", "%s", steps(e.Result))
+	} else {
+		line("time", "%.1f s", e.Seconds)
+	}
+	for _, text := range priors(e) {
+		line("prior std", "%s", text)
+	}
+	for i, target := range r.Targets {
+		if r.Classes != nil {
+			line("classes", "%d of %q", len(r.Classes), target)
+		} else {
+			line("noise std", "%.4g of %q", r.NoiseStd[i], target)
+		}
+	}
+	for _, f := range e.Facts {
+		line(f.Name, "%.6g", f.Value)
+	}
+	line("wrote", "%s", r.wrote())
+	return w.Flush()
+}
+
+// steps says how a run in steps went.
+func steps(res *train.Result) string {
+	text := fmt.Sprintf("%d in %.1f s", res.Iterations, res.Seconds)
+	if len(res.History) > 0 {
+		text += fmt.Sprintf(", the best after %d with validation loss %.4f", res.BestIteration, res.BestValue)
+	}
+	switch res.Stopped {
+	case train.Early:
+		text += ", stopped early"
+	case train.Interrupted:
+		text += ", interrupted"
 	}
 	return text
 }
 
-func (r report) print(w io.Writer) error {
-	var b strings.Builder
-	fmt.Fprintf(&b, "network     %s, %s\n", r.Network, r.Dtype)
-	fmt.Fprintf(&b, "rows        %d to train, %d to validate\n", r.Run.Rows, r.Run.Validation)
-	switch r.Run.Method {
-	case model.MethodLLA:
-		r.writeLLA(&b)
-	case model.MethodVaLLA:
-		fmt.Fprintf(&b, "posterior   %d inducing points, prior std %.4g\n", r.Run.Inducing, r.Run.PriorStd)
-		fallthrough
-	default:
-		r.writeIterations(&b)
+// priors lists the prior standard deviations, those of the first groups where there are many.
+func priors(e valla.Event) []string {
+	const most = 20
+	var list []string
+	for i, std := range e.PriorStds {
+		if i == most {
+			return append(list, fmt.Sprintf("... and %d more, see --json", len(e.PriorStds)-most))
+		}
+		text := fmt.Sprintf("%.4g", std)
+		if e.Groups != nil {
+			text += " of " + e.Groups[i]
+		}
+		list = append(list, text)
 	}
-	if r.Classes != nil {
-		fmt.Fprintf(&b, "classes     %d of %q\n", len(r.Classes), r.Target)
-	} else {
-		fmt.Fprintf(&b, "noise std   %.4g of %q\n", r.NoiseStd, r.Target)
-	}
-	fmt.Fprintf(&b, "wrote       %s\n", r.wrote())
-	_, err := io.WriteString(w, b.String())
-	return err
-}
-
-func (r report) writeIterations(b *strings.Builder) {
-	fmt.Fprintf(b, "iterations  %d in %.1f s", r.Run.Iterations, r.Run.Seconds)
-	switch {
-	case r.Run.BestValidation != nil:
-		fmt.Fprintf(b, ", the best after %d, validation %s %.4f", r.Run.BestIteration, r.validated(), *r.Run.BestValidation)
-	case r.Run.Stopped == train.Interrupted:
-		b.WriteString(", interrupted")
-	}
-	b.WriteString("\n")
-}
-
-func (r report) writeLLA(b *strings.Builder) {
-	l := r.Run.LLA
-	fmt.Fprintf(b, "posterior   LLA %v of %d weights, %.1f determined by the data, in %.1f s\n", l.Structure, l.Parameters, l.EffectiveParameters, r.Run.Seconds)
-	for i, name := range l.Priors {
-		fmt.Fprintf(b, "prior std   %.4g of %s (%s)\n", l.PriorStds[i], name, l.Hyper)
-	}
-	fmt.Fprintf(b, "evidence    log marginal likelihood %.4f\n", l.LogMarginalLikelihood)
+	return list
 }
 
 // wrote names the file and its size.
@@ -127,15 +153,4 @@ func (r report) wrote() string {
 		return r.Model
 	}
 	return fmt.Sprintf("%s (%d kB)", r.Model, (info.Size()+999)/1000)
-}
-
-// validated names the value of the validation.
-func (r report) validated() string {
-	switch {
-	case r.Classes != nil:
-		return "NLL"
-	case r.Run.Method == model.MethodVaLLA:
-		return "NLL (standardised)"
-	}
-	return "squared error (standardised)"
 }

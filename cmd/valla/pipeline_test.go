@@ -10,8 +10,9 @@ import (
 
 	"gorgonia.org/tensor"
 
+	"github.com/go-valla/valla"
 	"github.com/go-valla/valla/data/npy"
-	"github.com/go-valla/valla/gp/model"
+	"github.com/go-valla/valla/gp/task"
 )
 
 type scores struct {
@@ -21,14 +22,14 @@ type scores struct {
 }
 
 type evaluation struct {
-	Rows   int
-	Target string
-	Link   string
-	Scores []scores
+	Rows    int
+	Targets []string
+	Link    string
+	Scores  []scores
 }
 
 type predictions struct {
-	Target                  string
+	Targets                 []string
 	Level                   float64
 	Rows                    int
 	Out, Link               string
@@ -49,7 +50,7 @@ func TestPipeline(t *testing.T) {
 			if out := must(t, dir, with(quickTrain, "train", "train"+ext, "--out", "map.valla")...); !strings.Contains(out, "2-10-1 tanh, float64") {
 				t.Errorf("train printed %q", out)
 			}
-			if out := must(t, dir, with(quickFit, "fit", "train"+ext, "--model", "map.valla", "--out", "m.valla")...); !strings.Contains(out, "8 inducing points") {
+			if out := must(t, dir, with(quickFit, "fit", "train"+ext, "--model", "map.valla", "--out", "m.valla")...); !strings.Contains(out, "VaLLA 8") {
 				t.Errorf("fit printed %q", out)
 			}
 			var e evaluation
@@ -127,7 +128,7 @@ func TestPredictOutputs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if doc.Rows != 100 || doc.Target != "y" || doc.Level != 0.9 || doc.Out != "p.csv" || !array.Shape().Eq(tensor.Shape{100, 4}) {
+	if doc.Rows != 100 || !slices.Equal(doc.Targets, []string{"y"}) || doc.Level != 0.9 || doc.Out != "p.csv" || !array.Shape().Eq(tensor.Shape{100, 4}) {
 		t.Errorf("document %+v, array %v", doc, array.Shape())
 	}
 	columns := [][]float64{doc.Mean, doc.Std, doc.Lower, doc.Upper}
@@ -164,11 +165,17 @@ func TestPredictFindsColumnsByName(t *testing.T) {
 // report is what train and fit print.
 type report struct {
 	Model, Network, Dtype string
-	Features              []string
-	Target                string
+	Inputs                []int
+	Features, Targets     []string
 	Classes               []float64
-	NoiseStd              float64 `json:"noise_std"`
-	Run                   model.Run
+	NoiseStd              []float64 `json:"noise_std"`
+	Event                 valla.Event
+}
+
+// setting returns a number among the settings of the event.
+func (r report) setting(name string) float64 {
+	v, _ := r.Event.Settings[name].(float64)
+	return v
 }
 
 func TestReports(t *testing.T) {
@@ -177,15 +184,24 @@ func TestReports(t *testing.T) {
 	var r report
 	decode(t, must(t, dir, with(quickTrain, "train", "train.csv", "--target", "y", "--out", "map.valla", "--json", "--dtype", "float32",
 		"--activation", "relu", "--seed", "5", "--validation", "0.2", "--weight-decay", "0.01", "--patience", "1")...), &r)
-	if r.Network != "2-10-1 relu" || r.Dtype != "float32" || r.Target != "y" || !slices.Equal(r.Features, []string{"b", "a"}) ||
-		r.Run.Seed != 5 || r.Run.Validation != 40 || r.Run.WeightDecay != 0.01 || r.NoiseStd <= 0 {
+	if r.Model != "map.valla" || r.Network != "2-10-1 relu" || r.Dtype != "float32" || !slices.Equal(r.Inputs, []int{2}) ||
+		!slices.Equal(r.Targets, []string{"y"}) || !slices.Equal(r.Features, []string{"b", "a"}) || len(r.NoiseStd) != 1 || r.NoiseStd[0] <= 0 {
 		t.Errorf("train reported %+v", r)
 	}
+	if e := r.Event; e.Action != valla.ActionTrain || e.Seed != 5 || e.Rows != 160 || e.ValidationRows != 40 || r.setting("weight-decay") != 0.01 || e.Result == nil {
+		t.Errorf("train reported the event %+v", e)
+	}
 	r = report{}
-	decode(t, must(t, dir, with(quickFit, "fit", "train.csv", "--model", "map.valla", "--out", "m.valla", "--json", "--alpha", "0.5",
+	decode(t, must(t, dir, with(quickFit, "fit", "train.csv", "--model", "map.valla", "--out", "m.valla", "--json", "--alpha", "0.5", "--validation", "0",
 		"--prior-std", "0.5", "--fix-prior", "--noise-std", "0.3", "--fix-noise", "--init", "random-points", "--learning-rate", "0.005")...), &r)
-	if r.Run.Method != model.MethodVaLLA || *r.Run.Alpha != 0.5 || math.Abs(r.Run.PriorStd-0.5) > 1e-6 ||
-		math.Abs(r.NoiseStd-0.3) > 1e-6 || r.Run.Iterations != 200 || r.Run.LearningRate != 0.005 {
+	m, err := valla.Load(filepath.Join(dir, "m.valla"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	scale := m.Task.Outputs.(*task.Regression).Std[0] // --noise-std is in the units of the network's outputs
+	e := r.Event
+	if e.Method != "valla" || e.Label != "VaLLA 8" || r.setting("alpha") != 0.5 || math.Abs(e.PriorStds[0]-0.5) > 1e-6 || e.Rows != 200 || e.ValidationRows != 0 ||
+		math.Abs(r.NoiseStd[0]-0.3*scale) > 1e-6 || e.Result.Iterations != 200 || r.setting("learning-rate") != 0.005 {
 		t.Errorf("fit reported %+v", r)
 	}
 }
@@ -193,7 +209,7 @@ func TestReports(t *testing.T) {
 func TestFitWeightsFromElsewhere(t *testing.T) {
 	dir := fitted(t)
 	path := filepath.Join(dir, "map.valla")
-	m, err := model.Load(path)
+	m, err := valla.Load(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -215,7 +231,7 @@ func TestFitWeightsFromElsewhere(t *testing.T) {
 	for _, layout := range []string{"auto", "out-in"} {
 		must(t, dir, with(quickFit, "fit", "train.csv", "--net-weights", "net.npz", "--activation", "tanh", "--layout", layout,
 			"--standardize", "--target", "y", "--out", "w.valla")...)
-		w, err := model.Load(filepath.Join(dir, "w.valla"))
+		w, err := valla.Load(filepath.Join(dir, "w.valla"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -229,8 +245,8 @@ func TestFitWeightsFromElsewhere(t *testing.T) {
 
 func TestNoteOnFewDistinctInputs(t *testing.T) {
 	dir := fitted(t)
-	r := valla(t, dir, "fit", "train.csv", "--model", "map.valla", "--out", "n.valla", "--inducing", "500", "--iterations", "1", "--json")
-	if r.code != 0 || r.stderr != "valla: note: 180 inducing points instead of 500: there are no more distinct inputs\n" {
+	r := run(t, dir, "fit", "train.csv", "--model", "map.valla", "--out", "n.valla", "--inducing", "500", "--iterations", "1", "--json")
+	if r.code != 0 || r.stderr != "valla: note: 180 inducing points instead of 500: there are no more different inputs.\n" {
 		t.Errorf("exit code %d, stderr %q", r.code, r.stderr)
 	}
 	decode(t, r.stdout, &report{})

@@ -86,6 +86,10 @@ func Lookup(ptr any, name string) *Field {
 // Given says whether the setting has a value that is not its zero value.
 func (f *Field) Given() bool { return !f.value.IsZero() }
 
+// Limits says which numbers the setting takes, as in "at least 1, below 2"; "" where
+// nothing bounds them.
+func (f *Field) Limits() string { return strings.TrimPrefix(f.limits.String(), " ") }
+
 // IsBool says whether the setting is a switch.
 func (f *Field) IsBool() bool { return f.element().Kind() == reflect.Bool }
 

@@ -1,0 +1,156 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+	"golang.org/x/term"
+
+	"github.com/go-valla/valla/train"
+)
+
+const (
+	// barEvery is often enough for the eye and rare enough to cost nothing.
+	barEvery = 100 * time.Millisecond
+	// plainEvery is the time between two lines where there is no terminal. Shorter work
+	// prints none.
+	plainEvery = 5 * time.Second
+)
+
+// progress says how far a piece of work is.
+type progress struct {
+	label       string // names the work
+	done, total int64  // a total of 0 is not known
+	unit        string // what is counted; "bytes" are shown in MB
+	text        string // more to say, such as a loss; "" for nothing
+}
+
+// String is one line, such as "VaLLA 100: 200 of 1000 steps, loss 0.31".
+func (p progress) String() string {
+	done, total, unit := fmt.Sprint(p.done), fmt.Sprint(p.total), p.unit
+	if unit == "bytes" {
+		done, total, unit = fmt.Sprintf("%.1f", float64(p.done)/1e6), fmt.Sprintf("%.1f", float64(p.total)/1e6), "MB"
+	}
+	line := p.label + ": " + done
+	if p.total > 0 {
+		line += " of " + total
+	}
+	line += " " + unit
+	if p.text != "" {
+		line += ", " + p.text
+	}
+	return line
+}
+
+// continues says whether p is of the same piece of work as before.
+func (p progress) continues(before progress) bool {
+	return p.label == before.label && p.unit == before.unit && p.total == before.total && p.done >= before.done
+}
+
+// drawer shows the progress of one piece of work after the other: as a bar on a terminal,
+// otherwise as a plain line now and then.
+type drawer struct {
+	out      io.Writer
+	terminal bool
+	now      func() time.Time
+
+	last  progress
+	first int64     // what was done when the piece of work began
+	start time.Time // of it
+	drawn time.Time // when something was drawn last, or the work began
+	bar   *progressbar.ProgressBar
+}
+
+func newDrawer(w io.Writer) *drawer {
+	f, ok := w.(*os.File)
+	return &drawer{out: w, terminal: ok && term.IsTerminal(int(f.Fd())), now: time.Now}
+}
+
+// show is told of all progress, and draws what is due.
+func (d *drawer) show(p progress) {
+	now := d.now()
+	if !p.continues(d.last) {
+		d.close()
+		d.first, d.start = p.done, now
+		if d.drawn.IsZero() {
+			d.drawn = now
+		}
+	}
+	d.last = p
+	every := plainEvery
+	if d.terminal {
+		every = barEvery
+	}
+	if now.Sub(d.drawn) >= every {
+		d.drawn = now
+		d.draw()
+	}
+}
+
+// draw ignores errors: a terminal that went away is no reason to end the work.
+func (d *drawer) draw() {
+	if !d.terminal {
+		fmt.Fprintln(d.out, d.last.String()+d.times())
+		return
+	}
+	if d.bar == nil {
+		d.bar = newBar(d.out, d.last, d.first)
+	}
+	d.bar.Describe(d.last.String())
+	_ = d.bar.Set64(d.last.done - d.first)
+}
+
+// newBar counts what is done from first on, so that rate and remaining time are right in
+// a run that is resumed.
+func newBar(w io.Writer, p progress, first int64) *progressbar.ProgressBar {
+	most := p.total - first
+	if p.total == 0 {
+		most = -1
+	}
+	return progressbar.NewOptions64(most,
+		progressbar.OptionSetWriter(w),
+		progressbar.OptionSetWidth(20),
+		progressbar.OptionSetSpinnerChangeInterval(0), // draw when told to only
+		progressbar.OptionShowBytes(p.unit == "bytes"),
+		progressbar.OptionShowIts(),
+		progressbar.OptionSetItsString(p.unit))
+}
+
+// times says how long the work has taken and how long the rest will take at that rate.
+func (d *drawer) times() string {
+	took := d.drawn.Sub(d.start)
+	text := fmt.Sprintf(", %.0f s", took.Seconds())
+	done, left := d.last.done-d.first, d.last.total-d.last.done
+	if done > 0 && left > 0 {
+		text += fmt.Sprintf(", about %.0f s left", took.Seconds()*float64(left)/float64(done))
+	}
+	return text
+}
+
+// close ends a bar, with its last state on a line of its own.
+func (d *drawer) close() {
+	if d.bar == nil {
+		return
+	}
+	d.draw()
+	fmt.Fprintln(d.out)
+	d.bar = nil
+}
+
+// steps returns a function that shows the progress of a training or a fit.
+func (d *drawer) steps(label string) func(train.Progress) {
+	return func(p train.Progress) {
+		var text string
+		if !math.IsNaN(p.Loss) {
+			text = fmt.Sprintf("loss %.4g", p.Loss)
+		}
+		if !math.IsNaN(p.Validation) {
+			text += fmt.Sprintf(", validation loss %.4g", p.Validation)
+		}
+		d.show(progress{label: label, done: int64(p.Done), total: int64(p.Total), unit: p.Unit, text: text})
+	}
+}

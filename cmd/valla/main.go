@@ -69,7 +69,7 @@ Laplace approximation (VaLLA) and other methods.`,
 	root.PersistentPreRunE = running(func(*cobra.Command, []string) error { return useBLAS(*blas) })
 	root.SetHelpCommand(newHelp())
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", fmt.Sprintf(".FlagUsagesWrapped %d", helpWidth)))
-	root.AddCommand(newTrain(), newFit(args), newPredict(), newEval(), newMethod())
+	root.AddCommand(newDemo(), newTrain(), newFit(args), newPredict(), newEval(), newMethod(), newExperiment(), newData())
 	for _, cmd := range root.Commands() {
 		cmd.Flags().SortFlags = false // they come in an order that makes sense
 	}

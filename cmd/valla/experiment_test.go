@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	results "github.com/go-valla/valla/experiments/internal/result"
+	"github.com/go-valla/valla/experiments"
 )
 
 // TestExperimentCommand runs, skips what is finished, reports, and refuses.
@@ -23,8 +23,8 @@ func TestExperimentCommand(t *testing.T) {
 	if out := must(t, dir, args...); strings.Contains(out, "seed 0") || !strings.Contains(out, "VaLLA 6, without") {
 		t.Errorf("output of a run of what is finished %q", out)
 	}
-	var doc map[string][]results.Cell
-	if err := json.Unmarshal([]byte(must(t, dir, append(args, "--json")...)), &doc); err != nil || len(doc["toy"]) != 5+2+2+2*2 {
+	var doc map[string][]experiments.Cell
+	if err := json.Unmarshal([]byte(must(t, dir, append(args, "--json")...)), &doc); err != nil || len(doc["toy"]) != 1+2+2+2+1+1+2+2 {
 		t.Errorf("%d cells as JSON, error %v", len(doc["toy"]), err)
 	}
 	if out := must(t, dir, "experiment", "report"); !strings.Contains(out, filepath.Join("runs", "report.html")) {
@@ -43,6 +43,6 @@ func TestExperimentCommand(t *testing.T) {
 	fails(t, dir, 2, `"toys"`, "experiment", "run", "toys")
 	fails(t, dir, 2, "name of an experiment", "experiment", "run")
 	fails(t, dir, 2, "runs", "experiment", "runs")
-	fails(t, dir, 1, "boston.npz", "experiment", "run", "uci", "--data", "sets")
-	fails(t, dir, 1, "train-images-idx3-ubyte", "experiment", "run", "mnist", "--data", "sets")
+	fails(t, dir, 1, `get it with "valla data get boston"`, "experiment", "run", "uci", "--data", "sets")
+	fails(t, dir, 1, `get it with "valla data get mnist"`, "experiment", "run", "mnist", "--data", "sets")
 }

@@ -13,7 +13,7 @@ import (
 func TestDemoCommand(t *testing.T) {
 	dir := t.TempDir()
 	text := must(t, dir, "demo")
-	for _, want := range []string{"MAP", "LLA", "VaLLA M=20", "NLL", "CQM", filepath.Join("runs", "demo", "demo.png")} {
+	for _, want := range []string{"MAP", "LLA", "VaLLA 20", "NLL", "CQM", filepath.Join("runs", "demo", "demo.png")} {
 		if !strings.Contains(text, want) {
 			t.Errorf("output lacks %q:\n%s", want, text)
 		}
@@ -26,13 +26,13 @@ func TestDemoCommand(t *testing.T) {
 	var doc struct {
 		Scores []struct {
 			Method string
-			NLL    float64
+			Scores struct{ NLL float64 }
 		}
 	}
 	if err := json.Unmarshal([]byte(must(t, dir, "demo", "--json", "--dir", "again")), &doc); err != nil {
 		t.Fatal(err)
 	}
-	if len(doc.Scores) != 3 || !strings.Contains(text, fmt.Sprintf("%.4f", doc.Scores[2].NLL)) {
+	if len(doc.Scores) != 3 || !strings.Contains(text, fmt.Sprintf("%.4f", doc.Scores[2].Scores.NLL)) {
 		t.Errorf("scores %+v are not those of the table:\n%s", doc.Scores, text)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "data.csv"), []byte("x\n0\n3\n"), 0o644); err != nil {
@@ -45,7 +45,7 @@ func TestDemoCommand(t *testing.T) {
 
 func TestDataCommand(t *testing.T) {
 	dir := t.TempDir()
-	if out := must(t, dir, "data", "list"); !strings.Contains(out, "4 of 4 files missing in "+filepath.Join("data", "mnist")) {
+	if out := must(t, dir, "data", "list", "--data", "data"); !strings.Contains(out, "4 of 4 files missing in "+filepath.Join("data", "mnist")) {
 		t.Errorf("list %q", out)
 	}
 	fails(t, dir, 1, `"imagenet"`, "data", "get", "imagenet")

@@ -5,32 +5,19 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/go-valla/valla"
+	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/experiments"
-	reports "github.com/go-valla/valla/experiments/internal/report"
-	"github.com/go-valla/valla/experiments/internal/result"
-	"github.com/go-valla/valla/experiments/internal/spec"
-	"github.com/go-valla/valla/gp/model"
+	"github.com/go-valla/valla/train"
 )
 
 func newExperiment() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "experiment",
-		Short: "Run the paper's experiments and report them",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return fmt.Errorf("unknown command %q", args[0])
-			}
-			return cmd.Help()
-		},
-	}
-	cmd.AddCommand(newExperimentList(), newExperimentRun(), newExperimentReport())
-	return cmd
+	return group("experiment", "Run the paper's experiments and report them", newExperimentList(), newExperimentRun(), newExperimentReport())
 }
 
 func newExperimentList() *cobra.Command {
@@ -57,7 +44,7 @@ type experimentRun struct {
 	experiments.Overrides
 	profile string
 	seeds   []uint
-	json    bool
+	asJSON
 }
 
 func newExperimentRun() *cobra.Command {
@@ -68,7 +55,8 @@ func newExperimentRun() *cobra.Command {
 		Short: "Run experiments, by name or from files NAME.yaml",
 		Long: `Run experiments one after the other, each cell of their tables once: what is finished in the
 folder --dir is skipped, an interrupted fit goes on from its checkpoint, and cells whose
-settings have changed are run again. valla experiment report shows what is there.`,
+settings have changed are run again. valla experiment report shows what is there, and
+valla data get downloads the data sets.`,
 		Example: "  valla experiment run toy uci --profile quick\n  valla experiment run mnist --weights mlp_mnist.npz --m 100,200 --seed 0,1",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -79,31 +67,39 @@ settings have changed are run again. valla experiment report shows what is there
 		RunE: running(c.run),
 	}
 	f := cmd.Flags()
-	f.SortFlags = false
 	f.StringVar(&c.profile, "profile", "", "of the experiment's, such as quick or full (default the first in its file)")
-	f.StringVar(&c.Data, "data", filepath.Join("..", "shared", "data"), "`FOLDER` that holds the data sets")
+	dataFlag(cmd, &c.Data)
 	f.StringVar(&c.Dir, "dir", "runs", "`FOLDER` for results and checkpoints")
 	f.UintSliceVar(&c.seeds, "seed", nil, "seeds (default the experiment's)")
 	f.IntSliceVar(&c.Inducing, "m", nil, "numbers of inducing points (default the experiment's)")
-	f.IntVar(&c.Iterations, "iterations", 0, "of each VaLLA fit (default the experiment's)")
+	f.IntVar(&c.Iterations, "iterations", 0, "steps of each fit that makes some (default the experiment's)")
 	f.StringSliceVar(&c.Overrides.Methods, "method", nil, "methods, of "+strings.Join(experiments.Methods(), ",")+" (default the experiment's)")
-	f.StringVar(&c.Net, "net", "", "form of the network, of "+strings.Join(experiments.Networks(), ",")+" (default the experiment's)")
+	f.StringVar(&c.Net, "net", "", "form of the network, as in valla train --form (default the experiment's)")
 	f.StringVar(&c.Weights, "weights", "", "`FILE` of the network's weights (default the experiment's, or train it)")
 	f.Var((*memory)(&c.Memory), "memory", "that a step of a fit may need, such as 4GiB; where a mini-batch needs more it is computed in parts")
 	f.BoolVar(&c.Rotations, "rotations", false, "also score turned test images")
-	jsonFlag(f, &c.json)
+	settingsFlags(f, &c.asJSON, "", nil)
 	return cmd
+}
+
+// dataFlag names the folder of the data sets, which valla data and valla experiment share.
+func dataFlag(cmd *cobra.Command, folder *string) {
+	standard, err := data.Folder()
+	if err != nil {
+		standard = "data"
+	}
+	cmd.Flags().StringVar(folder, "data", standard, "`FOLDER` that holds a folder for each data set")
 }
 
 func (c *experimentRun) run(cmd *cobra.Command, args []string) error {
 	for _, s := range c.seeds {
 		c.Seeds = append(c.Seeds, uint64(s))
 	}
-	var list []*spec.Experiment
+	var list []*experiments.Experiment
 	for _, name := range args {
 		e, err := experiments.Open(name, c.profile)
 		if errors.Is(err, experiments.ErrUnknown) {
-			err = fmt.Errorf("%w: %w", model.ErrOption, err)
+			err = fmt.Errorf("%w: %w", valla.ErrSetting, err)
 		}
 		if err == nil {
 			err = c.Apply(e)
@@ -113,13 +109,13 @@ func (c *experimentRun) run(cmd *cobra.Command, args []string) error {
 		}
 		list = append(list, e)
 	}
-	cells := map[string][]*result.Cell{}
+	cells := map[string][]*experiments.Cell{}
 	for i, e := range list {
 		if err := c.one(cmd, args[i], e, cells); err != nil {
 			return err
 		}
 	}
-	if c.json {
+	if c.JSON {
 		return printJSON(cmd.OutOrStdout(), cells)
 	}
 	fmt.Fprintf(cmd.OutOrStdout(), "valla experiment report --dir %s shows all of it\n", c.Dir)
@@ -127,19 +123,22 @@ func (c *experimentRun) run(cmd *cobra.Command, args []string) error {
 }
 
 // one runs one experiment and prints its tables.
-func (c *experimentRun) one(cmd *cobra.Command, arg string, e *spec.Experiment, cells map[string][]*result.Cell) error {
+func (c *experimentRun) one(cmd *cobra.Command, arg string, e *experiments.Experiment, cells map[string][]*experiments.Cell) error {
 	w := cmd.OutOrStdout()
-	if c.json {
+	if c.JSON {
 		w = io.Discard
 	}
-	o := c.Options
-	o.Progress, o.Commands = cmd.ErrOrStderr(), []string{c.command(cmd, arg, e.Profile)}
+	o, drawn := c.Options, newDrawer(cmd.ErrOrStderr())
+	defer drawn.close()
+	o.Commands = []string{c.command(cmd, arg, e.Profile)}
 	if e.Profile != "full" && slices.Contains(e.Profiles, "full") {
 		o.Commands = append(o.Commands, c.command(cmd, arg, "full"))
 	}
-	o.OnCell = func(cell *result.Cell, fresh bool) {
+	o.OnProgress = func(what string, p train.Progress) { drawn.steps(what)(p) }
+	o.OnCell = func(cell *experiments.Cell, fresh bool) {
 		cells[e.Name] = append(cells[e.Name], cell)
 		if fresh {
+			drawn.close()
 			fmt.Fprintf(w, "%-21s %-24s seed %-3d %s\n", cell.Data, cell.Row, cell.Seed, summary(cell))
 		}
 	}
@@ -148,12 +147,7 @@ func (c *experimentRun) one(cmd *cobra.Command, arg string, e *spec.Experiment, 
 	} else if err != nil {
 		return err
 	}
-	r, err := reports.New(c.Dir, nil)
-	if err != nil {
-		return err
-	}
-	r.WriteText(w, e.Name, e.Profile)
-	return nil
+	return experiments.WriteTables(w, c.Dir, e.Name, e.Profile)
 }
 
 // command is the line that runs an experiment, with the flags that change results.
@@ -171,7 +165,7 @@ func (c *experimentRun) command(cmd *cobra.Command, arg, profile string) string 
 }
 
 // summary is a finished cell on one line.
-func summary(c *result.Cell) string {
+func summary(c *experiments.Cell) string {
 	if c.Refused != "" {
 		return c.Refused
 	}
@@ -194,19 +188,7 @@ func newExperimentReport() *cobra.Command {
 		Short: "Write the results as one HTML page and as Markdown",
 		Args:  cobra.NoArgs,
 		RunE: running(func(cmd *cobra.Command, _ []string) error {
-			list, err := experiments.List()
-			if err != nil {
-				return err
-			}
-			var known []reports.Known
-			for _, e := range list {
-				known = append(known, reports.Known{Name: e.Name, About: e.About})
-			}
-			r, err := reports.New(dir, known)
-			if err != nil {
-				return err
-			}
-			files, err := r.Write(dir)
+			files, err := experiments.Report(dir)
 			if err != nil {
 				return err
 			}

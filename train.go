@@ -50,7 +50,7 @@ func Train(ctx context.Context, set *data.Set, o TrainOptions) (*Model, error) {
 	if runErr != nil && (res == nil || res.Stopped != train.Interrupted) {
 		return nil, runErr
 	}
-	if err := t.model.estimateNoise(ctx, t.train); err != nil {
+	if err := t.model.estimateNoise(context.WithoutCancel(ctx), t.train); err != nil {
 		return nil, fmt.Errorf("train: %w", err)
 	}
 	t.model.History = []Event{t.event(res, time.Since(start))}
@@ -71,7 +71,10 @@ func newTraining(set *data.Set, o TrainOptions) (*training, error) {
 	if o.Training, err = o.Training.complete(); err != nil {
 		return nil, err
 	}
-	if err := settings.Complete(&o.Network); err != nil {
+	if o.Network, err = o.Network.complete(); err != nil {
+		return nil, err
+	}
+	if err := checkResume(o.Resume, o.Checkpoint); err != nil {
 		return nil, err
 	}
 	rows, held := set, o.Held
@@ -79,6 +82,9 @@ func newTraining(set *data.Set, o TrainOptions) (*training, error) {
 		if rows, held, err = Holdout(set, *o.Training.Validation, o.Seed); err != nil {
 			return nil, err
 		}
+	}
+	if held == nil && o.Training.Patience > 0 {
+		return nil, settings.Errorf("patience %d without rows to validate with", o.Training.Patience)
 	}
 	t := &training{o: o, raw: rows}
 	if t.model, err = newModel(o.Network, o.Classes, o.Seed, set, rows); err != nil {
@@ -153,8 +159,6 @@ func (t *training) run(ctx context.Context) (*train.Result, error) {
 	if t.held.X != nil && !s.KeepLast {
 		c.ValidateEvery = s.ValidateEvery
 		c.Validate = func(ctx context.Context) (float64, error) { return t.model.heldLoss(ctx, t.held) }
-	} else {
-		c.Patience = 0
 	}
 	m := train.MAP{Net: t.model.Net, Loss: t.model.Task.Outputs.Loss(), BatchSize: min(s.BatchSize, t.train.N()), Seed: t.o.Seed, Config: c}
 	return m.TrainOn(ctx, source, t.train.Y)
@@ -197,14 +201,14 @@ func (m *Model) heldLoss(ctx context.Context, e gp.Examples) (float64, error) {
 	return sum / float64(e.N()), nil
 }
 
-// estimateNoise sets the noise of numbers to the mean squared residual, also where ctx has
-// ended; classes have none.
+// estimateNoise sets the noise variance of numbers to the mean squared residual; classes
+// have none.
 func (m *Model) estimateNoise(ctx context.Context, e gp.Examples) error {
 	r, ok := m.Task.Outputs.(*task.Regression)
 	if !ok {
 		return nil
 	}
-	loss, err := m.heldLoss(context.WithoutCancel(ctx), e)
+	loss, err := m.heldLoss(ctx, e)
 	if err != nil {
 		return err
 	}
@@ -220,8 +224,8 @@ func (m *Model) estimateNoise(ctx context.Context, e gp.Examples) error {
 
 // WeightOptions say how [FromWeights] reads a network.
 type WeightOptions struct {
-	// Network is the network's form. Of a perceptron the file tells the widths, so that
-	// only Activation is needed.
+	// Network is the network's form. The file tells the widths of a perceptron, where Hidden
+	// is nil, so that only Activation is needed.
 	Network Network
 	Layout  layers.Layout // of dense weights in the file; the zero value finds out
 	// Standardize says that the network was trained on standardised inputs and targets; the
@@ -234,15 +238,17 @@ type WeightOptions struct {
 // [layers.Load]. The noise variance of numbers is the mean squared residual on the set,
 // which should be the one that the network was trained on.
 func FromWeights(ctx context.Context, path string, set *data.Set, o WeightOptions) (*Model, error) {
-	if err := settings.Complete(&o.Network); err != nil {
-		return nil, err
+	infer := o.Network.kind() == "mlp" && o.Network.Hidden == nil
+	var err error
+	if o.Network, err = o.Network.complete(); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	m, err := unscaled(set, o)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	load := layers.LoadOptions{Layout: o.Layout}
-	if o.Network.Form == "mlp" {
+	if infer {
 		if o.Network, err = inferred(path, o.Network, m, load); err != nil {
 			return nil, err
 		}

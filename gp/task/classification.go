@@ -54,7 +54,7 @@ func (c *Classification) Check() error {
 	}
 	for i, v := range c.Classes {
 		if !finite(v) || i > 0 && v <= c.Classes[i-1] {
-			return fmt.Errorf("classes %v, expected finite numbers, ascending", c.Classes)
+			return fmt.Errorf("class %d (counting from 0) of %q is %g, expected finite numbers, ascending", i, c.Name, v)
 		}
 	}
 	return nil
@@ -73,6 +73,9 @@ func (*Classification) HeldLoss(y, f []float64) float64 {
 
 // Labels returns the number of the class of each row of y [N,1].
 func (c *Classification) Labels(y *tensor.Dense) ([]int, error) {
+	if err := rowMajor("targets", y); err != nil {
+		return nil, err
+	}
 	if y.Dims() != 2 || y.Shape()[1] != 1 {
 		return nil, fmt.Errorf("targets of shape %v, expected [N,1]", y.Shape())
 	}

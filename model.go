@@ -146,6 +146,10 @@ func (m *Model) checkPosterior(p *Posterior) error {
 	case !numbers && v != 0:
 		return fmt.Errorf("noise variance %g of classes, expected 0", v)
 	}
+	// Some posteriors depend on the noise and hold it themselves.
+	if s, ok := p.Stored.(interface{ NoiseStd() float64 }); ok && s.NoiseStd()*s.NoiseStd() != p.NoiseVariance {
+		return fmt.Errorf("noise variance %g, expected %g as in the posterior itself", p.NoiseVariance, s.NoiseStd()*s.NoiseStd())
+	}
 	return nil
 }
 

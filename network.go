@@ -84,7 +84,10 @@ func (n Network) Describe(input []int, outputs int) (layers.Form, error) {
 	if err != nil {
 		return nil, err
 	}
-	return form, layers.Check(form)
+	if err := layers.Check(form); err != nil {
+		return nil, err
+	}
+	return form, nil
 }
 
 func (n Network) form(input []int, outputs int) (layers.Form, error) {

@@ -32,11 +32,15 @@ type TrainOptions struct {
 	OnProgress func(train.Progress) // is called after each step; nil means not
 }
 
-// Train makes a model without a posterior: a network trained on a set to its maximum a
-// posteriori weights, under squared error, or with Classes under the cross-entropy of the
-// classes that the target's values are. The noise variance of numbers is the mean squared
-// residual on the training rows. Rows are held out as [Holdout] says, and the weights of
-// the smallest loss on them are restored.
+// Train makes a model without a posterior: it trains a network on a set to its maximum a
+// posteriori (MAP) weights. The loss is the squared error of the targets, or with Classes
+// the cross-entropy of the classes that are the target's values.
+//
+// The columns of a table, which is a set that has Features, are standardised; other inputs
+// such as images are taken as they are, bytes divided by 255, unless Network gives a Mean
+// and a Std. Targets that are numbers are standardised, and their noise variance is the
+// mean squared residual on the training rows. Rows are held out as [Holdout] says, and the
+// weights of the smallest loss on them are restored.
 //
 // Where ctx ends, the model of the best weights so far comes with an error that wraps
 // ctx's. On every other error the model is nil.
@@ -122,7 +126,10 @@ func newModel(n Network, classes bool, seed uint64, set, rows *data.Set) (*Model
 
 // build gives a model the network that n describes, with random weights.
 func (m *Model) build(n Network, seed uint64) error {
-	var err error
+	err := m.Task.Check()
+	if err != nil {
+		return err
+	}
 	if m.Form, err = n.Describe(m.Task.Inputs.Shape, m.Task.Outputs.Size()); err != nil {
 		return err
 	}

@@ -68,10 +68,10 @@ var methodCases = []struct {
 	{"natural", &vallagp.Settings{Inducing: 3, Iterations: 2}},
 	{"adam", &vallagp.Settings{Optimizer: "adam", Inducing: 3, Iterations: 2}},
 	{"full", &laplace.Settings{}},
-	{"kfac", &laplace.Settings{Structure: "kfac", Priors: "per-layer", AscentSteps: 3}},
-	{"diag", &laplace.Settings{Structure: "diag", Hyper: "grid"}},
+	{"kfac", &laplace.Settings{Structure: "kfac", Priors: "per-layer", AscentSteps: 3, Subset: 8}},
+	{"diag", &laplace.Settings{Structure: "diag"}},
 	{"lowrank", &laplace.Settings{Structure: "lowrank", Rank: 2, Hyper: "fixed", PriorStd: 0.5}},
-	{"last layer", &laplace.Settings{Weights: []string{"last-layer"}, Subset: 8}},
+	{"last layer", &laplace.Settings{Weights: []string{"last-layer"}, Hyper: "grid"}},
 	{"subset", &laplace.SubsetSettings{}},
 }
 

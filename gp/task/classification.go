@@ -1,6 +1,7 @@
 package task
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -115,11 +116,10 @@ func (c *Classification) Predict(ctx context.Context, g gp.Gaussian, _ float64, 
 	case "", Probit:
 		p.Link, p.Probs = Probit, gp.ProbitProbs(g).Float64s()
 	case MonteCarlo:
-		samples := o.Samples
-		if samples == 0 {
-			samples = gp.Samples
+		if o.Samples < 0 {
+			return nil, settings.Errorf("%d samples, expected a positive number", o.Samples)
 		}
-		probs, err := gp.SampledProbs(ctx, g, samples, o.Seed)
+		probs, err := gp.SampledProbs(ctx, g, cmp.Or(o.Samples, gp.Samples), o.Seed)
 		if err != nil {
 			return nil, err
 		}

@@ -58,7 +58,7 @@ func (m *Model) Save(path string) error {
 }
 
 func (m *Model) save(path string) error {
-	if err := m.check(); err != nil {
+	if err := m.checkAll(); err != nil {
 		return err
 	}
 	h, arrays, err := m.header()

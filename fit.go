@@ -2,9 +2,9 @@ package valla
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"time"
 
 	"github.com/go-valla/valla/data"
@@ -15,7 +15,7 @@ import (
 // FitOptions say how [Model.Fit] makes a posterior. The zero value fits VaLLA.
 type FitOptions struct {
 	// Settings choose the method, see [Methods]: a pointer to the Settings of gp/valla, of
-	// gp/laplace and so on; nil means the default method with its defaults.
+	// gp/laplace and so on. They are not changed. nil means VaLLA with its defaults.
 	Settings gp.Settings
 	// Validation is the fraction of the rows held out, those that Train holds out with the
 	// same seed; nil means 0.1. Held are rows to validate with in its place.
@@ -32,6 +32,9 @@ type FitOptions struct {
 // error that wraps ctx's. On every other error the model is nil.
 func (m *Model) Fit(ctx context.Context, set *data.Set, o FitOptions) (*Model, error) {
 	s, how, err := o.method()
+	if err == nil {
+		err = checkResume(o.Resume, o.Checkpoint)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("fit: %w", err)
 	}
@@ -41,18 +44,35 @@ func (m *Model) Fit(ctx context.Context, set *data.Set, o FitOptions) (*Model, e
 	}
 	start := time.Now()
 	fitted, runErr := s.Fit(ctx, p, o.Run)
+	if runErr != nil {
+		runErr = fmt.Errorf("fit: %w", runErr)
+	}
 	if fitted == nil {
 		return nil, runErr
 	}
 	out := m.MAP()
 	if err := out.Attach(&Posterior{fitted.Posterior, how.Name, fitted.NoiseVariance}, m.Fingerprint()); err != nil {
-		return nil, errors.Join(runErr, fmt.Errorf("fit: %w", err))
+		return nil, fmt.Errorf("fit: %w", err)
 	}
 	out.History = append(out.History, Event{
 		Action: ActionFit, Method: how.Name, Label: fitted.Posterior.String(), Program: Version(),
-		Seed: o.Seed, Seconds: time.Since(start).Seconds(), Record: fitted.Record,
+		Seed: o.Seed, Seconds: time.Since(start).Seconds(), Record: recordable(fitted.Record),
 	})
 	return out, runErr
+}
+
+// recordable returns a record that JSON can hold: facts that are not finite become notes.
+func recordable(r gp.Record) gp.Record {
+	facts := r.Facts
+	r.Facts, r.Notes = nil, slices.Clone(r.Notes)
+	for _, f := range facts {
+		if f.Value-f.Value == 0 {
+			r.Facts = append(r.Facts, f)
+		} else {
+			r.Notes = append(r.Notes, fmt.Sprintf("The %s is %g.", f.Name, f.Value))
+		}
+	}
+	return r
 }
 
 // method returns a copy of the settings, which fits complete, and their method.
@@ -66,7 +86,9 @@ func (o FitOptions) method() (gp.Settings, gp.Method, error) {
 		return nil, how, err
 	}
 	s := how.New()
-	reflect.ValueOf(s).Elem().Set(reflect.ValueOf(o.Settings).Elem())
+	if given := reflect.ValueOf(o.Settings); !given.IsNil() {
+		reflect.ValueOf(s).Elem().Set(given.Elem())
+	}
 	return s, how, nil
 }
 

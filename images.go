@@ -3,6 +3,7 @@ package valla
 import (
 	"fmt"
 	"hash/crc32"
+	"slices"
 
 	"github.com/go-valla/valla/data/augment"
 	"github.com/go-valla/valla/data/image"
@@ -21,13 +22,18 @@ func (t *training) source() (train.Source, error) {
 	if t.raw.X.Dtype() != tensor.Uint8 || len(shape) != 4 || shape[1] != 3 {
 		return nil, settings.Errorf("augment: inputs are %v of shape %v, expected images uint8 [N,3,H,W]", t.raw.X.Dtype(), shape)
 	}
+	if in := t.model.Task.Inputs.Shape; !slices.Equal(in, shape[1:]) {
+		return nil, settings.Errorf("augment: the network takes examples of shape %v, expected images %v", in, shape[1:])
+	}
 	if t.model.Dtype() == tensor.Float32 {
 		return newAugmented[float32](t.raw.X, t.model.Task.Inputs, t.o.Seed), nil
 	}
 	return newAugmented[float64](t.raw.X, t.model.Task.Inputs, t.o.Seed), nil
 }
 
-// augmented are images that are moved and mirrored at random in each iteration.
+// augmented are images that are moved and mirrored at random in each iteration: each is cut,
+// in its size, out of itself with 4 black pixels around it, and mirrored every other time
+// (He and others 2016, "Deep Residual Learning for Image Recognition", section 4.2).
 type augmented[T image.Float] struct {
 	images *tensor.Dense // uint8 [N,3,H,W]
 	norm   image.Normalize
@@ -40,7 +46,9 @@ func newAugmented[T image.Float](images *tensor.Dense, in task.Inputs, seed uint
 	if in.Mean != nil {
 		norm = image.Normalize{Mean: [3]float64(in.Mean), Std: [3]float64(in.Std)}
 	}
-	return &augmented[T]{images, norm, seed, augment.New[T](seed, norm, augment.CIFAR()...)}
+	h, w := images.Shape()[2], images.Shape()[3]
+	steps := []augment.Step{augment.RandomCrop{H: h, W: w, Padding: 4}, augment.RandomFlip{Probability: .5}}
+	return &augmented[T]{images, norm, seed, augment.New[T](seed, norm, steps...)}
 }
 
 // Shape implements train.Source.

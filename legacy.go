@@ -45,8 +45,10 @@ func readLegacy(text []byte) (*header, error) {
 	if err := archive.Decode(headerMember, text, &old); err != nil {
 		return nil, err
 	}
-	if old.Inputs == nil || (old.Kind == "classification") != (old.Classes != nil) {
-		return nil, archive.Errorf(headerMember, "kind %q with %d classes, or no scaling of the inputs", old.Kind, len(old.Classes))
+	classes := old.Kind == "classification"
+	if old.Inputs == nil || !classes && old.Kind != "regression" || classes != (old.Classes != nil) || classes == (old.Targets != nil) {
+		return nil, archive.Errorf(headerMember, "kind %q with %d classes, expected a regression with a scaling of the targets or a classification, and a scaling of the inputs",
+			old.Kind, len(old.Classes))
 	}
 	h := &header{
 		Format: fileFormat, Dtype: old.Dtype, Fingerprint: old.Fingerprint,
@@ -58,7 +60,7 @@ func readLegacy(text []byte) (*header, error) {
 	}
 	if old.Classes != nil {
 		h.Classes = &task.Classification{Name: old.Target, Classes: old.Classes}
-	} else if old.Targets != nil {
+	} else {
 		h.Regression = &task.Regression{Names: []string{old.Target}, Mean: old.Targets.Mean, Std: old.Targets.Std, NoiseVariance: old.MAPNoise}
 	}
 	if p := old.Posterior; p != nil {

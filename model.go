@@ -10,6 +10,7 @@ import (
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/method"
 	"github.com/go-valla/valla/gp/task"
+	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/archive"
 	"github.com/go-valla/valla/internal/settings"
 	"github.com/go-valla/valla/layers"
@@ -123,19 +124,40 @@ func (m *Model) Attach(p *Posterior, fingerprint string) error {
 	if own := m.Fingerprint(); own != fingerprint {
 		return fmt.Errorf("%w: expected the fingerprint %s, found weights with %s", ErrFingerprint, fingerprint, own)
 	}
-	_, numbers := m.Task.Outputs.(*task.Regression)
-	if numbers && !(p.NoiseVariance > 0 && p.NoiseVariance-p.NoiseVariance == 0) {
-		return fmt.Errorf("posterior: noise variance %g, expected a positive number", p.NoiseVariance)
-	}
-	if !numbers && p.NoiseVariance != 0 {
-		return fmt.Errorf("posterior: noise variance %g of classes, expected 0", p.NoiseVariance)
+	if err := m.checkPosterior(p); err != nil {
+		return fmt.Errorf("posterior: %w", err)
 	}
 	m.Posterior = p
 	return nil
 }
 
+// checkPosterior returns what is wrong with a posterior beside its arrays.
+func (m *Model) checkPosterior(p *Posterior) error {
+	if p == nil || p.Stored == nil {
+		return fmt.Errorf("nothing was fitted")
+	}
+	if _, err := method.Lookup(p.Method); err != nil {
+		return err
+	}
+	_, numbers := m.Task.Outputs.(*task.Regression)
+	switch v := p.NoiseVariance; {
+	case numbers && !(v > 0 && v-v == 0):
+		return fmt.Errorf("noise variance %g, expected a positive number", v)
+	case !numbers && v != 0:
+		return fmt.Errorf("noise variance %g of classes, expected 0", v)
+	}
+	// Some posteriors depend on the noise and hold it themselves.
+	if s, ok := p.Stored.(interface{ NoiseStd() float64 }); ok && s.NoiseStd()*s.NoiseStd() != p.NoiseVariance {
+		return fmt.Errorf("noise variance %g, expected %g as in the posterior itself", p.NoiseVariance, s.NoiseStd()*s.NoiseStd())
+	}
+	return nil
+}
+
 // check returns what is wrong with the parts of a model beside its arrays.
 func (m *Model) check() error {
+	if m.Form == nil {
+		return fmt.Errorf("no form, expected one that describes the network")
+	}
 	if err := m.Task.Check(); err != nil {
 		return err
 	}
@@ -144,6 +166,42 @@ func (m *Model) check() error {
 	}
 	if c, want := m.Form.OutputSize(), m.Task.Outputs.Size(); c != want {
 		return fmt.Errorf("the network has %d outputs, expected %d", c, want)
+	}
+	n, err := layers.Parameters(m.Form)
+	if err == nil && n == 0 {
+		err = fmt.Errorf("a network without parameters (%s), expected some", m.Form)
+	}
+	return err
+}
+
+// checkAll returns what is wrong with the parts of a model that is to be written.
+func (m *Model) checkAll() error {
+	if err := m.check(); err != nil {
+		return err
+	}
+	if err := m.checkNet(); err != nil || m.Posterior == nil {
+		return err
+	}
+	if err := m.checkPosterior(m.Posterior); err != nil {
+		return fmt.Errorf("posterior: %w", err)
+	}
+	return nil
+}
+
+// checkNet makes sure that the network has the arrays of its form.
+func (m *Model) checkNet() error {
+	if len(m.Net.Params()) == 0 {
+		return fmt.Errorf("a network without parameters, expected %s", m.Form)
+	}
+	want, err := m.Form.New(m.Dtype(), newRand(0, weightStream))
+	if err != nil {
+		return err
+	}
+	same := func(a, b *graph.Param) bool {
+		return a.Name == b.Name && a.Value.Dtype() == b.Value.Dtype() && slices.Equal(a.Value.Shape(), b.Value.Shape())
+	}
+	if !slices.EqualFunc(layers.Arrays(m.Net), layers.Arrays(want), same) {
+		return fmt.Errorf("the network's arrays are not those of its form, %s", m.Form)
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package valla
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -28,17 +29,65 @@ type Network struct {
 // dtypes are the element types by name.
 var dtypes = map[string]tensor.Dtype{"": tensor.Float64, "float64": tensor.Float64, "float32": tensor.Float32}
 
-// Describe returns the form of the network for examples of a shape, [D] or [C,H,W], and a
-// number of outputs.
-func (n Network) Describe(input []int, outputs int) (layers.Form, error) {
+// shaping are the settings that shape a network, and by the kind of its form those that it
+// has. A file says everything itself.
+var (
+	shaping = []string{"hidden", "filters", "activation", "shortcut"}
+	shapes  = map[string][]string{
+		"mlp": {"hidden", "activation"}, "cnn": {"hidden", "filters", "activation"}, "resnet": {"shortcut"}, "json": {},
+	}
+)
+
+// kind returns that of the form, a key of shapes or something unknown.
+func (n Network) kind() string {
+	switch {
+	case n.Form == "":
+		return "mlp"
+	case strings.HasSuffix(n.Form, ".json"):
+		return "json"
+	case strings.HasPrefix(n.Form, "resnet"):
+		return "resnet"
+	}
+	return n.Form
+}
+
+// complete fills in the defaults of the settings that the form has, and refuses others.
+func (n Network) complete() (Network, error) {
+	has, known := shapes[n.kind()]
+	foreign := func(f *settings.Field) bool {
+		return known && slices.Contains(shaping, f.Name) && !slices.Contains(has, f.Name)
+	}
+	for _, f := range settings.Of(&n) {
+		if f.Given() && foreign(f) {
+			return n, settings.Errorf("%s for a network of the form %s, which does not have this setting", f.Name, n.Form)
+		}
+	}
 	if err := settings.Complete(&n); err != nil {
+		return n, err
+	}
+	for _, f := range settings.Of(&n) {
+		if foreign(f) {
+			f.Reset()
+		}
+	}
+	return n, nil
+}
+
+// Describe returns the form of the network for examples of a shape, [D] or [C,H,W], and a
+// number of outputs. A form that is read from a file has shapes of its own.
+func (n Network) Describe(input []int, outputs int) (layers.Form, error) {
+	n, err := n.complete()
+	if err != nil {
 		return nil, err
 	}
 	form, err := n.form(input, outputs)
-	if err == nil {
-		err = layers.Check(form)
+	if err != nil {
+		return nil, err
 	}
-	return form, err
+	if err := layers.Check(form); err != nil {
+		return nil, err
+	}
+	return form, nil
 }
 
 func (n Network) form(input []int, outputs int) (layers.Form, error) {

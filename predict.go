@@ -29,7 +29,8 @@ const (
 // Predict returns the prediction at x [N,…], in the units of the data, the columns of a
 // table in the order of the model's features; [Model.Columns] takes them from a table. It
 // returns ctx's error if ctx ends first. An input or a prediction that is not finite, or a
-// variance that is not positive, is an error that names the row.
+// variance that is not positive, is an error that names the row. It must not be called by
+// several goroutines at once: posteriors keep their buffers between two calls.
 func (m *Model) Predict(ctx context.Context, x *tensor.Dense, o PredictOptions) (*Prediction, error) {
 	g, err := m.Latent(ctx, x)
 	if err != nil {

@@ -51,6 +51,14 @@ func (t Training) complete() (Training, error) {
 	return t, nil
 }
 
+// checkResume refuses to go on from no file.
+func checkResume(resume bool, checkpoint string) error {
+	if resume && checkpoint == "" {
+		return settings.Errorf("resume without the file of a checkpoint")
+	}
+	return nil
+}
+
 // Streams of random numbers that one seed starts.
 const (
 	splitStream = iota
@@ -64,8 +72,11 @@ const maxValidation = 10_000
 
 // Holdout divides a set at random: a fraction of its rows, 10,000 at most, is held out.
 // [Train] and [Model.Fit] with the same seed hold out the same rows. The second set is nil
-// for the fraction 0.
+// for the fraction 0, which must be below 1.
 func Holdout(set *data.Set, fraction float64, seed uint64) (train, validation *data.Set, err error) {
+	if !(fraction >= 0 && fraction < 1) {
+		return nil, nil, settings.Errorf("validation fraction %g, expected a number from 0 to below 1", fraction)
+	}
 	if fraction == 0 {
 		return set, nil, nil
 	}

@@ -32,11 +32,15 @@ type TrainOptions struct {
 	OnProgress func(train.Progress) // is called after each step; nil means not
 }
 
-// Train makes a model without a posterior: a network trained on a set to its maximum a
-// posteriori weights, under squared error, or with Classes under the cross-entropy of the
-// classes that the target's values are. The noise variance of numbers is the mean squared
-// residual on the training rows. Rows are held out as [Holdout] says, and the weights of
-// the smallest loss on them are restored.
+// Train makes a model without a posterior: it trains a network on a set to its maximum a
+// posteriori (MAP) weights. The loss is the squared error of the targets, or with Classes
+// the cross-entropy of the classes that are the target's values.
+//
+// The columns of a table, which is a set that has Features, are standardised; other inputs
+// such as images are taken as they are, bytes divided by 255, unless Network gives a Mean
+// and a Std. Targets that are numbers are standardised, and their noise variance is the
+// mean squared residual on the training rows. Rows are held out as [Holdout] says, and the
+// weights of the smallest loss on them are restored.
 //
 // Where ctx ends, the model of the best weights so far comes with an error that wraps
 // ctx's. On every other error the model is nil.
@@ -50,7 +54,7 @@ func Train(ctx context.Context, set *data.Set, o TrainOptions) (*Model, error) {
 	if runErr != nil && (res == nil || res.Stopped != train.Interrupted) {
 		return nil, runErr
 	}
-	if err := t.model.estimateNoise(ctx, t.train); err != nil {
+	if err := t.model.estimateNoise(context.WithoutCancel(ctx), t.train); err != nil {
 		return nil, fmt.Errorf("train: %w", err)
 	}
 	t.model.History = []Event{t.event(res, time.Since(start))}
@@ -71,7 +75,10 @@ func newTraining(set *data.Set, o TrainOptions) (*training, error) {
 	if o.Training, err = o.Training.complete(); err != nil {
 		return nil, err
 	}
-	if err := settings.Complete(&o.Network); err != nil {
+	if o.Network, err = o.Network.complete(); err != nil {
+		return nil, err
+	}
+	if err := checkResume(o.Resume, o.Checkpoint); err != nil {
 		return nil, err
 	}
 	rows, held := set, o.Held
@@ -79,6 +86,9 @@ func newTraining(set *data.Set, o TrainOptions) (*training, error) {
 		if rows, held, err = Holdout(set, *o.Training.Validation, o.Seed); err != nil {
 			return nil, err
 		}
+	}
+	if held == nil && o.Training.Patience > 0 {
+		return nil, settings.Errorf("patience %d without rows to validate with", o.Training.Patience)
 	}
 	t := &training{o: o, raw: rows}
 	if t.model, err = newModel(o.Network, o.Classes, o.Seed, set, rows); err != nil {
@@ -116,7 +126,10 @@ func newModel(n Network, classes bool, seed uint64, set, rows *data.Set) (*Model
 
 // build gives a model the network that n describes, with random weights.
 func (m *Model) build(n Network, seed uint64) error {
-	var err error
+	err := m.Task.Check()
+	if err != nil {
+		return err
+	}
 	if m.Form, err = n.Describe(m.Task.Inputs.Shape, m.Task.Outputs.Size()); err != nil {
 		return err
 	}
@@ -153,8 +166,6 @@ func (t *training) run(ctx context.Context) (*train.Result, error) {
 	if t.held.X != nil && !s.KeepLast {
 		c.ValidateEvery = s.ValidateEvery
 		c.Validate = func(ctx context.Context) (float64, error) { return t.model.heldLoss(ctx, t.held) }
-	} else {
-		c.Patience = 0
 	}
 	m := train.MAP{Net: t.model.Net, Loss: t.model.Task.Outputs.Loss(), BatchSize: min(s.BatchSize, t.train.N()), Seed: t.o.Seed, Config: c}
 	return m.TrainOn(ctx, source, t.train.Y)
@@ -197,14 +208,14 @@ func (m *Model) heldLoss(ctx context.Context, e gp.Examples) (float64, error) {
 	return sum / float64(e.N()), nil
 }
 
-// estimateNoise sets the noise of numbers to the mean squared residual, also where ctx has
-// ended; classes have none.
+// estimateNoise sets the noise variance of numbers to the mean squared residual; classes
+// have none.
 func (m *Model) estimateNoise(ctx context.Context, e gp.Examples) error {
 	r, ok := m.Task.Outputs.(*task.Regression)
 	if !ok {
 		return nil
 	}
-	loss, err := m.heldLoss(context.WithoutCancel(ctx), e)
+	loss, err := m.heldLoss(ctx, e)
 	if err != nil {
 		return err
 	}
@@ -220,8 +231,8 @@ func (m *Model) estimateNoise(ctx context.Context, e gp.Examples) error {
 
 // WeightOptions say how [FromWeights] reads a network.
 type WeightOptions struct {
-	// Network is the network's form. Of a perceptron the file tells the widths, so that
-	// only Activation is needed.
+	// Network is the network's form. The file tells the widths of a perceptron, where Hidden
+	// is nil, so that only Activation is needed.
 	Network Network
 	Layout  layers.Layout // of dense weights in the file; the zero value finds out
 	// Standardize says that the network was trained on standardised inputs and targets; the
@@ -234,15 +245,17 @@ type WeightOptions struct {
 // [layers.Load]. The noise variance of numbers is the mean squared residual on the set,
 // which should be the one that the network was trained on.
 func FromWeights(ctx context.Context, path string, set *data.Set, o WeightOptions) (*Model, error) {
-	if err := settings.Complete(&o.Network); err != nil {
-		return nil, err
+	infer := o.Network.kind() == "mlp" && o.Network.Hidden == nil
+	var err error
+	if o.Network, err = o.Network.complete(); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	m, err := unscaled(set, o)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	load := layers.LoadOptions{Layout: o.Layout}
-	if o.Network.Form == "mlp" {
+	if infer {
 		if o.Network, err = inferred(path, o.Network, m, load); err != nil {
 			return nil, err
 		}

@@ -32,10 +32,10 @@ func ExampleReadTable() {
 		log.Fatal(err)
 	}
 	fmt.Println(houses.N(), "rows of", houses.Features)
-	fmt.Println(houses.Target, houses.Y.Float64s())
+	fmt.Println(houses.Targets, houses.Y.Float64s())
 	// Output:
 	// 3 rows of [rooms age]
-	// price [210 340 255]
+	// [price] [210 340 255]
 }
 
 // A network is trained on standardised numbers. The standardiser is fitted on the training

@@ -40,6 +40,7 @@ var level = map[string]int{
 	"gp":                          6,
 	"gp/gptest":                   7,
 	"gp/task":                     7,
+	"internal/testmethod":         7,
 	"gp/valla":                    8,
 	"gp/laplace":                  8,
 	"gp/method":                   9,

@@ -19,9 +19,9 @@ func ExampleLookup() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(parts.Train.N(), "rows of", parts.Train.Features, "and", parts.Train.Target)
+	fmt.Println(parts.Train.N(), "rows of", parts.Train.Features, "and", parts.Train.Targets)
 	// Output:
-	// 400 rows of [x] and y
+	// 400 rows of [x] and [y]
 }
 
 // Where the files of a set are missing, the error says how to get them.

@@ -6,12 +6,14 @@ package method
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/laplace"
 	"github.com/go-valla/valla/gp/valla"
 	"github.com/go-valla/valla/internal/settings"
+	"github.com/go-valla/valla/internal/testmethod"
 )
 
 // table has the methods, the default first.
@@ -25,12 +27,12 @@ var table = []gp.Method{
 const Default = "valla"
 
 // All returns the methods in the order in which they are listed.
-func All() []gp.Method { return append([]gp.Method(nil), table...) }
+func All() []gp.Method { return append(slices.Clone(table), testmethod.Rows()...) }
 
 // Names returns their names, in that order.
 func Names() []string {
 	var names []string
-	for _, m := range table {
+	for _, m := range All() {
 		names = append(names, m.Name)
 	}
 	return names
@@ -39,7 +41,7 @@ func Names() []string {
 // Lookup returns the method of a name. The error for another name wraps
 // settings.ErrSetting and lists those there are.
 func Lookup(name string) (gp.Method, error) {
-	for _, m := range table {
+	for _, m := range All() {
 		if m.Name == name {
 			return m, nil
 		}
@@ -49,7 +51,7 @@ func Lookup(name string) (gp.Method, error) {
 
 // Of returns the method whose settings s are.
 func Of(s gp.Settings) (gp.Method, error) {
-	for _, m := range table {
+	for _, m := range All() {
 		if reflect.TypeOf(m.New()) == reflect.TypeOf(s) {
 			return m, nil
 		}

@@ -1,6 +1,7 @@
 package task
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -54,7 +55,7 @@ func (c *Classification) Check() error {
 	}
 	for i, v := range c.Classes {
 		if !finite(v) || i > 0 && v <= c.Classes[i-1] {
-			return fmt.Errorf("classes %v, expected finite numbers, ascending", c.Classes)
+			return fmt.Errorf("class %d (counting from 0) of %q is %g, expected finite numbers, ascending", i, c.Name, v)
 		}
 	}
 	return nil
@@ -73,6 +74,9 @@ func (*Classification) HeldLoss(y, f []float64) float64 {
 
 // Labels returns the number of the class of each row of y [N,1].
 func (c *Classification) Labels(y *tensor.Dense) ([]int, error) {
+	if err := rowMajor("targets", y); err != nil {
+		return nil, err
+	}
 	if y.Dims() != 2 || y.Shape()[1] != 1 {
 		return nil, fmt.Errorf("targets of shape %v, expected [N,1]", y.Shape())
 	}
@@ -112,11 +116,10 @@ func (c *Classification) Predict(ctx context.Context, g gp.Gaussian, _ float64, 
 	case "", Probit:
 		p.Link, p.Probs = Probit, gp.ProbitProbs(g).Float64s()
 	case MonteCarlo:
-		samples := o.Samples
-		if samples == 0 {
-			samples = gp.Samples
+		if o.Samples < 0 {
+			return nil, settings.Errorf("%d samples, expected a positive number", o.Samples)
 		}
-		probs, err := gp.SampledProbs(ctx, g, samples, o.Seed)
+		probs, err := gp.SampledProbs(ctx, g, cmp.Or(o.Samples, gp.Samples), o.Seed)
 		if err != nil {
 			return nil, err
 		}

@@ -30,10 +30,12 @@ func (t Task) Check() error {
 	if t.Outputs == nil {
 		return fmt.Errorf("no outputs, expected those of a regression or a classification")
 	}
-	for _, name := range t.Outputs.Targets() {
-		if slices.Contains(t.Inputs.Features, name) {
-			return fmt.Errorf("%q is both a feature and a target", name)
+	seen := map[string]bool{}
+	for _, name := range slices.Concat(t.Inputs.Features, t.Outputs.Targets()) {
+		if seen[name] {
+			return fmt.Errorf("%q stands twice among the features and targets, expected different names", name)
 		}
+		seen[name] = true
 	}
 	return t.Outputs.Check()
 }
@@ -58,6 +60,17 @@ func (t Task) CheckSet(s *data.Set) error {
 	}
 	if !slices.Equal(s.Targets, t.Outputs.Targets()) {
 		return fmt.Errorf("expected the targets %s, found %s", list(t.Outputs.Targets()), list(s.Targets))
+	}
+	return nil
+}
+
+// rowMajor returns an error unless the elements of t lie in memory in their order.
+func rowMajor(what string, t *tensor.Dense) error {
+	switch {
+	case t == nil || t.Dims() == 0:
+		return fmt.Errorf("%s: expected an array of shape [N,…], found none", what)
+	case t.RequiresIterator() || t.DataOrder().IsColMajor():
+		return fmt.Errorf("%s: expected an array in row-major order, found a view or a transposed one", what)
 	}
 	return nil
 }

@@ -56,17 +56,27 @@ func (in Inputs) Check() error {
 // otherwise than Shape where an example has as many numbers. A value that is not finite is
 // an error that names its place.
 func (in Inputs) Apply(x *tensor.Dense, dt tensor.Dtype) (*tensor.Dense, error) {
+	if err := rowMajor("inputs", x); err != nil {
+		return nil, err
+	}
 	n, size := x.Shape()[0], tensor.Shape(in.Shape).TotalSize()
 	if x.Dims() < 2 && size != 1 || x.Shape().TotalSize() != n*size {
 		return nil, fmt.Errorf("inputs of shape %v, expected [N] examples of shape %v", x.Shape(), in.Shape)
 	}
 	shape := append([]int{n}, in.Shape...)
 	if dt == tensor.Float32 {
-		v, err := scaled[float32](in, x)
-		return tensor.New(tensor.WithShape(shape...), tensor.WithBacking(v)), err
+		return applied[float32](in, x, shape)
 	}
-	v, err := scaled[float64](in, x)
-	return tensor.New(tensor.WithShape(shape...), tensor.WithBacking(v)), err
+	return applied[float64](in, x, shape)
+}
+
+// applied is Apply for one element type.
+func applied[T float](in Inputs, x *tensor.Dense, shape []int) (*tensor.Dense, error) {
+	v, err := scaled[T](in, x)
+	if err != nil {
+		return nil, err
+	}
+	return tensor.New(tensor.WithShape(shape...), tensor.WithBacking(v)), nil
 }
 
 // float is an element type of networks.

@@ -68,9 +68,11 @@ type Prediction struct {
 
 // Scores are those of N predictions. Which there are depends on the task.
 type Scores struct {
-	N        int
-	List     []Score
-	Coverage []float64 // of a regression's central intervals of probability 0.1, 0.2 … 0.9
+	N    int
+	List []Score
+	// Coverage is the share of one target's values that lie inside the central intervals
+	// of probability 0.1, 0.2 … 0.9; nil for classes and for several targets.
+	Coverage []float64
 }
 
 // Score is one of Scores.

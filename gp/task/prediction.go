@@ -56,7 +56,8 @@ func (p *Prediction) Best() []int {
 	return out
 }
 
-// MarshalJSON writes the scores as one object, with their names in lower case.
+// MarshalJSON writes the scores in List as one object, with their names in lower case. A
+// score that is not finite, such as the NLL of a class of probability 0, is null.
 func (s Scores) MarshalJSON() ([]byte, error) {
 	var b strings.Builder
 	b.WriteByte('{')
@@ -68,9 +69,11 @@ func (s Scores) MarshalJSON() ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		value, err := json.Marshal(v.Value)
-		if err != nil {
-			return nil, err
+		value := []byte("null")
+		if finite(v.Value) {
+			if value, err = json.Marshal(v.Value); err != nil {
+				return nil, err
+			}
 		}
 		b.Write(name)
 		b.WriteByte(':')

@@ -92,11 +92,10 @@ func (r *Regression) scale(t int) (mean, std float64) {
 
 // Encode implements Outputs.
 func (r *Regression) Encode(y *tensor.Dense, dt tensor.Dtype) (*tensor.Dense, error) {
-	t := r.Size()
-	if y.Dims() != 2 || y.Shape()[1] != t {
-		return nil, fmt.Errorf("targets of shape %v, expected [N,%d]", y.Shape(), t)
+	if err := r.checkTargets(y); err != nil {
+		return nil, err
 	}
-	out := graph.Floats(y)
+	t, out := r.Size(), graph.Floats(y)
 	for i, v := range out {
 		if !finite(v) {
 			return nil, fmt.Errorf("row %d (counting from 0), target %q: expected a finite number, found %g", i/t, r.Names[i%t], v)
@@ -105,6 +104,17 @@ func (r *Regression) Encode(y *tensor.Dense, dt tensor.Dtype) (*tensor.Dense, er
 		out[i] = (v - mean) / std
 	}
 	return graph.Convert(tensor.New(tensor.WithShape(y.Shape()...), tensor.WithBacking(out)), dt), nil
+}
+
+// checkTargets makes sure that y is [N,T].
+func (r *Regression) checkTargets(y *tensor.Dense) error {
+	if err := rowMajor("targets", y); err != nil {
+		return err
+	}
+	if y.Dims() != 2 || y.Shape()[1] != r.Size() {
+		return fmt.Errorf("targets of shape %v, expected [N,%d]", y.Shape(), r.Size())
+	}
+	return nil
 }
 
 // NoiseStds returns the standard deviation of each target's noise in its units, for a noise
@@ -138,9 +148,13 @@ func (r *Regression) Predict(_ context.Context, g gp.Gaussian, noiseVariance flo
 	return p, nil
 }
 
-// Score implements Outputs. Of one target the scores are NLL, RMSE, CRPS and CQM; of several
-// NLL is the sum of theirs, and the others are given for each, as in "RMSE price".
+// Score implements Outputs. One target has the scores NLL, RMSE, CRPS and CQM, and a
+// Coverage. Of several targets NLL is the sum of theirs, which is the joint one where they
+// are independent given the input, and the others are given for each, as in "RMSE price".
 func (r *Regression) Score(p *Prediction, y *tensor.Dense) (Scores, error) {
+	if err := r.checkTargets(y); err != nil {
+		return Scores{}, err
+	}
 	t := r.Size()
 	out := Scores{N: y.Shape()[0], List: []Score{{"NLL", 0}}}
 	for k, name := range r.Names {
@@ -158,7 +172,7 @@ func (r *Regression) Score(p *Prediction, y *tensor.Dense) (Scores, error) {
 		}
 		out.List[0].Value += s.NLL
 		out.List = append(out.List, Score{"RMSE" + suffix, s.RMSE}, Score{"CRPS" + suffix, s.CRPS}, Score{"CQM" + suffix, s.CQM})
-		if k == 0 {
+		if t == 1 {
 			out.Coverage = s.Coverage[:]
 		}
 	}

@@ -25,12 +25,15 @@ var ErrFormat = errors.New("damaged or no such file")
 
 // Writer writes an archive.
 type Writer struct {
-	zip *zip.Writer
-	err error // the first
+	zip     *zip.Writer
+	members map[string]bool // those written
+	err     error           // the first
 }
 
 // NewWriter returns a Writer to w.
-func NewWriter(w io.Writer) *Writer { return &Writer{zip: zip.NewWriter(w)} }
+func NewWriter(w io.Writer) *Writer {
+	return &Writer{zip: zip.NewWriter(w), members: map[string]bool{}}
+}
 
 // JSON adds a document.
 func (w *Writer) JSON(member string, v any) {
@@ -42,8 +45,12 @@ func (w *Writer) JSON(member string, v any) {
 	w.store(member, func(to io.Writer) error { _, err := to.Write(text); return err })
 }
 
-// Array adds an array of finite numbers.
+// Array adds an array of finite numbers, float32 or float64.
 func (w *Writer) Array(member string, t *tensor.Dense) {
+	if t == nil || t.Dtype() != tensor.Float64 && t.Dtype() != tensor.Float32 {
+		w.fail(member, fmt.Errorf("expected an array of float32 or float64"))
+		return
+	}
 	if i, v := NotFinite(t); i >= 0 {
 		w.fail(member, fmt.Errorf("element %d is %g, expected finite numbers", i, v))
 		return
@@ -60,9 +67,13 @@ func (w *Writer) Close() error {
 }
 
 func (w *Writer) store(member string, write func(io.Writer) error) {
+	if w.members[member] {
+		w.fail(member, fmt.Errorf("it is there twice"))
+	}
 	if w.err != nil {
 		return
 	}
+	w.members[member] = true
 	to, err := w.zip.CreateHeader(&zip.FileHeader{Name: member, Method: zip.Store})
 	if err == nil {
 		err = write(to)

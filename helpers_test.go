@@ -1,0 +1,251 @@
+package valla
+
+import (
+	"context"
+	"encoding/json"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"gorgonia.org/tensor"
+
+	"github.com/go-valla/valla/data"
+	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/laplace"
+	"github.com/go-valla/valla/gp/task"
+	vallagp "github.com/go-valla/valla/gp/valla"
+	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/jacobian"
+	"github.com/go-valla/valla/layers"
+)
+
+var bothTypes = []tensor.Dtype{tensor.Float64, tensor.Float32}
+
+func dense(v []float64, shape ...int) *tensor.Dense {
+	return tensor.New(tensor.WithShape(shape...), tensor.WithBacking(v))
+}
+
+// newTestModel returns a model of two features with random weights and, where inducing > 0,
+// a random VaLLA posterior of so many points.
+func newTestModel(t testing.TB, dt tensor.Dtype, inducing int, hidden ...int) *Model {
+	t.Helper()
+	rng := rand.New(rand.NewPCG(7, 0))
+	form := layers.MLP{Inputs: 2, Hidden: hidden, Outputs: 1, Activation: "tanh"}
+	net, err := form.New(dt, rng)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &Model{
+		Form: form, Net: net,
+		Task: task.Task{
+			Inputs:  task.Inputs{Features: []string{"a", "b"}, Shape: []int{2}, Mean: []float64{1, -2}, Std: []float64{3, 0.5}},
+			Outputs: &task.Regression{Names: []string{"y"}, Mean: []float64{10}, Std: []float64{4}, NoiseVariance: 0.25},
+		},
+		History: []Event{{Action: ActionWeights, Label: "MAP", Program: "test", Record: gp.Record{Rows: 5}}},
+	}
+	if inducing > 0 {
+		attachRandom(t, m, inducing, rng)
+	}
+	return m
+}
+
+func attachRandom(t testing.TB, m *Model, inducing int, rng *rand.Rand) {
+	t.Helper()
+	z := make([]float64, 2*inducing)
+	for i := range z {
+		z[i] = rng.NormFloat64()
+	}
+	layer, err := vallagp.New(jacobian.NTK{Net: m.Net}, graph.Convert(dense(z, inducing, 2), m.Dtype()), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range layer.L.Floats() {
+		layer.L.Set(i, layer.L.At(i)+0.3*rng.NormFloat64())
+	}
+	layer.LogPriorStd.Set(0, -0.4)
+	p := &Posterior{Stored: vallagp.NewPosterior(m.Net, layer), Method: "valla", NoiseVariance: 0.125}
+	if err := m.Attach(p, m.Fingerprint()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// newTestClasses is newTestModel with the three classes 1, 2 and 4 and no posterior.
+func newTestClasses(t testing.TB, dt tensor.Dtype, hidden ...int) *Model {
+	t.Helper()
+	m := newTestModel(t, dt, 0)
+	form := layers.MLP{Inputs: 2, Hidden: hidden, Outputs: 3, Activation: "tanh"}
+	m.Form, m.Task.Outputs = form, &task.Classification{Name: "y", Classes: []float64{1, 2, 4}}
+	var err error
+	if m.Net, err = form.New(dt, rand.New(rand.NewPCG(8, 0))); err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// everyPosterior are small models with all kinds of posteriors, in float64.
+func everyPosterior(t testing.TB) map[string]*Model {
+	t.Helper()
+	all := map[string]*Model{
+		"MAP": newTestModel(t, tensor.Float64, 0, 4, 3), "VaLLA 1": newTestModel(t, tensor.Float64, 1, 4, 3),
+		"VaLLA 5": newTestModel(t, tensor.Float64, 5, 4, 3), "classes, MAP": newTestClasses(t, tensor.Float64, 3),
+		"classes, VaLLA": fit(t, newTestClasses(t, tensor.Float64, 3), thirds(9, 3), FitOptions{
+			Settings: &vallagp.Settings{Inducing: 3, Iterations: 2}, Validation: new(0.0)}),
+	}
+	for name, s := range map[string]laplace.Settings{
+		"full, function space": {},
+		"full, weight space":   {Weights: []string{"dense2.bias"}},
+		"last layer":           {Weights: []string{"last-layer"}},
+		"kfac, priors":         {Structure: "kfac", Priors: "per-parameter"},
+		"diag":                 {Structure: "diag"},
+		"lowrank, subset":      {Structure: "lowrank", Rank: 2, Subset: 4},
+	} {
+		s.Hyper, s.PriorStd = "fixed", 0.7
+		all["LLA "+name] = fit(t, newTestModel(t, tensor.Float64, 0, 3), wave(8, 3), FitOptions{Settings: &s, Validation: new(0.0)})
+		all["classes, LLA "+name] = fit(t, newTestClasses(t, tensor.Float64, 3), thirds(9, 3), FitOptions{Settings: &s, Validation: new(0.0)})
+	}
+	return all
+}
+
+// wave returns n examples of y = 5 + 2 sin(a) + b/50 + noise of standard deviation 0.2 (in
+// units of y), with b in hundreds, so that scaling matters.
+func wave(n int, seed uint64) *data.Set {
+	rng := rand.New(rand.NewPCG(seed, 0))
+	x, y := make([]float64, 2*n), make([]float64, n)
+	for i := range y {
+		a, b := 6*rng.Float64()-3, 100+50*rng.NormFloat64()
+		x[2*i], x[2*i+1] = a, b
+		y[i] = 5 + 2*math.Sin(a) + b/50 + 0.2*rng.NormFloat64()
+	}
+	return &data.Set{Features: []string{"a", "b"}, Targets: []string{"y"}, X: dense(x, n, 2), Y: dense(y, n, 1)}
+}
+
+// thirds is wave with a class for each third of the values: 1, 2 and 4.
+func thirds(n int, seed uint64) *data.Set {
+	set := wave(n, seed)
+	y := set.Y.Float64s()
+	sorted := slices.Sorted(slices.Values(y))
+	for i, v := range y {
+		switch {
+		case v < sorted[n/3]:
+			y[i] = 1
+		case v < sorted[2*n/3]:
+			y[i] = 2
+		default:
+			y[i] = 4
+		}
+	}
+	return set
+}
+
+// twins is wave with a second target in other units, z = 1000 − 300 y² + noise.
+func twins(n int, seed uint64) *data.Set {
+	set, rng := wave(n, seed), rand.New(rand.NewPCG(seed, 1))
+	y := make([]float64, 0, 2*n)
+	for _, v := range set.Y.Float64s() {
+		y = append(y, v, 1000-300*v*v+100*rng.NormFloat64())
+	}
+	set.Targets, set.Y = []string{"y", "z"}, dense(y, n, 2)
+	return set
+}
+
+// quickTrain takes a third of a second.
+func quickTrain() TrainOptions {
+	return TrainOptions{Network: Network{Hidden: []int{10}}, Training: Training{Iterations: 600, BatchSize: 50}}
+}
+
+// trained returns the network of quickTrain on 200 rows of wave.
+func trained(t testing.TB) (*Model, *data.Set) {
+	t.Helper()
+	set := wave(200, 1)
+	m, err := Train(t.Context(), set, quickTrain())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m, set
+}
+
+func fit(t testing.TB, m *Model, set *data.Set, o FitOptions) *Model {
+	t.Helper()
+	f, err := m.Fit(t.Context(), set, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// written writes a model to a file of its own.
+func written(t testing.TB, m *Model) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "m.valla")
+	if err := m.Save(path); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func loaded(t testing.TB, path string) *Model {
+	t.Helper()
+	m, err := Load(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func read(t testing.TB, path string) []byte {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func predict(t testing.TB, m *Model, x *tensor.Dense) *Prediction {
+	t.Helper()
+	p, err := m.Predict(context.Background(), x, PredictOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// numbers are all of a prediction.
+func numbers(p *Prediction) []float64 { return slices.Concat(p.Mean, p.Variance, p.Latent, p.Probs) }
+
+// inJSON is v as a file holds it.
+func inJSON(t testing.TB, v any) string {
+	t.Helper()
+	b, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// oneLine checks that err is one line with all of want in it.
+func oneLine(t testing.TB, err error, want ...string) {
+	t.Helper()
+	if err == nil {
+		t.Fatalf("no error, want %q", want)
+	}
+	for _, w := range want {
+		if !strings.Contains(err.Error(), w) {
+			t.Errorf("error %q, want %q in it", err, w)
+		}
+	}
+	if strings.Contains(err.Error(), "\n") {
+		t.Errorf("error of several lines: %q", err)
+	}
+}
+
+func near(t testing.TB, what string, got, want, tol float64) {
+	t.Helper()
+	if !(math.Abs(got-want) <= tol*max(1, math.Abs(want))) {
+		t.Errorf("%s = %.12g, want %.12g", what, got, want)
+	}
+}

@@ -15,8 +15,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/go-valla/valla"
 	"github.com/go-valla/valla/experiments/internal/result"
-	"github.com/go-valla/valla/gp/model"
 )
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
@@ -96,7 +96,7 @@ func (c *command) compare(ctx context.Context, stdout io.Writer) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	r := report{Machine: result.ThisMachine(model.Version()), Load: [2]string{load(), ""}}
+	r := report{Machine: result.ThisMachine(valla.Version()), Load: [2]string{load(), ""}}
 	p, err := c.peer(ctx, &r, dir)
 	if err != nil {
 		return err

@@ -12,8 +12,8 @@ import (
 	"runtime/debug"
 	"time"
 
+	"github.com/go-valla/valla"
 	"github.com/go-valla/valla/experiments/internal/result"
-	"github.com/go-valla/valla/gp/model"
 	"github.com/jedib0t/go-pretty/v6/table"
 	"gonum.org/v1/gonum/stat"
 	"gorgonia.org/tensor"
@@ -72,7 +72,7 @@ type scalingReport struct {
 
 // scale measures the sweeps, prints the exponents and draws the curves.
 func (c *command) scale(ctx context.Context, stdout io.Writer) error {
-	r := scalingReport{Machine: result.ThisMachine(model.Version()), Load: [2]string{load(), ""},
+	r := scalingReport{Machine: result.ThisMachine(valla.Version()), Load: [2]string{load(), ""},
 		Step: "VaLLA step, classification 784-200-200-C, float64; M = 100, B = 100 and C = 10 where they do not change"}
 	for _, s := range sweeps {
 		g, err := c.measureSweep(ctx, s)

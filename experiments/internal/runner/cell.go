@@ -51,7 +51,7 @@ func (r *runner) cell(ctx context.Context, p *problem, c plan) error {
 	return remove(checkpoint)
 }
 
-// finish fills in what a fitted model has, and scores it.
+// finish scores a fitted model, and writes the scores and the record of the fit to the cell.
 func (r *runner) finish(ctx context.Context, p *problem, c plan, m *valla.Model, cell *result.Cell) error {
 	event := m.History[len(m.History)-1]
 	cell.Facts, cell.Curves.History = facts(event.Record), history(event.Record)
@@ -67,7 +67,7 @@ func (r *runner) finish(ctx context.Context, p *problem, c plan, m *valla.Model,
 	return err
 }
 
-// fit fits the method of a cell.
+// fit fits the method of a cell. For MAP it returns the network alone.
 func (r *runner) fit(ctx context.Context, p *problem, c plan, checkpoint string) (*valla.Model, error) {
 	if c.Settings == nil {
 		return p.model, nil
@@ -80,21 +80,23 @@ func (r *runner) fit(ctx context.Context, p *problem, c plan, checkpoint string)
 		o.Validation = new(0.0)
 	}
 	if c.hyperFrom != "" {
-		if err := takeHyper(ctx, p, c, o); err != nil {
+		if err := r.takeHyper(ctx, p, c, o); err != nil {
 			return nil, err
 		}
 	}
 	return p.model.Fit(ctx, p.train, o)
 }
 
-// takeHyper sets prior std and noise std of a cell's settings to those of another method,
-// fitted with its defaults. Where that needs too much memory they stay.
-func takeHyper(ctx context.Context, p *problem, c plan, o valla.FitOptions) error {
+// takeHyper fits another method with its defaults, and sets prior std and noise std of the
+// cell's settings to those it finds. They keep their values if that fit needs too much
+// memory.
+func (r *runner) takeHyper(ctx context.Context, p *problem, c plan, o valla.FitOptions) error {
 	how, err := method.Lookup(c.hyperFrom)
 	if err != nil {
 		return err
 	}
 	o.Settings, o.Checkpoint, o.Resume = how.New(), "", false
+	o.OnProgress = r.progress("%s %s for %s seed %d", c.Data, c.hyperFrom, c.Row, c.Seed)
 	m, err := p.model.Fit(ctx, p.train, o)
 	if errors.As(err, new(*graph.MemoryError)) {
 		return nil
@@ -118,7 +120,7 @@ func takeHyper(ctx context.Context, p *problem, c plan, o valla.FitOptions) erro
 	return nil
 }
 
-// facts are those of a record.
+// facts returns what a record says about a fit.
 func facts(r gp.Record) result.Facts {
 	var f result.Facts
 	if len(r.PriorStds) > 0 {
@@ -130,7 +132,7 @@ func facts(r gp.Record) result.Facts {
 	return f
 }
 
-// history turns the validations of a record into points.
+// history returns the validations of a record.
 func history(r gp.Record) []result.Point {
 	var points []result.Point
 	if r.Result == nil {
@@ -142,7 +144,7 @@ func history(r gp.Record) []result.Point {
 	return points
 }
 
-// notANumber is the name of a score that is NaN, or "".
+// notANumber returns the name of a score that is NaN, or "".
 func notANumber(scores map[string]result.Scores) string {
 	for kind, s := range scores {
 		for name, v := range s {

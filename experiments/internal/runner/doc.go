@@ -1,32 +1,52 @@
-// Package runner runs experiments: it loads the data sets, trains or reads the networks,
-// fits the methods by way of package valla, and scores them, cell by cell.
+// Package runner runs experiments. It loads the data sets, trains or reads the networks, fits
+// the methods with package valla, and scores them. Each score of a table is a cell, which is
+// computed once and kept by package result.
 package runner
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
+	"github.com/go-valla/valla"
+	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/data/sets"
 	"github.com/go-valla/valla/experiments/internal/result"
 	"github.com/go-valla/valla/experiments/internal/spec"
 	"github.com/go-valla/valla/train"
 )
 
-// Options say how an experiment is run.
+// Options are the circumstances of a run. The zero value is ready to use.
 type Options struct {
-	Data     string   // the folder of the data sets' folders
-	Dir      string   // where the results go, see package result
-	Weights  string   // a file of the network's weights, in the place of the experiment's; "" for none
-	Commands []string // that make this experiment, for the report
-	Memory   int64    // bytes that a step of a fit may need; 0: the method's default
+	Data string // the folder with the folders of the data sets; "" means that of data.Folder
+	Dir  string // the folder for results, see package result; "" means runs
+	// Weights is a file of weights that replaces the one of the experiment. It must exist. An
+	// asterisk in the name is replaced by the name of the data set. "" means none.
+	Weights  string
+	Commands []string // command lines that repeat this run, for the report
+	Memory   int64    // bytes that a step of a fit may need; 0 means the default of the method
 
-	// OnProgress is called with what is done and how far it is; nil: not.
+	// OnProgress is called with a description of the current work and its progress; nil means
+	// that it is not called.
 	OnProgress func(what string, p train.Progress)
-	// OnCell is called with each cell in its order, finished now or before; nil: not.
+	// OnCell is called with each cell in its order. fresh tells whether this run computed it.
+	// nil means that it is not called.
 	OnCell func(c *result.Cell, fresh bool)
 }
 
-// progress returns what tells OnProgress of one piece of work.
+// complete fills in the default folders.
+func (o Options) complete() (Options, error) {
+	var err error
+	if o.Data == "" {
+		o.Data, err = data.Folder()
+	}
+	if o.Dir == "" {
+		o.Dir = "runs"
+	}
+	return o, err
+}
+
+// progress returns the callback of a training or a fit that the arguments describe.
 func (o Options) progress(format string, args ...any) func(train.Progress) {
 	if o.OnProgress == nil {
 		return nil
@@ -35,25 +55,38 @@ func (o Options) progress(format string, args ...any) func(train.Progress) {
 	return func(p train.Progress) { o.OnProgress(what, p) }
 }
 
-// Check makes sure that the data sets of an experiment are known.
+// Check refuses an experiment with an unknown data set or an unknown form of the network.
 func Check(e *spec.Experiment) error {
-	names := e.Data
-	for _, row := range e.Methods {
-		names = append(names[:len(names):len(names)], row.Data...)
+	if err := checkData(e, "data", e.Data); err != nil {
+		return err
+	}
+	for i, row := range e.Methods {
+		if err := checkData(e, fmt.Sprintf("methods[%d].data", i), row.Data); err != nil {
+			return err
+		}
+	}
+	return checkForm(e)
+}
+
+func checkData(e *spec.Experiment, key string, names []string) error {
+	var known []string
+	for _, s := range sets.All() {
+		known = append(known, s.Name)
 	}
 	for _, name := range names {
 		if _, err := sets.Lookup(name); err != nil {
-			return &spec.Error{File: e.File, Key: "data", Expected: "one of " + strings.Join(Datasets(), ", "), Found: fmt.Sprintf("%q", name)}
+			return &spec.Error{File: e.File, Key: key, Expected: "one of " + strings.Join(known, ", "), Found: fmt.Sprintf("%q", name)}
 		}
 	}
 	return nil
 }
 
-// Datasets returns the names of the data sets.
-func Datasets() []string {
-	var names []string
-	for _, s := range sets.All() {
-		names = append(names, s.Name)
+// checkForm describes the network for images of an arbitrary size. A form that does not
+// suit the examples of a data set is found later.
+func checkForm(e *spec.Experiment) error {
+	_, err := e.Network.Describe([]int{3, 32, 32}, 10)
+	if errors.Is(err, valla.ErrSetting) {
+		return fmt.Errorf("%s: network: %w", e.File, err)
 	}
-	return names
+	return nil
 }

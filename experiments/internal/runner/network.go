@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,15 +17,15 @@ import (
 	"github.com/go-valla/valla/experiments/internal/spec"
 )
 
-// weightsFile is the file of a network's weights for a data set, "" for none. A file that
-// was asked for on the command line must be there; one that the experiment names, below the
-// parent of the data folder, need not.
+// weightsFile returns the file of a network's weights for a data set, "" for none. The file
+// of the options must exist. The file of the experiment lies below the parent of the data
+// folder and may be absent.
 func (o Options) weightsFile(n spec.Network, data string) (string, error) {
-	path := o.Weights
+	path := strings.ReplaceAll(o.Weights, "*", data)
 	if path == "" && n.Weights != "" {
-		path = filepath.Join(filepath.Dir(o.Data), filepath.FromSlash(n.Weights))
+		name := strings.NewReplacer("*", data, "NET", cmp.Or(n.Form, perceptron)).Replace(n.Weights)
+		path = filepath.Join(filepath.Dir(o.Data), filepath.FromSlash(name))
 	}
-	path = strings.ReplaceAll(strings.ReplaceAll(path, "NET", n.Form), "*", data)
 	if path == "" {
 		return "", nil
 	}
@@ -38,22 +39,22 @@ func (o Options) weightsFile(n spec.Network, data string) (string, error) {
 	return path, nil
 }
 
-// checksum identifies a file's content.
+// checksum returns the CRC-32 of a file in hexadecimal.
 func checksum(path string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return "", fmt.Errorf("weights: %w", err)
+		return "", fmt.Errorf("network: %w", err)
 	}
 	defer f.Close()
 	h := crc32.NewIEEE()
 	if _, err := io.Copy(h, f); err != nil {
-		return "", fmt.Errorf("weights: %w", err)
+		return "", fmt.Errorf("network: %w", err)
 	}
 	return fmt.Sprintf("%08x", h.Sum32()), nil
 }
 
-// build gives a problem its network: read from a file, read from the folder of results
-// where an earlier cell left it, or trained.
+// build gives a problem its network. It reads the file of weights if there is one, and else
+// trains the network.
 func (r *runner) build(ctx context.Context, p *problem, g group) error {
 	if g.weights == "" {
 		return r.train(ctx, p, g)
@@ -66,7 +67,8 @@ func (r *runner) build(ctx context.Context, p *problem, g group) error {
 	return err
 }
 
-// train trains the network, unless it lies in the work folder.
+// train trains the network and keeps it in the work folder. A network that is there already
+// is read instead.
 func (r *runner) train(ctx context.Context, p *problem, g group) error {
 	work := r.folder.Work(fmt.Sprintf("%s-map-seed%d-%s", p.name, g.netSeed, g.hash))
 	file, cost := work+".valla", work+".json"
@@ -108,7 +110,7 @@ func (r *runner) trainOptions(p *problem, g group, checkpoint string) valla.Trai
 	return o
 }
 
-// remove removes files that may be there.
+// remove removes files, of which some may be absent.
 func remove(paths ...string) error {
 	for _, path := range paths {
 		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {

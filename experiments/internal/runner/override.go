@@ -9,17 +9,17 @@ import (
 	"github.com/go-valla/valla/internal/settings"
 )
 
-// Overrides are settings in the place of an experiment's; what is zero leaves it as it is.
+// Overrides replace settings of an experiment. A field with its zero value changes nothing.
 type Overrides struct {
 	Seeds      []uint64
-	Methods    []string // of these only
-	Inducing   []int    // of methods with inducing points
-	Iterations int      // of iterative methods
+	Methods    []string // the rows of other methods are left out
+	Inducing   []int    // numbers of inducing points, of the methods that have them
+	Iterations int      // of the methods that have them
 	Net        string   // the form of the network
-	Rotations  bool
+	Rotations  bool     // score all test images turned, where the experiment does not
 }
 
-// allRotated is more test images than there are.
+// allRotated exceeds the number of test images of every data set.
 const allRotated = 1 << 30
 
 // Apply changes an experiment. The errors wrap valla.ErrSetting.
@@ -29,7 +29,7 @@ func (o Overrides) Apply(e *spec.Experiment) error {
 			return settings.Errorf("unknown method %q, expected some of %s", m, strings.Join(spec.Methods(), ", "))
 		}
 	}
-	if o.Seeds != nil {
+	if len(o.Seeds) > 0 {
 		e.Seeds = slices.Compact(slices.Sorted(slices.Values(o.Seeds)))
 	}
 	if o.Net != "" {
@@ -38,20 +38,27 @@ func (o Overrides) Apply(e *spec.Experiment) error {
 	if o.Rotations && e.Scoring.Rotations == 0 {
 		e.Scoring.Rotations = allRotated
 	}
-	if o.Methods != nil {
+	if len(o.Methods) > 0 {
 		e.Methods = slices.DeleteFunc(slices.Clone(e.Methods), func(r spec.Row) bool { return !slices.Contains(o.Methods, r.Method) })
 	}
 	if len(e.Methods) == 0 {
 		return settings.Errorf("%s has none of the methods %s", e.Name, strings.Join(o.Methods, ", "))
 	}
-	return o.adjust(e.Methods)
+	if err := o.adjust(e.Methods); err != nil {
+		return err
+	}
+	if err := e.CheckLabels(); err != nil {
+		return settings.Errorf("%w", err)
+	}
+	return checkForm(e)
 }
 
-// adjust changes numbers of rows.
+// adjust replaces the numbers of inducing points and of iterations of all rows that have
+// them.
 func (o Overrides) adjust(rows []spec.Row) error {
 	for i := range rows {
 		r := &rows[i]
-		if o.Inducing != nil && r.Has("inducing") {
+		if len(o.Inducing) > 0 && r.Has("inducing") {
 			var values []string
 			for _, m := range o.Inducing {
 				values = append(values, strconv.Itoa(m))

@@ -1,23 +1,31 @@
 package runner
 
 import (
+	"cmp"
 	"context"
-	"slices"
+	"path/filepath"
+	"reflect"
+	"strings"
 
 	"github.com/go-valla/valla/experiments/internal/result"
 	"github.com/go-valla/valla/experiments/internal/spec"
+	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/internal/settings"
 )
 
-// resultVersion is part of every hash. It changes when the same settings no longer mean
-// the same results.
+// resultVersion is part of every hash. It has to change when the same settings give other
+// results.
 const resultVersion = 2
 
-// Run runs what is missing of an experiment, cell after cell. Finished cells are skipped,
-// fits that were interrupted go on from their checkpoints. Where ctx ends it returns an
-// error that wraps ctx's.
+// Run computes the missing cells of an experiment, one after the other. It skips finished
+// cells, and it continues interrupted fits from their checkpoints. If ctx ends first, it
+// returns an error that wraps ctx's.
 func Run(ctx context.Context, e *spec.Experiment, o Options) error {
 	if err := Check(e); err != nil {
+		return err
+	}
+	o, err := o.complete()
+	if err != nil {
 		return err
 	}
 	r := &runner{Options: o, spec: e}
@@ -45,26 +53,25 @@ type runner struct {
 	folder result.Folder
 }
 
-// group is the cells on one network.
+// group holds the cells that share a network.
 type group struct {
 	data    string
-	netSeed uint64 // of the split, where it is random, and of the network
+	netSeed uint64 // of the network, and of the split where it is random
 	weights string // a file, or ""
 	hash    string // of data, network and training
 	cells   []plan
 }
 
-// plan is a cell to be computed.
+// plan describes a cell before it is computed.
 type plan struct {
 	result.ID
 	spec.Variant
 	hyperFrom string
 	scoring   spec.Scoring
-	// settings is what the cell is a function of, beside the program.
-	settings []any
+	settings  []any // everything on which the cell depends, except for the program
 }
 
-// plan lists the cells.
+// plan returns all cells of the experiment, finished or not.
 func (r *runner) plan() ([]group, error) {
 	var groups []group
 	for _, data := range r.spec.Data {
@@ -83,8 +90,7 @@ func (r *runner) plan() ([]group, error) {
 	return groups, nil
 }
 
-// newGroup plans the cells of one data set and seed. A cell of a method that is not for the
-// data set is not there.
+// newGroup plans the cells of one data set and seed.
 func (r *runner) newGroup(data string, seed uint64) (group, error) {
 	g := group{data: data, netSeed: seed}
 	if r.spec.MAP.Seed != nil {
@@ -94,14 +100,9 @@ func (r *runner) newGroup(data string, seed uint64) (group, error) {
 	if g.weights, err = r.weightsFile(r.spec.Network, data); err != nil {
 		return g, err
 	}
-	network := settings.Map(&r.spec.Network.Network)
-	shared := []any{resultVersion, data, g.netSeed, network, settings.Map(&r.spec.MAP)}
-	if g.weights != "" {
-		sum, err := checksum(g.weights)
-		if err != nil {
-			return g, err
-		}
-		shared = []any{resultVersion, data, g.netSeed, network, sum, r.spec.MAP.Validation}
+	shared, err := r.shared(g)
+	if err != nil {
+		return g, err
 	}
 	if g.hash, err = result.Hash(shared...); err != nil {
 		return g, err
@@ -116,9 +117,33 @@ func (r *runner) newGroup(data string, seed uint64) (group, error) {
 	return g, nil
 }
 
-// cells plans those of a row.
+// shared returns the settings on which the network of a group depends.
+func (r *runner) shared(g group) ([]any, error) {
+	network, training := r.spec.Network.Network, r.spec.MAP
+	if err := settings.Complete(&network); err != nil {
+		return nil, err
+	}
+	if err := settings.Complete(&training); err != nil {
+		return nil, err
+	}
+	if strings.HasSuffix(network.Form, ".json") {
+		sum, err := checksum(network.Form)
+		if err != nil {
+			return nil, err
+		}
+		network.Form += " " + sum
+	}
+	all := []any{resultVersion, g.data, g.netSeed, settings.Map(&network)}
+	if g.weights == "" {
+		return append(all, settings.Map(&training)), nil
+	}
+	sum, err := checksum(g.weights)
+	return append(all, sum, *training.Validation), err
+}
+
+// cells plans the cells of a row. There are none where the data set does not have the row.
 func (r *runner) cells(row spec.Row, data string, seed uint64, shared []any) (cells []plan, err error) {
-	if row.Data != nil && !slices.Contains(row.Data, data) {
+	if !row.For(data) {
 		return nil, nil
 	}
 	variants, err := row.Variants()
@@ -131,9 +156,9 @@ func (r *runner) cells(row spec.Row, data string, seed uint64, shared []any) (ce
 			s.Rotations, s.Corruptions = 0, 0
 		}
 		c := plan{ID: result.ID{Data: r.label(data), Method: row.Method, Row: v.Label, Inducing: v.Inducing, Seed: seed}, Variant: v, hyperFrom: row.HyperFrom, scoring: s}
-		var own any
-		if v.Settings != nil {
-			own = settings.Map(v.Settings)
+		own, err := completed(v.Settings)
+		if err != nil {
+			return nil, err
 		}
 		c.settings = append(shared[:len(shared):len(shared)], settings.Map(&s), row.Method, own, row.HyperFrom, seed)
 		if c.Hash, err = result.Hash(c.settings...); err != nil {
@@ -144,16 +169,34 @@ func (r *runner) cells(row spec.Row, data string, seed uint64, shared []any) (ce
 	return cells, nil
 }
 
-// label is a data set's name in results: with the network's form, where it is no
-// perceptron.
+// completed returns the settings of a method with their defaults, nil for MAP. The defaults
+// are part of a hash, so that a cell is computed again when a default changes.
+func completed(s gp.Settings) (map[string]any, error) {
+	if s == nil {
+		return nil, nil
+	}
+	c := reflect.New(reflect.TypeOf(s).Elem())
+	c.Elem().Set(reflect.ValueOf(s).Elem())
+	if err := settings.Complete(c.Interface()); err != nil {
+		return nil, err
+	}
+	return settings.Map(c.Interface()), nil
+}
+
+// perceptron is the form of a network that names of results leave out.
+const perceptron = "mlp"
+
+// label returns the name of a data set in results. Where the network is no perceptron, its
+// form is part of the name.
 func (r *runner) label(data string) string {
-	if f := r.spec.Network.Form; f != "mlp" && f != "" {
-		return data + "-" + f
+	form := strings.TrimSuffix(filepath.Base(cmp.Or(r.spec.Network.Form, perceptron)), ".json")
+	if form != perceptron {
+		return data + "-" + form
 	}
 	return data
 }
 
-// expected is the plan that is written down.
+// expected returns the plan in the form in which it is kept.
 func (r *runner) expected(groups []group) result.Plan {
 	p := result.Plan{Experiment: r.spec.Name, Profile: r.spec.Profile, About: r.spec.About, Commands: r.Commands}
 	for _, d := range r.spec.Data {
@@ -167,7 +210,8 @@ func (r *runner) expected(groups []group) result.Plan {
 	return p
 }
 
-// group runs the cells on one network, which is loaded if there is one to be run.
+// group computes the missing cells of a group. It loads data and network only if a cell is
+// missing.
 func (r *runner) group(ctx context.Context, g group) error {
 	var p *problem
 	for _, c := range g.cells {

@@ -13,7 +13,7 @@ import (
 // decoder turns nodes of one file into settings.
 type decoder struct{ file string }
 
-// fail is an error about a node.
+// fail returns an error about a node.
 func (d decoder) fail(n ast.Node, key, expected string) error {
 	return &Error{File: d.file, Line: line(n), Key: key, Expected: expected, Found: shown(n)}
 }
@@ -57,6 +57,14 @@ func join(parent, key string) string {
 	return parent + "." + key
 }
 
+// expectKeys says which keys a mapping may have.
+func expectKeys(names []string) string {
+	if len(names) == 0 {
+		return "no keys"
+	}
+	return "one of the keys " + strings.Join(names, ", ")
+}
+
 // section fills a struct from the mapping under a key.
 func (d decoder) section(ptr any, e entry, key string) error {
 	entries, err := d.mapping(e.value, join(key, e.key))
@@ -66,13 +74,13 @@ func (d decoder) section(ptr any, e entry, key string) error {
 	return d.fill(ptr, entries, join(key, e.key))
 }
 
-// fill sets the settings of the struct that ptr points to; others are keys that are known
-// besides.
+// fill sets the settings of the struct that ptr points to. Others are known keys of the
+// mapping that are not settings of the struct.
 func (d decoder) fill(ptr any, entries []entry, key string, others ...string) error {
 	for _, e := range entries {
 		f := settings.Lookup(ptr, e.key)
 		if f == nil {
-			return d.fail(e.node, join(key, e.key), "one of the keys "+strings.Join(append(settings.Names(ptr), others...), ", "))
+			return d.fail(e.node, join(key, e.key), expectKeys(append(settings.Names(ptr), others...)))
 		}
 		value := d.scalar
 		if f.IsList() {

@@ -1,5 +1,6 @@
-// Package spec reads what an experiment is: a YAML file with data sets, a network, its
-// training, the rows of a table and the profiles, which are sets of changes to all that.
+// Package spec reads the description of an experiment. It is a YAML file that names data
+// sets, describes a network and its training, and lists the rows of a table. A profile is a
+// set of changes to all of these.
 //
 //	name: mnist
 //	about: handwritten digits
@@ -14,10 +15,12 @@
 //	  full: {}
 //	  quick: {seeds: [0]}
 //
-// The keys of network are the settings of valla.Network, those of map valla.Training's, and
-// those of a row of methods the settings of that method, as on the command line. A list of
-// values for a setting that takes one stands for a row with each of them.
+// The keys of network are the settings of valla.Network, and the keys of map are those of
+// valla.Training. The keys of a row of methods are the settings of its method, with the names
+// that the command line uses. If a setting takes one value and the file gives a list, the
+// table has a row for each value. A file without profiles has one, called full.
 //
-// Reading is strict: an unknown key, a value of another type or out of its range is an
-// [Error] of one line that names file, line, key and what was expected.
+// Reading is strict. An unknown key and a value of another type or out of its range are
+// errors. Such an [Error] is one line with the file, the line, the key, and what was expected
+// and found.
 package spec

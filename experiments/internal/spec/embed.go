@@ -7,12 +7,12 @@ import (
 	"strings"
 )
 
-// The experiments that come with the program, each under its name.
+// files holds the experiments that come with the program, each in a file NAME.yaml.
 //
 //go:embed *.yaml
 var files embed.FS
 
-// order is that of the paper; further experiments follow in the order of their names.
+// order lists experiments in the order of the paper. Others follow by name.
 var order = []string{"toy", "uci", "year", "airline", "taxi", "airline-nycflights13", "taxi-green", "mnist", "fmnist", "cifar10"}
 
 // Names returns the names of the embedded experiments.

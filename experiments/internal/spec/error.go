@@ -9,11 +9,11 @@ import (
 	"github.com/goccy/go-yaml/ast"
 )
 
-// Error says what is wrong with a file, and where.
+// Error describes a fault of a file and its place.
 type Error struct {
 	File     string
-	Line     int    // from 1; 0 where the file as a whole is meant
-	Key      string // such as "map.rate"; "" where the file as a whole is meant
+	Line     int    // from 1; 0 where the fault has no single line
+	Key      string // such as "map.learning-rate"; "" where the whole file is at fault
 	Expected string
 	Found    string // may be empty
 }
@@ -35,7 +35,7 @@ func (e *Error) Error() string {
 	return strings.Map(printable, b.String())
 }
 
-// printable replaces what would break the line.
+// printable replaces characters that break a line.
 func printable(r rune) rune {
 	if r < ' ' || r == 0x7f || r == 0x85 || r == 0x2028 || r == 0x2029 {
 		return ' '
@@ -55,7 +55,7 @@ func syntaxError(file string, err error) error {
 	return e
 }
 
-// line is where a node stands.
+// line returns the line of a node, from 1, and 0 where it has none.
 func line(n ast.Node) int {
 	if n == nil {
 		return 0
@@ -66,7 +66,7 @@ func line(n ast.Node) int {
 	return 0
 }
 
-// shown is a node as it stands in the file, cut to what a line can take.
+// shown returns the text of a node for a message, cut to 40 bytes.
 func shown(n ast.Node) string {
 	switch n := n.(type) {
 	case nil, *ast.NullNode:

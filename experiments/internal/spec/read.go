@@ -11,7 +11,7 @@ import (
 	"github.com/goccy/go-yaml/parser"
 )
 
-// ReadFile reads a file under one of its profiles; "" is the first.
+// ReadFile reads a file under one of its profiles; "" means the first.
 func ReadFile(path, profile string) (*Experiment, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -20,7 +20,7 @@ func ReadFile(path, profile string) (*Experiment, error) {
 	return Read(path, text, profile)
 }
 
-// Read reads the text of a file, called so in errors.
+// Read reads the text of a file under one of its profiles. Errors name the file.
 func Read(file string, text []byte, profile string) (*Experiment, error) {
 	root, err := parse(file, text)
 	if err != nil {
@@ -36,7 +36,10 @@ func Read(file string, text []byte, profile string) (*Experiment, error) {
 	if r.e.Seeds == nil {
 		r.e.Seeds = []uint64{0}
 	}
-	return r.e, r.complete()
+	if err := r.complete(); err != nil {
+		return nil, err
+	}
+	return r.e, nil
 }
 
 // parse returns the one document of a file. The library panics on some broken ones.
@@ -64,7 +67,7 @@ type reading struct {
 	profiles []entry
 }
 
-// base reads what all profiles share, and puts methods and profiles aside.
+// base reads the part that all profiles share, and keeps methods and profiles for later.
 func (r *reading) base(root ast.Node) error {
 	entries, err := r.mapping(root, "")
 	if err != nil {
@@ -73,13 +76,17 @@ func (r *reading) base(root ast.Node) error {
 	return r.entries(entries, "", func(e entry) (taken bool, err error) {
 		if e.key == "profiles" {
 			r.profiles, err = r.mapping(e.value, "profiles")
+			if err == nil && len(r.profiles) == 0 {
+				err = r.fail(e.value, "profiles", "at least one profile")
+			}
 			return true, err
 		}
 		return false, nil
 	})
 }
 
-// entries reads the keys of the file or of a profile; special takes those of its own.
+// entries reads the keys of the file or of a profile. special reads the keys that only one of
+// the two has, and tells whether it did.
 func (r *reading) entries(entries []entry, key string, special func(entry) (bool, error)) error {
 	var rest []entry
 	for _, e := range entries {
@@ -111,14 +118,15 @@ func (r *reading) under(profile string) error {
 	for _, p := range r.profiles {
 		r.e.Profiles = append(r.e.Profiles, p.key)
 	}
-	if len(r.e.Profiles) > 0 {
-		profile = cmp.Or(profile, r.e.Profiles[0])
+	if r.profiles == nil {
+		r.e.Profiles = []string{FullProfile}
 	}
-	if r.e.Profile = profile; profile != "" {
-		i := slices.Index(r.e.Profiles, profile)
-		if i < 0 {
-			return &Error{File: r.file, Key: "profiles", Expected: "one of the profiles " + strings.Join(r.e.Profiles, ", "), Found: fmt.Sprintf("%q", profile)}
-		}
+	r.e.Profile = cmp.Or(profile, r.e.Profiles[0])
+	i := slices.Index(r.e.Profiles, r.e.Profile)
+	if i < 0 {
+		return &Error{File: r.file, Key: "profiles", Expected: "one of the profiles " + strings.Join(r.e.Profiles, ", "), Found: fmt.Sprintf("%q", profile)}
+	}
+	if r.profiles != nil {
 		if err := r.profile(r.profiles[i]); err != nil {
 			return err
 		}
@@ -129,7 +137,7 @@ func (r *reading) under(profile string) error {
 	return r.rows()
 }
 
-// profile changes the experiment as a profile says.
+// profile applies the changes of a profile to the experiment.
 func (r *reading) profile(p entry) error {
 	key := "profiles." + p.key
 	entries, err := r.mapping(p.value, key)
@@ -144,29 +152,32 @@ func (r *reading) profile(p entry) error {
 	})
 }
 
-// complete finds what has to be there and is not.
+// complete refuses an experiment that lacks a part or has one twice.
 func (r *reading) complete() error {
 	e := r.e
+	odd := slices.IndexFunc(e.Profiles, func(name string) bool { return !plain(name) })
 	switch {
 	case e.Name == "":
 		return &Error{File: r.file, Key: "name", Expected: "a name"}
 	case !plain(e.Name):
 		return &Error{File: r.file, Key: "name", Expected: "lower-case letters, digits and hyphens", Found: fmt.Sprintf("%q", e.Name)}
-	case !plain(e.Profile):
-		return &Error{File: r.file, Key: "profiles", Expected: "names of lower-case letters, digits and hyphens", Found: fmt.Sprintf("%q", e.Profile)}
+	case odd >= 0:
+		return &Error{File: r.file, Key: "profiles", Expected: "names of lower-case letters, digits and hyphens", Found: fmt.Sprintf("%q", e.Profiles[odd])}
 	case len(e.Data) == 0:
 		return &Error{File: r.file, Key: "data", Expected: "the names of data sets"}
 	case repeated(e.Data):
 		return &Error{File: r.file, Key: "data", Expected: "every data set once", Found: fmt.Sprint(e.Data)}
+	case len(e.Seeds) == 0:
+		return &Error{File: r.file, Key: "seeds", Expected: "at least one seed"}
 	case repeated(e.Seeds):
 		return &Error{File: r.file, Key: "seeds", Expected: "every seed once", Found: fmt.Sprint(e.Seeds)}
 	}
-	return nil
+	return e.CheckLabels()
 }
 
-// plain says whether a name can be part of the name of a file.
+// plain tells whether a name can be the name of a folder.
 func plain(name string) bool {
-	return strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789-") == ""
+	return name != "" && strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789-") == ""
 }
 
 func repeated[T cmp.Ordered](v []T) bool {

@@ -32,19 +32,18 @@ func (r *reading) rows() error {
 	return nil
 }
 
-// row reads one of them.
+// row reads one element of the list.
 func (r *reading) row(n ast.Node, key string) (row Row, err error) {
 	entries, err := r.mapping(n, key)
 	if err != nil {
 		return row, err
 	}
-	var common, own, changes []entry
+	var common, own []entry
+	var profiles *entry
 	for _, e := range entries {
 		switch {
 		case e.key == "profiles":
-			if changes, err = r.changes(e, key); err != nil {
-				return row, err
-			}
+			profiles = &e
 		case settings.Lookup(&row, e.key) != nil:
 			common = append(common, e)
 		default:
@@ -54,41 +53,73 @@ func (r *reading) row(n ast.Node, key string) (row Row, err error) {
 	if err := r.fill(&row, common, key); err != nil {
 		return row, err
 	}
-	if !slices.Contains(Methods(), row.Method) {
-		return row, &Error{File: r.file, Line: line(n), Key: key + ".method", Expected: "one of the methods " + strings.Join(Methods(), ", "), Found: fmt.Sprintf("%q", row.Method)}
+	if err := r.check(row, line(n), key); err != nil {
+		return row, err
 	}
-	for _, e := range append(own, changes...) {
-		if err := r.setting(&row, e, key); err != nil {
+	known := append(settings.Names(&row), "profiles")
+	for _, e := range own {
+		if err := r.setting(&row, e, key, known); err != nil {
 			return row, err
 		}
 	}
-	return row, nil
+	if profiles == nil {
+		return row, nil
+	}
+	return row, r.changes(&row, *profiles, join(key, "profiles"))
 }
 
-// changes returns what a row changes under the profile that is read.
-func (r *reading) changes(e entry, key string) ([]entry, error) {
-	of, err := r.mapping(e.value, join(key, "profiles"))
-	if err != nil {
-		return nil, err
+// check refuses a method that does not exist, a row without data sets, and hyper-parameters
+// that do not exist or that the method does not take.
+func (r *reading) check(row Row, line int, key string) error {
+	fail := func(name, expected, found string) error {
+		return &Error{File: r.file, Line: line, Key: join(key, name), Expected: expected, Found: found}
 	}
-	var out []entry
+	switch {
+	case !slices.Contains(Methods(), row.Method):
+		return fail("method", "one of the methods "+strings.Join(Methods(), ", "), fmt.Sprintf("%q", row.Method))
+	case row.Data != nil && len(row.Data) == 0:
+		return fail("data", "the names of data sets", "none")
+	case row.HyperFrom == "":
+		return nil
+	case !slices.Contains(method.Names(), row.HyperFrom):
+		return fail("hyper-from", "one of the methods "+strings.Join(method.Names(), ", "), fmt.Sprintf("%q", row.HyperFrom))
+	case !row.Has("prior-std"):
+		return fail("hyper-from", "a method with the setting prior-std", row.Method)
+	}
+	return nil
+}
+
+// changes reads what a row changes under each profile, and applies it under the one that is
+// read.
+func (r *reading) changes(row *Row, e entry, key string) error {
+	of, err := r.mapping(e.value, key)
+	if err != nil {
+		return err
+	}
 	for _, p := range of {
 		if !slices.Contains(r.e.Profiles, p.key) {
-			return nil, r.fail(p.node, join(key, "profiles"), "one of the profiles "+strings.Join(r.e.Profiles, ", "))
+			return r.fail(p.node, key, "one of the profiles "+strings.Join(r.e.Profiles, ", "))
 		}
-		entries, err := r.mapping(p.value, join(key, "profiles."+p.key))
+		entries, err := r.mapping(p.value, join(key, p.key))
 		if err != nil {
-			return nil, err
+			return err
 		}
+		to := &Row{Method: row.Method}
 		if p.key == r.e.Profile {
-			out = entries
+			to = row
+		}
+		for _, e := range entries {
+			if err := r.setting(to, e, join(key, p.key), nil); err != nil {
+				return err
+			}
 		}
 	}
-	return out, nil
+	return nil
 }
 
-// setting reads the values of a setting of a row's method.
-func (r *reading) setting(row *Row, e entry, key string) error {
+// setting reads the values of a setting of a row's method; others are known keys of the
+// mapping that are not settings.
+func (r *reading) setting(row *Row, e entry, key string, others []string) error {
 	var own gp.Settings
 	names := []string(nil)
 	if how, err := method.Lookup(row.Method); err == nil {
@@ -96,7 +127,7 @@ func (r *reading) setting(row *Row, e entry, key string) error {
 		names = settings.Names(own)
 	}
 	if !slices.Contains(names, e.key) {
-		return r.fail(e.node, join(key, e.key), "one of the keys "+strings.Join(append(settings.Names(row), names...), ", "))
+		return r.fail(e.node, join(key, e.key), expectKeys(append(others, names...)))
 	}
 	f := settings.Lookup(own, e.key)
 	if f.IsList() {
@@ -121,12 +152,4 @@ func (r *reading) setting(row *Row, e entry, key string) error {
 	}
 	row.Set(e.key, values...)
 	return nil
-}
-
-// label is the row's in tables: its own, or that which the method makes.
-func (r Row) label(own string, inducing int) string {
-	if r.Label == "" {
-		return own
-	}
-	return strings.Replace(r.Label, "{}", fmt.Sprint(inducing), 1)
 }

@@ -1,8 +1,11 @@
 package spec
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/go-valla/valla"
 	"github.com/go-valla/valla/gp"
@@ -15,58 +18,62 @@ type Experiment struct {
 	Name  string   `set:"name"`
 	About string   `set:"about"`
 	Data  []string `set:"data"`  // names of data sets
-	Seeds []uint64 `set:"seeds"` // one cell of each row and data set for each; 0 alone where absent
+	Seeds []uint64 `set:"seeds"` // each row has a cell for each of them and each data set; the default is 0 alone
 
 	Network Network
 	MAP     Training
 	Scoring Scoring
 	Methods []Row
 
-	Profile  string
-	Profiles []string // all of the file, in its order
-	File     string
+	Profile  string   // the one that was applied
+	Profiles []string // all profiles of the file, in its order
+	File     string   // as it is called in errors
 }
 
-// Network says which network is trained, or read.
+// FullProfile is the name of the only profile of a file that lists none. It changes nothing.
+const FullProfile = "full"
+
+// Network describes the network, which is trained or read from a file.
 type Network struct {
 	valla.Network
-	// Weights is a file; what it holds replaces the training. An asterisk in it stands for
-	// the name of the data set, NET for the form. A file below the data folder's parent
-	// need not exist: then the network is trained.
+	// Weights is a file below the parent of the data folder. If it exists, the network is
+	// read from it and is not trained. An asterisk in the name is replaced by the name of the
+	// data set, and NET by the form of the network.
 	Weights string `set:"weights"`
 }
 
-// Training says how the network comes to its MAP weights. Its validation rows are shared by
-// the methods.
+// Training describes how the network is trained. The methods use the same validation rows.
 type Training struct {
 	valla.Training
-	Seed *uint64 `set:"seed"` // of the network, the same for all cells; absent: that of each cell
+	Seed *uint64 `set:"seed"` // of the network of all cells; nil means the seed of each cell
 }
 
-// Scoring says what is measured besides the usual.
+// Scoring lists measurements beyond the usual scores.
 type Scoring struct {
-	MonteCarlo  int `set:"monte-carlo" min:"0"` // samples for class probabilities; 0: probit only
-	Rotations   int `set:"rotations" min:"0"`   // test images scored turned by each angle, first seed
-	Corruptions int `set:"corruptions" min:"0"` // test images scored under each corruption, first seed
+	MonteCarlo  int `set:"monte-carlo" min:"0"` // samples for class probabilities; 0 means that only probit is used
+	Rotations   int `set:"rotations" min:"0"`   // test images that are scored turned by each angle, with the first seed
+	Corruptions int `set:"corruptions" min:"0"` // test images that are scored under each corruption, with the first seed
 }
 
-// MAP is the name of the row that is the network as it is.
+// MAP is the name of the method of a row without a posterior: the trained network alone.
 const MAP = "map"
 
-// Row is one method with its settings: several rows of a table where a setting has several
-// values.
+// Row is one method with its settings. It makes several rows of a table where a setting has
+// several values.
 type Row struct {
-	Method string   `set:"method"`
-	Label  string   `set:"label"` // of the row in tables, {} standing for the number of inducing points; "": the method's own
-	Data   []string `set:"data"`  // the data sets it is for; nil: all
-	// HyperFrom names a method, fitted with its default settings, whose prior std and noise
-	// std this one takes; "" for none.
+	Method string `set:"method"`
+	// Label names the row in tables; {} in it is replaced by the number of inducing points.
+	// The default is the label of the method.
+	Label string   `set:"label"`
+	Data  []string `set:"data"` // the data sets that have this row; nil means all
+	// HyperFrom names a method that is fitted first, with its default settings. Its prior std
+	// and noise std become settings of this row. "" means none.
 	HyperFrom string `set:"hyper-from"`
 
 	Settings []Setting // of the method
 }
 
-// Setting is a setting of a method with the values that rows have.
+// Setting is a setting of a method. Each of its values makes a row of a table.
 type Setting struct {
 	Name   string
 	Values []string
@@ -76,16 +83,42 @@ type Setting struct {
 type Variant struct {
 	Settings gp.Settings // nil for MAP
 	Label    string
-	Inducing int // number of inducing points; 0 where there are none
+	Inducing int // number of inducing points; 0 where the method has none
 }
 
 // Methods lists the methods that a row can have.
 func Methods() []string { return append([]string{MAP}, method.Names()...) }
 
-// Has says whether the row's method has a setting.
+// Has tells whether the row's method has a setting.
 func (r Row) Has(name string) bool {
 	how, err := method.Lookup(r.Method)
 	return err == nil && settings.Lookup(how.New(), name) != nil
+}
+
+// For tells whether the table of a data set has the row.
+func (r Row) For(data string) bool { return r.Data == nil || slices.Contains(r.Data, data) }
+
+// CheckLabels refuses an experiment in which two rows of one table have the same label.
+func (e *Experiment) CheckLabels() error {
+	for _, data := range e.Data {
+		seen := map[string]bool{}
+		for _, row := range e.Methods {
+			if !row.For(data) {
+				continue
+			}
+			variants, err := row.Variants()
+			if err != nil {
+				return err
+			}
+			for _, v := range variants {
+				if seen[v.Label] {
+					return &Error{File: e.File, Key: "methods", Expected: fmt.Sprintf("one row with the label %q in the table of %s", v.Label, data), Found: "two"}
+				}
+				seen[v.Label] = true
+			}
+		}
+	}
+	return nil
 }
 
 // Set gives a setting other values.
@@ -99,8 +132,9 @@ func (r *Row) Set(name string, values ...string) {
 	r.Settings[i].Values = values
 }
 
-// Variants returns the rows of the table: one for each combination of values, those of the
-// last setting changing first.
+// Variants returns the rows of the table: one for each combination of values. The values of
+// the last setting change fastest. Where several rows would have the same label, each is
+// followed by the values that distinguish it.
 func (r Row) Variants() ([]Variant, error) {
 	if r.Method == MAP {
 		return []Variant{{Label: r.label("MAP", 0)}}, nil
@@ -110,19 +144,57 @@ func (r Row) Variants() ([]Variant, error) {
 		return nil, err
 	}
 	var out []Variant
-	return out, r.combine(how, nil, func(s gp.Settings) {
-		inducing := 0
-		if f := settings.Lookup(s, "inducing"); f != nil {
-			if _, err := fmt.Sscan(f.Text(), &inducing); err != nil {
-				_, _ = fmt.Sscan(f.Default, &inducing)
-			}
-		}
-		out = append(out, Variant{s, r.label(s.Label(), inducing), inducing})
+	var values []string // of each variant, as they stand in a label
+	count := map[string]int{}
+	err = r.combine(how, nil, func(s gp.Settings, chosen []string) {
+		inducing := inducingPoints(s)
+		v := Variant{s, r.label(s.Label(), inducing), inducing}
+		out, values = append(out, v), append(values, r.distinction(chosen))
+		count[v.Label]++
 	})
+	for i := range out {
+		if count[out[i].Label] > 1 {
+			out[i].Label += values[i]
+		}
+	}
+	return out, err
 }
 
-// combine calls with for each combination of values, of which the first are chosen.
-func (r Row) combine(how gp.Method, chosen []string, with func(gp.Settings)) error {
+// inducingPoints returns the number of inducing points, 0 where the method has none.
+func inducingPoints(s gp.Settings) int {
+	f := settings.Lookup(s, "inducing")
+	if f == nil {
+		return 0
+	}
+	n, err := strconv.Atoi(cmp.Or(f.Text(), f.Default))
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// distinction returns the chosen values of the settings that have several, as the end of a
+// label.
+func (r Row) distinction(chosen []string) string {
+	text := ""
+	for i, s := range r.Settings {
+		if len(s.Values) > 1 {
+			text += fmt.Sprintf(", %s %s", s.Name, chosen[i])
+		}
+	}
+	return text
+}
+
+// label returns the row's label, or the method's own where the row has none.
+func (r Row) label(own string, inducing int) string {
+	if r.Label == "" {
+		return own
+	}
+	return strings.Replace(r.Label, "{}", strconv.Itoa(inducing), 1)
+}
+
+// combine calls with for each combination of values that begins with the chosen ones.
+func (r Row) combine(how gp.Method, chosen []string, with func(s gp.Settings, chosen []string)) error {
 	if len(chosen) < len(r.Settings) {
 		for _, v := range r.Settings[len(chosen)].Values {
 			if err := r.combine(how, append(chosen, v), with); err != nil {
@@ -137,6 +209,6 @@ func (r Row) combine(how gp.Method, chosen []string, with func(gp.Settings)) err
 			return settings.Errorf("%s: %w", r.Settings[i].Name, err)
 		}
 	}
-	with(s)
+	with(s, chosen)
 	return nil
 }

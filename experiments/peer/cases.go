@@ -2,6 +2,7 @@ package main
 
 import (
 	"github.com/go-valla/valla/gp/laplace"
+	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/layers"
 	"gorgonia.org/tensor"
 )
@@ -67,9 +68,9 @@ var benchmarks = []benchmark{
 
 // The members of the family that are compared, with σ₀ = 1.
 var (
-	allDiagonal = laplace.Options{Structure: laplace.Diagonal, Likelihood: laplace.Softmax, PriorStd: 1}
-	allKFAC     = laplace.Options{Structure: laplace.KFAC, Likelihood: laplace.Softmax, PriorStd: 1}
-	lastLayer   = laplace.Options{Weights: laplace.LastLayer, Likelihood: laplace.Softmax, PriorStd: 1}
+	allDiagonal = laplace.Options{Structure: laplace.Diagonal, Likelihood: likelihood.Softmax{}, PriorStd: 1}
+	allKFAC     = laplace.Options{Structure: laplace.KFAC, Likelihood: likelihood.Softmax{}, PriorStd: 1}
+	lastLayer   = laplace.Options{Weights: laplace.LastLayer, Likelihood: likelihood.Softmax{}, PriorStd: 1}
 )
 
 // theirLaplace are the same in laplace-torch's words.

@@ -104,6 +104,7 @@ var promises = []promise{
 	{"restored", false, (*trial).restored},
 	{"spoiled arrays", true, (*trial).spoiledArrays},
 	{"spoiled headers", true, (*trial).spoiledHeaders},
+	{"checkpoints", true, (*trial).checkpoints},
 	{"ended context", false, (*trial).endedContext},
 	{"wrong problems", true, (*trial).wrongProblems},
 	{"too little memory", false, (*trial).tooLittleMemory},

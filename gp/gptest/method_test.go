@@ -33,7 +33,8 @@ func TestMethodFlaws(t *testing.T) {
 		"takes any header": "spoiled headers", "panics on headers": "spoiled headers", "a posterior with the error": "spoiled headers",
 		"deaf": "ended context", "deaf during the fit": "ended context",
 		"takes wrong problems": "wrong problems", "panics on wrong problems": "wrong problems", "takes more targets": "wrong problems",
-		"unbounded": "too little memory",
+		"unbounded": "too little memory", "needs a checkpoint": "checkpoints", "goes on elsewhere": "checkpoints",
+		"takes any checkpoint": "checkpoints", "panics on checkpoints": "checkpoints",
 	} {
 		var broken []string
 		for _, q := range promises {

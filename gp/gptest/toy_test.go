@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
 	"slices"
 
 	"github.com/go-valla/valla/gp"
@@ -65,6 +66,7 @@ func (s *toy) Fit(ctx context.Context, p gp.Problem, r gp.Run) (*gp.Fitted, erro
 	for i := range c.Steps {
 		s.report(r, i, c.Steps)
 		if ctx.Err() != nil && !s.is("deaf during the fit") && !s.is("deaf") {
+			s.write(r)
 			return nil, fmt.Errorf("toy: %w", ctx.Err())
 		}
 	}
@@ -76,8 +78,32 @@ func (s *toy) Fit(ctx context.Context, p gp.Problem, r gp.Run) (*gp.Fitted, erro
 	for i := range scale {
 		scale[i] = c.Scale * (1 + rng.Float64())
 	}
+	s.resume(r, scale)
 	q := &toyPosterior{Point: gp.Point{Net: p.Net, Dtype: p.Dtype()}, h: toyHeader{p.Outputs(), "Toy", p.Train.X.Shape()[1:].Clone()}, scale: scale}
 	return s.fitted(&c, p, q), nil
+}
+
+// write leaves a checkpoint, empty, where a flaw wants one.
+func (s *toy) write(r gp.Run) {
+	if r.Checkpoint != "" {
+		if err := os.WriteFile(r.Checkpoint, nil, 0o600); err != nil {
+			panic(err)
+		}
+	}
+}
+
+// resume is wrong in the ways of the flaws, and otherwise has no effect.
+func (s *toy) resume(r gp.Run, scale []float64) {
+	_, err := os.Stat(r.Checkpoint)
+	found := r.Resume && err == nil
+	switch {
+	case s.is("needs a checkpoint") && r.Resume && !found:
+		panic(err)
+	case s.is("goes on elsewhere") && found && r.Seed == seed, s.is("takes any checkpoint") && found && r.Seed != seed:
+		scale[0] *= 2
+	case s.is("panics on checkpoints") && found && r.Seed != seed:
+		panic("another seed")
+	}
 }
 
 // check is all that may refuse a fit.

@@ -142,7 +142,7 @@ type Objective struct {
 	N          int      // training points, to which a mini-batch is scaled up
 }
 
-// alphaOf returns α, 1 where nothing is said.
+// alphaOf returns α, which is 1 for nil.
 func alphaOf(alpha *float64) float64 {
 	if alpha == nil {
 		return 1

@@ -28,9 +28,9 @@ var (
 	_ gp.Stored         = (*Posterior)(nil)
 )
 
-// PredictBatch is how many inputs are predicted at a time: few enough for what is
-// computed for them to stay in the cache. Where they need more memory than the limit
-// it is a whole part of them.
+// PredictBatch is how many inputs are predicted at a time: few enough for what is computed
+// for them to stay in the cache. Where that needs more memory than the limit, a whole
+// fraction of it is predicted at a time.
 const PredictBatch = 100
 
 // defaultLimit is the memory in bytes that predictions may take.

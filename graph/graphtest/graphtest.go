@@ -101,8 +101,10 @@ func checkValues(t testing.TB, c Case, seed uint64) {
 	for i := range g32 {
 		near(t, "float32 first derivative", g32[i], grads[i], 10*tolF32)
 	}
-	if n := testing.AllocsPerRun(5, func() { second.run(t) }); n != 0 {
-		t.Errorf("a run allocates %v times, want 0", n)
+	for _, r := range []*run{newRun(t, c, tensor.Float64, value), second} {
+		if n := testing.AllocsPerRun(5, func() { r.run(t) }); n != 0 {
+			t.Errorf("a run allocates %v times, want 0", n)
+		}
 	}
 }
 

@@ -75,3 +75,31 @@ func TestApplyErrors(t *testing.T) {
 		t.Error("its Do ran")
 	}
 }
+
+// embedded is a type that has its methods from a Pointwise without functions, except for
+// the loops.
+type embedded struct{ graph.Pointwise }
+
+func (embedded) Key() string { return "embedded" }
+
+func (embedded) Forward([]tensor.Shape, tensor.Shape) graph.Loops {
+	return graph.Loops{F64: func(y []float64, x [][]float64) error {
+		for i, v := range x[0] {
+			y[len(y)-1-i] = v // not element by element
+		}
+		return nil
+	}}
+}
+
+// TestEmbedded: what overrides the loops of a Pointwise is not run element by element, in
+// the place of its operand or in a chain.
+func TestEmbedded(t *testing.T) {
+	graph.SetFusing(t, 2, 2, 4)
+	b := graph.NewBuilder(tensor.Float64)
+	x := b.Input("x", 4)
+	y := b.Scale(b.Apply(embedded{}, b.Scale(x, 10)), 2)
+	spread := b.Apply(embedded{}, b.BroadcastTo(b.Slice(x, 0, 0, 1), 2))
+	noErr(t, b)
+	got := evaluate(t, b, []*node{x}, []*node{y, spread}, arrays{{1, 2, 3, 4}})
+	wantSame(t, "reversed", got, arrays{{80, 60, 40, 20}, {1, 1}}, 0)
+}

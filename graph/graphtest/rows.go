@@ -216,7 +216,7 @@ func (r *rowChecker) evaluate(out []*graph.Node, given map[*graph.Node][]float64
 	return results
 }
 
-// row is row r of an array of so many.
+// row returns row r of an array that has this number of rows.
 func row(v []float64, r, rows int) []float64 { return v[r*len(v)/rows : (r+1)*len(v)/rows] }
 
 func permuted(v []float64, perm []int) []float64 {

@@ -43,7 +43,7 @@ func NewBatched(b *Builder, x *Node, outputs ...*Node) (*Batched, error) {
 	return f, nil
 }
 
-// grow sees to it that there are n copies.
+// grow compiles copies until there are n.
 func (f *Batched) grow(n int) error {
 	for len(f.copies) < n {
 		p, err := Compile(f.b, f.outputs, Options{Varying: []*Node{f.x}})

@@ -201,10 +201,13 @@ func newDense(dt tensor.Dtype, v []float64, shape []int) *tensor.Dense {
 	return tensor.New(tensor.WithShape(shape...), tensor.WithBacking(convert[float32](v)))
 }
 
-func convert[T kernel.Float](v []float64) []T {
-	out := make([]T, len(v))
+func convert[T kernel.Float](v []float64) []T { return converted[float64, T](v) }
+
+// converted copies v to another element type, or the same.
+func converted[T, U kernel.Float](v []T) []U {
+	out := make([]U, len(v))
 	for i, x := range v {
-		out[i] = T(x)
+		out[i] = U(x)
 	}
 	return out
 }

@@ -176,7 +176,7 @@ func (c *compiler[T]) room(e *expr) region {
 // elementwise reports whether element i of e depends on element i alone of every
 // operand that has as many elements.
 func elementwise(e *expr) bool {
-	_, ok := e.op.(ranged)
+	_, ok := rangesOf(e.op)
 	return ok
 }
 

@@ -64,8 +64,8 @@ func (r conv) Shape(in []tensor.Shape) (tensor.Shape, error) {
 	return r.shapeOf(r.part), nil
 }
 
-// scaled returns r for a result of so many rows, which a rule that treats them one by
-// one may be asked for.
+// scaled returns r for a result with this number of rows. A Pullback is asked for other
+// numbers of rows where each row is treated by itself.
 func (r conv) scaled(rows int) conv {
 	if r.part == filters && !r.stacked {
 		return r

@@ -10,10 +10,17 @@
 //   - a set of operations (matrix products, pointwise functions, reductions,
 //     Cholesky, triangular solves, …), each of which is a Gorgonia Op and SDOp
 //     and is closed under differentiation;
-//   - [Program] runs a graph many times without allocating.
+//   - [Compile] makes a [Program] of chosen nodes, which runs many times without
+//     allocating.
 //
-// Every operation is one small type, a rule, which says its shape, its cotangents
-// and its typed loops in one place; package graphtest checks all of them.
+// A Builder writes each operation as it is asked for, so that gradients with respect to
+// any node are right. Compile rewrites: it leaves out reshapes, does not form products
+// that are summed or arrays that are repeated, and computes equal expressions once. The
+// nodes stay as they were.
+//
+// Every operation is one small type, an [Op], which says its shape, its cotangents and
+// its typed loops in one place. Other packages define operations in the same way and
+// write them into a graph by [Builder.Apply]; package graphtest checks all of them.
 //
 // Stock Gorgonia operations may be mixed in. They are differentiated by their own
 // SymDiff and run by their own Do, which allocates. Several derivatives are wrong in

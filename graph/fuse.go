@@ -14,6 +14,15 @@ type ranged interface {
 	ranges(l loop) (f32 rangeLoop[float32], f64 rangeLoop[float64])
 }
 
+// rangesOf returns op if its loops can run over a part of the elements.
+func rangesOf(op computed) (ranged, bool) {
+	_, pair := op.(binary)
+	if r, ok := op.(ranged); ok && (pair || isPointwise(op)) {
+		return r, true
+	}
+	return nil, false
+}
+
 type rangeLoop[T kernel.Float] func(y []T, x [][]T, from, to int, scratch []T)
 
 const scratchLen = 2 * spreadBlock
@@ -82,7 +91,7 @@ func fuse[T kernel.Float](steps []*step[T]) []*step[T] {
 // take appends a step if it may run block by block with those before it: element i of
 // each array that the chain writes is read and written with element i only.
 func (c *chain[T]) take(s *step[T]) bool {
-	r, ok := s.e.op.(ranged)
+	r, ok := rangesOf(s.e.op)
 	if !ok || len(s.y) < fusing.from || len(c.steps) > 0 && len(s.y) != c.size {
 		return false
 	}

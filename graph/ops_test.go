@@ -16,9 +16,7 @@ type (
 
 // TestOps is the table of all operations. Names carry the shape that is odd about them.
 func TestOps(t *testing.T) {
-	for i, c := range opCases() {
-		t.Run(c.Name, func(t *testing.T) { graphtest.Check(t, c, uint64(i+1)) })
-	}
+	graphtest.Run(t, opCases())
 }
 
 func opCases() []graphtest.Case {

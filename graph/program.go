@@ -37,8 +37,10 @@ type machine interface {
 	steps() (once, each int)
 }
 
-// Compile prepares a program that computes outputs. It fails with b's error, if
-// there is one, and where an operation cannot be run.
+// Compile prepares a program that computes outputs. It computes the same values in fewer
+// and smaller steps than they were written in, where it can: sums may be added up in
+// another order, and a number or a small array may multiply a sum instead of what is
+// summed. It fails with b's error, if there is one, and where an operation cannot be run.
 func Compile(b *Builder, outputs []*Node, o Options) (*Program, error) {
 	if probe := *b; !probe.usable("compile: outputs", outputs...) {
 		return nil, probe.err

@@ -12,11 +12,11 @@ type reduction[T kernel.Float] struct {
 	x     [][]T
 }
 
-// addRows runs so many inner loops, the first from the arrays' offsets, the others step
-// further on each time.
+// addRows runs count inner loops. The first begins at the arrays' offsets; each of the
+// others begins one step further on.
 type addRows[T kernel.Float] func(y []T, x [][]T, off, step []int, count int)
 
-// reduced returns the operation that runs add over l, beginning with zeros.
+// reduced returns a loop that sets array 0 to zeros and runs add over l.
 func reduced[T kernel.Float](l loop, add addRows[T]) func(y []T, x [][]T) error {
 	r := &reduction[T]{parts: l.split(), step: l.rowStep(), add: add}
 	return r.run

@@ -28,7 +28,7 @@ func IsPointwise(op gorgonia.Op) bool {
 // ct: what Pullback would give for that input, before it is summed over the rows. The
 // batched inputs and out have one row for each example, ct may have several,
 // neighbours; a factor has as many rows as out or as ct. It is false where op has no
-// such rule.
+// such rows.
 func RowPullback(b *Builder, op gorgonia.Op, i int, in []*Node, out, ct *Node) (Outer, bool) {
 	if r, ok := unwrap(op); ok {
 		if rp, ok := r.(RowPullbacker); ok {

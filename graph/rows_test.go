@@ -2,69 +2,14 @@ package graph_test
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"testing"
 
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/graph/graphtest"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
-
-// applied is one use of an operation, found inside the cases of the conformance table.
-type applied struct {
-	name string
-	b    *builder
-	n    *node
-	in   []*node
-}
-
-// allApplied lists every own operation at the shapes that the conformance table and
-// the gradients of its cases use.
-func allApplied(t *testing.T) []applied {
-	t.Helper()
-	var all []applied
-	for _, c := range opCases() {
-		b := graph.NewBuilder(tensor.Float64)
-		in := inputs(b, "x", c.Shapes...)
-		y := c.Build(b, in)
-		out := append(graph.Grad(b, b.Sum(b.Square(y)), in...), y)
-		noErr(t, b)
-		for _, n := range graph.Ancestors(out...) {
-			if children := graph.Children(n); len(children) > 0 {
-				all = append(all, applied{c.Name + ": " + fmt.Sprint(n.Op()), b, n, children})
-			}
-		}
-	}
-	return all
-}
-
-// do runs the operation on positive values, which all of them accept.
-func (a applied) do(t *testing.T, in arrays) []float64 {
-	t.Helper()
-	vals := make([]gorgonia.Value, len(in))
-	for i, n := range a.in {
-		vals[i] = newArray(n.Dtype(), n.Shape(), in[i])
-	}
-	v, err := a.n.Op().Do(vals...)
-	if err != nil {
-		t.Fatalf("%s: %v", a.name, err)
-	}
-	return values(v)
-}
-
-// subsets are all ways to mark n inputs, at least one marked.
-func subsets(n int) [][]bool {
-	var out [][]bool
-	for m := 1; m < 1<<n; m++ {
-		marks := make([]bool, n)
-		for i := range marks {
-			marks[i] = m>>i&1 == 1
-		}
-		out = append(out, marks)
-	}
-	return out
-}
 
 // rowsOf splits an array by axis 0.
 func rowsOf(v []float64, rows int) arrays {
@@ -75,68 +20,23 @@ func rowsOf(v []float64, rows int) arrays {
 	return out
 }
 
-func permuted(v []float64, perm []int) []float64 {
-	rows := rowsOf(v, len(perm))
-	out := []float64{}
-	for _, p := range perm {
-		out = append(out, rows[p]...)
-	}
-	return out
-}
-
-// TestRowWise: where an operation says that it acts on rows, exchanging the rows of
-// the batched inputs exchanges those of the output, and a change of one row changes
-// that one alone.
-func TestRowWise(t *testing.T) {
-	rng, claimed := rngFor(t), 0
-	for _, a := range allApplied(t) {
-		for _, batched := range subsets(len(a.in)) {
-			if !graph.RowWise(a.n.Op(), batched, a.in) {
-				continue
-			}
-			claimed++
-			rows := a.n.Shape()[0]
-			for i, n := range a.in {
-				if batched[i] && n.Shape()[0] != rows {
-					t.Errorf("%s %v: batched input %d of shape %v, output %v", a.name, batched, i, n.Shape(), a.n.Shape())
-				}
-			}
-			if rows > 1 && !t.Failed() {
-				checkRows(t, a, batched, rng)
-			}
+// TestRows: the cases of the conformance table cover the operations that act on rows, and
+// those that know their Jacobian rows; graphtest checks what they say.
+func TestRows(t *testing.T) {
+	claimed, offered := 0, map[string]bool{}
+	for i, c := range opCases() {
+		found := graphtest.CheckRows(t, c, uint64(1000+i))
+		claimed += found.RowWise
+		for _, name := range found.Pullbacks {
+			offered[name] = true
 		}
 	}
 	if claimed < 600 { // 821 when this was written
 		t.Errorf("only %d uses of operations act on rows", claimed)
 	}
-}
-
-func checkRows(t *testing.T, a applied, batched []bool, rng *rand.Rand) {
-	t.Helper()
-	in := normals(rng, a.in)
-	for i := range in {
-		for j := range in[i] {
-			in[i][j] = 0.5 + in[i][j]*in[i][j]
-		}
-	}
-	y, rows := a.do(t, in), a.n.Shape()[0]
-	perm := rng.Perm(rows)
-	exchanged, changed := slices.Clone(in), slices.Clone(in)
-	at := rng.IntN(rows)
-	for i := range in {
-		if batched[i] {
-			exchanged[i] = permuted(in[i], perm)
-			changed[i] = slices.Clone(in[i])
-			for j := range rowsOf(changed[i], rows)[at] {
-				rowsOf(changed[i], rows)[at][j] += 1
-			}
-		}
-	}
-	wantSame(t, a.name+": rows exchanged", arrays{a.do(t, exchanged)}, arrays{permuted(y, perm)}, 1e-14)
-	z := a.do(t, changed)
-	for r := range rows {
-		if r != at {
-			wantSame(t, a.name+": a row that was left alone", arrays{rowsOf(z, rows)[r]}, arrays{rowsOf(y, rows)[r]}, 0)
+	for _, want := range []string{"add 1", "add 0", "sub 1", "mul 1", "div 1", "matmul false false 1", "matmul false true 1"} {
+		if !offered[want] {
+			t.Errorf("no case has the Jacobian rows of %s", want)
 		}
 	}
 }
@@ -299,85 +199,14 @@ func TestNotRowWise(t *testing.T) {
 	}
 }
 
-// TestRowPullback: row r of the factored Jacobian, multiplied out, is the VJP of row r
-// of the cotangent alone; wherever an operation offers it.
-func TestRowPullback(t *testing.T) {
-	rng, offered := rngFor(t), map[string]bool{}
-	for _, a := range allApplied(t) {
-		ct := a.b.Input(fmt.Sprint("row cotangent of ", a.n.ID()), max(a.n.Shape().TotalSize(), 1))
-		ctNode := a.b.Reshape(ct, a.n.Shape()...)
-		for i := range a.in {
-			rows, ok := graph.RowPullback(a.b, a.n.Op(), i, a.in, a.n, ctNode)
-			noErr(t, a.b)
-			if ok {
-				offered[fmt.Sprint(a.n.Op(), " ", i)] = true
-				checkRowPullback(t, a, i, rows, ct, ctNode, rng)
-			}
-		}
-	}
-	for _, want := range []string{"add 1", "add 0", "sub 1", "mul 1", "div 1", "matmul false false 1", "matmul false true 1"} {
-		if !offered[want] {
-			t.Errorf("no case has the Jacobian rows of %s", want)
-		}
-	}
-}
-
-func checkRowPullback(t *testing.T, a applied, i int, rows graph.Outer, ct, ctNode *node, rng *rand.Rand) {
-	t.Helper()
-	all := a.n.Op().(gorgonia.SDOp)
-	full, err := all.SymDiff(a.in, a.n, ctNode)
-	if err != nil {
-		t.Fatal(err)
-	}
-	out := []*node{rows.Right, full[i]}
-	if rows.Left != nil {
-		out = append(out, rows.Left)
-	}
-	// The operands become arguments, whatever they were computed from.
-	args := append(slices.Clone(a.in), a.n, ct)
-	vals := normals(rng, args)
-	for k := range vals[:len(vals)-1] {
-		for j := range vals[k] {
-			vals[k][j] = 0.5 + vals[k][j]*vals[k][j]
-		}
-	}
-	vals[len(a.in)] = a.do(t, vals[:len(a.in)])
-	got := naiveRun(t, out, args, vals)
-	n, p := a.n.Shape()[0], a.in[i].Shape().TotalSize()
-	for r := range n {
-		masked := slices.Clone(vals)
-		masked[len(args)-1] = make([]float64, len(vals[len(args)-1]))
-		copy(rowsOf(masked[len(args)-1], n)[r], rowsOf(vals[len(args)-1], n)[r])
-		row := rowsOf(got[0], n)[r]
-		if rows.Left != nil {
-			row = outer(rowsOf(got[2], n)[r], row)
-		}
-		if len(row) != p {
-			t.Fatalf("%s: row of %d elements for input %d of shape %v", a.name, len(row), i, a.in[i].Shape())
-		}
-		want := naiveRun(t, []*node{full[i]}, args, masked)
-		wantSame(t, fmt.Sprintf("%s: input %d, row %d", a.name, i, r), arrays{row}, want, 1e-13)
-	}
-}
-
-func outer(a, c []float64) []float64 {
-	out := make([]float64, 0, len(a)*len(c))
-	for _, x := range a {
-		for _, y := range c {
-			out = append(out, x*y)
-		}
-	}
-	return out
-}
-
-// Pointwise is true of functions of one element, and of nothing else.
-func TestPointwise(t *testing.T) {
+// IsPointwise is true of functions of one element, and of nothing else.
+func TestIsPointwise(t *testing.T) {
 	b := graph.NewBuilder(tensor.Float64)
 	x := b.Input("x", 2, 3)
 	stock := gorgonia.Must(gorgonia.Tanh(x))
 	for want, nodes := range map[bool][]*node{
 		true:  {b.Tanh(x), b.Affine(x, 2, 1), b.Step(x)},
-		false: {b.Mul(x, x), b.Reshape(x, 3, 2), b.LogSoftmax(x), b.Sum(x), stock},
+		false: {b.Apply(embedded{}, x), b.Mul(x, x), b.Reshape(x, 3, 2), b.LogSoftmax(x), b.Sum(x), stock},
 	} {
 		for _, n := range nodes {
 			if got := graph.IsPointwise(n.Op()); got != want {

@@ -14,8 +14,8 @@ type stack[T kernel.Float] struct {
 // for one large product, since small ones are slower.
 const stackWork = 1 << 19
 
-// stacked returns the loop that computes matrix i of a stack of count by one, of so many
-// multiplications.
+// stacked returns the loop that calls one for each matrix i of a stack of count matrices;
+// a call takes work multiplications.
 func stacked[T kernel.Float](count, work int, one func(y []T, x [][]T, i int)) func(y []T, x [][]T) error {
 	s := &stack[T]{count: count, work: work, one: one}
 	return s.run

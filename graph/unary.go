@@ -60,12 +60,14 @@ func pointwiseRange[T kernel.Float](f func(dst, src []T)) rangeLoop[T] {
 	return func(y []T, x [][]T, from, to int, _ []T) { f(y[from:to], x[0][from:to]) }
 }
 
-func (p Pointwise) function() Pointwise { return p }
-
-// isPointwise reports whether op is a Pointwise, or a type that embeds one.
+// isPointwise reports whether op is a Pointwise. A type that embeds one may override its
+// methods, so it is not.
 func isPointwise(op any) bool {
-	_, ok := op.(interface{ function() Pointwise })
-	return ok
+	switch op.(type) {
+	case Pointwise, affine:
+		return true
+	}
+	return false
 }
 
 // Tanh returns tanh x.

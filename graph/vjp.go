@@ -11,7 +11,11 @@ import (
 // VJP returns, for each node of wrt, the vector-Jacobian product
 // Σ_k (∂outputs_k/∂wrt)ᵀ cotangents_k, of the node's shape: reverse-mode
 // differentiation, written into the graph as nodes. A node on which no output
-// depends gets zeros. Any node may stand in wrt, a leaf or a result.
+// depends gets zeros.
+//
+// Any node may stand in wrt, a leaf or a result. The outputs are then functions of its
+// value. Equal operations on equal operands are one node, so its value is used wherever
+// the same formula was written.
 //
 // Nothing is kept on the nodes, so VJP may be called any number of times in one
 // graph, and on its own results.
@@ -123,7 +127,7 @@ func accumulate(b *Builder, cts map[*Node]*Node, n, ct *Node) {
 	}
 }
 
-// Pullback applies op's own rule: the cotangents of its inputs, given the
+// Pullback applies op's own derivative: the cotangents of its inputs, given the
 // cotangent ct of its output. Inputs that are not wanted, and those with a zero
 // cotangent, are nil. in and out need not be the children and the node that op
 // was first applied to, as long as they stand in the same relation.

@@ -127,7 +127,7 @@ func examples() []example {
 			return chain(m.dense("a", inputs, hidden), a.Forward, m.dense("b", hidden, hidden), a.Forward, m.dense("c", hidden, m.outputs))
 		}})
 	}
-	return slices.Concat(all, sharedExamples, parameterExamples, shapeExamples, imageExamples, foreignExamples)
+	return slices.Concat(all, sharedExamples, parameterExamples, shapeExamples, imageExamples, foreignExamples, outsideExamples)
 }
 
 // sharedExamples use a parameter several times, or a layer's input again.

@@ -81,7 +81,7 @@ func (n *natural) inputsGraph(shape tensor.Shape, size int) (*inputsGraph, error
 	if !n.f.FixInducing {
 		rows = size*c + m
 	}
-	g.out = callHost(b, "natural gradient", []int{max(rows, 1), m}, n.answer, mean, g.y, diag, cross, gram)
+	g.out = b.Call("natural gradient", []int{max(rows, 1), m}, n.answer, mean, g.y, diag, cross, gram)
 	if !n.f.FixInducing {
 		k, kz := b.Reshape(b.Slice(g.out, 0, 0, size*c), size, c, m), b.Slice(g.out, 0, size*c, rows)
 		g.out = graph.VJP(b, []*graph.Node{cross, gram}, []*graph.Node{k, kz}, []*graph.Node{g.z})[0]

@@ -1,13 +1,15 @@
-// Package graphtest checks operations of expression graphs: their values against
-// plain loops, their first and second derivatives against finite differences along
-// random directions, in float64 and float32, and that they run in Gorgonia's own
-// machine and allocate nothing in ours. Every operation has a row in the table of
-// graph's conformance test, which calls [Check].
+// Package graphtest checks operations of expression graphs: their shapes and values
+// against plain loops, their first and second derivatives against finite differences
+// along random directions, what they say of rows against dense Jacobians, and float32
+// against float64. It also checks that they run in Gorgonia's own machine and allocate
+// nothing in a Program. Every operation of package graph has a row in the table that
+// graph's own test hands to [Run]; a package with operations of its own does the same.
 package graphtest
 
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/go-valla/valla/graph"
@@ -19,7 +21,9 @@ import (
 type Case struct {
 	Name   string
 	Shapes [][]int // of the inputs
-	Build  func(b *graph.Builder, in []*graph.Node) *graph.Node
+	// Shape is that of the output; nil where the number of elements says enough.
+	Shape []int
+	Build func(b *graph.Builder, in []*graph.Node) *graph.Node
 	// Naive computes the output's elements from the inputs' by plain loops.
 	Naive func(in [][]float64) []float64
 	// Prepare moves random normal inputs into the operation's domain; may be nil.
@@ -35,8 +39,36 @@ const (
 	step     = 1e-4
 )
 
+// Run checks every case of a table in a subtest of its own.
+func Run(t *testing.T, cases []Case) {
+	t.Helper()
+	for i, c := range cases {
+		t.Run(c.Name, func(t *testing.T) { Check(t, c, uint64(i+1)) })
+	}
+}
+
 // Check runs every check on c; seed makes the random inputs and directions.
-func Check(t *testing.T, c Case, seed uint64) {
+func Check(t testing.TB, c Case, seed uint64) {
+	t.Helper()
+	checkShape(t, c)
+	checkValues(t, c, seed)
+	CheckRows(t, c, seed)
+}
+
+func checkShape(t testing.TB, c Case) {
+	t.Helper()
+	b := graph.NewBuilder(tensor.Float64)
+	y := c.Build(b, c.leaves(b, "x"))
+	if b.Err() != nil {
+		t.Fatal(b.Err())
+	}
+	if c.Shape != nil && !slices.Equal(y.Shape(), c.Shape) {
+		t.Errorf("shape %v, want %v", y.Shape(), c.Shape)
+	}
+}
+
+// checkValues checks values, derivatives, element types and allocations.
+func checkValues(t testing.TB, c Case, seed uint64) {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(seed, 0))
 	in := c.inputs(rng)
@@ -69,8 +101,10 @@ func Check(t *testing.T, c Case, seed uint64) {
 	for i := range g32 {
 		near(t, "float32 first derivative", g32[i], grads[i], 10*tolF32)
 	}
-	if n := testing.AllocsPerRun(5, func() { second.run(t) }); n != 0 {
-		t.Errorf("a run allocates %v times, want 0", n)
+	for _, r := range []*run{newRun(t, c, tensor.Float64, value), second} {
+		if n := testing.AllocsPerRun(5, func() { r.run(t) }); n != 0 {
+			t.Errorf("a run allocates %v times, want 0", n)
+		}
 	}
 }
 
@@ -87,7 +121,7 @@ func (c Case) inputs(rng *rand.Rand) [][]float64 {
 }
 
 // tape runs the operation's Do in Gorgonia's own machine.
-func (c Case) tape(t *testing.T, in [][]float64) []float64 {
+func (c Case) tape(t testing.TB, in [][]float64) []float64 {
 	t.Helper()
 	b := graph.NewBuilder(tensor.Float64)
 	leaves := c.leaves(b, "x")
@@ -113,7 +147,7 @@ func (c Case) tape(t *testing.T, in [][]float64) []float64 {
 	}
 }
 
-func newValue(t *testing.T, c Case, in [][]float64) []float64 {
+func newValue(t testing.TB, c Case, in [][]float64) []float64 {
 	return newRun(t, c, tensor.Float64, value).eval(t, in)[0]
 }
 
@@ -169,7 +203,7 @@ func dots(a, b [][]float64) float64 {
 }
 
 // close1 compares two numbers, relative to their size or to 1, whichever is larger.
-func close1(t *testing.T, what string, got, want float64) {
+func close1(t testing.TB, what string, got, want float64) {
 	t.Helper()
 	if d := math.Abs(got - want); !(d <= tolDiff*max(1, math.Abs(want))) {
 		t.Errorf("%s: got %.12g, want %.12g (difference %.2g)", what, got, want, d)
@@ -177,7 +211,7 @@ func close1(t *testing.T, what string, got, want float64) {
 }
 
 // near compares arrays, relative to the largest element wanted.
-func near(t *testing.T, what string, got, want []float64, tol float64) {
+func near(t testing.TB, what string, got, want []float64, tol float64) {
 	t.Helper()
 	if len(got) != len(want) {
 		t.Fatalf("%s: %d elements, want %d", what, len(got), len(want))

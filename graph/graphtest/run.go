@@ -28,7 +28,7 @@ type run struct {
 
 // newRun compiles c. Its arguments are the inputs; for first and second order a
 // cotangent follows, for second order and forward one direction for each input.
-func newRun(t *testing.T, c Case, dt tensor.Dtype, o order) *run {
+func newRun(t testing.TB, c Case, dt tensor.Dtype, o order) *run {
 	t.Helper()
 	b := graph.NewBuilder(dt)
 	in := c.leaves(b, "x")
@@ -55,7 +55,7 @@ func newRun(t *testing.T, c Case, dt tensor.Dtype, o order) *run {
 	return compileRun(t, b, dt, args, out)
 }
 
-func compileRun(t *testing.T, b *graph.Builder, dt tensor.Dtype, args, out []*graph.Node) *run {
+func compileRun(t testing.TB, b *graph.Builder, dt tensor.Dtype, args, out []*graph.Node) *run {
 	t.Helper()
 	p, err := graph.Compile(b, out, graph.Options{})
 	if err != nil {
@@ -80,14 +80,14 @@ func (c Case) leaves(b *graph.Builder, prefix string) []*graph.Node {
 	return in
 }
 
-func (r *run) run(t *testing.T) {
+func (r *run) run(t testing.TB) {
 	if err := r.p.Run(); err != nil {
 		t.Fatal(err)
 	}
 }
 
 // eval sets the arguments, runs, and returns copies of the outputs.
-func (r *run) eval(t *testing.T, args [][]float64) [][]float64 {
+func (r *run) eval(t testing.TB, args [][]float64) [][]float64 {
 	t.Helper()
 	for i, a := range args {
 		set(r.args[i], a)

@@ -19,9 +19,9 @@ func loadImages(s sets.Set, folder string, fraction float64) (*problem, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &problem{name: s.Name, classes: true, train: bytes(splits.Train), held: bytes(splits.Validation), test: bytes(splits.Test)}
+	p := &problem{name: s.Name, classes: true, train: asSet(splits.Train), held: asSet(splits.Validation), test: asSet(splits.Test)}
 	if splits.Train.C == 3 {
-		p.held = bytes(cropped(splits.Validation, fraction))
+		p.held = asSet(cropped(splits.Validation, fraction))
 		p.corrupt = func(ctx context.Context, kind string, severity, n int) (*data.Set, error) {
 			return corrupted(ctx, splits.Test, kind, severity, n)
 		}
@@ -39,12 +39,12 @@ func loadImages(s sets.Set, folder string, fraction float64) (*problem, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.other = bytes(out.Test)
+	p.other = asSet(out.Test)
 	return p, nil
 }
 
-// bytes are images as a set: X uint8 [N,C,H,W], y the labels.
-func bytes(s *image.Set) *data.Set {
+// asSet returns images as a set with X uint8 [N,C,H,W] and the labels as the target.
+func asSet(s *image.Set) *data.Set {
 	y := make([]float64, s.N)
 	for i, label := range s.Labels {
 		y[i] = float64(label)
@@ -91,7 +91,7 @@ func turned(s *image.Set, degrees float64, n int) (*data.Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	return bytes(with(some, pixels)), nil
+	return asSet(with(some, pixels)), nil
 }
 
 // corrupted are the first n images of a set under a corruption.
@@ -105,5 +105,5 @@ func corrupted(ctx context.Context, s *image.Set, kind string, severity, n int) 
 	if err := how.All(ctx, pixels, some.Pixels, some.H, some.W); err != nil {
 		return nil, err
 	}
-	return bytes(with(some, pixels)), nil
+	return asSet(with(some, pixels)), nil
 }

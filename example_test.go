@@ -17,29 +17,29 @@ import (
 	"github.com/go-valla/valla/layers"
 )
 
-// A network is trained on data with a gap between −1.5 and 1.5, and gets error bars: they
-// are wide where there were no data.
+// A network is trained on data between −4 and 4, and gets error bars: they are wide where
+// there were no data.
 func Example() {
 	ctx, set := context.Background(), data.Toy(1)
 	m, err := valla.Train(ctx, set, valla.TrainOptions{Training: valla.Training{Iterations: 1000}})
 	if err != nil {
 		log.Fatal(err)
 	}
-	if m, err = m.Fit(ctx, set, valla.FitOptions{Settings: &vallagp.Settings{Inducing: 20, Iterations: 300}}); err != nil {
+	if m, err = m.Fit(ctx, set, valla.FitOptions{Settings: &vallagp.Settings{Optimizer: "adam", Inducing: 20, Iterations: 1500}}); err != nil {
 		log.Fatal(err)
 	}
-	x := tensor.New(tensor.WithShape(2, 1), tensor.WithBacking([]float64{2, 0}))
+	x := tensor.New(tensor.WithShape(2, 1), tensor.WithBacking([]float64{2, 6}))
 	p, err := m.Predict(ctx, x, valla.PredictOptions{})
 	if err != nil {
 		log.Fatal(err)
 	}
 	fmt.Println(m)
-	fmt.Printf("amid the data: %.1f ± %.1f\n", p.Mean[0], p.Std()[0])
-	fmt.Println("wider in the gap:", p.Std()[1] > 1.5*p.Std()[0])
+	fmt.Printf("amid the data: %.2f ± %.2f\n", p.Mean[0], p.Std()[0])
+	fmt.Println("wider outside:", p.Std()[1] > 2*p.Std()[0])
 	// Output:
 	// VaLLA 20
-	// amid the data: 1.7 ± 0.2
-	// wider in the gap: true
+	// amid the data: 1.67 ± 0.25
+	// wider outside: true
 }
 
 // Error bars for a network that was trained elsewhere: here its weights are written first,

@@ -42,8 +42,8 @@ type TrainOptions struct {
 // mean squared residual on the training rows. Rows are held out as [Holdout] says, and the
 // weights of the smallest loss on them are restored.
 //
-// Where ctx ends, the model of the best weights so far comes with an error that wraps
-// ctx's. On every other error the model is nil.
+// If ctx ends early, Train returns the model of the best weights so far together with an
+// error that wraps ctx's. With any other error the model is nil.
 func Train(ctx context.Context, set *data.Set, o TrainOptions) (*Model, error) {
 	t, err := newTraining(set, o)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/go-valla/valla/data"
+	"github.com/go-valla/valla/gp/task"
 	"github.com/go-valla/valla/internal/settings"
 	"github.com/go-valla/valla/train"
 )
@@ -75,6 +76,9 @@ const maxValidation = 10_000
 // fraction 0 there are none and the second set is nil. [Train] and [Model.Fit] hold out the
 // same rows where they have the same seed and fraction.
 func Holdout(set *data.Set, fraction float64, seed uint64) (train, validation *data.Set, err error) {
+	if err := task.CheckRows(set); err != nil {
+		return nil, nil, err
+	}
 	if !(fraction >= 0 && fraction < 1) {
 		return nil, nil, settings.Errorf("validation fraction %g, expected a number from 0 to below 1", fraction)
 	}

@@ -81,6 +81,9 @@ func newTraining(set *data.Set, o TrainOptions) (*training, error) {
 	if err := checkResume(o.Resume, o.Checkpoint); err != nil {
 		return nil, err
 	}
+	if err := task.CheckRows(set); err != nil {
+		return nil, err
+	}
 	rows, held := set, o.Held
 	if held == nil {
 		if rows, held, err = Holdout(set, *o.Training.Validation, o.Seed); err != nil {
@@ -100,9 +103,11 @@ func newTraining(set *data.Set, o TrainOptions) (*training, error) {
 	if held == nil {
 		return t, nil
 	}
+	if t.held, err = t.model.Task.Examples(held, t.model.Dtype()); err != nil {
+		return nil, err
+	}
 	t.rowsHeld = held.N()
-	t.held, err = t.model.Task.Examples(held, t.model.Dtype())
-	return t, err
+	return t, nil
 }
 
 // newModel returns a model with random weights, scaled by the training rows, with the

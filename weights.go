@@ -34,6 +34,9 @@ func FromWeights(ctx context.Context, path string, set *data.Set, o WeightOption
 	if o.Network, err = o.Network.complete(); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
+	if err := task.CheckRows(set); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
 	m, err := unscaled(set, o)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)

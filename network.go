@@ -13,8 +13,9 @@ import (
 	"github.com/go-valla/valla/layers"
 )
 
-// Network says which network is meant, where inputs and outputs are known. The zero value
-// of a field means its default.
+// Network describes a network; the data say how many inputs and outputs it has. The zero
+// value of a field means its default. A field that the Form does not have, such as Filters
+// of a perceptron, must stay zero.
 type Network struct {
 	Form       string    `set:"form" default:"mlp" help:"of the network: mlp, cnn, resnetN with N = 8, 14, 20, 32, 44, 56, or a FILE.json that describes it"`
 	Hidden     []int     `set:"hidden" default:"50,50" min:"1" help:"widths of the hidden dense layers"`

@@ -5,12 +5,13 @@ import (
 	"math/rand/v2"
 
 	"github.com/go-valla/valla/data"
+	"github.com/go-valla/valla/gp/task"
 	"github.com/go-valla/valla/internal/settings"
 	"github.com/go-valla/valla/train"
 )
 
-// Training says how a network comes to its maximum a posteriori (MAP) weights. The zero
-// value of a field means its default.
+// Training holds the settings with which a network is trained to its maximum a posteriori
+// (MAP) weights. The zero value of a field means its default.
 type Training struct {
 	Iterations    int      `set:"iterations" default:"5000" min:"1" help:"mini-batches at most"`
 	BatchSize     int      `set:"batch-size" default:"100" min:"1" help:"rows of a mini-batch; lowered to the number of rows"`
@@ -70,10 +71,14 @@ func newRand(seed, stream uint64) *rand.Rand { return rand.New(rand.NewPCG(seed,
 // maxValidation bounds the rows held out for validation, which is made often.
 const maxValidation = 10_000
 
-// Holdout divides a set at random: a fraction of its rows, 10,000 at most, is held out.
-// [Train] and [Model.Fit] with the same seed hold out the same rows. The second set is nil
-// for the fraction 0, which must be below 1.
+// Holdout divides a set at random into rows to train on and rows to validate with. The
+// second are a fraction of all rows, from 0 to below 1, but 10,000 rows at most; with the
+// fraction 0 there are none and the second set is nil. [Train] and [Model.Fit] hold out the
+// same rows where they have the same seed and fraction.
 func Holdout(set *data.Set, fraction float64, seed uint64) (train, validation *data.Set, err error) {
+	if err := task.CheckRows(set); err != nil {
+		return nil, nil, err
+	}
 	if !(fraction >= 0 && fraction < 1) {
 		return nil, nil, settings.Errorf("validation fraction %g, expected a number from 0 to below 1", fraction)
 	}

@@ -53,8 +53,12 @@ func (t Task) Examples(s *data.Set, dt tensor.Dtype) (gp.Examples, error) {
 	return gp.Examples{X: x, Y: y}, err
 }
 
-// CheckSet makes sure that a set has the task's features and targets, in their order.
+// CheckSet makes sure that a set has the task's features and targets, in their order, and
+// as many inputs as targets.
 func (t Task) CheckSet(s *data.Set) error {
+	if err := CheckRows(s); err != nil {
+		return err
+	}
 	if !slices.Equal(s.Features, t.Inputs.Features) {
 		return fmt.Errorf("expected the features %s, found %s", list(t.Inputs.Features), list(s.Features))
 	}
@@ -71,6 +75,17 @@ func rowMajor(what string, t *tensor.Dense) error {
 		return fmt.Errorf("%s: expected an array of shape [N,…], found none", what)
 	case t.RequiresIterator() || t.DataOrder().IsColMajor():
 		return fmt.Errorf("%s: expected an array in row-major order, found a view or a transposed one", what)
+	}
+	return nil
+}
+
+// CheckRows makes sure that a set has inputs and targets, as many of each.
+func CheckRows(s *data.Set) error {
+	if s == nil || s.X == nil || s.Y == nil || s.X.Dims() == 0 || s.Y.Dims() == 0 {
+		return fmt.Errorf("a set without inputs or without targets, expected both")
+	}
+	if n, m := s.N(), s.Y.Shape()[0]; n != m {
+		return fmt.Errorf("%d inputs and %d targets, expected as many of each", n, m)
 	}
 	return nil
 }

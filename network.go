@@ -74,6 +74,18 @@ func (n Network) complete() (Network, error) {
 	return n, nil
 }
 
+// Reshaped returns n with another form. Settings that this form does not have are dropped.
+func (n Network) Reshaped(form string) Network {
+	n.Form = form
+	has, known := shapes[n.kind()]
+	for _, f := range settings.Of(&n) {
+		if known && slices.Contains(shaping, f.Name) && !slices.Contains(has, f.Name) {
+			f.Reset()
+		}
+	}
+	return n
+}
+
 // Describe returns the form of the network for examples of a shape, [D] or [C,H,W], and a
 // number of outputs. A form that is read from a file has shapes of its own.
 func (n Network) Describe(input []int, outputs int) (layers.Form, error) {

@@ -266,7 +266,7 @@ func TestErrors(t *testing.T) {
 		{"{hidden: [8],", "{form: cnn, hidden: [8],", `boston: MAP: train: bad setting: form "cnn" takes images`},
 		{"data: boston", "data: yacht", `yacht: `},
 		{"validate-every: 20}", "validate-every: 20, momentum: 0.5}", `boston: MAP: train: bad setting: momentum 0.5`},
-		{"{method: map}", "{method: valla, optimal-a: true}", `boston: VaLLA 100, seed 0: bad setting: optimal-a`},
+		{"{method: map}", "{method: valla, optimal-a: true}", `boston: VaLLA 100, seed 0: fit: bad setting: optimal-a`},
 	} {
 		err := Run(t.Context(), open(t, strings.Replace(small, c.old, c.new, 1)), Options{Data: dir, Dir: t.TempDir()})
 		if err == nil || !strings.HasPrefix(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {

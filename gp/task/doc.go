@@ -1,9 +1,9 @@
-// Package task says what a network's inputs and outputs are of: how examples in the units
-// of the data become what the network takes, and how the distribution of its outputs
-// becomes a prediction in those units, with its scores.
+// Package task stands between data and a network. It scales examples from the units of the
+// data to what the network takes, turns the distribution of the network's outputs into a
+// prediction in the units of the data, and scores predictions.
 //
-// A [Task] is its [Inputs] and its [Outputs]. Inputs are the columns of a table or arrays
-// such as images; outputs are numbers ([Regression]) or classes ([Classification]).
+// A [Task] consists of [Inputs] and [Outputs]. Inputs are the columns of a table, or arrays
+// such as images. Outputs are numbers ([Regression]) or classes ([Classification]).
 package task
 
 import (
@@ -16,7 +16,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Task says what a network's inputs and outputs are of.
+// Task describes the inputs and the outputs of a network.
 type Task struct {
 	Inputs  Inputs
 	Outputs Outputs

@@ -8,8 +8,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Inputs say how examples become what the network takes: (x − Mean)/Std, where bytes are
-// divided by 255 first, as images are.
+// Inputs describe how a network takes examples: as (x − Mean)/Std. Bytes, such as those of
+// images, are divided by 255 first.
 type Inputs struct {
 	Features []string `json:"features,omitempty"` // names of the columns of a table; nil for other arrays
 	Shape    []int    `json:"shape"`              // of one example, as the network takes it: [D] or [C,H,W]

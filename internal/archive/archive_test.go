@@ -236,6 +236,22 @@ func TestReaderErrors(t *testing.T) {
 	}
 }
 
+// Members that lie over each other claim more together than the file has.
+func TestOverlappingMembers(t *testing.T) {
+	file := packed(t, zip.Store, "a", strings.Repeat("1", 300), "b", strings.Repeat("2", 300))
+	size := uint32(len(file) - 100)
+	for at, name := 0, 0; name < 2; name++ {
+		at += bytes.Index(file[at:], []byte("PK\x01\x02"))
+		binary.LittleEndian.PutUint32(file[at+20:], size)
+		binary.LittleEndian.PutUint32(file[at+24:], size)
+		at++
+	}
+	_, err := Open(bytes.NewReader(file), int64(len(file)))
+	if oneLine(t, err, "b: ", "it claims"); !errors.Is(err, ErrFormat) {
+		t.Error(err)
+	}
+}
+
 // A flipped bit in a member's body does not pass: its checksum is verified.
 func TestChecksums(t *testing.T) {
 	file := sample(t)

@@ -188,7 +188,7 @@ func TestOpenErrors(t *testing.T) {
 	for want, file := range map[string][]byte{
 		"not a valid zip file":          []byte("hello"),
 		"zip":                           nil,
-		"a: damaged or no such file: i": packed(t, zip.Store, "a", "1", "a", "2"),
+		"a: damaged, or a file of another kind: i": packed(t, zip.Store, "a", "1", "a", "2"),
 		"it is compressed":              packed(t, zip.Deflate, "a", "1"),
 		"it claims 1073741824 bytes":    claims,
 	} {
@@ -204,7 +204,7 @@ func TestReaderErrors(t *testing.T) {
 	file := sample(t)
 	for want, read := range map[string]func(a *Reader) error{
 		"none.json: ":                     func(a *Reader) error { _, err := a.Text("none.json"); return err },
-		"none.npy: damaged or no such fi": func(a *Reader) error { _, err := a.Array("none.npy", tensor.Float64, 1); return err },
+		"none.npy: damaged, or a file of another kind": func(a *Reader) error { _, err := a.Array("none.npy", tensor.Float64, 1); return err },
 		"missing":                         func(a *Reader) error { a.Text("head.json"); _, err := a.Text("head.json"); return err },
 		"x.npy: ":                         func(a *Reader) error { _, err := a.Array("x.npy", tensor.Float64, 2); return err },
 		"expected float32 of shape (3), found float64 of shape (3)": func(a *Reader) error { _, err := a.Array("x.npy", tensor.Float32, 3); return err },

@@ -143,6 +143,18 @@ type Band struct {
 	HeldY  []float64 `json:"held_y,omitempty"` // the validation data
 }
 
+// Check refuses a band whose parts differ in length.
+func (b *Band) Check() error {
+	n := len(b.Grid)
+	if n == 0 || len(b.Mean) != n || len(b.Std) != n || len(b.Latent) != n {
+		return fmt.Errorf("band of %d points with %d means and %d and %d standard deviations, expected as many", n, len(b.Mean), len(b.Std), len(b.Latent))
+	}
+	if len(b.X) != len(b.Y) || len(b.HeldX) != len(b.HeldY) {
+		return fmt.Errorf("band with %d inputs of %d targets and %d of %d held out, expected as many", len(b.X), len(b.Y), len(b.HeldX), len(b.HeldY))
+	}
+	return nil
+}
+
 // StdError is the mean absolute difference of two bands' latent standard deviations along
 // their grid, as a fraction of the first one's mean.
 func StdError(exact, approx *Band) float64 {

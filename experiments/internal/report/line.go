@@ -73,6 +73,9 @@ func kindsOf(f result.Found, data, row string) []string {
 				return []string{"probit"}
 			}
 		}
+		for at := range publishedFor(data).printed { // all of one kind
+			return []string{at.probs}
+		}
 		return []string{""}
 	}
 	var list []string

@@ -120,7 +120,7 @@ func (r *runner) takeHyper(ctx context.Context, p *problem, c plan, o valla.FitO
 	return nil
 }
 
-// facts returns what a record says about a fit.
+// facts returns the facts of a fit that its record holds.
 func facts(r gp.Record) result.Facts {
 	var f result.Facts
 	if len(r.PriorStds) > 0 {

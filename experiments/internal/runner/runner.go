@@ -241,11 +241,11 @@ func (r *runner) group(ctx context.Context, g group) error {
 
 // open loads the data and the network of a group.
 func (r *runner) open(ctx context.Context, g group) (*problem, error) {
-	fraction := 0.1 // the default of a training's settings
-	if v := r.spec.MAP.Validation; v != nil {
-		fraction = *v
+	training := r.spec.MAP.Training
+	if err := settings.Complete(&training); err != nil {
+		return nil, err
 	}
-	p, err := load(g.data, r.Data, fraction, g.netSeed)
+	p, err := load(g.data, r.Data, *training.Validation, g.netSeed)
 	if err != nil {
 		return nil, err
 	}

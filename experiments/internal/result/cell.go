@@ -87,6 +87,9 @@ type Cell struct {
 
 	// Refused is the reason why the cell has no scores: the memory that the method needs.
 	Refused string `json:"refused,omitempty"`
+	// Limit is the memory in bytes that was allowed when the method was refused; 0 means the
+	// default of the method.
+	Limit int64 `json:"limit,omitempty"`
 
 	// Scores holds the scores on the test rows by kind. Class probabilities are of the kinds
 	// probit and mc; regression has the one kind "".

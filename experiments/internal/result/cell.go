@@ -87,6 +87,9 @@ type Cell struct {
 
 	// Refused is the reason why the cell has no scores: the memory that the method needs.
 	Refused string `json:"refused,omitempty"`
+	// Limit is the memory in bytes that was allowed when the method was refused; 0 means the
+	// default of the method.
+	Limit int64 `json:"limit,omitempty"`
 
 	// Scores holds the scores on the test rows by kind. Class probabilities are of the kinds
 	// probit and mc; regression has the one kind "".
@@ -141,6 +144,18 @@ type Band struct {
 	Y      []float64 `json:"y"` // the training data
 	HeldX  []float64 `json:"held_x,omitempty"`
 	HeldY  []float64 `json:"held_y,omitempty"` // the validation data
+}
+
+// Check refuses a band whose parts differ in length.
+func (b *Band) Check() error {
+	n := len(b.Grid)
+	if n == 0 || len(b.Mean) != n || len(b.Std) != n || len(b.Latent) != n {
+		return fmt.Errorf("band of %d points with %d means and %d and %d standard deviations, expected as many", n, len(b.Mean), len(b.Std), len(b.Latent))
+	}
+	if len(b.X) != len(b.Y) || len(b.HeldX) != len(b.HeldY) {
+		return fmt.Errorf("band with %d inputs of %d targets and %d of %d held out, expected as many", len(b.X), len(b.Y), len(b.HeldX), len(b.HeldY))
+	}
+	return nil
 }
 
 // StdError is the mean absolute difference of two bands' latent standard deviations along

@@ -122,6 +122,24 @@ func TestNumber(t *testing.T) {
 	}
 }
 
+func TestBandCheck(t *testing.T) {
+	two := []float64{1, 2}
+	whole := func() *Band { return &Band{Grid: two, Mean: two, Std: two, Latent: two, X: two, Y: two} }
+	if err := whole().Check(); err != nil {
+		t.Error(err)
+	}
+	for i, spoil := range []func(*Band){
+		func(b *Band) { b.Grid = nil }, func(b *Band) { b.Mean = nil }, func(b *Band) { b.Std = two[:1] }, func(b *Band) { b.Latent = nil },
+		func(b *Band) { b.Y = nil }, func(b *Band) { b.HeldX = two }, func(b *Band) { *b = Band{} },
+	} {
+		b := whole()
+		spoil(b)
+		if err := b.Check(); err == nil || strings.Contains(err.Error(), "\n") {
+			t.Errorf("damage %d: error %v", i, err)
+		}
+	}
+}
+
 // Cells in one place of a table differ at most in their hash.
 func TestSame(t *testing.T) {
 	a := id("A", 1)

@@ -175,7 +175,8 @@ func TestRefused(t *testing.T) {
 	dir := t.TempDir()
 	writeTable(t, dir)
 	text := `{name: small, data: boston, network: {hidden: [8]}, map: {iterations: 5}, methods: [{method: lla}, {method: map}, {method: valla, optimizer: adam, iterations: 2, inducing: 4, hyper-from: lla}]}`
-	cells, fresh := run(t, open(t, text), Options{Data: dir, Dir: t.TempDir(), Memory: 1})
+	o := Options{Data: dir, Dir: t.TempDir(), Memory: 1}
+	cells, fresh := run(t, open(t, text), o)
 	for _, row := range []string{"LLA 0", "VaLLA 4 Adam 0"} {
 		if c := cells[row]; !strings.Contains(c.Refused, "byte") || c.Scores != nil || strings.Contains(c.Refused, "\n") {
 			t.Errorf("%s: cell %+v", row, c)
@@ -183,6 +184,13 @@ func TestRefused(t *testing.T) {
 	}
 	if c := cells["MAP 0"]; fresh != 3 || c.Refused != "" || c.Scores[""]["NLL"] == 0 {
 		t.Errorf("cell %+v, %d cells", c, fresh)
+	}
+	if _, fresh = run(t, open(t, text), o); fresh != 0 {
+		t.Errorf("%d cells were computed again under the same limit", fresh)
+	}
+	o.Memory = 1 << 30
+	if cells, fresh = run(t, open(t, text), o); fresh != 2 || cells["LLA 0"].Refused != "" || cells["LLA 0"].Scores[""]["NLL"] == 0 || cells["LLA 0"].Limit != 0 {
+		t.Errorf("%d cells were computed under a larger limit, among them %+v", fresh, cells["LLA 0"])
 	}
 }
 

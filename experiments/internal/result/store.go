@@ -42,6 +42,9 @@ func Open(dir, experiment, profile string) (Folder, error) {
 // Work returns the path of a file that is no result, such as a checkpoint or a network.
 func (f Folder) Work(name string) string { return filepath.Join(string(f), "work", name) }
 
+// Model is the path of the model file that belongs to a cell.
+func (f Folder) Model(id ID) string { return filepath.Join(string(f), "models", id.Name()+".valla") }
+
 func (f Folder) cell(id ID) string { return filepath.Join(string(f), "cells", id.Name()+".json") }
 
 func (f Folder) partial(id ID) string { return f.Work(id.Name() + ".partial.json") }

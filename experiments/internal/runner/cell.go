@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -37,6 +39,9 @@ func (r *runner) cell(ctx context.Context, p *problem, c plan) (*result.Cell, er
 		if err == nil {
 			err = finish(ctx, p, c, m, cell)
 		}
+		if err == nil && r.KeepModels {
+			err = keep(r.folder.Model(c.ID), m)
+		}
 		if err != nil {
 			return nil, errors.Join(fail(err), r.folder.Interrupt(c.ID, cell.Fit))
 		}
@@ -49,6 +54,14 @@ func (r *runner) cell(ctx context.Context, p *problem, c plan) (*result.Cell, er
 		return nil, err
 	}
 	return cell, remove(checkpoint)
+}
+
+// keep writes a model to a file whose folder is made if need be.
+func keep(path string, m *valla.Model) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	return m.Save(path)
 }
 
 // finish scores a fitted model, and writes the scores and the record of the fit to the cell.

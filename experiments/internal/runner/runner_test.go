@@ -298,3 +298,29 @@ func TestFolders(t *testing.T) {
 		t.Errorf("folders %q and %q, error %v", o.Data, o.Dir, err)
 	}
 }
+
+// Models that are kept are ordinary files: they give the scores of their cells.
+func TestKeepModels(t *testing.T) {
+	dir := t.TempDir()
+	writeTable(t, dir)
+	o := Options{Data: dir, Dir: filepath.Join(dir, "runs"), KeepModels: true}
+	cells, _ := run(t, open(t, small), o)
+	p, err := load("boston", dir, 0.1, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder, err := result.Open(o.Dir, "small", spec.FullProfile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"MAP 0", "LLA 0", "VaLLA 8 0"} {
+		m, err := valla.Load(folder.Model(cells[name].ID))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := m.Evaluate(t.Context(), p.test, valla.PredictOptions{})
+		if err != nil || result.Number(s.NLL()) != cells[name].Scores[""]["NLL"] || m.String() == "MAP" != (name == "MAP 0") {
+			t.Errorf("%s: the file of %v has NLL %v, the cell %v, error %v", name, m, s.NLL(), cells[name].Scores[""]["NLL"], err)
+		}
+	}
+}

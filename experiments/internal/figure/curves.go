@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"image/color"
 	"math"
+	"strings"
 
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
@@ -31,7 +32,7 @@ func Curves(a Axes, series []Series) Chart {
 	if a.Diagonal {
 		pl.Add(line(plotter.XYs{{X: 0, Y: 0}, {X: 1, Y: 1}}, grey, true))
 	}
-	alt := a.Title + ": " + a.Y + " against " + a.X + " of"
+	var names []string
 	for i, s := range series {
 		xys := points(s.X, s.Y)
 		if len(xys) == 0 {
@@ -39,9 +40,9 @@ func Curves(a Axes, series []Series) Chart {
 		}
 		col, dashed := palette[i%len(palette)], i >= len(palette)
 		c.add(line(xys, col, dashed), s.Name, map[bool]string{false: "line", true: "dashed"}[dashed], col)
-		alt += " " + s.Name + ","
+		names = append(names, s.Name)
 	}
-	c.Alt = alt[:len(alt)-1]
+	c.Alt = fmt.Sprintf("%s: %s against %s of %s", a.Title, a.Y, a.X, strings.Join(names, ", "))
 	return c
 }
 

@@ -216,33 +216,44 @@ func times(f result.Found, data string) ([]figure.Chart, error) {
 	return []figure.Chart{chart}, nil
 }
 
-// corruptions draws a box over the kinds of corruption for each method and severity.
+// corruptions draws a box over the kinds of corruption for each method and severity. Scores
+// that are not finite are left out.
 func corruptions(cells []*result.Cell) ([]figure.Chart, error) {
-	boxes := func(name string, value func(result.Corrupt) result.Number) (figure.Chart, error) {
+	var charts []figure.Chart
+	for _, score := range []struct {
+		name  string
+		value func(result.Corrupt) result.Number
+	}{
+		{"NLL", func(c result.Corrupt) result.Number { return c.NLL }}, {"ECE", func(c result.Corrupt) result.Number { return c.ECE }},
+	} {
 		var groups []figure.Group
 		for level := 1; level <= 5; level++ {
 			for _, c := range cells {
-				g := figure.Group{Name: fmt.Sprintf("%s, %d", c.Row, level)}
-				for _, x := range c.Curves.Corrupted {
-					if x.Level == level {
-						g.Values = append(g.Values, float64(value(x)))
-					}
-				}
-				if g.Values != nil {
-					groups = append(groups, g)
+				if v := atLevel(c, level, score.value); v != nil {
+					groups = append(groups, figure.Group{Name: fmt.Sprintf("%s, %d", c.Row, level), Values: v})
 				}
 			}
 		}
-		return figure.Boxes(name, name, groups)
+		if groups == nil {
+			continue
+		}
+		chart, err := figure.Boxes(score.name, score.name, groups)
+		if err != nil {
+			return nil, err
+		}
+		chart.Wide = true
+		charts = append(charts, chart)
 	}
-	if !slices.ContainsFunc(cells, func(c *result.Cell) bool { return c.Curves.Corrupted != nil }) {
-		return nil, nil
+	return charts, nil
+}
+
+// atLevel returns the finite scores of a cell on test images under corruptions of one level.
+func atLevel(c *result.Cell, level int, value func(result.Corrupt) result.Number) []float64 {
+	var out []float64
+	for _, x := range c.Curves.Corrupted {
+		if v := float64(value(x)); x.Level == level && v-v == 0 {
+			out = append(out, v)
+		}
 	}
-	nll, err := boxes("NLL", func(c result.Corrupt) result.Number { return c.NLL })
-	if err != nil {
-		return nil, err
-	}
-	ece, err := boxes("ECE", func(c result.Corrupt) result.Number { return c.ECE })
-	nll.Wide, ece.Wide = true, true
-	return []figure.Chart{nll, ece}, err
+	return out
 }

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -135,6 +136,16 @@ func TestCorruptionCharts(t *testing.T) {
 	}
 	if charts, err := corruptions([]*result.Cell{cell("a", "B", 0, nil)}); charts != nil || err != nil {
 		t.Errorf("charts %q, error %v", titles(charts), err)
+	}
+	for i := range c.Curves.Corrupted {
+		c.Curves.Corrupted[i].NLL = result.Number(math.Inf(1))
+	}
+	if charts, err := corruptions([]*result.Cell{c}); err != nil || titles(charts) != "ECE" {
+		t.Errorf("charts %q of infinite NLL, error %v", titles(charts), err)
+	}
+	c.Curves.Corrupted[1].NLL = 3
+	if charts, err := corruptions([]*result.Cell{c}); err != nil || titles(charts) != "NLL|ECE" {
+		t.Errorf("charts %q of one finite NLL, error %v", titles(charts), err)
 	}
 }
 

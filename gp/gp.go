@@ -27,6 +27,10 @@ type Kernel interface {
 type Gaussian struct {
 	Mean *tensor.Dense // [N,C]
 	Cov  *tensor.Dense // [N,C,C]
+	// Epistemic are the parts of the variances that more data would take away, [N,C]. They
+	// are of use where a method lets the noise of the targets into Cov. nil stands for the
+	// whole variances.
+	Epistemic *tensor.Dense
 }
 
 // Posterior is a distribution over functions, fitted to data.

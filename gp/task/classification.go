@@ -111,6 +111,10 @@ func (c *Classification) Predict(ctx context.Context, g gp.Gaussian, _ float64, 
 			return nil, fmt.Errorf("row %d (counting from 0): logit %g, expected a finite one", i/c.Size(), f)
 		}
 	}
+	g, err := settled(g, 1)
+	if err != nil {
+		return nil, err
+	}
 	p := &Prediction{Targets: c.Targets(), Classes: c.Classes, Link: o.Link}
 	switch o.Link {
 	case "", Probit:

@@ -59,7 +59,11 @@ type Prediction struct {
 
 	Mean     []float64 // [N,T]; nil for classes
 	Variance []float64 // [N,T] of the targets: that of the latent function plus the noise
-	Latent   []float64 // [N,T] of the latent function; 0 without a posterior
+	Latent   []float64 // [N,T] of the latent function; 0 without a posterior, never below 0
+	// Epistemic is the part of Variance that more data would take away, Aleatoric the rest,
+	// that of the noise, [N,T] each, none below 0. Latent and the fitted noise variance are
+	// these two parts for most methods; docs/uncertainty.md says for which they are not.
+	Epistemic, Aleatoric []float64
 
 	Classes []float64 // C; nil for numbers
 	Probs   []float64 // [N,C]

@@ -20,8 +20,7 @@ func (p *Prediction) N() int {
 // Std returns the standard deviation of the targets, [N,T].
 func (p *Prediction) Std() []float64 { return roots(p.Variance) }
 
-// LatentStd returns the standard deviation of the latent function, [N,T]; 0 where
-// rounding left a variance below 0.
+// LatentStd returns the standard deviation of the latent function, [N,T].
 func (p *Prediction) LatentStd() []float64 { return roots(p.Latent) }
 
 func roots(v []float64) []float64 {

@@ -43,6 +43,10 @@ func (s *Settings) Fit(ctx context.Context, p gp.Problem, r gp.Run) (*gp.Fitted,
 	if err != nil && (res == nil || res.Stopped != train.Interrupted) {
 		return nil, err
 	}
+	f.post.Refresh()
+	if failed := f.split(context.WithoutCancel(ctx)); failed != nil {
+		return nil, failed
+	}
 	return f.fitted(res), err
 }
 
@@ -148,7 +152,6 @@ func (f *fitting) config(every int) train.Config {
 
 // fitted is what the fit has found.
 func (f *fitting) fitted(res *train.Result) *gp.Fitted {
-	f.post.Refresh()
 	out := &gp.Fitted{
 		Posterior: f.post, NoiseVariance: likelihood.NoiseVariance(f.lik),
 		Record: gp.Record{

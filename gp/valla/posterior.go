@@ -17,15 +17,20 @@ import (
 // element type, what follows in float64. What depends on Z, L and σ₀ only is computed once.
 // It is not safe for concurrent use.
 type Posterior struct {
-	net     layers.Network
-	layer   *Layer
-	limit   int64          // bytes
+	net   layers.Network
+	layer *Layer
+	limit int64 // bytes
+
 	f       *graph.Batched // mean, κ̂ and k̂; compiled for the first inputs' shape
 	wide    *graph.Batched // κ̂ and k̂ in float64, for rows where float32 is not enough
-	at      *system        // of the present parameters; nil: to be computed
 	shape   tensor.Shape   // of one example
 	outputs int            // C
-	start   *tensor.Dense  // the inducing inputs before the fit; nil if unknown
+
+	at       *system      // of the present parameters; nil: to be computed
+	evidence *graph.Param // L₀, packed as L is, see split; nil: all of the variance is epistemic
+	known    *system      // of L₀
+
+	start *tensor.Dense // the inducing inputs before the fit; nil if unknown
 }
 
 var (
@@ -51,7 +56,7 @@ func (p *Posterior) LimitMemory(bytes int64) { p.limit, p.f, p.wide = bytes, nil
 
 // Refresh makes the next prediction see changed parameters of layer and network.
 func (p *Posterior) Refresh() {
-	p.at, p.wide = nil, nil
+	p.at, p.known, p.wide = nil, nil, nil
 	if p.f != nil {
 		p.f.Refresh()
 	}
@@ -72,7 +77,7 @@ func (p *Posterior) predict(ctx context.Context, x *tensor.Dense) (gp.Gaussian, 
 	if err := p.prepare(x); err != nil {
 		return gp.Gaussian{}, err
 	}
-	q := newPredictions(p.at, x.Shape()[0], p.outputs)
+	q := newPredictions(p.at, p.known, x.Shape()[0], p.outputs)
 	err := p.f.Each(ctx, x, func(first, n int, out []*tensor.Dense) error {
 		fill(q.mean[first*q.c:(first+n)*q.c], out[0])
 		return q.add(first, n, out[1], out[2])
@@ -83,10 +88,14 @@ func (p *Posterior) predict(ctx context.Context, x *tensor.Dense) (gp.Gaussian, 
 	if err != nil {
 		return gp.Gaussian{}, err
 	}
-	return gp.Gaussian{
+	g := gp.Gaussian{
 		Mean: tensor.New(tensor.WithShape(q.n, q.c), tensor.WithBacking(q.mean)),
 		Cov:  tensor.New(tensor.WithShape(q.n, q.c, q.c), tensor.WithBacking(q.cov)),
-	}, nil
+	}
+	if q.known != nil {
+		g.Epistemic = tensor.New(tensor.WithShape(q.n, q.c), tensor.WithBacking(q.epistemic))
+	}
+	return g, nil
 }
 
 // sharpen overwrites the covariances in which float32 is too blunt by those computed in
@@ -99,11 +108,14 @@ func (p *Posterior) sharpen(ctx context.Context, x *tensor.Dense, q *predictions
 			return err
 		}
 	}
-	sharp := newPredictions(p.at, len(q.blunt), q.c)
+	sharp := newPredictions(p.at, p.known, len(q.blunt), q.c)
 	sharp.rows = q.blunt
 	err := p.wide.Each(ctx, part, func(first, n int, out []*tensor.Dense) error { return sharp.add(first, n, out[0], out[1]) })
 	for i, row := range q.blunt {
 		copy(q.cov[row*q.c*q.c:], sharp.cov[i*q.c*q.c:(i+1)*q.c*q.c])
+		if q.known != nil {
+			copy(q.epistemic[row*q.c:], sharp.epistemic[i*q.c:(i+1)*q.c])
+		}
 	}
 	return err
 }
@@ -122,11 +134,13 @@ func (p *Posterior) prepare(x *tensor.Dense) error {
 		}
 		p.f, p.wide, p.shape, p.outputs = f, nil, x.Shape()[1:].Clone(), f.Width(0)
 	}
-	if p.at != nil {
-		return nil
-	}
 	var err error
-	p.at, err = p.layer.system()
+	if p.at == nil {
+		p.at, err = p.layer.system(p.layer.L)
+	}
+	if err == nil && p.known == nil && p.evidence != nil {
+		p.known, err = p.layer.system(p.evidence)
+	}
 	return err
 }
 
@@ -188,7 +202,7 @@ func (p *Posterior) joint(x *tensor.Dense) (mean, cov *tensor.Dense, err error) 
 	if x.Dtype() != p.layer.Z.Value.Dtype() {
 		return nil, nil, fmt.Errorf("inputs are %v, expected %v", x.Dtype(), p.layer.Z.Value.Dtype())
 	}
-	at, err := p.layer.system()
+	at, err := p.layer.system(p.layer.L)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -238,14 +252,14 @@ func evaluate(b *graph.Builder, nodes ...*graph.Node) ([][]float64, error) {
 	return out, nil
 }
 
-// system returns that of the layer's present parameters.
-func (l *Layer) system() (*system, error) {
+// system returns that of the layer's present parameters, with the given L.
+func (l *Layer) system(packed *graph.Param) (*system, error) {
 	gram, err := l.wideGram()
 	if err != nil {
 		return nil, err
 	}
 	std := l.PriorStd()
-	return newSystem(std*std, unpacked(l.Inducing(), l.L.Floats()), gram)
+	return newSystem(std*std, unpacked(l.Inducing(), packed.Floats()), gram)
 }
 
 // wideGram returns K̂_z [M,M], computed in float64 whatever the network holds.

@@ -9,16 +9,22 @@ import (
 // predictions are the means and covariances at inputs, batch by batch.
 type predictions struct {
 	*system
+	known     *system // that gives the epistemic variances; nil: there are none of their own
 	n, c      int
 	mean, cov []float64 // [n,C], [n,C,C]
+	epistemic []float64 // [n,C]; nil without known
 	rows      []int     // numbers of the inputs among all; nil: their own
 	blunt     []int     // inputs of which float32 leaves too little of the variance
 	prior     []float64 // [C] of a batch
 	k, w      []float64 // [·,C,M]
 }
 
-func newPredictions(s *system, n, c int) *predictions {
-	return &predictions{system: s, n: n, c: c, mean: make([]float64, n*c), cov: make([]float64, n*c*c)}
+func newPredictions(s, known *system, n, c int) *predictions {
+	q := &predictions{system: s, known: known, n: n, c: c, mean: make([]float64, n*c), cov: make([]float64, n*c*c)}
+	if known != nil {
+		q.epistemic = make([]float64, n*c)
+	}
+	return q
 }
 
 // add takes in the values of κ̂ and k̂ at n inputs from number first on.
@@ -33,6 +39,9 @@ func (q *predictions) add(first, n int, diag, cross *tensor.Dense) error {
 	fill(q.k[:size], cross)
 	for i := range prior {
 		prior[i] = q.s * cov[i*c+i%c]
+	}
+	if q.known != nil {
+		q.known.variances(q.epistemic[first*c:(first+n)*c], prior, q.k[:size], q.w[:size])
 	}
 	q.covariances(c, cov, q.k[:size], q.w[:size])
 	if diag.Dtype() == tensor.Float64 {

@@ -26,18 +26,25 @@ type header struct {
 	Inducing int   `json:"inducing"`
 	Class    []int `json:"class,omitempty"`  // nil: output 0 for all points
 	Inputs   []int `json:"inputs,omitempty"` // the shape of one input; older files lack it
+	// Epistemic says that there is a matrix L₀ for the epistemic part of the variance.
+	Epistemic bool `json:"epistemic,omitempty"`
 }
 
 // State implements gp.Stored: Z [M,…], the lower triangle of L, packed row by row
-// [M(M+1)/2], and log σ₀ [1].
+// [M(M+1)/2], log σ₀ [1] and, where noise may have gone into the variance, the lower triangle
+// of L₀.
 func (p *Posterior) State() (gp.State, error) {
 	l := p.layer
 	h := header{Inducing: l.Inducing(), Inputs: l.Z.Value.Shape()[1:].Clone()}
 	if slices.Max(l.Class) > 0 {
 		h.Class = slices.Clone(l.Class)
 	}
+	params := l.Params()
+	if p.evidence != nil {
+		h.Epistemic, params = true, append(params, p.evidence)
+	}
 	s := gp.State{Header: h}
-	for _, q := range l.Params() {
+	for _, q := range params {
 		s.Arrays = append(s.Arrays, gp.Array{Name: q.Name, Value: q.Value})
 	}
 	return s, nil
@@ -80,7 +87,15 @@ func Restore(_ context.Context, net layers.Network, _ likelihood.Likelihood, s g
 	if err != nil {
 		return nil, err
 	}
-	return NewPosterior(net, layer), nil
+	p := NewPosterior(net, layer)
+	if h.Epistemic {
+		l, err := s.Array(nameSplit, dt, packed(h.Inducing))
+		if err != nil {
+			return nil, err
+		}
+		p.evidence = &graph.Param{Name: nameSplit, Value: l}
+	}
+	return p, nil
 }
 
 // maxInducing bounds what a header may say, so that sizes made from it do not overflow.

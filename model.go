@@ -53,12 +53,13 @@ const (
 
 // Event records a part of a model's history.
 type Event struct {
-	Action  string  `json:"action"`           // ActionTrain, ActionWeights or ActionFit
-	Method  string  `json:"method,omitempty"` // that was fitted
-	Label   string  `json:"label,omitempty"`  // of the posterior
-	Program string  `json:"program"`          // see Version
-	Seed    uint64  `json:"seed"`
-	Seconds float64 `json:"seconds"` // of wall time, those before a resume not counted
+	Action  string   `json:"action"`           // ActionTrain, ActionWeights or ActionFit
+	Method  string   `json:"method,omitempty"` // that was fitted
+	Label   string   `json:"label,omitempty"`  // of the posterior
+	Program string   `json:"program"`          // see Version
+	Seed    uint64   `json:"seed"`
+	Seconds float64  `json:"seconds"`           // of wall time, those before a resume not counted
+	Verdict *Verdict `json:"verdict,omitempty"` // of a fit
 	gp.Record
 }
 

@@ -31,9 +31,10 @@ type Settings struct {
 
 // Names of the choices in Settings.
 const (
-	hyperGrid  = "grid"
-	hyperFixed = "fixed"
-	allWeights = "all"
+	hyperMarglik = "marglik"
+	hyperGrid    = "grid"
+	hyperFixed   = "fixed"
+	allWeights   = "all"
 )
 
 var priorNames = []string{"shared", "per-layer", "per-parameter"} // by Priors

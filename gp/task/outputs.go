@@ -32,6 +32,9 @@ type Outputs interface {
 	// Predict turns the distribution of the latent function, in the network's units, and
 	// the noise variance there into a prediction in those of the data.
 	Predict(ctx context.Context, g gp.Gaussian, noiseVariance float64, o PredictOptions) (*Prediction, error)
+	// NLLs returns the negative log-likelihood of each row's targets [N,T], in the units
+	// of the data, a finite number: a row counts 1e6 at most.
+	NLLs(p *Prediction, y *tensor.Dense) ([]float64, error)
 	// Score compares a prediction with the targets [N,T] in the units of the data.
 	Score(p *Prediction, y *tensor.Dense) (Scores, error)
 }

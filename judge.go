@@ -6,10 +6,10 @@ import (
 )
 
 const (
-	// splitHeld is how many rows held out there must be for half of them to be kept for the
-	// verdict. The other half still chooses the prior standard deviation, one number, from
+	// EnoughToSplit is how many rows held out there must be for half of them to be kept for
+	// the verdict. The other half still chooses the prior standard deviation, one number, from
 	// 500 rows; of fewer all are used to choose.
-	splitHeld = 1000
+	EnoughToSplit = 1000
 	// maxJudge bounds the rows of a verdict that are not given for it.
 	maxJudge = 2000
 )
@@ -42,8 +42,8 @@ func (m *Model) divide(set *data.Set, o FitOptions) (division, error) {
 		return d, err
 	}
 	d.fresh = m.heldOut(d.train.N(), d.held.N(), o.Seed)
-	if n := d.held.N(); d.judge == nil && d.fresh && n >= splitHeld {
-		d.held, d.judge = Halves(d.held)
+	if n := d.held.N(); d.judge == nil && d.fresh && n >= EnoughToSplit {
+		d.held, d.judge = Halves(d.held, o.Seed)
 	}
 	return d, nil
 }
@@ -58,12 +58,12 @@ func (m *Model) heldOut(train, held int, seed uint64) bool {
 	return false
 }
 
-// Halves divides rows in an arbitrary order, such as those held out, into those to choose
-// by, at least as many, and those to judge by.
-func Halves(set *data.Set) (choose, judge *data.Set) {
-	n, half := set.N(), (set.N()+1)/2
-	all := some(n, n)
-	return set.Rows(all[:half]), set.Rows(all[half:])
+// Halves divides rows at random into those to choose by, at least as many, and those to
+// judge by.
+func Halves(set *data.Set, seed uint64) (choose, judge *data.Set) {
+	n := set.N()
+	order := newRand(seed, judgeStream).Perm(n)
+	return set.Rows(order[:(n+1)/2]), set.Rows(order[(n+1)/2:])
 }
 
 // jury returns the rows of the verdict, and whether they may have been used before by the

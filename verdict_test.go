@@ -187,7 +187,7 @@ func TestSplitOfManyRows(t *testing.T) {
 	if e := f.History[1]; e.ValidationRows != 1000 || e.Verdict.Rows != 1000 || !e.Verdict.Seen {
 		t.Errorf("given rows: %d to choose by, verdict %+v", e.ValidationRows, e.Verdict)
 	}
-	choose, judge := Halves(held.Rows(some(3, 3)))
+	choose, judge := Halves(held.Rows(some(3, 3)), 1)
 	if choose.N() != 2 || judge.N() != 1 {
 		t.Errorf("halves of %d and %d rows", choose.N(), judge.N())
 	}

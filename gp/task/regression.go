@@ -145,7 +145,7 @@ func (r *Regression) Predict(_ context.Context, g gp.Gaussian, noiseVariance flo
 		latent := cov[i*t+i%t]
 		known := latent
 		if g.Epistemic != nil {
-			known = min(max(g.Epistemic.Float64s()[i], 0), latent+noiseVariance)
+			known = g.Epistemic.Float64s()[i] * (latent + noiseVariance)
 		}
 		p.Mean[i] = mean[i]*scale + shift
 		p.Latent[i], p.Variance[i] = latent*scale*scale, (latent+noiseVariance)*scale*scale

@@ -69,7 +69,7 @@ func TestParts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g.Epistemic = tensor.New(tensor.WithShape(4, 1), tensor.WithBacking([]float64{0.25, 2.25, 9, -1e-12}))
+	g.Epistemic = tensor.New(tensor.WithShape(4, 1), tensor.WithBacking([]float64{0.5, 0.25, 1, 0}))
 	parts, err := number.Predict(t.Context(), g, noise, task.PredictOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -77,7 +77,7 @@ func TestParts(t *testing.T) {
 	if !slices.Equal(whole.Epistemic, whole.Latent) || !slices.Equal(whole.Aleatoric, []float64{2, 2, 2, 2}) {
 		t.Errorf("without parts: epistemic %v, aleatoric %v", whole.Epistemic, whole.Aleatoric)
 	}
-	if !slices.Equal(parts.Epistemic, []float64{1, 9, 14, 0}) || !slices.Equal(parts.Aleatoric, []float64{5, 1, 0, 2.4}) {
+	if !slices.Equal(parts.Epistemic, []float64{3, 2.5, 14, 0}) || !slices.Equal(parts.Aleatoric, []float64{3, 7.5, 0, 2.4}) {
 		t.Errorf("epistemic %v, aleatoric %v", parts.Epistemic, parts.Aleatoric)
 	}
 	for i, v := range parts.Variance {

@@ -28,6 +28,7 @@ type Posterior struct {
 
 	at       *system      // of the present parameters; nil: to be computed
 	evidence *graph.Param // L₀, packed as L is, see split; nil: all of the variance is epistemic
+	scatter  float64      // ν, with L₀
 	known    *system      // of L₀
 
 	start *tensor.Dense // the inducing inputs before the fit; nil if unknown
@@ -93,6 +94,9 @@ func (p *Posterior) predict(ctx context.Context, x *tensor.Dense) (gp.Gaussian, 
 		Cov:  tensor.New(tensor.WithShape(q.n, q.c, q.c), tensor.WithBacking(q.cov)),
 	}
 	if q.known != nil {
+		for i, e := range q.epistemic {
+			q.epistemic[i] = e / (e + p.scatter)
+		}
 		g.Epistemic = tensor.New(tensor.WithShape(q.n, q.c), tensor.WithBacking(q.epistemic))
 	}
 	return g, nil

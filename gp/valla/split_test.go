@@ -86,24 +86,28 @@ func TestEpistemic(t *testing.T) {
 		x := leaf("x", p.Validation.X)
 		values := compile(t, b, k.Gram(b, z, class), k.Cross(b, leaf("rows", p.Train.X), z, class), k.Cross(b, x, z, class), k.Diag(b, x)).values(t)
 		s := math.Exp(2 * state.arrays["valla.log_prior_std"].Float64s()[0])
+		scatter := 0.0
 		kz, data := mat.NewDense(4, 4, values[0]), mat.NewDense(4, 4, nil)
 		kz.Scale(s, kz)
 		for i := range p.Train.N() * outputs {
 			row := mat.NewDense(1, 4, values[1][4*i:4*i+4])
 			v := rows.Cov.Float64s()[i*outputs+i%outputs] + f.NoiseVariance
+			scatter += v - f.NoiseVariance
 			outer := product(row.T(), row)
 			outer.Scale(s*s/v, outer)
 			data.Add(data, outer)
 		}
 		data.Add(data, kz)
 		var want []float64
+		scatter = scatter/float64(p.Train.N()*outputs) + f.NoiseVariance
 		for i := range p.Validation.N() * outputs {
 			row := mat.NewDense(1, 4, values[2][4*i:4*i+4])
 			e := product(row, inverse(t, data), row.T())
 			e.Sub(e, product(row, inverse(t, kz), row.T()))
-			want = append(want, s*values[3][i*outputs+i%outputs]+s*s*e.At(0, 0))
+			known := s*values[3][i*outputs+i%outputs] + s*s*e.At(0, 0)
+			want = append(want, known/(known+scatter))
 		}
-		fixture.Close(t, fmt.Sprint("epistemic variance, C = ", outputs), g.Epistemic.Float64s(), want, 1e-7)
+		fixture.Close(t, fmt.Sprint("epistemic share, C = ", outputs), g.Epistemic.Float64s(), want, 1e-7)
 	}
 }
 
@@ -131,7 +135,7 @@ func TestNoSplit(t *testing.T) {
 	file := save(t, f.Posterior)
 	for _, old := range []bool{false, true} {
 		if old {
-			file.header = []byte(strings.Replace(string(file.header), `,"epistemic":true`, "", 1))
+			file.header = []byte(`{"inducing":3,"inputs":[2]}`)
 		}
 		again, err := valla.Restore(ctx, bound.Net, bound.Likelihood, file)
 		if err != nil {
@@ -142,8 +146,12 @@ func TestNoSplit(t *testing.T) {
 			t.Errorf("old %t: epistemic variances %v, want %v", old, got.Epistemic, want.Epistemic)
 		}
 	}
+	file.header = []byte(`{"inducing":3,"inputs":[2],"scatter":-1}`)
+	if _, err := valla.Restore(ctx, bound.Net, bound.Likelihood, file); err == nil || !strings.Contains(err.Error(), "variance -1, expected a positive number") {
+		t.Errorf("a negative variance: error %v", err)
+	}
 	delete(file.arrays, "valla.l_epistemic")
-	file.header = []byte(`{"inducing":3,"inputs":[2],"epistemic":true}`)
+	file.header = []byte(`{"inducing":3,"inputs":[2],"scatter":1}`)
 	if _, err := valla.Restore(ctx, bound.Net, bound.Likelihood, file); err == nil || !strings.Contains(err.Error(), "valla.l_epistemic") {
 		t.Errorf("without the array: error %v", err)
 	}

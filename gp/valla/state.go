@@ -26,8 +26,9 @@ type header struct {
 	Inducing int   `json:"inducing"`
 	Class    []int `json:"class,omitempty"`  // nil: output 0 for all points
 	Inputs   []int `json:"inputs,omitempty"` // the shape of one input; older files lack it
-	// Epistemic says that there is a matrix L₀ for the epistemic part of the variance.
-	Epistemic bool `json:"epistemic,omitempty"`
+	// Scatter is the mean variance ν of the training targets where there is a matrix L₀ for
+	// the epistemic part of the variance, see split.
+	Scatter float64 `json:"scatter,omitempty"`
 }
 
 // State implements gp.Stored: Z [M,…], the lower triangle of L, packed row by row
@@ -41,7 +42,7 @@ func (p *Posterior) State() (gp.State, error) {
 	}
 	params := l.Params()
 	if p.evidence != nil {
-		h.Epistemic, params = true, append(params, p.evidence)
+		h.Scatter, params = p.scatter, append(params, p.evidence)
 	}
 	s := gp.State{Header: h}
 	for _, q := range params {
@@ -88,12 +89,15 @@ func Restore(_ context.Context, net layers.Network, _ likelihood.Likelihood, s g
 		return nil, err
 	}
 	p := NewPosterior(net, layer)
-	if h.Epistemic {
+	if h.Scatter != 0 {
+		if !(h.Scatter > 0) {
+			return nil, fmt.Errorf("valla: targets with the variance %g, expected a positive number", h.Scatter)
+		}
 		l, err := s.Array(nameSplit, dt, packed(h.Inducing))
 		if err != nil {
 			return nil, err
 		}
-		p.evidence = &graph.Param{Name: nameSplit, Value: l}
+		p.evidence, p.scatter = &graph.Param{Name: nameSplit, Value: l}, h.Scatter
 	}
 	return p, nil
 }

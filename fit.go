@@ -21,16 +21,25 @@ type FitOptions struct {
 	// same seed; nil means 0.1. Held are rows to validate with in its place.
 	Validation *float64
 	Held       *data.Set
+	// Judge are rows for the [Verdict] alone, which neither the network nor the fit has
+	// used. Without any it is made on rows held out: on half of a fraction that the network's
+	// training has held out too, where that is at least 1,000 rows, since half of them suffice
+	// to choose one prior standard deviation; otherwise on all of the rows held out, 2,000 at
+	// most, and, where there are none, on training rows. The verdict says where the fit has
+	// chosen by its rows, or the network may have been trained on them.
+	Judge *data.Set
 
 	gp.Run
 }
 
 // Fit fits a posterior to a set and returns the model with it. The weights stay as they are,
 // and so does m: a posterior that m has is not used. The set should be the one that the
-// network was trained on.
+// network was trained on. The last Event of the returned model's history holds the record of
+// the fit, with notes on what looks wrong, and the [Verdict].
 //
 // If ctx ends early, Fit returns an error that wraps ctx's, and with it the model of the best
-// state so far where the method has one. With any other error the model is nil.
+// state so far where the method has one. With any other error the model is nil, also where the
+// posterior cannot predict the rows that it was fitted to.
 func (m *Model) Fit(ctx context.Context, set *data.Set, o FitOptions) (*Model, error) {
 	s, how, err := o.method()
 	if err == nil {
@@ -39,7 +48,7 @@ func (m *Model) Fit(ctx context.Context, set *data.Set, o FitOptions) (*Model, e
 	if err != nil {
 		return nil, fmt.Errorf("fit: %w", err)
 	}
-	p, err := m.Problem(set, o)
+	p, rows, err := m.problem(set, o)
 	if err != nil {
 		return nil, fmt.Errorf("fit: %w", err)
 	}
@@ -55,11 +64,40 @@ func (m *Model) Fit(ctx context.Context, set *data.Set, o FitOptions) (*Model, e
 	if err := out.Attach(&Posterior{fitted.Posterior, how.Name, fitted.NoiseVariance}, m.Fingerprint()); err != nil {
 		return nil, fmt.Errorf("fit: %w", err)
 	}
-	out.History = append(out.History, Event{
+	e := Event{
 		Action: ActionFit, Method: how.Name, Label: fitted.Posterior.String(), Program: Version(),
 		Seed: o.Seed, Seconds: time.Since(start).Seconds(), Record: recordable(fitted.Record),
-	})
+	}
+	if err := out.examine(context.WithoutCancel(ctx), &e, p, rows); err != nil {
+		return nil, fmt.Errorf("fit: %w", err)
+	}
+	out.History = append(out.History, e)
 	return out, runErr
+}
+
+// examine completes the event of a fit by a verdict and by notes on what looks wrong. An
+// error says that the model cannot predict.
+func (m *Model) examine(ctx context.Context, e *Event, p gp.Problem, rows division) error {
+	if err := m.try(ctx, rows.train, rows.held); err != nil {
+		return err
+	}
+	jury, seen := rows.jury(e.Record)
+	network, err := m.MAP().judged(ctx, jury)
+	if err != nil {
+		return err
+	}
+	posterior, err := m.judged(ctx, jury)
+	if err != nil {
+		return err
+	}
+	if e.Verdict, err = m.judge(network, posterior, jury.Y); err != nil {
+		return fmt.Errorf("verdict: %w", err)
+	}
+	e.Verdict.Seen = seen
+	e.Verdict.advise(e.Method, e.Settings)
+	notes, err := m.flags(ctx, p.Train, posterior, jury)
+	e.Notes = append(e.Notes, notes...)
+	return err
 }
 
 // recordable returns a record that JSON can hold: facts that are not finite become notes.
@@ -96,26 +134,24 @@ func (o FitOptions) method() (gp.Settings, gp.Method, error) {
 // Problem returns what Fit fits a method to: the network with the rows of a set, some of
 // them held out.
 func (m *Model) Problem(set *data.Set, o FitOptions) (gp.Problem, error) {
+	p, _, err := m.problem(set, o)
+	return p, err
+}
+
+// problem is Problem with the division of the rows.
+func (m *Model) problem(set *data.Set, o FitOptions) (gp.Problem, division, error) {
 	p := gp.Problem{Net: m.Net, Likelihood: m.Task.Outputs.Likelihood()}
 	if err := m.Task.CheckSet(set); err != nil {
-		return p, err
+		return p, division{}, err
 	}
-	rows, held := set, o.Held
-	if held == nil {
-		fraction := 0.1
-		if o.Validation != nil {
-			fraction = *o.Validation
-		}
-		var err error
-		if rows, held, err = Holdout(set, fraction, o.Seed); err != nil {
-			return p, err
-		}
+	d, err := m.divide(set, o)
+	if err != nil {
+		return p, d, err
 	}
-	var err error
-	if p.Train, err = m.Task.Examples(rows, m.Dtype()); err != nil || held == nil {
-		return p, err
+	if p.Train, err = m.Task.Examples(d.train, m.Dtype()); err != nil || d.held == nil {
+		return p, d, err
 	}
-	validation, err := m.Task.Examples(held, m.Dtype())
+	validation, err := m.Task.Examples(d.held, m.Dtype())
 	p.Validation = &validation
-	return p, err
+	return p, d, err
 }

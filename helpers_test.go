@@ -249,3 +249,11 @@ func near(t testing.TB, what string, got, want, tol float64) {
 		t.Errorf("%s = %.12g, want %.12g", what, got, want)
 	}
 }
+
+// copyArrays overwrites the arrays of a network by those of another of the same form.
+func copyArrays(to, from layers.Sequential) {
+	source := layers.Arrays(from)
+	for i, p := range layers.Arrays(to) {
+		p.Value = graph.Convert(source[i].Value, p.Value.Dtype())
+	}
+}

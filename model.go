@@ -55,12 +55,13 @@ const (
 // Event records one step of a model's history: its training, the reading of its weights, or
 // a fit. In JSON the fields of the Record stand beside the others.
 type Event struct {
-	Action  string  `json:"action"`           // ActionTrain, ActionWeights or ActionFit
-	Method  string  `json:"method,omitempty"` // name of the method that was fitted
-	Label   string  `json:"label,omitempty"`  // name of the result in a table of scores
-	Program string  `json:"program"`          // version of the program, see Version
-	Seed    uint64  `json:"seed"`
-	Seconds float64 `json:"seconds"` // wall time; a resumed run counts from its resumption
+	Action  string   `json:"action"`           // ActionTrain, ActionWeights or ActionFit
+	Method  string   `json:"method,omitempty"` // name of the method that was fitted
+	Label   string   `json:"label,omitempty"`  // name of the result in a table of scores
+	Program string   `json:"program"`          // version of the program, see Version
+	Seed    uint64   `json:"seed"`
+	Seconds float64  `json:"seconds"`           // wall time; a resumed run counts from its resumption
+	Verdict *Verdict `json:"verdict,omitempty"` // of a fit
 	gp.Record
 }
 

@@ -64,6 +64,7 @@ func checkResume(resume bool, checkpoint string) error {
 const (
 	splitStream = iota
 	weightStream
+	judgeStream
 )
 
 func newRand(seed, stream uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, stream)) }

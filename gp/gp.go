@@ -27,6 +27,10 @@ type Kernel interface {
 type Gaussian struct {
 	Mean *tensor.Dense // [N,C]
 	Cov  *tensor.Dense // [N,C,C]
+	// Epistemic [N,C], from 0 to 1, are the shares of the targets' variances, noise included,
+	// that more data would take away. They are of use where a method lets the noise of the
+	// targets into Cov. nil stands for shares that come to the whole of Cov.
+	Epistemic *tensor.Dense
 }
 
 // Posterior is a distribution over functions, fitted to data.

@@ -162,6 +162,7 @@ type Fitted struct {
 type Record struct {
 	Rows           int            `json:"rows"`                 // that the posterior was fitted to
 	ValidationRows int            `json:"validation_rows"`      // held out
+	Untouched      bool           `json:"untouched,omitempty"`  // the fit has not looked at the rows held out
 	Settings       map[string]any `json:"settings,omitempty"`   // as completed, see Settings
 	Groups         []string       `json:"groups,omitempty"`     // of weights with a prior of their own; nil: one for all
 	PriorStds      []float64      `json:"prior_stds,omitempty"` // σ₀ of each group

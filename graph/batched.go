@@ -62,6 +62,9 @@ func (f *Batched) grow(n int) error {
 	return nil
 }
 
+// Width returns how many elements output i has for one example.
+func (f *Batched) Width(i int) int { return f.outputs[i].Shape().TotalSize() / f.size }
+
 // Limit bounds the memory in bytes for batches beside each other, 64 MiB by default, from
 // above. One batch at a time takes what it takes.
 func (f *Batched) Limit(bytes int64) { f.limit = int(min(int64(f.limit), bytes)) }

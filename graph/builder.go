@@ -21,14 +21,24 @@ type Node = gorgonia.Node
 // that a formula can be written without checking each line, and Err is asked once
 // at the end.
 type Builder struct {
-	g      *gorgonia.ExprGraph
-	dt     tensor.Dtype
-	err    error
-	params map[string]*Param
+	g       *gorgonia.ExprGraph
+	dt      tensor.Dtype
+	err     error
+	params  map[string]*Param
+	convert bool // parameters of another element type are taken as copies
 }
 
 // NewBuilder starts an empty graph whose nodes hold dt, tensor.Float32 or tensor.Float64.
 func NewBuilder(dt tensor.Dtype) *Builder { return On(gorgonia.NewGraph(), dt) }
+
+// NewConverting is NewBuilder for a graph that takes parameters of another element type
+// too: it holds copies of them, with their values at the time of writing. Thus a network of
+// float32 weights can be evaluated in float64.
+func NewConverting(dt tensor.Dtype) *Builder {
+	b := NewBuilder(dt)
+	b.convert = true
+	return b
+}
 
 // On returns a Builder that adds to an existing graph, for networks written
 // directly in Gorgonia.
@@ -77,7 +87,8 @@ func (b *Builder) Input(name string, shape ...int) *Node {
 	return b.leaf(name, nil, shape)
 }
 
-// Param returns the node of p in this graph, bound to p.Value by reference.
+// Param returns the node of p in this graph, bound to p.Value by reference, but see
+// [NewConverting].
 func (b *Builder) Param(p *Param) *Node {
 	if b.err != nil {
 		return nil
@@ -91,12 +102,16 @@ func (b *Builder) Param(p *Param) *Node {
 	if strings.HasPrefix(p.Name, constPrefix) {
 		return b.Failf("graph: parameter name %q: %q is reserved for constants", p.Name, constPrefix)
 	}
-	if got := p.Value.Dtype(); got != b.dt {
-		return b.Failf("graph: parameter %q holds %v, the graph %v", p.Name, got, b.dt)
+	value := p.Value
+	if got := value.Dtype(); got != b.dt {
+		if !b.convert {
+			return b.Failf("graph: parameter %q holds %v, the graph %v", p.Name, got, b.dt)
+		}
+		value = Convert(value, b.dt)
 	}
 	if _, ok := b.params[p.Name]; !ok {
 		b.params[p.Name] = p
-		return b.leaf(p.Name, p.Value, p.Value.Shape())
+		return b.leaf(p.Name, value, value.Shape())
 	}
 	return b.g.ByName(p.Name)[0]
 }

@@ -23,7 +23,8 @@ import (
 
 // fitCommand is the command line of valla fit with the flags of one method.
 type fitCommand struct {
-	Validation *float64 `set:"validation" default:"0.1" min:"0" below:"1" help:"fraction of the rows held out, those that valla train holds out with the same seed; 0 for none"`
+	Validation    *float64 `set:"validation" default:"0.1" min:"0" below:"1" help:"fraction of the rows held out, those that valla train holds out with the same seed; 0 for none"`
+	RequireBetter bool     `set:"require-better" help:"end with exit code 1 and write nothing unless the verdict finds the posterior better than the network alone"`
 	work
 
 	chosen gp.Method
@@ -99,6 +100,11 @@ as in PyTorch's state dictionaries (fc1.weight, fc1.bias, ...) or W1, b1, .... T
 network takes and gives numbers in the units of the data, unless --standardize, or --mean
 and --std, say otherwise.
 
+The last line is a verdict: how the posterior and the network alone predict the same rows,
+if possible such that neither training nor fit has used. Those of --validation-data are
+divided where there are 1,000 or more: half to choose the settings that a fit looks for, half
+to judge by. A posterior that is worse than the network alone comes with a warning.
+
 Ctrl-C ends a fit, and the best state so far is written where the method has one. With
 --checkpoint a fit in steps can be resumed later, from the same data with the same
 settings, as if it had not ended.`
@@ -159,18 +165,26 @@ func (c *fitCommand) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	held, err := c.held(m)
+	held, judge, err := c.held(m)
 	if err != nil {
 		return err
 	}
 	d := newDrawer(cmd.ErrOrStderr())
 	fitted, err := m.Fit(cmd.Context(), set, valla.FitOptions{
-		Settings: c.method, Validation: c.Validation, Held: held,
+		Settings: c.method, Validation: c.Validation, Held: held, Judge: judge,
 		Run: gp.Run{Seed: c.Seed, Memory: int64(c.memory), Checkpoint: c.checkpoint, Resume: c.Resume, OnProgress: d.steps(c.method.Label())},
 	})
 	d.close()
+	if fitted != nil && c.RequireBetter {
+		if v := lastVerdict(fitted); v == nil || !v.Better {
+			return errors.Join(err, fmt.Errorf("nothing was written: the posterior is %v", v))
+		}
+	}
 	return c.save(cmd, fitted, err)
 }
+
+// lastVerdict is that of the last event.
+func lastVerdict(m *valla.Model) *valla.Verdict { return m.History[len(m.History)-1].Verdict }
 
 // checkMethod refuses an unknown method.
 func (c *fitCommand) checkMethod() error {
@@ -220,14 +234,19 @@ func (c *fitCommand) start(ctx context.Context, table *data.Table) (*valla.Model
 	return m, set, err
 }
 
-// held returns the rows of a file to validate with; nil where none is given.
-func (c *fitCommand) held(m *valla.Model) (*data.Set, error) {
+// held returns the rows of a file to validate with and, where there are many, half of them
+// to judge by; nil where none are given.
+func (c *fitCommand) held(m *valla.Model) (held, judge *data.Set, err error) {
 	if c.validationData == "" {
-		return nil, nil
+		return nil, nil, nil
 	}
 	table, err := data.ReadTable(c.validationData)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return m.Set(table)
+	if held, err = m.Set(table); err != nil || held.N() < valla.EnoughToSplit {
+		return held, nil, err
+	}
+	held, judge = valla.Halves(held, c.Seed)
+	return held, judge, nil
 }

@@ -66,7 +66,7 @@ func testInterruptAndResume(t *testing.T, optimizer string) {
 	must(t, dir, with(args, "--out", "whole.valla")...)
 
 	r := interrupted(t, dir, "c.zip", with(args, "--out", "part.valla", "--checkpoint", "c.zip")...)
-	if r.code != 130 || !strings.HasPrefix(r.stderr, "valla: interrupted after ") || !strings.HasSuffix(r.stderr, "part.valla holds the best state so far\n") {
+	if said := besideVerdict(r.stderr); r.code != 130 || !strings.HasPrefix(said, "valla: interrupted after ") || !strings.HasSuffix(said, "part.valla holds the best state so far\n") {
 		t.Fatalf("exit code %d, stderr %q", r.code, r.stderr)
 	}
 	m, err := valla.Load(filepath.Join(dir, "part.valla"))

@@ -24,15 +24,16 @@ func printJSON(w io.Writer, v any) error {
 
 // report is what train and fit print.
 type report struct {
-	Model    string      `json:"model"` // the file written
-	Network  string      `json:"network"`
-	Dtype    string      `json:"dtype"`
-	Inputs   []int       `json:"inputs"` // shape of an example
-	Features []string    `json:"features,omitempty"`
-	Targets  []string    `json:"targets"`
-	Classes  []float64   `json:"classes,omitempty"`
-	NoiseStd []float64   `json:"noise_std,omitempty"` // of each target, in its units
-	Event    valla.Event `json:"event"`
+	Model    string         `json:"model"` // the file written
+	Network  string         `json:"network"`
+	Dtype    string         `json:"dtype"`
+	Inputs   []int          `json:"inputs"` // shape of an example
+	Features []string       `json:"features,omitempty"`
+	Targets  []string       `json:"targets"`
+	Classes  []float64      `json:"classes,omitempty"`
+	NoiseStd []float64      `json:"noise_std,omitempty"` // of each target, in its units
+	Event    valla.Event    `json:"event"`
+	Verdict  *valla.Verdict `json:"verdict,omitempty"` // of a fit, that of the event
 }
 
 // save writes the model that a run made and reports it. m is nil where the run failed;
@@ -47,6 +48,9 @@ func (w *work) save(cmd *cobra.Command, m *valla.Model, runErr error) error {
 	r := newReport(m, w.out)
 	for _, n := range w.notes(r.Event) {
 		fmt.Fprintln(cmd.ErrOrStderr(), "valla: note:", n)
+	}
+	if v := r.Verdict; v != nil && v.Worse() {
+		fmt.Fprintln(cmd.ErrOrStderr(), "valla: warning:", v.Advice)
 	}
 	print := r.print
 	if w.JSON {
@@ -76,6 +80,7 @@ func newReport(m *valla.Model, path string) report {
 		Model: path, Network: m.Form.String(), Dtype: m.Dtype().String(), Inputs: m.Task.Inputs.Shape, Features: m.Task.Inputs.Features,
 		Targets: m.Task.Outputs.Targets(), NoiseStd: m.NoiseStds(), Event: m.History[len(m.History)-1],
 	}
+	r.Verdict = r.Event.Verdict
 	if c, ok := m.Task.Outputs.(*task.Classification); ok {
 		r.Classes = c.Classes
 	}
@@ -111,6 +116,9 @@ func (r report) print(to io.Writer) error {
 		line(f.Name, "%.6g", f.Value)
 	}
 	line("wrote", "%s", r.wrote())
+	if v := r.Verdict; v != nil {
+		line("verdict", "%v", v)
+	}
 	return w.Flush()
 }
 

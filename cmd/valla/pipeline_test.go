@@ -34,6 +34,7 @@ type predictions struct {
 	Rows                    int
 	Out, Link               string
 	Mean, Std, Lower, Upper []float64
+	Epistemic, Aleatoric    []float64
 	Classes, Class          []float64
 	Probs                   [][]float64
 }
@@ -109,6 +110,9 @@ func TestPredictOutputs(t *testing.T) {
 		if d := math.Abs(r[0] + z*r[1] - r[3]); d > 1e-9 {
 			t.Fatalf("row %v: the upper bound is %g off", r, d)
 		}
+		if d := math.Abs(math.Hypot(r[4], r[5]) - r[1]); d > 1e-9 || !(r[4] >= 0 && r[5] > 0) {
+			t.Fatalf("row %v: the parts of the standard deviation do not add up", r)
+		}
 	}
 
 	var doc predictions
@@ -128,16 +132,16 @@ func TestPredictOutputs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if doc.Rows != 100 || !slices.Equal(doc.Targets, []string{"y"}) || doc.Level != 0.9 || doc.Out != "p.csv" || !array.Shape().Eq(tensor.Shape{100, 4}) {
+	if doc.Rows != 100 || !slices.Equal(doc.Targets, []string{"y"}) || doc.Level != 0.9 || doc.Out != "p.csv" || !array.Shape().Eq(tensor.Shape{100, 6}) {
 		t.Errorf("document %+v, array %v", doc, array.Shape())
 	}
-	columns := [][]float64{doc.Mean, doc.Std, doc.Lower, doc.Upper}
-	for j, name := range []string{"mean", "std", "lower", "upper"} {
+	columns := [][]float64{doc.Mean, doc.Std, doc.Lower, doc.Upper, doc.Epistemic, doc.Aleatoric}
+	for j, name := range []string{"mean", "std", "lower", "upper", "epistemic", "aleatoric"} {
 		column, _ := archive.Get(name)
 		for i, r := range want {
-			if r[j] != columns[j][i] || r[j] != fromCSV[i][j] || r[j] != column.Float64s()[i] || r[j] != array.Float64s()[4*i+j] {
+			if r[j] != columns[j][i] || r[j] != fromCSV[i][j] || r[j] != column.Float64s()[i] || r[j] != array.Float64s()[6*i+j] {
 				t.Fatalf("%s of row %d: stdout %g, JSON %g, .csv %g, .npz %g, .npy %g", name, i,
-					r[j], columns[j][i], fromCSV[i][j], column.Float64s()[i], array.Float64s()[4*i+j])
+					r[j], columns[j][i], fromCSV[i][j], column.Float64s()[i], array.Float64s()[6*i+j])
 			}
 		}
 	}
@@ -170,6 +174,7 @@ type report struct {
 	Classes               []float64
 	NoiseStd              []float64 `json:"noise_std"`
 	Event                 valla.Event
+	Verdict               *valla.Verdict
 }
 
 // setting returns a number among the settings of the event.
@@ -246,7 +251,7 @@ func TestFitWeightsFromElsewhere(t *testing.T) {
 func TestNoteOnFewDistinctInputs(t *testing.T) {
 	dir := fitted(t)
 	r := run(t, dir, "fit", "train.csv", "--model", "map.valla", "--out", "n.valla", "--inducing", "500", "--iterations", "1", "--json")
-	if r.code != 0 || r.stderr != "valla: note: 180 inducing points instead of 500: there are no more different inputs.\n" {
+	if r.code != 0 || besideVerdict(r.stderr) != "valla: note: 180 inducing points instead of 500: there are no more different inputs.\n" {
 		t.Errorf("exit code %d, stderr %q", r.code, r.stderr)
 	}
 	decode(t, r.stdout, &report{})

@@ -31,9 +31,11 @@ func newPredict() *cobra.Command {
 		Use:   "predict DATA --model FILE",
 		Short: "Predict with error bars",
 		Long: `Predict the targets for each row of a table, or for each image: the mean, the standard
-deviation (of the posterior and the noise together), and the bounds of a central interval,
-all in the units of the target. The columns are mean, std, lower and upper; of several
-targets mean_NAME, std_NAME and so on. Classes get the most probable one and the
+deviation (of the posterior and the noise together), the bounds of a central interval, and
+the two parts of the standard deviation, whose squares add up to its square: epistemic, what
+more data would take away, and aleatoric, the noise. All are in the units of the target. The
+columns are mean, std, lower, upper, epistemic and aleatoric; of several targets mean_NAME,
+std_NAME and so on. Classes get the most probable one and the
 probability of each. Columns of a table are found by name, whatever their order; the
 targets may be missing. Without --out the predictions are printed as CSV.`,
 		Example: "  valla predict new.csv --model houses.valla --out predictions.csv",
@@ -83,16 +85,18 @@ func (c *predictCommand) columns(p *valla.Prediction) (*predictions, error) {
 	if err != nil {
 		return nil, err
 	}
-	std := p.Std()
+	columns := []struct {
+		name   string
+		values []float64
+	}{{"mean", p.Mean}, {"std", p.Std()}, {"lower", lower}, {"upper", upper}, {"epistemic", p.EpistemicStd()}, {"aleatoric", p.AleatoricStd()}}
 	for t, target := range p.Targets {
 		suffix := ""
 		if len(p.Targets) > 1 {
 			suffix = "_" + target
 		}
-		r.add("mean"+suffix, p.Mean, t, len(p.Targets))
-		r.add("std"+suffix, std, t, len(p.Targets))
-		r.add("lower"+suffix, lower, t, len(p.Targets))
-		r.add("upper"+suffix, upper, t, len(p.Targets))
+		for _, c := range columns {
+			r.add(c.name+suffix, c.values, t, len(p.Targets))
+		}
 	}
 	r.doc = map[string]any{"level": c.Level}
 	for i, name := range r.names {

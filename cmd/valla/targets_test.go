@@ -91,7 +91,7 @@ func checkTargetPredictions(t *testing.T, dir string, noise []float64) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := strings.Fields("mean_y std_y lower_y upper_y mean_z std_z lower_z upper_z"); !slices.Equal(cells[0], want) || len(cells) != 101 {
+	if want := strings.Fields("mean_y std_y lower_y upper_y epistemic_y aleatoric_y mean_z std_z lower_z upper_z epistemic_z aleatoric_z"); !slices.Equal(cells[0], want) || len(cells) != 101 {
 		t.Fatalf("columns %q of %d rows", cells[0], len(cells)-1)
 	}
 	must(t, dir, "predict", "test.csv", "--model", "m.valla", "--out", "p.npz")
@@ -129,7 +129,7 @@ func TestTargetsOfArchive(t *testing.T) {
 		t.Fatal(err)
 	}
 	must(t, dir, with(quickTrain, "train", "train.npz", "--target", "y0,y1", "--out", "map.valla")...)
-	if out := must(t, dir, "predict", "train.npz", "--model", "map.valla"); !strings.HasPrefix(out, "mean_y0,std_y0,lower_y0,upper_y0,mean_y1,") {
+	if out := must(t, dir, "predict", "train.npz", "--model", "map.valla"); !strings.HasPrefix(out, "mean_y0,std_y0,lower_y0,upper_y0,epistemic_y0,aleatoric_y0,mean_y1,") {
 		t.Errorf("predicted %.80q", out)
 	}
 	if err := npy.WriteArchive(filepath.Join(dir, "x.npz"), []string{"X"}, []*tensor.Dense{matrix(x, 100, 2)}); err != nil {

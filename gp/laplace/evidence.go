@@ -83,6 +83,11 @@ func (e evidence) bounds() (lo, hi float64) {
 	return tiny * e.observations, (1 - tiny) * e.observations
 }
 
+// settledRatio is how far log s may be from log update(γ(s)) where s was found to the last
+// digits that it has. Beyond, γ is so near to N·C that NC − γ has no digits left, while s
+// has, and the noise follows from s.
+const settledRatio = 1e-6
+
 // maximise returns the hyper-parameters that maximise the marginal likelihood. It keeps
 // those that h, which has one prior standard deviation, fixes. effective is γ as a function
 // of s.
@@ -96,13 +101,17 @@ func (e evidence) maximise(h hyper, guess float64, effective func(s float64) (fl
 		return h, err
 	}
 	var best hyper
-	var gamma float64
+	var gamma, at, off float64
 	err := findZero(func(logS float64) (float64, error) {
 		var err error
 		gamma, err = effective(math.Exp(logS))
 		best = e.update(h, gamma)
-		return logS - math.Log(best.ratio()), err
+		at, off = logS, logS-math.Log(best.ratio())
+		return off, err
 	}, math.Log(e.update(h, guess).ratio()), 1e-9)
+	if math.Abs(off) > settledRatio && h.noise == 0 {
+		best.noise = best.prior[0] * math.Exp(at/2)
+	}
 	if lo, hi := e.bounds(); err == nil && (gamma < lo || h.noise == 0 && gamma > hi) {
 		err = fmt.Errorf("laplace: the marginal likelihood has no maximum: the data determine %g weights, expected more than 0 and less than the %g targets", gamma, e.observations)
 	}

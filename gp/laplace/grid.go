@@ -70,10 +70,7 @@ func (p *Posterior) GridSearch(ctx context.Context, x, y *tensor.Dense, g Grid) 
 
 // points lists the points of the grid; their noise is 0 with softmax.
 func (g Grid) points(p *Posterior) (out []hyper) {
-	priors, noises := g.PriorStds, g.NoiseStds
-	if priors == nil {
-		priors = LogSpaced(0.01, 100, 21)
-	}
+	priors, noises := g.priors(), g.NoiseStds
 	if noises == nil {
 		noises = []float64{p.NoiseStd()}
 	}
@@ -83,6 +80,14 @@ func (g Grid) points(p *Posterior) (out []hyper) {
 		}
 	}
 	return out
+}
+
+// priors are PriorStds or their default.
+func (g Grid) priors() []float64 {
+	if g.PriorStds == nil {
+		return LogSpaced(0.01, 100, 21)
+	}
+	return g.PriorStds
 }
 
 // try returns the posterior at one point and its NLL: nil and +Inf where the posterior

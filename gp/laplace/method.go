@@ -59,7 +59,8 @@ func (p *Posterior) fitted(of gp.Problem, given map[string]any, notes []string) 
 		},
 	}
 	if of.Validation != nil {
-		r.ValidationRows = of.Validation.N()
+		hyper := given["hyper"]
+		r.ValidationRows, r.Untouched = of.Validation.N(), hyper == nil || hyper == hyperMarglik || hyper == hyperFixed
 	}
 	if p.priors != Shared {
 		r.Groups = p.Priors()

@@ -2,7 +2,6 @@ package laplace
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"slices"
 
@@ -31,9 +30,10 @@ type Settings struct {
 
 // Names of the choices in Settings.
 const (
-	hyperGrid  = "grid"
-	hyperFixed = "fixed"
-	allWeights = "all"
+	hyperMarglik = "marglik"
+	hyperGrid    = "grid"
+	hyperFixed   = "fixed"
+	allWeights   = "all"
 )
 
 var priorNames = []string{"shared", "per-layer", "per-parameter"} // by Priors
@@ -162,7 +162,7 @@ func (s *Settings) Fit(ctx context.Context, p gp.Problem, r gp.Run) (*gp.Fitted,
 	if err != nil {
 		return nil, err
 	}
-	return q.fitted(p, settings.Map(c), c.notes(q)), nil
+	return q.fitted(p, settings.Map(c), c.notes(p, q)), nil
 }
 
 // gridNoises are the noises of a grid around the network's residual; nil where the noise
@@ -172,11 +172,4 @@ func (s *Settings) gridNoises(residual float64) []float64 {
 		return nil
 	}
 	return LogSpaced(residual/4, 4*residual, 9)
-}
-
-func (s *Settings) notes(q *Posterior) []string {
-	if rank := q.Header().Rank; rank < s.Rank {
-		return []string{fmt.Sprintf("The rank is %d instead of %d because the other eigenvalues are 0 up to rounding.", rank, s.Rank)}
-	}
-	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 
@@ -27,7 +28,16 @@ type Classification struct {
 	Classes []float64 `json:"classes"` // the values that the target has, ascending, by output
 }
 
-// Classes returns the classification of a set's one target by its different values.
+// manyClasses is a number of classes from which on their values are looked at, and
+// fewRows how many rows a class then has on average at least.
+const (
+	manyClasses = 20
+	fewRows     = 2
+)
+
+// Classes returns the classification of a set's one target by its different values. A target
+// that looks like a quantity is refused: more than 20 values that are not all whole numbers,
+// or of which each is found in fewer than two rows on average.
 func Classes(s *data.Set) (*Classification, error) {
 	if len(s.Targets) != 1 {
 		return nil, fmt.Errorf("%d targets of classes, expected one", len(s.Targets))
@@ -35,6 +45,11 @@ func Classes(s *data.Set) (*Classification, error) {
 	c := &Classification{Name: s.Targets[0], Classes: slices.Compact(slices.Sorted(slices.Values(graph.Floats(s.Y))))}
 	if n := len(c.Classes); n < 2 || n > MaxClasses {
 		return nil, fmt.Errorf("the target %q has %d different values, expected 2 to %d classes", c.Name, n, MaxClasses)
+	}
+	broken := func(v float64) bool { return v != math.Trunc(v) }
+	if n := len(c.Classes); n > manyClasses && (slices.ContainsFunc(c.Classes, broken) || s.N() < fewRows*n) {
+		return nil, settings.Errorf("the target %q has %d different values in %d rows, such as %g and %g, which look like numbers: "+
+			"leave out classes, or number the classes 0, 1, … in more rows", c.Name, n, s.N(), c.Classes[0], c.Classes[1])
 	}
 	return c, nil
 }
@@ -110,6 +125,10 @@ func (c *Classification) Predict(ctx context.Context, g gp.Gaussian, _ float64, 
 		if !finite(f) {
 			return nil, fmt.Errorf("row %d (counting from 0): logit %g, expected a finite one", i/c.Size(), f)
 		}
+	}
+	g, err := settled(g, 1)
+	if err != nil {
+		return nil, err
 	}
 	p := &Prediction{Targets: c.Targets(), Classes: c.Classes, Link: o.Link}
 	switch o.Link {

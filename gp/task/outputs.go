@@ -32,6 +32,9 @@ type Outputs interface {
 	// Predict turns the distribution of the latent function, in the network's units, and
 	// the noise variance there into a prediction in those of the data.
 	Predict(ctx context.Context, g gp.Gaussian, noiseVariance float64, o PredictOptions) (*Prediction, error)
+	// NLLs returns the negative log-likelihood of each row's targets [N,T], in the units
+	// of the data, a finite number: a row counts 1e6 at most.
+	NLLs(p *Prediction, y *tensor.Dense) ([]float64, error)
 	// Score compares a prediction with the targets [N,T] in the units of the data.
 	Score(p *Prediction, y *tensor.Dense) (Scores, error)
 }
@@ -59,7 +62,11 @@ type Prediction struct {
 
 	Mean     []float64 // [N,T]; nil for classes
 	Variance []float64 // [N,T] of the targets: that of the latent function plus the noise
-	Latent   []float64 // [N,T] of the latent function; 0 without a posterior
+	Latent   []float64 // [N,T] of the latent function; 0 without a posterior, never below 0
+	// Epistemic is the part of Variance that more data would take away, Aleatoric the rest,
+	// that of the noise, [N,T] each, none below 0. Latent and the fitted noise variance are
+	// these two parts for most methods; docs/uncertainty.md says for which they are not.
+	Epistemic, Aleatoric []float64
 
 	Classes []float64 // C; nil for numbers
 	Probs   []float64 // [N,C]

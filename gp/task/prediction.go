@@ -20,9 +20,15 @@ func (p *Prediction) N() int {
 // Std returns the standard deviation of the targets, [N,T].
 func (p *Prediction) Std() []float64 { return roots(p.Variance) }
 
-// LatentStd returns the standard deviation of the latent function, [N,T]; 0 where
-// rounding left a variance below 0.
+// LatentStd returns the standard deviation of the latent function, [N,T].
 func (p *Prediction) LatentStd() []float64 { return roots(p.Latent) }
+
+// EpistemicStd and AleatoricStd return the standard deviations of the parts of the variance,
+// [N,T]; their squares add up to that of Std.
+func (p *Prediction) EpistemicStd() []float64 { return roots(p.Epistemic) }
+
+// AleatoricStd: see EpistemicStd.
+func (p *Prediction) AleatoricStd() []float64 { return roots(p.Aleatoric) }
 
 func roots(v []float64) []float64 {
 	out := make([]float64, len(v))

@@ -133,19 +133,29 @@ func (r *Regression) NoiseStds(variance float64) []float64 {
 
 // Predict implements Outputs.
 func (r *Regression) Predict(_ context.Context, g gp.Gaussian, noiseVariance float64, _ PredictOptions) (*Prediction, error) {
-	t := r.Size()
+	g, err := settled(g, noiseVariance)
+	if err != nil {
+		return nil, err
+	}
+	t, n := r.Size(), g.Mean.Shape().TotalSize()
+	p := &Prediction{Targets: r.Names}
+	for _, v := range []*[]float64{&p.Mean, &p.Variance, &p.Latent, &p.Epistemic, &p.Aleatoric} {
+		*v = make([]float64, n)
+	}
 	mean, cov := g.Mean.Float64s(), g.Cov.Float64s()
-	p := &Prediction{Targets: r.Names, Mean: make([]float64, len(mean)), Variance: make([]float64, len(mean)), Latent: make([]float64, len(mean))}
 	for i := range mean {
-		k := i % t
-		shift, scale := r.scale(k)
-		latent := cov[i*t+k]
+		shift, scale := r.scale(i % t)
+		latent := cov[i*t+i%t]
+		known := latent
+		if g.Epistemic != nil {
+			known = g.Epistemic.Float64s()[i] * (latent + noiseVariance)
+		}
 		p.Mean[i] = mean[i]*scale + shift
-		p.Latent[i] = latent * scale * scale
-		p.Variance[i] = (latent + noiseVariance) * scale * scale
+		p.Latent[i], p.Variance[i] = latent*scale*scale, (latent+noiseVariance)*scale*scale
+		p.Epistemic[i], p.Aleatoric[i] = known*scale*scale, max(latent-known+noiseVariance, 0)*scale*scale
 		if !finite(p.Mean[i]) || !positive(p.Variance[i]) {
 			return nil, fmt.Errorf("row %d (counting from 0), target %q: mean %g, variance %g, expected a finite mean and a positive variance",
-				i/t, r.Names[k], p.Mean[i], p.Variance[i])
+				i/t, r.Names[i%t], p.Mean[i], p.Variance[i])
 		}
 	}
 	return p, nil

@@ -2,7 +2,6 @@ package valla
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"math/rand/v2"
 
@@ -42,6 +41,10 @@ func (s *Settings) Fit(ctx context.Context, p gp.Problem, r gp.Run) (*gp.Fitted,
 	res, err := f.run(ctx)
 	if err != nil && (res == nil || res.Stopped != train.Interrupted) {
 		return nil, err
+	}
+	f.post.Refresh()
+	if failed := f.split(context.WithoutCancel(ctx)); failed != nil {
+		return nil, failed
 	}
 	return f.fitted(res), err
 }
@@ -148,7 +151,6 @@ func (f *fitting) config(every int) train.Config {
 
 // fitted is what the fit has found.
 func (f *fitting) fitted(res *train.Result) *gp.Fitted {
-	f.post.Refresh()
 	out := &gp.Fitted{
 		Posterior: f.post, NoiseVariance: likelihood.NoiseVariance(f.lik),
 		Record: gp.Record{
@@ -160,23 +162,4 @@ func (f *fitting) fitted(res *train.Result) *gp.Fitted {
 		out.Record.ValidationRows = f.p.Validation.N()
 	}
 	return out
-}
-
-// notes says where the fit differs from its settings.
-func (f *fitting) notes() []string {
-	found, asked := f.layer.Inducing(), f.s.Inducing
-	note := func(why string) []string {
-		return []string{fmt.Sprintf("%d inducing points instead of %d: %s.", found, asked, why)}
-	}
-	switch {
-	case found > asked:
-		return note("each output has at least one")
-	case found == asked:
-		return nil
-	case f.s.Init == initGreedy && found == min(maxCandidates, f.p.Train.N()):
-		return note("there are no more inputs to choose from")
-	case f.s.Init == initGreedy:
-		return note("those leave the training inputs no variance")
-	}
-	return note("there are no more different inputs")
 }

@@ -26,18 +26,26 @@ type header struct {
 	Inducing int   `json:"inducing"`
 	Class    []int `json:"class,omitempty"`  // nil: output 0 for all points
 	Inputs   []int `json:"inputs,omitempty"` // the shape of one input; older files lack it
+	// Scatter is the mean variance ν of the training targets where there is a matrix L₀ for
+	// the epistemic part of the variance, see split.
+	Scatter float64 `json:"scatter,omitempty"`
 }
 
 // State implements gp.Stored: Z [M,…], the lower triangle of L, packed row by row
-// [M(M+1)/2], and log σ₀ [1].
+// [M(M+1)/2], log σ₀ [1] and, where noise may have gone into the variance, the lower triangle
+// of L₀.
 func (p *Posterior) State() (gp.State, error) {
 	l := p.layer
 	h := header{Inducing: l.Inducing(), Inputs: l.Z.Value.Shape()[1:].Clone()}
 	if slices.Max(l.Class) > 0 {
 		h.Class = slices.Clone(l.Class)
 	}
+	params := l.Params()
+	if p.evidence != nil {
+		h.Scatter, params = p.scatter, append(params, p.evidence)
+	}
 	s := gp.State{Header: h}
-	for _, q := range l.Params() {
+	for _, q := range params {
 		s.Arrays = append(s.Arrays, gp.Array{Name: q.Name, Value: q.Value})
 	}
 	return s, nil
@@ -80,7 +88,18 @@ func Restore(_ context.Context, net layers.Network, _ likelihood.Likelihood, s g
 	if err != nil {
 		return nil, err
 	}
-	return NewPosterior(net, layer), nil
+	p := NewPosterior(net, layer)
+	if h.Scatter != 0 {
+		if !(h.Scatter > 0) {
+			return nil, fmt.Errorf("valla: targets with the variance %g, expected a positive number", h.Scatter)
+		}
+		l, err := s.Array(nameSplit, dt, packed(h.Inducing))
+		if err != nil {
+			return nil, err
+		}
+		p.evidence, p.scatter = &graph.Param{Name: nameSplit, Value: l}, h.Scatter
+	}
+	return p, nil
 }
 
 // maxInducing bounds what a header may say, so that sizes made from it do not overflow.

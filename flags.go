@@ -1,0 +1,120 @@
+package valla
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/go-valla/valla/data"
+	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/task"
+	"github.com/go-valla/valla/graph"
+)
+
+const (
+	// maxFlagged bounds the training rows at which the network is looked at.
+	maxFlagged = 2000
+	// nothing is the share of the noise variance, and for classes of 1, below which a
+	// latent variance does not show in predictions.
+	nothing = 1e-4
+	// hidden is the share of the mean squared residual below which a noise variance is not
+	// that of the targets around the network.
+	hidden = 1.0 / 25
+)
+
+// flags says what looks wrong with a fitted model, each with what to do about it, by the
+// rows that it was fitted to and its predictions for the rows of the verdict.
+func (m *Model) flags(ctx context.Context, train gp.Examples, p judged, jury *data.Set) ([]string, error) {
+	train = train.Rows(some(train.N(), maxFlagged))
+	notes, err := m.networkFlags(ctx, train)
+	if err != nil {
+		return nil, err
+	}
+	notes = append(notes, m.posteriorFlags(p.latent)...)
+	return append(notes, m.noiseFlags(train, p, jury)...), nil
+}
+
+// networkFlags compares the network with the best constant prediction.
+func (m *Model) networkFlags(ctx context.Context, train gp.Examples) ([]string, error) {
+	loss, err := m.heldLoss(ctx, train)
+	if err != nil {
+		return nil, err
+	}
+	spread, c := m.spread(train), float64(m.Task.Outputs.Size())
+	if _, numbers := m.Task.Outputs.(*task.Regression); numbers && loss > c*spread {
+		return []string{fmt.Sprintf("The network is worse than predicting the mean: its root mean squared error is %.3g times the standard deviation of the targets. "+
+			"It is hardly trained, or works in other units than those of the data: weights from elsewhere may need --standardize, --mean and --std, or another --layout or --activation.",
+			math.Sqrt(loss/c/spread))}, nil
+	} else if !numbers && loss > spread {
+		return []string{fmt.Sprintf("The network is worse than predicting the frequency of each class: its NLL is %.3g instead of %.3g. "+
+			"It is hardly trained, or takes other inputs: weights from elsewhere may need --standardize, --mean and --std, or another --layout or --activation.", loss, spread)}, nil
+	}
+	return nil, nil
+}
+
+// spread is the mean variance of numbers, in the network's units, or the entropy of the
+// classes.
+func (m *Model) spread(e gp.Examples) float64 {
+	y, c, n := graph.Floats(e.Y), m.Task.Outputs.Size(), float64(e.N())
+	_, numbers := m.Task.Outputs.(*task.Regression)
+	sum := 0.0
+	for k := range c {
+		mean, square := 0.0, 0.0
+		for i := k; i < len(y); i += c {
+			mean += y[i] / n
+		}
+		for i := k; i < len(y); i += c {
+			square += (y[i] - mean) * (y[i] - mean) / n
+		}
+		switch {
+		case numbers:
+			sum += square / float64(c)
+		case mean > 0:
+			sum -= mean * math.Log(mean)
+		}
+	}
+	return sum
+}
+
+// posteriorFlags says so where the posterior adds nothing.
+func (m *Model) posteriorFlags(g gp.Gaussian) []string {
+	unit := m.NoiseVariance()
+	if unit == 0 {
+		unit = 1 // of logits
+	}
+	c, sum := g.Mean.Shape()[1], 0.0
+	cov := g.Cov.Float64s()
+	n := len(cov) / c
+	for i := range n {
+		sum += cov[i*c+i%c] / float64(n)
+	}
+	if sum > nothing*unit {
+		return nil
+	}
+	return []string{fmt.Sprintf("The posterior adds nothing to the network: its mean variance is %.2g of what would show. "+
+		"The prior standard deviation is as small as it can be, as happens where the rows to choose it by were used to train the network: "+
+		"give rows that the network has not seen (--validation-data), or try --method lla --hyper grid.", sum/unit)}
+}
+
+// noiseFlags compares the noise with the targets and with the residual.
+func (m *Model) noiseFlags(train gp.Examples, p judged, jury *data.Set) []string {
+	r, numbers := m.Task.Outputs.(*task.Regression)
+	if !numbers {
+		return nil
+	}
+	noise, spread, residual := m.NoiseVariance(), m.spread(train), 0.0
+	stds, y := r.NoiseStds(1), graph.Floats(jury.Y)
+	for i, v := range y {
+		z := (v - p.Mean[i]) / stds[i%len(stds)]
+		residual += z * z / float64(len(y))
+	}
+	switch {
+	case noise > spread:
+		return []string{fmt.Sprintf("The noise's standard deviation is %.3g times that of the targets, which it should not exceed: fix it by --noise-std, or try --hyper grid or another method.",
+			math.Sqrt(noise/spread))}
+	case noise < hidden*residual:
+		return []string{fmt.Sprintf("The noise's standard deviation is %.2g of the residual's on the rows of the verdict: the rest of the scatter is in the posterior's variance, or nowhere. "+
+			"The parts epistemic and aleatoric of predictions tell the two apart; rows that the network has not seen (--validation-data) help to find the noise.", math.Sqrt(noise/residual))}
+	}
+	return nil
+}

@@ -1,0 +1,52 @@
+package laplace
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/likelihood"
+)
+
+// notes says where the posterior is not what the complete settings ask for, and where its
+// standard deviations sit on an edge.
+func (s *Settings) notes(p gp.Problem, q *Posterior) []string {
+	var notes []string
+	if rank := q.Header().Rank; rank < s.Rank {
+		notes = append(notes, fmt.Sprintf("The rank is %d instead of %d because the other eigenvalues are 0 up to rounding.", rank, s.Rank))
+	}
+	if n := q.evidence.observations; s.Hyper == hyperMarglik && s.NoiseStd == 0 && q.evidence.noisy() && s.approximate() && q.EffectiveParameters() > saturated*n {
+		notes = append(notes, fmt.Sprintf("With the structure %s the marginal likelihood takes the %g targets to determine %.4g weights, more than they can, and makes up for it by noise: "+
+			"try --hyper grid, --noise-std or --structure full.", s.Structure, n, q.EffectiveParameters()))
+	}
+	if s.Hyper == hyperGrid {
+		priors := Grid{}.priors()
+		notes = append(notes, edge("prior", "--prior-std", q.PriorStd(), priors[0], priors[len(priors)-1])...)
+		if noises := s.gridNoises(math.Sqrt(likelihood.NoiseVariance(p.Likelihood))); noises != nil {
+			notes = append(notes, edge("noise", "--noise-std", q.NoiseStd(), noises[0], noises[len(noises)-1])...)
+		}
+	}
+	return notes
+}
+
+// saturated is the share of the targets from which on so many determined weights are not
+// believed: an approximate H, whose rank the number of targets does not bound, spreads over
+// many directions what the data say in few. The logarithm of its determinant then counts too
+// many, and the marginal likelihood falls with the noise until γ is below N·C.
+const saturated = 0.9
+
+// approximate says whether the structure does not keep the rank of H.
+func (s *Settings) approximate() bool {
+	return s.structure() == KFAC || s.structure() == Diagonal
+}
+
+// edge is a note where a standard deviation is one of the two ends of a grid.
+func edge(what, flag string, v, lo, hi float64) []string {
+	at := slices.IndexFunc([]float64{lo, hi}, func(end float64) bool { return math.Abs(v-end) <= 1e-9*end })
+	if at < 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("The %s standard deviation %.4g is the %s of the grid, so that the best one may lie beyond: try --hyper fixed with %s, or --hyper marglik.",
+		what, v, []string{"smallest", "largest"}[at], flag)}
+}

@@ -1,0 +1,80 @@
+package laplace
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/go-valla/valla/gp"
+	"gorgonia.org/tensor"
+)
+
+// overfitted is a problem of many more weights than targets, which the network meets but
+// for residuals of a given size.
+func overfitted(t *testing.T, residual float64) problem {
+	t.Helper()
+	p := newProblem(t, 2, tensor.Float64, 30, 60, 1)
+	g, err := p.fit(t, Options{PriorStd: 1, NoiseStd: 1}).Predict(t.Context(), p.x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, y := range p.y.Float64s() {
+		p.y.Float64s()[i] = g.Mean.Float64s()[i] + residual*y
+	}
+	return p
+}
+
+// TestApproximationsDetermineTooMuch: N targets determine fewer than N weights with all of
+// H, whatever the prior. With KFAC and the diagonal, which spread the same trace over more
+// directions, they seem to determine more than N, and the best noise lies above that of the
+// residuals, where γ has come down to N.
+func TestApproximationsDetermineTooMuch(t *testing.T) {
+	const n, residual = 30, 1e-2
+	p := overfitted(t, residual)
+	for _, c := range []struct {
+		structure Structure
+		above     bool
+	}{{Full, false}, {KFAC, true}, {Diagonal, true}} {
+		q := p.fit(t, Options{Structure: c.structure, PriorStd: 1, NoiseStd: residual / 100})
+		if gamma := q.EffectiveParameters(); (gamma > n) != c.above {
+			t.Errorf("%v: %d targets determine %g weights", c.structure, n, gamma)
+		}
+		best := at(t, q, 0, 0)
+		if gamma := best.EffectiveParameters(); gamma >= n {
+			t.Errorf("%v: at the maximum %d targets determine %g weights", c.structure, n, gamma)
+		}
+		if c.above && best.NoiseStd() < 5*residual {
+			t.Errorf("%v: noise %g, expected one far above the residual %g", c.structure, best.NoiseStd(), residual)
+		}
+	}
+}
+
+// TestMaximumNextToTheLastDigit: where γ comes so near to N that N − γ has no digits, the
+// hyper-parameters are still those of one maximum.
+func TestMaximumNextToTheLastDigit(t *testing.T) {
+	const n = 30
+	for _, residual := range []float64{1e-3, 1e-5, 1e-6} {
+		q := overfitted(t, residual).fit(t, Options{Structure: KFAC})
+		if gamma := q.EffectiveParameters(); math.Abs(gamma-n) > 1e-3*n || q.NoiseStd() < residual {
+			t.Errorf("residual %g: %d targets determine %g weights with the noise %g", residual, n, gamma, q.NoiseStd())
+		}
+	}
+}
+
+// TestNoteOnSaturation: this is said, with what to do.
+func TestNoteOnSaturation(t *testing.T) {
+	p := overfitted(t, 1e-2).posed(gaussianNoise)
+	for _, c := range []struct {
+		s    Settings
+		note bool
+	}{
+		{Settings{Structure: "kfac", Hyper: "marglik"}, true}, {Settings{Structure: "diag", Hyper: "marglik"}, true},
+		{Settings{Hyper: "marglik"}, false}, {Settings{Structure: "kfac", Hyper: "marglik", NoiseStd: 0.3}, false},
+		{Settings{Structure: "kfac", Hyper: "grid"}, false},
+	} {
+		notes := strings.Join(fitSettings(t, &c.s, p, gp.Run{}).Record.Notes, "\n")
+		if has := strings.Contains(notes, "the marginal likelihood takes the 22 targets to determine"); has != c.note || has && !strings.Contains(notes, "try --hyper grid") {
+			t.Errorf("%+v: notes %q", c.s, notes)
+		}
+	}
+}

@@ -1,0 +1,63 @@
+package task
+
+import (
+	"fmt"
+
+	"github.com/go-valla/valla/gp"
+	"gorgonia.org/tensor"
+)
+
+// roundingShare is the largest share of a row's variance that rounding may make negative.
+const roundingShare = 1e-6
+
+// settled returns g with the variances that rounding has made negative set to 0, by the
+// same rule for all predictions: a variance below 0 is 0 where it is small beside unit plus
+// the largest variance in its row, and else an error that names the row. unit is what
+// variances are compared with in predictions, in the network's units: the noise variance
+// of numbers, and 1 for classes. A mean, covariance or variance that is not finite is an
+// error too. g itself is not changed.
+func settled(g gp.Gaussian, unit float64) (gp.Gaussian, error) {
+	c, copied := g.Mean.Shape()[1], false
+	for i := range g.Mean.Shape()[0] {
+		negative, err := negative(g.Cov.Float64s()[i*c*c:(i+1)*c*c], c, unit)
+		if err != nil {
+			return g, fmt.Errorf("row %d (counting from 0): %w", i, err)
+		}
+		if negative && !copied {
+			g.Cov, copied = g.Cov.Clone().(*tensor.Dense), true
+		}
+		if negative {
+			clip(g.Cov.Float64s()[i*c*c:(i+1)*c*c], c)
+		}
+	}
+	return g, nil
+}
+
+// negative says whether a covariance [C,C] has a negative variance within rounding.
+func negative(block []float64, c int, unit float64) (bool, error) {
+	largest, least := 0.0, 0.0
+	for j, v := range block {
+		if !finite(v) {
+			return false, fmt.Errorf("the covariance of outputs %d and %d is %g, expected a finite number", j/c, j%c, v)
+		}
+		if j/c == j%c {
+			largest, least = max(largest, v), min(least, v)
+		}
+	}
+	if -least > roundingShare*(unit+largest) {
+		return false, fmt.Errorf("a latent variance of %g in the network's units, expected none below 0", least)
+	}
+	return least < 0, nil
+}
+
+// clip sets negative variances in a covariance [C,C] to 0, with their covariances.
+func clip(block []float64, c int) {
+	for k := range c {
+		if block[k*c+k] >= 0 {
+			continue
+		}
+		for j := range c {
+			block[k*c+j], block[j*c+k] = 0, 0
+		}
+	}
+}

@@ -1,0 +1,62 @@
+package valla_test
+
+import (
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/valla"
+	"gorgonia.org/tensor"
+)
+
+// TestNoteOnTwins: inducing points that lie upon each other are counted, but not those of
+// different outputs.
+func TestNoteOnTwins(t *testing.T) {
+	p := newProblem(t, tensor.Float64, 2, false)
+	rng := rand.New(rand.NewPCG(1, 1))
+	for i := range p.Train.N() { // two places, with a little between the rows of each
+		for j := range 2 {
+			p.Train.X.Float64s()[2*i+j] = float64(i%2) + 1e-9*rng.NormFloat64()
+		}
+	}
+	s := valla.Settings{Inducing: 10, Iterations: 2, FixInducing: true}
+	f := fit(t, s, p, gp.Run{})
+	if notes := strings.Join(f.Record.Notes, "\n"); !strings.Contains(notes, "6 of 10 inducing points lie upon others and add nothing: fewer would do (--inducing 4)") {
+		t.Errorf("notes %q", notes)
+	}
+	p.Train.X = normal(rng, tensor.Float64, p.Train.N(), 2)
+	if notes := fit(t, s, p, gp.Run{}).Record.Notes; len(notes) != 0 {
+		t.Errorf("of different points: notes %q", notes)
+	}
+}
+
+// TestNoteOnTheBoundOfThePrior: where a network is best without uncertainty σ₀ falls to its
+// bound, which is said.
+func TestNoteOnTheBoundOfThePrior(t *testing.T) {
+	p := newProblem(t, tensor.Float64, 2, true)
+	// The validation targets are what the network predicts, so that doubt cannot help.
+	point := gp.Point{Net: p.Net, Dtype: tensor.Float64}
+	p.Net.Params()[len(p.Net.Params())-1].Value.Float64s()[0] += 30 // it is sure of class 0
+	g, err := point.Predict(ctx, p.Validation.X)
+	if err != nil {
+		t.Fatal(err)
+	}
+	held := gp.Examples{X: p.Validation.X, Y: p.Validation.Y.Clone().(*tensor.Dense)}
+	for i := range held.N() {
+		y := held.Y.Float64s()[2*i : 2*i+2]
+		y[0], y[1] = 0, 1
+		if f := g.Mean.Float64s()[2*i : 2*i+2]; f[0] > f[1] {
+			y[0], y[1] = 1, 0
+		}
+	}
+	p.Validation = &held
+	f := fit(t, valla.Settings{Inducing: 4, Iterations: 300}, p, gp.Run{})
+	if notes := strings.Join(f.Record.Notes, "\n"); !strings.Contains(notes, "is near the bound of its search, which goes from 0.0001 to 1e+04: start elsewhere (--prior-std)") {
+		t.Errorf("prior std %g, notes %q", f.Record.PriorStds[0], notes)
+	}
+	f = fit(t, valla.Settings{Inducing: 4, Iterations: 10, FixPrior: true, PriorStd: 1}, p, gp.Run{})
+	if len(f.Record.Notes) != 0 {
+		t.Errorf("a fixed prior has the notes %q", f.Record.Notes)
+	}
+}

@@ -1,0 +1,99 @@
+package valla
+
+import (
+	"fmt"
+
+	"gorgonia.org/tensor"
+)
+
+// predictions are the means and covariances at inputs, batch by batch.
+type predictions struct {
+	*system
+	known     *system // that gives the epistemic variances; nil: there are none of their own
+	n, c      int
+	mean, cov []float64 // [n,C], [n,C,C]
+	epistemic []float64 // [n,C]; nil without known
+	rows      []int     // numbers of the inputs among all; nil: their own
+	blunt     []int     // inputs of which float32 leaves too little of the variance
+	prior     []float64 // [C] of a batch
+	k, w      []float64 // [·,C,M]
+}
+
+func newPredictions(s, known *system, n, c int) *predictions {
+	q := &predictions{system: s, known: known, n: n, c: c, mean: make([]float64, n*c), cov: make([]float64, n*c*c)}
+	if known != nil {
+		q.epistemic = make([]float64, n*c)
+	}
+	return q
+}
+
+// add takes in the values of κ̂ and k̂ at n inputs from number first on.
+func (q *predictions) add(first, n int, diag, cross *tensor.Dense) error {
+	c := q.c
+	size := n * c * q.m
+	if len(q.k) < size {
+		q.prior, q.k, q.w = make([]float64, n*c), make([]float64, size), make([]float64, size)
+	}
+	cov, prior := q.cov[first*c*c:(first+n)*c*c], q.prior[:n*c]
+	fill(cov, diag)
+	fill(q.k[:size], cross)
+	for i := range prior {
+		prior[i] = q.s * cov[i*c+i%c]
+	}
+	if q.known != nil {
+		q.known.variances(q.epistemic[first*c:(first+n)*c], prior, q.k[:size], q.w[:size])
+	}
+	q.covariances(c, cov, q.k[:size], q.w[:size])
+	if diag.Dtype() == tensor.Float64 {
+		return q.settle(first, cov, prior)
+	}
+	for i, k := range prior {
+		row := first + i/c
+		if !(cov[i*c+i%c] >= digits*rounding(tensor.Float32)*k) && (len(q.blunt) == 0 || q.blunt[len(q.blunt)-1] != row) {
+			q.blunt = append(q.blunt, row)
+		}
+	}
+	return nil
+}
+
+// settle sets variances that rounding has made negative to 0, with their covariances. A
+// variance that is further below 0 is an error that names its row.
+func (q *predictions) settle(first int, cov, prior []float64) error {
+	c := q.c
+	for i, k := range prior {
+		block, d := cov[i/c*c*c:(i/c+1)*c*c], i%c
+		switch v := block[d*c+d]; {
+		case v >= 0:
+		case v >= -bluntest*k:
+			for j := range c {
+				block[d*c+j], block[j*c+d] = 0, 0
+			}
+		default:
+			row := first + i/c
+			if q.rows != nil {
+				row = q.rows[row]
+			}
+			return fmt.Errorf("row %d (counting from 0): the variance of output %d is %g, expected a number from 0 to the prior variance %g", row, d, v, k)
+		}
+	}
+	return nil
+}
+
+// appendRows appends the first n rows of t.
+func appendRows(dst []float64, t *tensor.Dense, n int) []float64 {
+	at := len(dst)
+	dst = append(dst, make([]float64, n*(t.Shape().TotalSize()/t.Shape()[0]))...)
+	fill(dst[at:], t)
+	return dst
+}
+
+// fill overwrites dst by the first elements of t.
+func fill(dst []float64, t *tensor.Dense) {
+	if t.Dtype() == tensor.Float64 {
+		copy(dst, t.Float64s())
+		return
+	}
+	for i, v := range t.Float32s()[:len(dst)] {
+		dst[i] = float64(v)
+	}
+}

@@ -1,0 +1,107 @@
+package valla
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/likelihood"
+	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/kernel"
+	"gorgonia.org/tensor"
+)
+
+// nameSplit is the array of L₀ in files.
+const nameSplit = "valla.l_epistemic"
+
+const (
+	// maxSplit bounds the training rows from which L₀ is found.
+	maxSplit = 10_000
+	// splitStream is the random stream of a seed that draws them.
+	splitStream = 8
+)
+
+// split finds which part of the targets' variance V = Q + σ² is epistemic: what more data
+// would take away. Where α > 0 and the noise is Gaussian, the objective asks of V only that
+// it is the variance of the targets around the network. Noise that Q can follow ends in Q
+// then, and Q does not fall as rows come in.
+//
+// What the rows determine of the function is another question, with a known answer: if the
+// targets scatter around it with the variances V_n that the fit has found, its posterior
+// variance is, with the same prior and the same inducing points,
+//
+//	E₀(x) = κ(x,x) − K_xz (A₀⁻¹ + K_z)⁻¹ K_zx,   K_z A₀ K_z = Σ_n K_zn K_nz / V_n,
+//
+// Prop. 2 of the paper with a noise variance for each row. Beside noise of the variance ν,
+// the mean of V_n, that is the share E₀/(E₀ + ν) of what varies, and in this proportion V is
+// divided:
+//
+//	epistemic V E₀/(E₀ + ν),   aleatoric V ν/(E₀ + ν).
+//
+// Both are positive and add up to V. Where there are many rows E₀ is small, and the second
+// is V, which is the variance of the residuals there; far from them E₀ and V are the prior's,
+// and the second is ν. A₀ = L₀L₀ᵀ and ν are found from 10,000 rows at most, each of which
+// stands for several then.
+func (f *fitting) split(ctx context.Context) error {
+	noise := likelihood.NoiseVariance(f.lik)
+	if noise == 0 || alphaOf(f.s.Alpha) == 0 {
+		return nil
+	}
+	x := gp.SampleRows(f.p.Train.X, maxSplit, rand.New(rand.NewPCG(f.r.Seed, splitStream)))
+	root, scatter, err := f.post.evidenceRoot(ctx, x, noise, float64(f.p.Train.N())/float64(x.Shape()[0]))
+	if err != nil {
+		return fmt.Errorf("valla: the epistemic part of the variance: %w", err)
+	}
+	f.post.setSplit(root, scatter)
+	return nil
+}
+
+// evidenceRoot returns L₀ [M,M] and ν for inputs x [n,…], each of which counts weight times.
+func (p *Posterior) evidenceRoot(ctx context.Context, x *tensor.Dense, noise, weight float64) (root []float64, scatter float64, err error) {
+	if err := p.prepare(x); err != nil {
+		return nil, 0, err
+	}
+	gram, err := p.layer.wideGram()
+	if err != nil {
+		return nil, 0, err
+	}
+	at, err := newFrame(p.at.m, gram, leastJitter(x.Dtype()))
+	if err != nil {
+		return nil, 0, err
+	}
+	q, t := newPredictions(p.at, nil, x.Shape()[0], p.outputs), make([]float64, at.m*at.m)
+	err = p.f.Each(ctx, x, func(first, n int, out []*tensor.Dense) error {
+		if err := q.add(first, n, out[1], out[2]); err != nil {
+			return err
+		}
+		v, lambda := q.k[:n*q.c*q.m], diagonals(q.cov[first*q.c*q.c:(first+n)*q.c*q.c], q.c)
+		for i, variance := range lambda {
+			total := max(variance, 0) + noise
+			scatter += total / float64(q.n*q.c)
+			lambda[i] = weight / total
+		}
+		at.whiten(v)
+		kernel.Add(t, t, weightedGram(q.m, lambda, v))
+		return nil
+	})
+	if err != nil {
+		return nil, 0, err
+	}
+	spectrum, err := at.spectrum(t)
+	if err != nil {
+		return nil, 0, err
+	}
+	root, err = spectrum.root(p.at.s)
+	return root, scatter, err
+}
+
+// setSplit keeps a matrix L₀ [M,M] and ν.
+func (p *Posterior) setSplit(full []float64, scatter float64) {
+	m, dt := p.layer.Inducing(), p.layer.Z.Value.Dtype()
+	var v []float64
+	for i := range m {
+		v = append(v, full[i*m:i*m+i+1]...)
+	}
+	p.evidence, p.scatter, p.known = graph.NewParam(nameSplit, v, dt, len(v)), scatter, nil
+}

@@ -1,0 +1,82 @@
+package valla
+
+import (
+	"math"
+
+	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/kernel"
+)
+
+// system is what predictions need of the inducing points. It is in float64 whatever the
+// network holds: Q is a small difference of large numbers, in which float32 loses all of
+// its digits where the prior variance s = σ₀² is large. With κ̂, k̂ and K̂_z the kernel
+// without s,
+//
+//	Q = s (κ̂ − wwᵀ),   w = k̂ Λ,   Λ Λᵀ = s L (I + Lᵀ s K̂_z L)⁻¹ Lᵀ = s (A⁻¹ + sK̂_z)⁻¹.
+type system struct {
+	m    int
+	s    float64
+	root []float64 // Λ [M,M], lower
+}
+
+// newSystem returns that of the matrix L [M,M], lower, for the kernel K̂_z [M,M].
+func newSystem(s float64, l, gram []float64) (*system, error) {
+	m := int(math.Sqrt(float64(len(l))))
+	half, h := make([]float64, m*m), make([]float64, m*m)
+	kernel.Gemm(false, false, m, m, m, s, gram, m, l, m, 0, half, m)
+	kernel.Gemm(true, false, m, m, m, 1, l, m, half, m, 0, h, m)
+	for i := range m {
+		h[i*m+i]++
+	}
+	if pivot := kernel.Cholesky(m, h, m); pivot >= 0 {
+		return nil, &graph.NotPositiveDefiniteError{Order: m, Pivot: pivot}
+	}
+	g := append([]float64(nil), l...) // L R⁻ᵀ with H = RRᵀ
+	kernel.Trsm(true, true, m, m, h, m, g, m)
+	kernel.Scale(g, math.Sqrt(s), g)
+	return &system{m: m, s: s, root: lowerRoot(m, g)}, nil
+}
+
+// rootBlock is how many columns of Λ are multiplied at a time. Above them Λ is 0.
+const rootBlock = 32
+
+// rows writes w [n,M] of rows k̂ [n,M].
+func (a *system) rows(w, k []float64) {
+	m, n := a.m, len(k)/a.m
+	for j := 0; j < m; j += rootBlock {
+		kernel.Gemm(false, false, n, min(rootBlock, m-j), m-j, 1, k[j:], m, a.root[j*m+j:], m, 0, w[j:], m)
+	}
+}
+
+// covariances overwrites κ̂ [n,C,C] by Q, with k̂ [n,C,M]; w, as long, is overwritten too.
+func (a *system) covariances(outputs int, diag, k, w []float64) {
+	c, m := outputs, a.m
+	a.rows(w, k)
+	for i := range len(diag) / (c * c) {
+		kernel.Syrk(false, c, m, -1, w[i*c*m:], m, 1, diag[i*c*c:], c)
+	}
+	kernel.Scale(diag, a.s, diag)
+}
+
+// variances writes the diagonal of Q, [n], none below 0, for prior variances sκ̂ [n] and k̂
+// [n,M]; w, as long, is overwritten.
+func (a *system) variances(q, prior, k, w []float64) {
+	a.rows(w, k)
+	for i, v := range prior {
+		row := w[i*a.m : (i+1)*a.m]
+		q[i] = max(v-a.s*kernel.Dot(row, row), 0)
+	}
+}
+
+// unpacked returns the lower triangle [M,M] that is packed row by row.
+func unpacked(m int, packed []float64) []float64 {
+	full, k := make([]float64, m*m), 0
+	for i := range m {
+		k += copy(full[i*m:i*m+i+1], packed[k:])
+	}
+	return full
+}
+
+// bluntest is the largest share of the prior variance that rounding in float64 may take
+// from a variance. A variance that is negative by no more is 0.
+const bluntest = 1e-6

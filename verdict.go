@@ -1,0 +1,199 @@
+package valla
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/go-valla/valla/data"
+	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/graph"
+	"gorgonia.org/tensor"
+)
+
+// Verdict compares a posterior's predictions with those of the network alone, on the rows
+// that [FitOptions] choose. NLLs are means over the rows, in the units of the data.
+type Verdict struct {
+	Rows          int     `json:"rows"`
+	MAPNLL        float64 `json:"map_nll"`        // negative log-likelihood of the network with its noise
+	NLL           float64 `json:"nll"`            // and of the posterior
+	StandardError float64 `json:"standard_error"` // of NLL − MAPNLL, from the rows' differences
+	Better        bool    `json:"better"`         // NLL is the smaller one
+
+	// Classes have the expected calibration error of both, numbers the share of the
+	// targets inside the central intervals of probability 0.95.
+	MAPECE      float64 `json:"map_ece,omitempty"`
+	ECE         float64 `json:"ece,omitempty"`
+	MAPCoverage float64 `json:"map_coverage,omitempty"`
+	Coverage    float64 `json:"coverage,omitempty"`
+
+	// Seen says that the rows may have been used: to train the network, or to choose the
+	// prior standard deviation or the best state of the fit. That favours the posterior.
+	Seen   bool   `json:"seen"`
+	Advice string `json:"advice,omitempty"` // a sentence on what to do
+}
+
+// Worse says whether the posterior is worse than the network alone by more than the
+// standard error.
+func (v *Verdict) Worse() bool { return v.NLL-v.MAPNLL > v.StandardError }
+
+// String is one line, without the advice.
+func (v *Verdict) String() string {
+	how := "no better than"
+	switch {
+	case v.Better:
+		how = "better than"
+	case v.Worse():
+		how = "worse than"
+	}
+	rows := "rows"
+	if v.Seen {
+		rows = "rows that training or fit may have used"
+	}
+	text := fmt.Sprintf("%s the network alone: NLL %.4f instead of %.4f (± %.2g) on %d %s", how, v.NLL, v.MAPNLL, v.StandardError, v.Rows, rows)
+	if v.MAPCoverage > 0 || v.Coverage > 0 {
+		return text + fmt.Sprintf("; 95 %% intervals hold %.1f %% of them instead of %.1f %%", 100*v.Coverage, 100*v.MAPCoverage)
+	}
+	return text + fmt.Sprintf("; calibration error %.3f instead of %.3f", v.ECE, v.MAPECE)
+}
+
+const (
+	// intervalLevel is the probability of the intervals of a Verdict.
+	intervalLevel = 0.95
+	// maxTrial bounds the training rows, and the rows held out, that a fitted model has to
+	// predict before Fit returns it.
+	maxTrial = 100
+)
+
+// judged are a model's predictions for rows.
+type judged struct {
+	latent gp.Gaussian
+	*Prediction
+	nlls []float64 // of each row
+}
+
+// judged predicts rows.
+func (m *Model) judged(ctx context.Context, rows *data.Set) (j judged, err error) {
+	if j.latent, err = m.Latent(ctx, rows.X); err != nil {
+		return j, err
+	}
+	if j.Prediction, err = m.Task.Outputs.Predict(ctx, j.latent, m.NoiseVariance(), PredictOptions{}); err != nil {
+		return j, err
+	}
+	j.nlls, err = m.Task.Outputs.NLLs(j.Prediction, rows.Y)
+	return j, err
+}
+
+// judge compares predictions of the network alone with those of the posterior.
+func (m *Model) judge(network, posterior judged, y *tensor.Dense) (*Verdict, error) {
+	v := &Verdict{Rows: network.N(), MAPNLL: average(network.nlls), NLL: average(posterior.nlls)}
+	diff := make([]float64, v.Rows)
+	for i := range diff {
+		diff[i] = posterior.nlls[i] - network.nlls[i]
+	}
+	v.StandardError, v.Better = standardError(diff), v.NLL < v.MAPNLL
+	var err error
+	if network.Classes != nil {
+		v.MAPECE, v.ECE, err = m.calibration(network.Prediction, posterior.Prediction, y)
+		return v, err
+	}
+	if v.MAPCoverage, err = coverage(network.Prediction, y); err == nil {
+		v.Coverage, err = coverage(posterior.Prediction, y)
+	}
+	return v, err
+}
+
+// calibration returns the expected calibration errors of two predictions of classes.
+func (m *Model) calibration(a, b *Prediction, y *tensor.Dense) (ofA, ofB float64, err error) {
+	for _, p := range []struct {
+		*Prediction
+		ece *float64
+	}{{a, &ofA}, {b, &ofB}} {
+		s, err := m.Task.Outputs.Score(p.Prediction, y)
+		if err != nil {
+			return 0, 0, err
+		}
+		*p.ece, _ = s.Get("ECE")
+	}
+	return ofA, ofB, nil
+}
+
+// coverage is the share of the targets inside their intervals.
+func coverage(p *Prediction, y *tensor.Dense) (float64, error) {
+	lower, upper, err := p.Interval(intervalLevel)
+	if err != nil {
+		return 0, err
+	}
+	inside, targets := 0, graph.Floats(y)
+	for i, v := range targets {
+		if lower[i] <= v && v <= upper[i] {
+			inside++
+		}
+	}
+	return float64(inside) / float64(len(targets)), nil
+}
+
+func average(v []float64) float64 {
+	sum := 0.0
+	for _, x := range v {
+		sum += x / float64(len(v))
+	}
+	return sum
+}
+
+// standardError is that of the mean; of a single number, which does not tell, its size.
+func standardError(v []float64) float64 {
+	m, sum := average(v), 0.0
+	if len(v) == 1 {
+		return math.Abs(m)
+	}
+	for _, x := range v {
+		sum += (x - m) * (x - m)
+	}
+	return math.Sqrt(sum / float64(len(v)-1) / float64(len(v)))
+}
+
+// try makes sure that a fitted model can predict: some of the rows that it was fitted to and
+// some of those held out.
+func (m *Model) try(ctx context.Context, sets ...*data.Set) error {
+	for _, s := range sets {
+		if s == nil {
+			continue
+		}
+		if _, err := m.Predict(ctx, s.Rows(some(s.N(), maxTrial)).X, PredictOptions{}); err != nil {
+			return fmt.Errorf("the fitted posterior cannot predict, %s: %w", remedies(m.Posterior.Method), err)
+		}
+	}
+	return nil
+}
+
+// some returns the numbers of at most as many rows of n, evenly spaced.
+func some(n, most int) []int {
+	rows := make([]int, min(n, most))
+	for i := range rows {
+		rows[i] = i * n / len(rows)
+	}
+	return rows
+}
+
+// advise fills in what to do about a verdict.
+func (v *Verdict) advise(method string, settings map[string]any) {
+	switch {
+	case !v.Worse() && !v.Seen:
+	case v.Worse():
+		v.Advice = "These error bars are worse than none: " + remedies(method) + "."
+		if method == "lla" && settings["hyper"] == "grid" {
+			v.Advice = "These error bars are worse than none: try another method or structure, or more rows to choose by (--validation-data)."
+		}
+	default:
+		v.Advice = "The rows may have been used before: rows that neither training nor fit has seen (--validation-data) judge better."
+	}
+}
+
+// remedies says what to try in place of a method that did not work.
+func remedies(method string) string {
+	if method == "lla" {
+		return "try --hyper grid, another method, more data, or rows that the network has not seen (--validation-data)"
+	}
+	return "try --method lla --hyper grid, more data, or rows that the network has not seen (--validation-data)"
+}

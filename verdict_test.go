@@ -1,0 +1,328 @@
+package valla
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"gorgonia.org/tensor"
+
+	"github.com/go-valla/valla/data"
+	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/laplace"
+	"github.com/go-valla/valla/gp/task"
+	"github.com/go-valla/valla/internal/testmethod"
+	"github.com/go-valla/valla/layers"
+	"github.com/go-valla/valla/train/metric"
+)
+
+// verdict fits and returns the verdict.
+func verdict(t *testing.T, m *Model, set *data.Set, o FitOptions) *Verdict {
+	t.Helper()
+	v := fit(t, m, set, o).History[len(m.History)].Verdict
+	if v == nil {
+		t.Fatal("no verdict")
+	}
+	return v
+}
+
+// withToy has the toy method in the table until the test ends.
+func withToy(t *testing.T) { t.Cleanup(testmethod.Add(toyMethod)) }
+
+// TestVerdict compares a verdict with the scores of both models, and its standard error with
+// that of the rows' differences.
+func TestVerdict(t *testing.T) {
+	m, set := trained(t)
+	judge := wave(50, 9)
+	f := fit(t, m, set, FitOptions{Settings: quickFit(), Judge: judge})
+	v := f.History[1].Verdict
+	alone, both := scores(t, m, judge), scores(t, f, judge)
+	near(t, "NLL of the network", v.MAPNLL, alone.NLL(), 1e-12)
+	near(t, "NLL of the posterior", v.NLL, both.NLL(), 1e-12)
+	a, b := predict(t, m, judge.X), predict(t, f, judge.X)
+	var diff []float64
+	inside := 0.0
+	for i, y := range judge.Y.Float64s() {
+		diff = append(diff, metric.GaussianNLL(b.Mean[i], b.Variance[i], y)-metric.GaussianNLL(a.Mean[i], a.Variance[i], y))
+		if math.Abs(y-b.Mean[i]) <= 1.959963984540054*b.Std()[i] {
+			inside++
+		}
+	}
+	square := 0.0
+	for _, d := range diff {
+		square += (d - (v.NLL - v.MAPNLL)) * (d - (v.NLL - v.MAPNLL))
+	}
+	near(t, "standard error", v.StandardError, math.Sqrt(square/49/50), 1e-9)
+	near(t, "coverage", v.Coverage, inside/50, 1e-12)
+	if v.Rows != 50 || v.Seen || v.Better != (v.NLL < v.MAPNLL) || v.Advice != "" && !v.Worse() {
+		t.Errorf("verdict %+v", v)
+	}
+	again := loaded(t, written(t, f)).History[1].Verdict
+	if again == nil || *again != *v {
+		t.Errorf("verdict %+v, in the file %+v", v, again)
+	}
+	text, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range []string{"rows", "map_nll", "nll", "standard_error", "better", "seen", "map_coverage", "coverage"} {
+		if !strings.Contains(string(text), `"`+key+`":`) {
+			t.Errorf("no %s in %s", key, text)
+		}
+	}
+}
+
+func scores(t *testing.T, m *Model, set *data.Set) Scores {
+	t.Helper()
+	s, err := m.Evaluate(t.Context(), set, PredictOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestVerdictOfClasses(t *testing.T) {
+	m, judge := newTestClasses(t, tensor.Float64, 3), thirds(30, 2)
+	f := fit(t, m, thirds(60, 1), FitOptions{Settings: &laplace.Settings{Structure: "diag", Hyper: "fixed", PriorStd: 1}, Judge: judge})
+	v := f.History[1].Verdict
+	alone, both := scores(t, m, judge), scores(t, f, judge)
+	near(t, "NLL of the network", v.MAPNLL, alone.NLL(), 1e-12)
+	near(t, "NLL of the posterior", v.NLL, both.NLL(), 1e-12)
+	for _, c := range []struct {
+		got  float64
+		want Scores
+	}{{v.MAPECE, alone}, {v.ECE, both}} {
+		ece, _ := c.want.Get("ECE")
+		near(t, "ECE", c.got, ece, 1e-12)
+	}
+	if text := v.String(); !strings.Contains(text, "calibration error") || strings.Contains(text, "intervals") {
+		t.Errorf("verdict %q", text)
+	}
+}
+
+// TestWorse: error bars that are far too wide are called worse than none, with a remedy.
+func TestWorse(t *testing.T) {
+	withToy(t)
+	m, set := trained(t)
+	wide := verdict(t, m, set, FitOptions{Settings: &toySettings{Factor: 1e6}, Judge: wave(50, 2)})
+	if wide.Better || !wide.Worse() || !strings.Contains(wide.String(), "worse than the network alone: NLL ") ||
+		!strings.Contains(wide.Advice, "worse than none") || !strings.Contains(wide.Advice, "--validation-data") {
+		t.Errorf("verdict %+v", wide)
+	}
+	own, good := *m, &task.Regression{}
+	*good = *m.Task.Outputs.(*task.Regression)
+	good.NoiseVariance /= 100 // the network alone is far too sure
+	own.Task.Outputs = good
+	better := verdict(t, &own, set, FitOptions{Settings: &toySettings{Factor: m.NoiseVariance()}, Judge: wave(50, 2)})
+	if !better.Better || better.Worse() || better.Advice != "" || !strings.HasPrefix(better.String(), "better than the network alone") {
+		t.Errorf("verdict %+v", better)
+	}
+	grid := &Verdict{NLL: 2, MAPNLL: 1, StandardError: 0.5}
+	grid.advise("lla", map[string]any{"hyper": "grid"})
+	if !grid.Worse() || strings.Contains(grid.Advice, "--hyper grid") || !strings.Contains(grid.Advice, "another method") {
+		t.Errorf("advice after a grid: %q", grid.Advice)
+	}
+	if even := (&Verdict{NLL: 1.4, MAPNLL: 1, StandardError: 0.5}); even.Worse() || !strings.HasPrefix(even.String(), "no better than") {
+		t.Errorf("within the standard error: %v", even)
+	}
+}
+
+// TestJury: which rows a verdict is made on, and whether they may have been used.
+func TestJury(t *testing.T) {
+	m, set := trained(t)
+	elsewhere := *m
+	elsewhere.History = []Event{{Action: ActionWeights}}
+	marglik := &laplace.Settings{Structure: "diag"}
+	grid := &laplace.Settings{Structure: "diag", Hyper: "grid"}
+	for name, c := range map[string]struct {
+		m    *Model
+		o    FitOptions
+		rows int
+		seen bool
+	}{
+		"rows to judge by":                    {m, FitOptions{Settings: grid, Judge: wave(30, 2)}, 30, false},
+		"a fraction that a fit has chosen by": {m, FitOptions{Settings: grid}, 20, true},
+		"a fraction that it has not used":     {m, FitOptions{Settings: marglik}, 20, false},
+		"other rows than in training":         {m, FitOptions{Settings: marglik, Run: gp.Run{Seed: 1}}, 20, true},
+		"another fraction than in training":   {m, FitOptions{Settings: marglik, Validation: new(0.2)}, 40, true},
+		"a network from elsewhere":            {&elsewhere, FitOptions{Settings: marglik}, 20, true},
+		"given rows that it has not used":     {&elsewhere, FitOptions{Settings: marglik, Held: wave(25, 2)}, 25, false},
+		"given rows that it has chosen by":    {&elsewhere, FitOptions{Settings: grid, Held: wave(25, 2)}, 25, true},
+		"no rows held out":                    {m, FitOptions{Settings: marglik, Validation: new(0.0)}, 200, true},
+		"VaLLA":                               {m, FitOptions{Settings: quickFit()}, 20, true},
+	} {
+		if v := verdict(t, c.m, set, c.o); v.Rows != c.rows || v.Seen != c.seen || v.Seen && v.Advice == "" {
+			t.Errorf("%s: verdict %+v, want %d rows, seen %t", name, v, c.rows, c.seen)
+		}
+	}
+	o := FitOptions{Settings: marglik, Judge: &data.Set{Features: []string{"q"}, Targets: []string{"y"}}}
+	_, err := m.Fit(t.Context(), set, o)
+	oneLine(t, err, `fit: expected the features ["a" "b"], found ["q"]`)
+}
+
+// TestSplitOfManyRows: half of 1,000 rows held out or more is kept for the verdict; rows that
+// are given are not divided.
+func TestSplitOfManyRows(t *testing.T) {
+	set := wave(2000, 1)
+	o := quickTrain()
+	o.Training.Iterations, o.Training.Validation = 20, new(0.5)
+	m, err := Train(t.Context(), set, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &laplace.Settings{Structure: "diag", Hyper: "grid"}
+	f := fit(t, m, set, FitOptions{Settings: s, Validation: new(0.5)})
+	if e := f.History[1]; e.ValidationRows != 500 || e.Verdict.Rows != 500 || e.Verdict.Seen {
+		t.Errorf("%d rows to choose by, verdict %+v", e.ValidationRows, e.Verdict)
+	}
+	_, held, err := Holdout(set, 0.5, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f = fit(t, m, set, FitOptions{Settings: s, Held: held})
+	if e := f.History[1]; e.ValidationRows != 1000 || e.Verdict.Rows != 1000 || !e.Verdict.Seen {
+		t.Errorf("given rows: %d to choose by, verdict %+v", e.ValidationRows, e.Verdict)
+	}
+	choose, judge := Halves(held.Rows(some(3, 3)), 1)
+	if choose.N() != 2 || judge.N() != 1 {
+		t.Errorf("halves of %d and %d rows", choose.N(), judge.N())
+	}
+}
+
+// blind is the toy method with predictions that are no distribution.
+func blind(variance float64) gp.Method {
+	m := toyMethod
+	m.Name, m.New = "blind", func() gp.Settings { return &blindSettings{Variance: variance} }
+	return m
+}
+
+type blindSettings struct {
+	Variance float64 `set:"variance" default:"1" help:"of the posterior"`
+}
+
+func (s *blindSettings) Label() string { return "Blind" }
+
+func (s *blindSettings) Fit(_ context.Context, p gp.Problem, _ gp.Run) (*gp.Fitted, error) {
+	q := &toyPosterior{gp.Point{Net: p.Net, Dtype: p.Dtype()}, 1, dense([]float64{s.Variance}, 1)}
+	return &gp.Fitted{Posterior: q, NoiseVariance: 0.1, Record: gp.Record{Rows: p.Train.N()}}, nil
+}
+
+// TestFitRefusesWhatCannotPredict: such a model is never returned.
+func TestFitRefusesWhatCannotPredict(t *testing.T) {
+	m, set := trained(t)
+	for _, variance := range []float64{-1, math.NaN(), math.Inf(1)} {
+		remove := testmethod.Add(blind(variance))
+		f, err := m.Fit(t.Context(), set, FitOptions{Settings: &blindSettings{Variance: variance}})
+		remove()
+		if oneLine(t, err, "fit: the fitted posterior cannot predict, try --method lla", "row 0 (counting from 0)"); f != nil {
+			t.Errorf("variance %g: a model", variance)
+		}
+	}
+}
+
+// TestFlags: what looks wrong is said, with what to do about it.
+func TestFlags(t *testing.T) {
+	withToy(t)
+	good, set := trained(t)
+	quiet := fit(t, good, set, FitOptions{Settings: quickFit()})
+	if notes := quiet.History[1].Notes; len(notes) != 0 {
+		t.Errorf("a good fit has the notes %q", notes)
+	}
+	untrained := *good
+	var err error
+	form := layers.MLP{Inputs: 2, Hidden: []int{10}, Outputs: 1, Activation: "tanh"}
+	if untrained.Net, err = form.New(tensor.Float64, newRand(1, 1)); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range untrained.Net.Params() {
+		for i := range p.Floats() {
+			p.Set(i, 3*p.At(i))
+		}
+	}
+	loud, still := *good, *good
+	loud.Task.Outputs = withNoise(good, 2)
+	still.Task.Outputs = withNoise(good, 1e-6)
+	classes, labels := newTestClasses(t, tensor.Float64, 3), thirds(60, 1)
+	for _, p := range classes.Net.Params() {
+		for i := range p.Floats() {
+			p.Set(i, 5*p.At(i))
+		}
+	}
+	for _, c := range []struct {
+		m    *Model
+		set  *data.Set
+		toy  float64
+		want []string
+	}{
+		{&untrained, set, 0.5, []string{"The network is worse than predicting the mean: its root mean squared error is", "--standardize"}},
+		{classes, labels, 0.5, []string{"The network is worse than predicting the frequency of each class", "--standardize"}},
+		{good, set, 1e-9, []string{"The posterior adds nothing", "--validation-data"}},
+		{&loud, set, 0.5, []string{"times that of the targets", "--noise-std"}},
+		{&still, set, 0.5, []string{"of the residual's", "epistemic and aleatoric"}},
+	} {
+		notes := strings.Join(fit(t, c.m, c.set, FitOptions{Settings: &toySettings{Factor: c.toy}}).History[1].Notes, "\n")
+		for _, w := range c.want {
+			if !strings.Contains(notes, w) {
+				t.Errorf("notes %q, want %q in them", notes, w)
+			}
+		}
+	}
+}
+
+// withNoise are the outputs of a model with another noise variance.
+func withNoise(m *Model, variance float64) task.Outputs {
+	r := *m.Task.Outputs.(*task.Regression)
+	r.NoiseVariance = variance
+	return &r
+}
+
+// TestForgottenScaling: a network that was trained on standardised data and is taken as if
+// it worked in the units of the data is noticed.
+func TestForgottenScaling(t *testing.T) {
+	m, set := trained(t)
+	path := t.TempDir() + "/net.npz"
+	if err := layers.Save(path, m.Net); err != nil {
+		t.Fatal(err)
+	}
+	for _, standardize := range []bool{true, false} {
+		w, err := FromWeights(t.Context(), path, set, WeightOptions{Network: Network{Activation: "tanh"}, Standardize: standardize})
+		if err != nil {
+			t.Fatal(err)
+		}
+		notes := strings.Join(fit(t, w, set, FitOptions{Settings: &laplace.Settings{Structure: "diag"}}).History[1].Notes, "\n")
+		if strings.Contains(notes, "worse than predicting the mean") == standardize {
+			t.Errorf("standardize %t: notes %q", standardize, notes)
+		}
+	}
+}
+
+// TestClassesOfAQuantity: a target of many values that are no whole numbers, or of hardly
+// more rows than values, holds no classes.
+func TestClassesOfAQuantity(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 1))
+	table := func(n int, value func() float64) *data.Set {
+		set := wave(n, 1)
+		for i := range set.Y.Float64s() {
+			set.Y.Float64s()[i] = value()
+		}
+		return set
+	}
+	for name, c := range map[string]struct {
+		set *data.Set
+		ok  bool
+	}{
+		"house prices":     {table(506, func() float64 { return math.Round(100*rng.Float64()) / 4 }), false},
+		"numbers of rows":  {table(60, func() float64 { return float64(rng.IntN(1000)) }), false},
+		"a hundred labels": {table(1000, func() float64 { return float64(rng.IntN(100)) }), true},
+		"halves":           {table(40, func() float64 { return float64(rng.IntN(10)) / 2 }), true},
+	} {
+		_, err := task.Classes(c.set)
+		if (err == nil) != c.ok || !c.ok && (!errors.Is(err, ErrSetting) || !strings.Contains(err.Error(), "look like numbers: leave out classes")) {
+			t.Errorf("%s: error %v", name, err)
+		}
+	}
+}

@@ -80,9 +80,6 @@ func (s adamSettings) step(m *memory, params []Param, lrScale float64) error {
 	}
 	m.steps++
 	for i, p := range params {
-		if p.Kept {
-			continue
-		}
 		first, second := m.slots[0].Arrays[i], m.slots[1].Arrays[i]
 		if p.Value.Dtype() == tensor.Float32 {
 			adamUpdate[float32](s, m.steps, s.lr*lrScale, p, first, second)

@@ -80,9 +80,9 @@ func (m *Batches) Y() *graph.Node { return m.yn }
 // Identity implements Identifier.
 func (m *Batches) Identity() []string {
 	return []string{
-		fmt.Sprintf("batches of %d of %d rows, seed %d", m.sampler.B, m.sampler.N, m.sampler.Seed),
+		fmt.Sprintf("batches of %d of %d rows in %d parts, seed %d", m.sampler.B, m.sampler.N, m.parts, m.sampler.Seed),
 		m.x.Identity(),
-		fmt.Sprintf("targets %v with checksum %08x", m.y.Shape(), checksum(m.y)),
+		"targets " + Checksum(m.y),
 	}
 }
 
@@ -119,7 +119,7 @@ func (r Rows) Load(dst *tensor.Dense, rows []int, _ int) error {
 
 // Identity implements Source.
 func (r Rows) Identity() string {
-	return fmt.Sprintf("inputs %v with checksum %08x", r.All.Shape(), checksum(r.All))
+	return "inputs " + Checksum(r.All)
 }
 
 func gather(dst, src *tensor.Dense, rows []int) {
@@ -129,6 +129,12 @@ func gather(dst, src *tensor.Dense, rows []int) {
 	} else {
 		data.Gather(dst.Float32s(), src.Float32s(), width, rows)
 	}
+}
+
+// Checksum tells tensors apart in an identity, by their shape and a checksum of their
+// elements.
+func Checksum(t *tensor.Dense) string {
+	return fmt.Sprintf("%v with checksum %08x", t.Shape(), checksum(t))
 }
 
 // checksum is the CRC-32 (Castagnoli) of a tensor's memory.

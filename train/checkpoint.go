@@ -18,65 +18,71 @@ import (
 var ErrCheckpoint = errors.New("damaged or no checkpoint")
 
 // A checkpoint file is an uncompressed zip archive of train.json, which is a
-// checkpointHeader, and NumPy arrays, one per parameter p and kind of array:
+// checkpointHeader, and NumPy arrays, one per parameter or array of the objective's state p
+// and kind of array:
 //
-//	param/p.npy    the values
+//	now/p.npy      the values
 //	best/p.npy     the best validated values, after the first validation
-//	slot/s/p.npy   slot s of the optimizer, after the first step
+//	slot/s/p.npy   slot s of the optimizer, of parameters only, after the first step
 const (
-	checkpointFormat = "valla training checkpoint 1"
+	checkpointFormat = "valla training checkpoint 2"
+	olderFormat      = "valla training checkpoint 1"
 	headerMember     = "train.json"
 )
 
 // checkpoint is a run between two steps.
 type checkpoint struct {
 	checkpointHeader
-	values, best []*tensor.Dense   // one per parameter; best is nil before the first validation
+	values, best []*tensor.Dense   // one per parameter and array of the state; best is nil before the first validation
 	slots        [][]*tensor.Dense // one per slot and parameter
 }
 
 type checkpointHeader struct {
-	Format   string
-	Run      []string // what must be equal in the run that goes on, see runner.identity
-	Counters counters
-	Steps    int      // of the optimizer
-	Slots    []string // of the optimizer
+	Format string
+	identity
+	Counters    counters
+	Numbers     json.RawMessage `json:",omitempty"` // of the objective's state
+	BestNumbers json.RawMessage `json:",omitempty"`
+	Steps       int             // of the optimizer
+	Slots       []string        // of the optimizer
 }
 
-// array is one array of a checkpoint and its place in the archive.
-type array struct {
-	member string
-	value  **tensor.Dense
+// member is one array of a checkpoint and its place in the archive.
+type member struct {
+	name  string
+	of    int // number of the parameter or array of the state
+	value **tensor.Dense
 }
 
-// arrays lists the arrays of c for parameters of the given names, in the order of
-// the file, after making room for those that are nil.
-func (c *checkpoint) arrays(names []string) []array {
-	var list []array
-	add := func(prefix string, ts []*tensor.Dense) []*tensor.Dense {
+// members lists the arrays of c, of the given names of which the first params are
+// parameters, in the order of the file, after making room for those that are nil.
+func (c *checkpoint) members(names []string, params int) []member {
+	var list []member
+	add := func(prefix string, ts []*tensor.Dense, names []string) []*tensor.Dense {
 		if ts == nil {
 			ts = make([]*tensor.Dense, len(names))
 		}
 		for i, name := range names {
-			list = append(list, array{prefix + "/" + name + ".npy", &ts[i]})
+			list = append(list, member{prefix + "/" + name + ".npy", i, &ts[i]})
 		}
 		return ts
 	}
-	c.values = add("param", c.values)
+	c.values = add("now", c.values, names)
 	if c.Counters.BestIteration > 0 {
-		c.best = add("best", c.best)
+		c.best = add("best", c.best, names)
 	}
 	if c.slots == nil {
 		c.slots = make([][]*tensor.Dense, len(c.Slots))
 	}
 	for k, slot := range c.Slots {
-		c.slots[k] = add("slot/"+slot, c.slots[k])
+		c.slots[k] = add("slot/"+slot, c.slots[k], names[:params])
 	}
 	return list
 }
 
-// encode writes c, a checkpoint of parameters of the given names, to w.
-func (c *checkpoint) encode(w io.Writer, names []string) error {
+// encode writes c, a checkpoint of arrays of the given names of which the first params are
+// parameters, to w.
+func (c *checkpoint) encode(w io.Writer, names []string, params int) error {
 	z := zip.NewWriter(w)
 	text, err := json.MarshalIndent(c.checkpointHeader, "", " ")
 	if err != nil {
@@ -85,8 +91,8 @@ func (c *checkpoint) encode(w io.Writer, names []string) error {
 	if err := store(z, headerMember, func(w io.Writer) error { _, err := w.Write(text); return err }); err != nil {
 		return err
 	}
-	for _, a := range c.arrays(names) {
-		if err := store(z, a.member, func(w io.Writer) error { return npy.Encode(w, *a.value) }); err != nil {
+	for _, m := range c.members(names, params) {
+		if err := store(z, m.name, func(w io.Writer) error { return npy.Encode(w, *m.value) }); err != nil {
 			return err
 		}
 	}
@@ -102,26 +108,27 @@ func store(z *zip.Writer, name string, write func(io.Writer) error) error {
 }
 
 // decodeCheckpoint reads the checkpoint in the size bytes of r. run is the
-// identity and params are the parameters of the run that wants to go on. Nothing
-// is changed; errors wrap ErrCheckpoint or ErrMismatch and do not name the file.
-func decodeCheckpoint(r io.ReaderAt, size int64, run []string, params []Param) (*checkpoint, error) {
-	members, err := readDirectory(r, size)
+// identity of the run that wants to go on, arrays are its arrays, of which the first params
+// are parameters. Nothing is changed; errors wrap ErrCheckpoint or ErrMismatch and do not
+// name the file.
+func decodeCheckpoint(r io.ReaderAt, size int64, run identity, arrays []Array, params int) (*checkpoint, error) {
+	files, err := readDirectory(r, size)
 	if err != nil {
 		return nil, err
 	}
 	c := &checkpoint{}
-	if err := members.header(&c.checkpointHeader); err != nil {
+	if err := files.header(&c.checkpointHeader); err != nil {
 		return nil, err
 	}
 	if err := c.check(run); err != nil {
 		return nil, err
 	}
-	list := c.arrays(namesOf(params))
-	if len(members) != 1+len(list) {
-		return nil, fmt.Errorf("%w: it has %d members, expected %d", ErrCheckpoint, len(members), 1+len(list))
+	list := c.members(namesOf(arrays), params)
+	if len(files) != 1+len(list) {
+		return nil, fmt.Errorf("%w: it has %d members, expected %d", ErrCheckpoint, len(files), 1+len(list))
 	}
-	for i, a := range list {
-		if *a.value, err = members.array(a.member, params[i%len(params)].Value); err != nil {
+	for _, m := range list {
+		if *m.value, err = files.array(m.name, arrays[m.of].Value); err != nil {
 			return nil, err
 		}
 	}
@@ -129,14 +136,15 @@ func decodeCheckpoint(r io.ReaderAt, size int64, run []string, params []Param) (
 }
 
 // check returns an error unless the header is of the given run and makes sense.
-func (h *checkpointHeader) check(run []string) error {
+func (h *checkpointHeader) check(run identity) error {
+	if h.Format == olderFormat {
+		return fmt.Errorf("%w: an older version of the program has written it; start the run anew without it", ErrMismatch)
+	}
 	if h.Format != checkpointFormat {
 		return fmt.Errorf("%w: format %q, expected %q", ErrCheckpoint, h.Format, checkpointFormat)
 	}
-	for i := range max(len(run), len(h.Run)) {
-		if found, want := at(h.Run, i), at(run, i); found != want {
-			return fmt.Errorf("%w: it has %s, expected %s", ErrMismatch, found, want)
-		}
+	if err := run.check(h.identity); err != nil {
+		return err
 	}
 	n := h.Counters
 	if n.Done < 0 || n.Bad < 0 || n.LossCount < 0 || n.LossCount > n.Done || h.Steps < 0 || n.BestIteration < 0 || n.BestIteration > n.Done {
@@ -148,22 +156,15 @@ func (h *checkpointHeader) check(run []string) error {
 	return nil
 }
 
-func at(list []string, i int) string {
-	if i < len(list) {
-		return list[i]
-	}
-	return "nothing more"
-}
+// archive holds the files of a checkpoint by name.
+type archive map[string]*zip.File
 
-// members are the files of an archive by name.
-type members map[string]*zip.File
-
-func readDirectory(r io.ReaderAt, size int64) (members, error) {
+func readDirectory(r io.ReaderAt, size int64) (archive, error) {
 	z, err := zip.NewReader(r, size)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrCheckpoint, err)
 	}
-	m := make(members, len(z.File))
+	m := make(archive, len(z.File))
 	for _, f := range z.File {
 		if m[f.Name] != nil || f.Method != zip.Store {
 			return nil, fmt.Errorf("%w: member %q occurs twice or is compressed", ErrCheckpoint, f.Name)
@@ -173,7 +174,7 @@ func readDirectory(r io.ReaderAt, size int64) (members, error) {
 	return m, nil
 }
 
-func (m members) open(name string) (io.ReadCloser, error) {
+func (m archive) open(name string) (io.ReadCloser, error) {
 	f := m[name]
 	if f == nil {
 		return nil, fmt.Errorf("%w: it lacks %s", ErrCheckpoint, name)
@@ -185,7 +186,7 @@ func (m members) open(name string) (io.ReadCloser, error) {
 	return r, nil
 }
 
-func (m members) header(h *checkpointHeader) error {
+func (m archive) header(h *checkpointHeader) error {
 	r, err := m.open(headerMember)
 	if err != nil {
 		return err
@@ -204,7 +205,7 @@ func (m members) header(h *checkpointHeader) error {
 }
 
 // array reads an array that must have the shape and type of like.
-func (m members) array(name string, like *tensor.Dense) (*tensor.Dense, error) {
+func (m archive) array(name string, like *tensor.Dense) (*tensor.Dense, error) {
 	r, err := m.open(name)
 	if err != nil {
 		return nil, err
@@ -220,10 +221,10 @@ func (m members) array(name string, like *tensor.Dense) (*tensor.Dense, error) {
 	return t, nil
 }
 
-func namesOf(params []Param) []string {
-	names := make([]string, len(params))
-	for i, p := range params {
-		names[i] = p.Name
+func namesOf(arrays []Array) []string {
+	names := make([]string, len(arrays))
+	for i, a := range arrays {
+		names[i] = a.Name
 	}
 	return names
 }

@@ -283,15 +283,15 @@ func TestDamagedCheckpointIsRefused(t *testing.T) {
 		refused("truncated", whole[:n])
 	}
 	// One bit of the first parameter's data, which only the checksum can notice.
-	const nameAndHeader = len("param/w.npy") + 128 // the NumPy header is padded to 128 bytes
-	at := bytes.Index(whole, []byte("param/w.npy")) + nameAndHeader + 3
+	const nameAndHeader = len("now/w.npy") + 128 // the NumPy header is padded to 128 bytes
+	at := bytes.Index(whole, []byte("now/w.npy")) + nameAndHeader + 3
 	flipped := slices.Clone(whole)
 	flipped[at] ^= 1
 	refused("one bit", flipped)
 	for what, change := range map[string]func(name, content string) (string, string){
 		"no header":     func(n, c string) (string, string) { return strings.Replace(n, headerMember, "x.json", 1), c },
 		"no array":      func(n, c string) (string, string) { return strings.Replace(n, "slot/v/w", "slot/v/x", 1), c },
-		"twice":         func(n, c string) (string, string) { return strings.Replace(n, "best/", "param/", 1), c },
+		"twice":         func(n, c string) (string, string) { return strings.Replace(n, "best/", "now/", 1), c },
 		"format":        func(n, c string) (string, string) { return n, strings.Replace(c, checkpointFormat, "other", 1) },
 		"unknown field": func(n, c string) (string, string) { return n, strings.Replace(c, `"Format"`, `"Other"`, 1) },
 		"no JSON":       func(n, c string) (string, string) { return n, strings.Replace(c, `"Format"`, `Format`, 1) },
@@ -318,7 +318,7 @@ func TestCheckpointWithAMemberTwiceIsRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{headerMember, "param/w.npy"} {
+	for _, name := range []string{headerMember, "now/w.npy"} {
 		var out bytes.Buffer
 		in, err := zip.NewReader(bytes.NewReader(whole), int64(len(whole)))
 		if err != nil {
@@ -388,7 +388,7 @@ func FuzzDecodeCheckpoint(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		c, err := decodeCheckpoint(bytes.NewReader(data), int64(len(data)), r.id, r.params)
+		c, err := decodeCheckpoint(bytes.NewReader(data), int64(len(data)), r.id, r.arrays, len(r.params))
 		if err != nil {
 			if !errors.Is(err, ErrCheckpoint) && !errors.Is(err, ErrMismatch) {
 				t.Errorf("error of no kind: %v", err)
@@ -396,14 +396,14 @@ func FuzzDecodeCheckpoint(f *testing.F) {
 			return
 		}
 		var once, twice bytes.Buffer
-		if err := c.encode(&once, namesOf(r.params)); err != nil {
+		if err := c.encode(&once, namesOf(r.arrays), len(r.params)); err != nil {
 			t.Fatal(err)
 		}
-		again, err := decodeCheckpoint(bytes.NewReader(once.Bytes()), int64(once.Len()), r.id, r.params)
+		again, err := decodeCheckpoint(bytes.NewReader(once.Bytes()), int64(once.Len()), r.id, r.arrays, len(r.params))
 		if err != nil {
 			t.Fatalf("what was read cannot be written and read: %v", err)
 		}
-		if err := again.encode(&twice, namesOf(r.params)); err != nil || !bytes.Equal(once.Bytes(), twice.Bytes()) {
+		if err := again.encode(&twice, namesOf(r.arrays), len(r.params)); err != nil || !bytes.Equal(once.Bytes(), twice.Bytes()) {
 			t.Errorf("writing and reading changes a checkpoint (%v)", err)
 		}
 	})

@@ -8,22 +8,6 @@ import (
 	"path/filepath"
 )
 
-// Objective is what [Run] minimises.
-type Objective interface {
-	// Params returns the parameters; every call returns the same tensors.
-	Params() []Param
-
-	// Evaluate computes the loss of mini-batch number iteration (from 0) at the
-	// present values and overwrites every Grad with its gradient. Which examples
-	// and which random numbers it uses depends on iteration alone, so that a
-	// resumed run sees what an uninterrupted one would.
-	Evaluate(ctx context.Context, iteration int) (loss float64, err error)
-}
-
-// Identifier is an Objective that says in words what else must be equal in a run that
-// goes on from its checkpoint: its data, their order, what is not trained.
-type Identifier interface{ Identity() []string }
-
 // Config says how [Run] trains.
 type Config struct {
 	Iterations int       // mini-batches in all

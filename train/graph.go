@@ -15,7 +15,8 @@ type Graph struct {
 	loss    *graph.Node
 	params  []Param
 	grads   []*tensor.Dense // of one part of a mini-batch
-	updates []*tensor.Dense // what becomes of the kept parameters, after the others
+	state   []Array         // what the updates overwrite
+	updates []*tensor.Dense // what becomes of them
 	feed    Feed
 	id      []string
 }
@@ -64,7 +65,7 @@ func NewGraph(b *graph.Builder, loss *graph.Node, params []*graph.Param, feed Fe
 	g := &Graph{program: program, loss: loss, feed: feed}
 	g.addParams(params, outputs[1:])
 	for i, u := range updates {
-		g.params = append(g.params, Param{Name: u.Param.Name, Value: u.Param.Value, Grad: zerosLike(u.Param.Value), Kept: true})
+		g.state = append(g.state, Array{u.Param.Name, u.Param.Value})
 		g.updates = append(g.updates, program.Value(outputs[1+len(params)+i]))
 	}
 	return g, nil
@@ -96,6 +97,9 @@ func (g *Graph) Identity() []string {
 // Params implements Objective.
 func (g *Graph) Params() []Param { return g.params }
 
+// State implements Stateful: it holds what the updates overwrite.
+func (g *Graph) State() ObjectiveState { return ObjectiveState{Arrays: g.state} }
+
 // Evaluate implements Objective.
 func (g *Graph) Evaluate(ctx context.Context, iteration int) (float64, error) {
 	parts, loss := g.feed.Parts(), 0.0
@@ -115,7 +119,7 @@ func (g *Graph) Evaluate(ctx context.Context, iteration int) (float64, error) {
 		}
 	}
 	for i, v := range g.updates {
-		copyInto(g.params[len(g.grads)+i].Value, v)
+		copyInto(g.state[i].Value, v)
 	}
 	return loss, nil
 }

@@ -14,12 +14,12 @@ import (
 // are as they were before the step of that iteration.
 type NonFiniteError struct {
 	Iteration int     // mini-batch number, from 0
-	What      string  // "loss", "gradient", "validation" or "parameter"
+	What      string  // "loss", "gradient", "validation", "parameter", or "state" of the objective
 	Param     string  // whose gradient or value it is; "" for a loss
 	Index     int     // row-major index of the first such element; 0 for a loss
 	Value     float64 // what was found there
 
-	Params []Summary // the values of all parameters
+	Params []Summary // the values of all parameters and of the arrays of the state
 }
 
 // Summary describes the values of one parameter.
@@ -102,13 +102,13 @@ func firstNonFiniteOf[T Float](x []T) (int, float64) {
 	return -1, 0
 }
 
-func summaries(params []Param) []Summary {
-	out := make([]Summary, len(params))
-	for i, p := range params {
-		if p.Value.Dtype() == tensor.Float32 {
-			out[i] = summaryOf(p.Name, floats[float32](p.Value))
+func summaries(arrays []Array) []Summary {
+	out := make([]Summary, len(arrays))
+	for i, a := range arrays {
+		if a.Value.Dtype() == tensor.Float32 {
+			out[i] = summaryOf(a.Name, floats[float32](a.Value))
 		} else {
-			out[i] = summaryOf(p.Name, floats[float64](p.Value))
+			out[i] = summaryOf(a.Name, floats[float64](a.Value))
 		}
 	}
 	return out

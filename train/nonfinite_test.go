@@ -124,7 +124,7 @@ func TestNonFiniteErrorDescribesTheParameters(t *testing.T) {
 		newParam[float64]("e", []int{1}, 2),
 		newParam[float64]("f", []int{}, 1),
 	}
-	s := summaries(params)
+	s := summaries(arraysOf(params, ObjectiveState{}))
 	if want := (Summary{"a", -4, 3, 5}); s[0] != want {
 		t.Errorf("%+v, want %+v", s[0], want)
 	}

@@ -16,11 +16,6 @@ type Float interface{ float32 | float64 }
 type Param struct {
 	Name        string
 	Value, Grad *tensor.Dense
-
-	// Kept says that the objective itself changes Value, in Evaluate, and optimizers
-	// do not: it only belongs to the state of the run, to its checkpoints and to the
-	// best state. Grad is zero.
-	Kept bool
 }
 
 func (p Param) String() string {
@@ -105,15 +100,6 @@ func clones(ts []*tensor.Dense) []*tensor.Dense {
 	for i, t := range ts {
 		out[i] = zerosLike(t)
 		copyInto(out[i], t)
-	}
-	return out
-}
-
-// values returns the value tensors of params.
-func values(params []Param) []*tensor.Dense {
-	out := make([]*tensor.Dense, len(params))
-	for i, p := range params {
-		out[i] = p.Value
 	}
 	return out
 }

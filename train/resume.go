@@ -1,11 +1,13 @@
 package train
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
+	"reflect"
 
 	"gorgonia.org/tensor"
 
@@ -25,22 +27,37 @@ func (r *runner) save() error {
 		return nil
 	}
 	r.Seconds = r.elapsed()
+	c, err := r.checkpoint()
+	if err == nil {
+		err = atomicfile.Write(r.cfg.Checkpoint, 0o644, func(w io.Writer) error { return c.encode(w, namesOf(r.arrays), len(r.params)) })
+	}
+	if err != nil {
+		return fmt.Errorf("train: %w: %w", errNotSaved, err)
+	}
+	return nil
+}
+
+// checkpoint is the present state of the run. Its arrays are those of the run.
+func (r *runner) checkpoint() (*checkpoint, error) {
+	numbers, err := encodeNumbers(r.state)
+	if err != nil {
+		return nil, err
+	}
 	state := r.cfg.Optimizer.State()
 	c := &checkpoint{
-		checkpointHeader: checkpointHeader{Format: checkpointFormat, Run: r.id, Counters: r.counters, Steps: state.Steps},
-		values:           values(r.params),
-		best:             r.best,
-		slots:            make([][]*tensor.Dense, 0, len(state.Slots)),
+		checkpointHeader: checkpointHeader{
+			Format: checkpointFormat, identity: r.id, Counters: r.counters,
+			Numbers: numbers, BestNumbers: r.best.numbers, Steps: state.Steps,
+		},
+		values: valuesOf(r.arrays),
+		best:   r.best.values,
+		slots:  make([][]*tensor.Dense, 0, len(state.Slots)),
 	}
 	for _, s := range state.Slots {
 		c.Slots = append(c.Slots, s.Name)
 		c.slots = append(c.slots, s.Arrays)
 	}
-	err := atomicfile.Write(r.cfg.Checkpoint, 0o644, func(w io.Writer) error { return c.encode(w, namesOf(r.params)) })
-	if err != nil {
-		return fmt.Errorf("train: %w: %w", errNotSaved, err)
-	}
-	return nil
+	return c, nil
 }
 
 // load continues from the checkpoint where the file exists. On an error nothing
@@ -65,21 +82,38 @@ func (r *runner) load() error {
 }
 
 func (r *runner) restore(f io.ReaderAt, size int64) error {
-	c, err := decodeCheckpoint(f, size, r.id, r.params)
+	c, err := decodeCheckpoint(f, size, r.id, r.arrays, len(r.params))
 	if err != nil {
 		return err
 	}
 	if c.Counters.Done > r.cfg.Iterations {
 		return fmt.Errorf("%w: %d iterations of %d are made", ErrCheckpoint, c.Counters.Done, r.cfg.Iterations)
 	}
-	if err := r.cfg.Optimizer.SetState(c.state(r.cfg.Optimizer.State().Optimizer, namesOf(r.params))); err != nil {
+	if c.Counters.BestIteration > 0 {
+		if err := sameNumbers(c.BestNumbers, r.state); err != nil {
+			return err
+		}
+	}
+	if err := sameNumbers(c.Numbers, r.state); err != nil {
 		return err
 	}
-	for i, p := range r.params {
-		copyInto(p.Value, c.values[i])
+	if err := r.cfg.Optimizer.SetState(c.state(r.cfg.Optimizer.State().Optimizer, namesOf(r.arrays[:len(r.params)]))); err != nil {
+		return err
 	}
-	r.counters, r.best = c.Counters, c.best
+	now := snapshot{c.values, c.Numbers}
+	if err := now.restore(r.arrays, r.state); err != nil {
+		return err
+	}
+	r.counters, r.best = c.Counters, snapshot{c.best, c.BestNumbers}
 	return nil
+}
+
+// sameNumbers returns an error unless text holds numbers of the type that like points to.
+func sameNumbers(text json.RawMessage, like any) error {
+	if like != nil {
+		like = reflect.New(reflect.TypeOf(like).Elem()).Interface()
+	}
+	return decodeNumbers(text, like)
 }
 
 // state returns the state of the named optimizer that c holds.
@@ -97,24 +131,69 @@ func (c *checkpoint) state(optimizer string, params []string) State {
 
 // identity says in words all that must be equal in a run that goes on from a
 // checkpoint of this one, so that it gives what this one would have given.
-func (r *runner) identity() []string {
+type identity struct {
+	Run   []string // configuration, objective and the arrays' shapes
+	Start []string // what the arrays held before the first step
+}
+
+func (r *runner) identity() identity {
 	id := []string{
 		fmt.Sprintf("Iterations %d", r.cfg.Iterations),
 		"optimizer " + r.cfg.Optimizer.State().Optimizer,
 	}
-	for _, i := range r.cfg.scheduleProbes() {
-		id = append(id, fmt.Sprintf("schedule value %v at iteration %d", r.cfg.Schedule(i, r.cfg.Iterations), i))
-	}
+	id = append(id, r.cfg.scheduleIdentity()...)
 	if r.cfg.Validate == nil {
 		id = append(id, "no validation")
 	} else {
 		id = append(id, fmt.Sprintf("validation every %d iterations, patience %d", r.cfg.ValidateEvery, r.cfg.Patience))
 	}
-	for _, p := range r.params {
-		id = append(id, "parameter "+p.String())
-	}
 	if o, ok := r.obj.(Identifier); ok {
 		id = append(id, o.Identity()...)
 	}
-	return id
+	var start []string
+	for i, a := range r.arrays {
+		kind := "parameter"
+		if i >= len(r.params) {
+			kind = "state"
+		}
+		id = append(id, kind+" "+a.String())
+		start = append(start, fmt.Sprintf("start of %s with checksum %08x", a.Name, checksum(a.Value)))
+	}
+	return identity{id, start}
+}
+
+// check returns an error that wraps ErrMismatch unless found is the same identity.
+func (want identity) check(found identity) error {
+	for _, lists := range [][2][]string{{found.Run, want.Run}, {found.Start, want.Start}} {
+		for i := range max(len(lists[0]), len(lists[1])) {
+			if found, want := at(lists[0], i), at(lists[1], i); found != want {
+				return fmt.Errorf("%w: it has %s, expected %s", ErrMismatch, found, want)
+			}
+		}
+	}
+	return nil
+}
+
+func at(list []string, i int) string {
+	if i < len(list) {
+		return list[i]
+	}
+	return "nothing more"
+}
+
+// scheduleChecked is of how many iterations of a long run the schedule is compared.
+const scheduleChecked = 4096
+
+// scheduleIdentity tells schedules apart.
+func (cfg Config) scheduleIdentity() []string {
+	var id []string
+	for _, i := range cfg.scheduleProbes() {
+		id = append(id, fmt.Sprintf("schedule value %v at iteration %d", cfg.Schedule(i, cfg.Iterations), i))
+	}
+	step := max(1, cfg.Iterations/scheduleChecked)
+	values := []float64{0}
+	for i := range cfg.Iterations / step {
+		values = append(values, cfg.Schedule(i*step, cfg.Iterations))
+	}
+	return append(id, fmt.Sprintf("schedule with checksum %08x", crc(values)))
 }

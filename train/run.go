@@ -7,13 +7,11 @@ import (
 	"math"
 	"slices"
 	"time"
-
-	"gorgonia.org/tensor"
 )
 
 // Run minimises obj until all iterations are made, the validation stops
 // improving, ctx is cancelled or something fails. Where cfg.Validate is set and
-// cfg.KeepLast is not, the parameters end at the best validated values (the last ones
+// cfg.KeepLast is not, the parameters and the objective's state end at the best validated values (the last ones
 // before any validation, or after a failure), otherwise at the last.
 //
 // Cancelling ctx stops at the boundary of a step, writes the checkpoint, and
@@ -38,10 +36,12 @@ type runner struct {
 	cfg    Config
 	obj    Objective
 	params []Param
-	id     []string // see identity
+	arrays []Array // the values of params and the arrays of the objective's state
+	state  any     // the numbers of the objective's state
+	id     identity
 
 	counters
-	best []*tensor.Dense // values at BestIteration; nil before the first validation
+	best snapshot // at BestIteration; empty before the first validation
 
 	resumed float64 // seconds of training before start
 	start   time.Time
@@ -67,9 +67,11 @@ func newRunner(obj Objective, cfg Config) (*runner, error) {
 		return nil, err
 	}
 	r := &runner{cfg: cfg, obj: obj, params: slices.Clone(obj.Params())}
-	if err := checkParams(r.params); err != nil {
+	state := stateOf(obj)
+	if err := checkObjective(r.params, state); err != nil {
 		return nil, err
 	}
+	r.arrays, r.state = arraysOf(r.params, state), state.Numbers
 	r.id = r.identity()
 	if cfg.Resume {
 		if err := r.load(); err != nil {
@@ -112,14 +114,16 @@ func cancelled(ctx context.Context, err error) bool {
 func (r *runner) step(ctx context.Context) error {
 	loss, err := r.obj.Evaluate(ctx, r.Done)
 	if err != nil {
-		return fmt.Errorf("train: iteration %d: %w; %s", r.Done, err, describe(summaries(r.params)))
+		return fmt.Errorf("train: iteration %d: %w; %s", r.Done, err, describe(summaries(r.arrays)))
 	}
 	if err := r.checkGradients(loss); err != nil {
 		return err
 	}
 	scale := r.cfg.Schedule(r.Done, r.cfg.Iterations)
-	if err := r.cfg.Optimizer.Step(r.params, scale); err != nil {
-		return fmt.Errorf("train: iteration %d: %w", r.Done, err)
+	if len(r.params) > 0 {
+		if err := r.cfg.Optimizer.Step(r.params, scale); err != nil {
+			return fmt.Errorf("train: iteration %d: %w", r.Done, err)
+		}
 	}
 	if r.cfg.OnStep != nil {
 		r.cfg.OnStep(Step{Iteration: r.Done, Loss: loss, LRScale: scale})
@@ -154,7 +158,9 @@ func (r *runner) validate(ctx context.Context) error {
 	loss := r.LossSum / float64(r.LossCount)
 	r.History = append(r.History, Record{Iteration: r.Done, Loss: loss, Validation: value, Seconds: r.elapsed()})
 	r.LossSum, r.LossCount = 0, 0
-	r.keepBest(value)
+	if err := r.keepBest(value); err != nil {
+		return err
+	}
 	r.progress.Validation = value
 	r.tell()
 	return nil
@@ -168,23 +174,17 @@ func (r *runner) tell() {
 	}
 }
 
-// keepBest remembers the present parameters if value is the smallest so far.
-func (r *runner) keepBest(value float64) {
-	if r.best != nil && value >= r.BestValue {
+// keepBest remembers the present state if value is the smallest so far.
+func (r *runner) keepBest(value float64) error {
+	if r.best.values != nil && value >= r.BestValue {
 		r.Bad++
-		return
+		return nil
 	}
 	r.Bad, r.BestIteration, r.BestValue = 0, r.Done, value
-	if r.best == nil {
-		r.best = clones(values(r.params))
-		return
-	}
-	for i, p := range r.params {
-		copyInto(r.best[i], p.Value)
-	}
+	return r.best.take(r.arrays, r.state)
 }
 
-// finish writes the last checkpoint, restores the best parameters and makes the
+// finish writes the last checkpoint, restores the best state and makes the
 // result of a run that stopped for the given reason.
 func (r *runner) finish(stopped Stopped, err error) (*Result, error) {
 	r.Seconds = r.elapsed()
@@ -193,9 +193,9 @@ func (r *runner) finish(stopped Stopped, err error) (*Result, error) {
 			stopped, err = Failed, both(err, saveErr)
 		}
 	}
-	if stopped != Failed && r.best != nil && !r.cfg.KeepLast {
-		for i, p := range r.params {
-			copyInto(p.Value, r.best[i])
+	if stopped != Failed && r.best.values != nil && !r.cfg.KeepLast {
+		if restoreErr := r.best.restore(r.arrays, r.state); restoreErr != nil {
+			stopped, err = Failed, both(err, restoreErr)
 		}
 	}
 	return &Result{
@@ -236,13 +236,17 @@ func (r *runner) checkGradients(loss float64) error {
 	return nil
 }
 
-// checkValues returns a NonFiniteError unless all parameters are finite: a step
-// can overflow although its gradient does not.
+// checkValues returns a NonFiniteError unless all parameters and the objective's state
+// are finite: a step can overflow although its gradient does not.
 func (r *runner) checkValues() error {
-	for _, p := range r.params {
-		if i, v := firstNonFinite(p.Value); i >= 0 {
-			err := r.nonFinite(max(r.Done-1, 0), "parameter", v)
-			err.Param, err.Index = p.Name, i
+	for k, a := range r.arrays {
+		if i, v := firstNonFinite(a.Value); i >= 0 {
+			what := "parameter"
+			if k >= len(r.params) {
+				what = "state"
+			}
+			err := r.nonFinite(max(r.Done-1, 0), what, v)
+			err.Param, err.Index = a.Name, i
 			return err
 		}
 	}
@@ -250,5 +254,5 @@ func (r *runner) checkValues() error {
 }
 
 func (r *runner) nonFinite(iteration int, what string, value float64) *NonFiniteError {
-	return &NonFiniteError{Iteration: iteration, What: what, Value: value, Params: summaries(r.params)}
+	return &NonFiniteError{Iteration: iteration, What: what, Value: value, Params: summaries(r.arrays)}
 }

@@ -37,9 +37,6 @@ func (o *SGD) Step(params []Param, lrScale float64) error {
 	o.memory.steps++
 	lr := orDefault(o.LR, 1e-3) * lrScale
 	for i, p := range params {
-		if p.Kept {
-			continue
-		}
 		if p.Value.Dtype() == tensor.Float32 {
 			sgdUpdate[float32](o, i, p, lr)
 		} else {

@@ -25,9 +25,14 @@ type Fit struct {
 
 	BatchSize int    // 0 means 100, the published setting
 	Seed      uint64 // of the mini-batches
-	// MemoryLimit is how many bytes a step may need, see [Fit.Plan]; 0 means as many
-	// as it takes. Where a mini-batch needs more it is computed in parts.
+	// MemoryLimit is how many bytes a step may need, see [Fit.Plan], and the validation
+	// beside it a quarter as many; 0 means as many as it takes. Where a mini-batch needs
+	// more it is computed in parts.
 	MemoryLimit int64
+
+	// ValidationX [n,…] and ValidationY [n,C] are examples held out: where there are any,
+	// Config.Validate is their mean negative log predictive density.
+	ValidationX, ValidationY *tensor.Dense
 	// Config is the training loop's. The published setting is 40,000 iterations of
 	// Adam with its default step of 1e-3.
 	Config train.Config
@@ -46,11 +51,24 @@ func (f Fit) RunOn(ctx context.Context, x train.Source, y *tensor.Dense) (*train
 	if err != nil {
 		return nil, err
 	}
+	if f.ValidationX != nil {
+		if f.Config.Validate != nil {
+			return nil, fmt.Errorf("valla: validation examples and Config.Validate, expected one of them")
+		}
+		post := NewPosterior(f.Net, f.Layer)
+		if f.MemoryLimit > 0 {
+			post.LimitMemory(f.MemoryLimit / 4)
+		}
+		f.Config.Validate = post.ValidateNLL(f.Likelihood, f.ValidationX, f.ValidationY)
+	}
 	return train.Run(ctx, obj, f.Config)
 }
 
 // Objective builds the graph that Run trains: the network, the layer and the loss.
 func (f Fit) Objective(x train.Source, y *tensor.Dense) (*train.Graph, error) {
+	if err := checkHeld(f.Layer.Z.Value.Dtype(), f.ValidationX, f.ValidationY); err != nil {
+		return nil, fmt.Errorf("valla: %w", err)
+	}
 	f.BatchSize = min(cmp.Or(f.BatchSize, 100), y.Shape()[0])
 	size := f.BatchSize
 	if f.MemoryLimit > 0 {
@@ -72,8 +90,9 @@ func (f Fit) Objective(x train.Source, y *tensor.Dense) (*train.Graph, error) {
 	if err != nil {
 		return nil, err
 	}
-	g.Identify("network with fingerprint "+layers.Fingerprint(f.Net), fmt.Sprintf("alpha %g", alphaOf(f.Alpha)),
-		fmt.Sprintf("classes %v", f.Layer.Class))
+	g.Identify(layerIdentity(f.Net, f.Layer, f.Alpha, f.FixInducing, f.FixPrior)...)
+	g.Identify(likelihoodIdentity(f.Likelihood, f.FixLikelihood))
+	g.Identify(heldIdentity(f.ValidationX, f.ValidationY)...)
 	return g, nil
 }
 

@@ -10,33 +10,34 @@ import (
 )
 
 // ladder holds rungs: prior scales log σ₀ in equal steps, each with the natural
-// parameters T and the parameters of the likelihood that belong to it. All of them live
-// in arrays of a training run, so that its checkpoints hold them.
+// parameters T and the parameters of the likelihood that belong to it. It is the state of a
+// natural-gradient fit.
 //
 // Which σ₀ is best cannot be told at one T: T was fitted at another σ₀, and the two
 // would follow each other downwards. It is read off the whole curve of values with a
 // T for each σ₀, which costs no more passes over the network than one.
 type ladder struct {
-	m, rungs, width int           // width: parameters of the likelihood
-	t               *tensor.Dense // [rungs,M,M]
-	logStd          *tensor.Dense // [rungs]
-	gamma, u        *tensor.Dense // the spectra of T as last computed, [rungs,M] and [rungs,M,M]
-	noise           *tensor.Dense // parameters of the likelihood divided by pace, [rungs,width]
-	noiseGrad       *tensor.Dense
-	losses          *tensor.Dense // sums of objectives since the last choice, [rungs]
-	pick            *tensor.Dense // [pickCount], see below
+	m, rungs, width int     // width: parameters of the likelihood
+	start           float64 // log σ₀ at the start
+
+	t        *tensor.Dense // [rungs,M,M]
+	logStd   *tensor.Dense // [rungs]
+	gamma, u *tensor.Dense // the spectra of T as last computed, [rungs,M] and [rungs,M,M]
+	losses   *tensor.Dense // sums of objectives since the last choice, [rungs]
+	numbers  rungNumbers
+
+	noise     *tensor.Dense // parameters of the likelihood divided by noisePace, [rungs,width]
+	noiseGrad *tensor.Dense
 }
 
-// The elements of pick.
-const (
-	pickLead     = iota // the leading rung
-	pickStep            // log of the ratio of neighbouring scales
-	pickChange          // Σ ρ since the spectra were computed
-	pickStart           // log σ₀ at the start
-	pickSearched        // steps made at the last search
-	pickDone            // steps made
-	pickCount
-)
+// rungNumbers are the part of a ladder that is not arrays.
+type rungNumbers struct {
+	Lead     int     // the leading rung
+	Step     float64 // log of the ratio of neighbouring scales
+	Change   float64 // Σ ρ since the spectra were computed
+	Searched int     // steps made at the last search
+	Done     int     // steps made
+}
 
 const (
 	// freeRungs is how many rungs there are where σ₀ is free: a middle, and two on
@@ -50,12 +51,15 @@ const (
 	// farthest bounds the factor between the scale in the middle and that of the start:
 	// where no scale is small enough the network is best without uncertainty.
 	farthest = 1e4
-	// pace is how much faster the likelihood's parameters, which are logs, go than Z.
-	pace = 2.0
+	// noisePace is how much faster the likelihood's parameters, which are logs, go than Z.
+	noisePace = 2.0
 	// stale is the change of T, as a sum of ρ, above which its spectra are computed anew, as
 	// they are after a bounded step.
 	stale = 0.02
 )
+
+// nameNoise is the array of the likelihood's parameters of all rungs.
+const nameNoise = "valla.natural.likelihood"
 
 func newLadder(m, rungs int, logStd float64, noise []float64) *ladder {
 	array := func(shape ...int) *tensor.Dense {
@@ -63,14 +67,13 @@ func newLadder(m, rungs int, logStd float64, noise []float64) *ladder {
 	}
 	width := len(noise)
 	l := &ladder{
-		m: m, rungs: rungs, width: width, t: array(rungs, m, m), logStd: array(rungs), losses: array(rungs), pick: array(pickCount),
+		m: m, rungs: rungs, width: width, start: logStd, t: array(rungs, m, m), logStd: array(rungs), losses: array(rungs),
 		gamma: array(rungs, m), u: array(rungs, m, m),
 		noise: array(rungs, max(width, 1)), noiseGrad: array(rungs, max(width, 1)),
 	}
-	l.pick.Float64s()[pickStart] = logStd
 	l.place(logStd, math.Log(firstStep))
 	for i := range l.noise.Float64s()[:rungs*width] {
-		l.noise.Float64s()[i] = noise[i%width] / pace
+		l.noise.Float64s()[i] = noise[i%width] / noisePace
 	}
 	return l
 }
@@ -80,17 +83,30 @@ func (l *ladder) place(middle, step float64) {
 	for i := range l.rungs {
 		l.logStd.Float64s()[i] = middle + float64(i-l.rungs/2)*step
 	}
-	l.pick.Float64s()[pickLead], l.pick.Float64s()[pickStep] = float64(l.rungs/2), step
+	l.numbers.Lead, l.numbers.Step = l.rungs/2, step
 	l.outdate()
 }
 
-// outdate has the spectra computed anew.
-func (l *ladder) outdate() { l.pick.Float64s()[pickChange] = 1 } // more than stale
+// arrays lists the arrays of the state. The likelihood's parameters are among them where
+// they are fixed; otherwise Adam has them.
+func (l *ladder) arrays(fixed bool) []train.Array {
+	list := []train.Array{
+		{Name: "valla.natural.t", Value: l.t}, {Name: "valla.natural.gamma", Value: l.gamma}, {Name: "valla.natural.u", Value: l.u},
+		{Name: "valla.natural.log_prior_std", Value: l.logStd}, {Name: "valla.natural.losses", Value: l.losses},
+	}
+	if l.width > 0 && fixed {
+		list = append(list, train.Array{Name: nameNoise, Value: l.noise})
+	}
+	return list
+}
 
-func (l *ladder) searchedAt() int         { return int(l.pick.Float64s()[pickSearched]) }
-func (l *ladder) setSearchedAt(done int)  { l.pick.Float64s()[pickSearched] = float64(done) }
-func (l *ladder) done() int               { return int(l.pick.Float64s()[pickDone]) }
-func (l *ladder) lead() int               { return int(l.pick.Float64s()[pickLead]) }
+// outdate has the spectra computed anew.
+func (l *ladder) outdate() { l.numbers.Change = 1 } // more than stale
+
+// stale says whether T has changed too much for the spectra as last computed.
+func (l *ladder) stale() bool { return l.numbers.Change > stale }
+
+func (l *ladder) lead() int               { return l.numbers.Lead }
 func (l *ladder) scale(i int) float64     { return math.Exp(2 * l.logStd.Float64s()[i]) } // σ₀²
 func (l *ladder) natural(i int) []float64 { return l.t.Float64s()[i*l.m*l.m : (i+1)*l.m*l.m] }
 
@@ -98,29 +114,18 @@ func (l *ladder) natural(i int) []float64 { return l.t.Float64s()[i*l.m*l.m : (i
 func (l *ladder) params(i int) []float64 {
 	v := make([]float64, l.width)
 	for k := range v {
-		v[k] = pace * l.noise.Float64s()[i*l.width+k]
+		v[k] = noisePace * l.noise.Float64s()[i*l.width+k]
 	}
 	return v
 }
 
-// addGradients takes gradients in params(i).
-func (l *ladder) addGradients(i int, grads []float64) {
-	for k, g := range grads {
-		l.noiseGrad.Float64s()[i*l.width+k] += pace * g
+// setGradients takes the gradients in params(i) of each rung.
+func (l *ladder) setGradients(grads [][]float64) {
+	for i, of := range grads {
+		for k, g := range of {
+			l.noiseGrad.Float64s()[i*l.width+k] = noisePace * g
+		}
 	}
-}
-
-// arrays lists the state; the likelihood's part is trained if free is set.
-func (l *ladder) arrays(free bool) []train.Param {
-	kept := func(name string, v *tensor.Dense) train.Param {
-		return train.Param{Name: "valla.natural." + name, Value: v, Kept: true,
-			Grad: tensor.New(tensor.Of(tensor.Float64), tensor.WithShape(v.Shape()...))}
-	}
-	list := []train.Param{kept("t", l.t), kept("gamma", l.gamma), kept("u", l.u), kept("log_prior_std", l.logStd), kept("losses", l.losses), kept("pick", l.pick)}
-	if l.width > 0 {
-		list = append(list, train.Param{Name: "valla.natural.likelihood", Value: l.noise, Grad: l.noiseGrad, Kept: !free})
-	}
-	return list
 }
 
 // away returns sum − T for T of rung i.
@@ -143,30 +148,35 @@ func (l *ladder) stepped(i int, rho float64, d []float64) []float64 {
 
 // changed takes note of a step, number done.
 func (l *ladder) changed(rho float64, done int) {
-	l.pick.Float64s()[pickChange] += rho
-	l.pick.Float64s()[pickDone] = float64(done)
+	l.numbers.Change += rho
+	l.numbers.Done = done
 }
 
-// spectra returns those of all rungs in a frame: as they were last
-// computed, unless T has changed since by more than stale or fresh is set.
+// spectra returns those of all rungs in a frame: computed if fresh is set, otherwise those
+// that are remembered.
 func (l *ladder) spectra(f *frame, fresh bool) ([]*spectrum, error) {
 	m, all := l.m, make([]*spectrum, l.rungs)
 	for i := range all {
-		gamma, u := l.gamma.Float64s()[i*m:(i+1)*m], l.u.Float64s()[i*m*m:(i+1)*m*m]
-		if fresh || l.pick.Float64s()[pickChange] > stale {
-			p, err := f.spectrum(l.natural(i))
-			if err != nil {
-				return nil, fmt.Errorf("%w; %v", err, l)
-			}
-			copy(gamma, p.gamma)
-			copy(u, p.u)
+		if !fresh {
+			all[i] = &spectrum{f, l.gamma.Float64s()[i*m : (i+1)*m], l.u.Float64s()[i*m*m : (i+1)*m*m]}
+			continue
 		}
-		all[i] = &spectrum{f, gamma, u}
-	}
-	if fresh || l.pick.Float64s()[pickChange] > stale {
-		l.pick.Float64s()[pickChange] = 0
+		var err error
+		if all[i], err = f.spectrum(l.natural(i)); err != nil {
+			return nil, fmt.Errorf("%w; %v", err, l)
+		}
 	}
 	return all, nil
+}
+
+// remember keeps the spectra of the present T.
+func (l *ladder) remember(all []*spectrum) {
+	m := l.m
+	for i, p := range all {
+		copy(l.gamma.Float64s()[i*m:(i+1)*m], p.gamma)
+		copy(l.u.Float64s()[i*m*m:(i+1)*m*m], p.u)
+	}
+	l.numbers.Change = 0
 }
 
 // choose makes the rung of the smallest value the leading one.
@@ -177,7 +187,7 @@ func (l *ladder) choose(values []float64) int {
 			best = i
 		}
 	}
-	l.pick.Float64s()[pickLead] = float64(best)
+	l.numbers.Lead = best
 	clear(l.losses.Float64s())
 	return best
 }
@@ -189,15 +199,15 @@ func (l *ladder) climb(values []float64, least float64) {
 	if l.rungs == 1 {
 		return
 	}
-	best, step := l.lead(), l.pick.Float64s()[pickStep]
+	best, step := l.lead(), l.numbers.Step
 	middle := l.logStd.Float64s()[best]
 	first, narrower := l.logStd.Float64s()[0], step
 	if best > 0 && best < l.rungs-1 {
 		middle += step * vertex(values[best-1], values[best], values[best+1])
 		narrower = max(step/2, math.Log(least))
 	}
-	start, limit := l.pick.Float64s()[pickStart], math.Log(farthest)
-	middle = min(max(middle, start-limit), start+limit)
+	limit := math.Log(farthest)
+	middle = min(max(middle, l.start-limit), l.start+limit)
 	at := make([]float64, l.rungs) // of the new rungs, in old ones
 	l.place(middle, narrower)
 	for i, v := range l.logStd.Float64s() {

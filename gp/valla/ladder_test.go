@@ -25,7 +25,7 @@ func TestLadderFindsTheBestScale(t *testing.T) {
 		if got := math.Exp(l.logStd.Float64s()[l.lead()]); math.Abs(math.Log(got/best)) > math.Log(lastStep) {
 			t.Errorf("from %g: σ₀ %g, want %g", start, got, best)
 		}
-		if step := math.Exp(l.pick.Float64s()[pickStep]); math.Abs(step-lastStep) > 1e-12 {
+		if step := math.Exp(l.numbers.Step); math.Abs(step-lastStep) > 1e-12 {
 			t.Errorf("from %g: the rungs are %g apart, want %g", start, step, lastStep)
 		}
 	}

@@ -9,9 +9,11 @@ import (
 )
 
 // local evaluates a likelihood's data term at given latent marginals: what a
-// natural-gradient step needs to know of it, taken from the likelihood's own graph.
+// natural-gradient step needs to know of it, taken from the likelihood's own graph. It works
+// on a copy of the likelihood, whose parameters are set anew in each run.
 type local struct {
 	rows, outputs int
+	own           []*graph.Param // the parameters of its copy of the likelihood
 	program       *graph.Program
 	leaves        [4]*tensor.Dense // y, mean, variance [rows,C], weights [rows]
 	term          *graph.Node      // ℓ, [rows]
@@ -22,7 +24,8 @@ type local struct {
 // newLocal compiles the data term of so many examples of C outputs at a time.
 func newLocal(lik likelihood.Likelihood, alpha float64, rows, outputs int, dt tensor.Dtype) (*local, error) {
 	b := graph.NewBuilder(dt)
-	l := &local{rows: rows, outputs: outputs}
+	lik = lik.Copy(dt)
+	l := &local{rows: rows, outputs: outputs, own: lik.Params()}
 	var in [4]*graph.Node
 	for i, name := range []string{"y", "mean", "variance", "weights"} {
 		shape := []int{rows, outputs}
@@ -34,7 +37,7 @@ func newLocal(lik likelihood.Likelihood, alpha float64, rows, outputs int, dt te
 	}
 	l.term = lik.DataTerm(b, in[0], in[1], b.Diagonal(in[2]), alpha)
 	wrt := []*graph.Node{in[2]}
-	for _, p := range lik.Params() {
+	for _, p := range l.own {
 		wrt = append(wrt, b.Param(p))
 	}
 	grads := graph.VJP(b, []*graph.Node{l.term}, []*graph.Node{in[3]}, wrt)
@@ -51,8 +54,10 @@ func newLocal(lik likelihood.Likelihood, alpha float64, rows, outputs int, dt te
 	return l, nil
 }
 
-// run evaluates ℓ for up to l.rows examples: y, mean and variance [n,C], weights [n].
-func (l *local) run(y, mean, variance, weights []float64) error {
+// run evaluates ℓ for up to l.rows examples: y, mean and variance [n,C], weights [n], with
+// the likelihood's parameters one after the other.
+func (l *local) run(params, y, mean, variance, weights []float64) error {
+	unflat(l.own, params)
 	for i, v := range [][]float64{y, mean, variance, weights} {
 		if want := l.leaves[i].Shape().TotalSize(); len(v) > want {
 			return fmt.Errorf("valla: %d values for a likelihood of at most %d", len(v), want)

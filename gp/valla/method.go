@@ -110,8 +110,8 @@ func (f *fitting) run(ctx context.Context) (*train.Result, error) {
 		FixInducing: f.s.FixInducing, FixPrior: f.s.FixPrior, FixLikelihood: f.s.FixNoise,
 		BatchSize: f.s.BatchSize, Seed: f.r.Seed, MemoryLimit: f.r.Memory, Config: f.config(adamCheckpoint),
 	}
-	if f.p.Validation != nil {
-		fit.Config.Validate = f.post.ValidateNLL(f.lik, f.p.Validation.X, f.p.Validation.Y)
+	if v := f.p.Validation; v != nil {
+		fit.ValidationX, fit.ValidationY = v.X, v.Y
 	}
 	return fit.Run(ctx, f.p.Train.X, f.p.Train.Y)
 }

@@ -1,13 +1,12 @@
 package valla
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"math"
 
 	"github.com/go-valla/valla/gp/likelihood"
-	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/layers"
 	"github.com/go-valla/valla/train"
 	"gorgonia.org/tensor"
@@ -30,6 +29,11 @@ import (
 //
 // The algebra is in float64 whatever the network holds. The layer starts from its Z and
 // σ₀, which need only be right to a factor of some hundred; its L is not used.
+//
+// The code, in the order of a step: draws.go deals a mini-batch, whiten.go turns the network's
+// outputs and the kernel into whitened rows, natural_step.go makes the step of A, ladder.go
+// holds what it changes, validation.go compares the σ₀, and natural_inputs.go has the
+// gradient for Z. The formulas are in basis.go.
 type Natural struct {
 	Net        layers.Network
 	Layer      *Layer
@@ -88,8 +92,8 @@ func (f Natural) Run(ctx context.Context, x, y *tensor.Dense) (*NaturalResult, e
 	if res == nil {
 		return nil, err
 	}
-	if (res.BestIteration == 0 || f.Config.KeepLast) && res.Stopped != train.Failed { // nothing has set the layer yet
-		if exportErr := n.exportLead(); exportErr != nil {
+	if res.Stopped != train.Failed {
+		if exportErr := n.export(); exportErr != nil {
 			return nil, errors.Join(err, exportErr)
 		}
 	}
@@ -98,20 +102,12 @@ func (f Natural) Run(ctx context.Context, x, y *tensor.Dense) (*NaturalResult, e
 
 // complete fills in the defaults.
 func (f Natural) complete() (Natural, error) {
-	if (f.ValidationX == nil) != (f.ValidationY == nil) {
-		return f, errors.New("valla: validation inputs and targets, expected both or neither")
-	}
 	if f.Config.Validate != nil {
 		return f, errors.New("valla: a natural-gradient fit validates by itself; expected Config.Validate nil")
 	}
-	orInt := func(v *int, standard int) {
-		if *v == 0 {
-			*v = standard
-		}
-	}
-	orInt(&f.BatchSize, 100)
-	orInt(&f.Config.Iterations, 1000)
-	orInt(&f.Config.ValidateEvery, max(1, f.Config.Iterations/20))
+	f.BatchSize = cmp.Or(f.BatchSize, 100)
+	f.Config.Iterations = cmp.Or(f.Config.Iterations, 1000)
+	f.Config.ValidateEvery = cmp.Or(f.Config.ValidateEvery, max(1, f.Config.Iterations/20))
 	if f.Config.Optimizer == nil {
 		f.Config.Optimizer = &train.Adam{LR: 1e-2}
 	}
@@ -119,151 +115,4 @@ func (f Natural) complete() (Natural, error) {
 		f.Config.Schedule = train.Cosine(0)
 	}
 	return f, nil
-}
-
-// natural is the train.Objective of a natural-gradient fit.
-type natural struct {
-	f       Natural
-	x       train.Source
-	y       *tensor.Dense
-	outputs int
-	dt      tensor.Dtype
-
-	draws  *draws
-	parts  int           // of a mini-batch, of equal size
-	xb, yb *tensor.Dense // one of them
-	local  *local
-	ladder *ladder
-	params []train.Param
-
-	program *graph.Program
-	grad    *graph.Node // of Z; nil if Z is fixed
-	step    stepSums
-	check   *validation // nil without validation examples
-	jitter  float64
-}
-
-// leastJitter is what K_z gets in any case: in float32 its rounding alone makes it
-// indefinite.
-func leastJitter(dt tensor.Dtype) float64 {
-	if dt == tensor.Float32 {
-		return 1e-6
-	}
-	return 0
-}
-
-func newNatural(ctx context.Context, f Natural, x, y *tensor.Dense) (*natural, error) {
-	n := &natural{f: f, x: train.Rows{All: x}, y: y, dt: f.Layer.Z.Value.Dtype()}
-	if err := n.checkData(x, y); err != nil {
-		return nil, err
-	}
-	n.outputs = y.Shape()[1]
-	scores, err := n.scores(ctx, x)
-	if err != nil {
-		return nil, err
-	}
-	if n.draws, err = newDraws(scores, f.BatchSize, f.Seed); err != nil {
-		return nil, err
-	}
-	rungs := freeRungs
-	if f.FixPrior {
-		rungs = 1
-	}
-	n.ladder = newLadder(f.Layer.Inducing(), rungs, f.Layer.LogPriorStd.Scalar(), flat(f.Likelihood.Params()))
-	if err := n.compile(x); err != nil {
-		return nil, err
-	}
-	if f.ValidationX != nil {
-		if n.check, err = n.newValidation(); err != nil {
-			return nil, err
-		}
-	}
-	n.listParams()
-	return n, nil
-}
-
-// checkData refuses what would broadcast or be read past its end.
-func (n *natural) checkData(x, y *tensor.Dense) error {
-	for _, d := range [][2]*tensor.Dense{{x, y}, {n.f.ValidationX, n.f.ValidationY}} {
-		x, y := d[0], d[1]
-		switch {
-		case x == nil:
-		case y.Dims() != 2 || x.Dims() < 2 || x.Shape()[0] != y.Shape()[0]:
-			return fmt.Errorf("inputs of shape %v with targets of shape %v, expected [N,…] and [N,C]", x.Shape(), y.Shape())
-		case x.Dtype() != n.dt || y.Dtype() != n.dt:
-			return fmt.Errorf("inputs are %v and targets %v, the layer %v", x.Dtype(), y.Dtype(), n.dt)
-		}
-	}
-	return nil
-}
-
-// scores are Σ_c |λ_c| of all examples without latent variance.
-func (n *natural) scores(ctx context.Context, x *tensor.Dense) ([]float64, error) {
-	all := x.Shape()[0]
-	scores := make([]float64, all)
-	if n.f.BatchSize >= all {
-		return scores, nil
-	}
-	b := graph.NewBuilder(n.dt)
-	xn := b.Input("x", append([]int{PredictBatch}, x.Shape()[1:]...)...)
-	mean := n.f.Net.Forward(b, xn)
-	if b.Err() != nil {
-		return nil, b.Err()
-	}
-	each, err := graph.NewBatched(b, xn, mean)
-	if err != nil {
-		return nil, err
-	}
-	lik, err := newLocal(n.f.Likelihood, alphaOf(n.f.Alpha), PredictBatch, n.outputs, n.dt)
-	if err != nil {
-		return nil, err
-	}
-	y, c := graph.Floats(n.y), n.outputs
-	variance, weights := make([]float64, PredictBatch*c), make([]float64, PredictBatch)
-	for i := range weights {
-		weights[i] = 1
-	}
-	err = each.Each(ctx, x, func(first, rows int, out []*tensor.Dense) error {
-		if err := lik.run(y[first*c:(first+rows)*c], appendRows(nil, out[0], rows), variance, weights); err != nil {
-			return err
-		}
-		for i, v := range lik.lambda(rows) {
-			scores[first+i/c] += math.Abs(v)
-		}
-		return nil
-	})
-	return scores, err
-}
-
-// listParams lists what the run trains and keeps.
-func (n *natural) listParams() {
-	if n.grad != nil {
-		z := n.f.Layer.Z
-		n.params = append(n.params, train.Param{Name: z.Name, Value: z.Value, Grad: like(z.Value)})
-	}
-	n.params = append(n.params, n.ladder.arrays(!n.f.FixLikelihood)...)
-	for _, p := range append([]*graph.Param{n.f.Layer.L, n.f.Layer.LogPriorStd}, n.f.Likelihood.Params()...) {
-		n.params = append(n.params, train.Param{Name: p.Name, Value: p.Value, Grad: like(p.Value), Kept: true})
-	}
-}
-
-func like(t *tensor.Dense) *tensor.Dense {
-	return tensor.New(tensor.Of(t.Dtype()), tensor.WithShape(t.Shape().Clone()...))
-}
-
-// Params implements train.Objective.
-func (n *natural) Params() []train.Param { return n.params }
-
-// Identity implements train.Identifier.
-func (n *natural) Identity() []string {
-	id := []string{
-		fmt.Sprintf("natural gradients, batches of %d of %d rows, seed %d", n.draws.size, n.draws.n, n.draws.seed),
-		n.x.Identity(), "targets: " + train.Rows{All: n.y}.Identity(),
-		"network with fingerprint " + layers.Fingerprint(n.f.Net), fmt.Sprintf("alpha %g", alphaOf(n.f.Alpha)),
-		fmt.Sprintf("classes %v", n.f.Layer.Class),
-	}
-	if n.check != nil {
-		id = append(id, "validation "+train.Rows{All: n.f.ValidationX}.Identity())
-	}
-	return id
 }

@@ -75,7 +75,7 @@ func limitedToy(t *testing.T, lik likelihood.Likelihood, alpha float64, limit in
 func TestNaturalInParts(t *testing.T) {
 	lik := likelihood.NewGaussian(0.3, tensor.Float64)
 	whole := naturalToy(t, lik, 1)
-	quarter, err := whole.stepGraph(whole.f.Layer.Z.Value, 2)
+	quarter, err := whole.inputsGraph(whole.f.Layer.Z.Value.Shape(), 2)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,12 +83,12 @@ func TestNaturalInParts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if whole.parts != 1 || parts.parts != 4 {
-		t.Fatalf("%d and %d parts, want 1 and 4", whole.parts, parts.parts)
+	if whole.inputs.parts != 1 || parts.inputs.parts != 4 {
+		t.Fatalf("%d and %d parts, want 1 and 4", whole.inputs.parts, parts.inputs.parts)
 	}
 	fixture.Close(t, "T", parts.ladder.t.Float64s(), whole.ladder.t.Float64s(), 1e-12)
-	fixture.Close(t, "losses", parts.step.losses, whole.step.losses, 1e-12)
-	whole.step.afterwards = false // as it is in parts
+	fixture.Close(t, "losses", parts.ladder.losses.Float64s(), whole.ladder.losses.Float64s(), 1e-12)
+	whole.inputs.afterwards = false // as it is in parts
 	for _, n := range []*natural{whole, parts} {
 		if _, err := n.Evaluate(context.Background(), 3); err != nil {
 			t.Fatal(err)
@@ -143,11 +143,12 @@ func TestNaturalGradients(t *testing.T) {
 		n := naturalToy(t, c.lik, c.alpha)
 		state := n.projected(t)
 		evaluate := func() []float64 { // losses of the rungs, with T as it was
-			if _, err := n.Evaluate(context.Background(), 51); err != nil {
+			s, err := n.pass(context.Background(), 51, n.pace(51))
+			if err != nil {
 				t.Fatal(err)
 			}
 			n.restore(state)
-			return append([]float64(nil), n.step.losses...)
+			return s.losses
 		}
 		difference := func(v []float64, i, rung int) float64 {
 			x := v[i]
@@ -185,21 +186,21 @@ func TestNaturalGradients(t *testing.T) {
 // rate; for α = 0 there is none.
 func TestNaturalBound(t *testing.T) {
 	n := naturalToy(t, likelihood.NewGaussian(0.3, tensor.Float64), 1)
-	n.begin(0)
-	if n.step.bound != farthestStep {
-		t.Errorf("the first step is bounded by %g, want %g", n.step.bound, farthestStep)
+	if b := n.pace(0).bound; b != farthestStep {
+		t.Errorf("the first step is bounded by %g, want %g", b, farthestStep)
 	}
-	n.begin(n.f.Config.Iterations / 2)
-	fixture.Close(t, "bound in the middle", []float64{n.step.bound}, []float64{farthestStep / 2}, 1e-12)
-	d := n.ladder.away(0, make([]float64, 16)) // to T = 0
-	n.step.rho = 1
-	far := n.step.spectra[0].distance(n.ladder.scale(0), d)
+	fixture.Close(t, "bound in the middle", []float64{n.pace(n.f.Config.Iterations / 2).bound}, []float64{farthestStep / 2}, 1e-12)
+	spectra, err := n.presentSpectra()
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, scale := n.ladder.away(0, make([]float64, 16)), n.ladder.scale(0) // to T = 0
+	far := spectra[0].distance(scale, d)
 	for _, bound := range []float64{far / 3, far * 3} {
-		n.step.bound = bound
-		fixture.Close(t, "rate", []float64{n.rate(0, d)}, []float64{min(bound/far, 1)}, 1e-12)
+		fixture.Close(t, "rate", []float64{pace{1, bound}.rate(spectra[0], scale, d)}, []float64{min(bound/far, 1)}, 1e-12)
 	}
-	if n = naturalToy(t, likelihood.NewGaussian(0.3, tensor.Float64), 0); !math.IsInf(n.step.bound, 1) {
-		t.Errorf("for α = 0 the bound is %g, want none", n.step.bound)
+	if n = naturalToy(t, likelihood.NewGaussian(0.3, tensor.Float64), 0); !math.IsInf(n.pace(3).bound, 1) {
+		t.Errorf("for α = 0 the bound is %g, want none", n.pace(3).bound)
 	}
 }
 
@@ -224,16 +225,13 @@ func TestPassOver(t *testing.T) {
 func TestNaturalRate(t *testing.T) {
 	n := naturalToy(t, likelihood.NewGaussian(0.5, tensor.Float64), 1)
 	last := n.f.Config.Iterations - 1
-	n.begin(0)
-	if n.step.rho != 1 {
-		t.Errorf("the first step has ρ = %g, want 1", n.step.rho)
+	if rho := n.pace(0).rho; rho != 1 {
+		t.Errorf("the first step has ρ = %g, want 1", rho)
 	}
-	n.begin(20) // where the learning rate has hardly fallen
-	if n.step.rho < 0.49 || n.step.rho > 0.5 {
-		t.Errorf("with all of the data in a batch ρ = %g, want nearly 1/2", n.step.rho)
+	if rho := n.pace(20).rho; rho < 0.49 || rho > 0.5 { // where the learning rate has hardly fallen
+		t.Errorf("with all of the data in a batch ρ = %g, want nearly 1/2", rho)
 	}
-	n.begin(last)
-	if want := 2 / float64(last+2); n.step.rho != want {
-		t.Errorf("the last step has ρ = %g, want %g", n.step.rho, want)
+	if rho, want := n.pace(last).rho, 2/float64(last+2); rho != want {
+		t.Errorf("the last step has ρ = %g, want %g", rho, want)
 	}
 }

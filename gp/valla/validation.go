@@ -57,9 +57,8 @@ func (v *validation) values(ctx context.Context, n *natural, spectra []*spectrum
 		mean, diag, k := appendRows(nil, out[0], rows), diagonals(appendRows(nil, out[1], rows), c), appendRows(nil, out[2], rows)
 		spectra[0].whiten(k)
 		for i, p := range spectra {
-			unflat(n.f.Likelihood.Params(), n.ladder.params(i))
 			q := p.variance(n.ladder.scale(i), diag, p.rotate(k))
-			if err := v.local.run(v.y[first*c:(first+rows)*c], mean, q, share[:rows]); err != nil {
+			if err := v.local.run(n.ladder.params(i), v.y[first*c:(first+rows)*c], mean, q, share[:rows]); err != nil {
 				return err
 			}
 			values[i] -= v.local.sum()
@@ -103,9 +102,8 @@ func passOver(values, left, prior []float64, least float64) {
 	}
 }
 
-// validate implements train.Config.Validate: it moves the ladder to the best scale and
-// makes the layer that of the rung which is then in its middle. The value is that of the
-// best rung before, next to the lowest point.
+// validate implements train.Config.Validate: it moves the ladder to the best scale. The
+// value is that of the best rung before, next to the lowest point.
 func (n *natural) validate(ctx context.Context) (float64, error) {
 	spectra, err := n.presentSpectra()
 	if err != nil {
@@ -116,11 +114,48 @@ func (n *natural) validate(ctx context.Context) (float64, error) {
 		return 0, err
 	}
 	best := n.ladder.choose(values)
-	n.ladder.climb(values, leastStep(n.ladder.done(), n.f.Config.Iterations))
-	return values[best], n.export(spectra[0].frame)
+	n.ladder.climb(values, leastStep(n.ladder.numbers.Done, n.f.Config.Iterations))
+	return values[best], nil
 }
 
-// presentSpectra are those of the present Z.
+// search moves the ladder, once after a number of steps: early on, before a state can be
+// the best one, by the validation examples; without any by the objective, whenever they
+// would be looked at.
+func (n *natural) search(ctx context.Context, done int) error {
+	cfg, values := n.f.Config, append([]float64(nil), n.ladder.losses.Float64s()...)
+	regular := done%cfg.ValidateEvery == 0
+	due := n.check == nil && regular || n.check != nil && !regular && searched(done, cfg.Iterations)
+	if !due || done == 0 || n.ladder.rungs == 1 || n.ladder.numbers.Searched == done {
+		return nil
+	}
+	if n.check != nil {
+		spectra, err := n.presentSpectra()
+		if err != nil {
+			return err
+		}
+		if values, err = n.check.values(ctx, n, spectra); err != nil {
+			return err
+		}
+	}
+	n.ladder.choose(values)
+	n.ladder.climb(values, leastStep(done, cfg.Iterations))
+	n.ladder.numbers.Searched = done
+	return nil
+}
+
+// searched says whether the ladder is moved after so many of all iterations: after 2 and
+// 5 % of them.
+func searched(done, all int) bool { return done == (all+49)/50 || done == (all+19)/20 }
+
+// leastStep is the least ratio of neighbouring scales after so many of all iterations.
+func leastStep(done, all int) float64 {
+	if 2*done < all {
+		return middleStep
+	}
+	return lastStep
+}
+
+// presentSpectra are those of the present Z and T.
 func (n *natural) presentSpectra() ([]*spectrum, error) {
 	b, l := graph.NewBuilder(n.dt), n.f.Layer
 	gram := l.Kernel.Gram(b, b.Param(l.Z), l.Class)
@@ -131,27 +166,21 @@ func (n *natural) presentSpectra() ([]*spectrum, error) {
 	if err := p.Run(); err != nil {
 		return nil, err
 	}
-	return n.rungSpectra(graph.Floats(p.Value(gram)), true)
+	f, err := newFrame(n.ladder.m, graph.Floats(p.Value(gram)), leastJitter(n.dt))
+	if err != nil {
+		return nil, err
+	}
+	n.jitter = max(n.jitter, f.jitter)
+	spectra, err := n.ladder.spectra(f, true)
+	if err == nil {
+		n.ladder.remember(spectra)
+	}
+	return spectra, err
 }
 
-// export sets the layer's L, σ₀ and the likelihood's parameters to the leading rung's.
-func (n *natural) export(f *frame) error {
-	p, err := f.spectrum(n.ladder.natural(n.ladder.lead()))
-	if err != nil {
-		return err
-	}
-	root, err := p.root(n.ladder.scale(n.ladder.lead()))
-	if err != nil {
-		return err
-	}
-	n.f.Layer.setL(root)
-	n.showLead()
-	return nil
-}
-
-// exportLead is export for the present Z; without validation examples of the rung of the
-// smallest objective.
-func (n *natural) exportLead() error {
+// export sets the layer's L and σ₀ and the likelihood's parameters to those of the leading
+// rung; without validation examples that is the rung of the smallest objective.
+func (n *natural) export() error {
 	if n.check == nil && n.ladder.rungs > 1 {
 		n.ladder.choose(append([]float64(nil), n.ladder.losses.Float64s()...))
 	}
@@ -159,5 +188,13 @@ func (n *natural) exportLead() error {
 	if err != nil {
 		return err
 	}
-	return n.export(spectra[0].frame)
+	lead := n.ladder.lead()
+	root, err := spectra[lead].root(n.ladder.scale(lead))
+	if err != nil {
+		return err
+	}
+	n.f.Layer.setL(root)
+	n.f.Layer.LogPriorStd.Set(0, n.ladder.logStd.Float64s()[lead])
+	unflat(n.f.Likelihood.Params(), n.ladder.params(lead))
+	return nil
 }

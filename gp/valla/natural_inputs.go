@@ -1,0 +1,151 @@
+package valla
+
+import (
+	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/train"
+	"gorgonia.org/tensor"
+)
+
+// inputs computes what a part of a mini-batch needs of the network and the kernel, and the
+// gradient for the inducing inputs Z. One program does both, since they share the network's
+// Jacobians: between the two it hands the values to natural.part, which answers with the
+// cotangents of k̂ and K̂_z, and the program pulls these back to Z.
+type inputs struct {
+	x, y    *tensor.Dense // all examples
+	xb, yb  *tensor.Dense // those of a part
+	program *graph.Program
+	out     *graph.Node // the gradient of a part, or, where Z is fixed, nothing of interest
+
+	size  int // examples in a part
+	parts int // of a mini-batch, of equal size
+	// afterwards says that the gradient for Z is that after the step of T, not before:
+	// where the step is large T would belong to other Z. That takes the whole mini-batch.
+	afterwards bool
+
+	ask   request // what the program asks of natural.part
+	found *sums   // its answer
+}
+
+// newInputs compiles the program for as large a part of a mini-batch as the memory allows.
+func (n *natural) newInputs(x, y *tensor.Dense) (*inputs, error) {
+	var g *inputsGraph
+	size, _, err := graph.Tile("a natural-gradient step", n.draws.size, n.f.MemoryLimit, func(size int) (int64, error) {
+		var err error
+		if g, err = n.inputsGraph(x.Shape(), size); err != nil {
+			return 0, err
+		}
+		return int64(g.bytes), nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	in := &inputs{x: x, y: y, out: g.out, size: size, parts: n.draws.size / size}
+	in.afterwards = in.parts == 1
+	in.xb = tensor.New(tensor.Of(n.dt), tensor.WithShape(g.x.Shape()...))
+	in.yb = tensor.New(tensor.Of(n.dt), tensor.WithShape(g.y.Shape()...))
+	if in.program, err = graph.Compile(g.b, []*graph.Node{g.out}, g.options()); err != nil {
+		return nil, err
+	}
+	if err := in.program.Bind(g.x, in.xb); err != nil {
+		return nil, err
+	}
+	return in, in.program.Bind(g.y, in.yb)
+}
+
+// inputsGraph is the graph of a part of so many examples.
+type inputsGraph struct {
+	b       *graph.Builder
+	x, y, z *graph.Node
+	out     *graph.Node
+	bytes   int
+}
+
+func (g *inputsGraph) options() graph.Options {
+	return graph.Options{Varying: []*graph.Node{g.x, g.y, g.z}}
+}
+
+// inputsGraph writes the network and the kernel at size examples of inputs [N,…] into a
+// graph and, unless Z is fixed, the pullback to Z.
+func (n *natural) inputsGraph(shape tensor.Shape, size int) (*inputsGraph, error) {
+	b, l, c := graph.NewBuilder(n.dt), n.f.Layer, n.outputs
+	g := &inputsGraph{b: b}
+	g.x = b.Input("x", append([]int{size}, shape[1:]...)...)
+	g.y, g.z = b.Input("y", size, c), b.Param(l.Z)
+	mean := n.f.Net.Forward(b, g.x)
+	diag, cross, gram := l.Kernel.Diag(b, g.x), l.Kernel.Cross(b, g.x, g.z, l.Class), l.Kernel.Gram(b, g.z, l.Class)
+	if b.Err() == nil && (len(mean.Shape()) != 2 || mean.Shape()[1] != c) {
+		b.Failf("the network maps to shape %v, the targets have shape %v", mean.Shape(), g.y.Shape())
+	}
+	rows, m := 0, l.Inducing()
+	if !n.f.FixInducing {
+		rows = size*c + m
+	}
+	g.out = callHost(b, "natural gradient", []int{max(rows, 1), m}, n.answer, mean, g.y, diag, cross, gram)
+	if !n.f.FixInducing {
+		k, kz := b.Reshape(b.Slice(g.out, 0, 0, size*c), size, c, m), b.Slice(g.out, 0, size*c, rows)
+		g.out = graph.VJP(b, []*graph.Node{cross, gram}, []*graph.Node{k, kz}, []*graph.Node{g.z})[0]
+	}
+	var err error
+	g.bytes, err = graph.Plan(b, []*graph.Node{g.out}, g.options())
+	return g, err
+}
+
+// answer is called by the program with the network's outputs [b,C], targets [b,C], κ̂
+// [b,C,C], k̂ [b,C,M] and K̂_z [M,M], and returns the cotangents of the last two.
+func (n *natural) answer(in [][]float64) (cotangents []float64, err error) {
+	v := values{mean: in[0], y: in[1], diag: diagonals(in[2], n.outputs), k: in[3], gram: in[4]}
+	n.inputs.found, cotangents, err = n.part(n.inputs.ask, v)
+	return cotangents, err
+}
+
+// run loads a part and runs the program.
+func (in *inputs) run(rows []int, ask request) (*sums, error) {
+	for _, load := range []struct{ to, from *tensor.Dense }{{in.xb, in.x}, {in.yb, in.y}} {
+		if err := (train.Rows{All: load.from}).Load(load.to, rows, 0); err != nil {
+			return nil, err
+		}
+	}
+	in.ask = ask
+	err := in.program.Run()
+	return in.found, err
+}
+
+// addGradient adds the gradient of the last part to those of the parts before, or
+// overwrites these.
+func (in *inputs) addGradient(sum *tensor.Dense, overwrite bool) {
+	if overwrite {
+		store(sum, nil)
+	}
+	addTo(sum, in.program.Value(in.out))
+}
+
+// addTo adds v to sum, two tensors that are alike.
+func addTo(sum, v *tensor.Dense) {
+	if sum.Dtype() == tensor.Float64 {
+		for i, x := range v.Float64s() {
+			sum.Float64s()[i] += x
+		}
+		return
+	}
+	for i, x := range v.Float32s() {
+		sum.Float32s()[i] += x
+	}
+}
+
+// cotangents are those of the objective at rung i, whose T moves towards sum, before or
+// after that step.
+func (n *natural) cotangents(i int, p *spectrum, e examples, m marginals, sum []float64, ask request) ([]float64, error) {
+	if n.inputs.afterwards && ask.pace.rho > stale {
+		d := n.ladder.away(i, sum)
+		rho := ask.pace.rate(p, n.ladder.scale(i), d)
+		var err error
+		if p, err = p.spectrum(n.ladder.stepped(i, rho, d)); err != nil {
+			return nil, err
+		}
+		if m, err = n.marginals(i, p, e, ask.weights); err != nil {
+			return nil, err
+		}
+	}
+	k, kz := p.cotangents(n.ladder.scale(i), m.lambda, m.w)
+	return append(k, kz...), nil
+}

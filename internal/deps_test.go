@@ -40,6 +40,7 @@ var level = map[string]int{
 	"gp":                          6,
 	"gp/gptest":                   7,
 	"gp/task":                     7,
+	"gp/unseen":                   7,
 	"gp/valla":                    8,
 	"gp/laplace":                  8,
 	"gp/method":                   9,
@@ -51,6 +52,7 @@ var level = map[string]int{
 	"experiments/internal/runner": 12,
 	"experiments/peer":            12,
 	"experiments":                 13,
+	"internal/honest":             11,
 	"cmd":                         14,
 }
 

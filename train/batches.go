@@ -10,8 +10,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Source gives the inputs of training examples, which may be other ones in each
-// iteration.
+// Source gives the inputs of training examples. They may differ from iteration to
+// iteration, as augmented images do.
 type Source interface {
 	// Shape returns [N,…], the shape that all inputs together have.
 	Shape() tensor.Shape
@@ -41,8 +41,8 @@ func NewBatches(b *graph.Builder, x, y *tensor.Dense, size int, seed uint64) (*B
 	return NewBatchesOf(b, Rows{x}, y, size, 1, seed)
 }
 
-// NewBatchesOf is NewBatches for any source of inputs, whose mini-batches are fed in so
-// many parts: the inputs of the graph then have B/parts rows.
+// NewBatchesOf is NewBatches for any source of inputs. It feeds each mini-batch in parts of
+// equal size, so that the inputs of the graph have B/parts rows.
 func NewBatchesOf(b *graph.Builder, x Source, y *tensor.Dense, size, parts int, seed uint64) (*Batches, error) {
 	n := x.Shape()[0]
 	if y.Shape()[0] != n {

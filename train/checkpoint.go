@@ -54,8 +54,8 @@ type member struct {
 	value **tensor.Dense
 }
 
-// members lists the arrays of c, of the given names of which the first params are
-// parameters, in the order of the file, after making room for those that are nil.
+// members lists the arrays of c in the order of the file, after making room for those that
+// are nil. The first params of the names are those of parameters.
 func (c *checkpoint) members(names []string, params int) []member {
 	var list []member
 	add := func(prefix string, ts []*tensor.Dense, names []string) []*tensor.Dense {
@@ -80,8 +80,7 @@ func (c *checkpoint) members(names []string, params int) []member {
 	return list
 }
 
-// encode writes c, a checkpoint of arrays of the given names of which the first params are
-// parameters, to w.
+// encode writes c to w. The first params of the names are those of parameters.
 func (c *checkpoint) encode(w io.Writer, names []string, params int) error {
 	z := zip.NewWriter(w)
 	text, err := json.MarshalIndent(c.checkpointHeader, "", " ")
@@ -107,10 +106,9 @@ func store(z *zip.Writer, name string, write func(io.Writer) error) error {
 	return write(w)
 }
 
-// decodeCheckpoint reads the checkpoint in the size bytes of r. run is the
-// identity of the run that wants to go on, arrays are its arrays, of which the first params
-// are parameters. Nothing is changed; errors wrap ErrCheckpoint or ErrMismatch and do not
-// name the file.
+// decodeCheckpoint reads the checkpoint in the size bytes of r, for a run with the given
+// identity and arrays, the first params of which are parameters. Nothing is changed; errors
+// wrap ErrCheckpoint or ErrMismatch and do not name the file.
 func decodeCheckpoint(r io.ReaderAt, size int64, run identity, arrays []Array, params int) (*checkpoint, error) {
 	files, err := readDirectory(r, size)
 	if err != nil {

@@ -33,10 +33,10 @@ type Feed interface {
 	Load(iteration, part int) error
 }
 
-// NewGraph compiles a scalar loss and its gradients with respect to params. All
-// other parameters are constants; what depends on them alone is computed once. After
-// each evaluation the updates are made, of arrays that then belong to the run; a
-// mini-batch in parts has none.
+// NewGraph compiles a scalar loss and its gradients with respect to params. All other
+// parameters are constants; what depends on them alone is computed once. After each
+// evaluation the updates are made. The arrays that they overwrite are the objective's state.
+// A mini-batch in several parts cannot have updates.
 func NewGraph(b *graph.Builder, loss *graph.Node, params []*graph.Param, feed Feed, updates ...layers.Update) (*Graph, error) {
 	if len(updates) > 0 && feed.Parts() > 1 {
 		return nil, fmt.Errorf("train: a mini-batch in %d parts for a network with batch statistics; expected one part", feed.Parts())

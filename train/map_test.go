@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/go-valla/valla/graph"
@@ -134,6 +135,7 @@ func TestMAPKeepsStatistics(t *testing.T) {
 func TestParts(t *testing.T) {
 	x, y := images(3, 24)
 	net := normNet(t)
+	identities := map[string]bool{}
 	evaluate := func(parts int) (float64, []float64) {
 		b := graph.NewBuilder(tensor.Float64)
 		batches, err := NewBatchesOf(b, Rows{x}, y, 12, parts, 7)
@@ -144,6 +146,7 @@ func TestParts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		identities[strings.Join(g.Identity(), ", ")] = true
 		var loss float64
 		for i := range 3 { // of the third mini-batch, which is in another epoch
 			if loss, err = g.Evaluate(t.Context(), i); err != nil {
@@ -167,6 +170,9 @@ func TestParts(t *testing.T) {
 				t.Fatalf("%d parts: gradient %d is %v, want %v", parts, i, grads[i], wantGrads[i])
 			}
 		}
+	}
+	if len(identities) != 4 { // rounding depends on the parts
+		t.Errorf("identities %v, expected one for each number of parts", identities)
 	}
 	b := graph.NewBuilder(tensor.Float64)
 	if _, err := NewBatchesOf(b, Rows{x}, y, 12, 5, 7); err == nil {

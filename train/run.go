@@ -10,9 +10,9 @@ import (
 )
 
 // Run minimises obj until all iterations are made, the validation stops
-// improving, ctx is cancelled or something fails. Where cfg.Validate is set and
-// cfg.KeepLast is not, the parameters and the objective's state end at the best validated values (the last ones
-// before any validation, or after a failure), otherwise at the last.
+// improving, ctx is cancelled or something fails. Where cfg.Validate is set and cfg.KeepLast
+// is not, the parameters and the objective's state end as they were at the best validation;
+// otherwise, before any validation and after a failure, they end as they are.
 //
 // Cancelling ctx stops at the boundary of a step, writes the checkpoint, and
 // returns the result with an error that wraps ctx.Err(). A loss, gradient,
@@ -22,7 +22,7 @@ import (
 // step: a bad configuration, bad parameters, or a checkpoint that is broken
 // ([ErrCheckpoint]) or belongs to another run ([ErrMismatch]).
 //
-// An optimizer that comes with a state of these parameters goes on with it.
+// Where the optimizer already remembers steps of the same parameters, it goes on from them.
 func Run(ctx context.Context, obj Objective, cfg Config) (*Result, error) {
 	r, err := newRunner(obj, cfg)
 	if err != nil {

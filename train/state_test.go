@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -296,5 +297,22 @@ func TestStateThatIsNotFinite(t *testing.T) {
 	var bad *NonFiniteError
 	if !errors.As(err, &bad) || bad.What != "state" || bad.Param != "walker/trail" || bad.Index != 4 || bad.Iteration != 3 {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestSchedulesThatDifferBetweenTheirProbes: two schedules with the same values at the
+// iterations that messages name are told apart.
+func TestSchedulesThatDifferBetweenTheirProbes(t *testing.T) {
+	config := func(every int) Config { return Config{Iterations: 20, Schedule: StepDecay(every, 0.5)} }
+	same := func(a, b []string) bool { return slices.Equal(a, b) }
+	nine, eight := config(9).scheduleIdentity(), config(8).scheduleIdentity()
+	if !same(nine[:4], eight[:4]) || same(nine, eight) {
+		t.Errorf("%q and %q, expected a difference in the last line only", nine, eight)
+	}
+	if !same(nine, config(9).scheduleIdentity()) {
+		t.Error("the same schedule differs from itself")
+	}
+	if long := (Config{Iterations: math.MaxInt, Schedule: Constant}).scheduleIdentity(); len(long) != 5 {
+		t.Errorf("%q of a run without end", long)
 	}
 }

@@ -15,9 +15,9 @@ import (
 //
 // With K̂_z + εI = R Rᵀ the natural parameters are kept as T = R⁻¹ Ŝ R⁻ᵀ = Σ λ v vᵀ,
 // v = R⁻¹ k̂, in coordinates in which the prior is sI whatever Z is (whitening: Hensman,
-// Matthews, Filippone and Ghahramani 2015). T is what stays as it is while Z moves, and so
-// does KL. Were it Ŝ or A, a small move of Z would turn a nearly singular K̂_z enough to
-// spoil what has been learned. With T = U Γ Uᵀ and w = Uᵀ v everything is diagonal:
+// Matthews, Filippone and Ghahramani 2015). While Z moves, T stays as it is, and so does KL.
+// If Ŝ or A stayed instead, a small move of Z would turn a nearly singular K̂_z so far that
+// what has been learned is spoilt. With T = U Γ Uᵀ and w = Uᵀ v everything is diagonal:
 //
 //	Q  = s (κ̂ − Σ_j e_j w_j²),   e = sγ/(1 + sγ)
 //	KL = ½ Σ_j log(1 + sγ_j) − e_j
@@ -115,9 +115,9 @@ func (p *spectrum) kl(s float64) float64 {
 	return kl
 }
 
-// distance is how far a step of the natural parameters by d [M,M] goes, as a part of the
-// precision I + sT as the spectrum has it: ‖(I + sT)^(−½) s d (I + sT)^(−½)‖, twice the square
-// root of the divergence between the posteriors before and after a small step.
+// distance is the length of a step of the natural parameters by d [M,M], relative to the
+// precision I + sT before the step: ‖(I + sT)^(−½) s d (I + sT)^(−½)‖. For small steps it is
+// twice the square root of the divergence between the posteriors before and after.
 func (p *spectrum) distance(s float64, d []float64) float64 {
 	m, half, inner := p.m, make([]float64, len(d)), make([]float64, len(d))
 	kernel.Gemm(false, false, m, m, m, 1, d, m, p.u, m, 0, half, m)
@@ -137,8 +137,8 @@ func (p *spectrum) distance(s float64, d []float64) float64 {
 //
 //	−s λ (E v)ᵀ R⁻¹   and   ½ s R⁻ᵀ sym(E W) R⁻¹,
 //
-// where sym(·) is the symmetric matrix that has its argument's lower triangle: so a
-// gradient goes through a Cholesky factor (Murray 2016).
+// where sym(·) is the symmetric matrix that has its argument's lower triangle. This is how a
+// gradient passes a Cholesky factorisation (Murray 2016).
 func (p *spectrum) cotangents(s float64, lambda, w []float64) (k, kz []float64) {
 	m, n, e := p.m, len(lambda), p.shrink(s)
 	inner := weightedGram(m, lambda, w)
@@ -182,8 +182,8 @@ func weightedGram(m int, lambda, k []float64) []float64 {
 
 // root returns a lower triangular L [M,M] with which a layer of prior variance s has
 // the same posterior. A = R⁻ᵀ U Γ Uᵀ R⁻¹ = F Fᵀ belongs to K̂_z + εI; the layer's kernel
-// has no ε, so that it needs (A⁻¹ + sεI)⁻¹ = F (I + sε FᵀF)⁻¹ Fᵀ. Nothing is inverted
-// but triangles.
+// has no ε, so that it needs (A⁻¹ + sεI)⁻¹ = F (I + sε FᵀF)⁻¹ Fᵀ. Only triangles are
+// inverted.
 func (p *spectrum) root(s float64) ([]float64, error) {
 	m := p.m
 	f := append([]float64(nil), p.u...)

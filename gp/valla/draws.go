@@ -7,13 +7,13 @@ import (
 	"sort"
 )
 
-// evenShare is the part of the mini-batches that is drawn evenly, which bounds the
-// weight of an example by 1/evenShare times the mean.
+// evenShare is the share of a mini-batch that is drawn evenly. It bounds the weight of an
+// example by 1/evenShare times the mean weight.
 const evenShare = 0.3
 
 // draws deals mini-batches in which an example's probability follows its score. Most
-// examples are well classified and have λ near 0: evenly drawn mini-batches would say
-// little.
+// examples are well classified and have λ near 0, so that a mini-batch drawn evenly would
+// tell little about T.
 type draws struct {
 	n, size int
 	seed    uint64
@@ -54,8 +54,9 @@ func newDraws(scores []float64, size int, seed uint64) (*draws, error) {
 	return d, nil
 }
 
-// load draws the mini-batch of an iteration into rows and weights: one example from each
-// of size equal parts of the probabilities, a function of seed and iteration alone.
+// load draws the mini-batch of an iteration into rows and weights. It cuts the probabilities
+// into as many equal parts as the mini-batch has examples and draws one from each. The result
+// depends on seed and iteration alone.
 func (d *draws) load(iteration int) {
 	if d.upTo == nil {
 		return

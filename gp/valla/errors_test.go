@@ -1,11 +1,15 @@
 package valla_test
 
 import (
+	"context"
+	"math"
 	"math/rand/v2"
 	"strings"
 	"testing"
 
+	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/gp/valla"
+	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/jacobian"
 	"gorgonia.org/tensor"
 )
@@ -81,5 +85,52 @@ func TestFitErrors(t *testing.T) {
 		f.Alpha = new(alpha)
 		_, err := f.Run(ctx, p.x, p.y)
 		wants(t, "α", err, "out of range")
+	}
+}
+
+// TestFitValidationErrors: validation examples that do not suit, or that come with another
+// validation.
+func TestFitValidationErrors(t *testing.T) {
+	p := newToy(t, 1, tensor.Float64, size{2, 3})
+	five := normal(rand.New(rand.NewPCG(1, 1)), tensor.Float64, 5, 2)
+	for want, change := range map[string]func(f *valla.Fit){
+		"both or neither":              func(f *valla.Fit) { f.ValidationX = p.x },
+		"expected both":                func(f *valla.Fit) { f.ValidationY = p.y },
+		"(6, 2) with targets of shape": func(f *valla.Fit) { f.ValidationX, f.ValidationY = p.x, five },
+		"inputs are float32":           func(f *valla.Fit) { f.ValidationX, f.ValidationY = graph.Convert(p.x, tensor.Float32), p.y },
+		"Config.Validate, expected one": func(f *valla.Fit) {
+			f.ValidationX, f.ValidationY = p.x, p.y
+			f.Config.Validate = func(context.Context) (float64, error) { return 0, nil }
+		},
+	} {
+		f := p.fit(1)
+		change(&f)
+		_, err := f.Run(ctx, p.x, p.y)
+		wants(t, "validation", err, want, "valla: ")
+	}
+}
+
+// TestFitValidates: the value of the validation is the mean negative log predictive density
+// of the held-out targets, computed here output by output from the predictions.
+func TestFitValidates(t *testing.T) {
+	p := newToy(t, 3, tensor.Float64, size{1, 3})
+	f := p.fit(4)
+	f.ValidationX, f.ValidationY = p.x, p.y
+	res, err := f.Run(ctx, p.x, p.y)
+	if err != nil || len(res.History) != 1 {
+		t.Fatal(res, err)
+	}
+	g, err := valla.NewPosterior(p.net, p.layer).Predict(ctx, p.x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := p.y.Clone().(*tensor.Dense).Float64s()
+	for i, m := range g.Mean.Float64s() {
+		r[i] -= m
+	}
+	noise := likelihood.NoiseVariance(p.lik)
+	want := nll(r, func(i int) float64 { return g.Cov.Float64s()[i] + noise })
+	if math.Abs(res.BestValue-want) > 1e-12 {
+		t.Errorf("validation value %.15g, want %.15g", res.BestValue, want)
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Fit trains a layer on a network whose weights stay as they are.
+// Fit trains a layer by Adam, as published, on a network whose weights stay as they are.
 type Fit struct {
 	Net        layers.Network
 	Layer      *Layer
@@ -39,8 +39,9 @@ type Fit struct {
 }
 
 // Run minimises the objective over inputs x [N,…] and targets y [N,C] of the
-// network's element type, changing the layer's parameters in place. On a failure of
-// the numbers the error says at which iteration and what the parameters were.
+// network's element type, changing the layer's parameters in place. Where a number is not
+// finite or a matrix has no factor, the error says at which iteration and what the
+// parameters were.
 func (f Fit) Run(ctx context.Context, x, y *tensor.Dense) (*train.Result, error) {
 	return f.RunOn(ctx, train.Rows{All: x}, y)
 }
@@ -118,8 +119,8 @@ func (f Fit) Plan(inputs, targets tensor.Shape) (size int, bytes int64, err erro
 	})
 }
 
-// stepBytes is the memory of a step on so many examples at a time: the program's and
-// the arrays' beside it.
+// stepBytes is the memory of a step on size examples at a time: that of the program and of
+// the arrays beside it.
 func (f Fit) stepBytes(size int, inputs, targets tensor.Shape) (int64, error) {
 	b := graph.NewBuilder(f.Layer.Z.Value.Dtype())
 	x := b.Input("x", append([]int{size}, inputs[1:]...)...)
@@ -147,7 +148,7 @@ const (
 	// copiesTrained of each trained array exist: its values, its sum of gradients, two
 	// moments of Adam, its best values.
 	copiesTrained = 5
-	// runtimeBytes is what a program takes that does little, and what kernels work in.
+	// runtimeBytes is what any program takes, and what kernels use as a workspace.
 	runtimeBytes = 64 << 20
 )
 

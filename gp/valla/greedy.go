@@ -11,13 +11,13 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Greedy chooses m inducing points among the candidates x [N,…], each of which
-// stands for its output class[n] (nil: output 0): again and again the candidate
-// that the points so far leave the largest prior variance (Burt, Rasmussen and van
-// der Wilk 2020). It is a good start where the kernel varies on other scales than
-// the distances between inputs, on which k-means goes. It returns the chosen inputs
-// [M,…] and their classes. Memory grows with N²; draw candidates at random where N
-// is large. Fewer than m points come back where those leave no variance but rounding.
+// Greedy chooses m inducing points among the candidates x [N,…], each of which stands for
+// its output class[n] (nil: output 0). Again and again it takes the candidate whose prior
+// variance given the points chosen so far is the largest (Burt, Rasmussen and van der Wilk
+// 2020). This is a good start where the kernel varies on other scales than the distances
+// between inputs, which k-means goes by. Greedy returns the chosen inputs [M,…] and their
+// classes. There are fewer than m where no variance but rounding is left. Memory grows with
+// N²: draw candidates at random where N is large.
 func Greedy(k gp.Kernel, x *tensor.Dense, class []int, m int) (z *tensor.Dense, chosen []int, err error) {
 	n := x.Shape()[0]
 	if class == nil {

@@ -9,13 +9,13 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// ladder holds rungs: prior scales log σ₀ in equal steps, each with the natural
-// parameters T and the parameters of the likelihood that belong to it. It is the state of a
-// natural-gradient fit.
+// ladder holds rungs. A rung is a prior scale, one of several σ₀ in equal steps of log σ₀,
+// with the natural parameters T and the parameters of the likelihood that belong to it. The
+// ladder is the state of a natural-gradient fit.
 //
-// Which σ₀ is best cannot be told at one T: T was fitted at another σ₀, and the two
-// would follow each other downwards. It is read off the whole curve of values with a
-// T for each σ₀, which costs no more passes over the network than one.
+// The best σ₀ cannot be found with a single T: that T was fitted at another σ₀, and each of
+// the two would pull the other downwards. With a T for each σ₀ the whole curve of values is
+// known, for no more passes over the network than one T takes.
 type ladder struct {
 	m, rungs, width int     // width: parameters of the likelihood
 	start           float64 // log σ₀ at the start
@@ -43,18 +43,19 @@ const (
 	// freeRungs is how many rungs there are where σ₀ is free: a middle, and two on
 	// either side.
 	freeRungs = 5
-	// firstStep and lastStep bound the ratio of neighbouring scales. The first spans
-	// 1/16 to 16 times the start; it is halved, in logarithms, whenever the best scale
-	// is found inside. As long as T has seen little of the data, which makes the best
-	// scale appear too small, middleStep bounds it.
+	// firstStep and lastStep bound the ratio of neighbouring scales. With the first one the
+	// ladder goes from 1/16 to 16 times the start. The logarithm of the ratio is halved
+	// whenever the best scale lies inside the ladder, but until T has seen much of the data
+	// the ratio stays at middleStep or above: the best scale appears too small until then.
 	firstStep, middleStep, lastStep = 4.0, 1.4, 1.19
-	// farthest bounds the factor between the scale in the middle and that of the start:
-	// where no scale is small enough the network is best without uncertainty.
+	// farthest bounds the factor between the scale in the middle and that of the start.
+	// Without it the scales would fall for ever where the network predicts best without
+	// uncertainty.
 	farthest = 1e4
 	// noisePace is how much faster the likelihood's parameters, which are logs, go than Z.
 	noisePace = 2.0
-	// stale is the change of T, as a sum of ρ, above which its spectra are computed anew, as
-	// they are after a bounded step.
+	// stale bounds the change of T, as a sum of ρ, after which its spectra are computed
+	// anew. They are also computed anew after a bounded step.
 	stale = 0.02
 )
 

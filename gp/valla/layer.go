@@ -1,7 +1,3 @@
-// Package valla is the variational linearized Laplace approximation (VaLLA): a
-// sparse variational Gaussian process with the network's tangent kernel, whose
-// mean is the network itself (Ortega, Rodríguez Santana and Hernández-Lobato, ICML
-// 2024, called the paper).
 package valla
 
 import (
@@ -146,7 +142,7 @@ type Objective struct {
 	N          int      // training points, to which a mini-batch is scaled up
 }
 
-// alphaOf returns α, 1 where nothing is said.
+// alphaOf returns α, which is 1 for nil.
 func alphaOf(alpha *float64) float64 {
 	if alpha == nil {
 		return 1

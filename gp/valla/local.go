@@ -8,9 +8,9 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// local evaluates a likelihood's data term at given latent marginals: what a
-// natural-gradient step needs to know of it, taken from the likelihood's own graph. It works
-// on a copy of the likelihood, whose parameters are set anew in each run.
+// local evaluates a likelihood's data term, with its slopes, at given latent means and
+// variances: all that a natural-gradient step takes from the likelihood. It works on a copy
+// of the likelihood, whose parameters are set anew in each run.
 type local struct {
 	rows, outputs int
 	own           []*graph.Param // the parameters of its copy of the likelihood
@@ -21,7 +21,7 @@ type local struct {
 	params        []*graph.Node    // ∂ Σ w ℓ / ∂ the likelihood's parameters
 }
 
-// newLocal compiles the data term of so many examples of C outputs at a time.
+// newLocal compiles the data term of rows examples at a time, with C outputs each.
 func newLocal(lik likelihood.Likelihood, alpha float64, rows, outputs int, dt tensor.Dtype) (*local, error) {
 	b := graph.NewBuilder(dt)
 	lik = lik.Copy(dt)

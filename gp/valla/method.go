@@ -133,7 +133,7 @@ func (f *fitting) natural(ctx context.Context) (*train.Result, error) {
 	return res.Result, err
 }
 
-// config is the training loop's, with so many steps between two checkpoints.
+// config is that of the training loop, with every steps between two checkpoints.
 func (f *fitting) config(every int) train.Config {
 	c := train.Config{
 		Iterations: f.s.Iterations, Optimizer: &train.Adam{LR: f.s.LearningRate}, Schedule: schedules[f.s.Schedule],
@@ -173,6 +173,8 @@ func (f *fitting) notes() []string {
 		return note("each output has at least one")
 	case found == asked:
 		return nil
+	case f.s.Init == initGreedy && found == min(maxCandidates, f.p.Train.N()):
+		return note("there are no more inputs to choose from")
 	case f.s.Init == initGreedy:
 		return note("those leave the training inputs no variance")
 	}

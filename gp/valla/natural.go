@@ -12,36 +12,32 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Natural fits a layer as [Fit] does, to the same objective, in a thousand steps
-// instead of 40,000:
+// Natural fits a layer as [Fit] does, to the same objective, in a thousand steps instead of
+// 40,000. It treats each unknown in its own way.
 //
-//   - A by natural gradients, which are averages of natural parameters,
-//     T ← (1−ρ) T + ρ Σ_b Σ_c w_b λ_bc v_bc v_bcᵀ with K̂_z = RRᵀ, v = R⁻¹ k̂,
-//     K_z A K_z = σ₀⁴ R T Rᵀ and λ_bc = −2 ∂ℓ_b/∂Q_cc (Khan and Rue 2023; Adam, Chang, Khan
-//     and Solin 2021), with ρ = 2/(t+2), which weighs step t by t, down to an average over
-//     an epoch or two while Z moves, and less where a step would go too far. Prop. 2 of the
-//     paper is the fixed point for Gaussian noise and α = 0; one step over all of the data
-//     is there.
-//   - σ₀ by comparison: the fit goes on at several σ₀ at once, which share the network's
-//     Jacobians, and the best on held-out examples is kept (see ladder).
-//   - Z by Adam, as in Fit, and so the likelihood's parameters.
-//   - mini-batches drawn with probability by |λ|, since most λ are near 0.
+//   - A follows natural gradients, which average natural parameters over mini-batches. With
+//     K̂_z = RRᵀ, whitened rows v = R⁻¹ k̂ and K_z A K_z = σ₀⁴ R T Rᵀ, a step is
+//     T ← (1−ρ) T + ρ Σ_b Σ_c w_b λ_bc v_bc v_bcᵀ,   λ_bc = −2 ∂ℓ_b/∂Q_cc
+//     (Khan and Rue 2023; Adam, Chang, Khan and Solin 2021). ρ is 2/(t+2), which weighs
+//     step t by t. It does not fall below what averages over an epoch or two, since Z moves,
+//     and it is smaller where a step would go too far. For Gaussian noise and α = 0 the
+//     fixed point is that of Prop. 2 of the paper, and one step over all data reaches it.
+//   - σ₀ is compared: the fit goes on at several σ₀ at once, which share the network's
+//     Jacobians, and keeps the one that predicts held-out examples best.
+//   - Z and the likelihood's parameters follow Adam, as in Fit.
+//   - Mini-batches prefer examples with a large |λ|, since most λ are near 0. The weights w_b
+//     make up for that.
 //
-// The algebra is in float64 whatever the network holds. The layer starts from its Z and
-// σ₀, which need only be right to a factor of some hundred; its L is not used.
-//
-// The code, in the order of a step: draws.go deals a mini-batch, whiten.go turns the network's
-// outputs and the kernel into whitened rows, natural_step.go makes the step of A, ladder.go
-// holds what it changes, validation.go compares the σ₀, and natural_inputs.go has the
-// gradient for Z. The formulas are in basis.go.
+// The algebra is in float64 whatever the network holds. The layer starts from its Z and its
+// σ₀, which may be wrong by a factor of some hundred. Its L at the start is not used.
 type Natural struct {
 	Net        layers.Network
 	Layer      *Layer
 	Likelihood likelihood.Likelihood
 	Alpha      *float64 // see Objective
 
-	// FixInducing keeps Z, and then no step takes second derivatives of the network;
-	// FixPrior keeps σ₀, FixLikelihood the likelihood's parameters.
+	// FixInducing keeps Z, FixPrior σ₀ and FixLikelihood the likelihood's parameters as
+	// they are. With Z fixed no step takes second derivatives of the network.
 	FixInducing, FixPrior, FixLikelihood bool
 
 	BatchSize int    // 0 means 100
@@ -51,11 +47,11 @@ type Natural struct {
 	// in parts.
 	MemoryLimit int64
 
-	// ValidationX [n,…] and ValidationY [n,C] are examples held out, by whose mean
-	// negative log predictive density σ₀ and the best state are chosen. The layer's σ₀ lies
-	// at the lowest point between the best one tried, whose value the result has, and its
-	// neighbours. Without examples held out σ₀ minimises the objective, which is known to
-	// make it too small.
+	// ValidationX [n,…] and ValidationY [n,C] are examples held out. Their mean negative
+	// log predictive density, each output by itself, decides on σ₀ and on the best state. The result has the value
+	// of the best σ₀ that was tried; the layer's σ₀ lies between this one and its
+	// neighbours, where a parabola through the three is lowest. Without examples held out
+	// σ₀ minimises the objective, which is known to make it too small.
 	ValidationX, ValidationY *tensor.Dense
 
 	// Config is the training loop's; its Validate is the fit's own. Iterations 0 means
@@ -73,9 +69,10 @@ type NaturalResult struct {
 }
 
 // Run minimises the objective over inputs x [N,…] and targets y [N,C] of the network's
-// element type. It sets the layer's Z, L and σ₀ and the likelihood's parameters, to those
-// of the smallest validation value where there are validation examples. Errors are those
-// of [train.Run], and one that wraps [ErrJitter] where K_z cannot be factored.
+// element type. At its end it sets the layer's Z, L and σ₀ and the likelihood's parameters,
+// to those of the smallest validation value where there are validation examples and
+// Config.KeepLast is not set. Where the fit fails they are of no use. Errors are those of
+// [train.Run], and one that wraps [ErrJitter] where K_z cannot be factored.
 func (f Natural) Run(ctx context.Context, x, y *tensor.Dense) (*NaturalResult, error) {
 	f, err := f.complete()
 	if err != nil {
@@ -94,7 +91,7 @@ func (f Natural) Run(ctx context.Context, x, y *tensor.Dense) (*NaturalResult, e
 	}
 	if res.Stopped != train.Failed {
 		if exportErr := n.export(); exportErr != nil {
-			return nil, errors.Join(err, exportErr)
+			return nil, cmp.Or(err, exportErr)
 		}
 	}
 	return &NaturalResult{Result: res, Jitter: n.jitter}, err

@@ -18,8 +18,9 @@ type inputs struct {
 
 	size  int // examples in a part
 	parts int // of a mini-batch, of equal size
-	// afterwards says that the gradient for Z is that after the step of T, not before:
-	// where the step is large T would belong to other Z. That takes the whole mini-batch.
+	// afterwards says that the gradient for Z is taken after the step of T and not before
+	// it. This is better where the step is large, since T before it belongs to an older Z,
+	// but possible only where a mini-batch has one part.
 	afterwards bool
 
 	ask   request // what the program asks of natural.part
@@ -52,7 +53,7 @@ func (n *natural) newInputs(x, y *tensor.Dense) (*inputs, error) {
 	return in, in.program.Bind(g.y, in.yb)
 }
 
-// inputsGraph is the graph of a part of so many examples.
+// inputsGraph is the graph of a part of a mini-batch.
 type inputsGraph struct {
 	b       *graph.Builder
 	x, y, z *graph.Node
@@ -91,7 +92,8 @@ func (n *natural) inputsGraph(shape tensor.Shape, size int) (*inputsGraph, error
 }
 
 // answer is called by the program with the network's outputs [b,C], targets [b,C], κ̂
-// [b,C,C], k̂ [b,C,M] and K̂_z [M,M], and returns the cotangents of the last two.
+// [b,C,C], k̂ [b,C,M] and K̂_z [M,M], and returns the cotangents of the last two. It overwrites
+// k̂, which is a copy of its own.
 func (n *natural) answer(in [][]float64) (cotangents []float64, err error) {
 	v := values{mean: in[0], y: in[1], diag: diagonals(in[2], n.outputs), k: in[3], gram: in[4]}
 	n.inputs.found, cotangents, err = n.part(n.inputs.ask, v)
@@ -105,7 +107,7 @@ func (in *inputs) run(rows []int, ask request) (*sums, error) {
 			return nil, err
 		}
 	}
-	in.ask = ask
+	in.ask, in.found = ask, nil
 	err := in.program.Run()
 	return in.found, err
 }
@@ -132,8 +134,8 @@ func addTo(sum, v *tensor.Dense) {
 	}
 }
 
-// cotangents are those of the objective at rung i, whose T moves towards sum, before or
-// after that step.
+// cotangents are those of the objective at rung i. They are taken at T as it is, or, see
+// inputs.afterwards, at T after its step towards sum.
 func (n *natural) cotangents(i int, p *spectrum, e examples, m marginals, sum []float64, ask request) ([]float64, error) {
 	if n.inputs.afterwards && ask.pace.rho > stale {
 		d := n.ladder.away(i, sum)

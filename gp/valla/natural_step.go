@@ -7,10 +7,10 @@ import (
 	"github.com/go-valla/valla/internal/kernel"
 )
 
-// pace says how far a step may go.
+// pace says how far and how fast a step goes.
 type pace struct {
 	rho   float64 // ρ before the bound
-	bound float64 // see spectrum.distance
+	bound float64 // of the step's length, see spectrum.distance
 }
 
 // pace returns that of an iteration.
@@ -18,10 +18,10 @@ func (n *natural) pace(iteration int) pace {
 	return pace{max(2/float64(iteration+2), n.leastRate(iteration)), n.bound(iteration)}
 }
 
-// leastRate bounds ρ from below by B/N, for an average over an epoch: that has seen all of
-// the data, and Z moves away from older steps. It is half of that where λ depends on Q,
-// which would overshoot in steps of 1, and falls with the learning rate: the slower Z is,
-// the longer the average may be.
+// leastRate bounds ρ from below by B/N, which makes T an average over an epoch: that has
+// seen all of the data, and older steps belong to a Z that has moved on. Where λ depends on
+// Q the bound is half as large, since steps of 1 would overshoot. It falls with the learning
+// rate: the slower Z moves, the longer the average may be.
 func (n *natural) leastRate(iteration int) float64 {
 	rate := float64(n.draws.size) / float64(n.draws.n)
 	if n.alpha > 0 {
@@ -30,13 +30,15 @@ func (n *natural) leastRate(iteration int) float64 {
 	return rate * n.f.Config.Schedule(iteration, n.f.Config.Iterations)
 }
 
-// farthestStep bounds steps, and falls with the learning rate. On tables of many rows 3, 10
-// and 30 do alike; 1 and 3 slow the fits of images, where few steps reach 30.
+// farthestStep bounds the length of a step at the full learning rate. On tables of many rows
+// 3, 10 and 30 did equally well; 1 and 3 made fits of images slower, where few steps are as
+// long as 30.
 const farthestStep = 30.0
 
-// bound is how far a step may go. Where λ depends on Q it has both signs, and what a
-// mini-batch adds may exceed many times what is left of the sum over all of the data, in
-// which it cancels. For α = 0 no λ is negative, T is an average, and no step goes too far.
+// bound is how long a step may be; it falls with the learning rate. Where λ depends on Q it
+// has both signs. In the sum over all of the data most of it cancels, and what one mini-batch
+// adds may be many times what remains. For α = 0 no λ is negative, T is an average, and no
+// step is too long.
 func (n *natural) bound(iteration int) float64 {
 	if n.alpha == 0 {
 		return math.Inf(1)
@@ -109,9 +111,9 @@ type request struct {
 	pace    pace
 }
 
-// part adds up a part of a mini-batch, from the values of the network and the kernel, and
-// returns the cotangents of k̂ and K̂_z at the leading rung, one after the other. It changes
-// nothing.
+// part adds up a part of a mini-batch from the values of the network and the kernel, and
+// returns the cotangents of k̂ and K̂_z at the leading rung, one after the other. It leaves
+// the ladder as it is, since the program calls it in the middle of its run.
 func (n *natural) part(ask request, v values) (*sums, []float64, error) {
 	out, err := n.begin(ask, v.gram)
 	if err != nil {

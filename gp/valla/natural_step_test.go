@@ -88,6 +88,9 @@ func TestNaturalInParts(t *testing.T) {
 	}
 	fixture.Close(t, "T", parts.ladder.t.Float64s(), whole.ladder.t.Float64s(), 1e-12)
 	fixture.Close(t, "losses", parts.ladder.losses.Float64s(), whole.ladder.losses.Float64s(), 1e-12)
+	if slices.Equal(parts.Identity(), whole.Identity()) {
+		t.Error("a fit in parts, which has other results, has the same identity")
+	}
 	whole.inputs.afterwards = false // as it is in parts
 	for _, n := range []*natural{whole, parts} {
 		if _, err := n.Evaluate(context.Background(), 3); err != nil {
@@ -233,5 +236,50 @@ func TestNaturalRate(t *testing.T) {
 	}
 	if rho, want := n.pace(last).rho, 2/float64(last+2); rho != want {
 		t.Errorf("the last step has ρ = %g, want %g", rho, want)
+	}
+}
+
+// TestNaturalSearchesOnce: an iteration that is evaluated again, after an interruption, moves the
+// ladder only once.
+func TestNaturalSearchesOnce(t *testing.T) {
+	n := naturalToy(t, likelihood.NewGaussian(0.3, tensor.Float64), 1)
+	n.f.Config.ValidateEvery = 3
+	before := append([]float64(nil), n.ladder.logStd.Float64s()...)
+	var after []float64
+	for range 2 {
+		if err := n.search(context.Background(), 3); err != nil {
+			t.Fatal(err)
+		}
+		if after == nil {
+			after = append(after, n.ladder.logStd.Float64s()...)
+		}
+	}
+	if slices.Equal(before, after) {
+		t.Fatal("the search does not move the ladder")
+	}
+	if got := n.ladder.logStd.Float64s(); !slices.Equal(got, after) {
+		t.Errorf("the second search moves the ladder from %v to %v", after, got)
+	}
+}
+
+// TestNaturalReusesSpectra: late steps, which hardly change T, take the spectra of an earlier
+// one, until the changes add up.
+func TestNaturalReusesSpectra(t *testing.T) {
+	n := naturalToy(t, likelihood.NewGaussian(0.3, tensor.Float64), 1)
+	var fresh []bool
+	for i := range 5 {
+		p := pace{rho: 0.4 * stale, bound: math.Inf(1)}
+		s, err := n.pass(context.Background(), i, p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n.step(s, p, i)
+		fresh = append(fresh, s.fresh)
+	}
+	if !slices.Equal(fresh, []bool{true, false, false, true, false}) {
+		t.Errorf("computed in the steps %v, expected the first and the fourth", fresh)
+	}
+	if gamma := n.ladder.gamma.Float64s(); slices.Max(gamma) <= 0 {
+		t.Errorf("the ladder remembers the eigenvalues %v", gamma)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/layers"
 	"gorgonia.org/tensor"
@@ -27,9 +28,9 @@ var (
 	_ gp.Stored         = (*Posterior)(nil)
 )
 
-// PredictBatch is how many inputs are predicted at a time: few enough for what is
-// computed for them to stay in the cache. Where they need more memory than the limit
-// it is a whole part of them.
+// PredictBatch is how many inputs are predicted at a time: few enough for what is computed
+// for them to stay in the cache. Where that needs more memory than the limit, a whole
+// fraction of it is predicted at a time.
 const PredictBatch = 100
 
 // defaultLimit is the memory in bytes that predictions may take.
@@ -158,4 +159,23 @@ func (p *Posterior) joint(b *graph.Builder, x, out *graph.Node) *graph.Node {
 	kx := b.Mul(t.PriorVariance, p.layer.Kernel.Gram(b, points, class))
 	w := b.MatMul(b.Reshape(p.layer.scaledCross(b, x), n*c, p.layer.Inducing()), t.G, false, true)
 	return b.Sub(kx, b.Gram(w))
+}
+
+// ValidateNLL returns a function for train.Config.Validate: the mean negative log
+// predictive density of targets y [N,C] at inputs x [N,…], with the parameters of p's
+// layer and of the likelihood as they are when it is called.
+func (p *Posterior) ValidateNLL(lik likelihood.Likelihood, x, y *tensor.Dense) func(context.Context) (float64, error) {
+	targets, c := graph.Floats(y), y.Shape()[1]
+	return func(ctx context.Context) (float64, error) {
+		p.Refresh()
+		g, err := p.Predict(ctx, x)
+		if err != nil {
+			return 0, err
+		}
+		sum, n, mean, cov := 0.0, len(targets)/c, g.Mean.Float64s(), g.Cov.Float64s()
+		for i := range n {
+			sum -= lik.LogPredictive(targets[i*c:(i+1)*c], mean[i*c:(i+1)*c], cov[i*c*c:(i+1)*c*c])
+		}
+		return sum / float64(n), nil
+	}
 }

@@ -71,9 +71,8 @@ func (s *Settings) Label() string {
 	return label
 }
 
-// complete returns the settings with all defaults filled in, for a problem; the noise
-// standard deviation stays 0 where it is the network's residual. The errors wrap
-// settings.ErrSetting.
+// complete returns the settings for a problem with all defaults filled in. NoiseStd stays 0
+// where it is the network's residual. The errors wrap settings.ErrSetting.
 func (s Settings) complete(p gp.Problem) (Settings, error) {
 	_, gaussian := p.Likelihood.(likelihood.Gaussian)
 	if err := s.check(p, gaussian); err != nil {
@@ -113,8 +112,8 @@ func (s *Settings) fill(iterations, batch int, rate float64, schedule string, ev
 	s.ValidateEvery = cmp.Or(s.ValidateEvery, every)
 }
 
-// check refuses values out of range and combinations that make no sense, as they were
-// given.
+// check refuses values out of range and combinations that make no sense, before defaults
+// are filled in.
 func (s *Settings) check(p gp.Problem, gaussian bool) error {
 	if err := settings.Check(s); err != nil {
 		return err

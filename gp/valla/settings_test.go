@@ -244,9 +244,9 @@ func TestNotes(t *testing.T) {
 	p := newProblem(t, tensor.Float64, 3, false)
 	p.Train = p.Train.Rows([]int{0, 1, 2, 3, 3, 3})
 	for want, s := range map[string]valla.Settings{
-		"12 inducing points instead of 20: there are no more different inputs.":        {Inducing: 20},
-		"3 inducing points instead of 1: each output has at least one.":                {Inducing: 1},
-		"6 inducing points instead of 9: those leave the training inputs no variance.": {Inducing: 9, Init: "greedy"},
+		"12 inducing points instead of 20: there are no more different inputs.":    {Inducing: 20},
+		"3 inducing points instead of 1: each output has at least one.":            {Inducing: 1},
+		"6 inducing points instead of 9: there are no more inputs to choose from.": {Inducing: 9, Init: "greedy"},
 	} {
 		s.Iterations = 1
 		f := fit(t, s, p, gp.Run{})
@@ -523,4 +523,15 @@ func exactCovariance(t *testing.T, p gp.Problem, x *tensor.Dense, prior, noise f
 		out = append(out, mat.DenseCopyOf(q.Slice(i, i+c, i, i+c)).RawMatrix().Data...)
 	}
 	return out
+}
+
+// TestNotesOfGreedy: where the candidates are alike, the greedy choice ends early.
+func TestNotesOfGreedy(t *testing.T) {
+	p := newProblem(t, tensor.Float64, 1, false)
+	p.Train = p.Train.Rows([]int{0, 0, 1, 0})
+	f := fit(t, valla.Settings{Inducing: 3, Init: "greedy", Iterations: 1}, p, gp.Run{})
+	want := "2 inducing points instead of 3: those leave the training inputs no variance."
+	if !slices.Equal(f.Record.Notes, []string{want}) {
+		t.Errorf("notes %q, want %q", f.Record.Notes, want)
+	}
 }

@@ -17,6 +17,8 @@ type validation struct {
 	local *local         // the log predictive density, α = 1
 }
 
+// newValidation compiles the network and the kernel for as many examples at a time as the
+// memory allows.
 func (n *natural) newValidation() (*validation, error) {
 	v := &validation{x: n.f.ValidationX, y: graph.Floats(n.f.ValidationY)}
 	l := n.f.Layer
@@ -74,9 +76,10 @@ func (v *validation) values(ctx context.Context, n *natural, spectra []*spectrum
 	return values, nil
 }
 
-// digits is how many times the variance must exceed what rounding may add to it: the
-// difference of a large prior variance and what the data take away is noise otherwise, to
-// which a fit would fit. With 1e3 a float32 fit ended at σ₀ = 17 and negative variances.
+// digits is how many times the variance must exceed what rounding may add to it. The
+// variance is the difference of a large prior variance and what the data take away from it;
+// where little is left it is noise, and a fit would follow the noise. With 1e3 a float32 fit
+// ended at σ₀ = 17 and negative variances.
 const digits = 1e4
 
 // rounding is the largest relative error of rounding to an element type.
@@ -87,8 +90,8 @@ func rounding(dt tensor.Dtype) float64 {
 	return 0x1p-53
 }
 
-// passOver makes the values of rungs infinite where less than least is left of the prior
-// variance, unless that is so for all.
+// passOver makes the values of rungs infinite where less than the fraction least is left of
+// the prior variance. Where all rungs are like that it changes nothing.
 func passOver(values, left, prior []float64, least float64) {
 	lost := func(i int) bool { return !(left[i] >= least*prior[i]) }
 	all := true
@@ -102,8 +105,8 @@ func passOver(values, left, prior []float64, least float64) {
 	}
 }
 
-// validate implements train.Config.Validate: it moves the ladder to the best scale. The
-// value is that of the best rung before, next to the lowest point.
+// validate implements train.Config.Validate: it compares the rungs and moves the ladder
+// around the best scale. The value is that of the best rung before the move.
 func (n *natural) validate(ctx context.Context) (float64, error) {
 	spectra, err := n.presentSpectra()
 	if err != nil {
@@ -118,9 +121,10 @@ func (n *natural) validate(ctx context.Context) (float64, error) {
 	return values[best], nil
 }
 
-// search moves the ladder, once after a number of steps: early on, before a state can be
-// the best one, by the validation examples; without any by the objective, whenever they
-// would be looked at.
+// search moves the ladder between validations, at most once after the same number of steps.
+// With validation examples it does so early in the fit, before the first validation makes
+// a state the best. Without any it compares the objectives, as often as a validation would
+// take place.
 func (n *natural) search(ctx context.Context, done int) error {
 	cfg, values := n.f.Config, append([]float64(nil), n.ladder.losses.Float64s()...)
 	regular := done%cfg.ValidateEvery == 0
@@ -143,11 +147,11 @@ func (n *natural) search(ctx context.Context, done int) error {
 	return nil
 }
 
-// searched says whether the ladder is moved after so many of all iterations: after 2 and
-// 5 % of them.
+// searched says whether done is one of the numbers of iterations after which the ladder is
+// moved: 2 and 5 % of all.
 func searched(done, all int) bool { return done == (all+49)/50 || done == (all+19)/20 }
 
-// leastStep is the least ratio of neighbouring scales after so many of all iterations.
+// leastStep is the least ratio of neighbouring scales when done of all iterations are made.
 func leastStep(done, all int) float64 {
 	if 2*done < all {
 		return middleStep

@@ -10,6 +10,7 @@ import (
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/method"
+	"github.com/go-valla/valla/gp/unseen"
 )
 
 // FitOptions say how [Model.Fit] makes a posterior. The zero value fits VaLLA.
@@ -18,7 +19,10 @@ type FitOptions struct {
 	// gp/laplace and so on; nil means the default method with its defaults.
 	Settings gp.Settings
 	// Validation is the fraction of the rows held out, those that Train holds out with the
-	// same seed; nil means 0.1. Held are rows to validate with in its place.
+	// same seed; nil means 0.1. Held are rows to validate with in its place. Without either,
+	// a model whose weights came from a file, and which has therefore seen the rows as far as
+	// anyone can tell, is fitted to all of them and validated with pseudo-rows that stand for
+	// ones it has not seen, see package gp/unseen.
 	Validation *float64
 	Held       *data.Set
 
@@ -35,15 +39,16 @@ func (m *Model) Fit(ctx context.Context, set *data.Set, o FitOptions) (*Model, e
 	if err != nil {
 		return nil, fmt.Errorf("fit: %w", err)
 	}
-	p, err := m.Problem(set, o)
+	start := time.Now()
+	p, notes, err := m.problem(ctx, set, o)
 	if err != nil {
 		return nil, fmt.Errorf("fit: %w", err)
 	}
-	start := time.Now()
 	fitted, runErr := s.Fit(ctx, p, o.Run)
 	if fitted == nil {
 		return nil, runErr
 	}
+	fitted.Record.Notes = append(notes, fitted.Record.Notes...)
 	out := m.MAP()
 	if err := out.Attach(&Posterior{fitted.Posterior, how.Name, fitted.NoiseVariance}, m.Fingerprint()); err != nil {
 		return nil, errors.Join(runErr, fmt.Errorf("fit: %w", err))
@@ -71,8 +76,49 @@ func (o FitOptions) method() (gp.Settings, gp.Method, error) {
 }
 
 // Problem returns what Fit fits a method to: the network with the rows of a set, some of
-// them held out.
-func (m *Model) Problem(set *data.Set, o FitOptions) (gp.Problem, error) {
+// them held out, or with pseudo-rows, see FitOptions. It returns ctx's error if ctx ends
+// first.
+func (m *Model) Problem(ctx context.Context, set *data.Set, o FitOptions) (gp.Problem, error) {
+	p, _, err := m.problem(ctx, set, o)
+	return p, err
+}
+
+// problem is Problem with notes for the record.
+func (m *Model) problem(ctx context.Context, set *data.Set, o FitOptions) (gp.Problem, []string, error) {
+	elsewhere := len(m.History) > 0 && m.History[0].Action == ActionWeights
+	if !elsewhere || o.Held != nil {
+		p, err := m.held(set, o)
+		return p, nil, err
+	}
+	if o.Validation != nil {
+		p, err := m.held(set, o)
+		if *o.Validation == 0 {
+			return p, nil, err
+		}
+		return p, []string{"The weights came from a file, so the network may have been trained on the rows held out; where it was, error bars chosen by them are too small."}, err
+	}
+	o.Validation = new(0.0)
+	p, err := m.held(set, o)
+	if err != nil {
+		return p, nil, err
+	}
+	p, found, err := unseen.Problem(ctx, p, o.Seed)
+	return p, []string{seenNote(p, found)}, err
+}
+
+// seenNote says what was done because the network may have seen the rows.
+func seenNote(p gp.Problem, found unseen.Found) string {
+	note := fmt.Sprintf("The weights came from a file, so the network may have been trained on these rows: "+
+		"%d points half way between a row and its nearest neighbour validated the fit.", p.Validation.N())
+	if p.KnownNoise {
+		note += fmt.Sprintf(" It knows the rows by heart, being off by %.3g on them where kernel regression without the row is off by %.3g, "+
+			"which is taken for its error on new rows; both in units of the network.", found.Own, found.Honest)
+	}
+	return note
+}
+
+// held returns a problem with rows held out.
+func (m *Model) held(set *data.Set, o FitOptions) (gp.Problem, error) {
 	p := gp.Problem{Net: m.Net, Likelihood: m.Task.Outputs.Likelihood()}
 	if err := m.Task.CheckSet(set); err != nil {
 		return p, err

@@ -12,6 +12,6 @@
 //     predicted from the inputs, whatever the network has memorised.
 //
 // With classes a pseudo-row has the label of its row. With numbers its target is the
-// network's output at the midpoint plus the row's residual, that of kernel regression or,
-// where that is larger, as it is where a network was trained too little, the network's own.
+// network's output at the midpoint plus the row's residual: the network's own or, where it
+// knows its rows by heart, that of kernel regression.
 package unseen

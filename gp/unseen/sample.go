@@ -15,7 +15,7 @@ import (
 // sample is a part of the training rows, with the neighbours of each.
 type sample struct {
 	d    int           // numbers in an input
-	x    []float64     // all inputs that may be neighbours, [len(among),d]
+	x    []float64     // all inputs that may be neighbours, [len(of),d]
 	of   []int         // their rows
 	rows []int         // of the sample, ascending; all where there are not too many
 	near [][]neighbour // of each row of the sample, the nearest first

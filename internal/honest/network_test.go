@@ -3,11 +3,8 @@ package honest
 import (
 	"context"
 	"flag"
-	"path/filepath"
 	"testing"
 
-	"github.com/go-valla/valla"
-	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/internal/fixture"
 	"github.com/go-valla/valla/layers"
 )
@@ -23,16 +20,14 @@ func (n Network) shared(t testing.TB) string {
 	return fixture.Shared(t, "data")
 }
 
-// load returns a network with its rows.
-func (n Network) load(t testing.TB) (m *valla.Model, train, test *data.Set) {
-	train, test, err := n.Rows(n.shared(t))
+// open returns a network with its rows.
+func open(t testing.TB, n Network) *Case {
+	t.Helper()
+	c, err := n.Open(context.Background(), "testdata", n.shared(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m, err = n.Model(context.Background(), "testdata", train); err != nil {
-		t.Fatal(err)
-	}
-	return m, train, test
+	return c
 }
 
 // TestTrain writes the weights of all networks with the flag -train.
@@ -53,25 +48,6 @@ func TestTrain(t *testing.T) {
 			if err := layers.Save(n.Path("testdata"), m.Net); err != nil {
 				t.Fatal(err)
 			}
-			_ = filepath.Join
-			n.report(t)
 		})
-	}
-}
-
-func (n Network) report(t *testing.T) {
-	m, train, test := n.load(t)
-	for _, s := range []*data.Set{train, test} {
-		scores, err := m.Evaluate(context.Background(), s, valla.PredictOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Log(n.Name, s.N(), scores)
-	}
-}
-
-func TestReport(t *testing.T) {
-	for _, n := range Networks() {
-		t.Run(n.Name, func(t *testing.T) { n.report(t) })
 	}
 }

@@ -20,9 +20,9 @@ type FitOptions struct {
 	Settings gp.Settings
 	// Validation is the fraction of the rows held out, those that Train holds out with the
 	// same seed; nil means 0.1. Held are rows to validate with in its place. Without either,
-	// a model whose weights came from a file, and which has therefore seen the rows as far as
-	// anyone can tell, is fitted to all of them and validated with pseudo-rows that stand for
-	// ones it has not seen, see package gp/unseen.
+	// a model whose weights came from a file, and which may have seen the rows, is fitted to
+	// all of them and validated with pseudo-rows that stand for ones it has not seen, unless
+	// it does not know its rows by heart, see package gp/unseen.
 	Validation *float64
 	Held       *data.Set
 
@@ -103,18 +103,29 @@ func (m *Model) problem(ctx context.Context, set *data.Set, o FitOptions) (gp.Pr
 		return p, nil, err
 	}
 	p, found, err := unseen.Problem(ctx, p, o.Seed)
-	return p, []string{seenNote(p, found)}, err
+	if err != nil {
+		return p, nil, err
+	}
+	note := seenNote(p, found)
+	if p.Validation == nil {
+		o.Validation = nil
+		p, err = m.held(set, o)
+	}
+	return p, []string{note}, err
 }
 
 // seenNote says what was done because the network may have seen the rows.
 func seenNote(p gp.Problem, found unseen.Found) string {
-	note := fmt.Sprintf("The weights came from a file, so the network may have been trained on these rows: "+
-		"%d points half way between a row and its nearest neighbour validated the fit.", p.Validation.N())
-	if p.KnownNoise {
-		note += fmt.Sprintf(" It knows the rows by heart, being off by %.3g on them where kernel regression without the row is off by %.3g, "+
-			"which is taken for its error on new rows; both in units of the network.", found.Own, found.Honest)
+	const seen = "The weights came from a file, so the network may have been trained on these rows"
+	off := fmt.Sprintf("it is off by %.3g on them, kernel regression without the row by %.3g, in units of the network", found.Own, found.Honest)
+	const pseudo = "%s: %d points on the way from a row to its nearest neighbour validated the fit."
+	switch {
+	case p.Validation == nil:
+		return seen + ". It does not know them by heart (" + off + "), so rows held out validated the fit."
+	case found.ByHeart():
+		return fmt.Sprintf(pseudo, seen, p.Validation.N()) + " It knows them by heart (" + off + "); the latter was taken for its error on new rows."
 	}
-	return note
+	return fmt.Sprintf(pseudo, seen, p.Validation.N())
 }
 
 // held returns a problem with rows held out.

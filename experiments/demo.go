@@ -47,7 +47,7 @@ type Score struct {
 // demoMethods are the posteriors of the demonstration. VaLLA has 20 inducing points and
 // exact LLA's hyper-parameters.
 func demoMethods() []gp.Settings {
-	return []gp.Settings{&laplace.Settings{}, &gpvalla.Settings{
+	return []gp.Settings{&laplace.Settings{Hyper: "marglik"}, &gpvalla.Settings{
 		Optimizer: "adam", Inducing: 20, Alpha: new(0.0), Init: "greedy", OptimalA: true, FixPrior: true, FixNoise: true,
 		Iterations: 2000, LearningRate: 1e-2, Schedule: "cosine",
 	}}

@@ -5,13 +5,14 @@
 // heart its residuals on them are near zero, and so no part of them, held out of a fit,
 // tells how far it is off on new rows. Two things do:
 //
-//   - Between a row and its nearest neighbour the network has to guess. The pseudo-rows are
-//     these midpoints.
+//   - Between a row and its nearest neighbour the network has to guess. The pseudo-rows lie
+//     there.
 //   - Of numbers, the residual of another regression that leaves the row out: kernel
 //     regression on the row's neighbours. Its error tells how well the targets can be
 //     predicted from the inputs, whatever the network has memorised.
 //
 // With classes a pseudo-row has the label of its row. With numbers its target is the
-// network's output at the midpoint plus the row's residual: the network's own or, where it
-// knows its rows by heart, that of kernel regression.
+// network's output there plus the residual of kernel regression at the row.
+//
+// docs/honest.md compares this with other criteria.
 package unseen

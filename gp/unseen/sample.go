@@ -73,9 +73,14 @@ func squaredDistance(a, b []float64) float64 {
 	return sum
 }
 
-// midpoints returns the inputs [n,…] half way from each row of the sample to its nearest
+// reach is how far from its row a pseudo-row lies, on the way to the nearest neighbour. At a
+// half LLA was up to 0.1 worse than with the best σ₀ on classifiers that have memorised
+// wrong labels; at three quarters it made well-trained ones a little worse.
+const reach = 2.0 / 3
+
+// between returns the inputs [n,…] on the way from each row of the sample to its nearest
 // other input, as the network takes them. A row without another input stays where it is.
-func (s *sample) midpoints(p gp.Problem) *tensor.Dense {
+func (s *sample) between(p gp.Problem) *tensor.Dense {
 	x := data.TakeRows(p.Train.X, s.rows)
 	v := graph.Floats(x)
 	for i, near := range s.near {
@@ -84,7 +89,7 @@ func (s *sample) midpoints(p gp.Problem) *tensor.Dense {
 				continue
 			}
 			for k, other := range s.input(n.at) {
-				v[i*s.d+k] = (v[i*s.d+k] + other) / 2
+				v[i*s.d+k] += reach * (other - v[i*s.d+k])
 			}
 			break
 		}

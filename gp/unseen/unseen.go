@@ -29,15 +29,22 @@ const (
 // Found says how far a network is off, as root mean squares in its units; 0 with classes.
 type Found struct {
 	Own    float64 // on the rows that it was trained on
-	Honest float64 // on rows that it has not seen, as estimated
+	Honest float64 // on rows that it has not seen, as estimated by kernel regression
 }
 
+// ByHeart says whether the network knows numbers by heart. Where it does not, its residuals
+// on its own rows are nearly those on others, and a part of them, held out, validates well.
+func (f Found) ByHeart() bool { return f.Honest > memorised*f.Own }
+
 // Problem returns a problem whose validation examples are pseudo-rows. p has none, and its
-// network has seen the training rows. Where the
-// network knows numbers by heart, the noise variance of the likelihood is the square of
-// Found.Honest and known, and the targets of the training rows are moved to have the
-// residuals of which that is the mean square, so that what a fit learns from residuals is
-// right. It returns ctx's error if ctx ends first.
+// network may have been trained on the training rows.
+//
+// With numbers, the noise variance of the likelihood is the square of Found.Honest and
+// known, and the targets of the training rows are moved to have the residuals of which that
+// is the mean square, so that what a fit learns from residuals is right. Where the network
+// does not know them by heart p itself is returned, without validation examples.
+//
+// Problem returns ctx's error if ctx ends first.
 func Problem(ctx context.Context, p gp.Problem, seed uint64) (gp.Problem, Found, error) {
 	if err := p.Check(); err != nil {
 		return p, Found{}, err
@@ -49,13 +56,26 @@ func Problem(ctx context.Context, p gp.Problem, seed uint64) (gp.Problem, Found,
 	if err != nil {
 		return p, Found{}, err
 	}
-	mid := gp.Examples{X: s.midpoints(p), Y: p.Train.Rows(s.rows).Y}
-	out := p
-	out.Validation = &mid
+	pseudo, out := s.pseudo(p), p
+	out.Validation = &pseudo
 	if _, classes := p.Likelihood.(likelihood.Softmax); classes {
 		return out, Found{}, nil
 	}
 	return s.numbers(ctx, out, seed)
+}
+
+// Between returns the pseudo-rows of a problem, each with the target of its row.
+func Between(ctx context.Context, p gp.Problem, seed uint64) (gp.Examples, error) {
+	s, err := newSample(ctx, p, rand.New(rand.NewPCG(seed, stream)))
+	if err != nil {
+		return gp.Examples{}, err
+	}
+	return s.pseudo(p), nil
+}
+
+// pseudo returns the pseudo-rows, each with the target of its row.
+func (s *sample) pseudo(p gp.Problem) gp.Examples {
+	return gp.Examples{X: s.between(p), Y: p.Train.Rows(s.rows).Y}
 }
 
 // numbers gives the training rows and the pseudo-rows honest targets.
@@ -81,14 +101,14 @@ func (s *sample) numbers(ctx context.Context, p gp.Problem, seed uint64) (gp.Pro
 		scaleTo(kernel, most/found.Honest)
 		found.Honest = most
 	}
-	p.KnownNoise = found.Honest > memorised*found.Own
-	residuals := s.spread(kernel, p.Train.N(), p.Outputs(), rand.New(rand.NewPCG(seed, stream+1)))
-	if !p.KnownNoise {
-		residuals, found.Honest = own, found.Own
-	}
 	if !(found.Honest > 0) {
 		return p, found, fmt.Errorf("%w: all residuals are 0, that of kernel regression too", gp.ErrProblem)
 	}
+	if !found.ByHeart() {
+		p.Validation = nil
+		return p, found, nil
+	}
+	residuals := s.spread(kernel, p.Train.N(), p.Outputs(), rand.New(rand.NewPCG(seed, stream+1)))
 	c := p.Outputs()
 	for i, row := range s.rows {
 		for k := range c {
@@ -99,7 +119,7 @@ func (s *sample) numbers(ctx context.Context, p gp.Problem, seed uint64) (gp.Pro
 		at[i] += residuals[i]
 	}
 	p.Train.Y, p.Validation.Y = like(p.Train.Y, at), like(p.Validation.Y, between)
-	p.Likelihood = likelihood.NewGaussian(found.Honest*found.Honest, tensor.Float64)
+	p.KnownNoise, p.Likelihood = true, likelihood.NewGaussian(found.Honest*found.Honest, tensor.Float64)
 	return p, found, nil
 }
 

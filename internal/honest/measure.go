@@ -10,6 +10,7 @@ import (
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/laplace"
 	"github.com/go-valla/valla/gp/likelihood"
+	"github.com/go-valla/valla/gp/unseen"
 	gpvalla "github.com/go-valla/valla/gp/valla"
 	"github.com/go-valla/valla/graph"
 )
@@ -45,12 +46,12 @@ type Criterion string
 
 // Criteria.
 const (
-	HeldOut   Criterion = "held out"      // a tenth of the rows, which the network has seen
-	Evidence  Criterion = "evidence"      // the marginal likelihood; of LLA
-	LeaveOut  Criterion = "leave one out" // the predictive of the linearised model without each row; of LLA
-	Midpoints Criterion = "midpoints"     // half way to the nearest neighbour, with the row's own target
-	Pseudo    Criterion = "pseudo-rows"   // those of gp/unseen: the default
-	Best      Criterion = "test rows"     // the best there can be
+	HeldOut  Criterion = "held out"      // a tenth of the rows, which the network has seen
+	Evidence Criterion = "evidence"      // the marginal likelihood; of LLA
+	LeaveOut Criterion = "leave one out" // the predictive of the linearised model without each row; of LLA
+	Between  Criterion = "between"       // pseudo-rows with the row's own target
+	Pseudo   Criterion = "pseudo-rows"   // those of gp/unseen, or rows held out where it says that they serve: the default
+	Best     Criterion = "test rows"     // the best there can be
 )
 
 // Method is one of those that are compared.
@@ -66,9 +67,9 @@ const (
 // Criteria lists those that a method knows.
 func (m Method) Criteria() []Criterion {
 	if m == VaLLA {
-		return []Criterion{HeldOut, Midpoints, Pseudo, Best}
+		return []Criterion{HeldOut, Between, Pseudo, Best}
 	}
-	return []Criterion{HeldOut, Evidence, LeaveOut, Midpoints, Pseudo, Best}
+	return []Criterion{HeldOut, Evidence, LeaveOut, Between, Pseudo, Best}
 }
 
 // MAP is the score of the network without error bars.
@@ -111,7 +112,7 @@ func (c *Case) Fit(ctx context.Context, m Method, by Criterion) (Score, error) {
 	if by == LeaveOut {
 		return c.leaveOut(ctx, p, m)
 	}
-	s := gp.Settings(&gpvalla.Settings{})
+	s := gp.Settings(&gpvalla.Settings{Inducing: 50, Iterations: 300})
 	if m != VaLLA {
 		s = c.lla(m, by)
 	}
@@ -120,6 +121,17 @@ func (c *Case) Fit(ctx context.Context, m Method, by Criterion) (Score, error) {
 		return Score{}, fmt.Errorf("%s, %s by %s: %w", c.Name, m, by, err)
 	}
 	return c.score(ctx, fitted.Posterior, fitted.NoiseVariance)
+}
+
+// Default is the score of a fit by [valla.Model.Fit] with options as a user gives them, who
+// has the weights and the rows that they were trained on.
+func (c *Case) Default(ctx context.Context, s gp.Settings) (Score, *valla.Model, error) {
+	m, err := c.Model.Fit(ctx, c.Train, valla.FitOptions{Settings: s, Run: gp.Run{Seed: 1}})
+	if err != nil {
+		return Score{}, nil, err
+	}
+	found, err := c.score(ctx, m.Posterior, m.NoiseVariance())
+	return found, m, err
 }
 
 // lla returns the settings of LLA.
@@ -150,23 +162,22 @@ func (c *Case) problem(ctx context.Context, by Criterion) (gp.Problem, error) {
 	switch by {
 	case HeldOut:
 		o.Validation = new(0.1)
-	case Pseudo, Midpoints:
+	case Pseudo:
 		o.Validation = nil
 	}
 	p, err := c.Model.Problem(ctx, c.Train, o)
-	if err != nil || by == HeldOut || by == Pseudo {
+	if err != nil {
 		return p, err
 	}
-	if by == Best {
+	switch by {
+	case Best:
 		p.Validation = &c.Test
-		return p, nil
+	case Between:
+		e, err := unseen.Between(ctx, p, o.Seed)
+		p.Validation = &e
+		return p, err
 	}
-	own, err := c.Model.Task.Examples(c.Train, c.Model.Dtype())
-	if by == Midpoints {
-		p.Validation = &gp.Examples{X: p.Validation.X, Y: own.Y}
-		p.Train, p.KnownNoise, p.Likelihood = own, false, c.Model.Task.Outputs.Likelihood()
-	}
-	return p, err
+	return p, nil
 }
 
 // score is the mean over examples.

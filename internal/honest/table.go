@@ -33,8 +33,8 @@ func Table(ctx context.Context, cases []*Case, progress func(string)) (string, e
 	return b.String(), nil
 }
 
-// Large says that full LLA of the network takes too long for a table: images.
-func (n Network) Large() bool { return n.Classes && n.Shared }
+// Large says that full LLA of the network takes too long for a table.
+func (c *Case) Large() bool { return c.Train.N() > 400 }
 
 // line is that of a network.
 func (c *Case) line(ctx context.Context, m Method) (string, error) {

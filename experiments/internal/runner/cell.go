@@ -88,13 +88,19 @@ func (r *runner) fit(ctx context.Context, p *problem, c plan, checkpoint string)
 }
 
 // takeHyper sets prior std and noise std of a cell's settings to those of another method,
-// fitted with its defaults. Where that needs too much memory they stay.
+// fitted with its defaults, but for a marginal likelihood to maximise, as published, where it
+// knows one. Where that needs too much memory they stay.
 func takeHyper(ctx context.Context, p *problem, c plan, o valla.FitOptions) error {
 	how, err := method.Lookup(c.hyperFrom)
 	if err != nil {
 		return err
 	}
 	o.Settings, o.Checkpoint, o.Resume = how.New(), "", false
+	if f := settings.Lookup(o.Settings, "hyper"); f != nil {
+		if err := f.Set("marglik"); err != nil {
+			return err
+		}
+	}
 	m, err := p.model.Fit(ctx, p.train, o)
 	if errors.As(err, new(*graph.MemoryError)) {
 		return nil

@@ -59,7 +59,7 @@ type Row struct {
 	Method string   `set:"method"`
 	Label  string   `set:"label"` // of the row in tables, {} standing for the number of inducing points; "": the method's own
 	Data   []string `set:"data"`  // the data sets it is for; nil: all
-	// HyperFrom names a method, fitted with its default settings, whose prior std and noise
+	// HyperFrom names a method, fitted with its default settings and the marginal likelihood, whose prior std and noise
 	// std this one takes; "" for none.
 	HyperFrom string `set:"hyper-from"`
 

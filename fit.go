@@ -21,8 +21,8 @@ type FitOptions struct {
 	// Validation is the fraction of the rows held out, those that Train holds out with the
 	// same seed; nil means 0.1. Held are rows to validate with in its place. Without either,
 	// a model whose weights came from a file, and which may have seen the rows, is fitted to
-	// all of them and validated with pseudo-rows that stand for ones it has not seen, unless
-	// it does not know its rows by heart, see package gp/unseen.
+	// all of them and validated with pseudo-rows that stand for ones it has not seen, see
+	// package gp/unseen.
 	Validation *float64
 	Held       *data.Set
 
@@ -106,26 +106,18 @@ func (m *Model) problem(ctx context.Context, set *data.Set, o FitOptions) (gp.Pr
 	if err != nil {
 		return p, nil, err
 	}
-	note := seenNote(p, found)
-	if p.Validation == nil {
-		o.Validation = nil
-		p, err = m.held(set, o)
-	}
-	return p, []string{note}, err
+	return p, []string{seenNote(p, found)}, nil
 }
 
 // seenNote says what was done because the network may have seen the rows.
 func seenNote(p gp.Problem, found unseen.Found) string {
-	const seen = "The weights came from a file, so the network may have been trained on these rows"
-	off := fmt.Sprintf("it is off by %.3g on them, kernel regression without the row by %.3g, in units of the network", found.Own, found.Honest)
-	const pseudo = "%s: %d points on the way from a row to its nearest neighbour validated the fit."
-	switch {
-	case p.Validation == nil:
-		return seen + ". It does not know them by heart (" + off + "), so rows held out validated the fit."
-	case found.ByHeart():
-		return fmt.Sprintf(pseudo, seen, p.Validation.N()) + " It knows them by heart (" + off + "); the latter was taken for its error on new rows."
+	note := fmt.Sprintf("The weights came from a file, so the network may have been trained on these rows: "+
+		"%d points on the way from a row to its nearest neighbour validated the fit.", p.Validation.N())
+	if found.ByHeart() {
+		note += fmt.Sprintf(" It knows them by heart, being off by %.3g on them, in units of the network; its error on new rows was taken to be %.3g, that of kernel regression.",
+			found.Own, found.Honest)
 	}
-	return fmt.Sprintf(pseudo, seen, p.Validation.N())
+	return note
 }
 
 // held returns a problem with rows held out.

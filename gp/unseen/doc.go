@@ -12,7 +12,8 @@
 //     predicted from the inputs, whatever the network has memorised.
 //
 // With classes a pseudo-row has the label of its row. With numbers its target is the
-// network's output there plus the residual of kernel regression at the row.
+// network's output there plus the residual at the row: that of kernel regression or, where the
+// network does not know its rows by heart, its own, made a little larger.
 //
 // docs/honest.md compares this with other criteria.
 package unseen

@@ -29,20 +29,22 @@ const (
 // Found says how far a network is off, as root mean squares in its units; 0 with classes.
 type Found struct {
 	Own    float64 // on the rows that it was trained on
-	Honest float64 // on rows that it has not seen, as estimated by kernel regression
+	Honest float64 // on rows that it has not seen, as estimated
 }
 
-// ByHeart says whether the network knows numbers by heart. Where it does not, its residuals
-// on its own rows are nearly those on others, and a part of them, held out, validates well.
+// ByHeart says whether the network knows numbers by heart: its residuals on its own rows say
+// nothing of those on others.
 func (f Found) ByHeart() bool { return f.Honest > memorised*f.Own }
 
 // Problem returns a problem whose validation examples are pseudo-rows. p has none, and its
 // network may have been trained on the training rows.
 //
 // With numbers, the noise variance of the likelihood is the square of Found.Honest and
-// known, and the targets of the training rows are moved to have the residuals of which that
-// is the mean square, so that what a fit learns from residuals is right. Where the network
-// does not know them by heart p itself is returned, without validation examples.
+// known, and the targets of the training rows are moved to have residuals of which that is
+// the mean square, so that what a fit learns from residuals is right. The residuals are those
+// of kernel regression where the network knows its rows by heart. Otherwise they are its
+// own, made larger: their mean square becomes the mean of that, which is too small, and of
+// kernel regression's, which is usually too large.
 //
 // Problem returns ctx's error if ctx ends first.
 func Problem(ctx context.Context, p gp.Problem, seed uint64) (gp.Problem, Found, error) {
@@ -104,11 +106,12 @@ func (s *sample) numbers(ctx context.Context, p gp.Problem, seed uint64) (gp.Pro
 	if !(found.Honest > 0) {
 		return p, found, fmt.Errorf("%w: all residuals are 0, that of kernel regression too", gp.ErrProblem)
 	}
-	if !found.ByHeart() {
-		p.Validation = nil
-		return p, found, nil
-	}
 	residuals := s.spread(kernel, p.Train.N(), p.Outputs(), rand.New(rand.NewPCG(seed, stream+1)))
+	if !found.ByHeart() {
+		residuals = own
+		found.Honest = math.Sqrt((found.Own*found.Own + max(found.Own, found.Honest)*max(found.Own, found.Honest)) / 2)
+		scaleTo(residuals, found.Honest/found.Own)
+	}
 	c := p.Outputs()
 	for i, row := range s.rows {
 		for k := range c {

@@ -50,7 +50,7 @@ const (
 	Evidence Criterion = "evidence"      // the marginal likelihood; of LLA
 	LeaveOut Criterion = "leave one out" // the predictive of the linearised model without each row; of LLA
 	Between  Criterion = "between"       // pseudo-rows with the row's own target
-	Pseudo   Criterion = "pseudo-rows"   // those of gp/unseen, or rows held out where it says that they serve: the default
+	Pseudo   Criterion = "pseudo-rows"   // those of gp/unseen: the default
 	Best     Criterion = "test rows"     // the best there can be
 )
 

@@ -1,61 +1,31 @@
 package honest
 
 import (
-	"context"
-	"math"
-	"os"
-	"path/filepath"
 	"testing"
 
-	"github.com/go-valla/valla"
-	"github.com/go-valla/valla/data"
-	"github.com/go-valla/valla/gp"
 	gpvalla "github.com/go-valla/valla/gp/valla"
-	"github.com/go-valla/valla/internal/fixture"
 )
 
+// TestStarts: what a default fit of an overfitted network finds does not hang on the prior
+// standard deviation that it starts from.
 func TestStarts(t *testing.T) {
-	shared := fixture.Shared(t, "data")
-	ctx := context.Background()
-	for _, name := range []string{"yacht", "boston", "energy", "concrete", "kin8nm", "power"} {
-		if only := os.Getenv("NET"); only != "" && only != name {
-			continue
+	for _, name := range []string{"waves-over", "clouds-over"} {
+		n, err := Named(name)
+		if err != nil {
+			t.Fatal(err)
 		}
-		for seed := range 2 {
-			train, test, err := data.UCI(filepath.Join(shared, "uci", name+".npz"), seed)
+		c := open(t, n)
+		var first Score
+		for i, start := range []float64{1, 0.01, 100} {
+			s, m, err := c.Default(t.Context(), &gpvalla.Settings{Inducing: 50, Iterations: 200, PriorStd: start})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if n := train.N(); n > 150 && os.Getenv("SMALL") != "" {
-				rows := make([]int, 150)
-				for i := range rows {
-					rows[i] = i * n / 150
-				}
-				train = train.Rows(rows)
-			}
-			m, err := valla.Train(ctx, train, valla.TrainOptions{Seed: uint64(seed), Training: valla.Training{Iterations: 3000}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			mapScores, err := m.Evaluate(ctx, test, valla.PredictOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			v, _ := mapScores.Get("NLL")
-			t.Logf("%s seed %d: MAP %.4f", name, seed, v)
-			for _, start := range []float64{0.01, 1, 100} {
-				f, err := m.Fit(ctx, train, valla.FitOptions{Settings: &gpvalla.Settings{PriorStd: start}, Run: gp.Run{Seed: uint64(seed)}})
-				if err != nil {
-					t.Error(err)
-					continue
-				}
-				s, err := f.Evaluate(ctx, test, valla.PredictOptions{})
-				if err != nil {
-					t.Fatal(err)
-				}
-				v, _ := s.Get("NLL")
-				e := f.History[len(f.History)-1]
-				t.Logf("  start %6g: σ₀ %.4f σ %.4f NLL %.4f  best validation at %d", start, e.PriorStds[0], math.Sqrt(f.NoiseVariance()), v, e.Result.BestIteration)
+			t.Logf("%s from %g: NLL %.4f ± %.4f, σ₀ %.4f", name, start, s.NLL, s.Error, m.History[len(m.History)-1].PriorStds[0])
+			if i == 0 {
+				first = s
+			} else if d := s.NLL - first.NLL; d > first.Error || d < -first.Error {
+				t.Errorf("%s from %g: NLL %.4f, from 1 %.4f ± %.4f", name, start, s.NLL, first.NLL, first.Error)
 			}
 		}
 	}

@@ -174,10 +174,33 @@ func (c *Case) problem(ctx context.Context, by Criterion) (gp.Problem, error) {
 		p.Validation = &c.Test
 	case Between:
 		e, err := unseen.Between(ctx, p, o.Seed)
+		if err != nil {
+			return p, err
+		}
 		p.Validation = &e
-		return p, err
+	default:
+		return p, nil
 	}
-	return p, nil
+	err = c.noiseFrom(ctx, &p)
+	return p, err
+}
+
+// noiseFrom lets the noise of numbers start from the residuals on the validation rows, so that
+// the grid of a criterion that knows better than the training rows is around the right one.
+func (c *Case) noiseFrom(ctx context.Context, p *gp.Problem) error {
+	if c.Classes {
+		return nil
+	}
+	g, err := gp.Point{Net: p.Net, Dtype: p.Dtype()}.Predict(ctx, p.Validation.X)
+	if err != nil {
+		return err
+	}
+	sum, y := 0.0, graph.Floats(p.Validation.Y)
+	for i, f := range g.Mean.Float64s() {
+		sum += (y[i] - f) * (y[i] - f)
+	}
+	p.Likelihood = likelihood.NewGaussian(sum/float64(len(y)), c.Model.Dtype())
+	return nil
 }
 
 // score is the mean over examples.

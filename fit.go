@@ -10,6 +10,7 @@ import (
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/method"
+	"github.com/go-valla/valla/gp/unseen"
 )
 
 // FitOptions say how [Model.Fit] makes a posterior. The zero value fits VaLLA.
@@ -18,7 +19,10 @@ type FitOptions struct {
 	// gp/laplace and so on. They are not changed. nil means VaLLA with its defaults.
 	Settings gp.Settings
 	// Validation is the fraction of the rows held out, those that Train holds out with the
-	// same seed; nil means 0.1. Held are rows to validate with in its place.
+	// same seed; nil means 0.1. Held are rows to validate with in its place. Without either,
+	// a model whose weights came from a file, and which may have seen the rows, is fitted to
+	// all of them and validated with pseudo-rows that stand for ones it has not seen, see
+	// package gp/unseen.
 	Validation *float64
 	Held       *data.Set
 	// Judge are rows for the [Verdict] alone, which neither the network nor the fit has
@@ -48,11 +52,11 @@ func (m *Model) Fit(ctx context.Context, set *data.Set, o FitOptions) (*Model, e
 	if err != nil {
 		return nil, fmt.Errorf("fit: %w", err)
 	}
-	p, rows, err := m.problem(set, o)
+	start := time.Now()
+	p, rows, err := m.problem(ctx, set, o)
 	if err != nil {
 		return nil, fmt.Errorf("fit: %w", err)
 	}
-	start := time.Now()
 	fitted, runErr := s.Fit(ctx, p, o.Run)
 	if runErr != nil {
 		runErr = fmt.Errorf("fit: %w", runErr)
@@ -60,6 +64,7 @@ func (m *Model) Fit(ctx context.Context, set *data.Set, o FitOptions) (*Model, e
 	if fitted == nil {
 		return nil, runErr
 	}
+	fitted.Record.Notes = append(rows.notes, fitted.Record.Notes...)
 	out := m.MAP()
 	if err := out.Attach(&Posterior{fitted.Posterior, how.Name, fitted.NoiseVariance}, m.Fingerprint()); err != nil {
 		return nil, fmt.Errorf("fit: %w", err)
@@ -81,7 +86,10 @@ func (m *Model) examine(ctx context.Context, e *Event, p gp.Problem, rows divisi
 	if err := m.try(ctx, rows.train, rows.held); err != nil {
 		return err
 	}
-	jury, seen := rows.jury(e.Record)
+	jury, err := rows.jury(m, p, e.Record)
+	if err != nil {
+		return err
+	}
 	network, err := m.MAP().judged(ctx, jury)
 	if err != nil {
 		return err
@@ -90,10 +98,10 @@ func (m *Model) examine(ctx context.Context, e *Event, p gp.Problem, rows divisi
 	if err != nil {
 		return err
 	}
-	if e.Verdict, err = m.judge(network, posterior, jury.Y); err != nil {
+	if e.Verdict, err = m.judge(network, posterior, jury.y); err != nil {
 		return fmt.Errorf("verdict: %w", err)
 	}
-	e.Verdict.Seen = seen
+	e.Verdict.Seen, e.Verdict.Pseudo = jury.seen, rows.pseudo && rows.judge == nil
 	e.Verdict.advise(e.Method, e.Settings)
 	notes, err := m.flags(ctx, p.Train, posterior, jury)
 	e.Notes = append(e.Notes, notes...)
@@ -132,14 +140,15 @@ func (o FitOptions) method() (gp.Settings, gp.Method, error) {
 }
 
 // Problem returns what Fit fits a method to: the network with the rows of a set, some of
-// them held out.
-func (m *Model) Problem(set *data.Set, o FitOptions) (gp.Problem, error) {
-	p, _, err := m.problem(set, o)
+// them held out, or with pseudo-rows, see FitOptions. It returns ctx's error if ctx ends
+// first.
+func (m *Model) Problem(ctx context.Context, set *data.Set, o FitOptions) (gp.Problem, error) {
+	p, _, err := m.problem(ctx, set, o)
 	return p, err
 }
 
 // problem is Problem with the division of the rows.
-func (m *Model) problem(set *data.Set, o FitOptions) (gp.Problem, division, error) {
+func (m *Model) problem(ctx context.Context, set *data.Set, o FitOptions) (gp.Problem, division, error) {
 	p := gp.Problem{Net: m.Net, Likelihood: m.Task.Outputs.Likelihood()}
 	if err := m.Task.CheckSet(set); err != nil {
 		return p, division{}, err
@@ -148,8 +157,18 @@ func (m *Model) problem(set *data.Set, o FitOptions) (gp.Problem, division, erro
 	if err != nil {
 		return p, d, err
 	}
-	if p.Train, err = m.Task.Examples(d.train, m.Dtype()); err != nil || d.held == nil {
+	if p.Train, err = m.Task.Examples(d.train, m.Dtype()); err != nil {
 		return p, d, err
+	}
+	if d.pseudo {
+		var found unseen.Found
+		if p, found, err = unseen.Problem(ctx, p, o.Seed); err == nil {
+			d.notes = []string{seenNote(p, found)}
+		}
+		return p, d, err
+	}
+	if d.held == nil {
+		return p, d, nil
 	}
 	validation, err := m.Task.Examples(d.held, m.Dtype())
 	p.Validation = &validation

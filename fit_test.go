@@ -68,7 +68,7 @@ func TestFitGivesErrorBarsAndKeepsTheMean(t *testing.T) {
 func TestFitIsTheMethods(t *testing.T) {
 	m, set := trained(t)
 	o := FitOptions{Settings: &laplace.Settings{Structure: "kfac", Priors: "per-layer", NoiseStd: 0.5}, Validation: new(0.2), Run: gp.Run{Seed: 3}}
-	p, err := m.Problem(set, o)
+	p, err := m.Problem(t.Context(), set, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,15 +114,15 @@ func TestFitDefaults(t *testing.T) {
 		t.Errorf("%+v of %q, error %v", s, how.Name, err)
 	}
 	m, set := newTestModel(t, tensor.Float64, 0, 3), wave(40, 1)
-	p, err := m.Problem(set, FitOptions{})
+	p, err := m.Problem(t.Context(), set, FitOptions{})
 	if err != nil || p.Train.N() != 36 || p.Validation.N() != 4 {
 		t.Errorf("%d and %v rows, error %v", p.Train.N(), p.Validation, err)
 	}
-	p, err = m.Problem(set, FitOptions{Validation: new(0.0)})
+	p, err = m.Problem(t.Context(), set, FitOptions{Validation: new(0.0)})
 	if err != nil || p.Train.N() != 40 || p.Validation != nil {
 		t.Errorf("%d and %v rows, error %v", p.Train.N(), p.Validation, err)
 	}
-	p, err = m.Problem(set, FitOptions{Held: wave(3, 2)})
+	p, err = m.Problem(t.Context(), set, FitOptions{Held: wave(3, 2)})
 	if err != nil || p.Train.N() != 40 || p.Validation.N() != 3 {
 		t.Errorf("%d and %v rows, error %v", p.Train.N(), p.Validation, err)
 	}

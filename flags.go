@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/task"
 	"github.com/go-valla/valla/graph"
@@ -24,14 +23,14 @@ const (
 
 // flags says what looks wrong with a fitted model, each with what to do about it, by the
 // rows that it was fitted to and its predictions for the rows of the verdict.
-func (m *Model) flags(ctx context.Context, train gp.Examples, p judged, jury *data.Set) ([]string, error) {
+func (m *Model) flags(ctx context.Context, train gp.Examples, p judged, j jury) ([]string, error) {
 	train = train.Rows(some(train.N(), maxFlagged))
 	notes, err := m.networkFlags(ctx, train)
 	if err != nil {
 		return nil, err
 	}
 	notes = append(notes, m.posteriorFlags(p.latent)...)
-	return append(notes, m.noiseFlags(train, p, jury)...), nil
+	return append(notes, m.noiseFlags(train, p, j)...), nil
 }
 
 // networkFlags compares the network with the best constant prediction.
@@ -97,13 +96,13 @@ func (m *Model) posteriorFlags(g gp.Gaussian) []string {
 }
 
 // noiseFlags compares the noise with the targets and with the residual.
-func (m *Model) noiseFlags(train gp.Examples, p judged, jury *data.Set) []string {
+func (m *Model) noiseFlags(train gp.Examples, p judged, j jury) []string {
 	r, numbers := m.Task.Outputs.(*task.Regression)
 	if !numbers {
 		return nil
 	}
 	noise, spread, residual := m.NoiseVariance(), m.spread(train), 0.0
-	stds, y := r.NoiseStds(1), graph.Floats(jury.Y)
+	stds, y := r.NoiseStds(1), graph.Floats(j.y)
 	for i, v := range y {
 		z := (v - p.Mean[i]) / stds[i%len(stds)]
 		residual += z * z / float64(len(y))

@@ -1,8 +1,12 @@
 package valla
 
 import (
+	"fmt"
+
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/unseen"
+	"gorgonia.org/tensor"
 )
 
 const (
@@ -20,6 +24,11 @@ type division struct {
 	held  *data.Set // to validate with; nil: none
 	judge *data.Set // of the verdict; nil: held or train, whichever there is
 	fresh bool      // the network was not trained on held
+
+	// pseudo says that no rows are held out: pseudo-rows take their place, since the network
+	// may have been trained on all rows.
+	pseudo bool
+	notes  []string // for the record of the fit
 }
 
 // divide divides the rows of a set.
@@ -33,9 +42,17 @@ func (m *Model) divide(set *data.Set, o FitOptions) (division, error) {
 	if o.Held != nil {
 		return d, m.Task.CheckSet(o.Held)
 	}
+	elsewhere := len(m.History) > 0 && m.History[0].Action == ActionWeights
+	if elsewhere && o.Validation == nil {
+		d.pseudo = true
+		return d, nil
+	}
 	fraction := 0.1
 	if o.Validation != nil {
 		fraction = *o.Validation
+	}
+	if elsewhere && fraction > 0 {
+		d.notes = []string{"The weights came from a file, so the network may have been trained on the rows held out; where it was, error bars chosen by them are too small."}
 	}
 	var err error
 	if d.train, d.held, err = Holdout(set, fraction, o.Seed); err != nil || d.held == nil {
@@ -66,16 +83,42 @@ func Halves(set *data.Set, seed uint64) (choose, judge *data.Set) {
 	return set.Rows(order[:(n+1)/2]), set.Rows(order[(n+1)/2:])
 }
 
-// jury returns the rows of the verdict, and whether they may have been used before by the
-// network or by a fit with the given record.
-func (d division) jury(r gp.Record) (rows *data.Set, seen bool) {
+// jury are the rows of a verdict.
+type jury struct {
+	x    *tensor.Dense // inputs as the network takes them
+	y    *tensor.Dense // targets in the units of the data
+	seen bool          // the network or the fit may have used them
+}
+
+// jury returns the rows that judge a fit of m to a problem, which has the given record.
+func (d division) jury(m *Model, p gp.Problem, r gp.Record) (jury, error) {
+	rows, j := d.judge, jury{}
 	switch {
 	case d.judge != nil:
-		return d.judge, false
+	case d.pseudo:
+		e := p.Validation.Rows(some(p.Validation.N(), maxJudge))
+		return jury{e.X, m.Task.Outputs.Decode(e.Y), true}, nil
 	case d.held != nil:
-		rows, seen = d.held, !d.fresh || !r.Untouched
+		rows, j.seen = d.held, !d.fresh || !r.Untouched
 	default:
-		rows, seen = d.train, true
+		rows, j.seen = d.train, true
 	}
-	return rows.Rows(some(rows.N(), maxJudge)), seen
+	if d.judge == nil {
+		rows = rows.Rows(some(rows.N(), maxJudge))
+	}
+	var err error
+	j.x, err = m.Task.Inputs.Apply(rows.X, m.Dtype())
+	j.y = rows.Y
+	return j, err
+}
+
+// seenNote says what was done because the network may have seen the rows.
+func seenNote(p gp.Problem, found unseen.Found) string {
+	note := fmt.Sprintf("The weights came from a file, so the network may have been trained on these rows: "+
+		"%d points on the way from a row to its nearest neighbour validated the fit.", p.Validation.N())
+	if found.ByHeart() {
+		note += fmt.Sprintf(" It knows them by heart, being off by %.3g on them, in units of the network; its error on new rows was taken to be %.3g, that of kernel regression.",
+			found.Own, found.Honest)
+	}
+	return note
 }

@@ -29,7 +29,10 @@ type Verdict struct {
 
 	// Seen says that the rows may have been used: to train the network, or to choose the
 	// prior standard deviation or the best state of the fit. That favours the posterior.
-	Seen   bool   `json:"seen"`
+	Seen bool `json:"seen"`
+	// Pseudo says that the rows are made up from the training rows, which the network may
+	// have seen, to stand for ones that it has not; see package gp/unseen.
+	Pseudo bool   `json:"pseudo,omitempty"`
 	Advice string `json:"advice,omitempty"` // a sentence on what to do
 }
 
@@ -47,7 +50,10 @@ func (v *Verdict) String() string {
 		how = "worse than"
 	}
 	rows := "rows"
-	if v.Seen {
+	switch {
+	case v.Pseudo:
+		rows = "pseudo-rows between the training rows, which the network may have seen"
+	case v.Seen:
 		rows = "rows that training or fit may have used"
 	}
 	text := fmt.Sprintf("%s the network alone: NLL %.4f instead of %.4f (± %.2g) on %d %s", how, v.NLL, v.MAPNLL, v.StandardError, v.Rows, rows)
@@ -72,15 +78,15 @@ type judged struct {
 	nlls []float64 // of each row
 }
 
-// judged predicts rows.
-func (m *Model) judged(ctx context.Context, rows *data.Set) (j judged, err error) {
-	if j.latent, err = m.Latent(ctx, rows.X); err != nil {
+// judged predicts the rows of a verdict.
+func (m *Model) judged(ctx context.Context, rows jury) (j judged, err error) {
+	if j.latent, err = m.gp().Predict(ctx, rows.x); err != nil {
 		return j, err
 	}
 	if j.Prediction, err = m.Task.Outputs.Predict(ctx, j.latent, m.NoiseVariance(), PredictOptions{}); err != nil {
 		return j, err
 	}
-	j.nlls, err = m.Task.Outputs.NLLs(j.Prediction, rows.Y)
+	j.nlls, err = m.Task.Outputs.NLLs(j.Prediction, rows.y)
 	return j, err
 }
 

@@ -49,7 +49,7 @@ type Score struct {
 // demoMethods returns the settings of exact LLA and of VaLLA with 20 inducing points, which
 // takes over the hyper-parameters of LLA.
 func demoMethods() []gp.Settings {
-	return []gp.Settings{&laplace.Settings{}, &gpvalla.Settings{
+	return []gp.Settings{&laplace.Settings{Hyper: "marglik"}, &gpvalla.Settings{
 		Optimizer: "adam", Inducing: 20, Alpha: new(0.0), Init: "greedy", OptimalA: true, FixPrior: true, FixNoise: true,
 		Iterations: 2000, LearningRate: 1e-2, Schedule: "cosine",
 	}}

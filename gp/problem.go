@@ -26,6 +26,9 @@ type Problem struct {
 	// of a Gaussian one is that beside the network alone, the mean squared residual.
 	// Methods do not change it.
 	Likelihood likelihood.Likelihood
+	// KnownNoise says that the noise variance of Likelihood is that on rows that the network
+	// has not seen, see gp/unseen: a fit that would learn it from residuals keeps it.
+	KnownNoise bool
 	Train      Examples
 	Validation *Examples // held out; nil where there are none
 }

@@ -41,6 +41,7 @@ var level = map[string]int{
 	"gp/gptest":                   7,
 	"gp/task":                     7,
 	"internal/testmethod":         7,
+	"gp/unseen":                   7,
 	"gp/valla":                    8,
 	"gp/laplace":                  8,
 	"gp/method":                   9,
@@ -52,6 +53,7 @@ var level = map[string]int{
 	"experiments/internal/runner": 12,
 	"experiments/peer":            12,
 	"experiments":                 13,
+	"internal/honest":             11,
 	"cmd":                         14,
 }
 

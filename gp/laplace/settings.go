@@ -11,13 +11,14 @@ import (
 )
 
 // Settings are the settings of the LLA family, see [Method]. The zero value is full LLA
-// of all weights with hyper-parameters that maximise the marginal likelihood.
+// of all weights with the hyper-parameters that are best on the validation rows, or without
+// any those that maximise the marginal likelihood.
 type Settings struct {
 	Structure string   `set:"structure" choice:"full kfac diag lowrank" help:"form in which the curvature matrix of the weights is kept"`
 	Weights   []string `set:"weights" default:"all" help:"weights that are uncertain: all, last-layer, or names of parameters"`
 	Rank      int      `set:"rank" auto:"100 with the structure lowrank" min:"1" help:"eigenvectors that the structure lowrank keeps"`
 
-	Hyper    string  `set:"hyper" choice:"marglik grid fixed" help:"how the standard deviations are found: by the marginal likelihood, by the validation rows, or not at all"`
+	Hyper    string  `set:"hyper" choice:"marglik grid fixed" auto:"grid, where there are validation rows and nothing asks for marglik" help:"how the standard deviations are found: by the marginal likelihood, by the validation rows, or not at all"`
 	Priors   string  `set:"priors" choice:"shared per-layer per-parameter" help:"which weights share a prior standard deviation"`
 	PriorStd float64 `set:"prior-std" auto:"found" above:"0" help:"prior standard deviation of each weight"`
 	NoiseStd float64 `set:"noise-std" auto:"found, or the network's residual where hyper is fixed" above:"0" help:"noise standard deviation, in the units of the network's outputs"`
@@ -70,11 +71,25 @@ func (s *Settings) complete(p gp.Problem) (*Settings, error) {
 	if err := settings.Complete(&c); err != nil {
 		return nil, err
 	}
+	if c.Hyper == "" {
+		c.Hyper = c.hyper(p)
+	}
 	if err := c.check(p); err != nil {
 		return nil, err
 	}
 	c.fill()
 	return &c, nil
+}
+
+// hyper is the default of Hyper. The marginal likelihood makes many networks worse than they
+// are without error bars, which a grid on validation rows does not, see docs/honest.md. It
+// is left where only it can do what the other settings ask for.
+func (s *Settings) hyper(p gp.Problem) string {
+	ascent := s.AscentSteps > 0 || s.AscentRate > 0
+	if p.Validation == nil || s.PriorStd > 0 || s.Priors != priorNames[Shared] || ascent {
+		return hyperMarglik
+	}
+	return hyperGrid
 }
 
 // check refuses settings that contradict each other or the problem.

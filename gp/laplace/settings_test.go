@@ -48,14 +48,14 @@ func TestSettingsFit(t *testing.T) {
 		o    Options
 		want map[string]any // what the record adds to the settings that were given
 	}{
-		{Settings{}, Options{}, map[string]any{"structure": "full", "hyper": "marglik", "priors": "shared", "weights": []string{"all"}}},
+		{Settings{Hyper: "marglik"}, Options{}, map[string]any{"structure": "full", "hyper": "marglik", "priors": "shared", "weights": []string{"all"}}},
 		{Settings{Structure: "kfac", Priors: "per-layer"}, Options{Structure: KFAC, Priors: PerLayer}, map[string]any{"structure": "kfac"}},
 		{Settings{Structure: "diag", Priors: "per-parameter", NoiseStd: 0.4}, Options{Structure: Diagonal, Priors: PerParameter, NoiseStd: 0.4}, nil},
 		{Settings{Structure: "lowrank", Rank: 5, PriorStd: 2}, Options{Structure: LowRank, Rank: 5, PriorStd: 2}, map[string]any{"rank": 5}},
-		{Settings{Structure: "lowrank"}, Options{Structure: LowRank, Rank: 100}, map[string]any{"rank": 100}},
+		{Settings{Structure: "lowrank", Hyper: "marglik"}, Options{Structure: LowRank, Rank: 100}, map[string]any{"rank": 100}},
 		{Settings{Hyper: "fixed", PriorStd: 0.4}, Options{PriorStd: 0.4, NoiseStd: residual}, map[string]any{"noise-std": nil}},
 		{Settings{Hyper: "fixed", PriorStd: 0.4, NoiseStd: 0.2, Weights: []string{"last-layer"}}, Options{PriorStd: 0.4, NoiseStd: 0.2, Weights: LastLayer}, nil},
-		{Settings{Subset: 7, Weights: []string{"dense1.bias", "dense2.bias"}}, Options{Subset: 7, Seed: 5, Weights: Named("dense1.bias", "dense2.bias")}, nil},
+		{Settings{Subset: 7, Hyper: "marglik", Weights: []string{"dense1.bias", "dense2.bias"}}, Options{Subset: 7, Seed: 5, Weights: Named("dense1.bias", "dense2.bias")}, nil},
 		{Settings{AscentSteps: 20}, Options{Ascent: &Ascent{Steps: 20}}, map[string]any{"ascent-rate": 0.1}},
 		{Settings{AscentRate: 1e-3}, Options{Ascent: &Ascent{Rate: 1e-3, Steps: 100}}, map[string]any{"ascent-steps": 100}},
 	} {
@@ -129,7 +129,7 @@ func TestSettingsGrid(t *testing.T) {
 		s Settings
 		g Grid
 	}{
-		{Settings{Hyper: "grid"}, Grid{NoiseStds: LogSpaced(residual/4, 4*residual, 9)}},
+		{Settings{}, Grid{NoiseStds: LogSpaced(residual/4, 4*residual, 9)}},
 		{Settings{Hyper: "grid", NoiseStd: 0.7}, Grid{NoiseStds: []float64{0.7}}},
 	} {
 		whole, err := Fit(t.Context(), p.net, q.Train.X, q.Train.Y, Options{PriorStd: 1, NoiseStd: 1})
@@ -147,6 +147,37 @@ func TestSettingsGrid(t *testing.T) {
 	f := fitSettings(t, &Settings{Hyper: "grid", Structure: "kfac"}, classes.posed(likelihood.Softmax{}), gp.Run{})
 	if f.NoiseVariance != 0 {
 		t.Errorf("classes have the noise variance %g", f.NoiseVariance)
+	}
+}
+
+// The default of hyper is the grid where there are validation rows, unless something asks
+// for what only the marginal likelihood can do.
+func TestSettingsHyper(t *testing.T) {
+	p := newProblem(t, 94, tensor.Float64, 30, 4, 1)
+	held := p.posed(gaussianNoise)
+	alone := held
+	alone.Validation = nil
+	for _, c := range []struct {
+		p    gp.Problem
+		s    Settings
+		want string
+	}{
+		{held, Settings{}, "grid"},
+		{held, Settings{NoiseStd: 0.3}, "grid"},
+		{held, Settings{Hyper: "marglik"}, "marglik"},
+		{alone, Settings{}, "marglik"},
+		{held, Settings{PriorStd: 2}, "marglik"},
+		{held, Settings{Priors: "per-layer"}, "marglik"},
+		{held, Settings{AscentSteps: 3}, "marglik"},
+		{held, Settings{AscentRate: 0.1}, "marglik"},
+	} {
+		s, err := c.s.complete(c.p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.Hyper != c.want {
+			t.Errorf("%+v: hyper %s, want %s", c.s, s.Hyper, c.want)
+		}
 	}
 }
 

@@ -119,6 +119,15 @@ func (c *Classification) Encode(y *tensor.Dense, dt tensor.Dtype) (*tensor.Dense
 	return graph.Convert(tensor.New(tensor.WithShape(len(labels), c.Size()), tensor.WithBacking(rows)), dt), nil
 }
 
+// Decode implements Outputs: the class of each row's largest element.
+func (c *Classification) Decode(y *tensor.Dense) *tensor.Dense {
+	var out []float64
+	for row := range slices.Chunk(graph.Floats(y), c.Size()) {
+		out = append(out, c.Classes[slices.Index(row, slices.Max(row))])
+	}
+	return tensor.New(tensor.WithShape(len(out), 1), tensor.WithBacking(out))
+}
+
 // Predict implements Outputs.
 func (c *Classification) Predict(ctx context.Context, g gp.Gaussian, _ float64, o PredictOptions) (*Prediction, error) {
 	for i, f := range g.Mean.Float64s() {

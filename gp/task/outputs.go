@@ -29,6 +29,8 @@ type Outputs interface {
 	// Encode returns targets [N,T] in the units of the data as the network has them,
 	// [N,C] of an element type.
 	Encode(y *tensor.Dense, dt tensor.Dtype) (*tensor.Dense, error)
+	// Decode is the inverse of Encode: targets [N,T] in the units of the data.
+	Decode(y *tensor.Dense) *tensor.Dense
 	// Predict turns the distribution of the latent function, in the network's units, and
 	// the noise variance there into a prediction in those of the data.
 	Predict(ctx context.Context, g gp.Gaussian, noiseVariance float64, o PredictOptions) (*Prediction, error)

@@ -120,6 +120,16 @@ func (r *Regression) checkTargets(y *tensor.Dense) error {
 	return nil
 }
 
+// Decode implements Outputs.
+func (r *Regression) Decode(y *tensor.Dense) *tensor.Dense {
+	out := graph.Floats(y)
+	for i, v := range out {
+		mean, std := r.scale(i % r.Size())
+		out[i] = v*std + mean
+	}
+	return tensor.New(tensor.WithShape(y.Shape()...), tensor.WithBacking(out))
+}
+
 // NoiseStds returns the standard deviation of each target's noise in its units, for a noise
 // variance in the network's.
 func (r *Regression) NoiseStds(variance float64) []float64 {

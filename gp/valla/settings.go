@@ -35,7 +35,7 @@ type Settings struct {
 	NoiseStd    float64 `set:"noise-std" auto:"the network's residual" above:"0" help:"noise standard deviation σ at the start, in the units of the network's outputs"`
 	OptimalA    bool    `set:"optimal-a" help:"start Adam from the best matrix A in closed form, for numbers only"`
 	FixPrior    bool    `set:"fix-prior" help:"keep the prior standard deviation as it starts"`
-	FixNoise    bool    `set:"fix-noise" help:"keep the noise standard deviation as it starts"`
+	FixNoise    bool    `set:"fix-noise" help:"keep the noise standard deviation as it starts, as is done where that is known"`
 	FixInducing bool    `set:"fix-inducing" help:"keep the inducing inputs where they start"`
 
 	Iterations    int     `set:"iterations" auto:"natural 1000, for classes 2000; adam 40000" min:"1" help:"number of steps, each on a mini-batch"`
@@ -97,6 +97,7 @@ func (s Settings) complete(p gp.Problem) (Settings, error) {
 		s.fill(steps, min(max(p.Train.N()/100, 100), 400), 1e-2, scheduleCosine, max(1, steps/20))
 	}
 	s.BatchSize = min(s.BatchSize, p.Train.N())
+	s.FixNoise = s.FixNoise || p.KnownNoise && s.NoiseStd == 0
 	if !patient && (s.KeepLast || p.Validation == nil) || s.Optimizer != optimizerAdam {
 		s.Patience = new(0)
 	}

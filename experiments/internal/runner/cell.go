@@ -101,8 +101,8 @@ func (r *runner) fit(ctx context.Context, p *problem, c plan, checkpoint string)
 }
 
 // takeHyper fits another method with its defaults, and sets prior std and noise std of the
-// cell's settings to those it finds. They keep their values if that fit needs too much
-// memory.
+// cell's settings to those it finds. A method that can maximise a marginal likelihood does so,
+// as published. The settings keep their values if that fit needs too much memory.
 func (r *runner) takeHyper(ctx context.Context, p *problem, c plan, o valla.FitOptions) error {
 	how, err := method.Lookup(c.hyperFrom)
 	if err != nil {
@@ -110,6 +110,11 @@ func (r *runner) takeHyper(ctx context.Context, p *problem, c plan, o valla.FitO
 	}
 	o.Settings, o.Checkpoint, o.Resume = how.New(), "", false
 	o.OnProgress = r.progress("%s %s for %s seed %d", c.Data, c.hyperFrom, c.Row, c.Seed)
+	if f := settings.Lookup(o.Settings, "hyper"); f != nil {
+		if err := f.Set("marglik"); err != nil {
+			return err
+		}
+	}
 	m, err := p.model.Fit(ctx, p.train, o)
 	if errors.As(err, new(*graph.MemoryError)) {
 		return nil

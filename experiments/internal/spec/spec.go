@@ -66,8 +66,8 @@ type Row struct {
 	// The default is the label of the method.
 	Label string   `set:"label"`
 	Data  []string `set:"data"` // the data sets that have this row; nil means all
-	// HyperFrom names a method that is fitted first, with its default settings. Its prior std
-	// and noise std become settings of this row. "" means none.
+	// HyperFrom names a method that is fitted first, with its default settings and, where it
+	// has one, the marginal likelihood. Its prior std and noise std become settings of this row. "" means none.
 	HyperFrom string `set:"hyper-from"`
 
 	Settings []Setting // of the method

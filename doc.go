@@ -18,6 +18,9 @@
 // linearized Laplace approximation of Ortega, Rodríguez Santana and Hernández-Lobato (ICML
 // 2024): a sparse Gaussian process with the network's tangent kernel. [Methods] lists all.
 //
+// Every fit ends with a [Verdict], in the last [Event] of the history: whether the posterior
+// predicts better than the network alone. docs/uncertainty.md says what variances mean.
+//
 // A network works in units of its own, for tables usually those in which each column has
 // mean 0 and standard deviation 1. What goes into and comes out of a Model is in the units
 // of the data.

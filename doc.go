@@ -26,6 +26,10 @@
 // perceptrons, convolutional and residual networks and for any other network that package
 // layers can describe, for one or several numbers and for classes, and for every method.
 //
+// Every fit ends with a [Verdict], in the last [Event] of the model's history: whether the
+// posterior predicts better than the network alone. docs/uncertainty.md says what the
+// variances mean.
+//
 // # Methods
 //
 // Fitting never changes the weights, so that the mean of every posterior is the network's

@@ -145,13 +145,17 @@ func TestTrustOnRandomTables(t *testing.T) {
 			set := randomTable(r, name)
 			for _, dt := range bothTypes {
 				m, err := Train(context.Background(), set, TrainOptions{
-					Network:  Network{Hidden: []int{12, 12}, Dtype: dt.String()},
-					Training: Training{Iterations: rapid.IntRange(1, 150).Draw(r, name+" iterations")},
+					Network:  Network{Hidden: []int{8, 8}, Dtype: dt.String()},
+					Training: Training{Iterations: rapid.IntRange(1, 60).Draw(r, name+" iterations")},
 				})
 				if err != nil {
 					r.Fatal(err)
 				}
-				f, err := m.Fit(context.Background(), set, FitOptions{Settings: &vallagp.Settings{Inducing: rapid.IntRange(1, 30).Draw(r, name+" inducing"), Iterations: 30}})
+				s := &vallagp.Settings{Inducing: rapid.IntRange(1, 30).Draw(r, name+" inducing"), Iterations: 30}
+				if s.FixPrior = rapid.Bool().Draw(r, name+" fixed"); s.FixPrior { // at what no fit would choose
+					s.PriorStd = math.Pow(10, rapid.Float64Range(-3, 3).Draw(r, name+" log prior std"))
+				}
+				f, err := m.Fit(context.Background(), set, FitOptions{Settings: s})
 				if err != nil {
 					r.Fatal(err)
 				}

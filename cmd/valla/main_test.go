@@ -83,6 +83,7 @@ func besideVerdict(stderr string) string {
 	var rest strings.Builder
 	for line := range strings.Lines(stderr) {
 		if !strings.HasPrefix(line, "valla: warning: These error bars") && !strings.HasPrefix(line, "valla: note: The posterior adds") &&
+			!strings.HasPrefix(line, "valla: note: The prior standard deviation") && !strings.HasPrefix(line, "valla: note: The weights came from a file") &&
 			!strings.HasPrefix(line, "valla: note: The network is worse") && !strings.HasPrefix(line, "valla: note: The noise's") {
 			rest.WriteString(line)
 		}

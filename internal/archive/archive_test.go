@@ -147,7 +147,7 @@ func TestWriterErrors(t *testing.T) {
 	}
 }
 
-// full is a disk with so many bytes left.
+// full stands for a disk on which left bytes are free.
 type full struct{ left int }
 
 var errFull = errors.New("no space left")
@@ -186,11 +186,11 @@ func TestOpenErrors(t *testing.T) {
 	binary.LittleEndian.PutUint32(claims[at+20:], 1<<30)
 	binary.LittleEndian.PutUint32(claims[at+24:], 1<<30)
 	for want, file := range map[string][]byte{
-		"not a valid zip file":          []byte("hello"),
-		"zip":                           nil,
+		"not a valid zip file": []byte("hello"),
+		"zip":                  nil,
 		"a: damaged, or a file of another kind: i": packed(t, zip.Store, "a", "1", "a", "2"),
-		"it is compressed":              packed(t, zip.Deflate, "a", "1"),
-		"it claims 1073741824 bytes":    claims,
+		"it is compressed":                         packed(t, zip.Deflate, "a", "1"),
+		"it claims 1073741824 bytes":               claims,
 	} {
 		a, err := Open(bytes.NewReader(file), int64(len(file)))
 		oneLine(t, err, want)
@@ -203,10 +203,10 @@ func TestOpenErrors(t *testing.T) {
 func TestReaderErrors(t *testing.T) {
 	file := sample(t)
 	for want, read := range map[string]func(a *Reader) error{
-		"none.json: ":                     func(a *Reader) error { _, err := a.Text("none.json"); return err },
+		"none.json: ": func(a *Reader) error { _, err := a.Text("none.json"); return err },
 		"none.npy: damaged, or a file of another kind": func(a *Reader) error { _, err := a.Array("none.npy", tensor.Float64, 1); return err },
-		"missing":                         func(a *Reader) error { a.Text("head.json"); _, err := a.Text("head.json"); return err },
-		"x.npy: ":                         func(a *Reader) error { _, err := a.Array("x.npy", tensor.Float64, 2); return err },
+		"missing": func(a *Reader) error { a.Text("head.json"); _, err := a.Text("head.json"); return err },
+		"x.npy: ": func(a *Reader) error { _, err := a.Array("x.npy", tensor.Float64, 2); return err },
 		"expected float32 of shape (3), found float64 of shape (3)": func(a *Reader) error { _, err := a.Array("x.npy", tensor.Float32, 3); return err },
 		"expected float64 of shape (1, 3), found":                   func(a *Reader) error { _, err := a.Array("x.npy", tensor.Float64, 1, 3); return err },
 		"head.json": func(a *Reader) error { _, err := a.Array("head.json", tensor.Float64, 1); return err },

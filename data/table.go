@@ -39,9 +39,9 @@ type TableReader struct {
 //     number is the header; without one the columns are called x0, x1, ...
 //   - .npy: an array [N] or [N,K], whose columns are called x0, x1, ...
 //   - .npz: an archive of arrays. The array X [N] or [N,D] gives the columns x0, x1, ...
-//     The array y gives the last columns: one of [N] is called y, and several of [N,T] are
-//     called y0, y1, ... An X with more axes, such as images [N,C,H,W], becomes no columns
-//     but is kept as it is.
+//     The array y [N] or [N,T] gives the last columns, under the array's name: a single one
+//     is called y, several are called y0, y1, ... An X with more axes, such as images
+//     [N,C,H,W], becomes no columns but is kept as it is.
 //
 // Errors name the file and, where it applies, the line and the column. A cell
 // that is not a finite number, rows of different lengths, two columns of one

@@ -15,8 +15,8 @@ import (
 )
 
 // conformance has a row for each set. It holds what the entry must say and, for files beside
-// the module, how many examples and how many features or classes the set has. A number of 0
-// is not compared, because the files are not there.
+// the module, how many examples and how many features or classes the set has. A row with 0
+// examples is not compared with files, because there are none.
 var conformance = []struct {
 	name, folder           string
 	files                  int // 0: built in
@@ -110,7 +110,7 @@ func expectMissing(t *testing.T, s Set) {
 	}
 }
 
-// read reads the set, and fails unless reading it as the other kind is refused.
+// read reads the set. It returns an error if the set can be read as the other kind too.
 func read(s Set, folder string) error {
 	_, table := s.Table(folder, 0)
 	_, images := s.Images(folder)

@@ -17,20 +17,21 @@ type FitOptions struct {
 	// Settings choose the method, see [Methods]: a pointer to the Settings of gp/valla, of
 	// gp/laplace and so on. They are not changed. nil means VaLLA with its defaults.
 	Settings gp.Settings
-	// Validation is the fraction of the rows held out, those that Train holds out with the
-	// same seed; nil means 0.1. Held are rows to validate with in its place.
+	// Validation is the fraction of the rows that is held out; nil means 0.1. With the same
+	// seed they are the rows that Train holds out. Held, if not nil, has the rows to validate
+	// with instead.
 	Validation *float64
 	Held       *data.Set
 
 	gp.Run
 }
 
-// Fit fits a posterior to a set and returns the model with it. The weights stay as they are,
-// and so does m: a posterior that m has is not used. The set should be the one that the
-// network was trained on.
+// Fit fits a posterior to a set and returns a model with it. It changes neither the weights nor
+// m, and it does not use a posterior that m has. The set should be the one on which the network
+// was trained.
 //
-// If ctx ends early, Fit returns an error that wraps ctx's, and with it the model of the best
-// state so far where the method has one. With any other error the model is nil.
+// If ctx ends early, Fit returns an error that wraps ctx's, together with the model of the best
+// state so far if the method has one. With any other error the model is nil.
 func (m *Model) Fit(ctx context.Context, set *data.Set, o FitOptions) (*Model, error) {
 	s, how, err := o.method()
 	if err == nil {
@@ -93,8 +94,8 @@ func (o FitOptions) method() (gp.Settings, gp.Method, error) {
 	return s, how, nil
 }
 
-// Problem returns what Fit fits a method to: the network with the rows of a set, some of
-// them held out.
+// Problem returns the problem to which Fit fits a method: the network with the rows of a set,
+// some of which are held out.
 func (m *Model) Problem(set *data.Set, o FitOptions) (gp.Problem, error) {
 	p := gp.Problem{Net: m.Net, Likelihood: m.Task.Outputs.Likelihood()}
 	if err := m.Task.CheckSet(set); err != nil {

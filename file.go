@@ -25,7 +25,7 @@ const (
 	headerMember = "model.json"
 )
 
-// header is what a model file holds beside its arrays.
+// header holds all of a model file except its arrays.
 type header struct {
 	Format      string               `json:"format"`
 	Dtype       string               `json:"dtype"`

@@ -18,11 +18,11 @@ type FitOptions struct {
 	// Settings choose the method, see [Methods]: a pointer to the Settings of gp/valla, of
 	// gp/laplace and so on. They are not changed. nil means VaLLA with its defaults.
 	Settings gp.Settings
-	// Validation is the fraction of the rows held out, those that Train holds out with the
-	// same seed; nil means 0.1. Held are rows to validate with in its place. Without either,
-	// a model whose weights came from a file, and which may have seen the rows, is fitted to
-	// all of them and validated with pseudo-rows that stand for ones it has not seen, see
-	// package gp/unseen.
+	// Validation is the fraction of the rows that is held out; nil means 0.1. With the same
+	// seed they are the rows that Train holds out. Held, if not nil, has the rows to validate
+	// with instead. Where both are nil and the weights came from a file, the network may have
+	// seen all rows: it is then fitted to all of them and validated with pseudo-rows, which
+	// stand for rows that it has not seen, see package gp/unseen.
 	Validation *float64
 	Held       *data.Set
 	// Judge are rows for the [Verdict] alone, which neither the network nor the fit has
@@ -36,14 +36,14 @@ type FitOptions struct {
 	gp.Run
 }
 
-// Fit fits a posterior to a set and returns the model with it. The weights stay as they are,
-// and so does m: a posterior that m has is not used. The set should be the one that the
-// network was trained on. The last Event of the returned model's history holds the record of
-// the fit, with notes on what looks wrong, and the [Verdict].
+// Fit fits a posterior to a set and returns a model with it. It changes neither the weights nor
+// m, and it does not use a posterior that m has. The set should be the one on which the network
+// was trained. The last Event of the returned model's history holds the record of the fit, with
+// notes on what looks wrong, and the [Verdict].
 //
-// If ctx ends early, Fit returns an error that wraps ctx's, and with it the model of the best
-// state so far where the method has one. With any other error the model is nil, also where the
-// posterior cannot predict the rows that it was fitted to.
+// If ctx ends early, Fit returns an error that wraps ctx's, together with the model of the best
+// state so far if the method has one. With any other error the model is nil, also if the
+// posterior cannot predict the rows to which it was fitted.
 func (m *Model) Fit(ctx context.Context, set *data.Set, o FitOptions) (*Model, error) {
 	s, how, err := o.method()
 	if err == nil {
@@ -139,9 +139,9 @@ func (o FitOptions) method() (gp.Settings, gp.Method, error) {
 	return s, how, nil
 }
 
-// Problem returns what Fit fits a method to: the network with the rows of a set, some of
-// them held out, or with pseudo-rows, see FitOptions. It returns ctx's error if ctx ends
-// first.
+// Problem returns the problem to which Fit fits a method: the network with the rows of a set,
+// some of which are held out, or with pseudo-rows, see FitOptions. It returns ctx's error if
+// ctx ends first.
 func (m *Model) Problem(ctx context.Context, set *data.Set, o FitOptions) (gp.Problem, error) {
 	p, _, err := m.problem(ctx, set, o)
 	return p, err

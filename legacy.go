@@ -9,11 +9,11 @@ import (
 	"github.com/go-valla/valla/layers"
 )
 
-// legacyFormat is that of files whose networks are perceptrons on tables of one target.
-// They are still read; their history is not.
+// legacyFormat marks older files, whose networks are perceptrons for tables with one target.
+// They can still be loaded, without their history.
 const legacyFormat = "valla model 1"
 
-// legacyHeader is what such a file holds beside its arrays.
+// legacyHeader is the header of such a file.
 type legacyHeader struct {
 	Format      string             `json:"format"`
 	Kind        string             `json:"kind"`

@@ -40,8 +40,8 @@ type Model struct {
 type Posterior struct {
 	gp.Stored
 	Method string // its name in the table of methods
-	// NoiseVariance is that of the targets around the latent function, in the network's
-	// units; 0 with classes.
+	// NoiseVariance is the variance of the targets around the latent function, in the
+	// network's units; it is 0 in classification.
 	NoiseVariance float64
 }
 
@@ -134,7 +134,7 @@ func (m *Model) Attach(p *Posterior, fingerprint string) error {
 	return nil
 }
 
-// checkPosterior returns what is wrong with a posterior beside its arrays.
+// checkPosterior returns an error if a part of a posterior other than its arrays is wrong.
 func (m *Model) checkPosterior(p *Posterior) error {
 	if p == nil || p.Stored == nil {
 		return fmt.Errorf("nothing was fitted")
@@ -156,7 +156,7 @@ func (m *Model) checkPosterior(p *Posterior) error {
 	return nil
 }
 
-// check returns what is wrong with the parts of a model beside its arrays.
+// check returns an error if a part of a model other than its arrays is wrong.
 func (m *Model) check() error {
 	if m.Form == nil {
 		return fmt.Errorf("no form, expected one that describes the network")
@@ -177,7 +177,7 @@ func (m *Model) check() error {
 	return err
 }
 
-// checkAll returns what is wrong with the parts of a model that is to be written.
+// checkAll returns an error if a part of a model that is to be written is wrong.
 func (m *Model) checkAll() error {
 	if err := m.check(); err != nil {
 		return err

@@ -21,17 +21,17 @@ type Network struct {
 	Hidden     []int     `set:"hidden" default:"50,50" min:"1" help:"widths of the hidden dense layers"`
 	Filters    []int     `set:"filters" default:"16,32" min:"1" help:"numbers of filters of a cnn's convolutions"`
 	Activation string    `set:"activation" default:"tanh" choice:"erf relu sigmoid sin softplus tanh" help:"function after each hidden layer"`
-	Shortcut   string    `set:"shortcut" choice:"projection zero-pad" help:"the way around those blocks of a resnet that change the shape"`
-	Dtype      string    `set:"dtype" choice:"float64 float32" help:"element type of the weights and of what is computed with them"`
-	Mean       []float64 `set:"mean" help:"mean of the inputs, which is subtracted: one number for each column or channel, with pixels from 0 to 1"`
-	Std        []float64 `set:"std" above:"0" help:"standard deviation of the inputs, by which they are divided: as many numbers as of mean"`
+	Shortcut   string    `set:"shortcut" choice:"projection zero-pad" help:"shortcut around the blocks of a resnet that change the shape"`
+	Dtype      string    `set:"dtype" choice:"float64 float32" help:"element type of the weights and of all computations with them"`
+	Mean       []float64 `set:"mean" help:"mean of the inputs, which is subtracted from them: one number for each column or channel; pixels count from 0 to 1"`
+	Std        []float64 `set:"std" above:"0" help:"standard deviation of the inputs, by which they are divided: one number for each number of mean"`
 }
 
 // dtypes are the element types by name.
 var dtypes = map[string]tensor.Dtype{"": tensor.Float64, "float64": tensor.Float64, "float32": tensor.Float32}
 
-// shaping are the settings that shape a network, and by the kind of its form those that it
-// has. A file says everything itself.
+// shaping are the settings that shape a network, and shapes names those that each kind of form
+// has. A form that is read from a file has none of them.
 var (
 	shaping = []string{"hidden", "filters", "activation", "shortcut"}
 	shapes  = map[string][]string{
@@ -39,7 +39,7 @@ var (
 	}
 )
 
-// kind returns that of the form, a key of shapes or something unknown.
+// kind returns the kind of the form, which is a key of shapes if it is known.
 func (n Network) kind() string {
 	switch {
 	case n.Form == "":

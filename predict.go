@@ -17,7 +17,7 @@ type PredictOptions = task.PredictOptions
 // Prediction is the predictive distribution at N inputs, in the units of the data.
 type Prediction = task.Prediction
 
-// Scores are those of predictions.
+// Scores are the scores of predictions for a set.
 type Scores = task.Scores
 
 // The links, see [PredictOptions].
@@ -26,11 +26,11 @@ const (
 	MonteCarlo = task.MonteCarlo
 )
 
-// Predict returns the prediction at x [N,…], in the units of the data, the columns of a
-// table in the order of the model's features; [Model.Columns] takes them from a table. It
-// returns ctx's error if ctx ends first. An input or a prediction that is not finite, or a
-// variance that is not positive, is an error that names the row. It must not be called by
-// several goroutines at once: posteriors keep their buffers between two calls.
+// Predict returns the prediction at the inputs x [N,…], which are in the units of the data. The
+// columns of x are in the order of the model's features; [Model.Columns] takes them from a
+// table. Predict returns ctx's error if ctx ends first. An input or a prediction that is not
+// finite, or a variance that is not positive, is an error that names the row. Several
+// goroutines must not call it at once, because posteriors keep their buffers between calls.
 func (m *Model) Predict(ctx context.Context, x *tensor.Dense, o PredictOptions) (*Prediction, error) {
 	g, err := m.Latent(ctx, x)
 	if err != nil {
@@ -43,8 +43,8 @@ func (m *Model) Predict(ctx context.Context, x *tensor.Dense, o PredictOptions) 
 	return p, nil
 }
 
-// Latent returns the distribution of the network's outputs f at x [N,…], in the units of
-// the data, itself in those of the network and without noise.
+// Latent returns the distribution of the network's outputs at the inputs x [N,…], without
+// noise. The inputs are in the units of the data, the outputs in those of the network.
 func (m *Model) Latent(ctx context.Context, x *tensor.Dense) (gp.Gaussian, error) {
 	in, err := m.Task.Inputs.Apply(x, m.Dtype())
 	if err != nil {

@@ -20,16 +20,16 @@ import (
 type TrainOptions struct {
 	Network  Network
 	Training Training
-	Classes  bool      // the target's values are classes, not numbers
-	Held     *data.Set // rows to validate with, in place of a fraction of the set; nil: none are given
-	Seed     uint64    // of the rows held out, the initial weights and the mini-batches
+	Classes  bool      // says that the target's values are classes, not numbers
+	Held     *data.Set // rows to validate with instead of a fraction of the set; nil if there are none
+	Seed     uint64    // for the rows held out, the initial weights and the mini-batches
 
-	// Checkpoint is a file from which an interrupted training goes on where Resume is set
-	// and everything else is the same; "" means none.
+	// Checkpoint is the path of a file that keeps the state of the training; "" means none.
+	// An interrupted training goes on from there if Resume is set and all else is the same.
 	Checkpoint string
 	Resume     bool
 
-	OnProgress func(train.Progress) // is called after each step; nil means not
+	OnProgress func(train.Progress) // if not nil, it is called after each step
 }
 
 // Train makes a model without a posterior: it trains a network on a set to its maximum a

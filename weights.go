@@ -18,11 +18,11 @@ type WeightOptions struct {
 	// Network is the network's form. The file tells the widths of a perceptron, where Hidden
 	// is nil, so that only Activation is needed.
 	Network Network
-	Layout  layers.Layout // of dense weights in the file; the zero value finds out
+	Layout  layers.Layout // of dense weights in the file; with the zero value it is inferred
 	// Standardize says that the network was trained on standardised inputs and targets; the
 	// moments are then taken from the set. Otherwise it works in the units of the data.
 	Standardize bool
-	Classes     bool // the target's values are classes, ascending by output
+	Classes     bool // says that the target's values are classes; output i is the i-th smallest
 }
 
 // FromWeights makes a model without a posterior of weights that were trained elsewhere, see

@@ -18,7 +18,7 @@ func gaussians(n, d, c int, rng *rand.Rand) []float64 {
 	return x
 }
 
-// One of Lloyd's iterations on the shape of MNIST.
+// BenchmarkLloyd measures one of Lloyd's iterations on as many values as MNIST has.
 func BenchmarkLloyd(b *testing.B) {
 	const n, d, k = 60000, 784, 100
 	x := gaussians(n, d, k, rand.New(rand.NewPCG(1, 0)))

@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// byteOrderMark is what some programs put before the first column's name.
+// byteOrderMark is a character that some programs write before the first column's name.
 const byteOrderMark = "\ufeff"
 
 // readCSV reads the table at path, decompressed where its name ends in .gz.
@@ -64,7 +64,7 @@ type csvDecoder struct {
 	values  []float64
 }
 
-// row takes in one row: the header, or numbers.
+// row adds one row of the file: the header, or numbers.
 func (d *csvDecoder) row(cells []string) error {
 	if d.columns == nil {
 		cells[0] = strings.TrimPrefix(cells[0], byteOrderMark)
@@ -96,7 +96,7 @@ func (d *csvDecoder) line() int {
 	return line
 }
 
-// cell reports the cell c of column i, which is not a finite number.
+// cell returns the error about the cell c of column i, which is not a finite number.
 func (d *csvDecoder) cell(i int, c string) error {
 	expected := "a number"
 	if !notNumber(c) {
@@ -106,8 +106,7 @@ func (d *csvDecoder) cell(i int, c string) error {
 		d.name, d.line(), d.columns[i], i+1, expected, c)
 }
 
-// syntax rewrites an error of the CSV reader, which may be one of reading, in
-// our form.
+// syntax adds the file, and the line if it is known, to an error of the CSV reader.
 func (d *csvDecoder) syntax(err error) error {
 	var parse *csv.ParseError
 	if errors.As(err, &parse) {
@@ -116,7 +115,8 @@ func (d *csvDecoder) syntax(err error) error {
 	return fmt.Errorf("%s: %w", d.name, err)
 }
 
-// notNumber says that a cell is neither a number nor one out of range.
+// notNumber says whether a cell is no number. A number that float64 cannot hold counts as a
+// number.
 func notNumber(cell string) bool {
 	_, err := strconv.ParseFloat(strings.TrimSpace(cell), 64)
 	return err != nil && !errors.Is(err, strconv.ErrRange)

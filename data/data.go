@@ -1,5 +1,5 @@
 // Package data reads tables from CSV and NumPy files, divides their rows, standardises
-// columns, deals out mini-batches, finds centres by k-means, and has three small sets of
+// columns, forms mini-batches, finds centres by k-means, and has three small data sets for
 // one-dimensional regression. Package sets, below this one, knows public data sets by name.
 //
 // Values are float64 unless a comment says otherwise. A program that trains in float32
@@ -7,7 +7,7 @@
 // number of rows (examples), D the number of features and K the number of columns.
 //
 // A file with a fault is refused as a whole, and the error is one line that names the
-// place. A value that is not a finite number is a fault wherever it stands.
+// place. Every value that is not a finite number is a fault.
 package data
 
 import (
@@ -18,8 +18,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// matrix returns the values of t, which must be a row-major [N,D] float64
-// tensor and not a view, with N and D. what names t in the error.
+// matrix returns the values of t, N and D. t must be a row-major [N,D] float64 tensor and
+// not a view. The argument what names t in the error.
 func matrix(what string, t *tensor.Dense) (values []float64, n, d int, err error) {
 	if err := checkMatrix(what, t, tensor.Float64); err != nil {
 		return nil, 0, 0, err
@@ -27,8 +27,8 @@ func matrix(what string, t *tensor.Dense) (values []float64, n, d int, err error
 	return t.Float64s(), t.Shape()[0], t.Shape()[1], nil
 }
 
-// checkMatrix makes sure that t is a row-major [N,D] tensor of a type and not a
-// view. what names t in the error.
+// checkMatrix returns an error unless t is a row-major [N,D] tensor of the type dtype and
+// not a view. The argument what names t in the error.
 func checkMatrix(what string, t *tensor.Dense, dtype tensor.Dtype) error {
 	if t == nil {
 		return fmt.Errorf("%s: expected a [N,D] %v tensor, found nil", what, dtype)
@@ -47,9 +47,8 @@ func newMatrix(values []float64, n, d int) *tensor.Dense {
 	return tensor.New(tensor.WithShape(n, d), tensor.WithBacking(values))
 }
 
-// toFloat64 returns the values of t as float64; its own where it holds those.
-// t must come from package npy (contiguous, of a type that package reads) and
-// have at least one dimension.
+// toFloat64 returns the values of t as float64, without a copy where t is float64. t must be
+// contiguous, of a type that package npy reads, and have at least one dimension.
 func toFloat64(t *tensor.Dense) []float64 {
 	switch v := t.Data().(type) {
 	case []float64:
@@ -87,7 +86,7 @@ func numbered(n int, prefix string) []string {
 	return names
 }
 
-// listed joins names for an error message, leaving out what is beyond 20.
+// listed joins names for an error message. It leaves out those after the 20th.
 func listed(names []string) string {
 	const most = 20
 	quoted := make([]string, 0, most)

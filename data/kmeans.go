@@ -112,8 +112,8 @@ func plusPlus(x []float64, n, d, k int, rng *rand.Rand) []int {
 	return rows
 }
 
-// draw returns an index with probability proportional to its weight. It returns one of
-// weight zero only if all weights are zero.
+// draw returns an index with a probability proportional to its weight. It returns an index
+// of weight zero only if all weights are zero.
 func draw(weights []float64, rng *rand.Rand) int {
 	total := 0.0
 	for _, w := range weights {
@@ -134,7 +134,7 @@ func draw(weights []float64, rng *rand.Rand) int {
 
 func squaredDistance(a, b []float64) float64 {
 	b = b[:len(a)]
-	var s0, s1 float64 // two sums, for two additions in flight
+	var s0, s1 float64 // two sums, so that the processor works on two additions at a time
 	i := 0
 	for ; i+1 < len(a); i += 2 {
 		e0, e1 := a[i]-b[i], a[i+1]-b[i+1]
@@ -147,7 +147,7 @@ func squaredDistance(a, b []float64) float64 {
 	return s0 + s1
 }
 
-// distinctRows counts the different rows of x, each d long, up to limit.
+// distinctRows counts the different rows of x, which have d values each. It stops at limit.
 func distinctRows(x []float64, d, limit int) int {
 	seen := newRowSet()
 	for i := 0; i < len(x) && len(seen.rows) < limit; i += d {

@@ -90,8 +90,8 @@ func slowLloyd(t rapid.TB, x, centers []float64, d, iterations int) []float64 {
 	return centers
 }
 
-// The fast iterations agree with the slow ones, on more rows than one block and
-// far away from the origin, where |x|^2-2x.c+|c|^2 alone would lose digits.
+// The fast iterations agree with the slow ones. There are more rows than one block has, and
+// they are far away from the origin, where |x|^2-2x.c+|c|^2 alone would lose digits.
 func TestLloydAgreesWithTheTextbook(t *testing.T) {
 	const n, d, k, iterations = 2*blockRows + 77, 5, 7, 6
 	for _, offset := range []float64{0, 1e9} {
@@ -141,7 +141,7 @@ func TestInertiaNeverIncreases(t *testing.T) {
 	})
 }
 
-// Every start, of either kind, has k distinct rows.
+// Both kinds of first centres are k distinct rows.
 func TestStartsAreDistinct(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 40).Draw(t, "n")

@@ -15,12 +15,12 @@ import (
 // enough for a fast matrix product, small enough for the cache.
 const blockRows = 512
 
-// lloyd is the state of k-means. Distances come from one matrix product,
+// lloyd is the state of k-means. The squared distance of a row x from a centre c is
 //
 //	|x-c|^2 = |x|^2 - 2 x.c + |c|^2,
 //
-// which cancels badly where |x| is much larger than the distances. So rows and
-// centres are taken relative to the mean of all rows.
+// where one matrix product gives all x.c. The sum loses digits where |x| is much larger than
+// the distances. Rows and centres are therefore taken relative to the mean of all rows.
 type lloyd struct {
 	x       []float64 // [n,d], as given
 	n, d, k int
@@ -64,7 +64,8 @@ func (l *lloyd) row(i int) []float64    { return l.x[i*l.d : (i+1)*l.d] }
 func (l *lloyd) center(j int) []float64 { return l.centers[j*l.d : (j+1)*l.d] }
 func (l *lloyd) sum(j int) []float64    { return l.sums[j*l.d : (j+1)*l.d] }
 
-// run iterates until the inertia settles or the cap is reached.
+// run iterates until one iteration lowers the inertia by no more than the fraction
+// tolerance, or until the given number of iterations is done.
 func (l *lloyd) run(iterations int, tolerance float64) error {
 	before := math.NaN() // compares false
 	for range iterations {
@@ -82,8 +83,9 @@ func (l *lloyd) run(iterations int, tolerance float64) error {
 	return nil
 }
 
-// assign gives every row to its nearest centre, the first of equals, sums up
-// the centres' rows, and returns the inertia, the sum of squared distances.
+// assign gives every row to its nearest centre, and to the first of several nearest ones. It
+// sums up the rows of each centre and returns the inertia, which is the sum of the squared
+// distances.
 func (l *lloyd) assign() float64 {
 	clear(l.sums)
 	clear(l.counts)
@@ -100,8 +102,8 @@ func (l *lloyd) assign() float64 {
 	return floats.Sum(l.distance)
 }
 
-// nearest assigns row i, which is x relative to the mean and has those products
-// with the centres.
+// nearest assigns row i to its nearest centre. x is the row relative to the mean, and
+// products are its inner products with the centres.
 func (l *lloyd) nearest(i int, x, products []float64) {
 	best, at := math.Inf(1), 0
 	for j, p := range products {
@@ -115,8 +117,8 @@ func (l *lloyd) nearest(i int, x, products []float64) {
 	floats.Add(l.sum(at), x)
 }
 
-// refill gives each centre without rows the row farthest from its own centre,
-// and says whether there was one. Rows that are alone with a centre stay.
+// refill gives each centre without rows the row that is farthest from its own centre, and
+// says whether it did so for any centre. A row that is alone with its centre stays there.
 func (l *lloyd) refill() bool {
 	moved := false
 	for j, count := range l.counts {
@@ -125,7 +127,7 @@ func (l *lloyd) refill() bool {
 		}
 		i, ok := l.farthest()
 		if !ok {
-			return moved // all distances are zero to rounding
+			return moved // all distances are zero up to rounding
 		}
 		moved = true
 		x := floats.SubTo(l.block[:l.d], l.row(i), l.mean)
@@ -137,8 +139,8 @@ func (l *lloyd) refill() bool {
 	return moved
 }
 
-// farthest returns the row with the largest distance, of those that share their
-// centre; ok is false where no such distance is positive.
+// farthest returns the row with the largest distance among the rows that share their centre
+// with others. ok is false if no such distance is positive.
 func (l *lloyd) farthest() (row int, ok bool) {
 	most := 0.0
 	for i, v := range l.distance {
@@ -149,7 +151,7 @@ func (l *lloyd) farthest() (row int, ok bool) {
 	return row, ok
 }
 
-// update moves every centre to the mean of its rows; one without stays.
+// update moves every centre to the mean of its rows. A centre without rows stays.
 func (l *lloyd) update() {
 	for j, count := range l.counts {
 		if count > 0 {
@@ -165,7 +167,7 @@ func (l *lloyd) square() {
 	}
 }
 
-// result returns the centres as rows of x's space.
+// result returns the centres [k,d] with the mean of all rows added again.
 func (l *lloyd) result() []float64 {
 	out := make([]float64, l.k*l.d)
 	for j := range l.k {
@@ -174,8 +176,8 @@ func (l *lloyd) result() []float64 {
 	return out
 }
 
-// parallel calls f on parts of 0...n-1 that cover it, at the same time where n
-// rows of width values are enough to pay for it.
+// parallel calls f on parts that together cover 0...n-1. It makes the calls at the same time
+// if n rows of width values are enough work for several goroutines.
 func parallel(n, width int, f func(from, to int)) {
 	const worth = 1 << 20 // values; about a millisecond of work
 	parts := min(runtime.GOMAXPROCS(0), n*width/worth)

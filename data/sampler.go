@@ -5,11 +5,11 @@ import (
 	"math/rand/v2"
 )
 
-// A Sampler deals out mini-batches of B of N rows. Which rows are in a batch is
-// a function of Seed and the iteration alone, so that training can be resumed
-// anywhere and sees the same batches.
+// A Sampler forms mini-batches of B out of N rows. The rows of a batch depend on the seed
+// and on the number of the iteration alone. A training that is resumed at any iteration
+// therefore sees the same batches.
 //
-// Epoch e is a random permutation of all rows, drawn from (Seed, e). The epochs
+// Epoch e is a random permutation of all rows, drawn from (seed, e). The epochs
 // follow one another without a gap and are cut into batches of exactly B rows:
 // a batch may end one epoch and begin the next, and may then hold a row twice.
 //
@@ -24,7 +24,7 @@ type Sampler struct {
 	order  []int // N
 }
 
-// NewSampler returns the sampler of batches of b out of n rows. It is an error unless
+// NewSampler returns the sampler of batches of b out of n rows. It returns an error unless
 // 1 <= b <= n.
 func NewSampler(n, b int, seed uint64) (*Sampler, error) {
 	if b < 1 || b > n {
@@ -33,9 +33,9 @@ func NewSampler(n, b int, seed uint64) (*Sampler, error) {
 	return &Sampler{N: n, B: b, Seed: seed, epoch: -1, order: make([]int, n)}, nil
 }
 
-// Batch returns the row numbers of the batch of an iteration, counting from 0,
-// in dst, which is overwritten and grown where it is too small. In iterations
-// that follow one another it costs O(B) amortised and allocates nothing.
+// Batch returns the row numbers of the batch of an iteration; both count from 0. It
+// overwrites dst and grows it where it is too small. For iterations in their order a call
+// takes O(B) time on average and allocates nothing.
 func (s *Sampler) Batch(iteration int, dst []int) []int {
 	if iteration < 0 {
 		panic(fmt.Sprintf("data: iteration %d", iteration))
@@ -50,10 +50,10 @@ func (s *Sampler) Batch(iteration int, dst []int) []int {
 	return dst
 }
 
-// locate returns the epoch and the place in it where a batch of b of n rows
-// begins.
+// locate returns the epoch in which the batch of an iteration begins, and its place there,
+// for batches of b of n rows.
 func locate(iteration, b, n int) (epoch, at int) {
-	// iteration*b could overflow: a whole cycle is n batches, b epochs.
+	// iteration*b could overflow. A whole cycle is n batches, which are b epochs.
 	cycle, rest := iteration/n, iteration%n
 	return cycle*b + rest*b/n, rest * b % n
 }

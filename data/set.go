@@ -11,8 +11,8 @@ import (
 type Set struct {
 	Features []string // names of the D columns of X; nil where X is no table
 	Targets  []string // names of the T columns of Y
-	// X is [N,D] for a table, float64 or, where the maker says so, float32; of images it
-	// is [N,C,H,W], and may be uint8.
+	// X is [N,D] for a table, in float64, or in float32 where the function that makes the
+	// set says so. For images it is [N,C,H,W] and may be uint8.
 	X *tensor.Dense
 	Y *tensor.Dense // [N,T], float64 or float32
 }
@@ -20,9 +20,8 @@ type Set struct {
 // N returns the number of examples.
 func (s *Set) N() int { return s.X.Shape()[0] }
 
-// Rows returns the examples with the numbers rows, in that order, as a set of
-// its own; numbers may repeat. It panics where rows is empty or a number is not
-// in [0,N).
+// Rows returns a copy of the examples with the numbers rows, in that order. Numbers may
+// repeat. It panics if rows is empty or a number is not in [0,N).
 func (s *Set) Rows(rows []int) *Set {
 	return &Set{
 		Features: s.Features,
@@ -32,8 +31,9 @@ func (s *Set) Rows(rows []int) *Set {
 	}
 }
 
-// TakeRows returns a copy of rows of t [N,…], which holds float32, float64 or uint8,
-// [len(rows),…]. It panics where rows is empty: there are no tensors without elements.
+// TakeRows returns a copy [len(rows),…] of the rows of t [N,…] with the numbers rows. t
+// holds float32, float64 or uint8. It panics if rows is empty, because no tensor is without
+// elements.
 func TakeRows(t *tensor.Dense, rows []int) *tensor.Dense {
 	if len(rows) == 0 {
 		panic("data: a set of no rows")
@@ -53,17 +53,17 @@ func TakeRows(t *tensor.Dense, rows []int) *tensor.Dense {
 	return out
 }
 
-// Gather copies rows of src, each width values long, to the front of dst: row
-// rows[i] of src becomes row i of dst, which needs len(rows)*width values.
+// Gather copies rows of src, which have width values each, to the front of dst. Row rows[i]
+// of src becomes row i of dst, which needs len(rows)*width values.
 func Gather[T any](dst, src []T, width int, rows []int) {
 	for i, r := range rows {
 		copy(dst[i*width:(i+1)*width], src[r*width:(r+1)*width])
 	}
 }
 
-// Split divides the row numbers 0...n-1 at random: test holds n*fraction of
-// them, rounded to the nearest number (at least 0, at most n), and train the
-// others. Both come in random order.
+// Split divides the row numbers 0...n-1 at random. test holds n*fraction of them, rounded to
+// the nearest number, which is at least 0 and at most n; train holds the others. Both are in
+// random order.
 func Split(n int, fraction float64, rng *rand.Rand) (train, test []int) {
 	rows := rng.Perm(n)
 	size := 0

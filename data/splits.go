@@ -7,8 +7,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Splits is a supervised dataset for regression in its three parts, and what
-// standardises it. The parts lie in one piece of memory, one after the other.
+// Splits is a data set for regression in three parts, and the standardisers of its inputs
+// and targets. The parts lie in one piece of memory, one after the other.
 type Splits struct {
 	Train, Validation, Test *Set
 	Inputs                  *Standardizer // of X, fitted on Train
@@ -17,13 +17,13 @@ type Splits struct {
 	done bool
 }
 
-// inputJitter is added to the standard deviations of the features by the code of
-// the VaLLA paper (utils/dataset.py), though not to the target's.
+// inputJitter is a number that the code of the VaLLA paper (utils/dataset.py) adds to the
+// standard deviations of the features, but not to that of the target.
 const inputJitter = 1e-6
 
-// NewSplits divides set, which may be float32 or float64, in its order: the first
-// train examples, the next validation ones and all others for testing. Nothing is
-// copied: the parts share the memory of set. Each part must have an example.
+// NewSplits divides set, which may be float32 or float64, in its order. The first train
+// examples are for training, the next validation examples for validation, and all others
+// for testing. The parts share the memory of set. It is an error if a part has no example.
 func NewSplits(set *Set, train, validation int) (*Splits, error) {
 	if train < 1 || validation < 1 || set.N()-validation <= train {
 		return nil, fmt.Errorf("splits of %d, %d and the other rows: expected at least one in each, found %d rows", train, validation, set.N())
@@ -46,10 +46,10 @@ func NewSplits(set *Set, train, validation int) (*Splits, error) {
 	return s, nil
 }
 
-// Standardize replaces, in place, the features of all parts by (x-mean)/std and
-// the targets of Train by theirs. The targets of Validation and Test keep their
-// units, in which predictions are judged; Targets takes predictions there. It must
-// be called once at most.
+// Standardize replaces, in place, the features of all parts and the targets of Train by
+// (value-mean)/std, with the moments of Train. The targets of Validation and Test keep their
+// units, because predictions are scored in these; s.Targets.Invert converts predictions to
+// them. Standardize must be called at most once.
 func (s *Splits) Standardize() error {
 	if s.done {
 		return errors.New("splits: already standardized")
@@ -68,8 +68,8 @@ func (s *Set) slice(from, to int) *Set {
 	return &Set{Features: s.Features, Targets: s.Targets, X: sliceRows(s.X, from, to), Y: sliceRows(s.Y, from, to)}
 }
 
-// sliceRows returns rows of a contiguous t [N,D] as a tensor that is no view to
-// Gorgonia, which would treat it by slow general code.
+// sliceRows returns rows of a contiguous t [N,D] as a tensor that shares their memory. For
+// Gorgonia it is no view: views take slow general code.
 func sliceRows(t *tensor.Dense, from, to int) *tensor.Dense {
 	d := t.Shape()[1]
 	var backing any

@@ -8,8 +8,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// sets returns one set of n rows of two features and a third constant one, in
-// float64 and float32 of the same values.
+// sets returns a set of n rows, with two features that vary and a constant one, in float64
+// and, with the same values, in float32.
 func sets(n int) (*Set, *Set) {
 	rng := rand.New(rand.NewPCG(1, 0))
 	x, y := make([]float64, 0, 3*n), make([]float64, n)

@@ -41,8 +41,8 @@ func FitStandardizer(x *tensor.Dense) (*Standardizer, error) {
 	return s, nil
 }
 
-// moments returns means and population standard deviations of the columns of
-// rows of d values, in two passes over the rows.
+// moments returns the means and the population standard deviations of the columns of
+// values, whose rows have d values. It passes over the rows twice.
 func moments[T float32 | float64](values []T, d int) *Standardizer {
 	s := &Standardizer{Mean: make([]float64, d), Std: make([]float64, d)}
 	n := float64(len(values) / d)
@@ -120,7 +120,8 @@ func standardize[T float32 | float64](values []T, s *Standardizer) {
 	}
 }
 
-// each maps every value of x with its column's moments into a new tensor.
+// each returns a new tensor of f(v, mean, std) for every value v of x, with the moments of
+// its column.
 func (s *Standardizer) each(x *tensor.Dense, f func(v, mean, std float64) float64) (*tensor.Dense, error) {
 	values, n, d, err := matrix("standardize", x)
 	if err != nil {

@@ -18,8 +18,8 @@ type Table struct {
 	Values  *tensor.Dense
 	// Values is [N,K] float64, all finite.
 
-	// X are inputs that are no columns, such as images [N,C,H,W], of the type in the
-	// file; nil where there are none. Columns then holds targets alone.
+	// X holds inputs that are no columns, such as images [N,C,H,W], in the type of the
+	// file. Columns then are targets only. X is nil where all inputs are columns.
 	X *tensor.Dense
 }
 
@@ -28,8 +28,8 @@ func ReadTable(path string) (*Table, error) { return TableReader{}.Read(path) }
 
 // A TableReader says how to read tables. Its zero value is ready to use.
 type TableReader struct {
-	// X and Y name the arrays of a .npz archive that hold the features and the
-	// target. "" means "X", which must be there, and "y", which may be.
+	// X and Y name the arrays of a .npz archive that hold the inputs and the targets. The
+	// empty string means "X" and "y". Only a y that is not named may be absent.
 	X, Y string
 }
 
@@ -37,11 +37,11 @@ type TableReader struct {
 //
 //   - .csv, .csv.gz: comma-separated numbers. A first row with a cell that is no
 //     number is the header; without one the columns are called x0, x1, ...
-//   - .npy: an array [N] or [N,K], columns x0, x1, ...
-//   - .npz: the array X [N] or [N,D], columns x0, x1, ..., and then the array y
-//     [N] or [N,T] as the last columns, under the array's name; y0, y1, ... where there
-//     are several. X may have more axes, as images [N,C,H,W] have, and is then kept as it
-//     is.
+//   - .npy: an array [N] or [N,K], whose columns are called x0, x1, ...
+//   - .npz: an archive of arrays. The array X [N] or [N,D] gives the columns x0, x1, ...
+//     The array y [N] or [N,T] gives the last columns, under the array's name: a single one
+//     is called y, several are called y0, y1, ... An X with more axes, such as images
+//     [N,C,H,W], becomes no columns but is kept as it is.
 //
 // Errors name the file and, where it applies, the line and the column. A cell
 // that is not a finite number, rows of different lengths, two columns of one
@@ -121,7 +121,8 @@ func (r TableReader) archiveTable(path string, a *npy.Archive) (*Table, error) {
 	return table.join(names, toFloat64(y))
 }
 
-// join returns the table with more columns, values [N,len(names)], after its own.
+// join returns a table that has the columns of t and after them those of values
+// [N,len(names)].
 func (t *Table) join(names []string, values []float64) (*Table, error) {
 	k, more := len(t.Columns), len(names)
 	n := len(values) / more
@@ -174,9 +175,10 @@ func (t *Table) Column(name string) (int, error) {
 	return 0, fmt.Errorf("%s: no column %q; it has %s", t.Path, name, listed(t.Columns))
 }
 
-// Set returns the table as features and the targets of the given names, in their
-// order; without names the last column is the target, or beside X all columns are. The
-// features are the other columns, in theirs.
+// Set divides the table into targets and features. The targets are the columns with the
+// given names, in the order of the names. Without names the target is the last column; if
+// the table has an X, all its columns are targets. The features are the other columns, in
+// the order of the table.
 func (t *Table) Set(targets ...string) (*Set, error) {
 	if len(t.Columns) == 0 {
 		return nil, fmt.Errorf("%s: no targets beside X, expected an array y", t.Path)
@@ -226,7 +228,7 @@ func (t *Table) Pick(at []int) *tensor.Dense {
 	return newMatrix(out, t.Values.Shape()[0], len(at))
 }
 
-// require returns the array called name; its error lists those that exist.
+// require returns the array called name. The error for a missing one lists those that exist.
 func require(path string, a *npy.Archive, name string) (*tensor.Dense, error) {
 	if t, ok := a.Get(name); ok {
 		return t, nil

@@ -63,7 +63,7 @@ func expectTable(t *testing.T, got *Table, err error, columns string, values ...
 	}
 }
 
-// expectError fails unless err is one line that starts with start and says say.
+// expectError fails unless err is one line that starts with start and contains say.
 func expectError(t *testing.T, err error, start, say string) {
 	t.Helper()
 	if err == nil {

@@ -17,13 +17,13 @@ const (
 )
 
 // Toy returns a synthetic 1-D regression set of ToySize examples with a gap in
-// the middle, where a model should be uncertain. Half of the inputs x are
-// uniform on [-4,-1.5], half on [1.5,4], alternating; the targets are
+// the middle, where a model should be uncertain. The inputs x are uniform, in turn on
+// [-4,-1.5] and on [1.5,4]; the targets are
 //
 //	y = ToyFunction(x) + ToyNoise e,  e ~ N(0,1) independently.
 //
-// The set is a function of the seed: for each example in turn x, then e, are
-// drawn from rand.NewPCG(seed, 0).
+// The set depends on the seed alone: for each example in turn x, then e, are drawn from
+// rand.NewPCG(seed, 0).
 func Toy(seed uint64) *Set {
 	rng := rand.New(rand.NewPCG(seed, 0))
 	x, y := make([]float64, ToySize), make([]float64, ToySize)
@@ -85,7 +85,7 @@ func Toy1D() *Set {
 	return curve(x, y)
 }
 
-// curve returns a set of the one feature x.
+// curve returns a set with the single feature x and the target y.
 func curve(x, y []float64) *Set {
 	return &Set{Features: []string{"x"}, Targets: []string{"y"}, X: newMatrix(x, len(x), 1), Y: newMatrix(y, len(y), 1)}
 }

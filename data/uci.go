@@ -79,8 +79,8 @@ func testRows(a *npy.Archive, split, n int) ([]int, error) {
 	return rows, nil
 }
 
-// checkRows makes sure that the test rows are different ones of n and leave some for
-// training.
+// checkRows returns the test rows as ints. It returns an error unless they are different
+// rows of n and leave some for training.
 func checkRows(numbers []int64, n int) ([]int, error) {
 	rows := make([]int, 0, len(numbers))
 	seen := make([]bool, n)
@@ -97,8 +97,9 @@ func checkRows(numbers []int64, n int) ([]int, error) {
 	return rows, nil
 }
 
-// missingSplit is the error about a split that a set does not have. has says whether the
-// set has a split; parts says where splits are kept and found what is there.
+// missingSplit returns the error about a split that a set does not have. The function has
+// says whether the set has a split. For the message, parts names the arrays or files that
+// keep splits, and found names those that exist.
 func missingSplit(split int, has func(split int) bool, parts, found string) error {
 	count := 0
 	for has(count) {

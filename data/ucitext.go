@@ -14,8 +14,8 @@ import (
 )
 
 // uciText reads all examples and the test rows of a split from the text files in the
-// folder dir. data.txt has one example a line, numbers with spaces or tabs between them;
-// the other files have one number a line, of a column or a row, counted from 0.
+// folder dir. Each line of data.txt is one example: numbers with spaces or tabs between
+// them. Each line of the other files is the number of a column or of a row, counted from 0.
 func uciText(dir string, split int) (*Set, []int, error) {
 	values, columns, err := readNumbers(filepath.Join(dir, "data.txt"))
 	if err != nil {
@@ -60,8 +60,8 @@ func textRows(dir string, split, n int) ([]int, error) {
 	return rows, nil
 }
 
-// columnsOf returns the columns with the numbers which of a table, row-major with so many
-// columns, as [N,len(which)].
+// columnsOf returns some columns of a table as [N,len(which)]. which holds the numbers of
+// the columns; values is the table in row-major order, and columns is how many it has.
 func columnsOf(values []float64, columns int, which []int) *tensor.Dense {
 	n := len(values) / columns
 	out := make([]float64, 0, n*len(which))
@@ -110,7 +110,7 @@ func readIndices(path string, limit int) ([]int, error) {
 	return out, nil
 }
 
-// readIntegers returns the integers of a text file with one a line.
+// readIntegers returns the integers of a text file, which has one on each line.
 func readIntegers(path string) ([]int64, error) {
 	var out []int64
 	err := eachLine(path, func(cells []string) error {
@@ -124,8 +124,8 @@ func readIntegers(path string) ([]int64, error) {
 	return out, err
 }
 
-// eachLine hands the cells of every line that is not blank to take; an error gets the
-// place. A file without such a line is an error.
+// eachLine calls take with the cells of every line that is not blank, and adds the place to
+// its error. A file without such a line is an error.
 func eachLine(path string, take func(cells []string) error) error {
 	f, err := os.Open(path)
 	if err != nil {

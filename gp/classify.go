@@ -9,11 +9,12 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Samples is the usual number of Monte-Carlo samples, that of the paper's runs.
+// Samples is the usual number of Monte-Carlo samples. The VaLLA paper's runs use it.
 const Samples = 2048
 
-// ProbitProbs returns class probabilities [N,C] by the probit approximation,
-// softmax(F) with F_c = f_c / √(1 + (π/8) Q_cc) (MacKay 1992).
+// ProbitProbs returns class probabilities [N,C] by the probit approximation (MacKay 1992). It
+// is softmax(F) with F_c = f_c / √(1 + (π/8) Q_cc), where f is the mean of the logits and Q
+// their covariance.
 func ProbitProbs(g Gaussian) *tensor.Dense {
 	n, c := g.Mean.Shape()[0], g.Mean.Shape()[1]
 	mean, cov := g.Mean.Float64s(), g.Cov.Float64s()
@@ -27,10 +28,10 @@ func ProbitProbs(g Gaussian) *tensor.Dense {
 	return tensor.New(tensor.WithShape(n, c), tensor.WithBacking(out))
 }
 
-// MonteCarloProbs returns class probabilities [N,C] as the mean of softmax(f) over
-// samples of f ~ N(Mean, Cov). Example i draws from a stream of its own, given by
-// seed and first + i, so that the result does not depend on how examples are cut
-// into batches; first is the number of g's first example in the whole set.
+// MonteCarloProbs returns class probabilities [N,C] as the mean of softmax(f) over samples of
+// the logits f ~ N(Mean, Cov). first is the number of g's first example in the whole set.
+// Example i has a random stream of its own, which depends on the seed and on first + i. The
+// result therefore does not depend on how the examples are cut into batches.
 func MonteCarloProbs(g Gaussian, samples int, seed uint64, first int) (*tensor.Dense, error) {
 	n, c := g.Mean.Shape()[0], g.Mean.Shape()[1]
 	mean, cov := g.Mean.Float64s(), g.Cov.Float64s()
@@ -46,7 +47,7 @@ func MonteCarloProbs(g Gaussian, samples int, seed uint64, first int) (*tensor.D
 	return tensor.New(tensor.WithShape(n, c), tensor.WithBacking(out)), nil
 }
 
-// sampler draws from a Gaussian over c outputs, a block of samples at a time.
+// sampler draws from a Gaussian over c outputs, one block of samples at a time.
 type sampler struct {
 	c      int
 	root   []float64 // [c,c]
@@ -107,13 +108,13 @@ func softmax(f []float64) {
 	kernel.Scale(f, 1/kernel.Sum(f), f)
 }
 
-// negligible is the fraction of the largest variance below which a remaining one may
-// be the rounding of float32 and is left out.
+// negligible is a fraction of the largest variance. Remaining variances below it are left
+// out, because they may come from rounding to float32.
 const negligible = 1e-6
 
-// semiRoot writes a root R [c,c] with RRᵀ = a, a [c,c] positive semi-definite up to
-// rounding, by Cholesky's method with the largest remaining variance as the next
-// pivot, which keeps rounding where it is: small. It overwrites a.
+// semiRoot writes to root a matrix R [c,c] with RRᵀ = a, for a [c,c] that is positive
+// semi-definite up to rounding. It uses Cholesky's method and takes the largest remaining
+// variance as the next pivot, so that rounding errors are not amplified. It overwrites a.
 func semiRoot(c int, a, root []float64) error {
 	scale := 0.0
 	for k := range c {

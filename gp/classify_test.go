@@ -86,7 +86,8 @@ func TestMonteCarloProbs(t *testing.T) {
 	}
 }
 
-// TestProbsWithoutVariance: both are softmax(mean) then, and rows sum to one.
+// TestProbsWithoutVariance: without variance both kinds of probabilities are softmax(mean),
+// and rows sum to one.
 func TestProbsWithoutVariance(t *testing.T) {
 	g := gaussian(5, 3, 1, 3)
 	clear(g.Cov.Float64s())

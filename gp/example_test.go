@@ -50,7 +50,7 @@ func ExamplePoint() {
 	// Output: [1 21] [0 0]
 }
 
-// Uncertain logits give probabilities that are less sure, by a formula and by samples.
+// Uncertain logits give probabilities that are closer to one half, by a formula and by samples.
 func ExampleProbitProbs() {
 	g := gp.Gaussian{
 		Mean: tensor.New(tensor.WithShape(1, 2), tensor.WithBacking([]float64{2, 0})),

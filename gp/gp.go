@@ -1,6 +1,7 @@
-// Package gp holds what all post-hoc methods share: the kernel they stand on, the
-// Gaussian they predict, and the posterior they are. Each method is a package
-// below this one.
+// Package gp holds the parts that all post-hoc methods share. A post-hoc method puts error
+// bars on a network that is already trained. It takes a [Problem] (the network and data) and
+// returns a [Fitted] with a [Posterior], which predicts a [Gaussian] for each input. Each
+// method is a package below this one.
 package gp
 
 import (
@@ -10,20 +11,22 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Kernel is a covariance function of C outputs that can be written into a graph,
-// with gradients to its inputs. jacobian.NTK is one.
+// Kernel is a covariance function of a function with C outputs. Its methods write it into a
+// graph, through which gradients flow to its inputs. jacobian.NTK is a Kernel.
 type Kernel interface {
-	// Diag is the kernel of each example with itself: x [B,…] gives [B,C,C].
+	// Diag returns the covariance of the outputs at each example of x [B,…]: [B,C,C].
 	Diag(b *graph.Builder, x *graph.Node) *graph.Node
-	// Cross is the kernel between all outputs at x [B,…] and output class[m] at z_m,
-	// z [M,…]: [B,C,M].
+	// Cross returns the covariance between all outputs at each example of x [B,…] and
+	// output class[m] at row m of z [M,…]: [B,C,M].
 	Cross(b *graph.Builder, x, z *graph.Node, class []int) *graph.Node
-	// Gram is the kernel among the outputs class[m] at z_m: [M,M].
+	// Gram returns the covariance among the outputs class[m] at the rows m of z [M,…]:
+	// [M,M].
 	Gram(b *graph.Builder, z *graph.Node, class []int) *graph.Node
 }
 
-// Gaussian is the predictive distribution of the latent function at N inputs, one
-// Gaussian over the C outputs for each, in float64. It has no observation noise.
+// Gaussian is the predictive distribution of the latent function, which is the network's
+// output without observation noise, at N inputs. Each input has one Gaussian over the C
+// outputs. The values are float64.
 type Gaussian struct {
 	Mean *tensor.Dense // [N,C]
 	Cov  *tensor.Dense // [N,C,C]
@@ -35,13 +38,13 @@ type Gaussian struct {
 
 // Posterior is a distribution over functions, fitted to data.
 type Posterior interface {
-	// Predict returns the marginals of the latent function at the inputs x [N,…].
-	// It returns ctx's error if ctx ends first.
+	// Predict returns the distribution of the latent function at each of the inputs x
+	// [N,…]. It returns ctx's error if ctx ends first.
 	Predict(ctx context.Context, x *tensor.Dense) (Gaussian, error)
 }
 
-// JointPosterior also knows how the function's values at different inputs vary
-// together.
+// JointPosterior is a Posterior that also knows the covariance of the function's values
+// between different inputs.
 type JointPosterior interface {
 	Posterior
 	// Joint returns the mean [N·C] and the covariance [N·C, N·C] of all outputs at

@@ -13,17 +13,17 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// maxCentred bounds the rows of which k-means takes the centres.
+// maxCentred is the largest number of rows that k-means gets. More rows are sampled.
 const maxCentred = 50_000
 
-// KMeans returns first inducing points for a problem by k-means of its training inputs:
-// locations z [M,…] of the problem's element type, and the one output that each of them
-// carries, class [M].
+// KMeans returns first inducing points for a problem by k-means of its training inputs. An
+// inducing point is a location, a row of z [M,…] in the problem's element type, and one
+// output, an element of class [M].
 //
-// With classes, each of the C classes has its share of the m points, centres of its own
-// rows. With C numbers each output has its share of the points, centres of all rows. A share
-// is at least one point. Where there are fewer different inputs than points asked for, M is
-// smaller than m.
+// The m points are shared out equally among the C outputs, with at least one point for each.
+// In classification, where outputs are classes, the points of a class are centres of the
+// rows of that class. In regression the points of each output are centres of all rows. If
+// there are fewer different inputs than points, M is smaller than m.
 func KMeans(p Problem, m int, init data.KMeansInit, rng *rand.Rand) (z *tensor.Dense, class []int, err error) {
 	if m < 1 {
 		return nil, nil, fmt.Errorf("gp: %d inducing points, expected at least 1", m)
@@ -46,7 +46,8 @@ func KMeans(p Problem, m int, init data.KMeansInit, rng *rand.Rand) (z *tensor.D
 	return graph.Convert(tensor.New(tensor.WithShape(shape...), tensor.WithBacking(centres)), p.Dtype()), class, nil
 }
 
-// groups returns the training rows of which the points of an output are centres.
+// groups returns a function that gives, for an output, the numbers of the training rows whose
+// centres are the points of that output.
 func groups(p Problem) func(output int) []int {
 	all := make([]int, p.Train.N())
 	for i := range all {
@@ -62,8 +63,8 @@ func groups(p Problem) func(output int) []int {
 	return func(k int) []int { return of[k] }
 }
 
-// centred returns m centres [m,D] of some rows of x [N,…], or as many as there are
-// different rows.
+// centred returns m centres [m,D] of some rows of x [N,…]. If fewer rows are different it
+// returns one centre for each of these.
 func centred(x *tensor.Dense, rows []int, m int, init data.KMeansInit, rng *rand.Rand) (*tensor.Dense, error) {
 	if n := len(rows); n > maxCentred {
 		some := make([]int, maxCentred)
@@ -79,7 +80,7 @@ func centred(x *tensor.Dense, rows []int, m int, init data.KMeansInit, rng *rand
 	return data.KMeans(part, distinct(part, m), init, rng)
 }
 
-// distinct counts the different rows of x [N,D], up to limit.
+// distinct counts the different rows of x [N,D]. It stops at limit.
 func distinct(x *tensor.Dense, limit int) int {
 	seen := map[string]bool{}
 	var key []byte
@@ -95,8 +96,8 @@ func distinct(x *tensor.Dense, limit int) int {
 	return len(seen)
 }
 
-// SampleRows returns rows of x [N,…] drawn without repetition: most of them at most, all in
-// their order where there are no more.
+// SampleRows returns rows of x [N,…]. If there are more than most it draws most of them
+// without repetition. Otherwise it returns all of them in their order.
 func SampleRows(x *tensor.Dense, most int, rng *rand.Rand) *tensor.Dense {
 	n := x.Shape()[0]
 	rows := make([]int, n)

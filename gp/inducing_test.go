@@ -12,7 +12,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// drawn is a problem of n rows of a shape, of which row i is of class i mod c.
+// drawn is a problem of n random rows of a shape. Row i is of class i mod c.
 func drawn(n, c int, dt tensor.Dtype, shape ...int) Problem {
 	rng := rand.New(rand.NewPCG(3, 4))
 	x, y := make([]float64, n*tensor.Shape(shape).TotalSize()), make([]float64, n*c)
@@ -41,8 +41,8 @@ func counts(class []int) (n []int) {
 	return n
 }
 
-// Each output has its share of the points, the first ones more where it does not divide,
-// and at least one.
+// The points are shared out equally among the outputs. The first outputs have one more where
+// the number does not divide, and every output has at least one.
 func TestKMeansShares(t *testing.T) {
 	for _, c := range []struct {
 		m, outputs int
@@ -62,8 +62,8 @@ func TestKMeansShares(t *testing.T) {
 	}
 }
 
-// With classes the centres are those of data.KMeans of the class's own rows, with numbers
-// those of all rows; inputs keep their shape and element type.
+// In classification the centres are those of data.KMeans of the rows of the class, and in
+// regression those of all rows. Inputs keep their shape and element type.
 func TestKMeansCentres(t *testing.T) {
 	for _, dt := range []tensor.Dtype{tensor.Float64, tensor.Float32} {
 		p := drawn(40, 2, dt, 1, 2, 3)

@@ -8,14 +8,14 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Point is the posterior of a network whose weights are taken for certain: the MAP
-// network as it is, with covariance zero.
+// Point is the posterior of a network whose weights are certain: the mean is the output of
+// the MAP network, and the covariance is zero.
 type Point struct {
 	Net   layers.Network
 	Dtype tensor.Dtype // of the network
 }
 
-// pointBatch is how many inputs a Point evaluates at a time.
+// pointBatch is the number of inputs that a Point evaluates at a time.
 const pointBatch = 250
 
 // Predict implements Posterior.

@@ -15,16 +15,16 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// ErrProblem is wrapped by errors about problems that cannot be fitted as they are.
+// ErrProblem is wrapped by errors about a problem that no method can be fitted to.
 var ErrProblem = errors.New("bad problem")
 
-// Problem is what a method is fitted to: a trained network, whose weights stay as they
-// are, the observation model, and examples.
+// Problem is the input of a fit: a trained network, whose weights the fit does not change,
+// the observation model, and examples.
 type Problem struct {
 	Net layers.Network
-	// Likelihood says how targets scatter around the latent function. The noise variance
-	// of a Gaussian one is that beside the network alone, the mean squared residual.
-	// Methods do not change it.
+	// Likelihood says how targets scatter around the latent function. The noise variance of
+	// a Gaussian likelihood is the mean squared residual of the network alone. Methods do
+	// not change Likelihood; a noise variance that they find is in Fitted.
 	Likelihood likelihood.Likelihood
 	// KnownNoise says that the noise variance of Likelihood is that on rows that the network
 	// has not seen, see gp/unseen: a fit that would learn it from residuals keeps it.
@@ -33,8 +33,8 @@ type Problem struct {
 	Validation *Examples // held out; nil where there are none
 }
 
-// Examples are inputs X [N,…] and targets Y [N,C] as the network takes them, both of its
-// element type. Classes are one-hot rows.
+// Examples are inputs X [N,…] and targets Y [N,C] in the network's units and element type. In
+// classification each row of Y is 1 at the class and 0 elsewhere (one-hot).
 type Examples struct{ X, Y *tensor.Dense }
 
 // N returns the number of examples.
@@ -58,11 +58,11 @@ func (e Examples) Labels() []int {
 // Dtype returns the element type of the network, the examples and the posterior.
 func (p Problem) Dtype() tensor.Dtype { return p.Train.X.Dtype() }
 
-// Outputs returns C.
+// Outputs returns C, the number of outputs of the network.
 func (p Problem) Outputs() int { return p.Train.Y.Shape()[1] }
 
-// Check returns an error that wraps ErrProblem where a part is missing, the parts do not fit
-// together, or numbers are not finite. The targets of a Softmax likelihood must be one-hot.
+// Check returns an error that wraps ErrProblem if a part is missing, if the parts do not fit
+// together, or if a number is not finite. The targets of a Softmax likelihood must be one-hot.
 func (p Problem) Check() error {
 	if p.Net == nil || p.Likelihood == nil || p.Train.X == nil || p.Train.Y == nil {
 		return fmt.Errorf("%w: expected a network, a likelihood and training examples", ErrProblem)
@@ -84,7 +84,8 @@ func (p Problem) Check() error {
 	return nil
 }
 
-// check compares examples with those of training, and looks at their numbers.
+// check compares the shapes and types of examples with those of the training examples, and
+// checks their values.
 func (p Problem) check(e Examples) error {
 	x, y, dt := e.X, e.Y, p.Dtype()
 	switch {
@@ -109,7 +110,8 @@ func (p Problem) check(e Examples) error {
 	return nil
 }
 
-// notFinite returns the first row of t [N,…] that has a number which is not finite, or −1.
+// notFinite returns the number of the first row of t [N,…] with a value that is not finite, or
+// −1 if there is none.
 func notFinite(t *tensor.Dense) int {
 	i := -1
 	if t.Dtype() == tensor.Float64 {
@@ -123,7 +125,7 @@ func notFinite(t *tensor.Dense) int {
 	return i / (t.Shape().TotalSize() / t.Shape()[0])
 }
 
-// checkOneHot refuses targets [N,C] of which a row is not a 1 among zeros.
+// checkOneHot returns an error if a row of the targets [N,C] is not a single 1 among zeros.
 func checkOneHot(y *tensor.Dense) error {
 	c := y.Shape()[1]
 	if c < 2 {
@@ -138,41 +140,41 @@ func checkOneHot(y *tensor.Dense) error {
 	return nil
 }
 
-// Run says how a fit is to go about its work. What it finds does not depend on it, but
-// for the seed.
+// Run says how a fit does its work. Of its fields, only the seed changes the result.
 type Run struct {
 	Seed   uint64 // of everything random
 	Memory int64  // bytes that the fit may need beside the data; 0 means the method's default
 
-	// Checkpoint is a file from which an interrupted fit goes on where Resume is set and
-	// the problem and the settings are the same; "" means none. Methods that make one
-	// pass over the data write none.
+	// Checkpoint is the path of a file that keeps the state of the fit; "" means none. An
+	// interrupted fit goes on from there if Resume is set and the problem and the settings
+	// are the same. Methods that make a single pass over the data write none.
 	Checkpoint string
 	Resume     bool
 
-	OnProgress func(train.Progress) // is called after each step or batch; nil means not
+	OnProgress func(train.Progress) // if not nil, it is called after each step or batch
 }
 
-// Fitted is what a fit returns.
+// Fitted is the result of a fit.
 type Fitted struct {
 	Posterior Stored
-	// NoiseVariance is that of the targets around the latent function; 0 with classes.
+	// NoiseVariance is the variance of the targets around the latent function; it is 0 in
+	// classification.
 	NoiseVariance float64
 	Record        Record
 }
 
-// Record says how a fit went, for people to read and for reports.
+// Record describes a fit, for people to read and for reports.
 type Record struct {
-	Rows           int            `json:"rows"`                 // that the posterior was fitted to
-	ValidationRows int            `json:"validation_rows"`      // held out
+	Rows           int            `json:"rows"`                 // the number of rows that the posterior was fitted to
+	ValidationRows int            `json:"validation_rows"`      // the number of rows held out
 	Untouched      bool           `json:"untouched,omitempty"`  // the fit has not looked at the rows held out
-	Settings       map[string]any `json:"settings,omitempty"`   // as completed, see Settings
-	Groups         []string       `json:"groups,omitempty"`     // of weights with a prior of their own; nil: one for all
-	PriorStds      []float64      `json:"prior_stds,omitempty"` // σ₀ of each group
-	Facts          []Fact         `json:"facts,omitempty"`      // in the method's own words
-	Notes          []string       `json:"notes,omitempty"`      // what the user should know, a sentence each
+	Settings       map[string]any `json:"settings,omitempty"`   // the settings with their defaults filled in
+	Groups         []string       `json:"groups,omitempty"`     // names of the groups of weights with a prior each; nil: one prior for all
+	PriorStds      []float64      `json:"prior_stds,omitempty"` // the prior standard deviation σ₀ of each group
+	Facts          []Fact         `json:"facts,omitempty"`      // numbers that the method adds
+	Notes          []string       `json:"notes,omitempty"`      // sentences that the user should read
 
-	Result *train.Result `json:"result,omitempty"` // of a fit in steps; nil for a pass over the data
+	Result *train.Result `json:"result,omitempty"` // the run of a fit in steps; nil for a fit in one pass
 }
 
 // Fact is a number that a fit found, with its name.
@@ -186,11 +188,11 @@ type Stored interface {
 	Posterior
 	// String names the posterior as in a table of scores, such as "VaLLA 100".
 	String() string
-	// State takes the posterior apart. Its method's Restore puts it together again.
+	// State returns the posterior as data. Its method's Restore makes it a posterior again.
 	State() (State, error)
 }
 
-// State is, beside the network, all of a posterior.
+// State holds all data of a posterior except the network.
 type State struct {
 	Header any // a struct that JSON can hold
 	Arrays []Array
@@ -202,39 +204,40 @@ type Array struct {
 	Value *tensor.Dense
 }
 
-// Saved gives Restore what State returned, as read from a file.
+// Saved gives Restore the parts of a State that was read from a file.
 type Saved interface {
 	// Header decodes the header into the struct that v points to. An unknown key is an
 	// error.
 	Header(v any) error
-	// Array returns the array of a name, which holds finite numbers of the given element
-	// type and shape; everything else is an error. Nothing is allocated for a shape that
-	// the file does not have.
+	// Array returns the array with the given name, element type and shape. Another type or
+	// shape and numbers that are not finite are errors. Nothing is allocated for a shape
+	// that the file does not have.
 	Array(name string, dt tensor.Dtype, shape ...int) (*tensor.Dense, error)
 }
 
-// Settings are the settings of a method: a pointer to a struct whose fields have the tags
-// set, default or auto, min, max, above, below, choice and help, from which flags, files,
-// checks and documentation are made. The zero value of a field means its default.
+// Settings are the settings of a method: a pointer to a struct. Tags of its fields (set,
+// default or auto, min, max, above, below, choice and help) describe them; flags, keys of
+// files, checks and documentation are made from these tags. The zero value of a field means
+// its default.
 type Settings interface {
-	// Label names the posterior to be, as Stored's String does.
+	// Label returns the name that the fitted posterior will have: the result of its String.
 	Label() string
-	// Fit fits the method. Where ctx ends early, a method that has a best state so far
-	// returns it with an error that wraps ctx's; on every other error Fitted is nil. A
-	// problem that needs more memory than it may have is a *graph.MemoryError.
+	// Fit fits the method to p. If ctx ends early and the method has a best state so far,
+	// Fit returns that state with an error that wraps ctx's. With every other error Fitted
+	// is nil. If the fit needs more memory than r allows, the error is a *graph.MemoryError.
 	Fit(ctx context.Context, p Problem, r Run) (*Fitted, error)
 }
 
-// Method is one post-hoc method: what the table of methods says of it.
+// Method is one post-hoc method, as a row of the table of methods describes it.
 type Method struct {
-	Name    string // on the command line and in files
-	Title   string // in text
+	Name    string // the name on the command line and in files
+	Title   string // the name in text
 	Summary string // a sentence
 	Formula string // of the posterior covariance
 	Cost    string // time and memory of fit and prediction, a sentence
 	Use     string // when to choose it, a sentence
 	Source  string // the publication
 
-	New     func() Settings // with zero values
+	New     func() Settings // returns settings with zero values
 	Restore func(ctx context.Context, net layers.Network, l likelihood.Likelihood, s Saved) (Stored, error)
 }

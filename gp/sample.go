@@ -11,18 +11,19 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// ErrNotCovariance is wrapped where a joint covariance has negative eigenvalues that
-// rounding does not explain.
+// ErrNotCovariance is wrapped by the error about a joint covariance whose negative eigenvalues
+// are too large to come from rounding.
 var ErrNotCovariance = errors.New("the covariance is not positive semi-definite")
 
-// Sample draws n functions from p at the inputs x [N,…] and returns their values
-// [n, N·C] in the order of [JointPosterior.Joint], one function in each row. The same
-// state of rng gives the same samples.
+// Sample draws n functions from p and returns their values [n, N·C] at the inputs x [N,…].
+// Each row is one function, in the order of [JointPosterior.Joint]. The same state of rng
+// gives the same samples.
 //
-// Joint covariances are singular as a rule and, but for rounding, indefinite. So the
-// least jitter is added to the variances with which there is a Cholesky factor: none,
-// or steps of ten from 1e-12 to 1e-3 of the largest variance, beyond which the error
-// wraps [ErrNotCovariance]. In float64 it stays far below what can be seen.
+// Joint covariances are usually singular, and rounding gives them small negative eigenvalues.
+// Sample therefore adds a jitter to the variances if there is no Cholesky factor without one.
+// It takes the smallest that suffices of 1e-12, 1e-11, … 1e-3 of the largest variance. If
+// none does, the error wraps [ErrNotCovariance]. In float64 the jitter is far too small to
+// be seen in samples.
 func Sample(ctx context.Context, p JointPosterior, x *tensor.Dense, n int, rng *rand.Rand) (*tensor.Dense, error) {
 	if n < 1 {
 		return nil, fmt.Errorf("gp: sample: %d samples, expected at least one", n)
@@ -55,7 +56,7 @@ func covarianceRoot(m int, a []float64) ([]float64, error) {
 	}
 	root := make([]float64, len(a))
 	if !slices.ContainsFunc(a, func(v float64) bool { return v != 0 }) {
-		return root, nil // nothing is uncertain
+		return root, nil // all variances are zero
 	}
 	for jitter := 0.0; jitter < 2e-3; jitter = max(1e-12, 10*jitter) {
 		copy(root, a)

@@ -9,11 +9,11 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// sampledAtOnce is how many examples are sampled between two looks at the context.
+// sampledAtOnce is the number of examples that are sampled between two checks of the context.
 const sampledAtOnce = 100
 
-// SampledProbs is [MonteCarloProbs] on all processors; the result does not depend on how
-// many there are. It returns ctx's error if ctx ends first.
+// SampledProbs is [MonteCarloProbs] on all processors. The result does not depend on their
+// number. It returns ctx's error if ctx ends first.
 func SampledProbs(ctx context.Context, g Gaussian, samples int, seed uint64) (*tensor.Dense, error) {
 	n, c := g.Mean.Shape()[0], g.Mean.Shape()[1]
 	out, next, errs := make([]float64, n*c), atomic.Int64{}, make([]error, runtime.GOMAXPROCS(0))

@@ -41,7 +41,7 @@ func TestSampledProbs(t *testing.T) {
 	}
 }
 
-// TestSampledProbsErrors: the end of the context and a covariance that is none are errors.
+// TestSampledProbsErrors: the end of the context and a matrix that is no covariance are errors.
 func TestSampledProbsErrors(t *testing.T) {
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -8,8 +8,8 @@ import (
 // region is a part of an arena, in elements.
 type region struct{ at, n int }
 
-// arena plans the use of one piece of memory: what is given back is given out again.
-// Nothing is allocated; size is how much memory the plan needs.
+// arena plans the use of one piece of memory: regions that are given back are given out again.
+// It allocates nothing; size is the number of elements that the plan needs.
 type arena struct {
 	size int
 	free []region // in order, no two of them neighbours

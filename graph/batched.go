@@ -21,11 +21,12 @@ type Batched struct {
 	limit   int // of bytes that copies may hold together
 }
 
-// beside is how many bytes programs beside each other may hold together.
+// beside is the largest number of bytes that programs which run beside each other may hold
+// together.
 const beside = 64 << 20
 
 // NewBatched compiles outputs, whose axis 0 is the batch, as functions of x [B,…].
-// What does not depend on x is computed once, until Refresh.
+// Parts that do not depend on x are computed once and again after each Refresh.
 func NewBatched(b *Builder, x *Node, outputs ...*Node) (*Batched, error) {
 	if b.Err() != nil {
 		return nil, b.Err()
@@ -65,11 +66,11 @@ func (f *Batched) grow(n int) error {
 // Width returns how many elements output i has for one example.
 func (f *Batched) Width(i int) int { return f.outputs[i].Shape().TotalSize() / f.size }
 
-// Limit bounds the memory in bytes for batches beside each other, 64 MiB by default, from
-// above. One batch at a time takes what it takes.
+// Limit lowers the bound of the memory, in bytes, for batches that are evaluated beside each
+// other; it is 64 MiB at first. A single batch at a time is never refused memory.
 func (f *Batched) Limit(bytes int64) { f.limit = int(min(int64(f.limit), bytes)) }
 
-// Refresh makes the next Each compute again what does not depend on the input.
+// Refresh makes the next Each compute the parts again that do not depend on the input.
 func (f *Batched) Refresh() {
 	for _, c := range f.copies {
 		c.p.Refresh()

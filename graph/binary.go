@@ -89,8 +89,8 @@ func (r binary) Forward(in []tensor.Shape, out tensor.Shape) Loops {
 	return Loops{F32: binaryLoop(l, r.f32), F64: binaryLoop(l, r.f64)}
 }
 
-// spreadBlock is how many copies are made of an operand that stands still: few
-// enough to stay in the fastest cache.
+// spreadBlock is the number of copies that are made of an operand that stands still. They are
+// few enough to stay in the fastest cache.
 const spreadBlock = 512
 
 // binaryLoop runs f over the inner loop.

@@ -7,8 +7,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// compiler assigns memory to every node. It is given back after its last use; what is
-// computed once for use in every run, and the outputs, keep theirs.
+// compiler assigns memory to every node. The memory is given back after the last use of the
+// node. Outputs, and nodes that are computed once for all runs, keep theirs.
 type compiler[T kernel.Float] struct {
 	code    *code[T]
 	varying map[*expr]bool  // nil: everything varies
@@ -160,8 +160,8 @@ func (c *compiler[T]) leaf(n *Node) error {
 	return nil
 }
 
-// room returns where e's value will lie. What is computed element by element takes the
-// place of an operand that nothing else will read.
+// room returns the region for e's value. An expression that is computed element by element
+// takes the region of an operand that nothing else will read.
 func (c *compiler[T]) room(e *expr) region {
 	want := size(e.shape)
 	for _, a := range e.in {

@@ -19,7 +19,7 @@ type expr struct {
 	leaf  *Node // nil for what is computed
 }
 
-// computed is what a program has to know of an operation. Every Op is one.
+// computed has the methods of an operation that a program needs. Every Op is one.
 type computed interface {
 	Key() string
 	Shape(in []tensor.Shape) (tensor.Shape, error)
@@ -113,8 +113,8 @@ func shapesOf(in []*expr) []tensor.Shape {
 	return out
 }
 
-// needed returns what the outputs are computed from, themselves included, in the order
-// in which it was made.
+// needed returns the expressions from which the outputs are computed, and the outputs, in the
+// order in which they were made.
 func needed(outputs []*expr) []*expr {
 	seen := make(map[*expr]bool)
 	var order []*expr
@@ -136,7 +136,7 @@ func needed(outputs []*expr) []*expr {
 	return order
 }
 
-// changing marks what is computed from one of the given leaves, those included.
+// changing marks the given leaves and all expressions that are computed from them.
 func changing(order []*expr, leaves []*Node) map[*expr]bool {
 	marked := make(map[*expr]bool)
 	for _, e := range order {

@@ -35,10 +35,11 @@ func Bytes(n int64) string {
 	return fmt.Sprintf("%.3g %s", v, units[unit])
 }
 
-// Tile returns the largest part of a batch, its size divided by a whole number, whose
-// computation needs at most limit bytes, and what it needs; need tells that for a size.
-// With limit 0 it is the batch itself. If a single example does not fit the error is a
-// *MemoryError about what.
+// Tile returns the size of the largest part of a batch whose computation needs at most limit
+// bytes, and the bytes that it needs. need returns these for a size; the size of a part is that
+// of the batch divided by a whole number. With limit 0 the part is the whole batch. If a single
+// example does not fit, the error is a *MemoryError, in which the argument what names the
+// computation.
 func Tile(what string, batch int, limit int64, need func(size int) (int64, error)) (size int, bytes int64, err error) {
 	for parts := 1; parts <= batch; parts++ {
 		if batch%parts != 0 {

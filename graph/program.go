@@ -37,10 +37,10 @@ type machine interface {
 	steps() (once, each int)
 }
 
-// Compile prepares a program that computes outputs. It computes the same values in fewer
-// and smaller steps than they were written in, where it can: sums may be added up in
-// another order, and a number or a small array may multiply a sum instead of what is
-// summed. It fails with b's error, if there is one, and where an operation cannot be run.
+// Compile prepares a program that computes outputs. Where possible it uses fewer and smaller
+// steps than the nodes were written in: sums may be added up in another order, and a number or
+// a small array may multiply a sum instead of its terms. It returns b's error, if there is
+// one, and an error if an operation cannot be run.
 func Compile(b *Builder, outputs []*Node, o Options) (*Program, error) {
 	if probe := *b; !probe.usable("compile: outputs", outputs...) {
 		return nil, probe.err
@@ -124,7 +124,7 @@ func (p *Program) Bind(leaf *Node, v *tensor.Dense) error {
 // *NotPositiveDefiniteError, is wrapped; the outputs are then undefined.
 func (p *Program) Run() error { return p.m.run() }
 
-// Refresh makes the next Run compute what is otherwise computed once.
+// Refresh makes the next Run compute the parts again that are otherwise computed only once.
 func (p *Program) Refresh() { p.m.refresh() }
 
 // Value returns the value of an output as of the last Run: an array owned by the

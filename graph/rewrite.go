@@ -25,8 +25,9 @@ func (w *rewriter) simplified(op computed, in ...*expr) *expr {
 	return w.plain(op, in...)
 }
 
-// reshape takes what a reshaped array was reshaped from, leaves out what does nothing, and
-// reshapes what is repeated before it is repeated.
+// reshape returns x in another shape. It reshapes the origin of an array that was reshaped,
+// leaves out a reshape that changes nothing, and reshapes a repeated array before it is
+// repeated.
 func (w *rewriter) reshape(x *expr, to tensor.Shape) *expr {
 	if _, ok := x.op.(reshape); ok {
 		x = x.in[0]
@@ -95,8 +96,8 @@ func (w *rewriter) pointwise(op computed, x *expr) *expr {
 	return w.plain(op, x)
 }
 
-// pair applies an operation on pairs, which broadcasts by itself, to what its operands
-// were broadcast from; what is missing is repeated afterwards.
+// pair applies an operation on pairs, which broadcasts by itself, to the arrays from which its
+// operands were broadcast. Axes that are then missing in the result are repeated afterwards.
 func (w *rewriter) pair(op binary, x, y *expr) *expr {
 	a, b := unspread(x), unspread(y)
 	full, out := joined(x, y), joined(a, b)
@@ -146,8 +147,8 @@ func product(e *expr) (x, y *expr, ok bool) {
 // does not count.
 func isSmall(large, small tensor.Shape) bool { return 64*size(small) <= size(large) }
 
-// sumTo multiplies sums, not what is summed, by a number, sums before it repeats, and
-// never forms a product that is summed.
+// sumTo returns x summed to a shape. It multiplies the sum, and not its terms, by a number, sums
+// before it repeats, and never forms a product that is summed.
 func (w *rewriter) sumTo(x *expr, to tensor.Shape) *expr {
 	if sameShape(x.shape, to) {
 		return x

@@ -12,8 +12,8 @@ type sumParts struct {
 	formed map[*expr]bool // what is used other than in a sum of products
 }
 
-// takeOut returns outputs where small factors of what is summed multiply the sums, if the
-// large product is of no other use.
+// takeOut returns the outputs with small factors taken out of sums: they multiply the sum
+// instead of its terms. It does so if nothing else uses the large product.
 func takeOut(outputs []*expr) []*expr {
 	order := needed(outputs)
 	p := &sumParts{newRewriter(), make(map[*expr]*expr, len(order)), make(map[*expr]bool)}
@@ -90,7 +90,8 @@ func (p *sumParts) apart(e *expr, to, full tensor.Shape) (large, small *expr) {
 	return nil, nil
 }
 
-// steady reports whether e does not change along what is summed to the shape to.
+// steady reports whether e is constant along the axes that are summed when it is summed to the
+// shape to.
 func steady(e *expr, to tensor.Shape) bool {
 	sums, err := broadcast(to, e.shape)
 	return err == nil && size(sums) == size(to)

@@ -17,7 +17,7 @@ type pick struct {
 
 func (r pick) Key() string { return fmt.Sprintf("pick triangle %t spread %t", r.triangle, r.spread) }
 
-// count is how many elements are picked from an n×n matrix.
+// count is the number of elements that are picked from an n×n matrix.
 func (r pick) count(n int) int {
 	if r.triangle {
 		return n * (n + 1) / 2

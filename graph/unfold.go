@@ -105,8 +105,8 @@ type FilterUse struct {
 	Stride, Padding int
 }
 
-// FilterRows tells what the rows that RowPullback returned for the filters of a
-// convolution, or a reshaped form of them, were made of. It is false for other nodes.
+// FilterRows returns the nodes from which RowPullback made the rows for the filters of a
+// convolution; the rows may have been reshaped since. It returns false for other nodes.
 func FilterRows(rows *Node) (FilterUse, bool) {
 	n := Unshaped(rows)
 	r, _ := unwrap(n.Op())

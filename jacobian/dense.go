@@ -6,8 +6,8 @@ import (
 	"github.com/go-valla/valla/graph"
 )
 
-// dense forms the Jacobian rows of the given parameters, or of all if nil, by one
-// reverse pass for each row, and replaces what j.uses holds for them.
+// dense forms the Jacobian rows of the given parameters, or of all parameters if only is nil,
+// by one reverse pass for each row. It replaces what j.uses holds for these parameters.
 func (j *jac) dense(b *graph.Builder, only map[*graph.Node]bool) {
 	if j.uses == nil {
 		j.uses = make([][]graph.Outer, len(j.params))
@@ -34,7 +34,7 @@ func (j *jac) dense(b *graph.Builder, only map[*graph.Node]bool) {
 	}
 }
 
-// pickOut is the cotangent of the output that row r belongs to: 1 there, else 0.
+// pickOut returns the cotangent that picks the output of row r: 1 there and 0 elsewhere.
 func (j *jac) pickOut(b *graph.Builder, r int) *graph.Node {
 	rows, cols := j.out.Shape()[0], j.out.Shape()[1]
 	v := make([]float64, rows*cols)

@@ -7,12 +7,12 @@ import (
 	"github.com/go-valla/valla/graph"
 )
 
-// product is the inner product of two stacks of factors that sit at rows of two
-// Jacobians; it fixes which rows are paired. Factors have the shapes [B,s,p] and
-// [B',t,p] and extent 1 where they are the same for all examples or outputs.
+// product computes the inner products between the rows of two stacks of factors u [B,s,p] and
+// v [B',t,p]; each function of this type pairs other rows. An axis of a stack has the extent 1
+// if the factors are the same for all examples, or for all outputs.
 type product func(b *graph.Builder, u, v *graph.Node) *graph.Node
 
-// within pairs the rows of each example: [B,s,t].
+// within pairs the rows of each example: [B,s,p] and [B,t,p] give [B,s,t].
 func within(b *graph.Builder, u, v *graph.Node) *graph.Node {
 	if u == v {
 		return b.Gram(u)
@@ -22,15 +22,15 @@ func within(b *graph.Builder, u, v *graph.Node) *graph.Node {
 	return b.MatMul(alike(u), alike(v), false, true)
 }
 
-// across pairs every row with every row of a Jacobian of one output per example:
+// across pairs every row of u with every row of v, which has one output for each example:
 // [B,s,p] and [M,1,p] give [B,s,M].
 func across(b *graph.Builder, u, v *graph.Node) *graph.Node {
 	dots := b.MatMul(flat(b, u), flat(b, v), false, true)
 	return b.Reshape(dots, u.Shape()[0], u.Shape()[1], v.Shape()[0])
 }
 
-// among pairs every row with every row of the same Jacobian of one output per
-// example: [M,1,p] gives [M,M].
+// among pairs every row with every row, where both stacks have one output for each example:
+// [M,1,p] and [M,1,p] give [M,M].
 func among(b *graph.Builder, u, v *graph.Node) *graph.Node {
 	if u == v {
 		return b.Gram(flat(b, u))
@@ -38,12 +38,12 @@ func among(b *graph.Builder, u, v *graph.Node) *graph.Node {
 	return b.MatMul(flat(b, u), flat(b, v), false, true)
 }
 
-// flat makes one axis of examples and outputs.
+// flat joins the axes of examples and outputs: [B,s,p] becomes [B·s,p].
 func flat(b *graph.Builder, n *graph.Node) *graph.Node {
 	return b.Reshape(n, n.Shape()[0]*n.Shape()[1], n.Shape()[2])
 }
 
-// repeated broadcasts n to a shape, if it does not have it already.
+// repeated broadcasts n to a shape if it has another one.
 func repeated(b *graph.Builder, n *graph.Node, shape ...int) *graph.Node {
 	if b.Err() != nil || slices.Equal(n.Shape(), shape) {
 		return n
@@ -51,8 +51,8 @@ func repeated(b *graph.Builder, n *graph.Node, shape ...int) *graph.Node {
 	return b.BroadcastTo(n, shape...)
 }
 
-// inner sums the products of the two Jacobians' rows over all parameters. It may have
-// extent 1 where it is the same for all examples or outputs.
+// inner returns the inner products of the rows of two Jacobians, summed over all parameters.
+// An axis of the result has the extent 1 if all examples, or all outputs, have the same values.
 func (j *jac) inner(b *graph.Builder, k *jac, dot product) *graph.Node {
 	var terms []graph.Outer
 	for i := range j.uses {
@@ -76,7 +76,7 @@ func (j *jac) inner(b *graph.Builder, k *jac, dot product) *graph.Node {
 	return sum
 }
 
-// outerDot is (l⊗r)·(l'⊗r') = (l·l')(r·r'), as the two factors of the product.
+// outerDot returns the inner product (l⊗r)·(l'⊗r') = (l·l')(r·r') as its two factors.
 func outerDot(b *graph.Builder, u, v graph.Outer, dot product) graph.Outer {
 	t := graph.Outer{Right: dot(b, u.Right, v.Right)}
 	if u.Left != nil {
@@ -85,8 +85,8 @@ func outerDot(b *graph.Builder, u, v graph.Outer, dot product) graph.Outer {
 	return t
 }
 
-// addTerm adds t to the one that has the same right factor, if there is one: that of
-// a layer's weights and that of its biases make (l·l' + 1)(r·r').
+// addTerm adds t to the term that has the same right factor, if there is one. The terms of a
+// layer's weights and of its biases become (l·l' + 1)(r·r').
 func addTerm(b *graph.Builder, terms []graph.Outer, t graph.Outer) []graph.Outer {
 	for i, s := range terms {
 		switch {
@@ -116,8 +116,8 @@ func add(b *graph.Builder, sum, term *graph.Node) *graph.Node {
 	return b.Add(sum, term)
 }
 
-// alike reports whether all factors have the same widths, so that outer products
-// can be multiplied without being formed.
+// alike reports whether all factors have the same widths. Inner products of the outer products
+// can then be computed from the factors.
 func alike(us, vs []graph.Outer) bool {
 	all := append(append([]graph.Outer{}, us...), vs...)
 	for _, o := range all {
@@ -135,7 +135,7 @@ func width(n *graph.Node) int {
 	return n.Shape()[2]
 }
 
-// expand sums the uses of one parameter into plain rows, [examples, per, size].
+// expand sums the outer products of the uses of one parameter to rows [examples, per, size].
 func (j *jac) expand(b *graph.Builder, uses []graph.Outer) graph.Outer {
 	var sum *graph.Node
 	for _, o := range uses {
@@ -144,7 +144,7 @@ func (j *jac) expand(b *graph.Builder, uses []graph.Outer) graph.Outer {
 	return graph.Outer{Right: sum}
 }
 
-// rows forms Left⊗Right for every example and output.
+// rows forms the outer product Left⊗Right for every example and output.
 func (j *jac) rows(b *graph.Builder, o graph.Outer) *graph.Node {
 	size, full := width(o.Right), o.Right
 	if o.Left != nil {

@@ -13,13 +13,14 @@ type Algorithm int
 const (
 	// Structured keeps them factored where the graph allows it.
 	Structured Algorithm = iota
-	// Dense forms every row by a reverse pass of its own: slow, obvious, the reference.
+	// Dense forms every row by a reverse pass of its own. It is slow and simple, and serves
+	// as the reference.
 	Dense
 )
 
-// NTK is the neural tangent kernel J(x) J(x')ᵀ of a network with C outputs. Its
-// methods write it into a graph as nodes, through which gradients flow to the
-// inputs. It is not scaled by the prior variance.
+// NTK is the neural tangent kernel κ(x,x') = J(x) J(x')ᵀ of a network with C outputs. Its
+// methods write it into a graph as nodes, through which gradients flow to the inputs. The
+// kernel is not multiplied by the prior variance.
 type NTK struct {
 	Net       layers.Network
 	Algorithm Algorithm
@@ -35,8 +36,8 @@ func (k NTK) Diag(b *graph.Builder, x *graph.Node) *graph.Node {
 	return repeated(b, sum, j.examples, j.per, j.per)
 }
 
-// Cross returns κ_{c,class_m}(x_b, z_m), [B,C,M], between all outputs at x [B,…] and
-// output class[m] at z_m, z [M,…].
+// Cross returns the kernel [B,C,M] between all outputs at x [B,…] and output class[m] at row m
+// of z [M,…]: its element b, c, m is κ_{c,class[m]}(x_b, z_m).
 func (k NTK) Cross(b *graph.Builder, x, z *graph.Node, class []int) *graph.Node {
 	jx, jz := k.all(b, x), k.chosen(b, z, class)
 	if b.Err() != nil {
@@ -46,7 +47,8 @@ func (k NTK) Cross(b *graph.Builder, x, z *graph.Node, class []int) *graph.Node 
 	return repeated(b, sum, jx.examples, jx.per, jz.examples)
 }
 
-// Gram returns κ_{class_m,class_m'}(z_m, z_m'), [M,M], for z [M,…].
+// Gram returns the kernel [M,M] among the outputs class[m] at the rows m of z [M,…]: its
+// element m, m' is κ_{class[m],class[m']}(z_m, z_m').
 func (k NTK) Gram(b *graph.Builder, z *graph.Node, class []int) *graph.Node {
 	j := k.chosen(b, z, class)
 	if b.Err() != nil {
@@ -73,7 +75,7 @@ func (k NTK) Rows(b *graph.Builder, x *graph.Node) []*graph.Node {
 	return rows
 }
 
-// all is the Jacobian of every output at x.
+// all returns the Jacobian of every output at x.
 func (k NTK) all(b *graph.Builder, x *graph.Node) *jac {
 	return k.at(b, x, func(examples, outputs int) ([]int, int) {
 		class := make([]int, examples*outputs)
@@ -84,7 +86,7 @@ func (k NTK) all(b *graph.Builder, x *graph.Node) *jac {
 	})
 }
 
-// chosen is the Jacobian of output class[m] at z_m.
+// chosen returns the Jacobian of output class[m] at row m of z.
 func (k NTK) chosen(b *graph.Builder, z *graph.Node, class []int) *jac {
 	if b.Err() == nil && z != nil && (z.Dims() == 0 || len(class) != z.Shape()[0]) {
 		b.Failf("jacobian: %d classes for inputs of shape %v", len(class), z.Shape())
@@ -92,8 +94,8 @@ func (k NTK) chosen(b *graph.Builder, z *graph.Node, class []int) *jac {
 	return k.at(b, z, func(int, int) ([]int, int) { return class, 1 })
 }
 
-// at writes the network at x into the graph and derives its Jacobian; choose says
-// which outputs are wanted: per rows for each example, row r of output class[r].
+// at writes the network at x into the graph and derives its Jacobian. choose selects the
+// outputs: each example has per rows, and row r belongs to output class[r].
 func (k NTK) at(b *graph.Builder, x *graph.Node, choose func(examples, outputs int) (class []int, per int)) *jac {
 	if b.Err() == nil && x == nil {
 		b.Failf("jacobian: the input is nil")
@@ -124,7 +126,8 @@ func (k NTK) at(b *graph.Builder, x *graph.Node, choose func(examples, outputs i
 	return j
 }
 
-// addParams refuses what the algorithms would not agree on.
+// addParams adds the network's parameters. It refuses cases in which the algorithms would not
+// agree.
 func (j *jac) addParams(b *graph.Builder, params []*graph.Param) {
 	below := graph.Ancestors(j.x)
 	for _, p := range params {

@@ -6,8 +6,8 @@ import (
 	"github.com/go-valla/valla/graph"
 )
 
-// pull returns the cotangents of n's operands, given n's own. There are three ways,
-// the cheapest first.
+// pull returns the cotangents of the operands of n, given the cotangent ct of n. It tries three
+// ways, the cheapest first.
 func (w *walk) pull(b *graph.Builder, n, ct *graph.Node) []*graph.Node {
 	shared := ct.Shape()[0] < w.examples
 	if shared {
@@ -21,9 +21,9 @@ func (w *walk) pull(b *graph.Builder, n, ct *graph.Node) []*graph.Node {
 	return w.pullRepeated(b, n, ct)
 }
 
-// pullShared pulls back a cotangent that is the same for all examples through an
-// operation that treats all of them alike: one row for each output stands in for the
-// operands, and the result must not depend on it.
+// pullShared pulls back a cotangent that is the same for all examples, if the result is the
+// same for all examples too. To find that out it replaces the operands by stand-ins of one
+// row for each output; the result must not depend on them.
 func (w *walk) pullShared(b *graph.Builder, n, ct *graph.Node) ([]*graph.Node, bool) {
 	var standIns []*graph.Node
 	standIn := func(a *graph.Node) *graph.Node {
@@ -49,7 +49,8 @@ func (w *walk) pullShared(b *graph.Builder, n, ct *graph.Node) ([]*graph.Node, b
 	return cts, true
 }
 
-// pullPointwise multiplies by the slope, which is the same for all outputs.
+// pullPointwise multiplies the cotangent by the slope of a pointwise operation, which is the
+// same for all outputs.
 func (w *walk) pullPointwise(b *graph.Builder, n, ct *graph.Node) []*graph.Node {
 	cts := w.pullback(b, n, graph.Children(n), n, b.Fill(1, n.Shape()...))
 	for i, slope := range cts {
@@ -69,8 +70,8 @@ func (w *walk) pullRepeated(b *graph.Builder, n, ct *graph.Node) []*graph.Node {
 	return cts
 }
 
-// pullback applies n's own rule, for the operands on the way to the parameters, to
-// other operands, result and cotangent.
+// pullback applies the rule of n's operation to the operands in, the result out and the
+// cotangent ct, which replace those of n. It does so for the operands that lead to parameters.
 func (w *walk) pullback(b *graph.Builder, n *graph.Node, in []*graph.Node, out, ct *graph.Node) []*graph.Node {
 	own := graph.Children(n)
 	return graph.Pullback(b, n.Op(), in, out, ct, func(i int) bool {
@@ -78,7 +79,7 @@ func (w *walk) pullback(b *graph.Builder, n *graph.Node, in []*graph.Node, out, 
 	})
 }
 
-// rows makes one axis of examples and outputs; split undoes it.
+// rows joins the axes of examples and outputs; split undoes it.
 func (w *walk) rows(b *graph.Builder, n *graph.Node) *graph.Node {
 	rows := b.Reshape(n, append([]int{n.Shape()[0] * n.Shape()[1]}, n.Shape()[2:]...)...)
 	w.origin[rows] = n
@@ -92,7 +93,8 @@ func (w *walk) full(b *graph.Builder, n *graph.Node) *graph.Node {
 	return rows
 }
 
-// split makes two axes of the rows of n, or returns what rows or full made them of.
+// split makes the rows of n two axes, examples and per. If rows or full made n, it returns the
+// node from which they made it.
 func (w *walk) split(b *graph.Builder, n *graph.Node, examples, per int) *graph.Node {
 	if n == nil || w.origin[n] != nil {
 		return w.origin[n]

@@ -6,35 +6,35 @@ import (
 	"github.com/go-valla/valla/graph"
 )
 
-// jac is the Jacobian of per outputs at each of a number of examples, in rows:
-// row r is output class[r] of example r/per.
+// jac is the Jacobian of per outputs at each example. Row r belongs to output class[r] of
+// example r/per.
 type jac struct {
 	x, out   *graph.Node
 	params   []*graph.Node
 	examples int
 	per      int
 	class    []int
-	// uses are outer products, by parameter; the Jacobian is their sum. A factor has
-	// the shape [examples, per, ·], or 1 in place of what it does not depend on.
+	// uses holds outer products for each parameter; the Jacobian is their sum. A factor has
+	// the shape [examples, per, ·]. The extent of an axis on which it does not depend is 1.
 	uses [][]graph.Outer
 }
 
-// walk is one reverse pass that collects what reaches each parameter.
+// walk is one reverse pass, which collects the outer products of each parameter.
 type walk struct {
 	*jac
 	order   []*graph.Node
-	batched map[*graph.Node]bool        // depends on x
-	active  map[*graph.Node]bool        // depends on a parameter
-	origin  map[*graph.Node]*graph.Node // what rows and full made a node of
-	index   map[*graph.Node]int         // of a parameter
-	noRule  map[*graph.Node]bool        // parameters to be treated densely
+	batched map[*graph.Node]bool        // nodes that depend on x
+	active  map[*graph.Node]bool        // nodes that depend on a parameter
+	origin  map[*graph.Node]*graph.Node // the node from which rows or full made a node
+	index   map[*graph.Node]int         // the number of a parameter
+	noRule  map[*graph.Node]bool        // parameters whose rows are formed densely
 }
 
 // structured fills j.uses with outer products.
 //
 // The pass runs once for all outputs. The cotangent of a node has the shape
 // [examples, per, …], or [1, per, …] as long as it is the same for all examples.
-// Only what the result needs is ever computed.
+// It computes only what the result needs.
 func (j *jac) structured(b *graph.Builder) {
 	w := j.newWalk()
 	if !w.rowWise() {
@@ -52,11 +52,11 @@ func (j *jac) structured(b *graph.Builder) {
 		j.dense(b, w.noRule)
 	}
 	if b.Err() == nil && !slices.ContainsFunc(j.uses, func(u []graph.Outer) bool { return len(u) > 0 }) {
-		j.dense(b, nil) // zeros: the outputs do not change with any parameter
+		j.dense(b, nil) // gives zeros, because the outputs depend on no parameter
 	}
 }
 
-// seed is the cotangent of the output: 1 at the class of each row, else 0.
+// seed returns the cotangent of the output: 1 at the class of each row and 0 elsewhere.
 func (j *jac) seed(b *graph.Builder) *graph.Node {
 	class, outputs := j.class, j.out.Shape()[1]
 	if slices.Equal(class, slices.Repeat(class[:j.per], j.examples)) {
@@ -78,8 +78,8 @@ func (j *jac) newWalk() *walk {
 	return w
 }
 
-// rowWise reports whether every operation between x and the output treats the
-// examples one by one, which the factored form relies on.
+// rowWise reports whether every operation between x and the output treats the examples one by
+// one. The factored form needs this.
 func (w *walk) rowWise() bool {
 	for _, n := range w.order {
 		in := graph.Children(n)
@@ -97,7 +97,7 @@ func (w *walk) rowWise() bool {
 	return w.batched[w.out]
 }
 
-// visit hands n's cotangent to its operands.
+// visit pulls the cotangent of n back to its operands and collects those that are parameters.
 func (w *walk) visit(b *graph.Builder, n *graph.Node, cts map[*graph.Node]*graph.Node) {
 	in := graph.Children(n)
 	for i, c := range w.pull(b, n, cts[n]) {
@@ -116,8 +116,8 @@ func (w *walk) visit(b *graph.Builder, n *graph.Node, cts map[*graph.Node]*graph
 	}
 }
 
-// collect takes operand i of n, a parameter or something computed from parameters
-// alone, into the Jacobian.
+// collect adds operand i of n to the Jacobian. The operand is a parameter or is computed from
+// parameters alone.
 func (w *walk) collect(b *graph.Builder, n *graph.Node, i int, ct *graph.Node) {
 	in := graph.Children(n)
 	if p, ok := w.index[graph.Unshaped(in[i])]; ok {
@@ -133,8 +133,8 @@ func (w *walk) collect(b *graph.Builder, n *graph.Node, i int, ct *graph.Node) {
 	}
 }
 
-// factor gives rows [examples,·] or [examples·per,·] the shape of a factor, without
-// repetitions.
+// factor gives rows [examples,·] or [examples·per,·] the shape of a factor. It removes
+// repetitions that full made.
 func (w *walk) factor(b *graph.Builder, rows *graph.Node) *graph.Node {
 	if rows == nil || b.Err() != nil {
 		return nil

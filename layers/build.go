@@ -20,9 +20,9 @@ func Build(f Form, dt tensor.Dtype, rng *rand.Rand) (Sequential, error) {
 	return newMaker(dt, rng).form(f)
 }
 
-// Check says in one line what is impossible in a form: a setting out of its range,
-// layers that do not fit together, array names that coincide, outputs that are no vector,
-// or more than [MaxNumbers] elements. It makes no arrays.
+// Check returns an error of one line if a form is impossible: if a setting is out of its range,
+// layers do not fit together, array names coincide, the output is no vector, or there are more
+// than [MaxNumbers] elements. It makes no arrays.
 func Check(f Form) error {
 	_, err := counter().form(f)
 	return err
@@ -38,8 +38,8 @@ func Parameters(f Form) (int, error) {
 	return m.trainable, nil
 }
 
-// OutputShape returns the shape of one example of what layers make of examples of shape
-// in, or says in one line what is impossible in them. It makes no arrays.
+// OutputShape returns the shape that one example of shape in has after the layers, or an error
+// of one line if the layers are impossible. It makes no arrays.
 func OutputShape(list Layers, in ...int) ([]int, error) {
 	err := checkInput(in)
 	var out []int

@@ -43,7 +43,7 @@ func (s Sequential) Params() []*graph.Param { return union(s, Network.Params) }
 // State implements Stateful.
 func (s Sequential) State() []*graph.Param { return union(s, State) }
 
-// union lists what each layer has, once.
+// union lists the parameters of all layers, each once.
 func union(layers []Network, of func(Network) []*graph.Param) []*graph.Param {
 	var all []*graph.Param
 	for _, l := range layers {

@@ -44,7 +44,7 @@ func (p MaxPool) Forward(b *graph.Builder, x *graph.Node) *graph.Node {
 	return b.MaxPool(x, p.Size, cmp.Or(p.Stride, p.Size))
 }
 
-// windows returns the shape of what a pool makes of an image of shape in.
+// windows returns the shape of an image of shape in after a pool.
 func windows(in []int, size, stride int) ([]int, error) {
 	if err := expectImages(in); err != nil {
 		return nil, err

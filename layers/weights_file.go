@@ -63,8 +63,8 @@ func readFolder(path string) (*weightFile, error) {
 	return f, nil
 }
 
-// arraysIn lists the arrays of a folder in alphabetical order. Other files and
-// hidden ones are passed over.
+// arraysIn lists the arrays of a folder in alphabetical order. It ignores hidden files and
+// files of other kinds.
 func arraysIn(folder string) ([]string, error) {
 	entries, err := os.ReadDir(folder)
 	if err != nil {

@@ -27,10 +27,10 @@ var conventions = []convention{
 	{InOut, layerNames(numberedLayers)},
 }
 
-// match returns for each parameter the name of its array, and the usual layout
-// of the convention that has an array for every parameter and a parameter for
-// every array. If there is none, the first that the file follows in part tells
-// what is wrong.
+// match returns for each parameter the name of its array. It takes the naming convention under
+// which every parameter has an array and every array a parameter, and also returns the usual
+// layout of that convention. If no convention fits, the error comes from the first one that
+// the file follows in part.
 func (f *weightFile) match(params []*graph.Param) ([]string, Layout, error) {
 	var first error
 	for _, c := range conventions {
@@ -143,7 +143,7 @@ func flatten(layers []denseNames) []string {
 	return names
 }
 
-// denseOnly says whether params are those of dense layers: [in, out], [out], …
+// denseOnly says whether all params belong to dense layers: their shapes are [in, out], [out], …
 func denseOnly(params []*graph.Param) bool {
 	for pair := range slices.Chunk(params, 2) {
 		if len(pair) < 2 {

@@ -82,8 +82,8 @@ type Result struct {
 	Stopped    Stopped  `json:"stopped"`
 	History    []Record `json:"history,omitempty"` // one per validation
 
-	// BestIteration is how many iterations the parameters of the smallest
-	// validation value had seen; 0 where there was no validation.
+	// BestIteration is the number of iterations after which the validation value was
+	// smallest; 0 where there was no validation.
 	BestIteration int     `json:"best_iteration,omitempty"`
 	BestValue     float64 `json:"best_value,omitempty"`
 	Seconds       float64 `json:"seconds"`
@@ -91,7 +91,7 @@ type Result struct {
 
 const defaultValidateEvery = 100
 
-// complete returns cfg with the defaults filled in, or what is wrong with it.
+// complete returns cfg with the defaults filled in, or an error about its values.
 func (cfg Config) complete() (Config, error) {
 	if cfg.Optimizer == nil {
 		cfg.Optimizer = &Adam{}

@@ -23,8 +23,8 @@ type Objective interface {
 	Evaluate(ctx context.Context, iteration int) (loss float64, err error)
 }
 
-// Identifier is an Objective that says in words what else must be equal in a run that
-// goes on from its checkpoint: its data, their order, what is not trained.
+// Identifier is an Objective that describes in words what else must be equal in a run that
+// goes on from its checkpoint, such as the data, their order and fixed parameters.
 type Identifier interface{ Identity() []string }
 
 // Stateful is an Objective that remembers more than its parameters from one step to the

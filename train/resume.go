@@ -37,7 +37,7 @@ func (r *runner) save() error {
 	return nil
 }
 
-// checkpoint is the present state of the run. Its arrays are those of the run.
+// checkpoint returns the present state of the run. It shares the arrays of the run.
 func (r *runner) checkpoint() (*checkpoint, error) {
 	numbers, err := encodeNumbers(r.state)
 	if err != nil {

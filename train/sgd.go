@@ -54,7 +54,7 @@ func (o *SGD) SetState(s State) error { return o.memory.setState(s, o.name(), o.
 
 var sgdSlots = []string{"momentum"}
 
-// slots returns the names of what is remembered: nothing without momentum.
+// slots returns the names of the arrays that are remembered: none without momentum.
 func (o *SGD) slots() []string {
 	if o.Momentum == 0 {
 		return nil

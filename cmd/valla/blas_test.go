@@ -13,8 +13,8 @@ func TestBLASErrors(t *testing.T) {
 	fails(t, dir, 2, "flag needs an argument: --blas", "method", "list", "--blas")
 }
 
-// A network that is trained with the system's OpenBLAS ends where it does without, but
-// for rounding.
+// Training with the system's OpenBLAS gives the same network as training without it, up to
+// rounding.
 func TestBLAS(t *testing.T) {
 	dir := fitted(t)
 	if r := run(t, dir, "eval", "test.csv", "--model", "m.valla", "--blas", "openblas"); strings.Contains(r.stderr, "no OpenBLAS found") {

@@ -14,7 +14,7 @@ import (
 	"github.com/go-valla/valla/gp/task"
 )
 
-// species gives the rows of example the classes 1, 2 and 4, by their values.
+// species replaces the targets of the rows by the classes 1, 2 and 4, by their values.
 func species(rows [][3]float64) [][3]float64 {
 	for i, r := range rows {
 		switch {

@@ -19,7 +19,7 @@ func newDataList() *cobra.Command {
 	var folder string
 	cmd := &cobra.Command{
 		Use:   "list",
-		Short: "List the data sets, and which are there",
+		Short: "List the data sets and say which are complete",
 		Args:  cobra.NoArgs,
 		RunE: running(func(cmd *cobra.Command, _ []string) error {
 			for _, s := range sets.All() {
@@ -36,7 +36,7 @@ func newDataList() *cobra.Command {
 	return cmd
 }
 
-// dataLine is a line about a data set and whether it is below a folder.
+// dataLine returns a line about a data set, which says whether its files are below a folder.
 func dataLine(s sets.Set, folder string) (string, error) {
 	if s.BuiltIn() {
 		return fmt.Sprintf("%-20s %s, %s; built in", s.Name, s.Title, s.Licence), nil
@@ -61,11 +61,12 @@ func newDataGet() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "get NAME...",
 		Short: "Download data sets from their public mirrors",
-		Long: `Download data sets, or groups of them such as uci, from their public mirrors. What breaks
-off is continued, every file's size and SHA-256 sum are checked, and files that are already
-there and right are kept. Files that their publishers change without notice (year, taxi)
-have no sum: they are read to the end instead. For a set without a public address the error
-says what to put where. valla experiment run looks for the sets in the same folder.`,
+		Long: `Download data sets, or groups of them such as uci, from their public mirrors. A download
+that breaks off is continued. The size and the SHA-256 sum of every file are checked, and
+files with the right content are not downloaded again. Files that their publishers change
+without notice (year, taxi) have no known sum and are read to the end instead. For a set
+without a public address the error says which files to put into which folder. valla
+experiment run looks for the sets in the same folder.`,
 		Example: "  valla data get mnist fmnist\n  valla experiment run mnist",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -79,7 +80,7 @@ says what to put where. valla experiment run looks for the sets in the same fold
 	return cmd
 }
 
-// getData downloads the sets of some names.
+// getData downloads the sets with the given names.
 func getData(cmd *cobra.Command, folder string, names []string) error {
 	var all []sets.Set
 	for _, name := range names {

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestTables: the tables are listed with the images. One without an address says what
-// to put where; a file with other content does not count.
+// TestTables: the tables are listed with the images. The error about a table without an
+// address says which files to put into which folder. A file with other content does not count.
 func TestTables(t *testing.T) {
 	dir := t.TempDir()
 	list := must(t, dir, "data", "list", "--data", "data")

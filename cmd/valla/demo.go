@@ -19,10 +19,10 @@ func newDemo() *cobra.Command {
 	var form asJSON
 	cmd := &cobra.Command{
 		Use:   "demo",
-		Short: "Show what error bars do, on synthetic data",
+		Short: "Show error bars on synthetic data",
 		Long: `Train a network on synthetic data with a gap, fit the exact linearized Laplace
 approximation (LLA) and VaLLA with 20 inducing points to it, score them on fresh data, and
-draw their predictive bands. It needs no files.`,
+draw their predictive bands. The demo needs no files.`,
 		Args: cobra.NoArgs,
 		RunE: running(func(cmd *cobra.Command, _ []string) error {
 			drawn := newDrawer(cmd.ErrOrStderr())
@@ -53,13 +53,13 @@ VaLLA stands in for LLA with 20 inducing points: its std differs from LLA's by %
 average. Scores on %d fresh points:
 `, r.Points, r.PriorStd, r.NoiseStd, 100*r.StdError, r.Points)
 	fmt.Fprintln(w, demoTable(r.Scores))
-	fmt.Fprintln(w, "\nThe mean is the network's in every row; what differs is how far to trust it, above all\nwhere there are no data. Look at the picture:")
+	fmt.Fprintln(w, "\nAll rows have the same mean, that of the network. Their uncertainty differs, above all\nwhere there are no data. Look at the picture:")
 	for _, file := range r.Files {
 		fmt.Fprintln(w, "  wrote", file)
 	}
 }
 
-// demoTable shows the scores.
+// demoTable returns the scores as a table for the terminal.
 func demoTable(rows []experiments.Score) string {
 	t, style := table.NewWriter(), table.StyleRounded
 	style.Format.Header = text.FormatDefault

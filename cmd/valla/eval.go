@@ -21,14 +21,14 @@ func newEval() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "eval DATA --model FILE",
 		Short: "Score predictions against known targets",
-		Long: `Score the predictions for data that hold the targets, in their units: the negative
-log-likelihood (NLL) and the continuous ranked probability score (CRPS) of the
-predictive distribution, the root mean squared error (RMSE) of its mean, and the
-calibration error of its central intervals (CQM). Smaller is better. Of several targets
-NLL is the sum, and the other scores are given for each. Classes are scored by the NLL of
-their probabilities, the share of right answers (ACC, larger is better), the expected
-calibration error (ECE) and the Brier score. MAP is the network with its noise alone, the
-other row the same network with the posterior.`,
+		Long: `Score the predictions for data that contain the targets, in the units of the targets. The
+scores are the negative log-likelihood (NLL) and the continuous ranked probability score
+(CRPS) of the predictive distribution, the root mean squared error (RMSE) of its mean, and
+the calibration error of its central intervals (CQM). Smaller is better. With several
+targets the NLL is the sum over them, and each target has its own RMSE, CRPS and CQM.
+Classes are scored by the NLL of their probabilities, the share of correct answers (ACC,
+larger is better), the expected calibration error (ECE) and the Brier score. The row MAP is
+the network with its noise alone; the other row is the same network with the posterior.`,
 		Example: "  valla eval test.csv --model houses.valla",
 		Args:    oneTable,
 		RunE:    running(c.run),
@@ -37,7 +37,7 @@ other row the same network with the posterior.`,
 	return cmd
 }
 
-// evaluation is what eval finds.
+// evaluation is the result of valla eval.
 type evaluation struct {
 	targets []string
 	link    task.Link // of classes; "" for numbers
@@ -76,8 +76,9 @@ func (c *evalCommand) run(cmd *cobra.Command, args []string) error {
 	return err
 }
 
-// document is what --json prints: the scores of each method under the names of the table,
-// in lower case but for the target in rmse_TARGET, crps_TARGET, and so on.
+// document returns what --json prints: the scores of each method under the names of the table
+// in lower case. With several targets the keys are rmse_TARGET, crps_TARGET and so on, where
+// TARGET keeps its case.
 func (e evaluation) document() map[string]any {
 	var methods []map[string]any
 	for i, name := range e.methods {
@@ -125,7 +126,7 @@ func (e evaluation) text() string {
 	return fmt.Sprintf("%d rows, scores of %s, %s\n%s\n", e.scores[0].N, quoted(e.targets), units, w.Render())
 }
 
-// quoted lists names in a text.
+// quoted joins names, in quotation marks, for a text.
 func quoted(names []string) string {
 	var list []string
 	for _, n := range names {

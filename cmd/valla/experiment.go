@@ -53,10 +53,10 @@ func newExperimentRun() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run NAME...",
 		Short: "Run experiments, by name or from files NAME.yaml",
-		Long: `Run experiments one after the other, each cell of their tables once: what is finished in the
-folder --dir is skipped, an interrupted fit goes on from its checkpoint, and cells whose
-settings have changed are run again. valla experiment report shows what is there, and
-valla data get downloads the data sets.`,
+		Long: `Run experiments one after the other. A cell of a table is one method on one data set with
+one seed. Cells that are finished in the folder --dir are skipped, an interrupted fit goes
+on from its checkpoint, and cells whose settings have changed are run again. valla experiment
+report shows the finished cells, and valla data get downloads the data sets.`,
 		Example: "  valla experiment run toy uci --profile quick\n  valla experiment run mnist --weights mlp_mnist.npz --m 100,200 --seed 0,1",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -67,23 +67,24 @@ valla data get downloads the data sets.`,
 		RunE: running(c.run),
 	}
 	f := cmd.Flags()
-	f.StringVar(&c.profile, "profile", "", "of the experiment's, such as quick or full (default the first in its file)")
+	f.StringVar(&c.profile, "profile", "", "profile of the experiment, such as quick or full (default the first in its file)")
 	dataFlag(cmd, &c.Data)
 	f.StringVar(&c.Dir, "dir", "runs", "`FOLDER` for results and checkpoints")
 	f.UintSliceVar(&c.seeds, "seed", nil, "seeds (default the experiment's)")
 	f.IntSliceVar(&c.Inducing, "m", nil, "numbers of inducing points (default the experiment's)")
-	f.IntVar(&c.Iterations, "iterations", 0, "steps of each fit that makes some (default the experiment's)")
-	f.StringSliceVar(&c.Overrides.Methods, "method", nil, "methods, of "+strings.Join(experiments.Methods(), ",")+" (default the experiment's)")
+	f.IntVar(&c.Iterations, "iterations", 0, "number of steps, for fits that are made in steps (default the experiment's)")
+	f.StringSliceVar(&c.Overrides.Methods, "method", nil, "methods to run, out of "+strings.Join(experiments.Methods(), ",")+" (default the experiment's)")
 	f.StringVar(&c.Net, "net", "", "form of the network, as in valla train --form (default the experiment's)")
-	f.StringVar(&c.Weights, "weights", "", "`FILE` of the network's weights (default the experiment's, or train it)")
-	f.Var((*memory)(&c.Memory), "memory", "that a step of a fit may need, such as 4GiB; where a mini-batch needs more it is computed in parts")
+	f.StringVar(&c.Weights, "weights", "", "`FILE` of the network's weights (default the experiment's; if it has none, the network is trained)")
+	f.Var((*memory)(&c.Memory), "memory", "memory that a step of a fit may need, such as 4GiB; a mini-batch that needs more is computed in parts")
 	f.BoolVar(&c.KeepModels, "keep-models", false, "keep each fitted model as a file for valla predict and valla eval, in the folder models below --dir")
-	f.BoolVar(&c.Rotations, "rotations", false, "also score turned test images")
+	f.BoolVar(&c.Rotations, "rotations", false, "also score rotated test images")
 	settingsFlags(f, &c.asJSON, "", nil)
 	return cmd
 }
 
-// dataFlag names the folder of the data sets, which valla data and valla experiment share.
+// dataFlag defines the flag --data: the folder of the data sets, which valla data and valla
+// experiment share.
 func dataFlag(cmd *cobra.Command, folder *string) {
 	standard, err := data.Folder()
 	if err != nil {
@@ -151,7 +152,7 @@ func (c *experimentRun) one(cmd *cobra.Command, arg string, e *experiments.Exper
 	return experiments.WriteTables(w, c.Dir, e.Name, e.Profile)
 }
 
-// command is the line that runs an experiment, with the flags that change results.
+// command returns the command line that runs an experiment, with the flags that change results.
 func (c *experimentRun) command(cmd *cobra.Command, arg, profile string) string {
 	line := []string{"valla experiment run", arg}
 	if profile != "" {
@@ -165,7 +166,7 @@ func (c *experimentRun) command(cmd *cobra.Command, arg, profile string) string 
 	return strings.Join(line, " ")
 }
 
-// summary is a finished cell on one line.
+// summary describes a finished cell on one line.
 func summary(c *experiments.Cell) string {
 	if c.Refused != "" {
 		return c.Refused

@@ -23,13 +23,13 @@ import (
 
 // fitCommand is the command line of valla fit with the flags of one method.
 type fitCommand struct {
-	Validation    *float64 `set:"validation" default:"0.1" min:"0" below:"1" help:"fraction of the rows held out, those that valla train holds out with the same seed; 0 for none"`
+	Validation    *float64 `set:"validation" default:"0.1" min:"0" below:"1" help:"fraction of the rows to hold out, 0 for none; with the same seed they are the rows that valla train holds out"`
 	RequireBetter bool     `set:"require-better" help:"end with exit code 1 and write nothing unless the verdict finds the posterior better than the network alone"`
 	work
 
-	chosen gp.Method
-	method gp.Settings // of chosen
-	named  string      // the method that the flag names
+	chosen gp.Method   // the method whose flags the command has
+	method gp.Settings // the settings of chosen
+	named  string      // the value of --method
 
 	model, netWeights, validationData string
 	elsewhere                         elsewhere
@@ -47,7 +47,7 @@ type elsewhere struct {
 // layouts are the choices of elsewhere.
 var layouts = map[string]layers.Layout{"": layers.Auto, "auto": layers.Auto, "in-out": layers.InOut, "out-in": layers.OutIn}
 
-// methodIn returns the method that arguments name, the last one of several.
+// methodIn returns the name of the method in the arguments: the last one if there are several.
 func methodIn(args []string) string {
 	name := method.Default
 	for i, a := range args {
@@ -88,52 +88,53 @@ to one model file. The network's weights and outputs stay as they are; the poste
 error bars. Probabilities of classes are made of outputs and error bars, so that they change,
 and with them the most probable class may.
 
---method chooses how the posterior is found: %s. The flags below are
+--method chooses the method: %s. The flags below are
 those of the method %s:
 
   %s
 
-valla fit --method NAME --help has the flags of another method, and valla method show NAME
+valla fit --method NAME --help lists the flags of another method, and valla method show NAME
 describes it.
 
-Weights from elsewhere (--net-weights) are an .npz archive or a folder of .npy files, named
-as in PyTorch's state dictionaries (fc1.weight, fc1.bias, ...) or W1, b1, .... Their
-network takes and gives numbers in the units of the data, unless --standardize, or --mean
-and --std, say otherwise.
+Weights from elsewhere (--net-weights) are an .npz archive or a folder of .npy files. The
+arrays are named as in PyTorch's state dictionaries (fc1.weight, fc1.bias, ...) or W1, b1,
+.... The inputs and outputs of their network are in the units of the data, unless
+--standardize, or --mean and --std, say otherwise.
 
-The last line is a verdict: how the posterior and the network alone predict the same rows,
-if possible such that neither training nor fit has used. Those of --validation-data are
-divided where there are 1,000 or more: half to choose the settings that a fit looks for, half
-to judge by. A posterior that is worse than the network alone comes with a warning.
+The last line is a verdict: how the posterior and the network alone predict the same rows, if
+possible rows that neither training nor fit has used. 1,000 or more rows of --validation-data
+are divided: half of them choose the settings that a fit looks for, and half of them judge. A
+posterior that is worse than the network alone comes with a warning.
 
-Ctrl-C ends a fit, and the best state so far is written where the method has one. With
---checkpoint a fit in steps can be resumed later, from the same data with the same
-settings, as if it had not ended.`
+Ctrl-C ends a fit. If the method has a best state so far, that is written. With --checkpoint
+a fit that is made in steps can be resumed later with the same data and settings, as if it
+had not been interrupted.`
 
 func (c *fitCommand) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&c.model, "model", "", "model `FILE` whose network gets the posterior")
 	f.StringVar(&c.netWeights, "net-weights", "", "`FILE` of a network's weights trained elsewhere, instead of a model")
-	f.StringVar(&c.named, "method", method.Default, "`NAME` of what makes the error bars: "+strings.Join(method.Names(), ", "))
+	f.StringVar(&c.named, "method", method.Default, "`NAME` of the method that makes the error bars: "+strings.Join(method.Names(), ", "))
 	c.work.flags(cmd)
 	settingsFlags(f, c, "", nil)
 	f.StringVar(&c.validationData, "validation-data", "", "`FILE` of rows to validate with, instead of a fraction of DATA")
-	f.Var(&c.memory, "memory", "that the fit may need beside the data, such as 4GiB; where a mini-batch needs more it is computed in parts (default: the method's)")
+	f.Var(&c.memory, "memory", "memory that the fit may need beside the data, such as 4GiB; a mini-batch that needs more is computed in parts (default: the method's)")
 	settingsFlags(f, c.method, c.chosen.Name+": ", nil)
 
 	const prefix = "with --net-weights: "
 	settingsFlags(f, &c.elsewhere, prefix, nil)
 	settingsFlags(f, &c.targets, prefix, nil)
-	settingsFlags(f, &c.network, prefix, map[string]string{"activation": "required for an mlp", "hidden": "default: an mlp has those of the file, others 50,50"})
+	settingsFlags(f, &c.network, prefix, map[string]string{"activation": "required for an mlp", "hidden": "default: for an mlp those of the file, for other forms 50,50"})
 	cmd.MarkFlagsOneRequired("model", "net-weights")
 	cmd.MarkFlagsMutuallyExclusive("model", "net-weights")
 	cmd.MarkFlagsMutuallyExclusive("validation", "validation-data")
 	for _, name := range slices.Concat(settings.Names(&c.elsewhere), settings.Names(&c.targets), settings.Names(&c.network)) {
-		cmd.MarkFlagsMutuallyExclusive("model", name) // a model knows
+		cmd.MarkFlagsMutuallyExclusive("model", name) // the model file says it
 	}
 }
 
-// flagError says so where an unknown flag is one of another method than the given one.
+// flagError replaces the error about an unknown flag if that is a flag of another method than
+// the given one: it names the methods that have the flag.
 func (c *fitCommand) flagError(given string, err error) error {
 	if _, unknown := method.Lookup(given); unknown != nil {
 		return unknown
@@ -195,8 +196,8 @@ func (c *fitCommand) checkMethod() error {
 	return settings.Errorf("--method %s beside %s, expected one method", c.named, c.chosen.Name)
 }
 
-// checkWeights tells apart the two flags that speak of weights, and asks for what a file
-// of weights does not tell.
+// checkWeights returns an error if the flags --weights and --net-weights are confused, or if
+// the activation, which a file of weights does not contain, is not given.
 func (c *fitCommand) checkWeights() error {
 	if of := settings.Lookup(c.method, "weights"); of != nil {
 		for w := range strings.SplitSeq(of.Text(), ",") {

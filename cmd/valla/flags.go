@@ -16,8 +16,8 @@ import (
 )
 
 // settingsFlags defines a flag for each setting of the struct that ptr points to. Its help
-// starts with prefix. For the settings named in standard, help says what stands there in
-// place of the default.
+// starts with prefix. It ends with the default or, for a setting named in standard, with the
+// text from there.
 func settingsFlags(f *pflag.FlagSet, ptr any, prefix string, standard map[string]string) {
 	for _, s := range settings.Of(ptr) {
 		text := standard[s.Name]
@@ -58,7 +58,7 @@ func choices(s *settings.Field) string {
 	return ": " + strings.Join(s.Choices, ", ")
 }
 
-// defaultOf says what a setting is where it is not given.
+// defaultOf describes the value that a setting has if it is not given.
 func defaultOf(s *settings.Field) string {
 	switch {
 	case s.Default != "":
@@ -73,9 +73,9 @@ func defaultOf(s *settings.Field) string {
 	return "default none"
 }
 
-// targets say which columns of a table are targets, and of what.
+// targets say which columns of a table are targets, and whether these are classes.
 type targets struct {
-	Target  []string `set:"target" auto:"the last one; of an .npz archive with images all of y" help:"columns to predict"`
+	Target  []string `set:"target" auto:"the last one; for an .npz archive with images all columns of y" help:"columns to predict"`
 	Classes bool     `set:"classes" help:"the column holds classes, and the network's outputs are their logits"`
 }
 
@@ -101,11 +101,11 @@ type work struct {
 func (w *work) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&w.out, "out", "", "model `FILE` to write")
-	f.StringVar(&w.checkpoint, "checkpoint", "", "`FILE` to keep the state of the run in (default none)")
+	f.StringVar(&w.checkpoint, "checkpoint", "", "`FILE` that keeps the state of the run (default none)")
 	require(cmd, "out")
 }
 
-// check refuses what does not go together, and an output that cannot be written.
+// check returns an error if flags do not go together or the output cannot be written.
 func (w *work) check() error {
 	if w.Resume && w.checkpoint == "" {
 		return settings.Errorf("to resume needs the file of the --checkpoint")
@@ -115,13 +115,13 @@ func (w *work) check() error {
 
 // reading has the flags of commands that apply a model.
 type reading struct {
-	Link string `set:"link" choice:"probit mc" help:"of classes: how their probabilities are made, by the probit approximation or as the mean over samples"`
+	Link string `set:"link" choice:"probit mc" help:"for classes: probabilities by the probit approximation or as the mean over samples (mc)"`
 	asJSON
 
 	model string
 }
 
-// flags defines the flags of a command, whose settings r is a part of.
+// flags defines the flags of a command. all points to its settings, which contain r.
 func (r *reading) flags(cmd *cobra.Command, all any) {
 	cmd.Flags().StringVar(&r.model, "model", "", "model `FILE`")
 	settingsFlags(cmd.Flags(), all, "", nil)
@@ -138,12 +138,12 @@ func (r *reading) open(path string) (*valla.Model, *data.Table, error) {
 	return m, table, err
 }
 
-// options are those of predictions.
+// options returns the options of predictions.
 func (r *reading) options() valla.PredictOptions {
 	return valla.PredictOptions{Link: task.Link(r.Link)}
 }
 
-// asJSON is the form of what is printed.
+// asJSON has the flag that chooses the form of the output.
 type asJSON struct {
 	JSON bool `set:"json" help:"print one JSON document"`
 }
@@ -157,7 +157,8 @@ func require(cmd *cobra.Command, names ...string) {
 	}
 }
 
-// checkOut finds an output that cannot be written now rather than after the work.
+// checkOut returns an error if the output cannot be written. It is called before the work, so
+// that the work is not lost.
 func checkOut(path string) error {
 	info, err := os.Stat(filepath.Dir(path))
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 	"github.com/go-valla/valla/layers"
 )
 
-// writeImages writes n images of two classes, the brighter ones 3 and the others 1; without
-// the classes if they are not to be there.
+// writeImages writes n images of two classes: the brighter ones are of class 3, the others of
+// class 1. The file contains the classes if classes is set.
 func writeImages(t *testing.T, path string, n int, classes bool) {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(uint64(n), 0))

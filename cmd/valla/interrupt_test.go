@@ -16,8 +16,8 @@ import (
 	"github.com/go-valla/valla/train"
 )
 
-// interrupted starts a fit, sends Ctrl-C as soon as the checkpoint is there, and
-// returns what it gave.
+// interrupted starts a fit, sends Ctrl-C as soon as the checkpoint exists, and returns the
+// result.
 func interrupted(t *testing.T, dir, checkpoint string, args ...string) result {
 	t.Helper()
 	cmd := exec.Command(program, args...)

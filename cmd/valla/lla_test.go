@@ -12,7 +12,7 @@ import (
 	"github.com/go-valla/valla/gp/task"
 )
 
-// The whole way with each structure: the report, the scores and the predictions.
+// TestFitLLA goes the whole way with each structure: the report, the scores, the predictions.
 func TestFitLLA(t *testing.T) {
 	dir := fitted(t)
 	for name, c := range map[string]struct{ args, printed string }{
@@ -57,7 +57,8 @@ func TestReportOfLLA(t *testing.T) {
 	}
 }
 
-// What goes with the other method, or into the other flag, is named.
+// The error about a flag of another method names that method, and the error about a value of
+// another flag names that flag.
 func TestFlagsOfMethods(t *testing.T) {
 	dir := fitted(t)
 	writeTable(t, filepath.Join(dir, "net.npz"), example(3, 1))

@@ -1,6 +1,6 @@
-// Command valla puts error bars on neural networks: it trains a network on a table or on
-// images, or takes one that was trained elsewhere, fits a posterior to it, and predicts
-// with standard deviations or class probabilities.
+// Command valla puts error bars on neural networks. It trains a network on a table or on
+// images, or reads one that was trained elsewhere. It fits a posterior to the network and
+// predicts with standard deviations or class probabilities.
 //
 //	valla train houses.csv --target price --out map.valla
 //	valla fit houses.csv --model map.valla --out houses.valla
@@ -8,12 +8,12 @@
 //	valla eval test.csv --model houses.valla
 //	valla method list
 //
-// The flags of networks, trainings and methods are made from the tags of their settings,
-// see package internal/settings: a method in the table of package gp/method has its flags
-// without a line here.
+// The flags of networks, trainings and methods are made from the tags of their settings (see
+// package internal/settings). A new method in the table of package gp/method needs no change
+// in this package.
 //
-// The exit code is 0 where all went well, 1 after an error, 2 for wrong usage and 130
-// where Ctrl-C ended a run.
+// The exit code is 0 for success, 1 after an error, 2 for wrong usage and 130 if Ctrl-C ended
+// a run.
 package main
 
 import (
@@ -52,8 +52,8 @@ func run(args []string, stdout, stderr io.Writer) int {
 	return code
 }
 
-// newRoot returns the whole command for arguments, which choose the method whose flags
-// valla fit has.
+// newRoot returns the command with all its subcommands. The arguments choose the method whose
+// flags valla fit has.
 func newRoot(args []string) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "valla",
@@ -65,13 +65,13 @@ Laplace approximation (VaLLA) and other methods.`,
 		DisableSuggestions: true, // they take several lines
 		CompletionOptions:  cobra.CompletionOptions{HiddenDefaultCmd: true},
 	}
-	blas := root.PersistentFlags().String("blas", "valla", "what multiplies matrices: `NAME` valla or openblas, or the file of a shared OpenBLAS")
+	blas := root.PersistentFlags().String("blas", "valla", "`NAME` of the code that multiplies matrices: valla, openblas, or the file of a shared OpenBLAS")
 	root.PersistentPreRunE = running(func(*cobra.Command, []string) error { return useBLAS(*blas) })
 	root.SetHelpCommand(newHelp())
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", fmt.Sprintf(".FlagUsagesWrapped %d", helpWidth)))
 	root.AddCommand(newDemo(), newTrain(), newFit(args), newPredict(), newEval(), newMethod(), newExperiment(), newData())
 	for _, cmd := range root.Commands() {
-		cmd.Flags().SortFlags = false // they come in an order that makes sense
+		cmd.Flags().SortFlags = false // related flags stand together
 	}
 	return root
 }
@@ -79,8 +79,8 @@ Laplace approximation (VaLLA) and other methods.`,
 // helpWidth is the width of the lines that describe flags.
 const helpWidth = 100
 
-// useBLAS chooses what multiplies matrices; the name openblas stands for one that the
-// system knows.
+// useBLAS chooses the code that multiplies matrices. The name openblas stands for a library
+// that the system's loader finds.
 func useBLAS(name string) error {
 	switch name {
 	case "", "valla":
@@ -94,7 +94,7 @@ func useBLAS(name string) error {
 	return nil
 }
 
-// newHelp differs from cobra's own in that an unknown command is an error.
+// newHelp returns the command help. Unlike cobra's own, it fails for an unknown command.
 func newHelp() *cobra.Command {
 	return &cobra.Command{
 		Use:   "help [COMMAND]",
@@ -109,7 +109,7 @@ func newHelp() *cobra.Command {
 	}
 }
 
-// group returns a command that only holds others.
+// group returns a command that only holds other commands.
 func group(name, short string, commands ...*cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   name,
@@ -125,7 +125,7 @@ func group(name, short string, commands ...*cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// oneTable is the check of the arguments of a command that reads a table.
+// oneTable checks the arguments of a command that reads one file of data.
 func oneTable(_ *cobra.Command, args []string) error {
 	if len(args) != 1 {
 		return fmt.Errorf("expected one file of data, found %d arguments", len(args))
@@ -133,12 +133,12 @@ func oneTable(_ *cobra.Command, args []string) error {
 	return nil
 }
 
-// failure is an error of a command that did run; all others are of its usage.
+// failure is an error of a command that has run. All other errors are errors of usage.
 type failure struct{ error }
 
 func (f failure) Unwrap() error { return f.error }
 
-// running marks the errors of a command's function.
+// running makes the errors of a command's function failures.
 func running(f func(cmd *cobra.Command, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		if err := f(cmd, args); err != nil {
@@ -148,7 +148,7 @@ func running(f func(cmd *cobra.Command, args []string) error) func(*cobra.Comman
 	}
 }
 
-// interruption says what an interrupted run left behind.
+// interruption is the error of an interrupted run. It says what the run has written.
 type interruption string
 
 func (i interruption) Error() string { return string(i) }

@@ -64,7 +64,7 @@ func run(t *testing.T, dir string, args ...string) result {
 	return result{stdout.String(), progressLines.ReplaceAllString(stderr.String(), ""), cmd.ProcessState.ExitCode()}
 }
 
-// progressLines are what a run that takes long on a busy machine prints in between.
+// progressLines matches the lines about progress, which a run prints on a busy machine.
 var progressLines = regexp.MustCompile(`(?m)^[^:\n]+: \d+ of \d+ (steps|rows), .* s left\n`)
 
 // must runs a command that has to succeed without a word on stderr.

@@ -16,7 +16,7 @@ type memory int64
 
 var _ pflag.Value = (*memory)(nil)
 
-// memoryUnits are powers of 1024.
+// memoryUnits are the units of amounts of memory: 1024 bytes, 1024² bytes and so on.
 var memoryUnits = []string{"KiB", "MiB", "GiB", "TiB"}
 
 // Set implements pflag.Value.

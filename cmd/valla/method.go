@@ -14,7 +14,7 @@ import (
 	"github.com/go-valla/valla/internal/settings"
 )
 
-// methodDoc is what method list and method show print as JSON.
+// methodDoc is the documentation of a method, which method list and method show print as JSON.
 type methodDoc struct {
 	Name     string       `json:"name"`
 	Title    string       `json:"title"`
@@ -28,7 +28,7 @@ type methodDoc struct {
 
 type settingDoc struct {
 	Name    string   `json:"name"`
-	Kind    string   `json:"kind"` // INT, NUMBER, NAME or TEXT, with an s for lists; SWITCH
+	Kind    string   `json:"kind"` // INT, NUMBER, NAME or TEXT, with an s for lists, or SWITCH
 	Default string   `json:"default,omitempty"`
 	Auto    string   `json:"auto,omitempty"` // describes a default that is computed
 	Limits  string   `json:"limits,omitempty"`
@@ -75,7 +75,7 @@ func newMethod() *cobra.Command {
 	return group("method", "List and describe the methods that make error bars", list, show)
 }
 
-// newMethodCommand returns a command that prints something.
+// newMethodCommand returns a command that calls print, which writes text or JSON.
 func newMethodCommand(use, short string, check cobra.PositionalArgs, print func(w io.Writer, asJSON bool, args []string) error) *cobra.Command {
 	var form asJSON
 	cmd := &cobra.Command{
@@ -86,7 +86,7 @@ func newMethodCommand(use, short string, check cobra.PositionalArgs, print func(
 	return cmd
 }
 
-// oneMethod is the check of the arguments of method show.
+// oneMethod checks the arguments of method show.
 func oneMethod(_ *cobra.Command, args []string) error {
 	if len(args) != 1 {
 		return fmt.Errorf("expected the name of one method, found %d arguments; valla method list names them", len(args))
@@ -101,7 +101,7 @@ func (d methodDoc) print(w io.Writer) error {
 	return err
 }
 
-// wrap breaks text into lines, the first of which begins at a column and the others below.
+// wrap breaks text into lines. The first begins at a column; the others are indented to there.
 func wrap(s string, column int) string {
 	lines := strings.Split(text.WrapSoft(s, 90-column), "\n")
 	for i := range lines {
@@ -110,7 +110,7 @@ func wrap(s string, column int) string {
 	return strings.Join(lines, "\n"+strings.Repeat(" ", column))
 }
 
-// table lists the settings.
+// table returns the settings as a table for the terminal.
 func (d methodDoc) table() string {
 	w := table.NewWriter()
 	w.SetStyle(table.StyleLight)

@@ -20,7 +20,7 @@ type settingDoc struct {
 	Choices                                 []string
 }
 
-// flagHelp returns what --help says of a flag, on one line.
+// flagHelp returns the text of --help about a flag, on one line.
 func flagHelp(t *testing.T, help, name string) string {
 	t.Helper()
 	_, rest, ok := strings.Cut(help, "\n      --"+name+" ")
@@ -60,7 +60,7 @@ func TestHelpOfMethods(t *testing.T) {
 	}
 }
 
-// TestHelpOfCommands: so are those of networks, trainings and predictions.
+// TestHelpOfCommands: the same holds for the settings of networks, trainings and predictions.
 func TestHelpOfCommands(t *testing.T) {
 	dir := t.TempDir()
 	for command, flags := range map[string][]string{

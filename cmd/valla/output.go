@@ -15,14 +15,14 @@ import (
 	"github.com/go-valla/valla/train"
 )
 
-// printJSON writes v as one document.
+// printJSON writes v as one JSON document.
 func printJSON(w io.Writer, v any) error {
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
 	return e.Encode(v)
 }
 
-// report is what train and fit print.
+// report is the output of train and fit.
 type report struct {
 	Model    string         `json:"model"` // the file written
 	Network  string         `json:"network"`
@@ -36,8 +36,8 @@ type report struct {
 	Verdict  *valla.Verdict `json:"verdict,omitempty"` // of a fit, that of the event
 }
 
-// save writes the model that a run made and reports it. m is nil where the run failed;
-// where it was interrupted, the error says what is in the file.
+// save writes the model m that a run made, and reports it. m is nil if the run failed. If the
+// run was interrupted, the error says what the file contains.
 func (w *work) save(cmd *cobra.Command, m *valla.Model, runErr error) error {
 	if m == nil {
 		return runErr
@@ -67,7 +67,7 @@ func (w *work) save(cmd *cobra.Command, m *valla.Model, runErr error) error {
 	return err
 }
 
-// notes are what the user should know of a run.
+// notes returns sentences about a run that the user should read.
 func (w *work) notes(e valla.Event) []string {
 	if w.checkpoint != "" && e.Result == nil {
 		return append(e.Notes, "No checkpoint was written: the fit is one pass over the data.")
@@ -87,7 +87,7 @@ func newReport(m *valla.Model, path string) report {
 	return r
 }
 
-// print writes the report for people, a line for each thing.
+// print writes the report as text, with a line for each fact.
 func (r report) print(to io.Writer) error {
 	e := r.Event
 	w := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
@@ -122,7 +122,7 @@ func (r report) print(to io.Writer) error {
 	return w.Flush()
 }
 
-// steps says how a run in steps went.
+// steps describes a run that was made in steps.
 func steps(res *train.Result) string {
 	text := fmt.Sprintf("%d in %.1f s", res.Iterations, res.Seconds)
 	if len(res.History) > 0 {
@@ -137,7 +137,8 @@ func steps(res *train.Result) string {
 	return text
 }
 
-// priors lists the prior standard deviations, those of the first groups where there are many.
+// priors lists the prior standard deviations. If there are many groups of weights, it lists
+// those of the first ones.
 func priors(e valla.Event) []string {
 	const most = 20
 	var list []string
@@ -154,7 +155,7 @@ func priors(e valla.Event) []string {
 	return list
 }
 
-// wrote names the file and its size.
+// wrote returns the name of the written file and its size.
 func (r report) wrote() string {
 	info, err := os.Stat(r.Model)
 	if err != nil {

@@ -58,7 +58,7 @@ func TestReportOfSteps(t *testing.T) {
 	}
 }
 
-// Of very many groups of weights the first are listed.
+// If there are very many groups of weights, the first ones are listed.
 func TestReportOfManyPriors(t *testing.T) {
 	var e valla.Event
 	for i := range 23 {

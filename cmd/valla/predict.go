@@ -32,17 +32,18 @@ func newPredict() *cobra.Command {
 		Short: "Predict with error bars",
 		Long: `Predict the targets for each row of a table, or for each image: the mean, the standard
 deviation (of the posterior and the noise together), the bounds of a central interval, and
-the two parts of the standard deviation, whose squares add up to its square: epistemic, what
+the two parts of the standard deviation, whose squares add up to its square: epistemic, which
 more data would take away, and aleatoric, the noise. All are in the units of the target. The
-columns are mean, std, lower, upper, epistemic and aleatoric; of several targets mean_NAME,
-std_NAME and so on. Classes get the most probable one and the
-probability of each. Columns of a table are found by name, whatever their order; the
-targets may be missing. Without --out the predictions are printed as CSV.`,
+columns are mean, std, lower, upper, epistemic and aleatoric; with several targets they are
+mean_NAME, std_NAME and so on. For a classifier they are class, which is the most probable
+class, and p_NAME, which is the probability of class NAME. The columns of a table are found by
+name, whatever their order; the targets may be missing. Without --out the predictions are
+printed as CSV.`,
 		Example: "  valla predict new.csv --model houses.valla --out predictions.csv",
 		Args:    oneTable,
 		RunE:    running(c.run),
 	}
-	cmd.Flags().StringVar(&c.out, "out", "", "`FILE` to write, .csv, .npz or .npy [N, columns]")
+	cmd.Flags().StringVar(&c.out, "out", "", "`FILE` to write: .csv, .npz (an array for each column) or .npy (one array [N, columns])")
 	c.flags(cmd, c)
 	return cmd
 }
@@ -71,7 +72,7 @@ func (c *predictCommand) run(cmd *cobra.Command, args []string) error {
 	return c.emit(cmd.OutOrStdout(), write, r)
 }
 
-// columns returns what is printed of a prediction.
+// columns returns the columns of a prediction.
 func (c *predictCommand) columns(p *valla.Prediction) (*predictions, error) {
 	r := &predictions{targets: p.Targets, rows: p.N()}
 	if p.Classes != nil {
@@ -105,7 +106,7 @@ func (c *predictCommand) columns(p *valla.Prediction) (*predictions, error) {
 	return r, nil
 }
 
-// predictions are those of N rows, in named columns.
+// predictions are the predictions for N rows, in named columns.
 type predictions struct {
 	targets []string
 	rows    int
@@ -123,8 +124,9 @@ func (r *predictions) add(name string, values []float64, t, width int) {
 	r.names, r.columns = append(r.names, name), append(r.columns, column)
 }
 
-// classes adds the columns class, the most probable one, and p_ with the name of each
-// class. The document has the probabilities of each row together.
+// classes adds the column class, which is the most probable class, and for each class the
+// column p_NAME with its probabilities. In the document the probabilities of a row are one
+// list.
 func (r *predictions) classes(p *valla.Prediction) {
 	var class []float64
 	var probs [][]float64
@@ -139,7 +141,7 @@ func (r *predictions) classes(p *valla.Prediction) {
 	r.doc = map[string]any{"link": p.Link, "classes": p.Classes, "class": class, "probs": probs}
 }
 
-// emit writes the predictions to where they are wanted.
+// emit writes the predictions to the file, if one is given, and prints them or a summary.
 func (c *predictCommand) emit(stdout io.Writer, write func(io.Writer, *predictions) error, r *predictions) error {
 	if c.out != "" {
 		err := atomicfile.Write(c.out, 0o644, func(w io.Writer) error { return write(w, r) })
@@ -160,7 +162,7 @@ func (c *predictCommand) emit(stdout io.Writer, write func(io.Writer, *predictio
 	}
 }
 
-// writer returns what writes the file that is asked for.
+// writer returns the function that writes the format of the file given by --out.
 func (c *predictCommand) writer() (func(io.Writer, *predictions) error, error) {
 	if c.out == "" {
 		return writeCSV, nil

@@ -14,7 +14,8 @@ import (
 )
 
 const (
-	// barEvery is often enough for the eye and rare enough to cost nothing.
+	// barEvery is the time between two states of the bar. It looks smooth and costs nothing
+	// that could be measured.
 	barEvery = 100 * time.Millisecond
 	// plainEvery is the time between two lines where there is no terminal. Shorter work
 	// prints none.
@@ -24,12 +25,12 @@ const (
 // progress says how far a piece of work is.
 type progress struct {
 	label       string // names the work
-	done, total int64  // a total of 0 is not known
-	unit        string // what is counted; "bytes" are shown in MB
-	text        string // more to say, such as a loss; "" for nothing
+	done, total int64  // total is 0 if it is not known
+	unit        string // the unit of done and total; "bytes" are shown in MB
+	text        string // a further text, such as the loss, or ""
 }
 
-// String is one line, such as "VaLLA 100: 200 of 1000 steps, loss 0.31".
+// String returns one line, such as "VaLLA 100: 200 of 1000 steps, loss 0.31".
 func (p progress) String() string {
 	done, total, unit := fmt.Sprint(p.done), fmt.Sprint(p.total), p.unit
 	if unit == "bytes" {
@@ -46,22 +47,22 @@ func (p progress) String() string {
 	return line
 }
 
-// continues says whether p is of the same piece of work as before.
+// continues says whether p and the earlier progress before are about the same piece of work.
 func (p progress) continues(before progress) bool {
 	return p.label == before.label && p.unit == before.unit && p.total == before.total && p.done >= before.done
 }
 
-// drawer shows the progress of one piece of work after the other: as a bar on a terminal,
-// otherwise as a plain line now and then.
+// drawer shows the progress of one piece of work after the other. On a terminal it draws a
+// bar; elsewhere it prints a plain line every few seconds.
 type drawer struct {
 	out      io.Writer
 	terminal bool
 	now      func() time.Time
 
 	last  progress
-	first int64     // what was done when the piece of work began
-	start time.Time // of it
-	drawn time.Time // when something was drawn last, or the work began
+	first int64     // the amount that was done when the piece of work began
+	start time.Time // the time when the piece of work began
+	drawn time.Time // the time when something was drawn last, or when the work began
 	bar   *progressbar.ProgressBar
 }
 
@@ -70,7 +71,7 @@ func newDrawer(w io.Writer) *drawer {
 	return &drawer{out: w, terminal: ok && term.IsTerminal(int(f.Fd())), now: time.Now}
 }
 
-// show is told of all progress, and draws what is due.
+// show takes note of a progress and draws it if the last drawing is long enough ago.
 func (d *drawer) show(p progress) {
 	now := d.now()
 	if !p.continues(d.last) {
@@ -104,8 +105,8 @@ func (d *drawer) draw() {
 	_ = d.bar.Set64(d.last.done - d.first)
 }
 
-// newBar counts what is done from first on, so that rate and remaining time are right in
-// a run that is resumed.
+// newBar returns a bar that counts from first on, so that its rate and its remaining time are
+// right in a run that is resumed.
 func newBar(w io.Writer, p progress, first int64) *progressbar.ProgressBar {
 	most := p.total - first
 	if p.total == 0 {
@@ -114,13 +115,13 @@ func newBar(w io.Writer, p progress, first int64) *progressbar.ProgressBar {
 	return progressbar.NewOptions64(most,
 		progressbar.OptionSetWriter(w),
 		progressbar.OptionSetWidth(20),
-		progressbar.OptionSetSpinnerChangeInterval(0), // draw when told to only
+		progressbar.OptionSetSpinnerChangeInterval(0), // the bar is drawn only when Set64 is called
 		progressbar.OptionShowBytes(p.unit == "bytes"),
 		progressbar.OptionShowIts(),
 		progressbar.OptionSetItsString(p.unit))
 }
 
-// times says how long the work has taken and how long the rest will take at that rate.
+// times returns how long the work has taken and how long the rest will take at that rate.
 func (d *drawer) times() string {
 	took := d.drawn.Sub(d.start)
 	text := fmt.Sprintf(", %.0f s", took.Seconds())
@@ -131,7 +132,7 @@ func (d *drawer) times() string {
 	return text
 }
 
-// close ends a bar, with its last state on a line of its own.
+// close draws the last state of the bar, if there is one, and ends its line.
 func (d *drawer) close() {
 	if d.bar == nil {
 		return

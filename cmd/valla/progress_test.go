@@ -52,8 +52,8 @@ func TestPlainProgressOfShortWork(t *testing.T) {
 	}
 }
 
-// Many short pieces of work are a long one together; the time left is that of the piece,
-// whose first report need not be 0.
+// Many short pieces of work together take long, and lines are printed. The time left is that
+// of the current piece, whose first report need not be 0.
 func TestPlainProgressOfPieces(t *testing.T) {
 	d, c, out := fake(false)
 	for _, label := range []string{"a.gz", "b.gz"} {
@@ -67,7 +67,7 @@ func TestPlainProgressOfPieces(t *testing.T) {
 	}
 }
 
-// A total that is not known leaves out what depends on it.
+// If the total is not known, the line leaves out the parts that depend on it.
 func TestPlainProgressUnsized(t *testing.T) {
 	d, c, out := fake(false)
 	d.show(progress{label: "x", unit: "bytes"})
@@ -110,7 +110,7 @@ func TestBar(t *testing.T) {
 	}
 }
 
-// A bar without a known total shows the amount and draws when it is told to only.
+// A bar without a known total shows the amount and draws only when it is told to.
 func TestBarUnsized(t *testing.T) {
 	d, c, out := fake(true)
 	d.show(progress{label: "x", unit: "bytes"})
@@ -122,7 +122,7 @@ func TestBarUnsized(t *testing.T) {
 	}
 }
 
-// The steps of a training become lines; what is not a number is left out.
+// The steps of a training become lines. A loss that is NaN is left out.
 func TestSteps(t *testing.T) {
 	for want, p := range map[string]train.Progress{
 		"MAP: 7 of 9 steps, loss 0.5, validation loss 0.25": {Unit: "steps", Done: 7, Total: 9, Loss: 0.5, Validation: 0.25},

@@ -20,16 +20,16 @@ func newTrain() *cobra.Command {
 		Use:   "train DATA --out FILE",
 		Short: "Train a network",
 		Long: `Train a network to predict one or several columns of a table from the others, or the
-targets of images, and write it with its scaling and its noise to a model file. It has no
-error bars beyond the noise yet; valla fit adds them. With --classes the column holds the
-numbers of classes, and the network gives their probabilities.
+targets of images, and write it with its scaling and its noise std to a model file. So far
+its only error bar is the noise; valla fit adds a posterior. With --classes the column
+holds the numbers of classes, and the network predicts their probabilities.
 
-DATA is a .csv, .csv.gz, .npy or .npz file. Columns are named in the first row of a CSV
-file and x0, x1, ... otherwise. An .npz archive holds the arrays X and y, where X may be
-images [N,C,H,W].
+DATA is a .csv, .csv.gz, .npy or .npz file. The first row of a CSV file may name the
+columns; otherwise they are called x0, x1, .... An .npz archive holds the arrays X and y,
+where X may be images [N,C,H,W].
 
-Ctrl-C ends the training, and the best weights so far are written. With --checkpoint it
-can be resumed later as if it had not ended.`,
+Ctrl-C ends the training, and the best weights so far are written. With --checkpoint a
+training can be resumed later, as if it had not been interrupted.`,
 		Example: `  valla train houses.csv --target price --out map.valla
   valla train irises.csv --target species --classes --out map.valla
   valla train images.npz --classes --form resnet20 --augment --out map.valla`,

@@ -7,13 +7,13 @@ import (
 	"github.com/go-valla/valla/data/image"
 )
 
-// CIFAR returns the steps that CIFAR networks are trained with (He and others 2016,
-// "Deep Residual Learning for Image Recognition", section 4.2): a crop of 32×32
-// pixels out of the image with 4 black ones around it, mirrored every other time.
+// CIFAR returns the steps with which networks for CIFAR are usually trained (He and others
+// 2016, "Deep Residual Learning for Image Recognition", section 4.2): a crop of 32×32 pixels
+// from the image with 4 black pixels around it, mirrored with probability one half.
 func CIFAR() []Step { return []Step{RandomCrop{32, 32, 4}, RandomFlip{.5}} }
 
-// An Augmenter applies steps to the images of a set. It keeps memory for them and
-// must not be used by several goroutines at once; several with the same seed and the
+// An Augmenter applies steps to the images of a set. It keeps its working memory, so that
+// several goroutines must not use it at once. Several augmenters with the same seed and the
 // same steps may share the work. Make one with [New].
 type Augmenter[T image.Float] struct {
 	seed  uint64
@@ -25,8 +25,8 @@ type Augmenter[T image.Float] struct {
 	view   View
 }
 
-// New returns the augmenter that applies steps, the first first, and normalises with
-// n. Seed settles all chance.
+// New returns the augmenter that applies steps in their order and then normalises with n.
+// All random numbers depend on the seed.
 func New[T image.Float](seed uint64, n image.Normalize, steps ...Step) *Augmenter[T] {
 	a := &Augmenter[T]{seed: seed, steps: steps, table: image.NewTable[T](n)}
 	a.rng = rand.New(&a.source)
@@ -34,11 +34,11 @@ func New[T image.Float](seed uint64, n image.Normalize, steps ...Step) *Augmente
 	return a
 }
 
-// Batch puts the images with the numbers rows of the set images [N,3,h,w], changed
-// and normalised, into dst, [len(rows),3,H,W] in the size that the steps leave. What
-// happens to an image depends on the seed, time, which is the number of the iteration
-// or of the epoch, and the image's number; it costs no allocation. It panics where a
-// number is not in [0,N) or dst has another length.
+// Batch changes and normalises the images with the numbers rows of the set images [N,3,h,w]
+// and writes them to dst [len(rows),3,H,W], where H×W is the size after the steps. The
+// changes depend on the seed, on time, which is the number of the iteration or of the epoch,
+// and on the image's number. Batch allocates nothing. It panics if a number is not in [0,N)
+// or dst has another length.
 func (a *Augmenter[T]) Batch(dst []T, images []uint8, h, w int, rows []int, time int) {
 	if len(rows) == 0 {
 		return
@@ -53,8 +53,8 @@ func (a *Augmenter[T]) Batch(dst []T, images []uint8, h, w int, rows []int, time
 	}
 }
 
-// Bytes returns the image pixels [3,h,w], number row of its set, as [Augmenter.Batch] changes it
-// but not normalised, and its size.
+// Bytes changes the image pixels [3,h,w], which has the number row in its set, like
+// [Augmenter.Batch], but does not normalise it. It returns the result [3,H,W] and its size.
 func (a *Augmenter[T]) Bytes(pixels []uint8, h, w, row, time int) (out []uint8, H, W int) {
 	a.apply(pixels, h, w, row, time)
 	out = make([]uint8, channels*a.view.H*a.view.W)
@@ -62,7 +62,7 @@ func (a *Augmenter[T]) Bytes(pixels []uint8, h, w, row, time int) (out []uint8, 
 	return out, a.view.H, a.view.W
 }
 
-// apply takes the steps and leaves the result in view.
+// apply applies the steps to an image and leaves the result in view.
 func (a *Augmenter[T]) apply(pixels []uint8, h, w, row, time int) {
 	a.source.Seed(mix(a.seed^mix(uint64(time)+1)), mix(uint64(row)))
 	a.view.show(pixels, h, w)
@@ -71,9 +71,9 @@ func (a *Augmenter[T]) apply(pixels []uint8, h, w, row, time int) {
 	}
 }
 
-// mix spreads the bits of x over all others (Stafford's variant 13 of the finaliser of
-// MurmurHash3, as in SplitMix64), so that neighbouring numbers have streams that are
-// not.
+// mix makes every bit of the result depend on every bit of x (Stafford's variant 13 of the
+// finaliser of MurmurHash3, as in SplitMix64), so that neighbouring numbers seed unrelated
+// random streams.
 func mix(x uint64) uint64 {
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
 	x = (x ^ x>>27) * 0x94d049bb133111eb

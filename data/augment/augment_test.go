@@ -65,8 +65,8 @@ func TestBatch(t *testing.T) {
 	testBatch[float64](t)
 }
 
-// Any order, any division of the work and any start give the same images; other
-// seeds, times and numbers do not.
+// Any order, any division of the work and any start give the same images. Another seed, time
+// or image number gives others.
 func TestBatchDependsOnItsNumbersOnly(t *testing.T) {
 	images := set(64)
 	rows := rand.New(rand.NewPCG(1, 0)).Perm(64)
@@ -125,7 +125,7 @@ func TestBatchAllocatesNothing(t *testing.T) {
 	for name, steps := range map[string][]Step{"cifar": CIFAR(), "resized": {Standard(32), RandomFlip{.5}}} {
 		a := New[float32](1, some, steps...)
 		time := 0
-		for range 200 { // until the largest part has come up
+		for range 200 { // enough for the largest part to occur
 			a.Batch(dst, images, 32, 32, rows, time)
 			time++
 		}

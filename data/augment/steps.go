@@ -8,13 +8,14 @@ import (
 	"github.com/go-valla/valla/data/image"
 )
 
-// A Step changes an image. All chance comes from rng.
+// A Step changes an image. All its random numbers come from rng.
 type Step interface {
 	Apply(v *View, rng *rand.Rand)
 }
 
-// RandomCrop leaves H×W pixels at a random place of the image with Padding black
-// pixels around it, all places alike. It panics where that is smaller than H×W.
+// RandomCrop crops H×W pixels at a random place of the image with Padding black pixels
+// around it. All places are equally likely. It panics if the padded image is smaller than
+// H×W.
 type RandomCrop struct{ H, W, Padding int }
 
 // Apply crops v.
@@ -27,7 +28,7 @@ func (c RandomCrop) Apply(v *View, rng *rand.Rand) {
 	v.Crop(top-c.Padding, left-c.Padding, c.H, c.W)
 }
 
-// RandomFlip exchanges left and right with a probability, one half as a rule.
+// RandomFlip exchanges left and right with a probability, which is usually one half.
 type RandomFlip struct{ Probability float64 }
 
 // Apply mirrors v or leaves it.
@@ -37,16 +38,16 @@ func (f RandomFlip) Apply(v *View, rng *rand.Rand) {
 	}
 }
 
-// RandomResizedCrop leaves a random part of the image and gives it the size H×W. The
-// part's area is a fraction of the image's, uniform between the two numbers of
-// Scale, and the ratio of its width to its height is between those of Ratio, uniform
-// in the logarithm; of parts that fit all places are alike. Where none fits in ten
-// attempts it is the largest part in the middle whose ratio is in bounds (Szegedy and
-// others 2015, "Going Deeper with Convolutions", in torchvision's form).
+// RandomResizedCrop crops a random part of the image and resizes it to H×W. The area of the
+// part is a fraction of the image's area, which is uniform between the two numbers of Scale.
+// The logarithm of the ratio of its width to its height is uniform between the logarithms of
+// the two numbers of Ratio. All places where the part fits are equally likely. If no part
+// fits in ten attempts, the crop is the largest part in the middle whose ratio is in bounds
+// (Szegedy and others 2015, "Going Deeper with Convolutions", in torchvision's form).
 //
-// [Standard] gives the usual numbers. [image.Triangle] is what torchvision does with
-// images that are no tensors, [image.Sharp] what it does with tensors without
-// antialiasing; they differ where the part is larger than H×W.
+// [Standard] gives the usual numbers. The filter [image.Triangle] is that of torchvision for
+// images that are no tensors, and [image.Sharp] is that for tensors without antialiasing.
+// The two differ if the part is larger than H×W.
 type RandomResizedCrop struct {
 	H, W         int
 	Scale, Ratio [2]float64
@@ -66,7 +67,7 @@ func (c RandomResizedCrop) Apply(v *View, rng *rand.Rand) {
 	v.Resize(c.H, c.W, c.Filter)
 }
 
-// part returns which part of an image of H×W pixels is left.
+// part draws the part of an image of H×W pixels: its first row and column and its size.
 func (c RandomResizedCrop) part(H, W int, rng *rand.Rand) (top, left, h, w int) {
 	low, high := math.Log(c.Ratio[0]), math.Log(c.Ratio[1])
 	for range 10 {
@@ -90,8 +91,8 @@ func (c RandomResizedCrop) part(H, W int, rng *rand.Rand) (top, left, h, w int) 
 // rounded rounds halves to even, as Python does.
 func rounded(x float64) int { return int(math.RoundToEven(x)) }
 
-// Resize gives the shorter side the length Side and keeps the shape, cutting the
-// other length off to a whole number.
+// Resize gives the shorter side of the image the length Side and keeps its shape. The length
+// of the other side is rounded down.
 type Resize struct {
 	Side   int
 	Filter image.Filter // see RandomResizedCrop
@@ -108,7 +109,7 @@ func (r Resize) Apply(v *View, _ *rand.Rand) {
 	v.Resize(h, w, r.Filter)
 }
 
-// CenterCrop leaves the H×W pixels in the middle, black where the image is smaller.
+// CenterCrop crops the H×W pixels in the middle. Where the image is smaller they are black.
 type CenterCrop struct{ H, W int }
 
 // Apply crops v.
@@ -116,8 +117,8 @@ func (c CenterCrop) Apply(v *View, _ *rand.Rand) {
 	v.Crop(before(v.H, c.H), before(v.W, c.W), c.H, c.W)
 }
 
-// before returns how many of n pixels come before the middle ones, fewer than none
-// where these are more.
+// before returns how many of n pixels come before the given number of pixels in the middle.
+// It is negative if the middle has more than n.
 func before(n, middle int) int {
 	if middle > n {
 		return -((middle - n) / 2)

@@ -8,7 +8,7 @@ import (
 	"github.com/go-valla/valla/data/image"
 )
 
-// view returns one of h×w pixels.
+// view returns a view of h×w pixels.
 func view(h, w int) *View {
 	v := &View{scratch: &scratch{}}
 	v.show(make([]uint8, channels*h*w), h, w)

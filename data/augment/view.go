@@ -7,20 +7,20 @@ import (
 	"github.com/go-valla/valla/data/image"
 )
 
-// channels of an image.
+// channels is the number of channels of an image.
 const channels = 3
 
-// A View is an image of H×W pixels that is seen in a store of pixels. Cropping and
-// mirroring move the view and touch no pixel, so that any number of them costs one
-// pass over the result.
+// A View is an image of H×W pixels, which is a window on a store of pixels. Cropping and
+// mirroring move the window and copy no pixel. The pixels are copied once, at the end,
+// however many steps there are.
 type View struct {
 	H, W int
 
 	y, x     int  // where the view begins in the store
 	mirrored bool // the view is read from right to left
 	store    []uint8
-	stride   int // [3,len(store)/3/stride,stride]
-	live     box // of the store; what the view shows beyond is black
+	stride   int // the width of the store, which is [3,len(store)/3/stride,stride]
+	live     box // the part of the store that is shown; pixels beyond it are black
 	scratch  *scratch
 }
 
@@ -33,13 +33,13 @@ type scratch struct {
 	flat, sized []uint8
 }
 
-// show makes v the whole of an image [3,h,w].
+// show makes v show the whole image pixels [3,h,w].
 func (v *View) show(pixels []uint8, h, w int) {
 	*v = View{H: h, W: w, store: pixels, stride: w, live: box{0, 0, h, w}, scratch: v.scratch}
 }
 
-// Crop leaves the h×w pixels of v that begin at row top and column left. What lies
-// outside of v is black.
+// Crop crops v to the h×w pixels that begin at row top and column left. Pixels outside of v
+// are black.
 func (v *View) Crop(top, left, h, w int) {
 	if h < 1 || w < 1 {
 		panic(fmt.Sprintf("augment: crop of %d×%d pixels", h, w))
@@ -54,7 +54,7 @@ func (v *View) Crop(top, left, h, w int) {
 // Mirror exchanges left and right.
 func (v *View) Mirror() { v.mirrored = !v.mirrored }
 
-// Resize gives v the size h×w.
+// Resize resizes v to h×w pixels.
 func (v *View) Resize(h, w int, by image.Filter) {
 	s := v.scratch
 	s.flat = sized(s.flat, channels*v.H*v.W)
@@ -64,10 +64,10 @@ func (v *View) Resize(h, w int, by image.Filter) {
 	v.show(s.sized, h, w)
 }
 
-// sized returns a slice of n bytes, x where it is large enough.
+// sized returns a slice of n bytes, in the memory of x if that is large enough.
 func sized(x []uint8, n int) []uint8 { return slices.Grow(x[:0], n)[:n] }
 
-// identity is the table of bytes that stay as they are.
+// identity is the table for render that keeps every byte as it is.
 var identity = func() (t [channels][256]uint8) {
 	for c := range t {
 		for v := range t[c] {
@@ -77,8 +77,8 @@ var identity = func() (t [channels][256]uint8) {
 	return t
 }()
 
-// render puts the pixels that v shows, looked up in a table for each channel, into
-// dst, [3,H,W].
+// render writes the pixels that v shows to dst [3,H,W]. It replaces each pixel by its value
+// in the table of its channel.
 func render[T any](v *View, dst []T, table *[channels][256]T) {
 	for c := range table {
 		for y := range v.H {
@@ -105,7 +105,7 @@ func renderRow[T any](v *View, dst []T, c, y int, value *[256]T) {
 	}
 	fill(dst[:from], value[0])
 	fill(dst[to:], value[0])
-	dst = dst[from:to][:len(src)] // the compiler then leaves out checks
+	dst = dst[from:to][:len(src)] // with this the compiler leaves out bounds checks
 	if !v.mirrored {
 		for i, p := range src {
 			dst[i] = value[p]

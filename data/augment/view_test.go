@@ -8,8 +8,8 @@ import (
 	"github.com/go-valla/valla/data/image"
 )
 
-// A plain image has its pixels in memory, and every change makes a new one: what a
-// View is compared with.
+// A plain image has its pixels in memory, and every change makes a new image. The tests
+// compare a View with it.
 type plain struct {
 	h, w   int
 	pixels []uint8
@@ -105,7 +105,7 @@ func FuzzView(f *testing.F) {
 	f.Fuzz(func(t *testing.T, seed uint64, ops []byte) { check(t, seed, ops[:min(len(ops), 20)]) })
 }
 
-// Black is what a crop cut off, even where the store still has pixels.
+// Pixels that a crop cut off are black, even where the store still has them.
 func TestCropForgets(t *testing.T) {
 	v := View{scratch: &scratch{}}
 	v.show(slices.Repeat([]uint8{9}, channels*4), 1, 4)

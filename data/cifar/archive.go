@@ -16,8 +16,8 @@ import (
 // Archive is the name of the published archive with all batches.
 const Archive = "cifar-10-binary.tar.gz"
 
-// readArchive reads all batches from the compressed archive at name, where they
-// may have any order and any folder.
+// readArchive reads all batches from the compressed archive at name. They may be in any order
+// and in any folder of the archive.
 func (l layout) readArchive(name string) (*Splits, error) {
 	f, err := os.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -49,7 +49,7 @@ func (a *assembly) readMembers(r io.Reader, name string) error {
 	for {
 		member, err := t.Next()
 		if err == io.EOF {
-			// What follows is the checksum, which reading on verifies.
+			// The checksum follows; reading to the end verifies it.
 			if _, err := io.Copy(io.Discard, z); err != nil {
 				return unreadable(name, err)
 			}
@@ -81,7 +81,8 @@ func complete(name string, seen map[string]bool) error {
 	return nil
 }
 
-// unreadable returns err, an ErrFormat where it is the archive's fault.
+// unreadable adds the file's name to err, and ErrFormat if the content of the archive is at
+// fault.
 func unreadable(name string, err error) error {
 	if errors.Is(err, io.EOF) || faulty(err) {
 		return fmt.Errorf("%s: %w: %w", name, ErrFormat, err)
@@ -89,8 +90,8 @@ func unreadable(name string, err error) error {
 	return fmt.Errorf("%s: %w", name, err)
 }
 
-// faulty says whether err is about the content of compressed data or an archive,
-// not about reading it.
+// faulty says whether err is about the content of compressed data or of an archive, and not
+// about reading the file.
 func faulty(err error) bool {
 	var corrupt flate.CorruptInputError
 	return errors.As(err, &corrupt) || errors.Is(err, gzip.ErrHeader) || errors.Is(err, gzip.ErrChecksum) ||

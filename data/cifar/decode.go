@@ -30,8 +30,8 @@ func Decode(r io.Reader, name string, n int) (*image.Set, error) {
 	return s, nil
 }
 
-// decode fills s with the records of r, and makes sure that r ends there: with
-// gzip that is also what verifies the checksum.
+// decode fills s with the records of r and makes sure that r ends after them. For gzip,
+// reaching the end also verifies the checksum.
 func decode(s *image.Set, r io.Reader, name string) error {
 	b, err := plain(r)
 	if err != nil {
@@ -60,35 +60,34 @@ func decode(s *image.Set, r io.Reader, name string) error {
 	}
 }
 
-// plain returns r, decompressed where its content is compressed: a batch starts
-// with a label, compressed content with 1f 8b (RFC 1952, 2.3.1).
+// plain returns r, and decompresses it if its content is compressed. Compressed content
+// starts with the bytes 1f 8b (RFC 1952, 2.3.1), a batch with a label below 10.
 func plain(r io.Reader) (*bufio.Reader, error) {
 	b := bufio.NewReaderSize(r, 1<<16)
 	if start, _ := b.Peek(2); !bytes.Equal(start, []byte{0x1f, 0x8b}) {
-		return b, nil // an error of Peek comes again with the first read
+		return b, nil // the first read returns an error of Peek again
 	}
 	z, err := gzip.NewReader(b)
 	if err != nil {
 		if errors.Is(err, io.EOF) {
-			err = io.ErrUnexpectedEOF // of the header
+			err = io.ErrUnexpectedEOF // the header is cut off
 		}
 		return nil, err
 	}
 	return bufio.NewReaderSize(z, 1<<16), nil
 }
 
-// short returns the error of reading record i, of which found bytes came.
+// short returns the error about record i, of which only found bytes could be read.
 func short(name string, i, found int, err error) error {
-	// gzip reports the end of a cut file as ErrUnexpectedEOF, and so does
-	// ReadFull that of a plain one: both are the end.
+	// For a file that is cut off, both gzip and ReadFull may return ErrUnexpectedEOF.
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return malformed(name, i, "expected %d bytes, found the end after %d", 1+size, found)
 	}
 	return broken(name, i, err)
 }
 
-// broken returns an ErrFormat where err is the compressed data's fault, and err
-// with its place where it is the disk's.
+// broken adds the place to err, and ErrFormat if the compressed data are at fault and not
+// the disk.
 func broken(name string, i int, err error) error {
 	if faulty(err) {
 		return fmt.Errorf("%s: %w: record %d: %w", name, ErrFormat, i, err)

@@ -10,11 +10,11 @@ import (
 	"github.com/go-valla/valla/data/image"
 )
 
-// batches is how many there are for training.
+// batches is the number of batches for training.
 const batches = 5
 
-// layout is how many images a batch has, and how many of the last batch the VaLLA
-// paper (Ortega, Rodríguez Santana and Hernández-Lobato 2024) keeps for early
+// layout holds the number of images of a batch, and the number of images of the last batch
+// that the VaLLA paper (Ortega, Rodríguez Santana and Hernández-Lobato 2024) keeps for early
 // stopping.
 type layout struct{ batch, validation int }
 
@@ -25,17 +25,17 @@ type Splits struct {
 	Train      *image.Set // all training images but those of Validation, in the order of the batches
 	Validation *image.Set // the last 5,000 images of batch 5
 	Test       *image.Set
-	Have       []int // the training batches that were found, out of 1 to 5
+	Have       []int // the numbers, 1 to 5, of the training batches that were found
 }
 
-// CIFAR10 returns the pictures of animals and vehicles (Krizhevsky 2009) from the
-// folder dir, which holds the files data_batch_1.bin to data_batch_5.bin and
-// test_batch.bin, each also found with .gz after its name; where it holds none of
-// them, from the file [Archive] there.
+// CIFAR10 returns the pictures of animals and vehicles (Krizhevsky 2009) from the folder
+// dir. The folder holds the files data_batch_1.bin to data_batch_5.bin and test_batch.bin;
+// each may have .gz after its name. If the folder holds none of them, CIFAR10 reads the file
+// [Archive] there.
 //
-// Batches 1 to 4 may be absent; Have says which are there. Batch 5, which has the
-// validation images, and the test batch are needed: without them the error names
-// the paths that were tried and wraps fs.ErrNotExist.
+// Batches 1 to 4 may be absent; Have says which are there. Batch 5, which has the validation
+// images, and the test batch are needed. Without them the error names the paths that were
+// tried and wraps fs.ErrNotExist.
 func CIFAR10(dir string) (*Splits, error) { return published.read(dir) }
 
 func (l layout) read(dir string) (*Splits, error) {
@@ -68,7 +68,7 @@ const testName = "test_batch.bin"
 
 func batchName(i int) string { return fmt.Sprintf("data_batch_%d.bin", i) }
 
-// names returns those of all batches.
+// names returns the file names of all batches.
 func names() []string {
 	all := []string{testName}
 	for i := range batches {
@@ -77,7 +77,7 @@ func names() []string {
 	return all
 }
 
-// find returns the paths of the batches that are there, compressed or not, by name.
+// find returns the paths of the batches that exist, compressed or not, by their names.
 func find(dir string) (map[string]string, error) {
 	files := map[string]string{}
 	for _, name := range names() {
@@ -95,14 +95,14 @@ func find(dir string) (map[string]string, error) {
 	return files, nil
 }
 
-// An assembly has a place for each batch, those for training one after the other.
+// An assembly has room for each batch. The batches for training are one after the other.
 type assembly struct {
 	train, test *image.Set
 	have        []int
 	parts       map[string]*image.Set // by name; they share the memory of train and test
 }
 
-// assembly returns the places for the batches that files has a path for.
+// assembly makes room for the batches for which files has a path.
 func (l layout) assembly(files map[string]string) *assembly {
 	a := &assembly{}
 	for i := range batches {

@@ -23,9 +23,8 @@ func Dense[T image.Float](im *image.Images, t *image.Table[T]) *tensor.Dense {
 	return tensor.New(tensor.WithShape(im.N, im.C, im.H, im.W), tensor.WithBacking(out))
 }
 
-// Gather puts the images with the numbers rows, normalised, at the front of dst:
-// [len(rows),C,H,W] values. It panics where a number is not in [0,N) or dst is too
-// short.
+// Gather normalises the images with the numbers rows and writes them to the front of dst:
+// [len(rows),C,H,W] values. It panics if a number is not in [0,N) or dst is too short.
 func Gather[T image.Float](dst []T, im *image.Images, t *image.Table[T], rows []int) {
 	size := im.C * im.H * im.W
 	for i, r := range rows {
@@ -33,12 +32,12 @@ func Gather[T image.Float](dst []T, im *image.Images, t *image.Table[T], rows []
 	}
 }
 
-// Two normalisations that pretrained CIFAR-10 networks expect.
+// These are two normalisations that pretrained CIFAR-10 networks expect.
 var (
-	// Chenyaofo is that of the networks of github.com/chenyaofo/pytorch-cifar-models,
-	// which the VaLLA paper uses.
+	// Chenyaofo is the normalisation of the networks of
+	// github.com/chenyaofo/pytorch-cifar-models, which the VaLLA paper uses.
 	Chenyaofo = image.Normalize{Mean: [3]float64{.4914, .4822, .4465}, Std: [3]float64{.2023, .1994, .2010}}
-	// Akamaster is that of github.com/akamaster/pytorch_resnet_cifar10: the
-	// usual numbers of ImageNet.
+	// Akamaster is the normalisation of github.com/akamaster/pytorch_resnet_cifar10. Its
+	// numbers are the usual ones of ImageNet.
 	Akamaster = image.Normalize{Mean: [3]float64{.485, .456, .406}, Std: [3]float64{.229, .224, .225}}
 )

@@ -1,9 +1,9 @@
 package corrupt
 
-// cutoff is how many standard deviations of a Gaussian count.
+// cutoff is the number of standard deviations after which a Gaussian is cut off.
 const cutoff = 4
 
-// gaussianBlur: the standard deviation in pixels.
+// gaussianBlur filters with a Gaussian. The severity sets its standard deviation in pixels.
 func gaussianBlur(severity int) effect {
 	sigma := [5]float64{.4, .6, .7, .8, 1}[severity]
 	k := gaussian(sigma, reach(sigma, cutoff))
@@ -21,8 +21,8 @@ func (f *frame) smooth(x, k []float64) {
 	}
 }
 
-// glassBlur moves pixels to neighbouring places between two Gaussian blurs: the
-// standard deviation of these, and the number of rounds of moving.
+// glassBlur moves pixels to neighbouring places between two Gaussian blurs. The severity
+// sets the standard deviation of the blurs and the number of rounds of moving.
 func glassBlur(severity int) effect {
 	sigma := [5]float64{.05, .25, .4, .25, .4}[severity]
 	k := gaussian(sigma, reach(sigma, cutoff))
@@ -40,11 +40,11 @@ func glassBlur(severity int) effect {
 	}
 }
 
-// scatter gives each pixel of dst, from the last to the third in both directions,
-// the colour of one that is at most one step above it or to its left.
+// scatter gives each pixel of dst, from the last to the third in both directions, its own
+// colour or that of the pixel to the left, above, or both, all equally likely.
 //
-// The original loop means to swap the two but, as NumPy's views have it, writes
-// one over the other, and that is what the published images show.
+// The original loop is meant to swap the two pixels. Because NumPy's slices are views, it
+// only overwrites one by the other, and the published images show this.
 func (f *frame) scatter() {
 	for y := f.h - 1; y > 1; y-- {
 		for x := f.w - 1; x > 1; x-- {
@@ -57,8 +57,8 @@ func (f *frame) scatter() {
 	}
 }
 
-// defocusBlur takes the mean over a disk whose edge is softened: its radius, and
-// the standard deviation of the softening.
+// defocusBlur takes the mean over a disk with a softened edge. The severity sets the radius
+// of the disk and the standard deviation of the softening.
 func defocusBlur(severity int) effect {
 	radius := [5]float64{.3, .4, .5, 1, 1.5}[severity]
 	soften := [5]float64{.4, .5, .6, .2, .1}[severity]
@@ -72,12 +72,12 @@ func defocusBlur(severity int) effect {
 	}
 }
 
-// A patch is the weights around a pixel.
+// A patch holds the weights of the pixels around a pixel.
 type patch [5][5]float64
 
-// disk returns a disk of a radius below 2, filtered with the three weights of soften
-// in both directions. The weights are rounded to float32 as the original's are:
-// whether a mean that is a whole number is cut off to one less depends on it.
+// disk returns a disk of a radius below 2, filtered with the three weights of soften in both
+// directions. The weights are rounded to float32, as in the original, because the rounding
+// decides whether a mean that is a whole number is cut off to the next lower one.
 func disk(radius float64, soften []float64) (k patch) {
 	n := 0
 	for y := -1; y <= 1; y++ {
@@ -99,7 +99,8 @@ func disk(radius float64, soften []float64) (k patch) {
 	return k
 }
 
-// correlate puts the weighted sums around the pixels of x into out, both [h,w].
+// correlate sets each pixel of out [h,w] to the sum, weighted by k, of the pixels of x [h,w]
+// around it.
 func correlate(out, x []float64, h, w int, k patch) {
 	const margin = 2
 	wide := w + 2*margin

@@ -2,21 +2,23 @@ package corrupt
 
 import "math"
 
-// brightness: what is added to the value of hue, saturation and value.
+// brightness adds a number, which the severity sets, to the value of a pixel in the colour
+// model of hue, saturation and value.
 func brightness(severity int) effect {
 	more := [5]float64{.05, .1, .15, .2, .3}[severity]
 	return inHSV(func(_, _, v *float64) { *v = min(max(*v+more, 0), 1) })
 }
 
-// saturate: a factor of the saturation and what is added to it. The two lowest
-// severities take colour away.
+// saturate multiplies the saturation by a factor and adds a number to it. The severity sets
+// both. The two lowest severities make the colours weaker.
 func saturate(severity int) effect {
 	factor := [5]float64{.3, .1, 1.5, 2, 2.5}[severity]
 	more := [5]float64{0, 0, 0, .1, .2}[severity]
 	return inHSV(func(_, s, _ *float64) { *s = min(max(*s*factor+more, 0), 1) })
 }
 
-// contrast: how much of the difference to each channel's mean is left.
+// contrast shrinks the difference of each pixel from its channel's mean by a factor, which
+// the severity sets.
 func contrast(severity int) effect {
 	left := [5]float64{.75, .5, .4, .3, .15}[severity]
 	return func(f *frame) {
@@ -35,7 +37,7 @@ func contrast(severity int) effect {
 	}
 }
 
-// inHSV changes the pixels by their hue, saturation and value, all 0 to 1.
+// inHSV changes the hue, the saturation and the value of each pixel, which are 0 to 1.
 func inHSV(change func(h, s, v *float64)) effect {
 	return func(f *frame) {
 		x, n := f.unit(), f.size()
@@ -48,8 +50,8 @@ func inHSV(change func(h, s, v *float64)) effect {
 	}
 }
 
-// toHSV follows Smith (1978, "Color Gamut Transform Pairs"); of equal channels the
-// last one counts, as in scikit-image.
+// toHSV converts a pixel after Smith (1978, "Color Gamut Transform Pairs"). If several
+// channels are the largest, the last of them counts, as in scikit-image.
 func toHSV(r, g, b float64) (h, s, v float64) {
 	v = max(r, g, b)
 	spread := v - min(r, g, b)

@@ -13,10 +13,10 @@ import (
 	"sync/atomic"
 )
 
-// Severities is how many there are: 1 to Severities.
+// Severities is the number of severities: they are 1 to Severities.
 const Severities = 5
 
-// channels of an image.
+// channels is the number of channels of an image.
 const channels = 3
 
 // ErrUnknown is wrapped by the errors about a name or a severity that is not known.
@@ -25,8 +25,8 @@ var ErrUnknown = errors.New("unknown corruption")
 // An effect corrupts an image: it reads src and writes all of dst.
 type effect func(f *frame)
 
-// methods are the corruptions in the order of the paper; the last four are those
-// it keeps for validation. Each returns the effect of severity 0 to 4.
+// methods are the corruptions in the order of the paper, which keeps the last four for
+// validation. Each make returns the effect of a severity, here counted from 0 to 4.
 var methods = []struct {
 	name string
 	make func(severity int) effect
@@ -52,8 +52,8 @@ var methods = []struct {
 	{"saturate", saturate},
 }
 
-// Names returns the names of the corruptions, those of the files of CIFAR-10-C, in
-// the order of the paper.
+// Names returns the names of the corruptions in the order of the paper. They are the names of
+// the files of CIFAR-10-C.
 func Names() []string {
 	names := make([]string, len(methods))
 	for i, m := range methods {
@@ -62,7 +62,7 @@ func Names() []string {
 	return names
 }
 
-// A Corruption is one at one severity. It may be used by several goroutines at
+// A Corruption is one kind of corruption at one severity. Several goroutines may use it at
 // once. Make one with [New].
 type Corruption struct {
 	Name     string
@@ -73,8 +73,8 @@ type Corruption struct {
 	source uint64 // of the random numbers: a function of the three above
 }
 
-// New returns the corruption with a name at a severity of 1 to 5. Seed settles all
-// that is left to chance. Other names and severities are an [ErrUnknown].
+// New returns the corruption with a name at a severity of 1 to 5. All random numbers depend
+// on the seed. Another name or severity is an [ErrUnknown].
 func New(name string, severity int, seed uint64) (*Corruption, error) {
 	if severity < 1 || severity > Severities {
 		return nil, fmt.Errorf("%w: severity %d of %q, expected 1 to %d", ErrUnknown, severity, name, Severities)
@@ -89,9 +89,9 @@ func New(name string, severity int, seed uint64) (*Corruption, error) {
 	return nil, fmt.Errorf("%w %q, expected one of %s", ErrUnknown, name, strings.Join(Names(), ", "))
 }
 
-// Apply puts the corrupted src into dst; both are [3,h,w], and may be the same. The
-// result depends on c, src and index alone, where index is the number of the image
-// in its set. It panics where the lengths are not 3·h·w.
+// Apply corrupts the image src [3,h,w] and writes the result to dst [3,h,w], which may be
+// src. The result depends on c, on src and on index, the number of the image in its set, and
+// on nothing else. It panics if a length is not 3·h·w.
 func (c *Corruption) Apply(dst, src []uint8, h, w, index int) {
 	if h < 1 || w < 1 || len(src) != channels*h*w || len(dst) != len(src) {
 		panic(fmt.Sprintf("corrupt: %d and %d bytes for an image of %d×%d×%d", len(dst), len(src), channels, h, w))
@@ -102,9 +102,9 @@ func (c *Corruption) Apply(dst, src []uint8, h, w, index int) {
 	c.effect(&frame{h: h, w: w, dst: dst, src: src, rng: rand.New(rand.NewPCG(c.source, uint64(index)))})
 }
 
-// All corrupts the set images [N,3,h,w] into dst, of the same length, on all
-// processors. Image i is what [Corruption.Apply] makes of it with the index i. The
-// error is that of ctx; dst is then not complete. It panics where a length is wrong.
+// All corrupts the images [N,3,h,w] on all processors and writes the results to dst, which
+// has the same length. Image i becomes what [Corruption.Apply] makes of it with the index i.
+// If ctx ends, All returns its error and leaves dst incomplete. It panics if a length is wrong.
 func (c *Corruption) All(ctx context.Context, dst, images []uint8, h, w int) error {
 	size := channels * h * w
 	if size < 1 || len(images)%size != 0 || len(dst) != len(images) {

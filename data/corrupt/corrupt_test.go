@@ -47,7 +47,7 @@ func each(t *testing.T, f func(t *testing.T, name string, severity int)) {
 	}
 }
 
-// settled are those that leave nothing to chance.
+// settled are the corruptions without random numbers.
 var settled = []string{"defocus_blur", "zoom_blur", "brightness", "contrast", "pixelate", "jpeg_compression", "gaussian_blur", "saturate"}
 
 // The names are those of the files of CIFAR-10-C.
@@ -259,9 +259,9 @@ func TestFixtureDistances(t *testing.T) {
 	}
 }
 
-// Without the published numbers: what gets further from the image with every
-// severity. The others change in kind (from affine to local motion, from water to
-// mud, from less to more colour; frost takes from the image what it gives to the
+// These corruptions, without looking at the published numbers, get further from the image
+// with every severity. The others change in kind (from affine to local motion, from water to
+// mud, from less to more colour; frost takes from the image the weight that it gives to the
 // ice) and are not in order in the published table either.
 func TestSeverityIncreases(t *testing.T) {
 	const n = 20

@@ -10,8 +10,8 @@ import (
 	"github.com/go-valla/valla/data/image"
 )
 
-// pixelate: the part of each side that is left, before the image is made as large
-// as it was.
+// pixelate shrinks the image, and then enlarges it to its size again. The severity sets to
+// which fraction each side shrinks.
 func pixelate(severity int) effect {
 	left := [5]float64{.95, .9, .85, .75, .65}[severity]
 	return func(f *frame) {
@@ -23,7 +23,8 @@ func pixelate(severity int) effect {
 	}
 }
 
-// jpegCompression: the quality, from 1 to 100, as libjpeg counts it.
+// jpegCompression encodes the image as JPEG and decodes it. The severity sets the quality, on
+// libjpeg's scale of 1 to 100.
 func jpegCompression(severity int) effect {
 	quality := [5]int{80, 65, 58, 50, 40}[severity]
 	return func(f *frame) {
@@ -39,7 +40,7 @@ func jpegCompression(severity int) effect {
 	}
 }
 
-// rgba returns src as a picture of the standard library.
+// rgba returns src as an image of the standard library.
 func (f *frame) rgba() *stdimage.RGBA {
 	out := stdimage.NewRGBA(stdimage.Rect(0, 0, f.w, f.h))
 	n := f.size()
@@ -49,7 +50,7 @@ func (f *frame) rgba() *stdimage.RGBA {
 	return out
 }
 
-// fromYCbCr fills dst with a picture whose colours have half its resolution.
+// fromYCbCr converts a picture, whose colours have half its resolution, and writes it to dst.
 func (f *frame) fromYCbCr(p *stdimage.YCbCr) {
 	n := f.size()
 	for i := range n {
@@ -59,9 +60,8 @@ func (f *frame) fromYCbCr(p *stdimage.YCbCr) {
 	}
 }
 
-// chroma interpolates a plane of half the resolution at a pixel with the weights
-// 9:3:3:1, as libjpeg does where it is told nothing else; the standard library
-// takes the nearest value.
+// chroma interpolates a plane of half the resolution at a pixel with the weights 9:3:3:1, as
+// libjpeg does by default. The standard library takes the nearest value instead.
 func (f *frame) chroma(c []uint8, stride, y, x int) uint8 {
 	rows, columns := (f.h+1)/2, (f.w+1)/2
 	far := func(i, n int) int { return nearest(i/2+i%2*2-1, n) }

@@ -2,10 +2,10 @@ package corrupt
 
 import "math"
 
-// edges finds the edges of the picture x [h,w] after Canny (1986, "A Computational
-// Approach to Edge Detection"): ridges of the gradient that exceed high somewhere
-// and low all along. The gradient is Sobel's, its length |dx|+|dy|, its direction
-// one of four, as in OpenCV.
+// edges finds the edges of the picture x [h,w] after Canny (1986, "A Computational Approach
+// to Edge Detection"). An edge is a ridge of the gradient's length that exceeds high somewhere
+// and low everywhere. As in OpenCV the gradient (dx, dy) is Sobel's, its length is |dx|+|dy|,
+// and its direction is rounded to one of four.
 func edges(x []uint8, h, w int, low, high int) []bool {
 	g := gradient(x, h, w)
 	edge := make([]bool, len(x))
@@ -52,7 +52,7 @@ func gradient(x []uint8, h, w int) slope {
 	return g
 }
 
-// length is 0 outside the picture.
+// length returns the length of the gradient at a pixel. It is 0 outside the picture.
 func (g *slope) length(y, x int) int {
 	if y < 0 || y >= g.h || x < 0 || x >= g.w {
 		return 0
@@ -61,8 +61,8 @@ func (g *slope) length(y, x int) int {
 	return max(g.dx[i], -g.dx[i]) + max(g.dy[i], -g.dy[i])
 }
 
-// ridge says whether the gradient is longest here, along its direction. Of two
-// equal ones in a row or a column the first counts.
+// ridge says whether the gradient is longer at a pixel than at its two neighbours along the
+// gradient's direction. Of two equal ones in a row or a column the first counts.
 func (g *slope) ridge(y, x int) bool {
 	i := y*g.w + x
 	dx, dy, here := g.dx[i], g.dy[i], g.length(y, x)
@@ -79,9 +79,9 @@ func (g *slope) ridge(y, x int) bool {
 	}
 }
 
-// distances returns how far each pixel is from the nearest edge, in steps to the
-// side of length 1, in the diagonal of 1.4 and of a knight of 2.1969 (Borgefors
-// 1986, "Distance Transformations in Digital Images").
+// distances returns the distance of each pixel from the nearest edge. It is the length of the
+// shortest way in steps to the side (length 1), along the diagonal (1.4) and of a knight in
+// chess (2.1969) (Borgefors 1986, "Distance Transformations in Digital Images").
 func distances(edge []bool, h, w int) []float64 {
 	d := make([]float64, h*w)
 	for i := range d {

@@ -2,10 +2,10 @@ package corrupt
 
 import "math"
 
-// elasticTransform stretches the image by a random affine map and then every region
-// of it in a direction of its own: how far these go, the standard deviation of the
-// Gaussian that smooths them, and how far the three points that settle the affine
-// map are moved at most, all as parts of the shorter side.
+// elasticTransform stretches the image by a random affine map, and then moves every pixel by
+// random steps, which a Gaussian smooths over the image. The severity sets the size of the
+// steps, the standard deviation of the Gaussian, and how far at most the three points move
+// that define the affine map. All three are fractions of the shorter side.
 func elasticTransform(severity int) effect {
 	far := [5]float64{0, .05, .08, .1, .1}[severity]
 	smoothing := [5]float64{0, .2, .06, .04, .03}[severity]
@@ -21,7 +21,7 @@ func elasticTransform(severity int) effect {
 	}
 }
 
-// A course says which place of the original a pixel of the result comes from.
+// A course returns the place of the original from which a pixel of the result comes.
 type course func(y, x int) (fromY, fromX float64)
 
 // affine returns the inverse of the affine map that moves three corners of the
@@ -35,12 +35,12 @@ func (f *frame) affine(jitter float64) course {
 			to[i][j] += f.uniform(-jitter, jitter)
 		}
 	}
-	// In the basis of the moved sides the place has the coordinates a and b, and
-	// the same ones in that of the sides before.
+	// The coordinates a and b of a place in the basis of the moved sides are those of its
+	// origin in the basis of the sides before.
 	ux, uy := to[1][0]-to[0][0], to[1][1]-to[0][1]
 	vx, vy := to[2][0]-to[0][0], to[2][1]-to[0][1]
 	det := ux*vy - uy*vx
-	if det == 0 { // the three in a line: no such map
+	if det == 0 { // the three points are in a line, and there is no such map
 		return func(y, x int) (float64, float64) { return float64(y), float64(x) }
 	}
 	return func(y, x int) (float64, float64) {
@@ -54,7 +54,8 @@ func (f *frame) affine(jitter float64) course {
 // coarse rounds to 1/32 of a pixel, as OpenCV's warpAffine does.
 func coarse(v float64) float64 { return math.Floor(v*32+0.5) / 32 }
 
-// wander returns random steps of up to far, smoothed.
+// wander returns random steps of up to far pixels in both directions, smoothed with a
+// Gaussian of standard deviation sigma.
 func (f *frame) wander(far, sigma float64) course {
 	k := gaussian(sigma, reach(sigma, 3))
 	step := func() []float64 {
@@ -72,8 +73,8 @@ func (f *frame) wander(far, sigma float64) course {
 	}
 }
 
-// warp replaces each pixel of x [3,h,w] by what lies, with bilinear interpolation,
-// where it comes from.
+// warp replaces each pixel of x [3,h,w] by the value, interpolated bilinearly, at the place
+// from which it comes.
 func (f *frame) warp(x []float64, at border, from course) {
 	out := make([]float64, len(x))
 	for i := range f.size() {

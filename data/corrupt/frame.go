@@ -18,8 +18,8 @@ func (f *frame) unit() []float64 {
 	return x
 }
 
-// finish puts values of 0 to 1 into dst. What is beyond is clipped, and the rest
-// cut off to a byte.
+// finish converts the values x, which are 0 to 1, to bytes and writes them to dst. Values
+// outside of that range are clipped. Fractions of a byte are cut off.
 func (f *frame) finish(x []float64) {
 	for i, v := range x {
 		f.dst[i] = quantize(v)
@@ -34,7 +34,7 @@ func (f *frame) size() int { return f.h * f.w }
 // plane returns channel c of x, which is [3,h,w].
 func plane[T any](f *frame, x []T, c int) []T { return x[c*f.size() : (c+1)*f.size()] }
 
-// normal returns n Gaussian random numbers.
+// normal returns n Gaussian random numbers with a mean and a standard deviation.
 func (f *frame) normal(n int, mean, deviation float64) []float64 {
 	x := make([]float64, n)
 	for i := range x {
@@ -43,5 +43,5 @@ func (f *frame) normal(n int, mean, deviation float64) []float64 {
 	return x
 }
 
-// uniform returns a random number of low to high.
+// uniform returns a uniform random number between low and high.
 func (f *frame) uniform(low, high float64) float64 { return low + (high-low)*f.rng.Float64() }

@@ -2,17 +2,17 @@ package corrupt
 
 import "math"
 
-// frost lays ice over the image: how much of the image and how much of the ice.
+// frost lays ice over the image. The severity sets the weights of the image and of the ice.
 //
-// The original takes parts of photographs of frozen windows. Here the ice is drawn
-// anew for each image: a bluish cloud and white needles that branch at 60 degrees.
-// It looks and hurts alike, but its numbers are not comparable with published ones.
+// The original takes parts of photographs of frozen windows. This function draws the ice anew
+// for each image: a bluish cloud and white needles that branch at 60 degrees. It looks alike,
+// but scores on these images are not comparable with published ones.
 func frost(severity int) effect {
 	image := [5]float64{1, 1, .9, .85, .75}[severity]
 	much := [5]float64{.2, .3, .4, .4, .45}[severity]
 	return func(f *frame) {
 		x, ice := f.unit(), f.ice()
-		// The darker a channel of the ice, the steeper: red is left to the needles.
+		// A larger power makes a channel darker: red remains in the bright needles only.
 		for c, power := range [channels]float64{1.5, 1.2, 1} {
 			for i, v := range plane(f, x, c) {
 				x[c*f.size()+i] = image*v + much*math.Pow(ice[i], power)
@@ -37,8 +37,8 @@ func (f *frame) ice() []float64 {
 	return ice
 }
 
-// needle draws a line that gets thinner, and, to a depth, smaller ones to both sides
-// of it.
+// needle draws a line that gets thinner. Up to a depth it also draws smaller needles that
+// branch to both sides.
 func (f *frame) needle(ice []float64, y, x, angle, length float64, depth int) {
 	sin, cos := math.Sincos(angle)
 	between := f.uniform(2, 4) // pixels from branch to branch

@@ -5,12 +5,12 @@ import (
 	"math/big"
 )
 
-// A border says which of the pixels 0...n-1 stands for number i outside of them.
+// A border returns which of the pixels 0...n-1 replaces pixel i, which is outside of them.
 type border func(i, n int) int
 
 func nearest(i, n int) int { return min(max(i, 0), n-1) }
 
-// reflect repeats the outermost pixel: … 1 0 | 0 1 2 … n-1 | n-1 n-2 …
+// reflect mirrors the pixels and repeats the outermost one: … 1 0 | 0 1 2 … n-1 | n-1 n-2 …
 func reflect(i, n int) int {
 	if i >= 0 && i < n {
 		return i
@@ -19,7 +19,8 @@ func reflect(i, n int) int {
 	return min(i, 2*n-1-i)
 }
 
-// reflect101 does not: … 2 1 | 0 1 2 … n-1 | n-2 n-3 …
+// reflect101 mirrors the pixels and does not repeat the outermost one:
+// … 2 1 | 0 1 2 … n-1 | n-2 n-3 …
 func reflect101(i, n int) int {
 	if i >= 0 && i < n {
 		return i
@@ -31,9 +32,10 @@ func reflect101(i, n int) int {
 	return min(i, 2*n-2-i)
 }
 
-// smooth filters the [h,w] values of x with a Gaussian in both directions, as
-// scipy.ndimage.gaussian_filter does, operation by operation: first along the
-// columns, then along the rows, each sum from the pixel outwards in.
+// smooth filters the values x [h,w] with the Gaussian weights k in both directions: first
+// along the columns, then along the rows. It does the operations of
+// scipy.ndimage.gaussian_filter in the same order. Each sum starts at the pixel itself and
+// then goes from the outermost weights inwards.
 func smooth(x []float64, h, w int, k []float64, at border) {
 	radius := len(k) / 2
 	line := make([]float64, max(h, w)+2*radius)
@@ -45,8 +47,8 @@ func smooth(x []float64, h, w int, k []float64, at border) {
 	}
 }
 
-// smoothLine filters the n values of x that are step apart. line has room for
-// them and the border.
+// smoothLine filters n values of x, which are step apart. line has room for them and the
+// border.
 func smoothLine(x []float64, n, step int, k, line []float64, at border) {
 	radius := len(k) / 2
 	for i := range n + 2*radius {
@@ -67,8 +69,8 @@ func smoothLine(x []float64, n, step int, k, line []float64, at border) {
 	}
 }
 
-// gaussian returns the weights, [2·radius+1], of a Gaussian, as scipy.ndimage has
-// them.
+// gaussian returns the weights [2·radius+1] of a Gaussian with standard deviation sigma, as
+// scipy.ndimage computes them.
 func gaussian(sigma float64, radius int) []float64 {
 	k := make([]float64, 2*radius+1)
 	sum := 0.0
@@ -86,13 +88,13 @@ func gaussian(sigma float64, radius int) []float64 {
 	return k
 }
 
-// reach returns the radius of a Gaussian that is cut off at some standard
-// deviations.
+// reach returns the radius, in pixels, of a Gaussian of standard deviation sigma that is cut
+// off at some number of standard deviations.
 func reach(sigma, deviations float64) int { return int(deviations*sigma + 0.5) }
 
-// exp returns eˣ for x <= 0, rounded correctly. The last digit of a weight decides
-// whether white stays 255 or becomes 254 when a sum is cut off to a byte, and
-// math.Exp has a different one on different processors.
+// exp returns eˣ for x <= 0, correctly rounded. The last digit of a weight decides whether
+// white stays 255 or becomes 254 when a sum is cut off to a byte. The last digit of math.Exp
+// differs between processors.
 func exp(x float64) float64 {
 	const bits, halvings, terms = 200, 10, 30 // |x|/2¹⁰ < 1 down to where eˣ is zero
 	if x < -1000 {

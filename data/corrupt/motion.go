@@ -2,8 +2,9 @@ package corrupt
 
 import "math"
 
-// motionBlur: how far a pixel is drawn out, and the standard deviation of the
-// half of a Gaussian by which it fades, in pixels.
+// motionBlur draws pixels out to lines at a random angle, which fade like half a Gaussian.
+// The severity sets the length of a line and the standard deviation of the Gaussian, both in
+// pixels.
 func motionBlur(severity int) effect {
 	length := [5]int{6, 6, 6, 8, 9}[severity]
 	fade := halfGaussian([5]float64{1, 1.5, 2, 2, 2.5}[severity], length)
@@ -15,11 +16,12 @@ func motionBlur(severity int) effect {
 	}
 }
 
-// motion draws out the pixels of src into dst, both [h,w], at an angle in degrees:
-// a sum of pixels one step further each, to the right at 0, downwards at 90. Steps
-// go to the nearest pixel, and what lies outside is as the nearest inside. It is
-// what MagickMotionBlurImage of ImageMagick 6 does, which the published set was
-// made with; its sums are rounded to 16 bits and then cut off to 8.
+// motion draws out the pixels of src at an angle in degrees and writes the result to dst; both
+// are [h,w]. A pixel becomes a weighted sum of pixels, each one step further away: to the
+// right at 0 degrees and downwards at 90. The steps are rounded to whole pixels. A pixel
+// outside the image has the value of the nearest one inside. This is MagickMotionBlurImage
+// of ImageMagick 6, which made the published set. Its sums are rounded to 16 bits and then
+// cut off to 8.
 func motion(dst, src []uint8, h, w int, fade []float64, angle float64) {
 	sin, cos := math.Sincos(angle * math.Pi / 180)
 	type step struct{ dy, dx int }
@@ -36,8 +38,8 @@ func motion(dst, src []uint8, h, w int, fade []float64, angle float64) {
 	}
 }
 
-// halfGaussian returns the weights of the distances 0 to 2·radius, ImageMagick's
-// width of a kernel.
+// halfGaussian returns the weights of half a Gaussian for the distances 0 to 2·radius, which
+// is the width that ImageMagick gives a kernel.
 func halfGaussian(sigma float64, radius int) []float64 {
 	k := make([]float64, 2*radius+1)
 	sum := 0.0

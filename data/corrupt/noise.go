@@ -2,7 +2,7 @@ package corrupt
 
 import "gonum.org/v1/gonum/stat/distuv"
 
-// gaussianNoise: the standard deviation.
+// gaussianNoise adds Gaussian noise. The severity sets its standard deviation.
 func gaussianNoise(severity int) effect {
 	deviation := [5]float64{.04, .06, .08, .09, .10}[severity]
 	return func(f *frame) {
@@ -14,7 +14,8 @@ func gaussianNoise(severity int) effect {
 	}
 }
 
-// shotNoise: how many photons make full brightness. The fewer, the noisier.
+// shotNoise counts photons. The severity sets how many photons make full brightness; fewer
+// photons mean more noise.
 func shotNoise(severity int) effect {
 	photons := [5]float64{500, 250, 100, 75, 50}[severity]
 	return func(f *frame) {
@@ -28,8 +29,8 @@ func shotNoise(severity int) effect {
 	}
 }
 
-// impulseNoise: the fraction of the values that becomes 0 or 255, as many each. The
-// three values of a pixel are on their own.
+// impulseNoise sets values to 0 or to 255, with equal probability. The severity sets the
+// fraction of the values that are changed. The three values of a pixel are independent.
 func impulseNoise(severity int) effect {
 	amount := [5]float64{.01, .02, .03, .05, .07}[severity]
 	return func(f *frame) {
@@ -45,7 +46,8 @@ func impulseNoise(severity int) effect {
 	}
 }
 
-// speckleNoise: the standard deviation of the factor around 1.
+// speckleNoise multiplies values by Gaussian factors of mean 1. The severity sets their
+// standard deviation.
 func speckleNoise(severity int) effect {
 	deviation := [5]float64{.06, .1, .12, .16, .2}[severity]
 	return func(f *frame) {

@@ -2,10 +2,10 @@ package corrupt
 
 import "math"
 
-// spatter throws drops of water (severity 1 to 3) or of mud at the image: mean and
-// standard deviation of the noise that drops are made of, the standard deviation of
-// the Gaussian that smooths it, the value from which on it is liquid, and the
-// strength of water or the smoothing of mud.
+// spatter lays drops of water (severities 1 to 3) or of mud (4 and 5) over the image. Drops
+// are the places where smoothed noise is large. The severity sets the mean and the standard
+// deviation of the noise, the standard deviation of the Gaussian that smooths it, the least
+// value that makes a drop, and the strength of water or the smoothing of mud.
 func spatter(severity int) effect {
 	mean := [5]float64{.62, .65, .65, .65, .65}[severity]
 	deviation := [5]float64{.1, .1, .3, .1, .1}[severity]
@@ -29,8 +29,7 @@ func spatter(severity int) effect {
 	}
 }
 
-// water adds pale turquoise where the liquid is thick and near the edges of drops,
-// seen from the top left.
+// water adds pale turquoise where the liquid is thick and its relief is bright.
 func (f *frame) water(liquid []float64, strength float64) {
 	thick := make([]uint8, len(liquid))
 	for i, v := range liquid {
@@ -43,7 +42,7 @@ func (f *frame) water(liquid []float64, strength float64) {
 		most = max(most, liquid[i])
 	}
 	x := f.unit()
-	if most > 0 { // else there is no drop
+	if most > 0 { // otherwise there is no drop
 		f.mix(x, [channels]float64{175. / 255, 238. / 255, 238. / 255}, func(i int) (float64, float64) {
 			return 1, liquid[i] / most * strength
 		})
@@ -51,7 +50,7 @@ func (f *frame) water(liquid []float64, strength float64) {
 	f.finish(x)
 }
 
-// mud covers the image with brown where there is enough liquid around.
+// mud covers the image with brown where enough of the surroundings is liquid.
 func (f *frame) mud(liquid, k []float64) {
 	for i, v := range liquid {
 		if v > 0 {
@@ -69,7 +68,8 @@ func (f *frame) mud(liquid, k []float64) {
 	f.finish(x)
 }
 
-// mix makes each pixel of x a sum of itself and a colour, with the weights of it.
+// mix replaces each pixel of x by a sum of itself and a colour, with the weights own and
+// other that weights returns for the pixel.
 func (f *frame) mix(x []float64, colour [channels]float64, weights func(i int) (own, other float64)) {
 	for i := range f.size() {
 		own, other := weights(i)
@@ -79,8 +79,8 @@ func (f *frame) mix(x []float64, colour [channels]float64, weights func(i int) (
 	}
 }
 
-// relief returns how bright the liquid is for its shape: the distances to the
-// nearest edge, up to 20, equalised and lit from one side. The steps are OpenCV's
+// relief returns the brightness of the liquid that follows from its shape: the distances to
+// the nearest edge, up to 20, are equalised and lit from one side. The steps are OpenCV's
 // Canny, distanceTransform (5×5), threshold, blur, equalizeHist, filter2D and blur.
 func relief(thick []uint8, h, w int) []uint8 {
 	far := distances(edges(thick, h, w, 50, 150), h, w)
@@ -102,7 +102,7 @@ func relief(thick []uint8, h, w int) []uint8 {
 	return out
 }
 
-// mean3 returns the mean of the 3×3 values around i.
+// mean3 returns the mean of the 3×3 values around element i of x [h,w].
 func mean3(x []float64, i, h, w int) float64 {
 	sum := 0.0
 	for dy := -1; dy <= 1; dy++ {
@@ -113,7 +113,7 @@ func mean3(x []float64, i, h, w int) float64 {
 	return sum / 9
 }
 
-// light weighs the values around i so that slopes to the bottom right are bright.
+// light weighs the values around element i so that slopes to the bottom right are bright.
 func light(x []uint8, i, h, w int) (sum float64) {
 	weights := [3][3]float64{{-2, -1, 0}, {-1, 1, 1}, {0, 1, 2}}
 	for dy, row := range weights {

@@ -2,10 +2,10 @@ package corrupt
 
 import "math"
 
-// snow lays flakes that fall at an angle over a whitened image: mean and standard
-// deviation of the noise that flakes are made of, their magnification, the value
-// from which on noise is a flake, length and fading of their motion, and how much
-// of the image is left as it is.
+// snow whitens the image and lays flakes over it that fall at an angle. Flakes are the places
+// where noise is large. The severity sets the mean and the standard deviation of the noise,
+// the magnification of the flakes, the least value that makes a flake, the length and the
+// fading of their motion, and the weight of the image that is not whitened.
 func snow(severity int) effect {
 	mean := [5]float64{.1, .1, .15, .25, .3}[severity]
 	deviation := [5]float64{.2, .2, .3, .3, .3}[severity]
@@ -43,8 +43,8 @@ func (f *frame) whiten(keep float64, layer []uint8) {
 	}
 }
 
-// fog adds a cloud and scales back: the thickness of the cloud, and by how much its
-// details fade with their size.
+// fog adds a cloud and scales the sum so that the brightest value stays in range. The severity
+// sets the thickness of the cloud, and the factor by which its smaller details are weaker.
 func fog(severity int) effect {
 	thick := [5]float64{.2, .5, .75, 1, 1.5}[severity]
 	decay := [5]float64{3, 3, 2.5, 2, 1.75}[severity]
@@ -62,10 +62,10 @@ func fog(severity int) effect {
 	}
 }
 
-// plasma returns a random surface of values 0 to 1, [side,side] with the power of
-// two that holds size, by the diamond-square algorithm (Fournier, Fussell and
-// Carpenter 1982) on a torus. The deviations, uniform, are divided by decay when the
-// distance of the points is halved.
+// plasma returns a random surface [side,side] of values 0 to 1 by the diamond-square algorithm
+// (Fournier, Fussell and Carpenter 1982) on a torus. side is the smallest power of two that
+// is at least size. The deviations are uniform random numbers, whose range is divided by
+// decay whenever the distance of the points is halved.
 func plasma(size int, decay float64, uniform func(low, high float64) float64) (x []float64, side int) {
 	for side = 2; side < size; side *= 2 {
 	}
@@ -74,7 +74,7 @@ func plasma(size int, decay float64, uniform func(low, high float64) float64) (x
 	wobble := 100.0
 	for step := side; step >= 2; step /= 2 {
 		half := step / 2
-		// A point is set to the mean of four that are half a step away from it.
+		// set sets a point to the mean of four points around it plus a random deviation.
 		set := func(y0, x0 int, dy, dx [4]int) {
 			for y := y0; y < side; y += step {
 				for x1 := x0; x1 < side; x1 += step {

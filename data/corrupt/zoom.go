@@ -2,12 +2,12 @@ package corrupt
 
 import "math"
 
-// zoomBlur takes the mean of the image and of it at growing magnifications of 1,
-// 1.01, 1.02, …: how many there are. As in the original, all is in float32.
+// zoomBlur takes the mean of the image and of its magnifications by 1, 1.01, 1.02, …. The
+// severity sets their number. All computations are in float32, as in the original.
 func zoomBlur(severity int) effect {
 	n := [5]int{7, 12, 16, 21, 26}[severity]
 	step := 1.01
-	step -= 1 // in float64, where it is not 0.01, as in NumPy's arange
+	step -= 1 // as in NumPy's arange: in float64 the difference is not exactly 0.01
 	return func(f *frame) {
 		for c := range channels {
 			x := f.unit32(c)
@@ -26,7 +26,7 @@ func zoomBlur(severity int) effect {
 	}
 }
 
-// unit32 returns channel c as values of 0 to 1 that float32 holds.
+// unit32 returns channel c as values of 0 to 1, rounded to float32.
 func (f *frame) unit32(c int) []float64 {
 	x := make([]float64, f.size())
 	for i, v := range plane(f, f.src, c) {
@@ -35,8 +35,8 @@ func (f *frame) unit32(c int) []float64 {
 	return x
 }
 
-// zoomed returns x [h,w] magnified about its middle by a factor of at least 1, with
-// bilinear interpolation, cut to its size.
+// zoomed returns x [h,w] magnified about its middle by a factor of at least 1, with bilinear
+// interpolation, and cropped to [h,w].
 func zoomed(x []float64, h, w int, factor float64) []float64 {
 	rows, columns := magnify(h, factor), magnify(w, factor)
 	out := make([]float64, 0, h*w)
@@ -51,15 +51,15 @@ func zoomed(x []float64, h, w int, factor float64) []float64 {
 	return out
 }
 
-// A place lies between two pixels: part is the weight of the next one.
+// A place lies between the pixels at and next; part is the weight of next.
 type place struct {
 	at, next int
 	part     float64
 }
 
-// magnify returns where the n pixels of a magnified line come from. Like
-// scipy.ndimage.zoom it puts the centres of the outermost pixels of the part that is
-// magnified onto those of the result, whose size is rounded to whole pixels.
+// magnify returns the places from which the n pixels of a magnified line come. Like
+// scipy.ndimage.zoom it maps the centres of the outermost pixels of the magnified part to
+// those of the result, whose size is rounded to whole pixels.
 func magnify(n int, factor float64) []place {
 	part := int(math.Ceil(float64(n) / factor))
 	whole := int(math.RoundToEven(float64(part) * factor))

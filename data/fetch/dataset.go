@@ -5,31 +5,31 @@ import (
 	"io/fs"
 )
 
-// A Dataset is a set of public files and where they can be had.
+// A Dataset describes a set of public files and the addresses from which they come.
 type Dataset struct {
 	Name    string // the short name, as the command takes it
 	Title   string // the full name
 	Source  string // the authors' page
 	Licence string // of the data
-	// Mirrors are the addresses to which a file's name is appended, in the order of
-	// trying. Without any, the files are not public.
+	// Mirrors are addresses, to which a file's name is appended. They are tried in this
+	// order. Without any, the files are not public.
 	Mirrors []string
-	// Manual completes the error where no mirror delivers: it says what to put into the
-	// folder instead. "" adds nothing.
+	// Manual is added to the error where no mirror delivers. It says which files to put
+	// into the folder by hand.
 	Manual string
 	Files  []File
-	// Or reads the folder dir to the end and returns nil where that holds the data in
-	// another form than Files, which does as well. nil: there is no other form.
+	// Or, if it is not nil, reads the folder dir to the end. It returns nil if the folder
+	// holds the data in another valid form than Files.
 	Or func(dir string) error
 }
 
-// A File is one file of a data set. Its content must be the expected one, so that it does
-// not matter who runs a mirror. Where the publisher changes a file without notice, its
-// size and sum are not known, and Check decides.
+// A File is one file of a data set. Its content is verified, so that it does not matter who
+// runs a mirror. If the publisher changes a file without notice, its size and sum are not
+// known, and Check decides whether the content is right.
 type File struct {
-	Name   string // with / between folders, where it is in one
-	Size   int64  // in bytes; 0: not known
-	SHA256 string // lower-case hexadecimal; known where Size is
+	Name   string // the file's path in the data set's folder, with / between names
+	Size   int64  // in bytes; 0 if it is not known
+	SHA256 string // lower-case hexadecimal; known if and only if Size is
 	// Check reads the file at path and returns an error where its content is wrong. Only
 	// files of unknown size need it.
 	Check func(path string) error
@@ -46,9 +46,9 @@ func (d Dataset) Size() (n int64) {
 	return n
 }
 
-// Missing returns the files that are not in the folder dir or have other content than
-// expected; none where the folder holds the data in another form ([Dataset.Or]). It reads
-// those of the right size to the end. An error is one of reading.
+// Missing returns the files that are absent from the folder dir or have other content than
+// expected. It returns none if the folder holds the data in another form ([Dataset.Or]). It
+// reads the files of the right size to the end. An error means that a file cannot be read.
 func (d Dataset) Missing(dir string) ([]File, error) {
 	var missing []File
 	for _, f := range d.Files {

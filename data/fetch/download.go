@@ -15,8 +15,8 @@ import (
 type download struct {
 	Options
 	File
-	part string // where it grows
-	come int64  // bytes of the part in the latest transfer
+	part string // the path under which the file is kept until it is complete
+	come int64  // size of the part in the latest transfer, in bytes
 }
 
 // A refusal says that a mirror failed to deliver. A failure of the disk and a cancellation
@@ -26,9 +26,9 @@ type refusal struct {
 	final bool // asking again would not help
 }
 
-// run gets the file from any mirror and gives it its name.
+// run downloads the file from any mirror and renames it to its final name.
 func (d *download) run(ctx context.Context) error {
-	said := make([]refusal, len(d.Mirrors)) // the last word of each
+	said := make([]refusal, len(d.Mirrors)) // the latest refusal of each
 	for round := range d.Rounds {
 		if round > 0 && !wait(ctx, d.Pause<<(round-1)) {
 			return context.Cause(ctx)
@@ -52,7 +52,7 @@ func (d *download) run(ctx context.Context) error {
 	return d.unavailable(said)
 }
 
-// wait pauses and says whether ctx let it.
+// wait pauses, and returns false if ctx ended the pause.
 func wait(ctx context.Context, pause time.Duration) bool {
 	t := time.NewTimer(pause)
 	defer t.Stop()
@@ -90,7 +90,7 @@ func (d *download) try(ctx context.Context, url string) error {
 		}
 		wrong := d.check(d.part)
 		if !errors.Is(wrong, errContent) {
-			return wrong // nil, or the disk's
+			return wrong // nil, or an error of the disk
 		}
 		if err := os.Remove(d.part); err != nil {
 			return err
@@ -117,7 +117,7 @@ func (d *download) have() (int64, error) {
 	return info.Size(), nil
 }
 
-// kept completes an error: it tells which bytes the next call need not get again.
+// kept returns the end of an error message: how many bytes are kept for the next call.
 func (d *download) kept() string {
 	have, err := d.have()
 	if err != nil || have == 0 {
@@ -126,7 +126,7 @@ func (d *download) kept() string {
 	return fmt.Sprintf(" (%d of %d bytes are kept in %s and need not come again)", have, d.Size, d.part)
 }
 
-// tell reports that done bytes of total, 0 where that is not known, are on the disk.
+// tell calls OnProgress: done bytes of total are on the disk. total is 0 if it is not known.
 func (d *download) tell(done, total int64) {
 	if d.OnProgress != nil {
 		d.OnProgress(Progress{File: d.Name, Done: done, Total: total})

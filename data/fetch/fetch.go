@@ -26,25 +26,25 @@ var errContent = errors.New("wrong content")
 // partial is what is appended to the name of a file that is not complete.
 const partial = ".part"
 
-// Options say where to and how to download. Dir is needed. The zero value of any other
-// field means the default that its comment gives.
+// Options say to which folder and how to download. Dir is needed. The zero value of any
+// other field means the default that its comment gives.
 type Options struct {
 	Dir     string        // the folder of the files; it is made where it is absent
 	Client  *http.Client  // default http.DefaultClient; a client with a time limit ends long downloads
 	Mirrors []string      // default the data set's
 	Stall   time.Duration // a mirror is given up after this time without a byte; default 30 s
-	Rounds  int           // how often the mirrors are tried, one after the other; default 3
+	Rounds  int           // how many times all mirrors are tried, one after the other; default 3
 	Pause   time.Duration // before the second round, doubled before each further one; default 2 s
-	// OnProgress is called when the transfer of a file begins and whenever bytes of it have
-	// come. Default: nothing is called.
+	// OnProgress, if it is not nil, is called when the transfer of a file begins and
+	// whenever bytes of it have come.
 	OnProgress func(Progress)
 }
 
-// Progress says how much of a file is on the disk. The last one of a file that has come
-// completely has Done equal to Total.
+// Progress says how much of a file is on the disk. When a file is complete, the last
+// Progress about it has Done equal to Total.
 type Progress struct {
 	File        string // its name
-	Done, Total int64  // bytes; Total is 0 as long as it is not known
+	Done, Total int64  // in bytes; Total is 0 as long as it is not known
 }
 
 func (o Options) filled(d Dataset) Options {
@@ -66,23 +66,23 @@ func (o Options) filled(d Dataset) Options {
 	return o
 }
 
-// Get downloads the files of d that are not in o.Dir already, complete and right. It
-// replaces a file with other content, and it stops at the first file that it cannot get.
+// Get downloads the files of d that o.Dir does not yet hold with the right content. It
+// replaces files with other content, and it stops at the first file that it cannot get.
 //
-// While a file comes it is called NAME.part. When a mirror breaks off or ctx is cancelled,
-// the part stays, and the next try, of the same mirror or another, asks for the rest only
-// (RFC 9110, section 14). Where the sum is wrong in the end, Get deletes the part and asks
-// the mirror once more for the whole. It does not continue a file of unknown sum, because
-// nothing could tell whether both parts come from the same version.
+// During its download a file is called NAME.part. When a mirror breaks off or ctx is
+// cancelled, this part stays. The next attempt, at the same mirror or another, asks for the
+// rest only (RFC 9110, section 14). If the sum of the complete file is wrong, Get deletes the
+// part and asks the mirror once more for the whole file. Get does not continue a file of
+// unknown sum, because nothing could tell whether both parts come from the same version.
 //
-// Get gives up a mirror for a file when the mirror answers that it does not have the file,
-// or sends another one. It tries the mirror again in the next round when it cannot be
-// reached, stalls, breaks off or fails (status 408, 429, 5xx).
+// If a mirror answers that it does not have a file, or sends another file, Get does not ask
+// it for that file again. If a mirror cannot be reached, stalls, breaks off or fails (status
+// 408, 429, 5xx), Get tries it again in the next round.
 //
 // The error is one line. It wraps [ErrUnavailable] and holds the last answer of every
-// mirror, or it wraps the error of ctx or of the disk. Two calls at a time must not use
-// one folder: they would write the same files, though neither would take the mixture for
-// complete.
+// mirror, or it wraps the error of ctx or of the disk. Two calls must not use the same
+// folder at the same time, because they would write the same files. Neither would then take
+// a mixture for complete.
 func Get(ctx context.Context, d Dataset, o Options) error {
 	if err := o.filled(d).get(ctx, d); err != nil {
 		return fmt.Errorf("fetch %s: %w", d.Name, err)
@@ -107,7 +107,7 @@ func (o Options) get(ctx context.Context, d Dataset) error {
 	return nil
 }
 
-// advice says, for an error, what else to do for a file in dir.
+// advice returns the end of an error message: how to get the files of dir by hand, or "".
 func (d Dataset) advice(err error, dir string) string {
 	if d.Manual == "" || !errors.Is(err, ErrUnavailable) {
 		return ""
@@ -118,8 +118,8 @@ func (d Dataset) advice(err error, dir string) string {
 // in returns the path of the file in the folder dir.
 func (f File) in(dir string) string { return filepath.Join(dir, filepath.FromSlash(f.Name)) }
 
-// check returns nil if the file at path is f, an errContent if it is another,
-// and otherwise why it cannot be read.
+// check returns nil if the file at path has the content of f, an errContent if it has
+// another, and otherwise the error of reading it.
 func (f File) check(path string) error {
 	file, err := os.Open(path)
 	if err != nil {

@@ -29,8 +29,8 @@ func TestGet(t *testing.T) {
 	expectAsked(t, m, "1: ")
 }
 
-// Zero options stand for the data set's own mirrors, and the bytes are asked for
-// as they are: a client that decompresses would spoil the sums.
+// Zero options stand for the data set's own mirrors. Get asks for the bytes as they are,
+// because a client that decompresses would spoil the sums.
 func TestZeroOptions(t *testing.T) {
 	m := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		if got := r.Header.Get("Accept-Encoding"); got != "identity" || r.URL.Path != "/in/here/a" {
@@ -145,7 +145,7 @@ func TestRedirect(t *testing.T) {
 	expectAsked(t, target, "2: ,200000-")
 }
 
-// What a .part holds decides what is asked for.
+// The content of a .part decides which bytes are asked for.
 func TestResume(t *testing.T) {
 	for name, c := range map[string]struct {
 		part  []byte
@@ -225,7 +225,7 @@ func TestRangeRefused(t *testing.T) {
 	}
 }
 
-// Failures that may pass are tried again, the others are not.
+// A mirror with a failure that may pass is tried again; after other failures it is not.
 func TestRounds(t *testing.T) {
 	for name, c := range map[string]struct {
 		answers []http.HandlerFunc
@@ -265,8 +265,8 @@ func TestGivenUp(t *testing.T) {
 	expectAsked(t, later, "3: ,,")
 }
 
-// The error is one line with what each mirror said last, and nothing is left but
-// what can be continued.
+// The error is one line with the last answer of each mirror, and no file is left but a part
+// that can be continued.
 func TestEveryMirrorFails(t *testing.T) {
 	t.Parallel()
 	mirrors := []*mirror{serve(t, status(404)), serve(t, bytesOf(wrong)), serve(t, truncate(90000, content)), serve(t, stall(0))}

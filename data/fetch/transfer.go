@@ -15,8 +15,8 @@ import (
 // errStalled is the cause of the cancellation when no bytes come for too long.
 var errStalled = errors.New("stalled")
 
-// transfer gets the file from address. It appends to the have bytes of the part, or
-// replaces them where the mirror sends the whole file. The error is a refusal or that of
+// transfer downloads the file from address. It appends to the have bytes of the part, or
+// replaces them if the mirror sends the whole file. The error is a refusal, or an error of
 // ctx or of the disk. The part keeps the bytes that have come.
 func (d *download) transfer(ctx context.Context, address string, have int64) error {
 	d.come = have
@@ -71,7 +71,7 @@ func (d *download) request(ctx context.Context, address string, have int64) (*ht
 	if err != nil {
 		var inner *url.Error
 		if errors.As(err, &inner) {
-			err = inner.Err // without the address, which the message has already
+			err = inner.Err // leaves out the address, which the message has already
 		}
 		return nil, refusal{err, false}
 	}
@@ -82,7 +82,7 @@ func (d *download) request(ctx context.Context, address string, have int64) (*ht
 // the bytes from have on. It refuses an answer whose header shows that it is another file.
 func (d *download) start(resp *http.Response, have int64) (at int64, err error) {
 	switch code := resp.StatusCode; code {
-	case http.StatusOK: // the whole, whatever was asked for
+	case http.StatusOK: // the mirror sends the whole file, whatever was asked for
 	case http.StatusPartialContent:
 		at = have
 		given := resp.Header.Get("Content-Range")

@@ -10,16 +10,16 @@ import (
 	"io"
 )
 
-// gzipMagic is how compressed content starts (RFC 1952, 2.3.1). IDX data starts
-// with two zeros.
+// gzipMagic are the first bytes of compressed content (RFC 1952, 2.3.1). IDX data start with
+// two zeros.
 var gzipMagic = []byte{0x1f, 0x8b}
 
-// plain returns r, decompressed where its content is compressed.
+// plain returns r, and decompresses it if its content is compressed.
 func plain(r io.Reader) (io.Reader, error) {
 	in := &counter{r: r}
 	b := bufio.NewReaderSize(in, 1<<16)
 	if start, _ := b.Peek(len(gzipMagic)); !bytes.Equal(start, gzipMagic) {
-		return b, nil // an error of Peek comes again with the first read
+		return b, nil // the first read returns an error of Peek again
 	}
 	z, err := gzip.NewReader(b)
 	if err != nil {
@@ -40,8 +40,8 @@ func (c *counter) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// An unzipped reader says which errors are the content's fault, and tells the
-// end of the compressed data from its being cut.
+// An unzipped reader decompresses. Its errors say whether the content is at fault, and
+// distinguish the end of the compressed data from data that are cut off.
 type unzipped struct {
 	z  *gzip.Reader
 	in *counter
@@ -55,8 +55,8 @@ func (u *unzipped) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// explain turns errors about compressed content of which size bytes were read
-// into an ErrFormat and returns others, those of the file, as they are.
+// explain turns an error about compressed content, of which size bytes were read, into an
+// ErrFormat. It returns errors of reading the file as they are.
 func explain(err error, size int64) error {
 	var corrupt flate.CorruptInputError
 	switch {

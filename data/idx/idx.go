@@ -1,5 +1,5 @@
 // Package idx reads the IDX files of MNIST and its relatives: images [N,H,W] and labels
-// [N] of unsigned bytes. A file may be compressed with gzip; its content shows that, and
+// [N] of unsigned bytes. A file may be compressed with gzip. The content shows whether it is;
 // its name does not matter.
 //
 // A file with a fault is refused as a whole. The error is one line with the file, the
@@ -28,7 +28,7 @@ var ErrFormat = errors.New("malformed IDX data")
 
 const (
 	typeUint8 = 0x08
-	chunk     = 1 << 20 // the largest allocation made on the word of a header alone
+	chunk     = 1 << 20 // the largest allocation, in bytes, before any data have been read
 )
 
 // ReadImages returns the images in the file at path.
@@ -132,8 +132,8 @@ func product(dims []int) int {
 	return n
 }
 
-// read returns the next n bytes, which are called what. The buffer doubles as
-// the bytes come in, so that it is never more than twice what is there.
+// read returns the next n bytes, which what names in errors. The buffer doubles as the bytes
+// come in, so that it is never more than twice as long as the data.
 func (d *decoder) read(n int, what string) ([]byte, error) {
 	out := make([]byte, 0, min(n, chunk))
 	for {
@@ -155,8 +155,8 @@ func (d *decoder) read(n int, what string) ([]byte, error) {
 	}
 }
 
-// end makes sure that the data ends here. With gzip this is also what verifies
-// the checksum.
+// end makes sure that the data end here. For gzip, reaching the end also verifies the
+// checksum.
 func (d *decoder) end() error {
 	var one [1]byte
 	switch _, err := io.ReadFull(d.r, one[:]); err {
@@ -169,8 +169,8 @@ func (d *decoder) end() error {
 	}
 }
 
-// malformed returns an ErrFormat about a byte; the arguments are those of the
-// two patterns, one after the other.
+// malformed returns an ErrFormat about a byte. expected and found are formats; args holds the
+// arguments of the first and then those of the second.
 func (d *decoder) malformed(at int, expected, found string, args ...any) error {
 	return malformed(d.name, at, expected, found, args...)
 }

@@ -11,18 +11,17 @@ import (
 	"github.com/go-valla/valla/data/image"
 )
 
-// validation is how many of the last training images the VaLLA paper (Ortega,
+// validation is the number of training images, the last ones, that the VaLLA paper (Ortega,
 // Rodríguez Santana and Hernández-Lobato 2024) keeps for early stopping.
 const validation = 5000
 
-// MNIST returns the handwritten digits (LeCun, Bottou, Bengio and Haffner 1998)
-// from the folder dir, which holds the four files train-images-idx3-ubyte,
-// train-labels-idx1-ubyte, t10k-images-idx3-ubyte and t10k-labels-idx1-ubyte,
-// each also found with .gz after its name. A missing file is an error that names
-// the paths that were tried and wraps fs.ErrNotExist.
+// MNIST returns the handwritten digits (LeCun, Bottou, Bengio and Haffner 1998) from the
+// folder dir. The folder holds the four files train-images-idx3-ubyte,
+// train-labels-idx1-ubyte, t10k-images-idx3-ubyte and t10k-labels-idx1-ubyte; each may have
+// .gz after its name. A missing file is an error that names the paths that were tried and
+// wraps fs.ErrNotExist.
 //
-// The last 5,000 training images are for validation. They share their memory with the
-// other ones.
+// The last 5,000 training images are for validation. They share memory with the others.
 func MNIST(dir string) (*image.Splits, error) {
 	return readSplits(dir, []string{"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"})
 }

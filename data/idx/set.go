@@ -6,8 +6,8 @@ import (
 	"github.com/go-valla/valla/data/image"
 )
 
-// ReadSet returns the set in a file of images and a file of labels. Different
-// numbers of them and labels that are not below classes are an [ErrFormat].
+// ReadSet returns the set in a file of images and a file of labels. If their numbers differ,
+// or if a label is not below classes, the error is an [ErrFormat].
 func ReadSet(images, labels string, classes int) (*image.Set, error) {
 	im, err := ReadImages(images)
 	if err != nil {
@@ -29,7 +29,7 @@ func ReadSet(images, labels string, classes int) (*image.Set, error) {
 	return &image.Set{Images: *im, Labels: l, Classes: classes}, nil
 }
 
-// Dense returns the images as [N,H·W] values pixel/255: exactly that quotient,
+// Dense returns the images as [N,H·W] values pixel/255. Each value is the exact quotient,
 // rounded once to T.
 func Dense[T image.Float](im *image.Images) *tensor.Dense {
 	out := make([]T, len(im.Pixels))
@@ -37,10 +37,10 @@ func Dense[T image.Float](im *image.Images) *tensor.Dense {
 	return tensor.New(tensor.WithShape(im.N, im.H*im.W), tensor.WithBacking(out))
 }
 
-// Gather puts the images with the numbers rows, as pixel/255, at the front of
-// dst: [len(rows),H·W] values. With it a batch costs its own size, where [Dense]
-// takes eight bytes a pixel of the whole set. It panics where a number is not in
-// [0,N) or dst is too short.
+// Gather writes the images with the numbers rows, as pixel/255, to the front of dst:
+// [len(rows),H·W] values. It needs memory for a batch only, whereas [Dense] needs four or
+// eight bytes for each pixel of the whole set. It panics if a number is not in [0,N) or dst
+// is too short.
 func Gather[T image.Float](dst []T, im *image.Images, rows []int) {
 	size, quotient := im.H*im.W, quotients[T]()
 	for i, r := range rows {
@@ -48,7 +48,7 @@ func Gather[T image.Float](dst []T, im *image.Images, rows []int) {
 	}
 }
 
-// quotients returns v/255 for each byte v; looking up is faster than dividing.
+// quotients returns v/255 for each byte v. Looking it up is faster than dividing.
 func quotients[T image.Float]() *[256]T {
 	var q [256]T
 	for v := range q {

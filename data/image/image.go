@@ -1,6 +1,6 @@
-// Package image transforms images [N,H,W]: it turns grey ones, as the test of a
-// classifier's robustness does that shows it Fashion-MNIST turned by 10 to 180
-// degrees, changes the size of bytes, and normalises the colours of [N,3,H,W].
+// Package image transforms images. It turns grey images [N,H,W], as robustness tests do that
+// show a classifier Fashion-MNIST turned by 10 to 180 degrees. It resizes images of bytes
+// and normalises the colours of [N,3,H,W].
 //
 // Pixels are samples at the centres of unit squares, so the centre of an image,
 // which rotation keeps in place, lies at row (H-1)/2 and column (W-1)/2: between
@@ -19,20 +19,19 @@ type Pixel interface{ uint8 | float32 | float64 }
 type Interpolation int
 
 const (
-	// Bilinear weighs the four pixels around a point, linearly in the row and
-	// in the column. Pixels outside the image are zero, and so weigh in at its
-	// border.
+	// Bilinear weighs the four pixels around a point, linearly in the row and in the
+	// column. Pixels outside the image are zero; they darken the pixels at its border.
 	Bilinear Interpolation = iota
-	// Nearest takes the pixel that is nearest to a point, at equal distances
-	// the one with the even number, and zero where that lies outside. It is
-	// what torchvision's rotate does when not told otherwise, and so what the
-	// released scripts of the VaLLA paper do.
+	// Nearest takes the pixel that is nearest to a point; of two at equal distances it
+	// takes the one with the even number. Pixels outside the image are zero. Nearest is
+	// the default of torchvision's rotate, which the released scripts of the VaLLA paper
+	// use.
 	Nearest
 )
 
-// Rotate returns images, which is [N,h,w] row-major, with each image turned
-// counter-clockwise by an angle in degrees about its centre. The images keep
-// their size: what is turned out of the frame is lost, what comes in is zero.
+// Rotate turns each image of images, which is [N,h,w] row-major, counter-clockwise about its
+// centre by an angle in degrees, and returns the results. The images keep their size: pixels
+// that leave the frame are lost, and pixels that enter it are zero.
 //
 // Angle, centre, direction and treatment of the border are those of torchvision's
 // transforms.functional.rotate (fill 0, no expansion). Values are computed in
@@ -41,8 +40,8 @@ const (
 // Turning by a multiple of 180 degrees, or of a square image by a multiple of 90,
 // moves pixels without changing any value.
 //
-// It is an error where h or w is not positive, images is no whole number of
-// images, or the angle is not finite.
+// It returns an error if h or w is not positive, if images is not a whole number of
+// images, or if the angle is not finite.
 func Rotate[T Pixel](images []T, h, w int, degrees float64, by Interpolation) ([]T, error) {
 	if h < 1 || w < 1 || len(images)%(h*w) != 0 {
 		return nil, fmt.Errorf("rotation: %d pixels, expected images of %d×%d pixels", len(images), h, w)
@@ -61,13 +60,13 @@ func Rotate[T Pixel](images []T, h, w int, degrees float64, by Interpolation) ([
 	return out, nil
 }
 
-// A tap is the contribution of one pixel.
+// A tap is the contribution of one pixel of the original to a pixel of the result.
 type tap struct {
 	from   int // y·w+x
 	weight float64
 }
 
-// taps returns what contributes to each of the h·w pixels of a turned image.
+// taps returns the contributions to each of the h·w pixels of a turned image.
 func (by Interpolation) taps(h, w int, degrees float64) ([][]tap, error) {
 	var around func(x, y float64) []tap
 	in := frame{h, w}
@@ -84,7 +83,7 @@ func (by Interpolation) taps(h, w int, degrees float64) ([][]tap, error) {
 	out := make([][]tap, 0, h*w)
 	for y := range h {
 		for x := range w {
-			// Where the pixel comes from: turned back, clockwise.
+			// The pixel comes from the point that is turned back, clockwise.
 			dx, dy := float64(x)-cx, float64(y)-cy
 			out = append(out, around(cx+cos*dx-sin*dy, cy+sin*dx+cos*dy))
 		}
@@ -92,7 +91,8 @@ func (by Interpolation) taps(h, w int, degrees float64) ([][]tap, error) {
 	return out, nil
 }
 
-// sincos is exact for multiples of 90 degrees, which radians are not.
+// sincos returns sine and cosine, exactly for multiples of 90 degrees. These have no exact
+// value in radians.
 func sincos(degrees float64) (sin, cos float64) {
 	degrees = math.Mod(degrees, 360)
 	if degrees < 0 {
@@ -127,8 +127,8 @@ func (f frame) nearest(x, y float64) []tap {
 	return f.add(nil, math.RoundToEven(x), math.RoundToEven(y), 1)
 }
 
-// add appends the pixel at the whole numbers x, y unless it is outside or weighs
-// nothing.
+// add appends the pixel at the whole numbers x, y unless it is outside the frame or its
+// weight is zero.
 func (f frame) add(taps []tap, x, y, weight float64) []tap {
 	if x < 0 || y < 0 || x >= float64(f.w) || y >= float64(f.h) || weight == 0 {
 		return taps
@@ -136,7 +136,7 @@ func (f frame) add(taps []tap, x, y, weight float64) []tap {
 	return append(taps, tap{from: int(y)*f.w + int(x), weight: weight})
 }
 
-// apply makes one image out of another.
+// apply computes the image dst from src: each pixel is the weighted sum of its taps.
 func apply[T Pixel](dst, src []T, taps [][]tap) {
 	whole := T(1)/T(2) == 0
 	for i, pixel := range taps {

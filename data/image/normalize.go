@@ -11,7 +11,7 @@ type Normalize struct {
 	Mean, Std [3]float64 // of red, green, blue
 }
 
-// Unit leaves pixel/255 as it is.
+// Unit is the normalisation to pixel/255.
 var Unit = Normalize{Std: [3]float64{1, 1, 1}}
 
 // A Table holds the normalised value of every pixel of every channel. Looking up
@@ -34,9 +34,9 @@ func NewTable[T Float](n Normalize) *Table[T] {
 	return &t
 }
 
-// Convert puts the normalised values of pixels, [N,3,size] with size pixels a
-// channel, at the front of dst. It panics where pixels is no whole number of
-// images or dst is too short.
+// Convert writes the normalised values of pixels [N,3,size] to the front of dst; size is the
+// number of pixels of a channel. It panics if pixels is not a whole number of images or dst
+// is too short.
 func (t *Table[T]) Convert(dst []T, pixels []uint8, size int) {
 	if len(pixels)%(3*size) != 0 {
 		panic(fmt.Sprintf("image: %d pixels, expected images of 3×%d", len(pixels), size))

@@ -6,7 +6,7 @@ import (
 
 var some = Normalize{Mean: [3]float64{.4914, .4822, .4465}, Std: [3]float64{.2023, .1994, .2010}}
 
-// The obvious expression, value by value.
+// Convert gives the value of the obvious expression for every pixel.
 func testConvert[T Float](t *testing.T, n Normalize) {
 	const size = 100
 	pixels := make([]uint8, 2*3*size)

@@ -11,18 +11,18 @@ import (
 type Filter int
 
 const (
-	// Box takes the mean over the area that a pixel of the result covers, at
-	// least one pixel: Pillow's BOX.
+	// Box takes the mean over the area that a pixel of the result covers, which is at
+	// least one pixel. It is Pillow's BOX.
 	Box Filter = iota
-	// Triangle weighs with a triangle that reaches to the distance 1, and as
-	// many times further as the image gets smaller: bilinear interpolation
-	// with antialiasing, Pillow's BILINEAR, and so what torchvision's resizing
-	// transforms do with images that are no tensors.
+	// Triangle weighs with a triangle that reaches to the distance 1, or to the distance s
+	// where the image gets s times smaller. This is bilinear interpolation with
+	// antialiasing. It is Pillow's BILINEAR, which torchvision's resizing transforms use
+	// for images that are no tensors.
 	Triangle
-	// Sharp is Triangle without the widening: bilinear interpolation of the
-	// two nearest pixels in each direction, whatever lies between them. It is
-	// what torchvision does with tensors when told antialias=False, up to the
-	// rounding in between (see Resize).
+	// Sharp is Triangle that always reaches to the distance 1: bilinear interpolation of
+	// the two nearest pixels in each direction, without antialiasing. torchvision does the
+	// same with tensors for antialias=False, up to the rounding between the two directions
+	// (see Resize).
 	Sharp
 )
 
@@ -30,14 +30,14 @@ const (
 // Pillow.
 const precision = 32 - 8 - 2
 
-// A Resizer changes the size of images and keeps the memory that it needs for
-// the next. The zero value is ready for use, by one goroutine at a time.
+// A Resizer changes the size of images and keeps its working memory for the next call. The
+// zero value is ready for use, by one goroutine at a time.
 type Resizer struct {
 	x, y   weights
 	narrow []uint8 // resized in the columns only
 }
 
-// weights are those of one direction: pixel i of the result is the sum over j of
+// weights are the weights of one direction: pixel i of the result is the sum over j of
 // tap[i][j] times pixel from[i]+j of the original.
 type weights struct {
 	from []int
@@ -46,11 +46,11 @@ type weights struct {
 	raw  []float64 // of one pixel, before rounding
 }
 
-// Resize puts src, which is [N,h,w] row-major, at the front of dst with the size
-// [N,toH,toW]. The columns come first, then the rows; values are rounded to
-// bytes after each, and weights to 2⁻²²: byte for byte what Pillow's resize does.
-// It panics unless all sizes are positive, src is a whole number of images and
-// dst is long enough.
+// Resize resizes src, which is [N,h,w] row-major, to [N,toH,toW] and writes the result to
+// the front of dst. It resizes the width first, then the height. It rounds values to bytes
+// after each of the two, and weights to 2⁻²². The result is that of Pillow's resize, byte
+// for byte. It panics unless all sizes are positive, src is a whole number of images and dst
+// is long enough.
 func (r *Resizer) Resize(dst []uint8, toH, toW int, src []uint8, h, w int, by Filter) {
 	if min(h, w, toH, toW) < 1 || len(src)%(h*w) != 0 {
 		panic(fmt.Sprintf("image: %d pixels of %d×%d to %d×%d", len(src), h, w, toH, toW))
@@ -68,7 +68,7 @@ func (r *Resizer) Resize(dst []uint8, toH, toW int, src []uint8, h, w int, by Fi
 	}
 }
 
-// row makes a row of the result out of one of the original.
+// row computes a row of the result from a row of the original.
 func (k *weights) row(dst, src []uint8) {
 	for i := range dst {
 		sum := int32(1 << (precision - 1))
@@ -79,7 +79,7 @@ func (k *weights) row(dst, src []uint8) {
 	}
 }
 
-// column makes row y of the result out of rows of src, which are as long as dst.
+// column computes row y of the result from rows of src, which are as long as dst.
 func (k *weights) column(dst, src []uint8, y int) {
 	for x := range dst {
 		sum := int32(1 << (precision - 1))
@@ -94,7 +94,7 @@ func (k *weights) column(dst, src []uint8, y int) {
 
 func clip(sum int32) uint8 { return uint8(min(max(sum>>precision, 0), 255)) }
 
-// set computes the weights that make to pixels out of n.
+// set computes the weights that turn n pixels into to pixels.
 func (k *weights) set(to, n int, by Filter) {
 	scale := float64(n) / float64(to)
 	wide := max(scale, 1)
@@ -106,7 +106,7 @@ func (k *weights) set(to, n int, by Filter) {
 		reach = wide / 2
 	}
 	k.from, k.tap, k.all = k.from[:0], k.tap[:0], k.all[:0]
-	// Grown first: the slices of tap must stay in the memory of all.
+	// all grows before it is used, so that the slices of tap stay in its memory.
 	k.all = slices.Grow(k.all, to*(2*int(math.Ceil(reach))+1))
 	for i := range to {
 		center := (float64(i) + 0.5) * scale
@@ -133,7 +133,7 @@ func (k *weights) one(first, last int, center, wide float64, by Filter) []int32 
 	return k.all[at:]
 }
 
-// at returns the weight, up to a factor, at a distance.
+// at returns the weight of a pixel at a distance, up to a constant factor.
 func (by Filter) at(distance float64) float64 {
 	if by == Box {
 		if distance > -0.5 && distance <= 0.5 {

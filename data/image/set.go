@@ -46,7 +46,7 @@ func (s *Set) Class() []int {
 	return out
 }
 
-// OneHot returns the labels as [N,Classes] rows that are 1 at the label, else 0.
+// OneHot returns the labels as [N,Classes], where each row is 1 at its label and 0 elsewhere.
 func OneHot[T Float](s *Set) *tensor.Dense {
 	out := make([]T, s.N*s.Classes)
 	for i, label := range s.Labels {

@@ -12,11 +12,11 @@ import (
 	"github.com/go-valla/valla/internal/atomicfile"
 )
 
-// suffix of an array's entry in an archive; not part of the array's name.
+// suffix ends the name of an array's entry in an archive. It is not part of the array's name.
 const suffix = ".npy"
 
-// maxDeflate bounds how many bytes one deflated byte can expand to
-// (https://zlib.net/zlib_tech.html: 1032).
+// maxDeflate is the largest number of bytes to which one deflated byte can expand
+// (https://zlib.net/zlib_tech.html).
 const maxDeflate = 1032
 
 // An Archive is the content of a .npz file. Its arrays are shared, not copied.
@@ -45,9 +45,9 @@ func ReadArchive(path string) (*Archive, error) {
 	return DecodeArchive(f, info.Size(), path)
 }
 
-// DecodeArchive returns all arrays of the .npz archive that r holds in size
-// bytes. Errors start with name. An archive with two arrays of one name or with
-// entries that are no arrays is refused.
+// DecodeArchive returns all arrays of the .npz archive that r holds in size bytes. Errors
+// start with name. It refuses an archive with two arrays of the same name or with entries
+// that are no arrays.
 func DecodeArchive(r io.ReaderAt, size int64, name string) (*Archive, error) {
 	z, err := zip.NewReader(r, size)
 	if err != nil {
@@ -79,21 +79,21 @@ func member(f *zip.File, size int64) (*tensor.Dense, error) {
 		return nil, fmt.Errorf("%w: %w", ErrFormat, err)
 	}
 	defer r.Close()
-	// The directory's word on the size counts only as far as it is possible.
+	// The directory states the size, which is not believed beyond what is possible.
 	possible := min(f.UncompressedSize64, uint64(size)*maxDeflate)
 	return decodeArray(r, int64(possible))
 }
 
-// WriteArchive writes arrays under their names to the .npz file at path, which
-// is replaced atomically. See [EncodeArchive].
+// WriteArchive writes arrays under their names to the .npz file at path and replaces that
+// atomically. See [EncodeArchive].
 func WriteArchive(path string, names []string, arrays []*tensor.Dense) error {
 	return atomicfile.Write(path, 0o644, func(w io.Writer) error {
 		return EncodeArchive(w, names, arrays)
 	})
 }
 
-// EncodeArchive writes the .npz archive with arrays[i] called names[i] to w,
-// uncompressed, as NumPy's savez does. Names must be unique, non-empty and come
+// EncodeArchive writes a .npz archive to w, in which arrays[i] has the name names[i]. Like
+// NumPy's savez it does not compress. Names must be unique, must not be empty and are given
 // without ".npy". The same input gives the same bytes.
 func EncodeArchive(w io.Writer, names []string, arrays []*tensor.Dense) error {
 	if len(names) != len(arrays) {

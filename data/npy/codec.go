@@ -12,16 +12,16 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// unknownSize stands for the size of a stream.
+// unknownSize stands for the size of a stream whose length is not known.
 const unknownSize = -1
 
-// chunkBytes is the amount read or written at a time, and the largest
-// allocation made on the word of a header alone.
+// chunkBytes is the number of bytes that are read or written at a time. It is also the
+// largest allocation before any data of a stream have been read.
 const chunkBytes = 1 << 20
 
 // A codec reads and writes the elements of one dtype.
 type codec struct {
-	descr string // as NumPy writes it
+	descr string // the type's name in a file's header, such as <f8
 	width int    // bytes per element
 	// read returns the n elements of an array as a slice, allocating room for
 	// at most hint elements ahead of the data.
@@ -73,7 +73,7 @@ var byDescr = func() map[string]codec {
 	return m
 }()
 
-// decode reads the array that fills r, whose size in bytes is size where known.
+// decode reads the array that fills r. size is the number of bytes in r, or unknownSize.
 func decode(r io.Reader, size int64, name string) (*tensor.Dense, error) {
 	t, err := decodeArray(r, size)
 	if err != nil {
@@ -113,8 +113,8 @@ func decodeArray(r io.Reader, size int64) (*tensor.Dense, error) {
 	return tensor.New(tensor.WithShape(shape...), tensor.WithBacking(data)), nil
 }
 
-// expectEnd makes sure that r ends here. For a zip member this is also what
-// makes the reader verify the checksum.
+// expectEnd makes sure that r ends here. For a zip member, reaching the end also makes the
+// reader verify the checksum.
 func expectEnd(r io.Reader, shape []int) error {
 	var one [1]byte
 	switch _, err := io.ReadFull(r, one[:]); err {
@@ -196,8 +196,8 @@ func writeDense[T element](w io.Writer, t *tensor.Dense) error {
 	return nil
 }
 
-// backing returns the elements of t in row-major order: its own memory where
-// that is laid out so, a copy for views, transposed and column-major tensors.
+// backing returns the elements of t in row-major order. It returns the memory of t if that
+// is in this order, and a copy for views, transposed and column-major tensors.
 func backing[T element](t *tensor.Dense) []T {
 	if t.IsScalar() {
 		return []T{t.ScalarValue().(T)}
@@ -226,7 +226,7 @@ func gather[T any](src []T, shape, strides []int) []T {
 	n := tensor.Shape(shape).TotalSize()
 	out := make([]T, 0, n)
 	last := len(shape) - 1
-	index := make([]int, last) // of the row being copied
+	index := make([]int, last) // of the row that is copied
 	for len(out) < n {
 		at := 0
 		for axis, i := range index {
@@ -240,7 +240,8 @@ func gather[T any](src []T, shape, strides []int) []T {
 	return out
 }
 
-// advance increments index like an odometer whose digits run up to shape.
+// advance increments index like an odometer, whose digit for an axis runs from 0 to
+// shape[axis]-1.
 func advance(index, shape []int) {
 	for axis := len(index) - 1; axis >= 0; axis-- {
 		if index[axis]++; index[axis] < shape[axis] {

@@ -86,7 +86,7 @@ func TestHugeClaimAllocatesLittle(t *testing.T) {
 		if !errors.Is(err, ErrFormat) {
 			t.Errorf("%s: error %v, want %v", name, err, ErrFormat)
 		}
-		// one chunk for the buffer, one ahead of the data, and small change
+		// one chunk for the buffer, one ahead of the data, and small allocations
 		if used := after.TotalAlloc - before.TotalAlloc; used > 4*chunkBytes {
 			t.Errorf("%s: allocated %d bytes for %d bytes of input", name, used, len(liar))
 		}

@@ -15,12 +15,12 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// maxHeader bounds the text of a header, which for plain arrays is about 100
-// bytes; a longer one is taken for garbage rather than allocated.
+// maxHeader is the largest size of a header's text in bytes. For plain arrays the text has
+// about 100 bytes; a longer text than maxHeader is an error and is not read.
 const maxHeader = 1 << 16
 
-// header returns the version 1.0 preamble of a row-major array: magic, version,
-// length and the dictionary, padded with spaces to a multiple of 64 bytes.
+// header returns the version 1.0 preamble of a row-major array: magic number, version, length
+// and dictionary, padded with spaces to a multiple of 64 bytes.
 func header(descr string, shape tensor.Shape) []byte {
 	dims := make([]string, len(shape))
 	for i, d := range shape {
@@ -28,7 +28,7 @@ func header(descr string, shape tensor.Shape) []byte {
 	}
 	tuple := strings.Join(dims, ", ")
 	if len(shape) == 1 {
-		tuple += "," // Python's one-element tuple
+		tuple += "," // Python writes a tuple of one element like this
 	}
 	dict := fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': (%s), }", descr, tuple)
 	const fixed = 6 + 2 + 2 // magic, version, length
@@ -40,8 +40,8 @@ func header(descr string, shape tensor.Shape) []byte {
 	return append(out, '\n')
 }
 
-// readHeader consumes the preamble of an array from r and returns it with its
-// length in bytes.
+// readHeader reads the preamble of an array from r and returns it, decoded, with its length in
+// bytes.
 func readHeader(r io.Reader) (h npyio.Header, used int, err error) {
 	raw, text, err := readPreamble(r)
 	if err != nil {
@@ -51,8 +51,8 @@ func readHeader(r io.Reader) (h npyio.Header, used int, err error) {
 	return h, len(raw), err
 }
 
-// readPreamble returns the bytes before the data, and the part of them that is
-// the dictionary.
+// readPreamble returns the bytes before the data (raw), and those of them that are the
+// dictionary (text).
 func readPreamble(r io.Reader) (raw, text []byte, err error) {
 	raw, err = readMore(r, nil, 8)
 	if err != nil {
@@ -81,7 +81,7 @@ func readPreamble(r io.Reader) (raw, text []byte, err error) {
 	return raw, raw[8+width:], nil
 }
 
-// readMore appends the next n bytes of r to raw; missing ones are an ErrFormat.
+// readMore appends the next n bytes of r to raw. If there are fewer, the error is an ErrFormat.
 func readMore(r io.Reader, raw []byte, n int) ([]byte, error) {
 	start := len(raw)
 	raw = slices.Grow(raw, n)[:start+n]
@@ -92,8 +92,8 @@ func readMore(r io.Reader, raw []byte, n int) ([]byte, error) {
 	return raw, err
 }
 
-// parseHeader hands the preamble raw, whose dictionary is text, to npyio. That
-// indexes into the text without checks, so its panics mean a malformed header.
+// parseHeader decodes the preamble raw, whose dictionary is text, with package npyio. That
+// package indexes into the text without checks, so that its panics mean a malformed header.
 func parseHeader(raw, text []byte) (h npyio.Header, err error) {
 	defer func() {
 		if recover() != nil {
@@ -107,8 +107,8 @@ func parseHeader(raw, text []byte) (h npyio.Header, err error) {
 	return r.Header, nil
 }
 
-// elements returns the number of elements of an array, or an error where the
-// shape is negative, its size in bytes overflows, or there are none: a dense
+// elements returns the number of elements of an array. It returns an error if a dimension is
+// negative, if the size in bytes overflows, or if there are no elements, because a dense
 // tensor without elements panics on most uses.
 func elements(shape []int, width int) (int, error) {
 	if slices.ContainsFunc(shape, func(d int) bool { return d < 0 }) {

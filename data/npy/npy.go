@@ -5,8 +5,8 @@
 // bool is read as uint8 and float16 as float32. Everything else (big-endian,
 // complex, strings, objects, structures, arrays without elements) is refused
 // with [ErrUnsupported].
-// Tensors that are read are always row-major; Fortran-ordered arrays are
-// transposed on the way in. A 0-d array has the shape ().
+// Tensors that are read are always row-major: arrays in Fortran order are
+// transposed during reading. An array without dimensions has the shape ().
 //
 // The format is documented at
 // https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html.
@@ -51,24 +51,23 @@ func Read(path string) (*tensor.Dense, error) {
 	return decode(f, size, path)
 }
 
-// Decode reads one array in the .npy format from r, up to the end of r; bytes
-// left after the array are an error. Errors start with name.
+// Decode reads one array in the .npy format from r. It reads r to the end, and bytes after the
+// array are an error. Errors start with name.
 //
-// Memory grows with the data that r really delivers, whatever the header
-// claims.
+// The memory depends on the data that r delivers and not on the size that the header claims.
 func Decode(r io.Reader, name string) (*tensor.Dense, error) {
 	return decode(r, unknownSize, name)
 }
 
-// Write writes t to the .npy file at path, which is replaced atomically.
+// Write writes t to the .npy file at path and replaces that atomically.
 func Write(path string, t *tensor.Dense) error {
 	return atomicfile.Write(path, 0o644, func(w io.Writer) error { return Encode(w, t) })
 }
 
 // Encode writes t in the .npy format to w, row-major and little-endian. Views
 // and transposed or column-major tensors are written in their logical order.
-// The element types are those of the package comment; others are refused with
-// [ErrUnsupported], as are tensors without elements, before anything is written.
+// The element types are those of the package comment. Other types and tensors without
+// elements are refused with [ErrUnsupported] before anything is written.
 func Encode(w io.Writer, t *tensor.Dense) error {
 	if t == nil || t.Size() == 0 {
 		return fmt.Errorf("%w: tensor without elements", ErrUnsupported)

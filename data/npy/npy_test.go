@@ -188,7 +188,7 @@ func TestHalfToFloat(t *testing.T) {
 	}
 }
 
-// Tensors that are not contiguous are written as they look.
+// Tensors that are not contiguous are written in their logical order.
 func TestEncodeLayouts(t *testing.T) {
 	base := func() *tensor.Dense { return dense([]int{2, 3}, []float64{1, 2, 3, 4, 5, 6}) }
 	transposed := base()

@@ -28,7 +28,7 @@ func readCIFAR(dir string) (*image.Splits, error) {
 	return &image.Splits{Train: s.Train, Validation: s.Validation, Test: s.Test}, nil
 }
 
-// allBatches reads the batches of CIFAR-10, which do as well as the archive of them.
+// allBatches reads the batches of CIFAR-10, which may replace the archive of them.
 func allBatches(dir string) error {
 	s, err := cifar.CIFAR10(dir)
 	if err == nil && len(s.Have) < 5 {

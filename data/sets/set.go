@@ -15,21 +15,21 @@ import (
 )
 
 // A Set is a data set: a table of numbers with one target, or labelled images. [Set.Table]
-// reads the one and [Set.Images] the other.
+// reads a table and [Set.Images] reads images.
 type Set struct {
 	// Dataset names the set, its licence and its files. A set without files is built in.
 	fetch.Dataset
 	Folder string // of its files, below the data folder, with / between names; "" if built in
 	Group  string // names several sets together; "" if the set is in no group
-	Splits int    // how many divisions the set comes with, of which a seed chooses one; 1 or more
+	Splits int    // the number of divisions that the set comes with, at least 1; a seed chooses one
 	Other  string // the set whose test images are out of distribution for this one; "" for none
 
 	table  func(dir string, split int) (*Parts, error) // nil for images
 	images func(dir string) (*image.Splits, error)     // nil for tables
 }
 
-// Parts are the rows of a table, divided as its authors did. Validation is nil where they
-// keep no rows for it. Train and Test may be the same rows.
+// Parts are the rows of a table, divided as its authors did. Validation is nil where the
+// authors keep no rows for it. Train and Test may be the same rows.
 type Parts struct{ Train, Validation, Test *data.Set }
 
 // ErrUnknown is wrapped by the error about a name that no set and no group has.
@@ -37,7 +37,7 @@ var ErrUnknown = errors.New("unknown data set")
 
 // A MissingError says that files of a set are not in the data folder, and how to get them.
 type MissingError struct {
-	Name string // the set's
+	Name string // of the set
 	Err  error  // names the files; it wraps fs.ErrNotExist
 }
 
@@ -95,7 +95,7 @@ func unknown(name string, all []Set, groups bool) error {
 	return fmt.Errorf("%w %q, expected one of %s", ErrUnknown, name, strings.Join(slices.Compact(names), ", "))
 }
 
-// BuiltIn says whether the program contains the set, or makes it: it needs no files.
+// BuiltIn says whether the set needs no files, because the program contains or generates it.
 func (s Set) BuiltIn() bool { return len(s.Files) == 0 }
 
 // HasImages says whether the set holds images; otherwise it is a table.
@@ -104,8 +104,8 @@ func (s Set) HasImages() bool { return s.images != nil }
 // Dir returns the folder of the set's files below the data folder.
 func (s Set) Dir(folder string) string { return filepath.Join(folder, filepath.FromSlash(s.Folder)) }
 
-// Get downloads what is not yet in the set's folder below the data folder; see [fetch.Get].
-// It sets o.Dir, and it does nothing for a set that is built in.
+// Get downloads the files that are not yet in the set's folder below the data folder; see
+// [fetch.Get]. It overwrites o.Dir. It does nothing for a set that is built in.
 func (s Set) Get(ctx context.Context, folder string, o fetch.Options) error {
 	if s.BuiltIn() {
 		return nil
@@ -114,9 +114,9 @@ func (s Set) Get(ctx context.Context, folder string, o fetch.Options) error {
 	return fetch.Get(ctx, s.Dataset, o)
 }
 
-// Table reads a table from its files below the data folder. The seed chooses one of its
-// divisions, number seed modulo Splits. The error is a [MissingError] where files are
-// absent, and else one line that begins with the set's name.
+// Table reads a table from its files below the data folder. The seed chooses the division
+// with the number seed modulo Splits. The error is a [MissingError] if files are absent, and
+// otherwise one line that begins with the set's name.
 func (s Set) Table(folder string, seed uint64) (*Parts, error) {
 	if s.table == nil {
 		return nil, fmt.Errorf("%s: expected a table, found a set of images", s.Name)
@@ -135,8 +135,8 @@ func (s Set) Images(folder string) (*image.Splits, error) {
 	return i, s.explain(err)
 }
 
-// explain puts the set's name before an error of reading and, where files are missing, adds
-// how to get them.
+// explain puts the set's name before an error of reading. If files are missing, it adds how
+// to get them.
 func (s Set) explain(err error) error {
 	switch {
 	case err == nil:

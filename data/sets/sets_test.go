@@ -14,9 +14,9 @@ import (
 	"github.com/go-valla/valla/internal/fixture"
 )
 
-// conformance has a row for each set: what the entry must say, and how many examples and
-// features or classes it has where its files are beside the module. Rows of 0 are not
-// counted, because nobody has the files.
+// conformance has a row for each set. It holds what the entry must say and, for files beside
+// the module, how many examples and how many features or classes the set has. A row with 0
+// examples is not compared with files, because there are none.
 var conformance = []struct {
 	name, folder           string
 	files                  int // 0: built in
@@ -110,7 +110,7 @@ func expectMissing(t *testing.T, s Set) {
 	}
 }
 
-// read reads the set as what it is; as the other kind it must be refused.
+// read reads the set. It returns an error if the set can be read as the other kind too.
 func read(s Set, folder string) error {
 	_, table := s.Table(folder, 0)
 	_, images := s.Images(folder)
@@ -203,7 +203,7 @@ func TestSelect(t *testing.T) {
 	}
 }
 
-// A file that is there and wrong is no missing one.
+// A file that is there but has the wrong content does not count as missing.
 func TestWrongFile(t *testing.T) {
 	s, err := Lookup("boston")
 	if err != nil {
@@ -242,7 +242,7 @@ func put(t *testing.T, path, content string) {
 	}
 }
 
-// expectError fails unless err is one line that says all.
+// expectError fails unless err is one line that contains all of say.
 func expectError(t *testing.T, err error, say ...string) {
 	t.Helper()
 	if err == nil {

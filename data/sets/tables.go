@@ -15,8 +15,8 @@ func tables() []Set {
 	return all
 }
 
-// large makes a set of a table of package tabular, whose rows are always the same: those of
-// seed 0, where they are shuffled.
+// large makes a set of a table of package tabular. If the table is shuffled, it uses seed 0,
+// so that its parts are always the same rows.
 func large(t tabular.Set) Set {
 	return Set{Dataset: t.Download, Folder: t.Folder, Splits: 1, table: func(dir string, _ int) (*Parts, error) {
 		s, _, err := t.Open(dir, tabular.Options{})

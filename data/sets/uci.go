@@ -14,14 +14,14 @@ import (
 	"github.com/go-valla/valla/data/fetch"
 )
 
-// uciSplits is how many splits each of the tables has.
+// uciSplits is the number of splits of each table.
 const uciSplits = 20
 
 // uciCommit is the version of the repository whose files uciFiles lists.
 const uciCommit = "6eb4497628d12b0f300f4b4f6bdc386bebad565c"
 
-// uciFiles has a line for each file: its SHA-256 sum, its bytes, and its name below the
-// folder UCI_Datasets of the repository.
+// uciFiles has a line for each file: its SHA-256 sum, its size in bytes, and its name below
+// the folder UCI_Datasets of the repository.
 //
 //go:embed uci.txt
 var uciFiles string

@@ -14,9 +14,9 @@ func flightFeatures() []string {
 
 const arrivalDelay = "ArrDelay" // in minutes
 
-// airline is the paper's Airline: the delays of flights in the United States from January
-// to April 2008. The paper's code takes the first 800,000 rows, of which 600,000 and
-// 100,000 are for training and validation, in order.
+// airline is the paper's data set Airline: the delays of flights in the United States from
+// January to April 2008. The paper's code takes the first 800,000 rows. The first 600,000 of
+// them are for training, the next 100,000 for validation and the others for testing.
 func airline() Set {
 	s := flights(Set{
 		Name:   "airline",
@@ -46,7 +46,7 @@ func airline() Set {
 	return s
 }
 
-// flights adds what all tables of flights have in common.
+// flights adds the features, the target and the filters that all tables of flights share.
 func flights(s Set) Set {
 	s.Features, s.Target = flightFeatures(), arrivalDelay
 	s.csv.fields = numbers(append(flightFeatures(), arrivalDelay)...)

@@ -10,25 +10,25 @@ import (
 
 // A cellReader splits CSV text (RFC 4180) into rows of cells.
 //
-// Lines without quotes are split where they lie, without garbage: encoding/csv makes
-// a string of each row, so many that the collector lets the heap grow to twice the
-// table, and is half as fast. The first quote hands what follows over to it.
+// It splits lines without quotes in place and allocates nothing for them. encoding/csv makes a
+// string of each row, so that the heap grows to twice the size of the table, and is half as
+// fast. From the first quote on encoding/csv reads the rest of the text.
 type cellReader struct {
 	b      *bufio.Reader
-	line   int // of the row read last, its first, counting from 1
-	lines  int // read so far
+	line   int // the number of the first line of the row read last, counting from 1
+	lines  int // the number of lines read so far
 	long   []byte
 	cells  [][]byte
 	quotes *csv.Reader // nil before the first quote
-	before int         // lines that quotes does not know of
+	before int         // the number of lines before those that quotes reads
 }
 
 func newCellReader(r io.Reader) *cellReader {
 	return &cellReader{b: bufio.NewReaderSize(r, 1<<16)}
 }
 
-// read returns the cells of the next row that is no empty line. They are valid until
-// the next call. After an error, line is that of the row before.
+// read returns the cells of the next row and skips empty lines. The cells are valid until the
+// next call. After an error, line still is the line of the row before.
 func (c *cellReader) read() ([][]byte, error) {
 	for c.quotes == nil {
 		line, err := c.next()
@@ -51,8 +51,8 @@ func (c *cellReader) read() ([][]byte, error) {
 	return c.quoted()
 }
 
-// next returns the next line with its end. An error of reading comes before what is
-// left of a line; the last line needs no end.
+// next returns the next line with its end. The last line needs no end. If reading fails within
+// a line, next returns the error and not the part of the line.
 func (c *cellReader) next() ([]byte, error) {
 	line, err := c.b.ReadSlice('\n')
 	if errors.Is(err, bufio.ErrBufferFull) {
@@ -83,7 +83,7 @@ func (c *cellReader) split(line []byte) [][]byte {
 	}
 }
 
-// quoted is read after the first quote.
+// quoted does the work of read from the first quote on.
 func (c *cellReader) quoted() ([][]byte, error) {
 	row, err := c.quotes.Read()
 	if err != nil {

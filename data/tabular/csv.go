@@ -10,21 +10,20 @@ import (
 	"strconv"
 )
 
-// byteOrderMark is what some programs put before the first column's name.
+// byteOrderMark is a character that some programs write before the first column's name.
 const byteOrderMark = "\ufeff"
 
-// A csvScan is a CSV file on its way.
+// A csvScan is the state of reading a CSV file.
 type csvScan struct {
 	layout
 	path string
 	*cellReader
-	columns int   // of the file; 0 before the first row
-	at      []int // of each field
+	columns int   // the number of columns of the file; 0 before the first row
+	at      []int // the column of each field
 	values  []float64
 }
 
-// scanCSV hands the rows of a CSV file to take and returns how many bytes of text
-// it read.
+// scanCSV calls take with the rows of a CSV file and returns how many bytes of text it read.
 func scanCSV(path string, l layout, take take) (int64, error) {
 	f, content, err := open(path)
 	if err != nil {
@@ -75,7 +74,7 @@ func (s *csvScan) scan(take take) error {
 	}
 }
 
-// start finds the columns by the first row and says whether it is the header.
+// start finds the columns by means of the first row and says whether that row is the header.
 func (s *csvScan) start(cells [][]byte) (header bool, err error) {
 	cells[0] = bytes.TrimPrefix(cells[0], []byte(byteOrderMark))
 	if s.bare {
@@ -103,7 +102,7 @@ func (s *csvScan) start(cells [][]byte) (header bool, err error) {
 	return true, nil
 }
 
-// row takes one row.
+// row converts the cells of one row and calls take with them.
 func (s *csvScan) row(cells [][]byte, take take) error {
 	if len(cells) != s.columns {
 		return fmt.Errorf("%s:%d: expected %d cells, found %d", s.path, s.line, s.columns, len(cells))
@@ -127,8 +126,8 @@ func (s *csvScan) row(cells [][]byte, take take) error {
 	return nil
 }
 
-// syntax rewrites an error of the CSV reader, which may be one of reading, in our
-// form. Where reading fails, the place is the row that was read last.
+// syntax adds the file and the line to an error of the CSV reader. If reading the file failed,
+// the line is that of the row that was read last.
 func (s *csvScan) syntax(err error) error {
 	var parse *csv.ParseError
 	if errors.As(err, &parse) {

@@ -7,7 +7,7 @@ import (
 
 const flightHeader = "Year,DepTime,ArrTime,Month,DayofMonth,DayOfWeek,plane_age,AirTime,Distance,Carrier,ArrDelay\n"
 
-// Columns are found by name, others passed over, and hhmm becomes minutes.
+// Columns are found by name, others are ignored, and hhmm becomes minutes.
 func TestAirline(t *testing.T) {
 	rows := "2008,0,2400,1,2,3,4,5,6,\"A, B\",-7\n" +
 		"2008,959,1000.0,1,3,4,5,6,7,,8\n" +
@@ -26,7 +26,7 @@ func TestAirline(t *testing.T) {
 	}
 }
 
-// The rows beyond those that are used are not even looked at.
+// The rows after those that are used are not read.
 func TestMost(t *testing.T) {
 	s := plain()
 	s.most = 4

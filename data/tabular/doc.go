@@ -6,7 +6,7 @@
 // A table has N rows of D features and a target. It is read row by row into one piece of
 // memory, N·(D+1) values of the chosen type; no other memory grows with N.
 // Features, filters, order and splits are those of the authors' code
-// (utils/dataset.py of Ludvins/Variational-LLA).
+// (utils/dataset.py of github.com/Ludvins/Variational-LLA).
 //
 // Files are Parquet or CSV, which may be packed with gzip or bzip2 or be alone in a zip
 // archive. A file with a fault is refused as a whole, and the error is one line that names

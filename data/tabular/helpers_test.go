@@ -48,7 +48,8 @@ func zipped(t testing.TB, content []byte, names ...string) []byte {
 	return b.Bytes()
 }
 
-// plain is a set of the CSV columns a (feature) and b (target), 2:1:rest.
+// plain is a set of the CSV columns a (feature) and b (target). Two rows are for training, one
+// is for validation, and the rest are for testing.
 func plain() Set {
 	return Set{
 		Name: "plain", Features: []string{"a"}, Target: "b", Folder: "p",

@@ -8,26 +8,26 @@ import (
 	"strings"
 )
 
-// A layout says what a kind of file holds and what makes a row of it.
+// A layout describes the content of a kind of file, and how its cells become a row.
 type layout struct {
 	fields []field
 	// bare means a CSV file without a header, whose columns are the fields.
 	bare bool
-	// derive makes a row, features and then target, of a file's cells, one for each
-	// field. nil: they are the row.
+	// derive computes a row, which is the features and then the target, from cells, one for
+	// each field. If it is nil the cells are the row.
 	derive func(cells, row []float64)
 }
 
-// A field is a column of a file that is needed. Other columns are passed over.
+// A field is a column of a file that is needed. Other columns are ignored.
 type field struct {
 	name string
-	// time: the Parquet column is a timestamp; its cells are microseconds since
-	// 1970 in whatever zone the file is in.
+	// time means that the Parquet column is a timestamp. Its cells are microseconds since
+	// 1970, in the time zone of the file.
 	time bool
 	// expected describes the cells that convert takes, for messages.
 	expected string
-	// convert returns what a finite cell stands for; false if it is not as expected.
-	// nil: itself.
+	// convert returns the value for which a finite cell stands, and false if the cell is not
+	// as expected. If convert is nil the value is the cell.
 	convert func(float64) (float64, bool)
 }
 
@@ -40,7 +40,8 @@ func numbers(names ...string) []field {
 	return f
 }
 
-// value returns what a cell stands for, and otherwise what was expected.
+// value returns the value for which a cell stands. If the cell has none, expected says what
+// was expected; otherwise expected is empty.
 func (f *field) value(cell float64) (v float64, expected string) {
 	if math.IsNaN(cell) || math.IsInf(cell, 0) {
 		return 0, "a finite number"
@@ -57,11 +58,11 @@ func (f *field) value(cell float64) (v float64, expected string) {
 // errEnough ends a scan without an error when no more rows are wanted.
 var errEnough = errors.New("enough rows")
 
-// A take gets the cells of one row, one for each field, and must not keep them. An
+// A take is called with the cells of one row, one for each field, and must not keep them. Its
 // error ends the scan, which adds the place.
 type take func(cells []float64) error
 
-// quoted is a cell for a message: on one line, and not all of a long one.
+// quoted returns a cell as a message shows it: on one line, and cut off if it is long.
 func quoted(cell string) string {
 	const most = 40
 	if len(cell) > most {
@@ -70,7 +71,7 @@ func quoted(cell string) string {
 	return strconv.Quote(cell)
 }
 
-// listed joins names for a message, leaving out what is beyond 20.
+// listed joins names for a message. It leaves out those after the 20th.
 func listed(names []string) string {
 	const most = 20
 	if len(names) == 0 {

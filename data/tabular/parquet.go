@@ -14,7 +14,7 @@ import (
 // magic begins and ends a Parquet file.
 const magic = "PAR1"
 
-// A parquetFile is an open Parquet file with the columns that are needed.
+// A parquetFile is an open Parquet file and its columns that are needed.
 type parquetFile struct {
 	layout
 	path    string
@@ -22,8 +22,8 @@ type parquetFile struct {
 	columns []parquetColumn
 }
 
-// parquetRows returns the rows that a Parquet file with the columns of l says it
-// has, and its size.
+// parquetRows returns the number of rows that a Parquet file with the columns of l claims to
+// have, and its size in bytes.
 func parquetRows(path string, l layout) (n, size int64, err error) {
 	defer damaged(path, &err)
 	f, content, err := open(path)
@@ -38,8 +38,8 @@ func parquetRows(path string, l layout) (n, size int64, err error) {
 	return max(0, p.table.NumRows()), content.Size(), nil
 }
 
-// scanParquet hands the rows of a Parquet file to take, decoding only the columns
-// that l needs, a page of each at a time. It returns the size of the file.
+// scanParquet calls take with the rows of a Parquet file. It decodes only the columns that l
+// needs, one page of each at a time. It returns the size of the file in bytes.
 func scanParquet(path string, l layout, take take) (int64, error) {
 	f, content, err := open(path)
 	if err != nil {
@@ -72,15 +72,14 @@ func decodeParquet(path string, content *io.SectionReader, l layout, take take) 
 	return nil
 }
 
-// damaged turns a panic of the Parquet decoder, which a damaged file can cause,
-// into an error.
+// damaged turns a panic of the Parquet decoder into an error. A damaged file can cause one.
 func damaged(path string, err *error) {
 	if r := recover(); r != nil {
 		*err = corrupt(path, fmt.Errorf("%v", r))
 	}
 }
 
-// corrupt reports what the decoder says of a file.
+// corrupt returns the error about a file that the Parquet decoder refuses.
 func corrupt(path string, err error) error {
 	line, _, _ := strings.Cut(err.Error(), "\n")
 	return fmt.Errorf("%s: expected a Parquet file, found it damaged: %s", path, line)

@@ -8,20 +8,21 @@ import (
 	"github.com/parquet-go/parquet-go"
 )
 
-// batch is how many rows of each column are decoded at a time.
+// batch is the number of rows of each column that are decoded at a time.
 const batch = 1024
 
 // A parquetColumn decodes one column.
 type parquetColumn struct {
 	index   int
-	convert func(parquet.Value) (float64, bool) // false: float64 cannot hold it
+	convert func(parquet.Value) (float64, bool) // returns false if float64 cannot hold the value
 	pages   parquet.Pages
 	page    parquet.Page
-	values  parquet.ValueReader // of page; nil before the first
+	values  parquet.ValueReader // of the current page; nil before the first one
 	buf     []parquet.Value     // [batch]
 }
 
-// group hands over the rows of a row group, whose first is number first.
+// group calls take with the rows of a row group. Its first row has the number first in the
+// file.
 func (p *parquetFile) group(g parquet.RowGroup, first int64, take take) error {
 	chunks := g.ColumnChunks()
 	for i := range p.columns {
@@ -46,7 +47,7 @@ func (p *parquetFile) group(g parquet.RowGroup, first int64, take take) error {
 	return nil
 }
 
-// row hands over row k of the batch, which is number row of the file.
+// row calls take with row k of the batch, which has the number row in the file.
 func (p *parquetFile) row(k int, row int64, cells []float64, take take) error {
 	for i := range p.fields {
 		f, cell, expected := &p.fields[i], p.columns[i].buf[k], ""

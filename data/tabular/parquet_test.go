@@ -26,7 +26,7 @@ type rideRow struct {
 	To       *int64   `parquet:"DOLocationID,optional,dict"`
 }
 
-// aRide is one of a minute, at second n of 2023.
+// aRide is a ride of one minute that starts at second n of 2023.
 func aRide(n int) rideRow {
 	start := time.Date(2023, 1, 1, 0, 0, n, 0, time.UTC).UnixMicro()
 	from, to := int32(n%265), int64(7)
@@ -54,8 +54,8 @@ func written[T any](t testing.TB, cut int, rows ...T) []byte {
 	return b.Bytes()
 }
 
-// Rows come out in their order over pages, row groups and files, as package time
-// tells what the times are.
+// Rows come out in their order over pages, row groups and files, with the times that package
+// time computes.
 func TestTaxi(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 0))
 	var rides []rideRow
@@ -96,7 +96,7 @@ func TestTaxi(t *testing.T) {
 	}
 }
 
-// 10 s and 5 h are kept; the ends are what the paper's filter says they are.
+// Rides of exactly 10 s and 5 h are kept, as by the paper's filter.
 func TestTaxiFilterEnds(t *testing.T) {
 	var rides []rideRow
 	for _, us := range []int64{10e6, 18000e6, 10e6 - 1, 18000e6 + 1, -60e6, 11e6, 12e6} {
@@ -227,8 +227,8 @@ func TestDamagedParquet(t *testing.T) {
 	}
 }
 
-// Room is made for the rows that files say they have, but for no more than they have
-// bytes; those of more rows are read all the same.
+// Memory is reserved for the rows that files claim to have, but for no more rows than they
+// have bytes. Files with more rows than that are read all the same.
 func TestExpect(t *testing.T) {
 	path := put(t, "a.parquet", written(t, 9, aRide(1), aRide(2), aRide(3), aRide(4)))
 	if n, err := small(taxi()).expect([]string{path, path}); err != nil || n != 8 {

@@ -5,10 +5,11 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// exact is the largest integer up to which float64 holds all.
+// exact is the integer up to which float64 holds every integer exactly.
 const exact = 1 << 53
 
-// numberOf returns what reads a number of a type; nil if it is not one.
+// numberOf returns the function that converts values of a type to numbers, or nil if the type
+// is none of numbers.
 func numberOf(t parquet.Type) func(parquet.Value) (float64, bool) {
 	if l := t.LogicalType(); l != nil {
 		if i, ok := l.Value.(*format.IntType); !ok || !i.IsSigned {
@@ -28,8 +29,8 @@ func numberOf(t parquet.Type) func(parquet.Value) (float64, bool) {
 	return nil
 }
 
-// timeOf returns what reads a time of a type, as microseconds; nil if it is not
-// one. Nanoseconds are rounded down.
+// timeOf returns the function that converts values of a type to times in microseconds, or nil
+// if the type is none of times. Nanoseconds are rounded down.
 func timeOf(t parquet.Type) func(parquet.Value) (float64, bool) {
 	l := t.LogicalType()
 	if l == nil || t.Kind() != parquet.Int64 {

@@ -10,10 +10,10 @@ import (
 // A Report says which files and rows [Set.Open] has read.
 type Report struct {
 	Name    string
-	Files   []string  // in their order
-	Bytes   int64     // of text after decompression, and of Parquet files
-	Rows    int       // of the files, as far as they were needed
-	Kept    int       // rows that no filter dropped
+	Files   []string  // paths, in the order of reading
+	Bytes   int64     // bytes of decompressed text and of Parquet files
+	Rows    int       // the number of rows that were read
+	Kept    int       // the number of rows that no filter dropped
 	Dropped []Dropped // one for each filter; a row counts for the first that drops it
 	Elapsed time.Duration
 }

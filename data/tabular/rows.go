@@ -44,7 +44,7 @@ func (r *rowsOf[T]) add(row []float64) error {
 	return nil
 }
 
-// shuffle permutes the rows where they are.
+// shuffle permutes the rows in place.
 func (r *rowsOf[T]) shuffle(rng *rand.Rand) {
 	rng.Shuffle(len(r.y), func(i, j int) {
 		a, b := r.x[i*r.d:(i+1)*r.d], r.x[j*r.d:(j+1)*r.d]

@@ -25,33 +25,33 @@ type Set struct {
 	Folder   string        // of its files, below the folder of all data sets
 	Features []string      // D names
 	Target   string        // the target's name
-	Download fetch.Dataset // its files, and how they are recognised
+	Download fetch.Dataset // its files, their addresses and their checks
 
-	files        []string // patterns (path.Match) of names, of which the first that fits any counts
-	csv, parquet layout   // without fields where there are no such files
+	files        []string // patterns (path.Match) of file names; the first that any file fits counts
+	csv, parquet layout   // without fields if there are no files of the kind
 	filters      []filter
-	rows         int  // that the files have; 0: any number
-	most         int  // rows that are used; 0: all
-	shuffled     bool // by Options.Seed
+	rows         int  // the number of rows of the files; 0 means any number
+	most         int  // the number of rows that are used; 0 means all
+	shuffled     bool // says that Options.Seed shuffles the rows
 	split        split
 }
 
 // A filter drops rows.
 type filter struct {
 	name string
-	drop func(row []float64) bool // of a row: features and then target
+	drop func(row []float64) bool // for a row of the features and then the target
 }
 
 // A split returns how many of n rows are for training and for validation. The
 // others are for testing.
 type split func(n int) (train, validation int)
 
-// counts splits off certain numbers of rows.
+// counts returns the split with given numbers of rows.
 func counts(train, validation int) split {
 	return func(int) (int, int) { return train, validation }
 }
 
-// shares splits off parts of all rows, rounding down.
+// shares returns the split with given fractions of all rows, rounded down.
 func shares(train, validation float64) split {
 	return func(n int) (int, int) { return int(float64(n) * train), int(float64(n) * validation) }
 }
@@ -59,7 +59,7 @@ func shares(train, validation float64) split {
 // Options say how a set is read. The zero value of each field means its default.
 type Options struct {
 	Dtype tensor.Dtype // of the tensors: tensor.Float64, the default, or tensor.Float32
-	Seed  uint64       // of the order of rows, for the sets that are shuffled
+	Seed  uint64       // sets the order of the rows, for the sets that are shuffled
 }
 
 // Open reads the set from its files in the folder dir. Where there are none, the error
@@ -76,7 +76,7 @@ func (s Set) Open(dir string, o Options) (*data.Splits, *Report, error) {
 	return s.open(paths, o)
 }
 
-// open reads the set from certain files, in their order.
+// open reads the set from the files at paths, in their order.
 func (s Set) open(paths []string, o Options) (*data.Splits, *Report, error) {
 	hint, err := s.expect(paths)
 	if err != nil {
@@ -124,8 +124,8 @@ func (s Set) find(dir string) ([]string, error) {
 
 func isParquet(name string) bool { return strings.HasSuffix(strings.ToLower(name), ".parquet") }
 
-// expect returns how many rows to make room for, and 0 where that is not known. It takes
-// the size of a file in bytes as the limit of the rows that the file claims to have.
+// expect returns for how many rows memory is to be reserved, and 0 if that is not known. If a
+// file claims more rows than it has bytes, the number of its bytes counts.
 func (s Set) expect(paths []string) (int, error) {
 	if n := max(s.rows, s.most); n > 0 {
 		return n, nil
@@ -144,8 +144,8 @@ func (s Set) expect(paths []string) (int, error) {
 	return int(total), nil
 }
 
-// read hands the rows that no filter drops to add, which must not keep them. It
-// makes sure that there are as many as there should be.
+// read calls add with each row that no filter drops; add must not keep the row. It returns an
+// error if the number of rows is not the expected one.
 func (s Set) read(paths []string, add func(row []float64) error) (*Report, error) {
 	r := &reading{Set: s, report: newReport(s, paths), add: add, row: make([]float64, len(s.Features)+1)}
 	start := time.Now()
@@ -192,7 +192,7 @@ type reading struct {
 	row    []float64
 }
 
-// full says that no more rows are needed.
+// full says whether no more rows are needed.
 func (r *reading) full() bool { return r.most > 0 && r.report.Rows >= r.most }
 
 // file reads one file.
@@ -206,7 +206,7 @@ func (r *reading) file(path string, parquet bool) error {
 	return err
 }
 
-// take gets the cells of a row.
+// take makes a row of cells, filters it and adds it.
 func (r *reading) take(l layout, cells []float64) error {
 	r.report.Rows++
 	row := cells
@@ -234,8 +234,8 @@ func (r *reading) enough() error {
 	return nil
 }
 
-// complete makes sure that there are as many rows as expected, and some for each
-// part.
+// complete returns an error unless there are as many rows as expected, and some for each of
+// the three parts.
 func (r *reading) complete() error {
 	where := strings.Join(r.report.Files, ", ")
 	if r.rows > 0 && r.report.Rows != r.rows {

@@ -8,8 +8,8 @@ import (
 	"github.com/go-valla/valla/data/fetch"
 )
 
-// taxi is the paper's Taxi: the price of rides in the yellow taxis of New York City. The
-// paper's code takes January 2023 and divides it in order. Where the folder holds several
+// taxi is the paper's data set Taxi: the price of rides in the yellow taxis of New York City.
+// The paper's code takes January 2023 and divides it in order. If the folder holds several
 // months, they are read one after the other.
 func taxi() Set {
 	s := rides("tpep", Set{
@@ -24,20 +24,20 @@ func taxi() Set {
 	return s
 }
 
-// The filters need the place of the duration in a row, and the number of columns.
+// The filters need the place of the duration in a row, and ride the number of columns.
 const (
 	rideDuration = 7 // in seconds
 	rideColumns  = 9
 )
 
-// rides adds what all tables of taxi rides have in common. Columns of times begin
-// with prefix.
+// rides adds the features, the target, the filters and the split that all tables of taxi rides
+// share. The names of the columns with times begin with prefix.
 //
-// The features are, as in the paper's code: seconds since midnight, day of the week
-// (Monday is 0), day of the month and month of the start, zones of start and end,
-// miles, and seconds of the ride; the target is the amount paid in dollars. Rides of
-// less than 10 seconds or more than 5 hours are dropped. A CSV file has these nine
-// columns, a Parquet file those of the commission.
+// The features are those of the paper's code: the start's seconds since midnight, day of the
+// week (Monday is 0), day of the month and month, the zones of start and end, the distance in
+// miles, and the duration in seconds. The target is the amount paid in dollars. Rides of less
+// than 10 seconds or more than 5 hours are dropped. A CSV file has these nine columns, and a
+// Parquet file has those of the commission.
 func rides(prefix string, s Set) Set {
 	zones := []string{"PULocationID", "DOLocationID", "trip_distance"}
 	s.Features = slices.Concat([]string{"time_of_day", "day_of_week", "day_of_month", "month"}, zones, []string{"trip_duration"})
@@ -55,8 +55,8 @@ func rides(prefix string, s Set) Set {
 	return s
 }
 
-// ride makes a row of start and end, in microseconds since 1970, zones, distance and
-// amount.
+// ride computes a row from the cells of a Parquet file: start and end in microseconds since
+// 1970, the two zones, the distance and the amount.
 func ride(cells, row []float64) {
 	const second, day = 1e6, 24 * 3600 * 1e6
 	start, end := cells[0], cells[1]
@@ -71,7 +71,7 @@ func ride(cells, row []float64) {
 	row[rideColumns-1] = cells[5]
 }
 
-// rideFiles says where the commission's files can be had.
+// rideFiles describes one file of the commission and its address.
 func rideFiles(s Set, f fetch.File) fetch.Dataset {
 	return fetch.Dataset{
 		Name:    s.Name,

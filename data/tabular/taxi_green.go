@@ -2,8 +2,8 @@ package tabular
 
 import "github.com/go-valla/valla/data/fetch"
 
-// taxiGreen is a small table of Taxi's form: the green taxis, which serve the outer
-// boroughs, of the same month.
+// taxiGreen is a small table with the same columns as Taxi: the rides of the green taxis,
+// which serve the outer boroughs, in the same month.
 func taxiGreen() Set {
 	const file = "green_tripdata_2023-01.parquet"
 	s := rides("lpep", Set{

@@ -17,7 +17,7 @@ import (
 // A text is the decompressed content of a file.
 type text struct {
 	io.Reader
-	bytes  int64 // read so far
+	bytes  int64 // the number of bytes read so far
 	packed string
 	close  []io.Closer
 }
@@ -36,8 +36,8 @@ func open(name string) (*os.File, *io.SectionReader, error) {
 	return f, io.NewSectionReader(f, 0, info.Size()), nil
 }
 
-// unpack makes t read the text in f: f itself, or what it holds where it begins as
-// gzip, bzip2 or a zip archive does.
+// unpack makes t read the text in f. If f begins like gzip, bzip2 or a zip archive, t unpacks
+// it.
 func (t *text) unpack(f *io.SectionReader) error {
 	b := bufio.NewReaderSize(f, 1<<16)
 	kind, err := sniff(b)
@@ -63,8 +63,8 @@ func (t *text) unpack(f *io.SectionReader) error {
 	return nil
 }
 
-// sniff describes a file by its first bytes; "" is a text or something unknown. An
-// error is one of the disk.
+// sniff describes a file by its first bytes. It returns "" for a text and for an unknown kind
+// of file. An error is an error of the disk.
 func sniff(b *bufio.Reader) (string, error) {
 	head, err := b.Peek(4)
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -103,7 +103,7 @@ func (t *text) unzip(f *io.SectionReader) error {
 	return nil
 }
 
-// isTable says that an archive's file is a table and not what programs add.
+// isTable says whether a file of an archive is a table, and not a file that programs add.
 func isTable(name string) bool {
 	if strings.HasPrefix(name, "__MACOSX/") {
 		return false
@@ -122,7 +122,7 @@ func (t *text) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Close closes what unpacks the file, but not the file.
+// Close closes the readers that unpack the file, but not the file.
 func (t *text) Close() {
 	for _, c := range slices.Backward(t.close) {
 		_ = c.Close() // it was read only

@@ -7,9 +7,10 @@ import (
 	"github.com/go-valla/valla/data/fetch"
 )
 
-// year is the paper's Year: the year of a song from 12 means and 78 covariances of
-// its timbre. The file has no header; each line is the year and then the features.
-// The paper's code divides it in order: 400,000, 63,715 and 51,630 rows.
+// year is the paper's data set Year. Its target is the year of a song; its features are 12
+// means and 78 covariances of the song's timbre. The file has no header, and each line is the
+// year and then the features. The paper's code divides it in order: 400,000 rows are for
+// training, 63,715 for validation and 51,630 for testing.
 func year() Set {
 	features := slices.Concat(series("TimbreAvg", 12), series("TimbreCovariance", 78))
 	s := Set{
@@ -44,7 +45,7 @@ func series(name string, n int) []string {
 	return names
 }
 
-// lastFirst makes a row of cells that begin with the target.
+// lastFirst makes a row from cells that begin with the target, which it moves to the end.
 func lastFirst(cells, row []float64) {
 	copy(row, cells[1:])
 	row[len(row)-1] = cells[0]

@@ -16,8 +16,8 @@ var Method = gp.Method{
 	Title:   "Linearised Laplace approximation (LLA)",
 	Summary: "A Gaussian over the weights of the linearised network, whose precision is the generalised Gauss-Newton matrix, exact or in a smaller form.",
 	Formula: "Q(x,x') = J(x) (H/σ² + I/σ₀²)⁻¹ J(x')ᵀ,  H = Σ_n J_nᵀ Λ_n J_n",
-	Cost:    "One pass over the data; full takes memory in min(P, N·C)² and time in its cube, kfac and diag take time and memory close to those of the network.",
-	Use:     "Choose full where the network has a few thousand weights or the data a few thousand rows, the last layer or kfac otherwise.",
+	Cost:    "A fit is one pass over the data. With P weights, N rows and C outputs, full takes memory for min(P, N·C)² numbers and time proportional to min(P, N·C)³; kfac and diag take little more time and memory than the network.",
+	Use:     "Choose full if the network has a few thousand weights or the data have a few thousand rows, and otherwise the last layer or kfac.",
 	Source:  "Immer, Korzepa and Bauer 2021, Improving predictions of Bayesian neural nets via local linearization; Ritter, Botev and Barber 2018, A scalable Laplace approximation for neural networks",
 
 	New: func() gp.Settings { return new(Settings) },

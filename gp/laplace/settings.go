@@ -14,18 +14,18 @@ import (
 // of all weights with the hyper-parameters that are best on the validation rows, or without
 // any those that maximise the marginal likelihood.
 type Settings struct {
-	Structure string   `set:"structure" choice:"full kfac diag lowrank" help:"form in which the curvature matrix of the weights is kept"`
+	Structure string   `set:"structure" choice:"full kfac diag lowrank" help:"form of the weights' curvature matrix, exact or approximate"`
 	Weights   []string `set:"weights" default:"all" help:"weights that are uncertain: all, last-layer, or names of parameters"`
-	Rank      int      `set:"rank" auto:"100 with the structure lowrank" min:"1" help:"eigenvectors that the structure lowrank keeps"`
+	Rank      int      `set:"rank" auto:"100 with the structure lowrank" min:"1" help:"number of eigenvectors that the structure lowrank keeps"`
 
-	Hyper    string  `set:"hyper" choice:"marglik grid fixed" auto:"grid on validation rows for classes and for networks from elsewhere, otherwise marglik" help:"how the standard deviations are found: by the marginal likelihood, by the validation rows, or not at all"`
+	Hyper    string  `set:"hyper" choice:"marglik grid fixed" auto:"grid on validation rows for classes and for networks from elsewhere, otherwise marglik" help:"how prior std and noise std are found: by the marginal likelihood, by the validation rows, or not at all"`
 	Priors   string  `set:"priors" choice:"shared per-layer per-parameter" help:"which weights share a prior standard deviation"`
 	PriorStd float64 `set:"prior-std" auto:"found" above:"0" help:"prior standard deviation of each weight"`
 	NoiseStd float64 `set:"noise-std" auto:"found, or the network's residual where hyper is fixed" above:"0" help:"noise standard deviation, in the units of the network's outputs"`
 
-	Subset int `set:"subset" auto:"all rows" min:"1" help:"number of training rows, drawn at random, that are taken for all"`
+	Subset int `set:"subset" auto:"all rows" min:"1" help:"number of training rows, drawn at random, that the fit uses as if they were all"`
 
-	AscentSteps int     `set:"ascent-steps" auto:"none: the exact maximum; 100 where ascent-rate is given" min:"1" help:"steps of Adam that go up the marginal likelihood"`
+	AscentSteps int     `set:"ascent-steps" auto:"none: the exact maximum; 100 where ascent-rate is given" min:"1" help:"number of steps of Adam by which the marginal likelihood is increased"`
 	AscentRate  float64 `set:"ascent-rate" auto:"none: the exact maximum; 0.1 where ascent-steps is given" above:"0" help:"learning rate of these steps"`
 }
 

@@ -14,7 +14,7 @@ import (
 var SubsetMethod = gp.Method{
 	Name:    "gp-subset",
 	Title:   "Gaussian process on a subset of the data",
-	Summary: "Exact LLA of some training rows, drawn at random, as if they were all.",
+	Summary: "Exact LLA on some training rows, drawn at random, as if they were all rows.",
 	Formula: "Q(x,x') = J(x) (H/σ² + I/σ₀²)⁻¹ J(x')ᵀ,  H = Σ_n J_nᵀ Λ_n J_n over the subset",
 	Cost:    "Memory for min(P, points·C)² numbers and time for its cube, whatever the number of rows.",
 	Use:     "Choose it as a baseline; it ignores all rows but the subset.",

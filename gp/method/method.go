@@ -1,6 +1,6 @@
 // Package method is the table of post-hoc methods. Command-line flags, keys of experiment
-// files, checks of settings, model files and documentation are made from it: a method is
-// one package below gp and one row here.
+// files, checks of settings, model files and documentation are made from it. A method is one
+// package below gp and one row of this table.
 package method
 
 import (
@@ -29,7 +29,7 @@ const Default = "valla"
 // All returns the methods in the order in which they are listed.
 func All() []gp.Method { return append(slices.Clone(table), testmethod.Rows()...) }
 
-// Names returns their names, in that order.
+// Names returns the names of the methods, in the order of [All].
 func Names() []string {
 	var names []string
 	for _, m := range All() {
@@ -38,8 +38,8 @@ func Names() []string {
 	return names
 }
 
-// Lookup returns the method of a name. The error for another name wraps
-// settings.ErrSetting and lists those there are.
+// Lookup returns the method with a name. The error for an unknown name wraps
+// settings.ErrSetting and lists the names.
 func Lookup(name string) (gp.Method, error) {
 	for _, m := range All() {
 		if m.Name == name {
@@ -49,7 +49,7 @@ func Lookup(name string) (gp.Method, error) {
 	return gp.Method{}, settings.Errorf("method %q, expected one of %s", name, strings.Join(Names(), ", "))
 }
 
-// Of returns the method whose settings s are.
+// Of returns the method to which the settings s belong.
 func Of(s gp.Settings) (gp.Method, error) {
 	for _, m := range All() {
 		if reflect.TypeOf(m.New()) == reflect.TypeOf(s) {

@@ -18,11 +18,11 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// MaxClasses is the largest number of classes: a column of more different values holds
-// numbers.
+// MaxClasses is the largest number of classes. A column with more different values does not
+// hold classes.
 const MaxClasses = 1000
 
-// Classification is of C classes, whose logits are the network's outputs.
+// Classification describes C classes, whose logits are the network's outputs.
 type Classification struct {
 	Name    string    `json:"target"`
 	Classes []float64 `json:"classes"` // the values that the target has, ascending, by output
@@ -172,5 +172,5 @@ func (c *Classification) Score(p *Prediction, y *tensor.Dense) (Scores, error) {
 	return Scores{N: len(labels), List: []Score{{"ACC", s.ACC}, {"NLL", s.NLL}, {"ECE", s.ECE}, {"Brier", s.Brier}}}, err
 }
 
-// ClassName returns how a class is written.
+// ClassName returns the text of a class.
 func ClassName(class float64) string { return strconv.FormatFloat(class, 'g', -1, 64) }

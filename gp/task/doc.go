@@ -1,5 +1,5 @@
 // Package task stands between data and a network. It scales examples from the units of the
-// data to what the network takes, turns the distribution of the network's outputs into a
+// data to the units of the network, turns the distribution of the network's outputs into a
 // prediction in the units of the data, and scores predictions.
 //
 // A [Task] consists of [Inputs] and [Outputs]. Inputs are the columns of a table, or arrays

@@ -51,10 +51,10 @@ func (in Inputs) Check() error {
 	return nil
 }
 
-// Apply returns the inputs x [N,…] in the units of the data, float64, float32 or uint8, as
-// the network takes them, [N,Shape…] of an element type. The axes of x may be cut
-// otherwise than Shape where an example has as many numbers. A value that is not finite is
-// an error that names its place.
+// Apply converts the inputs x [N,…], which are float64, float32 or uint8 in the units of the
+// data, to the inputs [N,Shape…] of the network, in the element type dt. The axes of x may
+// differ from Shape if an example has as many numbers. A value that is not finite is an error
+// that names its place.
 func (in Inputs) Apply(x *tensor.Dense, dt tensor.Dtype) (*tensor.Dense, error) {
 	if err := rowMajor("inputs", x); err != nil {
 		return nil, err
@@ -97,8 +97,8 @@ func scaled[T float](in Inputs, x *tensor.Dense) ([]T, error) {
 	return nil, fmt.Errorf("inputs are %v, expected float64, float32 or uint8", x.Dtype())
 }
 
-// bytes looks the 256 values of each column or channel up. Each operation is rounded to T,
-// as torchvision's ToTensor and Normalize do.
+// bytes scales bytes by a table of the 256 values of each column or channel. Each operation is
+// rounded to T, as in torchvision's ToTensor and Normalize.
 func bytes[T float](in Inputs, v []uint8) []T {
 	table := make([][256]T, max(1, len(in.Mean)))
 	for c := range table {
@@ -117,7 +117,7 @@ func bytes[T float](in Inputs, v []uint8) []T {
 	return out
 }
 
-// floats computes in float64.
+// floats scales numbers. It computes in float64.
 func floats[T, F float](in Inputs, v []F) ([]T, error) {
 	out, run, d := make([]T, len(v)), in.run(), max(1, len(in.Mean))
 	for i, x := range v {
@@ -136,7 +136,7 @@ func floats[T, F float](in Inputs, v []F) ([]T, error) {
 	return out, nil
 }
 
-// run is how many elements in a row share their mean.
+// run is the number of consecutive elements that have the same Mean and Std.
 func (in Inputs) run() int {
 	if len(in.Shape) < 2 {
 		return 1

@@ -22,17 +22,17 @@ type Outputs interface {
 
 	// Likelihood says how targets scatter around the network, its noise included.
 	Likelihood() likelihood.Likelihood
-	// Loss is what the network's training minimises.
+	// Loss is the loss that the training of the network minimises.
 	Loss() train.Loss
 	// HeldLoss is Loss of one example, targets y [C] and outputs f [C], as numbers.
 	HeldLoss(y, f []float64) float64
-	// Encode returns targets [N,T] in the units of the data as the network has them,
-	// [N,C] of an element type.
+	// Encode converts targets [N,T] in the units of the data to the targets [N,C] of the
+	// network, in the element type dt.
 	Encode(y *tensor.Dense, dt tensor.Dtype) (*tensor.Dense, error)
-	// Decode is the inverse of Encode: targets [N,T] in the units of the data.
+	// Decode is the inverse of Encode: it returns targets [N,T] in the units of the data.
 	Decode(y *tensor.Dense) *tensor.Dense
-	// Predict turns the distribution of the latent function, in the network's units, and
-	// the noise variance there into a prediction in those of the data.
+	// Predict turns the distribution of the latent function and the noise variance, both in
+	// the network's units, into a prediction in the units of the data.
 	Predict(ctx context.Context, g gp.Gaussian, noiseVariance float64, o PredictOptions) (*Prediction, error)
 	// NLLs returns the negative log-likelihood of each row's targets [N,T], in the units
 	// of the data, a finite number: a row counts 1e6 at most.
@@ -41,7 +41,7 @@ type Outputs interface {
 	Score(p *Prediction, y *tensor.Dense) (Scores, error)
 }
 
-// Link says how class probabilities are made of a latent Gaussian.
+// Link says how class probabilities are computed from the Gaussian of the logits.
 type Link string
 
 // The links.

@@ -11,9 +11,9 @@ import (
 // example by 1/evenShare times the mean weight.
 const evenShare = 0.3
 
-// draws deals mini-batches in which an example's probability follows its score. Most
-// examples are well classified and have λ near 0, so that a mini-batch drawn evenly would
-// tell little about T.
+// draws makes mini-batches in which the probability of an example grows with its score. Most
+// examples are well classified and have a λ near 0, so that a mini-batch drawn evenly would
+// contain little information about T.
 type draws struct {
 	n, size int
 	seed    uint64

@@ -19,22 +19,22 @@ type Fit struct {
 	Likelihood likelihood.Likelihood
 	Alpha      *float64 // see Objective
 
-	// FixInducing keeps Z, FixPrior σ₀ and FixLikelihood the likelihood's parameters as
-	// they are.
+	// FixInducing keeps Z at its start values, FixPrior keeps σ₀, and FixLikelihood keeps
+	// the likelihood's parameters.
 	FixInducing, FixPrior, FixLikelihood bool
 
 	BatchSize int    // 0 means 100, the published setting
 	Seed      uint64 // of the mini-batches
-	// MemoryLimit is how many bytes a step may need, see [Fit.Plan], and the validation
-	// beside it a quarter as many; 0 means as many as it takes. Where a mini-batch needs
-	// more it is computed in parts.
+	// MemoryLimit is the largest number of bytes that a step may need (see [Fit.Plan]). The
+	// validation may need a quarter as many in addition. 0 means no limit. A mini-batch that
+	// needs more is computed in parts.
 	MemoryLimit int64
 
-	// ValidationX [n,…] and ValidationY [n,C] are examples held out: where there are any,
+	// ValidationX [n,…] and ValidationY [n,C] are examples held out. If there are any,
 	// Config.Validate is their mean negative log predictive density.
 	ValidationX, ValidationY *tensor.Dense
-	// Config is the training loop's. The published setting is 40,000 iterations of
-	// Adam with its default step of 1e-3.
+	// Config configures the training loop. The published setting is 40,000 iterations of
+	// Adam with its default learning rate of 1e-3.
 	Config train.Config
 }
 

@@ -11,13 +11,13 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Greedy chooses m inducing points among the candidates x [N,…], each of which stands for
-// its output class[n] (nil: output 0). Again and again it takes the candidate whose prior
-// variance given the points chosen so far is the largest (Burt, Rasmussen and van der Wilk
-// 2020). This is a good start where the kernel varies on other scales than the distances
-// between inputs, which k-means goes by. Greedy returns the chosen inputs [M,…] and their
-// classes. There are fewer than m where no variance but rounding is left. Memory grows with
-// N²: draw candidates at random where N is large.
+// Greedy chooses m inducing points among the candidates x [N,…]. Candidate n stands for output
+// class[n], or for output 0 if class is nil. Each time Greedy takes the candidate with the
+// largest prior variance given the points chosen so far (Burt, Rasmussen and van der Wilk
+// 2020). This is a good start if the kernel varies on other scales than the distances between
+// inputs, on which k-means depends. Greedy returns the chosen inputs [M,…] and their classes.
+// There are fewer than m if the remaining variance is only rounding. Memory grows with N², so
+// that candidates should be drawn at random if N is large.
 func Greedy(k gp.Kernel, x *tensor.Dense, class []int, m int) (z *tensor.Dense, chosen []int, err error) {
 	n := x.Shape()[0]
 	if class == nil {

@@ -13,9 +13,9 @@ import (
 // with the natural parameters T and the parameters of the likelihood that belong to it. The
 // ladder is the state of a natural-gradient fit.
 //
-// The best σ₀ cannot be found with a single T: that T was fitted at another σ₀, and each of
-// the two would pull the other downwards. With a T for each σ₀ the whole curve of values is
-// known, for no more passes over the network than one T takes.
+// The best σ₀ cannot be found with a single T: that T was fitted at another σ₀, and σ₀ and T
+// would pull each other downwards. With a T for each σ₀ the fit knows the objective at several
+// σ₀, and it needs no more passes over the network than with one T.
 type ladder struct {
 	m, rungs, width int     // width: parameters of the likelihood
 	start           float64 // log σ₀ at the start
@@ -79,7 +79,7 @@ func newLadder(m, rungs int, logStd float64, noise []float64) *ladder {
 	return l
 }
 
-// place sets the scales, the middle one leading.
+// place sets the scales and makes the middle rung the leading one.
 func (l *ladder) place(middle, step float64) {
 	for i := range l.rungs {
 		l.logStd.Float64s()[i] = middle + float64(i-l.rungs/2)*step
@@ -101,7 +101,7 @@ func (l *ladder) arrays(fixed bool) []train.Array {
 	return list
 }
 
-// outdate has the spectra computed anew.
+// outdate makes the next step compute the spectra anew.
 func (l *ladder) outdate() { l.numbers.Change = 1 } // more than stale
 
 // stale says whether T has changed too much for the spectra as last computed.
@@ -120,7 +120,7 @@ func (l *ladder) params(i int) []float64 {
 	return v
 }
 
-// setGradients takes the gradients in params(i) of each rung.
+// setGradients sets the gradients with respect to params(i) of each rung.
 func (l *ladder) setGradients(grads [][]float64) {
 	for i, of := range grads {
 		for k, g := range of {
@@ -153,8 +153,8 @@ func (l *ladder) changed(rho float64, done int) {
 	l.numbers.Done = done
 }
 
-// spectra returns those of all rungs in a frame: computed if fresh is set, otherwise those
-// that are remembered.
+// spectra returns the spectra of all rungs in a frame. It computes them if fresh is set and
+// otherwise returns those that are remembered.
 func (l *ladder) spectra(f *frame, fresh bool) ([]*spectrum, error) {
 	m, all := l.m, make([]*spectrum, l.rungs)
 	for i := range all {
@@ -193,9 +193,10 @@ func (l *ladder) choose(values []float64) int {
 	return best
 }
 
-// climb moves the rungs: around the best one, or, where it has neighbours on both
-// sides, around the lowest point of the parabola through the three, with half the step,
-// but none below the ratio least. New rungs interpolate what the old ones have.
+// climb moves the rungs around the best one. If the best one has neighbours on both sides,
+// climb moves them around the lowest point of the parabola through the three and halves the
+// step, which is the log of the ratio of scales; the ratio does not fall below least. New rungs
+// interpolate the arrays of the old ones.
 func (l *ladder) climb(values []float64, least float64) {
 	if l.rungs == 1 {
 		return

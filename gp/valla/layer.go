@@ -135,7 +135,7 @@ type Loss struct {
 	Loss *graph.Node // Data + KL, a scalar
 }
 
-// Objective says what is minimised.
+// Objective describes the objective that a fit minimises.
 type Objective struct {
 	Likelihood likelihood.Likelihood
 	Alpha      *float64 // α; nil means 1, the published setting; 0 is the evidence lower bound

@@ -49,7 +49,7 @@ func (s *Settings) Fit(ctx context.Context, p gp.Problem, r gp.Run) (*gp.Fitted,
 	return f.fitted(res), err
 }
 
-// fitting is one fit under way.
+// fitting is the state of one fit.
 type fitting struct {
 	p gp.Problem
 	r gp.Run
@@ -149,7 +149,7 @@ func (f *fitting) config(every int) train.Config {
 	return c
 }
 
-// fitted is what the fit has found.
+// fitted returns the result of the fit.
 func (f *fitting) fitted(res *train.Result) *gp.Fitted {
 	out := &gp.Fitted{
 		Posterior: f.post, NoiseVariance: likelihood.NoiseVariance(f.lik),

@@ -22,8 +22,8 @@ import (
 //     step t by t. It does not fall below what averages over an epoch or two, since Z moves,
 //     and it is smaller where a step would go too far. For Gaussian noise and α = 0 the
 //     fixed point is that of Prop. 2 of the paper, and one step over all data reaches it.
-//   - σ₀ is compared: the fit goes on at several σ₀ at once, which share the network's
-//     Jacobians, and keeps the one that predicts held-out examples best.
+//   - σ₀ is found by comparison: the fit runs at several values of σ₀ at once, which share the
+//     network's Jacobians, and keeps the one that predicts held-out examples best.
 //   - Z and the likelihood's parameters follow Adam, as in Fit.
 //   - Mini-batches prefer examples with a large |λ|, since most λ are near 0. The weights w_b
 //     make up for that.
@@ -36,22 +36,23 @@ type Natural struct {
 	Likelihood likelihood.Likelihood
 	Alpha      *float64 // see Objective
 
-	// FixInducing keeps Z, FixPrior σ₀ and FixLikelihood the likelihood's parameters as
-	// they are. With Z fixed no step takes second derivatives of the network.
+	// FixInducing keeps Z at its start values, FixPrior keeps σ₀, and FixLikelihood keeps
+	// the likelihood's parameters. With Z fixed no step takes second derivatives of the
+	// network.
 	FixInducing, FixPrior, FixLikelihood bool
 
 	BatchSize int    // 0 means 100
 	Seed      uint64 // of the mini-batches
-	// MemoryLimit is how many bytes a step may need, and the validation beside it half
-	// as many; 0 means as many as it takes. Where a mini-batch needs more it is computed
-	// in parts.
+	// MemoryLimit is the largest number of bytes that a step may need. The validation may
+	// need half as many in addition. 0 means no limit. A mini-batch that needs more is
+	// computed in parts.
 	MemoryLimit int64
 
 	// ValidationX [n,…] and ValidationY [n,C] are examples held out. Their mean negative
-	// log predictive density, each output by itself, decides on σ₀ and on the best state. The result has the value
-	// of the best σ₀ that was tried; the layer's σ₀ lies between this one and its
-	// neighbours, where a parabola through the three is lowest. Without examples held out
-	// σ₀ minimises the objective, which is known to make it too small.
+	// log predictive density, each output by itself, decides on σ₀ and on the best state.
+	// The result has the value of the best σ₀ that was tried. The layer's σ₀ is where a
+	// parabola through the values of this σ₀ and its two neighbours is lowest. Without
+	// examples held out σ₀ minimises the objective, which is known to make it too small.
 	ValidationX, ValidationY *tensor.Dense
 
 	// Config is the training loop's; its Validate is the fit's own. Iterations 0 means

@@ -13,7 +13,7 @@ type pace struct {
 	bound float64 // of the step's length, see spectrum.distance
 }
 
-// pace returns that of an iteration.
+// pace returns the pace of an iteration.
 func (n *natural) pace(iteration int) pace {
 	return pace{max(2/float64(iteration+2), n.leastRate(iteration)), n.bound(iteration)}
 }
@@ -35,10 +35,10 @@ func (n *natural) leastRate(iteration int) float64 {
 // long as 30.
 const farthestStep = 30.0
 
-// bound is how long a step may be; it falls with the learning rate. Where λ depends on Q it
-// has both signs. In the sum over all of the data most of it cancels, and what one mini-batch
-// adds may be many times what remains. For α = 0 no λ is negative, T is an average, and no
-// step is too long.
+// bound returns the largest length of a step, which falls with the learning rate. If λ depends
+// on Q it has both signs. In the sum over all data most of it cancels, and the contribution of
+// one mini-batch may be many times as large as the whole sum. For α = 0 no λ is negative, T is
+// an average, and no step is too long.
 func (n *natural) bound(iteration int) float64 {
 	if n.alpha == 0 {
 		return math.Inf(1)
@@ -63,7 +63,7 @@ type sums struct {
 	noise   [][]float64 // gradients in the likelihood's parameters
 }
 
-// add takes in the sums of the next part.
+// add adds the sums of the next part.
 func (s *sums) add(part *sums) {
 	if s.spectra == nil {
 		s.spectra, s.fresh = part.spectra, part.fresh
@@ -104,7 +104,7 @@ func (n *natural) pass(ctx context.Context, iteration int, p pace) (*sums, error
 	return all, nil
 }
 
-// request is what is asked of a part of a mini-batch.
+// request says what a part of a mini-batch has to compute.
 type request struct {
 	weights []float64   // of its examples
 	spectra []*spectrum // of the present Z, from the first part; nil in it

@@ -39,9 +39,9 @@ var (
 	_ gp.Stored         = (*Posterior)(nil)
 )
 
-// PredictBatch is how many inputs are predicted at a time: few enough for what is computed
-// for them to stay in the cache. Where that needs more memory than the limit, a whole
-// fraction of it is predicted at a time.
+// PredictBatch is the number of inputs that are predicted at a time. It is small enough for
+// the intermediate results to stay in the cache. If it needs more memory than the limit, the
+// number is divided by a whole number.
 const PredictBatch = 100
 
 // defaultLimit is the memory in bytes that predictions may take.
@@ -52,7 +52,7 @@ func NewPosterior(net layers.Network, layer *Layer) *Posterior {
 	return &Posterior{net: net, layer: layer, limit: defaultLimit}
 }
 
-// LimitMemory sets how many bytes predictions may take, 1 GiB if it is not called.
+// LimitMemory sets the largest number of bytes that predictions may take. The default is 1 GiB.
 func (p *Posterior) LimitMemory(bytes int64) { p.limit, p.f, p.wide = bytes, nil, nil }
 
 // Refresh makes the next prediction see changed parameters of layer and network.

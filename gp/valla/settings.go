@@ -17,8 +17,8 @@ var Method = gp.Method{
 	Title:   "VaLLA",
 	Summary: "Variational linearized Laplace approximation: a sparse Gaussian process with the network's tangent kernel, fitted to inducing points by mini-batches.",
 	Formula: "Q(x,x') = κ(x,x') − K_xz (A⁻¹ + K_z)⁻¹ K_zx'",
-	Cost:    "A step of the fit takes the network's Jacobians of a mini-batch and of M inducing points and M³ operations; a prediction takes those of the input and M² operations, whatever the number of training rows.",
-	Use:     "The method to start with: for any network and any number of rows, and where predictions have to be fast.",
+	Cost:    "A step of the fit takes the network's Jacobians at a mini-batch and at M inducing points, and M³ operations; a prediction takes the Jacobians at the input and M² operations, whatever the number of training rows.",
+	Use:     "Start with this method: it works for any network and any number of rows, and its predictions are fast.",
 	Source:  "Ortega, Rodríguez Santana and Hernández-Lobato, Variational Linearized Laplace Approximation for Bayesian Deep Learning, ICML 2024",
 	New:     func() gp.Settings { return &Settings{} },
 	Restore: Restore,
@@ -26,23 +26,23 @@ var Method = gp.Method{
 
 // Settings are VaLLA's settings. The zero value of a field means its default.
 type Settings struct {
-	Optimizer string   `set:"optimizer" choice:"natural adam" help:"natural gradients, or Adam for everything as published"`
+	Optimizer string   `set:"optimizer" choice:"natural adam" help:"natural gradients, or Adam for all parameters, as published"`
 	Inducing  int      `set:"inducing" default:"100" min:"1" help:"number of inducing points"`
-	Init      string   `set:"init" choice:"kmeans++ random-points greedy" help:"where the inducing inputs start: k-means of the training inputs from either start, or the greedy choice of largest prior variance"`
+	Init      string   `set:"init" choice:"kmeans++ random-points greedy" help:"start of the inducing inputs: centres of k-means, whose first centres are chosen by k-means++ or are random points; or training inputs, chosen greedily by the largest remaining prior variance"`
 	Alpha     *float64 `set:"alpha" default:"1" min:"0" max:"1" help:"α of the objective; 0 is the evidence lower bound"`
 
 	PriorStd    float64 `set:"prior-std" default:"1" above:"0" help:"prior standard deviation σ₀ at the start"`
 	NoiseStd    float64 `set:"noise-std" auto:"the network's residual" above:"0" help:"noise standard deviation σ at the start, in the units of the network's outputs"`
-	OptimalA    bool    `set:"optimal-a" help:"start Adam from the best matrix A in closed form, for numbers only"`
-	FixPrior    bool    `set:"fix-prior" help:"keep the prior standard deviation as it starts"`
-	FixNoise    bool    `set:"fix-noise" help:"keep the noise standard deviation as it starts, as is done where that is known"`
+	OptimalA    bool    `set:"optimal-a" help:"start Adam from the best matrix A, in closed form; for regression only"`
+	FixPrior    bool    `set:"fix-prior" help:"keep the prior standard deviation at its start value"`
+	FixNoise    bool    `set:"fix-noise" help:"keep the noise standard deviation at its start value, as is done where the noise is known"`
 	FixInducing bool    `set:"fix-inducing" help:"keep the inducing inputs where they start"`
 
 	Iterations    int     `set:"iterations" auto:"natural 1000, for classes 2000; adam 40000" min:"1" help:"number of steps, each on a mini-batch"`
 	BatchSize     int     `set:"batch-size" auto:"natural a hundredth of the rows, from 100 to 400; adam 100" min:"1" help:"rows in a mini-batch, at most all"`
-	LearningRate  float64 `set:"learning-rate" auto:"natural 0.01, adam 0.001" above:"0" help:"step of Adam"`
-	Schedule      string  `set:"schedule" choice:"constant cosine" auto:"natural cosine, adam constant" help:"how the learning rate goes on from its start"`
-	ValidateEvery int     `set:"validate-every" auto:"natural a twentieth of the iterations, adam 100" min:"1" help:"steps from one look at the validation rows to the next"`
+	LearningRate  float64 `set:"learning-rate" auto:"natural 0.01, adam 0.001" above:"0" help:"learning rate of Adam at the start"`
+	Schedule      string  `set:"schedule" choice:"constant cosine" auto:"natural cosine, adam constant" help:"course of the learning rate: it stays constant, or falls along half a cosine to 0"`
+	ValidateEvery int     `set:"validate-every" auto:"natural a twentieth of the iterations, adam 100" min:"1" help:"steps from one validation to the next"`
 	Patience      *int    `set:"patience" default:"10" min:"0" help:"validations in a row without improvement that end a fit by Adam; 0 means that none do"`
 	KeepLast      bool    `set:"keep-last" help:"keep the last state instead of the best one on the validation rows"`
 }

@@ -1,7 +1,7 @@
-// Package archive writes and reads the files of this project that hold several arrays:
-// uncompressed zip archives of JSON documents and NumPy arrays. A reader takes what it
-// expects, member by member, and at the end makes sure that nothing is left; memory is
-// bounded by the size of the file.
+// Package archive writes and reads the files of this project that hold several arrays. They
+// are uncompressed zip archives of JSON documents and NumPy arrays. A caller reads the
+// members that it expects, one by one, and at the end makes sure that none is left. Reading
+// takes no more memory than the size of the file demands.
 package archive
 
 import (
@@ -26,8 +26,8 @@ var ErrFormat = errors.New("damaged, or a file of another kind")
 // Writer writes an archive.
 type Writer struct {
 	zip     *zip.Writer
-	members map[string]bool // those written
-	err     error           // the first
+	members map[string]bool // the names of those that are written
+	err     error           // the first that occurred
 }
 
 // NewWriter returns a Writer to w.
@@ -58,7 +58,7 @@ func (w *Writer) Array(member string, t *tensor.Dense) {
 	w.store(member, func(to io.Writer) error { return npy.Encode(to, t) })
 }
 
-// Close ends the archive and returns the first error of all.
+// Close ends the archive. It returns the first error of all calls on the Writer.
 func (w *Writer) Close() error {
 	if w.err != nil {
 		return w.err
@@ -89,14 +89,14 @@ func (w *Writer) fail(member string, err error) {
 	}
 }
 
-// Reader is an archive of which members are still to be read. Its errors wrap ErrFormat,
-// but for those of reading the file itself.
+// Reader holds the members of an archive that are still to be read. Its errors wrap
+// ErrFormat, except errors of reading the file itself.
 type Reader struct {
 	members map[string]*zip.File
 }
 
-// Open lists the members of the archive in the size bytes of r. Compressed members, and
-// members that together claim more than the file has, are refused.
+// Open lists the members of the archive in the size bytes of r. It refuses compressed
+// members, and members that together claim more bytes than the file has.
 func Open(r io.ReaderAt, size int64) (*Reader, error) {
 	z, err := zip.NewReader(r, size)
 	if err != nil {
@@ -118,7 +118,7 @@ func Open(r io.ReaderAt, size int64) (*Reader, error) {
 	return a, nil
 }
 
-// Errorf returns an error about a member, which wraps ErrFormat.
+// Errorf returns an error about a member. The error wraps ErrFormat.
 func Errorf(member, format string, args ...any) error {
 	return fmt.Errorf("%s: %w: %w", member, ErrFormat, fmt.Errorf(format, args...))
 }
@@ -126,7 +126,7 @@ func Errorf(member, format string, args ...any) error {
 // Has says whether a member is still to be read.
 func (a *Reader) Has(member string) bool { return a.members[member] != nil }
 
-// open takes the member of a name.
+// open opens the member with the given name and removes it from those that are left.
 func (a *Reader) open(member string) (io.ReadCloser, error) {
 	f := a.members[member]
 	if f == nil {
@@ -140,7 +140,7 @@ func (a *Reader) open(member string) (io.ReadCloser, error) {
 	return r, nil
 }
 
-// Text reads a document as it is.
+// Text reads a member as it is and does not decode it.
 func (a *Reader) Text(member string) ([]byte, error) {
 	r, err := a.open(member)
 	if err != nil {
@@ -154,7 +154,8 @@ func (a *Reader) Text(member string) ([]byte, error) {
 	return text, nil
 }
 
-// Decode decodes a document into what v points to. Keys that it does not have are errors.
+// Decode decodes the JSON document text into the value that v points to. A key for which
+// that has no field is an error. Errors name member.
 func Decode(member string, text []byte, v any) error {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
@@ -164,7 +165,7 @@ func Decode(member string, text []byte, v any) error {
 	return nil
 }
 
-// Array reads an array of finite numbers of an element type and a shape.
+// Array reads an array of finite numbers, which must have the given element type and shape.
 func (a *Reader) Array(member string, dt tensor.Dtype, shape ...int) (*tensor.Dense, error) {
 	r, err := a.open(member)
 	if err != nil {
@@ -184,7 +185,7 @@ func (a *Reader) Array(member string, dt tensor.Dtype, shape ...int) (*tensor.De
 	return t, nil
 }
 
-// Empty makes sure that every member was read.
+// Empty returns an error if a member was not read.
 func (a *Reader) Empty() error {
 	for _, name := range slices.Sorted(maps.Keys(a.members)) {
 		return Errorf(name, "not expected in this file")
@@ -192,8 +193,8 @@ func (a *Reader) Empty() error {
 	return nil
 }
 
-// NotFinite returns the index and the value of the first element of t, float32 or float64,
-// that is not finite, or −1.
+// NotFinite returns the index and the value of the first element of t that is not finite,
+// or −1 and 0 if all are finite. t is float32 or float64.
 func NotFinite(t *tensor.Dense) (int, float64) {
 	if t.Dtype() == tensor.Float64 {
 		return notFinite(t.Float64s())

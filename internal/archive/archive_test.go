@@ -147,7 +147,7 @@ func TestWriterErrors(t *testing.T) {
 	}
 }
 
-// full is a disk with so many bytes left.
+// full stands for a disk on which left bytes are free.
 type full struct{ left int }
 
 var errFull = errors.New("no space left")

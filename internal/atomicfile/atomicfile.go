@@ -1,6 +1,6 @@
-// Package atomicfile writes files that are either complete or not there: the
-// content goes to a temporary file in the target's folder, which replaces the
-// target only once every byte is on the disk.
+// Package atomicfile writes files that are either complete or absent. The content goes to a
+// temporary file in the folder of the target. That file replaces the target only once every
+// byte is on the disk.
 package atomicfile
 
 import (
@@ -14,19 +14,17 @@ import (
 	"syscall"
 )
 
-// bufferSize is the size of the write buffer: many of our writers emit a few
-// bytes at a time.
+// bufferSize is the size of the write buffer, in bytes. It is there because many callers
+// write a few bytes at a time.
 const bufferSize = 1 << 20
 
-// Write creates or replaces the file at path with what write emits, with the
-// permissions perm (exactly, whatever the umask). The writer given to write is
-// buffered.
+// Write creates or replaces the file at path. The function write writes the content to w,
+// which is buffered. The file gets exactly the permissions perm, whatever the umask.
 //
-// The content is written to a temporary file in the same folder, flushed,
-// synchronised to disk and renamed to path; then the folder is synchronised. On
-// any error up to the rename, including an error or a panic of write, the
-// temporary file is removed and an existing file at path stays as it was. The
-// error wraps its cause and names path.
+// The content is written to a temporary file in the same folder, flushed, synchronised to
+// disk and renamed to path. Then the folder is synchronised. If an error occurs before or
+// at the renaming, or if write panics, the temporary file is removed, and an existing file
+// at path stays as it was. The error wraps its cause and names path.
 func Write(path string, perm os.FileMode, write func(w io.Writer) error) error {
 	if err := replace(path, perm, write); err != nil {
 		return fmt.Errorf("writing %s: %w", path, err)
@@ -40,8 +38,8 @@ func replace(path string, perm os.FileMode, write func(w io.Writer) error) error
 	if err != nil {
 		return err
 	}
-	defer os.Remove(f.Name()) // a no-op after the rename
-	defer f.Close()           // likewise after a successful fill
+	defer os.Remove(f.Name()) // has no effect after the renaming
+	defer f.Close()           // has no effect after a successful fill
 	if err := fill(f, perm, write); err != nil {
 		return err
 	}
@@ -69,9 +67,8 @@ func fill(f *os.File, perm os.FileMode, write func(w io.Writer) error) error {
 	return f.Close()
 }
 
-// syncDir makes a rename in dir durable. Some file systems, and Windows, cannot
-// synchronise a folder; the file itself is complete all the same, so that is no
-// failure.
+// syncDir makes a renaming in dir durable. Windows and some file systems cannot synchronise
+// a folder. That is no error, because the file itself is complete all the same.
 func syncDir(dir string) error {
 	if runtime.GOOS == "windows" {
 		return nil

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// only fails unless dir holds exactly one file, called name, with that content.
+// only fails the test unless dir holds exactly one file, with the given name and content.
 func only(t *testing.T, dir, name, content string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)

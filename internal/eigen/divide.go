@@ -11,11 +11,11 @@ import (
 	"gonum.org/v1/gonum/lapack/gonum"
 )
 
-// divide returns the eigenvalues of the symmetric tridiagonal matrix with the diagonal
-// d and off-diagonal e, ascending, and its eigenvectors, in columns, by Cuppen's method:
-// the matrix is two smaller ones and a correction of rank one (Gu and Eisenstat 1995).
-// It overwrites d and e, of which none may be far from 1 in size but those that do not
-// matter: what is below 1e-100 is taken for 0.
+// divide returns the eigenvalues of the symmetric tridiagonal matrix with the diagonal d
+// and the off-diagonal e, ascending, and its eigenvectors in columns. It uses Cuppen's
+// method: the matrix is cut into two smaller ones and a correction of rank one (Gu and
+// Eisenstat 1995). It overwrites d and e. The largest elements must be of order 1, because
+// divide takes elements below 1e-100 for 0.
 func divide(d, e []float64) (values, vectors []float64, err error) {
 	for _, v := range [][]float64{d, e} {
 		for i := range v {
@@ -29,8 +29,8 @@ func divide(d, e []float64) (values, vectors []float64, err error) {
 	return t.d, t.q, err
 }
 
-// division holds the solved parts: their eigenvalues in d, their eigenvectors in the
-// diagonal blocks of q.
+// division holds the parts that are solved: their eigenvalues are in d, and their
+// eigenvectors are in the diagonal blocks of q.
 type division struct {
 	n    int
 	d, e []float64
@@ -64,8 +64,9 @@ func (t *division) solve(lo, hi int) error {
 	return nil
 }
 
-// merge solves D + ρ z zᵀ for the solved halves of lo..hi, where z is the last row of
-// the one's eigenvectors and the first of the other's.
+// merge solves the part lo..hi, whose halves are solved. In the basis of their eigenvectors
+// the part is D + ρ z zᵀ, where D holds the eigenvalues of the halves, and z is the last row
+// of the first half's eigenvectors followed by the first row of the second half's.
 func (t *division) merge(lo, mid, hi int, rho float64) {
 	n := hi - lo
 	z := slices.Clone(t.q[(mid-1)*t.n+lo : (mid-1)*t.n+mid])
@@ -83,9 +84,9 @@ func (t *division) merge(lo, mid, hi int, rho float64) {
 	t.assemble(lo, n, kept, gone, s)
 }
 
-// deflate returns the columns to be solved for, by ascending d, and those that are
-// solved already: where z is negligible, or becomes so by a rotation that two d's
-// that are almost equal allow.
+// deflate returns the columns that are still to be solved (kept), by ascending d, and those
+// that are eigenvectors already (gone). A column is gone where z is negligible. Where two
+// elements of d are almost equal, a rotation makes z negligible in one of them.
 func (t *division) deflate(lo, hi int, z []float64, rho float64) (kept, gone []int) {
 	d, order := t.d[lo:hi], make([]int, hi-lo)
 	largest := 0.0
@@ -119,7 +120,7 @@ func (t *division) deflate(lo, hi int, z []float64, rho float64) (kept, gone []i
 	return kept, gone
 }
 
-// rotate turns columns j and i of the eigenvectors.
+// rotate turns columns j and i of the eigenvectors by the angle with cosine c and sine s.
 func (t *division) rotate(lo, hi, j, i int, c, s float64) {
 	for r := lo; r < hi; r++ {
 		row := t.q[r*t.n+lo : r*t.n+hi]
@@ -127,7 +128,8 @@ func (t *division) rotate(lo, hi, j, i int, c, s float64) {
 	}
 }
 
-// assemble puts eigenvalues and vectors of the whole part in order.
+// assemble writes the eigenvalues and eigenvectors of the whole part, by ascending
+// eigenvalue.
 func (t *division) assemble(lo, n int, kept, gone []int, s *secular) {
 	k := len(kept)
 	old, turned := make([]float64, n*k), make([]float64, n*k)

@@ -6,13 +6,13 @@ import (
 	"github.com/go-valla/valla/internal/kernel"
 )
 
-// secular solves D + ρ z zᵀ, d ascending and distinct, ρ > 0: its eigenvalues are the
-// zeros of
+// secular finds the eigenvalues and eigenvectors of D + ρ z zᵀ, where D is diagonal with
+// ascending, distinct elements d_i, and ρ > 0. The eigenvalues λ_j are the zeros of
 //
-//	f(λ) = 1 + ρ Σ_i z_i²/(d_i − λ),
+//	f(λ) = 1 + ρ Σ_i z_i²/(d_i − λ).
 //
-// one right of each d_j. A zero is kept as its distance μ from the nearest d, so that
-// all differences d_i − λ_j are accurate.
+// Zero j lies between d_j and d_{j+1}; the last one lies right of all d. A zero is kept as
+// its distance μ from the nearest d, so that all differences d_i − λ_j are accurate.
 type secular struct {
 	rho  float64
 	k    int
@@ -26,7 +26,7 @@ func newSecular(rho float64, k int) *secular {
 	return &secular{rho: rho, k: k, d: make([]float64, k), z: make([]float64, k), near: make([]int, k), mu: make([]float64, k), diff: make([]float64, k*k)}
 }
 
-// parts is the number of parts for Run.
+// parts is the number of parts into which Run cuts the zeros.
 func (s *secular) parts() int { return max(1, min(kernel.Threads(), s.k/64)) }
 
 // root is λ_j.
@@ -50,8 +50,9 @@ func (s *secular) from(row []float64, near int) {
 	}
 }
 
-// evaluate returns f and the derivatives of its sums over i ≤ j and i > j, at μ from
-// the origin of the poles, and the sum of the magnitudes of its terms.
+// evaluate returns f(λ), the derivatives of its sums over i ≤ j and over i > j, and the sum
+// of the magnitudes of its terms. λ is given as mu, and the poles d_i are too: both are
+// distances from the same origin.
 func (s *secular) evaluate(poles []float64, mu float64, j int) (f, left, right, size float64) {
 	var psi, phi float64
 	for i, p := range poles[:j+1] {
@@ -69,9 +70,9 @@ func (s *secular) evaluate(poles []float64, mu float64, j int) (f, left, right, 
 	return 1 + s.rho*(psi+phi), s.rho * left, s.rho * right, size
 }
 
-// solve finds zero j, by steps to the zero of a function that has the two poles beside
-// it and f's value and slopes (Li 1993, "the middle way"), or by bisection where these
-// leave the bracket. It leaves the poles, seen from the nearest, in row.
+// solve finds zero j. Each step goes to the zero of a function that has the two poles beside
+// the zero, and the value and the slopes of f (Li 1993, "the middle way"). Where a step leaves
+// the bracket, solve bisects. It leaves in row the distances of the poles from the nearest.
 func (s *secular) solve(j int, row []float64) {
 	lo, hi := s.bracket(j, row)
 	mu := 0.5 * (lo + hi)
@@ -98,8 +99,8 @@ func (s *secular) solve(j int, row []float64) {
 	s.mu[j] = mu
 }
 
-// bracket chooses the origin of zero j and returns what it lies between, seen from
-// there. Right of the last d it lies within ρ‖z‖².
+// bracket chooses the origin of zero j, which is the nearest d, and returns bounds of the
+// zero as distances from there. The last zero is at most ρ‖z‖² right of the last d.
 func (s *secular) bracket(j int, row []float64) (lo, hi float64) {
 	s.near[j] = j
 	s.from(row, j)
@@ -115,8 +116,9 @@ func (s *secular) bracket(j int, row []float64) (lo, hi float64) {
 	return -gap / 2, 0
 }
 
-// step is the way from μ to the zero of c + a/(d_j − λ) + b/(d_{j+1} − λ), or, for
-// the last zero, of c + a/(d_j − λ), with f's value and slopes at μ.
+// step returns the distance from μ to the zero of c + a/(d_j − λ) + b/(d_{j+1} − λ) or, for
+// the last zero, of c + a/(d_j − λ). The coefficients give this function the value and the
+// slopes of f at μ.
 func (s *secular) step(j int, row []float64, mu, f, left, right float64) float64 {
 	p := row[j] - mu
 	if j == s.k-1 {
@@ -133,8 +135,8 @@ func (s *secular) step(j int, row []float64, mu, f, left, right float64) float64
 	return 2 * b / (a + root)
 }
 
-// vectors overwrites row j of diff by the eigenvector of λ_j: ẑ_i/(d_i − λ_j), with the
-// ẑ for which the computed zeros are exact,
+// vectors overwrites row j of diff by the eigenvector of λ_j, which is proportional to
+// ẑ_i/(d_i − λ_j). Here ẑ is the vector for which the computed zeros are exact,
 //
 //	ρ ẑ_i² = Π_j (λ_j − d_i) / Π_{j≠i} (d_j − d_i),
 //

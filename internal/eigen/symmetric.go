@@ -1,5 +1,5 @@
 // Package eigen finds the eigenvalues and eigenvectors of dense symmetric matrices in
-// float64, several times faster than gonum's QL iterations from an order of some hundred.
+// float64. From some hundred rows on it is several times faster than gonum's QL iterations.
 package eigen
 
 import (
@@ -8,12 +8,12 @@ import (
 	"github.com/go-valla/valla/internal/kernel"
 )
 
-// Symmetric returns the eigenvalues of the symmetric a [n,n], ascending, and eigenvectors in
-// the columns of an [n,n] matrix. It overwrites a.
+// Symmetric returns the eigenvalues of the symmetric matrix a [n,n], ascending, and its
+// eigenvectors in the columns of an [n,n] matrix. It overwrites a.
 //
-// Householder reflections make a tridiagonal, divide and conquer solves that, and the
-// reflections are applied to its vectors: the way of LAPACK's dsyevd, almost all of it
-// matrix products.
+// It works like LAPACK's dsyevd. Householder reflections make the matrix tridiagonal, divide
+// and conquer solves that, and the reflections are applied to the eigenvectors. Almost all
+// of the work is matrix products.
 func Symmetric(n int, a []float64) (values, vectors []float64, err error) {
 	scale := 0.0
 	for _, v := range a {
@@ -32,20 +32,21 @@ func Symmetric(n int, a []float64) (values, vectors []float64, err error) {
 	return values, vectors, err
 }
 
-// tridiagonal is A = Q T Qᵀ with T of diagonal d and off-diagonal e, and
-// Q = H_0 H_1 …, H_k = I − τ_k v_k v_kᵀ.
+// tridiagonal is the factorisation A = Q T Qᵀ. T is tridiagonal, with the diagonal d and the
+// off-diagonal e. Q = H_0 H_1 … is a product of reflections H_k = I − τ_k v_k v_kᵀ.
 type tridiagonal struct {
 	n    int
 	d, e []float64 // [n], [n−1]
-	v    []float64 // [n,n]: row k holds v_k, 0 up to element k and 1 in the next
+	v    []float64 // [n,n]: row k holds v_k, which is 0 up to element k and 1 at element k+1
 	tau  []float64
 }
 
 const panel = 32 // reflections that are applied together
 
-// reduce makes the symmetric a tridiagonal; a is overwritten. The effect of a panel's
-// reflections on the rest, a −= v wᵀ + w vᵀ for each, is put off until its end, where
-// it takes matrix products (Dongarra, Sorensen and Hammarling 1989).
+// reduce makes the symmetric matrix a tridiagonal and overwrites it. Each reflection changes
+// the columns after it by a −= v wᵀ + w vᵀ. For the columns right of a panel this is done
+// once for all reflections of the panel, by matrix products (Dongarra, Sorensen and
+// Hammarling 1989).
 func reduce(n int, a []float64) tridiagonal {
 	t := tridiagonal{n: n, d: make([]float64, n), e: make([]float64, max(0, n-1)), v: make([]float64, n*n), tau: make([]float64, n)}
 	w := make([]float64, panel*n)
@@ -64,10 +65,11 @@ func reduce(n int, a []float64) tridiagonal {
 	return t
 }
 
-// column finds the reflection for column k and row k−first of w.
+// column finds the reflection for column k, and row k−first of w, which its effect on the
+// other columns needs (see reduce).
 func (t tridiagonal) column(a, w []float64, first, k int) {
 	n := t.n
-	col := a[k*n+k : (k+1)*n] // row k, which is the same
+	col := a[k*n+k : (k+1)*n] // row k, which equals column k
 	for i := first; i < k; i++ {
 		v, u := t.v[i*n+k:(i+1)*n], w[(i-first)*n+k:(i-first+1)*n]
 		kernel.Axpy(-v[0], u, col)
@@ -92,7 +94,7 @@ func (t tridiagonal) column(a, w []float64, first, k int) {
 	kernel.Axpy(-0.5*t.tau[k]*kernel.Dot(u, v), v, u)
 }
 
-// reflect overwrites x by v, v_0 = 1, and returns β and τ such that
+// reflect overwrites x by v, whose first element is 1, and returns β and τ such that
 // (I − τ v vᵀ) x = (β, 0, …).
 func reflect(x []float64) (beta, tau float64) {
 	alpha := x[0]
@@ -106,7 +108,7 @@ func reflect(x []float64) (beta, tau float64) {
 	return beta, (beta - alpha) / beta
 }
 
-// timesVector is the kernel.Job y = M x for M [len(y), len(x)].
+// timesVector is the kernel.Job that computes y = M x for M [len(y), len(x)].
 type timesVector struct {
 	y, m []float64
 	ld   int
@@ -121,8 +123,8 @@ func (t timesVector) Run(part, parts int) {
 	}
 }
 
-// apply overwrites z [n,n] by Q z, a panel of reflections H_i … H_j = I − Vᵀ T V at a
-// time, with T triangular (Schreiber and Van Loan 1989).
+// apply overwrites z [n,n] by Q z. It applies a panel of reflections at a time, as
+// H_i … H_j = I − Vᵀ T V with a triangular T (Schreiber and Van Loan 1989).
 func (t tridiagonal) apply(z []float64) {
 	n := t.n
 	m, tm := make([]float64, panel*n), make([]float64, panel*n)
@@ -135,7 +137,7 @@ func (t tridiagonal) apply(z []float64) {
 	}
 }
 
-// triangle is T for size reflections.
+// triangle returns the T of apply for size reflections, from number first on.
 func (t tridiagonal) triangle(first, size int) []float64 {
 	out := make([]float64, size*size)
 	for i := range size {

@@ -2,12 +2,13 @@ package kernel
 
 import "math"
 
-// AdamCoefficients are what all elements share in one step of Adam:
+// AdamCoefficients are the numbers that all elements share in one step of Adam, for a
+// parameter θ with the gradient g and the moments m and v:
 //
 //	d = g + Coupled θ,  m ← Beta1 m + Rest1 d,  v ← Beta2 v + Rest2 d²,
 //	θ ← Keep θ − Rate m / (√v · Unbias + Eps)
 //
-// The assembly knows their order.
+// The assembly relies on the order of the fields.
 type AdamCoefficients[T Float] struct {
 	Beta1, Rest1, Beta2, Rest2 T
 	Rate, Unbias, Eps          T

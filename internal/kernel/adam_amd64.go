@@ -8,7 +8,8 @@ func adam32AVX2(theta, m, v, grad *float32, c *AdamCoefficients[float32], n int)
 //go:noescape
 func adam64AVX2(theta, m, v, grad *float64, c *AdamCoefficients[float64], n int)
 
-// fastAdam does its work and returns true, or does nothing and returns false.
+// fastAdam makes the step and returns true. Without assembly it does nothing and returns
+// false.
 func fastAdam[T Float](theta, m, v, g []T, c *AdamCoefficients[T]) bool {
 	n := len(theta)
 	if n == 0 || simd == none {

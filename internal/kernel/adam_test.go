@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// The obvious loop in float64, for lengths with and without a tail.
+// A step agrees with the obvious loop in float64, for lengths with and without a tail.
 func testAdam[T Float](t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, n := range []int{0, 1, 3, 4, 7, 8, 9, 31, 100} {

@@ -2,11 +2,11 @@ package kernel
 
 import "math"
 
-// The functions of several vectors need equal lengths. dst may be one of the
-// operands; otherwise they must not overlap.
+// The vectors of one call must have equal lengths. dst may be one of the operands;
+// otherwise the vectors must not overlap.
 
 // operation names one operation on the elements of a and b and a number c.
-// The assembly knows them by these numbers.
+// The assembly uses the same numbers.
 type operation int
 
 const (

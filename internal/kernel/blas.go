@@ -7,13 +7,12 @@ import (
 	"gonum.org/v1/gonum/blas/gonum"
 )
 
-// BLAS is gonum's implementation with the matrix products and triangular
-// solves of this package. It differs from gonum in one way: products do not
-// skip zeros, so 0·NaN is NaN.
+// BLAS is gonum's implementation, except that matrix products and triangular
+// solves are those of this package. It differs from gonum in one way: products do
+// not skip zeros, so that 0·NaN is NaN.
 type BLAS struct{ gonum.Implementation }
 
-// Use makes gonum's blas32 and blas64, and with them its matrices, run on this
-// package.
+// Use makes gonum's blas32 and blas64, and so gonum's matrices, call this package.
 func Use() {
 	blas32.Use(BLAS{})
 	blas64.Use(BLAS{})
@@ -47,8 +46,8 @@ func syrk[T Float](ul blas.Uplo, t blas.Transpose, n, k int, alpha T, a []T, lda
 	s.share()
 }
 
-// Strsm solves op(A)·X = alpha·B or X·op(A) = alpha·B; triangles with a unit
-// diagonal are left to gonum.
+// Strsm solves op(A)·X = alpha·B or X·op(A) = alpha·B. It leaves triangles with a unit
+// diagonal to gonum.
 func (impl BLAS) Strsm(s blas.Side, ul blas.Uplo, tA blas.Transpose, d blas.Diag, m, n int, alpha float32, a []float32, lda int, b []float32, ldb int) {
 	if d != blas.NonUnit {
 		impl.Implementation.Strsm(s, ul, tA, d, m, n, alpha, a, lda, b, ldb)
@@ -59,8 +58,8 @@ func (impl BLAS) Strsm(s blas.Side, ul blas.Uplo, tA blas.Transpose, d blas.Diag
 	trsm(s == blas.Right, ul == blas.Upper, transposed(tA), m, n, a, lda, b, ldb)
 }
 
-// Dtrsm solves op(A)·X = alpha·B or X·op(A) = alpha·B; triangles with a unit
-// diagonal are left to gonum.
+// Dtrsm solves op(A)·X = alpha·B or X·op(A) = alpha·B. It leaves triangles with a unit
+// diagonal to gonum.
 func (impl BLAS) Dtrsm(s blas.Side, ul blas.Uplo, tA blas.Transpose, d blas.Diag, m, n int, alpha float64, a []float64, lda int, b []float64, ldb int) {
 	if d != blas.NonUnit {
 		impl.Implementation.Dtrsm(s, ul, tA, d, m, n, alpha, a, lda, b, ldb)

@@ -1,9 +1,10 @@
 package kernel
 
-// Cache blocks of the product. A block of A (blockBytes) stays in the second level cache
-// while it meets one panel of B after the other, which stream through the first: they are
-// longer than it could hold (at most blockSteps·tileBytes = 65 KiB), so that C, which
-// comes from memory, is passed over less often.
+// The product is computed in blocks that fit the caches. A block of A, of blockBytes, stays
+// in the second level cache while it is multiplied by one panel of B after the other. The
+// panels stream through the first level cache. They are longer than it could hold (at most
+// blockSteps·tileBytes = 65 KiB), because longer panels mean fewer passes over C, which
+// comes from memory.
 const (
 	blockSteps = 520
 	blockBytes = 480 << 10
@@ -19,7 +20,7 @@ const (
 	stridedCols = 512
 	setBytes    = 2048
 
-	// packSlack is how far packRows may write past the end.
+	// packSlack is the number of elements that packRows may write past the end.
 	packSlack = 16
 )
 
@@ -53,7 +54,8 @@ func (g *gemm[T]) run() {
 	spaces[T]().put(w)
 }
 
-// stripe adds the share of k steps from p on to n columns of C from j on.
+// stripe adds to n columns of C, from column j on, what k steps of the sum, from step p on,
+// contribute.
 func (g *gemm[T]) stripe(w *workspace[T], p, k, j, n int) {
 	direct := g.packB(w, p, k, j, n)
 	rows := blockBytes / (sizeOf[T]() * blockSteps) / tileRows * tileRows
@@ -63,8 +65,9 @@ func (g *gemm[T]) stripe(w *workspace[T], p, k, j, n int) {
 	}
 }
 
-// packA packs the m×k block of A at i, p, or only the rows below the last full
-// panel if the others can be read in place; it returns how many can.
+// packA packs the m×k block of A at row i and column p. If rows can be read in place, it
+// packs only those below the last full panel. It returns the number of rows to be read in
+// place.
 func (g *gemm[T]) packA(w *workspace[T], i, m, p, k int) (direct int) {
 	if strided() && !g.transA && g.n <= stridedCols && g.lda*sizeOf[T]()%setBytes != 0 {
 		direct = m / tileRows * tileRows
@@ -75,8 +78,9 @@ func (g *gemm[T]) packA(w *workspace[T], i, m, p, k int) (direct int) {
 	return direct
 }
 
-// packB packs the k×n block of B at p, j, or only the columns right of the
-// last full panel if the others can be read in place; it returns how many can.
+// packB packs the k×n block of B at row p and column j. If columns can be read in place, it
+// packs only those right of the last full panel. It returns the number of columns to be
+// read in place.
 func (g *gemm[T]) packB(w *workspace[T], p, k, j, n int) (direct int) {
 	width := tileCols[T]()
 	if !g.transB && g.m <= directRows {
@@ -88,8 +92,9 @@ func (g *gemm[T]) packB(w *workspace[T], p, k, j, n int) (direct int) {
 	return direct
 }
 
-// block multiplies the m×k block of A at i, p with the k×n block of B at p, j. The
-// first directA rows and directB columns are read in place, the others are packed.
+// block multiplies the m×k block of A at row i and column p by the k×n block of B at row p
+// and column j. The first directA rows and the first directB columns are read in place; the
+// others are packed.
 func (g *gemm[T]) block(w *workspace[T], i, m, p, k, j, n, directA, directB int) {
 	width, add := tileCols[T](), g.add || p > 0
 	for x := 0; x < n; x += width {
@@ -113,9 +118,9 @@ func (g *gemm[T]) block(w *workspace[T], i, m, p, k, j, n, directA, directB int)
 	}
 }
 
-// pack copies count rows from i on (columns, unless byRow is set) of k elements
-// from p on into panels of width: element x of step q of a panel at q·width+x.
-// It returns buf, grown where needed.
+// pack copies count rows of src, from row i on, with k elements each, from element p on;
+// unless byRow is set it copies columns instead. They go into panels of the given width:
+// element x of step q of a panel is at q·width+x. It returns buf, grown where needed.
 func pack[T Float](buf, src []T, byRow bool, ld, i, count, p, k, width int) []T {
 	buf = grow(buf, (count+width-1)/width*width*k+packSlack)
 	for x := 0; x < count; x += width {

@@ -15,7 +15,8 @@ func checkMatrix[T Float](fn, name string, s []T, rows, cols, ld int) {
 	}
 }
 
-// shape swaps the sides of a matrix that is stored transposed.
+// shape returns the numbers of rows and columns of a matrix as it is stored: it swaps them
+// if trans is set.
 func shape(trans bool, rows, cols int) (int, int) {
 	if trans {
 		return cols, rows
@@ -23,7 +24,8 @@ func shape(trans bool, rows, cols int) (int, int) {
 	return rows, cols
 }
 
-// checkLength panics unless an operand is as long as the destination.
+// checkLength panics unless an operand, of got elements, is as long as the destination, of
+// want elements.
 func checkLength(want, got int) {
 	if want != got {
 		panic(fmt.Sprintf("kernel: vector of %d elements, expected %d", got, want))

@@ -2,10 +2,10 @@ package kernel
 
 import "math"
 
-// Cholesky overwrites the n×n symmetric positive definite A, of which only the
-// lower triangle is read, by its lower factor L, A = L·Lᵀ, with zeros above the
-// diagonal. It returns -1, or the index of the first pivot that is not
-// positive (or is NaN); then A is left half done.
+// Cholesky overwrites the n×n symmetric positive definite A by its lower triangular factor
+// L with A = L·Lᵀ and writes zeros above the diagonal. It reads only the lower triangle of
+// A. It returns -1 or, if A has no factor, the index of the first pivot that is not positive
+// or is NaN; A then holds an unfinished factor.
 func Cholesky[T Float](n int, a []T, lda int) (pivot int) {
 	checkMatrix("Cholesky", "A", a, n, n, lda)
 	if p := cholesky(0, n, a, lda); p >= 0 {
@@ -20,8 +20,8 @@ func Cholesky[T Float](n int, a []T, lda int) (pivot int) {
 // choleskyBlock is the size below which the factor is computed directly.
 const choleskyBlock = 8
 
-// cholesky factors the diagonal block lo..hi: the first half, then the panel
-// below it, and, with the panel's share subtracted, the second half.
+// cholesky factors the diagonal block lo..hi: the first half, then the panel below that
+// and then the second half, from which the panel's product with itself was subtracted.
 func cholesky[T Float](lo, hi int, a []T, lda int) int {
 	n := hi - lo
 	if n <= choleskyBlock {

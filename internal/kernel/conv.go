@@ -13,9 +13,9 @@ type Conv struct {
 	Stride, Padding           int
 }
 
-// ConvRows are the numbers of images, filters and results in three stacks. With
-// N the largest of them (each divides N), term r of N uses image r·X/N, filter
-// r·W/N and result r·Y/N.
+// ConvRows are the numbers of images, filters and results in three stacks. A call computes
+// N convolutions, the terms, where N is the largest of the three numbers and each number
+// divides N. Term r uses image r·X/N and filter r·W/N and belongs to result r·Y/N.
 type ConvRows struct{ X, W, Y int }
 
 // OutHeight is the number of rows of a result.
@@ -24,9 +24,9 @@ func (c Conv) OutHeight() int { return (c.Height+2*c.Padding-c.KernelHeight)/c.S
 // OutWidth is the number of columns of a result.
 func (c Conv) OutWidth() int { return (c.Width+2*c.Padding-c.KernelWidth)/c.Stride + 1 }
 
-// Check returns an error if a size is impossible: less than one (a padding, less
-// than zero), a filter larger than the image with its padding, or an image, a
-// result or the filters so large that their elements cannot be counted in 31 bits.
+// Check returns an error if a size is less than one or the padding is less than zero, if a
+// filter is larger than the image with its padding, or if the elements of an image, of a
+// result or of the filters cannot be counted in 31 bits.
 func (c Conv) Check() error {
 	if min(c.In, c.Height, c.Width, c.Out, c.KernelHeight, c.KernelWidth, c.Stride) < 1 || c.Padding < 0 {
 		return fmt.Errorf("convolution %v: sizes and stride must be at least 1, padding at least 0", c)
@@ -57,8 +57,8 @@ func (c Conv) String() string {
 
 // ConvForward sets each result to the sum over its terms of conv(image, filter):
 // x is [X,In,Height,Width], w [W,Out,In,KernelHeight,KernelWidth] and y
-// [Y,Out,OutHeight,OutWidth]. Here and below padding counts as zeros that are
-// multiplied, as in PyTorch: where the other factor is Inf or NaN, so is the sum.
+// [Y,Out,OutHeight,OutWidth]. In this function and the next two the padding is multiplied
+// like other pixels, as in PyTorch: 0·Inf and 0·NaN make the sum NaN.
 func ConvForward[T Float](c Conv, n ConvRows, x, w, y []T) {
 	checkConv("ConvForward", c, n, x, w, y)
 	if len(y) == 0 {
@@ -75,8 +75,9 @@ func ConvForward[T Float](c Conv, n ConvRows, x, w, y []T) {
 	job.run()
 }
 
-// ConvInput sets each image to the sum over its terms of the transpose of
-// conv(·, filter) at the result.
+// ConvInput sets each image to the sum over its terms of Aᵀ·result, where A is the linear
+// map conv(·, filter). It carries gradients from the results to the images. The shapes are
+// those of ConvForward.
 func ConvInput[T Float](c Conv, n ConvRows, y, w, x []T) {
 	checkConv("ConvInput", c, n, x, w, y)
 	if len(x) == 0 {
@@ -96,8 +97,8 @@ func ConvInput[T Float](c Conv, n ConvRows, y, w, x []T) {
 	job.run()
 }
 
-// inputPass adds the pass for the pixels from row and column on. Of the taps that
-// they meet the last meets a result first.
+// inputPass adds the pass for every Stride-th pixel from row and column on. The taps are
+// taken in reverse order, because the last tap belongs to the first result.
 func inputPass[T Float](job *correlation[T], c Conv, row, column int) {
 	rows, a := c.rows().transposed(row)
 	cols, b := c.columns().transposed(column)
@@ -108,8 +109,9 @@ func inputPass[T Float](job *correlation[T], c Conv, row, column int) {
 	})
 }
 
-// ConvFilter sets each filter to the sum over its terms of the derivative of
-// <result, conv(image, filter)> by the filter.
+// ConvFilter sets each filter to the sum over its terms of the derivative of the inner
+// product <result, conv(image, filter)> with respect to the filter. The shapes are those of
+// ConvForward.
 func ConvFilter[T Float](c Conv, n ConvRows, x, y, w []T) {
 	checkConv("ConvFilter", c, n, x, w, y)
 	if len(w) == 0 {
@@ -123,8 +125,8 @@ func ConvFilter[T Float](c Conv, n ConvRows, x, y, w []T) {
 	job.run()
 }
 
-// share reports whether columns of the filter can share pixels: rows of places must
-// be whole vectors.
+// share reports whether the columns of the filter can share one copy of the pixels (see
+// view). For that, each row of places must fill whole vectors.
 func share[T Float](columns axis) bool {
 	return columns.stride == 1 && columns.places%(windowCols[T]()/3) == 0
 }

@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// convCall is the arguments of the three functions.
+// convCall holds the arguments of ConvForward, ConvInput and ConvFilter.
 type convCall[T Float] struct {
 	Conv
 	n       ConvRows
@@ -23,8 +23,8 @@ func newConv[T Float](r *rand.Rand, c Conv, n ConvRows) convCall[T] {
 		newMatrix[T](r, 1, n.Y*c.resultSize(), 0)}
 }
 
-// products calls f for every product of the definition with the indices of its
-// factors: pixels outside the image take no part.
+// products calls f for every product in the definition of a convolution, with the indices
+// of its factors. Pixels outside the image take no part.
 func (c convCall[T]) products(f func(x, w, y int)) {
 	terms := max(c.n.X, c.n.W, c.n.Y)
 	for r := range terms {

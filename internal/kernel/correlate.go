@@ -1,9 +1,9 @@
 package kernel
 
-// correlation computes stacks of results from images and filters in one or more
-// passes: one if every place of the filter is an element of the result
-// (ConvForward, and ConvInput with stride 1), else stride² passes, each for the
-// elements whose row and column leave the same remainders.
+// correlation computes stacks of results from images and filters. It makes one pass if
+// every place of the filter is an element of the result, as in ConvForward and in ConvInput
+// with stride 1. Otherwise it makes stride² passes, each for the elements whose row and
+// column have the same remainders modulo the stride.
 type correlation[T Float] struct {
 	n                        ConvRows // images, filters and results
 	images, filters, results []T
@@ -16,8 +16,8 @@ type correlation[T Float] struct {
 	band                     int    // rows of a result that are computed together
 }
 
-// pass computes the elements of a result from row and column on at distances of
-// the stride.
+// pass computes the elements of a result at every stride-th row and column, from row and
+// column on.
 type pass struct {
 	view
 	row, column int
@@ -26,13 +26,13 @@ type pass struct {
 }
 
 const (
-	// unfoldBytes is how much of an image is unfolded at a time, so that it
-	// stays in the second level cache.
+	// unfoldBytes is the size of the part of an image that is unfolded at a time. It fits
+	// the second level cache.
 	unfoldBytes = 448 << 10
 )
 
-// add appends a pass whose tap at a channel, row and column of the filter is
-// element at(…) of the filter.
+// add appends a pass. The function at gives the index, within a filter, of the tap at a
+// channel, row ky and column kx.
 func (c *correlation[T]) add(p pass, at func(channel, ky, kx int) int) {
 	row := p.channels * p.copies() * p.pitch() * p.rows.stride * sizeOf[T]()
 	p.chunk = min(max(unfoldBytes/max(row, 1)-p.rows.taps/p.rows.stride, 1), p.rows.places)
@@ -92,12 +92,12 @@ func (c *correlation[T]) result(w *workspace[T], result, lo, hi int) {
 	}
 }
 
-// zipSlack is how far zip may read past the end.
+// zipSlack is the number of elements that zip may read past the end.
 const zipSlack = 8
 
-// spread computes the rows lo..hi of one result for a pass, or for two if their
-// columns alternate, and puts the elements in their places. It returns the number
-// of passes.
+// spread computes the rows lo..hi of one result for pass i, and for pass i+1 too if the
+// columns of the two alternate, and writes the elements to their places. It returns how many
+// passes it computed.
 func (c *correlation[T]) spread(w *workspace[T], i, result, lo, hi int, out []T) int {
 	p, plane := &c.passes[i], c.height*c.width
 	n := p.rows.places * p.cols.places
@@ -147,7 +147,7 @@ type unfolded struct {
 	image, pass, row int
 }
 
-// unfold makes w.a hold the part of an image.
+// unfold makes w.a hold the part of an image that u names.
 func (c *correlation[T]) unfold(w *workspace[T], u unfolded) {
 	if w.unfolded == u {
 		return
@@ -162,7 +162,7 @@ func (c *correlation[T]) unfold(w *workspace[T], u unfolded) {
 	w.unfolded = u
 }
 
-// scatter puts the elements of one pass to their places in a plane.
+// scatter writes the elements of one pass to their places in a plane.
 func scatter[T Float](p *pass, stride int, src, plane []T, width int) {
 	for i := range p.rows.places {
 		dst := plane[(i*stride+p.row)*width+p.column:]
@@ -172,7 +172,8 @@ func scatter[T Float](p *pass, stride int, src, plane []T, width int) {
 	}
 }
 
-// zipGo merges rows of elements at even and odd columns to rows of width, ldd apart.
+// zipGo interleaves rows of even, for the even columns, and rows of odd, for the odd
+// columns, to rows of width elements, which are ldd apart in dst.
 func zipGo[T Float](dst []T, ldd int, even, odd []T, rows, width int) {
 	for i := range rows {
 		row := dst[i*ldd:][:width]

@@ -1,27 +1,27 @@
 package kernel
 
-// filterSums computes the derivatives by filters as products over places: one
-// factor are the results as they are, the other is the image, turned so that the
-// channels of a pixel lie together; the pixels that a row of a filter meets
-// are then consecutive elements.
+// filterSums computes the derivatives with respect to filters as matrix products, which sum
+// over the places of the filter. One factor is the result as it is. The other is the image,
+// turned so that the channels of a pixel lie together; the pixels that one row of a filter
+// meets are then consecutive elements.
 type filterSums[T Float] struct {
 	Conv
 	n       ConvRows
 	x, y, w []T
 
-	// With few channels the rows of pixels that a filter meets are merged: all
-	// that it meets at one place lies together.
+	// With few channels the rows of pixels that a filter meets are merged, so that all
+	// pixels that it meets at one place lie together.
 	merged bool
 	steps  []step // one for each place
 	lines  []line // of a turned row
 
-	// The terms of a filter are summed in groups, and these at the end.
+	// The terms of a filter are summed in groups; the sums of the groups are added at the end.
 	groups int
 	sums   []T // [W,groups,Out,taps], if there are several groups
 }
 
 // filterGroups is the number of sums that can be computed at one time. It does
-// not depend on the number of threads, so results do not either.
+// not depend on the number of threads, so that the results do not depend on it either.
 const filterGroups = 8
 
 // prepare chooses how to sum.
@@ -54,8 +54,8 @@ func (f *filterSums[T]) rowStep() int {
 	return f.Stride
 }
 
-// turnedWidth and turnedHeight are the pixels of a turned image, with those in
-// the padding that a filter meets.
+// turnedWidth and turnedHeight are the numbers of columns and rows of a turned image, with
+// those in the padding that a filter meets.
 func (f *filterSums[T]) turnedWidth() int { return (f.OutWidth()-1)*f.Stride + f.KernelWidth }
 
 func (f *filterSums[T]) turnedHeight() int {
@@ -96,7 +96,7 @@ func (f *filterSums[T]) Run(part, parts int) {
 	turned := f.turnedHeight() * f.turnedWidth() * len(f.lines)
 	w.a = grow(w.a, turned+windowCols[T]())
 	clear(w.a)
-	w.b = grow(w.b, f.Width) // a row in the padding
+	w.b = grow(w.b, f.Width) // a row of padding: zeros
 	clear(w.b)
 	size := f.Out * f.taps()
 	lo, hi := cut(f.n.W*f.groups, 1, part, parts)
@@ -112,8 +112,8 @@ func (f *filterSums[T]) Run(part, parts int) {
 	}
 }
 
-// group sums the terms of one group. w holds an image turned; the one it holds
-// afterwards is returned.
+// group sums the terms of one group. On entry w holds the turned image of the given number;
+// group returns the number of the image that w holds afterwards.
 func (f *filterSums[T]) group(w *workspace[T], unit, image int, sum []T) int {
 	terms := max(f.n.X, f.n.W, f.n.Y)
 	perFilter := terms / f.n.W
@@ -129,8 +129,8 @@ func (f *filterSums[T]) group(w *workspace[T], unit, image int, sum []T) int {
 	return image
 }
 
-// term computes one term, or adds it to sum: [Out, rows of a filter, columns,
-// In], or [Out, columns, rows, In] with merged rows.
+// term writes one term to sum or, if add is set, adds it. The shape of sum is [Out, rows of
+// a filter, columns, In], or [Out, columns, rows, In] with merged rows.
 func (f *filterSums[T]) term(turned, y, sum []T, add bool) {
 	line := f.turnedWidth() * len(f.lines)
 	blocks := (len(f.steps) + windowSteps - 1) / windowSteps
@@ -145,8 +145,8 @@ func (f *filterSums[T]) term(turned, y, sum []T, add bool) {
 	}
 }
 
-// line is what becomes one element of every pixel of a turned row: a row of the
-// channel that starts at plane.
+// line is a row of the channel that starts at plane. Turning makes each of its elements one
+// element of a pixel of a turned row.
 type line struct{ plane, row int }
 
 // turn copies an image to w.a.
@@ -176,7 +176,7 @@ func (f *filterSums[T]) turn(w *workspace[T], x []T) {
 			}
 			interleave(dst[i:], n, r[0], r[1], r[2], r[3], cols)
 		}
-		clear(dst[cols*n : cols*n+3]) // where the last group went too far
+		clear(dst[cols*n : cols*n+3]) // the last group wrote up to three elements too many
 	}
 }
 
@@ -196,7 +196,7 @@ func (f *filterSums[T]) store(i int, sum []T) {
 	}
 }
 
-// transposeOver is transpose, but may write three elements past the end.
+// transposeOver is transpose, but it may write three elements past the end.
 func transposeOver[T Float](dst []T, ldd int, src []T, lds, rows, cols int) {
 	line := func(i int) []T { return src[min(i, rows-1)*lds:] }
 	// What is written past row i+3 belongs to the first rows, which come last.

@@ -4,13 +4,13 @@ package kernel
 
 import "golang.org/x/sys/cpu"
 
-// level is a set of instructions the assembly needs.
+// level is a set of processor instructions that the assembly uses.
 type level int
 
 const (
 	none   level = iota
 	avx2         // AVX2, FMA, BMI2
-	avx512       // and AVX-512 F, DQ, BW, VL
+	avx512       // also AVX-512 F, DQ, BW, VL
 )
 
 // simd is the level in use.

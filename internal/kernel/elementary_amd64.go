@@ -2,7 +2,7 @@
 
 package kernel
 
-// The elementary functions of n > 0 elements.
+// The assembly sets n > 0 elements of dst to a function of those of src.
 
 //go:noescape
 func tanh32AVX2(dst, src *float32, n int)
@@ -64,8 +64,8 @@ func sigmoid32AVX512(dst, src *float32, n int)
 //go:noescape
 func sigmoid64AVX512(dst, src *float64, n int)
 
-// fastElementary computes the function and returns true, or returns false where
-// the plain loop is to be used.
+// fastElementary computes the function and returns true. It returns false if the caller
+// has to use the plain loop.
 func fastElementary[T Float](f elementary, dst, src []T) bool {
 	n := len(dst)
 	if n == 0 || simd == none || f >= erfOf {

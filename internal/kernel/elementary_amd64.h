@@ -45,7 +45,7 @@ tail:                   \
 	STORETAIL(V0, (DI)) \
 done:
 
-// Constants, in the order of constants.go.
+// Constants, in the order of constants_amd64.go.
 #define LOG2E   (0*64)(R9)
 #define MAGIC   (1*64)(R9)  // 1.5·2^mantissa: adding it rounds to an integer
 #define LN2HI   (2*64)(R9)

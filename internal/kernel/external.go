@@ -1,10 +1,10 @@
 package kernel
 
-// Product is a matrix product that is done elsewhere: C = alpha·op(A)·op(B), added to
-// C if add is set, else written without reading C. The shapes are those of Gemm and
-// were checked and no side is 0. It works on the calling
-// thread only, for several goroutines at a time. It reports false, with C untouched,
-// for what it cannot do.
+// Product is a matrix product that something outside this package computes:
+// alpha·op(A)·op(B), which it adds to C if add is set and otherwise writes to C without
+// reading it. The shapes are those of Gemm; they have been checked, and no side is 0. A
+// Product works on the calling thread alone, and several goroutines may call it at a time.
+// For a product that it cannot compute it returns false and leaves C as it is.
 type Product[T Float] func(transA, transB bool, m, n, k int, alpha T, a []T, lda int, b []T, ldb int, add bool, c []T, ldc int) bool
 
 var (
@@ -12,10 +12,10 @@ var (
 	external64 Product[float64]
 )
 
-// SetProduct makes Gemm and all that stands on it (Syrk, Trsm, Cholesky, BLAS) leave
-// matrix products of one element type to f, once for each thread's share of a
-// product; nil brings back those of this package. Call it before any of them run.
-// Products of vectors, and convolutions, stay here.
+// SetProduct makes Gemm, and the functions that call it (Syrk, Trsm, Cholesky, BLAS), leave
+// matrix products of one element type to f. They call f once for each thread's share of a
+// product. A nil f restores the products of this package. Call SetProduct before any of
+// these functions run. Products with a vector and convolutions never go to f.
 func SetProduct[T Float](f Product[T]) { *external[T]() = f }
 
 func external[T Float]() *Product[T] {
@@ -25,8 +25,8 @@ func external[T Float]() *Product[T] {
 	return any(&external64).(*Product[T])
 }
 
-// delegate leaves the product to the external one, if there is one, and tells
-// whether it was done.
+// delegate calls the external product, if there is one, and reports whether that computed
+// the product.
 func (g *gemm[T]) delegate() bool {
 	f := *external[T]()
 	return f != nil && f(g.transA, g.transB, g.m, g.n, g.k, g.alpha, g.a, g.lda, g.b, g.ldb, g.add, g.c, g.ldc)

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// An external product must see every product but those of vectors, and what it
-// refuses must be done here.
+// An external product gets every product except those with a vector, and this package
+// computes the ones that it refuses.
 func TestExternalProduct(t *testing.T) {
 	t.Run("float32", testExternal[float32])
 	t.Run("float64", testExternal[float64])

@@ -1,8 +1,8 @@
 package kernel
 
-// Gemm computes C = alpha·op(A)·op(B) + beta·C, where op(A) is m×k, op(B) is
-// k×n, C is m×n, and op(X) is Xᵀ where the matching trans flag is set (then A
-// is stored k×m, B n×k). C must not overlap A or B. If beta is 0, C is written
+// Gemm computes C = alpha·op(A)·op(B) + beta·C, where op(A) is m×k, op(B) is k×n and C is
+// m×n. op(A) is Aᵀ if transA is set, and A is then stored as k×m; op(B) is Bᵀ if transB is
+// set, and B is then stored as n×k. C must not overlap A or B. If beta is 0, C is written
 // and never read. NaN and Inf propagate as in the naive loop; subnormal numbers may
 // count as zero.
 func Gemm[T Float](transA, transB bool, m, n, k int, alpha T, a []T, lda int, b []T, ldb int, beta T, c []T, ldc int) {
@@ -23,8 +23,8 @@ func Gemm[T Float](transA, transB bool, m, n, k int, alpha T, a []T, lda int, b 
 	}
 }
 
-// threadWork is the number of multiplications that one more thread must get
-// for its start to pay.
+// threadWork is the number of multiplications from which one more thread saves more time
+// than its start costs.
 const threadWork = 1 << 20
 
 // share runs the product on several threads if it is large enough.
@@ -40,8 +40,8 @@ func (g *gemm[T]) share() {
 	spaces[T]().put(w)
 }
 
-// Run computes one part of C. The longer side of C is cut, at the edges of
-// tiles, and never k: so every element is summed in the same order.
+// Run computes one part of C. The parts cut the longer side of C, at the edges of tiles.
+// They never cut k, so that every element is summed in the same order.
 func (g *gemm[T]) Run(part, parts int) {
 	h := *g
 	if g.m > g.n {
@@ -64,7 +64,7 @@ func cut(n, unit, part, parts int) (lo, hi int) {
 	return min(n, units*part/parts*unit), min(n, units*(part+1)/parts*unit)
 }
 
-// from is s[i:], or nothing where i is past the end.
+// from returns s[i:], or an empty slice if i is past the end.
 func from[T Float](s []T, i int) []T { return s[min(i, len(s)):] }
 
 // strides returns the steps between rows and columns of op(X).

@@ -117,8 +117,8 @@ func FuzzGemm(f *testing.F) {
 	})
 }
 
-// Products may take subnormal numbers for zero, but what else there is counts, and Go's
-// own arithmetic goes on to know them.
+// Products may take subnormal numbers for zero, but all other numbers count, and Go's own
+// arithmetic still handles subnormal numbers afterwards.
 func testGemmSubnormal[T Float](t *testing.T) {
 	tiny := T(math.SmallestNonzeroFloat32)
 	if sizeOf[T]() == 8 {

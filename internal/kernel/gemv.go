@@ -1,8 +1,8 @@
 package kernel
 
-// vector computes the product if C is a single row or column, and tells whether
-// it was: packing would cost more than the product. The matrix is read once,
-// row after row.
+// vector computes the product if C is a single row or column, and reports whether it did.
+// It reads the matrix once, row after row, because packing would cost more than such a
+// product.
 func (g *gemm[T]) vector() bool {
 	if g.m > 1 && g.n > 1 {
 		return false
@@ -33,8 +33,8 @@ func gather[T Float](w *workspace[T], s []T, k, step int) []T {
 	return w.b
 }
 
-// multiply sets the n elements of C, step apart, from M·x, or Mᵀ·x if trans is
-// set.
+// multiply computes the n elements of C, which are step apart, from M·x, or from Mᵀ·x if
+// trans is set.
 func (g *gemm[T]) multiply(w *workspace[T], trans bool, m []T, ldm int, x []T, n, step int) {
 	if !trans {
 		for i := range n {
@@ -50,7 +50,7 @@ func (g *gemm[T]) multiply(w *workspace[T], trans bool, m []T, ldm int, x []T, n
 	}
 }
 
-// store puts or adds v to element i of C.
+// store writes v to element i of C, or adds it there.
 func (g *gemm[T]) store(i int, v T) {
 	if g.add {
 		v = T(v) + g.c[i]

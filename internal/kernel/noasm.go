@@ -2,7 +2,7 @@
 
 package kernel
 
-// Without assembly the plain loops are all there is.
+// Without assembly all functions use the plain Go loops.
 
 func strided() bool { return false }
 

@@ -13,20 +13,20 @@ type Job interface {
 	Run(part, parts int)
 }
 
-// spins is how often an idle worker looks for work before it blocks: some 100
-// microseconds, which is what waking it takes on a virtual machine and longer than most
-// pauses between the products of a training step.
+// spins is how often an idle worker looks for work before it blocks. It does so for some
+// 100 microseconds: waking a worker takes as long on a virtual machine, and most pauses
+// between the products of a training step are shorter.
 const spins = 40000
 
-// pool is the one set of workers. A caller that finds it taken, be it another
-// goroutine or a job inside a job, runs its parts itself.
+// pool is the only set of workers. If it is taken, by another goroutine or because a job
+// starts a job of its own, the caller runs all parts itself.
 var pool struct {
 	taken   sync.Mutex // held for the whole of one parallel job
 	workers []*worker  // started so far; guarded by taken
 	threads atomic.Int32
 
-	// The job in progress: written by the holder of taken while open is
-	// false and active is zero, read by workers counted in active.
+	// These describe the job in progress. The holder of taken writes them while open is
+	// false and active is zero; the workers that active counts read them.
 	job   Job
 	parts int
 	next  atomic.Int32 // the next part to hand out
@@ -44,8 +44,8 @@ type worker struct {
 
 func init() { SetThreads(0) }
 
-// SetThreads sets how many threads, the caller included, work on one job;
-// n < 1 means runtime.GOMAXPROCS(0), the default.
+// SetThreads sets how many threads work on one job. The caller is one of them. If n is less
+// than 1 the number is runtime.GOMAXPROCS(0), which is also the default.
 func SetThreads(n int) {
 	if n < 1 {
 		n = runtime.GOMAXPROCS(0)
@@ -56,13 +56,14 @@ func SetThreads(n int) {
 // Threads returns the number of threads that work on one job.
 func Threads() int { return int(pool.threads.Load()) }
 
-// partsPerThread is the number of parts per thread into which work is cut: several, since
-// other programs hold up threads.
+// partsPerThread is the number of parts per thread into which work is cut. It is more than
+// one because other programs may hold up a thread.
 const partsPerThread = 4
 
-// Parts returns the number of parts for Parallel in which to cut units of work, an amount
-// in all, of which each part gets at least so much: 1 where there is one thread, else
-// several for each.
+// Parts returns into how many parts to cut work for Parallel. The work has units that
+// cannot be cut and a total amount, such as a number of multiplications. On one thread it
+// is one part. On several threads it is up to partsPerThread parts for each, but at most
+// one for each unit, and no more than give each part the amount least.
 func Parts(units, amount, least int) int {
 	if Threads() == 1 {
 		return 1
@@ -137,8 +138,8 @@ func (w *worker) loop() {
 		if w.index >= Threads()-1 {
 			continue
 		}
-		// Join before looking: finish waits for everyone counted here, so an
-		// open job cannot be replaced while we hold it.
+		// The worker joins before it looks at the job: finish waits for all workers
+		// that are counted here, so that no other job replaces an open one meanwhile.
 		pool.active.Add(1)
 		if pool.open.Load() {
 			runParts()
@@ -159,7 +160,7 @@ func (w *worker) wait(seen uint32) uint32 {
 	}
 	w.asleep.Store(true)
 	// A job may have come between the last look and falling asleep. If its
-	// caller saw us asleep a wake-up is on its way and must be received.
+	// caller saw this worker asleep, a wake-up is on its way and must be received.
 	if e := pool.epoch.Load(); e != seen && w.asleep.CompareAndSwap(true, false) {
 		return e
 	}

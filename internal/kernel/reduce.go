@@ -1,6 +1,6 @@
 package kernel
 
-// Dot returns the sum of x·y, added in a fixed order.
+// Dot returns the inner product of x and y, whose terms are added in a fixed order.
 func Dot[T Float](x, y []T) T {
 	checkLength(len(x), len(y))
 	if s, ok := fastDot(x, y); ok {
@@ -20,7 +20,7 @@ func Dot[T Float](x, y []T) T {
 	return (s[0] + s[1]) + (s[2] + s[3])
 }
 
-// dots sets sums to the products of x with four rows of y, ldy apart.
+// dots sets sums to the inner products of x with four rows of y, which are ldy apart.
 func dots[T Float](x, y []T, ldy int, sums *[4]T) {
 	if fastDots(x, y, ldy, sums) {
 		return
@@ -30,7 +30,7 @@ func dots[T Float](x, y []T, ldy int, sums *[4]T) {
 	}
 }
 
-// Sum returns the sum of x, added in a fixed order.
+// Sum returns the sum of the elements of x, which are added in a fixed order.
 func Sum[T Float](x []T) T {
 	if s, ok := fastSum(x); ok {
 		return s

@@ -8,7 +8,8 @@ func solve32AVX2(l, b *float32, ldb, n int)
 //go:noescape
 func solve64AVX2(l, b *float64, ldb, n int)
 
-// solveBlock is solveGo for solverBlock unknowns.
+// solveBlock is solveGo for solverBlock unknowns, on the best instructions of this
+// processor.
 func solveBlock[T Float](l *[solverBlock * solverBlock]T, b []T, ldb, systems int, backwards bool) {
 	if simd == none {
 		solveGo(l, b, ldb, solverBlock, systems, backwards)

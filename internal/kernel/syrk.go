@@ -2,9 +2,9 @@ package kernel
 
 import "math"
 
-// Syrk computes C = alpha·A·Aᵀ + beta·C with A n×k, or alpha·Aᵀ·A + beta·C with
-// A k×n if trans is set. Only the lower triangle of C is read (not at all if
-// beta is 0); both triangles are written and exactly equal.
+// Syrk computes C = alpha·A·Aᵀ + beta·C for A [n,k] or, if trans is set,
+// C = alpha·Aᵀ·A + beta·C for A [k,n]. It reads only the lower triangle of C, and none of C
+// if beta is 0. It writes both triangles, which are exactly equal.
 func Syrk[T Float](trans bool, n, k int, alpha T, a []T, lda int, beta T, c []T, ldc int) {
 	rows, cols := shape(trans, n, k)
 	checkMatrix("Syrk", "A", a, rows, cols, lda)
@@ -18,7 +18,7 @@ func Syrk[T Float](trans bool, n, k int, alpha T, a []T, lda int, beta T, c []T,
 }
 
 // smallSyrk is the number of rows up to which inner products of rows are faster than
-// tiles, for which rows would have to be transposed.
+// tiles, which need transposed rows.
 const smallSyrk = 16
 
 // small computes all of C by inner products.
@@ -27,7 +27,7 @@ func (s *symmetric[T]) small() {
 		row := s.a[i*s.lda:][:s.k]
 		for j := 0; j <= i; j += 4 {
 			var sums [4]T
-			first := max(0, min(j, s.n-4)) // of four rows, if there are as many
+			first := max(0, min(j, s.n-4)) // the first of four rows, if there are four
 			if s.n >= 4 {
 				dots(row, s.a[first*s.lda:], s.lda, &sums)
 			} else {
@@ -46,9 +46,10 @@ func (s *symmetric[T]) small() {
 	}
 }
 
-// symmetric is one triangle of alpha·op(A)·op(A)ᵀ + beta·C, n×n: the upper one if
-// upper is set. In blocks on the diagonal the other triangle is written, too,
-// unless exact is set; if whole is set all of it is written, as a copy.
+// symmetric computes one triangle of the n×n matrix alpha·op(A)·op(A)ᵀ + beta·C: the upper
+// one if upper is set, otherwise the lower one. Unless exact is set it also writes the other
+// triangle of the blocks on the diagonal. If whole is set it copies the computed triangle to
+// the other one.
 type symmetric[T Float] struct {
 	upper, exact, whole, trans bool
 	n, k                       int
@@ -72,8 +73,8 @@ func (s *symmetric[T]) share() {
 	spaces[T]().put(w)
 }
 
-// Run computes one part: some rows of the lower triangle, or columns of the upper one,
-// as many as make parts of equal area.
+// Run computes one part: some rows of the lower triangle, or some columns of the upper one.
+// All parts have about the same area.
 func (s *symmetric[T]) Run(part, parts int) {
 	lo, hi := s.edge(part, parts), s.edge(part+1, parts)
 	if lo == hi {
@@ -102,7 +103,8 @@ func (s *symmetric[T]) edge(part, parts int) int {
 	return min(s.n, (int(math.Round(rows))+tileRows-1)/tileRows*tileRows)
 }
 
-// beside computes the block beside two triangles, of h rows and n rows below those.
+// beside computes the block that lies beside two triangles on the diagonal, of which the
+// first has h rows and the second, below it, n rows.
 func (s *symmetric[T]) beside(h, n int, a, below, c []T) {
 	switch {
 	case h == 0 || n == 0:
@@ -118,11 +120,11 @@ func (s *symmetric[T]) beside(h, n int, a, below, c []T) {
 // triangle.
 const syrkBlock = 96
 
-// half is about half of n, at least that, and a multiple of unit.
+// half is the smallest multiple of unit that is at least n/2.
 func half(n, unit int) int { return (n/2 + unit - 1) / unit * unit }
 
-// triangle computes n rows and columns of C: two halves and the block beside
-// them.
+// triangle computes the triangle of n rows and columns of C: two half triangles and the
+// block beside them.
 func (s *symmetric[T]) triangle(n int, a, c []T) {
 	if n <= syrkBlock {
 		s.diagonal(n, a, c)
@@ -136,8 +138,8 @@ func (s *symmetric[T]) triangle(n int, a, c []T) {
 	s.beside(h, n-h, a, below, c)
 }
 
-// diagonal computes a block on the diagonal, by way of a copy where the other
-// triangle must not be touched.
+// diagonal computes a block on the diagonal. If the other triangle must not be touched it
+// computes the block in other memory and copies the triangle.
 func (s *symmetric[T]) diagonal(n int, a, c []T) {
 	if !s.exact {
 		Gemm(s.trans, !s.trans, n, n, s.k, s.alpha, a, s.lda, a, s.lda, s.beta, c, s.ldc)

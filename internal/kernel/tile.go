@@ -2,11 +2,11 @@ package kernel
 
 import "unsafe"
 
-// A tile is the part of C that a micro-kernel keeps in registers: tileRows
-// rows of tileBytes bytes. All kernels share one packed format: A in panels of
-// tileRows rows, element i of step p at p·tileRows+i, and B in panels of as
-// many columns as tileBytes hold. The assembly also takes A as it is, element i of
-// step p at i·arow+p·astep.
+// A tile is the part of C that a micro-kernel keeps in registers: tileRows rows of
+// tileBytes bytes. All micro-kernels share one packed format. A is packed in panels of
+// tileRows rows, where element i of step p is at p·tileRows+i. B is packed in panels of
+// tileCols columns. The assembly can also read an unpacked A, where element i of step p is
+// at i·arow+p·astep.
 const (
 	tileRows  = 12
 	tileBytes = 128
@@ -60,15 +60,15 @@ func tileSums[T Float](k int, a, b []T, ldb int, s *[8]T) {
 	*s = [8]T{s0, s1, s2, s3, s4, s5, s6, s7}
 }
 
-// packRowsGo copies k rows of height elements, ld apart, to rows of width.
+// packRowsGo copies k rows of height elements, which are ld apart, to rows of width elements.
 func packRowsGo[T Float](dst, src []T, ld, k, width, height int) {
 	for p := range k {
 		copy(dst[p*width:p*width+height], src[p*ld:p*ld+height])
 	}
 }
 
-// packColsGo copies height rows of k elements, ld apart, to columns of rows of
-// width: it transposes.
+// packColsGo transposes: it copies height rows of k elements, which are ld apart, to the
+// columns of k rows of width elements.
 func packColsGo[T Float](dst, src []T, ld, k, width, height int) {
 	for i := range height {
 		row := src[i*ld : i*ld+k]
@@ -78,8 +78,8 @@ func packColsGo[T Float](dst, src []T, ld, k, width, height int) {
 	}
 }
 
-// interleaveGo copies k elements of four rows to the first four columns of rows
-// of width.
+// interleaveGo copies k elements of each of four rows to the first four columns of k rows
+// of width elements.
 func interleaveGo[T Float](dst []T, width int, r0, r1, r2, r3 []T, k int) {
 	for p := range k {
 		d := dst[p*width : p*width+4 : p*width+4]

@@ -4,8 +4,9 @@ package kernel
 
 import "unsafe"
 
-// The assembly computes up to 12 rows of two AVX-512 vectors (tile…AVX512) or
-// 6 rows of two AVX2 vectors (tile…AVX2); add is 0 or 1.
+// The assembly computes up to 12 rows of two AVX-512 vectors (tile…AVX512) or up to
+// 6 rows of two AVX2 vectors (tile…AVX2). It adds them to C if add is 1 and writes them if
+// add is 0.
 
 //go:noescape
 func tile32AVX512(k int, alpha float32, a *float32, arow, astep int, b *float32, ldb int, c *float32, ldc, rows, cols, add int)
@@ -28,15 +29,15 @@ func packCols32AVX2(dst *float32, width int, r0, r1, r2, r3 *float32, k int)
 //go:noescape
 func packCols64AVX2(dst *float64, width int, r0, r1, r2, r3 *float64, k int)
 
-// f32 and f64 give the address of an element its concrete type, which the
-// caller has established by sizeOf.
+// f32 and f64 convert the address of an element to its concrete type, which the caller
+// knows from sizeOf.
 func f32[T Float](x *T) *float32 { return (*float32)(unsafe.Pointer(x)) }
 func f64[T Float](x *T) *float64 { return (*float64)(unsafe.Pointer(x)) }
 
 // strided reports whether tile takes panels that are not packed.
 func strided() bool { return simd != none }
 
-// tile is tileGo by the best kernel at hand.
+// tile is tileGo on the best instructions of this processor.
 func tile[T Float](k int, alpha T, a []T, arow, astep int, b []T, ldb int, c []T, ldc, rows, cols int, add bool) {
 	flag := 0
 	if add {
@@ -54,7 +55,7 @@ func tile[T Float](k int, alpha T, a []T, arow, astep int, b []T, ldb int, c []T
 	}
 }
 
-// tileAVX2 covers a tile by up to four kernels of half the height and width.
+// tileAVX2 computes a tile by up to four calls, each of half the height and width.
 func tileAVX2[T Float](k int, alpha T, a []T, arow, astep int, b []T, ldb int, c []T, ldc, rows, cols, add int) {
 	const h = tileRows / 2
 	w := tileCols[T]() / 2
@@ -79,8 +80,8 @@ func packRows[T Float](dst, src []T, ld, k, width, height int) {
 	packRowsAVX2(unsafe.Pointer(&dst[0]), unsafe.Pointer(&src[0]), ld*size, k, width*size, height*size)
 }
 
-// packCols interleaves four rows at a time. Where fewer are left the last is
-// repeated: those lanes are never stored.
+// packCols interleaves four rows at a time. If fewer than four are left, it repeats the
+// last one; the results for the repeated rows are never stored.
 func packCols[T Float](dst, src []T, ld, k, width, height int) {
 	if simd == none {
 		packColsGo(dst, src, ld, k, width, height)
@@ -92,7 +93,7 @@ func packCols[T Float](dst, src []T, ld, k, width, height int) {
 	}
 }
 
-// interleave is interleaveGo by the best kernel at hand.
+// interleave is interleaveGo on the best instructions of this processor.
 func interleave[T Float](dst []T, width int, r0, r1, r2, r3 []T, k int) {
 	switch {
 	case simd == none:

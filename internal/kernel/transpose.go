@@ -1,7 +1,7 @@
 package kernel
 
-// Transpose sets dst[j,i] = src[i,j] for a rows×cols matrix src; dst must not overlap
-// it.
+// Transpose sets dst[j,i] = src[i,j] for a rows×cols matrix src, which dst must not
+// overlap.
 func Transpose[T Float](dst []T, ldd int, src []T, lds, rows, cols int) {
 	checkMatrix("Transpose", "dst", dst, cols, rows, ldd)
 	checkMatrix("Transpose", "src", src, rows, cols, lds)
@@ -23,8 +23,8 @@ func transpose[T Float](dst []T, ldd int, src []T, lds, rows, cols int) {
 	}
 }
 
-// copyBlocks copies the lower triangle of the n×n matrix c on the upper one,
-// but for the blocks that symmetric computes as a whole.
+// copyBlocks copies the lower triangle of the n×n matrix c to the upper one. It leaves out
+// the blocks on the diagonal, which symmetric computes as a whole.
 func copyBlocks[T Float](n int, c []T, ldc int) {
 	if n > syrkBlock {
 		h := half(n, syrkBlock/2)
@@ -37,7 +37,7 @@ func copyBlocks[T Float](n int, c []T, ldc int) {
 // smallTriangle is the size up to which a triangle is copied by plain loops.
 const smallTriangle = 16
 
-// copyLower copies the lower triangle of the n×n matrix c on the upper one.
+// copyLower copies the lower triangle of the n×n matrix c to the upper one.
 func copyLower[T Float](n int, c []T, ldc int) {
 	if n > smallTriangle {
 		h := half(n, smallTriangle/2)

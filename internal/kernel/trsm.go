@@ -1,16 +1,16 @@
 package kernel
 
-// Trsm solves a triangular system in place of its m×n right-hand side B:
-// op(L)·X = B with L m×m, or, if right is set, X·op(L) = B with L n×n. L is
-// lower triangular, its upper triangle is not read, and op(L) is Lᵀ if trans
-// is set. Divisions are by multiplication with the reciprocal; a zero on the
+// Trsm solves a triangular system and overwrites its m×n right-hand side B by the solution
+// X. The system is op(L)·X = B with L [m,m] or, if right is set, X·op(L) = B with L [n,n].
+// L is lower triangular, its upper triangle is not read, and op(L) is Lᵀ if trans
+// is set. Trsm multiplies by reciprocals instead of dividing; a zero on the
 // diagonal gives Inf or NaN.
 func Trsm[T Float](right, trans bool, m, n int, l []T, ldl int, b []T, ldb int) {
 	trsm(right, false, trans, m, n, l, ldl, b, ldb)
 }
 
-// trsm is Trsm with the upper triangle of l in place of Lᵀ if upper is set; op
-// then transposes the upper triangle.
+// trsm is Trsm, which also takes upper triangles: if upper is set, the triangle is the
+// upper one of l, and op transposes that.
 func trsm[T Float](right, upper, trans bool, m, n int, l []T, ldl int, b []T, ldb int) {
 	size, systems := m, n
 	if right {
@@ -21,7 +21,7 @@ func trsm[T Float](right, upper, trans bool, m, n int, l []T, ldl int, b []T, ld
 	if m == 0 || n == 0 {
 		return
 	}
-	// X·op(L) = B is op(L)ᵀ·Xᵀ = Bᵀ.
+	// X·op(L) = B is the same system as op(L)ᵀ·Xᵀ = Bᵀ.
 	s := solver[T]{right, trans != right != upper, size, systems, triangle[T]{l, ldl, upper}, b, ldb}
 	parts := min(Threads(), systems/solverChunk, size*size*systems/(2*threadWork))
 	if parts < 2 {
@@ -34,8 +34,8 @@ func trsm[T Float](right, upper, trans bool, m, n int, l []T, ldl int, b []T, ld
 	spaces[T]().put(w)
 }
 
-// solver is op(L)·X = B for size unknowns of a number of independent systems:
-// the columns of B, or its rows if right is set.
+// solver solves op(L)·X = B: a number of independent systems, each with size unknowns. A
+// system is a column of B or, if right is set, a row of B.
 type solver[T Float] struct {
 	right, trans  bool
 	size, systems int
@@ -61,7 +61,7 @@ func (l triangle[T]) from(i, j int) []T {
 
 const (
 	solverBlock = 8   // unknowns substituted directly
-	solverRight = 64  // unknowns for which rows of B are turned into columns
+	solverRight = 64  // unknowns up to which rows of B are turned into columns
 	solverChunk = 128 // systems turned at a time, and the least for a thread
 )
 
@@ -76,8 +76,9 @@ func (s *solver[T]) Run(part, parts int) {
 	}
 }
 
-// solve halves the unknowns lo..hi: one half is solved, its share subtracted
-// from the other half by a matrix product, and then that is solved.
+// solve solves for the unknowns lo..hi in two halves. It solves for one half, subtracts that
+// half's terms from the right-hand sides of the other by a matrix product, and then solves
+// for the other.
 func (s *solver[T]) solve(lo, hi int) {
 	switch {
 	case s.right && hi-lo <= solverRight:
@@ -99,8 +100,8 @@ func (s *solver[T]) solve(lo, hi int) {
 	}
 }
 
-// eliminate subtracts the share of the solved unknowns first..last from the
-// right-hand sides lo..hi.
+// eliminate subtracts the terms of the solved unknowns first..last from the right-hand
+// sides lo..hi.
 func (s *solver[T]) eliminate(lo, hi, first, last int) {
 	l, stored := s.l.from(max(lo, first), min(lo, first)), s.l.upper
 	n, k := hi-lo, last-first
@@ -113,7 +114,8 @@ func (s *solver[T]) eliminate(lo, hi, first, last int) {
 	}
 }
 
-// turn solves the unknowns lo..hi of rows of B: as columns of a copy.
+// turn solves for the unknowns lo..hi of systems that are rows of B. It works on a
+// transposed copy, in which they are columns.
 func (s *solver[T]) turn(lo, hi int) {
 	w := spaces[T]().get()
 	w.x = grow(w.x, solverRight*solverChunk)
@@ -130,7 +132,7 @@ func (s *solver[T]) turn(lo, hi int) {
 	spaces[T]().put(w)
 }
 
-// substitute solves the n <= solverBlock unknowns from lo on.
+// substitute solves for the n <= solverBlock unknowns from lo on.
 func (s *solver[T]) substitute(lo, n int) {
 	var l [solverBlock * solverBlock]T
 	b, ldb := s.b[lo*s.ldb:], s.ldb
@@ -142,8 +144,8 @@ func (s *solver[T]) substitute(lo, n int) {
 	}
 }
 
-// order copies the block of L at lo, with reciprocals on the diagonal, in the
-// order in which its n unknowns are solved: backwards for a transposed L.
+// order copies the block of L at lo in the order in which its n unknowns are solved for,
+// which is backwards for a transposed L. It puts reciprocals on the diagonal.
 func (s *solver[T]) order(l *[solverBlock * solverBlock]T, lo, n int) {
 	row, col := strides(s.l.upper, s.l.ld)
 	block := s.l.from(lo, lo)
@@ -162,8 +164,8 @@ func (s *solver[T]) order(l *[solverBlock * solverBlock]T, lo, n int) {
 	}
 }
 
-// solveGo solves n unknowns of all systems, in rows of b, the last row first
-// if backwards is set.
+// solveGo solves for n unknowns of all systems. Each unknown is a row of b; the last row
+// comes first if backwards is set.
 func solveGo[T Float](l *[solverBlock * solverBlock]T, b []T, ldb, n, systems int, backwards bool) {
 	row := func(i int) []T {
 		if backwards {

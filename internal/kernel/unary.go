@@ -2,12 +2,11 @@ package kernel
 
 import "math"
 
-// The functions of one vector set dst[i] = f(src[i]). dst may be src; otherwise
-// they must not overlap. Lengths must be equal. Results are within 2 units in
+// The functions of one vector set dst[i] = f(src[i]). dst may be src; otherwise the two
+// must not overlap. Their lengths must be equal. The results err by at most 2 units in
 // the last place.
 
-// elementary names the functions that package math computes where there is no
-// assembly.
+// elementary names a function that package math computes where there is no assembly.
 type elementary int
 
 const (
@@ -16,18 +15,19 @@ const (
 	logOf
 	softplusOf
 	sigmoidOf
-	erfOf // from here on there is never any
+	erfOf // there is no assembly for this and those below
 	sinOf
 	cosOf
 )
 
-// definitions are what the assembly is tested against.
+// definitions are the functions that the plain loops call.
 var definitions = [...]func(float64) float64{
 	tanhOf: math.Tanh, expOf: math.Exp, logOf: log, softplusOf: softplus, sigmoidOf: sigmoid,
 	erfOf: math.Erf, sinOf: math.Sin, cosOf: math.Cos,
 }
 
-// elementwise computes in float64, so that float32 results are rounded once.
+// elementwise sets dst = fn(src), by assembly where there is some. The plain loop computes
+// in float64, so that float32 results are rounded once.
 func elementwise[T Float](fn elementary, dst, src []T) {
 	checkLength(len(dst), len(src))
 	if fastElementary(fn, dst, src) {
@@ -39,7 +39,8 @@ func elementwise[T Float](fn elementary, dst, src []T) {
 	}
 }
 
-// log is math.Log, which on some processors is wrong for denormal numbers.
+// log is math.Log, except for denormal numbers, for which math.Log is wrong on some
+// processors.
 func log(x float64) float64 {
 	if 0 < x && x < 0x1p-1022 {
 		return math.Log(x*0x1p54) - 54*math.Ln2
@@ -66,7 +67,7 @@ func Exp[T Float](dst, src []T) { elementwise(expOf, dst, src) }
 // Log computes the natural logarithm.
 func Log[T Float](dst, src []T) { elementwise(logOf, dst, src) }
 
-// Softplus computes log(1 + eˣ) without overflow.
+// Softplus computes log(1 + eˣ) and does not overflow.
 func Softplus[T Float](dst, src []T) { elementwise(softplusOf, dst, src) }
 
 // Sigmoid computes 1/(1 + e⁻ˣ).

@@ -1,20 +1,21 @@
 package kernel
 
-// axis is one side of an image under a moving filter: tap k of the filter at
-// place p meets pixel p·stride + k - padding. The padding may be negative.
+// axis is one side of an image over which a filter moves. The filter stops at places, and
+// its elements are called taps: tap k at place p meets pixel p·stride + k - padding. The
+// padding may be negative.
 type axis struct{ pixels, places, taps, stride, padding int }
 
-// transposed is the axis on which results become pixels: its places are the
-// pixels from first on at distances of the stride. They meet the taps k, k + stride,
-// … in reverse order.
+// transposed returns the axis of the transposed convolution. Its pixels are the places of
+// a, and its places are every stride-th pixel of a from first on. These meet the taps k,
+// k + stride, … of a, in reverse order.
 func (a axis) transposed(first int) (t axis, k int) {
 	k = (first + a.padding) % a.stride
 	taps := max(0, ceilDiv(a.taps-k, a.stride))
 	return axis{a.places, ceilDiv(a.pixels-first, a.stride), taps, 1, taps - 1 - (first+a.padding)/a.stride}, k
 }
 
-// within returns the places from lo on, count of them, at which tap k meets a
-// pixel.
+// within returns the range first..last of those among count places, from lo on, at which
+// tap k meets a pixel and not the padding.
 func (a axis) within(k, lo, count int) (first, last int) {
 	first = ceilDiv(a.padding-k, a.stride)
 	last = ceilDiv(a.pixels+a.padding-k, a.stride)
@@ -30,21 +31,21 @@ func ceilDiv(n, d int) int {
 	return (n + d - 1) / d
 }
 
-// Taps that differ by a multiple of the stride meet the same pixels at different
-// places: they form a phase.
+// Taps whose numbers differ by a multiple of the stride meet the same pixels, at different
+// places. They form a phase.
 
 // phases is the number of phases.
 func (a axis) phases() int { return min(a.stride, a.taps) }
 
-// phasePixels is how many pixels the taps of phase f meet at count places.
+// phasePixels is the number of pixels that the taps of phase f meet at count places.
 func (a axis) phasePixels(f, count int) int { return count + (a.taps-1-f)/a.stride }
 
-// view is an image under a moving filter. Unfolded, every channel has a copy
-// for each column of the filter, or for each phase of them if shared is set, of
-// the pixels that the copy's first tap meets in a row of places; and a copy
-// has such rows for each phase of the rows of the filter. So any tap meets
-// consecutive elements at consecutive places of a row, and at all places of all
-// rows unless shared is set.
+// view is an image over which a filter moves. Unfolding makes copies of every channel: one
+// for each column of the filter or, if shared is set, one for each phase of the columns. A
+// row of a copy holds the pixels that the first tap of the copy meets in a row of places. A
+// copy has such rows for each phase of the rows of the filter. In a copy any tap meets
+// consecutive elements at consecutive places of a row; unless shared is set it does so from
+// one row to the next as well.
 type view struct {
 	channels   int
 	rows, cols axis
@@ -76,7 +77,7 @@ func (v view) unfoldedRows(count int) int {
 	return rows
 }
 
-// unfoldSlack is how far unfolding may write past the end of a channel.
+// unfoldSlack is the number of elements that unfolding may write past the end of a channel.
 const unfoldSlack = 16
 
 // channelSize is the number of elements of an unfolded channel.
@@ -84,7 +85,7 @@ func (v view) channelSize(count int) int {
 	return v.copies()*v.unfoldedRows(count)*v.pitch() + unfoldSlack
 }
 
-// tap is where a tap meets the first place in an unfolded channel.
+// tap returns where an unfolded channel holds the pixel that a tap meets at the first place.
 func (v view) tap(ky, kx, count int) int {
 	row := kx * v.unfoldedRows(count)
 	skip := 0
@@ -97,15 +98,15 @@ func (v view) tap(ky, kx, count int) int {
 	return (row+ky/v.rows.stride)*v.pitch() + skip
 }
 
-// region is the rows of one copy and phase.
+// region describes the rows of one copy that belong to one phase.
 type region struct {
 	at                int // of the first row in the unfolded channel
-	top, rows, bottom int // rows of padding, of pixels, of padding
+	top, rows, bottom int // rows of padding above, of pixels, of padding below
 	row               int // first row of pixels
 	tap               int // first column of the filter that meets the copy
 }
 
-// regions appends the regions for count rows of places from lo on.
+// regions appends to list the regions for count rows of places from lo on.
 func (v view) regions(list []region, lo, count int) []region {
 	at := 0
 	for k := range v.copies() {
@@ -119,8 +120,7 @@ func (v view) regions(list []region, lo, count int) []region {
 	return list
 }
 
-// unfold copies to u what the regions show of an image; channels of u are size
-// elements apart.
+// unfold copies the regions of an image to u, where the channels are size elements apart.
 func unfold[T Float](v view, regions []region, image, u []T, size int) {
 	for _, r := range regions {
 		fillRegion(v, r, image, u[r.at:], size)

@@ -4,11 +4,11 @@ package kernel
 
 import "unsafe"
 
-// unfolding is the part of a region that the assembly copies at a time: up to
-// 128 bytes of each row, or of the pixels it takes every second of. All but the
-// number of rows, vectors and channels is in bytes. Pixels before byte lo and
-// from byte hi on of the rows at src+offset are padding. The assembly knows the
-// order of the fields.
+// unfolding is the part of a region that the assembly copies at a time: up to 128 bytes of
+// each row of the source, of which it takes every pixel or every second one. All numbers
+// are in bytes, except those of rows, vectors and channels. In the rows at src+offset the
+// pixels before byte lo and from byte hi on are padding. The assembly relies on the order of
+// the fields.
 type unfolding struct {
 	dst, src           unsafe.Pointer
 	offset             int
@@ -29,7 +29,7 @@ func unfoldHalf32AVX2(u *unfolding)
 //go:noescape
 func unfoldHalf64AVX2(u *unfolding)
 
-// fillRegion is fillRegionGo by the best kernel at hand.
+// fillRegion is fillRegionGo on the best instructions of this processor.
 func fillRegion[T Float](v view, r region, image, u []T, size int) {
 	stride := v.cols.stride
 	if simd == none || stride > 2 {
@@ -47,8 +47,8 @@ func fillRegion[T Float](v view, r region, image, u []T, size int) {
 		ldd: width, lds: row * v.rows.stride, top: r.top, rows: r.rows, bottom: r.bottom,
 		channels: v.channels, dstPlane: size * bytes, srcPlane: v.rows.pixels * row,
 	}
-	// What is written past a row is the start of the next, which must come later: so the
-	// last columns come first.
+	// The assembly may write past the end of a row, over the start of the next one. The
+	// last columns are therefore copied first, so that the start is written afterwards.
 	last := 0
 	for last+source < width {
 		last += source

@@ -2,7 +2,7 @@
 
 package kernel
 
-// Arithmetic on n > 0 elements.
+// The assembly does arithmetic on n > 0 elements.
 
 //go:noescape
 func arithmetic32AVX2(op int, dst, a, b, c *float32, n int)
@@ -40,8 +40,8 @@ func axpyRows32AVX2(y, m *float32, ldm int, x *float32, n int)
 //go:noescape
 func axpyRows64AVX2(y, m *float64, ldm int, x *float64, n int)
 
-// The functions below do their work and return true, or do nothing and return
-// false where the plain loops are to be used.
+// The functions below do their work and return true. If the caller has to use the plain
+// loops they do nothing and return false.
 
 func fastArithmetic[T Float](op operation, dst, a, b []T, c T) bool {
 	n := len(dst)
@@ -89,7 +89,7 @@ func fastSum[T Float](x []T) (sum T, ok bool) {
 	return T(sum64AVX2(f64(&x[0]), len(x))), true
 }
 
-// fastDots sets sums to the products of x with four rows of y, ldy apart.
+// fastDots sets sums to the inner products of x with four rows of y, which are ldy apart.
 func fastDots[T Float](x, y []T, ldy int, sums *[4]T) bool {
 	if len(x) == 0 || simd == none {
 		return false
@@ -102,7 +102,7 @@ func fastDots[T Float](x, y []T, ldy int, sums *[4]T) bool {
 	return true
 }
 
-// fastAxpy4 adds to y four rows of m, ldm apart, times the elements of x.
+// fastAxpy4 adds to y four rows of m, which are ldm apart, each times an element of x.
 func fastAxpy4[T Float](y, m []T, ldm int, x []T) bool {
 	n := len(y)
 	if n == 0 || simd == none {

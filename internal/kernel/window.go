@@ -1,27 +1,28 @@
 package kernel
 
-// A window is the part of a product that a micro-kernel keeps in registers:
-// windowRows rows of windowBytes bytes (three vectors). Its factors are read
-// where they lie, through a table of steps.
+// A window is the part of a product that a micro-kernel keeps in registers: windowRows rows
+// of windowBytes bytes, which are three vectors. The factors are not packed: a table of
+// steps tells where they are.
 const (
 	windowRows  = 8
 	windowBytes = 192
 
-	// windowSteps is how many steps are taken at a time: B, which all rows of
-	// the result meet, then stays in the first level cache.
+	// windowSteps is the number of steps that are taken at a time. The part of B that
+	// they read, which is used for all rows of the result, then stays in the first level
+	// cache.
 	windowSteps = 160
 )
 
-// step is where one step of a product finds its factors, in elements: row r of
-// A at a + r·arow, column j of B at b + j.
+// step tells where one step of a product finds its factors, counted in elements: row r of A
+// is at a + r·arow, and column j of B is at b + j.
 type step struct{ a, b int32 }
 
-// windowCols is the number of columns of a window: 48 or 24.
+// windowCols is the number of columns of a window: 48 in float32 and 24 in float64.
 func windowCols[T Float]() int { return windowBytes / sizeOf[T]() }
 
-// windows is C = A·B, added to C if add is set, for rows×cols elements of C. If
-// pitch is not 0 the columns of B come in runs of run columns, whole vectors, that
-// are pitch elements apart. Up to windowCols elements past the last column of B are
+// windows computes C = A·B, or C += A·B if add is set, for rows×cols elements of C. If
+// pitch is not 0, the columns of B come in runs that are pitch elements apart; a run has run
+// columns, which fill whole vectors. Up to windowCols elements past the last column of B are
 // read.
 type windows[T Float] struct {
 	steps      []step
@@ -35,7 +36,7 @@ type windows[T Float] struct {
 	add        bool
 }
 
-// multiply computes the product; without steps it is zero.
+// multiply computes the product, which is zero if there are no steps.
 func (p windows[T]) multiply() {
 	if len(p.steps) == 0 && !p.add {
 		scale(p.rows, p.cols, 0, p.c, p.ldc)
@@ -49,9 +50,9 @@ func (p windows[T]) multiply() {
 	}
 }
 
-// block computes the product for one block of steps. Where C is narrow, B stays in
-// the first level cache while it meets one band of A after the other; else a
-// piece of B does while it meets all of A.
+// block computes the product for one block of steps. If C is narrow, all of B stays in the
+// first level cache while it is multiplied by one band of A after the other. Otherwise a
+// piece of B stays there while it is multiplied by all of A.
 func (p *windows[T]) block() {
 	height := evenly(p.rows, windowRows)
 	if p.cols > 2*windowCols[T]() {
@@ -85,14 +86,16 @@ func (p *windows[T]) bands(height int) {
 	}
 }
 
-// evenly is the size of equal pieces of n, none larger than most.
+// evenly returns the size of the pieces into which n is cut: as few as possible, about
+// equal, and none larger than most.
 func evenly(n, most int) int {
 	pieces := (n + most - 1) / most
 	return (n + pieces - 1) / pieces
 }
 
-// windowWidth is the number of columns to take of n: three vectors, or two
-// where four are left, since a single one makes poor use of the processor.
+// windowWidth is the number of columns to take next when n are left: those of three
+// vectors, or of two where four vectors are left, because a last window of a single vector
+// would make poor use of the processor.
 func windowWidth(n, vector int) int {
 	if n > 3*vector && n <= 4*vector {
 		return 2 * vector
@@ -101,7 +104,7 @@ func windowWidth(n, vector int) int {
 }
 
 // windowGo computes C = A·B, or C += A·B if add is set, for rows×cols elements
-// of C. The columns of B are three vectors at at.
+// of C. The columns of B are three vectors, which begin at the three places in at.
 func windowGo[T Float](steps []step, a []T, arow int, b []T, at [3]int, c []T, ldc, rows, cols int, add bool) {
 	vector := windowCols[T]() / 3
 	for i := range rows {
@@ -117,7 +120,7 @@ func windowGo[T Float](steps []step, a []T, arow int, b []T, at [3]int, c []T, l
 	}
 }
 
-// windowSums is one row of A times four columns of B.
+// windowSums returns the products of one row of A with four columns of B.
 func windowSums[T Float](steps []step, a, b []T) [4]T {
 	var s0, s1, s2, s3 T
 	for _, at := range steps {

@@ -2,8 +2,9 @@
 
 package kernel
 
-// The assembly computes up to 8 rows of three AVX-512 vectors (window…AVX512)
-// or 4 rows of three AVX2 vectors (window…AVX2); add is 0 or 1.
+// The assembly computes up to 8 rows of three AVX-512 vectors (window…AVX512) or up to
+// 4 rows of three AVX2 vectors (window…AVX2). It adds them to C if add is 1 and writes them
+// if add is 0.
 
 //go:noescape
 func window32AVX512(count int, steps *step, a *float32, arow int, b0, b1, b2, c *float32, ldc, rows, cols, add int)
@@ -17,7 +18,7 @@ func window32AVX2(count int, steps *step, a *float32, arow int, b0, b1, b2, c *f
 //go:noescape
 func window64AVX2(count int, steps *step, a *float64, arow int, b0, b1, b2, c *float64, ldc, rows, cols, add int)
 
-// window is windowGo by the best kernel at hand.
+// window is windowGo on the best instructions of this processor.
 func window[T Float](steps []step, a []T, arow int, b []T, at [3]int, c []T, ldc, rows, cols int, add bool) {
 	flag, n := 0, len(steps)
 	if add {
@@ -35,11 +36,11 @@ func window[T Float](steps []step, a []T, arow int, b []T, at [3]int, c []T, ldc
 	}
 }
 
-// windowAVX2 covers a window by up to four kernels of half the height and width.
+// windowAVX2 computes a window by up to four calls, each of half the height and width.
 func windowAVX2[T Float](steps []step, a []T, arow int, b []T, at [3]int, c []T, ldc, rows, cols, add int) {
 	const h = windowRows / 2
 	v := windowCols[T]() / 6
-	// The three AVX-512 vectors at at are six.
+	// The three AVX-512 vectors are six AVX2 vectors, which begin here.
 	halves := [6]int{at[0], at[0] + v, at[1], at[1] + v, at[2], at[2] + v}
 	for j := 0; 3*v*j < cols; j++ {
 		b0, b1, b2 := &b[halves[3*j]], &b[halves[3*j+1]], &b[halves[3*j+2]]

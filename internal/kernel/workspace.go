@@ -2,12 +2,13 @@ package kernel
 
 import "sync"
 
-// workspace is the memory one thread needs for one product.
+// workspace is the memory that one thread needs for one product.
 type workspace[T Float] struct {
 	a, b []T // packed panels
 	x    []T // right-hand sides, transposed
 
-	// A job to be shared out lives here, not on the stack.
+	// A job for several threads is kept here and not on the stack, so that it needs no
+	// allocation.
 	gemm        gemm[T]
 	solver      solver[T]
 	symmetric   symmetric[T]
@@ -18,8 +19,8 @@ type workspace[T Float] struct {
 	regions  []region
 }
 
-// freeList keeps the workspaces not in use. It never shrinks: it holds as many
-// as there were products at one time.
+// freeList keeps the workspaces that are not in use. It never shrinks: it holds as many as
+// there were products at one time.
 type freeList[T Float] struct {
 	mu   sync.Mutex
 	free []*workspace[T]
@@ -59,7 +60,8 @@ func (l *freeList[T]) put(w *workspace[T]) {
 	l.free = append(l.free, w)
 }
 
-// grow returns s with room for n elements; the contents may be lost.
+// grow returns s with the length n, in new memory if s is too small; the contents may then
+// be lost.
 func grow[T Float](s []T, n int) []T {
 	if cap(s) < n {
 		return make([]T, n)

@@ -2,8 +2,8 @@
 
 package kernel
 
-// These merge rows of elements at even and odd columns to rows of width; all but
-// the number of rows is in bytes. Up to 32 bytes past the last row are read.
+// The assembly interleaves rows of elements at even and at odd columns to rows of width
+// bytes. All numbers but that of rows are in bytes. It reads up to 32 bytes past the last row.
 
 //go:noescape
 func zip32AVX2(dst, even, odd *float32, ldd, lde, ldo, rows, width int)
@@ -11,7 +11,7 @@ func zip32AVX2(dst, even, odd *float32, ldd, lde, ldo, rows, width int)
 //go:noescape
 func zip64AVX2(dst, even, odd *float64, ldd, lde, ldo, rows, width int)
 
-// zip is zipGo by the best kernel at hand.
+// zip is zipGo on the best instructions of this processor.
 func zip[T Float](dst []T, ldd int, even, odd []T, rows, width int) {
 	size := sizeOf[T]()
 	lde, ldo := (width+1)/2*size, width/2*size

@@ -4,7 +4,7 @@ package openblas
 
 import "syscall"
 
-// usual are the names by which the library is found, where the loader looks.
+// usual are the file names under which the system's loader looks for the library.
 var usual = []string{"libopenblas.dll", "openblas.dll"}
 
 func open(name string) (uintptr, error) {

@@ -13,8 +13,8 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// affixes are put around the names of functions by builds of OpenBLAS: none by most,
-// others by those that come inside NumPy and SciPy.
+// affixes are the prefixes and suffixes that builds of OpenBLAS add to the names of
+// functions. Most builds add none; those inside NumPy and SciPy do.
 var affixes = [][2]string{{"", ""}, {"", "64_"}, {"scipy_", ""}, {"scipy_", "64_"}}
 
 func load(path string) error {
@@ -34,7 +34,7 @@ func load(path string) error {
 	return nil
 }
 
-// library is a shared library that was loaded.
+// library is a loaded shared library.
 type library struct {
 	name   string
 	handle uintptr
@@ -59,7 +59,7 @@ func find(path string) (library, error) {
 	return library{}, fmt.Errorf("%w: %w", ErrNotFound, first)
 }
 
-// functions are the addresses of what is called.
+// functions are the addresses of the library's functions that this package calls.
 type functions struct{ sgemm, dgemm, threads uintptr }
 
 // bind looks up the functions, all with the affixes of the same build.
@@ -88,17 +88,17 @@ func bind(lib library) (functions, error) {
 
 func (f functions) setThreads(n int) { purego.SyscallN(f.threads, uintptr(n)) }
 
-// arguments are those of Fortran's sgemm and dgemm, which take pointers only. They
-// read integers of 32 or 64 bits, as they were built; the machines are little-endian
-// and the numbers small, so that both see the same.
+// arguments are those of Fortran's sgemm and dgemm, which take pointers only. Depending on
+// its build, a library reads integers of 32 or of 64 bits. It reads the same number in both
+// cases, because all machines here are little-endian and the numbers fit 32 bits.
 type arguments[T kernel.Float] struct {
 	transA, transB         byte
 	m, n, k, lda, ldb, ldc int64
 	alpha, beta            T
 }
 
-// product returns the function at an address, sgemm or dgemm, as a product. Fortran's matrices
-// are by column: it sees Cᵀ = op(B)ᵀ·op(A)ᵀ.
+// product returns the function at an address, sgemm or dgemm, as a kernel.Product. Fortran
+// stores matrices column by column, so that it is asked for Cᵀ = op(B)ᵀ·op(A)ᵀ.
 func product[T kernel.Float](gemm uintptr) kernel.Product[T] {
 	pool := sync.Pool{New: func() any { return new(arguments[T]) }}
 	return func(transA, transB bool, m, n, k int, alpha T, a []T, lda int, b []T, ldb int, add bool, c []T, ldc int) bool {
@@ -110,7 +110,8 @@ func product[T kernel.Float](gemm uintptr) kernel.Product[T] {
 		if add {
 			x.beta = 1
 		}
-		// The last two are the lengths of the strings, which Fortran hands over unseen.
+		// The last two are the lengths of the two strings, which Fortran passes as hidden
+		// arguments.
 		purego.SyscallN(gemm, uintptr(unsafe.Pointer(&x.transA)), uintptr(unsafe.Pointer(&x.transB)),
 			uintptr(unsafe.Pointer(&x.m)), uintptr(unsafe.Pointer(&x.n)), uintptr(unsafe.Pointer(&x.k)),
 			uintptr(unsafe.Pointer(&x.alpha)), uintptr(unsafe.Pointer(&b[0])), uintptr(unsafe.Pointer(&x.lda)),

@@ -1,21 +1,21 @@
-// Package openblas lets a shared OpenBLAS library that the user has multiply the
-// matrices. The library is loaded at run time, without cgo.
+// Package openblas makes a shared OpenBLAS library, which the user has installed, compute
+// matrix products. It loads the library at run time, without cgo.
 //
-// Its own threads are switched off: kernel.Gemm cuts a product into parts for the
-// workers of this program, each of which calls the library. How the last digits of a
-// product come out may depend on how it was cut.
+// It sets the library to one thread: kernel.Gemm cuts a product into parts for the workers
+// of this program, and each of them calls the library. The last digits of a product may
+// depend on the cut.
 //
-// Linking the loader in makes a program depend on the system's C library even where it is
-// built with CGO_ENABLED=0. The build tag noopenblas leaves it out; Load then fails.
+// A program that contains the loader depends on the system's C library, even if it is built
+// with CGO_ENABLED=0. The build tag noopenblas leaves the loader out, and Load then fails.
 package openblas
 
 import "errors"
 
-// ErrNotFound is wrapped where there is no library to load.
+// ErrNotFound is wrapped by the error of Load where there is no library to load.
 var ErrNotFound = errors.New("no OpenBLAS found")
 
-// Load makes the library at path, or if path is empty the first one that is found where
-// this system keeps libraries, the one that multiplies matrices: in kernel.Gemm and what
-// stands on it, and behind the BLAS switches of gonum and Gorgonia. Call it before any
-// of these run. On an error nothing has changed; there is no way back.
+// Load loads the library at path or, if path is empty, the first one that it finds where
+// this system keeps libraries. From then on the library computes the matrix products of
+// kernel.Gemm and of the functions that call it, and those of gonum and Gorgonia. Call Load
+// before any of these run. After an error nothing has changed. Load cannot be undone.
 func Load(path string) error { return load(path) }

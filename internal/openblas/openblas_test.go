@@ -53,7 +53,7 @@ func checkGemm[T kernel.Float](epsilon float64) func(*rapid.T) {
 		c := uniform[T](rng, m*ldc)
 		want := append([]T(nil), c...)
 		kernel.Gemm(transA, transB, m, n, k, alpha, a, lda, b, ldb, beta, want, ldc)
-		if beta == 0 { // C is not to be read then
+		if beta == 0 { // then nothing may read C
 			for i := range m {
 				for j := range n {
 					c[i*ldc+j] = T(math.NaN())

@@ -9,8 +9,8 @@ import (
 	"github.com/go-valla/valla/internal/settings"
 )
 
-// FuzzSet: no text makes Set panic. What it takes passes Check, and its Text gives it
-// again. What it refuses leaves the settings alone and is told in one line.
+// FuzzSet: no text makes Set panic. A value that Set takes passes Check, and Set takes its
+// Text again. A text that Set refuses leaves the settings alone, and the error is one line.
 func FuzzSet(f *testing.F) {
 	for _, text := range []string{"", "1", "0", "-3", "0.5", "1e400", "NaN", "true", "a,b", ",", " 1 ,2", "kmeans++", "0x1p3", "1_0", "日本", "\xff", "-0"} {
 		for i := range settings.Of(new(sample)) {

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Map returns the settings of the struct that ptr points to which differ from their zero
-// values, by name, as JSON holds them.
+// Map returns, by name, those settings of the struct that ptr points to that differ from
+// their zero values. The values are of the fields' types and can be encoded as JSON.
 func Map(ptr any) map[string]any {
 	m := map[string]any{}
 	for _, f := range Of(ptr) {
@@ -21,9 +21,10 @@ func Map(ptr any) map[string]any {
 	return m
 }
 
-// Assign sets the settings of the struct that ptr points to from what Map returned, after
-// it went through JSON. A name that is unknown and a value that does not fit are errors
-// that wrap ErrSetting; nothing has changed then.
+// Assign sets settings of the struct that ptr points to from the result of Map, which was
+// encoded as JSON. Settings that m does not name keep their values. An unknown name and a
+// value that does not fit are errors that wrap ErrSetting; after an error nothing has
+// changed.
 func Assign(ptr any, m map[string]json.RawMessage) error {
 	fresh := reflect.New(reflect.TypeOf(ptr).Elem())
 	fresh.Elem().Set(reflect.ValueOf(ptr).Elem())

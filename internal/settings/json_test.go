@@ -78,7 +78,7 @@ func TestAssignErrors(t *testing.T) {
 	}
 }
 
-// some draws settings within their limits, each given or not.
+// some draws settings within their limits; any of them may be left out.
 func some(t *rapid.T) *sample {
 	s := new(sample)
 	given := func(name string) bool { return rapid.Bool().Draw(t, name) }
@@ -140,8 +140,8 @@ func TestRoundTrip(t *testing.T) {
 	})
 }
 
-// Complete gives everything with a default a value, changes nothing that was given, and
-// what it gives survives JSON.
+// Complete gives every setting with a default a value and changes no setting that was
+// given. Its result survives JSON.
 func TestCompleteProperty(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := some(t)

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// element is the type of a single value.
+// element returns the type of a single value of the setting.
 func (f *Field) element() reflect.Type {
 	t := f.value.Type()
 	if k := t.Kind(); k == reflect.Pointer || k == reflect.Slice {
@@ -19,7 +19,7 @@ func (f *Field) element() reflect.Type {
 	return t
 }
 
-// parse returns the value that text says, of the field's type.
+// parse returns the value that text stands for, in the field's type.
 func (f *Field) parse(text string) (reflect.Value, error) {
 	switch t := f.value.Type(); t.Kind() {
 	case reflect.Pointer:
@@ -93,7 +93,7 @@ func (f *Field) single(text string) (reflect.Value, error) {
 	return v, nil
 }
 
-// shorten keeps a message on one line.
+// shorten cuts a text that is too long for a message.
 func shorten(text string) string {
 	if runes := []rune(text); len(runes) > 60 {
 		return string(runes[:60]) + "…"
@@ -118,7 +118,7 @@ func format(v reflect.Value) string {
 	return fmt.Sprint(v.Interface())
 }
 
-// limits are what tags demand of a number; NaN where there is none.
+// limits are the bounds of a number that tags state; NaN stands for no bound.
 type limits struct{ min, max, above, below float64 }
 
 func limitsOf(tag reflect.StructTag) limits {
@@ -141,7 +141,8 @@ func (l limits) hold(v float64) bool {
 	return !(v < l.min) && !(v > l.max) && !(v <= l.above) && !(v >= l.below)
 }
 
-// String continues "a number", as in " above 0, at most 1".
+// String describes the limits in words that continue "a number", such as
+// " above 0, at most 1". It is empty if there are none.
 func (l limits) String() string {
 	var s []string
 	for _, b := range []struct {

@@ -1,6 +1,6 @@
-// Package settings reads what the tags of a struct's fields say of them, so that a
-// setting is declared once: its name on the command line and in files, its default, its
-// limits and a sentence of help.
+// Package settings makes settings out of the fields of a struct. Tags of a field give its
+// name on the command line and in files, its default, its limits and a phrase of help, so
+// that each setting is declared once.
 //
 //	type Settings struct {
 //		Inducing int      `set:"inducing" default:"100" min:"1" help:"number of inducing points"`
@@ -8,13 +8,13 @@
 //		Init     string   `set:"init" choice:"kmeans++ random-points" help:"start of k-means"`
 //	}
 //
-// The zero value of a field means its default. A field whose zero is a value of its own,
-// such as α above, is a pointer, and nil means the default. A default that depends on
-// something else is described by the tag auto and filled in by whoever knows it; a choice
-// without a default has its first name.
+// The zero value of a field means its default. If zero has a meaning of its own, as for α
+// above, the field is a pointer, and nil means the default. If the default depends on
+// something else, the tag auto describes it, and the code that uses the setting computes it.
+// The default of a choice is its first name if no other one is given.
 //
-// The kinds of fields are int, uint64, float64, bool, string, pointers to these, and
-// slices of int, float64 and string. Fields without the tag set are passed over; fields of
+// A field may be an int, a uint64, a float64, a bool, a string, a pointer to one of these, or
+// a slice of int, float64 or string. Fields without the tag set are no settings. Fields of
 // embedded structs count as the struct's own.
 package settings
 
@@ -31,18 +31,18 @@ var ErrSetting = errors.New("bad setting")
 // Field is one setting of a struct.
 type Field struct {
 	Name    string   // on the command line and in files
-	Help    string   // half a sentence that describes it
+	Help    string   // a phrase that describes it
 	Default string   // as text; "" where the zero value is the default
 	Auto    string   // describes a default that is computed; "" where there is none
-	Choices []string // names of which it is one; none where it is no choice
+	Choices []string // the names that it may have; nil where it is no choice
 
 	value  reflect.Value
 	limits limits
 }
 
-// Of lists the settings of the struct that ptr points to, in the order of its fields.
-// It panics where ptr is no pointer to a struct or a tag makes no sense: these are errors
-// of the program.
+// Of lists the settings of the struct that ptr points to, in the order of its fields. It
+// panics if ptr is no pointer to a struct or if a tag makes no sense, because both are
+// errors of the program.
 func Of(ptr any) []*Field {
 	v := reflect.ValueOf(ptr)
 	if v.Kind() != reflect.Pointer || v.Elem().Kind() != reflect.Struct {
@@ -73,7 +73,7 @@ func newField(name string, f reflect.StructField, v reflect.Value) *Field {
 	return out
 }
 
-// Lookup returns the setting of a name, or nil.
+// Lookup returns the setting with the given name, or nil if there is none.
 func Lookup(ptr any, name string) *Field {
 	for _, f := range Of(ptr) {
 		if f.Name == name {
@@ -83,14 +83,14 @@ func Lookup(ptr any, name string) *Field {
 	return nil
 }
 
-// Given says whether the setting has a value that is not its zero value.
+// Given says whether the setting has another value than the zero value.
 func (f *Field) Given() bool { return !f.value.IsZero() }
 
-// Limits says which numbers the setting takes, as in "at least 1, below 2"; "" where
-// nothing bounds them.
+// Limits describes the numbers that the setting takes, such as "at least 1, below 2". It is
+// empty where nothing bounds them.
 func (f *Field) Limits() string { return strings.TrimPrefix(f.limits.String(), " ") }
 
-// IsBool says whether the setting is a switch.
+// IsBool says whether the setting is true or false.
 func (f *Field) IsBool() bool { return f.element().Kind() == reflect.Bool }
 
 // IsList says whether the setting takes several values.
@@ -99,8 +99,8 @@ func (f *Field) IsList() bool { return f.value.Kind() == reflect.Slice }
 // Reset gives the setting its zero value, which means the default.
 func (f *Field) Reset() { f.value.SetZero() }
 
-// Set gives the setting the value that text says, several values with commas between
-// them. The error says what was expected and found; nothing has changed then.
+// Set gives the setting the value that text stands for. The values of a list have commas
+// between them. The error says what was expected and found; after it nothing has changed.
 func (f *Field) Set(text string) error {
 	v, err := f.parse(text)
 	if err != nil {
@@ -110,14 +110,14 @@ func (f *Field) Set(text string) error {
 	return nil
 }
 
-// Try returns the error of Set for one value, of a list for one of its elements, without
-// setting it.
+// Try returns the error that Set would return for one value (of a list, for one element),
+// and changes nothing.
 func (f *Field) Try(text string) error {
 	_, err := f.single(text)
 	return err
 }
 
-// Text is the setting's value as Set takes it; "" for the zero value.
+// Text returns the setting's value as Set takes it, and "" for the zero value.
 func (f *Field) Text() string {
 	if !f.Given() {
 		return ""
@@ -125,8 +125,8 @@ func (f *Field) Text() string {
 	return format(f.value)
 }
 
-// Check returns an error that wraps ErrSetting where the value is outside the limits. The
-// zero value, which stands for the default, always fits.
+// Check returns an error that wraps ErrSetting if the value is outside the limits. The zero
+// value stands for the default and is always allowed.
 func (f *Field) Check() error {
 	if !f.Given() {
 		return nil
@@ -137,8 +137,8 @@ func (f *Field) Check() error {
 	return nil
 }
 
-// Kind names the values that the setting takes, as in a line of help: INT, NUMBER, NAME,
-// TEXT, and with an s for lists; "" for a switch.
+// Kind returns the word for the setting's value in a line of help: INT, NUMBER, NAME or
+// TEXT. A list has an s after it. A setting that is true or false has the word "".
 func (f *Field) Kind() string {
 	kind := map[reflect.Kind]string{
 		reflect.Int: "INT", reflect.Uint64: "INT", reflect.Float64: "NUMBER", reflect.String: "TEXT",
@@ -162,8 +162,8 @@ func Check(ptr any) error {
 	return nil
 }
 
-// Complete checks the settings of the struct that ptr points to and gives those that have
-// their zero value the default, where it is not computed.
+// Complete checks the settings of the struct that ptr points to. It then gives each setting
+// that has its zero value the default, except where the default is computed.
 func Complete(ptr any) error {
 	if err := Check(ptr); err != nil {
 		return err

@@ -7,17 +7,17 @@ import (
 	"slices"
 )
 
-// AUC is the area under the ROC curve: the probability that a random positive
-// scores above a random negative, a tie counting one half (the Mann-Whitney U
-// statistic over the number of pairs). scores and positive are both [n]; both
-// kinds must occur and no score may be NaN, otherwise the error wraps
-// [ErrInput]. Pairs are counted in integers, after one sort.
+// AUC returns the area under the ROC curve: the probability that a random positive example
+// has a higher score than a random negative one, where a tie counts one half. It is the
+// Mann-Whitney U statistic divided by the number of pairs. scores and positive are both [n].
+// If only one kind occurs, or if a score is NaN, the error wraps [ErrInput]. Pairs are
+// counted in integers, after one sort.
 func AUC(scores []float64, positive []bool) (float64, error) {
 	sorted, err := sortScores(scores, positive)
 	if err != nil {
 		return 0, err
 	}
-	var below, positives, twiceU uint64 // below: negatives under the present score
+	var below, positives, twiceU uint64 // below counts the negatives under the current score
 	for len(sorted) > 0 {
 		pos, neg, n := firstGroup(sorted)
 		twiceU += pos * (2*below + neg)
@@ -31,9 +31,9 @@ func AUC(scores []float64, positive []bool) (float64, error) {
 	return float64(twiceU) / (2 * float64(positives) * float64(below)), nil
 }
 
-// OODAUC is the [AUC] of telling out-of-distribution inputs (positive) from
-// in-distribution ones by a score such as the predictive entropy, larger for
-// out-of-distribution inputs. The two slices may differ in length.
+// OODAUC returns the [AUC] of a score, such as the predictive entropy, that should be larger
+// for out-of-distribution inputs than for in-distribution ones. in and out are the scores of
+// the two kinds of inputs. They may differ in length.
 func OODAUC(in, out []float64) (float64, error) {
 	positive := make([]bool, len(in)+len(out))
 	for i := range out {
@@ -62,7 +62,8 @@ func sortScores(scores []float64, positive []bool) ([]score, error) {
 	return s, nil
 }
 
-// firstGroup counts the positives, the negatives and all of the leading equal scores.
+// firstGroup looks at the leading scores that are equal. It counts the positives and the
+// negatives among them, and all of them.
 func firstGroup(s []score) (pos, neg uint64, n int) {
 	for n < len(s) && s[n].value == s[0].value {
 		if s[n].positive {

@@ -10,39 +10,40 @@ const (
 	defaultTolerance = 1e-5
 )
 
-// Classification accumulates the scores of predicted class probabilities.
-// The zero value is ready to use; the options are read at the first Add.
+// Classification accumulates the scores of predicted class probabilities. The zero value is
+// ready to use. Bins and Tolerance must be set before the first Add.
 type Classification struct {
-	// Bins is the number of equal bins of confidence of the ECE; 0 means 15.
+	// Bins is the number of bins of equal width into which the expected calibration error
+	// (ECE) divides the confidence; 0 means 15.
 	Bins int
-	// Tolerance is how far from one the probabilities of a row may sum; 0 means
-	// 1e-5, which probabilities computed in float32 satisfy.
+	// Tolerance is the largest difference from one that the sum of a row's probabilities may
+	// have; 0 means 1e-5, which probabilities computed in float32 satisfy.
 	Tolerance float64
 
-	classes             int // of the first batch; 0 before it
+	classes             int // the number of classes in the first batch; 0 before it
 	n, right            int
 	nll, brier, entropy float64
 	bins                []bin
 }
 
-// ClassificationScores are the scores of N predictions; every mean is over them.
+// ClassificationScores are the scores of N predictions. Every mean is over all of them.
 type ClassificationScores struct {
 	N       int
-	NLL     float64 // mean of −log p[label], nats; +Inf where a label had probability 0
-	ACC     float64 // share of rows whose most probable class (the first of equals) is the label
+	NLL     float64 // negative log-likelihood: mean of −log p[label], nats; +Inf if a label had probability 0
+	ACC     float64 // accuracy: share of rows whose most probable class (the first of equals) is the label
 	ECE     float64 // expected calibration error, see Add
 	Brier   float64 // mean over rows of the sum over classes of (p − onehot)²
 	Entropy float64 // mean of the predictive entropy, nats
 }
 
-// Add adds a batch: probs is [n, C] row-major and labels is [n], each in [0, C).
-// C is the same for all batches. Otherwise, and where a probability is not in
-// [0, 1] or a row does not sum to one, nothing is added and the error wraps
-// [ErrInput].
+// Add adds a batch: probs is [n, C] row-major, and labels is [n] with numbers from 0 to C−1.
+// The number of classes C must be the same for all batches. If it is not, if a label or a
+// probability is out of range, or if a row does not sum to one, nothing is added and the
+// error wraps [ErrInput].
 //
-// The ECE puts a row into the bin (lo, hi] of its largest probability and is
-// the mean over rows of |accuracy − confidence| of their bins (Guo et al., On
-// Calibration of Modern Neural Networks, ICML 2017, equation 3).
+// The ECE puts each row into the bin (lo, hi] that contains its largest probability, the
+// confidence. It is the mean over rows of |accuracy − mean confidence| of their bins (Guo et
+// al., On Calibration of Modern Neural Networks, ICML 2017, equation 3).
 func (c *Classification) Add(probs []float64, labels []int) error {
 	if len(probs) == 0 && len(labels) == 0 {
 		return nil
@@ -95,8 +96,8 @@ func (c *Classification) Result() (ClassificationScores, error) {
 	return s, nil
 }
 
-// Entropy is the predictive entropy −Σ p log p of one row of probabilities, in
-// nats, with 0 log 0 = 0.
+// Entropy returns the predictive entropy −Σ p log p of one row of probabilities, in nats.
+// 0 log 0 counts as 0.
 func Entropy(p []float64) float64 {
 	h := 0.0
 	for _, q := range p {
@@ -110,7 +111,7 @@ func Entropy(p []float64) float64 {
 // bin holds the rows of one interval of confidence.
 type bin struct {
 	right      int
-	confidence float64 // sum over the rows
+	confidence float64 // sum over the rows of the bin
 }
 
 func (b *bin) add(confidence float64, right bool) {
@@ -120,8 +121,8 @@ func (b *bin) add(confidence float64, right bool) {
 	}
 }
 
-// binOf returns the i of n with i/n < p ≤ (i+1)/n. The product alone can land
-// on the wrong side of an edge, hence the two corrections.
+// binOf returns the number i of the bin with i/n < p ≤ (i+1)/n, out of n bins. Rounding can
+// put p·n on the wrong side of an edge; two loops correct that.
 func binOf(p float64, n int) int {
 	i := min(int(p*float64(n)), n-1)
 	for i > 0 && p <= float64(i)/float64(n) {

@@ -5,23 +5,23 @@ import (
 	"math"
 )
 
-// levels is the number of inner coverage levels: 0.1, 0.2 … 0.9.
+// levels is the number of levels at which coverage is measured: 0.1, 0.2 … 0.9.
 const levels = 9
 
-// Regression accumulates the scores of Gaussian predictions of one output.
-// The zero value is ready to use.
+// Regression accumulates the scores of Gaussian predictions of one output. The zero value is
+// ready to use.
 type Regression struct {
 	n                  int
 	nll, squared, crps float64
 	covered            [levels]int
 }
 
-// RegressionScores are the scores of N predictions; every mean is over them.
+// RegressionScores are the scores of N predictions. Every mean is over all of them.
 type RegressionScores struct {
 	N    int
-	NLL  float64 // mean of GaussianNLL, nats
-	RMSE float64 // square root of the mean of (y − mean)², units of y
-	CRPS float64 // mean of GaussianCRPS, units of y
+	NLL  float64 // mean of GaussianNLL, in nats
+	RMSE float64 // square root of the mean of (y − mean)², in the units of y
+	CRPS float64 // mean of GaussianCRPS, in the units of y
 
 	// Coverage[i] is the share of y strictly inside the central interval of
 	// probability Level(i).
@@ -32,8 +32,9 @@ type RegressionScores struct {
 	// coverage(1) = 1 hold exactly.
 	CQM float64
 
-	// CQMAsPublished is CQM + 0.05: the numbers printed in the VaLLA paper count
-	// an error of 1 at a = 1. It exists to compare with them, for nothing else.
+	// CQMAsPublished is CQM + 0.05. The numbers printed in the VaLLA paper are larger by
+	// 0.05, because they count an error of 1 at a = 1. This field is only for comparisons
+	// with them.
 	CQMAsPublished float64
 }
 
@@ -49,8 +50,8 @@ var halfWidths = func() (z [levels]float64) {
 	return z
 }()
 
-// Add adds a batch: mean, variance and y are all [n]; the variance is that of y,
-// noise included. Every value must be finite and every variance positive;
+// Add adds a batch: mean, variance and y are all [n]. The variance is that of y and includes
+// the noise variance. Every value must be finite and every variance must be positive;
 // otherwise nothing is added and the error wraps [ErrInput].
 func (r *Regression) Add(mean, variance, y []float64) error {
 	if err := checkGaussian(mean, variance, y); err != nil {

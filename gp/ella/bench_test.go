@@ -5,10 +5,12 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/data/idx"
 	"github.com/go-valla/valla/data/image"
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
+	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/fixture"
 	"github.com/go-valla/valla/layers"
 	"gorgonia.org/tensor"
@@ -85,4 +87,54 @@ func BenchmarkPredictImages(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
+}
+
+// BenchmarkResNet20 is a fit on 400 images of noise with K = 20 directions of 100 points, in
+// parts, and a prediction of 100 of them.
+func BenchmarkResNet20(b *testing.B) {
+	form, err := layers.NewResNet(20, layers.Projection, 10)
+	if err != nil {
+		b.Fatal(err)
+	}
+	rng := rand.New(rand.NewPCG(1, 1))
+	net, err := form.New(tensor.Float32, rng)
+	if err != nil {
+		b.Fatal(err)
+	}
+	const n = 400
+	labels := make([]int, n)
+	for i := range labels {
+		labels[i] = i % 10
+	}
+	y := graph.Convert(oneHot(labels, 10), tensor.Float32)
+	p := gp.Problem{Net: net, Likelihood: likelihood.Softmax{}, Train: gp.Examples{X: normal(rng, tensor.Float32, n, 3, 32, 32), Y: y}}
+	s := Settings{Points: 100, PriorStd: 0.2, Output: "random", Rank: 20}
+	at := s.draw(p, 1)
+	b.Run("kernel", func(b *testing.B) {
+		for b.Loop() {
+			if _, err := kernelOf(b.Context(), net, at, defaultMemory); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	var q *Posterior
+	b.Run("all", func(b *testing.B) {
+		for b.Loop() {
+			q = fitPoints(b, p, s, at)
+		}
+	})
+	x := data.TakeRows(p.Train.X, at100())
+	b.Run("predict", func(b *testing.B) {
+		for b.Loop() {
+			predict(b, q, x)
+		}
+	})
+}
+
+func at100() []int {
+	rows := make([]int, 100)
+	for i := range rows {
+		rows[i] = i
+	}
+	return rows
 }

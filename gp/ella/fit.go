@@ -217,7 +217,7 @@ func (f *fitting) fitted() (*gp.Fitted, error) {
 	kernel.Scale(g, 1/noise, g)
 	q := &Posterior{
 		net: f.p.Net, input: f.p.Train.X.Shape()[1:].Clone(), v: f.v, g: g,
-		prior: f.best.prior, share: f.share(f.best.seen), points: f.points.n(), limit: f.limit, features: f.features,
+		prior: f.best.prior, share: f.share(f.best.seen), points: f.points.n(), at: f.points, limit: f.limit, features: f.features,
 	}
 	if err := q.finish(); err != nil {
 		return nil, err

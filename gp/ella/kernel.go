@@ -91,7 +91,8 @@ func planBlocks(net picked, x *tensor.Dense, size int) (*blocks, int64, error) {
 		more, err = graph.Plan(g.b, []*graph.Node{g.cross}, g.options())
 		bytes += more
 	}
-	return g, int64(bytes) + 2*int64(size*width)*int64(x.Dtype().Size()), err
+	buffers := 2*int64(size*width)*int64(x.Dtype().Size()) + 8*int64(size)*int64(size)
+	return g, int64(bytes) + buffers, err
 }
 
 func (g *blocks) options() graph.Options { return graph.Options{Varying: []*graph.Node{g.second}} }

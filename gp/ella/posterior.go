@@ -23,6 +23,7 @@ type Posterior struct {
 	prior  float64       // σ₀
 	share  float64       // of the training rows, by which 1/σ₀² is multiplied
 	points int           // M
+	at     points        // none where the posterior was restored
 	limit  int64         // bytes
 
 	precision precision
@@ -52,6 +53,11 @@ func (p *Posterior) Rank() int { return p.v.Shape()[0] }
 
 // PriorStd returns σ₀.
 func (p *Posterior) PriorStd() float64 { return p.prior }
+
+// Points returns the inputs [M,…] among whose Jacobians the directions were found, and the
+// one output that each of them carries [M]; nil where the posterior was restored. They are
+// not to be changed.
+func (p *Posterior) Points() (z *tensor.Dense, output []int) { return p.at.z, p.at.output }
 
 // String implements gp.Stored.
 func (p *Posterior) String() string { return label(p.points) }

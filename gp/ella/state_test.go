@@ -49,6 +49,12 @@ func TestState(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if z, output := q.Points(); z.Shape()[0] != 15 || len(output) != 15 {
+			t.Errorf("points of shape %v with %d outputs", z.Shape(), len(output))
+		}
+		if z, output := r.(*Posterior).Points(); z != nil || output != nil {
+			t.Errorf("a restored posterior has the points %v", z)
+		}
 		mean, cov := predict(t, q, p.Validation.X)
 		mean2, cov2 := predict(t, r, p.Validation.X)
 		fixture.Close(t, "mean", mean2, mean, 0)

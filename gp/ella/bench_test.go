@@ -108,7 +108,7 @@ func BenchmarkResNet20(b *testing.B) {
 	}
 	y := graph.Convert(oneHot(labels, 10), tensor.Float32)
 	p := gp.Problem{Net: net, Likelihood: likelihood.Softmax{}, Train: gp.Examples{X: normal(rng, tensor.Float32, n, 3, 32, 32), Y: y}}
-	s := Settings{Points: 100, PriorStd: 0.2, Output: "random", Rank: 20}
+	s := Settings{Points: 100, PriorStd: 0.2, PointOutput: "random", Rank: 20}
 	at := s.draw(p, 1)
 	b.Run("kernel", func(b *testing.B) {
 		for b.Loop() {

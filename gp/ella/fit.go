@@ -256,8 +256,8 @@ func (f *fitting) notes(q *Posterior) (notes []string) {
 	if k := q.Rank(); k < f.s.Rank {
 		note("%d directions instead of %d: the other eigenvalues of the points' kernel are 0 up to rounding.", k, f.s.Rank)
 	}
-	if g := f.s.Grid; len(g) > 1 && (q.prior == slices.Min(g) || q.prior == slices.Max(g)) {
-		note("The best prior standard deviation, %g, is at an end of the grid.", q.prior)
+	if g := f.s.PriorGrid; len(g) > 1 && (q.prior == slices.Min(g) || q.prior == slices.Max(g)) {
+		note("The best prior standard deviation, %g, is at an end of prior-grid.", q.prior)
 	}
 	return notes
 }

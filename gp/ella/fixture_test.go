@@ -201,9 +201,9 @@ func TestFixtureGrid(t *testing.T) {
 	eachPart(t, func(t *testing.T, f part) {
 		var nll []float64
 		s := f.s
-		s.PriorStd, s.Grid = 0, nil
+		s.PriorStd, s.PriorGrid = 0, nil
 		for _, v := range f.want(t, "grid_sigma0_sq") {
-			s.Grid = append(s.Grid, math.Sqrt(v))
+			s.PriorGrid = append(s.PriorGrid, math.Sqrt(v))
 		}
 		b := begun(t, f.p, s, f.at)
 		if err := b.pass(t.Context()); err != nil {
@@ -220,8 +220,8 @@ func TestFixtureGrid(t *testing.T) {
 		want := f.want(t, "grid_val_nll")
 		fixture.Close(t, "grid_val_nll", nll, want, 1e-9)
 		least := slices.Index(want, slices.Min(want))
-		if b.best.prior != s.Grid[least] || math.Abs(b.best.nll-want[least]) > 1e-9*math.Abs(want[least]) {
-			t.Errorf("σ₀ = %g with the NLL %g, want %g with %g", b.best.prior, b.best.nll, s.Grid[least], want[least])
+		if b.best.prior != s.PriorGrid[least] || math.Abs(b.best.nll-want[least]) > 1e-9*math.Abs(want[least]) {
+			t.Errorf("σ₀ = %g with the NLL %g, want %g with %g", b.best.prior, b.best.nll, s.PriorGrid[least], want[least])
 		}
 	})
 }

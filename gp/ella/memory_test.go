@@ -37,7 +37,7 @@ func tolerance(dt tensor.Dtype) float64 {
 // where the points do not divide evenly.
 func TestBlocks(t *testing.T) {
 	for _, p := range problems(t) {
-		at := Settings{Points: 11, Output: "random"}
+		at := Settings{Points: 11, PointOutput: "random"}
 		points := at.draw(p.Problem, 1)
 		j := jacobianOf(t, p.Net, points.z)
 		var rows []float64
@@ -131,7 +131,7 @@ func TestLimit(t *testing.T) {
 // TestPlanIsMeasured: the heap that blocks of the kernel take is what was planned.
 func TestPlanIsMeasured(t *testing.T) {
 	p := newProblem(t, 1, tensor.Float64, 2000, 100, 3, true)
-	s := Settings{Points: 1000, Output: "label"}
+	s := Settings{Points: 1000, PointOutput: "label"}
 	at := s.draw(p, 1)
 	x := at.inputs()
 	before := liveHeap()

@@ -15,7 +15,7 @@ var Method = gp.Method{
 	Title:   "Accelerated linearised Laplace approximation (ELLA)",
 	Summary: "LLA of the K directions of the weights along which the outputs at M training rows change most.",
 	Formula: "Q(x,x') = φ(x) (Σ_n φ_nᵀ Λ_n φ_n + I/σ₀²)⁻¹ φ(x')ᵀ,  φ(x) = J(x) v",
-	Cost:    "The tangent kernel of M points and K reverse passes for each, then a pass over the data with K forward derivatives for each row, as many for a prediction; memory for M² numbers and K·P.",
+	Cost:    "The tangent kernel of M points and K reverse passes for each, then for each row of the data, and for each prediction, K derivatives along directions or those of C outputs, whichever are fewer; memory for M² numbers and K·P.",
 	Use:     "Choose it for variances near the data from one pass over them; far away it knows too little.",
 	Source:  "Deng, Zhou and Zhu, Accelerated Linearized Laplace Approximation for Bayesian Deep Learning, NeurIPS 2022",
 	New:     func() gp.Settings { return new(Settings) },
@@ -26,14 +26,14 @@ var Method = gp.Method{
 // deviations that are not given are those with the smallest negative log-likelihood on the
 // validation rows; one pass over the data serves all that are tried.
 type Settings struct {
-	Points   int    `set:"points" default:"2000" min:"1" help:"number M of training rows, drawn at random with one output each, among whose Jacobians the directions are found; at most all rows"`
-	Rank     int    `set:"rank" default:"20" min:"1" help:"number K of directions; as many as the points have at most"`
-	Output   string `set:"output" choice:"random label" help:"the output that a point carries: drawn at random, or that of its class"`
-	Balanced bool   `set:"balanced" help:"draw as many points from each class"`
+	Points      int    `set:"points" default:"2000" min:"1" help:"number M of training rows, drawn at random with one output each, among whose Jacobians the directions are found; at most all rows"`
+	Rank        int    `set:"rank" default:"20" min:"1" help:"number K of directions; as many as the points have at most"`
+	PointOutput string `set:"point-output" choice:"random label" help:"the output that a point carries: drawn at random, or that of its class"`
+	Balanced    bool   `set:"balanced" help:"draw as many points from each class"`
 
-	PriorStd float64   `set:"prior-std" auto:"the best of the grid on the validation rows" above:"0" help:"prior standard deviation σ₀ of the weights"`
-	Grid     []float64 `set:"grid" auto:"21 numbers from 0.01 to 100, evenly spread in their logarithms" above:"0" help:"prior standard deviations that are tried"`
-	NoiseStd float64   `set:"noise-std" auto:"the best of 9 from a quarter to four times the network's residual on the validation rows, the residual without these" above:"0" help:"noise standard deviation, in the units of the network's outputs"`
+	PriorStd  float64   `set:"prior-std" auto:"the best of prior-grid on the validation rows" above:"0" help:"prior standard deviation σ₀ of the weights"`
+	PriorGrid []float64 `set:"prior-grid" auto:"21 numbers from 0.01 to 100, evenly spread in their logarithms" above:"0" help:"prior standard deviations that are tried"`
+	NoiseStd  float64   `set:"noise-std" auto:"the best of 9 from a quarter to four times the network's residual on the validation rows, the residual without these" above:"0" help:"noise standard deviation, in the units of the network's outputs"`
 
 	EarlyStopping bool `set:"early-stopping" help:"go through the rows in random order and keep the state that predicts the validation rows best"`
 	CheckEvery    int  `set:"check-every" auto:"1000 with early-stopping" min:"1" help:"rows between two looks at the validation rows"`
@@ -67,10 +67,10 @@ func (s Settings) complete(p gp.Problem) (Settings, error) {
 	if s.EarlyStopping && s.CheckEvery == 0 {
 		s.CheckEvery = defaultCheckEvery
 	}
-	if s.PriorStd == 0 && s.Grid == nil {
-		s.Grid = logSpaced(0.01, 100, 21)
+	if s.PriorStd == 0 && s.PriorGrid == nil {
+		s.PriorGrid = logSpaced(0.01, 100, 21)
 	}
-	s.Grid = slices.Clone(s.Grid)
+	s.PriorGrid = slices.Clone(s.PriorGrid)
 	return s, nil
 }
 
@@ -78,14 +78,14 @@ func (s Settings) complete(p gp.Problem) (Settings, error) {
 func (s *Settings) check(p gp.Problem) error {
 	_, noisy := p.Likelihood.(likelihood.Gaussian)
 	switch {
-	case noisy && s.Output == outputLabel:
-		return settings.Errorf("output %s without classes, expected random", s.Output)
+	case noisy && s.PointOutput == outputLabel:
+		return settings.Errorf("point-output %s without classes, expected random", s.PointOutput)
 	case noisy && s.Balanced:
 		return settings.Errorf("balanced without classes")
 	case !noisy && s.NoiseStd != 0:
 		return settings.Errorf("noise-std %g with classes, which have no noise", s.NoiseStd)
-	case s.PriorStd != 0 && s.Grid != nil:
-		return settings.Errorf("prior-std %g together with a grid, expected one of them", s.PriorStd)
+	case s.PriorStd != 0 && s.PriorGrid != nil:
+		return settings.Errorf("prior-std %g together with a prior-grid, expected one of them", s.PriorStd)
 	case s.CheckEvery != 0 && !s.EarlyStopping:
 		return settings.Errorf("check-every %d without early-stopping", s.CheckEvery)
 	case p.Validation == nil && s.EarlyStopping:

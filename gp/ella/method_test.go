@@ -16,8 +16,8 @@ func variants() map[string]func(gp.Problem) gp.Settings {
 		"defaults":                    {},
 		"few points, fixed":           {Points: 10, Rank: 4, PriorStd: 0.7},
 		"early stopping":              {Points: 12, Rank: 3, PriorStd: 2, EarlyStopping: true, CheckEvery: 7},
-		"early stopping with a grid":  {Points: 12, Rank: 12, Grid: []float64{0.1, 1, 10}, EarlyStopping: true, CheckEvery: 5},
-		"classes: labels, balanced":   {Points: 9, Rank: 5, Output: "label", Balanced: true},
+		"early stopping with a grid":  {Points: 12, Rank: 12, PriorGrid: []float64{0.1, 1, 10}, EarlyStopping: true, CheckEvery: 5},
+		"classes: labels, balanced":   {Points: 9, Rank: 5, PointOutput: "label", Balanced: true},
 		"numbers: the noise is given": {Points: 9, Rank: 5, NoiseStd: 0.4},
 	} {
 		out[name] = func(p gp.Problem) gp.Settings {

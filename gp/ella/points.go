@@ -33,7 +33,7 @@ func (s *Settings) draw(p gp.Problem, seed uint64) points {
 	rows := s.rows(p, rng)
 	out := points{z: data.TakeRows(p.Train.X, rows), outputs: p.Outputs()}
 	var labels []int
-	if s.Output == outputLabel {
+	if s.PointOutput == outputLabel {
 		labels = p.Train.Labels()
 	}
 	for _, r := range rows {

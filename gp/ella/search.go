@@ -25,7 +25,7 @@ func logSpaced(lo, hi float64, n int) []float64 {
 // candidates lists the standard deviations that are tried for a problem: one pair where the
 // settings have both.
 func (s *Settings) candidates(p gp.Problem) (out []candidate) {
-	priors, noises := s.Grid, []float64{1}
+	priors, noises := s.PriorGrid, []float64{1}
 	if s.PriorStd > 0 {
 		priors = []float64{s.PriorStd}
 	}

@@ -24,12 +24,12 @@ func TestDefaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.Points != 2000 || s.Rank != 20 || s.Output != "random" || s.CheckEvery != 0 || len(s.Grid) != 21 ||
-		s.Grid[0] != 0.01 || math.Abs(s.Grid[10]-1) > 1e-12 || math.Abs(s.Grid[20]-100) > 1e-9 {
+	if s.Points != 2000 || s.Rank != 20 || s.PointOutput != "random" || s.CheckEvery != 0 || len(s.PriorGrid) != 21 ||
+		s.PriorGrid[0] != 0.01 || math.Abs(s.PriorGrid[10]-1) > 1e-12 || math.Abs(s.PriorGrid[20]-100) > 1e-9 {
 		t.Errorf("completed %+v", s)
 	}
 	s, err = Settings{PriorStd: 0.2, EarlyStopping: true}.complete(p)
-	if err != nil || s.CheckEvery != 1000 || s.Grid != nil {
+	if err != nil || s.CheckEvery != 1000 || s.PriorGrid != nil {
 		t.Errorf("completed %+v, error %v", s, err)
 	}
 	for want, s := range map[string]Settings{"ELLA 2000": {}, "ELLA 7": {Points: 7, Rank: 3}} {
@@ -48,17 +48,17 @@ func TestRefused(t *testing.T) {
 		p gp.Problem
 		s Settings
 	}{
-		"output label without classes":           {numbers, Settings{Output: "label"}},
+		"point-output label without classes":     {numbers, Settings{PointOutput: "label"}},
 		"balanced without classes":               {numbers, Settings{Balanced: true}},
 		"noise-std 0.5 with classes":             {classes, Settings{NoiseStd: 0.5}},
-		"prior-std 1 together with a grid":       {classes, Settings{PriorStd: 1, Grid: []float64{1}}},
+		"prior-std 1 together with a prior-grid": {classes, Settings{PriorStd: 1, PriorGrid: []float64{1}}},
 		"check-every 5 without early-stopping":   {classes, Settings{CheckEvery: 5}},
 		"early-stopping without validation rows": {without, Settings{EarlyStopping: true, PriorStd: 1}},
 		"expected them or a prior-std":           {without, Settings{}},
 		"points":                                 {classes, Settings{Points: -1}},
 		"rank":                                   {classes, Settings{Rank: -1}},
-		"grid":                                   {classes, Settings{Grid: []float64{1, 0}}},
-		"output":                                 {classes, Settings{Output: "best"}},
+		"prior-grid":                             {classes, Settings{PriorGrid: []float64{1, 0}}},
+		"point-output":                           {classes, Settings{PointOutput: "best"}},
 	} {
 		f, err := c.s.Fit(t.Context(), c.p, gp.Run{})
 		if !errors.Is(err, settings.ErrSetting) || !strings.Contains(err.Error(), want) || f != nil {
@@ -80,7 +80,7 @@ func TestCandidates(t *testing.T) {
 	}{
 		"all given":     {p, Settings{PriorStd: 2, NoiseStd: 0.5}, 1, candidate{2, 0.5}, candidate{2, 0.5}},
 		"prior given":   {p, Settings{PriorStd: 2}, 9, candidate{2, 0.075}, candidate{2, 0.3}},
-		"grid":          {p, Settings{Grid: []float64{1, 2, 4}}, 27, candidate{1, 0.075}, candidate{2, 0.3}},
+		"prior-grid":    {p, Settings{PriorGrid: []float64{1, 2, 4}}, 27, candidate{1, 0.075}, candidate{2, 0.3}},
 		"no validation": {without, Settings{PriorStd: 2}, 1, candidate{2, 0.3}, candidate{2, 0.3}},
 	} {
 		got := c.s.candidates(c.p)
@@ -90,7 +90,7 @@ func TestCandidates(t *testing.T) {
 		}
 	}
 	classes := newProblem(t, 1, tensor.Float64, 20, 4, 3, true)
-	if got := (&Settings{Grid: []float64{1, 2}}).candidates(classes); !slices.Equal(got, []candidate{{1, 1}, {2, 1}}) {
+	if got := (&Settings{PriorGrid: []float64{1, 2}}).candidates(classes); !slices.Equal(got, []candidate{{1, 1}, {2, 1}}) {
 		t.Errorf("classes: %v", got)
 	}
 }
@@ -106,8 +106,8 @@ func TestDraw(t *testing.T) {
 		label[row(p.Train.X, i)] = c
 	}
 	for name, s := range map[string]Settings{
-		"random": {Points: 60, Output: "random"}, "label": {Points: 60, Output: "label"},
-		"balanced": {Points: 60, Output: "label", Balanced: true}, "all": {Points: 1000, Output: "label"},
+		"random": {Points: 60, PointOutput: "random"}, "label": {Points: 60, PointOutput: "label"},
+		"balanced": {Points: 60, PointOutput: "label", Balanced: true}, "all": {Points: 1000, PointOutput: "label"},
 	} {
 		at := s.draw(p, 5)
 		seen, each, own := map[[2]float32]bool{}, make([]int, 3), 0
@@ -121,7 +121,7 @@ func TestDraw(t *testing.T) {
 		if want := min(s.Points, 300); len(seen) != want || at.n() != want || at.outputs != 3 {
 			t.Errorf("%s: %d points of %d different rows, want %d", name, at.n(), len(seen), want)
 		}
-		if (own == at.n()) != (s.Output == "label") || slices.Min(each) == 0 {
+		if (own == at.n()) != (s.PointOutput == "label") || slices.Min(each) == 0 {
 			t.Errorf("%s: %d of %d points have their labels; of the outputs there are %v", name, own, at.n(), each)
 		}
 		if s.Balanced && !slices.Equal(each, []int{20, 20, 20}) {
@@ -136,7 +136,7 @@ func TestDraw(t *testing.T) {
 	if at := few.draw(p, 1); at.n() >= 299 || at.n() < 3*slices.Min(counts(labels)) {
 		t.Errorf("%d balanced points of classes with %v rows", at.n(), counts(labels))
 	}
-	uneven := Settings{Points: 7, Balanced: true, Output: "label"}
+	uneven := Settings{Points: 7, Balanced: true, PointOutput: "label"}
 	if each := counts(uneven.draw(p, 1).output); !slices.Equal(each, []int{3, 2, 2}) {
 		t.Errorf("seven points for three classes: %v", each)
 	}
@@ -162,9 +162,9 @@ func TestFoundOnValidation(t *testing.T) {
 		}
 		return f
 	}
-	s.Grid = grid
+	s.PriorGrid = grid
 	found := fit(s)
-	s.Grid = nil
+	s.PriorGrid = nil
 	best, at := math.Inf(1), candidate{}
 	for _, prior := range grid {
 		for _, noise := range logSpaced(0.075, 1.2, 9) {
@@ -234,18 +234,18 @@ func TestRecord(t *testing.T) {
 // TestEndOfGrid: a note says that the best of a grid is its first or its last.
 func TestEndOfGrid(t *testing.T) {
 	p := newProblem(t, 9, tensor.Float64, 60, 6, 3, true)
-	s, err := Settings{Points: 20, Rank: 8, Grid: []float64{3, 1, 2}}.complete(p)
+	s, err := Settings{Points: 20, Rank: 8, PriorGrid: []float64{3, 1, 2}}.complete(p)
 	if err != nil {
 		t.Fatal(err)
 	}
 	f := begun(t, p, s, s.draw(p, 1))
 	for prior, want := range map[float64]bool{1: true, 2: false, 3: true} {
 		notes := f.notes(&Posterior{prior: prior, v: f.v})
-		if strings.Contains(strings.Join(notes, " "), "is at an end of the grid.") != want {
+		if strings.Contains(strings.Join(notes, " "), "is at an end of prior-grid.") != want {
 			t.Errorf("σ₀ = %g: notes %q", prior, notes)
 		}
 	}
-	f.s.Grid = []float64{2}
+	f.s.PriorGrid = []float64{2}
 	if notes := f.notes(&Posterior{prior: 2, v: f.v}); notes != nil {
 		t.Errorf("a grid of one: notes %q", notes)
 	}

@@ -1,30 +1,62 @@
-// Package valla puts error bars on neural networks that are already trained.
+// Package valla puts error bars on neural networks.
 //
-// A [Model] is a network with its weights, what its inputs and outputs are of, and, once
-// fitted, a posterior. From weights to error bars:
+// A network that is trained already keeps its predictions. What this package adds is how
+// far each of them can be trusted: a standard deviation for a number, and probabilities for
+// classes that are not overconfident far from the training data. It takes three lines:
 //
-//	m, err := valla.FromWeights(ctx, "net.npz", set, valla.WeightOptions{Network: valla.Network{Activation: "tanh"}})
+//	m, err := valla.FromWeights(ctx, "net.npz", set, valla.WeightOptions{})
 //	m, err = m.Fit(ctx, set, valla.FitOptions{})
 //	p, err := m.Predict(ctx, x, valla.PredictOptions{})
 //
-// [Train] makes the network itself, and [Load] reads a model that [Model.Save] has written:
-// weights, scaling, posterior and history in one file.
+// Here net.npz holds the weights of a network that was trained elsewhere, set is a
+// [github.com/go-valla/valla/data.Set] with the data that it was trained on, and x are
+// inputs. p.Mean and p.Std then hold the mean and the standard deviation of each target.
 //
-// # What is computed
+// # Models
 //
-// The mean of every posterior is the network: fitting never changes the weights. What a
-// method adds is the variance of the network's outputs f, as a linearised Laplace
-// approximation or one of its relatives has it. The default is VaLLA, the variational
-// linearized Laplace approximation of Ortega, Rodríguez Santana and Hernández-Lobato (ICML
-// 2024): a sparse Gaussian process with the network's tangent kernel. [Methods] lists all.
+// A [Model] is a network with its weights, a description of its inputs and outputs, and,
+// once it is fitted, a posterior. There are three ways to a model without a posterior:
 //
-// A network works in units of its own, for tables usually those in which each column has
-// mean 0 and standard deviation 1. What goes into and comes out of a Model is in the units
-// of the data.
+//   - [Train] trains a network, a perceptron unless [Network] says otherwise,
+//   - [FromWeights] reads weights that were trained elsewhere,
+//   - [Load] reads a file that [Model.Save] wrote, which may hold a posterior too.
 //
-// # Below this package
+// [Model.Fit] returns the model with a posterior, [Model.Predict] predicts, and
+// [Model.Evaluate] compares predictions with targets. All of this is the same for
+// perceptrons, convolutional and residual networks and for any other network that package
+// layers can describe, for one or several numbers and for classes, and for every method.
 //
-// Package gp and those below it hold the methods, package layers the networks, package
-// jacobian the tangent kernels, package graph the differentiation of Gorgonia's expression
-// graphs, and package data the readers. They can be used without this one.
+// # Methods
+//
+// Fitting never changes the weights, so that the mean of every posterior is the network's
+// output. A method says how uncertain this output is, given the training data. All of them
+// rest on the linearised Laplace approximation (LLA): near its trained weights the network
+// is nearly linear in them, and a Gaussian distribution over the weights makes the output
+// a Gaussian process, whose kernel is the network's tangent kernel.
+//
+// The default is VaLLA, the variational linearized Laplace approximation of Ortega,
+// Rodríguez Santana and Hernández-Lobato (ICML 2024). It keeps the Gaussian process at a
+// few inducing points, which makes it fast for any number of rows. [Methods] lists all
+// methods. A method is chosen by its settings:
+//
+//	m, err = m.Fit(ctx, set, valla.FitOptions{Settings: &laplace.Settings{Structure: "kfac"}})
+//
+// # Settings and units
+//
+// The zero value of each field of a settings struct means its default, which the field's
+// tag states. Values that make no sense are errors that wrap [ErrSetting].
+//
+// A network has units of its own: for tables these are usually columns with mean 0 and
+// standard deviation 1, for images numbers instead of bytes. Inputs, predictions and
+// scores of a Model are in the units of the data. Settings such as noise-std, which belong
+// to a method, are in the units of the network.
+//
+// Everything random comes from seeds: the same data, settings and seeds give the same
+// model, bit for bit on the same kind of machine.
+//
+// # Packages below this one
+//
+// Each can be used without this package. Package gp and those below it hold the methods,
+// layers the networks, jacobian the tangent kernels, graph the differentiation of
+// Gorgonia's expression graphs, train the training loop, and data the readers.
 package valla

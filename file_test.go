@@ -171,12 +171,6 @@ func TestRecordable(t *testing.T) {
 	inJSON(t, r)
 }
 
-func TestVersionNamesTheProgram(t *testing.T) {
-	if v := Version(); v == "" {
-		t.Error("no version")
-	}
-}
-
 // member is a part of a model file that a test may change.
 type member struct {
 	name   string

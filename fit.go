@@ -25,11 +25,12 @@ type FitOptions struct {
 	gp.Run
 }
 
-// Fit returns the model with a posterior that is fitted to a set. Weights and means stay as
-// they are, and a posterior that m has is not used.
+// Fit fits a posterior to a set and returns the model with it. The weights stay as they are,
+// and so does m: a posterior that m has is not used. The set should be the one that the
+// network was trained on.
 //
-// Where ctx ends, the model of the best state so far, if the method has one, comes with an
-// error that wraps ctx's. On every other error the model is nil.
+// If ctx ends early, Fit returns an error that wraps ctx's, and with it the model of the best
+// state so far where the method has one. With any other error the model is nil.
 func (m *Model) Fit(ctx context.Context, set *data.Set, o FitOptions) (*Model, error) {
 	s, how, err := o.method()
 	if err == nil {

@@ -16,10 +16,12 @@ import (
 	"github.com/go-valla/valla/layers"
 )
 
-// Load reads the model in the file at path. Everything is checked: the version of the
-// format, that every array is there, in its shape and finite, and nothing else, and that
-// the posterior belongs to the weights. Errors name the file and the part of it, and wrap
-// [ErrFormat] or [ErrFingerprint].
+// Load reads the model in the file at path, also one that an older version of this program
+// wrote. It checks the whole file: the format, that each array is there with its shape and
+// with finite numbers, that there is nothing else, and that the posterior was fitted to
+// these weights. An error names the file and the part of it; it wraps [ErrFormat], or
+// [ErrFingerprint] where the posterior belongs to other weights. Memory is bounded by the
+// size of the file.
 func Load(path string) (*Model, error) {
 	f, err := os.Open(path)
 	if err != nil {

@@ -26,16 +26,17 @@ var (
 	ErrSetting = settings.ErrSetting
 )
 
-// Model is a network with what its inputs and outputs are of and, once fitted, a posterior.
+// Model is a network with its weights, the scaling of its inputs and outputs, and, once it
+// is fitted, a posterior. [Train], [FromWeights] and [Load] make models.
 type Model struct {
 	Form      layers.Form       // describes the network
 	Net       layers.Sequential // of that form, with the MAP weights
-	Task      task.Task         // what its inputs and outputs are of
-	Posterior *Posterior        // nil for the MAP network alone
-	History   []Event           // how the model came about, the oldest first
+	Task      task.Task         // describes and scales the inputs and the outputs
+	Posterior *Posterior        // nil for the network alone
+	History   []Event           // what made the model, the oldest event first
 }
 
-// Posterior is a posterior on the weights of a model.
+// Posterior is a distribution of the network's outputs that a method fitted.
 type Posterior struct {
 	gp.Stored
 	Method string // its name in the table of methods
@@ -51,19 +52,20 @@ const (
 	ActionFit     = "fit"     // a posterior was fitted
 )
 
-// Event records a part of a model's history.
+// Event records one step of a model's history: its training, the reading of its weights, or
+// a fit. In JSON the fields of the Record stand beside the others.
 type Event struct {
 	Action  string  `json:"action"`           // ActionTrain, ActionWeights or ActionFit
-	Method  string  `json:"method,omitempty"` // that was fitted
-	Label   string  `json:"label,omitempty"`  // of the posterior
-	Program string  `json:"program"`          // see Version
+	Method  string  `json:"method,omitempty"` // name of the method that was fitted
+	Label   string  `json:"label,omitempty"`  // name of the result in a table of scores
+	Program string  `json:"program"`          // version of the program, see Version
 	Seed    uint64  `json:"seed"`
-	Seconds float64 `json:"seconds"` // of wall time, those before a resume not counted
+	Seconds float64 `json:"seconds"` // wall time; a resumed run counts from its resumption
 	gp.Record
 }
 
-// Methods lists the post-hoc methods that [Model.Fit] knows, the default first. Their
-// settings are made by the New function of each.
+// Methods lists the methods that [Model.Fit] knows, the default first. The New function of
+// each returns its settings.
 func Methods() []gp.Method { return method.All() }
 
 // Dtype returns the element type of the weights and the posterior.
@@ -80,7 +82,8 @@ func (m *Model) MAP() *Model {
 	return &c
 }
 
-// String names what makes the model's error bars, such as "MAP" or "VaLLA 100".
+// String names the model as in a table of scores: "MAP" without a posterior, otherwise the
+// posterior's name, such as "VaLLA 100".
 func (m *Model) String() string {
 	if m.Posterior == nil {
 		return "MAP"
@@ -117,9 +120,8 @@ func (m *Model) gp() gp.Posterior {
 	return m.Posterior.Stored
 }
 
-// Attach puts a posterior on the model that was fitted to weights with the given
-// fingerprint. It refuses, with an error that wraps [ErrFingerprint], where the model has
-// other weights.
+// Attach gives the model a posterior that was fitted to weights with the given fingerprint.
+// If the model has other weights the error wraps [ErrFingerprint], and nothing changes.
 func (m *Model) Attach(p *Posterior, fingerprint string) error {
 	if own := m.Fingerprint(); own != fingerprint {
 		return fmt.Errorf("%w: expected the fingerprint %s, found weights with %s", ErrFingerprint, fingerprint, own)

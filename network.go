@@ -13,17 +13,18 @@ import (
 	"github.com/go-valla/valla/layers"
 )
 
-// Network says which network is meant, where inputs and outputs are known. The zero value
-// of a field means its default.
+// Network describes a network; the data say how many inputs and outputs it has. The zero
+// value of a field means its default. A field that the Form does not have, such as Filters
+// of a perceptron, must stay zero.
 type Network struct {
-	Form       string    `set:"form" default:"mlp" help:"of the network: mlp, cnn, resnetN with N = 8, 14, 20, 32, 44, 56, or a FILE.json that describes it"`
+	Form       string    `set:"form" default:"mlp" help:"form of the network: mlp, cnn, resnetN with N = 8, 14, 20, 32, 44, 56, or a FILE.json that describes it"`
 	Hidden     []int     `set:"hidden" default:"50,50" min:"1" help:"widths of the hidden dense layers"`
 	Filters    []int     `set:"filters" default:"16,32" min:"1" help:"numbers of filters of a cnn's convolutions"`
 	Activation string    `set:"activation" default:"tanh" choice:"erf relu sigmoid sin softplus tanh" help:"function after each hidden layer"`
-	Shortcut   string    `set:"shortcut" choice:"projection zero-pad" help:"way around the blocks of a resnet that change the shape"`
-	Dtype      string    `set:"dtype" choice:"float64 float32" help:"numbers to compute with"`
-	Mean       []float64 `set:"mean" help:"of the inputs, to be subtracted: one number for each column or channel, pixels counting from 0 to 1"`
-	Std        []float64 `set:"std" above:"0" help:"of the inputs, to be divided by, like mean"`
+	Shortcut   string    `set:"shortcut" choice:"projection zero-pad" help:"the way around those blocks of a resnet that change the shape"`
+	Dtype      string    `set:"dtype" choice:"float64 float32" help:"element type of the weights and of what is computed with them"`
+	Mean       []float64 `set:"mean" help:"mean of the inputs, which is subtracted: one number for each column or channel, with pixels from 0 to 1"`
+	Std        []float64 `set:"std" above:"0" help:"standard deviation of the inputs, by which they are divided: as many numbers as of mean"`
 }
 
 // dtypes are the element types by name.
@@ -71,6 +72,18 @@ func (n Network) complete() (Network, error) {
 		}
 	}
 	return n, nil
+}
+
+// Reshaped returns n with another form. Settings that this form does not have are dropped.
+func (n Network) Reshaped(form string) Network {
+	n.Form = form
+	has, known := shapes[n.kind()]
+	for _, f := range settings.Of(&n) {
+		if known && slices.Contains(shaping, f.Name) && !slices.Contains(has, f.Name) {
+			f.Reset()
+		}
+	}
+	return n
 }
 
 // Describe returns the form of the network for examples of a shape, [D] or [C,H,W], and a

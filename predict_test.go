@@ -277,8 +277,8 @@ func TestEvaluate(t *testing.T) {
 	short := *set
 	short.Y = dense([]float64{1, 2}, 2, 1)
 	_, err = m.Evaluate(t.Context(), &short, PredictOptions{})
-	oneLine(t, err, "evaluate: ", "30 means")
-	short.X = dense([]float64{1}, 1, 1)
+	oneLine(t, err, "evaluate: 30 inputs and 2 targets, expected as many of each")
+	short.X = dense([]float64{1, 2}, 2, 1)
 	_, err = m.Evaluate(t.Context(), &short, PredictOptions{})
 	oneLine(t, err, "evaluate: ", "inputs of shape")
 }

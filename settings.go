@@ -5,25 +5,26 @@ import (
 	"math/rand/v2"
 
 	"github.com/go-valla/valla/data"
+	"github.com/go-valla/valla/gp/task"
 	"github.com/go-valla/valla/internal/settings"
 	"github.com/go-valla/valla/train"
 )
 
-// Training says how a network comes to its maximum a posteriori (MAP) weights. The zero
-// value of a field means its default.
+// Training holds the settings with which a network is trained to its maximum a posteriori
+// (MAP) weights. The zero value of a field means its default.
 type Training struct {
-	Iterations    int      `set:"iterations" default:"5000" min:"1" help:"mini-batches at most"`
-	BatchSize     int      `set:"batch-size" default:"100" min:"1" help:"rows of a mini-batch; lowered to the number of rows"`
-	Optimizer     string   `set:"optimizer" choice:"adam sgd" help:"of the weights"`
-	LearningRate  float64  `set:"learning-rate" default:"0.01" above:"0" help:"of the optimizer, at the start"`
-	Momentum      float64  `set:"momentum" min:"0" below:"1" help:"of sgd"`
-	WeightDecay   *float64 `set:"weight-decay" default:"0.001" min:"0" help:"of the optimizer; stands for the Gaussian prior of the weights"`
-	Schedule      string   `set:"schedule" choice:"cosine constant" help:"of the learning rate: it falls along half a cosine to 0, or stays"`
-	Validation    *float64 `set:"validation" default:"0.1" min:"0" below:"1" help:"fraction of the rows held out, 10,000 at most; 0 for none"`
-	ValidateEvery int      `set:"validate-every" default:"100" min:"1" help:"iterations between two validations, of which the best weights are kept"`
-	Patience      int      `set:"patience" min:"0" help:"validations without improvement that end the training; 0: none do"`
-	KeepLast      bool     `set:"keep-last" help:"keep the last weights, not the best on the rows held out"`
-	Augment       bool     `set:"augment" help:"move and mirror the images of bytes at random in each iteration"`
+	Iterations    int      `set:"iterations" default:"5000" min:"1" help:"number of steps, each on a mini-batch"`
+	BatchSize     int      `set:"batch-size" default:"100" min:"1" help:"rows of a mini-batch, at most all"`
+	Optimizer     string   `set:"optimizer" choice:"adam sgd" help:"what changes the weights in a step"`
+	LearningRate  float64  `set:"learning-rate" default:"0.01" above:"0" help:"learning rate of the optimizer at the start"`
+	Momentum      float64  `set:"momentum" min:"0" below:"1" help:"momentum of sgd"`
+	WeightDecay   *float64 `set:"weight-decay" default:"0.001" min:"0" help:"weight decay of the optimizer, which stands for the Gaussian prior of the weights"`
+	Schedule      string   `set:"schedule" choice:"cosine constant" help:"how the learning rate goes on: it falls along half a cosine to 0, or stays"`
+	Validation    *float64 `set:"validation" default:"0.1" min:"0" below:"1" help:"fraction of the rows that is held out, at most 10,000 rows; 0 means none"`
+	ValidateEvery int      `set:"validate-every" default:"100" min:"1" help:"steps from one validation to the next; the weights of the best one are kept"`
+	Patience      int      `set:"patience" min:"0" help:"validations in a row without improvement that end the training; 0 means that none do"`
+	KeepLast      bool     `set:"keep-last" help:"keep the last weights instead of the best ones on the rows held out"`
+	Augment       bool     `set:"augment" help:"move and mirror images of bytes at random in each step"`
 }
 
 // schedules are those of the learning rate by name.
@@ -70,10 +71,14 @@ func newRand(seed, stream uint64) *rand.Rand { return rand.New(rand.NewPCG(seed,
 // maxValidation bounds the rows held out for validation, which is made often.
 const maxValidation = 10_000
 
-// Holdout divides a set at random: a fraction of its rows, 10,000 at most, is held out.
-// [Train] and [Model.Fit] with the same seed hold out the same rows. The second set is nil
-// for the fraction 0, which must be below 1.
+// Holdout divides a set at random into rows to train on and rows to validate with. The
+// second are a fraction of all rows, from 0 to below 1, but 10,000 rows at most; with the
+// fraction 0 there are none and the second set is nil. [Train] and [Model.Fit] hold out the
+// same rows where they have the same seed and fraction.
 func Holdout(set *data.Set, fraction float64, seed uint64) (train, validation *data.Set, err error) {
+	if err := task.CheckRows(set); err != nil {
+		return nil, nil, err
+	}
 	if !(fraction >= 0 && fraction < 1) {
 		return nil, nil, settings.Errorf("validation fraction %g, expected a number from 0 to below 1", fraction)
 	}

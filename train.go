@@ -5,14 +5,14 @@ import (
 	"fmt"
 	"time"
 
+	"gorgonia.org/tensor"
+
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/task"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/settings"
-	"github.com/go-valla/valla/layers"
 	"github.com/go-valla/valla/train"
-	"gorgonia.org/tensor"
 )
 
 // TrainOptions say how [Train] makes a network. The zero value trains a perceptron for
@@ -42,8 +42,8 @@ type TrainOptions struct {
 // mean squared residual on the training rows. Rows are held out as [Holdout] says, and the
 // weights of the smallest loss on them are restored.
 //
-// Where ctx ends, the model of the best weights so far comes with an error that wraps
-// ctx's. On every other error the model is nil.
+// If ctx ends early, Train returns the model of the best weights so far together with an
+// error that wraps ctx's. With any other error the model is nil.
 func Train(ctx context.Context, set *data.Set, o TrainOptions) (*Model, error) {
 	t, err := newTraining(set, o)
 	if err != nil {
@@ -81,6 +81,9 @@ func newTraining(set *data.Set, o TrainOptions) (*training, error) {
 	if err := checkResume(o.Resume, o.Checkpoint); err != nil {
 		return nil, err
 	}
+	if err := task.CheckRows(set); err != nil {
+		return nil, err
+	}
 	rows, held := set, o.Held
 	if held == nil {
 		if rows, held, err = Holdout(set, *o.Training.Validation, o.Seed); err != nil {
@@ -100,9 +103,11 @@ func newTraining(set *data.Set, o TrainOptions) (*training, error) {
 	if held == nil {
 		return t, nil
 	}
+	if t.held, err = t.model.Task.Examples(held, t.model.Dtype()); err != nil {
+		return nil, err
+	}
 	t.rowsHeld = held.N()
-	t.held, err = t.model.Task.Examples(held, t.model.Dtype())
-	return t, err
+	return t, nil
 }
 
 // newModel returns a model with random weights, scaled by the training rows, with the
@@ -227,96 +232,4 @@ func (m *Model) estimateNoise(ctx context.Context, e gp.Examples) error {
 	own.NoiseVariance = v
 	m.Task.Outputs = &own
 	return nil
-}
-
-// WeightOptions say how [FromWeights] reads a network.
-type WeightOptions struct {
-	// Network is the network's form. The file tells the widths of a perceptron, where Hidden
-	// is nil, so that only Activation is needed.
-	Network Network
-	Layout  layers.Layout // of dense weights in the file; the zero value finds out
-	// Standardize says that the network was trained on standardised inputs and targets; the
-	// moments are then taken from the set. Otherwise it works in the units of the data.
-	Standardize bool
-	Classes     bool // the target's values are classes, ascending by output
-}
-
-// FromWeights makes a model without a posterior of weights that were trained elsewhere, see
-// [layers.Load]. The noise variance of numbers is the mean squared residual on the set,
-// which should be the one that the network was trained on.
-func FromWeights(ctx context.Context, path string, set *data.Set, o WeightOptions) (*Model, error) {
-	infer := o.Network.kind() == "mlp" && o.Network.Hidden == nil
-	var err error
-	if o.Network, err = o.Network.complete(); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	m, err := unscaled(set, o)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	load := layers.LoadOptions{Layout: o.Layout}
-	if infer {
-		if o.Network, err = inferred(path, o.Network, m, load); err != nil {
-			return nil, err
-		}
-	}
-	if err := m.build(o.Network, 0); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	if err := layers.Load(path, m.Net, load); err != nil {
-		return nil, err
-	}
-	e, err := m.Task.Examples(set, m.Dtype())
-	if err == nil {
-		err = m.estimateNoise(ctx, e)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	m.History = []Event{{Action: ActionWeights, Label: "MAP", Program: Version(), Record: gp.Record{Rows: set.N(), Settings: settings.Map(&o.Network)}}}
-	return m, nil
-}
-
-// unscaled returns a model with the task of a set, without a network yet.
-func unscaled(set *data.Set, o WeightOptions) (*Model, error) {
-	m := &Model{Task: task.Task{
-		Inputs:  task.Inputs{Features: set.Features, Shape: set.X.Shape()[1:].Clone(), Mean: o.Network.Mean, Std: o.Network.Std},
-		Outputs: &task.Regression{Names: set.Targets, NoiseVariance: 1},
-	}}
-	var err error
-	if o.Standardize {
-		if m.Task.Inputs, err = o.Network.inputs(set); err != nil {
-			return nil, err
-		}
-		if m.Task.Outputs, err = task.StandardizedTargets(set); err != nil {
-			return nil, err
-		}
-	}
-	if o.Classes {
-		m.Task.Outputs, err = task.Classes(set)
-	}
-	return m, err
-}
-
-// inferred completes the form of a perceptron by the shapes of its weights.
-func inferred(path string, n Network, m *Model, load layers.LoadOptions) (Network, error) {
-	mlp, err := layers.InferMLP(path, layers.Activation(n.Activation), load)
-	if err != nil {
-		return n, err
-	}
-	in, out := tensor.Shape(m.Task.Inputs.Shape).TotalSize(), m.Task.Outputs.Size()
-	if mlp.Inputs != in || mlp.Outputs != out {
-		return n, fmt.Errorf("%s: the network maps %d inputs to %d outputs, expected %d inputs%s and %d outputs",
-			path, mlp.Inputs, mlp.Outputs, in, named(m.Task.Inputs.Features), out)
-	}
-	n.Hidden = append([]int{}, mlp.Hidden...)
-	return n, nil
-}
-
-// named lists features in a message.
-func named(features []string) string {
-	if features == nil {
-		return ""
-	}
-	return fmt.Sprintf(" (the features %q)", features[:min(20, len(features))])
 }

@@ -11,6 +11,11 @@ func Version() string {
 	if !ok {
 		return "unknown"
 	}
+	return versionIn(info)
+}
+
+// versionIn returns the version of this module in a program.
+func versionIn(info *debug.BuildInfo) string {
 	if info.Main.Path == modulePath {
 		return mainVersion(info)
 	}

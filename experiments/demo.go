@@ -21,31 +21,33 @@ import (
 
 // DemoOptions are the settings of [Demo].
 type DemoOptions struct {
-	Dir        string // where the pictures and the model go; made if it is missing
-	Seed       uint64
-	OnProgress func(what string, p train.Progress) // nil: not
+	Dir  string // the folder for the pictures and the model, made if it is missing
+	Seed uint64
+	// OnProgress is called with the work that is done and its progress; nil means that it is
+	// not called.
+	OnProgress func(what string, p train.Progress)
 }
 
-// DemoResult is what the demonstration did.
+// DemoResult describes the outcome of the demonstration.
 type DemoResult struct {
-	Points   int      `json:"points"` // for training, and again for the test
+	Points   int      `json:"points"` // of the training set, and of the test set
 	Seed     uint64   `json:"seed"`
-	PriorStd float64  `json:"prior_std"` // maximising LLA's marginal likelihood
+	PriorStd float64  `json:"prior_std"` // maximises the marginal likelihood of LLA
 	NoiseStd float64  `json:"noise_std"` // the same, in the data's units
 	StdError float64  `json:"std_error"` // mean |difference| of VaLLA's and LLA's std on the grid, over LLA's mean
 	Scores   []Score  `json:"scores"`
 	Files    []string `json:"files"`
 }
 
-// Score is one row of the demonstration's table: how one method predicts a test set.
+// Score is one row of the demonstration's table: the scores of a method on the test set.
 type Score struct {
 	Method  string       `json:"method"`
 	Scores  valla.Scores `json:"scores"`  // in the data's units
 	Seconds float64      `json:"seconds"` // to fit the method; for MAP, to train the network
 }
 
-// demoMethods are the posteriors of the demonstration. VaLLA has 20 inducing points and
-// exact LLA's hyper-parameters.
+// demoMethods returns the settings of exact LLA and of VaLLA with 20 inducing points, which
+// takes over the hyper-parameters of LLA.
 func demoMethods() []gp.Settings {
 	return []gp.Settings{&laplace.Settings{}, &gpvalla.Settings{
 		Optimizer: "adam", Inducing: 20, Alpha: new(0.0), Init: "greedy", OptimalA: true, FixPrior: true, FixNoise: true,
@@ -53,9 +55,9 @@ func demoMethods() []gp.Settings {
 	}}
 }
 
-// Demo goes the whole way on synthetic data: a network trained to its MAP weights,
-// exact LLA, VaLLA with 20 inducing points and LLA's hyper-parameters, their scores
-// on fresh data, a picture of the three predictive bands, and a model file.
+// Demo shows the whole program on synthetic data. It trains a network to its MAP weights, and
+// fits exact LLA and VaLLA with 20 inducing points and LLA's hyper-parameters. It scores all
+// three on fresh data, draws their predictive bands, and saves the model.
 func Demo(ctx context.Context, o DemoOptions) (*DemoResult, error) {
 	if err := os.MkdirAll(o.Dir, 0o755); err != nil {
 		return nil, fmt.Errorf("experiments: %w", err)
@@ -68,7 +70,7 @@ func Demo(ctx context.Context, o DemoOptions) (*DemoResult, error) {
 	return &d.res, nil
 }
 
-// demo is a demonstration that runs.
+// demo is a running demonstration.
 type demo struct {
 	o           DemoOptions
 	train, test *data.Set
@@ -106,7 +108,7 @@ func (d *demo) run(ctx context.Context) error {
 	return d.files(m)
 }
 
-// progress returns what tells of one fit.
+// progress returns the callback of one training or fit.
 func (d *demo) progress(what string) func(train.Progress) {
 	if d.o.OnProgress == nil {
 		return nil
@@ -114,7 +116,7 @@ func (d *demo) progress(what string) func(train.Progress) {
 	return func(p train.Progress) { d.o.OnProgress(what, p) }
 }
 
-// add scores a model that was made since start, and takes its band.
+// add scores a model whose making began at start, and keeps its band.
 func (d *demo) add(ctx context.Context, m *valla.Model, start time.Time) error {
 	seconds := time.Since(start).Seconds()
 	s, err := m.Evaluate(ctx, d.test, valla.PredictOptions{})

@@ -1,11 +1,10 @@
-// Package experiments runs the paper's experiments and reports them: which data, which
-// network, which methods with which settings. An experiment is a YAML file; what it leaves
-// are JSON files, one for each cell of its tables, and a page made of them.
+// Package experiments runs the paper's experiments and reports them. An experiment is a YAML
+// file that names data sets, a network, and methods with their settings. Its results are JSON
+// files, one for each cell of its tables. [Report] makes a page of them.
 //
-// Networks are trained and methods are fitted by package valla, with the settings that the
-// command line takes: a row of a table is what "valla fit" gives with the same settings. A
-// new method of package gp/method and a new data set of package data/sets can be named in
-// the files at once.
+// Package valla trains the networks and fits the methods, with the settings that the command
+// line takes. A row of a table is what "valla fit" gives with the same settings. Every method
+// of package gp/method and every data set of package data/sets can be named in the files.
 package experiments
 
 import (
@@ -21,7 +20,7 @@ import (
 	"github.com/go-valla/valla/experiments/internal/spec"
 )
 
-// ErrUnknown is wrapped where there is no experiment of a name.
+// ErrUnknown is wrapped by the error about a name that no experiment has.
 var ErrUnknown = errors.New("unknown experiment")
 
 // Experiment is an experiment under one of its profiles.
@@ -30,20 +29,23 @@ type Experiment = spec.Experiment
 // Cell is one finished cell of a table.
 type Cell = result.Cell
 
-// Options say how an experiment is run.
+// Options are the circumstances of a run, such as folders and callbacks.
 type Options = runner.Options
 
-// Overrides are settings in the place of an experiment's.
+// Overrides replace settings of an experiment; see Overrides.Apply.
 type Overrides = runner.Overrides
 
-// Open reads an experiment under one of its profiles, "" for the first: an embedded one by
-// its name, or a file whose name ends in .yaml or .yml.
+// Open reads an experiment under one of its profiles; "" means the first profile. A name that
+// ends in .yaml or .yml is that of a file. Any other is that of an embedded experiment.
 func Open(name, profile string) (*Experiment, error) {
 	e, err := open(name, profile)
 	if err != nil {
 		return nil, err
 	}
-	return e, runner.Check(e)
+	if err := runner.Check(e); err != nil {
+		return nil, err
+	}
+	return e, nil
 }
 
 func open(name, profile string) (*Experiment, error) {
@@ -70,13 +72,13 @@ func List() ([]*Experiment, error) {
 	return list, nil
 }
 
-// Methods returns the names of the methods that a row of an experiment can have: "map", the
-// network alone, and those of package gp/method.
+// Methods returns the names of the methods that a row of an experiment can have. These are
+// "map", which is the network alone, and the methods of package gp/method.
 func Methods() []string { return spec.Methods() }
 
-// Run runs what is missing of an experiment, cell after cell. Finished cells are skipped,
-// fits that were interrupted go on from their checkpoints. Where ctx ends it returns an
-// error that wraps ctx's.
+// Run computes the missing cells of an experiment, one after the other. It skips finished
+// cells, and it continues interrupted fits from their checkpoints. If ctx ends first, it
+// returns an error that wraps ctx's.
 func Run(ctx context.Context, e *Experiment, o Options) error {
 	if err := runner.Run(ctx, e, o); err != nil {
 		return fmt.Errorf("experiments: %w", err)
@@ -84,8 +86,8 @@ func Run(ctx context.Context, e *Experiment, o Options) error {
 	return nil
 }
 
-// WriteTables prints the tables of an experiment under one profile, of which results lie
-// below dir.
+// WriteTables prints the tables of an experiment under one profile. The results are read from
+// the folder dir.
 func WriteTables(w io.Writer, dir, name, profile string) error {
 	r, err := report.New(dir, nil)
 	if err != nil {
@@ -95,8 +97,8 @@ func WriteTables(w io.Writer, dir, name, profile string) error {
 	return nil
 }
 
-// Report writes the results below dir as one HTML page and as Markdown into dir, and returns
-// the names of the files.
+// Report writes the results in the folder dir as one HTML page and as Markdown to that folder.
+// It returns the paths of both files.
 func Report(dir string) ([]string, error) {
 	list, err := List()
 	if err != nil {

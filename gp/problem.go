@@ -160,13 +160,13 @@ type Fitted struct {
 
 // Record says how a fit went, for people to read and for reports.
 type Record struct {
-	Rows           int            `json:"rows"`             // that the posterior was fitted to
-	ValidationRows int            `json:"validation_rows"`  // held out
-	Settings       map[string]any `json:"settings"`         // as completed, see Settings
-	Groups         []string       `json:"groups,omitempty"` // of weights with a prior of their own; nil: one for all
-	PriorStds      []float64      `json:"prior_stds"`       // σ₀ of each group
-	Facts          []Fact         `json:"facts,omitempty"`  // in the method's own words
-	Notes          []string       `json:"notes,omitempty"`  // what the user should know, a sentence each
+	Rows           int            `json:"rows"`                 // that the posterior was fitted to
+	ValidationRows int            `json:"validation_rows"`      // held out
+	Settings       map[string]any `json:"settings,omitempty"`   // as completed, see Settings
+	Groups         []string       `json:"groups,omitempty"`     // of weights with a prior of their own; nil: one for all
+	PriorStds      []float64      `json:"prior_stds,omitempty"` // σ₀ of each group
+	Facts          []Fact         `json:"facts,omitempty"`      // in the method's own words
+	Notes          []string       `json:"notes,omitempty"`      // what the user should know, a sentence each
 
 	Result *train.Result `json:"result,omitempty"` // of a fit in steps; nil for a pass over the data
 }

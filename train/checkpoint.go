@@ -1,21 +1,18 @@
 package train
 
 import (
-	"archive/zip"
-	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 
 	"gorgonia.org/tensor"
 
-	"github.com/go-valla/valla/data/npy"
+	"github.com/go-valla/valla/internal/archive"
 )
 
 // ErrCheckpoint is wrapped by errors about a checkpoint file that is truncated,
 // damaged or no checkpoint.
-var ErrCheckpoint = errors.New("damaged or no checkpoint")
+var ErrCheckpoint = archive.ErrFormat
 
 // A checkpoint file is an uncompressed zip archive of train.json, which is a
 // checkpointHeader, and NumPy arrays, one per parameter or array of the objective's state p
@@ -82,55 +79,40 @@ func (c *checkpoint) members(names []string, params int) []member {
 
 // encode writes c to w. The first params of the names are those of parameters.
 func (c *checkpoint) encode(w io.Writer, names []string, params int) error {
-	z := zip.NewWriter(w)
-	text, err := json.MarshalIndent(c.checkpointHeader, "", " ")
-	if err != nil {
-		return err
-	}
-	if err := store(z, headerMember, func(w io.Writer) error { _, err := w.Write(text); return err }); err != nil {
-		return err
-	}
+	a := archive.NewWriter(w)
+	a.JSON(headerMember, c.checkpointHeader)
 	for _, m := range c.members(names, params) {
-		if err := store(z, m.name, func(w io.Writer) error { return npy.Encode(w, *m.value) }); err != nil {
-			return err
-		}
+		a.Array(m.name, *m.value)
 	}
-	return z.Close()
-}
-
-func store(z *zip.Writer, name string, write func(io.Writer) error) error {
-	w, err := z.CreateHeader(&zip.FileHeader{Name: name, Method: zip.Store})
-	if err != nil {
-		return err
-	}
-	return write(w)
+	return a.Close()
 }
 
 // decodeCheckpoint reads the checkpoint in the size bytes of r, for a run with the given
 // identity and arrays, the first params of which are parameters. Nothing is changed; errors
 // wrap ErrCheckpoint or ErrMismatch and do not name the file.
 func decodeCheckpoint(r io.ReaderAt, size int64, run identity, arrays []Array, params int) (*checkpoint, error) {
-	files, err := readDirectory(r, size)
+	files, err := archive.Open(r, size)
+	if err != nil {
+		return nil, err
+	}
+	text, err := files.Text(headerMember)
 	if err != nil {
 		return nil, err
 	}
 	c := &checkpoint{}
-	if err := files.header(&c.checkpointHeader); err != nil {
+	if err := archive.Decode(headerMember, text, &c.checkpointHeader); err != nil {
 		return nil, err
 	}
 	if err := c.check(run); err != nil {
 		return nil, err
 	}
-	list := c.members(namesOf(arrays), params)
-	if len(files) != 1+len(list) {
-		return nil, fmt.Errorf("%w: it has %d members, expected %d", ErrCheckpoint, len(files), 1+len(list))
-	}
-	for _, m := range list {
-		if *m.value, err = files.array(m.name, arrays[m.of].Value); err != nil {
+	for _, m := range c.members(namesOf(arrays), params) {
+		like := arrays[m.of].Value
+		if *m.value, err = files.Array(m.name, like.Dtype(), like.Shape()...); err != nil {
 			return nil, err
 		}
 	}
-	return c, nil
+	return c, files.Empty()
 }
 
 // check returns an error unless the header is of the given run and makes sense.
@@ -152,71 +134,6 @@ func (h *checkpointHeader) check(run identity) error {
 		return fmt.Errorf("%w: %d validations and best iteration %d", ErrCheckpoint, len(n.History), n.BestIteration)
 	}
 	return nil
-}
-
-// archive holds the files of a checkpoint by name.
-type archive map[string]*zip.File
-
-func readDirectory(r io.ReaderAt, size int64) (archive, error) {
-	z, err := zip.NewReader(r, size)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrCheckpoint, err)
-	}
-	m := make(archive, len(z.File))
-	for _, f := range z.File {
-		if m[f.Name] != nil || f.Method != zip.Store {
-			return nil, fmt.Errorf("%w: member %q occurs twice or is compressed", ErrCheckpoint, f.Name)
-		}
-		m[f.Name] = f
-	}
-	return m, nil
-}
-
-func (m archive) open(name string) (io.ReadCloser, error) {
-	f := m[name]
-	if f == nil {
-		return nil, fmt.Errorf("%w: it lacks %s", ErrCheckpoint, name)
-	}
-	r, err := f.Open()
-	if err != nil {
-		return nil, fmt.Errorf("%w: %s: %w", ErrCheckpoint, name, err)
-	}
-	return r, nil
-}
-
-func (m archive) header(h *checkpointHeader) error {
-	r, err := m.open(headerMember)
-	if err != nil {
-		return err
-	}
-	defer r.Close()
-	text, err := io.ReadAll(r) // to the end, which verifies the checksum
-	if err != nil {
-		return fmt.Errorf("%w: %s: %w", ErrCheckpoint, headerMember, err)
-	}
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.DisallowUnknownFields()
-	if err := d.Decode(h); err != nil {
-		return fmt.Errorf("%w: %s: %w", ErrCheckpoint, headerMember, err)
-	}
-	return nil
-}
-
-// array reads an array that must have the shape and type of like.
-func (m archive) array(name string, like *tensor.Dense) (*tensor.Dense, error) {
-	r, err := m.open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer r.Close()
-	t, err := npy.Decode(r, name)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrCheckpoint, err)
-	}
-	if !alike(t, like) || !plain(t) {
-		return nil, fmt.Errorf("%w: %s is %v %v, expected %v %v", ErrCheckpoint, name, t.Dtype(), t.Shape(), like.Dtype(), like.Shape())
-	}
-	return t, nil
 }
 
 func namesOf(arrays []Array) []string {

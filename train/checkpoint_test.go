@@ -335,7 +335,7 @@ func TestCheckpointWithAMemberTwiceIsRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 		o := newTestObjective()
-		resumeRefused(t, o, checkpointConfig(o, path), ErrCheckpoint, "occurs twice")
+		resumeRefused(t, o, checkpointConfig(o, path), ErrCheckpoint, "it is there twice")
 	}
 }
 

@@ -77,6 +77,7 @@ valla data get downloads the data sets.`,
 	f.StringVar(&c.Net, "net", "", "form of the network, as in valla train --form (default the experiment's)")
 	f.StringVar(&c.Weights, "weights", "", "`FILE` of the network's weights (default the experiment's, or train it)")
 	f.Var((*memory)(&c.Memory), "memory", "that a step of a fit may need, such as 4GiB; where a mini-batch needs more it is computed in parts")
+	f.BoolVar(&c.KeepModels, "keep-models", false, "keep each fitted model as a file for valla predict and valla eval, in the folder models below --dir")
 	f.BoolVar(&c.Rotations, "rotations", false, "also score turned test images")
 	settingsFlags(f, &c.asJSON, "", nil)
 	return cmd

@@ -8,8 +8,9 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// tolerances are how far the two sides may differ, relative to the largest element.
-// In float32 1e-6 was seen, most of it in covariances, which are differences.
+// tolerances bounds the difference of the two sides, relative to the largest element. In
+// float32 differences of 1e-6 were seen, mostly in covariances, which are differences of
+// larger numbers.
 var tolerances = map[tensor.Dtype]float64{tensor.Float64: 1e-6, tensor.Float32: 1e-4}
 
 // check compares the first steps of both sides.
@@ -36,8 +37,8 @@ func (r *row) check(ctx context.Context, b benchmark, dt tensor.Dtype, w *work, 
 	return nil
 }
 
-// difference is the largest difference of any of our values from the other side's, relative
-// to the largest of that name.
+// difference returns the largest difference of our values from the other side's, relative to
+// the largest value of the same name.
 func difference(got, want values) (float64, error) {
 	worst := 0.0
 	for name, w := range want {

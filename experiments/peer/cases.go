@@ -19,7 +19,7 @@ type benchmark struct {
 	new     func(tensor.Dtype) (*work, error)
 }
 
-// group is a part of the table, which may take a flag to be measured.
+// group is a part of the table. Some groups are measured only if a flag asks for them.
 type group string
 
 const (
@@ -39,13 +39,13 @@ var (
 	adam, sgd = map[string]string{"optimizer": "adam"}, map[string]string{"optimizer": "sgd"}
 )
 
-// batch is the size of mini-batches, predicted how many points are predicted at a time.
+// batch is the size of mini-batches, and predicted the number of points of a prediction.
 const (
 	batch     = 100
 	predicted = 1000
 )
 
-// benchmarks is the table. The ratios that are aimed at are the project's design.
+// benchmarks is the table. The wanted ratios are aims of the design.
 var benchmarks = []benchmark{
 	{"VaLLA step, regression 90-200-200-200-1, M = 100", dense, "step", nil, 1. / 3, 3, both, vallaStep(year, 100, batch)},
 	{"VaLLA step, regression 90-200-200-200-1, M = 200", dense, "step", nil, 1. / 3, 3, both, vallaStep(year, 200, batch)},
@@ -66,17 +66,17 @@ var benchmarks = []benchmark{
 	{"LLA predict 1,000, last layer", laplaces, "laplace predict", theirLaplace("last_layer", "full"), 1. / 20, 1, single, laplacePredict(lastLayer)},
 }
 
-// The members of the family that are compared, with σ₀ = 1.
+// These members of the Laplace family are compared, with σ₀ = 1.
 var (
 	allDiagonal = laplace.Options{Structure: laplace.Diagonal, Likelihood: likelihood.Softmax{}, PriorStd: 1}
 	allKFAC     = laplace.Options{Structure: laplace.KFAC, Likelihood: likelihood.Softmax{}, PriorStd: 1}
 	lastLayer   = laplace.Options{Weights: laplace.LastLayer, Likelihood: likelihood.Softmax{}, PriorStd: 1}
 )
 
-// theirLaplace are the same in laplace-torch's words.
+// theirLaplace returns the options of a member in the terms of laplace-torch.
 func theirLaplace(weights, structure string) map[string]string {
 	return map[string]string{"weights": weights, "structure": structure}
 }
 
-// steps of slow work are fewer, but not below minSteps.
+// minSteps is the smallest number of steps, also of slow work.
 const minSteps = 3

@@ -1,19 +1,20 @@
-// Command peer compares the speed of this program with that of the code that the authors of
-// VaLLA published, on this machine.
+// Command peer compares the speed of this program on this machine with that of the code that
+// the authors of VaLLA published.
 //
 //	go run ./experiments/peer --reference DIR
 //
-// DIR is a checkout of the authors' repository; Python 3 with PyTorch is needed, too.
-// Both sides get the same weights, data, inducing points, L and hyper-parameters. That they
-// compute the same is checked first: in float64 losses (three steps in a row, so that
-// gradients count, too), means and covariances must agree to 1e-6, or it is an error. Then
-// they run in turn, a few steps each, so that noise of the machine hits both. Each side runs
-// with several settings of its threads, and its fastest counts. Nothing is fetched or built.
+// DIR is a checkout of the authors' repository. Python 3 with PyTorch is needed, too. Both
+// sides get the same weights, data, inducing points, L and hyper-parameters. The command first
+// checks that both compute the same: in float64 the losses of three consecutive steps, which
+// depend on gradients, and means and covariances must agree to 1e-6. Otherwise it ends with an
+// error. Then the sides take turns of a few steps each, so that noise of the machine affects
+// both. Each side is tried with several numbers of threads, and the fastest counts. Nothing is
+// downloaded or built.
 //
-// Without DIR, Python or PyTorch it measures this program alone.
+// Without DIR, Python or PyTorch the command measures this program alone.
 //
 //	go run ./experiments/peer --scaling
 //
 // measures how time and memory of a training step grow with the number of inducing points,
-// the batch and the classes, and draws it.
+// with the batch and with the number of classes, and draws the curves.
 package main

@@ -24,8 +24,7 @@ import (
 //go:embed driver.py
 var driverSource []byte
 
-// errMissing is wrapped where the other side lacks something that the user may not have:
-// Python, or one of its modules.
+// errMissing is wrapped by the error about Python or one of its modules that is not installed.
 var errMissing = errors.New("not available")
 
 // peer is the other side: a checkout of the published code and a Python to run it with.
@@ -67,7 +66,7 @@ type driver struct {
 	blas int // OPENBLAS_NUM_THREADS
 }
 
-// start runs a Python whose OpenBLAS has so many threads.
+// start runs a Python. blas is the number of threads of its OpenBLAS.
 func (p *peer) start(ctx context.Context, blas int) (*driver, error) {
 	d := &driver{cmd: exec.CommandContext(ctx, p.python, p.script(), p.reference), blas: blas}
 	d.cmd.Env = append(os.Environ(), "OPENBLAS_NUM_THREADS="+strconv.Itoa(blas))
@@ -87,7 +86,7 @@ func (p *peer) start(ctx context.Context, blas int) (*driver, error) {
 	return d, nil
 }
 
-// close ends it.
+// close ends the driver.
 func (d *driver) close() {
 	d.in.Close()
 	d.cmd.Wait()
@@ -104,7 +103,7 @@ type request struct {
 	Steps   int               `json:"steps,omitempty"`
 }
 
-// reply is a line from it.
+// reply is a line from the driver.
 type reply struct {
 	Versions map[string]string `json:"versions"`
 	Seconds  []float64         `json:"seconds"`
@@ -129,7 +128,7 @@ func (d *driver) ask(r request) (reply, error) {
 	return parseReply(r, text)
 }
 
-// death says how the driver ended, with the last it wrote.
+// death returns an error with the exit status of the driver and the last line that it wrote.
 func (d *driver) death(r request) error {
 	d.in.Close()
 	err := d.cmd.Wait()

@@ -21,7 +21,7 @@ import (
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 
-// command is the command line.
+// command holds the flags of the command line.
 type command struct {
 	reference, python string
 	resnet, laplace   bool
@@ -68,7 +68,7 @@ func (c *command) parse(args []string, stderr io.Writer) error {
 	f.BoolVar(&c.resnet, "resnet", false, "also steps of VaLLA on ResNet-20, which take minutes")
 	f.BoolVar(&c.laplace, "laplace", false, "also the linearized Laplace family beside laplace-torch, which takes minutes")
 	f.StringVar(&c.only, "only", "", "a regular expression `RE`: rows whose name matches")
-	f.IntVar(&c.steps, "steps", 30, "so many steps of each side; slower ones make fewer")
+	f.IntVar(&c.steps, "steps", 30, "number `N` of steps of each side; slower work makes fewer")
 	f.BoolVar(&c.json, "json", false, "print one JSON document")
 	f.BoolVar(&c.markdown, "markdown", false, "print the table in Markdown")
 	f.BoolVar(&c.scaling, "scaling", false, "how time and memory of a step grow")
@@ -117,7 +117,7 @@ func (c *command) compare(ctx context.Context, stdout io.Writer) error {
 	return c.print(r, stdout)
 }
 
-// peer finds the other side, or notes in the report why there is none.
+// peer finds the other side. If there is none, it notes the reason in the report.
 func (c *command) peer(ctx context.Context, r *report, dir string) (*peer, error) {
 	if c.reference == "" {
 		r.Note = "no --reference was given"
@@ -132,7 +132,7 @@ func (c *command) peer(ctx context.Context, r *report, dir string) (*peer, error
 	return p, err
 }
 
-// chosen are the benchmarks that the flags ask for.
+// chosen returns the benchmarks that the flags ask for.
 func (c *command) chosen() ([]benchmark, error) {
 	re, err := regexp.Compile(c.only)
 	if err != nil {
@@ -164,7 +164,8 @@ func (c *command) print(r report, stdout io.Writer) error {
 	}
 }
 
-// load is the load of the machine over 1, 5 and 15 minutes, where the system tells it.
+// load returns the load of the machine over 1, 5 and 15 minutes, or unknown if the system does
+// not tell it.
 func load() string {
 	text, err := os.ReadFile("/proc/loadavg")
 	if f := strings.Fields(string(text)); err == nil && len(f) >= 3 {

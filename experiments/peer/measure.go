@@ -12,7 +12,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// row is what was measured of a benchmark in one element type.
+// row holds the measurements of a benchmark in one element type.
 type row struct {
 	Name    string  `json:"name"`
 	Group   group   `json:"group"`
@@ -21,12 +21,12 @@ type row struct {
 	Ours    *timing `json:"ours"`
 	OursOne *timing `json:"ours_one_thread,omitempty"` // where Ours has several
 	Theirs  *timing `json:"theirs,omitempty"`
-	// Difference is the largest relative difference of what both sides computed.
+	// Difference is the largest relative difference of the results of both sides.
 	Difference *float64 `json:"difference,omitempty"`
 	Note       string   `json:"note,omitempty"` // why there is no Theirs
 }
 
-// timing is what one side took with its fastest setting.
+// timing holds the durations of one side with its fastest setting.
 type timing struct {
 	Median  float64 `json:"median_s"`
 	Fastest float64 `json:"fastest_s"`
@@ -35,7 +35,7 @@ type timing struct {
 	Bytes   int64   `json:"bytes,omitempty"` // of our program, of their process
 }
 
-// ratio is our time as a fraction of theirs, and false where theirs is not known.
+// ratio returns our time as a fraction of theirs, and false if theirs is not known.
 func (r row) ratio() (float64, bool) {
 	if r.Theirs == nil {
 		return 0, false
@@ -43,7 +43,7 @@ func (r row) ratio() (float64, bool) {
 	return min(r.Ours.Median, r.one().Median) / r.Theirs.Median, true
 }
 
-// one is the timing on one thread.
+// one returns the timing on one thread.
 func (r row) one() *timing {
 	if r.OursOne == nil {
 		return r.Ours
@@ -51,15 +51,15 @@ func (r row) one() *timing {
 	return r.OursOne
 }
 
-// plan says how much is measured.
+// plan bounds a measurement.
 type plan struct {
 	threads int           // that this side may use
 	steps   int           // of each side
 	budget  time.Duration // for each side; slower work makes fewer steps
 }
 
-// rounds is how often the sides take turns, rest how long is waited between them: threads
-// of the other side may wait for work at full speed before they fall asleep.
+// rounds is the number of turns of each side, and rest the pause between turns. In the pause
+// threads of the other side, which may wait for work at full speed, fall asleep.
 const (
 	rounds = 6
 	rest   = 60 * time.Millisecond
@@ -90,7 +90,7 @@ func measure(ctx context.Context, b benchmark, dt tensor.Dtype, p *peer, pl plan
 	return r, r.time(ctx, w, theirs, pl)
 }
 
-// missing notes that the other side lacks something.
+// missing tells whether an error says that the other side lacks something, and notes it.
 func (r *row) missing(err error) bool {
 	if !errors.Is(err, errMissing) {
 		return false
@@ -129,7 +129,7 @@ func (p *peer) open(ctx context.Context, b benchmark, dt tensor.Dtype, w *work, 
 	return sides, stop, nil
 }
 
-// settings are the numbers of threads that are tried.
+// settings returns the numbers of threads that are tried.
 func settings(threads int) []int {
 	if threads == 1 {
 		return []int{1}
@@ -145,8 +145,8 @@ func write(file string, list []array) error {
 	return npy.WriteArchive(file, names, values)
 }
 
-// time fills in the timings: of our side on all threads and on one, and of the other side's
-// fastest setting.
+// time sets the timings of our side on all threads and on one, and of the fastest setting of the
+// other side.
 func (r *row) time(ctx context.Context, w *work, theirs []other, pl plan) error {
 	sides := []runner{own{w, pl.threads}}
 	if pl.threads > 1 {
@@ -181,15 +181,15 @@ func (r *row) time(ctx context.Context, w *work, theirs []other, pl plan) error 
 	return nil
 }
 
-// count is how many steps are made of work that takes so long.
+// count returns the number of steps for work of which a step has the given duration.
 func (pl plan) count(step time.Duration) int {
 	return min(pl.steps, max(minSteps, int(pl.budget/max(step, 1))))
 }
 
-// slow is a step that is not made more often than it must.
+// slow is the duration from which on steps are made as rarely as possible.
 const slow = time.Second
 
-// trial returns how long a step takes once it is warm.
+// trial returns the duration of a step after the first, which is slower.
 func trial(ctx context.Context, side runner) (time.Duration, error) {
 	taken, err := side.run(ctx, 1)
 	if err == nil && taken[0] < slow {
@@ -201,11 +201,12 @@ func trial(ctx context.Context, side runner) (time.Duration, error) {
 	return slices.Min(taken), nil
 }
 
-// trials is how often each setting is tried; its fastest step counts, so that noise does
-// not choose.
+// trials is the number of trials of each setting. The fastest step counts, which is the least
+// affected by noise.
 const trials = 3
 
-// fastest tries all settings of the other side in turn, slow work only once.
+// fastest returns the fastest setting of the other side and the duration of a step with it. It
+// tries all settings in turn, and slow work only once.
 func fastest(ctx context.Context, sides []other) (best other, took time.Duration, err error) {
 	for i := range trials {
 		for j, s := range sides {
@@ -224,8 +225,8 @@ func fastest(ctx context.Context, sides []other) (best other, took time.Duration
 	return best, took, nil
 }
 
-// inTurn times steps of all sides, a few of each at a time. Where there are several, the
-// first after a change is not counted.
+// inTurn times steps of all sides, which take turns of a few steps each. The first step of a
+// turn of several is not counted.
 func inTurn(ctx context.Context, sides []runner, steps int) ([]timing, error) {
 	taken := make([][]time.Duration, len(sides))
 	turns := min(rounds, steps)
@@ -248,7 +249,7 @@ func inTurn(ctx context.Context, sides []runner, steps int) ([]timing, error) {
 	return timings, nil
 }
 
-// median is in seconds; t is sorted.
+// median returns the median in seconds, and sorts t.
 func median(t []time.Duration) float64 {
 	slices.Sort(t)
 	n := len(t)

@@ -12,7 +12,7 @@ import (
 
 const resNetClasses = 10
 
-// resNet draws a ResNet-20 with running statistics that are not those of a new one.
+// resNet draws a ResNet-20. Its running statistics differ from those of a new network.
 func (m maker) resNet() (layers.Sequential, error) {
 	spec, err := layers.NewResNet(20, layers.Projection, resNetClasses)
 	if err != nil {
@@ -33,7 +33,7 @@ func (m maker) resNet() (layers.Sequential, error) {
 // images draws n pictures of CIFAR-10's size.
 func (m maker) images(n int) *tensor.Dense { return m.normal(n, 3, 32, 32) }
 
-// resNetForward is the outputs of a ResNet-20 in evaluation mode.
+// resNetForward computes the outputs of a ResNet-20 in evaluation mode.
 func resNetForward(dt tensor.Dtype) (*work, error) {
 	m := newMaker(dt)
 	net, err := m.resNet()
@@ -58,7 +58,7 @@ func resNetForward(dt tensor.Dtype) (*work, error) {
 	}, nil
 }
 
-// mapStep is a step of Adam on a perceptron's cross entropy.
+// mapStep makes a step of Adam on the cross entropy of a perceptron.
 func mapStep(spec layers.MLP) func(tensor.Dtype) (*work, error) {
 	return func(dt tensor.Dtype) (*work, error) {
 		m := newMaker(dt)
@@ -70,8 +70,8 @@ func mapStep(spec layers.MLP) func(tensor.Dtype) (*work, error) {
 	}
 }
 
-// resNetMAP is a step of SGD with momentum on ResNet-20's cross entropy, batch norm in its
-// training mode.
+// resNetMAP makes a step of SGD with momentum on the cross entropy of a ResNet-20, whose batch
+// norm is in training mode.
 func resNetMAP(dt tensor.Dtype) (*work, error) {
 	m := newMaker(dt)
 	net, err := m.resNet()
@@ -81,7 +81,7 @@ func resNetMAP(dt tensor.Dtype) (*work, error) {
 	return m.train(net, m.images(batch), m.oneHot(batch, resNetClasses), &train.SGD{LR: 1e-2, Momentum: 0.9})
 }
 
-// train is a step of an optimizer on the cross entropy of a network.
+// train makes a step of an optimizer on the cross entropy of a network.
 func (m maker) train(net layers.Network, x, y *tensor.Dense, o train.Optimizer) (*work, error) {
 	b := graph.NewBuilder(m.dt)
 	batches, err := train.NewBatches(b, x, y, batch, 1)
@@ -99,7 +99,7 @@ func (m maker) train(net layers.Network, x, y *tensor.Dense, o train.Optimizer) 
 
 const laplaceExamples = 10_000
 
-// laplaceFit is a fit of a linearized Laplace approximation with given hyper-parameters.
+// laplaceFit fits a linearized Laplace approximation with given hyper-parameters.
 func laplaceFit(o laplace.Options) func(tensor.Dtype) (*work, error) {
 	return func(dt tensor.Dtype) (*work, error) {
 		m := newMaker(dt)
@@ -118,7 +118,7 @@ func laplaceFit(o laplace.Options) func(tensor.Dtype) (*work, error) {
 	}
 }
 
-// laplacePredict is the prediction of 1,000 points by such a fit.
+// laplacePredict predicts 1,000 points with such a fit.
 func laplacePredict(o laplace.Options) func(tensor.Dtype) (*work, error) {
 	return func(dt tensor.Dtype) (*work, error) {
 		m := newMaker(dt)

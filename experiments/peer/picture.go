@@ -20,12 +20,12 @@ import (
 // tileSize is the width of one plot of the picture.
 const tileSize = 3.4 * vg.Inch
 
-// The colours of one thread, of several, and of memory, apart for colour-blind readers
-// (Okabe and Ito 2008).
+// lineColors are the colours of one thread, of several, and of memory. Colour-blind readers can
+// tell them apart (Okabe and Ito 2008).
 var lineColors = []color.RGBA{{0, 114, 178, 255}, {213, 94, 0, 255}, {0, 158, 115, 255}}
 
-// draw writes path.png and path.svg: above time, below memory, a column for each sweep, all
-// axes logarithmic. Dots were measured, lines are the fitted powers.
+// draw writes path.png and path.svg. They have a column for each sweep, with time above and
+// memory below. All axes are logarithmic. Dots are measurements, and lines are fitted powers.
 func draw(path string, all []growth) error {
 	var times, memory []*plot.Plot
 	for _, g := range all {
@@ -118,7 +118,7 @@ func equalHeights(plots []*plot.Plot) {
 	}
 }
 
-// decades are ticks at 1, 2 and 5 times powers of ten.
+// decades returns ticks at 1, 2 and 5 times powers of ten.
 func decades(lo, hi float64) []plot.Tick {
 	var list []plot.Tick
 	for power := math.Pow(10, math.Floor(math.Log10(lo))); power <= hi; power *= 10 {
@@ -131,7 +131,7 @@ func decades(lo, hi float64) []plot.Tick {
 	return list
 }
 
-// ticks are the sizes that were measured.
+// ticks sets ticks at the measured sizes.
 func ticks(p *plot.Plot, sizes []float64) {
 	var list []plot.Tick
 	for _, n := range sizes {

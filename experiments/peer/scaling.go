@@ -19,15 +19,15 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// sweep changes one size of the step of VaLLA with a network 784-200-200-C, tanh, in
-// float64; the others stay at their usual values.
+// sweep changes one size of a step of VaLLA, in float64 with a network 784-200-200-C of tanh.
+// The other sizes keep their usual values.
 type sweep struct {
 	name   string // of the size
 	sizes  []int
 	sizing func(size int) sizing
 }
 
-// sizing are the sizes of a step.
+// sizing holds the sizes of a step.
 type sizing struct{ inducing, batch, classes int }
 
 var sweeps = []sweep{
@@ -36,7 +36,7 @@ var sweeps = []sweep{
 	{"C", []int{2, 5, 10, 20, 50, 100}, func(n int) sizing { return sizing{100, batch, n} }},
 }
 
-// growth is what a sweep measured.
+// growth holds the measurements of a sweep.
 type growth struct {
 	Size    string    `json:"size"` // M, B or C
 	Sizes   []float64 `json:"sizes"`
@@ -45,7 +45,7 @@ type growth struct {
 	Bytes   curve     `json:"bytes"`   // of the program
 }
 
-// curve is a quantity that grows with a size about as a power of it.
+// curve is a quantity that grows roughly as a power of a size.
 type curve struct {
 	Values   []float64 `json:"values"`
 	Exponent float64   `json:"exponent"`
@@ -98,8 +98,7 @@ func (c *command) scale(ctx context.Context, stdout io.Writer) error {
 	return err
 }
 
-// scalingSteps is how many steps of one size are made at most, scalingBudget how long they
-// may take.
+// scalingSteps bounds the number of steps of one size, and scalingBudget their duration.
 const (
 	scalingSteps  = 12
 	scalingBudget = 10 * time.Second
@@ -129,8 +128,8 @@ func (c *command) measureSweep(ctx context.Context, s sweep) (growth, error) {
 	return g, nil
 }
 
-// measureSize times steps of one size on different numbers of threads, in turn, and tells
-// the memory of the program.
+// measureSize times steps of one size, in turn on different numbers of threads. It also returns
+// the memory of the program in bytes.
 func measureSize(ctx context.Context, s sizing, threads []int, steps int) ([]timing, int64, error) {
 	spec := mnist
 	spec.Outputs = s.classes
@@ -150,7 +149,7 @@ func measureSize(ctx context.Context, s sizing, threads []int, steps int) ([]tim
 	return timings, w.bytes, err
 }
 
-// text is a table of all curves with their exponents.
+// text returns a table of all curves with their exponents.
 func (r scalingReport) text() string {
 	w := table.NewWriter()
 	w.SetStyle(table.StyleLight)
@@ -175,7 +174,7 @@ func (r scalingReport) text() string {
 	return fmt.Sprintf("%s\n%s, %s; load %s before, %s after\n%s\n", r.Step, r.Machine.CPU, r.Machine.Go, r.Load[0], r.Load[1], w.Render())
 }
 
-// cells are a curve's line of the table.
+// cells returns the line of a curve in the table.
 func (c curve) cells(unit string, scale float64) table.Row {
 	row := table.Row{"", unit, fmt.Sprintf("%.2f", c.Exponent)}
 	for _, v := range c.Values {
@@ -184,7 +183,7 @@ func (c curve) cells(unit string, scale float64) table.Row {
 	return row
 }
 
-// faster is the line that says how many times as fast as on one thread it is on all.
+// faster returns the line with the speed on all threads as a multiple of that on one.
 func faster(one, all curve) table.Row {
 	row := table.Row{"", "faster by", ""}
 	for i, v := range one.Values {

@@ -26,7 +26,7 @@ func (r report) json(w io.Writer) error {
 	return e.Encode(r)
 }
 
-// text is a table with a line for each benchmark and element type.
+// text returns a table with a line for each benchmark and element type.
 func (r report) text() string {
 	w := table.NewWriter()
 	w.SetStyle(table.StyleLight)
@@ -55,7 +55,7 @@ func (r report) text() string {
 	return s.String()
 }
 
-// cells are the columns of a row.
+// cells returns the columns of a row.
 func (r row) cells() table.Row {
 	c := table.Row{r.Name, r.Dtype, milliseconds(r.Ours), milliseconds(r.OursOne), milliseconds(r.Theirs), "", "", "", "≤ " + digits(r.Wanted), r.Ours.Steps, ""}
 	if r.Theirs != nil {
@@ -71,7 +71,7 @@ func (r row) cells() table.Row {
 	return c
 }
 
-// notes say why there is nothing from the other side, each reason once.
+// notes returns the reasons why the other side was not measured, each once.
 func (r report) notes() []string {
 	var notes []string
 	if r.Note != "" {
@@ -91,7 +91,7 @@ func (r report) notes() []string {
 	return notes
 }
 
-// markdown is a table with a line for each benchmark, for the README.
+// markdown returns a table with a line for each benchmark, for the README.
 func (r report) markdown() string {
 	var s strings.Builder
 	s.WriteString("| | float64: here | authors' | ratio | float32: here | authors' | ratio |\n|---|--:|--:|--:|--:|--:|--:|\n")
@@ -104,7 +104,7 @@ func (r report) markdown() string {
 	return s.String()
 }
 
-// cellsOf returns three cells of Markdown, empty where nothing was measured.
+// cellsOf returns three cells of Markdown, which are empty if nothing was measured.
 func (r report) cellsOf(name, dtype string) string {
 	for _, x := range r.Rows {
 		if x.Name != name || x.Dtype != dtype {
@@ -123,7 +123,7 @@ func (r report) cellsOf(name, dtype string) string {
 	return " | | "
 }
 
-// milliseconds is a median with three digits, empty where there is none.
+// milliseconds returns a median with three digits, "" if there is none.
 func milliseconds(t *timing) string {
 	if t == nil {
 		return ""
@@ -131,7 +131,7 @@ func milliseconds(t *timing) string {
 	return digits(1000 * t.Median)
 }
 
-// digits writes a positive number with three digits, without an exponent.
+// digits returns a positive number with three digits, without an exponent.
 func digits(v float64) string {
 	switch {
 	case v >= 100:

@@ -16,7 +16,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// maker draws the arrays of a piece of work, always the same ones.
+// maker draws the arrays of a piece of work. It draws the same arrays every time.
 type maker struct {
 	*rand.Rand
 	dt tensor.Dtype
@@ -33,7 +33,7 @@ func (m maker) normal(shape ...int) *tensor.Dense {
 	return graph.Convert(tensor.New(tensor.WithShape(shape...), tensor.WithBacking(v)), m.dt)
 }
 
-// oneHot returns targets of n examples, whose classes take turns.
+// oneHot returns one-hot targets of n examples. The classes take turns.
 func (m maker) oneHot(n, classes int) *tensor.Dense {
 	v := make([]float64, n*classes)
 	for i := range n {
@@ -42,7 +42,7 @@ func (m maker) oneHot(n, classes int) *tensor.Dense {
 	return graph.Convert(tensor.New(tensor.WithShape(n, classes), tensor.WithBacking(v)), m.dt)
 }
 
-// targets of n examples are numbers for one output, else classes.
+// targets returns targets of n examples: numbers for one output, and classes otherwise.
 func (m maker) targets(n, outputs int) *tensor.Dense {
 	if outputs == 1 {
 		return m.normal(n, 1)
@@ -56,8 +56,8 @@ const (
 	memoryLimit   = 4 << 30 // of a step on a ResNet
 )
 
-// layer returns a VaLLA layer on a network of so many outputs, whose L is not the
-// identity and whose σ₀ is not 1, so that a comparison sees them.
+// layer returns a VaLLA layer on a network with the given number of outputs. Its L is not the
+// identity and its σ₀ is not 1, so that a comparison depends on both.
 func (m maker) layer(net layers.Network, z *tensor.Dense, outputs int) (*valla.Layer, error) {
 	class := make([]int, z.Shape()[0])
 	for i := range class {
@@ -84,7 +84,8 @@ func (m maker) perceptron(spec layers.MLP, inducing int) (layers.Network, *valla
 	return net, l, err
 }
 
-// arrays lists what the other side needs: the network, x and y, and the layer, if any.
+// arrays returns the arrays for the other side: x, y, the network, and the layer if it is not
+// nil.
 func arrays(net layers.Network, x, y *tensor.Dense, l *valla.Layer) []array {
 	list := []array{{"x", x}, {"y", y}}
 	for _, p := range layers.Arrays(net) {
@@ -105,7 +106,7 @@ func arrays(net layers.Network, x, y *tensor.Dense, l *valla.Layer) []array {
 
 func clone(t *tensor.Dense) *tensor.Dense { return t.Clone().(*tensor.Dense) }
 
-// lik returns the likelihood of targets with so many columns.
+// lik returns the likelihood of targets with the given number of columns.
 func lik(outputs int, dt tensor.Dtype) likelihood.Likelihood {
 	if outputs == 1 {
 		return likelihood.NewGaussian(noiseVariance, dt)
@@ -113,8 +114,8 @@ func lik(outputs int, dt tensor.Dtype) likelihood.Likelihood {
 	return likelihood.Softmax{}
 }
 
-// vallaStep is a step of VaLLA with Adam, on a perceptron. There is one mini-batch, the
-// whole data set, so that the order of examples does not matter.
+// vallaStep makes a step of VaLLA with Adam on a perceptron. The mini-batch is the whole data
+// set, so that the order of examples does not matter.
 func vallaStep(spec layers.MLP, inducing, size int) func(tensor.Dtype) (*work, error) {
 	return func(dt tensor.Dtype) (*work, error) {
 		m := newMaker(dt)
@@ -127,7 +128,7 @@ func vallaStep(spec layers.MLP, inducing, size int) func(tensor.Dtype) (*work, e
 	}
 }
 
-// resNetStep is the same on ResNet-20.
+// resNetStep makes the same step on a ResNet-20.
 func resNetStep(inducing int) func(tensor.Dtype) (*work, error) {
 	return func(dt tensor.Dtype) (*work, error) {
 		m := newMaker(dt)
@@ -144,7 +145,7 @@ func resNetStep(inducing int) func(tensor.Dtype) (*work, error) {
 	}
 }
 
-// fitStep is a step of a fit.
+// fitStep returns the work of a step of a fit.
 func fitStep(f valla.Fit, x, y *tensor.Dense) (*work, error) {
 	obj, err := f.Objective(train.Rows{All: x}, y)
 	if err != nil {
@@ -153,7 +154,7 @@ func fitStep(f valla.Fit, x, y *tensor.Dense) (*work, error) {
 	return objectiveStep(obj, &train.Adam{}, arrays(f.Net, x, y, f.Layer)), nil
 }
 
-// objectiveStep is a step of an optimizer.
+// objectiveStep returns the work of a step of an optimizer.
 func objectiveStep(obj *train.Graph, o train.Optimizer, given []array) *work {
 	iteration, loss := 0, 0.0
 	return &work{
@@ -170,8 +171,8 @@ func objectiveStep(obj *train.Graph, o train.Optimizer, given []array) *work {
 	}
 }
 
-// vallaPredict is the prediction of 1,000 points, mean and covariance, for classes with the
-// probit approximation. What depends on Z, L and σ₀ alone is computed in the first step.
+// vallaPredict predicts mean and covariance of 1,000 points, and the probit probabilities of
+// classes. The first step also computes the parts that depend on Z, L and σ₀ alone.
 func vallaPredict(spec layers.MLP, inducing int) func(tensor.Dtype) (*work, error) {
 	return func(dt tensor.Dtype) (*work, error) {
 		m := newMaker(dt)
@@ -184,7 +185,7 @@ func vallaPredict(spec layers.MLP, inducing int) func(tensor.Dtype) (*work, erro
 	}
 }
 
-// predictStep is a prediction of a posterior at x.
+// predictStep returns the work of a prediction of a posterior at x.
 func predictStep(p gp.Posterior, x *tensor.Dense, given []array) *work {
 	var g gp.Gaussian
 	var probs *tensor.Dense

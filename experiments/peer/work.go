@@ -24,17 +24,17 @@ type array struct {
 	value *tensor.Dense
 }
 
-// values are named results of one step or several.
+// values holds named results of one step or of several.
 type values map[string][]float64
 
 // runner is one side with one setting of its threads.
 type runner interface {
 	fmt.Stringer // the setting
-	// run makes steps and returns how long each took.
+	// run makes steps and returns the duration of each.
 	run(ctx context.Context, steps int) ([]time.Duration, error)
 }
 
-// own is this side.
+// own is this side with a number of threads.
 type own struct {
 	*work
 	threads int
@@ -58,7 +58,7 @@ func (o own) run(ctx context.Context, steps int) ([]time.Duration, error) {
 	return taken, nil
 }
 
-// setThreads sets on how many threads this program computes and returns how many it was.
+// setThreads sets the number of threads of this program and returns the number before.
 func setThreads(n int) (before int) {
 	before = runtime.GOMAXPROCS(n)
 	kernel.SetThreads(n)

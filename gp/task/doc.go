@@ -1,9 +1,9 @@
-// Package task says what a network's inputs and outputs are of: how examples in the units
-// of the data become what the network takes, and how the distribution of its outputs
-// becomes a prediction in those units, with its scores.
+// Package task stands between data and a network. It scales examples from the units of the
+// data to what the network takes, turns the distribution of the network's outputs into a
+// prediction in the units of the data, and scores predictions.
 //
-// A [Task] is its [Inputs] and its [Outputs]. Inputs are the columns of a table or arrays
-// such as images; outputs are numbers ([Regression]) or classes ([Classification]).
+// A [Task] consists of [Inputs] and [Outputs]. Inputs are the columns of a table, or arrays
+// such as images. Outputs are numbers ([Regression]) or classes ([Classification]).
 package task
 
 import (
@@ -16,7 +16,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Task says what a network's inputs and outputs are of.
+// Task describes the inputs and the outputs of a network.
 type Task struct {
 	Inputs  Inputs
 	Outputs Outputs
@@ -53,8 +53,12 @@ func (t Task) Examples(s *data.Set, dt tensor.Dtype) (gp.Examples, error) {
 	return gp.Examples{X: x, Y: y}, err
 }
 
-// CheckSet makes sure that a set has the task's features and targets, in their order.
+// CheckSet makes sure that a set has the task's features and targets, in their order, and
+// as many inputs as targets.
 func (t Task) CheckSet(s *data.Set) error {
+	if err := CheckRows(s); err != nil {
+		return err
+	}
 	if !slices.Equal(s.Features, t.Inputs.Features) {
 		return fmt.Errorf("expected the features %s, found %s", list(t.Inputs.Features), list(s.Features))
 	}
@@ -71,6 +75,17 @@ func rowMajor(what string, t *tensor.Dense) error {
 		return fmt.Errorf("%s: expected an array of shape [N,…], found none", what)
 	case t.RequiresIterator() || t.DataOrder().IsColMajor():
 		return fmt.Errorf("%s: expected an array in row-major order, found a view or a transposed one", what)
+	}
+	return nil
+}
+
+// CheckRows makes sure that a set has inputs and targets, as many of each.
+func CheckRows(s *data.Set) error {
+	if s == nil || s.X == nil || s.Y == nil || s.X.Dims() == 0 || s.Y.Dims() == 0 {
+		return fmt.Errorf("a set without inputs or without targets, expected both")
+	}
+	if n, m := s.N(), s.Y.Shape()[0]; n != m {
+		return fmt.Errorf("%d inputs and %d targets, expected as many of each", n, m)
 	}
 	return nil
 }

@@ -8,8 +8,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Inputs say how examples become what the network takes: (x − Mean)/Std, where bytes are
-// divided by 255 first, as images are.
+// Inputs describe how a network takes examples: as (x − Mean)/Std. Bytes, such as those of
+// images, are divided by 255 first.
 type Inputs struct {
 	Features []string `json:"features,omitempty"` // names of the columns of a table; nil for other arrays
 	Shape    []int    `json:"shape"`              // of one example, as the network takes it: [D] or [C,H,W]
@@ -123,14 +123,14 @@ func floats[T, F float](in Inputs, v []F) ([]T, error) {
 	for i, x := range v {
 		value := float64(x)
 		if !finite(value) {
-			return nil, in.notFinite(i, value)
+			return nil, fmt.Errorf("%s: expected a finite number, found %g", in.place(i), value)
 		}
 		if in.Mean != nil {
 			c := i / run % d
 			value = (value - in.Mean[c]) / in.Std[c]
 		}
 		if out[i] = T(value); !finite(float64(out[i])) {
-			return nil, in.notFinite(i, value)
+			return nil, fmt.Errorf("%s: %g is out of range for a network in %T", in.place(i), float64(x), out[i])
 		}
 	}
 	return out, nil
@@ -144,11 +144,11 @@ func (in Inputs) run() int {
 	return tensor.Shape(in.Shape[1:]).TotalSize()
 }
 
-// notFinite names the place of element i.
-func (in Inputs) notFinite(i int, v float64) error {
+// place names element i in a message.
+func (in Inputs) place(i int) string {
 	size := tensor.Shape(in.Shape).TotalSize()
 	if in.Features != nil {
-		return fmt.Errorf("row %d (counting from 0), feature %q: expected a finite number, found %g", i/size, in.Features[i%size], v)
+		return fmt.Sprintf("row %d (counting from 0), feature %q", i/size, in.Features[i%size])
 	}
-	return fmt.Errorf("example %d (counting from 0), element %d: expected a finite number, found %g", i/size, i%size, v)
+	return fmt.Sprintf("example %d (counting from 0), element %d", i/size, i%size)
 }

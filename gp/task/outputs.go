@@ -9,7 +9,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Outputs say what a network's C outputs are of: [Regression] or [Classification].
+// Outputs describe what a network's C outputs mean: [Regression] or [Classification].
 type Outputs interface {
 	// Kind is "regression" or "classification".
 	Kind() string

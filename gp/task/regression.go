@@ -102,6 +102,9 @@ func (r *Regression) Encode(y *tensor.Dense, dt tensor.Dtype) (*tensor.Dense, er
 		}
 		mean, std := r.scale(i % t)
 		out[i] = (v - mean) / std
+		if !finite(out[i]) || dt == tensor.Float32 && !finite(float64(float32(out[i]))) {
+			return nil, fmt.Errorf("row %d (counting from 0), target %q: %g is out of range for a network in %v", i/t, r.Names[i%t], v, dt)
+		}
 	}
 	return graph.Convert(tensor.New(tensor.WithShape(y.Shape()...), tensor.WithBacking(out)), dt), nil
 }

@@ -21,7 +21,7 @@ import (
 
 // ErrFormat is wrapped by errors about a file that is damaged, incomplete or of another
 // kind.
-var ErrFormat = errors.New("damaged or no such file")
+var ErrFormat = errors.New("damaged, or a file of another kind")
 
 // Writer writes an archive.
 type Writer struct {

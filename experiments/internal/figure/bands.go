@@ -24,7 +24,7 @@ type Panel struct {
 	Before, After []float64 // inducing inputs before and after the fit; may be empty
 }
 
-// Bands are panels with a common scale: data, mean and ±2σ.
+// Bands describes panels with a common scale. Each shows the data, a mean and ±2σ.
 type Bands struct {
 	Grid         []float64
 	X, Y         []float64 // the data
@@ -45,7 +45,7 @@ func (f Bands) Charts() ([]Chart, error) {
 			return nil, fmt.Errorf("figure: %s: %w", p.Title, err)
 		}
 		if i > 0 && p.Reference == nil {
-			c.plot.Legend = plot.NewLegend() // that of the first panel will do
+			c.plot.Legend = plot.NewLegend() // the first panel has the legend of all
 		}
 		c.plot.X.Min, c.plot.X.Max, c.plot.Y.Min, c.plot.Y.Max = f.Grid[0], f.Grid[len(f.Grid)-1], low, high
 		charts = append(charts, c)
@@ -61,7 +61,8 @@ func (p Panel) alt() string {
 	return s
 }
 
-// limits spans the data, with room, so that one wide band does not flatten the rest.
+// limits returns the vertical range: that of the data with some room. A wide band is cut off,
+// so that it does not flatten the others.
 func (f Bands) limits() (low, high float64) {
 	y := slices.Concat(f.Y, f.HeldY)
 	low, high = slices.Min(y), slices.Max(y)
@@ -115,7 +116,7 @@ func (f Bands) points(c *Chart, p Panel, low float64) error {
 	return nil
 }
 
-// offset is mean + k·σ along the grid.
+// offset returns mean + k·σ along the grid.
 func (f Bands) offset(c Curve, k float64) plotter.XYs {
 	xys := make(plotter.XYs, len(f.Grid))
 	for i, x := range f.Grid {
@@ -124,7 +125,7 @@ func (f Bands) offset(c Curve, k float64) plotter.XYs {
 	return xys
 }
 
-// outline runs along mean + 2σ and back along mean − 2σ.
+// outline returns the polygon along mean + 2σ and back along mean − 2σ.
 func (f Bands) outline(c Curve) plotter.XYs {
 	upper, lower := f.offset(c, 2), f.offset(c, -2)
 	slices.Reverse(lower)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"image/color"
 	"math"
+	"strings"
 
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
@@ -16,11 +17,11 @@ type Series struct {
 	X, Y []float64
 }
 
-// Axes say how curves are shown.
+// Axes holds titles and options of a chart of curves.
 type Axes struct {
 	Title, X, Y string
 	Diagonal    bool // a dashed line y = x
-	Right       bool // the legend's place in files
+	Right       bool // the legend of a file stands on the right
 }
 
 // Curves draws lines. Points that are not finite are left out.
@@ -31,7 +32,7 @@ func Curves(a Axes, series []Series) Chart {
 	if a.Diagonal {
 		pl.Add(line(plotter.XYs{{X: 0, Y: 0}, {X: 1, Y: 1}}, grey, true))
 	}
-	alt := a.Title + ": " + a.Y + " against " + a.X + " of"
+	var names []string
 	for i, s := range series {
 		xys := points(s.X, s.Y)
 		if len(xys) == 0 {
@@ -39,9 +40,9 @@ func Curves(a Axes, series []Series) Chart {
 		}
 		col, dashed := palette[i%len(palette)], i >= len(palette)
 		c.add(line(xys, col, dashed), s.Name, map[bool]string{false: "line", true: "dashed"}[dashed], col)
-		alt += " " + s.Name + ","
+		names = append(names, s.Name)
 	}
-	c.Alt = alt[:len(alt)-1]
+	c.Alt = fmt.Sprintf("%s: %s against %s of %s", a.Title, a.Y, a.X, strings.Join(names, ", "))
 	return c
 }
 
@@ -61,8 +62,8 @@ type Group struct {
 	Values []float64
 }
 
-// Boxes draws box plots: the box reaches from the first to the third quartile, the line in
-// it is the median.
+// Boxes draws box plots. A box reaches from the first to the third quartile, and the line in it
+// is the median.
 func Boxes(title, y string, groups []Group) (Chart, error) {
 	pl := newPlot(title, "", y)
 	var names []string
@@ -81,7 +82,7 @@ func Boxes(title, y string, groups []Group) (Chart, error) {
 	return Chart{Title: title, Alt: fmt.Sprintf("%s: box plots of %s for %q", title, y, names), plot: pl}, nil
 }
 
-// points joins coordinates, without those that are not finite.
+// points returns the points with finite coordinates.
 func points(x, y []float64) plotter.XYs {
 	var xys plotter.XYs
 	for i := range x {
@@ -92,7 +93,7 @@ func points(x, y []float64) plotter.XYs {
 	return xys
 }
 
-// line joins points.
+// line returns the line through points.
 func line(xys plotter.XYs, c color.Color, dashed bool) *plotter.Line {
 	l := &plotter.Line{XYs: xys, LineStyle: draw.LineStyle{Color: c, Width: vg.Points(1.4)}}
 	if dashed {

@@ -1,5 +1,5 @@
-// Package figure draws the experiments' pictures: predictive bands, curves and box plots,
-// as SVG for pages and as files.
+// Package figure draws the pictures of experiments: predictive bands, curves and box plots. It
+// gives them as SVG for pages, and as files.
 package figure
 
 import (
@@ -20,8 +20,8 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 )
 
-// Colours that stay apart for colour-blind readers (Okabe and Ito 2008). Black becomes the
-// colour of the text where the picture stands in a page.
+// The colours can be told apart by colour-blind readers (Okabe and Ito 2008). In a page, black
+// becomes the colour of the text.
 var (
 	black     = color.RGBA{0, 0, 0, 255}
 	grey      = color.RGBA{130, 130, 130, 255}
@@ -34,9 +34,9 @@ var (
 // Chart is one plot.
 type Chart struct {
 	Title string
-	Alt   string // what is to be seen, for those who do not see it
-	Wide  bool   // needs the whole width
-	Keys  []Key  // what stands for what
+	Alt   string // describes the chart for readers who cannot see it
+	Wide  bool   // the chart takes the whole width of a page
+	Keys  []Key  // the legend
 	plot  *plot.Plot
 }
 
@@ -47,7 +47,7 @@ type Key struct {
 	Color string // as in CSS
 }
 
-// add adds something to the plot, and to its legend where it has a name.
+// add adds an element to the plot. If it has a name, it is also added to the legend.
 func (c *Chart) add(p plot.Plotter, name, mark string, col color.Color) {
 	c.plot.Add(p)
 	if name == "" {
@@ -64,7 +64,7 @@ func (c *Chart) add(p plot.Plotter, name, mark string, col color.Color) {
 	c.Keys = append(c.Keys, k)
 }
 
-// newPlot is an empty plot in the style of all pictures.
+// newPlot returns an empty plot in the style of all pictures.
 func newPlot(title, x, y string) *plot.Plot {
 	pl := plot.New()
 	pl.BackgroundColor = nil
@@ -87,8 +87,8 @@ const (
 	height = 3.4 * vg.Inch
 )
 
-// drawRow draws plots side by side with aligned axes. The library panics where a plot has
-// nothing to show.
+// drawRow draws plots side by side with aligned axes. It returns an error where the library
+// panics, which it does if a plot has nothing to show.
 func drawRow(c draw.Canvas, charts []Chart, legends bool) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -111,8 +111,8 @@ func drawRow(c draw.Canvas, charts []Chart, legends bool) (err error) {
 	return nil
 }
 
-// What is changed in the library's SVG: the size is the page's, black its text's colour,
-// and numbers need no more digits than a screen has.
+// These expressions find the parts of the library's SVG that are changed: the size, which the
+// page gives, black, which becomes the colour of the text, and superfluous digits.
 var (
 	prolog   = regexp.MustCompile(`(?s)^.*?<svg[^>]*viewBox="([^"]*)"[^>]*>`)
 	blackIn  = regexp.MustCompile(`stroke:#000000`)
@@ -138,7 +138,7 @@ func (c Chart) SVG() ([]byte, error) {
 	return decimals.ReplaceAll(svg, []byte("$1")), nil
 }
 
-// escape makes text that may stand in an attribute.
+// escape returns text in a form that an XML attribute can hold.
 func escape(s string) string {
 	var b bytes.Buffer
 	for _, r := range s {

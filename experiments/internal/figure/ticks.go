@@ -6,8 +6,8 @@ import (
 	"gonum.org/v1/plot"
 )
 
-// ticks are the library's, with as many digits as tell them apart: it gives those of a
-// narrow range all the same label.
+// ticks are the ticks of the library with enough digits to tell them apart. The library gives
+// all ticks of a narrow range the same label.
 type ticks struct{}
 
 // Ticks implements plot.Ticker.

@@ -14,7 +14,7 @@ type Figure struct {
 	Charts         []figure.Chart
 }
 
-// figures returns what there is to draw of one data set.
+// figures returns the pictures of one data set. There is one where a cell has its curve.
 func figures(f result.Found, data string) ([]Figure, error) {
 	first := firstSeeds(f, data)
 	var out []Figure
@@ -32,7 +32,11 @@ func figures(f result.Found, data string) ([]Figure, error) {
 	add("Learning curves", "Negative log-likelihood on the validation rows during the fit, of standardised targets in regression; first seed.", learning(first)...)
 	add("Coverage", "Share of test targets inside the central interval of probability α; the dashed diagonal is perfect, CQM is the area between.", coverage(first)...)
 	add("Turned test images", "Probit probabilities, test images turned by 0° to 180°.", rotations(first)...)
-	add("Corrupted test images", "Box plots over the kinds of corruption.", corruptions(first)...)
+	worse, err := corruptions(first)
+	if err != nil {
+		return nil, fmt.Errorf("report: %s: %w", data, err)
+	}
+	add("Corrupted test images", "Box plots over the kinds of corruption; the number after a method is the severity.", worse...)
 	add("Reliability and entropy", "Accuracy against confidence in 15 bins; predictive entropy of the test images and of those out of distribution.", calibration(first)...)
 	times, err := times(f, data)
 	if err != nil {
@@ -42,7 +46,7 @@ func figures(f result.Found, data string) ([]Figure, error) {
 	return out, nil
 }
 
-// firstSeeds are the finished cells of the first seed that each row has.
+// firstSeeds returns one finished cell of each row, that of the first seed.
 func firstSeeds(f result.Found, data string) []*result.Cell {
 	var cells []*result.Cell
 	for _, c := range f.Done {
@@ -54,8 +58,8 @@ func firstSeeds(f result.Found, data string) []*result.Cell {
 	return cells
 }
 
-// bands returns a panel for each method, of VaLLA's for the largest M, and one for each M
-// over exact LLA's band.
+// bands returns two rows of panels. The first has a panel for each method, VaLLA with its
+// largest M. The second has a panel for each M, with exact LLA's band.
 func bands(cells []*result.Cell) (panels, against []figure.Chart, err error) {
 	var b figure.Bands
 	var all, compared []figure.Panel
@@ -64,6 +68,9 @@ func bands(cells []*result.Cell) (panels, against []figure.Chart, err error) {
 		band := c.Curves.Band
 		if band == nil {
 			continue
+		}
+		if err := band.Check(); err != nil {
+			return nil, nil, fmt.Errorf("report: %s, %s, seed %d: %w", c.Data, c.Row, c.Seed, err)
 		}
 		b.Grid, b.X, b.Y, b.HeldX, b.HeldY = band.Grid, band.X, band.Y, band.HeldX, band.HeldY
 		p := figure.Panel{Title: c.Row, Curve: figure.Curve{Mean: band.Mean, Std: band.Std}, After: band.After, Before: band.Before}
@@ -137,6 +144,7 @@ func coverage(cells []*result.Cell) []figure.Chart {
 	return []figure.Chart{figure.Curves(figure.Axes{Title: "coverage", X: "α", Y: "coverage", Diagonal: true}, series)}
 }
 
+// rotations draws scores against the angle by which test images are turned.
 func rotations(cells []*result.Cell) []figure.Chart {
 	curve := func(name string, value func(result.Turned) result.Number) figure.Chart {
 		var series []figure.Series
@@ -159,7 +167,8 @@ func rotations(cells []*result.Cell) []figure.Chart {
 	}
 }
 
-// calibration draws reliability curves in one chart, entropies in one for each method.
+// calibration draws the reliability of all methods in one chart, and the entropies of each
+// method in another.
 func calibration(cells []*result.Cell) []figure.Chart {
 	var lines []figure.Series
 	var charts []figure.Chart
@@ -183,8 +192,7 @@ func calibration(cells []*result.Cell) []figure.Chart {
 	return append([]figure.Chart{r}, charts...)
 }
 
-// times draws box plots of the seconds that each method took, where there are several seeds
-// of one at least.
+// times draws a box plot of the seconds that each method took, over seeds.
 func times(f result.Found, data string) ([]figure.Chart, error) {
 	var groups []figure.Group
 	for i, id := range f.Cells {
@@ -208,36 +216,44 @@ func times(f result.Found, data string) ([]figure.Chart, error) {
 	return []figure.Chart{chart}, nil
 }
 
-// corruptions draws, for each method and severity, a box over the kinds of corruption.
-func corruptions(cells []*result.Cell) []figure.Chart {
-	boxes := func(name string, value func(result.Corrupt) result.Number) (figure.Chart, error) {
+// corruptions draws a box over the kinds of corruption for each method and severity. Scores
+// that are not finite are left out.
+func corruptions(cells []*result.Cell) ([]figure.Chart, error) {
+	var charts []figure.Chart
+	for _, score := range []struct {
+		name  string
+		value func(result.Corrupt) result.Number
+	}{
+		{"NLL", func(c result.Corrupt) result.Number { return c.NLL }}, {"ECE", func(c result.Corrupt) result.Number { return c.ECE }},
+	} {
 		var groups []figure.Group
 		for level := 1; level <= 5; level++ {
 			for _, c := range cells {
-				g := figure.Group{Name: fmt.Sprintf("%s, %d", c.Row, level)}
-				for _, x := range c.Curves.Corrupted {
-					if x.Level == level {
-						g.Values = append(g.Values, float64(value(x)))
-					}
-				}
-				if g.Values != nil {
-					groups = append(groups, g)
+				if v := atLevel(c, level, score.value); v != nil {
+					groups = append(groups, figure.Group{Name: fmt.Sprintf("%s, %d", c.Row, level), Values: v})
 				}
 			}
 		}
-		return figure.Boxes(name, name, groups)
+		if groups == nil {
+			continue
+		}
+		chart, err := figure.Boxes(score.name, score.name, groups)
+		if err != nil {
+			return nil, err
+		}
+		chart.Wide = true
+		charts = append(charts, chart)
 	}
-	if !slices.ContainsFunc(cells, func(c *result.Cell) bool { return c.Curves.Corrupted != nil }) {
-		return nil
-	}
-	var charts []figure.Chart
-	for name, value := range map[string]func(result.Corrupt) result.Number{
-		"NLL": func(c result.Corrupt) result.Number { return c.NLL }, "ECE": func(c result.Corrupt) result.Number { return c.ECE },
-	} {
-		if c, err := boxes(name, value); err == nil {
-			c.Wide = true
-			charts = append(charts, c)
+	return charts, nil
+}
+
+// atLevel returns the finite scores of a cell on test images under corruptions of one level.
+func atLevel(c *result.Cell, level int, value func(result.Corrupt) result.Number) []float64 {
+	var out []float64
+	for _, x := range c.Curves.Corrupted {
+		if v := float64(value(x)); x.Level == level && v-v == 0 {
+			out = append(out, v)
 		}
 	}
-	return charts
+	return out
 }

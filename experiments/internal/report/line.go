@@ -8,7 +8,7 @@ import (
 	"github.com/go-valla/valla/experiments/internal/result"
 )
 
-// line is a row of a table before it is written: the cells of all seeds.
+// line holds the cells of a row of a table, of all seeds.
 type line struct {
 	place
 	measured map[string][]float64 // by metric, a value for each seed
@@ -57,7 +57,7 @@ func gather(f result.Found, data string) []*line {
 	return lines
 }
 
-// kindsOf are the kinds of probabilities of a row.
+// kindsOf returns the kinds of probabilities of a row, in the order of the table.
 func kindsOf(f result.Found, data, row string) []string {
 	kinds := map[string]bool{}
 	for _, c := range f.Done {
@@ -68,10 +68,13 @@ func kindsOf(f result.Found, data, row string) []string {
 		}
 	}
 	if len(kinds) == 0 {
-		for _, c := range f.Done { // as the others of this data set
+		for _, c := range f.Done { // other rows tell whether there are classes
 			if c != nil && c.Data == data && c.Scores["probit"] != nil {
 				return []string{"probit"}
 			}
+		}
+		for at := range publishedFor(data).printed { // all of one kind
+			return []string{at.probs}
 		}
 		return []string{""}
 	}
@@ -84,7 +87,7 @@ func kindsOf(f result.Found, data, row string) []string {
 	return list
 }
 
-// add takes in a finished cell.
+// add adds the numbers of a finished cell.
 func (l *line) add(c *result.Cell, probs string, exact *result.Band) {
 	l.done++
 	put := func(name string, v float64) { l.measured[name] = append(l.measured[name], v) }
@@ -109,7 +112,7 @@ func (l *line) add(c *result.Cell, probs string, exact *result.Band) {
 	put("predict, s", c.Predict.Wall)
 }
 
-// exactBands are exact LLA's bands by seed.
+// exactBands returns the bands of exact LLA by seed.
 func exactBands(f result.Found, data string) map[uint64]*result.Band {
 	bands := map[uint64]*result.Band{}
 	for _, c := range f.Done {
@@ -120,7 +123,7 @@ func exactBands(f result.Found, data string) map[uint64]*result.Band {
 	return bands
 }
 
-// values are the numbers of a line under a column.
+// values returns the numbers of a line for a column; nil if there are none.
 func (l *line) values(name, source string, p *published) []float64 {
 	one := func(v float64, ok bool) []float64 {
 		if !ok || math.IsNaN(v) {
@@ -142,8 +145,10 @@ func (l *line) values(name, source string, p *published) []float64 {
 	return l.measured[name]
 }
 
+// has tells whether the line has a number for a column.
 func (l *line) has(name, source string, p *published) bool { return len(l.values(name, source, p)) > 0 }
 
+// row returns the line as it is shown.
 func (l *line) row(columns []Column, p *published) Row {
 	r := Row{Method: l.method, Probs: l.probs}
 	switch {
@@ -158,6 +163,7 @@ func (l *line) row(columns []Column, p *published) Row {
 	return r
 }
 
+// cell returns the mean over seeds with its standard deviation, or why there is none.
 func (l *line) cell(c Column, p *published) Cell {
 	v := l.values(c.Metric, c.Source, p)
 	switch {

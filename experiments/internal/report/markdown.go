@@ -12,7 +12,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 )
 
-// write leaves a file that is complete or not there.
+// write writes a file. After an error the file is what it was before.
 func write(path string, content []byte) error {
 	err := atomicfile.Write(path, 0o644, func(w io.Writer) error { _, err := w.Write(content); return err })
 	if err != nil {
@@ -21,7 +21,7 @@ func write(path string, content []byte) error {
 	return nil
 }
 
-// markdown writes the report, and its pictures below dir.
+// markdown returns the report, and writes its pictures below dir.
 func (r *Report) markdown(dir string) (string, error) {
 	var b strings.Builder
 	b.WriteString("# Experiments\n\nPrinted in the paper, in its authors’ released runs, and measured here: mean ± standard deviation over seeds. ** best, * second best of a column.\n")
@@ -54,7 +54,7 @@ func (r *Report) markdown(dir string) (string, error) {
 	return b.String(), nil
 }
 
-// measured is the table without what was published.
+// measured returns the table without the published numbers.
 func (t Table) measured() Table {
 	m := Table{Title: t.Title, Probs: t.Probs}
 	var kept []int
@@ -77,7 +77,7 @@ func (t Table) measured() Table {
 	return m
 }
 
-// pretty is the table for text and Markdown.
+// pretty returns the table for text and Markdown.
 func (t Table) pretty() table.Writer {
 	w := table.NewWriter()
 	style := table.StyleRounded
@@ -103,7 +103,7 @@ func (t Table) pretty() table.Writer {
 	return w
 }
 
-// WriteText prints what was measured in one experiment under a profile.
+// WriteText prints the measured numbers of an experiment under a profile.
 func (r *Report) WriteText(w io.Writer, experiment, profile string) {
 	for _, s := range r.Sections {
 		if s.Name != experiment || s.Profile != profile {

@@ -31,7 +31,7 @@ var page = template.Must(template.New("page").Funcs(template.FuncMap{
 	"js":     func() template.JS { return template.JS(pageJS) },
 }).Parse(pageHTML))
 
-// HTML is the report as one page that needs nothing from elsewhere.
+// HTML returns the report as one page, which needs no other file.
 func (r *Report) HTML() ([]byte, error) {
 	var out bytes.Buffer
 	if err := page.Execute(&out, r); err != nil {
@@ -45,7 +45,7 @@ func svg(c figure.Chart) (template.HTML, error) {
 	return template.HTML(text), err
 }
 
-// marks are the shapes of a legend's entries, in a box of 24 by 12.
+// marks holds the shapes of a legend in boxes of 24 by 12, by name.
 var marks = map[string]template.HTML{
 	"line":     `<path d="M1 6H23" stroke="currentColor" stroke-width="2"/>`,
 	"dashed":   `<path d="M1 6H23" stroke="currentColor" stroke-width="2" stroke-dasharray="5 3"/>`,
@@ -57,7 +57,7 @@ var marks = map[string]template.HTML{
 
 func mark(k figure.Key) template.HTML { return marks[k.Mark] }
 
-// Keys are the legend of all charts of the figure.
+// Keys returns the legend of all charts of the figure, without repetitions.
 func (f Figure) Keys() []figure.Key {
 	var keys []figure.Key
 	for _, c := range f.Charts {
@@ -70,13 +70,13 @@ func (f Figure) Keys() []figure.Key {
 	return keys
 }
 
-// headGroup is a metric with its columns.
+// headGroup is a metric with its neighbouring columns.
 type headGroup struct {
 	Metric  string
 	Columns []Column
 }
 
-// groups joins neighbouring columns of one metric.
+// groups joins neighbouring columns of the same metric.
 func groups(columns []Column) []headGroup {
 	var out []headGroup
 	for _, c := range columns {
@@ -89,7 +89,7 @@ func groups(columns []Column) []headGroup {
 	return out
 }
 
-// key is what a cell is sorted by, "" where it has no number.
+// key returns the text by which a cell is sorted, "" if it has no number.
 func key(c Cell) string {
 	if math.IsNaN(c.Value) {
 		return ""

@@ -9,10 +9,10 @@ import (
 	"strconv"
 )
 
-// The paper's tables as printed, and the means over seeds of the runs that its
-// authors released (github.com/Ludvins/Variational-LLA, results/). Known misprints:
-// every printed CQM is 0.05 too high; the NLL of VaLLA on Fashion-MNIST is printed
-// 0.335 and 0.332, the released runs give 0.3547 and 0.3519.
+// files holds the paper's tables as printed, and the means over seeds of the runs that its
+// authors released (github.com/Ludvins/Variational-LLA, results/). There are two misprints.
+// Every printed CQM is 0.05 too high. The NLL of VaLLA on Fashion-MNIST is printed as 0.335
+// and 0.332, while the released runs give 0.3547 and 0.3519.
 //
 //go:embed published/*.csv
 var files embed.FS
@@ -38,7 +38,7 @@ func rows(name string) []map[string]string {
 	return out
 }
 
-// number is a cell as a number, NaN where it is empty.
+// number returns a cell as a number, NaN if it is empty.
 func number(cell string) float64 {
 	v, err := strconv.ParseFloat(cell, 64)
 	if err != nil {
@@ -50,21 +50,22 @@ func number(cell string) float64 {
 // place is a row of a published table: a method and a kind of class probabilities.
 type place struct{ method, probs string }
 
-// published are the numbers from elsewhere about one data set.
+// published holds the numbers of others about one data set.
 type published struct {
 	order   []string                     // methods, in the paper's order
 	printed map[place]map[string]float64 // by metric
 	runs    map[place]map[string]float64 // means of the authors' runs
 }
 
-// The paper's names of our data sets, and of the networks on CIFAR-10.
+// paperData and paperNets map the names of data sets, and of networks on CIFAR-10, to those
+// of the paper.
 var (
 	paperData = map[string]string{"mnist": "MNIST", "fmnist": "FMNIST", "year": "Year", "airline": "Airline", "taxi": "Taxi"}
 	paperNets = map[string]string{"cifar10-resnet20": "ResNet-20", "cifar10-resnet32": "ResNet-32", "cifar10-resnet44": "ResNet-44", "cifar10-resnet56": "ResNet-56"}
 )
 
-// publishedFor returns what is published about one of our data sets, with nothing in it
-// where that is nothing.
+// publishedFor returns the published numbers about a data set. It is empty for a data set
+// about which nothing is published.
 func publishedFor(data string) *published {
 	p := &published{printed: map[place]map[string]float64{}, runs: map[place]map[string]float64{}}
 	name := paperData[data]
@@ -92,11 +93,12 @@ func publishedFor(data string) *published {
 	return p
 }
 
+// print adds a printed row.
 func (p *published) print(at place, values map[string]float64) {
 	p.order, p.printed[at] = append(p.order, at.method), values
 }
 
-// run takes in a row of the authors' runs.
+// run adds a row of the authors' runs.
 func (p *published) run(r map[string]string) {
 	method := ourName(r)
 	if r["RMSE"] != "" {
@@ -112,7 +114,7 @@ func (p *published) run(r map[string]string) {
 	}
 }
 
-// ourName is a method of the authors' runs as the paper's tables call it.
+// ourName returns the name of a method of the authors' runs in the paper's tables.
 func ourName(r map[string]string) string {
 	if m := number(r["M"]); !math.IsNaN(m) {
 		return fmt.Sprintf("%s %.0f", r["method"], m)

@@ -10,18 +10,18 @@ import (
 	"github.com/go-valla/valla/experiments/internal/result"
 )
 
-// Known is an experiment that there is, whether it was run or not.
+// Known is an experiment that exists, whether it was run or not.
 type Known struct{ Name, About string }
 
-// Report is everything that is shown.
+// Report holds the results of all experiments as they are shown.
 type Report struct {
 	Sections []Section
 	NotRun   []Known
-	Machines []string // that cells were computed on
-	Memory   []string // how peaks of memory are measured
+	Machines []string // on which cells were computed
+	Memory   []string // descriptions of how peaks of memory are measured
 }
 
-// Section is one experiment under one profile.
+// Section shows one experiment under one profile.
 type Section struct {
 	ID, Name, Profile, About string
 	Done, Expected           int
@@ -29,14 +29,14 @@ type Section struct {
 	Data                     []DataSection
 }
 
-// DataSection is what there is about one data set.
+// DataSection shows one data set of an experiment.
 type DataSection struct {
 	Table   Table
 	Figures []Figure
 	Note    string
 }
 
-// notes explain differences to the paper, by data set.
+// notes explains differences from the paper, by data set.
 var notes = map[string]string{
 	"mnist": "Printed rows use probit probabilities. Columns “authors’ runs” are means over the seeds of the runs that the paper’s authors released; " +
 		"their Monte-Carlo samples have the covariance LᵀL instead of LLᵀ, those here LLᵀ, which is why MC numbers differ.",
@@ -48,8 +48,8 @@ func init() {
 	notes["year"], notes["taxi"] = notes["airline"], notes["airline"]
 }
 
-// New collects the results below a folder. Experiments of which there are none are listed
-// as not run.
+// New collects the results below a folder. Known experiments without results are listed as
+// not run.
 func New(dir string, known []Known) (*Report, error) {
 	found, err := result.ReadAll(dir)
 	if err != nil {
@@ -80,6 +80,7 @@ func New(dir string, known []Known) (*Report, error) {
 	return r, nil
 }
 
+// section makes the section of an experiment.
 func section(f result.Found) (Section, error) {
 	s := Section{ID: f.Experiment + "-" + f.Profile, Name: f.Experiment, Profile: f.Profile, About: f.About, Expected: len(f.Cells), Commands: f.Commands}
 	for _, c := range f.Done {
@@ -97,7 +98,7 @@ func section(f result.Found) (Section, error) {
 	return s, nil
 }
 
-// machines notes what the cells were computed with.
+// machines adds the machines that computed the cells of an experiment.
 func (r *Report) machines(f result.Found) {
 	for _, c := range f.Done {
 		if c == nil {
@@ -113,8 +114,8 @@ func (r *Report) machines(f result.Found) {
 	}
 }
 
-// Write leaves report.html and report.md in a folder, and the pictures of the latter in its
-// folder figures. It returns the names of the first two.
+// Write writes report.html and report.md to a folder, and the pictures of the latter to its
+// folder figures. It returns the paths of the first two.
 func (r *Report) Write(dir string) ([]string, error) {
 	html, err := r.HTML()
 	if err != nil {
@@ -136,7 +137,7 @@ func (r *Report) Write(dir string) ([]string, error) {
 	return files, nil
 }
 
-// slug is text as part of a file name.
+// slug returns text as it can be part of a file name.
 func slug(s string) string {
 	return strings.Join(strings.FieldsFunc(strings.ToLower(s), func(r rune) bool {
 		return !('a' <= r && r <= 'z' || '0' <= r && r <= '9')

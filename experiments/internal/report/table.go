@@ -8,20 +8,20 @@ import (
 	"strings"
 )
 
-// metric is a column, or some, of a table.
+// metric is a kind of number. A table has a column for each source of it.
 type metric struct {
 	name   string
 	digits int
 	sign   float64 // 1: the larger the better; −1: the smaller; 0: neither
 }
 
-// metrics are all there are, in the order of columns.
+// metrics lists the scores in the order of columns.
 var metrics = []metric{
 	{"ACC", 4, 1}, {"NLL", 4, -1}, {"RMSE", 4, -1}, {"CRPS", 4, -1}, {"CQM", 4, -1}, {"ECE", 4, -1}, {"Brier", 4, -1},
 	{"OOD-AUC", 4, 1}, {"Δσ", 4, -1}, {"σ₀", 4, 0},
 }
 
-// costs are the last columns.
+// costs lists the last columns.
 var costs = []metric{{"fit, s", 1, 0}, {"CPU, s", 1, 0}, {"peak, MiB", 0, 0}, {"predict, s", 1, 0}}
 
 // Sources of numbers.
@@ -29,16 +29,16 @@ const (
 	printed   = "printed"
 	corrected = "corrected" // the printed CQM less 0.05
 	runs      = "authors’ runs"
-	here      = "measured"
+	here      = "measured" // by this program
 )
 
-// Table is one of the report's tables.
+// Table is a table of the report.
 type Table struct {
 	Title   string
 	Columns []Column
 	Rows    []Row
-	Probs   bool // there are class probabilities, of two kinds
-	Says    []string
+	Probs   bool     // there are class probabilities, so that rows are of two kinds
+	Says    []string // sentences about the table
 }
 
 // Column is one column of numbers.
@@ -51,7 +51,7 @@ type Column struct {
 // Row is one row of a table.
 type Row struct {
 	Method, Probs string
-	Seeds         string // how many of how many
+	Seeds         string // such as 5, or 3 of 5 if some are missing
 	Cells         []Cell
 }
 
@@ -65,15 +65,15 @@ const (
 	Second
 )
 
-// Cell is one number, or why there is none.
+// Cell is one number, or the reason why there is none.
 type Cell struct {
 	Text  string
 	Value float64 // to sort by; NaN where there is none
 	Mark  Mark
-	Note  string // more about it
+	Note  string // the reason in full
 }
 
-// newTable writes lines and what is published beside them.
+// newTable makes a table of lines and of the published numbers.
 func newTable(data string, lines []*line, p *published) Table {
 	lines = withPublished(lines, p)
 	t := Table{Title: data, Says: verdicts(lines, p)}
@@ -96,7 +96,7 @@ func newTable(data string, lines []*line, p *published) Table {
 	return t
 }
 
-// withPublished adds methods that are published and not measured.
+// withPublished adds lines for methods that are published and not measured.
 func withPublished(lines []*line, p *published) []*line {
 	for _, method := range p.order {
 		if !slices.ContainsFunc(lines, func(l *line) bool { return l.method == method }) {
@@ -110,7 +110,7 @@ func withPublished(lines []*line, p *published) []*line {
 	return lines
 }
 
-// format writes a number with so many decimals, fewer where it is large.
+// format returns a number with the given number of decimals, and with one if it is large.
 func format(v float64, digits int) string {
 	if v-v != 0 {
 		return strings.Replace(fmt.Sprint(v), "Inf", "∞", 1)
@@ -121,7 +121,7 @@ func format(v float64, digits int) string {
 	return strconv.FormatFloat(v, 'f', digits, 64)
 }
 
-// moments are the mean and the standard deviation over seeds (of a sample: n − 1).
+// moments returns the mean and the standard deviation of a sample, which divides by n − 1.
 func moments(v []float64) (mean, std float64) {
 	for _, x := range v {
 		mean += x / float64(len(v))
@@ -135,8 +135,8 @@ func moments(v []float64) (mean, std float64) {
 	return mean, std
 }
 
-// mark finds the best and the second best number of a column, as they are shown. Where all
-// are equal, none is.
+// mark marks the best and the second best number of a column, as rounded in the table. It
+// marks none if all are equal.
 func (t *Table) mark(column int, sign float64) {
 	shown := func(r Row) (float64, bool) {
 		text, _, _ := strings.Cut(r.Cells[column].Text, " ± ")

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// verdicts say in words what the table of a data set shows: how VaLLA stands to MAP and to
-// last-layer LLA, and how far the LLA family's rows are from those of the paper.
+// verdicts returns sentences about the table of a data set. They compare VaLLA with MAP and
+// with last-layer LLA, and the rows of the LLA family with those of the paper.
 func verdicts(lines []*line, p *published) []string {
 	var out []string
 	for _, metric := range []string{"NLL", "CQM"} {
@@ -21,7 +21,7 @@ func verdicts(lines []*line, p *published) []string {
 	return out
 }
 
-// average is the mean of a line's measured values, NaN where there are none.
+// average returns the mean of the measured values of a line, NaN if there are none.
 func (l *line) average(metric string) float64 {
 	if len(l.measured[metric]) == 0 {
 		return math.NaN()
@@ -30,7 +30,8 @@ func (l *line) average(metric string) float64 {
 	return mean
 }
 
-// against compares the better VaLLA with MAP and last-layer LLA, probit probabilities.
+// against compares the best row of VaLLA with MAP and with last-layer LLA. Classes have
+// probit probabilities here.
 func against(lines []*line, metric string) string {
 	var best *line
 	for _, l := range lines {
@@ -56,7 +57,7 @@ func against(lines []*line, metric string) string {
 	return fmt.Sprintf("%s: %s has %s, %s.", metric, best.method, format(best.average(metric), 4), strings.Join(parts, " and "))
 }
 
-// near is the difference in NLL to the paper that needs no word.
+// near is the largest difference in NLL from the paper that is not mentioned.
 const near = 0.01
 
 // fromPaper compares the NLL of the LLA family with the printed one.

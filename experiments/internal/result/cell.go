@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// ID says which cell it is.
+// ID identifies a cell.
 type ID struct {
 	Data     string `json:"data"`
 	Method   string `json:"method"` // a method of the experiments
@@ -21,13 +21,13 @@ type ID struct {
 	Hash     string `json:"hash"` // of the settings
 }
 
-// Same says whether two cells stand in one place of a table.
+// Same tells whether two cells stand in the same place of a table.
 func (id ID) Same(o ID) bool {
 	id.Hash, o.Hash = "", ""
 	return id == o
 }
 
-// Name is the cell's file name without its extension.
+// Name returns the name of the cell's file without its extension.
 func (id ID) Name() string {
 	name := id.Data + "-" + slug(id.Row)
 	if id.Inducing > 0 {
@@ -36,7 +36,7 @@ func (id ID) Name() string {
 	return fmt.Sprintf("%s-seed%d-%s", name, id.Seed, id.Hash)
 }
 
-// slug is text as part of a file name.
+// slug returns text as it can be part of a file name.
 func slug(s string) string {
 	fields := strings.FieldsFunc(strings.ToLower(s), func(r rune) bool {
 		return !('a' <= r && r <= 'z' || '0' <= r && r <= '9')
@@ -44,7 +44,7 @@ func slug(s string) string {
 	return strings.Join(fields, "-")
 }
 
-// Hash is a short hash of the JSON of settings.
+// Hash returns a short hash of the JSON of settings.
 func Hash(settings ...any) (string, error) {
 	text, err := json.Marshal(settings)
 	if err != nil {
@@ -54,7 +54,7 @@ func Hash(settings ...any) (string, error) {
 	return hex.EncodeToString(sum[:6]), nil
 }
 
-// Number is a float64 that JSON can hold also where it is not finite.
+// Number is a float64 that goes through JSON also if it is not finite.
 type Number float64
 
 // MarshalJSON writes NaN and the infinities as text.
@@ -85,11 +85,14 @@ type Cell struct {
 	ID
 	Settings json.RawMessage `json:"settings,omitempty"`
 
-	// Refused says why there is nothing below it: what the method would have needed.
+	// Refused is the reason why the cell has no scores: the memory that the method needs.
 	Refused string `json:"refused,omitempty"`
+	// Limit is the memory in bytes that was allowed when the method was refused; 0 means the
+	// default of the method.
+	Limit int64 `json:"limit,omitempty"`
 
-	// Scores on the test rows; class probabilities are of two kinds, probit and mc,
-	// regression has the kind "".
+	// Scores holds the scores on the test rows by kind. Class probabilities are of the kinds
+	// probit and mc; regression has the one kind "".
 	Scores map[string]Scores `json:"scores,omitempty"`
 	N      int               `json:"n,omitempty"` // test rows
 	Facts  Facts             `json:"facts"`
@@ -100,12 +103,12 @@ type Cell struct {
 	Machine Machine `json:"machine"`
 }
 
-// Facts are what a fit found.
+// Facts are results of a fit beside its scores.
 type Facts struct {
 	PriorStd Number `json:"prior_std,omitempty"` // σ₀
 	NoiseStd Number `json:"noise_std,omitempty"` // σ of the targets, in their units
 	Steps    int    `json:"steps,omitempty"`     // made
-	Best     int    `json:"best,omitempty"`      // that the kept state had seen
+	Best     int    `json:"best,omitempty"`      // steps before the state that was kept
 	Stopped  string `json:"stopped,omitempty"`   // see train.Stopped
 	Note     string `json:"note,omitempty"`
 }
@@ -118,7 +121,7 @@ type Point struct {
 	Validation Number  `json:"validation"`
 }
 
-// Curves are what pictures are made of; those that a cell has not are nil.
+// Curves are the data of pictures. Those that a cell lacks are nil.
 type Curves struct {
 	History   []Point   `json:"history,omitempty"`
 	Coverage  []float64 `json:"coverage,omitempty"` // of central intervals of 0.1, 0.2 … 0.9
@@ -143,6 +146,18 @@ type Band struct {
 	HeldY  []float64 `json:"held_y,omitempty"` // the validation data
 }
 
+// Check refuses a band whose parts differ in length.
+func (b *Band) Check() error {
+	n := len(b.Grid)
+	if n == 0 || len(b.Mean) != n || len(b.Std) != n || len(b.Latent) != n {
+		return fmt.Errorf("band of %d points with %d means and %d and %d standard deviations, expected as many", n, len(b.Mean), len(b.Std), len(b.Latent))
+	}
+	if len(b.X) != len(b.Y) || len(b.HeldX) != len(b.HeldY) {
+		return fmt.Errorf("band with %d inputs of %d targets and %d of %d held out, expected as many", len(b.X), len(b.Y), len(b.HeldX), len(b.HeldY))
+	}
+	return nil
+}
+
 // StdError is the mean absolute difference of two bands' latent standard deviations along
 // their grid, as a fraction of the first one's mean.
 func StdError(exact, approx *Band) float64 {
@@ -154,20 +169,20 @@ func StdError(exact, approx *Band) float64 {
 	return diff / sum
 }
 
-// Changed is how changed test images are predicted, probit.
+// Changed holds the scores on changed test images, of probit probabilities.
 type Changed struct {
 	ACC Number `json:"acc"`
 	NLL Number `json:"nll"`
 	ECE Number `json:"ece"`
 }
 
-// Turned is for test images turned by an angle.
+// Turned holds the scores on test images that are turned by an angle.
 type Turned struct {
 	Degrees float64 `json:"degrees"`
 	Changed
 }
 
-// Corrupt is for test images of one corruption and severity.
+// Corrupt holds the scores on test images under one corruption of one severity.
 type Corrupt struct {
 	Name  string `json:"name"`
 	Level int    `json:"level"` // 1 to 5
@@ -180,29 +195,29 @@ type XY struct {
 	Y float64 `json:"y"`
 }
 
-// Entropy holds density histograms of the predictive entropy, probit, in nats: of so many
-// bins between 0 and Max.
+// Entropy holds histograms of the predictive entropy in nats, of probit probabilities. The
+// bins are equal and divide the range from 0 to Max; their heights are densities.
 type Entropy struct {
 	Max float64   `json:"max"`
 	In  []float64 `json:"in"`
 	Out []float64 `json:"out,omitempty"`
 }
 
-// Cost is what a piece of work took, added up over interruptions.
+// Cost is the time and the memory of a piece of work. Interrupted parts are added up.
 type Cost struct {
 	Wall  float64 `json:"wall_s"`
 	CPU   float64 `json:"cpu_s"` // of all threads, user and system
 	Peak  int64   `json:"peak_bytes"`
-	Runs  int     `json:"runs"` // in how many pieces
+	Runs  int     `json:"runs"` // 1, and 1 more for each interruption
 	Cores int     `json:"cores"`
 }
 
-// Add adds what another piece took.
+// Add returns the cost of both pieces of work.
 func (c Cost) Add(o Cost) Cost {
 	return Cost{c.Wall + o.Wall, c.CPU + o.CPU, max(c.Peak, o.Peak), c.Runs + o.Runs, max(c.Cores, o.Cores)}
 }
 
-// Machine is where and with what a cell was computed.
+// Machine describes the machine and the program that computed a cell.
 type Machine struct {
 	Program  string    `json:"program"`
 	Go       string    `json:"go"`

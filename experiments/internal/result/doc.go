@@ -1,9 +1,9 @@
-// Package result is what experiments leave on disk: a JSON file for each cell of each
-// table, and for each experiment a plan that says which cells there are to be.
+// Package result keeps the results of experiments on disk. Each cell of each table is a JSON
+// file. Each experiment has a plan, which lists the cells that there are to be.
 //
 //	DIR/EXPERIMENT/PROFILE/plan.json
 //	DIR/EXPERIMENT/PROFILE/cells/DATA-ROW-m100-seed0-0123456789ab.json
 //
-// A cell's name ends in a hash of the settings that it is a function of, so that a cell
-// whose file is there is finished, and changed settings make another file.
+// The name of a cell ends in a hash of the settings on which the cell depends. A cell is
+// finished if its file exists, and a cell with changed settings is another file.
 package result

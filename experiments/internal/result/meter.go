@@ -11,22 +11,22 @@ import (
 	"time"
 )
 
-// Meter measures what a piece of work takes.
+// Meter measures the cost of a piece of work.
 type Meter struct {
 	start time.Time
 	cpu   float64
 	exact bool // the kernel's high-water mark was reset
 }
 
-// StartMeter starts to measure. What is garbage by then is given back first, so that it
-// does not count.
+// StartMeter starts a measurement. It first gives unused memory back to the system, so that
+// this memory does not count.
 func StartMeter() Meter {
 	debug.FreeOSMemory()
 	exact := resetPeak()
 	return Meter{start: time.Now(), cpu: cpuSeconds(), exact: exact}
 }
 
-// Cost returns what was taken since the start.
+// Cost returns the cost since the start.
 func (m Meter) Cost() Cost {
 	peak := highWater()
 	if !m.exact || peak == 0 {
@@ -35,13 +35,13 @@ func (m Meter) Cost() Cost {
 	return Cost{Wall: time.Since(m.start).Seconds(), CPU: cpuSeconds() - m.cpu, Peak: peak, Runs: 1, Cores: runtime.GOMAXPROCS(0)}
 }
 
-// resetPeak sets the high-water mark of resident memory to what is resident now, where
-// the system can (Linux, see proc(5)).
+// resetPeak sets the high-water mark of resident memory to the memory that is resident now.
+// It returns false if the system cannot; Linux can, see proc(5).
 func resetPeak() bool {
 	return os.WriteFile("/proc/self/clear_refs", []byte("5"), 0) == nil && highWater() > 0
 }
 
-// highWater is the peak of resident memory in bytes since the last reset, 0 where the
+// highWater returns the peak of resident memory in bytes since the last reset, 0 if the
 // system does not tell.
 func highWater() int64 {
 	f, err := os.Open("/proc/self/status")
@@ -61,14 +61,14 @@ func highWater() int64 {
 	return 0
 }
 
-// mapped is the memory that Go's runtime has mapped and not given back, in bytes.
+// mapped returns the memory in bytes that Go's runtime has mapped and not given back.
 func mapped() int64 {
 	s := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
 	metrics.Read(s)
 	return int64(s[0].Value.Uint64() - s[1].Value.Uint64())
 }
 
-// memoryMeasure says how peaks are measured here.
+// memoryMeasure describes how peaks of memory are measured on this system.
 func memoryMeasure() string {
 	if resetPeak() {
 		return "peak resident set of the process (VmHWM), reset before each cell"
@@ -76,7 +76,7 @@ func memoryMeasure() string {
 	return "memory mapped by Go's runtime at the end of each cell"
 }
 
-// ThisMachine describes the machine and the program, whose version is given.
+// ThisMachine describes this machine, and the program by its version.
 func ThisMachine(program string) Machine {
 	return Machine{
 		Program: program, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
@@ -84,7 +84,8 @@ func ThisMachine(program string) Machine {
 	}
 }
 
-// cpuModel is the processor's name, or its architecture where the system does not tell.
+// cpuModel returns the name of the processor, or its architecture if the system does not
+// tell.
 func cpuModel() string {
 	text, err := os.ReadFile("/proc/cpuinfo")
 	if err != nil {

@@ -14,20 +14,21 @@ import (
 	"github.com/go-valla/valla/internal/atomicfile"
 )
 
-// Plan is which cells an experiment under one profile has.
+// Plan lists the cells of an experiment under one profile.
 type Plan struct {
 	Experiment string   `json:"experiment"`
 	Profile    string   `json:"profile"`
 	About      string   `json:"about"`
-	Commands   []string `json:"commands"` // that make it, and its full profile
+	Commands   []string `json:"commands"` // command lines that run this profile, and the full one
 	Data       []string `json:"data"`
 	Cells      []ID     `json:"cells"`
 }
 
-// Folder is where the results of one experiment under one profile are.
+// Folder is the path of the results of one experiment under one profile.
 type Folder string
 
-// Open returns a folder below dir, made where it is missing.
+// Open returns the folder of an experiment and a profile below dir. It makes the folder if
+// there is none.
 func Open(dir, experiment, profile string) (Folder, error) {
 	f := Folder(filepath.Join(dir, experiment, profile))
 	for _, sub := range []string{"cells", "work"} {
@@ -38,17 +39,20 @@ func Open(dir, experiment, profile string) (Folder, error) {
 	return f, nil
 }
 
-// Work is the path of a file that is no result: a checkpoint or a network.
+// Work returns the path of a file that is no result, such as a checkpoint or a network.
 func (f Folder) Work(name string) string { return filepath.Join(string(f), "work", name) }
+
+// Model is the path of the model file that belongs to a cell.
+func (f Folder) Model(id ID) string { return filepath.Join(string(f), "models", id.Name()+".valla") }
 
 func (f Folder) cell(id ID) string { return filepath.Join(string(f), "cells", id.Name()+".json") }
 
 func (f Folder) partial(id ID) string { return f.Work(id.Name() + ".partial.json") }
 
-// Has says whether a cell is finished.
+// Has tells whether a cell is finished.
 func (f Folder) Has(id ID) bool { _, err := os.Stat(f.cell(id)); return err == nil }
 
-// Write leaves a finished cell.
+// Write keeps a finished cell.
 func (f Folder) Write(c *Cell) error {
 	if err := WriteJSON(f.cell(c.ID), c); err != nil {
 		return err
@@ -59,7 +63,7 @@ func (f Folder) Write(c *Cell) error {
 	return nil
 }
 
-// Read returns a finished cell, or nil where it is not finished.
+// Read returns a finished cell. It returns nil and no error if the cell is not finished.
 func (f Folder) Read(id ID) (*Cell, error) {
 	c := &Cell{}
 	if err := ReadJSON(f.cell(id), c); errors.Is(err, fs.ErrNotExist) {
@@ -73,7 +77,7 @@ func (f Folder) Read(id ID) (*Cell, error) {
 	return c, nil
 }
 
-// Spent returns what the interrupted fit of a cell has taken so far.
+// Spent returns the cost of the interrupted fit of a cell so far.
 func (f Folder) Spent(id ID) (c Cost, err error) {
 	err = ReadJSON(f.partial(id), &c)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -82,12 +86,12 @@ func (f Folder) Spent(id ID) (c Cost, err error) {
 	return c, err
 }
 
-// Interrupt keeps what an interrupted fit has taken so far.
+// Interrupt keeps the cost of an interrupted fit so far.
 func (f Folder) Interrupt(id ID, c Cost) error { return WriteJSON(f.partial(id), c) }
 
 const planFile = "plan.json"
 
-// Expect writes the plan. Cells of an earlier plan that p does not have stay in it, behind
+// Expect keeps a plan. Cells of an earlier plan that p does not have are added to it, behind
 // p's own, so that a run of some rows does not hide the others.
 func (f Folder) Expect(p Plan) error {
 	old := Plan{}
@@ -108,10 +112,10 @@ func (f Folder) Expect(p Plan) error {
 	return WriteJSON(filepath.Join(string(f), planFile), p)
 }
 
-// Found is a plan with its cells, nil for those that are missing.
+// Found is a plan with its finished cells.
 type Found struct {
 	Plan
-	Done []*Cell // in the order of Cells
+	Done []*Cell // in the order of Cells; nil stands for a missing cell
 }
 
 // ReadAll returns all plans below dir with their cells, in the order of their names.
@@ -138,7 +142,7 @@ func ReadAll(dir string) ([]Found, error) {
 	return all, nil
 }
 
-// WriteJSON writes v to a file that is complete or not there.
+// WriteJSON writes v to a file. After an error the file is what it was before.
 func WriteJSON(path string, v any) error {
 	text, err := json.MarshalIndent(v, "", " ")
 	if err != nil {
@@ -151,8 +155,8 @@ func WriteJSON(path string, v any) error {
 	return nil
 }
 
-// ReadJSON reads one document without unknown keys into v. The error wraps fs.ErrNotExist
-// where there is no file, and is one line that names the file elsewhere.
+// ReadJSON reads a file of one document without unknown keys into v. Every error is one line
+// that names the file. It wraps fs.ErrNotExist if there is no file.
 func ReadJSON(path string, v any) error {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -160,7 +164,11 @@ func ReadJSON(path string, v any) error {
 	}
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
-	if err := d.Decode(v); err != nil {
+	err = d.Decode(v)
+	if _, end := d.Token(); err == nil && end != io.EOF {
+		err = errors.New("more than one document")
+	}
+	if err != nil {
 		return fmt.Errorf("result: %s: expected a result of this program: %w", path, err)
 	}
 	return nil

@@ -12,7 +12,8 @@ import (
 	"github.com/go-valla/valla/graph"
 )
 
-// Band is the prediction along a grid over the one input, with the data; held may be nil.
+// Band returns the predictions of a model of one input along a grid, with the data. held may
+// be nil.
 func Band(ctx context.Context, m *valla.Model, train, held *data.Set) (*result.Band, error) {
 	b := &result.Band{X: train.X.Float64s(), Y: train.Y.Float64s()}
 	if held != nil {
@@ -39,7 +40,8 @@ func Band(ctx context.Context, m *valla.Model, train, held *data.Set) (*result.B
 	return b, nil
 }
 
-// around is a grid of n points over the range of x and a fraction of it on either side.
+// around returns a grid of n points. It covers the range of x and a fraction of that range on
+// either side.
 func around(x []float64, fraction float64, n int) []float64 {
 	low, high := slices.Min(x), slices.Max(x)
 	room := fraction * (high - low)

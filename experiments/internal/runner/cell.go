@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -17,12 +19,12 @@ import (
 	"github.com/go-valla/valla/internal/settings"
 )
 
-// cell computes and writes one cell.
-func (r *runner) cell(ctx context.Context, p *problem, c plan) error {
+// cell computes, keeps and returns one cell.
+func (r *runner) cell(ctx context.Context, p *problem, c plan) (*result.Cell, error) {
 	fail := func(err error) error { return fmt.Errorf("%s: %s, seed %d: %w", c.Data, c.Row, c.Seed, err) }
 	spent, err := r.folder.Spent(c.ID)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	cell := &result.Cell{Experiment: r.spec.Name, Profile: r.spec.Profile, ID: c.ID}
 	checkpoint, meter := r.folder.Work(c.Name()+".checkpoint"), result.StartMeter()
@@ -31,28 +33,39 @@ func (r *runner) cell(ctx context.Context, p *problem, c plan) error {
 	if c.Settings == nil {
 		cell.Fit = p.cost
 	}
-	switch {
-	case errors.As(err, new(*graph.MemoryError)):
-		cell.Refused = err.Error()
-	case err != nil:
-		return errors.Join(fail(err), r.folder.Interrupt(c.ID, cell.Fit))
-	default:
-		if err := r.finish(ctx, p, c, m, cell); err != nil {
-			return errors.Join(fail(err), r.folder.Interrupt(c.ID, cell.Fit))
+	if errors.As(err, new(*graph.MemoryError)) {
+		cell.Refused, cell.Limit = err.Error(), r.Memory
+	} else {
+		if err == nil {
+			err = finish(ctx, p, c, m, cell)
+		}
+		if err == nil && r.KeepModels {
+			err = keep(r.folder.Model(c.ID), m)
+		}
+		if err != nil {
+			return nil, errors.Join(fail(err), r.folder.Interrupt(c.ID, cell.Fit))
 		}
 	}
 	if cell.Settings, err = json.Marshal(c.settings); err != nil {
-		return fail(err)
+		return nil, fail(err)
 	}
 	cell.Machine = result.ThisMachine(valla.Version())
 	if err := r.folder.Write(cell); err != nil {
+		return nil, err
+	}
+	return cell, remove(checkpoint)
+}
+
+// keep writes a model to a file whose folder is made if need be.
+func keep(path string, m *valla.Model) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}
-	return remove(checkpoint)
+	return m.Save(path)
 }
 
 // finish scores a fitted model, and writes the scores and the record of the fit to the cell.
-func (r *runner) finish(ctx context.Context, p *problem, c plan, m *valla.Model, cell *result.Cell) error {
+func finish(ctx context.Context, p *problem, c plan, m *valla.Model, cell *result.Cell) error {
 	event := m.History[len(m.History)-1]
 	cell.Facts, cell.Curves.History = facts(event.Record), history(event.Record)
 	if c.Settings == nil {
@@ -120,7 +133,7 @@ func (r *runner) takeHyper(ctx context.Context, p *problem, c plan, o valla.FitO
 	return nil
 }
 
-// facts returns what a record says about a fit.
+// facts returns the facts of a fit that its record holds.
 func facts(r gp.Record) result.Facts {
 	var f result.Facts
 	if len(r.PriorStds) > 0 {

@@ -14,8 +14,8 @@ import (
 	"github.com/go-valla/valla/train/metric"
 )
 
-// scoreClasses fills in ACC, NLL, ECE, Brier and OOD-AUC by the probit approximation and, if
-// asked for and if there is anything uncertain, by Monte Carlo, and curves by the first.
+// scoreClasses sets ACC, NLL, ECE, Brier, OOD-AUC and the curves by the probit approximation.
+// A model with a posterior also has scores by Monte Carlo, if samples are asked for.
 func scoreClasses(ctx context.Context, p *problem, m *valla.Model, s spec.Scoring, cell *result.Cell) error {
 	e := evaluation{p: p, m: m}
 	var err error
@@ -51,14 +51,16 @@ func scoreClasses(ctx context.Context, p *problem, m *valla.Model, s spec.Scorin
 	return err
 }
 
-// evaluation is a model on the test images and on those out of distribution.
+// evaluation holds the outputs of a model for the test images and for images out of
+// distribution.
 type evaluation struct {
 	p       *problem
 	m       *valla.Model
-	in, out gp.Gaussian // out without tensors where there are none
+	in, out gp.Gaussian // out has no tensors if there are no such images
 }
 
-// probs are the class probabilities of the test images and of those out of distribution.
+// probs returns the class probabilities of the test images and of those out of distribution.
+// The latter are nil if there are none.
 func (e evaluation) probs(ctx context.Context, link valla.PredictOptions) (in, out *valla.Prediction, err error) {
 	if in, err = e.m.Task.Outputs.Predict(ctx, e.in, 0, link); err != nil || e.out.Mean == nil {
 		return in, nil, err
@@ -67,7 +69,7 @@ func (e evaluation) probs(ctx context.Context, link valla.PredictOptions) (in, o
 	return in, out, err
 }
 
-// scores evaluates one kind of probabilities.
+// scores returns the scores of one kind of probabilities.
 func (e evaluation) scores(ctx context.Context, link valla.PredictOptions) (result.Scores, error) {
 	in, out, err := e.probs(ctx, link)
 	if err != nil {
@@ -83,7 +85,7 @@ func (e evaluation) scores(ctx context.Context, link valla.PredictOptions) (resu
 	return all, err
 }
 
-// entropies are those of each row of probabilities, in nats.
+// entropies returns the entropy of each row of probabilities, in nats.
 func entropies(p *valla.Prediction) []float64 {
 	var out []float64
 	for row := range slices.Chunk(p.Probs, len(p.Classes)) {
@@ -92,7 +94,7 @@ func entropies(p *valla.Prediction) []float64 {
 	return out
 }
 
-// rotations scores the first n test images turned by 0°, 10° … 180°.
+// rotations returns the scores on the first n test images turned by 0°, 10° … 180°.
 func rotations(ctx context.Context, p *problem, m *valla.Model, n int) ([]result.Turned, error) {
 	var rows []result.Turned
 	for angle := 0.0; angle <= 180; angle += 10 {
@@ -109,7 +111,7 @@ func rotations(ctx context.Context, p *problem, m *valla.Model, n int) ([]result
 	return rows, nil
 }
 
-// corruptions scores the first n test images under each corruption.
+// corruptions returns the scores on the first n test images under each corruption.
 func corruptions(ctx context.Context, p *problem, m *valla.Model, n int) ([]result.Corrupt, error) {
 	var rows []result.Corrupt
 	for _, kind := range corrupt.Names() {
@@ -128,14 +130,14 @@ func corruptions(ctx context.Context, p *problem, m *valla.Model, n int) ([]resu
 	return rows, nil
 }
 
-// changed scores changed test images, by the probit approximation.
+// changed returns the scores on changed test images, by the probit approximation.
 func changed(ctx context.Context, m *valla.Model, set *data.Set) (result.Changed, error) {
 	s, err := m.Evaluate(ctx, set, valla.PredictOptions{})
 	all := numbers(s)
 	return result.Changed{ACC: all["ACC"], NLL: all["NLL"], ECE: all["ECE"]}, err
 }
 
-// pictures fills in the reliability curve and the histograms of entropies.
+// pictures sets the reliability curve and the histograms of entropies.
 func (e evaluation) pictures(ctx context.Context, to *result.Curves) error {
 	in, out, err := e.probs(ctx, valla.PredictOptions{})
 	if err != nil {
@@ -150,7 +152,7 @@ func (e evaluation) pictures(ctx context.Context, to *result.Curves) error {
 	return nil
 }
 
-// reliability returns mean confidence and accuracy of each bin that has examples.
+// reliability returns the mean confidence and the accuracy of each bin that has examples.
 func reliability(p *valla.Prediction, y []float64, bins int) []result.XY {
 	conf, right, count := make([]float64, bins), make([]float64, bins), make([]float64, bins)
 	for i, best := range p.Best() {

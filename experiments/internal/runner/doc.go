@@ -26,6 +26,10 @@ type Options struct {
 	Commands []string // command lines that repeat this run, for the report
 	Memory   int64    // bytes that a step of a fit may need; 0 means the default of the method
 
+	// KeepModels leaves each fitted model as a file NAME.valla in the folder models beside
+	// the cells, which valla predict and valla eval take.
+	KeepModels bool
+
 	// OnProgress is called with a description of the current work and its progress; nil means
 	// that it is not called.
 	OnProgress func(what string, p train.Progress)

@@ -12,16 +12,16 @@ import (
 	"github.com/go-valla/valla/data/sets"
 )
 
-// loadImages reads a set of images. Of colour images a fraction of those to validate with
-// is used, and of these random parts.
+// loadImages reads a set of images. Grey images are validated with all images that the set
+// keeps for this. Colour images are validated with a fraction of them, see cropped.
 func loadImages(s sets.Set, folder string, fraction float64) (*problem, error) {
 	splits, err := s.Images(folder)
 	if err != nil {
 		return nil, err
 	}
-	p := &problem{name: s.Name, classes: true, train: bytes(splits.Train), held: bytes(splits.Validation), test: bytes(splits.Test)}
+	p := &problem{name: s.Name, classes: true, train: asSet(splits.Train), held: asSet(splits.Validation), test: asSet(splits.Test)}
 	if splits.Train.C == 3 {
-		p.held = bytes(cropped(splits.Validation, fraction))
+		p.held = asSet(cropped(splits.Validation, fraction))
 		p.corrupt = func(ctx context.Context, kind string, severity, n int) (*data.Set, error) {
 			return corrupted(ctx, splits.Test, kind, severity, n)
 		}
@@ -39,12 +39,12 @@ func loadImages(s sets.Set, folder string, fraction float64) (*problem, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.other = bytes(out.Test)
+	p.other = asSet(out.Test)
 	return p, nil
 }
 
-// bytes are images as a set: X uint8 [N,C,H,W], y the labels.
-func bytes(s *image.Set) *data.Set {
+// asSet returns images as a set with X uint8 [N,C,H,W] and the labels as the target.
+func asSet(s *image.Set) *data.Set {
 	y := make([]float64, s.N)
 	for i, label := range s.Labels {
 		y[i] = float64(label)
@@ -56,17 +56,17 @@ func bytes(s *image.Set) *data.Set {
 	}
 }
 
-// with returns images with other pixels.
+// with returns the same images with other pixels.
 func with(s *image.Set, pixels []uint8) *image.Set {
 	c := *s
 	c.Pixels = pixels
 	return &c
 }
 
-// cropped are evenly spaced images that make up a fraction of a set, of each a random part
-// resized to the whole. The pretrained networks have seen the validation images themselves
-// in their training, and tell almost all of them right; of parts, which the paper's
-// released runs take, they do not.
+// cropped returns a fraction of a set: evenly spaced images, and of each a random part that is
+// resized to the whole. The fraction 0 means all images. The pretrained networks were trained
+// on the validation images, so that they classify almost all of them correctly. They do not
+// do so with parts, which the paper's released runs use.
 func cropped(s *image.Set, fraction float64) *image.Set {
 	n, size := s.N, s.C*s.H*s.W
 	if fraction > 0 {
@@ -84,17 +84,17 @@ func cropped(s *image.Set, fraction float64) *image.Set {
 	return out
 }
 
-// turned are the first n images of a set turned by an angle.
+// turned returns the first n images of a set, turned by an angle.
 func turned(s *image.Set, degrees float64, n int) (*data.Set, error) {
 	some := s.Slice(0, min(n, s.N))
 	pixels, err := image.Rotate(some.Pixels, some.H, some.W, degrees, image.Bilinear)
 	if err != nil {
 		return nil, err
 	}
-	return bytes(with(some, pixels)), nil
+	return asSet(with(some, pixels)), nil
 }
 
-// corrupted are the first n images of a set under a corruption.
+// corrupted returns the first n images of a set under a corruption.
 func corrupted(ctx context.Context, s *image.Set, kind string, severity, n int) (*data.Set, error) {
 	how, err := corrupt.New(kind, severity, 0)
 	if err != nil {
@@ -105,5 +105,5 @@ func corrupted(ctx context.Context, s *image.Set, kind string, severity, n int) 
 	if err := how.All(ctx, pixels, some.Pixels, some.H, some.W); err != nil {
 		return nil, err
 	}
-	return bytes(with(some, pixels)), nil
+	return asSet(with(some, pixels)), nil
 }

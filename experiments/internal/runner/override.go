@@ -33,7 +33,7 @@ func (o Overrides) Apply(e *spec.Experiment) error {
 		e.Seeds = slices.Compact(slices.Sorted(slices.Values(o.Seeds)))
 	}
 	if o.Net != "" {
-		e.Network.Form = o.Net
+		e.Network.Network = e.Network.Reshaped(o.Net)
 	}
 	if o.Rotations && e.Scoring.Rotations == 0 {
 		e.Scoring.Rotations = allRotated

@@ -11,23 +11,23 @@ import (
 	"github.com/go-valla/valla/gp/task"
 )
 
-// problem is a data set with its trained network: what methods are fitted to.
+// problem is a data set with its trained network. Methods are fitted to it.
 type problem struct {
 	name              string
-	train, held, test *data.Set // held is nil where there are no rows to validate with
+	train, held, test *data.Set // held is nil if no rows are kept for validation
 	classes           bool
 	model             *valla.Model // the MAP network
 	cost              result.Cost  // of its training
-	note              string       // where it comes from, if it was not trained
+	note              string       // the origin of a network that was not trained
 
-	// Of images only; nil where there is no such thing.
+	// These are of images only, and nil where the data set has no such images.
 	other   *data.Set                                                                  // test images of another data set
 	turn    func(degrees float64, n int) (*data.Set, error)                            // the first n test images, turned
 	corrupt func(ctx context.Context, kind string, severity, n int) (*data.Set, error) // and corrupted
 }
 
-// load reads a data set; the seed chooses its split and the rows held out, where these are
-// random, and the fraction how many.
+// load reads a data set. Where the split is random, the seed chooses it. Where the set keeps
+// no rows for validation, a fraction of the training rows is held out, chosen by the seed.
 func load(name, folder string, fraction float64, seed uint64) (*problem, error) {
 	s, err := sets.Lookup(name)
 	if err != nil {
@@ -49,10 +49,10 @@ func load(name, folder string, fraction float64, seed uint64) (*problem, error) 
 	return p, err
 }
 
-// mostHeld bounds the rows that are validated with, which is done often.
+// mostHeld bounds the number of validation rows, since validation is frequent.
 const mostHeld = 10_000
 
-// first is 0 … n−1.
+// first returns the numbers 0 … n−1.
 func first(n int) []int {
 	rows := make([]int, n)
 	for i := range rows {
@@ -61,7 +61,7 @@ func first(n int) []int {
 	return rows
 }
 
-// noiseStd is the standard deviation of the noise in the units of the one target, 0 for
+// noiseStd returns the standard deviation of the noise in the units of the first target, 0 for
 // classes.
 func noiseStd(m *valla.Model) float64 {
 	if stds := m.NoiseStds(); len(stds) > 0 {
@@ -70,7 +70,7 @@ func noiseStd(m *valla.Model) float64 {
 	return 0
 }
 
-// inUnits turns one-dimensional inputs of the network back into the data's.
+// inUnits returns one-dimensional inputs of the network in the units of the data.
 func inUnits(in task.Inputs, z []float64) []float64 {
 	out := slices.Clone(z)
 	for i := range out {

@@ -210,42 +210,40 @@ func (r *runner) expected(groups []group) result.Plan {
 	return p
 }
 
-// group computes the missing cells of a group. It loads data and network only if a cell is
-// missing.
+// group computes the missing cells of a group. A cell that was refused for memory is missing
+// under another limit. Data and network are loaded only if a cell is missing.
 func (r *runner) group(ctx context.Context, g group) error {
 	var p *problem
 	for _, c := range g.cells {
-		fresh := !r.folder.Has(c.ID)
-		if fresh && p == nil {
-			var err error
-			if p, err = r.open(ctx, g); err != nil {
-				return err
-			}
-		}
-		if fresh {
-			if err := r.cell(ctx, p, c); err != nil {
-				return err
-			}
-		}
-		if r.OnCell == nil {
-			continue
-		}
 		done, err := r.folder.Read(c.ID)
 		if err != nil {
 			return err
 		}
-		r.OnCell(done, fresh)
+		fresh := done == nil || done.Refused != "" && done.Limit != r.Memory
+		if fresh {
+			if p == nil {
+				if p, err = r.open(ctx, g); err != nil {
+					return err
+				}
+			}
+			if done, err = r.cell(ctx, p, c); err != nil {
+				return err
+			}
+		}
+		if r.OnCell != nil {
+			r.OnCell(done, fresh)
+		}
 	}
 	return nil
 }
 
 // open loads the data and the network of a group.
 func (r *runner) open(ctx context.Context, g group) (*problem, error) {
-	fraction := 0.1 // the default of a training's settings
-	if v := r.spec.MAP.Validation; v != nil {
-		fraction = *v
+	training := r.spec.MAP.Training
+	if err := settings.Complete(&training); err != nil {
+		return nil, err
 	}
-	p, err := load(g.data, r.Data, fraction, g.netSeed)
+	p, err := load(g.data, r.Data, *training.Validation, g.netSeed)
 	if err != nil {
 		return nil, err
 	}

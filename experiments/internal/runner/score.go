@@ -8,7 +8,7 @@ import (
 	"github.com/go-valla/valla/experiments/internal/spec"
 )
 
-// score fills in the scores and curves of a cell.
+// score sets the scores and curves of a cell.
 func score(ctx context.Context, p *problem, m *valla.Model, s spec.Scoring, cell *result.Cell) error {
 	if p.classes {
 		return scoreClasses(ctx, p, m, s, cell)
@@ -16,8 +16,8 @@ func score(ctx context.Context, p *problem, m *valla.Model, s spec.Scoring, cell
 	return scoreNumbers(ctx, p, m, cell)
 }
 
-// scoreNumbers fills in NLL, RMSE, CRPS and CQM in the units of the target, and coverages;
-// for one input, also a band along it.
+// scoreNumbers sets NLL, RMSE, CRPS and CQM in the units of the target, and the coverages. If
+// there is one input, it also sets the band along it.
 func scoreNumbers(ctx context.Context, p *problem, m *valla.Model, cell *result.Cell) error {
 	s, err := m.Evaluate(ctx, p.test, valla.PredictOptions{})
 	if err != nil {
@@ -32,7 +32,7 @@ func scoreNumbers(ctx context.Context, p *problem, m *valla.Model, cell *result.
 	return err
 }
 
-// numbers are scores as results have them.
+// numbers returns scores in the form of results.
 func numbers(s valla.Scores) result.Scores {
 	out := result.Scores{}
 	for _, v := range s.List {

@@ -57,7 +57,7 @@ func join(parent, key string) string {
 	return parent + "." + key
 }
 
-// expectKeys says which keys a mapping may have.
+// expectKeys returns the part of a message that lists the keys that a mapping may have.
 func expectKeys(names []string) string {
 	if len(names) == 0 {
 		return "no keys"
@@ -97,7 +97,7 @@ func (d decoder) fill(ptr any, entries []entry, key string, others ...string) er
 	return nil
 }
 
-// list returns the elements of a sequence as text; one value alone is a list of one.
+// list returns the elements of a sequence, joined by commas. A single value is a list of one.
 func (d decoder) list(n ast.Node, key string, f *settings.Field) (string, error) {
 	nodes := []ast.Node{n}
 	if s, ok := n.(*ast.SequenceNode); ok {
@@ -114,7 +114,7 @@ func (d decoder) list(n ast.Node, key string, f *settings.Field) (string, error)
 	return strings.Join(texts, ","), nil
 }
 
-// scalar returns a node's value as text that the setting takes.
+// scalar returns the value of a node as text, after trying whether the setting takes it.
 func (d decoder) scalar(n ast.Node, key string, f *settings.Field) (string, error) {
 	text := ""
 	switch n := n.(type) {

@@ -59,7 +59,7 @@ func parse(file string, text []byte) (root ast.Node, err error) {
 	return doc.Docs[0].Body, nil
 }
 
-// reading is a file that is being read.
+// reading is the state of reading a file.
 type reading struct {
 	decoder
 	e        *Experiment

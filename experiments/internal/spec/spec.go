@@ -25,9 +25,9 @@ type Experiment struct {
 	Scoring Scoring
 	Methods []Row
 
-	Profile  string   // the one that was applied
+	Profile  string   // the profile that was applied
 	Profiles []string // all profiles of the file, in its order
-	File     string   // as it is called in errors
+	File     string   // the name of the file in errors
 }
 
 // FullProfile is the name of the only profile of a file that lists none. It changes nothing.

@@ -2,33 +2,17 @@ package spec
 
 import (
 	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/go-valla/valla/gp/laplace"
+	"github.com/go-valla/valla/gp/valla"
+	"github.com/go-valla/valla/internal/settings"
 )
-
-// magic is a method for tests, which shares settings with others.
-type magic struct {
-	Rate float64 `yaml:"rate" above:"0" max:"1"`
-	shared
-	Kind string   `yaml:"kind" choice:"black white"`
-	Seed *uint64  `yaml:"seed"`
-	Tags []string `yaml:"tags" empty:"true"`
-}
-
-type shared struct {
-	Sizes []int `yaml:"sizes" min:"1"`
-}
-
-var reader = Reader{Methods: []string{"magic", "plain"}, Settings: func(name string) any {
-	switch name {
-	case "magic":
-		return &magic{Rate: 0.5, shared: shared{[]int{7}}, Kind: "white"}
-	case "plain":
-		return &struct{}{}
-	}
-	return nil
-}}
 
 const good = `name: good
 about: what it is for
@@ -36,125 +20,190 @@ data: [a, b]
 seeds: [3, 4]
 network: {hidden: [], dtype: float32}
 map:
-  rate: 1e-3
+  learning-rate: 1e-3
   weight-decay: .5
   seed: 0
 methods:
-  - {method: plain}
-  - method: magic
-    label: Magic
+  - {method: map}
+  - method: valla
+    label: Magic {}
     data: b
-    sizes: [1, 2]
+    inducing: [1, 2]
+    profiles:
+      quick: {iterations: 7, inducing: 9}
+      short: {alpha: 0}
 profiles:
   full: {}
   quick:
     seeds: [0]
     map: {iterations: 10}
-    override:
-      magic: {rate: 0.25, kind: black}
+    network: {hidden: [5, 6]}
   short:
-    methods: [{method: plain}]
+    methods: [{method: map}]
+    scoring: {monte-carlo: 3}
 `
 
-func TestProfiles(t *testing.T) {
-	full, err := reader.Read("good.yaml", []byte(good), "")
+func read(t *testing.T, text, profile string) *Experiment {
+	t.Helper()
+	e, err := Read("good.yaml", []byte(text), profile)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if full.Profile != "full" || !reflect.DeepEqual(full.Profiles, []string{"full", "quick", "short"}) || len(full.Seeds) != 2 || *full.MAP.Seed != 0 {
+	return e
+}
+
+// What the text does not name has its zero value, which means the default. A profile changes
+// what it names and nothing else.
+func TestProfiles(t *testing.T) {
+	full := read(t, good, "")
+	if full.Name != "good" || full.About != "what it is for" || full.File != "good.yaml" || full.Profile != "full" ||
+		!reflect.DeepEqual(full.Profiles, []string{"full", "quick", "short"}) || !reflect.DeepEqual(full.Seeds, []uint64{3, 4}) {
 		t.Errorf("full profile %+v", full)
 	}
-	// The numbers are those of the text; what it does not say is the default.
-	if full.MAP.Rate != 1e-3 || full.MAP.WeightDecay != 0.5 || full.MAP.Iterations != defaults().MAP.Iterations || len(full.Network.Hidden) != 0 {
-		t.Errorf("training %+v, network %+v", full.MAP, full.Network)
+	if m := full.MAP; m.LearningRate != 1e-3 || *m.WeightDecay != 0.5 || m.Iterations != 0 || m.Validation != nil || *m.Seed != 0 {
+		t.Errorf("training %+v", m)
 	}
-	want := []Row{{Method: "plain", Settings: &struct{}{}},
-		{Method: "magic", Label: "Magic", Data: []string{"b"}, Settings: &magic{Rate: 0.5, shared: shared{[]int{1, 2}}, Kind: "white"}}}
+	if n := full.Network; n.Hidden == nil || len(n.Hidden) != 0 || n.Dtype != "float32" || n.Form != "" || n.Weights != "" {
+		t.Errorf("network %+v", n)
+	}
+	want := []Row{{Method: "map"}, {Method: "valla", Label: "Magic {}", Data: []string{"b"}, Settings: []Setting{{"inducing", []string{"1", "2"}}}}}
 	if !reflect.DeepEqual(full.Methods, want) {
 		t.Errorf("methods %+v", full.Methods)
 	}
-	quick, err := reader.Read("good.yaml", []byte(good), "quick")
+	quick := read(t, good, "quick")
+	want[1].Settings = []Setting{{"inducing", []string{"9"}}, {"iterations", []string{"7"}}}
+	if !reflect.DeepEqual(quick.Methods, want) {
+		t.Errorf("methods of the quick profile %+v", quick.Methods)
+	}
+	if len(quick.Seeds) != 1 || quick.MAP.Iterations != 10 || quick.MAP.LearningRate != 1e-3 || !reflect.DeepEqual(quick.Network.Hidden, []int{5, 6}) || quick.Network.Dtype != "float32" {
+		t.Errorf("quick profile %+v", quick)
+	}
+	if short := read(t, good, "short"); len(short.Methods) != 1 || short.Scoring.MonteCarlo != 3 || len(short.Seeds) != 2 {
+		t.Errorf("short profile %+v", short)
+	}
+}
+
+// A file without profiles has one, and a file without seeds the seed 0.
+func TestDefaults(t *testing.T) {
+	e := read(t, "{name: a, data: b, methods: [{method: map}]}", "")
+	if e.Profile != FullProfile || !reflect.DeepEqual(e.Profiles, []string{"full"}) || !reflect.DeepEqual(e.Seeds, []uint64{0}) || !reflect.DeepEqual(e.Data, []string{"b"}) {
+		t.Errorf("experiment %+v", e)
+	}
+	read(t, "{name: a, data: b, methods: [{method: map}]}", "full")
+	if _, err := Read("a.yaml", []byte("{name: a, data: b, methods: [{method: map}]}"), "quick"); err == nil || err.Error() != `a.yaml: profiles: expected one of the profiles full, found "quick"` {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestReadFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "my.yaml")
+	if err := os.WriteFile(path, []byte(good), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if e, err := ReadFile(path, "quick"); err != nil || e.File != path || e.Profile != "quick" {
+		t.Errorf("%+v, error %v", e, err)
+	}
+	if _, err := ReadFile(path+"x", ""); !errors.Is(err, os.ErrNotExist) || strings.Contains(err.Error(), "\n") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// Several values of settings make a row each. The last setting changes fastest.
+func TestVariants(t *testing.T) {
+	row := Row{Method: "valla", Settings: []Setting{{"inducing", []string{"5", "100"}}, {"optimizer", []string{"adam", "natural"}}, {"alpha", []string{"0"}}}}
+	variants, err := row.Variants()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m := quick.Methods[1].Settings.(*magic); m.Rate != 0.25 || m.Kind != "black" || len(m.Sizes) != 2 {
-		t.Errorf("overridden settings %+v", m)
+	want := []valla.Settings{
+		{Inducing: 5, Optimizer: "adam", Alpha: new(0.0)}, {Inducing: 5, Optimizer: "natural", Alpha: new(0.0)},
+		{Inducing: 100, Optimizer: "adam", Alpha: new(0.0)}, {Inducing: 100, Optimizer: "natural", Alpha: new(0.0)},
 	}
-	if len(quick.Seeds) != 1 || quick.MAP.Iterations != 10 || quick.MAP.Rate != 1e-3 {
-		t.Errorf("quick profile %+v", quick)
+	labels := []string{"VaLLA 5 Adam", "VaLLA 5", "VaLLA 100 Adam", "VaLLA 100"}
+	if len(variants) != len(want) {
+		t.Fatalf("%d rows, expected %d", len(variants), len(want))
 	}
-	if short, err := reader.Read("good.yaml", []byte(good), "short"); err != nil || len(short.Methods) != 1 {
-		t.Errorf("short profile %+v, error %v", short, err)
+	for i, v := range variants {
+		if got := v.Settings.(*valla.Settings); !reflect.DeepEqual(*got, want[i]) || v.Label != labels[i] || v.Inducing != want[i].Inducing {
+			t.Errorf("row %d: %q, %d inducing points, %+v", i, v.Label, v.Inducing, got)
+		}
+	}
+	again, err := row.Variants()
+	if err != nil || again[0].Settings == variants[0].Settings {
+		t.Errorf("two calls share settings, error %v", err)
 	}
 }
 
-// TestErrors: each mistake is one line that names file, line, key and what was expected.
-func TestErrors(t *testing.T) {
-	for _, c := range []struct{ old, new, want string }{
-		{"seeds: [3, 4]", "seed: [3, 4]", `bad.yaml:4: seed: expected one of the keys name, about, data, seeds, network, map, scoring, found "seed"`},
-		{"seeds: [3, 4]", "seeds: [3, -4]", `bad.yaml:4: seeds[1]: expected an integer, found "-4"`},
-		{"seeds: [0]", "seeds: [3, 3]", `bad.yaml: seeds: expected every seed once, found [3 3]`},
-		{"seeds: [3, 4]", "seeds: []", `bad.yaml:4: seeds: expected at least one element, found a list`},
-		{"seeds: [3, 4]", "seeds: 3.5", `bad.yaml:4: seeds[0]: expected an integer, found "3.5"`},
-		{"data: [a, b]", "data: [a, 1]", `bad.yaml:3: data[1]: expected text, found "1"`},
-		{"data: [a, b]", "", "bad.yaml: data: expected the names of data sets"},
-		{"name: good", "name: Go/od", `bad.yaml: name: expected lower-case letters, digits and hyphens, found "Go/od"`},
-		{"name: good", "", "bad.yaml: name: expected a name"},
-		{"dtype: float32", "dtype: float16", `bad.yaml:5: network.dtype: expected one of float32, float64, found "float16"`},
-		{"rate: 1e-3", "rate: 0", `bad.yaml:7: map.rate: expected a number above 0, found "0"`},
-		{"rate: 1e-3", "rate: .inf", `bad.yaml:7: map.rate: expected a number above 0, found ".inf"`},
-		{"rate: 1e-3", `rate: "1e-3"`, `bad.yaml:7: map.rate: expected a number above 0`},
-		{"rate: 1e-3", "rate: [1]", `bad.yaml:7: map.rate: expected a number above 0, found a list`},
-		{"rate: 1e-3", "rate: 1\n  rate: 2", `bad.yaml:8: `},
-		{"method: plain}", "method: plane}", `bad.yaml:11: methods[0].method: expected one of the methods magic, plain, found "plane"`},
-		{"method: plain}", "method: plain, rate: 1}", `bad.yaml:11: methods[0].rate: expected one of the keys , found "rate"`},
-		{"sizes: [1, 2]", "sizes: [1, 0]", `bad.yaml:15: methods[1].sizes[1]: expected an integer at least 1, found "0"`},
-		{"sizes: [1, 2]", "sizes: {a: 1}", `bad.yaml:15: methods[1].sizes[0]: expected an integer at least 1, found a mapping`},
-		{"kind: black", "kind: red", `bad.yaml:22: override.magic.kind: expected one of black, white, found "red"`},
-		{"magic: {rate", "music: {rate", `bad.yaml:22: override.music: expected one of the methods magic, plain, found "music"`},
-		{"iterations: 10", "iterations: 0", `bad.yaml:20: profiles.quick.map.iterations: expected an integer at least 1, found "0"`},
-		{"    seeds: [0]", "    name: x", `bad.yaml:19: profiles.quick.name: expected no name of its own in a profile, found "name"`},
-		{"name: good", "name: [", "bad.yaml:"},
-		{"name: good", "\tname: good", "bad.yaml:1: expected valid YAML"},
+// Rows whose labels would be the same are told apart by their values.
+func TestLabels(t *testing.T) {
+	for _, c := range []struct {
+		row  string
+		want []string
+	}{
+		{"method: map", []string{"MAP"}},
+		{"method: map, label: network", []string{"network"}},
+		{"method: valla", []string{"VaLLA 100"}},
+		{"method: valla, label: '{} points'", []string{"100 points"}},
+		{"method: valla, label: mine, inducing: [3, 4]", []string{"mine, inducing 3", "mine, inducing 4"}},
+		{"method: valla, label: 'm {}', inducing: [3, 4]", []string{"m 3", "m 4"}},
+		{"method: valla, alpha: [0, 1]", []string{"VaLLA 100, alpha 0", "VaLLA 100, alpha 1"}},
+		{"method: valla, inducing: [3, 4], alpha: [0, 1]", []string{
+			"VaLLA 3, inducing 3, alpha 0", "VaLLA 3, inducing 3, alpha 1", "VaLLA 4, inducing 4, alpha 0", "VaLLA 4, inducing 4, alpha 1"}},
+		{"method: lla, weights: last-layer, structure: [full, kfac]", []string{"LLA last-layer", "LLA last-layer KFAC"}},
+		{"method: lla, weights: [fc.weight, fc.bias]", []string{"LLA of 2 arrays"}},
+		{"method: gp-subset, prior-std: [1, 2]", []string{"GP-Subset, prior-std 1", "GP-Subset, prior-std 2"}},
 	} {
-		text := strings.Replace(good, c.old, c.new, 1)
-		_, err := reader.Read("bad.yaml", []byte(text), "quick")
-		if e := new(Error); !errors.As(err, &e) || !strings.HasPrefix(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
-			t.Errorf("%q: error %q, want %q", c.new, err, c.want)
+		e := read(t, "{name: a, data: b, methods: [{"+c.row+"}]}", "")
+		variants, err := e.Methods[0].Variants()
+		if err != nil {
+			t.Fatal(err)
 		}
-	}
-	for text, want := range map[string]string{
-		"":                              "bad.yaml: expected one YAML document",
-		"just text":                     "bad.yaml:1: expected a mapping of keys to values",
-		"name: a\ndata: [b]\n":          "bad.yaml: methods: expected a list of methods",
-		"name: a\ndata: b\nmethods: {}": "bad.yaml:3: methods: expected a list of methods",
-		"---\na: 1\n---\nb: 2\n":        "bad.yaml: expected one YAML document",
-	} {
-		if _, err := reader.Read("bad.yaml", []byte(text), ""); err == nil || !strings.HasPrefix(err.Error(), want) {
-			t.Errorf("%q: error %v, want %q", text, err, want)
+		var got []string
+		for _, v := range variants {
+			got = append(got, v.Label)
 		}
-	}
-	if _, err := reader.Read("good.yaml", []byte(good), "slow"); err == nil || !strings.Contains(err.Error(), "full, quick, short") {
-		t.Errorf("unknown profile: error %v", err)
+		if !reflect.DeepEqual(got, c.want) {
+			t.Errorf("%s: labels %q, expected %q", c.row, got, c.want)
+		}
 	}
 }
 
-func FuzzRead(f *testing.F) {
-	f.Add([]byte(good), "quick")
-	f.Add([]byte("a: &x [*x]\n"), "")
-	f.Add([]byte("? {a: b}\n: c\n"), "")
-	f.Add([]byte("name: !!binary x\n<<: 1"), "")
-	for _, name := range Names() {
-		text, _ := Text(name)
-		f.Add(text, "full")
+// A list is one value of a setting that takes a list.
+func TestListSetting(t *testing.T) {
+	e := read(t, "{name: a, data: b, methods: [{method: lla, weights: [p, q], structure: diag}]}", "")
+	v, err := e.Methods[0].Variants()
+	if err != nil || len(v) != 1 {
+		t.Fatalf("%d rows, error %v", len(v), err)
 	}
-	f.Fuzz(func(t *testing.T, text []byte, profile string) {
-		e, err := reader.Read("fuzz.yaml", text, profile)
-		switch {
-		case err == nil && (e.Name == "" || len(e.Data) == 0 || len(e.Methods) == 0 || len(e.Seeds) == 0 || !(e.MAP.Rate > 0)):
-			t.Errorf("half an experiment: %+v", e)
-		case err != nil && (e != nil || strings.Contains(err.Error(), "\n")):
-			t.Errorf("experiment %v with the error %q", e, err)
-		}
-	})
+	if s := v[0].Settings.(*laplace.Settings); !reflect.DeepEqual(s.Weights, []string{"p", "q"}) || s.Structure != "diag" || v[0].Inducing != 0 {
+		t.Errorf("settings %+v", s)
+	}
+}
+
+func TestRow(t *testing.T) {
+	row := Row{Method: "valla", Settings: []Setting{{"alpha", []string{"1"}}}}
+	same := row
+	row.Set("alpha", "0", "1")
+	row.Set("inducing", "4")
+	if !reflect.DeepEqual(row.Settings, []Setting{{"alpha", []string{"0", "1"}}, {"inducing", []string{"4"}}}) {
+		t.Errorf("settings %+v", row.Settings)
+	}
+	if same.Settings[0].Values[0] != "1" {
+		t.Error("a copy of the row was changed")
+	}
+	if !row.Has("inducing") || row.Has("rank") || (Row{Method: MAP}).Has("inducing") || !(Row{Method: "lla"}).Has("rank") {
+		t.Error("Has is wrong")
+	}
+	if !row.For("x") || !(Row{Data: []string{"x", "y"}}).For("y") || (Row{Data: []string{"x"}}).For("y") {
+		t.Error("For is wrong")
+	}
+	if _, err := (Row{Method: "magic"}).Variants(); err == nil {
+		t.Error("an unknown method has rows")
+	}
+	if _, err := (Row{Method: "valla", Settings: []Setting{{"alpha", []string{"7"}}}}).Variants(); !errors.Is(err, settings.ErrSetting) || !strings.Contains(err.Error(), "alpha: expected") {
+		t.Errorf("error %v", err)
+	}
+	if got := fmt.Sprint(Methods()); got != "[map valla lla gp-subset]" {
+		t.Errorf("methods %s", got)
+	}
 }

@@ -1,0 +1,217 @@
+package figure
+
+import (
+	"bytes"
+	"image/color"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+)
+
+// The panels have the range of the data with room above and below, whatever the bands are.
+func TestLimits(t *testing.T) {
+	f := bands()
+	f.Y, f.HeldY = []float64{0, 4}, []float64{-6}
+	if low, high := f.limits(); low != -12 || high != 10 {
+		t.Errorf("from %v to %v, expected six tenths of 10 around -6 to 4", low, high)
+	}
+	f.Panels[0].Curve.Std = []float64{1000, 1000, 1000}
+	charts, err := f.Charts()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range charts {
+		if p := c.plot; p.Y.Min != -12 || p.Y.Max != 10 || p.X.Min != -1 || p.X.Max != 1 {
+			t.Errorf("%s: axes from %v to %v and from %v to %v", c.Title, p.X.Min, p.X.Max, p.Y.Min, p.Y.Max)
+		}
+	}
+}
+
+// The band is a closed outline of mean ± 2σ.
+func TestOutline(t *testing.T) {
+	f := Bands{Grid: []float64{0, 1}}
+	c := Curve{Mean: []float64{10, 20}, Std: []float64{1, 2}}
+	if got := f.offset(c, -1.5); got[0] != (plotter.XY{X: 0, Y: 8.5}) || got[1] != (plotter.XY{X: 1, Y: 17}) {
+		t.Errorf("offset %v", got)
+	}
+	want := plotter.XYs{{X: 0, Y: 12}, {X: 1, Y: 24}, {X: 1, Y: 16}, {X: 0, Y: 8}}
+	if got := f.outline(c); !slices.Equal(got, want) {
+		t.Errorf("outline %v, expected %v", got, want)
+	}
+}
+
+// A legend names what a panel has, and nothing else.
+func TestPanelLegends(t *testing.T) {
+	f := bands()
+	f.HeldX, f.HeldY = nil, nil
+	f.Panels[0].Before, f.Panels[0].After = []float64{0}, []float64{0.5}
+	charts, err := f.Charts()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []string{"±2σ mean data Z before the fit Z after the fit", "±2σ mean ±2σ of LLA data Z after the fit"} {
+		var names []string
+		for _, k := range charts[i].Keys {
+			names = append(names, k.Name)
+		}
+		if got := strings.Join(names, " "); got != want {
+			t.Errorf("legend %q, expected %q", got, want)
+		}
+	}
+	if !strings.Contains(charts[1].Alt, "that of LLA dashed") || strings.Contains(charts[0].Alt, "dashed") {
+		t.Errorf("descriptions %q and %q", charts[0].Alt, charts[1].Alt)
+	}
+}
+
+// A band that is not finite is an error that names its panel.
+func TestBandErrors(t *testing.T) {
+	for _, bad := range []float64{math.NaN(), math.Inf(1)} {
+		f := bands()
+		f.Panels[1].Curve = Curve{Mean: []float64{0, bad, 0}, Std: []float64{1, 1, 1}}
+		if _, err := f.Charts(); err == nil || !strings.HasPrefix(err.Error(), "figure: d: ") {
+			t.Errorf("error %v", err)
+		}
+	}
+}
+
+func TestPoints(t *testing.T) {
+	x := []float64{0, 1, math.NaN(), 3, math.Inf(-1), 5}
+	y := []float64{9, math.Inf(1), 7, math.NaN(), 5, 4}
+	if got := points(x, y); !slices.Equal(got, plotter.XYs{{X: 0, Y: 9}, {X: 5, Y: 4}}) {
+		t.Errorf("points %v", got)
+	}
+	if got := points(nil, nil); got != nil {
+		t.Errorf("points %v of none", got)
+	}
+}
+
+// Curves are described in words, and those that share a colour differ in their line.
+func TestCurves(t *testing.T) {
+	var series []Series
+	for i := range len(palette) + 1 {
+		series = append(series, Series{Name: string(rune('a' + i)), X: []float64{0, 1}, Y: []float64{0, float64(i)}})
+	}
+	c := Curves(Axes{Title: "t", X: "steps", Y: "NLL"}, series)
+	first, last := c.Keys[0], c.Keys[len(palette)]
+	if first.Color != last.Color || first.Mark != "line" || last.Mark != "dashed" {
+		t.Errorf("%+v and %+v", first, last)
+	}
+	if want := "t: NLL against steps of a, b, c"; !strings.HasPrefix(c.Alt, want) {
+		t.Errorf("description %q, expected %q", c.Alt, want)
+	}
+	if c := Curves(Axes{Title: "t", X: "x", Y: "y"}, []Series{{Name: "none"}}); c.Keys != nil || c.Alt != "t: y against x of " {
+		t.Errorf("legend %v and description %q of no points", c.Keys, c.Alt)
+	}
+}
+
+func TestHistogram(t *testing.T) {
+	s := Histogram("h", []float64{0.5, 0, 1.5}, 3)
+	if !slices.Equal(s.X, []float64{0, 1, 1, 2, 2, 3}) || !slices.Equal(s.Y, []float64{0.5, 0.5, 0, 0, 1.5, 1.5}) || s.Name != "h" {
+		t.Errorf("outline %+v", s)
+	}
+	if s := Histogram("h", nil, 3); s.X != nil {
+		t.Errorf("outline %+v of no bins", s)
+	}
+}
+
+// Boxes start at 0, so that lengths can be compared, and name their groups.
+func TestBoxes(t *testing.T) {
+	c, err := Boxes("time", "seconds", []Group{{"m", []float64{5, 6, 7}}, {"n", []float64{9}}})
+	if err != nil || c.plot.Y.Min != 0 || c.plot.Y.Max < 9 || !strings.Contains(c.Alt, `["m" "n"]`) {
+		t.Errorf("%q from %v to %v, error %v", c.Alt, c.plot.Y.Min, c.plot.Y.Max, err)
+	}
+	if c, err = Boxes("NLL", "NLL", []Group{{"m", []float64{-3, -2}}}); err != nil || c.plot.Y.Min > -3 {
+		t.Errorf("from %v, error %v", c.plot.Y.Min, err)
+	}
+	for _, v := range [][]float64{nil, {math.NaN()}, {1, math.Inf(1)}} {
+		if _, err := Boxes("t", "s", []Group{{"bad", v}}); err == nil || !strings.HasPrefix(err.Error(), "figure: t: bad: ") {
+			t.Errorf("%v: error %v", v, err)
+		}
+	}
+}
+
+// Legends have colours as pages have them; black is that of the text.
+func TestKeys(t *testing.T) {
+	var c Chart
+	c.plot = newPlot("t", "x", "y")
+	l := line(plotter.XYs{{X: 0, Y: 0}, {X: 1, Y: 1}}, black, false)
+	c.add(l, "black", "line", color.Black)
+	c.add(l, "half", "area", color.NRGBA{R: 10, G: 20, B: 30, A: 51})
+	c.add(l, "", "", nil)
+	want := []Key{{"black", "line", "currentColor"}, {"half", "area", "rgba(10,20,30,0.20)"}}
+	if !slices.Equal(c.Keys, want) {
+		t.Errorf("legend %+v, expected %+v", c.Keys, want)
+	}
+}
+
+func TestEscape(t *testing.T) {
+	if got := escape(`<a & "b"> $1 σ₀`); got != "&lt;a &amp; &quot;b&quot;> $$1 σ₀" {
+		t.Errorf("escaped %s", got)
+	}
+}
+
+// A wide chart has twice the width, and numbers have two decimals at most.
+func TestSVGSize(t *testing.T) {
+	c, err := Boxes("time", "seconds", []Group{{"m", []float64{1, 2, 3.3333333}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	narrow, err := c.SVG()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Wide = true
+	wide, err := c.SVG()
+	if err != nil {
+		t.Fatal(err)
+	}
+	box := func(svg []byte) string {
+		_, rest, _ := bytes.Cut(svg, []byte(`viewBox="`))
+		size, _, _ := bytes.Cut(rest, []byte(`"`))
+		return string(size)
+	}
+	if box(narrow) == box(wide) || box(narrow) == "" {
+		t.Errorf("sizes %q and %q", box(narrow), box(wide))
+	}
+	if m := decimals.Find(narrow); m != nil {
+		t.Errorf("the number %s has more digits than a screen", m)
+	}
+	again, err := c.SVG()
+	if err != nil || !bytes.Equal(again, wide) {
+		t.Error("the picture differs from one time to the next")
+	}
+}
+
+// A file that cannot be written is an error of one line that names the picture.
+func TestSaveErrors(t *testing.T) {
+	charts, err := bands().Charts()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	err = Save(filepath.Join(dir, "none", "p"), charts...)
+	if err == nil || !strings.HasPrefix(err.Error(), "figure: p: ") || strings.Contains(err.Error(), "\n") {
+		t.Errorf("error %v", err)
+	}
+	if left, _ := os.ReadDir(dir); len(left) != 0 {
+		t.Errorf("files %v are left", left)
+	}
+}
+
+func TestRepeated(t *testing.T) {
+	for want, labels := range map[bool][]string{false: {"1", "", "2", ""}, true: {"1", "", "1"}} {
+		var all []plot.Tick
+		for _, l := range labels {
+			all = append(all, plot.Tick{Label: l})
+		}
+		if got := repeated(all); got != want {
+			t.Errorf("%q: %v", labels, got)
+		}
+	}
+}

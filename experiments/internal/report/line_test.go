@@ -1,0 +1,138 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+	"testing"
+
+	"github.com/go-valla/valla/experiments/internal/result"
+)
+
+// cell returns a finished cell.
+func cell(data, row string, seed uint64, scores map[string]result.Scores) *result.Cell {
+	return &result.Cell{ID: result.ID{Data: data, Method: "m", Row: row, Seed: seed}, Scores: scores}
+}
+
+// found returns a plan of these cells and of those that are missing.
+func found(done []*result.Cell, missing ...result.ID) result.Found {
+	f := result.Found{Plan: result.Plan{Experiment: "e", Profile: "full"}}
+	for _, c := range done {
+		f.Cells, f.Done = append(f.Cells, c.ID), append(f.Done, c)
+	}
+	for _, id := range missing {
+		f.Cells, f.Done = append(f.Cells, id), append(f.Done, nil)
+	}
+	for _, id := range f.Cells {
+		if !slices.Contains(f.Data, id.Data) {
+			f.Data = append(f.Data, id.Data)
+		}
+	}
+	return f
+}
+
+func nll(v float64) result.Scores { return result.Scores{"NLL": result.Number(v)} }
+
+// Cells of one row, of all seeds and kinds, come to their lines, in the order of the plan.
+func TestGather(t *testing.T) {
+	f := found([]*result.Cell{
+		cell("a", "MAP", 0, map[string]result.Scores{"probit": nll(1)}),
+		cell("b", "MAP", 0, map[string]result.Scores{"": nll(9)}),
+		cell("a", "VaLLA", 0, map[string]result.Scores{"mc": nll(3), "probit": nll(2)}),
+		cell("a", "MAP", 1, map[string]result.Scores{"probit": nll(4)}),
+		cell("a", "VaLLA", 1, map[string]result.Scores{"mc": nll(6), "probit": nll(5)}),
+	}, result.ID{Data: "a", Row: "VaLLA", Seed: 2}, result.ID{Data: "a", Row: "LLA"})
+	lines := gather(f, "a")
+	var got []string
+	for _, l := range lines {
+		got = append(got, fmt.Sprint(l.method, " ", l.probs, " ", l.measured["NLL"], " ", l.done, "/", l.expected))
+	}
+	want := []string{"MAP probit [1 4] 2/2", "VaLLA probit [2 5] 2/3", "VaLLA mc [3 6] 2/3", "LLA probit [] 0/1"}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("lines %q, expected %q", got, want)
+	}
+	if tables := tables(f); len(tables) != 2 || tables[0].Title != "a" || tables[1].Title != "b" || tables[1].Probs || !tables[0].Probs {
+		t.Errorf("tables %+v", tables)
+	}
+	if none := gather(f, "c"); none != nil {
+		t.Errorf("lines %+v of a data set without cells", none)
+	}
+}
+
+// A line has the scores, what the fit found and what it took.
+func TestAdd(t *testing.T) {
+	c := cell("a", "VaLLA", 0, map[string]result.Scores{"": {"NLL": 1, "CQM": 0.5}})
+	c.Facts = result.Facts{PriorStd: 0.25}
+	c.Fit, c.Predict = result.Cost{Wall: 2, CPU: 3, Peak: 5 << 20, Runs: 1}, result.Cost{Wall: 4}
+	c.Curves.Band = &result.Band{Latent: []float64{2, 3}}
+	exact := &result.Band{Latent: []float64{1, 3}}
+	l := &line{measured: map[string][]float64{}}
+	l.add(c, "", exact)
+	want := map[string][]float64{"NLL": {1}, "CQM": {0.5}, "σ₀": {0.25}, "Δσ": {0.25}, "fit, s": {2}, "CPU, s": {3}, "peak, MiB": {5}, "predict, s": {4}}
+	if !reflect.DeepEqual(l.measured, want) || l.done != 1 {
+		t.Errorf("measured %v", l.measured)
+	}
+	// Exact LLA has no difference from itself, and weights from a file took no time.
+	lla := cell("a", "LLA", 0, map[string]result.Scores{"": nll(1)})
+	lla.Curves.Band = exact
+	l = &line{measured: map[string][]float64{}}
+	l.add(lla, "", exact)
+	if !reflect.DeepEqual(l.measured, map[string][]float64{"NLL": {1}, "predict, s": {0}}) {
+		t.Errorf("measured %v", l.measured)
+	}
+	refused := cell("a", "LLA", 1, nil)
+	refused.Refused = "too large"
+	l.add(refused, "", nil)
+	if l.refused != "too large" || l.done != 2 || len(l.measured["NLL"]) != 1 {
+		t.Errorf("line %+v", l)
+	}
+}
+
+func TestExactBands(t *testing.T) {
+	lla := cell("a", "LLA", 3, nil)
+	lla.Curves.Band = &result.Band{Latent: []float64{1}}
+	f := found([]*result.Cell{lla, cell("a", "LLA KFAC", 3, nil), cell("b", "LLA", 4, nil)})
+	if got := exactBands(f, "a"); len(got) != 1 || got[3] != lla.Curves.Band {
+		t.Errorf("bands %v", got)
+	}
+}
+
+// The text of a cell: the mean over seeds, how far they scatter, or why there is none.
+func TestCell(t *testing.T) {
+	p := &published{printed: map[place]map[string]float64{{"A", ""}: {"NLL": 1.25, "CQM": 0.109}}, runs: map[place]map[string]float64{{"A", ""}: {"NLL": math.NaN()}}}
+	for _, c := range []struct {
+		line line
+		col  Column
+		want string
+	}{
+		{line{measured: map[string][]float64{"NLL": {1, 2, 3}}}, Column{"NLL", here, 2, -1}, "2.00 ± 1.00"},
+		{line{measured: map[string][]float64{"NLL": {1}}}, Column{"NLL", here, 2, -1}, "1.00"},
+		{line{measured: map[string][]float64{"σ₀": {1, 3}}}, Column{"σ₀", here, 1, 0}, "2.0"},
+		{line{measured: map[string][]float64{"NLL": {math.Inf(1)}}}, Column{"NLL", here, 2, -1}, "+∞"},
+		{line{expected: 1}, Column{"NLL", here, 2, -1}, "missing"},
+		{line{expected: 1}, Column{"σ₀", here, 2, 0}, ""},
+		{line{expected: 1, done: 1}, Column{"NLL", here, 2, -1}, ""},
+		{line{expected: 1, done: 1, refused: "why"}, Column{"NLL", here, 2, -1}, "too large"},
+		{line{expected: 1, done: 1, refused: "why"}, Column{"fit, s", here, 2, 0}, ""},
+		{line{}, Column{"NLL", printed, 4, -1}, "1.250"},
+		{line{}, Column{"CQM", corrected, 4, -1}, "0.059"},
+		{line{}, Column{"NLL", corrected, 4, -1}, ""},
+		{line{}, Column{"NLL", runs, 4, -1}, ""},
+	} {
+		c.line.place = place{"A", ""}
+		got := c.line.cell(c.col, p)
+		if got.Text != c.want || (got.Text == "too large") != (got.Note == "why") {
+			t.Errorf("%s, %s: %+v, expected %q", c.col.Metric, c.col.Source, got, c.want)
+		}
+	}
+	if r := (&line{expected: 3, done: 1}).row(nil, p); r.Seeds != "1 of 3" {
+		t.Errorf("seeds %q", r.Seeds)
+	}
+	if r := (&line{expected: 3, done: 3}).row(nil, p); r.Seeds != "3" {
+		t.Errorf("seeds %q", r.Seeds)
+	}
+	if r := (&line{place: place{"A", "mc"}}).row(nil, p); r.Seeds != "" || r.Method != "A" || r.Probs != "mc" {
+		t.Errorf("row %+v", r)
+	}
+}

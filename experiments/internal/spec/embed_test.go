@@ -1,0 +1,139 @@
+package spec
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/go-valla/valla/internal/settings"
+)
+
+// All profiles of all embedded experiments can be read, and each of their rows makes rows of
+// a table with settings that fit.
+func TestEmbedded(t *testing.T) {
+	if got := strings.Join(Names(), " "); got != "toy uci year airline taxi airline-nycflights13 taxi-green mnist fmnist cifar10" {
+		t.Errorf("experiments %s", got)
+	}
+	for _, name := range Names() {
+		text, ok := Text(name)
+		if !ok {
+			t.Fatalf("no text of %s", name)
+		}
+		first, err := Read(name+".yaml", text, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if first.Name != name || first.About == "" || !reflect.DeepEqual(first.Profiles, []string{"full", "quick"}) || first.Profile != "full" {
+			t.Errorf("%s: %q, profiles %q", name, first.About, first.Profiles)
+		}
+		for _, profile := range first.Profiles {
+			e, err := Read(name+".yaml", text, profile)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := settings.Check(&e.MAP); err != nil {
+				t.Errorf("%s %s: %v", name, profile, err)
+			}
+			for _, row := range e.Methods {
+				variants, err := row.Variants()
+				if err != nil || len(variants) == 0 {
+					t.Errorf("%s %s: %+v has %d rows, error %v", name, profile, row, len(variants), err)
+				}
+				for _, v := range variants {
+					if v.Settings == nil {
+						continue
+					}
+					if err := settings.Check(v.Settings); err != nil {
+						t.Errorf("%s %s %s: %v", name, profile, v.Label, err)
+					}
+				}
+			}
+		}
+	}
+	for _, name := range []string{"", "none", "../spec/toy", "./toy", "toy.yaml"} {
+		if _, ok := Text(name); ok {
+			t.Errorf("there is an experiment %q", name)
+		}
+	}
+}
+
+// labels returns those of an experiment's table.
+func labels(t *testing.T, name, profile, data string) []string {
+	t.Helper()
+	text, _ := Text(name)
+	e, err := Read(name, text, profile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []string
+	for _, row := range e.Methods {
+		if !row.For(data) {
+			continue
+		}
+		variants, err := row.Variants()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, v := range variants {
+			list = append(list, v.Label)
+		}
+	}
+	return list
+}
+
+// The labels are those of the published tables, which stand beside ours by them.
+func TestEmbeddedLabels(t *testing.T) {
+	large := []string{"MAP", "LLA Diag", "LLA KFAC", "LLA last-layer", "LLA last-layer KFAC", "VaLLA 100", "VaLLA 200", "VaLLA 100 natural", "VaLLA 200 natural"}
+	for _, name := range []string{"year", "airline", "taxi", "airline-nycflights13", "taxi-green", "mnist", "fmnist"} {
+		for _, profile := range []string{"full", "quick"} {
+			if got := labels(t, name, profile, name); !slices.Equal(got, large) {
+				t.Errorf("%s %s: %q", name, profile, got)
+			}
+		}
+	}
+	for _, c := range []struct{ name, profile, data, want string }{
+		{"cifar10", "full", "cifar10", "MAP|LLA last-layer|LLA last-layer KFAC|LLA Diag|LLA KFAC|GP-Subset|VaLLA 100 natural|VaLLA"},
+		{"cifar10", "quick", "cifar10", "MAP|LLA last-layer|LLA last-layer KFAC|VaLLA 100 natural"},
+		{"uci", "full", "yacht", "MAP|LLA|LLA last-layer|LLA KFAC|LLA Diag|VaLLA 100|VaLLA 100 natural"},
+		{"toy", "quick", "toy1d", "MAP|LLA|LLA last-layer|LLA KFAC|LLA Diag|VaLLA 5|VaLLA 10|VaLLA 20"},
+		{"toy", "quick", "sine", "MAP|LLA|VaLLA 5, with validation|VaLLA 10, with validation|VaLLA 20, with validation|VaLLA 5, without|VaLLA 10, without|VaLLA 20, without"},
+	} {
+		if got := strings.Join(labels(t, c.name, c.profile, c.data), "|"); got != c.want {
+			t.Errorf("%s %s, %s: %s", c.name, c.profile, c.data, got)
+		}
+	}
+}
+
+// The profiles change what they are for.
+func TestEmbeddedProfiles(t *testing.T) {
+	setting := func(name, profile, label, setting string) string {
+		text, _ := Text(name)
+		e, err := Read(name, text, profile)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, row := range e.Methods {
+			variants, err := row.Variants()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, v := range variants {
+				if v.Label == label {
+					return settings.Lookup(v.Settings, setting).Text()
+				}
+			}
+		}
+		t.Fatalf("%s has no row %s", name, label)
+		return ""
+	}
+	for _, c := range [][4]string{
+		{"mnist", "VaLLA 200", "iterations", "40000 2000"}, {"mnist", "VaLLA 100", "prior-std", " 0.1"}, {"mnist", "VaLLA 100 natural", "iterations", "2000 500"},
+		{"year", "VaLLA 100", "batch-size", " 400"}, {"year", "VaLLA 100", "patience", "0 0"}, {"uci", "VaLLA 100", "iterations", "5000 2000"},
+		{"taxi", "VaLLA 100 natural", "noise-std", "0.0820849986238988 0.0820849986238988"}, {"cifar10", "VaLLA 100 natural", "iterations", "120 100"},
+	} {
+		if got := setting(c[0], "full", c[1], c[2]) + " " + setting(c[0], "quick", c[1], c[2]); got != c[3] {
+			t.Errorf("%s, %s: %s is %q, expected %q", c[0], c[1], c[2], got, c[3])
+		}
+	}
+}

@@ -1,0 +1,156 @@
+package main
+
+import (
+	"errors"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/plot"
+
+	"github.com/go-valla/valla/experiments/internal/result"
+)
+
+// Without a checkout or a Python there is an error that tells the two apart.
+func TestNewPeerErrors(t *testing.T) {
+	if _, _, err := newPeer(t.Context(), "python3", t.TempDir(), t.TempDir()); err == nil || errors.Is(err, errMissing) || !strings.Contains(err.Error(), "no checkout") {
+		t.Errorf("no checkout: %v", err)
+	}
+	if _, _, err := newPeer(t.Context(), "no such python", fakeCheckout(t), t.TempDir()); !errors.Is(err, errMissing) {
+		t.Errorf("no Python: %v", err)
+	}
+	if _, _, err := newPeer(t.Context(), os.Args[0], fakeCheckout(t), filepath.Join(t.TempDir(), "none")); err == nil || errors.Is(err, errMissing) {
+		t.Errorf("no folder: %v", err)
+	}
+	if got := (request{Do: "open", Kind: "step"}).String() + "|" + (request{Do: "time"}).String(); got != "open step|time" {
+		t.Errorf("requests %s", got)
+	}
+}
+
+// The groups that take minutes are measured only where they are asked for.
+func TestChosen(t *testing.T) {
+	count := func(c command) map[group]int {
+		n := map[group]int{}
+		list, err := c.chosen()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, b := range list {
+			n[b.group]++
+		}
+		return n
+	}
+	if n := count(command{}); n[dense] == 0 || n[convolution] == 0 || n[backpack] != 0 || n[laplaces] != 0 {
+		t.Errorf("rows %v", n)
+	}
+	if n := count(command{resnet: true, laplace: true}); n[backpack] != 2 || n[laplaces] != 6 {
+		t.Errorf("rows %v", n)
+	}
+	if n := count(command{only: "^MAP step"}); n[dense] != 1 || n[convolution] != 0 {
+		t.Errorf("rows %v", n)
+	}
+}
+
+func TestParse(t *testing.T) {
+	var c command
+	args := strings.Fields("--reference r --python p --resnet --laplace --only x --steps 5 --json --markdown --scaling --dir d")
+	if err := c.parse(args, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	if c != (command{reference: "r", python: "p", resnet: true, laplace: true, only: "x", steps: 5, json: true, markdown: true, scaling: true, dir: "d"}) {
+		t.Errorf("command %+v", c)
+	}
+	c = command{}
+	if err := c.parse(nil, io.Discard); err != nil || c.python != "python3" || c.steps != 30 || c.dir != "runs/scaling" {
+		t.Errorf("defaults %+v, error %v", c, err)
+	}
+	if l := load(); l == "" || strings.Contains(l, "\n") {
+		t.Errorf("load %q", l)
+	}
+}
+
+// A report goes to the output in the form that was asked for.
+func TestPrint(t *testing.T) {
+	for want, c := range map[string]command{`"their_versions": {`: {json: true}, "|--:|": {markdown: true}, "OF FASTEST": {}} {
+		var out strings.Builder
+		if err := c.print(example(), &out); err != nil || !strings.Contains(out.String(), want) {
+			t.Errorf("no %q in %s (%v)", want, &out, err)
+		}
+	}
+}
+
+// The table of a sweep has times, their exponents, the gain by threads, and memory.
+func TestScalingText(t *testing.T) {
+	r := scalingReport{Step: "a step", Machine: result.Machine{CPU: "chip", Go: "go1"}, Load: [2]string{"1", "2"}, Growth: []growth{
+		{Size: "M", Sizes: []float64{10, 20}, Threads: []int{1, 2}, Seconds: []curve{{Values: []float64{0.002, 0.008}, Exponent: 2}, {Values: []float64{0.001, 0.002}, Exponent: 1}},
+			Bytes: curve{Values: []float64{3e6, 6e6}, Exponent: 1}},
+		{Size: "B", Sizes: []float64{5}, Threads: []int{1}, Seconds: []curve{{Values: []float64{1}}}, Bytes: curve{Values: []float64{1e6}}},
+	}}
+	text := strings.Join(strings.Fields(r.text()), " ")
+	for _, want := range []string{"a step chip, go1; load 1 before, 2 after", "M │ │ exponent │ 10 │ 20", "ms, 1 thread │ 2.00 │ 2.00 │ 8.00", "ms, 2 threads │ 1.00 │ 1.00 │ 2.00",
+		"faster by │ │ × 2.00 │ × 4.00", "MB │ 1.00 │ 3.00 │ 6.00"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, r.text())
+		}
+	}
+	if strings.Count(text, "faster by") != 1 {
+		t.Errorf("a gain on one thread:\n%s", r.text())
+	}
+}
+
+// The sizes of a sweep change one size and keep the others.
+func TestSweeps(t *testing.T) {
+	usual := sizing{inducing: 100, batch: batch, classes: 10}
+	for _, s := range sweeps {
+		if !slices.IsSorted(s.sizes) || len(s.sizes) < 3 {
+			t.Errorf("%s: sizes %v", s.name, s.sizes)
+		}
+		for _, n := range s.sizes {
+			got := s.sizing(n)
+			changed := map[string]*int{"M": &got.inducing, "B": &got.batch, "C": &got.classes}[s.name]
+			if changed == nil || *changed != n {
+				t.Fatalf("%s = %d: %+v", s.name, n, got)
+			}
+			*changed = map[string]int{"M": 100, "B": batch, "C": 10}[s.name]
+			if got != usual {
+				t.Errorf("%s = %d changes another size: %+v", s.name, n, got)
+			}
+		}
+	}
+}
+
+func TestDecades(t *testing.T) {
+	var labels []string
+	for _, tick := range decades(0.15, 30) {
+		labels = append(labels, tick.Label)
+	}
+	if got := strings.Join(labels, " "); got != "0.2 0.5 1 2 5 10 20" {
+		t.Errorf("ticks %s", got)
+	}
+}
+
+// Plots of one row have the same axis, which holds all their values.
+func TestEqualHeights(t *testing.T) {
+	a, b := newLogPlot("M", "ms"), newLogPlot("B", "ms")
+	a.Y.Min, a.Y.Max, b.Y.Min, b.Y.Max = 1, 10, 4, 100
+	equalHeights([]*plot.Plot{a, b})
+	if a.Y.Min != b.Y.Min || a.Y.Max != b.Y.Max || a.Y.Min >= 1 || a.Y.Max <= 100 {
+		t.Errorf("axes from %v to %v and from %v to %v", a.Y.Min, a.Y.Max, b.Y.Min, b.Y.Max)
+	}
+}
+
+// A picture that cannot be written is an error.
+func TestDrawErrors(t *testing.T) {
+	g := growth{Size: "M", Sizes: []float64{1, 2}, Threads: []int{1}, Seconds: []curve{newCurve([]float64{1, 2}, []float64{1, 2})}, Bytes: newCurve([]float64{1, 2}, []float64{1, 2})}
+	if err := draw(filepath.Join(t.TempDir(), "none", "scaling"), []growth{g}); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("error %v", err)
+	}
+	g.Bytes.Values = []float64{1, math.NaN()}
+	if err := draw(filepath.Join(t.TempDir(), "scaling"), []growth{g}); err == nil {
+		t.Error("NaN is drawn")
+	}
+}

@@ -1,0 +1,24 @@
+package method_test
+
+import (
+	"fmt"
+	"log"
+
+	"github.com/go-valla/valla/gp/method"
+)
+
+// A method is found by the name that it has on the command line and in files.
+func ExampleLookup() {
+	m, err := method.Lookup("lla")
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(m.Title)
+	fmt.Println(m.New().Label())
+	_, err = method.Lookup("mcmc")
+	fmt.Println(err)
+	// Output:
+	// Linearised Laplace approximation (LLA)
+	// LLA
+	// bad setting: method "mcmc", expected one of valla, lla, gp-subset
+}

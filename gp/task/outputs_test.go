@@ -1,0 +1,440 @@
+package task
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"gorgonia.org/tensor"
+	"pgregory.net/rapid"
+
+	"github.com/go-valla/valla/data"
+	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/likelihood"
+	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/settings"
+	"github.com/go-valla/valla/train"
+	"github.com/go-valla/valla/train/metric"
+)
+
+var (
+	_ Outputs = (*Regression)(nil)
+	_ Outputs = (*Classification)(nil)
+)
+
+func pair() *Regression {
+	return &Regression{Names: []string{"y", "z"}, Mean: []float64{10, -1}, Std: []float64{4, 0.5}, NoiseVariance: 0.25}
+}
+
+// gaussian returns means [n,c] with covariances of some size that are not diagonal.
+func gaussian(c int, means ...float64) gp.Gaussian {
+	n := len(means) / c
+	cov := make([]float64, n*c*c)
+	for i := range cov {
+		cov[i] = 0.1
+		if i%(c*c)%(c+1) == 0 {
+			cov[i] = 1 + float64(i)
+		}
+	}
+	return gp.Gaussian{Mean: dense(means, n, c), Cov: dense(cov, n, c, c)}
+}
+
+func TestRegressionPredict(t *testing.T) {
+	r, g := pair(), gaussian(2, 0, 1, -2, 3)
+	p, err := r.Predict(t.Context(), g, 0.5, PredictOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Diagonals of the covariances are 1, 4 and 5, 8.
+	for name, c := range map[string][2][]float64{
+		"mean":     {p.Mean, {10, -0.5, 2, 0.5}},
+		"latent":   {p.Latent, {16, 1, 80, 2}},
+		"variance": {p.Variance, {1.5 * 16, 4.5 / 4, 5.5 * 16, 8.5 / 4}},
+		"std":      {p.Std(), {math.Sqrt(24), math.Sqrt(1.125), math.Sqrt(88), math.Sqrt(2.125)}},
+		"latents":  {p.LatentStd(), {4, 1, math.Sqrt(80), math.Sqrt2}},
+		"noise":    {r.NoiseStds(0.25), {2, 0.25}},
+	} {
+		for i, v := range c[0] {
+			near(t, fmt.Sprint(name, i), v, c[1][i], 1e-15)
+		}
+	}
+	if p.N() != 2 || p.Best() != nil || p.Classes != nil || !slices.Equal(p.Targets, r.Names) {
+		t.Errorf("prediction %+v", p)
+	}
+	// In the network's own units nothing is scaled.
+	p, err = (&Regression{Names: []string{"y", "z"}, NoiseVariance: 1}).Predict(t.Context(), g, 0.5, PredictOptions{})
+	if err != nil || !slices.Equal(p.Mean, g.Mean.Float64s()) || p.Variance[3] != 8.5 {
+		t.Errorf("prediction %+v, error %v", p, err)
+	}
+}
+
+func TestRegressionPredictErrors(t *testing.T) {
+	for want, spoil := range map[string]func(g gp.Gaussian){
+		`row 1 (counting from 0), target "z": mean NaN`:            func(g gp.Gaussian) { g.Mean.Float64s()[3] = math.NaN() },
+		`row 0 (counting from 0), target "y": mean 10, variance -`: func(g gp.Gaussian) { g.Cov.Float64s()[0] = -1 },
+		`variance +Inf`: func(g gp.Gaussian) { g.Cov.Float64s()[7] = math.Inf(1) },
+	} {
+		g := gaussian(2, 0, 1, -2, 3)
+		spoil(g)
+		p, err := pair().Predict(t.Context(), g, 0.5, PredictOptions{})
+		if oneLine(t, err, want); p != nil {
+			t.Errorf("a prediction came with the error %v", err)
+		}
+	}
+}
+
+func TestStandardizedTargets(t *testing.T) {
+	set := &data.Set{Targets: []string{"y", "z"}, Y: dense([]float64{0, 5, 2, 5, 4, 5}, 3, 2)}
+	r, err := StandardizedTargets(set)
+	if err != nil || r.Check() != nil {
+		t.Fatal(err)
+	}
+	near(t, "mean", r.Mean[0], 2, 1e-15)
+	near(t, "std", r.Std[0], math.Sqrt(8./3), 1e-15)
+	near(t, "std of a constant", r.Std[1], 1, 0)
+	if r.Kind() != "regression" || r.Size() != 2 || !slices.Equal(r.Targets(), set.Targets) {
+		t.Errorf("%+v", r)
+	}
+	y, err := r.Encode(set.Y, tensor.Float32)
+	if err != nil || y.Dtype() != tensor.Float32 || !slices.Equal(y.Shape(), []int{3, 2}) {
+		t.Fatalf("%v, error %v", y, err)
+	}
+	near(t, "encoded", float64(y.Float32s()[4]), 2/math.Sqrt(8./3), 1e-7)
+	if set.Y.Float64s()[4] != 4 {
+		t.Error("Encode changed its targets")
+	}
+	_, err = StandardizedTargets(&data.Set{Y: dense([]float64{math.MaxFloat64, -math.MaxFloat64}, 2, 1)})
+	oneLine(t, err, "standardize")
+}
+
+// Encoding and predicting undo each other, whatever the scale.
+func TestEncodeAndPredictAreInverse(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n, k := rapid.IntRange(1, 5).Draw(t, "n"), rapid.IntRange(1, 4).Draw(t, "targets")
+		r := &Regression{NoiseVariance: 1}
+		for i := range k {
+			r.Names = append(r.Names, fmt.Sprint("t", i))
+			r.Mean = append(r.Mean, rapid.Float64Range(-100, 100).Draw(t, "mean"))
+			r.Std = append(r.Std, rapid.Float64Range(0.01, 100).Draw(t, "std"))
+		}
+		y := rapid.SliceOfN(rapid.Float64Range(-1000, 1000), n*k, n*k).Draw(t, "y")
+		f, err := r.Encode(dense(slices.Clone(y), n, k), tensor.Float64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		noise := rapid.Float64Range(0.1, 10).Draw(t, "noise")
+		p, err := r.Predict(context.Background(), gp.Gaussian{Mean: f, Cov: dense(make([]float64, n*k*k), n, k, k)}, noise, PredictOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, v := range p.Mean {
+			if math.Abs(v-y[i]) > 1e-9 || math.Abs(p.Std()[i]-r.NoiseStds(noise)[i%k]) > 1e-9*r.Std[i%k] || p.Latent[i] != 0 {
+				t.Fatalf("target %g became %g ± %g", y[i], v, p.Std()[i])
+			}
+		}
+	})
+}
+
+func TestRegressionErrors(t *testing.T) {
+	for want, r := range map[string]*Regression{
+		"without targets":         {NoiseVariance: 1},
+		"noise variance 0":        {Names: []string{"y"}},
+		"noise variance NaN":      {Names: []string{"y"}, NoiseVariance: math.NaN()},
+		"noise variance +Inf":     {Names: []string{"y"}, NoiseVariance: math.Inf(1)},
+		"0 means and 1 standard":  {Names: []string{"y"}, NoiseVariance: 1, Std: []float64{1}},
+		`"y": mean +Inf`:          {Names: []string{"y"}, NoiseVariance: 1, Std: []float64{1}, Mean: []float64{math.Inf(1)}},
+		`standard deviation 0, e`: {Names: []string{"y"}, NoiseVariance: 1, Std: []float64{0}, Mean: []float64{0}},
+	} {
+		oneLine(t, r.Check(), want)
+	}
+	for want, y := range map[string]*tensor.Dense{
+		"targets of shape (4), expected [N,2]":               dense([]float64{1, 2, 3, 4}, 4),
+		"targets of shape (4, 1), expected [N,2]":            dense([]float64{1, 2, 3, 4}, 4, 1),
+		`row 1 (counting from 0), target "z": expected a fi`: dense([]float64{1, 2, 3, math.NaN()}, 2, 2),
+		"targets: expected an array":                         nil,
+	} {
+		_, err := pair().Encode(y, tensor.Float64)
+		oneLine(t, err, want)
+	}
+	_, err := (&Regression{Names: []string{"y"}}).Encode(dense([]float64{1, 1e39}, 2, 1), tensor.Float32)
+	oneLine(t, err, `row 1 (counting from 0), target "y": 1e+39 is out of range for a network in float32`)
+	_, err = pair().Score(&Prediction{}, dense([]float64{1, 2}, 2, 1))
+	oneLine(t, err, "targets of shape (2, 1), expected [N,2]")
+}
+
+// The loss of rows held out is the mean of HeldLoss, and the same as the training's.
+func TestLosses(t *testing.T) {
+	for _, o := range []Outputs{pair(), &Classification{Name: "y", Classes: []float64{0, 1}}} {
+		y, f := []float64{1, 0, 0, 1, 0, 1}, []float64{0.5, -1, 2, 3, -4, 0.25}
+		sum := 0.0
+		for i := range 3 {
+			sum += o.HeldLoss(y[2*i:2*i+2], f[2*i:2*i+2]) / 3
+		}
+		b := graph.NewBuilder(tensor.Float64)
+		yn, fn := b.Param(&graph.Param{Name: "y", Value: dense(y, 3, 2)}), b.Param(&graph.Param{Name: "f", Value: dense(f, 3, 2)})
+		loss := o.Loss()(b, yn, fn)
+		prog, err := graph.Compile(b, []*graph.Node{loss}, graph.Options{})
+		if err == nil {
+			err = prog.Run()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		near(t, o.Kind()+" loss", graph.Floats(prog.Value(loss))[0], sum, 1e-12)
+	}
+	if l, ok := pair().Likelihood().(likelihood.Gaussian); !ok || math.Abs(likelihood.NoiseVariance(l)-0.25) > 1e-15 {
+		t.Error("the likelihood of numbers has another noise")
+	}
+	if _, ok := (&Classification{}).Likelihood().(likelihood.Softmax); !ok {
+		t.Error("classes have no softmax")
+	}
+	var _ train.Loss = pair().Loss()
+}
+
+func three() *Classification { return &Classification{Name: "k", Classes: []float64{-1, 0.5, 4}} }
+
+func TestClasses(t *testing.T) {
+	set := &data.Set{Targets: []string{"k"}, Y: dense([]float64{4, 0.5, 4, -1, 0.5}, 5, 1)}
+	c, err := Classes(set)
+	if err != nil || !slices.Equal(c.Classes, three().Classes) || c.Name != "k" || c.Check() != nil || c.Size() != 3 || c.Kind() != "classification" {
+		t.Fatalf("%+v, error %v", c, err)
+	}
+	labels, err := c.Labels(set.Y)
+	if err != nil || !slices.Equal(labels, []int{2, 1, 2, 0, 1}) {
+		t.Errorf("labels %v, error %v", labels, err)
+	}
+	y, err := c.Encode(set.Y, tensor.Float32)
+	if err != nil || !slices.Equal(y.Float32s(), []float32{0, 0, 1, 0, 1, 0, 0, 0, 1, 1, 0, 0, 0, 1, 0}) || !slices.Equal(y.Shape(), []int{5, 3}) {
+		t.Errorf("encoded %v, error %v", y, err)
+	}
+	if !slices.Equal((gp.Examples{X: y, Y: y}).Labels(), labels) {
+		t.Error("one-hot rows have other labels")
+	}
+	if ClassName(4) != "4" || ClassName(0.5) != "0.5" || ClassName(-1) != "-1" || ClassName(1e6) != "1e+06" {
+		t.Errorf("names %s, %s, %s", ClassName(4), ClassName(0.5), ClassName(1e6))
+	}
+}
+
+func TestClassErrors(t *testing.T) {
+	many := make([]float64, MaxClasses+1)
+	for i := range many {
+		many[i] = float64(i)
+	}
+	for want, set := range map[string]*data.Set{
+		"2 targets of classes, expected one":                             {Targets: []string{"a", "b"}},
+		`the target "k" has 1 different values, expected 2 to 1000 clas`: {Targets: []string{"k"}, Y: dense([]float64{1, 1}, 2, 1)},
+		`the target "k" has 1001 different values`:                       {Targets: []string{"k"}, Y: dense(many, len(many), 1)},
+	} {
+		_, err := Classes(set)
+		oneLine(t, err, want)
+	}
+	for want, classes := range map[string][]float64{
+		"1 classes, expected 2 to 1000": {1}, `class 1 (counting from 0) of "k" is 1, expected finite numbers, ascending`: {2, 1},
+		"class 1 (counting from 0) of \"k\" is 2": {2, 2}, `is NaN`: {math.NaN(), 1}, "1001 classes": many,
+	} {
+		oneLine(t, (&Classification{Name: "k", Classes: classes}).Check(), want)
+	}
+	for want, y := range map[string]*tensor.Dense{
+		"targets of shape (2), expected [N,1]":                                           dense([]float64{1, 2}, 2),
+		`row 1 (counting from 0): the target "k" is 3, which is none of the 3 classes`:   dense([]float64{4, 3}, 2, 1),
+		`row 0 (counting from 0): the target "k" is NaN, which is none of the 3 classes`: dense([]float64{math.NaN()}, 1, 1),
+		"targets: expected an array":                                                     nil,
+	} {
+		_, err := three().Encode(y, tensor.Float64)
+		oneLine(t, err, want)
+		_, err = three().Score(&Prediction{}, y)
+		oneLine(t, err, want)
+	}
+}
+
+func TestLinks(t *testing.T) {
+	c, g := three(), gaussian(3, 1, 2, 3, 0, -1, 5)
+	p, err := c.Predict(t.Context(), g, 0, PredictOptions{})
+	if err != nil || p.Link != Probit || !slices.Equal(p.Probs, gp.ProbitProbs(g).Float64s()) || p.N() != 2 {
+		t.Fatalf("%+v, error %v", p, err)
+	}
+	if !slices.Equal(p.Best(), []int{2, 2}) || p.Mean != nil || !slices.Equal(p.Classes, c.Classes) {
+		t.Errorf("best %v", p.Best())
+	}
+	want, err := gp.MonteCarloProbs(g, gp.Samples, 3, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mc, err := c.Predict(t.Context(), g, 0, PredictOptions{Link: MonteCarlo, Seed: 3})
+	if err != nil || mc.Link != MonteCarlo || !slices.Equal(mc.Probs, want.Float64s()) {
+		t.Errorf("%+v, want %v, error %v", mc, want, err)
+	}
+	if few, err := c.Predict(t.Context(), g, 0, PredictOptions{Link: MonteCarlo, Seed: 3, Samples: 7}); err != nil || slices.Equal(few.Probs, mc.Probs) {
+		t.Errorf("7 samples give what %d give, error %v", gp.Samples, err)
+	}
+	for want, o := range map[string]PredictOptions{`link "softmax", expected "probit" or "mc"`: {Link: "softmax"}, "-3 samples": {Link: MonteCarlo, Samples: -3}} {
+		_, err := c.Predict(t.Context(), g, 0, o)
+		if oneLine(t, err, want); !errors.Is(err, settings.ErrSetting) {
+			t.Errorf("error %v", err)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := c.Predict(ctx, g, 0, PredictOptions{Link: MonteCarlo}); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+	g.Mean.Float64s()[4] = math.Inf(1)
+	_, err = c.Predict(t.Context(), g, 0, PredictOptions{})
+	oneLine(t, err, "row 1 (counting from 0): logit +Inf")
+}
+
+func TestInterval(t *testing.T) {
+	p := &Prediction{Mean: []float64{1}, Variance: []float64{4}}
+	lower, upper, err := p.Interval(0.95)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const z = 1.959963984540054 // Φ⁻¹(0.975), any table of the normal distribution
+	near(t, "lower", lower[0], 1-2*z, 1e-12)
+	near(t, "upper", upper[0], 1+2*z, 1e-12)
+	for _, level := range []float64{0, 1, -1, 2, math.NaN()} {
+		if _, _, err := p.Interval(level); !errors.Is(err, settings.ErrSetting) {
+			t.Errorf("level %g: error %v", level, err)
+		}
+	}
+	if s := (&Prediction{Latent: []float64{-1e-20, 4}}).LatentStd(); s[0] != 0 || s[1] != 2 {
+		t.Errorf("latent std %v", s)
+	}
+}
+
+func TestRegressionScores(t *testing.T) {
+	p := &Prediction{Targets: []string{"y", "z"}, Mean: []float64{1, 10, 2, 20}, Variance: []float64{1, 4, 2, 9}}
+	y := []float64{1.5, 12, 1, 14}
+	s, err := pair().Score(p, dense(y, 2, 2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	nll := 0.0
+	for i := range y {
+		nll += metric.GaussianNLL(p.Mean[i], p.Variance[i], y[i]) / 2
+	}
+	near(t, "NLL", s.NLL(), nll, 1e-15)
+	for name, want := range map[string]float64{
+		"RMSE y": math.Sqrt((0.25 + 1) / 2), "RMSE z": math.Sqrt((4. + 36) / 2),
+		"CRPS z": (metric.GaussianCRPS(10, 4, 12) + metric.GaussianCRPS(20, 9, 14)) / 2,
+	} {
+		got, ok := s.Get(name)
+		if near(t, name, got, want, 1e-14); !ok {
+			t.Errorf("no score %s in %+v", name, s)
+		}
+	}
+	if _, ok := s.Get("RMSE"); ok || s.N != 2 || s.Coverage != nil {
+		t.Errorf("scores %+v", s)
+	}
+	// One target has the same scores under their plain names, and its coverage.
+	one := &Regression{Names: []string{"z"}, NoiseVariance: 1}
+	o, err := one.Score(&Prediction{Targets: one.Names, Mean: []float64{10, 20}, Variance: []float64{4, 9}}, dense([]float64{12, 14}, 2, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, _ := o.Get("CRPS")
+	b, _ := s.Get("CRPS z")
+	near(t, "CRPS", a, b, 1e-15)
+	// The targets lie 1 and 2 standard deviations off: inside of the intervals of 0.7 and more, and of none.
+	if !slices.Equal(o.Coverage, []float64{0, 0, 0, 0, 0, 0, 0.5, 0.5, 0.5}) {
+		t.Errorf("coverage %v", o.Coverage)
+	}
+	_, err = pair().Score(p, dense([]float64{1, 2}, 1, 2))
+	oneLine(t, err, "2 means")
+}
+
+func TestClassScores(t *testing.T) {
+	p := &Prediction{Classes: three().Classes, Probs: []float64{0.2, 0.5, 0.3, 0.1, 0.1, 0.8}}
+	s, err := three().Score(p, dense([]float64{0.5, -1}, 2, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	acc, _ := s.Get("ACC")
+	brier, _ := s.Get("Brier")
+	near(t, "ACC", acc, 0.5, 0)
+	near(t, "NLL", s.NLL(), -(math.Log(0.5)+math.Log(0.1))/2, 1e-15)
+	near(t, "Brier", brier, (0.04+0.25+0.09+0.81+0.01+0.64)/2, 1e-14)
+	if s.N != 2 || len(s.List) != 4 || s.Coverage != nil {
+		t.Errorf("scores %+v", s)
+	}
+	_, err = three().Score(&Prediction{Classes: p.Classes, Probs: []float64{0.2, 0.5, 0.4}}, dense([]float64{4}, 1, 1))
+	oneLine(t, err, "sum to")
+}
+
+func TestScoresJSON(t *testing.T) {
+	for want, s := range map[string]Scores{
+		`{"nll":0.5,"rmse y":2}`:    {N: 3, List: []Score{{"NLL", 0.5}, {"RMSE y", 2}}, Coverage: []float64{1}},
+		`{}`:                        {},
+		`{"nll":null,"acc":null}`:   {List: []Score{{"NLL", math.Inf(1)}, {"ACC", math.NaN()}}},
+		`{"rmse \"a\" \u003c b":1}`: {List: []Score{{`RMSE "a" < b`, 1}}},
+	} {
+		got, err := json.Marshal(s)
+		if err != nil || string(got) != want {
+			t.Errorf("%s, want %s, error %v", got, want, err)
+		}
+	}
+	if v, ok := (Scores{}).Get("NLL"); ok || v != 0 {
+		t.Errorf("a score %g of none", v)
+	}
+}
+
+func TestTask(t *testing.T) {
+	set := &data.Set{Features: []string{"a"}, Targets: []string{"y", "z"}, X: dense([]float64{1, 2}, 2, 1), Y: dense([]float64{10, -1, 14, 0}, 2, 2)}
+	task := Task{Inputs: Inputs{Features: []string{"a"}, Shape: []int{1}, Mean: []float64{1}, Std: []float64{0.5}}, Outputs: pair()}
+	if err := task.Check(); err != nil {
+		t.Fatal(err)
+	}
+	e, err := task.Examples(set, tensor.Float32)
+	if err != nil || !slices.Equal(e.X.Float32s(), []float32{0, 2}) || !slices.Equal(e.Y.Float32s(), []float32{0, 0, 1, 2}) || e.N() != 2 {
+		t.Errorf("examples %v, %v, error %v", e.X, e.Y, err)
+	}
+	other := *set
+	other.Targets = []string{"z", "y"}
+	_, err = task.Examples(&other, tensor.Float32)
+	oneLine(t, err, `expected the targets ["y" "z"], found ["z" "y"]`)
+	other = *set
+	other.Features = nil
+	_, err = task.Examples(&other, tensor.Float32)
+	oneLine(t, err, `expected the features ["a"], found []`)
+	other = *set
+	other.X = dense([]float64{1, math.NaN()}, 2, 1)
+	if e, err := task.Examples(&other, tensor.Float32); err == nil || e.X != nil {
+		t.Errorf("examples %+v, error %v", e, err)
+	}
+	many := make([]string, 30)
+	for i := range many {
+		many[i] = fmt.Sprint("c", i)
+	}
+	other.Features = many
+	err = task.CheckSet(&other)
+	if oneLine(t, err, `"c19"] and 10 more`); len(err.Error()) > 300 {
+		t.Errorf("a message of %d characters", len(err.Error()))
+	}
+	for want, bad := range map[string]Task{
+		"no outputs": {Inputs: task.Inputs},
+		"inputs of":  {Outputs: pair()},
+		`"y" stands twice among the features and targets`: {Inputs: Inputs{Features: []string{"y"}, Shape: []int{1}}, Outputs: pair()},
+		`"a" stands twice`: {Inputs: Inputs{Features: []string{"a", "a"}, Shape: []int{2}}, Outputs: pair()},
+		"noise variance":   {Inputs: task.Inputs, Outputs: &Regression{Names: []string{"y"}}},
+	} {
+		oneLine(t, bad.Check(), want)
+	}
+}
+
+// A task goes through JSON, as it does in the file of a model.
+func TestTaskInJSON(t *testing.T) {
+	r, c, in := pair(), three(), Inputs{Shape: []int{1, 2, 2}, Mean: []float64{1}, Std: []float64{2}}
+	for _, v := range []struct{ from, to any }{{r, &Regression{}}, {c, &Classification{}}, {&in, &Inputs{}}} {
+		text, err := json.Marshal(v.from)
+		if err == nil {
+			err = json.Unmarshal(text, v.to)
+		}
+		if err != nil || fmt.Sprint(v.from) != fmt.Sprint(v.to) {
+			t.Errorf("%+v became %+v, error %v", v.from, v.to, err)
+		}
+	}
+}

@@ -258,3 +258,29 @@ func TestMiniBatches(t *testing.T) {
 	want.Product(phi.T(), lambda, phi)
 	fixture.Close(t, "G by its definition", whole.sums.g, want.RawMatrix().Data, 1e-12)
 }
+
+// TestPrecision: the decomposition gives the inverse of G/σ² + share·I/σ₀² and its root;
+// eigenvalues of G that rounding made negative count as 0.
+func TestPrecision(t *testing.T) {
+	g := []float64{2, 0.5, 0.5, 1}
+	p, err := newPrecision(2, g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const prior, share = 0.7, 0.4
+	a := mat.NewDense(2, 2, []float64{2 + share/(prior*prior), 0.5, 0.5, 1 + share/(prior*prior)})
+	var want mat.Dense
+	if err := want.Inverse(a); err != nil {
+		t.Fatal(err)
+	}
+	r := p.root(prior, share)
+	fixture.Close(t, "R Rᵀ", product(2, 2, 2, r, r), want.RawMatrix().Data, 1e-14)
+	effective := 2 - share/(prior*prior)*(want.At(0, 0)+want.At(1, 1))
+	fixture.Close(t, "effective parameters", []float64{p.effective(prior, share)}, []float64{effective}, 1e-14)
+
+	p, err = newPrecision(1, []float64{-1e-9})
+	if err != nil {
+		t.Fatal(err)
+	}
+	fixture.Close(t, "variance without data", p.variances(1e5, 1, 1), []float64{1e10}, 1e-15)
+}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/gptest"
 	"github.com/go-valla/valla/graph"
@@ -215,5 +216,24 @@ func TestJointMemory(t *testing.T) {
 	var refused *graph.MemoryError
 	if _, _, err := q.Joint(t.Context(), p.Train.X); !errors.As(err, &refused) {
 		t.Errorf("error %v", err)
+	}
+}
+
+// TestValidationMemory: the features of the validation rows count.
+func TestValidationMemory(t *testing.T) {
+	p := newProblem(t, 1, tensor.Float64, 30, 4, 2, false)
+	many := gp.Examples{X: data.TakeRows(p.Train.X, make([]int, 5000)), Y: data.TakeRows(p.Train.Y, make([]int, 5000))}
+	s := Settings{Points: 10, Rank: 3, PriorStd: 1}
+	limit := heldOutBytes(5000, 2, 3)
+	if _, err := s.Fit(t.Context(), p, gp.Run{Memory: limit}); err != nil {
+		t.Error(err)
+	}
+	p.Validation = &many
+	var refused *graph.MemoryError
+	if _, err := s.Fit(t.Context(), p, gp.Run{Memory: limit}); !errors.As(err, &refused) {
+		t.Errorf("error %v", err)
+	}
+	if _, err := s.Fit(t.Context(), p, gp.Run{Memory: 2 * limit}); err != nil {
+		t.Error(err)
 	}
 }

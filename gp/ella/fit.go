@@ -164,12 +164,15 @@ func (f *fitting) pass(ctx context.Context) error {
 func (f *fitting) add(ctx context.Context, x *tensor.Dense) error {
 	err := f.features.each(ctx, x, func(_ int, mean, phi []float64) error {
 		f.sums.add(mean, phi, f.features.c)
+		if v := kernel.Sum(f.sums.g); v-v != 0 {
+			return fmt.Errorf("the curvature is not finite: the sum of its elements is %g", v)
+		}
 		f.seen += len(mean) / f.features.c
 		f.report()
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("ella: training rows from %d: %w", f.seen, err)
+		return fmt.Errorf("ella: after %d training rows: %w", f.seen, err)
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/go-valla/valla/gp"
@@ -11,6 +12,7 @@ import (
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/fixture"
 	"github.com/go-valla/valla/internal/kernel"
+	"github.com/go-valla/valla/layers"
 	"gonum.org/v1/gonum/mat"
 	"gorgonia.org/tensor"
 )
@@ -283,4 +285,15 @@ func TestPrecision(t *testing.T) {
 		t.Fatal(err)
 	}
 	fixture.Close(t, "variance without data", p.variances(1e5, 1, 1), []float64{1e10}, 1e-15)
+}
+
+// TestOverflow: a row whose features overflow is an error, not a posterior of NaN.
+func TestOverflow(t *testing.T) {
+	p := newProblem(t, 7, tensor.Float64, 300, 6, 2, false)
+	p.Net = layers.NewDense("line", 2, 2, tensor.Float64, rand.New(rand.NewPCG(1, 1)))
+	p.Train.X.Float64s()[2*150] = 1e200
+	f := begun(t, p, Settings{PriorStd: 1, NoiseStd: 0.3, Rank: 3}, pointsAt(p, []int{1, 2, 3, 4}, []int{0, 1, 0, 1}))
+	if err := f.pass(t.Context()); err == nil || !strings.Contains(err.Error(), "after 100 training rows: the curvature is not finite") || f.best != nil {
+		t.Errorf("error %v", err)
+	}
 }

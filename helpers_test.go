@@ -45,7 +45,7 @@ func newTestModel(t testing.TB, dt tensor.Dtype, inducing int, hidden ...int) *M
 			Inputs:  task.Inputs{Features: []string{"a", "b"}, Shape: []int{2}, Mean: []float64{1, -2}, Std: []float64{3, 0.5}},
 			Outputs: &task.Regression{Names: []string{"y"}, Mean: []float64{10}, Std: []float64{4}, NoiseVariance: 0.25},
 		},
-		History: []Event{{Action: ActionWeights, Label: "MAP", Program: "test", Record: gp.Record{Rows: 5}}},
+		History: []Event{{Action: ActionTrain, Label: "MAP", Program: "test", Record: gp.Record{Rows: 5}}},
 	}
 	if inducing > 0 {
 		attachRandom(t, m, inducing, rng)

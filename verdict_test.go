@@ -149,17 +149,17 @@ func TestJury(t *testing.T) {
 		"a fraction that it has not used":     {m, FitOptions{Settings: marglik}, 20, false},
 		"other rows than in training":         {m, FitOptions{Settings: marglik, Run: gp.Run{Seed: 1}}, 20, true},
 		"another fraction than in training":   {m, FitOptions{Settings: marglik, Validation: new(0.2)}, 40, true},
-		"a network from elsewhere":            {&elsewhere, FitOptions{Settings: marglik}, 20, true},
+		"a network from elsewhere":            {&elsewhere, FitOptions{Settings: marglik}, 200, true},
 		"given rows that it has not used":     {&elsewhere, FitOptions{Settings: marglik, Held: wave(25, 2)}, 25, false},
 		"given rows that it has chosen by":    {&elsewhere, FitOptions{Settings: grid, Held: wave(25, 2)}, 25, true},
 		"no rows held out":                    {m, FitOptions{Settings: marglik, Validation: new(0.0)}, 200, true},
 		"VaLLA":                               {m, FitOptions{Settings: quickFit()}, 20, true},
 	} {
-		if v := verdict(t, c.m, set, c.o); v.Rows != c.rows || v.Seen != c.seen || v.Seen && v.Advice == "" {
+		if v := verdict(t, c.m, set, c.o); v.Rows != c.rows || v.Seen != c.seen || v.Seen && v.Advice == "" || v.Pseudo != (name == "a network from elsewhere") {
 			t.Errorf("%s: verdict %+v, want %d rows, seen %t", name, v, c.rows, c.seen)
 		}
 	}
-	o := FitOptions{Settings: marglik, Judge: &data.Set{Features: []string{"q"}, Targets: []string{"y"}}}
+	o := FitOptions{Settings: marglik, Judge: &data.Set{Features: []string{"q"}, Targets: []string{"y"}, X: dense([]float64{1}, 1, 1), Y: dense([]float64{1}, 1, 1)}}
 	_, err := m.Fit(t.Context(), set, o)
 	oneLine(t, err, `fit: expected the features ["a" "b"], found ["q"]`)
 }

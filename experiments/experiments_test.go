@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/go-valla/valla/experiments/internal/report"
+	"github.com/go-valla/valla/gp/method"
 	"github.com/go-valla/valla/train"
 )
 
@@ -60,7 +61,7 @@ func TestList(t *testing.T) {
 	if got := strings.Join(names, " "); got != "toy uci year airline taxi airline-nycflights13 taxi-green mnist fmnist cifar10" {
 		t.Errorf("experiments %s", got)
 	}
-	if got := strings.Join(Methods(), " "); got != "map valla lla gp-subset" {
+	if got := strings.Join(Methods(), " "); got != "map "+strings.Join(method.Names(), " ") {
 		t.Errorf("methods %s", got)
 	}
 }

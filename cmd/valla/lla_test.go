@@ -9,7 +9,9 @@ import (
 
 	"github.com/go-valla/valla"
 	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/method"
 	"github.com/go-valla/valla/gp/task"
+	"github.com/go-valla/valla/internal/settings"
 )
 
 // TestFitLLA goes the whole way with each structure: the report, the scores, the predictions.
@@ -57,6 +59,17 @@ func TestReportOfLLA(t *testing.T) {
 	}
 }
 
+// takers names the methods that have a setting.
+func takers(setting string) string {
+	var names []string
+	for _, m := range method.All() {
+		if settings.Lookup(m.New(), setting) != nil {
+			names = append(names, m.Name)
+		}
+	}
+	return strings.Join(names, " or ")
+}
+
 // The error about a flag of another method names that method, and the error about a value of
 // another flag names that flag.
 func TestFlagsOfMethods(t *testing.T) {
@@ -67,9 +80,9 @@ func TestFlagsOfMethods(t *testing.T) {
 		"--structure kfac":                                   "--structure goes with --method lla, found --method valla",
 		"--structure=kfac --method=gp-subset":                "--structure goes with --method lla, found --method gp-subset",
 		"--method lla --structure kfac --method valla":       "--structure goes with --method lla, found --method valla",
-		"--method gp-subset --noise-std 1":                   "--noise-std goes with --method valla or lla, found --method gp-subset",
-		"--method gp":                                        `method "gp", expected one of valla, lla, gp-subset`,
-		"--structure kfac --method gp":                       `method "gp", expected one of valla, lla, gp-subset`,
+		"--method gp-subset --noise-std 1":                   "--noise-std goes with --method " + takers("noise-std") + ", found --method gp-subset",
+		"--method gp":                                        `method "gp", expected one of ` + strings.Join(method.Names(), ", "),
+		"--structure kfac --method gp":                       `method "gp", expected one of ` + strings.Join(method.Names(), ", "),
 		"--method lla --structure half":                      "expected one of full, kfac, diag, lowrank",
 		"--method lla --weights net.npz":                     "--weights net.npz: expected all, last-layer or names of parameters; a file of weights goes with --net-weights",
 		"--weights other.npz":                                "--weights goes with --method lla, found --method valla",

@@ -127,7 +127,7 @@ func TestMethodShow(t *testing.T) {
 			}
 		}
 	}
-	fails(t, dir, 2, `method "ella", expected one of valla, lla, gp-subset`, "method", "show", "ella")
+	fails(t, dir, 2, `method "nobody", expected one of `+strings.Join(method.Names(), ", "), "method", "show", "nobody")
 	fails(t, dir, 2, "expected the name of one method, found 0 arguments", "method", "show")
 	fails(t, dir, 2, `unknown command "find"`, "method", "find")
 }

@@ -11,8 +11,9 @@ import (
 )
 
 // Settings are the settings of the LLA family, see [Method]. The zero value is full LLA
-// of all weights with the hyper-parameters that are best on the validation rows, or without
-// any those that maximise the marginal likelihood.
+// of all weights. Its hyper-parameters maximise the marginal likelihood; for classes and for
+// networks that may have been trained on the rows, those are taken that are best on the
+// validation rows.
 type Settings struct {
 	Structure string   `set:"structure" choice:"full kfac diag lowrank" help:"form of the weights' curvature matrix, exact or approximate"`
 	Weights   []string `set:"weights" default:"all" help:"weights that are uncertain: all, last-layer, or names of parameters"`

@@ -129,7 +129,7 @@ func TestSettingsGrid(t *testing.T) {
 		s Settings
 		g Grid
 	}{
-		{Settings{}, Grid{NoiseStds: LogSpaced(residual/4, 4*residual, 9)}},
+		{Settings{Hyper: "grid"}, Grid{NoiseStds: LogSpaced(residual/4, 4*residual, 9)}},
 		{Settings{Hyper: "grid", NoiseStd: 0.7}, Grid{NoiseStds: []float64{0.7}}},
 	} {
 		whole, err := Fit(t.Context(), p.net, q.Train.X, q.Train.Y, Options{PriorStd: 1, NoiseStd: 1})
@@ -150,26 +150,31 @@ func TestSettingsGrid(t *testing.T) {
 	}
 }
 
-// The default of hyper is the grid where there are validation rows, unless something asks
-// for what only the marginal likelihood can do.
+// The default of hyper is the grid where there are validation rows, for classes and for
+// networks whose noise is known on rows that they have not seen, unless something asks for
+// what only the marginal likelihood can do.
 func TestSettingsHyper(t *testing.T) {
 	p := newProblem(t, 94, tensor.Float64, 30, 4, 1)
 	held := p.posed(gaussianNoise)
-	alone := held
-	alone.Validation = nil
+	elsewhere, alone := held, held
+	elsewhere.KnownNoise, alone.Validation = true, nil
+	classes := newClasses(t, 94, tensor.Float64, 30, 4, 3).posed(likelihood.Softmax{})
 	for _, c := range []struct {
 		p    gp.Problem
 		s    Settings
 		want string
 	}{
-		{held, Settings{}, "grid"},
-		{held, Settings{NoiseStd: 0.3}, "grid"},
-		{held, Settings{Hyper: "marglik"}, "marglik"},
+		{held, Settings{}, "marglik"},
+		{held, Settings{Hyper: "grid"}, "grid"},
+		{classes, Settings{}, "grid"},
+		{elsewhere, Settings{}, "grid"},
+		{elsewhere, Settings{NoiseStd: 0.3}, "grid"},
+		{elsewhere, Settings{Hyper: "marglik"}, "marglik"},
 		{alone, Settings{}, "marglik"},
-		{held, Settings{PriorStd: 2}, "marglik"},
-		{held, Settings{Priors: "per-layer"}, "marglik"},
-		{held, Settings{AscentSteps: 3}, "marglik"},
-		{held, Settings{AscentRate: 0.1}, "marglik"},
+		{classes, Settings{PriorStd: 2}, "marglik"},
+		{classes, Settings{Priors: "per-layer"}, "marglik"},
+		{classes, Settings{AscentSteps: 3}, "marglik"},
+		{elsewhere, Settings{AscentRate: 0.1}, "marglik"},
 	} {
 		s, err := c.s.complete(c.p)
 		if err != nil {

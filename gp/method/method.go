@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/ella"
 	"github.com/go-valla/valla/gp/laplace"
 	"github.com/go-valla/valla/gp/valla"
 	"github.com/go-valla/valla/internal/settings"
@@ -21,6 +22,7 @@ var table = []gp.Method{
 	valla.Method,
 	laplace.Method,
 	laplace.SubsetMethod,
+	ella.Method,
 }
 
 // Default is the name of the method that is fitted where none is named.

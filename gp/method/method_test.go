@@ -80,11 +80,12 @@ func TestLookupAndOf(t *testing.T) {
 			t.Errorf("%s: its settings belong to %q, error %v", m.Name, of.Name, err)
 		}
 	}
-	if !slices.Equal(Names(), []string{"valla", "lla", "gp-subset"}) {
-		t.Errorf("names %q", Names())
+	if names := Names(); !slices.Equal(names[:3], []string{"valla", "lla", "gp-subset"}) || len(names) != len(All()) {
+		t.Errorf("names %q", names)
 	}
-	_, err := Lookup("ella")
-	if !errors.Is(err, settings.ErrSetting) || !strings.Contains(err.Error(), `method "ella", expected one of valla, lla, gp-subset`) {
+	_, err := Lookup("nobody")
+	if !errors.Is(err, settings.ErrSetting) || !strings.Contains(err.Error(), `method "nobody", expected one of valla, lla, gp-subset, `) ||
+		!strings.HasSuffix(err.Error(), All()[len(All())-1].Name) {
 		t.Errorf("error %v", err)
 	}
 	for _, s := range []gp.Settings{nil, other{}, (*other)(nil)} {

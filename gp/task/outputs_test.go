@@ -74,9 +74,9 @@ func TestRegressionPredict(t *testing.T) {
 
 func TestRegressionPredictErrors(t *testing.T) {
 	for want, spoil := range map[string]func(g gp.Gaussian){
-		`row 1 (counting from 0), target "z": mean NaN`:            func(g gp.Gaussian) { g.Mean.Float64s()[3] = math.NaN() },
-		`row 0 (counting from 0), target "y": mean 10, variance -`: func(g gp.Gaussian) { g.Cov.Float64s()[0] = -1 },
-		`variance +Inf`: func(g gp.Gaussian) { g.Cov.Float64s()[7] = math.Inf(1) },
+		`row 1 (counting from 0), target "z": mean NaN`:    func(g gp.Gaussian) { g.Mean.Float64s()[3] = math.NaN() },
+		`row 0 (counting from 0): a latent variance of -1`: func(g gp.Gaussian) { g.Cov.Float64s()[0] = -1 },
+		`is +Inf, expected a finite number`:                func(g gp.Gaussian) { g.Cov.Float64s()[7] = math.Inf(1) },
 	} {
 		g := gaussian(2, 0, 1, -2, 3)
 		spoil(g)

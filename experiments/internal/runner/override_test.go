@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/go-valla/valla"
+	"github.com/go-valla/valla/gp/method"
 )
 
 func TestOverrides(t *testing.T) {
@@ -67,11 +68,11 @@ func TestNoOverrides(t *testing.T) {
 
 func TestOverrideErrors(t *testing.T) {
 	for want, o := range map[string]Overrides{
-		`unknown method "magic", expected some of map, valla, lla, gp-subset`: {Methods: []string{"magic"}},
-		"inducing: expected an integer at least 1":                            {Inducing: []int{-1}},
-		`form "resnet" of the network, expected mlp, cnn`:                     {Net: "resnet"},
-		`iterations: expected an integer at least 1`:                          {Iterations: -2},
-		`one row with the label "VaLLA 3" in the table of boston, found two`:  {Inducing: []int{3}},
+		`unknown method "magic", expected some of map, ` + strings.Join(method.Names(), ", "): {Methods: []string{"magic"}},
+		"inducing: expected an integer at least 1":                                            {Inducing: []int{-1}},
+		`form "resnet" of the network, expected mlp, cnn`:                                     {Net: "resnet"},
+		`iterations: expected an integer at least 1`:                                          {Iterations: -2},
+		`one row with the label "VaLLA 3" in the table of boston, found two`:                  {Inducing: []int{3}},
 	} {
 		text := strings.Replace(small, "start of LLA", "VaLLA {}", 1)
 		err := o.Apply(open(t, text))

@@ -4,11 +4,14 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"github.com/go-valla/valla/gp/method"
 )
 
 // Each mistake is one line that names file, line, key and what was expected.
 func TestErrors(t *testing.T) {
 	const settings = "optimizer, inducing, init, alpha, prior-std, noise-std, optimal-a, fix-prior, fix-noise, fix-inducing, iterations, batch-size, learning-rate, schedule, validate-every, patience, keep-last"
+	methods := strings.Join(method.Names(), ", ")
 	for _, c := range []struct{ old, new, want string }{
 		{"seeds: [3, 4]", "seed: [3, 4]", `bad.yaml:4: seed: expected one of the keys name, about, data, seeds, methods, network, map, scoring, profiles, found "seed"`},
 		{"seeds: [3, 4]", "seeds: [3, -4]", `bad.yaml:4: seeds[1]: expected an integer from 0, found "-4"`},
@@ -34,12 +37,12 @@ func TestErrors(t *testing.T) {
 		{"learning-rate: 1e-3", "learning-rate: [1]", `bad.yaml:7: map.learning-rate: expected a value, found a list`},
 		{"learning-rate: 1e-3", "learning-rate: 1\n  learning-rate: 2", `bad.yaml:8: `},
 		{"learning-rate: 1e-3", "rate: 1", `bad.yaml:7: map.rate: expected one of the keys iterations, batch-size, optimizer, learning-rate, `},
-		{"method: map}", "method: mop}", `bad.yaml:11: methods[0].method: expected one of the methods map, valla, lla, gp-subset, found "mop"`},
-		{"method: map}", "label: x}", `bad.yaml:11: methods[0].method: expected one of the methods map, valla, lla, gp-subset, found ""`},
+		{"method: map}", "method: mop}", `bad.yaml:11: methods[0].method: expected one of the methods map, ` + methods + `, found "mop"`},
+		{"method: map}", "label: x}", `bad.yaml:11: methods[0].method: expected one of the methods map, ` + methods + `, found ""`},
 		{"method: map}", "method: map, rate: 1}", `bad.yaml:11: methods[0].rate: expected one of the keys method, label, data, hyper-from, profiles, found "rate"`},
 		{"method: map}", "method: map, data: []}", `bad.yaml:11: methods[0].data: expected the names of data sets, found none`},
 		{"method: map}", "method: map, hyper-from: lla}", `bad.yaml:11: methods[0].hyper-from: expected a method with the setting prior-std, found map`},
-		{"method: map}", "method: valla, hyper-from: map}", `bad.yaml:11: methods[0].hyper-from: expected one of the methods valla, lla, gp-subset, found "map"`},
+		{"method: map}", "method: valla, hyper-from: map}", `bad.yaml:11: methods[0].hyper-from: expected one of the methods ` + methods + `, found "map"`},
 		{"method: map}", "method: map}\n  - {method: map}", `bad.yaml: methods: expected one row with the label "MAP" in the table of a, found two`},
 		{"inducing: [1, 2]", "inducing: [1, 0]", `bad.yaml:15: methods[1].inducing: expected an integer at least 1, found "0"`},
 		{"inducing: [1, 2]", "inducing: []", `bad.yaml:15: methods[1].inducing: expected at least one value, found a list`},

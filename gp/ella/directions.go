@@ -1,0 +1,175 @@
+package ella
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/eigen"
+	"github.com/go-valla/valla/internal/kernel"
+	"github.com/go-valla/valla/layers"
+	"gorgonia.org/tensor"
+)
+
+// spectrum are the leading eigenpairs of K̂.
+type spectrum struct {
+	values []float64 // λ [K], descending
+	u      []float64 // U [M,K]
+	trace  float64   // of K̂, the sum of all eigenvalues
+}
+
+// leading returns the rank largest eigenpairs of k [m,m], an array of numbers that were
+// computed in dt. Eigenvalues that are 0 up to rounding, for which there is no direction,
+// are left out. An error says that there is no other.
+func leading(k []float64, m, rank int, dt tensor.Dtype) (spectrum, error) {
+	var s spectrum
+	for i := range m {
+		s.trace += k[i*m+i]
+	}
+	if !(s.trace > 0) || math.IsInf(s.trace, 0) {
+		return s, fmt.Errorf("ella: the Jacobians of %d points have the squared length %g in all, expected a positive number", m, s.trace)
+	}
+	rank = min(rank, m)
+	values, vectors, err := eigen.Largest(m, rank, k)
+	if err != nil {
+		return s, fmt.Errorf("ella: eigenvalues of the kernel of %d points: %w", m, err)
+	}
+	least := values[rank-1] * float64(m) * epsilon(dt)
+	for j := rank - 1; j >= 0 && values[j] > least; j-- {
+		s.values = append(s.values, values[j])
+	}
+	n := len(s.values)
+	s.u = make([]float64, m*n)
+	for i := range m {
+		for j := range n {
+			s.u[i*n+j] = vectors[(i+1)*rank-1-j]
+		}
+	}
+	return s, nil
+}
+
+// epsilon is the distance from 1 to the next number of a type.
+func epsilon(dt tensor.Dtype) float64 {
+	if dt == tensor.Float32 {
+		return 0x1p-23
+	}
+	return 0x1p-52
+}
+
+// reverse computes Σ_b ct_bᵀ J(z_b) for a block of inputs z and cotangents ct [B,C].
+type reverse struct {
+	size  int // B
+	b     *graph.Builder
+	z, ct *graph.Node
+	grads []*graph.Node // of each parameter
+
+	at, cotangent *tensor.Dense
+	program       *graph.Program
+}
+
+func planReverse(net layers.Network, p points, size int) (*reverse, int64, error) {
+	r := &reverse{size: size, b: graph.NewBuilder(p.z.Dtype())}
+	shape := p.z.Shape().Clone()
+	shape[0] = size
+	r.z, r.ct = r.b.Input("z", shape...), r.b.Input("cotangent", size, p.outputs)
+	out := net.Forward(r.b, r.z)
+	r.grads = graph.VJP(r.b, []*graph.Node{out}, []*graph.Node{r.ct}, params(r.b, net))
+	bytes, err := graph.Plan(r.b, r.grads, r.options())
+	return r, int64(bytes) + int64(size)*int64(shape.TotalSize()/size+p.outputs)*int64(p.z.Dtype().Size()), err
+}
+
+func (r *reverse) options() graph.Options { return graph.Options{Varying: []*graph.Node{r.ct}} }
+
+// params are the nodes of a network's parameters.
+func params(b *graph.Builder, net layers.Network) []*graph.Node {
+	var nodes []*graph.Node
+	for _, p := range net.Params() {
+		nodes = append(nodes, b.Param(p))
+	}
+	return nodes
+}
+
+func (r *reverse) compile() error {
+	var err error
+	if r.program, err = graph.Compile(r.b, r.grads, r.options()); err != nil {
+		return err
+	}
+	r.at = tensor.New(tensor.Of(r.b.Dtype()), tensor.WithShape(r.z.Shape()...))
+	r.cotangent = tensor.New(tensor.Of(r.b.Dtype()), tensor.WithShape(r.ct.Shape()...))
+	if err := r.program.Bind(r.z, r.at); err != nil {
+		return err
+	}
+	return r.program.Bind(r.ct, r.cotangent)
+}
+
+// directions returns v = J_Zᵀ U λ^−½, a row for each direction, [K,P].
+func directions(ctx context.Context, net layers.Network, p points, s spectrum, limit int64) (*tensor.Dense, error) {
+	k := len(s.values)
+	v := tensor.New(tensor.Of(p.z.Dtype()), tensor.WithShape(k, width(net)))
+	r, err := halved("the directions", p.n(), limit-bytesOf(v), func(size int) (*reverse, int64, error) { return planReverse(net, p, size) })
+	if err == nil {
+		err = r.compile()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("ella: %w", err)
+	}
+	done := 0 // points
+	for _, first := range startsOf(p.n(), r.size) {
+		load(r.at, p.z, first)
+		r.program.Refresh()
+		for i := range k {
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
+			if err := r.add(v, i, func(b int) (output int, weight float64) {
+				if first+b < done { // of the block before
+					return 0, 0
+				}
+				return p.output[first+b], s.u[(first+b)*k+i] / math.Sqrt(s.values[i])
+			}); err != nil {
+				return nil, err
+			}
+		}
+		done = first + r.size
+	}
+	return v, nil
+}
+
+// width is P, the number of a network's weights.
+func width(net layers.Network) int {
+	n := 0
+	for _, p := range net.Params() {
+		n += p.Value.Shape().TotalSize()
+	}
+	return n
+}
+
+// add adds to row i of v [K,P] the weighted gradients of one output of each input.
+func (r *reverse) add(v *tensor.Dense, i int, of func(b int) (output int, weight float64)) error {
+	c := r.ct.Shape()[1]
+	r.cotangent.Zero()
+	for b := range r.size {
+		output, w := of(b)
+		if r.b.Dtype() == tensor.Float64 {
+			r.cotangent.Float64s()[b*c+output] = w
+		} else {
+			r.cotangent.Float32s()[b*c+output] = float32(w)
+		}
+	}
+	if err := r.program.Run(); err != nil {
+		return fmt.Errorf("ella: the directions: %w", err)
+	}
+	at := i * v.Shape()[1]
+	for _, g := range r.grads {
+		value := r.program.Value(g)
+		n := value.Shape().TotalSize()
+		if v.Dtype() == tensor.Float64 {
+			kernel.Axpy(1, value.Float64s(), v.Float64s()[at:at+n])
+		} else {
+			kernel.Axpy(1, value.Float32s(), v.Float32s()[at:at+n])
+		}
+		at += n
+	}
+	return nil
+}

@@ -1,0 +1,266 @@
+package ella
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/go-valla/valla/data"
+	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/likelihood"
+	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/eigen"
+	"github.com/go-valla/valla/internal/kernel"
+	"github.com/go-valla/valla/internal/settings"
+	"github.com/go-valla/valla/train"
+	"gorgonia.org/tensor"
+)
+
+// defaultMemory is what a fit and a prediction may need where nothing else is said.
+const defaultMemory = 1 << 30
+
+// Fit implements gp.Settings. It writes no checkpoints.
+func (s *Settings) Fit(ctx context.Context, p gp.Problem, r gp.Run) (*gp.Fitted, error) {
+	if err := p.Check(); err != nil {
+		return nil, err
+	}
+	c, err := s.complete(p)
+	if err != nil {
+		return nil, err
+	}
+	return fitAt(ctx, p, r, c, c.draw(p, r.Seed))
+}
+
+// fitAt fits with complete settings and the given points. Where ctx ends after a look at
+// the validation rows, the best state so far is returned with its error.
+func fitAt(ctx context.Context, p gp.Problem, r gp.Run, s Settings, at points) (*gp.Fitted, error) {
+	f := &fitting{p: p, r: r, s: s, limit: cmp.Or(r.Memory, defaultMemory), candidates: s.candidates(p)}
+	err := f.start(ctx, at)
+	if err == nil {
+		err = f.pass(ctx)
+	}
+	if err != nil && (f.best == nil || ctx.Err() == nil || !errors.Is(err, ctx.Err())) {
+		return nil, err
+	}
+	out, finish := f.fitted()
+	if finish != nil {
+		return nil, finish
+	}
+	return out, err
+}
+
+// fitting is one fit under way.
+type fitting struct {
+	p          gp.Problem
+	r          gp.Run
+	s          Settings // complete
+	limit      int64    // bytes
+	candidates []candidate
+
+	points   points
+	spectrum spectrum
+	v        *tensor.Dense // [K,P]
+	features *features
+	held     *heldOut // nil without validation rows
+	sums     *curvature
+	seen     int    // rows
+	best     *state // nil before the first
+}
+
+// state is a posterior to be.
+type state struct {
+	candidate
+	g    []float64 // with unit noise
+	seen int       // rows
+	nll  float64   // of the validation rows; NaN without
+}
+
+// start finds the directions and computes the features of the validation rows.
+func (f *fitting) start(ctx context.Context, at points) error {
+	f.points = at
+	if err := checkOutputs(f.p); err != nil {
+		return err
+	}
+	m := at.n()
+	k, err := kernelOf(ctx, f.p.Net, at, f.limit-eigen.LargestBytes(m, min(m, f.s.Rank)))
+	if err != nil {
+		return err
+	}
+	if f.spectrum, err = leading(k, m, f.s.Rank, f.p.Dtype()); err != nil {
+		return err
+	}
+	if f.v, err = directions(ctx, f.p.Net, at, f.spectrum, f.limit); err != nil {
+		return err
+	}
+	return f.prepare(ctx)
+}
+
+// checkOutputs compares the network's outputs with the targets.
+func checkOutputs(p gp.Problem) error {
+	b := graph.NewBuilder(p.Dtype())
+	shape := p.Train.X.Shape().Clone()
+	shape[0] = 1
+	out := p.Net.Forward(b, b.Input("x", shape...))
+	if err := b.Err(); err != nil {
+		return fmt.Errorf("ella: %w", err)
+	}
+	if want := []int{1, p.Outputs()}; !slices.Equal(out.Shape(), want) {
+		return fmt.Errorf("ella: the network's output for one example has shape %v, the targets need %v", out.Shape(), want)
+	}
+	return nil
+}
+
+// prepare compiles the features, and computes those of the validation rows.
+func (f *fitting) prepare(ctx context.Context) error {
+	_, classes := f.p.Likelihood.(likelihood.Softmax)
+	k, left := f.v.Shape()[0], f.limit-bytesOf(f.v)
+	if held := f.p.Validation; held != nil {
+		left -= heldOutBytes(held.N(), f.p.Outputs(), k)
+	}
+	var err error
+	if f.features, err = newFeatures(f.p.Net, f.p.Train.X.Shape()[1:], f.v, left); err != nil {
+		return err
+	}
+	if held := f.p.Validation; held != nil {
+		if f.held, err = newHeldOut(ctx, f.features, *held, graph.Floats(held.Y), classes); err != nil {
+			return fmt.Errorf("ella: validation rows: %w", err)
+		}
+	}
+	unit := f.p.Likelihood
+	if !classes {
+		unit = likelihood.NewGaussian(1, tensor.Float64)
+	}
+	f.sums = newCurvature(k, unit)
+	return nil
+}
+
+// pass sums the curvature over the training rows. With early stopping it goes through them
+// in random order and looks at the validation rows in between, otherwise at the end.
+func (f *fitting) pass(ctx context.Context) error {
+	n := f.p.Train.N()
+	if !f.s.EarlyStopping {
+		if err := f.add(ctx, f.p.Train.X); err != nil {
+			return err
+		}
+		return f.consider()
+	}
+	order := rand.New(rand.NewPCG(f.r.Seed, orderStream)).Perm(n)
+	for rows := range slices.Chunk(order, f.s.CheckEvery) {
+		if err := f.add(ctx, data.TakeRows(f.p.Train.X, rows)); err != nil {
+			return err
+		}
+		if err := f.consider(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// add adds rows to the curvature.
+func (f *fitting) add(ctx context.Context, x *tensor.Dense) error {
+	err := f.features.each(ctx, x, func(_ int, mean, phi []float64) error {
+		f.sums.add(mean, phi, f.features.c)
+		if v := kernel.Sum(f.sums.g); v-v != 0 {
+			return fmt.Errorf("the curvature is not finite: the sum of its elements is %g", v)
+		}
+		f.seen += len(mean) / f.features.c
+		f.report()
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("ella: after %d training rows: %w", f.seen, err)
+	}
+	return nil
+}
+
+// report tells how far the pass is.
+func (f *fitting) report() {
+	if f.r.OnProgress == nil {
+		return
+	}
+	v := math.NaN()
+	if f.best != nil {
+		v = f.best.nll
+	}
+	f.r.OnProgress(train.Progress{Unit: "rows", Done: f.seen, Total: f.p.Train.N(), Loss: math.NaN(), Validation: v})
+}
+
+// consider keeps the curvature so far if it predicts the validation rows better than what
+// was kept, with the prior in proportion to the rows seen.
+func (f *fitting) consider() error {
+	p, err := newPrecision(f.sums.k, f.sums.g)
+	if err != nil {
+		return fmt.Errorf("ella: eigenvalues of G after %d rows: %w", f.seen, err)
+	}
+	now := state{candidate: f.candidates[0], seen: f.seen, nll: math.NaN()}
+	if f.held != nil {
+		now.candidate, now.nll = f.held.best(p, f.share(f.seen), f.candidates)
+		if math.IsInf(now.nll, 1) {
+			return fmt.Errorf("ella: no finite negative log-likelihood of the validation rows with any of %d standard deviations", len(f.candidates))
+		}
+	}
+	if f.best == nil || now.nll < f.best.nll {
+		now.g = slices.Clone(f.sums.g)
+		f.best = &now
+	}
+	return nil
+}
+
+// share is the part of the training rows that was seen.
+func (f *fitting) share(seen int) float64 { return float64(seen) / float64(f.p.Train.N()) }
+
+// fitted makes the posterior of the best state.
+func (f *fitting) fitted() (*gp.Fitted, error) {
+	noise := f.best.noise * f.best.noise
+	g := slices.Clone(f.best.g)
+	kernel.Scale(g, 1/noise, g)
+	q := &Posterior{
+		net: f.p.Net, input: f.p.Train.X.Shape()[1:].Clone(), v: f.v, g: g,
+		prior: f.best.prior, share: f.share(f.best.seen), points: f.points.n(), at: f.points, limit: f.limit, features: f.features,
+	}
+	if err := q.finish(); err != nil {
+		return nil, err
+	}
+	out := &gp.Fitted{Posterior: q, Record: f.record(q)}
+	if f.held != nil {
+		out.Record.ValidationRows = f.p.Validation.N()
+	}
+	if likelihood.NoiseVariance(f.p.Likelihood) > 0 {
+		out.NoiseVariance = noise
+	}
+	return out, nil
+}
+
+// record says how the fit went.
+func (f *fitting) record(q *Posterior) gp.Record {
+	r := gp.Record{Rows: f.best.seen, Settings: settings.Map(&f.s), PriorStds: []float64{q.prior}}
+	fact := func(name string, v float64) { r.Facts = append(r.Facts, gp.Fact{Name: name, Value: v}) }
+	fact("points", float64(f.points.n()))
+	fact("directions", float64(q.Rank()))
+	fact("share of the points' variance", kernel.Sum(f.spectrum.values)/f.spectrum.trace)
+	fact("effective parameters", q.precision.effective(q.prior, q.share))
+	if f.held != nil {
+		fact("validation NLL", f.best.nll)
+	}
+	r.Notes = f.notes(q)
+	return r
+}
+
+// notes says where the fit differs from its settings, and where a wider grid may do better.
+func (f *fitting) notes(q *Posterior) (notes []string) {
+	note := func(format string, args ...any) { notes = append(notes, fmt.Sprintf(format, args...)) }
+	if m := f.points.n(); m < f.s.Points {
+		note("%d points instead of %d: there are no more rows to draw from.", m, f.s.Points)
+	}
+	if k := q.Rank(); k < f.s.Rank {
+		note("%d directions instead of %d: the other eigenvalues of the points' kernel are 0 up to rounding.", k, f.s.Rank)
+	}
+	if g := f.s.PriorGrid; len(g) > 1 && (q.prior == slices.Min(g) || q.prior == slices.Max(g)) {
+		note("The best prior standard deviation, %g, is at an end of prior-grid.", q.prior)
+	}
+	return notes
+}

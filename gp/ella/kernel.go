@@ -1,0 +1,169 @@
+package ella
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/jacobian"
+	"github.com/go-valla/valla/layers"
+	"gorgonia.org/tensor"
+)
+
+// kernelOf returns K̂ = J_Z J_Zᵀ [M,M] of the points. Where a program for all of them needs
+// more than limit bytes it is computed in blocks.
+func kernelOf(ctx context.Context, net layers.Network, p points, limit int64) ([]float64, error) {
+	m := p.n()
+	k := make([]float64, m*m)
+	x := p.inputs()
+	of := picked{net, slices.Clone(p.z.Shape()[1:]), p.outputs}
+	g, err := halved("the kernel of the points", m, limit-8*int64(m)*int64(m)-bytesOf(x), func(size int) (*blocks, int64, error) {
+		return planBlocks(of, x, size)
+	})
+	if err == nil {
+		err = g.compile()
+	}
+	if err == nil {
+		err = g.each(ctx, func(i, j int, v *tensor.Dense) { place(k, m, i, j, g.size, graph.Floats(v)) })
+	}
+	if err != nil {
+		return nil, fmt.Errorf("ella: %w", err)
+	}
+	return k, nil
+}
+
+// halved returns what make makes for n, or for the half of it, a quarter, and so on, until
+// it needs at most limit bytes. The error is a *graph.MemoryError if 1 is too much.
+func halved[T any](what string, n int, limit int64, make func(size int) (T, int64, error)) (T, error) {
+	for {
+		v, bytes, err := make(n)
+		switch {
+		case err != nil || bytes <= limit:
+			return v, err
+		case n == 1:
+			return v, &graph.MemoryError{What: "ella: " + what, Need: bytes, Limit: max(0, limit)}
+		}
+		n = (n + 1) / 2
+	}
+}
+
+// bytesOf is the memory of an array.
+func bytesOf(t *tensor.Dense) int64 { return int64(t.Shape().TotalSize()) * int64(t.Dtype().Size()) }
+
+// place copies a block v [size,size] to the rows from i and the columns from j of a
+// symmetric k [m,m], and its transpose to the other side.
+func place(k []float64, m, i, j, size int, v []float64) {
+	for r := range size {
+		for c := range size {
+			k[(i+r)*m+j+c] = v[r*size+c]
+			k[(j+c)*m+i+r] = v[r*size+c]
+		}
+	}
+}
+
+// blocks computes the kernel among blocks of points. The Jacobians of the first block of a
+// pair are computed once for all second ones.
+type blocks struct {
+	x    *tensor.Dense // [M, D+C]
+	size int           // points in a block
+	b    *graph.Builder
+
+	first, second *graph.Node // [size, D+C]
+	own, cross    *graph.Node // [size,size]; cross is nil where one block is all
+	buffers       [2]*tensor.Dense
+	programs      [2]*graph.Program
+}
+
+// planBlocks writes the kernel in blocks into a graph, and says how many bytes it needs.
+func planBlocks(net picked, x *tensor.Dense, size int) (*blocks, int64, error) {
+	g := &blocks{x: x, size: size, b: graph.NewBuilder(x.Dtype())}
+	kernel, class, width := jacobian.NTK{Net: net}, make([]int, size), x.Shape()[1]
+	g.first = g.b.Input("first", size, width)
+	g.own = kernel.Gram(g.b, g.first, class)
+	if size < x.Shape()[0] {
+		g.second = g.b.Input("second", size, width)
+		g.cross = kernel.Cross(g.b, g.first, g.second, class)
+	}
+	bytes, err := graph.Plan(g.b, []*graph.Node{g.own}, graph.Options{})
+	if err == nil && g.cross != nil {
+		var more int
+		more, err = graph.Plan(g.b, []*graph.Node{g.cross}, g.options())
+		bytes += more
+	}
+	buffers := 2*int64(size*width)*int64(x.Dtype().Size()) + 8*int64(size)*int64(size)
+	return g, int64(bytes) + buffers, err
+}
+
+func (g *blocks) options() graph.Options { return graph.Options{Varying: []*graph.Node{g.second}} }
+
+// compile makes the programs: that of a block with itself, and that of two blocks.
+func (g *blocks) compile() error {
+	for i := range g.buffers {
+		g.buffers[i] = tensor.New(tensor.Of(g.x.Dtype()), tensor.WithShape(g.first.Shape()...))
+	}
+	var err error
+	if g.programs[0], err = graph.Compile(g.b, []*graph.Node{g.own}, graph.Options{}); err != nil {
+		return err
+	}
+	if err := g.programs[0].Bind(g.first, g.buffers[0]); err != nil || g.cross == nil {
+		return err
+	}
+	if g.programs[1], err = graph.Compile(g.b, []*graph.Node{g.cross}, g.options()); err != nil {
+		return err
+	}
+	if err := g.programs[1].Bind(g.first, g.buffers[0]); err != nil {
+		return err
+	}
+	return g.programs[1].Bind(g.second, g.buffers[1])
+}
+
+// each computes the kernel of each pair of blocks, which begin at the points i ≤ j, and
+// hands it to visit. The last block overlaps the one before where the points do not divide
+// evenly.
+func (g *blocks) each(ctx context.Context, visit func(i, j int, k *tensor.Dense)) error {
+	starts := startsOf(g.x.Shape()[0], g.size)
+	for a, i := range starts {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		load(g.buffers[0], g.x, i)
+		if err := g.programs[0].Run(); err != nil {
+			return err
+		}
+		visit(i, i, g.programs[0].Value(g.own))
+		if g.cross != nil {
+			g.programs[1].Refresh()
+		}
+		for _, j := range starts[a+1:] {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			load(g.buffers[1], g.x, j)
+			if err := g.programs[1].Run(); err != nil {
+				return err
+			}
+			visit(i, j, g.programs[1].Value(g.cross))
+		}
+	}
+	return nil
+}
+
+// startsOf lists where blocks of so many of n rows begin; the last one ends with row n−1.
+func startsOf(n, size int) []int {
+	var starts []int
+	for i := 0; i < n; i += size {
+		starts = append(starts, min(i, n-size))
+	}
+	return starts
+}
+
+// load copies rows of src, from the one with the number first on, to fill dst.
+func load(dst, src *tensor.Dense, first int) {
+	width := src.Shape().TotalSize() / src.Shape()[0]
+	if dst.Dtype() == tensor.Float64 {
+		copy(dst.Float64s(), src.Float64s()[first*width:])
+	} else {
+		copy(dst.Float32s(), src.Float32s()[first*width:])
+	}
+}

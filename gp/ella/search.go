@@ -1,0 +1,106 @@
+package ella
+
+import (
+	"context"
+	"math"
+
+	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/likelihood"
+	"github.com/go-valla/valla/internal/kernel"
+	"gorgonia.org/tensor"
+)
+
+// candidate are standard deviations to be tried; noise is 1 with classes.
+type candidate struct{ prior, noise float64 }
+
+// logSpaced returns n ≥ 2 numbers from lo to hi with the same ratio of neighbours.
+func logSpaced(lo, hi float64, n int) []float64 {
+	out := make([]float64, n)
+	for i := range out {
+		out[i] = lo * math.Pow(hi/lo, float64(i)/float64(n-1))
+	}
+	return out
+}
+
+// candidates lists the standard deviations that are tried for a problem: one pair where the
+// settings have both.
+func (s *Settings) candidates(p gp.Problem) (out []candidate) {
+	priors, noises := s.PriorGrid, []float64{1}
+	if s.PriorStd > 0 {
+		priors = []float64{s.PriorStd}
+	}
+	if variance := likelihood.NoiseVariance(p.Likelihood); variance > 0 {
+		residual := math.Sqrt(variance)
+		switch {
+		case s.NoiseStd > 0:
+			noises = []float64{s.NoiseStd}
+		case p.Validation != nil:
+			noises = logSpaced(residual/4, 4*residual, 9)
+		default:
+			noises = []float64{residual}
+		}
+	}
+	for _, prior := range priors {
+		for _, noise := range noises {
+			out = append(out, candidate{prior, noise})
+		}
+	}
+	return out
+}
+
+// heldOut are validation examples with their features.
+type heldOut struct {
+	y, mean []float64 // [n,C]
+	phi     []float64 // [n,C,K]
+	c, k    int
+	classes bool
+}
+
+// newHeldOut computes the features of validation examples.
+func newHeldOut(ctx context.Context, f *features, e gp.Examples, targets []float64, classes bool) (*heldOut, error) {
+	n := e.N()
+	h := &heldOut{y: targets, mean: make([]float64, n*f.c), phi: make([]float64, n*f.c*f.k), c: f.c, k: f.k, classes: classes}
+	err := f.each(ctx, e.X, func(first int, mean, phi []float64) error {
+		copy(h.mean[first*f.c:], mean)
+		copy(h.phi[first*f.c*f.k:], phi)
+		return nil
+	})
+	return h, err
+}
+
+// heldOutBytes is the memory of n validation examples.
+func heldOutBytes(n, c, k int) int64 { return 8 * int64(n) * int64(c) * int64(2+2*k) }
+
+// best returns the candidate with the smallest mean negative log predictive density, and
+// this; +Inf if no density is positive.
+func (h *heldOut) best(p precision, share float64, all []candidate) (found candidate, nll float64) {
+	rotated := make([]float64, len(h.phi)) // φ Q
+	kernel.Gemm(false, false, len(h.mean), h.k, h.k, 1, h.phi, h.k, p.q, h.k, 0, rotated, h.k)
+	nll = math.Inf(1)
+	for _, c := range all {
+		if v := h.nll(rotated, p.variances(c.prior, c.noise*c.noise, share), c.noise*c.noise); v < nll {
+			found, nll = c, v
+		}
+	}
+	return found, nll
+}
+
+// nll is the mean negative log predictive density, each output by itself, with the
+// covariances ψ diag(s) ψᵀ, where psi [n,C,K] are the features in the coordinates of s.
+func (h *heldOut) nll(psi, s []float64, noiseVariance float64) float64 {
+	var lik likelihood.Likelihood = likelihood.Softmax{}
+	if !h.classes {
+		lik = likelihood.NewGaussian(noiseVariance, tensor.Float64)
+	}
+	c, k := h.c, h.k
+	scaled, cov, sum := make([]float64, k), make([]float64, c*c), 0.0
+	for at := 0; at < len(h.y); at += c {
+		for j := range c {
+			row := psi[(at+j)*k : (at+j+1)*k]
+			kernel.Mul(scaled, row, s)
+			cov[j*c+j] = kernel.Dot(scaled, row)
+		}
+		sum -= lik.LogPredictive(h.y[at:at+c], h.mean[at:at+c], cov)
+	}
+	return sum * float64(c) / float64(len(h.y))
+}

@@ -1,0 +1,149 @@
+package method_test
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/ella"
+	"github.com/go-valla/valla/gp/laplace"
+	"github.com/go-valla/valla/gp/likelihood"
+	"github.com/go-valla/valla/gp/valla"
+	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/fixture"
+	"github.com/go-valla/valla/jacobian"
+	"github.com/go-valla/valla/layers"
+	"gonum.org/v1/gonum/mat"
+	"gorgonia.org/tensor"
+)
+
+// The identities between methods hold for the same points, σ₀ and σ.
+const priorStd, noiseStd = 0.8, 0.3
+
+// regression draws n rows of two inputs for a tanh network of c outputs, and seven inputs to
+// predict at.
+func regression(t *testing.T, n, c int) (p gp.Problem, probe *tensor.Dense) {
+	t.Helper()
+	rng := rand.New(rand.NewPCG(6, uint64(c)))
+	net, err := layers.MLP{Inputs: 2, Hidden: []int{12}, Outputs: c, Activation: "tanh"}.New(tensor.Float64, rng)
+	if err != nil {
+		t.Fatal(err)
+	}
+	normal := func(rows, cols int) *tensor.Dense {
+		v := make([]float64, rows*cols)
+		for i := range v {
+			v[i] = rng.NormFloat64()
+		}
+		return tensor.New(tensor.WithShape(rows, cols), tensor.WithBacking(v))
+	}
+	return gp.Problem{
+		Net: net, Likelihood: likelihood.NewGaussian(noiseStd*noiseStd, tensor.Float64),
+		Train: gp.Examples{X: normal(n, 2), Y: normal(n, c)},
+	}, normal(7, 2)
+}
+
+// fitElla fits ELLA with all directions of so many points.
+func fitElla(t *testing.T, p gp.Problem, points int) *ella.Posterior {
+	t.Helper()
+	s := ella.Settings{Points: points, Rank: points, PriorStd: priorStd, NoiseStd: noiseStd}
+	f, err := s.Fit(t.Context(), p, gp.Run{Seed: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := f.Posterior.(*ella.Posterior)
+	if q.Rank() != points {
+		t.Fatalf("%d directions of %d points", q.Rank(), points)
+	}
+	return q
+}
+
+func covariance(t *testing.T, q gp.Posterior, x *tensor.Dense) []float64 {
+	t.Helper()
+	g, err := q.Predict(t.Context(), x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g.Cov.Float64s()
+}
+
+// beyond is κ − K_xz K_z⁻¹ K_zx at each input, [N,C,C]: what points leave of the prior.
+func beyond(t *testing.T, p gp.Problem, x, z *tensor.Dense, output []int) []float64 {
+	t.Helper()
+	b, k := graph.NewBuilder(tensor.Float64), jacobian.NTK{Net: p.Net}
+	xn, zn := b.Param(&graph.Param{Name: "x", Value: x}), b.Param(&graph.Param{Name: "z", Value: z})
+	nodes := []*graph.Node{k.Diag(b, xn), k.Cross(b, xn, zn, output), k.Gram(b, zn, output)}
+	prog, err := graph.Compile(b, nodes, graph.Options{})
+	if err == nil {
+		err = prog.Run()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, m := p.Outputs(), len(output)
+	out, cross := graph.Floats(prog.Value(nodes[0])), graph.Floats(prog.Value(nodes[1]))
+	kz := mat.NewDense(m, m, graph.Floats(prog.Value(nodes[2])))
+	for i := range x.Shape()[0] {
+		var half, known mat.Dense
+		kxz := mat.NewDense(c, m, cross[i*c*m:(i+1)*c*m])
+		if err := half.Solve(kz, kxz.T()); err != nil {
+			t.Fatal(err)
+		}
+		known.Mul(kxz, &half)
+		for j, v := range known.RawMatrix().Data {
+			out[i*c*c+j] = priorStd * priorStd * (out[i*c*c+j] - v)
+		}
+	}
+	return out
+}
+
+// TestEllaAndVaLLA: ELLA with all directions of its points, and what these leave of the
+// prior, is VaLLA at the same points with the best A.
+func TestEllaAndVaLLA(t *testing.T) {
+	for _, c := range []int{1, 2} {
+		p, probe := regression(t, 30, c)
+		q := fitElla(t, p, 8)
+		z, output := q.Points()
+		layer, err := valla.New(jacobian.NTK{Net: p.Net}, z, output)
+		if err != nil {
+			t.Fatal(err)
+		}
+		layer.LogPriorStd.Set(0, math.Log(priorStd))
+		if jitter, err := layer.OptimalA(t.Context(), p.Train.X, noiseStd*noiseStd); err != nil || jitter > 1e-12 {
+			t.Fatalf("jitter %g, error %v", jitter, err)
+		}
+		sum := covariance(t, q, probe)
+		for i, v := range beyond(t, p, probe, z, output) {
+			sum[i] += v
+		}
+		fixture.Close(t, fmt.Sprint("outputs ", c), sum, covariance(t, valla.NewPosterior(p.Net, layer), probe), 1e-7)
+	}
+}
+
+// TestEllaAndLLA: ELLA with all directions of all training rows is LLA at these rows, and
+// LLA is wider elsewhere.
+func TestEllaAndLLA(t *testing.T) {
+	p, probe := regression(t, 12, 1)
+	lla, err := laplace.Fit(t.Context(), p.Net, p.Train.X, p.Train.Y, laplace.Options{PriorStd: priorStd, NoiseStd: noiseStd})
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := fitElla(t, p, 12)
+	fixture.Close(t, "at the training rows", covariance(t, q, p.Train.X), covariance(t, lla, p.Train.X), 1e-7)
+	narrow, wide, missing := covariance(t, q, probe), covariance(t, lla, probe), 0.0
+	for i := range wide {
+		if narrow[i] > wide[i]*(1+1e-9) {
+			t.Errorf("input %d: ELLA has the variance %g, LLA %g", i, narrow[i], wide[i])
+		}
+		missing = max(missing, 1-narrow[i]/wide[i])
+	}
+	if missing < 1e-3 {
+		t.Errorf("ELLA lacks %g of LLA's variance: the test shows nothing", missing)
+	}
+	z, output := q.Points()
+	for i, v := range beyond(t, p, probe, z, output) {
+		narrow[i] += v
+	}
+	fixture.Close(t, "with the prior beyond the rows", narrow, wide, 1e-6)
+}

@@ -1,0 +1,198 @@
+package eigen
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/go-valla/valla/internal/kernel"
+)
+
+const (
+	spare      = 8     // vectors of a block beside those that are wanted
+	blocks     = 6     // of a Krylov space
+	maxCycles  = 50    // Krylov spaces that are tried
+	residual   = 1e-12 // of an eigenpair, as a fraction of the largest eigenvalue
+	dependence = 1e-12 // part of a vector below which it lies in the space of others
+)
+
+// Largest returns the k largest eigenvalues of the symmetric positive semi-definite
+// a [n,n], ascending, and eigenvectors in the columns of an [n,k] matrix.
+//
+// Where k is small beside n it finds them in Krylov spaces of a block of vectors, which
+// start anew from the best vectors so far (Saad 2011, chapter 6): some ten products of
+// a with the block instead of n of them. Otherwise, and where these spaces do not
+// converge, it takes them from those of Symmetric. The same matrix gives the same bits.
+func Largest(n, k int, a []float64) (values, vectors []float64, err error) {
+	if direct(n, k) {
+		return lastOf(n, k, a)
+	}
+	s := &krylov{n: n, k: k, a: a, rng: rand.New(rand.NewPCG(uint64(n), uint64(k)))}
+	for i := range n {
+		s.scale = max(s.scale, a[i*n+i])
+	}
+	if s.scale == 0 {
+		s.scale = 1
+	}
+	s.start()
+	for range maxCycles {
+		s.expand()
+		if err := s.restart(); err != nil {
+			return nil, nil, err
+		}
+		if s.converged() {
+			return s.result()
+		}
+	}
+	return lastOf(n, k, a)
+}
+
+// LargestBytes is the memory in bytes that Largest takes, its results included.
+func LargestBytes(n, k int) int64 {
+	if direct(n, k) {
+		return 8 * 5 * int64(n) * int64(n)
+	}
+	return 8 * 2 * int64(blocks+1) * int64(k+spare) * int64(n)
+}
+
+// direct says whether all eigenvalues are found: a Krylov space is not much smaller than
+// all of the space.
+func direct(n, k int) bool { return n < 2*blocks*(k+spare) }
+
+// lastOf returns the k last eigenpairs of Symmetric.
+func lastOf(n, k int, a []float64) (values, vectors []float64, err error) {
+	all, v, err := Symmetric(n, slices.Clone(a))
+	if err != nil {
+		return nil, nil, err
+	}
+	vectors = make([]float64, n*k)
+	for i := range n {
+		copy(vectors[i*k:(i+1)*k], v[(i+1)*n-k:(i+1)*n])
+	}
+	return all[n-k:], vectors, nil
+}
+
+// krylov is a search for the k largest eigenpairs in spaces of orthonormal vectors.
+type krylov struct {
+	n, k  int
+	a     []float64 // [n,n]
+	scale float64   // its largest element
+	q, aq []float64 // the vectors and their products with a/scale, a row for each
+	rng   *rand.Rand
+
+	theta []float64 // Ritz values of the first vectors, over scale, descending
+}
+
+// rows is how many vectors there are.
+func (s *krylov) rows() int { return len(s.q) / s.n }
+
+// start begins with random vectors.
+func (s *krylov) start() {
+	for range s.k + spare {
+		v := make([]float64, s.n)
+		for i := range v {
+			v[i] = s.rng.NormFloat64()
+		}
+		s.add(v)
+	}
+	s.multiply()
+}
+
+// add makes v orthogonal to the vectors, twice because of rounding, and appends it. A v
+// that lies in their space is left out. v is overwritten.
+func (s *krylov) add(v []float64) {
+	before := math.Sqrt(kernel.Dot(v, v))
+	for range 2 {
+		for row := range slices.Chunk(s.q, s.n) {
+			kernel.Axpy(-kernel.Dot(row, v), row, v)
+		}
+	}
+	if after := math.Sqrt(kernel.Dot(v, v)); after > dependence*before {
+		kernel.Scale(v, 1/after, v)
+		s.q = append(s.q, v...)
+	}
+}
+
+// multiply computes the products of a/scale with the vectors that have none yet.
+func (s *krylov) multiply() {
+	done := len(s.aq)
+	s.aq = append(s.aq, make([]float64, len(s.q)-done)...)
+	if rows := (len(s.q) - done) / s.n; rows > 0 {
+		kernel.Gemm(false, false, rows, s.n, s.n, 1/s.scale, s.q[done:], s.n, s.a, s.n, 0, s.aq[done:], s.n)
+	}
+}
+
+// expand appends blocks of vectors, the products of a with the block before.
+func (s *krylov) expand() {
+	for from := 0; s.rows() < blocks*(s.k+spare); {
+		last := slices.Clone(s.aq[from*s.n:])
+		from = s.rows()
+		for v := range slices.Chunk(last, s.n) {
+			s.add(v)
+		}
+		if s.rows() == from {
+			return // a maps the space into itself
+		}
+		s.multiply()
+	}
+}
+
+// restart replaces the vectors by the best combinations of them: the Ritz vectors of the
+// largest Ritz values.
+func (s *krylov) restart() error {
+	m := s.rows()
+	keep := min(m, s.k+spare)
+	t := make([]float64, m*m)
+	kernel.Gemm(false, true, m, m, s.n, 1, s.q, s.n, s.aq, s.n, 0, t, m)
+	for i := range m {
+		for j := range i {
+			t[i*m+j] = (t[i*m+j] + t[j*m+i]) / 2
+			t[j*m+i] = t[i*m+j]
+		}
+	}
+	values, z, err := Symmetric(m, t)
+	if err != nil {
+		return err
+	}
+	s.theta = slices.Clone(values[m-keep:])
+	slices.Reverse(s.theta)
+	s.q, s.aq = s.combined(s.q, z, m, keep), s.combined(s.aq, z, m, keep)
+	return nil
+}
+
+// combined returns Zᵀ V for the last keep columns of z [m,m], the last one first.
+func (s *krylov) combined(v, z []float64, m, keep int) []float64 {
+	c := make([]float64, m*keep)
+	for i := range m {
+		for j := range keep {
+			c[i*keep+j] = z[(i+1)*m-1-j]
+		}
+	}
+	out := make([]float64, keep*s.n)
+	kernel.Gemm(true, false, keep, s.n, m, 1, c, keep, v, s.n, 0, out, s.n)
+	return out
+}
+
+// converged says whether A v = θ v for the k best vectors.
+func (s *krylov) converged() bool {
+	r := make([]float64, s.n)
+	for i := range s.k {
+		copy(r, s.aq[i*s.n:])
+		kernel.Axpy(-s.theta[i], s.q[i*s.n:(i+1)*s.n], r)
+		if !(math.Sqrt(kernel.Dot(r, r)) <= residual*s.theta[0]) {
+			return false
+		}
+	}
+	return true
+}
+
+func (s *krylov) result() (values, vectors []float64, err error) {
+	values, vectors = make([]float64, s.k), make([]float64, s.n*s.k)
+	for j := range s.k {
+		values[s.k-1-j] = s.scale * s.theta[j]
+		for i := range s.n {
+			vectors[i*s.k+s.k-1-j] = s.q[j*s.n+i]
+		}
+	}
+	return values, vectors, nil
+}

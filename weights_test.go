@@ -98,12 +98,8 @@ func TestFromWeightsErrors(t *testing.T) {
 	oneLine(t, from(path, twins(50, 1), WeightOptions{}), path, "expected 2 inputs", "and 2 outputs")
 	oneLine(t, from(path, set, WeightOptions{Network: Network{Hidden: []int{11}}}), path, "dense1")
 	oneLine(t, from(path, set, WeightOptions{Network: Network{Hidden: []int{-1}}}), path, "hidden")
-<<<<<<< HEAD
-	oneLine(t, from(path, set, WeightOptions{Classes: true}), path, "200 different values in 200 rows")
-=======
 	oneLine(t, from(path, thirds(200, 1), WeightOptions{Classes: true}), path, "and 3 outputs")
 	oneLine(t, from(path, set, WeightOptions{Classes: true}), path, "200 different values in 200 rows", "leave out classes")
->>>>>>> trust
 	err := from(path+"x", set, WeightOptions{})
 	if oneLine(t, err, "w.npzx"); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("missing file: %v", err)

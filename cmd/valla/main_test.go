@@ -79,19 +79,13 @@ func must(t *testing.T, dir string, args ...string) string {
 }
 
 // onFits start the lines on stderr that say how good a fit is, which depends on the data.
-var onFits = []string{"warning: These error bars", "note: The posterior adds", "note: The network is worse", "note: The noise's", "note: The prior standard deviation", "note: The noise standard deviation"}
+var onFits = []string{"warning: These error bars", "note: The posterior adds", "note: The network is worse", "note: The noise's", "note: The prior standard deviation", "note: The noise standard deviation", "note: The weights came from a file"}
 
 // besideVerdict is what stands on stderr beside them.
 func besideVerdict(stderr string) string {
 	var rest strings.Builder
 	for line := range strings.Lines(stderr) {
-<<<<<<< HEAD
-		if !strings.HasPrefix(line, "valla: warning: These error bars") && !strings.HasPrefix(line, "valla: note: The posterior adds") &&
-			!strings.HasPrefix(line, "valla: note: The prior standard deviation") && !strings.HasPrefix(line, "valla: note: The weights came from a file") &&
-			!strings.HasPrefix(line, "valla: note: The network is worse") && !strings.HasPrefix(line, "valla: note: The noise's") {
-=======
 		if !slices.ContainsFunc(onFits, func(start string) bool { return strings.HasPrefix(line, "valla: "+start) }) {
->>>>>>> trust
 			rest.WriteString(line)
 		}
 	}

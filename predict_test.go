@@ -174,7 +174,7 @@ func twoTargets(t *testing.T, f *Model, set *data.Set) {
 
 // Probabilities are those of the latent Gaussian, by either link.
 func TestPredictProbs(t *testing.T) {
-	m := fit(t, newTestClasses(t, tensor.Float64, 3), thirds(40, 1), FitOptions{Settings: &laplace.Settings{Structure: "kfac"}})
+	m := fit(t, newTestClasses(t, tensor.Float64, 3), thirds(40, 1), FitOptions{Settings: &laplace.Settings{Structure: "kfac", Hyper: "marglik"}})
 	x := wave(20, 4).X
 	in, err := m.Task.Inputs.Apply(x, m.Dtype())
 	if err != nil {

@@ -20,9 +20,11 @@ type FitOptions struct {
 	Settings gp.Settings
 	// Validation is the fraction of the rows that is held out; nil means 0.1. With the same
 	// seed they are the rows that Train holds out. Held, if not nil, has the rows to validate
-	// with instead. Where both are nil and the weights came from a file, the network may have
-	// seen all rows: it is then fitted to all of them and validated with pseudo-rows, which
-	// stand for rows that it has not seen, see package gp/unseen.
+	// with instead. Where both are nil and the weights of a network of tables came from a file,
+	// the network may have seen all rows: the posterior is then fitted to all of them and
+	// validated with pseudo-rows, which stand for rows that it has not seen, see package
+	// gp/unseen. Where the network tells fewer than 70 % of these right, they are no such rows,
+	// and a fraction is held out after all.
 	Validation *float64
 	Held       *data.Set
 	// Judge are rows for the [Verdict] alone, which neither the network nor the fit has
@@ -161,11 +163,7 @@ func (m *Model) problem(ctx context.Context, set *data.Set, o FitOptions) (gp.Pr
 		return p, d, err
 	}
 	if d.pseudo {
-		var found unseen.Found
-		if p, found, err = unseen.Problem(ctx, p, o.Seed); err == nil {
-			d.notes = []string{seenNote(p, found)}
-		}
-		return p, d, err
+		return m.pseudoProblem(ctx, set, o, p, d)
 	}
 	if d.held == nil {
 		return p, d, nil
@@ -173,4 +171,23 @@ func (m *Model) problem(ctx context.Context, set *data.Set, o FitOptions) (gp.Pr
 	validation, err := m.Task.Examples(d.held, m.Dtype())
 	p.Validation = &validation
 	return p, d, err
+}
+
+// pseudoProblem is problem with pseudo-rows in place of rows held out, unless these make no
+// sense: then some of the rows are held out after all.
+func (m *Model) pseudoProblem(ctx context.Context, set *data.Set, o FitOptions, p gp.Problem, d division) (gp.Problem, division, error) {
+	p, found, err := unseen.Problem(ctx, p, o.Seed)
+	if err != nil {
+		return p, d, err
+	}
+	ok, err := m.agrees(ctx, *p.Validation)
+	if err != nil {
+		return p, d, err
+	}
+	if !ok {
+		o.Validation = new(0.1)
+		return m.problem(ctx, set, o)
+	}
+	d.notes = []string{seenNote(p, found)}
+	return p, d, nil
 }

@@ -1,10 +1,13 @@
 package valla
 
 import (
+	"context"
 	"fmt"
+	"slices"
 
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/task"
 	"github.com/go-valla/valla/gp/unseen"
 	"gorgonia.org/tensor"
 )
@@ -43,7 +46,7 @@ func (m *Model) divide(set *data.Set, o FitOptions) (division, error) {
 		return d, m.Task.CheckSet(o.Held)
 	}
 	elsewhere := len(m.History) > 0 && m.History[0].Action == ActionWeights
-	if elsewhere && o.Validation == nil {
+	if elsewhere && o.Validation == nil && m.Task.Inputs.Features != nil {
 		d.pseudo = true
 		return d, nil
 	}
@@ -110,6 +113,29 @@ func (d division) jury(m *Model, p gp.Problem, r gp.Record) (jury, error) {
 	j.x, err = m.Task.Inputs.Apply(rows.X, m.Dtype())
 	j.y = rows.Y
 	return j, err
+}
+
+// leastAgreed is the share of pseudo-rows that the network has to tell right. Where two rows
+// that are near each other have nothing between them that could be a row, as is so for images,
+// the network is at a loss there, and error bars chosen by such rows are far too large.
+const leastAgreed = 0.7
+
+// agrees says whether the network tells enough pseudo-rows right; of numbers it is not asked.
+func (m *Model) agrees(ctx context.Context, e gp.Examples) (bool, error) {
+	if _, numbers := m.Task.Outputs.(*task.Regression); numbers {
+		return true, nil
+	}
+	f, err := m.outputs(ctx, e.X)
+	if err != nil {
+		return false, err
+	}
+	right, c := 0, m.Task.Outputs.Size()
+	for i, label := range e.Labels() {
+		if row := f[i*c : (i+1)*c]; slices.Index(row, slices.Max(row)) == label {
+			right++
+		}
+	}
+	return float64(right) >= leastAgreed*float64(e.N()), nil
 }
 
 // seenNote says what was done because the network may have seen the rows.

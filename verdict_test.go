@@ -326,3 +326,28 @@ func TestClassesOfAQuantity(t *testing.T) {
 		}
 	}
 }
+
+// TestPseudoRowsOnlyWhereTheyMakeSense: a network of images, and one that tells few
+// pseudo-rows right, are fitted with rows held out, and the notes say so.
+func TestPseudoRowsOnlyWhereTheyMakeSense(t *testing.T) {
+	how := FitOptions{Settings: &laplace.Settings{Structure: "diag", Hyper: "marglik"}}
+	m, set := newTestClasses(t, tensor.Float64, 3), thirds(60, 1)
+	m.History = []Event{{Action: ActionWeights}}
+	shuffled := &data.Set{Features: set.Features, Targets: set.Targets, X: set.X, Y: data.TakeRows(set.Y, newRand(3, 0).Perm(60))}
+	for name, c := range map[string]struct {
+		change func(m *Model)
+		set    *data.Set
+	}{
+		"labels that do not follow the inputs": {func(*Model) {}, shuffled},
+		"inputs without names": {func(m *Model) { m.Task.Inputs.Features = nil },
+			&data.Set{Targets: set.Targets, X: set.X, Y: set.Y}},
+	} {
+		own := *m
+		c.change(&own)
+		f := fit(t, &own, c.set, how)
+		e := f.History[len(f.History)-1]
+		if e.ValidationRows != 6 || e.Verdict.Pseudo || !e.Verdict.Seen || len(e.Notes) == 0 || !strings.Contains(e.Notes[0], "may have been trained on the rows held out") {
+			t.Errorf("%s: %d rows held out, verdict %+v, notes %q", name, e.ValidationRows, e.Verdict, e.Notes)
+		}
+	}
+}

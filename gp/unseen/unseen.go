@@ -90,27 +90,9 @@ func (s *sample) numbers(ctx context.Context, p gp.Problem, seed uint64) (gp.Pro
 	if err != nil {
 		return p, Found{}, err
 	}
-	own := graph.Floats(p.Train.Y)
-	for i := range own {
-		own[i] -= at[i]
-	}
-	kernel, err := s.leftOut(ctx, graph.Floats(p.Train.Y), p.Outputs())
+	residuals, found, err := s.residuals(ctx, p, at, seed)
 	if err != nil {
-		return p, Found{}, err
-	}
-	found := Found{Own: rms(own), Honest: rms(kernel)}
-	if most := found.Own * attainable(p); found.Honest > most {
-		scaleTo(kernel, most/found.Honest)
-		found.Honest = most
-	}
-	if !(found.Honest > 0) {
-		return p, found, fmt.Errorf("%w: all residuals are 0, that of kernel regression too", gp.ErrProblem)
-	}
-	residuals := s.spread(kernel, p.Train.N(), p.Outputs(), rand.New(rand.NewPCG(seed, stream+1)))
-	if !found.ByHeart() {
-		residuals = own
-		found.Honest = math.Sqrt((found.Own*found.Own + max(found.Own, found.Honest)*max(found.Own, found.Honest)) / 2)
-		scaleTo(residuals, found.Honest/found.Own)
+		return p, found, err
 	}
 	c := p.Outputs()
 	for i, row := range s.rows {
@@ -124,6 +106,34 @@ func (s *sample) numbers(ctx context.Context, p gp.Problem, seed uint64) (gp.Pro
 	p.Train.Y, p.Validation.Y = like(p.Train.Y, at), like(p.Validation.Y, between)
 	p.KnownNoise, p.Likelihood = true, likelihood.NewGaussian(found.Honest*found.Honest, tensor.Float64)
 	return p, found, nil
+}
+
+// residuals returns the residuals that the training targets are to have, [N,C], where the
+// network's outputs are at.
+func (s *sample) residuals(ctx context.Context, p gp.Problem, at []float64, seed uint64) ([]float64, Found, error) {
+	own := graph.Floats(p.Train.Y)
+	for i := range own {
+		own[i] -= at[i]
+	}
+	kernel, err := s.leftOut(ctx, graph.Floats(p.Train.Y), p.Outputs())
+	if err != nil {
+		return nil, Found{}, err
+	}
+	found := Found{Own: rms(own), Honest: rms(kernel)}
+	if most := found.Own * attainable(p); found.Honest > most {
+		scaleTo(kernel, most/found.Honest)
+		found.Honest = most
+	}
+	if !(found.Honest > 0) {
+		return nil, found, fmt.Errorf("%w: all residuals are 0, that of kernel regression too", gp.ErrProblem)
+	}
+	if found.ByHeart() {
+		return s.spread(kernel, p.Train.N(), p.Outputs(), rand.New(rand.NewPCG(seed, stream+1))), found, nil
+	}
+	larger := max(found.Own, found.Honest)
+	found.Honest = math.Sqrt((found.Own*found.Own + larger*larger) / 2)
+	scaleTo(own, found.Honest/found.Own)
+	return own, found, nil
 }
 
 // attainable bounds the ratio of the root mean square error on new rows to that on the

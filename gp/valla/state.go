@@ -90,16 +90,24 @@ func Restore(_ context.Context, net layers.Network, _ likelihood.Likelihood, s g
 	}
 	p := NewPosterior(net, layer)
 	if h.Scatter != 0 {
-		if !(h.Scatter > 0) {
-			return nil, fmt.Errorf("valla: targets with the variance %g, expected a positive number", h.Scatter)
-		}
-		l, err := s.Array(nameSplit, dt, packed(h.Inducing))
-		if err != nil {
+		if err := p.restoreSplit(h, s); err != nil {
 			return nil, err
 		}
-		p.evidence, p.scatter = &graph.Param{Name: nameSplit, Value: l}, h.Scatter
 	}
 	return p, nil
+}
+
+// restoreSplit reads what splits the evidence of regression between the prior and the noise.
+func (p *Posterior) restoreSplit(h header, s gp.Saved) error {
+	if !(h.Scatter > 0) {
+		return fmt.Errorf("valla: targets with the variance %g, expected a positive number", h.Scatter)
+	}
+	l, err := s.Array(nameSplit, p.layer.Z.Value.Dtype(), packed(h.Inducing))
+	if err != nil {
+		return err
+	}
+	p.evidence, p.scatter = &graph.Param{Name: nameSplit, Value: l}, h.Scatter
+	return nil
 }
 
 // maxInducing bounds what a header may say, so that sizes made from it do not overflow.

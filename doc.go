@@ -34,7 +34,7 @@
 //
 // Fitting never changes the weights, so that the mean of every posterior is the network's
 // output. A method says how uncertain this output is, given the training data. All of them
-// rest on the linearised Laplace approximation (LLA): near its trained weights the network
+// rest on the linearized Laplace approximation (LLA): near its trained weights the network
 // is nearly linear in them, and a Gaussian distribution over the weights makes the output
 // a Gaussian process, whose kernel is the network's tangent kernel.
 //

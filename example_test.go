@@ -115,7 +115,7 @@ func ExampleLoad() {
 	// fit LLA last-layer 180 rows
 }
 
-// The settings choose the method: here the linearised Laplace approximation (LLA) with a
+// The settings choose the method: here the linearized Laplace approximation (LLA) with a
 // curvature matrix in Kronecker factors and a prior for each layer.
 func ExampleModel_Fit() {
 	ctx, set := context.Background(), data.Toy(1)

@@ -1,5 +1,5 @@
-// Package ella is the accelerated linearised Laplace approximation (ELLA; Deng, Zhou and
-// Zhu, NeurIPS 2022): the linearised Laplace approximation with its weights confined to the
+// Package ella is the accelerated linearized Laplace approximation (ELLA; Deng, Zhou and
+// Zhu, NeurIPS 2022): the linearized Laplace approximation with its weights confined to the
 // K directions along which the network's outputs change most, found by a Nyström
 // approximation of the tangent kernel.
 //

@@ -12,7 +12,7 @@ import (
 // Method describes ELLA in the table of methods.
 var Method = gp.Method{
 	Name:    "ella",
-	Title:   "Accelerated linearised Laplace approximation (ELLA)",
+	Title:   "Accelerated linearized Laplace approximation (ELLA)",
 	Summary: "LLA of the K directions of the weights along which the outputs at M training rows change most.",
 	Formula: "Q(x,x') = φ(x) (Σ_n φ_nᵀ Λ_n φ_n + I/σ₀²)⁻¹ φ(x')ᵀ,  φ(x) = J(x) v",
 	Cost:    "The tangent kernel of M points and K reverse passes for each, then for each row of the data, and for each prediction, K derivatives along directions or those of C outputs, whichever are fewer; memory for M² numbers and K·P.",

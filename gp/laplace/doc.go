@@ -1,5 +1,5 @@
-// Package laplace is the linearised Laplace approximation (LLA). The network is replaced
-// by its linearisation in the weights at the trained values θ̂, and the weights have a
+// Package laplace is the linearized Laplace approximation (LLA). The network is replaced
+// by its linearization in the weights at the trained values θ̂, and the weights have a
 // Gaussian posterior whose precision is the generalised Gauss-Newton matrix plus that of
 // the prior. The latent function is then Gaussian, too:
 //

@@ -13,8 +13,8 @@ import (
 // Method is the LLA family. Its settings are [Settings].
 var Method = gp.Method{
 	Name:    "lla",
-	Title:   "Linearised Laplace approximation (LLA)",
-	Summary: "A Gaussian over the weights of the linearised network, whose precision is the generalised Gauss-Newton matrix, exact or in a smaller form.",
+	Title:   "Linearized Laplace approximation (LLA)",
+	Summary: "A Gaussian over the weights of the linearized network, whose precision is the generalised Gauss-Newton matrix, exact or in a smaller form.",
 	Formula: "Q(x,x') = J(x) (H/σ² + I/σ₀²)⁻¹ J(x')ᵀ,  H = Σ_n J_nᵀ Λ_n J_n",
 	Cost:    "A fit is one pass over the data. With P weights, N rows and C outputs, full takes memory for min(P, N·C)² numbers and time proportional to min(P, N·C)³; kfac and diag take little more time and memory than the network.",
 	Use:     "Choose full if the network has a few thousand weights or the data have a few thousand rows, and otherwise the last layer or kfac.",

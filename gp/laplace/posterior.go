@@ -10,7 +10,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Posterior is a fitted linearised Laplace approximation. Its mean is the network,
+// Posterior is a fitted linearized Laplace approximation. Its mean is the network,
 // its covariance is that of the latent function, without noise, in float64. It may be
 // used by several goroutines; the network runs for one of them at a time.
 type Posterior struct {

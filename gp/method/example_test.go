@@ -20,7 +20,7 @@ func ExampleLookup() {
 	_, err = method.Lookup("mcmc")
 	fmt.Println(errors.Is(err, settings.ErrSetting))
 	// Output:
-	// Linearised Laplace approximation (LLA)
+	// Linearized Laplace approximation (LLA)
 	// LLA
 	// true
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/go-valla/valla/graph"
 )
 
-// leaveOut fits LLA with the hyper-parameters at which the linearised model, with each row
+// leaveOut fits LLA with the hyper-parameters at which the linearized model, with each row
 // taken out of its posterior in turn, predicts that row best.
 func (c *Case) leaveOut(ctx context.Context, p gp.Problem, m Method) (Score, error) {
 	o := laplace.Options{Likelihood: p.Likelihood, PriorStd: 1}
@@ -50,7 +50,7 @@ func (c *Case) leaveOut(ctx context.Context, p gp.Problem, m Method) (Score, err
 
 // leftOutNLL is the mean over rows of the negative log predictive density of each under the
 // posterior without it, of which g is the posterior with it. For numbers that is exact for
-// the linearised model: with h = Q/σ² the residual grows by 1/(1−h), the predictive variance
+// the linearized model: with h = Q/σ² the residual grows by 1/(1−h), the predictive variance
 // is σ²/(1−h). For classes the row's Gauss-Newton term is taken out of each output.
 func leftOutNLL(g gp.Gaussian, e gp.Examples, noise float64) float64 {
 	n, c := e.N(), e.Y.Shape()[1]

@@ -48,7 +48,7 @@ type Criterion string
 const (
 	HeldOut  Criterion = "held out"      // a tenth of the rows, which the network has seen
 	Evidence Criterion = "evidence"      // the marginal likelihood; of LLA
-	LeaveOut Criterion = "leave one out" // the predictive of the linearised model without each row; of LLA
+	LeaveOut Criterion = "leave one out" // the predictive of the linearized model without each row; of LLA
 	Between  Criterion = "between"       // pseudo-rows with the row's own target
 	Pseudo   Criterion = "pseudo-rows"   // those of gp/unseen: the default
 	Best     Criterion = "test rows"     // the best there can be

@@ -98,31 +98,16 @@ func (p Problem) check(e Examples) error {
 	case !slices.Equal(x.Shape()[1:], p.Train.X.Shape()[1:]):
 		return fmt.Errorf("inputs of shape %v, expected [N,…] like those of training, %v", x.Shape(), p.Train.X.Shape())
 	}
-	if i := notFinite(x); i >= 0 {
-		return fmt.Errorf("the inputs of example %d are not finite", i)
+	if i, _ := graph.FirstNonFinite(x); i >= 0 {
+		return fmt.Errorf("the inputs of example %d are not finite", i/(x.Size()/x.Shape()[0]))
 	}
-	if i := notFinite(y); i >= 0 {
-		return fmt.Errorf("the targets of example %d are not finite", i)
+	if i, _ := graph.FirstNonFinite(y); i >= 0 {
+		return fmt.Errorf("the targets of example %d are not finite", i/y.Shape()[1])
 	}
 	if _, classes := p.Likelihood.(likelihood.Softmax); classes {
 		return checkOneHot(y)
 	}
 	return nil
-}
-
-// notFinite returns the number of the first row of t [N,…] with a value that is not finite, or
-// −1 if there is none.
-func notFinite(t *tensor.Dense) int {
-	i := -1
-	if t.Dtype() == tensor.Float64 {
-		i = slices.IndexFunc(t.Float64s(), func(v float64) bool { return v-v != 0 })
-	} else {
-		i = slices.IndexFunc(t.Float32s(), func(v float32) bool { return v-v != 0 })
-	}
-	if i < 0 {
-		return i
-	}
-	return i / (t.Shape().TotalSize() / t.Shape()[0])
 }
 
 // checkOneHot returns an error if a row of the targets [N,C] is not a single 1 among zeros.

@@ -1,6 +1,9 @@
 package graph
 
-import "gorgonia.org/tensor"
+import (
+	"github.com/go-valla/valla/internal/kernel"
+	"gorgonia.org/tensor"
+)
 
 // Param is a named array that a network or a posterior owns. Many graphs may use
 // it; in each of them [Builder.Param] gives its node, bound to Value itself, so
@@ -53,6 +56,16 @@ func Floats(t *tensor.Dense) []float64 {
 		out[i] = float64(v)
 	}
 	return out
+}
+
+// FirstNonFinite returns the row-major index and the value of the first element of a float32
+// or float64 tensor that is NaN or infinite, or −1 and 0.
+func FirstNonFinite(t *tensor.Dense) (int, float64) {
+	if t.Dtype() == tensor.Float64 {
+		return kernel.FirstNonFinite(t.Float64s())
+	}
+	i, v := kernel.FirstNonFinite(t.Float32s())
+	return i, float64(v)
 }
 
 // Convert returns a copy of t, float32 or float64, with element type dt.

@@ -18,7 +18,7 @@ var level = map[string]int{
 	"internal/fixture":            0,
 	"internal/openblas":           1,
 	"internal/eigen":              1,
-	"internal/archive":            2,
+	"internal/archive":            4,
 	"data/npy":                    1,
 	"data/idx":                    2,
 	"data/image":                  1,

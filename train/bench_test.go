@@ -22,10 +22,3 @@ func benchmarkStep[T Float](b *testing.B, o Optimizer) {
 		}
 	}
 }
-
-func BenchmarkFirstNonFinite(b *testing.B) {
-	x := make([]float32, benchSize)
-	for b.Loop() {
-		firstNonFiniteOf(x)
-	}
-}

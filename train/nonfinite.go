@@ -73,35 +73,6 @@ func nanAsInf(x float64) float64 {
 
 func finite(x float64) bool { return x-x == 0 }
 
-// firstNonFinite returns the index and the value of the first element of t that
-// is not finite, or -1.
-func firstNonFinite(t *tensor.Dense) (int, float64) {
-	if t.Dtype() == tensor.Float32 {
-		return firstNonFiniteOf(floats[float32](t))
-	}
-	return firstNonFiniteOf(floats[float64](t))
-}
-
-// firstNonFiniteOf looks at eight elements at a time: x − x is 0 where x is finite
-// and NaN otherwise, and a NaN survives the sum.
-func firstNonFiniteOf[T Float](x []T) (int, float64) {
-	i := 0
-	for ; i+8 <= len(x); i += 8 {
-		y := x[i : i+8 : i+8]
-		a := (y[0] - y[0]) + (y[1] - y[1]) + ((y[2] - y[2]) + (y[3] - y[3]))
-		b := (y[4] - y[4]) + (y[5] - y[5]) + ((y[6] - y[6]) + (y[7] - y[7]))
-		if a+b != 0 {
-			break
-		}
-	}
-	for ; i < len(x); i++ {
-		if v := x[i]; v-v != 0 {
-			return i, float64(v)
-		}
-	}
-	return -1, 0
-}
-
 func summaries(arrays []Array) []Summary {
 	out := make([]Summary, len(arrays))
 	for i, a := range arrays {

@@ -97,24 +97,6 @@ func TestOverflowingStep(t *testing.T) {
 	}
 }
 
-func TestFirstNonFiniteFindsEveryPlace(t *testing.T) {
-	for n := range 20 {
-		x := make([]float32, n)
-		for i := range x {
-			x[i] = math.MaxFloat32 // whose sum would overflow
-		}
-		if i, _ := firstNonFiniteOf(x); i != -1 {
-			t.Errorf("%d finite numbers: index %d", n, i)
-		}
-		for at := n - 1; at >= 0; at-- { // the later ones stay bad
-			x[at] = float32(math.Inf(1 - 2*(at%2)))
-			if i, v := firstNonFiniteOf(x); i != at || v != float64(x[at]) {
-				t.Errorf("%d numbers, bad from %d on: index %d, value %v", n, at, i, v)
-			}
-		}
-	}
-}
-
 func TestNonFiniteErrorDescribesTheParameters(t *testing.T) {
 	params := []Param{
 		newParam[float64]("a", []int{2}, 3, -4),

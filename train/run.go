@@ -7,6 +7,8 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"github.com/go-valla/valla/graph"
 )
 
 // Run minimises obj until all iterations are made, the validation stops
@@ -227,7 +229,7 @@ func (r *runner) checkGradients(loss float64) error {
 		return r.nonFinite(r.Done, "loss", loss)
 	}
 	for _, p := range r.params {
-		if i, v := firstNonFinite(p.Grad); i >= 0 {
+		if i, v := graph.FirstNonFinite(p.Grad); i >= 0 {
 			err := r.nonFinite(r.Done, "gradient", v)
 			err.Param, err.Index = p.Name, i
 			return err
@@ -240,7 +242,7 @@ func (r *runner) checkGradients(loss float64) error {
 // are finite: a step can overflow although its gradient does not.
 func (r *runner) checkValues() error {
 	for k, a := range r.arrays {
-		if i, v := firstNonFinite(a.Value); i >= 0 {
+		if i, v := graph.FirstNonFinite(a.Value); i >= 0 {
 			what := "parameter"
 			if k >= len(r.params) {
 				what = "state"

@@ -151,7 +151,7 @@ func (b batch) jacobian(dst []float64, ld int) error {
 			} else {
 				k.outer(part, a[r/b.outputs*k.p():], d[r*q:(r+1)*q])
 			}
-			if i, v := notFinite(part); i >= 0 {
+			if i, v := kernel.FirstNonFinite(part); i >= 0 {
 				return fmt.Errorf("laplace: example %d: the derivative of output %d in weight %d is %g",
 					b.first+r/b.outputs, r%b.outputs, k.offset+i, v)
 			}

@@ -58,14 +58,7 @@ func newInputs(name string, t *tensor.Dense) (inputs, error) {
 		return inputs{}, fmt.Errorf("laplace: %s of shape %v is a view that is not contiguous and row-major; clone it first", name, t.Shape())
 	}
 	in := inputs{t: t, n: t.Shape()[0], shape: slices.Clone(t.Shape()[1:])}
-	var i int
-	var v any
-	if t.Dtype() == tensor.Float64 {
-		i, v = notFinite(t.Float64s())
-	} else {
-		i, v = notFinite(t.Float32s())
-	}
-	if i >= 0 {
+	if i, v := graph.FirstNonFinite(t); i >= 0 {
 		return inputs{}, fmt.Errorf("laplace: %s: element %d of example %d is %v", name, i%in.size(), i/in.size(), v)
 	}
 	return in, nil
@@ -95,16 +88,6 @@ func convert[D, S kernel.Float](dst []D, src []S) {
 	for i, v := range src {
 		dst[i] = D(v)
 	}
-}
-
-// notFinite returns the first NaN or infinity and its index, or -1.
-func notFinite[T kernel.Float](v []T) (int, T) {
-	for i, f := range v {
-		if f-f != 0 {
-			return i, f
-		}
-	}
-	return -1, 0
 }
 
 // checkOneHot refuses targets of which a row is not 1 in one place and 0 elsewhere.

@@ -77,7 +77,7 @@ func (s *scanner) each(ctx context.Context, in inputs, f func(batch) error) erro
 		if err := s.program.Run(); err != nil {
 			return fmt.Errorf("laplace: examples from %d: %w", first, err)
 		}
-		if i, v := notFinite(b.mean()); i >= 0 {
+		if i, v := kernel.FirstNonFinite(b.mean()); i >= 0 {
 			return fmt.Errorf("laplace: the network's output %d at example %d is %g", i%s.outputs, first+i/s.outputs, v)
 		}
 		if err := f(b); err != nil {

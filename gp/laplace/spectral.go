@@ -33,7 +33,7 @@ func (s *spectral) elements() int {
 
 // checkFinite refuses what derivatives that are not finite have led to.
 func checkFinite(sums []float64, of block) error {
-	if i, v := notFinite(sums); i >= 0 {
+	if i, v := kernel.FirstNonFinite(sums); i >= 0 {
 		return fmt.Errorf("laplace: the squared derivatives in parameter %q sum to %g", of.param.Name, v)
 	}
 	return nil
@@ -157,7 +157,7 @@ func (p spectralPredictor) scales(b batch, g group) []float64 {
 // checkCovariance names the example of which a derivative is not finite.
 func (b batch) checkCovariance(cov []float64) error {
 	c := b.outputs
-	if i, v := notFinite(cov[:b.count*c*c]); i >= 0 {
+	if i, v := kernel.FirstNonFinite(cov[:b.count*c*c]); i >= 0 {
 		return fmt.Errorf("laplace: example %d: the variance of output %d is %g", b.first+i/(c*c), i/c%c, v)
 	}
 	return nil

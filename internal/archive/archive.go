@@ -12,10 +12,10 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"math"
 	"slices"
 
 	"github.com/go-valla/valla/data/npy"
+	"github.com/go-valla/valla/graph"
 	"gorgonia.org/tensor"
 )
 
@@ -51,7 +51,7 @@ func (w *Writer) Array(member string, t *tensor.Dense) {
 		w.fail(member, fmt.Errorf("expected an array of float32 or float64"))
 		return
 	}
-	if i, v := NotFinite(t); i >= 0 {
+	if i, v := graph.FirstNonFinite(t); i >= 0 {
 		w.fail(member, fmt.Errorf("element %d is %g, expected finite numbers", i, v))
 		return
 	}
@@ -179,7 +179,7 @@ func (a *Reader) Array(member string, dt tensor.Dtype, shape ...int) (*tensor.De
 	if t.Dtype() != dt || !slices.Equal(t.Shape(), shape) {
 		return nil, Errorf(member, "expected %v of shape %v, found %v of shape %v", dt, tensor.Shape(shape), t.Dtype(), t.Shape())
 	}
-	if i, v := NotFinite(t); i >= 0 {
+	if i, v := graph.FirstNonFinite(t); i >= 0 {
 		return nil, Errorf(member, "element %d is %g, expected finite numbers", i, v)
 	}
 	return t, nil
@@ -191,22 +191,4 @@ func (a *Reader) Empty() error {
 		return Errorf(name, "not expected in this file")
 	}
 	return nil
-}
-
-// NotFinite returns the index and the value of the first element of t that is not finite,
-// or −1 and 0 if all are finite. t is float32 or float64.
-func NotFinite(t *tensor.Dense) (int, float64) {
-	if t.Dtype() == tensor.Float64 {
-		return notFinite(t.Float64s())
-	}
-	return notFinite(t.Float32s())
-}
-
-func notFinite[T float32 | float64](v []T) (int, float64) {
-	for i, x := range v {
-		if f := float64(x); math.IsNaN(f) || math.IsInf(f, 0) {
-			return i, f
-		}
-	}
-	return -1, 0
 }

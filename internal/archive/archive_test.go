@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/go-valla/valla/graph"
 	"gorgonia.org/tensor"
 	"pgregory.net/rapid"
 )
@@ -283,21 +284,6 @@ func TestHugeClaims(t *testing.T) {
 	}
 }
 
-func TestNotFinite(t *testing.T) {
-	for _, c := range []struct {
-		t *tensor.Dense
-		i int
-		v float64
-	}{
-		{vector(1.0, 2), -1, 0}, {vector(float32(1), 2), -1, 0},
-		{vector(1, math.Inf(1), math.NaN()), 1, math.Inf(1)}, {vector(float32(math.Inf(-1)), 0), 0, math.Inf(-1)},
-	} {
-		if i, v := NotFinite(c.t); i != c.i || v != c.v {
-			t.Errorf("%v: element %d, %g, want %d, %g", c.t, i, v, c.i, c.v)
-		}
-	}
-}
-
 func FuzzOpen(f *testing.F) {
 	file := sample(f)
 	f.Add(file)
@@ -315,7 +301,7 @@ func FuzzOpen(f *testing.F) {
 			t.Errorf("%d bytes of text in %d", len(text), len(file))
 		}
 		if x, err := a.Array("x.npy", tensor.Float64, 3); err == nil {
-			if i, _ := NotFinite(x); i >= 0 || x.Size() != 3 {
+			if i, _ := graph.FirstNonFinite(x); i >= 0 || x.Size() != 3 {
 				t.Errorf("array %v", x)
 			}
 		}

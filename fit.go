@@ -20,8 +20,8 @@ type FitOptions struct {
 	Settings gp.Settings
 	// Validation is the fraction of the rows that is held out; nil means 0.1. With the same
 	// seed they are the rows that Train holds out. Held, if not nil, has the rows to validate
-	// with instead. Where both are nil and the weights of a network of tables came from a file,
-	// the network may have seen all rows: the posterior is then fitted to all of them and
+	// with instead. Where both are nil and the weights came from a file, the network may have
+	// seen all rows. If its inputs are vectors, the posterior is then fitted to all of them and
 	// validated with pseudo-rows, which stand for rows that it has not seen, see package
 	// gp/unseen. Where the network tells fewer than 70 % of these right, they are no such rows,
 	// and a fraction is held out after all.

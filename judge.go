@@ -46,7 +46,7 @@ func (m *Model) divide(set *data.Set, o FitOptions) (division, error) {
 		return d, m.Task.CheckSet(o.Held)
 	}
 	elsewhere := len(m.History) > 0 && m.History[0].Action == ActionWeights
-	if elsewhere && o.Validation == nil && m.Task.Inputs.Features != nil {
+	if elsewhere && o.Validation == nil && len(m.Task.Inputs.Shape) == 1 {
 		d.pseudo = true
 		return d, nil
 	}

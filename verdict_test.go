@@ -334,13 +334,22 @@ func TestPseudoRowsOnlyWhereTheyMakeSense(t *testing.T) {
 	m, set := newTestClasses(t, tensor.Float64, 3), thirds(60, 1)
 	m.History = []Event{{Action: ActionWeights}}
 	shuffled := &data.Set{Features: set.Features, Targets: set.Targets, X: set.X, Y: data.TakeRows(set.Y, newRand(3, 0).Perm(60))}
+	net := layers.Sequential{layers.Flatten{}, m.Net}
+	form, err := layers.Describe(net, 1, 1, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	image := set.X.Clone().(*tensor.Dense)
+	if err := image.Reshape(60, 1, 1, 2); err != nil {
+		t.Fatal(err)
+	}
 	for name, c := range map[string]struct {
 		change func(m *Model)
 		set    *data.Set
 	}{
 		"labels that do not follow the inputs": {func(*Model) {}, shuffled},
-		"inputs without names": {func(m *Model) { m.Task.Inputs.Features = nil },
-			&data.Set{Targets: set.Targets, X: set.X, Y: set.Y}},
+		"images": {func(m *Model) { m.Form, m.Net, m.Task.Inputs = form, net, task.Inputs{Shape: []int{1, 1, 2}} },
+			&data.Set{Targets: set.Targets, X: image, Y: set.Y}},
 	} {
 		own := *m
 		c.change(&own)

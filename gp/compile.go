@@ -26,6 +26,16 @@ func (g Gaussian) Latents() Latents {
 	return l
 }
 
+// Gaussian returns the distributions of c outputs each; it shares the arrays.
+func (l Latents) Gaussian(c int) Gaussian {
+	n := len(l.Mean) / c
+	g := Gaussian{Mean: tensor.New(tensor.WithShape(n, c), tensor.WithBacking(l.Mean)), Cov: tensor.New(tensor.WithShape(n, c, c), tensor.WithBacking(l.Cov))}
+	if len(l.Epistemic) > 0 {
+		g.Epistemic = tensor.New(tensor.WithShape(n, c), tensor.WithBacking(l.Epistemic))
+	}
+	return g
+}
+
 // Resize makes room for n inputs with c outputs, with Epistemic or without. What is in the
 // slices then is undefined.
 func (l *Latents) Resize(n, c int, epistemic bool) {

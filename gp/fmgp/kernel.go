@@ -86,8 +86,7 @@ func (k *Kernel) Diag(b *graph.Builder, u *graph.Node) *graph.Node {
 	if k.Features == 0 {
 		return b.BroadcastTo(prior, n, c, c)
 	}
-	f := b.Slice(u, 1, k.Inputs, k.Width())
-	square := b.Reshape(b.SumAxis(b.Square(f), 1), n, 1, 1)
+	square := b.Reshape(b.SumAxis(b.Square(k.features(b, u)), 1), n, 1, 1)
 	return b.Mul(prior, b.Add(square, b.Reshape(b.Eye(c), 1, c, c)))
 }
 
@@ -100,12 +99,13 @@ func (k *Kernel) Cross(b *graph.Builder, u, z *graph.Node, class []int) *graph.N
 	n, m, c := u.Shape()[0], z.Shape()[0], k.Outputs
 	carried := b.OneHot(class, c) // [M,C]
 	coupling := b.Reshape(b.MatMul(k.coupling(b), carried, false, true), 1, c, m)
-	near := b.Reshape(k.nearness(b, u, z), n, 1, m)
+	near := b.Reshape(k.between(b, u, z), n, 1, m)
 	if k.Features == 0 {
 		return b.Mul(near, coupling)
 	}
 	same := b.Mul(coupling, b.Reshape(b.Transpose(carried), 1, c, m))
-	return b.Mul(near, b.Add(b.Mul(b.Reshape(k.alike(b, u, z), n, 1, m), coupling), same))
+	alike := b.MatMul(k.features(b, u), k.features(b, z), false, true)
+	return b.Mul(near, b.Add(b.Mul(b.Reshape(alike, n, 1, m), coupling), same))
 }
 
 // Gram implements gp.Kernel: among the outputs class[m] at points z [M, D+E], [M,M].
@@ -115,11 +115,11 @@ func (k *Kernel) Gram(b *graph.Builder, z *graph.Node, class []int) *graph.Node 
 	}
 	carried := b.OneHot(class, k.Outputs)
 	coupling := b.MatMul(b.MatMul(carried, k.coupling(b), false, false), carried, false, true)
-	near := b.Mul(k.nearness(b, z, z), coupling)
+	near := b.Mul(k.among(b, z), coupling)
 	if k.Features == 0 {
 		return near
 	}
-	return b.Mul(near, b.Add(k.alike(b, z, z), b.MatMul(carried, carried, false, true)))
+	return b.Mul(near, b.Add(b.Gram(k.features(b, z)), b.MatMul(carried, carried, false, true)))
 }
 
 // takes fails b unless the rows of u [B, D+E] are points.
@@ -138,26 +138,47 @@ func (k *Kernel) coupling(b *graph.Builder) *graph.Node {
 	return b.Gram(b.Lower(b.Param(k.R)))
 }
 
-// nearness is k(x,x') of points [B, D+E] and [M, D+E], [B,M]. The squared distance is
-// |x|² + |x'|² − 2 x·x' of the inputs in units of ℓ.
-func (k *Kernel) nearness(b *graph.Builder, u, z *graph.Node) *graph.Node {
-	x, y := k.scaled(b, u), k.scaled(b, z)
+// between is k(x,z) of points u [B, D+E] and z [M, D+E], [B,M]. The squared distance in units
+// of ℓ is |x|² + |z|² − 2 x·z. As x needs no gradient as a rule, the scales go to z: x stands
+// in products with z/ℓ² and x² in products with 1/ℓ².
+func (k *Kernel) between(b *graph.Builder, u, z *graph.Node) *graph.Node {
+	x, scale := k.inputs(b, u), k.scale(b)
+	near := b.Mul(k.inputs(b, z), scale)
 	if b.Err() != nil {
 		return nil
 	}
-	half := func(v *graph.Node) *graph.Node { return b.Scale(b.SumAxis(b.Square(v), 1), -0.5) }
-	rows := b.Add(half(x), b.Param(k.LogAmplitude))
-	columns := b.Reshape(half(y), 1, y.Shape()[0])
-	return b.Exp(b.Add(b.MatMul(x, y, false, true), b.Add(rows, columns)))
+	rows := b.MatMul(b.Square(x), b.Reshape(b.Square(scale), k.Inputs, 1), false, false)
+	columns := b.Reshape(b.SumAxis(b.Square(near), 1), 1, near.Shape()[0])
+	return k.exp(b, b.MatMul(x, b.Mul(near, scale), false, true), rows, columns)
 }
 
-// scaled are the inputs of points [B, D+E] in units of ℓ, [B,D].
-func (k *Kernel) scaled(b *graph.Builder, u *graph.Node) *graph.Node {
-	return b.Mul(b.Slice(u, 1, 0, k.Inputs), b.Exp(b.Neg(b.Param(k.LogLength))))
+// among is k(z,z') of points z [M, D+E], [M,M]. Its diagonal is a without rounding.
+func (k *Kernel) among(b *graph.Builder, z *graph.Node) *graph.Node {
+	dots := b.Gram(b.Mul(k.inputs(b, z), k.scale(b)))
+	if b.Err() != nil {
+		return nil
+	}
+	m, squares := dots.Shape()[0], b.Diag(dots)
+	return k.exp(b, dots, b.Reshape(squares, m, 1), b.Reshape(squares, 1, m))
 }
 
-// alike is f·f' of points [B, D+E] and [M, D+E], [B,M].
-func (k *Kernel) alike(b *graph.Builder, u, z *graph.Node) *graph.Node {
-	from, to := k.Inputs, k.Width()
-	return b.MatMul(b.Slice(u, 1, from, to), b.Slice(z, 1, from, to), false, true)
+// exp is a exp(−½ (rows + columns) + dots), where rows and columns hold squared norms.
+func (k *Kernel) exp(b *graph.Builder, dots, rows, columns *graph.Node) *graph.Node {
+	rows = b.Add(b.Scale(rows, -0.5), b.Param(k.LogAmplitude))
+	return b.Exp(b.Add(dots, b.Add(rows, b.Scale(columns, -0.5))))
+}
+
+// scale is 1/ℓ, [D].
+func (k *Kernel) scale(b *graph.Builder) *graph.Node { return b.Exp(b.Neg(b.Param(k.LogLength))) }
+
+// inputs are x [B,D] and features f [B,E] of points u [B, D+E].
+func (k *Kernel) inputs(b *graph.Builder, u *graph.Node) *graph.Node {
+	if k.Features == 0 {
+		return u
+	}
+	return b.Slice(u, 1, 0, k.Inputs)
+}
+
+func (k *Kernel) features(b *graph.Builder, u *graph.Node) *graph.Node {
+	return b.Slice(u, 1, k.Inputs, k.Width())
 }

@@ -39,7 +39,7 @@ func (s *Settings) Fit(ctx context.Context, p gp.Problem, r gp.Run) (*gp.Fitted,
 	if err != nil && (res == nil || res.Stopped != train.Interrupted) {
 		return nil, err
 	}
-	f.post.latent = nil
+	f.post.refresh()
 	if failed := f.split(context.WithoutCancel(ctx)); failed != nil {
 		return nil, failed
 	}

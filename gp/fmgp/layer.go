@@ -72,6 +72,19 @@ func (l *Layer) Params() []*graph.Param {
 	return append([]*graph.Param{l.Z, l.L, l.Mean}, l.Kernel.Params()...)
 }
 
+// wide returns a copy in float64.
+func (l *Layer) wide() *Layer {
+	of := func(p *graph.Param) *graph.Param {
+		if p == nil {
+			return nil
+		}
+		return &graph.Param{Name: p.Name, Value: graph.Convert(p.Value, tensor.Float64)}
+	}
+	k := *l.Kernel
+	k.LogLength, k.LogAmplitude, k.R = of(k.LogLength), of(k.LogAmplitude), of(k.R)
+	return &Layer{Kernel: &k, Class: l.Class, Z: of(l.Z), L: of(l.L), Mean: of(l.Mean)}
+}
+
 // Inducing returns M.
 func (l *Layer) Inducing() int { return len(l.Class) }
 

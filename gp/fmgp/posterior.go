@@ -35,6 +35,7 @@ type Posterior struct {
 
 	mu      sync.Mutex
 	network *network
+	wide    *Layer         // layer in float64
 	latent  *graph.Batched // see outputs; nil: to be compiled
 }
 
@@ -72,19 +73,36 @@ func (p *Posterior) prepare() (err error) {
 		p.network, err = newNetwork(p.net, p.layer.Z.Value.Dtype(), p.input, p.layer.Kernel.Features > 0, p.limit)
 	}
 	if err == nil && p.latent == nil {
-		p.latent, err = batched("fmgp: a prediction", p.limit, func(size int) (*graph.Builder, *graph.Node, []*graph.Node) {
-			b := graph.NewConverting(tensor.Float64)
-			u := b.Input("u", size, p.layer.Kernel.Width())
-			return b, u, p.outputs(b, u)
-		})
+		p.wide = p.layer.wide()
+		p.latent, err = p.compile(p.outputs)
 	}
 	return err
+}
+
+// refresh makes predictions see changed parameters of the layer.
+func (p *Posterior) refresh() {
+	if p.latent == nil {
+		return
+	}
+	for i, q := range p.layer.Params() {
+		copy(p.wide.Params()[i].Value.Float64s(), q.Floats())
+	}
+	p.latent.Refresh()
+}
+
+// compile compiles what write writes at points u [B, D+E], in float64.
+func (p *Posterior) compile(write func(b *graph.Builder, u *graph.Node) []*graph.Node) (*graph.Batched, error) {
+	return batched("fmgp: a prediction", p.limit, func(size int) (*graph.Builder, *graph.Node, []*graph.Node) {
+		b := graph.NewBuilder(tensor.Float64)
+		u := b.Input("u", size, p.layer.Kernel.Width())
+		return b, u, write(b, u)
+	})
 }
 
 // outputs writes what predictions need at points u [B, D+E]: Q [B,C,C], the prior variances
 // [B,C] and, where they are known apart, the epistemic variances E₀ [B,C].
 func (p *Posterior) outputs(b *graph.Builder, u *graph.Node) []*graph.Node {
-	t := p.layer.Terms(b, u)
+	t := p.wide.Terms(b, u)
 	if b.Err() != nil {
 		return nil
 	}
@@ -127,7 +145,7 @@ func (p *Posterior) at(ctx context.Context, at points) (gp.Gaussian, error) {
 	if p.known != nil {
 		epistemic = make([]float64, n*c)
 	}
-	err := p.each(ctx, at, func(first, n int, out []*tensor.Dense) error {
+	err := eachPoint(ctx, p.latent, at, func(first, n int, out []*tensor.Dense) error {
 		block := cov[first*c*c : (first+n)*c*c]
 		copy(block, out[0].Float64s())
 		if epistemic != nil {
@@ -145,12 +163,12 @@ func (p *Posterior) at(ctx context.Context, at points) (gp.Gaussian, error) {
 	return g, nil
 }
 
-// each calls visit with the outputs for the points from number first on.
-func (p *Posterior) each(ctx context.Context, at points, visit func(first, n int, out []*tensor.Dense) error) error {
+// eachPoint calls visit with what f gives for the points from number first on.
+func eachPoint(ctx context.Context, f *graph.Batched, at points, visit func(first, n int, out []*tensor.Dense) error) error {
 	const chunk = 4 * PredictBatch // so that batches can run beside each other
 	for first := 0; first < at.n(); first += chunk {
 		u := at.wide(first, min(chunk, at.n()-first))
-		err := p.latent.Each(ctx, u, func(from, n int, out []*tensor.Dense) error { return visit(first+from, n, out) })
+		err := f.Each(ctx, u, func(from, n int, out []*tensor.Dense) error { return visit(first+from, n, out) })
 		if err != nil {
 			return err
 		}
@@ -200,14 +218,15 @@ func (p *Posterior) Joint(ctx context.Context, x *tensor.Dense) (mean, cov *tens
 // joint repeats each point for each of the outputs, and treats the copies as points that
 // carry one output each.
 func (p *Posterior) joint(at points) (mean, cov *tensor.Dense, err error) {
-	n, k := at.n(), p.layer.Kernel
+	n, l := at.n(), p.layer.wide()
+	k := l.Kernel
 	size := n * k.Outputs
 	if need := 3 * 8 * int64(size) * int64(size+k.Width()); p.limit > 0 && need > p.limit {
 		return nil, nil, &graph.MemoryError{What: "the covariance", Need: need, Limit: p.limit}
 	}
-	b := graph.NewConverting(tensor.Float64)
+	b := graph.NewBuilder(tensor.Float64)
 	u := b.Param(&graph.Param{Name: "u", Value: at.wide(0, n)})
-	t := p.layer.Terms(b, u)
+	t := l.Terms(b, u)
 	if b.Err() != nil {
 		return nil, nil, b.Err()
 	}
@@ -216,7 +235,7 @@ func (p *Posterior) joint(at points) (mean, cov *tensor.Dense, err error) {
 		class[i] = i % k.Outputs
 	}
 	copies := b.Reshape(b.BroadcastTo(b.Reshape(u, n, 1, k.Width()), n, k.Outputs, k.Width()), size, k.Width())
-	half := b.MatMul(b.Reshape(t.Kxz, size, p.layer.Inducing()), t.G, false, true)
+	half := b.MatMul(b.Reshape(t.Kxz, size, l.Inducing()), t.G, false, true)
 	q := b.Sub(k.Gram(b, copies, class), b.Gram(half))
 	prog, err := graph.Compile(b, []*graph.Node{q}, graph.Options{})
 	if err == nil {
@@ -231,7 +250,7 @@ func (p *Posterior) joint(at points) (mean, cov *tensor.Dense, err error) {
 // nll is the mean negative log predictive density of targets y at points, with the present
 // parameters of the layer and of the likelihood.
 func (p *Posterior) nll(ctx context.Context, l likelihood.Likelihood, at points, y []float64) (float64, error) {
-	p.latent = nil
+	p.refresh()
 	if err := p.prepare(); err != nil {
 		return 0, err
 	}

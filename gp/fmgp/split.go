@@ -58,26 +58,24 @@ func (p points) take(rows []int) points {
 
 // findKnown sets P and ν from points each of which counts weight times.
 func (p *Posterior) findKnown(ctx context.Context, at points, noise, weight float64) error {
-	m, c := p.layer.Inducing(), p.layer.Kernel.Outputs
-	r, err := p.layer.root()
+	l := p.layer.wide()
+	m, c := l.Inducing(), l.Kernel.Outputs
+	r, err := l.root()
 	if err != nil {
 		return err
 	}
-	rows := &Posterior{layer: p.layer}
-	rows.latent, err = batched("fmgp: the variances of the training rows", p.limit, func(size int) (*graph.Builder, *graph.Node, []*graph.Node) {
-		b := graph.NewConverting(tensor.Float64)
-		u := b.Input("u", size, p.layer.Kernel.Width())
-		t := p.layer.Terms(b, u)
+	rows, err := p.compile(func(b *graph.Builder, u *graph.Node) []*graph.Node {
+		t := l.Terms(b, u)
 		if b.Err() != nil {
-			return b, u, nil
+			return nil
 		}
-		return b, u, []*graph.Node{t.Kxz, b.Diag(t.Q)}
+		return []*graph.Node{t.Kxz, b.Diag(t.Q)}
 	})
 	if err != nil {
 		return err
 	}
 	sum, scatter := make([]float64, m*m), 0.0
-	err = rows.each(ctx, at, func(_, n int, out []*tensor.Dense) error {
+	err = eachPoint(ctx, rows, at, func(_, n int, out []*tensor.Dense) error {
 		v := append([]float64(nil), out[0].Float64s()[:n*c*m]...)
 		kernel.Trsm(true, true, n*c, m, r, m, v, m)
 		for i, q := range out[1].Float64s()[:n*c] {
@@ -104,10 +102,10 @@ func (p *Posterior) findKnown(ctx context.Context, at points, noise, weight floa
 	return nil
 }
 
-// root returns the Cholesky factor of K_z [M,M] in float64, to whose diagonal the least share
+// root returns the Cholesky factor of K_z [M,M] of a layer in float64, to whose diagonal the least share
 // of its mean, in steps of ten from 10⁻¹², is added with which there is one.
 func (l *Layer) root() ([]float64, error) {
-	b := graph.NewConverting(tensor.Float64)
+	b := graph.NewBuilder(tensor.Float64)
 	gram := l.Kernel.Gram(b, b.Param(l.Z), l.Class)
 	prog, err := graph.Compile(b, []*graph.Node{gram}, graph.Options{})
 	if err == nil {

@@ -6,6 +6,7 @@ import (
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/gptest"
 	"github.com/go-valla/valla/gp/likelihood"
+	"github.com/go-valla/valla/graph"
 )
 
 // variants are settings that reach every kernel, start and schedule.
@@ -29,9 +30,25 @@ func variants() map[string]func(gp.Problem) gp.Settings {
 	return out
 }
 
-// TestMethod: what package gp asks of a method.
+// prior is the kernel of a posterior as one of the network's inputs.
+type prior struct {
+	gp.Kernel
+	of *Posterior
+}
+
+func (p prior) Diag(b *graph.Builder, x *graph.Node) *graph.Node {
+	k, n := p.of.layer.Kernel, x.Shape()[0]
+	out := writeNetwork(b, p.of.net, x, k.Features > 0)
+	u := b.Pad(b.Reshape(x, n, k.Inputs), 1, 0, k.Width())
+	if k.Features > 0 {
+		u = b.Add(u, b.Pad(out[1], 1, k.Inputs, k.Width()))
+	}
+	return k.Diag(b, u)
+}
+
+// TestMethod: what package gp asks of a method. The covariance is at most the prior's.
 func TestMethod(t *testing.T) {
 	gptest.CheckMethod(t, gptest.MethodCase{Method: Method, Variants: variants(), Case: func(_ gp.Problem, f *gp.Fitted, c *gptest.Case) {
-		c.Batch = PredictBatch
+		c.Batch, c.Prior, c.PriorVariance = PredictBatch, prior{of: f.Posterior.(*Posterior)}, 1
 	}})
 }

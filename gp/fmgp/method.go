@@ -18,7 +18,7 @@ var Method = gp.Method{
 	Summary: "A sparse Gaussian process with a kernel of the inputs, or of these and the features of the last layer, around the network as its mean.",
 	Formula: "Q(x,x') = K(x,x') − K_xz (A⁻¹ + K_z)⁻¹ K_zx',  K = a exp(−½ Σ_d (x_d − x'_d)²/ℓ_d²) S, with features also × (f·f' + δ)",
 	Cost:    "One pass of the network over the rows, whose outputs and features are kept; then a step takes M distances for each row of a mini-batch and M³ operations, whatever the network and the number of rows; a prediction takes one pass of the network, M distances and M² operations.",
-	Use:     "Choose it for tables and for networks whose tangent kernel is too slow; what lies out of distribution it tells less well than VaLLA.",
+	Use:     "Choose it where a fit has to be fast, as for deep networks; on these it tells what lies out of distribution less well than VaLLA.",
 	Source:  "Ortega, Rodríguez Santana and Hernández-Lobato, Fixed-Mean Gaussian Processes for Post-hoc Bayesian Deep Learning, arXiv 2412.04177, 2024",
 	New:     func() gp.Settings { return new(Settings) },
 	Restore: Restore,

@@ -47,9 +47,6 @@ var (
 // String implements gp.Stored.
 func (p *Posterior) String() string { return label(p.layer.Inducing()) }
 
-// Layer returns the Gaussian process, which is not to be changed.
-func (p *Posterior) Layer() *Layer { return p.layer }
-
 // InducingInputs returns the inducing inputs [M,…] as they were before the fit, nil where the
 // posterior was restored, and as they are now.
 func (p *Posterior) InducingInputs() (start, now *tensor.Dense) {

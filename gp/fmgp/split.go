@@ -59,36 +59,15 @@ func (p points) take(rows []int) points {
 // findKnown sets P and ν from points each of which counts weight times.
 func (p *Posterior) findKnown(ctx context.Context, at points, noise, weight float64) error {
 	l := p.layer.wide()
-	m, c := l.Inducing(), l.Kernel.Outputs
 	r, err := l.root()
 	if err != nil {
 		return err
 	}
-	rows, err := p.compile(func(b *graph.Builder, u *graph.Node) []*graph.Node {
-		t := l.Terms(b, u)
-		if b.Err() != nil {
-			return nil
-		}
-		return []*graph.Node{t.Kxz, b.Diag(t.Q)}
-	})
+	sum, scatter, err := p.evidence(ctx, l, r, at, noise, weight)
 	if err != nil {
 		return err
 	}
-	sum, scatter := make([]float64, m*m), 0.0
-	err = eachPoint(ctx, rows, at, func(_, n int, out []*tensor.Dense) error {
-		v := append([]float64(nil), out[0].Float64s()[:n*c*m]...)
-		kernel.Trsm(true, true, n*c, m, r, m, v, m)
-		for i, q := range out[1].Float64s()[:n*c] {
-			total := max(q, 0) + noise
-			scatter += total / float64(at.n()*c)
-			kernel.Scale(v[i*m:(i+1)*m], math.Sqrt(weight/total), v[i*m:(i+1)*m])
-		}
-		kernel.Gemm(true, false, m, m, n*c, 1, v, m, v, m, 1, sum, m)
-		return nil
-	})
-	if err != nil {
-		return err
-	}
+	m := l.Inducing()
 	gamma, u, err := eigen.Symmetric(m, sum)
 	if err != nil {
 		return err
@@ -100,6 +79,34 @@ func (p *Posterior) findKnown(ctx context.Context, at points, noise, weight floa
 	kernel.Trsm(false, true, m, m, r, m, u, m)
 	p.known, p.scatter, p.latent = graph.NewParam(nameKnown, u, tensor.Float64, m, m), scatter, nil
 	return nil
+}
+
+// evidence returns Σ_n v_n v_nᵀ/V_n [M,M] and ν, for a layer in float64 with K_z = RRᵀ.
+func (p *Posterior) evidence(ctx context.Context, l *Layer, r []float64, at points, noise, weight float64) (sum []float64, scatter float64, err error) {
+	m, c := l.Inducing(), l.Kernel.Outputs
+	rows, err := p.compile(func(b *graph.Builder, u *graph.Node) []*graph.Node {
+		t := l.Terms(b, u)
+		if b.Err() != nil {
+			return nil
+		}
+		return []*graph.Node{t.Kxz, b.Diag(t.Q)}
+	})
+	if err != nil {
+		return nil, 0, err
+	}
+	sum = make([]float64, m*m)
+	err = eachPoint(ctx, rows, at, func(_, n int, out []*tensor.Dense) error {
+		v := append([]float64(nil), out[0].Float64s()[:n*c*m]...)
+		kernel.Trsm(true, true, n*c, m, r, m, v, m)
+		for i, q := range out[1].Float64s()[:n*c] {
+			total := max(q, 0) + noise
+			scatter += total / float64(at.n()*c)
+			kernel.Scale(v[i*m:(i+1)*m], math.Sqrt(weight/total), v[i*m:(i+1)*m])
+		}
+		kernel.Gemm(true, false, m, m, n*c, 1, v, m, v, m, 1, sum, m)
+		return nil
+	})
+	return sum, scatter, err
 }
 
 // root returns the Cholesky factor of K_z [M,M] of a layer in float64, to whose diagonal the least share

@@ -2,10 +2,10 @@ package valla
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 
+	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/kernel"
 	"gonum.org/v1/gonum/mat"
@@ -13,7 +13,7 @@ import (
 )
 
 // ErrJitter is wrapped where K_z stays singular however much jitter is added.
-var ErrJitter = errors.New("valla: the kernel among the inducing points is singular")
+var ErrJitter = gp.ErrJitter
 
 // OptimalA sets L so that A = LLᵀ is the best one for the layer's Z and σ₀ under
 // Gaussian noise of the given variance, for all of the inputs x [N,…]:
@@ -33,7 +33,7 @@ func (l *Layer) OptimalA(ctx context.Context, x *tensor.Dense, noiseVariance flo
 		return 0, fmt.Errorf("valla: optimal A: %w", err)
 	}
 	m := l.Inducing()
-	r, jitter, err := factor(m, kz, 0)
+	r, jitter, err := gp.Factor(m, kz, 0)
 	if err != nil {
 		return jitter, err
 	}
@@ -115,39 +115,6 @@ func lowerRoot(m int, a []float64) []float64 {
 		}
 	}
 	return out
-}
-
-// factor returns the Cholesky factor of k [m,m] plus the least jitter with which
-// every pivot is well above rounding: least, or steps of ten from 1e-13 of the mean
-// of the diagonal.
-func factor(m int, k []float64, least float64) (r []float64, jitter float64, err error) {
-	mean := meanDiagonal(m, k)
-	for jitter = least; jitter < 1e-4; jitter = max(1e-13, 10*jitter) {
-		r = append([]float64(nil), k...)
-		for i := range m {
-			r[i*m+i] += jitter * mean
-		}
-		if kernel.Cholesky(m, r, m) < 0 && leastPivot(m, r) > 1e-13*mean {
-			return r, jitter, nil
-		}
-	}
-	return nil, jitter, fmt.Errorf("%w: no Cholesky factor with jitter up to %g of its mean diagonal %g", ErrJitter, jitter, mean)
-}
-
-func meanDiagonal(m int, k []float64) float64 {
-	mean := 0.0
-	for i := range m {
-		mean += k[i*m+i] / float64(m)
-	}
-	return mean
-}
-
-func leastPivot(m int, r []float64) float64 {
-	least := math.Inf(1)
-	for i := range m {
-		least = min(least, r[i*m+i]*r[i*m+i])
-	}
-	return least
 }
 
 // setL packs a lower triangle into the parameter L.

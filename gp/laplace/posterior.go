@@ -7,6 +7,7 @@ import (
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/internal/kernel"
+	"github.com/go-valla/valla/layers"
 	"gorgonia.org/tensor"
 )
 
@@ -14,6 +15,7 @@ import (
 // its covariance is that of the latent function, without noise, in float64. It may be
 // used by several goroutines; the network runs for one of them at a time.
 type Posterior struct {
+	net       layers.Network
 	scan      *scanner
 	structure structure
 	evidence  evidence
@@ -30,7 +32,10 @@ type Posterior struct {
 	predictor predictor
 }
 
-var _ gp.JointPosterior = (*Posterior)(nil)
+var (
+	_ gp.JointPosterior = (*Posterior)(nil)
+	_ gp.Updater        = (*Posterior)(nil)
+)
 
 // At returns the posterior for the same data at other hyper-parameters. A 0 stands for the
 // value that maximises the marginal likelihood for the other hyper-parameter; with the

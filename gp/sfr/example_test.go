@@ -50,4 +50,6 @@ func Example() {
 		fmt.Printf("%v: %.2f ± %.2f\n", q, g.Mean.Float64s()[0], math.Sqrt(g.Cov.Float64s()[0]))
 	}
 	// Output:
+	// SFR 2: 10.98 ± 0.32
+	// SFR 2: 10.10 ± 0.06
 }

@@ -50,7 +50,6 @@ func newPosterior(net layers.Network, shape tensor.Shape, outputs, n int, o Opti
 		return nil, err
 	}
 	p := &Posterior{
-		net:      net,
 		evidence: evidence{likelihood: o.likelihood(), observations: float64(n) * float64(outputs)},
 		examples: n, priors: o.Priors, ascent: o.Ascent, limit: o.MemoryLimit, choice: choiceOf(net, chosen),
 	}

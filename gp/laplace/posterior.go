@@ -7,7 +7,6 @@ import (
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/internal/kernel"
-	"github.com/go-valla/valla/layers"
 	"gorgonia.org/tensor"
 )
 
@@ -15,7 +14,6 @@ import (
 // its covariance is that of the latent function, without noise, in float64. It may be
 // used by several goroutines; the network runs for one of them at a time.
 type Posterior struct {
-	net       layers.Network
 	scan      *scanner
 	structure structure
 	evidence  evidence

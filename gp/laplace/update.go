@@ -34,7 +34,7 @@ func (p *Posterior) Update(ctx context.Context, more gp.Problem, r gp.Run) (gp.S
 		return nil, fmt.Errorf("laplace: examples of shape %v with %d targets, the posterior was fitted to %v with %d", d.x.shape, d.outputs, h.Input, h.Outputs)
 	}
 	h.Examples, h.Limit = h.Examples+d.n, cmp.Or(r.Memory, h.Limit)
-	q, err := newPosterior(p.net, h.Input, h.Outputs, h.Examples, h.options(l), h.structure(l))
+	q, err := newPosterior(p.scan.net.(part).Network, h.Input, h.Outputs, h.Examples, h.options(l), h.structure(l))
 	if err != nil {
 		return nil, err
 	}

@@ -29,7 +29,7 @@ func Example() {
 		Likelihood: likelihood.NewGaussian(0.01, tensor.Float64),
 		Train:      gp.Examples{X: column(-1, -0.5, 0, 0.5, 1), Y: column(-1.1, 0.1, 0.9, 2.1, 2.9)},
 	}
-	s := sfr.Settings{Points: 2, PriorStd: 10, Mean: "sfr"}
+	s := sfr.Settings{Points: 2, PriorStd: 10, OwnMean: true}
 	fitted, err := s.Fit(ctx, p, gp.Run{})
 	if err != nil {
 		fmt.Println(err)

@@ -67,7 +67,7 @@ type fitting struct {
 func (f *fitting) start(points *tensor.Dense) error {
 	f.q = &Posterior{
 		net: f.p.Net, points: points, outputs: f.p.Outputs(), joint: f.s.Outputs == outputsJoint,
-		own: f.s.Mean == meanOwn, clip: f.s.Clip, limit: cmp.Or(f.r.Memory, defaultMemory),
+		own: f.s.OwnMean, clip: f.s.Clip, limit: cmp.Or(f.r.Memory, defaultMemory),
 	}
 	if f.p.Validation != nil {
 		f.trial = newTrial(f.candidates, *f.p.Validation, f.q.own)

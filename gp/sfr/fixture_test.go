@@ -65,8 +65,8 @@ func (f part) with(t *testing.T, change func(s *Settings)) *Posterior {
 	return fitted(t, f.p, s, f.points)
 }
 
-func own(s *Settings)       { s.Mean = meanOwn }
-func jointOwn(s *Settings)  { s.Mean, s.Outputs = meanOwn, outputsJoint }
+func own(s *Settings)       { s.OwnMean = true }
+func jointOwn(s *Settings)  { s.OwnMean, s.Outputs = true, outputsJoint }
 func asPublished(*Settings) {}
 
 // eachPart runs a test for each part of the fixture.
@@ -165,9 +165,9 @@ func TestFixtureAllPoints(t *testing.T) {
 }
 
 // compared are the predictions for the validation rows that a fit with this grid compares.
-func (f part) compared(t *testing.T, mean string, grid []float64) *trial {
+func (f part) compared(t *testing.T, own bool, grid []float64) *trial {
 	s := f.s
-	s.Mean, s.Delta, s.PriorGrid = mean, 0, grid
+	s.OwnMean, s.Delta, s.PriorGrid = own, 0, grid
 	c, err := s.complete(f.p)
 	if err != nil {
 		t.Fatal(err)
@@ -195,8 +195,8 @@ func TestFixtureGrid(t *testing.T) {
 		for _, delta := range f.want(t, "grid_delta") {
 			grid = append(grid, 1/math.Sqrt(delta*n))
 		}
-		for name, mean := range map[string]string{"grid_nlpd_gp": "sfr", "grid_nlpd_nn": "network"} {
-			tr := f.compared(t, mean, grid)
+		for name, own := range map[string]bool{"grid_nlpd_gp": true, "grid_nlpd_nn": false} {
+			tr := f.compared(t, own, grid)
 			var got []float64
 			for i := range grid {
 				if f.prefix == "cls_" {
@@ -254,7 +254,7 @@ func TestFixtureClasses(t *testing.T) {
 	}
 	fixture.Close(t, "probs_nn", f.sampled(t, "mc_z", g.Mean.Float64s(), diagonal(g.Cov.Float64s(), c)), f.want(t, "probs_nn"), 1e-8)
 	fixture.Close(t, "probs_nn_probit", gp.ProbitProbs(g).Float64s(), f.want(t, "probs_nn_probit"), 1e-8)
-	mean, cov = predict(t, f.with(t, func(s *Settings) { s.Mean, s.Clip = meanOwn, f.scalar(t, "eps") }), x)
+	mean, cov = predict(t, f.with(t, func(s *Settings) { s.OwnMean, s.Clip = true, f.scalar(t, "eps") }), x)
 	fixture.Close(t, "eps_mean", mean, f.want(t, "eps_mean"), 1e-8)
 	fixture.Close(t, "eps_var", diagonal(cov, c), f.want(t, "eps_var"), 1e-8)
 }

@@ -16,8 +16,8 @@ import (
 // forms are the settings of both forms with each mean.
 func forms(prior float64) map[string]Settings {
 	return map[string]Settings{
-		"separate": {PriorStd: prior}, "separate, own mean": {PriorStd: prior, Mean: meanOwn},
-		"joint": {PriorStd: prior, Outputs: outputsJoint}, "joint, own mean": {PriorStd: prior, Outputs: outputsJoint, Mean: meanOwn},
+		"separate": {PriorStd: prior}, "separate, own mean": {PriorStd: prior, OwnMean: true},
+		"joint": {PriorStd: prior, Outputs: outputsJoint}, "joint, own mean": {PriorStd: prior, Outputs: outputsJoint, OwnMean: true},
 	}
 }
 
@@ -33,8 +33,8 @@ func tolerance(dt tensor.Dtype) float64 {
 func TestOneOutput(t *testing.T) {
 	p := newProblem(t, 1, tensor.Float64, 40, 5, 1, false)
 	z := firstRows(p, 9)
-	mean, cov := predict(t, fitted(t, p, Settings{PriorStd: 0.8, Mean: meanOwn}, z), p.Validation.X)
-	mean2, cov2 := predict(t, fitted(t, p, Settings{PriorStd: 0.8, Mean: meanOwn, Outputs: outputsJoint}, z), p.Validation.X)
+	mean, cov := predict(t, fitted(t, p, Settings{PriorStd: 0.8, OwnMean: true}, z), p.Validation.X)
+	mean2, cov2 := predict(t, fitted(t, p, Settings{PriorStd: 0.8, OwnMean: true, Outputs: outputsJoint}, z), p.Validation.X)
 	fixture.Close(t, "mean", mean2, mean, 1e-9)
 	fixture.Close(t, "covariance", cov2, cov, 1e-9)
 }

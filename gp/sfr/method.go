@@ -29,7 +29,7 @@ var Method = gp.Method{
 type Settings struct {
 	Points  int     `set:"points" default:"200" min:"1" help:"number M of training rows, drawn at random, at which the sparse Gaussian process has its inducing variables; at most all rows"`
 	Outputs string  `set:"outputs" choice:"separate joint" help:"several outputs are a Gaussian process each, with the diagonal of the curvature as published, or one together, with all of it"`
-	Mean    string  `set:"mean" choice:"network sfr" help:"mean of predictions: the network's outputs, or SFR's own mean, which moves when rows are added"`
+	OwnMean bool    `set:"own-mean" help:"predict with SFR's own mean, which moves when rows are added, instead of the network's outputs"`
 	Clip    float64 `set:"clip" default:"0" min:"0" below:"0.5" help:"for classes: ε, when probabilities in the curvature are kept from ε to 1 − ε; with separate outputs"`
 
 	PriorStd  float64   `set:"prior-std" auto:"the best of prior-grid on the validation rows" above:"0" help:"prior standard deviation σ₀ of the weights"`
@@ -38,10 +38,7 @@ type Settings struct {
 	NoiseStd  float64   `set:"noise-std" auto:"the best of 9 from a quarter to four times the network's residual on the validation rows, the residual without these" above:"0" help:"noise standard deviation, in the units of the network's outputs"`
 }
 
-const (
-	outputsJoint = "joint"
-	meanOwn      = "sfr"
-)
+const outputsJoint = "joint"
 
 // Label implements gp.Settings.
 func (s *Settings) Label() string {
@@ -49,7 +46,7 @@ func (s *Settings) Label() string {
 	if c.Points == 0 {
 		c.Points = 200
 	}
-	return label(c.Points, c.Mean == meanOwn, c.Outputs == outputsJoint)
+	return label(c.Points, c.OwnMean, c.Outputs == outputsJoint)
 }
 
 // label names a posterior by its mean, its number of points and its form.

@@ -15,10 +15,10 @@ func variants() map[string]func(gp.Problem) gp.Settings {
 	out := map[string]func(gp.Problem) gp.Settings{}
 	for name, s := range map[string]Settings{
 		"defaults":                    {},
-		"own mean, fixed":             {Points: 10, Mean: "sfr", PriorStd: 0.7},
+		"own mean, fixed":             {Points: 10, OwnMean: true, PriorStd: 0.7},
 		"joint, few points":           {Points: 5, Outputs: "joint", PriorGrid: []float64{0.1, 1, 10}},
-		"joint, own mean, delta":      {Points: 4, Outputs: "joint", Mean: "sfr", Delta: 0.01},
-		"classes: clipped":            {Points: 9, Mean: "sfr", Clip: 0.1},
+		"joint, own mean, delta":      {Points: 4, Outputs: "joint", OwnMean: true, Delta: 0.01},
+		"classes: clipped":            {Points: 9, OwnMean: true, Clip: 0.1},
 		"numbers: the noise is given": {Points: 9, NoiseStd: 0.4},
 	} {
 		out[name] = func(p gp.Problem) gp.Settings {

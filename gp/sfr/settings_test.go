@@ -30,7 +30,6 @@ func TestErrors(t *testing.T) {
 		"prior-std 1, delta 0 and a prior-grid of 2":            {numbers, Settings{PriorStd: 1, PriorGrid: []float64{1, 2}}},
 		"prior-std 1, delta 0.1 and a prior-grid of 0":          {numbers, Settings{PriorStd: 1, Delta: 0.1}},
 		"no validation rows, on which":                          {without, Settings{}},
-		`mean: expected one of network, sfr`:                    {numbers, Settings{Mean: "map"}},
 		"outputs: expected one of separate, joint":              {numbers, Settings{Outputs: "all"}},
 		"clip: expected a number at least 0, below 0.5":         {classes, Settings{Clip: 0.5}},
 		"delta: expected a number above 0":                      {classes, Settings{Delta: -1}},
@@ -49,7 +48,7 @@ func TestErrors(t *testing.T) {
 // TestLabels: the mean, the number of points and the form.
 func TestLabels(t *testing.T) {
 	for want, s := range map[string]Settings{
-		"SFR-NN 200": {}, "SFR 50": {Points: 50, Mean: "sfr"}, "SFR-NN 20, joint": {Points: 20, Outputs: "joint", Mean: "network"},
+		"SFR-NN 200": {}, "SFR 50": {Points: 50, OwnMean: true}, "SFR-NN 20, joint": {Points: 20, Outputs: "joint"},
 	} {
 		if got := s.Label(); got != want {
 			t.Errorf("label %q, want %q", got, want)
@@ -61,8 +60,8 @@ func TestLabels(t *testing.T) {
 // them given.
 func TestFoundOnValidation(t *testing.T) {
 	p := newProblem(t, 9, tensor.Float64, 60, 6, 2, false)
-	for _, mean := range []string{"network", "sfr"} {
-		grid, s := []float64{0.05, 0.5, 5}, Settings{Points: 10, Mean: mean}
+	for _, own := range []bool{false, true} {
+		grid, s := []float64{0.05, 0.5, 5}, Settings{Points: 10, OwnMean: own}
 		fit := func(s Settings) *gp.Fitted {
 			f, err := s.Fit(t.Context(), p, gp.Run{Seed: 3})
 			if err != nil {
@@ -114,7 +113,7 @@ func factOf(f *gp.Fitted, name string) float64 {
 // TestRecord: facts, and notes on the mean, on points, and on a singular kernel.
 func TestRecord(t *testing.T) {
 	p := newProblem(t, 9, tensor.Float64, 30, 3, 1, false) // 13 weights
-	f, err := (&Settings{PriorStd: 1, NoiseStd: 0.3, Mean: "sfr"}).Fit(t.Context(), p, gp.Run{})
+	f, err := (&Settings{PriorStd: 1, NoiseStd: 0.3, OwnMean: true}).Fit(t.Context(), p, gp.Run{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,7 +138,7 @@ func TestRecord(t *testing.T) {
 // are those without the repetition.
 func TestSamePoint(t *testing.T) {
 	p := newProblem(t, 11, tensor.Float64, 30, 8, 1, false)
-	s := Settings{PriorStd: 1, NoiseStd: 0.3, Mean: "sfr"}
+	s := Settings{PriorStd: 1, NoiseStd: 0.3, OwnMean: true}
 	mean, cov := predict(t, fitted(t, p, s, firstRows(p, 6)), p.Validation.X)
 	twice := p.Train.Rows([]int{0, 1, 2, 3, 4, 5, 0, 3}).X
 	mean2, cov2 := predict(t, fitted(t, p, s, twice), p.Validation.X)

@@ -93,12 +93,12 @@ func (r report) print(to io.Writer) error {
 	w := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
 	line := func(name, format string, args ...any) { fmt.Fprintf(w, name+"\t"+format+"\n", args...) }
 	line("network", "%s, %s", r.Network, r.Dtype)
+	rows := fmt.Sprintf("%d to train, %d to validate", e.Rows, e.ValidationRows)
 	if e.Action == valla.ActionUpdate {
-		line("rows", "%d added", e.Rows)
-	} else {
-		line("rows", "%d to train, %d to validate", e.Rows, e.ValidationRows)
+		rows = fmt.Sprintf("%d added", e.Rows)
 	}
-	if e.Method != "" {
+	line("rows", "%s", rows)
+	if e.Action == valla.ActionFit || e.Action == valla.ActionUpdate {
 		line("posterior", "%s", e.Label)
 	}
 	if e.Result != nil {

@@ -258,3 +258,35 @@ func TestFixtureClasses(t *testing.T) {
 	fixture.Close(t, "eps_mean", mean, f.want(t, "eps_mean"), 1e-8)
 	fixture.Close(t, "eps_var", diagonal(cov, c), f.want(t, "eps_var"), 1e-8)
 }
+
+// TestFixtureJitter: the mean with the jitter of the published code, which is in units of the
+// kernel without σ₀².
+func TestFixtureJitter(t *testing.T) {
+	eachPart(t, func(t *testing.T, f part) {
+		q := f.with(t, own)
+		d, err := newDuals(t.Context(), f.p, f.p.Likelihood, false, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for part := range q.systems {
+			gram, err := q.kernels.gram(t.Context(), part)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range q.kernels.size() {
+				gram[i*(q.kernels.size()+1)] += f.scalar(t, "jitter")
+			}
+			if q.systems[part], err = newSystem(q.kernels.size(), gram); err != nil {
+				t.Fatal(err)
+			}
+			if err := d.addTo(t.Context(), q.kernels, part, q.systems[part], func(int) {}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := q.solve(); err != nil {
+			t.Fatal(err)
+		}
+		mean, _ := predict(t, q, f.Dense(t, f.prefix+"Xt"))
+		fixture.Close(t, "jit_mean", mean, f.want(t, "jit_mean"), 1e-8)
+	})
+}

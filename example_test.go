@@ -12,7 +12,9 @@ import (
 
 	"github.com/go-valla/valla"
 	"github.com/go-valla/valla/data"
+	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/laplace"
+	"github.com/go-valla/valla/gp/sfr"
 	vallagp "github.com/go-valla/valla/gp/valla"
 	"github.com/go-valla/valla/layers"
 )
@@ -165,6 +167,29 @@ func ExampleModel_Predict() {
 	// Output:
 	// class 0, sure: true
 	// class 1, sure: true
+}
+
+// Rows that arrive later are added to a fitted posterior without another fit. SFR's own mean
+// follows their targets; the network stays as it was.
+func ExampleModel_Update() {
+	ctx, old, later := context.Background(), data.Toy(1), data.Toy(2)
+	m, err := valla.Train(ctx, old, valla.TrainOptions{Training: valla.Training{Iterations: 500}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	if m, err = m.Fit(ctx, old, valla.FitOptions{Settings: &sfr.Settings{OwnMean: true}}); err != nil {
+		log.Fatal(err)
+	}
+	updated, err := m.Update(ctx, later, gp.Run{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	e := updated.History[len(updated.History)-1]
+	fmt.Printf("%v: %s of %d rows\n", updated, e.Action, e.Rows)
+	fmt.Printf("their NLL has fallen: %t\n", e.Facts[1].Value < e.Facts[0].Value)
+	// Output:
+	// SFR 180: update of 200 rows
+	// their NLL has fallen: true
 }
 
 // Scores of the network alone and with error bars.

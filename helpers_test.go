@@ -16,6 +16,7 @@ import (
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/laplace"
+	"github.com/go-valla/valla/gp/sfr"
 	"github.com/go-valla/valla/gp/task"
 	vallagp "github.com/go-valla/valla/gp/valla"
 	"github.com/go-valla/valla/graph"
@@ -94,6 +95,12 @@ func everyPosterior(t testing.TB) map[string]*Model {
 		"VaLLA 5": newTestModel(t, tensor.Float64, 5, 4, 3), "classes, MAP": newTestClasses(t, tensor.Float64, 3),
 		"classes, VaLLA": fit(t, newTestClasses(t, tensor.Float64, 3), thirds(9, 3), FitOptions{
 			Settings: &vallagp.Settings{Inducing: 3, Iterations: 2}, Validation: new(0.0)}),
+		"VaLLA with α = 0": fit(t, newTestModel(t, tensor.Float64, 0, 3), wave(8, 3), FitOptions{
+			Settings: &vallagp.Settings{Inducing: 3, Iterations: 2, Alpha: new(0.0)}, Validation: new(0.0)}),
+		"SFR": fit(t, newTestModel(t, tensor.Float64, 0, 3), wave(8, 3), FitOptions{
+			Settings: &sfr.Settings{Points: 3, PriorStd: 0.7, OwnMean: true}, Validation: new(0.0)}),
+		"classes, SFR": fit(t, newTestClasses(t, tensor.Float64, 3), thirds(9, 3), FitOptions{
+			Settings: &sfr.Settings{Points: 2, PriorStd: 0.7, Outputs: "joint"}, Validation: new(0.0)}),
 	}
 	for name, s := range map[string]laplace.Settings{
 		"full, function space": {},

@@ -50,13 +50,14 @@ const (
 	ActionTrain   = "train"   // the network was trained
 	ActionWeights = "weights" // the network's weights came from a file
 	ActionFit     = "fit"     // a posterior was fitted
+	ActionUpdate  = "update"  // rows were added to the posterior
 )
 
-// Event records one step of a model's history: its training, the reading of its weights, or
-// a fit. In JSON the fields of the Record stand beside the others.
+// Event records one step of a model's history: its training, the reading of its weights, a
+// fit, or rows that were added to the fit. In JSON the fields of the Record stand beside the others.
 type Event struct {
-	Action  string   `json:"action"`           // ActionTrain, ActionWeights or ActionFit
-	Method  string   `json:"method,omitempty"` // name of the method that was fitted
+	Action  string   `json:"action"`           // one of the actions above
+	Method  string   `json:"method,omitempty"` // name of the method of the posterior
 	Label   string   `json:"label,omitempty"`  // name of the result in a table of scores
 	Program string   `json:"program"`          // version of the program, see Version
 	Seed    uint64   `json:"seed"`
@@ -81,7 +82,7 @@ func (m *Model) Fingerprint() string { return layers.Fingerprint(m.Net) }
 func (m *Model) MAP() *Model {
 	c := *m
 	c.Posterior = nil
-	c.History = slices.DeleteFunc(slices.Clone(m.History), func(e Event) bool { return e.Action == ActionFit })
+	c.History = slices.DeleteFunc(slices.Clone(m.History), func(e Event) bool { return e.Action == ActionFit || e.Action == ActionUpdate })
 	return &c
 }
 

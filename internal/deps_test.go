@@ -46,6 +46,7 @@ var level = map[string]int{
 	"gp/laplace":                  8,
 	"gp/ella":                     8,
 	"gp/fmgp":                     8,
+	"gp/sfr":                      8,
 	"gp/method":                   9,
 	"valla":                       10,
 	"experiments/internal/spec":   11,

@@ -66,7 +66,7 @@ func run(t *testing.T, dir string, args ...string) result {
 }
 
 // progressLines matches the lines about progress, which a run prints on a busy machine.
-var progressLines = regexp.MustCompile(`(?m)^[^:\n]+: \d+ of \d+ (steps|rows), .* s left\n`)
+var progressLines = regexp.MustCompile(`(?m)^[^:\n]+: \d+ of \d+ (steps|rows), .* s( left)?\n`)
 
 // must runs a command that has to succeed without a word on stderr.
 func must(t *testing.T, dir string, args ...string) string {

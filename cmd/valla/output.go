@@ -22,7 +22,7 @@ func printJSON(w io.Writer, v any) error {
 	return e.Encode(v)
 }
 
-// report is the output of train and fit.
+// report is the output of train, fit and update.
 type report struct {
 	Model    string         `json:"model"` // the file written
 	Network  string         `json:"network"`
@@ -93,8 +93,12 @@ func (r report) print(to io.Writer) error {
 	w := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
 	line := func(name, format string, args ...any) { fmt.Fprintf(w, name+"\t"+format+"\n", args...) }
 	line("network", "%s, %s", r.Network, r.Dtype)
-	line("rows", "%d to train, %d to validate", e.Rows, e.ValidationRows)
-	if e.Action == valla.ActionFit {
+	rows := fmt.Sprintf("%d to train, %d to validate", e.Rows, e.ValidationRows)
+	if e.Action == valla.ActionUpdate {
+		rows = fmt.Sprintf("%d added", e.Rows)
+	}
+	line("rows", "%s", rows)
+	if e.Action == valla.ActionFit || e.Action == valla.ActionUpdate {
 		line("posterior", "%s", e.Label)
 	}
 	if e.Result != nil {

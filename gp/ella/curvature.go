@@ -20,23 +20,9 @@ func newCurvature(k int, lik likelihood.Likelihood) *curvature {
 }
 
 // add adds examples with the outputs mean [n,C] and the features phi [n,C,K], which it
-// overwrites. With Λ = Σ_c w_c (e_c − m)(e_c − m)ᵀ the sum is that of the squares of
-// √w_c (φ_c − Σ_j m_j φ_j), and exact also where Λ is singular.
+// overwrites.
 func (a *curvature) add(mean, phi []float64, c int) {
-	w, m, centre := make([]float64, c), make([]float64, c), make([]float64, a.k)
-	for at := 0; at < len(mean); at += c {
-		a.lik.Root(w, m, mean[at:at+c])
-		rows := phi[at*a.k : (at+c)*a.k]
-		clear(centre)
-		for j, mj := range m {
-			kernel.Axpy(mj, rows[j*a.k:(j+1)*a.k], centre)
-		}
-		for j, wj := range w {
-			row := rows[j*a.k : (j+1)*a.k]
-			kernel.Sub(row, row, centre)
-			kernel.Scale(row, math.Sqrt(wj), row)
-		}
-	}
+	likelihood.RootRows(a.lik, mean, phi, c)
 	kernel.Syrk(true, a.k, len(mean), 1, phi, a.k, 1, a.g, a.k)
 }
 

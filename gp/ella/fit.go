@@ -59,7 +59,7 @@ type fitting struct {
 	r          gp.Run
 	s          Settings // complete
 	limit      int64    // bytes
-	candidates []candidate
+	candidates []gp.Candidate
 
 	points   points
 	spectrum spectrum
@@ -73,7 +73,7 @@ type fitting struct {
 
 // state is a posterior to be.
 type state struct {
-	candidate
+	gp.Candidate
 	g    []float64 // with unit noise
 	seen int       // rows
 	nll  float64   // of the validation rows; NaN without
@@ -196,9 +196,9 @@ func (f *fitting) consider() error {
 	if err != nil {
 		return fmt.Errorf("ella: eigenvalues of G after %d rows: %w", f.seen, err)
 	}
-	now := state{candidate: f.candidates[0], seen: f.seen, nll: math.NaN()}
+	now := state{Candidate: f.candidates[0], seen: f.seen, nll: math.NaN()}
 	if f.held != nil {
-		now.candidate, now.nll = f.held.best(p, f.share(f.seen), f.candidates)
+		now.Candidate, now.nll = f.held.best(p, f.share(f.seen), f.candidates)
 		if math.IsInf(now.nll, 1) {
 			return fmt.Errorf("ella: no finite negative log-likelihood of the validation rows with any of %d standard deviations", len(f.candidates))
 		}
@@ -215,12 +215,12 @@ func (f *fitting) share(seen int) float64 { return float64(seen) / float64(f.p.T
 
 // fitted makes the posterior of the best state.
 func (f *fitting) fitted() (*gp.Fitted, error) {
-	noise := f.best.noise * f.best.noise
+	noise := f.best.Noise * f.best.Noise
 	g := slices.Clone(f.best.g)
 	kernel.Scale(g, 1/noise, g)
 	q := &Posterior{
 		net: f.p.Net, input: f.p.Train.X.Shape()[1:].Clone(), v: f.v, g: g,
-		prior: f.best.prior, share: f.share(f.best.seen), points: f.points.n(), at: f.points, limit: f.limit, features: f.features,
+		prior: f.best.Prior, share: f.share(f.best.seen), points: f.points.n(), at: f.points, limit: f.limit, features: f.features,
 	}
 	if err := q.finish(); err != nil {
 		return nil, err

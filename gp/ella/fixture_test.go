@@ -173,7 +173,7 @@ func TestFixtureEarlyStopping(t *testing.T) {
 				t.Fatal(err)
 			}
 			for i, v := range signed(b.sums.g, s) {
-				sums = append(sums, v*s[i/k]/(b.candidates[0].noise*b.candidates[0].noise))
+				sums = append(sums, v*s[i/k]/(b.candidates[0].Noise*b.candidates[0].Noise))
 			}
 			_, v := b.held.best(p, b.share(b.seen), b.candidates)
 			_, w := b.held.best(p, 1, b.candidates)
@@ -214,14 +214,14 @@ func TestFixtureGrid(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, c := range b.candidates {
-			_, v := b.held.best(p, 1, []candidate{c})
+			_, v := b.held.best(p, 1, []gp.Candidate{c})
 			nll = append(nll, v)
 		}
 		want := f.want(t, "grid_val_nll")
 		fixture.Close(t, "grid_val_nll", nll, want, 1e-9)
 		least := slices.Index(want, slices.Min(want))
-		if b.best.prior != s.PriorGrid[least] || math.Abs(b.best.nll-want[least]) > 1e-9*math.Abs(want[least]) {
-			t.Errorf("σ₀ = %g with the NLL %g, want %g with %g", b.best.prior, b.best.nll, s.PriorGrid[least], want[least])
+		if b.best.Prior != s.PriorGrid[least] || math.Abs(b.best.nll-want[least]) > 1e-9*math.Abs(want[least]) {
+			t.Errorf("σ₀ = %g with the NLL %g, want %g with %g", b.best.Prior, b.best.nll, s.PriorGrid[least], want[least])
 		}
 	})
 }

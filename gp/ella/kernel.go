@@ -3,8 +3,8 @@ package ella
 import (
 	"context"
 	"fmt"
-	"slices"
 
+	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/jacobian"
 	"github.com/go-valla/valla/layers"
@@ -16,8 +16,8 @@ import (
 func kernelOf(ctx context.Context, net layers.Network, p points, limit int64) ([]float64, error) {
 	m := p.n()
 	k := make([]float64, m*m)
-	x := p.inputs()
-	of := picked{net, slices.Clone(p.z.Shape()[1:]), p.outputs}
+	of := p.picked(net)
+	x := p.inputs(of)
 	g, err := halved("the kernel of the points", m, limit-8*int64(m)*int64(m)-bytesOf(x), func(size int) (*blocks, int64, error) {
 		return planBlocks(of, x, size)
 	})
@@ -76,7 +76,7 @@ type blocks struct {
 }
 
 // planBlocks writes the kernel in blocks into a graph, and says how many bytes it needs.
-func planBlocks(net picked, x *tensor.Dense, size int) (*blocks, int64, error) {
+func planBlocks(net gp.Picked, x *tensor.Dense, size int) (*blocks, int64, error) {
 	g := &blocks{x: x, size: size, b: graph.NewBuilder(x.Dtype())}
 	kernel, class, width := jacobian.NTK{Net: net}, make([]int, size), x.Shape()[1]
 	g.first = g.b.Input("first", size, width)

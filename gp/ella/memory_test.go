@@ -69,7 +69,7 @@ func TestBlocks(t *testing.T) {
 func kernelInBlocks(t *testing.T, p gp.Problem, at points, size int) []float64 {
 	t.Helper()
 	m := at.n()
-	g, _, err := planBlocks(picked{p.Net, at.z.Shape()[1:].Clone(), at.outputs}, at.inputs(), size)
+	g, _, err := planBlocks(at.picked(p.Net), at.inputs(at.picked(p.Net)), size)
 	if err == nil {
 		err = g.compile()
 	}
@@ -134,9 +134,9 @@ func TestPlanIsMeasured(t *testing.T) {
 	p := newProblem(t, 1, tensor.Float64, 2000, 100, 3, true)
 	s := Settings{Points: 1000, PointOutput: "label"}
 	at := s.draw(p, 1)
-	x := at.inputs()
+	x := at.inputs(at.picked(p.Net))
 	before := liveHeap()
-	g, plan, err := planBlocks(picked{p.Net, at.z.Shape()[1:].Clone(), at.outputs}, x, 600)
+	g, plan, err := planBlocks(at.picked(p.Net), x, 600)
 	if err == nil {
 		err = g.compile()
 	}

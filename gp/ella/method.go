@@ -68,7 +68,7 @@ func (s Settings) complete(p gp.Problem) (Settings, error) {
 		s.CheckEvery = defaultCheckEvery
 	}
 	if s.PriorStd == 0 && s.PriorGrid == nil {
-		s.PriorGrid = logSpaced(0.01, 100, 21)
+		s.PriorGrid = gp.LogSpaced(0.01, 100, 21)
 	}
 	s.PriorGrid = slices.Clone(s.PriorGrid)
 	return s, nil

@@ -6,7 +6,6 @@ import (
 
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp"
-	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/layers"
 	"gorgonia.org/tensor"
 )
@@ -62,39 +61,10 @@ func (s *Settings) rows(p gp.Problem, rng *rand.Rand) []int {
 	})
 }
 
-// picked is a network with one output, which is chosen for each example: an input is that
-// of the network followed by a one-hot vector of its outputs. So one program serves points
-// with any outputs.
-type picked struct {
-	net     layers.Network
-	input   tensor.Shape // of one example of the network
-	outputs int
-}
-
-// Params implements layers.Network.
-func (p picked) Params() []*graph.Param { return p.net.Params() }
-
-// Forward implements layers.Network: [B, D+C] gives [B,1].
-func (p picked) Forward(b *graph.Builder, x *graph.Node) *graph.Node {
-	d := p.input.TotalSize()
-	in := b.Slice(x, 1, 0, d)
-	hot := b.Slice(x, 1, d, d+p.outputs)
-	if b.Err() != nil {
-		return nil
-	}
-	out := p.net.Forward(b, b.Reshape(in, append([]int{x.Shape()[0]}, p.input...)...))
-	return b.SumAxis(b.Mul(out, hot), 1)
+// picked is the network with the outputs that points carry.
+func (p points) picked(net layers.Network) gp.Picked {
+	return gp.Picked{Net: net, Input: p.z.Shape()[1:].Clone(), Outputs: p.outputs}
 }
 
 // inputs returns the inputs of picked for the points, [M, D+C].
-func (p points) inputs() *tensor.Dense {
-	m := p.n()
-	d := p.z.Shape().TotalSize() / m
-	z, v := graph.Floats(p.z), make([]float64, m*(d+p.outputs))
-	for i, c := range p.output {
-		row := v[i*(d+p.outputs):]
-		copy(row, z[i*d:(i+1)*d])
-		row[d+c] = 1
-	}
-	return graph.Convert(tensor.New(tensor.WithShape(m, d+p.outputs), tensor.WithBacking(v)), p.z.Dtype())
-}
+func (p points) inputs(of gp.Picked) *tensor.Dense { return of.Inputs(p.z, p.output, p.z.Dtype()) }

@@ -36,6 +36,7 @@ type Posterior struct {
 var (
 	_ gp.JointPosterior = (*Posterior)(nil)
 	_ gp.Stored         = (*Posterior)(nil)
+	_ gp.Updater        = (*Posterior)(nil)
 )
 
 // finish computes what predictions need of G and σ₀.

@@ -10,42 +10,14 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// candidate are standard deviations to be tried; noise is 1 with classes.
-type candidate struct{ prior, noise float64 }
-
-// logSpaced returns n ≥ 2 numbers from lo to hi with the same ratio of neighbours.
-func logSpaced(lo, hi float64, n int) []float64 {
-	out := make([]float64, n)
-	for i := range out {
-		out[i] = lo * math.Pow(hi/lo, float64(i)/float64(n-1))
-	}
-	return out
-}
-
 // candidates lists the standard deviations that are tried for a problem: one pair where the
 // settings have both.
-func (s *Settings) candidates(p gp.Problem) (out []candidate) {
-	priors, noises := s.PriorGrid, []float64{1}
+func (s *Settings) candidates(p gp.Problem) []gp.Candidate {
+	priors := s.PriorGrid
 	if s.PriorStd > 0 {
 		priors = []float64{s.PriorStd}
 	}
-	if variance := likelihood.NoiseVariance(p.Likelihood); variance > 0 {
-		residual := math.Sqrt(variance)
-		switch {
-		case s.NoiseStd > 0:
-			noises = []float64{s.NoiseStd}
-		case p.Validation != nil:
-			noises = logSpaced(residual/4, 4*residual, 9)
-		default:
-			noises = []float64{residual}
-		}
-	}
-	for _, prior := range priors {
-		for _, noise := range noises {
-			out = append(out, candidate{prior, noise})
-		}
-	}
-	return out
+	return gp.Candidates(p, priors, s.NoiseStd)
 }
 
 // heldOut are validation examples with their features.
@@ -73,12 +45,12 @@ func heldOutBytes(n, c, k int) int64 { return 8 * int64(n) * int64(c) * int64(2+
 
 // best returns the candidate with the smallest mean negative log predictive density, and
 // this; +Inf if no density is positive.
-func (h *heldOut) best(p precision, share float64, all []candidate) (found candidate, nll float64) {
+func (h *heldOut) best(p precision, share float64, all []gp.Candidate) (found gp.Candidate, nll float64) {
 	rotated := make([]float64, len(h.phi)) // φ Q
 	kernel.Gemm(false, false, len(h.mean), h.k, h.k, 1, h.phi, h.k, p.q, h.k, 0, rotated, h.k)
 	nll = math.Inf(1)
 	for _, c := range all {
-		if v := h.nll(rotated, p.variances(c.prior, c.noise*c.noise, share), c.noise*c.noise); v < nll {
+		if v := h.nll(rotated, p.variances(c.Prior, c.Noise*c.Noise, share), c.Noise*c.Noise); v < nll {
 			found, nll = c, v
 		}
 	}

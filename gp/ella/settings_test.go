@@ -76,21 +76,21 @@ func TestCandidates(t *testing.T) {
 		p             gp.Problem
 		s             Settings
 		n             int
-		first, middle candidate
+		first, middle gp.Candidate
 	}{
-		"all given":     {p, Settings{PriorStd: 2, NoiseStd: 0.5}, 1, candidate{2, 0.5}, candidate{2, 0.5}},
-		"prior given":   {p, Settings{PriorStd: 2}, 9, candidate{2, 0.075}, candidate{2, 0.3}},
-		"prior-grid":    {p, Settings{PriorGrid: []float64{1, 2, 4}}, 27, candidate{1, 0.075}, candidate{2, 0.3}},
-		"no validation": {without, Settings{PriorStd: 2}, 1, candidate{2, 0.3}, candidate{2, 0.3}},
+		"all given":     {p, Settings{PriorStd: 2, NoiseStd: 0.5}, 1, gp.Candidate{Prior: 2, Noise: 0.5}, gp.Candidate{Prior: 2, Noise: 0.5}},
+		"prior given":   {p, Settings{PriorStd: 2}, 9, gp.Candidate{Prior: 2, Noise: 0.075}, gp.Candidate{Prior: 2, Noise: 0.3}},
+		"prior-grid":    {p, Settings{PriorGrid: []float64{1, 2, 4}}, 27, gp.Candidate{Prior: 1, Noise: 0.075}, gp.Candidate{Prior: 2, Noise: 0.3}},
+		"no validation": {without, Settings{PriorStd: 2}, 1, gp.Candidate{Prior: 2, Noise: 0.3}, gp.Candidate{Prior: 2, Noise: 0.3}},
 	} {
 		got := c.s.candidates(c.p)
-		near := func(a, b candidate) bool { return a.prior == b.prior && math.Abs(a.noise-b.noise) < 1e-12 }
+		near := func(a, b gp.Candidate) bool { return a.Prior == b.Prior && math.Abs(a.Noise-b.Noise) < 1e-12 }
 		if len(got) != c.n || !near(got[0], c.first) || !near(got[c.n/2], c.middle) {
 			t.Errorf("%s: %v", name, got)
 		}
 	}
 	classes := newProblem(t, 1, tensor.Float64, 20, 4, 3, true)
-	if got := (&Settings{PriorGrid: []float64{1, 2}}).candidates(classes); !slices.Equal(got, []candidate{{1, 1}, {2, 1}}) {
+	if got := (&Settings{PriorGrid: []float64{1, 2}}).candidates(classes); !slices.Equal(got, []gp.Candidate{{Prior: 1, Noise: 1}, {Prior: 2, Noise: 1}}) {
 		t.Errorf("classes: %v", got)
 	}
 }
@@ -165,17 +165,17 @@ func TestFoundOnValidation(t *testing.T) {
 	s.PriorGrid = grid
 	found := fit(s)
 	s.PriorGrid = nil
-	best, at := math.Inf(1), candidate{}
+	best, at := math.Inf(1), gp.Candidate{}
 	for _, prior := range grid {
-		for _, noise := range logSpaced(0.075, 1.2, 9) {
+		for _, noise := range gp.LogSpaced(0.075, 1.2, 9) {
 			s.PriorStd, s.NoiseStd = prior, noise
 			f := fit(s)
 			if nll := validationNLL(t, p, f); nll < best {
-				best, at = nll, candidate{prior, noise}
+				best, at = nll, gp.Candidate{Prior: prior, Noise: noise}
 			}
 		}
 	}
-	if found.Record.PriorStds[0] != at.prior || math.Abs(math.Sqrt(found.NoiseVariance)-at.noise) > 1e-12 {
+	if found.Record.PriorStds[0] != at.Prior || math.Abs(math.Sqrt(found.NoiseVariance)-at.Noise) > 1e-12 {
 		t.Errorf("σ₀ %g and σ² %g, want %+v", found.Record.PriorStds, found.NoiseVariance, at)
 	}
 	if got := factOf(found, "validation NLL"); math.Abs(got-best) > 1e-9 {

@@ -104,6 +104,7 @@ var promises = []promise{
 	{"restored", false, (*trial).restored},
 	{"spoiled arrays", true, (*trial).spoiledArrays},
 	{"spoiled headers", true, (*trial).spoiledHeaders},
+	{"updates", false, (*trial).updates},
 	{"checkpoints", true, (*trial).checkpoints},
 	{"ended context", false, (*trial).endedContext},
 	{"wrong problems", true, (*trial).wrongProblems},

@@ -34,6 +34,7 @@ func TestMethodFlaws(t *testing.T) {
 		"deaf": "ended context", "deaf during the fit": "ended context",
 		"takes wrong problems": "wrong problems", "panics on wrong problems": "wrong problems", "takes more targets": "wrong problems",
 		"unbounded": "too little memory", "needs a checkpoint": "checkpoints", "goes on elsewhere": "checkpoints",
+		"counts updates": "updates", "panics on updates": "updates", "changes itself": "updates", "widens": "updates", "deaf to updates": "updates",
 		"takes any checkpoint": "checkpoints", "panics on checkpoints": "checkpoints",
 	} {
 		var broken []string

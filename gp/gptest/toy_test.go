@@ -219,6 +219,29 @@ func (p *toyPosterior) Predict(ctx context.Context, x *tensor.Dense) (gp.Gaussia
 
 func (p *toyPosterior) String() string { return p.h.Name }
 
+// Update adds the number of examples to the precisions 1/scale².
+func (p *toyPosterior) Update(ctx context.Context, more gp.Problem, _ gp.Run) (gp.Stored, error) {
+	if ctx.Err() != nil && p.flaw != "deaf to updates" {
+		return nil, ctx.Err()
+	}
+	q, n := *p, float64(more.Train.N())
+	switch p.flaw {
+	case "counts updates":
+		n = 1
+	case "panics on updates":
+		panic("an update")
+	}
+	if p.flaw != "changes itself" {
+		q.scale = slices.Clone(p.scale)
+	}
+	for i, s := range q.scale {
+		if q.scale[i] = 1 / math.Sqrt(1/(s*s)+n); p.flaw == "widens" {
+			q.scale[i] = math.Sqrt(s*s + n)
+		}
+	}
+	return &q, nil
+}
+
 func (p *toyPosterior) State() (gp.State, error) {
 	scale := gp.Array{Name: "scale", Value: tensor.New(tensor.WithShape(len(p.scale)), tensor.WithBacking(slices.Clone(p.scale)))}
 	s := gp.State{Header: p.h, Arrays: []gp.Array{scale}}

@@ -119,6 +119,12 @@ func (h *denseLayer) at() []int {
 	return at
 }
 
+// index is where h.outer has the product of the weights with the indices u and v.
+func (h *denseLayer) index(u, v int) int {
+	j, k := max(u/h.width, v/h.width), min(u/h.width, v/h.width)
+	return (j*h.width+max(u%h.width, v%h.width))*h.n + k*h.width + min(u%h.width, v%h.width)
+}
+
 // finish puts the weights in their order. h.outer has only the blocks on and below its
 // diagonal, and of each of these, which are symmetric, only the lower triangle.
 func (h *denseLayer) finish() error {
@@ -126,8 +132,7 @@ func (h *denseLayer) finish() error {
 	at := h.at()
 	for r, u := range at {
 		for c, v := range at[:r+1] {
-			j, k := max(u/h.width, v/h.width), min(u/h.width, v/h.width)
-			e := h.outer[(j*h.width+max(u%h.width, v%h.width))*h.n+k*h.width+min(u%h.width, v%h.width)]
+			e := h.outer[h.index(u, v)]
 			h.a[r*h.n+c], h.a[c*h.n+r] = e, e
 		}
 	}

@@ -13,6 +13,8 @@ type functionSpace struct {
 	*scanner
 	x []float64 // the inputs [N,…] that the rows belong to
 	j []float64 // R
+
+	start int // the number of examples that are already there when data come
 }
 
 func (f *functionSpace) elements() int { return f.params * f.outputs }
@@ -27,8 +29,9 @@ func (f *functionSpace) allocate() {
 }
 
 func (f *functionSpace) add(b batch) error {
-	f.x = append(f.x[:b.first*b.inputSize()], b.inputs()...)
-	rows := f.j[b.first*b.outputs*f.params:]
+	first := f.start + b.first
+	f.x = append(f.x[:first*b.inputSize()], b.inputs()...)
+	rows := f.j[first*b.outputs*f.params:]
 	err := b.jacobian(rows, f.params)
 	weighted(b, rows, rows, f.params)
 	return err

@@ -105,6 +105,12 @@ func (p *Posterior) collect(ctx context.Context, d data, progress func(done, tot
 	if err := p.addWeights(); err != nil {
 		return err
 	}
+	p.structure.allocate()
+	return p.take(ctx, d, progress)
+}
+
+// take adds the data to H and to the evidence.
+func (p *Posterior) take(ctx context.Context, d data, progress func(done, total int)) error {
 	return p.sum(ctx, d.x, func(b batch) {
 		y := make([]float64, b.size())
 		d.y.rows(y, b.first, b.count)
@@ -117,7 +123,6 @@ func (p *Posterior) collect(ctx context.Context, d data, progress func(done, tot
 
 // sum adds up H, and calls seen after each batch.
 func (p *Posterior) sum(ctx context.Context, x inputs, seen func(batch)) error {
-	p.structure.allocate()
 	err := p.scan.each(ctx, x, func(b batch) error {
 		if !p.evidence.noisy() {
 			b.lambda = newLambda(p.evidence.likelihood, b.mean(), b.outputs)

@@ -14,7 +14,7 @@ import (
 
 // Grid are the hyper-parameters that GridSearch tries, each σ₀ with each σ.
 type Grid struct {
-	PriorStds []float64 // σ₀ of all weights; nil: LogSpaced(0.01, 100, 21)
+	PriorStds []float64 // σ₀ of all weights; nil: gp.LogSpaced(0.01, 100, 21)
 	NoiseStds []float64 // σ; nil, as with softmax it must be: the posterior's own
 }
 
@@ -24,16 +24,6 @@ type Tried struct {
 	// NLL is the mean negative log-likelihood of an example, in nats; +Inf where the
 	// posterior cannot be computed in float64.
 	NLL float64
-}
-
-// LogSpaced returns n ≥ 1 numbers from lo to hi, both positive. The ratio of neighbours is
-// the same everywhere.
-func LogSpaced(lo, hi float64, n int) []float64 {
-	out := make([]float64, n)
-	for i := range out {
-		out[i] = lo * math.Pow(hi/lo, float64(i)/float64(max(1, n-1)))
-	}
-	return out
 }
 
 // GridSearch returns the posterior at the best point of a grid, and the score of every
@@ -85,7 +75,7 @@ func (g Grid) points(p *Posterior) (out []hyper) {
 // priors are PriorStds or their default.
 func (g Grid) priors() []float64 {
 	if g.PriorStds == nil {
-		return LogSpaced(0.01, 100, 21)
+		return gp.LogSpaced(0.01, 100, 21)
 	}
 	return g.PriorStds
 }

@@ -11,17 +11,12 @@ import (
 	"gorgonia.org/tensor"
 )
 
-func TestLogSpaced(t *testing.T) {
-	fixture.Close(t, "five", LogSpaced(0.01, 100, 5), []float64{0.01, 0.1, 1, 10, 100}, 1e-14)
-	fixture.Close(t, "one", LogSpaced(0.5, 100, 1), []float64{0.5}, 0)
-}
-
 // Each point is a fit with these hyper-parameters, scored by a density written
 // elsewhere, and the best of them comes back.
 func TestGridSearch(t *testing.T) {
 	everyMember([]int{2}, func(what string, o Options, c int) {
 		p, held := problemFor(t, o, 51, tensor.Float64, 20, 4, c), problemFor(t, o, 52, tensor.Float64, 9, 4, c)
-		g := Grid{PriorStds: LogSpaced(0.1, 10, 3)}
+		g := Grid{PriorStds: gp.LogSpaced(0.1, 10, 3)}
 		if noisy(o.Likelihood) {
 			g.NoiseStds = []float64{0.5, 2}
 		}

@@ -68,11 +68,7 @@ func (h *kfac[T]) finish() (err error) {
 	h.factors(func(k block, n *graph.Node, width int) {
 		m := h.moments[n].all()
 		mirror(m, width)
-		over := h.examples
-		if n == k.d {
-			over = k.places
-		}
-		kernel.Scale(m, 1/float64(over), m)
+		kernel.Scale(m, 1/float64(h.over(k, n)), m)
 		if err == nil {
 			err = checkFinite(m, k)
 		}
@@ -85,6 +81,14 @@ func (h *kfac[T]) finish() (err error) {
 		return err
 	}
 	return h.rebuild()
+}
+
+// over is the number by which the sum of a factor's moments is divided.
+func (h *kfac[T]) over(k block, n *graph.Node) int {
+	if n == k.d {
+		return k.places
+	}
+	return h.examples
 }
 
 // rebuild: the eigenvalues of A⊗G are the products of those of A and of G.

@@ -32,6 +32,12 @@ func (bernoulli) LogDensity(y, f []float64) (sum float64) {
 	return sum
 }
 
+func (bernoulli) Gradient(dst, y, f []float64) {
+	for i, v := range f {
+		dst[i] = y[i] - 1/(1+math.Exp(-v))
+	}
+}
+
 func (bernoulli) Curvature(dst, f []float64) {
 	clear(dst)
 	for i, v := range f {

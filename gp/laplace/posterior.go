@@ -30,7 +30,10 @@ type Posterior struct {
 	predictor predictor
 }
 
-var _ gp.JointPosterior = (*Posterior)(nil)
+var (
+	_ gp.JointPosterior = (*Posterior)(nil)
+	_ gp.Updater        = (*Posterior)(nil)
+)
 
 // At returns the posterior for the same data at other hyper-parameters. A 0 stands for the
 // value that maximises the marginal likelihood for the other hyper-parameter; with the

@@ -189,5 +189,5 @@ func (s *Settings) gridNoises(residual float64) []float64 {
 	if s.NoiseStd > 0 || residual == 0 {
 		return nil
 	}
-	return LogSpaced(residual/4, 4*residual, 9)
+	return gp.LogSpaced(residual/4, 4*residual, 9)
 }

@@ -129,7 +129,7 @@ func TestSettingsGrid(t *testing.T) {
 		s Settings
 		g Grid
 	}{
-		{Settings{Hyper: "grid"}, Grid{NoiseStds: LogSpaced(residual/4, 4*residual, 9)}},
+		{Settings{Hyper: "grid"}, Grid{NoiseStds: gp.LogSpaced(residual/4, 4*residual, 9)}},
 		{Settings{Hyper: "grid", NoiseStd: 0.7}, Grid{NoiseStds: []float64{0.7}}},
 	} {
 		whole, err := Fit(t.Context(), p.net, q.Train.X, q.Train.Y, Options{PriorStd: 1, NoiseStd: 1})

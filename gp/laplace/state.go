@@ -120,6 +120,7 @@ func (p *Posterior) fill(ctx context.Context, s gp.Saved) error {
 // rebuild computes what is not among the fields.
 func (p *Posterior) rebuild(ctx context.Context) error {
 	if f, ok := p.structure.(*functionSpace); ok {
+		f.allocate()
 		x := dense(f.x, append([]int{p.examples}, p.scan.x.Shape()[1:]...)...)
 		return p.sum(ctx, inputs{t: x, n: p.examples, shape: x.Shape()[1:]}, func(batch) {})
 	}

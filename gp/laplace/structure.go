@@ -5,9 +5,12 @@ import "github.com/go-valla/valla/internal/kernel"
 // structure is a representation of the Gauss-Newton matrix H = Σ_n J_nᵀ Λ_n J_n [P,P]. With
 // Gaussian noise Λ is the identity here, and the noise variance is part of s.
 type structure interface {
-	elements() int   // numbers kept of one example in a batch
-	bytes() int64    // memory for itself and for finding the hyper-parameters
-	allocate()       // before the first add
+	elements() int // numbers kept of one example in a batch
+	bytes() int64  // memory for itself and for finding the hyper-parameters
+	allocate()     // before the first add
+	// resume goes on from the sums of old, a finished structure of the same kind, instead of
+	// from zero; it follows allocate.
+	resume(old structure)
 	add(batch) error // takes a batch in
 	finish() error   // after the last add
 	factor(scales) (factor, error)

@@ -27,6 +27,12 @@ func (g Gaussian) LogDensity(y, f []float64) float64 {
 	return -0.5*sum/variance - 0.5*float64(len(y))*math.Log(2*math.Pi*variance)
 }
 
+// Gradient implements Likelihood: (y − f)/σ².
+func (g Gaussian) Gradient(dst, y, f []float64) {
+	kernel.Sub(dst, y, f)
+	kernel.Scale(dst, 1/g.Variance(), dst)
+}
+
 // Curvature implements Likelihood: I/σ².
 func (g Gaussian) Curvature(dst, f []float64) {
 	clear(dst)
@@ -74,6 +80,12 @@ func (Softmax) LogDensity(y, f []float64) float64 {
 	return kernel.Dot(y, f) - LogSumExp(f)
 }
 
+// Gradient implements Likelihood: y − softmax(f).
+func (s Softmax) Gradient(dst, y, f []float64) {
+	softmax(dst, f)
+	kernel.Sub(dst, y, dst)
+}
+
 // Curvature implements Likelihood: diag(p) − ppᵀ with p = softmax(f). It is singular. Its
 // diagonal p_i(1 − p_i) is summed as p_i Σ_{j≠i} p_j, which keeps its digits where p_i is
 // almost 1.
@@ -93,11 +105,15 @@ func (Softmax) Curvature(dst, f []float64) {
 
 // Root implements Likelihood: w and m are p = softmax(f), because the p_c sum to 1.
 func (Softmax) Root(w, m, f []float64) {
-	p := m[:len(f)]
+	softmax(m[:len(f)], f)
+	copy(w, m[:len(f)])
+}
+
+// softmax writes the probabilities of the logits f to p.
+func softmax(p, f []float64) {
 	kernel.AddScalar(p, -slices.Max(f), f)
 	kernel.Exp(p, p)
 	kernel.Scale(p, 1/kernel.Sum(p), p)
-	copy(w, p)
 }
 
 // LogPredictive implements Likelihood: log softmax(F)_c with the probit-scaled logits

@@ -40,6 +40,51 @@ func TestLogDensity(t *testing.T) {
 	}
 }
 
+// TestGradient: central differences of the log density.
+func TestGradient(t *testing.T) {
+	const h = 1e-5
+	for oneHot, l := range both {
+		d := newData(14, oneHot)
+		for i := range batch {
+			y, f, got, want := row(d.y, i, outputs), row(d.mean, i, outputs), make([]float64, outputs), make([]float64, outputs)
+			l.Gradient(got, y, f)
+			for k := range want {
+				up, down := slices.Clone(f), slices.Clone(f)
+				up[k], down[k] = f[k]+h, f[k]-h
+				want[k] = (l.LogDensity(y, up) - l.LogDensity(y, down)) / (2 * h)
+			}
+			fixture.Close(t, fmt.Sprintf("%v, example %d", l, i), got, want, 1e-8)
+		}
+	}
+}
+
+// TestRootRows: the squares of Λ^½ φ sum to φᵀ Λ φ.
+func TestRootRows(t *testing.T) {
+	const k = 4
+	for oneHot, l := range both {
+		d, rng := newData(15, oneHot), rand.New(rand.NewPCG(15, 1))
+		phi := make([]float64, batch*outputs*k)
+		for i := range phi {
+			phi[i] = rng.NormFloat64()
+		}
+		want, lambda := mat.NewDense(k, k, nil), make([]float64, outputs*outputs)
+		for i := range batch {
+			l.Curvature(lambda, row(d.mean, i, outputs))
+			rows := mat.NewDense(outputs, k, row(phi, i, outputs*k))
+			var half, all mat.Dense
+			half.Mul(rows.T(), mat.NewDense(outputs, outputs, lambda))
+			all.Mul(&half, rows)
+			want.Add(want, &all)
+		}
+		roots := slices.Clone(phi)
+		likelihood.RootRows(l, d.mean, roots, outputs)
+		r := mat.NewDense(batch*outputs, k, roots)
+		var got mat.Dense
+		got.Mul(r.T(), r)
+		fixture.Close(t, l.String(), got.RawMatrix().Data, want.RawMatrix().Data, 1e-12)
+	}
+}
+
 // TestCurvature: second central differences of the log density, whose errors are h² and
 // 1e-16/h² times the density. Λ does not depend on the target.
 func TestCurvature(t *testing.T) {

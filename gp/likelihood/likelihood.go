@@ -28,6 +28,8 @@ type Likelihood interface {
 
 	// LogDensity returns log p(y | f) of one example.
 	LogDensity(y, f []float64) float64
+	// Gradient writes ∂ log p(y | f)/∂f of one example to dst [C].
+	Gradient(dst, y, f []float64)
 	// Curvature writes Λ = −∂² log p(y | f)/∂f², which does not depend on y, to dst [C,C].
 	Curvature(dst, f []float64)
 	// Root writes weights w [C] and a mean m [C] with

@@ -6,10 +6,12 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/ella"
 	"github.com/go-valla/valla/gp/laplace"
 	"github.com/go-valla/valla/gp/likelihood"
+	"github.com/go-valla/valla/gp/sfr"
 	"github.com/go-valla/valla/gp/valla"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/fixture"
@@ -146,4 +148,124 @@ func TestEllaAndLLA(t *testing.T) {
 		narrow[i] += v
 	}
 	fixture.Close(t, "with the prior beyond the rows", narrow, wide, 1e-6)
+}
+
+// fitSFR fits SFR jointly with so many points.
+func fitSFR(t *testing.T, p gp.Problem, points int) *sfr.Posterior {
+	t.Helper()
+	s := sfr.Settings{Points: points, Outputs: "joint", OwnMean: true, PriorStd: priorStd}
+	if likelihood.NoiseVariance(p.Likelihood) > 0 {
+		s.NoiseStd = noiseStd
+	}
+	f, err := s.Fit(t.Context(), p, gp.Run{Seed: 5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f.Posterior.(*sfr.Posterior)
+}
+
+// everyOutput repeats points for each of c outputs.
+func everyOutput(z *tensor.Dense, c int) (*tensor.Dense, []int) {
+	var rows, output []int
+	for i := range z.Shape()[0] {
+		for k := range c {
+			rows, output = append(rows, i), append(output, k)
+		}
+	}
+	return data.TakeRows(z, rows), output
+}
+
+// TestSFRAndVaLLA: SFR of joint outputs is VaLLA with the best A at the same points with each
+// output.
+func TestSFRAndVaLLA(t *testing.T) {
+	for _, c := range []int{1, 2} {
+		p, probe := regression(t, 30, c)
+		q := fitSFR(t, p, 5)
+		z, output := everyOutput(q.Points(), c)
+		layer, err := valla.New(jacobian.NTK{Net: p.Net}, z, output)
+		if err != nil {
+			t.Fatal(err)
+		}
+		layer.LogPriorStd.Set(0, math.Log(priorStd))
+		if jitter, err := layer.OptimalA(t.Context(), p.Train.X, noiseStd*noiseStd); err != nil || jitter > 1e-12 {
+			t.Fatalf("jitter %g, error %v", jitter, err)
+		}
+		want := covariance(t, valla.NewPosterior(p.Net, layer), probe)
+		fixture.Close(t, fmt.Sprint("outputs ", c), covariance(t, q, probe), want, 1e-7)
+	}
+}
+
+// TestSFRAndElla: ELLA with all directions of SFR's points, and what these leave of the prior,
+// is SFR. Both draw all rows of one output for points.
+func TestSFRAndElla(t *testing.T) {
+	p, probe := regression(t, 12, 1)
+	q := fitElla(t, p, 12)
+	z, output := q.Points()
+	sum := covariance(t, q, probe)
+	for i, v := range beyond(t, p, probe, z, output) {
+		sum[i] += v
+	}
+	fixture.Close(t, "covariance", sum, covariance(t, fitSFR(t, p, 12), probe), 1e-6)
+}
+
+// TestSFRAndLLA: with all rows for points SFR of joint outputs is exact LLA, for numbers and
+// classes, and so it is after rows were added to both.
+func TestSFRAndLLA(t *testing.T) {
+	for _, classes := range []bool{false, true} {
+		p, probe := regression(t, 12, 2)
+		noise := noiseStd
+		if classes {
+			p.Likelihood, noise = likelihood.Softmax{}, 0
+			for i := range p.Train.Y.Float64s() {
+				p.Train.Y.Float64s()[i] = float64((i/2 + i) % 2)
+			}
+		}
+		q := fitSFR(t, p, 12)
+		lla, err := laplace.Fit(t.Context(), p.Net, p.Train.X, p.Train.Y, laplace.Options{Likelihood: p.Likelihood, PriorStd: priorStd, NoiseStd: noise})
+		if err != nil {
+			t.Fatal(err)
+		}
+		fixture.Close(t, fmt.Sprint("classes ", classes), covariance(t, q, probe), covariance(t, lla, probe), 1e-6)
+		more := p
+		more.Train = p.Train.Rows([]int{1, 1, 3, 7})
+		a, err := q.Update(t.Context(), more, gp.Run{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := lla.Update(t.Context(), more, gp.Run{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		fixture.Close(t, fmt.Sprint("classes ", classes, ", updated"), covariance(t, a, probe), covariance(t, b, probe), 1e-6)
+	}
+}
+
+// TestSFRAndExactGP: with all rows for points SFR's own mean is that of the exact Gaussian
+// process with the prior N(0, κ) for the linearized network's targets, κ_xX (κ_XX + σ²I)⁻¹ y.
+func TestSFRAndExactGP(t *testing.T) {
+	p, probe := regression(t, 12, 1)
+	b, k := graph.NewBuilder(tensor.Float64), jacobian.NTK{Net: p.Net}
+	x, z := b.Param(&graph.Param{Name: "x", Value: probe}), b.Param(&graph.Param{Name: "z", Value: p.Train.X})
+	nodes := []*graph.Node{k.Cross(b, x, z, make([]int, 12)), k.Gram(b, z, make([]int, 12))}
+	prog, err := graph.Compile(b, nodes, graph.Options{})
+	if err == nil {
+		err = prog.Run()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	cross, gram := mat.NewDense(7, 12, graph.Floats(prog.Value(nodes[0]))), mat.NewDense(12, 12, graph.Floats(prog.Value(nodes[1])))
+	for i := range 12 {
+		gram.Set(i, i, gram.At(i, i)+noiseStd*noiseStd/(priorStd*priorStd))
+	}
+	var weights, mean mat.Dense
+	if err := weights.Solve(gram, mat.NewDense(12, 1, p.Train.Y.Float64s())); err != nil {
+		t.Fatal(err)
+	}
+	mean.Mul(cross, &weights)
+	g, err := fitSFR(t, p, 12).Predict(t.Context(), probe)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fixture.Close(t, "mean", g.Mean.Float64s(), mean.RawMatrix().Data, 1e-6)
 }

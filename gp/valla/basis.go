@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 
+	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/internal/eigen"
 	"github.com/go-valla/valla/internal/kernel"
 )
@@ -36,11 +37,11 @@ type frame struct {
 
 // newFrame factors K̂_z with at least the jitter given.
 func newFrame(m int, kz []float64, least float64) (*frame, error) {
-	r, jitter, err := factor(m, kz, least)
+	r, jitter, err := gp.Factor(m, kz, least)
 	if err != nil {
 		return nil, err
 	}
-	return &frame{m: m, r: r, ridge: jitter * meanDiagonal(m, kz), jitter: jitter}, nil
+	return &frame{m: m, r: r, ridge: jitter * gp.MeanDiagonal(m, kz), jitter: jitter}, nil
 }
 
 // whiten overwrites rows k̂ [n,M] by v.

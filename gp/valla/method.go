@@ -83,6 +83,7 @@ func (f *fitting) start(ctx context.Context) error {
 	}
 	f.post = NewPosterior(f.p.Net, f.layer)
 	f.post.start = z.Clone().(*tensor.Dense)
+	f.post.additive = likelihood.NoiseVariance(f.lik) > 0 && alphaOf(f.s.Alpha) == 0
 	if f.r.Memory > 0 {
 		f.post.LimitMemory(f.r.Memory / 4) // it lives beside the step of the fit
 	}

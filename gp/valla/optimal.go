@@ -2,10 +2,10 @@ package valla
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 
+	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/kernel"
 	"gonum.org/v1/gonum/mat"
@@ -13,7 +13,7 @@ import (
 )
 
 // ErrJitter is wrapped where K_z stays singular however much jitter is added.
-var ErrJitter = errors.New("valla: the kernel among the inducing points is singular")
+var ErrJitter = gp.ErrJitter
 
 // OptimalA sets L so that A = LLᵀ is the best one for the layer's Z and σ₀ under
 // Gaussian noise of the given variance, for all of the inputs x [N,…]:
@@ -25,53 +25,84 @@ var ErrJitter = errors.New("valla: the kernel among the inducing points is singu
 // float64. It returns the jitter that was added to the diagonal of K_z to factor it,
 // as a fraction of its mean.
 func (l *Layer) OptimalA(ctx context.Context, x *tensor.Dense, noiseVariance float64) (jitter float64, err error) {
+	root, jitter, err := l.observed(ctx, x, noiseVariance, 0, nil)
+	if err == nil {
+		l.setL(lowerRoot(l.Inducing(), root))
+	}
+	return jitter, err
+}
+
+// AddRows sets L so that A = LLᵀ is what it was and what OptimalA gives for further inputs
+// x [N,…], K_z A K_z + σ⁻² Σ_n K_zn K_nz. Where A was the best one for some inputs it is then
+// the best one for these and x together.
+func (l *Layer) AddRows(ctx context.Context, x *tensor.Dense, noiseVariance float64) (jitter float64, err error) {
+	return l.addRows(ctx, x, noiseVariance, 0, nil)
+}
+
+// addRows is AddRows within limit bytes; 0 means no limit. seen, if not nil, gets the number
+// of inputs so far.
+func (l *Layer) addRows(ctx context.Context, x *tensor.Dense, noiseVariance float64, limit int64, seen func(int)) (jitter float64, err error) {
+	root, jitter, err := l.observed(ctx, x, noiseVariance, limit, seen)
+	if err == nil {
+		m := l.Inducing()
+		rows := make([]float64, m*m) // the transpose of root
+		kernel.Transpose(rows, m, root, m, m, m)
+		l.setL(lowerRoot(m, beside(m, unpacked(m, l.L.Floats()), rows)))
+	}
+	return jitter, err
+}
+
+// observed returns a root [M,M] of K_z⁻¹ (σ⁻² Σ_n K_zn K_nz) K_z⁻¹.
+func (l *Layer) observed(ctx context.Context, x *tensor.Dense, noiseVariance float64, limit int64, seen func(int)) (root []float64, jitter float64, err error) {
 	if !(noiseVariance > 0) {
-		return 0, fmt.Errorf("valla: optimal A: noise variance %g, expected a positive number", noiseVariance)
+		return nil, 0, fmt.Errorf("valla: optimal A: noise variance %g, expected a positive number", noiseVariance)
+	}
+	if dt := l.Z.Value.Dtype(); x.Dtype() != dt {
+		return nil, 0, fmt.Errorf("valla: optimal A: inputs are %v, expected %v as the inducing inputs", x.Dtype(), dt)
 	}
 	kz, err := l.gram()
 	if err != nil {
-		return 0, fmt.Errorf("valla: optimal A: %w", err)
+		return nil, 0, fmt.Errorf("valla: optimal A: %w", err)
 	}
 	m := l.Inducing()
-	r, jitter, err := factor(m, kz, 0)
+	r, jitter, err := gp.Factor(m, kz, 0)
 	if err != nil {
-		return jitter, err
+		return nil, jitter, fmt.Errorf("valla: optimal A: %w", err)
 	}
-	root, err := l.dataRoot(ctx, x, r)
-	if err != nil {
-		return jitter, fmt.Errorf("valla: optimal A: %w", err)
+	if root, err = l.dataRoot(ctx, x, r, limit, seen); err != nil {
+		return nil, jitter, fmt.Errorf("valla: optimal A: %w", err)
 	}
 	for i := range root {
 		root[i] /= math.Sqrt(noiseVariance)
 	}
 	kernel.Trsm(false, true, m, m, r, m, root, m)
-	l.setL(lowerRoot(m, root))
-	return jitter, nil
+	return root, jitter, nil
 }
 
-// gram returns K_z, [M,M].
+// gram returns K_z, [M,M], computed in float64.
 func (l *Layer) gram() ([]float64, error) {
-	b := graph.NewBuilder(l.Z.Value.Dtype())
-	kz := l.inducing(b).Kz
-	p, err := graph.Compile(b, []*graph.Node{kz}, graph.Options{})
-	if err == nil {
-		err = p.Run()
-	}
-	if err != nil {
-		return nil, err
-	}
-	return graph.Floats(p.Value(kz)), nil
+	kz, err := l.wideGram()
+	kernel.Scale(kz, l.PriorStd()*l.PriorStd(), kz)
+	return kz, err
 }
 
 // dataRoot returns a root of Σ_n R⁻¹ K_zn K_nz R⁻ᵀ, [M,M], lower triangular. It is
 // updated batch by batch with orthogonal transformations: forming the sum itself
 // would lose half of the digits.
-func (l *Layer) dataRoot(ctx context.Context, x *tensor.Dense, r []float64) ([]float64, error) {
-	b := graph.NewBuilder(l.Z.Value.Dtype())
-	xn := b.Input("x", append([]int{PredictBatch}, x.Shape()[1:]...)...)
-	kxz := l.scaledCross(b, xn)
-	if b.Err() != nil {
-		return nil, b.Err()
+func (l *Layer) dataRoot(ctx context.Context, x *tensor.Dense, r []float64, limit int64, seen func(int)) ([]float64, error) {
+	var b *graph.Builder
+	var xn, kxz *graph.Node
+	_, _, err := graph.Tile("valla: the kernel of a batch of inputs", PredictBatch, limit, func(size int) (int64, error) {
+		b = wideBuilder()
+		xn = b.Input("x", append([]int{size}, x.Shape()[1:]...)...)
+		if kxz = l.scaledCross(b, xn); b.Err() != nil {
+			return 0, b.Err()
+		}
+		bytes, err := graph.Plan(b, []*graph.Node{kxz}, graph.Options{Varying: []*graph.Node{xn}})
+		return int64(bytes), err
+	})
+	if err != nil {
+		return nil, err
 	}
 	f, err := graph.NewBatched(b, xn, kxz)
 	if err != nil {
@@ -79,10 +110,13 @@ func (l *Layer) dataRoot(ctx context.Context, x *tensor.Dense, r []float64) ([]f
 	}
 	m := l.Inducing()
 	root := make([]float64, m*m)
-	err = f.Each(ctx, x, func(_, n int, out []*tensor.Dense) error {
+	err = f.Each(ctx, graph.Convert(x, tensor.Float64), func(first, n int, out []*tensor.Dense) error {
 		rows := appendRows(nil, out[0], n)
 		kernel.Trsm(true, true, len(rows)/m, m, r, m, rows, m) // K_nz R⁻ᵀ
 		root = lowerRoot(m, beside(m, root, rows))
+		if seen != nil {
+			seen(first + n)
+		}
 		return nil
 	})
 	return root, err
@@ -115,39 +149,6 @@ func lowerRoot(m int, a []float64) []float64 {
 		}
 	}
 	return out
-}
-
-// factor returns the Cholesky factor of k [m,m] plus the least jitter with which
-// every pivot is well above rounding: least, or steps of ten from 1e-13 of the mean
-// of the diagonal.
-func factor(m int, k []float64, least float64) (r []float64, jitter float64, err error) {
-	mean := meanDiagonal(m, k)
-	for jitter = least; jitter < 1e-4; jitter = max(1e-13, 10*jitter) {
-		r = append([]float64(nil), k...)
-		for i := range m {
-			r[i*m+i] += jitter * mean
-		}
-		if kernel.Cholesky(m, r, m) < 0 && leastPivot(m, r) > 1e-13*mean {
-			return r, jitter, nil
-		}
-	}
-	return nil, jitter, fmt.Errorf("%w: no Cholesky factor with jitter up to %g of its mean diagonal %g", ErrJitter, jitter, mean)
-}
-
-func meanDiagonal(m int, k []float64) float64 {
-	mean := 0.0
-	for i := range m {
-		mean += k[i*m+i] / float64(m)
-	}
-	return mean
-}
-
-func leastPivot(m int, r []float64) float64 {
-	least := math.Inf(1)
-	for i := range m {
-		least = min(least, r[i*m+i]*r[i*m+i])
-	}
-	return least
 }
 
 // setL packs a lower triangle into the parameter L.

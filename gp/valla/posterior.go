@@ -31,12 +31,15 @@ type Posterior struct {
 	scatter  float64      // ν, with L₀
 	known    *system      // of L₀
 
+	additive bool // A is a sum over rows, see Update
+
 	start *tensor.Dense // the inducing inputs before the fit; nil if unknown
 }
 
 var (
 	_ gp.JointPosterior = (*Posterior)(nil)
 	_ gp.Stored         = (*Posterior)(nil)
+	_ gp.Updater        = (*Posterior)(nil)
 )
 
 // PredictBatch is the number of inputs that are predicted at a time. It is small enough for

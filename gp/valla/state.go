@@ -29,6 +29,8 @@ type header struct {
 	// Scatter is the mean variance ν of the training targets where there is a matrix L₀ for
 	// the epistemic part of the variance, see split.
 	Scatter float64 `json:"scatter,omitempty"`
+	// Additive says that A is a sum over rows, see Update.
+	Additive bool `json:"additive,omitempty"`
 }
 
 // State implements gp.Stored: Z [M,…], the lower triangle of L, packed row by row
@@ -36,7 +38,7 @@ type header struct {
 // of L₀.
 func (p *Posterior) State() (gp.State, error) {
 	l := p.layer
-	h := header{Inducing: l.Inducing(), Inputs: l.Z.Value.Shape()[1:].Clone()}
+	h := header{Inducing: l.Inducing(), Inputs: l.Z.Value.Shape()[1:].Clone(), Additive: p.additive}
 	if slices.Max(l.Class) > 0 {
 		h.Class = slices.Clone(l.Class)
 	}
@@ -89,6 +91,7 @@ func Restore(_ context.Context, net layers.Network, _ likelihood.Likelihood, s g
 		return nil, err
 	}
 	p := NewPosterior(net, layer)
+	p.additive = h.Additive
 	if h.Scatter != 0 {
 		if err := p.restoreSplit(h, s); err != nil {
 			return nil, err

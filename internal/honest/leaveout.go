@@ -20,14 +20,14 @@ func (c *Case) leaveOut(ctx context.Context, p gp.Problem, m Method) (Score, err
 		o.Structure = laplace.KFAC
 	}
 	if own := math.Sqrt(likelihood.NoiseVariance(p.Likelihood)); !c.Classes {
-		o.NoiseStd, noises = own, laplace.LogSpaced(own/4, 1, 9)
+		o.NoiseStd, noises = own, gp.LogSpaced(own/4, 1, 9)
 	}
 	q, err := laplace.Fit(ctx, p.Net, p.Train.X, p.Train.Y, o)
 	if err != nil {
 		return Score{}, err
 	}
 	best, least := q, math.Inf(1)
-	for _, prior := range laplace.LogSpaced(0.01, 100, 9) {
+	for _, prior := range gp.LogSpaced(0.01, 100, 9) {
 		for _, noise := range noises {
 			at, err := q.At(ctx, prior, noise)
 			if errors.As(err, new(*graph.NotPositiveDefiniteError)) {

@@ -87,7 +87,7 @@ func (c *Case) Constant(ctx context.Context) (Score, error) {
 	}
 	best := Score{NLL: math.Inf(1)}
 	mean := append([]float64(nil), g.Mean.Float64s()...)
-	for _, v := range laplace.LogSpaced(0.01, 100, 400) {
+	for _, v := range gp.LogSpaced(0.01, 100, 400) {
 		l := c.Model.Task.Outputs.Likelihood()
 		if c.Classes {
 			for i := range mean {

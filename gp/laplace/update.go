@@ -1,0 +1,93 @@
+package laplace
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/kernel"
+)
+
+// Update implements gp.Updater: H is a sum over examples, to which those of the new ones are
+// added, and so is the evidence. The hyper-parameters stay. It takes a pass over the new
+// examples and a factorisation. The structure LowRank has left out what it would need, which
+// is an error. A posterior of SubsetMethod becomes that of the subset and the new examples.
+func (p *Posterior) Update(ctx context.Context, more gp.Problem, r gp.Run) (gp.Stored, error) {
+	if err := more.Check(); err != nil {
+		return nil, err
+	}
+	if _, ok := p.structure.(*lowRank); ok {
+		return nil, fmt.Errorf("laplace: the structure %v keeps the leading eigenvectors of H, to which rows cannot be added exactly; with the others they can", LowRank)
+	}
+	h, l := p.Header(), p.evidence.likelihood
+	if own := more.Likelihood.String(); own != h.Likelihood {
+		return nil, fmt.Errorf("laplace: examples with the likelihood %s, the posterior has %s", own, h.Likelihood)
+	}
+	d, err := newData(more.Train.X, more.Train.Y, Options{Likelihood: l})
+	if err != nil {
+		return nil, err
+	}
+	if d.outputs != h.Outputs || !slices.Equal(d.x.shape, h.Input) {
+		return nil, fmt.Errorf("laplace: examples of shape %v with %d targets, the posterior was fitted to %v with %d", d.x.shape, d.outputs, h.Input, h.Outputs)
+	}
+	h.Examples, h.Limit = h.Examples+d.n, cmp.Or(r.Memory, h.Limit)
+	q, err := newPosterior(p.scan.net.(part).Network, h.Input, h.Outputs, h.Examples, h.options(l), h.structure(l))
+	if err != nil {
+		return nil, err
+	}
+	q.ascent, q.subset = p.ascent, p.subset
+	q.evidence.residuals, q.evidence.logLik, q.evidence.weights = p.evidence.residuals, p.evidence.logLik, p.evidence.weights
+	q.structure.allocate()
+	q.structure.resume(p.structure)
+	if err := q.take(ctx, d, passed(r.OnProgress)); err != nil {
+		return nil, err
+	}
+	return q.with(ctx, p.hyper)
+}
+
+func (w *weightSpace) resume(old structure) {
+	copy(w.a, old.(*weightSpace).a)
+}
+
+func (h *denseLayer) resume(old structure) {
+	from, at := old.(*denseLayer).a, h.at()
+	for r, u := range at {
+		for c, v := range at[:r+1] {
+			h.outer[h.index(u, v)] = from[r*h.n+c]
+		}
+	}
+}
+
+func (f *functionSpace) resume(old structure) {
+	from := old.(*functionSpace)
+	copy(f.j, from.j)
+	f.x, f.start = slices.Clone(from.x), from.n/f.outputs
+}
+
+func (h *diagonal[T]) resume(old structure) {
+	for i, t := range h.totals {
+		copy(t.sum, old.(*diagonal[T]).h[i])
+	}
+}
+
+// resume computes the moments again from their eigenvectors.
+func (h *kfac[T]) resume(old structure) {
+	from := old.(*kfac[T])
+	var moments [][]float64
+	from.factors(func(k block, n *graph.Node, width int) {
+		scaled := slices.Clone(from.basis[n])
+		for i := range scaled {
+			scaled[i] *= from.values[n][i%width] * float64(from.over(k, n))
+		}
+		m := make([]float64, width*width)
+		kernel.Gemm(false, true, width, width, width, 1, scaled, width, from.basis[n], width, 0, m, width)
+		moments = append(moments, m)
+	})
+	h.factors(func(_ block, n *graph.Node, _ int) {
+		copy(h.moments[n].sum, moments[0])
+		moments = moments[1:]
+	})
+}

@@ -1,0 +1,168 @@
+package sfr
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/go-valla/valla/data"
+	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/likelihood"
+	"github.com/go-valla/valla/internal/settings"
+	"github.com/go-valla/valla/train"
+	"gorgonia.org/tensor"
+)
+
+const (
+	// defaultMemory is what a fit and a prediction may need where nothing else is said.
+	defaultMemory = 1 << 30
+	// pointStream is the random stream of a seed that draws the points.
+	pointStream = 41
+)
+
+// Fit implements gp.Settings. It writes no checkpoints.
+func (s *Settings) Fit(ctx context.Context, p gp.Problem, r gp.Run) (*gp.Fitted, error) {
+	if err := p.Check(); err != nil {
+		return nil, err
+	}
+	c, err := s.complete(p)
+	if err != nil {
+		return nil, err
+	}
+	rng := rand.New(rand.NewPCG(r.Seed, pointStream))
+	rows := rng.Perm(p.Train.N())[:min(c.Points, p.Train.N())]
+	return fitAt(ctx, p, r, c, data.TakeRows(p.Train.X, rows))
+}
+
+// fitAt fits with complete settings and the given points.
+func fitAt(ctx context.Context, p gp.Problem, r gp.Run, s Settings, points *tensor.Dense) (*gp.Fitted, error) {
+	f := &fitting{p: p, r: r, s: s, candidates: s.candidates(p)}
+	if err := f.start(points); err != nil {
+		return nil, err
+	}
+	d, err := newDuals(ctx, p, unit(p.Likelihood), f.q.joint, s.Clip)
+	if err != nil {
+		return nil, err
+	}
+	if err := f.sum(ctx, d); err != nil {
+		return nil, err
+	}
+	return f.fitted()
+}
+
+// fitting is one fit under way.
+type fitting struct {
+	p          gp.Problem
+	r          gp.Run
+	s          Settings // complete
+	candidates []gp.Candidate
+	q          *Posterior
+	trial      *trial // nil without validation rows
+}
+
+// start makes the posterior before there are data.
+func (f *fitting) start(points *tensor.Dense) error {
+	f.q = &Posterior{
+		net: f.p.Net, points: points, outputs: f.p.Outputs(), joint: f.s.Outputs == outputsJoint,
+		own: f.s.OwnMean, clip: f.s.Clip, limit: cmp.Or(f.r.Memory, defaultMemory),
+	}
+	if f.p.Validation != nil {
+		f.trial = newTrial(f.candidates, *f.p.Validation, f.q.own)
+	}
+	return f.q.compile(f.q.limit - trialBytes(len(f.candidates), f.p.Validation))
+}
+
+// sum takes in the data, part by part.
+func (f *fitting) sum(ctx context.Context, d *duals) error {
+	for part := range f.q.kernels.parts() {
+		s, err := f.q.factored(ctx, part)
+		if err != nil {
+			return err
+		}
+		if err := d.addTo(ctx, f.q.kernels, part, s, f.report(part)); err != nil {
+			return err
+		}
+		if f.trial != nil {
+			if err := f.trial.add(ctx, f.q.kernels, part, s); err != nil {
+				return fmt.Errorf("sfr: validation rows: %w", err)
+			}
+		}
+		f.q.systems = append(f.q.systems, s)
+	}
+	return nil
+}
+
+// report returns a function that tells how far a pass over the rows is; each part is one.
+func (f *fitting) report(part int) func(done int) {
+	return reporter(f.r, f.p.Train.N(), part, f.q.kernels.parts())
+}
+
+// reporter reports n rows that are passed over parts times as n rows.
+func reporter(r gp.Run, n, part, parts int) func(done int) {
+	return func(done int) {
+		if r.OnProgress != nil {
+			seen := (part*n + done + parts - 1) / parts
+			r.OnProgress(train.Progress{Unit: "rows", Done: seen, Total: n, Loss: math.NaN(), Validation: math.NaN()})
+		}
+	}
+}
+
+// fitted makes the posterior of the best candidate.
+func (f *fitting) fitted() (*gp.Fitted, error) {
+	found, nll := f.candidates[0], math.NaN()
+	if f.trial != nil {
+		var err error
+		if found, nll, err = f.trial.best(f.p.Likelihood); err != nil {
+			return nil, err
+		}
+	}
+	f.q.prior = found.Prior
+	for _, s := range f.q.systems {
+		s.scale(1 / (found.Noise * found.Noise))
+	}
+	effective, err := f.q.solve()
+	if err != nil {
+		return nil, err
+	}
+	out := &gp.Fitted{Posterior: f.q, Record: f.record(effective, nll)}
+	if likelihood.NoiseVariance(f.p.Likelihood) > 0 {
+		out.NoiseVariance = found.Noise * found.Noise
+	}
+	return out, nil
+}
+
+// record says how the fit went.
+func (f *fitting) record(effective, nll float64) gp.Record {
+	r := gp.Record{Rows: f.p.Train.N(), Settings: settings.Map(&f.s), PriorStds: []float64{f.q.prior}}
+	fact := func(name string, v float64) { r.Facts = append(r.Facts, gp.Fact{Name: name, Value: v}) }
+	fact("points", float64(f.q.points.Shape()[0]))
+	fact("effective parameters", effective)
+	fact("jitter", f.q.jitter())
+	if f.trial != nil {
+		fact("validation NLL", nll)
+		r.ValidationRows, r.Untouched = f.p.Validation.N(), len(f.candidates) == 1
+	}
+	r.Notes = f.notes()
+	return r
+}
+
+// notes says where the fit differs from its settings and from other methods.
+func (f *fitting) notes() (notes []string) {
+	note := func(format string, args ...any) { notes = append(notes, fmt.Sprintf(format, args...)) }
+	if m := f.q.points.Shape()[0]; m < f.s.Points {
+		note("%d points instead of %d: there are no more rows to draw from.", m, f.s.Points)
+	}
+	if f.q.own {
+		note("Predictions have SFR's own mean, which is not the network's output.")
+	}
+	if j := f.q.jitter(); j > 0 {
+		note("The kernel among the points is singular: %g of its mean diagonal was added to it. Points lie upon each other, or there are more of them than weights; fewer would do (--points).", j)
+	}
+	if g := f.s.PriorGrid; len(g) > 1 && (f.q.prior == slices.Min(g) || f.q.prior == slices.Max(g)) {
+		note("The best prior standard deviation, %g, is at an end of prior-grid.", f.q.prior)
+	}
+	return notes
+}

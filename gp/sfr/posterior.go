@@ -1,0 +1,263 @@
+package sfr
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/kernel"
+	"github.com/go-valla/valla/layers"
+	"gorgonia.org/tensor"
+)
+
+// Posterior is a fitted SFR. Its covariance is that of the latent function, without noise, in
+// float64. It may be used by several goroutines; the network runs for one of them at a time.
+type Posterior struct {
+	net     layers.Network
+	points  *tensor.Dense // z [M,…]
+	outputs int           // C
+	joint   bool          // all outputs are one Gaussian process
+	own     bool          // the mean is SFR's own
+	prior   float64       // σ₀
+	clip    float64       // ε
+	limit   int64         // bytes
+
+	mu      sync.Mutex
+	systems []*system // by part
+	kernels *kernels  // nil before the first prediction of a restored posterior
+}
+
+var (
+	_ gp.JointPosterior = (*Posterior)(nil)
+	_ gp.Stored         = (*Posterior)(nil)
+	_ gp.Updater        = (*Posterior)(nil)
+)
+
+// PriorStd returns σ₀.
+func (p *Posterior) PriorStd() float64 { return p.prior }
+
+// Points returns the inputs [M,…] of the inducing variables. They are not to be changed.
+func (p *Posterior) Points() *tensor.Dense { return p.points }
+
+// String implements gp.Stored.
+func (p *Posterior) String() string { return label(p.points.Shape()[0], p.own, p.joint) }
+
+// sizes are the number of parts and that of each part's inducing variables.
+func (p *Posterior) sizes() (parts, m int) {
+	if p.joint {
+		return 1, p.points.Shape()[0] * p.outputs
+	}
+	return p.outputs, p.points.Shape()[0]
+}
+
+// bytes is the memory of the systems, and of one eigenvalue problem.
+func (p *Posterior) bytes() int64 {
+	parts, m := p.sizes()
+	return 8 * int64(3*parts+4) * int64(m) * int64(m)
+}
+
+// compile compiles the kernels for limit bytes, those of the systems included.
+func (p *Posterior) compile(limit int64) (err error) {
+	if need := p.bytes(); need > limit {
+		return &graph.MemoryError{What: "sfr: " + p.String(), Need: need, Limit: max(0, limit)}
+	}
+	p.kernels, err = newKernels(p.net, p.points, p.outputs, p.joint, limit-p.bytes())
+	return err
+}
+
+// factored returns the system of a part without data.
+func (p *Posterior) factored(ctx context.Context, part int) (*system, error) {
+	gram, err := p.kernels.gram(ctx, part)
+	if err != nil {
+		return nil, fmt.Errorf("sfr: the kernel among the points: %w", err)
+	}
+	s, err := newSystem(p.kernels.size(), gram)
+	if err != nil {
+		return nil, fmt.Errorf("sfr: %w", err)
+	}
+	return s, nil
+}
+
+// solve prepares the systems for predictions, and returns how many parameters the data
+// determine.
+func (p *Posterior) solve() (effective float64, err error) {
+	for _, s := range p.systems {
+		e, err := s.solve(p.prior * p.prior)
+		if err != nil {
+			return 0, fmt.Errorf("sfr: %w", err)
+		}
+		effective += e
+	}
+	return effective, nil
+}
+
+// jitter is the largest of the systems.
+func (p *Posterior) jitter() (most float64) {
+	for _, s := range p.systems {
+		most = max(most, s.jitter)
+	}
+	return most
+}
+
+// prepare makes a restored posterior ready for predictions: its kernels, and factors of the
+// kernel among the points.
+func (p *Posterior) prepare(ctx context.Context) error {
+	if p.kernels != nil {
+		return nil
+	}
+	if err := p.compile(p.limit); err != nil {
+		return err
+	}
+	err := p.refactor(ctx)
+	if err == nil {
+		_, err = p.solve()
+	}
+	if err != nil {
+		p.kernels = nil
+	}
+	return err
+}
+
+// refactor computes the factors of restored systems.
+func (p *Posterior) refactor(ctx context.Context) error {
+	for part, s := range p.systems {
+		empty, err := p.factored(ctx, part)
+		if err != nil {
+			return err
+		}
+		s.r, s.jitter = empty.r, empty.jitter
+	}
+	return nil
+}
+
+// Predict implements gp.Posterior: for x [N,…] the mean [N,C] and covariance [N,C,C], which
+// is diagonal where outputs are separate.
+func (p *Posterior) Predict(ctx context.Context, x *tensor.Dense) (gp.Gaussian, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err := p.prepare(ctx); err != nil {
+		return gp.Gaussian{}, err
+	}
+	n, c := x.Shape().TotalSize(), p.outputs
+	if x.Dims() > 0 {
+		n = x.Shape()[0]
+	}
+	mean, cov := make([]float64, n*c), make([]float64, n*c*c)
+	for part, s := range p.systems {
+		first, o := p.kernels.first(part), p.kernels.width()
+		err := p.kernels.each(ctx, part, x, func(v values) error {
+			m, err := s.covariances(v, p.prior*p.prior)
+			if err != nil {
+				return err
+			}
+			if !p.own {
+				m = v.mean
+			}
+			for i := range m {
+				at := (v.first+i/o)*c + first + i%o
+				mean[at] = m[i]
+				copy(cov[at*c+first:], v.diag[i*o:(i+1)*o])
+			}
+			return nil
+		})
+		if err != nil {
+			return gp.Gaussian{}, fmt.Errorf("sfr: predict: %w", err)
+		}
+	}
+	return gp.Gaussian{Mean: dense(mean, n, c), Cov: dense(cov, n, c, c)}, nil
+}
+
+// Joint implements gp.JointPosterior: for x [N,…] the mean [N·C] and the covariance
+// [N·C, N·C]. It returns a *graph.MemoryError where the covariance exceeds the limit.
+func (p *Posterior) Joint(ctx context.Context, x *tensor.Dense) (mean, cov *tensor.Dense, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err := p.prepare(ctx); err != nil {
+		return nil, nil, err
+	}
+	if err := p.kernels.check(x); err != nil {
+		return nil, nil, fmt.Errorf("sfr: joint prediction: %w", err)
+	}
+	all := x.Shape()[0] * p.outputs
+	if need := 3 * 8 * int64(all) * int64(all); need > p.limit {
+		return nil, nil, &graph.MemoryError{What: "sfr: the joint covariance", Need: need, Limit: p.limit}
+	}
+	m, k := make([]float64, all), make([]float64, all*all)
+	for part, s := range p.systems {
+		if err := p.joinPart(ctx, x, part, s, m, k); err != nil {
+			return nil, nil, fmt.Errorf("sfr: joint prediction: %w", err)
+		}
+	}
+	return dense(m, all), dense(k, all, all), nil
+}
+
+// joinPart writes the mean and the covariance of one part to their places.
+func (p *Posterior) joinPart(ctx context.Context, x *tensor.Dense, part int, s *system, mean, cov []float64) error {
+	var rows []float64
+	o, first, all := p.kernels.width(), p.kernels.first(part), len(mean)
+	place := func(i int) int { return i/o*p.outputs + first + i%o }
+	err := p.kernels.each(ctx, part, x, func(v values) error {
+		m, w := s.gain(v.cross)
+		if !p.own {
+			m = v.mean
+		}
+		for i, f := range m {
+			mean[place(v.first*o+i)] = f
+		}
+		rows = append(rows, w...)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	k, err := p.kernels.among(part, x)
+	if err != nil {
+		return err
+	}
+	n := len(rows) / s.m
+	kernel.Syrk(false, n, s.m, -1, rows, s.m, 1, k, n)
+	for i := range n {
+		for j := range n {
+			cov[place(i)*all+place(j)] = p.prior * p.prior * k[i*n+j]
+		}
+	}
+	return nil
+}
+
+// Update implements gp.Updater, exactly: the rows' sums are added to those of the fit. The
+// points, σ₀, and the noise stay.
+func (p *Posterior) Update(ctx context.Context, more gp.Problem, r gp.Run) (gp.Stored, error) {
+	if err := more.Check(); err != nil {
+		return nil, err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err := p.prepare(ctx); err != nil {
+		return nil, err
+	}
+	d, err := newDuals(ctx, more, more.Likelihood, p.joint, p.clip)
+	if err != nil {
+		return nil, err
+	}
+	q := &Posterior{
+		net: p.net, points: p.points, outputs: p.outputs, joint: p.joint, own: p.own,
+		prior: p.prior, clip: p.clip, limit: cmp.Or(r.Memory, p.limit),
+	}
+	if err := q.compile(q.limit); err != nil {
+		return nil, err
+	}
+	for part, s := range p.systems {
+		s := s.clone()
+		if err := d.addTo(ctx, q.kernels, part, s, reporter(r, more.Train.N(), part, len(p.systems))); err != nil {
+			return nil, err
+		}
+		q.systems = append(q.systems, s)
+	}
+	if _, err := q.solve(); err != nil {
+		return nil, err
+	}
+	return q, nil
+}

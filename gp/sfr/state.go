@@ -1,0 +1,120 @@
+package sfr
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/likelihood"
+	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/layers"
+	"gorgonia.org/tensor"
+)
+
+// The names of a posterior's arrays in a file.
+const (
+	nameZ = "sfr.z"
+	nameT = "sfr.t"
+	nameB = "sfr.b"
+)
+
+// header is what a file says of a posterior beside its arrays.
+type header struct {
+	Points   int     `json:"points"`
+	Inputs   []int   `json:"inputs"` // the shape of one
+	Outputs  int     `json:"outputs"`
+	Joint    bool    `json:"joint,omitempty"`
+	Own      bool    `json:"own_mean,omitempty"`
+	Clip     float64 `json:"clip,omitempty"`
+	PriorStd float64 `json:"prior_std"` // σ₀
+}
+
+// State implements gp.Stored: the points z [M,…] and for each Gaussian process the lower
+// triangle of T [M(M+1)/2] and b [M], one after the other.
+func (p *Posterior) State() (gp.State, error) {
+	var t, b []float64
+	for _, s := range p.systems {
+		for i := range s.m {
+			t = append(t, s.t[i*s.m:i*s.m+i+1]...)
+		}
+		b = append(b, s.b...)
+	}
+	parts, m := p.sizes()
+	return gp.State{
+		Header: header{
+			Points: p.points.Shape()[0], Inputs: p.points.Shape()[1:].Clone(), Outputs: p.outputs,
+			Joint: p.joint, Own: p.own, Clip: p.clip, PriorStd: p.prior,
+		},
+		Arrays: []gp.Array{
+			{Name: nameZ, Value: p.points}, {Name: nameT, Value: dense(t, parts, m*(m+1)/2)}, {Name: nameB, Value: dense(b, parts, m)},
+		},
+	}, nil
+}
+
+// Restore puts a posterior on a network from what its State returned. Points that the network
+// does not take and outputs that it does not have are errors.
+func Restore(_ context.Context, net layers.Network, _ likelihood.Likelihood, saved gp.Saved) (gp.Stored, error) {
+	var h header
+	if err := saved.Header(&h); err != nil {
+		return nil, err
+	}
+	if len(net.Params()) == 0 {
+		return nil, fmt.Errorf("sfr: a network without parameters has no posterior")
+	}
+	dt := net.Params()[0].Value.Dtype()
+	if err := h.check(net, dt); err != nil {
+		return nil, fmt.Errorf("sfr: %w", err)
+	}
+	p := &Posterior{net: net, outputs: h.Outputs, joint: h.Joint, own: h.Own, clip: h.Clip, prior: h.PriorStd, limit: defaultMemory}
+	var err error
+	if p.points, err = saved.Array(nameZ, dt, append([]int{h.Points}, h.Inputs...)...); err != nil {
+		return nil, err
+	}
+	parts, m := p.sizes()
+	t, err := saved.Array(nameT, tensor.Float64, parts, m*(m+1)/2)
+	if err != nil {
+		return nil, err
+	}
+	b, err := saved.Array(nameB, tensor.Float64, parts, m)
+	if err != nil {
+		return nil, err
+	}
+	for part := range parts {
+		s := &system{m: m, b: b.Float64s()[part*m : (part+1)*m], t: make([]float64, m*m)}
+		packed := t.Float64s()[part*m*(m+1)/2:]
+		for i := range m {
+			for j, v := range packed[:i+1] {
+				s.t[i*m+j], s.t[j*m+i] = v, v
+			}
+			packed = packed[i+1:]
+		}
+		p.systems = append(p.systems, s)
+	}
+	p.limit = max(p.limit, 2*p.bytes())
+	return p, nil
+}
+
+// check refuses numbers that no fit can have, and inputs that the network does not take.
+func (h *header) check(net layers.Network, dt tensor.Dtype) error {
+	switch {
+	case h.Points < 1 || h.Outputs < 1 || h.Points > math.MaxInt32/h.Outputs:
+		return fmt.Errorf("%d points of %d outputs, expected positive numbers", h.Points, h.Outputs)
+	case len(h.Inputs) == 0 || slices.Min(h.Inputs) < 1:
+		return fmt.Errorf("inputs of shape %v, expected positive sizes", h.Inputs)
+	case !(h.PriorStd > 0) || h.PriorStd-h.PriorStd != 0:
+		return fmt.Errorf("prior standard deviation %g, expected a finite positive number", h.PriorStd)
+	case !(h.Clip >= 0 && h.Clip < 0.5):
+		return fmt.Errorf("clip %g, expected a number from 0 to below 0.5", h.Clip)
+	}
+	b := graph.NewBuilder(dt)
+	out := net.Forward(b, b.Input("x", append([]int{1}, h.Inputs...)...))
+	if err := b.Err(); err != nil {
+		return fmt.Errorf("inputs of shape %v: %w", h.Inputs, err)
+	}
+	if !slices.Equal(out.Shape(), []int{1, h.Outputs}) {
+		return fmt.Errorf("a network with outputs of shape %v, expected [1,%d]", out.Shape(), h.Outputs)
+	}
+	return nil
+}

@@ -1,0 +1,95 @@
+package sfr
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/likelihood"
+	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/kernel"
+	"gorgonia.org/tensor"
+)
+
+// duals are the dual parameters of examples.
+type duals struct {
+	x      *tensor.Dense // [N,…]
+	lik    likelihood.Likelihood
+	g      []float64 // the network's outputs [N,C]
+	linear []float64 // α + Λ g [N,C], with the diagonal of Λ where outputs are separate
+	beta   []float64 // the diagonal of Λ [N,C]; nil with joint outputs
+}
+
+// newDuals computes them for examples of a network. lik is used as it is; clip is ε.
+func newDuals(ctx context.Context, p gp.Problem, lik likelihood.Likelihood, joint bool, clip float64) (*duals, error) {
+	g, err := gp.Point{Net: p.Net, Dtype: p.Dtype()}.Predict(ctx, p.Train.X)
+	if err != nil {
+		return nil, fmt.Errorf("sfr: %w", err)
+	}
+	n, c := p.Train.N(), p.Outputs()
+	if s := g.Mean.Shape(); s[1] != c {
+		return nil, fmt.Errorf("sfr: the network has %d outputs, the targets need %d", s[1], c)
+	}
+	d := &duals{x: p.Train.X, lik: lik, g: g.Mean.Float64s(), linear: make([]float64, n*c)}
+	if i, v := kernel.FirstNonFinite(d.g); i >= 0 {
+		return nil, fmt.Errorf("sfr: the network's output %d at example %d is %g", i%c, i/c, v)
+	}
+	if !joint {
+		d.beta = make([]float64, n*c)
+	}
+	y, lambda := graph.Floats(p.Train.Y), make([]float64, c*c)
+	for at := 0; at < n*c; at += c {
+		f, linear := d.g[at:at+c], d.linear[at:at+c]
+		lik.Gradient(linear, y[at:at+c], f)
+		lik.Curvature(lambda, f)
+		if joint {
+			kernel.Gemm(false, false, c, 1, c, 1, lambda, c, f, 1, 1, linear, 1)
+			continue
+		}
+		for j := range c {
+			d.beta[at+j] = max(lambda[j*c+j], clip*(1-clip)) // of p(1 − p) with p from ε to 1 − ε
+			linear[j] += d.beta[at+j] * f[j]
+		}
+	}
+	return d, nil
+}
+
+// addTo adds the examples to the system of a part. done is called after each batch with the
+// number of examples so far.
+func (d *duals) addTo(ctx context.Context, k *kernels, part int, s *system, done func(int)) error {
+	o, first := k.width(), k.first(part)
+	err := k.each(ctx, part, d.x, func(v values) error {
+		s.whiten(v.cross)
+		linear := make([]float64, v.n*o)
+		for i := range linear {
+			linear[i] = d.linear[(v.first+i/o)*k.outputs+first+i%o]
+		}
+		s.addLinear(v.cross, linear)
+		if k.joint {
+			likelihood.RootRows(d.lik, d.g[v.first*o:(v.first+v.n)*o], v.cross, o)
+		} else {
+			for i := range v.n {
+				row := v.cross[i*s.m : (i+1)*s.m]
+				kernel.Scale(row, math.Sqrt(d.beta[(v.first+i)*k.outputs+first]), row)
+			}
+		}
+		if err := s.add(v.cross); err != nil {
+			return err
+		}
+		done(v.first + v.n)
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("sfr: training rows: %w", err)
+	}
+	return nil
+}
+
+// unit is a likelihood without its noise: Gaussian noise has the variance 1.
+func unit(l likelihood.Likelihood) likelihood.Likelihood {
+	if likelihood.NoiseVariance(l) > 0 {
+		return likelihood.NewGaussian(1, tensor.Float64)
+	}
+	return l
+}

@@ -1,0 +1,49 @@
+package valla
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/likelihood"
+	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/train"
+)
+
+// Update implements gp.Updater. With Gaussian noise and α = 0 the objective is the evidence
+// lower bound, whose best A is a sum over rows (paper, Prop. 2), to which those of the new ones
+// are added, see [Layer.AddRows]. Z, σ₀ and the noise stay. With another α what a row counts
+// depends on all others, and with classes on the posterior, so that rows cannot be added
+// exactly; that is an error.
+func (p *Posterior) Update(ctx context.Context, more gp.Problem, r gp.Run) (gp.Stored, error) {
+	if err := more.Check(); err != nil {
+		return nil, err
+	}
+	noise := likelihood.NoiseVariance(more.Likelihood)
+	if !p.additive || noise == 0 {
+		return nil, errors.New("valla: rows can be added exactly to a fit of numbers with --alpha 0 alone, where A is a sum over rows; --method sfr, ella and lla take them in any case")
+	}
+	if err := fits(more.Net, more.Train.X, []int{more.Outputs() - 1}); err != nil {
+		return nil, fmt.Errorf("valla: %w", err)
+	}
+	from := p.layer
+	l, err := newLayer(from.Kernel, from.Z.Value, from.Class, graph.NewParam(nameL, from.L.Floats(), more.Dtype(), from.L.Value.Shape()...).Value, from.LogPriorStd.Value)
+	if err != nil {
+		return nil, err
+	}
+	limit := cmp.Or(r.Memory, p.limit)
+	if _, err := l.addRows(ctx, more.Train.X, noise, limit, func(done int) {
+		if r.OnProgress != nil {
+			r.OnProgress(train.Progress{Unit: "rows", Done: done, Total: more.Train.N(), Loss: math.NaN(), Validation: math.NaN()})
+		}
+	}); err != nil {
+		return nil, err
+	}
+	q := NewPosterior(p.net, l)
+	q.additive, q.start = true, p.start
+	q.LimitMemory(limit)
+	return q, nil
+}

@@ -1,0 +1,82 @@
+package valla
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/go-valla/valla/data"
+	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/likelihood"
+)
+
+// Update adds the rows of a set to the posterior without a new fit, and returns a model with
+// the result; m stays as it is. The posterior becomes exactly that of a fit to the old and the
+// new rows with the same hyper-parameters. Everything else stays: the weights, the scaling of
+// inputs and targets, the noise, and what the method has chosen, such as inducing points.
+//
+// Methods whose mean is the network's output gain smaller error bars near the new rows, and
+// no other mean: of those of this module SFR with its own mean alone follows the targets. A
+// posterior to which rows cannot be added exactly is an error, which says why.
+//
+// The last Event of the history records the update. Its facts have the mean negative
+// log-likelihood of the new rows before, when they were new, and after; run is as for a fit.
+func (m *Model) Update(ctx context.Context, set *data.Set, run gp.Run) (*Model, error) {
+	out, err := m.update(ctx, set, run)
+	if err != nil {
+		return nil, fmt.Errorf("update: %w", err)
+	}
+	return out, nil
+}
+
+func (m *Model) update(ctx context.Context, set *data.Set, run gp.Run) (*Model, error) {
+	start := time.Now()
+	q, p, err := m.updating(set)
+	if err != nil {
+		return nil, err
+	}
+	rows := some(p.Train.N(), maxJudge)
+	added := jury{x: p.Train.Rows(rows).X, y: set.Rows(rows).Y}
+	before, err := m.judged(ctx, added)
+	if err != nil {
+		return nil, err
+	}
+	updated, err := q.Update(ctx, p, run)
+	if err != nil {
+		return nil, err
+	}
+	out := *m
+	out.Posterior = &Posterior{updated, m.Posterior.Method, m.Posterior.NoiseVariance}
+	after, err := out.judged(ctx, added)
+	if err != nil {
+		return nil, fmt.Errorf("the updated posterior cannot predict: %w", err)
+	}
+	out.History = append(slices.Clone(m.History), Event{
+		Action: ActionUpdate, Method: m.Posterior.Method, Label: updated.String(), Program: Version(),
+		Seed: run.Seed, Seconds: time.Since(start).Seconds(),
+		Record: recordable(gp.Record{Rows: p.Train.N(), Facts: []gp.Fact{
+			{Name: "NLL of these rows before", Value: average(before.nlls)}, {Name: "NLL of these rows after", Value: average(after.nlls)},
+		}}),
+	})
+	return &out, nil
+}
+
+// updating returns the posterior, if it takes rows, and the rows of a set as a problem with
+// the noise that the fit has found.
+func (m *Model) updating(set *data.Set) (gp.Updater, gp.Problem, error) {
+	if m.Posterior == nil {
+		return nil, gp.Problem{}, fmt.Errorf("the model has no posterior to add rows to, expected one that was fitted")
+	}
+	q, ok := m.Posterior.Stored.(gp.Updater)
+	if !ok {
+		return nil, gp.Problem{}, fmt.Errorf("rows cannot be added to a posterior of the method %s: fit again, to all rows", m.Posterior.Method)
+	}
+	p := gp.Problem{Net: m.Net, Likelihood: m.Task.Outputs.Likelihood()}
+	if v := m.NoiseVariance(); v > 0 {
+		p.Likelihood = likelihood.NewGaussian(v, m.Dtype())
+	}
+	var err error
+	p.Train, err = m.Task.Examples(set, m.Dtype())
+	return q, p, err
+}

@@ -108,6 +108,13 @@ func (m *Model) examine(ctx context.Context, e *Event, p gp.Problem, rows divisi
 	}
 	e.Verdict.Seen, e.Verdict.Pseudo = jury.seen, rows.pseudo && rows.judge == nil
 	e.Verdict.advise(e.Method, e.Settings)
+	if network.Classes != nil && rows.unseen() {
+		notes, err := m.timidFlag(ctx, network, jury.y)
+		if err != nil {
+			return err
+		}
+		e.Notes = append(e.Notes, notes...)
+	}
 	notes, err := m.flags(ctx, p.Train, posterior, jury)
 	e.Notes = append(e.Notes, notes...)
 	return err

@@ -115,6 +115,10 @@ func (d division) jury(m *Model, p gp.Problem, r gp.Record) (jury, error) {
 	return j, err
 }
 
+// unseen says whether the rows of the verdict are ones that the network has not seen, or stand
+// for such.
+func (d division) unseen() bool { return d.judge != nil || d.pseudo || d.held != nil && d.fresh }
+
 // leastAgreed is the share of pseudo-rows that the network has to tell right. Where two rows
 // that are near each other have nothing between them that could be a row, as is so for images,
 // the network is at a loss there, and error bars chosen by such rows are far too large.

@@ -360,3 +360,34 @@ func TestPseudoRowsOnlyWhereTheyMakeSense(t *testing.T) {
 		}
 	}
 }
+
+// TestTimid: that a classifier is right more often than it says, which no error bars mend, is
+// said, and only where the rows tell.
+func TestTimid(t *testing.T) {
+	set, rows := quadrants(plane(300, 1), 1), quadrants(plane(500, 2), 2)
+	m, err := Train(t.Context(), set, TrainOptions{Network: Network{Hidden: []int{20}}, Training: Training{Iterations: 600, WeightDecay: new(0.0), KeepLast: true}, Classes: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &laplace.Settings{Weights: []string{"last-layer"}}
+	said := func(o FitOptions) bool {
+		o.Settings = s
+		notes := fit(t, m, set, o).History[1].Notes
+		return strings.Contains(strings.Join(notes, " "), "right more often than it says: with logits divided by 0.")
+	}
+	if said(FitOptions{Judge: rows}) {
+		t.Error("a network that is trained well is called under-confident")
+	}
+	params := m.Net.Params()
+	for _, p := range params[len(params)-2:] {
+		for i, v := range p.Floats() {
+			p.Set(i, 0.3*v)
+		}
+	}
+	if !said(FitOptions{Judge: rows}) {
+		t.Error("nothing is said of logits that are too small")
+	}
+	if said(FitOptions{Validation: new(0.0)}) {
+		t.Error("training rows are taken for new ones")
+	}
+}

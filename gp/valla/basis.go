@@ -116,21 +116,50 @@ func (p *spectrum) kl(s float64) float64 {
 	return kl
 }
 
-// distance is the length of a step of the natural parameters by d [M,M], relative to the
-// precision I + sT before the step: ‖(I + sT)^(−½) s d (I + sT)^(−½)‖. For small steps it is
-// twice the square root of the divergence between the posteriors before and after.
-func (p *spectrum) distance(s float64, d []float64) float64 {
+// relative returns a change d [M,M] of the natural parameters relative to the precision
+// I + sT, E = (I + sT)^(−½) s d (I + sT)^(−½), in the spectrum's coordinates.
+func (p *spectrum) relative(s float64, d []float64) []float64 {
 	m, half, inner := p.m, make([]float64, len(d)), make([]float64, len(d))
 	kernel.Gemm(false, false, m, m, m, 1, d, m, p.u, m, 0, half, m)
 	kernel.Gemm(true, false, m, m, m, 1, p.u, m, half, m, 0, inner, m)
-	e, sum := p.shrink(s), 0.0
+	std := make([]float64, m) // of the posterior, where the prior's is 1
+	for i, g := range p.gamma {
+		std[i] = 1 / math.Sqrt(1+s*g)
+	}
 	for i := range m {
 		for j := range m {
-			v := s * inner[i*m+j]
-			sum += v * v * (1 - e[i]) * (1 - e[j])
+			inner[i*m+j] *= s * std[i] * std[j]
 		}
 	}
-	return math.Sqrt(sum)
+	return inner
+}
+
+// length is ‖E‖ of a change. For small steps it is twice the square root of the divergence
+// between the posteriors before and after.
+func length(relative []float64) float64 { return math.Sqrt(kernel.Dot(relative, relative)) }
+
+// curbed returns a change d, given with its E, without the part whose eigenvalues in E are
+// below least < 0: they are raised to it.
+func (p *spectrum) curbed(s float64, d, relative []float64, least float64) ([]float64, error) {
+	m := p.m
+	values, vectors, err := eigen.Symmetric(m, relative)
+	if err != nil || values[0] >= least {
+		return d, err
+	}
+	below := 0
+	for below < m && values[below] < least {
+		below++
+	}
+	rows := make([]float64, below*m) // √((least − value)/s) (I + sT)^½ of each eigenvector
+	for k := range below {
+		for i := range m {
+			rows[k*m+i] = vectors[i*m+k] * math.Sqrt((least-values[k])*(1+s*p.gamma[i])/s)
+		}
+	}
+	turned, out := make([]float64, below*m), append([]float64(nil), d...)
+	kernel.Gemm(false, true, below, m, m, 1, rows, m, p.u, m, 0, turned, m)
+	kernel.Gemm(true, false, m, m, below, 1, turned, m, turned, m, 1, out, m)
+	return out, nil
 }
 
 // cotangents returns the gradient of ½ Σ_i λ_i Q_i, at fixed T, with respect to k̂ [n,M] and

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/go-valla/valla/internal/eigen"
 	"github.com/go-valla/valla/internal/fixture"
 	"github.com/go-valla/valla/internal/kernel"
 	"gonum.org/v1/gonum/mat"
@@ -248,12 +249,43 @@ func TestNaturalDistance(t *testing.T) {
 	product.Mul(before, &inv)
 	det, _ := mat.LogDet(&product)
 	divergence := 0.5 * (mat.Trace(&product) - float64(a.m) - det)
-	d := p.distance(s, b.s)
+	d := length(p.relative(s, b.s))
 	fixture.Close(t, "distance", []float64{d}, []float64{2 * math.Sqrt(divergence)}, 1e-2)
 	for i := range b.s {
 		b.s[i] *= 7
 	}
-	fixture.Close(t, "seven times as far", []float64{p.distance(s, b.s)}, []float64{7 * d}, 1e-12)
+	fixture.Close(t, "seven times as far", []float64{length(p.relative(s, b.s))}, []float64{7 * d}, 1e-12)
+}
+
+// TestNaturalCurbed: of a step the part remains that takes away no more of the precision, in any
+// direction, than it may. The rest of it stays as it is.
+func TestNaturalCurbed(t *testing.T) {
+	const s, least = 0.6, -0.5
+	a, b := newAlgebra(5, 5, 6, false), newAlgebra(6, 5, 6, true)
+	p := a.spectrum(t, 0)
+	values := func(d []float64) []float64 {
+		v, _, err := eigen.Symmetric(a.m, p.relative(s, d))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+	want := values(b.s)
+	if want[0] > 2*least || want[a.m-1] < 0 {
+		t.Fatalf("eigenvalues %v, expected some below %g and some above 0", want, least)
+	}
+	for i, v := range want {
+		want[i] = max(v, least)
+	}
+	d, err := p.curbed(s, b.s, p.relative(s, b.s), least)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fixture.Close(t, "eigenvalues", values(d), want, 1e-12)
+	if d, err = p.curbed(s, b.s, p.relative(s, b.s), -1e3); err != nil {
+		t.Fatal(err)
+	}
+	fixture.Close(t, "a step within the bound", d, b.s, 0)
 }
 
 // TestNaturalRoot: the layer's form, Q = κ − K_xz L (I + LᵀK_zL)⁻¹ Lᵀ K_zx with the

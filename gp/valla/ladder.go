@@ -170,6 +170,21 @@ func (l *ladder) spectra(f *frame, fresh bool) ([]*spectrum, error) {
 	return all, nil
 }
 
+// trial is a σ₀ with what belongs to it.
+type trial struct {
+	*spectrum
+	scale  float64   // σ₀²
+	params []float64 // of the likelihood
+}
+
+// trials are the rungs, with their spectra.
+func (l *ladder) trials(spectra []*spectrum) (all []trial) {
+	for i, p := range spectra {
+		all = append(all, trial{p, l.scale(i), l.params(i)})
+	}
+	return all
+}
+
 // remember keeps the spectra of the present T.
 func (l *ladder) remember(all []*spectrum) {
 	m := l.m

@@ -49,8 +49,8 @@ type Natural struct {
 	MemoryLimit int64
 
 	// ValidationX [n,…] and ValidationY [n,C] are examples held out. Their mean negative
-	// log predictive density, each output by itself, decides on σ₀ and on the best state.
-	// The result has the value of the best σ₀ that was tried. The layer's σ₀ is where a
+	// log predictive density, each output by itself, decides on the best state and, with a
+	// weak preference for a σ₀ near 1 where they cannot tell, on σ₀. The result has the value of the best σ₀ that was tried. The layer's σ₀ is where a
 	// parabola through the values of this σ₀ and its two neighbours is lowest. Without
 	// examples held out σ₀ minimises the objective, which is known to make it too small.
 	ValidationX, ValidationY *tensor.Dense

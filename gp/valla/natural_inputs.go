@@ -138,9 +138,10 @@ func addTo(sum, v *tensor.Dense) {
 // inputs.afterwards, at T after its step towards sum.
 func (n *natural) cotangents(i int, p *spectrum, e examples, m marginals, sum []float64, ask request) ([]float64, error) {
 	if n.inputs.afterwards && ask.pace.rho > stale {
-		d := n.ladder.away(i, sum)
-		rho := ask.pace.rate(p, n.ladder.scale(i), d)
-		var err error
+		rho, d, err := ask.pace.step(p, n.ladder.scale(i), n.ladder.away(i, sum))
+		if err != nil {
+			return nil, err
+		}
 		if p, err = p.spectrum(n.ladder.stepped(i, rho, d)); err != nil {
 			return nil, err
 		}

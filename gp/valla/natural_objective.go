@@ -56,11 +56,13 @@ func newNatural(ctx context.Context, f Natural, x, y *tensor.Dense) (*natural, e
 	if n.draws, err = newDraws(scores, f.BatchSize, f.Seed); err != nil {
 		return nil, err
 	}
-	rungs := freeRungs
+	rungs, start := freeRungs, f.Layer.LogPriorStd.Scalar()
 	if f.FixPrior {
 		rungs = 1
+	} else if f.ValidationX != nil {
+		start = 0 // in the middle of what a scan looks at
 	}
-	n.ladder = newLadder(f.Layer.Inducing(), rungs, f.Layer.LogPriorStd.Scalar(), flat(f.Likelihood.Params()))
+	n.ladder = newLadder(f.Layer.Inducing(), rungs, start, flat(f.Likelihood.Params()))
 	if n.inputs, err = n.newInputs(x, y); err != nil {
 		return nil, err
 	}
@@ -183,6 +185,8 @@ func (n *natural) Evaluate(ctx context.Context, iteration int) (float64, error) 
 	if err != nil {
 		return 0, err
 	}
-	n.step(s, p, iteration)
+	if err := n.step(s, p, iteration); err != nil {
+		return 0, err
+	}
 	return s.losses[n.ladder.lead()], nil
 }

@@ -46,12 +46,28 @@ func (n *natural) bound(iteration int) float64 {
 	return farthestStep * n.f.Config.Schedule(iteration, n.f.Config.Iterations)
 }
 
-// rate is ρ for a step by ρ d of a rung with prior variance s, which is bounded.
-func (p pace) rate(at *spectrum, s float64, d []float64) float64 {
-	if far := p.rho * at.distance(s, d); far > p.bound {
-		return p.rho * (p.bound / far)
+// leastChange bounds what a step takes away from the precision in any direction: half of it, so
+// that no variance more than doubles. A mini-batch in which the residuals are large would
+// otherwise take away all that the data had determined of some directions. There the variance
+// would jump to the prior's, which on small tables happened again and again, the more so the
+// larger σ₀.
+const leastChange = -0.5
+
+// step bounds a step by ρ d of a rung with prior variance s: it returns the ρ and the d of the
+// step that is made.
+func (p pace) step(at *spectrum, s float64, d []float64) (rho float64, step []float64, err error) {
+	if math.IsInf(p.bound, 1) {
+		return p.rho, d, nil
 	}
-	return p.rho
+	rho, relative := p.rho, at.relative(s, d)
+	far := length(relative)
+	if rho*far > p.bound {
+		rho = p.bound / far
+	}
+	if rho*far > -leastChange {
+		d, err = at.curbed(s, d, relative, leastChange/rho)
+	}
+	return rho, d, err
 }
 
 // sums are what a mini-batch, or a part of one, adds up to, for each rung.
@@ -160,14 +176,16 @@ func (n *natural) begin(ask request, gram []float64) (*sums, error) {
 }
 
 // step moves T of every rung towards the sums of a mini-batch.
-func (n *natural) step(s *sums, p pace, iteration int) {
+func (n *natural) step(s *sums, p pace, iteration int) error {
 	n.jitter = max(n.jitter, s.spectra[0].jitter)
 	if s.fresh {
 		n.ladder.remember(s.spectra)
 	}
 	for i, sum := range s.t {
-		d := n.ladder.away(i, sum)
-		rho := p.rate(s.spectra[i], n.ladder.scale(i), d)
+		rho, d, err := p.step(s.spectra[i], n.ladder.scale(i), n.ladder.away(i, sum))
+		if err != nil {
+			return err
+		}
 		if rho < p.rho {
 			n.ladder.outdate()
 		}
@@ -175,4 +193,5 @@ func (n *natural) step(s *sums, p pace, iteration int) {
 		n.ladder.losses.Float64s()[i] += s.losses[i]
 	}
 	n.ladder.changed(p.rho, iteration+1)
+	return nil
 }

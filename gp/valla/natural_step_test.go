@@ -10,7 +10,9 @@ import (
 
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/eigen"
 	"github.com/go-valla/valla/internal/fixture"
+	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/jacobian"
 	"github.com/go-valla/valla/layers"
 	"gorgonia.org/tensor"
@@ -186,7 +188,7 @@ func TestNaturalGradients(t *testing.T) {
 }
 
 // TestNaturalBound: no step goes farther than the bound, which falls with the learning
-// rate; for α = 0 there is none.
+// rate, and none takes away more than half of the precision; for α = 0 there is no bound.
 func TestNaturalBound(t *testing.T) {
 	n := naturalToy(t, likelihood.NewGaussian(0.3, tensor.Float64), 1)
 	if b := n.pace(0).bound; b != farthestStep {
@@ -198,13 +200,58 @@ func TestNaturalBound(t *testing.T) {
 		t.Fatal(err)
 	}
 	d, scale := n.ladder.away(0, make([]float64, 16)), n.ladder.scale(0) // to T = 0
-	far := spectra[0].distance(scale, d)
-	for _, bound := range []float64{far / 3, far * 3} {
-		fixture.Close(t, "rate", []float64{pace{1, bound}.rate(spectra[0], scale, d)}, []float64{min(bound/far, 1)}, 1e-12)
+	kernel.Scale(d, -1e3, d)                                             // far the other way
+	far := length(spectra[0].relative(scale, d))
+	for _, bound := range []float64{far / 3, far * 3, math.Inf(1)} {
+		rho, step, err := pace{1, bound}.step(spectra[0], scale, d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fixture.Close(t, "rate", []float64{rho}, []float64{min(bound/far, 1)}, 1e-12)
+		values, _, err := eigen.Symmetric(4, spectra[0].relative(scale, step))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if curbed := rho*values[0] >= leastChange-1e-9; curbed == math.IsInf(bound, 1) {
+			t.Errorf("bound %g: the step takes away %g of the precision", bound, -rho*values[0])
+		}
 	}
 	if n = naturalToy(t, likelihood.NewGaussian(0.3, tensor.Float64), 0); !math.IsInf(n.pace(3).bound, 1) {
 		t.Errorf("for α = 0 the bound is %g, want none", n.pace(3).bound)
 	}
+}
+
+// TestScan: the T of a scan is the one that a step over all rows finds for Gaussian noise and
+// α = 0, and the ladder begins at the same σ₀ whatever the start was.
+func TestScan(t *testing.T) {
+	n := naturalToy(t, likelihood.NewGaussian(0.3, tensor.Float64), 0)
+	n.f.ValidationX, n.f.ValidationY = n.inputs.x, n.inputs.y
+	var err error
+	if n.check, err = n.newValidation(); err != nil {
+		t.Fatal(err)
+	}
+	f, err := n.presentFrame()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := n.curvature(context.Background(), f, n.inputs.x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := n.pass(context.Background(), 3, n.pace(3))
+	if err != nil {
+		t.Fatal(err)
+	}
+	fixture.Close(t, "T", got, want.t[0], 1e-10)
+	var middles []float64
+	for _, start := range []float64{-5, 5} {
+		n.ladder.place(start, 0.1)
+		if err := n.search(context.Background(), 0); err != nil {
+			t.Fatal(err)
+		}
+		middles = append(middles, n.ladder.logStd.Float64s()[freeRungs/2])
+	}
+	fixture.Close(t, "log σ₀", middles[1:], middles[:1], 0)
 }
 
 // TestPassOver: what rounding hides is passed over, unless all is hidden.
@@ -273,7 +320,9 @@ func TestNaturalReusesSpectra(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		n.step(s, p, i)
+		if err := n.step(s, p, i); err != nil {
+			t.Fatal(err)
+		}
 		fresh = append(fresh, s.fresh)
 	}
 	if !slices.Equal(fresh, []bool{true, false, false, true, false}) {

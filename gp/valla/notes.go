@@ -23,10 +23,14 @@ func (f *fitting) notes() []string {
 	}
 	// A ladder that has come so near to the bound that its last rung is there has not
 	// found a best rung.
-	at, bound := f.layer.PriorStd()/f.s.PriorStd, farthest/(firstStep*firstStep)
+	start, remedy := 1.0, "keep it at a value of your own (--fix-prior, --prior-std)"
+	if f.p.Validation == nil {
+		start, remedy = f.s.PriorStd, "start elsewhere (--prior-std)"
+	}
+	at, bound := f.layer.PriorStd()/start, farthest/(firstStep*firstStep)
 	if at <= 1/bound || at >= bound {
-		notes = append(notes, fmt.Sprintf("The prior standard deviation %.3g is near the bound of its search, which goes from %.3g to %.3g: start elsewhere (--prior-std), "+
-			"or give rows that the network has not seen (--validation-data).", f.layer.PriorStd(), f.s.PriorStd/farthest, f.s.PriorStd*farthest))
+		notes = append(notes, fmt.Sprintf("The prior standard deviation %.3g is near the bound of its search, which goes from %.3g to %.3g: %s, "+
+			"or give rows that the network has not seen (--validation-data).", f.layer.PriorStd(), start/farthest, start*farthest, remedy))
 	}
 	return notes
 }

@@ -45,11 +45,18 @@ func (n *natural) newValidation() (*validation, error) {
 	return v, err
 }
 
-// values returns the mean negative log predictive density of each rung, +Inf for a σ₀ so
+// indifferent is the σ₀ that costs half a nat over all rows held out, and so does 1/indifferent:
+// the cost of a σ₀ is ½ (log σ₀/log indifferent)², that of a log-normal prior around 1. Where the
+// rows cannot tell one σ₀ from another, as a few rows between others cannot, σ₀ would otherwise
+// come to lie anywhere, and often where there are no error bars. Where they can, the cost moves
+// σ₀ by next to nothing.
+const indifferent = 10.0
+
+// values returns the mean negative log predictive density of each trial, +Inf for a σ₀ so
 // large that rounding hides the variance.
-func (v *validation) values(ctx context.Context, n *natural, spectra []*spectrum) ([]float64, error) {
+func (v *validation) values(ctx context.Context, n *natural, trials []trial) ([]float64, error) {
 	v.each.Refresh()
-	values, left, prior := make([]float64, len(spectra)), make([]float64, len(spectra)), make([]float64, len(spectra))
+	values, left, prior := make([]float64, len(trials)), make([]float64, len(trials)), make([]float64, len(trials))
 	c := n.outputs
 	share := make([]float64, v.local.rows)
 	for i := range share {
@@ -57,15 +64,15 @@ func (v *validation) values(ctx context.Context, n *natural, spectra []*spectrum
 	}
 	err := v.each.Each(ctx, v.x, func(first, rows int, out []*tensor.Dense) error {
 		mean, diag, k := appendRows(nil, out[0], rows), diagonals(appendRows(nil, out[1], rows), c), appendRows(nil, out[2], rows)
-		spectra[0].whiten(k)
-		for i, p := range spectra {
-			q := p.variance(n.ladder.scale(i), diag, p.rotate(k))
-			if err := v.local.run(n.ladder.params(i), v.y[first*c:(first+rows)*c], mean, q, share[:rows]); err != nil {
+		trials[0].whiten(k)
+		for i, p := range trials {
+			q := p.variance(p.scale, diag, p.rotate(k))
+			if err := v.local.run(p.params, v.y[first*c:(first+rows)*c], mean, q, share[:rows]); err != nil {
 				return err
 			}
 			values[i] -= v.local.sum()
 			left[i] += kernel.Sum(q)
-			prior[i] += n.ladder.scale(i) * kernel.Sum(diag)
+			prior[i] += p.scale * kernel.Sum(diag)
 		}
 		return nil
 	})
@@ -74,6 +81,16 @@ func (v *validation) values(ctx context.Context, n *natural, spectra []*spectrum
 	}
 	passOver(values, left, prior, digits*rounding(n.dt))
 	return values, nil
+}
+
+// choice returns values with the costs of their σ₀, by which σ₀ is chosen.
+func (v *validation) choice(values []float64, trials []trial) []float64 {
+	out := make([]float64, len(values))
+	for i, p := range trials {
+		away := math.Log(p.scale) / 2 / math.Log(indifferent)
+		out[i] = values[i] + away*away/float64(2*v.x.Shape()[0])
+	}
+	return out
 }
 
 // digits is how many times the variance must exceed what rounding may add to it. The
@@ -105,44 +122,55 @@ func passOver(values, left, prior []float64, least float64) {
 	}
 }
 
+// compare evaluates the rungs: their values, and those by which σ₀ is chosen.
+func (n *natural) compare(ctx context.Context) (values, choice []float64, err error) {
+	spectra, err := n.presentSpectra()
+	if err != nil {
+		return nil, nil, err
+	}
+	trials := n.ladder.trials(spectra)
+	if values, err = n.check.values(ctx, n, trials); err != nil {
+		return nil, nil, err
+	}
+	return values, n.check.choice(values, trials), nil
+}
+
 // validate implements train.Config.Validate: it compares the rungs and moves the ladder
 // around the best scale. The value is that of the best rung before the move.
 func (n *natural) validate(ctx context.Context) (float64, error) {
-	spectra, err := n.presentSpectra()
+	values, choice, err := n.compare(ctx)
 	if err != nil {
 		return 0, err
 	}
-	values, err := n.check.values(ctx, n, spectra)
-	if err != nil {
-		return 0, err
-	}
-	best := n.ladder.choose(values)
-	n.ladder.climb(values, leastStep(n.ladder.numbers.Done, n.f.Config.Iterations))
+	best := n.ladder.choose(choice)
+	n.ladder.climb(choice, leastStep(n.ladder.numbers.Done, n.f.Config.Iterations))
 	return values[best], nil
 }
 
 // search moves the ladder between validations, at most once after the same number of steps.
-// With validation examples it does so early in the fit, before the first validation makes
-// a state the best. Without any it compares the objectives, as often as a validation would
-// take place.
+// With validation examples it scans before the first step, and it compares the rungs early in
+// the fit, before the first validation makes a state the best. Without any it compares the
+// objectives, as often as a validation would take place.
 func (n *natural) search(ctx context.Context, done int) error {
-	cfg, values := n.f.Config, append([]float64(nil), n.ladder.losses.Float64s()...)
+	cfg, choice := n.f.Config, append([]float64(nil), n.ladder.losses.Float64s()...)
 	regular := done%cfg.ValidateEvery == 0
 	due := n.check == nil && regular || n.check != nil && !regular && searched(done, cfg.Iterations)
-	if !due || done == 0 || n.ladder.rungs == 1 || n.ladder.numbers.Searched == done {
+	switch {
+	case n.ladder.rungs == 1:
+		return nil
+	case done == 0 && n.check != nil:
+		return n.scan(ctx)
+	case !due || done == 0 || n.ladder.numbers.Searched == done:
 		return nil
 	}
 	if n.check != nil {
-		spectra, err := n.presentSpectra()
-		if err != nil {
-			return err
-		}
-		if values, err = n.check.values(ctx, n, spectra); err != nil {
+		var err error
+		if _, choice, err = n.compare(ctx); err != nil {
 			return err
 		}
 	}
-	n.ladder.choose(values)
-	n.ladder.climb(values, leastStep(done, cfg.Iterations))
+	n.ladder.choose(choice)
+	n.ladder.climb(choice, leastStep(done, cfg.Iterations))
 	n.ladder.numbers.Searched = done
 	return nil
 }
@@ -161,6 +189,19 @@ func leastStep(done, all int) float64 {
 
 // presentSpectra are those of the present Z and T.
 func (n *natural) presentSpectra() ([]*spectrum, error) {
+	f, err := n.presentFrame()
+	if err != nil {
+		return nil, err
+	}
+	spectra, err := n.ladder.spectra(f, true)
+	if err == nil {
+		n.ladder.remember(spectra)
+	}
+	return spectra, err
+}
+
+// presentFrame is that of the present Z.
+func (n *natural) presentFrame() (*frame, error) {
 	b, l := graph.NewBuilder(n.dt), n.f.Layer
 	gram := l.Kernel.Gram(b, b.Param(l.Z), l.Class)
 	p, err := graph.Compile(b, []*graph.Node{gram}, graph.Options{})
@@ -171,15 +212,10 @@ func (n *natural) presentSpectra() ([]*spectrum, error) {
 		return nil, err
 	}
 	f, err := newFrame(n.ladder.m, graph.Floats(p.Value(gram)), leastJitter(n.dt))
-	if err != nil {
-		return nil, err
-	}
-	n.jitter = max(n.jitter, f.jitter)
-	spectra, err := n.ladder.spectra(f, true)
 	if err == nil {
-		n.ladder.remember(spectra)
+		n.jitter = max(n.jitter, f.jitter)
 	}
-	return spectra, err
+	return f, err
 }
 
 // export sets the layer's L and σ₀ and the likelihood's parameters to those of the leading

@@ -1,0 +1,77 @@
+package valla
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/internal/kernel"
+	"gorgonia.org/tensor"
+)
+
+const (
+	// scanned bounds the training rows that a scan looks at.
+	scanned = 2000
+	// scanRatio is that of neighbouring σ₀ of a scan, which goes as far as the ladder may.
+	scanRatio = 2.0
+	// scanStream is the random stream of a seed that draws the rows.
+	scanStream = 9
+)
+
+// scan chooses where the ladder begins. With the curvature Λ of the likelihood at the network's
+// outputs T = Σ_n Λ_n v_n v_nᵀ does not depend on σ₀ (for Gaussian noise it is that of Prop. 2):
+// with it all σ₀ from the smallest to the largest are compared on the rows held out after one
+// pass over training rows. A search by steps alone would depend on where it starts, since the
+// best σ₀ may lie behind worse ones. The fit does not begin with this T: for α > 0 it would take
+// long to give up a precision that is too high.
+func (n *natural) scan(ctx context.Context) error {
+	f, err := n.presentFrame()
+	if err != nil {
+		return err
+	}
+	x := gp.SampleRows(n.inputs.x, scanned, rand.New(rand.NewPCG(n.f.Seed, scanStream)))
+	t, err := n.curvature(ctx, f, x)
+	if err != nil {
+		return err
+	}
+	p, err := f.spectrum(t)
+	if err != nil {
+		return err
+	}
+	var trials []trial
+	far := int(math.Log(farthest) / math.Log(scanRatio))
+	for k := -far; k <= far; k++ {
+		trials = append(trials, trial{p, math.Pow(scanRatio, float64(2*k)), n.ladder.params(0)})
+	}
+	values, err := n.check.values(ctx, n, trials)
+	if err != nil {
+		return err
+	}
+	values = n.check.choice(values, trials)
+	best := slices.Index(values, slices.Min(values))
+	n.ladder.place(math.Log(trials[best].scale)/2, math.Log(firstStep))
+	return nil
+}
+
+// curvature returns T [M,M] of training inputs x [n,…], each of which stands for N/n.
+func (n *natural) curvature(ctx context.Context, f *frame, x *tensor.Dense) ([]float64, error) {
+	c, m := n.outputs, n.ladder.m
+	t, block, weight := make([]float64, m*m), make([]float64, c*c), float64(n.draws.n)/float64(x.Shape()[0])
+	n.check.each.Refresh()
+	err := n.check.each.Each(ctx, x, func(_, rows int, out []*tensor.Dense) error {
+		mean, v := appendRows(nil, out[0], rows), appendRows(nil, out[2], rows)
+		f.whiten(v)
+		lambda := make([]float64, rows*c)
+		for i := range rows {
+			n.f.Likelihood.Curvature(block, mean[i*c:(i+1)*c])
+			for k := range c {
+				lambda[i*c+k] = weight * block[k*c+k]
+			}
+		}
+		kernel.Add(t, t, weightedGram(m, lambda, v))
+		return nil
+	})
+	return t, err
+}

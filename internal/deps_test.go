@@ -46,6 +46,7 @@ var level = map[string]int{
 	"gp/laplace":                  8,
 	"gp/ella":                     8,
 	"gp/gapa":                     7,
+	"gp/sum":                      8,
 	"gp/method":                   9,
 	"valla":                       10,
 	"experiments/internal/spec":   11,

@@ -13,6 +13,7 @@ import (
 	"github.com/go-valla/valla/gp/ella"
 	"github.com/go-valla/valla/gp/gapa"
 	"github.com/go-valla/valla/gp/laplace"
+	"github.com/go-valla/valla/gp/sum"
 	"github.com/go-valla/valla/gp/valla"
 	"github.com/go-valla/valla/internal/settings"
 	"github.com/go-valla/valla/internal/testmethod"
@@ -25,6 +26,7 @@ var table = []gp.Method{
 	laplace.SubsetMethod,
 	ella.Method,
 	gapa.Method,
+	sum.Method,
 }
 
 // Default is the name of the method that is fitted where none is named.

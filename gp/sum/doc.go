@@ -1,0 +1,14 @@
+// Package sum adds the variances of two methods that both leave the network's outputs as
+// they are. Its method is VaLLA with GAPA: the first knows what the training rows leave open
+// of the weights, the second how far an input is from these rows.
+//
+// Two independent Gaussian processes with the network's outputs for the mean of their sum
+// have the covariance
+//
+//	Q(x) = t Q_VaLLA(x) + Q_GAPA(x),   Q_GAPA(x) = s r(u(x)) J(x) diag(c²) J(x)ᵀ.
+//
+// VaLLA is fitted first. Then GAPA's variances c² are learned in the presence of VaLLA's,
+// and the two factors t and s, with the noise of the targets if they have any, are those
+// under which the validation rows are most likely. With s = 0 the sum is VaLLA, and with
+// t = 0 it is GAPA.
+package sum

@@ -156,7 +156,7 @@ func (f *fitting) remember(ctx context.Context) error {
 		return fmt.Errorf("a quarter of the rows have equal values in layer %d, expected different ones or a length-scale", f.s.Layer)
 	}
 	f.s.LengthScale = f.memory.length
-	return nil
+	return f.memory.group(min(f.s.Centres, m))
 }
 
 // copyRows copies the first n rows of src to dst, from row first on.
@@ -253,7 +253,7 @@ func (f *fitting) spread(ctx context.Context) ([]float64, error) {
 		a = append64(a, out[0], n)
 		return nil
 	})
-	return spread(a, f.memory.d), err
+	return spread(a, f.memory.d, leastSpread), err
 }
 
 // mix chooses the factor, the noise and the share of the other posterior.
@@ -310,7 +310,7 @@ func (f *fitting) report(n int) {
 func (f *fitting) fitted() (*gp.Fitted, error) {
 	q := &Posterior{
 		net: f.p.Net, site: f.site, layer: f.s.Layer, input: f.p.Train.X.Shape()[1:].Clone(),
-		memory: f.memory, scales: f.scales, factor: f.by.factor, limit: f.limit,
+		memory: f.memory, scales: f.scales, factor: f.by.factor, limit: f.limit, order: f.order,
 	}
 	out := &gp.Fitted{Posterior: q, Record: f.record()}
 	if f.held != nil {

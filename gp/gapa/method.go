@@ -31,6 +31,7 @@ type Options struct {
 	Layer         int     `set:"layer" auto:"the first one whose values are vectors" min:"1" help:"number of the layer that gets the processes, counted from the inputs: activations, and means over all places of an image"`
 	Cached        int     `set:"cached" default:"60000" min:"1" help:"number M of training rows, drawn at random, whose values are kept; at most all rows"`
 	Neighbours    int     `set:"neighbours" default:"50" min:"1" help:"number k of nearest rows on which the processes are conditioned"`
+	Centres       int     `set:"centres" auto:"none" min:"1" help:"number of rows, drawn at random, that stand for the points near them: an input is then conditioned on the rows nearest to its nearest centre, which is much faster than the search for the rows nearest to itself"`
 	LengthScale   float64 `set:"length-scale" auto:"twice the first quartile of the distances among 512 rows" above:"0" help:"length-scale ℓ of the kernel of the layer's values"`
 	RelativeNoise float64 `set:"relative-noise" default:"1e-6" above:"0" help:"noise τ of the values at the training rows, as a part of their variance"`
 	Scales        string  `set:"scales" choice:"learned spread" help:"variances c² of the activations: those that make training rows most likely that are no neighbours of their own, or the variances of the activations, at least 1 (as published)"`

@@ -24,6 +24,7 @@ type Posterior struct {
 	scales []float64 // c² [d]
 	factor float64   // s
 	limit  int64     // bytes
+	order  []int     // the training rows, those that are kept first; nil where the posterior was restored
 
 	mu   sync.Mutex
 	pass *pass // nil before the first prediction
@@ -53,8 +54,29 @@ func (p *Posterior) compile() (err error) {
 	return err
 }
 
+// LeftOut is Predict for the training inputs x [N,…] of the fit, each of which is left out of
+// its own neighbours, so that the variances are like those at inputs that are no training
+// rows. A posterior that was restored does not know its rows, which is an error.
+func (p *Posterior) LeftOut(ctx context.Context, x *tensor.Dense) (gp.Gaussian, error) {
+	if x.Shape()[0] != len(p.order) {
+		return gp.Gaussian{}, fmt.Errorf("gapa: %d inputs, expected the %d training rows of the fit", x.Shape()[0], len(p.order))
+	}
+	at := make([]int, len(p.order))
+	for i, row := range p.order {
+		if at[row] = i; i >= p.memory.m {
+			at[row] = -1
+		}
+	}
+	return p.predict(ctx, x, func(i int) int { return at[i] })
+}
+
 // Predict implements gp.Posterior: for x [N,…] the mean [N,C] and covariance [N,C,C].
 func (p *Posterior) Predict(ctx context.Context, x *tensor.Dense) (gp.Gaussian, error) {
+	return p.predict(ctx, x, none)
+}
+
+// predict is Predict, where input i is not conditioned on the row skip(i) that is kept.
+func (p *Posterior) predict(ctx context.Context, x *tensor.Dense, skip func(int) int) (gp.Gaussian, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err := p.compile(); err != nil {
@@ -63,7 +85,7 @@ func (p *Posterior) Predict(ctx context.Context, x *tensor.Dense) (gp.Gaussian, 
 	var mean, cov []float64
 	c := p.pass.c
 	err := p.pass.each(ctx, x, func(first, n int, out []*tensor.Dense) error {
-		r, err := p.memory.remaining(out[0], n, none)
+		r, err := p.memory.remaining(out[0], n, func(i int) int { return skip(first + i) })
 		if err != nil {
 			return err
 		}

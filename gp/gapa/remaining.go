@@ -20,15 +20,21 @@ import (
 // where S are the k rows nearest to u.
 type memory struct {
 	*index
-	neighbours int     // k
-	length     float64 // ℓ
-	noise      float64 // τ
+	neighbours int      // k
+	length     float64  // ℓ
+	noise      float64  // τ
+	centres    *centres // nil: each point has the rows nearest to itself
 }
 
 // remaining returns r [n] at the first n rows of u [·,d]. Row i is conditioned on all rows
 // but skip(i).
 func (m *memory) remaining(u *tensor.Dense, n int, skip func(i int) int) ([]float64, error) {
-	out, spaces, errs := make([]float64, n), make([]space, kernel.Threads()), make([]error, kernel.Threads())
+	out := make([]float64, n)
+	if m.centres != nil {
+		m.centres.remaining(m, u, out, skip)
+		return out, nil
+	}
+	spaces, errs := make([]space, kernel.Threads()), make([]error, kernel.Threads())
 	m.search(u, n, m.neighbours, skip, func(part, i int, found []neighbour) {
 		s := &spaces[part]
 		s.load(m, u, i, found)
@@ -56,13 +62,39 @@ type space struct {
 	rho, row []float64 // [k]
 }
 
-// load sets the neighbours of row i of u.
-func (s *space) load(m *memory, u *tensor.Dense, i int, found []neighbour) {
-	s.k = len(found)
+// reserve makes room for the neighbours in a memory.
+func (s *space) reserve(m *memory) {
 	if most := min(m.neighbours, m.m); s.rho == nil {
 		s.away, s.gram = make([]float64, most*m.d), make([]float64, most*most)
 		s.rho, s.row = make([]float64, most), make([]float64, m.d)
 	}
+}
+
+// distances sets rho to the squared distances of neighbours from row i of u.
+func (s *space) distances(m *memory, u *tensor.Dense, i int, found []neighbour) {
+	s.reserve(m)
+	s.k = len(found)
+	widen(s.row, u, i)
+	row := s.away[:m.d]
+	for j, f := range found {
+		kernel.Sub(row, m.row(row, f.at), s.row)
+		s.rho[j] = kernel.Dot(row, row)
+	}
+}
+
+// solve returns r of squared distances, given the root of the neighbours' kernel.
+func (s *space) solve(root []float64, length float64) float64 {
+	rho := s.rho[:s.k]
+	kernel.Scale(rho, -1/(2*length*length), rho)
+	kernel.Exp(rho, rho)
+	kernel.Trsm(false, false, s.k, 1, root, s.k, rho, 1)
+	return max(1-kernel.Dot(rho, rho), 0)
+}
+
+// load sets the neighbours of row i of u.
+func (s *space) load(m *memory, u *tensor.Dense, i int, found []neighbour) {
+	s.k = len(found)
+	s.reserve(m)
 	widen(s.row, u, i)
 	for j, f := range found {
 		row := s.away[j*m.d : (j+1)*m.d]
@@ -89,13 +121,10 @@ func (s *space) remaining(length, noise float64) (float64, bool) {
 		kernel.Exp(row, row)
 		row[i] += noise
 	}
-	kernel.Scale(rho, scale, rho)
-	kernel.Exp(rho, rho)
 	if kernel.Cholesky(k, g, k) >= 0 {
 		return math.NaN(), false
 	}
-	kernel.Trsm(false, false, k, 1, g, k, rho, 1)
-	return max(1-kernel.Dot(rho, rho), 0), true
+	return s.solve(g, length), true
 }
 
 // firstQuartile returns the distance that a quarter of the pairs of rows of u [n,d] do not

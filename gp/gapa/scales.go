@@ -14,6 +14,8 @@ const (
 	scaleBatch = 2000
 	// scaleRate is the learning rate of these steps.
 	scaleRate = 0.05
+	// leastSpread is the least variance of an activation that is not learned.
+	leastSpread = 1
 	// scaleCheck is how many steps lie between two looks at the validation rows.
 	scaleCheck = 50
 )
@@ -114,8 +116,9 @@ func mixtures(factors, noises []float64) (out []mixture) {
 	return out
 }
 
-// spread returns the variances of the activations at some rows [n,d], at least 1.
-func spread(a []float64, d int) []float64 {
+// spread returns the variances of the activations at some rows [n,d], or a number where they
+// are smaller.
+func spread(a []float64, d int, least float64) []float64 {
 	mean, out := make([]float64, d), make([]float64, d)
 	n := float64(len(a) / d)
 	for row := range slices.Chunk(a, d) {
@@ -129,7 +132,7 @@ func spread(a []float64, d int) []float64 {
 		}
 	}
 	for j, v := range out {
-		out[j] = max(1, v)
+		out[j] = max(least, v)
 	}
 	return out
 }

@@ -24,6 +24,7 @@ type header struct {
 	Inputs     []int   `json:"inputs"`     // the shape of one
 	Cached     int     `json:"cached"`     // M
 	Neighbours int     `json:"neighbours"` // k
+	Centres    int     `json:"centres,omitempty"`
 	Length     float64 `json:"length_scale"`
 	Noise      float64 `json:"relative_noise"` // τ
 	Factor     float64 `json:"factor"`         // s
@@ -34,7 +35,7 @@ func (p *Posterior) State() (gp.State, error) {
 	m := p.memory
 	return gp.State{
 		Header: header{
-			Layer: p.layer, Inputs: p.input.Clone(), Cached: m.m, Neighbours: m.neighbours,
+			Centres: m.centres.n(), Layer: p.layer, Inputs: p.input.Clone(), Cached: m.m, Neighbours: m.neighbours,
 			Length: m.length, Noise: m.noise, Factor: p.factor,
 		},
 		Arrays: []gp.Array{{Name: nameValues, Value: m.z}, {Name: nameScales, Value: dense(slices.Clone(p.scales), m.d)}},
@@ -67,16 +68,23 @@ func Restore(_ context.Context, net layers.Network, _ likelihood.Likelihood, s g
 	if v := slices.Min(scales.Float64s()); v < 0 {
 		return nil, fmt.Errorf("gapa: array %q: a variance of %g, expected no negative number", nameScales, v)
 	}
-	return &Posterior{
+	q := &Posterior{
 		net: net, site: newShifted(at, dt), layer: h.Layer, input: h.Inputs, scales: graph.Floats(scales), factor: h.Factor, limit: defaultMemory,
 		memory: &memory{index: newIndex(z), neighbours: h.Neighbours, length: h.Length, noise: h.Noise},
-	}, nil
+	}
+	if err := q.memory.group(h.Centres); err != nil {
+		return nil, fmt.Errorf("gapa: %w", err)
+	}
+	return q, nil
 }
 
 // check refuses numbers that no fit can have, and inputs that the network does not take.
 func (h *header) check(net layers.Network, dt tensor.Dtype) (site, error) {
 	if len(h.Inputs) == 0 || slices.Min(h.Inputs) < 1 {
 		return site{}, fmt.Errorf("inputs of shape %v, expected positive sizes", h.Inputs)
+	}
+	if h.Centres < 0 || h.Centres > h.Cached {
+		return site{}, fmt.Errorf("%d centres among %d rows, expected at most as many", h.Centres, h.Cached)
 	}
 	if h.Layer < 1 || h.Cached < 1 || h.Neighbours < 1 {
 		return site{}, fmt.Errorf("layer %d, %d rows and %d neighbours, expected at least 1", h.Layer, h.Cached, h.Neighbours)

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/go-valla/valla/data"
+	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/kernel"
 	"gorgonia.org/tensor"
 )
@@ -13,8 +14,14 @@ import (
 // nearest to its nearest centre, whose kernel is factored once.
 type centres struct {
 	*index
-	near  [][]neighbour // the rows nearest to each centre
-	roots [][]float64   // the Cholesky factors of their kernels with noise, [k,k]
+	groups []group // of each centre
+}
+
+// group are the k rows nearest to a centre.
+type group struct {
+	rows []neighbour   // with their squared distances from the centre
+	away *tensor.Dense // their differences from it [k,d]
+	half []float64     // the inverse of the Cholesky factor of their kernel with noise [k,k]
 }
 
 // n is the number of centres.
@@ -36,17 +43,17 @@ func (m *memory) group(n int) (err error) {
 // newCentres makes the first n rows of a memory centres.
 func newCentres(m *memory, n int) (*centres, error) {
 	c := &centres{index: newIndex(data.TakeRows(m.z, seq(n)))}
-	c.near, c.roots = make([][]neighbour, n), make([][]float64, n)
-	failed := make([]bool, n)
-	spaces := make([]space, kernel.Threads())
+	c.groups = make([]group, n)
+	failed, spaces := make([]bool, n), make([]space, kernel.Threads())
 	m.search(c.z, n, m.neighbours, none, func(part, i int, found []neighbour) {
 		s := &spaces[part]
 		s.load(m, c.z, i, found)
+		away := graph.Convert(dense(s.away[:s.k*m.d], s.k, m.d), m.z.Dtype())
 		_, ok := s.remaining(m.length, m.noise)
-		failed[i], c.near[i], c.roots[i] = !ok, found, slices.Clone(s.gram[:s.k*s.k])
+		failed[i], c.groups[i] = !ok, group{found, away, inverse(s.k, s.gram)}
 	})
 	if i := slices.Index(failed, true); i >= 0 {
-		return nil, fmt.Errorf("row %d that is kept: the kernel of its %d neighbours has no Cholesky factor with the relative noise %g; expected more noise", i, len(c.near[i]), m.noise)
+		return nil, fmt.Errorf("row %d that is kept: the kernel of its %d neighbours has no Cholesky factor with the relative noise %g; expected more noise", i, len(c.groups[i].rows), m.noise)
 	}
 	return c, nil
 }
@@ -56,14 +63,45 @@ func (c *centres) remaining(m *memory, u *tensor.Dense, out []float64, skip func
 	spaces := make([]space, kernel.Threads())
 	c.search(u, len(out), 1, none, func(part, i int, nearest []neighbour) {
 		s, at := &spaces[part], nearest[0].at
-		own := skip(i)
-		if slices.ContainsFunc(c.near[at], func(n neighbour) bool { return n.at == own }) {
-			others := slices.DeleteFunc(slices.Clone(c.near[at]), func(n neighbour) bool { return n.at == own })
+		g, own := &c.groups[at], skip(i)
+		if slices.ContainsFunc(g.rows, func(n neighbour) bool { return n.at == own }) {
+			others := slices.DeleteFunc(slices.Clone(g.rows), func(n neighbour) bool { return n.at == own })
 			s.load(m, u, i, others)
 			out[i], _ = s.remaining(m.length, m.noise)
 			return
 		}
-		s.distances(m, u, i, c.near[at])
-		out[i] = s.solve(c.roots[at], m.length)
+		s.reserve(m)
+		s.k = len(g.rows)
+		if u.Dtype() == tensor.Float64 {
+			distances(s, g, u.Float64s()[i*c.d:(i+1)*c.d], c.z.Float64s()[at*c.d:])
+		} else {
+			distances(s, g, u.Float32s()[i*c.d:(i+1)*c.d], c.z.Float32s()[at*c.d:])
+		}
+		s.correlate(m.length)
+		kernel.Gemm(false, false, s.k, 1, s.k, 1, g.half, s.k, s.rho, 1, 0, s.row, 1)
+		out[i] = max(1-kernel.Dot(s.row[:s.k], s.row[:s.k]), 0)
 	})
+}
+
+// inverse returns L⁻¹ [k,k] for a lower triangular L.
+func inverse(k int, l []float64) []float64 {
+	out := make([]float64, k*k)
+	for i := range k {
+		out[i*k+i] = 1
+	}
+	kernel.Trsm(false, false, k, k, l, k, out, k)
+	return out
+}
+
+// distances sets rho to the squared distances of a group's rows from u: with the difference
+// e of u from the centre and w of a row, ‖e‖² − 2 e·w + ‖w‖².
+func distances[T kernel.Float](s *space, g *group, u, centre []T) {
+	e, product := make([]T, len(u)), make([]T, s.k)
+	kernel.Sub(e, u, centre[:len(u)])
+	away, _ := g.away.Data().([]T)
+	kernel.Gemm(false, false, s.k, 1, len(u), -2, away, len(u), e, 1, 0, product, 1)
+	square := float64(kernel.Dot(e, e))
+	for j, v := range product {
+		s.rho[j] = max(square+float64(v)+g.rows[j].away, 0)
+	}
 }

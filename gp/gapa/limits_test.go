@@ -200,7 +200,7 @@ func TestCentres(t *testing.T) {
 		got, want := remaining(t, m, u, skip), make([]float64, 12)
 		for i := range want {
 			var near []neighbour
-			m.centres.search(data.TakeRows(u, []int{i}), 1, 1, none, func(_, _ int, found []neighbour) { near = m.centres.near[found[0].at] })
+			m.centres.search(data.TakeRows(u, []int{i}), 1, 1, none, func(_, _ int, found []neighbour) { near = m.centres.groups[found[0].at].rows })
 			var rows []int
 			for _, p := range near {
 				if p.at != skip(i) {

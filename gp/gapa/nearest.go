@@ -13,8 +13,9 @@ const (
 	// searchRows and searchPoints are how many points, and how many others, a thread
 	// compares at a time.
 	searchRows, searchPoints = 32, 2048
-	// spare is how many more points than are asked for come from the comparison in the
-	// element type, whose rounding may put the last ones in the wrong order.
+	// spare is how many more points than are asked for, but at most as many more, come from
+	// the comparison in the element type, whose rounding may put the last ones in the wrong
+	// order.
 	spare = 8
 )
 
@@ -99,7 +100,7 @@ func (s *searchJob) Run(part, parts int) {
 func compare[T kernel.Float](s *searchJob, u, z []T, first, rows int) []nearestList {
 	d, lists := s.d, make([]nearestList, rows)
 	for i := range lists {
-		lists[i] = nearestList{most: s.k + spare, skip: s.skip(first + i)}
+		lists[i] = nearestList{most: s.k + min(s.k, spare), skip: s.skip(first + i)}
 	}
 	product := make([]T, rows*searchPoints)
 	for from := 0; from < s.m; from += searchPoints {

@@ -59,46 +59,32 @@ type space struct {
 	k        int
 	away     []float64 // z − u, [k,d]
 	gram     []float64 // their inner products [k,k]
-	rho, row []float64 // [k]
+	rho, row []float64 // [k], and one of at least d and k numbers
 }
 
 // reserve makes room for the neighbours in a memory.
 func (s *space) reserve(m *memory) {
 	if most := min(m.neighbours, m.m); s.rho == nil {
 		s.away, s.gram = make([]float64, most*m.d), make([]float64, most*most)
-		s.rho, s.row = make([]float64, most), make([]float64, m.d)
+		s.rho, s.row = make([]float64, most), make([]float64, max(m.d, most))
 	}
 }
 
-// distances sets rho to the squared distances of neighbours from row i of u.
-func (s *space) distances(m *memory, u *tensor.Dense, i int, found []neighbour) {
-	s.reserve(m)
-	s.k = len(found)
-	widen(s.row, u, i)
-	row := s.away[:m.d]
-	for j, f := range found {
-		kernel.Sub(row, m.row(row, f.at), s.row)
-		s.rho[j] = kernel.Dot(row, row)
-	}
-}
-
-// solve returns r of squared distances, given the root of the neighbours' kernel.
-func (s *space) solve(root []float64, length float64) float64 {
+// correlate makes squared distances in rho the kernel's values.
+func (s *space) correlate(length float64) {
 	rho := s.rho[:s.k]
 	kernel.Scale(rho, -1/(2*length*length), rho)
 	kernel.Exp(rho, rho)
-	kernel.Trsm(false, false, s.k, 1, root, s.k, rho, 1)
-	return max(1-kernel.Dot(rho, rho), 0)
 }
 
 // load sets the neighbours of row i of u.
 func (s *space) load(m *memory, u *tensor.Dense, i int, found []neighbour) {
 	s.k = len(found)
 	s.reserve(m)
-	widen(s.row, u, i)
+	widen(s.row[:m.d], u, i)
 	for j, f := range found {
 		row := s.away[j*m.d : (j+1)*m.d]
-		kernel.Sub(row, m.row(row, f.at), s.row)
+		kernel.Sub(row, m.row(row, f.at), s.row[:m.d])
 	}
 	kernel.Syrk(false, s.k, m.d, 1, s.away, m.d, 0, s.gram, s.k)
 }
@@ -124,7 +110,9 @@ func (s *space) remaining(length, noise float64) (float64, bool) {
 	if kernel.Cholesky(k, g, k) >= 0 {
 		return math.NaN(), false
 	}
-	return s.solve(g, length), true
+	s.correlate(length)
+	kernel.Trsm(false, false, k, 1, g, k, rho, 1)
+	return max(1-kernel.Dot(rho, rho), 0), true
 }
 
 // firstQuartile returns the distance that a quarter of the pairs of rows of u [n,d] do not

@@ -53,7 +53,7 @@ func covariance(t *testing.T, p gp.Posterior, x *tensor.Dense) []float64 {
 func TestWithoutGAPA(t *testing.T) {
 	for _, p := range problems(t) {
 		few := valla.Settings{Inducing: 5, Iterations: 30, BatchSize: 8}
-		sum := fitted(t, &Settings{few, gapa.Options{Factor: 1e-300}}, p.Problem).Posterior
+		sum := fitted(t, &Settings{Settings: few, Options: gapa.Options{Factor: 1e-300}}, p.Problem).Posterior
 		factor, _ := sum.(*Posterior).Factors()
 		want := covariance(t, fitted(t, &few, p.Problem).Posterior, p.Probe)
 		kernel.Scale(want, factor, want)
@@ -69,7 +69,7 @@ func TestWithoutVaLLA(t *testing.T) {
 		if _, noisy := p.Likelihood.(likelihood.Gaussian); noisy {
 			none.NoiseStd, none.FixNoise, alone.NoiseStd = 0.3, true, 0.3
 		}
-		got, want := fitted(t, &Settings{none, alone.Options}, p.Problem), fitted(t, &alone, p.Problem)
+		got, want := fitted(t, &Settings{Settings: none, Options: alone.Options}, p.Problem), fitted(t, &alone, p.Problem)
 		fixture.Close(t, p.Name, covariance(t, got.Posterior, p.Probe), covariance(t, want.Posterior, p.Probe), 1e-6)
 	}
 }

@@ -17,13 +17,13 @@ func variants() map[string]func(gp.Problem) gp.Settings {
 	fixed.FixNoise, fixed.NoiseStd = true, 0.4
 	return map[string]func(gp.Problem) gp.Settings{
 		"few steps": func(gp.Problem) gp.Settings {
-			return &Settings{few, gapa.Options{Neighbours: 6, ScaleSteps: 60}}
+			return &Settings{Settings: few, Options: gapa.Options{Neighbours: 6, ScaleSteps: 60}}
 		},
 		"known noise, nothing learned": func(p gp.Problem) gp.Settings {
 			if _, noisy := p.Likelihood.(likelihood.Gaussian); !noisy {
 				return nil
 			}
-			return &Settings{fixed, gapa.Options{Cached: 12, Scales: "spread", Factor: 0.5}}
+			return &Settings{fixed, gapa.Options{Cached: 12, Scales: "spread", Factor: 0.5}, new(0.0)}
 		},
 	}
 }

@@ -27,31 +27,18 @@ const (
 
 // Fit implements gp.Settings. It writes no checkpoints.
 func (s *Settings) Fit(ctx context.Context, p gp.Problem, r gp.Run) (*gp.Fitted, error) {
-	f, _, err := s.fit(ctx, p, r, nil)
-	return f, err
-}
-
-// FitBeside fits GAPA so that the sum of its covariance and another posterior's predicts
-// best, with the network for the mean of both. The other's covariance is to be multiplied by
-// share, which is chosen on the validation rows together with the factor; it is 1 without.
-func (s *Settings) FitBeside(ctx context.Context, p gp.Problem, r gp.Run, other gp.Posterior) (f *gp.Fitted, share float64, err error) {
-	return s.fit(ctx, p, r, other)
-}
-
-func (s *Settings) fit(ctx context.Context, p gp.Problem, r gp.Run, other gp.Posterior) (*gp.Fitted, float64, error) {
 	if err := p.Check(); err != nil {
-		return nil, 0, err
+		return nil, err
 	}
 	c, err := s.complete(p)
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
-	f := &fitting{p: p, r: r, s: c, other: other, limit: cmp.Or(r.Memory, defaultMemory), loss: newLoss(p.Likelihood)}
+	f := &fitting{p: p, r: r, s: c, limit: cmp.Or(r.Memory, defaultMemory), loss: newLoss(p.Likelihood)}
 	if err := f.run(ctx); err != nil {
-		return nil, 0, fmt.Errorf("gapa: %w", err)
+		return nil, fmt.Errorf("gapa: %w", err)
 	}
-	out, err := f.fitted()
-	return out, f.by.share, err
+	return f.fitted(), nil
 }
 
 // fitting is one fit under way.
@@ -59,8 +46,7 @@ type fitting struct {
 	p     gp.Problem
 	r     gp.Run
 	s     Settings // complete
-	other gp.Posterior
-	limit int64 // bytes
+	limit int64    // bytes
 	loss
 
 	site       shifted
@@ -90,7 +76,7 @@ func (f *fitting) run(ctx context.Context) error {
 	if err := f.sample(ctx); err != nil {
 		return err
 	}
-	f.by = mixture{share: 1, factor: 1, noise: cmp.Or(f.s.NoiseStd*f.s.NoiseStd, likelihood.NoiseVariance(f.p.Likelihood))}
+	f.by = mixture{factor: 1, noise: cmp.Or(f.s.NoiseStd*f.s.NoiseStd, likelihood.NoiseVariance(f.p.Likelihood))}
 	if err := f.scale(ctx); err != nil {
 		return err
 	}
@@ -194,25 +180,16 @@ func (f *fitting) sample(ctx context.Context) error {
 			}
 			return -1
 		}
-		if f.rows, err = f.examples(ctx, p, f.p.Train.Rows(f.order[:f.learners]), own); err != nil {
+		if f.rows, err = newSample(ctx, p, f.memory, f.p.Train.Rows(f.order[:f.learners]), own, f.report); err != nil {
 			return fmt.Errorf("training rows: %w", err)
 		}
 	}
 	if held := f.p.Validation; held != nil {
-		if f.held, err = f.examples(ctx, p, *held, none); err != nil {
+		if f.held, err = newSample(ctx, p, f.memory, *held, none, f.report); err != nil {
 			return fmt.Errorf("validation rows: %w", err)
 		}
 	}
 	return nil
-}
-
-// examples computes a sample, with the variances of the other posterior.
-func (f *fitting) examples(ctx context.Context, p *pass, e gp.Examples, skip func(int) int) (*sample, error) {
-	s, err := newSample(ctx, p, f.memory, e, skip, f.report)
-	if err == nil && f.other != nil {
-		err = s.add(ctx, f.other, e.X)
-	}
-	return s, err
 }
 
 // scale finds the variances c², and with them the noise variance.
@@ -272,7 +249,7 @@ func (f *fitting) mix() error {
 
 // mixtures lists what is tried on the validation rows.
 func (f *fitting) mixtures() []mixture {
-	factors, noises, shares := []float64{f.s.Factor}, []float64{f.by.noise}, []float64{1}
+	factors, noises := []float64{f.s.Factor}, []float64{f.by.noise}
 	if f.s.Factor == 0 {
 		factors = logSpaced(1./64, 64, 49)
 	}
@@ -280,17 +257,7 @@ func (f *fitting) mixtures() []mixture {
 		residual := likelihood.NoiseVariance(f.p.Likelihood)
 		noises = logSpaced(residual/16, 16*residual, 17)
 	}
-	if f.other != nil {
-		shares = logSpaced(1./16, 16, 25)
-	}
-	var all []mixture
-	for _, share := range shares {
-		for _, by := range mixtures(factors, noises) {
-			by.share = share
-			all = append(all, by)
-		}
-	}
-	return all
+	return mixtures(factors, noises)
 }
 
 // report tells that n more rows went through the network.
@@ -307,7 +274,7 @@ func (f *fitting) report(n int) {
 }
 
 // fitted makes the posterior.
-func (f *fitting) fitted() (*gp.Fitted, error) {
+func (f *fitting) fitted() *gp.Fitted {
 	q := &Posterior{
 		net: f.p.Net, site: f.site, layer: f.s.Layer, input: f.p.Train.X.Shape()[1:].Clone(),
 		memory: f.memory, scales: f.scales, factor: f.by.factor, limit: f.limit, order: f.order,
@@ -319,7 +286,7 @@ func (f *fitting) fitted() (*gp.Fitted, error) {
 	if !f.classes {
 		out.NoiseVariance = f.by.noise
 	}
-	return out, nil
+	return out
 }
 
 // record says how the fit went.

@@ -11,13 +11,11 @@ import (
 )
 
 // sample are examples and what their variances are made of: those of output c are
-//
-//	share·other_c + factor·r Σ_j c_j² J_cj².
+// factor·r Σ_j c_j² J_cj².
 type sample struct {
 	y, mean []float64 // [n,C]
 	r       []float64 // [n]
 	squares []float32 // J², [n,C,d]
-	other   []float64 // variances that another posterior adds, [n,C]; nil without
 	c, d    int
 }
 
@@ -43,19 +41,6 @@ func newSample(ctx context.Context, p *pass, m *memory, e gp.Examples, skip func
 	return s, err
 }
 
-// add adds the variances of another posterior.
-func (s *sample) add(ctx context.Context, other gp.Posterior, x *tensor.Dense) error {
-	g, err := other.Predict(ctx, x)
-	if err != nil {
-		return err
-	}
-	cov := g.Cov.Float64s()
-	for i := range s.mean {
-		s.other = append(s.other, max(cov[i*s.c+i%s.c], 0))
-	}
-	return nil
-}
-
 // n is the number of examples.
 func (s *sample) n() int { return len(s.r) }
 
@@ -64,9 +49,6 @@ func (s *sample) part(from, to int) *sample {
 	q := *s
 	q.y, q.mean, q.r = s.y[from*s.c:to*s.c], s.mean[from*s.c:to*s.c], s.r[from:to]
 	q.squares = s.squares[from*s.c*s.d : to*s.c*s.d]
-	if s.other != nil {
-		q.other = s.other[from*s.c : to*s.c]
-	}
 	return &q
 }
 
@@ -85,21 +67,12 @@ func (s *sample) variances(scales []float64) []float64 {
 }
 
 // mixture is what multiplies the variances of a sample, and the noise.
-type mixture struct{ share, factor, noise float64 }
-
-// total returns the variances of all outputs, given the result of variances.
-func (s *sample) total(own []float64, by mixture) []float64 {
-	v := make([]float64, len(own))
-	kernel.Scale(v, by.factor, own)
-	if s.other != nil {
-		kernel.Axpy(by.share, s.other, v)
-	}
-	return v
-}
+type mixture struct{ factor, noise float64 }
 
 // loss returns the mean loss, and its derivatives by the variances of the outputs [n,C].
 func (s *sample) loss(l loss, own []float64, by mixture) (mean float64, grad []float64) {
-	v, grad := s.total(own, by), make([]float64, len(own))
+	v, grad := make([]float64, len(own)), make([]float64, len(own))
+	kernel.Scale(v, by.factor, own)
 	for at := 0; at < len(v); at += s.c {
 		to := at + s.c
 		mean += l.at(s.y[at:to], s.mean[at:to], v[at:to], by.noise, grad[at:to])

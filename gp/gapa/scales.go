@@ -110,7 +110,7 @@ func logSpaced(lo, hi float64, n int) []float64 {
 func mixtures(factors, noises []float64) (out []mixture) {
 	for _, factor := range factors {
 		for _, noise := range noises {
-			out = append(out, mixture{share: 1, factor: factor, noise: noise})
+			out = append(out, mixture{factor: factor, noise: noise})
 		}
 	}
 	return out

@@ -11,6 +11,7 @@ import (
 	"github.com/go-valla/valla/gp/gptest"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/gp/valla"
+	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/fixture"
 	"github.com/go-valla/valla/internal/kernel"
 	"gorgonia.org/tensor"
@@ -61,16 +62,60 @@ func TestWithoutGAPA(t *testing.T) {
 	}
 }
 
-// TestWithoutVaLLA: with a prior of no variance the sum is GAPA.
+// TestWithoutVaLLA: with a prior of no variance the sum is GAPA, times its factor.
 func TestWithoutVaLLA(t *testing.T) {
 	for _, p := range problems(t) {
 		none := valla.Settings{Inducing: 5, Iterations: 3, BatchSize: 8, PriorStd: 1e-12, FixPrior: true}
 		alone := gapa.Settings{Options: gapa.Options{Neighbours: 6, ScaleSteps: 60}}
-		if _, noisy := p.Likelihood.(likelihood.Gaussian); noisy {
-			none.NoiseStd, none.FixNoise, alone.NoiseStd = 0.3, true, 0.3
-		}
 		got, want := fitted(t, &Settings{Settings: none, Options: alone.Options}, p.Problem), fitted(t, &alone, p.Problem)
-		fixture.Close(t, p.Name, covariance(t, got.Posterior, p.Probe), covariance(t, want.Posterior, p.Probe), 1e-6)
+		cov := covariance(t, want.Posterior, p.Probe)
+		_, factor := got.Posterior.(*Posterior).Factors()
+		kernel.Scale(cov, factor, cov)
+		fixture.Close(t, p.Name, covariance(t, got.Posterior, p.Probe), cov, 1e-9)
+	}
+}
+
+// TestMix: factors twice or half as large, where they are tried, do not predict the validation
+// rows better.
+func TestMix(t *testing.T) {
+	for _, p := range problems(t) {
+		s := &Settings{Settings: valla.Settings{Inducing: 5, Iterations: 30, BatchSize: 8}}
+		f := fitted(t, s, p.Problem)
+		q := f.Posterior.(*Posterior)
+		a, b := q.Factors()
+		best := math.Inf(1)
+		lik := func(noise float64) likelihood.Likelihood {
+			if noise == 0 {
+				return likelihood.Softmax{}
+			}
+			return likelihood.NewGaussian(noise, tensor.Float64)
+		}
+		value := func(by mixture) float64 {
+			q.terms[0].factor, q.terms[1].factor = by.valla, by.gapa
+			g, err := q.Predict(t.Context(), p.Validation.X)
+			if err != nil {
+				t.Fatal(err)
+			}
+			y, c, sum := graph.Floats(p.Validation.Y), p.Outputs(), 0.0
+			for i := range p.Validation.N() {
+				cov := g.Cov.Float64s()[i*c*c : (i+1)*c*c]
+				for k := range cov {
+					if k%(c+1) > 0 {
+						cov[k] = 0
+					}
+				}
+				sum -= lik(by.noise).LogPredictive(y[i*c:(i+1)*c], g.Mean.Float64s()[i*c:(i+1)*c], cov)
+			}
+			return sum
+		}
+		for _, x := range []float64{0.5, 1, 2} {
+			for _, z := range []float64{0.5, 1, 2} {
+				best = min(best, value(mixture{x * a, z * b, f.NoiseVariance}))
+			}
+		}
+		if got := value(mixture{a, b, f.NoiseVariance}); got > best*(1+1e-9)+1e-9 && a > 0.49 && a < 2.1 && b > 0.015 && b < 17 {
+			t.Errorf("%s: loss %g, %g with other factors", p.Name, got, best)
+		}
 	}
 }
 

@@ -3,13 +3,12 @@ package sum
 import (
 	"context"
 	"maps"
-	"math"
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/gapa"
-	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/gp/valla"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/internal/settings"
 	"github.com/go-valla/valla/train"
 	"gorgonia.org/tensor"
@@ -21,7 +20,7 @@ var Method = gp.Method{
 	Title:   "VaLLA and GAPA together",
 	Summary: "The sum of VaLLA's variance, of the weights, and GAPA's, of the distance from the training rows.",
 	Formula: "Q(x) = t Q_VaLLA(x) + s r(u(x)) J(x) diag(c²) J(x)ᵀ",
-	Cost:    "A fit of VaLLA and two of GAPA; a prediction of each.",
+	Cost:    "A fit of GAPA, its variances at all rows, and a fit of VaLLA; a prediction of each.",
 	Use:     "Choose it for probabilities that are better than those of either, and to tell inputs that are unlike the training rows from the others.",
 	Source:  "the two methods' publications; the sum is this program's",
 	New:     func() gp.Settings { return new(Settings) },
@@ -55,19 +54,23 @@ func (s *Settings) Fit(ctx context.Context, p gp.Problem, r gp.Run) (*gp.Fitted,
 	if err := settings.Check(s); err != nil {
 		return nil, err
 	}
-	first, err := s.first(ctx, p, phase(r, 0, 100))
+	g, err := (&gapa.Settings{Options: s.Options}).Fit(ctx, p, phase(r, 0, 100))
 	if err != nil {
 		return nil, err
 	}
-	v, err := s.Settings.FitBeside(ctx, p, phase(r, 100, 900), first)
+	at, err := s.beside(ctx, p, g.Posterior.(*gapa.Posterior))
 	if err != nil {
 		return nil, err
 	}
-	out, err := s.add(ctx, p, phase(r, 900, 1000), v)
-	if err == nil {
-		out.Record.Settings["gapa-share"] = s.share()
+	v, err := s.Settings.FitBeside(ctx, p, phase(r, 100, 1000), s.parts(at, p.Dtype()))
+	if err != nil {
+		return nil, err
 	}
-	return out, err
+	by, err := s.mix(ctx, p, v, at.held)
+	if err != nil {
+		return nil, err
+	}
+	return s.fitted(v, g, by), nil
 }
 
 // phase is a run whose progress goes from one part of 1,000 to another.
@@ -81,63 +84,71 @@ func phase(r gp.Run, from, to int) gp.Run {
 	return r
 }
 
-// first returns the part of the variances of GAPA alone in whose presence VaLLA is fitted:
-// those of training rows are of rows that are left out.
-func (s *Settings) first(ctx context.Context, p gp.Problem, r gp.Run) (out valla.Beside, err error) {
-	if s.share() == 0 {
-		return out, nil
-	}
-	f, err := (&gapa.Settings{Options: s.Options}).Fit(ctx, p, r)
-	if err != nil {
-		return out, err
-	}
-	g, err := f.Posterior.(*gapa.Posterior).LeftOut(ctx, p.Train.X)
-	if err != nil {
-		return out, err
-	}
-	out.Train = s.part(g, p.Dtype())
-	if p.Validation == nil {
-		return out, nil
-	}
-	if g, err = f.Posterior.Predict(ctx, p.Validation.X); err != nil {
-		return out, err
-	}
-	out.Validation = s.part(g, p.Dtype())
-	return out, nil
+// variances are GAPA's [N·C] at the training rows, each left out of its own neighbours, and
+// at the validation rows; nil where they are not needed.
+type variances struct {
+	train, held []float64
+	c           int
 }
 
-// part returns the share of the variances [N,C] of predictions.
-func (s *Settings) part(g gp.Gaussian, dt tensor.Dtype) *tensor.Dense {
-	n, c := g.Mean.Shape()[0], g.Mean.Shape()[1]
-	out, cov := make([]float64, n*c), g.Cov.Float64s()
-	for i := range out {
-		out[i] = s.share() * cov[i*c+i%c]
-	}
-	return graph.Convert(tensor.New(tensor.WithShape(n, c), tensor.WithBacking(out)), dt)
-}
-
-// add fits GAPA beside VaLLA.
-func (s *Settings) add(ctx context.Context, p gp.Problem, r gp.Run, v *gp.Fitted) (*gp.Fitted, error) {
-	beside := gapa.Settings{Options: s.Options}
-	if v.NoiseVariance > 0 {
-		if s.FixNoise || p.KnownNoise || p.Validation == nil {
-			beside.NoiseStd = math.Sqrt(v.NoiseVariance)
+// beside computes the variances of GAPA alone.
+func (s *Settings) beside(ctx context.Context, p gp.Problem, g *gapa.Posterior) (at variances, err error) {
+	at.c = p.Outputs()
+	if s.share() > 0 {
+		q, err := g.LeftOut(ctx, p.Train.X)
+		if err != nil {
+			return at, err
 		}
-		p.Likelihood = likelihood.NewGaussian(v.NoiseVariance, p.Dtype())
+		at.train = diagonals(q)
 	}
-	g, share, err := beside.FitBeside(ctx, p, r, v.Posterior)
-	if err != nil {
-		return nil, err
+	if p.Validation != nil {
+		q, err := g.Predict(ctx, p.Validation.X)
+		if err != nil {
+			return at, err
+		}
+		at.held = diagonals(q)
 	}
+	return at, nil
+}
+
+// diagonals returns the variances [N·C] of predictions.
+func diagonals(g gp.Gaussian) []float64 {
+	c, cov := g.Mean.Shape()[1], g.Cov.Float64s()
+	out := make([]float64, len(cov)/c)
+	for i := range out {
+		out[i] = cov[i*c+i%c]
+	}
+	return out
+}
+
+// parts returns the shares of variances in whose presence VaLLA is fitted.
+func (s *Settings) parts(at variances, dt tensor.Dtype) (out valla.Beside) {
+	if at.train == nil {
+		return out
+	}
+	of := func(v []float64) *tensor.Dense {
+		part := make([]float64, len(v))
+		kernel.Scale(part, s.share(), v)
+		return graph.Convert(tensor.New(tensor.WithShape(len(v)/at.c, at.c), tensor.WithBacking(part)), dt)
+	}
+	if out.Train = of(at.train); at.held != nil {
+		out.Validation = of(at.held)
+	}
+	return out
+}
+
+// fitted makes the posterior and the record.
+func (s *Settings) fitted(v, g *gp.Fitted, by mixture) *gp.Fitted {
 	out := &gp.Fitted{
-		Posterior:     &Posterior{terms: []term{{v.Posterior, share}, {g.Posterior, 1}}, noise: g.NoiseVariance},
-		NoiseVariance: g.NoiseVariance,
+		Posterior:     &Posterior{terms: []term{{v.Posterior, by.valla}, {g.Posterior, by.gapa}}, noise: by.noise},
+		NoiseVariance: by.noise,
 		Record:        v.Record,
 	}
 	out.Record.Settings = merged(v.Record.Settings, g.Record.Settings)
-	out.Record.Facts = append(append([]gp.Fact{{Name: "factor of VaLLA's variance", Value: share}}, v.Record.Facts...), g.Record.Facts...)
+	out.Record.Settings["gapa-share"] = s.share()
+	out.Record.Facts = append([]gp.Fact{{Name: "factor of VaLLA's variance", Value: by.valla}, {Name: "factor of GAPA's variance", Value: by.gapa}}, v.Record.Facts...)
 	out.Record.Notes = append(v.Record.Notes, g.Record.Notes...)
-	return out, nil
+	return out
 }
 
 // merged returns the settings of both methods. The noise that GAPA was given is VaLLA's.

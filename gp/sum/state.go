@@ -18,7 +18,8 @@ import (
 type header struct {
 	VaLLA  json.RawMessage `json:"valla"`
 	GAPA   json.RawMessage `json:"gapa"`
-	Factor float64         `json:"valla_factor"`
+	First  float64         `json:"valla_factor"`
+	Second float64         `json:"gapa_factor"`
 	Noise  float64         `json:"noise_variance,omitempty"`
 }
 
@@ -35,7 +36,7 @@ func (p *Posterior) State() (gp.State, error) {
 		}
 		out.Arrays = append(out.Arrays, s.Arrays...)
 	}
-	out.Header = header{VaLLA: texts[0], GAPA: texts[1], Factor: p.terms[0].factor, Noise: p.noise}
+	out.Header = header{VaLLA: texts[0], GAPA: texts[1], First: p.terms[0].factor, Second: p.terms[1].factor, Noise: p.noise}
 	return out, nil
 }
 
@@ -45,8 +46,10 @@ func Restore(ctx context.Context, net layers.Network, l likelihood.Likelihood, s
 	if err := s.Header(&h); err != nil {
 		return nil, err
 	}
-	if !(h.Factor > 0) || h.Factor-h.Factor != 0 || !(h.Noise >= 0) || h.Noise-h.Noise != 0 {
-		return nil, fmt.Errorf("valla+gapa: a factor %g and a noise variance %g, expected a finite positive number and one that is not negative", h.Factor, h.Noise)
+	for what, v := range map[string]float64{"factor of VaLLA": h.First, "factor of GAPA": h.Second, "noise variance": h.Noise} {
+		if !(v >= 0) || v-v != 0 {
+			return nil, fmt.Errorf("valla+gapa: %s %g, expected a finite number that is not negative", what, v)
+		}
 	}
 	first, err := valla.Restore(ctx, net, l, part{s, h.VaLLA})
 	if err != nil {
@@ -56,7 +59,7 @@ func Restore(ctx context.Context, net layers.Network, l likelihood.Likelihood, s
 	if err != nil {
 		return nil, err
 	}
-	return &Posterior{terms: []term{{first, h.Factor}, {second, 1}}, noise: h.Noise}, nil
+	return &Posterior{terms: []term{{first, h.First}, {second, h.Second}}, noise: h.Noise}, nil
 }
 
 // part is what a file holds of one term: its header lies in the sum's.

@@ -195,8 +195,8 @@ func describes(m gp.Method) error {
 			return fmt.Errorf("the method has no %s", name)
 		}
 	}
-	if !kebab.MatchString(m.Name) || m.New == nil || m.Restore == nil {
-		return fmt.Errorf("the method is called %q, expected small letters, digits and single dashes, and New and Restore", m.Name)
+	if !methodName.MatchString(m.Name) || m.New == nil || m.Restore == nil {
+		return fmt.Errorf("the method is called %q, expected small letters, digits, single dashes and plus signs, and New and Restore", m.Name)
 	}
 	s := m.New()
 	if given := settings.Map(s); len(given) > 0 || s == m.New() {

@@ -16,7 +16,11 @@ import (
 	"github.com/go-valla/valla/train"
 )
 
-var kebab = regexp.MustCompile(`^[a-z][a-z0-9]*(-[a-z0-9]+)*$`)
+var (
+	kebab = regexp.MustCompile(`^[a-z][a-z0-9]*(-[a-z0-9]+)*$`)
+	// methodName is that of a method, or of several with plus signs between them.
+	methodName = regexp.MustCompile(`^[a-z][a-z0-9]*([-+][a-z0-9]+)*$`)
+)
 
 // describesSettings checks the tags of settings: each has a name of its own, a help text,
 // and a default, a description of one, or a zero that means "no".

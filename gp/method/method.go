@@ -12,8 +12,10 @@ import (
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/ella"
 	"github.com/go-valla/valla/gp/fmgp"
+	"github.com/go-valla/valla/gp/gapa"
 	"github.com/go-valla/valla/gp/laplace"
 	"github.com/go-valla/valla/gp/sfr"
+	"github.com/go-valla/valla/gp/sum"
 	"github.com/go-valla/valla/gp/valla"
 	"github.com/go-valla/valla/internal/settings"
 	"github.com/go-valla/valla/internal/testmethod"
@@ -27,6 +29,8 @@ var table = []gp.Method{
 	ella.Method,
 	fmgp.Method,
 	sfr.Method,
+	gapa.Method,
+	sum.Method,
 }
 
 // Default is the name of the method that is fitted where none is named.

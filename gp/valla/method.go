@@ -25,15 +25,28 @@ const (
 	candidateStream = 7
 )
 
+// Beside are variances [N,C] that another posterior adds to VaLLA's at the training and at
+// the validation examples of a problem, in its element type. nil means none.
+type Beside struct{ Train, Validation *tensor.Dense }
+
 // Fit implements gp.Settings.
 func (s *Settings) Fit(ctx context.Context, p gp.Problem, r gp.Run) (*gp.Fitted, error) {
+	return s.FitBeside(ctx, p, r, Beside{})
+}
+
+// FitBeside is Fit for a posterior whose variance is one part of a sum, by natural gradients
+// only. The objective is that of the sum.
+func (s *Settings) FitBeside(ctx context.Context, p gp.Problem, r gp.Run, beside Beside) (*gp.Fitted, error) {
 	if err := p.Check(); err != nil {
 		return nil, err
 	}
-	f := &fitting{p: p, r: r}
+	f := &fitting{p: p, r: r, beside: beside}
 	var err error
 	if f.s, err = s.complete(p); err != nil {
 		return nil, err
+	}
+	if f.s.Optimizer != optimizerNatural && beside.Train != nil {
+		return nil, settings.Errorf("optimizer %s beside another posterior, expected %s", f.s.Optimizer, optimizerNatural)
 	}
 	if err := f.start(ctx); err != nil {
 		return nil, err
@@ -54,6 +67,8 @@ type fitting struct {
 	p gp.Problem
 	r gp.Run
 	s Settings // complete
+
+	beside Beside
 
 	layer *Layer
 	lik   likelihood.Likelihood
@@ -125,6 +140,7 @@ func (f *fitting) natural(ctx context.Context) (*train.Result, error) {
 		Net: f.p.Net, Layer: f.layer, Likelihood: f.lik, Alpha: f.s.Alpha,
 		FixInducing: f.s.FixInducing, FixPrior: f.s.FixPrior, FixLikelihood: f.s.FixNoise,
 		BatchSize: f.s.BatchSize, Seed: f.r.Seed, MemoryLimit: f.r.Memory / 2, Config: f.config(naturalCheckpoint),
+		Beside: f.beside.Train, ValidationBeside: f.beside.Validation,
 	}
 	if v := f.p.Validation; v != nil {
 		fit.ValidationX, fit.ValidationY = v.X, v.Y

@@ -55,6 +55,11 @@ type Natural struct {
 	// examples held out σ₀ minimises the objective, which is known to make it too small.
 	ValidationX, ValidationY *tensor.Dense
 
+	// Beside and ValidationBeside [N,C] are variances that another posterior adds to the
+	// layer's at each of the examples, and at those held out; nil means none. The objective
+	// is that of the sum, whose mean is the network's outputs.
+	Beside, ValidationBeside *tensor.Dense
+
 	// Config is the training loop's; its Validate is the fit's own. Iterations 0 means
 	// 1,000, a nil Optimizer Adam with the step 1e-2, a nil Schedule half a cosine to 0,
 	// and ValidateEvery 0 a twentieth of the iterations.

@@ -11,8 +11,8 @@ import (
 // Jacobians: between the two it hands the values to natural.part, which answers with the
 // cotangents of k̂ and K̂_z, and the program pulls these back to Z.
 type inputs struct {
-	x, y    *tensor.Dense // all examples
-	xb, yb  *tensor.Dense // those of a part
+	all     [3]*tensor.Dense // inputs, targets and variances beside the layer's of all examples
+	part    [3]*tensor.Dense // those of a part
 	program *graph.Program
 	out     *graph.Node // the gradient of a part, or, where Z is fixed, nothing of interest
 
@@ -40,48 +40,57 @@ func (n *natural) newInputs(x, y *tensor.Dense) (*inputs, error) {
 	if err != nil {
 		return nil, err
 	}
-	in := &inputs{x: x, y: y, out: g.out, size: size, parts: n.draws.size / size}
+	in := &inputs{all: [3]*tensor.Dense{x, y, n.beside(n.f.Beside, y)}, out: g.out, size: size, parts: n.draws.size / size}
 	in.afterwards = in.parts == 1
-	in.xb = tensor.New(tensor.Of(n.dt), tensor.WithShape(g.x.Shape()...))
-	in.yb = tensor.New(tensor.Of(n.dt), tensor.WithShape(g.y.Shape()...))
 	if in.program, err = graph.Compile(g.b, []*graph.Node{g.out}, g.options()); err != nil {
 		return nil, err
 	}
-	if err := in.program.Bind(g.x, in.xb); err != nil {
-		return nil, err
+	for i, leaf := range g.leaves {
+		in.part[i] = tensor.New(tensor.Of(n.dt), tensor.WithShape(leaf.Shape()...))
+		if err := in.program.Bind(leaf, in.part[i]); err != nil {
+			return nil, err
+		}
 	}
-	return in, in.program.Bind(g.y, in.yb)
+	return in, nil
+}
+
+// beside returns variances that are added to the layer's at examples with targets y [N,C]:
+// the given ones, or zeros.
+func (n *natural) beside(given, y *tensor.Dense) *tensor.Dense {
+	if given != nil {
+		return given
+	}
+	return like(y)
 }
 
 // inputsGraph is the graph of a part of a mini-batch.
 type inputsGraph struct {
-	b       *graph.Builder
-	x, y, z *graph.Node
-	out     *graph.Node
-	bytes   int
+	b      *graph.Builder
+	leaves [3]*graph.Node // inputs, targets and variances of a part
+	z, out *graph.Node
+	bytes  int
 }
 
 func (g *inputsGraph) options() graph.Options {
-	return graph.Options{Varying: []*graph.Node{g.x, g.y, g.z}}
+	return graph.Options{Varying: append(g.leaves[:], g.z)}
 }
 
 // inputsGraph writes the network and the kernel at size examples of inputs [N,…] into a
 // graph and, unless Z is fixed, the pullback to Z.
 func (n *natural) inputsGraph(shape tensor.Shape, size int) (*inputsGraph, error) {
 	b, l, c := graph.NewBuilder(n.dt), n.f.Layer, n.outputs
-	g := &inputsGraph{b: b}
-	g.x = b.Input("x", append([]int{size}, shape[1:]...)...)
-	g.y, g.z = b.Input("y", size, c), b.Param(l.Z)
-	mean := n.f.Net.Forward(b, g.x)
-	diag, cross, gram := l.Kernel.Diag(b, g.x), l.Kernel.Cross(b, g.x, g.z, l.Class), l.Kernel.Gram(b, g.z, l.Class)
+	x, y, beside := b.Input("x", append([]int{size}, shape[1:]...)...), b.Input("y", size, c), b.Input("beside", size, c)
+	g := &inputsGraph{b: b, leaves: [3]*graph.Node{x, y, beside}, z: b.Param(l.Z)}
+	mean := n.f.Net.Forward(b, x)
+	diag, cross, gram := l.Kernel.Diag(b, x), l.Kernel.Cross(b, x, g.z, l.Class), l.Kernel.Gram(b, g.z, l.Class)
 	if b.Err() == nil && (len(mean.Shape()) != 2 || mean.Shape()[1] != c) {
-		b.Failf("the network maps to shape %v, the targets have shape %v", mean.Shape(), g.y.Shape())
+		b.Failf("the network maps to shape %v, the targets have shape %v", mean.Shape(), y.Shape())
 	}
 	rows, m := 0, l.Inducing()
 	if !n.f.FixInducing {
 		rows = size*c + m
 	}
-	g.out = b.Call("natural gradient", []int{max(rows, 1), m}, n.answer, mean, g.y, diag, cross, gram)
+	g.out = b.Call("natural gradient", []int{max(rows, 1), m}, n.answer, mean, y, diag, cross, gram, beside)
 	if !n.f.FixInducing {
 		k, kz := b.Reshape(b.Slice(g.out, 0, 0, size*c), size, c, m), b.Slice(g.out, 0, size*c, rows)
 		g.out = graph.VJP(b, []*graph.Node{cross, gram}, []*graph.Node{k, kz}, []*graph.Node{g.z})[0]
@@ -92,18 +101,18 @@ func (n *natural) inputsGraph(shape tensor.Shape, size int) (*inputsGraph, error
 }
 
 // answer is called by the program with the network's outputs [b,C], targets [b,C], κ̂
-// [b,C,C], k̂ [b,C,M] and K̂_z [M,M], and returns the cotangents of the last two. It overwrites
-// k̂, which is a copy of its own.
+// [b,C,C], k̂ [b,C,M], K̂_z [M,M] and the variances beside the layer's [b,C], and returns the
+// cotangents of k̂ and K̂_z. It overwrites k̂, which is a copy of its own.
 func (n *natural) answer(in [][]float64) (cotangents []float64, err error) {
-	v := values{mean: in[0], y: in[1], diag: diagonals(in[2], n.outputs), k: in[3], gram: in[4]}
+	v := values{mean: in[0], y: in[1], diag: diagonals(in[2], n.outputs), k: in[3], gram: in[4], beside: in[5]}
 	n.inputs.found, cotangents, err = n.part(n.inputs.ask, v)
 	return cotangents, err
 }
 
 // run loads a part and runs the program.
 func (in *inputs) run(rows []int, ask request) (*sums, error) {
-	for _, load := range []struct{ to, from *tensor.Dense }{{in.xb, in.x}, {in.yb, in.y}} {
-		if err := (train.Rows{All: load.from}).Load(load.to, rows, 0); err != nil {
+	for i, to := range in.part {
+		if err := (train.Rows{All: in.all[i]}).Load(to, rows, 0); err != nil {
 			return nil, err
 		}
 	}

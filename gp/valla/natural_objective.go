@@ -137,6 +137,11 @@ func (n *natural) identify(x, y *tensor.Dense) {
 	n.identity = append(n.identity, layerIdentity(f.Net, f.Layer, f.Alpha, f.FixInducing, f.FixPrior)...)
 	n.identity = append(n.identity, likelihoodIdentity(f.Likelihood, f.FixLikelihood))
 	n.identity = append(n.identity, heldIdentity(f.ValidationX, f.ValidationY)...)
+	for _, v := range []*tensor.Dense{f.Beside, f.ValidationBeside} {
+		if v != nil {
+			n.identity = append(n.identity, "variances beside the layer's "+train.Checksum(v))
+		}
+	}
 	if n.check != nil {
 		n.identity = append(n.identity, fmt.Sprintf("validation of %d rows at a time", n.check.local.rows))
 	}

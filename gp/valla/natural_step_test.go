@@ -225,7 +225,7 @@ func TestNaturalBound(t *testing.T) {
 // α = 0, and the ladder begins at the same σ₀ whatever the start was.
 func TestScan(t *testing.T) {
 	n := naturalToy(t, likelihood.NewGaussian(0.3, tensor.Float64), 0)
-	n.f.ValidationX, n.f.ValidationY = n.inputs.x, n.inputs.y
+	n.f.ValidationX, n.f.ValidationY = n.inputs.all[0], n.inputs.all[1]
 	var err error
 	if n.check, err = n.newValidation(); err != nil {
 		t.Fatal(err)
@@ -234,7 +234,7 @@ func TestScan(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := n.curvature(context.Background(), f, n.inputs.x)
+	got, err := n.curvature(context.Background(), f, n.inputs.all[0])
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -31,7 +31,7 @@ func (n *natural) scan(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	x := gp.SampleRows(n.inputs.x, scanned, rand.New(rand.NewPCG(n.f.Seed, scanStream)))
+	x := gp.SampleRows(n.inputs.all[0], scanned, rand.New(rand.NewPCG(n.f.Seed, scanStream)))
 	t, err := n.curvature(ctx, f, x)
 	if err != nil {
 		return err

@@ -13,6 +13,7 @@ import (
 type validation struct {
 	x     *tensor.Dense
 	y     []float64
+	add   []float64      // variances that are added to the layer's, [n,C]
 	each  *graph.Batched // network, κ̂ and k̂
 	local *local         // the log predictive density, α = 1
 }
@@ -20,7 +21,7 @@ type validation struct {
 // newValidation compiles the network and the kernel for as many examples at a time as the
 // memory allows.
 func (n *natural) newValidation() (*validation, error) {
-	v := &validation{x: n.f.ValidationX, y: graph.Floats(n.f.ValidationY)}
+	v := &validation{x: n.f.ValidationX, y: graph.Floats(n.f.ValidationY), add: graph.Floats(n.beside(n.f.ValidationBeside, n.f.ValidationY))}
 	l := n.f.Layer
 	var b *graph.Builder
 	var xn *graph.Node
@@ -67,11 +68,12 @@ func (v *validation) values(ctx context.Context, n *natural, trials []trial) ([]
 		trials[0].whiten(k)
 		for i, p := range trials {
 			q := p.variance(p.scale, diag, p.rotate(k))
+			left[i] += kernel.Sum(q)
+			kernel.Add(q, q, v.add[first*c:(first+rows)*c])
 			if err := v.local.run(p.params, v.y[first*c:(first+rows)*c], mean, q, share[:rows]); err != nil {
 				return err
 			}
 			values[i] -= v.local.sum()
-			left[i] += kernel.Sum(q)
 			prior[i] += p.scale * kernel.Sum(diag)
 		}
 		return nil

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/kernel"
 	"gorgonia.org/tensor"
 )
 
@@ -15,15 +16,18 @@ type values struct {
 	diag []float64 // κ̂, [b,C]
 	k    []float64 // k̂, [b·C,M]
 	gram []float64 // K̂_z, [M,M]
+
+	beside []float64 // variances that are added to the layer's, [b,C]
 }
 
-// examples are outputs, targets and κ̂ [b,C] and whitened rows v = R⁻¹ k̂ [b·C,M].
-type examples struct{ mean, y, diag, v []float64 }
+// examples are outputs, targets, κ̂ and variances beside the layer's, [b,C], and whitened rows
+// v = R⁻¹ k̂ [b·C,M].
+type examples struct{ mean, y, diag, beside, v []float64 }
 
 // whiten returns examples in a frame's coordinates. It overwrites v.k.
 func (n *natural) whiten(f *frame, v values) examples {
 	f.whiten(v.k)
-	return examples{mean: v.mean, y: v.y, diag: v.diag, v: v.k}
+	return examples{mean: v.mean, y: v.y, diag: v.diag, beside: v.beside, v: v.k}
 }
 
 // marginals are what the likelihood says of examples under the posterior of one rung.
@@ -36,7 +40,9 @@ type marginals struct {
 // marginals evaluates the likelihood at examples with weights [b], for rung i.
 func (n *natural) marginals(i int, p *spectrum, e examples, weights []float64) (marginals, error) {
 	m := marginals{w: p.rotate(e.v)}
-	if err := n.local.run(n.ladder.params(i), e.y, e.mean, p.variance(n.ladder.scale(i), e.diag, m.w), weights); err != nil {
+	q := p.variance(n.ladder.scale(i), e.diag, m.w)
+	kernel.Add(q, q, e.beside)
+	if err := n.local.run(n.ladder.params(i), e.y, e.mean, q, weights); err != nil {
 		return m, err
 	}
 	m.lambda, m.sum, m.gradients = n.local.lambda(len(weights)), n.local.sum(), n.local.gradients()

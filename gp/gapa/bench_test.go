@@ -1,0 +1,46 @@
+package gapa
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/go-valla/valla/data"
+	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/layers"
+	"gorgonia.org/tensor"
+)
+
+// BenchmarkPredict predicts 1,000 inputs of a network 784-200-200-10 in float32 with 54,000
+// rows that are kept, beside the network alone.
+func BenchmarkPredict(b *testing.B) {
+	rng := rand.New(rand.NewPCG(1, 1))
+	net, err := layers.MLP{Inputs: 784, Hidden: []int{200, 200}, Outputs: 10, Activation: "tanh"}.New(tensor.Float32, rng)
+	if err != nil {
+		b.Fatal(err)
+	}
+	x := normal(rng, tensor.Float32, 1000, 784)
+	predict := func(name string, p gp.Posterior) {
+		b.Run(name, func(b *testing.B) {
+			for range b.N {
+				if _, err := p.Predict(b.Context(), x); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+	predict("network", gp.Point{Net: net, Dtype: tensor.Float32})
+	z := normal(rng, tensor.Float32, 54_000, 784)
+	for layer := 1; layer <= 2; layer++ {
+		site := siteAt(b, net, x, layer)
+		u, _ := valuesAt(b, site, z)
+		for _, n := range []int{0, 500} {
+			p := &Posterior{net: net, site: site, layer: layer, input: x.Shape()[1:], factor: 1, limit: defaultMemory, scales: make([]float64, 200)}
+			p.memory = &memory{index: newIndex(u), neighbours: 50, length: 2 * firstQuartile(data.TakeRows(u, seq(lengthRows))), noise: 1e-6}
+			if err := p.memory.group(n); err != nil {
+				b.Fatal(err)
+			}
+			predict(fmt.Sprintf("layer %d, %d centres", layer, n), p)
+		}
+	}
+}

@@ -1,0 +1,107 @@
+package gapa
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/go-valla/valla/data"
+	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/kernel"
+	"gorgonia.org/tensor"
+)
+
+// centres are rows that stand for the points near them: a point is conditioned on the rows
+// nearest to its nearest centre, whose kernel is factored once.
+type centres struct {
+	*index
+	groups []group // of each centre
+}
+
+// group are the k rows nearest to a centre.
+type group struct {
+	rows []neighbour   // with their squared distances from the centre
+	away *tensor.Dense // their differences from it [k,d]
+	half []float64     // the inverse of the Cholesky factor of their kernel with noise [k,k]
+}
+
+// n is the number of centres.
+func (c *centres) n() int {
+	if c == nil {
+		return 0
+	}
+	return c.m
+}
+
+// group makes the first n rows centres; with 0 there are none.
+func (m *memory) group(n int) (err error) {
+	if n > 0 {
+		m.centres, err = newCentres(m, n)
+	}
+	return err
+}
+
+// newCentres makes the first n rows of a memory centres.
+func newCentres(m *memory, n int) (*centres, error) {
+	c := &centres{index: newIndex(data.TakeRows(m.z, seq(n)))}
+	c.groups = make([]group, n)
+	failed, spaces := make([]bool, n), make([]space, kernel.Threads())
+	m.search(c.z, n, m.neighbours, none, func(part, i int, found []neighbour) {
+		s := &spaces[part]
+		s.load(m, c.z, i, found)
+		away := graph.Convert(dense(s.away[:s.k*m.d], s.k, m.d), m.z.Dtype())
+		_, ok := s.remaining(m.length, m.noise)
+		failed[i], c.groups[i] = !ok, group{found, away, inverse(s.k, s.gram)}
+	})
+	if i := slices.Index(failed, true); i >= 0 {
+		return nil, fmt.Errorf("row %d that is kept: the kernel of its %d neighbours has no Cholesky factor with the relative noise %g; expected more noise", i, len(c.groups[i].rows), m.noise)
+	}
+	return c, nil
+}
+
+// remaining sets out to r at the first rows of u, as that of memory.
+func (c *centres) remaining(m *memory, u *tensor.Dense, out []float64, skip func(i int) int) {
+	spaces := make([]space, kernel.Threads())
+	c.search(u, len(out), 1, none, func(part, i int, nearest []neighbour) {
+		s, at := &spaces[part], nearest[0].at
+		g, own := &c.groups[at], skip(i)
+		if slices.ContainsFunc(g.rows, func(n neighbour) bool { return n.at == own }) {
+			others := slices.DeleteFunc(slices.Clone(g.rows), func(n neighbour) bool { return n.at == own })
+			s.load(m, u, i, others)
+			out[i], _ = s.remaining(m.length, m.noise)
+			return
+		}
+		s.reserve(m)
+		s.k = len(g.rows)
+		if u.Dtype() == tensor.Float64 {
+			distances(s, g, u.Float64s()[i*c.d:(i+1)*c.d], c.z.Float64s()[at*c.d:])
+		} else {
+			distances(s, g, u.Float32s()[i*c.d:(i+1)*c.d], c.z.Float32s()[at*c.d:])
+		}
+		s.correlate(m.length)
+		kernel.Gemm(false, false, s.k, 1, s.k, 1, g.half, s.k, s.rho, 1, 0, s.row, 1)
+		out[i] = max(1-kernel.Dot(s.row[:s.k], s.row[:s.k]), 0)
+	})
+}
+
+// inverse returns L⁻¹ [k,k] for a lower triangular L.
+func inverse(k int, l []float64) []float64 {
+	out := make([]float64, k*k)
+	for i := range k {
+		out[i*k+i] = 1
+	}
+	kernel.Trsm(false, false, k, k, l, k, out, k)
+	return out
+}
+
+// distances sets rho to the squared distances of a group's rows from u: with the difference
+// e of u from the centre and w of a row, ‖e‖² − 2 e·w + ‖w‖².
+func distances[T kernel.Float](s *space, g *group, u, centre []T) {
+	e, product := make([]T, len(u)), make([]T, s.k)
+	kernel.Sub(e, u, centre[:len(u)])
+	away, _ := g.away.Data().([]T)
+	kernel.Gemm(false, false, s.k, 1, len(u), -2, away, len(u), e, 1, 0, product, 1)
+	square := float64(kernel.Dot(e, e))
+	for j, v := range product {
+		s.rho[j] = max(square+float64(v)+g.rows[j].away, 0)
+	}
+}

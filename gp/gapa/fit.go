@@ -1,0 +1,332 @@
+package gapa
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"github.com/go-valla/valla/data"
+	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/likelihood"
+	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/settings"
+	"github.com/go-valla/valla/train"
+	"gorgonia.org/tensor"
+)
+
+const (
+	// defaultMemory is what a fit and a prediction may need where nothing else is said.
+	defaultMemory = 1 << 30
+	// lengthRows is among how many rows the distances are measured for the length-scale.
+	lengthRows = 512
+	// rowStream is the random stream of a seed that draws rows.
+	rowStream = 41
+)
+
+// Fit implements gp.Settings. It writes no checkpoints.
+func (s *Settings) Fit(ctx context.Context, p gp.Problem, r gp.Run) (*gp.Fitted, error) {
+	if err := p.Check(); err != nil {
+		return nil, err
+	}
+	c, err := s.complete(p)
+	if err != nil {
+		return nil, err
+	}
+	f := &fitting{p: p, r: r, s: c, limit: cmp.Or(r.Memory, defaultMemory), loss: newLoss(p.Likelihood)}
+	if err := f.run(ctx); err != nil {
+		return nil, fmt.Errorf("gapa: %w", err)
+	}
+	return f.fitted(), nil
+}
+
+// fitting is one fit under way.
+type fitting struct {
+	p     gp.Problem
+	r     gp.Run
+	s     Settings // complete
+	limit int64    // bytes
+	loss
+
+	site       shifted
+	order      []int // the training rows, in random order
+	memory     *memory
+	rows, held *sample // nil without
+	learners   int     // rows by which the variances are learned
+	done       int     // rows
+
+	scales []float64 // c² [d]
+	by     mixture
+	value  float64 // loss of the validation rows; NaN without
+}
+
+// run finds the numbers of the posterior.
+func (f *fitting) run(ctx context.Context) error {
+	if err := f.place(); err != nil {
+		return err
+	}
+	f.order = rand.New(rand.NewPCG(f.r.Seed, rowStream)).Perm(f.p.Train.N())
+	if err := f.fits(); err != nil {
+		return err
+	}
+	if err := f.remember(ctx); err != nil {
+		return err
+	}
+	if err := f.sample(ctx); err != nil {
+		return err
+	}
+	f.by = mixture{factor: 1, noise: cmp.Or(f.s.NoiseStd*f.s.NoiseStd, likelihood.NoiseVariance(f.p.Likelihood))}
+	if err := f.scale(ctx); err != nil {
+		return err
+	}
+	return f.mix()
+}
+
+// place finds the layer.
+func (f *fitting) place() error {
+	input := f.p.Train.X.Shape()[1:]
+	at, number, err := siteOf(f.p.Net, input, f.p.Dtype(), f.s.Layer)
+	if err != nil {
+		return err
+	}
+	f.s.Layer, f.site = number, newShifted(at, f.p.Dtype())
+	return nil
+}
+
+// fits sets how many rows the variances are learned by, as far as the memory allows.
+func (f *fitting) fits() error {
+	c, d := f.p.Outputs(), f.site.width()
+	f.s.Cached = min(f.s.Cached, f.p.Train.N())
+	need := int64(f.s.Cached) * int64(d) * int64(f.p.Dtype().Size())
+	if held := f.p.Validation; held != nil {
+		need += sampleBytes(held.N(), c, d)
+	}
+	if f.s.Scales == scalesLearned {
+		need += sampleBytes(1, c, d)
+		f.learners = int(min(int64(f.s.ScaleRows), int64(f.p.Train.N()), max(0, f.limit*3/4-need)/sampleBytes(1, c, d)))
+	}
+	if need > f.limit || f.s.Scales == scalesLearned && f.learners == 0 {
+		return &graph.MemoryError{What: fmt.Sprintf("gapa: %d values at %d rows and their derivatives", d, f.s.Cached), Need: need, Limit: f.limit}
+	}
+	return nil
+}
+
+// remember keeps the values at the training rows, and finds the length-scale.
+func (f *fitting) remember(ctx context.Context) error {
+	m, d := f.s.Cached, f.site.width()
+	z := tensor.New(tensor.Of(f.p.Dtype()), tensor.WithShape(m, d))
+	p, err := newPass(f.site, f.p.Train.X.Shape()[1:], f.limit-bytesOf(z), nothing)
+	if err != nil {
+		return err
+	}
+	if p.c != f.p.Outputs() {
+		return fmt.Errorf("the network has %d outputs, the targets have %d", p.c, f.p.Outputs())
+	}
+	err = p.each(ctx, data.TakeRows(f.p.Train.X, f.order[:m]), func(first, n int, out []*tensor.Dense) error {
+		f.report(n)
+		copyRows(z, first, out[0], n)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if i, v := graph.FirstNonFinite(z); i >= 0 {
+		return fmt.Errorf("training row %d has the value %g in layer %d, expected finite numbers", f.order[i/d], v, f.s.Layer)
+	}
+	f.memory = &memory{index: newIndex(z), neighbours: f.s.Neighbours, length: f.s.LengthScale, noise: f.s.RelativeNoise}
+	if f.memory.length == 0 {
+		f.memory.length = 2 * firstQuartile(data.TakeRows(z, seq(min(lengthRows, m))))
+	}
+	if !(f.memory.length > 0) {
+		return fmt.Errorf("a quarter of the rows have equal values in layer %d, expected different ones or a length-scale", f.s.Layer)
+	}
+	f.s.LengthScale = f.memory.length
+	return f.memory.group(min(f.s.Centres, m))
+}
+
+// copyRows copies the first n rows of src to dst, from row first on.
+func copyRows(dst *tensor.Dense, first int, src *tensor.Dense, n int) {
+	d := src.Shape()[1]
+	if dst.Dtype() == tensor.Float64 {
+		copy(dst.Float64s()[first*d:], src.Float64s()[:n*d])
+		return
+	}
+	copy(dst.Float32s()[first*d:], src.Float32s()[:n*d])
+}
+
+// seq returns 0, 1, …, n−1.
+func seq(n int) []int {
+	out := make([]int, n)
+	for i := range out {
+		out[i] = i
+	}
+	return out
+}
+
+// sample computes the rows by which the variances are learned, and the validation rows.
+func (f *fitting) sample(ctx context.Context) error {
+	if f.learners == 0 && f.p.Validation == nil {
+		return nil
+	}
+	p, err := newPass(f.site, f.p.Train.X.Shape()[1:], f.limit/4, f.site.derivatives)
+	if err != nil {
+		return err
+	}
+	if f.learners > 0 {
+		own := func(i int) int {
+			if i < f.memory.m {
+				return i
+			}
+			return -1
+		}
+		if f.rows, err = newSample(ctx, p, f.memory, f.p.Train.Rows(f.order[:f.learners]), own, f.report); err != nil {
+			return fmt.Errorf("training rows: %w", err)
+		}
+	}
+	if held := f.p.Validation; held != nil {
+		if f.held, err = newSample(ctx, p, f.memory, *held, none, f.report); err != nil {
+			return fmt.Errorf("validation rows: %w", err)
+		}
+	}
+	return nil
+}
+
+// scale finds the variances c², and with them the noise variance.
+func (f *fitting) scale(ctx context.Context) (err error) {
+	if f.s.Scales == scalesSpread {
+		f.scales, err = f.spread(ctx)
+		return err
+	}
+	l := newLearning(f.loss, f.rows, f.held, f.by, f.freeNoise())
+	if f.scales, f.by.noise, err = l.run(ctx, f.s.ScaleSteps); err != nil {
+		return err
+	}
+	for j, v := range f.scales {
+		if v-v != 0 {
+			return fmt.Errorf("the learned variance of activation %d is %g, expected a finite number", j, v)
+		}
+	}
+	return nil
+}
+
+// freeNoise says whether the noise variance is to be found.
+func (f *fitting) freeNoise() bool { return !f.classes && f.s.NoiseStd == 0 && !f.p.KnownNoise }
+
+// spread returns the variances of the activations at the rows that are kept.
+func (f *fitting) spread(ctx context.Context) ([]float64, error) {
+	var a []float64
+	b := graph.NewBuilder(f.p.Dtype())
+	x := b.Input("u", PredictBatch, f.memory.d)
+	out := x
+	if f.site.phi != nil {
+		out = f.site.phi.Forward(b, x)
+	}
+	all, err := graph.NewBatched(b, x, b.Scale(out, 1))
+	if err != nil {
+		return nil, err
+	}
+	err = all.Each(ctx, f.memory.z, func(_, n int, out []*tensor.Dense) error {
+		a = append64(a, out[0], n)
+		return nil
+	})
+	return spread(a, f.memory.d, leastSpread), err
+}
+
+// mix chooses the factor, the noise and the share of the other posterior.
+func (f *fitting) mix() error {
+	if f.value = math.NaN(); f.held == nil {
+		f.by.factor = cmp.Or(f.s.Factor, 1)
+		return nil
+	}
+	own := f.held.variances(f.scales)
+	f.by, f.value = f.held.best(f.loss, own, f.mixtures())
+	if math.IsInf(f.value, 1) {
+		return fmt.Errorf("no finite negative log-likelihood of the validation rows with any factor")
+	}
+	return nil
+}
+
+// mixtures lists what is tried on the validation rows.
+func (f *fitting) mixtures() []mixture {
+	factors, noises := []float64{f.s.Factor}, []float64{f.by.noise}
+	if f.s.Factor == 0 {
+		factors = logSpaced(1./64, 64, 49)
+	}
+	if f.freeNoise() {
+		residual := likelihood.NoiseVariance(f.p.Likelihood)
+		noises = logSpaced(residual/16, 16*residual, 17)
+	}
+	return mixtures(factors, noises)
+}
+
+// report tells that n more rows went through the network.
+func (f *fitting) report(n int) {
+	f.done += n
+	if f.r.OnProgress == nil {
+		return
+	}
+	total := f.s.Cached + f.learners
+	if f.p.Validation != nil {
+		total += f.p.Validation.N()
+	}
+	f.r.OnProgress(train.Progress{Unit: "rows", Done: f.done, Total: total, Loss: math.NaN(), Validation: math.NaN()})
+}
+
+// fitted makes the posterior.
+func (f *fitting) fitted() *gp.Fitted {
+	q := &Posterior{
+		net: f.p.Net, site: f.site, layer: f.s.Layer, input: f.p.Train.X.Shape()[1:].Clone(),
+		memory: f.memory, scales: f.scales, factor: f.by.factor, limit: f.limit, order: f.order,
+	}
+	out := &gp.Fitted{Posterior: q, Record: f.record()}
+	if f.held != nil {
+		out.Record.ValidationRows = f.held.n()
+	}
+	if !f.classes {
+		out.NoiseVariance = f.by.noise
+	}
+	return out
+}
+
+// record says how the fit went.
+func (f *fitting) record() gp.Record {
+	mean := 0.0
+	for _, v := range f.scales {
+		mean += v / float64(len(f.scales))
+	}
+	r := gp.Record{Rows: f.s.Cached, Settings: settings.Map(&f.s), PriorStds: []float64{math.Sqrt(f.by.factor * mean)}}
+	fact := func(name string, v float64) { r.Facts = append(r.Facts, gp.Fact{Name: name, Value: v}) }
+	fact("values of the layer", float64(f.memory.d))
+	fact("length-scale", f.memory.length)
+	fact("factor", f.by.factor)
+	if f.rows != nil {
+		fact("r of left-out training rows", average(f.rows.r))
+	}
+	if f.held != nil {
+		fact("r of validation rows", average(f.held.r))
+		fact("validation NLL", f.value)
+	}
+	r.Notes = f.notes()
+	return r
+}
+
+func average(v []float64) float64 {
+	sum := 0.0
+	for _, x := range v {
+		sum += x
+	}
+	return sum / float64(len(v))
+}
+
+// notes says where the fit differs from its settings, and where another factor may do better.
+func (f *fitting) notes() (notes []string) {
+	note := func(format string, args ...any) { notes = append(notes, fmt.Sprintf(format, args...)) }
+	if n := min(f.s.ScaleRows, f.p.Train.N()); f.learners < n {
+		note("The variances were learned by %d rows instead of %d: the memory has no room for more.", f.learners, n)
+	}
+	if f.s.Factor == 0 && f.held != nil && (f.by.factor < 1./63 || f.by.factor > 63) {
+		note("The best factor of the variances, %.3g, is at an end of those that are tried.", f.by.factor)
+	}
+	return notes
+}

@@ -1,0 +1,224 @@
+package gapa
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/go-valla/valla/data"
+	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/fixture"
+	"github.com/go-valla/valla/internal/kernel"
+	"github.com/go-valla/valla/layers"
+	"gorgonia.org/tensor"
+)
+
+// published is one of the two networks of the fixture, with the processes on one layer.
+type published struct {
+	fixture.Arrays
+	prefix string // of the network's arrays
+	layer  string // prefix of the layer's arrays
+	net    layers.Sequential
+	x, xt  *tensor.Dense
+	site   shifted
+	number int
+	u, ut  *tensor.Dense
+	idx    []int
+}
+
+// eachLayer runs a test for both layers of both networks.
+func eachLayer(t *testing.T, test func(t *testing.T, f published)) {
+	a := fixture.Load(t, "gapa")
+	for prefix, phi := range map[string]layers.Activation{"reg_": "tanh", "cls_": "relu"} {
+		for number := range 2 {
+			t.Run(fmt.Sprint(prefix, number+1), func(t *testing.T) { test(t, load(t, a, prefix, phi, number+1)) })
+		}
+	}
+}
+
+func load(t *testing.T, a fixture.Arrays, prefix string, phi layers.Activation, number int) published {
+	f := published{Arrays: a, prefix: prefix, layer: fmt.Sprint(prefix, "l", number, "_"), number: number}
+	for i := 1; i <= 3; i++ {
+		w, b := a.Dense(t, fmt.Sprint(prefix, "W", i)), a.Dense(t, fmt.Sprint(prefix, "b", i))
+		if i > 1 {
+			f.net = append(f.net, phi)
+		}
+		f.net = append(f.net, layers.Dense{W: &graph.Param{Name: fmt.Sprint("W", i), Value: w}, B: &graph.Param{Name: fmt.Sprint("b", i), Value: b}})
+	}
+	f.x, f.xt = a.Dense(t, prefix+"X"), a.Dense(t, prefix+"Xt")
+	f.site = siteAt(t, f.net, f.x, number)
+	f.u, _ = valuesAt(t, f.site, f.x)
+	f.ut, _ = valuesAt(t, f.site, f.xt)
+	f.idx = ints(t, a, prefix+"idx")
+	return f
+}
+
+func ints(t *testing.T, a fixture.Arrays, name string) (out []int) {
+	for _, v := range a.Dense(t, name).Int64s() {
+		out = append(out, int(v))
+	}
+	return out
+}
+
+func (f published) want(t *testing.T, name string) []float64 {
+	v, _ := f.F64(t, name)
+	return v
+}
+
+// memory is conditioned on the k nearest of some of the training rows.
+func (f published) memory(t *testing.T, rows []int, k int) *memory {
+	return &memory{index: newIndex(data.TakeRows(f.u, rows)), neighbours: k, length: f.Scalar(t, f.layer+"ell"), noise: f.Scalar(t, f.prefix+"tau")}
+}
+
+// posterior has the variances of the fixture, times a factor.
+func (f published) posterior(t *testing.T, m *memory, factor float64) *Posterior {
+	return &Posterior{
+		net: f.net, site: f.site, layer: f.number, input: f.x.Shape()[1:], memory: m,
+		scales: f.want(t, f.layer+"c2"), factor: factor, limit: defaultMemory,
+	}
+}
+
+// TestFixtureSettings: the length-scale and the variances of the activations as published.
+func TestFixtureSettings(t *testing.T) {
+	eachLayer(t, func(t *testing.T, f published) {
+		fixture.Close(t, "ell", []float64{firstQuartile(f.u)}, f.want(t, f.layer+"ell"), 1e-12)
+		b := graph.NewBuilder(tensor.Float64)
+		a := f.site.phi.Forward(b, b.Param(&graph.Param{Name: "u", Value: f.u}))
+		p, err := graph.Compile(b, []*graph.Node{a}, graph.Options{})
+		if err == nil {
+			err = p.Run()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		fixture.Close(t, "c2", spread(graph.Floats(p.Value(a)), f.site.width(), f.Scalar(t, f.prefix+"floor")), f.want(t, f.layer+"c2"), 1e-12)
+	})
+}
+
+// TestFixtureNeighbours: the nearest of the inducing activations.
+func TestFixtureNeighbours(t *testing.T) {
+	eachLayer(t, func(t *testing.T, f published) {
+		k, n := f.Int(t, f.prefix+"k"), f.ut.Shape()[0]
+		got, away := make([]float64, n*k), make([]float64, n*k)
+		f.memory(t, f.idx, k).search(f.ut, n, k, none, func(_, i int, found []neighbour) {
+			for j, p := range found {
+				got[i*k+j], away[i*k+j] = float64(p.at), p.away
+			}
+		})
+		fixture.Close(t, "neighbours", got, graph.Floats(graph.Convert(asFloats(f.Dense(t, f.layer+"neigh")), tensor.Float64)), 0)
+		fixture.Close(t, "squared distances", away, f.want(t, f.layer+"neigh_d2"), 1e-12)
+	})
+}
+
+func asFloats(a *tensor.Dense) *tensor.Dense {
+	var out []float64
+	for _, v := range a.Int64s() {
+		out = append(out, float64(v))
+	}
+	return dense(out, a.Shape()...)
+}
+
+// TestFixtureVariance: r and the covariance for the conditioning sets of the fixture: the
+// nearest one, the k nearest and all inducing activations, and all training rows.
+func TestFixtureVariance(t *testing.T) {
+	eachLayer(t, func(t *testing.T, f published) {
+		n := f.ut.Shape()[0]
+		for name, m := range map[string]*memory{
+			"1": f.memory(t, f.idx, 1), "k": f.memory(t, f.idx, f.Int(t, f.prefix+"k")),
+			"all": f.memory(t, f.idx, len(f.idx)), "exact": f.memory(t, seq(f.x.Shape()[0]), f.x.Shape()[0]),
+		} {
+			r, err := m.remaining(f.ut, n, none)
+			if err != nil {
+				t.Fatal(err)
+			}
+			fixture.Close(t, "r_"+name, r, f.want(t, f.layer+"r_"+name), 1e-9)
+			if name == "1" {
+				continue
+			}
+			mean, cov := predict(t, f.posterior(t, m, 1), f.xt)
+			fixture.Close(t, "g", mean, f.want(t, f.prefix+"g"), 1e-12)
+			fixture.Close(t, "F_"+name, cov, f.want(t, f.layer+"F_"+name), 1e-9)
+		}
+	})
+}
+
+// TestFixtureBothLayers: the covariance of processes on both layers is the sum.
+func TestFixtureBothLayers(t *testing.T) {
+	a := fixture.Load(t, "gapa")
+	for prefix, phi := range map[string]layers.Activation{"reg_": "tanh", "cls_": "relu"} {
+		var sum []float64
+		for number := range 2 {
+			f := load(t, a, prefix, phi, number+1)
+			_, cov := predict(t, f.posterior(t, f.memory(t, f.idx, f.Int(t, prefix+"k")), 1), f.xt)
+			if sum == nil {
+				sum = make([]float64, len(cov))
+			}
+			kernel.Add(sum, sum, cov)
+		}
+		want, _ := a.F64(t, prefix+"l12_F_k")
+		fixture.Close(t, prefix, sum, want, 1e-9)
+	}
+}
+
+// testSample computes the test examples of the fixture as a fit computes its samples.
+func (f published) testSample(t *testing.T) *sample {
+	var y *tensor.Dense
+	if f.prefix == "reg_" {
+		y = f.Dense(t, "reg_yt")
+	} else {
+		c := f.site.after[len(f.site.after)-1].Params()[1].Value.Shape()[0]
+		hot := make([]float64, f.xt.Shape()[0]*c)
+		for i, k := range ints(t, f.Arrays, "cls_yt") {
+			hot[i*c+k] = 1
+		}
+		y = dense(hot, f.xt.Shape()[0], c)
+	}
+	p, err := newPass(f.site, f.x.Shape()[1:], defaultMemory, f.site.derivatives)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := newSample(t.Context(), p, f.memory(t, f.idx, f.Int(t, f.prefix+"k")), gp.Examples{X: f.xt, Y: y}, none, func(int) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// TestFixtureLoss: the curve over factors from which one is chosen, the probabilities and
+// the variances of targets. The derivatives of a sample are kept in float32.
+func TestFixtureLoss(t *testing.T) {
+	eachLayer(t, func(t *testing.T, f published) {
+		if f.number != 1 {
+			t.Skip("the fixture has the first layer's only")
+		}
+		s, noise, l := f.testSample(t), 0.0, loss{classes: f.prefix == "cls_"}
+		if !l.classes {
+			noise = f.Scalar(t, "reg_noise")
+		}
+		var curve []float64
+		own := s.variances(f.want(t, f.layer+"c2"))
+		for _, factor := range f.want(t, f.prefix+"scales") {
+			v, _ := s.loss(l, own, mixture{factor: factor, noise: noise})
+			curve = append(curve, v)
+		}
+		const tol = 1e-6
+		fixture.Close(t, "nll", curve, f.want(t, f.prefix+"nll"), tol)
+		if l.classes {
+			_, cov := predict(t, f.posterior(t, f.memory(t, f.idx, f.Int(t, f.prefix+"k")), 1), f.xt)
+			n, c := len(s.r), s.c
+			fixture.Close(t, "probs", gp.ProbitProbs(gp.Gaussian{Mean: dense(s.mean, n, c), Cov: dense(cov, n, c, c)}).Float64s(), f.want(t, "cls_probs"), 1e-9)
+			return
+		}
+		kernel.AddScalar(own, noise, own)
+		fixture.Close(t, "y_var", own, f.want(t, "reg_y_var"), tol)
+		u, out := valuesAt(t, f.site, f.x)
+		y, squares := f.want(t, "reg_y"), 0.0
+		for i := range y {
+			squares += (y[i] - out[i]) * (y[i] - out[i]) / float64(u.Shape()[0])
+		}
+		if math.Abs(squares-noise) > 1e-12*noise {
+			t.Errorf("mean squared residual %g, want %g", squares, noise)
+		}
+	})
+}

@@ -1,0 +1,36 @@
+package gapa
+
+import (
+	"testing"
+
+	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/gptest"
+	"github.com/go-valla/valla/gp/likelihood"
+)
+
+// variants are settings that reach every way to find numbers.
+func variants() map[string]func(gp.Problem) gp.Settings {
+	out := map[string]func(gp.Problem) gp.Settings{}
+	for name, s := range map[string]Settings{
+		"defaults":                    {},
+		"few neighbours":              {Options: Options{Cached: 15, Neighbours: 4, ScaleRows: 20, ScaleSteps: 60}},
+		"nothing learned":             {Options: Options{Layer: 1, Neighbours: 6, LengthScale: 1.5, RelativeNoise: 1e-3, Scales: scalesSpread, Factor: 0.5}},
+		"numbers: the noise is given": {NoiseStd: 0.4},
+	} {
+		out[name] = func(p gp.Problem) gp.Settings {
+			if _, noisy := p.Likelihood.(likelihood.Gaussian); !noisy && s.NoiseStd > 0 {
+				return nil
+			}
+			c := s
+			return &c
+		}
+	}
+	return out
+}
+
+// TestMethod: what package gp asks of a method.
+func TestMethod(t *testing.T) {
+	gptest.CheckMethod(t, gptest.MethodCase{Method: Method, Variants: variants(), Case: func(_ gp.Problem, _ *gp.Fitted, c *gptest.Case) {
+		c.Batch = PredictBatch
+	}})
+}

@@ -1,0 +1,92 @@
+package gapa
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/jacobian"
+	"gorgonia.org/tensor"
+)
+
+// PredictBatch is how many inputs go through the network at a time. Where that needs more
+// memory than the limit, a whole fraction of it does.
+const PredictBatch = 100
+
+// pass runs a network with a site for any number of inputs.
+type pass struct {
+	f *graph.Batched
+	c int // outputs
+}
+
+// writer writes what a pass computes of the inputs x [B,…] beside u [B,d] and the outputs.
+type writer func(b *graph.Builder, x *graph.Node) []*graph.Node
+
+// newPass compiles for inputs of a shape each: u [B,d], the outputs [B,C], and what more
+// writes. It needs at most limit bytes.
+func newPass(s shifted, input []int, limit int64, more writer) (*pass, error) {
+	var b *graph.Builder
+	var x *graph.Node
+	var nodes []*graph.Node
+	_, _, err := graph.Tile("gapa: the pass over inputs", PredictBatch, max(1, limit), func(size int) (int64, error) {
+		b = graph.NewBuilder(s.shift.Value.Dtype())
+		x = b.Input("x", append([]int{size}, input...)...)
+		u, out := s.run(b, x)
+		if b.Err() != nil {
+			return 0, b.Err()
+		}
+		if o := out.Shape(); len(o) != 2 || o[0] != size {
+			return 0, fmt.Errorf("the network maps shape %v to %v, expected [B,…] to [B,C]", x.Shape(), o)
+		}
+		if nodes = append([]*graph.Node{u, out}, more(b, x)...); b.Err() != nil {
+			return 0, b.Err()
+		}
+		bytes, err := graph.Plan(b, nodes, graph.Options{Varying: []*graph.Node{x}})
+		return int64(bytes), err
+	})
+	if err != nil {
+		return nil, err
+	}
+	f, err := graph.NewBatched(b, x, nodes...)
+	if err != nil {
+		return nil, err
+	}
+	f.Limit(limit)
+	return &pass{f: f, c: f.Width(1)}, nil
+}
+
+// rows writes the derivatives of the outputs by the values at the site, [B,C,d].
+func (s shifted) rows(b *graph.Builder, x *graph.Node) *graph.Node {
+	all := jacobian.NTK{Net: s}.Rows(b, x)
+	if b.Err() != nil {
+		return nil
+	}
+	size := x.Shape()[0]
+	return b.Reshape(all[0], size, all[0].Shape()[0]/size, s.width())
+}
+
+// derivatives is the writer of rows.
+func (s shifted) derivatives(b *graph.Builder, x *graph.Node) []*graph.Node {
+	return []*graph.Node{s.rows(b, x)}
+}
+
+// covariance returns the writer of J diag(c²) Jᵀ [B,C,C] for variances c² [d].
+func (s shifted) covariance(stds []float64) writer {
+	return func(b *graph.Builder, x *graph.Node) []*graph.Node {
+		return []*graph.Node{b.Gram(b.Mul(s.rows(b, x), b.Const("gapa.stds", stds, len(stds))))}
+	}
+}
+
+// nothing is the writer of nothing.
+func nothing(*graph.Builder, *graph.Node) []*graph.Node { return nil }
+
+// each calls visit, batch by batch in order, with the number of the first input, how many
+// there are, and the values of all nodes, which later batches overwrite.
+func (p *pass) each(ctx context.Context, x *tensor.Dense, visit func(first, n int, out []*tensor.Dense) error) error {
+	if x.Dims() < 2 || slices.Min(x.Shape()) == 0 {
+		return errors.New("0 inputs, expected [N,…], N ≥ 1")
+	}
+	return p.f.Each(ctx, x, visit)
+}

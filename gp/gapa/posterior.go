@@ -1,0 +1,104 @@
+package gapa
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"sync"
+
+	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/internal/kernel"
+	"github.com/go-valla/valla/layers"
+	"gorgonia.org/tensor"
+)
+
+// Posterior is a fitted GAPA. Its mean is the network; its covariance s r(u) J diag(c²) Jᵀ is
+// that of the latent function, without noise, in float64. It may be used by several
+// goroutines; the network runs for one of them at a time.
+type Posterior struct {
+	net    layers.Network
+	site   shifted
+	layer  int          // the number of the site
+	input  tensor.Shape // of one example
+	memory *memory
+	scales []float64 // c² [d]
+	factor float64   // s
+	limit  int64     // bytes
+	order  []int     // the training rows, those that are kept first; nil where the posterior was restored
+
+	mu   sync.Mutex
+	pass *pass // nil before the first prediction
+}
+
+var _ gp.Stored = (*Posterior)(nil)
+
+// Factor returns s.
+func (p *Posterior) Factor() float64 { return p.factor }
+
+// Layer returns the number of the layer that has the processes.
+func (p *Posterior) Layer() int { return p.layer }
+
+// String implements gp.Stored.
+func (p *Posterior) String() string { return label }
+
+// compile prepares the pass over inputs.
+func (p *Posterior) compile() (err error) {
+	if p.pass != nil {
+		return nil
+	}
+	stds := make([]float64, len(p.scales))
+	for j, v := range p.scales {
+		stds[j] = math.Sqrt(v)
+	}
+	p.pass, err = newPass(p.site, p.input, p.limit-bytesOf(p.memory.z), p.site.covariance(stds))
+	return err
+}
+
+// LeftOut is Predict for the training inputs x [N,…] of the fit, each of which is left out of
+// its own neighbours, so that the variances are like those at inputs that are no training
+// rows. A posterior that was restored does not know its rows, which is an error.
+func (p *Posterior) LeftOut(ctx context.Context, x *tensor.Dense) (gp.Gaussian, error) {
+	if x.Shape()[0] != len(p.order) {
+		return gp.Gaussian{}, fmt.Errorf("gapa: %d inputs, expected the %d training rows of the fit", x.Shape()[0], len(p.order))
+	}
+	at := make([]int, len(p.order))
+	for i, row := range p.order {
+		if at[row] = i; i >= p.memory.m {
+			at[row] = -1
+		}
+	}
+	return p.predict(ctx, x, func(i int) int { return at[i] })
+}
+
+// Predict implements gp.Posterior: for x [N,…] the mean [N,C] and covariance [N,C,C].
+func (p *Posterior) Predict(ctx context.Context, x *tensor.Dense) (gp.Gaussian, error) {
+	return p.predict(ctx, x, none)
+}
+
+// predict is Predict, where input i is not conditioned on the row skip(i) that is kept.
+func (p *Posterior) predict(ctx context.Context, x *tensor.Dense, skip func(int) int) (gp.Gaussian, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err := p.compile(); err != nil {
+		return gp.Gaussian{}, fmt.Errorf("gapa: predict: %w", err)
+	}
+	var mean, cov []float64
+	c := p.pass.c
+	err := p.pass.each(ctx, x, func(first, n int, out []*tensor.Dense) error {
+		r, err := p.memory.remaining(out[0], n, func(i int) int { return skip(first + i) })
+		if err != nil {
+			return err
+		}
+		mean, cov = append64(mean, out[1], n), append64(cov, out[2], n)
+		for i, v := range r {
+			block := cov[(first+i)*c*c : (first+i+1)*c*c]
+			kernel.Scale(block, p.factor*v, block)
+		}
+		return nil
+	})
+	if err != nil {
+		return gp.Gaussian{}, fmt.Errorf("gapa: predict: %w", err)
+	}
+	n := x.Shape()[0]
+	return gp.Gaussian{Mean: dense(mean, n, c), Cov: dense(cov, n, c, c)}, nil
+}

@@ -1,0 +1,145 @@
+package gapa
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/go-valla/valla/internal/kernel"
+	"gorgonia.org/tensor"
+)
+
+// memory is what the Gaussian processes of a layer are conditioned on: the values u at M
+// rows, at which each process has its mean for its value.
+//
+// All processes have the kernel ρ(u,u') = exp(−‖u − u'‖²/(2ℓ²)) of all d values, times a
+// variance of its own, so that they share the part r(u) of the variance that remains,
+//
+//	r(u) = 1 − ρ_S(u)ᵀ (R_SS + τI)⁻¹ ρ_S(u),
+//
+// where S are the k rows nearest to u.
+type memory struct {
+	*index
+	neighbours int      // k
+	length     float64  // ℓ
+	noise      float64  // τ
+	centres    *centres // nil: each point has the rows nearest to itself
+}
+
+// remaining returns r [n] at the first n rows of u [·,d]. Row i is conditioned on all rows
+// but skip(i).
+func (m *memory) remaining(u *tensor.Dense, n int, skip func(i int) int) ([]float64, error) {
+	out := make([]float64, n)
+	if m.centres != nil {
+		m.centres.remaining(m, u, out, skip)
+		return out, nil
+	}
+	spaces, errs := make([]space, kernel.Threads()), make([]error, kernel.Threads())
+	m.search(u, n, m.neighbours, skip, func(part, i int, found []neighbour) {
+		s := &spaces[part]
+		s.load(m, u, i, found)
+		r, ok := s.remaining(m.length, m.noise)
+		if out[i] = r; !ok && errs[part] == nil {
+			errs[part] = fmt.Errorf("input %d: the kernel of its %d neighbours has no Cholesky factor with the relative noise %g; expected more noise", i, len(found), m.noise)
+		}
+	})
+	for _, err := range errs {
+		if err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// none skips nothing.
+func none(int) int { return -1 }
+
+// space holds the neighbours of a point.
+type space struct {
+	k        int
+	away     []float64 // z − u, [k,d]
+	gram     []float64 // their inner products [k,k]
+	rho, row []float64 // [k], and one of at least d and k numbers
+}
+
+// reserve makes room for the neighbours in a memory.
+func (s *space) reserve(m *memory) {
+	if most := min(m.neighbours, m.m); s.rho == nil {
+		s.away, s.gram = make([]float64, most*m.d), make([]float64, most*most)
+		s.rho, s.row = make([]float64, most), make([]float64, max(m.d, most))
+	}
+}
+
+// correlate makes squared distances in rho the kernel's values.
+func (s *space) correlate(length float64) {
+	rho := s.rho[:s.k]
+	kernel.Scale(rho, -1/(2*length*length), rho)
+	kernel.Exp(rho, rho)
+}
+
+// load sets the neighbours of row i of u.
+func (s *space) load(m *memory, u *tensor.Dense, i int, found []neighbour) {
+	s.k = len(found)
+	s.reserve(m)
+	widen(s.row[:m.d], u, i)
+	for j, f := range found {
+		row := s.away[j*m.d : (j+1)*m.d]
+		kernel.Sub(row, m.row(row, f.at), s.row[:m.d])
+	}
+	kernel.Syrk(false, s.k, m.d, 1, s.away, m.d, 0, s.gram, s.k)
+}
+
+// remaining returns r, and whether it could be computed. It overwrites the neighbours. The
+// inner products are those of differences from u, so that distances that are small keep their
+// digits.
+func (s *space) remaining(length, noise float64) (float64, bool) {
+	k, g, rho := s.k, s.gram, s.rho[:s.k]
+	scale := -1 / (2 * length * length)
+	for i := range k {
+		rho[i] = g[i*k+i]
+	}
+	for i := range k {
+		row := g[i*k : i*k+i+1]
+		for j := range row {
+			row[j] = scale * max(rho[i]+rho[j]-2*row[j], 0)
+		}
+		row[i] = 0
+		kernel.Exp(row, row)
+		row[i] += noise
+	}
+	if kernel.Cholesky(k, g, k) >= 0 {
+		return math.NaN(), false
+	}
+	s.correlate(length)
+	kernel.Trsm(false, false, k, 1, g, k, rho, 1)
+	return max(1-kernel.Dot(rho, rho), 0), true
+}
+
+// firstQuartile returns the distance that a quarter of the pairs of rows of u [n,d] do not
+// exceed, with linear interpolation.
+func firstQuartile(u *tensor.Dense) float64 {
+	n, d := u.Shape()[0], u.Shape()[1]
+	a, b := make([]float64, d), make([]float64, d)
+	var all []float64
+	for i := range n {
+		widen(a, u, i)
+		for j := range i {
+			kernel.Sub(b, widen(b, u, j), a)
+			all = append(all, math.Sqrt(kernel.Dot(b, b)))
+		}
+	}
+	return quantile(all, 0.25)
+}
+
+// quantile returns the q-quantile of numbers, which it sorts, with linear interpolation; 0
+// of none.
+func quantile(v []float64, q float64) float64 {
+	if len(v) == 0 {
+		return 0
+	}
+	slices.Sort(v)
+	at := q * float64(len(v)-1)
+	low := int(at)
+	high := min(low+1, len(v)-1)
+	return v[low] + (at-float64(low))*(v[high]-v[low])
+}

@@ -1,0 +1,108 @@
+package gapa
+
+import (
+	"context"
+	"math"
+
+	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/kernel"
+	"gorgonia.org/tensor"
+)
+
+// sample are examples and what their variances are made of: those of output c are
+// factor·r Σ_j c_j² J_cj².
+type sample struct {
+	y, mean []float64 // [n,C]
+	r       []float64 // [n]
+	squares []float32 // J², [n,C,d]
+	c, d    int
+}
+
+// sampleBytes is the memory of n examples.
+func sampleBytes(n, c, d int) int64 { return int64(n) * int64(c) * int64(4*d+4*8) }
+
+// newSample computes examples. Example i is no neighbour of skip(i). done is told how many
+// examples each batch had.
+func newSample(ctx context.Context, p *pass, m *memory, e gp.Examples, skip func(int) int, done func(n int)) (*sample, error) {
+	s := &sample{y: graph.Floats(e.Y), c: p.c, d: m.d}
+	err := p.each(ctx, e.X, func(first, n int, out []*tensor.Dense) error {
+		r, err := m.remaining(out[0], n, func(i int) int { return skip(first + i) })
+		if err != nil {
+			return err
+		}
+		at := len(s.squares)
+		s.r, s.mean = append(s.r, r...), append64(s.mean, out[1], n)
+		s.squares = append32(s.squares, out[2], n)
+		kernel.Square(s.squares[at:], s.squares[at:])
+		done(n)
+		return nil
+	})
+	return s, err
+}
+
+// n is the number of examples.
+func (s *sample) n() int { return len(s.r) }
+
+// part returns examples from … to−1.
+func (s *sample) part(from, to int) *sample {
+	q := *s
+	q.y, q.mean, q.r = s.y[from*s.c:to*s.c], s.mean[from*s.c:to*s.c], s.r[from:to]
+	q.squares = s.squares[from*s.c*s.d : to*s.c*s.d]
+	return &q
+}
+
+// variances returns r Σ_j c_j² J_cj² [n,C] for variances c² [d].
+func (s *sample) variances(scales []float64) []float64 {
+	narrow, product := make([]float32, s.d), make([]float32, len(s.mean))
+	for j, v := range scales {
+		narrow[j] = float32(v)
+	}
+	kernel.Gemm(false, false, len(product), 1, s.d, 1, s.squares, s.d, narrow, 1, 0, product, 1)
+	out := make([]float64, len(product))
+	for i, v := range product {
+		out[i] = s.r[i/s.c] * float64(v)
+	}
+	return out
+}
+
+// mixture is what multiplies the variances of a sample, and the noise.
+type mixture struct{ factor, noise float64 }
+
+// loss returns the mean loss, and its derivatives by the variances of the outputs [n,C].
+func (s *sample) loss(l loss, own []float64, by mixture) (mean float64, grad []float64) {
+	v, grad := make([]float64, len(own)), make([]float64, len(own))
+	kernel.Scale(v, by.factor, own)
+	for at := 0; at < len(v); at += s.c {
+		to := at + s.c
+		mean += l.at(s.y[at:to], s.mean[at:to], v[at:to], by.noise, grad[at:to])
+	}
+	scale := 1 / float64(s.n())
+	kernel.Scale(grad, scale, grad)
+	return mean * scale, grad
+}
+
+// gradient returns the derivatives by c² [d], given those by the variances of the outputs.
+func (s *sample) gradient(by []float64, factor float64) []float64 {
+	weights, out := make([]float32, len(by)), make([]float32, s.d)
+	for i, g := range by {
+		weights[i] = float32(g * factor * s.r[i/s.c])
+	}
+	kernel.Gemm(true, false, s.d, 1, len(by), 1, s.squares, s.d, weights, 1, 0, out, 1)
+	wide := make([]float64, s.d)
+	for j, g := range out {
+		wide[j] = float64(g)
+	}
+	return wide
+}
+
+// best returns the mixture with the smallest loss, and this; +Inf if no loss is finite.
+func (s *sample) best(l loss, own []float64, all []mixture) (found mixture, value float64) {
+	value = math.Inf(1)
+	for _, by := range all {
+		if v, _ := s.loss(l, own, by); v < value {
+			found, value = by, v
+		}
+	}
+	return found, value
+}

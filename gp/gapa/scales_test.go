@@ -1,0 +1,128 @@
+package gapa
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/go-valla/valla/gp/likelihood"
+	"github.com/go-valla/valla/internal/fixture"
+	"gorgonia.org/tensor"
+)
+
+// drawn is a sample of random numbers.
+func drawn(rng *rand.Rand, n, c, d int, classes bool) *sample {
+	s := &sample{c: c, d: d}
+	s.y, s.mean = normal(rng, tensor.Float64, n*c).Float64s(), normal(rng, tensor.Float64, n*c).Float64s()
+	if classes {
+		clear(s.y)
+	}
+	for i := range n {
+		s.r = append(s.r, rng.Float64())
+		if classes {
+			s.y[i*c+rng.IntN(c)] = 1
+		}
+	}
+	for range n * c * d {
+		s.squares = append(s.squares, rng.Float32())
+	}
+	return s
+}
+
+// TestLoss: the loss is the likelihood's with a diagonal covariance, and its derivatives are
+// those by differences.
+func TestLoss(t *testing.T) {
+	const c = 3
+	for _, classes := range []bool{false, true} {
+		s := drawn(rand.New(rand.NewPCG(1, 1)), 20, c, 2, classes)
+		l, by := loss{classes}, mixture{factor: 1.3, noise: 0.4}
+		var lik likelihood.Likelihood = likelihood.NewGaussian(by.noise, tensor.Float64)
+		if classes {
+			lik = likelihood.Softmax{}
+		}
+		own := s.variances([]float64{0.5, 2})
+		got, grad := s.loss(l, own, by)
+		want := 0.0
+		for i := range s.n() {
+			cov := make([]float64, c*c)
+			for k := range c {
+				cov[k*c+k] = by.factor * own[i*c+k]
+			}
+			want -= lik.LogPredictive(s.y[i*c:(i+1)*c], s.mean[i*c:(i+1)*c], cov) / float64(s.n())
+		}
+		fixture.Close(t, "loss", []float64{got}, []float64{want}, 1e-12)
+		const step = 1e-5
+		for i := range grad {
+			moved := make([]float64, len(own))
+			copy(moved, own)
+			moved[i] += step / by.factor
+			up, _ := s.loss(l, moved, by)
+			moved[i] -= 2 * step / by.factor
+			down, _ := s.loss(l, moved, by)
+			if slope := (up - down) / (2 * step); math.Abs(slope-grad[i]) > 1e-7*(1+math.Abs(slope)) {
+				t.Errorf("classes %t, variance %d: derivative %g, by differences %g", classes, i, grad[i], slope)
+			}
+		}
+	}
+}
+
+// TestGradient: the derivatives by the logarithms of the variances and of the noise are
+// those by differences. The sample is in float32.
+func TestGradient(t *testing.T) {
+	for _, classes := range []bool{false, true} {
+		s := drawn(rand.New(rand.NewPCG(2, 1)), 30, 2, 4, classes)
+		l := newLearning(loss{classes}, s, nil, mixture{factor: 1, noise: 0.3}, !classes)
+		for j := range l.logs.Float64s() {
+			l.logs.Float64s()[j] = 0.2*float64(j) - 0.4
+		}
+		value := func() float64 {
+			scales, by := l.state()
+			v, _ := s.loss(l.loss, s.variances(scales), by)
+			return v
+		}
+		l.differentiate(0)
+		for j, got := range append([]float64(nil), l.grad.Float64s()...) {
+			if j == l.d && classes {
+				continue
+			}
+			at := func(move float64) float64 {
+				logs := l.logs.Float64s()
+				logs[j] += move
+				defer func() { logs[j] -= move }()
+				return value()
+			}
+			const step = 2e-2
+			if want := (8*(at(step)-at(-step)) - (at(2*step) - at(-2*step))) / (12 * step); math.Abs(got-want) > 1e-4*(1e-3+math.Abs(want)) {
+				t.Errorf("classes %t, number %d: derivative %g, by differences %g", classes, j, got, want)
+			}
+		}
+	}
+}
+
+// TestLearning: where targets scatter with variances that the activations explain, these and
+// the noise are found, and a known noise stays.
+func TestLearning(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 1))
+	s := drawn(rng, 8000, 1, 2, false)
+	want := []float64{3, 0.2}
+	for i, v := range s.variances(want) {
+		s.y[i] = s.mean[i] + math.Sqrt(v+0.1)*rng.NormFloat64()
+	}
+	for _, known := range []bool{false, true} {
+		start := mixture{factor: 1, noise: 0.5}
+		if known {
+			start.noise = 0.1
+		}
+		scales, noise, err := newLearning(loss{}, s, s, start, !known).run(t.Context(), 300)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if known && noise != 0.1 || math.Abs(noise-0.1) > 0.03 || math.Abs(scales[0]-3) > 0.5 || math.Abs(scales[1]-0.2) > 0.15 {
+			t.Errorf("noise known %t: variances %g with the noise %g, want %g with 0.1", known, scales, noise, want)
+		}
+		found, _ := s.best(loss{}, s.variances(scales), mixtures(logSpaced(1./4, 4, 5), []float64{0.02, 0.1, 0.5}))
+		if found.factor != 1 || found.noise != 0.1 {
+			t.Errorf("the best mixture is %+v", found)
+		}
+	}
+}

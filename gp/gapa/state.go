@@ -1,0 +1,99 @@
+package gapa
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/likelihood"
+	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/layers"
+	"gorgonia.org/tensor"
+)
+
+// The names of a posterior's arrays in a file.
+const (
+	nameValues = "gapa.values"
+	nameScales = "gapa.scales"
+)
+
+// header is what a file says of a posterior beside its arrays.
+type header struct {
+	Layer      int     `json:"layer"`
+	Inputs     []int   `json:"inputs"`     // the shape of one
+	Cached     int     `json:"cached"`     // M
+	Neighbours int     `json:"neighbours"` // k
+	Centres    int     `json:"centres,omitempty"`
+	Length     float64 `json:"length_scale"`
+	Noise      float64 `json:"relative_noise"` // τ
+	Factor     float64 `json:"factor"`         // s
+}
+
+// State implements gp.Stored: the values at the training rows [M,d] and c² [d].
+func (p *Posterior) State() (gp.State, error) {
+	m := p.memory
+	return gp.State{
+		Header: header{
+			Centres: m.centres.n(), Layer: p.layer, Inputs: p.input.Clone(), Cached: m.m, Neighbours: m.neighbours,
+			Length: m.length, Noise: m.noise, Factor: p.factor,
+		},
+		Arrays: []gp.Array{{Name: nameValues, Value: m.z}, {Name: nameScales, Value: dense(slices.Clone(p.scales), m.d)}},
+	}, nil
+}
+
+// Restore puts a posterior on a network from what its State returned. Inputs that the
+// network does not take are errors.
+func Restore(_ context.Context, net layers.Network, _ likelihood.Likelihood, s gp.Saved) (gp.Stored, error) {
+	var h header
+	if err := s.Header(&h); err != nil {
+		return nil, err
+	}
+	if len(net.Params()) == 0 {
+		return nil, fmt.Errorf("gapa: a network without parameters has no posterior")
+	}
+	dt := net.Params()[0].Value.Dtype()
+	at, err := h.check(net, dt)
+	if err != nil {
+		return nil, fmt.Errorf("gapa: %w", err)
+	}
+	z, err := s.Array(nameValues, dt, h.Cached, at.width())
+	if err != nil {
+		return nil, err
+	}
+	scales, err := s.Array(nameScales, tensor.Float64, at.width())
+	if err != nil {
+		return nil, err
+	}
+	if v := slices.Min(scales.Float64s()); v < 0 {
+		return nil, fmt.Errorf("gapa: array %q: a variance of %g, expected no negative number", nameScales, v)
+	}
+	q := &Posterior{
+		net: net, site: newShifted(at, dt), layer: h.Layer, input: h.Inputs, scales: graph.Floats(scales), factor: h.Factor, limit: defaultMemory,
+		memory: &memory{index: newIndex(z), neighbours: h.Neighbours, length: h.Length, noise: h.Noise},
+	}
+	if err := q.memory.group(h.Centres); err != nil {
+		return nil, fmt.Errorf("gapa: %w", err)
+	}
+	return q, nil
+}
+
+// check refuses numbers that no fit can have, and inputs that the network does not take.
+func (h *header) check(net layers.Network, dt tensor.Dtype) (site, error) {
+	if len(h.Inputs) == 0 || slices.Min(h.Inputs) < 1 {
+		return site{}, fmt.Errorf("inputs of shape %v, expected positive sizes", h.Inputs)
+	}
+	if h.Centres < 0 || h.Centres > h.Cached {
+		return site{}, fmt.Errorf("%d centres among %d rows, expected at most as many", h.Centres, h.Cached)
+	}
+	if h.Layer < 1 || h.Cached < 1 || h.Neighbours < 1 {
+		return site{}, fmt.Errorf("layer %d, %d rows and %d neighbours, expected at least 1", h.Layer, h.Cached, h.Neighbours)
+	}
+	for what, v := range map[string]float64{"length-scale": h.Length, "relative noise": h.Noise, "factor": h.Factor} {
+		if !(v > 0) || v-v != 0 {
+			return site{}, fmt.Errorf("%s %g, expected a finite positive number", what, v)
+		}
+	}
+	at, _, err := siteOf(net, h.Inputs, dt, h.Layer)
+	return at, err
+}

@@ -1,0 +1,153 @@
+package sum
+
+import (
+	"context"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/gapa"
+	"github.com/go-valla/valla/gp/gptest"
+	"github.com/go-valla/valla/gp/likelihood"
+	"github.com/go-valla/valla/gp/valla"
+	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/fixture"
+	"github.com/go-valla/valla/internal/kernel"
+	"gorgonia.org/tensor"
+)
+
+// problems are those of gptest for a multilayer perceptron in float64.
+func problems(t *testing.T) (out []gptest.Problem) {
+	t.Helper()
+	all, err := gptest.Problems()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range all {
+		if strings.HasPrefix(p.Name, "MLP") && p.Dtype() == tensor.Float64 {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+func fitted(t *testing.T, s gp.Settings, p gp.Problem) *gp.Fitted {
+	t.Helper()
+	f, err := s.Fit(t.Context(), p, gp.Run{Seed: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func covariance(t *testing.T, p gp.Posterior, x *tensor.Dense) []float64 {
+	t.Helper()
+	g, err := p.Predict(t.Context(), x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g.Cov.Float64s()
+}
+
+// TestWithoutGAPA: without GAPA's variance the sum is VaLLA, times its factor.
+func TestWithoutGAPA(t *testing.T) {
+	for _, p := range problems(t) {
+		few := valla.Settings{Inducing: 5, Iterations: 30, BatchSize: 8}
+		sum := fitted(t, &Settings{Settings: few, Options: gapa.Options{Factor: 1e-300}}, p.Problem).Posterior
+		factor, _ := sum.(*Posterior).Factors()
+		want := covariance(t, fitted(t, &few, p.Problem).Posterior, p.Probe)
+		kernel.Scale(want, factor, want)
+		fixture.Close(t, p.Name, covariance(t, sum, p.Probe), want, 1e-12)
+	}
+}
+
+// TestWithoutVaLLA: with a prior of no variance the sum is GAPA, times its factor.
+func TestWithoutVaLLA(t *testing.T) {
+	for _, p := range problems(t) {
+		none := valla.Settings{Inducing: 5, Iterations: 3, BatchSize: 8, PriorStd: 1e-12, FixPrior: true}
+		alone := gapa.Settings{Options: gapa.Options{Neighbours: 6, ScaleSteps: 60}}
+		got, want := fitted(t, &Settings{Settings: none, Options: alone.Options}, p.Problem), fitted(t, &alone, p.Problem)
+		cov := covariance(t, want.Posterior, p.Probe)
+		_, factor := got.Posterior.(*Posterior).Factors()
+		kernel.Scale(cov, factor, cov)
+		fixture.Close(t, p.Name, covariance(t, got.Posterior, p.Probe), cov, 1e-9)
+	}
+}
+
+// TestMix: factors twice or half as large, where they are tried, do not predict the validation
+// rows better.
+func TestMix(t *testing.T) {
+	for _, p := range problems(t) {
+		s := &Settings{Settings: valla.Settings{Inducing: 5, Iterations: 30, BatchSize: 8}}
+		f := fitted(t, s, p.Problem)
+		q := f.Posterior.(*Posterior)
+		a, b := q.Factors()
+		best := math.Inf(1)
+		lik := func(noise float64) likelihood.Likelihood {
+			if noise == 0 {
+				return likelihood.Softmax{}
+			}
+			return likelihood.NewGaussian(noise, tensor.Float64)
+		}
+		value := func(by mixture) float64 {
+			q.terms[0].factor, q.terms[1].factor = by.valla, by.gapa
+			g, err := q.Predict(t.Context(), p.Validation.X)
+			if err != nil {
+				t.Fatal(err)
+			}
+			y, c, sum := graph.Floats(p.Validation.Y), p.Outputs(), 0.0
+			for i := range p.Validation.N() {
+				cov := g.Cov.Float64s()[i*c*c : (i+1)*c*c]
+				for k := range cov {
+					if k%(c+1) > 0 {
+						cov[k] = 0
+					}
+				}
+				sum -= lik(by.noise).LogPredictive(y[i*c:(i+1)*c], g.Mean.Float64s()[i*c:(i+1)*c], cov)
+			}
+			return sum
+		}
+		for _, x := range []float64{0.5, 1, 2} {
+			for _, z := range []float64{0.5, 1, 2} {
+				best = min(best, value(mixture{x * a, z * b, f.NoiseVariance}))
+			}
+		}
+		if got := value(mixture{a, b, f.NoiseVariance}); got > best*(1+1e-9)+1e-9 && a > 0.49 && a < 2.1 && b > 0.015 && b < 17 {
+			t.Errorf("%s: loss %g, %g with other factors", p.Name, got, best)
+		}
+	}
+}
+
+// fixed is a posterior of one output with one prediction.
+type fixed struct {
+	gp.Stored
+	mean, variance float64
+	epistemic      *tensor.Dense
+}
+
+func (f fixed) Predict(context.Context, *tensor.Dense) (gp.Gaussian, error) {
+	return gp.Gaussian{Mean: one(f.mean, 1, 1), Cov: one(f.variance, 1, 1, 1), Epistemic: f.epistemic}, nil
+}
+
+func one(v float64, shape ...int) *tensor.Dense {
+	return tensor.New(tensor.WithShape(shape...), tensor.WithBacking([]float64{v}))
+}
+
+// TestEpistemic: of VaLLA's variance the share that it states is epistemic, and all of
+// GAPA's; without a share that is all.
+func TestEpistemic(t *testing.T) {
+	p := &Posterior{terms: []term{{fixed{nil, 1, 2, one(0.25, 1, 1)}, 0.5}, {fixed{nil, 1, 3, nil}, 1}}, noise: 1}
+	g, err := p.Predict(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// VaLLA's part is 0.5·2 and the noise 1, of which a quarter; GAPA's is 3.
+	if got, want := g.Epistemic.Float64s()[0], (0.25*2+3)/(1+3+1); math.Abs(got-want) > 1e-15 || g.Cov.Float64s()[0] != 4 || g.Mean.Float64s()[0] != 1 {
+		t.Errorf("share %g, want %g; covariance %v", got, want, g.Cov)
+	}
+	p.terms[0].Stored = fixed{nil, 1, 2, nil}
+	if g, err = p.Predict(t.Context(), nil); err != nil || g.Epistemic != nil {
+		t.Errorf("shares %v, error %v", g.Epistemic, err)
+	}
+}

@@ -1,0 +1,163 @@
+package sum
+
+import (
+	"context"
+	"maps"
+
+	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/gapa"
+	"github.com/go-valla/valla/gp/valla"
+	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/kernel"
+	"github.com/go-valla/valla/internal/settings"
+	"github.com/go-valla/valla/train"
+	"gorgonia.org/tensor"
+)
+
+// Method describes VaLLA with GAPA in the table of methods.
+var Method = gp.Method{
+	Name:    "valla+gapa",
+	Title:   "VaLLA and GAPA together",
+	Summary: "The sum of VaLLA's variance, of the weights, and GAPA's, of the distance from the training rows.",
+	Formula: "Q(x) = t Q_VaLLA(x) + s r(u(x)) J(x) diag(c²) J(x)ᵀ",
+	Cost:    "A fit of GAPA, its variances at all rows, and a fit of VaLLA; a prediction of each.",
+	Use:     "Choose it for probabilities that are better than those of either, and to tell inputs that are unlike the training rows from the others.",
+	Source:  "the two methods' publications; the sum is this program's",
+	New:     func() gp.Settings { return new(Settings) },
+	Restore: Restore,
+}
+
+// Settings are those of VaLLA and of GAPA's activations. The zero value of a field means its
+// default.
+type Settings struct {
+	valla.Settings
+	gapa.Options
+	GAPAShare *float64 `set:"gapa-share" auto:"0.5; 0 with optimizer adam" min:"0" help:"part of the variance that GAPA has alone in whose presence VaLLA is fitted; with 0 VaLLA is fitted alone"`
+}
+
+// Label implements gp.Settings.
+func (s *Settings) Label() string { return s.Settings.Label() + " + " + new(gapa.Settings).Label() }
+
+// share returns GAPAShare or its default.
+func (s *Settings) share() float64 {
+	switch {
+	case s.GAPAShare != nil:
+		return *s.GAPAShare
+	case s.Optimizer == "adam":
+		return 0
+	}
+	return 0.5
+}
+
+// Fit implements gp.Settings. The checkpoint is VaLLA's: GAPA starts anew.
+func (s *Settings) Fit(ctx context.Context, p gp.Problem, r gp.Run) (*gp.Fitted, error) {
+	if err := settings.Check(s); err != nil {
+		return nil, err
+	}
+	g, err := (&gapa.Settings{Options: s.Options}).Fit(ctx, p, phase(r, 0, 100))
+	if err != nil {
+		return nil, err
+	}
+	at, err := s.beside(ctx, p, g.Posterior.(*gapa.Posterior))
+	if err != nil {
+		return nil, err
+	}
+	v, err := s.Settings.FitBeside(ctx, p, phase(r, 100, 1000), s.parts(at, p.Dtype()))
+	if err != nil {
+		return nil, err
+	}
+	by, err := s.mix(ctx, p, v, at.held)
+	if err != nil {
+		return nil, err
+	}
+	return s.fitted(v, g, by), nil
+}
+
+// phase is a run whose progress goes from one part of 1,000 to another.
+func phase(r gp.Run, from, to int) gp.Run {
+	if report := r.OnProgress; report != nil {
+		r.OnProgress = func(q train.Progress) {
+			q.Done, q.Total, q.Unit = max(1, from+(to-from)*q.Done/q.Total), 1000, "parts"
+			report(q)
+		}
+	}
+	return r
+}
+
+// variances are GAPA's [N·C] at the training rows, each left out of its own neighbours, and
+// at the validation rows; nil where they are not needed.
+type variances struct {
+	train, held []float64
+	c           int
+}
+
+// beside computes the variances of GAPA alone.
+func (s *Settings) beside(ctx context.Context, p gp.Problem, g *gapa.Posterior) (at variances, err error) {
+	at.c = p.Outputs()
+	if s.share() > 0 {
+		q, err := g.LeftOut(ctx, p.Train.X)
+		if err != nil {
+			return at, err
+		}
+		at.train = diagonals(q)
+	}
+	if p.Validation != nil {
+		q, err := g.Predict(ctx, p.Validation.X)
+		if err != nil {
+			return at, err
+		}
+		at.held = diagonals(q)
+	}
+	return at, nil
+}
+
+// diagonals returns the variances [N·C] of predictions.
+func diagonals(g gp.Gaussian) []float64 {
+	c, cov := g.Mean.Shape()[1], g.Cov.Float64s()
+	out := make([]float64, len(cov)/c)
+	for i := range out {
+		out[i] = cov[i*c+i%c]
+	}
+	return out
+}
+
+// parts returns the shares of variances in whose presence VaLLA is fitted.
+func (s *Settings) parts(at variances, dt tensor.Dtype) (out valla.Beside) {
+	if at.train == nil {
+		return out
+	}
+	of := func(v []float64) *tensor.Dense {
+		part := make([]float64, len(v))
+		kernel.Scale(part, s.share(), v)
+		return graph.Convert(tensor.New(tensor.WithShape(len(v)/at.c, at.c), tensor.WithBacking(part)), dt)
+	}
+	if out.Train = of(at.train); at.held != nil {
+		out.Validation = of(at.held)
+	}
+	return out
+}
+
+// fitted makes the posterior and the record.
+func (s *Settings) fitted(v, g *gp.Fitted, by mixture) *gp.Fitted {
+	out := &gp.Fitted{
+		Posterior:     &Posterior{terms: []term{{v.Posterior, by.valla}, {g.Posterior, by.gapa}}, noise: by.noise},
+		NoiseVariance: by.noise,
+		Record:        v.Record,
+	}
+	out.Record.Settings = merged(v.Record.Settings, g.Record.Settings)
+	out.Record.Settings["gapa-share"] = s.share()
+	out.Record.Facts = append([]gp.Fact{{Name: "factor of VaLLA's variance", Value: by.valla}, {Name: "factor of GAPA's variance", Value: by.gapa}}, v.Record.Facts...)
+	out.Record.Notes = append(v.Record.Notes, g.Record.Notes...)
+	return out
+}
+
+// merged returns the settings of both methods. The noise that GAPA was given is VaLLA's.
+func merged(valla, gapa map[string]any) map[string]any {
+	out := maps.Clone(valla)
+	for name, v := range gapa {
+		if _, there := out[name]; !there && name != "noise-std" {
+			out[name] = v
+		}
+	}
+	return out
+}

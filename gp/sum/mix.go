@@ -1,0 +1,90 @@
+package sum
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/likelihood"
+	"github.com/go-valla/valla/graph"
+	"gorgonia.org/tensor"
+)
+
+// mixture are the factors of the two covariances, and the noise variance; 0 with classes.
+type mixture struct{ valla, gapa, noise float64 }
+
+// mix finds the mixture with the smallest negative log predictive density of the validation
+// rows, each output by itself, at which GAPA has the variances own [n·C]. Without validation
+// rows it is the one in which VaLLA was fitted.
+func (s *Settings) mix(ctx context.Context, p gp.Problem, v *gp.Fitted, own []float64) (best mixture, err error) {
+	best = mixture{valla: 1, gapa: 1, noise: v.NoiseVariance}
+	if s.share() > 0 {
+		best.gapa = s.share()
+	}
+	if p.Validation == nil {
+		return best, nil
+	}
+	g, err := v.Posterior.Predict(ctx, p.Validation.X)
+	if err != nil {
+		return best, err
+	}
+	least, y, other := math.Inf(1), graph.Floats(p.Validation.Y), diagonals(g)
+	for _, by := range s.mixtures(best, p.KnownNoise) {
+		if err := ctx.Err(); err != nil {
+			return best, err
+		}
+		if value := by.loss(y, g.Mean.Float64s(), other, own, p.Outputs()); value < least {
+			best, least = by, value
+		}
+	}
+	if math.IsInf(least, 1) {
+		return best, fmt.Errorf("valla+gapa: no finite negative log-likelihood of the validation rows with any factors")
+	}
+	return best, nil
+}
+
+// mixtures lists those that are tried around a first one: factors of VaLLA from 1/4 to 4
+// times as large, and of GAPA, unless its factor is given, from 1/64 to 64, in steps of √2;
+// noise variances, unless they are known, from 1/16 to 16.
+func (s *Settings) mixtures(at mixture, known bool) (out []mixture) {
+	shares, factors, noises := powers(at.valla, 4), []float64{1}, []float64{at.noise}
+	if s.Factor == 0 {
+		factors = powers(at.gapa, 12)
+	}
+	if at.noise > 0 && !known && !s.FixNoise {
+		noises = powers(at.noise, 8)
+	}
+	for _, share := range shares {
+		for _, factor := range factors {
+			for _, noise := range noises {
+				out = append(out, mixture{share, factor, noise})
+			}
+		}
+	}
+	return out
+}
+
+// powers returns v times the powers of √2 from −n to n.
+func powers(v float64, n int) (out []float64) {
+	for i := -n; i <= n; i++ {
+		out = append(out, v*math.Pow(2, float64(i)/2))
+	}
+	return out
+}
+
+// loss is the mean negative log predictive density of targets y [n·C].
+func (by mixture) loss(y, mean, valla, gapa []float64, c int) float64 {
+	var lik likelihood.Likelihood = likelihood.Softmax{}
+	if by.noise > 0 {
+		lik = likelihood.NewGaussian(by.noise, tensor.Float64)
+	}
+	cov, sum := make([]float64, c*c), 0.0
+	for at := 0; at < len(y); at += c {
+		for k := range c {
+			cov[k*c+k] = by.valla*max(valla[at+k], 0) + by.gapa*gapa[at+k]
+		}
+		sum -= lik.LogPredictive(y[at:at+c], mean[at:at+c], cov)
+	}
+	return sum * float64(c) / float64(len(y))
+}

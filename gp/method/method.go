@@ -12,6 +12,7 @@ import (
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/ella"
 	"github.com/go-valla/valla/gp/laplace"
+	"github.com/go-valla/valla/gp/moe"
 	"github.com/go-valla/valla/gp/sampled"
 	"github.com/go-valla/valla/gp/valla"
 	"github.com/go-valla/valla/internal/settings"
@@ -25,6 +26,7 @@ var table = []gp.Method{
 	laplace.SubsetMethod,
 	ella.Method,
 	sampled.Method,
+	moe.Method,
 }
 
 // Default is the name of the method that is fitted where none is named.

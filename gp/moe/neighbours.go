@@ -70,5 +70,5 @@ func shareEdge(p []float64, i, j int) bool {
 			return false // between them
 		}
 	}
-	return hi-lo > rounding*max(1, math.Abs(lo))
+	return hi-lo > rounding*min(max(1, math.Abs(lo)), max(1, math.Abs(hi)))
 }

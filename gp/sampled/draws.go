@@ -15,6 +15,7 @@ const (
 	weightStream = 41 << 32
 	rowStream    = 42 << 32
 	batchStream  = 43
+	sketchStream = 44
 )
 
 // curvature multiplies by the Λ_n of rows with the network's outputs, or by its root.

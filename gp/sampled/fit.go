@@ -90,7 +90,7 @@ func newFitting(p gp.Problem, r gp.Run, s Settings) (*fitting, error) {
 		lik = likelihood.NewGaussian(s.NoiseStd*s.NoiseStd, tensor.Float64)
 	}
 	f.curvature = curvature{lik, p.Outputs()}
-	need := 8 * (arrays*int64(s.Samples)*int64(f.size) + 4*int64(p.Train.N())*int64(p.Outputs()))
+	need := 8 * ((arrays*int64(s.Samples)+sketchArrays*int64(f.s.Rank))*int64(f.size) + 4*int64(p.Train.N())*int64(p.Outputs()))
 	if need > f.limit {
 		return nil, &graph.MemoryError{What: fmt.Sprintf("sampled: %d samples of %d weights", s.Samples, f.size), Need: need, Limit: f.limit}
 	}
@@ -99,9 +99,13 @@ func newFitting(p gp.Problem, r gp.Run, s Settings) (*fitting, error) {
 	return f, err
 }
 
-// arrays of a number for each weight of each sample exist at a time: draws, sketch, state, a
-// product, and the directions of a pass in two element types.
-const arrays = 9
+// Arrays of a number for each weight of each sample that exist at a time: draws, state, a
+// product, and the directions of a pass in two element types; and those for each draw of the
+// sketch while it is made.
+const (
+	arrays       = 8
+	sketchArrays = 4
+)
 
 // start draws what is random, and prepares the solver.
 func (f *fitting) start(ctx context.Context) error {
@@ -124,11 +128,7 @@ func (f *fitting) prepare(ctx context.Context) error {
 	if f.s.Solver == solverSGD {
 		return f.newBatches(n)
 	}
-	y := make([]float64, n*f.size)
-	err := f.product(ctx, f.p.Train.X, upTo(n), f.z, y)
-	if err == nil {
-		f.sketch, err = newSketch(f.size, f.z, y, f.p.Dtype())
-	}
+	err := f.precondition(ctx)
 	f.allocate(n)
 	for s := range n {
 		f.target(f.row(f.residual, s), s, f.numbers.Lambda)

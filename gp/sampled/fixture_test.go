@@ -105,6 +105,11 @@ func (r reference) drawn(t *testing.T, s Settings, z, eps []float64) *fitting {
 	if f.draws.u, err = project(t.Context(), f.linear, f.curvature, r.p.Train.X, noise); err == nil {
 		err = f.prepare(t.Context())
 	}
+	if y := make([]float64, len(z)); err == nil && f.sketch != nil { // the fixture's is that of z
+		if err = f.product(t.Context(), r.p.Train.X, upTo(len(z)/r.p0), z, y); err == nil {
+			f.sketch, err = newSketch(f.size, z, y, tensor.Float64)
+		}
+	}
 	if err != nil {
 		t.Fatal(err)
 	}

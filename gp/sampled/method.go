@@ -15,7 +15,7 @@ var Method = gp.Method{
 	Title:   "Linearized Laplace approximation by samples (Sampled LLA)",
 	Summary: "LLA of all weights without its matrices, as samples of the weights, with the prior found by expectation and maximisation.",
 	Formula: "Q(x,x') = (1/S) Σ_s J(x) ζ_s (J(x') ζ_s)ᵀ,  ζ_s = (Σ_n J_nᵀ Λ_n J_n + λI)⁻¹ (√λ z_s + Σ_n J_nᵀ R_n ε_sn)",
-	Cost:    "Some hundred passes over the data, each a forward and a reverse derivative for each sample; memory for some nine times S·P numbers; a prediction takes S derivatives.",
+	Cost:    "Some hundred passes over the data, each a forward and a reverse derivative for each sample; memory for some ten times S·P numbers; a prediction takes S derivatives.",
 	Use:     "Choose it for the covariances of full LLA, with the error of S samples, where its matrices are too large.",
 	Source:  "Antorán, Padhy, Barbano, Nalisnick, Janz and Hernández-Lobato 2023, Sampling-based inference for large linear models, with application to linearised Laplace",
 	New:     func() gp.Settings { return new(Settings) },
@@ -36,6 +36,8 @@ type Settings struct {
 	Solver     string  `set:"solver" choice:"cg sgd" help:"how samples are found: by conjugate gradients with a Nyström preconditioner, or by stochastic gradients with momentum 0.9 as published"`
 	Tolerance  float64 `set:"tolerance" default:"0.02" above:"0" below:"1" help:"residual, relative to the right-hand side, at which conjugate gradients stop; relative error of the linear model's weights"`
 	Iterations int     `set:"iterations" auto:"100 with cg" min:"1" help:"most passes of conjugate gradients for each step and for the samples in the end"`
+
+	Rank int `set:"rank" auto:"128 with cg" min:"1" help:"number of random directions from which the preconditioner is made; at most all weights"`
 
 	Epochs       int     `set:"epochs" auto:"20 with sgd" min:"1" help:"passes of stochastic gradients for each step and for the samples in the end"`
 	BatchSize    int     `set:"batch-size" auto:"1000 with sgd" min:"1" help:"rows in a mini-batch of stochastic gradients; at most all"`
@@ -81,6 +83,7 @@ func (s Settings) complete(p gp.Problem) (Settings, error) {
 		set(&s.LearningRate, 0.2)
 	} else {
 		set(&s.Iterations, 100)
+		set(&s.Rank, 128)
 	}
 	if variance := likelihood.NoiseVariance(p.Likelihood); variance > 0 {
 		set(&s.NoiseStd, math.Sqrt(variance))
@@ -109,8 +112,8 @@ func (s *Settings) check(p gp.Problem) error {
 		return settings.Errorf("em-samples %d, expected at most the %d samples", s.EMSamples, s.Samples)
 	case s.Solver != solverSGD && sgd:
 		return settings.Errorf("epochs, batch-size, learning-rate, schedule, clip or average with the solver %s, expected %s", s.Solver, solverSGD)
-	case s.Solver == solverSGD && s.Iterations > 0:
-		return settings.Errorf("iterations %d with the solver %s, expected epochs", s.Iterations, s.Solver)
+	case s.Solver == solverSGD && (s.Iterations > 0 || s.Rank > 0):
+		return settings.Errorf("iterations or rank with the solver %s, expected epochs", s.Solver)
 	case s.BatchSize > p.Train.N():
 		return settings.Errorf("batch-size %d, expected at most the %d training rows", s.BatchSize, p.Train.N())
 	}

@@ -129,13 +129,13 @@ func (n *newton) residuals(f, y []float64) []float64 {
 
 // direction solves H d = g for the Hessian H = Σ J_nᵀ Λ_n J_n + λI at the present outputs, and
 // returns d and J d [N,C]. It ends where the quadratic model falls little further (Nash and
-// Sofer 1990).
+// Sofer 1990). The preconditioner is that of M, which has other Λ_n with classes; on MNIST it
+// still halves the iterations.
 func (n *newton) direction(g []float64) (d, change []float64, err error) {
 	d, change = make([]float64, n.size), make([]float64, len(n.out))
 	r, p, y := append([]float64(nil), g...), make([]float64, n.size), make([]float64, n.size)
 	along, lambda, gain := make([]float64, len(n.out)), n.numbers.Lambda, 0.0
-	pre := n.preconditioner()
-	pre.solve(p, r, lambda)
+	n.sketch.solve(p, r, lambda)
 	inner := kernel.Dot(r, p)
 	for k := 1; k <= mostInner && inner > 0; k++ {
 		q := make([]float64, n.size)
@@ -157,7 +157,7 @@ func (n *newton) direction(g []float64) (d, change []float64, err error) {
 		if gain += more; float64(k)*more <= enoughGain*gain {
 			break
 		}
-		pre.solve(y, r, lambda)
+		n.sketch.solve(y, r, lambda)
 		next := kernel.Dot(r, y)
 		kernel.Scale(p, next/inner, p)
 		kernel.Add(p, p, y)
@@ -169,14 +169,6 @@ func (n *newton) direction(g []float64) (d, change []float64, err error) {
 // enoughGain is the share of the quadratic model's fall, per iteration on average, at which a
 // direction is good enough.
 const enoughGain = 0.25
-
-// preconditioner is that of M, which is the Hessian only where Λ does not depend on the outputs.
-func (n *newton) preconditioner() *sketch {
-	if _, noisy := n.lik.(likelihood.Gaussian); noisy {
-		return n.sketch
-	}
-	return nil
-}
 
 // search returns the t > 0 that minimises the loss along d, which changes the outputs by change:
 // half of the last until the loss falls, from 1 on.

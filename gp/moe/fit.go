@@ -39,7 +39,7 @@ func (s *Settings) Fit(ctx context.Context, p gp.Problem, r gp.Run) (*gp.Fitted,
 	if err != nil {
 		return nil, err
 	}
-	f := &fitting{p: p, r: r, s: c, limit: cmp.Or(r.Memory, defaultMemory)}
+	f := &fitting{p: p, r: r, s: c, asked: s.Experts, limit: cmp.Or(r.Memory, defaultMemory)}
 	g, err := f.gate(ctx)
 	if err == nil {
 		err = f.standardDeviations(ctx)
@@ -55,6 +55,7 @@ type fitting struct {
 	p     gp.Problem
 	r     gp.Run
 	s     Settings // complete
+	asked int      // experts; 0 for the default
 	limit int64    // bytes
 	notes []string
 
@@ -114,7 +115,7 @@ func (f *fitting) fit(ctx context.Context, g *gate) (*gp.Fitted, error) {
 	if err := f.fits(rows); err != nil {
 		return nil, err
 	}
-	q := &Posterior{net: f.p.Net, gate: g, outputs: f.p.Outputs(), asked: f.s.Experts, experts: make([]*laplace.Posterior, len(rows))}
+	q := &Posterior{net: f.p.Net, gate: g, outputs: f.p.Outputs(), asked: f.asked, experts: make([]*laplace.Posterior, len(rows))}
 	err = eachExpert(ctx, len(rows), func(e int) error { return f.expert(ctx, q, e, rows[e]) })
 	if err != nil {
 		return nil, err

@@ -236,6 +236,9 @@ func TestFixtureOneExpert(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if got := f.Posterior.String(); got != s.Label() || (&Settings{}).Label() != "MoE LLA" {
+			t.Errorf("the posterior is called %q, the settings %q", got, s.Label())
+		}
 		_, cov := predict(t, f.Posterior, r.xt)
 		fixture.Close(t, r.prefix+"lla_cov", cov, r.want(t, "lla_cov"), 1e-9)
 	}

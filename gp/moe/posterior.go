@@ -19,7 +19,7 @@ type Posterior struct {
 	gate    *gate
 	experts []*laplace.Posterior
 	outputs int // C
-	asked   int // number of experts that the settings asked for
+	asked   int // number of experts that the settings asked for; 0 for the default
 }
 
 var _ gp.Stored = (*Posterior)(nil)

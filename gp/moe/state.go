@@ -24,7 +24,7 @@ const (
 
 // header is what a file says of a posterior beside its arrays.
 type header struct {
-	Asked   int              `json:"asked"`  // experts that the settings asked for
+	Asked   int              `json:"asked"`  // experts that the settings asked for; 0 for the default
 	Points  int              `json:"points"` // of the gate; 0 with cells of a single input
 	Experts []laplace.Header `json:"experts"`
 }
@@ -69,8 +69,8 @@ func Restore(ctx context.Context, net layers.Network, l likelihood.Likelihood, s
 	if err := s.Header(&h); err != nil {
 		return nil, err
 	}
-	if len(h.Experts) == 0 || h.Asked < len(h.Experts) || h.Points < 0 || len(net.Params()) == 0 {
-		return nil, fmt.Errorf("moe: %d experts of %d and %d points, on a network of %d parameters; expected at least one expert and parameter, and no more experts than asked for", len(h.Experts), h.Asked, h.Points, len(net.Params()))
+	if len(h.Experts) == 0 || h.Asked < 0 || h.Points < 0 || len(net.Params()) == 0 {
+		return nil, fmt.Errorf("moe: %d experts, %d asked for, and %d points, on a network of %d parameters; expected at least one expert and one parameter, and no negative numbers", len(h.Experts), h.Asked, h.Points, len(net.Params()))
 	}
 	p := &Posterior{net: net, asked: h.Asked, outputs: h.Experts[0].Outputs, experts: make([]*laplace.Posterior, len(h.Experts))}
 	for e, own := range h.Experts {

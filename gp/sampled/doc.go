@@ -11,9 +11,11 @@
 // has exactly this distribution. It is the minimum of a quadratic function, found by conjugate
 // gradients or by stochastic gradients, for which products with M take one pass over the data:
 // a forward and a reverse derivative of the network for each sample. No Jacobian and no matrix
-// is formed. A preconditioner for conjugate gradients comes from a randomised Nyström approximation
-// of M, made of some rows that are drawn in proportion to their curvature (tr Λ_n). The latent function has the network for its mean, and the functions g(x) + J(x) ζ
-// for samples, which are joint over inputs; their second moments are its covariance.
+// is formed. The preconditioner of conjugate gradients is a randomised Nyström approximation of M
+// from rows that are drawn in proportion to their curvature, tr Λ_n.
+//
+// The latent function has the network for its mean, and the functions g(x) + J(x) ζ for samples,
+// which are joint over inputs; their second moments are its covariance.
 //
 // λ follows from the samples by steps of expectation and maximisation: they tell how many
 // weights the data determine, γ = tr M (M + λI)⁻¹, and the next λ is γ/|θ̄|², where θ̄ is the

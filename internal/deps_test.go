@@ -47,6 +47,7 @@ var level = map[string]int{
 	"gp/ella":                     8,
 	"gp/sampled":                  8,
 	"gp/moe":                      8,
+	"gp/fmgp":                     8,
 	"gp/method":                   9,
 	"valla":                       10,
 	"experiments/internal/spec":   11,

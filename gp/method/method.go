@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/ella"
+	"github.com/go-valla/valla/gp/fmgp"
 	"github.com/go-valla/valla/gp/laplace"
 	"github.com/go-valla/valla/gp/moe"
 	"github.com/go-valla/valla/gp/sampled"
@@ -27,6 +28,7 @@ var table = []gp.Method{
 	ella.Method,
 	sampled.Method,
 	moe.Method,
+	fmgp.Method,
 }
 
 // Default is the name of the method that is fitted where none is named.

@@ -16,6 +16,7 @@ import (
 	"github.com/go-valla/valla/internal/eigen"
 	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/internal/settings"
+	"github.com/go-valla/valla/jacobian"
 	"github.com/go-valla/valla/train"
 	"gorgonia.org/tensor"
 )
@@ -64,7 +65,7 @@ type fitting struct {
 	points   points
 	spectrum spectrum
 	v        *tensor.Dense // [K,P]
-	features *features
+	features *jacobian.Directional
 	held     *heldOut // nil without validation rows
 	sums     *curvature
 	seen     int    // rows
@@ -122,7 +123,7 @@ func (f *fitting) prepare(ctx context.Context) error {
 		left -= heldOutBytes(held.N(), f.p.Outputs(), k)
 	}
 	var err error
-	if f.features, err = newFeatures(f.p.Net, f.p.Train.X.Shape()[1:], f.v, left); err != nil {
+	if f.features, err = jacobian.NewDirectional(f.p.Net, f.p.Train.X.Shape()[1:], f.v, PredictBatch, left); err != nil {
 		return err
 	}
 	if held := f.p.Validation; held != nil {
@@ -162,12 +163,12 @@ func (f *fitting) pass(ctx context.Context) error {
 
 // add adds rows to the curvature.
 func (f *fitting) add(ctx context.Context, x *tensor.Dense) error {
-	err := f.features.each(ctx, x, func(_ int, mean, phi []float64) error {
-		f.sums.add(mean, phi, f.features.c)
+	err := f.features.Each(ctx, x, func(_ int, mean, phi []float64) error {
+		f.sums.add(mean, phi, f.features.Outputs())
 		if v := kernel.Sum(f.sums.g); v-v != 0 {
 			return fmt.Errorf("the curvature is not finite: the sum of its elements is %g", v)
 		}
-		f.seen += len(mean) / f.features.c
+		f.seen += len(mean) / f.features.Outputs()
 		f.report()
 		return nil
 	})

@@ -102,9 +102,9 @@ func predict(t testing.TB, p gp.Posterior, x *tensor.Dense) (mean, cov []float64
 }
 
 // featuresOf are φ at x, [N·C,K].
-func featuresOf(t testing.TB, f *features, x *tensor.Dense) (all []float64) {
+func featuresOf(t testing.TB, f *jacobian.Directional, x *tensor.Dense) (all []float64) {
 	t.Helper()
-	if err := f.each(t.Context(), x, func(_ int, _, phi []float64) error {
+	if err := f.Each(t.Context(), x, func(_ int, _, phi []float64) error {
 		all = append(all, phi...)
 		return nil
 	}); err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/fixture"
 	"github.com/go-valla/valla/internal/kernel"
+	"github.com/go-valla/valla/jacobian"
 	"github.com/go-valla/valla/layers"
 	"gonum.org/v1/gonum/mat"
 	"gorgonia.org/tensor"
@@ -191,7 +192,7 @@ func TestOrderOfPoints(t *testing.T) {
 
 	v := slices.Clone(q.v.Float64s())
 	kernel.Neg(v[:width(p.Net)], v[:width(p.Net)])
-	f, err := newFeatures(p.Net, []int{2}, dense(v, 5, width(p.Net)), defaultMemory)
+	f, err := jacobian.NewDirectional(p.Net, []int{2}, dense(v, 5, width(p.Net)), PredictBatch, defaultMemory)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,9 +8,14 @@ import (
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/kernel"
+	"github.com/go-valla/valla/jacobian"
 	"github.com/go-valla/valla/layers"
 	"gorgonia.org/tensor"
 )
+
+// PredictBatch is how many inputs have their features computed at a time. Where that needs
+// more memory than the limit, a whole fraction of it is computed at a time.
+const PredictBatch = 100
 
 // Posterior is a fitted ELLA. Its mean is the network; its covariance φ (G + I/σ₀²)⁻¹ φᵀ is
 // that of the latent function, without noise, in float64. It may be used by several
@@ -30,7 +35,7 @@ type Posterior struct {
 	root      []float64 // R [K,K] with R Rᵀ = (G + share·I/σ₀²)⁻¹
 
 	mu       sync.Mutex
-	features *features // nil before the first prediction of a restored posterior
+	features *jacobian.Directional // nil before the first prediction of a restored posterior
 }
 
 var (
@@ -69,17 +74,17 @@ func (p *Posterior) each(ctx context.Context, x *tensor.Dense, visit func(first,
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.features == nil {
-		f, err := newFeatures(p.net, p.input, p.v, p.limit-bytesOf(p.v))
+		f, err := jacobian.NewDirectional(p.net, p.input, p.v, PredictBatch, p.limit-bytesOf(p.v))
 		if err != nil {
 			return err
 		}
 		p.features = f
 	}
 	k := p.Rank()
-	return p.features.each(ctx, x, func(first int, mean, phi []float64) error {
+	return p.features.Each(ctx, x, func(first int, mean, phi []float64) error {
 		w := make([]float64, len(phi))
 		kernel.Gemm(false, false, len(mean), k, k, 1, phi, k, p.root, k, 0, w, k)
-		visit(first, p.features.c, mean, w)
+		visit(first, p.features.Outputs(), mean, w)
 		return nil
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/internal/kernel"
+	"github.com/go-valla/valla/jacobian"
 	"gorgonia.org/tensor"
 )
 
@@ -29,12 +30,12 @@ type heldOut struct {
 }
 
 // newHeldOut computes the features of validation examples.
-func newHeldOut(ctx context.Context, f *features, e gp.Examples, targets []float64, classes bool) (*heldOut, error) {
-	n := e.N()
-	h := &heldOut{y: targets, mean: make([]float64, n*f.c), phi: make([]float64, n*f.c*f.k), c: f.c, k: f.k, classes: classes}
-	err := f.each(ctx, e.X, func(first int, mean, phi []float64) error {
-		copy(h.mean[first*f.c:], mean)
-		copy(h.phi[first*f.c*f.k:], phi)
+func newHeldOut(ctx context.Context, f *jacobian.Directional, e gp.Examples, targets []float64, classes bool) (*heldOut, error) {
+	n, c, k := e.N(), f.Outputs(), f.Directions()
+	h := &heldOut{y: targets, mean: make([]float64, n*c), phi: make([]float64, n*c*k), c: c, k: k, classes: classes}
+	err := f.Each(ctx, e.X, func(first int, mean, phi []float64) error {
+		copy(h.mean[first*c:], mean)
+		copy(h.phi[first*c*k:], phi)
 		return nil
 	})
 	return h, err

@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/internal/kernel"
+	"github.com/go-valla/valla/jacobian"
 	"github.com/go-valla/valla/train"
 )
 
@@ -30,17 +31,17 @@ func (p *Posterior) Update(ctx context.Context, more gp.Problem, r gp.Run) (gp.S
 		points: p.points, at: p.at, limit: cmp.Or(r.Memory, p.limit),
 	}
 	var err error
-	if q.features, err = newFeatures(q.net, q.input, q.v, q.limit-bytesOf(q.v)); err != nil {
+	if q.features, err = jacobian.NewDirectional(q.net, q.input, q.v, PredictBatch, q.limit-bytesOf(q.v)); err != nil {
 		return nil, err
 	}
 	sums, n := &curvature{k: q.Rank(), g: q.g, lik: more.Likelihood}, more.Train.N()
-	err = q.features.each(ctx, more.Train.X, func(first int, mean, phi []float64) error {
-		sums.add(mean, phi, q.features.c)
+	err = q.features.Each(ctx, more.Train.X, func(first int, mean, phi []float64) error {
+		sums.add(mean, phi, q.features.Outputs())
 		if v := kernel.Sum(q.g); v-v != 0 {
 			return fmt.Errorf("the curvature is not finite: the sum of its elements is %g", v)
 		}
 		if r.OnProgress != nil {
-			r.OnProgress(train.Progress{Unit: "rows", Done: first + len(mean)/q.features.c, Total: n, Loss: math.NaN(), Validation: math.NaN()})
+			r.OnProgress(train.Progress{Unit: "rows", Done: first + len(mean)/q.features.Outputs(), Total: n, Loss: math.NaN(), Validation: math.NaN()})
 		}
 		return nil
 	})

@@ -14,6 +14,8 @@ import (
 	"github.com/go-valla/valla/gp/fmgp"
 	"github.com/go-valla/valla/gp/gapa"
 	"github.com/go-valla/valla/gp/laplace"
+	"github.com/go-valla/valla/gp/moe"
+	"github.com/go-valla/valla/gp/sampled"
 	"github.com/go-valla/valla/gp/sfr"
 	"github.com/go-valla/valla/gp/sum"
 	"github.com/go-valla/valla/gp/valla"
@@ -27,6 +29,8 @@ var table = []gp.Method{
 	laplace.Method,
 	laplace.SubsetMethod,
 	ella.Method,
+	sampled.Method,
+	moe.Method,
 	fmgp.Method,
 	sfr.Method,
 	gapa.Method,

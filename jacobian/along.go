@@ -1,18 +1,21 @@
-package ella
+package jacobian
 
 import (
 	"fmt"
 
 	"github.com/go-valla/valla/graph"
-	"github.com/go-valla/valla/jacobian"
 	"github.com/go-valla/valla/layers"
 	"gorgonia.org/tensor"
 )
 
-// along writes φ = J(x) v [B,C,K] for the outputs out [B,C] of a network at x and the rows
-// of v [K,P]: by a forward pass for each direction or by a reverse pass for each output,
-// whichever are fewer. Of ResNet-20, C = 10 and K = 20, the second takes about half the time.
-func along(b *graph.Builder, net layers.Network, x, out *graph.Node, v *tensor.Dense) *graph.Node {
+// Along returns J(x) v [B,C,K] for the outputs out [B,C] of a network at x and K directions,
+// the rows of v [K,P]: by a forward pass for each direction or by a reverse pass for each
+// output, whichever are fewer. Of ResNet-20, C = 10 and K = 20, the second takes about half
+// the time. v is read by reference.
+func Along(b *graph.Builder, net layers.Network, x, out *graph.Node, v *tensor.Dense) *graph.Node {
+	if b.Err() != nil {
+		return nil
+	}
 	if v.Shape()[0] > out.Shape()[1] {
 		return byReverse(b, net, x, out, v)
 	}
@@ -21,8 +24,11 @@ func along(b *graph.Builder, net layers.Network, x, out *graph.Node, v *tensor.D
 
 // byForward is the network's derivative along each direction.
 func byForward(b *graph.Builder, net layers.Network, out *graph.Node, v *tensor.Dense) *graph.Node {
-	wrt, s := params(b, net), out.Shape()
-	var all []*graph.Node
+	s := out.Shape()
+	var all, wrt []*graph.Node
+	for _, p := range net.Params() {
+		wrt = append(wrt, b.Param(p))
+	}
 	for k := range v.Shape()[0] {
 		d := graph.JVP(b, []*graph.Node{out}, wrt, tangents(b, net, v, k))[0]
 		all = append(all, b.Reshape(d, 1, s[0], s[1]))
@@ -33,22 +39,29 @@ func byForward(b *graph.Builder, net layers.Network, out *graph.Node, v *tensor.
 // tangents are row k of v [K,P] in parts of the shapes of the network's parameters.
 func tangents(b *graph.Builder, net layers.Network, v *tensor.Dense, k int) []*graph.Node {
 	var nodes []*graph.Node
-	at := k * v.Shape()[1]
-	for i, p := range net.Params() {
-		name := fmt.Sprintf("direction %d of parameter %d", k, i)
-		nodes = append(nodes, b.Param(&graph.Param{Name: name, Value: view(v, at, p.Value.Shape())}))
-		at += p.Value.Shape().TotalSize()
+	for i, t := range Parts(net, v, k) {
+		nodes = append(nodes, b.Param(&graph.Param{Name: fmt.Sprintf("direction %d of parameter %d", k, i), Value: t}))
 	}
 	return nodes
 }
 
-// view is an array of a shape that shares the elements of v from one on.
-func view(v *tensor.Dense, from int, shape tensor.Shape) *tensor.Dense {
-	to := from + shape.TotalSize()
-	if v.Dtype() == tensor.Float64 {
-		return tensor.New(tensor.WithShape(shape...), tensor.WithBacking(v.Float64s()[from:to:to]))
+// Parts cuts row k of v [K,P] into arrays of the shapes of the network's parameters, which
+// share v's elements.
+func Parts(net layers.Network, v *tensor.Dense, k int) []*tensor.Dense {
+	var parts []*tensor.Dense
+	at := k * v.Shape()[1]
+	for _, p := range net.Params() {
+		to := at + p.Value.Shape().TotalSize()
+		var of tensor.ConsOpt
+		if v.Dtype() == tensor.Float64 {
+			of = tensor.WithBacking(v.Float64s()[at:to:to])
+		} else {
+			of = tensor.WithBacking(v.Float32s()[at:to:to])
+		}
+		parts = append(parts, tensor.New(tensor.WithShape(p.Value.Shape()...), of))
+		at = to
 	}
-	return tensor.New(tensor.WithShape(shape...), tensor.WithBacking(v.Float32s()[from:to:to]))
+	return parts
 }
 
 // byReverse multiplies the rows of the Jacobian by v. They are sums of outer products, which
@@ -56,7 +69,7 @@ func view(v *tensor.Dense, from int, shape tensor.Shape) *tensor.Dense {
 func byReverse(b *graph.Builder, net layers.Network, x, out *graph.Node, v *tensor.Dense) *graph.Node {
 	n, c, k := out.Shape()[0], out.Shape()[1], v.Shape()[0]
 	directions := b.Param(&graph.Param{Name: "directions", Value: v})
-	uses := jacobian.NTK{Net: net}.Factors(b, x)
+	uses := NTK{Net: net}.Factors(b, x)
 	sum, at := b.Fill(0, 1, 1, 1), 0
 	for i, own := range uses {
 		size := net.Params()[i].Value.Shape().TotalSize()

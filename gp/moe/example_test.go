@@ -1,0 +1,58 @@
+package moe_test
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/likelihood"
+	"github.com/go-valla/valla/gp/moe"
+	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/layers"
+	"gorgonia.org/tensor"
+)
+
+func column(v ...float64) *tensor.Dense {
+	return tensor.New(tensor.WithShape(len(v), 1), tensor.WithBacking(v))
+}
+
+// The network f(x) = 2x + 1 has two weights. With one expert the method is exact LLA; three
+// experts, of which each sees the rows near it, know less.
+func Example() {
+	ctx := context.Background()
+	p := gp.Problem{
+		Net: layers.Dense{
+			W: graph.NewParam("layer.weight", []float64{2}, tensor.Float64, 1, 1),
+			B: graph.NewParam("layer.bias", []float64{1}, tensor.Float64, 1),
+		},
+		Likelihood: likelihood.NewGaussian(0.01, tensor.Float64),
+		Train:      gp.Examples{X: column(-1, -0.5, 0, 0.5, 1), Y: column(-1.1, 0.1, 0.9, 2.1, 2.9)},
+	}
+	for _, experts := range []int{1, 3} {
+		s := moe.Settings{Experts: experts, PriorStd: 1, NoiseStd: 0.1}
+		fitted, err := s.Fit(ctx, p, gp.Run{})
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		g, err := fitted.Posterior.Predict(ctx, column(0, 1, 10))
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Println(fitted.Posterior)
+		for i, mean := range g.Mean.Float64s() {
+			fmt.Printf("%.0f ± %.3f\n", mean, math.Sqrt(g.Cov.Float64s()[i]))
+		}
+	}
+	// Output:
+	// MoE LLA 1
+	// 1 ± 0.045
+	// 3 ± 0.077
+	// 21 ± 0.633
+	// MoE LLA 3
+	// 1 ± 0.045
+	// 3 ± 0.091
+	// 21 ± 1.329
+}

@@ -1,0 +1,222 @@
+package moe
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"sync"
+
+	"github.com/go-valla/valla/data"
+	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/laplace"
+	"github.com/go-valla/valla/gp/likelihood"
+	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/settings"
+	"github.com/go-valla/valla/layers"
+	"github.com/go-valla/valla/train"
+)
+
+const (
+	defaultMemory = 4 << 30
+	// largestFull is the largest order of the matrix with which the standard deviations are
+	// found; where LLA needs a larger one it is KFAC.
+	largestFull = 4000
+	// pointStream and clusterStream are random streams of a seed.
+	pointStream   = 51
+	clusterStream = 52
+)
+
+// Fit implements gp.Settings. It writes no checkpoints.
+func (s *Settings) Fit(ctx context.Context, p gp.Problem, r gp.Run) (*gp.Fitted, error) {
+	if err := p.Check(); err != nil {
+		return nil, err
+	}
+	c, err := s.complete(p)
+	if err != nil {
+		return nil, err
+	}
+	f := &fitting{p: p, r: r, s: c, asked: s.Experts, limit: cmp.Or(r.Memory, defaultMemory)}
+	g, err := f.gate(ctx)
+	if err == nil {
+		err = f.standardDeviations(ctx)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return f.fit(ctx, g)
+}
+
+// fitting is one fit under way.
+type fitting struct {
+	p     gp.Problem
+	r     gp.Run
+	s     Settings // complete
+	asked int      // experts; 0 for the default
+	limit int64    // bytes
+	notes []string
+
+	prior, noise float64 // σ₀ and σ; σ is 0 with classes
+
+	mu   sync.Mutex
+	done int // experts
+}
+
+// gate divides the rows.
+func (f *fitting) gate(ctx context.Context) (*gate, error) {
+	x := f.p.Train.X
+	if n := x.Shape()[0]; x.Size() == n {
+		return newCells(graph.Floats(x), f.s.Experts), nil
+	}
+	points := gp.SampleRows(x, f.s.Points, rand.New(rand.NewPCG(f.r.Seed, pointStream)))
+	return newGate(ctx, f.p.Net, points, f.s.Experts, f.limit, rand.New(rand.NewPCG(f.r.Seed, clusterStream)))
+}
+
+// standardDeviations are those of LLA of all rows at the maximum of its marginal likelihood,
+// as far as they are not given.
+func (f *fitting) standardDeviations(ctx context.Context) error {
+	f.prior, f.noise = f.s.PriorStd, f.s.NoiseStd
+	_, noisy := f.p.Likelihood.(likelihood.Gaussian)
+	if f.prior > 0 && (f.noise > 0 || !noisy) {
+		return nil
+	}
+	o := f.options(f.prior, f.noise)
+	if order := min(layers.Count(f.p.Net), f.p.Train.N()*f.p.Outputs()); order > largestFull {
+		o.Structure = laplace.KFAC
+		f.notes = append(f.notes, fmt.Sprintf("The standard deviations are those of LLA KFAC, because LLA takes a matrix of order %d, above %d.", order, largestFull))
+	}
+	q, err := laplace.Fit(ctx, f.p.Net, f.p.Train.X, f.p.Train.Y, o)
+	if err != nil {
+		return fmt.Errorf("moe: standard deviations: %w", err)
+	}
+	f.prior, f.noise = q.PriorStd(), q.NoiseStd()
+	return nil
+}
+
+// options are those of LLA with given standard deviations.
+func (f *fitting) options(prior, noise float64) laplace.Options {
+	return laplace.Options{Likelihood: f.p.Likelihood, PriorStd: prior, NoiseStd: noise, MemoryLimit: f.limit}
+}
+
+// fit fits all experts beside each other.
+func (f *fitting) fit(ctx context.Context, g *gate) (*gp.Fitted, error) {
+	labels, err := g.labels(ctx, f.p.Train.X)
+	if err != nil {
+		return nil, err
+	}
+	near := make([][]int, g.experts())
+	if !f.s.Alone {
+		near = g.neighbours()
+	}
+	rows := members(labels, near)
+	if err := f.fits(rows); err != nil {
+		return nil, err
+	}
+	q := &Posterior{net: f.p.Net, gate: g, outputs: f.p.Outputs(), asked: f.asked, experts: make([]*laplace.Posterior, len(rows))}
+	err = eachExpert(ctx, len(rows), func(e int) error { return f.expert(ctx, q, e, rows[e]) })
+	if err != nil {
+		return nil, err
+	}
+	return f.fitted(q, rows), nil
+}
+
+// members lists the rows of each expert: those with its own label or that of a neighbour.
+func members(labels []int, near [][]int) [][]int {
+	rows := make([][]int, len(near))
+	for i, k := range labels {
+		for _, e := range append([]int{k}, near[k]...) {
+			rows[e] = append(rows[e], i)
+		}
+	}
+	return rows
+}
+
+// fits compares the memory of all experts with the limit: two matrices each, and the rows of
+// the Jacobian where these are fewer than the weights.
+func (f *fitting) fits(rows [][]int) error {
+	p, need := int64(layers.Count(f.p.Net)), int64(0)
+	for _, own := range rows {
+		n := int64(len(own)) * int64(f.p.Outputs())
+		need += 16 * min(p, n) * min(p, n)
+		if n < p {
+			need += 8 * n * p
+		}
+	}
+	if need > f.limit {
+		return &graph.MemoryError{What: fmt.Sprintf("moe: %d experts", len(rows)), Need: need, Limit: f.limit}
+	}
+	return nil
+}
+
+// expert fits expert number e to its rows. A cluster without rows, which can come about where
+// rows lie on a border, has none.
+func (f *fitting) expert(ctx context.Context, q *Posterior, e int, rows []int) error {
+	if len(rows) == 0 {
+		return fmt.Errorf("moe: expert %d of %d has no rows; expected fewer experts", e+1, len(q.experts))
+	}
+	own := gp.Examples{X: data.TakeRows(f.p.Train.X, rows), Y: data.TakeRows(f.p.Train.Y, rows)}
+	var err error
+	if q.experts[e], err = laplace.Fit(ctx, f.p.Net, own.X, own.Y, f.options(f.prior, f.noise)); err != nil {
+		return fmt.Errorf("moe: expert %d of %d, with %d rows: %w", e+1, len(q.experts), len(rows), err)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.done++
+	if f.r.OnProgress != nil {
+		f.r.OnProgress(train.Progress{Unit: "experts", Done: f.done, Total: len(q.experts), Loss: math.NaN(), Validation: math.NaN()})
+	}
+	return nil
+}
+
+// eachExpert calls do for 0 … n−1, as many at a time as there are processors, and returns the
+// first error.
+func eachExpert(ctx context.Context, n int, do func(e int) error) error {
+	next, errs := make(chan int), make([]error, n)
+	var workers sync.WaitGroup
+	for range min(n, runtime.GOMAXPROCS(0)) {
+		workers.Go(func() {
+			for e := range next {
+				if errs[e] = ctx.Err(); errs[e] == nil {
+					errs[e] = do(e)
+				}
+			}
+		})
+	}
+	for e := range n {
+		next <- e
+	}
+	close(next)
+	workers.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fitted describes the fit.
+func (f *fitting) fitted(q *Posterior, rows [][]int) *gp.Fitted {
+	most, sum := 0, 0
+	for _, own := range rows {
+		most, sum = max(most, len(own)), sum+len(own)
+	}
+	if n := len(rows); n < f.s.Experts {
+		f.notes = append(f.notes, fmt.Sprintf("%d experts instead of %d: there are no more clusters of different rows.", n, f.s.Experts))
+	}
+	r := gp.Record{
+		Rows: f.p.Train.N(), Settings: settings.Map(&f.s), PriorStds: []float64{f.prior}, Notes: slices.Clone(f.notes),
+		Facts: []gp.Fact{
+			{Name: "experts", Value: float64(len(rows))},
+			{Name: "rows of an expert on average", Value: float64(sum) / float64(len(rows))},
+			{Name: "rows of the largest expert", Value: float64(most)},
+		},
+	}
+	if f.p.Validation != nil {
+		r.ValidationRows, r.Untouched = f.p.Validation.N(), true
+	}
+	return &gp.Fitted{Posterior: q, NoiseVariance: f.noise * f.noise, Record: r}
+}

@@ -1,0 +1,292 @@
+package moe
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/go-valla/valla/data"
+	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/laplace"
+	"github.com/go-valla/valla/gp/likelihood"
+	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/fixture"
+	"github.com/go-valla/valla/internal/kernel"
+	"github.com/go-valla/valla/layers"
+	"gorgonia.org/tensor"
+)
+
+// reference is one of the three tasks of the fixture.
+type reference struct {
+	fixture.Arrays
+	prefix string
+	p      gp.Problem
+	xt     *tensor.Dense
+	prior  float64 // σ₀
+	noise  float64 // σ; 0 with classes
+}
+
+func references(t *testing.T) []reference {
+	a := fixture.Load(t, "moe")
+	var all []reference
+	for _, prefix := range []string{"reg_", "cls_", "q1_"} {
+		r := reference{Arrays: a, prefix: prefix, xt: a.Dense(t, prefix+"Xt"), prior: math.Sqrt(a.Scalar(t, prefix+"sigma0_sq"))}
+		r.p = gp.Problem{Net: r.network(t), Likelihood: likelihood.Softmax{}, Train: gp.Examples{X: a.Dense(t, prefix+"X"), Y: a.Dense(t, prefix+"y")}}
+		if prefix == "cls_" {
+			_, s := a.F64(t, prefix+"g_X")
+			y := make([]float64, s[0]*s[1])
+			for i, c := range r.p.Train.Y.Int64s() {
+				y[i*s[1]+int(c)] = 1
+			}
+			r.p.Train.Y = tensor.New(tensor.WithShape(s[0], s[1]), tensor.WithBacking(y))
+		} else {
+			variance := a.Scalar(t, prefix+"noise_var")
+			r.p.Likelihood, r.noise = likelihood.NewGaussian(variance, tensor.Float64), math.Sqrt(variance)
+		}
+		all = append(all, r)
+	}
+	return all
+}
+
+// network is the tanh network with PyTorch's weights.
+func (r reference) network(t *testing.T) (net layers.Sequential) {
+	for i := 0; r.Has(fmt.Sprint(r.prefix, "net.", i, ".weight")); i += 2 {
+		if i > 0 {
+			net = append(net, layers.Activation("tanh"))
+		}
+		name := fmt.Sprint(r.prefix, "net.", i)
+		w, s := r.F64(t, name+".weight")
+		turned := make([]float64, len(w))
+		kernel.Transpose(turned, s[0], w, s[1], s[0], s[1])
+		net = append(net, layers.Dense{
+			W: graph.NewParam(name+".weight", turned, tensor.Float64, s[1], s[0]),
+			B: &graph.Param{Name: name + ".bias", Value: r.Dense(t, name+".bias")},
+		})
+	}
+	return net
+}
+
+func (r reference) want(t *testing.T, key string) []float64 {
+	t.Helper()
+	v, _ := r.F64(t, r.prefix+key)
+	return v
+}
+
+func (r reference) ints(t *testing.T, key string) (out []int) {
+	t.Helper()
+	for _, v := range r.Dense(t, r.prefix+key).Int64s() {
+		out = append(out, int(v))
+	}
+	return out
+}
+
+// gate is the fixture's, with its centres.
+func (r reference) gate(t *testing.T) *gate {
+	t.Helper()
+	if r.prefix == "q1_" {
+		_, s := r.F64(t, "q1_edges")
+		return newCells(graph.Floats(r.p.Train.X), s[0]-1)
+	}
+	g := &gate{points: data.TakeRows(r.p.Train.X, r.ints(t, "sub_idx")), centres: r.want(t, "centres")}
+	if err := g.compile(r.p.Net, defaultMemory); err != nil {
+		t.Fatal(err)
+	}
+	k, err := g.kernel(t.Context(), g.points)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := g.components(k, g.points.Shape()[0]); err != nil {
+		t.Fatal(err)
+	}
+	// Scores are in units of σ₀, and their signs are arbitrary: those of the fixture are taken.
+	m := len(g.means)
+	vec := r.want(t, "kpca_vec")
+	for j := range scores {
+		sign := 0.0
+		for i := range m {
+			sign += vec[i*scores+j] * g.turn[i*scores+j]
+		}
+		for i := range m {
+			g.turn[i*scores+j] *= r.prior * math.Copysign(1, sign)
+		}
+	}
+	return g
+}
+
+// TestFixtureScores: the kernel of the points, its components and the scores of all inputs.
+func TestFixtureScores(t *testing.T) {
+	for _, r := range references(t) {
+		if r.prefix == "q1_" {
+			continue
+		}
+		g := r.gate(t)
+		for key, x := range map[string]*tensor.Dense{"score_sub": g.points, "score_X": r.p.Train.X, "score_Xt": r.xt} {
+			k, err := g.kernel(t.Context(), x)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if key == "score_sub" {
+				scaled, centred := slices.Clone(k), slices.Clone(k)
+				kernel.Scale(scaled, r.prior*r.prior, scaled)
+				fixture.Close(t, r.prefix+"K_sub", scaled, r.want(t, "K_sub"), 1e-10)
+				g.centre(centred)
+				kernel.Scale(centred, r.prior*r.prior, centred)
+				fixture.Close(t, r.prefix+"K_sub_centred", centred, r.want(t, "K_sub_centred"), 1e-10)
+			}
+			fixture.Close(t, r.prefix+key, g.scoresOf(k), r.want(t, key), 1e-8)
+		}
+		at, label := r.want(t, "score_sub"), r.ints(t, "label_sub")
+		means, counts := make([]float64, len(g.centres)), make([]float64, g.experts())
+		for i, k := range label {
+			kernel.Axpy(1, at[i*scores:(i+1)*scores], means[k*scores:(k+1)*scores])
+			counts[k]++
+			if got, _ := nearest(g.centres, at[i*scores:(i+1)*scores]); got != k {
+				t.Errorf("%s: point %d is in cluster %d, expected %d", r.prefix, i, got, k)
+			}
+		}
+		for i := range means {
+			means[i] /= counts[i/scores]
+		}
+		fixture.Close(t, r.prefix+"the means of the clusters", means, g.centres, 1e-8)
+	}
+}
+
+// TestFixtureClusters: the cells, the experts of all inputs, neighbours and members.
+func TestFixtureClusters(t *testing.T) {
+	for _, r := range references(t) {
+		g := r.gate(t)
+		if r.prefix == "q1_" {
+			edges := r.want(t, "edges")
+			fixture.Close(t, "edges", g.edges, edges[1:len(edges)-1], 1e-12)
+		}
+		for key, x := range map[string]*tensor.Dense{"label_X": r.p.Train.X, "label_Xt": r.xt} {
+			got, err := g.labels(t.Context(), x)
+			if err != nil || !slices.Equal(got, r.ints(t, key)) {
+				t.Errorf("%s%s: %v, expected %v (%v)", r.prefix, key, got, r.ints(t, key), err)
+			}
+		}
+		near, pairs := g.neighbours(), r.ints(t, "neighbours")
+		count := 0
+		for _, own := range near {
+			count += len(own)
+		}
+		if count != len(pairs) {
+			t.Errorf("%sneighbours: %v, expected the pairs %v", r.prefix, near, pairs)
+		}
+		for i := 0; i < len(pairs); i += 2 {
+			if !slices.Contains(near[pairs[i]], pairs[i+1]) {
+				t.Errorf("%s: %d and %d are no neighbours", r.prefix, pairs[i], pairs[i+1])
+			}
+		}
+		n, want := r.p.Train.N(), r.ints(t, "members")
+		for e, own := range members(r.ints(t, "label_X"), near) {
+			for i := range n {
+				if slices.Contains(own, i) != (want[e*n+i] == 1) {
+					t.Errorf("%s: expert %d and row %d", r.prefix, e, i)
+				}
+			}
+		}
+	}
+}
+
+// TestFixtureCovariance: each expert, the one that answers, with neighbours and alone, and LLA,
+// which no expert's variance is below.
+func TestFixtureCovariance(t *testing.T) {
+	for _, r := range references(t) {
+		for key, alone := range map[string]bool{"f_cov": false, "local_f_cov": true} {
+			g := r.gate(t)
+			f := &fitting{p: r.p, s: Settings{Experts: g.experts(), Alone: alone}, limit: defaultMemory, prior: r.prior, noise: r.noise}
+			out, err := f.fit(t.Context(), g)
+			if err != nil {
+				t.Fatal(err)
+			}
+			q := out.Posterior.(*Posterior)
+			mean, cov := predict(t, q, r.xt)
+			fixture.Close(t, r.prefix+"g_Xt", mean, r.want(t, "g_Xt"), 1e-12)
+			fixture.Close(t, r.prefix+key, cov, r.want(t, key), 1e-9)
+			if alone {
+				continue
+			}
+			by := r.want(t, "cov_by_expert")
+			for e, expert := range q.experts {
+				_, cov := predict(t, expert, r.xt)
+				fixture.Close(t, fmt.Sprint(r.prefix, "cov_by_expert ", e), cov, by[e*len(cov):(e+1)*len(cov)], 1e-9)
+				wider(t, cov, r.want(t, "lla_cov"), r.p.Outputs())
+			}
+			if r.noise == 0 {
+				gaussian, err := q.Predict(t.Context(), r.xt)
+				if err != nil {
+					t.Fatal(err)
+				}
+				fixture.Close(t, "probs_probit", gp.ProbitProbs(gaussian).Float64s(), r.want(t, "probs_probit"), 1e-9)
+			} else {
+				kernel.AddScalar(cov, out.NoiseVariance, cov)
+				fixture.Close(t, r.prefix+"y_var", cov, r.want(t, "y_var"), 1e-9)
+			}
+		}
+	}
+}
+
+// TestFixtureOneExpert: the method with one expert, and each expert with all rows, is LLA.
+func TestFixtureOneExpert(t *testing.T) {
+	for _, r := range references(t) {
+		s := Settings{Experts: 1, PriorStd: r.prior, NoiseStd: r.noise}
+		f, err := s.Fit(t.Context(), r.p, gp.Run{Seed: 3})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := f.Posterior.String(); got != s.Label() || (&Settings{}).Label() != "MoE LLA" {
+			t.Errorf("the posterior is called %q, the settings %q", got, s.Label())
+		}
+		_, cov := predict(t, f.Posterior, r.xt)
+		fixture.Close(t, r.prefix+"lla_cov", cov, r.want(t, "lla_cov"), 1e-9)
+	}
+}
+
+// TestOneExpertIsSubset: with one expert and standard deviations that are found, the method is
+// LLA, here by way of the method gp-subset on all rows.
+func TestOneExpertIsSubset(t *testing.T) {
+	for _, r := range references(t) {
+		if r.noise == 0 {
+			continue // GP-subset finds the noise alone
+		}
+		moe, err := (&Settings{Experts: 1, PriorStd: 0.2}).Fit(t.Context(), r.p, gp.Run{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		subset, err := (&laplace.SubsetSettings{Points: r.p.Train.N()}).Fit(t.Context(), r.p, gp.Run{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, got := predict(t, moe.Posterior, r.xt)
+		_, want := predict(t, subset.Posterior, r.xt)
+		fixture.Close(t, r.prefix+"covariance", got, want, 1e-7)
+		fixture.Close(t, r.prefix+"noise", []float64{moe.NoiseVariance}, []float64{subset.NoiseVariance}, 1e-7)
+	}
+}
+
+func predict(t *testing.T, p gp.Posterior, x *tensor.Dense) (mean, cov []float64) {
+	t.Helper()
+	g, err := p.Predict(t.Context(), x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g.Mean.Float64s(), g.Cov.Float64s()
+}
+
+// wider checks that wide − narrow is positive semi-definite for each input, [n,c,c].
+func wider(t *testing.T, wide, narrow []float64, c int) {
+	t.Helper()
+	largest := slices.Max(wide)
+	for at := 0; at < len(wide); at += c * c {
+		gain := make([]float64, c*c)
+		kernel.Sub(gain, wide[at:at+c*c], narrow[at:at+c*c])
+		for i := range c {
+			gain[i*c+i] += 1e-9 * largest
+		}
+		if kernel.Cholesky(c, gain, c) >= 0 {
+			t.Errorf("input %d: an expert is narrower than LLA", at/(c*c))
+		}
+	}
+}

@@ -1,0 +1,60 @@
+package moe
+
+import (
+	"fmt"
+
+	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/likelihood"
+	"github.com/go-valla/valla/internal/settings"
+)
+
+// Method describes MoE LLA in the table of methods.
+var Method = gp.Method{
+	Name:    "moe-lla",
+	Title:   "Mixture of experts of linearized Laplace approximations (MoE LLA)",
+	Summary: "Exact LLA of the rows near an input: clusters of rows have an expert each.",
+	Formula: "Q(x,x) = J(x) (Σ_n J_nᵀ Λ_n J_n + I/σ₀²)⁻¹ J(x)ᵀ over the rows n of the cluster of x and of its neighbours",
+	Cost:    "Memory for min(P, n·C)² numbers for each expert, where n is the number of its rows, and time for the cubes; linear in the rows if each expert has as many.",
+	Use:     "Choose it for local variances, which are those of LLA or larger, where the matrices of LLA are too large.",
+	Source:  "Lee, Humt, Feng and Triebel 2020, Estimating model uncertainty of neural networks in sparse information form; Lee et al. 2021, Trust your robots! Predictive uncertainty estimation of neural networks with sparse Gaussian processes",
+	New:     func() gp.Settings { return new(Settings) },
+	Restore: Restore,
+}
+
+// Settings are the settings of MoE LLA. The zero value of a field means its default. All experts
+// share the standard deviations; those that are not given maximise the marginal likelihood of
+// LLA of all rows.
+type Settings struct {
+	Experts  int     `set:"experts" auto:"one for each 100 rows, at least 1 and at most 50" min:"1" help:"number of clusters of rows, each with an expert; at most the different points"`
+	Points   int     `set:"points" default:"500" min:"1" help:"number of training rows, drawn at random, from whose kernel the scores are found; at most all rows"`
+	Alone    bool    `set:"alone" help:"give an expert the rows of its own cluster only, and not those of the neighbours"`
+	PriorStd float64 `set:"prior-std" auto:"found" above:"0" help:"prior standard deviation σ₀ of the weights"`
+	NoiseStd float64 `set:"noise-std" auto:"found" above:"0" help:"noise standard deviation, in the units of the network's outputs"`
+}
+
+// Label implements gp.Settings.
+func (s *Settings) Label() string { return label(s.Experts) }
+
+// label names a posterior by its number of experts; 0 stands for the default.
+func label(experts int) string {
+	if experts == 0 {
+		return "MoE LLA"
+	}
+	return fmt.Sprintf("MoE LLA %d", experts)
+}
+
+// complete returns the settings for a problem with all defaults filled in, but for the
+// standard deviations that are to be found. The errors wrap settings.ErrSetting.
+func (s Settings) complete(p gp.Problem) (Settings, error) {
+	if err := settings.Complete(&s); err != nil {
+		return s, err
+	}
+	n := p.Train.N()
+	if _, noisy := p.Likelihood.(likelihood.Gaussian); !noisy && s.NoiseStd != 0 {
+		return s, settings.Errorf("noise-std %g with classes, which have no noise", s.NoiseStd)
+	}
+	if s.Experts == 0 {
+		s.Experts = max(1, min(50, n/100))
+	}
+	return s, nil
+}

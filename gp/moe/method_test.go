@@ -1,0 +1,39 @@
+package moe
+
+import (
+	"testing"
+
+	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/gptest"
+	"github.com/go-valla/valla/gp/likelihood"
+	"github.com/go-valla/valla/jacobian"
+)
+
+// variants are settings that reach every choice of clusters and standard deviations.
+func variants() map[string]func(gp.Problem) gp.Settings {
+	out := map[string]func(gp.Problem) gp.Settings{}
+	for name, s := range map[string]Settings{
+		"defaults":                    {},
+		"five experts, fixed":         {Experts: 5, Points: 12, PriorStd: 0.7},
+		"each for itself":             {Experts: 3, Alone: true},
+		"more experts than points":    {Experts: 40, Points: 4, PriorStd: 1},
+		"numbers: the noise is given": {Experts: 4, PriorStd: 0.7, NoiseStd: 0.4},
+	} {
+		out[name] = func(p gp.Problem) gp.Settings {
+			if _, noisy := p.Likelihood.(likelihood.Gaussian); !noisy && s.NoiseStd > 0 {
+				return nil
+			}
+			c := s
+			return &c
+		}
+	}
+	return out
+}
+
+// TestMethod: what package gp asks of a method. The covariance is at most the prior's.
+func TestMethod(t *testing.T) {
+	gptest.CheckMethod(t, gptest.MethodCase{Method: Method, Variants: variants(), Case: func(p gp.Problem, f *gp.Fitted, c *gptest.Case) {
+		std := f.Record.PriorStds[0]
+		c.Prior, c.PriorVariance = jacobian.NTK{Net: p.Net}, std*std
+	}})
+}

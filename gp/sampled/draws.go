@@ -1,0 +1,101 @@
+package sampled
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+
+	"github.com/go-valla/valla/gp/likelihood"
+	"github.com/go-valla/valla/internal/kernel"
+	"gorgonia.org/tensor"
+)
+
+// Random streams of a seed: one for each sample of each.
+const (
+	weightStream = 41 << 32
+	rowStream    = 42 << 32
+	batchStream  = 43
+	sketchStream = 44
+)
+
+// curvature multiplies by the Λ_n of rows with the network's outputs, or by its root.
+type curvature struct {
+	lik likelihood.Likelihood
+	c   int // outputs
+}
+
+// times returns Λ_n f_n for outputs out [n,C] and f [n,C]: with Λ = Σ_c w_c (e_c − m)(e_c − m)ᵀ
+// it is r − m Σ_c r_c, where r_c = w_c (f_c − m·f).
+func (k curvature) times(out, f []float64) []float64 {
+	return k.each(out, func(at int, w, m, r []float64) {
+		row := f[at : at+k.c]
+		centre := kernel.Dot(m, row)
+		for c := range r {
+			r[c] = w[c] * (row[c] - centre)
+		}
+	})
+}
+
+// root returns R_n ε_n, with R Rᵀ = Λ: r_c = √w_c ε_c in the same formula.
+func (k curvature) root(out []float64, epsilon func() float64) []float64 {
+	return k.each(out, func(_ int, w, _, r []float64) {
+		for c := range r {
+			r[c] = math.Sqrt(w[c]) * epsilon()
+		}
+	})
+}
+
+// each returns r − m Σ_c r_c for each row, with the r that write writes.
+func (k curvature) each(out []float64, write func(at int, w, m, r []float64)) []float64 {
+	w, m, all := make([]float64, k.c), make([]float64, k.c), make([]float64, len(out))
+	for at := 0; at < len(out); at += k.c {
+		r := all[at : at+k.c]
+		k.lik.Root(w, m, out[at:at+k.c])
+		write(at, w, m, r)
+		kernel.Axpy(-kernel.Sum(r), m, r)
+	}
+	return all
+}
+
+// draws are what makes samples random: standard normal z [S,P], and u = Σ_n J_nᵀ R_n ε_n [S,P]
+// for standard normal ε_n [C]. The sample for the prior precision λ is (M + λI)⁻¹ (√λ z + u).
+type draws struct{ z, u []float64 }
+
+// newDraws draws z, and computes u in one pass over the rows x. A sample's numbers depend on
+// the seed and its own number alone.
+func newDraws(ctx context.Context, l *linear, k curvature, x *tensor.Dense, samples int, seed uint64) (draws, error) {
+	z, noise := make([]float64, samples*l.p), make([]func() float64, samples)
+	for s := range noise {
+		rng := rand.New(rand.NewPCG(seed, weightStream+uint64(s)))
+		for i := range l.p {
+			z[s*l.p+i] = rng.NormFloat64()
+		}
+		noise[s] = rand.New(rand.NewPCG(seed, rowStream+uint64(s))).NormFloat64
+	}
+	u, err := project(ctx, l, k, x, noise)
+	return draws{z, u}, err
+}
+
+// project returns u for the noise of each sample, whose numbers are taken output by output.
+func project(ctx context.Context, l *linear, k curvature, x *tensor.Dense, noise []func() float64) ([]float64, error) {
+	u := make([]float64, len(noise)*l.p)
+	return u, l.sweep(ctx, pull, x, upTo(len(noise)), nil, u, func(s, _ int, out, _ []float64) []float64 {
+		return k.root(out, noise[s])
+	})
+}
+
+// target writes b = √λ z + u of sample s to dst [P].
+func (d draws) target(dst []float64, s int, lambda float64) {
+	at := s * len(dst)
+	copy(dst, d.u[at:])
+	kernel.Axpy(math.Sqrt(lambda), d.z[at:at+len(dst)], dst)
+}
+
+// upTo lists 0 … n−1.
+func upTo(n int) []int {
+	all := make([]int, n)
+	for i := range all {
+		all[i] = i
+	}
+	return all
+}

@@ -1,0 +1,245 @@
+package sampled
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/likelihood"
+	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/settings"
+	"github.com/go-valla/valla/layers"
+	"github.com/go-valla/valla/train"
+	"gorgonia.org/tensor"
+)
+
+// defaultMemory is what a fit and a prediction may need where nothing else is said.
+const defaultMemory = 4 << 30
+
+// Fit implements gp.Settings. A fit that is interrupted keeps its state in the checkpoint.
+func (s *Settings) Fit(ctx context.Context, p gp.Problem, r gp.Run) (*gp.Fitted, error) {
+	if err := p.Check(); err != nil {
+		return nil, err
+	}
+	c, err := s.complete(p)
+	if err != nil {
+		return nil, err
+	}
+	f, err := newFitting(p, r, c)
+	if err != nil {
+		return nil, err
+	}
+	if err := f.start(ctx); err != nil {
+		return nil, err
+	}
+	loop := train.Config{Iterations: f.steps(), Checkpoint: r.Checkpoint, Resume: r.Resume, OnProgress: r.OnProgress}
+	if r.Checkpoint != "" {
+		loop.CheckpointEvery = f.solves() + 1 // after each maximisation
+	}
+	res, err := train.Run(ctx, f, loop)
+	if err != nil {
+		return nil, fmt.Errorf("sampled: %w", err)
+	}
+	return f.fitted(res)
+}
+
+// fitting is one fit under way, the objective of train.Run. Its steps are those of the solver
+// and of the maximisation; a step that is not needed any more does nothing.
+type fitting struct {
+	p     gp.Problem
+	r     gp.Run
+	s     Settings // complete
+	limit int64    // bytes
+	size  int      // P
+
+	linear *linear
+	curvature
+	draws
+	sketch *sketch
+	y      []float64                 // targets [N,C]
+	batch  func(iteration int) []int // the rows of a mini-batch
+
+	// The state, which checkpoints hold. The columns of zeta are samples, those of residual
+	// the right-hand sides of their equations minus the left ones, or velocities of
+	// stochastic gradients; those of direction the directions of the search, or averages.
+	zeta, residual, direction []float64 // [S,P]
+	mode                      []float64 // θ̄ [P]
+	numbers                   numbers
+}
+
+// numbers belong to the state.
+type numbers struct {
+	Lambda  float64   `json:"lambda"`
+	Inner   []float64 `json:"inner"`   // r·P⁻¹r of each sample
+	Gamma   float64   `json:"gamma"`   // of the last maximisation
+	Passes  int       `json:"passes"`  // over the data, of one sample each
+	Lambdas []float64 `json:"lambdas"` // before the first maximisation and after each
+}
+
+// newFitting plans a fit, and compares what it needs with the memory.
+func newFitting(p gp.Problem, r gp.Run, s Settings) (*fitting, error) {
+	f := &fitting{p: p, r: r, s: s, limit: cmp.Or(r.Memory, defaultMemory), size: layers.Count(p.Net)}
+	if f.size == 0 {
+		return nil, fmt.Errorf("sampled: a network without parameters has no posterior")
+	}
+	lik := p.Likelihood
+	if s.NoiseStd > 0 {
+		lik = likelihood.NewGaussian(s.NoiseStd*s.NoiseStd, tensor.Float64)
+	}
+	f.curvature = curvature{lik, p.Outputs()}
+	need := 8 * ((arrays*int64(s.Samples)+sketchArrays*int64(f.s.Rank))*int64(f.size) + 4*int64(p.Train.N())*int64(p.Outputs()))
+	if need > f.limit {
+		return nil, &graph.MemoryError{What: fmt.Sprintf("sampled: %d samples of %d weights", s.Samples, f.size), Need: need, Limit: f.limit}
+	}
+	var err error
+	f.linear, err = newLinear(p.Net, p.Dtype(), p.Train.X.Shape()[1:], p.Outputs(), f.limit-need)
+	return f, err
+}
+
+// Arrays of a number for each weight of each sample that exist at a time: draws, state, a
+// product, and the directions of a pass in two element types; and those for each draw of the
+// sketch while it is made.
+const (
+	arrays       = 8
+	sketchArrays = 4
+)
+
+// start draws what is random, and prepares the solver.
+func (f *fitting) start(ctx context.Context) error {
+	var err error
+	f.y = graph.Floats(f.p.Train.Y)
+	if f.draws, err = newDraws(ctx, f.linear, f.curvature, f.p.Train.X, f.s.Samples, f.r.Seed); err != nil {
+		return err
+	}
+	return f.prepare(ctx)
+}
+
+// prepare makes the solver ready for the draws.
+func (f *fitting) prepare(ctx context.Context) error {
+	f.numbers.Lambda = 1 / (f.s.PriorStd * f.s.PriorStd)
+	if f.s.PriorStd == 0 {
+		f.numbers.Lambda = 1 / (f.s.EMPriorStd * f.s.EMPriorStd)
+	}
+	f.numbers.Lambdas = []float64{f.numbers.Lambda}
+	n := f.s.Samples
+	if f.s.Solver == solverSGD {
+		return f.newBatches(n)
+	}
+	err := f.precondition(ctx)
+	f.allocate(n)
+	for s := range n {
+		f.target(f.row(f.residual, s), s, f.numbers.Lambda)
+	}
+	return err
+}
+
+// allocate makes the state, of zeros.
+func (f *fitting) allocate(n int) {
+	f.zeta, f.residual, f.direction = make([]float64, n*f.size), make([]float64, n*f.size), make([]float64, n*f.size)
+	f.mode, f.numbers.Inner = make([]float64, f.size), make([]float64, n)
+}
+
+// row is row s of an array [S,P].
+func (f *fitting) row(v []float64, s int) []float64 { return v[s*f.size : (s+1)*f.size] }
+
+// product adds M v to sum for the samples which; v and sum are [S,P].
+func (f *fitting) product(ctx context.Context, x *tensor.Dense, which []int, v, sum []float64) error {
+	f.numbers.Passes += len(which)
+	return f.linear.sweep(ctx, both, x, which, v, sum, func(_, _ int, out, along []float64) []float64 {
+		return f.times(out, along)
+	})
+}
+
+// solves is the number of the solver's steps for one prior precision.
+func (f *fitting) solves() int {
+	if f.s.Solver == solverSGD {
+		return f.s.Epochs * max(1, f.p.Train.N()/f.s.BatchSize)
+	}
+	return f.s.Iterations
+}
+
+// steps is the number of all steps: before the last solve there are EMSteps others, with a
+// maximisation after each.
+func (f *fitting) steps() int { return f.s.EMSteps*(f.solves()+1) + f.solves() }
+
+// Params implements train.Objective.
+func (f *fitting) Params() []train.Param { return nil }
+
+// State implements train.Stateful.
+func (f *fitting) State() train.ObjectiveState {
+	n := f.s.Samples
+	return train.ObjectiveState{Numbers: &f.numbers, Arrays: []train.Array{
+		{Name: "zeta", Value: dense(f.zeta, n, f.size)}, {Name: "residual", Value: dense(f.residual, n, f.size)},
+		{Name: "direction", Value: dense(f.direction, n, f.size)}, {Name: "mode", Value: dense(f.mode, f.size)},
+	}}
+}
+
+// Identity implements train.Identifier.
+func (f *fitting) Identity() []string {
+	id := []string{
+		fmt.Sprintf("Sampled LLA with the seed %d, %v and the settings %v", f.r.Seed, f.lik, settings.Map(&f.s)),
+		"inputs " + train.Checksum(f.p.Train.X), "targets " + train.Checksum(f.p.Train.Y),
+	}
+	for _, w := range f.p.Net.Params() {
+		id = append(id, w.Name+" "+train.Checksum(w.Value))
+	}
+	return id
+}
+
+// Evaluate implements train.Objective: a step of the solver or a maximisation.
+func (f *fitting) Evaluate(ctx context.Context, iteration int) (float64, error) {
+	em, k := iteration/(f.solves()+1), iteration%(f.solves()+1)
+	samples := f.s.EMSamples
+	if em == f.s.EMSteps {
+		samples = f.s.Samples
+	}
+	switch {
+	case k == f.solves():
+		return f.numbers.Lambda, f.maximise(ctx, samples)
+	case f.s.Solver == solverSGD:
+		return f.descend(ctx, samples, k)
+	}
+	return f.conjugate(ctx, samples, k)
+}
+
+// fitted makes the posterior of the samples.
+func (f *fitting) fitted(res *train.Result) (*gp.Fitted, error) {
+	q := &Posterior{
+		net: f.p.Net, input: f.p.Train.X.Shape()[1:].Clone(), limit: f.limit,
+		zeta: graph.Convert(dense(f.zeta, f.s.Samples, f.size), f.p.Dtype()),
+	}
+	if i, v := graph.FirstNonFinite(q.zeta); i >= 0 {
+		return nil, fmt.Errorf("sampled: weight %d of sample %d is %g", i%f.size, i/f.size, v)
+	}
+	out := &gp.Fitted{Posterior: q, NoiseVariance: f.s.NoiseStd * f.s.NoiseStd, Record: gp.Record{
+		Rows: f.p.Train.N(), Settings: settings.Map(&f.s), PriorStds: []float64{1 / math.Sqrt(f.numbers.Lambda)}, Result: res,
+	}}
+	if f.p.Validation != nil {
+		out.Record.ValidationRows, out.Record.Untouched = f.p.Validation.N(), true
+	}
+	f.describe(&out.Record)
+	return out, nil
+}
+
+// describe adds what the fit found to its record.
+func (f *fitting) describe(r *gp.Record) {
+	r.Facts = []gp.Fact{{Name: "samples", Value: float64(f.s.Samples)}, {Name: "passes of one sample over the data", Value: float64(f.numbers.Passes)}}
+	if f.s.EMSteps > 0 {
+		r.Facts = append(r.Facts, gp.Fact{Name: "effective parameters", Value: f.numbers.Gamma})
+		if l := f.numbers.Lambdas; math.Abs(math.Log(l[len(l)-1]/l[len(l)-2])) > 0.1 {
+			r.Notes = append(r.Notes, fmt.Sprintf("The prior standard deviation still changed from %.3g to %.3g in the last of %d em-steps.",
+				1/math.Sqrt(l[len(l)-2]), 1/math.Sqrt(l[len(l)-1]), f.s.EMSteps))
+		}
+	}
+	if f.s.Solver == solverSGD {
+		return
+	}
+	worst := slices.Max(f.errors(upTo(f.s.Samples)))
+	r.Facts = append(r.Facts, gp.Fact{Name: "largest relative residual", Value: worst})
+	if worst > f.s.Tolerance {
+		r.Notes = append(r.Notes, fmt.Sprintf("Conjugate gradients ended after %d iterations with the relative residual %.2g, above the tolerance %g.", f.s.Iterations, worst, f.s.Tolerance))
+	}
+}

@@ -1,0 +1,372 @@
+package sampled
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/likelihood"
+	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/fixture"
+	"github.com/go-valla/valla/internal/kernel"
+	"github.com/go-valla/valla/layers"
+	"github.com/go-valla/valla/layers/layertest"
+	"gorgonia.org/tensor"
+)
+
+// reference is one of the two tasks of the fixture: its network, data and draws. Its P-vectors
+// are in PyTorch's order.
+type reference struct {
+	fixture.Arrays
+	prefix string
+	p      gp.Problem
+	p0     int // P
+}
+
+func references(t *testing.T) []reference {
+	a := fixture.Load(t, "sampled")
+	var all []reference
+	for _, prefix := range []string{"reg_", "cls_"} {
+		r := reference{Arrays: a, prefix: prefix}
+		var net layers.Sequential
+		for i := 0; a.Has(fmt.Sprint(prefix, i, ".weight")); i += 2 {
+			if i > 0 {
+				net = append(net, layers.Activation("tanh"))
+			}
+			w, s := r.array(t, fmt.Sprint(i, ".weight"))
+			turned := make([]float64, len(w))
+			kernel.Transpose(turned, s[0], w, s[1], s[0], s[1])
+			net = append(net, layers.Dense{
+				W: graph.NewParam(fmt.Sprint(i, ".weight"), turned, tensor.Float64, s[1], s[0]),
+				B: &graph.Param{Name: fmt.Sprint(i, ".bias"), Value: a.Dense(t, fmt.Sprint(prefix, i, ".bias"))},
+			})
+		}
+		r.p = gp.Problem{Net: net, Likelihood: likelihood.Softmax{}, Train: gp.Examples{X: a.Dense(t, prefix+"X"), Y: a.Dense(t, prefix+"y")}}
+		if prefix == "cls_" {
+			_, s := r.array(t, "g_X")
+			y := make([]float64, s[0]*s[1])
+			for i, c := range r.p.Train.Y.Int64s() {
+				y[i*s[1]+int(c)] = 1
+			}
+			r.p.Train.Y = dense(y, s[0], s[1])
+		} else {
+			r.p.Likelihood = likelihood.NewGaussian(a.Scalar(t, "reg_sigma2"), tensor.Float64)
+		}
+		r.p0 = layers.Count(net)
+		all = append(all, r)
+	}
+	return all
+}
+
+func (r reference) array(t *testing.T, key string) ([]float64, tensor.Shape) {
+	t.Helper()
+	return r.F64(t, r.prefix+key)
+}
+
+func (r reference) want(t *testing.T, key string) []float64 {
+	t.Helper()
+	v, _ := r.array(t, key)
+	return v
+}
+
+// weights are P-vectors of the fixture in our order.
+func (r reference) weights(t *testing.T, key string) []float64 {
+	t.Helper()
+	return layertest.Columns(t, r.p.Net, r.want(t, key))
+}
+
+// fitting is a fit at the fixture's prior precision, with its draws, before the first step.
+func (r reference) fitting(t *testing.T, s Settings) *fitting {
+	t.Helper()
+	z := r.weights(t, "z0")
+	s.Samples, s.PriorStd = len(z)/r.p0, 1/math.Sqrt(r.Scalar(t, r.prefix+"lam"))
+	return r.drawn(t, s, z, r.want(t, "eps"))
+}
+
+// drawn is a fit with draws z [S,P] and ε [S,N·C].
+func (r reference) drawn(t *testing.T, s Settings, z, eps []float64) *fitting {
+	t.Helper()
+	c, err := s.complete(r.p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := newFitting(r.p, gp.Run{}, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.y = graph.Floats(r.p.Train.Y)
+	var noise []func() float64
+	for row := range slices.Chunk(eps, len(f.y)) {
+		noise = append(noise, func() float64 { v := row[0]; row = row[1:]; return v })
+	}
+	f.draws.z = z
+	if f.draws.u, err = project(t.Context(), f.linear, f.curvature, r.p.Train.X, noise); err == nil {
+		err = f.prepare(t.Context())
+	}
+	if y := make([]float64, len(z)); err == nil && f.sketch != nil { // the fixture's is that of z
+		if err = f.product(t.Context(), r.p.Train.X, upTo(len(z)/r.p0), z, y); err == nil {
+			f.sketch, err = newSketch(f.size, z, y, tensor.Float64)
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// solve takes conjugate gradients as far as they go.
+func (f *fitting) solve(t *testing.T) {
+	t.Helper()
+	for k := range f.s.Iterations {
+		if _, err := f.conjugate(t.Context(), f.s.Samples, k); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// posterior are the present samples.
+func (f *fitting) posterior() *Posterior {
+	return &Posterior{net: f.p.Net, input: f.p.Train.X.Shape()[1:], zeta: dense(f.zeta, f.s.Samples, f.size), limit: defaultMemory}
+}
+
+// exact are settings that solve to rounding.
+var exact = Settings{Tolerance: 1e-13, Iterations: 300}
+
+// TestFixtureDraws: the pass that makes u, the right-hand side and the root of Λ.
+func TestFixtureDraws(t *testing.T) {
+	for _, r := range references(t) {
+		f := r.fitting(t, exact)
+		fixture.Close(t, r.prefix+"u", f.u, r.weights(t, "u"), 1e-12)
+		b, w0 := make([]float64, f.size), r.weights(t, "w0")
+		for s := range f.s.Samples {
+			f.target(b, s, f.numbers.Lambda)
+			kernel.Scale(b, 1/f.numbers.Lambda, b)
+			fixture.Close(t, r.prefix+"w0", b, f.row(w0, s), 1e-12)
+		}
+		n, c := r.p.Train.N(), f.c
+		for i := range c { // a column of each Λ
+			e := make([]float64, n*c)
+			for k := i; k < len(e); k += c {
+				e[k] = 1
+			}
+			got, lambda := f.times(r.want(t, "g_X"), e), r.want(t, "Lambda")
+			var want []float64
+			for k := range n * c {
+				want = append(want, lambda[k*c+i])
+			}
+			fixture.Close(t, r.prefix+"Lambda", got, want, 1e-12)
+		}
+	}
+}
+
+// TestFixtureConjugate: the iterates and residuals of conjugate gradients, without and with the
+// preconditioner, the preconditioner itself, and what they end with.
+func TestFixtureConjugate(t *testing.T) {
+	for _, r := range references(t) {
+		for _, kind := range []string{"cg", "npcg"} {
+			f := r.fitting(t, exact)
+			if kind == "cg" {
+				f.sketch = nil
+			}
+			traj, res := r.weights(t, kind+"_traj"), r.want(t, kind+"_res")
+			for k := range len(traj) / len(f.zeta) {
+				fixture.Close(t, fmt.Sprint(r.prefix, kind, "_res ", k), f.errors(upTo(f.s.Samples)), res[k*f.s.Samples:(k+1)*f.s.Samples], 1e-8)
+				if _, err := f.conjugate(t.Context(), f.s.Samples, k); err != nil {
+					t.Fatal(err)
+				}
+				fixture.Close(t, fmt.Sprint(r.prefix, kind, "_traj ", k), f.zeta, traj[k*len(f.zeta):(k+1)*len(f.zeta)], 1e-8)
+			}
+		}
+		f := r.fitting(t, exact)
+		values := slices.Clone(f.sketch.values)
+		slices.Reverse(values)
+		fixture.Close(t, r.prefix+"nys_eig", values, r.want(t, "nys_eig"), 1e-10)
+		got := make([]float64, len(f.zeta))
+		for s := range f.s.Samples {
+			f.sketch.solve(f.row(got, s), f.row(r.weights(t, "w0"), s), f.numbers.Lambda)
+		}
+		fixture.Close(t, r.prefix+"nys_apply", got, r.weights(t, "nys_apply"), 1e-9)
+
+		f.solve(t)
+		fixture.Close(t, r.prefix+"zeta", f.zeta, r.weights(t, "zeta"), 1e-9)
+		gamma, err := f.effective(t.Context(), f.s.Samples)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fixture.Close(t, r.prefix+"gamma_fn", []float64{gamma}, r.want(t, "gamma_fn"), 1e-9)
+		shifted := r.weights(t, "shift_zeta")
+		for i, lambda := range r.want(t, "shift_lam") {
+			f.move(lambda)
+			f.solve(t)
+			fixture.Close(t, fmt.Sprint(r.prefix, "shift_zeta ", i), f.zeta, shifted[i*len(f.zeta):(i+1)*len(f.zeta)], 1e-8)
+		}
+	}
+}
+
+// unit draws make the mean of ζζᵀ exactly the covariance: √(P + N·C) times the unit vectors.
+func (r reference) unit() (z, eps []float64) {
+	rows := r.p.Train.N() * r.p.Outputs()
+	n := r.p0 + rows
+	z, eps = make([]float64, n*r.p0), make([]float64, n*rows)
+	for i := range r.p0 {
+		z[i*r.p0+i] = math.Sqrt(float64(n))
+	}
+	for i := range rows {
+		eps[(r.p0+i)*rows+i] = math.Sqrt(float64(n))
+	}
+	return z, eps
+}
+
+// TestFixtureCovariance: with unit draws the covariance is that of LLA, without a jitter of Λ,
+// and γ is the exact number of effective parameters, for every prior.
+func TestFixtureCovariance(t *testing.T) {
+	for _, r := range references(t) {
+		z, eps := r.unit()
+		s := exact
+		s.Samples, s.PriorStd = len(z)/r.p0, 1/math.Sqrt(r.Scalar(t, r.prefix+"lam"))
+		f := r.drawn(t, s, z, eps)
+		f.solve(t)
+		g, err := f.posterior().Predict(t.Context(), r.Dense(t, r.prefix+"Xt"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		fixture.Close(t, r.prefix+"f_var", g.Cov.Float64s(), r.want(t, "f_var"), 1e-9)
+		if r.Has(r.prefix + "f_var_jitter") {
+			if e := fixture.RelErr(g.Cov.Float64s(), r.want(t, "f_var_jitter")); e < 1e-8 {
+				t.Errorf("%s: Λ has a jitter", r.prefix)
+			}
+			fixture.Close(t, "probit", gp.ProbitProbs(g).Float64s(), r.want(t, "probit_exact"), 1e-9)
+		} else {
+			kernel.AddScalar(g.Cov.Float64s(), r.Scalar(t, "reg_sigma2"), g.Cov.Float64s())
+			fixture.Close(t, "y_var", g.Cov.Float64s(), r.want(t, "y_var_exact"), 1e-9)
+		}
+		for i, lambda := range append([]float64{f.numbers.Lambda}, r.want(t, "shift_lam")...) {
+			f.move(lambda)
+			f.solve(t)
+			gamma, err := f.effective(t.Context(), f.s.Samples)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := append(r.want(t, "gamma_exact"), r.want(t, "shift_gamma")...)[i]
+			fixture.Close(t, fmt.Sprint(r.prefix, "gamma ", i), []float64{gamma}, []float64{want}, 1e-9)
+		}
+	}
+}
+
+// TestFixturePredictions: covariances, functions and probabilities of given samples.
+func TestFixturePredictions(t *testing.T) {
+	for _, r := range references(t) {
+		f := r.fitting(t, exact)
+		copy(f.zeta, r.weights(t, "zeta"))
+		q, x := f.posterior(), r.Dense(t, r.prefix+"Xt")
+		g, err := q.Predict(t.Context(), x)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fixture.Close(t, r.prefix+"g_Xt", g.Mean.Float64s(), r.want(t, "g_Xt"), 1e-12)
+		fixture.Close(t, r.prefix+"f_var_mc", g.Cov.Float64s(), r.want(t, "f_var_mc"), 1e-12)
+		functions, err := q.Functions(t.Context(), x)
+		if err != nil {
+			t.Fatal(err)
+		}
+		values, mean := functions.Float64s(), g.Mean.Float64s()
+		var probs = make([]float64, len(mean))
+		centred := slices.Clone(values)
+		for row := range slices.Chunk(centred, len(mean)) {
+			kernel.Sub(row, row, mean)
+		}
+		fixture.Close(t, r.prefix+"f_samples", centred, r.want(t, "f_samples"), 1e-12)
+		if r.prefix == "reg_" {
+			continue
+		}
+		fixture.Close(t, "probit", gp.ProbitProbs(g).Float64s(), r.want(t, "probit"), 1e-12)
+		for logits := range slices.Chunk(values, f.c) {
+			top := likelihood.LogSumExp(logits)
+			for c := range logits {
+				logits[c] = math.Exp(logits[c] - top)
+			}
+		}
+		for row := range slices.Chunk(values, len(mean)) {
+			kernel.Axpy(1/float64(q.Samples()), row, probs)
+		}
+		fixture.Close(t, "mc", probs, r.want(t, "mc"), 1e-12)
+	}
+}
+
+// TestFixtureMaximise: the best weights of the linear model, and eight steps of expectation and
+// maximisation.
+func TestFixtureMaximise(t *testing.T) {
+	for _, r := range references(t) {
+		f := r.fitting(t, exact)
+		mode, err := f.bestWeights(t.Context(), make([]float64, f.size))
+		if err != nil {
+			t.Fatal(err)
+		}
+		fixture.Close(t, r.prefix+"thetabar", mode, r.weights(t, "thetabar"), 1e-8)
+		lambdas := r.want(t, "em_lam")
+		f.move(lambdas[0])
+		copy(f.mode, mode)
+		for i, lambda := range lambdas {
+			fixture.Close(t, fmt.Sprint(r.prefix, "em_lam ", i), []float64{f.numbers.Lambda}, []float64{lambda}, 1e-7)
+			if i == len(lambdas)-1 {
+				break
+			}
+			f.solve(t)
+			if err := f.maximise(t.Context(), f.s.Samples); err != nil {
+				t.Fatal(err)
+			}
+			fixture.Close(t, fmt.Sprint(r.prefix, "em_gamma ", i), []float64{f.numbers.Gamma}, r.want(t, "em_gamma")[i:i+1], 1e-7)
+			fixture.Close(t, fmt.Sprint(r.prefix, "em_thetabar_sq ", i), []float64{kernel.Dot(f.mode, f.mode)}, r.want(t, "em_thetabar_sq")[i:i+1], 1e-7)
+		}
+	}
+}
+
+// TestFixtureDescend: the published stochastic gradients, plain with a running average, and
+// clipped with a falling learning rate.
+func TestFixtureDescend(t *testing.T) {
+	for _, r := range references(t) {
+		batches := r.Dense(t, r.prefix+"sgd_batches")
+		steps, size := batches.Shape()[0], batches.Shape()[1]
+		perEpoch := r.p.Train.N() / size
+		if steps%perEpoch != 0 || r.Int(t, r.prefix+"sgdc_T") != int(math.Round(fallShare*float64(steps))) {
+			t.Logf("%s: %d steps of %d, schedule over %d", r.prefix, steps, size, r.Int(t, r.prefix+"sgdc_T"))
+		}
+		plain := Settings{Solver: solverSGD, BatchSize: size, Epochs: steps / perEpoch, LearningRate: r.Scalar(t, r.prefix+"sgd_lr"), Average: 0.01}
+		clipped := plain
+		clipped.Average, clipped.Schedule, clipped.Clip = 0, scheduleLinear, r.Scalar(t, r.prefix+"sgdc_clip")
+		for key, s := range map[string]Settings{"sgd": plain, "sgdc": clipped} {
+			f := r.fitting(t, s)
+			f.batch = func(k int) []int {
+				var rows []int
+				for _, i := range batches.Int64s()[k*size : (k+1)*size] {
+					rows = append(rows, int(i))
+				}
+				return rows
+			}
+			traj, averages := r.weights(t, key+"_traj"), r.weights(t, "sgd_avg")
+			for k := range steps {
+				if _, err := f.descend(t.Context(), f.s.Samples, k); err != nil {
+					t.Fatal(err)
+				}
+				if k < f.solves()-1 || key == "sgdc" {
+					fixture.Close(t, fmt.Sprint(r.prefix, key, "_traj ", k), f.zeta, traj[k*len(f.zeta):(k+1)*len(f.zeta)], 1e-10)
+				}
+				if at := slices.Index([]int{0, 9, 19}, k); key == "sgd" && at >= 0 {
+					fixture.Close(t, fmt.Sprint(r.prefix, "sgd_avg ", k), f.direction, averages[at*len(f.zeta):(at+1)*len(f.zeta)], 1e-10)
+				}
+			}
+		}
+		f := r.fitting(t, plain)
+		f.restart(f.s.Samples)
+		g := make([]float64, len(f.zeta))
+		if err := f.product(t.Context(), r.p.Train.X, upTo(f.s.Samples), f.zeta, g); err != nil {
+			t.Fatal(err)
+		}
+		loss := f.gradient(g, f.s.Samples, float64(r.p.Train.N()))
+		fixture.Close(t, r.prefix+"sgd_loss0", []float64{loss}, r.want(t, "sgd_loss0"), 1e-12)
+		kernel.Scale(g, float64(len(f.y)), g)
+		fixture.Close(t, r.prefix+"grad_theta0", g, r.weights(t, "grad_theta0"), 1e-11)
+	}
+}

@@ -1,0 +1,197 @@
+package sampled
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/go-valla/valla/gp/likelihood"
+	"github.com/go-valla/valla/internal/kernel"
+)
+
+// maximise replaces λ by γ/|θ̄|² (MacKay 1992; Antorán et al. 2023, section 3.2). γ is the number
+// of weights that the data determine, tr M (M + λI)⁻¹, as the mean of ζᵀMζ over samples. θ̄ is the
+// mode of the linear model.
+func (f *fitting) maximise(ctx context.Context, samples int) error {
+	gamma, err := f.effective(ctx, samples)
+	if err != nil {
+		return err
+	}
+	mode, err := f.bestWeights(ctx, f.mode)
+	if err != nil {
+		return err
+	}
+	norm := kernel.Dot(mode, mode)
+	if !(norm > 0) {
+		return fmt.Errorf("sampled: the weights of the linear model are 0, so that no prior standard deviation suits them; expected a prior-std")
+	}
+	copy(f.mode, mode)
+	f.numbers.Gamma = min(max(gamma, 1), max(1, float64(f.size-1)))
+	f.move(f.numbers.Gamma / norm)
+	return nil
+}
+
+// effective is the mean of ζᵀMζ. Conjugate gradients have Mζ = b − λζ − r at no cost.
+func (f *fitting) effective(ctx context.Context, samples int) (float64, error) {
+	m := make([]float64, samples*f.size)
+	if f.s.Solver == solverSGD {
+		err := f.product(ctx, f.p.Train.X, upTo(samples), f.zeta, m)
+		return kernel.Dot(f.zeta[:len(m)], m) / float64(samples), err
+	}
+	for s := range samples {
+		row := f.row(m, s)
+		f.target(row, s, f.numbers.Lambda)
+		kernel.Axpy(-f.numbers.Lambda, f.row(f.zeta, s), row)
+		kernel.Axpy(-1, f.row(f.residual, s), row)
+	}
+	return kernel.Dot(f.zeta[:len(m)], m) / float64(samples), nil
+}
+
+const (
+	mostNewton = 50  // steps of Newton's method
+	mostInner  = 500 // conjugate gradients in each
+)
+
+// bestWeights returns θ̄, the minimum of
+//
+//	Σ_n −log p(y_n | J_n w) + ½ λ |w|²,
+//
+// by Newton's method from w. A step is found by conjugate gradients, whose products with J_n
+// are the change of the outputs, so that a search along the step costs nothing. The result has
+// about the relative error of the tolerance.
+func (f *fitting) bestWeights(ctx context.Context, w []float64) ([]float64, error) {
+	n := &newton{fitting: f, ctx: ctx, w: append([]float64(nil), w...), out: make([]float64, len(f.y))}
+	err := f.linear.sweep(ctx, push, f.p.Train.X, []int{0}, n.w, nil, func(_, first int, _, along []float64) []float64 {
+		copy(n.out[first*f.c:], along)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	for range mostNewton {
+		decrease, err := n.step()
+		if err != nil {
+			return nil, err
+		}
+		if tol := f.s.Tolerance; decrease <= tol*tol*f.numbers.Lambda*kernel.Dot(n.w, n.w) {
+			break
+		}
+	}
+	return n.w, nil
+}
+
+// newton is the search for the best weights of the linear model.
+type newton struct {
+	*fitting
+	ctx context.Context
+	w   []float64 // [P]
+	out []float64 // J w [N,C]
+}
+
+// step makes a step, and returns gᵀH⁻¹g for the gradient g and the Hessian H: at least λ times
+// the squared distance from the minimum.
+func (n *newton) step() (float64, error) {
+	g, lambda := make([]float64, n.size), n.numbers.Lambda
+	n.numbers.Passes++
+	err := n.linear.sweep(n.ctx, pull, n.p.Train.X, []int{0}, nil, g, func(_, first int, out, _ []float64) []float64 {
+		at := first * n.c
+		return n.residuals(n.out[at:at+len(out)], n.y[at:at+len(out)])
+	})
+	if err != nil {
+		return 0, err
+	}
+	kernel.Scale(g, -1, g)
+	kernel.Axpy(-lambda, n.w, g)
+	d, change, err := n.direction(g)
+	if err != nil {
+		return 0, err
+	}
+	t := n.search(d, change)
+	kernel.Axpy(t, d, n.w)
+	kernel.Axpy(t, change, n.out)
+	return kernel.Dot(g, d), nil
+}
+
+// residuals are minus the derivatives of log p(y | f) for rows f and y [n,C].
+func (n *newton) residuals(f, y []float64) []float64 {
+	w, m, out := make([]float64, n.c), make([]float64, n.c), make([]float64, len(f))
+	_, noisy := n.lik.(likelihood.Gaussian)
+	for at := 0; at < len(f); at += n.c {
+		n.lik.Root(w, m, f[at:at+n.c])
+		for c := range n.c {
+			if out[at+c] = m[c] - y[at+c]; noisy {
+				out[at+c] = w[c] * (f[at+c] - y[at+c])
+			}
+		}
+	}
+	return out
+}
+
+// direction solves H d = g for the Hessian H = Σ J_nᵀ Λ_n J_n + λI at the present outputs, and
+// returns d and J d [N,C]. It ends where the quadratic model falls little further (Nash and
+// Sofer 1990). The preconditioner is that of M, which has other Λ_n with classes; on MNIST it
+// still halves the iterations.
+func (n *newton) direction(g []float64) (d, change []float64, err error) {
+	d, change = make([]float64, n.size), make([]float64, len(n.out))
+	r, p, y := append([]float64(nil), g...), make([]float64, n.size), make([]float64, n.size)
+	along, lambda, gain := make([]float64, len(n.out)), n.numbers.Lambda, 0.0
+	n.sketch.solve(p, r, lambda)
+	inner := kernel.Dot(r, p)
+	for k := 1; k <= mostInner && inner > 0; k++ {
+		q := make([]float64, n.size)
+		n.numbers.Passes++
+		err := n.linear.sweep(n.ctx, both, n.p.Train.X, []int{0}, p, q, func(_, first int, _, jp []float64) []float64 {
+			at := first * n.c
+			copy(along[at:], jp)
+			return n.times(n.out[at:at+len(jp)], jp)
+		})
+		if err != nil {
+			return nil, nil, err
+		}
+		kernel.Axpy(lambda, p, q)
+		alpha := inner / kernel.Dot(p, q)
+		kernel.Axpy(alpha, p, d)
+		kernel.Axpy(alpha, along, change)
+		kernel.Axpy(-alpha, q, r)
+		more := alpha * inner / 2
+		if gain += more; float64(k)*more <= enoughGain*gain {
+			break
+		}
+		n.sketch.solve(y, r, lambda)
+		next := kernel.Dot(r, y)
+		kernel.Scale(p, next/inner, p)
+		kernel.Add(p, p, y)
+		inner = next
+	}
+	return d, change, nil
+}
+
+// enoughGain is the share of the quadratic model's fall, per iteration on average, at which a
+// direction is good enough.
+const enoughGain = 0.25
+
+// search returns the t > 0 that minimises the loss along d, which changes the outputs by change:
+// half of the last until the loss falls, from 1 on.
+func (n *newton) search(d, change []float64) float64 {
+	at, before := make([]float64, len(n.out)), n.loss(n.out, d, 0)
+	for t := 1.0; t > 1e-6; t /= 2 {
+		copy(at, n.out)
+		kernel.Axpy(t, change, at)
+		if n.loss(at, d, t) <= before {
+			return t
+		}
+	}
+	return 0
+}
+
+// loss is that at w + t d, with the outputs out, up to a constant.
+func (n *newton) loss(out, d []float64, t float64) float64 {
+	sum := n.numbers.Lambda * (t*kernel.Dot(n.w, d) + t*t/2*kernel.Dot(d, d))
+	for at := 0; at < len(out); at += n.c {
+		sum -= n.lik.LogDensity(n.y[at:at+n.c], out[at:at+n.c])
+	}
+	if math.IsNaN(sum) {
+		return math.Inf(1)
+	}
+	return sum
+}

@@ -156,7 +156,7 @@ func (c *fitCommand) flagError(given string, err error) error {
 }
 
 func (c *fitCommand) run(cmd *cobra.Command, args []string) error {
-	if err := cmp.Or(c.checkMethod(), c.checkWeights(), c.check()); err != nil {
+	if err := cmp.Or(c.checkMethod(), c.checkWeights(), c.check(c.model, args[0], c.netWeights, c.validationData, c.network.Form)); err != nil {
 		return err
 	}
 	table, err := data.ReadTable(args[0])

@@ -64,6 +64,8 @@ type drawer struct {
 	start time.Time // the time when the piece of work began
 	drawn time.Time // the time when something was drawn last, or when the work began
 	bar   *progressbar.ProgressBar
+
+	warned string // the latest warning
 }
 
 func newDrawer(w io.Writer) *drawer {
@@ -145,6 +147,7 @@ func (d *drawer) close() {
 // steps returns a function that shows the progress of a training or a fit.
 func (d *drawer) steps(label string) func(train.Progress) {
 	return func(p train.Progress) {
+		d.warn(p.Warning)
 		var text string
 		if !math.IsNaN(p.Loss) {
 			text = fmt.Sprintf("loss %.4g", p.Loss)
@@ -154,4 +157,13 @@ func (d *drawer) steps(label string) func(train.Progress) {
 		}
 		d.show(progress{label: label, done: int64(p.Done), total: int64(p.Total), unit: p.Unit, text: text})
 	}
+}
+
+// warn prints a warning on a line of its own, unless it was printed last.
+func (d *drawer) warn(text string) {
+	if text != "" && text != d.warned {
+		d.close()
+		fmt.Fprintln(d.out, "valla: warning:", text)
+	}
+	d.warned = text
 }

@@ -42,7 +42,7 @@ training can be resumed later, as if it had not been interrupted.`,
 }
 
 func (c *trainCommand) run(cmd *cobra.Command, args []string) error {
-	if err := c.check(); err != nil {
+	if err := c.check("", args[0], c.Form); err != nil {
 		return err
 	}
 	set, err := c.targets.read(args[0])

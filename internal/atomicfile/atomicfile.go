@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"syscall"
 )
 
@@ -33,7 +34,7 @@ const bufferSize = 1 << 20
 // the same folder.
 func Write(path string, perm os.FileMode, write func(w io.Writer) error) error {
 	if err := replace(path, perm, write); err != nil {
-		return fmt.Errorf("writing %s: %w", path, err)
+		return fmt.Errorf("writing %s: %w", path, plain(err))
 	}
 	return nil
 }
@@ -47,10 +48,19 @@ func Try(path string) error {
 	}
 	f, err := temporary(filepath.Dir(path))
 	if err != nil {
-		return err
+		return plain(err)
 	}
 	defer f.Close()
 	return os.Remove(f.Name())
+}
+
+// plain leaves the name of a temporary file out of an error.
+func plain(err error) error {
+	var of *fs.PathError
+	if errors.As(err, &of) && strings.HasPrefix(filepath.Base(of.Path), prefix) {
+		return of.Err
+	}
+	return err
 }
 
 func replace(path string, perm os.FileMode, write func(w io.Writer) error) error {

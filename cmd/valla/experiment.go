@@ -190,9 +190,12 @@ func newExperimentReport() *cobra.Command {
 		Short: "Write the results as one HTML page and as Markdown",
 		Args:  cobra.NoArgs,
 		RunE: running(func(cmd *cobra.Command, _ []string) error {
-			files, err := experiments.Report(dir)
+			files, damaged, err := experiments.Report(dir)
 			if err != nil {
 				return err
+			}
+			for _, d := range damaged {
+				fmt.Fprintln(cmd.ErrOrStderr(), "valla: warning: damaged, and computed again by the next run:", d)
 			}
 			for _, f := range files {
 				fmt.Fprintln(cmd.OutOrStdout(), "wrote", f)

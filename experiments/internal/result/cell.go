@@ -87,7 +87,10 @@ type Cell struct {
 
 	// Refused is the reason why the cell has no scores: the memory that the method needs.
 	Refused string `json:"refused,omitempty"`
-	// Limit is the memory in bytes that was allowed when the method was refused; 0 means the
+	// HyperRefused is the reason why another method, whose hyper-parameters the method was to
+	// take, was refused; the cell has the method's own.
+	HyperRefused string `json:"hyper_refused,omitempty"`
+	// Limit is the memory in bytes that was allowed when one of them was refused; 0 means the
 	// default of the method.
 	Limit int64 `json:"limit,omitempty"`
 
@@ -101,6 +104,12 @@ type Cell struct {
 	Fit     Cost    `json:"fit"`     // for MAP, of the network's training
 	Predict Cost    `json:"predict"` // and scoring
 	Machine Machine `json:"machine"`
+}
+
+// Valid tells whether the cell is what a run under a limit of memory would give: something that
+// was refused may not be refused under another one.
+func (c *Cell) Valid(limit int64) bool {
+	return c.Refused == "" && c.HyperRefused == "" || c.Limit == limit
 }
 
 // Facts are results of a fit beside its scores.

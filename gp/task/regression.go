@@ -147,9 +147,9 @@ func (r *Regression) Predict(ctx context.Context, g gp.Gaussian, noiseVariance f
 }
 
 // Fill implements Outputs.
-func (r *Regression) Fill(_ context.Context, g gp.Latents, noiseVariance float64, _ PredictOptions, p *Prediction) error {
+func (r *Regression) Fill(_ context.Context, g gp.Latents, noiseVariance float64, o PredictOptions, p *Prediction) error {
 	t, n := r.Size(), len(g.Mean)
-	g, err := settled(g, t, noiseVariance)
+	g, err := settled(g, t, noiseVariance, o.First)
 	if err != nil {
 		return err
 	}
@@ -169,7 +169,7 @@ func (r *Regression) Fill(_ context.Context, g gp.Latents, noiseVariance float64
 		p.Epistemic[i], p.Aleatoric[i] = known*scale*scale, max(latent-known+noiseVariance, 0)*scale*scale
 		if !finite(p.Mean[i]) || !positive(p.Variance[i]) {
 			return fmt.Errorf("row %d (counting from 0), target %q: mean %g, variance %g, expected a finite mean and a positive variance",
-				i/t, r.Names[i%t], p.Mean[i], p.Variance[i])
+				o.First+i/t, r.Names[i%t], p.Mean[i], p.Variance[i])
 		}
 	}
 	return nil

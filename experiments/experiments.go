@@ -99,7 +99,7 @@ func WriteTables(w io.Writer, dir, name, profile string) error {
 
 // Report writes the results in the folder dir as one HTML page and as Markdown to that folder.
 // It returns the paths of both files, and a line for each damaged file, whose cell the report
-// shows as missing. A folder without results is an error.
+// shows as missing. A folder that does not exist is an error.
 func Report(dir string) (files, damaged []string, err error) {
 	list, err := List()
 	if err != nil {
@@ -112,9 +112,6 @@ func Report(dir string) (files, damaged []string, err error) {
 	r, err := report.New(dir, known)
 	if err != nil {
 		return nil, nil, fmt.Errorf("experiments: %w", err)
-	}
-	if len(r.Sections)+len(r.Damaged) == 0 {
-		return nil, nil, fmt.Errorf("experiments: %s holds no results, which valla experiment run makes", dir)
 	}
 	files, err = r.Write(dir)
 	return files, r.Damaged, err

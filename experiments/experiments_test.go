@@ -168,10 +168,12 @@ func TestRunErrors(t *testing.T) {
 	if files, damaged, err := Report(dir); err != nil || len(files) != 2 || len(damaged) != 1 || !strings.Contains(damaged[0], "plan.json") {
 		t.Errorf("a damaged plan: %q, %q, %v", files, damaged, err)
 	}
-	for _, none := range []string{t.TempDir(), filepath.Join(dir, "nonexist")} {
-		if _, _, err := Report(none); err == nil || !strings.Contains(err.Error(), none) {
-			t.Errorf("no results: %v", err)
-		}
+	none := filepath.Join(dir, "nonexist")
+	if _, _, err := Report(none); !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), none) {
+		t.Errorf("no folder: %v", err)
+	}
+	if _, err := os.Stat(none); err == nil {
+		t.Error("the report made the folder")
 	}
 }
 

@@ -90,7 +90,7 @@ func getData(cmd *cobra.Command, folder string, names []string) error {
 		}
 		all = append(all, some...)
 	}
-	drawn := newDrawer(cmd.ErrOrStderr())
+	drawn := newDrawer(cmd.ErrOrStderr(), false)
 	defer drawn.close()
 	for _, s := range all {
 		err := s.Get(cmd.Context(), folder, fetch.Options{OnProgress: func(p fetch.Progress) {

@@ -130,7 +130,7 @@ func (c *experimentRun) one(cmd *cobra.Command, arg string, e *experiments.Exper
 	if c.JSON {
 		w = io.Discard
 	}
-	o, drawn := c.Options, newDrawer(cmd.ErrOrStderr())
+	o, drawn := c.Options, newDrawer(cmd.ErrOrStderr(), c.JSON)
 	defer drawn.close()
 	o.Commands = []string{c.command(cmd, arg, e.Profile)}
 	if e.Profile != "full" && slices.Contains(e.Profiles, "full") {

@@ -171,7 +171,7 @@ func (c *fitCommand) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	d := newDrawer(cmd.ErrOrStderr())
+	d := newDrawer(cmd.ErrOrStderr(), c.JSON)
 	fitted, err := m.Fit(cmd.Context(), set, valla.FitOptions{
 		Settings: c.method, Validation: c.Validation, Held: held, Judge: judge,
 		Run: gp.Run{Seed: c.Seed, Memory: int64(c.memory), Checkpoint: c.checkpoint, Resume: c.Resume, OnProgress: d.steps(c.method.Label())},

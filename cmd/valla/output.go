@@ -51,17 +51,14 @@ func (w *work) save(cmd *cobra.Command, m *valla.Model, runErr error) error {
 		return errors.Join(runErr, err)
 	}
 	r := newReport(m, out)
-	for _, n := range w.notes(r.Event) {
-		fmt.Fprintln(cmd.ErrOrStderr(), "valla: note:", n)
+	r.Event.Notes = w.notes(r.Event)
+	var err error
+	if w.JSON { // which has the notes
+		err = printJSON(cmd.OutOrStdout(), r)
+	} else {
+		r.remark(cmd.ErrOrStderr())
+		err = r.print(cmd.OutOrStdout())
 	}
-	if v := r.Verdict; v != nil && v.Worse() {
-		fmt.Fprintln(cmd.ErrOrStderr(), "valla: warning:", v.Advice)
-	}
-	print := r.print
-	if w.JSON {
-		print = func(to io.Writer) error { return printJSON(to, r) }
-	}
-	err := print(cmd.OutOrStdout())
 	if runErr != nil {
 		after := ""
 		if r.Event.Result != nil {
@@ -70,6 +67,16 @@ func (w *work) save(cmd *cobra.Command, m *valla.Model, runErr error) error {
 		return interruption(fmt.Sprintf("interrupted%s; %s holds the best state so far%s", after, out, kept))
 	}
 	return err
+}
+
+// remark prints what the user should read first.
+func (r report) remark(to io.Writer) {
+	for _, n := range r.Event.Notes {
+		fmt.Fprintln(to, "valla: note:", n)
+	}
+	if v := r.Verdict; v != nil && v.Worse() {
+		fmt.Fprintln(to, "valla: warning:", v.Advice)
+	}
 }
 
 // notes returns sentences about a run that the user should read.

@@ -68,9 +68,15 @@ type drawer struct {
 	warned string // the latest warning
 }
 
-func newDrawer(w io.Writer) *drawer {
+// newDrawer returns a drawer on w. With asJSON it draws on a terminal only: elsewhere stderr holds
+// nothing but the JSON object of an error.
+func newDrawer(w io.Writer, asJSON bool) *drawer {
 	f, ok := w.(*os.File)
-	return &drawer{out: w, terminal: ok && term.IsTerminal(int(f.Fd())), now: time.Now}
+	terminal := ok && term.IsTerminal(int(f.Fd()))
+	if asJSON && !terminal {
+		w = io.Discard
+	}
+	return &drawer{out: w, terminal: terminal, now: time.Now}
 }
 
 // show takes note of a progress and draws it if the last drawing is long enough ago.

@@ -49,7 +49,7 @@ func (c *trainCommand) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	d := newDrawer(cmd.ErrOrStderr())
+	d := newDrawer(cmd.ErrOrStderr(), c.JSON)
 	m, err := valla.Train(cmd.Context(), set, valla.TrainOptions{
 		Network: c.Network, Training: c.Training, Classes: c.Classes,
 		Seed: c.Seed, Checkpoint: c.checkpoint, Resume: c.Resume, OnProgress: d.steps("MAP"),

@@ -154,5 +154,5 @@ func (p *Posterior) fits(what string, need int64) error {
 	if need > p.limit {
 		return &graph.MemoryError{What: "laplace: " + what, Need: need, Limit: p.limit}
 	}
-	return nil
+	return graph.CheckMemory("laplace: "+what, need)
 }

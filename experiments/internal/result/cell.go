@@ -91,7 +91,7 @@ type Cell struct {
 	// take, was refused; the cell has the method's own.
 	HyperRefused string `json:"hyper_refused,omitempty"`
 	// Limit is the memory in bytes that was allowed when one of them was refused; 0 means the
-	// default of the method.
+	// default of the method. It is Busy where not the limit but the machine refused.
 	Limit int64 `json:"limit,omitempty"`
 
 	// Scores holds the scores on the test rows by kind. Class probabilities are of the kinds
@@ -105,6 +105,10 @@ type Cell struct {
 	Predict Cost    `json:"predict"` // and scoring
 	Machine Machine `json:"machine"`
 }
+
+// Busy is the limit of cells that were refused because the machine had too little memory left. No
+// run has this limit, so that every run tries them again.
+const Busy = -1
 
 // Valid tells whether the cell is what a run under a limit of memory would give: something that
 // was refused may not be refused under another one.

@@ -34,8 +34,8 @@ func (r *runner) cell(ctx context.Context, p *problem, c plan) (*result.Cell, er
 	if c.Settings == nil {
 		cell.Fit = p.cost
 	}
-	if errors.As(err, new(*graph.MemoryError)) {
-		cell.Refused, cell.Limit = err.Error(), r.Memory
+	if limit, ok := r.refusal(err); ok {
+		cell.Refused, cell.Limit = err.Error(), limit
 	} else {
 		if err == nil {
 			err = finish(ctx, p, c, m, cell)
@@ -55,6 +55,19 @@ func (r *runner) cell(ctx context.Context, p *problem, c plan) (*result.Cell, er
 		return nil, err
 	}
 	return cell, remove(r.checkpoint(c))
+}
+
+// refusal tells whether an error refuses a fit for its memory, and the limit of it. That is
+// result.Busy where the machine had too little left, which may be otherwise the next time.
+func (r *runner) refusal(err error) (limit int64, ok bool) {
+	var m *graph.MemoryError
+	if !errors.As(err, &m) {
+		return 0, false
+	}
+	if m.Free {
+		return result.Busy, true
+	}
+	return r.Memory, true
 }
 
 // checkpoint is the file of a cell's unfinished fit.
@@ -111,8 +124,8 @@ func (r *runner) fit(ctx context.Context, p *problem, c plan, cell *result.Cell)
 	}
 	if c.hyperFrom != "" {
 		err := r.takeHyper(ctx, p, c, o)
-		if errors.As(err, new(*graph.MemoryError)) {
-			cell.HyperRefused, cell.Limit = err.Error(), r.Memory
+		if limit, ok := r.refusal(err); ok {
+			cell.HyperRefused, cell.Limit = err.Error(), limit
 		} else if err != nil {
 			return nil, err
 		}

@@ -25,6 +25,10 @@ type Regression struct {
 	NoiseVariance float64 `json:"noise_variance"`
 }
 
+// leastStd and mostStd bound the standard deviations of targets, so that variances in their units
+// have all their digits.
+const leastStd, mostStd = 1e-140, 1e140
+
 // StandardizedTargets returns the regression of a set's targets, with mean 0 and standard
 // deviation 1 over its rows. Its noise variance is still to be found.
 func StandardizedTargets(s *data.Set) (*Regression, error) {
@@ -60,6 +64,9 @@ func (r *Regression) Check() error {
 	for i := range t {
 		if !finite(r.Mean[i]) || !positive(r.Std[i]) {
 			return fmt.Errorf("targets: %q: mean %g, standard deviation %g, expected finite values and a positive deviation", r.Names[i], r.Mean[i], r.Std[i])
+		}
+		if r.Std[i] < leastStd || r.Std[i] > mostStd {
+			return fmt.Errorf("targets: %q has the standard deviation %g, expected %g to %g: use another unit", r.Names[i], r.Std[i], leastStd, mostStd)
 		}
 	}
 	return nil

@@ -131,7 +131,7 @@ func (p *Posterior) sum(ctx context.Context, x inputs, seen func(batch)) error {
 	if err != nil {
 		return err
 	}
-	return p.structure.finish()
+	return p.structure.finish(ctx)
 }
 
 // addWeights sums up the squares of the weights.

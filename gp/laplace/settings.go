@@ -180,7 +180,7 @@ func (s *Settings) Fit(ctx context.Context, p gp.Problem, r gp.Run) (*gp.Fitted,
 	if err != nil {
 		return nil, err
 	}
-	return q.fitted(p, settings.Map(c), c.notes(p, q)), nil
+	return q.fitted(ctx, p, settings.Map(c), c.notes(p, q))
 }
 
 // gridNoises are the noises of a grid around the network's residual; nil where the noise

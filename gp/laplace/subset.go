@@ -65,5 +65,5 @@ func (s *SubsetSettings) Fit(ctx context.Context, p gp.Problem, r gp.Run) (*gp.F
 		return nil, err
 	}
 	q.subset = true
-	return q.fitted(p, settings.Map(&c), notes), nil
+	return q.fitted(ctx, p, settings.Map(&c), notes)
 }

@@ -35,6 +35,10 @@ type FitOptions struct {
 	// chosen by its rows, or the network may have been trained on them.
 	Judge *data.Set
 
+	// OnEstimate, if it is not nil, is called before the fit with what it will take, if the method
+	// can tell; see gp.Estimator. To find it takes a small part of the time of the fit.
+	OnEstimate func(gp.Estimate)
+
 	gp.Run
 }
 
@@ -58,6 +62,13 @@ func (m *Model) Fit(ctx context.Context, set *data.Set, o FitOptions) (*Model, e
 	p, rows, err := m.problem(ctx, set, o)
 	if err != nil {
 		return nil, fmt.Errorf("fit: %w", err)
+	}
+	if e, ok := s.(gp.Estimator); ok && o.OnEstimate != nil {
+		cost, err := e.Estimate(ctx, p, o.Run)
+		if err != nil {
+			return nil, fmt.Errorf("fit: %w", err)
+		}
+		o.OnEstimate(cost)
 	}
 	fitted, runErr := s.Fit(ctx, p, o.Run)
 	if runErr != nil {

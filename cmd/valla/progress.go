@@ -10,6 +10,8 @@ import (
 	"github.com/schollz/progressbar/v3"
 	"golang.org/x/term"
 
+	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/train"
 )
 
@@ -172,4 +174,31 @@ func (d *drawer) warn(text string) {
 		fmt.Fprintln(d.out, "valla: warning:", text)
 	}
 	d.warned = text
+}
+
+// long is the time in seconds from which on a fit is long, so that a cheaper choice is named.
+const long = 60
+
+// estimate returns a function that prints what a fit will take.
+func (d *drawer) estimate(label string) func(gp.Estimate) {
+	return func(e gp.Estimate) {
+		text := fmt.Sprintf("%s takes about %s and %s", label, seconds(e.Seconds), graph.Bytes(e.Bytes))
+		if e.Seconds > long && e.Cheaper != "" {
+			text += "; " + e.Cheaper + " takes less"
+		}
+		fmt.Fprintln(d.out, "valla: estimate:", text)
+	}
+}
+
+// seconds writes a duration with the digits that an estimate has.
+func seconds(s float64) string {
+	switch {
+	case s < 1:
+		return "1 s"
+	case s < 120:
+		return fmt.Sprintf("%.0f s", s)
+	case s < 7200:
+		return fmt.Sprintf("%.0f min", s/60)
+	}
+	return fmt.Sprintf("%.1f h", s/3600)
 }

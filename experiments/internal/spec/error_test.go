@@ -109,7 +109,7 @@ func TestNoExperiment(t *testing.T) {
 func TestLimits(t *testing.T) {
 	many := strings.Repeat("1, ", 300)
 	for want, text := range map[string]string{
-		"big.yaml: expected at most 32768 bytes, found 300000":                      strings.Repeat("#", 300_000),
+		"big.yaml: expected at most 32768 bytes, found 300000":                       strings.Repeat("#", 300_000),
 		"big.yaml:2: expected mappings and lists at most 50 deep in each other":      "name: a\n" + strings.Repeat("[", 20_000),
 		"big.yaml:1: expected mappings and lists at most 50 deep in each other":      strings.Repeat("{a: ", 6_000),
 		"big.yaml:3: expected mappings and lists at most 50 deep in each other":      "a:\n b:\n" + strings.Repeat("- ", 10_000) + "c",

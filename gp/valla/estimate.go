@@ -1,0 +1,94 @@
+package valla
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"runtime"
+	"time"
+
+	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/train"
+)
+
+var _ gp.Estimator = (*Settings)(nil)
+
+// trialRows bounds the training rows of a trial, of which the start of a fit depends and a step
+// does not.
+const trialRows = 1000
+
+// Estimate implements gp.Estimator: it makes two steps and a validation on a part of the rows, and
+// measures them.
+func (s *Settings) Estimate(ctx context.Context, p gp.Problem, r gp.Run) (gp.Estimate, error) {
+	if err := p.Check(); err != nil {
+		return gp.Estimate{}, err
+	}
+	c, err := s.complete(p)
+	if err != nil {
+		return gp.Estimate{}, err
+	}
+	if n := max(trialRows, c.BatchSize); n < p.Train.N() {
+		rows := make([]int, n)
+		for i := range rows {
+			rows[i] = i * p.Train.N() / n
+		}
+		p.Train = p.Train.Rows(rows)
+	}
+	t, err := c.trial(ctx, p, r)
+	if err != nil {
+		return gp.Estimate{}, err
+	}
+	e := gp.Estimate{Seconds: t.start + t.step*float64(c.Iterations), Bytes: t.bytes, Cheaper: "fewer --iterations"}
+	if p.Validation != nil {
+		e.Seconds += t.validation * math.Ceil(float64(c.Iterations)/float64(max(1, c.ValidateEvery)))
+	}
+	if c.Optimizer != optimizerNatural {
+		e.Cheaper = "--optimizer " + optimizerNatural + ", which needs fewer steps"
+	}
+	return e, nil
+}
+
+// trial holds what the parts of a fit take, in seconds, and the memory that it holds.
+type trial struct {
+	start, step, validation float64
+	bytes                   int64
+}
+
+// trial begins a fit and ends it after its first validation, or after two steps without one.
+func (s Settings) trial(ctx context.Context, p gp.Problem, r gp.Run) (trial, error) {
+	s.Iterations, s.ValidateEvery, s.Patience = 2, 2, new(0)
+	enough := 2
+	if p.Validation != nil {
+		enough = 3
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	before, t := held(), trial{}
+	start := time.Now()
+	var at []float64
+	r.Checkpoint, r.Resume = "", false
+	r.OnProgress = func(train.Progress) {
+		at = append(at, time.Since(start).Seconds())
+		if len(at) == enough {
+			t.bytes = max(0, held()-before)
+			cancel()
+		}
+	}
+	if _, err := s.Fit(ctx, p, r); len(at) < enough {
+		return t, cmp.Or(err, ctx.Err())
+	}
+	t.step = at[1] - at[0]
+	t.start = max(0, at[0]-t.step)
+	if enough > 2 {
+		t.validation = at[2] - at[1]
+	}
+	return t, nil
+}
+
+// held is the number of bytes that Go objects take.
+func held() int64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}

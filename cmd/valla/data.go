@@ -64,7 +64,8 @@ func newDataGet() *cobra.Command {
 		Long: `Download data sets, or groups of them such as uci, from their public mirrors. A download
 that breaks off is continued. The size and the SHA-256 sum of every file are checked, and
 files with the right content are not downloaded again. Files that their publishers change
-without notice (year, taxi) have no known sum and are read to the end instead. For a set
+without notice (year, taxi) have no known sum and are read to the end instead; at most 2 GiB
+of them come, by HTTPS only. For a set
 without a public address the error says which files to put into which folder. valla
 experiment run looks for the sets in the same folder.`,
 		Example: "  valla data get mnist fmnist\n  valla experiment run mnist",

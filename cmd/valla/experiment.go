@@ -55,7 +55,7 @@ func newExperimentRun() *cobra.Command {
 		Short: "Run experiments, by name or from files NAME.yaml",
 		Long: `Run experiments one after the other. A cell of a table is one method on one data set with
 one seed. Cells that are finished in the folder --dir are skipped, an interrupted fit goes
-on from its checkpoint, and cells whose settings have changed are run again. valla experiment
+on from its checkpoint, and cells whose settings or data have changed are run again. valla experiment
 report shows the finished cells, and valla data get downloads the data sets.`,
 		Example: "  valla experiment run toy uci --profile quick\n  valla experiment run mnist --weights mlp_mnist.npz --m 100,200 --seed 0,1",
 		Args: func(_ *cobra.Command, args []string) error {

@@ -106,9 +106,11 @@ possible rows that neither training nor fit has used. 1,000 or more rows of --va
 are divided: half of them choose the settings that a fit looks for, and half of them judge. A
 posterior that is worse than the network alone comes with a warning.
 
-Ctrl-C ends a fit. If the method has a best state so far, that is written. With --checkpoint
-a fit that is made in steps can be resumed later with the same data and settings, as if it
-had not been interrupted.`
+Before the fit a line on stderr says about how long it will take and how much memory it needs.
+Ctrl-C ends a fit. If the method has a best state so far, that is written: to --out, or where
+that file exists already, beside it (m.part.valla for m.valla). With --checkpoint a fit that is
+made in steps can be resumed later with the same data and settings, as if it had not been
+interrupted.`
 
 func (c *fitCommand) flags(cmd *cobra.Command) {
 	f := cmd.Flags()

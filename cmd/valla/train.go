@@ -28,8 +28,9 @@ DATA is a .csv, .csv.gz, .npy or .npz file. The first row of a CSV file may name
 columns; otherwise they are called x0, x1, .... An .npz archive holds the arrays X and y,
 where X may be images [N,C,H,W].
 
-Ctrl-C ends the training, and the best weights so far are written. With --checkpoint a
-training can be resumed later, as if it had not been interrupted.`,
+Ctrl-C ends the training, and the best weights so far are written: to --out, or where that
+file exists already, beside it (m.part.valla for m.valla). With --checkpoint a training can
+be resumed later, as if it had not been interrupted.`,
 		Example: `  valla train houses.csv --target price --out map.valla
   valla train irises.csv --target species --classes --out map.valla
   valla train images.npz --classes --form resnet20 --augment --out map.valla`,

@@ -67,7 +67,7 @@ func run(t *testing.T, dir string, args ...string) result {
 
 // progressLines matches the lines about progress, which a run prints on a busy machine, and the
 // estimate before a fit.
-var progressLines = regexp.MustCompile(`(?m)^([^:\n]+: \d+ of \d+ (steps|rows), .* s left|valla: estimate: .* takes about .*)\n`)
+var progressLines = regexp.MustCompile(`(?m)^([^:\n]+: \d+ of \d+ (steps|rows), .* s( left)?|valla: estimate: .* takes about .*)\n`)
 
 // must runs a command that has to succeed without a word on stderr.
 func must(t *testing.T, dir string, args ...string) string {

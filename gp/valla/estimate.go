@@ -17,8 +17,8 @@ var _ gp.Estimator = (*Settings)(nil)
 // does not.
 const trialRows = 1000
 
-// Estimate implements gp.Estimator: it makes two steps and a validation on a part of the rows, and
-// measures them.
+// Estimate implements gp.Estimator: it makes a few steps and validations with a part of the training
+// rows, and measures them.
 func (s *Settings) Estimate(ctx context.Context, p gp.Problem, r gp.Run) (gp.Estimate, error) {
 	if err := p.Check(); err != nil {
 		return gp.Estimate{}, err
@@ -54,34 +54,42 @@ type trial struct {
 	bytes                   int64
 }
 
-// trial begins a fit and ends it after its first validation, or after two steps without one.
+const (
+	trialSteps   = 10  // at most, after the first
+	trialSeconds = 0.5 // after which no further step begins
+)
+
+// trial begins a fit, with a validation after each step, and ends it after a few.
 func (s Settings) trial(ctx context.Context, p gp.Problem, r gp.Run) (trial, error) {
-	s.Iterations, s.ValidateEvery, s.Patience = 2, 2, new(0)
-	enough := 2
-	if p.Validation != nil {
-		enough = 3
-	}
+	s.Iterations, s.ValidateEvery, s.Patience = trialSteps+2, 1, new(0)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	before, t := held(), trial{}
-	start := time.Now()
-	var at []float64
+	before, t, start := held(), trial{}, time.Now()
+	var at []float64 // the ends of steps and validations, in turn
+	round := 1
+	if p.Validation != nil {
+		round = 2
+	}
 	r.Checkpoint, r.Resume = "", false
 	r.OnProgress = func(train.Progress) {
 		at = append(at, time.Since(start).Seconds())
-		if len(at) == enough {
+		whole := len(at) > round && len(at)%round == 0
+		if whole && ctx.Err() == nil && (len(at)/round > trialSteps || at[len(at)-1]-at[0] > trialSeconds) {
 			t.bytes = max(0, held()-before)
 			cancel()
 		}
 	}
-	if _, err := s.Fit(ctx, p, r); len(at) < enough {
+	if _, err := s.Fit(ctx, p, r); t.bytes == 0 {
 		return t, cmp.Or(err, ctx.Err())
 	}
-	t.step = at[1] - at[0]
-	t.start = max(0, at[0]-t.step)
-	if enough > 2 {
-		t.validation = at[2] - at[1]
+	for i := 1; i < len(at); i++ {
+		if took := at[i] - at[i-1]; i%round == 0 {
+			t.step += took / float64(len(at)/round-1)
+		} else {
+			t.validation += took / float64(len(at)/round)
+		}
 	}
+	t.start = max(0, at[0]-t.step)
 	return t, nil
 }
 

@@ -63,12 +63,8 @@ func (m *Model) Fit(ctx context.Context, set *data.Set, o FitOptions) (*Model, e
 	if err != nil {
 		return nil, fmt.Errorf("fit: %w", err)
 	}
-	if e, ok := s.(gp.Estimator); ok && o.OnEstimate != nil {
-		cost, err := e.Estimate(ctx, p, o.Run)
-		if err != nil {
-			return nil, fmt.Errorf("fit: %w", err)
-		}
-		o.OnEstimate(cost)
+	if err := o.estimate(ctx, s, p); err != nil {
+		return nil, fmt.Errorf("fit: %w", err)
 	}
 	fitted, runErr := s.Fit(ctx, p, o.Run)
 	if runErr != nil {
@@ -91,6 +87,19 @@ func (m *Model) Fit(ctx context.Context, set *data.Set, o FitOptions) (*Model, e
 	}
 	out.History = append(out.History, e)
 	return out, runErr
+}
+
+// estimate tells OnEstimate what the fit will take.
+func (o FitOptions) estimate(ctx context.Context, s gp.Settings, p gp.Problem) error {
+	e, ok := s.(gp.Estimator)
+	if !ok || o.OnEstimate == nil {
+		return nil
+	}
+	cost, err := e.Estimate(ctx, p, o.Run)
+	if err == nil {
+		o.OnEstimate(cost)
+	}
+	return err
 }
 
 // examine completes the event of a fit by a verdict and by notes on what looks wrong. An

@@ -35,6 +35,10 @@ type FitOptions struct {
 	// chosen by its rows, or the network may have been trained on them.
 	Judge *data.Set
 
+	// OnEstimate, if it is not nil, is called before the fit with what it will take, if the method
+	// can tell; see gp.Estimator. To find it takes a small part of the time of the fit.
+	OnEstimate func(gp.Estimate)
+
 	gp.Run
 }
 
@@ -59,6 +63,9 @@ func (m *Model) Fit(ctx context.Context, set *data.Set, o FitOptions) (*Model, e
 	if err != nil {
 		return nil, fmt.Errorf("fit: %w", err)
 	}
+	if err := o.estimate(ctx, s, p); err != nil {
+		return nil, fmt.Errorf("fit: %w", err)
+	}
 	fitted, runErr := s.Fit(ctx, p, o.Run)
 	if runErr != nil {
 		runErr = fmt.Errorf("fit: %w", runErr)
@@ -80,6 +87,19 @@ func (m *Model) Fit(ctx context.Context, set *data.Set, o FitOptions) (*Model, e
 	}
 	out.History = append(out.History, e)
 	return out, runErr
+}
+
+// estimate tells OnEstimate what the fit will take.
+func (o FitOptions) estimate(ctx context.Context, s gp.Settings, p gp.Problem) error {
+	e, ok := s.(gp.Estimator)
+	if !ok || o.OnEstimate == nil {
+		return nil
+	}
+	cost, err := e.Estimate(ctx, p, o.Run)
+	if err == nil {
+		o.OnEstimate(cost)
+	}
+	return err
 }
 
 // examine completes the event of a fit by a verdict and by notes on what looks wrong. An
@@ -109,7 +129,7 @@ func (m *Model) examine(ctx context.Context, e *Event, p gp.Problem, rows divisi
 	e.Verdict.Seen, e.Verdict.Pseudo = jury.seen, rows.pseudo && rows.judge == nil
 	e.Verdict.advise(e.Method, e.Settings)
 	if network.Classes != nil && rows.unseen() {
-		notes, err := m.timidFlag(ctx, network, jury.y)
+		notes, err := m.timidFlag(network, jury.y)
 		if err != nil {
 			return err
 		}

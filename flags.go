@@ -4,11 +4,11 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/task"
 	"github.com/go-valla/valla/graph"
-	"github.com/go-valla/valla/internal/kernel"
 	"gorgonia.org/tensor"
 )
 
@@ -31,7 +31,7 @@ func (m *Model) flags(ctx context.Context, train gp.Examples, p judged, j jury) 
 	if err != nil {
 		return nil, err
 	}
-	notes = append(notes, m.posteriorFlags(p.latent)...)
+	notes = append(notes, m.posteriorFlags(p.variance)...)
 	return append(notes, m.noiseFlags(train, p, j)...), nil
 }
 
@@ -82,16 +82,10 @@ var cooler = []float64{0.8, 0.65, 0.5, 0.4, 0.3, 0.2}
 
 // timidFlag says so where a classifier is right more often than it says: logits divided by a
 // temperature below 1 lower the NLL by more than the standard error. No variance does that.
-func (m *Model) timidFlag(ctx context.Context, network judged, y *tensor.Dense) ([]string, error) {
+func (m *Model) timidFlag(network judged, y *tensor.Dense) ([]string, error) {
 	best, least := 0.0, average(network.nlls)
 	for _, temperature := range cooler {
-		mean := network.latent.Mean.Clone().(*tensor.Dense)
-		kernel.Scale(mean.Float64s(), 1/temperature, mean.Float64s())
-		p, err := m.Task.Outputs.Predict(ctx, gp.Gaussian{Mean: mean, Cov: network.latent.Cov}, 0, PredictOptions{})
-		if err != nil {
-			return nil, err
-		}
-		diff, err := m.Task.Outputs.NLLs(p, y)
+		diff, err := m.Task.Outputs.NLLs(tempered(network.Prediction, temperature), y)
 		if err != nil {
 			return nil, err
 		}
@@ -110,24 +104,32 @@ func (m *Model) timidFlag(ctx context.Context, network judged, y *tensor.Dense) 
 		"Error bars of any method only take confidence away, so that none can do this: train the network longer.", best, least, average(network.nlls))}, nil
 }
 
-// posteriorFlags says so where the posterior adds nothing.
-func (m *Model) posteriorFlags(g gp.Gaussian) []string {
+// tempered returns the prediction of a network alone with its logits divided by a temperature.
+func tempered(p *Prediction, temperature float64) *Prediction {
+	q := *p
+	q.Probs = make([]float64, len(p.Probs))
+	for i, v := range p.Probs {
+		q.Probs[i] = math.Log(max(v, math.SmallestNonzeroFloat64)) / temperature
+	}
+	for row := range slices.Chunk(q.Probs, len(q.Classes)) {
+		gp.Softmax(row)
+	}
+	return &q
+}
+
+// posteriorFlags says so where the posterior, which has the given mean latent variance, adds
+// nothing.
+func (m *Model) posteriorFlags(variance float64) []string {
 	unit := m.NoiseVariance()
 	if unit == 0 {
 		unit = 1 // of logits
 	}
-	c, sum := g.Mean.Shape()[1], 0.0
-	cov := g.Cov.Float64s()
-	n := len(cov) / c
-	for i := range n {
-		sum += cov[i*c+i%c] / float64(n)
-	}
-	if sum > nothing*unit {
+	if variance > nothing*unit {
 		return nil
 	}
 	return []string{fmt.Sprintf("The posterior adds nothing to the network: its mean variance is %.2g of what would show. "+
 		"The prior standard deviation is as small as it can be, as happens where the rows to choose it by were used to train the network: "+
-		"give rows that the network has not seen (--validation-data), or try --method lla --hyper grid.", sum/unit)}
+		"give rows that the network has not seen (--validation-data), or try --method lla --hyper grid.", variance/unit)}
 }
 
 // noiseFlags compares the noise with the targets and with the residual.

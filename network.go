@@ -2,6 +2,7 @@ package valla
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strconv"
@@ -103,9 +104,26 @@ func (n Network) Describe(input []int, outputs int) (layers.Form, error) {
 	return form, nil
 }
 
+// maxForm bounds the file of a form in bytes. A layer takes some 100.
+const maxForm = 1 << 20
+
+// readForm returns the text of a file that describes a network.
+func readForm(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxForm+1))
+	if err == nil && len(text) > maxForm {
+		err = fmt.Errorf("%s: more than %d bytes, expected a list of layers", path, maxForm)
+	}
+	return text, err
+}
+
 func (n Network) form(input []int, outputs int) (layers.Form, error) {
 	if strings.HasSuffix(n.Form, ".json") {
-		text, err := os.ReadFile(n.Form)
+		text, err := readForm(n.Form)
 		if err != nil {
 			return nil, fmt.Errorf("form of the network: %w", err)
 		}

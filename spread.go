@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/go-valla/valla/data"
+	"github.com/go-valla/valla/gp"
 )
 
 // Spread is the root of the mean of the variances in a covariance [C,C]: how far the outputs
@@ -35,14 +36,20 @@ func (m *Model) UsualSpread() float64 {
 
 // usualSpread finds the UsualSpread on some of the training rows.
 func (m *Model) usualSpread(ctx context.Context, train *data.Set) (float64, error) {
-	g, err := m.Latent(ctx, train.Rows(some(train.N(), usualRows)).X)
+	in, err := m.Task.Inputs.Apply(train.Rows(some(train.N(), usualRows)).X, m.Dtype())
 	if err != nil {
 		return 0, err
 	}
-	cov, c := g.Cov.Float64s(), g.Mean.Shape()[1]
+	c := m.Task.Outputs.Size()
 	var all []float64
-	for v := range slices.Chunk(cov, c*c) {
-		all = append(all, Spread(v, c))
+	err = gp.InBatches(ctx, m.gp(), in, c, func(_ int, g gp.Gaussian) error {
+		for v := range slices.Chunk(g.Cov.Float64s(), c*c) {
+			all = append(all, Spread(v, c))
+		}
+		return nil
+	})
+	if err != nil {
+		return 0, err
 	}
 	slices.Sort(all)
 	return all[int(usualShare*float64(len(all)-1)+0.5)], nil

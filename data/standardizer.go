@@ -17,8 +17,8 @@ type Standardizer struct {
 // FitStandardizer returns the standardizer that gives each column of x [N,D], float32 or
 // float64, mean 0 and standard deviation 1. The deviation is that of the population: its
 // sum of squares is divided by N, as in NumPy and scikit-learn. A constant column gets
-// Std 1, so that it becomes 0. A column whose moments overflow is an error. Sums are
-// float64 for both types.
+// Std 1, so that it becomes 0. A column whose sum overflows is an error; squares may overflow
+// or underflow. Sums are float64 for both types.
 func FitStandardizer(x *tensor.Dense) (*Standardizer, error) {
 	var s *Standardizer
 	if x != nil && x.Dtype() == tensor.Float32 {
@@ -62,23 +62,34 @@ func moments[T float32 | float64](values []T, d int) *Standardizer {
 			varies[j] = varies[j] || v != values[j]
 		}
 	}
-	for j := range s.Std {
-		s.settle(j, math.Sqrt(s.Std[j]/n), varies[j], float64(values[j]))
+	for j, sum := range s.Std {
+		// In floating point the mean of equal numbers can differ from them, so a constant column is
+		// recognised by its values and not by its deviation.
+		const least, most = 1e-280, 1e280 // of a sum whose terms have all their digits
+		switch {
+		case !varies[j]:
+			s.Mean[j], s.Std[j] = float64(values[j]), 1
+		case sum >= least && sum <= most:
+			s.Std[j] = math.Sqrt(sum / n)
+		default:
+			s.Std[j] = scaledDeviation(values[j:], d, s.Mean[j])
+		}
 	}
 	return s
 }
 
-// settle sets the moments of column j. The deviation is 1 for a constant column and for one
-// whose squares underflow. In floating point the mean of equal numbers can differ from
-// them, so a constant column is recognised by its values and not by its deviation.
-func (s *Standardizer) settle(j int, std float64, varies bool, first float64) {
-	if !varies {
-		s.Mean[j], std = first, 1
+// scaledDeviation returns the standard deviation around mean of every d-th value, whose squares
+// may overflow or underflow. It divides by the largest deviation first.
+func scaledDeviation[T float32 | float64](values []T, d int, mean float64) float64 {
+	largest, sum, n := 0.0, 0.0, 0.0
+	for i := 0; i < len(values); i += d {
+		largest = max(largest, math.Abs(float64(values[i])-mean))
 	}
-	if std == 0 {
-		std = 1
+	for i := 0; i < len(values); i += d {
+		e := (float64(values[i]) - mean) / largest
+		sum, n = sum+e*e, n+1
 	}
-	s.Std[j] = std
+	return largest * math.Sqrt(sum/n)
 }
 
 // Apply returns (x-Mean)/Std for x [N,D].

@@ -49,9 +49,24 @@ func TestConstantColumns(t *testing.T) {
 			t.Errorf("constant %g: mean %g, std %g", c, s.Mean[0], s.Std[0])
 		}
 	}
-	s, err := FitStandardizer(newMatrix([]float64{0, 1e-200}, 2, 1))
-	if err != nil || s.Std[0] != 1 {
-		t.Errorf("squares that underflow: std %v (%v), want 1", s, err)
+}
+
+// A column of any scale is a column, also where its squares underflow or overflow.
+func TestScales(t *testing.T) {
+	for _, scale := range []float64{5e-324, 1e-300, 1e-170, 1e-140, 1, 1e140, 1e170, 1e300} {
+		values := []float64{-3 * scale, -scale, scale, 3 * scale}
+		x := newMatrix(values, 4, 1)
+		s, err := FitStandardizer(x)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := math.Sqrt(5) * scale; math.Abs(s.Std[0]-want) > 1e-15*want+5e-324 {
+			t.Errorf("scale %g: std %g, want %g", scale, s.Std[0], want)
+		}
+		z, err := s.Apply(x)
+		if err != nil || scale > 1e-310 && math.Abs(z.Float64s()[3]-3/math.Sqrt(5)) > 1e-15 {
+			t.Errorf("scale %g: %v, error %v", scale, z, err)
+		}
 	}
 }
 
@@ -109,7 +124,7 @@ func TestStandardizerErrors(t *testing.T) {
 		{array([]int{1, 2}, []int32{1, 2}), "found int32 of shape (1, 2)"},
 		{array([]int{2}, []float32{1, 2}), "expected a [N,D] float32 tensor, found float32 of shape (2)"},
 		{view.(*tensor.Dense), "found a view"},
-		{newMatrix([]float64{math.MaxFloat64, -math.MaxFloat64}, 2, 1), "column 0: mean 0, standard deviation +Inf"},
+		{newMatrix([]float64{math.MaxFloat64, math.MaxFloat64, 0}, 3, 1), "column 0: mean +Inf"},
 		{newMatrix([]float64{0, math.NaN()}, 2, 1), "column 0: mean NaN"},
 	} {
 		_, err := FitStandardizer(c.x)

@@ -98,11 +98,12 @@ func WriteTables(w io.Writer, dir, name, profile string) error {
 }
 
 // Report writes the results in the folder dir as one HTML page and as Markdown to that folder.
-// It returns the paths of both files.
-func Report(dir string) ([]string, error) {
+// It returns the paths of both files, and a line for each damaged file, whose cell the report
+// shows as missing. A folder that does not exist is an error.
+func Report(dir string) (files, damaged []string, err error) {
 	list, err := List()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	var known []report.Known
 	for _, e := range list {
@@ -110,7 +111,8 @@ func Report(dir string) ([]string, error) {
 	}
 	r, err := report.New(dir, known)
 	if err != nil {
-		return nil, err
+		return nil, nil, fmt.Errorf("experiments: %w", err)
 	}
-	return r.Write(dir)
+	files, err = r.Write(dir)
+	return files, r.Damaged, err
 }

@@ -124,8 +124,8 @@ func TestRun(t *testing.T) {
 	if err := WriteTables(&out, dir, "own", "short"); err != nil || out.Len() != 0 {
 		t.Errorf("tables %s of what was not run, error %v", &out, err)
 	}
-	files, err := Report(dir)
-	if err != nil || len(files) != 2 {
+	files, damaged, err := Report(dir)
+	if err != nil || len(files) != 2 || damaged != nil {
 		t.Fatalf("files %q, error %v", files, err)
 	}
 	for _, f := range files {
@@ -165,11 +165,15 @@ func TestRunErrors(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "own", "full", "plan.json"), []byte("{"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if err := WriteTables(&bytes.Buffer{}, dir, "own", "full"); err == nil || !strings.Contains(err.Error(), "plan.json") {
-		t.Errorf("a damaged plan: %v", err)
+	if files, damaged, err := Report(dir); err != nil || len(files) != 2 || len(damaged) != 1 || !strings.Contains(damaged[0], "plan.json") {
+		t.Errorf("a damaged plan: %q, %q, %v", files, damaged, err)
 	}
-	if _, err := Report(dir); err == nil || !strings.Contains(err.Error(), "plan.json") {
-		t.Errorf("a damaged plan: %v", err)
+	none := filepath.Join(dir, "nonexist")
+	if _, _, err := Report(none); !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), none) {
+		t.Errorf("no folder: %v", err)
+	}
+	if _, err := os.Stat(none); err == nil {
+		t.Error("the report made the folder")
 	}
 }
 

@@ -62,6 +62,9 @@ func compile[T kernel.Float](outputs []*expr, o Options) (machine, []*tensor.Den
 	if err != nil {
 		return nil, nil, err
 	}
+	if err := fits[T]("a graph", c.arena.size); err != nil {
+		return nil, nil, err
+	}
 	memory := make([]T, c.arena.size)
 	at := func(r region, e *expr) []T {
 		end := r.at + size(e.shape)

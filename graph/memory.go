@@ -1,15 +1,39 @@
 package graph
 
-import "fmt"
+import (
+	"fmt"
+	"unsafe"
+
+	"github.com/go-valla/valla/internal/kernel"
+	"github.com/go-valla/valla/internal/ram"
+)
 
 // MemoryError says that a computation needs more memory than it may have.
 type MemoryError struct {
 	What        string
 	Need, Limit int64 // bytes
+	Free        bool  // Limit is not a setting but what the machine had left
 }
 
 func (e *MemoryError) Error() string {
+	if e.Free {
+		return fmt.Sprintf("%s needs %s, more than the %s that are free", e.What, exactly(e.Need), exactly(e.Limit))
+	}
 	return fmt.Sprintf("%s needs %s, more than the limit of %s", e.What, exactly(e.Need), exactly(e.Limit))
+}
+
+// CheckMemory returns a *MemoryError if the machine has no room for bytes more, which what names.
+func CheckMemory(what string, bytes int64) error {
+	if left, ok := ram.Fits(bytes); !ok {
+		return &MemoryError{What: what, Need: bytes, Limit: left, Free: true}
+	}
+	return nil
+}
+
+// fits is CheckMemory for a number of elements.
+func fits[T kernel.Float](what string, elements int) error {
+	var zero T
+	return CheckMemory(what, int64(elements)*int64(unsafe.Sizeof(zero)))
 }
 
 // exactly is Bytes with the number itself.

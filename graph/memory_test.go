@@ -2,6 +2,8 @@ package graph_test
 
 import (
 	"errors"
+	"runtime/debug"
+	"strings"
 	"testing"
 
 	"github.com/go-valla/valla/graph"
@@ -51,5 +53,16 @@ func TestTile(t *testing.T) {
 	}
 	if got := graph.Bytes(3 << 30); got != "3 GiB" {
 		t.Errorf("3<<30 bytes are %s", got)
+	}
+}
+
+// TestFreeMemory: a program larger than the memory that is left is refused before it is made.
+func TestFreeMemory(t *testing.T) {
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(100 << 20))
+	b := graph.NewBuilder(tensor.Float64)
+	_, err := graph.Compile(b, []*node{b.Square(b.Input("x", 5000, 5000))}, graph.Options{})
+	var m *graph.MemoryError
+	if !errors.As(err, &m) || !m.Free || m.Need != 200_000_000 || !strings.Contains(err.Error(), "200000000 bytes (191 MiB), more than the ") {
+		t.Errorf("error %v", err)
 	}
 }

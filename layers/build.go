@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 
 	"gorgonia.org/tensor"
+
+	"github.com/go-valla/valla/graph"
 )
 
 // Build returns the network that f describes, with random weights of the element type
@@ -16,6 +18,13 @@ func Build(f Form, dt tensor.Dtype, rng *rand.Rand) (Sequential, error) {
 	}
 	if dt != tensor.Float32 && dt != tensor.Float64 {
 		return nil, fmt.Errorf("layers: %s: element type %v, expected float32 or float64", f.Kind(), dt)
+	}
+	n, err := Parameters(f)
+	if err != nil {
+		return nil, err
+	}
+	if err := graph.CheckMemory(fmt.Sprintf("layers: %s: a network of %d numbers", f.Kind(), n), int64(n)*int64(dt.Size())); err != nil {
+		return nil, err
 	}
 	return newMaker(dt, rng).form(f)
 }

@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
+
+	"github.com/go-valla/valla/internal/atomicfile"
 )
 
 // Config says how [Run] trains.
@@ -30,7 +30,8 @@ type Config struct {
 	// Checkpoint is a file from which a run can go on; "" means none. It is
 	// written after every CheckpointEvery iterations (0 means never), and when
 	// the run ends or is interrupted. With Resume a run goes on from the file
-	// where it exists; without, it starts anew and the file is replaced.
+	// where it exists; without, it starts anew and the file is replaced. A file that cannot be
+	// written is an error before the first step, and afterwards a warning, see Progress and Result.
 	Checkpoint      string
 	CheckpointEvery int
 	Resume          bool
@@ -55,6 +56,7 @@ type Progress struct {
 	Done, Total int     // parts before a resume included
 	Loss        float64 // of the last step; NaN where there is none
 	Validation  float64 // the last value of the validation; NaN before the first
+	Warning     string  // why the latest checkpoint could not be written; "" where all is well
 }
 
 // Record describes one validation.
@@ -87,6 +89,9 @@ type Result struct {
 	BestIteration int     `json:"best_iteration,omitempty"`
 	BestValue     float64 `json:"best_value,omitempty"`
 	Seconds       float64 `json:"seconds"`
+
+	// Warning says why the last checkpoint could not be written; it is empty where all is well.
+	Warning string `json:"warning,omitempty"`
 }
 
 const defaultValidateEvery = 100
@@ -121,7 +126,7 @@ func (cfg Config) check() error {
 	return cfg.checkPath()
 }
 
-// checkPath finds a mistyped folder now rather than after hours of training.
+// checkPath finds a file that cannot be written now rather than after hours of training.
 func (cfg Config) checkPath() error {
 	if cfg.Checkpoint == "" {
 		if cfg.Resume || cfg.CheckpointEvery > 0 {
@@ -129,8 +134,8 @@ func (cfg Config) checkPath() error {
 		}
 		return nil
 	}
-	if _, err := os.Stat(filepath.Dir(cfg.Checkpoint)); err != nil {
-		return fmt.Errorf("train: folder of the checkpoint: %w", err)
+	if err := atomicfile.Try(cfg.Checkpoint); err != nil {
+		return fmt.Errorf("train: checkpoint %s: %w", cfg.Checkpoint, err)
 	}
 	return nil
 }

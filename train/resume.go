@@ -18,7 +18,8 @@ import (
 var errNotSaved = errors.New("checkpoint not written")
 
 // save writes the checkpoint, where there is to be one. Parameters that are not
-// finite are an error, with or without a checkpoint, and never written.
+// finite are an error, with or without a checkpoint, and never written. A file that cannot be
+// written, as on a full disk, is a warning: the run itself is sound.
 func (r *runner) save() error {
 	if err := r.checkValues(); err != nil {
 		return err
@@ -28,11 +29,14 @@ func (r *runner) save() error {
 	}
 	r.Seconds = r.elapsed()
 	c, err := r.checkpoint()
-	if err == nil {
-		err = atomicfile.Write(r.cfg.Checkpoint, 0o644, func(w io.Writer) error { return c.encode(w, namesOf(r.arrays), len(r.params)) })
-	}
 	if err != nil {
 		return fmt.Errorf("train: %w: %w", errNotSaved, err)
+	}
+	err = atomicfile.Write(r.cfg.Checkpoint, 0o644, func(w io.Writer) error { return c.encode(w, namesOf(r.arrays), len(r.params)) })
+	r.progress.Warning = ""
+	if err != nil {
+		r.progress.Warning = fmt.Sprintf("%v: %v", errNotSaved, err)
+		r.tell()
 	}
 	return nil
 }

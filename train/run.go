@@ -74,6 +74,9 @@ func newRunner(obj Objective, cfg Config) (*runner, error) {
 		return nil, err
 	}
 	r.arrays, r.state = arraysOf(r.params, state), state.Numbers
+	if err := r.checkMemory(); err != nil {
+		return nil, err
+	}
 	r.id = r.identity()
 	if cfg.Resume {
 		if err := r.load(); err != nil {
@@ -83,6 +86,17 @@ func newRunner(obj Objective, cfg Config) (*runner, error) {
 	r.resumed, r.start = r.Seconds, time.Now()
 	r.progress = Progress{Unit: "steps", Total: r.cfg.Iterations, Loss: math.NaN(), Validation: math.NaN()}
 	return r, nil
+}
+
+// checkMemory refuses a run whose optimizer and whose best state, which are copies of its
+// arrays, have no room.
+func (r *runner) checkMemory() error {
+	const copies = 3 // two moments of Adam and the best values
+	need := int64(0)
+	for _, a := range r.arrays {
+		need += copies * int64(a.Value.DataSize()) * int64(a.Value.Dtype().Size())
+	}
+	return graph.CheckMemory("train: the optimizer of the network", need)
 }
 
 // loop makes steps and validations until there is a reason to stop. Where both
@@ -203,6 +217,7 @@ func (r *runner) finish(stopped Stopped, err error) (*Result, error) {
 	return &Result{
 		Iterations: r.Done, Stopped: stopped, History: r.History,
 		BestIteration: r.BestIteration, BestValue: r.BestValue, Seconds: r.Seconds,
+		Warning: r.progress.Warning,
 	}, err
 }
 

@@ -251,7 +251,7 @@ func TestRunRefuses(t *testing.T) {
 		{Config{Patience: 1}, "Patience needs Validate"},
 		{Config{Resume: true}, "need Checkpoint"},
 		{Config{CheckpointEvery: 1}, "need Checkpoint"},
-		{Config{Checkpoint: filepath.Join(t.TempDir(), "missing", "x")}, "folder of the checkpoint"},
+		{Config{Checkpoint: filepath.Join(t.TempDir(), "missing", "x")}, "no such file or directory"},
 		{Config{Iterations: 5, Schedule: StepDecay(0, 0.5)}, "schedule gives NaN at iteration 0"},
 		{Config{Iterations: 5, Schedule: func(i, n int) float64 { return float64(2 - i) }}, "schedule gives -2 at iteration 4"},
 	} {

@@ -64,7 +64,8 @@ func newDataGet() *cobra.Command {
 		Long: `Download data sets, or groups of them such as uci, from their public mirrors. A download
 that breaks off is continued. The size and the SHA-256 sum of every file are checked, and
 files with the right content are not downloaded again. Files that their publishers change
-without notice (year, taxi) have no known sum and are read to the end instead. For a set
+without notice (year, taxi) have no known sum and are read to the end instead; at most 2 GiB
+of them come, by HTTPS only. For a set
 without a public address the error says which files to put into which folder. valla
 experiment run looks for the sets in the same folder.`,
 		Example: "  valla data get mnist fmnist\n  valla experiment run mnist",
@@ -90,7 +91,7 @@ func getData(cmd *cobra.Command, folder string, names []string) error {
 		}
 		all = append(all, some...)
 	}
-	drawn := newDrawer(cmd.ErrOrStderr())
+	drawn := newDrawer(cmd.ErrOrStderr(), false)
 	defer drawn.close()
 	for _, s := range all {
 		err := s.Get(cmd.Context(), folder, fetch.Options{OnProgress: func(p fetch.Progress) {

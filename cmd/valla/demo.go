@@ -25,7 +25,7 @@ approximation (LLA) and VaLLA with 20 inducing points to it, score them on fresh
 draw their predictive bands. The demo needs no files.`,
 		Args: cobra.NoArgs,
 		RunE: running(func(cmd *cobra.Command, _ []string) error {
-			drawn := newDrawer(cmd.ErrOrStderr())
+			drawn := newDrawer(cmd.ErrOrStderr(), form.JSON)
 			o.OnProgress = func(what string, p train.Progress) { drawn.steps(what)(p) }
 			res, err := experiments.Demo(cmd.Context(), o)
 			drawn.close()

@@ -56,7 +56,7 @@ func TestWrongInput(t *testing.T) {
 		{1, `train.csv: no column "price"; it has "a", "b", "y"`, "train train.csv --target price --out x.valla"},
 		{1, "noext: expected a file called .csv", "train noext --out x.valla"},
 		{1, "broken.npy: malformed NumPy data", "train broken.npy --out x.valla"},
-		{1, "output no/x.valla: stat no: no such file", "train train.csv --out no/x.valla"},
+		{1, "--out no/x.valla: no such file", "train train.csv --out no/x.valla"},
 		{1, "it is a folder, expected a file", "train train.csv --out ."},
 		{1, "of 3 rows leaves 3 rows to train and 0 to validate", "train three.csv --out x.valla"},
 		{1, "cut.valla: damaged, or a file of another kind", "predict test.csv --model cut.valla"},
@@ -68,7 +68,7 @@ func TestWrongInput(t *testing.T) {
 		{1, `one.csv: no column "a"`, "fit one.csv --model map.valla --out x.valla"},
 		{1, `shapes.npz: array "fc2.weight": shape (1, 5), expected 3 inputs`, "fit train.csv --net-weights shapes.npz --activation tanh --out x.valla"},
 		{1, "none.npz: no such file", "fit train.csv --net-weights none.npz --activation tanh --out x.valla"},
-		{1, "folder of the checkpoint", "fit train.csv --model map.valla --out x.valla --checkpoint no/c.zip"},
+		{1, "--checkpoint no/c.zip: no such file", "fit train.csv --model map.valla --out x.valla --checkpoint no/c.zip"},
 
 		{2, `unknown command "frobnicate"`, "frobnicate"},
 		{2, `unknown command "frobnicate"`, "help frobnicate"},

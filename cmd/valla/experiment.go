@@ -55,7 +55,7 @@ func newExperimentRun() *cobra.Command {
 		Short: "Run experiments, by name or from files NAME.yaml",
 		Long: `Run experiments one after the other. A cell of a table is one method on one data set with
 one seed. Cells that are finished in the folder --dir are skipped, an interrupted fit goes
-on from its checkpoint, and cells whose settings have changed are run again. valla experiment
+on from its checkpoint, and cells whose settings or data have changed are run again. valla experiment
 report shows the finished cells, and valla data get downloads the data sets.`,
 		Example: "  valla experiment run toy uci --profile quick\n  valla experiment run mnist --weights mlp_mnist.npz --m 100,200 --seed 0,1",
 		Args: func(_ *cobra.Command, args []string) error {
@@ -130,7 +130,7 @@ func (c *experimentRun) one(cmd *cobra.Command, arg string, e *experiments.Exper
 	if c.JSON {
 		w = io.Discard
 	}
-	o, drawn := c.Options, newDrawer(cmd.ErrOrStderr())
+	o, drawn := c.Options, newDrawer(cmd.ErrOrStderr(), c.JSON)
 	defer drawn.close()
 	o.Commands = []string{c.command(cmd, arg, e.Profile)}
 	if e.Profile != "full" && slices.Contains(e.Profiles, "full") {
@@ -190,9 +190,12 @@ func newExperimentReport() *cobra.Command {
 		Short: "Write the results as one HTML page and as Markdown",
 		Args:  cobra.NoArgs,
 		RunE: running(func(cmd *cobra.Command, _ []string) error {
-			files, err := experiments.Report(dir)
+			files, damaged, err := experiments.Report(dir)
 			if err != nil {
 				return err
+			}
+			for _, d := range damaged {
+				fmt.Fprintln(cmd.ErrOrStderr(), "valla: warning: damaged, and computed again by the next run:", d)
 			}
 			for _, f := range files {
 				fmt.Fprintln(cmd.OutOrStdout(), "wrote", f)

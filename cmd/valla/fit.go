@@ -106,9 +106,11 @@ possible rows that neither training nor fit has used. 1,000 or more rows of --va
 are divided: half of them choose the settings that a fit looks for, and half of them judge. A
 posterior that is worse than the network alone comes with a warning.
 
-Ctrl-C ends a fit. If the method has a best state so far, that is written. With --checkpoint
-a fit that is made in steps can be resumed later with the same data and settings, as if it
-had not been interrupted.`
+Before the fit a line on stderr says about how long it will take and how much memory it needs.
+Ctrl-C ends a fit. If the method has a best state so far, that is written: to --out, or where
+that file exists already, beside it (m.part.valla for m.valla). With --checkpoint a fit that is
+made in steps can be resumed later with the same data and settings, as if it had not been
+interrupted.`
 
 func (c *fitCommand) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
@@ -156,7 +158,7 @@ func (c *fitCommand) flagError(given string, err error) error {
 }
 
 func (c *fitCommand) run(cmd *cobra.Command, args []string) error {
-	if err := cmp.Or(c.checkMethod(), c.checkWeights(), c.check()); err != nil {
+	if err := cmp.Or(c.checkMethod(), c.checkWeights(), c.check(c.model, args[0], c.netWeights, c.validationData, c.network.Form)); err != nil {
 		return err
 	}
 	table, err := data.ReadTable(args[0])
@@ -171,9 +173,9 @@ func (c *fitCommand) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	d := newDrawer(cmd.ErrOrStderr())
+	d := newDrawer(cmd.ErrOrStderr(), c.JSON)
 	fitted, err := m.Fit(cmd.Context(), set, valla.FitOptions{
-		Settings: c.method, Validation: c.Validation, Held: held, Judge: judge,
+		Settings: c.method, Validation: c.Validation, Held: held, Judge: judge, OnEstimate: d.estimate(c.method.Label()),
 		Run: gp.Run{Seed: c.Seed, Memory: int64(c.memory), Checkpoint: c.checkpoint, Resume: c.Resume, OnProgress: d.steps(c.method.Label())},
 	})
 	d.close()

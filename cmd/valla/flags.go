@@ -1,9 +1,6 @@
 package main
 
 import (
-	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -105,12 +102,17 @@ func (w *work) flags(cmd *cobra.Command) {
 	require(cmd, "out")
 }
 
-// check returns an error if flags do not go together or the output cannot be written.
-func (w *work) check() error {
+// check returns an error if flags do not go together, if the output or the checkpoint cannot be
+// written, or if they would replace one of the inputs. model, which may be "", is an input that
+// the output may replace, since it contains all of it.
+func (w *work) check(model string, inputs ...string) error {
 	if w.Resume && w.checkpoint == "" {
 		return settings.Errorf("to resume needs the file of the --checkpoint")
 	}
-	return checkOut(w.out)
+	if err := checkOut("--out", w.out, inputs...); err != nil || w.checkpoint == "" {
+		return err
+	}
+	return checkOut("--checkpoint", w.checkpoint, append(inputs, model, w.out)...)
 }
 
 // reading has the flags of commands that apply a model.
@@ -155,20 +157,4 @@ func require(cmd *cobra.Command, names ...string) {
 			panic(err)
 		}
 	}
-}
-
-// checkOut returns an error if the output cannot be written. It is called before the work, so
-// that the work is not lost.
-func checkOut(path string) error {
-	info, err := os.Stat(filepath.Dir(path))
-	if err != nil {
-		return fmt.Errorf("output %s: %w", path, err)
-	}
-	if !info.IsDir() {
-		return fmt.Errorf("output %s: %s is not a folder", path, filepath.Dir(path))
-	}
-	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		return fmt.Errorf("output %s: it is a folder, expected a file", path)
-	}
-	return nil
 }

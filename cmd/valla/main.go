@@ -15,16 +15,21 @@
 // in this package.
 //
 // The exit code is 0 for success, 1 after an error, 2 for wrong usage and 130 if Ctrl-C ended
-// a run.
+// a run. A crash of the program, which is a defect, aborts with the signal SIGABRT (exit code
+// 134 in a shell) after the stacks of the program. An error is one line on stderr, or with --json
+// one JSON object with the keys error and code.
 package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/signal"
+	"runtime/debug"
+	"strconv"
 	"strings"
 	"syscall"
 
@@ -34,7 +39,10 @@ import (
 	"github.com/go-valla/valla/internal/openblas"
 )
 
-func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
+func main() {
+	debug.SetTraceback("crash") // a crash aborts: the exit code 2 of a plain one means wrong usage
+	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
+}
 
 // run executes a command line and returns the exit code.
 func run(args []string, stdout, stderr io.Writer) int {
@@ -50,8 +58,47 @@ func run(args []string, stdout, stderr io.Writer) int {
 		return 0
 	}
 	text, code := explain(cmd, err)
-	fmt.Fprintf(stderr, "valla: %s\n", strings.ReplaceAll(text, "\n", "; "))
+	complain(stderr, shorten(strings.ReplaceAll(text, "\n", "; ")), code, wantsJSON(args))
 	return code
+}
+
+// complain prints the message of an error: one line, or with --json one JSON object.
+func complain(w io.Writer, text string, code int, asJSON bool) {
+	if !asJSON {
+		fmt.Fprintf(w, "valla: %s\n", text)
+		return
+	}
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	_ = e.Encode(map[string]any{"error": text, "code": code}) // as for the line, nothing is left to do
+}
+
+// wantsJSON tells whether the arguments ask for JSON, also if they are wrong.
+func wantsJSON(args []string) bool {
+	for _, a := range args {
+		if a == "--" {
+			break
+		}
+		if v, ok := strings.CutPrefix(a, "--json"); ok {
+			on, err := strconv.ParseBool(strings.TrimPrefix(v, "="))
+			return v == "" || err == nil && on
+		}
+	}
+	return false
+}
+
+// longest is the length of an error's text in bytes. Longer texts quote data, such as a cell of
+// a table of some megabytes.
+const longest = 1000
+
+// shorten cuts out the middle of a text that is too long.
+func shorten(text string) string {
+	if len(text) <= longest {
+		return text
+	}
+	const part = longest/2 - 40
+	cut := len(text) - 2*part
+	return strings.ToValidUTF8(fmt.Sprintf("%s … (%d bytes left out) … %s", text[:part], cut, text[len(text)-part:]), "")
 }
 
 // newRoot returns the command with all its subcommands. The arguments choose the method whose

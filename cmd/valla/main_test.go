@@ -65,8 +65,9 @@ func run(t *testing.T, dir string, args ...string) result {
 	return result{stdout.String(), progressLines.ReplaceAllString(stderr.String(), ""), cmd.ProcessState.ExitCode()}
 }
 
-// progressLines matches the lines about progress, which a run prints on a busy machine.
-var progressLines = regexp.MustCompile(`(?m)^[^:\n]+: \d+ of \d+ (steps|rows), .* s( left)?\n`)
+// progressLines matches the lines about progress, which a run prints on a busy machine, and the
+// estimate before a fit.
+var progressLines = regexp.MustCompile(`(?m)^([^:\n]+: \d+ of \d+ (steps|rows), .* s( left)?|valla: estimate: .* takes about .*)\n`)
 
 // must runs a command that has to succeed without a word on stderr.
 func must(t *testing.T, dir string, args ...string) string {

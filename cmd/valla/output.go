@@ -37,40 +37,55 @@ type report struct {
 }
 
 // save writes the model m that a run made, and reports it. m is nil if the run failed. If the
-// run was interrupted, the error says what the file contains.
+// run was interrupted, a model that is there already is kept, m is written beside it, and the
+// error says what the file contains.
 func (w *work) save(cmd *cobra.Command, m *valla.Model, runErr error) error {
 	if m == nil {
 		return runErr
 	}
-	if err := m.Save(w.out); err != nil {
+	out, kept := w.out, ""
+	if _, err := os.Stat(w.out); runErr != nil && err == nil {
+		out, kept = beside(w.out), ", and "+w.out+" is as it was"
+	}
+	if err := m.Save(out); err != nil {
 		return errors.Join(runErr, err)
 	}
-	r := newReport(m, w.out)
-	for _, n := range w.notes(r.Event) {
-		fmt.Fprintln(cmd.ErrOrStderr(), "valla: note:", n)
+	r := newReport(m, out)
+	r.Event.Notes = w.notes(r.Event)
+	var err error
+	if w.JSON { // which has the notes
+		err = printJSON(cmd.OutOrStdout(), r)
+	} else {
+		r.remark(cmd.ErrOrStderr())
+		err = r.print(cmd.OutOrStdout())
 	}
-	if v := r.Verdict; v != nil && v.Worse() {
-		fmt.Fprintln(cmd.ErrOrStderr(), "valla: warning:", v.Advice)
-	}
-	print := r.print
-	if w.JSON {
-		print = func(to io.Writer) error { return printJSON(to, r) }
-	}
-	err := print(cmd.OutOrStdout())
 	if runErr != nil {
 		after := ""
 		if r.Event.Result != nil {
 			after = fmt.Sprintf(" after %d steps", r.Event.Result.Iterations)
 		}
-		return interruption(fmt.Sprintf("interrupted%s; %s holds the best state so far", after, w.out))
+		return interruption(fmt.Sprintf("interrupted%s; %s holds the best state so far%s", after, out, kept))
 	}
 	return err
 }
 
+// remark prints what the user should read first.
+func (r report) remark(to io.Writer) {
+	for _, n := range r.Event.Notes {
+		fmt.Fprintln(to, "valla: note:", n)
+	}
+	if v := r.Verdict; v != nil && v.Worse() {
+		fmt.Fprintln(to, "valla: warning:", v.Advice)
+	}
+}
+
 // notes returns sentences about a run that the user should read.
 func (w *work) notes(e valla.Event) []string {
-	if w.checkpoint != "" && e.Result == nil {
+	switch {
+	case w.checkpoint != "" && e.Result == nil:
 		return append(e.Notes, "No checkpoint was written: the fit is one pass over the data.")
+	case e.Result != nil && e.Result.Warning != "":
+		return append(e.Notes, "The last "+e.Result.Warning+".")
 	}
 	return e.Notes
 }

@@ -250,9 +250,8 @@ func TestFitWeightsFromElsewhere(t *testing.T) {
 
 func TestNoteOnFewDistinctInputs(t *testing.T) {
 	dir := fitted(t)
-	r := run(t, dir, "fit", "train.csv", "--model", "map.valla", "--out", "n.valla", "--inducing", "500", "--iterations", "1", "--json")
+	r := run(t, dir, "fit", "train.csv", "--model", "map.valla", "--out", "n.valla", "--inducing", "500", "--iterations", "1")
 	if r.code != 0 || besideVerdict(r.stderr) != "valla: note: 180 inducing points instead of 500: there are no more different inputs.\n" {
 		t.Errorf("exit code %d, stderr %q", r.code, r.stderr)
 	}
-	decode(t, r.stdout, &report{})
 }

@@ -49,7 +49,7 @@ printed as CSV.`,
 }
 
 func (c *predictCommand) run(cmd *cobra.Command, args []string) error {
-	write, err := c.writer()
+	write, err := c.writer(args[0])
 	if err != nil {
 		return err
 	}
@@ -162,8 +162,9 @@ func (c *predictCommand) emit(stdout io.Writer, write func(io.Writer, *predictio
 	}
 }
 
-// writer returns the function that writes the format of the file given by --out.
-func (c *predictCommand) writer() (func(io.Writer, *predictions) error, error) {
+// writer returns the function that writes the format of the file given by --out, which must not
+// be the input.
+func (c *predictCommand) writer(input string) (func(io.Writer, *predictions) error, error) {
 	if c.out == "" {
 		return writeCSV, nil
 	}
@@ -171,7 +172,7 @@ func (c *predictCommand) writer() (func(io.Writer, *predictions) error, error) {
 	if write == nil {
 		return nil, settings.Errorf("--out %s, expected a file called .csv, .npz or .npy", c.out)
 	}
-	return write, checkOut(c.out)
+	return write, checkOut("--out", c.out, input, c.model)
 }
 
 // writeCSV writes the columns with a header, every number with all its digits.

@@ -10,6 +10,8 @@ import (
 	"github.com/schollz/progressbar/v3"
 	"golang.org/x/term"
 
+	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/train"
 )
 
@@ -64,11 +66,19 @@ type drawer struct {
 	start time.Time // the time when the piece of work began
 	drawn time.Time // the time when something was drawn last, or when the work began
 	bar   *progressbar.ProgressBar
+
+	warned string // the latest warning
 }
 
-func newDrawer(w io.Writer) *drawer {
+// newDrawer returns a drawer on w. With asJSON it draws on a terminal only: elsewhere stderr holds
+// nothing but the JSON object of an error.
+func newDrawer(w io.Writer, asJSON bool) *drawer {
 	f, ok := w.(*os.File)
-	return &drawer{out: w, terminal: ok && term.IsTerminal(int(f.Fd())), now: time.Now}
+	terminal := ok && term.IsTerminal(int(f.Fd()))
+	if asJSON && !terminal {
+		w = io.Discard
+	}
+	return &drawer{out: w, terminal: terminal, now: time.Now}
 }
 
 // show takes note of a progress and draws it if the last drawing is long enough ago.
@@ -145,6 +155,7 @@ func (d *drawer) close() {
 // steps returns a function that shows the progress of a training or a fit.
 func (d *drawer) steps(label string) func(train.Progress) {
 	return func(p train.Progress) {
+		d.warn(p.Warning)
 		var text string
 		if !math.IsNaN(p.Loss) {
 			text = fmt.Sprintf("loss %.4g", p.Loss)
@@ -154,4 +165,40 @@ func (d *drawer) steps(label string) func(train.Progress) {
 		}
 		d.show(progress{label: label, done: int64(p.Done), total: int64(p.Total), unit: p.Unit, text: text})
 	}
+}
+
+// warn prints a warning on a line of its own, unless it was printed last.
+func (d *drawer) warn(text string) {
+	if text != "" && text != d.warned {
+		d.close()
+		fmt.Fprintln(d.out, "valla: warning:", text)
+	}
+	d.warned = text
+}
+
+// long is the time in seconds from which on a fit is long, so that a cheaper choice is named.
+const long = 60
+
+// estimate returns a function that prints what a fit will take.
+func (d *drawer) estimate(label string) func(gp.Estimate) {
+	return func(e gp.Estimate) {
+		text := fmt.Sprintf("%s takes about %s and %s", label, seconds(e.Seconds), graph.Bytes(e.Bytes))
+		if e.Seconds > long && e.Cheaper != "" {
+			text += "; " + e.Cheaper + " takes less"
+		}
+		fmt.Fprintln(d.out, "valla: estimate:", text)
+	}
+}
+
+// seconds writes a duration with the digits that an estimate has.
+func seconds(s float64) string {
+	switch {
+	case s < 1:
+		return "1 s"
+	case s < 120:
+		return fmt.Sprintf("%.0f s", s)
+	case s < 7200:
+		return fmt.Sprintf("%.0f min", s/60)
+	}
+	return fmt.Sprintf("%.1f h", s/3600)
 }

@@ -144,7 +144,7 @@ func TestDrawerOfFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	if d := newDrawer(f); d.terminal || d.now().IsZero() {
+	if d := newDrawer(f, false); d.terminal || d.now().IsZero() {
 		t.Errorf("drawer %+v", d)
 	}
 }

@@ -28,8 +28,9 @@ DATA is a .csv, .csv.gz, .npy or .npz file. The first row of a CSV file may name
 columns; otherwise they are called x0, x1, .... An .npz archive holds the arrays X and y,
 where X may be images [N,C,H,W].
 
-Ctrl-C ends the training, and the best weights so far are written. With --checkpoint a
-training can be resumed later, as if it had not been interrupted.`,
+Ctrl-C ends the training, and the best weights so far are written: to --out, or where that
+file exists already, beside it (m.part.valla for m.valla). With --checkpoint a training can
+be resumed later, as if it had not been interrupted.`,
 		Example: `  valla train houses.csv --target price --out map.valla
   valla train irises.csv --target species --classes --out map.valla
   valla train images.npz --classes --form resnet20 --augment --out map.valla`,
@@ -42,14 +43,14 @@ training can be resumed later, as if it had not been interrupted.`,
 }
 
 func (c *trainCommand) run(cmd *cobra.Command, args []string) error {
-	if err := c.check(); err != nil {
+	if err := c.check("", args[0], c.Form); err != nil {
 		return err
 	}
 	set, err := c.targets.read(args[0])
 	if err != nil {
 		return err
 	}
-	d := newDrawer(cmd.ErrOrStderr())
+	d := newDrawer(cmd.ErrOrStderr(), c.JSON)
 	m, err := valla.Train(cmd.Context(), set, valla.TrainOptions{
 		Network: c.Network, Training: c.Training, Classes: c.Classes,
 		Seed: c.Seed, Checkpoint: c.checkpoint, Resume: c.Resume, OnProgress: d.steps("MAP"),

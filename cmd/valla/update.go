@@ -48,7 +48,7 @@ after.`,
 }
 
 func (c *updateCommand) run(cmd *cobra.Command, args []string) error {
-	if err := checkOut(c.out); err != nil {
+	if err := checkOut("--out", c.out, args[0]); err != nil {
 		return err
 	}
 	m, err := valla.Load(c.model)
@@ -63,7 +63,7 @@ func (c *updateCommand) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	d := newDrawer(cmd.ErrOrStderr())
+	d := newDrawer(cmd.ErrOrStderr(), c.asJSON)
 	updated, err := m.Update(cmd.Context(), set, gp.Run{Memory: int64(c.memory), OnProgress: d.steps(m.String())})
 	d.close()
 	if err != nil {

@@ -28,7 +28,7 @@ type Dataset struct {
 // known, and Check decides whether the content is right.
 type File struct {
 	Name   string // the file's path in the data set's folder, with / between names
-	Size   int64  // in bytes; 0 if it is not known
+	Size   int64  // in bytes; 0 if it is not known, and then at most 2 GiB come, by HTTPS only
 	SHA256 string // lower-case hexadecimal; known if and only if Size is
 	// Check reads the file at path and returns an error where its content is wrong. Only
 	// files of unknown size need it.

@@ -5,6 +5,7 @@
 package fetch
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -38,6 +39,8 @@ type Options struct {
 	// OnProgress, if it is not nil, is called when the transfer of a file begins and
 	// whenever bytes of it have come.
 	OnProgress func(Progress)
+
+	limit int64 // replaces maxUnknown in tests
 }
 
 // Progress says how much of a file is on the disk. When a file is complete, the last
@@ -99,7 +102,7 @@ func (o Options) get(ctx context.Context, d Dataset) error {
 		if err := os.MkdirAll(filepath.Dir(f.in(o.Dir)), 0o755); err != nil {
 			return err
 		}
-		dl := download{Options: o, File: f, part: f.in(o.Dir) + partial}
+		dl := download{Options: o, File: f, part: f.in(o.Dir) + partial, limit: cmp.Or(o.limit, maxUnknown)}
 		if err := dl.run(ctx); err != nil {
 			return fmt.Errorf("%s: %w%s%s", f.Name, err, dl.kept(), d.advice(err, o.Dir))
 		}

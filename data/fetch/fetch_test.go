@@ -38,6 +38,9 @@ func TestZeroOptions(t *testing.T) {
 		}
 		good(w, r)
 	})
+	standard := http.DefaultTransport
+	http.DefaultTransport = m.Client().Transport // which trusts the mirror
+	defer func() { http.DefaultTransport = standard }()
 	d, o := set(), Options{Dir: t.TempDir()}
 	for _, base := range []string{"/in/here", "/in/here/"} {
 		d.Mirrors = []string{m.URL + base}

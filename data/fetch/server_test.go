@@ -45,7 +45,7 @@ func (m *mirror) asked() string {
 func serve(t *testing.T, answers ...http.HandlerFunc) *mirror {
 	t.Helper()
 	m := &mirror{}
-	m.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	m.Server = httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		m.mu.Lock()
 		n := len(m.ranges)
 		m.ranges = append(m.ranges, strings.TrimPrefix(r.Header.Get("Range"), "bytes="))
@@ -120,7 +120,7 @@ func options(t *testing.T, mirrors ...*mirror) Options {
 	t.Helper()
 	o := Options{Dir: filepath.Join(t.TempDir(), "data"), Stall: time.Minute, Pause: time.Nanosecond}
 	for _, m := range mirrors {
-		o.Mirrors = append(o.Mirrors, m.URL)
+		o.Mirrors, o.Client = append(o.Mirrors, m.URL), m.Client() // all have the same certificate
 	}
 	return o
 }

@@ -67,7 +67,23 @@ func (d *download) request(ctx context.Context, address string, have int64) (*ht
 	if have > 0 {
 		req.Header.Set("Range", fmt.Sprintf("bytes=%d-", have))
 	}
-	resp, err := d.Client.Do(req)
+	if err := d.allowed(req); err != nil {
+		return nil, refusal{err, true}
+	}
+	client := *d.Client
+	client.CheckRedirect = func(req *http.Request, via []*http.Request) error {
+		if err := d.allowed(req); err != nil {
+			return err
+		}
+		if d.Client.CheckRedirect != nil {
+			return d.Client.CheckRedirect(req, via)
+		}
+		if len(via) >= 10 { // as net/http does by default
+			return errors.New("stopped after 10 redirects")
+		}
+		return nil
+	}
+	resp, err := client.Do(req)
 	if err != nil {
 		var inner *url.Error
 		if errors.As(err, &inner) {
@@ -76,6 +92,18 @@ func (d *download) request(ctx context.Context, address string, have int64) (*ht
 		return nil, refusal{err, false}
 	}
 	return resp, nil
+}
+
+// maxUnknown bounds a file of unknown size, in bytes.
+const maxUnknown = 2 << 30
+
+// allowed refuses an address, of a mirror or a redirection, that anybody on the way could answer,
+// for a file of which no sum is known.
+func (d *download) allowed(req *http.Request) error {
+	if !d.known() && req.URL.Scheme != "https" {
+		return fmt.Errorf("%s://%s: expected https, since no sum of the file is known", req.URL.Scheme, req.URL.Host)
+	}
+	return nil
 }
 
 // start returns the number of the byte with which an answer begins, after a request for
@@ -97,7 +125,18 @@ func (d *download) start(resp *http.Response, have int64) (at int64, err error) 
 	if n := resp.ContentLength; d.known() && n >= 0 && at+n != d.Size {
 		return 0, refusal{fmt.Errorf("expected %d bytes, found %d announced", d.Size-at, n), true}
 	}
+	if n := resp.ContentLength; !d.known() && n > d.most() {
+		return 0, refusal{fmt.Errorf("expected at most %d bytes, found %d announced", d.most(), n), true}
+	}
 	return at, nil
+}
+
+// most is the number of bytes that may come.
+func (d *download) most() int64 {
+	if d.known() {
+		return d.Size
+	}
+	return d.limit
 }
 
 // save writes body to f from the byte at on. It stops at the size of the file, whatever a
@@ -118,6 +157,9 @@ func (d *download) save(f *os.File, at int64, body io.Reader, alive func()) erro
 		n, err := body.Read(buf)
 		if n > 0 {
 			alive()
+			if d.come+int64(n) > d.most() {
+				return refusal{fmt.Errorf("expected at most %d bytes, found more", d.most()), true}
+			}
 			if _, err := f.Write(buf[:n]); err != nil {
 				return err
 			}

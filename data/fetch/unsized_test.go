@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"testing"
@@ -134,4 +135,36 @@ func TestManual(t *testing.T) {
 	expectError(t, err, "no mirror delivered it: it has no public address (folder "+o.Dir+": put a there)")
 	o = options(t, serve(t, status(404)))
 	expectError(t, Get(t.Context(), d, o), "404", "(folder "+o.Dir+": put a there)")
+}
+
+// Without a sum a file comes by HTTPS only, also behind a redirection; with a sum the address
+// does not matter.
+func TestUnsizedByHTTPS(t *testing.T) {
+	plain := httptest.NewServer(http.HandlerFunc(good))
+	defer plain.Close()
+	to := serve(t, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, plain.URL+"/a", http.StatusFound) })
+	for _, address := range []string{plain.URL, to.URL} {
+		o := options(t, to)
+		o.Mirrors = []string{address}
+		err := Get(t.Context(), unsized(), o)
+		expectError(t, err, "expected https, since no sum of the file is known")
+		if err := Get(t.Context(), set(), o); err != nil {
+			t.Errorf("%s, with a sum: %v", address, err)
+		}
+	}
+}
+
+// A file of unknown size has a limit, whether or not its length is announced.
+func TestUnsizedLimit(t *testing.T) {
+	for _, answer := range []http.HandlerFunc{good, chunked} {
+		m := serve(t, answer)
+		o := options(t, m)
+		o.limit = int64(len(content)) - 1
+		expectError(t, Get(t.Context(), unsized(), o), "expected at most 299999 bytes, found ")
+		expectAsked(t, m, "1: ")
+		o.limit++
+		if err := Get(t.Context(), unsized(), o); err != nil {
+			t.Error(err)
+		}
+	}
 }

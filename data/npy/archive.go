@@ -4,12 +4,14 @@ import (
 	"archive/zip"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"strings"
 
 	"gorgonia.org/tensor"
 
 	"github.com/go-valla/valla/internal/atomicfile"
+	"github.com/go-valla/valla/internal/ram"
 )
 
 // suffix ends the name of an array's entry in an archive. It is not part of the array's name.
@@ -54,6 +56,9 @@ func DecodeArchive(r io.ReaderAt, size int64, name string) (*Archive, error) {
 		return nil, fmt.Errorf("%s: %w: no zip archive: %w", name, ErrFormat, err)
 	}
 	a := &Archive{arrays: make(map[string]*tensor.Dense, len(z.File))}
+	if err := checkSizes(z.File, size); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
 	for _, f := range z.File {
 		key, ok := strings.CutSuffix(f.Name, suffix)
 		if !ok {
@@ -70,6 +75,38 @@ func DecodeArchive(r io.ReaderAt, size int64, name string) (*Archive, error) {
 		a.arrays[key] = t
 	}
 	return a, nil
+}
+
+// maxRatio is how many times its size an archive may expand to, from maxFree bytes on. Arrays of
+// numbers are compressed to a tenth at best; only those that are almost empty go below a
+// hundredth, and their archives are small.
+const (
+	maxRatio = 200
+	maxFree  = 256 << 20
+)
+
+// checkSizes refuses an archive of size bytes whose entries claim to be larger than it can be, or
+// larger than the memory that is left.
+func checkSizes(files []*zip.File, size int64) error {
+	claimed := uint64(0)
+	for _, f := range files {
+		if claimed += f.UncompressedSize64; claimed < f.UncompressedSize64 || claimed > math.MaxInt64 {
+			return fmt.Errorf("%w: the arrays claim more bytes than a file can have", ErrFormat)
+		}
+	}
+	if claimed > maxFree && claimed/maxRatio > uint64(size) {
+		return fmt.Errorf("%w: %d bytes that claim to hold arrays of %d bytes, expected at most %d times as many",
+			ErrUnsupported, size, claimed, maxRatio)
+	}
+	return fits(int64(claimed))
+}
+
+// fits returns an error if there is no memory for an array of so many bytes.
+func fits(bytes int64) error {
+	if left, ok := ram.Fits(bytes); !ok {
+		return fmt.Errorf("%w: it needs %d bytes of memory, and %d are free", ErrUnsupported, bytes, left)
+	}
+	return nil
 }
 
 // member reads one array of an archive of size bytes.

@@ -98,7 +98,13 @@ func decodeArray(r io.Reader, size int64) (*tensor.Dense, error) {
 	}
 	hint := chunkBytes / c.width
 	if size != unknownSize {
-		hint = int(max(size-int64(used), 0)) / c.width
+		if int64(n)*int64(c.width) > max(size-int64(used), 0) {
+			return nil, fmt.Errorf("%w: expected %d bytes of data, found %d (dtype %s, shape %v)", ErrFormat, n*c.width, max(size-int64(used), 0), h.Descr.Type, shape)
+		}
+		if err := fits(int64(n) * int64(c.width)); err != nil {
+			return nil, err
+		}
+		hint = n
 	}
 	data, err := c.read(r, n, hint)
 	if err != nil {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/go-valla/valla"
 	"github.com/go-valla/valla/experiments/internal/result"
+	"gorgonia.org/tensor"
 )
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
@@ -102,19 +103,32 @@ func (c *command) compare(ctx context.Context, stdout io.Writer) error {
 		return err
 	}
 	pl := plan{threads: runtime.GOMAXPROCS(0), steps: c.steps, budget: time.Minute}
+	err = c.rows(chosen, func(b benchmark, dt tensor.Dtype) error {
+		row, err := measure(ctx, b, dt, p, pl)
+		if err == nil {
+			r.Rows = append(r.Rows, row)
+		}
+		return err
+	})
+	if len(r.Rows) == 0 {
+		return err
+	}
+	r.Load[1] = load()
+	return errors.Join(err, c.print(r, stdout)) // what was measured, also after an interruption
+}
+
+// rows calls f for each row of the table.
+func (c *command) rows(chosen []benchmark, f func(benchmark, tensor.Dtype) error) error {
 	for _, b := range chosen {
 		for _, dt := range b.dtypes {
 			fmt.Fprintf(c.progress, "%s, %v\n", b.name, dt)
-			row, err := measure(ctx, b, dt, p, pl)
-			if err != nil {
+			if err := f(b, dt); err != nil {
 				return err
 			}
-			r.Rows = append(r.Rows, row)
 			debug.FreeOSMemory()
 		}
 	}
-	r.Load[1] = load()
-	return c.print(r, stdout)
+	return nil
 }
 
 // peer finds the other side. If there is none, it notes the reason in the report.

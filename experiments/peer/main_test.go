@@ -67,6 +67,30 @@ func TestInterrupt(t *testing.T) {
 	}
 }
 
+// canceller cancels a context at the second line that is written to it.
+type canceller struct {
+	cancel func()
+	lines  int
+}
+
+func (c *canceller) Write(p []byte) (int, error) {
+	if c.lines++; c.lines == 2 {
+		c.cancel()
+	}
+	return len(p), nil
+}
+
+// What was measured before Ctrl-C is printed.
+func TestInterruptPrints(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	c := command{only: "MAP step, 784|MAP step, 8", steps: 3, progress: &canceller{cancel: cancel}, python: "python3"}
+	var out strings.Builder
+	if err := c.compare(ctx, &out); !errors.Is(err, context.Canceled) || !strings.Contains(out.String(), "MAP step") {
+		t.Errorf("error %v, output %q", err, &out)
+	}
+}
+
 func TestWrongUsage(t *testing.T) {
 	for _, c := range []struct {
 		code int

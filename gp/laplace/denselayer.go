@@ -1,6 +1,10 @@
 package laplace
 
-import "github.com/go-valla/valla/internal/kernel"
+import (
+	"context"
+
+	"github.com/go-valla/valla/internal/kernel"
+)
 
 // denseLayer is all of H where the weights are those of one dense layer of q outputs,
 // so that J_n = a_n ⊗ d_n with the layer's inputs a, and a 1 for the bias. Then
@@ -127,7 +131,7 @@ func (h *denseLayer) index(u, v int) int {
 
 // finish puts the weights in their order. h.outer has only the blocks on and below its
 // diagonal, and of each of these, which are symmetric, only the lower triangle.
-func (h *denseLayer) finish() error {
+func (h *denseLayer) finish(context.Context) error {
 	h.a = make([]float64, h.n*h.n)
 	at := h.at()
 	for r, u := range at {
@@ -140,9 +144,9 @@ func (h *denseLayer) finish() error {
 	return checkFinite(h.a, h.blocks[0])
 }
 
-func (h *denseLayer) factor(c scales) (factor, error) {
+func (h *denseLayer) factor(ctx context.Context, c scales) (factor, error) {
 	t := h.perWeight(c)
-	l, err := h.cholesky(c.s, t)
+	l, err := h.cholesky(ctx, c.s, t)
 	return denseFactor{weightFactor{l, h.blocks, t}, h}, err
 }
 

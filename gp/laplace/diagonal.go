@@ -1,6 +1,10 @@
 package laplace
 
-import "github.com/go-valla/valla/internal/kernel"
+import (
+	"context"
+
+	"github.com/go-valla/valla/internal/kernel"
+)
 
 // diagonal sums up the squares of Jacobian entries. The square of an outer product is
 // the outer product of the squares, so no Jacobian is formed.
@@ -60,7 +64,7 @@ func (h *diagonal[T]) addBlock(b batch, i int) {
 	h.totals[i].next()
 }
 
-func (h *diagonal[T]) finish() error {
+func (h *diagonal[T]) finish(context.Context) error {
 	for i, k := range h.blocks {
 		h.h = append(h.h, h.totals[i].all())
 		if err := checkFinite(h.h[i], k); err != nil {

@@ -1,6 +1,7 @@
 package laplace
 
 import (
+	"context"
 	"math"
 
 	"github.com/go-valla/valla/internal/kernel"
@@ -37,9 +38,9 @@ func (f *functionSpace) add(b batch) error {
 	return err
 }
 
-func (f *functionSpace) finish() error {
-	kernel.Syrk(false, f.n, f.params, 1, f.j, f.params, 0, f.a, f.n)
-	return nil
+func (f *functionSpace) finish(ctx context.Context) error {
+	clear(f.a)
+	return addSquare(ctx, false, f.n, f.params, f.j, f.a)
 }
 
 // scaled returns RT²Rᵀ.
@@ -55,9 +56,9 @@ func (f *functionSpace) scaled(c scales) gram {
 	return g
 }
 
-func (f *functionSpace) factor(c scales) (factor, error) {
+func (f *functionSpace) factor(ctx context.Context, c scales) (factor, error) {
 	g := f.scaled(c)
-	l, err := g.cholesky(c.s, nil)
+	l, err := g.cholesky(ctx, c.s, nil)
 	return functionFactor{l, f, c, f.perWeight(c)}, err
 }
 
@@ -70,12 +71,12 @@ type functionFactor struct {
 
 // shares: H̃ (H̃ + sI)⁻¹ = R̃ᵀ (G̃ + sI)⁻¹ R̃ with R̃ = RT, so a block's share is
 // ‖L⁻¹ R̃‖² over its columns.
-func (f functionFactor) shares() (out []float64) {
+func (f functionFactor) shares(ctx context.Context) (out []float64) {
 	d := f.data
 	part := make([]float64, f.n*inverseWidth)
 	for i, k := range d.blocks {
 		sum := 0.0
-		for lo := k.offset; lo < k.offset+k.size(); lo += inverseWidth {
+		for lo := k.offset; lo < k.offset+k.size() && ctx.Err() == nil; lo += inverseWidth {
 			cols := min(inverseWidth, k.offset+k.size()-lo)
 			for r := range f.n {
 				copy(part[r*cols:(r+1)*cols], d.j[r*d.params+lo:])

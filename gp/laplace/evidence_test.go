@@ -72,12 +72,12 @@ func TestSpectrum(t *testing.T) {
 		logDet += math.Log1p(v / s)
 		gamma += v / (v + s)
 	}
-	c, err := g.cholesky(s, nil)
+	c, err := g.cholesky(t.Context(), s, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	fixture.Close(t, "log det", []float64{c.logDet()}, []float64{logDet}, 1e-14)
-	fixture.Close(t, "γ", []float64{c.effective()}, []float64{gamma}, 1e-14)
+	fixture.Close(t, "γ", []float64{c.effective(t.Context())}, []float64{gamma}, 1e-14)
 }
 
 // γ of an order above the width of its blocks is that of the explicit inverse.
@@ -89,7 +89,7 @@ func TestEffectiveInBlocks(t *testing.T) {
 		t.Fatalf("order %d does not exercise the blocks", g.n)
 	}
 	// tr G (G + sI)⁻¹ = Σ_i [(G + sI)⁻¹ G]_ii, each column by a solve of its own.
-	c, err := g.cholesky(0.25, nil)
+	c, err := g.cholesky(t.Context(), 0.25, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

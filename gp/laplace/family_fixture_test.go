@@ -156,4 +156,4 @@ func checkMoments(t *testing.T, a fixture.Arrays, prob problem, o Options) {
 // unfinished is a structure whose sums are left as they are.
 type unfinished struct{ structure }
 
-func (unfinished) finish() error { return nil }
+func (unfinished) finish(context.Context) error { return nil }

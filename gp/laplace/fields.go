@@ -1,6 +1,7 @@
 package laplace
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
@@ -36,7 +37,7 @@ func (g *gram) fields(visit visitor) error {
 	return nil
 }
 
-func (g *gram) rebuild() error { return nil }
+func (g *gram) rebuild(context.Context) error { return nil }
 
 func (g *gram) describe(s *Header) { s.Space = WeightSpace }
 
@@ -48,9 +49,9 @@ func (f *functionSpace) describe(s *Header) { s.Space = FunctionSpace }
 
 func (l *lowRank) fields(visit visitor) error { return visit("r", &l.j, l.n, l.params) }
 
-func (l *lowRank) rebuild() error {
+func (l *lowRank) rebuild(ctx context.Context) error {
 	l.a = make([]float64, l.n*l.n)
-	return l.functionSpace.finish()
+	return l.functionSpace.finish(ctx)
 }
 
 func (l *lowRank) describe(s *Header) { s.Structure, s.Rank = LowRank, l.n }
@@ -67,7 +68,7 @@ func (h *diagonal[T]) fields(visit visitor) error {
 	return nil
 }
 
-func (h *diagonal[T]) rebuild() error {
+func (h *diagonal[T]) rebuild(context.Context) error {
 	for i, k := range h.blocks {
 		if v := slices.Min(h.h[i]); v < 0 {
 			return fmt.Errorf("laplace: the diagonal of H in %q has the element %g", k.param.Name, v)

@@ -136,7 +136,7 @@ func (p *Posterior) sum(ctx context.Context, x inputs, seen func(batch)) error {
 	if err != nil {
 		return err
 	}
-	return p.structure.finish()
+	return p.structure.finish(ctx)
 }
 
 // addWeights sums up the squares of the weights.
@@ -159,5 +159,5 @@ func (p *Posterior) fits(what string, need int64) error {
 	if need > p.limit {
 		return &graph.MemoryError{What: "laplace: " + what, Need: need, Limit: p.limit}
 	}
-	return nil
+	return graph.CheckMemory("laplace: "+what, need)
 }

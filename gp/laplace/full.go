@@ -1,6 +1,7 @@
 package laplace
 
 import (
+	"context"
 	"math"
 
 	"github.com/go-valla/valla/internal/kernel"
@@ -31,7 +32,9 @@ func (w *weightSpace) allocate() {
 
 func (w *weightSpace) add(b batch) error {
 	if w.filled+b.size() > w.chunk {
-		w.flush()
+		if err := w.flush(b.ctx); err != nil {
+			return err
+		}
 	}
 	rows := w.rows[w.filled*w.n:]
 	err := b.jacobian(rows, w.n)
@@ -40,20 +43,24 @@ func (w *weightSpace) add(b batch) error {
 	return err
 }
 
-func (w *weightSpace) flush() {
-	kernel.Syrk(true, w.n, w.filled, 1, w.rows, w.n, 1, w.a, w.n)
+func (w *weightSpace) flush(ctx context.Context) error {
+	err := addSquare(ctx, true, w.n, w.filled, w.rows, w.a)
 	w.filled = 0
+	return err
 }
 
-func (w *weightSpace) finish() error {
-	w.flush()
+func (w *weightSpace) finish(ctx context.Context) error {
+	if err := w.flush(ctx); err != nil {
+		return err
+	}
 	w.rows = nil
+	mirror(w.a, w.n)
 	return nil
 }
 
-func (w *weightSpace) factor(c scales) (factor, error) {
+func (w *weightSpace) factor(ctx context.Context, c scales) (factor, error) {
 	t := w.perWeight(c)
-	l, err := w.cholesky(c.s, t)
+	l, err := w.cholesky(ctx, c.s, t)
 	return weightFactor{l, w.blocks, t}, err
 }
 
@@ -76,8 +83,8 @@ type weightFactor struct {
 }
 
 // shares: H̃ (H̃ + sI)⁻¹ = I − s (H̃ + sI)⁻¹.
-func (f weightFactor) shares() (out []float64) {
-	diagonal := f.inverseDiagonal()
+func (f weightFactor) shares(ctx context.Context) (out []float64) {
+	diagonal := f.inverseDiagonal(ctx)
 	for _, k := range f.blocks {
 		out = append(out, float64(k.size())-f.s*kernel.Sum(diagonal[k.offset:k.offset+k.size()]))
 	}

@@ -1,6 +1,7 @@
 package laplace
 
 import (
+	"context"
 	"fmt"
 	"math"
 
@@ -17,7 +18,7 @@ type gram struct {
 
 // cholesky returns L with L·Lᵀ = TGT + sI, for the diagonal t [n] of T; nil stands for
 // ones.
-func (g *gram) cholesky(s float64, t []float64) (cholesky, error) {
+func (g *gram) cholesky(ctx context.Context, s float64, t []float64) (cholesky, error) {
 	c := cholesky{n: g.n, s: s, l: make([]float64, len(g.a))}
 	largest := 0.0
 	for i := range g.n {
@@ -30,7 +31,11 @@ func (g *gram) cholesky(s float64, t []float64) (cholesky, error) {
 		largest = max(largest, row[i])
 		row[i] += s
 	}
-	if pivot := kernel.Cholesky(g.n, c.l, g.n); pivot >= 0 {
+	pivot, err := factorise(ctx, g.n, c.l)
+	if err != nil {
+		return c, err
+	}
+	if pivot >= 0 {
 		return c, fmt.Errorf("laplace: J Jᵀ + s I with s = σ²/σ₀² = %g, largest diagonal element of J Jᵀ %g: %w",
 			s, largest, &graph.NotPositiveDefiniteError{Order: g.n, Pivot: pivot})
 	}
@@ -56,10 +61,10 @@ func (c cholesky) logDet() float64 {
 const inverseWidth = 128
 
 // inverseDiagonal returns the diagonal of (G + sI)⁻¹ = L⁻ᵀL⁻¹, the squared lengths of
-// the columns of L⁻¹.
-func (c cholesky) inverseDiagonal() []float64 {
+// the columns of L⁻¹. If ctx ends they are not complete.
+func (c cholesky) inverseDiagonal(ctx context.Context) []float64 {
 	block, out := make([]float64, c.n*inverseWidth), make([]float64, c.n)
-	for j := 0; j < c.n; j += inverseWidth {
+	for j := 0; j < c.n && ctx.Err() == nil; j += inverseWidth {
 		// L⁻¹ is lower triangular: its columns from j on start in row j.
 		rows, cols := c.n-j, min(inverseWidth, c.n-j)
 		b := block[:rows*cols]
@@ -77,7 +82,9 @@ func (c cholesky) inverseDiagonal() []float64 {
 }
 
 // effective is tr G (G + sI)⁻¹ = n − s tr (G + sI)⁻¹.
-func (c cholesky) effective() float64 { return float64(c.n) - c.s*kernel.Sum(c.inverseDiagonal()) }
+func (c cholesky) effective(ctx context.Context) float64 {
+	return float64(c.n) - c.s*kernel.Sum(c.inverseDiagonal(ctx))
+}
 
 // inverse returns (G + sI)⁻¹ [n,n].
 func (c cholesky) inverse() []float64 {

@@ -1,6 +1,7 @@
 package laplace
 
 import (
+	"context"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/eigen"
 	"github.com/go-valla/valla/internal/kernel"
@@ -64,7 +65,7 @@ func (h *kfac[T]) add(b batch) error {
 }
 
 // finish finds the eigenvectors of the factors.
-func (h *kfac[T]) finish() (err error) {
+func (h *kfac[T]) finish(context.Context) (err error) {
 	h.factors(func(k block, n *graph.Node, width int) {
 		m := h.moments[n].all()
 		mirror(m, width)
@@ -80,7 +81,7 @@ func (h *kfac[T]) finish() (err error) {
 	if err != nil {
 		return err
 	}
-	return h.rebuild()
+	return h.rebuild(context.Background())
 }
 
 // over is the number by which the sum of a factor's moments is divided.
@@ -92,7 +93,7 @@ func (h *kfac[T]) over(k block, n *graph.Node) int {
 }
 
 // rebuild: the eigenvalues of A⊗G are the products of those of A and of G.
-func (h *kfac[T]) rebuild() error {
+func (h *kfac[T]) rebuild(context.Context) error {
 	for _, k := range h.blocks {
 		h.h = append(h.h, products(h.values[k.a], h.values[k.d]))
 	}

@@ -1,6 +1,7 @@
 package laplace
 
 import (
+	"context"
 	"math"
 
 	"github.com/go-valla/valla/internal/eigen"
@@ -55,8 +56,8 @@ func (l *lowRank) allocate() { l.inner.allocate() }
 
 func (l *lowRank) add(b batch) error { return l.inner.add(b) }
 
-func (l *lowRank) finish() error {
-	if err := l.inner.finish(); err != nil {
+func (l *lowRank) finish(ctx context.Context) error {
+	if err := l.inner.finish(ctx); err != nil {
 		return err
 	}
 	var err error
@@ -72,7 +73,7 @@ func (l *lowRank) finish() error {
 	if err != nil {
 		return err
 	}
-	return l.functionSpace.finish()
+	return l.functionSpace.finish(ctx)
 }
 
 // leading returns how many of the eigenvalues, which ascend, are kept: the largest, at most

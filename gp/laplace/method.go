@@ -49,12 +49,16 @@ func passed(report func(train.Progress)) func(done, total int) {
 }
 
 // fitted returns the posterior with the record of its fit.
-func (p *Posterior) fitted(of gp.Problem, given map[string]any, notes []string) *gp.Fitted {
+func (p *Posterior) fitted(ctx context.Context, of gp.Problem, given map[string]any, notes []string) (*gp.Fitted, error) {
+	effective := p.factor.effective(ctx)
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	r := gp.Record{
 		Rows: p.examples, Settings: given, PriorStds: p.PriorStds(), Notes: notes,
 		Facts: []gp.Fact{
 			{Name: "parameters", Value: float64(p.Parameters())},
-			{Name: "effective parameters", Value: p.EffectiveParameters()},
+			{Name: "effective parameters", Value: effective},
 			{Name: "log marginal likelihood", Value: p.LogMarginalLikelihood()},
 		},
 	}
@@ -65,5 +69,5 @@ func (p *Posterior) fitted(of gp.Problem, given map[string]any, notes []string) 
 	if p.priors != Shared {
 		r.Groups = p.Priors()
 	}
-	return &gp.Fitted{Posterior: p, NoiseVariance: p.NoiseStd() * p.NoiseStd(), Record: r}
+	return &gp.Fitted{Posterior: p, NoiseVariance: p.NoiseStd() * p.NoiseStd(), Record: r}, nil
 }

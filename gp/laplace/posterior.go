@@ -83,7 +83,7 @@ func (p *Posterior) solve(ctx context.Context, c scales) (factor, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	return p.structure.factor(c)
+	return p.structure.factor(ctx, c)
 }
 
 // PriorStd returns σ₀, the first of PriorStds where there are several.
@@ -121,13 +121,13 @@ func (p *Posterior) LogMarginalLikelihood() float64 {
 // each log σ₀, in the order of Priors, and in log σ if there is a σ. It costs about as much as a
 // factorisation.
 func (p *Posterior) LogMarginalLikelihoodGradient() (logPriorStds []float64, logNoiseStd float64) {
-	return p.evidence.gradient(p.hyper, p.prior.sums(p.factor.shares()))
+	return p.evidence.gradient(p.hyper, p.prior.sums(p.factor.shares(context.Background())))
 }
 
 // EffectiveParameters returns γ = tr H (H + σ²/σ₀² I)⁻¹, the number of weights that the data
 // determine. It lies between 0 and P, and is at most N·C where H is not approximated. It
 // costs about as much as a factorisation.
-func (p *Posterior) EffectiveParameters() float64 { return p.factor.effective() }
+func (p *Posterior) EffectiveParameters() float64 { return p.factor.effective(context.Background()) }
 
 // Predict implements gp.Posterior: for x [N,…] the mean [N,C] and covariance [N,C,C].
 func (p *Posterior) Predict(ctx context.Context, x *tensor.Dense) (gp.Gaussian, error) {

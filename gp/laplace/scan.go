@@ -106,7 +106,7 @@ func (s *scanner) each(ctx context.Context, in inputs, f func(batch) error) erro
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		b := batch{scanner: s, first: first, count: min(s.batch, in.n-first)}
+		b := batch{scanner: s, ctx: ctx, first: first, count: min(s.batch, in.n-first)}
 		s.load(in, first, b.count)
 		if err := b.run(); err != nil {
 			return err
@@ -159,6 +159,7 @@ func fill[T kernel.Float](dst []T, in inputs, first, count int) {
 // batch gives access to the results of the network for the examples first, first+1, ….
 type batch struct {
 	*scanner
+	ctx          context.Context // of the pass over the examples
 	first, count int
 	lambda       *lambda // nil: Λ is the identity over σ²
 }

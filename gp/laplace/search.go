@@ -56,7 +56,7 @@ func (p *Posterior) maximise(ctx context.Context, h hyper) (hyper, error) {
 		if err != nil {
 			return 0, err
 		}
-		return f.effective(), nil
+		return f.effective(ctx), ctx.Err()
 	})
 	if err != nil || len(h.prior) == 1 {
 		return best, err
@@ -133,7 +133,10 @@ func (s *search) evaluate(z []float64) {
 		}
 		return
 	}
-	prior, noise := s.evidence.gradient(h, s.prior.sums(f.shares()))
+	prior, noise := s.evidence.gradient(h, s.prior.sums(f.shares(s.ctx)))
+	if s.err = s.ctx.Err(); s.err != nil {
+		return
+	}
 	s.value = -s.evidence.value(h, f.logDet())
 	s.slope = s.take(hyper{prior, noise})
 	for i := range s.slope {
@@ -177,7 +180,11 @@ func (s *search) determined(z []float64) error {
 		return err
 	}
 	const nothing = 1e-12 // of all weights, beyond rounding
-	for l, gamma := range s.prior.sums(f.shares()) {
+	gammas := s.prior.sums(f.shares(s.ctx))
+	if err := s.ctx.Err(); err != nil {
+		return err
+	}
+	for l, gamma := range gammas {
 		if s.h.prior[l] == 0 && gamma < nothing*float64(s.scan.params) {
 			return fmt.Errorf("laplace: the marginal likelihood has no maximum: the data determine %g weights of %q, expected more than 0", gamma, s.prior.names[l])
 		}

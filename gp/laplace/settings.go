@@ -168,19 +168,25 @@ func (s *Settings) Fit(ctx context.Context, p gp.Problem, r gp.Run) (*gp.Fitted,
 	if err != nil {
 		return nil, err
 	}
-	prior, noise := c.start(p)
-	q, err := fit(ctx, p, r, Options{
-		Weights: c.weights(), Structure: c.structure(), Rank: c.Rank,
-		Priors: Priors(slices.Index(priorNames, c.Priors)), PriorStd: prior, NoiseStd: noise, Ascent: c.ascent(),
-		Subset: c.Subset,
-	})
+	o := c.options(p)
+	q, err := fit(ctx, p, r, o)
 	if err == nil && c.Hyper == hyperGrid {
-		q, _, err = q.GridSearch(ctx, p.Validation.X, p.Validation.Y, Grid{NoiseStds: c.gridNoises(noise)})
+		q, _, err = q.GridSearch(ctx, p.Validation.X, p.Validation.Y, Grid{NoiseStds: c.gridNoises(o.NoiseStd)})
 	}
 	if err != nil {
 		return nil, err
 	}
-	return q.fitted(p, settings.Map(c), c.notes(p, q)), nil
+	return q.fitted(ctx, p, settings.Map(c), c.notes(p, q))
+}
+
+// options are those of the function Fit, for complete settings.
+func (s *Settings) options(p gp.Problem) Options {
+	prior, noise := s.start(p)
+	return Options{
+		Weights: s.weights(), Structure: s.structure(), Rank: s.Rank,
+		Priors: Priors(slices.Index(priorNames, s.Priors)), PriorStd: prior, NoiseStd: noise, Ascent: s.ascent(),
+		Subset: s.Subset,
+	}
 }
 
 // gridNoises are the noises of a grid around the network's residual; nil where the noise

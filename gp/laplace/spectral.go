@@ -1,6 +1,7 @@
 package laplace
 
 import (
+	"context"
 	"fmt"
 	"math"
 
@@ -39,7 +40,9 @@ func checkFinite(sums []float64, of block) error {
 	return nil
 }
 
-func (s *spectral) factor(c scales) (factor, error) { return spectralFactor{s, c}, nil }
+func (s *spectral) factor(_ context.Context, c scales) (factor, error) {
+	return spectralFactor{s, c}, nil
+}
 
 // spectralFactor has the spectrum t²h of H̃ in each block.
 type spectralFactor struct {
@@ -64,9 +67,9 @@ func (f spectralFactor) ratio(i int) float64 {
 	return f.scales.s / (t * t)
 }
 
-func (f spectralFactor) effective() float64 { return kernel.Sum(f.shares()) }
+func (f spectralFactor) effective(ctx context.Context) float64 { return kernel.Sum(f.shares(ctx)) }
 
-func (f spectralFactor) shares() (out []float64) {
+func (f spectralFactor) shares(context.Context) (out []float64) {
 	for i := range f.h {
 		sum, r := 0.0, f.ratio(i)
 		for _, h := range f.h[i] {

@@ -124,7 +124,7 @@ func (p *Posterior) rebuild(ctx context.Context) error {
 		x := dense(f.x, append([]int{p.examples}, p.scan.x.Shape()[1:]...)...)
 		return p.sum(ctx, inputs{t: x, n: p.examples, shape: x.Shape()[1:]}, func(batch) {})
 	}
-	return p.structure.(interface{ rebuild() error }).rebuild()
+	return p.structure.(interface{ rebuild(context.Context) error }).rebuild(ctx)
 }
 
 // check refuses a header that no fit gives, or one of another likelihood.

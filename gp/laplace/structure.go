@@ -1,6 +1,10 @@
 package laplace
 
-import "github.com/go-valla/valla/internal/kernel"
+import (
+	"context"
+
+	"github.com/go-valla/valla/internal/kernel"
+)
 
 // structure is a representation of the Gauss-Newton matrix H = Σ_n J_nᵀ Λ_n J_n [P,P]. With
 // Gaussian noise Λ is the identity here, and the noise variance is part of s.
@@ -11,9 +15,9 @@ type structure interface {
 	// resume goes on from the sums of old, a finished structure of the same kind, instead of
 	// from zero; it follows allocate.
 	resume(old structure)
-	add(batch) error // takes a batch in
-	finish() error   // after the last add
-	factor(scales) (factor, error)
+	add(batch) error              // takes a batch in
+	finish(context.Context) error // after the last add
+	factor(context.Context, scales) (factor, error)
 
 	describe(*Header)     // writes what it is
 	fields(visitor) error // the arrays that it is made of, after finish or to be filled
@@ -25,9 +29,10 @@ type factor interface {
 	logDet() float64
 	// effective is γ = tr H̃ (H̃ + sI)⁻¹, the number of weights that the data
 	// determine (MacKay 1992, "Bayesian interpolation", eq. 4.9).
-	effective() float64
+	// If ctx ends the result is of no use, here and below.
+	effective(ctx context.Context) float64
 	// shares divides γ among the blocks: the sums over their parts of the diagonal.
-	shares() []float64
+	shares(ctx context.Context) []float64
 	// predictor prepares for predictions.
 	predictor() predictor
 }

@@ -44,26 +44,34 @@ type SubsetSettings struct {
 // Label implements gp.Settings.
 func (s *SubsetSettings) Label() string { return subsetLabel }
 
-// Fit implements gp.Settings, with the errors of the function [Fit].
-func (s *SubsetSettings) Fit(ctx context.Context, p gp.Problem, r gp.Run) (*gp.Fitted, error) {
-	if err := p.Check(); err != nil {
-		return nil, err
-	}
-	c := *s
+// complete returns the settings with their defaults, and a note where there are fewer rows.
+func (s *SubsetSettings) complete(p gp.Problem) (c SubsetSettings, notes []string, err error) {
+	c = *s
 	if err := settings.Complete(&c); err != nil {
-		return nil, err
+		return c, nil, err
 	}
-	var notes []string
 	if n := p.Train.N(); c.Points > n {
 		if s.Points > 0 {
 			notes = []string{fmt.Sprintf("The subset has all %d rows instead of %d.", n, c.Points)}
 		}
 		c.Points = n
 	}
+	return c, notes, nil
+}
+
+// Fit implements gp.Settings, with the errors of the function [Fit].
+func (s *SubsetSettings) Fit(ctx context.Context, p gp.Problem, r gp.Run) (*gp.Fitted, error) {
+	if err := p.Check(); err != nil {
+		return nil, err
+	}
+	c, notes, err := s.complete(p)
+	if err != nil {
+		return nil, err
+	}
 	q, err := fit(ctx, p, r, Options{Subset: c.Points, PriorStd: c.PriorStd})
 	if err != nil {
 		return nil, err
 	}
 	q.subset = true
-	return q.fitted(p, settings.Map(&c), notes), nil
+	return q.fitted(ctx, p, settings.Map(&c), notes)
 }

@@ -137,10 +137,10 @@ func (c *Classification) Predict(ctx context.Context, g gp.Gaussian, noiseVarian
 func (c *Classification) Fill(ctx context.Context, g gp.Latents, _ float64, o PredictOptions, p *Prediction) error {
 	for i, f := range g.Mean {
 		if !finite(f) {
-			return fmt.Errorf("row %d (counting from 0): logit %g, expected a finite one", i/c.Size(), f)
+			return fmt.Errorf("row %d (counting from 0): logit %g, expected a finite one", o.First+i/c.Size(), f)
 		}
 	}
-	g, err := settled(g, c.Size(), 1)
+	g, err := settled(g, c.Size(), 1, o.First)
 	if err != nil {
 		return err
 	}
@@ -156,7 +156,7 @@ func (c *Classification) Fill(ctx context.Context, g gp.Latents, _ float64, o Pr
 		if o.Samples < 0 {
 			return settings.Errorf("%d samples, expected a positive number", o.Samples)
 		}
-		probs, err := gp.SampledProbs(ctx, g.Gaussian(c.Size()), cmp.Or(o.Samples, gp.Samples), o.Seed)
+		probs, err := gp.SampledProbs(ctx, g.Gaussian(c.Size()), cmp.Or(o.Samples, gp.Samples), o.Seed, o.First)
 		if err != nil {
 			return err
 		}

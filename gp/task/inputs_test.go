@@ -238,7 +238,7 @@ func TestInputsCheck(t *testing.T) {
 }
 
 func TestStandardizedErrors(t *testing.T) {
-	_, err := Standardized(&data.Set{Features: []string{"a"}, X: dense([]float64{math.MaxFloat64, -math.MaxFloat64}, 2, 1)})
+	_, err := Standardized(&data.Set{Features: []string{"a"}, X: dense([]float64{math.MaxFloat64, math.MaxFloat64, 0}, 3, 1)})
 	oneLine(t, err, "standardize: column 0")
 	_, err = Standardized(&data.Set{X: dense([]uint8{1, 2}, 2, 1)})
 	oneLine(t, err, "standardize")

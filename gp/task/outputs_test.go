@@ -107,8 +107,15 @@ func TestStandardizedTargets(t *testing.T) {
 	if set.Y.Float64s()[4] != 4 {
 		t.Error("Encode changed its targets")
 	}
-	_, err = StandardizedTargets(&data.Set{Y: dense([]float64{math.MaxFloat64, -math.MaxFloat64}, 2, 1)})
+	_, err = StandardizedTargets(&data.Set{Y: dense([]float64{math.MaxFloat64, math.MaxFloat64, 0}, 3, 1)})
 	oneLine(t, err, "standardize")
+	for _, scale := range []float64{1e-170, 1e170} { // whose variance no number holds
+		r, err := StandardizedTargets(&data.Set{Targets: []string{"y"}, Y: dense([]float64{scale, -scale}, 2, 1)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		oneLine(t, r.Check(), fmt.Sprintf("targets: \"y\" has the standard deviation %g, expected 1e-140 to 1e+140", scale))
+	}
 }
 
 // Encoding and predicting undo each other, whatever the scale.

@@ -25,6 +25,10 @@ type Regression struct {
 	NoiseVariance float64 `json:"noise_variance"`
 }
 
+// leastStd and mostStd bound the standard deviations of targets, so that variances in their units
+// have all their digits.
+const leastStd, mostStd = 1e-140, 1e140
+
 // StandardizedTargets returns the regression of a set's targets, with mean 0 and standard
 // deviation 1 over its rows. Its noise variance is still to be found.
 func StandardizedTargets(s *data.Set) (*Regression, error) {
@@ -60,6 +64,9 @@ func (r *Regression) Check() error {
 	for i := range t {
 		if !finite(r.Mean[i]) || !positive(r.Std[i]) {
 			return fmt.Errorf("targets: %q: mean %g, standard deviation %g, expected finite values and a positive deviation", r.Names[i], r.Mean[i], r.Std[i])
+		}
+		if r.Std[i] < leastStd || r.Std[i] > mostStd {
+			return fmt.Errorf("targets: %q has the standard deviation %g, expected %g to %g: use another unit", r.Names[i], r.Std[i], leastStd, mostStd)
 		}
 	}
 	return nil
@@ -147,9 +154,9 @@ func (r *Regression) Predict(ctx context.Context, g gp.Gaussian, noiseVariance f
 }
 
 // Fill implements Outputs.
-func (r *Regression) Fill(_ context.Context, g gp.Latents, noiseVariance float64, _ PredictOptions, p *Prediction) error {
+func (r *Regression) Fill(_ context.Context, g gp.Latents, noiseVariance float64, o PredictOptions, p *Prediction) error {
 	t, n := r.Size(), len(g.Mean)
-	g, err := settled(g, t, noiseVariance)
+	g, err := settled(g, t, noiseVariance, o.First)
 	if err != nil {
 		return err
 	}
@@ -169,7 +176,7 @@ func (r *Regression) Fill(_ context.Context, g gp.Latents, noiseVariance float64
 		p.Epistemic[i], p.Aleatoric[i] = known*scale*scale, max(latent-known+noiseVariance, 0)*scale*scale
 		if !finite(p.Mean[i]) || !positive(p.Variance[i]) {
 			return fmt.Errorf("row %d (counting from 0), target %q: mean %g, variance %g, expected a finite mean and a positive variance",
-				i/t, r.Names[i%t], p.Mean[i], p.Variance[i])
+				o.First+i/t, r.Names[i%t], p.Mean[i], p.Variance[i])
 		}
 	}
 	return nil

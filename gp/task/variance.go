@@ -15,13 +15,13 @@ const roundingShare = 1e-6
 // the largest variance in its row, and else an error that names the row. unit is what
 // variances are compared with in predictions, in the network's units: the noise variance
 // of numbers, and 1 for classes. A mean, covariance or variance that is not finite is an
-// error too. The arrays of g are not changed.
-func settled(g gp.Latents, c int, unit float64) (gp.Latents, error) {
+// error too. first is the number of the first row. The arrays of g are not changed.
+func settled(g gp.Latents, c int, unit float64, first int) (gp.Latents, error) {
 	copied := false
 	for i := range len(g.Mean) / c {
 		negative, err := negative(g.Cov[i*c*c:(i+1)*c*c], c, unit)
 		if err != nil {
-			return g, fmt.Errorf("row %d (counting from 0): %w", i, err)
+			return g, fmt.Errorf("row %d (counting from 0): %w", first+i, err)
 		}
 		if negative && !copied {
 			g.Cov, copied = slices.Clone(g.Cov), true

@@ -109,3 +109,76 @@ func TestFailedRenameLeavesNothing(t *testing.T) {
 		t.Errorf("folder holds %v (%v), want only the folder", entries, err)
 	}
 }
+
+// A thing that is no regular file is neither replaced nor written to, and a link stays a link.
+func TestTargets(t *testing.T) {
+	dir := t.TempDir()
+	for path, want := range map[string]string{"": "expected the name of a file", dir: "it is a folder", os.DevNull: "device"} {
+		for _, err := range []error{Write(path, 0o644, emit("x")), Try(path)} {
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%q: error %v, want %q in it", path, err, want)
+			}
+		}
+	}
+	file, link := filepath.Join(dir, "a.bin"), filepath.Join(dir, "link")
+	if err := os.WriteFile(file, []byte("old"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("a.bin", link); err != nil {
+		t.Skip(err)
+	}
+	if err := Write(link, 0o644, emit("new")); err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Lstat(link)
+	if err != nil || info.Mode()&os.ModeSymlink == 0 {
+		t.Errorf("the link became %v (%v)", info.Mode(), err)
+	}
+	if text, err := os.ReadFile(file); string(text) != "new" {
+		t.Errorf("the file holds %q (%v)", text, err)
+	}
+}
+
+// Try says what Write would say, and leaves all as it is.
+func TestTry(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "a.bin")
+	if err := Try(path); err != nil {
+		t.Fatal(err)
+	}
+	if err := Write(path, 0o644, emit("old")); err != nil {
+		t.Fatal(err)
+	}
+	if err := Try(path); err != nil {
+		t.Fatal(err)
+	}
+	only(t, dir, "a.bin", "old")
+	if err := Try(filepath.Join(dir, "absent", "a.bin")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("error %v, want a missing folder", err)
+	}
+}
+
+// What a killed process has left is removed, and what a living one writes is not.
+func TestSweep(t *testing.T) {
+	dir := t.TempDir()
+	left := filepath.Join(dir, prefix+"1")
+	for _, name := range []string{left, filepath.Join(dir, ".a.tmp-1")} {
+		if err := os.WriteFile(name, []byte("half"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	err := Write(filepath.Join(dir, "a.bin"), 0o644, func(w io.Writer) error {
+		Sweep(dir)
+		if _, err := os.Stat(left); err == nil {
+			t.Error("the file of a killed process is still there")
+		}
+		return emit("new")(w)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil || len(entries) != 2 || entries[0].Name() != ".a.tmp-1" || entries[1].Name() != "a.bin" {
+		t.Errorf("folder holds %v (%v), expected the new file and another program's", entries, err)
+	}
+}

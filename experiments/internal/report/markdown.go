@@ -48,6 +48,9 @@ func (r *Report) markdown(dir string) (string, error) {
 	for _, k := range r.NotRun {
 		fmt.Fprintf(&b, "\n## %s: not run\n\n%s\n\n```sh\nvalla experiment run %s\n```\n", k.Name, k.About, k.Name)
 	}
+	for _, d := range r.Damaged {
+		fmt.Fprintf(&b, "\nDamaged, and computed again by the next run: %s\n", d)
+	}
 	for _, m := range r.Machines {
 		fmt.Fprintf(&b, "\nComputed with %s.\n", m)
 	}

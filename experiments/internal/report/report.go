@@ -17,6 +17,7 @@ type Known struct{ Name, About string }
 type Report struct {
 	Sections []Section
 	NotRun   []Known
+	Damaged  []string // what is wrong with files that are no results; their cells count as missing
 	Machines []string // on which cells were computed
 	Memory   []string // descriptions of how peaks of memory are measured
 }
@@ -51,7 +52,7 @@ func init() {
 // New collects the results below a folder. Known experiments without results are listed as
 // not run.
 func New(dir string, known []Known) (*Report, error) {
-	found, err := result.ReadAll(dir)
+	found, damaged, err := result.ReadAll(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -64,6 +65,9 @@ func New(dir string, known []Known) (*Report, error) {
 	}
 	slices.SortStableFunc(found, func(a, b result.Found) int { return place(a) - place(b) })
 	r := &Report{}
+	for _, err := range damaged {
+		r.Damaged = append(r.Damaged, err.Error())
+	}
 	for _, f := range found {
 		s, err := section(f)
 		if err != nil {

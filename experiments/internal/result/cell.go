@@ -87,8 +87,11 @@ type Cell struct {
 
 	// Refused is the reason why the cell has no scores: the memory that the method needs.
 	Refused string `json:"refused,omitempty"`
-	// Limit is the memory in bytes that was allowed when the method was refused; 0 means the
-	// default of the method.
+	// HyperRefused is the reason why another method, whose hyper-parameters the method was to
+	// take, was refused; the cell has the method's own.
+	HyperRefused string `json:"hyper_refused,omitempty"`
+	// Limit is the memory in bytes that was allowed when one of them was refused; 0 means the
+	// default of the method. It is Busy where not the limit but the machine refused.
 	Limit int64 `json:"limit,omitempty"`
 
 	// Scores holds the scores on the test rows by kind. Class probabilities are of the kinds
@@ -101,6 +104,16 @@ type Cell struct {
 	Fit     Cost    `json:"fit"`     // for MAP, of the network's training
 	Predict Cost    `json:"predict"` // and scoring
 	Machine Machine `json:"machine"`
+}
+
+// Busy is the limit of cells that were refused because the machine had too little memory left. No
+// run has this limit, so that every run tries them again.
+const Busy = -1
+
+// Valid tells whether the cell is what a run under a limit of memory would give: something that
+// was refused may not be refused under another one.
+func (c *Cell) Valid(limit int64) bool {
+	return c.Refused == "" && c.HyperRefused == "" || c.Limit == limit
 }
 
 // Facts are results of a fit beside its scores.

@@ -54,7 +54,7 @@ func TestFolderErrors(t *testing.T) {
 	if c, err := none.Read(id("A", 0)); c != nil || err != nil || none.Has(id("A", 0)) {
 		t.Errorf("cell %v, error %v", c, err)
 	}
-	if all, err := ReadAll("["); err == nil {
+	if all, _, err := ReadAll("["); err == nil {
 		t.Errorf("plans %v of an impossible name", all)
 	}
 }
@@ -89,7 +89,7 @@ func TestExpectKeeps(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	all, err := ReadAll(dir)
+	all, _, err := ReadAll(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +116,7 @@ func TestReadAllOrder(t *testing.T) {
 	if _, err := Open(dir, "c", "empty"); err != nil {
 		t.Fatal(err)
 	}
-	all, err := ReadAll(dir)
+	all, _, err := ReadAll(dir)
 	var got []string
 	for _, f := range all {
 		got = append(got, f.Experiment+" "+f.Profile)

@@ -2,6 +2,8 @@ package result
 
 import (
 	"encoding/json"
+	"errors"
+	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
@@ -68,7 +70,8 @@ func FuzzReadPlan(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte) { readBack[Plan](t, text) })
 }
 
-// ReadAll finds no fault in a damaged plan or cell without naming its file.
+// A damaged plan or cell is named, and blocks neither the others nor the next run. Names of
+// folders that lead elsewhere are refused.
 func TestReadAllDamaged(t *testing.T) {
 	dir := t.TempDir()
 	f, err := Open(dir, "e", "full")
@@ -78,24 +81,36 @@ func TestReadAllDamaged(t *testing.T) {
 	if err := f.Expect(Plan{Experiment: "e", Profile: "full", Cells: []ID{id("A", 0)}}); err != nil {
 		t.Fatal(err)
 	}
-	if all, err := ReadAll(dir); err != nil || len(all) != 1 || all[0].Done[0] != nil {
-		t.Fatalf("plans %+v, error %v", all, err)
+	if all, damaged, err := ReadAll(dir); err != nil || damaged != nil || len(all) != 1 || all[0].Done[0] != nil {
+		t.Fatalf("plans %+v, damaged %v, error %v", all, damaged, err)
 	}
 	for _, path := range []string{f.cell(id("A", 0)), filepath.Join(string(f), planFile)} {
 		for _, text := range []string{"{} {}", "{}}", "{", "[]"} {
 			if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := ReadAll(dir); err == nil || !strings.Contains(err.Error(), path) || strings.Contains(err.Error(), "\n") {
-				t.Errorf("%s: error %v, expected %s in it", text, err, path)
+			_, damaged, err := ReadAll(dir)
+			if err != nil || len(damaged) == 0 {
+				t.Fatalf("%s: damaged %v, error %v", text, damaged, err)
+			}
+			if last := damaged[len(damaged)-1].Error(); !strings.Contains(last, path) || strings.Contains(last, "\n") {
+				t.Errorf("%s: %s, expected %s in it", text, last, path)
 			}
 		}
 	}
-	if err := f.Expect(Plan{}); err == nil || !strings.Contains(err.Error(), planFile) {
-		t.Errorf("a damaged plan is written over: %v", err)
+	if err := f.Expect(Plan{Cells: []ID{id("A", 0)}}); err != nil {
+		t.Errorf("a damaged plan blocks the next run: %v", err)
 	}
-	if all, err := ReadAll(filepath.Join(dir, "none")); err != nil || all != nil {
-		t.Errorf("plans %+v of an empty folder, error %v", all, err)
+	if all, damaged, err := ReadAll(dir); err != nil || len(damaged) != 1 || len(all) != 1 || all[0].Done[0] != nil {
+		t.Errorf("plans %+v, damaged %v, error %v: expected the damaged cell", all, damaged, err)
+	}
+	if all, _, err := ReadAll(filepath.Join(dir, "none")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("plans %+v of no folder, error %v", all, err)
+	}
+	for _, name := range []string{"../q", "a/b", "..", "", "A"} {
+		if f, err := Open(dir, "e", name); err == nil {
+			t.Errorf("the profile %q has the folder %s", name, f)
+		}
 	}
 }
 

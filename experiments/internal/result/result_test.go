@@ -70,7 +70,7 @@ func TestPlans(t *testing.T) {
 	if err := f.Write(&Cell{ID: id("B", 0)}); err != nil {
 		t.Fatal(err)
 	}
-	all, err := ReadAll(dir)
+	all, _, err := ReadAll(dir)
 	if err != nil || len(all) != 1 {
 		t.Fatalf("%d plans, error %v", len(all), err)
 	}

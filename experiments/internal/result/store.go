@@ -10,9 +10,14 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/go-valla/valla/internal/atomicfile"
 )
+
+// ErrDamaged is wrapped by errors about a file that is there and holds no result, such as one
+// that was cut off.
+var ErrDamaged = errors.New("expected a result of this program")
 
 // Plan lists the cells of an experiment under one profile.
 type Plan struct {
@@ -28,13 +33,22 @@ type Plan struct {
 type Folder string
 
 // Open returns the folder of an experiment and a profile below dir. It makes the folder if
-// there is none.
+// there is none, and removes the temporary files of killed processes. Names that are no plain
+// names of folders are an error.
 func Open(dir, experiment, profile string) (Folder, error) {
+	for _, name := range []string{experiment, profile} {
+		if name == "" || strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" {
+			return "", fmt.Errorf("result: %.40q is no name of lower-case letters, digits and hyphens", name)
+		}
+	}
 	f := Folder(filepath.Join(dir, experiment, profile))
 	for _, sub := range []string{"cells", "work"} {
 		if err := os.MkdirAll(filepath.Join(string(f), sub), 0o755); err != nil {
 			return "", fmt.Errorf("result: %w", err)
 		}
+	}
+	for _, sub := range []string{"", "cells", "work", "models"} {
+		atomicfile.Sweep(filepath.Join(string(f), sub))
 	}
 	return f, nil
 }
@@ -57,10 +71,7 @@ func (f Folder) Write(c *Cell) error {
 	if err := WriteJSON(f.cell(c.ID), c); err != nil {
 		return err
 	}
-	if err := os.Remove(f.partial(c.ID)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("result: %w", err)
-	}
-	return nil
+	return f.Tidy(c.ID)
 }
 
 // Read returns a finished cell. It returns nil and no error if the cell is not finished.
@@ -72,14 +83,29 @@ func (f Folder) Read(id ID) (*Cell, error) {
 		return nil, err
 	}
 	if c.ID != id {
-		return nil, fmt.Errorf("%s: expected the cell %s, found %s", f.cell(id), id.Name(), c.ID.Name())
+		return nil, fmt.Errorf("result: %s: %w: expected the cell %s, found %s", f.cell(id), ErrDamaged, id.Name(), c.ID.Name())
 	}
 	return c, nil
 }
 
+// Tidy removes what the fit of a finished cell has left in the work folder. That is something
+// only where a process was killed just after the cell was written.
+func (f Folder) Tidy(id ID, files ...string) error {
+	for _, path := range append(files, f.partial(id)) {
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("result: %w", err)
+		}
+	}
+	return nil
+}
+
 // Spent returns the cost of the interrupted fit of a cell so far.
-func (f Folder) Spent(id ID) (c Cost, err error) {
-	err = ReadJSON(f.partial(id), &c)
+func (f Folder) Spent(id ID) (Cost, error) { return ReadCost(f.partial(id)) }
+
+// ReadCost returns the cost in a file, 0 if there is none.
+func ReadCost(path string) (Cost, error) {
+	var c Cost
+	err := ReadJSON(path, &c)
 	if errors.Is(err, fs.ErrNotExist) {
 		err = nil
 	}
@@ -91,11 +117,21 @@ func (f Folder) Interrupt(id ID, c Cost) error { return WriteJSON(f.partial(id),
 
 const planFile = "plan.json"
 
+// HasPlan tells whether a plan was kept.
+func (f Folder) HasPlan() bool {
+	_, err := os.Stat(filepath.Join(string(f), planFile))
+	return err == nil
+}
+
 // Expect keeps a plan. Cells of an earlier plan that p does not have are added to it, behind
-// p's own, so that a run of some rows does not hide the others.
+// p's own, so that a run of some rows does not hide the others. A damaged plan is replaced; the
+// cells that it listed are there still, and a run of their rows lists them again.
 func (f Folder) Expect(p Plan) error {
 	old := Plan{}
 	err := ReadJSON(filepath.Join(string(f), planFile), &old)
+	if errors.Is(err, ErrDamaged) {
+		old, err = Plan{}, nil
+	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -118,28 +154,41 @@ type Found struct {
 	Done []*Cell // in the order of Cells; nil stands for a missing cell
 }
 
-// ReadAll returns all plans below dir with their cells, in the order of their names.
-func ReadAll(dir string) ([]Found, error) {
+// ReadAll returns all plans below dir with their cells, in the order of their names. A damaged
+// plan is left out, and a damaged cell counts as missing; damaged holds an error for each of
+// them. It is an error if there is no such folder.
+func ReadAll(dir string) (all []Found, damaged []error, err error) {
+	if _, err := os.ReadDir(dir); err != nil {
+		return nil, nil, fmt.Errorf("result: %w", err)
+	}
 	paths, err := filepath.Glob(filepath.Join(dir, "*", "*", planFile))
 	if err != nil {
-		return nil, fmt.Errorf("result: %w", err)
+		return nil, nil, fmt.Errorf("result: %w", err)
 	}
-	var all []Found
+	sound := func(err error) bool {
+		if errors.Is(err, ErrDamaged) {
+			damaged = append(damaged, err)
+		}
+		return err == nil
+	}
 	for _, path := range paths {
 		f := Found{}
-		if err := ReadJSON(path, &f.Plan); err != nil {
-			return nil, err
+		if err := ReadJSON(path, &f.Plan); !sound(err) {
+			if !errors.Is(err, ErrDamaged) {
+				return nil, nil, err
+			}
+			continue
 		}
 		for _, id := range f.Cells {
 			c, err := Folder(filepath.Dir(path)).Read(id)
-			if err != nil {
-				return nil, err
+			if !sound(err) && !errors.Is(err, ErrDamaged) {
+				return nil, nil, err
 			}
 			f.Done = append(f.Done, c)
 		}
 		all = append(all, f)
 	}
-	return all, nil
+	return all, damaged, nil
 }
 
 // WriteJSON writes v to a file. After an error the file is what it was before.
@@ -155,12 +204,24 @@ func WriteJSON(path string, v any) error {
 	return nil
 }
 
+// maxSize bounds a file in bytes. The cells of the largest experiments have some 100 kB.
+const maxSize = 64 << 20
+
 // ReadJSON reads a file of one document without unknown keys into v. Every error is one line
-// that names the file. It wraps fs.ErrNotExist if there is no file.
+// that names the file. It wraps fs.ErrNotExist if there is no file, and ErrDamaged if the file
+// holds something else.
 func ReadJSON(path string, v any) error {
-	text, err := os.ReadFile(path)
+	f, err := os.Open(path)
 	if err != nil {
 		return fmt.Errorf("result: %w", err)
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxSize+1))
+	if err != nil {
+		return fmt.Errorf("result: %w", err)
+	}
+	if len(text) > maxSize {
+		return fmt.Errorf("result: %s: %w: more than %d bytes", path, ErrDamaged, maxSize)
 	}
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
@@ -169,7 +230,7 @@ func ReadJSON(path string, v any) error {
 		err = errors.New("more than one document")
 	}
 	if err != nil {
-		return fmt.Errorf("result: %s: expected a result of this program: %w", path, err)
+		return fmt.Errorf("result: %s: %w: %w", path, ErrDamaged, err)
 	}
 	return nil
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/go-valla/valla/gp/method"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/settings"
+	"github.com/go-valla/valla/train"
 )
 
 // cell computes, keeps and returns one cell.
@@ -27,14 +28,14 @@ func (r *runner) cell(ctx context.Context, p *problem, c plan) (*result.Cell, er
 		return nil, err
 	}
 	cell := &result.Cell{Experiment: r.spec.Name, Profile: r.spec.Profile, ID: c.ID}
-	checkpoint, meter := r.folder.Work(c.Name()+".checkpoint"), result.StartMeter()
-	m, err := r.fit(ctx, p, c, checkpoint)
+	meter := result.StartMeter()
+	m, err := r.fit(ctx, p, c, cell)
 	cell.Fit = spent.Add(meter.Cost())
 	if c.Settings == nil {
 		cell.Fit = p.cost
 	}
-	if errors.As(err, new(*graph.MemoryError)) {
-		cell.Refused, cell.Limit = err.Error(), r.Memory
+	if limit, ok := r.refusal(err); ok {
+		cell.Refused, cell.Limit = err.Error(), limit
 	} else {
 		if err == nil {
 			err = finish(ctx, p, c, m, cell)
@@ -53,7 +54,36 @@ func (r *runner) cell(ctx context.Context, p *problem, c plan) (*result.Cell, er
 	if err := r.folder.Write(cell); err != nil {
 		return nil, err
 	}
-	return cell, remove(checkpoint)
+	return cell, remove(r.checkpoint(c))
+}
+
+// refusal tells whether an error refuses a fit for its memory, and the limit of it. That is
+// result.Busy where the machine had too little left, which may be otherwise the next time.
+func (r *runner) refusal(err error) (limit int64, ok bool) {
+	var m *graph.MemoryError
+	if !errors.As(err, &m) {
+		return 0, false
+	}
+	if m.Free {
+		return result.Busy, true
+	}
+	return r.Memory, true
+}
+
+// checkpoint is the file of a cell's unfinished fit.
+func (r *runner) checkpoint(c plan) string { return r.folder.Work(c.Name() + ".checkpoint") }
+
+// resumed makes a training or a fit that goes on from a checkpoint. It begins anew where the
+// checkpoint is damaged or an older version of the program has written it.
+func resumed(checkpoint string, do func() (*valla.Model, error)) (*valla.Model, error) {
+	m, err := do()
+	if !errors.Is(err, train.ErrCheckpoint) && !errors.Is(err, train.ErrMismatch) {
+		return m, err
+	}
+	if err := remove(checkpoint); err != nil {
+		return nil, err
+	}
+	return do()
 }
 
 // keep writes a model to a file whose folder is made if need be.
@@ -81,28 +111,32 @@ func finish(ctx context.Context, p *problem, c plan, m *valla.Model, cell *resul
 }
 
 // fit fits the method of a cell. For MAP it returns the network alone.
-func (r *runner) fit(ctx context.Context, p *problem, c plan, checkpoint string) (*valla.Model, error) {
+func (r *runner) fit(ctx context.Context, p *problem, c plan, cell *result.Cell) (*valla.Model, error) {
 	if c.Settings == nil {
 		return p.model, nil
 	}
 	o := valla.FitOptions{Settings: c.Settings, Held: p.held, Run: gp.Run{
-		Seed: c.Seed, Memory: r.Memory, Checkpoint: checkpoint, Resume: true,
+		Seed: c.Seed, Memory: r.Memory, Checkpoint: r.checkpoint(c), Resume: true,
 		OnProgress: r.progress("%s %s seed %d", c.Data, c.Row, c.Seed),
 	}}
 	if p.held == nil {
 		o.Validation = new(0.0)
 	}
 	if c.hyperFrom != "" {
-		if err := r.takeHyper(ctx, p, c, o); err != nil {
+		err := r.takeHyper(ctx, p, c, o)
+		if limit, ok := r.refusal(err); ok {
+			cell.HyperRefused, cell.Limit = err.Error(), limit
+		} else if err != nil {
 			return nil, err
 		}
 	}
-	return p.model.Fit(ctx, p.train, o)
+	return resumed(o.Checkpoint, func() (*valla.Model, error) { return p.model.Fit(ctx, p.train, o) })
 }
 
 // takeHyper fits another method with its defaults, and sets prior std and noise std of the
 // cell's settings to those it finds. A method that can maximise a marginal likelihood does so,
-// as published. The settings keep their values if that fit needs too much memory.
+// as published. If that fit needs too much memory the error is a *graph.MemoryError, and the
+// settings keep their values.
 func (r *runner) takeHyper(ctx context.Context, p *problem, c plan, o valla.FitOptions) error {
 	how, err := method.Lookup(c.hyperFrom)
 	if err != nil {
@@ -116,9 +150,6 @@ func (r *runner) takeHyper(ctx context.Context, p *problem, c plan, o valla.FitO
 		}
 	}
 	m, err := p.model.Fit(ctx, p.train, o)
-	if errors.As(err, new(*graph.MemoryError)) {
-		return nil
-	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", c.hyperFrom, err)
 	}

@@ -40,6 +40,26 @@ func writeTable(t *testing.T, dir string) {
 	}
 }
 
+// changeTable changes one target in a file that writeTable has written.
+func changeTable(t *testing.T, file string) {
+	t.Helper()
+	a, err := npy.ReadArchive(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var arrays []*tensor.Dense
+	for _, name := range a.Names {
+		v, _ := a.Get(name)
+		if name == "y" {
+			v.Float64s()[7]++
+		}
+		arrays = append(arrays, v)
+	}
+	if err := npy.WriteArchive(file, a.Names, arrays); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // writeImages writes a data set in the form of MNIST: 5,000 images to validate with and a
 // few more to train with. Class c has a bright bar at row 2c + offset.
 func writeImages(t *testing.T, dir string, offset int) {

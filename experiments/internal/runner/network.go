@@ -68,24 +68,28 @@ func (r *runner) build(ctx context.Context, p *problem, g group) error {
 }
 
 // train trains the network and keeps it in the work folder. A network that is there already
-// is read instead.
+// is read instead, unless its files are damaged.
 func (r *runner) train(ctx context.Context, p *problem, g group) error {
 	work := r.folder.Work(fmt.Sprintf("%s-map-seed%d-%s", p.name, g.netSeed, g.hash))
-	file, cost := work+".valla", work+".json"
+	file, cost, checkpoint, spent := work+".valla", work+".json", work+".checkpoint", work+".partial.json"
 	err := result.ReadJSON(cost, &p.cost)
 	if err == nil {
 		p.model, err = valla.Load(file)
+	}
+	if err == nil {
+		return remove(checkpoint, spent)
+	}
+	if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, result.ErrDamaged) && !errors.Is(err, valla.ErrFormat) {
 		return err
 	}
-	if !errors.Is(err, fs.ErrNotExist) {
+	meter := result.StartMeter()
+	before, err := result.ReadCost(spent)
+	if err != nil {
 		return err
 	}
-	meter, spent := result.StartMeter(), work+".partial.json"
-	var before result.Cost
-	if err := result.ReadJSON(spent, &before); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	p.model, err = valla.Train(ctx, p.train, r.trainOptions(p, g, work+".checkpoint"))
+	p.model, err = resumed(checkpoint, func() (*valla.Model, error) {
+		return valla.Train(ctx, p.train, r.trainOptions(p, g, checkpoint))
+	})
 	p.cost = before.Add(meter.Cost())
 	if err != nil {
 		return errors.Join(fmt.Errorf("%s: MAP: %w", p.name, err), result.WriteJSON(spent, p.cost))
@@ -96,7 +100,7 @@ func (r *runner) train(ctx context.Context, p *problem, g group) error {
 	if err := result.WriteJSON(cost, p.cost); err != nil {
 		return err
 	}
-	return remove(work+".checkpoint", spent)
+	return remove(checkpoint, spent)
 }
 
 func (r *runner) trainOptions(p *problem, g group, checkpoint string) valla.TrainOptions {

@@ -2,13 +2,20 @@ package runner
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
 	"slices"
 
 	"github.com/go-valla/valla"
 	"github.com/go-valla/valla/data"
+	"github.com/go-valla/valla/data/npy"
 	"github.com/go-valla/valla/data/sets"
 	"github.com/go-valla/valla/experiments/internal/result"
 	"github.com/go-valla/valla/gp/task"
+	"github.com/go-valla/valla/internal/settings"
 )
 
 // problem is a data set with its trained network. Methods are fitted to it.
@@ -47,6 +54,49 @@ func load(name, folder string, fraction float64, seed uint64) (*problem, error) 
 		p.held = p.held.Rows(first(mostHeld))
 	}
 	return p, err
+}
+
+// load reads a data set, with the experiment's fraction of rows held out.
+func (r *runner) load(name string, seed uint64) (*problem, error) {
+	training := r.spec.MAP.Training
+	if err := settings.Complete(&training); err != nil {
+		return nil, err
+	}
+	return load(name, r.Data, *training.Validation, seed)
+}
+
+// contents returns a checksum of all rows of a data set that cells with a seed depend on, so
+// that they are computed again when a file has changed; "absent" if there are no files.
+func (r *runner) contents(name string, seed uint64) (string, error) {
+	s, err := sets.Lookup(name)
+	if err != nil {
+		return "", err
+	}
+	seed %= uint64(s.Splits) // the division; which rows are held out changes no content
+	key := fmt.Sprint(name, " ", seed)
+	if sum, ok := r.sums[key]; ok {
+		return sum, nil
+	}
+	p, err := r.load(name, seed)
+	if errors.Is(err, fs.ErrNotExist) {
+		r.absent = true
+		return "absent", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	h := sha256.New()
+	for _, set := range []*data.Set{p.train, p.held, p.test, p.other} {
+		if set != nil {
+			fmt.Fprintf(h, "%q %q %v %v ", set.Features, set.Targets, set.X.Shape(), set.Y.Shape())
+			err = errors.Join(err, npy.Encode(h, set.X), npy.Encode(h, set.Y))
+		}
+	}
+	if r.sums == nil {
+		r.sums = map[string]string{}
+	}
+	r.sums[key] = hex.EncodeToString(h.Sum(nil)[:8])
+	return r.sums[key], err
 }
 
 // mostHeld bounds the number of validation rows, since validation is frequent.

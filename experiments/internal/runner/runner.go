@@ -3,6 +3,7 @@ package runner
 import (
 	"cmp"
 	"context"
+	"errors"
 	"path/filepath"
 	"reflect"
 	"strings"
@@ -36,8 +37,10 @@ func Run(ctx context.Context, e *spec.Experiment, o Options) error {
 	if r.folder, err = result.Open(o.Dir, e.Name, e.Profile); err != nil {
 		return err
 	}
-	if err := r.folder.Expect(r.expected(groups)); err != nil {
-		return err
+	if !r.absent || !r.folder.HasPlan() { // without data a plan with its hashes stays
+		if err := r.folder.Expect(r.expected(groups)); err != nil {
+			return err
+		}
 	}
 	for _, g := range groups {
 		if err := r.group(ctx, g); err != nil {
@@ -51,6 +54,8 @@ type runner struct {
 	Options
 	spec   *spec.Experiment
 	folder result.Folder
+	sums   map[string]string // of the contents of data sets
+	absent bool              // the files of a data set are missing
 }
 
 // group holds the cells that share a network.
@@ -133,7 +138,11 @@ func (r *runner) shared(g group) ([]any, error) {
 		}
 		network.Form += " " + sum
 	}
-	all := []any{resultVersion, g.data, g.netSeed, settings.Map(&network)}
+	contents, err := r.contents(g.data, g.netSeed)
+	if err != nil {
+		return nil, err
+	}
+	all := []any{resultVersion, g.data, contents, g.netSeed, settings.Map(&network)}
 	if g.weights == "" {
 		return append(all, settings.Map(&training)), nil
 	}
@@ -211,24 +220,30 @@ func (r *runner) expected(groups []group) result.Plan {
 }
 
 // group computes the missing cells of a group. A cell that was refused for memory is missing
-// under another limit. Data and network are loaded only if a cell is missing.
+// under another limit, and so is a damaged one. The network is loaded only if a cell is missing.
 func (r *runner) group(ctx context.Context, g group) error {
 	var p *problem
 	for _, c := range g.cells {
 		done, err := r.folder.Read(c.ID)
+		if errors.Is(err, result.ErrDamaged) {
+			err = nil
+		}
 		if err != nil {
 			return err
 		}
-		fresh := done == nil || done.Refused != "" && done.Limit != r.Memory
-		if fresh {
+		fresh := done == nil || !done.Valid(r.Memory)
+		if !fresh {
+			err = r.folder.Tidy(c.ID, r.checkpoint(c))
+		} else {
 			if p == nil {
 				if p, err = r.open(ctx, g); err != nil {
 					return err
 				}
 			}
-			if done, err = r.cell(ctx, p, c); err != nil {
-				return err
-			}
+			done, err = r.cell(ctx, p, c)
+		}
+		if err != nil {
+			return err
 		}
 		if r.OnCell != nil {
 			r.OnCell(done, fresh)
@@ -239,11 +254,7 @@ func (r *runner) group(ctx context.Context, g group) error {
 
 // open loads the data and the network of a group.
 func (r *runner) open(ctx context.Context, g group) (*problem, error) {
-	training := r.spec.MAP.Training
-	if err := settings.Complete(&training); err != nil {
-		return nil, err
-	}
-	p, err := load(g.data, r.Data, *training.Validation, g.netSeed)
+	p, err := r.load(g.data, g.netSeed)
 	if err != nil {
 		return nil, err
 	}

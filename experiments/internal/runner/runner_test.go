@@ -94,7 +94,7 @@ func TestPlanIsKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	run(t, e, o)
-	found, err := result.ReadAll(o.Dir)
+	found, _, err := result.ReadAll(o.Dir)
 	if err != nil || len(found) != 1 {
 		t.Fatalf("%d plans, error %v", len(found), err)
 	}
@@ -190,16 +190,36 @@ func TestRefused(t *testing.T) {
 		t.Errorf("%d cells were computed again under the same limit", fresh)
 	}
 	o.Memory = 1 << 30
-	if cells, fresh = run(t, open(t, text), o); fresh != 2 || cells["LLA 0"].Refused != "" || cells["LLA 0"].Scores[""]["NLL"] == 0 || cells["LLA 0"].Limit != 0 {
+	if cells, fresh = run(t, open(t, text), o); fresh != 2 || cells["VaLLA 4 Adam 0"].HyperRefused != "" || cells["LLA 0"].Refused != "" || cells["LLA 0"].Scores[""]["NLL"] == 0 || cells["LLA 0"].Limit != 0 {
 		t.Errorf("%d cells were computed under a larger limit, among them %+v", fresh, cells["LLA 0"])
+	}
+}
+
+// A cell whose hyper-parameters could not be found under a limit is computed again under another.
+func TestHyperRefused(t *testing.T) {
+	dir := t.TempDir()
+	writeTable(t, dir)
+	text := `{name: small, data: boston, network: {hidden: [400, 400]}, map: {iterations: 5}, methods: [{method: valla, optimizer: adam, iterations: 2, inducing: 2, batch-size: 4, hyper-from: lla}]}`
+	o := Options{Data: dir, Dir: t.TempDir(), Memory: 100 << 20}
+	cells, _ := run(t, open(t, text), o)
+	small := cells["VaLLA 2 Adam 0"]
+	if small.Refused != "" || small.HyperRefused == "" || small.Limit != o.Memory {
+		t.Fatalf("cell %+v", small)
+	}
+	o.Memory = 1 << 30
+	cells, fresh := run(t, open(t, text), o)
+	if large := cells["VaLLA 2 Adam 0"]; fresh != 1 || large.HyperRefused != "" || large.Facts.PriorStd == small.Facts.PriorStd {
+		t.Errorf("%d cells computed under a larger limit, prior std %v and %v", fresh, small.Facts.PriorStd, large.Facts.PriorStd)
 	}
 }
 
 // Two runs of the same settings, one of them with the defaults written out, have the same
 // hashes; everything that changes a result changes the hash.
 func TestHash(t *testing.T) {
+	dir := t.TempDir()
+	writeTable(t, dir)
 	hashes := func(text string) []string {
-		groups, err := (&runner{spec: open(t, text)}).plan()
+		groups, err := (&runner{Options: Options{Data: dir}, spec: open(t, text)}).plan()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -236,6 +256,96 @@ func TestHash(t *testing.T) {
 			t.Errorf("%s has the hash of %s", other[1], old)
 		}
 		seen[got] = other[1]
+	}
+	for _, change := range []string{"other rows", "no rows"} {
+		if file := filepath.Join(dir, "uci", "boston.npz"); change == "no rows" {
+			if err := os.Remove(file); err != nil {
+				t.Fatal(err)
+			}
+		} else {
+			changeTable(t, file)
+		}
+		got := hashes(base)[0]
+		if old, ok := seen[got]; ok {
+			t.Errorf("%s have the hash of %s", change, old)
+		}
+		seen[got] = change
+	}
+}
+
+// Cells of a data set whose file has changed are computed again, with a network that is
+// trained again; a run without the file leaves the plan as it is.
+func TestChangedData(t *testing.T) {
+	dir := t.TempDir()
+	writeTable(t, dir)
+	text := `{name: small, data: boston, network: {hidden: [8]}, map: {iterations: 5}, methods: [{method: map}, {method: lla}]}`
+	o := Options{Data: dir, Dir: filepath.Join(dir, "runs")}
+	before, _ := run(t, open(t, text), o)
+	file := filepath.Join(dir, "uci", "boston.npz")
+	changeTable(t, file)
+	after, fresh := run(t, open(t, text), o)
+	for _, row := range []string{"MAP 0", "LLA 0"} {
+		if before[row].Scores[""]["NLL"] == after[row].Scores[""]["NLL"] {
+			t.Errorf("%s has the score of the other file", row)
+		}
+	}
+	if fresh != 2 {
+		t.Errorf("%d cells were computed", fresh)
+	}
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	if err := Run(t.Context(), open(t, text), o); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("without data: %v", err)
+	}
+	found, damaged, err := result.ReadAll(o.Dir)
+	if err != nil || damaged != nil || len(found) != 1 || found[0].Done[0] == nil || found[0].Done[1] == nil {
+		t.Errorf("plans %+v, damaged %v, error %v", found, damaged, err)
+	}
+}
+
+// Files that were cut off are replaced by the next run, and files that a killed run left behind
+// a finished cell go.
+func TestDamagedFiles(t *testing.T) {
+	dir := t.TempDir()
+	writeTable(t, dir)
+	text := `{name: small, data: boston, network: {hidden: [8]}, map: {iterations: 5}, methods: [{method: map}, {method: valla, inducing: 4, iterations: 5}]}`
+	o := Options{Data: dir, Dir: filepath.Join(dir, "runs")}
+	whole, _ := run(t, open(t, text), o)
+	at := func(pattern string) []string {
+		list, err := filepath.Glob(filepath.Join(o.Dir, "small", "full", pattern))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return list
+	}
+	for _, pattern := range []string{"cells/*valla*", "cells/*map*", "plan.json", "work/*.valla", "work/*.json"} {
+		for _, path := range append(at(pattern), at("cells/*valla*")...) {
+			if err := os.Truncate(path, 10); err != nil {
+				t.Fatal(err)
+			}
+		}
+		again, fresh := run(t, open(t, text), o)
+		if fresh == 0 || fmt.Sprint(again["VaLLA 4 0"].Scores) != fmt.Sprint(whole["VaLLA 4 0"].Scores) {
+			t.Errorf("%s cut off: %d cells computed, %v, expected %v", pattern, fresh, again["VaLLA 4 0"].Scores, whole["VaLLA 4 0"].Scores)
+		}
+	}
+	cell := strings.TrimSuffix(filepath.Base(at("cells/*valla*")[0]), ".json")
+	for _, name := range []string{cell + ".checkpoint", cell + ".partial.json", ".valla-tmp-1"} {
+		if err := os.WriteFile(filepath.Join(o.Dir, "small", "full", "work", name), []byte("left"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, fresh := run(t, open(t, text), o); fresh != 0 || len(at("work/*"))+len(at("work/.*")) != 2 {
+		t.Errorf("%d cells computed; the work folder has %q %q, expected the network and its cost", fresh, at("work/*"), at("work/.*"))
+	}
+	for _, path := range at("cells/*valla*") { // a fit that is to go on from what is no checkpoint
+		if err := errors.Join(os.Remove(path), os.WriteFile(filepath.Join(o.Dir, "small", "full", "work", cell+".checkpoint"), []byte("left"), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if again, fresh := run(t, open(t, text), o); fresh != 1 || fmt.Sprint(again["VaLLA 4 0"].Scores) != fmt.Sprint(whole["VaLLA 4 0"].Scores) {
+		t.Errorf("after a damaged checkpoint: %d cells computed", fresh)
 	}
 }
 

@@ -105,6 +105,37 @@ func TestNoExperiment(t *testing.T) {
 	}
 }
 
+// Texts that would take the parser, or a table, beyond all memory are refused at once.
+func TestLimits(t *testing.T) {
+	many := strings.Repeat("1, ", 300)
+	for want, text := range map[string]string{
+		"big.yaml: expected at most 32768 bytes, found 300000":                       strings.Repeat("#", 300_000),
+		"big.yaml:2: expected mappings and lists at most 50 deep in each other":      "name: a\n" + strings.Repeat("[", 20_000),
+		"big.yaml:1: expected mappings and lists at most 50 deep in each other":      strings.Repeat("{a: ", 6_000),
+		"big.yaml:3: expected mappings and lists at most 50 deep in each other":      "a:\n b:\n" + strings.Repeat("- ", 10_000) + "c",
+		"big.yaml:103: expected mappings and lists at most 50 deep in each other":    deep(200, "\n"),
+		"big.yaml:1: expected mappings and lists at most 50 deep in each other, fou": deep(200, "\r"),
+		"the values of the settings make more than 10000 rows":                       "{name: a, data: b, methods: [{method: valla, inducing: [" + many + "], iterations: [" + many + "], batch-size: [" + many + "]}]}",
+	} {
+		if _, err := Read("big.yaml", []byte(text), ""); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%.40q: error %v, want %q", text, err, want)
+		}
+	}
+	wide := strings.Repeat("{method: map, label: a - b}, ", 1000)
+	if _, err := Read("wide.yaml", []byte("{name: a, data: boston, methods: ["+wide+"]}"), ""); err != nil && strings.Contains(err.Error(), "deep") {
+		t.Errorf("a wide file: %v", err)
+	}
+}
+
+// deep is a text of n mappings in each other.
+func deep(n int, newline string) string {
+	var b strings.Builder
+	for i := range n {
+		b.WriteString(strings.Repeat(" ", i) + "a:" + newline)
+	}
+	return b.String()
+}
+
 func TestErrorLine(t *testing.T) {
 	for want, e := range map[string]Error{
 		"f: expected a":             {File: "f", Expected: "a"},

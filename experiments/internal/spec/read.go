@@ -3,6 +3,7 @@ package spec
 import (
 	"cmp"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -13,7 +14,12 @@ import (
 
 // ReadFile reads a file under one of its profiles; "" means the first.
 func ReadFile(path, profile string) (*Experiment, error) {
-	text, err := os.ReadFile(path)
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("experiment: %w", err)
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxSize+1))
 	if err != nil {
 		return nil, fmt.Errorf("experiment: %w", err)
 	}
@@ -42,8 +48,52 @@ func Read(file string, text []byte, profile string) (*Experiment, error) {
 	return r.e, nil
 }
 
+// A file may have maxSize bytes, and its mappings and lists may stand in each other maxDepth deep.
+// The largest experiment of the program has 2 kB and a depth of 4. The parser takes time for the
+// square of the size, and memory for that of the depth.
+const (
+	maxSize  = 32 << 10
+	maxDepth = 50
+)
+
+// checkSize refuses a text that is too long or too deep. Open brackets count wherever they stand,
+// and so do two spaces, and a mark of a list or a key, before the text of a line.
+func checkSize(file string, text []byte) error {
+	if len(text) > maxSize {
+		return &Error{File: file, Expected: fmt.Sprintf("at most %d bytes", maxSize), Found: fmt.Sprint(len(text))}
+	}
+	line, brackets, marks, indent, start := 1, 0, 0, 0, true
+	for i, c := range text {
+		last := i == len(text)-1 || text[i+1] == ' ' || text[i+1] == '\t'
+		switch {
+		case c == '\n' || c == '\r':
+			marks, indent, start = 0, 0, true
+			if c == '\n' {
+				line++
+			}
+		case c == '[' || c == '{':
+			brackets++
+		case c == ']' || c == '}':
+			brackets = max(0, brackets-1)
+		case start && last && (c == '-' || c == '?'):
+			marks++
+		case c == ' ' && start:
+			indent++
+		default:
+			start = false
+		}
+		if depth := brackets + marks + indent/2; depth > maxDepth {
+			return &Error{File: file, Line: line, Expected: fmt.Sprintf("mappings and lists at most %d deep in each other", maxDepth), Found: "more"}
+		}
+	}
+	return nil
+}
+
 // parse returns the one document of a file. The library panics on some broken ones.
 func parse(file string, text []byte) (root ast.Node, err error) {
+	if err := checkSize(file, text); err != nil {
+		return nil, err
+	}
 	defer func() {
 		if p := recover(); p != nil {
 			root, err = nil, &Error{File: file, Expected: "valid YAML", Found: fmt.Sprint(p)}

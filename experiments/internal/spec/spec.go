@@ -132,6 +132,9 @@ func (r *Row) Set(name string, values ...string) {
 	r.Settings[i].Values = values
 }
 
+// maxVariants bounds the rows of a table that one Row makes: their number is a product.
+const maxVariants = 10_000
+
 // Variants returns the rows of the table: one for each combination of values. The values of
 // the last setting change fastest. Where several rows would have the same label, each is
 // followed by the values that distinguish it.
@@ -142,6 +145,12 @@ func (r Row) Variants() ([]Variant, error) {
 	how, err := method.Lookup(r.Method)
 	if err != nil {
 		return nil, err
+	}
+	rows := 1
+	for _, s := range r.Settings {
+		if rows *= len(s.Values); rows > maxVariants {
+			return nil, settings.Errorf("the values of the settings make more than %d rows of a table", maxVariants)
+		}
 	}
 	var out []Variant
 	var values []string // of each variant, as they stand in a label

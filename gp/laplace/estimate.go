@@ -1,0 +1,134 @@
+package laplace
+
+import (
+	"context"
+	"time"
+
+	"github.com/go-valla/valla/gp"
+)
+
+var _, _ gp.Estimator = (*Settings)(nil), (*SubsetSettings)(nil)
+
+// Estimate implements gp.Estimator: it evaluates the network for one batch, and counts the
+// multiplications of matrices.
+func (s *Settings) Estimate(ctx context.Context, p gp.Problem, r gp.Run) (gp.Estimate, error) {
+	if err := p.Check(); err != nil {
+		return gp.Estimate{}, err
+	}
+	c, err := s.complete(p)
+	if err != nil {
+		return gp.Estimate{}, err
+	}
+	o := c.options(p)
+	q, e, err := estimated(ctx, p, r, o)
+	if err != nil {
+		return e, err
+	}
+	solves, rows := 1, 0
+	switch {
+	case c.Hyper == hyperGrid:
+		solves, rows = len(Grid{NoiseStds: c.gridNoises(o.NoiseStd)}.points(q)), p.Validation.N()
+	case o.Ascent != nil:
+		solves = o.Ascent.complete().Steps
+	case o.Priors != Shared:
+		solves = 40 // of a search in several dimensions, and below in one, as measured
+	case c.Hyper == hyperMarglik:
+		solves = 12
+	}
+	e.Seconds += float64(solves) * q.solving(rows) / gp.Speed()
+	switch {
+	case o.Structure != KFAC && o.Structure != Diagonal:
+		e.Cheaper = "--structure kfac"
+	case o.Subset == 0:
+		e.Cheaper = "--subset 1000"
+	}
+	return e, nil
+}
+
+// Estimate implements gp.Estimator.
+func (s *SubsetSettings) Estimate(ctx context.Context, p gp.Problem, r gp.Run) (gp.Estimate, error) {
+	if err := p.Check(); err != nil {
+		return gp.Estimate{}, err
+	}
+	c, _, err := s.complete(p)
+	if err != nil {
+		return gp.Estimate{}, err
+	}
+	q, e, err := estimated(ctx, p, r, Options{Subset: c.Points, PriorStd: c.PriorStd})
+	if err != nil {
+		return e, err
+	}
+	e.Seconds += 12 * q.solving(0) / gp.Speed()
+	e.Cheaper = "fewer --points"
+	return e, nil
+}
+
+// estimated returns a posterior before it has seen the data, and what its sums over these take.
+func estimated(ctx context.Context, p gp.Problem, r gp.Run, o Options) (*Posterior, gp.Estimate, error) {
+	o.Likelihood, o.Seed, o.MemoryLimit = p.Likelihood, r.Seed, r.Memory
+	d, err := newData(p.Train.X, p.Train.Y, o)
+	if err != nil {
+		return nil, gp.Estimate{}, err
+	}
+	q, err := newPosterior(p.Net, d.x.shape, d.outputs, d.n, o, func(s *scanner) structure { return newStructure(s, d.n, o) })
+	if err != nil {
+		return nil, gp.Estimate{}, err
+	}
+	e := gp.Estimate{Bytes: q.structure.bytes() + int64(q.scan.program.Bytes())}
+	some, took := d.x, 0.0
+	some.n = min(d.n, q.scan.batch)
+	for range 2 { // what is computed once for all batches does not count
+		start := time.Now()
+		if err := q.scan.each(ctx, some, func(b batch) error { return q.scan.readable(b) }); err != nil {
+			return nil, e, err
+		}
+		took = time.Since(start).Seconds()
+	}
+	e.Seconds = took*float64(d.n)/float64(some.n) + q.summing(float64(d.n))/gp.Speed()
+	return q, e, nil
+}
+
+// readable forms the Jacobian rows of an example where that takes no more than the batch itself.
+func (s *scanner) readable(b batch) error {
+	if len(s.blocks) == 0 || b.size()*s.params > 1<<22 {
+		return nil
+	}
+	return b.jacobian(make([]float64, b.size()*s.params), s.params)
+}
+
+// summing is the number of multiplications with which H is summed up over n examples.
+func (p *Posterior) summing(n float64) float64 {
+	c, all := float64(p.scan.outputs), float64(p.scan.params)
+	switch h := p.full().(type) {
+	case *weightSpace:
+		return n * c * all * all / 2
+	case *functionSpace:
+		return n * c * n * c * all / 2
+	case *denseLayer:
+		return n * float64(h.width*h.width*h.q()*h.q()) / 2
+	}
+	return 0 // factors and diagonals take no longer than the network
+}
+
+// solving is the number of multiplications of a factorisation with its effective parameters, and
+// of the covariances of some examples.
+func (p *Posterior) solving(examples int) float64 {
+	var n float64
+	switch h := p.full().(type) {
+	case *weightSpace:
+		n = float64(h.n)
+	case *functionSpace:
+		n = float64(h.n)
+	case *denseLayer:
+		n = float64(h.n)
+	}
+	return n*n*n/3 + float64(examples*p.scan.outputs)*n*(n/2+float64(p.scan.params))
+}
+
+// full is the representation of all of H, also where only the leading part of it is kept.
+func (p *Posterior) full() structure {
+	if l, ok := p.structure.(*lowRank); ok {
+		return l.inner
+	}
+	return p.structure
+}

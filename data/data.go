@@ -13,7 +13,6 @@ package data
 import (
 	"fmt"
 	"strconv"
-	"strings"
 
 	"gorgonia.org/tensor"
 )
@@ -84,17 +83,4 @@ func numbered(n int, prefix string) []string {
 		names[i] = prefix + strconv.Itoa(i)
 	}
 	return names
-}
-
-// listed joins names for an error message. It leaves out those after the 20th.
-func listed(names []string) string {
-	const most = 20
-	quoted := make([]string, 0, most)
-	for i, name := range names {
-		if i == most {
-			return fmt.Sprintf("%s and %d more", strings.Join(quoted, ", "), len(names)-most)
-		}
-		quoted = append(quoted, strconv.Quote(name))
-	}
-	return strings.Join(quoted, ", ")
 }

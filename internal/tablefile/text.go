@@ -143,3 +143,6 @@ func (t *Text) Close() {
 		_ = c.Close() // it was read only
 	}
 }
+
+// Packed says whether t unpacks a file.
+func (t *Text) Packed() bool { return t.packed != "" }

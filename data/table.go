@@ -223,19 +223,12 @@ func (t *Table) Set(targets ...string) (*Set, error) {
 			targets = t.Columns
 		}
 	}
-	var at, rest []int
-	for _, name := range targets {
-		i, err := t.Column(name)
-		if err != nil {
-			return nil, err
-		}
-		if slices.Contains(at, i) {
-			return nil, fmt.Errorf("%s: the target %q is named twice", t.Path, name)
-		}
-		at = append(at, i)
+	at, err := t.targetColumns(targets)
+	if err != nil {
+		return nil, err
 	}
+	var rest []int
 	set := &Set{Targets: slices.Clone(targets), X: t.X}
-	var err error
 	if set.Y, err = t.Numbers(at); err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package data
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -76,8 +77,12 @@ func oneOf(labels []string) string {
 	return fmt.Sprintf("one of the %d classes %s", len(labels), tablefile.Listed(labels))
 }
 
+// ErrIncomplete is wrapped where every row lacks a value.
+var ErrIncomplete = errors.New("no row has all values")
+
 // Complete returns the table without the rows that lack a value in the columns with the
-// numbers at, and how many those are. A table of which no row is left is an error.
+// numbers at, and how many those are. A table of which no row is left is an error that wraps
+// [ErrIncomplete].
 func (t *Table) Complete(at []int) (*Table, int, error) {
 	gap := make([]bool, t.N())
 	for _, j := range at {
@@ -97,7 +102,7 @@ func (t *Table) Complete(at []int) (*Table, int, error) {
 	case left == 0:
 		return t, 0, nil
 	case len(rows) == 0:
-		return nil, left, fmt.Errorf("%s: none of %d rows has all values", t.Path, left)
+		return nil, left, fmt.Errorf("%s: %w", t.Path, ErrIncomplete)
 	default:
 		return t.take(rows), left, nil
 	}
@@ -180,4 +185,17 @@ func (c ColumnCode) summary() string {
 		text += fmt.Sprintf("; missing values become %s, and an input says so", median)
 	}
 	return text
+}
+
+// Texts returns the cells of column j as text.
+func (t *Table) Texts(j int) []string {
+	out, w, k := make([]string, t.N()), t.wordsOf(j), len(t.Columns)
+	for i := range out {
+		if w != nil && w.Codes[i] > 0 {
+			out[i] = w.List[w.Codes[i]-1].Text
+		} else {
+			out[i] = key(t.Values.Float64s()[i*k+j])
+		}
+	}
+	return out
 }

@@ -85,10 +85,9 @@ func (e *Encoding) Features() []string {
 	return names
 }
 
-// Plain says whether every column is one of numbers, none of them missing, and none is left out.
+// Plain says whether every column that is read is one of numbers, none of them missing.
 func (e *Encoding) Plain() bool {
-	return len(e.Omitted) == 0 && len(e.ID) == 0 &&
-		!slices.ContainsFunc(e.Columns, func(c ColumnCode) bool { return c.Kind != Number || c.Gaps || c.Lenient })
+	return !slices.ContainsFunc(e.Columns, func(c ColumnCode) bool { return c.Kind != Number || c.Gaps || c.Lenient })
 }
 
 // Check returns what is wrong with an encoding, which may come from a file.

@@ -14,7 +14,7 @@ const sampledAtOnce = 100
 
 // SampledProbs is [MonteCarloProbs] on all processors. The result does not depend on their
 // number. It returns ctx's error if ctx ends first.
-func SampledProbs(ctx context.Context, g Gaussian, samples int, seed uint64, first int) (*tensor.Dense, error) {
+func SampledProbs(ctx context.Context, g Gaussian, samples int, seed uint64) (*tensor.Dense, error) {
 	n, c := g.Mean.Shape()[0], g.Mean.Shape()[1]
 	out, next, errs := make([]float64, n*c), atomic.Int64{}, make([]error, runtime.GOMAXPROCS(0))
 	var workers sync.WaitGroup
@@ -25,7 +25,7 @@ func SampledProbs(ctx context.Context, g Gaussian, samples int, seed uint64, fir
 				if from >= n {
 					return
 				}
-				errs[w] = sampleRows(ctx, out, g, from, min(from+sampledAtOnce, n), samples, seed, first)
+				errs[w] = sampleRows(ctx, out, g, from, min(from+sampledAtOnce, n), samples, seed)
 			}
 		})
 	}
@@ -39,7 +39,7 @@ func SampledProbs(ctx context.Context, g Gaussian, samples int, seed uint64, fir
 }
 
 // sampleRows writes the probabilities of the examples from … to−1 to their place in out.
-func sampleRows(ctx context.Context, out []float64, g Gaussian, from, to, samples int, seed uint64, first int) error {
+func sampleRows(ctx context.Context, out []float64, g Gaussian, from, to, samples int, seed uint64) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -47,7 +47,7 @@ func sampleRows(ctx context.Context, out []float64, g Gaussian, from, to, sample
 	p, err := MonteCarloProbs(Gaussian{
 		Mean: tensor.New(tensor.WithShape(n, c), tensor.WithBacking(g.Mean.Float64s()[from*c:to*c])),
 		Cov:  tensor.New(tensor.WithShape(n, c, c), tensor.WithBacking(g.Cov.Float64s()[from*c*c:to*c*c])),
-	}, samples, seed, first+from)
+	}, samples, seed, from)
 	if err != nil {
 		return err
 	}

@@ -53,23 +53,21 @@ func (c *predictCommand) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	m, table, err := c.open(args[0])
+	m, rows, err := c.open(args[0], false)
 	if err != nil {
 		return err
 	}
-	x, err := m.Columns(table)
+	stdout := bufio.NewWriter(cmd.OutOrStdout())
+	r, err := c.predict(cmd, m, rows, func(out io.Writer, p *predictions, end bool) error {
+		return write(cmp.Or[io.Writer](out, stdout), p, end)
+	})
 	if err != nil {
 		return err
 	}
-	p, err := m.Predict(cmd.Context(), x, c.options())
-	if err != nil {
-		return fmt.Errorf("%s: %w", args[0], err)
-	}
-	r, err := c.columns(p)
-	if err != nil {
+	if err := c.report(stdout, r); err != nil {
 		return err
 	}
-	return c.emit(cmd.OutOrStdout(), write, r)
+	return stdout.Flush()
 }
 
 // columns returns the columns of a prediction.

@@ -161,7 +161,7 @@ func (c *Classification) Predict(ctx context.Context, g gp.Gaussian, _ float64, 
 		if o.Samples < 0 {
 			return nil, settings.Errorf("%d samples, expected a positive number", o.Samples)
 		}
-		probs, err := gp.SampledProbs(ctx, g, cmp.Or(o.Samples, gp.Samples), o.Seed, o.First)
+		probs, err := gp.SampledProbs(ctx, g, cmp.Or(o.Samples, gp.Samples), o.Seed)
 		if err != nil {
 			return nil, err
 		}

@@ -74,7 +74,6 @@ type PredictOptions struct {
 	Link    Link   // of classes; "" means Probit
 	Samples int    // of MonteCarlo; 0 means gp.Samples
 	Seed    uint64 // of MonteCarlo
-	First   int    // number of the first row in the whole set, which MonteCarlo depends on
 }
 
 // Prediction is the predictive distribution of the targets at N inputs, in the units of

@@ -65,13 +65,6 @@ func (p *Prediction) Best() []int {
 // ClassName returns the text of class k: its label, or the number.
 func (p *Prediction) ClassName(k int) string { return className(p.Classes, p.Labels, k) }
 
-// Append adds the rows of q, which has the same targets or classes.
-func (p *Prediction) Append(q *Prediction) {
-	p.Mean, p.Variance, p.Latent = append(p.Mean, q.Mean...), append(p.Variance, q.Variance...), append(p.Latent, q.Latent...)
-	p.Epistemic, p.Aleatoric = append(p.Epistemic, q.Epistemic...), append(p.Aleatoric, q.Aleatoric...)
-	p.Probs = append(p.Probs, q.Probs...)
-}
-
 // MarshalJSON writes the scores in List as one object, with their names in lower case. A
 // score that is not finite, such as the NLL of a class of probability 0, is null.
 func (s Scores) MarshalJSON() ([]byte, error) {

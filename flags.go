@@ -29,7 +29,7 @@ func (m *Model) flags(ctx context.Context, train gp.Examples, p judged, j jury) 
 	if err != nil {
 		return nil, err
 	}
-	notes = append(notes, m.posteriorFlags(p.latent)...)
+	notes = append(notes, m.posteriorFlags(p.variance)...)
 	return append(notes, m.noiseFlags(train, p, j)...), nil
 }
 
@@ -75,24 +75,19 @@ func (m *Model) spread(e gp.Examples) float64 {
 	return sum
 }
 
-// posteriorFlags says so where the posterior adds nothing.
-func (m *Model) posteriorFlags(g gp.Gaussian) []string {
+// posteriorFlags says so where the posterior, which has the given mean latent variance, adds
+// nothing.
+func (m *Model) posteriorFlags(variance float64) []string {
 	unit := m.NoiseVariance()
 	if unit == 0 {
 		unit = 1 // of logits
 	}
-	c, sum := g.Mean.Shape()[1], 0.0
-	cov := g.Cov.Float64s()
-	n := len(cov) / c
-	for i := range n {
-		sum += cov[i*c+i%c] / float64(n)
-	}
-	if sum > nothing*unit {
+	if variance > nothing*unit {
 		return nil
 	}
 	return []string{fmt.Sprintf("The posterior adds nothing to the network: its mean variance is %.2g of what would show. "+
 		"The prior standard deviation is as small as it can be, as happens where the rows to choose it by were used to train the network: "+
-		"give rows that the network has not seen (--validation-data), or try --method lla --hyper grid.", sum/unit)}
+		"give rows that the network has not seen (--validation-data), or try --method lla --hyper grid.", variance/unit)}
 }
 
 // noiseFlags compares the noise with the targets and with the residual.

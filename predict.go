@@ -32,19 +32,39 @@ const (
 // finite, or a variance that is not positive, is an error that names the row. Several
 // goroutines must not call it at once, because posteriors keep their buffers between calls.
 func (m *Model) Predict(ctx context.Context, x *tensor.Dense, o PredictOptions) (*Prediction, error) {
-	g, err := m.Latent(ctx, x)
+	in, err := m.Task.Inputs.Apply(x, m.Dtype())
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("predict: %w", err)
 	}
-	p, err := m.Task.Outputs.Predict(ctx, g, m.NoiseVariance(), o)
+	p, err := m.predict(ctx, in, o, nil)
 	if err != nil {
 		return nil, fmt.Errorf("predict: %w", err)
 	}
 	return p, nil
 }
 
+// predict is Predict for inputs as the network takes them. It calls seen, if that is not nil,
+// with each part of the latent distribution.
+func (m *Model) predict(ctx context.Context, in *tensor.Dense, o PredictOptions, seen func(gp.Gaussian)) (*Prediction, error) {
+	all, first := &Prediction{}, o.First
+	err := gp.InBatches(ctx, m.gp(), in, m.Task.Outputs.Size(), func(row int, g gp.Gaussian) error {
+		o.First = first + row
+		p, err := m.Task.Outputs.Predict(ctx, g, m.NoiseVariance(), o)
+		if err != nil {
+			return err
+		}
+		if seen != nil {
+			seen(g)
+		}
+		all.Append(p)
+		return nil
+	})
+	return all, err
+}
+
 // Latent returns the distribution of the network's outputs at the inputs x [N,…], without
-// noise. The inputs are in the units of the data, the outputs in those of the network.
+// noise. The inputs are in the units of the data, the outputs in those of the network. Memory for
+// C outputs grows with N·C², unlike that of [Model.Predict].
 func (m *Model) Latent(ctx context.Context, x *tensor.Dense) (gp.Gaussian, error) {
 	in, err := m.Task.Inputs.Apply(x, m.Dtype())
 	if err != nil {

@@ -211,11 +211,11 @@ func (t *training) event(res *train.Result, took time.Duration) Event {
 
 // outputs returns the network's outputs [N,C] for inputs [N,…] as it takes them.
 func (m *Model) outputs(ctx context.Context, x *tensor.Dense) ([]float64, error) {
-	g, err := gp.Point{Net: m.Net, Dtype: m.Dtype()}.Predict(ctx, x)
+	mean, err := gp.Point{Net: m.Net, Dtype: m.Dtype()}.Mean(ctx, x)
 	if err != nil {
 		return nil, err
 	}
-	return g.Mean.Float64s(), nil
+	return mean.Float64s(), nil
 }
 
 // heldLoss returns the mean loss of the network on examples.

@@ -73,17 +73,22 @@ const (
 
 // judged are a model's predictions for rows.
 type judged struct {
-	latent gp.Gaussian
 	*Prediction
-	nlls []float64 // of each row
+	variance float64   // the mean of the latent variances, in the network's units
+	nlls     []float64 // of each row
 }
 
 // judged predicts the rows of a verdict.
 func (m *Model) judged(ctx context.Context, rows jury) (j judged, err error) {
-	if j.latent, err = m.gp().Predict(ctx, rows.x); err != nil {
-		return j, err
-	}
-	if j.Prediction, err = m.Task.Outputs.Predict(ctx, j.latent, m.NoiseVariance(), PredictOptions{}); err != nil {
+	c := m.Task.Outputs.Size()
+	n := float64(rows.x.Shape()[0] * c)
+	j.Prediction, err = m.predict(ctx, rows.x, PredictOptions{}, func(g gp.Gaussian) {
+		cov := g.Cov.Float64s()
+		for i := range len(cov) / c {
+			j.variance += cov[i*c+i%c] / n
+		}
+	})
+	if err != nil {
 		return j, err
 	}
 	j.nlls, err = m.Task.Outputs.NLLs(j.Prediction, rows.y)

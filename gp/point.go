@@ -20,11 +20,21 @@ const pointBatch = 250
 
 // Predict implements Posterior.
 func (p Point) Predict(ctx context.Context, x *tensor.Dense) (Gaussian, error) {
+	mean, err := p.Mean(ctx, x)
+	if err != nil {
+		return Gaussian{}, err
+	}
+	n, c := mean.Shape()[0], mean.Shape()[1]
+	return Gaussian{Mean: mean, Cov: tensor.New(tensor.WithShape(n, c, c), tensor.Of(tensor.Float64))}, nil
+}
+
+// Mean returns the network's outputs [N,C] at each of the inputs x [N,…], float64.
+func (p Point) Mean(ctx context.Context, x *tensor.Dense) (*tensor.Dense, error) {
 	b := graph.NewBuilder(p.Dtype)
 	xn := b.Input("x", append([]int{pointBatch}, x.Shape()[1:]...)...)
 	f, err := graph.NewBatched(b, xn, p.Net.Forward(b, xn))
 	if err != nil {
-		return Gaussian{}, err
+		return nil, err
 	}
 	n, c := x.Shape()[0], 0
 	var mean []float64
@@ -34,10 +44,7 @@ func (p Point) Predict(ctx context.Context, x *tensor.Dense) (Gaussian, error) {
 		return nil
 	})
 	if err != nil {
-		return Gaussian{}, err
+		return nil, err
 	}
-	return Gaussian{
-		Mean: tensor.New(tensor.WithShape(n, c), tensor.WithBacking(mean)),
-		Cov:  tensor.New(tensor.WithShape(n, c, c), tensor.WithBacking(make([]float64, n*c*c))),
-	}, nil
+	return tensor.New(tensor.WithShape(n, c), tensor.WithBacking(mean)), nil
 }

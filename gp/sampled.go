@@ -12,9 +12,10 @@ import (
 // sampledAtOnce is the number of examples that are sampled between two checks of the context.
 const sampledAtOnce = 100
 
-// SampledProbs is [MonteCarloProbs] on all processors. The result does not depend on their
+// SampledProbs is [MonteCarloProbs] on all processors; first is the number of g's first example
+// in the whole set. The result does not depend on their
 // number. It returns ctx's error if ctx ends first.
-func SampledProbs(ctx context.Context, g Gaussian, samples int, seed uint64) (*tensor.Dense, error) {
+func SampledProbs(ctx context.Context, g Gaussian, samples int, seed uint64, first int) (*tensor.Dense, error) {
 	n, c := g.Mean.Shape()[0], g.Mean.Shape()[1]
 	out, next, errs := make([]float64, n*c), atomic.Int64{}, make([]error, runtime.GOMAXPROCS(0))
 	var workers sync.WaitGroup
@@ -25,7 +26,7 @@ func SampledProbs(ctx context.Context, g Gaussian, samples int, seed uint64) (*t
 				if from >= n {
 					return
 				}
-				errs[w] = sampleRows(ctx, out, g, from, min(from+sampledAtOnce, n), samples, seed)
+				errs[w] = sampleRows(ctx, out, g, from, min(from+sampledAtOnce, n), samples, seed, first)
 			}
 		})
 	}
@@ -39,7 +40,7 @@ func SampledProbs(ctx context.Context, g Gaussian, samples int, seed uint64) (*t
 }
 
 // sampleRows writes the probabilities of the examples from … to−1 to their place in out.
-func sampleRows(ctx context.Context, out []float64, g Gaussian, from, to, samples int, seed uint64) error {
+func sampleRows(ctx context.Context, out []float64, g Gaussian, from, to, samples int, seed uint64, first int) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -47,7 +48,7 @@ func sampleRows(ctx context.Context, out []float64, g Gaussian, from, to, sample
 	p, err := MonteCarloProbs(Gaussian{
 		Mean: tensor.New(tensor.WithShape(n, c), tensor.WithBacking(g.Mean.Float64s()[from*c:to*c])),
 		Cov:  tensor.New(tensor.WithShape(n, c, c), tensor.WithBacking(g.Cov.Float64s()[from*c*c:to*c*c])),
-	}, samples, seed, from)
+	}, samples, seed, first+from)
 	if err != nil {
 		return err
 	}

@@ -34,7 +34,7 @@ func TestSampledProbs(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := SampledProbs(t.Context(), g, 50, 7)
+		got, err := SampledProbs(t.Context(), g, 50, 7, 0)
 		if err != nil || !slices.Equal(got.Float64s(), want.Float64s()) {
 			t.Errorf("%d examples: in parts the probabilities differ; error %v", n, err)
 		}
@@ -46,12 +46,12 @@ func TestSampledProbsErrors(t *testing.T) {
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	g := latents(3*sampledAtOnce, 2)
-	if _, err := SampledProbs(ended, g, 5, 0); !errors.Is(err, context.Canceled) {
+	if _, err := SampledProbs(ended, g, 5, 0, 0); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v after the end of the context", err)
 	}
 	row := 2*sampledAtOnce + 3
 	g.Cov.Float64s()[row*4] = -1
-	if _, err := SampledProbs(t.Context(), g, 5, 0); err == nil || !strings.Contains(err.Error(), "covariance of example 203") {
+	if _, err := SampledProbs(t.Context(), g, 5, 0, 0); err == nil || !strings.Contains(err.Error(), "covariance of example 203") {
 		t.Errorf("error %v, want one that names example %d", err, row)
 	}
 }

@@ -103,24 +103,29 @@ func (p *Posterior) try(ctx context.Context, h hyper, d data) (*Posterior, float
 	if err != nil {
 		return nil, 0, err
 	}
-	f, err := q.Predict(ctx, d.x.t)
+	sum := 0.0
+	err = gp.InBatches(ctx, q, d.x.t, d.outputs, func(first int, f gp.Gaussian) error {
+		sum += q.nll(f, first, d)
+		return nil
+	})
 	if err != nil {
 		return nil, 0, err
 	}
-	return q, q.nll(f, d), nil
+	return q, sum / float64(d.n), nil
 }
 
-// nll is the mean negative log-likelihood of predictions.
-func (p *Posterior) nll(f gp.Gaussian, d data) float64 {
-	y, c := make([]float64, d.n*d.outputs), d.outputs
-	d.y.rows(y, 0, d.n)
+// nll is the sum of the negative log-likelihoods of predictions for the examples from first on.
+func (p *Posterior) nll(f gp.Gaussian, first int, d data) float64 {
+	n, c := f.Mean.Shape()[0], d.outputs
+	y := make([]float64, n*c)
+	d.y.rows(y, first, n)
 	l := p.evidence.likelihood
 	if p.evidence.noisy() {
 		l = likelihood.NewGaussian(p.hyper.noise*p.hyper.noise, tensor.Float64)
 	}
 	sum, mean, cov := 0.0, f.Mean.Float64s(), f.Cov.Float64s()
-	for i := range d.n {
+	for i := range n {
 		sum -= l.LogPredictive(y[i*c:(i+1)*c], mean[i*c:(i+1)*c], cov[i*c*c:(i+1)*c*c])
 	}
-	return sum / float64(d.n)
+	return sum
 }

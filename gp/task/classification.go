@@ -146,10 +146,10 @@ func (c *Classification) Decode(y *tensor.Dense) *tensor.Dense {
 func (c *Classification) Predict(ctx context.Context, g gp.Gaussian, _ float64, o PredictOptions) (*Prediction, error) {
 	for i, f := range g.Mean.Float64s() {
 		if !finite(f) {
-			return nil, fmt.Errorf("row %d (counting from 0): logit %g, expected a finite one", i/c.Size(), f)
+			return nil, fmt.Errorf("row %d (counting from 0): logit %g, expected a finite one", o.First+i/c.Size(), f)
 		}
 	}
-	g, err := settled(g, 1)
+	g, err := settled(g, 1, o.First)
 	if err != nil {
 		return nil, err
 	}
@@ -161,7 +161,7 @@ func (c *Classification) Predict(ctx context.Context, g gp.Gaussian, _ float64, 
 		if o.Samples < 0 {
 			return nil, settings.Errorf("%d samples, expected a positive number", o.Samples)
 		}
-		probs, err := gp.SampledProbs(ctx, g, cmp.Or(o.Samples, gp.Samples), o.Seed)
+		probs, err := gp.SampledProbs(ctx, g, cmp.Or(o.Samples, gp.Samples), o.Seed, o.First)
 		if err != nil {
 			return nil, err
 		}

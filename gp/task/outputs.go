@@ -74,6 +74,9 @@ type PredictOptions struct {
 	Link    Link   // of classes; "" means Probit
 	Samples int    // of MonteCarlo; 0 means gp.Samples
 	Seed    uint64 // of MonteCarlo
+	// First is the number of the first row in the whole set, of which it is a part. The samples
+	// of MonteCarlo and the numbers in errors count from there.
+	First int
 }
 
 // Prediction is the predictive distribution of the targets at N inputs, in the units of

@@ -17,6 +17,20 @@ func (p *Prediction) N() int {
 	return len(p.Mean) / len(p.Targets)
 }
 
+// Append adds the rows of more, a prediction of the same model.
+func (p *Prediction) Append(more *Prediction) {
+	p.Targets, p.Classes, p.Link = more.Targets, more.Classes, more.Link
+	for _, v := range []struct {
+		to   *[]float64
+		from []float64
+	}{
+		{&p.Mean, more.Mean}, {&p.Variance, more.Variance}, {&p.Latent, more.Latent},
+		{&p.Epistemic, more.Epistemic}, {&p.Aleatoric, more.Aleatoric}, {&p.Probs, more.Probs},
+	} {
+		*v.to = append(*v.to, v.from...)
+	}
+}
+
 // Std returns the standard deviation of the targets, [N,T].
 func (p *Prediction) Std() []float64 { return roots(p.Variance) }
 

@@ -142,8 +142,8 @@ func (r *Regression) NoiseStds(variance float64) []float64 {
 }
 
 // Predict implements Outputs.
-func (r *Regression) Predict(_ context.Context, g gp.Gaussian, noiseVariance float64, _ PredictOptions) (*Prediction, error) {
-	g, err := settled(g, noiseVariance)
+func (r *Regression) Predict(_ context.Context, g gp.Gaussian, noiseVariance float64, o PredictOptions) (*Prediction, error) {
+	g, err := settled(g, noiseVariance, o.First)
 	if err != nil {
 		return nil, err
 	}
@@ -165,7 +165,7 @@ func (r *Regression) Predict(_ context.Context, g gp.Gaussian, noiseVariance flo
 		p.Epistemic[i], p.Aleatoric[i] = known*scale*scale, max(latent-known+noiseVariance, 0)*scale*scale
 		if !finite(p.Mean[i]) || !positive(p.Variance[i]) {
 			return nil, fmt.Errorf("row %d (counting from 0), target %q: mean %g, variance %g, expected a finite mean and a positive variance",
-				i/t, r.Names[i%t], p.Mean[i], p.Variance[i])
+				o.First+i/t, r.Names[i%t], p.Mean[i], p.Variance[i])
 		}
 	}
 	return p, nil

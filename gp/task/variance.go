@@ -15,13 +15,13 @@ const roundingShare = 1e-6
 // the largest variance in its row, and else an error that names the row. unit is what
 // variances are compared with in predictions, in the network's units: the noise variance
 // of numbers, and 1 for classes. A mean, covariance or variance that is not finite is an
-// error too. g itself is not changed.
-func settled(g gp.Gaussian, unit float64) (gp.Gaussian, error) {
+// error too. first is the number of g's first row. g itself is not changed.
+func settled(g gp.Gaussian, unit float64, first int) (gp.Gaussian, error) {
 	c, copied := g.Mean.Shape()[1], false
 	for i := range g.Mean.Shape()[0] {
 		negative, err := negative(g.Cov.Float64s()[i*c*c:(i+1)*c*c], c, unit)
 		if err != nil {
-			return g, fmt.Errorf("row %d (counting from 0): %w", i, err)
+			return g, fmt.Errorf("row %d (counting from 0): %w", first+i, err)
 		}
 		if negative && !copied {
 			g.Cov, copied = g.Cov.Clone().(*tensor.Dense), true

@@ -149,11 +149,11 @@ func attainable(p gp.Problem) float64 {
 
 // outputs returns the network's outputs [N,C] at x [N,…].
 func outputs(ctx context.Context, p gp.Problem, x *tensor.Dense) ([]float64, error) {
-	g, err := gp.Point{Net: p.Net, Dtype: p.Dtype()}.Predict(ctx, x)
+	mean, err := gp.Point{Net: p.Net, Dtype: p.Dtype()}.Mean(ctx, x)
 	if err != nil {
 		return nil, err
 	}
-	return g.Mean.Float64s(), nil
+	return mean.Float64s(), nil
 }
 
 // like returns values in a tensor of the shape and the element type of t.

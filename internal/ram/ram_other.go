@@ -1,0 +1,7 @@
+//go:build !linux
+
+package ram
+
+import "math"
+
+func system() int64 { return math.MaxInt64 }

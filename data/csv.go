@@ -136,7 +136,7 @@ func (t *lineRows) row(b *batch, width, line int, cell func(i int) []byte) error
 		b.cell(j, cell(b.use[j].at), line)
 	}
 	b.n++
-	return nil
+	return b.room()
 }
 
 func (t *lineRows) close() {

@@ -32,6 +32,8 @@ const (
 	maxCategories = 20
 	// maxCodes bounds the categories that have codes of their own.
 	maxCodes = 10_000
+	// asked is why columns of ColumnOptions.Drop are left out.
+	asked = "as asked for"
 	// rare is how often a category of many has to be there to count as one.
 	rare = 2
 )
@@ -138,7 +140,7 @@ func (t *Table) decide(o ColumnOptions, e *Encoding) (at []int, err error) {
 			continue
 		}
 		if slices.Contains(o.Drop, name) {
-			e.Omitted = append(e.Omitted, Omission{name, "as asked for"})
+			e.Omitted = append(e.Omitted, Omission{name, asked})
 			continue
 		}
 		c, why, err := t.kind(j, o)
@@ -151,8 +153,16 @@ func (t *Table) decide(o ColumnOptions, e *Encoding) (at []int, err error) {
 		}
 		at, e.Columns = append(at, j), append(e.Columns, c)
 	}
+	for _, name := range o.Drop {
+		if !slices.Contains(t.Columns, name) { // it was not read
+			e.Omitted = append(e.Omitted, Omission{name, asked})
+		}
+	}
+	if left := e.Summary(); len(at) == 0 && len(left) > 0 {
+		return nil, fmt.Errorf("%s: no column is left for a feature: %s", t.Path, strings.Join(left, "; "))
+	}
 	if len(at) == 0 {
-		return nil, fmt.Errorf("%s: no column is left for a feature, beside %s", t.Path, strings.Join(e.Summary(), "; "))
+		return nil, t.noFeature()
 	}
 	return at, nil
 }

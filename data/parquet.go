@@ -125,7 +125,7 @@ func (p *parquetRows) rows(b *batch, n int) error {
 		}
 	}
 	b.n, p.row, p.left = b.n+n, p.row+n, p.left-int64(n)
-	return nil
+	return b.room()
 }
 
 // cell returns the value of a cell, which is in row i after those of b, and adds its word.

@@ -11,6 +11,7 @@ import (
 
 	"gorgonia.org/tensor"
 
+	"github.com/go-valla/valla/internal/ram"
 	"github.com/go-valla/valla/internal/tablefile"
 )
 
@@ -28,8 +29,9 @@ type Stream struct {
 	source source
 	use    []used
 	noted  map[string]bool
-	lines  bool // says that the file is text
-	read   int  // rows so far
+	lines  bool  // says that the file is text
+	read   int   // rows so far
+	limit  int64 // of memory for a batch; 0 means what the machine has left
 }
 
 // source gives the rows of a file.
@@ -79,37 +81,58 @@ func (s *Stream) Next(n int) (*Table, error) {
 	return b.table(), nil
 }
 
-// All returns a table of all rows that are left. Where limit is positive, a table that needs
-// more bytes is an error.
+// All returns a table of all rows that are left. A table that needs more than limit bytes or,
+// if limit is 0, more than the machine has left, is an error, if possible before it is read.
 func (s *Stream) All(limit int64) (*Table, error) {
-	if err := s.fits(s.Rows, limit); err != nil {
+	s.limit = limit
+	if err := s.fits(s.Rows, 0); err != nil {
 		return nil, err
 	}
-	n := math.MaxInt
-	if limit > 0 {
-		n = int(limit / (cellBytes * int64(max(1, len(s.use)))))
-	}
-	t, err := s.Next(max(1, n))
-	if err != nil || limit <= 0 {
-		return t, err
-	}
-	if _, err := s.Next(1); errors.Is(err, io.EOF) {
-		return t, nil
-	}
-	return nil, s.fits(int64(n)+1, limit)
+	return s.Next(math.MaxInt)
 }
 
-// cellBytes is what a cell of a table in memory needs: the number, a copy among the inputs of
-// a set, and another as the network takes it.
-const cellBytes = 24
+const (
+	// cellBytes is what a cell of a table in memory needs: the number, a copy among the inputs
+	// of a set, and another as the network takes it.
+	cellBytes = 24
+	// wordBytes is what a different word needs beside its text.
+	wordBytes = 96
+	// roomEvery is how many rows are read between two looks at the memory.
+	roomEvery = 1 << 14
+)
 
-// fits returns an error if so many rows need more bytes than limit, if that is positive.
-func (s *Stream) fits(rows, limit int64) error {
-	if need := float64(rows) * cellBytes * float64(max(1, len(s.use))); limit > 0 && need > float64(limit) {
-		return fmt.Errorf("%s: %d rows or more of %d columns need about %.3g MiB of memory, at most %.3g MiB are allowed: take a part of the rows, or drop columns",
-			s.Path, rows, len(s.use), need/(1<<20), float64(limit)/(1<<20))
+// fits returns an error if so many rows, whose words need text bytes, need more memory than
+// they may.
+func (s *Stream) fits(rows, text int64) error {
+	need, left := text, s.limit
+	if cells := rows * int64(max(1, len(s.use))); cells < math.MaxInt64/2/cellBytes {
+		need += cells * cellBytes
+	} else {
+		need = math.MaxInt64
 	}
-	return nil
+	ok := need <= left
+	if s.limit <= 0 {
+		left, ok = ram.Fits(need)
+	}
+	if ok {
+		return nil
+	}
+	return fmt.Errorf("%s: %d rows or more of %d columns need about %.3g MiB of memory, and may have %.3g MiB: take a part of the rows, or drop columns",
+		s.Path, rows, len(s.use), float64(need)/(1<<20), float64(left)/(1<<20))
+}
+
+// room looks now and then whether there is memory for the rows of b.
+func (b *batch) room() error {
+	if b.n%roomEvery != 0 {
+		return nil
+	}
+	text := int64(0)
+	for _, w := range b.words {
+		if w != nil {
+			text += int64(w.size)
+		}
+	}
+	return b.fits(int64(b.n), text)
 }
 
 // Close ends the reading.

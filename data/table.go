@@ -241,10 +241,14 @@ func (t *Table) Set(targets ...string) (*Set, error) {
 		}
 	}
 	if len(rest) == 0 {
-		return nil, fmt.Errorf("%s: only the columns %s, expected a target and at least one feature", t.Path, tablefile.Listed(t.Columns))
+		return nil, t.noFeature()
 	}
 	set.X, err = t.Numbers(rest)
 	return set, err
+}
+
+func (t *Table) noFeature() error {
+	return fmt.Errorf("%s: only the columns %s, expected a target and at least one feature", t.Path, tablefile.Listed(t.Columns))
 }
 
 // Numbers returns the columns with the given numbers, [N,len(at)]. A cell that is no finite

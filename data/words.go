@@ -14,6 +14,7 @@ type Words struct {
 	Codes []int32 // [N]; 0 where the cell is a number, otherwise 1 + its place in List
 	List  []Word  // the different words, in the order in which they were found
 	index map[string]int32
+	size  int // of the list, in bytes
 }
 
 // A Word is the text of a cell, and where it was found first: the number of the line, counting
@@ -34,6 +35,7 @@ func (w *Words) add(i int, cell []byte, at int) {
 		w.List = append(w.List, Word{text, at})
 		code = int32(len(w.List))
 		w.index[text] = code
+		w.size += len(text) + wordBytes
 	}
 	w.fill(i)
 	w.Codes = append(w.Codes, code)

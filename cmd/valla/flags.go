@@ -124,7 +124,7 @@ func (c columns) read(path string, h header, t targets, o valla.TrainOptions, li
 	if err != nil {
 		return nil, nil, err
 	}
-	set, err := valla.Encode(table, data.ColumnOptions{Targets: t.Target, ID: c.ID, Categorical: c.Categorical, Numeric: c.Numeric, Missing: c.Missing}, o)
+	set, err := valla.Encode(table, data.ColumnOptions{Targets: t.Target, Drop: c.Drop, ID: c.ID, Categorical: c.Categorical, Numeric: c.Numeric, Missing: c.Missing}, o)
 	return set, table.Notes, err
 }
 

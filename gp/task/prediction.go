@@ -19,7 +19,7 @@ func (p *Prediction) N() int {
 
 // Append adds the rows of more, a prediction of the same model.
 func (p *Prediction) Append(more *Prediction) {
-	p.Targets, p.Classes, p.Link = more.Targets, more.Classes, more.Link
+	p.Targets, p.Classes, p.Labels, p.Link = more.Targets, more.Classes, more.Labels, more.Link
 	for _, v := range []struct {
 		to   *[]float64
 		from []float64

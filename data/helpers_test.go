@@ -7,6 +7,8 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 	"github.com/parquet-go/parquet-go"
+
+	"github.com/go-valla/valla/internal/tablefile"
 )
 
 // decodeText reads a table of text called f.csv.
@@ -46,4 +48,10 @@ func parquetOf[T any](t testing.TB, rows []T) []byte {
 		t.Fatal(err)
 	}
 	return b.Bytes()
+}
+
+// openSection opens the content of a Parquet file.
+func openSection(path string, content []byte) (s *Stream, err error) {
+	defer tablefile.Damaged(path, &err)
+	return parquetStream(path, io.NewSectionReader(bytes.NewReader(content), 0, int64(len(content))))
 }

@@ -25,6 +25,7 @@
 // [Model.Evaluate] compares predictions with targets. All of this is the same for
 // perceptrons, convolutional and residual networks and for any other network that package
 // layers can describe, for one or several numbers and for classes, and for every method.
+// A service, which predicts few rows at a time from many goroutines, takes a [Predictor].
 //
 // Every fit ends with a [Verdict], in the last [Event] of the model's history: whether the
 // posterior predicts better than the network alone. docs/uncertainty.md says what the

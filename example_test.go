@@ -200,3 +200,30 @@ func ExampleMethods() {
 	// lla: *laplace.Settings
 	// gp-subset: *laplace.SubsetSettings
 }
+
+// A service makes one predictor and uses it from all of its goroutines.
+func ExampleModel_Predictor() {
+	ctx, set := context.Background(), data.Toy(1)
+	m, err := valla.Train(ctx, set, valla.TrainOptions{Training: valla.Training{Iterations: 100}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	if m, err = m.Fit(ctx, set, valla.FitOptions{Settings: &laplace.Settings{Structure: "kfac"}}); err != nil {
+		log.Fatal(err)
+	}
+	p, err := m.Predictor(valla.PredictorOptions{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	var out valla.Prediction // its memory is used again
+	for _, x := range []float64{-1, 0, 1} {
+		if err := p.Predict(ctx, []float64{x}, &out); err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(out.N(), "row, error bar above 0:", out.Std()[0] > 0)
+	}
+	// Output:
+	// 1 row, error bar above 0: true
+	// 1 row, error bar above 0: true
+	// 1 row, error bar above 0: true
+}

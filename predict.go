@@ -30,7 +30,8 @@ const (
 // columns of x are in the order of the model's features; [Model.Columns] takes them from a
 // table. Predict returns ctx's error if ctx ends first. An input or a prediction that is not
 // finite, or a variance that is not positive, is an error that names the row. Several
-// goroutines must not call it at once, because posteriors keep their buffers between calls.
+// goroutines must not call it at once, because posteriors keep their buffers between calls:
+// they share a [Predictor].
 func (m *Model) Predict(ctx context.Context, x *tensor.Dense, o PredictOptions) (*Prediction, error) {
 	in, err := m.Task.Inputs.Apply(x, m.Dtype())
 	if err != nil {

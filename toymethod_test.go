@@ -27,7 +27,7 @@ type toySettings struct {
 }
 
 type toyPosterior struct {
-	gp.Point
+	point    gp.Point
 	factor   float64
 	variance *tensor.Dense // [1]
 }
@@ -57,7 +57,7 @@ func (s *toySettings) Fit(_ context.Context, p gp.Problem, _ gp.Run) (*gp.Fitted
 }
 
 func (q *toyPosterior) Predict(ctx context.Context, x *tensor.Dense) (gp.Gaussian, error) {
-	g, err := q.Point.Predict(ctx, x)
+	g, err := q.point.Predict(ctx, x)
 	if err != nil {
 		return g, err
 	}

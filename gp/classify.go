@@ -17,15 +17,19 @@ const Samples = 2048
 // their covariance.
 func ProbitProbs(g Gaussian) *tensor.Dense {
 	n, c := g.Mean.Shape()[0], g.Mean.Shape()[1]
-	mean, cov := g.Mean.Float64s(), g.Cov.Float64s()
 	out := make([]float64, n*c)
-	for i := range n {
-		for k := range c {
-			out[i*c+k] = mean[i*c+k] / math.Sqrt(1+math.Pi/8*cov[(i*c+k)*c+k])
-		}
-		softmax(out[i*c : (i+1)*c])
-	}
+	Probit(out, g.Latents(), c)
 	return tensor.New(tensor.WithShape(n, c), tensor.WithBacking(out))
+}
+
+// Probit is [ProbitProbs] into probs [N,C].
+func Probit(probs []float64, g Latents, c int) {
+	for i := range len(probs) / c {
+		for k := range c {
+			probs[i*c+k] = g.Mean[i*c+k] / math.Sqrt(1+math.Pi/8*g.Cov[(i*c+k)*c+k])
+		}
+		softmax(probs[i*c : (i+1)*c])
+	}
 }
 
 // MonteCarloProbs returns class probabilities [N,C] as the mean of softmax(f) over samples of

@@ -48,3 +48,33 @@ func (p Point) Mean(ctx context.Context, x *tensor.Dense) (*tensor.Dense, error)
 	}
 	return tensor.New(tensor.WithShape(n, c), tensor.WithBacking(mean)), nil
 }
+
+// Compile implements Compiler.
+func (p Point) Compile(shape []int, size int, limit int64) (Compiled, error) {
+	b := graph.NewBuilder(p.Dtype)
+	x := b.Input("x", append([]int{size}, shape...)...)
+	f, err := graph.NewBatchWithin(limit, b, x, p.Net.Forward(b, x))
+	if err != nil {
+		return nil, err
+	}
+	return compiledPoint{f}, nil
+}
+
+// compiledPoint is the Compiled of a Point.
+type compiledPoint struct{ f *graph.Batch }
+
+// Latents implements Compiled.
+func (p compiledPoint) Latents(_ context.Context, x []float64, g *Latents) error {
+	out, err := p.f.Run(x)
+	if err != nil {
+		return err
+	}
+	c := out[0].Shape()[1]
+	g.Resize(len(x)/p.f.Width(), c, false)
+	g.SetMean(out[0])
+	clear(g.Cov)
+	return nil
+}
+
+// Bytes implements Compiled.
+func (p compiledPoint) Bytes() int64 { return int64(p.f.Bytes()) }

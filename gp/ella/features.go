@@ -27,15 +27,10 @@ func newFeatures(net layers.Network, input []int, v *tensor.Dense, limit int64) 
 	var b *graph.Builder
 	var x, out, phi *graph.Node
 	_, _, err := graph.Tile("ella: the features of inputs", PredictBatch, max(1, limit), func(size int) (int64, error) {
-		b = graph.NewBuilder(v.Dtype())
-		x = b.Input("x", append([]int{size}, input...)...)
-		if out = net.Forward(b, x); b.Err() != nil {
-			return 0, b.Err()
+		var err error
+		if b, x, out, phi, err = written(net, input, v, size); err != nil {
+			return 0, err
 		}
-		if s := out.Shape(); len(s) != 2 || s[0] != size {
-			return 0, fmt.Errorf("the network maps shape %v to %v, expected [B,…] to [B,C]", x.Shape(), s)
-		}
-		phi = along(b, net, x, out, v)
 		bytes, err := graph.Plan(b, []*graph.Node{out, phi}, graph.Options{Varying: []*graph.Node{x}})
 		return int64(bytes), err
 	})
@@ -48,6 +43,19 @@ func newFeatures(net layers.Network, input []int, v *tensor.Dense, limit int64) 
 	}
 	f.Limit(limit)
 	return &features{f: f, c: out.Shape()[1], k: v.Shape()[0]}, nil
+}
+
+// written writes the network's outputs and φ for size inputs at a time.
+func written(net layers.Network, input []int, v *tensor.Dense, size int) (b *graph.Builder, x, out, phi *graph.Node, err error) {
+	b = graph.NewBuilder(v.Dtype())
+	x = b.Input("x", append([]int{size}, input...)...)
+	if out = net.Forward(b, x); b.Err() != nil {
+		return nil, nil, nil, nil, b.Err()
+	}
+	if s := out.Shape(); len(s) != 2 || s[0] != size {
+		return nil, nil, nil, nil, fmt.Errorf("the network maps shape %v to %v, expected [B,…] to [B,C]", x.Shape(), s)
+	}
+	return b, x, out, along(b, net, x, out, v), nil
 }
 
 // each calls visit, batch by batch in order, with the number of the first input, the

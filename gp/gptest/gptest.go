@@ -57,6 +57,7 @@ var properties = []property{
 	{"one by one", (*probe).oneByOne},
 	{"parts of batches", (*probe).batches},
 	{"repeatable", (*probe).repeatable},
+	{"compiled", (*probe).compiled},
 	{"wrong inputs", (*probe).wrongInputs},
 	{"ended context", (*probe).endedContext},
 }

@@ -161,6 +161,8 @@ func TestFlaws(t *testing.T) {
 		"silent errors": "wrong inputs", "panics without inputs": "wrong inputs",
 		"misreads float32": "wrong inputs", "misreads int64": "wrong inputs",
 		"deaf": "ended context", "deaf between batches": "ended context", "deaf jointly": "ended context",
+		"compiled garbage": "compiled", "compiled mean": "compiled", "compiled wider": "compiled",
+		"compiled shares": "compiled", "compiled for many": "compiled", "compiles without memory": "compiled",
 	} {
 		c := newLine(flaw).testCase()
 		var broken []string

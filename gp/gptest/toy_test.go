@@ -79,7 +79,7 @@ func (s *toy) Fit(ctx context.Context, p gp.Problem, r gp.Run) (*gp.Fitted, erro
 		scale[i] = c.Scale * (1 + rng.Float64())
 	}
 	s.resume(r, scale)
-	q := &toyPosterior{Point: gp.Point{Net: p.Net, Dtype: p.Dtype()}, h: toyHeader{p.Outputs(), "Toy", p.Train.X.Shape()[1:].Clone()}, scale: scale}
+	q := &toyPosterior{point: gp.Point{Net: p.Net, Dtype: p.Dtype()}, h: toyHeader{p.Outputs(), "Toy", p.Train.X.Shape()[1:].Clone()}, scale: scale}
 	return s.fitted(&c, p, q), nil
 }
 
@@ -193,7 +193,7 @@ type toyHeader struct {
 }
 
 type toyPosterior struct {
-	gp.Point
+	point gp.Point
 	h     toyHeader
 	scale []float64 // [C]
 	flaw  string
@@ -204,7 +204,7 @@ func (p *toyPosterior) Predict(ctx context.Context, x *tensor.Dense) (gp.Gaussia
 	if shape := x.Shape(); !slices.Equal(shape[1:], p.h.Input) {
 		return gp.Gaussian{}, fmt.Errorf("toy: inputs of shape %v, expected %v each", shape, p.h.Input)
 	}
-	g, err := p.Point.Predict(ctx, x)
+	g, err := p.point.Predict(ctx, x)
 	if err != nil {
 		return g, err
 	}
@@ -256,7 +256,7 @@ func restoreToy(net layers.Network, s gp.Saved, flaw string) (gp.Stored, error) 
 	default:
 		return refused(err)
 	}
-	p.Point = gp.Point{Net: net, Dtype: net.Params()[0].Value.Dtype()}
+	p.point = gp.Point{Net: net, Dtype: net.Params()[0].Value.Dtype()}
 	switch flaw {
 	case "restored under another name":
 		p.h.Name = "Other"

@@ -19,11 +19,15 @@ type block struct {
 	d      *graph.Node // [B·C,q] or [B·C,T,q]
 	// swapped says that the parameter is stored as [q,p], not [p,q].
 	swapped bool
+
+	p, q   int
+	places int // T, 1 without places
 }
 
 // group lists the blocks, by index, that share the cotangents d.
 type group struct {
 	d      *graph.Node
+	q      int // width of d
 	blocks []int
 }
 
@@ -44,6 +48,13 @@ func (s *scanner) addBlocks(k jacobian.NTK, places bool) {
 			n.d = whole[i]
 		}
 		n.d = s.addToGroup(i, n.d)
+		n.p, n.q, n.places = 1, width(n.d), 1
+		if n.a != nil {
+			n.p = width(n.a)
+		}
+		if n.d.Dims() == 3 {
+			n.places = n.d.Shape()[1]
+		}
 		s.blocks = append(s.blocks, n)
 		s.params += n.size()
 	}
@@ -58,7 +69,7 @@ func (s *scanner) addToGroup(i int, d *graph.Node) *graph.Node {
 			return s.groups[g].d
 		}
 	}
-	s.groups = append(s.groups, group{d: d, blocks: []int{i}})
+	s.groups = append(s.groups, group{d: d, q: width(d), blocks: []int{i}})
 	return d
 }
 
@@ -107,26 +118,17 @@ func (k *block) factored(uses []graph.Outer, examples, rows int) bool {
 	return k.d != nil
 }
 
-func (k block) p() int {
-	if k.a == nil {
-		return 1
-	}
-	return width(k.a)
-}
-
-func (k block) q() int { return width(k.d) }
-
 // width is the number of columns of a factor, its last axis.
 func width(n *graph.Node) int { return n.Shape()[n.Dims()-1] }
 
-func (k block) size() int { return k.p() * k.q() }
+func (k block) size() int { return k.p * k.q }
 
 // at is the index of the element a_i d_j among the weights.
 func (k block) at(i, j int) int {
 	if k.swapped {
-		return k.offset + j*k.p() + i
+		return k.offset + j*k.p + i
 	}
-	return k.offset + i*k.q() + j
+	return k.offset + i*k.q + j
 }
 
 func (k block) nodes() []*graph.Node {
@@ -139,7 +141,7 @@ func (k block) nodes() []*graph.Node {
 // jacobian writes the Jacobian rows to the first P columns of dst, [count·C, ld].
 func (b batch) jacobian(dst []float64, ld int) error {
 	for _, k := range b.blocks {
-		d, q := rows[float64](b, k.d), k.q()
+		d, q := rows[float64](b, k.d), k.q
 		var a []float64
 		if k.a != nil {
 			a = rows[float64](b, k.a)
@@ -149,7 +151,7 @@ func (b batch) jacobian(dst []float64, ld int) error {
 			if k.a == nil {
 				copy(part, d[r*q:])
 			} else {
-				k.outer(part, a[r/b.outputs*k.p():], d[r*q:(r+1)*q])
+				k.outer(part, a[r/b.outputs*k.p:], d[r*q:(r+1)*q])
 			}
 			if i, v := kernel.FirstNonFinite(part); i >= 0 {
 				return fmt.Errorf("laplace: example %d: the derivative of output %d in weight %d is %g",
@@ -162,7 +164,7 @@ func (b batch) jacobian(dst []float64, ld int) error {
 
 // outer sets dst = a⊗d, or d⊗a if swapped.
 func (k block) outer(dst, a, d []float64) {
-	a = a[:k.p()]
+	a = a[:k.p]
 	if k.swapped {
 		a, d = d, a
 	}

@@ -34,14 +34,6 @@ func (k *block) convolved(b *graph.Builder, uses []graph.Outer) bool {
 	return b.Err() == nil
 }
 
-// places returns T, which is 1 for blocks of other parameters.
-func (k block) places() int {
-	if k.d.Dims() == 3 {
-		return k.d.Shape()[1]
-	}
-	return 1
-}
-
 // multiplied holds the rotated factors of a block, to be multiplied out: row r of the
 // result [count·C, p·q] is Σ_t a_t ⊗ d_rt, each element times scale.
 type multiplied struct {
@@ -54,14 +46,14 @@ type multiplied struct {
 // multiplied returns the rows of block i, times the standard deviations of its weights.
 func (p spectralPredictor) multiplied(b batch, i int) multiplied {
 	k := p.blocks[i]
-	std := make([]float64, k.size())
+	std := b.take(k.size())
 	kernel.Sqrt(std, p.v[i])
 	return multiplied{k, b, p.rotated(b, k.a), p.rotated(b, k.d), std}
 }
 
 // row writes row r.
 func (m multiplied) row(r int, out []float64) {
-	t, p, q := m.places(), m.p(), m.q()
+	t, p, q := m.places, m.p, m.q
 	kernel.Gemm(true, false, p, q, t, 1, m.a[r/m.b.outputs*t*p:], p, m.d[r*t*q:], q, 0, out[:p*q], q)
 	kernel.Mul(out[:p*q], out[:p*q], m.scale)
 }
@@ -79,13 +71,14 @@ func (j *rowsJob) Run(r, _ int) { j.row(r, j.out[r*j.ld:]) }
 // covarianceJob is the kernel.Job that adds the products of each example's rows to cov.
 type covarianceJob struct {
 	multiplied
-	cov []float64 // [count,C,C]
+	cov  []float64 // [count,C,C]
+	rows []float64 // [threads, C, p·q]
 }
 
 // Run implements kernel.Job: the examples part, part+parts, ….
 func (j *covarianceJob) Run(part, parts int) {
 	c, size := j.b.outputs, j.size()
-	rows := make([]float64, c*size)
+	rows := j.rows[part*c*size : (part+1)*c*size]
 	for e := part; e < j.b.count; e += parts {
 		for r := range c {
 			j.row(e*c+r, rows[r*size:])
@@ -96,5 +89,7 @@ func (j *covarianceJob) Run(part, parts int) {
 
 // addConvolved adds to cov the covariance that comes from block i.
 func (p spectralPredictor) addConvolved(b batch, i int, cov []float64) {
-	kernel.Parallel(kernel.Threads(), &covarianceJob{p.multiplied(b, i), cov})
+	threads := kernel.Threads()
+	b.covs = covarianceJob{p.multiplied(b, i), cov, b.take(threads * b.outputs * p.blocks[i].size())}
+	kernel.Parallel(threads, &b.covs)
 }

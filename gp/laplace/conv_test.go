@@ -74,8 +74,8 @@ func TestConvolutionKFAC(t *testing.T) {
 			want := newBrute(t, p, o)
 			want.given = want.blockDiagonalOf(want.filters(t, 0), want.filters(t, 3))
 			q := p.fit(t, o)
-			if k := q.scan.blocks; k[0].places() != 20 || k[1].places() != 6 || k[1].p() != 18 || k[1].q() != 3 {
-				t.Fatalf("blocks of %d and %d places", k[0].places(), k[1].places())
+			if k := q.scan.blocks; k[0].places != 20 || k[1].places != 6 || k[1].p != 18 || k[1].q != 3 {
+				t.Fatalf("blocks of %d and %d places", k[0].places, k[1].places)
 			}
 			want.check(t, label(dt, ", ", l), q, tol)
 		}

@@ -1,10 +1,6 @@
 package laplace
 
-import (
-	"slices"
-
-	"github.com/go-valla/valla/internal/kernel"
-)
+import "github.com/go-valla/valla/internal/kernel"
 
 // denseLayer is all of H where the weights are those of one dense layer of q outputs,
 // so that J_n = a_n ⊗ d_n with the layer's inputs a, and a 1 for the bias. Then
@@ -31,13 +27,13 @@ func (s *scanner) isDense() bool {
 func newDenseLayer(s *scanner) structure {
 	h := &denseLayer{gram: gram{n: s.params}, scanner: s}
 	for _, k := range s.blocks {
-		h.width += k.p()
+		h.width += k.p
 	}
 	return h
 }
 
 // q is the number of the layer's outputs.
-func (h *denseLayer) q() int { return width(h.groups[0].d) }
+func (h *denseLayer) q() int { return h.groups[0].q }
 
 func (h *denseLayer) elements() int {
 	return 2*h.width + 2*h.outputs*h.q() + h.q()*h.q()
@@ -89,14 +85,17 @@ func (o *outerJob) Run(part, parts int) {
 
 // inputs returns the layer's inputs, [count·width], in the order of at.
 func (h *denseLayer) inputs(b batch) []float64 {
-	w, out := h.width, make([]float64, b.count*h.width)
+	w, out := h.width, b.take(b.count*h.width)
 	col := 0
 	for _, k := range h.blocks {
 		p, a := 1, []float64(nil)
 		if k.a == nil {
-			a = slices.Repeat([]float64{1}, b.count)
+			a = b.take(b.count)
+			for r := range a {
+				a[r] = 1
+			}
 		} else {
-			p, a = k.p(), rows[float64](b, k.a)
+			p, a = k.p, rows[float64](b, k.a)
 		}
 		for r := range b.count {
 			copy(out[r*w+col:], a[r*p:(r+1)*p])
@@ -110,12 +109,12 @@ func (h *denseLayer) inputs(b batch) []float64 {
 func (h *denseLayer) at() []int {
 	at, col := make([]int, h.n), 0
 	for _, k := range h.blocks {
-		for i := range k.p() {
-			for j := range k.q() {
+		for i := range k.p {
+			for j := range k.q {
 				at[k.at(i, j)] = j*h.width + col + i
 			}
 		}
-		col += k.p()
+		col += k.p
 	}
 	return at
 }
@@ -206,9 +205,12 @@ type form struct {
 
 func (p densePredictor) marginals(b batch, cov []float64) error {
 	c, q := b.outputs, p.layer.q()
-	job := &formsJob{densePredictor: p, examples: b.count, a: p.layer.inputs(b), u: make([]float64, b.count*q*q)}
+	job := &b.forms
+	*job = formsJob{densePredictor: p, examples: b.count, a: p.layer.inputs(b), u: b.take(b.count * q * q)}
+	clear(job.u)
+	job.product = b.take(q * job.most())
 	kernel.Parallel(q, job)
-	d, du := rows[float64](b, p.layer.groups[0].d), make([]float64, c*q)
+	d, du := rows[float64](b, p.layer.groups[0].d), b.take(c*q)
 	for i := range b.count {
 		di, at := d[i*c*q:], cov[i*c*c:]
 		kernel.Gemm(false, false, c, q, q, 1, di, q, job.u[i*q*q:], q, 0, du, q)
@@ -228,7 +230,11 @@ type formsJob struct {
 	densePredictor
 	examples int
 	a, u     []float64
+	product  []float64 // a part's own is most() long
 }
+
+// most is the number of products of a part.
+func (f *formsJob) most() int { return min(formsChunk, f.examples) * f.layer.q() * formsBlock }
 
 const (
 	formsChunk = 128 // examples at a time
@@ -238,7 +244,7 @@ const (
 // Run implements kernel.Job: output j with those before it. The longest job comes first.
 func (f *formsJob) Run(part, _ int) {
 	w, q := f.layer.width, f.layer.q()
-	j, product := q-1-part, make([]float64, min(formsChunk, f.examples)*(q-part)*formsBlock)
+	j, product := q-1-part, f.product[part*f.most():(part+1)*f.most()]
 	for first := 0; first < f.examples; first += formsChunk {
 		m, a := min(formsChunk, f.examples-first), f.a[first*w:]
 		for _, b := range f.forms[j] {

@@ -17,7 +17,7 @@ func newDiagonal[T kernel.Float](s *scanner) structure {
 // widest returns the size of the largest cotangents of one output.
 func (s *scanner) widest() (size int) {
 	for _, k := range s.blocks {
-		size = max(size, k.places()*k.q())
+		size = max(size, k.places*k.q)
 	}
 	return size
 }
@@ -35,7 +35,7 @@ func (h *diagonal[T]) allocate() {
 
 func (h *diagonal[T]) add(b batch) error {
 	for _, g := range h.groups {
-		q := width(g.d)
+		q := g.q
 		kernel.Parallel(kernel.Threads(), squaring[T]{weighting[T]{b, h.sum, rows[T](b, g.d), q}})
 		for _, i := range g.blocks {
 			h.addBlock(b, i)
@@ -47,7 +47,7 @@ func (h *diagonal[T]) add(b batch) error {
 // addBlock adds Σ_n a_n² ⊗ sum_n to the total of block i.
 func (h *diagonal[T]) addBlock(b batch, i int) {
 	k := h.blocks[i]
-	p, q := k.p(), k.q()
+	p, q := k.p, k.q
 	a := make([]T, b.count*p)
 	if k.a == nil {
 		for r := range a {

@@ -106,7 +106,7 @@ func (f functionFactor) root(b batch, rows []float64) error {
 		return err
 	}
 	a := rows[p:]
-	kernel.Gemm(false, true, m, f.n, p, 1, f.twice(rows, m, ld), ld, d.j, p, 0, a, ld)
+	kernel.Gemm(false, true, m, f.n, p, 1, f.twice(b, rows, m, ld), ld, d.j, p, 0, a, ld)
 	kernel.Trsm(true, true, m, f.n, f.l, f.n, a, ld)
 	kernel.Trsm(true, false, m, f.n, f.l, f.n, a, ld)
 	kernel.Gemm(false, false, m, p, f.n, -1, a, ld, d.j, p, 1, rows, ld)
@@ -119,11 +119,12 @@ func (f functionFactor) root(b batch, rows []float64) error {
 }
 
 // twice returns J*T² for m rows J*, which it does not change.
-func (f functionFactor) twice(rows []float64, m, ld int) []float64 {
+func (f functionFactor) twice(b batch, rows []float64, m, ld int) []float64 {
 	if f.t == nil {
 		return rows
 	}
-	out := append([]float64(nil), rows[:(m-1)*ld+len(f.t)]...)
+	out := b.take((m-1)*ld + len(f.t))
+	copy(out, rows)
 	scaleColumns(out, m, ld, f.t)
 	scaleColumns(out, m, ld, f.t)
 	return out

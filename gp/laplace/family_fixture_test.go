@@ -118,7 +118,7 @@ func checkDiagonal(t *testing.T, what string, p *Posterior, want []float64) {
 	h, got := p.structure.(*diagonal[float64]), make([]float64, len(want))
 	for l, k := range h.blocks {
 		for i, v := range h.h[l] {
-			got[k.at(i/k.q(), i%k.q())] = v
+			got[k.at(i/k.q, i%k.q)] = v
 		}
 	}
 	fixture.Close(t, what+": diagonal of the GGN", got, want, 1e-12)
@@ -141,14 +141,14 @@ func checkMoments(t *testing.T, a fixture.Arrays, prob problem, o Options) {
 		layer := fmt.Sprint(i/2 + 1)
 		if k.a != nil {
 			m := h.moments[k.a].all()
-			mirror(m, k.p())
+			mirror(m, k.p)
 			for j := range m {
 				m[j] /= float64(d.n)
 			}
 			fixture.Close(t, "A"+layer, m, array(t, a, "kfac_A"+layer), 1e-12)
 		}
 		m := h.moments[k.d].all()
-		mirror(m, k.q())
+		mirror(m, k.q)
 		fixture.Close(t, "B"+layer, m, array(t, a, "kfac_B"+layer), 1e-12)
 	}
 }

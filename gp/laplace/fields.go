@@ -60,7 +60,7 @@ func (h *diagonal[T]) fields(visit visitor) error {
 		h.h = make([][]float64, len(h.blocks))
 	}
 	for i, k := range h.blocks {
-		if err := visit(k.param.Name+".h", &h.h[i], k.p(), k.q()); err != nil {
+		if err := visit(k.param.Name+".h", &h.h[i], k.p, k.q); err != nil {
 			return err
 		}
 	}

@@ -55,7 +55,7 @@ func (h *kfac[T]) add(b batch) error {
 	h.factors(func(k block, n *graph.Node, width int) {
 		v := rows[T](b, n)
 		if n == k.d {
-			v = weighted(b, h.d, v, k.places()*width)
+			v = weighted(b, h.d, v, k.places*width)
 		}
 		addGram(h.moments[n].recent, v, width)
 		h.moments[n].next()
@@ -70,7 +70,7 @@ func (h *kfac[T]) finish() (err error) {
 		mirror(m, width)
 		over := h.examples
 		if n == k.d {
-			over = k.places()
+			over = k.places
 		}
 		kernel.Scale(m, 1/float64(over), m)
 		if err == nil {

@@ -29,12 +29,20 @@ type scanner struct {
 
 	mu      sync.Mutex // a Program serves one caller at a time
 	program *graph.Program
+
+	net     layers.Network
+	places  bool                   // see addBlocks
+	values  map[*graph.Node]values // of the blocks' factors
+	scratch []float64              // of a batch
+	taken   int                    // of scratch
+	forms   formsJob               // of a batch, kept because a job lives on the heap
+	covs    covarianceJob          // the same
 }
 
 // newScanner writes net, which must have the given number of outputs, for batches of inputs
 // of the given shape each. places is that of addBlocks.
 func newScanner(net layers.Network, shape tensor.Shape, outputs, batch int, places bool) (*scanner, error) {
-	s := &scanner{weights: net.Params(), outputs: outputs, batch: batch}
+	s := &scanner{weights: net.Params(), outputs: outputs, batch: batch, net: net, places: places}
 	s.float = s.weights[0].Value.Dtype()
 	b := graph.NewBuilder(s.float)
 	s.builder, s.in = b, b.Input("x", append([]int{batch}, shape...)...)
@@ -52,15 +60,41 @@ func newScanner(net layers.Network, shape tensor.Shape, outputs, batch int, plac
 // compile compiles the graph, after which each may be called.
 func (s *scanner) compile() error {
 	s.x = tensor.New(tensor.Of(s.float), tensor.WithShape(s.in.Shape()...))
-	nodes := []*graph.Node{s.out}
-	for _, k := range s.blocks {
-		nodes = append(nodes, k.nodes()...)
-	}
 	var err error
-	if s.program, err = graph.Compile(s.builder, nodes, graph.Options{Varying: []*graph.Node{s.in}}); err != nil {
+	if s.program, err = graph.Compile(s.builder, s.nodes(), graph.Options{Varying: []*graph.Node{s.in}}); err != nil {
 		return fmt.Errorf("laplace: %w", err)
 	}
+	s.values = make(map[*graph.Node]values)
+	for _, n := range s.nodes() {
+		s.values[n] = newValues(n, s.program.Value(n), s.batch)
+	}
 	return s.program.Bind(s.in, s.x)
+}
+
+// values are those of a factor in a batch, in one of the two element types.
+type values struct {
+	width, each int // columns; elements of an example
+	double      []float64
+	single      []float32
+}
+
+func newValues(n *graph.Node, t *tensor.Dense, batch int) values {
+	v := values{width: width(n), each: n.Shape().TotalSize() / batch}
+	if t.Dtype() == tensor.Float64 {
+		v.double = t.Float64s()
+	} else {
+		v.single = t.Float32s()
+	}
+	return v
+}
+
+// nodes are the outputs and the factors of all blocks.
+func (s *scanner) nodes() []*graph.Node {
+	all := []*graph.Node{s.out}
+	for _, k := range s.blocks {
+		all = append(all, k.nodes()...)
+	}
+	return all
 }
 
 // each calls f for every batch of the inputs, in order. The batch may be used
@@ -74,17 +108,35 @@ func (s *scanner) each(ctx context.Context, in inputs, f func(batch) error) erro
 		}
 		b := batch{scanner: s, first: first, count: min(s.batch, in.n-first)}
 		s.load(in, first, b.count)
-		if err := s.program.Run(); err != nil {
-			return fmt.Errorf("laplace: examples from %d: %w", first, err)
-		}
-		if i, v := kernel.FirstNonFinite(b.mean()); i >= 0 {
-			return fmt.Errorf("laplace: the network's output %d at example %d is %g", i%s.outputs, first+i/s.outputs, v)
+		if err := b.run(); err != nil {
+			return err
 		}
 		if err := f(b); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// run computes the network and the factors for the inputs that were loaded.
+func (b batch) run() error {
+	b.taken = 0
+	if err := b.program.Run(); err != nil {
+		return fmt.Errorf("laplace: examples from %d: %w", b.first, err)
+	}
+	if i, v := graph.FirstNonFinite(b.program.Value(b.out)); i >= 0 && i < b.size() {
+		return fmt.Errorf("laplace: the network's output %d at example %d is %g", i%b.outputs, b.first+i/b.outputs, v)
+	}
+	return nil
+}
+
+// take returns memory for n numbers, which are undefined, until the next batch.
+func (s *scanner) take(n int) []float64 {
+	if s.taken+n > len(s.scratch) {
+		s.scratch, s.taken = make([]float64, max(n, 2*len(s.scratch))), 0
+	}
+	s.taken += n
+	return s.scratch[s.taken-n : s.taken : s.taken]
 }
 
 // load copies count inputs, from first on, to where the program reads them. Copies of the
@@ -123,21 +175,28 @@ func (b batch) inputs() []float64 {
 }
 
 // inputSize is the number of elements of an input.
-func (s *scanner) inputSize() int { return s.in.Shape()[1:].TotalSize() }
+func (s *scanner) inputSize() int { return s.x.Shape()[1:].TotalSize() }
 
-// rows returns the values of a factor for the batch's examples. They must not be changed.
+// rows returns the values of a factor for the batch's examples, until the next batch. They
+// must not be changed.
 func rows[T kernel.Float](b batch, n *graph.Node) []T {
-	v := b.program.Value(n)
-	used := v.Shape().TotalSize() / b.batch * b.count
-	data := v.Data()
-	if same, ok := data.([]T); ok {
-		return same[:used]
+	v := b.values[n]
+	used := v.each * b.count
+	if v.double != nil {
+		return rowsOf[T](b, v.double[:used])
 	}
-	out := make([]T, used)
-	if v.Dtype() == tensor.Float64 {
-		convert(out, v.Float64s()[:used])
-	} else {
-		convert(out, v.Float32s()[:used])
+	return rowsOf[T](b, v.single[:used])
+}
+
+// rowsOf returns v itself where it has the type asked for.
+func rowsOf[T, F kernel.Float](b batch, v []F) []T {
+	if same, ok := any(v).([]T); ok {
+		return same
 	}
+	out, ok := any(b.take(len(v))).([]T)
+	if !ok {
+		out = make([]T, len(v))
+	}
+	convert(out, v)
 	return out
 }

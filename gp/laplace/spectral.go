@@ -95,10 +95,10 @@ type spectralPredictor struct {
 	v [][]float64 // by block, [p·q]
 }
 
-// rotated returns a factor's rows in the basis, in new memory.
+// rotated returns a factor's rows in the basis, in memory of the batch.
 func (p spectralPredictor) rotated(b batch, n *graph.Node) []float64 {
-	v, width := rows[float64](b, n), width(n)
-	out, basis := make([]float64, len(v)), p.basis[n]
+	v, width := rows[float64](b, n), b.values[n].width
+	out, basis := b.take(len(v)), p.basis[n]
 	if basis == nil {
 		copy(out, v)
 	} else {
@@ -116,13 +116,13 @@ func (p spectralPredictor) marginals(b batch, cov []float64) error {
 	c := b.outputs
 	clear(cov[:b.count*c*c])
 	for _, g := range p.groups {
-		if p.blocks[g.blocks[0]].places() > 1 {
+		if p.blocks[g.blocks[0]].places > 1 {
 			for _, i := range g.blocks {
 				p.addConvolved(b, i, cov)
 			}
 			continue
 		}
-		q, d, u := width(g.d), p.rotated(b, g.d), p.scales(b, g)
+		q, d, u := g.q, p.rotated(b, g.d), p.scales(b, g)
 		for r := range b.size() {
 			row, scale := d[r*q:(r+1)*q], u[r/c*q:(r/c+1)*q]
 			kernel.Mul(row, scale, row)
@@ -136,8 +136,9 @@ func (p spectralPredictor) marginals(b batch, cov []float64) error {
 
 // scales returns √u for a group, [count·q].
 func (p spectralPredictor) scales(b batch, g group) []float64 {
-	q := width(g.d)
-	u := make([]float64, b.count*q)
+	q := g.q
+	u := b.take(b.count * q)
+	clear(u)
 	for _, i := range g.blocks {
 		k := p.blocks[i]
 		if k.a == nil {
@@ -148,7 +149,7 @@ func (p spectralPredictor) scales(b batch, g group) []float64 {
 		}
 		a := p.rotated(b, k.a)
 		kernel.Square(a, a)
-		kernel.Gemm(false, false, b.count, q, k.p(), 1, a, k.p(), p.v[i], q, 1, u, q)
+		kernel.Gemm(false, false, b.count, q, k.p, 1, a, k.p, p.v[i], q, 1, u, q)
 	}
 	kernel.Sqrt(u, u)
 	return u
@@ -168,11 +169,11 @@ func (p spectralPredictor) width() int { return p.params }
 // root: the columns of F are √v_ij a_i d_cj.
 func (p spectralPredictor) root(b batch, f []float64) error {
 	for i, k := range p.blocks {
-		if k.places() > 1 {
+		if k.places > 1 {
 			kernel.Parallel(b.size(), &rowsJob{p.multiplied(b, i), f[k.offset:], p.params})
 			continue
 		}
-		d, q, std := p.rotated(b, k.d), k.q(), make([]float64, k.size())
+		d, q, std := p.rotated(b, k.d), k.q, make([]float64, k.size())
 		kernel.Sqrt(std, p.v[i])
 		a := []float64{1}
 		if k.a != nil {
@@ -180,10 +181,10 @@ func (p spectralPredictor) root(b batch, f []float64) error {
 		}
 		for r := range b.size() {
 			row := f[r*p.params+k.offset:]
-			for l := range k.p() {
+			for l := range k.p {
 				part, scale := row[l*q:(l+1)*q], a[l]
 				if k.a != nil {
-					scale = a[r/b.outputs*k.p()+l]
+					scale = a[r/b.outputs*k.p+l]
 				}
 				kernel.Mul(part, std[l*q:(l+1)*q], d[r*q:(r+1)*q])
 				kernel.Scale(part, scale, part)

@@ -42,9 +42,9 @@ type predictor interface {
 }
 
 // marginalsOf are the marginals by way of the root.
-func marginalsOf(p predictor, b batch, cov []float64) error {
+func marginalsOf[P predictor](p P, b batch, cov []float64) error {
 	c, width := b.outputs, p.width()
-	f := make([]float64, b.size()*width)
+	f := b.take(b.size() * width)
 	if err := p.root(b, f); err != nil {
 		return err
 	}

@@ -143,33 +143,42 @@ func (c *Classification) Decode(y *tensor.Dense) *tensor.Dense {
 }
 
 // Predict implements Outputs.
-func (c *Classification) Predict(ctx context.Context, g gp.Gaussian, _ float64, o PredictOptions) (*Prediction, error) {
-	for i, f := range g.Mean.Float64s() {
+func (c *Classification) Predict(ctx context.Context, g gp.Gaussian, noiseVariance float64, o PredictOptions) (*Prediction, error) {
+	return filled(ctx, c, g, noiseVariance, o)
+}
+
+// Fill implements Outputs.
+func (c *Classification) Fill(ctx context.Context, g gp.Latents, _ float64, o PredictOptions, p *Prediction) error {
+	for i, f := range g.Mean {
 		if !finite(f) {
-			return nil, fmt.Errorf("row %d (counting from 0): logit %g, expected a finite one", o.First+i/c.Size(), f)
+			return fmt.Errorf("row %d (counting from 0): logit %g, expected a finite one", o.First+i/c.Size(), f)
 		}
 	}
-	g, err := settled(g, 1, o.First)
+	g, err := settled(g, c.Size(), 1, o.First)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	p := &Prediction{Targets: c.Targets(), Classes: c.Classes, Labels: c.Names, Link: o.Link}
-	switch o.Link {
-	case "", Probit:
-		p.Link, p.Probs = Probit, gp.ProbitProbs(g).Float64s()
+	targets := p.Targets
+	if len(targets) != 1 || targets[0] != c.Name {
+		targets = c.Targets()
+	}
+	*p = Prediction{Targets: targets, Classes: c.Classes, Labels: c.Names, Link: cmp.Or(o.Link, Probit), Probs: resized(p.Probs, len(g.Mean))}
+	switch p.Link {
+	case Probit:
+		gp.Probit(p.Probs, g, c.Size())
 	case MonteCarlo:
 		if o.Samples < 0 {
-			return nil, settings.Errorf("%d samples, expected a positive number", o.Samples)
+			return settings.Errorf("%d samples, expected a positive number", o.Samples)
 		}
-		probs, err := gp.SampledProbs(ctx, g, cmp.Or(o.Samples, gp.Samples), o.Seed, o.First)
+		probs, err := gp.SampledProbs(ctx, g.Gaussian(c.Size()), cmp.Or(o.Samples, gp.Samples), o.Seed, o.First)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		p.Probs = probs.Float64s()
+		copy(p.Probs, probs.Float64s())
 	default:
-		return nil, settings.Errorf("link %q, expected %q or %q", o.Link, Probit, MonteCarlo)
+		return settings.Errorf("link %q, expected %q or %q", o.Link, Probit, MonteCarlo)
 	}
-	return p, nil
+	return nil
 }
 
 // Scorer implements Outputs: ACC, NLL, ECE and Brier.

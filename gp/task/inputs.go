@@ -137,21 +137,44 @@ func bytes[T float](in Inputs, v []uint8) []T {
 
 // floats scales numbers. It computes in float64.
 func floats[T, F float](in Inputs, v []F) ([]T, error) {
-	out, run, d := make([]T, len(v)), in.run(), max(1, len(in.Mean))
+	out := make([]T, len(v))
+	return out, scale(in, out, v)
+}
+
+// scale is floats into out.
+func scale[T, F float](in Inputs, out []T, v []F) error {
+	run, d := in.run(), max(1, len(in.Mean))
 	for i, x := range v {
 		value := float64(x)
 		if !finite(value) {
-			return nil, fmt.Errorf("%s: expected a finite number, found %g", in.place(i), value)
+			return fmt.Errorf("%s: expected a finite number, found %g", in.place(i), value)
 		}
 		if in.Mean != nil {
 			c := i / run % d
 			value = (value - in.Mean[c]) / in.Std[c]
 		}
 		if out[i] = T(value); !finite(float64(out[i])) {
-			return nil, fmt.Errorf("%s: %g is out of range for a network in %T", in.place(i), float64(x), out[i])
+			return fmt.Errorf("%s: %g is out of range for a network in %T", in.place(i), float64(x), out[i])
 		}
 	}
-	return out, nil
+	return nil
+}
+
+// Scale is [Inputs.Apply] for numbers in slices: it scales the examples v [N·D] into out, which
+// is as long. An example has D numbers. Float32 networks round what it writes.
+func (in Inputs) Scale(out, v []float64, dt tensor.Dtype) error {
+	if d := tensor.Shape(in.Shape).TotalSize(); len(v) == 0 || len(v)%d != 0 || len(out) != len(v) {
+		return fmt.Errorf("%d numbers into %d, expected a multiple of %d", len(v), len(out), d)
+	}
+	if err := scale(in, out, v); err != nil || dt == tensor.Float64 {
+		return err
+	}
+	for i, value := range out {
+		if !finite(float64(float32(value))) {
+			return fmt.Errorf("%s: %g is out of range for a network in %T", in.place(i), v[i], float32(0))
+		}
+	}
+	return nil
 }
 
 // run is the number of consecutive elements that have the same Mean and Std.

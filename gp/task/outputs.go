@@ -34,6 +34,8 @@ type Outputs interface {
 	// Predict turns the distribution of the latent function and the noise variance, both in
 	// the network's units, into a prediction in the units of the data.
 	Predict(ctx context.Context, g gp.Gaussian, noiseVariance float64, o PredictOptions) (*Prediction, error)
+	// Fill is Predict into p, whose slices are used again where they are long enough.
+	Fill(ctx context.Context, g gp.Latents, noiseVariance float64, o PredictOptions, p *Prediction) error
 	// NLLs returns the negative log-likelihood of each row's targets [N,T], in the units
 	// of the data, a finite number: a row counts 1e6 at most.
 	NLLs(p *Prediction, y *tensor.Dense) ([]float64, error)

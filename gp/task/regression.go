@@ -142,33 +142,37 @@ func (r *Regression) NoiseStds(variance float64) []float64 {
 }
 
 // Predict implements Outputs.
-func (r *Regression) Predict(_ context.Context, g gp.Gaussian, noiseVariance float64, o PredictOptions) (*Prediction, error) {
-	g, err := settled(g, noiseVariance, o.First)
+func (r *Regression) Predict(ctx context.Context, g gp.Gaussian, noiseVariance float64, o PredictOptions) (*Prediction, error) {
+	return filled(ctx, r, g, noiseVariance, o)
+}
+
+// Fill implements Outputs.
+func (r *Regression) Fill(_ context.Context, g gp.Latents, noiseVariance float64, o PredictOptions, p *Prediction) error {
+	t, n := r.Size(), len(g.Mean)
+	g, err := settled(g, t, noiseVariance, o.First)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	t, n := r.Size(), g.Mean.Shape().TotalSize()
-	p := &Prediction{Targets: r.Names}
-	for _, v := range []*[]float64{&p.Mean, &p.Variance, &p.Latent, &p.Epistemic, &p.Aleatoric} {
-		*v = make([]float64, n)
+	*p = Prediction{
+		Targets: r.Names, Mean: resized(p.Mean, n), Variance: resized(p.Variance, n), Latent: resized(p.Latent, n),
+		Epistemic: resized(p.Epistemic, n), Aleatoric: resized(p.Aleatoric, n),
 	}
-	mean, cov := g.Mean.Float64s(), g.Cov.Float64s()
-	for i := range mean {
+	for i, mean := range g.Mean {
 		shift, scale := r.scale(i % t)
-		latent := cov[i*t+i%t]
+		latent := g.Cov[i*t+i%t]
 		known := latent
-		if g.Epistemic != nil {
-			known = g.Epistemic.Float64s()[i] * (latent + noiseVariance)
+		if len(g.Epistemic) > 0 {
+			known = g.Epistemic[i] * (latent + noiseVariance)
 		}
-		p.Mean[i] = mean[i]*scale + shift
+		p.Mean[i] = mean*scale + shift
 		p.Latent[i], p.Variance[i] = latent*scale*scale, (latent+noiseVariance)*scale*scale
 		p.Epistemic[i], p.Aleatoric[i] = known*scale*scale, max(latent-known+noiseVariance, 0)*scale*scale
 		if !finite(p.Mean[i]) || !positive(p.Variance[i]) {
-			return nil, fmt.Errorf("row %d (counting from 0), target %q: mean %g, variance %g, expected a finite mean and a positive variance",
+			return fmt.Errorf("row %d (counting from 0), target %q: mean %g, variance %g, expected a finite mean and a positive variance",
 				o.First+i/t, r.Names[i%t], p.Mean[i], p.Variance[i])
 		}
 	}
-	return p, nil
+	return nil
 }
 
 // Scorer implements Outputs. One target has the scores NLL, RMSE, CRPS and CQM, and a

@@ -2,9 +2,9 @@ package task
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/go-valla/valla/gp"
-	"gorgonia.org/tensor"
 )
 
 // roundingShare is the largest share of a row's variance that rounding may make negative.
@@ -15,23 +15,26 @@ const roundingShare = 1e-6
 // the largest variance in its row, and else an error that names the row. unit is what
 // variances are compared with in predictions, in the network's units: the noise variance
 // of numbers, and 1 for classes. A mean, covariance or variance that is not finite is an
-// error too. first is the number of g's first row. g itself is not changed.
-func settled(g gp.Gaussian, unit float64, first int) (gp.Gaussian, error) {
-	c, copied := g.Mean.Shape()[1], false
-	for i := range g.Mean.Shape()[0] {
-		negative, err := negative(g.Cov.Float64s()[i*c*c:(i+1)*c*c], c, unit)
+// error too. first is the number of g's first row. The arrays of g are not changed.
+func settled(g gp.Latents, c int, unit float64, first int) (gp.Latents, error) {
+	copied := false
+	for i := range len(g.Mean) / c {
+		negative, err := negative(g.Cov[i*c*c:(i+1)*c*c], c, unit)
 		if err != nil {
 			return g, fmt.Errorf("row %d (counting from 0): %w", first+i, err)
 		}
 		if negative && !copied {
-			g.Cov, copied = g.Cov.Clone().(*tensor.Dense), true
+			g.Cov, copied = slices.Clone(g.Cov), true
 		}
 		if negative {
-			clip(g.Cov.Float64s()[i*c*c:(i+1)*c*c], c)
+			clip(g.Cov[i*c*c:(i+1)*c*c], c)
 		}
 	}
 	return g, nil
 }
+
+// resized returns v with n elements, which are undefined.
+func resized(v []float64, n int) []float64 { return slices.Grow(v[:0], n)[:n] }
 
 // negative says whether a covariance [C,C] has a negative variance within rounding.
 func negative(block []float64, c int, unit float64) (bool, error) {

@@ -94,12 +94,17 @@ func (p *Posterior) predict(ctx context.Context, x *tensor.Dense) (gp.Gaussian, 
 		Cov:  tensor.New(tensor.WithShape(q.n, q.c, q.c), tensor.WithBacking(q.cov)),
 	}
 	if q.known != nil {
-		for i, e := range q.epistemic {
-			q.epistemic[i] = e / (e + p.scatter)
-		}
+		p.share(q.epistemic)
 		g.Epistemic = tensor.New(tensor.WithShape(q.n, q.c), tensor.WithBacking(q.epistemic))
 	}
 	return g, nil
+}
+
+// share overwrites epistemic variances by their shares of the targets' variances.
+func (p *Posterior) share(epistemic []float64) {
+	for i, e := range epistemic {
+		epistemic[i] = e / (e + p.scatter)
+	}
 }
 
 // sharpen overwrites the covariances in which float32 is too blunt by those computed in
@@ -138,6 +143,11 @@ func (p *Posterior) prepare(x *tensor.Dense) error {
 		}
 		p.f, p.wide, p.shape, p.outputs = f, nil, x.Shape()[1:].Clone(), f.Width(0)
 	}
+	return p.solve()
+}
+
+// solve computes what predictions need of the inducing points.
+func (p *Posterior) solve() error {
 	var err error
 	if p.at == nil {
 		p.at, err = p.layer.system(p.layer.L)

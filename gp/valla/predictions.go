@@ -3,6 +3,7 @@ package valla
 import (
 	"fmt"
 
+	"github.com/go-valla/valla/gp"
 	"gorgonia.org/tensor"
 )
 
@@ -25,6 +26,12 @@ func newPredictions(s, known *system, n, c int) *predictions {
 		q.epistemic = make([]float64, n*c)
 	}
 	return q
+}
+
+// into makes q write to g, which has room for what is to come, from its beginning.
+func (q *predictions) into(g *gp.Latents, c int) {
+	q.c, q.n = c, len(g.Mean)/c
+	q.mean, q.cov, q.epistemic, q.blunt = g.Mean, g.Cov, g.Epistemic, q.blunt[:0]
 }
 
 // add takes in the values of κ̂ and k̂ at n inputs from number first on.

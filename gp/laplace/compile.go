@@ -1,0 +1,72 @@
+package laplace
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/kernel"
+	"gorgonia.org/tensor"
+)
+
+var _ gp.Compiler = (*Posterior)(nil)
+
+// Compile implements gp.Compiler.
+func (p *Posterior) Compile(shape []int, size int, limit int64) (gp.Compiled, error) {
+	if want := p.scan.x.Shape()[1:]; !want.Eq(tensor.Shape(shape)) {
+		return nil, fmt.Errorf("laplace: inputs of shape %v, the posterior was fitted to inputs of shape %v each", shape, want)
+	}
+	s, err := newScanner(p.scan.net, p.scan.in.Shape()[1:], p.scan.outputs, size, p.scan.places)
+	if err != nil {
+		return nil, err
+	}
+	need, err := graph.Plan(s.builder, s.nodes(), graph.Options{Varying: []*graph.Node{s.in}})
+	if err != nil {
+		return nil, fmt.Errorf("laplace: %w", err)
+	}
+	if limit > 0 && int64(need) > limit {
+		return nil, &graph.MemoryError{What: fmt.Sprintf("laplace: a prediction of %d examples", size), Need: int64(need), Limit: limit}
+	}
+	if err := s.compile(); err != nil {
+		return nil, err
+	}
+	// The predictor asks for the factors by the nodes of the scanner that it was made with.
+	own := s.nodes()
+	for i, n := range p.scan.nodes() {
+		s.values[n] = s.values[own[i]]
+	}
+	return &compiled{p, s}, nil
+}
+
+// compiled is the gp.Compiled of a Posterior.
+type compiled struct {
+	p *Posterior
+	s *scanner
+}
+
+// Bytes implements gp.Compiled.
+func (c *compiled) Bytes() int64 { return int64(c.s.program.Bytes() + 8*len(c.s.scratch)) }
+
+// Latents implements gp.Compiled.
+func (c *compiled) Latents(_ context.Context, x []float64, g *gp.Latents) error {
+	size := c.s.inputSize()
+	b := batch{scanner: c.s, count: len(x) / size}
+	if len(x)%size != 0 || b.count < 1 || b.count > c.s.batch {
+		return fmt.Errorf("laplace: %d numbers, expected 1 to %d inputs of %d each", len(x), c.s.batch, size)
+	}
+	if c.s.float == tensor.Float64 {
+		copy(c.s.x.Float64s(), x)
+	} else {
+		convert(c.s.x.Float32s()[:len(x)], x)
+	}
+	if err := b.run(); err != nil {
+		return err
+	}
+	g.Resize(b.count, c.s.outputs, false)
+	g.SetMean(c.s.program.Value(c.s.out))
+	std := c.p.PriorStd()
+	err := c.p.predictor.marginals(b, g.Cov)
+	kernel.Scale(g.Cov, std*std, g.Cov)
+	return err
+}

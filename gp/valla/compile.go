@@ -1,0 +1,107 @@
+package valla
+
+import (
+	"context"
+
+	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/graph"
+	"gorgonia.org/tensor"
+)
+
+var _ gp.Compiler = (*Posterior)(nil)
+
+// Compile implements gp.Compiler.
+func (p *Posterior) Compile(shape []int, size int, limit int64) (gp.Compiled, error) {
+	if err := p.solve(); err != nil {
+		return nil, err
+	}
+	c := &compiled{predictions: &predictions{system: p.at, known: p.known}, posterior: p, shape: shape}
+	var err error
+	if c.f, err = c.batch(p.builder, size, limit, true); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// compiled is the gp.Compiled of a Posterior.
+type compiled struct {
+	*predictions
+	posterior *Posterior
+	shape     tensor.Shape
+	f         *graph.Batch // mean, κ̂ and k̂
+	// wide has κ̂ and k̂ of one input in float64, and sharp what is made of them, for inputs
+	// where float32 is not enough; nil before the first of these.
+	wide  *graph.Batch
+	sharp *predictions
+	one   []float64 // such an input, in float32
+}
+
+// batch compiles κ̂ and k̂ for size inputs at a time, and the network if mean says so.
+func (c *compiled) batch(builder func() *graph.Builder, size int, limit int64, mean bool) (*graph.Batch, error) {
+	b, p := builder(), c.posterior
+	x := b.Input("x", append([]int{size}, c.shape...)...)
+	var nodes []*graph.Node
+	if mean {
+		nodes = append(nodes, p.net.Forward(b, x))
+	}
+	return graph.NewBatchWithin(limit, b, x, append(nodes, p.kernels(b, x)...)...)
+}
+
+// Bytes implements gp.Compiled.
+func (c *compiled) Bytes() int64 {
+	return int64(c.f.Bytes() + 8*(len(c.k)+len(c.w)))
+}
+
+// Latents implements gp.Compiled.
+func (c *compiled) Latents(_ context.Context, x []float64, g *gp.Latents) error {
+	out, err := c.f.Run(x)
+	if err != nil {
+		return err
+	}
+	n := len(x) / c.f.Width()
+	g.Resize(n, out[0].Shape()[1], c.known != nil)
+	g.SetMean(out[0])
+	c.into(g, out[0].Shape()[1])
+	if err := c.add(0, n, out[1], out[2]); err != nil {
+		return err
+	}
+	if len(c.blunt) > 0 {
+		if err := c.sharpen(x, g); err != nil {
+			return err
+		}
+	}
+	c.posterior.share(g.Epistemic)
+	return nil
+}
+
+// sharpen overwrites the covariances in which float32 is too blunt by those computed in
+// float64.
+func (c *compiled) sharpen(x []float64, g *gp.Latents) error {
+	if c.wide == nil {
+		var err error
+		if c.wide, err = c.batch(wideBuilder, 1, 0, false); err != nil {
+			return err
+		}
+		c.sharp = &predictions{system: c.system, known: c.known, rows: make([]int, 1)}
+		c.one = make([]float64, c.f.Width())
+	}
+	for _, row := range c.blunt {
+		part := gp.Latents{Mean: g.Mean[row*c.c : (row+1)*c.c], Cov: g.Cov[row*c.c*c.c : (row+1)*c.c*c.c]}
+		if c.known != nil {
+			part.Epistemic = g.Epistemic[row*c.c : (row+1)*c.c]
+		}
+		c.sharp.into(&part, c.c)
+		c.sharp.rows[0] = row
+		for i := range c.one {
+			c.one[i] = float64(float32(x[row*len(c.one)+i]))
+		}
+		out, err := c.wide.Run(c.one)
+		if err != nil {
+			return err
+		}
+		if err := c.sharp.add(0, 1, out[0], out[1]); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,5 +1,5 @@
-// Package data reads tables from CSV and NumPy files, divides their rows, standardises
-// columns, forms mini-batches, finds centres by k-means, and has three small data sets for
+// Package data reads tables from text, Parquet and NumPy files, turns their cells into numbers
+// (see [Encoding]), divides their rows, standardises columns, forms mini-batches, finds centres by k-means, and has three small data sets for
 // one-dimensional regression. Package sets, below this one, knows public data sets by name.
 //
 // Values are float64 unless a comment says otherwise. A program that trains in float32
@@ -7,7 +7,7 @@
 // number of rows (examples), D the number of features and K the number of columns.
 //
 // A file with a fault is refused as a whole, and the error is one line that names the
-// place. Every value that is not a finite number is a fault.
+// place. Where numbers are expected, every value that is not a finite one is a fault.
 package data
 
 import (

@@ -102,7 +102,10 @@ func (m *Model) examples(t *data.Table, features, targets []int, lacking map[str
 	} else {
 		set.Y, err = t.Numbers(targets)
 	}
-	return set, left, err
+	if err != nil {
+		return nil, left, err
+	}
+	return set, left, nil
 }
 
 // targetsIn returns the numbers of the targets' columns, or nil. In an archive without

@@ -116,15 +116,15 @@ func (t *Table) take(rows []int) *Table {
 		if w != nil {
 			codes := make([]int32, len(rows))
 			Gather(codes, w.Codes, 1, rows)
-			taken = used32(codes, w.List)
+			taken = needed(codes, w.List)
 		}
 		out.Words = append(out.Words, taken)
 	}
 	return out
 }
 
-// used32 returns words with those of list that codes need, or nil if that is none.
-func used32(codes []int32, list []Word) *Words {
+// needed returns words with those of list that codes need, or nil if that is none.
+func needed(codes []int32, list []Word) *Words {
 	w, code := &Words{}, make([]int32, len(list)+1)
 	for _, c := range codes {
 		if c > 0 && code[c] == 0 {

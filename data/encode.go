@@ -88,8 +88,10 @@ func (t *Table) Encode(o ColumnOptions) (*Set, error) {
 	if set.X, err = e.Apply(t, at, nil); err != nil {
 		return nil, err
 	}
-	set.Y, set.Labels, err = t.answers(targets, o.Classes)
-	return set, err
+	if set.Y, set.Labels, err = t.answers(targets, o.Classes); err != nil {
+		return nil, err
+	}
+	return set, nil
 }
 
 // encodeImages is Encode where the inputs are no columns.

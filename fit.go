@@ -103,6 +103,9 @@ func (m *Model) examine(ctx context.Context, e *Event, p gp.Problem, rows divisi
 	if e.Verdict, err = m.judge(network, posterior, jury.y); err != nil {
 		return fmt.Errorf("verdict: %w", err)
 	}
+	if e.UsualSpread, err = m.usualSpread(ctx, rows.train); err != nil {
+		return err
+	}
 	e.Verdict.Seen, e.Verdict.Pseudo = jury.seen, rows.pseudo && rows.judge == nil
 	e.Verdict.advise(e.Method, e.Settings)
 	notes, err := m.flags(ctx, p.Train, posterior, jury)

@@ -62,6 +62,8 @@ type Event struct {
 	Seed    uint64   `json:"seed"`
 	Seconds float64  `json:"seconds"`           // wall time; a resumed run counts from its resumption
 	Verdict *Verdict `json:"verdict,omitempty"` // of a fit
+	// UsualSpread of a fit is that of the model, see [Model.UsualSpread].
+	UsualSpread float64 `json:"usual_spread,omitempty"`
 	gp.Record
 }
 

@@ -28,7 +28,7 @@ func Probit(probs []float64, g Latents, c int) {
 		for k := range c {
 			probs[i*c+k] = g.Mean[i*c+k] / math.Sqrt(1+math.Pi/8*g.Cov[(i*c+k)*c+k])
 		}
-		softmax(probs[i*c : (i+1)*c])
+		Softmax(probs[i*c : (i+1)*c])
 	}
 }
 
@@ -49,6 +49,25 @@ func MonteCarloProbs(g Gaussian, samples int, seed uint64, first int) (*tensor.D
 		s.meanSoftmax(out[i*c:(i+1)*c], mean[i*c:(i+1)*c], samples)
 	}
 	return tensor.New(tensor.WithShape(n, c), tensor.WithBacking(out)), nil
+}
+
+// AppendSamples appends count samples [count,C] of the Gaussian with a mean [C] and covariance
+// [C,C], which it overwrites. A covariance that is not positive semi-definite is an error.
+func AppendSamples(dst, mean, cov []float64, count int, rng *rand.Rand) ([]float64, error) {
+	c := len(mean)
+	root, eps := make([]float64, c*c), make([]float64, c)
+	if err := semiRoot(c, cov, root); err != nil {
+		return nil, fmt.Errorf("gp: covariance: %w", err)
+	}
+	for range count {
+		for k := range eps {
+			eps[k] = rng.NormFloat64()
+		}
+		for k, m := range mean {
+			dst = append(dst, m+kernel.Dot(root[k*c:(k+1)*c], eps))
+		}
+	}
+	return dst, nil
 }
 
 // sampler draws from a Gaussian over c outputs, one block of samples at a time.
@@ -101,8 +120,8 @@ func (s *sampler) meanSoftmax(dst, mean []float64, samples int) {
 	kernel.Scale(dst, 1/float64(samples), dst)
 }
 
-// softmax overwrites f by exp(f)/Σ exp(f).
-func softmax(f []float64) {
+// Softmax overwrites f by exp(f)/Σ exp(f).
+func Softmax(f []float64) {
 	top := f[0]
 	for _, v := range f {
 		top = max(top, v)

@@ -57,6 +57,8 @@ var level = map[string]int{
 	"experiments/peer":            12,
 	"experiments":                 13,
 	"internal/honest":             11,
+	"internal/serve":              11,
+	"client":                      0,
 	"cmd":                         14,
 }
 

@@ -6,6 +6,7 @@
 //	valla fit houses.csv --model map.valla --out houses.valla
 //	valla predict new.csv --model houses.valla
 //	valla eval test.csv --model houses.valla
+//	valla serve --model houses.valla
 //	valla method list
 //
 // The flags of networks, trainings and methods are made from the tags of their settings (see
@@ -69,7 +70,7 @@ Laplace approximation (VaLLA) and other methods.`,
 	root.PersistentPreRunE = running(func(*cobra.Command, []string) error { return useBLAS(*blas) })
 	root.SetHelpCommand(newHelp())
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", fmt.Sprintf(".FlagUsagesWrapped %d", helpWidth)))
-	root.AddCommand(newDemo(), newTrain(), newFit(args), newPredict(), newEval(), newMethod(), newExperiment(), newData())
+	root.AddCommand(newDemo(), newTrain(), newFit(args), newPredict(), newEval(), newServe(), newMethod(), newExperiment(), newData())
 	for _, cmd := range root.Commands() {
 		cmd.Flags().SortFlags = false // related flags stand together
 	}

@@ -1,0 +1,158 @@
+package main_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// served is a running valla serve.
+type served struct {
+	cmd *exec.Cmd
+	url string
+	err strings.Builder
+}
+
+// serving starts valla serve with a port that is free.
+func serving(t *testing.T, dir string, args ...string) *served {
+	t.Helper()
+	if runtime.GOOS == "windows" {
+		t.Skip("no signals to other processes")
+	}
+	s := &served{cmd: exec.Command(program, append([]string{"serve", "--listen", "127.0.0.1:0"}, args...)...)}
+	s.cmd.Dir, s.cmd.Stderr = dir, &s.err
+	out, err := s.cmd.StdoutPipe()
+	if err == nil {
+		err = s.cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		_ = s.cmd.Wait()
+		t.Fatalf("valla serve says nothing: %v, %s", err, &s.err)
+	}
+	s.url = strings.TrimSpace(line)
+	t.Cleanup(func() { _ = s.cmd.Process.Kill() })
+	return s
+}
+
+// end sends SIGTERM and returns the exit code.
+func (s *served) end(t *testing.T) int {
+	t.Helper()
+	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	_ = s.cmd.Wait()
+	return s.cmd.ProcessState.ExitCode()
+}
+
+// rooms writes a small table and its model, houses.valla.
+func rooms(t *testing.T, dir string) {
+	t.Helper()
+	var csv strings.Builder
+	csv.WriteString("rooms,age,price\n")
+	for i := range 60 {
+		csv.WriteString(strings.Join([]string{num(i % 7), num(i % 11), num(10*(i%7) - i%11 + i%3)}, ",") + "\n")
+	}
+	if err := os.WriteFile(filepath.Join(dir, "houses.csv"), []byte(csv.String()), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	must(t, dir, "train", "houses.csv", "--target", "price", "--hidden", "5", "--iterations", "50", "--out", "map.valla")
+	must(t, dir, "fit", "houses.csv", "--model", "map.valla", "--method", "lla", "--structure", "kfac", "--out", "houses.valla")
+}
+
+func num(i int) string { b, _ := json.Marshal(i); return string(b) }
+
+// TestServeCommand: a server answers, lets SIGTERM end it, and has written a log of JSON.
+func TestServeCommand(t *testing.T) {
+	dir := t.TempDir()
+	rooms(t, dir)
+	if err := os.WriteFile(filepath.Join(dir, "tokens"), []byte("one\ntwo\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := serving(t, dir, "--model", "other=houses.valla", "--token-file", "tokens", "--log", "json")
+	q, err := http.NewRequest(http.MethodPost, s.url+"/models/other/predict", strings.NewReader(`[[3,4]]`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	q.Header.Set("Authorization", "Bearer two")
+	a, err := http.DefaultClient.Do(q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, _ := io.ReadAll(a.Body)
+	a.Body.Close()
+	if a.StatusCode != http.StatusOK || !strings.Contains(string(body), `"mean"`) {
+		t.Errorf("status %d: %s", a.StatusCode, body)
+	}
+	if code := s.end(t); code != 0 {
+		t.Errorf("exit code %d after SIGTERM: %s", code, &s.err)
+	}
+	var logged int
+	for _, line := range strings.Split(strings.TrimSpace(s.err.String()), "\n") {
+		var entry struct{ Msg string }
+		if err := json.Unmarshal([]byte(line), &entry); err != nil {
+			t.Errorf("log line %q: %v", line, err)
+		}
+		if entry.Msg == "request" {
+			logged++
+		}
+	}
+	if logged != 1 {
+		t.Errorf("%d requests in the log, expected 1", logged)
+	}
+	fails(t, dir, 2, "no --model", "serve")
+	fails(t, dir, 2, "--queue 0", "serve", "--model", "houses.valla", "--queue", "0")
+	fails(t, dir, 2, "--log", "serve", "--model", "houses.valla", "--log", "xml")
+	fails(t, dir, 2, "expected both or neither", "serve", "--model", "houses.valla", "--tls-cert", "x")
+	fails(t, dir, 1, "no such file", "serve", "--model", "none.valla", "--listen", "127.0.0.1:0")
+	fails(t, dir, 1, "--listen", "serve", "--model", "houses.valla", "--listen", "127.0.0.1:x")
+	if err := os.WriteFile(filepath.Join(dir, "empty"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	fails(t, dir, 1, "empty: no tokens", "serve", "--model", "houses.valla", "--token-file", "empty")
+}
+
+// TestServingDocument runs the commands of docs/serving.md.
+func TestServingDocument(t *testing.T) {
+	if _, err := exec.LookPath("curl"); err != nil {
+		t.Skip("no curl, which the document uses")
+	}
+	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "serving.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	rooms(t, dir)
+	var s *served
+	asked := 0
+	for _, block := range regexp.MustCompile("(?ms)^```sh\n(.*?)^```").FindAllSubmatch(text, -1) {
+		for _, line := range strings.Split(strings.TrimSpace(string(block[1])), "\n") {
+			if strings.HasPrefix(line, "valla serve ") {
+				s = serving(t, dir, "--model", "houses.valla", "--log", "off")
+				continue
+			}
+			cmd := exec.Command("sh", "-c", strings.Replace(line, "http://127.0.0.1:8080", s.url, 1)+" --fail-with-body")
+			cmd.Dir = dir
+			out, err := cmd.CombinedOutput()
+			if err != nil || !strings.Contains(string(out), "mean") && !strings.Contains(string(out), "quantiles") {
+				t.Errorf("%s: %v, %s", line, err, out)
+			}
+			asked++
+		}
+	}
+	if asked < 5 || s.end(t) != 0 {
+		t.Errorf("%d commands were run; %s", asked, &s.err)
+	}
+}

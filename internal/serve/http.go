@@ -1,0 +1,373 @@
+package serve
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"net/http/pprof"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-valla/valla"
+	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/task"
+)
+
+// routes are the paths of the server.
+func (s *Server) routes() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /v2/health/live", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
+	mux.HandleFunc("GET /v2/health/ready", s.ready)
+	for _, path := range []string{"GET /v2", "GET /v2/{$}"} {
+		mux.HandleFunc(path, s.guarded(s.serverMetadata))
+	}
+	for _, path := range []string{"/v2/models/{model}", "/v2/models/{model}/versions/{version}"} {
+		mux.HandleFunc("GET "+path, s.guarded(s.modelMetadata))
+		mux.HandleFunc("GET "+path+"/ready", s.guarded(s.modelReady))
+		mux.HandleFunc("POST "+path+"/infer", s.guarded(s.answering(s.infer)))
+	}
+	mux.HandleFunc("POST /predict", s.guarded(s.answering(s.plain)))
+	mux.HandleFunc("POST /models/{model}/predict", s.guarded(s.answering(s.plain)))
+	mux.HandleFunc("GET /metrics", s.guarded(s.o.metrics.handler().ServeHTTP))
+	mux.HandleFunc("GET /{$}", s.page)
+	mux.HandleFunc("GET /page.js", asset("page.js", "text/javascript; charset=utf-8"))
+	mux.HandleFunc("GET /page.css", asset("page.css", "text/css; charset=utf-8"))
+	if s.o.PProf {
+		mux.HandleFunc("GET /debug/pprof/", s.guarded(pprof.Index))
+		mux.HandleFunc("GET /debug/pprof/profile", s.guarded(pprof.Profile))
+	}
+	return s.identified(mux)
+}
+
+// identified gives each request an id, its own or a new one, which the answer and the log name.
+func (s *Server) identified(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		id := r.Header.Get("X-Request-Id")
+		if id == "" || len(id) > 128 || strings.ContainsFunc(id, func(c rune) bool { return c < ' ' || c > '~' }) {
+			var b [8]byte
+			_, _ = rand.Read(b[:]) // which never fails
+			id = hex.EncodeToString(b[:])
+		}
+		w.Header().Set("X-Request-Id", id)
+		next.ServeHTTP(w, r)
+	})
+}
+
+// hashes are those of tokens: hashes have one length, so that comparing them tells nothing.
+func hashes(tokens []string) [][32]byte {
+	var out [][32]byte
+	for _, t := range tokens {
+		out = append(out, sha256.Sum256([]byte(t)))
+	}
+	return out
+}
+
+// guarded lets requests with a token through, or all where there are no tokens.
+func (s *Server) guarded(next http.HandlerFunc) http.HandlerFunc {
+	if len(s.tokens) == 0 {
+		return next
+	}
+	return func(w http.ResponseWriter, r *http.Request) {
+		token, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+		hash, known := sha256.Sum256([]byte(token)), 0
+		for _, t := range s.tokens {
+			known |= subtle.ConstantTimeCompare(hash[:], t[:])
+		}
+		if known == 0 {
+			w.Header().Set("WWW-Authenticate", "Bearer")
+			fail(w, http.StatusUnauthorized, "expected a known token in the header Authorization: Bearer TOKEN")
+			return
+		}
+		next(w, r)
+	}
+}
+
+// fail answers with an error of the protocol.
+func fail(w http.ResponseWriter, status int, text string) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(map[string]string{"error": text})
+}
+
+// reply answers with JSON.
+func reply(w http.ResponseWriter, v any) {
+	b, err := json.Marshal(v)
+	if err != nil {
+		fail(w, http.StatusInternalServerError, err.Error())
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(append(b, '\n'))
+}
+
+// ready says whether the server takes requests.
+func (s *Server) ready(w http.ResponseWriter, _ *http.Request) {
+	if s.draining.Load() {
+		fail(w, http.StatusServiceUnavailable, "the server is shutting down")
+	}
+}
+
+func (s *Server) serverMetadata(w http.ResponseWriter, _ *http.Request) {
+	reply(w, map[string]any{"name": "valla", "version": valla.Version(), "extensions": []string{"binary_tensor_data"}})
+}
+
+// take returns the version that the path names, to be released, or answers with an error.
+func (s *Server) take(w http.ResponseWriter, r *http.Request) *version {
+	name := r.PathValue("model")
+	if name == "" {
+		name = r.URL.Query().Get("model")
+	}
+	if name == "" && len(s.models) == 1 {
+		name = s.models[0].name
+	}
+	h := s.find(name)
+	if h == nil {
+		var names []string
+		for _, m := range s.models {
+			names = append(names, m.name)
+		}
+		fail(w, http.StatusNotFound, fmt.Sprintf("model %q, expected one of %s", short(name), quoted(names)))
+		return nil
+	}
+	v := h.acquire()
+	if v == nil {
+		fail(w, http.StatusServiceUnavailable, fmt.Sprintf("model %q is not loaded", name))
+		return nil
+	}
+	if want := r.PathValue("version"); want != "" && want != v.hash {
+		v.release()
+		fail(w, http.StatusNotFound, fmt.Sprintf("model %q has the version %s, not %q", name, v.hash, short(want)))
+		return nil
+	}
+	return v
+}
+
+func (s *Server) modelReady(w http.ResponseWriter, r *http.Request) {
+	if v := s.take(w, r); v != nil {
+		v.release()
+	}
+}
+
+// modelMetadata describes the inputs and outputs.
+func (s *Server) modelMetadata(w http.ResponseWriter, r *http.Request) {
+	v := s.take(w, r)
+	if v == nil {
+		return
+	}
+	defer v.release()
+	reply(w, v.metadata())
+}
+
+// metadata is what the protocol says of a model.
+func (v *version) metadata() map[string]any {
+	in := v.model.Task.Inputs
+	inputs := []metadataTensor{{"x", "FP64", append([]int{-1}, in.Shape...)}}
+	if in.Features != nil {
+		inputs = nil
+		for _, f := range in.Features {
+			inputs = append(inputs, metadataTensor{f, "FP64", []int{-1}})
+		}
+	}
+	var outputs []metadataTensor
+	for _, o := range v.offered() {
+		datatype := "FP64"
+		if o.strings {
+			datatype = "BYTES"
+		}
+		outputs = append(outputs, metadataTensor{o.name, datatype, append([]int{-1}, o.row(v)...)})
+	}
+	return map[string]any{
+		"name": v.name, "versions": []string{v.hash}, "platform": "valla", "inputs": inputs, "outputs": outputs,
+		"properties": map[string]string{
+			"method": v.model.String(), "network": v.model.Form.String(), "task": v.model.Task.Outputs.Kind(),
+			"targets": strings.Join(v.model.Task.Outputs.Targets(), ","),
+		},
+	}
+}
+
+// errPrediction says that the model failed at what it should be able to predict.
+var errPrediction = errors.New("no prediction")
+
+// request is one for predictions on its way.
+type request struct {
+	*version
+	w       http.ResponseWriter
+	r       *http.Request
+	body    []byte
+	content string // the media type of the body
+	status  int    // of the answer
+	rows    int
+}
+
+// answering wraps what answers a request for predictions: limits, the version, the count.
+func (s *Server) answering(answer func(*request) error) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if s.draining.Load() {
+			w.Header().Set("Retry-After", "1")
+			fail(w, http.StatusServiceUnavailable, "the server is shutting down")
+			return
+		}
+		v := s.take(w, r)
+		if v == nil {
+			return
+		}
+		defer v.release()
+		start := time.Now()
+		ctx, cancel := context.WithTimeout(r.Context(), s.o.Timeout)
+		defer cancel()
+		q := &request{version: v, w: w, r: r.WithContext(ctx), status: http.StatusOK}
+		q.content, _, _ = mime.ParseMediaType(r.Header.Get("Content-Type"))
+		var err error
+		if q.body, err = io.ReadAll(http.MaxBytesReader(w, r.Body, s.o.MaxBytes)); err == nil {
+			err = answer(q)
+		}
+		if err != nil {
+			q.refuse(err)
+		}
+		took := time.Since(start)
+		s.o.metrics.request(v.name, q.status, took)
+		s.o.metrics.waiting.WithLabelValues(v.name).Set(float64(len(v.queue.jobs)))
+		s.o.Log.Info("request", "id", w.Header().Get("X-Request-Id"), "model", v.name, "version", v.hash,
+			"status", q.status, "rows", q.rows, "seconds", took.Seconds(), "from", r.RemoteAddr, "error", text(err))
+	}
+}
+
+// text is that of an error, "" for none.
+func text(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+// refuse answers with an error: what the client asked for is wrong, unless it is another.
+func (q *request) refuse(err error) {
+	var large *http.MaxBytesError
+	var many *tooManyError
+	message := err.Error()
+	switch q.status = http.StatusBadRequest; {
+	case errors.As(err, &large):
+		q.status, message = http.StatusRequestEntityTooLarge, fmt.Sprintf("the body is larger than %d bytes", large.Limit)
+	case errors.As(err, &many):
+		q.status = http.StatusRequestEntityTooLarge
+	case errors.Is(err, errFull):
+		q.status = http.StatusTooManyRequests
+		q.w.Header().Set("Retry-After", "1")
+	case errors.Is(err, errPrediction):
+		q.status = http.StatusInternalServerError
+	case errors.Is(err, context.DeadlineExceeded):
+		q.status, message = http.StatusServiceUnavailable, "the request took too long"
+	case errors.Is(err, context.Canceled):
+		q.status = 499 // the client is gone
+	}
+	fail(q.w, q.status, message)
+}
+
+// predict computes the rows and turns them into predictions.
+func (s *Server) predict(q *request, in rows, o valla.PredictOptions) (*answer, error) {
+	q.rows = in.n
+	ctx := q.r.Context()
+	g, err := q.queue.latents(ctx, in.x, in.n)
+	if err != nil {
+		return nil, err
+	}
+	a := &answer{ctx: ctx, v: q.version, n: in.n, g: g}
+	if err := q.model.Task.Outputs.Fill(ctx, g, q.model.NoiseVariance(), o, &a.p); errors.Is(err, valla.ErrSetting) || err != nil && ctx.Err() != nil {
+		return nil, err
+	} else if err != nil {
+		return nil, fmt.Errorf("%w: %w", errPrediction, err)
+	}
+	s.o.metrics.rows.WithLabelValues(q.name).Add(float64(in.n))
+	if unusual := q.unusual(g); unusual > 0 {
+		s.o.metrics.unusual.WithLabelValues(q.name).Add(float64(unusual))
+	}
+	return a, nil
+}
+
+// unusual counts the rows of which the model is less sure than of 99 % of the training rows.
+func (v *version) unusual(g gp.Latents) int {
+	if v.usual == 0 {
+		return 0
+	}
+	count, c := 0, v.outputs
+	for i := range len(g.Mean) / c {
+		if valla.Spread(g.Cov[i*c*c:(i+1)*c*c], c) > v.usual {
+			count++
+		}
+	}
+	return count
+}
+
+// infer answers by the inference protocol.
+func (s *Server) infer(q *request) error {
+	length := 0
+	if h := q.r.Header.Get(headerLength); h != "" {
+		var err error
+		if length, err = strconv.Atoi(h); err != nil || length < 1 {
+			return fmt.Errorf("%s %q, expected a number of bytes", headerLength, short(h))
+		}
+	}
+	r, err := parseInfer(q.body, length)
+	if err != nil {
+		return err
+	}
+	for _, o := range r.Outputs {
+		if _, err := q.named(o.Name); err != nil {
+			return err
+		}
+	}
+	in, err := q.tensorRows(r.Inputs, s.o.MaxRows)
+	if err != nil {
+		return err
+	}
+	a, err := s.predict(q, in, linkOf(r.Parameters))
+	if err != nil {
+		return err
+	}
+	out := &inferResponse{ModelName: q.name, ModelVersion: q.hash, ID: r.ID}
+	if out.Outputs, err = a.tensors(r.Outputs, r.Parameters); err != nil {
+		return err
+	}
+	return q.send(out, r)
+}
+
+// linkOf reads the link of class probabilities from parameters.
+func linkOf(parameters map[string]any) valla.PredictOptions {
+	link, _ := parameters["link"].(string)
+	seed, _ := parameters["seed"].(float64)
+	return valla.PredictOptions{Link: task.Link(link), Seed: uint64(max(0, seed))}
+}
+
+// send writes a response of the protocol, with the outputs as bytes that are asked for so.
+func (q *request) send(out *inferResponse, r *inferRequest) error {
+	binaries := make([]bool, len(out.Outputs))
+	for i := range binaries {
+		binaries[i] = flag(r.Parameters, "binary_data_output")
+		if i < len(r.Outputs) {
+			if own, ok := r.Outputs[i].Parameters["binary_data"].(bool); ok {
+				binaries[i] = own
+			}
+		}
+	}
+	body, length, err := out.encode(binaries)
+	if err != nil {
+		return err
+	}
+	q.w.Header().Set("Content-Type", "application/json")
+	if length > 0 {
+		q.w.Header().Set("Content-Type", "application/octet-stream")
+		q.w.Header().Set(headerLength, strconv.Itoa(length))
+	}
+	q.w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	_, _ = q.w.Write(body)
+	return nil
+}

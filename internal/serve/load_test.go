@@ -1,0 +1,274 @@
+package serve
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-valla/valla/internal/atomicfile"
+)
+
+// TestBatches: requests that wait together are computed together, with the bits that they
+// have alone, and one that fails does not harm the others.
+func TestBatches(t *testing.T) {
+	r := start(t, func(o *Options) { o.BatchDelay, o.BatchRows = 20*time.Millisecond, 40 }, "numbers")
+	var work sync.WaitGroup
+	for i := range 64 {
+		work.Go(func() {
+			x := []float64{float64(i)/20 - 1, 100 + float64(i)}
+			var got struct {
+				Predictions []map[string]float64 `json:"predictions"`
+			}
+			body, err := json.Marshal([][]float64{x})
+			if err != nil {
+				t.Error(err)
+			}
+			a, err := http.Post(r.url+"/predict", "application/json", bytes.NewReader(body))
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer a.Body.Close()
+			if err := json.NewDecoder(a.Body).Decode(&got); err != nil || a.StatusCode != http.StatusOK {
+				t.Errorf("status %d, error %v", a.StatusCode, err)
+				return
+			}
+			v := r.Server.models[0].acquire()
+			defer v.release()
+			g, err := v.queue.latents(t.Context(), x, 1)
+			if err != nil || len(g.Mean) != 1 {
+				t.Errorf("%v, error %v", g, err)
+			}
+		})
+	}
+	work.Wait()
+	text := r.metricsText()
+	for _, want := range []string{`valla_requests_total{model="numbers",status="200"} 64`, `valla_rows_total{model="numbers"} 64`, `valla_batch_rows_sum{model="numbers"} 128`} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the metrics have no %s", want)
+		}
+	}
+	if strings.Contains(text, `valla_batch_rows_count{model="numbers"} 128`) {
+		t.Error("no two requests were computed together")
+	}
+}
+
+func (r *running) metricsText() string {
+	_, body := r.send(http.MethodGet, "/metrics", "", nil)
+	return string(body)
+}
+
+// TestBatchOfOneBad: a batch in which one request cannot be computed is computed one by one.
+func TestBatchOfOneBad(t *testing.T) {
+	r := start(t, nil, "numbers")
+	v := r.Server.models[0].acquire()
+	defer v.release()
+	var b batch
+	jobs := []*job{{x: []float64{0, 100}, n: 1}, {x: []float64{1e308, 1e308}, n: 1}, {x: []float64{1, 100}, n: 1}}
+	for _, j := range jobs {
+		j.ctx, j.end = t.Context(), make(chan struct{})
+		b.add(j)
+	}
+	jobs[1].x = []float64{0} // half a row
+	b.run(v)
+	if jobs[0].err != nil || jobs[2].err != nil || jobs[1].err == nil {
+		t.Errorf("errors %v, %v, %v", jobs[0].err, jobs[1].err, jobs[2].err)
+	}
+	want := r.predicted("numbers", 0, 100, 1, 100)
+	same(t, "latent variances", []float64{jobs[0].g.Cov[0], jobs[2].g.Cov[0]}, []float64{want.Latent[0] / sq(v.scales()[0]), want.Latent[1] / sq(v.scales()[0])})
+}
+
+func sq(x float64) float64 { return x * x }
+
+// TestFullQueue: a request that finds no room is refused at once; one that nobody waits for
+// any more is not computed.
+func TestFullQueue(t *testing.T) {
+	r := start(t, func(o *Options) { o.Queue, o.Timeout = 1, 50*time.Millisecond }, "numbers")
+	v := r.Server.models[0].current
+	v.queue.close() // its workers are gone: nothing is computed
+	v.queue.jobs = make(chan *job, 1)
+	var got failure
+	r.post("/predict", `[[1,100]]`, http.StatusServiceUnavailable, &got)
+	has(t, "nobody works", got.Error, "the request took too long")
+	a, body := r.send(http.MethodPost, "/predict", "application/json", []byte(`[[1,100]]`))
+	if a.StatusCode != http.StatusTooManyRequests || a.Header.Get("Retry-After") == "" || !strings.Contains(string(body), "the queue is full") {
+		t.Errorf("status %d, Retry-After %q: %s", a.StatusCode, a.Header.Get("Retry-After"), body)
+	}
+	var b batch
+	b.add(<-v.queue.jobs)
+	if len(b.jobs) != 0 {
+		t.Error("a request was computed that nobody waits for")
+	}
+	v.queue.jobs = make(chan *job)
+}
+
+// TestReload: a changed file is loaded, a damaged one is not, and while files are exchanged
+// under load every answer belongs to one version.
+func TestReload(t *testing.T) {
+	r := start(t, nil, "numbers")
+	path := r.files["numbers"]
+	other := t.TempDir() + "/other.valla"
+	trained(t, "numbers", other, 99)
+	files := [2][]byte{read(t, path), read(t, other)}
+	ask := func() string {
+		var got struct {
+			Version string `json:"version"`
+		}
+		r.post("/predict", `[[1,100]]`, http.StatusOK, &got)
+		return got.Version
+	}
+	version := ask()
+	put(t, path, files[1][:len(files[1])/2])
+	r.Reload(t.Context(), false)
+	if now := ask(); now != version {
+		t.Errorf("after a damaged file: version %s, before %s", now, version)
+	}
+	if text := r.metricsText(); !strings.Contains(text, `valla_reloads_total{model="numbers",result="failed"} 1`) {
+		t.Error("the metrics do not count the failure")
+	}
+	put(t, path, files[1])
+	r.Reload(t.Context(), false)
+	if now := ask(); now == version {
+		t.Errorf("after another file: still version %s", version)
+	}
+	r.exchange(t, path, files, 40)
+}
+
+// exchange replaces a file many times under load, sometimes by a damaged one.
+func (r *running) exchange(t *testing.T, path string, files [2][]byte, times int) {
+	ctx, stop := context.WithCancel(t.Context())
+	var work sync.WaitGroup
+	var mu sync.Mutex
+	means, answers := map[string]string{}, 0
+	for range 4 {
+		work.Go(func() {
+			for ctx.Err() == nil {
+				a, err := http.Post(r.url+"/predict", "application/json", strings.NewReader(`[[1,100]]`))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				var got struct {
+					Version     string          `json:"version"`
+					Predictions json.RawMessage `json:"predictions"`
+				}
+				err = json.NewDecoder(a.Body).Decode(&got)
+				a.Body.Close()
+				mu.Lock()
+				answers++
+				if before, ok := means[got.Version]; err != nil || a.StatusCode != http.StatusOK || ok && before != string(got.Predictions) {
+					t.Errorf("status %d, version %s: %s, before %s; error %v", a.StatusCode, got.Version, got.Predictions, before, err)
+				}
+				means[got.Version] = string(got.Predictions)
+				mu.Unlock()
+			}
+		})
+	}
+	for i := range times {
+		file := files[i%2]
+		if i%5 == 4 {
+			file = file[:len(file)*3/4]
+		}
+		put(t, path, file)
+		r.Reload(t.Context(), true)
+	}
+	stop()
+	work.Wait()
+	if len(means) != 2 || answers < times {
+		t.Errorf("%d answers of the versions %v, expected two versions", answers, means)
+	}
+	t.Logf("%d answers while the file was exchanged %d times", answers, times)
+}
+
+func read(t testing.TB, path string) []byte {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func put(t testing.TB, path string, b []byte) {
+	t.Helper()
+	if err := atomicfile.Write(path, 0o644, func(w io.Writer) error { _, err := w.Write(b); return err }); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestWatch: a changed file is noticed without being told of.
+func TestWatch(t *testing.T) {
+	r := start(t, func(o *Options) { o.Reload = 5 * time.Millisecond }, "numbers")
+	before := r.Server.models[0].present()
+	trained(t, "numbers", r.files["numbers"], 5)
+	for range 1000 {
+		if r.Server.models[0].present() != before {
+			return
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	t.Error("the new file was not loaded")
+}
+
+// TestShutdown: requests at hand are answered when the server is told to end, later ones are
+// told to go elsewhere, and a client that sends slowly does not hold it up for long.
+func TestShutdown(t *testing.T) {
+	r := start(t, func(o *Options) { o.Timeout = time.Second }, "numbers")
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- r.Server.Run(ctx, l, 50*time.Millisecond, 300*time.Millisecond) }()
+	url := "http://" + l.Addr().String()
+	slow, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer slow.Close()
+	fmt.Fprintf(slow, "POST /predict HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n[")
+	for status := 0; status != http.StatusOK; {
+		if a, err := http.Post(url+"/predict", "application/json", strings.NewReader(`[[1,100]]`)); err == nil {
+			status = a.StatusCode
+			a.Body.Close()
+		}
+	}
+	stop()
+	for range 100 {
+		if r.Server.draining.Load() {
+			break
+		}
+		time.Sleep(time.Millisecond)
+	}
+	a, err := http.Post(url+"/predict", "application/json", strings.NewReader(`[[1,100]]`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.Body.Close()
+	ready, err := http.Get(url + "/v2/health/ready")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ready.Body.Close()
+	if a.StatusCode != http.StatusServiceUnavailable || ready.StatusCode != http.StatusServiceUnavailable {
+		t.Errorf("while draining: status %d, ready %d, expected 503", a.StatusCode, ready.StatusCode)
+	}
+	select {
+	case err := <-ended:
+		if err == nil || !strings.Contains(err.Error(), "requests were cut off") {
+			t.Errorf("error %v, expected one about the slow client", err)
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("the slow client holds the server up")
+	}
+}

@@ -1,0 +1,63 @@
+package serve
+
+import (
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+// metrics are what Prometheus asks for. Labels are the models' names and the status alone,
+// so that their number is bounded.
+type metrics struct {
+	registry *prometheus.Registry
+	requests *prometheus.CounterVec   // model, status
+	seconds  *prometheus.HistogramVec // model
+	waited   *prometheus.HistogramVec // model
+	batched  *prometheus.HistogramVec // model
+	rows     *prometheus.CounterVec   // model
+	unusual  *prometheus.CounterVec   // model
+	reloads  *prometheus.CounterVec   // model, result
+	waiting  *prometheus.GaugeVec     // model
+	info     *prometheus.GaugeVec     // model, version
+}
+
+func newMetrics() *metrics {
+	fast := []float64{1e-5, 3e-5, 1e-4, 3e-4, 1e-3, 3e-3, 0.01, 0.03, 0.1, 0.3, 1, 3, 10}
+	m := &metrics{
+		registry: prometheus.NewRegistry(),
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "valla_requests_total", Help: "Requests for predictions, by HTTP status."}, []string{"model", "status"}),
+		seconds:  prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "valla_request_seconds", Help: "Time of a request for predictions.", Buckets: fast}, []string{"model"}),
+		waited:   prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "valla_queue_seconds", Help: "Time that the first request of a batch waited.", Buckets: fast}, []string{"model"}),
+		batched:  prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "valla_batch_rows", Help: "Rows that were computed together.", Buckets: prometheus.ExponentialBuckets(1, 4, 8)}, []string{"model"}),
+		rows:     prometheus.NewCounterVec(prometheus.CounterOpts{Name: "valla_rows_total", Help: "Rows predicted."}, []string{"model"}),
+		unusual:  prometheus.NewCounterVec(prometheus.CounterOpts{Name: "valla_unusual_rows_total", Help: "Rows whose latent standard deviation is above that of 99 % of the training rows."}, []string{"model"}),
+		reloads:  prometheus.NewCounterVec(prometheus.CounterOpts{Name: "valla_reloads_total", Help: "Files that were loaded again, by result."}, []string{"model", "result"}),
+		waiting:  prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "valla_queue_requests", Help: "Requests that wait."}, []string{"model"}),
+		info:     prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "valla_model_info", Help: "1 for the version that answers."}, []string{"model", "version"}),
+	}
+	m.registry.MustRegister(m.requests, m.seconds, m.waited, m.batched, m.rows, m.unusual, m.reloads, m.waiting, m.info)
+	return m
+}
+
+// batch returns what a queue reports its batches to.
+func (m *metrics) batch(model string) func(requests, rows int, waited time.Duration) {
+	seconds, size := m.waited.WithLabelValues(model), m.batched.WithLabelValues(model)
+	return func(_, rows int, waited time.Duration) {
+		seconds.Observe(waited.Seconds())
+		size.Observe(float64(rows))
+	}
+}
+
+// request counts a request that was answered with a status.
+func (m *metrics) request(model string, status int, took time.Duration) {
+	m.requests.WithLabelValues(model, strconv.Itoa(status)).Inc()
+	m.seconds.WithLabelValues(model).Observe(took.Seconds())
+}
+
+// handler serves the metrics.
+func (m *metrics) handler() http.Handler {
+	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
+}

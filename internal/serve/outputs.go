@@ -1,0 +1,311 @@
+package serve
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+
+	"github.com/go-valla/valla"
+	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/task"
+)
+
+// answer is what the outputs of a request are made of.
+type answer struct {
+	ctx        context.Context
+	v          *version
+	n          int
+	g          gp.Latents
+	p          valla.Prediction
+	parameters map[string]any // of the output at hand, or of the request
+}
+
+// output is a tensor that a client may ask for.
+type output struct {
+	name    string
+	usual   bool // where the client asks for nothing
+	strings bool // BYTES, not FP64
+	// shape is that of one row, −1 for what parameters say; nil is a number for each target.
+	shape func(c int) []int
+	make  func(a *answer) (any, []int, error) // values, and the shape of one row
+}
+
+// row returns the shape of one row for the metadata.
+func (o output) row(v *version) []int {
+	switch {
+	case o.shape != nil:
+		return o.shape(v.outputs)
+	case v.classes() != nil || v.outputs == 1:
+		return nil
+	}
+	return []int{v.outputs}
+}
+
+func square(c int) []int { return []int{c, c} }
+func each(c int) []int   { return []int{c} }
+
+// listed is the shape of several numbers for each target, drawn that of samples of them.
+func listed(c int) []int { return append(single(c), -1) }
+func drawn(c int) []int  { return append([]int{-1}, single(c)...) }
+
+// single is the shape of a number for each of c targets.
+func single(c int) []int {
+	if c == 1 {
+		return nil
+	}
+	return []int{c}
+}
+
+// numbersOut are the outputs of a regression, in the units of the targets.
+var numbersOut = []output{
+	{name: "mean", usual: true, make: numbersOf(func(p *valla.Prediction) []float64 { return p.Mean })},
+	{name: "std", usual: true, make: numbersOf((*valla.Prediction).Std)},
+	{name: "latent_std", usual: true, make: numbersOf((*valla.Prediction).LatentStd)},
+	{name: "epistemic_std", make: numbersOf((*valla.Prediction).EpistemicStd)},
+	{name: "aleatoric_std", make: numbersOf((*valla.Prediction).AleatoricStd)},
+	{name: "quantiles", shape: listed, make: quantiles},
+	{name: "covariance", shape: square, make: covariance},
+	{name: "samples", shape: drawn, make: sampleTargets},
+}
+
+// classesOut are the outputs of a classification.
+var classesOut = []output{
+	{name: "probabilities", usual: true, shape: each, make: probabilities},
+	{name: "class", usual: true, strings: true, make: bestClass},
+	{name: "entropy", usual: true, make: entropy},
+	{name: "logits", shape: each, make: logits},
+	{name: "covariance", shape: square, make: covariance},
+	{name: "samples", shape: drawn, make: sampleClasses},
+}
+
+// offered lists what a client may ask for.
+func (v *version) offered() []output {
+	if v.classes() != nil {
+		return classesOut
+	}
+	return numbersOut
+}
+
+// classes returns the classes, nil for numbers.
+func (v *version) classes() *task.Classification {
+	c, _ := v.model.Task.Outputs.(*task.Classification)
+	return c
+}
+
+// named returns an output by its name.
+func (v *version) named(name string) (output, error) {
+	var names []string
+	for _, o := range v.offered() {
+		if o.name == name {
+			return o, nil
+		}
+		names = append(names, o.name)
+	}
+	return output{}, fmt.Errorf("output %q, expected one of %s", short(name), quoted(names))
+}
+
+// numbersOf makes an output of a number for each row and target.
+func numbersOf(f func(*valla.Prediction) []float64) func(a *answer) (any, []int, error) {
+	return func(a *answer) (any, []int, error) { return f(&a.p), single(a.v.outputs), nil }
+}
+
+func logits(a *answer) (any, []int, error) { return a.g.Mean, []int{a.v.outputs}, nil }
+
+func probabilities(a *answer) (any, []int, error) { return a.p.Probs, []int{a.v.outputs}, nil }
+
+func bestClass(a *answer) (any, []int, error) {
+	names, out := a.v.classNames(), make([]string, 0, a.n)
+	for _, k := range a.p.Best() {
+		out = append(out, names[k])
+	}
+	return out, nil, nil
+}
+
+// classNames returns the texts of the classes.
+func (v *version) classNames() []string {
+	var names []string
+	for _, c := range v.classes().Classes {
+		names = append(names, task.ClassName(c))
+	}
+	return names
+}
+
+// entropy is that of the class probabilities, in nats.
+func entropy(a *answer) (any, []int, error) {
+	out := make([]float64, 0, a.n)
+	for row := range slices.Chunk(a.p.Probs, a.v.outputs) {
+		h := 0.0
+		for _, p := range row {
+			if p > 0 {
+				h -= p * math.Log(p)
+			}
+		}
+		out = append(out, h)
+	}
+	return out, nil, nil
+}
+
+// quantiles are those of the targets at the levels of the parameter "levels".
+func quantiles(a *answer) (any, []int, error) {
+	levels := []float64{0.05, 0.5, 0.95}
+	if given, ok := a.parameters["levels"].([]any); ok {
+		levels = levels[:0]
+		for _, v := range given {
+			p, ok := v.(float64)
+			if !ok || !(p > 0 && p < 1) {
+				return nil, nil, fmt.Errorf("quantiles: level %v, expected a number between 0 and 1", v)
+			}
+			levels = append(levels, p)
+		}
+	}
+	if len(levels) == 0 || len(levels) > 100 {
+		return nil, nil, fmt.Errorf("quantiles: %d levels, expected 1 to 100", len(levels))
+	}
+	std, out := a.p.Std(), make([]float64, 0, len(a.p.Mean)*len(levels))
+	for i, mean := range a.p.Mean {
+		for _, p := range levels {
+			out = append(out, mean+std[i]*math.Sqrt2*math.Erfinv(2*p-1))
+		}
+	}
+	return out, append(single(a.v.outputs), len(levels)), nil
+}
+
+// scales returns the standard deviation of each target, in which the network works.
+func (v *version) scales() []float64 {
+	out := slices.Repeat([]float64{1}, v.outputs)
+	if r, ok := v.model.Task.Outputs.(*task.Regression); ok && r.Std != nil {
+		copy(out, r.Std)
+	}
+	return out
+}
+
+// covariance is that of the latent function, in the units of the targets, or of the logits.
+func covariance(a *answer) (any, []int, error) {
+	c, s := a.v.outputs, a.v.scales()
+	out := slices.Clone(a.g.Cov)
+	for i := range out {
+		out[i] *= s[i/c%c] * s[i%c]
+	}
+	return out, []int{c, c}, nil
+}
+
+// whole returns a parameter that is a whole number from 0 to most.
+func (a *answer) whole(name string, def, most int) (int, error) {
+	switch v := a.parameters[name].(type) {
+	case nil:
+		return def, nil
+	case float64:
+		if v == math.Trunc(v) && v >= 0 && v <= float64(most) {
+			return int(v), nil
+		}
+	case string:
+		if n, err := strconv.Atoi(v); err == nil && n >= 0 && n <= most {
+			return n, nil
+		}
+	}
+	return 0, fmt.Errorf("parameter %s is %v, expected a whole number from 0 to %d", name, a.parameters[name], most)
+}
+
+// mostSamples bounds the samples of a row, and mostDrawn the numbers of an answer.
+const mostSamples, mostDrawn = 10_000, 4 << 20
+
+// draws returns samples of the latent function at each row, [n, S, C] in the network's
+// units. Rows are independent of each other. extra is added to the variances.
+func (a *answer) draws(extra float64) ([]float64, int, error) {
+	count, err := a.whole("samples", 100, mostSamples)
+	if err != nil {
+		return nil, 0, err
+	}
+	seed, err := a.whole("seed", 0, math.MaxInt32)
+	if err != nil {
+		return nil, 0, err
+	}
+	c := a.v.outputs
+	if count < 1 || a.n*count*c > mostDrawn {
+		return nil, 0, fmt.Errorf("%d samples of %d outputs at %d rows, expected 1 to %d numbers in all", count, c, a.n, mostDrawn)
+	}
+	out := make([]float64, 0, a.n*count*c)
+	for i := range a.n {
+		cov := slices.Clone(a.g.Cov[i*c*c : (i+1)*c*c])
+		for k := range c {
+			cov[k*c+k] += extra
+		}
+		rng := rand.New(rand.NewPCG(uint64(seed), uint64(i)))
+		if out, err = gp.AppendSamples(out, a.g.Mean[i*c:(i+1)*c], cov, count, rng); err != nil {
+			return nil, 0, fmt.Errorf("row %d (counting from 0): %w", i, err)
+		}
+		if err := a.ctx.Err(); err != nil {
+			return nil, 0, err
+		}
+	}
+	return out, count, nil
+}
+
+// sampleTargets are samples of the targets, noise included, in their units.
+func sampleTargets(a *answer) (any, []int, error) {
+	out, count, err := a.draws(a.v.model.NoiseVariance())
+	if err != nil {
+		return nil, nil, err
+	}
+	c, s, shift := a.v.outputs, a.v.scales(), a.v.shifts()
+	for i := range out {
+		out[i] = out[i]*s[i%c] + shift[i%c]
+	}
+	return out, append([]int{count}, single(c)...), nil
+}
+
+// shifts returns the mean of each target, which is the network's zero.
+func (v *version) shifts() []float64 {
+	out := make([]float64, v.outputs)
+	if r, ok := v.model.Task.Outputs.(*task.Regression); ok && r.Mean != nil {
+		copy(out, r.Mean)
+	}
+	return out
+}
+
+// sampleClasses are samples of the class probabilities.
+func sampleClasses(a *answer) (any, []int, error) {
+	out, count, err := a.draws(0)
+	if err != nil {
+		return nil, nil, err
+	}
+	for row := range slices.Chunk(out, a.v.outputs) {
+		gp.Softmax(row)
+	}
+	return out, []int{count, a.v.outputs}, nil
+}
+
+// tensors makes the outputs that a request asks for, or the usual ones.
+func (a *answer) tensors(asked []requestOutput, parameters map[string]any) ([]outputTensor, error) {
+	if len(asked) == 0 {
+		for _, o := range a.v.offered() {
+			if o.usual {
+				asked = append(asked, requestOutput{Name: o.name})
+			}
+		}
+	}
+	var out []outputTensor
+	for _, r := range asked {
+		o, err := a.v.named(r.Name)
+		if err != nil {
+			return nil, err
+		}
+		a.parameters = r.Parameters
+		if r.Parameters == nil {
+			a.parameters = parameters
+		}
+		values, shape, err := o.make(a)
+		if err != nil {
+			return nil, err
+		}
+		t := outputTensor{Name: o.name, Shape: append([]int{a.n}, shape...), Datatype: "FP64", Data: values}
+		if o.strings {
+			t.Datatype = "BYTES"
+		}
+		out = append(out, t)
+	}
+	return out, nil
+}

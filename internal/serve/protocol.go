@@ -1,0 +1,312 @@
+package serve
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+)
+
+// These are the JSON objects of the Open Inference Protocol.
+
+type inferRequest struct {
+	ID         string          `json:"id,omitempty"`
+	Parameters map[string]any  `json:"parameters,omitempty"`
+	Inputs     []inputTensor   `json:"inputs"`
+	Outputs    []requestOutput `json:"outputs,omitempty"`
+}
+
+type inputTensor struct {
+	Name       string          `json:"name"`
+	Shape      []int           `json:"shape"`
+	Datatype   string          `json:"datatype"`
+	Parameters map[string]any  `json:"parameters,omitempty"`
+	Data       json.RawMessage `json:"data,omitempty"`
+
+	raw []byte // of the binary extension, instead of Data
+}
+
+type requestOutput struct {
+	Name       string         `json:"name"`
+	Parameters map[string]any `json:"parameters,omitempty"`
+}
+
+type inferResponse struct {
+	ModelName    string         `json:"model_name"`
+	ModelVersion string         `json:"model_version"`
+	ID           string         `json:"id,omitempty"`
+	Outputs      []outputTensor `json:"outputs"`
+}
+
+type outputTensor struct {
+	Name       string         `json:"name"`
+	Shape      []int          `json:"shape"`
+	Datatype   string         `json:"datatype"`
+	Parameters map[string]any `json:"parameters,omitempty"`
+	Data       any            `json:"data,omitempty"` // []float64 or []string
+}
+
+type metadataTensor struct {
+	Name     string `json:"name"`
+	Datatype string `json:"datatype"`
+	Shape    []int  `json:"shape"` // −1 is the free axis
+}
+
+// widths are the bytes of a number of each datatype.
+var widths = map[string]int{
+	"BOOL": 1, "UINT8": 1, "UINT16": 2, "UINT32": 4, "UINT64": 8,
+	"INT8": 1, "INT16": 2, "INT32": 4, "INT64": 8, "FP16": 2, "FP32": 4, "FP64": 8,
+}
+
+// size returns the number of elements, or an error for a shape that no tensor has or that is
+// larger than most.
+func (t inputTensor) size(most int) (int, error) {
+	n := 1
+	for _, d := range t.Shape {
+		if d < 0 || d > 0 && n > most/d {
+			return 0, fmt.Errorf("input %q: shape %v, expected at most %d elements", t.Name, t.Shape, most)
+		}
+		n *= d
+	}
+	return n, nil
+}
+
+// cells are the values of a tensor: numbers, or words of the datatype BYTES.
+type cells struct {
+	numbers []float64
+	words   []string // nil for numbers
+}
+
+func (c cells) len() int { return max(len(c.numbers), len(c.words)) }
+
+// cells decodes the tensor, which has n elements by its shape.
+func (t inputTensor) cells(n int) (cells, error) {
+	if _, known := widths[t.Datatype]; !known && t.Datatype != "BYTES" {
+		return cells{}, fmt.Errorf("input %q: datatype %q, expected BOOL, UINT8 … INT64, FP16, FP32, FP64 or BYTES", t.Name, t.Datatype)
+	}
+	var c cells
+	var err error
+	if t.raw != nil {
+		c, err = t.binary(n)
+	} else {
+		c, err = t.json(n)
+	}
+	if err != nil {
+		return c, fmt.Errorf("input %q: %w", t.Name, err)
+	}
+	if c.len() != n {
+		return c, fmt.Errorf("input %q: %d elements, expected %d by its shape %v", t.Name, c.len(), n, t.Shape)
+	}
+	return c, nil
+}
+
+// json decodes Data: a flat list, or lists in lists.
+func (t inputTensor) json(n int) (cells, error) {
+	var c cells
+	if t.Datatype != "BYTES" && json.Unmarshal(t.Data, &c.numbers) == nil {
+		return c, nil
+	}
+	c.numbers = nil
+	var nested []any
+	if err := json.Unmarshal(t.Data, &nested); err != nil {
+		return c, fmt.Errorf("data: expected a list")
+	}
+	return c, c.flatten(nested, t.Datatype == "BYTES", n)
+}
+
+// flatten appends the elements of nested lists, in order.
+func (c *cells) flatten(list []any, words bool, most int) error {
+	for _, v := range list {
+		switch v := v.(type) {
+		case []any:
+			if err := c.flatten(v, words, most); err != nil {
+				return err
+			}
+			continue
+		case float64:
+			if !words {
+				c.numbers = append(c.numbers, v)
+				continue
+			}
+		case bool:
+			if !words {
+				c.numbers = append(c.numbers, number(v))
+				continue
+			}
+		case string:
+			if words {
+				c.words = append(c.words, v)
+				continue
+			}
+		}
+		return fmt.Errorf("element %d is %v, expected %s", c.len(), v, map[bool]string{true: "a string", false: "a number"}[words])
+	}
+	if c.len() > most {
+		return fmt.Errorf("more than the %d elements of its shape", most)
+	}
+	return nil
+}
+
+func number(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// binary decodes the raw bytes.
+func (t inputTensor) binary(n int) (cells, error) {
+	if t.Datatype == "BYTES" {
+		return t.binaryWords()
+	}
+	width := widths[t.Datatype]
+	if len(t.raw) != n*width {
+		return cells{}, fmt.Errorf("%d bytes, expected %d for %d elements of %s", len(t.raw), n*width, n, t.Datatype)
+	}
+	out := make([]float64, n)
+	for i := range out {
+		out[i] = decode(t.Datatype, t.raw[i*width:])
+	}
+	return cells{numbers: out}, nil
+}
+
+// binaryWords decodes strings, each after its length in four bytes.
+func (t inputTensor) binaryWords() (c cells, err error) {
+	c.words = []string{}
+	for rest := t.raw; len(rest) > 0; {
+		if len(rest) < 4 || uint64(binary.LittleEndian.Uint32(rest)) > uint64(len(rest)-4) {
+			return c, fmt.Errorf("element %d is cut off", len(c.words))
+		}
+		n := binary.LittleEndian.Uint32(rest)
+		c.words = append(c.words, string(rest[4:4+n]))
+		rest = rest[4+n:]
+	}
+	return c, nil
+}
+
+// decode reads a little-endian number.
+func decode(datatype string, b []byte) float64 {
+	le := binary.LittleEndian
+	switch datatype {
+	case "BOOL", "UINT8":
+		return float64(b[0])
+	case "INT8":
+		return float64(int8(b[0]))
+	case "UINT16":
+		return float64(le.Uint16(b))
+	case "INT16":
+		return float64(int16(le.Uint16(b)))
+	case "UINT32":
+		return float64(le.Uint32(b))
+	case "INT32":
+		return float64(int32(le.Uint32(b)))
+	case "UINT64":
+		return float64(le.Uint64(b))
+	case "INT64":
+		return float64(int64(le.Uint64(b)))
+	case "FP16":
+		return half(le.Uint16(b))
+	case "FP32":
+		return float64(math.Float32frombits(le.Uint32(b)))
+	}
+	return math.Float64frombits(le.Uint64(b))
+}
+
+// half is the number of 16 bits by IEEE 754.
+func half(v uint16) float64 {
+	exponent, fraction := int(v>>10&31), float64(v&1023)
+	f := math.Ldexp(1+fraction/1024, exponent-15)
+	switch {
+	case exponent == 0:
+		f = math.Ldexp(fraction, -24)
+	case exponent == 31 && fraction != 0:
+		f = math.NaN()
+	case exponent == 31:
+		f = math.Inf(1)
+	}
+	if v>>15 == 1 {
+		return -f
+	}
+	return f
+}
+
+// headerLength is the header of the binary extension: the length of the JSON part.
+const headerLength = "Inference-Header-Content-Length"
+
+// parseInfer reads the body of a request. length is that of its JSON part; 0 means all of it.
+func parseInfer(body []byte, length int) (*inferRequest, error) {
+	if length == 0 {
+		length = len(body)
+	}
+	if length < 0 || length > len(body) {
+		return nil, fmt.Errorf("%s %d, expected at most the %d bytes of the body", headerLength, length, len(body))
+	}
+	var r inferRequest
+	d := json.NewDecoder(bytes.NewReader(body[:length]))
+	if err := d.Decode(&r); err != nil {
+		return nil, fmt.Errorf("the request is no JSON of the inference protocol: %w", err)
+	}
+	rest := body[length:]
+	for i := range r.Inputs {
+		t := &r.Inputs[i]
+		size, ok := t.Parameters["binary_data_size"].(float64)
+		if !ok {
+			continue
+		}
+		if size != math.Trunc(size) || size < 0 || size > float64(len(rest)) {
+			return nil, fmt.Errorf("input %q: binary_data_size %v, expected at most the %d bytes that are left", t.Name, size, len(rest))
+		}
+		t.raw, rest = rest[:int(size):int(size)], rest[int(size):]
+	}
+	if len(rest) > 0 {
+		return nil, fmt.Errorf("%d bytes after the last tensor", len(rest))
+	}
+	return &r, nil
+}
+
+// flag returns a parameter that is true or false.
+func flag(parameters map[string]any, name string) bool {
+	v, _ := parameters[name].(bool)
+	return v
+}
+
+// encode writes a response, and the length of its JSON part, which is 0 where that is all.
+// binary says of each output whether it follows as bytes.
+func (r *inferResponse) encode(binaries []bool) ([]byte, int, error) {
+	if !slices.Contains(binaries, true) {
+		b, err := json.Marshal(r)
+		return b, 0, err
+	}
+	var tail []byte
+	for i := range r.Outputs {
+		if !binaries[i] {
+			continue
+		}
+		t := &r.Outputs[i]
+		from := len(tail)
+		switch v := t.Data.(type) {
+		case []float64:
+			for _, x := range v {
+				tail = binary.LittleEndian.AppendUint64(tail, math.Float64bits(x))
+			}
+		case []string:
+			for _, s := range v {
+				tail = append(binary.LittleEndian.AppendUint32(tail, uint32(len(s))), s...)
+			}
+		}
+		t.Data, t.Parameters = nil, map[string]any{"binary_data_size": len(tail) - from}
+	}
+	b, err := json.Marshal(r)
+	return append(b, tail...), len(b), err
+}
+
+// quoted lists names for a message.
+func quoted(names []string) string {
+	if len(names) > 20 {
+		return `"` + strings.Join(names[:20], `", "`) + fmt.Sprintf(`" and %d more`, len(names)-20)
+	}
+	return `"` + strings.Join(names, `", "`) + `"`
+}

@@ -1,0 +1,153 @@
+"use strict";
+
+// The form of a model's columns, its answer, and a picture of how the answer changes along
+// one column, with the interval that holds 95 % of the targets.
+const page = JSON.parse(document.body.dataset.page);
+const at = (id) => document.getElementById(id);
+const svg = (name, attributes, text) => {
+  const node = document.createElementNS("http://www.w3.org/2000/svg", name);
+  for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
+  if (text !== undefined) node.textContent = text;
+  return node;
+};
+const brief = (v) => (v === 0 || (Math.abs(v) >= 1e-3 && Math.abs(v) < 1e6) ? String(Number(v.toPrecision(4))) : v.toExponential(2));
+const points = 61;
+let model = null;
+let latest = 0;
+
+function choose(name) {
+  model = page.models.find((m) => m.name === name);
+  at("title").textContent = `${model.title}; version ${model.version}`;
+  at("fields").replaceChildren(...model.fields.map((f) => {
+    const label = document.createElement("label");
+    const input = document.createElement("input");
+    input.name = f.name;
+    input.value = brief(f.mean);
+    input.inputMode = "decimal";
+    label.append(f.name, input);
+    return label;
+  }));
+  at("column").replaceChildren(...model.fields.map((f) => new Option(f.name, f.name)));
+  at("form").hidden = at("along").hidden = model.fields.length === 0;
+  at("answer").textContent = model.fields.length === 0 ? "This model takes arrays: send them to /v2/models/" + model.name + "/infer." : "";
+  at("plot").replaceChildren();
+  at("caption").textContent = at("error").textContent = "";
+  if (model.fields.length > 0) ask();
+}
+
+// row reads the form, with another value of one column where it is given.
+function row(column, value) {
+  const out = {};
+  for (const input of at("fields").querySelectorAll("input")) {
+    const text = input.value.trim();
+    out[input.name] = text !== "" && Number.isFinite(Number(text)) ? Number(text) : text;
+  }
+  if (column !== undefined) out[column] = value;
+  return out;
+}
+
+async function ask() {
+  const turn = ++latest;
+  const f = model.fields.find((g) => g.name === at("column").value);
+  const here = row();
+  const from = Math.min(f.mean - 3 * f.std, Number(here[f.name]) || f.mean);
+  const to = Math.max(f.mean + 3 * f.std, Number(here[f.name]) || f.mean);
+  const xs = Array.from({ length: points }, (_, i) => from + ((to - from) * i) / (points - 1));
+  const headers = { "Content-Type": "application/json" };
+  if (page.token) headers.Authorization = "Bearer " + at("token").value;
+  try {
+    const response = await fetch(`/models/${encodeURIComponent(model.name)}/predict`, {
+      method: "POST", headers, body: JSON.stringify([here, ...xs.map((x) => row(f.name, x))]),
+    });
+    const body = await response.json();
+    if (turn !== latest) return;
+    if (!response.ok) throw new Error(body.error);
+    at("error").textContent = "";
+    const [own, ...along] = body.predictions;
+    (model.classes ? drawClasses : drawNumbers)(own, along, xs, f.name, Number(here[f.name]));
+  } catch (e) {
+    if (turn !== latest) return;
+    at("error").textContent = e.message;
+    at("answer").textContent = "";
+    at("plot").replaceChildren();
+    at("caption").textContent = "";
+  }
+}
+
+// ticks are about n round numbers from low to high.
+function ticks(low, high, n) {
+  const power = 10 ** Math.floor(Math.log10((high - low) / n));
+  const step = power * [1, 2, 5, 10].find((s) => (high - low) / (power * s) <= n + 0.5);
+  const out = [];
+  for (let i = Math.ceil(low / step - 1e-9); i * step <= high + 1e-9 * step; i++) out.push(i * step);
+  return out;
+}
+
+// frame draws the axes and returns the places of numbers.
+function frame(xs, low, high, xName, yName) {
+  if (!(high > low)) [low, high] = [low - 1, low + 1];
+  const box = { left: 66, right: 628, top: 26, bottom: 312 };
+  const x = (v) => box.left + ((v - xs[0]) / (xs[xs.length - 1] - xs[0])) * (box.right - box.left);
+  const y = (v) => box.bottom - ((v - low) / (high - low)) * (box.bottom - box.top);
+  const parts = [];
+  for (const v of ticks(low, high, 5)) {
+    parts.push(svg("line", { class: "axis", x1: box.left, x2: box.right, y1: y(v), y2: y(v) }));
+    parts.push(svg("text", { x: box.left - 6, y: y(v) + 4, "text-anchor": "end" }, brief(v)));
+  }
+  for (const u of ticks(xs[0], xs[xs.length - 1], 6)) {
+    parts.push(svg("text", { x: Math.min(x(u), box.right - 8), y: box.bottom + 20, "text-anchor": "middle" }, brief(u)));
+  }
+  parts.push(svg("text", { x: (box.left + box.right) / 2, y: 350, "text-anchor": "middle" }, xName));
+  parts.push(svg("text", { x: 4, y: 14 }, yName));
+  at("plot").replaceChildren(...parts);
+  return { x, y };
+}
+
+function drawNumbers(own, along, xs, column, here) {
+  const suffix = model.targets.length > 1 ? "_" + model.targets[0] : "";
+  const get = (p, key) => p[key + suffix];
+  const targets = model.targets.map((t) => {
+    const s = model.targets.length > 1 ? "_" + t : "";
+    return `${t} = ${brief(own["mean" + s])} ± ${brief(own["std" + s])}`;
+  });
+  at("answer").textContent = targets.join(", ");
+  const all = [...along, own];
+  const { x, y } = frame(xs, Math.min(...all.map((p) => get(p, "lower"))), Math.max(...all.map((p) => get(p, "upper"))), column, model.targets[0]);
+  const path = (key, order) => order.map((i) => `${x(xs[i])},${y(get(along[i], key))}`).join(" ");
+  const up = xs.map((_, i) => i);
+  at("plot").append(
+    svg("polygon", { class: "band", points: path("lower", up) + " " + path("upper", [...up].reverse()) }),
+    svg("polyline", { class: "line", points: path("mean", up) }));
+  if (Number.isFinite(here)) {
+    at("plot").append(
+      svg("line", { class: "here", x1: x(here), x2: x(here), y1: y(get(own, "lower")), y2: y(get(own, "upper")) }),
+      svg("circle", { class: "dot", cx: x(here), cy: y(get(own, "mean")), r: 5 }));
+  }
+  at("caption").textContent = `95 % of the targets lie inside the band, if the error bars are right. Of the variance at the dot, ${Math.round(100 * (get(own, "epistemic") / get(own, "std")) ** 2)} % would vanish with more data.`;
+}
+
+function drawClasses(own) {
+  at("answer").textContent = `${model.targets[0]} = ${own.class}, with probability ${brief(own["p_" + own.class])}`;
+  const classes = [...model.classes].sort((a, b) => own["p_" + b] - own["p_" + a]).slice(0, 12);
+  const height = 340 / classes.length;
+  at("plot").replaceChildren(...classes.flatMap((c, i) => {
+    const p = own["p_" + c], top = 10 + i * height, thick = Math.min(24, height * 0.7);
+    return [
+      svg("text", { x: 108, y: top + thick * 0.75, "text-anchor": "end" }, c.length > 14 ? c.slice(0, 13) + "…" : c),
+      svg("rect", { class: "back", x: 116, y: top, width: 440, height: thick }),
+      svg("rect", { class: "bar", x: 116, y: top, width: 440 * p, height: thick }),
+      svg("text", { x: 566, y: top + thick * 0.75 }, brief(p)),
+    ];
+  }));
+  at("caption").textContent = `Probabilities of the ${model.classes.length > 12 ? "12 likeliest " : ""}classes; their entropy is ${brief(own.entropy)} nats.`;
+  at("along").hidden = true;
+}
+
+at("form").addEventListener("submit", (e) => { e.preventDefault(); ask(); });
+at("column").addEventListener("change", ask);
+at("model").addEventListener("change", (e) => choose(e.target.value));
+at("token").addEventListener("change", ask);
+at("secret").hidden = !page.token;
+at("which").hidden = page.models.length < 2;
+at("model").append(...page.models.map((m) => new Option(m.name, m.name)));
+if (page.models.length > 0) choose(page.models[0].name);

@@ -212,6 +212,9 @@ func (c *Classification) Score(p *Prediction, y *tensor.Dense) (Scores, error) {
 // ClassName returns the text of a class that is a number.
 func ClassName(class float64) string { return strconv.FormatFloat(class, 'g', -1, 64) }
 
+// ClassName returns the text of class k: its name, or the number.
+func (c *Classification) ClassName(k int) string { return className(c.Classes, c.Names, k) }
+
 // className returns the text of class k.
 func className(classes []float64, labels []string, k int) string {
 	if labels != nil {

@@ -47,6 +47,7 @@ var level = map[string]int{
 	"gp/valla":                    8,
 	"gp/laplace":                  8,
 	"gp/ella":                     8,
+	"gp/fmgp":                     8,
 	"gp/method":                   9,
 	"valla":                       10,
 	"experiments/internal/spec":   11,

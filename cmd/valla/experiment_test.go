@@ -24,7 +24,7 @@ func TestExperimentCommand(t *testing.T) {
 		t.Errorf("output of a run of what is finished %q", out)
 	}
 	var doc map[string][]experiments.Cell
-	if err := json.Unmarshal([]byte(must(t, dir, append(args, "--json")...)), &doc); err != nil || len(doc["toy"]) != 1+2+2+3+2+1+1+2+2 {
+	if err := json.Unmarshal([]byte(must(t, dir, append(args, "--json")...)), &doc); err != nil || len(doc["toy"]) != 1+2+2+3+2+2+1+1+2+2 {
 		t.Errorf("%d cells as JSON, error %v", len(doc["toy"]), err)
 	}
 	if out := must(t, dir, "experiment", "report"); !strings.Contains(out, filepath.Join("runs", "report.html")) {

@@ -76,7 +76,7 @@ func TestFlagsOfMethods(t *testing.T) {
 	dir := fitted(t)
 	writeTable(t, filepath.Join(dir, "net.npz"), example(3, 1))
 	for args, want := range map[string]string{
-		"--method lla --inducing 5":                          "--inducing goes with --method valla, found --method lla",
+		"--method lla --inducing 5":                          "--inducing goes with --method " + takers("inducing") + ", found --method lla",
 		"--structure kfac":                                   "--structure goes with --method lla, found --method valla",
 		"--structure=kfac --method=gp-subset":                "--structure goes with --method lla, found --method gp-subset",
 		"--method lla --structure kfac --method valla":       "--structure goes with --method lla, found --method valla",

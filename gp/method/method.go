@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/ella"
+	"github.com/go-valla/valla/gp/fmgp"
 	"github.com/go-valla/valla/gp/laplace"
 	"github.com/go-valla/valla/gp/valla"
 	"github.com/go-valla/valla/internal/settings"
@@ -23,6 +24,7 @@ var table = []gp.Method{
 	laplace.Method,
 	laplace.SubsetMethod,
 	ella.Method,
+	fmgp.Method,
 }
 
 // Default is the name of the method that is fitted where none is named.

@@ -1,0 +1,88 @@
+package fmgp
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/graph"
+	"gorgonia.org/tensor"
+)
+
+var _ gp.Compiler = (*Posterior)(nil)
+
+// Compile implements gp.Compiler.
+func (p *Posterior) Compile(shape []int, size int, limit int64) (gp.Compiled, error) {
+	if !slices.Equal(shape, p.input) {
+		return nil, fmt.Errorf("fmgp: inputs of shape %v, expected %v", shape, p.input)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.wide == nil {
+		p.wide = p.layer.wide()
+	}
+	k := p.layer.Kernel
+	c := &compiled{p: p, narrow: p.layer.Z.Value.Dtype() == tensor.Float32, u: make([]float64, size*k.Width())}
+	b := graph.NewBuilder(p.layer.Z.Value.Dtype())
+	x := b.Input("x", append([]int{size}, shape...)...)
+	var err error
+	if c.network, err = graph.NewBatchWithin(limit, b, x, writeNetwork(b, p.net, x, k.Features > 0)...); err == nil {
+		b = graph.NewBuilder(tensor.Float64)
+		u := b.Input("u", size, k.Width())
+		c.latent, err = graph.NewBatchWithin(limit, b, u, p.outputs(b, u)...)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("fmgp: %w", err)
+	}
+	return c, nil
+}
+
+// compiled is the gp.Compiled of a Posterior.
+type compiled struct {
+	p       *Posterior
+	network *graph.Batch // outputs and features
+	latent  *graph.Batch // see Posterior.outputs
+	narrow  bool         // the network is of float32
+	u       []float64    // points, [size, D+E]
+}
+
+// Bytes implements gp.Compiled.
+func (c *compiled) Bytes() int64 {
+	return int64(c.network.Bytes() + c.latent.Bytes() + 8*len(c.u))
+}
+
+// Latents implements gp.Compiled.
+func (c *compiled) Latents(_ context.Context, x []float64, g *gp.Latents) error {
+	out, err := c.network.Run(x)
+	if err != nil {
+		return fmt.Errorf("fmgp: %w", err)
+	}
+	k := c.p.layer.Kernel
+	n, w := len(x)/k.Inputs, k.Width()
+	g.Resize(n, k.Outputs, c.p.known != nil)
+	g.SetMean(out[0])
+	for i := range n {
+		row := c.u[i*w : (i+1)*w]
+		copy(row, x[i*k.Inputs:(i+1)*k.Inputs])
+		if c.narrow {
+			for j, v := range row[:k.Inputs] {
+				row[j] = float64(float32(v))
+			}
+		}
+		if k.Features > 0 {
+			widen(row[k.Inputs:], out[1], i*k.Features)
+		}
+	}
+	if out, err = c.latent.Run(c.u[:n*w]); err != nil {
+		return fmt.Errorf("fmgp: %w", err)
+	}
+	copy(g.Cov, out[0].Float64s())
+	if len(g.Epistemic) > 0 {
+		c.p.shares(g.Epistemic, out[2].Float64s())
+	}
+	if err := settle(g.Cov, out[1].Float64s(), 0, k.Outputs); err != nil {
+		return fmt.Errorf("fmgp: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,184 @@
+package fmgp
+
+import (
+	"math"
+
+	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/graph"
+	"gorgonia.org/tensor"
+)
+
+// Kernel is FMGP's covariance function of a function with C outputs. A point is a row
+// [x, f] of D inputs and E features of the network; E is 0 for the kernel of the inputs alone.
+// With k(x,x') = a exp(−½ Σ_d (x_d − x'_d)²/ℓ_d²) and S = RRᵀ it is
+//
+//	E = 0:  k(x,x') S_cc'
+//	E > 0:  k(x,x') S_cc' (f·f' + δ_cc')
+//
+// between output c at [x, f] and output c' at [x', f'].
+type Kernel struct {
+	Inputs, Features, Outputs int          // D, E and C
+	LogLength                 *graph.Param // log ℓ, [D]
+	LogAmplitude              *graph.Param // log a, [1]
+	R                         *graph.Param // lower triangle of R, packed row by row, [C(C+1)/2]; nil for one output: S = 1
+}
+
+var _ gp.Kernel = (*Kernel)(nil)
+
+// NewKernel returns the kernel as a published fit starts it: one length scale ℓ for all
+// inputs, the amplitude a, and R with 1 on the diagonal and 1/e below it.
+func NewKernel(inputs, features, outputs int, length, amplitude float64, dt tensor.Dtype) *Kernel {
+	log := make([]float64, inputs)
+	for i := range log {
+		log[i] = math.Log(length)
+	}
+	k := &Kernel{
+		Inputs: inputs, Features: features, Outputs: outputs,
+		LogLength:    graph.NewParam(nameLogLength, log, dt, inputs),
+		LogAmplitude: graph.NewScalar(nameLogAmplitude, math.Log(amplitude), dt),
+	}
+	if outputs > 1 {
+		var r []float64
+		for i := range outputs {
+			for range i {
+				r = append(r, math.Exp(-1))
+			}
+			r = append(r, 1)
+		}
+		k.R = graph.NewParam(nameR, r, dt, len(r))
+	}
+	return k
+}
+
+// Params returns log ℓ, log a and, where there are several outputs, R.
+func (k *Kernel) Params() []*graph.Param {
+	if k.R == nil {
+		return []*graph.Param{k.LogLength, k.LogAmplitude}
+	}
+	return []*graph.Param{k.LogLength, k.LogAmplitude, k.R}
+}
+
+// Width returns D + E, the number of elements of a point.
+func (k *Kernel) Width() int { return k.Inputs + k.Features }
+
+// Amplitude returns a.
+func (k *Kernel) Amplitude() float64 { return math.Exp(k.LogAmplitude.Scalar()) }
+
+// Variance returns the mean of a S_cc over the outputs, the prior variance where E is 0.
+func (k *Kernel) Variance() float64 {
+	if k.R == nil {
+		return k.Amplitude()
+	}
+	trace := 0.0
+	for _, v := range k.R.Floats() {
+		trace += v * v
+	}
+	return k.Amplitude() * trace / float64(k.Outputs)
+}
+
+// Diag implements gp.Kernel: a S ∘ (|f|² + I) at points [B, D+E], [B,C,C].
+func (k *Kernel) Diag(b *graph.Builder, u *graph.Node) *graph.Node {
+	if !k.takes(b, u) {
+		return nil
+	}
+	n, c := u.Shape()[0], k.Outputs
+	prior := b.Reshape(b.Mul(b.Exp(b.Param(k.LogAmplitude)), k.coupling(b)), 1, c, c)
+	if k.Features == 0 {
+		return b.BroadcastTo(prior, n, c, c)
+	}
+	square := b.Reshape(b.SumAxis(b.Square(k.features(b, u)), 1), n, 1, 1)
+	return b.Mul(prior, b.Add(square, b.Reshape(b.Eye(c), 1, c, c)))
+}
+
+// Cross implements gp.Kernel: points [B, D+E] against the outputs class[m] at points
+// z [M, D+E], [B,C,M].
+func (k *Kernel) Cross(b *graph.Builder, u, z *graph.Node, class []int) *graph.Node {
+	if !k.takes(b, u) || !k.takes(b, z) {
+		return nil
+	}
+	n, m, c := u.Shape()[0], z.Shape()[0], k.Outputs
+	carried := b.OneHot(class, c) // [M,C]
+	coupling := b.Reshape(b.MatMul(k.coupling(b), carried, false, true), 1, c, m)
+	near := b.Reshape(k.between(b, u, z), n, 1, m)
+	if k.Features == 0 {
+		return b.Mul(near, coupling)
+	}
+	same := b.Mul(coupling, b.Reshape(b.Transpose(carried), 1, c, m))
+	alike := b.MatMul(k.features(b, u), k.features(b, z), false, true)
+	return b.Mul(near, b.Add(b.Mul(b.Reshape(alike, n, 1, m), coupling), same))
+}
+
+// Gram implements gp.Kernel: among the outputs class[m] at points z [M, D+E], [M,M].
+func (k *Kernel) Gram(b *graph.Builder, z *graph.Node, class []int) *graph.Node {
+	if !k.takes(b, z) {
+		return nil
+	}
+	carried := b.OneHot(class, k.Outputs)
+	coupling := b.MatMul(b.MatMul(carried, k.coupling(b), false, false), carried, false, true)
+	near := b.Mul(k.among(b, z), coupling)
+	if k.Features == 0 {
+		return near
+	}
+	return b.Mul(near, b.Add(b.Gram(k.features(b, z)), b.MatMul(carried, carried, false, true)))
+}
+
+// takes fails b unless the rows of u [B, D+E] are points.
+func (k *Kernel) takes(b *graph.Builder, u *graph.Node) bool {
+	if b.Err() == nil && (u.Dims() != 2 || u.Shape()[1] != k.Width()) {
+		b.Failf("fmgp: points of shape %v, expected [·,%d]: %d inputs and %d features", u.Shape(), k.Width(), k.Inputs, k.Features)
+	}
+	return b.Err() == nil
+}
+
+// coupling is S [C,C].
+func (k *Kernel) coupling(b *graph.Builder) *graph.Node {
+	if k.R == nil {
+		return b.Fill(1, 1, 1)
+	}
+	return b.Gram(b.Lower(b.Param(k.R)))
+}
+
+// between is k(x,z) of points u [B, D+E] and z [M, D+E], [B,M]. The squared distance in units
+// of ℓ is |x|² + |z|² − 2 x·z. As x needs no gradient as a rule, the scales go to z: x stands
+// in products with z/ℓ² and x² in products with 1/ℓ².
+func (k *Kernel) between(b *graph.Builder, u, z *graph.Node) *graph.Node {
+	x, scale := k.inputs(b, u), k.scale(b)
+	near := b.Mul(k.inputs(b, z), scale)
+	if b.Err() != nil {
+		return nil
+	}
+	rows := b.MatMul(b.Square(x), b.Reshape(b.Square(scale), k.Inputs, 1), false, false)
+	columns := b.Reshape(b.SumAxis(b.Square(near), 1), 1, near.Shape()[0])
+	return k.exp(b, b.MatMul(x, b.Mul(near, scale), false, true), rows, columns)
+}
+
+// among is k(z,z') of points z [M, D+E], [M,M]. Its diagonal is a without rounding.
+func (k *Kernel) among(b *graph.Builder, z *graph.Node) *graph.Node {
+	dots := b.Gram(b.Mul(k.inputs(b, z), k.scale(b)))
+	if b.Err() != nil {
+		return nil
+	}
+	m, squares := dots.Shape()[0], b.Diag(dots)
+	return k.exp(b, dots, b.Reshape(squares, m, 1), b.Reshape(squares, 1, m))
+}
+
+// exp is a exp(−½ (rows + columns) + dots), where rows and columns hold squared norms.
+func (k *Kernel) exp(b *graph.Builder, dots, rows, columns *graph.Node) *graph.Node {
+	rows = b.Add(b.Scale(rows, -0.5), b.Param(k.LogAmplitude))
+	return b.Exp(b.Add(dots, b.Add(rows, b.Scale(columns, -0.5))))
+}
+
+// scale is 1/ℓ, [D].
+func (k *Kernel) scale(b *graph.Builder) *graph.Node { return b.Exp(b.Neg(b.Param(k.LogLength))) }
+
+// inputs are x [B,D] and features f [B,E] of points u [B, D+E].
+func (k *Kernel) inputs(b *graph.Builder, u *graph.Node) *graph.Node {
+	if k.Features == 0 {
+		return u
+	}
+	return b.Slice(u, 1, 0, k.Inputs)
+}
+
+func (k *Kernel) features(b *graph.Builder, u *graph.Node) *graph.Node {
+	return b.Slice(u, 1, k.Inputs, k.Width())
+}

@@ -1,0 +1,182 @@
+package fmgp
+
+import (
+	"fmt"
+
+	"github.com/go-valla/valla/gp/likelihood"
+	"github.com/go-valla/valla/graph"
+	"gorgonia.org/tensor"
+)
+
+// The names of a layer's parameters, in files too.
+const (
+	nameZ            = "fmgp.z"
+	nameL            = "fmgp.l"
+	nameMean         = "fmgp.surrogate_mean"
+	nameLogLength    = "fmgp.log_length"
+	nameLogAmplitude = "fmgp.log_amplitude"
+	nameR            = "fmgp.r"
+)
+
+// ridge is what K_z gets in the surrogate's mean and in the divergence of that mean, as
+// published.
+const ridge = 1e-3
+
+// Layer is the Gaussian process around a network: M inducing points, the variational matrix
+// A = LLᵀ, the kernel, and the mean of the surrogate, which only the objective uses.
+type Layer struct {
+	Kernel *Kernel
+	Z      *graph.Param // inducing locations, inputs with features, [M, D+E]
+	Class  []int        // the one output that each inducing point carries, [M]
+	L      *graph.Param // lower triangle of L, packed row by row, [M(M+1)/2]
+	Mean   *graph.Param // of the surrogate at the inducing points, [M,1]
+}
+
+// NewLayer returns a layer with the inducing locations z [M, D+E], which it owns, L = I and a
+// surrogate with mean 0. class may be nil for output 0 everywhere.
+func NewLayer(k *Kernel, z *tensor.Dense, class []int) (*Layer, error) {
+	if z.Dims() != 2 || z.Shape()[1] != k.Width() {
+		return nil, fmt.Errorf("fmgp: inducing locations have shape %v, expected [M,%d]", z.Shape(), k.Width())
+	}
+	if dt := k.LogLength.Value.Dtype(); z.Dtype() != dt {
+		return nil, fmt.Errorf("fmgp: inducing locations are %v, expected %v as the kernel", z.Dtype(), dt)
+	}
+	m := z.Shape()[0]
+	if class == nil {
+		class = make([]int, m)
+	}
+	if len(class) != m {
+		return nil, fmt.Errorf("fmgp: %d classes for %d inducing points", len(class), m)
+	}
+	for i, c := range class {
+		if c < 0 || c >= k.Outputs {
+			return nil, fmt.Errorf("fmgp: class[%d] is %d, expected 0 to %d", i, c, k.Outputs-1)
+		}
+	}
+	l := make([]float64, packed(m))
+	for i := range m {
+		l[packed(i+1)-1] = 1
+	}
+	return &Layer{
+		Kernel: k, Class: class, Z: &graph.Param{Name: nameZ, Value: z},
+		L:    graph.NewParam(nameL, l, z.Dtype(), len(l)),
+		Mean: graph.NewParam(nameMean, make([]float64, m), z.Dtype(), m, 1),
+	}, nil
+}
+
+// packed is the number of elements of a lower triangle [M,M].
+func packed(m int) int { return m * (m + 1) / 2 }
+
+// Params returns what a fit changes: Z, L, the surrogate's mean and the kernel's parameters.
+func (l *Layer) Params() []*graph.Param {
+	return append([]*graph.Param{l.Z, l.L, l.Mean}, l.Kernel.Params()...)
+}
+
+// wide returns a copy in float64.
+func (l *Layer) wide() *Layer {
+	of := func(p *graph.Param) *graph.Param {
+		if p == nil {
+			return nil
+		}
+		return &graph.Param{Name: p.Name, Value: graph.Convert(p.Value, tensor.Float64)}
+	}
+	k := *l.Kernel
+	k.LogLength, k.LogAmplitude, k.R = of(k.LogLength), of(k.LogAmplitude), of(k.R)
+	return &Layer{Kernel: &k, Class: l.Class, Z: of(l.Z), L: of(l.L), Mean: of(l.Mean)}
+}
+
+// Inducing returns M.
+func (l *Layer) Inducing() int { return len(l.Class) }
+
+// Terms holds the nodes of the posterior at a batch of B points.
+type Terms struct {
+	Kx  *graph.Node // K at the points, [B,C,C]
+	Kxz *graph.Node // [B,C,M]
+	Kz  *graph.Node // [M,M]
+	H   *graph.Node // I + Lᵀ K_z L, [M,M]
+	G   *graph.Node // R⁻¹ Lᵀ with H = RRᵀ, so that (A⁻¹ + K_z)⁻¹ = GᵀG, [M,M]
+	Q   *graph.Node // the latent covariance, [B,C,C]
+	KL  *graph.Node // divergence from the prior, a scalar
+}
+
+// Terms writes the posterior at points u [B, D+E] into the graph:
+//
+//	Q  = K_x − K_xz L H⁻¹ Lᵀ K_zx
+//	KL = ½ log|H| − ½ tr(K_z L H⁻¹ Lᵀ)
+func (l *Layer) Terms(b *graph.Builder, u *graph.Node) *Terms {
+	t, k, z := &Terms{}, l.Kernel, b.Param(l.Z)
+	t.Kx, t.Kxz, t.Kz = k.Diag(b, u), k.Cross(b, u, z, l.Class), k.Gram(b, z, l.Class)
+	if b.Err() != nil {
+		return nil
+	}
+	low := b.Lower(b.Param(l.L))
+	t.H = b.Add(b.Eye(l.Inducing()), b.MatMul(low, b.MatMul(t.Kz, low, false, false), true, false))
+	root := b.Cholesky(t.H)
+	t.G = b.SolveLower(root, b.Transpose(low), false)
+	trace := b.Sum(b.Mul(b.MatMul(t.G, t.Kz, false, false), t.G))
+	t.KL = b.Scale(b.Sub(b.LogDet(root), trace), 0.5)
+	t.Q = b.Sub(t.Kx, b.Gram(rowsTimes(b, t.Kxz, b.Transpose(t.G))))
+	return t
+}
+
+// rowsTimes is x·w for x [B,C,M] and w [M,k], [B,C,k].
+func rowsTimes(b *graph.Builder, x, w *graph.Node) *graph.Node {
+	if b.Err() != nil {
+		return nil
+	}
+	n, c, m := x.Shape()[0], x.Shape()[1], x.Shape()[2]
+	return b.Reshape(b.MatMul(b.Reshape(x, n*c, m), w, false, false), n, c, w.Shape()[1])
+}
+
+// Objective describes the objective that a fit minimises.
+type Objective struct {
+	Likelihood likelihood.Likelihood
+	Alpha      float64 // α; 1 is the published setting, 0 the evidence lower bound
+	N          int     // training points, to which a mini-batch is scaled up
+	// Plain leaves the surrogate out. Nothing keeps the kernel in place then, because the mean
+	// is fixed and the divergence has no term for it.
+	Plain bool
+}
+
+// Loss holds the nodes of the objective.
+type Loss struct {
+	*Terms
+	Data      *graph.Node // −(N/B) Σ_b ℓ_b, a scalar
+	Surrogate *graph.Node // what the surrogate adds, a scalar; nil without it
+	Mean      *graph.Node // of the surrogate, [B,C]; nil without it
+	Loss      *graph.Node // a scalar
+}
+
+// Loss writes the objective for a mini-batch into the graph: points u [B, D+E], targets
+// y [B,C] and the network's outputs mean [B,C]. Without the surrogate it is
+// −(N/B) Σ_b ℓ(y; mean, Q) + KL. The surrogate is a second sparse Gaussian process with the
+// same covariance and a mean of its own, m = K_xz (K_z + 10⁻³I)⁻¹ q, which adds
+//
+//	−(N/B) Σ_b ℓ(y; m, Q) + KL + ½ qᵀ (K_z + 10⁻³I)⁻¹ q
+//
+// so that the kernel has to explain the targets as well (paper, section 3).
+func (l *Layer) Loss(b *graph.Builder, u, y, mean *graph.Node, o Objective) *Loss {
+	p := &Loss{Terms: l.Terms(b, u)}
+	if b.Err() != nil {
+		return nil
+	}
+	data := func(mean *graph.Node) *graph.Node {
+		terms := o.Likelihood.DataTerm(b, y, mean, p.Q, o.Alpha)
+		return b.Scale(b.Sum(terms), -float64(o.N)/float64(u.Shape()[0]))
+	}
+	p.Data = data(mean)
+	if p.Loss = b.Add(p.Data, p.KL); o.Plain {
+		return p
+	}
+	root := b.Cholesky(b.Add(p.Kz, b.Scale(b.Eye(l.Inducing()), ridge)))
+	half := b.SolveLower(root, b.Param(l.Mean), false)
+	p.Mean = rowsTimes(b, p.Kxz, b.SolveLower(root, half, true))
+	if b.Err() != nil {
+		return nil
+	}
+	p.Mean = b.Reshape(p.Mean, y.Shape()...)
+	own := b.Add(p.KL, b.Scale(b.Sum(b.Square(half)), 0.5))
+	p.Surrogate = b.Add(data(p.Mean), own)
+	p.Loss = b.Add(p.Loss, p.Surrogate)
+	return p
+}

@@ -1,0 +1,54 @@
+package fmgp
+
+import (
+	"testing"
+
+	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/gptest"
+	"github.com/go-valla/valla/gp/likelihood"
+	"github.com/go-valla/valla/graph"
+)
+
+// variants are settings that reach every kernel, start and schedule.
+func variants() map[string]func(gp.Problem) gp.Settings {
+	out := map[string]func(gp.Problem) gp.Settings{}
+	for name, s := range map[string]Settings{
+		"defaults":           {Inducing: 8, Iterations: 30},
+		"embedding":          {Kernel: kernelEmbedding, Inducing: 6, Iterations: 20, Init: "random-points", BatchSize: 10},
+		"rbf, random rows":   {Kernel: kernelRBF, Inducing: 5, Iterations: 20, Init: initRandomRows, LengthScale: 2, Amplitude: 0.5, KeepLast: true},
+		"steps, alpha":       {Inducing: 6, Iterations: 20, Schedule: scheduleSteps, DecayEvery: 5, Alpha: new(0.5)},
+		"numbers: the bound": {Inducing: 6, Iterations: 20, Schedule: scheduleConstant, Alpha: new(0.0), NoiseStd: 0.4, FixNoise: true},
+	} {
+		out[name] = func(p gp.Problem) gp.Settings {
+			if _, noisy := p.Likelihood.(likelihood.Gaussian); !noisy && s.FixNoise {
+				return nil
+			}
+			c := s
+			return &c
+		}
+	}
+	return out
+}
+
+// prior is the kernel of a posterior as one of the network's inputs.
+type prior struct {
+	gp.Kernel
+	of *Posterior
+}
+
+func (p prior) Diag(b *graph.Builder, x *graph.Node) *graph.Node {
+	k, n := p.of.layer.Kernel, x.Shape()[0]
+	out := writeNetwork(b, p.of.net, x, k.Features > 0)
+	u := b.Pad(b.Reshape(x, n, k.Inputs), 1, 0, k.Width())
+	if k.Features > 0 {
+		u = b.Add(u, b.Pad(out[1], 1, k.Inputs, k.Width()))
+	}
+	return k.Diag(b, u)
+}
+
+// TestMethod: what package gp asks of a method. The covariance is at most the prior's.
+func TestMethod(t *testing.T) {
+	gptest.CheckMethod(t, gptest.MethodCase{Method: Method, Variants: variants(), Case: func(_ gp.Problem, f *gp.Fitted, c *gptest.Case) {
+		c.Batch, c.Prior, c.PriorVariance = PredictBatch, prior{of: f.Posterior.(*Posterior)}, 1
+	}})
+}

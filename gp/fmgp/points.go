@@ -1,0 +1,221 @@
+package fmgp
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/kernel"
+	"github.com/go-valla/valla/jacobian"
+	"github.com/go-valla/valla/layers"
+	"github.com/go-valla/valla/train"
+	"gorgonia.org/tensor"
+)
+
+// points are N inputs with what the network makes of them, in its element type. They are a
+// train.Source of the rows [x, f, g].
+type points struct {
+	x *tensor.Dense // inputs, [N,…]
+	f *tensor.Dense // inputs of the network's last dense layer, [N,E]; nil for E = 0
+	g *tensor.Dense // outputs, [N,C]
+}
+
+// n is N, 0 without any.
+func (p points) n() int {
+	if p.g == nil {
+		return 0
+	}
+	return p.g.Shape()[0]
+}
+
+// parts are the arrays that make a row, without f where there is none.
+func (p points) parts() []*tensor.Dense {
+	if p.f == nil {
+		return []*tensor.Dense{p.x, p.g}
+	}
+	return []*tensor.Dense{p.x, p.f, p.g}
+}
+
+// width is the number of elements of a row of t.
+func width(t *tensor.Dense) int { return t.Shape().TotalSize() / t.Shape()[0] }
+
+// Shape implements train.Source: [N, D+E+C].
+func (p points) Shape() tensor.Shape {
+	all := 0
+	for _, t := range p.parts() {
+		all += width(t)
+	}
+	return tensor.Shape{p.n(), all}
+}
+
+// Load implements train.Source.
+func (p points) Load(dst *tensor.Dense, rows []int, _ int) error {
+	if dst.Dtype() == tensor.Float64 {
+		load(dst.Float64s(), p.parts(), rows, (*tensor.Dense).Float64s)
+	} else {
+		load(dst.Float32s(), p.parts(), rows, (*tensor.Dense).Float32s)
+	}
+	return nil
+}
+
+// load puts rows of arrays of one element type beside each other.
+func load[T kernel.Float](dst []T, parts []*tensor.Dense, rows []int, of func(*tensor.Dense) []T) {
+	for _, r := range rows {
+		for _, t := range parts {
+			w := width(t)
+			copy(dst, of(t)[r*w:(r+1)*w])
+			dst = dst[w:]
+		}
+	}
+}
+
+// Identity implements train.Source.
+func (p points) Identity() string {
+	text := "points"
+	for _, t := range p.parts() {
+		text += " " + train.Checksum(t)
+	}
+	return text
+}
+
+// wide returns the points [x, f] from first to first+n−1 in float64, [n, D+E].
+func (p points) wide(first, n int) *tensor.Dense {
+	parts := p.parts()
+	parts = parts[:len(parts)-1]
+	all := p.Shape()[1] - width(p.g)
+	out, at := make([]float64, n*all), 0
+	for _, t := range parts {
+		w := width(t)
+		for i := range n {
+			widen(out[i*all+at:i*all+at+w], t, (first+i)*w)
+		}
+		at += w
+	}
+	return tensor.New(tensor.WithShape(n, all), tensor.WithBacking(out))
+}
+
+// widen fills dst with elements of t from number from on.
+func widen(dst []float64, t *tensor.Dense, from int) {
+	if t.Dtype() == tensor.Float64 {
+		copy(dst, t.Float64s()[from:])
+		return
+	}
+	for i, v := range t.Float32s()[from : from+len(dst)] {
+		dst[i] = float64(v)
+	}
+}
+
+// network computes points.
+type network struct {
+	each     *graph.Batched // outputs and features
+	outputs  int            // C
+	features int            // E
+}
+
+// newNetwork compiles a network for inputs of a shape, with its features or without, in as
+// many rows at a time as the memory allows.
+func newNetwork(net layers.Network, dt tensor.Dtype, shape []int, features bool, limit int64) (*network, error) {
+	each, err := batched("fmgp: the outputs of the network", limit, func(size int) (*graph.Builder, *graph.Node, []*graph.Node) {
+		b := graph.NewBuilder(dt)
+		x := b.Input("x", append([]int{size}, shape...)...)
+		return b, x, writeNetwork(b, net, x, features)
+	})
+	if err != nil {
+		return nil, err
+	}
+	n := &network{each: each, outputs: each.Width(0)}
+	if features {
+		n.features = each.Width(1)
+	}
+	return n, nil
+}
+
+// writeNetwork writes the outputs [B,C] at x [B,…] and, where they are wanted, the features
+// [B,E].
+func writeNetwork(b *graph.Builder, net layers.Network, x *graph.Node, features bool) []*graph.Node {
+	out := []*graph.Node{net.Forward(b, x)}
+	if features {
+		out = append(out, lastInputs(b, net, x))
+	}
+	return out
+}
+
+// lastInputs are the inputs of the network's last dense layer at x [B,…], [B,E]: the factor
+// that the outputs of an example share in the Jacobian of that layer's weights.
+func lastInputs(b *graph.Builder, net layers.Network, x *graph.Node) *graph.Node {
+	factors := jacobian.NTK{Net: net}.Factors(b, x)
+	if b.Err() != nil {
+		return nil
+	}
+	for _, uses := range slices.Backward(factors) {
+		if len(uses) == 1 && uses[0].Left != nil && uses[0].Left.Shape()[0] == x.Shape()[0] {
+			return uses[0].Left
+		}
+	}
+	return b.Failf("fmgp: the network has no dense layer, whose inputs are the features of the kernel embedding; expected kernel rbf")
+}
+
+// batched compiles what write writes for up to PredictBatch rows at a time.
+func batched(what string, limit int64, write func(size int) (*graph.Builder, *graph.Node, []*graph.Node)) (*graph.Batched, error) {
+	var b *graph.Builder
+	var x *graph.Node
+	var out []*graph.Node
+	_, _, err := graph.Tile(what, PredictBatch, limit, func(size int) (int64, error) {
+		if b, x, out = write(size); b.Err() != nil {
+			return 0, b.Err()
+		}
+		bytes, err := graph.Plan(b, out, graph.Options{Varying: []*graph.Node{x}})
+		return int64(bytes), err
+	})
+	if err != nil {
+		return nil, err
+	}
+	f, err := graph.NewBatched(b, x, out...)
+	if err == nil && limit > 0 {
+		f.Limit(limit)
+	}
+	return f, err
+}
+
+// points computes those of inputs x [N,…]. If they need more than limit bytes beside the
+// inputs, the error is a *graph.MemoryError; 0 is no limit.
+func (w *network) points(ctx context.Context, x *tensor.Dense, limit int64) (points, error) {
+	if x.Dims() < 2 || x.Shape()[0] < 1 {
+		return points{}, fmt.Errorf("inputs have shape %v, expected [N,…]", x.Shape())
+	}
+	n, dt := x.Shape()[0], x.Dtype()
+	if need := int64(n) * int64(w.outputs+w.features) * int64(dt.Size()); limit > 0 && need > limit {
+		return points{}, &graph.MemoryError{What: "fmgp: the network's outputs and features", Need: need, Limit: limit}
+	}
+	p := points{x: x, g: tensor.New(tensor.Of(dt), tensor.WithShape(n, w.outputs))}
+	if w.features > 0 {
+		p.f = tensor.New(tensor.Of(dt), tensor.WithShape(n, w.features))
+	}
+	err := w.each.Each(ctx, x, func(first, n int, out []*tensor.Dense) error {
+		copyRows(p.g, out[0], first, n)
+		if p.f != nil {
+			copyRows(p.f, out[1], first, n)
+		}
+		return nil
+	})
+	if err != nil {
+		return points{}, err
+	}
+	for _, t := range p.parts()[1:] {
+		if i, v := graph.FirstNonFinite(t); i >= 0 {
+			return points{}, fmt.Errorf("row %d (counting from 0): the network gives %g", i/width(t), v)
+		}
+	}
+	return p, nil
+}
+
+// copyRows overwrites n rows of dst, from number first on, by the first n of src.
+func copyRows(dst, src *tensor.Dense, first, n int) {
+	w := width(dst)
+	if dst.Dtype() == tensor.Float64 {
+		copy(dst.Float64s()[first*w:], src.Float64s()[:n*w])
+	} else {
+		copy(dst.Float32s()[first*w:], src.Float32s()[:n*w])
+	}
+}

@@ -1,0 +1,267 @@
+package fmgp
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/likelihood"
+	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/layers"
+	"gorgonia.org/tensor"
+)
+
+// PredictBatch is the number of inputs that are predicted at a time, at most.
+const PredictBatch = 100
+
+// defaultMemory is what predictions may take, in bytes, where nothing else is said.
+const defaultMemory = 1 << 30
+
+// Posterior is a fitted FMGP. Its mean is the network's output, bit for bit. The network is
+// computed in its element type, the covariance in float64. It may be used by several
+// goroutines, which take turns.
+type Posterior struct {
+	net   layers.Network
+	layer *Layer
+	input tensor.Shape // of one example
+	limit int64        // bytes
+
+	known   *graph.Param // P of split, [M,M]; nil: all of the variance is epistemic
+	scatter float64      // ν, with known
+
+	start *tensor.Dense // the inducing inputs before the fit; nil where the posterior was restored
+
+	mu      sync.Mutex
+	network *network
+	wide    *Layer         // layer in float64
+	latent  *graph.Batched // see outputs; nil: to be compiled
+}
+
+var (
+	_ gp.JointPosterior = (*Posterior)(nil)
+	_ gp.Stored         = (*Posterior)(nil)
+)
+
+// String implements gp.Stored.
+func (p *Posterior) String() string { return label(p.layer.Inducing()) }
+
+// InducingInputs returns the inducing inputs [M,…] as they were before the fit, nil where the
+// posterior was restored, and as they are now.
+func (p *Posterior) InducingInputs() (start, now *tensor.Dense) {
+	return p.start, inputsOf(p.layer.Z.Value, p.layer.Kernel.Inputs, p.input)
+}
+
+// inputsOf returns the inputs, of a shape each, of points [M, D+E].
+func inputsOf(z *tensor.Dense, d int, shape tensor.Shape) *tensor.Dense {
+	v, w := graph.Floats(z), width(z)
+	var out []float64
+	for row := range slices.Chunk(v, w) {
+		out = append(out, row[:d]...)
+	}
+	all := tensor.New(tensor.WithShape(append([]int{len(v) / w}, shape...)...), tensor.WithBacking(out))
+	return graph.Convert(all, z.Dtype())
+}
+
+// prepare compiles what is not compiled yet.
+func (p *Posterior) prepare() (err error) {
+	if p.network == nil {
+		p.network, err = newNetwork(p.net, p.layer.Z.Value.Dtype(), p.input, p.layer.Kernel.Features > 0, p.limit)
+	}
+	if err == nil && p.latent == nil {
+		p.wide = p.layer.wide()
+		p.latent, err = p.compile(p.outputs)
+	}
+	return err
+}
+
+// refresh makes predictions see changed parameters of the layer.
+func (p *Posterior) refresh() {
+	if p.latent == nil {
+		return
+	}
+	for i, q := range p.layer.Params() {
+		copy(p.wide.Params()[i].Value.Float64s(), q.Floats())
+	}
+	p.latent.Refresh()
+}
+
+// compile compiles what write writes at points u [B, D+E], in float64.
+func (p *Posterior) compile(write func(b *graph.Builder, u *graph.Node) []*graph.Node) (*graph.Batched, error) {
+	return batched("fmgp: a prediction", p.limit, func(size int) (*graph.Builder, *graph.Node, []*graph.Node) {
+		b := graph.NewBuilder(tensor.Float64)
+		u := b.Input("u", size, p.layer.Kernel.Width())
+		return b, u, write(b, u)
+	})
+}
+
+// outputs writes what predictions need at points u [B, D+E]: Q [B,C,C], the prior variances
+// [B,C] and, where they are known apart, the epistemic variances E₀ [B,C].
+func (p *Posterior) outputs(b *graph.Builder, u *graph.Node) []*graph.Node {
+	t := p.wide.Terms(b, u)
+	if b.Err() != nil {
+		return nil
+	}
+	prior := b.Diag(t.Kx)
+	if p.known == nil {
+		return []*graph.Node{t.Q, prior}
+	}
+	gain := b.SumAxis(b.Square(rowsTimes(b, t.Kxz, b.Param(p.known))), 2)
+	return []*graph.Node{t.Q, prior, b.Sub(prior, b.Reshape(gain, prior.Shape()...))}
+}
+
+// Predict implements gp.Posterior. A variance below 0 that rounding does not explain is an
+// error.
+func (p *Posterior) Predict(ctx context.Context, x *tensor.Dense) (gp.Gaussian, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	g, err := p.predict(ctx, x)
+	if err != nil {
+		return gp.Gaussian{}, fmt.Errorf("fmgp: predict: %w", err)
+	}
+	return g, nil
+}
+
+func (p *Posterior) predict(ctx context.Context, x *tensor.Dense) (gp.Gaussian, error) {
+	if err := p.prepare(); err != nil {
+		return gp.Gaussian{}, err
+	}
+	at, err := p.network.points(ctx, x, 0)
+	if err != nil {
+		return gp.Gaussian{}, err
+	}
+	return p.at(ctx, at)
+}
+
+// at predicts at points that the network has made.
+func (p *Posterior) at(ctx context.Context, at points) (gp.Gaussian, error) {
+	n, c := at.n(), p.layer.Kernel.Outputs
+	cov, mean := make([]float64, n*c*c), graph.Floats(at.g)
+	var epistemic []float64
+	if p.known != nil {
+		epistemic = make([]float64, n*c)
+	}
+	err := eachPoint(ctx, p.latent, at, func(first, n int, out []*tensor.Dense) error {
+		block := cov[first*c*c : (first+n)*c*c]
+		copy(block, out[0].Float64s())
+		if epistemic != nil {
+			p.shares(epistemic[first*c:(first+n)*c], out[2].Float64s())
+		}
+		return settle(block, out[1].Float64s(), first, c)
+	})
+	if err != nil {
+		return gp.Gaussian{}, err
+	}
+	g := gp.Gaussian{Mean: dense(mean, n, c), Cov: dense(cov, n, c, c)}
+	if epistemic != nil {
+		g.Epistemic = dense(epistemic, n, c)
+	}
+	return g, nil
+}
+
+// eachPoint calls visit with what f gives for the points from number first on.
+func eachPoint(ctx context.Context, f *graph.Batched, at points, visit func(first, n int, out []*tensor.Dense) error) error {
+	const chunk = 4 * PredictBatch // so that batches can run beside each other
+	for first := 0; first < at.n(); first += chunk {
+		u := at.wide(first, min(chunk, at.n()-first))
+		err := f.Each(ctx, u, func(from, n int, out []*tensor.Dense) error { return visit(first+from, n, out) })
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// bluntest is the largest share of the prior variance that rounding may take from a variance.
+// A variance that is negative by no more is 0.
+const bluntest = 1e-6
+
+// settle sets variances that rounding has made negative to 0, with their covariances. One that
+// is further below 0 is an error. cov [n,C,C] is that of the inputs from number first on.
+func settle(cov, prior []float64, first, c int) error {
+	for i := range len(cov) / c {
+		block, d := cov[i/c*c*c:(i/c+1)*c*c], i%c
+		switch v := block[d*c+d]; {
+		case v >= 0:
+		case v >= -bluntest*prior[i]:
+			for j := range c {
+				block[d*c+j], block[j*c+d] = 0, 0
+			}
+		default:
+			return fmt.Errorf("row %d (counting from 0): the variance of output %d is %g, expected a number from 0 to the prior variance %g", first+i/c, d, v, prior[i])
+		}
+	}
+	return nil
+}
+
+// Joint implements gp.JointPosterior, in float64. Time and memory grow with the square of
+// N·C.
+func (p *Posterior) Joint(ctx context.Context, x *tensor.Dense) (mean, cov *tensor.Dense, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err = p.prepare(); err == nil {
+		var at points
+		if at, err = p.network.points(ctx, x, 0); err == nil {
+			mean, cov, err = p.joint(at)
+		}
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("fmgp: joint prediction: %w", err)
+	}
+	return mean, cov, nil
+}
+
+// joint repeats each point for each of the outputs, and treats the copies as points that
+// carry one output each.
+func (p *Posterior) joint(at points) (mean, cov *tensor.Dense, err error) {
+	n, l := at.n(), p.layer.wide()
+	k := l.Kernel
+	size := n * k.Outputs
+	if need := 3 * 8 * int64(size) * int64(size+k.Width()); p.limit > 0 && need > p.limit {
+		return nil, nil, &graph.MemoryError{What: "the covariance", Need: need, Limit: p.limit}
+	}
+	b := graph.NewBuilder(tensor.Float64)
+	u := b.Param(&graph.Param{Name: "u", Value: at.wide(0, n)})
+	t := l.Terms(b, u)
+	if b.Err() != nil {
+		return nil, nil, b.Err()
+	}
+	class := make([]int, size)
+	for i := range class {
+		class[i] = i % k.Outputs
+	}
+	copies := b.Reshape(b.BroadcastTo(b.Reshape(u, n, 1, k.Width()), n, k.Outputs, k.Width()), size, k.Width())
+	half := b.MatMul(b.Reshape(t.Kxz, size, l.Inducing()), t.G, false, true)
+	q := b.Sub(k.Gram(b, copies, class), b.Gram(half))
+	prog, err := graph.Compile(b, []*graph.Node{q}, graph.Options{})
+	if err == nil {
+		err = prog.Run()
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	return dense(graph.Floats(at.g), size), dense(graph.Floats(prog.Value(q)), size, size), nil
+}
+
+// nll is the mean negative log predictive density of targets y at points, with the present
+// parameters of the layer and of the likelihood.
+func (p *Posterior) nll(ctx context.Context, l likelihood.Likelihood, at points, y []float64) (float64, error) {
+	p.refresh()
+	if err := p.prepare(); err != nil {
+		return 0, err
+	}
+	g, err := p.at(ctx, at)
+	if err != nil {
+		return 0, err
+	}
+	sum, c, mean, cov := 0.0, p.layer.Kernel.Outputs, g.Mean.Float64s(), g.Cov.Float64s()
+	for i := range at.n() {
+		sum -= l.LogPredictive(y[i*c:(i+1)*c], mean[i*c:(i+1)*c], cov[i*c*c:(i+1)*c*c])
+	}
+	return sum / float64(at.n()), nil
+}
+
+func dense(v []float64, shape ...int) *tensor.Dense {
+	return tensor.New(tensor.WithShape(shape...), tensor.WithBacking(v))
+}

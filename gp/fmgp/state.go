@@ -1,0 +1,136 @@
+package fmgp
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/likelihood"
+	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/layers"
+	"gorgonia.org/tensor"
+)
+
+// header is what a file says of a posterior beside its arrays.
+type header struct {
+	Class   []int   `json:"class"`             // of each inducing point
+	Inputs  []int   `json:"inputs"`            // the shape of one
+	Kernel  string  `json:"kernel"`            // rbf or embedding
+	Scatter float64 `json:"scatter,omitempty"` // ν, where there is an array P, see split
+}
+
+// State implements gp.Stored: Z [M, D+E], the lower triangle of L, packed row by row, the
+// kernel's parameters and, where noise may have gone into the variance, P [M,M].
+func (p *Posterior) State() (gp.State, error) {
+	k := p.layer.Kernel
+	h := header{Class: slices.Clone(p.layer.Class), Inputs: p.input.Clone(), Kernel: kernelRBF}
+	if k.Features > 0 {
+		h.Kernel = kernelEmbedding
+	}
+	params := append([]*graph.Param{p.layer.Z, p.layer.L}, k.Params()...)
+	if p.known != nil {
+		h.Scatter, params = p.scatter, append(params, p.known)
+	}
+	s := gp.State{Header: h}
+	for _, q := range params {
+		s.Arrays = append(s.Arrays, gp.Array{Name: q.Name, Value: q.Value})
+	}
+	return s, nil
+}
+
+// Restore puts a posterior on a network from what its State returned. Inputs that the network
+// does not take and outputs that it does not have are errors.
+func Restore(_ context.Context, net layers.Network, _ likelihood.Likelihood, s gp.Saved) (gp.Stored, error) {
+	var h header
+	if err := s.Header(&h); err != nil {
+		return nil, err
+	}
+	if len(net.Params()) == 0 {
+		return nil, fmt.Errorf("fmgp: a network without parameters has no posterior")
+	}
+	if err := h.check(); err != nil {
+		return nil, fmt.Errorf("fmgp: %w", err)
+	}
+	dt := net.Params()[0].Value.Dtype()
+	k, err := h.restoreKernel(net, dt, s)
+	if err != nil {
+		return nil, err
+	}
+	z, err := s.Array(nameZ, dt, len(h.Class), k.Width())
+	if err != nil {
+		return nil, err
+	}
+	p := &Posterior{net: net, input: h.Inputs, limit: defaultMemory}
+	if p.layer, err = NewLayer(k, z, h.Class); err != nil {
+		return nil, err
+	}
+	m := len(h.Class)
+	if p.layer.L.Value, err = s.Array(nameL, dt, packed(m)); err != nil {
+		return nil, err
+	}
+	if h.Scatter != 0 {
+		known, err := s.Array(nameKnown, tensor.Float64, m, m)
+		if err != nil {
+			return nil, err
+		}
+		p.known, p.scatter = &graph.Param{Name: nameKnown, Value: known}, h.Scatter
+	}
+	return p, nil
+}
+
+// restoreKernel reads the kernel of a network. Nothing is compiled, and nothing allocated that
+// the file does not have.
+func (h *header) restoreKernel(net layers.Network, dt tensor.Dtype, s gp.Saved) (*Kernel, error) {
+	b := graph.NewBuilder(dt)
+	out := writeNetwork(b, net, b.Input("x", append([]int{1}, h.Inputs...)...), h.Kernel == kernelEmbedding)
+	if err := b.Err(); err != nil {
+		return nil, fmt.Errorf("fmgp: inputs of shape %v: %w", h.Inputs, err)
+	}
+	if out[0].Dims() != 2 {
+		return nil, fmt.Errorf("fmgp: a network with outputs of shape %v, expected [N,C]", out[0].Shape())
+	}
+	k := &Kernel{Inputs: tensor.Shape(h.Inputs).TotalSize(), Outputs: out[0].Shape()[1]}
+	if len(out) > 1 {
+		k.Features = out[1].Shape()[1]
+	}
+	var err error
+	read := func(name string, n int) *graph.Param {
+		v, failed := s.Array(name, dt, n)
+		if err == nil {
+			err = failed
+		}
+		return &graph.Param{Name: name, Value: v}
+	}
+	k.LogLength, k.LogAmplitude = read(nameLogLength, k.Inputs), read(nameLogAmplitude, 1)
+	if k.Outputs > 1 {
+		k.R = read(nameR, packed(k.Outputs))
+	}
+	return k, err
+}
+
+// maxSize bounds what a header may say, so that sizes made from it do not overflow.
+const maxSize = math.MaxInt32
+
+// check refuses what no fit writes.
+func (h *header) check() error {
+	size := 1
+	for _, n := range h.Inputs {
+		if n < 1 || n > maxSize/size {
+			return fmt.Errorf("inputs of shape %v, expected positive sizes", h.Inputs)
+		}
+		size *= n
+	}
+	switch {
+	case len(h.Inputs) == 0:
+		return fmt.Errorf("inputs without a shape, expected at least one size")
+	case len(h.Class) == 0:
+		return fmt.Errorf("no inducing points, expected at least one")
+	case h.Kernel != kernelRBF && h.Kernel != kernelEmbedding:
+		return fmt.Errorf("kernel %q, expected %s or %s", h.Kernel, kernelRBF, kernelEmbedding)
+	case !(h.Scatter >= 0) || math.IsInf(h.Scatter, 0):
+		return fmt.Errorf("targets with the variance %g, expected a finite number that is not negative", h.Scatter)
+	}
+	return nil
+}

@@ -21,6 +21,9 @@
 //   - [FromWeights] reads weights that were trained elsewhere,
 //   - [Load] reads a file that [Model.Save] wrote, which may hold a posterior too.
 //
+// A table of text, dates and missing values becomes a set by [Encode]; the model then keeps the
+// encoding, and [Model.Columns], [Model.Set] and, for files of any size, [Model.Open] apply it.
+//
 // [Model.Fit] returns the model with a posterior, [Model.Predict] predicts, and
 // [Model.Evaluate] compares predictions with targets. All of this is the same for
 // perceptrons, convolutional and residual networks and for any other network that package

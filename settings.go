@@ -81,17 +81,28 @@ func Holdout(set *data.Set, fraction float64, seed uint64) (train, validation *d
 	if err := task.CheckRows(set); err != nil {
 		return nil, nil, err
 	}
+	rows, held, err := holdoutRows(set.N(), fraction, seed)
+	if err != nil {
+		return nil, nil, err
+	}
+	if held == nil {
+		return set, nil, nil
+	}
+	return set.Rows(rows), set.Rows(held), nil
+}
+
+// holdoutRows is Holdout for the numbers of n rows.
+func holdoutRows(n int, fraction float64, seed uint64) (rows, held []int, err error) {
 	if !(fraction >= 0 && fraction < 1) {
 		return nil, nil, settings.Errorf("validation fraction %g, expected a number from 0 to below 1", fraction)
 	}
 	if fraction == 0 {
-		return set, nil, nil
+		return upTo(0, n), nil, nil
 	}
-	n := set.N()
-	rows, held := data.Split(n, min(fraction, maxValidation/float64(n)), newRand(seed, splitStream))
+	rows, held = data.Split(n, min(fraction, maxValidation/float64(n)), newRand(seed, splitStream))
 	if len(rows) == 0 || len(held) == 0 {
 		return nil, nil, fmt.Errorf("a validation fraction of %g of %d rows leaves %d rows to train and %d to validate, expected some of each",
 			fraction, n, len(rows), len(held))
 	}
-	return set.Rows(rows), set.Rows(held), nil
+	return rows, held, nil
 }

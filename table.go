@@ -9,66 +9,123 @@ import (
 	"gorgonia.org/tensor"
 
 	"github.com/go-valla/valla/data"
+	"github.com/go-valla/valla/gp/task"
 )
 
 // Columns returns the inputs of a table that the model reads, [N,D] in the order of its
-// features, or [N,…] where they are no columns.
+// features, or [N,…] where they are no columns. If the model has an encoding of columns, the
+// cells are turned into numbers by it.
 //
 // Columns are found by name: their order does not matter, others are passed over and a
 // missing one is an error. A table without names of its own (x0, x1, … as
-// [data.TableReader] calls them) must hold, beside the targets, exactly D columns, which
-// are taken as they come.
+// [data.TableReader] calls them) must hold, beside the targets, exactly as many columns as
+// the model reads, which are taken as they come.
 func (m *Model) Columns(t *data.Table) (*tensor.Dense, error) {
-	if m.Task.Inputs.Features == nil {
-		return m.arrays(t)
-	}
-	at, err := m.featuresIn(t, m.targetsIn(t))
+	f, err := m.find(t.Path, t.Columns, t.X != nil)
 	if err != nil {
 		return nil, err
 	}
-	return t.Pick(at), nil
-}
-
-// arrays returns inputs that are no named columns.
-func (m *Model) arrays(t *data.Table) (*tensor.Dense, error) {
-	if t.X == nil {
-		return nil, fmt.Errorf("%s: expected inputs of shape %v, found the columns %q", t.Path, m.Task.Inputs.Shape, t.Columns[:min(20, len(t.Columns))])
-	}
-	return t.X, nil
+	return m.inputs(t, f.features, nil)
 }
 
 // Set returns a table as the inputs of the model, see [Model.Columns], and the targets,
 // which must be there.
 func (m *Model) Set(t *data.Table) (*data.Set, error) {
-	names := m.Task.Outputs.Targets()
-	targets := m.targetsIn(t)
-	if targets == nil {
-		return nil, fmt.Errorf("%s: no column %s, the target; it has %q", t.Path, quoted(names), t.Columns[:min(20, len(t.Columns))])
+	f, err := m.find(t.Path, t.Columns, t.X != nil)
+	if err == nil {
+		err = f.need()
 	}
-	set := &data.Set{Features: m.Task.Inputs.Features, Targets: names, Y: t.Pick(targets)}
-	var err error
-	set.X, err = m.Columns(t)
+	if err != nil {
+		return nil, err
+	}
+	set, _, err := m.examples(t, f.features, f.targets, nil)
 	return set, err
+}
+
+// found are the numbers of the columns that a model reads.
+type found struct {
+	features []int // nil where inputs are no columns
+	targets  []int // nil where not all are there
+	missing  error // about them
+}
+
+// need returns an error unless the targets are there.
+func (f found) need() error {
+	if f.targets == nil {
+		return f.missing
+	}
+	return nil
+}
+
+// find finds the columns of a file at path.
+func (m *Model) find(path string, columns []string, images bool) (f found, err error) {
+	f.targets = m.targetsIn(path, columns, images)
+	f.missing = fmt.Errorf("%s: no column %s, the target; it has %q", path, quoted(m.Task.Outputs.Targets()), columns[:min(20, len(columns))])
+	if m.Task.Inputs.Features == nil {
+		if !images {
+			err = fmt.Errorf("%s: expected inputs of shape %v, found the columns %q", path, m.Task.Inputs.Shape, columns[:min(20, len(columns))])
+		}
+		return f, err
+	}
+	f.features, err = m.featuresIn(path, columns, f.targets)
+	return f, err
+}
+
+// inputs returns the inputs of a table, whose columns at are those that the model reads, and
+// counts the values that are missing without a precedent.
+func (m *Model) inputs(t *data.Table, at []int, lacking map[string]int) (*tensor.Dense, error) {
+	switch {
+	case m.Task.Inputs.Features == nil:
+		return t.X, nil
+	case m.Task.Inputs.Encoding != nil:
+		return m.Task.Inputs.Encoding.Apply(t, at, lacking)
+	}
+	return t.Numbers(at)
+}
+
+// examples returns the examples of a table, whose columns at features and targets are those
+// of the model, and how many rows were left out.
+func (m *Model) examples(t *data.Table, features, targets []int, lacking map[string]int) (set *data.Set, left int, err error) {
+	in := m.Task.Inputs
+	if in.Encoding != nil && in.Encoding.Missing == data.MissingDrop {
+		if t, left, err = t.Complete(slices.Concat(features, targets)); err != nil {
+			return nil, left, err
+		}
+	}
+	set = &data.Set{Features: in.Features, Targets: m.Task.Outputs.Targets(), Encoding: in.Encoding}
+	if set.X, err = m.inputs(t, features, lacking); err != nil {
+		return nil, left, err
+	}
+	if c, ok := m.Task.Outputs.(*task.Classification); ok && c.Names != nil {
+		set.Labels = c.Names
+		set.Y, err = t.Labels(targets[0], c.Names)
+	} else {
+		set.Y, err = t.Numbers(targets)
+	}
+	if err != nil {
+		return nil, left, err
+	}
+	return set, left, nil
 }
 
 // targetsIn returns the numbers of the targets' columns, or nil. In an archive without
 // names those are the last, of the array y.
-func (m *Model) targetsIn(t *data.Table) []int {
+func (m *Model) targetsIn(path string, columns []string, images bool) []int {
 	names := m.Task.Outputs.Targets()
-	if t.X == nil && len(t.Columns) == len(m.Task.Inputs.Features) && unnamed(t.Columns) {
+	if !images && len(columns) == len(m.Task.Inputs.Columns()) && unnamed(columns) {
 		return nil // no more than the features
 	}
 	var at []int
 	for _, name := range names {
-		if i := slices.Index(t.Columns, name); i >= 0 {
+		if i := slices.Index(columns, name); i >= 0 {
 			at = append(at, i)
 		}
 	}
 	if len(at) == len(names) {
 		return at
 	}
-	first := len(t.Columns) - len(names)
-	if archived := strings.HasSuffix(strings.ToLower(t.Path), ".npz"); !archived || first < 0 || t.X == nil && (first == 0 || t.Columns[first] == "x"+strconv.Itoa(first)) {
+	first := len(columns) - len(names)
+	if archived := strings.HasSuffix(strings.ToLower(path), ".npz"); !archived || first < 0 || !images && (first == 0 || columns[first] == "x"+strconv.Itoa(first)) {
 		return nil
 	}
 	at = nil
@@ -78,21 +135,23 @@ func (m *Model) targetsIn(t *data.Table) []int {
 	return at
 }
 
-// featuresIn returns the numbers of the features' columns.
-func (m *Model) featuresIn(t *data.Table, targets []int) ([]int, error) {
+// featuresIn returns the numbers of the columns that the model reads.
+func (m *Model) featuresIn(path string, columns []string, targets []int) ([]int, error) {
+	names := m.Task.Inputs.Columns()
 	var others []string
-	for i, c := range t.Columns {
+	for i, c := range columns {
 		if !slices.Contains(targets, i) {
 			others = append(others, c)
 		}
 	}
-	if unnamed(others) {
-		return m.inOrder(t, len(others))
+	e := m.Task.Inputs.Encoding
+	if some := e != nil && len(e.Omitted)+len(e.ID) > 0; unnamed(others) && !some {
+		return inOrder(path, names, len(others))
 	}
-	at := make([]int, len(m.Task.Inputs.Features))
-	for i, name := range m.Task.Inputs.Features {
+	at := make([]int, len(names))
+	for i, name := range names {
 		var err error
-		if at[i], err = t.Column(name); err != nil {
+		if at[i], err = (&data.Table{Path: path, Columns: columns}).Column(name); err != nil {
 			return nil, err
 		}
 	}
@@ -100,10 +159,9 @@ func (m *Model) featuresIn(t *data.Table, targets []int) ([]int, error) {
 }
 
 // inOrder takes the first n columns for the features.
-func (m *Model) inOrder(t *data.Table, n int) ([]int, error) {
-	features := m.Task.Inputs.Features
+func inOrder(path string, features []string, n int) ([]int, error) {
 	if n != len(features) {
-		return nil, fmt.Errorf("%s: expected %d columns without names%s, found %d", t.Path, len(features), named(features), n)
+		return nil, fmt.Errorf("%s: expected %d columns without names%s, found %d", path, len(features), named(features), n)
 	}
 	at := make([]int, n)
 	for i := range at {

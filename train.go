@@ -110,6 +110,24 @@ func newTraining(set *data.Set, o TrainOptions) (*training, error) {
 	return t, nil
 }
 
+// Encode makes a set of a table whose columns may hold text, dates and gaps, see
+// [data.Table.Encode]. What the encoding learns of rows, it learns of those on which [Train]
+// with the options o trains.
+func Encode(t *data.Table, c data.ColumnOptions, o TrainOptions) (*data.Set, error) {
+	training, err := o.Training.complete()
+	if err != nil {
+		return nil, err
+	}
+	if o.Held == nil {
+		c.Rows = func(n int) ([]int, error) {
+			rows, _, err := holdoutRows(n, *training.Validation, o.Seed)
+			return rows, err
+		}
+	}
+	c.Classes = o.Classes
+	return t.Encode(c)
+}
+
 // newModel returns a model with random weights, scaled by the training rows, with the
 // classes of the whole set.
 func newModel(n Network, classes bool, seed uint64, set, rows *data.Set) (*Model, error) {
@@ -151,7 +169,7 @@ func (n Network) inputs(rows *data.Set) (task.Inputs, error) {
 	if n.Mean == nil && n.Std == nil && rows.Features != nil {
 		return task.Standardized(rows)
 	}
-	return task.Inputs{Features: rows.Features, Shape: rows.X.Shape()[1:].Clone(), Mean: n.Mean, Std: n.Std}, nil
+	return task.Inputs{Features: rows.Features, Shape: rows.X.Shape()[1:].Clone(), Mean: n.Mean, Std: n.Std, Encoding: rows.Encoding}, nil
 }
 
 // run makes the steps.

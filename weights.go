@@ -3,6 +3,7 @@ package valla
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"gorgonia.org/tensor"
 
@@ -66,8 +67,11 @@ func FromWeights(ctx context.Context, path string, set *data.Set, o WeightOption
 
 // unscaled returns a model with the task of a set, without a network yet.
 func unscaled(set *data.Set, o WeightOptions) (*Model, error) {
+	if e := set.Encoding; e != nil && !e.Plain() {
+		return nil, fmt.Errorf("expected columns of numbers without missing values, as the network has taken them, found %s", strings.Join(e.Summary(), "; "))
+	}
 	m := &Model{Task: task.Task{
-		Inputs:  task.Inputs{Features: set.Features, Shape: set.X.Shape()[1:].Clone(), Mean: o.Network.Mean, Std: o.Network.Std},
+		Inputs:  task.Inputs{Features: set.Features, Shape: set.X.Shape()[1:].Clone(), Mean: o.Network.Mean, Std: o.Network.Std, Encoding: set.Encoding},
 		Outputs: &task.Regression{Names: set.Targets, NoiseVariance: 1},
 	}}
 	var err error

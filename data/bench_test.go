@@ -1,7 +1,10 @@
 package data
 
 import (
+	"fmt"
 	"math/rand/v2"
+	"regexp"
+	"strings"
 	"testing"
 )
 
@@ -50,5 +53,37 @@ func BenchmarkBatch(b *testing.B) {
 	for b.Loop() {
 		dst = s.Batch(i, dst)
 		i++
+	}
+}
+
+// BenchmarkReadCSV measures how many rows of 10 columns, one of them text, are read and encoded
+// in a second.
+func BenchmarkReadCSV(b *testing.B) {
+	const n = 50_000
+	rng := rand.New(rand.NewPCG(1, 0))
+	var text strings.Builder
+	text.WriteString("a,b,c,d,e,f,g,h,town,y\n")
+	for range n {
+		for range 8 {
+			fmt.Fprintf(&text, "%.6g,", rng.NormFloat64())
+		}
+		fmt.Fprintf(&text, "T%d,%d\n", rng.IntN(5), rng.IntN(100))
+	}
+	for _, quotes := range []bool{false, true} {
+		content := text.String()
+		if quotes {
+			content = strings.NewReplacer("T", `"T`, ",", ",").Replace(content)
+			content = regexp.MustCompile(`"T(\d)`).ReplaceAllString(content, `"T$1"`)
+		}
+		b.Run(fmt.Sprintf("quotes=%t", quotes), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				s, err := tableOf(b, content).Encode(ColumnOptions{})
+				if err != nil || s.N() != n {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(n*float64(b.N)/b.Elapsed().Seconds(), "rows/s")
+		})
 	}
 }

@@ -1,123 +1,214 @@
 package data
 
 import (
-	"compress/gzip"
+	"bufio"
+	"bytes"
 	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
-	"strconv"
 	"strings"
+
+	"github.com/go-valla/valla/internal/tablefile"
 )
 
-// byteOrderMark is a character that some programs write before the first column's name.
-const byteOrderMark = "\ufeff"
+// lineRows is the source of a file of text.
+type lineRows struct {
+	path  string
+	file  io.Closer
+	text  *tablefile.Text
+	cells *tablefile.Cells
+	first []row // rows that were read to find the header
+	width int   // cells of a row
+}
 
-// readCSV reads the table at path, decompressed where its name ends in .gz.
-func readCSV(path string) (*Table, error) {
-	f, err := os.Open(path)
+// row is a copy of a row and its line.
+type row struct {
+	cells []string
+	line  int
+}
+
+// openText opens the text in content, whose size is 0 if that is not known; file is closed at
+// the end.
+func (r TableReader) openText(path string, content io.Reader, file io.Closer, size int64) (*Stream, error) {
+	t := &lineRows{path: path, file: file, text: new(tablefile.Text)}
+	if err := t.text.Unpack(content); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	b := bufio.NewReaderSize(t.text, 1<<16)
+	start, err := b.Peek(1 << 16)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if bytes.HasPrefix(start, []byte("\xff\xfe")) || bytes.HasPrefix(start, []byte("\xfe\xff")) {
+		return nil, fmt.Errorf("%s: expected text in UTF-8, found UTF-16: save the table as CSV in UTF-8", path)
+	}
+	if mark := []byte(tablefile.ByteOrderMark); bytes.HasPrefix(start, mark) {
+		start = start[len(mark):]
+		_, _ = b.Discard(len(mark)) // they were peeked
+	}
+	t.cells = tablefile.NewCells(b, separator(start))
+	columns, err := t.header(r)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	if !strings.HasSuffix(strings.ToLower(path), ".gz") {
-		return decodeCSV(f, path)
+	s := &Stream{Path: path, Columns: columns, source: t, lines: true}
+	if lines := bytes.Count(start, []byte{'\n'}); lines > 0 && !t.text.Packed() {
+		s.Rows = size * int64(lines) / int64(len(start))
 	}
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	defer z.Close()
-	return decodeCSV(z, path)
+	return s.useAll(), nil
 }
 
-// decodeCSV reads a table from r; errors start with name.
-func decodeCSV(r io.Reader, name string) (*Table, error) {
-	d := csvDecoder{name: name, r: csv.NewReader(r)}
-	d.r.FieldsPerRecord = -1 // checked here, for the message
-	d.r.ReuseRecord = true
-	for {
-		cells, err := d.r.Read()
+// header reads the names of the columns, or makes them.
+func (t *lineRows) header(r TableReader) ([]string, error) {
+	for range 2 {
+		cells, err := t.cells.Read()
 		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {
-			return nil, d.syntax(err)
+			return nil, t.syntax(err)
 		}
-		if err := d.row(cells); err != nil {
-			return nil, err
+		copied := row{line: t.cells.Line}
+		for _, c := range cells {
+			copied.cells = append(copied.cells, string(bytes.TrimSpace(c)))
+		}
+		t.first = append(t.first, copied)
+	}
+	if len(t.first) == 0 {
+		return nil, fmt.Errorf("%s: no rows", t.path)
+	}
+	names := t.first[0].cells
+	t.width = len(names)
+	has, err := r.hasHeader(t.first)
+	if err != nil {
+		return nil, fmt.Errorf("%s:%d: %w", t.path, t.first[0].line, err)
+	}
+	if !has {
+		return numbered(t.width, "x"), nil
+	}
+	t.first = t.first[1:]
+	names = slices.Clone(names)
+	for i, n := range names {
+		if n == "" {
+			names[i] = fmt.Sprintf("%s%d", unnamed, i)
 		}
 	}
-	if len(d.values) == 0 {
-		return nil, fmt.Errorf("%s: no rows of numbers", name)
+	if err := unique(names); err != nil {
+		return nil, fmt.Errorf("%s: %w", t.path, err)
 	}
-	return newTable(name, d.columns, d.values, len(d.values)/len(d.columns))
+	return names, nil
 }
 
-// A csvDecoder gathers the rows of a table.
-type csvDecoder struct {
-	name    string
-	r       *csv.Reader
-	columns []string // nil before the first row
-	values  []float64
-}
-
-// row adds one row of the file: the header, or numbers.
-func (d *csvDecoder) row(cells []string) error {
-	if d.columns == nil {
-		cells[0] = strings.TrimPrefix(cells[0], byteOrderMark)
-		if !slices.ContainsFunc(cells, notNumber) {
-			d.columns = numbered(len(cells), "x")
-		} else {
-			for _, c := range cells {
-				d.columns = append(d.columns, strings.TrimSpace(c))
-			}
+func (t *lineRows) next(b *batch, n int) error {
+	for len(t.first) > 0 && b.n < n {
+		r := t.first[0]
+		if err := t.row(b, len(r.cells), r.line, func(i int) []byte { return []byte(r.cells[i]) }); err != nil {
+			return err
+		}
+		t.first = t.first[1:]
+	}
+	for b.n < n {
+		cells, err := t.cells.Read()
+		if errors.Is(err, io.EOF) && b.n > 0 {
 			return nil
 		}
-	}
-	if len(cells) != len(d.columns) {
-		return fmt.Errorf("%s:%d: expected %d cells, found %d", d.name, d.line(), len(d.columns), len(cells))
-	}
-	for i, c := range cells {
-		v, err := strconv.ParseFloat(strings.TrimSpace(c), 64)
-		if err != nil || !finite(v) {
-			return d.cell(i, c)
+		if errors.Is(err, io.EOF) {
+			return err
 		}
-		d.values = append(d.values, v)
+		if err != nil {
+			return t.syntax(err)
+		}
+		if err := t.row(b, len(cells), t.cells.Line, func(i int) []byte { return bytes.TrimSpace(cells[i]) }); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-// line returns the number of the current row's first line, counting from 1.
-func (d *csvDecoder) line() int {
-	line, _ := d.r.FieldPos(0)
-	return line
-}
-
-// cell returns the error about the cell c of column i, which is not a finite number.
-func (d *csvDecoder) cell(i int, c string) error {
-	expected := "a number"
-	if !notNumber(c) {
-		expected = "a finite number"
+// row adds one row, whose cells the function gives.
+func (t *lineRows) row(b *batch, width, line int, cell func(i int) []byte) error {
+	if width != t.width {
+		return fmt.Errorf("%s:%d: expected %d cells, found %d", t.path, line, t.width, width)
 	}
-	return fmt.Errorf("%s:%d: column %q (number %d): expected %s, found %q",
-		d.name, d.line(), d.columns[i], i+1, expected, c)
+	for j := range b.use {
+		b.cell(j, cell(b.use[j].at), line)
+	}
+	b.n++
+	return b.room()
 }
 
-// syntax adds the file, and the line if it is known, to an error of the CSV reader.
-func (d *csvDecoder) syntax(err error) error {
+func (t *lineRows) close() {
+	t.text.Close()
+	_ = t.file.Close() // it was read only
+}
+
+// syntax adds the file, and the line if it is known, to an error of the reader of cells.
+func (t *lineRows) syntax(err error) error {
 	var parse *csv.ParseError
 	if errors.As(err, &parse) {
-		return fmt.Errorf("%s:%d: %w", d.name, parse.Line, parse.Err)
+		return fmt.Errorf("%s:%d: %w", t.path, parse.Line, parse.Err)
 	}
-	return fmt.Errorf("%s: %w", d.name, err)
+	return fmt.Errorf("%s: after line %d: %w", t.path, t.cells.Line, err)
 }
 
-// notNumber says whether a cell is no number. A number that float64 cannot hold counts as a
-// number.
-func notNumber(cell string) bool {
-	_, err := strconv.ParseFloat(strings.TrimSpace(cell), 64)
-	return err != nil && !errors.Is(err, strconv.ErrRange)
+// separators are the characters that may separate cells, the likeliest first: a comma may
+// stand within a cell of the others.
+const separators = "\t;|,"
+
+// separator returns the character that separates the cells of a text, by its first lines: of
+// those in the first line the one that most other lines have as often.
+func separator(start []byte) byte {
+	lines := outside(start)
+	best, most := byte(','), 0
+	for i := range len(separators) {
+		c := separators[i : i+1]
+		n, agree := 0, 0
+		for k, line := range lines {
+			if k == 0 {
+				n = strings.Count(line, c)
+			}
+			if n > 0 && strings.Count(line, c) == n {
+				agree++
+			}
+		}
+		if agree > most {
+			best, most = c[0], agree
+		}
+	}
+	return best
+}
+
+// outside returns the separators of each of the first lines that are not empty, without what
+// is between quotes.
+func outside(start []byte) []string {
+	const most = 20
+	var lines []string
+	var line strings.Builder
+	quoted, any := false, false
+	for _, c := range start {
+		switch {
+		case c == '"':
+			quoted, any = !quoted, true
+		case quoted:
+		case c == '\n':
+			if any {
+				lines = append(lines, line.String())
+			}
+			line.Reset()
+			if any = false; len(lines) == most {
+				return lines
+			}
+		case strings.IndexByte(separators, c) >= 0:
+			line.WriteByte(c)
+			any = true
+		case c != '\r':
+			any = true
+		}
+	}
+	if any && (len(lines) == 0 || len(start) < 1<<16-3) {
+		lines = append(lines, line.String())
+	}
+	return lines
 }

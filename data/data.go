@@ -1,5 +1,5 @@
-// Package data reads tables from CSV and NumPy files, divides their rows, standardises
-// columns, forms mini-batches, finds centres by k-means, and has three small data sets for
+// Package data reads tables from text, Parquet and NumPy files, turns their cells into numbers
+// (see [Encoding]), divides their rows, standardises columns, forms mini-batches, finds centres by k-means, and has three small data sets for
 // one-dimensional regression. Package sets, below this one, knows public data sets by name.
 //
 // Values are float64 unless a comment says otherwise. A program that trains in float32
@@ -7,13 +7,12 @@
 // number of rows (examples), D the number of features and K the number of columns.
 //
 // A file with a fault is refused as a whole, and the error is one line that names the
-// place. Every value that is not a finite number is a fault.
+// place. Where numbers are expected, every value that is not a finite one is a fault.
 package data
 
 import (
 	"fmt"
 	"strconv"
-	"strings"
 
 	"gorgonia.org/tensor"
 )
@@ -84,17 +83,4 @@ func numbered(n int, prefix string) []string {
 		names[i] = prefix + strconv.Itoa(i)
 	}
 	return names
-}
-
-// listed joins names for an error message. It leaves out those after the 20th.
-func listed(names []string) string {
-	const most = 20
-	quoted := make([]string, 0, most)
-	for i, name := range names {
-		if i == most {
-			return fmt.Sprintf("%s and %d more", strings.Join(quoted, ", "), len(names)-most)
-		}
-		quoted = append(quoted, strconv.Quote(name))
-	}
-	return strings.Join(quoted, ", ")
 }

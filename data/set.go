@@ -15,6 +15,11 @@ type Set struct {
 	// set says so. For images it is [N,C,H,W] and may be uint8.
 	X *tensor.Dense
 	Y *tensor.Dense // [N,T], float64 or float32
+
+	// Encoding made X of the columns of a table; nil if X holds them as they are.
+	Encoding *Encoding
+	// Labels are the names of classes, whose places Y holds; nil if Y holds the targets.
+	Labels []string
 }
 
 // N returns the number of examples.
@@ -23,12 +28,9 @@ func (s *Set) N() int { return s.X.Shape()[0] }
 // Rows returns a copy of the examples with the numbers rows, in that order. Numbers may
 // repeat. It panics if rows is empty or a number is not in [0,N).
 func (s *Set) Rows(rows []int) *Set {
-	return &Set{
-		Features: s.Features,
-		Targets:  s.Targets,
-		X:        TakeRows(s.X, rows),
-		Y:        TakeRows(s.Y, rows),
-	}
+	out := *s
+	out.X, out.Y = TakeRows(s.X, rows), TakeRows(s.Y, rows)
+	return &out
 }
 
 // TakeRows returns a copy [len(rows),…] of the rows of t [N,…] with the numbers rows. t

@@ -1,26 +1,46 @@
 package data
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"gorgonia.org/tensor"
 
 	"github.com/go-valla/valla/data/npy"
+	"github.com/go-valla/valla/internal/tablefile"
 )
 
-// A Table is a file of numbers in named columns.
+// A Table is a file of named columns, or a batch of its rows.
 type Table struct {
-	Path    string   // where it was read, for messages
-	Columns []string // K unique names
-	Values  *tensor.Dense
-	// Values is [N,K] float64, all finite.
+	Path    string        // where it was read, for messages
+	Columns []string      // K unique names
+	Values  *tensor.Dense // [N,K] float64; NaN where Words has the cell, finite elsewhere
+	// Words has, for each column, the cells that are no finite numbers; nil for a column of
+	// numbers, and nil altogether where all are. Only CSV and Parquet files have words.
+	Words []*Words
+	Notes []string // sentences on what looks wrong
 
 	// X holds inputs that are no columns, such as images [N,C,H,W], in the type of the
 	// file. Columns then are targets only. X is nil where all inputs are columns.
 	X *tensor.Dense
+
+	text bool // says that Words counts lines
+	rows int  // where there are neither Values nor X
+}
+
+// N returns the number of rows.
+func (t *Table) N() int {
+	switch {
+	case t.X != nil:
+		return t.X.Shape()[0]
+	case t.Values != nil:
+		return t.Values.Shape()[0]
+	}
+	return t.rows
 }
 
 // ReadTable reads the table at path with the default [TableReader].
@@ -31,40 +51,54 @@ type TableReader struct {
 	// X and Y name the arrays of a .npz archive that hold the inputs and the targets. The
 	// empty string means "X" and "y". Only a y that is not named may be absent.
 	X, Y string
+	// Header says whether the first row of a text names the columns: "yes", "no" or, which ""
+	// means too, "auto".
+	Header string
+	// Names are columns that the table is known to have. Where the first row has all of them
+	// it is the header, also if they are numbers.
+	Names []string
 }
 
 // Read returns the table at path. The extension chooses the format:
 //
-//   - .csv, .csv.gz: comma-separated numbers. A first row with a cell that is no
-//     number is the header; without one the columns are called x0, x1, ...
+//   - .csv, .tsv, .txt: text in UTF-8 with commas, semicolons, tabs or bars between the cells,
+//     whichever the first lines have; also packed as .gz, .zst, .bz2 or .zip. The path
+//     [Stdin] means such a text. A first row with a word is the header; without one the
+//     columns are called x0, x1, ... A first row that may be either is an error, unless
+//     Header says what it is.
+//   - .parquet: flat columns of numbers, text, booleans, dates and times.
 //   - .npy: an array [N] or [N,K], whose columns are called x0, x1, ...
 //   - .npz: an archive of arrays. The array X [N] or [N,D] gives the columns x0, x1, ...
 //     The array y [N] or [N,T] gives the last columns, under the array's name: a single one
 //     is called y, several are called y0, y1, ... An X with more axes, such as images
 //     [N,C,H,W], becomes no columns but is kept as it is.
 //
-// Errors name the file and, where it applies, the line and the column. A cell
-// that is not a finite number, rows of different lengths, two columns of one
-// name and a table without rows are errors.
+// Cells of text and Parquet that are no finite numbers become Words; an array must not have
+// any. Errors name the file and, where it applies, the line and the column. Rows of different
+// lengths, two columns of one name and a table without rows are errors.
 func (r TableReader) Read(path string) (*Table, error) {
-	lower := strings.ToLower(path)
-	switch {
-	case strings.HasSuffix(lower, ".csv"), strings.HasSuffix(lower, ".csv.gz"):
-		return readCSV(path)
-	case strings.HasSuffix(lower, ".npy"):
+	s, err := r.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	return s.All(0)
+}
+
+// arrays reads a NumPy file.
+func (r TableReader) arrays(path string) (*Table, error) {
+	if strings.HasSuffix(strings.ToLower(path), ".npy") {
 		t, err := npy.Read(path)
 		if err != nil {
 			return nil, err
 		}
 		return arrayTable(path, t)
-	case strings.HasSuffix(lower, ".npz"):
-		a, err := npy.ReadArchive(path)
-		if err != nil {
-			return nil, err
-		}
-		return r.archiveTable(path, a)
 	}
-	return nil, fmt.Errorf("%s: expected a file called .csv, .csv.gz, .npy or .npz", path)
+	a, err := npy.ReadArchive(path)
+	if err != nil {
+		return nil, err
+	}
+	return r.archiveTable(path, a)
 }
 
 // arrayTable makes a table of an array [N] or [N,K].
@@ -172,7 +206,7 @@ func (t *Table) Column(name string) (int, error) {
 	if i := slices.Index(t.Columns, name); i >= 0 {
 		return i, nil
 	}
-	return 0, fmt.Errorf("%s: no column %q; it has %s", t.Path, name, listed(t.Columns))
+	return 0, fmt.Errorf("%s: no column %q; it has %s", t.Path, name, tablefile.Listed(t.Columns))
 }
 
 // Set divides the table into targets and features. The targets are the columns with the
@@ -189,18 +223,15 @@ func (t *Table) Set(targets ...string) (*Set, error) {
 			targets = t.Columns
 		}
 	}
-	var at, rest []int
-	for _, name := range targets {
-		i, err := t.Column(name)
-		if err != nil {
-			return nil, err
-		}
-		if slices.Contains(at, i) {
-			return nil, fmt.Errorf("%s: the target %q is named twice", t.Path, name)
-		}
-		at = append(at, i)
+	at, err := t.targetColumns(targets)
+	if err != nil {
+		return nil, err
 	}
-	set := &Set{Targets: slices.Clone(targets), Y: t.Pick(at), X: t.X}
+	var rest []int
+	set := &Set{Targets: slices.Clone(targets), X: t.X}
+	if set.Y, err = t.Numbers(at); err != nil {
+		return nil, err
+	}
 	if t.X != nil {
 		return set, nil
 	}
@@ -210,14 +241,51 @@ func (t *Table) Set(targets ...string) (*Set, error) {
 		}
 	}
 	if len(rest) == 0 {
-		return nil, fmt.Errorf("%s: only the columns %s, expected a target and at least one feature", t.Path, listed(t.Columns))
+		return nil, t.noFeature()
 	}
-	set.X = t.Pick(rest)
-	return set, nil
+	set.X, err = t.Numbers(rest)
+	return set, err
 }
 
-// Pick returns the columns with the given numbers, [N,len(at)].
-func (t *Table) Pick(at []int) *tensor.Dense {
+func (t *Table) noFeature() error {
+	return fmt.Errorf("%s: only the columns %s, expected a target and at least one feature", t.Path, tablefile.Listed(t.Columns))
+}
+
+// Numbers returns the columns with the given numbers, [N,len(at)]. A cell that is no finite
+// number is an error.
+func (t *Table) Numbers(at []int) (*tensor.Dense, error) {
+	for _, j := range at {
+		if w := t.wordsOf(j); w != nil {
+			return nil, t.noNumber(j, w.List[0])
+		}
+	}
+	return t.pick(at), nil
+}
+
+// wordsOf returns the words of a column, or nil.
+func (t *Table) wordsOf(j int) *Words {
+	if t.Words == nil {
+		return nil
+	}
+	return t.Words[j]
+}
+
+// noNumber is the error about a cell of column j that is no number.
+func (t *Table) noNumber(j int, w Word) error {
+	expected := "a number"
+	if v, err := strconv.ParseFloat(w.Text, 64); errors.Is(err, strconv.ErrRange) || err == nil && !finite(v) {
+		expected = "a finite number"
+	}
+	return t.cell(j, w, expected)
+}
+
+// cell is the error about a cell of column j.
+func (t *Table) cell(j int, w Word, expected string) error {
+	return fmt.Errorf("%s: expected %s, found %s", place(t.Path, t.text, w.At, t.Columns[j]), expected, tablefile.Quoted(w.Text))
+}
+
+// pick returns the columns with the given numbers, NaN for words.
+func (t *Table) pick(at []int) *tensor.Dense {
 	values := t.Values.Float64s()
 	out := make([]float64, 0, t.Values.Shape()[0]*len(at))
 	for row := range slices.Chunk(values, len(t.Columns)) {
@@ -233,7 +301,7 @@ func require(path string, a *npy.Archive, name string) (*tensor.Dense, error) {
 	if t, ok := a.Get(name); ok {
 		return t, nil
 	}
-	return nil, fmt.Errorf("%s: no array %q; it has %s", path, name, listed(a.Names))
+	return nil, fmt.Errorf("%s: no array %q; it has %s", path, name, tablefile.Listed(a.Names))
 }
 
 func orElse(s, standard string) string {

@@ -1,8 +1,9 @@
 package data
 
 import (
-	"bytes"
 	"errors"
+	"fmt"
+	"io"
 	"io/fs"
 	"math"
 	"os"
@@ -102,32 +103,170 @@ func TestReadTableCSV(t *testing.T) {
 
 func TestReadTableCSVErrors(t *testing.T) {
 	for name, c := range map[string]struct{ content, place, say string }{
-		"word":        {"a,b\n1,2\n3,abc\n", ":3: ", `column "b" (number 2): expected a number, found "abc"`},
-		"empty cell":  {"a,b\n1,\n", ":2: ", `column "b" (number 2): expected a number, found ""`},
-		"NaN":         {"a,b\nNaN,1\n", ":2: ", `column "a" (number 1): expected a finite number, found "NaN"`},
-		"NaN first":   {"1,nan\n", ":1: ", `column "x1" (number 2): expected a finite number, found "nan"`},
+		"word":        {"a,b\n1,2\n3,abc\n", ":3: ", `column "b": expected a number, found "abc"`},
+		"empty cell":  {"a,b\n1,\n", ":2: ", `column "b": expected a number, found ""`},
+		"NaN":         {"a,b\nNaN,1\n", ":2: ", `column "a": expected a finite number, found "NaN"`},
 		"Inf":         {"1,2\n3,-Inf\n", ":2: ", `found "-Inf"`},
 		"overflow":    {"1,2\n3,1e999\n", ":2: ", `expected a finite number, found "1e999"`},
+		"underscore":  {"a,b\n1_000,2\n", ":2: ", `expected a number, found "1_000"`},
+		"hexadecimal": {"a,b\n1,0x1p4\n", ":2: ", `column "b": expected a number, found "0x1p4"`},
+		"long cell":   {"a,b\n1," + strings.Repeat("z", 1000) + "\n", ":2: ", `found "` + strings.Repeat("z", 40) + `"...`},
 		"short row":   {"a,b\n1,2\n3\n", ":3: ", "expected 2 cells, found 1"},
 		"long row":    {"1,2\n3,4,5\n", ":2: ", "expected 2 cells, found 3"},
 		"blank lines": {"a,b\n\n\n1,x\n", ":4: ", `found "x"`},
 		"quote":       {"a,b\n\"1,2\n", ":2: ", "quote"},
 		"twice":       {"a,b,a\n1,2,3\n", ": ", `two columns are called "a"`},
-		"empty":       {"", ": ", "no rows of numbers"},
-		"header only": {"a,b\n", ": ", "no rows of numbers"},
+		"empty":       {"", ": ", "an empty file"},
+		"header only": {"a,b\n", ": ", "no rows"},
+		"blank":       {"\n\n", ": ", "no rows"},
+		"UTF-16":      {"\xff\xfea\x00,\x00b\x00\n\x00", ": ", "expected text in UTF-8, found UTF-16"},
+		"Parquet":     {"PAR1 or so", ": ", "found a Parquet file"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := put(t, "d.csv", c.content)
-			_, err := ReadTable(path)
+			table, err := ReadTable(path)
+			if err == nil {
+				_, err = table.Set()
+			}
 			expectError(t, err, path+c.place, c.say)
 		})
 	}
 }
 
+// A first row that may be names or data is not guessed.
+func TestHeader(t *testing.T) {
+	for text, want := range map[string]string{ // the columns; "" for an error
+		"a,b\n1,2\n":               "a b",
+		"a,1\n3,4\n":               "a 1",
+		"1,2\n3,4\n":               "x0 x1",
+		"3,1,2\n3,4,5\n":           "x0 x1 x2",
+		",0,1,2\n0,4,5,6\n":        "Unnamed:_0 0 1 2",
+		"a,,c\n1,2,3\n":            "a Unnamed:_1 c",
+		"p,q\nr,s\n":               "p q",
+		"0,1,2\n3,4,5\n":           "",
+		"2019,2020,2021\n3,4,5\n":  "",
+		"1,,3\n4,5,6\n":            "",
+		"1,nan\n3,4\n":             "",
+		"5.1,setosa\n4.9,setosa\n": "",
+	} {
+		path := put(t, "d.csv", text)
+		s, err := TableReader{}.Open(path)
+		if want == "" {
+			expectError(t, err, path+":1: ", "say header yes or header no")
+		} else if err != nil || strings.ReplaceAll(strings.Join(s.Columns, "|"), " ", "_") != strings.ReplaceAll(want, " ", "|") {
+			t.Errorf("%q: columns %v, error %v, want %s", text, s, err, want)
+		}
+		for header, first := range map[string]bool{"yes": false, "no": true} {
+			s, err := TableReader{Header: header}.Open(path)
+			if err != nil || (s.Columns[0] == "x0") != first {
+				t.Errorf("%q, header %s: %v, error %v", text, header, s, err)
+			}
+		}
+	}
+	path := put(t, "d.csv", "2019,2020,2021\n3,4,5\n")
+	known, err := TableReader{Names: []string{"2020", "2019"}}.Read(path)
+	expectTable(t, known, err, "2019 2020 2021", 3, 4, 5)
+	before, err := TableReader{Names: []string{"x0", "x1"}}.Read(path)
+	expectTable(t, before, err, "x0 x1 x2", 2019, 2020, 2021, 3, 4, 5)
+	_, err = TableReader{Header: "maybe"}.Read(path)
+	expectError(t, err, path, `header "maybe", expected auto, yes or no`)
+}
+
+// What separates the cells, and what packs the file, is told by the content.
+func TestForms(t *testing.T) {
+	plain := "a,b\n1.5,2\n3,-4e1\n"
+	for name, content := range map[string]string{
+		"d.csv":     plain,
+		"semi.csv":  strings.ReplaceAll(plain, ",", ";"),
+		"tab.tsv":   strings.ReplaceAll(plain, ",", "\t"),
+		"bar.txt":   strings.ReplaceAll(plain, ",", "|"),
+		"mark.csv":  "\ufeff\"a\",\"b\"\r\n\"1.5\",2\r\n3,\" -4e1 \"\r\n",
+		"d.csv.gz":  string(fixture.Gzip(t, []byte(plain))),
+		"d.tsv.zst": string(zstandard(t, strings.ReplaceAll(plain, ",", "\t"))),
+		"x.parquet": string(parquetOf(t, []struct{ A, B float64 }{{1.5, 2}, {3, -40}})),
+	} {
+		got, err := ReadTable(put(t, name, content))
+		if name == "x.parquet" && err == nil {
+			got.Columns = []string{"a", "b"}
+		}
+		expectTable(t, got, err, "a b", 1.5, 2, 3, -40)
+	}
+	german, err := ReadTable(put(t, "d.csv", "a;b\n1,5;2,5\n3,5;4,5\n"))
+	if err != nil || len(german.Columns) != 2 || german.Words[1].List[0].Text != "2,5" {
+		t.Errorf("semicolons and decimal commas: %+v, error %v", german, err)
+	}
+	quoted, err := ReadTable(put(t, "d.csv", "a,b\n\"x;y;\nz\",2\n\"p;q\",4\n"))
+	if err != nil || quoted.N() != 2 || quoted.Words[0].List[0] != (Word{"x;y;\nz", 2}) || quoted.Words[0].List[1].At != 4 {
+		t.Errorf("separators between quotes: %+v, error %v", quoted, err)
+	}
+}
+
+// Rows come in batches, and only of the columns that are used.
+func TestStream(t *testing.T) {
+	var text strings.Builder
+	text.WriteString("a,free,b\n")
+	for i := range 10 {
+		fmt.Fprintf(&text, "%d,word %d,%s\n", i, i, []string{"", "x", "7"}[i%3])
+	}
+	type row struct {
+		A    int64   `parquet:"a"`
+		Free string  `parquet:"free"`
+		B    *string `parquet:"b,optional"`
+	}
+	var rows []row
+	for i := range 10 {
+		rows = append(rows, row{int64(i), "word", []*string{nil, new("x"), new("7")}[i%3]})
+	}
+	for _, path := range []string{put(t, "d.csv", text.String()), put(t, "d.parquet", string(parquetOf(t, rows)))} {
+		s, err := TableReader{}.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Use([]int{2, 0}, []int{2})
+		var a []float64
+		var words []string
+		for {
+			b, err := s.Next(4)
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil || b.N() > 4 || !slices.Equal(b.Columns, []string{"b", "a"}) {
+				t.Fatalf("%s: batch %+v, error %v", path, b, err)
+			}
+			for i := range b.N() {
+				a = append(a, b.Values.Float64s()[2*i+1])
+				words = append(words, b.Words[0].List[b.Words[0].Codes[i]-1].Text)
+			}
+		}
+		s.Close()
+		if fmt.Sprint(a) != "[0 1 2 3 4 5 6 7 8 9]" || fmt.Sprintf("%q", words) != `["" "x" "7" "" "x" "7" "" "x" "7" ""]` {
+			t.Errorf("%s: %v, %q", path, a, words)
+		}
+		if s, err = (TableReader{}).Open(path); err != nil {
+			t.Fatal(err)
+		}
+		_, err = s.All(10)
+		expectError(t, err, path+": ", "take a part of the rows, or drop columns")
+		s.Close()
+	}
+}
+
+// Whole numbers that float64 does not hold are said once for a column.
+func TestRounded(t *testing.T) {
+	table, err := ReadTable(put(t, "d.csv", "id,b\n9007199254740992,1\n9007199254740993,2\n9007199254740995,2\n"))
+	if err != nil || len(table.Notes) != 1 || !strings.Contains(table.Notes[0], `d.csv:3: column "id": 9007199254740993 is beyond 2⁵³`) {
+		t.Errorf("table %+v, error %v", table, err)
+	}
+	table, err = ReadTable(put(t, "d.parquet", string(parquetOf(t, []struct{ A int64 }{{1}, {9007199254740993}}))))
+	if err != nil || len(table.Notes) != 1 || !strings.Contains(table.Notes[0], "row 1 (counting from 0)") {
+		t.Errorf("table %+v, error %v", table, err)
+	}
+}
+
 func TestReadTableGzipErrors(t *testing.T) {
-	path := put(t, "d.csv.gz", "a,b\n1,2\n3,4\n")
-	_, err := ReadTable(path)
-	expectError(t, err, path+": ", "gzip")
+	path := put(t, "d.csv.gz", "a,b\n1,2\n3,4\n") // what packs a file is told by its content
+	got, err := ReadTable(path)
+	expectTable(t, got, err, "a b", 1, 2, 3, 4)
 	whole := string(fixture.Gzip(t, []byte(strings.Repeat("1,2\n", 100))))
 	path = put(t, "d.csv.gz", whole[:len(whole)-6])
 	_, err = ReadTable(path)
@@ -197,7 +336,7 @@ func TestReadTableArrayErrors(t *testing.T) {
 		"y as x0":   {putNPZ(t, "X x0", x, y), TableReader{Y: "x0"}, `two columns are called "x0"`},
 		"no npy":    {put(t, "a.npy", "hello world"), TableReader{}, "magic"},
 		"no zip":    {put(t, "a.npz", "hello"), TableReader{}, "zip"},
-		"extension": {put(t, "a.xlsx", "hello"), TableReader{}, "expected a file called .csv, .csv.gz, .npy or .npz"},
+		"extension": {put(t, "a.xlsx", "hello"), TableReader{}, "expected a file called .csv, .tsv, .txt (also .gz, .zst, .bz2), .parquet, .npy or .npz"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := c.reader.Read(c.path)
@@ -255,18 +394,12 @@ func TestTableSet(t *testing.T) {
 	expectError(t, err, single.Path+": ", "at least one feature")
 }
 
-func TestListedIsShort(t *testing.T) {
-	if got := listed(numbered(785, "x")); !strings.HasSuffix(got, `"x19" and 765 more`) {
-		t.Errorf("listed %s", got)
-	}
-}
-
 func FuzzDecodeCSV(f *testing.F) {
 	for _, s := range []string{"a,b\n1,2\n", "1,2\n3\n", "\"a\nb\",c\n1,2", "\ufeff1", "", "\n\n", "nan,1e999", "a,a\n1,1"} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, in []byte) {
-		table, err := decodeCSV(bytes.NewReader(in), "f.csv")
+		table, err := decodeText(in)
 		if err != nil {
 			if table != nil || !strings.HasPrefix(err.Error(), "f.csv:") {
 				t.Fatalf("got %v, %v", table, err)
@@ -274,11 +407,14 @@ func FuzzDecodeCSV(f *testing.F) {
 			return
 		}
 		n, k := table.Values.Shape()[0], table.Values.Shape()[1]
-		if n == 0 || k != len(table.Columns) || n*k != len(table.Values.Float64s()) {
+		if n == 0 || n != table.N() || k != len(table.Columns) || n*k != len(table.Values.Float64s()) {
 			t.Fatalf("%d columns %q, values of shape %v", len(table.Columns), table.Columns, table.Values.Shape())
 		}
-		if slices.ContainsFunc(table.Values.Float64s(), func(v float64) bool { return !finite(v) }) {
-			t.Fatalf("not finite: %v", table.Values.Data())
+		for i, v := range table.Values.Float64s() {
+			w := table.wordsOf(i % k)
+			if word := w != nil && w.Codes[i/k] > 0; finite(v) == word || word && int(w.Codes[i/k]) > len(w.List) {
+				t.Fatalf("row %d, column %d: %g, words %+v", i/k, i%k, v, w)
+			}
 		}
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"github.com/go-valla/valla/data/npy"
+	"github.com/go-valla/valla/internal/tablefile"
 )
 
 // UCI returns one of the standard splits of a UCI regression set (Hernández-Lobato and
@@ -67,7 +68,7 @@ func testRows(a *npy.Archive, split, n int) ([]int, error) {
 	t, ok := a.Get(name(split))
 	if !ok {
 		has := func(s int) bool { return slices.Contains(a.Names, name(s)) }
-		return nil, missingSplit(split, has, "arrays test_0, test_1, ...", listed(a.Names))
+		return nil, missingSplit(split, has, "arrays test_0, test_1, ...", tablefile.Listed(a.Names))
 	}
 	if t.Dims() != 1 || t.Dtype() != tensor.Int64 {
 		return nil, fmt.Errorf("array %q: expected int64 of shape [T], found %v of shape %v", name(split), t.Dtype(), t.Shape())

@@ -18,6 +18,7 @@ var level = map[string]int{
 	"internal/settings":           0,
 	"internal/fixture":            0,
 	"internal/openblas":           1,
+	"internal/tablefile":          1,
 	"internal/eigen":              1,
 	"internal/archive":            4,
 	"data/npy":                    1,

@@ -23,7 +23,13 @@ func TestWrongInput(t *testing.T) {
 		}
 	}
 	write("nan.csv", "a,b,y\n1,2,3\n4,NaN,6\n")
-	write("word.csv", "a,b,y\n1,2,3\n4,five,6\n")
+	write("word.csv", "a,b,y\n1,2,3\n4,five,6\n7,8,9\n")
+	write("words.csv", "a,b,y\n1,2,three\n4,5,six\n7,8,six\n")
+	write("german.csv", "a;b;y\n1,5;2;3\n4,5;6;6\n")
+	write("dates.csv", "day,y\n01/02/2024,1\n03/04/2024,2\n")
+	write("allwords.csv", "a,b,y\n1,p,2\n3,q,4\n")
+	must(t, dir, with(quickTrain, "train", "train.csv", "--missing", "error", "--out", "strict.valla")...)
+	write("counts.csv", "2019,2020,2021\n1,2,3\n")
 	write("ragged.csv", "a,b,y\n1,2,3\n4,5\n")
 	write("one.csv", "y\n1\n2\n")
 	write("three.csv", "a,b,y\n1,2,3\n4,5,6\n7,8,10\n")
@@ -49,8 +55,17 @@ func TestWrongInput(t *testing.T) {
 		args string
 	}{
 		{1, "open none.csv: no such file", "train none.csv --out x.valla"},
-		{1, `nan.csv:3: column "b" (number 2): expected a finite number, found "NaN"`, "train nan.csv --out x.valla"},
-		{1, `word.csv:3: column "b" (number 2): expected a number, found "five"`, "train word.csv --out x.valla"},
+		{1, `nan.csv:3: column "b": expected a value, found "NaN"`, "train nan.csv --out x.valla --missing error --validation 0"},
+		{1, `nan.csv:3: column "b": expected a finite number, found "NaN"`, "train nan.csv --target b --out x.valla --validation 0"},
+		{1, `nan.csv:3: column "b": expected a value, found "NaN"`, "eval nan.csv --model strict.valla"},
+		{1, `word.csv:3: column "b": expected a number, found "five"; see --categorical`, "train word.csv --out x.valla"},
+		{1, `word.csv:3: column "b": expected a number, found "five"`, "eval word.csv --model m.valla"},
+		{1, `words.csv:2: column "y": expected a number, found "three"; the target holds text: --classes`, "train words.csv --out x.valla --validation 0"},
+		{1, `german.csv:2: column "a": expected a number with a decimal point such as 1.5`, "train german.csv --out x.valla"},
+		{1, `dates.csv: column "day": dates such as "01/02/2024" may have the month first or second`, "train dates.csv --out x.valla"},
+		{1, `train.csv: no column "c"`, "train train.csv --drop c --out x.valla"},
+		{1, "take a part of the rows, or drop columns", "train train.csv --out x.valla --memory 1KiB"},
+		{1, "take a part of the rows, or drop columns", "fit train.csv --model map.valla --out x.valla --memory 1KiB"},
 		{1, "ragged.csv:3: expected 3 cells, found 2", "train ragged.csv --out x.valla"},
 		{1, `one.csv: only the columns "y", expected a target and at least one feature`, "train one.csv --out x.valla"},
 		{1, `train.csv: no column "price"; it has "a", "b", "y"`, "train train.csv --target price --out x.valla"},
@@ -88,6 +103,9 @@ func TestWrongInput(t *testing.T) {
 		{2, "expected an integer at least 1, found \"0\"", "train train.csv --out x.valla --iterations 0"},
 		{2, "expected an integer at least 1, found \"0\"", "train train.csv --out x.valla --hidden 5,0"},
 		{2, "expected a number at least 0, at most 1, found \"1.5\"", "fit train.csv --model map.valla --out x.valla --alpha 1.5"},
+		{2, "since it counts up: say header yes or header no", "train counts.csv --out x.valla"},
+		{2, `the column "a" is named twice`, "train train.csv --id a --numeric a --out x.valla"},
+		{2, `the column "b" has no number`, "train allwords.csv --numeric b --out x.valla"},
 		{2, "to resume needs", "fit train.csv --model map.valla --out x.valla --resume"},
 		{2, "expected a number above 0, below 1, found \"95\"", "predict test.csv --model m.valla --level 95"},
 		{2, "expected a file called .csv, .npz or .npy", "predict test.csv --model m.valla --out p.xlsx"},

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/go-valla/valla"
+	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp/task"
 )
 
@@ -46,11 +47,7 @@ type evaluation struct {
 }
 
 func (c *evalCommand) run(cmd *cobra.Command, args []string) error {
-	m, table, err := c.open(args[0])
-	if err != nil {
-		return err
-	}
-	set, err := m.Set(table)
+	m, rows, err := c.open(args[0], true)
 	if err != nil {
 		return err
 	}
@@ -58,21 +55,45 @@ func (c *evalCommand) run(cmd *cobra.Command, args []string) error {
 	if m.Posterior != nil {
 		models = append(models, m)
 	}
-	e := evaluation{targets: set.Targets}
+	e := evaluation{targets: m.Task.Outputs.Targets()}
 	if _, classes := m.Task.Outputs.(*task.Classification); classes {
-		e.link = cmp.Or(c.options().Link, valla.Probit)
+		e.link = cmp.Or(task.Link(c.Link), valla.Probit)
 	}
-	for _, m := range models {
-		s, err := m.Evaluate(cmd.Context(), set, c.options())
-		if err != nil {
-			return fmt.Errorf("%s: %w", args[0], err)
-		}
-		e.methods, e.scores = append(e.methods, m.String()), append(e.scores, s)
+	if err := c.score(cmd, models, rows, &e); err != nil {
+		return err
 	}
 	if c.JSON {
 		return printJSON(cmd.OutOrStdout(), e.document())
 	}
 	_, err = fmt.Fprint(cmd.OutOrStdout(), e.text())
+	return err
+}
+
+// score fills in the scores of models for the rows.
+func (c *evalCommand) score(cmd *cobra.Command, models []*valla.Model, rows *valla.Rows, e *evaluation) error {
+	var scorers []task.Scorer
+	for _, m := range models {
+		e.methods, scorers = append(e.methods, m.String()), append(scorers, m.Task.Outputs.Scorer())
+	}
+	err := c.each(cmd, models[0], rows, func(set *data.Set, o valla.PredictOptions) error {
+		for i, m := range models {
+			p, err := m.Predict(cmd.Context(), set.X, o)
+			if err == nil {
+				err = scorers[i].Add(p, set.Y)
+			}
+			if err != nil {
+				return fmt.Errorf("evaluate: %w", err)
+			}
+		}
+		return nil
+	})
+	for _, s := range scorers {
+		scores, ofScores := s.Scores()
+		if err == nil && ofScores != nil {
+			err = fmt.Errorf("%s: %w", rows.Path(), ofScores)
+		}
+		e.scores = append(e.scores, scores)
+	}
 	return err
 }
 

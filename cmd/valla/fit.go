@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -34,6 +33,8 @@ type fitCommand struct {
 	model, netWeights, validationData string
 	elsewhere                         elsewhere
 	targets                           targets
+	columns                           columns
+	header                            header
 	network                           valla.Network
 	memory                            memory
 }
@@ -120,17 +121,19 @@ func (c *fitCommand) flags(cmd *cobra.Command) {
 	c.work.flags(cmd)
 	settingsFlags(f, c, "", nil)
 	f.StringVar(&c.validationData, "validation-data", "", "`FILE` of rows to validate with, instead of a fraction of DATA")
-	f.Var(&c.memory, "memory", "memory that the fit may need beside the data, such as 4GiB; a mini-batch that needs more is computed in parts (default: the method's)")
+	f.Var(&c.memory, "memory", "memory that the data may need, and the fit beside them, such as 4GiB; a mini-batch that needs more is computed in parts (default: what the machine has left, and the method's)")
+	settingsFlags(f, &c.header, "", nil)
 	settingsFlags(f, c.method, c.chosen.Name+": ", nil)
 
 	const prefix = "with --net-weights: "
 	settingsFlags(f, &c.elsewhere, prefix, nil)
 	settingsFlags(f, &c.targets, prefix, nil)
+	settingsFlags(f, &c.columns, prefix, nil)
 	settingsFlags(f, &c.network, prefix, map[string]string{"activation": "required for an mlp", "hidden": "default: for an mlp those of the file, for other forms 50,50"})
 	cmd.MarkFlagsOneRequired("model", "net-weights")
 	cmd.MarkFlagsMutuallyExclusive("model", "net-weights")
 	cmd.MarkFlagsMutuallyExclusive("validation", "validation-data")
-	for _, name := range slices.Concat(settings.Names(&c.elsewhere), settings.Names(&c.targets), settings.Names(&c.network)) {
+	for _, name := range slices.Concat(settings.Names(&c.elsewhere), settings.Names(&c.targets), settings.Names(&c.columns), settings.Names(&c.network)) {
 		cmd.MarkFlagsMutuallyExclusive("model", name) // the model file says it
 	}
 }
@@ -161,15 +164,11 @@ func (c *fitCommand) run(cmd *cobra.Command, args []string) error {
 	if err := cmp.Or(c.checkMethod(), c.checkWeights(), c.check(c.model, args[0], c.netWeights, c.validationData, c.network.Form)); err != nil {
 		return err
 	}
-	table, err := data.ReadTable(args[0])
+	m, set, err := c.start(cmd, args[0])
 	if err != nil {
 		return err
 	}
-	m, set, err := c.start(cmd.Context(), table)
-	if err != nil {
-		return err
-	}
-	held, judge, err := c.held(m)
+	held, judge, err := c.held(cmd, m)
 	if err != nil {
 		return err
 	}
@@ -218,14 +217,15 @@ func (c *fitCommand) checkWeights() error {
 	return nil
 }
 
-// start returns the network to fit a posterior to, and the data.
-func (c *fitCommand) start(ctx context.Context, table *data.Table) (*valla.Model, *data.Set, error) {
+// start returns the network to fit a posterior to, and the data in the file at path.
+func (c *fitCommand) start(cmd *cobra.Command, path string) (*valla.Model, *data.Set, error) {
 	if c.netWeights != "" {
-		set, err := table.Set(c.targets.Target...)
+		set, notes, err := c.columns.read(path, c.header, c.targets, valla.TrainOptions{Classes: c.targets.Classes}, c.memory)
 		if err != nil {
 			return nil, nil, err
 		}
-		m, err := valla.FromWeights(ctx, c.netWeights, set, valla.WeightOptions{
+		printNotes(cmd, notes)
+		m, err := valla.FromWeights(cmd.Context(), c.netWeights, set, valla.WeightOptions{
 			Network: c.network, Layout: layouts[c.elsewhere.Layout], Standardize: c.elsewhere.Standardize, Classes: c.targets.Classes,
 		})
 		return m, set, err
@@ -234,21 +234,29 @@ func (c *fitCommand) start(ctx context.Context, table *data.Table) (*valla.Model
 	if err != nil {
 		return nil, nil, err
 	}
-	set, err := m.Set(table)
+	set, err := c.read(cmd, m, path)
 	return m, set, err
+}
+
+// read returns the rows in a file as a model takes them.
+func (c *fitCommand) read(cmd *cobra.Command, m *valla.Model, path string) (*data.Set, error) {
+	rows, err := m.Open(c.header.reader(), path, true)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	set, err := rows.All(int64(c.memory))
+	printNotes(cmd, rows.Notes())
+	return set, err
 }
 
 // held returns the rows of a file to validate with and, where there are many, half of them
 // to judge by; nil where none are given.
-func (c *fitCommand) held(m *valla.Model) (held, judge *data.Set, err error) {
+func (c *fitCommand) held(cmd *cobra.Command, m *valla.Model) (held, judge *data.Set, err error) {
 	if c.validationData == "" {
 		return nil, nil, nil
 	}
-	table, err := data.ReadTable(c.validationData)
-	if err != nil {
-		return nil, nil, err
-	}
-	if held, err = m.Set(table); err != nil || held.N() < valla.EnoughToSplit {
+	if held, err = c.read(cmd, m, c.validationData); err != nil || held.N() < valla.EnoughToSplit {
 		return held, nil, err
 	}
 	held, judge = valla.Halves(held, c.Seed)

@@ -1,10 +1,15 @@
 package main
 
 import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"gorgonia.org/tensor"
 
 	"github.com/go-valla/valla"
 	"github.com/go-valla/valla/data"
@@ -76,13 +81,56 @@ type targets struct {
 	Classes bool     `set:"classes" help:"the column holds classes, and the network's outputs are their logits"`
 }
 
-// read returns the table in a file with these targets.
-func (t targets) read(path string) (*data.Set, error) {
-	table, err := data.ReadTable(path)
+// header says how tables of text begin.
+type header struct {
+	Header string `set:"header" choice:"auto yes no" help:"whether the first row of a table of text names the columns"`
+}
+
+// reader returns the reader of tables.
+func (h header) reader() data.TableReader { return data.TableReader{Header: h.Header} }
+
+// columns say how the columns of a table become inputs.
+type columns struct {
+	Drop        []string `set:"drop" help:"columns to leave out"`
+	ID          []string `set:"id" help:"columns that name the rows: they are no inputs, and stand first in predictions"`
+	Categorical []string `set:"categorical" help:"columns whose cells are categories, also if they are numbers"`
+	Numeric     []string `set:"numeric" help:"columns of numbers, whose other cells count as missing"`
+	Missing     string   `set:"missing" choice:"median error drop" help:"what happens where a value is missing: the median stands for it and an indicator says so, it is an error, or its row is left out"`
+}
+
+// read returns the rows in a file with these targets, and notes on them; o says on which of
+// them a network will be trained. A table that needs more than limit bytes is an error.
+func (c columns) read(path string, h header, t targets, o valla.TrainOptions, limit memory) (*data.Set, []string, error) {
+	s, err := h.reader().Open(path)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return table.Set(t.Target...)
+	defer s.Close()
+	var at []int
+	for i, name := range s.Columns {
+		if !slices.Contains(c.Drop, name) {
+			at = append(at, i)
+		}
+	}
+	for _, name := range c.Drop {
+		if _, err := (&data.Table{Path: path, Columns: s.Columns}).Column(name); err != nil {
+			return nil, nil, err
+		}
+	}
+	s.Use(at, nil)
+	table, err := s.All(int64(limit))
+	if err != nil {
+		return nil, nil, err
+	}
+	set, err := valla.Encode(table, data.ColumnOptions{Targets: t.Target, Drop: c.Drop, ID: c.ID, Categorical: c.Categorical, Numeric: c.Numeric, Missing: c.Missing}, o)
+	return set, table.Notes, err
+}
+
+// printNotes prints sentences that the user should read.
+func printNotes(cmd *cobra.Command, notes []string) {
+	for _, n := range notes {
+		fmt.Fprintln(cmd.ErrOrStderr(), "valla: note:", n)
+	}
 }
 
 // work has the flags of commands that make a model.
@@ -118,6 +166,7 @@ func (w *work) check(model string, inputs ...string) error {
 // reading has the flags of commands that apply a model.
 type reading struct {
 	Link string `set:"link" choice:"probit mc" help:"for classes: probabilities by the probit approximation or as the mean over samples (mc)"`
+	header
 	asJSON
 
 	model string
@@ -130,19 +179,48 @@ func (r *reading) flags(cmd *cobra.Command, all any) {
 	require(cmd, "model")
 }
 
-// open reads the model and a file of data.
-func (r *reading) open(path string) (*valla.Model, *data.Table, error) {
+// open reads the model and opens a file of data, which must be closed.
+func (r *reading) open(path string, targets bool) (*valla.Model, *valla.Rows, error) {
 	m, err := valla.Load(r.model)
 	if err != nil {
 		return nil, nil, err
 	}
-	table, err := data.ReadTable(path)
-	return m, table, err
+	rows, err := m.Open(r.reader(), path, targets)
+	return m, rows, err
 }
 
-// options returns the options of predictions.
-func (r *reading) options() valla.PredictOptions {
-	return valla.PredictOptions{Link: task.Link(r.Link)}
+// batchCells bounds the inputs of a batch of rows that is read at once.
+const batchCells = 4_000_000
+
+// each calls f with the batches of rows, and prints the notes on them.
+func (r *reading) each(cmd *cobra.Command, m *valla.Model, rows *valla.Rows, f func(set *data.Set, o valla.PredictOptions) error) error {
+	defer rows.Close()
+	n := min(10_000, max(100, batchCells/tensor.Shape(m.Task.Inputs.Shape).TotalSize()))
+	for {
+		first := rows.Read
+		set, err := rows.Next(n)
+		if errors.Is(err, io.EOF) {
+			printNotes(cmd, rows.Notes())
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if err := cmd.Context().Err(); err != nil {
+			return err
+		}
+		if err := f(set, valla.PredictOptions{Link: task.Link(r.Link), First: first}); err != nil {
+			return fmt.Errorf("%s: %w", rows.Path(), afterRow(first, err))
+		}
+	}
+}
+
+// afterRow says of which batch of rows an error speaks.
+func afterRow(first int, err error) error {
+	if first == 0 {
+		return err
+	}
+	return fmt.Errorf("rows from %d on: %w", first, err)
 }
 
 // asJSON has the flag that chooses the form of the output.

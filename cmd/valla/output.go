@@ -29,8 +29,10 @@ type report struct {
 	Dtype    string         `json:"dtype"`
 	Inputs   []int          `json:"inputs"` // shape of an example
 	Features []string       `json:"features,omitempty"`
+	Columns  []string       `json:"columns,omitempty"` // what became of those that do not hold plain numbers
 	Targets  []string       `json:"targets"`
 	Classes  []float64      `json:"classes,omitempty"`
+	Labels   []string       `json:"labels,omitempty"`    // of classes that are text
 	NoiseStd []float64      `json:"noise_std,omitempty"` // of each target, in its units
 	Event    valla.Event    `json:"event"`
 	Verdict  *valla.Verdict `json:"verdict,omitempty"` // of a fit, that of the event
@@ -97,7 +99,10 @@ func newReport(m *valla.Model, path string) report {
 	}
 	r.Verdict = r.Event.Verdict
 	if c, ok := m.Task.Outputs.(*task.Classification); ok {
-		r.Classes = c.Classes
+		r.Classes, r.Labels = c.Classes, c.Names
+	}
+	if e := m.Task.Inputs.Encoding; e != nil && (r.Event.Action != valla.ActionFit || m.History[0].Action == valla.ActionWeights) {
+		r.Columns = e.Summary()
 	}
 	return r
 }
@@ -113,6 +118,9 @@ func (r report) print(to io.Writer) error {
 		rows = fmt.Sprintf("%d added", e.Rows)
 	}
 	line("rows", "%s", rows)
+	for _, text := range r.Columns {
+		line("column", "%s", text)
+	}
 	if e.Action == valla.ActionFit || e.Action == valla.ActionUpdate {
 		line("posterior", "%s", e.Label)
 	}

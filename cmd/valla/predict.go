@@ -4,7 +4,9 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io"
+	"maps"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -12,8 +14,8 @@ import (
 	"gorgonia.org/tensor"
 
 	"github.com/go-valla/valla"
+	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/data/npy"
-	"github.com/go-valla/valla/gp/task"
 	"github.com/go-valla/valla/internal/atomicfile"
 	"github.com/go-valla/valla/internal/settings"
 )
@@ -37,8 +39,10 @@ more data would take away, and aleatoric, the noise. All are in the units of the
 columns are mean, std, lower, upper, epistemic and aleatoric; with several targets they are
 mean_NAME, std_NAME and so on. For a classifier they are class, which is the most probable
 class, and p_NAME, which is the probability of class NAME. The columns of a table are found by
-name, whatever their order; the targets may be missing. Without --out the predictions are
-printed as CSV.`,
+name, whatever their order; the targets may be missing, and other columns are not looked at.
+Without --out, or with --out -, the predictions are printed as CSV. CSV is read and written
+in batches, so that memory does not grow with the file; --json, .npz and .npy hold all
+predictions. DATA may be - for the standard input.`,
 		Example: "  valla predict new.csv --model houses.valla --out predictions.csv",
 		Args:    oneTable,
 		RunE:    running(c.run),
@@ -53,43 +57,77 @@ func (c *predictCommand) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	m, table, err := c.open(args[0])
+	m, rows, err := c.open(args[0], false)
 	if err != nil {
 		return err
 	}
-	x, err := m.Columns(table)
-	if err != nil {
+	all := &predictions{targets: m.Task.Outputs.Targets()}
+	if write == nil {
+		return c.table(cmd, m, rows, all)
+	}
+	if err := c.batches(cmd, m, rows, all.join); err != nil {
 		return err
 	}
-	p, err := m.Predict(cmd.Context(), x, c.options())
-	if err != nil {
-		return fmt.Errorf("%s: %w", args[0], err)
+	if c.out != "" {
+		err := atomicfile.Write(c.out, 0o644, func(w io.Writer) error { return write(w, all) })
+		if err != nil {
+			return err
+		}
 	}
-	r, err := c.columns(p)
-	if err != nil {
-		return err
-	}
-	return c.emit(cmd.OutOrStdout(), write, r)
+	return c.report(cmd.OutOrStdout(), all)
 }
 
-// columns returns the columns of a prediction.
-func (c *predictCommand) columns(p *valla.Prediction) (*predictions, error) {
-	r := &predictions{targets: p.Targets, rows: p.N()}
+// table writes the predictions as a table of text, batch by batch.
+func (c *predictCommand) table(cmd *cobra.Command, m *valla.Model, rows *valla.Rows, all *predictions) error {
+	if c.out == "" {
+		return c.batches(cmd, m, rows, tableWriter(cmd.OutOrStdout()))
+	}
+	err := atomicfile.Write(c.out, 0o644, func(w io.Writer) error {
+		write := tableWriter(w)
+		return c.batches(cmd, m, rows, func(p *predictions) error {
+			all.rows += p.rows
+			return write(p)
+		})
+	})
+	if err != nil {
+		return err
+	}
+	return c.report(cmd.OutOrStdout(), all)
+}
+
+// batches calls f with the predictions for each batch of rows.
+func (c *predictCommand) batches(cmd *cobra.Command, m *valla.Model, rows *valla.Rows, f func(*predictions) error) error {
+	return c.each(cmd, m, rows, func(set *data.Set, o valla.PredictOptions) error {
+		p, err := m.Predict(cmd.Context(), set.X, o)
+		if err != nil {
+			return err
+		}
+		r := &predictions{targets: p.Targets, rows: p.N()}
+		for k, name := range rows.ID {
+			r.columns = append(r.columns, column{name: name, texts: rows.IDs[k]})
+		}
+		if err := c.columns(r, p); err != nil {
+			return err
+		}
+		return f(r)
+	})
+}
+
+// columns adds the columns of a prediction.
+func (c *predictCommand) columns(r *predictions, p *valla.Prediction) error {
 	if p.Classes != nil {
 		r.classes(p)
-		return r, nil
+		return nil
 	}
 	if err := settings.Complete(c); err != nil {
-		return nil, err
+		return err
 	}
 	lower, upper, err := p.Interval(c.Level)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	columns := []struct {
-		name   string
-		values []float64
-	}{{"mean", p.Mean}, {"std", p.Std()}, {"lower", lower}, {"upper", upper}, {"epistemic", p.EpistemicStd()}, {"aleatoric", p.AleatoricStd()}}
+	columns := []column{{name: "mean", values: p.Mean}, {name: "std", values: p.Std()}, {name: "lower", values: lower},
+		{name: "upper", values: upper}, {name: "epistemic", values: p.EpistemicStd()}, {name: "aleatoric", values: p.AleatoricStd()}}
 	for t, target := range p.Targets {
 		suffix := ""
 		if len(p.Targets) > 1 {
@@ -99,117 +137,195 @@ func (c *predictCommand) columns(p *valla.Prediction) (*predictions, error) {
 			r.add(c.name+suffix, c.values, t, len(p.Targets))
 		}
 	}
-	r.doc = map[string]any{"level": c.Level}
-	for i, name := range r.names {
-		r.doc[name] = r.columns[i]
-	}
-	return r, nil
+	r.head = map[string]any{"level": c.Level}
+	return nil
 }
 
 // predictions are the predictions for N rows, in named columns.
 type predictions struct {
 	targets []string
 	rows    int
-	names   []string
-	columns [][]float64    // [N] each
-	doc     map[string]any // what --json prints beside targets and rows
+	columns []column
+	head    map[string]any // what --json prints beside targets, rows and columns
+	probs   [][]float64    // of classes, for --json
+}
+
+// column has the values of N rows, or their texts.
+type column struct {
+	name   string
+	values []float64
+	texts  []string
+}
+
+// cell returns the text of a row.
+func (c column) cell(i int) string {
+	if c.texts != nil {
+		return c.texts[i]
+	}
+	return strconv.FormatFloat(c.values[i], 'g', -1, 64)
+}
+
+// list returns the column for --json.
+func (c column) list() any {
+	if c.texts != nil {
+		return c.texts
+	}
+	return c.values
+}
+
+// join adds the rows of another batch.
+func (r *predictions) join(p *predictions) error {
+	if r.columns == nil {
+		*r = *p
+		return nil
+	}
+	for i, c := range p.columns {
+		r.columns[i].values, r.columns[i].texts = append(r.columns[i].values, c.values...), append(r.columns[i].texts, c.texts...)
+	}
+	r.rows, r.probs = r.rows+p.rows, append(r.probs, p.probs...)
+	return nil
 }
 
 // add adds column t of values [N,width].
 func (r *predictions) add(name string, values []float64, t, width int) {
-	column := make([]float64, r.rows)
-	for i := range column {
-		column[i] = values[i*width+t]
+	of := make([]float64, r.rows)
+	for i := range of {
+		of[i] = values[i*width+t]
 	}
-	r.names, r.columns = append(r.names, name), append(r.columns, column)
+	r.columns = append(r.columns, column{name: name, values: of})
 }
 
 // classes adds the column class, which is the most probable class, and for each class the
 // column p_NAME with its probabilities. In the document the probabilities of a row are one
 // list.
 func (r *predictions) classes(p *valla.Prediction) {
-	var class []float64
-	var probs [][]float64
+	class := column{name: "class"}
 	c := len(p.Classes)
 	for i, best := range p.Best() {
-		class, probs = append(class, p.Classes[best]), append(probs, p.Probs[i*c:(i+1)*c])
+		if p.Labels != nil {
+			class.texts = append(class.texts, p.Labels[best])
+		} else {
+			class.values = append(class.values, p.Classes[best])
+		}
+		r.probs = append(r.probs, p.Probs[i*c:(i+1)*c])
 	}
-	r.add("class", class, 0, 1)
-	for k, name := range p.Classes {
-		r.add("p_"+task.ClassName(name), p.Probs, k, c)
+	r.columns = append(r.columns, class)
+	for k := range p.Classes {
+		r.add("p_"+p.ClassName(k), p.Probs, k, c)
 	}
-	r.doc = map[string]any{"link": p.Link, "classes": p.Classes, "class": class, "probs": probs}
+	r.head = map[string]any{"link": p.Link, "classes": p.Classes}
+	if p.Labels != nil {
+		r.head["classes"] = p.Labels
+	}
 }
 
-// emit writes the predictions to the file, if one is given, and prints them or a summary.
-func (c *predictCommand) emit(stdout io.Writer, write func(io.Writer, *predictions) error, r *predictions) error {
-	if c.out != "" {
-		err := atomicfile.Write(c.out, 0o644, func(w io.Writer) error { return write(w, r) })
-		if err != nil {
-			return err
+// document returns what --json prints.
+func (r *predictions) document() map[string]any {
+	doc := maps.Clone(r.head)
+	doc["targets"], doc["rows"] = r.targets, r.rows
+	for _, c := range r.columns {
+		if r.probs == nil || !strings.HasPrefix(c.name, "p_") {
+			doc[c.name] = c.list()
 		}
-		r.doc["out"] = c.out
 	}
-	switch {
-	case c.JSON:
-		r.doc["targets"], r.doc["rows"] = r.targets, r.rows
-		return printJSON(stdout, r.doc)
-	case c.out == "":
-		return writeCSV(stdout, r)
-	default:
+	if r.probs != nil {
+		doc["probs"] = r.probs
+	}
+	return doc
+}
+
+// report prints the predictions as a document, or a summary of what was written.
+func (c *predictCommand) report(stdout io.Writer, r *predictions) error {
+	if !c.JSON {
 		_, err := fmt.Fprintf(stdout, "wrote %d predictions of %s to %s\n", r.rows, quoted(r.targets), c.out)
 		return err
 	}
+	doc := r.document()
+	if c.out != "" {
+		doc["out"] = c.out
+	}
+	return printJSON(stdout, doc)
 }
 
 // writer returns the function that writes the format of the file given by --out, which must not
-// be the input.
+// be the input, or nil where the predictions go out as a table of text without a document of
+// them.
 func (c *predictCommand) writer(input string) (func(io.Writer, *predictions) error, error) {
-	if c.out == "" {
-		return writeCSV, nil
+	if c.out == data.Stdin {
+		c.out = ""
 	}
-	write := map[string]func(io.Writer, *predictions) error{".csv": writeCSV, ".npz": writeNPZ, ".npy": writeNPY}[strings.ToLower(filepath.Ext(c.out))]
-	if write == nil {
+	if c.out == "" && c.JSON {
+		return writeTable, nil
+	}
+	if c.out == "" {
+		return nil, nil
+	}
+	formats := map[string]func(io.Writer, *predictions) error{".csv": writeTable, ".npz": writeNPZ, ".npy": writeNPY}
+	write, ok := formats[strings.ToLower(filepath.Ext(c.out))]
+	if !ok {
 		return nil, settings.Errorf("--out %s, expected a file called .csv, .npz or .npy", c.out)
+	}
+	if strings.EqualFold(filepath.Ext(c.out), ".csv") && !c.JSON {
+		write = nil
 	}
 	return write, checkOut("--out", c.out, input, c.model)
 }
 
-// writeCSV writes the columns with a header, every number with all its digits.
-func writeCSV(w io.Writer, p *predictions) error {
-	c := csv.NewWriter(w)
-	if err := c.Write(p.names); err != nil {
-		return err
-	}
-	cells := make([]string, len(p.names))
-	for i := range p.rows {
-		for j, column := range p.columns {
-			cells[j] = strconv.FormatFloat(column[i], 'g', -1, 64)
+// writeTable writes the columns as a table of text.
+func writeTable(w io.Writer, p *predictions) error { return tableWriter(w)(p) }
+
+// tableWriter returns a function that writes a batch of columns as comma-separated text, every
+// number with all its digits, and a header before the first.
+func tableWriter(w io.Writer) func(*predictions) error {
+	c, begun := csv.NewWriter(w), false
+	return func(p *predictions) error {
+		cells := make([]string, len(p.columns))
+		if !begun {
+			for j, column := range p.columns {
+				cells[j] = column.name
+			}
+			if err := c.Write(cells); err != nil {
+				return err
+			}
+			begun = true
 		}
-		if err := c.Write(cells); err != nil {
-			return err
+		for i := range p.rows {
+			for j, column := range p.columns {
+				cells[j] = column.cell(i)
+			}
+			if err := c.Write(cells); err != nil {
+				return err
+			}
 		}
+		c.Flush()
+		return c.Error()
 	}
-	c.Flush()
-	return c.Error()
+}
+
+// numbers returns the columns of numbers, for arrays. The most probable class of text is not
+// among them: it is the greatest of the probabilities that follow.
+func (p *predictions) numbers() []column {
+	return slices.DeleteFunc(slices.Clone(p.columns), func(c column) bool { return c.texts != nil })
 }
 
 // writeNPZ writes one array [N] for each column.
 func writeNPZ(w io.Writer, p *predictions) error {
+	var names []string
 	var arrays []*tensor.Dense
-	for _, column := range p.columns {
-		arrays = append(arrays, tensor.New(tensor.WithShape(len(column)), tensor.WithBacking(column)))
+	for _, c := range p.numbers() {
+		names, arrays = append(names, c.name), append(arrays, tensor.New(tensor.WithShape(len(c.values)), tensor.WithBacking(c.values)))
 	}
-	return npy.EncodeArchive(w, p.names, arrays)
+	return npy.EncodeArchive(w, names, arrays)
 }
 
 // writeNPY writes one array [N, columns].
 func writeNPY(w io.Writer, p *predictions) error {
 	var rows []float64
+	columns := p.numbers()
 	for i := range p.rows {
-		for _, column := range p.columns {
-			rows = append(rows, column[i])
+		for _, c := range columns {
+			rows = append(rows, c.values[i])
 		}
 	}
-	return npy.Encode(w, tensor.New(tensor.WithShape(p.rows, len(p.names)), tensor.WithBacking(rows)))
+	return npy.Encode(w, tensor.New(tensor.WithShape(p.rows, len(columns)), tensor.WithBacking(rows)))
 }

@@ -9,9 +9,13 @@ import (
 // trainCommand is the command line of valla train.
 type trainCommand struct {
 	targets
+	columns
+	header
 	work
 	valla.Network
 	valla.Training
+
+	memory memory
 }
 
 func newTrain() *cobra.Command {
@@ -22,11 +26,17 @@ func newTrain() *cobra.Command {
 		Long: `Train a network to predict one or several columns of a table from the others, or the
 targets of images, and write it with its scaling and its noise std to a model file. So far
 its only error bar is the noise; valla fit adds a posterior. With --classes the column
-holds the numbers of classes, and the network predicts their probabilities.
+holds the names or numbers of classes, and the network predicts their probabilities.
 
-DATA is a .csv, .csv.gz, .npy or .npz file. The first row of a CSV file may name the
-columns; otherwise they are called x0, x1, .... An .npz archive holds the arrays X and y,
-where X may be images [N,C,H,W].
+DATA is a table of text (.csv, .tsv or .txt, also .gz or .zst, or - for the standard input),
+a .parquet file, or a .npy or .npz file. Cells of text are separated by commas, semicolons,
+tabs or bars. The first row may name the columns; otherwise they are called x0, x1, .... An
+.npz archive holds the arrays X and y, where X may be images [N,C,H,W].
+
+Columns may hold text, booleans, dates and missing values (an empty cell, NA, NaN, null, ?).
+Categories get an input each, or a code if there are more than 20; dates become days; the
+median stands for a missing value, and an input says so. The report says what became of each
+column that does not hold plain numbers, and the model file keeps it for other commands.
 
 Ctrl-C ends the training, and the best weights so far are written: to --out, or where that
 file exists already, beside it (m.part.valla for m.valla). With --checkpoint a training can
@@ -38,6 +48,7 @@ be resumed later, as if it had not been interrupted.`,
 		RunE: running(c.run),
 	}
 	c.flags(cmd)
+	cmd.Flags().Var(&c.memory, "memory", "memory that the table may need, such as 4GiB (default: what the machine has left)")
 	settingsFlags(cmd.Flags(), c, "", nil)
 	return cmd
 }
@@ -46,15 +57,18 @@ func (c *trainCommand) run(cmd *cobra.Command, args []string) error {
 	if err := c.check("", args[0], c.Form); err != nil {
 		return err
 	}
-	set, err := c.targets.read(args[0])
+	o := valla.TrainOptions{
+		Network: c.Network, Training: c.Training, Classes: c.Classes,
+		Seed: c.Seed, Checkpoint: c.checkpoint, Resume: c.Resume,
+	}
+	set, notes, err := c.columns.read(args[0], c.header, c.targets, o, c.memory)
 	if err != nil {
 		return err
 	}
+	printNotes(cmd, notes)
 	d := newDrawer(cmd.ErrOrStderr(), c.JSON)
-	m, err := valla.Train(cmd.Context(), set, valla.TrainOptions{
-		Network: c.Network, Training: c.Training, Classes: c.Classes,
-		Seed: c.Seed, Checkpoint: c.checkpoint, Resume: c.Resume, OnProgress: d.steps("MAP"),
-	})
+	o.OnProgress = d.steps("MAP")
+	m, err := valla.Train(cmd.Context(), set, o)
 	d.close()
 	return c.save(cmd, m, err)
 }

@@ -63,7 +63,7 @@ func (c *updateCommand) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	d := newDrawer(cmd.ErrOrStderr(), c.asJSON)
+	d := newDrawer(cmd.ErrOrStderr(), c.JSON)
 	updated, err := m.Update(cmd.Context(), set, gp.Run{Memory: int64(c.memory), OnProgress: d.steps(m.String())})
 	d.close()
 	if err != nil {

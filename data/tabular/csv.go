@@ -8,16 +8,15 @@ import (
 	"io"
 	"slices"
 	"strconv"
-)
 
-// byteOrderMark is a character that some programs write before the first column's name.
-const byteOrderMark = "\ufeff"
+	"github.com/go-valla/valla/internal/tablefile"
+)
 
 // A csvScan is the state of reading a CSV file.
 type csvScan struct {
 	layout
 	path string
-	*cellReader
+	*tablefile.Cells
 	columns int   // the number of columns of the file; 0 before the first row
 	at      []int // the column of each field
 	values  []float64
@@ -25,7 +24,7 @@ type csvScan struct {
 
 // scanCSV calls take with the rows of a CSV file and returns how many bytes of text it read.
 func scanCSV(path string, l layout, take take) (int64, error) {
-	f, content, err := open(path)
+	f, content, err := tablefile.Open(path)
 	if err != nil {
 		return 0, err
 	}
@@ -35,21 +34,21 @@ func scanCSV(path string, l layout, take take) (int64, error) {
 
 // decodeCSV is scanCSV for the content of a file.
 func decodeCSV(path string, content *io.SectionReader, l layout, take take) (int64, error) {
-	t := new(text)
+	t := new(tablefile.Text)
 	defer t.Close()
-	if err := t.unpack(content); err != nil {
+	if err := t.Unpack(content); err != nil {
 		return 0, fmt.Errorf("%s: %w", path, err)
 	}
-	s := csvScan{layout: l, path: path, cellReader: newCellReader(t), values: make([]float64, len(l.fields))}
+	s := csvScan{layout: l, path: path, Cells: tablefile.NewCells(t, ','), values: make([]float64, len(l.fields))}
 	if err := s.scan(take); err != nil && !errors.Is(err, errEnough) {
-		return t.bytes, err
+		return t.Bytes, err
 	}
-	return t.bytes, nil
+	return t.Bytes, nil
 }
 
 func (s *csvScan) scan(take take) error {
 	for rows := 0; ; {
-		cells, err := s.read()
+		cells, err := s.Read()
 		switch {
 		case errors.Is(err, io.EOF) && rows == 0:
 			return fmt.Errorf("%s: expected rows of numbers, found none", s.path)
@@ -76,7 +75,7 @@ func (s *csvScan) scan(take take) error {
 
 // start finds the columns by means of the first row and says whether that row is the header.
 func (s *csvScan) start(cells [][]byte) (header bool, err error) {
-	cells[0] = bytes.TrimPrefix(cells[0], []byte(byteOrderMark))
+	cells[0] = bytes.TrimPrefix(cells[0], []byte(tablefile.ByteOrderMark))
 	if s.bare {
 		for i := range s.fields {
 			s.at = append(s.at, i)
@@ -91,10 +90,10 @@ func (s *csvScan) start(cells [][]byte) (header bool, err error) {
 	for _, f := range s.fields {
 		at := slices.Index(names, f.name)
 		if at < 0 {
-			return true, fmt.Errorf("%s:%d: expected a column %q, found %s", s.path, s.line, f.name, listed(names))
+			return true, fmt.Errorf("%s:%d: expected a column %q, found %s", s.path, s.Line, f.name, tablefile.Listed(names))
 		}
 		if slices.Contains(names[at+1:], f.name) {
-			return true, fmt.Errorf("%s:%d: expected one column %q, found two", s.path, s.line, f.name)
+			return true, fmt.Errorf("%s:%d: expected one column %q, found two", s.path, s.Line, f.name)
 		}
 		s.at = append(s.at, at)
 	}
@@ -105,7 +104,7 @@ func (s *csvScan) start(cells [][]byte) (header bool, err error) {
 // row converts the cells of one row and calls take with them.
 func (s *csvScan) row(cells [][]byte, take take) error {
 	if len(cells) != s.columns {
-		return fmt.Errorf("%s:%d: expected %d cells, found %d", s.path, s.line, s.columns, len(cells))
+		return fmt.Errorf("%s:%d: expected %d cells, found %d", s.path, s.Line, s.columns, len(cells))
 	}
 	for i := range s.fields {
 		f, expected := &s.fields[i], ""
@@ -117,11 +116,11 @@ func (s *csvScan) row(cells [][]byte, take take) error {
 		}
 		if expected != "" {
 			return fmt.Errorf("%s:%d: column %q (number %d): expected %s, found %s",
-				s.path, s.line, f.name, s.at[i]+1, expected, quoted(string(cells[s.at[i]])))
+				s.path, s.Line, f.name, s.at[i]+1, expected, tablefile.Quoted(string(cells[s.at[i]])))
 		}
 	}
 	if err := take(s.values); err != nil {
-		return fmt.Errorf("%s:%d: %w", s.path, s.line, err)
+		return fmt.Errorf("%s:%d: %w", s.path, s.Line, err)
 	}
 	return nil
 }
@@ -133,5 +132,5 @@ func (s *csvScan) syntax(err error) error {
 	if errors.As(err, &parse) {
 		return fmt.Errorf("%s:%d: expected comma-separated cells, found a %w", s.path, parse.Line, parse.Err)
 	}
-	return fmt.Errorf("%s: after line %d: %w", s.path, s.line, err)
+	return fmt.Errorf("%s: after line %d: %w", s.path, s.Line, err)
 }

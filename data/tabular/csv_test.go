@@ -3,6 +3,8 @@ package tabular
 import (
 	"strings"
 	"testing"
+
+	"github.com/go-valla/valla/internal/tablefile"
 )
 
 const flightHeader = "Year,DepTime,ArrTime,Month,DayofMonth,DayOfWeek,plane_age,AirTime,Distance,Carrier,ArrDelay\n"
@@ -13,7 +15,7 @@ func TestAirline(t *testing.T) {
 		"2008,959,1000.0,1,3,4,5,6,7,,8\n" +
 		"2008,2359,1,1,3,4,5,6,7,NaN,9\n" +
 		"2008,100,101,1,3,4,5,6,7,x,10\n"
-	x, y, r := values(t, small(airline()), Options{}, put(t, "airline.csv", []byte(byteOrderMark+flightHeader+rows)))
+	x, y, r := values(t, small(airline()), Options{}, put(t, "airline.csv", []byte(tablefile.ByteOrderMark+flightHeader+rows)))
 	expectEqual(t, "features", x, []float64{
 		1, 2, 3, 4, 5, 6, 1440, 0,
 		1, 3, 4, 5, 6, 7, 600, 599,
@@ -21,7 +23,7 @@ func TestAirline(t *testing.T) {
 		1, 3, 4, 5, 6, 7, 61, 60,
 	})
 	expectEqual(t, "targets", y, []float64{-7, 8, 9, 10})
-	if r.Rows != 4 || r.Kept != 4 || len(r.Dropped) != 0 || r.Bytes != int64(len(byteOrderMark+flightHeader+rows)) {
+	if r.Rows != 4 || r.Kept != 4 || len(r.Dropped) != 0 || r.Bytes != int64(len(tablefile.ByteOrderMark+flightHeader+rows)) {
 		t.Errorf("report %+v", r)
 	}
 }

@@ -2,10 +2,7 @@ package tabular
 
 import (
 	"errors"
-	"fmt"
 	"math"
-	"strconv"
-	"strings"
 )
 
 // A layout describes the content of a kind of file, and how its cells become a row.
@@ -61,28 +58,3 @@ var errEnough = errors.New("enough rows")
 // A take is called with the cells of one row, one for each field, and must not keep them. Its
 // error ends the scan, which adds the place.
 type take func(cells []float64) error
-
-// quoted returns a cell as a message shows it: on one line, and cut off if it is long.
-func quoted(cell string) string {
-	const most = 40
-	if len(cell) > most {
-		return strconv.Quote(cell[:most]) + "..."
-	}
-	return strconv.Quote(cell)
-}
-
-// listed joins names for a message. It leaves out those after the 20th.
-func listed(names []string) string {
-	const most = 20
-	if len(names) == 0 {
-		return "none"
-	}
-	short := make([]string, 0, most)
-	for i, name := range names {
-		if i == most {
-			return fmt.Sprintf("%s and %d more", strings.Join(short, ", "), len(names)-most)
-		}
-		short = append(short, quoted(name))
-	}
-	return strings.Join(short, ", ")
-}

@@ -1,12 +1,10 @@
 package tabular
 
 import (
+	"github.com/go-valla/valla/internal/tablefile"
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/format"
 )
-
-// exact is the integer up to which float64 holds every integer exactly.
-const exact = 1 << 53
 
 // numberOf returns the function that converts values of a type to numbers, or nil if the type
 // is none of numbers.
@@ -44,7 +42,7 @@ func timeOf(t parquet.Type) func(parquet.Value) (float64, bool) {
 	case *format.MilliSeconds:
 		return func(v parquet.Value) (float64, bool) {
 			ms := v.Int64()
-			return float64(ms) * 1000, -exact/1000 <= ms && ms <= exact/1000
+			return float64(ms) * 1000, -tablefile.Exact/1000 <= ms && ms <= tablefile.Exact/1000
 		}
 	case *format.MicroSeconds:
 		return func(v parquet.Value) (float64, bool) { return whole(v.Int64()) }
@@ -61,4 +59,4 @@ func timeOf(t parquet.Type) func(parquet.Value) (float64, bool) {
 	return nil
 }
 
-func whole(v int64) (float64, bool) { return float64(v), -exact <= v && v <= exact }
+func whole(v int64) (float64, bool) { return float64(v), -tablefile.Exact <= v && v <= tablefile.Exact }

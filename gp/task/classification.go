@@ -26,6 +26,8 @@ const MaxClasses = 1000
 type Classification struct {
 	Name    string    `json:"target"`
 	Classes []float64 `json:"classes"` // the values that the target has, ascending, by output
+	// Names are the texts of the target, whose places 0, 1, … Classes then are; nil for numbers.
+	Names []string `json:"labels,omitempty"`
 }
 
 // manyClasses is a number of classes from which on their values are looked at, and
@@ -42,14 +44,20 @@ func Classes(s *data.Set) (*Classification, error) {
 	if len(s.Targets) != 1 {
 		return nil, fmt.Errorf("%d targets of classes, expected one", len(s.Targets))
 	}
-	c := &Classification{Name: s.Targets[0], Classes: slices.Compact(slices.Sorted(slices.Values(graph.Floats(s.Y))))}
+	c := &Classification{Name: s.Targets[0], Names: s.Labels}
+	if c.Names == nil {
+		c.Classes = slices.Compact(slices.Sorted(slices.Values(graph.Floats(s.Y))))
+	}
+	for i := range c.Names {
+		c.Classes = append(c.Classes, float64(i))
+	}
 	if n := len(c.Classes); n < 2 || n > MaxClasses {
 		return nil, fmt.Errorf("the target %q has %d different values, expected 2 to %d classes", c.Name, n, MaxClasses)
 	}
 	broken := func(v float64) bool { return v != math.Trunc(v) }
 	if n := len(c.Classes); n > manyClasses && (slices.ContainsFunc(c.Classes, broken) || s.N() < fewRows*n) {
-		return nil, settings.Errorf("the target %q has %d different values in %d rows, such as %g and %g, which look like numbers: "+
-			"leave out classes, or number the classes 0, 1, … in more rows", c.Name, n, s.N(), c.Classes[0], c.Classes[1])
+		return nil, settings.Errorf("the target %q has %d different values in %d rows, such as %s and %s, which look like numbers: "+
+			"leave out classes, or number the classes 0, 1, … in more rows", c.Name, n, s.N(), className(c.Classes, c.Names, 0), className(c.Classes, c.Names, 1))
 	}
 	return c, nil
 }
@@ -72,6 +80,12 @@ func (c *Classification) Check() error {
 		if !finite(v) || i > 0 && v <= c.Classes[i-1] {
 			return fmt.Errorf("class %d (counting from 0) of %q is %g, expected finite numbers, ascending", i, c.Name, v)
 		}
+		if c.Names != nil && v != float64(i) {
+			return fmt.Errorf("class %d (counting from 0) of %q is %g, expected the place of a label", i, c.Name, v)
+		}
+	}
+	if c.Names != nil && len(c.Names) != len(c.Classes) {
+		return fmt.Errorf("%d labels of %d classes of %q, expected as many", len(c.Names), len(c.Classes), c.Name)
 	}
 	return nil
 }
@@ -148,7 +162,7 @@ func (c *Classification) Fill(ctx context.Context, g gp.Latents, _ float64, o Pr
 	if len(targets) != 1 || targets[0] != c.Name {
 		targets = c.Targets()
 	}
-	*p = Prediction{Targets: targets, Classes: c.Classes, Link: cmp.Or(o.Link, Probit), Probs: resized(p.Probs, len(g.Mean))}
+	*p = Prediction{Targets: targets, Classes: c.Classes, Labels: c.Names, Link: cmp.Or(o.Link, Probit), Probs: resized(p.Probs, len(g.Mean))}
 	switch p.Link {
 	case Probit:
 		gp.Probit(p.Probs, g, c.Size())
@@ -167,19 +181,44 @@ func (c *Classification) Fill(ctx context.Context, g gp.Latents, _ float64, o Pr
 	return nil
 }
 
-// Score implements Outputs: ACC, NLL, ECE and Brier.
-func (c *Classification) Score(p *Prediction, y *tensor.Dense) (Scores, error) {
-	labels, err := c.Labels(y)
-	if err != nil {
-		return Scores{}, err
-	}
-	var m metric.Classification
-	if err := m.Add(p.Probs, labels); err != nil {
-		return Scores{}, err
-	}
-	s, err := m.Result()
-	return Scores{N: len(labels), List: []Score{{"ACC", s.ACC}, {"NLL", s.NLL}, {"ECE", s.ECE}, {"Brier", s.Brier}}}, err
+// Scorer implements Outputs: ACC, NLL, ECE and Brier.
+func (c *Classification) Scorer() Scorer { return &classScorer{of: c} }
+
+type classScorer struct {
+	of *Classification
+	metric.Classification
 }
 
-// ClassName returns the text of a class.
+// Add implements Scorer.
+func (s *classScorer) Add(p *Prediction, y *tensor.Dense) error {
+	labels, err := s.of.Labels(y)
+	if err != nil {
+		return err
+	}
+	return s.Classification.Add(p.Probs, labels)
+}
+
+// Scores implements Scorer.
+func (s *classScorer) Scores() (Scores, error) {
+	r, err := s.Result()
+	return Scores{N: r.N, List: []Score{{"ACC", r.ACC}, {"NLL", r.NLL}, {"ECE", r.ECE}, {"Brier", r.Brier}}}, err
+}
+
+// Score implements Outputs.
+func (c *Classification) Score(p *Prediction, y *tensor.Dense) (Scores, error) {
+	return scored(c, p, y)
+}
+
+// ClassName returns the text of a class that is a number.
 func ClassName(class float64) string { return strconv.FormatFloat(class, 'g', -1, 64) }
+
+// ClassName returns the text of class k: its name, or the number.
+func (c *Classification) ClassName(k int) string { return className(c.Classes, c.Names, k) }
+
+// className returns the text of class k.
+func className(classes []float64, labels []string, k int) string {
+	if labels != nil {
+		return labels[k]
+	}
+	return ClassName(classes[k])
+}

@@ -31,7 +31,7 @@ func (t Task) Check() error {
 		return fmt.Errorf("no outputs, expected those of a regression or a classification")
 	}
 	seen := map[string]bool{}
-	for _, name := range slices.Concat(t.Inputs.Features, t.Outputs.Targets()) {
+	for _, name := range slices.Concat(t.Inputs.Columns(), t.Outputs.Targets()) {
 		if seen[name] {
 			return fmt.Errorf("%q stands twice among the features and targets, expected different names", name)
 		}
@@ -64,6 +64,9 @@ func (t Task) CheckSet(s *data.Set) error {
 	}
 	if !slices.Equal(s.Targets, t.Outputs.Targets()) {
 		return fmt.Errorf("expected the targets %s, found %s", list(t.Outputs.Targets()), list(s.Targets))
+	}
+	if c, ok := t.Outputs.(*Classification); ok && !slices.Equal(s.Labels, c.Names) {
+		return fmt.Errorf("expected the labels %s of classes, found %s", list(c.Names), list(s.Labels))
 	}
 	return nil
 }

@@ -17,6 +17,16 @@ type Inputs struct {
 	// example is [C,H,W]; both nil: the network takes the values as they are.
 	Mean []float64 `json:"mean,omitempty"`
 	Std  []float64 `json:"std,omitempty"`
+	// Encoding makes the features of the columns of a table; nil if they are the columns.
+	Encoding *data.Encoding `json:"encoding,omitempty"`
+}
+
+// Columns names the columns of a table that are read; nil for other arrays.
+func (in Inputs) Columns() []string {
+	if in.Encoding != nil {
+		return in.Encoding.Names()
+	}
+	return in.Features
 }
 
 // Standardized returns the inputs of a table that have mean 0 and standard deviation 1 over
@@ -26,7 +36,7 @@ func Standardized(s *data.Set) (Inputs, error) {
 	if err != nil {
 		return Inputs{}, err
 	}
-	return Inputs{Features: s.Features, Shape: s.X.Shape()[1:].Clone(), Mean: scale.Mean, Std: scale.Std}, nil
+	return Inputs{Features: s.Features, Shape: s.X.Shape()[1:].Clone(), Mean: scale.Mean, Std: scale.Std, Encoding: s.Encoding}, nil
 }
 
 // Check returns what is wrong with the inputs.
@@ -36,6 +46,14 @@ func (in Inputs) Check() error {
 	}
 	if in.Features != nil && !slices.Equal(in.Shape, []int{len(in.Features)}) {
 		return fmt.Errorf("inputs of shape %v with %d names of features", in.Shape, len(in.Features))
+	}
+	if e := in.Encoding; e != nil {
+		if err := e.Check(); err != nil {
+			return err
+		}
+		if f := e.Features(); !slices.Equal(f, in.Features) {
+			return fmt.Errorf("an encoding with the features %s, expected %s", list(f), list(in.Features))
+		}
 	}
 	if in.Mean == nil && in.Std == nil {
 		return nil

@@ -41,6 +41,25 @@ type Outputs interface {
 	NLLs(p *Prediction, y *tensor.Dense) ([]float64, error)
 	// Score compares a prediction with the targets [N,T] in the units of the data.
 	Score(p *Prediction, y *tensor.Dense) (Scores, error)
+	// Scorer returns a new one, which does this batch by batch.
+	Scorer() Scorer
+}
+
+// Scorer gathers the scores of predictions, batch by batch.
+type Scorer interface {
+	// Add compares a prediction with the targets [N,T] in the units of the data.
+	Add(p *Prediction, y *tensor.Dense) error
+	// Scores returns the scores of all that was added.
+	Scores() (Scores, error)
+}
+
+// scored is Score by a scorer.
+func scored(o Outputs, p *Prediction, y *tensor.Dense) (Scores, error) {
+	s := o.Scorer()
+	if err := s.Add(p, y); err != nil {
+		return Scores{}, err
+	}
+	return s.Scores()
 }
 
 // Link says how class probabilities are computed from the Gaussian of the logits.
@@ -76,6 +95,7 @@ type Prediction struct {
 	Epistemic, Aleatoric []float64
 
 	Classes []float64 // C; nil for numbers
+	Labels  []string  // C, of classes that are text; nil for others
 	Probs   []float64 // [N,C]
 	Link    Link      // that made Probs
 }

@@ -30,7 +30,7 @@ func (p *Prediction) N() int {
 
 // Append adds the rows of more, a prediction of the same model.
 func (p *Prediction) Append(more *Prediction) {
-	p.Targets, p.Classes, p.Link = more.Targets, more.Classes, more.Link
+	p.Targets, p.Classes, p.Labels, p.Link = more.Targets, more.Classes, more.Labels, more.Link
 	for _, v := range []struct {
 		to   *[]float64
 		from []float64
@@ -86,6 +86,9 @@ func (p *Prediction) Best() []int {
 	}
 	return out
 }
+
+// ClassName returns the text of class k: its label, or the number.
+func (p *Prediction) ClassName(k int) string { return className(p.Classes, p.Labels, k) }
 
 // MarshalJSON writes the scores in List as one object, with their names in lower case. A
 // score that is not finite, such as the NLL of a class of probability 0, is null.

@@ -182,35 +182,58 @@ func (r *Regression) Fill(_ context.Context, g gp.Latents, noiseVariance float64
 	return nil
 }
 
-// Score implements Outputs. One target has the scores NLL, RMSE, CRPS and CQM, and a
+// Scorer implements Outputs. One target has the scores NLL, RMSE, CRPS and CQM, and a
 // Coverage. Of several targets NLL is the sum of theirs, which is the joint one where they
 // are independent given the input, and the others are given for each, as in "RMSE price".
-func (r *Regression) Score(p *Prediction, y *tensor.Dense) (Scores, error) {
-	if err := r.checkTargets(y); err != nil {
-		return Scores{}, err
+func (r *Regression) Scorer() Scorer {
+	return &numberScorer{of: r, targets: make([]metric.Regression, r.Size())}
+}
+
+type numberScorer struct {
+	of      *Regression
+	targets []metric.Regression
+	n       int
+}
+
+// Add implements Scorer.
+func (s *numberScorer) Add(p *Prediction, y *tensor.Dense) error {
+	if err := s.of.checkTargets(y); err != nil {
+		return err
 	}
-	t := r.Size()
-	out := Scores{N: y.Shape()[0], List: []Score{{"NLL", 0}}}
-	for k, name := range r.Names {
-		var m metric.Regression
-		if err := m.Add(column(p.Mean, k, t), column(p.Variance, k, t), column(graph.Floats(y), k, t)); err != nil {
-			return Scores{}, err
+	t, values := s.of.Size(), graph.Floats(y)
+	for k := range s.targets {
+		if err := s.targets[k].Add(column(p.Mean, k, t), column(p.Variance, k, t), column(values, k, t)); err != nil {
+			return err
 		}
-		s, err := m.Result()
+	}
+	s.n += y.Shape()[0]
+	return nil
+}
+
+// Scores implements Scorer.
+func (s *numberScorer) Scores() (Scores, error) {
+	out := Scores{N: s.n, List: []Score{{"NLL", 0}}}
+	for k, name := range s.of.Names {
+		r, err := s.targets[k].Result()
 		if err != nil {
 			return Scores{}, err
 		}
 		suffix := ""
-		if t > 1 {
+		if len(s.targets) > 1 {
 			suffix = " " + name
 		}
-		out.List[0].Value += s.NLL
-		out.List = append(out.List, Score{"RMSE" + suffix, s.RMSE}, Score{"CRPS" + suffix, s.CRPS}, Score{"CQM" + suffix, s.CQM})
-		if t == 1 {
-			out.Coverage = s.Coverage[:]
+		out.List[0].Value += r.NLL
+		out.List = append(out.List, Score{"RMSE" + suffix, r.RMSE}, Score{"CRPS" + suffix, r.CRPS}, Score{"CQM" + suffix, r.CQM})
+		if len(s.targets) == 1 {
+			out.Coverage = r.Coverage[:]
 		}
 	}
 	return out, nil
+}
+
+// Score implements Outputs, with the scores of Scorer.
+func (r *Regression) Score(p *Prediction, y *tensor.Dense) (Scores, error) {
+	return scored(r, p, y)
 }
 
 // column returns column k of rows of width t.

@@ -127,8 +127,8 @@ func bestClass(a *answer) (any, []int, error) {
 // classNames returns the texts of the classes.
 func (v *version) classNames() []string {
 	var names []string
-	for _, c := range v.classes().Classes {
-		names = append(names, task.ClassName(c))
+	for k := range v.classes().Classes {
+		names = append(names, v.classes().ClassName(k))
 	}
 	return names
 }

@@ -1,4 +1,4 @@
-package tabular
+package tablefile
 
 import (
 	"archive/zip"
@@ -8,85 +8,100 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/klauspost/compress/zstd"
 )
 
-// A text is the decompressed content of a file.
-type text struct {
+// magic begins and ends a Parquet file.
+const magic = "PAR1"
+
+// Kinds of content that [Sniff] tells.
+const (
+	Empty   = "an empty file"
+	Gzip    = "a gzip file"
+	Bzip2   = "a bzip2 file"
+	Zstd    = "a zstd file"
+	Zip     = "a zip archive"
+	Parquet = "a Parquet file"
+)
+
+// zstdMemory bounds the window of a zstd file, in bytes.
+const zstdMemory = 128 << 20
+
+// A Text is the decompressed content of a file.
+type Text struct {
 	io.Reader
-	bytes  int64 // the number of bytes read so far
+	Bytes  int64 // the number of bytes read so far
 	packed string
 	close  []io.Closer
 }
 
-// open opens a file for reading from any place.
-func open(name string) (*os.File, *io.SectionReader, error) {
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, nil, err
-	}
-	info, err := f.Stat()
-	if err != nil {
-		f.Close()
-		return nil, nil, err
-	}
-	return f, io.NewSectionReader(f, 0, info.Size()), nil
-}
-
-// unpack makes t read the text in f. If f begins like gzip, bzip2 or a zip archive, t unpacks
-// it.
-func (t *text) unpack(f *io.SectionReader) error {
-	b := bufio.NewReaderSize(f, 1<<16)
-	kind, err := sniff(b)
+// Unpack makes t read the text in r. If r begins like gzip, bzip2, zstd or a zip archive, t
+// unpacks it. A zip archive needs an [io.SectionReader].
+func (t *Text) Unpack(r io.Reader) error {
+	b := bufio.NewReaderSize(r, 1<<16)
+	kind, err := Sniff(b)
 	if err != nil {
 		return err
 	}
 	switch kind {
 	case "":
 		t.Reader = b
-	case "an empty file", "a Parquet file":
+	case Empty, Parquet:
 		return fmt.Errorf("expected comma-separated text, found %s", kind)
-	case "a bzip2 file":
+	case Bzip2:
 		t.Reader, t.packed = bzip2.NewReader(b), "bzip2"
-	case "a gzip file":
+	case Gzip:
 		z, err := gzip.NewReader(b)
 		if err != nil {
 			return fmt.Errorf("expected gzip data, found it damaged or cut off: %w", err)
 		}
 		t.Reader, t.packed, t.close = z, "gzip", append(t.close, z)
+	case Zstd:
+		z, err := zstd.NewReader(b, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(zstdMemory))
+		if err != nil {
+			return fmt.Errorf("expected zstd data, found it damaged or cut off: %w", err)
+		}
+		t.Reader, t.packed, t.close = z, "zstd", append(t.close, z.IOReadCloser())
 	default:
+		f, ok := r.(*io.SectionReader)
+		if !ok {
+			return fmt.Errorf("expected text that can be read from start to end, found %s", kind)
+		}
 		return t.unzip(f)
 	}
 	return nil
 }
 
-// sniff describes a file by its first bytes. It returns "" for a text and for an unknown kind
+// Sniff describes a file by its first bytes. It returns "" for a text and for an unknown kind
 // of file. An error is an error of the disk.
-func sniff(b *bufio.Reader) (string, error) {
+func Sniff(b *bufio.Reader) (string, error) {
 	head, err := b.Peek(4)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return "", err
 	}
 	switch s := string(head); {
 	case s == "":
-		return "an empty file", nil
+		return Empty, nil
 	case strings.HasPrefix(s, "\x1f\x8b"):
-		return "a gzip file", nil
+		return Gzip, nil
 	case strings.HasPrefix(s, "BZh"):
-		return "a bzip2 file", nil
+		return Bzip2, nil
+	case s == "\x28\xb5\x2f\xfd":
+		return Zstd, nil
 	case strings.HasPrefix(s, "PK\x03\x04"), strings.HasPrefix(s, "PK\x05\x06"):
-		return "a zip archive", nil
+		return Zip, nil
 	case s == magic:
-		return "a Parquet file", nil
+		return Parquet, nil
 	}
 	return "", nil
 }
 
 // unzip makes t read the one table in the archive f.
-func (t *text) unzip(f *io.SectionReader) error {
+func (t *Text) unzip(f *io.SectionReader) error {
 	z, err := zip.NewReader(f, f.Size())
 	if err != nil {
 		return fmt.Errorf("expected a zip archive, found it damaged or cut off: %w", err)
@@ -97,7 +112,7 @@ func (t *text) unzip(f *io.SectionReader) error {
 	}
 	r, err := tables[0].Open()
 	if err != nil {
-		return fmt.Errorf("expected %s in the zip archive, found it damaged: %w", quoted(tables[0].Name), err)
+		return fmt.Errorf("expected %s in the zip archive, found it damaged: %w", Quoted(tables[0].Name), err)
 	}
 	t.Reader, t.packed, t.close = r, "zip", append(t.close, r)
 	return nil
@@ -113,9 +128,9 @@ func isTable(name string) bool {
 }
 
 // Read reads the text and counts its bytes.
-func (t *text) Read(p []byte) (int, error) {
+func (t *Text) Read(p []byte) (int, error) {
 	n, err := t.Reader.Read(p)
-	t.bytes += int64(n)
+	t.Bytes += int64(n)
 	if err != nil && !errors.Is(err, io.EOF) && t.packed != "" {
 		err = fmt.Errorf("expected more %s data, found it damaged or cut off: %w", t.packed, err)
 	}
@@ -123,8 +138,11 @@ func (t *text) Read(p []byte) (int, error) {
 }
 
 // Close closes the readers that unpack the file, but not the file.
-func (t *text) Close() {
+func (t *Text) Close() {
 	for _, c := range slices.Backward(t.close) {
 		_ = c.Close() // it was read only
 	}
 }
+
+// Packed says whether t unpacks a file.
+func (t *Text) Packed() bool { return t.packed != "" }

@@ -1,0 +1,394 @@
+package data
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/go-valla/valla/internal/settings"
+)
+
+// ColumnOptions say how [Table.Encode] treats the columns of a table. The zero value decides by
+// the cells; the last column then is the target.
+type ColumnOptions struct {
+	Targets     []string // columns to predict
+	Classes     bool     // says that the target's values are classes, which may be text
+	Drop        []string // columns that are left out
+	ID          []string // columns that name the rows, and are left out
+	Categorical []string // columns whose cells are categories, also if they are numbers
+	Numeric     []string // columns of numbers, whose other cells count as missing
+	Missing     string   // MissingMedian, which "" means too, MissingError or MissingDrop
+	// Rows, if not nil, returns the rows, of n in all, by which categories and medians are
+	// found: those that the network is trained on.
+	Rows func(n int) ([]int, error)
+}
+
+const (
+	// maxCategories is the largest number of categories that have an input each; more become
+	// codes.
+	maxCategories = 20
+	// maxCodes bounds the categories that have codes of their own.
+	maxCodes = 10_000
+	// asked is why columns of ColumnOptions.Drop are left out.
+	asked = "as asked for"
+	// rare is how often a category of many has to be there to count as one.
+	rare = 2
+)
+
+// Encode divides the table into targets and features as [Table.Set] does, and turns the
+// features into numbers:
+//
+//   - A column of numbers stays as it is.
+//   - Two words such as true and false or yes and no become 0 and 1.
+//   - Dates become days since 1970, times of day parts of the day.
+//   - Other text is categories. Up to 20 have an input each, and one more is for those that
+//     the rows have less than twice or not at all. More become codes, the most frequent first.
+//   - Where values are missing the median stands for them, and one more input says so.
+//
+// Columns without values, with one word, with a text of its own in most rows, and the
+// index that pandas writes are left out. A column of more numbers than words, and decimal
+// commas, are errors.
+func (t *Table) Encode(o ColumnOptions) (*Set, error) {
+	if len(o.Targets) == 0 && len(t.Columns) > 0 && t.X == nil {
+		o.Targets = t.Columns[len(t.Columns)-1:]
+	}
+	if t.X != nil {
+		return t.encodeImages(o)
+	}
+	e := &Encoding{Missing: cmp.Or(o.Missing, MissingMedian), ID: o.ID}
+	if err := cmp.Or(t.checkOptions(o), e.Check()); err != nil {
+		return nil, err
+	}
+	at, err := t.decide(o, e)
+	if err != nil {
+		return nil, err
+	}
+	targets, err := t.targetColumns(o.Targets)
+	if err != nil {
+		return nil, err
+	}
+	if e.Missing == MissingDrop {
+		if t, e.LeftOut, err = t.Complete(slices.Concat(at, targets)); err != nil {
+			return nil, err
+		}
+	}
+	rows, err := o.rows(t.N())
+	if err != nil {
+		return nil, err
+	}
+	for i := range e.Columns {
+		if err := t.fit(&e.Columns[i], at[i], rows); err != nil {
+			return nil, err
+		}
+	}
+	set := &Set{Targets: slices.Clone(o.Targets), Features: e.Features(), Encoding: e}
+	if set.X, err = e.Apply(t, at, nil); err != nil {
+		return nil, err
+	}
+	if set.Y, set.Labels, err = t.answers(targets, o.Classes); err != nil {
+		return nil, err
+	}
+	return set, nil
+}
+
+// encodeImages is Encode where the inputs are no columns.
+func (t *Table) encodeImages(o ColumnOptions) (*Set, error) {
+	if len(o.Drop)+len(o.ID)+len(o.Categorical)+len(o.Numeric) > 0 {
+		return nil, settings.Errorf("%s has no columns of inputs to drop, or to treat as id, categorical or numeric", t.Path)
+	}
+	return t.Set(o.Targets...)
+}
+
+// checkOptions makes sure that the columns in the options exist and are named once.
+func (t *Table) checkOptions(o ColumnOptions) error {
+	seen := map[string]bool{}
+	for _, name := range slices.Concat(o.Targets, o.ID, o.Categorical, o.Numeric) {
+		if _, err := t.Column(name); err != nil {
+			return err
+		}
+	}
+	for _, name := range slices.Concat(o.Targets, o.Drop, o.ID, o.Categorical, o.Numeric) {
+		if seen[name] && slices.Contains(o.Targets, name) && len(o.Targets) > 1 {
+			continue // targetColumns says so
+		}
+		if seen[name] {
+			return settings.Errorf("the column %q is named twice among target, drop, id, categorical and numeric", name)
+		}
+		seen[name] = true
+	}
+	return nil
+}
+
+// rows returns the rows by which an encoding is found.
+func (o ColumnOptions) rows(n int) ([]int, error) {
+	if o.Rows != nil {
+		return o.Rows(n)
+	}
+	all := make([]int, n)
+	for i := range all {
+		all[i] = i
+	}
+	return all, nil
+}
+
+// decide fills in the columns that are read, without what rows tell of them, and those that
+// are left out. It returns the numbers of the first.
+func (t *Table) decide(o ColumnOptions, e *Encoding) (at []int, err error) {
+	for j, name := range t.Columns {
+		if slices.Contains(o.Targets, name) || slices.Contains(o.ID, name) {
+			continue
+		}
+		if slices.Contains(o.Drop, name) {
+			e.Omitted = append(e.Omitted, Omission{name, asked})
+			continue
+		}
+		c, why, err := t.kind(j, o)
+		if err != nil {
+			return nil, err
+		}
+		if why != "" {
+			e.Omitted = append(e.Omitted, Omission{name, why})
+			continue
+		}
+		at, e.Columns = append(at, j), append(e.Columns, c)
+	}
+	for _, name := range o.Drop {
+		if !slices.Contains(t.Columns, name) { // it was not read
+			e.Omitted = append(e.Omitted, Omission{name, asked})
+		}
+	}
+	if left := e.Summary(); len(at) == 0 && len(left) > 0 {
+		return nil, fmt.Errorf("%s: no column is left for a feature: %s", t.Path, strings.Join(left, "; "))
+	}
+	if len(at) == 0 {
+		return nil, t.noFeature()
+	}
+	return at, nil
+}
+
+// kind decides how column j is encoded, or why it is left out.
+func (t *Table) kind(j int, o ColumnOptions) (c ColumnCode, why string, err error) {
+	c.Name = t.Columns[j]
+	p := t.profile(j)
+	switch {
+	case slices.Contains(o.Numeric, c.Name):
+		c.Kind, c.Lenient = Number, true
+		if p.numbers == 0 {
+			err = settings.Errorf("%s: the column %q has no number, expected some of a numeric one", t.Path, c.Name)
+		}
+		return c, "", err
+	case p.numbers == 0 && p.cells == 0:
+		return c, "it is empty", nil
+	case slices.Contains(o.Categorical, c.Name):
+		c.Kind = p.categorical(t, j)
+		return c, "", nil
+	case p.cells == 0 && strings.HasPrefix(c.Name, unnamed) && t.numbersRows(j):
+		return c, "it numbers the rows, as the index that pandas writes", nil
+	case p.cells == 0:
+		c.Kind = Number
+		return c, "", nil
+	}
+	return t.kindOfWords(j, c, p)
+}
+
+// kindOfWords is kind for a column with words.
+func (t *Table) kindOfWords(j int, c ColumnCode, p profile) (ColumnCode, string, error) {
+	if p.numbers == 0 {
+		var err error
+		if c.Values = boolean(p.words); c.Values != nil {
+			c.Kind = Boolean
+			return c, "", nil
+		}
+		if c.Layout, err = layoutOf(p.words); err != nil {
+			return c, "", fmt.Errorf("%s: column %q: %w, or see --categorical and --drop", t.Path, c.Name, err)
+		} else if c.Layout != "" {
+			c.Kind = Date
+			return c, "", nil
+		}
+	}
+	if !slices.ContainsFunc(p.words, func(w string) bool { return !decimalComma(w) }) {
+		return c, "", t.cell(j, p.first, "a number with a decimal point such as 1.5, without separators of thousands (write the table so, or see --drop and --categorical)")
+	}
+	if p.numbers > p.cells {
+		return c, "", fmt.Errorf("%w; see --categorical, to take the column as text, and --numeric, to take such cells as missing", t.noNumber(j, p.first))
+	}
+	c.Kind = p.categorical(t, j)
+	switch d := len(t.keys(j)); {
+	case d == 1 && p.numbers+p.cells == t.N():
+		return c, fmt.Sprintf("it is %q in all rows", p.words[0]), nil
+	case d > maxCategories && 2*d > t.N():
+		return c, fmt.Sprintf("it has %d different texts in %d rows (--categorical keeps it)", d, t.N()), nil
+	}
+	return c, "", nil
+}
+
+// profile is what the cells of a column are.
+type profile struct {
+	numbers, cells int      // cells with numbers, and with words, missing ones apart
+	words          []string // the different ones
+	first          Word
+}
+
+func (t *Table) profile(j int) profile {
+	w := t.wordsOf(j)
+	if w == nil {
+		return profile{numbers: t.N()}
+	}
+	var p profile
+	gap := make([]bool, len(w.List))
+	for i, word := range w.List {
+		if gap[i] = Missing(word.Text); !gap[i] {
+			if p.words = append(p.words, word.Text); len(p.words) == 1 {
+				p.first = word
+			}
+		}
+	}
+	for _, code := range w.Codes {
+		switch {
+		case code == 0:
+			p.numbers++
+		case !gap[code-1]:
+			p.cells++
+		}
+	}
+	return p
+}
+
+// categorical returns the kind of a column of categories, by their number.
+func (p profile) categorical(t *Table, j int) Kind {
+	if len(t.keys(j)) > maxCategories {
+		return Codes
+	}
+	return Categories
+}
+
+// keys returns the categories in column j.
+func (t *Table) keys(j int) map[string]int { return t.count(j, nil) }
+
+// count counts the categories in column j, in the given rows or in all.
+func (t *Table) count(j int, rows []int) map[string]int {
+	counts, w, k := map[string]int{}, t.wordsOf(j), len(t.Columns)
+	ofWord := make([]int, 1)
+	if w != nil {
+		ofWord = make([]int, len(w.List)+1)
+	}
+	numbers := map[float64]int{}
+	one := func(i int) {
+		if w != nil && w.Codes[i] > 0 {
+			ofWord[w.Codes[i]]++
+		} else {
+			numbers[t.Values.Float64s()[i*k+j]]++
+		}
+	}
+	if rows == nil {
+		for i := range t.N() {
+			one(i)
+		}
+	}
+	for _, i := range rows {
+		one(i)
+	}
+	for i, n := range ofWord[1:] {
+		if text := w.List[i].Text; n > 0 && !Missing(text) {
+			counts[category(text)] += n
+		}
+	}
+	for v, n := range numbers {
+		counts[key(v)] += n
+	}
+	return counts
+}
+
+// numbersRows says whether column j holds 0, 1, … or 1, 2, ….
+func (t *Table) numbersRows(j int) bool {
+	v, k := t.Values.Float64s(), len(t.Columns)
+	for i := range t.N() {
+		if v[i*k+j] != v[j]+float64(i) {
+			return false
+		}
+	}
+	return v[j] == 0 || v[j] == 1
+}
+
+// pairs are words that mean no and yes.
+var pairs = [][]string{{"false", "true"}, {"no", "yes"}, {"f", "t"}, {"n", "y"}, {"off", "on"}}
+
+// boolean returns the pair of which all words are, or nil; both of a pair must be there.
+func boolean(words []string) []string {
+	for _, pair := range pairs {
+		var found [2]bool
+		all := true
+		for _, w := range words {
+			i := slices.Index(pair, strings.ToLower(w))
+			if all = all && i >= 0; all {
+				found[i] = true
+			}
+		}
+		if all && found[0] && found[1] {
+			return pair
+		}
+	}
+	return nil
+}
+
+// fit completes the code of column j by what rows tell: categories, median, gaps.
+func (t *Table) fit(c *ColumnCode, j int, rows []int) error {
+	if c.Kind == Categories || c.Kind == Codes {
+		c.Values = ranked(t.count(j, rows), c.Kind)
+	}
+	if c.Kind == Categories {
+		c.Gaps = t.lacks(j, rows)
+		return nil
+	}
+	out := make([]float64, t.N())
+	probe := *c
+	probe.Median = math.NaN()
+	if _, err := probe.scalar(t, j, out, 1); err != nil {
+		return err
+	}
+	var known []float64
+	for _, i := range rows {
+		if out[i] == out[i] {
+			known = append(known, out[i])
+		}
+	}
+	c.Gaps = len(known) < len(rows)
+	if len(known) > 0 {
+		c.Median = median(known)
+	}
+	return nil
+}
+
+// lacks says whether some of the rows lack a value in column j.
+func (t *Table) lacks(j int, rows []int) bool {
+	w := t.wordsOf(j)
+	return w != nil && slices.ContainsFunc(rows, func(i int) bool { return w.Codes[i] > 0 && Missing(w.List[w.Codes[i]-1].Text) })
+}
+
+// ranked returns categories: those with an input each by name, without rare ones, or the codes
+// by falling frequency.
+func ranked(counts map[string]int, kind Kind) []string {
+	values := slices.Sorted(maps.Keys(counts))
+	if kind == Categories {
+		often := slices.DeleteFunc(slices.Clone(values), func(v string) bool { return counts[v] < rare })
+		if len(often) > 0 {
+			return often
+		}
+		return values
+	}
+	slices.SortStableFunc(values, func(a, b string) int { return cmp.Compare(counts[b], counts[a]) })
+	return values[:min(len(values), maxCodes)]
+}
+
+// median returns the middle number, or the mean of the two, and sorts v.
+func median(v []float64) float64 {
+	slices.Sort(v)
+	n := len(v)
+	if n%2 == 1 {
+		return v[n/2]
+	}
+	return v[n/2-1] + (v[n/2]-v[n/2-1])/2
+}

@@ -1,0 +1,301 @@
+package data
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"gorgonia.org/tensor"
+)
+
+// Kind says how the cells of a column become numbers.
+type Kind string
+
+// The kinds of columns.
+const (
+	Number     Kind = "number"
+	Boolean    Kind = "boolean"    // two words; the second is 1
+	Date       Kind = "date"       // days since 1970, or the part of the day for a time alone
+	Categories Kind = "categories" // an input for each category, and one for all others
+	Codes      Kind = "codes"      // the rank by frequency; others come after the last
+)
+
+// What happens where a value is missing.
+const (
+	MissingMedian = "median" // the training rows' median stands for it, and an indicator says so
+	MissingError  = "error"  // it is refused
+	MissingDrop   = "drop"   // its row is left out, and refused where predictions are made
+)
+
+// An Encoding turns the cells of a table, as people have them, into the inputs of a network.
+// [Table.Encode] finds it by the rows that a network is trained on; targets play no part.
+type Encoding struct {
+	Columns []ColumnCode `json:"columns"`
+	Missing string       `json:"missing"`            // MissingMedian, MissingError or MissingDrop
+	ID      []string     `json:"id,omitempty"`       // columns that only name the rows
+	Omitted []Omission   `json:"omitted,omitempty"`  // other columns that are no inputs
+	LeftOut int          `json:"left_out,omitempty"` // rows without a value, with MissingDrop
+}
+
+// A ColumnCode turns one column into inputs.
+type ColumnCode struct {
+	Name string `json:"name"`
+	Kind Kind   `json:"kind"`
+	// Gaps says that training rows lack the value: one more input is 1 where it is missing.
+	Gaps   bool     `json:"gaps,omitempty"`
+	Median float64  `json:"median,omitempty"` // of the training rows' numbers; stands for a missing one
+	Layout string   `json:"layout,omitempty"` // of dates, as in package time
+	Values []string `json:"values,omitempty"` // the categories, the codes in their order, or the two words
+	// Lenient says that cells which are no numbers count as missing.
+	Lenient bool `json:"lenient,omitempty"`
+}
+
+// An Omission is a column that is no input, and why.
+type Omission struct {
+	Name string `json:"name"`
+	Why  string `json:"why"`
+}
+
+// Names returns the columns that the encoding reads.
+func (e *Encoding) Names() []string {
+	names := make([]string, len(e.Columns))
+	for i, c := range e.Columns {
+		names[i] = c.Name
+	}
+	return names
+}
+
+// Features names the inputs, D in all.
+func (e *Encoding) Features() []string {
+	var names []string
+	for _, c := range e.Columns {
+		if c.Kind != Categories {
+			names = append(names, c.Name)
+		} else {
+			for _, v := range c.Values {
+				names = append(names, c.Name+"="+v)
+			}
+			names = append(names, c.Name+" other")
+		}
+		if c.Gaps {
+			names = append(names, c.Name+" missing")
+		}
+	}
+	return names
+}
+
+// Plain says whether every column that is read is one of numbers, none of them missing.
+func (e *Encoding) Plain() bool {
+	return !slices.ContainsFunc(e.Columns, func(c ColumnCode) bool { return c.Kind != Number || c.Gaps || c.Lenient })
+}
+
+// Check returns what is wrong with an encoding, which may come from a file.
+func (e *Encoding) Check() error {
+	if !slices.Contains([]string{MissingMedian, MissingError, MissingDrop}, e.Missing) {
+		return fmt.Errorf("encoding: missing values %q, expected median, error or drop", e.Missing)
+	}
+	if err := unique(e.Names()); err != nil {
+		return fmt.Errorf("encoding: %w", err)
+	}
+	for _, c := range e.Columns {
+		wrong := ""
+		switch {
+		case !slices.Contains([]Kind{Number, Boolean, Date, Categories, Codes}, c.Kind):
+			wrong = fmt.Sprintf("kind %q", c.Kind)
+		case !finite(c.Median):
+			wrong = fmt.Sprintf("median %g", c.Median)
+		case c.Kind == Boolean && len(c.Values) != 2:
+			wrong = fmt.Sprintf("%d words, expected 2", len(c.Values))
+		case c.Kind == Date && !slices.Contains(dateLayouts, c.Layout):
+			wrong = fmt.Sprintf("layout %q of dates", c.Layout)
+		case unique(c.Values) != nil:
+			wrong = unique(c.Values).Error()
+		}
+		if wrong != "" {
+			return fmt.Errorf("encoding: column %q: %s", c.Name, wrong)
+		}
+	}
+	return nil
+}
+
+// Apply returns the inputs [N,D] of a table whose columns with the numbers at are those of the
+// encoding, in their order. lacking, which may be nil, counts the missing values of the columns
+// that training rows did not lack; the median stands for them.
+func (e *Encoding) Apply(t *Table, at []int, lacking map[string]int) (*tensor.Dense, error) {
+	n, d := t.N(), len(e.Features())
+	out := make([]float64, n*d)
+	k := 0
+	for i := range e.Columns {
+		c := &e.Columns[i]
+		gaps, width := 0, 1
+		var err error
+		if c.Kind == Categories {
+			width = len(c.Values) + 1
+			gaps = c.oneHot(t, at[i], out[k:], d)
+		} else {
+			gaps, err = c.scalar(t, at[i], out[k:], d)
+		}
+		if err == nil && gaps > 0 && e.Missing != MissingMedian {
+			err = t.missing(at[i])
+		}
+		if err != nil {
+			return nil, err
+		}
+		if gaps > 0 && !c.Gaps && lacking != nil {
+			lacking[c.Name] += gaps
+		}
+		if k += width; c.Gaps {
+			k++
+		}
+	}
+	return newMatrix(out, n, d), nil
+}
+
+// missing is the error about a value that column j lacks.
+func (t *Table) missing(j int) error {
+	for _, w := range t.wordsOf(j).List {
+		if Missing(w.Text) {
+			return t.cell(j, w, "a value")
+		}
+	}
+	return fmt.Errorf("%s: column %q lacks values", t.Path, t.Columns[j])
+}
+
+// scalar writes the numbers of column j to every d-th element of out, and the indicator after
+// each, and returns how many are missing.
+func (c *ColumnCode) scalar(t *Table, j int, out []float64, d int) (gaps int, err error) {
+	words := t.wordsOf(j)
+	meaning, number, err := c.meanings(t, j)
+	if err != nil {
+		return 0, err
+	}
+	values, k := t.Values.Float64s(), len(t.Columns)
+	for i := range t.N() {
+		v, code := values[i*k+j], int32(0)
+		if words != nil {
+			code = words.Codes[i]
+		}
+		if code > 0 {
+			v = meaning[code-1]
+		} else if v, err = number(v); err != nil {
+			return 0, fmt.Errorf("%s: column %q: %w", t.Path, t.Columns[j], err)
+		}
+		if v != v {
+			gaps++
+			v = c.Median
+			if c.Gaps {
+				out[i*d+1] = 1
+			}
+		}
+		out[i*d] = v
+	}
+	return gaps, nil
+}
+
+// meanings returns the number for which each word of column j stands, NaN for a missing one,
+// and the function that does this for a number.
+func (c *ColumnCode) meanings(t *Table, j int) (of []float64, number func(float64) (float64, error), err error) {
+	word, expected := c.reader()
+	if w := t.wordsOf(j); w != nil {
+		for _, w := range w.List {
+			v, ok := math.NaN(), Missing(w.Text)
+			if !ok {
+				v, ok = word(w.Text)
+			}
+			switch {
+			case !ok && c.Kind == Number:
+				return nil, nil, t.noNumber(j, w)
+			case !ok:
+				return nil, nil, t.cell(j, w, expected)
+			}
+			of = append(of, v)
+		}
+	}
+	if c.Kind == Number {
+		return of, func(v float64) (float64, error) { return v, nil }, nil
+	}
+	return of, func(v float64) (float64, error) {
+		if got, ok := word(key(v)); ok {
+			return got, nil
+		}
+		return 0, fmt.Errorf("expected %s, found the number %g", expected, v)
+	}, nil
+}
+
+// reader returns the function that turns a word into a number, and what it expects.
+func (c *ColumnCode) reader() (word func(string) (float64, bool), expected string) {
+	switch c.Kind {
+	case Boolean:
+		return func(s string) (float64, bool) {
+			i := slices.IndexFunc(c.Values, func(v string) bool { return strings.EqualFold(v, s) })
+			if i < 0 && (s == "0" || s == "1") {
+				i = int(s[0] - '0')
+			}
+			return float64(i), i >= 0
+		}, fmt.Sprintf("%q or %q", c.Values[0], c.Values[1])
+	case Date:
+		return func(s string) (float64, bool) { return dateIn(c.Layout, s) }, "a date or time as in the training rows"
+	case Codes:
+		code := c.index()
+		return func(s string) (float64, bool) {
+			if i, ok := code[category(s)]; ok {
+				return float64(i), true
+			}
+			return float64(len(c.Values)), true
+		}, ""
+	}
+	return func(s string) (float64, bool) {
+		if v, ok := parse([]byte(s)); ok {
+			return v, true
+		}
+		return math.NaN(), c.Lenient
+	}, "a number"
+}
+
+// index returns the places of the values.
+func (c *ColumnCode) index() map[string]int {
+	at := make(map[string]int, len(c.Values))
+	for i, v := range c.Values {
+		at[v] = i
+	}
+	return at
+}
+
+// oneHot writes 1 to the place of each row's category, behind every d-th element of out, and
+// returns how many values are missing.
+func (c *ColumnCode) oneHot(t *Table, j int, out []float64, d int) (gaps int) {
+	at, words := c.index(), t.wordsOf(j)
+	place := func(text string) int {
+		if i, ok := at[text]; ok {
+			return i
+		}
+		return len(c.Values)
+	}
+	var of []int // the place of each word, −1 for a missing one
+	if words != nil {
+		for _, w := range words.List {
+			if of = append(of, place(category(w.Text))); Missing(w.Text) {
+				of[len(of)-1] = -1
+			}
+		}
+	}
+	values, k := t.Values.Float64s(), len(t.Columns)
+	for i := range t.N() {
+		p := 0
+		if words != nil && words.Codes[i] > 0 {
+			p = of[words.Codes[i]-1]
+		} else {
+			p = place(key(values[i*k+j]))
+		}
+		if p < 0 {
+			gaps++
+			p = len(c.Values)
+			if c.Gaps {
+				p++
+			}
+		}
+		out[i*d+p] = 1
+	}
+	return gaps
+}

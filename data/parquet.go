@@ -1,0 +1,294 @@
+package data
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"math/big"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/format"
+
+	"github.com/go-valla/valla/internal/tablefile"
+)
+
+// parquetRows is the source of a Parquet file.
+type parquetRows struct {
+	path   string
+	file   *os.File
+	table  *parquet.File
+	group  int                 // the number of the row group
+	left   int64               // rows of it
+	row    int                 // the number of the next row in the file
+	open   []*tablefile.Column // of the group, for the columns in use
+	kinds  []parquetKind       // of the columns in use
+	buffer []parquet.Value
+}
+
+// parquetKind says how the values of a column become cells: value returns a number, or the
+// text of a word and false.
+type parquetKind struct {
+	value func(parquet.Value) (v float64, word string, number bool)
+	whole bool // the values are whole numbers, which may be too large
+}
+
+// openParquet opens the Parquet file at path.
+func openParquet(path string) (s *Stream, err error) {
+	defer tablefile.Damaged(path, &err)
+	f, content, err := tablefile.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	if s, err = parquetStream(path, content); err != nil {
+		f.Close()
+		return nil, err
+	}
+	s.source.(*parquetRows).file = f
+	return s, nil
+}
+
+// parquetStream is openParquet for the content of a file.
+func parquetStream(path string, content *io.SectionReader) (*Stream, error) {
+	table, err := tablefile.OpenParquet(content)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	s := &Stream{Path: path, Rows: max(0, table.NumRows()), source: &parquetRows{path: path, table: table, group: -1}}
+	for _, c := range table.Schema().Columns() {
+		s.Columns = append(s.Columns, strings.Join(c, "."))
+	}
+	if err := unique(s.Columns); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return s.useAll(), nil
+}
+
+func (p *parquetRows) next(b *batch, n int) (err error) {
+	defer tablefile.Damaged(p.path, &err)
+	if p.kinds == nil {
+		if p.kinds, err = kindsOf(p, b); err != nil {
+			return err
+		}
+	}
+	for b.n < n {
+		if p.left == 0 {
+			if err := p.nextGroup(b); err == io.EOF && b.n > 0 {
+				return nil
+			} else if err != nil {
+				return err
+			}
+			continue
+		}
+		if err := p.rows(b, int(min(p.left, int64(n-b.n), parquetBatch))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// parquetBatch is the number of rows that are decoded at a time.
+const parquetBatch = 1024
+
+// nextGroup opens the columns of the next row group.
+func (p *parquetRows) nextGroup(b *batch) error {
+	p.closeGroup()
+	groups := p.table.RowGroups()
+	if p.group++; p.group >= len(groups) {
+		p.group = len(groups)
+		return io.EOF
+	}
+	g := groups[p.group]
+	p.left = max(0, g.NumRows())
+	chunks := g.ColumnChunks()
+	for _, u := range b.use {
+		p.open = append(p.open, tablefile.NewColumn(chunks[u.at]))
+	}
+	return nil
+}
+
+// rows adds n rows of the group.
+func (p *parquetRows) rows(b *batch, n int) error {
+	k := len(b.use)
+	p.buffer = append(p.buffer[:0], make([]parquet.Value, n)...)
+	from := len(b.values)
+	b.values = append(b.values, make([]float64, n*k)...)
+	for j, c := range p.open {
+		if err := c.Fill(p.buffer); err != nil {
+			err = fmt.Errorf("column %q, rows %d to %d: %w", b.use[j].name, p.row, p.row+n-1, err)
+			return fmt.Errorf("%s: %w", p.path, tablefile.Corrupt(err))
+		}
+		for i, v := range p.buffer {
+			b.values[from+i*k+j] = p.cell(b, j, i, v)
+		}
+	}
+	b.n, p.row, p.left = b.n+n, p.row+n, p.left-int64(n)
+	return b.room()
+}
+
+// cell returns the value of a cell, which is in row i after those of b, and adds its word.
+func (p *parquetRows) cell(b *batch, j, i int, cell parquet.Value) float64 {
+	v, word, number := 0.0, "", false
+	if !cell.IsNull() {
+		v, word, number = p.kinds[j].value(cell)
+	}
+	switch {
+	case number && finite(v) && !b.use[j].text:
+		if p.kinds[j].whole && math.Abs(v) >= tablefile.Exact {
+			b.note(b.use[j].name, p.row+i, cell.String())
+		}
+		return v
+	case number:
+		word = key(v)
+	}
+	if b.words[j] == nil {
+		b.words[j] = new(Words)
+	}
+	b.words[j].add(b.n+i, []byte(word), p.row+i)
+	return math.NaN()
+}
+
+func (p *parquetRows) closeGroup() {
+	for _, c := range p.open {
+		c.Close()
+	}
+	p.open = nil
+}
+
+func (p *parquetRows) close() {
+	p.closeGroup()
+	_ = p.file.Close() // it was read only
+}
+
+// kindsOf returns the kinds of the columns in use.
+func kindsOf(p *parquetRows, b *batch) ([]parquetKind, error) {
+	kinds := make([]parquetKind, 0, len(b.use))
+	for _, u := range b.use {
+		leaf, _ := p.table.Schema().Lookup(p.table.Schema().Columns()[u.at]...)
+		kind := parquetKind{}
+		if leaf.Node != nil && leaf.MaxRepetitionLevel == 0 {
+			kind = kindOfType(leaf.Node.Type())
+		}
+		if kind.value == nil {
+			return nil, fmt.Errorf("%s: column %q: expected numbers, text, booleans, dates or times, found %v", p.path, u.name, leaf.Node)
+		}
+		kinds = append(kinds, kind)
+	}
+	return kinds, nil
+}
+
+func asNumber(f func(parquet.Value) float64) func(parquet.Value) (float64, string, bool) {
+	return func(v parquet.Value) (float64, string, bool) { return f(v), "", true }
+}
+
+func asWord(f func(parquet.Value) string) func(parquet.Value) (float64, string, bool) {
+	return func(v parquet.Value) (float64, string, bool) { return 0, f(v), false }
+}
+
+// kindOfType says how values of a type are read; the zero value means that they are not.
+func kindOfType(t parquet.Type) parquetKind {
+	if l := t.LogicalType(); l != nil && l.Value != nil {
+		if k, ok := kindOfLogical(t, l.Value); ok {
+			return k
+		}
+	}
+	switch t.Kind() {
+	case parquet.Boolean:
+		return parquetKind{value: asWord(func(v parquet.Value) string { return fmt.Sprint(v.Boolean()) })}
+	case parquet.Int32:
+		return parquetKind{value: asNumber(func(v parquet.Value) float64 { return float64(v.Int32()) })}
+	case parquet.Int64:
+		return parquetKind{value: asNumber(func(v parquet.Value) float64 { return float64(v.Int64()) }), whole: true}
+	case parquet.Int96:
+		return parquetKind{value: asWord(func(v parquet.Value) string { return stamp(julian(v)) })}
+	case parquet.Float:
+		return parquetKind{value: asNumber(func(v parquet.Value) float64 { return float64(v.Float()) })}
+	case parquet.Double:
+		return parquetKind{value: asNumber(func(v parquet.Value) float64 { return v.Double() })}
+	case parquet.ByteArray:
+		return parquetKind{value: asWord(func(v parquet.Value) string { return strings.TrimSpace(string(v.ByteArray())) })}
+	}
+	return parquetKind{}
+}
+
+// kindOfLogical is kindOfType for a type with a meaning; the second result is false where the
+// values are what they are without it.
+func kindOfLogical(t parquet.Type, l format.LogicalTypeValue) (parquetKind, bool) {
+	switch l := l.(type) {
+	case *format.DateType:
+		return parquetKind{value: asWord(func(v parquet.Value) string {
+			return time.Unix(int64(v.Int32())*86400, 0).UTC().Format(time.DateOnly)
+		})}, true
+	case *format.TimestampType:
+		unit := unitOf(l.Unit)
+		return parquetKind{value: asWord(func(v parquet.Value) string { return stamp(since(v.Int64(), unit)) })}, true
+	case *format.TimeType:
+		unit := unitOf(l.Unit)
+		return parquetKind{value: asWord(func(v parquet.Value) string {
+			n := int64(v.Int32())
+			if t.Kind() == parquet.Int64 {
+				n = v.Int64()
+			}
+			return since(n, unit).Format("15:04:05.999999999")
+		})}, true
+	case *format.IntType:
+		if l.IsSigned {
+			return parquetKind{}, false
+		}
+		return parquetKind{whole: true, value: asNumber(func(v parquet.Value) float64 {
+			if t.Kind() == parquet.Int32 {
+				return float64(v.Uint32())
+			}
+			return float64(v.Uint64())
+		})}, true
+	case *format.DecimalType:
+		return parquetKind{value: asNumber(func(v parquet.Value) float64 { return decimal(v, l.Scale) })}, true
+	case *format.Float16Type, *format.UUIDType, *format.BsonType, *format.VariantType:
+		return parquetKind{}, true
+	}
+	return parquetKind{}, false
+}
+
+// unitOf returns how many of a unit are in a second.
+func unitOf(u format.TimeUnit) int64 {
+	switch u.Value.(type) {
+	case *format.MilliSeconds:
+		return 1e3
+	case *format.MicroSeconds:
+		return 1e6
+	}
+	return 1e9
+}
+
+// since returns the time n units after the start of 1970.
+func since(n, unit int64) time.Time { return time.Unix(n/unit, n%unit*(1e9/unit)).UTC() }
+
+func stamp(t time.Time) string { return t.Format("2006-01-02 15:04:05.999999999") }
+
+// julian returns the time in a value of 96 bits: nanoseconds of the day, and the Julian day.
+func julian(v parquet.Value) time.Time {
+	i := v.Int96()
+	const epoch = 2440588 // the Julian day of 1970-01-01
+	return time.Unix((int64(i[2])-epoch)*86400, int64(uint64(i[1])<<32|uint64(i[0]))).UTC()
+}
+
+// decimal returns a number that is stored as an integer, in units of 10 to the power of −scale.
+func decimal(v parquet.Value, scale int32) float64 {
+	n := new(big.Int)
+	switch v.Kind() {
+	case parquet.Int32:
+		n.SetInt64(int64(v.Int32()))
+	case parquet.Int64:
+		n.SetInt64(v.Int64())
+	default: // in two's complement, the highest byte first
+		b := v.ByteArray()
+		n.SetBytes(b)
+		if len(b) > 0 && b[0] >= 0x80 {
+			n.Sub(n, new(big.Int).Lsh(big.NewInt(1), uint(8*len(b))))
+		}
+	}
+	f, _ := new(big.Float).SetInt(n).Float64()
+	return f / math.Pow(10, float64(scale))
+}

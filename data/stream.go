@@ -1,0 +1,282 @@
+package data
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"slices"
+	"strings"
+
+	"gorgonia.org/tensor"
+
+	"github.com/go-valla/valla/internal/ram"
+	"github.com/go-valla/valla/internal/tablefile"
+)
+
+// Stdin is the path that stands for the standard input, which must be text.
+const Stdin = "-"
+
+// A Stream is an open table, which is read in batches of rows. Memory does not grow with the
+// file unless that is an array.
+type Stream struct {
+	Path    string
+	Columns []string // of the file
+	Images  bool     // says that the inputs are no columns, see [Table]
+	Rows    int64    // about how many there are; 0 if that is not known
+
+	source source
+	use    []used
+	noted  map[string]bool
+	lines  bool  // says that the file is text
+	read   int   // rows so far
+	limit  int64 // of memory for a batch; 0 means what the machine has left
+}
+
+// source gives the rows of a file.
+type source interface {
+	// next adds at most n rows to b. It returns io.EOF if there are none left.
+	next(b *batch, n int) error
+	close()
+}
+
+// used is a column that is read.
+type used struct {
+	name string
+	at   int  // its number in the file
+	text bool // its cells are not taken for numbers
+}
+
+// batch gathers rows.
+type batch struct {
+	*Stream
+	values []float64
+	words  []*Words
+	n      int
+	notes  []string
+	x      *tensor.Dense // of images
+}
+
+// Use says which columns are read, by their numbers in the file; others are never parsed. The
+// cells of the columns with numbers in text stay text. Without Use all columns are read.
+func (s *Stream) Use(at, text []int) {
+	s.use = s.use[:0]
+	for _, i := range at {
+		s.use = append(s.use, used{s.Columns[i], i, slices.Contains(text, i)})
+	}
+}
+
+// Next returns a table of at most n rows with the columns in use, or [io.EOF] at the end. A
+// table without rows is an error.
+func (s *Stream) Next(n int) (*Table, error) {
+	b := &batch{Stream: s, words: make([]*Words, len(s.use))}
+	if err := s.source.next(b, n); err != nil {
+		if errors.Is(err, io.EOF) && s.read == 0 {
+			return nil, fmt.Errorf("%s: no rows", s.Path)
+		}
+		return nil, err
+	}
+	s.read += b.n
+	return b.table(), nil
+}
+
+// All returns a table of all rows that are left. A table that needs more than limit bytes or,
+// if limit is 0, more than the machine has left, is an error, if possible before it is read.
+func (s *Stream) All(limit int64) (*Table, error) {
+	s.limit = limit
+	if err := s.fits(s.Rows, 0); err != nil {
+		return nil, err
+	}
+	return s.Next(math.MaxInt)
+}
+
+const (
+	// cellBytes is what a cell of a table in memory needs: the number, a copy among the inputs
+	// of a set, and another as the network takes it.
+	cellBytes = 24
+	// wordBytes is what a different word needs beside its text.
+	wordBytes = 96
+	// roomEvery is how many rows are read between two looks at the memory.
+	roomEvery = 1 << 14
+)
+
+// fits returns an error if so many rows, whose words need text bytes, need more memory than
+// they may.
+func (s *Stream) fits(rows, text int64) error {
+	need, left := text, s.limit
+	if cells := rows * int64(max(1, len(s.use))); cells < math.MaxInt64/2/cellBytes {
+		need += cells * cellBytes
+	} else {
+		need = math.MaxInt64
+	}
+	ok := need <= left
+	if s.limit <= 0 {
+		left, ok = ram.Fits(need)
+	}
+	if ok {
+		return nil
+	}
+	return fmt.Errorf("%s: %d rows or more of %d columns need about %.3g MiB of memory, and may have %.3g MiB: take a part of the rows, or drop columns",
+		s.Path, rows, len(s.use), float64(need)/(1<<20), float64(left)/(1<<20))
+}
+
+// room looks now and then whether there is memory for the rows of b.
+func (b *batch) room() error {
+	if b.n%roomEvery != 0 {
+		return nil
+	}
+	text := int64(0)
+	for _, w := range b.words {
+		if w != nil {
+			text += int64(w.size)
+		}
+	}
+	return b.fits(int64(b.n), text)
+}
+
+// Close ends the reading.
+func (s *Stream) Close() { s.source.close() }
+
+// cell adds a cell of the used column j, which is at a line or row.
+func (b *batch) cell(j int, cell []byte, at int) {
+	u := &b.use[j]
+	if !u.text {
+		if v, ok := parse(cell); ok {
+			if rounded(cell, v) {
+				b.note(u.name, at, string(cell))
+			}
+			b.values = append(b.values, v)
+			return
+		}
+	}
+	b.word(j, cell, at)
+}
+
+// word adds a cell that is no number.
+func (b *batch) word(j int, cell []byte, at int) {
+	if b.words[j] == nil {
+		b.words[j] = new(Words)
+	}
+	b.words[j].add(b.n, cell, at)
+	b.values = append(b.values, math.NaN())
+}
+
+// note says once for a column that a number was rounded.
+func (b *batch) note(column string, at int, found string) {
+	if b.noted[column] {
+		return
+	}
+	if b.noted == nil {
+		b.noted = map[string]bool{}
+	}
+	b.noted[column] = true
+	b.notes = append(b.notes, fmt.Sprintf("%s: %s is beyond 2⁵³ and was rounded: such numbers are not told apart.", place(b.Path, b.lines, at, column), found))
+}
+
+// table returns the rows as a table.
+func (b *batch) table() *Table {
+	t := &Table{Path: b.Path, Notes: b.notes, X: b.x, text: b.lines}
+	for j, u := range b.use {
+		t.Columns = append(t.Columns, u.name)
+		if b.words[j] != nil {
+			b.words[j].fill(b.n)
+		}
+	}
+	if slices.ContainsFunc(b.words, func(w *Words) bool { return w != nil }) {
+		t.Words = b.words
+	}
+	if len(b.use) > 0 {
+		t.Values = newMatrix(b.values, b.n, len(b.use))
+	}
+	t.rows = b.n
+	return t
+}
+
+// place names a cell in a message.
+func place(path string, lines bool, at int, column string) string {
+	if lines {
+		return fmt.Sprintf("%s:%d: column %q", path, at, column)
+	}
+	return fmt.Sprintf("%s: row %d (counting from 0), column %q", path, at, column)
+}
+
+// formats are the ends of the names of files that are read.
+var formats = "csv, .tsv, .txt (also .gz, .zst, .bz2), .parquet, .npy or .npz"
+
+// Open opens the table at path, see [TableReader.Read]. The stream must be closed.
+func (r TableReader) Open(path string) (*Stream, error) {
+	lower := strings.ToLower(path)
+	for _, packed := range []string{".gz", ".zst", ".bz2", ".zip"} {
+		lower = strings.TrimSuffix(lower, packed)
+	}
+	switch {
+	case path == Stdin:
+		return r.openText("stdin", os.Stdin, os.Stdin, 0)
+	case strings.HasSuffix(lower, ".csv"), strings.HasSuffix(lower, ".tsv"), strings.HasSuffix(lower, ".txt"):
+		f, content, err := tablefile.Open(path)
+		if err != nil {
+			return nil, err
+		}
+		s, err := r.openText(path, content, f, content.Size())
+		if err != nil {
+			f.Close()
+		}
+		return s, err
+	case strings.HasSuffix(lower, ".parquet"):
+		return openParquet(path)
+	case strings.HasSuffix(lower, ".npy"), strings.HasSuffix(lower, ".npz"):
+		t, err := r.arrays(path)
+		if err != nil {
+			return nil, err
+		}
+		return t.stream(), nil
+	}
+	return nil, fmt.Errorf("%s: expected a file called .%s", path, formats)
+}
+
+// useAll makes all columns be read.
+func (s *Stream) useAll() *Stream {
+	at := make([]int, len(s.Columns))
+	for i := range at {
+		at[i] = i
+	}
+	s.Use(at, nil)
+	return s
+}
+
+// stream returns the rows of a table of arrays.
+func (t *Table) stream() *Stream {
+	s := &Stream{Path: t.Path, Columns: t.Columns, Images: t.X != nil, Rows: int64(t.N()), source: &arrayRows{table: t}}
+	return s.useAll()
+}
+
+// arrayRows is the source of a table in memory.
+type arrayRows struct {
+	table *Table
+	at    int
+}
+
+func (a *arrayRows) next(b *batch, n int) error {
+	t := a.table
+	if a.at == t.N() {
+		return io.EOF
+	}
+	rows := make([]int, min(n, t.N()-a.at))
+	for i := range rows {
+		rows[i] = a.at + i
+		for _, u := range b.use {
+			b.values = append(b.values, t.Values.Float64s()[rows[i]*len(t.Columns)+u.at])
+		}
+	}
+	if t.X != nil {
+		b.x = t.X
+		if len(rows) < t.N() {
+			b.x = TakeRows(t.X, rows)
+		}
+	}
+	a.at, b.n = a.at+len(rows), len(rows)
+	return nil
+}
+
+func (*arrayRows) close() {}

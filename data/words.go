@@ -1,0 +1,99 @@
+package data
+
+import (
+	"math"
+	"strconv"
+	"strings"
+	"unsafe"
+
+	"github.com/go-valla/valla/internal/tablefile"
+)
+
+// Words are the cells of one column that are no finite numbers: text, dates, gaps.
+type Words struct {
+	Codes []int32 // [N]; 0 where the cell is a number, otherwise 1 + its place in List
+	List  []Word  // the different words, in the order in which they were found
+	index map[string]int32
+	size  int // of the list, in bytes
+}
+
+// A Word is the text of a cell, and where it was found first: the number of the line, counting
+// from 1, in a file of text, otherwise that of the row, counting from 0.
+type Word struct {
+	Text string
+	At   int
+}
+
+// add gives row i the word that cell holds.
+func (w *Words) add(i int, cell []byte, at int) {
+	if w.index == nil {
+		w.index = map[string]int32{}
+	}
+	code, ok := w.index[string(cell)]
+	if !ok {
+		text := string(cell)
+		w.List = append(w.List, Word{text, at})
+		code = int32(len(w.List))
+		w.index[text] = code
+		w.size += len(text) + wordBytes
+	}
+	w.fill(i)
+	w.Codes = append(w.Codes, code)
+}
+
+// fill says that the cells before row n that are not known yet are numbers.
+func (w *Words) fill(n int) {
+	for len(w.Codes) < n {
+		w.Codes = append(w.Codes, 0)
+	}
+}
+
+// gaps are the texts, in lower case, that stand for a missing value.
+var gaps = map[string]bool{"": true, "na": true, "n/a": true, "#n/a": true, "<na>": true, "nan": true, "-nan": true, "null": true, "none": true, "?": true}
+
+// Missing says whether the text of a cell stands for a missing value: nothing, NA, N/A, NaN,
+// null, None or ?, in upper or lower case.
+func Missing(text string) bool { return len(text) <= 4 && gaps[strings.ToLower(text)] }
+
+// parse returns the finite number that a cell, without blanks around it, holds in decimal
+// notation. Underscores and hexadecimal digits, which Go's numbers may have, make it none.
+func parse(cell []byte) (v float64, ok bool) {
+	for _, c := range cell {
+		if c-'0' > 9 && c != '.' && c != '-' && c != '+' && c != 'e' && c != 'E' {
+			return 0, false
+		}
+	}
+	v, err := strconv.ParseFloat(unsafe.String(unsafe.SliceData(cell), len(cell)), 64)
+	return v, err == nil && finite(v)
+}
+
+// rounded says whether a cell that holds v is a whole number that float64 does not hold.
+func rounded(cell []byte, v float64) bool {
+	if math.Abs(v) < tablefile.Exact || len(cell) > 20 {
+		return false
+	}
+	exact, err := strconv.ParseInt(string(cell), 10, 64)
+	return err == nil && (v >= math.MaxInt64 || int64(v) != exact)
+}
+
+// decimalComma says whether a text is a number such as 1,5 or 1.234,5.
+func decimalComma(text string) bool {
+	if strings.Count(text, ",") != 1 {
+		return false
+	}
+	plain := strings.Replace(strings.ReplaceAll(text, ".", ""), ",", ".", 1)
+	_, ok := parse([]byte(plain))
+	return ok && !strings.HasSuffix(text, ",")
+}
+
+// key is the text by which a number stands among categories.
+func key(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
+
+// category is the text by which a word stands among categories: a number that a file holds as
+// text is the same category as the number.
+func category(text string) string {
+	if v, ok := parse([]byte(text)); ok {
+		return key(v)
+	}
+	return text
+}

@@ -1,0 +1,151 @@
+package tablefile
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// maxLine bounds a line, in bytes, so that a file that is no table does not fill the memory.
+const maxLine = 64 << 20
+
+// Cells splits text of separated values (RFC 4180) into rows of cells.
+//
+// It splits lines without quotes in place and allocates nothing for them. encoding/csv makes a
+// string of each row, so that the heap grows to twice the size of the table, and is half as
+// fast. It reads the lines that have quotes.
+type Cells struct {
+	Line  int // the number of the first line of the row read last, counting from 1
+	b     *bufio.Reader
+	comma byte
+	lines int // the number of lines read so far
+	long  []byte
+	cells [][]byte
+
+	csv  *csv.Reader // of rows with quotes; nil before the first
+	in   *bufio.Reader
+	rest *bytes.Reader
+	row  []byte // with quotes
+	text []byte // of its cells
+	fed  int    // the number of lines that csv has read
+}
+
+// NewCells returns a reader of the cells in r, which the character comma separates.
+func NewCells(r io.Reader, comma byte) *Cells {
+	return &Cells{b: bufio.NewReaderSize(r, 1<<16), comma: comma}
+}
+
+// Read returns the cells of the next row and skips empty lines. The cells are valid until the
+// next call. After an error, Line still is the line of the row before.
+func (c *Cells) Read() ([][]byte, error) {
+	for {
+		line, err := c.next()
+		if err != nil {
+			return nil, err
+		}
+		if bytes.IndexByte(line, '"') >= 0 {
+			return c.quoted(line)
+		}
+		line = bytes.TrimSuffix(bytes.TrimSuffix(line, []byte("\n")), []byte("\r"))
+		if len(line) > 0 {
+			c.Line = c.lines
+			return c.split(line), nil
+		}
+	}
+}
+
+// next returns the next line with its end. The last line needs no end. If reading fails within
+// a line, next returns the error and not the part of the line.
+func (c *Cells) next() ([]byte, error) {
+	line, err := c.b.ReadSlice('\n')
+	if errors.Is(err, bufio.ErrBufferFull) {
+		c.long = c.long[:0]
+		for errors.Is(err, bufio.ErrBufferFull) {
+			if len(c.long) > maxLine {
+				return nil, fmt.Errorf("line %d has more than %d bytes, expected a table of text", c.lines+1, maxLine)
+			}
+			c.long = append(c.long, line...)
+			line, err = c.b.ReadSlice('\n')
+		}
+		c.long = append(c.long, line...)
+		line = c.long
+	}
+	if err != nil && !(errors.Is(err, io.EOF) && len(line) > 0) {
+		return nil, err
+	}
+	c.lines++
+	return line, nil
+}
+
+func (c *Cells) split(line []byte) [][]byte {
+	c.cells = c.cells[:0]
+	for {
+		at := bytes.IndexByte(line, c.comma)
+		if at < 0 {
+			c.cells = append(c.cells, line)
+			return c.cells
+		}
+		c.cells = append(c.cells, line[:at])
+		line = line[at+1:]
+	}
+}
+
+// quoted splits a row whose first line has a quote. A quoted cell may hold ends of lines.
+func (c *Cells) quoted(line []byte) ([][]byte, error) {
+	first := c.lines
+	c.row = append(c.row[:0], line...)
+	for open := odd(line); open; {
+		more, err := c.next()
+		if errors.Is(err, io.EOF) {
+			break // encoding/csv says what is wrong
+		}
+		if err != nil {
+			return nil, err
+		}
+		if len(c.row) > maxLine {
+			return nil, fmt.Errorf("line %d: a quoted cell of more than %d bytes, expected its end", first, maxLine)
+		}
+		c.row, open = append(c.row, more...), open != odd(more)
+	}
+	cells, err := c.parse(first)
+	if err != nil {
+		return nil, err
+	}
+	c.Line = first
+	c.cells, c.text = c.cells[:0], c.text[:0]
+	for _, cell := range cells {
+		c.text = append(c.text, cell...)
+	}
+	at := 0
+	for _, cell := range cells {
+		c.cells = append(c.cells, c.text[at:at+len(cell):at+len(cell)])
+		at += len(cell)
+	}
+	return c.cells, nil
+}
+
+// odd says whether a line has an odd number of quotes, so that one of its cells goes on in the
+// next line, or ends in this one.
+func odd(line []byte) bool { return bytes.Count(line, []byte{'"'})%2 == 1 }
+
+// parse splits the row in c.row, whose first line has the given number.
+func (c *Cells) parse(first int) ([]string, error) {
+	if c.csv == nil {
+		c.rest, c.in = bytes.NewReader(nil), bufio.NewReader(nil)
+		c.csv = csv.NewReader(c.in)
+		c.csv.Comma, c.csv.FieldsPerRecord, c.csv.ReuseRecord = rune(c.comma), -1, true // the caller counts
+	}
+	c.rest.Reset(c.row)
+	c.in.Reset(c.rest)
+	before := first - 1 - c.fed
+	c.fed += c.lines - first + 1
+	cells, err := c.csv.Read()
+	if parse := (*csv.ParseError)(nil); errors.As(err, &parse) {
+		parse.StartLine += before
+		parse.Line += before
+	}
+	return cells, err
+}

@@ -1,0 +1,39 @@
+package tablefile
+
+import (
+	"bytes"
+	"encoding/csv"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// Splitting lines in place gives the rows, places and errors that encoding/csv does.
+func FuzzCells(f *testing.F) {
+	for _, seed := range []string{
+		"", "\n\n", "\r", "\r\n", "a\r", "a\r\r\n", "a,b\n\n\r\nc,d", "a,\n,b\n,\n", "a\n\n\"b\nc\",d\n\ne,f\n", "a\nb\n\n\"c\n",
+		"a\nb\"c\n", "\ufeff\"a\",b\n", " \n", strings.Repeat("x", 1<<16) + ",y\nz\n", strings.Repeat("x", 1<<17) + "\"\n",
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		fast, slow := NewCells(bytes.NewReader(text), ','), csv.NewReader(bytes.NewReader(text))
+		slow.FieldsPerRecord = -1
+		for {
+			got, err := fast.Read()
+			want, wantErr := slow.Read()
+			if (err == nil) != (wantErr == nil) || err != nil && err.Error() != wantErr.Error() {
+				t.Fatalf("error %v, want %v", err, wantErr)
+			}
+			if err != nil {
+				return
+			}
+			if line, _ := slow.FieldPos(0); fast.Line != line {
+				t.Fatalf("line %d, want %d", fast.Line, line)
+			}
+			if !slices.EqualFunc(got, want, func(a []byte, b string) bool { return string(a) == b }) {
+				t.Fatalf("cells %q, want %q", got, want)
+			}
+		}
+	})
+}

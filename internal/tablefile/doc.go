@@ -1,0 +1,55 @@
+// Package tablefile holds what the readers of tables share: text that is unpacked by its
+// content, rows of cells, and the columns of Parquet files. Memory does not grow with a file.
+package tablefile
+
+import (
+	"io"
+	"os"
+	"strconv"
+	"strings"
+)
+
+// ByteOrderMark is a character that some programs write before the first column's name.
+const ByteOrderMark = "\ufeff"
+
+// Exact is the integer up to which float64 holds every integer exactly.
+const Exact = 1 << 53
+
+// Open opens a file for reading from any place.
+func Open(name string) (*os.File, *io.SectionReader, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, nil, err
+	}
+	info, err := f.Stat()
+	if err != nil {
+		f.Close()
+		return nil, nil, err
+	}
+	return f, io.NewSectionReader(f, 0, info.Size()), nil
+}
+
+// Quoted returns a cell as a message shows it: on one line, and cut off if it is long.
+func Quoted(cell string) string {
+	const most = 40
+	if len(cell) > most {
+		return strconv.Quote(cell[:most]) + "..."
+	}
+	return strconv.Quote(cell)
+}
+
+// Listed joins names for a message. It leaves out those after the 20th.
+func Listed(names []string) string {
+	const most = 20
+	if len(names) == 0 {
+		return "none"
+	}
+	short := make([]string, 0, most)
+	for i, name := range names {
+		if i == most {
+			return strings.Join(short, ", ") + " and " + strconv.Itoa(len(names)-most) + " more"
+		}
+		short = append(short, Quoted(name))
+	}
+	return strings.Join(short, ", ")
+}

@@ -1,0 +1,135 @@
+package valla
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/go-valla/valla/data"
+)
+
+// Rows are the rows of a file as examples for a model, batch by batch, so that memory does not
+// grow with the file. Columns that the model does not use are never parsed.
+type Rows struct {
+	ID   []string   // columns of the file that name the rows, see [data.Encoding]
+	IDs  [][]string // their cells in the last batch, for each column
+	Read int        // rows read so far
+
+	m        *Model
+	stream   *data.Stream
+	features []int // numbers in a batch
+	targets  []int // likewise; nil if they are not wanted
+	lacking  map[string]int
+	left     int
+	notes    []string
+}
+
+// Open opens a file, which r reads, for predictions or, with targets, for scores. The rows must
+// be closed.
+func (m *Model) Open(r data.TableReader, path string, targets bool) (*Rows, error) {
+	r.Names = m.Task.Inputs.Columns()
+	s, err := r.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	rows := &Rows{m: m, stream: s, lacking: map[string]int{}}
+	if err := rows.choose(targets); err != nil {
+		s.Close()
+		return nil, err
+	}
+	return rows, nil
+}
+
+// choose makes the stream read the columns that are wanted.
+func (r *Rows) choose(targets bool) error {
+	s := r.stream
+	f, err := r.m.find(s.Path, s.Columns, s.Images)
+	if err == nil && targets {
+		err = f.need()
+	}
+	if err != nil {
+		return err
+	}
+	use := slices.Clone(f.features)
+	r.features = upTo(0, len(use))
+	if targets {
+		r.targets = upTo(len(use), len(f.targets))
+		use = append(use, f.targets...)
+	}
+	var ids []int
+	if e := r.m.Task.Inputs.Encoding; e != nil && !targets {
+		for _, name := range e.ID {
+			if i := slices.Index(s.Columns, name); i >= 0 {
+				r.ID, ids = append(r.ID, name), append(ids, i)
+			}
+		}
+	}
+	s.Use(append(use, ids...), ids)
+	return nil
+}
+
+// upTo returns n numbers from a number on.
+func upTo(from, n int) []int {
+	at := make([]int, n)
+	for i := range at {
+		at[i] = from + i
+	}
+	return at
+}
+
+// Next returns at most n examples, or [io.EOF] at the end. Without targets, Y is nil.
+func (r *Rows) Next(n int) (*data.Set, error) {
+	for {
+		t, err := r.stream.Next(n)
+		if err != nil {
+			return nil, err
+		}
+		r.Read += t.N()
+		if set, err := r.set(t); !errors.Is(err, data.ErrIncomplete) {
+			return set, err
+		}
+	}
+}
+
+// All returns all examples. Where limit is positive, a table that needs more bytes is an error.
+func (r *Rows) All(limit int64) (*data.Set, error) {
+	t, err := r.stream.All(limit)
+	if err != nil {
+		return nil, err
+	}
+	return r.set(t)
+}
+
+func (r *Rows) set(t *data.Table) (*data.Set, error) {
+	r.notes = append(r.notes, t.Notes...)
+	if r.targets != nil {
+		set, left, err := r.m.examples(t, r.features, r.targets, r.lacking)
+		r.left += left
+		return set, err
+	}
+	r.IDs = r.IDs[:0]
+	for k := range r.ID {
+		r.IDs = append(r.IDs, t.Texts(len(r.features)+k))
+	}
+	x, err := r.m.inputs(t, r.features, r.lacking)
+	return &data.Set{Features: r.m.Task.Inputs.Features, X: x}, err
+}
+
+// Notes are sentences on what was noticed in the rows read so far.
+func (r *Rows) Notes() []string {
+	notes := slices.Clone(r.notes)
+	for _, name := range slices.Sorted(maps.Keys(r.lacking)) {
+		notes = append(notes, fmt.Sprintf("%s: %d rows lack a value of %q, which no training row did: the training rows' median stands for it.", r.stream.Path, r.lacking[name], name))
+	}
+	if r.left > 0 {
+		notes = append(notes, fmt.Sprintf("%s: %d rows lack a value and were left out.", r.stream.Path, r.left))
+	}
+	return notes
+}
+
+// Path is that of the file, as messages name it.
+func (r *Rows) Path() string { return r.stream.Path }
+
+// Close ends the reading.
+func (r *Rows) Close() { r.stream.Close() }

@@ -96,9 +96,10 @@ those of the method %s:
 valla fit --method NAME --help lists the flags of another method, and valla method show NAME
 describes it.
 
-Weights from elsewhere (--net-weights) are an .npz archive or a folder of .npy files. The
-arrays are named as in PyTorch's state dictionaries (fc1.weight, fc1.bias, ...) or W1, b1,
-.... The inputs and outputs of their network are in the units of the data, unless
+Weights from elsewhere (--net-weights) are an .npz archive, a .safetensors file, a state
+dictionary of PyTorch (.pt, .pth), of which nothing is executed, or a folder of .npy files.
+The arrays are named as in state dictionaries (fc1.weight, fc1.bias, ...) or W1, b1, .... The
+inputs and outputs of their network are in the units of the data, unless
 --standardize, or --mean and --std, say otherwise.
 
 The last line is a verdict: how the posterior and the network alone predict the same rows, if
@@ -202,7 +203,7 @@ func (c *fitCommand) checkWeights() error {
 	if of := settings.Lookup(c.method, "weights"); of != nil {
 		for w := range strings.SplitSeq(of.Text(), ",") {
 			_, err := os.Stat(w)
-			if w != "" && (err == nil || slices.Contains([]string{".npz", ".npy"}, strings.ToLower(filepath.Ext(w))) || strings.ContainsRune(w, filepath.Separator)) {
+			if w != "" && (err == nil || slices.Contains([]string{".npz", ".npy", ".pt", ".pth", ".safetensors"}, strings.ToLower(filepath.Ext(w))) || strings.ContainsRune(w, filepath.Separator)) {
 				return settings.Errorf("--weights %s: expected all, last-layer or names of parameters; a file of weights goes with --net-weights", w)
 			}
 		}

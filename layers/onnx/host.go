@@ -9,7 +9,7 @@ import (
 )
 
 // maxHost bounds the elements of a constant.
-const maxHost = 1 << 24
+const maxHost = 1 << 23
 
 // host is a constant: an array that does not depend on the examples or on the weights, such as
 // the numbers of a shape. Whole numbers up to 2^53 are exact.

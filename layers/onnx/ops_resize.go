@@ -132,7 +132,7 @@ func resize(c *call) []value {
 			to = sizes[i]
 			scale = float64(to) / float64(n)
 		}
-		if axis == 0 && to == n || scale == 1 {
+		if axis == 0 || scale == 1 { // the number of examples stays
 			continue
 		}
 		if to < 1 || to > maxHost {

@@ -57,6 +57,7 @@ func (g Graph) run(b *graph.Builder, x *graph.Node, array func(Array) *graph.Nod
 		}
 		values[c.Name] = value{host: h}
 	}
+	total := 0
 	for i := range g.Nodes {
 		n := &g.Nodes[i]
 		c := &call{b: b, Node: n, opset: g.Opset, fixed: g.Batch, batch: x.Shape()[0]}
@@ -68,9 +69,16 @@ func (g Graph) run(b *graph.Builder, x *graph.Node, array func(Array) *graph.Nod
 			return nil, fmt.Errorf("%s: %w", g.at(i), err)
 		}
 		for k, name := range n.Outputs {
-			if k < len(out) {
-				values[name] = out[k]
+			if k >= len(out) {
+				break
 			}
+			values[name] = out[k]
+			if out[k].host != nil {
+				total += len(out[k].host.v)
+			}
+		}
+		if total > 4*maxHost {
+			return nil, fmt.Errorf("%s: the constants have more than %d elements", g.at(i), 4*maxHost)
 		}
 	}
 	y, ok := values[g.Output]

@@ -114,6 +114,7 @@ func newTraining(set *data.Set, o TrainOptions) (*training, error) {
 // classes of the whole set.
 func newModel(n Network, classes bool, seed uint64, set, rows *data.Set) (*Model, error) {
 	m := &Model{}
+	n.logits = classes
 	var err error
 	if m.Task.Inputs, err = n.inputs(rows); err != nil {
 		return nil, err

@@ -36,6 +36,7 @@ var level = map[string]int{
 	"graph/graphtest":             4,
 	"layers":                      4,
 	"layers/layertest":            6,
+	"layers/onnx":                 6,
 	"train/metric":                4,
 	"jacobian":                    5,
 	"train":                       5,

@@ -31,11 +31,11 @@ type fitCommand struct {
 	method gp.Settings // the settings of chosen
 	named  string      // the value of --method
 
-	model, netWeights, validationData string
-	elsewhere                         elsewhere
-	targets                           targets
-	network                           valla.Network
-	memory                            memory
+	model, netWeights, onnx, validationData string
+	elsewhere                               elsewhere
+	targets                                 targets
+	network                                 valla.Network
+	memory                                  memory
 }
 
 // elsewhere says how to read weights that were trained elsewhere.
@@ -69,11 +69,12 @@ func newFit(args []string) *cobra.Command {
 	}
 	c.method = c.chosen.New()
 	cmd := &cobra.Command{
-		Use:   "fit DATA {--model FILE | --net-weights FILE} --out FILE",
+		Use:   "fit DATA {--model FILE | --network FILE | --net-weights FILE} --out FILE",
 		Short: "Fit a posterior to a trained network",
 		Long:  fmt.Sprintf(fitHelp, strings.Join(method.Names(), ", "), c.chosen.Name, wrap(c.chosen.Summary, 2)),
 		Example: `  valla fit houses.csv --model map.valla --out houses.valla
   valla fit houses.csv --model map.valla --method lla --structure kfac --out houses.valla
+  valla fit houses.csv --target price --network net.onnx --out houses.valla
   valla fit houses.csv --target price --net-weights net.npz --activation tanh --out houses.valla`,
 		Args: oneTable,
 		RunE: running(c.run),
@@ -96,7 +97,8 @@ those of the method %s:
 valla fit --method NAME --help lists the flags of another method, and valla method show NAME
 describes it.
 
-Weights from elsewhere (--net-weights) are an .npz archive, a .safetensors file, a state
+A network from elsewhere (--network) is an ONNX model, as PyTorch's torch.onnx.export writes it;
+valla network show describes it. Weights from elsewhere (--net-weights) are an .npz archive, a .safetensors file, a state
 dictionary of PyTorch (.pt, .pth), of which nothing is executed, or a folder of .npy files.
 The arrays are named as in state dictionaries (fc1.weight, fc1.bias, ...) or W1, b1, .... The
 inputs and outputs of their network are in the units of the data, unless
@@ -114,6 +116,7 @@ had not been interrupted.`
 func (c *fitCommand) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&c.model, "model", "", "model `FILE` whose network gets the posterior")
+	f.StringVar(&c.onnx, "network", "", "`FILE.onnx` of a network trained elsewhere, instead of a model")
 	f.StringVar(&c.netWeights, "net-weights", "", "`FILE` of a network's weights trained elsewhere, instead of a model")
 	f.StringVar(&c.named, "method", method.Default, "`NAME` of the method that makes the error bars: "+strings.Join(method.Names(), ", "))
 	c.work.flags(cmd)
@@ -122,12 +125,12 @@ func (c *fitCommand) flags(cmd *cobra.Command) {
 	f.Var(&c.memory, "memory", "memory that the fit may need beside the data, such as 4GiB; a mini-batch that needs more is computed in parts (default: the method's)")
 	settingsFlags(f, c.method, c.chosen.Name+": ", nil)
 
-	const prefix = "with --net-weights: "
+	const prefix = "with --network or --net-weights: "
 	settingsFlags(f, &c.elsewhere, prefix, nil)
 	settingsFlags(f, &c.targets, prefix, nil)
 	settingsFlags(f, &c.network, prefix, map[string]string{"activation": "required for an mlp", "hidden": "default: for an mlp those of the file, for other forms 50,50"})
-	cmd.MarkFlagsOneRequired("model", "net-weights")
-	cmd.MarkFlagsMutuallyExclusive("model", "net-weights")
+	cmd.MarkFlagsOneRequired("model", "network", "net-weights")
+	cmd.MarkFlagsMutuallyExclusive("model", "network", "net-weights")
 	cmd.MarkFlagsMutuallyExclusive("validation", "validation-data")
 	for _, name := range slices.Concat(settings.Names(&c.elsewhere), settings.Names(&c.targets), settings.Names(&c.network)) {
 		cmd.MarkFlagsMutuallyExclusive("model", name) // the model file says it
@@ -208,6 +211,9 @@ func (c *fitCommand) checkWeights() error {
 			}
 		}
 	}
+	if c.onnx != "" && !strings.EqualFold(filepath.Ext(c.onnx), ".onnx") {
+		return settings.Errorf("--network %s: expected a file called .onnx; weights alone go with --net-weights", c.onnx)
+	}
 	if c.netWeights == "all" || c.netWeights == "last-layer" {
 		return settings.Errorf("--net-weights %s: expected a file; which weights are uncertain goes with --weights", c.netWeights)
 	}
@@ -219,12 +225,12 @@ func (c *fitCommand) checkWeights() error {
 
 // start returns the network to fit a posterior to, and the data.
 func (c *fitCommand) start(ctx context.Context, table *data.Table) (*valla.Model, *data.Set, error) {
-	if c.netWeights != "" {
+	if from := cmp.Or(c.onnx, c.netWeights); from != "" {
 		set, err := table.Set(c.targets.Target...)
 		if err != nil {
 			return nil, nil, err
 		}
-		m, err := valla.FromWeights(ctx, c.netWeights, set, valla.WeightOptions{
+		m, err := valla.FromWeights(ctx, from, set, valla.WeightOptions{
 			Network: c.network, Layout: layouts[c.elsewhere.Layout], Standardize: c.elsewhere.Standardize, Classes: c.targets.Classes,
 		})
 		return m, set, err

@@ -61,7 +61,7 @@ func (g Graph) Make(m *layers.Maker, in []int) (layers.Network, []int, error) {
 	if err := g.check(); err != nil {
 		return nil, nil, err
 	}
-	out, err := g.outputShape(in)
+	out, err := g.dry(in, nil)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -159,8 +159,8 @@ func (g Graph) at(i int) string {
 	return fmt.Sprintf("node %d %q (%s, opset %d)", i+1, name, n.Op, g.Opset)
 }
 
-// outputShape computes with shapes only: the arrays are leaves without values.
-func (g Graph) outputShape(in []int) ([]int, error) {
+// dry computes with shapes only: the arrays are leaves without values.
+func (g Graph) dry(in []int, seen func(i int, out []value)) ([]int, error) {
 	const batch = 3
 	b := graph.NewBuilder(tensor.Float64)
 	x := b.Input("x", append([]int{batch}, in...)...)
@@ -168,7 +168,7 @@ func (g Graph) outputShape(in []int) ([]int, error) {
 	y, err := g.run(b, x, func(a Array) *graph.Node {
 		count++
 		return b.Input(fmt.Sprint("array ", count), a.Shape...)
-	})
+	}, seen)
 	if err != nil {
 		return nil, err
 	}
@@ -176,6 +176,32 @@ func (g Graph) outputShape(in []int) ([]int, error) {
 		return nil, fmt.Errorf("the output %q has shape %v for %d examples, expected [B,...]", g.Output, y.Shape(), batch)
 	}
 	return y.Shape()[1:].Clone(), nil
+}
+
+// Rows implements layers.Summarized: one row for each node that computes with the examples or
+// the weights.
+func (g Graph) Rows(in []int) ([]layers.Row, error) {
+	if err := g.check(); err != nil {
+		return nil, err
+	}
+	var rows []layers.Row
+	counted := map[string]bool{}
+	_, err := g.dry(in, func(i int, out []value) {
+		if out[0].node == nil {
+			return
+		}
+		n := g.Nodes[i]
+		r := layers.Row{Layer: n.Op, Name: n.Name, Output: slices.Clone(out[0].node.Shape()[min(1, out[0].node.Dims()):])}
+		for _, a := range g.Arrays {
+			if !a.State && !counted[a.Name] && slices.Contains(n.Inputs, a.Name) {
+				r.Parameters += product(a.Shape)
+				r.Arrays = append(r.Arrays, a.Name)
+				counted[a.Name] = true
+			}
+		}
+		rows = append(rows, r)
+	})
+	return rows, err
 }
 
 // network is a Graph with weights.
@@ -190,7 +216,7 @@ func (n *network) Forward(b *graph.Builder, x *graph.Node) *graph.Node {
 	if b.Err() != nil {
 		return nil
 	}
-	y, err := n.run(b, x, func(a Array) *graph.Node { return b.Param(n.arrays[a.Name]) })
+	y, err := n.run(b, x, func(a Array) *graph.Node { return b.Param(n.arrays[a.Name]) }, nil)
 	if err != nil {
 		return b.Fail(fmt.Errorf("onnx: %w", err))
 	}
@@ -205,3 +231,36 @@ func (n *network) State() []*graph.Param { return n.state }
 
 // Describe implements layers.Describer.
 func (n *network) Describe() (layers.Layers, error) { return layers.Layers{n.Graph}, nil }
+
+// LastLayer returns the parameters of the last node that has any. If it adds a bias to a product
+// with weights, those belong to it.
+func (n *network) LastLayer() []*graph.Param {
+	var found []*graph.Param
+	want := ""
+	for _, node := range slices.Backward(n.Nodes) {
+		if want != "" && !slices.Contains(node.Outputs, want) {
+			continue
+		}
+		var own []*graph.Param
+		rest := ""
+		for _, name := range node.Inputs {
+			if p := n.arrays[name]; slices.Contains(n.params, p) {
+				own = append(own, p)
+			} else {
+				rest = name
+			}
+		}
+		switch {
+		case want != "": // what the bias was added to
+			if node.Op == "MatMul" {
+				found = append(own, found...)
+			}
+			return found
+		case len(own) > 0 && node.Op != "Add":
+			return own
+		case len(own) > 0:
+			found, want = own, rest
+		}
+	}
+	return found
+}

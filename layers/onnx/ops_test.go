@@ -364,7 +364,7 @@ func TestRowWise(t *testing.T) {
 			y, err := g.run(b, x, func(a Array) *graph.Node {
 				arrays = append(arrays, b.Input(a.Name, a.Shape...))
 				return arrays[len(arrays)-1]
-			})
+			}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 
@@ -20,7 +19,7 @@ import (
 type Options struct {
 	// Input is the shape of one example, where the file leaves it open.
 	Input []int
-	// Frozen are patterns of names, as of path.Match, of arrays that are not trained although
+	// Frozen are the names, in which * stands for any letters, of arrays that are not trained although
 	// they are floating-point numbers: the file does not tell a table of fixed positions from a
 	// learned one.
 	Frozen []string
@@ -345,11 +344,7 @@ func (r *reader) file() (*File, error) {
 			continue
 		}
 		for _, pattern := range r.o.Frozen {
-			ok, err := path.Match(pattern, name)
-			if err != nil {
-				return nil, fmt.Errorf("pattern %q: %w", pattern, err)
-			}
-			state[name] = state[name] || ok
+			state[name] = state[name] || layers.MatchName(pattern, name)
 		}
 		r.Arrays = append(r.Arrays, Array{Name: name, Shape: t.Shape, State: state[name]})
 		f.weights[name] = t

@@ -41,8 +41,8 @@ func (v value) shape() []int {
 }
 
 // run writes the graph for the inputs x [B,...] into b's graph; array gives the nodes of the
-// weights. It returns the output.
-func (g Graph) run(b *graph.Builder, x *graph.Node, array func(Array) *graph.Node) (*graph.Node, error) {
+// weights, and seen, if not nil, is given what each node computes. It returns the output.
+func (g Graph) run(b *graph.Builder, x *graph.Node, array func(Array) *graph.Node, seen func(i int, out []value)) (*graph.Node, error) {
 	if b.Err() != nil {
 		return nil, b.Err()
 	}
@@ -67,6 +67,9 @@ func (g Graph) run(b *graph.Builder, x *graph.Node, array func(Array) *graph.Nod
 		out, err := c.do()
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", g.at(i), err)
+		}
+		if seen != nil {
+			seen(i, out)
 		}
 		for k, name := range n.Outputs {
 			if k >= len(out) {

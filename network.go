@@ -21,7 +21,7 @@ type Network struct {
 	Form       string    `set:"form" default:"mlp" help:"form of the network: mlp, cnn, resnetN with N = 8, 14, 20, 32, 44, 56, or a FILE.json or FILE.onnx that describes it"`
 	Hidden     []int     `set:"hidden" default:"50,50" min:"1" help:"widths of the hidden dense layers"`
 	Filters    []int     `set:"filters" default:"16,32" min:"1" help:"numbers of filters of a cnn's convolutions"`
-	Activation string    `set:"activation" default:"tanh" choice:"erf relu sigmoid sin softplus tanh" help:"function after each hidden layer"`
+	Activation string    `set:"activation" default:"tanh" choice:"elu erf gelu hard-swish leaky-relu mish relu selu sigmoid silu sin softplus tanh" help:"function after each hidden layer"`
 	Shortcut   string    `set:"shortcut" choice:"projection zero-pad" help:"shortcut around the blocks of a resnet that change the shape"`
 	Input      []int     `set:"input" min:"1" help:"shape of one example, where a FILE.onnx leaves it open"`
 	Frozen     []string  `set:"frozen" help:"names of weights of a FILE.onnx that are not trained, with * for any letters, such as tables of fixed positions"`

@@ -3,6 +3,7 @@ package valla
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"gorgonia.org/tensor"
@@ -138,6 +139,9 @@ func (m *Model) build(n Network, seed uint64) error {
 	}
 	if m.Form, err = n.Describe(m.Task.Inputs.Shape, m.Task.Outputs.Size()); err != nil {
 		return err
+	}
+	if f := m.Task.Inputs.Features; f != nil && !slices.Equal(m.Form.InputShape(), []int{len(f)}) {
+		return fmt.Errorf("the network takes examples of shape %v, expected %d inputs%s", m.Form.InputShape(), len(f), named(f))
 	}
 	m.Task.Inputs.Shape = m.Form.InputShape()
 	if m.Net, err = m.Form.New(dtypes[n.Dtype], newRand(seed, weightStream)); err != nil {

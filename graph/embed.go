@@ -115,18 +115,18 @@ func scatterRows[T kernel.Float](r embed, in []tensor.Shape, out tensor.Shape) f
 	}
 }
 
-// place returns the whole number v, which counts from the end if it is negative.
+// place returns the whole number next to v, which counts from the end if it is negative.
 func place[T kernel.Float](v T, n int) (int, error) {
-	f := float64(v)
-	if f != math.Trunc(f) || f < -float64(n) || f >= float64(n) {
-		return 0, fmt.Errorf("graph: embed: place %g in a table of %d rows", f, n)
+	f := math.RoundToEven(float64(v))
+	if !(f >= -float64(n) && f < float64(n)) {
+		return 0, fmt.Errorf("graph: embed: place %g in a table of %d rows", v, n)
 	}
 	return (int(f) + n) % n, nil
 }
 
-// Embed returns the rows of a table [V,E] at the places x [B,...], whole numbers from 0 to V − 1
-// or, counted from the end, from −V to −1: [B,...,E]. Other places are an error when the
-// program runs.
+// Embed returns the rows of a table [V,E] at the places x [B,...], numbers from 0 to V − 1 or,
+// counted from the end, from −V to −1: [B,...,E]. Places are rounded to whole numbers, and others
+// are an error when the program runs.
 func (b *Builder) Embed(table, x *Node) *Node {
 	if !b.usable("embed", table, x) {
 		return nil

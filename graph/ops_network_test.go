@@ -3,6 +3,8 @@ package graph_test
 import (
 	"fmt"
 	"math"
+	"slices"
+	"strings"
 
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/graph/graphtest"
@@ -12,6 +14,7 @@ import (
 func networkCases() []graphtest.Case {
 	cases := append(groupConvCases(), gatherCases()...)
 	cases = append(cases, stackCases()...)
+	cases = append(cases, activationCases()...)
 	return append(cases, graphtest.Case{
 		Name: "max pool of 2×3 every 2×1", Shapes: [][]int{{2, 1, 5, 4}}, Shape: []int{2, 1, 2, 2},
 		Build: func(b *builder, in []*node) *node { return b.MaxPool2D(in[0], [2]int{2, 3}, [2]int{2, 1}) },
@@ -122,6 +125,73 @@ func gatherCases() []graphtest.Case {
 				return append(append(append(append([]float64{}, in[0][:2]...), in[1][:4]...), in[0][2:]...), in[1][4:]...)
 			}},
 	}
+}
+
+// activationCases are compositions of other operations.
+func activationCases() []graphtest.Case {
+	awayFromKinks := func(in arrays) { // these are at 0, 1 and ±3 at most
+		for i, x := range in[0] {
+			in[0][i] = math.Floor(x) + 0.3
+		}
+	}
+	negative := func(x, below float64) float64 {
+		if x > 0 {
+			return x
+		}
+		return below
+	}
+	cube := func(x float64) float64 { return math.Sqrt(2/math.Pi) * (x + 0.044715*x*x*x) }
+	var cases []graphtest.Case
+	for name, r := range map[string]struct {
+		op func(b *builder, x *node) *node
+		f  func(x float64) float64
+	}{
+		"abs":          {(*builder).Abs, math.Abs},
+		"gelu":         {(*builder).GELU, func(x float64) float64 { return x * (1 + math.Erf(x/math.Sqrt2)) / 2 }},
+		"gelu by tanh": {(*builder).GELUTanh, func(x float64) float64 { return x * (1 + math.Tanh(cube(x))) / 2 }},
+		"silu":         {(*builder).SiLU, func(x float64) float64 { return x / (1 + math.Exp(-x)) }},
+		"mish":         {(*builder).Mish, func(x float64) float64 { return x * math.Tanh(math.Log1p(math.Exp(x))) }},
+		"leaky relu":   {func(b *builder, x *node) *node { return b.LeakyReLU(x, 0.1) }, func(x float64) float64 { return negative(x, 0.1*x) }},
+		"elu":          {func(b *builder, x *node) *node { return b.ELU(x, 0.7) }, func(x float64) float64 { return negative(x, 0.7*math.Expm1(x)) }},
+		"celu":         {func(b *builder, x *node) *node { return b.CELU(x, 0.7) }, func(x float64) float64 { return negative(x, 0.7*math.Expm1(x/0.7)) }},
+		"selu":         {(*builder).SELU, func(x float64) float64 { return 1.0507009873554805 * negative(x, 1.6732632423543772*math.Expm1(x)) }},
+		"clip":         {func(b *builder, x *node) *node { return b.Clip(x, -1, 1) }, func(x float64) float64 { return min(max(x, -1), 1) }},
+		"clip below":   {func(b *builder, x *node) *node { return b.Clip(x, -1, math.Inf(1)) }, func(x float64) float64 { return max(x, -1) }},
+		"clip above":   {func(b *builder, x *node) *node { return b.Clip(x, math.Inf(-1), 1) }, func(x float64) float64 { return min(x, 1) }},
+		"hard swish":   {(*builder).HardSwish, func(x float64) float64 { return x * min(max(x/6+0.5, 0), 1) }},
+		"hard sigmoid": {func(b *builder, x *node) *node { return b.HardSigmoid(x, 0.5, 0.5) }, func(x float64) float64 { return min(max(x/2+0.5, 0), 1) }},
+	} {
+		cases = append(cases, graphtest.Case{
+			Name: name, Shapes: [][]int{{2, 3, 2}}, Shape: []int{2, 3, 2}, Prepare: awayFromKinks,
+			Build: func(b *builder, in []*node) *node { return r.op(b, in[0]) },
+			Naive: func(in arrays) (y []float64) {
+				for _, x := range in[0] {
+					y = append(y, r.f(x))
+				}
+				return y
+			},
+		})
+	}
+	slices.SortFunc(cases, func(a, b graphtest.Case) int { return strings.Compare(a.Name, b.Name) })
+	return append(cases, graphtest.Case{
+		Name: "softmax", Shapes: [][]int{{2, 2}}, Build: func(b *builder, in []*node) *node { return b.Softmax(in[0]) },
+		Naive: func(in arrays) (y []float64) {
+			for i := range 4 {
+				y = append(y, 1/(1+math.Exp(in[0][i^1]-in[0][i])))
+			}
+			return y
+		},
+	}, graphtest.Case{
+		Name: "embed", Shapes: [][]int{{4, 2}, {2, 3}}, Shape: []int{2, 3, 2},
+		Prepare: func(in arrays) { copy(in[1], []float64{2, 0, -1, 1, 1, 2}) },
+		Build:   func(b *builder, in []*node) *node { return b.Embed(in[0], in[1]) },
+		Naive: func(in arrays) (y []float64) {
+			for _, k := range []int{2, 0, 3, 1, 1, 2} {
+				y = append(y, in[0][2*k:2*k+2]...)
+			}
+			return y
+		},
+	})
 }
 
 // stackCases are products of stacks with more than one leading axis, and with one matrix.

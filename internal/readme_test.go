@@ -3,6 +3,8 @@ package internal_test
 import (
 	"bytes"
 	"fmt"
+	"image"
+	"image/png"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -122,7 +124,15 @@ func TestPyTorchCommands(t *testing.T) {
 	if err := npy.WriteArchive(filepath.Join(dir, "net.npz"), weights.Names, arrays); err != nil {
 		t.Fatal(err)
 	}
+	cnn, err := os.ReadFile("../layers/onnx/testdata/cnn_small.onnx")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "cnn.onnx"), cnn, 0o644); err != nil {
+		t.Fatal(err)
+	}
 	rng := rand.New(rand.NewPCG(1, 2))
+	photographs(t, filepath.Join(dir, "pictures"), rng)
 	table := "x0,x1,x2,x3,x4,y0,y1\n"
 	for range 60 {
 		for range 6 {
@@ -147,6 +157,32 @@ func TestPyTorchCommands(t *testing.T) {
 	for _, want := range []string{"Gemm", "net.4.weight", "402 parameters", "structured"} {
 		if !strings.Contains(shown, want) {
 			t.Errorf("network show lacks %q:\n%s", want, shown)
+		}
+	}
+}
+
+// photographs writes small grey images of three classes, each into the folder of its class.
+func photographs(t *testing.T, dir string, rng *rand.Rand) {
+	t.Helper()
+	for _, class := range []string{"a", "b", "c"} {
+		if err := os.MkdirAll(filepath.Join(dir, class), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		for i := range 8 {
+			img := image.NewGray(image.Rect(0, 0, 9, 10))
+			for k := range img.Pix {
+				img.Pix[k] = uint8(rng.IntN(256))
+			}
+			f, err := os.Create(filepath.Join(dir, class, fmt.Sprint(i, ".png")))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := png.Encode(f, img); err != nil {
+				t.Fatal(err)
+			}
+			if err := f.Close(); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
 }

@@ -123,7 +123,7 @@ func TestMLPErrors(t *testing.T) {
 		{MLP{Inputs: 0, Outputs: 1}, "[0 1]"},
 		{MLP{Inputs: 1, Outputs: 0}, "[1 0]"},
 		{MLP{Inputs: 2, Hidden: []int{3, -1}, Outputs: 1, Activation: "tanh"}, "[2 3 -1 1]"},
-		{MLP{Inputs: 2, Hidden: []int{3}, Outputs: 1}, `unknown activation ""; known are erf, relu, sigmoid, sin, softplus, tanh`},
+		{MLP{Inputs: 2, Hidden: []int{3}, Outputs: 1}, `unknown activation ""; known are elu, erf, gelu, hard-swish, leaky-relu, mish, relu, selu, sigmoid, silu, sin, softplus, tanh`},
 		{MLP{Inputs: 2, Hidden: []int{3}, Outputs: 1, Activation: "Tanh"}, `unknown activation "Tanh"`},
 		{MLP{Inputs: 2, Outputs: 1, Activation: "none"}, ""}, // linear: the activation is not used
 	} {

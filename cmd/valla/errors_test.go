@@ -83,7 +83,7 @@ func TestWrongInput(t *testing.T) {
 		{2, "[model activation]", "fit train.csv --model map.valla --activation tanh --out x.valla"},
 		{2, `invalid argument "many" for "--iterations"`, "train train.csv --out x.valla --iterations many"},
 		{2, "expected one of float64, float32", "train train.csv --out x.valla --dtype float16"},
-		{2, "expected one of erf, relu", "train train.csv --out x.valla --activation step"},
+		{2, "expected one of elu, erf, gelu", "train train.csv --out x.valla --activation step"},
 		{2, "expected one of auto, in-out, out-in", "fit train.csv --net-weights n.npz --activation tanh --layout x --out x.valla"},
 		{2, "expected an integer at least 1, found \"0\"", "train train.csv --out x.valla --iterations 0"},
 		{2, "expected an integer at least 1, found \"0\"", "train train.csv --out x.valla --hidden 5,0"},

@@ -163,11 +163,7 @@ func (c *fitCommand) run(cmd *cobra.Command, args []string) error {
 	if err := cmp.Or(c.checkMethod(), c.checkWeights(), c.check()); err != nil {
 		return err
 	}
-	table, err := data.ReadTable(args[0])
-	if err != nil {
-		return err
-	}
-	m, set, err := c.start(cmd.Context(), table)
+	m, set, err := c.start(cmd.Context(), args[0])
 	if err != nil {
 		return err
 	}
@@ -223,9 +219,13 @@ func (c *fitCommand) checkWeights() error {
 	return nil
 }
 
-// start returns the network to fit a posterior to, and the data.
-func (c *fitCommand) start(ctx context.Context, table *data.Table) (*valla.Model, *data.Set, error) {
+// start returns the network to fit a posterior to, and the data in a file.
+func (c *fitCommand) start(ctx context.Context, path string) (*valla.Model, *data.Set, error) {
 	if from := cmp.Or(c.onnx, c.netWeights); from != "" {
+		table, err := readData(path, c.inputs)
+		if err != nil {
+			return nil, nil, err
+		}
 		set, err := table.Set(c.targets.Target...)
 		if err != nil {
 			return nil, nil, err
@@ -239,8 +239,25 @@ func (c *fitCommand) start(ctx context.Context, table *data.Table) (*valla.Model
 	if err != nil {
 		return nil, nil, err
 	}
+	table, err := readData(path, shapeOf(m))
+	if err != nil {
+		return nil, nil, err
+	}
 	set, err := m.Set(table)
 	return m, set, err
+}
+
+// inputs returns the shape of an example of the network from elsewhere.
+func (c *fitCommand) inputs() ([]int, error) {
+	n := c.network
+	if c.onnx != "" {
+		n.Form = c.onnx
+	}
+	form, err := n.Describe(nil, 0)
+	if err != nil {
+		return nil, err
+	}
+	return form.InputShape(), nil
 }
 
 // held returns the rows of a file to validate with and, where there are many, half of them
@@ -249,7 +266,7 @@ func (c *fitCommand) held(m *valla.Model) (held, judge *data.Set, err error) {
 	if c.validationData == "" {
 		return nil, nil, nil
 	}
-	table, err := data.ReadTable(c.validationData)
+	table, err := readData(c.validationData, shapeOf(m))
 	if err != nil {
 		return nil, nil, err
 	}

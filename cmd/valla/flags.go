@@ -134,8 +134,29 @@ func (r *reading) open(path string) (*valla.Model, *data.Table, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	table, err := data.ReadTable(path)
+	table, err := readData(path, shapeOf(m))
 	return m, table, err
+}
+
+// readData reads a file of data, or a folder of images for a network whose inputs have the shape
+// that inputs returns.
+func readData(path string, inputs func() ([]int, error)) (*data.Table, error) {
+	if info, err := os.Stat(path); err != nil || !info.IsDir() {
+		return data.ReadTable(path)
+	}
+	shape, err := inputs()
+	if err != nil {
+		return nil, err
+	}
+	if len(shape) != 3 {
+		return nil, fmt.Errorf("%s: a folder of images for a network whose inputs have shape %v, expected [C,H,W]", path, shape)
+	}
+	return data.ReadImages(path, shape[0], shape[1], shape[2])
+}
+
+// shapeOf returns the shape of an input of a model.
+func shapeOf(m *valla.Model) func() ([]int, error) {
+	return func() ([]int, error) { return m.Task.Inputs.Shape, nil }
 }
 
 // options returns the options of predictions.

@@ -97,12 +97,13 @@ those of the method %s:
 valla fit --method NAME --help lists the flags of another method, and valla method show NAME
 describes it.
 
-A network from elsewhere (--network) is an ONNX model, as PyTorch's torch.onnx.export writes it;
-valla network show describes it. Weights from elsewhere (--net-weights) are an .npz archive, a .safetensors file, a state
-dictionary of PyTorch (.pt, .pth), of which nothing is executed, or a folder of .npy files.
-The arrays are named as in state dictionaries (fc1.weight, fc1.bias, ...) or W1, b1, .... The
-inputs and outputs of their network are in the units of the data, unless
---standardize, or --mean and --std, say otherwise.
+A network from elsewhere (--network) is an ONNX model, as PyTorch's torch.onnx.export writes
+it; valla network show describes it. Weights alone (--net-weights) are an .npz archive, a
+.safetensors file, a state dictionary of PyTorch (.pt, .pth), of which nothing is executed, or
+a folder of .npy files. The arrays are named as in state dictionaries (fc1.weight, fc1.bias,
+...) or W1, b1, .... The inputs and outputs of both are in the units of the data, unless
+--standardize, or --mean and --std, say otherwise. DATA may be a folder of PNG and JPEG files,
+with a folder for each class; they are resized to the network's height and width.
 
 The last line is a verdict: how the posterior and the network alone predict the same rows, if
 possible rows that neither training nor fit has used. 1,000 or more rows of --validation-data

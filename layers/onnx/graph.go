@@ -104,47 +104,59 @@ func (g Graph) check() error {
 	if g.Opset < minOpset || g.Opset > maxOpset {
 		return fmt.Errorf("opset %d, expected %d to %d", g.Opset, minOpset, maxOpset)
 	}
-	known := map[string]bool{"": true, g.Input: true}
-	define := func(name string) error {
-		if known[name] {
-			return fmt.Errorf("two values are called %q", name)
-		}
-		known[name] = true
-		return nil
-	}
+	known := names{"": true, g.Input: true}
 	for _, a := range g.Arrays {
-		if err := define(a.Name); err != nil {
+		if err := known.define(a.Name); err != nil {
 			return err
 		}
 	}
 	for _, c := range g.Constants {
-		if err := define(c.Name); err != nil {
+		if err := known.define(c.Name); err != nil {
 			return err
 		}
 	}
 	for i, n := range g.Nodes {
-		if operators[n.Op] == nil {
-			return fmt.Errorf("%s: this operator is not supported; valla network operators lists those that are", g.at(i))
-		}
-		for _, name := range n.Inputs {
-			if !known[name] {
-				return fmt.Errorf("%s: its input %q comes from no node before it", g.at(i), name)
-			}
-		}
-		if len(n.Outputs) == 0 {
-			return fmt.Errorf("%s: it has no output", g.at(i))
-		}
-		for _, name := range n.Outputs {
-			if name == "" {
-				continue
-			}
-			if err := define(name); err != nil {
-				return fmt.Errorf("%s: %w", g.at(i), err)
-			}
+		if err := n.check(known); err != nil {
+			return fmt.Errorf("%s: %w", g.at(i), err)
 		}
 	}
 	if g.Output == "" || !known[g.Output] {
 		return fmt.Errorf("no node computes the output %q", g.Output)
+	}
+	return nil
+}
+
+// names are those of the values that are known at a node.
+type names map[string]bool
+
+func (known names) define(name string) error {
+	if known[name] {
+		return fmt.Errorf("two values are called %q", name)
+	}
+	known[name] = true
+	return nil
+}
+
+// check checks a node and adds its outputs to the names.
+func (n Node) check(known names) error {
+	if operators[n.Op] == nil {
+		return fmt.Errorf("this operator is not supported; valla network operators lists those that are")
+	}
+	for _, name := range n.Inputs {
+		if !known[name] {
+			return fmt.Errorf("its input %q comes from no node before it", name)
+		}
+	}
+	if len(n.Outputs) == 0 {
+		return fmt.Errorf("it has no output")
+	}
+	for _, name := range n.Outputs {
+		if name == "" {
+			continue
+		}
+		if err := known.define(name); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -44,6 +44,14 @@ func (h *host) ints() []int {
 	return out
 }
 
+// size is the number of elements; 0 for none.
+func (h *host) size() int {
+	if h == nil {
+		return 0
+	}
+	return len(h.v)
+}
+
 // scalar returns the only element.
 func (h *host) scalar() (float64, bool) {
 	if h == nil || len(h.v) != 1 {

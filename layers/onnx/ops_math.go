@@ -21,26 +21,32 @@ func add(some map[string]operator) {
 
 func init() {
 	add(map[string]operator{
-		"Relu":           unary((*graph.Builder).ReLU, func(x float64) float64 { return max(x, 0) }),
-		"Tanh":           unary((*graph.Builder).Tanh, math.Tanh),
-		"Sigmoid":        unary((*graph.Builder).Sigmoid, func(x float64) float64 { return 1 / (1 + math.Exp(-x)) }),
-		"Softplus":       unary((*graph.Builder).Softplus, func(x float64) float64 { return math.Log1p(math.Exp(x)) }),
-		"Erf":            unary((*graph.Builder).Erf, math.Erf),
-		"Exp":            unary((*graph.Builder).Exp, math.Exp),
-		"Log":            unary((*graph.Builder).Log, math.Log),
-		"Sqrt":           unary((*graph.Builder).Sqrt, math.Sqrt),
-		"Sin":            unary((*graph.Builder).Sin, math.Sin),
-		"Cos":            unary((*graph.Builder).Cos, math.Cos),
-		"Neg":            unary((*graph.Builder).Neg, func(x float64) float64 { return -x }),
-		"Abs":            unary((*graph.Builder).Abs, math.Abs),
-		"Reciprocal":     unary(reciprocal, func(x float64) float64 { return 1 / x }),
-		"Mish":           unary((*graph.Builder).Mish, nil),
-		"HardSwish":      unary((*graph.Builder).HardSwish, nil),
-		"Softsign":       unary(func(b *graph.Builder, x *graph.Node) *graph.Node { return b.Div(x, b.Affine(b.Abs(x), 1, 1)) }, nil),
-		"Floor":          folded(math.Floor),
-		"Ceil":           folded(math.Ceil),
-		"Round":          folded(math.RoundToEven),
-		"Not":            folded(func(x float64) float64 { return truth(x == 0) }),
+		"Relu":       unary((*graph.Builder).ReLU, func(x float64) float64 { return max(x, 0) }),
+		"Tanh":       unary((*graph.Builder).Tanh, math.Tanh),
+		"Sigmoid":    unary((*graph.Builder).Sigmoid, func(x float64) float64 { return 1 / (1 + math.Exp(-x)) }),
+		"Softplus":   unary((*graph.Builder).Softplus, func(x float64) float64 { return math.Log1p(math.Exp(x)) }),
+		"Erf":        unary((*graph.Builder).Erf, math.Erf),
+		"Exp":        unary((*graph.Builder).Exp, math.Exp),
+		"Log":        unary((*graph.Builder).Log, math.Log),
+		"Sqrt":       unary((*graph.Builder).Sqrt, math.Sqrt),
+		"Sin":        unary((*graph.Builder).Sin, math.Sin),
+		"Cos":        unary((*graph.Builder).Cos, math.Cos),
+		"Neg":        unary((*graph.Builder).Neg, func(x float64) float64 { return -x }),
+		"Abs":        unary((*graph.Builder).Abs, math.Abs),
+		"Reciprocal": unary(reciprocal, func(x float64) float64 { return 1 / x }),
+		"Mish":       unary((*graph.Builder).Mish, nil),
+		"HardSwish":  unary((*graph.Builder).HardSwish, nil),
+		"Softsign":   unary(func(b *graph.Builder, x *graph.Node) *graph.Node { return b.Div(x, b.Affine(b.Abs(x), 1, 1)) }, nil),
+		"Floor":      folded(math.Floor),
+		"Ceil":       folded(math.Ceil),
+		"Round":      folded(math.RoundToEven),
+		"Not":        folded(func(x float64) float64 { return truth(x == 0) }),
+	})
+}
+
+// Pairs of elements.
+func init() {
+	add(map[string]operator{
 		"Add":            pairs((*graph.Builder).Add, func(x, y float64) float64 { return x + y }),
 		"Sub":            pairs((*graph.Builder).Sub, func(x, y float64) float64 { return x - y }),
 		"Mul":            pairs((*graph.Builder).Mul, func(x, y float64) float64 { return x * y }),
@@ -57,13 +63,19 @@ func init() {
 		"GreaterOrEqual": compare(func(x, y float64) float64 { return truth(x >= y) }),
 		"And":            compare(func(x, y float64) float64 { return x * y }),
 		"Or":             compare(math.Max),
-		"Where":          where,
-		"Gelu":           gelu,
-		"LeakyRelu":      slope("alpha", 0.01, (*graph.Builder).LeakyReLU),
-		"Elu":            slope("alpha", 1, (*graph.Builder).ELU),
-		"Celu":           slope("alpha", 1, (*graph.Builder).CELU),
-		"Selu":           selu,
-		"PRelu":          prelu,
+	})
+}
+
+// Activations with settings, and reductions.
+func init() {
+	add(map[string]operator{
+		"Where":     where,
+		"Gelu":      gelu,
+		"LeakyRelu": slope("alpha", 0.01, (*graph.Builder).LeakyReLU),
+		"Elu":       slope("alpha", 1, (*graph.Builder).ELU),
+		"Celu":      slope("alpha", 1, (*graph.Builder).CELU),
+		"Selu":      selu,
+		"PRelu":     prelu,
 		"HardSigmoid": func(c *call) []value {
 			return nodes(c.made(c.b.HardSigmoid(c.node(0), c.float("alpha", 0.2), c.float("beta", 0.5))))
 		},

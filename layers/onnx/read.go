@@ -132,26 +132,9 @@ func (r *reader) read(g fields) error {
 	if len(g[15]) > 0 {
 		return fmt.Errorf("sparse initialisers are not supported")
 	}
-	initial, err := g.messages(5)
+	constants, err := r.initialisers(g)
 	if err != nil {
 		return err
-	}
-	constants := map[string]bool{}
-	for _, m := range initial {
-		t, err := readTensor(m, r.dir)
-		if err != nil {
-			return err
-		}
-		if constants[t.Name] || r.weights[t.Name] != nil {
-			return fmt.Errorf("two initialisers are called %q", t.Name)
-		}
-		if isFloat(t.Type) && len(t.Shape) > 0 && product(t.Shape) > 0 {
-			r.weights[t.Name] = t
-			r.order = append(r.order, t.Name)
-			continue
-		}
-		constants[t.Name] = true
-		r.Constants = append(r.Constants, *t)
 	}
 	list, err := g.messages(1)
 	if err != nil {
@@ -168,6 +151,33 @@ func (r *reader) read(g fields) error {
 		return err
 	}
 	return r.outputs(g)
+}
+
+// initialisers reads the arrays of the graph. It returns the names of those that are constants:
+// integers, and single numbers without a shape.
+func (r *reader) initialisers(g fields) (constants map[string]bool, err error) {
+	initial, err := g.messages(5)
+	if err != nil {
+		return nil, err
+	}
+	constants = map[string]bool{}
+	for _, m := range initial {
+		t, err := readTensor(m, r.dir)
+		if err != nil {
+			return nil, err
+		}
+		if constants[t.Name] || r.weights[t.Name] != nil {
+			return nil, fmt.Errorf("two initialisers are called %q", t.Name)
+		}
+		if isFloat(t.Type) && len(t.Shape) > 0 && product(t.Shape) > 0 {
+			r.weights[t.Name] = t
+			r.order = append(r.order, t.Name)
+			continue
+		}
+		constants[t.Name] = true
+		r.Constants = append(r.Constants, *t)
+	}
+	return constants, nil
 }
 
 // inputs finds the one input that is no initialiser.

@@ -46,18 +46,11 @@ func (g Graph) run(b *graph.Builder, x *graph.Node, array func(Array) *graph.Nod
 	if b.Err() != nil {
 		return nil, b.Err()
 	}
-	values := map[string]value{g.Input: {node: x}}
-	for _, a := range g.Arrays {
-		values[a.Name] = value{node: array(a)}
+	values, err := g.known(x, array)
+	if err != nil {
+		return nil, err
 	}
-	for _, c := range g.Constants {
-		h, err := c.host()
-		if err != nil {
-			return nil, err
-		}
-		values[c.Name] = value{host: h}
-	}
-	total := 0
+	constants := 0 // elements of all that are computed
 	for i := range g.Nodes {
 		n := &g.Nodes[i]
 		c := &call{b: b, Node: n, opset: g.Opset, fixed: g.Batch, batch: x.Shape()[0]}
@@ -71,16 +64,11 @@ func (g Graph) run(b *graph.Builder, x *graph.Node, array func(Array) *graph.Nod
 		if seen != nil {
 			seen(i, out)
 		}
-		for k, name := range n.Outputs {
-			if k >= len(out) {
-				break
-			}
+		for k, name := range n.Outputs[:min(len(n.Outputs), len(out))] {
 			values[name] = out[k]
-			if out[k].host != nil {
-				total += len(out[k].host.v)
-			}
+			constants += out[k].host.size()
 		}
-		if total > 4*maxHost {
+		if constants > 4*maxHost {
 			return nil, fmt.Errorf("%s: the constants have more than %d elements", g.at(i), 4*maxHost)
 		}
 	}
@@ -89,6 +77,22 @@ func (g Graph) run(b *graph.Builder, x *graph.Node, array func(Array) *graph.Nod
 		return nil, fmt.Errorf("the output %q does not depend on the input and the weights", g.Output)
 	}
 	return y.node, b.Err()
+}
+
+// known returns the values that are there before the first node.
+func (g Graph) known(x *graph.Node, array func(Array) *graph.Node) (map[string]value, error) {
+	values := map[string]value{g.Input: {node: x}}
+	for _, a := range g.Arrays {
+		values[a.Name] = value{node: array(a)}
+	}
+	for _, c := range g.Constants {
+		h, err := c.host()
+		if err != nil {
+			return nil, err
+		}
+		values[c.Name] = value{host: h}
+	}
+	return values, nil
 }
 
 // call is one use of an operator.
@@ -101,12 +105,12 @@ type call struct {
 	err          error
 }
 
-// do carries the operator out. A part that fails stops it by a panic with stop, which ends here.
+// do carries the operator out. A part that fails stops it by a panic with errStop, which ends here.
 func (c *call) do() (out []value, err error) {
 	defer func() {
 		switch r := recover(); r {
 		case nil:
-		case stop:
+		case errStop:
 			out, err = nil, c.err
 		default:
 			panic(r)
@@ -116,13 +120,13 @@ func (c *call) do() (out []value, err error) {
 	return out, c.b.Err()
 }
 
-// stop ends an operator whose error is noted.
-var stop = errors.New("stop")
+// errStop ends an operator whose error is noted.
+var errStop = errors.New("stop")
 
 // failf notes an error and ends the operator.
 func (c *call) failf(format string, args ...any) {
 	c.err = fmt.Errorf(format, args...)
-	panic(stop)
+	panic(errStop)
 }
 
 // must returns a result, or ends the operator with its error.

@@ -310,6 +310,9 @@ func averagePool(c *call) []value {
 		return float64(w.size[d]) / float64(max(to-from, 1))
 	}
 	s := y.Shape()
+	if s[2]*s[3] > maxHost {
+		c.failf("images of %d×%d", s[2], s[3])
+	}
 	shares := &host{shape: []int{1, 1, s[2], s[3]}}
 	for i := range s[2] {
 		for j := range s[3] {

@@ -14,6 +14,9 @@ func init() {
 	})
 }
 
+// maxSteps bounds the steps of a sequence, each of which has nodes of its own.
+const maxSteps = 4096
+
 // cell is one direction of a recurrent layer with H units. Its weights have the rows of the
 // gates one below the other.
 type cell struct {
@@ -40,8 +43,8 @@ func recurrent(gates int, next step, activations ...string) operator {
 			c.failf("clip, input_forget and peepholes are not supported")
 		}
 		x := c.batchFirst(c.value(0))
-		if x.Dims() != 3 {
-			c.failf("inputs of shape %v, expected [S,B,I]", x.Shape())
+		if x.Dims() != 3 || x.Shape()[1] > maxSteps {
+			c.failf("inputs of shape %v, expected [S,B,I] and at most %d steps", x.Shape(), maxSteps)
 		}
 		if c.has(4) {
 			for _, n := range c.host(4).ints() {

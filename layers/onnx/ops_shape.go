@@ -253,11 +253,15 @@ func expand(c *call) []value {
 func tile(c *call) []value {
 	v := c.value(0)
 	for d, n := range c.host(1).ints() {
-		if d >= len(v.shape()) || n < 1 || n > maxHost {
-			c.failf("repeats %v of shape %v", c.host(1).ints(), v.shape())
+		own := v.shape()
+		if d >= len(own) || n < 1 || n > maxHost {
+			c.failf("repeats %v of shape %v", c.host(1).ints(), own)
 		}
-		if n > 1 {
-			v = c.joined(slices.Repeat([]value{v}, n), d)
+		if n > 1 { // along an axis of its own, which is joined to the other
+			shape := slices.Clone(own)
+			shape[d] *= n
+			v = c.reshaped(v, slices.Insert(slices.Clone(own), d, 1))[0]
+			v = c.reshaped(c.expanded(v, slices.Insert(slices.Clone(own), d, n)), shape)[0]
 		}
 	}
 	return []value{v}
@@ -317,8 +321,8 @@ func split(c *call) []value {
 	n, sizes := v.shape()[axis], c.list("split", 1)
 	if sizes == nil {
 		parts := c.int("num_outputs", len(c.Outputs))
-		if parts < 1 || parts > n {
-			c.failf("%d parts of an axis of %d", parts, n)
+		if parts < 1 || parts > n || parts > len(c.Outputs) {
+			c.failf("%d parts of an axis of %d for %d outputs", parts, n, len(c.Outputs))
 		}
 		each := (n + parts - 1) / parts
 		for left := n; left > 0; left -= each {
@@ -344,6 +348,9 @@ func (c *call) part(v value, axis, from, count, step int) value {
 			return v
 		}
 		return alongAxis(v, axis, func(n *graph.Node, axis int) *graph.Node { return c.made(c.b.Slice(n, axis, from, from+count)) })
+	}
+	if count > maxHost {
+		c.failf("%d elements by steps of %d, expected at most %d", count, step, maxHost)
 	}
 	at := make([]int, count)
 	for i := range at {

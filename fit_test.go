@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -42,7 +43,7 @@ func TestFitGivesErrorBarsAndKeepsTheMean(t *testing.T) {
 			}
 			given := *s
 			f := fit(t, m, set, FitOptions{Settings: s})
-			if m.Posterior != nil || len(m.History) != 1 || *s != given {
+			if m.Posterior != nil || len(m.History) != 1 || !reflect.DeepEqual(*s, given) {
 				t.Errorf("Fit changed its model or its settings: %+v", s)
 			}
 			x := dense([]float64{0, 100, 30, 100}, 2, 2) // amid the data, and far outside

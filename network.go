@@ -12,20 +12,25 @@ import (
 
 	"github.com/go-valla/valla/internal/settings"
 	"github.com/go-valla/valla/layers"
+	"github.com/go-valla/valla/layers/onnx"
 )
 
 // Network describes a network; the data say how many inputs and outputs it has. The zero
 // value of a field means its default. A field that the Form does not have, such as Filters
 // of a perceptron, must stay zero.
 type Network struct {
-	Form       string    `set:"form" default:"mlp" help:"form of the network: mlp, cnn, resnetN with N = 8, 14, 20, 32, 44, 56, or a FILE.json that describes it"`
+	Form       string    `set:"form" default:"mlp" help:"form of the network: mlp, cnn, resnetN with N = 8, 14, 20, 32, 44, 56, or a FILE.json or FILE.onnx that describes it"`
 	Hidden     []int     `set:"hidden" default:"50,50" min:"1" help:"widths of the hidden dense layers"`
 	Filters    []int     `set:"filters" default:"16,32" min:"1" help:"numbers of filters of a cnn's convolutions"`
-	Activation string    `set:"activation" default:"tanh" choice:"erf relu sigmoid sin softplus tanh" help:"function after each hidden layer"`
+	Activation string    `set:"activation" default:"tanh" choice:"elu erf gelu hard-swish leaky-relu mish relu selu sigmoid silu sin softplus tanh" help:"function after each hidden layer"`
 	Shortcut   string    `set:"shortcut" choice:"projection zero-pad" help:"shortcut around the blocks of a resnet that change the shape"`
+	Input      []int     `set:"input" min:"1" help:"shape of one example, where a FILE.onnx leaves it open"`
+	Frozen     []string  `set:"frozen" help:"names of weights of a FILE.onnx that are not trained, with * for any letters, such as tables of fixed positions"`
 	Dtype      string    `set:"dtype" choice:"float64 float32" help:"element type of the weights and of all computations with them"`
 	Mean       []float64 `set:"mean" help:"mean of the inputs, which is subtracted from them: one number for each column or channel; pixels count from 0 to 1"`
 	Std        []float64 `set:"std" above:"0" help:"standard deviation of the inputs, by which they are divided: one number for each number of mean"`
+
+	logits bool // the network is one of classes
 }
 
 // dtypes are the element types by name.
@@ -34,9 +39,10 @@ var dtypes = map[string]tensor.Dtype{"": tensor.Float64, "float64": tensor.Float
 // shaping are the settings that shape a network, and shapes names those that each kind of form
 // has. A form that is read from a file has none of them.
 var (
-	shaping = []string{"hidden", "filters", "activation", "shortcut"}
+	shaping = []string{"hidden", "filters", "activation", "shortcut", "input", "frozen"}
 	shapes  = map[string][]string{
 		"mlp": {"hidden", "activation"}, "cnn": {"hidden", "filters", "activation"}, "resnet": {"shortcut"}, "json": {},
+		"onnx": {"input", "frozen"},
 	}
 )
 
@@ -47,6 +53,8 @@ func (n Network) kind() string {
 		return "mlp"
 	case strings.HasSuffix(n.Form, ".json"):
 		return "json"
+	case isONNX(n.Form):
+		return "onnx"
 	case strings.HasPrefix(n.Form, "resnet"):
 		return "resnet"
 	}
@@ -121,6 +129,13 @@ func readForm(path string) ([]byte, error) {
 	return text, err
 }
 
+func isONNX(path string) bool { return strings.HasSuffix(strings.ToLower(path), ".onnx") }
+
+// onnx reads the file that is the form.
+func (n Network) onnx() (*onnx.File, error) {
+	return onnx.Read(n.Form, onnx.Options{Input: n.Input, Frozen: n.Frozen, Logits: n.logits})
+}
+
 func (n Network) form(input []int, outputs int) (layers.Form, error) {
 	if strings.HasSuffix(n.Form, ".json") {
 		text, err := readForm(n.Form)
@@ -132,6 +147,13 @@ func (n Network) form(input []int, outputs int) (layers.Form, error) {
 			return nil, fmt.Errorf("%s: %w", n.Form, err)
 		}
 		return form, nil
+	}
+	if isONNX(n.Form) {
+		f, err := n.onnx()
+		if err != nil {
+			return nil, err
+		}
+		return f.Form, nil
 	}
 	if n.Form == "mlp" {
 		return layers.MLP{Inputs: tensor.Shape(input).TotalSize(), Hidden: n.Hidden, Outputs: outputs, Activation: layers.Activation(n.Activation)}, nil
@@ -145,7 +167,7 @@ func (n Network) form(input []int, outputs int) (layers.Form, error) {
 	digits, ok := strings.CutPrefix(n.Form, "resnet")
 	depth, err := strconv.Atoi(digits)
 	if !ok || err != nil {
-		return nil, settings.Errorf("form %q of the network, expected mlp, cnn, resnet and a number such as 20, or FILE.json", n.Form)
+		return nil, settings.Errorf("form %q of the network, expected mlp, cnn, resnet and a number such as 20, FILE.json or FILE.onnx", n.Form)
 	}
 	form, err := layers.NewResNet(depth, layers.Shortcut(n.Shortcut), outputs)
 	if err != nil {

@@ -28,7 +28,7 @@ type Rows struct {
 // Open opens a file, which r reads, for predictions or, with targets, for scores. The rows must
 // be closed.
 func (m *Model) Open(r data.TableReader, path string, targets bool) (*Rows, error) {
-	r.Names = m.Task.Inputs.Columns()
+	r.Names, r.Image = m.Task.Inputs.Columns(), m.Task.Inputs.Shape
 	s, err := r.Open(path)
 	if err != nil {
 		return nil, err

@@ -3,6 +3,7 @@ package valla
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"gorgonia.org/tensor"
@@ -132,6 +133,7 @@ func Encode(t *data.Table, c data.ColumnOptions, o TrainOptions) (*data.Set, err
 // classes of the whole set.
 func newModel(n Network, classes bool, seed uint64, set, rows *data.Set) (*Model, error) {
 	m := &Model{}
+	n.logits = classes
 	var err error
 	if m.Task.Inputs, err = n.inputs(rows); err != nil {
 		return nil, err
@@ -155,6 +157,9 @@ func (m *Model) build(n Network, seed uint64) error {
 	}
 	if m.Form, err = n.Describe(m.Task.Inputs.Shape, m.Task.Outputs.Size()); err != nil {
 		return err
+	}
+	if f := m.Task.Inputs.Features; f != nil && !slices.Equal(m.Form.InputShape(), []int{len(f)}) {
+		return fmt.Errorf("the network takes examples of shape %v, expected %d inputs%s", m.Form.InputShape(), len(f), named(f))
 	}
 	m.Task.Inputs.Shape = m.Form.InputShape()
 	if m.Net, err = m.Form.New(dtypes[n.Dtype], newRand(seed, weightStream)); err != nil {

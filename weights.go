@@ -27,9 +27,14 @@ type WeightOptions struct {
 }
 
 // FromWeights makes a model without a posterior of weights that were trained elsewhere, see
-// [layers.Load]. The noise variance of numbers is the mean squared residual on the set,
+// [layers.Load], or of a network in a file called .onnx, see package layers/onnx, which tells
+// the form as well. Where the targets are classes and such a network ends in a Softmax, that is
+// left out: outputs are logits. The noise variance of numbers is the mean squared residual on the set,
 // which should be the one that the network was trained on.
 func FromWeights(ctx context.Context, path string, set *data.Set, o WeightOptions) (*Model, error) {
+	if isONNX(path) {
+		o.Network.Form, o.Network.logits = path, o.Classes
+	}
 	infer := o.Network.kind() == "mlp" && o.Network.Hidden == nil
 	var err error
 	if o.Network, err = o.Network.complete(); err != nil {
@@ -51,7 +56,7 @@ func FromWeights(ctx context.Context, path string, set *data.Set, o WeightOption
 	if err := m.build(o.Network, 0); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	if err := layers.Load(path, m.Net, load); err != nil {
+	if err := m.loadWeights(path, o.Network, load); err != nil {
 		return nil, err
 	}
 	e, err := m.Task.Examples(set, m.Dtype())
@@ -63,6 +68,21 @@ func FromWeights(ctx context.Context, path string, set *data.Set, o WeightOption
 	}
 	m.History = []Event{{Action: ActionWeights, Label: "MAP", Program: Version(), Record: gp.Record{Rows: set.N(), Settings: settings.Map(&o.Network)}}}
 	return m, nil
+}
+
+// loadWeights gives the network the weights in a file.
+func (m *Model) loadWeights(path string, n Network, load layers.LoadOptions) error {
+	if !isONNX(path) {
+		return layers.Load(path, m.Net, load)
+	}
+	f, err := n.onnx()
+	if err != nil {
+		return err
+	}
+	if m.Net, err = f.Network(dtypes[n.Dtype]); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return nil
 }
 
 // unscaled returns a model with the task of a set, without a network yet.

@@ -210,7 +210,10 @@ func (r TableReader) Open(path string) (*Stream, error) {
 	for _, packed := range []string{".gz", ".zst", ".bz2", ".zip"} {
 		lower = strings.TrimSuffix(lower, packed)
 	}
+	info, err := os.Stat(path)
 	switch {
+	case err == nil && info.IsDir():
+		return r.openImages(path)
 	case path == Stdin:
 		return r.openText("stdin", os.Stdin, os.Stdin, 0)
 	case strings.HasSuffix(lower, ".csv"), strings.HasSuffix(lower, ".tsv"), strings.HasSuffix(lower, ".txt"):
@@ -233,6 +236,18 @@ func (r TableReader) Open(path string) (*Stream, error) {
 		return t.stream(), nil
 	}
 	return nil, fmt.Errorf("%s: expected a file called .%s", path, formats)
+}
+
+// openImages reads a folder of images.
+func (r TableReader) openImages(path string) (*Stream, error) {
+	if len(r.Image) != 3 {
+		return nil, fmt.Errorf("%s: a folder of images for inputs of shape %v, expected a file, or inputs of shape [C H W]", path, r.Image)
+	}
+	t, err := ReadImages(path, r.Image[0], r.Image[1], r.Image[2])
+	if err != nil {
+		return nil, err
+	}
+	return t.stream(), nil
 }
 
 // useAll makes all columns be read.

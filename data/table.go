@@ -54,6 +54,8 @@ type TableReader struct {
 	// Header says whether the first row of a text names the columns: "yes", "no" or, which ""
 	// means too, "auto".
 	Header string
+	// Image is the shape [C,H,W] of the images that a folder is read as.
+	Image []int
 	// Names are columns that the table is known to have. Where the first row has all of them
 	// it is the header, also if they are numbers.
 	Names []string
@@ -72,6 +74,7 @@ type TableReader struct {
 //     The array y [N] or [N,T] gives the last columns, under the array's name: a single one
 //     is called y, several are called y0, y1, ... An X with more axes, such as images
 //     [N,C,H,W], becomes no columns but is kept as it is.
+//   - a folder of PNG and JPEG files: see [ReadImages]; Image says how large they are read.
 //
 // Cells of text and Parquet that are no finite numbers become Words; an array must not have
 // any. Errors name the file and, where it applies, the line and the column. Rows of different

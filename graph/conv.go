@@ -13,9 +13,34 @@ import (
 // are each other's derivatives.
 type conv struct {
 	part
-	kernel.Conv
+	convolution
 	rows    kernel.ConvRows
 	stacked bool // filters have an axis of their own in front, one set for each term
+}
+
+// convolution is the sizes of a convolution and its loops.
+type convolution interface {
+	Check() error
+	String() string
+	shape(p part) []int // of one image, one result, or the filters
+	loops(p part, n kernel.ConvRows) Loops
+}
+
+// plainConv is a convolution with the fast loops of package kernel.
+type plainConv struct{ kernel.Conv }
+
+func (c plainConv) shape(p part) []int {
+	switch p {
+	case images:
+		return []int{c.In, c.Height, c.Width}
+	case results:
+		return []int{c.Out, c.OutHeight(), c.OutWidth()}
+	}
+	return []int{c.Out, c.In, c.KernelHeight, c.KernelWidth}
+}
+
+func (c plainConv) loops(p part, n kernel.ConvRows) Loops {
+	return Loops{F32: convLoop[float32](c.Conv, p, n), F64: convLoop[float64](c.Conv, p, n)}
 }
 
 // part is an operand of the trilinear form.
@@ -35,21 +60,21 @@ var inputsOf = map[part][2]part{
 }
 
 func (r conv) Key() string {
-	return fmt.Sprintf("convolution part %d %+v rows %+v stacked %t", r.part, r.Conv, r.rows, r.stacked)
+	return fmt.Sprintf("convolution part %d %v rows %+v stacked %t", r.part, r.convolution, r.rows, r.stacked)
 }
 
 // shapeOf returns an operand's shape.
 func (r conv) shapeOf(p part) tensor.Shape {
-	switch p {
-	case images:
-		return tensor.Shape{r.rows.X, r.In, r.Height, r.Width}
-	case results:
-		return tensor.Shape{r.rows.Y, r.Out, r.OutHeight(), r.OutWidth()}
+	var front []int
+	switch {
+	case p == images:
+		front = []int{r.rows.X}
+	case p == results:
+		front = []int{r.rows.Y}
+	case r.stacked:
+		front = []int{r.rows.W}
 	}
-	if r.stacked {
-		return tensor.Shape{r.rows.W, r.Out, r.In, r.KernelHeight, r.KernelWidth}
-	}
-	return tensor.Shape{r.Out, r.In, r.KernelHeight, r.KernelWidth}
+	return append(front, r.shape(p)...)
 }
 
 func (r conv) Shape(in []tensor.Shape) (tensor.Shape, error) {
@@ -109,26 +134,28 @@ func (r conv) RowWise(batched []bool, _ []tensor.Shape) bool {
 
 // RowPullback: the rows of shared filters are the filter gradients of each term.
 func (r conv) RowPullback(b *Builder, i int, in []*Node, _, ct *Node) (Outer, bool) {
-	if r.part != results || i != 1 || r.stacked {
+	if r.part == filters || i != 1 || r.stacked {
 		return Outer{}, false
 	}
-	rows := r
+	rows, of, per := r, in[0].Shape()[0], ct.Shape()[0]
 	rows.part, rows.stacked = filters, true
-	rows.rows = kernel.ConvRows{X: in[0].Shape()[0], W: ct.Shape()[0], Y: ct.Shape()[0]}
-	g := b.Apply(rows, in[0], ct)
-	return Outer{Right: b.Reshape(g, ct.Shape()[0], size(r.shapeOf(filters)))}, true
+	x, y := in[0], ct
+	rows.rows = kernel.ConvRows{X: of, W: per, Y: per}
+	if r.part == images {
+		x, y = ct, in[0]
+		rows.rows = kernel.ConvRows{X: per, W: per, Y: of}
+	}
+	return Outer{Right: b.Reshape(b.Apply(rows, x, y), per, size(r.shape(filters)))}, true
 }
 
-func (r conv) Forward(_ []tensor.Shape, _ tensor.Shape) Loops {
-	return Loops{F32: convLoop[float32](r), F64: convLoop[float64](r)}
-}
+func (r conv) Forward(_ []tensor.Shape, _ tensor.Shape) Loops { return r.loops(r.part, r.rows) }
 
-func convLoop[T kernel.Float](r conv) func(y []T, x [][]T) error {
+func convLoop[T kernel.Float](c kernel.Conv, p part, n kernel.ConvRows) func(y []T, x [][]T) error {
 	run := map[part]func(kernel.Conv, kernel.ConvRows, []T, []T, []T){
 		results: kernel.ConvForward[T], images: kernel.ConvInput[T], filters: kernel.ConvFilter[T],
-	}[r.part]
+	}[p]
 	return func(y []T, x [][]T) error {
-		run(r.Conv, r.rows, x[0], x[1], y)
+		run(c, n, x[0], x[1], y)
 		return nil
 	}
 }
@@ -146,10 +173,10 @@ func (b *Builder) Conv2D(x, w *Node, stride, padding int) *Node {
 	}
 	return b.Apply(conv{
 		part: results,
-		Conv: kernel.Conv{
+		convolution: plainConv{kernel.Conv{
 			In: xs[1], Height: xs[2], Width: xs[3], Out: ws[0],
 			KernelHeight: ws[2], KernelWidth: ws[3], Stride: stride, Padding: padding,
-		},
+		}},
 		rows: kernel.ConvRows{X: xs[0], W: 1, Y: xs[0]},
 	}, x, w)
 }

@@ -2,23 +2,28 @@ package graph
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/go-valla/valla/internal/kernel"
 	"gorgonia.org/tensor"
 )
 
-// matMul is op(A)·op(B) of matrices, or of each pair in two stacks of matrices.
+// matMul is op(A)·op(B) of matrices, of each pair in two stacks of matrices, or of each matrix
+// in a stack with one matrix B.
 type matMul struct{ transA, transB bool }
 
 func (r matMul) Key() string { return fmt.Sprintf("matmul %t %t", r.transA, r.transB) }
 
+// shared says whether a stack of matrices is multiplied by one matrix.
+func (matMul) shared(in []tensor.Shape) bool { return len(in[0]) > 2 && len(in[1]) == 2 }
+
 // dims returns stack, m, n, k and k as the second operand has it.
 func (r matMul) dims(in []tensor.Shape) (stack, m, n, k, kb int) {
-	stack, a, c := 1, in[0], in[1]
-	if len(a) == 3 {
-		stack, a, c = a[0], a[1:], c[1:]
+	la, lb := len(in[0])-2, len(in[1])-2
+	stack, m, k, kb, n = size(in[0][:la]), in[0][la], in[0][la+1], in[1][lb], in[1][lb+1]
+	if r.shared(in) {
+		stack, m = 1, stack*m
 	}
-	m, k, kb, n = a[0], a[1], c[0], c[1]
 	if r.transA {
 		m, k = k, m
 	}
@@ -29,48 +34,80 @@ func (r matMul) dims(in []tensor.Shape) (stack, m, n, k, kb int) {
 }
 
 func (r matMul) Shape(in []tensor.Shape) (tensor.Shape, error) {
-	if len(in[0]) != len(in[1]) || len(in[0]) < 2 || len(in[0]) > 3 {
-		return nil, fmt.Errorf("shapes %v and %v are not two matrices or two stacks of matrices", in[0], in[1])
+	shared := len(in[0]) > 2 && len(in[1]) == 2 && !r.transA
+	if len(in[0]) < 2 || len(in[0]) != len(in[1]) && !shared {
+		return nil, fmt.Errorf("shapes %v and %v are not two matrices, two stacks of matrices, or a stack and a matrix", in[0], in[1])
 	}
-	stack, m, n, k, kb := r.dims(in)
-	if k != kb || len(in[0]) == 3 && in[0][0] != in[1][0] {
+	_, _, n, k, kb := r.dims(in)
+	last := len(in[0]) - 1
+	if k != kb || !shared && !slices.Equal(in[0][:last-1], in[1][:last-1]) {
 		return nil, fmt.Errorf("shapes %v and %v do not match", in[0], in[1])
 	}
-	if len(in[0]) == 3 {
-		return tensor.Shape{stack, m, n}, nil
+	out := in[0].Clone()
+	out[last] = n
+	if r.transA {
+		out[last-1] = in[0][last]
 	}
-	return tensor.Shape{m, n}, nil
+	return out, nil
 }
 
 func (r matMul) Pullback(b *Builder, i int, in []*Node, _, ct *Node) *Node {
+	a := in[0]
+	if i == 1 && r.shared(shapes(in)) {
+		a, ct = b.matrix(a), b.matrix(ct)
+	}
 	switch {
 	case i == 0 && !r.transA:
 		return b.MatMul(ct, in[1], false, !r.transB)
 	case i == 0:
 		return b.MatMul(in[1], ct, r.transB, true)
 	case !r.transB:
-		return b.MatMul(in[0], ct, !r.transA, false)
+		return b.MatMul(a, ct, !r.transA, false)
 	default:
-		return b.MatMul(ct, in[0], true, r.transA)
+		return b.MatMul(ct, a, true, r.transA)
 	}
 }
 
+// matrix joins all axes but the last.
+func (b *Builder) matrix(x *Node) *Node {
+	n := x.Shape()[x.Dims()-1]
+	return b.Reshape(x, size(x.Shape())/n, n)
+}
+
 func (r matMul) RowWise(batched []bool, in []tensor.Shape) bool {
-	if len(in[0]) == 3 {
+	if len(in[1]) > 2 {
 		return batched[0] && batched[1]
 	}
 	return batched[0] && !batched[1] && !r.transA
 }
 
-// RowPullback: h = a·W has, per example, the Jacobian row a⊗δ in W's own layout.
-func (r matMul) RowPullback(_ *Builder, i int, in []*Node, _, ct *Node) (Outer, bool) {
-	if i != 1 || r.transA || len(in[0].Shape()) != 2 {
+// RowPullback: h = a·W has, per example, the Jacobian row a⊗δ in W's own layout, or the sum
+// over the rows of a.
+func (r matMul) RowPullback(b *Builder, i int, in []*Node, _, ct *Node) (Outer, bool) {
+	switch {
+	case i != 1 || r.transA || in[1].Dims() > 2:
 		return Outer{}, false
-	}
-	if r.transB {
+	case in[0].Dims() > 2:
+		return Outer{Right: r.sums(b, in[0], ct)}, true
+	case r.transB:
 		return Outer{Left: ct, Right: in[0]}, true
 	}
 	return Outer{Left: in[0], Right: ct}, true
+}
+
+// sums returns for each row r of the cotangent ct [examples·per,…,n] the sum of a⊗δ over the
+// rows of the example's matrices a [examples,…,k]. The rows of an example share its matrices,
+// which are not repeated.
+func (r matMul) sums(b *Builder, a, ct *Node) *Node {
+	examples, rows := a.Shape()[0], ct.Shape()[0]
+	k, n, per := a.Shape()[a.Dims()-1], ct.Shape()[ct.Dims()-1], rows/examples
+	steps := size(a.Shape()) / (examples * k)
+	side := b.Reshape(b.Transpose(b.Reshape(ct, examples, per, steps, n), 0, 2, 1, 3), examples, steps, per*n)
+	all := b.Reshape(b.MatMul(b.Reshape(a, examples, steps, k), side, true, false), examples, k, per, n)
+	if r.transB {
+		return b.Reshape(b.Transpose(all, 0, 2, 3, 1), rows, n*k)
+	}
+	return b.Reshape(b.Transpose(all, 0, 2, 1, 3), rows, k*n)
 }
 
 func (r matMul) Forward(in []tensor.Shape, _ tensor.Shape) Loops {
@@ -85,8 +122,9 @@ func gemmLoop[T kernel.Float](r matMul, in []tensor.Shape) func(y []T, x [][]T) 
 	})
 }
 
-// MatMul returns op(x)·op(y), where op transposes if its flag is set. x and y are
-// matrices, or stacks [S,·,·] of S matrices each.
+// MatMul returns op(x)·op(y), where op transposes the last two axes if its flag is set. x and y
+// are matrices, stacks [...,·,·] of as many matrices each, or a stack x, not transposed, and one
+// matrix y by which all are multiplied.
 func (b *Builder) MatMul(x, y *Node, transX, transY bool) *Node {
 	return b.Apply(matMul{transX, transY}, x, y)
 }

@@ -28,6 +28,7 @@ func opCases() []graphtest.Case {
 	all = append(all, matrixCases()...)
 	all = append(all, contractCases()...)
 	all = append(all, imageCases()...)
+	all = append(all, networkCases()...)
 	return append(all, factorCases()...)
 }
 

@@ -17,20 +17,19 @@ type maxPool struct {
 	scatter bool
 }
 
-// pool holds the windows of size by size elements, every stride elements, in images
-// [B,C,H,W]. Windows do not reach over the edge.
-type pool struct{ size, stride int }
+func (r maxPool) Key() string { return fmt.Sprintf("max pool %v scatter %t", r.pool, r.scatter) }
 
-func (r maxPool) Key() string {
-	return fmt.Sprintf("max pool %d stride %d scatter %t", r.size, r.stride, r.scatter)
-}
+// pool holds the windows in images [B,C,H,W]: their rows and columns, and the steps from one
+// window to the next. Windows do not reach over the edge.
+type pool struct{ size, stride [2]int }
 
 // windows returns the shape of the results, one element for each window.
 func (p pool) windows(in tensor.Shape) (tensor.Shape, error) {
-	if len(in) != 4 || p.size < 1 || p.stride < 1 || in[2] < p.size || in[3] < p.size {
-		return nil, fmt.Errorf("windows of %d×%d every %d in shape %v, expected [B,C,H,W] and windows that fit", p.size, p.size, p.stride, in)
+	if len(in) != 4 || min(p.size[0], p.size[1], p.stride[0], p.stride[1]) < 1 || in[2] < p.size[0] || in[3] < p.size[1] {
+		return nil, fmt.Errorf("windows of %d×%d every %d×%d in shape %v, expected [B,C,H,W] and windows that fit",
+			p.size[0], p.size[1], p.stride[0], p.stride[1], in)
 	}
-	return tensor.Shape{in[0], in[1], (in[2]-p.size)/p.stride + 1, (in[3]-p.size)/p.stride + 1}, nil
+	return tensor.Shape{in[0], in[1], (in[2]-p.size[0])/p.stride[0] + 1, (in[3]-p.size[1])/p.stride[1] + 1}, nil
 }
 
 func (r maxPool) Shape(in []tensor.Shape) (tensor.Shape, error) {
@@ -72,7 +71,7 @@ func maxPoolLoop[T kernel.Float](r maxPool, in, out tensor.Shape) func(y []T, x 
 		for p := range planes {
 			for i := range rows {
 				for j := range cols {
-					at := p*h*w + largest(r.pool, x[0][p*h*w:], w, i*r.stride, j*r.stride)
+					at := p*h*w + largest(r.pool, x[0][p*h*w:], w, i*r.stride[0], j*r.stride[1])
 					if k := (p*rows+i)*cols + j; r.scatter {
 						y[at] += x[1][k]
 					} else {
@@ -89,8 +88,8 @@ func maxPoolLoop[T kernel.Float](r maxPool, in, out tensor.Shape) func(y []T, x 
 // plane of width w. A NaN counts as larger than any number.
 func largest[T kernel.Float](p pool, plane []T, w, i, j int) int {
 	best := i*w + j
-	for di := range p.size {
-		for dj := range p.size {
+	for di := range p.size[0] {
+		for dj := range p.size[1] {
 			if k := (i+di)*w + j + dj; plane[k] > plane[best] || plane[k] != plane[k] && plane[best] == plane[best] {
 				best = k
 			}
@@ -103,6 +102,11 @@ func largest[T kernel.Float](p pool, plane []T, w, i, j int) int {
 // stride elements, of images x [B,C,H,W]: [B,C,(H−size)/stride+1,(W−size)/stride+1],
 // rounded down. At ties the derivative goes to the first element.
 func (b *Builder) MaxPool(x *Node, size, stride int) *Node {
+	return b.MaxPool2D(x, [2]int{size, size}, [2]int{stride, stride})
+}
+
+// MaxPool2D is MaxPool with windows of other numbers of rows and columns, and of steps.
+func (b *Builder) MaxPool2D(x *Node, size, stride [2]int) *Node {
 	return b.Apply(maxPool{pool{size, stride}, false}, x, x)
 }
 
@@ -116,7 +120,7 @@ type averagePool struct {
 }
 
 func (r averagePool) Key() string {
-	return fmt.Sprintf("average pool %d stride %d spread %t to %d×%d", r.size, r.stride, r.spread, r.height, r.width)
+	return fmt.Sprintf("average pool %v spread %t to %d×%d", r.pool, r.spread, r.height, r.width)
 }
 
 func (r averagePool) Shape(in []tensor.Shape) (tensor.Shape, error) {
@@ -155,18 +159,18 @@ func averagePoolLoop[T kernel.Float](r averagePool, in, out tensor.Shape) func(y
 	}
 	rows, cols := small[2], small[3]
 	planes, plane := in[0]*in[1], r.height*r.width
-	share := 1 / T(r.size*r.size)
+	share := 1 / T(r.size[0]*r.size[1])
 	return func(y []T, x [][]T) error {
 		clear(y)
 		for p := range planes {
 			for k := range rows * cols {
-				from := p*plane + k/cols*r.stride*r.width + k%cols*r.stride
-				for i := range r.size {
+				from := p*plane + k/cols*r.stride[0]*r.width + k%cols*r.stride[1]
+				for i := range r.size[0] {
 					row := from + i*r.width
 					if at := p*rows*cols + k; r.spread {
-						shift(y[row:row+r.size], share*x[0][at])
+						shift(y[row:row+r.size[1]], share*x[0][at])
 					} else {
-						y[at] += share * kernel.Sum(x[0][row:row+r.size])
+						y[at] += share * kernel.Sum(x[0][row:row+r.size[1]])
 					}
 				}
 			}
@@ -185,6 +189,11 @@ func shift[T kernel.Float](dst []T, v T) {
 // AveragePool returns the mean of each window of size by size elements, every stride
 // elements, of images x [B,C,H,W]; shapes as in MaxPool.
 func (b *Builder) AveragePool(x *Node, size, stride int) *Node {
+	return b.AveragePool2D(x, [2]int{size, size}, [2]int{stride, stride})
+}
+
+// AveragePool2D is AveragePool with windows of other numbers of rows and columns, and of steps.
+func (b *Builder) AveragePool2D(x *Node, size, stride [2]int) *Node {
 	if !b.usable("average pool", x) {
 		return nil
 	}

@@ -245,50 +245,63 @@ func (b *Builder) Pad(x *Node, axis, from, extent int) *Node {
 	return b.Apply(window{axis: axis, from: from, step: 1, extent: extent, pad: true}, x)
 }
 
-// concat joins arrays along axis 0.
-type concat struct{}
+// concat joins arrays along an axis.
+type concat struct{ axis int }
 
-func (concat) Key() string { return "concat" }
+func (r concat) Key() string { return fmt.Sprint("concat ", r.axis) }
 
-func (concat) Shape(in []tensor.Shape) (tensor.Shape, error) {
+func (r concat) Shape(in []tensor.Shape) (tensor.Shape, error) {
 	out := in[0].Clone()
-	if len(out) == 0 {
-		return nil, fmt.Errorf("a scalar has no axis 0")
+	if r.axis < 0 || r.axis >= len(out) {
+		return nil, fmt.Errorf("axis %d of shape %v", r.axis, in[0])
 	}
 	for _, s := range in[1:] {
-		if len(s) != len(out) || !s[1:].Eq(out[1:]) {
-			return nil, fmt.Errorf("shapes %v and %v differ beyond axis 0", in[0], s)
+		if len(s) != len(out) || !slices.Equal(s[:r.axis], out[:r.axis]) || !slices.Equal(s[r.axis+1:], out[r.axis+1:]) {
+			return nil, fmt.Errorf("shapes %v and %v differ beyond axis %d", in[0], s, r.axis)
 		}
-		out[0] += s[0]
+		out[r.axis] += s[r.axis]
 	}
 	return out, nil
 }
 
-func (concat) Pullback(b *Builder, i int, in []*Node, _, ct *Node) *Node {
+func (r concat) Pullback(b *Builder, i int, in []*Node, _, ct *Node) *Node {
 	from := 0
 	for _, n := range in[:i] {
-		from += n.Shape()[0]
+		from += n.Shape()[r.axis]
 	}
-	return b.Slice(ct, 0, from, from+in[i].Shape()[0])
+	return b.Slice(ct, r.axis, from, from+in[i].Shape()[r.axis])
 }
 
-func (concat) RowWise([]bool, []tensor.Shape) bool { return false }
-
-func (concat) Forward([]tensor.Shape, tensor.Shape) Loops {
-	return Loops{F32: concatLoop[float32], F64: concatLoop[float64]}
+func (r concat) RowWise(batched []bool, _ []tensor.Shape) bool {
+	return r.axis > 0 && !slices.Contains(batched, false)
 }
 
-func concatLoop[T kernel.Float](y []T, x [][]T) error {
-	for _, part := range x {
-		y = y[copy(y, part):]
+func (r concat) Forward(in []tensor.Shape, _ tensor.Shape) Loops {
+	return Loops{F32: concatLoop[float32](r.axis, in), F64: concatLoop[float64](r.axis, in)}
+}
+
+func concatLoop[T kernel.Float](axis int, in []tensor.Shape) func(y []T, x [][]T) error {
+	outer, widths := size(in[0][:axis]), make([]int, len(in))
+	for i, s := range in {
+		widths[i] = size(s[axis:])
 	}
-	return nil
+	return func(y []T, x [][]T) error {
+		for o := range outer {
+			for i, w := range widths {
+				y = y[copy(y, x[i][o*w:(o+1)*w]):]
+			}
+		}
+		return nil
+	}
 }
 
 // Concat joins nodes of equal shapes beyond axis 0 along axis 0.
-func (b *Builder) Concat(parts ...*Node) *Node {
+func (b *Builder) Concat(parts ...*Node) *Node { return b.ConcatAxis(0, parts...) }
+
+// ConcatAxis joins nodes of equal shapes beyond an axis along that axis.
+func (b *Builder) ConcatAxis(axis int, parts ...*Node) *Node {
 	if len(parts) == 0 {
 		return b.Failf("graph: concat of nothing")
 	}
-	return b.Apply(concat{}, parts...)
+	return b.Apply(concat{axis}, parts...)
 }

@@ -106,7 +106,7 @@ type FilterUse struct {
 }
 
 // FilterRows returns the nodes from which RowPullback made the rows for the filters of a
-// convolution; the rows may have been reshaped since. It returns false for other nodes.
+// [Builder.Conv2D]; the rows may have been reshaped since. It returns false for other nodes.
 func FilterRows(rows *Node) (FilterUse, bool) {
 	n := Unshaped(rows)
 	r, _ := unwrap(n.Op())
@@ -114,6 +114,7 @@ func FilterRows(rows *Node) (FilterUse, bool) {
 	if !ok || c.part != filters || !c.stacked {
 		return FilterUse{}, false
 	}
+	plain, ok := c.convolution.(plainConv)
 	in := Children(n)
-	return FilterUse{Images: in[0], Results: in[1], Stride: c.Stride, Padding: c.Padding}, true
+	return FilterUse{Images: in[0], Results: in[1], Stride: plain.Stride, Padding: plain.Padding}, ok
 }

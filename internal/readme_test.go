@@ -3,6 +3,8 @@ package internal_test
 import (
 	"bytes"
 	"fmt"
+	"image"
+	"image/png"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -12,15 +14,19 @@ import (
 	"testing"
 
 	"github.com/go-valla/valla/data/npy"
+	"github.com/go-valla/valla/data/torch"
 	"github.com/go-valla/valla/layers"
 	"gorgonia.org/tensor"
 )
 
 var fences = regexp.MustCompile("(?ms)^```(go|sh)\n(.*?)^```")
 
-func readme(t *testing.T, language string) []string {
+func readme(t *testing.T, language string) []string { return fenced(t, "../README.md", language) }
+
+// fenced returns the blocks of a language in a document.
+func fenced(t *testing.T, path, language string) []string {
 	t.Helper()
-	text, err := os.ReadFile("../README.md")
+	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,6 +93,96 @@ func TestReadmeCommands(t *testing.T) {
 	for _, want := range []string{"runs/demo/demo.png", "houses.valla", "predictions.csv"} {
 		if _, err := os.Stat(filepath.Join(dir, want)); err != nil {
 			t.Error(err)
+		}
+	}
+}
+
+// TestPyTorchCommands runs the command lines of the page for users of PyTorch with files that
+// PyTorch has written, and with a table of random numbers.
+func TestPyTorchCommands(t *testing.T) {
+	dir := t.TempDir()
+	bin := filepath.Join(dir, "valla")
+	execute(t, ".", "go", "build", "-o", bin, "../cmd/valla")
+	for _, ending := range []string{".onnx", ".pt", ".safetensors"} {
+		data, err := os.ReadFile("../layers/onnx/testdata/mlp_relu" + ending)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, "net"+ending), data, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	weights, err := torch.Read(filepath.Join(dir, "net.pt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var arrays []*tensor.Dense
+	for _, name := range weights.Names {
+		a, _ := weights.Get(name)
+		arrays = append(arrays, a)
+	}
+	if err := npy.WriteArchive(filepath.Join(dir, "net.npz"), weights.Names, arrays); err != nil {
+		t.Fatal(err)
+	}
+	cnn, err := os.ReadFile("../layers/onnx/testdata/cnn_small.onnx")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "cnn.onnx"), cnn, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	rng := rand.New(rand.NewPCG(1, 2))
+	photographs(t, filepath.Join(dir, "pictures"), rng)
+	table := "x0,x1,x2,x3,x4,y0,y1\n"
+	for range 60 {
+		for range 6 {
+			table += fmt.Sprintf("%.3f,", rng.NormFloat64())
+		}
+		table += fmt.Sprintf("%.3f\n", rng.NormFloat64())
+	}
+	if err := os.WriteFile(filepath.Join(dir, "data.csv"), []byte(table), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range strings.Split(strings.TrimSpace(strings.Join(fenced(t, "../docs/pytorch.md", "sh"), "")), "\n") {
+		words := strings.Fields(strings.ReplaceAll(line, "'", ""))
+		if words[0] != "valla" {
+			t.Fatalf("line %q is not known how to run", line)
+		}
+		if words[1] == "fit" && !strings.Contains(line, "--method") {
+			words = append(words, "--iterations", "30", "--inducing", "10") // quick
+		}
+		execute(t, dir, bin, words[1:]...)
+	}
+	shown := string(execute(t, dir, bin, "network", "show", "last.valla"))
+	for _, want := range []string{"Gemm", "net.4.weight", "402 parameters", "structured"} {
+		if !strings.Contains(shown, want) {
+			t.Errorf("network show lacks %q:\n%s", want, shown)
+		}
+	}
+}
+
+// photographs writes small grey images of three classes, each into the folder of its class.
+func photographs(t *testing.T, dir string, rng *rand.Rand) {
+	t.Helper()
+	for _, class := range []string{"a", "b", "c"} {
+		if err := os.MkdirAll(filepath.Join(dir, class), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		for i := range 8 {
+			img := image.NewGray(image.Rect(0, 0, 9, 10))
+			for k := range img.Pix {
+				img.Pix[k] = uint8(rng.IntN(256))
+			}
+			f, err := os.Create(filepath.Join(dir, class, fmt.Sprint(i, ".png")))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := png.Encode(f, img); err != nil {
+				t.Fatal(err)
+			}
+			if err := f.Close(); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
 }

@@ -115,15 +115,41 @@ func (k NTK) at(b *graph.Builder, x *graph.Node, choose func(examples, outputs i
 	j.class, j.per = choose(out.Shape()[0], out.Shape()[1])
 	j.addParams(b, k.Net.Params())
 	j.checkClass(b)
-	if b.Err() != nil {
+	switch {
+	case b.Err() != nil:
 		return nil
-	}
-	if k.Algorithm == Dense {
+	case k.Algorithm == Dense:
 		j.dense(b, nil)
-	} else {
+	case k.Algorithm == Structured:
 		j.structured(b)
 	}
 	return j
+}
+
+// unformed is an Algorithm that forms nothing.
+const unformed Algorithm = -1
+
+// FormedDensely returns the parameters whose rows the structured algorithm forms by one reverse
+// pass for each example and output, because an operation between them and the output has no
+// rule. x [B,…] are any inputs; two examples at least tell the rows apart.
+func (k NTK) FormedDensely(b *graph.Builder, x *graph.Node) []*graph.Param {
+	k.Algorithm = unformed
+	j := k.all(b, x)
+	if b.Err() != nil {
+		return nil
+	}
+	w := j.newWalk()
+	if !w.rowWise() {
+		return k.Net.Params()
+	}
+	w.pass(b)
+	var found []*graph.Param
+	for i, p := range k.Net.Params() {
+		if w.noRule[w.params[i]] {
+			found = append(found, p)
+		}
+	}
+	return found
 }
 
 // addParams adds the network's parameters. It refuses cases in which the algorithms would not

@@ -41,18 +41,23 @@ func (j *jac) structured(b *graph.Builder) {
 		j.dense(b, nil)
 		return
 	}
-	j.uses = make([][]graph.Outer, len(j.params))
-	cts := map[*graph.Node]*graph.Node{j.out: j.seed(b)}
-	for _, n := range slices.Backward(w.order) {
-		if cts[n] != nil && w.active[n] && n != j.x && len(graph.Children(n)) > 0 && b.Err() == nil {
-			w.visit(b, n, cts)
-		}
-	}
+	w.pass(b)
 	if len(w.noRule) > 0 && b.Err() == nil {
 		j.dense(b, w.noRule)
 	}
 	if b.Err() == nil && !slices.ContainsFunc(j.uses, func(u []graph.Outer) bool { return len(u) > 0 }) {
 		j.dense(b, nil) // gives zeros, because the outputs depend on no parameter
+	}
+}
+
+// pass goes from the output to the parameters and collects their outer products.
+func (w *walk) pass(b *graph.Builder) {
+	w.uses = make([][]graph.Outer, len(w.params))
+	cts := map[*graph.Node]*graph.Node{w.out: w.seed(b)}
+	for _, n := range slices.Backward(w.order) {
+		if cts[n] != nil && w.active[n] && n != w.x && len(graph.Children(n)) > 0 && b.Err() == nil {
+			w.visit(b, n, cts)
+		}
 	}
 }
 

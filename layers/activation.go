@@ -14,12 +14,19 @@ import (
 type Activation string
 
 var activations = map[Activation]func(*graph.Builder, *graph.Node) *graph.Node{
-	"tanh":     (*graph.Builder).Tanh,
-	"relu":     (*graph.Builder).ReLU,
-	"erf":      (*graph.Builder).Erf,
-	"softplus": (*graph.Builder).Softplus,
-	"sigmoid":  (*graph.Builder).Sigmoid,
-	"sin":      (*graph.Builder).Sin,
+	"tanh":       (*graph.Builder).Tanh,
+	"relu":       (*graph.Builder).ReLU,
+	"erf":        (*graph.Builder).Erf,
+	"softplus":   (*graph.Builder).Softplus,
+	"sigmoid":    (*graph.Builder).Sigmoid,
+	"sin":        (*graph.Builder).Sin,
+	"gelu":       (*graph.Builder).GELU,
+	"silu":       (*graph.Builder).SiLU,
+	"mish":       (*graph.Builder).Mish,
+	"elu":        func(b *graph.Builder, x *graph.Node) *graph.Node { return b.ELU(x, 1) },
+	"selu":       (*graph.Builder).SELU,
+	"leaky-relu": func(b *graph.Builder, x *graph.Node) *graph.Node { return b.LeakyReLU(x, 0.01) },
+	"hard-swish": (*graph.Builder).HardSwish,
 }
 
 // Activations lists the known names in alphabetical order.

@@ -25,6 +25,23 @@ var layerCases = []layertest.Case{
 	{Name: "softplus", Layer: layers.Activation("softplus"), Input: []int{5}, Naive: pointwise(func(x float64) float64 { return math.Log1p(math.Exp(x)) })},
 	{Name: "sigmoid", Layer: layers.Activation("sigmoid"), Input: []int{5}, Naive: pointwise(func(x float64) float64 { return 1 / (1 + math.Exp(-x)) })},
 	{Name: "sin", Layer: layers.Activation("sin"), Input: []int{5}, Naive: pointwise(math.Sin)},
+	{Name: "gelu", Layer: layers.Activation("gelu"), Input: []int{5}, Naive: pointwise(func(x float64) float64 { return x * (1 + math.Erf(x/math.Sqrt2)) / 2 })},
+	{Name: "silu", Layer: layers.Activation("silu"), Input: []int{5}, Naive: pointwise(func(x float64) float64 { return x / (1 + math.Exp(-x)) })},
+	{Name: "mish", Layer: layers.Activation("mish"), Input: []int{5}, Naive: pointwise(func(x float64) float64 { return x * math.Tanh(math.Log1p(math.Exp(x))) })},
+	{Name: "elu", Layer: layers.Activation("elu"), Input: []int{5}, Naive: pointwise(func(x float64) float64 { return max(x, 0) + min(0, math.Expm1(x)) })},
+	{Name: "selu", Layer: layers.Activation("selu"), Input: []int{5}, Naive: pointwise(func(x float64) float64 {
+		return 1.0507009873554805 * (max(x, 0) + 1.6732632423543772*min(0, math.Expm1(x)))
+	})},
+	{Name: "leaky relu", Layer: layers.Activation("leaky-relu"), Input: []int{5}, Naive: pointwise(func(x float64) float64 { return max(x, 0.01*x) })},
+	{Name: "hard swish", Layer: layers.Activation("hard-swish"), Input: []int{5}, Naive: pointwise(func(x float64) float64 { return x * min(max(x/6+0.5, 0), 1) })},
+	{Name: "layer norm", Layer: layers.LayerNorm{}, Input: []int{5}, Naive: naiveGroups(5)},
+	{Name: "layer norm of images", Layer: layers.LayerNorm{Name: "ln", Eps: 0.1}, Input: []int{2, 2, 3}, Naive: naiveGroups(3)},
+	{Name: "group norm", Layer: layers.GroupNorm{Groups: 2}, Input: []int{4, 1, 2}, Naive: naiveGroups(4)},
+	{Name: "instance norm", Layer: layers.GroupNorm{Groups: 3}, Input: []int{3, 2, 2}, Naive: naiveGroups(4)},
+	{Name: "dropout", Layer: layers.Dropout{Probability: 0.5}, Input: []int{5}, Naive: pointwise(identity)},
+	{Name: "depthwise convolution", Layer: layers.ConvolutionLayer{Filters: 4, Kernel: []int{3, 2}, Groups: 2, Stride: []int{1, 2}, Padding: []int{1, 0}, Bias: true}, Input: []int{2, 3, 5}},
+	{Name: "dilated convolution", Layer: layers.ConvolutionLayer{Filters: 2, Kernel: []int{2}, Dilation: []int{2}}, Input: []int{1, 4, 3}},
+	{Name: "transposed convolution", Layer: layers.ConvolutionLayer{Filters: 2, Kernel: []int{3}, Stride: []int{2}, Transposed: true}, Input: []int{3, 2, 2}},
 	{Name: "max pool", Layer: layers.MaxPool{Size: 2}, Input: []int{2, 5, 4}, Naive: naivePool(5, 4, 2, 2, slices.Max[[]float64])},
 	{Name: "overlapping max pool", Layer: layers.MaxPool{Size: 3, Stride: 2}, Input: []int{1, 5, 7}, Naive: naivePool(5, 7, 3, 2, slices.Max[[]float64])},
 	{Name: "average pool", Layer: layers.AveragePool{Size: 2}, Input: []int{2, 4, 5}, Naive: naivePool(4, 5, 2, 2, mean)},
@@ -83,6 +100,25 @@ func TestFormsConform(t *testing.T) {
 		if !slices.ContainsFunc(formCases, func(f layers.Form) bool { return f.Kind() == kind }) {
 			t.Errorf("the form %q has no row", kind)
 		}
+	}
+}
+
+// naiveGroups normalises groups of n elements.
+func naiveGroups(n int) func(layers.Network, []float64) []float64 {
+	return func(net layers.Network, x []float64) []float64 {
+		norm := net.(layers.Norm)
+		for from := 0; from < len(x); from += n {
+			group := x[from : from+n]
+			m, square := mean(group), 0.0
+			for _, v := range group {
+				square += (v - m) * (v - m) / float64(n)
+			}
+			for i, v := range group {
+				k := (from + i) / norm.Each % norm.Gamma.Value.Size()
+				group[i] = (v-m)/math.Sqrt(square+norm.Eps)*norm.Gamma.At(k) + norm.Beta.At(k)
+			}
+		}
+		return x
 	}
 }
 

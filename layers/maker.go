@@ -79,14 +79,14 @@ func (m *Maker) State(name string, start Start, shape ...int) *graph.Param {
 	return m.array(&m.state, name, start, shape)
 }
 
-var arrayName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,199}$`)
+var arrayName = regexp.MustCompile(`^[A-Za-z0-9_/][A-Za-z0-9_./:-]{0,199}$`)
 
 func (m *Maker) array(count *int, name string, start Start, shape []int) *graph.Param {
 	n, ok := elements(shape)
 	switch {
 	case m.err != nil || m.free:
 	case !arrayName.MatchString(name):
-		m.err = fmt.Errorf("the array name %q: expected letters, digits and _ . - only", name)
+		m.err = fmt.Errorf("the array name %q: expected letters, digits and _ . : / - only", name)
 	case m.shapes[name] != nil:
 		m.err = fmt.Errorf("two arrays are called %q; give the layers different names", name)
 	case !ok || m.trainable+m.state > MaxNumbers-n:

@@ -20,6 +20,15 @@ var naiveActivations = map[Activation]func(float64) float64{
 	"softplus": func(x float64) float64 { return math.Log(1 + math.Exp(x)) },
 	"sigmoid":  func(x float64) float64 { return 1 / (1 + math.Exp(-x)) },
 	"sin":      math.Sin,
+	"gelu":     func(x float64) float64 { return x * (1 + math.Erf(x/math.Sqrt2)) / 2 },
+	"silu":     func(x float64) float64 { return x / (1 + math.Exp(-x)) },
+	"mish":     func(x float64) float64 { return x * math.Tanh(math.Log1p(math.Exp(x))) },
+	"elu":      func(x float64) float64 { return max(x, 0) + math.Expm1(min(x, 0)) },
+	"selu": func(x float64) float64 {
+		return 1.0507009873554805 * (max(x, 0) + 1.6732632423543772*math.Expm1(min(x, 0)))
+	},
+	"leaky-relu": func(x float64) float64 { return max(x, 0.01*x) },
+	"hard-swish": func(x float64) float64 { return x * min(max(x/6+0.5, 0), 1) },
 }
 
 // naiveMLP computes a perceptron with parameters W1, b1, … for rows of inputs.
@@ -123,7 +132,7 @@ func TestMLPErrors(t *testing.T) {
 		{MLP{Inputs: 0, Outputs: 1}, "[0 1]"},
 		{MLP{Inputs: 1, Outputs: 0}, "[1 0]"},
 		{MLP{Inputs: 2, Hidden: []int{3, -1}, Outputs: 1, Activation: "tanh"}, "[2 3 -1 1]"},
-		{MLP{Inputs: 2, Hidden: []int{3}, Outputs: 1}, `unknown activation ""; known are erf, relu, sigmoid, sin, softplus, tanh`},
+		{MLP{Inputs: 2, Hidden: []int{3}, Outputs: 1}, `unknown activation ""; known are elu, erf, gelu, hard-swish, leaky-relu, mish, relu, selu, sigmoid, silu, sin, softplus, tanh`},
 		{MLP{Inputs: 2, Hidden: []int{3}, Outputs: 1, Activation: "Tanh"}, `unknown activation "Tanh"`},
 		{MLP{Inputs: 2, Outputs: 1, Activation: "none"}, ""}, // linear: the activation is not used
 	} {

@@ -43,16 +43,21 @@ func save(path string, net Network) error {
 	return writeWeights(path, params)
 }
 
-// Load reads the arrays of net, its parameters and its state, from a .npz archive or a
-// folder of .npy files, float32 or float64, and converts them to the network's element
-// type. It works for the network of any [Form].
+// Load reads the arrays of net, its parameters and its state, and converts them to the
+// network's element type. It works for the network of any [Form]. The file is
+//   - a .npz archive or a folder of .npy files, float32 or float64;
+//   - a .safetensors file, of float16 and bfloat16 too;
+//   - a state dictionary of PyTorch, .pt or .pth, of which nothing is executed.
 //
 // The arrays may be named
-//   - like the parameters, as [Save] does;
-//   - as in PyTorch's state dictionaries, K.weight and K.bias, for a network of dense
-//     layers only. The order in which the K appear is the order of the layers, but K that
-//     differ only in their numbers are sorted by these (0, 3, 10; fc1, fc2);
-//   - W1, b1, W2, b2, …
+//   - like the parameters, as [Save] does, all of them below modules such as module.model.;
+//   - as in PyTorch's state dictionaries, K.weight, K.bias, K.running_mean and
+//     K.running_var. The order in which the K appear is the order of the layers, but K that
+//     differ only in their numbers are sorted by these (0, 3, 10; fc1, fc2). If the shapes
+//     contradict that order, as where a module declares its layers in another order than it
+//     applies them, or if the file does not tell it, as .safetensors files and folders, then
+//     the shapes decide, and the numbers between layers of one shape;
+//   - W1, b1, W2, b2, … for a network of dense layers only.
 //
 // A state dictionary may call the last layer linear where the network calls it fc, and
 // its counters, K.num_batches_tracked, are passed over.

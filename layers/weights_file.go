@@ -9,14 +9,17 @@ import (
 	"gorgonia.org/tensor"
 
 	"github.com/go-valla/valla/data/npy"
+	"github.com/go-valla/valla/data/safetensors"
+	"github.com/go-valla/valla/data/torch"
 	"github.com/go-valla/valla/graph"
 )
 
 // weightFile is the content of an archive or a folder of arrays.
 type weightFile struct {
 	path   string
-	folder bool     // a folder does not tell the order in which arrays were made
-	names  []string // in the order of the archive
+	folder bool     // of .npy files
+	sorted bool     // the order of the names does not tell that in which arrays were made
+	names  []string // in the order of the file
 	arrays map[string]*tensor.Dense
 }
 
@@ -38,15 +41,39 @@ func readWeights(path string) (*weightFile, error) {
 	if info.IsDir() {
 		return readFolder(path)
 	}
-	a, err := npy.ReadArchive(path)
+	names, get, err := readArrays(path)
 	if err != nil {
 		return nil, err
 	}
-	f := &weightFile{path: path, names: a.Names, arrays: map[string]*tensor.Dense{}}
-	for _, name := range a.Names {
-		f.arrays[name], _ = a.Get(name)
+	// Most programs sort the arrays of safetensors by name.
+	f := &weightFile{path: path, sorted: isSafetensors(path), names: names, arrays: map[string]*tensor.Dense{}}
+	for _, name := range names {
+		f.arrays[name], _ = get(name)
 	}
 	return f, nil
+}
+
+func isSafetensors(path string) bool { return strings.EqualFold(filepath.Ext(path), ".safetensors") }
+
+// readArrays reads a file in the format that its name says.
+func readArrays(path string) (names []string, get func(name string) (*tensor.Dense, bool), err error) {
+	read := torch.Read
+	switch strings.ToLower(filepath.Ext(path)) {
+	case ".safetensors":
+		read = safetensors.Read
+	case ".pt", ".pth":
+	default:
+		a, err := npy.ReadArchive(path)
+		if err != nil {
+			return nil, nil, err
+		}
+		return a.Names, a.Get, nil
+	}
+	a, err := read(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	return a.Names, a.Get, nil
 }
 
 func readFolder(path string) (*weightFile, error) {
@@ -54,7 +81,7 @@ func readFolder(path string) (*weightFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &weightFile{path: path, folder: true, names: names, arrays: map[string]*tensor.Dense{}}
+	f := &weightFile{path: path, folder: true, sorted: true, names: names, arrays: map[string]*tensor.Dense{}}
 	for _, name := range names {
 		if f.arrays[name], err = npy.Read(arrayPath(path, name)); err != nil {
 			return nil, err

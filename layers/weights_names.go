@@ -23,6 +23,7 @@ type convention struct {
 // conventions are tried in this order. A new one is a row here.
 var conventions = []convention{
 	{InOut, ownNames},
+	{OutIn, shapedLayers},
 	{OutIn, layerNames(torchLayers)},
 	{InOut, layerNames(numberedLayers)},
 }
@@ -46,8 +47,10 @@ func (f *weightFile) match(params []*graph.Param) ([]string, Layout, error) {
 		}
 		first = cmp.Or(first, err)
 	}
-	own := nameAll(params)
-	return own, InOut, cmp.Or(first, f.check(own))
+	if first == nil {
+		first = f.check(nameAll(params))
+	}
+	return nil, "", fmt.Errorf("%w; the file looks like %s", first, f.looks())
 }
 
 // check returns an error unless the file has the arrays called names, and no others.
@@ -61,7 +64,7 @@ func (f *weightFile) check(names []string) error {
 	if missing := slices.DeleteFunc(slices.Clone(names), has); len(missing) > 0 {
 		problems = append(problems, "missing "+list(missing))
 	}
-	known := func(name string) bool { return expected[name] || strings.HasSuffix(name, ".num_batches_tracked") }
+	known := func(name string) bool { return expected[name] || isCounter(name) }
 	if extra := slices.DeleteFunc(slices.Clone(f.names), known); len(extra) > 0 {
 		problems = append(problems, "not expected "+list(extra))
 	}
@@ -89,19 +92,31 @@ func list(names []string) string {
 // of the right.
 var aliases = map[string]string{"fc.weight": "linear.weight", "fc.bias": "linear.bias"}
 
-// ownNames is the convention of Save, and of PyTorch's state dictionaries where the
-// network has their names.
+// ownNames is the convention of Save, and of PyTorch's state dictionaries where the network has
+// their names. All names in the file may begin with modules around the network, such as
+// module., model. or both.
 func ownNames(f *weightFile, params []*graph.Param) ([]string, error) {
-	own := nameAll(params)
-	for i, name := range own {
-		if other := aliases[name]; f.arrays[name] == nil && f.arrays[other] != nil {
-			own[i] = other
-		}
-	}
-	if !slices.ContainsFunc(own, func(name string) bool { return f.arrays[name] != nil }) {
+	if len(f.names) == 0 {
 		return nil, nil
 	}
-	return own, nil
+	around := ""
+	for {
+		own := nameAll(params)
+		for i, name := range own {
+			own[i] = around + name
+			if other := around + aliases[name]; f.arrays[own[i]] == nil && f.arrays[other] != nil {
+				own[i] = other
+			}
+		}
+		if slices.ContainsFunc(own, func(name string) bool { return f.arrays[name] != nil }) {
+			return own, nil
+		}
+		module, _, ok := strings.Cut(strings.TrimPrefix(f.names[0], around), ".")
+		around += module + "."
+		if outside := func(name string) bool { return !strings.HasPrefix(name, around) }; !ok || slices.ContainsFunc(f.names, outside) {
+			return nil, nil
+		}
+	}
 }
 
 func nameAll(params []*graph.Param) []string {
@@ -123,8 +138,11 @@ type layerFinder func(f *weightFile) ([]denseNames, error)
 // layers of the network, which must have no other parameters.
 func layerNames(find layerFinder) func(*weightFile, []*graph.Param) ([]string, error) {
 	return func(f *weightFile, params []*graph.Param) ([]string, error) {
+		if !denseOnly(params) || slices.ContainsFunc(f.names, f.isImages) {
+			return nil, nil
+		}
 		layers, err := find(f)
-		if err != nil || len(layers) == 0 || !denseOnly(params) {
+		if err != nil || len(layers) == 0 {
 			return nil, err
 		}
 		if got, want := len(layers), len(params)/2; got != want {
@@ -134,6 +152,9 @@ func layerNames(find layerFinder) func(*weightFile, []*graph.Param) ([]string, e
 		return flatten(layers), nil
 	}
 }
+
+// isImages says whether an array belongs to a layer of images.
+func (f *weightFile) isImages(name string) bool { return f.arrays[name].Dims() > 2 || isCounter(name) }
 
 func flatten(layers []denseNames) []string {
 	var names []string
@@ -173,9 +194,9 @@ func numberedLayers(f *weightFile) ([]denseNames, error) {
 }
 
 var (
-	numbered = regexp.MustCompile(`^[Wb]([1-9][0-9]*)$`)
-	torch    = regexp.MustCompile(`^((?:.*\.)?)(?:weight|bias)$`)
-	digits   = regexp.MustCompile(`[0-9]+`)
+	numbered  = regexp.MustCompile(`^[Wb]([1-9][0-9]*)$`)
+	torchName = regexp.MustCompile(`^((?:.*\.)?)(?:weight|bias)$`)
+	digits    = regexp.MustCompile(`[0-9]+`)
 )
 
 // torchLayers finds the pairs K.weight, K.bias of a PyTorch state dictionary.
@@ -183,14 +204,13 @@ func torchLayers(f *weightFile) ([]denseNames, error) {
 	var prefixes []string
 	seen := map[string]bool{}
 	for _, name := range f.names {
-		if m := torch.FindStringSubmatch(name); m != nil && !seen[m[1]] {
+		if m := torchName.FindStringSubmatch(name); m != nil && !seen[m[1]] {
 			seen[m[1]] = true
 			prefixes = append(prefixes, m[1])
 		}
 	}
-	if families := sortNumbered(prefixes); families > 1 && f.folder {
-		return nil, fmt.Errorf("%s: the order of the layers %s: a folder does not tell it; use an .npz archive",
-			f.path, list(prefixes))
+	if families := sortNumbered(prefixes); families > 1 && f.sorted {
+		return nil, f.orderUnknown(prefixes)
 	}
 	var layers []denseNames
 	for _, p := range prefixes {

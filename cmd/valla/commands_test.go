@@ -51,3 +51,17 @@ func TestDataCommand(t *testing.T) {
 	fails(t, dir, 1, `"imagenet"`, "data", "get", "imagenet")
 	fails(t, dir, 2, "name of a data set", "data", "get")
 }
+
+func TestNetworkCommand(t *testing.T) {
+	dir := fitted(t)
+	if out := must(t, dir, "network", "show", "m.valla"); !strings.Contains(out, "dense1.weight dense1.bias") || !strings.Contains(out, "41 parameters") {
+		t.Errorf("show printed %q", out)
+	}
+	if out := must(t, dir, "network", "operators"); !strings.Contains(out, "Conv\n") {
+		t.Errorf("operators printed %q", out)
+	}
+	fails(t, dir, 2, "expected the file of one network", "network", "show")
+	fails(t, dir, 1, "no such file", "network", "show", "none.onnx")
+	fails(t, dir, 2, "expected a file called .onnx", "fit", "train.csv", "--network", "net.pt", "--out", "x.valla")
+	fails(t, dir, 1, "a folder of images for a network whose inputs have shape [2]", "predict", ".", "--model", "m.valla")
+}

@@ -30,13 +30,13 @@ type fitCommand struct {
 	method gp.Settings // the settings of chosen
 	named  string      // the value of --method
 
-	model, netWeights, validationData string
-	elsewhere                         elsewhere
-	targets                           targets
-	columns                           columns
-	header                            header
-	network                           valla.Network
-	memory                            memory
+	model, netWeights, onnx, validationData string
+	elsewhere                               elsewhere
+	targets                                 targets
+	columns                                 columns
+	header                                  header
+	network                                 valla.Network
+	memory                                  memory
 }
 
 // elsewhere says how to read weights that were trained elsewhere.
@@ -70,11 +70,12 @@ func newFit(args []string) *cobra.Command {
 	}
 	c.method = c.chosen.New()
 	cmd := &cobra.Command{
-		Use:   "fit DATA {--model FILE | --net-weights FILE} --out FILE",
+		Use:   "fit DATA {--model FILE | --network FILE | --net-weights FILE} --out FILE",
 		Short: "Fit a posterior to a trained network",
 		Long:  fmt.Sprintf(fitHelp, strings.Join(method.Names(), ", "), c.chosen.Name, wrap(c.chosen.Summary, 2)),
 		Example: `  valla fit houses.csv --model map.valla --out houses.valla
   valla fit houses.csv --model map.valla --method lla --structure kfac --out houses.valla
+  valla fit houses.csv --target price --network net.onnx --out houses.valla
   valla fit houses.csv --target price --net-weights net.npz --activation tanh --out houses.valla`,
 		Args: oneTable,
 		RunE: running(c.run),
@@ -97,10 +98,13 @@ those of the method %s:
 valla fit --method NAME --help lists the flags of another method, and valla method show NAME
 describes it.
 
-Weights from elsewhere (--net-weights) are an .npz archive or a folder of .npy files. The
-arrays are named as in PyTorch's state dictionaries (fc1.weight, fc1.bias, ...) or W1, b1,
-.... The inputs and outputs of their network are in the units of the data, unless
---standardize, or --mean and --std, say otherwise.
+A network from elsewhere (--network) is an ONNX model, as PyTorch's torch.onnx.export writes
+it; valla network show describes it. Weights alone (--net-weights) are an .npz archive, a
+.safetensors file, a state dictionary of PyTorch (.pt, .pth), of which nothing is executed, or
+a folder of .npy files. The arrays are named as in state dictionaries (fc1.weight, fc1.bias,
+...) or W1, b1, .... The inputs and outputs of both are in the units of the data, unless
+--standardize, or --mean and --std, say otherwise. DATA may be a folder of PNG and JPEG files,
+with a folder for each class; they are resized to the network's height and width.
 
 The last line is a verdict: how the posterior and the network alone predict the same rows, if
 possible rows that neither training nor fit has used. 1,000 or more rows of --validation-data
@@ -116,6 +120,7 @@ interrupted.`
 func (c *fitCommand) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&c.model, "model", "", "model `FILE` whose network gets the posterior")
+	f.StringVar(&c.onnx, "network", "", "`FILE.onnx` of a network trained elsewhere, instead of a model")
 	f.StringVar(&c.netWeights, "net-weights", "", "`FILE` of a network's weights trained elsewhere, instead of a model")
 	f.StringVar(&c.named, "method", method.Default, "`NAME` of the method that makes the error bars: "+strings.Join(method.Names(), ", "))
 	c.work.flags(cmd)
@@ -125,13 +130,13 @@ func (c *fitCommand) flags(cmd *cobra.Command) {
 	settingsFlags(f, &c.header, "", nil)
 	settingsFlags(f, c.method, c.chosen.Name+": ", nil)
 
-	const prefix = "with --net-weights: "
+	const prefix = "with --network or --net-weights: "
 	settingsFlags(f, &c.elsewhere, prefix, nil)
 	settingsFlags(f, &c.targets, prefix, nil)
 	settingsFlags(f, &c.columns, prefix, nil)
 	settingsFlags(f, &c.network, prefix, map[string]string{"activation": "required for an mlp", "hidden": "default: for an mlp those of the file, for other forms 50,50"})
-	cmd.MarkFlagsOneRequired("model", "net-weights")
-	cmd.MarkFlagsMutuallyExclusive("model", "net-weights")
+	cmd.MarkFlagsOneRequired("model", "network", "net-weights")
+	cmd.MarkFlagsMutuallyExclusive("model", "network", "net-weights")
 	cmd.MarkFlagsMutuallyExclusive("validation", "validation-data")
 	for _, name := range slices.Concat(settings.Names(&c.elsewhere), settings.Names(&c.targets), settings.Names(&c.columns), settings.Names(&c.network)) {
 		cmd.MarkFlagsMutuallyExclusive("model", name) // the model file says it
@@ -203,10 +208,13 @@ func (c *fitCommand) checkWeights() error {
 	if of := settings.Lookup(c.method, "weights"); of != nil {
 		for w := range strings.SplitSeq(of.Text(), ",") {
 			_, err := os.Stat(w)
-			if w != "" && (err == nil || slices.Contains([]string{".npz", ".npy"}, strings.ToLower(filepath.Ext(w))) || strings.ContainsRune(w, filepath.Separator)) {
+			if w != "" && (err == nil || slices.Contains([]string{".npz", ".npy", ".pt", ".pth", ".safetensors"}, strings.ToLower(filepath.Ext(w))) || strings.ContainsRune(w, filepath.Separator)) {
 				return settings.Errorf("--weights %s: expected all, last-layer or names of parameters; a file of weights goes with --net-weights", w)
 			}
 		}
+	}
+	if c.onnx != "" && !strings.EqualFold(filepath.Ext(c.onnx), ".onnx") {
+		return settings.Errorf("--network %s: expected a file called .onnx; weights alone go with --net-weights", c.onnx)
 	}
 	if c.netWeights == "all" || c.netWeights == "last-layer" {
 		return settings.Errorf("--net-weights %s: expected a file; which weights are uncertain goes with --weights", c.netWeights)
@@ -219,13 +227,17 @@ func (c *fitCommand) checkWeights() error {
 
 // start returns the network to fit a posterior to, and the data in the file at path.
 func (c *fitCommand) start(cmd *cobra.Command, path string) (*valla.Model, *data.Set, error) {
-	if c.netWeights != "" {
-		set, notes, err := c.columns.read(path, c.header, c.targets, valla.TrainOptions{Classes: c.targets.Classes}, c.memory)
+	if from := cmp.Or(c.onnx, c.netWeights); from != "" {
+		reader, err := c.imageReader(path)
+		if err != nil {
+			return nil, nil, err
+		}
+		set, notes, err := c.columns.read(path, reader, c.targets, valla.TrainOptions{Classes: c.targets.Classes}, c.memory)
 		if err != nil {
 			return nil, nil, err
 		}
 		printNotes(cmd, notes)
-		m, err := valla.FromWeights(cmd.Context(), c.netWeights, set, valla.WeightOptions{
+		m, err := valla.FromWeights(cmd.Context(), from, set, valla.WeightOptions{
 			Network: c.network, Layout: layouts[c.elsewhere.Layout], Standardize: c.elsewhere.Standardize, Classes: c.targets.Classes,
 		})
 		return m, set, err
@@ -248,6 +260,24 @@ func (c *fitCommand) read(cmd *cobra.Command, m *valla.Model, path string) (*dat
 	set, err := rows.All(int64(c.memory))
 	printNotes(cmd, rows.Notes())
 	return set, err
+}
+
+// imageReader returns the reader of the data at path, which may be a folder of images for the
+// network from elsewhere.
+func (c *fitCommand) imageReader(path string) (data.TableReader, error) {
+	r := c.header.reader()
+	if info, err := os.Stat(path); err != nil || !info.IsDir() {
+		return r, nil
+	}
+	n := c.network
+	if c.onnx != "" {
+		n.Form = c.onnx
+	}
+	form, err := n.Describe(nil, 0)
+	if err == nil {
+		r.Image = form.InputShape()
+	}
+	return r, err
 }
 
 // held returns the rows of a file to validate with and, where there are many, half of them

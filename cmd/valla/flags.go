@@ -100,8 +100,8 @@ type columns struct {
 
 // read returns the rows in a file with these targets, and notes on them; o says on which of
 // them a network will be trained. A table that needs more than limit bytes is an error.
-func (c columns) read(path string, h header, t targets, o valla.TrainOptions, limit memory) (*data.Set, []string, error) {
-	s, err := h.reader().Open(path)
+func (c columns) read(path string, r data.TableReader, t targets, o valla.TrainOptions, limit memory) (*data.Set, []string, error) {
+	s, err := r.Open(path)
 	if err != nil {
 		return nil, nil, err
 	}

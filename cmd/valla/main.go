@@ -118,7 +118,7 @@ Laplace approximation (VaLLA) and other methods.`,
 	root.PersistentPreRunE = running(func(*cobra.Command, []string) error { return useBLAS(*blas) })
 	root.SetHelpCommand(newHelp())
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", fmt.Sprintf(".FlagUsagesWrapped %d", helpWidth)))
-	root.AddCommand(newDemo(), newTrain(), newFit(args), newUpdate(), newPredict(), newEval(), newServe(), newMethod(), newExperiment(), newData())
+	root.AddCommand(newDemo(), newTrain(), newFit(args), newUpdate(), newPredict(), newEval(), newServe(), newMethod(), newNetwork(), newExperiment(), newData())
 	for _, cmd := range root.Commands() {
 		cmd.Flags().SortFlags = false // related flags stand together
 	}

@@ -61,7 +61,7 @@ func (c *trainCommand) run(cmd *cobra.Command, args []string) error {
 		Network: c.Network, Training: c.Training, Classes: c.Classes,
 		Seed: c.Seed, Checkpoint: c.checkpoint, Resume: c.Resume,
 	}
-	set, notes, err := c.columns.read(args[0], c.header, c.targets, o, c.memory)
+	set, notes, err := c.columns.read(args[0], c.header.reader(), c.targets, o, c.memory)
 	if err != nil {
 		return err
 	}

@@ -5,11 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"reflect"
 	"slices"
 
 	"gorgonia.org/tensor"
+
+	"github.com/go-valla/valla/internal/raw"
 )
 
 // unknownSize stands for the size of a stream whose length is not known.
@@ -164,25 +165,9 @@ func readHalf(r io.Reader, n, hint int) (any, error) {
 	}
 	out := make([]float32, n)
 	for i, b := range bits {
-		out[i] = halfToFloat(b)
+		out[i] = raw.Half(b)
 	}
 	return out, nil
-}
-
-// halfToFloat returns the value of an IEEE 754 binary16 number, exactly.
-func halfToFloat(h uint16) float32 {
-	sign := uint32(h>>15) << 31
-	exponent := uint32(h>>10) & 0x1f
-	fraction := uint32(h) & 0x3ff
-	switch exponent {
-	case 0: // zero and subnormal: fraction * 2^-24
-		v := float32(fraction) * 0x1p-24
-		return math.Float32frombits(sign | math.Float32bits(v))
-	case 0x1f: // infinity and NaN
-		return math.Float32frombits(sign | 0xff<<23 | fraction<<13)
-	default: // the biases are 15 and 127
-		return math.Float32frombits(sign | (exponent+127-15)<<23 | fraction<<13)
-	}
 }
 
 // writeDense writes the elements of t, little-endian and in row-major order.

@@ -169,25 +169,6 @@ func TestDecodeHandBuilt(t *testing.T) {
 	}
 }
 
-// Values from IEEE 754-2019, binary16.
-func TestHalfToFloat(t *testing.T) {
-	for bits, want := range map[uint16]float32{
-		0x0000: 0, 0x3c00: 1, 0xc000: -2, 0x3555: 0.333251953125,
-		0x7bff: 65504, 0x0400: 0x1p-14, 0x0001: 0x1p-24, 0x83ff: -0x3ffp-24,
-		0x7c00: float32(math.Inf(1)), 0xfc00: float32(math.Inf(-1)),
-	} {
-		if got := halfToFloat(bits); got != want {
-			t.Errorf("halfToFloat(%#04x) = %g, want %g", bits, got, want)
-		}
-	}
-	if got := halfToFloat(0x7e00); got == got {
-		t.Errorf("halfToFloat(0x7e00) = %g, want NaN", got)
-	}
-	if !math.Signbit(float64(halfToFloat(0x8000))) {
-		t.Error("-0 lost its sign")
-	}
-}
-
 // Tensors that are not contiguous are written in their logical order.
 func TestEncodeLayouts(t *testing.T) {
 	base := func() *tensor.Dense { return dense([]int{2, 3}, []float64{1, 2, 3, 4, 5, 6}) }

@@ -61,7 +61,7 @@ func newPosterior(net layers.Network, shape tensor.Shape, outputs, n int, o Opti
 		if size == 0 {
 			size = o.batch(n, p.structure.elements())
 		}
-		if p.scan, err = newScanner(part{net, chosen}, shape, outputs, size, o.Structure == KFAC); err != nil {
+		if p.scan, err = newScanner(layers.Part{Network: net, Chosen: chosen}, shape, outputs, size, o.Structure == KFAC); err != nil {
 			return nil, err
 		}
 		p.structure = make(p.scan)

@@ -7,6 +7,7 @@ import (
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/gptest"
 	"github.com/go-valla/valla/jacobian"
+	"github.com/go-valla/valla/layers"
 )
 
 // variants are settings that reach every structure, choice of weights and way to find the
@@ -36,7 +37,7 @@ func belowPrior(p gp.Problem, f *gp.Fitted, c *gptest.Case) {
 	q := f.Posterior.(*Posterior)
 	c.Batch = q.Header().Batch
 	if stds := q.PriorStds(); !slices.ContainsFunc(stds, func(v float64) bool { return v != stds[0] }) {
-		c.Prior = jacobian.NTK{Net: part{p.Net, q.scan.weights}}
+		c.Prior = jacobian.NTK{Net: layers.Part{Network: p.Net, Chosen: q.scan.weights}}
 		c.PriorVariance = stds[0] * stds[0]
 	}
 }

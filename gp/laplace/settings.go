@@ -16,7 +16,7 @@ import (
 // validation rows.
 type Settings struct {
 	Structure string   `set:"structure" choice:"full kfac diag lowrank" help:"form of the weights' curvature matrix, exact or approximate"`
-	Weights   []string `set:"weights" default:"all" help:"weights that are uncertain: all, last-layer, or names of parameters"`
+	Weights   []string `set:"weights" default:"all" help:"weights that are uncertain: all, last-layer, or names of parameters, with * for any letters"`
 	Rank      int      `set:"rank" auto:"100 with the structure lowrank" min:"1" help:"number of eigenvectors that the structure lowrank keeps"`
 
 	Hyper    string  `set:"hyper" choice:"marglik grid fixed" auto:"grid on validation rows for classes and for networks from elsewhere, otherwise marglik" help:"how prior std and noise std are found: by the marginal likelihood, by the validation rows, or not at all"`

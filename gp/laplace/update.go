@@ -9,6 +9,7 @@ import (
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/kernel"
+	"github.com/go-valla/valla/layers"
 )
 
 // Update implements gp.Updater: H is a sum over examples, to which those of the new ones are
@@ -34,7 +35,7 @@ func (p *Posterior) Update(ctx context.Context, more gp.Problem, r gp.Run) (gp.S
 		return nil, fmt.Errorf("laplace: examples of shape %v with %d targets, the posterior was fitted to %v with %d", d.x.shape, d.outputs, h.Input, h.Outputs)
 	}
 	h.Examples, h.Limit = h.Examples+d.n, cmp.Or(r.Memory, h.Limit)
-	q, err := newPosterior(p.scan.net.(part).Network, h.Input, h.Outputs, h.Examples, h.options(l), h.structure(l))
+	q, err := newPosterior(p.scan.net.(layers.Part).Network, h.Input, h.Outputs, h.Examples, h.options(l), h.structure(l))
 	if err != nil {
 		return nil, err
 	}

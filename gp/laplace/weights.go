@@ -2,7 +2,6 @@ package laplace
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/layers"
@@ -20,35 +19,23 @@ func All(net layers.Network) ([]*graph.Param, error) {
 	return nil, fmt.Errorf("laplace: the network has no parameters")
 }
 
-// LastLayer chooses the parameters of the last network with any in a
-// layers.Sequential, itself taken apart if it is one.
+// LastLayer chooses the parameters of the last layer, see [layers.LastLayer].
 func LastLayer(net layers.Network) ([]*graph.Param, error) {
-	switch n := net.(type) {
-	case layers.Sequential:
-		for _, l := range slices.Backward(n) {
-			if len(l.Params()) > 0 {
-				return LastLayer(l)
-			}
-		}
-	case layers.Residual:
-		return LastLayer(n.Inner)
+	if p := layers.LastLayer(net); len(p) > 0 {
+		return p, nil
 	}
 	return All(net)
 }
 
-// Named chooses parameters by their names.
+// Named chooses parameters by their names, in which * stands for any letters.
 func Named(names ...string) Weights {
 	return func(net layers.Network) ([]*graph.Param, error) {
-		var chosen []*graph.Param
-		for _, name := range names {
-			i := slices.IndexFunc(net.Params(), func(p *graph.Param) bool { return p.Name == name })
-			if i < 0 || slices.Contains(chosen, net.Params()[i]) {
-				return nil, fmt.Errorf("laplace: parameter %q is unknown or named twice; the network has %q", name, paramNames(net))
-			}
-			chosen = append(chosen, net.Params()[i])
-		}
-		if len(chosen) == 0 {
+		if len(names) == 0 {
 			return nil, fmt.Errorf("laplace: no parameters are named; the network has %q", paramNames(net))
+		}
+		chosen, err := layers.Choose(net, names...)
+		if err != nil {
+			return nil, fmt.Errorf("laplace: %w", err)
 		}
 		return chosen, nil
 	}
@@ -61,11 +48,3 @@ func paramNames(net layers.Network) (names []string) {
 	}
 	return names
 }
-
-// part is a network of whose parameters only some count.
-type part struct {
-	layers.Network
-	chosen []*graph.Param
-}
-
-func (p part) Params() []*graph.Param { return p.chosen }

@@ -9,6 +9,7 @@ import (
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/internal/settings"
 	"github.com/go-valla/valla/jacobian"
+	"github.com/go-valla/valla/layers"
 	"github.com/go-valla/valla/train"
 	"gorgonia.org/tensor"
 )
@@ -48,6 +49,9 @@ func (s *Settings) FitBeside(ctx context.Context, p gp.Problem, r gp.Run, beside
 	if f.s.Optimizer != optimizerNatural && beside.Train != nil {
 		return nil, settings.Errorf("optimizer %s beside another posterior, expected %s", f.s.Optimizer, optimizerNatural)
 	}
+	if f.p.Net, err = chosen(p.Net, f.s.Weights); err != nil {
+		return nil, settings.Errorf("weights: %w", err)
+	}
 	if err := f.start(ctx); err != nil {
 		return nil, err
 	}
@@ -60,6 +64,15 @@ func (s *Settings) FitBeside(ctx context.Context, p gp.Problem, r gp.Run, beside
 		return nil, failed
 	}
 	return f.fitted(res), err
+}
+
+// chosen returns the network of whose parameters those count that names choose.
+func chosen(net layers.Network, names []string) (layers.Network, error) {
+	params, err := layers.Choose(net, names...)
+	if err != nil || len(params) == len(net.Params()) {
+		return net, err
+	}
+	return layers.Part{Network: net, Chosen: params}, nil
 }
 
 // fitting is the state of one fit.

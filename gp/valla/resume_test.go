@@ -44,6 +44,7 @@ var changes = []change{
 	setting("inducing", "inducing inputs", func(s *valla.Settings) { s.Inducing = 5 }),
 	setting("init", "inducing inputs", func(s *valla.Settings) { s.Init = "random-points" }),
 	setting("init", "inducing inputs", func(s *valla.Settings) { s.Init = "greedy" }),
+	setting("weights", "fingerprint", func(s *valla.Settings) { s.Weights = []string{"last-layer"} }),
 	setting("alpha", "expected alpha 0.5", func(s *valla.Settings) { s.Alpha = new(0.5) }),
 	setting("prior-std", "prior std", func(s *valla.Settings) { s.PriorStd = 7 }),
 	setting("noise-std", "likelihood", func(s *valla.Settings) { s.NoiseStd = 0.7 }),

@@ -23,9 +23,10 @@ const (
 
 // header is what a file says of a posterior beside its arrays.
 type header struct {
-	Inducing int   `json:"inducing"`
-	Class    []int `json:"class,omitempty"`  // nil: output 0 for all points
-	Inputs   []int `json:"inputs,omitempty"` // the shape of one input; older files lack it
+	Inducing int      `json:"inducing"`
+	Class    []int    `json:"class,omitempty"`   // nil: output 0 for all points
+	Inputs   []int    `json:"inputs,omitempty"`  // the shape of one input; older files lack it
+	Weights  []string `json:"weights,omitempty"` // names of the uncertain parameters; none: all
 	// Scatter is the mean variance ν of the training targets where there is a matrix L₀ for
 	// the epistemic part of the variance, see split.
 	Scatter float64 `json:"scatter,omitempty"`
@@ -39,6 +40,11 @@ type header struct {
 func (p *Posterior) State() (gp.State, error) {
 	l := p.layer
 	h := header{Inducing: l.Inducing(), Inputs: l.Z.Value.Shape()[1:].Clone(), Additive: p.additive}
+	if part, ok := p.net.(layers.Part); ok {
+		for _, q := range part.Chosen {
+			h.Weights = append(h.Weights, q.Name)
+		}
+	}
 	if slices.Max(l.Class) > 0 {
 		h.Class = slices.Clone(l.Class)
 	}
@@ -66,6 +72,10 @@ func Restore(_ context.Context, net layers.Network, _ likelihood.Likelihood, s g
 	var h header
 	if err := s.Header(&h); err != nil {
 		return nil, err
+	}
+	net, err := chosen(net, h.Weights)
+	if err != nil {
+		return nil, fmt.Errorf("valla: %w", err)
 	}
 	dt, inputs, err := h.inputs(net)
 	if err != nil {

@@ -1,0 +1,96 @@
+package data
+
+import (
+	"image"
+	"image/color"
+	"image/jpeg"
+	"image/png"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// writeImage writes an image of one colour and of h×w pixels.
+func writeImage(t *testing.T, path string, h, w int, c color.Color) {
+	t.Helper()
+	img := image.NewRGBA(image.Rect(3, 4, 3+w, 4+h))
+	for y := range h {
+		for x := range w {
+			img.Set(3+x, 4+y, c)
+		}
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if strings.HasSuffix(path, ".png") {
+		err = png.Encode(f, img)
+	} else {
+		err = jpeg.Encode(f, img, &jpeg.Options{Quality: 100})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestReadImages(t *testing.T) {
+	dir := t.TempDir()
+	red, blue := color.RGBA{200, 0, 0, 255}, color.RGBA{0, 0, 100, 255}
+	writeImage(t, filepath.Join(dir, "b", "x.png"), 4, 6, red)
+	writeImage(t, filepath.Join(dir, "a", "z.JPG"), 8, 8, blue)
+	writeImage(t, filepath.Join(dir, "a", "y.png"), 2, 2, blue)
+	for _, stray := range []string{"a/notes.txt", ".hidden"} {
+		if err := os.WriteFile(filepath.Join(dir, stray), []byte("text"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	table, err := ReadImages(dir, 3, 2, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(table.X.Shape(), []int{3, 3, 2, 3}) || !slices.Equal(table.Columns, []string{"class"}) || !slices.Equal(table.Values.Float64s(), []float64{0, 0, 1}) {
+		t.Fatalf("%v, %q, %v", table.X.Shape(), table.Columns, table.Values)
+	}
+	pixels := table.X.Uint8s()
+	near := func(v uint8, want int) bool { return int(v) > want-4 && int(v) < want+4 }
+	for k, want := range [][]int{{0, 0, 100}, {0, 0, 100}, {200, 0, 0}} {
+		for i, v := range pixels[k*18 : (k+1)*18] {
+			if !near(v, want[i/6]) {
+				t.Errorf("image %d, element %d is %d, want %d", k, i, v, want[i/6])
+			}
+		}
+	}
+	if table, err = ReadImages(filepath.Join(dir, "b"), 1, 1, 1); err != nil || len(table.Columns) != 0 || !near(table.X.Uint8s()[0], 60) {
+		t.Errorf("a grey image without a class: %v, error %v", table, err)
+	}
+}
+
+func TestReadImagesErrors(t *testing.T) {
+	dir := t.TempDir()
+	writeImage(t, filepath.Join(dir, "mixed", "x.png"), 2, 2, color.Black)
+	writeImage(t, filepath.Join(dir, "mixed", "a", "x.png"), 2, 2, color.Black)
+	for path, text := range map[string]string{"broken/x.png": "no image", "empty/x.txt": "text", "classes/a/x.txt": "text"} {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, path)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, path), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for folder, want := range map[string]string{
+		"mixed": "images beside the folder", "broken": "x.png: image: unknown format", "empty": "no images", "none": "no such file", "classes": "0 images and 0 folders",
+	} {
+		if table, err := ReadImages(filepath.Join(dir, folder), 3, 2, 2); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v, error %v, want %q", folder, table, err, want)
+		}
+	}
+	if _, err := ReadImages(dir, 2, 2, 2); err == nil {
+		t.Error("two channels are accepted")
+	}
+}

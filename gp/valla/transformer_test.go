@@ -1,0 +1,136 @@
+package valla_test
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"gorgonia.org/tensor"
+
+	"github.com/go-valla/valla/data/npy"
+	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/likelihood"
+	"github.com/go-valla/valla/gp/valla"
+	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/jacobian"
+	"github.com/go-valla/valla/layers"
+	"github.com/go-valla/valla/layers/onnx"
+)
+
+// transformer returns a transformer that PyTorch has exported, with its inputs and classes.
+func transformer(t *testing.T) (net layers.Network, x, y *tensor.Dense) {
+	t.Helper()
+	const path = "../../layers/onnx/testdata/transformer_tiny"
+	f, err := onnx.Read(path+".onnx", onnx.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if net, err = f.Network(tensor.Float64); err != nil {
+		t.Fatal(err)
+	}
+	a, err := npy.ReadArchive(path + ".npz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, _ = a.Get("x")
+	outputs, _ := a.Get("y")
+	n, c := outputs.Shape()[0], outputs.Shape()[1]
+	y = tensor.New(tensor.Of(tensor.Float64), tensor.WithShape(n, c))
+	for i := range n {
+		y.Float64s()[i*c+i%c] = 1
+	}
+	return net, graph.Convert(x, tensor.Float64), y
+}
+
+// TestTransformer compares the gradients of the loss by all parameters with finite differences.
+// The inducing inputs need second derivatives of the network.
+func TestTransformer(t *testing.T) {
+	net, x, y := transformer(t)
+	z, err := x.Slice(tensor.S(0, 3))
+	if err != nil {
+		t.Fatal(err)
+	}
+	layer, err := valla.New(jacobian.NTK{Net: net}, z.Materialize().(*tensor.Dense), []int{0, 1, 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rng := rand.New(rand.NewPCG(3, 4))
+	for i := range layer.L.Value.Float64s() {
+		layer.L.Value.Float64s()[i] += 0.1 * rng.NormFloat64()
+	}
+	b := graph.NewBuilder(tensor.Float64)
+	in, out := b.Input("x", x.Shape()...), b.Input("y", y.Shape()...)
+	loss := layer.Loss(b, in, out, net.Forward(b, in), valla.Objective{Likelihood: likelihood.Softmax{}, N: 50}).Loss
+	params := layer.Params()
+	var leaves []*graph.Node
+	for _, p := range params {
+		leaves = append(leaves, b.Param(p))
+	}
+	grads := graph.Grad(b, loss, leaves...)
+	if b.Err() != nil {
+		t.Fatal(b.Err())
+	}
+	program, err := graph.Compile(b, append(grads, loss), graph.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for leaf, v := range map[*graph.Node]*tensor.Dense{in: x, out: y} {
+		if err := program.Bind(leaf, v); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run := func() float64 {
+		if err := program.Run(); err != nil {
+			t.Fatal(err)
+		}
+		return program.Scalar(loss)
+	}
+	for i, p := range params {
+		v := p.Value.Float64s()
+		start, direction := append([]float64{}, v...), make([]float64, len(v))
+		for k := range direction {
+			direction[k] = rng.NormFloat64()
+		}
+		at := func(h float64) float64 {
+			for k := range v {
+				v[k] = start[k] + h*direction[k]
+			}
+			return run()
+		}
+		const h = 1e-3
+		want := (8*(at(h)-at(-h)) - (at(2*h) - at(-2*h))) / (12 * h)
+		at(0)
+		got := 0.0
+		for k, g := range graph.Floats(program.Value(grads[i])) {
+			got += g * direction[k]
+		}
+		if math.Abs(got-want) > 1e-6*max(1, math.Abs(want)) {
+			t.Errorf("%s: gradient along a direction %.10g, want %.10g", p.Name, got, want)
+		}
+	}
+}
+
+// TestFitTransformer fits all weights and those of some names.
+func TestFitTransformer(t *testing.T) {
+	net, x, y := transformer(t)
+	p := gp.Problem{Net: net, Likelihood: likelihood.Softmax{}, Train: gp.Examples{X: x, Y: y}}
+	for _, weights := range [][]string{nil, {"head.*"}, {"last-layer"}} {
+		s := &valla.Settings{Iterations: 3, Inducing: 2, BatchSize: 2, Weights: weights}
+		fitted, err := s.Fit(t.Context(), p, gp.Run{Seed: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		g, err := fitted.Posterior.Predict(t.Context(), x)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, v := range g.Cov.Float64s() {
+			if c := y.Shape()[1]; i%(c*c)%(c+1) == 0 && !(v > 0) {
+				t.Errorf("%q: variance %g", weights, v)
+			}
+		}
+	}
+	if _, err := (&valla.Settings{Weights: []string{"none"}}).Fit(t.Context(), p, gp.Run{}); err == nil {
+		t.Error("an unknown name of weights is accepted")
+	}
+}

@@ -1,0 +1,195 @@
+package graph
+
+import (
+	"fmt"
+
+	"github.com/go-valla/valla/internal/kernel"
+)
+
+// ConvOptions are the settings of [Builder.Convolution], each for rows and for columns. The
+// zero value of Groups, of a stride or of a dilation means 1.
+type ConvOptions struct {
+	Groups        int // the channels are divided into groups that do not see each other
+	Stride        [2]int
+	Dilation      [2]int // from one element of a filter to the next in the image
+	Before, After [2]int // zeros around the image
+}
+
+func (o ConvOptions) complete() ConvOptions {
+	o.Groups = max(o.Groups, 1)
+	for i := range 2 {
+		o.Stride[i], o.Dilation[i] = max(o.Stride[i], 1), max(o.Dilation[i], 1)
+	}
+	return o
+}
+
+// simple says whether Conv2D computes the convolution.
+func (o ConvOptions) simple() bool {
+	return o.Groups == 1 && o.Stride[0] == o.Stride[1] && o.Dilation == [2]int{1, 1} && o.Before == o.After && o.Before[0] == o.Before[1]
+}
+
+// groupConv is a convolution with all settings and plain loops.
+type groupConv struct {
+	ConvOptions
+	in, out        int // channels of images and of results
+	height, width  int
+	filter, places [2]int // rows and columns of a filter and of a result
+}
+
+func (c groupConv) String() string {
+	return fmt.Sprintf("of %d×%d×%d by %d filters %v to %v with %+v", c.in, c.height, c.width, c.out, c.filter, c.places, c.ConvOptions)
+}
+
+// Check implements convolution.
+func (c groupConv) Check() error {
+	limit := 1 << 31
+	for _, n := range []int{c.in, c.out, c.height, c.width, c.filter[0], c.filter[1], c.places[0], c.places[1]} {
+		if n < 1 || n >= limit {
+			return fmt.Errorf("convolution %v: sizes must be at least 1, and filters must fit", c)
+		}
+	}
+	if c.in%c.Groups != 0 || c.out%c.Groups != 0 || min(c.Before[0], c.Before[1], c.After[0], c.After[1]) < 0 {
+		return fmt.Errorf("convolution %v: groups must divide the channels, padding be at least 0", c)
+	}
+	return nil
+}
+
+func (c groupConv) shape(p part) []int {
+	switch p {
+	case images:
+		return []int{c.in, c.height, c.width}
+	case results:
+		return []int{c.out, c.places[0], c.places[1]}
+	}
+	return []int{c.out, c.in / c.Groups, c.filter[0], c.filter[1]}
+}
+
+func (c groupConv) loops(p part, n kernel.ConvRows) Loops {
+	return Loops{F32: groupConvLoop[float32](c, p, n), F64: groupConvLoop[float64](c, p, n)}
+}
+
+// groupConvLoop divides the work by groups, which have channels and filters of their own.
+func groupConvLoop[T kernel.Float](c groupConv, p part, n kernel.ConvRows) func(y []T, x [][]T) error {
+	terms, from := max(n.X, n.W, n.Y), inputsOf[p]
+	xs, ws, ys := size(c.shape(images)), size(c.shape(filters)), size(c.shape(results))
+	work := terms * ys / c.Groups * c.in / c.Groups * c.filter[0] * c.filter[1]
+	run := stacked(c.Groups, work, func(y []T, x [][]T, group int) {
+		var operands [3][]T
+		operands[p], operands[from[0]], operands[from[1]] = y, x[0], x[1]
+		for r := range terms {
+			convTerm(c, p, group, operands[images][r*n.X/terms*xs:], operands[filters][r*n.W/terms*ws:], operands[results][r*n.Y/terms*ys:])
+		}
+	})
+	return func(y []T, x [][]T) error {
+		clear(y)
+		return run(y, x)
+	}
+}
+
+// convTerm adds one term of the part p: the convolution of a group's channels of one image.
+func convTerm[T kernel.Float](c groupConv, p part, group int, x, w, y []T) {
+	in, out := c.in/c.Groups, c.out/c.Groups
+	for o := group * out; o < (group+1)*out; o++ {
+		result := y[o*c.places[0]*c.places[1]:]
+		for k := range in {
+			image := x[(group*in+k)*c.height*c.width:]
+			for ky := range c.filter[0] {
+				for kx := range c.filter[1] {
+					convTap(c, p, ky, kx, image, &w[((o*in+k)*c.filter[0]+ky)*c.filter[1]+kx], result)
+				}
+			}
+		}
+	}
+}
+
+// convTap adds what one element of a filter does, row by row of the results.
+func convTap[T kernel.Float](c groupConv, p part, ky, kx int, image []T, w *T, result []T) {
+	shift, step := kx*c.Dilation[1]-c.Before[1], c.Stride[1]
+	from, to := 0, min(c.places[1], (c.width-1-shift+step)/step)
+	if shift < 0 {
+		from = (step - 1 - shift) / step
+	}
+	for i := range c.places[0] {
+		row := i*c.Stride[0] + ky*c.Dilation[0] - c.Before[0]
+		if row < 0 || row >= c.height || from >= to {
+			continue
+		}
+		y, x := result[i*c.places[1]+from:i*c.places[1]+to], image[row*c.width+from*step+shift:]
+		switch p {
+		case results:
+			axpy(*w, x, step, y, 1, len(y))
+		case images:
+			axpy(*w, y, 1, x, step, len(y))
+		default:
+			*w += dot(x, step, y)
+		}
+	}
+}
+
+// axpy adds a·x to y, n elements that are so far apart.
+func axpy[T kernel.Float](a T, x []T, stepX int, y []T, stepY, n int) {
+	if stepX == 1 && stepY == 1 {
+		kernel.Axpy(a, x[:n], y[:n])
+		return
+	}
+	for i := range n {
+		y[i*stepY] += a * x[i*stepX]
+	}
+}
+
+// dot is the inner product of y with the elements of x that are step apart.
+func dot[T kernel.Float](x []T, step int, y []T) T {
+	if step == 1 {
+		return kernel.Dot(x[:len(y)], y)
+	}
+	var sum T
+	for i, v := range y {
+		sum += x[i*step] * v
+	}
+	return sum
+}
+
+// Convolution returns the convolution of images x [B,In,H,W] with filters
+// w [Out,In/Groups,KH,KW], as ONNX's Conv and PyTorch's conv2d: result [B,Out,H',W'] with
+// H' = (H + Before + After − Dilation·(KH − 1) − 1)/Stride + 1, rounded down.
+func (b *Builder) Convolution(x, w *Node, o ConvOptions) *Node {
+	if !b.usable("convolution", x, w) {
+		return nil
+	}
+	xs, ws := x.Shape(), w.Shape()
+	if o = o.complete(); len(xs) != 4 || len(ws) != 4 || xs[1] != ws[1]*o.Groups {
+		return b.Failf("graph: convolution: shapes %v and %v in %d groups, expected [B,In,H,W] and [Out,In/groups,KH,KW]", xs, ws, o.Groups)
+	}
+	if o.simple() {
+		return b.Conv2D(x, w, o.Stride[0], o.Before[0])
+	}
+	c := groupConv{ConvOptions: o, in: xs[1], out: ws[0], height: xs[2], width: xs[3], filter: [2]int(ws[2:])}
+	for d := range 2 {
+		if room := xs[2+d] + o.Before[d] + o.After[d] - o.Dilation[d]*(ws[2+d]-1) - 1; room >= 0 {
+			c.places[d] = room/o.Stride[d] + 1
+		}
+	}
+	return b.Apply(conv{part: results, convolution: c, rows: kernel.ConvRows{X: xs[0], W: 1, Y: xs[0]}}, x, w)
+}
+
+// ConvTranspose returns the transposed convolution of x [B,In,H,W] with filters
+// w [In,Out/Groups,KH,KW], as ONNX's ConvTranspose and PyTorch's conv_transpose2d: result
+// [B,Out,H',W'] with H' = (H − 1)·Stride + Dilation·(KH − 1) + 1 − Before − After + extra,
+// where 0 ≤ extra < Stride.
+func (b *Builder) ConvTranspose(x, w *Node, extra [2]int, o ConvOptions) *Node {
+	if !b.usable("transposed convolution", x, w) {
+		return nil
+	}
+	xs, ws := x.Shape(), w.Shape()
+	if o = o.complete(); len(xs) != 4 || len(ws) != 4 || xs[1] != ws[0] {
+		return b.Failf("graph: transposed convolution: shapes %v and %v, expected [B,In,H,W] and [In,Out/groups,KH,KW]", xs, ws)
+	}
+	c := groupConv{ConvOptions: o, in: ws[1] * o.Groups, out: ws[0], filter: [2]int(ws[2:]), places: [2]int(xs[2:])}
+	for d, to := range []*int{&c.height, &c.width} {
+		*to = (xs[2+d]-1)*o.Stride[d] + o.Dilation[d]*(ws[2+d]-1) + 1 - o.Before[d] - o.After[d] + extra[d]
+		if extra[d] < 0 || extra[d] >= o.Stride[d] {
+			return b.Failf("graph: transposed convolution: %d extra places with stride %d, expected fewer than the stride", extra[d], o.Stride[d])
+		}
+	}
+	return b.Apply(conv{part: images, convolution: c, rows: kernel.ConvRows{X: xs[0], W: 1, Y: xs[0]}}, x, w)
+}

@@ -1,0 +1,116 @@
+package layers
+
+import (
+	"cmp"
+	"fmt"
+
+	"github.com/go-valla/valla/graph"
+)
+
+// Norm normalises groups of elements of each example to mean 0 and variance 1, and scales them:
+// y = γ (x − μ)/√(v + ε) + β. [LayerNorm] and [GroupNorm] describe it.
+type Norm struct {
+	Gamma, Beta *graph.Param // [C]
+	Eps         float64
+	Group       int // elements of a group, neighbours in row-major order
+	Each        int // neighbours that share a number of γ and β
+	describes   Layer
+}
+
+// LayerNorm describes a [Norm] along the last axis (Ba and others 2016, "Layer normalization").
+type LayerNorm struct {
+	Name string  `json:"name,omitempty"` // empty: layernorm1, layernorm2, …
+	Eps  float64 `json:"eps,omitempty"`  // ε; 0: 1e-5
+}
+
+// GroupNorm describes a [Norm] of groups of channels of images [C,H,W] (Wu and He 2018, "Group
+// normalization"). With as many groups as channels it is instance normalisation.
+type GroupNorm struct {
+	Name   string  `json:"name,omitempty"` // empty: groupnorm1, groupnorm2, …
+	Groups int     `json:"groups"`
+	Eps    float64 `json:"eps,omitempty"` // ε; 0: 1e-5
+}
+
+func init() {
+	RegisterLayer[LayerNorm]("layernorm")
+	RegisterLayer[GroupNorm]("groupnorm")
+}
+
+// Kind implements Layer.
+func (LayerNorm) Kind() string { return "layernorm" }
+
+// Kind implements Layer.
+func (GroupNorm) Kind() string { return "groupnorm" }
+
+// Make implements Layer.
+func (l LayerNorm) Make(m *Maker, in []int) (Network, []int, error) {
+	n := in[len(in)-1]
+	l.Name = m.Name(l.Name, "layernorm")
+	net, err := newNorm(m, l.Name, n, l.Eps)
+	net.Group, net.Each, net.describes = n, 1, l
+	return net, in, err
+}
+
+// Make implements Layer.
+func (l GroupNorm) Make(m *Maker, in []int) (Network, []int, error) {
+	if err := expectImages(in); err != nil {
+		return nil, nil, err
+	}
+	if l.Groups < 1 || in[0]%l.Groups != 0 {
+		return nil, nil, fmt.Errorf("%d groups of %d channels, expected a divisor", l.Groups, in[0])
+	}
+	l.Name = m.Name(l.Name, "groupnorm")
+	net, err := newNorm(m, l.Name, in[0], l.Eps)
+	net.Group, net.Each, net.describes = in[0]/l.Groups*in[1]*in[2], in[1]*in[2], l
+	return net, in, err
+}
+
+func newNorm(m *Maker, name string, channels int, eps float64) (Norm, error) {
+	if !(eps >= 0 && eps <= 1) {
+		return Norm{}, fmt.Errorf("eps %g, expected 0 to 1", eps)
+	}
+	return Norm{
+		Gamma: m.Param(name+".weight", Constant(1), channels), Beta: m.Param(name+".bias", Constant(0), channels), Eps: cmp.Or(eps, 1e-5),
+	}, nil
+}
+
+// Forward implements Network.
+func (n Norm) Forward(b *graph.Builder, x *graph.Node) *graph.Node {
+	if b.Err() != nil {
+		return nil
+	}
+	shape := x.Shape().Clone()
+	examples, size := shape[0], shape.TotalSize()/shape[0]
+	groups := b.Reshape(x, examples, size/n.Group, n.Group)
+	average := func(y *graph.Node) *graph.Node { return b.Scale(b.SumAxis(y, -1), 1/float64(n.Group)) }
+	centred := b.Sub(groups, average(groups))
+	normal := b.Div(centred, b.Sqrt(b.Affine(average(b.Square(centred)), 1, n.Eps)))
+	channels := n.Gamma.Value.Shape().TotalSize()
+	rows := b.Reshape(normal, examples, size/channels/n.Each, channels, n.Each)
+	per := func(p *graph.Param) *graph.Node { return b.Reshape(b.Param(p), 1, 1, channels, 1) }
+	return b.Reshape(b.Add(b.Mul(rows, per(n.Gamma)), per(n.Beta)), shape...)
+}
+
+// Params implements Network.
+func (n Norm) Params() []*graph.Param { return []*graph.Param{n.Gamma, n.Beta} }
+
+// Describe implements Describer.
+func (n Norm) Describe() (Layers, error) { return Layers{n.describes}, nil }
+
+// Dropout is the identity: networks of this package are trained and used without dropping
+// anything out. It takes the place of the layer in networks from elsewhere.
+type Dropout struct {
+	none
+	Probability float64 `json:"probability,omitempty"` // of dropping an element where the network was trained
+}
+
+func init() { RegisterLayer[Dropout]("dropout") }
+
+// Kind implements Layer.
+func (Dropout) Kind() string { return "dropout" }
+
+// Make implements Layer.
+func (d Dropout) Make(_ *Maker, in []int) (Network, []int, error) { return d, in, nil }
+
+// Forward implements Network.
+func (Dropout) Forward(_ *graph.Builder, x *graph.Node) *graph.Node { return x }

@@ -1,0 +1,278 @@
+package onnx
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"gorgonia.org/tensor"
+
+	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/layers"
+)
+
+// Graph is a network as ONNX describes it, without its weights. It is a layer: its settings,
+// which are its fields, can be written to files, and it makes the network.
+type Graph struct {
+	Opset     int      `json:"opset"`
+	Input     string   `json:"input"`
+	Output    string   `json:"output"`
+	Batch     int      `json:"batch,omitempty"` // number of examples in the file; 0 if it is free there
+	Arrays    []Array  `json:"arrays"`          // the weights
+	Constants []Tensor `json:"constants,omitempty"`
+	Nodes     []Node   `json:"nodes"` // each after those whose outputs it takes
+}
+
+// Array describes an array of weights.
+type Array struct {
+	Name  string `json:"name"`
+	Shape []int  `json:"shape"`
+	State bool   `json:"state,omitempty"` // not trainable
+}
+
+// Node is one operation.
+type Node struct {
+	Op         string               `json:"op"`
+	Name       string               `json:"name,omitempty"`
+	Inputs     []string             `json:"inputs,omitempty"`
+	Outputs    []string             `json:"outputs"`
+	Attributes map[string]Attribute `json:"attributes,omitempty"`
+}
+
+// Attribute is a setting of a node: the field of its type.
+type Attribute struct {
+	Int    int64     `json:"int,omitempty"`
+	Float  float64   `json:"float,omitempty"`
+	Text   string    `json:"text,omitempty"`
+	Ints   []int64   `json:"ints,omitempty"`
+	Floats []float64 `json:"floats,omitempty"`
+	Texts  []string  `json:"texts,omitempty"`
+	Tensor *Tensor   `json:"tensor,omitempty"`
+}
+
+func init() { layers.RegisterLayer[Graph]("onnx") }
+
+// Kind implements layers.Layer.
+func (Graph) Kind() string { return "onnx" }
+
+// Make implements layers.Layer. Start values follow from the first use of an array: weights of
+// products are drawn as by layers.NewDense, scales and variances are 1, all others 0.
+func (g Graph) Make(m *layers.Maker, in []int) (layers.Network, []int, error) {
+	if err := g.check(); err != nil {
+		return nil, nil, err
+	}
+	out, err := g.dry(in, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	n := &network{Graph: g, arrays: map[string]*graph.Param{}}
+	for _, a := range g.Arrays {
+		if a.State {
+			p := m.State(a.Name, g.start(a), a.Shape...)
+			n.state, n.arrays[a.Name] = append(n.state, p), p
+			continue
+		}
+		p := m.Param(a.Name, g.start(a), a.Shape...)
+		n.params, n.arrays[a.Name] = append(n.params, p), p
+	}
+	return n, out, nil
+}
+
+// start returns how an array begins.
+func (g Graph) start(a Array) layers.Start {
+	for _, n := range g.Nodes {
+		i := slices.Index(n.Inputs, a.Name)
+		switch {
+		case i < 0:
+		case n.Op == "BatchNormalization" && i == 4, i == 1 && slices.Contains([]string{"Mul", "BatchNormalization", "InstanceNormalization", "LayerNormalization", "GroupNormalization"}, n.Op):
+			return layers.Constant(1)
+		case len(a.Shape) < 2:
+			return layers.Constant(0)
+		default:
+			fan := 1
+			for _, d := range a.Shape[1:] {
+				fan *= d
+			}
+			return layers.Uniform(1 / math.Sqrt(float64(fan)))
+		}
+	}
+	return layers.Constant(0)
+}
+
+// check returns an error for graphs that no file can describe.
+func (g Graph) check() error {
+	if g.Opset < minOpset || g.Opset > maxOpset {
+		return fmt.Errorf("opset %d, expected %d to %d", g.Opset, minOpset, maxOpset)
+	}
+	known := names{"": true, g.Input: true}
+	for _, a := range g.Arrays {
+		if err := known.define(a.Name); err != nil {
+			return err
+		}
+	}
+	for _, c := range g.Constants {
+		if err := known.define(c.Name); err != nil {
+			return err
+		}
+	}
+	for i, n := range g.Nodes {
+		if err := n.check(known); err != nil {
+			return fmt.Errorf("%s: %w", g.at(i), err)
+		}
+	}
+	if g.Output == "" || !known[g.Output] {
+		return fmt.Errorf("no node computes the output %q", g.Output)
+	}
+	return nil
+}
+
+// names are those of the values that are known at a node.
+type names map[string]bool
+
+func (known names) define(name string) error {
+	if known[name] {
+		return fmt.Errorf("two values are called %q", name)
+	}
+	known[name] = true
+	return nil
+}
+
+// check checks a node and adds its outputs to the names.
+func (n Node) check(known names) error {
+	if operators[n.Op] == nil {
+		return fmt.Errorf("this operator is not supported; valla network operators lists those that are")
+	}
+	for _, name := range n.Inputs {
+		if !known[name] {
+			return fmt.Errorf("its input %q comes from no node before it", name)
+		}
+	}
+	if len(n.Outputs) == 0 {
+		return fmt.Errorf("it has no output")
+	}
+	for _, name := range n.Outputs {
+		if name == "" {
+			continue
+		}
+		if err := known.define(name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// at names a node in messages.
+func (g Graph) at(i int) string {
+	n := g.Nodes[i]
+	name := n.Name
+	if name == "" && len(n.Outputs) > 0 {
+		name = n.Outputs[0]
+	}
+	return fmt.Sprintf("node %d %q (%s, opset %d)", i+1, name, n.Op, g.Opset)
+}
+
+// dry computes with shapes only: the arrays are leaves without values.
+func (g Graph) dry(in []int, seen func(i int, out []value)) ([]int, error) {
+	const batch = 3
+	b := graph.NewBuilder(tensor.Float64)
+	x := b.Input("x", append([]int{batch}, in...)...)
+	count := 0
+	y, err := g.run(b, x, func(a Array) *graph.Node {
+		count++
+		return b.Input(fmt.Sprint("array ", count), a.Shape...)
+	}, seen)
+	if err != nil {
+		return nil, err
+	}
+	if y.Dims() < 2 || y.Shape()[0] != batch {
+		return nil, fmt.Errorf("the output %q has shape %v for %d examples, expected [B,...]", g.Output, y.Shape(), batch)
+	}
+	return y.Shape()[1:].Clone(), nil
+}
+
+// Rows implements layers.Summarized: one row for each node that computes with the examples or
+// the weights.
+func (g Graph) Rows(in []int) ([]layers.Row, error) {
+	if err := g.check(); err != nil {
+		return nil, err
+	}
+	var rows []layers.Row
+	counted := map[string]bool{}
+	_, err := g.dry(in, func(i int, out []value) {
+		if out[0].node == nil {
+			return
+		}
+		n := g.Nodes[i]
+		r := layers.Row{Layer: n.Op, Name: n.Name, Output: slices.Clone(out[0].node.Shape()[min(1, out[0].node.Dims()):])}
+		for _, a := range g.Arrays {
+			if !a.State && !counted[a.Name] && slices.Contains(n.Inputs, a.Name) {
+				r.Parameters += product(a.Shape)
+				r.Arrays = append(r.Arrays, a.Name)
+				counted[a.Name] = true
+			}
+		}
+		rows = append(rows, r)
+	})
+	return rows, err
+}
+
+// network is a Graph with weights.
+type network struct {
+	Graph
+	arrays        map[string]*graph.Param
+	params, state []*graph.Param
+}
+
+// Forward implements layers.Network.
+func (n *network) Forward(b *graph.Builder, x *graph.Node) *graph.Node {
+	if b.Err() != nil {
+		return nil
+	}
+	y, err := n.run(b, x, func(a Array) *graph.Node { return b.Param(n.arrays[a.Name]) }, nil)
+	if err != nil {
+		return b.Fail(fmt.Errorf("onnx: %w", err))
+	}
+	return y
+}
+
+// Params implements layers.Network.
+func (n *network) Params() []*graph.Param { return n.params }
+
+// State implements layers.Stateful.
+func (n *network) State() []*graph.Param { return n.state }
+
+// Describe implements layers.Describer.
+func (n *network) Describe() (layers.Layers, error) { return layers.Layers{n.Graph}, nil }
+
+// LastLayer returns the parameters of the last node that has any. If it adds a bias to a product
+// with weights, those belong to it.
+func (n *network) LastLayer() []*graph.Param {
+	var found []*graph.Param
+	want := ""
+	for _, node := range slices.Backward(n.Nodes) {
+		if want != "" && !slices.Contains(node.Outputs, want) {
+			continue
+		}
+		var own []*graph.Param
+		rest := ""
+		for _, name := range node.Inputs {
+			if p := n.arrays[name]; slices.Contains(n.params, p) {
+				own = append(own, p)
+			} else {
+				rest = name
+			}
+		}
+		switch {
+		case want != "": // what the bias was added to
+			if node.Op == "MatMul" {
+				found = append(own, found...)
+			}
+			return found
+		case len(own) > 0 && node.Op != "Add":
+			return own
+		case len(own) > 0:
+			found, want = own, rest
+		}
+	}
+	return found
+}

@@ -1,0 +1,197 @@
+package onnx
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/go-valla/valla/internal/raw"
+)
+
+// maxHost bounds the elements of a constant.
+const maxHost = 1 << 23
+
+// host is a constant: an array that does not depend on the examples or on the weights, such as
+// the numbers of a shape. Whole numbers up to 2^53 are exact.
+type host struct {
+	shape []int
+	v     []float64
+	whole bool // integers or booleans
+}
+
+// integers is a vector of whole numbers.
+func integers(v []int) *host {
+	h := &host{shape: []int{len(v)}, whole: true, v: make([]float64, len(v))}
+	for i, x := range v {
+		h.v[i] = float64(x)
+	}
+	return h
+}
+
+// ints returns the elements, of which too large ones stand for the end of an axis.
+func (h *host) ints() []int {
+	out := make([]int, len(h.v))
+	for i, x := range h.v {
+		switch {
+		case x >= 1<<53:
+			out[i] = math.MaxInt32
+		case x <= -1<<53:
+			out[i] = math.MinInt32
+		default:
+			out[i] = int(x)
+		}
+	}
+	return out
+}
+
+// size is the number of elements; 0 for none.
+func (h *host) size() int {
+	if h == nil {
+		return 0
+	}
+	return len(h.v)
+}
+
+// scalar returns the only element.
+func (h *host) scalar() (float64, bool) {
+	if h == nil || len(h.v) != 1 {
+		return 0, false
+	}
+	return h.v[0], true
+}
+
+func (h *host) reshaped(shape []int) *host { return &host{shape: shape, v: h.v, whole: h.whole} }
+
+// broadcast returns the shape to which two shapes broadcast, as in NumPy.
+func broadcast(a, b []int) ([]int, error) {
+	if len(a) < len(b) {
+		a, b = b, a
+	}
+	out := slices.Clone(a)
+	for i, n := range b {
+		at := len(a) - len(b) + i
+		switch {
+		case out[at] == 1:
+			out[at] = n
+		case n != 1 && n != out[at]:
+			return nil, fmt.Errorf("shapes %v and %v do not fit together", a, b)
+		}
+	}
+	return out, nil
+}
+
+// strides returns the steps of an array of a shape in one that it broadcasts to, which has n
+// axes.
+func strides(shape []int, n int) []int {
+	out, step := make([]int, n), 1
+	for d := len(shape) - 1; d >= 0; d-- {
+		if shape[d] > 1 {
+			out[n-len(shape)+d] = step
+		}
+		step *= shape[d]
+	}
+	return out
+}
+
+// view copies the elements of h at from + Σ index·steps, for all indices of a shape.
+func (h *host) view(shape, steps []int, from int) (*host, error) {
+	n, err := raw.Count(shape, maxHost)
+	if err != nil {
+		return nil, err
+	}
+	out := &host{shape: shape, v: make([]float64, n), whole: h.whole}
+	index := make([]int, len(shape))
+	for i := range out.v {
+		at := from
+		for d, k := range index {
+			at += k * steps[d]
+		}
+		out.v[i] = h.v[at]
+		for d := len(index) - 1; d >= 0; d-- {
+			if index[d]++; index[d] < shape[d] {
+				break
+			}
+			index[d] = 0
+		}
+	}
+	return out, nil
+}
+
+// expanded broadcasts h to a shape, which has at least as many axes.
+func (h *host) expanded(shape []int) (*host, error) {
+	to, err := broadcast(h.shape, shape)
+	if err != nil {
+		return nil, err
+	}
+	return h.view(to, strides(h.shape, len(to)), 0)
+}
+
+// zip applies f to the pairs of two arrays that broadcast.
+func zip(a, b *host, whole bool, f func(x, y float64) float64) (*host, error) {
+	shape, err := broadcast(a.shape, b.shape)
+	if err != nil {
+		return nil, err
+	}
+	x, err := a.expanded(shape)
+	if err != nil {
+		return nil, err
+	}
+	y, err := b.expanded(shape)
+	if err != nil {
+		return nil, err
+	}
+	for i := range x.v {
+		x.v[i] = f(x.v[i], y.v[i])
+	}
+	x.whole = whole
+	return x, nil
+}
+
+// each applies f to the elements.
+func (h *host) each(f func(x float64) float64) *host {
+	out := &host{shape: h.shape, v: make([]float64, len(h.v)), whole: h.whole}
+	for i, x := range h.v {
+		out.v[i] = f(x)
+	}
+	return out
+}
+
+// gathered takes the parts at places along an axis.
+func (h *host) gathered(axis int, at []int) (*host, error) {
+	outer, width := 1, 1
+	for d, n := range h.shape {
+		if d < axis {
+			outer *= n
+		} else if d > axis {
+			width *= n
+		}
+	}
+	shape := slices.Clone(h.shape)
+	shape[axis] = len(at)
+	if _, err := raw.Count(shape, maxHost); err != nil {
+		return nil, err
+	}
+	out := &host{shape: shape, whole: h.whole}
+	for o := range outer {
+		for _, k := range at {
+			from := (o*h.shape[axis] + k) * width
+			out.v = append(out.v, h.v[from:from+width]...)
+		}
+	}
+	return out, nil
+}
+
+// transposed permutes the axes.
+func (h *host) transposed(perm []int) (*host, error) {
+	own := make([]int, len(perm))
+	step := 1
+	for d := len(perm) - 1; d >= 0; d-- {
+		own[d] = step
+		step *= h.shape[d]
+	}
+	shape, steps := make([]int, len(perm)), make([]int, len(perm))
+	for d, p := range perm {
+		shape[d], steps[d] = h.shape[p], own[p]
+	}
+	return h.view(shape, steps, 0)
+}

@@ -1,0 +1,211 @@
+package onnx
+
+import (
+	"math"
+	"slices"
+)
+
+func init() {
+	add(map[string]operator{"Pad": pad, "Resize": resize})
+}
+
+// pad surrounds an array by a number, or by its own elements.
+func pad(c *call) []value {
+	v, pads := c.value(0), c.list("pads", 1)
+	n := len(v.shape())
+	axes := c.axes(nil, n)
+	if c.has(3) {
+		axes = nil
+		for _, a := range c.host(3).ints() {
+			axes = append(axes, c.axis(a, n))
+		}
+	}
+	if len(pads) != 2*len(axes) {
+		c.failf("pads %v for the axes %v", pads, axes)
+	}
+	with := 0.0
+	if c.has(2) {
+		with, _ = c.host(2).scalar()
+	}
+	for i, axis := range axes {
+		if before, after := pads[i], pads[len(axes)+i]; before != 0 || after != 0 {
+			v = c.padAxis(v, axis, before, after, with)
+		}
+	}
+	return []value{v}
+}
+
+// padAxis pads along one axis. Negative numbers take elements away.
+func (c *call) padAxis(v value, axis, before, after int, with float64) value {
+	n := v.shape()[axis]
+	if before+n+after < 1 || before+n+after > maxHost {
+		c.failf("pads %d and %d of an axis of %d", before, after, n)
+	}
+	inside := make([]int, before+n+after) // the place of each element in v
+	for i := range inside {
+		inside[i] = i - before
+	}
+	outside := func(k int) bool { return k < 0 || k >= n }
+	switch mode := c.text("mode", "constant"); mode {
+	case "edge":
+		for i, k := range inside {
+			inside[i] = min(max(k, 0), n-1)
+		}
+	case "reflect":
+		for i, k := range inside {
+			if k < 0 {
+				k = -k
+			}
+			inside[i] = k
+			if k >= n {
+				inside[i] = 2*(n-1) - k
+			}
+		}
+	case "wrap":
+		for i, k := range inside {
+			inside[i] = (k%n + n) % n
+		}
+	case "constant":
+		if slices.ContainsFunc(inside, outside) {
+			return c.padConstant(v, axis, inside, with)
+		}
+	default:
+		c.failf("mode %q", mode)
+	}
+	return c.taken(v, axis, inside)
+}
+
+// padConstant puts the elements of v at their places among the number with; −1 and n, and what
+// is beyond, are the places of that.
+func (c *call) padConstant(v value, axis int, inside []int, with float64) value {
+	n := v.shape()[axis]
+	from, count := 0, 0
+	mask := &host{shape: slices.Repeat([]int{1}, len(v.shape()))}
+	mask.shape[axis] = len(inside)
+	for i, k := range inside {
+		if k >= 0 && k < n {
+			if count == 0 {
+				from = i
+			}
+			count++
+		}
+		mask.v = append(mask.v, with*truth(k < 0 || k >= n))
+	}
+	if v.host != nil {
+		c.failf("a constant is padded")
+	}
+	x := c.part(v, axis, inside[from], count, 1).node
+	y := c.made(c.b.Pad(x, axis, from, len(inside)))
+	if with == 0 {
+		return value{node: y}
+	}
+	return value{node: c.made(c.b.Add(y, c.asNode(value{host: mask})))}
+}
+
+// resize takes other numbers of places along axes, nearest or linear between neighbours.
+func resize(c *call) []value {
+	v := c.value(0)
+	own := v.shape()
+	axes := c.axes(nil, len(own))
+	if list := c.ints("axes"); list != nil {
+		axes = c.axes(list, len(own))
+	}
+	c.only("antialias", 0)
+	var scales []float64
+	var sizes []int
+	switch {
+	case c.has(2) && len(c.host(2).v) > 0:
+		scales = c.host(2).v
+	case c.has(3):
+		sizes = c.host(3).ints()
+	}
+	if len(scales) != len(axes) && len(sizes) != len(axes) {
+		c.failf("scales %v and sizes %v for the axes %v", scales, sizes, axes)
+	}
+	for i, axis := range axes {
+		n, scale := own[axis], 0.0
+		to := n
+		if scales != nil {
+			scale = scales[i]
+			to = int(math.Floor(float64(n) * scale))
+		} else {
+			to = sizes[i]
+			scale = float64(to) / float64(n)
+		}
+		if axis == 0 || scale == 1 { // the number of examples stays
+			continue
+		}
+		if to < 1 || to > maxHost {
+			c.failf("%d places along axis %d", to, axis)
+		}
+		v = c.resizeAxis(v, axis, to, scale)
+	}
+	return []value{v}
+}
+
+// source returns the place in n that a place i of the result comes from.
+func (c *call) source(i, n, to int, scale float64) float64 {
+	x := float64(i)
+	switch mode := c.text("coordinate_transformation_mode", "half_pixel"); mode {
+	case "half_pixel":
+		return (x+0.5)/scale - 0.5
+	case "pytorch_half_pixel":
+		if to == 1 {
+			return 0
+		}
+		return (x+0.5)/scale - 0.5
+	case "asymmetric":
+		return x / scale
+	case "align_corners":
+		if to == 1 {
+			return 0
+		}
+		return x * float64(n-1) / float64(to-1)
+	default:
+		c.failf("coordinate_transformation_mode %q", mode)
+	}
+	return 0
+}
+
+func (c *call) resizeAxis(v value, axis, to int, scale float64) value {
+	n := v.shape()[axis]
+	low, high := make([]int, to), make([]int, to)
+	weight := &host{shape: slices.Repeat([]int{1}, len(v.shape())), v: make([]float64, to)}
+	weight.shape[axis] = to
+	mode := c.text("mode", "nearest")
+	for i := range to {
+		x := c.source(i, n, to, scale)
+		switch mode {
+		case "nearest":
+			low[i] = min(max(c.nearest(x), 0), n-1)
+		case "linear":
+			x = min(max(x, 0), float64(n-1))
+			low[i] = int(x)
+			high[i], weight.v[i] = min(low[i]+1, n-1), x-math.Floor(x)
+		default:
+			c.failf("mode %q, expected nearest or linear", mode)
+		}
+	}
+	if mode == "nearest" {
+		return c.taken(v, axis, low)
+	}
+	rest := weight.each(func(x float64) float64 { return 1 - x })
+	a, b := c.asNode(c.taken(v, axis, low)), c.asNode(c.taken(v, axis, high))
+	return value{node: c.made(c.b.Add(c.b.Mul(a, c.asNode(value{host: rest})), c.b.Mul(b, c.asNode(value{host: weight}))))}
+}
+
+func (c *call) nearest(x float64) int {
+	switch mode := c.text("nearest_mode", "round_prefer_floor"); mode {
+	case "round_prefer_floor":
+		return int(math.Ceil(x - 0.5))
+	case "round_prefer_ceil":
+		return int(math.Floor(x + 0.5))
+	case "floor":
+		return int(math.Floor(x))
+	case "ceil":
+		return int(math.Ceil(x))
+	default:
+		c.failf("nearest_mode %q", mode)
+	}
+	return 0
+}

@@ -1,0 +1,510 @@
+package onnx
+
+import (
+	"math"
+	"slices"
+
+	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/raw"
+)
+
+func init() {
+	same := func(c *call) []value { return []value{c.value(0)} }
+	add(map[string]operator{
+		"Identity":        same,
+		"Dropout":         same, // at inference
+		"Constant":        constant,
+		"ConstantOfShape": constantOfShape,
+		"Shape":           shapeOf,
+		"Size": func(c *call) []value {
+			return hosts(&host{shape: []int{}, v: []float64{float64(product(c.value(0).shape()))}, whole: true})
+		},
+		"Cast":         cast,
+		"CastLike":     same,
+		"Range":        rangeOf,
+		"Reshape":      reshape,
+		"Flatten":      flatten,
+		"Squeeze":      squeeze,
+		"Unsqueeze":    unsqueeze,
+		"Transpose":    transpose,
+		"Expand":       expand,
+		"Tile":         tile,
+		"Concat":       concat,
+		"Split":        split,
+		"Slice":        slice,
+		"Gather":       gather,
+		"Trilu":        trilu,
+		"DepthToSpace": depthToSpace,
+		"SpaceToDepth": spaceToDepth,
+	})
+}
+
+func constant(c *call) []value {
+	for name, a := range c.Attributes {
+		switch name {
+		case "value":
+			if a.Tensor != nil {
+				h, err := a.Tensor.host()
+				return hosts(must(c, h, err))
+			}
+		case "value_float":
+			return hosts(&host{shape: []int{}, v: []float64{a.Float}})
+		case "value_floats":
+			return hosts(&host{shape: []int{len(a.Floats)}, v: a.Floats})
+		case "value_int":
+			return hosts(&host{shape: []int{}, v: []float64{float64(a.Int)}, whole: true})
+		case "value_ints":
+			return hosts(&host{shape: []int{len(a.Ints)}, v: widened(a.Ints), whole: true})
+		}
+	}
+	c.failf("no value of floating-point numbers or integers")
+	return nil
+}
+
+func constantOfShape(c *call) []value {
+	fill := &host{shape: []int{1}, v: []float64{0}}
+	if a := c.Attributes["value"]; a.Tensor != nil {
+		h, err := a.Tensor.host()
+		fill = must(c, h, err)
+	}
+	x, ok := fill.scalar()
+	shape := c.host(0).ints()
+	n, err := raw.Count(shape, maxHost)
+	if err != nil || !ok {
+		c.failf("shape %v filled with %v, expected fewer than %d elements and one number", shape, fill.shape, maxHost)
+	}
+	return hosts(&host{shape: shape, v: slices.Repeat([]float64{x}, n), whole: fill.whole})
+}
+
+func shapeOf(c *call) []value {
+	shape := c.value(0).shape()
+	clamp := func(i int) int {
+		if i < 0 {
+			i += len(shape)
+		}
+		return min(max(i, 0), len(shape))
+	}
+	from, to := clamp(c.int("start", 0)), clamp(c.int("end", len(shape)))
+	return hosts(integers(shape[from:max(from, to)]))
+}
+
+// cast keeps nodes as they are, among which are the numbers of tokens in the input.
+func cast(c *call) []value {
+	v := c.value(0)
+	if v.host == nil {
+		return []value{v}
+	}
+	to := types[int64(c.int("to", 1))]
+	h := v.host.each(func(x float64) float64 {
+		switch {
+		case to == raw.Bool:
+			return truth(x != 0)
+		case to == raw.F32:
+			return float64(float32(x))
+		case isFloat(to):
+			return x
+		}
+		return math.Trunc(x)
+	})
+	h.whole = !isFloat(to)
+	return hosts(h)
+}
+
+func rangeOf(c *call) []value {
+	from, ok1 := c.host(0).scalar()
+	to, ok2 := c.host(1).scalar()
+	step, ok3 := c.host(2).scalar()
+	n := math.Ceil((to - from) / step)
+	if !ok1 || !ok2 || !ok3 || !(n <= maxHost) {
+		c.failf("a range from %g to %g by %g", from, to, step)
+	}
+	h := &host{v: []float64{}, whole: c.host(0).whole}
+	for i := 0.0; i < n; i++ {
+		h.v = append(h.v, from+i*step)
+	}
+	h.shape = []int{len(h.v)}
+	return hosts(h)
+}
+
+// reshaped gives a value another shape.
+func (c *call) reshaped(v value, shape []int) []value {
+	if n, err := raw.Count(shape, math.MaxInt32); err != nil || n != product(v.shape()) {
+		c.failf("shape %v cannot become %v", v.shape(), shape)
+	}
+	if v.host != nil {
+		return hosts(v.host.reshaped(shape))
+	}
+	if slices.Equal(v.node.Shape(), shape) {
+		return []value{v}
+	}
+	return []value{c.reshapedNode(v, shape)}
+}
+
+func reshape(c *call) []value {
+	v, shape := c.value(0), slices.Clone(c.host(1).ints())
+	own := v.shape()
+	if c.fixed > 0 && len(shape) > 0 && len(own) > 0 && shape[0] == c.fixed && own[0] == c.batch && v.host == nil {
+		shape[0] = c.batch // the exporter has written its own number of examples
+	}
+	open, rest := -1, 1
+	for d, n := range shape {
+		if n == 0 && c.int("allowzero", 0) == 0 && d < len(own) {
+			shape[d] = own[d]
+		}
+		if n == -1 && open < 0 {
+			open = d
+		} else {
+			rest *= shape[d]
+		}
+	}
+	if open >= 0 && rest > 0 {
+		shape[open] = product(own) / rest
+	}
+	return c.reshaped(v, shape)
+}
+
+func flatten(c *call) []value {
+	v := c.value(0)
+	own := v.shape()
+	at := c.int("axis", 1)
+	if at != len(own) {
+		at = c.axis(at, len(own))
+	}
+	return c.reshaped(v, []int{product(own[:at]), product(own[at:])})
+}
+
+func squeeze(c *call) []value {
+	v := c.value(0)
+	own := v.shape()
+	list := c.list("axes", 1)
+	axes := c.axes(list, len(own))
+	if len(list) == 0 {
+		axes = slices.DeleteFunc(axes, func(d int) bool { return own[d] != 1 })
+	}
+	return c.reshaped(v, without(own, axes, false))
+}
+
+func unsqueeze(c *call) []value {
+	v, list := c.value(0), c.list("axes", 1)
+	own := v.shape()
+	n := len(own) + len(list)
+	axes := c.axes(list, n)
+	if len(axes) != len(list) || len(list) == 0 {
+		c.failf("new axes %v", list)
+	}
+	out := make([]int, 0, n)
+	for d := range n {
+		if slices.Contains(axes, d) {
+			out = append(out, 1)
+		} else {
+			out, own = append(out, own[0]), own[1:]
+		}
+	}
+	return c.reshaped(v, out)
+}
+
+func transpose(c *call) []value {
+	v := c.value(0)
+	n := len(v.shape())
+	perm := c.ints("perm")
+	if perm == nil {
+		for d := range n {
+			perm = append(perm, n-1-d)
+		}
+	}
+	if !slices.Equal(slices.Sorted(slices.Values(perm)), c.axes(nil, n)) {
+		c.failf("perm %v of %d axes", perm, n)
+	}
+	return c.transposed(v, perm)
+}
+
+func (c *call) transposed(v value, perm []int) []value {
+	if v.host != nil {
+		h, err := v.host.transposed(perm)
+		return hosts(must(c, h, err))
+	}
+	return []value{c.transposedNode(v, perm)}
+}
+
+// expanded broadcasts a value to a shape, which must be larger.
+func (c *call) expanded(v value, shape []int) value {
+	to, err := broadcast(v.shape(), shape)
+	to = must(c, to, err)
+	if v.host != nil {
+		h, err := v.host.expanded(to)
+		return value{host: must(c, h, err)}
+	}
+	if slices.Equal(v.node.Shape(), to) {
+		return v
+	}
+	return value{node: c.made(c.b.BroadcastTo(v.node, to...))}
+}
+
+func expand(c *call) []value {
+	v, shape := c.value(0), slices.Clone(c.host(1).ints())
+	for d, n := range shape {
+		if own := v.shape(); n == -1 && d+len(own) >= len(shape) { // as PyTorch's expand
+			shape[d] = own[d+len(own)-len(shape)]
+		}
+	}
+	return []value{c.expanded(v, shape)}
+}
+
+func tile(c *call) []value {
+	v := c.value(0)
+	for d, n := range c.host(1).ints() {
+		own := v.shape()
+		if d >= len(own) || n < 1 || n > maxHost {
+			c.failf("repeats %v of shape %v", c.host(1).ints(), own)
+		}
+		if n > 1 { // along an axis of its own, which is joined to the other
+			shape := slices.Clone(own)
+			shape[d] *= n
+			v = c.reshaped(v, slices.Insert(slices.Clone(own), d, 1))[0]
+			v = c.reshaped(c.expanded(v, slices.Insert(slices.Clone(own), d, n)), shape)[0]
+		}
+	}
+	return []value{v}
+}
+
+func concat(c *call) []value {
+	parts := []value{}
+	for i := range c.in {
+		parts = append(parts, c.value(i))
+	}
+	if len(parts) == 0 {
+		c.failf("nothing to join")
+	}
+	return []value{c.joined(parts, c.axis(c.int("axis", 0), len(parts[0].shape())))}
+}
+
+// joined joins values along an axis.
+func (c *call) joined(parts []value, axis int) value {
+	for _, p := range parts {
+		if p.node != nil {
+			var all []*graph.Node
+			for _, p := range parts {
+				if product(p.shape()) > 0 {
+					all = append(all, c.asNode(p))
+				}
+			}
+			return value{node: c.made(c.b.ConcatAxis(axis, all...))}
+		}
+	}
+	return value{host: c.joinedHosts(parts, axis)}
+}
+
+func (c *call) joinedHosts(parts []value, axis int) *host {
+	first := parts[0].host
+	out := &host{shape: slices.Clone(first.shape), whole: first.whole}
+	for _, p := range parts[1:] {
+		if s := p.host.shape; len(s) != len(first.shape) || !slices.Equal(s[:axis], first.shape[:axis]) || !slices.Equal(s[axis+1:], first.shape[axis+1:]) {
+			c.failf("shapes %v and %v along axis %d", first.shape, s, axis)
+		}
+		out.shape[axis] += p.host.shape[axis]
+	}
+	if _, err := raw.Count(out.shape, maxHost); err != nil {
+		c.failf("%w", err)
+	}
+	for o := range product(first.shape[:axis]) {
+		for _, p := range parts {
+			width := product(p.host.shape[axis:])
+			out.v = append(out.v, p.host.v[o*width:(o+1)*width]...)
+		}
+	}
+	return out
+}
+
+func split(c *call) []value {
+	v := c.value(0)
+	axis := c.axis(c.int("axis", 0), len(v.shape()))
+	n, sizes := v.shape()[axis], c.list("split", 1)
+	if sizes == nil {
+		parts := c.int("num_outputs", len(c.Outputs))
+		if parts < 1 || parts > n || parts > len(c.Outputs) {
+			c.failf("%d parts of an axis of %d for %d outputs", parts, n, len(c.Outputs))
+		}
+		each := (n + parts - 1) / parts
+		for left := n; left > 0; left -= each {
+			sizes = append(sizes, min(each, left))
+		}
+	}
+	var out []value
+	from := 0
+	for _, s := range sizes {
+		if s < 1 || from+s > n {
+			c.failf("parts %v of an axis of %d", sizes, n)
+		}
+		out = append(out, c.part(v, axis, from, s, 1))
+		from += s
+	}
+	return out
+}
+
+// part takes count elements along an axis, step apart.
+func (c *call) part(v value, axis, from, count, step int) value {
+	if v.node != nil && step == 1 {
+		if count == v.node.Shape()[axis] {
+			return v
+		}
+		return alongAxis(v, axis, func(n *graph.Node, axis int) *graph.Node { return c.made(c.b.Slice(n, axis, from, from+count)) })
+	}
+	if count > maxHost {
+		c.failf("%d elements by steps of %d, expected at most %d", count, step, maxHost)
+	}
+	at := make([]int, count)
+	for i := range at {
+		at[i] = from + i*step
+	}
+	return c.taken(v, axis, at)
+}
+
+// taken takes the elements at places along an axis.
+func (c *call) taken(v value, axis int, at []int) value {
+	for _, k := range at {
+		if k < 0 || k >= v.shape()[axis] {
+			c.failf("place %d along axis %d of shape %v", k, axis, v.shape())
+		}
+	}
+	if v.host != nil {
+		h, err := v.host.gathered(axis, at)
+		return value{host: must(c, h, err)}
+	}
+	return alongAxis(v, axis, func(n *graph.Node, axis int) *graph.Node { return c.made(c.b.Gather(n, axis, at...)) })
+}
+
+func slice(c *call) []value {
+	v, starts, ends := c.value(0), c.host(1).ints(), c.host(2).ints()
+	var axes, steps []int
+	if c.has(3) {
+		axes = c.host(3).ints()
+	}
+	if c.has(4) {
+		steps = c.host(4).ints()
+	}
+	if len(ends) != len(starts) || axes != nil && len(axes) != len(starts) || steps != nil && len(steps) != len(starts) {
+		c.failf("starts %v, ends %v, axes %v, steps %v", starts, ends, axes, steps)
+	}
+	for i := range starts {
+		axis, step := i, 1
+		if axes != nil {
+			axis = axes[i]
+		}
+		if steps != nil {
+			step = steps[i]
+		}
+		axis = c.axis(axis, len(v.shape()))
+		from, count := c.places(starts[i], ends[i], step, v.shape()[axis])
+		v = c.part(v, axis, from, count, step)
+	}
+	return []value{v}
+}
+
+// places returns the first of the elements from start to end, and their number.
+func (c *call) places(start, end, step, n int) (from, count int) {
+	low, high := 0, n
+	if step < 0 {
+		low, high = -1, n-1
+	}
+	clamp := func(i int) int {
+		if i < 0 {
+			i += n
+		}
+		return min(max(i, low), high)
+	}
+	if step == 0 {
+		c.failf("a step of 0")
+	}
+	from, end = clamp(start), clamp(end)
+	if step > 0 {
+		count = (end - from + step - 1) / step
+	} else {
+		count = (from - end - step - 1) / -step
+	}
+	return from, max(count, 0)
+}
+
+// gather takes elements at constant places, or the rows of a table at the places that the
+// input gives.
+func gather(c *call) []value {
+	v := c.value(0)
+	axis := c.axis(c.int("axis", 0), len(v.shape()))
+	if at := c.value(1); at.host == nil {
+		if axis != 0 || v.node == nil {
+			c.failf("places that depend on the input along axis %d, expected the rows of a table", axis)
+		}
+		return nodes(c.made(c.b.Embed(v.node, at.node)))
+	}
+	index := c.host(1)
+	at := slices.Clone(index.ints())
+	for i, k := range at {
+		if k < 0 {
+			at[i] += v.shape()[axis]
+		}
+	}
+	own := v.shape()
+	shape := slices.Concat(own[:axis], index.shape, own[axis+1:])
+	if len(at) == 1 {
+		if at[0] < 0 || at[0] >= own[axis] {
+			c.failf("place %d along axis %d of shape %v", at[0], axis, own)
+		}
+		return c.reshaped(c.part(v, axis, at[0], 1, 1), shape)
+	}
+	return c.reshaped(c.taken(v, axis, at), shape)
+}
+
+// trilu keeps a triangle of matrices.
+func trilu(c *call) []value {
+	v := c.value(0)
+	shape := v.shape()
+	if len(shape) < 2 {
+		c.failf("shape %v, expected matrices", shape)
+	}
+	k := 0
+	if c.has(1) {
+		k = c.host(1).ints()[0]
+	}
+	rows, columns := shape[len(shape)-2], shape[len(shape)-1]
+	if rows*columns > maxHost {
+		c.failf("shape %v", shape)
+	}
+	mask := &host{shape: []int{rows, columns}}
+	for i := range rows {
+		for j := range columns {
+			mask.v = append(mask.v, truth(c.int("upper", 1) == 1 && j-i >= k || c.int("upper", 1) == 0 && j-i <= k))
+		}
+	}
+	if v.host != nil {
+		h, err := zip(v.host, mask, v.host.whole, func(x, keep float64) float64 {
+			if keep == 0 {
+				return 0
+			}
+			return x
+		})
+		return hosts(must(c, h, err))
+	}
+	return nodes(c.made(c.b.Mul(v.node, c.asNode(value{host: mask}))))
+}
+
+func depthToSpace(c *call) []value {
+	x, k := c.node(0), c.int("blocksize", 1)
+	s := x.Shape()
+	if len(s) != 4 || k < 1 || s[1]%(k*k) != 0 {
+		c.failf("shape %v in blocks of %d", s, k)
+	}
+	split, perm := []int{s[0], k, k, s[1] / (k * k), s[2], s[3]}, []int{0, 3, 4, 1, 5, 2}
+	if c.text("mode", "DCR") == "CRD" {
+		split, perm = []int{s[0], s[1] / (k * k), k, k, s[2], s[3]}, []int{0, 1, 4, 2, 5, 3}
+	}
+	return nodes(c.made(c.b.Reshape(c.b.Transpose(c.b.Reshape(x, split...), perm...), s[0], s[1]/(k*k), s[2]*k, s[3]*k)))
+}
+
+func spaceToDepth(c *call) []value {
+	x, k := c.node(0), c.int("blocksize", 1)
+	s := x.Shape()
+	if len(s) != 4 || k < 1 || s[2]%k != 0 || s[3]%k != 0 {
+		c.failf("shape %v in blocks of %d", s, k)
+	}
+	y := c.b.Transpose(c.b.Reshape(x, s[0], s[1], s[2]/k, k, s[3]/k, k), 0, 3, 5, 1, 2, 4)
+	return nodes(c.made(c.b.Reshape(y, s[0], s[1]*k*k, s[2]/k, s[3]/k)))
+}

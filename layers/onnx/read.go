@@ -1,0 +1,371 @@
+package onnx
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"google.golang.org/protobuf/encoding/protowire"
+	"gorgonia.org/tensor"
+
+	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/raw"
+	"github.com/go-valla/valla/layers"
+)
+
+// Options say how a file becomes a network.
+type Options struct {
+	// Input is the shape of one example, where the file leaves it open.
+	Input []int
+	// Frozen are the names, in which * stands for any letters, of arrays that are not trained although
+	// they are floating-point numbers: the file does not tell a table of fixed positions from a
+	// learned one.
+	Frozen []string
+	// Logits makes the input of a last Softmax the output, for networks of classes.
+	Logits bool
+}
+
+// File is a network that was read, with its weights.
+type File struct {
+	Form    layers.SequentialForm
+	weights map[string]*Tensor
+}
+
+// Read reads the ONNX file at path. Errors are one line: they name the file and, if an operator
+// is not supported, the node, the operator and the opset.
+func Read(name string, o Options) (*File, error) {
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return nil, err
+	}
+	f, err := decode(data, filepath.Dir(name), o)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return f, nil
+}
+
+// Network returns the network with the weights of the file, in the element type dt.
+func (f *File) Network(dt tensor.Dtype) (layers.Sequential, error) {
+	net, err := f.Form.New(dt, rand.New(rand.NewPCG(0, 0)))
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range layers.Arrays(net) {
+		t := f.weights[p.Name]
+		if t == nil {
+			continue // cannot be: the form was made of these weights
+		}
+		v, err := raw.Dense(t.Type, t.Shape, t.Data)
+		if err != nil {
+			return nil, fmt.Errorf("onnx: array %q: %w", p.Name, err)
+		}
+		if i, x := graph.FirstNonFinite(v); i >= 0 {
+			return nil, fmt.Errorf("onnx: array %q: element %d is %g, expected finite numbers", p.Name, i, x)
+		}
+		p.Value = graph.Convert(v, dt)
+		if i, _ := graph.FirstNonFinite(p.Value); i >= 0 {
+			return nil, fmt.Errorf("onnx: array %q: element %d is too large for %v", p.Name, i, dt)
+		}
+	}
+	return net, nil
+}
+
+// decode reads a ModelProto.
+func decode(data []byte, dir string, o Options) (*File, error) {
+	model, err := parse(data)
+	if err != nil {
+		return nil, err
+	}
+	if len(model[7]) == 0 {
+		return nil, fmt.Errorf("no ONNX model: there is no graph")
+	}
+	if len(model[25]) > 0 {
+		return nil, fmt.Errorf("functions in a model are not supported; export with the operators of ONNX alone")
+	}
+	r := &reader{dir: dir, o: o, weights: map[string]*Tensor{}}
+	if r.Opset, err = opset(model); err != nil {
+		return nil, err
+	}
+	g, err := model.message(7)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.read(g); err != nil {
+		return nil, err
+	}
+	r.prune()
+	return r.file()
+}
+
+// opset returns the version of ONNX's own operators.
+func opset(model fields) (int, error) {
+	imports, err := model.messages(8)
+	if err != nil {
+		return 0, err
+	}
+	for _, i := range imports {
+		if d := i.text(1); d == "" || d == "ai.onnx" {
+			if v := i.int(2); v >= minOpset && v <= maxOpset {
+				return int(v), nil
+			}
+			return 0, fmt.Errorf("opset %d, expected %d to %d; export with opset_version=17", i.int(2), minOpset, maxOpset)
+		}
+	}
+	return 0, fmt.Errorf("the model does not name its opset")
+}
+
+// reader makes a Graph of a file.
+type reader struct {
+	Graph
+	dir     string
+	o       Options
+	input   []int              // shape of one example
+	weights map[string]*Tensor // floating-point initialisers that are arrays
+	order   []string           // their names in the order of the file
+}
+
+// read reads a GraphProto.
+func (r *reader) read(g fields) error {
+	if len(g[15]) > 0 {
+		return fmt.Errorf("sparse initialisers are not supported")
+	}
+	constants, err := r.initialisers(g)
+	if err != nil {
+		return err
+	}
+	list, err := g.messages(1)
+	if err != nil {
+		return err
+	}
+	for i, m := range list {
+		n, err := readNode(m, r.dir)
+		if err != nil {
+			return fmt.Errorf("node %d: %w", i+1, err)
+		}
+		r.Nodes = append(r.Nodes, n)
+	}
+	if err := r.inputs(g, constants); err != nil {
+		return err
+	}
+	return r.outputs(g)
+}
+
+// initialisers reads the arrays of the graph. It returns the names of those that are constants:
+// integers, and single numbers without a shape.
+func (r *reader) initialisers(g fields) (constants map[string]bool, err error) {
+	initial, err := g.messages(5)
+	if err != nil {
+		return nil, err
+	}
+	constants = map[string]bool{}
+	for _, m := range initial {
+		t, err := readTensor(m, r.dir)
+		if err != nil {
+			return nil, err
+		}
+		if constants[t.Name] || r.weights[t.Name] != nil {
+			return nil, fmt.Errorf("two initialisers are called %q", t.Name)
+		}
+		if isFloat(t.Type) && len(t.Shape) > 0 && product(t.Shape) > 0 {
+			r.weights[t.Name] = t
+			r.order = append(r.order, t.Name)
+			continue
+		}
+		constants[t.Name] = true
+		r.Constants = append(r.Constants, *t)
+	}
+	return constants, nil
+}
+
+// inputs finds the one input that is no initialiser.
+func (r *reader) inputs(g fields, constants map[string]bool) error {
+	all, err := g.messages(11)
+	if err != nil {
+		return err
+	}
+	var names []string
+	for _, v := range all {
+		name := v.text(1)
+		if constants[name] || r.weights[name] != nil {
+			continue
+		}
+		if names = append(names, name); len(names) == 1 {
+			if err := r.shape(v); err != nil {
+				return fmt.Errorf("input %q: %w", name, err)
+			}
+		}
+	}
+	if len(names) != 1 {
+		return fmt.Errorf("%d inputs %.200q, expected one", len(names), names)
+	}
+	r.Input = names[0]
+	return nil
+}
+
+// shape reads the shape of the input: the number of examples, which is free, and that of one.
+func (r *reader) shape(v fields) error {
+	for _, num := range []protowire.Number{2, 1, 2} { // TypeProto, its tensor, the shape
+		var err error
+		if v, err = v.message(num); err != nil {
+			return err
+		}
+	}
+	dims, err := v.messages(1)
+	if err != nil {
+		return err
+	}
+	if len(dims) < 2 {
+		return fmt.Errorf("%d axes, expected examples and at least one axis of each", len(dims))
+	}
+	r.Batch = int(dims[0].int(1))
+	for _, d := range dims[1:] {
+		r.input = append(r.input, int(d.int(1)))
+	}
+	if r.o.Input != nil && (len(r.o.Input) != len(r.input) || slices.ContainsFunc(r.o.Input, func(n int) bool { return n < 1 })) {
+		return fmt.Errorf("examples of shape %v, expected %d axes", r.o.Input, len(r.input))
+	}
+	for i, n := range r.o.Input {
+		if r.input[i] != n && r.input[i] > 0 {
+			return fmt.Errorf("examples of shape %v, the file has %v", r.o.Input, r.input)
+		}
+		r.input[i] = n
+	}
+	if slices.ContainsFunc(r.input, func(n int) bool { return n < 1 }) {
+		return fmt.Errorf("the file leaves the shape of an example open (%v); state it", r.input)
+	}
+	return nil
+}
+
+func (r *reader) outputs(g fields) error {
+	all, err := g.messages(12)
+	if err != nil {
+		return err
+	}
+	if len(all) != 1 {
+		return fmt.Errorf("%d outputs, expected one", len(all))
+	}
+	r.Output = all[0].text(1)
+	if last := len(r.Nodes) - 1; r.o.Logits && last >= 0 {
+		if n := r.Nodes[last]; n.Op == "Softmax" && len(n.Inputs) == 1 && slices.Equal(n.Outputs, []string{r.Output}) {
+			r.Output = n.Inputs[0]
+		}
+	}
+	return nil
+}
+
+// readNode reads a NodeProto.
+func readNode(m fields, dir string) (Node, error) {
+	n := Node{Op: m.text(4), Name: m.text(3), Inputs: m.texts(1), Outputs: m.texts(2)}
+	if domain := m.text(7); domain != "" && domain != "ai.onnx" {
+		return n, fmt.Errorf("%q (%s of %s): operators beyond ONNX's own are not supported", n.Name, n.Op, domain)
+	}
+	attributes, err := m.messages(5)
+	if err != nil {
+		return n, err
+	}
+	for _, a := range attributes {
+		name := a.text(1)
+		if len(a[6]) > 0 || len(a[11]) > 0 {
+			return n, fmt.Errorf("%q (%s): graphs inside a node are not supported", n.Name, n.Op)
+		}
+		v, err := readAttribute(a, dir)
+		if err != nil {
+			return n, fmt.Errorf("%q (%s): attribute %q: %w", n.Name, n.Op, name, err)
+		}
+		if n.Attributes == nil {
+			n.Attributes = map[string]Attribute{}
+		}
+		n.Attributes[name] = v
+	}
+	return n, nil
+}
+
+func readAttribute(a fields, dir string) (v Attribute, err error) {
+	v.Int, v.Text, v.Texts = a.int(3), a.text(4), a.texts(9)
+	if f, err := a.floats(2); err != nil {
+		return v, err
+	} else if len(f) > 0 {
+		v.Float = f[len(f)-1]
+	}
+	if v.Floats, err = a.floats(7); err != nil {
+		return v, err
+	}
+	if v.Ints, err = a.ints(8); err != nil {
+		return v, err
+	}
+	if len(a[5]) > 0 {
+		t, err := a.message(5)
+		if err != nil {
+			return v, err
+		}
+		v.Tensor, err = readTensor(t, dir)
+		return v, err
+	}
+	return v, nil
+}
+
+// prune leaves out what the output does not depend on, and makes each initialiser that is only
+// copied by an Identity a parameter of its own: exporters store equal weights once.
+func (r *reader) prune() {
+	needed := map[string]bool{r.Output: true}
+	var kept []Node
+	for _, n := range slices.Backward(r.Nodes) {
+		if !slices.ContainsFunc(n.Outputs, func(name string) bool { return needed[name] }) {
+			continue
+		}
+		if n.Op == "Identity" && len(n.Inputs) == 1 && len(n.Outputs) == 1 && r.weights[n.Inputs[0]] != nil {
+			r.weights[n.Outputs[0]] = r.weights[n.Inputs[0]]
+			r.order = append(r.order, n.Outputs[0])
+			continue
+		}
+		for _, name := range n.Inputs {
+			needed[name] = true
+		}
+		kept = append(kept, n)
+	}
+	slices.Reverse(kept)
+	r.Nodes = kept
+	r.order = slices.DeleteFunc(r.order, func(name string) bool { return !needed[name] })
+	r.Constants = slices.DeleteFunc(r.Constants, func(c Tensor) bool { return !needed[c.Name] })
+}
+
+// settings are inputs of operators that are no weights although they may be floating-point.
+var settings = map[string][]int{"Clip": {1, 2}, "Pow": {1}, "Pad": {1, 2}, "Resize": {1, 2, 3}, "Range": {0, 1, 2}, "Where": {0}}
+
+// file sorts the initialisers into parameters, state and constants.
+func (r *reader) file() (*File, error) {
+	state, fixed := map[string]bool{}, map[string]bool{}
+	for _, n := range r.Nodes {
+		for i, name := range n.Inputs {
+			state[name] = state[name] || n.Op == "BatchNormalization" && i >= 3
+			fixed[name] = fixed[name] || slices.Contains(settings[n.Op], i)
+		}
+	}
+	f := &File{weights: map[string]*Tensor{}}
+	for _, name := range r.order {
+		t := r.weights[name]
+		if fixed[name] {
+			c := *t
+			c.Name = name
+			r.Constants = append(r.Constants, c)
+			continue
+		}
+		for _, pattern := range r.o.Frozen {
+			state[name] = state[name] || layers.MatchName(pattern, name)
+		}
+		r.Arrays = append(r.Arrays, Array{Name: name, Shape: t.Shape, State: state[name]})
+		f.weights[name] = t
+	}
+	f.Form = layers.SequentialForm{Input: r.input, Layers: layers.Layers{r.Graph}}
+	out, err := layers.OutputShape(f.Form.Layers, r.input...)
+	if err != nil {
+		return nil, err
+	}
+	if len(out) != 1 {
+		f.Form.Layers = append(f.Form.Layers, layers.Flatten{})
+	}
+	return f, layers.Check(f.Form)
+}

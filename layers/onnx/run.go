@@ -1,0 +1,292 @@
+package onnx
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"maps"
+	"math"
+	"slices"
+
+	"gorgonia.org/tensor"
+
+	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/raw"
+)
+
+// The opsets whose operators are known.
+const (
+	minOpset = 11
+	maxOpset = 21
+)
+
+// Operators lists the supported operators in alphabetical order.
+func Operators() []string { return slices.Sorted(maps.Keys(operators)) }
+
+// value is what a name in the graph stands for: a node, or a constant.
+type value struct {
+	node *graph.Node
+	host *host
+	// node is the transpose of origin, if this is not nil; see ordered.
+	origin *graph.Node
+	perm   []int
+}
+
+func (v value) shape() []int {
+	if v.host != nil {
+		return v.host.shape
+	}
+	return v.node.Shape()
+}
+
+// run writes the graph for the inputs x [B,...] into b's graph; array gives the nodes of the
+// weights, and seen, if not nil, is given what each node computes. It returns the output.
+func (g Graph) run(b *graph.Builder, x *graph.Node, array func(Array) *graph.Node, seen func(i int, out []value)) (*graph.Node, error) {
+	if b.Err() != nil {
+		return nil, b.Err()
+	}
+	values, err := g.known(x, array)
+	if err != nil {
+		return nil, err
+	}
+	constants := 0 // elements of all that are computed
+	for i := range g.Nodes {
+		n := &g.Nodes[i]
+		c := &call{b: b, Node: n, opset: g.Opset, fixed: g.Batch, batch: x.Shape()[0]}
+		for _, name := range n.Inputs {
+			c.in = append(c.in, values[name])
+		}
+		out, err := c.do()
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", g.at(i), err)
+		}
+		if seen != nil {
+			seen(i, out)
+		}
+		for k, name := range n.Outputs[:min(len(n.Outputs), len(out))] {
+			values[name] = out[k]
+			constants += out[k].host.size()
+		}
+		if constants > 4*maxHost {
+			return nil, fmt.Errorf("%s: the constants have more than %d elements", g.at(i), 4*maxHost)
+		}
+	}
+	y, ok := values[g.Output]
+	if !ok || y.node == nil {
+		return nil, fmt.Errorf("the output %q does not depend on the input and the weights", g.Output)
+	}
+	return y.node, b.Err()
+}
+
+// known returns the values that are there before the first node.
+func (g Graph) known(x *graph.Node, array func(Array) *graph.Node) (map[string]value, error) {
+	values := map[string]value{g.Input: {node: x}}
+	for _, a := range g.Arrays {
+		values[a.Name] = value{node: array(a)}
+	}
+	for _, c := range g.Constants {
+		h, err := c.host()
+		if err != nil {
+			return nil, err
+		}
+		values[c.Name] = value{host: h}
+	}
+	return values, nil
+}
+
+// call is one use of an operator.
+type call struct {
+	*Node
+	b            *graph.Builder
+	opset        int
+	fixed, batch int // numbers of examples, in the file (0: free) and now
+	in           []value
+	err          error
+}
+
+// do carries the operator out. A part that fails stops it by a panic with errStop, which ends here.
+func (c *call) do() (out []value, err error) {
+	defer func() {
+		switch r := recover(); r {
+		case nil:
+		case errStop:
+			out, err = nil, c.err
+		default:
+			panic(r)
+		}
+	}()
+	out = operators[c.Op](c)
+	return out, c.b.Err()
+}
+
+// errStop ends an operator whose error is noted.
+var errStop = errors.New("stop")
+
+// failf notes an error and ends the operator.
+func (c *call) failf(format string, args ...any) {
+	c.err = fmt.Errorf(format, args...)
+	panic(errStop)
+}
+
+// must returns a result, or ends the operator with its error.
+func must[T any](c *call, v T, err error) T {
+	if err != nil {
+		c.failf("%w", err)
+	}
+	return v
+}
+
+// made ends the operator if a node could not be made.
+func (c *call) made(n *graph.Node) *graph.Node {
+	if c.b.Err() != nil {
+		c.failf("%w", c.b.Err())
+	}
+	return n
+}
+
+// has says whether an optional input is there.
+func (c *call) has(i int) bool {
+	return i < len(c.in) && i < len(c.Inputs) && c.Inputs[i] != "" && (c.in[i].node != nil || c.in[i].host != nil)
+}
+
+// value returns an input that must be there.
+func (c *call) value(i int) value {
+	if !c.has(i) {
+		c.failf("input %d is missing", i+1)
+	}
+	return c.in[i]
+}
+
+// host returns an input that must be a constant.
+func (c *call) host(i int) *host {
+	v := c.value(i)
+	if v.host == nil {
+		c.failf("input %d depends on the examples or the weights, expected a constant", i+1)
+	}
+	return v.host
+}
+
+// node returns an input as a node.
+func (c *call) node(i int) *graph.Node { return c.asNode(c.value(i)) }
+
+func (c *call) asNode(of value) *graph.Node {
+	if of.node != nil {
+		return of.node
+	}
+	shape := of.host.shape
+	if len(shape) == 0 {
+		shape = []int{1}
+	}
+	if n, err := raw.Count(shape, maxHost); err != nil || n == 0 {
+		c.failf("a constant of shape %v", shape)
+	}
+	v, h := slices.Clone(of.host.v), fnv.New64a()
+	for i, x := range v {
+		if math.IsInf(x, 0) {
+			v[i] = math.Copysign(c.largest(), x) // keeps 0·∞ out of derivatives
+		}
+		h.Write(binary.LittleEndian.AppendUint64(nil, math.Float64bits(v[i])))
+	}
+	return c.made(c.b.Const(fmt.Sprintf("onnx %x %v", h.Sum64(), shape), v, shape...))
+}
+
+// largest is a number that takes the place of infinity.
+func (c *call) largest() float64 {
+	if c.b.Dtype() == tensor.Float32 {
+		return 1e30
+	}
+	return 1e300
+}
+
+// constant says whether all inputs are constants.
+func (c *call) constant() bool {
+	for i := range c.in {
+		if c.has(i) && c.in[i].host == nil {
+			return false
+		}
+	}
+	return true
+}
+
+func (c *call) int(name string, standard int) int {
+	if a, ok := c.Attributes[name]; ok {
+		return int(a.Int)
+	}
+	return standard
+}
+
+func (c *call) float(name string, standard float64) float64 {
+	if a, ok := c.Attributes[name]; ok {
+		return a.Float
+	}
+	return standard
+}
+
+func (c *call) text(name, standard string) string {
+	if a, ok := c.Attributes[name]; ok {
+		return a.Text
+	}
+	return standard
+}
+
+// ints returns a list of numbers, nil if there is none.
+func (c *call) ints(name string) []int {
+	a, ok := c.Attributes[name]
+	if !ok {
+		return nil
+	}
+	out := make([]int, len(a.Ints))
+	for i, n := range a.Ints {
+		out[i] = int(max(min(n, math.MaxInt32), math.MinInt32))
+	}
+	return out
+}
+
+// list returns numbers that are an attribute or, in newer opsets, an input.
+func (c *call) list(name string, input int) []int {
+	if c.has(input) {
+		return c.host(input).ints()
+	}
+	return c.ints(name)
+}
+
+// axis returns an axis of n, which may count from the end.
+func (c *call) axis(axis, n int) int {
+	if axis < -n || axis >= n {
+		c.failf("axis %d of %d", axis, n)
+	}
+	return (axis + n) % n
+}
+
+// axes returns axes of n in ascending order; all if the list is empty.
+func (c *call) axes(list []int, n int) []int {
+	var out []int
+	for _, a := range list {
+		out = append(out, c.axis(a, n))
+	}
+	if len(list) == 0 {
+		for d := range n {
+			out = append(out, d)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// only fails unless an attribute has the one value that is supported.
+func (c *call) only(name string, want int) {
+	if got := c.int(name, want); got != want {
+		c.failf("%s = %d is not supported, only %d", name, got, want)
+	}
+}
+
+func nodes(n ...*graph.Node) []value {
+	out := make([]value, len(n))
+	for i, x := range n {
+		out[i] = value{node: x}
+	}
+	return out
+}
+
+func hosts(h *host) []value { return []value{{host: h}} }

@@ -154,10 +154,14 @@ func (e *Encoding) Apply(t *Table, at []int, lacking map[string]int) (*tensor.De
 
 // missing is the error about a value that column j lacks.
 func (t *Table) missing(j int) error {
-	for _, w := range t.wordsOf(j).List {
+	words := t.wordsOf(j).List
+	for _, w := range words {
 		if Missing(w.Text) {
 			return t.cell(j, w, "a value")
 		}
+	}
+	if len(words) > 0 {
+		return t.cell(j, words[0], "a number")
 	}
 	return fmt.Errorf("%s: column %q lacks values", t.Path, t.Columns[j])
 }

@@ -148,5 +148,5 @@ func TestReadTableOfFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := ReadTable(path)
-	expectError(t, err, path+": ", "directory")
+	expectError(t, err, path+": ", "a folder of images for inputs of shape []")
 }

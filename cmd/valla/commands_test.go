@@ -63,5 +63,5 @@ func TestNetworkCommand(t *testing.T) {
 	fails(t, dir, 2, "expected the file of one network", "network", "show")
 	fails(t, dir, 1, "no such file", "network", "show", "none.onnx")
 	fails(t, dir, 2, "expected a file called .onnx", "fit", "train.csv", "--network", "net.pt", "--out", "x.valla")
-	fails(t, dir, 1, "a folder of images for a network whose inputs have shape [2]", "predict", ".", "--model", "m.valla")
+	fails(t, dir, 1, "a folder of images for inputs of shape [2]", "predict", ".", "--model", "m.valla")
 }

@@ -72,7 +72,7 @@ func newFit(args []string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "fit DATA {--model FILE | --network FILE | --net-weights FILE} --out FILE",
 		Short: "Fit a posterior to a trained network",
-		Long:  fmt.Sprintf(fitHelp, strings.Join(method.Names(), ", "), c.chosen.Name, wrap(c.chosen.Summary, 2)),
+		Long:  fmt.Sprintf(fitHelp, wrap("--method chooses the method: "+strings.Join(method.Names(), ", ")+".", 0), c.chosen.Name, wrap(c.chosen.Summary, 2)),
 		Example: `  valla fit houses.csv --model map.valla --out houses.valla
   valla fit houses.csv --model map.valla --method lla --structure kfac --out houses.valla
   valla fit houses.csv --target price --network net.onnx --out houses.valla
@@ -90,8 +90,9 @@ to one model file. The network's weights and outputs stay as they are; the poste
 error bars. Probabilities of classes are made of outputs and error bars, so that they change,
 and with them the most probable class may.
 
---method chooses the method: %s. The flags below are
-those of the method %s:
+%s
+
+The flags below are those of the method %s:
 
   %s
 

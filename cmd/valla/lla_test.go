@@ -85,7 +85,7 @@ func TestFlagsOfMethods(t *testing.T) {
 		"--structure kfac --method gp":                       `method "gp", expected one of ` + strings.Join(method.Names(), ", "),
 		"--method lla --structure half":                      "expected one of full, kfac, diag, lowrank",
 		"--method lla --weights net.npz":                     "--weights net.npz: expected all, last-layer or names of parameters; a file of weights goes with --net-weights",
-		"--weights other.npz":                                "--weights goes with --method lla, found --method valla",
+		"--weights other.npz":                                "--weights other.npz: expected all, last-layer or names of parameters; a file of weights goes with --net-weights",
 		"--method lla --weights some/where":                  "a file of weights goes with --net-weights",
 		"--method lla --weights dense9":                      `parameter "dense9" is unknown or named twice; the network has ["dense1.weight"`,
 		"--method lla --hyper fixed":                         "hyper fixed needs a prior-std",
@@ -98,7 +98,7 @@ func TestFlagsOfMethods(t *testing.T) {
 		"--validation 0.1 --validation-data test.csv":        "[validation validation-data]",
 		"--memory much":                                      "an amount of memory such as 512MiB or 4GiB",
 		"--patience 3 --method valla":                        "patience 3 with natural gradients",
-		"--method gp-subset --points 3 --weights last-layer": "--weights goes with --method lla, found --method gp-subset",
+		"--method gp-subset --points 3 --weights last-layer": "--weights goes with --method " + takers("weights") + ", found --method gp-subset",
 	} {
 		fails(t, dir, 2, want, append([]string{"fit", "train.csv", "--model", "map.valla", "--out", "x.valla"}, strings.Fields(args)...)...)
 	}

@@ -91,7 +91,7 @@ func TestWriteErrors(t *testing.T) {
 	}
 }
 
-// A damaged result is an error that names the file.
+// A damaged result is named in the report.
 func TestDamagedResult(t *testing.T) {
 	dir := t.TempDir()
 	leave(t, dir)
@@ -102,8 +102,9 @@ func TestDamagedResult(t *testing.T) {
 	if err := os.WriteFile(cells[0], []byte(`{"scores":`), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := New(dir, nil); err == nil || !strings.Contains(err.Error(), cells[0]) || strings.Contains(err.Error(), "\n") {
-		t.Errorf("error %v", err)
+	r, err := New(dir, nil)
+	if err != nil || len(r.Damaged) != 1 || !strings.Contains(r.Damaged[0], cells[0]) || strings.Contains(r.Damaged[0], "\n") {
+		t.Errorf("damaged %q, error %v", r.Damaged, err)
 	}
 }
 

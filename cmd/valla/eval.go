@@ -29,7 +29,10 @@ the calibration error of its central intervals (CQM). Smaller is better. With se
 targets the NLL is the sum over them, and each target has its own RMSE, CRPS and CQM.
 Classes are scored by the NLL of their probabilities, the share of correct answers (ACC,
 larger is better), the expected calibration error (ECE) and the Brier score. The row MAP is
-the network with its noise alone; the other row is the same network with the posterior.`,
+the network with its noise alone; then come the same network with the posterior and, after
+valla calibrate, the calibrated predictions. A conformal calibration changes no score, but the
+coverage that is printed: the share of the rows that lie in their intervals, or whose class is
+in its set.`,
 		Example: "  valla eval test.csv --model houses.valla",
 		Args:    oneTable,
 		RunE:    running(c.run),
@@ -53,6 +56,9 @@ func (c *evalCommand) run(cmd *cobra.Command, args []string) error {
 	}
 	models := []*valla.Model{m.MAP()}
 	if m.Posterior != nil {
+		models = append(models, m.Uncalibrated())
+	}
+	if m.Calibration != nil {
 		models = append(models, m)
 	}
 	e := evaluation{targets: m.Task.Outputs.Targets()}

@@ -140,6 +140,39 @@ func (p *Prediction) SetNames(level float64) ([]string, error) {
 	return out, nil
 }
 
+// Covered returns how many of the targets y, [N,T] of numbers and [N] of classes, lie in the
+// intervals of a level or in the sets of classes, and the mean size of the sets, 0 for numbers.
+func (p *Prediction) Covered(y []float64, level float64) (inside int, size float64, err error) {
+	if p.Classes != nil {
+		return p.coveredBySets(y, level)
+	}
+	lower, upper, err := p.Interval(level)
+	if err != nil {
+		return 0, 0, err
+	}
+	for i, v := range y {
+		if lower[i] <= v && v <= upper[i] {
+			inside++
+		}
+	}
+	return inside, 0, nil
+}
+
+// coveredBySets is Covered for classes.
+func (p *Prediction) coveredBySets(y []float64, level float64) (inside int, size float64, err error) {
+	sets, err := p.Sets(level)
+	if err != nil {
+		return 0, 0, err
+	}
+	for i, set := range sets {
+		size += float64(len(set)) / float64(len(sets))
+		if slices.ContainsFunc(set, func(k int) bool { return p.Classes[k] == y[i] }) {
+			inside++
+		}
+	}
+	return inside, size, nil
+}
+
 // Best returns the number of the most probable class of each row, the first of equals;
 // nil for numbers.
 func (p *Prediction) Best() []int {

@@ -4,12 +4,16 @@ import (
 	"context"
 	"errors"
 	"math"
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 
 	"gorgonia.org/tensor"
 
+	"github.com/go-valla/valla/data/sets"
 	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/calibrate"
 	"github.com/go-valla/valla/gp/laplace"
 	"github.com/go-valla/valla/gp/sfr"
 )
@@ -180,4 +184,61 @@ func TestCalibrateErrors(t *testing.T) {
 		t.Errorf("too few rows: %v", err)
 	}
 	oneLine(t, err, "needs a conformal calibration with 19 rows at least, this one has 9")
+}
+
+// TestConformalOnTables: a network is trained on half of a table's rows. Of the others, 200
+// random divisions calibrate with one half and count in the other. The coverage of 90 % intervals is
+// then k/(n+1) on average, k = ⌈0.9 (n+1)⌉, and the number of rows inside is beta-binomial,
+// whatever the table. With -v it prints the table in docs/uncertainty.md.
+func TestConformalOnTables(t *testing.T) {
+	const folder, level, splits = "../shared/data", 0.9, 200
+	if _, err := os.Stat(filepath.Join(folder, "uci")); err != nil || testing.Short() {
+		t.Skip("needs the UCI tables in ", folder)
+	}
+	for _, name := range []string{"boston", "concrete", "energy"} {
+		s, err := sets.Lookup(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		of, err := s.Table(folder, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		train, pool := Halves(of.Train, 1)
+		m, err := Train(t.Context(), train, TrainOptions{Training: Training{Iterations: 1000}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, y := predict(t, m, pool.X), pool.Y.Float64s()
+		gaussian, _, err := p.Covered(y, level)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n, rng, inside, width := len(y)/2, newRand(1, 0), 0, 0.0
+		for range splits {
+			order := rng.Perm(len(y))
+			in := func(v []float64, at []int) (out []float64) {
+				for _, i := range at {
+					out = append(out, v[i])
+				}
+				return out
+			}
+			c := calibrate.Numbers(in(p.Mean, order[:n]), in(p.Variance, order[:n]), in(y, order[:n]), 1)
+			rest := &Prediction{Targets: p.Targets, Mean: in(p.Mean, order[n:]), Variance: in(p.Variance, order[n:]), Conformal: c}
+			hits, _, err := rest.Covered(in(y, order[n:]), level)
+			if err != nil {
+				t.Fatal(err)
+			}
+			q, _ := c.Quantile(0, level)
+			inside, width = inside+hits, width+q/splits
+		}
+		rest, all := float64(len(y)-n), float64(n+1)
+		want := math.Ceil(level*all) / all
+		spread := math.Sqrt(want * (1 - want) * (1/(all+1) + (1-1/(all+1))/rest) / splits)
+		share := float64(inside) / (rest * splits)
+		t.Logf("| %s | %d | %.3f | %.4f | %.4f ± %.4f | %.2f |", name, n, float64(gaussian)/float64(len(y)), want, share, spread, width)
+		if math.Abs(share-want) > 3*spread {
+			t.Errorf("%s: coverage %.4f, want %.4f ± %.4f", name, share, want, spread)
+		}
+	}
 }

@@ -84,7 +84,7 @@ func (p *Prediction) HalfWidths(level float64) ([]float64, error) {
 	if !(level > 0 && level < 1) {
 		return nil, settings.Errorf("level %g, expected a probability between 0 and 1", level)
 	}
-	out := make([]float64, len(p.Targets))
+	out := make([]float64, max(1, len(p.Targets))) // one where targets have no names
 	for t := range out {
 		out[t] = math.Sqrt2 * math.Erfinv(level) // Φ⁻¹(½ + level/2)
 		if p.Conformal == nil {

@@ -20,9 +20,12 @@ import (
 //
 //	weights/p.npy    parameters and running statistics, as package layers names them
 //	posterior/p.npy  those of the method's State
+//
+// A conformal calibration adds its scores [T,n].
 const (
 	fileFormat   = "valla model 2"
 	headerMember = "model.json"
+	scoresMember = "calibration/scores.npy"
 )
 
 // header holds all of a model file except its arrays.
@@ -35,6 +38,7 @@ type header struct {
 	Regression  *task.Regression     `json:"regression,omitempty"` // one of the two
 	Classes     *task.Classification `json:"classification,omitempty"`
 	Posterior   *posteriorHeader     `json:"posterior,omitempty"`
+	Calibration *Calibration         `json:"calibration,omitempty"`
 	History     []Event              `json:"history"`
 }
 
@@ -78,7 +82,7 @@ func (m *Model) save(path string) error {
 // header returns what is written: the header, and the arrays under the names of their
 // members.
 func (m *Model) header() (header, []gp.Array, error) {
-	h := header{Format: fileFormat, Dtype: m.Dtype().String(), Fingerprint: m.Fingerprint(), Inputs: m.Task.Inputs, History: m.History}
+	h := header{Format: fileFormat, Dtype: m.Dtype().String(), Fingerprint: m.Fingerprint(), Inputs: m.Task.Inputs, Calibration: m.Calibration, History: m.History}
 	switch o := m.Task.Outputs.(type) {
 	case *task.Regression:
 		h.Regression = o
@@ -94,6 +98,10 @@ func (m *Model) header() (header, []gp.Array, error) {
 	var arrays []gp.Array
 	for _, p := range layers.Arrays(m.Net) {
 		arrays = append(arrays, gp.Array{Name: weightMember(p.Name), Value: p.Value})
+	}
+	if c := m.Calibration; c != nil && c.Conformal != nil {
+		arrays = append(arrays, gp.Array{Name: scoresMember, Value: tensor.New(
+			tensor.WithShape(len(m.Task.Outputs.Targets()), c.Conformal.Rows), tensor.WithBacking(c.Conformal.Scores))})
 	}
 	if m.Posterior == nil {
 		return h, arrays, nil

@@ -15,6 +15,7 @@ import (
 
 	"github.com/go-valla/valla/data/npy"
 	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/calibrate"
 	"github.com/go-valla/valla/gp/laplace"
 	"github.com/go-valla/valla/gp/task"
 	"github.com/go-valla/valla/layers"
@@ -67,7 +68,14 @@ func TestSaveRefusesWhatLoadWould(t *testing.T) {
 		`method "guess"`:                      func(m *Model) { m.Posterior.Method = "guess" },
 		"nothing was fitted":                  func(m *Model) { m.Posterior.Stored = nil },
 		"unsupported value":                   func(m *Model) { m.History[0].Seconds = math.NaN() },
-		"outputs of type":                     func(m *Model) { m.Task.Outputs, m.Posterior = foreignOutputs{regression(m)}, nil },
+		"calibration: temperature NaN":        func(m *Model) { m.Calibration = &Calibration{Temperature: math.NaN()} },
+		"calibration: 2 conformal scores of 3": func(m *Model) {
+			m.Calibration = &Calibration{Conformal: &calibrate.Conformal{Rows: 3, Scores: []float64{1, 2}}}
+		},
+		`calibration: link "mc" of the task`: func(m *Model) {
+			m.Calibration = &Calibration{Conformal: &calibrate.Conformal{Link: "mc", Rows: 1, Scores: []float64{1}}}
+		},
+		"outputs of type": func(m *Model) { m.Task.Outputs, m.Posterior = foreignOutputs{regression(m)}, nil },
 	} {
 		m := newTestModel(t, tensor.Float64, 2, 4)
 		spoil(m)

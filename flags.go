@@ -101,7 +101,7 @@ func (m *Model) timidFlag(network judged, y *tensor.Dense) ([]string, error) {
 		return nil, nil
 	}
 	return []string{fmt.Sprintf("The network is right more often than it says: with logits divided by %g its NLL is %.4f instead of %.4f. "+
-		"Error bars of any method only take confidence away, so that none can do this: train the network longer.", best, least, average(network.nlls))}, nil
+		"Error bars of any method only take confidence away, so that none can do this: calibrate by a temperature (valla calibrate, Model.Calibrate), or train the network longer.", best, least, average(network.nlls))}, nil
 }
 
 // tempered returns the prediction of a network alone with its logits divided by a temperature.

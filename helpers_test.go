@@ -114,7 +114,21 @@ func everyPosterior(t testing.TB) map[string]*Model {
 		all["LLA "+name] = fit(t, newTestModel(t, tensor.Float64, 0, 3), wave(8, 3), FitOptions{Settings: &s, Validation: new(0.0)})
 		all["classes, LLA "+name] = fit(t, newTestClasses(t, tensor.Float64, 3), thirds(9, 3), FitOptions{Settings: &s, Validation: new(0.0)})
 	}
+	for name, set := range map[string]*data.Set{"VaLLA 5": wave(30, 4), "SFR": wave(30, 4), "classes, MAP": thirds(30, 4), "classes, VaLLA": thirds(30, 4)} {
+		m := *all[name]
+		m.Calibration = &Calibration{Temperature: 1.7}
+		all[name+", temperature"], all[name+", conformal"] = &m, calibrated(t, &m, set, CalibrateConformal)
+	}
 	return all
+}
+
+func calibrated(t testing.TB, m *Model, set *data.Set, how string) *Model {
+	t.Helper()
+	c, err := m.Calibrate(t.Context(), set, CalibrateOptions{Method: how})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
 }
 
 // wave returns n examples of y = 5 + 2 sin(a) + b/50 + noise of standard deviation 0.2 (in
@@ -222,7 +236,13 @@ func predict(t testing.TB, m *Model, x *tensor.Dense) *Prediction {
 }
 
 // numbers are all of a prediction.
-func numbers(p *Prediction) []float64 { return slices.Concat(p.Mean, p.Variance, p.Latent, p.Probs) }
+func numbers(p *Prediction) []float64 {
+	all := slices.Concat(p.Mean, p.Variance, p.Latent, p.Probs)
+	if p.Conformal != nil {
+		all = append(all, p.Conformal.Scores...)
+	}
+	return all
+}
 
 // inJSON is v as a file holds it.
 func inJSON(t testing.TB, v any) string {

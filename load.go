@@ -10,6 +10,8 @@ import (
 	"math/rand/v2"
 	"os"
 
+	"gorgonia.org/tensor"
+
 	"github.com/go-valla/valla/gp/method"
 	"github.com/go-valla/valla/gp/task"
 	"github.com/go-valla/valla/internal/archive"
@@ -65,6 +67,9 @@ func decode(r io.ReaderAt, size int64) (*Model, error) {
 		return nil, archive.Errorf("weights", "expected the fingerprint %s, found %s", h.Fingerprint, own)
 	}
 	if err := m.restore(a, h.Posterior); err != nil {
+		return nil, err
+	}
+	if err := m.recalibrate(a, h.Calibration); err != nil {
 		return nil, err
 	}
 	return m, a.Empty()
@@ -146,4 +151,23 @@ func (m *Model) restore(a *archive.Reader, h *posteriorHeader) error {
 		err = archive.Errorf("posterior", "%w", err)
 	}
 	return err
+}
+
+// recalibrate reads the calibration, if there is one.
+func (m *Model) recalibrate(a *archive.Reader, c *Calibration) error {
+	if c == nil {
+		return nil
+	}
+	if c.Conformal != nil {
+		scores, err := a.Array(scoresMember, tensor.Float64, len(m.Task.Outputs.Targets()), c.Conformal.Rows)
+		if err != nil {
+			return err
+		}
+		c.Conformal.Scores = scores.Float64s()
+	}
+	m.Calibration = c
+	if err := m.checkCalibration(); err != nil {
+		return archive.Errorf("calibration", "%w", err)
+	}
+	return nil
 }

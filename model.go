@@ -33,7 +33,9 @@ type Model struct {
 	Net       layers.Sequential // of that form, with the MAP weights
 	Task      task.Task         // describes and scales the inputs and the outputs
 	Posterior *Posterior        // nil for the network alone
-	History   []Event           // what made the model, the oldest event first
+	// Calibration corrects predictions after the fact, see [Model.Calibrate]; nil: it does not.
+	Calibration *Calibration
+	History     []Event // what made the model, the oldest event first
 }
 
 // Posterior is a distribution of the network's outputs that a method fitted.
@@ -51,19 +53,21 @@ const (
 	ActionWeights = "weights" // the network's weights came from a file
 	ActionFit     = "fit"     // a posterior was fitted
 	ActionUpdate  = "update"  // rows were added to the posterior
+
+	ActionCalibrate = "calibrate" // predictions were corrected by rows held out
 )
 
 // Event records one step of a model's history: its training, the reading of its weights, a
 // fit, or rows that were added to the fit. In JSON the fields of the Record stand beside the others.
 type Event struct {
 	Action  string   `json:"action"`           // one of the actions above
-	Method  string   `json:"method,omitempty"` // name of the method of the posterior
+	Method  string   `json:"method,omitempty"` // name of the method of the posterior, or of a calibration
 	Label   string   `json:"label,omitempty"`  // name of the result in a table of scores
 	Program string   `json:"program"`          // version of the program, see Version
 	Seed    uint64   `json:"seed"`
 	Seconds float64  `json:"seconds"`           // wall time; a resumed run counts from its resumption
 	Verdict *Verdict `json:"verdict,omitempty"` // of a fit
-	// UsualSpread of a fit is that of the model, see [Model.UsualSpread].
+	// UsualSpread of a fit or a calibration is that of the model, see [Model.UsualSpread].
 	UsualSpread float64 `json:"usual_spread,omitempty"`
 	gp.Record
 }
@@ -78,33 +82,43 @@ func (m *Model) Dtype() tensor.Dtype { return m.Net.Params()[0].Value.Dtype() }
 // Fingerprint identifies the weights, see [layers.Fingerprint].
 func (m *Model) Fingerprint() string { return layers.Fingerprint(m.Net) }
 
-// MAP returns the model without its posterior; it shares the weights.
+// MAP returns the model without its posterior and calibration; it shares the weights.
 func (m *Model) MAP() *Model {
+	c := m.without(ActionFit, ActionUpdate, ActionCalibrate)
+	c.Posterior, c.Calibration = nil, nil
+	return c
+}
+
+// without returns a copy of the model whose history has none of some actions.
+func (m *Model) without(actions ...string) *Model {
 	c := *m
-	c.Posterior = nil
-	c.History = slices.DeleteFunc(slices.Clone(m.History), func(e Event) bool { return e.Action == ActionFit || e.Action == ActionUpdate })
+	c.History = slices.DeleteFunc(slices.Clone(m.History), func(e Event) bool { return slices.Contains(actions, e.Action) })
 	return &c
 }
 
 // String names the model as in a table of scores: "MAP" without a posterior, otherwise the
-// posterior's name, such as "VaLLA 100".
+// posterior's name, such as "VaLLA 100", and with a calibration "VaLLA 100, conformal".
 func (m *Model) String() string {
-	if m.Posterior == nil {
-		return "MAP"
+	name := "MAP"
+	if m.Posterior != nil {
+		name = m.Posterior.String()
 	}
-	return m.Posterior.String()
+	return name + m.Calibration.suffix()
 }
 
 // NoiseVariance returns the variance of the targets around the latent function, in the
-// network's units; 0 with classes.
+// network's units; 0 with classes. A temperature of the calibration counts.
 func (m *Model) NoiseVariance() float64 {
+	r, ok := m.Task.Outputs.(*task.Regression)
+	if !ok {
+		return 0
+	}
+	v := r.NoiseVariance
 	if m.Posterior != nil {
-		return m.Posterior.NoiseVariance
+		v = m.Posterior.NoiseVariance
 	}
-	if r, ok := m.Task.Outputs.(*task.Regression); ok {
-		return r.NoiseVariance
-	}
-	return 0
+	_, scale := m.scales()
+	return v * scale
 }
 
 // NoiseStds returns the standard deviation of each target around the latent function, in
@@ -118,10 +132,14 @@ func (m *Model) NoiseStds() []float64 {
 
 // gp returns the distribution of the latent function in the network's units.
 func (m *Model) gp() gp.Posterior {
-	if m.Posterior == nil {
-		return gp.Point{Net: m.Net, Dtype: m.Dtype()}
+	var p gp.Posterior = gp.Point{Net: m.Net, Dtype: m.Dtype()}
+	if m.Posterior != nil {
+		p = m.Posterior.Stored
 	}
-	return m.Posterior.Stored
+	if mean, cov := m.scales(); mean != 1 || cov != 1 {
+		return gp.Scale(p, mean, cov)
+	}
+	return p
 }
 
 // Attach gives the model a posterior that was fitted to weights with the given fingerprint.
@@ -185,8 +203,14 @@ func (m *Model) checkAll() error {
 	if err := m.check(); err != nil {
 		return err
 	}
-	if err := m.checkNet(); err != nil || m.Posterior == nil {
+	if err := m.checkNet(); err != nil {
 		return err
+	}
+	if err := m.checkCalibration(); err != nil {
+		return fmt.Errorf("calibration: %w", err)
+	}
+	if m.Posterior == nil {
+		return nil
 	}
 	if err := m.checkPosterior(m.Posterior); err != nil {
 		return fmt.Errorf("posterior: %w", err)

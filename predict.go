@@ -9,6 +9,7 @@ import (
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/task"
+	"github.com/go-valla/valla/internal/settings"
 )
 
 // PredictOptions say how predictions are made. The zero value is ready to use.
@@ -50,8 +51,8 @@ func (m *Model) predict(ctx context.Context, in *tensor.Dense, o PredictOptions,
 	all, first := &Prediction{}, o.First
 	err := gp.InBatches(ctx, m.gp(), in, m.Task.Outputs.Size(), func(row int, g gp.Gaussian) error {
 		o.First = first + row
-		p, err := m.Task.Outputs.Predict(ctx, g, m.NoiseVariance(), o)
-		if err != nil {
+		p := new(Prediction)
+		if err := m.Fill(ctx, g.Latents(), o, p); err != nil {
 			return err
 		}
 		if seen != nil {
@@ -61,6 +62,20 @@ func (m *Model) predict(ctx context.Context, in *tensor.Dense, o PredictOptions,
 		return nil
 	})
 	return all, err
+}
+
+// Fill turns distributions of the network's outputs, those of [Model.Latent] or of
+// [Predictor.Latents], into a prediction p, whose slices are used again where they are long
+// enough. Several goroutines may call it at once.
+func (m *Model) Fill(ctx context.Context, g gp.Latents, o PredictOptions, p *Prediction) error {
+	if err := m.Task.Outputs.Fill(ctx, g, m.NoiseVariance(), o, p); err != nil || m.Calibration == nil {
+		return err
+	}
+	p.Conformal = m.Calibration.Conformal
+	if c := p.Conformal; c != nil && c.Link != string(p.Link) {
+		return settings.Errorf("the link is %q, but the conformal calibration was made with %q: expected the same", p.Link, c.Link)
+	}
+	return nil
 }
 
 // Latent returns the distribution of the network's outputs at the inputs x [N,…], without

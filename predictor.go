@@ -36,9 +36,9 @@ const defaultPredictorMemory = 1 << 30
 // prediction allocates nothing, unless the link is [MonteCarlo] or the method of the posterior
 // is no gp.Compiler. It stays right as long as the model does not change.
 type Predictor struct {
+	m     *Model
 	task  task.Task
 	dt    tensor.Dtype
-	noise float64
 	o     PredictOptions
 	width int // numbers of a row
 
@@ -50,7 +50,7 @@ type Predictor struct {
 // Predictor returns a predictor of m.
 func (m *Model) Predictor(o PredictorOptions) (*Predictor, error) {
 	p := &Predictor{
-		task: m.Task, dt: m.Dtype(), noise: m.NoiseVariance(), o: o.PredictOptions,
+		m: m, task: m.Task, dt: m.Dtype(), o: o.PredictOptions,
 		width: tensor.Shape(m.Task.Inputs.Shape).TotalSize(),
 	}
 	p.calls.New = func() any { return new(call) }
@@ -100,7 +100,7 @@ func (p *Predictor) Predict(ctx context.Context, x []float64, out *Prediction) e
 	if err := p.latents(ctx, c, x, &c.g); err != nil {
 		return fmt.Errorf("predict: %w", err)
 	}
-	if err := p.task.Outputs.Fill(ctx, c.g, p.noise, p.o, out); err != nil {
+	if err := p.m.Fill(ctx, c.g, p.o, out); err != nil {
 		return fmt.Errorf("predict: %w", err)
 	}
 	return nil

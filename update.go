@@ -20,6 +20,8 @@ import (
 // no other mean: of those of this module SFR with its own mean alone follows the targets. A
 // posterior to which rows cannot be added exactly is an error, which says why.
 //
+// A calibration of m is dropped, since it was of the old predictions, and a note says so.
+//
 // The last Event of the history records the update. Its facts have the mean negative
 // log-likelihood of the new rows before, when they were new, and after; run is as for a fit.
 func (m *Model) Update(ctx context.Context, set *data.Set, run gp.Run) (*Model, error) {
@@ -32,6 +34,8 @@ func (m *Model) Update(ctx context.Context, set *data.Set, run gp.Run) (*Model, 
 
 func (m *Model) update(ctx context.Context, set *data.Set, run gp.Run) (*Model, error) {
 	start := time.Now()
+	notes := m.dropNotes()
+	m = m.Uncalibrated()
 	q, p, err := m.updating(set)
 	if err != nil {
 		return nil, err
@@ -55,7 +59,7 @@ func (m *Model) update(ctx context.Context, set *data.Set, run gp.Run) (*Model, 
 	out.History = append(slices.Clone(m.History), Event{
 		Action: ActionUpdate, Method: m.Posterior.Method, Label: updated.String(), Program: Version(),
 		Seed: run.Seed, Seconds: time.Since(start).Seconds(),
-		Record: recordable(gp.Record{Rows: p.Train.N(), Facts: []gp.Fact{
+		Record: recordable(gp.Record{Rows: p.Train.N(), Notes: notes, Facts: []gp.Fact{
 			{Name: "NLL of these rows before", Value: average(before.nlls)}, {Name: "NLL of these rows after", Value: average(after.nlls)},
 		}}),
 	})

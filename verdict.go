@@ -131,17 +131,9 @@ func (m *Model) calibration(a, b *Prediction, y *tensor.Dense) (ofA, ofB float64
 
 // coverage is the share of the targets inside their intervals.
 func coverage(p *Prediction, y *tensor.Dense) (float64, error) {
-	lower, upper, err := p.Interval(intervalLevel)
-	if err != nil {
-		return 0, err
-	}
-	inside, targets := 0, graph.Floats(y)
-	for i, v := range targets {
-		if lower[i] <= v && v <= upper[i] {
-			inside++
-		}
-	}
-	return float64(inside) / float64(len(targets)), nil
+	targets := graph.Floats(y)
+	inside, _, err := p.Covered(targets, intervalLevel)
+	return float64(inside) / float64(len(targets)), err
 }
 
 func average(v []float64) float64 {

@@ -44,6 +44,7 @@ var level = map[string]int{
 	"train":                       5,
 	"gp/likelihood":               5,
 	"gp":                          6,
+	"gp/calibrate":                0,
 	"gp/gptest":                   7,
 	"gp/task":                     7,
 	"internal/testmethod":         7,

@@ -240,17 +240,19 @@ func pictures(t *testing.T, dir string) {
 	}
 }
 
-// houses writes a small table and, as net.npz, a network for it.
+// houses writes a small table, one with other rows and, as net.npz, a network for them.
 func houses(t *testing.T, dir string) {
 	t.Helper()
-	var csv strings.Builder
-	csv.WriteString("rooms,area,price\n")
-	for i := range 60 {
-		rooms, area := float64(1+i%5), float64(30+(i*37)%90)
-		fmt.Fprintf(&csv, "%g,%g,%g\n", rooms, area, 20+15*rooms+1.5*area+float64((i*29)%11))
-	}
-	if err := os.WriteFile(filepath.Join(dir, "houses.csv"), []byte(csv.String()), 0o644); err != nil {
-		t.Fatal(err)
+	for name, first := range map[string]int{"houses.csv": 0, "held.csv": 60} {
+		var csv strings.Builder
+		csv.WriteString("rooms,area,price\n")
+		for i := first; i < first+60; i++ {
+			rooms, area := float64(1+i%5), float64(30+(i*37)%90)
+			fmt.Fprintf(&csv, "%g,%g,%g\n", rooms, area, 20+15*rooms+1.5*area+float64((i*29)%11))
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(csv.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
 	}
 	net, err := layers.MLP{Inputs: 2, Hidden: []int{8}, Outputs: 1, Activation: "tanh"}.New(tensor.Float64, rand.New(rand.NewPCG(1, 1)))
 	if err != nil {

@@ -12,10 +12,15 @@ import (
 	"github.com/go-valla/valla"
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp/task"
+	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/settings"
 )
 
 // evalCommand is the command line of valla eval.
-type evalCommand struct{ reading }
+type evalCommand struct {
+	Level float64 `set:"level" default:"0.95" above:"0" below:"1" help:"probability of the intervals or sets whose coverage is printed"`
+	reading
+}
 
 func newEval() *cobra.Command {
 	c := &evalCommand{}
@@ -29,7 +34,10 @@ the calibration error of its central intervals (CQM). Smaller is better. With se
 targets the NLL is the sum over them, and each target has its own RMSE, CRPS and CQM.
 Classes are scored by the NLL of their probabilities, the share of correct answers (ACC,
 larger is better), the expected calibration error (ECE) and the Brier score. The row MAP is
-the network with its noise alone; the other row is the same network with the posterior.`,
+the network with its noise alone; then come the same network with the posterior and, after
+valla calibrate, the calibrated predictions. A conformal calibration changes no score, but the
+coverage that is printed: the share of the rows that lie in their intervals, or whose class is
+in its set.`,
 		Example: "  valla eval test.csv --model houses.valla",
 		Args:    oneTable,
 		RunE:    running(c.run),
@@ -44,7 +52,29 @@ type evaluation struct {
 	link    task.Link // of classes; "" for numbers
 	methods []string  // MAP and, if there is one, the posterior
 	scores  []valla.Scores
+	level   float64
+	covered []covered
 }
+
+// covered says how many of the targets lie in the intervals of a model, or in its sets of
+// classes.
+type covered struct {
+	targets, inside int     // no targets: the model has no sets
+	size            float64 // the sum of the sizes of sets
+}
+
+// add counts the targets of a batch of rows.
+func (c *covered) add(p *valla.Prediction, y []float64, level float64) error {
+	if p.Classes != nil && p.Conformal == nil {
+		return nil
+	}
+	inside, size, err := p.Covered(y, level)
+	c.targets, c.inside, c.size = c.targets+len(y), c.inside+inside, c.size+size*float64(len(y))
+	return err
+}
+
+// share is that of the targets.
+func (c *covered) share() float64 { return float64(c.inside) / float64(c.targets) }
 
 func (c *evalCommand) run(cmd *cobra.Command, args []string) error {
 	m, rows, err := c.open(args[0], true)
@@ -53,9 +83,15 @@ func (c *evalCommand) run(cmd *cobra.Command, args []string) error {
 	}
 	models := []*valla.Model{m.MAP()}
 	if m.Posterior != nil {
+		models = append(models, m.Uncalibrated())
+	}
+	if m.Calibration != nil {
 		models = append(models, m)
 	}
-	e := evaluation{targets: m.Task.Outputs.Targets()}
+	if err := settings.Complete(c); err != nil {
+		return err
+	}
+	e := evaluation{targets: m.Task.Outputs.Targets(), level: c.Level, covered: make([]covered, len(models))}
 	if _, classes := m.Task.Outputs.(*task.Classification); classes {
 		e.link = cmp.Or(task.Link(c.Link), valla.Probit)
 	}
@@ -80,6 +116,9 @@ func (c *evalCommand) score(cmd *cobra.Command, models []*valla.Model, rows *val
 			p, err := m.Predict(cmd.Context(), set.X, o)
 			if err == nil {
 				err = scorers[i].Add(p, set.Y)
+			}
+			if err == nil {
+				err = e.covered[i].add(p, graph.Floats(set.Y), c.Level)
 			}
 			if err != nil {
 				return fmt.Errorf("evaluate: %w", err)
@@ -111,6 +150,12 @@ func (e evaluation) document() map[string]any {
 				key += "_" + target
 			}
 			scores[key] = s.Value
+		}
+		if c := e.covered[i]; c.targets > 0 {
+			scores["level"], scores["coverage"] = e.level, c.share()
+			if e.link != "" {
+				scores["set_size"] = c.size / float64(c.targets)
+			}
 		}
 		methods = append(methods, scores)
 	}
@@ -144,7 +189,29 @@ func (e evaluation) text() string {
 	if e.link != "" {
 		units = string(e.link) + " probabilities of the classes"
 	}
-	return fmt.Sprintf("%d rows, scores of %s, %s\n%s\n", e.scores[0].N, quoted(e.targets), units, w.Render())
+	return fmt.Sprintf("%d rows, scores of %s, %s\n%s\n%s", e.scores[0].N, quoted(e.targets), units, w.Render(), e.coverage())
+}
+
+// coverage has a line on how many targets lie in the intervals or in the sets.
+func (e evaluation) coverage() string {
+	var parts []string
+	for i, c := range e.covered {
+		if c.targets == 0 {
+			continue
+		}
+		part := fmt.Sprintf("%.1f %% by %s", 100*c.share(), e.methods[i])
+		if e.link != "" {
+			part += fmt.Sprintf(", of %.2f classes on average", c.size/float64(c.targets))
+		}
+		parts = append(parts, part)
+	}
+	switch {
+	case parts == nil:
+		return ""
+	case e.link != "":
+		return fmt.Sprintf("%g %% sets hold the class of %s\n", 100*e.level, strings.Join(parts, "; "))
+	}
+	return fmt.Sprintf("%g %% intervals hold %s\n", 100*e.level, strings.Join(parts, "; "))
 }
 
 // quoted joins names, in quotation marks, for a text.

@@ -5,6 +5,7 @@
 //	valla train houses.csv --target price --out map.valla
 //	valla fit houses.csv --model map.valla --out houses.valla
 //	valla update more.csv --model houses.valla --out houses2.valla
+//	valla calibrate held.csv --model houses.valla --out calibrated.valla
 //	valla predict new.csv --model houses.valla
 //	valla eval test.csv --model houses.valla
 //	valla serve --model houses.valla
@@ -118,7 +119,7 @@ Laplace approximation (VaLLA) and other methods.`,
 	root.PersistentPreRunE = running(func(*cobra.Command, []string) error { return useBLAS(*blas) })
 	root.SetHelpCommand(newHelp())
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", fmt.Sprintf(".FlagUsagesWrapped %d", helpWidth)))
-	root.AddCommand(newDemo(), newTrain(), newFit(args), newUpdate(), newPredict(), newEval(), newServe(), newMethod(), newNetwork(), newExperiment(), newData())
+	root.AddCommand(newDemo(), newTrain(), newFit(args), newUpdate(), newCalibrate(), newPredict(), newEval(), newServe(), newMethod(), newNetwork(), newExperiment(), newData())
 	for _, cmd := range root.Commands() {
 		cmd.Flags().SortFlags = false // related flags stand together
 	}

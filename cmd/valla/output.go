@@ -22,7 +22,7 @@ func printJSON(w io.Writer, v any) error {
 	return e.Encode(v)
 }
 
-// report is the output of train, fit and update.
+// report is the output of train, fit, update and calibrate.
 type report struct {
 	Model    string         `json:"model"` // the file written
 	Network  string         `json:"network"`
@@ -114,14 +114,20 @@ func (r report) print(to io.Writer) error {
 	line := func(name, format string, args ...any) { fmt.Fprintf(w, name+"\t"+format+"\n", args...) }
 	line("network", "%s, %s", r.Network, r.Dtype)
 	rows := fmt.Sprintf("%d to train, %d to validate", e.Rows, e.ValidationRows)
-	if e.Action == valla.ActionUpdate {
+	switch e.Action {
+	case valla.ActionUpdate:
 		rows = fmt.Sprintf("%d added", e.Rows)
+	case valla.ActionCalibrate:
+		rows = fmt.Sprintf("%d to calibrate", e.Rows)
 	}
 	line("rows", "%s", rows)
 	for _, text := range r.Columns {
 		line("column", "%s", text)
 	}
-	if e.Action == valla.ActionFit || e.Action == valla.ActionUpdate {
+	switch e.Action {
+	case valla.ActionCalibrate:
+		line("predictions", "%s", e.Label)
+	case valla.ActionFit, valla.ActionUpdate:
 		line("posterior", "%s", e.Label)
 	}
 	if e.Result != nil {

@@ -19,6 +19,8 @@ type scores struct {
 	Method               string
 	NLL, RMSE, CRPS, CQM float64
 	ACC, ECE, Brier      float64 // of classes
+	Level, Coverage      float64
+	SetSize              float64 `json:"set_size"`
 }
 
 type evaluation struct {

@@ -22,7 +22,7 @@ import (
 
 // predictCommand is the command line of valla predict.
 type predictCommand struct {
-	Level float64 `set:"level" default:"0.95" above:"0" below:"1" help:"probability of the interval from lower to upper"`
+	Level float64 `set:"level" default:"0.95" above:"0" below:"1" help:"probability of the interval from lower to upper, or of the set of classes"`
 	reading
 	out string
 }
@@ -38,7 +38,10 @@ the two parts of the standard deviation, whose squares add up to its square: epi
 more data would take away, and aleatoric, the noise. All are in the units of the target. The
 columns are mean, std, lower, upper, epistemic and aleatoric; with several targets they are
 mean_NAME, std_NAME and so on. For a classifier they are class, which is the most probable
-class, and p_NAME, which is the probability of class NAME. The columns of a table are found by
+class, and p_NAME, which is the probability of class NAME. After valla calibrate --method
+conformal the interval holds its probability by guarantee, and classes have the column set, the
+names of the classes with bars between them, of which one is right with this probability; .npz and
+.npy leave it out. The columns of a table are found by
 name, whatever their order; the targets may be missing, and other columns are not looked at.
 Without --out, or with --out -, the predictions are printed as CSV. CSV is read and written
 in batches, so that memory does not grow with the file; --json, .npz and .npy hold all
@@ -115,12 +118,12 @@ func (c *predictCommand) batches(cmd *cobra.Command, m *valla.Model, rows *valla
 
 // columns adds the columns of a prediction.
 func (c *predictCommand) columns(r *predictions, p *valla.Prediction) error {
-	if p.Classes != nil {
-		r.classes(p)
-		return nil
-	}
 	if err := settings.Complete(c); err != nil {
 		return err
+	}
+	if p.Classes != nil {
+		r.classes(p)
+		return c.sets(r, p)
 	}
 	lower, upper, err := p.Interval(c.Level)
 	if err != nil {
@@ -138,6 +141,21 @@ func (c *predictCommand) columns(r *predictions, p *valla.Prediction) error {
 		}
 	}
 	r.head = map[string]any{"level": c.Level}
+	return nil
+}
+
+// sets adds the column set, the classes of a set of guaranteed coverage, where the model was
+// calibrated for them.
+func (c *predictCommand) sets(r *predictions, p *valla.Prediction) error {
+	if p.Conformal == nil {
+		return nil
+	}
+	names, err := p.SetNames(c.Level)
+	if err != nil {
+		return err
+	}
+	r.columns = append(r.columns, column{name: "set", texts: names})
+	r.head["level"] = c.Level
 	return nil
 }
 

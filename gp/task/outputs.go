@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/calibrate"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/train"
 	"gorgonia.org/tensor"
@@ -98,6 +99,10 @@ type Prediction struct {
 	Labels  []string  // C, of classes that are text; nil for others
 	Probs   []float64 // [N,C]
 	Link    Link      // that made Probs
+
+	// Conformal makes the bounds of Interval, and the sets of Sets, ones of guaranteed
+	// coverage; nil where the model was not calibrated so.
+	Conformal *calibrate.Conformal
 }
 
 // Scores are those of N predictions. Which there are depends on the task.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/calibrate"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/settings"
@@ -442,6 +443,42 @@ func TestTaskInJSON(t *testing.T) {
 		}
 		if err != nil || fmt.Sprint(v.from) != fmt.Sprint(v.to) {
 			t.Errorf("%+v became %+v, error %v", v.from, v.to, err)
+		}
+	}
+}
+
+// TestConformal: intervals and sets of a calibrated prediction, on numbers worked out by hand.
+func TestConformal(t *testing.T) {
+	p := &Prediction{
+		Targets: []string{"y", "z"}, Mean: []float64{1, 2, 3, 4}, Variance: []float64{4, 1, 16, 9},
+		Conformal: &calibrate.Conformal{Rows: 3, Scores: []float64{1, 2, 3, 0.5, 1, 1.5}},
+	}
+	lower, upper, err := p.Interval(0.5) // the second score of each target
+	if err != nil || !slices.Equal(lower, []float64{-3, 1, -5, 1}) || !slices.Equal(upper, []float64{5, 3, 11, 7}) {
+		t.Errorf("bounds %v and %v, error %v", lower, upper, err)
+	}
+	if n, _, err := p.Covered([]float64{5, 4, -5, 0}, 0.5); err != nil || n != 2 {
+		t.Errorf("%d covered, error %v", n, err)
+	}
+	if _, _, err := p.Interval(0.8); !errors.Is(err, settings.ErrSetting) {
+		t.Errorf("too few rows: %v", err)
+	}
+	c := &Prediction{
+		Targets: []string{"y"}, Classes: []float64{0, 1, 2}, Labels: []string{"a", "b", "c"},
+		Probs:     []float64{0.5, 0.5, 0, 0.25, 0.25, 0.5, 0.375, 0.375, 0.25, 0.125, 0.875, 0},
+		Conformal: &calibrate.Conformal{Link: "probit", Rows: 3, Scores: []float64{0.125, 0.5, 0.75}},
+	}
+	for level, want := range map[float64][]string{0.25: {"", "", "", "b"}, 0.5: {"a|b", "c", "", "b"}, 0.75: {"a|b", "a|b|c", "a|b|c", "b"}} {
+		if got, err := c.SetNames(level); err != nil || !slices.Equal(got, want) {
+			t.Errorf("level %g: sets %q, error %v, want %q", level, got, err, want)
+		}
+	}
+	if n, size, err := c.Covered([]float64{1, 1, 0, 1}, 0.5); err != nil || n != 2 || size != 1 {
+		t.Errorf("%d covered by sets of %g classes, error %v", n, size, err)
+	}
+	for _, none := range []*Prediction{p, {Targets: c.Targets, Classes: c.Classes, Probs: c.Probs}} {
+		if _, err := none.Sets(0.5); !errors.Is(err, settings.ErrSetting) {
+			t.Errorf("sets without a calibration of classes: %v", err)
 		}
 	}
 }

@@ -30,7 +30,7 @@ func (p *Prediction) N() int {
 
 // Append adds the rows of more, a prediction of the same model.
 func (p *Prediction) Append(more *Prediction) {
-	p.Targets, p.Classes, p.Labels, p.Link = more.Targets, more.Classes, more.Labels, more.Link
+	p.Targets, p.Classes, p.Labels, p.Link, p.Conformal = more.Targets, more.Classes, more.Labels, more.Link, more.Conformal
 	for _, v := range []struct {
 		to   *[]float64
 		from []float64
@@ -64,17 +64,113 @@ func roots(v []float64) []float64 {
 }
 
 // Interval returns the bounds, [N,T] each, of the central interval that holds a target
-// with probability level, 0 < level < 1.
+// with probability level, 0 < level < 1: that of the Gaussian, or with Conformal the one whose
+// coverage is guaranteed, see [calibrate.Conformal].
 func (p *Prediction) Interval(level float64) (lower, upper []float64, err error) {
-	if !(level > 0 && level < 1) {
-		return nil, nil, settings.Errorf("level %g, expected a probability between 0 and 1", level)
+	z, err := p.HalfWidths(level)
+	if err != nil {
+		return nil, nil, err
 	}
-	z := math.Sqrt2 * math.Erfinv(level) // Φ⁻¹(½ + level/2)
 	lower, upper = p.Std(), make([]float64, len(p.Mean))
 	for i, s := range lower {
-		lower[i], upper[i] = p.Mean[i]-z*s, p.Mean[i]+z*s
+		lower[i], upper[i] = p.Mean[i]-z[i%len(z)]*s, p.Mean[i]+z[i%len(z)]*s
 	}
 	return lower, upper, nil
+}
+
+// HalfWidths returns half the width of the intervals of [Prediction.Interval] in standard
+// deviations, one for each of T targets.
+func (p *Prediction) HalfWidths(level float64) ([]float64, error) {
+	if !(level > 0 && level < 1) {
+		return nil, settings.Errorf("level %g, expected a probability between 0 and 1", level)
+	}
+	out := make([]float64, max(1, len(p.Targets))) // one where targets have no names
+	for t := range out {
+		out[t] = math.Sqrt2 * math.Erfinv(level) // Φ⁻¹(½ + level/2)
+		if p.Conformal == nil {
+			continue
+		}
+		var err error
+		if out[t], err = p.Conformal.Quantile(t, level); err != nil {
+			return nil, settings.Errorf("%w", err)
+		}
+	}
+	return out, nil
+}
+
+// Sets returns the set of classes of each row, by their numbers, that holds the class with
+// probability level, 0 < level < 1, in the sense of [calibrate.Conformal]. A set may be empty:
+// no class is then probable enough. Without Conformal there are none, which is an error.
+func (p *Prediction) Sets(level float64) ([][]int, error) {
+	if p.Classes == nil || p.Conformal == nil {
+		return nil, settings.Errorf("sets of classes need a model whose classes were calibrated by the method conformal")
+	}
+	q, err := p.HalfWidths(level)
+	if err != nil {
+		return nil, err
+	}
+	out := make([][]int, 0, p.N())
+	for row := range slices.Chunk(p.Probs, len(p.Classes)) {
+		set := []int{}
+		for k, v := range row {
+			if 1-v <= q[0] {
+				set = append(set, k)
+			}
+		}
+		out = append(out, set)
+	}
+	return out, nil
+}
+
+// SetNames are the sets of [Prediction.Sets] as text: the names of their classes with a bar
+// between them.
+func (p *Prediction) SetNames(level float64) ([]string, error) {
+	sets, err := p.Sets(level)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]string, len(sets))
+	for i, set := range sets {
+		names := make([]string, len(set))
+		for j, k := range set {
+			names[j] = p.ClassName(k)
+		}
+		out[i] = strings.Join(names, "|")
+	}
+	return out, nil
+}
+
+// Covered returns how many of the targets y, [N,T] of numbers and [N] of classes, lie in the
+// intervals of a level or in the sets of classes, and the mean size of the sets, 0 for numbers.
+func (p *Prediction) Covered(y []float64, level float64) (inside int, size float64, err error) {
+	if p.Classes != nil {
+		return p.coveredBySets(y, level)
+	}
+	lower, upper, err := p.Interval(level)
+	if err != nil {
+		return 0, 0, err
+	}
+	for i, v := range y {
+		if lower[i] <= v && v <= upper[i] {
+			inside++
+		}
+	}
+	return inside, 0, nil
+}
+
+// coveredBySets is Covered for classes.
+func (p *Prediction) coveredBySets(y []float64, level float64) (inside int, size float64, err error) {
+	sets, err := p.Sets(level)
+	if err != nil {
+		return 0, 0, err
+	}
+	for i, set := range sets {
+		size += float64(len(set)) / float64(len(sets))
+		if slices.ContainsFunc(set, func(k int) bool { return p.Classes[k] == y[i] }) {
+			inside++
+		}
+	}
+	return inside, size, nil
 }
 
 // Best returns the number of the most probable class of each row, the first of equals;

@@ -281,7 +281,7 @@ func (s *Server) predict(q *request, in rows, o valla.PredictOptions) (*answer, 
 		return nil, err
 	}
 	a := &answer{ctx: ctx, v: q.version, n: in.n, g: g}
-	if err := q.model.Task.Outputs.Fill(ctx, g, q.model.NoiseVariance(), o, &a.p); errors.Is(err, valla.ErrSetting) || err != nil && ctx.Err() != nil {
+	if err := q.model.Fill(ctx, g, o, &a.p); errors.Is(err, valla.ErrSetting) || err != nil && ctx.Err() != nil {
 		return nil, err
 	} else if err != nil {
 		return nil, fmt.Errorf("%w: %w", errPrediction, err)

@@ -81,12 +81,18 @@ var classesOut = []output{
 	{name: "samples", shape: drawn, make: sampleClasses},
 }
 
+// conformalOut are the further outputs of classes that were calibrated.
+var conformalOut = []output{{name: "set", strings: true, make: classSet}}
+
 // offered lists what a client may ask for.
 func (v *version) offered() []output {
-	if v.classes() != nil {
-		return classesOut
+	switch c := v.model.Calibration; {
+	case v.classes() == nil:
+		return numbersOut
+	case c != nil && c.Conformal != nil:
+		return slices.Concat(classesOut, conformalOut)
 	}
-	return numbersOut
+	return classesOut
 }
 
 // classes returns the classes, nil for numbers.
@@ -122,6 +128,17 @@ func bestClass(a *answer) (any, []int, error) {
 		out = append(out, names[k])
 	}
 	return out, nil, nil
+}
+
+// classSet is the set of classes that holds the class with the probability of the parameter
+// "level".
+func classSet(a *answer) (any, []int, error) {
+	level, given := a.parameters["level"].(float64)
+	if !given {
+		level = usualLevel
+	}
+	names, err := a.p.SetNames(level)
+	return names, nil, err
 }
 
 // classNames returns the texts of the classes.
@@ -164,10 +181,20 @@ func quantiles(a *answer) (any, []int, error) {
 	if len(levels) == 0 || len(levels) > 100 {
 		return nil, nil, fmt.Errorf("quantiles: %d levels, expected 1 to 100", len(levels))
 	}
-	std, out := a.p.Std(), make([]float64, 0, len(a.p.Mean)*len(levels))
-	for i, mean := range a.p.Mean {
-		for _, p := range levels {
-			out = append(out, mean+std[i]*math.Sqrt2*math.Erfinv(2*p-1))
+	out := make([]float64, len(a.p.Mean)*len(levels))
+	for k, p := range levels {
+		bound := a.p.Mean
+		if p != 0.5 {
+			lower, upper, err := a.p.Interval(math.Abs(2*p - 1))
+			if err != nil {
+				return nil, nil, fmt.Errorf("quantiles: %w", err)
+			}
+			if bound = upper; p < 0.5 {
+				bound = lower
+			}
+		}
+		for i, v := range bound {
+			out[i*len(levels)+k] = v
 		}
 	}
 	return out, append(single(a.v.outputs), len(levels)), nil

@@ -47,11 +47,14 @@ func (s *Server) plain(q *request) error {
 	return q.sendObjects(names, table)
 }
 
-// level is the probability of the interval from lower to upper.
+// usualLevel is the probability of intervals and sets where a request says none.
+const usualLevel = 0.95
+
+// level is the probability of the interval from lower to upper, or of the set of classes.
 func (q *request) level() (float64, error) {
 	given := q.r.URL.Query().Get("level")
 	if given == "" {
-		return 0.95, nil
+		return usualLevel, nil
 	}
 	level, err := strconv.ParseFloat(given, 64)
 	if err != nil || !(level > 0 && level < 1) {
@@ -201,6 +204,13 @@ func (a *answer) table(level float64) (names []string, out []column, err error) 
 		}
 		h, _, _ := entropy(a)
 		add("entropy", column{numbers: h.([]float64)})
+		if a.p.Conformal != nil {
+			sets, err := a.p.SetNames(level)
+			if err != nil {
+				return nil, nil, err
+			}
+			add("set", column{words: sets})
+		}
 		return names, out, nil
 	}
 	lower, upper, err := a.p.Interval(level)

@@ -1,0 +1,93 @@
+package calibrate
+
+import (
+	"fmt"
+	"math"
+	"slices"
+)
+
+// Conformal are the scores of split conformal prediction (Papadopoulos et al. 2002; Lei et al.
+// 2018): how far off a model was on n rows that neither its network nor its posterior nor an
+// earlier calibration has used. A score of a number is |y − μ|/√v, with the mean and the
+// variance of the prediction; that of a class is 1 − p, with the probability of the class that
+// came (Sadinle, Lei and Wasserman 2019).
+//
+// What [Conformal.Quantile] returns for a level has this guarantee: if the n rows and a new one
+// are exchangeable, such as independent draws from one distribution, then the score of the new
+// row is at most the quantile with a probability of at least the level, and, where scores are
+// all different, of at most the level plus 1/(n+1). This holds for any model, however wrong. It
+// holds on average over rows and not for each input, and it ends where new rows come from
+// elsewhere. Of several targets it holds for each alone.
+type Conformal struct {
+	// Link made the probabilities of classes, for which alone the scores are right; "" for
+	// numbers.
+	Link string `json:"link,omitempty"`
+	Rows int    `json:"rows"` // n
+	// Scores [T,n] are those of each target, ascending. Of classes T is 1.
+	Scores []float64 `json:"-"`
+}
+
+// Numbers returns the scores of n rows of numbers: means, variances and targets y, [n,T] each.
+func Numbers(mean, variance, y []float64, targets int) *Conformal {
+	n := len(y) / targets
+	c := &Conformal{Rows: n, Scores: make([]float64, len(y))}
+	for i, v := range y {
+		c.Scores[i%targets*n+i/targets] = math.Abs(v-mean[i]) / math.Sqrt(variance[i])
+	}
+	return c.sorted()
+}
+
+// Classes returns the scores of n rows of probabilities [n,C], of which the classes labels [n]
+// came.
+func Classes(probs []float64, labels []int, link string) *Conformal {
+	c := &Conformal{Link: link, Rows: len(labels), Scores: make([]float64, len(labels))}
+	for i, k := range labels {
+		c.Scores[i] = 1 - probs[i*(len(probs)/len(labels))+k]
+	}
+	return c.sorted()
+}
+
+func (c *Conformal) sorted() *Conformal {
+	for t := range len(c.Scores) / max(1, c.Rows) {
+		slices.Sort(c.of(t))
+	}
+	return c
+}
+
+// of returns the scores of a target.
+func (c *Conformal) of(target int) []float64 {
+	return c.Scores[target*c.Rows : (target+1)*c.Rows]
+}
+
+// Check returns what is wrong with the scores of a number of targets.
+func (c *Conformal) Check(targets int) error {
+	if c.Rows < 1 || len(c.Scores) != c.Rows*targets {
+		return fmt.Errorf("%d conformal scores of %d rows, expected %d for each", len(c.Scores), c.Rows, targets)
+	}
+	for t := range targets {
+		if s := c.of(t); !(s[0] >= 0) || !slices.IsSorted(s) || math.IsInf(s[len(s)-1], 0) {
+			return fmt.Errorf("conformal scores of target %d, expected finite numbers from 0 on, ascending", t)
+		}
+	}
+	return nil
+}
+
+// rounding is what ⌈(n+1)·level⌉ forgives, so that 10 × 0.9 is 9.
+const rounding = 1e-9
+
+// Quantile returns the k-th smallest score of a target, k = ⌈(n+1)·level⌉, for a level from 0
+// to below 1; k = 0 gives 0. A level that the rows are too few for, where k > n and nothing but
+// an infinite interval would hold, is an error.
+func (c *Conformal) Quantile(target int, level float64) (float64, error) {
+	k := int(math.Ceil(float64(c.Rows+1)*level - rounding))
+	switch {
+	case !(level >= 0 && level < 1):
+		return 0, fmt.Errorf("level %g, expected a probability below 1", level)
+	case k > c.Rows:
+		return 0, fmt.Errorf("the level %g needs a conformal calibration with %.0f rows at least, this one has %d: expected a level of at most %.3g",
+			level, math.Ceil(level/(1-level)-rounding), c.Rows, math.Floor(1000*float64(c.Rows)/float64(c.Rows+1))/1000)
+	case k <= 0:
+		return 0, nil
+	}
+	return c.of(target)[k-1], nil
+}

@@ -1,0 +1,88 @@
+package calibrate
+
+import (
+	"fmt"
+	"math"
+)
+
+// The temperatures that are tried.
+const least, most = 1e-2, 1e2
+
+// Temperature returns the T that minimises the negative log-likelihood of classes when the
+// logits are divided by it (Guo et al. 2017). The logits of n rows are Gaussians with means and
+// variances [n,C], whose probabilities are those of the probit approximation,
+// softmax(f/√(T² + (π/8) Q)); without a posterior the variances are 0. labels [n] are the
+// classes that came.
+//
+// Where no T from 0.01 to 100 is best there is an error: rows that are all told right would
+// have T be 0, and logits that say nothing would have it be infinite.
+func Temperature(mean, variance []float64, labels []int) (float64, error) {
+	nll := func(logT float64) float64 { return NLL(mean, variance, labels, math.Exp(logT)) }
+	const steps = 40
+	low, width := math.Log(least), math.Log(most/least)/steps
+	best, value := 0, nll(low)
+	lowest, highest := value, nll(low+steps*width)
+	for i := 1; i <= steps; i++ {
+		if v := nll(low + float64(i)*width); v < value {
+			best, value = i, v
+		}
+	}
+	switch {
+	case value >= lowest:
+		return 0, fmt.Errorf("the negative log-likelihood falls down to the temperature %g: either all calibration rows are told right, where more rows are needed and none that training or fit has used, or the posterior's variances alone are too large", least)
+	case value >= highest:
+		return 0, fmt.Errorf("the negative log-likelihood falls up to the temperature %g: the logits say nothing about the classes of the calibration rows", float64(most))
+	}
+	return math.Exp(golden(nll, low+float64(best-1)*width, low+float64(best+1)*width)), nil
+}
+
+// golden returns the minimum of f, which has one between a and b, by golden section.
+func golden(f func(float64) float64, a, b float64) float64 {
+	ratio := (math.Sqrt(5) - 1) / 2
+	c, d := b-ratio*(b-a), a+ratio*(b-a)
+	fc, fd := f(c), f(d)
+	for b-a > 1e-9 {
+		if fc < fd {
+			b, d, fd = d, c, fc
+			c = b - ratio*(b-a)
+			fc = f(c)
+		} else {
+			a, c, fc = c, d, fd
+			d = a + ratio*(b-a)
+			fd = f(d)
+		}
+	}
+	return (a + b) / 2
+}
+
+// NLL is the mean negative log-likelihood that [Temperature] minimises.
+func NLL(mean, variance []float64, labels []int, temperature float64) float64 {
+	c, sum := len(mean)/len(labels), 0.0
+	scaled := func(i int) float64 { return mean[i] / math.Sqrt(temperature*temperature+math.Pi/8*variance[i]) }
+	for row, label := range labels {
+		top, total := math.Inf(-1), 0.0
+		for i := row * c; i < (row+1)*c; i++ {
+			top = max(top, scaled(i))
+		}
+		for i := row * c; i < (row+1)*c; i++ {
+			total += math.Exp(scaled(i) - top)
+		}
+		sum += top + math.Log(total) - scaled(row*c+label)
+	}
+	return sum / float64(len(labels))
+}
+
+// Deviation returns the factor of all standard deviations that minimises the negative
+// log-likelihood of numbers, the root of the mean of (y − μ)²/v over the rows and targets of
+// means, variances and targets y, [n,T] each. It is what the temperature is to classes.
+func Deviation(mean, variance, y []float64) (float64, error) {
+	sum := 0.0
+	for i, v := range y {
+		sum += (v - mean[i]) * (v - mean[i]) / variance[i]
+	}
+	t := math.Sqrt(sum / float64(len(y)))
+	if !(t > 0) || math.IsInf(t, 0) {
+		return 0, fmt.Errorf("the best factor of the standard deviations is %g, expected a positive number: are these rows predicted exactly?", t)
+	}
+	return t, nil
+}

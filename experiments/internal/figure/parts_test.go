@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -181,12 +182,25 @@ func TestSVGSize(t *testing.T) {
 	if box(narrow) == box(wide) || box(narrow) == "" {
 		t.Errorf("sizes %q and %q", box(narrow), box(wide))
 	}
-	if m := decimals.Find(narrow); m != nil {
-		t.Errorf("the number %s has more digits than a screen", m)
+	if m := regexp.MustCompile(`"[^"<>]*\d\.\d{3}`).Find(narrow); m != nil {
+		t.Errorf("the attribute %s has more digits than a screen", m)
 	}
 	again, err := c.SVG()
 	if err != nil || !bytes.Equal(again, wide) {
 		t.Error("the picture differs from one time to the next")
+	}
+}
+
+// The labels of a narrow range keep all of their digits.
+func TestSVGLabels(t *testing.T) {
+	svg, err := Curves(Axes{Title: "t"}, []Series{{"s", []float64{0, 1}, []float64{0.3235, 0.3315}}}).SVG()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tick := range (ticks{}).Ticks(0.3235, 0.3315) {
+		if tick.Label != "" && !bytes.Contains(svg, []byte(">"+tick.Label+"<")) {
+			t.Errorf("no label %q", tick.Label)
+		}
 	}
 }
 

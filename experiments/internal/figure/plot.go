@@ -115,11 +115,12 @@ func drawRow(c draw.Canvas, charts []Chart) (err error) {
 }
 
 // These expressions find the parts of the library's SVG that are changed: the size, which the
-// page gives, black, which becomes the colour of the text, and superfluous digits.
+// page gives, black, which becomes the colour of the text, and superfluous digits outside of
+// texts.
 var (
 	prolog   = regexp.MustCompile(`(?s)^.*?<svg[^>]*viewBox="([^"]*)"[^>]*>`)
 	blackIn  = regexp.MustCompile(`stroke:#000000`)
-	decimals = regexp.MustCompile(`(\d\.\d\d)\d+`)
+	decimals = regexp.MustCompile(`(>[^<]*<|\d\.\d\d)\d*`)
 )
 
 // SVG returns the chart as an element of a page that takes the page's width and colours. It

@@ -13,7 +13,7 @@ var Method = gp.Method{
 	Summary: "Activations of one layer become Gaussian processes, whose variance grows with the distance from the training rows.",
 	Formula: "Q(x) = s r(u(x)) J(x) diag(c²) J(x)ᵀ,  r(u) = 1 − ρ_S(u)ᵀ (R_SS + τI)⁻¹ ρ_S(u)",
 	Cost:    "A pass over the rows and the nearest neighbours of some of them; a prediction takes the derivatives of the outputs by one layer, and its distances to all rows that are kept.",
-	Use:     "Choose it to tell inputs that are unlike the training rows from the others.",
+	Use:     "Choose it to tell inputs that are unlike the training rows from the others. With classes, take the probit probabilities, to which it is fitted; with few rows of few numbers, take another method.",
 	Source:  "Bergna et al., GAPA: Gaussian-process activations, arXiv 2602.14934, 2026; kernel of whole vectors and left-out rows are this program's",
 	New:     func() gp.Settings { return new(Settings) },
 	Restore: Restore,

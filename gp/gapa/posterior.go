@@ -56,8 +56,9 @@ func (p *Posterior) compile() (err error) {
 
 // LeftOut is Predict for the training inputs x [N,…] of the fit, each of which is left out of
 // its own neighbours, so that the variances are like those at inputs that are no training
-// rows. A posterior that was restored does not know its rows, which is an error.
-func (p *Posterior) LeftOut(ctx context.Context, x *tensor.Dense) (gp.Gaussian, error) {
+// rows. A posterior that was restored does not know its rows, which is an error. done is
+// called with the number of inputs that are done so far; nil means that it is not called.
+func (p *Posterior) LeftOut(ctx context.Context, x *tensor.Dense, done func(n int)) (gp.Gaussian, error) {
 	if x.Shape()[0] != len(p.order) {
 		return gp.Gaussian{}, fmt.Errorf("gapa: %d inputs, expected the %d training rows of the fit", x.Shape()[0], len(p.order))
 	}
@@ -67,16 +68,16 @@ func (p *Posterior) LeftOut(ctx context.Context, x *tensor.Dense) (gp.Gaussian, 
 			at[row] = -1
 		}
 	}
-	return p.predict(ctx, x, func(i int) int { return at[i] })
+	return p.predict(ctx, x, func(i int) int { return at[i] }, done)
 }
 
 // Predict implements gp.Posterior: for x [N,…] the mean [N,C] and covariance [N,C,C].
 func (p *Posterior) Predict(ctx context.Context, x *tensor.Dense) (gp.Gaussian, error) {
-	return p.predict(ctx, x, none)
+	return p.predict(ctx, x, none, nil)
 }
 
 // predict is Predict, where input i is not conditioned on the row skip(i) that is kept.
-func (p *Posterior) predict(ctx context.Context, x *tensor.Dense, skip func(int) int) (gp.Gaussian, error) {
+func (p *Posterior) predict(ctx context.Context, x *tensor.Dense, skip func(int) int, done func(n int)) (gp.Gaussian, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err := p.compile(); err != nil {
@@ -93,6 +94,9 @@ func (p *Posterior) predict(ctx context.Context, x *tensor.Dense, skip func(int)
 		for i, v := range r {
 			block := cov[(first+i)*c*c : (first+i+1)*c*c]
 			kernel.Scale(block, p.factor*v, block)
+		}
+		if done != nil {
+			done(first + n)
 		}
 		return nil
 	})

@@ -14,6 +14,7 @@ import (
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/fixture"
 	"github.com/go-valla/valla/internal/kernel"
+	"github.com/go-valla/valla/train"
 	"gorgonia.org/tensor"
 )
 
@@ -116,6 +117,20 @@ func TestMix(t *testing.T) {
 		if got := value(mixture{a, b, f.NoiseVariance}); got > best*(1+1e-9)+1e-9 && a > 0.49 && a < 2.1 && b > 0.015 && b < 17 {
 			t.Errorf("%s: loss %g, %g with other factors", p.Name, got, best)
 		}
+	}
+}
+
+// TestProgress: the pass over the training rows between the two fits reports how far it is.
+func TestProgress(t *testing.T) {
+	p := problems(t)[0]
+	s, between := &Settings{Settings: valla.Settings{Inducing: 5, Iterations: 3, BatchSize: 8}}, 0
+	_, err := s.Fit(t.Context(), p.Problem, gp.Run{OnProgress: func(q train.Progress) {
+		if q.Done > 100 && q.Done <= 300 {
+			between++
+		}
+	}})
+	if err != nil || between == 0 {
+		t.Errorf("%d reports between the fits, error %v", between, err)
 	}
 }
 

@@ -3,6 +3,7 @@ package sum
 import (
 	"context"
 	"maps"
+	"math"
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/gapa"
@@ -21,7 +22,7 @@ var Method = gp.Method{
 	Summary: "The sum of VaLLA's variance, of the weights, and GAPA's, of the distance from the training rows.",
 	Formula: "Q(x) = t Q_VaLLA(x) + s r(u(x)) J(x) diag(c²) J(x)ᵀ",
 	Cost:    "A fit of GAPA, its variances at all rows, and a fit of VaLLA; a prediction of each.",
-	Use:     "Choose it for probabilities that are better than those of either, and to tell inputs that are unlike the training rows from the others.",
+	Use:     "Choose it for probabilities that are better than those of either, and to tell inputs that are unlike the training rows from the others. With classes, take the probit probabilities, to which it is fitted; with a few hundred rows, VaLLA alone is safer.",
 	Source:  "the two methods' publications; the sum is this program's",
 	New:     func() gp.Settings { return new(Settings) },
 	Restore: Restore,
@@ -58,11 +59,11 @@ func (s *Settings) Fit(ctx context.Context, p gp.Problem, r gp.Run) (*gp.Fitted,
 	if err != nil {
 		return nil, err
 	}
-	at, err := s.beside(ctx, p, g.Posterior.(*gapa.Posterior))
+	at, err := s.beside(ctx, p, g.Posterior.(*gapa.Posterior), phase(r, 100, 300))
 	if err != nil {
 		return nil, err
 	}
-	v, err := s.Settings.FitBeside(ctx, p, phase(r, 100, 1000), s.parts(at, p.Dtype()))
+	v, err := s.Settings.FitBeside(ctx, p, phase(r, 300, 1000), s.parts(at, p.Dtype()))
 	if err != nil {
 		return nil, err
 	}
@@ -92,10 +93,14 @@ type variances struct {
 }
 
 // beside computes the variances of GAPA alone.
-func (s *Settings) beside(ctx context.Context, p gp.Problem, g *gapa.Posterior) (at variances, err error) {
+func (s *Settings) beside(ctx context.Context, p gp.Problem, g *gapa.Posterior, r gp.Run) (at variances, err error) {
 	at.c = p.Outputs()
 	if s.share() > 0 {
-		q, err := g.LeftOut(ctx, p.Train.X)
+		q, err := g.LeftOut(ctx, p.Train.X, func(n int) {
+			if r.OnProgress != nil {
+				r.OnProgress(train.Progress{Done: n, Total: p.Train.N(), Loss: math.NaN(), Validation: math.NaN()})
+			}
+		})
 		if err != nil {
 			return at, err
 		}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
@@ -36,16 +35,13 @@ type Bands struct {
 func (f Bands) Charts() ([]Chart, error) {
 	low, high := f.limits()
 	var charts []Chart
-	for i, p := range f.Panels {
+	for _, p := range f.Panels {
 		c := Chart{Title: p.Title, Alt: p.alt(), plot: newPlot(p.Title, "x", "y")}
 		if err := f.band(&c, p); err != nil {
 			return nil, fmt.Errorf("figure: %s: %w", p.Title, err)
 		}
 		if err := f.points(&c, p, low); err != nil {
 			return nil, fmt.Errorf("figure: %s: %w", p.Title, err)
-		}
-		if i > 0 && p.Reference == nil {
-			c.plot.Legend = plot.NewLegend() // the first panel has the legend of all
 		}
 		c.plot.X.Min, c.plot.X.Max, c.plot.Y.Min, c.plot.Y.Max = f.Grid[0], f.Grid[len(f.Grid)-1], low, high
 		charts = append(charts, c)
@@ -78,12 +74,12 @@ func (f Bands) band(c *Chart, p Panel) error {
 	}
 	area.Color, area.LineStyle.Width = blueBand, 0
 	c.add(area, "±2σ", "area", blueBand)
-	c.add(line(f.offset(p.Curve, 0), blue, false), "mean", "line", blue)
+	c.add(line(f.offset(p.Curve, 0), blue, "line"), "mean", "line", blue)
 	if p.Reference == nil {
 		return nil
 	}
-	c.add(line(f.offset(*p.Reference, -2), vermilion, true), "±2σ of "+p.ReferenceName, "dashed", vermilion)
-	c.add(line(f.offset(*p.Reference, 2), vermilion, true), "", "", nil)
+	c.add(line(f.offset(*p.Reference, -2), vermilion, "dashed"), "±2σ of "+p.ReferenceName, "dashed", vermilion)
+	c.add(line(f.offset(*p.Reference, 2), vermilion, "dashed"), "", "", nil)
 	return nil
 }
 

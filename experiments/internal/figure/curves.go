@@ -21,25 +21,24 @@ type Series struct {
 type Axes struct {
 	Title, X, Y string
 	Diagonal    bool // a dashed line y = x
-	Right       bool // the legend of a file stands on the right
 }
 
 // Curves draws lines. Points that are not finite are left out.
 func Curves(a Axes, series []Series) Chart {
 	pl := newPlot(a.Title, a.X, a.Y)
-	pl.Legend.Left = !a.Right
 	c := Chart{Title: a.Title, plot: pl}
 	if a.Diagonal {
-		pl.Add(line(plotter.XYs{{X: 0, Y: 0}, {X: 1, Y: 1}}, grey, true))
+		pl.Add(line(plotter.XYs{{X: 0, Y: 0}, {X: 1, Y: 1}}, grey, "dashed"))
 	}
 	var names []string
+	marks := []string{"line", "dashed", "dotted"}
 	for i, s := range series {
 		xys := points(s.X, s.Y)
 		if len(xys) == 0 {
 			continue
 		}
-		col, dashed := palette[i%len(palette)], i >= len(palette)
-		c.add(line(xys, col, dashed), s.Name, map[bool]string{false: "line", true: "dashed"}[dashed], col)
+		col, mark := palette[i%len(palette)], marks[min(i/len(palette), len(marks)-1)]
+		c.add(line(xys, col, mark), s.Name, mark, col)
 		names = append(names, s.Name)
 	}
 	c.Alt = fmt.Sprintf("%s: %s against %s of %s", a.Title, a.Y, a.X, strings.Join(names, ", "))
@@ -62,13 +61,18 @@ type Group struct {
 	Values []float64
 }
 
+// narrowBoxes is for how many boxes, with their names, a chart of the usual width has room.
+const narrowBoxes = 8
+
 // Boxes draws box plots. A box reaches from the first to the third quartile, and the line in it
-// is the median.
+// is the median. The chart of many is wide.
 func Boxes(title, y string, groups []Group) (Chart, error) {
 	pl := newPlot(title, "", y)
+	c := Chart{Title: title, Wide: len(groups) > narrowBoxes, plot: pl}
+	room := c.width() * 0.6 / vg.Length(max(1, len(groups)))
 	var names []string
 	for _, g := range groups {
-		box, err := plotter.NewBoxPlot(vg.Points(22), float64(len(names)), plotter.Values(g.Values))
+		box, err := plotter.NewBoxPlot(min(vg.Points(22), room), float64(len(names)), plotter.Values(g.Values))
 		if err != nil {
 			return Chart{}, fmt.Errorf("figure: %s: %s: %w", title, g.Name, err)
 		}
@@ -79,7 +83,8 @@ func Boxes(title, y string, groups []Group) (Chart, error) {
 	pl.NominalX(names...)
 	pl.X.Tick.Label.Rotation, pl.X.Tick.Label.XAlign, pl.X.Tick.Label.YAlign = math.Pi/6, draw.XRight, draw.YTop
 	pl.Y.Min = min(pl.Y.Min, 0)
-	return Chart{Title: title, Alt: fmt.Sprintf("%s: box plots of %s for %q", title, y, names), plot: pl}, nil
+	c.Alt = fmt.Sprintf("%s: box plots of %s for %q", title, y, names)
+	return c, nil
 }
 
 // points returns the points with finite coordinates.
@@ -93,11 +98,14 @@ func points(x, y []float64) plotter.XYs {
 	return xys
 }
 
-// line returns the line through points.
-func line(xys plotter.XYs, c color.Color, dashed bool) *plotter.Line {
+// line returns the line through points, drawn as a mark says.
+func line(xys plotter.XYs, c color.Color, mark string) *plotter.Line {
 	l := &plotter.Line{XYs: xys, LineStyle: draw.LineStyle{Color: c, Width: vg.Points(1.4)}}
-	if dashed {
+	switch mark {
+	case "dashed":
 		l.Dashes = []vg.Length{vg.Points(4), vg.Points(3)}
+	case "dotted":
+		l.Dashes = []vg.Length{vg.Points(1), vg.Points(2)}
 	}
 	return l
 }

@@ -6,12 +6,14 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg"
 )
 
 // The panels have the range of the data with room above and below, whatever the bands are.
@@ -94,13 +96,14 @@ func TestPoints(t *testing.T) {
 // Curves are described in words, and those that share a colour differ in their line.
 func TestCurves(t *testing.T) {
 	var series []Series
-	for i := range len(palette) + 1 {
+	for i := range 2*len(palette) + 1 {
 		series = append(series, Series{Name: string(rune('a' + i)), X: []float64{0, 1}, Y: []float64{0, float64(i)}})
 	}
 	c := Curves(Axes{Title: "t", X: "steps", Y: "NLL"}, series)
-	first, last := c.Keys[0], c.Keys[len(palette)]
-	if first.Color != last.Color || first.Mark != "line" || last.Mark != "dashed" {
-		t.Errorf("%+v and %+v", first, last)
+	for i, mark := range []string{"line", "dashed", "dotted"} {
+		if k := c.Keys[i*len(palette)]; k.Color != c.Keys[0].Color || k.Mark != mark {
+			t.Errorf("curve %d: %+v", i*len(palette), k)
+		}
 	}
 	if want := "t: NLL against steps of a, b, c"; !strings.HasPrefix(c.Alt, want) {
 		t.Errorf("description %q, expected %q", c.Alt, want)
@@ -140,7 +143,7 @@ func TestBoxes(t *testing.T) {
 func TestKeys(t *testing.T) {
 	var c Chart
 	c.plot = newPlot("t", "x", "y")
-	l := line(plotter.XYs{{X: 0, Y: 0}, {X: 1, Y: 1}}, black, false)
+	l := line(plotter.XYs{{X: 0, Y: 0}, {X: 1, Y: 1}}, black, "line")
 	c.add(l, "black", "line", color.Black)
 	c.add(l, "half", "area", color.NRGBA{R: 10, G: 20, B: 30, A: 51})
 	c.add(l, "", "", nil)
@@ -179,12 +182,62 @@ func TestSVGSize(t *testing.T) {
 	if box(narrow) == box(wide) || box(narrow) == "" {
 		t.Errorf("sizes %q and %q", box(narrow), box(wide))
 	}
-	if m := decimals.Find(narrow); m != nil {
-		t.Errorf("the number %s has more digits than a screen", m)
+	if m := regexp.MustCompile(`"[^"<>]*\d\.\d{3}`).Find(narrow); m != nil {
+		t.Errorf("the attribute %s has more digits than a screen", m)
 	}
 	again, err := c.SVG()
 	if err != nil || !bytes.Equal(again, wide) {
 		t.Error("the picture differs from one time to the next")
+	}
+}
+
+// The labels of a narrow range keep all of their digits.
+func TestSVGLabels(t *testing.T) {
+	svg, err := Curves(Axes{Title: "t"}, []Series{{"s", []float64{0, 1}, []float64{0.3235, 0.3315}}}).SVG()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tick := range (ticks{}).Ticks(0.3235, 0.3315) {
+		if tick.Label != "" && !bytes.Contains(svg, []byte(">"+tick.Label+"<")) {
+			t.Errorf("no label %q", tick.Label)
+		}
+	}
+}
+
+// A file has at most three charts side by side, and a wide one has a row of its own. Its
+// legend stands above the charts, each entry once.
+func TestFileLayout(t *testing.T) {
+	narrow, wide := bands(), Chart{Wide: true}
+	charts, err := narrow.Charts()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []int
+	for _, r := range rows([]Chart{charts[0], charts[0], charts[0], charts[0], wide, wide, charts[1]}) {
+		got = append(got, len(r))
+	}
+	if !slices.Equal(got, []int{3, 1, 1, 1, 1}) {
+		t.Errorf("rows of %v charts", got)
+	}
+	s := newStrip(charts, width)
+	if len(s.entries) != len(Keys(charts)) || len(s.entries) != 6 || s.height() == 0 || newStrip(nil, width).height() != 0 {
+		t.Errorf("%d entries in %d columns, %v high", len(s.entries), s.columns, s.height())
+	}
+	for _, w := range []vg.Length{1, width, 100 * width} {
+		s := newStrip(charts, w)
+		if s.columns > 1 && vg.Length(s.columns)*s.column > w || s.columns < 1 {
+			t.Errorf("%d columns of %v in %v", s.columns, s.column, w)
+		}
+	}
+}
+
+// A chart of many boxes is wide, and boxes are not wider than their places.
+func TestManyBoxes(t *testing.T) {
+	for n, want := range map[int]bool{3: false, narrowBoxes: false, 40: true} {
+		c, err := Boxes("t", "s", slices.Repeat([]Group{{"m", []float64{1, 2}}}, n))
+		if err != nil || c.Wide != want {
+			t.Errorf("%d boxes: wide is %v, error %v", n, c.Wide, err)
+		}
 	}
 }
 

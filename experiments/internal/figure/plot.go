@@ -6,17 +6,13 @@ import (
 	"bytes"
 	"fmt"
 	"image/color"
-	"io"
-	"path/filepath"
 	"regexp"
 
-	"github.com/go-valla/valla/internal/atomicfile"
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/font"
 	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
-	"gonum.org/v1/plot/vg/vgimg"
 	"gonum.org/v1/plot/vg/vgsvg"
 )
 
@@ -38,30 +34,35 @@ type Chart struct {
 	Wide  bool   // the chart takes the whole width of a page
 	Keys  []Key  // the legend
 	plot  *plot.Plot
+
+	thumbs []plot.Thumbnailer // the drawings of Keys
 }
 
 // Key is an entry of a legend.
 type Key struct {
 	Name  string
-	Mark  string // line, dashed, area, dot, plus or triangle
+	Mark  string // line, dashed, dotted, area, dot, plus or triangle
 	Color string // as in CSS
 }
 
+// element is what a chart can draw, also in its legend.
+type element interface {
+	plot.Plotter
+	plot.Thumbnailer
+}
+
 // add adds an element to the plot. If it has a name, it is also added to the legend.
-func (c *Chart) add(p plot.Plotter, name, mark string, col color.Color) {
+func (c *Chart) add(p element, name, mark string, col color.Color) {
 	c.plot.Add(p)
 	if name == "" {
 		return
-	}
-	if t, ok := p.(plot.Thumbnailer); ok {
-		c.plot.Legend.Add(name, t)
 	}
 	k := Key{name, mark, "currentColor"}
 	if r, g, b, a := col.RGBA(); r+g+b > 0 {
 		n := color.NRGBAModel.Convert(col).(color.NRGBA)
 		k.Color = fmt.Sprintf("rgba(%d,%d,%d,%.2f)", n.R, n.G, n.B, float64(a)/0xffff)
 	}
-	c.Keys = append(c.Keys, k)
+	c.Keys, c.thumbs = append(c.Keys, k), append(c.thumbs, p)
 }
 
 // newPlot returns an empty plot in the style of all pictures.
@@ -71,13 +72,11 @@ func newPlot(title, x, y string) *plot.Plot {
 	pl.X.Tick.Marker, pl.Y.Tick.Marker = ticks{}, ticks{}
 	pl.Title.Text, pl.X.Label.Text, pl.Y.Label.Text = title, x, y
 	for _, s := range []*text.Style{&pl.Title.TextStyle, &pl.X.Label.TextStyle, &pl.Y.Label.TextStyle,
-		&pl.X.Tick.Label, &pl.Y.Tick.Label, &pl.Legend.TextStyle} {
+		&pl.X.Tick.Label, &pl.Y.Tick.Label} {
 		s.Font.Variant = "Sans"
 		s.Font.Size = font.Points(10)
 	}
 	pl.Title.Padding = vg.Points(6)
-	pl.Legend.Top, pl.Legend.TextStyle.Font.Size = true, font.Points(8.5)
-	pl.Legend.Left, pl.Legend.Padding = true, vg.Points(2)
 	return pl
 }
 
@@ -87,9 +86,17 @@ const (
 	height = 3.4 * vg.Inch
 )
 
+// width is that of the chart in a file, and in proportion to its height in a page.
+func (c Chart) width() vg.Length {
+	if c.Wide {
+		return 2 * width
+	}
+	return width
+}
+
 // drawRow draws plots side by side with aligned axes. It returns an error where the library
 // panics, which it does if a plot has nothing to show.
-func drawRow(c draw.Canvas, charts []Chart, legends bool) (err error) {
+func drawRow(c draw.Canvas, charts []Chart) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("figure: %s: %v", charts[0].Title, r)
@@ -97,11 +104,7 @@ func drawRow(c draw.Canvas, charts []Chart, legends bool) (err error) {
 	}()
 	row := make([]*plot.Plot, len(charts))
 	for i, ch := range charts {
-		pl := *ch.plot
-		if !legends {
-			pl.Legend = plot.NewLegend()
-		}
-		row[i] = &pl
+		row[i] = ch.plot
 	}
 	pad := vg.Points(8)
 	tiles := draw.Tiles{Rows: 1, Cols: len(row), PadX: pad, PadTop: pad / 2, PadRight: pad, PadBottom: pad / 2, PadLeft: pad / 2}
@@ -112,22 +115,19 @@ func drawRow(c draw.Canvas, charts []Chart, legends bool) (err error) {
 }
 
 // These expressions find the parts of the library's SVG that are changed: the size, which the
-// page gives, black, which becomes the colour of the text, and superfluous digits.
+// page gives, black, which becomes the colour of the text, and superfluous digits outside of
+// texts.
 var (
 	prolog   = regexp.MustCompile(`(?s)^.*?<svg[^>]*viewBox="([^"]*)"[^>]*>`)
 	blackIn  = regexp.MustCompile(`stroke:#000000`)
-	decimals = regexp.MustCompile(`(\d\.\d\d)\d+`)
+	decimals = regexp.MustCompile(`(>[^<]*<|\d\.\d\d)\d*`)
 )
 
 // SVG returns the chart as an element of a page that takes the page's width and colours. It
 // has no legend: Keys are for the page.
 func (c Chart) SVG() ([]byte, error) {
-	w := width
-	if c.Wide {
-		w *= 2
-	}
-	canvas, out := vgsvg.New(w, height), bytes.Buffer{}
-	if err := drawRow(draw.New(canvas), []Chart{c}, false); err != nil {
+	canvas, out := vgsvg.New(c.width(), height), bytes.Buffer{}
+	if err := drawRow(draw.New(canvas), []Chart{c}); err != nil {
 		return nil, err
 	}
 	if _, err := canvas.WriteTo(&out); err != nil {
@@ -156,27 +156,4 @@ func escape(s string) string {
 		}
 	}
 	return b.String()
-}
-
-// Save draws charts side by side, on white, to path.png and path.svg.
-func Save(path string, charts ...Chart) error {
-	w, h := vg.Length(len(charts))*width, height
-	png := vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(w, h), vgimg.UseDPI(110))}
-	svg := vgsvg.New(w, h)
-	for ext, c := range map[string]interface {
-		vg.CanvasSizer
-		io.WriterTo
-	}{".png": png, ".svg": svg} {
-		dc := draw.New(c)
-		dc.SetColor(color.White)
-		dc.Fill(dc.Rectangle.Path())
-		if err := drawRow(dc, charts, true); err != nil {
-			return err
-		}
-		err := atomicfile.Write(path+ext, 0o644, func(w io.Writer) error { _, err := c.WriteTo(w); return err })
-		if err != nil {
-			return fmt.Errorf("figure: %s: %w", filepath.Base(path), err)
-		}
-	}
-	return nil
 }

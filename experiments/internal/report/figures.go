@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 
 	"github.com/go-valla/valla/experiments/internal/figure"
@@ -27,8 +28,8 @@ func figures(f result.Found, data string) ([]Figure, error) {
 	if err != nil {
 		return nil, err
 	}
-	add("Predictive bands", "Data, mean and two standard deviations of y.", panels...)
-	add("VaLLA against exact LLA", "The dashed lines are exact LLA's band; triangles are the inducing inputs after the fit.", against...)
+	add("Predictive bands", "Data, mean and two standard deviations of y. The dashed lines are exact LLA's band.", panels...)
+	add("Few and many points", "The same for methods with several numbers of points; triangles are the inducing inputs after the fit.", against...)
 	add("Learning curves", "Negative log-likelihood on the validation rows during the fit, of standardised targets in regression; first seed.", learning(first)...)
 	add("Coverage", "Share of test targets inside the central interval of probability α; the dashed diagonal is perfect, CQM is the area between.", coverage(first)...)
 	add("Turned test images", "Probit probabilities, test images turned by 0° to 180°.", rotations(first)...)
@@ -58,38 +59,25 @@ func firstSeeds(f result.Found, data string) []*result.Cell {
 	return cells
 }
 
-// bands returns two rows of panels. The first has a panel for each method, VaLLA with its
-// largest M. The second has a panel for each M, with exact LLA's band.
+// numbers are those in the name of a row, by which the rows of one method differ.
+var numbers = regexp.MustCompile(`\d+`)
+
+// bands returns two groups of panels with exact LLA's band. The first has a panel for each
+// method, with the largest number of points where it has several. The second has a panel for
+// each number of points.
 func bands(cells []*result.Cell) (panels, against []figure.Chart, err error) {
 	var b figure.Bands
+	list, err := families(cells, &b)
+	if err != nil || list == nil {
+		return nil, nil, err
+	}
 	var all, compared []figure.Panel
-	var exact *figure.Curve
-	for _, c := range cells {
-		band := c.Curves.Band
-		if band == nil {
-			continue
+	for _, family := range list {
+		last := family[len(family)-1]
+		if len(family) > 1 {
+			compared = append(compared, family...)
+			last.Before, last.After = nil, nil
 		}
-		if err := band.Check(); err != nil {
-			return nil, nil, fmt.Errorf("report: %s, %s, seed %d: %w", c.Data, c.Row, c.Seed, err)
-		}
-		b.Grid, b.X, b.Y, b.HeldX, b.HeldY = band.Grid, band.X, band.Y, band.HeldX, band.HeldY
-		p := figure.Panel{Title: c.Row, Curve: figure.Curve{Mean: band.Mean, Std: band.Std}, After: band.After, Before: band.Before}
-		if c.Row == "LLA" {
-			exact = &p.Curve
-		}
-		if c.Inducing == 0 {
-			all = append(all, p)
-			continue
-		}
-		p.Reference, p.ReferenceName = exact, "LLA"
-		compared = append(compared, p)
-	}
-	if len(all) == 0 {
-		return nil, nil, nil
-	}
-	if len(compared) > 0 {
-		last := compared[len(compared)-1]
-		last.Reference, last.Before, last.After = nil, nil, nil
 		all = append(all, last)
 	}
 	b.Panels = all
@@ -99,6 +87,37 @@ func bands(cells []*result.Cell) (panels, against []figure.Chart, err error) {
 	b.Panels = compared
 	against, err = b.Charts()
 	return panels, against, err
+}
+
+// families returns the panels of the cells with a band, those of one method together, and
+// sets the data of b.
+func families(cells []*result.Cell, b *figure.Bands) (out [][]figure.Panel, err error) {
+	var exact *figure.Curve
+	place := map[string]int{}
+	for _, c := range cells {
+		band := c.Curves.Band
+		if band == nil {
+			continue
+		}
+		if err := band.Check(); err != nil {
+			return nil, fmt.Errorf("report: %s, %s, seed %d: %w", c.Data, c.Row, c.Seed, err)
+		}
+		b.Grid, b.X, b.Y, b.HeldX, b.HeldY = band.Grid, band.X, band.Y, band.HeldX, band.HeldY
+		p := figure.Panel{Title: c.Row, Curve: figure.Curve{Mean: band.Mean, Std: band.Std}, After: band.After, Before: band.Before}
+		if c.Row == "LLA" {
+			exact = &p.Curve
+		} else {
+			p.Reference, p.ReferenceName = exact, "LLA"
+		}
+		name := numbers.ReplaceAllString(c.Row, "")
+		k, there := place[name]
+		if !there {
+			k = len(out)
+			place[name], out = k, append(out, nil)
+		}
+		out[k] = append(out[k], p)
+	}
+	return out, nil
 }
 
 // learning draws validation NLL against steps and against seconds.
@@ -119,8 +138,8 @@ func learning(cells []*result.Cell) []figure.Chart {
 		return nil
 	}
 	return []figure.Chart{
-		figure.Curves(figure.Axes{Title: "against steps", X: "steps", Y: "validation NLL", Right: true}, steps),
-		figure.Curves(figure.Axes{Title: "against time", X: "seconds", Y: "validation NLL", Right: true}, seconds),
+		figure.Curves(figure.Axes{Title: "against steps", X: "steps", Y: "validation NLL"}, steps),
+		figure.Curves(figure.Axes{Title: "against time", X: "seconds", Y: "validation NLL"}, seconds),
 	}
 }
 
@@ -182,7 +201,7 @@ func calibration(cells []*result.Cell) []figure.Chart {
 		}
 		lines = append(lines, s)
 		e := c.Curves.Entropy
-		charts = append(charts, figure.Curves(figure.Axes{Title: c.Row, X: "predictive entropy, nats", Y: "density", Right: true},
+		charts = append(charts, figure.Curves(figure.Axes{Title: c.Row, X: "predictive entropy, nats", Y: "density"},
 			[]figure.Series{figure.Histogram("test images", e.In, e.Max), figure.Histogram("out of distribution", e.Out, e.Max)}))
 	}
 	if lines == nil {

@@ -47,25 +47,27 @@ func TestFirstSeeds(t *testing.T) {
 	}
 }
 
-// The first panels show every method, VaLLA with its largest M; the second compare each M
-// with exact LLA.
+// The first panels show every method, with the largest of several numbers of points; the
+// second compare each number with exact LLA.
 func TestBandPanels(t *testing.T) {
 	var cells []*result.Cell
-	for i, row := range []string{"MAP", "LLA", "VaLLA 5", "VaLLA 10"} {
+	for i, row := range []string{"MAP", "LLA", "ELLA 5", "ELLA 20", "FMGP 10", "VaLLA 5", "VaLLA 10"} {
 		c := cell("toy", row, 0, nil)
 		c.Curves.Band = band(float64(i + 1))
-		c.Inducing = []int{0, 0, 5, 10}[i]
 		cells = append(cells, c)
 	}
 	cells = append(cells, cell("toy", "without", 0, nil))
 	panels, against, err := bands(cells)
-	if err != nil || titles(panels) != "MAP|LLA|VaLLA 10" || titles(against) != "VaLLA 5|VaLLA 10" {
+	if err != nil || titles(panels) != "MAP|LLA|ELLA 20|FMGP 10|VaLLA 10" || titles(against) != "ELLA 5|ELLA 20|VaLLA 5|VaLLA 10" {
 		t.Fatalf("panels %q and %q, error %v", titles(panels), titles(against), err)
 	}
-	if slices.Contains(names(panels), "±2σ of LLA") || !slices.Contains(names(against), "±2σ of LLA") {
+	if slices.Contains(names(panels[:2]), "±2σ of LLA") || !slices.Contains(names(panels[2:3]), "±2σ of LLA") || !slices.Contains(names(against), "±2σ of LLA") {
 		t.Errorf("legends %q and %q", names(panels), names(against))
 	}
-	panels, against, err = bands(cells[4:])
+	if slices.Contains(names(panels[4:]), "Z after the fit") || !slices.Contains(names(against), "Z after the fit") {
+		t.Errorf("inducing inputs in %q and %q", names(panels[4:]), names(against))
+	}
+	panels, against, err = bands(cells[7:])
 	if err != nil || panels != nil || against != nil {
 		t.Errorf("panels %q and %q of cells without bands, error %v", titles(panels), titles(against), err)
 	}

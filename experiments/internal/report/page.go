@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"html/template"
 	"math"
-	"slices"
 	"strconv"
 
 	"github.com/go-valla/valla/experiments/internal/figure"
@@ -49,6 +48,7 @@ func svg(c figure.Chart) (template.HTML, error) {
 var marks = map[string]template.HTML{
 	"line":     `<path d="M1 6H23" stroke="currentColor" stroke-width="2"/>`,
 	"dashed":   `<path d="M1 6H23" stroke="currentColor" stroke-width="2" stroke-dasharray="5 3"/>`,
+	"dotted":   `<path d="M1 6H23" stroke="currentColor" stroke-width="2" stroke-dasharray="1.5 2.5"/>`,
 	"area":     `<path d="M1 1H23V11H1Z" fill="currentColor"/>`,
 	"dot":      `<circle cx="12" cy="6" r="2.5" fill="currentColor"/>`,
 	"plus":     `<path d="M12 2V10M8 6H16" stroke="currentColor" stroke-width="1.5"/>`,
@@ -58,17 +58,7 @@ var marks = map[string]template.HTML{
 func mark(k figure.Key) template.HTML { return marks[k.Mark] }
 
 // Keys returns the legend of all charts of the figure, without repetitions.
-func (f Figure) Keys() []figure.Key {
-	var keys []figure.Key
-	for _, c := range f.Charts {
-		for _, k := range c.Keys {
-			if !slices.Contains(keys, k) {
-				keys = append(keys, k)
-			}
-		}
-	}
-	return keys
-}
+func (f Figure) Keys() []figure.Key { return figure.Keys(f.Charts) }
 
 // headGroup is a metric with its neighbouring columns.
 type headGroup struct {

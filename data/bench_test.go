@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/go-valla/valla/internal/kernel"
 )
 
 // gaussians returns n rows of d values around c random centres.
@@ -21,25 +23,45 @@ func gaussians(n, d, c int, rng *rand.Rand) []float64 {
 	return x
 }
 
-// BenchmarkLloyd measures one of Lloyd's iterations on as many values as MNIST has.
+// BenchmarkLloyd measures twenty of Lloyd's iterations on as many values as MNIST has.
 func BenchmarkLloyd(b *testing.B) {
+	b.Run("float64", benchmarkLloyd[float64])
+	b.Run("float32", benchmarkLloyd[float32])
+}
+
+func benchmarkLloyd[T kernel.Float](b *testing.B) {
 	const n, d, k = 60000, 784, 100
-	x := gaussians(n, d, k, rand.New(rand.NewPCG(1, 0)))
+	x := manyRows[T](n, d)
 	start := rand.New(rand.NewPCG(2, 0)).Perm(n)[:k]
-	l := newLloyd(x, n, d, start)
+	b.ReportAllocs()
 	for b.Loop() {
-		l.assign()
-		l.refill()
-		l.update()
+		if err := newLloyd(x, n, d, start).run(20, -1); err != nil {
+			b.Fatal(err)
+		}
 	}
 }
 
 func BenchmarkKMeansPlusPlus(b *testing.B) {
+	b.Run("float64", benchmarkPlusPlus[float64])
+	b.Run("float32", benchmarkPlusPlus[float32])
+}
+
+func benchmarkPlusPlus[T kernel.Float](b *testing.B) {
 	const n, d, k = 60000, 784, 100
-	x := gaussians(n, d, k, rand.New(rand.NewPCG(1, 0)))
+	x := manyRows[T](n, d)
+	b.ReportAllocs()
 	for b.Loop() {
 		plusPlus(x, n, d, k, rand.New(rand.NewPCG(2, 0)))
 	}
+}
+
+// manyRows returns rows that lie in fewer heaps than k-means has centres.
+func manyRows[T kernel.Float](n, d int) []T {
+	x := make([]T, n*d)
+	for i, v := range gaussians(n, d, 40, rand.New(rand.NewPCG(1, 0))) {
+		x[i] = T(v)
+	}
+	return x
 }
 
 func BenchmarkBatch(b *testing.B) {

@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"reflect"
 
+	"github.com/go-valla/valla/internal/kernel"
 	"gorgonia.org/tensor"
 )
 
@@ -37,25 +39,34 @@ type KMeansOptions struct {
 	Tolerance float64
 }
 
-// Centers returns k centres [k,D] of the rows of x [N,D], float64, by Lloyd's
+// Centers returns k centres [k,D], float64, of the rows of x [N,D], float32 or float64, by Lloyd's
 // algorithm (1982): every row goes to its nearest centre, every centre moves to
 // the mean of its rows. A centre without rows moves to the row that is farthest
-// from its own. The same x, k and state of rng give the same centres.
+// from its own. The same x, k and state of rng give the same centres, on any number of threads.
+// Bounds of distances (Elkan 2003), which take N·k numbers of memory, spare most distances after
+// the first iterations.
 //
 // It is an error if k is not between 1 and the number of distinct rows, and if
 // values are not finite or so large that squared distances overflow.
 func (o KMeansOptions) Centers(x *tensor.Dense, k int, rng *rand.Rand) (*tensor.Dense, error) {
-	values, n, d, err := matrix("k-means", x)
-	if err != nil {
+	if x != nil && x.Dtype() == tensor.Float32 {
+		return centers[float32](o, x, k, rng)
+	}
+	return centers[float64](o, x, k, rng)
+}
+
+func centers[T kernel.Float](o KMeansOptions, x *tensor.Dense, k int, rng *rand.Rand) (*tensor.Dense, error) {
+	if err := checkMatrix("k-means", x, tensor.Dtype{Type: reflect.TypeFor[T]()}); err != nil {
 		return nil, err
 	}
+	values, n, d := x.Data().([]T), x.Shape()[0], x.Shape()[1]
 	if k < 1 || k > n {
 		return nil, fmt.Errorf("k-means: %d centres of %d rows, expected 1 to %d centres", k, n, n)
 	}
 	if distinct := distinctRows(values, d, k); distinct < k {
 		return nil, fmt.Errorf("k-means: %d centres, but only %d of the %d rows are distinct", k, distinct, n)
 	}
-	l := newLloyd(values, n, d, o.start(values, n, d, k, rng))
+	l := newLloyd(values, n, d, start(o.Init, values, n, d, k, rng))
 	if err := l.run(orDefault(o.MaxIterations, 100), orDefault(o.Tolerance, 1e-6)); err != nil {
 		return nil, err
 	}
@@ -70,8 +81,8 @@ func orDefault[T int | float64](v, standard T) T {
 }
 
 // start returns the rows that are the first centres.
-func (o KMeansOptions) start(x []float64, n, d, k int, rng *rand.Rand) []int {
-	if o.Init == RandomPoints {
+func start[T kernel.Float](init KMeansInit, x []T, n, d, k int, rng *rand.Rand) []int {
+	if init == RandomPoints {
 		return randomPoints(x, n, d, k, rng)
 	}
 	return plusPlus(x, n, d, k, rng)
@@ -79,8 +90,8 @@ func (o KMeansOptions) start(x []float64, n, d, k int, rng *rand.Rand) []int {
 
 // randomPoints returns the first k distinct rows in a random order. At least k rows must
 // be distinct.
-func randomPoints(x []float64, n, d, k int, rng *rand.Rand) []int {
-	rows, seen := make([]int, 0, k), newRowSet()
+func randomPoints[T kernel.Float](x []T, n, d, k int, rng *rand.Rand) []int {
+	rows, seen := make([]int, 0, k), newRowSet[T]()
 	for _, i := range rng.Perm(n) {
 		if seen.add(x[i*d : (i+1)*d]) {
 			rows = append(rows, i)
@@ -93,7 +104,7 @@ func randomPoints(x []float64, n, d, k int, rng *rand.Rand) []int {
 }
 
 // plusPlus returns k rows chosen as k-means++ does.
-func plusPlus(x []float64, n, d, k int, rng *rand.Rand) []int {
+func plusPlus[T kernel.Float](x []T, n, d, k int, rng *rand.Rand) []int {
 	rows := []int{rng.IntN(n)}
 	nearest := make([]float64, n) // squared distance to the nearest chosen row
 	for i := range nearest {
@@ -103,8 +114,9 @@ func plusPlus(x []float64, n, d, k int, rng *rand.Rand) []int {
 		last := rows[len(rows)-1]
 		c := x[last*d : (last+1)*d]
 		parallel(n, d, func(from, to int) {
+			room := make([]T, roomFor(d))
 			for i := from; i < to; i++ {
-				nearest[i] = min(nearest[i], squaredDistance(x[i*d:(i+1)*d], c))
+				nearest[i] = min(nearest[i], squaredDistance(x[i*d:(i+1)*d], c, room))
 			}
 		})
 		rows = append(rows, draw(nearest, rng))
@@ -132,24 +144,17 @@ func draw(weights []float64, rng *rand.Rand) int {
 	return last
 }
 
-func squaredDistance(a, b []float64) float64 {
-	b = b[:len(a)]
-	var s0, s1 float64 // two sums, so that the processor works on two additions at a time
-	i := 0
-	for ; i+1 < len(a); i += 2 {
-		e0, e1 := a[i]-b[i], a[i+1]-b[i+1]
-		s0 += e0 * e0
-		s1 += e1 * e1
+// Distinct counts the different rows of x [N,D], float32 or float64. It stops at limit.
+func Distinct(x *tensor.Dense, limit int) int {
+	if v, ok := x.Data().([]float32); ok {
+		return distinctRows(v, x.Shape()[1], limit)
 	}
-	if i < len(a) {
-		s0 += (a[i] - b[i]) * (a[i] - b[i])
-	}
-	return s0 + s1
+	return distinctRows(x.Float64s(), x.Shape()[1], limit)
 }
 
 // distinctRows counts the different rows of x, which have d values each. It stops at limit.
-func distinctRows(x []float64, d, limit int) int {
-	seen := newRowSet()
+func distinctRows[T kernel.Float](x []T, d, limit int) int {
+	seen := newRowSet[T]()
 	for i := 0; i < len(x) && len(seen.rows) < limit; i += d {
 		seen.add(x[i : i+d])
 	}
@@ -157,18 +162,18 @@ func distinctRows(x []float64, d, limit int) int {
 }
 
 // A rowSet holds different rows.
-type rowSet struct {
+type rowSet[T kernel.Float] struct {
 	rows map[string]struct{} // the rows' bits
 	key  []byte
 }
 
-func newRowSet() *rowSet { return &rowSet{rows: map[string]struct{}{}} }
+func newRowSet[T kernel.Float]() *rowSet[T] { return &rowSet[T]{rows: map[string]struct{}{}} }
 
 // add puts row into the set and says whether it is new. -0 equals 0.
-func (s *rowSet) add(row []float64) bool {
+func (s *rowSet[T]) add(row []T) bool {
 	s.key = s.key[:0]
 	for _, v := range row {
-		s.key = binary.LittleEndian.AppendUint64(s.key, math.Float64bits(v+0))
+		s.key = binary.LittleEndian.AppendUint64(s.key, math.Float64bits(float64(v)+0))
 	}
 	if _, ok := s.rows[string(s.key)]; ok {
 		return false

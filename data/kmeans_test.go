@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/go-valla/valla/internal/kernel"
 	"gonum.org/v1/gonum/floats"
 	"gorgonia.org/tensor"
 	"pgregory.net/rapid"
@@ -90,25 +91,124 @@ func slowLloyd(t rapid.TB, x, centers []float64, d, iterations int) []float64 {
 	return centers
 }
 
-// The fast iterations agree with the slow ones. There are more rows than one block has, and
-// they are far away from the origin, where |x|^2-2x.c+|c|^2 alone would lose digits.
+// The fast iterations agree with the slow ones, where all distances are computed and where bounds
+// are. There are more rows than one block has, and they are far away from the origin, where
+// |x|^2-2x.c+|c|^2 alone would lose digits.
 func TestLloydAgreesWithTheTextbook(t *testing.T) {
-	const n, d, k, iterations = 2*blockRows + 77, 5, 7, 6
+	const n, d, k, iterations = 2*blockRows + 77, 5, 7, 15
 	for _, offset := range []float64{0, 1e9} {
-		x := gaussians(n, d, k, rng(3))
+		x := gaussians(n, d, 1, rng(3))
 		floats.AddConst(offset, x)
-		start := rng(4).Perm(n)[:k]
-		centers := make([]float64, k*d)
-		Gather(centers, x, d, start)
-		want := slowLloyd(t, x, centers, d, iterations)
-		l := newLloyd(x, n, d, start)
-		if err := l.run(iterations, -1); err != nil {
-			t.Fatal(err)
-		}
 		// Sums of 1e9 in a cluster of 160 rows round at 160*1e9*2^-53 = 2e-5 at
 		// the worst; one row assigned elsewhere moves a centre by about 1e-2.
-		if diff := floats.Distance(l.result(), want, math.Inf(1)); !(diff <= 1e-4) {
-			t.Errorf("offset %g: centres differ by %g", offset, diff)
+		agreesWithTheTextbook(t, x, d, k, iterations, 1e-4)
+	}
+	x := make([]float32, n*d)
+	for i, v := range gaussians(n, d, 1, rng(3)) {
+		x[i] = float32(v)
+	}
+	agreesWithTheTextbook(t, x, d, k, iterations, 1e-5)
+}
+
+func agreesWithTheTextbook[T kernel.Float](t *testing.T, x []T, d, k, iterations int, tolerance float64) {
+	t.Helper()
+	n, values := len(x)/d, make([]float64, len(x))
+	for i, v := range x {
+		values[i] = float64(v)
+	}
+	start := rng(4).Perm(n)[:k]
+	centers := make([]float64, k*d)
+	Gather(centers, values, d, start)
+	want := slowLloyd(t, values, centers, d, iterations)
+	l := newLloyd(x, n, d, start)
+	if err := l.run(iterations, -1); err != nil {
+		t.Fatal(err)
+	}
+	if diff := floats.Distance(l.result(), want, math.Inf(1)); !(diff <= tolerance) {
+		t.Errorf("%T, mean %g: centres differ by %g", x, l.mean, diff)
+	}
+	if len(l.changed) == 0 || float64(len(l.changed)) > settled*float64(n) {
+		t.Errorf("%T: %d rows changed their centre in the last iteration, expected a few, for the test of the bounds", x, len(l.changed))
+	}
+}
+
+// However the centres move, bounds and full comparison find a nearest centre of every row, and
+// the sums stay those of the centres' rows.
+func TestReviewFindsTheNearest(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n, d := rapid.IntRange(1, 60).Draw(t, "n"), rapid.IntRange(1, 4).Draw(t, "d")
+		k, random := rapid.IntRange(1, n).Draw(t, "k"), rng(rapid.Uint64().Draw(t, "seed"))
+		x, start := gaussians(n, d, 2, random), make([]int, k) // repeats make empty clusters
+		for j := range start {
+			start[j] = random.IntN(n)
+		}
+		l := newLloyd(x, n, d, start)
+		for range 12 {
+			l.assign()
+			l.changed = l.changed[:0] // the next one looks at bounds
+			sums := make([]float64, k*d)
+			for i, label := range l.label {
+				row := floats.SubTo(make([]float64, d), l.row(i), l.mean)
+				floats.Add(sums[label*d:(label+1)*d], row)
+				own := floats.Distance(row, l.center(label), 2)
+				for j := range k {
+					if other := floats.Distance(row, l.center(j), 2); own > other+1e-12 {
+						t.Fatalf("row %d has centre %d at %g, centre %d is at %g", i, label, own, j, other)
+					}
+				}
+			}
+			if !floats.EqualApprox(l.sums, sums, 1e-12) {
+				t.Fatalf("sums %v, want %v", l.sums, sums)
+			}
+			l.refill()
+			l.update()
+		}
+	})
+}
+
+// Any number of threads gives the same bits.
+func TestKMeansThreads(t *testing.T) {
+	defer kernel.SetThreads(0)
+	const n, d = 3000, 400
+	x := newMatrix(gaussians(n, d, 6, rng(6)), n, d)
+	var want []float64
+	for _, threads := range []int{1, 2, 5} {
+		kernel.SetThreads(threads)
+		if parts := kernel.Parts(n, n*d, partWork); threads > 1 && parts == 1 {
+			t.Fatal("the test has too little work for threads")
+		}
+		c, err := KMeans(x, 12, KMeansPlusPlus, rng(7))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want == nil {
+			want = c.Float64s()
+		}
+		if !slices.Equal(c.Float64s(), want) {
+			t.Errorf("%d threads give other centres than one", threads)
+		}
+	}
+}
+
+// Rows of float32 have the centres of the same rows in float64.
+func TestKMeansOfFloat32(t *testing.T) {
+	values := gaussians(500, 10, 6, rng(6))
+	narrow := make([]float32, len(values))
+	for i, v := range values {
+		narrow[i] = float32(v)
+		values[i] = float64(narrow[i])
+	}
+	for _, init := range []KMeansInit{KMeansPlusPlus, RandomPoints} {
+		want, err := KMeans(newMatrix(values, 500, 10), 8, init, rng(7))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := KMeans(tensor.New(tensor.WithShape(500, 10), tensor.WithBacking(narrow)), 8, init, rng(7))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !floats.EqualApprox(got.Float64s(), want.Float64s(), 1e-5) {
+			t.Errorf("start %d: centres differ by %g", init, floats.Distance(got.Float64s(), want.Float64s(), math.Inf(1)))
 		}
 	}
 }
@@ -151,7 +251,7 @@ func TestStartsAreDistinct(t *testing.T) {
 		}
 		k := distinctRows(x, 1, n)
 		init := rapid.SampledFrom([]KMeansInit{KMeansPlusPlus, RandomPoints}).Draw(t, "init")
-		start := KMeansOptions{Init: init}.start(x, n, 1, k, rng(rapid.Uint64().Draw(t, "seed")))
+		start := start(init, x, n, 1, k, rng(rapid.Uint64().Draw(t, "seed")))
 		rows := make([]float64, k)
 		Gather(rows, x, 1, start)
 		if len(start) != k || distinctRows(rows, 1, k) != k {
@@ -176,7 +276,7 @@ func TestDraw(t *testing.T) {
 func TestSquaredDistance(t *testing.T) {
 	// 3^2 + 4^2 + 12^2 = 169, and its leading parts 0, 9, 25
 	for n, want := range []float64{0, 9, 25, 169} {
-		if got := squaredDistance([]float64{3, 1, 12}[:n], []float64{0, 5, 0}[:n]); got != want {
+		if got := squaredDistance([]float64{3, 1, 12}[:n], []float64{0, 5, 0}[:n], make([]float64, 2)); got != want {
 			t.Errorf("of %d numbers: %g, want %g", n, got, want)
 		}
 	}

@@ -3,17 +3,11 @@ package data
 import (
 	"fmt"
 	"math"
-	"runtime"
-	"sync"
 
 	"gonum.org/v1/gonum/floats"
 
 	"github.com/go-valla/valla/internal/kernel"
 )
-
-// blockRows is the number of rows whose distances are computed at a time: large
-// enough for a fast matrix product, small enough for the cache.
-const blockRows = 512
 
 // lloyd is the state of k-means. The squared distance of a row x from a centre c is
 //
@@ -21,52 +15,78 @@ const blockRows = 512
 //
 // where one matrix product gives all x.c. The sum loses digits where |x| is much larger than
 // the distances. Rows and centres are therefore taken relative to the mean of all rows.
-type lloyd struct {
-	x       []float64 // [n,d], as given
+//
+// Once few rows change their centre, bounds of the distances show for most rows that they do
+// not (see review).
+type lloyd[T kernel.Float] struct {
+	x       []T // [n,d], as given
 	n, d, k int
-	mean    []float64 // [d]
+	mean    []T // [d]
 
-	centers []float64 // [k,d], relative to mean
+	norms   []float64 // [n], |x|^2
+	total   float64   // the sum of norms
+	centers []T       // [k,d], relative to mean
 	squares []float64 // [k], |c|^2
+	drift   []float64 // [k], how far each centre went in the last update
 
-	label    []int     // [n], the centre of each row
-	distance []float64 // [n], squared, to that centre
-	sums     []float64 // [k,d], of each centre's rows, relative to mean
-	counts   []int     // [k]
+	label  []int     // [n], the centre of each row, or -1
+	sums   []float64 // [k,d], of each centre's rows, relative to mean
+	counts []int     // [k]
+	upper  []float64 // [n], bounds the distance of a row from its centre before the update
+	lower  []float64 // [n,k], bounds the distances of a row from all centres before the update
 
-	block    []float64 // [blockRows,d], rows relative to mean
-	products []float64 // [blockRows,k], x.c
+	changed []change // the rows that the last assignment gave to another centre
 }
 
+// change says that a row had another label.
+type change struct{ row, label int }
+
 // newLloyd starts from the rows numbered start as centres.
-func newLloyd(x []float64, n, d int, start []int) *lloyd {
+func newLloyd[T kernel.Float](x []T, n, d int, start []int) *lloyd[T] {
 	k := len(start)
-	l := &lloyd{
+	l := &lloyd[T]{
 		x: x, n: n, d: d, k: k,
-		mean:    make([]float64, d),
-		centers: make([]float64, k*d), squares: make([]float64, k),
-		label: make([]int, n), distance: make([]float64, n),
-		sums: make([]float64, k*d), counts: make([]int, k),
-		block: make([]float64, min(n, blockRows)*d), products: make([]float64, min(n, blockRows)*k),
+		mean: make([]T, d), norms: make([]float64, n),
+		centers: make([]T, k*d), squares: make([]float64, k), drift: make([]float64, k),
+		label: make([]int, n), sums: make([]float64, k*d), counts: make([]int, k),
+		upper: make([]float64, n), lower: make([]float64, n*k),
+		changed: make([]change, n),
 	}
-	for i := range n {
-		floats.Add(l.mean, l.row(i))
-	}
-	floats.Scale(1/float64(n), l.mean)
+	parallel(d, n, func(from, to int) {
+		sum := make([]float64, to-from)
+		for i := range n {
+			for j, v := range l.row(i)[from:to] {
+				sum[j] += float64(v)
+			}
+		}
+		for j, v := range sum {
+			l.mean[from+j] = T(v / float64(n))
+		}
+	})
+	parallel(n, d, func(from, to int) {
+		x := make([]T, d)
+		for i := from; i < to; i++ {
+			l.relative(x, i)
+			l.norms[i], l.label[i] = float64(kernel.Dot(x, x)), -1
+		}
+	})
+	l.total = floats.Sum(l.norms)
 	for j, i := range start {
-		floats.SubTo(l.center(j), l.row(i), l.mean)
+		l.relative(l.center(j), i)
 	}
 	l.square()
 	return l
 }
 
-func (l *lloyd) row(i int) []float64    { return l.x[i*l.d : (i+1)*l.d] }
-func (l *lloyd) center(j int) []float64 { return l.centers[j*l.d : (j+1)*l.d] }
-func (l *lloyd) sum(j int) []float64    { return l.sums[j*l.d : (j+1)*l.d] }
+func (l *lloyd[T]) row(i int) []T         { return l.x[i*l.d : (i+1)*l.d] }
+func (l *lloyd[T]) center(j int) []T      { return l.centers[j*l.d : (j+1)*l.d] }
+func (l *lloyd[T]) sum(j int) []float64   { return l.sums[j*l.d : (j+1)*l.d] }
+func (l *lloyd[T]) lows(i int) []float64  { return l.lower[i*l.k : (i+1)*l.k] }
+func (l *lloyd[T]) relative(x []T, i int) { kernel.Sub(x, l.row(i), l.mean) }
 
 // run iterates until one iteration lowers the inertia by no more than the fraction
 // tolerance, or until the given number of iterations is done.
-func (l *lloyd) run(iterations int, tolerance float64) error {
+func (l *lloyd[T]) run(iterations int, tolerance float64) error {
 	before := math.NaN() // compares false
 	for range iterations {
 		inertia := l.assign()
@@ -83,67 +103,89 @@ func (l *lloyd) run(iterations int, tolerance float64) error {
 	return nil
 }
 
-// assign gives every row to its nearest centre, and to the first of several nearest ones. It
-// sums up the rows of each centre and returns the inertia, which is the sum of the squared
-// distances.
-func (l *lloyd) assign() float64 {
-	clear(l.sums)
-	clear(l.counts)
-	for start := 0; start < l.n; start += blockRows {
-		rows := min(blockRows, l.n-start)
-		for i := range rows {
-			floats.SubTo(l.block[i*l.d:(i+1)*l.d], l.row(start+i), l.mean)
-		}
-		kernel.Gemm(false, true, rows, l.k, l.d, 1, l.block, l.d, l.centers, l.d, 0, l.products, l.k)
-		for i := range rows {
-			l.nearest(start+i, l.block[i*l.d:(i+1)*l.d], l.products[i*l.k:(i+1)*l.k])
+// regroup brings the sums and counts up to date with changed labels.
+func (l *lloyd[T]) regroup(changed []change) {
+	for _, c := range changed {
+		l.counts[l.label[c.row]]++
+		if c.label >= 0 {
+			l.counts[c.label]--
 		}
 	}
-	return floats.Sum(l.distance)
+	parallel(l.d, 2*len(changed), func(from, to int) {
+		mean := l.mean[from:to]
+		for _, c := range changed {
+			x, sum := l.row(c.row)[from:to], l.sum(l.label[c.row])[from:to]
+			for j, v := range x {
+				sum[j] += float64(v - mean[j])
+			}
+			if c.label < 0 {
+				continue
+			}
+			sum = l.sum(c.label)[from:to]
+			for j, v := range x {
+				sum[j] -= float64(v - mean[j])
+			}
+		}
+	})
 }
 
-// nearest assigns row i to its nearest centre. x is the row relative to the mean, and
-// products are its inner products with the centres.
-func (l *lloyd) nearest(i int, x, products []float64) {
-	best, at := math.Inf(1), 0
-	for j, p := range products {
-		if v := l.squares[j] - 2*p; v < best {
-			best, at = v, j
+// inertia is the sum of the squared distances of the rows from their centres. For one centre
+// with n rows and their sum s it is the sum of their |x|^2, less 2 s.c, plus n |c|^2.
+func (l *lloyd[T]) inertia() float64 {
+	inertia := l.total
+	for j, count := range l.counts {
+		dot := 0.0
+		sum := l.sum(j)
+		for i, c := range l.center(j) {
+			dot += sum[i] * float64(c)
 		}
+		inertia += float64(count)*l.squares[j] - 2*dot
 	}
-	l.label[i] = at
-	l.distance[i] = max(floats.Dot(x, x)+best, 0) // rounding may fall below 0
-	l.counts[at]++
-	floats.Add(l.sum(at), x)
+	return inertia
 }
 
 // refill gives each centre without rows the row that is farthest from its own centre, and
 // says whether it did so for any centre. A row that is alone with its centre stays there.
-func (l *lloyd) refill() bool {
+func (l *lloyd[T]) refill() bool {
+	var distance []float64
 	moved := false
 	for j, count := range l.counts {
 		if count > 0 {
 			continue
 		}
-		i, ok := l.farthest()
+		if distance == nil {
+			distance = l.distances()
+		}
+		i, ok := l.farthest(distance)
 		if !ok {
 			return moved // all distances are zero up to rounding
 		}
 		moved = true
-		x := floats.SubTo(l.block[:l.d], l.row(i), l.mean)
-		floats.Sub(l.sum(l.label[i]), x)
-		l.counts[l.label[i]]--
-		copy(l.sum(j), x)
-		l.counts[j], l.label[i], l.distance[i] = 1, j, 0
+		old := change{i, l.label[i]}
+		l.label[i], distance[i] = j, 0 // upper stays a bound: the update moves centre j to the row
+		l.regroup([]change{old})
 	}
 	return moved
 }
 
+// distances returns the squared distances of all rows from their centres.
+func (l *lloyd[T]) distances() []float64 {
+	out := make([]float64, l.n)
+	parallel(l.n, l.d, func(from, to int) {
+		x, room := make([]T, l.d), make([]T, roomFor(l.d))
+		for i := from; i < to; i++ {
+			l.relative(x, i)
+			out[i] = squaredDistance(x, l.center(l.label[i]), room)
+		}
+	})
+	return out
+}
+
 // farthest returns the row with the largest distance among the rows that share their centre
 // with others. ok is false if no such distance is positive.
-func (l *lloyd) farthest() (row int, ok bool) {
+func (l *lloyd[T]) farthest(distance []float64) (row int, ok bool) {
 	most := 0.0
-	for i, v := range l.distance {
+	for i, v := range distance {
 		if v > most && l.counts[l.label[i]] > 1 {
 			most, row, ok = v, i, true
 		}
@@ -152,42 +194,68 @@ func (l *lloyd) farthest() (row int, ok bool) {
 }
 
 // update moves every centre to the mean of its rows. A centre without rows stays.
-func (l *lloyd) update() {
+func (l *lloyd[T]) update() {
 	for j, count := range l.counts {
-		if count > 0 {
-			floats.ScaleTo(l.center(j), 1/float64(count), l.sum(j))
+		l.drift[j] = 0
+		if count == 0 {
+			continue
 		}
+		center := l.center(j)
+		for i, s := range l.sum(j) {
+			c := T(s / float64(count))
+			l.drift[j] += float64(c-center[i]) * float64(c-center[i])
+			center[i] = c
+		}
+		l.drift[j] = math.Sqrt(l.drift[j])
 	}
 	l.square()
 }
 
-func (l *lloyd) square() {
+func (l *lloyd[T]) square() {
 	for j := range l.squares {
-		l.squares[j] = floats.Dot(l.center(j), l.center(j))
+		l.squares[j] = float64(kernel.Dot(l.center(j), l.center(j)))
 	}
 }
 
 // result returns the centres [k,d] with the mean of all rows added again.
-func (l *lloyd) result() []float64 {
+func (l *lloyd[T]) result() []float64 {
 	out := make([]float64, l.k*l.d)
-	for j := range l.k {
-		floats.AddTo(out[j*l.d:(j+1)*l.d], l.center(j), l.mean)
+	for i, c := range l.centers {
+		out[i] = float64(c) + float64(l.mean[i%l.d])
 	}
 	return out
 }
 
-// parallel calls f on parts that together cover 0...n-1. It makes the calls at the same time
-// if n rows of width values are enough work for several goroutines.
-func parallel(n, width int, f func(from, to int)) {
-	const worth = 1 << 20 // values; about a millisecond of work
-	parts := min(runtime.GOMAXPROCS(0), n*width/worth)
-	if parts < 2 {
-		f(0, n)
-		return
+// squaredDistance returns |a-b|^2. It needs room for some of the differences.
+func squaredDistance[T kernel.Float](a, b, room []T) float64 {
+	sum := 0.0
+	for i := 0; i < len(a); i += len(room) {
+		end := min(i+len(room), len(a))
+		some := room[:end-i]
+		kernel.Sub(some, a[i:end], b[i:end])
+		sum += float64(kernel.Dot(some, some))
 	}
-	var wg sync.WaitGroup
-	for p := range parts {
-		wg.Go(func() { f(p*n/parts, (p+1)*n/parts) })
-	}
-	wg.Wait()
+	return sum
 }
+
+// roomFor is the number of differences that squaredDistance takes at a time: with more, rows of
+// float64 push each other out of the first level cache.
+func roomFor(d int) int { return min(d, 512) }
+
+// parallel calls f on parts that together cover 0...n-1, at the same time if n rows of width
+// values are enough work for several threads.
+func parallel(n, width int, f func(from, to int)) {
+	kernel.Parallel(kernel.Parts(n, n*width, partWork), span{n, f})
+}
+
+// partWork is how many values are worth a part of their own: some 100 microseconds of work.
+const partWork = 1 << 18
+
+// span is the kernel.Job of parallel.
+type span struct {
+	n int
+	f func(from, to int)
+}
+
+// Run implements kernel.Job.
+func (s span) Run(part, parts int) { s.f(s.n*part/parts, s.n*(part+1)/parts) }

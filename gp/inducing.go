@@ -1,9 +1,7 @@
 package gp
 
 import (
-	"encoding/binary"
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"slices"
 
@@ -73,27 +71,11 @@ func centred(x *tensor.Dense, rows []int, m int, init data.KMeansInit, rng *rand
 		}
 		rows = some
 	}
-	part := graph.Convert(data.TakeRows(x, rows), tensor.Float64)
+	part := data.TakeRows(x, rows)
 	if err := part.Reshape(len(rows), part.Shape().TotalSize()/len(rows)); err != nil {
 		return nil, err
 	}
-	return data.KMeans(part, distinct(part, m), init, rng)
-}
-
-// distinct counts the different rows of x [N,D]. It stops at limit.
-func distinct(x *tensor.Dense, limit int) int {
-	seen := map[string]bool{}
-	var key []byte
-	for row := range slices.Chunk(x.Float64s(), x.Shape()[1]) {
-		key = key[:0]
-		for _, v := range row {
-			key = binary.LittleEndian.AppendUint64(key, math.Float64bits(v+0)) // -0 is 0
-		}
-		if seen[string(key)] = true; len(seen) == limit {
-			break
-		}
-	}
-	return len(seen)
+	return data.KMeans(part, data.Distinct(part, m), init, rng)
 }
 
 // SampleRows returns rows of x [N,…]. If there are more than most it draws most of them

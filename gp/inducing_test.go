@@ -80,7 +80,7 @@ func TestKMeansCentres(t *testing.T) {
 			for i := k; i < 40; i += 2 {
 				rows = append(rows, i)
 			}
-			of := graph.Convert(data.TakeRows(p.Train.X, rows), tensor.Float64)
+			of := data.TakeRows(p.Train.X, rows)
 			if err := of.Reshape(20, 6); err != nil {
 				t.Fatal(err)
 			}
@@ -129,10 +129,10 @@ func TestKMeansFewRows(t *testing.T) {
 		t.Error("no points were taken")
 	}
 	// 0 and −0 are one place.
-	if n := distinct(floats([]float64{0, 1, minusZero(), 1, 0, 2}, 3, 2), 10); n != 2 {
+	if n := data.Distinct(floats([]float64{0, 1, minusZero(), 1, 0, 2}, 3, 2), 10); n != 2 {
 		t.Errorf("%d different rows, want 2", n)
 	}
-	if n := distinct(floats([]float64{1, 2, 3, 4}, 4, 1), 2); n != 2 {
+	if n := data.Distinct(floats([]float64{1, 2, 3, 4}, 4, 1), 2); n != 2 {
 		t.Errorf("counted to %d, want the limit", n)
 	}
 }

@@ -142,8 +142,11 @@ func length(relative []float64) float64 { return math.Sqrt(kernel.Dot(relative, 
 // below least < 0: they are raised to it.
 func (p *spectrum) curbed(s float64, d, relative []float64, least float64) ([]float64, error) {
 	m := p.m
+	if exceeds(m, relative, least) {
+		return d, nil
+	}
 	values, vectors, err := eigen.Symmetric(m, relative)
-	if err != nil || values[0] >= least {
+	if err != nil {
 		return d, err
 	}
 	below := 0
@@ -160,6 +163,16 @@ func (p *spectrum) curbed(s float64, d, relative []float64, least float64) ([]fl
 	kernel.Gemm(false, true, below, m, m, 1, rows, m, p.u, m, 0, turned, m)
 	kernel.Gemm(true, false, m, m, below, 1, turned, m, turned, m, 1, out, m)
 	return out, nil
+}
+
+// exceeds says whether all eigenvalues of the symmetric matrix a [M,M] exceed least. A Cholesky
+// factorisation takes a tenth of the time of a spectrum.
+func exceeds(m int, a []float64, least float64) bool {
+	a = append([]float64(nil), a...)
+	for i := range m {
+		a[i*m+i] -= least
+	}
+	return kernel.Cholesky(m, a, m) < 0
 }
 
 // cotangents returns the gradient of ½ Σ_i λ_i Q_i, at fixed T, with respect to k̂ [n,M] and

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/go-valla/valla/internal/eigen"
@@ -286,6 +287,19 @@ func TestNaturalCurbed(t *testing.T) {
 		t.Fatal(err)
 	}
 	fixture.Close(t, "a step within the bound", d, b.s, 0)
+	// Of a step just within the bound nothing is taken away, of one just beyond it a little.
+	lowest := values(b.s)[0]
+	for _, c := range []struct {
+		least float64
+		same  bool
+	}{{lowest * (1 + 1e-9), true}, {lowest * (1 - 1e-9), false}} {
+		if d, err = p.curbed(s, b.s, p.relative(s, b.s), c.least); err != nil {
+			t.Fatal(err)
+		}
+		if slices.Equal(d, b.s) != c.same {
+			t.Errorf("eigenvalues from %g on, bound %g: unchanged is %t", lowest, c.least, !c.same)
+		}
+	}
 }
 
 // TestNaturalRoot: the layer's form, Q = κ − K_xz L (I + LᵀK_zL)⁻¹ Lᵀ K_zx with the

@@ -169,12 +169,15 @@ func (s *Server) modelMetadata(w http.ResponseWriter, r *http.Request) {
 
 // metadata is what the protocol says of a model.
 func (v *version) metadata() map[string]any {
-	in := v.model.Task.Inputs
-	inputs := []metadataTensor{{"x", "FP64", append([]int{-1}, in.Shape...)}}
-	if in.Features != nil {
+	inputs := []metadataTensor{{"x", "FP64", append([]int{-1}, v.model.Task.Inputs.Shape...)}}
+	if v.columns() != nil {
 		inputs = nil
-		for _, f := range in.Features {
-			inputs = append(inputs, metadataTensor{f, "FP64", []int{-1}})
+		for _, f := range v.fields() {
+			datatype := "FP64"
+			if f.Text {
+				datatype = "BYTES"
+			}
+			inputs = append(inputs, metadataTensor{f.Name, datatype, []int{-1}})
 		}
 	}
 	var outputs []metadataTensor

@@ -82,6 +82,19 @@ type cells struct {
 
 func (c cells) len() int { return max(len(c.numbers), len(c.words)) }
 
+// add appends a JSON value, as a CSV file would have it. The first that is no number makes
+// words of all.
+func (c *cells) add(v any) {
+	if f, ok := v.(float64); ok && c.words == nil {
+		c.numbers = append(c.numbers, f)
+		return
+	}
+	for _, f := range c.numbers {
+		c.words = append(c.words, cellText(f))
+	}
+	c.words, c.numbers = append(c.words, cellText(v)), nil
+}
+
 // cells decodes the tensor, which has n elements by its shape.
 func (t inputTensor) cells(n int) (cells, error) {
 	if _, known := widths[t.Datatype]; !known && t.Datatype != "BYTES" {
@@ -106,7 +119,8 @@ func (t inputTensor) cells(n int) (cells, error) {
 // json decodes Data: a flat list, or lists in lists.
 func (t inputTensor) json(n int) (cells, error) {
 	var c cells
-	if t.Datatype != "BYTES" && json.Unmarshal(t.Data, &c.numbers) == nil {
+	null := bytes.Contains(t.Data, []byte("null")) // which Unmarshal would take for 0
+	if t.Datatype != "BYTES" && !null && json.Unmarshal(t.Data, &c.numbers) == nil {
 		return c, nil
 	}
 	c.numbers = nil
@@ -124,6 +138,13 @@ func (c *cells) flatten(list []any, words bool, most int) error {
 		case []any:
 			if err := c.flatten(v, words, most); err != nil {
 				return err
+			}
+			continue
+		case nil: // missing
+			if words {
+				c.words = append(c.words, "")
+			} else {
+				c.numbers = append(c.numbers, math.NaN())
 			}
 			continue
 		case float64:

@@ -26,7 +26,8 @@ type inputTensor struct {
 	Parameters map[string]any  `json:"parameters,omitempty"`
 	Data       json.RawMessage `json:"data,omitempty"`
 
-	raw []byte // of the binary extension, instead of Data
+	raw   []byte // of the binary extension, instead of Data
+	typed *cells // likewise, of gRPC
 }
 
 type requestOutput struct {
@@ -102,9 +103,12 @@ func (t inputTensor) cells(n int) (cells, error) {
 	}
 	var c cells
 	var err error
-	if t.raw != nil {
+	switch {
+	case t.typed != nil:
+		c = *t.typed
+	case t.raw != nil:
 		c, err = t.binary(n)
-	} else {
+	default:
 		c, err = t.json(n)
 	}
 	if err != nil {
@@ -307,18 +311,9 @@ func (r *inferResponse) encode(binaries []bool) ([]byte, int, error) {
 			continue
 		}
 		t := &r.Outputs[i]
-		from := len(tail)
-		switch v := t.Data.(type) {
-		case []float64:
-			for _, x := range v {
-				tail = binary.LittleEndian.AppendUint64(tail, math.Float64bits(x))
-			}
-		case []string:
-			for _, s := range v {
-				tail = append(binary.LittleEndian.AppendUint32(tail, uint32(len(s))), s...)
-			}
-		}
-		t.Data, t.Parameters = nil, map[string]any{"binary_data_size": len(tail) - from}
+		own := t.bytes()
+		tail = append(tail, own...)
+		t.Data, t.Parameters = nil, map[string]any{"binary_data_size": len(own)}
 	}
 	b, err := json.Marshal(r)
 	return append(b, tail...), len(b), err

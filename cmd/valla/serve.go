@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/go-valla/valla/internal/serve"
 	"github.com/go-valla/valla/internal/settings"
@@ -54,7 +55,11 @@ send one of the tokens in the file, one in each line, as "Authorization: Bearer 
 		Args:    cobra.NoArgs,
 		RunE:    running(c.run),
 	}
-	f := cmd.Flags()
+	c.flags(cmd.Flags())
+	return cmd
+}
+
+func (c *serveCommand) flags(f *pflag.FlagSet) {
 	f.StringArrayVar(&c.models, "model", nil, "`[NAME=]FILE` of a model; may be repeated")
 	f.StringVar(&c.listen, "listen", "127.0.0.1:8080", "`ADDRESS` and port; port 0 is any that is free")
 	f.StringVar(&c.grpc, "grpc", "", "`ADDRESS` and port where the protocol is spoken by gRPC, too; port 0 is any that is free")
@@ -75,7 +80,6 @@ send one of the tokens in the file, one in each line, as "Authorization: Bearer 
 	f.BoolVar(&c.o.PProf, "pprof", false, "serve profiles at /debug/pprof/")
 	f.DurationVar(&c.grace, "grace", 0, "`TIME` in which new requests are refused before the end, so that a balancer notices")
 	f.DurationVar(&c.patience, "patience", 20*time.Second, "longest `TIME` that the end waits for requests at hand")
-	return cmd
 }
 
 func (c *serveCommand) run(cmd *cobra.Command, _ []string) error {

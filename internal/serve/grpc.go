@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"net/http"
+	"runtime/debug"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -33,11 +34,16 @@ var codesOf = map[int]codes.Code{
 }
 
 // intercept asks for a token, but not where the health is asked for, and makes errors those of
-// gRPC.
-func (s *Server) intercept(ctx context.Context, in any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
+// gRPC. As in net/http, a panic ends one request and not the server.
+func (s *Server) intercept(ctx context.Context, in any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (out any, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			s.o.Log.Error("panic", "method", info.FullMethod, "panic", p, "stack", string(debug.Stack()))
+			out, err = nil, status.Error(codes.Internal, "the request failed")
+		}
+	}()
 	open := info.FullMethod == oip.GRPCInferenceService_ServerLive_FullMethodName || info.FullMethod == oip.GRPCInferenceService_ServerReady_FullMethodName
-	var out any
-	err := error(errToken)
+	err = errToken
 	if open || s.known(header(ctx, "authorization")) {
 		out, err = next(ctx, in)
 	}

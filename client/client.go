@@ -72,13 +72,24 @@ func (c *Client) Rows(ctx context.Context, model string, rows [][]float64) (*Pre
 
 // Columns returns the predictions of a model for columns [N] by name.
 func (c *Client) Columns(ctx context.Context, model string, columns map[string][]float64) (*Prediction, error) {
+	return inferColumns(ctx, c, model, "FP64", columns)
+}
+
+// Texts returns the predictions of a model for columns [N] by name, with the cells as a file of
+// text has them: words, dates, numbers, and "" for a missing value.
+func (c *Client) Texts(ctx context.Context, model string, columns map[string][]string) (*Prediction, error) {
+	return inferColumns(ctx, c, model, "BYTES", columns)
+}
+
+// inferColumns sends a tensor for each column.
+func inferColumns[T any](ctx context.Context, c *Client, model, datatype string, columns map[string][]T) (*Prediction, error) {
 	var in []tensor
 	for name, v := range columns {
 		data, err := json.Marshal(v)
 		if err != nil {
 			return nil, fmt.Errorf("client: column %q: %w", name, err)
 		}
-		in = append(in, tensor{name, []int{len(v)}, "FP64", data})
+		in = append(in, tensor{name, []int{len(v)}, datatype, data})
 	}
 	slices.SortFunc(in, func(a, b tensor) int { return strings.Compare(a.Name, b.Name) })
 	return c.infer(ctx, model, in)

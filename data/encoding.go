@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"gorgonia.org/tensor"
 )
@@ -49,6 +50,18 @@ type ColumnCode struct {
 	Values []string `json:"values,omitempty"` // the categories, the codes in their order, or the two words
 	// Lenient says that cells which are no numbers count as missing.
 	Lenient bool `json:"lenient,omitempty"`
+}
+
+// Usual returns a cell such as the column has: the median of numbers and dates, or the first
+// of the words.
+func (c ColumnCode) Usual() string {
+	switch {
+	case c.Kind == Date:
+		return time.Unix(int64(c.Median*86400), 0).UTC().Format(c.Layout)
+	case len(c.Values) > 0:
+		return c.Values[0]
+	}
+	return key(c.Median)
 }
 
 // An Omission is a column that is no input, and why.
@@ -183,7 +196,7 @@ func (c *ColumnCode) scalar(t *Table, j int, out []float64, d int) (gaps int, er
 		if code > 0 {
 			v = meaning[code-1]
 		} else if v, err = number(v); err != nil {
-			return 0, fmt.Errorf("%s: column %q: %w", t.Path, t.Columns[j], err)
+			return 0, fmt.Errorf("%s: %w", t.place(i, j), err)
 		}
 		if v != v {
 			gaps++
@@ -195,6 +208,14 @@ func (c *ColumnCode) scalar(t *Table, j int, out []float64, d int) (gaps int, er
 		out[i*d] = v
 	}
 	return gaps, nil
+}
+
+// place names row i of column j in a message.
+func (t *Table) place(i, j int) string {
+	if t.first < 0 {
+		return fmt.Sprintf("%s: column %q", t.Path, t.Columns[j])
+	}
+	return place(t.Path, false, t.first+i, t.Columns[j])
 }
 
 // meanings returns the number for which each word of column j stands, NaN for a missing one,

@@ -176,7 +176,7 @@ func (b *batch) note(column string, at int, found string) {
 
 // table returns the rows as a table.
 func (b *batch) table() *Table {
-	t := &Table{Path: b.Path, Notes: b.notes, X: b.x, text: b.lines}
+	t := &Table{Path: b.Path, Notes: b.notes, X: b.x, text: b.lines, first: b.read - b.n}
 	for j, u := range b.use {
 		t.Columns = append(t.Columns, u.name)
 		if b.words[j] != nil {

@@ -28,8 +28,9 @@ type Table struct {
 	// file. Columns then are targets only. X is nil where all inputs are columns.
 	X *tensor.Dense
 
-	text bool // says that Words counts lines
-	rows int  // where there are neither Values nor X
+	text  bool // says that Words counts lines
+	rows  int  // where there are neither Values nor X
+	first int  // row of the file, counting from 0; −1 where rows were left out
 }
 
 // N returns the number of rows.

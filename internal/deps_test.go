@@ -69,6 +69,7 @@ var level = map[string]int{
 	"experiments":                 13,
 	"internal/honest":             11,
 	"internal/serve":              11,
+	"internal/serve/oip":          0,
 	"client":                      0,
 	"cmd":                         14,
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/go-valla/valla/internal/serve"
 	"github.com/go-valla/valla/internal/settings"
@@ -24,6 +25,7 @@ type serveCommand struct {
 	o         serve.Options
 	models    []string
 	listen    string
+	grpc      string
 	tokenFile string
 	cert, key string
 	log       string
@@ -41,7 +43,7 @@ func newServe() *cobra.Command {
 		Long: `Answer predictions over HTTP. A model is called by the base name of its file unless a name is
 given. A program asks by the Open Inference Protocol (KServe v2), at /v2/models/NAME/infer, or
 posts JSON rows or CSV to /models/NAME/predict, or to /predict where there is a single model;
-a person opens / in a browser. Prometheus asks at /metrics. Requests that come at the same
+a person opens / in a browser. With --grpc the protocol is spoken by gRPC, too. Prometheus asks at /metrics. Requests that come at the same
 time are computed together; those that find the queue full are told so with status 429.
 
 A file that changes is loaded again. If it cannot be, the model before it goes on answering.
@@ -53,9 +55,14 @@ send one of the tokens in the file, one in each line, as "Authorization: Bearer 
 		Args:    cobra.NoArgs,
 		RunE:    running(c.run),
 	}
-	f := cmd.Flags()
+	c.flags(cmd.Flags())
+	return cmd
+}
+
+func (c *serveCommand) flags(f *pflag.FlagSet) {
 	f.StringArrayVar(&c.models, "model", nil, "`[NAME=]FILE` of a model; may be repeated")
 	f.StringVar(&c.listen, "listen", "127.0.0.1:8080", "`ADDRESS` and port; port 0 is any that is free")
+	f.StringVar(&c.grpc, "grpc", "", "`ADDRESS` and port where the protocol is spoken by gRPC, too; port 0 is any that is free")
 	f.IntVar(&c.o.MaxRows, "max-rows", 10_000, "largest `NUMBER` of rows of a request")
 	c.bodies = 16 << 20
 	f.Var(&c.bodies, "max-body", "largest body of a request")
@@ -73,7 +80,6 @@ send one of the tokens in the file, one in each line, as "Authorization: Bearer 
 	f.BoolVar(&c.o.PProf, "pprof", false, "serve profiles at /debug/pprof/")
 	f.DurationVar(&c.grace, "grace", 0, "`TIME` in which new requests are refused before the end, so that a balancer notices")
 	f.DurationVar(&c.patience, "patience", 20*time.Second, "longest `TIME` that the end waits for requests at hand")
-	return cmd
 }
 
 func (c *serveCommand) run(cmd *cobra.Command, _ []string) error {
@@ -91,24 +97,21 @@ func (c *serveCommand) run(cmd *cobra.Command, _ []string) error {
 		return settings.Errorf("--log %q, expected text, json or off", c.log)
 	}
 	ctx := cmd.Context()
-	l, err := net.Listen("tcp", c.listen)
-	if err != nil {
-		return fmt.Errorf("--listen: %w", err)
+	l, addresses, err := c.listeners()
+	if l.HTTP != nil {
+		defer l.HTTP.Close()
 	}
-	defer l.Close()
-	scheme := "http"
-	if c.cert != "" {
-		keys := &certificate{cert: c.cert, key: c.key}
-		if _, err := keys.get(nil); err != nil {
-			return fmt.Errorf("--tls-cert: %w", err)
-		}
-		l, scheme = tls.NewListener(l, &tls.Config{GetCertificate: keys.get, NextProtos: []string{"http/1.1"}}), "https"
+	if l.GRPC != nil {
+		defer l.GRPC.Close()
+	}
+	if err != nil {
+		return err
 	}
 	s, err := serve.New(ctx, c.o)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(cmd.OutOrStdout(), "%s://%s\n", scheme, l.Addr())
+	fmt.Fprint(cmd.OutOrStdout(), addresses)
 	hup := make(chan os.Signal, 1)
 	signal.Notify(hup, syscall.SIGHUP)
 	defer signal.Stop(hup)
@@ -118,6 +121,35 @@ func (c *serveCommand) run(cmd *cobra.Command, _ []string) error {
 		}
 	}()
 	return s.Run(ctx, l, c.grace, c.patience)
+}
+
+// listeners opens the addresses, with certificates if there are any, and lists them.
+func (c *serveCommand) listeners() (l serve.Listeners, addresses string, err error) {
+	keys := &certificate{cert: c.cert, key: c.key}
+	if c.cert != "" {
+		if _, err := keys.get(nil); err != nil {
+			return l, "", fmt.Errorf("--tls-cert: %w", err)
+		}
+	}
+	open := func(flag, address, scheme, protocol string) net.Listener {
+		if err != nil || address == "" {
+			return nil
+		}
+		var n net.Listener
+		if n, err = net.Listen("tcp", address); err != nil {
+			err = fmt.Errorf("--%s: %w", flag, err)
+			return nil
+		}
+		if c.cert != "" {
+			n = tls.NewListener(n, &tls.Config{GetCertificate: keys.get, NextProtos: []string{protocol}})
+			scheme += "s"
+		}
+		addresses += fmt.Sprintf("%s://%s\n", scheme, n.Addr())
+		return n
+	}
+	l.HTTP = open("listen", c.listen, "http", "http/1.1")
+	l.GRPC = open("grpc", c.grpc, "grpc", "h2")
+	return l, addresses, err
 }
 
 // complete checks the flags and fills in the options.

@@ -2,8 +2,16 @@ package main_test
 
 import (
 	"bufio"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
+	"encoding/pem"
 	"io"
+	"math/big"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -13,12 +21,19 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+
+	"github.com/go-valla/valla/internal/serve/oip"
 )
 
 // served is a running valla serve.
 type served struct {
 	cmd *exec.Cmd
 	url string
+	out *bufio.Reader
 	err strings.Builder
 }
 
@@ -37,7 +52,8 @@ func serving(t *testing.T, dir string, args ...string) *served {
 	if err != nil {
 		t.Fatal(err)
 	}
-	line, err := bufio.NewReader(out).ReadString('\n')
+	s.out = bufio.NewReader(out)
+	line, err := s.out.ReadString('\n')
 	if err != nil {
 		_ = s.cmd.Wait()
 		t.Fatalf("valla serve says nothing: %v, %s", err, &s.err)
@@ -122,6 +138,66 @@ func TestServeCommand(t *testing.T) {
 		t.Fatal(err)
 	}
 	fails(t, dir, 1, "empty: no tokens", "serve", "--model", "houses.valla", "--token-file", "empty")
+}
+
+// TestServeEncrypted: HTTP and gRPC answer behind a certificate.
+func TestServeEncrypted(t *testing.T) {
+	dir := t.TempDir()
+	rooms(t, dir)
+	known := selfSigned(t, dir)
+	s := serving(t, dir, "--model", "houses.valla", "--grpc", "127.0.0.1:0", "--tls-cert", "cert.pem", "--tls-key", "key.pem")
+	config := &tls.Config{RootCAs: known}
+	a, err := (&http.Client{Transport: &http.Transport{TLSClientConfig: config}}).Get(s.url + "/v2/health/live")
+	if err != nil || a.StatusCode != http.StatusOK {
+		t.Fatalf("answer %v, error %v", a, err)
+	}
+	a.Body.Close()
+	line, err := s.out.ReadString('\n')
+	address, found := strings.CutPrefix(strings.TrimSpace(line), "grpcs://")
+	if err != nil || !found {
+		t.Fatalf("line %q, error %v", line, err)
+	}
+	conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(credentials.NewTLS(config)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	ready, err := oip.NewGRPCInferenceServiceClient(conn).ModelReady(t.Context(), &oip.ModelReadyRequest{Name: "houses"})
+	if err != nil || !ready.Ready {
+		t.Errorf("ready %v, error %v", ready, err)
+	}
+	conn.Close()
+	if code := s.end(t); code != 0 {
+		t.Errorf("exit code %d after SIGTERM: %s", code, &s.err)
+	}
+	fails(t, dir, 1, "--grpc", "serve", "--model", "houses.valla", "--listen", "127.0.0.1:0", "--grpc", "127.0.0.1:x")
+}
+
+// selfSigned writes cert.pem and key.pem for this machine, and returns who to trust.
+func selfSigned(t *testing.T, dir string) *x509.CertPool {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	about := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true}
+	cert, err := x509.CreateCertificate(rand.Reader, about, about, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert})
+	for name, b := range map[string][]byte{"cert.pem": text, "key.pem": pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})} {
+		if err := os.WriteFile(filepath.Join(dir, name), b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(text)
+	return pool
 }
 
 // TestServingDocument runs the commands of docs/serving.md.

@@ -50,7 +50,7 @@ func newCentres(m *memory, n int) (*centres, error) {
 		s.load(m, c.z, i, found)
 		away := graph.Convert(dense(s.away[:s.k*m.d], s.k, m.d), m.z.Dtype())
 		_, ok := s.remaining(m.length, m.noise)
-		failed[i], c.groups[i] = !ok, group{found, away, inverse(s.k, s.gram)}
+		failed[i], c.groups[i] = !ok, group{slices.Clone(found), away, inverse(s.k, s.gram)}
 	})
 	if i := slices.Index(failed, true); i >= 0 {
 		return nil, fmt.Errorf("row %d that is kept: the kernel of its %d neighbours has no Cholesky factor with the relative noise %g; expected more noise", i, len(c.groups[i].rows), m.noise)
@@ -58,29 +58,27 @@ func newCentres(m *memory, n int) (*centres, error) {
 	return c, nil
 }
 
-// remaining sets out to r at the first rows of u, as that of memory.
-func (c *centres) remaining(m *memory, u *tensor.Dense, out []float64, skip func(i int) int) {
-	spaces := make([]space, kernel.Threads())
-	c.search(u, len(out), 1, none, func(part, i int, nearest []neighbour) {
-		s, at := &spaces[part], nearest[0].at
-		g, own := &c.groups[at], skip(i)
-		if slices.ContainsFunc(g.rows, func(n neighbour) bool { return n.at == own }) {
-			others := slices.DeleteFunc(slices.Clone(g.rows), func(n neighbour) bool { return n.at == own })
-			s.load(m, u, i, others)
-			out[i], _ = s.remaining(m.length, m.noise)
-			return
-		}
-		s.reserve(m)
-		s.k = len(g.rows)
-		if u.Dtype() == tensor.Float64 {
-			distances(s, g, u.Float64s()[i*c.d:(i+1)*c.d], c.z.Float64s()[at*c.d:])
-		} else {
-			distances(s, g, u.Float32s()[i*c.d:(i+1)*c.d], c.z.Float32s()[at*c.d:])
-		}
-		s.correlate(m.length)
-		kernel.Gemm(false, false, s.k, 1, s.k, 1, g.half, s.k, s.rho, 1, 0, s.row, 1)
-		out[i] = max(1-kernel.Dot(s.row[:s.k], s.row[:s.k]), 0)
-	})
+// central sets r of row i, whose nearest centre was found.
+func (r *remains) central(part, i int, nearest []neighbour) {
+	m, s, at := r.memory, &r.spaces[part], nearest[0].at
+	c, u := m.centres, r.search.u
+	g, own := &c.groups[at], r.skip(i)
+	if slices.ContainsFunc(g.rows, func(n neighbour) bool { return n.at == own }) {
+		others := slices.DeleteFunc(slices.Clone(g.rows), func(n neighbour) bool { return n.at == own })
+		s.load(m, u, i, others)
+		r.out[i], _ = s.remaining(m.length, m.noise)
+		return
+	}
+	s.reserve(m)
+	s.k = len(g.rows)
+	if u.Dtype() == tensor.Float64 {
+		distances(s, g, g.away.Float64s(), u.Float64s()[i*c.d:(i+1)*c.d], c.z.Float64s()[at*c.d:])
+	} else {
+		distances(s, g, g.away.Float32s(), u.Float32s()[i*c.d:(i+1)*c.d], c.z.Float32s()[at*c.d:])
+	}
+	s.correlate(m.length)
+	kernel.Gemm(false, false, s.k, 1, s.k, 1, g.half, s.k, s.rho, 1, 0, s.row, 1)
+	r.out[i] = max(1-kernel.Dot(s.row[:s.k], s.row[:s.k]), 0)
 }
 
 // inverse returns L⁻¹ [k,k] for a lower triangular L.
@@ -95,10 +93,10 @@ func inverse(k int, l []float64) []float64 {
 
 // distances sets rho to the squared distances of a group's rows from u: with the difference
 // e of u from the centre and w of a row, ‖e‖² − 2 e·w + ‖w‖².
-func distances[T kernel.Float](s *space, g *group, u, centre []T) {
-	e, product := make([]T, len(u)), make([]T, s.k)
+func distances[T kernel.Float](s *space, g *group, away, u, centre []T) {
+	all := numbers[T](&s.room, len(u)+s.k)
+	e, product := all[:len(u)], all[len(u):]
 	kernel.Sub(e, u, centre[:len(u)])
-	away, _ := g.away.Data().([]T)
 	kernel.Gemm(false, false, s.k, 1, len(u), -2, away, len(u), e, 1, 0, product, 1)
 	square := float64(kernel.Dot(e, e))
 	for j, v := range product {

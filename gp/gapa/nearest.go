@@ -62,9 +62,10 @@ func nearer(a, b neighbour) int { return cmp.Or(cmp.Compare(a.away, b.away), cmp
 
 // search finds, on all threads, the k points that are nearest to the first n rows of u
 // [·,d], and gives them to visit, nearest first, with their squared distances. Row i may not
-// find the point skip(i). visit runs on several threads; part numbers these.
+// find the point skip(i). visit runs on several threads; part numbers these. It may not keep
+// what was found.
 func (x *index) search(u *tensor.Dense, n, k int, skip func(i int) int, visit func(part, i int, found []neighbour)) {
-	job := &searchJob{x, u, n, min(k, x.m), skip, visit}
+	job := &searchJob{index: x, u: u, n: n, k: min(k, x.m), skip: skip, visit: visit, finders: make([]finder, kernel.Threads())}
 	kernel.Parallel(job.parts(), job)
 }
 
@@ -75,34 +76,62 @@ type searchJob struct {
 	n, k  int
 	skip  func(i int) int
 	visit func(part, i int, found []neighbour)
+
+	finders []finder // of each thread
 }
 
-func (s *searchJob) parts() int { return min(kernel.Threads(), (s.n+searchRows-1)/searchRows) }
+// finder is what a thread of a search computes in, kept between searches.
+type finder struct {
+	lists   []nearestList
+	product room
+	u, z    []float64 // [d]
+}
+
+// room keeps numbers of either type.
+type room struct {
+	wide   []float64
+	narrow []float32
+}
+
+// numbers returns n numbers in a room, which are undefined.
+func numbers[T kernel.Float](r *room, n int) []T {
+	p, ok := any(&r.wide).(*[]T)
+	if !ok {
+		p, _ = any(&r.narrow).(*[]T)
+	}
+	*p = slices.Grow((*p)[:0], n)[:n]
+	return *p
+}
+
+func (s *searchJob) parts() int { return min(len(s.finders), (s.n+searchRows-1)/searchRows) }
 
 // Run implements kernel.Job: blocks of rows in turn.
 func (s *searchJob) Run(part, parts int) {
 	for first := part * searchRows; first < s.n; first += parts * searchRows {
 		rows := min(searchRows, s.n-first)
-		var lists []nearestList
+		f, lists := &s.finders[part], []nearestList(nil)
 		if s.u.Dtype() == tensor.Float64 {
-			lists = compare(s, s.u.Float64s(), s.z.Float64s(), first, rows)
+			lists = compare(s, f, s.u.Float64s(), s.z.Float64s(), first, rows)
 		} else {
-			lists = compare(s, s.u.Float32s(), s.z.Float32s(), first, rows)
+			lists = compare(s, f, s.u.Float32s(), s.z.Float32s(), first, rows)
 		}
 		for i, l := range lists {
-			s.visit(part, first+i, s.settle(first+i, l.found))
+			s.visit(part, first+i, s.settle(f, first+i, l.found))
 		}
 	}
 }
 
 // compare returns the nearest points of some rows of u by ‖z‖² − 2 u·z, which differs from
 // the squared distance by a number that all points share.
-func compare[T kernel.Float](s *searchJob, u, z []T, first, rows int) []nearestList {
-	d, lists := s.d, make([]nearestList, rows)
-	for i := range lists {
-		lists[i] = nearestList{most: s.k + min(s.k, spare), skip: s.skip(first + i)}
+func compare[T kernel.Float](s *searchJob, f *finder, u, z []T, first, rows int) []nearestList {
+	for len(f.lists) < rows {
+		f.lists = append(f.lists, nearestList{})
 	}
-	product := make([]T, rows*searchPoints)
+	d, lists := s.d, f.lists[:rows]
+	for i := range lists {
+		lists[i] = nearestList{found: lists[i].found[:0], most: s.k + min(s.k, spare), skip: s.skip(first + i)}
+	}
+	product := numbers[T](&f.product, rows*min(searchPoints, s.m))
 	for from := 0; from < s.m; from += searchPoints {
 		n := min(searchPoints, s.m-from)
 		kernel.Gemm(false, true, rows, n, d, -2, u[first*d:], d, z[from*d:], d, 0, product, n)
@@ -117,10 +146,13 @@ func compare[T kernel.Float](s *searchJob, u, z []T, first, rows int) []nearestL
 
 // settle computes the squared distances of neighbours in float64, and returns the nearest in
 // order.
-func (s *searchJob) settle(i int, found []neighbour) []neighbour {
-	u, z := widen(make([]float64, s.d), s.u, i), make([]float64, s.d)
-	for j, f := range found {
-		kernel.Sub(z, s.row(z, f.at), u)
+func (s *searchJob) settle(f *finder, i int, found []neighbour) []neighbour {
+	if f.u == nil {
+		f.u, f.z = make([]float64, s.d), make([]float64, s.d)
+	}
+	u, z := widen(f.u, s.u, i), f.z
+	for j, p := range found {
+		kernel.Sub(z, s.row(z, p.at), u)
 		found[j].away = kernel.Dot(z, z)
 	}
 	slices.SortFunc(found, nearer)

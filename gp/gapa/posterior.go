@@ -46,12 +46,17 @@ func (p *Posterior) compile() (err error) {
 	if p.pass != nil {
 		return nil
 	}
+	p.pass, err = newPass(p.site, p.input, p.limit-bytesOf(p.memory.z), p.covariance())
+	return err
+}
+
+// covariance is the writer of J diag(c²) Jᵀ.
+func (p *Posterior) covariance() writer {
 	stds := make([]float64, len(p.scales))
 	for j, v := range p.scales {
 		stds[j] = math.Sqrt(v)
 	}
-	p.pass, err = newPass(p.site, p.input, p.limit-bytesOf(p.memory.z), p.site.covariance(stds))
-	return err
+	return p.site.covariance(stds)
 }
 
 // LeftOut is Predict for the training inputs x [N,…] of the fit, each of which is left out of

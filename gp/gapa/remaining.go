@@ -29,26 +29,53 @@ type memory struct {
 // remaining returns r [n] at the first n rows of u [·,d]. Row i is conditioned on all rows
 // but skip(i).
 func (m *memory) remaining(u *tensor.Dense, n int, skip func(i int) int) ([]float64, error) {
-	out := make([]float64, n)
+	return newRemains(m, kernel.Threads()).at(u, n, skip)
+}
+
+// remains computes r, and keeps what it computes in.
+type remains struct {
+	*memory
+	search searchJob
+	skip   func(i int) int
+	out    []float64
+	spaces []space // of each thread
+	errs   []error // likewise
+}
+
+func newRemains(m *memory, threads int) *remains {
+	r := &remains{memory: m, spaces: make([]space, threads), errs: make([]error, threads)}
+	r.search = searchJob{index: m.index, k: min(m.neighbours, m.m), visit: r.local, finders: make([]finder, threads)}
 	if m.centres != nil {
-		m.centres.remaining(m, u, out, skip)
-		return out, nil
+		r.search.index, r.search.k, r.search.visit = m.centres.index, 1, r.central
 	}
-	spaces, errs := make([]space, kernel.Threads()), make([]error, kernel.Threads())
-	m.search(u, n, m.neighbours, skip, func(part, i int, found []neighbour) {
-		s := &spaces[part]
-		s.load(m, u, i, found)
-		r, ok := s.remaining(m.length, m.noise)
-		if out[i] = r; !ok && errs[part] == nil {
-			errs[part] = fmt.Errorf("input %d: the kernel of its %d neighbours has no Cholesky factor with the relative noise %g; expected more noise", i, len(found), m.noise)
-		}
-	})
-	for _, err := range errs {
+	return r
+}
+
+// at is memory.remaining. The next call overwrites what it returns.
+func (r *remains) at(u *tensor.Dense, n int, skip func(i int) int) ([]float64, error) {
+	r.out, r.skip = slices.Grow(r.out[:0], n)[:n], skip
+	r.search.u, r.search.n, r.search.skip = u, n, skip
+	if r.centres != nil {
+		r.search.skip = none
+	}
+	clear(r.errs)
+	kernel.Parallel(r.search.parts(), &r.search)
+	for _, err := range r.errs {
 		if err != nil {
 			return nil, err
 		}
 	}
-	return out, nil
+	return r.out, nil
+}
+
+// local sets r of row i, whose neighbours were found.
+func (r *remains) local(part, i int, found []neighbour) {
+	s := &r.spaces[part]
+	s.load(r.memory, r.search.u, i, found)
+	v, ok := s.remaining(r.length, r.noise)
+	if r.out[i] = v; !ok && r.errs[part] == nil {
+		r.errs[part] = fmt.Errorf("input %d: the kernel of its %d neighbours has no Cholesky factor with the relative noise %g; expected more noise", i, len(found), r.noise)
+	}
 }
 
 // none skips nothing.
@@ -60,6 +87,7 @@ type space struct {
 	away     []float64 // z − u, [k,d]
 	gram     []float64 // their inner products [k,k]
 	rho, row []float64 // [k], and one of at least d and k numbers
+	room     room
 }
 
 // reserve makes room for the neighbours in a memory.

@@ -85,20 +85,11 @@ func newGate(ctx context.Context, net layers.Network, points *tensor.Dense, expe
 func (g *gate) compile(net layers.Network, limit int64) error {
 	var b *graph.Builder
 	var x, sum *graph.Node
-	m, class := g.points.Shape()[0], make([]int, g.points.Shape()[0])
 	_, _, err := graph.Tile("moe: the kernel with the points", gateBatch, max(1, limit), func(size int) (int64, error) {
-		b = graph.NewBuilder(g.points.Dtype())
-		x = b.Input("x", append([]int{size}, g.points.Shape()[1:]...)...)
-		z := b.Param(&graph.Param{Name: "points", Value: g.points})
-		out := net.Forward(b, x)
-		if b.Err() != nil {
-			return 0, b.Err()
+		var err error
+		if b, x, sum, err = g.write(net, size); err != nil {
+			return 0, err
 		}
-		sum = b.Fill(0, size, 1, m)
-		for c := range out.Shape()[1] {
-			sum = b.Add(sum, jacobian.NTK{Net: only{net, c}}.Cross(b, x, z, class))
-		}
-		sum = b.Reshape(sum, size, m)
 		bytes, err := graph.Plan(b, []*graph.Node{sum}, graph.Options{Varying: []*graph.Node{x}})
 		return int64(bytes), err
 	})
@@ -109,6 +100,24 @@ func (g *gate) compile(net layers.Network, limit int64) error {
 		g.run.Limit(limit)
 	}
 	return err
+}
+
+// write writes the kernel for size inputs.
+func (g *gate) write(net layers.Network, size int) (b *graph.Builder, x, sum *graph.Node, err error) {
+	m, class := g.points.Shape()[0], make([]int, g.points.Shape()[0])
+	b = graph.NewBuilder(g.points.Dtype())
+	x = b.Input("x", append([]int{size}, g.points.Shape()[1:]...)...)
+	z := b.Param(&graph.Param{Name: "points", Value: g.points})
+	out := net.Forward(b, x)
+	if b.Err() != nil {
+		return nil, nil, nil, b.Err()
+	}
+	sum = b.Fill(0, size, 1, m)
+	for c := range out.Shape()[1] {
+		sum = b.Add(sum, jacobian.NTK{Net: only{net, c}}.Cross(b, x, z, class))
+	}
+	sum = b.Reshape(sum, size, m)
+	return b, x, sum, b.Err()
 }
 
 // only is a network's output number c alone, [B,1].
@@ -129,10 +138,18 @@ func (g *gate) kernel(ctx context.Context, x *tensor.Dense) ([]float64, error) {
 		all = append(all, graph.Floats(out[0])[:n*g.run.Width(0)]...)
 		return nil
 	})
-	if i, v := kernel.FirstNonFinite(all); err == nil && i >= 0 {
-		return nil, fmt.Errorf("moe: the tangent kernel of input %d with a point is %g", i/g.run.Width(0), v)
+	if err == nil {
+		err = finite(all, g.points.Shape()[0])
 	}
 	return all, err
+}
+
+// finite checks rows of a kernel with m points.
+func finite(k []float64, m int) error {
+	if i, v := kernel.FirstNonFinite(k); i >= 0 {
+		return fmt.Errorf("moe: the tangent kernel of input %d with a point is %g", i/m, v)
+	}
+	return nil
 }
 
 // components finds the leading components of the kernel k [m,m] of the points. A component that
@@ -189,12 +206,15 @@ func (g *gate) centre(k []float64) {
 // scoresOf returns the scores [n,2] for rows of the kernel with the points [n,m], which it
 // overwrites.
 func (g *gate) scoresOf(k []float64) []float64 {
+	out := make([]float64, len(k)/len(g.means)*scores)
+	g.scoresInto(out, k)
+	return out
+}
+
+func (g *gate) scoresInto(out, k []float64) {
 	g.centre(k)
 	m := len(g.means)
-	n := len(k) / m
-	out := make([]float64, n*scores)
-	kernel.Gemm(false, false, n, scores, m, 1, k, m, g.turn, scores, 0, out, scores)
-	return out
+	kernel.Gemm(false, false, len(k)/m, scores, m, 1, k, m, g.turn, scores, 0, out, scores)
 }
 
 // clusters returns the best centres [E,2] of several starts of k-means.
@@ -255,12 +275,17 @@ func (g *gate) neighbours() [][]int {
 	return neighbours(g.centres)
 }
 
+// cell returns the expert of a single input.
+func (g *gate) cell(v float64) int {
+	return sort.Search(len(g.edges), func(k int) bool { return g.edges[k] > v })
+}
+
 // labels returns the expert of each of the inputs x [N,…].
 func (g *gate) labels(ctx context.Context, x *tensor.Dense) ([]int, error) {
 	var out []int
 	if g.edges != nil {
 		for _, v := range graph.Floats(x) {
-			out = append(out, sort.Search(len(g.edges), func(k int) bool { return g.edges[k] > v }))
+			out = append(out, g.cell(v))
 		}
 		return out, nil
 	}

@@ -39,24 +39,14 @@ type kernels struct {
 func newKernels(net layers.Network, points *tensor.Dense, outputs int, joint bool, limit int64) (*kernels, error) {
 	k := &kernels{net: net, points: points, input: points.Shape()[1:].Clone(), outputs: outputs, joint: joint, at: -1}
 	k.z = &graph.Param{Name: "points", Value: k.inputs(points, 0, joint)}
-	class := make([]int, k.size())
-	for i := range class {
-		class[i] = i % k.width()
-	}
 	limit = max(1, limit-bytesOf(k.z.Value))
 	var b *graph.Builder
 	var x *graph.Node
 	var nodes []*graph.Node
 	_, _, err := graph.Tile("sfr: a batch of inputs", PredictBatch, limit, func(size int) (int64, error) {
-		b = graph.NewConverting(tensor.Float64)
-		x = b.Input("x", append([]int{size}, k.inputShape()...)...)
-		of := jacobian.NTK{Net: k.network()}
-		nodes = []*graph.Node{of.Net.Forward(b, x), of.Diag(b, x), of.Cross(b, x, b.Param(k.z), class)}
-		if b.Err() != nil {
-			return 0, b.Err()
-		}
-		if s := nodes[0].Shape(); !slices.Equal(s, []int{size, k.width()}) {
-			return 0, fmt.Errorf("the network maps %d inputs to shape %v, expected [%d,%d]", size, s, size, k.width())
+		var err error
+		if b, x, nodes, err = k.write(k.z, size); err != nil {
+			return 0, err
 		}
 		bytes, err := graph.Plan(b, nodes, graph.Options{Varying: []*graph.Node{x}})
 		return int64(bytes) + 8*int64(nodes[2].Shape().TotalSize()), err
@@ -69,6 +59,25 @@ func newKernels(net layers.Network, points *tensor.Dense, outputs int, joint boo
 	}
 	k.batch.Limit(limit)
 	return k, nil
+}
+
+// write writes the outputs and the kernel of size inputs, and that with the points z.
+func (k *kernels) write(z *graph.Param, size int) (b *graph.Builder, x *graph.Node, nodes []*graph.Node, err error) {
+	class := make([]int, k.size())
+	for i := range class {
+		class[i] = i % k.width()
+	}
+	b = graph.NewConverting(tensor.Float64)
+	x = b.Input("x", append([]int{size}, k.inputShape()...)...)
+	of := jacobian.NTK{Net: k.network()}
+	nodes = []*graph.Node{of.Net.Forward(b, x), of.Diag(b, x), of.Cross(b, x, b.Param(z), class)}
+	if b.Err() != nil {
+		return nil, nil, nil, b.Err()
+	}
+	if s := nodes[0].Shape(); !slices.Equal(s, []int{size, k.width()}) {
+		return nil, nil, nil, fmt.Errorf("the network maps %d inputs to shape %v, expected [%d,%d]", size, s, size, k.width())
+	}
+	return b, x, nodes, nil
 }
 
 // parts is the number of Gaussian processes.

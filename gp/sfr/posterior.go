@@ -146,28 +146,32 @@ func (p *Posterior) Predict(ctx context.Context, x *tensor.Dense) (gp.Gaussian, 
 		n = x.Shape()[0]
 	}
 	mean, cov := make([]float64, n*c), make([]float64, n*c*c)
-	for part, s := range p.systems {
-		first, o := p.kernels.first(part), p.kernels.width()
-		err := p.kernels.each(ctx, part, x, func(v values) error {
-			m, err := s.covariances(v, p.prior*p.prior)
-			if err != nil {
-				return err
-			}
-			if !p.own {
-				m = v.mean
-			}
-			for i := range m {
-				at := (v.first+i/o)*c + first + i%o
-				mean[at] = m[i]
-				copy(cov[at*c+first:], v.diag[i*o:(i+1)*o])
-			}
-			return nil
-		})
+	var r room
+	for part := range p.systems {
+		err := p.kernels.each(ctx, part, x, func(v values) error { return p.place(&r, part, v, mean, cov) })
 		if err != nil {
 			return gp.Gaussian{}, fmt.Errorf("sfr: predict: %w", err)
 		}
 	}
 	return gp.Gaussian{Mean: dense(mean, n, c), Cov: dense(cov, n, c, c)}, nil
+}
+
+// place writes the mean and the covariances of a part to their places.
+func (p *Posterior) place(r *room, part int, v values, mean, cov []float64) error {
+	m, err := p.systems[part].covariances(r, v, p.prior*p.prior)
+	if err != nil {
+		return err
+	}
+	if !p.own {
+		m = v.mean
+	}
+	first, o, c := p.kernels.first(part), p.kernels.width(), p.outputs
+	for i := range m {
+		at := (v.first+i/o)*c + first + i%o
+		mean[at] = m[i]
+		copy(cov[at*c+first:], v.diag[i*o:(i+1)*o])
+	}
+	return nil
 }
 
 // Joint implements gp.JointPosterior: for x [N,…] the mean [N·C] and the covariance

@@ -116,20 +116,31 @@ const bluntest = 1e-6
 // gain overwrites rows k̂ [n,M] by v, and returns SFR's mean v·a [n] and the rows v U diag(√e)
 // [n,M], whose products are what the data take from the prior covariance over σ₀².
 func (s *system) gain(k []float64) (mean, w []float64) {
+	var r room
+	s.gainIn(&r, k)
+	return r.mean, r.w
+}
+
+// room is what covariances are computed in, kept between calls.
+type room struct{ mean, w, prior []float64 }
+
+// gainIn is gain in a room.
+func (s *system) gainIn(r *room, k []float64) {
 	n := len(k) / s.m
 	s.whiten(k)
-	mean, w = make([]float64, n), make([]float64, n*s.m)
+	r.mean, r.w = slices.Grow(r.mean[:0], n)[:n], slices.Grow(r.w[:0], n*s.m)[:n*s.m]
+	mean, w := r.mean, r.w
 	kernel.Gemm(false, false, n, 1, s.m, 1, k, s.m, s.a, 1, 0, mean, 1)
 	kernel.Gemm(false, false, n, s.m, s.m, 1, k, s.m, s.root, s.m, 0, w, s.m)
-	return mean, w
 }
 
 // covariances returns SFR's mean [n·O] of inputs, and overwrites their diag by the covariances
-// [n,O,O], for the prior variance σ₀².
-func (s *system) covariances(v values, variance float64) (mean []float64, err error) {
-	mean, w := s.gain(v.cross)
-	o := len(v.mean) / v.n
-	prior := slices.Clone(v.diag)
+// [n,O,O], for the prior variance σ₀². The next call with a room overwrites the mean.
+func (s *system) covariances(r *room, v values, variance float64) (mean []float64, err error) {
+	s.gainIn(r, v.cross)
+	o, w := len(v.mean)/v.n, r.w
+	r.prior = append(r.prior[:0], v.diag...)
+	prior := r.prior
 	for i := range v.n {
 		kernel.Syrk(false, o, s.m, -1, w[i*o*s.m:], s.m, 1, v.diag[i*o*o:], o)
 		for c := range o {
@@ -143,7 +154,7 @@ func (s *system) covariances(v values, variance float64) (mean []float64, err er
 		}
 	}
 	kernel.Scale(v.diag, variance, v.diag)
-	return mean, nil
+	return r.mean, nil
 }
 
 // clone returns a copy of the system with sums of its own, before solve.

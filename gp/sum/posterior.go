@@ -33,47 +33,47 @@ func (p *Posterior) String() string { return p.terms[0].String() + " + " + p.ter
 
 // Predict implements gp.Posterior: for x [N,…] the mean [N,C] and covariance [N,C,C].
 func (p *Posterior) Predict(ctx context.Context, x *tensor.Dense) (gp.Gaussian, error) {
-	all := make([]gp.Gaussian, len(p.terms))
+	all, c := make([]gp.Latents, len(p.terms)), 0
 	for k, t := range slices.Backward(p.terms) { // GAPA knows the shape of the inputs
-		var err error
-		if all[k], err = t.Predict(ctx, x); err != nil {
+		g, err := t.Predict(ctx, x)
+		if err != nil {
 			return gp.Gaussian{}, fmt.Errorf("%v: %w", p, err)
 		}
+		all[k], c = g.Latents(), g.Mean.Shape()[1]
 	}
-	n, c := all[0].Mean.Shape()[0], all[0].Mean.Shape()[1]
-	cov, known := make([]float64, n*c*c), p.known(all, n, c)
-	for k, g := range all {
-		for i, v := range g.Cov.Float64s() {
-			cov[i] += p.terms[k].factor * v
-		}
-	}
-	out := gp.Gaussian{Mean: all[0].Mean, Cov: tensor.New(tensor.WithShape(n, c, c), tensor.WithBacking(cov))}
-	if known != nil {
-		for i := range known {
-			known[i] = min(known[i]/(cov[i*c+i%c]+p.noise), 1)
-		}
-		out.Epistemic = tensor.New(tensor.WithShape(n, c), tensor.WithBacking(known))
-	}
-	return out, nil
+	var sum gp.Latents
+	p.add(all, c, &sum)
+	return sum.Gaussian(c), nil
 }
 
-// known returns the part [n,C] of the targets' variances that more data would take away, nil
-// where that is the whole covariance: for each term its variance, or the share that it
-// states of its variance and the noise.
-func (p *Posterior) known(all []gp.Gaussian, n, c int) []float64 {
-	if !slices.ContainsFunc(all, func(g gp.Gaussian) bool { return g.Epistemic != nil }) {
-		return nil
-	}
-	sum := make([]float64, n*c)
+// add writes the sum of the terms' distributions of c outputs.
+func (p *Posterior) add(all []gp.Latents, c int, sum *gp.Latents) {
+	n := len(all[0].Mean) / c
+	sum.Resize(n, c, slices.ContainsFunc(all, func(g gp.Latents) bool { return len(g.Epistemic) > 0 }))
+	copy(sum.Mean, all[0].Mean)
+	clear(sum.Cov)
 	for k, g := range all {
-		cov, factor := g.Cov.Float64s(), p.terms[k].factor
-		for i := range sum {
-			v := factor * cov[i*c+i%c]
-			if g.Epistemic != nil {
-				v = g.Epistemic.Float64s()[i] * (v + p.noise)
-			}
-			sum[i] += v
+		for i, v := range g.Cov {
+			sum.Cov[i] += p.terms[k].factor * v
 		}
 	}
-	return sum
+	if len(sum.Epistemic) > 0 {
+		p.share(all, c, sum)
+	}
+}
+
+// share writes the part of the targets' variances that more data would take away: for each
+// term its variance, or the share that it states of its variance and the noise.
+func (p *Posterior) share(all []gp.Latents, c int, sum *gp.Latents) {
+	for i := range sum.Epistemic {
+		known := 0.0
+		for k, g := range all {
+			v := p.terms[k].factor * g.Cov[i*c+i%c]
+			if len(g.Epistemic) > 0 {
+				v = g.Epistemic[i] * (v + p.noise)
+			}
+			known += v
+		}
+		sum.Epistemic[i] = min(known/(sum.Cov[i*c+i%c]+p.noise), 1)
+	}
 }

@@ -51,15 +51,19 @@ func (s *Server) routes() http.Handler {
 // identified gives each request an id, its own or a new one, which the answer and the log name.
 func (s *Server) identified(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		id := r.Header.Get("X-Request-Id")
-		if id == "" || len(id) > 128 || strings.ContainsFunc(id, func(c rune) bool { return c < ' ' || c > '~' }) {
-			var b [8]byte
-			_, _ = rand.Read(b[:]) // which never fails
-			id = hex.EncodeToString(b[:])
-		}
-		w.Header().Set("X-Request-Id", id)
+		w.Header().Set("X-Request-Id", requestID(r.Header.Get("X-Request-Id")))
 		next.ServeHTTP(w, r)
 	})
+}
+
+// requestID returns the id that a client gives, or a new one where that is none.
+func requestID(id string) string {
+	if id == "" || len(id) > 128 || strings.ContainsFunc(id, func(c rune) bool { return c < ' ' || c > '~' }) {
+		var b [8]byte
+		_, _ = rand.Read(b[:]) // which never fails
+		id = hex.EncodeToString(b[:])
+	}
+	return id
 }
 
 // hashes are those of tokens: hashes have one length, so that comparing them tells nothing.
@@ -77,18 +81,25 @@ func (s *Server) guarded(next http.HandlerFunc) http.HandlerFunc {
 		return next
 	}
 	return func(w http.ResponseWriter, r *http.Request) {
-		token, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-		hash, known := sha256.Sum256([]byte(token)), 0
-		for _, t := range s.tokens {
-			known |= subtle.ConstantTimeCompare(hash[:], t[:])
-		}
-		if known == 0 {
+		if !s.known(r.Header.Get("Authorization")) {
 			w.Header().Set("WWW-Authenticate", "Bearer")
-			fail(w, http.StatusUnauthorized, "expected a known token in the header Authorization: Bearer TOKEN")
+			refuse(w, errToken)
 			return
 		}
 		next(w, r)
 	}
+}
+
+var errToken = &refusal{http.StatusUnauthorized, "expected a known token in the header Authorization: Bearer TOKEN"}
+
+// known says whether a header Authorization has one of the tokens, or there are none.
+func (s *Server) known(authorization string) bool {
+	token, _ := strings.CutPrefix(authorization, "Bearer ")
+	hash, known := sha256.Sum256([]byte(token)), 0
+	for _, t := range s.tokens {
+		known |= subtle.ConstantTimeCompare(hash[:], t[:])
+	}
+	return known != 0 || len(s.tokens) == 0
 }
 
 // fail answers with an error of the protocol.
@@ -116,8 +127,11 @@ func (s *Server) ready(w http.ResponseWriter, _ *http.Request) {
 	}
 }
 
+// extensions are those of the protocol.
+var extensions = []string{"binary_tensor_data"}
+
 func (s *Server) serverMetadata(w http.ResponseWriter, _ *http.Request) {
-	reply(w, map[string]any{"name": "valla", "version": valla.Version(), "extensions": []string{"binary_tensor_data"}})
+	reply(w, map[string]any{"name": "valla", "version": valla.Version(), "extensions": extensions})
 }
 
 // take returns the version that the path names, to be released, or answers with an error.
@@ -126,6 +140,15 @@ func (s *Server) take(w http.ResponseWriter, r *http.Request) *version {
 	if name == "" {
 		name = r.URL.Query().Get("model")
 	}
+	v, err := s.version(name, r.PathValue("version"))
+	if err != nil {
+		refuse(w, err)
+	}
+	return v
+}
+
+// version returns a version to be released. "" is any version, and as a name the only model.
+func (s *Server) version(name, hash string) (*version, error) {
 	if name == "" && len(s.models) == 1 {
 		name = s.models[0].name
 	}
@@ -135,20 +158,17 @@ func (s *Server) take(w http.ResponseWriter, r *http.Request) *version {
 		for _, m := range s.models {
 			names = append(names, m.name)
 		}
-		fail(w, http.StatusNotFound, fmt.Sprintf("model %q, expected one of %s", short(name), quoted(names)))
-		return nil
+		return nil, &refusal{http.StatusNotFound, fmt.Sprintf("model %q, expected one of %s", short(name), quoted(names))}
 	}
 	v := h.acquire()
 	if v == nil {
-		fail(w, http.StatusServiceUnavailable, fmt.Sprintf("model %q is not loaded", name))
-		return nil
+		return nil, &refusal{http.StatusServiceUnavailable, fmt.Sprintf("model %q is not loaded", name)}
 	}
-	if want := r.PathValue("version"); want != "" && want != v.hash {
+	if hash != "" && hash != v.hash {
 		v.release()
-		fail(w, http.StatusNotFound, fmt.Sprintf("model %q has the version %s, not %q", name, v.hash, short(want)))
-		return nil
+		return nil, &refusal{http.StatusNotFound, fmt.Sprintf("model %q has the version %s, not %q", name, v.hash, short(hash))}
 	}
-	return v
+	return v, nil
 }
 
 func (s *Server) modelReady(w http.ResponseWriter, r *http.Request) {
@@ -167,44 +187,14 @@ func (s *Server) modelMetadata(w http.ResponseWriter, r *http.Request) {
 	reply(w, v.metadata())
 }
 
-// metadata is what the protocol says of a model.
-func (v *version) metadata() map[string]any {
-	in := v.model.Task.Inputs
-	inputs := []metadataTensor{{"x", "FP64", append([]int{-1}, in.Shape...)}}
-	if in.Features != nil {
-		inputs = nil
-		for _, f := range in.Features {
-			inputs = append(inputs, metadataTensor{f, "FP64", []int{-1}})
-		}
-	}
-	var outputs []metadataTensor
-	for _, o := range v.offered() {
-		datatype := "FP64"
-		if o.strings {
-			datatype = "BYTES"
-		}
-		outputs = append(outputs, metadataTensor{o.name, datatype, append([]int{-1}, o.row(v)...)})
-	}
-	return map[string]any{
-		"name": v.name, "versions": []string{v.hash}, "platform": "valla", "inputs": inputs, "outputs": outputs,
-		"properties": map[string]string{
-			"method": v.model.String(), "network": v.model.Form.String(), "task": v.model.Task.Outputs.Kind(),
-			"targets": strings.Join(v.model.Task.Outputs.Targets(), ","),
-		},
-	}
-}
-
-// errPrediction says that the model failed at what it should be able to predict.
-var errPrediction = errors.New("no prediction")
-
 // request is one for predictions on its way.
 type request struct {
 	*version
+	ctx     context.Context // with the limit of time
 	w       http.ResponseWriter
 	r       *http.Request
 	body    []byte
 	content string // the media type of the body
-	status  int    // of the answer
 	rows    int
 }
 
@@ -212,8 +202,7 @@ type request struct {
 func (s *Server) answering(answer func(*request) error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if s.draining.Load() {
-			w.Header().Set("Retry-After", "1")
-			fail(w, http.StatusServiceUnavailable, "the server is shutting down")
+			refuse(w, errDraining)
 			return
 		}
 		v := s.take(w, r)
@@ -221,24 +210,34 @@ func (s *Server) answering(answer func(*request) error) http.HandlerFunc {
 			return
 		}
 		defer v.release()
-		start := time.Now()
-		ctx, cancel := context.WithTimeout(r.Context(), s.o.Timeout)
-		defer cancel()
-		q := &request{version: v, w: w, r: r.WithContext(ctx), status: http.StatusOK}
+		q := &request{version: v, w: w, r: r}
 		q.content, _, _ = mime.ParseMediaType(r.Header.Get("Content-Type"))
-		var err error
-		if q.body, err = io.ReadAll(http.MaxBytesReader(w, r.Body, s.o.MaxBytes)); err == nil {
-			err = answer(q)
-		}
+		err := s.counted(r.Context(), q, w.Header().Get("X-Request-Id"), r.RemoteAddr, func() (err error) {
+			if q.body, err = io.ReadAll(http.MaxBytesReader(w, r.Body, s.o.MaxBytes)); err == nil {
+				err = answer(q)
+			}
+			return err
+		})
 		if err != nil {
-			q.refuse(err)
+			refuse(w, err)
 		}
-		took := time.Since(start)
-		s.o.metrics.request(v.name, q.status, took)
-		s.o.metrics.waiting.WithLabelValues(v.name).Set(float64(len(v.queue.jobs)))
-		s.o.Log.Info("request", "id", w.Header().Get("X-Request-Id"), "model", v.name, "version", v.hash,
-			"status", q.status, "rows", q.rows, "seconds", took.Seconds(), "from", r.RemoteAddr, "error", text(err))
 	}
+}
+
+// counted answers a request within the limit of time, and counts and logs it.
+func (s *Server) counted(ctx context.Context, q *request, id, from string, answer func() error) error {
+	start := time.Now()
+	var cancel context.CancelFunc
+	q.ctx, cancel = context.WithTimeout(ctx, s.o.Timeout)
+	defer cancel()
+	err := answer()
+	status, _ := statusOf(err)
+	took := time.Since(start)
+	s.o.metrics.request(q.name, status, took)
+	s.o.metrics.waiting.WithLabelValues(q.name).Set(float64(len(q.queue.jobs)))
+	s.o.Log.Info("request", "id", id, "model", q.name, "version", q.hash,
+		"status", status, "rows", q.rows, "seconds", took.Seconds(), "from", from, "error", text(err))
+	return err
 }
 
 // text is that of an error, "" for none.
@@ -249,33 +248,10 @@ func text(err error) string {
 	return err.Error()
 }
 
-// refuse answers with an error: what the client asked for is wrong, unless it is another.
-func (q *request) refuse(err error) {
-	var large *http.MaxBytesError
-	var many *tooManyError
-	message := err.Error()
-	switch q.status = http.StatusBadRequest; {
-	case errors.As(err, &large):
-		q.status, message = http.StatusRequestEntityTooLarge, fmt.Sprintf("the body is larger than %d bytes", large.Limit)
-	case errors.As(err, &many):
-		q.status = http.StatusRequestEntityTooLarge
-	case errors.Is(err, errFull):
-		q.status = http.StatusTooManyRequests
-		q.w.Header().Set("Retry-After", "1")
-	case errors.Is(err, errPrediction):
-		q.status = http.StatusInternalServerError
-	case errors.Is(err, context.DeadlineExceeded):
-		q.status, message = http.StatusServiceUnavailable, "the request took too long"
-	case errors.Is(err, context.Canceled):
-		q.status = 499 // the client is gone
-	}
-	fail(q.w, q.status, message)
-}
-
 // predict computes the rows and turns them into predictions.
 func (s *Server) predict(q *request, in rows, o valla.PredictOptions) (*answer, error) {
 	q.rows = in.n
-	ctx := q.r.Context()
+	ctx := q.ctx
 	g, err := q.queue.latents(ctx, in.x, in.n)
 	if err != nil {
 		return nil, err
@@ -320,24 +296,31 @@ func (s *Server) infer(q *request) error {
 	if err != nil {
 		return err
 	}
+	out, err := s.inferred(q, r)
+	if err != nil {
+		return err
+	}
+	return q.send(out, r)
+}
+
+// inferred answers a request of the inference protocol.
+func (s *Server) inferred(q *request, r *inferRequest) (*inferResponse, error) {
 	for _, o := range r.Outputs {
 		if _, err := q.named(o.Name); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	in, err := q.tensorRows(r.Inputs, s.o.MaxRows)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	a, err := s.predict(q, in, linkOf(r.Parameters))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	out := &inferResponse{ModelName: q.name, ModelVersion: q.hash, ID: r.ID}
-	if out.Outputs, err = a.tensors(r.Outputs, r.Parameters); err != nil {
-		return err
-	}
-	return q.send(out, r)
+	out.Outputs, err = a.tensors(r.Outputs, r.Parameters)
+	return out, err
 }
 
 // linkOf reads the link of class probabilities from parameters.

@@ -229,7 +229,7 @@ func TestShutdown(t *testing.T) {
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- r.Server.Run(ctx, l, 50*time.Millisecond, 300*time.Millisecond) }()
+	go func() { ended <- r.Server.Run(ctx, Listeners{HTTP: l}, 50*time.Millisecond, 300*time.Millisecond) }()
 	url := "http://" + l.Addr().String()
 	slow, err := net.Dial("tcp", l.Addr().String())
 	if err != nil {

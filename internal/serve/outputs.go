@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/go-valla/valla"
 	"github.com/go-valla/valla/gp"
@@ -167,19 +168,9 @@ func entropy(a *answer) (any, []int, error) {
 
 // quantiles are those of the targets at the levels of the parameter "levels".
 func quantiles(a *answer) (any, []int, error) {
-	levels := []float64{0.05, 0.5, 0.95}
-	if given, ok := a.parameters["levels"].([]any); ok {
-		levels = levels[:0]
-		for _, v := range given {
-			p, ok := v.(float64)
-			if !ok || !(p > 0 && p < 1) {
-				return nil, nil, fmt.Errorf("quantiles: level %v, expected a number between 0 and 1", v)
-			}
-			levels = append(levels, p)
-		}
-	}
-	if len(levels) == 0 || len(levels) > 100 {
-		return nil, nil, fmt.Errorf("quantiles: %d levels, expected 1 to 100", len(levels))
+	levels, err := a.levels()
+	if err != nil {
+		return nil, nil, err
 	}
 	out := make([]float64, len(a.p.Mean)*len(levels))
 	for k, p := range levels {
@@ -198,6 +189,39 @@ func quantiles(a *answer) (any, []int, error) {
 		}
 	}
 	return out, append(single(a.v.outputs), len(levels)), nil
+}
+
+// levels are those of the parameter "levels": a list, or a text with commas, because gRPC has
+// no lists of parameters.
+func (a *answer) levels() ([]float64, error) {
+	var given []any
+	switch v := a.parameters["levels"].(type) {
+	case nil:
+		return []float64{0.05, 0.5, 0.95}, nil
+	case []any:
+		given = v
+	case string:
+		for _, word := range strings.Split(v, ",") {
+			given = append(given, word)
+		}
+	default:
+		given = []any{v}
+	}
+	if len(given) == 0 || len(given) > 100 {
+		return nil, fmt.Errorf("quantiles: %d levels, expected 1 to 100", len(given))
+	}
+	levels := make([]float64, len(given))
+	for i, v := range given {
+		p, ok := v.(float64)
+		if word, text := v.(string); text {
+			parsed, err := strconv.ParseFloat(strings.TrimSpace(word), 64)
+			p, ok = parsed, err == nil
+		}
+		if levels[i] = p; !ok || !(p > 0 && p < 1) {
+			return nil, fmt.Errorf("quantiles: level %v, expected a number between 0 and 1", v)
+		}
+	}
+	return levels, nil
 }
 
 // scales returns the standard deviation of each target, in which the network works.

@@ -5,7 +5,10 @@ import (
 	"encoding/json"
 	"html/template"
 	"net/http"
+	"slices"
+	"strconv"
 
+	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp/task"
 )
 
@@ -16,21 +19,27 @@ var pageTemplate = template.Must(template.ParseFS(web, "web/page.html"))
 
 // pageModel is what the page knows of a model.
 type pageModel struct {
-	Name    string     `json:"name"`
-	Version string     `json:"version"`
-	Title   string     `json:"title"`
-	Kind    string     `json:"kind"`
-	Targets []string   `json:"targets"`
-	Classes []string   `json:"classes,omitempty"`
-	Fields  []pageText `json:"fields"`
+	Name    string   `json:"name"`
+	Version string   `json:"version"`
+	Title   string   `json:"title"`
+	Kind    string   `json:"kind"`
+	Targets []string `json:"targets"`
+	Classes []string `json:"classes,omitempty"`
+	Fields  []field  `json:"fields"`
 }
 
-// pageText is a field of the form: a column, with its usual value and how much it varies.
-type pageText struct {
-	Name string  `json:"name"`
-	Mean float64 `json:"mean"`
-	Std  float64 `json:"std"`
+// field is a column, with its usual value and, if it has numbers, how much they vary.
+type field struct {
+	Name  string   `json:"name"`
+	Text  bool     `json:"text"`
+	Value string   `json:"value"`           // as in a file
+	Words []string `json:"words,omitempty"` // some that Text may be
+	Mean  float64  `json:"mean"`
+	Std   float64  `json:"std"`
 }
+
+// mostWords bounds field.Words.
+const mostWords = 100
 
 // page serves the form. It has no inputs of its own, so that it needs no token; what it asks
 // for does.
@@ -69,17 +78,32 @@ func asset(name, kind string) http.HandlerFunc {
 
 // forPage describes the model.
 func (v *version) forPage() pageModel {
-	in := v.model.Task.Inputs
 	p := pageModel{Name: v.name, Version: v.hash, Title: v.model.String() + ", " + v.model.Form.String(), Kind: v.model.Task.Outputs.Kind(), Targets: v.model.Task.Outputs.Targets()}
 	if _, classes := v.model.Task.Outputs.(*task.Classification); classes {
 		p.Classes = v.classNames()
 	}
-	for i, name := range in.Features {
-		f := pageText{Name: name, Std: 1}
-		if in.Mean != nil {
+	p.Fields = v.fields()
+	return p
+}
+
+// fields describes the columns.
+func (v *version) fields() []field {
+	in := v.model.Task.Inputs
+	var out []field
+	for _, name := range v.columns() {
+		f := field{Name: name, Std: 1}
+		if i := slices.Index(in.Features, name); in.Mean != nil && i >= 0 {
 			f.Mean, f.Std = in.Mean[i], in.Std[i]
 		}
-		p.Fields = append(p.Fields, f)
+		f.Value = strconv.FormatFloat(f.Mean, 'g', 4, 64)
+		out = append(out, f)
 	}
-	return p
+	if v.encoded() {
+		for i, c := range in.Encoding.Columns {
+			if f := &out[i]; c.Kind != data.Number {
+				f.Text, f.Value, f.Words = true, c.Usual(), c.Values[:min(len(c.Values), mostWords)]
+			}
+		}
+	}
+	return out
 }

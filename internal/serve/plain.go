@@ -130,13 +130,33 @@ func (q *request) jsonRows(most int) (rows, error) {
 	case len(body.Rows) > most:
 		return rows{}, tooMany(len(body.Rows), most)
 	case bytes.HasPrefix(bytes.TrimSpace(body.Rows[0]), []byte("[")):
-		return q.listRows(body.Rows)
+		return q.listRows(body.Rows, most)
 	}
 	return q.objectRows(body.Rows, most)
 }
 
-// listRows reads rows that are lists of numbers, which may be nested.
-func (q *request) listRows(list []json.RawMessage) (rows, error) {
+// listRows reads rows that are lists: of the columns in order, or else of numbers, which may
+// be nested.
+func (q *request) listRows(list []json.RawMessage, most int) (rows, error) {
+	names := q.columns()
+	if names == nil {
+		return q.arrayRows(list)
+	}
+	columns := make([]cells, len(names))
+	for i, raw := range list {
+		var row []any
+		if err := json.Unmarshal(raw, &row); err != nil || len(row) != len(names) {
+			return rows{}, fmt.Errorf("row %d (counting from 0): expected a list of %d values, of %s, found %s", i, len(names), quoted(names), short(string(raw)))
+		}
+		for j, v := range row {
+			columns[j].add(v)
+		}
+	}
+	return q.byName(names, columns, most)
+}
+
+// arrayRows reads rows that are arrays of numbers.
+func (q *request) arrayRows(list []json.RawMessage) (rows, error) {
 	d := q.width()
 	out := rows{x: make([]float64, 0, len(list)*d), n: len(list)}
 	for i, raw := range list {
@@ -152,24 +172,22 @@ func (q *request) listRows(list []json.RawMessage) (rows, error) {
 
 // objectRows reads rows that are objects of columns.
 func (q *request) objectRows(list []json.RawMessage, most int) (rows, error) {
-	features := q.model.Task.Inputs.Features
-	columns := make(map[string]cells, len(features))
+	names := q.columns()
+	columns := make([]cells, len(names))
 	for i, raw := range list {
 		var row map[string]any
 		if err := json.Unmarshal(raw, &row); err != nil {
 			return rows{}, fmt.Errorf("row %d (counting from 0): expected an object of columns, found %s", i, short(string(raw)))
 		}
-		for _, name := range features {
+		for j, name := range names {
 			v, ok := row[name]
 			if !ok {
 				return rows{}, fmt.Errorf("row %d (counting from 0) has no column %q", i, name)
 			}
-			c := columns[name]
-			c.words = append(c.words, cellText(v))
-			columns[name] = c
+			columns[j].add(v)
 		}
 	}
-	return q.columnRows(columns, most)
+	return q.byName(names, columns, most)
 }
 
 // cellText is the text of a JSON value, as a CSV file would have it.

@@ -26,7 +26,8 @@ type inputTensor struct {
 	Parameters map[string]any  `json:"parameters,omitempty"`
 	Data       json.RawMessage `json:"data,omitempty"`
 
-	raw []byte // of the binary extension, instead of Data
+	raw   []byte // of the binary extension, instead of Data
+	typed *cells // likewise, of gRPC
 }
 
 type requestOutput struct {
@@ -82,6 +83,19 @@ type cells struct {
 
 func (c cells) len() int { return max(len(c.numbers), len(c.words)) }
 
+// add appends a JSON value, as a CSV file would have it. The first that is no number makes
+// words of all.
+func (c *cells) add(v any) {
+	if f, ok := v.(float64); ok && c.words == nil {
+		c.numbers = append(c.numbers, f)
+		return
+	}
+	for _, f := range c.numbers {
+		c.words = append(c.words, cellText(f))
+	}
+	c.words, c.numbers = append(c.words, cellText(v)), nil
+}
+
 // cells decodes the tensor, which has n elements by its shape.
 func (t inputTensor) cells(n int) (cells, error) {
 	if _, known := widths[t.Datatype]; !known && t.Datatype != "BYTES" {
@@ -89,9 +103,12 @@ func (t inputTensor) cells(n int) (cells, error) {
 	}
 	var c cells
 	var err error
-	if t.raw != nil {
+	switch {
+	case t.typed != nil:
+		c = *t.typed
+	case t.raw != nil:
 		c, err = t.binary(n)
-	} else {
+	default:
 		c, err = t.json(n)
 	}
 	if err != nil {
@@ -106,7 +123,8 @@ func (t inputTensor) cells(n int) (cells, error) {
 // json decodes Data: a flat list, or lists in lists.
 func (t inputTensor) json(n int) (cells, error) {
 	var c cells
-	if t.Datatype != "BYTES" && json.Unmarshal(t.Data, &c.numbers) == nil {
+	null := bytes.Contains(t.Data, []byte("null")) // which Unmarshal would take for 0
+	if t.Datatype != "BYTES" && !null && json.Unmarshal(t.Data, &c.numbers) == nil {
 		return c, nil
 	}
 	c.numbers = nil
@@ -124,6 +142,13 @@ func (c *cells) flatten(list []any, words bool, most int) error {
 		case []any:
 			if err := c.flatten(v, words, most); err != nil {
 				return err
+			}
+			continue
+		case nil: // missing
+			if words {
+				c.words = append(c.words, "")
+			} else {
+				c.numbers = append(c.numbers, math.NaN())
 			}
 			continue
 		case float64:
@@ -286,18 +311,9 @@ func (r *inferResponse) encode(binaries []bool) ([]byte, int, error) {
 			continue
 		}
 		t := &r.Outputs[i]
-		from := len(tail)
-		switch v := t.Data.(type) {
-		case []float64:
-			for _, x := range v {
-				tail = binary.LittleEndian.AppendUint64(tail, math.Float64bits(x))
-			}
-		case []string:
-			for _, s := range v {
-				tail = append(binary.LittleEndian.AppendUint32(tail, uint32(len(s))), s...)
-			}
-		}
-		t.Data, t.Parameters = nil, map[string]any{"binary_data_size": len(tail) - from}
+		own := t.bytes()
+		tail = append(tail, own...)
+		t.Data, t.Parameters = nil, map[string]any{"binary_data_size": len(own)}
 	}
 	b, err := json.Marshal(r)
 	return append(b, tail...), len(b), err

@@ -25,10 +25,10 @@ func TestRefusals(t *testing.T) {
 		{"/v2/models/numbers/infer", infer(""), 400, `no inputs, expected an input of shape [n] for each of "a", "b"`},
 		{"/v2/models/numbers/infer", infer(a), 400, `no column "b"`},
 		{"/v2/models/numbers/infer", infer(a + "," + a), 400, `input "a" is there twice`},
-		{"/v2/models/numbers/infer", infer(a + `,{"name":"b","shape":[2],"datatype":"FP64","data":[1,2]}`), 400, `column "b" has 2 values, expected 1 as column "a"`},
+		{"/v2/models/numbers/infer", infer(a + `,{"name":"b","shape":[2],"datatype":"FP64","data":[1,2]}`), 400, `request: column "b" has 2 rows, expected 1 as column "a"`},
 		{"/v2/models/numbers/infer", infer(a + `,{"name":"b","shape":[1],"datatype":"FP64","data":[1,2]}`), 400, `input "b": 2 elements, expected 1 by its shape [1]`},
 		{"/v2/models/numbers/infer", infer(a + `,{"name":"b","shape":[1],"datatype":"FP64","data":["x"]}`), 400, `input "b": element 0 is x, expected a number`},
-		{"/v2/models/numbers/infer", infer(a + `,{"name":"b","shape":[1],"datatype":"BYTES","data":["x"]}`), 400, `column "b", row 0 (counting from 0): expected a number, found "x"`},
+		{"/v2/models/numbers/infer", infer(a + `,{"name":"b","shape":[1],"datatype":"BYTES","data":["x"]}`), 400, `row 0 (counting from 0), column "b": expected a number, found "x"`},
 		{"/v2/models/numbers/infer", infer(a + `,{"name":"b","shape":[1],"datatype":"BYTES","data":["1_0"]}`), 400, `expected a number, found "1_0"`},
 		{"/v2/models/numbers/infer", infer(a + `,{"name":"b","shape":[1],"datatype":"COMPLEX","data":[1]}`), 400, `input "b": datatype "COMPLEX"`},
 		{"/v2/models/numbers/infer", infer(a + `,{"name":"b","shape":[4],"datatype":"FP64","data":[1,2,3,4]}`), 400, `input "b": shape [4], expected at most 3 elements`},
@@ -45,7 +45,7 @@ func TestRefusals(t *testing.T) {
 		{"/v2/models/numbers/infer", strings.Repeat(" ", 3000), 413, "the body is larger than 2000 bytes"},
 		{"/predict", `[{"a":1,"b":1}]`, 404, `model "", expected one of`},
 		{"/models/numbers/predict", `[{"a":1}]`, 400, `row 0 (counting from 0) has no column "b"`},
-		{"/models/numbers/predict", `[{"a":1,"b":null}]`, 400, `column "b", row 0 (counting from 0): expected a number, found ""`},
+		{"/models/numbers/predict", `[{"a":1,"b":null}]`, 400, `row 0 (counting from 0), column "b": expected a number, found ""`},
 		{"/models/numbers/predict", `[{"a":1,"b":1},7]`, 400, "row 1 (counting from 0): expected an object of columns, found 7"},
 		{"/models/numbers/predict", `[[1]]`, 400, "row 0 (counting from 0)"},
 		{"/models/numbers/predict", `[]`, 400, "no rows"},
@@ -57,7 +57,7 @@ func TestRefusals(t *testing.T) {
 		r.post(c.path, c.body, c.status, &got)
 		has(t, c.path+" "+c.body, got.Error, c.want)
 	}
-	for body, want := range map[string]string{"": "CSV: expected a header", "a,b\n1": "CSV: record on line 2", "a,a\n1,2": `column "a" is there twice`, "a,b\n": "no rows", "a,b\n1,x": `column "b", row 0`} {
+	for body, want := range map[string]string{"": "CSV: expected a header", "a,b\n1": "CSV: record on line 2", "a,a\n1,2": `column "a" is there twice`, "a,b\n": "no rows", "a,b\n1,x": `row 0 (counting from 0), column "b"`} {
 		a, text := r.send(http.MethodPost, "/models/numbers/predict", "text/csv", []byte(body))
 		var got failure
 		if err := json.Unmarshal(text, &got); err != nil || a.StatusCode != http.StatusBadRequest {

@@ -2,10 +2,10 @@ package serve
 
 import (
 	"fmt"
-	"math"
 	"slices"
-	"strconv"
 	"strings"
+
+	"github.com/go-valla/valla/data"
 )
 
 // rows are the inputs of a request as the model takes them, [n·D].
@@ -20,8 +20,7 @@ func (v *version) tensorRows(in []inputTensor, most int) (rows, error) {
 	if len(in) == 0 {
 		return rows{}, fmt.Errorf("no inputs, expected %s", v.expected())
 	}
-	features := v.model.Task.Inputs.Features
-	if len(in) == 1 && !slices.Contains(features, in[0].Name) {
+	if len(in) == 1 && !slices.Contains(v.columns(), in[0].Name) {
 		return v.wholeRows(in[0], most)
 	}
 	columns := make(map[string]cells, len(in))
@@ -70,57 +69,50 @@ func (v *version) expected() string {
 	if in.Features == nil {
 		return fmt.Sprintf("one input of numbers of shape [n %s]", strings.Trim(fmt.Sprint(in.Shape), "[]"))
 	}
-	return fmt.Sprintf("an input of shape [n] for each of %s, or one of numbers of shape [n %d] with all of them in this order", quoted(in.Features), len(in.Features))
+	whole := "with all of them in this order"
+	if v.encoded() {
+		whole = "encoded as the network takes them"
+	}
+	return fmt.Sprintf("an input of shape [n] for each of %s, or one of numbers of shape [n %d] %s", quoted(v.columns()), len(in.Features), whole)
 }
 
-// columnRows makes rows of named columns of the same length. Columns that the model does not
-// read are passed over.
+// columns names the columns of a file that the model reads; nil for other arrays.
+func (v *version) columns() []string { return v.model.Task.Inputs.Columns() }
+
+// encoded says whether the network's inputs are others than the columns.
+func (v *version) encoded() bool { return v.model.Task.Inputs.Encoding != nil }
+
+// columnRows makes rows of named columns of the same length, as valla predict makes them of a
+// file. Columns that the model does not read are passed over.
 func (v *version) columnRows(columns map[string]cells, most int) (rows, error) {
-	features := v.model.Task.Inputs.Features
-	if features == nil {
+	names := v.columns()
+	if names == nil {
 		return rows{}, fmt.Errorf("columns, expected %s", v.expected())
 	}
-	d, n := len(features), -1
-	var x []float64
-	for j, name := range features {
+	all := make([]data.Cells, len(names))
+	for j, name := range names {
 		c, ok := columns[name]
-		switch {
-		case !ok:
+		if !ok {
 			return rows{}, fmt.Errorf("no column %q", name)
-		case n < 0 && c.len() > most:
+		}
+		if c.len() > most {
 			return rows{}, tooMany(c.len(), most)
-		case n < 0:
-			n, x = c.len(), make([]float64, c.len()*d)
-		case c.len() != n:
-			return rows{}, fmt.Errorf("column %q has %d values, expected %d as column %q", name, c.len(), n, features[0])
 		}
-		for i := range n {
-			value, err := c.number(i)
-			if err != nil {
-				return rows{}, fmt.Errorf("column %q, row %d (counting from 0): %w", name, i, err)
-			}
-			x[i*d+j] = value
-		}
+		all[j] = data.Cells{Name: name, Numbers: c.numbers, Texts: c.words}
 	}
+	n := all[0].N()
 	if n == 0 {
 		return rows{}, fmt.Errorf("no rows")
 	}
-	return rows{x, n}, nil
-}
-
-// number returns value i as a number.
-func (c cells) number(i int) (float64, error) {
-	if c.words == nil {
-		if v := c.numbers[i]; !math.IsNaN(v) && !math.IsInf(v, 0) {
-			return v, nil
-		}
-		return 0, fmt.Errorf("expected a finite number, found %g", c.numbers[i])
+	table, err := data.TableOf("request", all)
+	if err != nil {
+		return rows{}, err
 	}
-	v, err := strconv.ParseFloat(strings.TrimSpace(c.words[i]), 64)
-	if err != nil || math.IsNaN(v) || math.IsInf(v, 0) || strings.ContainsAny(c.words[i], "_xXpP") {
-		return 0, fmt.Errorf("expected a number, found %q", short(c.words[i]))
+	x, err := v.model.Columns(table)
+	if err != nil {
+		return rows{}, err
 	}
-	return v, nil
+	return rows{x.Float64s(), n}, nil
 }
 
 // short cuts a word that is too long for a message.

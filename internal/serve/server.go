@@ -129,15 +129,22 @@ func (s *Server) refresh(ctx context.Context, h *hosted, always bool) {
 	s.o.Log.Info("model loaded", "model", h.name, "version", v.hash, "before", old)
 }
 
-// Run answers on a listener until ctx ends. It then refuses new work for the time of grace,
-// so that a balancer can notice, waits for the requests at hand, and closes the server.
-func (s *Server) Run(ctx context.Context, l net.Listener, grace, patience time.Duration) error {
+// Listeners are where a [Server] listens: for HTTP and, if it is not nil, for gRPC.
+type Listeners struct{ HTTP, GRPC net.Listener }
+
+// Run answers on listeners until ctx ends. It then refuses new work for the time of grace, so
+// that a balancer can notice, waits for the requests at hand, and closes the server.
+func (s *Server) Run(ctx context.Context, l Listeners, grace, patience time.Duration) error {
 	h := &http.Server{
 		Handler: s, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: s.o.Timeout + 20*time.Second,
 		WriteTimeout: s.o.Timeout + 30*time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
 	}
-	failed := make(chan error, 1)
-	go func() { failed <- h.Serve(l) }()
+	g := s.GRPC()
+	failed := make(chan error, 2)
+	go func() { failed <- h.Serve(l.HTTP) }()
+	if l.GRPC != nil {
+		go func() { failed <- g.Serve(l.GRPC) }()
+	}
 	select {
 	case err := <-failed:
 		return fmt.Errorf("serve: %w", err)
@@ -148,10 +155,15 @@ func (s *Server) Run(ctx context.Context, l net.Listener, grace, patience time.D
 	time.Sleep(grace)
 	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer cancel()
+	stop := context.AfterFunc(end, g.Stop) // cuts off what GracefulStop waits for
+	var stopped sync.WaitGroup
+	stopped.Go(g.GracefulStop)
 	err := h.Shutdown(end)
 	if err != nil {
 		err = fmt.Errorf("serve: requests were cut off: %w", errors.Join(err, h.Close()))
 	}
+	stopped.Wait()
+	stop()
 	s.Close()
 	return err
 }

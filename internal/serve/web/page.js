@@ -18,17 +18,26 @@ let latest = 0;
 function choose(name) {
   model = page.models.find((m) => m.name === name);
   at("title").textContent = `${model.title}; version ${model.version}`;
-  at("fields").replaceChildren(...model.fields.map((f) => {
+  at("fields").replaceChildren(...model.fields.map((f, i) => {
     const label = document.createElement("label");
     const input = document.createElement("input");
     input.name = f.name;
-    input.value = brief(f.mean);
-    input.inputMode = "decimal";
+    input.value = f.value;
+    if (!f.text) input.inputMode = "decimal";
     label.append(f.name, input);
+    if (f.words) {
+      const list = document.createElement("datalist");
+      list.id = `words-${i}`;
+      list.append(...f.words.map((w) => new Option(w, w)));
+      input.setAttribute("list", list.id);
+      label.append(list);
+    }
     return label;
   }));
-  at("column").replaceChildren(...model.fields.map((f) => new Option(f.name, f.name)));
-  at("form").hidden = at("along").hidden = model.fields.length === 0;
+  const numbers = model.fields.filter((f) => !f.text);
+  at("column").replaceChildren(...numbers.map((f) => new Option(f.name, f.name)));
+  at("form").hidden = model.fields.length === 0;
+  at("along").hidden = numbers.length === 0;
   at("answer").textContent = model.fields.length === 0 ? "This model takes arrays: send them to /v2/models/" + model.name + "/infer." : "";
   at("plot").replaceChildren();
   at("caption").textContent = at("error").textContent = "";
@@ -39,20 +48,26 @@ function choose(name) {
 function row(column, value) {
   const out = {};
   for (const input of at("fields").querySelectorAll("input")) {
-    const text = input.value.trim();
-    out[input.name] = text !== "" && Number.isFinite(Number(text)) ? Number(text) : text;
+    out[input.name] = input.value.trim(); // the server reads numbers as in a file
   }
   if (column !== undefined) out[column] = value;
   return out;
+}
+
+// range is where a column is varied: three standard deviations around its mean, and as far as
+// its value.
+function range(f, own) {
+  const all = [f.mean - 3 * f.std, f.mean + 3 * f.std].concat(Number.isFinite(own) ? [own] : []);
+  const from = Math.min(...all), to = Math.max(...all);
+  return Array.from({ length: points }, (_, i) => from + ((to - from) * i) / (points - 1));
 }
 
 async function ask() {
   const turn = ++latest;
   const f = model.fields.find((g) => g.name === at("column").value);
   const here = row();
-  const from = Math.min(f.mean - 3 * f.std, Number(here[f.name]) || f.mean);
-  const to = Math.max(f.mean + 3 * f.std, Number(here[f.name]) || f.mean);
-  const xs = Array.from({ length: points }, (_, i) => from + ((to - from) * i) / (points - 1));
+  const own = f && here[f.name] !== "" ? Number(here[f.name]) : NaN;
+  const xs = f ? range(f, own) : [];
   const headers = { "Content-Type": "application/json" };
   if (page.token) headers.Authorization = "Bearer " + at("token").value;
   try {
@@ -63,8 +78,8 @@ async function ask() {
     if (turn !== latest) return;
     if (!response.ok) throw new Error(body.error);
     at("error").textContent = "";
-    const [own, ...along] = body.predictions;
-    (model.classes ? drawClasses : drawNumbers)(own, along, xs, f.name, Number(here[f.name]));
+    const [answer, ...along] = body.predictions;
+    (model.classes ? drawClasses : drawNumbers)(answer, along, xs, f, own);
   } catch (e) {
     if (turn !== latest) return;
     at("error").textContent = e.message;
@@ -104,6 +119,7 @@ function frame(xs, low, high, xName, yName) {
 }
 
 function drawNumbers(own, along, xs, column, here) {
+  at("plot").replaceChildren();
   const suffix = model.targets.length > 1 ? "_" + model.targets[0] : "";
   const get = (p, key) => p[key + suffix];
   const targets = model.targets.map((t) => {
@@ -111,8 +127,13 @@ function drawNumbers(own, along, xs, column, here) {
     return `${t} = ${brief(own["mean" + s])} ± ${brief(own["std" + s])}`;
   });
   at("answer").textContent = targets.join(", ");
+  const share = `${Math.round(100 * (get(own, "epistemic") / get(own, "std")) ** 2)} %`;
+  if (!column) {
+    at("caption").textContent = `Of the variance, ${share} would vanish with more data.`;
+    return;
+  }
   const all = [...along, own];
-  const { x, y } = frame(xs, Math.min(...all.map((p) => get(p, "lower"))), Math.max(...all.map((p) => get(p, "upper"))), column, model.targets[0]);
+  const { x, y } = frame(xs, Math.min(...all.map((p) => get(p, "lower"))), Math.max(...all.map((p) => get(p, "upper"))), column.name, model.targets[0]);
   const path = (key, order) => order.map((i) => `${x(xs[i])},${y(get(along[i], key))}`).join(" ");
   const up = xs.map((_, i) => i);
   at("plot").append(
@@ -123,7 +144,7 @@ function drawNumbers(own, along, xs, column, here) {
       svg("line", { class: "here", x1: x(here), x2: x(here), y1: y(get(own, "lower")), y2: y(get(own, "upper")) }),
       svg("circle", { class: "dot", cx: x(here), cy: y(get(own, "mean")), r: 5 }));
   }
-  at("caption").textContent = `95 % of the targets lie inside the band, if the error bars are right. Of the variance at the dot, ${Math.round(100 * (get(own, "epistemic") / get(own, "std")) ** 2)} % would vanish with more data.`;
+  at("caption").textContent = `95 % of the targets lie inside the band, if the error bars are right. Of the variance at the dot, ${share} would vanish with more data.`;
 }
 
 function drawClasses(own) {

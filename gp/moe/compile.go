@@ -1,0 +1,140 @@
+package moe
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/graph"
+	"gorgonia.org/tensor"
+)
+
+var _ gp.Compiler = (*Posterior)(nil)
+
+// Compile implements gp.Compiler. Each expert is compiled by itself.
+func (p *Posterior) Compile(shape []int, size int, limit int64) (gp.Compiled, error) {
+	if want := p.experts[0].Header().Input; !slices.Equal(shape, want) {
+		return nil, fmt.Errorf("moe: inputs of shape %v, expected %v", shape, want)
+	}
+	c := &compiled{p: p, labels: make([]int, size), narrow: p.net.Params()[0].Value.Dtype() == tensor.Float32}
+	width := tensor.Shape(shape).TotalSize()
+	c.x, c.scores = make([]float64, size*width), make([]float64, size*scores)
+	if p.gate.points != nil {
+		b, x, sum, err := p.gate.write(p.net, size)
+		if err == nil {
+			c.kernel, err = graph.NewBatchWithin(limit, b, x, sum)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("moe: %w", err)
+		}
+		c.k = make([]float64, sum.Shape().TotalSize())
+	}
+	for e, q := range p.experts {
+		left := limit - c.Bytes()
+		if limit > 0 && left <= 0 {
+			return nil, &graph.MemoryError{What: fmt.Sprintf("moe: a prediction of %d examples", size), Need: c.Bytes() + 1, Limit: limit}
+		}
+		expert, err := q.Compile(shape, size, max(0, left))
+		if err != nil {
+			return nil, fmt.Errorf("moe: expert %d of %d: %w", e+1, len(p.experts), err)
+		}
+		c.experts = append(c.experts, expert)
+	}
+	return c, nil
+}
+
+// compiled is the gp.Compiled of a Posterior.
+type compiled struct {
+	p       *Posterior
+	kernel  *graph.Batch // with the points; nil with cells
+	experts []gp.Compiled
+	narrow  bool // the network is of float32
+
+	k, scores []float64 // [size,m] and [size,2]
+	labels    []int     // [size]
+	x         []float64 // the inputs of an expert
+	g         gp.Latents
+}
+
+// Bytes implements gp.Compiled.
+func (c *compiled) Bytes() int64 {
+	sum := int64(8 * (len(c.k) + len(c.scores) + len(c.labels) + len(c.x)))
+	if c.kernel != nil {
+		sum += int64(c.kernel.Bytes())
+	}
+	for _, e := range c.experts {
+		sum += e.Bytes()
+	}
+	return sum
+}
+
+// Latents implements gp.Compiled.
+func (c *compiled) Latents(ctx context.Context, x []float64, g *gp.Latents) error {
+	width := len(c.x) / len(c.labels)
+	n, outputs := len(x)/width, c.p.outputs
+	if len(x)%width != 0 || n < 1 || n > len(c.labels) {
+		return fmt.Errorf("moe: %d numbers, expected 1 to %d inputs of %d each", len(x), len(c.labels), width)
+	}
+	if err := c.label(x, n); err != nil {
+		return err
+	}
+	g.Resize(n, outputs, false)
+	for e, expert := range c.experts {
+		own := c.x[:0]
+		for i, label := range c.labels[:n] {
+			if label == e {
+				own = append(own, x[i*width:(i+1)*width]...)
+			}
+		}
+		if len(own) == 0 {
+			continue
+		}
+		if err := expert.Latents(ctx, own, &c.g); err != nil {
+			return fmt.Errorf("moe: expert %d of %d: %w", e+1, len(c.experts), err)
+		}
+		at := 0
+		for i, label := range c.labels[:n] {
+			if label == e {
+				copy(g.Mean[i*outputs:(i+1)*outputs], c.g.Mean[at*outputs:])
+				copy(g.Cov[i*outputs*outputs:(i+1)*outputs*outputs], c.g.Cov[at*outputs*outputs:])
+				at++
+			}
+		}
+	}
+	return nil
+}
+
+// label finds the experts that answer at n inputs.
+func (c *compiled) label(x []float64, n int) error {
+	if c.kernel == nil {
+		for i, v := range x {
+			if c.narrow {
+				v = float64(float32(v))
+			}
+			c.labels[i] = c.p.gate.cell(v)
+		}
+		return nil
+	}
+	out, err := c.kernel.Run(x)
+	if err != nil {
+		return fmt.Errorf("moe: %w", err)
+	}
+	m := len(c.p.gate.means)
+	k := c.k[:n*m]
+	if c.narrow {
+		for i, v := range out[0].Float32s()[:len(k)] {
+			k[i] = float64(v)
+		}
+	} else {
+		copy(k, out[0].Float64s())
+	}
+	if err := finite(k, m); err != nil {
+		return err
+	}
+	c.p.gate.scoresInto(c.scores[:n*scores], k)
+	for i := range n {
+		c.labels[i], _ = nearest(c.p.gate.centres, c.scores[i*scores:(i+1)*scores])
+	}
+	return nil
+}

@@ -1,0 +1,105 @@
+package sfr
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/graph"
+	"gorgonia.org/tensor"
+)
+
+var _ gp.Compiler = (*Posterior)(nil)
+
+// Compile implements gp.Compiler. Each part is compiled by itself.
+func (p *Posterior) Compile(shape []int, size int, limit int64) (gp.Compiled, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err := p.prepare(context.Background()); err != nil {
+		return nil, err
+	}
+	k := p.kernels
+	if !slices.Equal(shape, k.input) {
+		return nil, fmt.Errorf("sfr: inputs of shape %v, expected %v", shape, k.input)
+	}
+	c := &compiled{p: p, size: size, narrow: k.points.Dtype() == tensor.Float32, x: make([]float64, size*tensor.Shape(k.inputShape()).TotalSize())}
+	for part := range p.systems {
+		z := &graph.Param{Name: "points", Value: k.inputs(k.points, part, k.joint)}
+		left := limit - c.Bytes() - bytesOf(z.Value)
+		if limit > 0 && left <= 0 {
+			return nil, &graph.MemoryError{What: fmt.Sprintf("sfr: a prediction of %d examples", size), Need: limit - left + 1, Limit: limit}
+		}
+		b, x, nodes, err := k.write(z, size)
+		if err != nil {
+			return nil, fmt.Errorf("sfr: %w", err)
+		}
+		f, err := graph.NewBatchWithin(max(0, left), b, x, nodes...)
+		if err != nil {
+			return nil, fmt.Errorf("sfr: %w", err)
+		}
+		c.parts, c.points = append(c.parts, f), c.points+bytesOf(z.Value)
+	}
+	return c, nil
+}
+
+// compiled is the gp.Compiled of a Posterior.
+type compiled struct {
+	p      *Posterior
+	parts  []*graph.Batch // the outputs and the kernels of each
+	points int64          // bytes of the parts' points
+	size   int
+	narrow bool      // the network is of float32
+	x      []float64 // the inputs of a part, [size·D] or [size·(D+C)]
+	room   room
+}
+
+// Bytes implements gp.Compiled.
+func (c *compiled) Bytes() int64 {
+	sum := c.points + 8*int64(len(c.x))
+	for _, f := range c.parts {
+		sum += int64(f.Bytes())
+	}
+	return sum
+}
+
+// Latents implements gp.Compiled.
+func (c *compiled) Latents(_ context.Context, x []float64, g *gp.Latents) error {
+	k, width := c.p.kernels, c.p.kernels.input.TotalSize()
+	n, o, m := len(x)/width, k.width(), k.size()
+	if len(x)%width != 0 || n < 1 || n > c.size {
+		return fmt.Errorf("sfr: %d numbers, expected 1 to %d inputs of %d each", len(x), c.size, width)
+	}
+	g.Resize(n, c.p.outputs, false)
+	clear(g.Cov)
+	for part, f := range c.parts {
+		out, err := f.Run(c.inputs(x, part, n, width))
+		if err == nil {
+			v := values{n: n, mean: out[0].Float64s()[:n*o], diag: out[1].Float64s()[:n*o*o], cross: out[2].Float64s()[:n*o*m]}
+			err = c.p.place(&c.room, part, v, g.Mean, g.Cov)
+		}
+		if err != nil {
+			return fmt.Errorf("sfr: predict: %w", err)
+		}
+	}
+	return nil
+}
+
+// inputs returns x as the network of a part takes it.
+func (c *compiled) inputs(x []float64, part, n, width int) []float64 {
+	each := len(c.x) / c.size
+	for i := range n {
+		row := c.x[i*each : (i+1)*each]
+		copy(row, x[i*width:(i+1)*width])
+		if c.narrow {
+			for j, v := range row[:width] {
+				row[j] = float64(float32(v))
+			}
+		}
+		if each > width {
+			clear(row[width:])
+			row[width+part] = 1
+		}
+	}
+	return c.x[:n*each]
+}

@@ -136,7 +136,7 @@ func TestJury(t *testing.T) {
 	m, set := trained(t)
 	elsewhere := *m
 	elsewhere.History = []Event{{Action: ActionWeights}}
-	marglik := &laplace.Settings{Structure: "diag"}
+	marglik := &laplace.Settings{Structure: "diag", Hyper: "marglik"}
 	grid := &laplace.Settings{Structure: "diag", Hyper: "grid"}
 	for name, c := range map[string]struct {
 		m    *Model

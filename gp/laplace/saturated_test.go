@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/likelihood"
 	"gorgonia.org/tensor"
 )
 
@@ -75,6 +76,33 @@ func TestNoteOnSaturation(t *testing.T) {
 		notes := strings.Join(fitSettings(t, &c.s, p, gp.Run{}).Record.Notes, "\n")
 		if has := strings.Contains(notes, "the marginal likelihood takes the 22 targets to determine"); has != c.note || has && !strings.Contains(notes, "try --hyper grid") {
 			t.Errorf("%+v: notes %q", c.s, notes)
+		}
+	}
+}
+
+// TestGridOfApproximations: by default the noise of KFAC and of the diagonal is one of a grid on
+// the validation rows, where there are some: near the residual. Where the user asks for the
+// marginal likelihood, or only it can do what other settings ask for, it is kept.
+func TestGridOfApproximations(t *testing.T) {
+	const residual = 1e-2
+	p := overfitted(t, residual).posed(likelihood.NewGaussian(residual*residual, tensor.Float64))
+	alone := p
+	alone.Validation = nil
+	for _, c := range []struct {
+		s    Settings
+		p    gp.Problem
+		grid bool
+	}{
+		{Settings{Structure: "kfac"}, p, true}, {Settings{Structure: "diag"}, p, true}, {Settings{Structure: "kfac"}, alone, false},
+		{Settings{}, p, false}, {Settings{Structure: "lowrank"}, p, false},
+		{Settings{Structure: "kfac", Hyper: "marglik"}, p, false}, {Settings{Structure: "kfac", Priors: "per-layer"}, p, false},
+	} {
+		f := fitSettings(t, &c.s, c.p, gp.Run{})
+		if grid := f.Record.Settings["hyper"] == "grid"; grid != c.grid {
+			t.Errorf("%+v: settings %v", c.s, f.Record.Settings)
+		}
+		if noise := math.Sqrt(f.NoiseVariance); c.grid && (noise < residual/4 || noise > 2*residual) {
+			t.Errorf("%+v: noise %g, the residual is %g", c.s, noise, residual)
 		}
 	}
 }

@@ -19,7 +19,7 @@ type Settings struct {
 	Weights   []string `set:"weights" default:"all" help:"weights that are uncertain: all, last-layer, or names of parameters, with * for any letters"`
 	Rank      int      `set:"rank" auto:"100 with the structure lowrank" min:"1" help:"number of eigenvectors that the structure lowrank keeps"`
 
-	Hyper    string  `set:"hyper" choice:"marglik grid fixed" auto:"grid on validation rows for classes and for networks from elsewhere, otherwise marglik" help:"how prior std and noise std are found: by the marginal likelihood, by the validation rows, or not at all"`
+	Hyper    string  `set:"hyper" choice:"marglik grid fixed" auto:"grid on validation rows for classes, for kfac and diag, and for networks from elsewhere; otherwise marglik" help:"how prior std and noise std are found: by the marginal likelihood, by the validation rows, or not at all"`
 	Priors   string  `set:"priors" choice:"shared per-layer per-parameter" help:"which weights share a prior standard deviation"`
 	PriorStd float64 `set:"prior-std" auto:"found" above:"0" help:"prior standard deviation of each weight"`
 	NoiseStd float64 `set:"noise-std" auto:"found, or the network's residual where hyper is fixed" above:"0" help:"noise standard deviation, in the units of the network's outputs"`
@@ -84,12 +84,14 @@ func (s *Settings) complete(p gp.Problem) (*Settings, error) {
 
 // hyper is the default of Hyper. The marginal likelihood makes many classifiers worse than
 // they are without error bars, and so it makes networks that may have been trained on the
-// rows; a grid on validation rows does not, see docs/honest.md. The marginal likelihood is
-// left where only it can do what the other settings ask for.
+// rows; a grid on validation rows does not, see docs/honest.md. That of KFAC and of the
+// diagonal takes few rows to determine more weights than they can, and makes up for it by
+// noise, see docs/uncertainty.md. The marginal likelihood is left where only it can do what
+// the other settings ask for.
 func (s *Settings) hyper(p gp.Problem) string {
 	_, numbers := p.Likelihood.(likelihood.Gaussian)
 	ascent := s.AscentSteps > 0 || s.AscentRate > 0
-	if p.Validation == nil || numbers && !p.KnownNoise || s.PriorStd > 0 || s.Priors != priorNames[Shared] || ascent {
+	if p.Validation == nil || numbers && !p.KnownNoise && !s.approximate() || s.PriorStd > 0 || s.Priors != priorNames[Shared] || ascent {
 		return hyperMarglik
 	}
 	return hyperGrid

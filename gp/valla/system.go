@@ -38,7 +38,7 @@ func newSystem(s float64, l, gram []float64) (*system, error) {
 }
 
 // rootBlock is how many columns of Λ are multiplied at a time. Above them Λ is 0.
-const rootBlock = 32
+const rootBlock = 16
 
 // rows writes w [n,M] of rows k̂ [n,M].
 func (a *system) rows(w, k []float64) {

@@ -31,7 +31,7 @@ func (s *symmetric[T]) small() {
 			if s.n >= 4 {
 				dots(row, s.a[first*s.lda:], s.lda, &sums)
 			} else {
-				for r := range s.n {
+				for r := range i + 1 {
 					sums[r] = Dot(row, s.a[r*s.lda:][:s.k])
 				}
 			}

@@ -53,7 +53,7 @@ func trained(t testing.TB, kind, path string, seed uint64) *valla.Model {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m, err = m.Fit(t.Context(), set, valla.FitOptions{Settings: &laplace.Settings{Structure: "kfac", Hyper: "marglik"}}); err != nil {
+	if m, err = m.Fit(t.Context(), set, valla.FitOptions{Settings: &laplace.Settings{Structure: "kfac"}}); err != nil {
 		t.Fatal(err)
 	}
 	if err := m.Save(path); err != nil {

@@ -137,6 +137,11 @@ func (n *natural) compare(ctx context.Context) (values, choice []float64, err er
 	return values, n.check.choice(values, trials), nil
 }
 
+// settled is the share of all iterations before which the ladder stays where the scan has put it.
+// Until T has seen much of the data the variances of large σ₀ are far too large, and a ladder that
+// is moved by them falls and becomes narrow below the best σ₀.
+const settled = 0.05
+
 // validate implements train.Config.Validate: it compares the rungs and moves the ladder
 // around the best scale. The value is that of the best rung before the move.
 func (n *natural) validate(ctx context.Context) (float64, error) {
@@ -145,41 +150,31 @@ func (n *natural) validate(ctx context.Context) (float64, error) {
 		return 0, err
 	}
 	best := n.ladder.choose(choice)
-	n.ladder.climb(choice, leastStep(n.ladder.numbers.Done, n.f.Config.Iterations))
+	if done, all := n.ladder.numbers.Done, n.f.Config.Iterations; float64(done) >= settled*float64(all) {
+		n.ladder.climb(choice, leastStep(done, all))
+	}
 	return values[best], nil
 }
 
 // search moves the ladder between validations, at most once after the same number of steps.
-// With validation examples it scans before the first step, and it compares the rungs early in
-// the fit, before the first validation makes a state the best. Without any it compares the
+// With validation examples it scans before the first step. Without any it compares the
 // objectives, as often as a validation would take place.
 func (n *natural) search(ctx context.Context, done int) error {
-	cfg, choice := n.f.Config, append([]float64(nil), n.ladder.losses.Float64s()...)
-	regular := done%cfg.ValidateEvery == 0
-	due := n.check == nil && regular || n.check != nil && !regular && searched(done, cfg.Iterations)
+	cfg := n.f.Config
 	switch {
 	case n.ladder.rungs == 1:
 		return nil
-	case done == 0 && n.check != nil:
+	case n.check != nil && done == 0:
 		return n.scan(ctx)
-	case !due || done == 0 || n.ladder.numbers.Searched == done:
+	case n.check != nil || done == 0 || done%cfg.ValidateEvery != 0 || n.ladder.numbers.Searched == done:
 		return nil
 	}
-	if n.check != nil {
-		var err error
-		if _, choice, err = n.compare(ctx); err != nil {
-			return err
-		}
-	}
+	choice := append([]float64(nil), n.ladder.losses.Float64s()...)
 	n.ladder.choose(choice)
 	n.ladder.climb(choice, leastStep(done, cfg.Iterations))
 	n.ladder.numbers.Searched = done
 	return nil
 }
-
-// searched says whether done is one of the numbers of iterations after which the ladder is
-// moved: 2 and 5 % of all.
-func searched(done, all int) bool { return done == (all+49)/50 || done == (all+19)/20 }
 
 // leastStep is the least ratio of neighbouring scales when done of all iterations are made.
 func leastStep(done, all int) float64 {

@@ -251,11 +251,11 @@ func (f *fitting) mix() error {
 func (f *fitting) mixtures() []mixture {
 	factors, noises := []float64{f.s.Factor}, []float64{f.by.noise}
 	if f.s.Factor == 0 {
-		factors = logSpaced(1./64, 64, 49)
+		factors = gp.LogSpaced(1./64, 64, 49)
 	}
 	if f.freeNoise() {
 		residual := likelihood.NoiseVariance(f.p.Likelihood)
-		noises = logSpaced(residual/16, 16*residual, 17)
+		noises = gp.LogSpaced(residual/16, 16*residual, 17)
 	}
 	return mixtures(factors, noises)
 }

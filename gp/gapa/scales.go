@@ -97,15 +97,6 @@ func (l *learning) differentiate(step int) {
 	all[l.d] = noise
 }
 
-// logSpaced returns n ≥ 2 numbers from lo to hi with the same ratio of neighbours.
-func logSpaced(lo, hi float64, n int) []float64 {
-	out := make([]float64, n)
-	for i := range out {
-		out[i] = lo * math.Pow(hi/lo, float64(i)/float64(n-1))
-	}
-	return out
-}
-
 // mixtures lists all pairs of factors and noise variances.
 func mixtures(factors, noises []float64) (out []mixture) {
 	for _, factor := range factors {

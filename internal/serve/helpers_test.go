@@ -143,7 +143,7 @@ func (r *running) predicted(kind string, x ...float64) *valla.Prediction {
 	return p
 }
 
-// close compares numbers.
+// same compares numbers.
 func same(t testing.TB, what string, got, want []float64) {
 	t.Helper()
 	if len(got) != len(want) {

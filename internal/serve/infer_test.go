@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// numbersOut decodes an answer of the protocol whose outputs are numbers.
+// answered decodes an answer of the protocol whose outputs are numbers.
 type answered struct {
 	ModelName    string `json:"model_name"`
 	ModelVersion string `json:"model_version"`

@@ -25,6 +25,7 @@ type Scores = task.Scores
 const (
 	Probit     = task.Probit
 	MonteCarlo = task.MonteCarlo
+	Bridge     = task.Bridge
 )
 
 // Predict returns the prediction at the inputs x [N,…], which are in the units of the data. The

@@ -166,6 +166,8 @@ func (c *Classification) Fill(ctx context.Context, g gp.Latents, _ float64, o Pr
 	switch p.Link {
 	case Probit:
 		gp.Probit(p.Probs, g, c.Size())
+	case Bridge:
+		return gp.Bridge(p.Probs, g, c.Size(), o.First)
 	case MonteCarlo:
 		if o.Samples < 0 {
 			return settings.Errorf("%d samples, expected a positive number", o.Samples)
@@ -176,7 +178,7 @@ func (c *Classification) Fill(ctx context.Context, g gp.Latents, _ float64, o Pr
 		}
 		copy(p.Probs, probs.Float64s())
 	default:
-		return settings.Errorf("link %q, expected %q or %q", o.Link, Probit, MonteCarlo)
+		return settings.Errorf("link %q, expected %q, %q or %q", o.Link, Probit, MonteCarlo, Bridge)
 	}
 	return nil
 }

@@ -70,6 +70,7 @@ type Link string
 const (
 	Probit     Link = "probit" // gp.ProbitProbs; the default
 	MonteCarlo Link = "mc"     // the mean of softmax over samples, gp.MonteCarloProbs
+	Bridge     Link = "bridge" // the Laplace bridge, gp.Bridge
 )
 
 // PredictOptions say how predictions are made. The zero value is ready to use.

@@ -18,6 +18,9 @@ type PredictOptions = task.PredictOptions
 // Prediction is the predictive distribution at N inputs, in the units of the data.
 type Prediction = task.Prediction
 
+// Link says how class probabilities are computed, see [PredictOptions].
+type Link = task.Link
+
 // Scores are the scores of predictions for a set.
 type Scores = task.Scores
 

@@ -68,7 +68,7 @@ func FindVector(mean, variance []float64, labels []int) (*Vector, error) {
 	}
 	for k, w := range v.Scale {
 		if !(w > 1/most && w < 1/least) {
-			return nil, fmt.Errorf("the best scale of class %d (counting from 0) is %.3g, expected %g to %g: its logit says nothing on these rows, or they are too few", k, w, 1/most, 1/least)
+			return nil, fmt.Errorf("the best scale of class %d (counting from 0) is %.3g, expected %g to %g: its logit says nothing on these rows, or they are too few, or its variances are too large", k, w, 1/most, 1/least)
 		}
 	}
 	return v, nil

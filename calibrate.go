@@ -91,7 +91,7 @@ func (m *Model) calibrate(ctx context.Context, set *data.Set, o CalibrateOptions
 		return nil, err
 	}
 	e.UsualSpread = m.UsualSpread() * out.deviations() / m.deviations()
-	e.Rows, e.Label, e.Notes = rows.N(), out.String(), append(m.familiar(rows.N()), out.fewRows(e.Method, rows.N())...)
+	e.Rows, e.Label, e.Notes = rows.N(), out.String(), append(m.familiar(rows.N()), out.doubts(e.Method, rows.N())...)
 	e.Record, e.Seconds = recordable(e.Record), time.Since(start).Seconds()
 	out.History = append(slices.Clone(m.History), e)
 	return &out, nil
@@ -145,12 +145,20 @@ func (m *Model) gain(ctx context.Context, rows jury, c *Calibration) ([]gp.Fact,
 // enoughRows is how many rows each number of a vector should have.
 const enoughRows = 10
 
-// fewRows says so where a vector was found by few rows.
-func (m *Model) fewRows(method string, rows int) []string {
-	if n := 2 * m.Task.Outputs.Size(); method == CalibrateVector && rows < enoughRows*n {
-		return []string{fmt.Sprintf("%d rows have chosen %d numbers: fewer than %d for each may make predictions worse than one temperature does.", rows, n, enoughRows)}
+// doubts says so where a vector was found by few rows, or turns a logit round.
+func (m *Model) doubts(method string, rows int) (notes []string) {
+	if method != CalibrateVector {
+		return nil
 	}
-	return nil
+	if n := 2 * m.Task.Outputs.Size(); rows < enoughRows*n {
+		notes = append(notes, fmt.Sprintf("%d rows have chosen %d numbers: fewer than %d for each may make predictions worse than one temperature does.", rows, n, enoughRows))
+	}
+	for k, w := range m.Calibration.Vector.Scale {
+		if w < 0 {
+			notes = append(notes, fmt.Sprintf("The scale of the class %s is below 0: far from these rows it is then the less probable the more the network says so. One temperature is safer.", m.Task.Outputs.(*task.Classification).ClassName(k)))
+		}
+	}
+	return notes
 }
 
 // deviation finds the factor of the standard deviations of numbers.

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"gorgonia.org/tensor"
@@ -345,14 +346,16 @@ func TestCalibrateVector(t *testing.T) {
 			t.Errorf("%s: equal scales are no temperature", name)
 		}
 	}
-	if e := calibrated(t, classes, muddled(59, 4), CalibrateVector).History; len(e[len(e)-1].Notes) != 1 {
-		t.Errorf("notes on few rows: %q", e[len(e)-1].Notes)
+	turned := calibrated(t, classes, muddled(59, 9), CalibrateVector)
+	notes := strings.Join(turned.History[len(turned.History)-1].Notes, " ")
+	if !strings.Contains(notes, "59 rows have chosen 6 numbers") || !strings.Contains(notes, "The scale of the class 4 is below 0") {
+		t.Errorf("notes %q with %+v", notes, turned.Calibration.Vector)
 	}
 	_, err = newTestModel(t, tensor.Float64, 0, 3).Calibrate(t.Context(), wave(9, 1), CalibrateOptions{Method: CalibrateVector})
 	oneLine(t, err, "scales the logits of classes, and the targets are numbers")
 	damaged := *classes
-	damaged.Calibration = &Calibration{Vector: &calibrate.Vector{Scale: []float64{1, 2, -1}, Bias: make([]float64, 3)}}
-	oneLine(t, damaged.Save(filepath.Join(t.TempDir(), "m.valla")), "the scale -1 and the bias 0 of class 2")
+	damaged.Calibration = &Calibration{Vector: &calibrate.Vector{Scale: []float64{1, 2, math.Inf(1)}, Bias: make([]float64, 3)}}
+	oneLine(t, damaged.Save(filepath.Join(t.TempDir(), "m.valla")), "the scale +Inf and the bias 0 of class 2")
 }
 
 // muddled is thirds with the class of another row in each sixth row.

@@ -48,9 +48,10 @@ type Comparison struct {
 	Seconds float64    `json:"seconds"`  // wall time
 	// Recommended is the name of the simplest contender whose NLL cannot be told from the
 	// smallest: the mean of the rows' differences is within two of its standard errors, and the
-	// share of the targets in its intervals is not below the Level by more than two. A network
-	// alone is simpler than a calibration, this is simpler than a posterior, and of posteriors the
-	// one is that was fitted in less time. Advice says so in a sentence.
+	// share of the targets in its intervals is not below the Level by more than two. The network
+	// alone, which a calibration improves at no cost, must be within one. It is simpler than a
+	// calibration, this is simpler than a posterior, and of posteriors the one is that takes less
+	// than a quarter of the time. Advice says so in a sentence.
 	Recommended string `json:"recommended"`
 	Advice      string `json:"advice"`
 }
@@ -131,6 +132,7 @@ type contest struct {
 	// held says that the fits validate with rows of the folds; otherwise, where the network may
 	// have seen these, each does what it would do alone.
 	held bool
+	late []contender // whose share of the budget was too small
 	out  *Comparison
 }
 
@@ -238,24 +240,39 @@ func behind(nlls, best []float64) (mean, standard float64) {
 	return average(diff), standardError(diff)
 }
 
-// enough is how many standard errors tell two contenders apart.
+// enough is how many standard errors tell two contenders apart. The network alone has to be within
+// one of the best: a temperature that is better costs nothing.
 const enough = 2
 
 // simplest returns the simplest result that cannot be told from the best. A conformal calibration
 // is not among them: its NLL is that of what it calibrates.
 func (c *Comparison) simplest(best Compared) Compared {
-	near := []Compared{best}
+	var near []Compared
 	for _, r := range c.Results {
-		if r.Behind <= enough*r.BehindError && r.Name != CalibrateConformal && c.holds(r) {
+		most := enough * r.BehindError
+		if r.Name == contenderMAP {
+			most = r.BehindError
+		}
+		if r.Behind <= most && r.Name != CalibrateConformal && c.holds(r) {
 			near = append(near, r)
 		}
 	}
-	if c.holds(best) {
-		near = near[1:]
+	take := best
+	for _, r := range near {
+		if r.simpler < take.simpler || r.simpler == take.simpler && r.cheaper(take) {
+			take = r
+		}
 	}
-	return slices.MinFunc(near, func(a, b Compared) int {
-		return cmp.Or(cmp.Compare(a.simpler, b.simpler), cmp.Compare(a.FitSeconds, b.FitSeconds))
-	})
+	return take
+}
+
+// much is how many times cheaper a posterior is that is preferred to one with a smaller NLL.
+const much = 4
+
+// cheaper says whether a fit takes much less time, a second counting as nothing, and a prediction
+// not much more.
+func (r Compared) cheaper(than Compared) bool {
+	return much*max(1, r.FitSeconds) < than.FitSeconds && r.MicrosPerRow < much*max(1, than.MicrosPerRow)
 }
 
 // holds says whether the intervals of a result hold their level, as far as the rows tell. One row

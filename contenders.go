@@ -1,6 +1,7 @@
 package valla
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -116,29 +117,13 @@ func (c *contest) run(ctx, limited context.Context) error {
 	}
 	queue := c.estimated(limited, all)
 	for i, one := range queue {
-		if ctx.Err() != nil {
-			c.leave(one, "interrupted")
-			continue
-		}
-		deadline, _ := limited.Deadline()
-		left := time.Until(deadline)
-		if need := one.seconds * float64(len(c.folds)); need > trust*left.Seconds() {
-			c.leave(one, fmt.Sprintf("would take about %s, more than the %s that are left of the budget", seconds(need), seconds(max(0, left.Seconds()))))
-			continue
-		}
-		if one.settings != nil && one.seconds == 0 {
-			left /= time.Duration(len(queue) - i)
-		}
-		own, cancel := context.WithTimeout(limited, left)
-		r, err := c.contend(own, one)
-		cancel()
-		switch {
-		case err == nil:
-			c.out.Results = append(c.out.Results, r)
-		case one.name == contenderMAP && ctx.Err() == nil && limited.Err() == nil:
+		if err := c.round(ctx, limited, one, len(queue)-i); err != nil {
 			return err
-		default:
-			c.leave(one, reason(ctx, err, left))
+		}
+	}
+	for _, one := range c.late { // who had a share get what is left
+		if err := c.round(ctx, limited, one, 1); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -147,6 +132,43 @@ func (c *contest) run(ctx, limited context.Context) error {
 // trust is how many times the time that is left an estimate may be: what comes later takes longer
 // still, so that nothing is lost by a try.
 const trust = 2
+
+// round gives a contender its time, of which one that cannot say what it takes has one of so many
+// shares.
+func (c *contest) round(ctx, limited context.Context, one contender, shares int) error {
+	deadline, _ := limited.Deadline()
+	left := time.Until(deadline)
+	switch {
+	case ctx.Err() != nil:
+		c.leave(one, "interrupted")
+		return nil
+	case left <= 0:
+		c.leave(one, "nothing was left of the budget")
+		return nil
+	}
+	if need := one.seconds * float64(len(c.folds)); need > trust*left.Seconds() {
+		c.leave(one, fmt.Sprintf("would take about %s, more than the %s that are left of the budget", seconds(need), seconds(max(0, left.Seconds()))))
+		return nil
+	}
+	shared := one.settings != nil && one.seconds == 0 && shares > 1
+	if shared {
+		left /= time.Duration(shares)
+	}
+	own, cancel := context.WithTimeout(limited, left)
+	defer cancel()
+	r, err := c.contend(own, one)
+	switch {
+	case err == nil:
+		c.out.Results = append(c.out.Results, r)
+	case shared && errors.Is(err, context.DeadlineExceeded) && limited.Err() == nil:
+		c.late = append(c.late, one)
+	case one.name == contenderMAP && limited.Err() == nil:
+		return err
+	default:
+		c.leave(one, reason(ctx, err, left))
+	}
+	return nil
+}
 
 // leave notes a contender without a result.
 func (c *contest) leave(one contender, why string) {
@@ -175,7 +197,7 @@ func (c *contest) estimated(ctx context.Context, all []contender) (queue []conte
 			cost[one.name] = share
 		}
 		e, ok := one.settings.(gp.Estimator)
-		if !ok {
+		if !ok || ctx.Err() != nil {
 			queue = append(queue, one)
 			continue
 		}
@@ -187,18 +209,8 @@ func (c *contest) estimated(ctx context.Context, all []contender) (queue []conte
 		one.seconds, cost[one.name] = estimate.Seconds, estimate.Seconds
 		queue = append(queue, one)
 	}
-	slices.SortStableFunc(queue, func(a, b contender) int { return int(sign(cost[a.name] - cost[b.name])) })
+	slices.SortStableFunc(queue, func(a, b contender) int { return cmp.Compare(cost[a.name], cost[b.name]) })
 	return queue
-}
-
-func sign(v float64) float64 {
-	switch {
-	case v < 0:
-		return -1
-	case v > 0:
-		return 1
-	}
-	return 0
 }
 
 // estimate says what a fit of the first fold takes.

@@ -104,21 +104,30 @@ func (c *compareCommand) run(cmd *cobra.Command, args []string) error {
 
 // comparisonText is a comparison for people.
 func comparisonText(c *valla.Comparison) string {
-	classes := len(c.Results) > 0 && isClasses(c.Results[0].Scores)
-	header, scores := table.Row{"", "NLL", "± s.e.", "behind", "± s.e."}, []string{"CRPS"}
-	if classes {
-		scores = []string{"ACC", "ECE", "Brier"}
+	out := comparisonHead(c)
+	if len(c.Results) > 0 {
+		out += comparisonTable(c) + "\n"
+	}
+	for _, l := range c.LeftOut {
+		out += fmt.Sprintf("left out: %s: %s\n", l.Label, l.Reason)
+	}
+	return out + c.Advice + "\n"
+}
+
+// comparisonTable has a line for each result.
+func comparisonTable(c *valla.Comparison) string {
+	scores, width := []string{"CRPS"}, "width"
+	if isClasses(c.Results[0].Scores) {
+		scores, width = []string{"ACC", "ECE", "Brier"}, "classes"
 	}
 	if len(c.Targets) > 1 {
 		scores = nil
 	}
+	header := table.Row{"", "NLL", "± s.e.", "behind", "± s.e."}
 	for _, s := range scores {
 		header = append(header, s)
 	}
-	header = append(header, fmt.Sprintf("%g %% hold", 100*c.Level), "width", "fit s", "µs/row", "memory")
-	if classes {
-		header[len(header)-4] = "classes"
-	}
+	header = append(header, fmt.Sprintf("%g %% hold", 100*c.Level), width, "fit s", "µs/row", "memory")
 	w := table.NewWriter()
 	w.SetStyle(table.StyleLight)
 	w.Style().Format.Header = text.FormatDefault
@@ -131,11 +140,7 @@ func comparisonText(c *valla.Comparison) string {
 	for _, r := range c.Results {
 		w.AppendRow(comparedRow(r, scores))
 	}
-	out := comparisonHead(c) + w.Render() + "\n"
-	for _, l := range c.LeftOut {
-		out += fmt.Sprintf("left out: %s: %s\n", l.Label, l.Reason)
-	}
-	return out + c.Advice + "\n"
+	return w.Render()
 }
 
 // isClasses says whether scores are those of classes.
@@ -159,8 +164,11 @@ func comparisonHead(c *valla.Comparison) string {
 
 // digits writes a time: a whole number from 100 on, and smaller ones with two digits.
 func digits(v float64) string {
-	if v >= 99.5 {
+	switch {
+	case v >= 99.5:
 		return fmt.Sprintf("%.0f", v)
+	case v < 0.095:
+		return fmt.Sprintf("%.2f", v)
 	}
 	return fmt.Sprintf("%.2g", v)
 }
@@ -170,7 +178,7 @@ func comparedRow(r valla.Compared, scores []string) table.Row {
 	row := table.Row{r.Label, fmt.Sprintf("%.4f", r.NLL), fmt.Sprintf("%.2g", r.StandardError), fmt.Sprintf("%.4f", r.Behind), fmt.Sprintf("%.2g", r.BehindError)}
 	for _, s := range scores {
 		v, _ := r.Scores.Get(s)
-		row = append(row, fmt.Sprintf("%.4g", v))
+		row = append(row, fmt.Sprintf(map[bool]string{true: "%.4g", false: "%.3f"}[s == "CRPS"], v))
 	}
 	number := func(format string, v *float64, factor float64) string {
 		if v == nil {

@@ -228,6 +228,16 @@ type asJSON struct {
 	JSON bool `set:"json" help:"print one JSON document"`
 }
 
+// alias makes another name of a flag mean the same.
+func alias(cmd *cobra.Command, other, name string) {
+	cmd.Flags().SetNormalizeFunc(func(_ *pflag.FlagSet, given string) pflag.NormalizedName {
+		if given == other {
+			given = name
+		}
+		return pflag.NormalizedName(given)
+	})
+}
+
 // require marks flags as required. Their names are constants of this package.
 func require(cmd *cobra.Command, names ...string) {
 	for _, name := range names {

@@ -267,7 +267,7 @@ func TestTemperatureIsOne(t *testing.T) {
 // it is their inverse.
 func TestVector(t *testing.T) {
 	for _, variance := range []float64{0, 0.2} {
-		mean, cov, labels := logits(20_000, 1, variance)
+		mean, cov, labels := logits(8000, 1, variance)
 		same := &calibrate.Vector{Scale: slices.Repeat([]float64{1 / 1.7}, 4), Bias: make([]float64, 4)}
 		if a, b := calibrate.VectorNLL(mean, cov, labels, same), calibrate.NLL(mean, cov, labels, 1.7); math.Abs(a-b) > 1e-12 {
 			t.Errorf("NLL %g with equal scales, %g with the temperature", a, b)
@@ -312,26 +312,38 @@ func TestRefusals(t *testing.T) {
 	zeros = make([]float64, 6)
 	_, missing := calibrate.FindVector([]float64{3, 0, 0, 5, 0, 1}, zeros, []int{0, 0, 0})
 	_, separable := calibrate.FindVector([]float64{-1, 0, 3, 0, -0.5, 0}, zeros, []int{1, 0, 0})
-	_, against := calibrate.FindVector(against())
+	_, wide := calibrate.FindVector(wide())
 	_, exact := calibrate.Deviation([]float64{1, 2}, []float64{1, 1}, []float64{1, 2})
 	for want, err := range map[string]error{"all calibration rows are told right": right, "say nothing about the classes": wrong, "predicted exactly": exact,
-		"no calibration row is of class 1": missing, "tell all 3 calibration rows right": separable, "the best scale of class 0": against} {
+		"no calibration row is of class 1": missing, "tell all 3 calibration rows right": separable, "the best scale of class 1": wide} {
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("error %v, want %q", err, want)
 		}
 	}
 }
 
-// against are rows whose second logit tells the classes, while the first speaks against its own.
-func against() (mean, variance []float64, labels []int) {
+// wide are rows whose second logit tells the classes, though it has a large variance.
+func wide() (mean, variance []float64, labels []int) {
 	rng := rand.New(rand.NewPCG(6, 1))
 	for range 400 {
 		label := rng.IntN(2)
 		sign := float64(2*label - 1)
-		mean = append(mean, sign+2*rng.NormFloat64(), 3*sign+3*rng.NormFloat64())
+		mean, variance = append(mean, -sign+2*rng.NormFloat64(), 9*sign+3*rng.NormFloat64()), append(variance, 0, 100)
 		labels = append(labels, label)
 	}
-	return mean, make([]float64, len(mean)), labels
+	return mean, variance, labels
+}
+
+// TestVectorBelowZero: a logit has a negative scale where it speaks against its own class.
+func TestVectorBelowZero(t *testing.T) {
+	mean, variance, labels := logits(4000, 1, 0)
+	for i := range mean { // what the second logit says, with another sign; the third doubly sure
+		mean[i] *= []float64{1, -0.5, 2, 1}[i%4]
+	}
+	v, err := calibrate.FindVector(mean, variance, labels)
+	if err != nil || !(v.Scale[1] < -1.5) || !(v.Scale[0] > 0.8) || v.Check(4) != nil || v.Check(3) == nil {
+		t.Errorf("%+v, error %v", v, err)
+	}
 }
 
 // TestDeviation: no other factor of a fine grid has a smaller negative log-likelihood.

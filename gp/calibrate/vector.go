@@ -11,7 +11,7 @@ import (
 // Vector scales and shifts the logits of each class: f becomes f' = Scale∘f + Bias. A Gaussian
 // stays one, with the mean Scale∘μ + Bias and the covariance diag(Scale) Q diag(Scale).
 type Vector struct {
-	Scale []float64 `json:"scale"` // [C], positive
+	Scale []float64 `json:"scale"` // [C]
 	Bias  []float64 `json:"bias"`  // [C]
 }
 
@@ -21,8 +21,8 @@ func (v *Vector) Check(c int) error {
 		return fmt.Errorf("%d scales and %d biases of logits, expected %d of each", len(v.Scale), len(v.Bias), c)
 	}
 	for k, w := range v.Scale {
-		if !(w > 0) || math.IsInf(w, 0) || v.Bias[k]-v.Bias[k] != 0 {
-			return fmt.Errorf("the scale %g and the bias %g of class %d (counting from 0), expected a positive and a finite number", w, v.Bias[k], k)
+		if w-w != 0 || v.Bias[k]-v.Bias[k] != 0 {
+			return fmt.Errorf("the scale %g and the bias %g of class %d (counting from 0), expected finite numbers", w, v.Bias[k], k)
 		}
 	}
 	return nil
@@ -37,9 +37,9 @@ const separated = 1e-5
 // Q')); without variances the biases are found up to a number that is added to all.
 //
 // It is an error if a class is not among the labels, since its bias would be −∞; if there is no
-// temperature; if scales and biases can tell all rows right; and if the best scale of a class is
-// not between those that temperatures have, such as one below 0, with which the class would be
-// less probable the more the network says so.
+// temperature; if scales and biases can tell all rows right; and if a scale exceeds what
+// temperatures allow, as where the variances are too large. A scale may be below 0: the logits of the
+// other classes then tell more of a class than its own.
 func FindVector(mean, variance []float64, labels []int) (*Vector, error) {
 	c := len(mean) / len(labels)
 	for k := range c {
@@ -67,8 +67,8 @@ func FindVector(mean, variance []float64, labels []int) (*Vector, error) {
 		return nil, fmt.Errorf("scales and biases tell all %d calibration rows right: more rows are needed", len(labels))
 	}
 	for k, w := range v.Scale {
-		if !(w > 1/most && w < 1/least) {
-			return nil, fmt.Errorf("the best scale of class %d (counting from 0) is %.3g, expected %g to %g: its logit says nothing on these rows, or they are too few, or its variances are too large", k, w, 1/most, 1/least)
+		if !(math.Abs(w) < 1/least) {
+			return nil, fmt.Errorf("the best scale of class %d (counting from 0) is %.3g, expected %g at most: the rows are too few, or its variances are too large", k, w, 1/least)
 		}
 	}
 	return v, nil

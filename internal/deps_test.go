@@ -57,6 +57,8 @@ var level = map[string]int{
 	"gp/fmgp":                     8,
 	"gp/sfr":                      8,
 	"gp/gapa":                     7,
+	"train/mfvi":                  8,
+	"train/sngp":                  8,
 	"gp/sum":                      8,
 	"gp/method":                   9,
 	"valla":                       10,

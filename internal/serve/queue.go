@@ -164,12 +164,7 @@ func (b *batch) run(v *version) {
 func (b *batch) scatter(c int) {
 	at := 0
 	for _, j := range b.jobs {
-		j.g.Resize(j.n, c, len(b.g.Epistemic) > 0)
-		copy(j.g.Mean, b.g.Mean[at*c:])
-		copy(j.g.Cov, b.g.Cov[at*c*c:])
-		if len(j.g.Epistemic) > 0 {
-			copy(j.g.Epistemic, b.g.Epistemic[at*c:])
-		}
+		j.g.Take(b.g, at, j.n, c)
 		at += j.n
 		close(j.end)
 	}

@@ -14,8 +14,9 @@ import (
 	"github.com/go-valla/valla/train/metric"
 )
 
-// scoreClasses sets ACC, NLL, ECE, Brier, OOD-AUC and the curves by the probit approximation.
-// A model with a posterior also has scores by Monte Carlo, if samples are asked for.
+// scoreClasses sets ACC, NLL, ECE, Brier, OOD-AUC and the curves by the probit approximation,
+// or by the probabilities that a posterior has itself. Another posterior also has scores by
+// Monte Carlo, if samples are asked for.
 func scoreClasses(ctx context.Context, p *problem, m *valla.Model, s spec.Scoring, cell *result.Cell) error {
 	e := evaluation{p: p, m: m}
 	var err error
@@ -28,7 +29,9 @@ func scoreClasses(ctx context.Context, p *problem, m *valla.Model, s spec.Scorin
 		}
 	}
 	links := map[string]valla.PredictOptions{"probit": {}}
-	if m.Posterior != nil && s.MonteCarlo > 0 {
+	if e.in.Probs != nil {
+		links = map[string]valla.PredictOptions{"own": {}}
+	} else if m.Posterior != nil && s.MonteCarlo > 0 {
 		links["mc"] = valla.PredictOptions{Link: valla.MonteCarlo, Samples: s.MonteCarlo, Seed: cell.Seed}
 	}
 	cell.N, cell.Scores = p.test.N(), map[string]result.Scores{}

@@ -119,7 +119,8 @@ Laplace approximation (VaLLA) and other methods.`,
 	root.PersistentPreRunE = running(func(*cobra.Command, []string) error { return useBLAS(*blas) })
 	root.SetHelpCommand(newHelp())
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", fmt.Sprintf(".FlagUsagesWrapped %d", helpWidth)))
-	root.AddCommand(newDemo(), newTrain(), newFit(args), newUpdate(), newCalibrate(), newPredict(), newEval(), newServe(), newMethod(), newNetwork(), newExperiment(), newData())
+	root.AddCommand(newDemo(), newTrain(), newFit(args), newUpdate(), newCalibrate(), newPredict(), newEval(), newServe(), newMethod(), newNetwork(), newExperiment(), newData(), newVersion(), newMan())
+	complete(root)
 	for _, cmd := range root.Commands() {
 		cmd.Flags().SortFlags = false // related flags stand together
 	}

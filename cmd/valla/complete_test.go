@@ -38,7 +38,7 @@ func TestCompletion(t *testing.T) {
 		{"method show ", []string{"valla", "lla"}},
 		{"experiment run ", []string{"toy", "uci"}},
 		{"data get ", []string{"mnist"}},
-		{"", []string{"train", "fit", "version"}},
+		{"", []string{"train", "fit", "report", "version"}},
 	} {
 		words := strings.Split(c.words, " ")
 		got := completed(t, dir, words...)

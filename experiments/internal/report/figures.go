@@ -5,8 +5,8 @@ import (
 	"regexp"
 	"slices"
 
-	"github.com/go-valla/valla/experiments/internal/figure"
 	"github.com/go-valla/valla/experiments/internal/result"
+	"github.com/go-valla/valla/internal/figure"
 )
 
 // Figure is a titled row of charts.

@@ -157,21 +157,14 @@ func (e evaluation) pictures(ctx context.Context, to *result.Curves) error {
 
 // reliability returns the mean confidence and the accuracy of each bin that has examples.
 func reliability(p *valla.Prediction, y []float64, bins int) []result.XY {
-	conf, right, count := make([]float64, bins), make([]float64, bins), make([]float64, bins)
+	var confidence []float64
+	var right []bool
 	for i, best := range p.Best() {
-		top := p.Probs[i*len(p.Classes)+best]
-		b := min(max(int(math.Ceil(top*float64(bins)))-1, 0), bins-1)
-		conf[b] += top
-		count[b]++
-		if p.Classes[best] == y[i] {
-			right[b]++
-		}
+		confidence, right = append(confidence, p.Probs[i*len(p.Classes)+best]), append(right, p.Classes[best] == y[i])
 	}
 	var points []result.XY
-	for b := range bins {
-		if count[b] > 0 {
-			points = append(points, result.XY{X: conf[b] / count[b], Y: right[b] / count[b]})
-		}
+	for _, b := range metric.Reliability(confidence, right, bins) {
+		points = append(points, result.XY{X: b.Confidence, Y: b.Accuracy})
 	}
 	return points
 }

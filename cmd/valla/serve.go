@@ -49,6 +49,8 @@ time are computed together; those that find the queue full are told so with stat
 A file that changes is loaded again. If it cannot be, the model before it goes on answering.
 SIGHUP loads all files at once. SIGTERM and Ctrl-C let the requests at hand end.
 
+With the variables of OpenTelemetry, such as OTEL_EXPORTER_OTLP_ENDPOINT, requests are traced.
+
 Without --listen only programs on this machine are answered. With --token-file a client must
 send one of the tokens in the file, one in each line, as "Authorization: Bearer TOKEN".`,
 		Example: "  valla serve --model houses.valla --listen 127.0.0.1:8080",
@@ -97,6 +99,11 @@ func (c *serveCommand) run(cmd *cobra.Command, _ []string) error {
 		return settings.Errorf("--log %q, expected text, json or off", c.log)
 	}
 	ctx := cmd.Context()
+	end, err := c.traces(ctx)
+	if err != nil {
+		return err
+	}
+	defer end()
 	l, addresses, err := c.listeners()
 	if l.HTTP != nil {
 		defer l.HTTP.Close()
@@ -107,11 +114,10 @@ func (c *serveCommand) run(cmd *cobra.Command, _ []string) error {
 	if err != nil {
 		return err
 	}
-	s, err := serve.New(ctx, c.o)
+	s, err := serve.New(c.o)
 	if err != nil {
 		return err
 	}
-	fmt.Fprint(cmd.OutOrStdout(), addresses)
 	hup := make(chan os.Signal, 1)
 	signal.Notify(hup, syscall.SIGHUP)
 	defer signal.Stop(hup)
@@ -120,7 +126,7 @@ func (c *serveCommand) run(cmd *cobra.Command, _ []string) error {
 			s.Reload(ctx, true)
 		}
 	}()
-	return s.Run(ctx, l, c.grace, c.patience)
+	return s.Run(ctx, l, c.grace, c.patience, func() { fmt.Fprint(cmd.OutOrStdout(), addresses) })
 }
 
 // listeners opens the addresses, with certificates if there are any, and lists them.

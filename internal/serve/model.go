@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"sync"
 	"time"
@@ -111,6 +112,19 @@ func (h *hosted) acquire() *version {
 	return h.current
 }
 
+// take returns the present version, to be released. hash is that which is expected; "" is any.
+func (h *hosted) take(hash string) (*version, error) {
+	v := h.acquire()
+	if v == nil {
+		return nil, &refusal{http.StatusServiceUnavailable, fmt.Sprintf("model %q is not loaded", h.name)}
+	}
+	if hash != "" && hash != v.hash {
+		v.release()
+		return nil, &refusal{http.StatusNotFound, fmt.Sprintf("model %q has the version %s, not %q", h.name, v.hash, short(hash))}
+	}
+	return v, nil
+}
+
 // present returns the hash of the version that answers, "" if there is none.
 func (h *hosted) present() string {
 	h.mu.RLock()
@@ -119,6 +133,16 @@ func (h *hosted) present() string {
 		return ""
 	}
 	return h.current.hash
+}
+
+// waiting is the number of requests in the queue.
+func (h *hosted) waiting() float64 {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	if h.current == nil {
+		return 0
+	}
+	return float64(len(h.current.queue.jobs))
 }
 
 // release gives a version back.

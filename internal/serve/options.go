@@ -3,7 +3,13 @@ package serve
 import (
 	"log/slog"
 	"time"
+
+	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/noop"
 )
+
+// TracerName is the name of the scope of the server's traces.
+const TracerName = "github.com/go-valla/valla/internal/serve"
 
 // Source is a model file and the name under which it answers.
 type Source struct{ Name, Path string }
@@ -27,6 +33,7 @@ type Options struct {
 	Tokens []string
 	PProf  bool         // serves profiles below /debug/pprof/
 	Log    *slog.Logger // nil: none
+	Tracer trace.Tracer // of OpenTelemetry, called TracerName; nil: none
 
 	metrics *metrics
 }
@@ -41,6 +48,9 @@ func (o Options) complete() Options {
 	orElse(&o.Reload, 2*time.Second)
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Tracer == nil {
+		o.Tracer = noop.NewTracerProvider().Tracer(TracerName)
 	}
 	o.metrics = newMetrics()
 	return o

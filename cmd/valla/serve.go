@@ -69,7 +69,7 @@ func (c *serveCommand) flags(f *pflag.FlagSet) {
 	c.bodies = 16 << 20
 	f.Var(&c.bodies, "max-body", "largest body of a request")
 	f.DurationVar(&c.o.Timeout, "timeout", 10*time.Second, "longest `TIME` until a request has its answer")
-	f.IntVar(&c.o.Queue, "queue", 256, "`NUMBER` of requests that may wait, for each model")
+	f.IntVar(&c.o.Queue, "queue", 256, "`NUMBER` of requests that may wait or be computed, for each model")
 	f.IntVar(&c.o.BatchRows, "batch-rows", 512, "`NUMBER` of rows that are computed together, about")
 	f.DurationVar(&c.o.BatchDelay, "batch-delay", 0, "`TIME` that a request waits for others")
 	f.DurationVar(&c.o.Reload, "reload", 2*time.Second, "`TIME` between two looks at the files; below 0 is never")

@@ -137,6 +137,10 @@ func (i *inference) ModelInfer(ctx context.Context, r *oip.ModelInferRequest) (*
 	md, _ := metadata.FromIncomingContext(ctx)
 	var out *inferResponse
 	err = i.s.counted(propagator.Extract(ctx, carrier(md)), h, q, func() (err error) {
+		if err := h.enter(); err != nil {
+			return err
+		}
+		defer h.leave()
 		if q.version, err = h.take(r.ModelVersion); err != nil {
 			return err
 		}

@@ -222,6 +222,10 @@ func (s *Server) answering(answer func(*request) error) handler {
 			if q.body, err = s.body(w, r); err != nil {
 				return err
 			}
+			if err := h.enter(); err != nil {
+				return err
+			}
+			defer h.leave()
 			if q.version, err = h.take(r.PathValue("version")); err != nil {
 				return err
 			}

@@ -45,8 +45,8 @@ func newMetrics() *metrics {
 // queue adds the queue of a model.
 func (m *metrics) queue(h *hosted) {
 	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "valla_queue_requests", Help: "Requests that wait.", ConstLabels: prometheus.Labels{"model": h.name},
-	}, h.waiting))
+		Name: "valla_queue_requests", Help: "Requests that wait or are computed.", ConstLabels: prometheus.Labels{"model": h.name},
+	}, func() float64 { return float64(len(h.room)) }))
 }
 
 // batch returns what a queue reports its batches to.

@@ -93,6 +93,7 @@ func hashOf(path string) (string, error) {
 // hosted is a name that the server knows, with the version that answers at present.
 type hosted struct {
 	name, path string
+	room       chan struct{} // has an element for each request at hand
 
 	mu      sync.RWMutex
 	current *version // nil while none could be loaded
@@ -111,6 +112,19 @@ func (h *hosted) acquire() *version {
 	}
 	return h.current
 }
+
+// enter makes a request one of those at hand, until it leaves, or returns errFull. It is asked before
+// the body is parsed, so that a refusal costs little.
+func (h *hosted) enter() error {
+	select {
+	case h.room <- struct{}{}:
+		return nil
+	default:
+		return errFull
+	}
+}
+
+func (h *hosted) leave() { <-h.room }
 
 // take returns the present version, to be released. hash is that which is expected; "" is any.
 func (h *hosted) take(hash string) (*version, error) {
@@ -133,16 +147,6 @@ func (h *hosted) present() string {
 		return ""
 	}
 	return h.current.hash
-}
-
-// waiting is the number of requests in the queue.
-func (h *hosted) waiting() float64 {
-	h.mu.RLock()
-	defer h.mu.RUnlock()
-	if h.current == nil {
-		return 0
-	}
-	return float64(len(h.current.queue.jobs))
 }
 
 // release gives a version back.

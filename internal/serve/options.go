@@ -22,7 +22,7 @@ type Options struct {
 	MaxBytes int64         // of a request's body; 0 means 16 MiB
 	Timeout  time.Duration // of a request, until it has its answer; 0 means 10 s
 
-	Queue      int           // requests that may wait, for each model; 0 means 256
+	Queue      int           // requests that may wait or be computed, for each model; 0 means 256
 	BatchRows  int           // rows that are computed together, about; 0 means 512
 	BatchDelay time.Duration // that a request waits for others; 0 means not at all
 	Memory     int64         // bytes for compiled predictions of a model; 0 means 1 GiB

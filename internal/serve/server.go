@@ -38,7 +38,7 @@ func New(o Options) (*Server, error) {
 		if m.Name == "" || !utf8.ValidString(m.Name) || slices.ContainsFunc(s.models, func(h *hosted) bool { return h.name == m.Name }) {
 			return nil, fmt.Errorf("serve: %s: two models are called %q, or that is no name: expected different names in UTF-8", m.Path, m.Name)
 		}
-		h := &hosted{name: m.Name, path: m.Path}
+		h := &hosted{name: m.Name, path: m.Path, room: make(chan struct{}, o.Queue)}
 		s.models = append(s.models, h)
 		o.metrics.queue(h)
 	}

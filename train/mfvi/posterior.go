@@ -31,6 +31,7 @@ type Posterior struct {
 	stds    []*graph.Param // ψ; nil for weights that are certain
 	samples int            // K
 	seed    uint64
+	noise   func(k int) func() float64 // ε of draw k, one after the other; nil: by the seed
 
 	mu    sync.Mutex
 	run   *layers.Copy // with the weights of the draw at hand
@@ -63,22 +64,25 @@ func (p *Posterior) dtype() tensor.Dtype { return p.means.Params()[0].Value.Dtyp
 
 // draw writes the weights of draw number k, μ + e^ψ∘ε, to arrays like the parameters.
 func (p *Posterior) draw(k int, to []*tensor.Dense) {
-	rng := rand.New(rand.NewPCG(p.seed^drawStream, uint64(k)))
+	eps := rand.New(rand.NewPCG(p.seed^drawStream, uint64(k))).NormFloat64
+	if p.noise != nil {
+		eps = p.noise(k)
+	}
 	for i, mean := range p.means.Params() {
 		switch {
 		case p.stds == nil:
 			tensor.Copy(to[i], mean.Value)
 		case p.dtype() == tensor.Float32:
-			drawWeights(to[i].Float32s(), mean.Value.Float32s(), p.stds[i].Value.Float32s(), rng)
+			drawWeights(to[i].Float32s(), mean.Value.Float32s(), p.stds[i].Value.Float32s(), eps)
 		default:
-			drawWeights(to[i].Float64s(), mean.Value.Float64s(), p.stds[i].Value.Float64s(), rng)
+			drawWeights(to[i].Float64s(), mean.Value.Float64s(), p.stds[i].Value.Float64s(), eps)
 		}
 	}
 }
 
-func drawWeights[T kernel.Float](to, mean, logStd []T, rng *rand.Rand) {
+func drawWeights[T kernel.Float](to, mean, logStd []T, eps func() float64) {
 	for i := range to {
-		to[i] = mean[i] + T(math.Exp(float64(logStd[i]))*rng.NormFloat64())
+		to[i] = mean[i] + T(math.Exp(float64(logStd[i]))*eps())
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"html/template"
 	"math"
+	"slices"
 	"strconv"
 
 	"github.com/go-valla/valla/experiments/internal/figure"
@@ -21,13 +22,14 @@ var pageCSS string
 var pageJS string
 
 var page = template.Must(template.New("page").Funcs(template.FuncMap{
-	"svg":    svg,
-	"groups": groups,
-	"key":    key,
-	"mark":   mark,
-	"color":  func(c string) template.CSS { return template.CSS(c) },
-	"css":    func() template.CSS { return template.CSS(pageCSS) },
-	"js":     func() template.JS { return template.JS(pageJS) },
+	"svg":       svg,
+	"groups":    groups,
+	"oneSource": oneSource,
+	"key":       key,
+	"mark":      mark,
+	"color":     func(c string) template.CSS { return template.CSS(c) },
+	"css":       func() template.CSS { return template.CSS(pageCSS) },
+	"js":        func() template.JS { return template.JS(pageJS) },
 }).Parse(pageHTML))
 
 // HTML returns the report as one page, which needs no other file.
@@ -77,6 +79,11 @@ func groups(columns []Column) []headGroup {
 		out = append(out, headGroup{c.Metric, []Column{c}})
 	}
 	return out
+}
+
+// oneSource tells whether all columns are of one source, so that it need not stand above each.
+func oneSource(columns []Column) bool {
+	return !slices.ContainsFunc(columns, func(c Column) bool { return c.Source != here })
 }
 
 // key returns the text by which a cell is sorted, "" if it has no number.

@@ -83,11 +83,11 @@ func publishedFor(data string) *published {
 	}
 	for _, r := range rows("cifar10_resnet") {
 		if net := paperNets[data]; net != "" && r["network"] == net {
-			p.print(place{r["method"], "mc"}, map[string]float64{"ACC": number(r["ACC"]) / 100, "NLL": number(r["NLL"]), "ECE": number(r["ECE"])})
+			p.print(cifarPlace(r["method"]), map[string]float64{"ACC": number(r["ACC"]) / 100, "NLL": number(r["NLL"]), "ECE": number(r["ECE"])})
 		}
 	}
 	for _, r := range rows("authors_runs") {
-		if r["dataset"] == name && name != "" {
+		if r["dataset"] == name && name != "" || r["net"] != "" && data == "cifar10-"+r["net"] {
 			p.run(r)
 		}
 	}
@@ -98,6 +98,18 @@ func publishedFor(data string) *published {
 		}
 	}
 	return p
+}
+
+// cifarPlace returns the place of a row of the paper's table of CIFAR-10. Its probabilities are
+// means over samples, except for MAP, and VaLLA has 100 points.
+func cifarPlace(method string) place {
+	switch method {
+	case "MAP":
+		return place{method, "probit"}
+	case "VaLLA":
+		return place{"VaLLA 100", "mc"}
+	}
+	return place{method, "mc"}
 }
 
 // print adds a printed row.

@@ -83,7 +83,11 @@ type Cell struct {
 	Experiment string `json:"experiment"`
 	Profile    string `json:"profile"`
 	ID
-	Settings json.RawMessage `json:"settings,omitempty"`
+	Settings json.RawMessage `json:"settings,omitempty"` // see Setup
+
+	// Source tells where the numbers stand, for a cell that was not made by a run of this
+	// program; see package report. "" means a run.
+	Source string `json:"source,omitempty"`
 
 	// Refused is the reason why the cell has no scores: the memory that the method needs.
 	Refused string `json:"refused,omitempty"`

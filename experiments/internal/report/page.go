@@ -8,6 +8,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/go-valla/valla/experiments/internal/figure"
 )
@@ -25,6 +26,7 @@ var page = template.Must(template.New("page").Funcs(template.FuncMap{
 	"svg":       svg,
 	"groups":    groups,
 	"oneSource": oneSource,
+	"spelled":   spelled,
 	"key":       key,
 	"mark":      mark,
 	"color":     func(c string) template.CSS { return template.CSS(c) },
@@ -84,6 +86,15 @@ func groups(columns []Column) []headGroup {
 // oneSource tells whether all columns are of one source, so that it need not stand above each.
 func oneSource(columns []Column) bool {
 	return !slices.ContainsFunc(columns, func(c Column) bool { return c.Source != here })
+}
+
+// spelled returns the text of a cell, with the standard deviation in smaller print.
+func spelled(c Cell) template.HTML {
+	mean, std, ok := strings.Cut(c.Text, " ± ")
+	if !ok {
+		return template.HTML(template.HTMLEscapeString(c.Text))
+	}
+	return template.HTML(template.HTMLEscapeString(mean) + " <small>±" + template.HTMLEscapeString(std) + "</small>")
 }
 
 // key returns the text by which a cell is sorted, "" if it has no number.

@@ -160,6 +160,14 @@ func TestEscapes(t *testing.T) {
 }
 
 func TestPageParts(t *testing.T) {
+	for text, want := range map[string]string{"0.1 ± 0.2": "0.1 <small>±0.2</small>", "too <large": "too &lt;large"} {
+		if got := spelled(Cell{Text: text}); string(got) != want {
+			t.Errorf("%q is spelled %q", text, got)
+		}
+	}
+	if !oneSource([]Column{{Source: here}}) || oneSource([]Column{{Source: here}, {Source: printed}}) {
+		t.Error("the number of sources is wrong")
+	}
 	a, b := figure.Key{Name: "a", Mark: "line"}, figure.Key{Name: "b", Mark: "dot"}
 	f := Figure{Charts: []figure.Chart{{Keys: []figure.Key{a, b}}, {Keys: []figure.Key{b, a}}}}
 	if keys := f.Keys(); len(keys) != 2 || keys[0] != a || keys[1] != b {

@@ -3,6 +3,7 @@ package report
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/go-valla/valla/experiments/internal/result"
@@ -87,15 +88,15 @@ func TestPair(t *testing.T) {
 // Profiles of an experiment come together: equal settings make one row, and others of the same
 // name a second one that says so.
 func TestMerge(t *testing.T) {
-	make := func(profile, row string, seed uint64, nll float64, own map[string]any) *result.Cell {
+	of := func(profile, row string, seed uint64, nll float64, own map[string]any) *result.Cell {
 		c := set(t, cell("a", row, seed, map[string]result.Scores{"": {"NLL": result.Number(nll)}}), "valla", own)
 		c.Experiment, c.Profile, c.Hash = "e", profile, fmt.Sprint(profile, seed)
 		return c
 	}
 	long, short := settings("iterations", 9), settings("iterations", 3)
-	quick := []*result.Cell{make("quick", "A", 0, 5, short), make("quick", "B", 0, 7, long)}
-	full := []*result.Cell{make("full", "A", 0, 1, long), make("full", "A", 1, 3, long)}
-	worse := make("corrupted", "A", 0, 1.5, long)
+	quick := []*result.Cell{of("quick", "A", 0, 5, short), of("quick", "B", 0, 7, long)}
+	full := []*result.Cell{of("full", "A", 0, 1, long), of("full", "A", 1, 3, long)}
+	worse := of("corrupted", "A", 0, 1.5, long)
 	worse.Curves.Corrupted = []result.Corrupt{{Name: "fog", Level: 1}}
 	all := merge(result.Group(append(append(quick, full...), worse)), []Known{{Name: "x"}, {Name: "e", About: "it", Rows: []string{"B", "A"}}})
 	if len(all) != 1 || all[0].About != "it" || fmt.Sprint(all[0].profiles) != "[full quick corrupted]" {
@@ -121,6 +122,25 @@ func TestMergeMissing(t *testing.T) {
 		all := merge(order, nil)
 		if len(all) != 1 || len(all[0].Cells) != 2 || all[0].Done[0] != done || all[0].Done[1] != nil {
 			t.Errorf("merged %+v", all)
+		}
+	}
+}
+
+// Numbers that no run has made are marked, say of how many seeds they are, and go when a run
+// has made them.
+func TestSource(t *testing.T) {
+	old := cell("a", "A", 0, map[string]result.Scores{"": nll(1)})
+	old.Source, old.Seeds = "a page", 3
+	run := cell("a", "A", 1, map[string]result.Scores{"": nll(2)})
+	for want, cells := range map[string][]*result.Cell{"1.0000 † of 3": {old}, "2.0000 of 1": {old, run}} {
+		r, err := New("", nil, cells...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		table := r.Sections[0].Data[0].Table
+		got := table.Rows[0].Cells[0]
+		if text := got.Text + " of " + table.Rows[0].Seeds; len(table.Rows) != 1 || text != want || (got.Note == "a page") != strings.Contains(want, "†") {
+			t.Errorf("%q with the note %q, expected %q", text, got.Note, want)
 		}
 	}
 }

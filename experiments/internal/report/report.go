@@ -73,6 +73,9 @@ var notes = map[string]string{
 func init() {
 	notes["fmnist"] = notes["mnist"] + " The printed NLL of VaLLA, 0.335 and 0.332, is a misprint: the released runs give 0.3547 and 0.3519."
 	notes["year"], notes["taxi"] = notes["airline"], notes["airline"]
+	for data := range paperNets {
+		notes[data] = "Printed rows are means over samples (mc), except for MAP. There are released runs of MAP, VaLLA and FMGP only."
+	}
 }
 
 // New collects the results below a folder, "" for none, and published cells, of which those count

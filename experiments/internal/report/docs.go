@@ -27,7 +27,8 @@ func (r *Report) WriteDocs(dir string) error {
 	}
 	var b strings.Builder
 	b.WriteString("# Results\n\nThis page is written by `go run ./experiments/publish` from the cells in `experiments/results`, which hold settings, scores, " +
-		"curves, times, machine and commit of each run. `valla experiment report` makes a page of them with all columns, figures and costs.\n\n" + legend + "\n")
+		"curves, times, machine and commit of each run. `valla experiment report` makes a page of them with all columns, figures and costs.\n\n" + legend +
+		" CPU seconds are those of the fit; for MAP, of the network's training where it was trained.\n")
 	for _, s := range r.Sections {
 		if len(s.Data) == 0 {
 			continue
@@ -54,7 +55,7 @@ func (r *Report) WriteDocs(dir string) error {
 // docs writes the table of a data set, unless a summary has it, and its figures.
 func (d DataSection) docs(b *strings.Builder, s Section, dir string) error {
 	if s.Summary == nil {
-		fmt.Fprintf(b, "\n### %s\n\n%s\n", d.Table.Title, d.Table.brief().pretty().RenderMarkdown())
+		fmt.Fprintf(b, "\n### %s\n\n%s\n", d.Table.Title, d.Table.brief().with(d.Costs, "CPU, s").pretty().RenderMarkdown())
 		if d.Note != "" {
 			fmt.Fprintf(b, "\n%s\n", d.Note)
 		}
@@ -78,6 +79,24 @@ var compared = []string{"NLL", "ECE", "CQM", "OOD-AUC"}
 // brief returns the table without the published columns of the metrics that are not compared.
 func (t Table) brief() Table {
 	return t.only(func(c Column) bool { return c.Source == here || slices.Contains(compared, c.Metric) })
+}
+
+// with returns the table with a column of another table, in the first row of each method.
+func (t Table) with(o Table, metric string) Table {
+	k := slices.IndexFunc(o.Columns, func(c Column) bool { return c.Metric == metric })
+	if k < 0 {
+		return t
+	}
+	t.Columns = append(slices.Clone(t.Columns), o.Columns[k])
+	seen := ""
+	for i, r := range t.Rows {
+		c := Cell{Value: math.NaN()}
+		if at := slices.IndexFunc(o.Rows, func(x Row) bool { return x.Method == r.Method }); at >= 0 && r.Method != seen {
+			c, seen = o.Rows[at].Cells[k], r.Method
+		}
+		t.Rows[i].Cells = append(slices.Clone(r.Cells), c)
+	}
+	return t
 }
 
 // far tells which difference of a measured NLL from the released one is worth a word: more than

@@ -166,6 +166,19 @@ func TestSummary(t *testing.T) {
 	}
 }
 
+// The page of results has what a fit took, once for each method.
+func TestWith(t *testing.T) {
+	a := Table{Rows: []Row{{Method: "A", Probs: "probit"}, {Method: "A", Probs: "mc"}, {Method: "B"}}}
+	took := Table{Columns: []Column{{Metric: "x"}, {Metric: "CPU, s"}}, Rows: []Row{{Method: "A", Cells: []Cell{{}, {Text: "7"}}}}}
+	got := a.with(took, "CPU, s")
+	if len(got.Columns) != 1 || got.Rows[0].Cells[0].Text != "7" || got.Rows[1].Cells[0].Text != "" || got.Rows[2].Cells[0].Text != "" {
+		t.Errorf("table %+v", got)
+	}
+	if got := a.with(Table{}, "CPU, s"); len(got.Columns) != 0 {
+		t.Errorf("columns %+v of nothing", got.Columns)
+	}
+}
+
 // Deviations from released runs are listed: beyond three standard deviations of the seeds, or
 // one per cent of one seed.
 func TestDeviations(t *testing.T) {

@@ -42,7 +42,8 @@ const (
 type CalibrateOptions struct {
 	Method string // "" is CalibrateTemperature
 	// PredictOptions make the probabilities of classes for CalibrateConformal; later
-	// predictions need the same Link. The temperature is that of the link Probit.
+	// predictions need the same Link. The temperature is that of the link Probit, or Own where
+	// the posterior has that.
 	PredictOptions
 }
 
@@ -127,6 +128,10 @@ func (m *Model) logitTemperature(ctx context.Context, rows jury) (float64, error
 	var mean, variance []float64
 	c := m.Task.Outputs.Size()
 	err = gp.InBatches(ctx, m.gp(), rows.x, c, func(_ int, g gp.Gaussian) error {
+		if g.Probs != nil {
+			mean, variance = appendLogs(mean, g.Probs.Float64s()), append(variance, make([]float64, g.Probs.Shape().TotalSize())...)
+			return nil
+		}
 		mean = append(mean, g.Mean.Float64s()...)
 		for i, v := range g.Cov.Float64s() {
 			if i/c%c == i%c {
@@ -139,6 +144,14 @@ func (m *Model) logitTemperature(ctx context.Context, rows jury) (float64, error
 		return 0, err
 	}
 	return calibrate.Temperature(mean, variance, labels)
+}
+
+// appendLogs appends the logarithms of probabilities, which are logits that are certain.
+func appendLogs(dst, probs []float64) []float64 {
+	for _, p := range probs {
+		dst = append(dst, math.Log(max(p, math.SmallestNonzeroFloat64)))
+	}
+	return dst
 }
 
 // conformal finds the scores of a model, whose temperature stays.
@@ -250,7 +263,7 @@ func (m *Model) checkCalibration() error {
 		return nil
 	}
 	_, classes := m.Task.Outputs.(*task.Classification)
-	if l := task.Link(c.Conformal.Link); classes != (l != "") || classes && l != Probit && l != MonteCarlo {
+	if l := task.Link(c.Conformal.Link); classes != (l != "") || classes && !slices.Contains([]task.Link{Probit, MonteCarlo, Own}, l) {
 		return fmt.Errorf("link %q of the task %s", l, m.Task.Outputs.Kind())
 	}
 	return c.Conformal.Check(len(m.Task.Outputs.Targets()))

@@ -74,6 +74,9 @@ func (m *Model) Fit(ctx context.Context, set *data.Set, o FitOptions) (*Model, e
 		return nil, runErr
 	}
 	fitted.Record.Notes = append(rows.notes, fitted.Record.Notes...)
+	if own := gp.MeanOf(fitted.Posterior); own != "" {
+		fitted.Record.Notes = append(fitted.Record.Notes, own)
+	}
 	out := m.MAP()
 	if err := out.Attach(&Posterior{fitted.Posterior, how.Name, fitted.NoiseVariance}, m.Fingerprint()); err != nil {
 		return nil, fmt.Errorf("fit: %w", err)

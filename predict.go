@@ -18,6 +18,9 @@ type PredictOptions = task.PredictOptions
 // Prediction is the predictive distribution at N inputs, in the units of the data.
 type Prediction = task.Prediction
 
+// Link says how class probabilities are computed, see [PredictOptions].
+type Link = task.Link
+
 // Scores are the scores of predictions for a set.
 type Scores = task.Scores
 
@@ -25,6 +28,7 @@ type Scores = task.Scores
 const (
 	Probit     = task.Probit
 	MonteCarlo = task.MonteCarlo
+	Own        = task.Own
 )
 
 // Predict returns the prediction at the inputs x [N,…], which are in the units of the data. The

@@ -34,6 +34,10 @@ type Gaussian struct {
 	// that more data would take away. They are of use where a method lets the noise of the
 	// targets into Cov. nil stands for shares that come to the whole of Cov.
 	Epistemic *tensor.Dense
+	// Probs [N,C] are the probabilities of classes where the posterior has ones of its own,
+	// such as the mean of softmax over draws of the weights. nil stands for those that Mean
+	// and Cov make, see [Probit].
+	Probs *tensor.Dense
 }
 
 // Posterior is a distribution over functions, fitted to data.

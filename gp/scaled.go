@@ -2,6 +2,7 @@ package gp
 
 import (
 	"context"
+	"math"
 	"slices"
 
 	"gorgonia.org/tensor"
@@ -10,6 +11,8 @@ import (
 )
 
 // Scaled is a posterior whose means and covariances are multiplied by positive numbers.
+// Probabilities of its own are raised to the power Mean and add up to 1 again, which is what
+// becomes of softmax when its logits are multiplied.
 type Scaled struct {
 	Of        Posterior
 	Mean, Cov float64
@@ -35,7 +38,21 @@ func (s Scaled) Predict(ctx context.Context, x *tensor.Dense) (Gaussian, error) 
 		return g, err
 	}
 	g.Mean, g.Cov = times(g.Mean, s.Mean), times(g.Cov, s.Cov)
+	if g.Probs != nil {
+		g.Probs = g.Probs.Clone().(*tensor.Dense)
+		temper(g.Probs.Float64s(), g.Probs.Shape()[1], s.Mean)
+	}
 	return g, nil
+}
+
+// temper raises probabilities [N,C] to a power and divides each row by its sum.
+func temper(probs []float64, c int, power float64) {
+	for row := range slices.Chunk(probs, c) {
+		for k, p := range row {
+			row[k] = power * math.Log(p)
+		}
+		Softmax(row)
+	}
 }
 
 // times returns t, float64, with its elements multiplied by v.
@@ -67,5 +84,8 @@ func (c compiledScaled) Latents(ctx context.Context, x []float64, g *Latents) er
 	}
 	kernel.Scale(g.Mean, c.s.Mean, g.Mean)
 	kernel.Scale(g.Cov, c.s.Cov, g.Cov)
+	if len(g.Probs) > 0 {
+		temper(g.Probs, len(g.Cov)/len(g.Mean), c.s.Mean)
+	}
 	return nil
 }

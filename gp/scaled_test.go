@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"gorgonia.org/tensor"
@@ -40,6 +41,12 @@ func TestScale(t *testing.T) {
 				t.Errorf("%s: covariance %g, want %g", what, v, w)
 			}
 		}
+		for i, v := range g.Probs { // of softmax(mean), as of means that are multiplied
+			mean := g.Mean[i/2*2 : i/2*2+2]
+			if w := math.Exp(g.Mean[i]) / (math.Exp(mean[0]) + math.Exp(mean[1])); math.Abs(v-w) > 1e-12 || len(g.Probs) != 4 {
+				t.Errorf("%s: %d probabilities, %g, want %g", what, len(g.Probs), v, w)
+			}
+		}
 	}
 	for what, p := range map[string]gp.Posterior{"compiled": of, "plain": plain{of}} {
 		s := gp.Scale(p, 0.5, 3)
@@ -69,13 +76,16 @@ func TestScale(t *testing.T) {
 	}
 }
 
-// unit is a network whose outputs have the covariance 1, 2, 3 … in rows.
+// unit is a network whose outputs have the covariance 1, 2, 3 … in rows, and the
+// probabilities softmax(mean).
 type unit struct{ gp.Point }
 
 func (u unit) Predict(ctx context.Context, x *tensor.Dense) (gp.Gaussian, error) {
 	g, err := u.Point.Predict(ctx, x)
 	if err == nil {
 		fill(g.Cov.Float64s())
+		g.Probs = g.Mean.Clone().(*tensor.Dense)
+		soften(g.Probs.Float64s())
 	}
 	return g, err
 }
@@ -90,7 +100,16 @@ type unitCompiled struct{ gp.Compiled }
 func (u unitCompiled) Latents(ctx context.Context, x []float64, g *gp.Latents) error {
 	err := u.Compiled.Latents(ctx, x, g)
 	fill(g.Cov)
+	g.ResizeProbs()
+	copy(g.Probs, g.Mean)
+	soften(g.Probs)
 	return err
+}
+
+func soften(v []float64) {
+	for row := range slices.Chunk(v, 2) {
+		gp.Softmax(row)
+	}
 }
 
 func fill(v []float64) {

@@ -165,7 +165,7 @@ func (w *work) check(model string, inputs ...string) error {
 
 // reading has the flags of commands that apply a model.
 type reading struct {
-	Link string `set:"link" choice:"probit mc" help:"for classes: probabilities by the probit approximation or as the mean over samples (mc)"`
+	Link string `set:"link" choice:"probit mc" auto:"the posterior's own probabilities where it has such, else probit" help:"for classes: probabilities by the probit approximation or as the mean over samples (mc) of the logits' Gaussian"`
 	header
 	asJSON
 

@@ -3,6 +3,8 @@ package valla_test
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"testing"
 
 	"gorgonia.org/tensor"
@@ -114,7 +116,7 @@ func TestTransformer(t *testing.T) {
 func TestFitTransformer(t *testing.T) {
 	net, x, y := transformer(t)
 	p := gp.Problem{Net: net, Likelihood: likelihood.Softmax{}, Train: gp.Examples{X: x, Y: y}}
-	for _, weights := range [][]string{nil, {"head.*"}, {"last-layer"}} {
+	for _, weights := range [][]string{nil, {"head.*"}, {"last-layer"}, {"informative:2"}} {
 		s := &valla.Settings{Iterations: 3, Inducing: 2, BatchSize: 2, Weights: weights}
 		fitted, err := s.Fit(t.Context(), p, gp.Run{Seed: 1})
 		if err != nil {
@@ -123,6 +125,9 @@ func TestFitTransformer(t *testing.T) {
 		g, err := fitted.Posterior.Predict(t.Context(), x)
 		if err != nil {
 			t.Fatal(err)
+		}
+		if told := len(fitted.Record.Notes) > 0 && strings.HasPrefix(fitted.Record.Notes[0], "The uncertain weights"); told != slices.Equal(weights, []string{"informative:2"}) {
+			t.Errorf("%q: notes %q", weights, fitted.Record.Notes)
 		}
 		for i, v := range g.Cov.Float64s() {
 			if c := y.Shape()[1]; i%(c*c)%(c+1) == 0 && !(v > 0) {

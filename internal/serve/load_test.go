@@ -4,10 +4,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 	"io"
 	"math"
-	"net"
 	"net/http"
 	"os"
 	"strings"
@@ -221,58 +219,4 @@ func TestWatch(t *testing.T) {
 		time.Sleep(5 * time.Millisecond)
 	}
 	t.Error("the new file was not loaded")
-}
-
-// TestShutdown: requests at hand are answered when the server is told to end, later ones are
-// told to go elsewhere, and a client that sends slowly does not hold it up for long.
-func TestShutdown(t *testing.T) {
-	r := start(t, func(o *Options) { o.Timeout = time.Second }, "numbers")
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- r.Server.Run(ctx, Listeners{HTTP: l}, 50*time.Millisecond, 300*time.Millisecond) }()
-	url := "http://" + l.Addr().String()
-	slow, err := net.Dial("tcp", l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer slow.Close()
-	fmt.Fprintf(slow, "POST /predict HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n[")
-	for status := 0; status != http.StatusOK; {
-		if a, err := http.Post(url+"/predict", "application/json", strings.NewReader(`[[1,100]]`)); err == nil {
-			status = a.StatusCode
-			a.Body.Close()
-		}
-	}
-	stop()
-	for range 100 {
-		if r.Server.draining.Load() {
-			break
-		}
-		time.Sleep(time.Millisecond)
-	}
-	a, err := http.Post(url+"/predict", "application/json", strings.NewReader(`[[1,100]]`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	a.Body.Close()
-	ready, err := http.Get(url + "/v2/health/ready")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ready.Body.Close()
-	if a.StatusCode != http.StatusServiceUnavailable || ready.StatusCode != http.StatusServiceUnavailable {
-		t.Errorf("while draining: status %d, ready %d, expected 503", a.StatusCode, ready.StatusCode)
-	}
-	select {
-	case err := <-ended:
-		if err == nil || !strings.Contains(err.Error(), "requests were cut off") {
-			t.Errorf("error %v, expected one about the slow client", err)
-		}
-	case <-time.After(10 * time.Second):
-		t.Error("the slow client holds the server up")
-	}
 }

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/go-valla/valla/experiments/internal/figure"
+	"github.com/go-valla/valla/internal/figure"
 )
 
 // missing says what the tables lack and why.

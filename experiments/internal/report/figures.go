@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/go-valla/valla/experiments/internal/figure"
 	"github.com/go-valla/valla/experiments/internal/result"
+	"github.com/go-valla/valla/internal/figure"
 )
 
 // Figure is a row of charts that answers a question.

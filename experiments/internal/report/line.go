@@ -113,7 +113,7 @@ func kindsOf(f result.Found, data, row string) []string {
 		return []string{""}
 	}
 	var list []string
-	for _, k := range []string{"", "probit", "mc"} {
+	for _, k := range []string{"", "own", "probit", "mc"} {
 		if kinds[k] {
 			list = append(list, k)
 		}

@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/go-valla/valla/experiments/internal/figure"
+	"github.com/go-valla/valla/internal/figure"
 )
 
 //go:embed page.html
@@ -48,18 +48,7 @@ func svg(c figure.Chart) (template.HTML, error) {
 	return template.HTML(text), err
 }
 
-// marks holds the shapes of a legend in boxes of 24 by 12, by name.
-var marks = map[string]template.HTML{
-	"line":     `<path d="M1 6H23" stroke="currentColor" stroke-width="2"/>`,
-	"dashed":   `<path d="M1 6H23" stroke="currentColor" stroke-width="2" stroke-dasharray="5 3"/>`,
-	"dotted":   `<path d="M1 6H23" stroke="currentColor" stroke-width="2" stroke-dasharray="1.5 2.5"/>`,
-	"area":     `<path d="M1 1H23V11H1Z" fill="currentColor"/>`,
-	"dot":      `<circle cx="12" cy="6" r="2.5" fill="currentColor"/>`,
-	"plus":     `<path d="M12 2V10M8 6H16" stroke="currentColor" stroke-width="1.5"/>`,
-	"triangle": `<path d="M12 2L17 11H7Z" fill="currentColor"/>`,
-}
-
-func mark(k figure.Key) template.HTML { return marks[k.Mark] }
+func mark(k figure.Key) template.HTML { return template.HTML(k.Shape()) }
 
 // Keys returns the legend of all charts of the figure, without repetitions.
 func (f Figure) Keys() []figure.Key { return figure.Keys(f.Charts) }

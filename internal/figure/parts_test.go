@@ -286,3 +286,22 @@ func TestRepeated(t *testing.T) {
 		}
 	}
 }
+
+// A cloud has finite points, and lines above them.
+func TestCloud(t *testing.T) {
+	a := Axes{Title: "t", X: "std", Y: "error", Zero: true}
+	c := Cloud(a, Series{Name: "rows", X: []float64{1, 2, math.NaN()}, Y: []float64{3, 4, 5}}, []Series{{Name: "σ", X: []float64{1, 2}, Y: []float64{1, 2}}})
+	if len(c.Keys) != 2 || c.Keys[0].Mark != "dot" || c.plot.Y.Min != 0 || c.Alt != "t: error against std of rows, σ" {
+		t.Errorf("%+v", c)
+	}
+	svg, err := c.SVG()
+	if err != nil {
+		t.Fatal(err)
+	}
+	parse(t, "cloud", svg)
+	for mark := range shapes {
+		if (Key{Mark: mark}).Shape() == "" {
+			t.Errorf("no shape of %s", mark)
+		}
+	}
+}

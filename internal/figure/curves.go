@@ -23,16 +23,29 @@ type Series struct {
 type Axes struct {
 	Title, X, Y string
 	Diagonal    bool // a dashed line y = x
+	Zero        bool // the vertical axis begins at 0
 }
 
 // Curves draws lines. Points that are not finite are left out.
 func Curves(a Axes, series []Series) Chart {
-	pl := newPlot(a.Title, a.X, a.Y)
-	c := Chart{Title: a.Title, plot: pl}
+	c := Chart{Title: a.Title, plot: newPlot(a.Title, a.X, a.Y)}
 	if a.Diagonal {
-		pl.Add(line(plotter.XYs{{X: 0, Y: 0}, {X: 1, Y: 1}}, grey, "dashed"))
+		c.plot.Add(line(plotter.XYs{{X: 0, Y: 0}, {X: 1, Y: 1}}, grey, "dashed"))
 	}
-	var names []string
+	c.finish(a, c.curves(series))
+	return c
+}
+
+// finish sets the axis and describes the chart, which shows what has these names.
+func (c *Chart) finish(a Axes, names []string) {
+	if a.Zero {
+		c.plot.Y.Min = min(c.plot.Y.Min, 0)
+	}
+	c.Alt = fmt.Sprintf("%s: %s against %s of %s", a.Title, a.Y, a.X, strings.Join(names, ", "))
+}
+
+// curves adds lines and returns the names of those that have points.
+func (c *Chart) curves(series []Series) (names []string) {
 	marks := []string{"line", "dashed", "dotted"}
 	for i, s := range series {
 		xys := points(s.X, s.Y)
@@ -43,7 +56,15 @@ func Curves(a Axes, series []Series) Chart {
 		c.add(line(xys, col, mark), s.Name, mark, col)
 		names = append(names, s.Name)
 	}
-	c.Alt = fmt.Sprintf("%s: %s against %s of %s", a.Title, a.Y, a.X, strings.Join(names, ", "))
+	return names
+}
+
+// Cloud draws points, and lines above them. Points that are not finite are left out.
+func Cloud(a Axes, cloud Series, series []Series) Chart {
+	c := Chart{Title: a.Title, plot: newPlot(a.Title, a.X, a.Y)}
+	dots := &plotter.Scatter{XYs: points(cloud.X, cloud.Y), GlyphStyle: draw.GlyphStyle{Color: blueDots, Radius: vg.Points(1.8), Shape: draw.CircleGlyph{}}}
+	c.add(dots, cloud.Name, "dot", blueDots)
+	c.finish(a, append([]string{cloud.Name}, c.curves(series)...))
 	return c
 }
 

@@ -14,8 +14,8 @@ const (
 		"See how the band comes to the dashed lines of exact LLA as points are added."
 	learningCaption = "Negative log-likelihood (NLL) on the validation rows, of standardised targets in regression; first seed. " +
 		"Lower and further left is better. Where a curve rises again the fit overfits, and the state before is kept."
-	timeCaption = "Wall time on the trained network, over seeds; the box holds the middle half and its line is the median. For MAP it is the training of the network. " +
-		"The machines did other work, too: compare powers of ten; CPU seconds are in the table."
+	timeCaption = "CPU time of all threads on the trained network, over seeds; the box holds the middle half and its line is the median. " +
+		"For MAP it is the training of the network. Compare powers of ten: the methods differ by more than the machines."
 )
 
 // extremes returns the cells with the smallest and the largest finite value; nil where there
@@ -70,7 +70,7 @@ func isExact(c *result.Cell) bool { name, _ := paperRow(c); return name == "LLA"
 
 func coverageCaption(cells []*result.Cell) string {
 	return see("Share of the test targets inside the central interval of probability α. On the dashed diagonal intervals are as they should be, below it too narrow, above it too wide.",
-		"Area between (CQM)", cells, score("", "CQM"))
+		"Area between (CQM)", cells, shown(score("", "CQM"), func(c *result.Cell) bool { return c.Curves.Coverage != nil }))
 }
 
 // score returns a score of a cell, NaN if it has none.
@@ -80,6 +80,16 @@ func score(kind, name string) func(*result.Cell) float64 {
 			return float64(v)
 		}
 		return math.NaN()
+	}
+}
+
+// shown is a score of those cells that the figure shows.
+func shown(value func(*result.Cell) float64, has func(*result.Cell) bool) func(*result.Cell) float64 {
+	return func(c *result.Cell) float64 {
+		if !has(c) {
+			return math.NaN()
+		}
+		return value(c)
 	}
 }
 
@@ -107,10 +117,10 @@ func corruptionCaption(cells []*result.Cell) string {
 
 func reliabilityCaption(cells []*result.Cell) string {
 	return see("Accuracy against confidence in 15 bins; probit probabilities, first seed. On the diagonal a confidence of 70 % is right in 70 % of the cases; below it the method is overconfident, above it too cautious.",
-		"Mean distance (ECE)", cells, score("probit", "ECE"))
+		"Mean distance (ECE)", cells, shown(score("probit", "ECE"), func(c *result.Cell) bool { return c.Curves.Reliable != nil }))
 }
 
 func entropyCaption(cells []*result.Cell) string {
 	return see("Predictive entropy of the test images and of images from another data set; probit probabilities. The less the two overlap, the better the unknown is told from the known.",
-		"Area under the ROC curve (OOD-AUC)", cells, score("probit", "OOD-AUC"))
+		"Area under the ROC curve (OOD-AUC)", cells, shown(score("probit", "OOD-AUC"), func(c *result.Cell) bool { return c.Curves.Entropy != nil }))
 }

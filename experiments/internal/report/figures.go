@@ -25,6 +25,8 @@ func figures(f result.Found, data string) ([]Figure, error) {
 	if err != nil {
 		return nil, err
 	}
+	opened := bandCaption(first)
+	first = largest(first)
 	worse, err := corruptions(first)
 	if err != nil {
 		return nil, fmt.Errorf("report: %s: %w", data, err)
@@ -35,7 +37,7 @@ func figures(f result.Found, data string) ([]Figure, error) {
 	}
 	reliable, entropies := calibration(first)
 	all := []Figure{
-		{"bands", "Do the error bars open where there are no data?", bandCaption(first), panels},
+		{"bands", "Do the error bars open where there are no data?", opened, panels},
 		{"points", "How many points does a sparse method need?", pointCaption, against},
 		{"learning", "How fast does a fit learn, and does it overfit?", learningCaption, learning(first)},
 		{"coverage", "Do intervals hold what they promise?", coverageCaption(first), coverage(first)},
@@ -58,6 +60,20 @@ func firstSeeds(f result.Found, data string) []*result.Cell {
 		cells = append(cells, c)
 	}
 	return cells
+}
+
+// largest returns one cell of each method: of those whose names differ only in numbers, the last.
+func largest(cells []*result.Cell) (out []*result.Cell) {
+	place := map[string]int{}
+	for _, c := range cells {
+		name := numbers.ReplaceAllString(c.Row, "")
+		if k, there := place[name]; there {
+			out[k] = c
+			continue
+		}
+		place[name], out = len(out), append(out, c)
+	}
+	return out
 }
 
 // numbers are those in the name of a row, by which the rows of one method differ.
@@ -173,7 +189,9 @@ func rotations(cells []*result.Cell) []figure.Chart {
 			for _, r := range c.Curves.Rotations {
 				s.X, s.Y = append(s.X, r.Degrees), append(s.Y, float64(value(r)))
 			}
-			series = append(series, s)
+			if s.X != nil {
+				series = append(series, s)
+			}
 		}
 		return figure.Curves(figure.Axes{Title: name, X: "degrees", Y: name}, series)
 	}
@@ -210,7 +228,7 @@ func calibration(cells []*result.Cell) (reliable, entropies []figure.Chart) {
 	return []figure.Chart{figure.Curves(figure.Axes{Title: "reliability", X: "confidence", Y: "accuracy", Diagonal: true}, lines)}, entropies
 }
 
-// times draws a box plot of the seconds that each method took, over seeds.
+// times draws a box plot of the CPU seconds that each method took, over seeds.
 func times(f result.Found, data string) ([]figure.Chart, error) {
 	var groups []figure.Group
 	for i, id := range f.Cells {
@@ -222,12 +240,12 @@ func times(f result.Found, data string) ([]figure.Chart, error) {
 		if k < 0 {
 			groups, k = append(groups, figure.Group{Name: id.Row}), len(groups)
 		}
-		groups[k].Values = append(groups[k].Values, c.Fit.Wall)
+		groups[k].Values = append(groups[k].Values, c.Fit.CPU)
 	}
 	if len(groups) == 0 {
 		return nil, nil
 	}
-	chart, err := figure.Boxes("seconds to fit", "seconds", groups)
+	chart, err := figure.Boxes("seconds to fit", "CPU seconds", groups)
 	if err != nil {
 		return nil, fmt.Errorf("report: %s: %w", data, err)
 	}

@@ -93,6 +93,17 @@ func TestLearning(t *testing.T) {
 	}
 }
 
+// Of a method with several numbers of points the charts of curves show the largest.
+func TestLargest(t *testing.T) {
+	var names []string
+	for _, c := range largest([]*result.Cell{cell("a", "MAP", 0, nil), cell("a", "V 5", 0, nil), cell("a", "W", 0, nil), cell("a", "V 10", 0, nil)}) {
+		names = append(names, c.Row)
+	}
+	if got := strings.Join(names, "|"); got != "MAP|V 10|W" {
+		t.Errorf("cells %s", got)
+	}
+}
+
 // both returns the charts of reliability and of entropies.
 func both(cells []*result.Cell) []figure.Chart {
 	reliable, entropies := calibration(cells)

@@ -161,6 +161,15 @@ func TestSummary(t *testing.T) {
 	if list[0].Rows[0].Cells[0].Mark != Best {
 		t.Error("the best number is not marked")
 	}
+	for want, counts := range map[string][]int{"3": {3, 3}, "1–3": {3, 1, 2}, "2–4": {2, 3, 4}} {
+		got := ""
+		for _, n := range counts {
+			got = span(got, n)
+		}
+		if got != want {
+			t.Errorf("seeds %v are %q, expected %q", counts, got, want)
+		}
+	}
 	if few := summaries(found([]*result.Cell{one("a", "MAP", 1), one("b", "MAP", 2)})); few != nil {
 		t.Errorf("summaries %+v of two tables", few)
 	}

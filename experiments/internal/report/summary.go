@@ -1,8 +1,11 @@
 package report
 
 import (
+	"fmt"
 	"math"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/go-valla/valla/experiments/internal/result"
 )
@@ -49,7 +52,7 @@ func summary(f result.Found, m metric) Table {
 			r := row(l)
 			r.fill(len(t.Columns) - 1)
 			r.Cells = append(r.Cells, l.cell(Column{m.name, here, m.digits, m.sign}, nil))
-			r.Seeds = l.row(nil, nil).Seeds
+			r.Seeds = span(r.Seeds, max(l.done, l.seeds))
 		}
 	}
 	for i := range t.Rows {
@@ -59,6 +62,23 @@ func summary(f result.Found, m metric) Table {
 		t.mark(i, m.sign)
 	}
 	return t
+}
+
+// span adds a number to a range in words, such as 1–3; "" is the empty one.
+func span(in string, n int) string {
+	low, high := n, n
+	if from, to, ok := strings.Cut(in, "–"); in != "" {
+		if !ok {
+			to = from
+		}
+		a, _ := strconv.Atoi(from) // they are of an earlier call
+		b, _ := strconv.Atoi(to)
+		low, high = min(a, n), max(b, n)
+	}
+	if low == high {
+		return strconv.Itoa(n)
+	}
+	return fmt.Sprintf("%d–%d", low, high)
 }
 
 // fill adds empty cells up to a number of cells.

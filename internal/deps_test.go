@@ -69,6 +69,7 @@ var level = map[string]int{
 	"experiments/internal/runner": 12,
 	"experiments/peer":            12,
 	"experiments":                 13,
+	"experiments/publish":         14,
 	"internal/honest":             11,
 	"internal/serve":              11,
 	"internal/assess":             11,

@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"image/color"
 	"math"
+	"slices"
 	"strings"
 
+	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
@@ -106,6 +108,54 @@ func Boxes(title, y string, groups []Group) (Chart, error) {
 	pl.Y.Min = min(pl.Y.Min, 0)
 	c.Alt = fmt.Sprintf("%s: box plots of %s for %q", title, y, names)
 	return c, nil
+}
+
+// Level is a place of an axis with a sample for each of several series.
+type Level struct {
+	Name   string
+	Groups []Group
+}
+
+// LevelBoxes draws the box plots of all series side by side at each level. A series has its
+// colour, which the legend names, at all levels.
+func LevelBoxes(a Axes, levels []Level) (Chart, error) {
+	pl := newPlot(a.Title, a.X, a.Y)
+	c := Chart{Title: a.Title, Wide: true, plot: pl}
+	var names, series []string
+	for i, l := range levels {
+		names = append(names, l.Name)
+		for _, g := range l.Groups {
+			if !slices.Contains(series, g.Name) {
+				series = append(series, g.Name)
+			}
+		}
+		for _, g := range l.Groups {
+			k := slices.Index(series, g.Name)
+			room := 0.8 / float64(len(l.Groups))
+			width := c.width() * 0.8 * vg.Length(room) / vg.Length(len(levels)+1)
+			box, err := plotter.NewBoxPlot(width, float64(i)+room*(float64(k)-float64(len(l.Groups)-1)/2), plotter.Values(g.Values))
+			if err != nil {
+				return Chart{}, fmt.Errorf("figure: %s: %s: %w", a.Title, g.Name, err)
+			}
+			col := palette[k%len(palette)]
+			box.FillColor = color.NRGBA{col.R, col.G, col.B, 96}
+			box.BoxStyle.Color, box.MedianStyle.Color, box.WhiskerStyle.Color, box.GlyphStyle.Color = col, col, col, col
+			pl.Add(box)
+		}
+	}
+	for k, name := range series {
+		col := palette[k%len(palette)]
+		c.key(areaOf(col), name, "area", col)
+	}
+	pl.NominalX(names...)
+	pl.Y.Min = min(pl.Y.Min, 0)
+	c.Alt = fmt.Sprintf("%s: box plots of %s at %s %q for %q", a.Title, a.Y, a.X, names, series)
+	return c, nil
+}
+
+// areaOf is the drawing of a colour in a legend.
+func areaOf(c color.Color) plot.Thumbnailer {
+	return &plotter.Polygon{Color: c}
 }
 
 // points returns the points with finite coordinates.

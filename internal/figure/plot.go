@@ -69,15 +69,19 @@ type element interface {
 // add adds an element to the plot. If it has a name, it is also added to the legend.
 func (c *Chart) add(p element, name, mark string, col color.Color) {
 	c.plot.Add(p)
-	if name == "" {
-		return
+	if name != "" {
+		c.key(p, name, mark, col)
 	}
+}
+
+// key adds an entry to the legend.
+func (c *Chart) key(thumb plot.Thumbnailer, name, mark string, col color.Color) {
 	k := Key{name, mark, "currentColor"}
 	if r, g, b, a := col.RGBA(); r+g+b > 0 {
 		n := color.NRGBAModel.Convert(col).(color.NRGBA)
 		k.Color = fmt.Sprintf("rgba(%d,%d,%d,%.2f)", n.R, n.G, n.B, float64(a)/0xffff)
 	}
-	c.Keys, c.thumbs = append(c.Keys, k), append(c.thumbs, p)
+	c.Keys, c.thumbs = append(c.Keys, k), append(c.thumbs, thumb)
 }
 
 // newPlot returns an empty plot in the style of all pictures.

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"html/template"
 	"math"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/go-valla/valla/internal/figure"
 )
@@ -21,13 +23,15 @@ var pageCSS string
 var pageJS string
 
 var page = template.Must(template.New("page").Funcs(template.FuncMap{
-	"svg":    svg,
-	"groups": groups,
-	"key":    key,
-	"mark":   mark,
-	"color":  func(c string) template.CSS { return template.CSS(c) },
-	"css":    func() template.CSS { return template.CSS(pageCSS) },
-	"js":     func() template.JS { return template.JS(pageJS) },
+	"svg":       svg,
+	"groups":    groups,
+	"oneSource": oneSource,
+	"spelled":   spelled,
+	"key":       key,
+	"mark":      mark,
+	"color":     func(c string) template.CSS { return template.CSS(c) },
+	"css":       func() template.CSS { return template.CSS(pageCSS) },
+	"js":        func() template.JS { return template.JS(pageJS) },
 }).Parse(pageHTML))
 
 // HTML returns the report as one page, which needs no other file.
@@ -66,6 +70,20 @@ func groups(columns []Column) []headGroup {
 		out = append(out, headGroup{c.Metric, []Column{c}})
 	}
 	return out
+}
+
+// oneSource tells whether all columns are of one source, so that it need not stand above each.
+func oneSource(columns []Column) bool {
+	return !slices.ContainsFunc(columns, func(c Column) bool { return c.Source != here })
+}
+
+// spelled returns the text of a cell, with the standard deviation in smaller print.
+func spelled(c Cell) template.HTML {
+	mean, std, ok := strings.Cut(c.Text, " ± ")
+	if !ok {
+		return template.HTML(template.HTMLEscapeString(c.Text))
+	}
+	return template.HTML(template.HTMLEscapeString(mean) + " <small>±" + template.HTMLEscapeString(std) + "</small>")
 }
 
 // key returns the text by which a cell is sorted, "" if it has no number.

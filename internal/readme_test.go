@@ -79,6 +79,22 @@ func TestReadmePrograms(t *testing.T) {
 	}
 }
 
+// TestQuotedCode: what a document quotes from a file stands there.
+func TestQuotedCode(t *testing.T) {
+	for _, page := range documents(t) {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range regexp.MustCompile("(?ms)^```go from ([^\n]*)\n(.*?)^```").FindAllStringSubmatch(string(text), -1) {
+			src, err := os.ReadFile(filepath.Join("..", m[1]))
+			if err != nil || !strings.Contains(string(src), m[2]) {
+				t.Errorf("%s: %s does not have what is quoted from it, error %v:\n%s", page, m[1], err, m[2])
+			}
+		}
+	}
+}
+
 // TestReadmeCommands runs every command line of the documents, those of a document in order, in a
 // folder with the files it speaks of. Fits of the pages below docs make a few steps only. The
 // tests' own commands are run by whoever runs this.
@@ -253,12 +269,13 @@ func execute(t *testing.T, dir, name string, args ...string) []byte {
 // TestLinks: what the documents refer to in the project is there, with its heading.
 func TestLinks(t *testing.T) {
 	links, found := regexp.MustCompile(`\]\(([^)#:]*)(#[^)]*)?\)`), 0
+	code := regexp.MustCompile("(?ms)^```.*?^```")
 	for _, d := range documents(t) {
 		text, err := os.ReadFile(d)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, m := range links.FindAllStringSubmatch(string(text), -1) {
+		for _, m := range links.FindAllStringSubmatch(code.ReplaceAllString(string(text), ""), -1) {
 			found++
 			path := filepath.Join(filepath.Dir(d), m[1])
 			if m[1] == "" {

@@ -15,7 +15,7 @@ import (
 // one place, four places, and the same filters with four places and with one, of which rows are formed
 // for the product of the four with themselves only.
 var convolved = map[string]example{
-	"one place": {"", true, onImages(3, func(m *maker) formula { return m.conv("c", 2, 3, 4, 1, 0).Forward })},
+	"one place":   {"", true, onImages(3, func(m *maker) formula { return m.conv("c", 2, 3, 4, 1, 0).Forward })},
 	"four places": {"", true, onImages(32, func(m *maker) formula { return m.conv("c", 2, 8, 3, 2, 1).Forward })},
 	"filters used twice": {"", false, onImages(2, func(m *maker) formula {
 		first, again := m.conv("c", 2, 2, 3, 2, 1), m.conv("d", 2, 2, 4, 4, 0)

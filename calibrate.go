@@ -52,7 +52,8 @@ type CalibrateOptions struct {
 	// calibrate.APS, whose seed is that of PredictOptions.
 	Sets string
 	// PredictOptions make the probabilities of classes for CalibrateConformal; later
-	// predictions need the same Link. Temperature and vector are those of the link Probit.
+	// predictions need the same Link. Temperature and vector are those of the link Probit, or Own
+	// where the posterior has that.
 	PredictOptions
 }
 
@@ -186,6 +187,10 @@ func (m *Model) logits(ctx context.Context, rows jury) (mean, variance []float64
 	}
 	c := m.Task.Outputs.Size()
 	err = gp.InBatches(ctx, m.gp(), rows.x, c, func(_ int, g gp.Gaussian) error {
+		if g.Probs != nil {
+			mean, variance = appendLogs(mean, g.Probs.Float64s()), append(variance, make([]float64, g.Probs.Shape().TotalSize())...)
+			return nil
+		}
 		mean = append(mean, g.Mean.Float64s()...)
 		for i, v := range g.Cov.Float64s() {
 			if i/c%c == i%c {
@@ -195,6 +200,14 @@ func (m *Model) logits(ctx context.Context, rows jury) (mean, variance []float64
 		return nil
 	})
 	return mean, variance, labels, err
+}
+
+// appendLogs appends the logarithms of probabilities, which are logits that are certain.
+func appendLogs(dst, probs []float64) []float64 {
+	for _, p := range probs {
+		dst = append(dst, math.Log(max(p, math.SmallestNonzeroFloat64)))
+	}
+	return dst
 }
 
 // conformal finds the scores of a model, whose temperature or vector stays.
@@ -345,7 +358,7 @@ func (m *Model) checkCalibration() error {
 	if c.Conformal == nil {
 		return nil
 	}
-	if l := task.Link(c.Conformal.Link); classes != (l != "") || classes && !slices.Contains([]task.Link{Probit, MonteCarlo, Bridge}, l) {
+	if l := task.Link(c.Conformal.Link); classes != (l != "") || classes && !slices.Contains([]task.Link{Probit, MonteCarlo, Bridge, Own}, l) {
 		return fmt.Errorf("link %q of the task %s", l, m.Task.Outputs.Kind())
 	}
 	return c.Conformal.Check(len(m.Task.Outputs.Targets()))

@@ -74,6 +74,9 @@ func (m *Model) Fit(ctx context.Context, set *data.Set, o FitOptions) (*Model, e
 		return nil, runErr
 	}
 	fitted.Record.Notes = append(rows.notes, fitted.Record.Notes...)
+	if own := gp.MeanOf(fitted.Posterior); own != "" {
+		fitted.Record.Notes = append(fitted.Record.Notes, own)
+	}
 	out := m.MAP()
 	if err := out.Attach(&Posterior{fitted.Posterior, how.Name, fitted.NoiseVariance}, m.Fingerprint()); err != nil {
 		return nil, fmt.Errorf("fit: %w", err)
@@ -191,6 +194,9 @@ func (m *Model) problem(ctx context.Context, set *data.Set, o FitOptions) (gp.Pr
 	}
 	if p.Train, err = m.Task.Examples(d.train, m.Dtype()); err != nil {
 		return p, d, err
+	}
+	if moved, err := m.augmented(d.train.X, o.Seed); err == nil {
+		p.Augmented = moved
 	}
 	if d.pseudo {
 		return m.pseudoProblem(ctx, set, o, p, d)

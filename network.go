@@ -19,7 +19,7 @@ import (
 // value of a field means its default. A field that the Form does not have, such as Filters
 // of a perceptron, must stay zero.
 type Network struct {
-	Form       string    `set:"form" default:"mlp" help:"form of the network: mlp, cnn, resnetN with N = 8, 14, 20, 32, 44, 56, or a FILE.json or FILE.onnx that describes it"`
+	Form       string    `set:"form" default:"mlp" help:"form of the network: mlp, cnn, resnetN with N = 8, 14, 20, 32, 44, 56 for small and 18, 34, 50, 101, 152 for large images, or a FILE.json or FILE.onnx that describes it"`
 	Hidden     []int     `set:"hidden" default:"50,50" min:"1" help:"widths of the hidden dense layers"`
 	Filters    []int     `set:"filters" default:"16,32" min:"1" help:"numbers of filters of a cnn's convolutions"`
 	Activation string    `set:"activation" default:"tanh" choice:"elu erf gelu hard-swish leaky-relu mish relu selu sigmoid silu sin softplus tanh" help:"function after each hidden layer"`
@@ -169,7 +169,10 @@ func (n Network) form(input []int, outputs int) (layers.Form, error) {
 	if !ok || err != nil {
 		return nil, settings.Errorf("form %q of the network, expected mlp, cnn, resnet and a number such as 20, FILE.json or FILE.onnx", n.Form)
 	}
-	form, err := layers.NewResNet(depth, layers.Shortcut(n.Shortcut), outputs)
+	form, err := layers.NewLargeResNet(depth, outputs)
+	if err != nil {
+		form, err = layers.NewResNet(depth, layers.Shortcut(n.Shortcut), outputs)
+	}
 	if err != nil {
 		return nil, settings.Errorf("%w", err)
 	}

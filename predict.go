@@ -29,6 +29,7 @@ const (
 	Probit     = task.Probit
 	MonteCarlo = task.MonteCarlo
 	Bridge     = task.Bridge
+	Own        = task.Own
 )
 
 // Predict returns the prediction at the inputs x [N,…], which are in the units of the data. The

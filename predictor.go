@@ -135,6 +135,7 @@ func (p *Predictor) latents(ctx context.Context, c *call, x []float64, g *gp.Lat
 	}
 	c.rows = pieces{p: p, ctx: ctx, x: c.x, g: g}
 	g.Resize(n, p.task.Outputs.Size(), true)
+	g.ResizeProbs()
 	full := n / largest.size
 	kernel.Parallel(full, &c.rows)
 	for first := full * largest.size; first < n && c.rows.err == nil; {
@@ -144,6 +145,9 @@ func (p *Predictor) latents(ctx context.Context, c *call, x []float64, g *gp.Lat
 	}
 	if !c.rows.epistemic {
 		g.Epistemic = g.Epistemic[:0]
+	}
+	if !c.rows.probs {
+		g.Probs = g.Probs[:0]
 	}
 	return c.rows.err
 }
@@ -168,9 +172,9 @@ type pieces struct {
 	x   []float64
 	g   *gp.Latents
 
-	mu        sync.Mutex
-	err       error // the first
-	epistemic bool
+	mu               sync.Mutex
+	err              error // the first
+	epistemic, probs bool  // the posterior has them
 }
 
 // Run implements kernel.Job.
@@ -184,7 +188,7 @@ func (j *pieces) piece(first, n int) {
 	q := j.p.pool(n)
 	i, err := q.get(j.ctx)
 	if err != nil {
-		j.ended(false, err)
+		j.ended(gp.Latents{}, err)
 		return
 	}
 	defer func() { q.free <- i }()
@@ -194,17 +198,19 @@ func (j *pieces) piece(first, n int) {
 		copy(j.g.Mean[first*c:], i.g.Mean)
 		copy(j.g.Cov[first*c*c:], i.g.Cov)
 		copy(j.g.Epistemic[first*c:], i.g.Epistemic)
+		copy(j.g.Probs[first*c:], i.g.Probs)
 	} else if first > 0 {
 		err = fmt.Errorf("in the rows from %d on: %w", first, err)
 	}
-	j.ended(len(i.g.Epistemic) > 0, err)
+	j.ended(i.g, err)
 }
 
-// ended notes how a piece ended.
-func (j *pieces) ended(epistemic bool, err error) {
+// ended notes how a piece ended, and what g has.
+func (j *pieces) ended(g gp.Latents, err error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.epistemic = j.epistemic || epistemic; j.err == nil {
+	j.epistemic, j.probs = j.epistemic || len(g.Epistemic) > 0, j.probs || len(g.Probs) > 0
+	if j.err == nil {
 		j.err = err
 	}
 }

@@ -238,6 +238,11 @@ func (r TableReader) Open(path string) (*Stream, error) {
 	return nil, fmt.Errorf("%s: expected a file called .%s", path, formats)
 }
 
+// OpenText opens the text in content, see [TableReader.Read]. Path stands for the file in messages.
+func (r TableReader) OpenText(path string, content io.Reader) (*Stream, error) {
+	return r.openText(path, content, io.NopCloser(nil), 0)
+}
+
 // openImages reads a folder of images.
 func (r TableReader) openImages(path string) (*Stream, error) {
 	if len(r.Image) != 3 {

@@ -10,12 +10,12 @@ import (
 
 	"github.com/go-valla/valla"
 	"github.com/go-valla/valla/data"
-	"github.com/go-valla/valla/experiments/internal/figure"
 	"github.com/go-valla/valla/experiments/internal/result"
 	"github.com/go-valla/valla/experiments/internal/runner"
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/laplace"
 	gpvalla "github.com/go-valla/valla/gp/valla"
+	"github.com/go-valla/valla/internal/figure"
 	"github.com/go-valla/valla/train"
 )
 

@@ -1,6 +1,7 @@
 // Package experiments runs the paper's experiments and reports them. An experiment is a YAML
 // file that names data sets, a network, and methods with their settings. Its results are JSON
-// files, one for each cell of its tables. [Report] makes a page of them.
+// files, one for each cell of its tables. [Report] makes a page of them, and of the results of
+// runs that are published with the program.
 //
 // Package valla trains the networks and fits the methods, with the settings that the command
 // line takes. A row of a table is what "valla fit" gives with the same settings. Every method
@@ -9,9 +10,11 @@ package experiments
 
 import (
 	"context"
+	"embed"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"strings"
 
 	"github.com/go-valla/valla/experiments/internal/report"
@@ -89,30 +92,77 @@ func Run(ctx context.Context, e *Experiment, o Options) error {
 // WriteTables prints the tables of an experiment under one profile. The results are read from
 // the folder dir.
 func WriteTables(w io.Writer, dir, name, profile string) error {
-	r, err := report.New(dir, nil)
-	if err != nil {
-		return err
-	}
-	r.WriteText(w, name, profile)
-	return nil
+	return report.WriteText(w, dir, name, profile)
 }
 
-// Report writes the results in the folder dir as one HTML page and as Markdown to that folder.
-// It returns the paths of both files, and a line for each damaged file, whose cell the report
-// shows as missing. A folder that does not exist is an error.
+// Report writes the published results, and those in the folder dir, as one HTML page and as
+// Markdown to that folder. A cell of the folder stands instead of the published one of the same
+// method, settings, data set and seed. It returns the paths of both files, and a line for each
+// damaged file, whose cell the report shows as missing. A folder that does not exist is an error.
 func Report(dir string) (files, damaged []string, err error) {
-	list, err := List()
+	known, err := Known()
 	if err != nil {
 		return nil, nil, err
 	}
-	var known []report.Known
-	for _, e := range list {
-		known = append(known, report.Known{Name: e.Name, About: e.About})
+	cells, err := Published()
+	if err != nil {
+		return nil, nil, err
 	}
-	r, err := report.New(dir, known)
+	r, err := report.New(dir, known, cells...)
 	if err != nil {
 		return nil, nil, fmt.Errorf("experiments: %w", err)
 	}
 	files, err = r.Write(dir)
 	return files, r.Damaged, err
+}
+
+// Known returns what a report says of the embedded experiments, with the names of the rows of
+// their first profiles.
+func Known() ([]report.Known, error) {
+	list, err := List()
+	if err != nil {
+		return nil, err
+	}
+	var known []report.Known
+	for _, e := range list {
+		k := report.Known{Name: e.Name, About: e.About}
+		for _, row := range e.Methods {
+			variants, err := row.Variants()
+			if err != nil {
+				return nil, fmt.Errorf("experiments: %w", err)
+			}
+			for _, v := range variants {
+				k.Rows = append(k.Rows, v.Label)
+			}
+		}
+		known = append(known, k)
+	}
+	return known, nil
+}
+
+// results holds the published cells of the embedded experiments, one on each line of NAME.jsonl.
+//
+//go:embed results
+var results embed.FS
+
+// Published returns the cells that are published with the program, in the order of the
+// experiments. The program experiments/publish adds those of new runs.
+func Published() ([]*Cell, error) {
+	var all []*Cell
+	for _, name := range spec.Names() {
+		file := "results/" + name + ".jsonl"
+		f, err := results.Open(file)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("experiments: %w", err)
+		}
+		cells, err := result.ReadLines(file, f)
+		if err != nil {
+			return nil, fmt.Errorf("experiments: %w", err)
+		}
+		all = append(all, cells...)
+	}
+	return all, nil
 }

@@ -177,8 +177,8 @@ func TestRunErrors(t *testing.T) {
 	}
 }
 
-// The labels of the experiments on the paper's data sets are among those of its tables,
-// which is how a row finds the published numbers beside it.
+// Rows that are only planned stand beside the published numbers by their labels, which are
+// those of the paper's tables. Finished ones do so by their method and settings.
 func TestPublishedLabels(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"year", "airline", "taxi", "mnist", "fmnist"} {

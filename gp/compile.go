@@ -15,6 +15,8 @@ type Latents struct {
 	Cov  []float64 // [N,C,C]
 	// Epistemic are the shares of [Gaussian], [N,C]; empty where that has none.
 	Epistemic []float64
+	// Probs are the probabilities of [Gaussian], [N,C]; empty where that has none.
+	Probs []float64
 }
 
 // Latents returns the arrays of g, not copies of them.
@@ -22,6 +24,9 @@ func (g Gaussian) Latents() Latents {
 	l := Latents{Mean: g.Mean.Float64s(), Cov: g.Cov.Float64s()}
 	if g.Epistemic != nil {
 		l.Epistemic = g.Epistemic.Float64s()
+	}
+	if g.Probs != nil {
+		l.Probs = g.Probs.Float64s()
 	}
 	return l
 }
@@ -33,15 +38,35 @@ func (l Latents) Gaussian(c int) Gaussian {
 	if len(l.Epistemic) > 0 {
 		g.Epistemic = tensor.New(tensor.WithShape(n, c), tensor.WithBacking(l.Epistemic))
 	}
+	if len(l.Probs) > 0 {
+		g.Probs = tensor.New(tensor.WithShape(n, c), tensor.WithBacking(l.Probs))
+	}
 	return g
 }
 
-// Resize makes room for n inputs with c outputs, with Epistemic or without. What is in the
-// slices then is undefined.
+// Resize makes room for n inputs with c outputs, with Epistemic or without, and without Probs.
+// What is in the slices then is undefined.
 func (l *Latents) Resize(n, c int, epistemic bool) {
-	l.Mean, l.Cov, l.Epistemic = resized(l.Mean, n*c), resized(l.Cov, n*c*c), l.Epistemic[:0]
+	l.Mean, l.Cov, l.Epistemic, l.Probs = resized(l.Mean, n*c), resized(l.Cov, n*c*c), l.Epistemic[:0], l.Probs[:0]
 	if epistemic {
 		l.Epistemic = resized(l.Epistemic, n*c)
+	}
+}
+
+// ResizeProbs makes room for the Probs of the inputs in Mean.
+func (l *Latents) ResizeProbs() { l.Probs = resized(l.Probs, len(l.Mean)) }
+
+// Take makes l a copy of n inputs of from, from number first on, which have c outputs.
+func (l *Latents) Take(from Latents, first, n, c int) {
+	l.Resize(n, c, len(from.Epistemic) > 0)
+	if len(from.Probs) > 0 {
+		l.ResizeProbs()
+		copy(l.Probs, from.Probs[first*c:])
+	}
+	copy(l.Mean, from.Mean[first*c:])
+	copy(l.Cov, from.Cov[first*c*c:])
+	if len(l.Epistemic) > 0 {
+		copy(l.Epistemic, from.Epistemic[first*c:])
 	}
 }
 
@@ -109,11 +134,7 @@ func (s *serial) Latents(ctx context.Context, x []float64, g *Latents) error {
 	if err != nil {
 		return err
 	}
-	from := got.Latents()
-	g.Resize(n, got.Mean.Shape()[1], from.Epistemic != nil)
-	copy(g.Mean, from.Mean)
-	copy(g.Cov, from.Cov)
-	copy(g.Epistemic, from.Epistemic)
+	g.Take(got.Latents(), 0, n, got.Mean.Shape()[1])
 	return nil
 }
 

@@ -2,23 +2,32 @@ package gp
 
 import (
 	"context"
+	"math"
 	"slices"
 
 	"gorgonia.org/tensor"
 )
 
 // Affine changes the Gaussians of C outputs: a mean μ becomes Mean∘μ + Shift, and a covariance Q
-// diag(Std) Q diag(Std). With Mean = Std it is the law of Mean∘f + Shift for f ~ N(μ, Q).
+// diag(Std) Q diag(Std). With Mean = Std it is the law of Mean∘f + Shift for f ~ N(μ, Q). A
+// posterior's own probabilities p of classes become softmax(Mean∘log p + Shift), which is what
+// becomes of softmax when its logits are changed.
 type Affine struct{ Mean, Shift, Std []float64 } // [C] each
 
-// apply overwrites means [N,C] and covariances [N,C,C].
-func (a Affine) apply(mean, cov []float64) {
+// apply overwrites means [N,C], covariances [N,C,C] and probabilities, which may be missing.
+func (a Affine) apply(mean, cov, probs []float64) {
 	c := len(a.Mean)
 	for i, v := range mean {
 		mean[i] = a.Mean[i%c]*v + a.Shift[i%c]
 	}
 	for i := range cov {
 		cov[i] *= a.Std[i/c%c] * a.Std[i%c]
+	}
+	for row := range slices.Chunk(probs, c) {
+		for k, p := range row {
+			row[k] = a.Mean[k]*math.Log(max(p, math.SmallestNonzeroFloat64)) + a.Shift[k]
+		}
+		Softmax(row)
 	}
 }
 
@@ -47,7 +56,11 @@ func (s Scaled) Predict(ctx context.Context, x *tensor.Dense) (Gaussian, error) 
 		return g, err
 	}
 	g.Mean, g.Cov = copied(g.Mean), copied(g.Cov)
-	s.By.apply(g.Mean.Float64s(), g.Cov.Float64s())
+	if g.Probs != nil {
+		g.Probs = copied(g.Probs)
+	}
+	l := g.Latents()
+	s.By.apply(l.Mean, l.Cov, l.Probs)
 	return g, nil
 }
 
@@ -68,7 +81,7 @@ func (s ScaledJoint) Joint(ctx context.Context, x *tensor.Dense) (mean, cov *ten
 		return nil, nil, err
 	}
 	mean = copied(mean)
-	s.By.apply(mean.Float64s(), nil)
+	s.By.apply(mean.Float64s(), nil, nil)
 	n, c, q := mean.Shape().TotalSize(), len(s.By.Std), cov.Float64s()
 	for i := range n {
 		for j := range n {
@@ -98,6 +111,6 @@ func (c compiledScaled) Latents(ctx context.Context, x []float64, g *Latents) er
 	if err := c.Compiled.Latents(ctx, x, g); err != nil {
 		return err
 	}
-	c.by.apply(g.Mean, g.Cov)
+	c.by.apply(g.Mean, g.Cov, g.Probs)
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"gorgonia.org/tensor"
@@ -41,6 +42,15 @@ func TestScale(t *testing.T) {
 				t.Errorf("%s: covariance %g, want %g", what, v, w)
 			}
 		}
+		for i, v := range g.Probs { // their logarithms are logits
+			p, odds := want.Probs.Float64s()[i/2*2:i/2*2+2], 0.0
+			for k := range p {
+				odds += math.Exp(by.Mean[k]*math.Log(p[k]) + by.Shift[k])
+			}
+			if w := math.Exp(by.Mean[i%2]*math.Log(p[i%2])+by.Shift[i%2]) / odds; math.Abs(v-w) > 1e-12 || len(g.Probs) != 4 {
+				t.Errorf("%s: %d probabilities, %g, want %g", what, len(g.Probs), v, w)
+			}
+		}
 	}
 	for what, p := range map[string]gp.Posterior{"compiled": of, "plain": plain{of}} {
 		s := gp.Scale(p, by)
@@ -70,13 +80,16 @@ func TestScale(t *testing.T) {
 	}
 }
 
-// unit is a network whose outputs have the covariance 1, 2, 3 … in rows.
+// unit is a network whose outputs have the covariance 1, 2, 3 … in rows, and the
+// probabilities softmax(mean).
 type unit struct{ gp.Point }
 
 func (u unit) Predict(ctx context.Context, x *tensor.Dense) (gp.Gaussian, error) {
 	g, err := u.Point.Predict(ctx, x)
 	if err == nil {
 		fill(g.Cov.Float64s())
+		g.Probs = g.Mean.Clone().(*tensor.Dense)
+		soften(g.Probs.Float64s())
 	}
 	return g, err
 }
@@ -91,7 +104,16 @@ type unitCompiled struct{ gp.Compiled }
 func (u unitCompiled) Latents(ctx context.Context, x []float64, g *gp.Latents) error {
 	err := u.Compiled.Latents(ctx, x, g)
 	fill(g.Cov)
+	g.ResizeProbs()
+	copy(g.Probs, g.Mean)
+	soften(g.Probs)
 	return err
+}
+
+func soften(v []float64) {
+	for row := range slices.Chunk(v, 2) {
+		gp.Softmax(row)
+	}
 }
 
 func fill(v []float64) {

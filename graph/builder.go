@@ -25,7 +25,8 @@ type Builder struct {
 	dt      tensor.Dtype
 	err     error
 	params  map[string]*Param
-	convert bool // parameters of another element type are taken as copies
+	instead map[*Param]*Node // what Let gave
+	convert bool             // parameters of another element type are taken as copies
 }
 
 // NewBuilder starts an empty graph whose nodes hold dt, tensor.Float32 or tensor.Float64.
@@ -43,7 +44,7 @@ func NewConverting(dt tensor.Dtype) *Builder {
 // On returns a Builder that adds to an existing graph, for networks written
 // directly in Gorgonia.
 func On(g *gorgonia.ExprGraph, dt tensor.Dtype) *Builder {
-	b := &Builder{g: g, dt: dt, params: map[string]*Param{}}
+	b := &Builder{g: g, dt: dt, params: map[string]*Param{}, instead: map[*Param]*Node{}}
 	if dt != tensor.Float32 && dt != tensor.Float64 {
 		b.Failf("graph: element type %v is neither float32 nor float64", dt)
 	}
@@ -93,6 +94,9 @@ func (b *Builder) Param(p *Param) *Node {
 	if b.err != nil {
 		return nil
 	}
+	if n := b.instead[p]; n != nil {
+		return n
+	}
 	if p == nil || p.Value == nil {
 		return b.Failf("graph: parameter %+v has no value", p)
 	}
@@ -114,6 +118,19 @@ func (b *Builder) Param(p *Param) *Node {
 		return b.leaf(p.Name, value, value.Shape())
 	}
 	return b.g.ByName(p.Name)[0]
+}
+
+// Let makes Param give n for p from now on. A network that is written then has n in place of
+// p, such as weights that are computed from others. The shapes must be equal.
+func (b *Builder) Let(p *Param, n *Node) {
+	if !b.usable("let", n) {
+		return
+	}
+	if p == nil || p.Value == nil || !slices.Equal(p.Value.Shape(), n.Shape()) {
+		b.Failf("graph: a node of shape %v in place of the parameter %+v, expected its shape", n.Shape(), p)
+		return
+	}
+	b.instead[p] = n
 }
 
 // Const adds a leaf that holds the values v (row-major, len = product of shape).

@@ -295,6 +295,32 @@ func TestParamIsBoundByReference(t *testing.T) {
 	}
 }
 
+// TestLet: what is written with a parameter takes the node in its place, and gradients flow
+// to what that is made of. Another shape is an error.
+func TestLet(t *testing.T) {
+	p, raw := &graph.Param{Name: "w", Value: vector(1, 2)}, &graph.Param{Name: "raw", Value: vector(3, 4)}
+	b := graph.NewBuilder(tensor.Float64)
+	r := b.Param(raw)
+	b.Let(p, b.Scale(r, 2))
+	y := b.Square(b.Param(p))
+	noErr(t, b)
+	m := newMachine(t, b, nil, append(graph.Grad(b, b.Sum(y), r), y), graph.Options{})
+	wantSame(t, "gradient and value", m.eval(t, nil), arrays{{24, 32}, {36, 64}}, 0)
+	if b.Let(p, b.Fill(1, 3)); b.Err() == nil {
+		t.Error("a node of another shape stands in place of a parameter")
+	}
+}
+
+// TestDetach: the value stays, the derivative is 0, also where it is taken twice.
+func TestDetach(t *testing.T) {
+	b := graph.NewBuilder(tensor.Float64)
+	x := b.Param(&graph.Param{Name: "x", Value: vector(3, -2)})
+	y := b.Mul(b.Detach(x), b.Square(x)) // y' = 2x·x, y'' = 2x
+	first := graph.Grad(b, b.Sum(y), x)[0]
+	m := newMachine(t, b, nil, []*node{y, first, graph.Grad(b, b.Sum(first), x)[0]}, graph.Options{})
+	wantSame(t, "value and derivatives", m.eval(t, nil), arrays{{27, -8}, {18, 8}, {6, -4}}, 0)
+}
+
 // TestConstants: the same constant twice is one node; its values are
 // copied; names of constants do not clash with those of the package's own.
 func TestConstants(t *testing.T) {

@@ -88,6 +88,15 @@ func (b *Builder) Step(x *Node) *Node {
 		Grad: func(*Builder, *Node, *Node, *Node) *Node { return nil }}, x)
 }
 
+// Detach returns x, whose derivative counts as 0: what depends on x through it takes x for a
+// constant.
+func (b *Builder) Detach(x *Node) *Node {
+	return b.Apply(Pointwise{Name: "detach", F32: duplicate[float32], F64: duplicate[float64],
+		Grad: func(*Builder, *Node, *Node, *Node) *Node { return nil }}, x)
+}
+
+func duplicate[T kernel.Float](dst, src []T) { copy(dst, src) }
+
 // Erf returns the error function of x, 2/√π ∫₀ˣ exp(−t²) dt.
 func (b *Builder) Erf(x *Node) *Node {
 	return b.Apply(Pointwise{Name: "erf", F32: kernel.Erf[float32], F64: kernel.Erf[float64],

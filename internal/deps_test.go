@@ -20,6 +20,7 @@ var level = map[string]int{
 	"internal/fixture":            0,
 	"internal/openblas":           1,
 	"internal/tablefile":          1,
+	"internal/figure":             1,
 	"internal/eigen":              1,
 	"internal/archive":            4,
 	"data/npy":                    1,
@@ -39,6 +40,7 @@ var level = map[string]int{
 	"layers":                      4,
 	"layers/layertest":            6,
 	"layers/onnx":                 6,
+	"layers/onnx/onnxtest":        7,
 	"train/metric":                4,
 	"jacobian":                    5,
 	"train":                       5,
@@ -57,18 +59,21 @@ var level = map[string]int{
 	"gp/fmgp":                     8,
 	"gp/sfr":                      8,
 	"gp/gapa":                     7,
+	"train/mfvi":                  8,
+	"train/sngp":                  8,
 	"gp/sum":                      8,
 	"gp/method":                   9,
 	"valla":                       10,
 	"experiments/internal/spec":   11,
 	"experiments/internal/result": 1,
-	"experiments/internal/figure": 1,
 	"experiments/internal/report": 2,
 	"experiments/internal/runner": 12,
 	"experiments/peer":            12,
 	"experiments":                 13,
+	"experiments/publish":         14,
 	"internal/honest":             11,
 	"internal/serve":              11,
+	"internal/assess":             11,
 	"internal/serve/oip":          0,
 	"client":                      0,
 	"cmd":                         14,
@@ -136,5 +141,5 @@ func inModule(path string) (string, bool) {
 
 // testHelper names packages made for tests, which those of any level may use.
 func testHelper(path string) bool {
-	return path == "internal/fixture" || path == "graph/graphtest" || path == "layers/layertest" || path == "gp/gptest"
+	return path == "internal/fixture" || path == "graph/graphtest" || path == "layers/layertest" || path == "layers/onnx/onnxtest" || path == "gp/gptest"
 }

@@ -44,6 +44,7 @@ var layerCases = []layertest.Case{
 	{Name: "transposed convolution", Layer: layers.ConvolutionLayer{Filters: 2, Kernel: []int{3}, Stride: []int{2}, Transposed: true}, Input: []int{3, 2, 2}},
 	{Name: "max pool", Layer: layers.MaxPool{Size: 2}, Input: []int{2, 5, 4}, Naive: naivePool(5, 4, 2, 2, slices.Max[[]float64])},
 	{Name: "overlapping max pool", Layer: layers.MaxPool{Size: 3, Stride: 2}, Input: []int{1, 5, 7}, Naive: naivePool(5, 7, 3, 2, slices.Max[[]float64])},
+	{Name: "padded max pool", Layer: layers.MaxPool{Size: 3, Stride: 2, Padding: 1}, Input: []int{2, 4, 5}, Naive: naivePaddedPool(4, 5)},
 	{Name: "average pool", Layer: layers.AveragePool{Size: 2}, Input: []int{2, 4, 5}, Naive: naivePool(4, 5, 2, 2, mean)},
 	{Name: "overlapping average pool", Layer: layers.AveragePool{Size: 2, Stride: 1}, Input: []int{1, 3, 4}, Naive: naivePool(3, 4, 2, 1, mean)},
 	{Name: "global average pool", Layer: layers.GlobalAveragePool{}, Input: []int{3, 4, 2}, Naive: func(_ layers.Network, x []float64) (y []float64) {
@@ -88,6 +89,7 @@ var formCases = []layers.Form{
 	layers.CNN{Channels: 2, Height: 6, Width: 5, Filters: []int{3, 2}, Hidden: []int{4}, Outputs: 2, Activation: "softplus"},
 	layers.ResNet{Channels: 2, Blocks: []int{1, 1}, Shortcut: layers.Projection, Outputs: 3, Height: 4, Width: 4},
 	layers.ResNet{Channels: 1, Blocks: []int{1, 1}, Shortcut: layers.ZeroPad, Outputs: 1, Height: 4, Width: 6},
+	layers.ResNet{Channels: 1, Blocks: []int{1}, Shortcut: layers.Projection, Outputs: 2, Height: 4, Width: 5, Bottleneck: true},
 	layers.SequentialForm{Input: []int{8}, Layers: layers.Layers{
 		layers.Images{Channels: 2, Height: 2, Width: 2}, layers.Conv2DLayer{Filters: 3, Kernel: 2, Padding: 1}, layers.BatchNormLayer{},
 		layers.Activation("relu"), layers.MaxPool{Size: 2, Stride: 1}, layers.Flatten{}, layers.DenseLayer{Name: "fc", Outputs: 2},
@@ -206,6 +208,22 @@ func naivePool(h, w, size, stride int, reduce func([]float64) float64) func(laye
 			}
 		}
 		return y
+	}
+}
+
+// naivePaddedPool pools windows of 3×3 every 2 places, with one row and column around the images.
+func naivePaddedPool(h, w int) func(layers.Network, []float64) []float64 {
+	pool := naivePool(h+2, w+2, 3, 2, slices.Max[[]float64])
+	return func(net layers.Network, x []float64) []float64 {
+		var wide []float64
+		for channel := range slices.Chunk(x, h*w) {
+			wide = append(wide, slices.Repeat([]float64{math.Inf(-1)}, w+2)...)
+			for row := range slices.Chunk(channel, w) {
+				wide = append(append(append(wide, math.Inf(-1)), row...), math.Inf(-1))
+			}
+			wide = append(wide, slices.Repeat([]float64{math.Inf(-1)}, w+2)...)
+		}
+		return pool(net, wide)
 	}
 }
 

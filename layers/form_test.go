@@ -38,6 +38,32 @@ var someForms = []struct {
 		"sequential 8: images conv2d batchnorm relu flatten dense … (1 more), 2 outputs",
 		`{"kind":"sequential","input":[8],"layers":[{"kind":"images","channels":2,"height":2,"width":2},{"kind":"conv2d","filters":3,"kernel":1},` +
 			`{"kind":"batchnorm"},{"kind":"relu"},{"kind":"flatten"},{"kind":"dense","name":"fc","outputs":2},{"kind":"tanh"}]}`},
+	{ResNet{Channels: 1, Blocks: []int{1, 1}, Shortcut: Projection, Outputs: 3, Large: true, Bottleneck: true},
+		49*64 + 128 + // conv1
+			64*64 + 9*64*64 + 2*64*256 + 4*64 + 4*256 + // 64 channels to 256, with the projection
+			256*128 + 9*128*128 + 128*512 + 256*512 + 4*128 + 4*512 +
+			3*513,
+		"ResNet-8 of blocks 1-1, projection shortcuts, 3 outputs",
+		`{"kind":"resnet","channels":1,"blocks":[1,1],"shortcut":"projection","outputs":3,"large":true,"bottleneck":true}`},
+}
+
+// TestLargeResNets compares the numbers of parameters with those of torchvision's networks.
+func TestLargeResNets(t *testing.T) {
+	for depth, want := range map[int]int{18: 11_689_512, 34: 21_797_672, 50: 25_557_032, 101: 44_549_160, 152: 60_192_808} {
+		f, err := NewLargeResNet(depth, 1000)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text := fmt.Sprintf("ResNet-%d for large images, projection shortcuts, 1000 outputs", depth); f.String() != text {
+			t.Errorf("%v, want %s", f, text)
+		}
+		if n, err := Parameters(f); err != nil || n != want {
+			t.Errorf("%v: %d parameters, error %v, want %d", f, n, err, want)
+		}
+	}
+	if _, err := NewLargeResNet(20, 10); err == nil || !strings.Contains(err.Error(), "18, 34, 50, 101 or 152") {
+		t.Errorf("20 layers: %v", err)
+	}
 }
 
 func TestForms(t *testing.T) {
@@ -110,6 +136,7 @@ func TestInputShapes(t *testing.T) {
 		{MLP{Inputs: 5}, []int{5}},
 		{CNN{Channels: 1, Height: 2, Width: 3}, []int{1, 2, 3}},
 		{ResNet{Channels: 4}, []int{4, 32, 32}},
+		{ResNet{Channels: 4, Large: true}, []int{4, 224, 224}},
 		{ResNet{Channels: 4, Height: 8, Width: 9}, []int{4, 8, 9}},
 		{SequentialForm{Input: []int{6, 7}}, []int{6, 7}},
 	} {
@@ -148,6 +175,7 @@ var formErrors = []struct {
 	{SequentialForm{Input: []int{1, 4, 4}, Layers: Layers{Conv2DLayer{Filters: 1, Kernel: 7}}}, "layer 1 (conv2d): convolution"},
 	{SequentialForm{Input: []int{1, 4, 4}, Layers: Layers{Conv2DLayer{Filters: 1, Kernel: 1, Padding: 1 << 62}}}, "too large"},
 	{SequentialForm{Input: []int{1, 4, 4}, Layers: Layers{AveragePool{Size: 5}}}, "windows of 5×5 every 5"},
+	{SequentialForm{Input: []int{1, 4, 4}, Layers: Layers{MaxPool{Size: 2, Padding: 2}}}, "padding 2 of windows of size 2, expected from 0 to half of it"},
 	{SequentialForm{Input: []int{1, 4, 4}, Layers: Layers{MaxPool{Size: 2, Stride: -1}}}, "windows of 2×2 every -1"},
 	{SequentialForm{Input: []int{1, 4, 4}, Layers: Layers{ZeroPadShortcut{Channels: 2}}}, "even difference"},
 	{SequentialForm{Input: []int{1, 4, 4}, Layers: Layers{ZeroPadShortcut{Channels: 1 << 40, Stride: 1}}}, "even difference"},

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 
 	"gorgonia.org/tensor"
 )
@@ -14,6 +15,11 @@ import (
 // channels; every further stage doubles the channels and halves the resolution. The last
 // layer is a dense one on the mean over all places.
 //
+// With Large it is the network for large images of the same paper (table 1), as torchvision has
+// it: a 7×7 convolution makes 64 channels at half the resolution, a max pool halves it again,
+// and the first stage has 64 channels. With Bottleneck each block has convolutions of 1×1, 3×3 and 1×1,
+// of which the last one makes four times as many channels; the second one halves the resolution.
+//
 // The arrays have the names of PyTorch's usual implementation: conv1.weight, bn1.weight,
 // layer1.0.conv1.weight, layer2.0.downsample.0.weight, fc.weight.
 type ResNet struct {
@@ -21,8 +27,11 @@ type ResNet struct {
 	Blocks   []int    `json:"blocks"`   // number of blocks in each stage
 	Shortcut Shortcut `json:"shortcut"` // of the blocks that change the shape
 	Outputs  int      `json:"outputs"`
-	Height   int      `json:"height,omitempty"` // of the images; 0: 32
-	Width    int      `json:"width,omitempty"`  // of the images; 0: 32
+	Height   int      `json:"height,omitempty"` // of the images; 0: 32, or 224 with Large
+	Width    int      `json:"width,omitempty"`  // of the images; 0: 32, or 224 with Large
+
+	Large      bool `json:"large,omitempty"`
+	Bottleneck bool `json:"bottleneck,omitempty"`
 }
 
 // Shortcut is the kind of shortcut around a block that changes the shape.
@@ -33,7 +42,21 @@ const (
 	ZeroPad    Shortcut = "zero-pad"   // see ZeroPadShortcut
 )
 
-const resNetWidth = 16 // channels of the first stage
+// width is the number of channels of the first convolution.
+func (r ResNet) width() int {
+	if r.Large {
+		return 64
+	}
+	return 16
+}
+
+// expansion is how many times as many channels a block makes as it computes with.
+func (r ResNet) expansion() int {
+	if r.Bottleneck {
+		return 4
+	}
+	return 1
+}
 
 // NewResNet describes the ResNet for CIFAR with 6n+2 layers: 20, 32, 44, 56, …. It has
 // three stages of n blocks and takes images of 3×32×32.
@@ -45,12 +68,30 @@ func NewResNet(layers int, shortcut Shortcut, outputs int) (ResNet, error) {
 	return ResNet{Channels: 3, Blocks: []int{n, n, n}, Shortcut: shortcut, Outputs: outputs}, nil
 }
 
+// largeBlocks are the blocks of ResNets for large images by their layers. From 50 layers on the
+// blocks are bottlenecks.
+var largeBlocks = map[int][]int{18: {2, 2, 2, 2}, 34: {3, 4, 6, 3}, 50: {3, 4, 6, 3}, 101: {3, 4, 23, 3}, 152: {3, 8, 36, 3}}
+
+// NewLargeResNet describes the ResNet for images of 3×224×224 with 18, 34, 50, 101 or 152 layers,
+// whose arrays have the names and shapes of torchvision's.
+func NewLargeResNet(layers, outputs int) (ResNet, error) {
+	blocks := largeBlocks[layers]
+	if blocks == nil {
+		return ResNet{}, fmt.Errorf("layers: ResNet of %d layers for large images, expected 18, 34, 50, 101 or 152", layers)
+	}
+	return ResNet{Channels: 3, Blocks: slices.Clone(blocks), Shortcut: Projection, Outputs: outputs, Large: true, Bottleneck: layers >= 50}, nil
+}
+
 // Kind implements Form.
 func (r ResNet) Kind() string { return "resnet" }
 
 // InputShape implements Form: [Channels, Height, Width].
 func (r ResNet) InputShape() []int {
-	return []int{r.Channels, cmp.Or(r.Height, 32), cmp.Or(r.Width, 32)}
+	size := 32
+	if r.Large {
+		size = 224
+	}
+	return []int{r.Channels, cmp.Or(r.Height, size), cmp.Or(r.Width, size)}
 }
 
 // OutputSize implements Form.
@@ -58,12 +99,18 @@ func (r ResNet) OutputSize() int { return r.Outputs }
 
 // String implements Form: "ResNet-20, projection shortcuts, 10 outputs".
 func (r ResNet) String() string {
-	layers, stages := 2, ""
+	layers, each, stages := 2, 2, ""
+	if r.Bottleneck {
+		each = 3
+	}
 	for _, n := range r.Blocks {
-		layers += 2 * n
+		layers += each * n
 		if len(r.Blocks) != 3 || n != r.Blocks[0] {
 			stages = " of blocks " + joinInts(r.Blocks, "-")
 		}
+	}
+	if r.Large && slices.Equal(r.Blocks, largeBlocks[layers]) {
+		stages = " for large images"
 	}
 	return fmt.Sprintf("ResNet-%d%s, %s shortcuts, %d outputs", layers, stages, r.Shortcut, r.Outputs)
 }
@@ -77,19 +124,20 @@ func (r ResNet) Structure() (Layers, error) {
 	if err := r.check(); err != nil {
 		return nil, err
 	}
-	list := Layers{
-		Conv2DLayer{Name: "conv1", Filters: resNetWidth, Kernel: 3, Padding: 1},
-		BatchNormLayer{Name: "bn1"}, Activation("relu"),
+	in := r.width()
+	list := Layers{Conv2DLayer{Name: "conv1", Filters: in, Kernel: 3, Padding: 1}, BatchNormLayer{Name: "bn1"}, Activation("relu")}
+	if r.Large {
+		list[0] = Conv2DLayer{Name: "conv1", Filters: in, Kernel: 7, Stride: 2, Padding: 3}
+		list = append(list, MaxPool{Size: 3, Stride: 2, Padding: 1})
 	}
-	in := resNetWidth
 	for s, blocks := range r.Blocks {
 		for i := range blocks {
-			out, stride := resNetWidth<<s, 1
+			width, stride := r.width()<<s, 1
 			if i == 0 && s > 0 {
 				stride = 2
 			}
-			list = append(list, r.block(fmt.Sprintf("layer%d.%d", s+1, i), in, out, stride), Activation("relu"))
-			in = out
+			list = append(list, r.block(fmt.Sprintf("layer%d.%d", s+1, i), in, width, stride), Activation("relu"))
+			in = width * r.expansion()
 		}
 	}
 	return append(list, GlobalAveragePool{}, DenseLayer{Name: "fc", Outputs: r.Outputs}), nil
@@ -116,13 +164,9 @@ func (r ResNet) check() error {
 }
 
 // block is one residual block, without the activation after it.
-func (r ResNet) block(name string, in, out, stride int) ResidualLayer {
-	block := ResidualLayer{Inner: Layers{
-		Conv2DLayer{Name: name + ".conv1", Filters: out, Kernel: 3, Stride: stride, Padding: 1},
-		BatchNormLayer{Name: name + ".bn1"}, Activation("relu"),
-		Conv2DLayer{Name: name + ".conv2", Filters: out, Kernel: 3, Padding: 1},
-		BatchNormLayer{Name: name + ".bn2"},
-	}}
+func (r ResNet) block(name string, in, width, stride int) ResidualLayer {
+	out := width * r.expansion()
+	block := ResidualLayer{Inner: r.inner(name, width, stride)}
 	switch {
 	case in == out && stride == 1:
 	case r.Shortcut == ZeroPad:
@@ -134,4 +178,26 @@ func (r ResNet) block(name string, in, out, stride int) ResidualLayer {
 		}
 	}
 	return block
+}
+
+// inner lists the layers that the shortcut goes around.
+func (r ResNet) inner(name string, width, stride int) Layers {
+	kernels, strides := []int{3, 3}, []int{stride, 1}
+	if r.Bottleneck {
+		kernels, strides = []int{1, 3, 1}, []int{1, stride, 1}
+	}
+	var list Layers
+	for i, k := range kernels {
+		filters := width
+		if i == len(kernels)-1 {
+			filters *= r.expansion()
+		}
+		if i > 0 {
+			list = append(list, Activation("relu"))
+		}
+		list = append(list,
+			Conv2DLayer{Name: fmt.Sprintf("%s.conv%d", name, i+1), Filters: filters, Kernel: k, Stride: strides[i], Padding: k / 2},
+			BatchNormLayer{Name: fmt.Sprintf("%s.bn%d", name, i+1)})
+	}
+	return list
 }

@@ -3,8 +3,10 @@ package layers
 import (
 	"cmp"
 	"fmt"
+	"math"
 
 	"github.com/go-valla/valla/graph"
+	"gorgonia.org/tensor"
 )
 
 func init() {
@@ -26,8 +28,9 @@ func (none) Params() []*graph.Param { return nil }
 // Stride elements, of images [B,C,H,W].
 type MaxPool struct {
 	none
-	Size   int `json:"size"`
-	Stride int `json:"stride,omitempty"` // 0: Size
+	Size    int `json:"size"`
+	Stride  int `json:"stride,omitempty"`  // 0: Size
+	Padding int `json:"padding,omitempty"` // rows and columns on each side that are never the largest, at most Size/2
 }
 
 // Kind implements Layer.
@@ -35,13 +38,43 @@ func (MaxPool) Kind() string { return "max-pool" }
 
 // Make implements Layer.
 func (p MaxPool) Make(_ *Maker, in []int) (Network, []int, error) {
-	out, err := windows(in, p.Size, cmp.Or(p.Stride, p.Size))
+	if err := expectImages(in); err != nil {
+		return nil, nil, err
+	}
+	if p.Padding < 0 || p.Padding > p.Size/2 {
+		return nil, nil, fmt.Errorf("padding %d of windows of size %d, expected from 0 to half of it", p.Padding, p.Size)
+	}
+	out, err := windows([]int{in[0], in[1] + 2*p.Padding, in[2] + 2*p.Padding}, p.Size, cmp.Or(p.Stride, p.Size))
 	return p, out, err
 }
 
 // Forward implements Network.
 func (p MaxPool) Forward(b *graph.Builder, x *graph.Node) *graph.Node {
+	if b.Err() == nil && p.Padding > 0 {
+		x = padded(b, x, p.Padding)
+	}
 	return b.MaxPool(x, p.Size, cmp.Or(p.Stride, p.Size))
+}
+
+// padded surrounds images by rows and columns of the least number.
+func padded(b *graph.Builder, x *graph.Node, by int) *graph.Node {
+	s := x.Shape()
+	if len(s) != 4 {
+		return b.Failf("layers: max pool: shape %v, expected [B,C,H,W]", s)
+	}
+	h, w := s[2]+2*by, s[3]+2*by
+	least := -math.MaxFloat64
+	if b.Dtype() == tensor.Float32 {
+		least = -math.MaxFloat32
+	}
+	edge := make([]float64, h*w)
+	for i := range edge {
+		if y, x := i/w, i%w; y < by || y >= h-by || x < by || x >= w-by {
+			edge[i] = least
+		}
+	}
+	x = b.Pad(b.Pad(x, 2, by, h), 3, by, w)
+	return b.Add(x, b.Const(fmt.Sprintf("edge of %d around %d×%d", by, s[2], s[3]), edge, 1, 1, h, w))
 }
 
 // windows returns the shape of an image of shape in after a pool.

@@ -3,6 +3,7 @@ package train
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/layers"
@@ -36,9 +37,9 @@ type Feed interface {
 // NewGraph compiles a scalar loss and its gradients with respect to params. All other
 // parameters are constants; what depends on them alone is computed once. After each
 // evaluation the updates are made. The arrays that they overwrite are the objective's state.
-// A mini-batch in several parts cannot have updates.
+// A mini-batch in several parts can have only updates that do not depend on it.
 func NewGraph(b *graph.Builder, loss *graph.Node, params []*graph.Param, feed Feed, updates ...layers.Update) (*Graph, error) {
-	if len(updates) > 0 && feed.Parts() > 1 {
+	if feed.Parts() > 1 && dependOn(updates, feed) {
 		return nil, fmt.Errorf("train: a mini-batch in %d parts for a network with batch statistics; expected one part", feed.Parts())
 	}
 	var wrt, varying []*graph.Node
@@ -69,6 +70,16 @@ func NewGraph(b *graph.Builder, loss *graph.Node, params []*graph.Param, feed Fe
 		g.updates = append(g.updates, program.Value(outputs[1+len(params)+i]))
 	}
 	return g, nil
+}
+
+// dependOn says whether an update depends on the examples of a mini-batch.
+func dependOn(updates []layers.Update, feed Feed) bool {
+	for _, u := range updates {
+		if u.Value != nil && slices.ContainsFunc(graph.Ancestors(u.Value), func(n *graph.Node) bool { return feed.Inputs()[n] != nil }) {
+			return true
+		}
+	}
+	return false
 }
 
 // addParams adds parameters whose gradients are the nodes grads.

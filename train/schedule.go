@@ -30,3 +30,20 @@ func Cosine(floor float64) Schedule {
 		return floor + (1-floor)*(1+math.Cos(math.Pi*float64(iteration)/float64(total)))/2
 	}
 }
+
+// Milestones lets the learning rate rise from 0 in equal steps over the first share warm of the
+// run, and multiplies it by factor after each of the given shares of the run.
+func Milestones(warm, factor float64, after ...float64) Schedule {
+	return func(iteration, total int) float64 {
+		done, scale := float64(iteration)/float64(total), 1.0
+		if first := math.Ceil(warm * float64(total)); float64(iteration) < first {
+			scale = (float64(iteration) + 1) / first
+		}
+		for _, a := range after {
+			if done >= a {
+				scale *= factor
+			}
+		}
+		return scale
+	}
+}

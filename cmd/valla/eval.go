@@ -1,8 +1,8 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/table"
@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-valla/valla"
 	"github.com/go-valla/valla/data"
+	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/task"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/settings"
@@ -50,8 +51,10 @@ in its set.`,
 // evaluation is the result of valla eval.
 type evaluation struct {
 	targets []string
-	link    task.Link // of classes; "" for numbers
-	methods []string  // MAP and, if there is one, the posterior
+	classes bool
+	methods []string    // MAP and, if there is one, the posterior
+	links   []task.Link // of the methods; "" for numbers
+	own     string      // what the posterior says of a mean of its own
 	scores  []valla.Scores
 	level   float64
 	covered []covered
@@ -92,9 +95,10 @@ func (c *evalCommand) run(cmd *cobra.Command, args []string) error {
 	if err := settings.Complete(c); err != nil {
 		return err
 	}
-	e := evaluation{targets: m.Task.Outputs.Targets(), level: c.Level, covered: make([]covered, len(models))}
-	if _, classes := m.Task.Outputs.(*task.Classification); classes {
-		e.link = cmp.Or(task.Link(c.Link), valla.Probit)
+	e := evaluation{targets: m.Task.Outputs.Targets(), level: c.Level, covered: make([]covered, len(models)), links: make([]task.Link, len(models))}
+	_, e.classes = m.Task.Outputs.(*task.Classification)
+	if m.Posterior != nil {
+		e.own = gp.MeanOf(m.Posterior.Stored)
 	}
 	if err := c.score(cmd, models, rows, &e); err != nil {
 		return err
@@ -116,7 +120,7 @@ func (c *evalCommand) score(cmd *cobra.Command, models []*valla.Model, rows *val
 		for i, m := range models {
 			p, err := m.Predict(cmd.Context(), set.X, o)
 			if err == nil {
-				err = scorers[i].Add(p, set.Y)
+				e.links[i], err = p.Link, scorers[i].Add(p, set.Y)
 			}
 			if err == nil {
 				err = e.covered[i].add(p, graph.Floats(set.Y), c.Level)
@@ -154,15 +158,18 @@ func (e evaluation) document() map[string]any {
 		}
 		if c := e.covered[i]; c.targets > 0 {
 			scores["level"], scores["coverage"] = e.level, c.share()
-			if e.link != "" {
+			if e.classes {
 				scores["set_size"] = c.size / float64(c.targets)
 			}
 		}
 		methods = append(methods, scores)
 	}
 	doc := map[string]any{"rows": e.scores[0].N, "targets": e.targets, "scores": methods}
-	if e.link != "" {
-		doc["link"] = e.link
+	if e.classes {
+		doc["link"] = e.links[len(e.links)-1]
+	}
+	if e.own != "" {
+		doc["own_mean"] = e.own
 	}
 	return doc
 }
@@ -187,10 +194,23 @@ func (e evaluation) text() string {
 		w.AppendRow(row)
 	}
 	units := "in the units of the data, smaller is better"
-	if e.link != "" {
-		units = string(e.link) + " probabilities of the classes"
+	if e.classes {
+		units = e.link() + " probabilities of the classes"
 	}
-	return fmt.Sprintf("%d rows, scores of %s, %s\n%s\n%s", e.scores[0].N, quoted(e.targets), units, w.Render(), e.coverage())
+	own := ""
+	if e.own != "" {
+		own = e.own + "\n"
+	}
+	return fmt.Sprintf("%d rows, scores of %s, %s\n%s\n%s%s", e.scores[0].N, quoted(e.targets), units, w.Render(), e.coverage(), own)
+}
+
+// link names the links of the methods, each once.
+func (e evaluation) link() string {
+	var names []string
+	for _, l := range slices.Compact(slices.Clone(e.links)) {
+		names = append(names, string(l))
+	}
+	return strings.Join(names, " and ")
 }
 
 // coverage has a line on how many targets lie in the intervals or in the sets.
@@ -201,7 +221,7 @@ func (e evaluation) coverage() string {
 			continue
 		}
 		part := fmt.Sprintf("%.1f %% by %s", 100*c.share(), e.methods[i])
-		if e.link != "" {
+		if e.classes {
 			part += fmt.Sprintf(", of %.2f classes on average", c.size/float64(c.targets))
 		}
 		parts = append(parts, part)
@@ -209,7 +229,7 @@ func (e evaluation) coverage() string {
 	switch {
 	case parts == nil:
 		return ""
-	case e.link != "":
+	case e.classes:
 		return fmt.Sprintf("%g %% sets hold the class of %s\n", 100*e.level, strings.Join(parts, "; "))
 	}
 	return fmt.Sprintf("%g %% intervals hold %s\n", 100*e.level, strings.Join(parts, "; "))

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 
@@ -172,7 +173,7 @@ func summary(c *experiments.Cell) string {
 		return c.Refused
 	}
 	text := fmt.Sprintf("fit %.1f s", c.Fit.Wall)
-	for _, kind := range []string{"", "probit", "mc"} {
+	for _, kind := range []string{"", "own", "probit", "mc"} {
 		if v, ok := c.Scores[kind]["NLL"]; ok {
 			text += fmt.Sprintf(", NLL %.4f", float64(v))
 			if kind != "" {
@@ -188,8 +189,15 @@ func newExperimentReport() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "report",
 		Short: "Write the results as one HTML page and as Markdown",
-		Args:  cobra.NoArgs,
+		Long: `Write the results as one HTML page and as Markdown: those of the runs in the folder --dir, and the
+published ones, which are part of the program. Without a run the report has the published ones.`,
+		Args: cobra.NoArgs,
 		RunE: running(func(cmd *cobra.Command, _ []string) error {
+			if !cmd.Flags().Changed("dir") {
+				if err := os.MkdirAll(dir, 0o755); err != nil {
+					return err
+				}
+			}
 			files, damaged, err := experiments.Report(dir)
 			if err != nil {
 				return err

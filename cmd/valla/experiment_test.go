@@ -16,6 +16,10 @@ func TestExperimentCommand(t *testing.T) {
 	if list := must(t, dir, "experiment", "list"); !strings.Contains(list, "uci") || !strings.Contains(list, "mnist") {
 		t.Errorf("list %q", list)
 	}
+	fails(t, dir, 1, "no such file", "experiment", "report", "--dir", "none")
+	if out := must(t, dir, "experiment", "report"); !strings.Contains(out, filepath.Join("runs", "report.md")) {
+		t.Errorf("output without a run %q", out)
+	}
 	args := []string{"experiment", "run", "toy", "--data", "sets", "--m", "3,6", "--iterations", "20"}
 	// On a busy machine it takes so long that it reports its progress on stderr.
 	if r := run(t, dir, args...); r.code != 0 || !strings.Contains(r.stdout, "VaLLA 6, without") || !strings.Contains(r.stdout, "seed 0") {

@@ -165,7 +165,7 @@ func (w *work) check(model string, inputs ...string) error {
 
 // reading has the flags of commands that apply a model.
 type reading struct {
-	Link string `set:"link" choice:"probit mc bridge" help:"for classes: probabilities by the probit approximation, as the mean over samples (mc), or by the Laplace bridge"`
+	Link string `set:"link" choice:"probit mc bridge" auto:"the posterior's own probabilities where it has such, else probit" help:"for classes: probabilities by the probit approximation, as the mean over samples (mc), or by the Laplace bridge, of the logits' Gaussian"`
 	header
 	asJSON
 

@@ -9,6 +9,7 @@
 //	valla compare houses.csv --model houses.valla
 //	valla predict new.csv --model houses.valla
 //	valla eval test.csv --model houses.valla
+//	valla report test.csv --model houses.valla --out report.html
 //	valla serve --model houses.valla
 //	valla method list
 //
@@ -120,7 +121,8 @@ Laplace approximation (VaLLA) and other methods.`,
 	root.PersistentPreRunE = running(func(*cobra.Command, []string) error { return useBLAS(*blas) })
 	root.SetHelpCommand(newHelp())
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", fmt.Sprintf(".FlagUsagesWrapped %d", helpWidth)))
-	root.AddCommand(newDemo(), newTrain(), newFit(args), newUpdate(), newCalibrate(), newCompare(), newPredict(), newEval(), newServe(), newMethod(), newNetwork(), newExperiment(), newData())
+	root.AddCommand(newDemo(), newTrain(), newFit(args), newUpdate(), newCalibrate(), newCompare(), newPredict(), newEval(), newReportPage(), newServe(), newMethod(), newNetwork(), newExperiment(), newData(), newVersion(), newMan())
+	complete(root)
 	for _, cmd := range root.Commands() {
 		cmd.Flags().SortFlags = false // related flags stand together
 	}

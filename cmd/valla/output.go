@@ -111,7 +111,9 @@ func newReport(m *valla.Model, path string) report {
 func (r report) print(to io.Writer) error {
 	e := r.Event
 	w := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
-	line := func(name, format string, args ...any) { fmt.Fprintf(w, name+"\t"+format+"\n", args...) }
+	line := func(name, format string, args ...any) {
+		fmt.Fprintf(w, "%s\t"+format+"\n", append([]any{name}, args...)...)
+	}
 	line("network", "%s, %s", r.Network, r.Dtype)
 	rows := fmt.Sprintf("%d to train, %d to validate", e.Rows, e.ValidationRows)
 	switch e.Action {

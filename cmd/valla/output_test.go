@@ -23,7 +23,7 @@ func TestReportText(t *testing.T) {
 		Model: path, Network: "2-5-2 tanh", Dtype: "float32", Targets: []string{"u", "v"}, NoiseStd: []float64{0.25, 30},
 		Event: valla.Event{Action: valla.ActionFit, Label: "Method 7", Seconds: 1.5, Record: gp.Record{
 			Rows: 90, ValidationRows: 10, Groups: []string{"dense1", "dense2"}, PriorStds: []float64{1, 0.5},
-			Facts: []gp.Fact{{Name: "effective parameters", Value: 12.25}},
+			Facts: []gp.Fact{{Name: "effective parameters", Value: 12.25}, {Name: "a 90 % interval", Value: 2}},
 		}},
 	}
 	var out bytes.Buffer
@@ -39,6 +39,7 @@ prior std             0.5 of dense2
 noise std             0.25 of "u"
 noise std             30 of "v"
 effective parameters  12.25
+a 90 % interval       2
 wrote                 ` + path + " (2 kB)\n"
 	if out.String() != want {
 		t.Errorf("report\n%swant\n%s", &out, want)

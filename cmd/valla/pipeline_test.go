@@ -27,6 +27,7 @@ type evaluation struct {
 	Rows    int
 	Targets []string
 	Link    string
+	OwnMean string `json:"own_mean"`
 	Scores  []scores
 }
 

@@ -49,6 +49,8 @@ time are computed together; those that find the queue full are told so with stat
 A file that changes is loaded again. If it cannot be, the model before it goes on answering.
 SIGHUP loads all files at once. SIGTERM and Ctrl-C let the requests at hand end.
 
+With the variables of OpenTelemetry, such as OTEL_EXPORTER_OTLP_ENDPOINT, requests are traced.
+
 Without --listen only programs on this machine are answered. With --token-file a client must
 send one of the tokens in the file, one in each line, as "Authorization: Bearer TOKEN".`,
 		Example: "  valla serve --model houses.valla --listen 127.0.0.1:8080",
@@ -67,7 +69,7 @@ func (c *serveCommand) flags(f *pflag.FlagSet) {
 	c.bodies = 16 << 20
 	f.Var(&c.bodies, "max-body", "largest body of a request")
 	f.DurationVar(&c.o.Timeout, "timeout", 10*time.Second, "longest `TIME` until a request has its answer")
-	f.IntVar(&c.o.Queue, "queue", 256, "`NUMBER` of requests that may wait, for each model")
+	f.IntVar(&c.o.Queue, "queue", 256, "`NUMBER` of requests that may wait or be computed, for each model")
 	f.IntVar(&c.o.BatchRows, "batch-rows", 512, "`NUMBER` of rows that are computed together, about")
 	f.DurationVar(&c.o.BatchDelay, "batch-delay", 0, "`TIME` that a request waits for others")
 	f.DurationVar(&c.o.Reload, "reload", 2*time.Second, "`TIME` between two looks at the files; below 0 is never")
@@ -97,6 +99,11 @@ func (c *serveCommand) run(cmd *cobra.Command, _ []string) error {
 		return settings.Errorf("--log %q, expected text, json or off", c.log)
 	}
 	ctx := cmd.Context()
+	end, err := c.traces(ctx)
+	if err != nil {
+		return err
+	}
+	defer end()
 	l, addresses, err := c.listeners()
 	if l.HTTP != nil {
 		defer l.HTTP.Close()
@@ -107,11 +114,10 @@ func (c *serveCommand) run(cmd *cobra.Command, _ []string) error {
 	if err != nil {
 		return err
 	}
-	s, err := serve.New(ctx, c.o)
+	s, err := serve.New(c.o)
 	if err != nil {
 		return err
 	}
-	fmt.Fprint(cmd.OutOrStdout(), addresses)
 	hup := make(chan os.Signal, 1)
 	signal.Notify(hup, syscall.SIGHUP)
 	defer signal.Stop(hup)
@@ -120,7 +126,7 @@ func (c *serveCommand) run(cmd *cobra.Command, _ []string) error {
 			s.Reload(ctx, true)
 		}
 	}()
-	return s.Run(ctx, l, c.grace, c.patience)
+	return s.Run(ctx, l, c.grace, c.patience, func() { fmt.Fprint(cmd.OutOrStdout(), addresses) })
 }
 
 // listeners opens the addresses, with certificates if there are any, and lists them.

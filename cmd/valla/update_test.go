@@ -46,6 +46,10 @@ func TestUpdate(t *testing.T) {
 	if b, a := before.Scores[1].NLL, after.Scores[1].NLL; a >= b || math.Abs(doc.Event.Facts[0].Value-b) > 1e-9 || math.Abs(doc.Event.Facts[1].Value-a) > 1e-9 {
 		t.Errorf("NLL %g before, %g after the update, reported %+v", b, a, doc.Event.Facts)
 	}
+	const own = "Predictions have SFR's own mean, which is not the network's output."
+	if before.OwnMean != own || !strings.HasSuffix(must(t, dir, "eval", "later.csv", "--model", "m.valla"), own+"\n") {
+		t.Errorf("eval says of the mean %q", before.OwnMean)
+	}
 	must(t, dir, "update", "later.csv", "--model", "m2.valla", "--out", "m2.valla") // in place
 }
 

@@ -88,19 +88,19 @@ type members struct {
 func (m *members) read(name string, limit int64) ([]byte, error) {
 	f := m.files[name]
 	if f == nil {
-		return nil, fmt.Errorf("no member %s", name)
+		return nil, fmt.Errorf("no member %q", name)
 	}
 	if f.Method != zip.Store || f.UncompressedSize64 > uint64(min(limit, m.size)) {
-		return nil, fmt.Errorf("%s: compressed or of %d bytes, expected at most %d and no compression", name, f.UncompressedSize64, min(limit, m.size))
+		return nil, fmt.Errorf("%q: compressed or of %d bytes, expected at most %d and no compression", name, f.UncompressedSize64, min(limit, m.size))
 	}
 	r, err := f.Open()
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+		return nil, fmt.Errorf("%q: %w", name, err)
 	}
 	defer r.Close()
 	b, err := io.ReadAll(io.LimitReader(r, m.size))
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+		return nil, fmt.Errorf("%q: %w", name, err)
 	}
 	return b, nil
 }
@@ -115,7 +115,7 @@ func (m *members) arrays(root any) (*raw.Arrays, error) {
 	for i, key := range d.keys {
 		name, ok := key.(string)
 		if !ok {
-			return nil, fmt.Errorf("a tensor with the name %v, expected a text", key)
+			return nil, fmt.Errorf("a tensor with a %T for a name, expected a text", key)
 		}
 		t, ok := d.values[i].(stored)
 		if !ok {

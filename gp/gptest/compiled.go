@@ -57,8 +57,9 @@ func (p *probe) sameCompiled(c gp.Compiled, x []float64, n int) error {
 			scale     float64
 		}{
 			{"mean", g.Mean, p.mu[first*p.c : (first+n)*p.c], max(1, largest(p.mu))},
-			{"covariance", g.Cov, p.cov[first*p.c*p.c : (first+n)*p.c*p.c], p.scale()},
-			{"epistemic share", g.Epistemic, p.epistemic(first, n), 1},
+			{"covariance", g.Cov, p.cov[first*p.c*p.c : (first+n)*p.c*p.c], p.scale() * max(1, p.Tol/tol)},
+			{"epistemic share", g.Epistemic, p.part(p.got.Epistemic, first, n), 1},
+			{"probability", g.Probs, p.part(p.got.Probs, first, n), 1},
 		} {
 			if len(v.got) != len(v.want) {
 				return fmt.Errorf("compiled for %d inputs: %s of length %d, expected %d", n, v.name, len(v.got), len(v.want))
@@ -73,12 +74,12 @@ func (p *probe) sameCompiled(c gp.Compiled, x []float64, n int) error {
 	return nil
 }
 
-// epistemic returns the shares of n inputs; nil where there are none.
-func (p *probe) epistemic(first, n int) []float64 {
-	if p.got.Epistemic == nil {
+// part returns what is there [N,C] of n inputs; nil where there is nothing.
+func (p *probe) part(of *tensor.Dense, first, n int) []float64 {
+	if of == nil {
 		return nil
 	}
-	return p.got.Epistemic.Float64s()[first*p.c : (first+n)*p.c]
+	return of.Float64s()[first*p.c : (first+n)*p.c]
 }
 
 // compiledAllocations: once it is warm, a compiled posterior allocates nothing for one input.

@@ -37,11 +37,14 @@ func (c *compiledLine) Latents(_ context.Context, x []float64, g *gp.Latents) er
 	for i := range n {
 		for k := range outputs {
 			g.Mean[i*outputs+k] = x[2*i]*c.w[k] + x[2*i+1]*c.w[outputs+k] + c.b[k] + 1e-9*c.l.is("compiled mean")
-			g.Cov[(i*outputs+k)*outputs+k] = kernel(x, i, i) * (1 + c.l.is("compiled wider"))
+			g.Cov[(i*outputs+k)*outputs+k] = half(x, i, i) * (1 + c.l.is("compiled wider"))
 		}
 	}
 	if c.size > 1 {
 		g.Mean[0] += c.l.is("compiled for many")
 	}
+	g.ResizeProbs()
+	c.l.probs(g.Probs, g.Mean)
+	g.Probs[0] += c.l.is("compiled probabilities")
 	return nil
 }

@@ -3,9 +3,11 @@ package gptest
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/internal/kernel"
 	"gonum.org/v1/gonum/mat"
 	"gorgonia.org/tensor"
 )
@@ -123,7 +125,33 @@ func (p *probe) mean() error {
 	if err != nil {
 		return err
 	}
-	return differ("mean", p.mu, want, p.meanRounding())
+	same := differ("mean", p.mu, want, p.meanRounding())
+	own := gp.MeanOf(p.Posterior)
+	if own == "" {
+		return same
+	}
+	if same == nil {
+		return fmt.Errorf("the mean is the network's output, but the posterior says: %s", own)
+	}
+	return nil
+}
+
+// probabilities: those that a posterior has itself are [N,C], none below 0, with the sum 1 for
+// each input.
+func (p *probe) probabilities() error {
+	if p.got.Probs == nil {
+		return nil
+	}
+	if s := p.got.Probs.Shape(); !slices.Equal(s, p.got.Mean.Shape()) {
+		return fmt.Errorf("probabilities of shape %v, expected %v", s, p.got.Mean.Shape())
+	}
+	for i := range p.n {
+		row := p.probs[i*p.c : (i+1)*p.c]
+		if sum := kernel.Sum(row); !(slices.Min(row) >= 0) || !(math.Abs(sum-1) <= 1e-12) {
+			return fmt.Errorf("probabilities %g of input %d, expected none below 0 and the sum 1", row, i)
+		}
+	}
+	return nil
 }
 
 // meanRounding is 64 units in the last place of the largest mean.

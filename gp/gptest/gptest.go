@@ -29,7 +29,8 @@ type Case struct {
 	X         *tensor.Dense // inputs [N,…] of the posterior's element type, N ≥ 2
 	Batch     int           // inputs predicted at a time; 0 where the method has no batches
 
-	// Net is the network whose outputs are the mean: post-hoc methods do not change it.
+	// Net is the network whose outputs are the mean: post-hoc methods do not change it. A
+	// posterior that says that it has a mean of its own, see gp.OwnMean, must have another.
 	Net layers.Network
 	// Prior and PriorVariance are σ₀² and the kernel κ of a prior N(g, σ₀²κ), of which
 	// the posterior is at most as wide.
@@ -38,7 +39,8 @@ type Case struct {
 
 	// Tol is the rounding allowed in covariances, relative to the largest prior
 	// variance, or posterior one without Prior: the posterior is a difference of two
-	// numbers of the prior's size. 0 means 1e-10 in float64 and 1e-4 in float32.
+	// numbers of the prior's size. 0 means 1e-10 in float64 and 1e-4 in float32, and less for
+	// compiled predictions.
 	Tol float64
 }
 
@@ -51,6 +53,7 @@ type property struct {
 var properties = []property{
 	{"shapes", (*probe).shapes},
 	{"mean is the network's output", (*probe).mean},
+	{"probabilities", (*probe).probabilities},
 	{"covariance", (*probe).covariance},
 	{"at most the prior", (*probe).belowPrior},
 	{"marginals of the joint", (*probe).joint},
@@ -85,6 +88,7 @@ type probe struct {
 	n, c     int
 	got      gp.Gaussian
 	mu, cov  []float64 // of got
+	probs    []float64 // of got; nil where it has none
 	prior    []float64 // [N,C,C], nil if unknown
 	rounding float64   // allowed in a covariance
 }
@@ -102,6 +106,7 @@ func newProbe(ctx context.Context, c Case) (*probe, error) {
 		return nil, err
 	}
 	p.mu, p.cov, p.c = p.got.Mean.Float64s(), p.got.Cov.Float64s(), p.got.Mean.Shape()[1]
+	p.probs = p.got.Latents().Probs
 	if p.Prior != nil {
 		if p.prior, err = p.priorCovariance(); err != nil {
 			return nil, fmt.Errorf("gptest: prior: %w", err)

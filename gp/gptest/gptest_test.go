@@ -3,6 +3,7 @@ package gptest
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"testing"
 
@@ -39,8 +40,8 @@ func (l *line) is(flaw string) float64 {
 	return 0
 }
 
-// kernel is ½ (x_i·x_j + 1).
-func kernel(x []float64, i, j int) float64 {
+// half is ½ (x_i·x_j + 1).
+func half(x []float64, i, j int) float64 {
 	return 0.5 * (x[2*i]*x[2*j] + x[2*i+1]*x[2*j+1] + 1)
 }
 
@@ -87,7 +88,7 @@ func (l *line) Predict(ctx context.Context, in *tensor.Dense) (gp.Gaussian, erro
 			for k := range outputs {
 				v := 0.0
 				if k == c {
-					v = kernel(x, at, at) * (1 + 2*l.is("wide") - 2*l.is("negative"))
+					v = half(x, at, at) * (1 + 2*l.is("wide") - 2*l.is("negative"))
 				}
 				cov = append(cov, v+l.calls*l.is("drifts")+0.1*float64(k)*l.is("asymmetric"))
 			}
@@ -101,6 +102,8 @@ func (l *line) result(n int, mean, cov []float64) gp.Gaussian {
 		Mean: tensor.New(tensor.WithShape(n, outputs), tensor.WithBacking(mean)),
 		Cov:  tensor.New(tensor.WithShape(n, outputs, outputs), tensor.WithBacking(cov)),
 	}
+	g.Probs = tensor.New(tensor.WithShape(n, outputs), tensor.WithBacking(make([]float64, n*outputs)))
+	l.probs(g.Probs.Float64s(), mean)
 	if l.flaw == "flat" {
 		g.Cov = tensor.New(tensor.WithShape(n, outputs*outputs), tensor.WithBacking(cov))
 	}
@@ -109,6 +112,22 @@ func (l *line) result(n int, mean, cov []float64) gp.Gaussian {
 	}
 	l.kept = g
 	return g
+}
+
+// probs sets the probabilities to the logistic function of the difference of the outputs.
+func (l *line) probs(to, mean []float64) {
+	for i := 0; i < len(mean); i += outputs {
+		to[i] = 1/(1+math.Exp(mean[i+1]-mean[i])) + l.calls*l.is("probabilities drift")
+		to[i+1] = 1 - to[i] + 1e-9*l.is("probabilities add up to more")
+	}
+}
+
+// OwnMean implements gp.OwnMean.
+func (l *line) OwnMean() string {
+	if l.is("own mean without one") == 1 {
+		return "The mean is its own."
+	}
+	return ""
 }
 
 func (l *line) Joint(ctx context.Context, in *tensor.Dense) (*tensor.Dense, *tensor.Dense, error) {
@@ -125,7 +144,7 @@ func (l *line) Joint(ctx context.Context, in *tensor.Dense) (*tensor.Dense, *ten
 		mean = append(mean, l.mean(x, i/outputs, i%outputs)+l.is("other joint mean"))
 		for j := range size {
 			if i%outputs == j%outputs || l.flaw == "joint not a covariance" && i/outputs != j/outputs {
-				cov[i*size+j] = kernel(x, i/outputs, j/outputs) * (1 - 0.5*l.is("other joint"))
+				cov[i*size+j] = half(x, i/outputs, j/outputs) * (1 - 0.5*l.is("other joint"))
 			}
 		}
 	}
@@ -161,6 +180,8 @@ func TestFlaws(t *testing.T) {
 		"silent errors": "wrong inputs", "panics without inputs": "wrong inputs",
 		"misreads float32": "wrong inputs", "misreads int64": "wrong inputs",
 		"deaf": "ended context", "deaf between batches": "ended context", "deaf jointly": "ended context",
+		"own mean without one": "mean is the network's output", "probabilities add up to more": "probabilities",
+		"probabilities drift": "repeatable", "compiled probabilities": "compiled",
 		"compiled garbage": "compiled", "compiled mean": "compiled", "compiled wider": "compiled",
 		"compiled shares": "compiled", "compiled for many": "compiled", "compiles without memory": "compiled",
 	} {

@@ -188,7 +188,8 @@ func (t *trial) samePredictions(p gp.Posterior, how string) error {
 	}
 	return errors.Join(
 		differ("mean with "+how, g.Mean.Float64s(), t.got.Mean.Float64s(), 0),
-		differ("covariance with "+how, g.Cov.Float64s(), t.got.Cov.Float64s(), 0))
+		differ("covariance with "+how, g.Cov.Float64s(), t.got.Cov.Float64s(), 0),
+		differ("probabilities with "+how, g.Latents().Probs, t.got.Latents().Probs, 0))
 }
 
 // restored: what Restore returns has the same predictions, name and state.

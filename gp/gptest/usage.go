@@ -46,15 +46,22 @@ func (p *probe) sameAs(rows []int, how string) error {
 	if err != nil {
 		return fmt.Errorf("inputs %s: %w", how, err)
 	}
-	var mu, cov []float64
+	var mu, cov, probs []float64
 	for _, r := range rows {
+		if p.probs != nil {
+			probs = append(probs, p.probs[r*p.c:(r+1)*p.c]...)
+		}
 		mu = append(mu, p.mu[r*p.c:(r+1)*p.c]...)
 		cov = append(cov, p.block(p.cov, r)...)
 	}
 	return errors.Join(
 		differ("mean of inputs "+how, g.Mean.Float64s(), mu, p.meanRounding()),
-		differ("covariance of inputs "+how, g.Cov.Float64s(), cov, p.rounding))
+		differ("covariance of inputs "+how, g.Cov.Float64s(), cov, p.rounding),
+		differ("probabilities of inputs "+how, g.Latents().Probs, probs, p.probsRounding()))
 }
+
+// probsRounding is what rounding in the logits makes of probabilities.
+func (p *probe) probsRounding() float64 { return 1e-14 + p.meanRounding() }
 
 // repeatable: the same inputs give the same bits, the inputs stay as they are, and
 // results are not overwritten by later ones.
@@ -72,7 +79,8 @@ func (p *probe) repeatable() error {
 		differ("mean held while predicting again", p.mu, mu, 0),
 		differ("covariance held while predicting again", p.cov, cov, 0),
 		differ("mean predicted again", again.Mean.Float64s(), mu, 0),
-		differ("covariance predicted again", again.Cov.Float64s(), cov, 0))
+		differ("covariance predicted again", again.Cov.Float64s(), cov, 0),
+		differ("probabilities predicted again", again.Latents().Probs, p.probs, 0))
 }
 
 // wrongInputs: errors that say what was found and what expected, after which the

@@ -15,10 +15,12 @@ func (s *Settings) Estimate(ctx context.Context, p gp.Problem, r gp.Run) (gp.Est
 	if err := p.Check(); err != nil {
 		return gp.Estimate{}, err
 	}
-	c, err := s.complete(p)
+	start := time.Now()
+	c, _, err := s.settled(ctx, p, gp.Run{Seed: r.Seed, Memory: r.Memory})
 	if err != nil {
 		return gp.Estimate{}, err
 	}
+	choice := time.Since(start).Seconds()
 	o := c.options(p)
 	q, e, err := estimated(ctx, p, r, o)
 	if err != nil {
@@ -35,7 +37,7 @@ func (s *Settings) Estimate(ctx context.Context, p gp.Problem, r gp.Run) (gp.Est
 	case c.Hyper == hyperMarglik:
 		solves = 12
 	}
-	e.Seconds += float64(solves) * q.solving(rows) / gp.Speed()
+	e.Seconds += choice + float64(solves)*q.solving(rows)/gp.Speed()
 	switch {
 	case o.Structure != KFAC && o.Structure != Diagonal:
 		e.Cheaper = "--structure kfac"

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
@@ -16,7 +17,7 @@ import (
 // validation rows.
 type Settings struct {
 	Structure string   `set:"structure" choice:"full kfac diag lowrank" help:"form of the weights' curvature matrix, exact or approximate"`
-	Weights   []string `set:"weights" default:"all" help:"weights that are uncertain: all, last-layer, or names of parameters, with * for any letters"`
+	Weights   []string `set:"weights" default:"all" help:"weights that are uncertain: all, last-layer, informative:K for the K layers about which the rows say most, or names of parameters, with * for any letters"`
 	Rank      int      `set:"rank" auto:"100 with the structure lowrank" min:"1" help:"number of eigenvectors that the structure lowrank keeps"`
 
 	Hyper    string  `set:"hyper" choice:"marglik grid fixed" auto:"grid on validation rows for classes, for kfac and diag, and for networks from elsewhere; otherwise marglik" help:"how prior std and noise std are found: by the marginal likelihood, by the validation rows, or not at all"`
@@ -47,8 +48,8 @@ func (s *Settings) Label() string {
 	c.fill()
 	choice := ""
 	switch {
-	case len(c.Weights) == 1 && c.Weights[0] == lastLayer:
-		choice = lastLayer
+	case len(c.Weights) == 1 && (c.Weights[0] == lastLayer || strings.HasPrefix(c.Weights[0], gp.Informative)):
+		choice = c.Weights[0]
 	case len(c.Weights) > 0 && !slices.Equal(c.Weights, []string{allWeights}):
 		choice = arrayCount(len(c.Weights))
 	}
@@ -166,7 +167,7 @@ func (s *Settings) Fit(ctx context.Context, p gp.Problem, r gp.Run) (*gp.Fitted,
 	if err := p.Check(); err != nil {
 		return nil, err
 	}
-	c, err := s.complete(p)
+	c, notes, err := s.settled(ctx, p, r)
 	if err != nil {
 		return nil, err
 	}
@@ -178,7 +179,24 @@ func (s *Settings) Fit(ctx context.Context, p gp.Problem, r gp.Run) (*gp.Fitted,
 	if err != nil {
 		return nil, err
 	}
-	return q.fitted(ctx, p, settings.Map(c), c.notes(p, q))
+	return q.fitted(ctx, p, settings.Map(c), append(notes, c.notes(p, q)...))
+}
+
+// settled returns the complete settings with the weights that the training rows choose, and a
+// note that says which these are.
+func (s *Settings) settled(ctx context.Context, p gp.Problem, r gp.Run) (*Settings, []string, error) {
+	c := *s
+	byRows := len(c.Weights) == 1 && strings.HasPrefix(c.Weights[0], gp.Informative)
+	if byRows {
+		c.Weights = nil
+	}
+	done, err := c.complete(p)
+	if err != nil || !byRows {
+		return done, nil, err
+	}
+	var notes []string
+	done.Weights, notes, err = gp.InformativeWeights(ctx, p, r, s.Weights)
+	return done, notes, err
 }
 
 // options are those of the function Fit, for complete settings.

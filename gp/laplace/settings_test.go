@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/go-valla/valla/gp"
@@ -321,5 +322,23 @@ func TestRun(t *testing.T) {
 	a, b := fitSettings(t, &Settings{Subset: 5}, p, gp.Run{Seed: 1}), fitSettings(t, &Settings{Subset: 5}, p, gp.Run{Seed: 2})
 	if fixture.RelErr(a.Record.PriorStds, b.Record.PriorStds) == 0 {
 		t.Error("two seeds give one subset")
+	}
+}
+
+// TestInformativeWeights: the layer that the rows choose is in the record, and the fit is that of
+// its names.
+func TestInformativeWeights(t *testing.T) {
+	p := newProblem(t, 95, tensor.Float64, 30, 4, 1).posed(gaussianNoise)
+	f := fitSettings(t, &Settings{Structure: "kfac", Weights: []string{"informative:1"}, PriorStd: 1, NoiseStd: 1, Hyper: "fixed"}, p, gp.Run{})
+	if len(f.Record.Notes) == 0 || !strings.HasPrefix(f.Record.Notes[0], "The uncertain weights") {
+		t.Errorf("notes %q", f.Record.Notes)
+	}
+	names, _ := f.Record.Settings["weights"].([]string)
+	if held := f.Posterior.(*Posterior).Header().Weights; len(held) != 2 || !slices.Equal(held, names) {
+		t.Errorf("weights %q, recorded %q", held, names)
+	}
+	bad := &Settings{Weights: []string{"informative:9"}}
+	if _, err := bad.Fit(t.Context(), p, gp.Run{}); err == nil || !errors.Is(err, settings.ErrSetting) {
+		t.Errorf("nine layers: %v", err)
 	}
 }

@@ -155,9 +155,6 @@ func (f *fitting) notes() (notes []string) {
 	if m := f.q.points.Shape()[0]; m < f.s.Points {
 		note("%d points instead of %d: there are no more rows to draw from.", m, f.s.Points)
 	}
-	if f.q.own {
-		note("Predictions have SFR's own mean, which is not the network's output.")
-	}
 	if j := f.q.jitter(); j > 0 {
 		note("The kernel among the points is singular: %g of its mean diagonal was added to it. Points lie upon each other, or there are more of them than weights; fewer would do (--points).", j)
 	}

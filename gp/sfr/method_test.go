@@ -39,9 +39,6 @@ func TestMethod(t *testing.T) {
 	gptest.CheckMethod(t, gptest.MethodCase{Method: Method, Variants: variants(), Case: func(p gp.Problem, f *gp.Fitted, c *gptest.Case) {
 		q := f.Posterior.(*Posterior)
 		c.Batch = PredictBatch
-		if q.own {
-			c.Net = nil
-		}
 		if q.joint || q.outputs == 1 {
 			c.Prior, c.PriorVariance = jacobian.NTK{Net: p.Net}, q.prior*q.prior
 		}

@@ -34,6 +34,7 @@ var (
 	_ gp.JointPosterior = (*Posterior)(nil)
 	_ gp.Stored         = (*Posterior)(nil)
 	_ gp.Updater        = (*Posterior)(nil)
+	_ gp.OwnMean        = (*Posterior)(nil)
 )
 
 // PriorStd returns σ₀.
@@ -41,6 +42,14 @@ func (p *Posterior) PriorStd() float64 { return p.prior }
 
 // Points returns the inputs [M,…] of the inducing variables. They are not to be changed.
 func (p *Posterior) Points() *tensor.Dense { return p.points }
+
+// OwnMean implements gp.OwnMean.
+func (p *Posterior) OwnMean() string {
+	if !p.own {
+		return ""
+	}
+	return "Predictions have SFR's own mean, which is not the network's output."
+}
 
 // String implements gp.Stored.
 func (p *Posterior) String() string { return label(p.points.Shape()[0], p.own, p.joint) }

@@ -162,8 +162,22 @@ func (c *Classification) Fill(ctx context.Context, g gp.Latents, _ float64, o Pr
 	if len(targets) != 1 || targets[0] != c.Name {
 		targets = c.Targets()
 	}
-	*p = Prediction{Targets: targets, Classes: c.Classes, Labels: c.Names, Link: cmp.Or(o.Link, Probit), Probs: resized(p.Probs, len(g.Mean))}
+	usual := Probit
+	if len(g.Probs) > 0 {
+		usual = Own
+	}
+	*p = Prediction{Targets: targets, Classes: c.Classes, Labels: c.Names, Link: cmp.Or(o.Link, usual), Probs: resized(p.Probs, len(g.Mean))}
+	return c.fillProbs(ctx, g, o, p)
+}
+
+// fillProbs sets the probabilities by the link of p.
+func (c *Classification) fillProbs(ctx context.Context, g gp.Latents, o PredictOptions, p *Prediction) error {
 	switch p.Link {
+	case Own:
+		if len(g.Probs) == 0 {
+			return settings.Errorf("link %q of a posterior without probabilities of its own, expected %q or %q", Own, Probit, MonteCarlo)
+		}
+		copy(p.Probs, g.Probs)
 	case Probit:
 		gp.Probit(p.Probs, g, c.Size())
 	case Bridge:
@@ -178,7 +192,7 @@ func (c *Classification) Fill(ctx context.Context, g gp.Latents, _ float64, o Pr
 		}
 		copy(p.Probs, probs.Float64s())
 	default:
-		return settings.Errorf("link %q, expected %q, %q or %q", o.Link, Probit, MonteCarlo, Bridge)
+		return settings.Errorf("link %q, expected %q, %q, %q or %q", o.Link, Probit, MonteCarlo, Bridge, Own)
 	}
 	return nil
 }

@@ -63,19 +63,21 @@ func scored(o Outputs, p *Prediction, y *tensor.Dense) (Scores, error) {
 	return s.Scores()
 }
 
-// Link says how class probabilities are computed from the Gaussian of the logits.
+// Link says how class probabilities are computed: from the Gaussian of the logits, or by the
+// posterior itself.
 type Link string
 
 // The links.
 const (
-	Probit     Link = "probit" // gp.ProbitProbs; the default
+	Probit     Link = "probit" // gp.ProbitProbs; the default, unless the posterior has Own
 	MonteCarlo Link = "mc"     // the mean of softmax over samples, gp.MonteCarloProbs
 	Bridge     Link = "bridge" // the Laplace bridge, gp.Bridge
+	Own        Link = "own"    // gp.Gaussian.Probs, which only some posteriors have
 )
 
 // PredictOptions say how predictions are made. The zero value is ready to use.
 type PredictOptions struct {
-	Link    Link   // of classes; "" means Probit
+	Link    Link   // of classes; "" means Own where the posterior has it, and else Probit
 	Samples int    // of MonteCarlo; 0 means gp.Samples
 	Seed    uint64 // of MonteCarlo
 	// First is the number of the first row in the whole set, of which it is a part. The samples

@@ -34,11 +34,16 @@ func (s *Settings) Estimate(ctx context.Context, p gp.Problem, r gp.Run) (gp.Est
 		}
 		p.Train = p.Train.Rows(rows)
 	}
+	start := time.Now()
+	if c.Weights, _, err = gp.InformativeWeights(ctx, p, gp.Run{Seed: r.Seed, Memory: r.Memory}, c.Weights); err != nil {
+		return gp.Estimate{}, err
+	}
+	choice := time.Since(start).Seconds()
 	t, err := c.measured(ctx, p, r)
 	if err != nil {
 		return gp.Estimate{}, err
 	}
-	e := gp.Estimate{Seconds: t.start + t.step*float64(c.Iterations), Bytes: t.bytes, Cheaper: "fewer --iterations"}
+	e := gp.Estimate{Seconds: choice + t.start + t.step*float64(c.Iterations), Bytes: t.bytes, Cheaper: "fewer --iterations"}
 	if p.Validation != nil {
 		e.Seconds += t.validation * math.Ceil(float64(c.Iterations)/float64(max(1, c.ValidateEvery)))
 	}

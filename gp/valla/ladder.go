@@ -1,10 +1,12 @@
 package valla
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/train"
 	"gorgonia.org/tensor"
 )
@@ -157,17 +159,52 @@ func (l *ladder) changed(rho float64, done int) {
 // otherwise returns those that are remembered.
 func (l *ladder) spectra(f *frame, fresh bool) ([]*spectrum, error) {
 	m, all := l.m, make([]*spectrum, l.rungs)
-	for i := range all {
+	return all, l.each(func(i int) (err error) {
 		if !fresh {
 			all[i] = &spectrum{f, l.gamma.Float64s()[i*m : (i+1)*m], l.u.Float64s()[i*m*m : (i+1)*m*m]}
-			continue
+			return nil
 		}
-		var err error
 		if all[i], err = f.spectrum(l.natural(i)); err != nil {
-			return nil, fmt.Errorf("%w; %v", err, l)
+			return fmt.Errorf("%w; %v", err, l)
+		}
+		return nil
+	})
+}
+
+// each calls do for every rung, at the same time where there are threads. The leading rung,
+// which has the most to do, comes first.
+func (l *ladder) each(do func(i int) error) error {
+	job := rungJob{do, l.lead(), make([]error, l.rungs)}
+	if l.m <= smallRung || kernel.Threads() <= l.rungs {
+		kernel.Parallel(l.rungs, job)
+	} else {
+		for part := range l.rungs {
+			job.Run(part, l.rungs)
 		}
 	}
-	return all, nil
+	return cmp.Or(job.errs...)
+}
+
+// smallRung is the M up to which the matrices of a rung are too small to be shared among
+// threads.
+const smallRung = 256
+
+// rungJob is the kernel.Job of each.
+type rungJob struct {
+	do   func(i int) error
+	lead int
+	errs []error
+}
+
+// Run implements kernel.Job.
+func (j rungJob) Run(part, _ int) {
+	switch part {
+	case 0:
+		part = j.lead
+	case j.lead:
+		part = 0
+	}
+	j.errs[part] = j.do(part)
 }
 
 // trial is a σ₀ with what belongs to it.

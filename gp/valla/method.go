@@ -49,6 +49,9 @@ func (s *Settings) FitBeside(ctx context.Context, p gp.Problem, r gp.Run, beside
 	if f.s.Optimizer != optimizerNatural && beside.Train != nil {
 		return nil, settings.Errorf("optimizer %s beside another posterior, expected %s", f.s.Optimizer, optimizerNatural)
 	}
+	if f.s.Weights, f.weightNotes, err = gp.InformativeWeights(ctx, p, r, f.s.Weights); err != nil {
+		return nil, err
+	}
 	if f.p.Net, err = chosen(p.Net, f.s.Weights); err != nil {
 		return nil, settings.Errorf("weights: %w", err)
 	}
@@ -82,6 +85,8 @@ type fitting struct {
 	s Settings // complete
 
 	beside Beside
+
+	weightNotes []string // on the choice of weights
 
 	layer *Layer
 	lik   likelihood.Likelihood

@@ -26,7 +26,7 @@ type natural struct {
 	dt      tensor.Dtype
 
 	draws  *draws
-	local  *local
+	locals []*local // one for each rung
 	ladder *ladder
 	inputs *inputs
 	check  *validation // nil without validation examples
@@ -66,8 +66,12 @@ func newNatural(ctx context.Context, f Natural, x, y *tensor.Dense) (*natural, e
 	if n.inputs, err = n.newInputs(x, y); err != nil {
 		return nil, err
 	}
-	if n.local, err = newLocal(f.Likelihood, n.alpha, n.inputs.size, n.outputs, n.dt); err != nil {
-		return nil, err
+	for range rungs {
+		l, err := newLocal(f.Likelihood, n.alpha, n.inputs.size, n.outputs, n.dt)
+		if err != nil {
+			return nil, err
+		}
+		n.locals = append(n.locals, l)
 	}
 	if f.ValidationX != nil {
 		if n.check, err = n.newValidation(); err != nil {

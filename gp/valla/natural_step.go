@@ -3,6 +3,7 @@ package valla
 import (
 	"context"
 	"math"
+	"slices"
 
 	"github.com/go-valla/valla/internal/kernel"
 )
@@ -137,21 +138,21 @@ func (n *natural) part(ask request, v values) (*sums, []float64, error) {
 	}
 	e := n.whiten(out.spectra[0].frame, v)
 	cotangents := make([]float64, n.ladder.m)
-	for i, p := range out.spectra {
+	out.t, out.noise = make([][]float64, n.ladder.rungs), make([][]float64, n.ladder.rungs)
+	err = n.ladder.each(func(i int) error {
+		p := out.spectra[i]
 		m, err := n.marginals(i, p, e, ask.weights)
 		if err != nil {
-			return nil, nil, err
+			return err
 		}
 		out.losses[i] -= m.sum
-		out.t = append(out.t, weightedGram(p.m, m.lambda, e.v))
-		out.noise = append(out.noise, m.gradients)
+		out.t[i], out.noise[i] = weightedGram(p.m, m.lambda, e.v), m.gradients
 		if i == n.ladder.lead() && !n.f.FixInducing {
-			if cotangents, err = n.cotangents(i, p, e, m, out.t[i], ask); err != nil {
-				return nil, nil, err
-			}
+			cotangents, err = n.cotangents(i, p, e, m, out.t[i], ask)
 		}
-	}
-	return out, cotangents, nil
+		return err
+	})
+	return out, cotangents, err
 }
 
 // begin prepares the sums of a part: in the first one the spectra and the divergences from
@@ -181,16 +182,22 @@ func (n *natural) step(s *sums, p pace, iteration int) error {
 	if s.fresh {
 		n.ladder.remember(s.spectra)
 	}
-	for i, sum := range s.t {
-		rho, d, err := p.step(s.spectra[i], n.ladder.scale(i), n.ladder.away(i, sum))
+	made := make([]float64, n.ladder.rungs) // ρ
+	err := n.ladder.each(func(i int) error {
+		rho, d, err := p.step(s.spectra[i], n.ladder.scale(i), n.ladder.away(i, s.t[i]))
 		if err != nil {
 			return err
 		}
-		if rho < p.rho {
-			n.ladder.outdate()
-		}
+		made[i] = rho
 		copy(n.ladder.natural(i), n.ladder.stepped(i, rho, d))
 		n.ladder.losses.Float64s()[i] += s.losses[i]
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if slices.Min(made) < p.rho {
+		n.ladder.outdate()
 	}
 	n.ladder.changed(p.rho, iteration+1)
 	return nil

@@ -42,10 +42,11 @@ func (n *natural) marginals(i int, p *spectrum, e examples, weights []float64) (
 	m := marginals{w: p.rotate(e.v)}
 	q := p.variance(n.ladder.scale(i), e.diag, m.w)
 	kernel.Add(q, q, e.beside)
-	if err := n.local.run(n.ladder.params(i), e.y, e.mean, q, weights); err != nil {
+	local := n.locals[i]
+	if err := local.run(n.ladder.params(i), e.y, e.mean, q, weights); err != nil {
 		return m, err
 	}
-	m.lambda, m.sum, m.gradients = n.local.lambda(len(weights)), n.local.sum(), n.local.gradients()
+	m.lambda, m.sum, m.gradients = local.lambda(len(weights)), local.sum(), local.gradients()
 	return m, nil
 }
 

@@ -16,7 +16,7 @@ import (
 // method: the matrix is cut into two smaller ones and a correction of rank one (Gu and
 // Eisenstat 1995). It overwrites d and e. The largest elements must be of order 1, because
 // divide takes elements below 1e-100 for 0.
-func divide(d, e []float64) (values, vectors []float64, err error) {
+func divide(d, e []float64, work *scratch) (values, vectors []float64, err error) {
 	for _, v := range [][]float64{d, e} {
 		for i := range v {
 			if math.Abs(v[i]) < 1e-100 {
@@ -24,7 +24,7 @@ func divide(d, e []float64) (values, vectors []float64, err error) {
 			}
 		}
 	}
-	t := division{n: len(d), d: d, e: e, q: make([]float64, len(d)*len(d))}
+	t := division{n: len(d), d: d, e: e, q: make([]float64, len(d)*len(d)), work: work}
 	err = t.solve(0, t.n)
 	return t.d, t.q, err
 }
@@ -35,6 +35,7 @@ type division struct {
 	n    int
 	d, e []float64
 	q    []float64 // [n,n]
+	work *scratch
 }
 
 const smallest = 32 // order of a part that is solved directly
@@ -43,7 +44,7 @@ const smallest = 32 // order of a part that is solved directly
 func (t *division) solve(lo, hi int) error {
 	n := hi - lo
 	if n <= smallest {
-		work := make([]float64, max(1, 2*n-2))
+		work := t.work.take(max(1, 2*n-2))
 		q := t.q[lo*t.n+lo:]
 		if !(gonum.Implementation{}).Dsteqr(lapack.EVTridiag, n, t.d[lo:hi], t.e[lo:max(lo, hi-1)], q, t.n, work) {
 			return fmt.Errorf("eigen: no eigenvalues of a tridiagonal matrix of order %d found", n)
@@ -69,13 +70,14 @@ func (t *division) solve(lo, hi int) error {
 // of the first half's eigenvectors followed by the first row of the second half's.
 func (t *division) merge(lo, mid, hi int, rho float64) {
 	n := hi - lo
-	z := slices.Clone(t.q[(mid-1)*t.n+lo : (mid-1)*t.n+mid])
-	z = append(z, t.q[mid*t.n+mid:mid*t.n+hi]...)
+	z := t.work.take(n)
+	copy(z, t.q[(mid-1)*t.n+lo:(mid-1)*t.n+mid])
+	copy(z[mid-lo:], t.q[mid*t.n+mid:mid*t.n+hi])
 	if t.e[mid-1] < 0 {
 		kernel.Neg(z[mid-lo:], z[mid-lo:])
 	}
 	kept, gone := t.deflate(lo, hi, z, rho)
-	s := newSecular(rho, len(kept))
+	s := newSecular(rho, len(kept), t.work)
 	for i, c := range kept {
 		s.d[i], s.z[i] = t.d[lo+c], z[c]
 	}
@@ -132,8 +134,8 @@ func (t *division) rotate(lo, hi, j, i int, c, s float64) {
 // eigenvalue.
 func (t *division) assemble(lo, n int, kept, gone []int, s *secular) {
 	k := len(kept)
-	old, turned := make([]float64, n*k), make([]float64, n*k)
-	rest := make([]float64, n*len(gone))
+	old, turned := t.work.take(n*k), t.work.take(n*k)
+	rest := t.work.take(n * len(gone))
 	for r := range n {
 		row := t.q[(lo+r)*t.n+lo:]
 		for i, c := range kept {
@@ -144,7 +146,7 @@ func (t *division) assemble(lo, n int, kept, gone []int, s *secular) {
 		}
 	}
 	kernel.Gemm(false, true, n, k, k, 1, old, max(1, k), s.diff, max(1, k), 0, turned, max(1, k))
-	values := make([]float64, n)
+	values := t.work.take(n)
 	for i := range kept {
 		values[i] = s.root(i)
 	}

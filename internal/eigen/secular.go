@@ -14,16 +14,17 @@ import (
 // Zero j lies between d_j and d_{j+1}; the last one lies right of all d. A zero is kept as
 // its distance μ from the nearest d, so that all differences d_i − λ_j are accurate.
 type secular struct {
-	rho  float64
-	k    int
-	d, z []float64 // [k]
-	near []int     // of each zero, the index of the nearest d
-	mu   []float64
-	diff []float64 // [k,k], row j: d_i − λ_j; after vectors, the eigenvector of λ_j
+	rho   float64
+	k     int
+	d, z  []float64 // [k]
+	near  []int     // of each zero, the index of the nearest d
+	mu    []float64
+	exact []float64 // [k], of vectors
+	diff  []float64 // [k,k], row j: d_i − λ_j; after vectors, the eigenvector of λ_j
 }
 
-func newSecular(rho float64, k int) *secular {
-	return &secular{rho: rho, k: k, d: make([]float64, k), z: make([]float64, k), near: make([]int, k), mu: make([]float64, k), diff: make([]float64, k*k)}
+func newSecular(rho float64, k int, work *scratch) *secular {
+	return &secular{rho: rho, k: k, d: work.take(k), z: work.take(k), near: make([]int, k), mu: work.take(k), diff: work.take(k * k), exact: work.take(k)}
 }
 
 // parts is the number of parts into which Run cuts the zeros.
@@ -142,7 +143,7 @@ func (s *secular) step(j int, row []float64, mu, f, left, right float64) float64
 //
 // which makes the vectors orthogonal (Gu and Eisenstat 1994).
 func (s *secular) vectors() {
-	exact := make([]float64, s.k)
+	exact := s.exact
 	for i := range exact {
 		exact[i] = 1
 	}

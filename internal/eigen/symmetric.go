@@ -23,8 +23,10 @@ func Symmetric(n int, a []float64) (values, vectors []float64, err error) {
 		scale = 1
 	}
 	kernel.Scale(a, 1/scale, a)
-	t := reduce(n, a)
-	values, vectors, err = divide(t.d, t.e)
+	work := scratches.Get().(*scratch)
+	defer work.release()
+	t := reduce(n, a, work)
+	values, vectors, err = divide(t.d, t.e, work)
 	if err == nil {
 		t.apply(vectors)
 		kernel.Scale(values, scale, values)
@@ -39,17 +41,21 @@ type tridiagonal struct {
 	d, e []float64 // [n], [n−1]
 	v    []float64 // [n,n]: row k holds v_k, which is 0 up to element k and 1 at element k+1
 	tau  []float64
+	work *scratch
 }
 
-const panel = 32 // reflections that are applied together
+const (
+	panel       = 32      // reflections that are applied together
+	leastVector = 1 << 15 // multiplications with a vector that are worth a thread
+)
 
 // reduce makes the symmetric matrix a tridiagonal and overwrites it. Each reflection changes
 // the columns after it by a −= v wᵀ + w vᵀ. For the columns right of a panel this is done
 // once for all reflections of the panel, by matrix products (Dongarra, Sorensen and
 // Hammarling 1989).
-func reduce(n int, a []float64) tridiagonal {
-	t := tridiagonal{n: n, d: make([]float64, n), e: make([]float64, max(0, n-1)), v: make([]float64, n*n), tau: make([]float64, n)}
-	w := make([]float64, panel*n)
+func reduce(n int, a []float64, work *scratch) tridiagonal {
+	t := tridiagonal{n: n, d: make([]float64, n), e: work.take(max(0, n-1)), v: work.take(n * n), tau: work.take(n), work: work}
+	w := work.take(panel * n)
 	for first := 0; first < n; first += panel {
 		last := min(first+panel, n)
 		for k := first; k < last; k++ {
@@ -83,7 +89,7 @@ func (t tridiagonal) column(a, w []float64, first, k int) {
 	clear(w[(k-first)*n : (k-first)*n+k+1])
 	copy(v, col[1:])
 	t.e[k], t.tau[k] = reflect(v)
-	kernel.Parallel(kernel.Threads(), timesVector{u, a[(k+1)*n+k+1:], n, v})
+	kernel.Parallel(kernel.Parts(len(u), len(u)*len(v), leastVector), timesVector{u, a[(k+1)*n+k+1:], n, v})
 	for i := first; i < k; i++ {
 		vi, ui := t.v[i*n+k+1:(i+1)*n], w[(i-first)*n+k+1:(i-first+1)*n]
 		c, s := kernel.Dot(ui, v), kernel.Dot(vi, v)
@@ -127,7 +133,7 @@ func (t timesVector) Run(part, parts int) {
 // H_i … H_j = I − Vᵀ T V with a triangular T (Schreiber and Van Loan 1989).
 func (t tridiagonal) apply(z []float64) {
 	n := t.n
-	m, tm := make([]float64, panel*n), make([]float64, panel*n)
+	m, tm := t.work.take(panel*n), t.work.take(panel*n)
 	for first := (n - 1) / panel * panel; first >= 0; first -= panel {
 		size, rows := min(first+panel, n)-first, n-first
 		v, below := t.v[first*n+first:], z[first*n:]
@@ -139,12 +145,11 @@ func (t tridiagonal) apply(z []float64) {
 
 // triangle returns the T of apply for size reflections, from number first on.
 func (t tridiagonal) triangle(first, size int) []float64 {
-	out := make([]float64, size*size)
+	out, dots := t.work.take(size*size), t.work.take(size)
 	for i := range size {
 		tau := t.tau[first+i]
 		out[i*size+i] = tau
 		vi := t.v[(first+i)*t.n : (first+i+1)*t.n]
-		dots := make([]float64, i)
 		for j := range i {
 			dots[j] = -tau * kernel.Dot(t.v[(first+j)*t.n:(first+j+1)*t.n], vi)
 		}

@@ -176,7 +176,7 @@ func referenceValues(t *testing.T, n int, a []float64) []float64 {
 }
 
 func BenchmarkSymmetric(b *testing.B) {
-	for _, n := range []int{200, 784} {
+	for _, n := range []int{100, 200, 784} {
 		a := symmetricCases(n)["gram"]
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			for b.Loop() {

@@ -26,3 +26,7 @@ func detect() level {
 	}
 	return avx2
 }
+
+// Assembly names the processor instructions that the assembly in use has: "AVX2" or
+// "AVX-512"; "none" where the plain Go loops compute everything.
+func Assembly() string { return [...]string{"none", "AVX2", "AVX-512"}[simd] }

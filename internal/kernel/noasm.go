@@ -4,6 +4,9 @@ package kernel
 
 // Without assembly all functions use the plain Go loops.
 
+// Assembly names the processor instructions that the assembly in use has: here "none".
+func Assembly() string { return "none" }
+
 func strided() bool { return false }
 
 func tile[T Float](k int, alpha T, a []T, _, _ int, b []T, ldb int, c []T, ldc, rows, cols int, add bool) {

@@ -3,7 +3,6 @@ package serve
 import (
 	"encoding/json"
 	"net/http"
-	"net/http/httptest"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -35,13 +34,14 @@ func TestCalibrated(t *testing.T) {
 		}
 		o.Models = append(o.Models, Source{kind, path})
 	}
-	s, err := New(t.Context(), o)
+	s, err := New(o)
+	if err == nil {
+		err = s.Load(t.Context())
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := httptest.NewServer(s)
-	t.Cleanup(func() { h.Close(); s.Close() })
-	r := &running{Server: s, t: t, url: h.URL}
+	r := &running{Server: s, t: t, url: behind(t, s)}
 
 	rows, err := json.Marshal([][]float64{x.Float64s()[:2], x.Float64s()[2:]})
 	if err != nil {

@@ -30,7 +30,7 @@ func (s *Server) GRPC() *grpc.Server {
 var codesOf = map[int]codes.Code{
 	http.StatusBadRequest: codes.InvalidArgument, http.StatusUnauthorized: codes.Unauthenticated, http.StatusNotFound: codes.NotFound,
 	http.StatusRequestEntityTooLarge: codes.InvalidArgument, http.StatusTooManyRequests: codes.ResourceExhausted,
-	http.StatusInternalServerError: codes.Internal, http.StatusServiceUnavailable: codes.Unavailable, statusClosed: codes.Canceled,
+	http.StatusRequestTimeout: codes.DeadlineExceeded, http.StatusInternalServerError: codes.Internal, http.StatusServiceUnavailable: codes.Unavailable, statusClosed: codes.Canceled,
 }
 
 // intercept asks for a token, but not where the health is asked for, and makes errors those of
@@ -75,12 +75,24 @@ func (i *inference) ServerLive(context.Context, *oip.ServerLiveRequest) (*oip.Se
 
 // ServerReady implements the service.
 func (i *inference) ServerReady(context.Context, *oip.ServerReadyRequest) (*oip.ServerReadyResponse, error) {
-	return &oip.ServerReadyResponse{Ready: !i.s.draining.Load()}, nil
+	return &oip.ServerReadyResponse{Ready: i.s.ready() == nil}, nil
+}
+
+// version returns the version that a request names, to be released.
+func (i *inference) version(r interface {
+	GetName() string
+	GetVersion() string
+}) (*version, error) {
+	h, err := i.s.find(r.GetName())
+	if err != nil {
+		return nil, err
+	}
+	return h.take(r.GetVersion())
 }
 
 // ModelReady implements the service.
 func (i *inference) ModelReady(_ context.Context, r *oip.ModelReadyRequest) (*oip.ModelReadyResponse, error) {
-	v, err := i.s.version(r.Name, r.Version)
+	v, err := i.version(r)
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +107,7 @@ func (i *inference) ServerMetadata(context.Context, *oip.ServerMetadataRequest) 
 
 // ModelMetadata implements the service.
 func (i *inference) ModelMetadata(_ context.Context, r *oip.ModelMetadataRequest) (*oip.ModelMetadataResponse, error) {
-	v, err := i.s.version(r.Name, r.Version)
+	v, err := i.version(r)
 	if err != nil {
 		return nil, err
 	}
@@ -114,21 +126,25 @@ func (i *inference) ModelMetadata(_ context.Context, r *oip.ModelMetadataRequest
 
 // ModelInfer implements the service.
 func (i *inference) ModelInfer(ctx context.Context, r *oip.ModelInferRequest) (*oip.ModelInferResponse, error) {
-	if i.s.draining.Load() {
-		return nil, errDraining
-	}
-	v, err := i.s.version(r.ModelName, r.ModelVersion)
+	h, err := i.s.find(r.ModelName)
 	if err != nil {
 		return nil, err
 	}
-	defer v.release()
-	from := ""
+	q := &request{id: requestID(header(ctx, "x-request-id"))}
 	if p, ok := peer.FromContext(ctx); ok {
-		from = p.Addr.String()
+		q.from = p.Addr.String()
 	}
+	md, _ := metadata.FromIncomingContext(ctx)
 	var out *inferResponse
-	q := &request{version: v}
-	err = i.s.counted(ctx, q, requestID(header(ctx, "x-request-id")), from, func() error {
+	err = i.s.counted(propagator.Extract(ctx, carrier(md)), h, q, func() (err error) {
+		if err := h.enter(); err != nil {
+			return err
+		}
+		defer h.leave()
+		if q.version, err = h.take(r.ModelVersion); err != nil {
+			return err
+		}
+		defer q.release()
 		in, err := inferOf(r)
 		if err == nil {
 			out, err = i.s.inferred(q, in)

@@ -152,7 +152,7 @@ func TestGRPCEnd(t *testing.T) {
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- r.Server.Run(ctx, Listeners{HTTP: l[0], GRPC: l[1]}, 0, 10*time.Second) }()
+	go func() { ended <- r.Server.Run(ctx, Listeners{HTTP: l[0], GRPC: l[1]}, 0, 10*time.Second, func() {}) }()
 	conn, err := grpc.NewClient(l[1].Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		t.Fatal(err)

@@ -87,13 +87,21 @@ func start(t testing.TB, change func(*Options), kinds ...string) *running {
 		change(&o)
 	}
 	var err error
-	if r.Server, err = New(t.Context(), o); err != nil {
+	if r.Server, err = New(o); err == nil {
+		err = r.Server.Load(t.Context())
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
-	h := httptest.NewServer(r.Server)
-	t.Cleanup(func() { h.Close(); r.Close() })
-	r.url = h.URL
+	r.url = behind(t, r.Server)
 	return r
+}
+
+// behind starts a listener and returns its address; both end with the test.
+func behind(t testing.TB, s *Server) string {
+	h := httptest.NewServer(s)
+	t.Cleanup(func() { h.Close(); s.Close() })
+	return h.URL
 }
 
 // send sends a request and returns the answer with its body.

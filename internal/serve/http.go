@@ -13,9 +13,13 @@ import (
 	"mime"
 	"net/http"
 	"net/http/pprof"
+	"os"
 	"strconv"
 	"strings"
 	"time"
+
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/go-valla/valla"
 	"github.com/go-valla/valla/gp"
@@ -26,9 +30,13 @@ import (
 func (s *Server) routes() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /v2/health/live", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
-	mux.HandleFunc("GET /v2/health/ready", s.ready)
+	mux.HandleFunc("GET /v2/health/ready", func(w http.ResponseWriter, _ *http.Request) {
+		if err := s.ready(); err != nil {
+			refuse(w, err)
+		}
+	})
 	for _, path := range []string{"GET /v2", "GET /v2/{$}"} {
-		mux.HandleFunc(path, s.guarded(s.serverMetadata))
+		mux.HandleFunc(path, s.guarded(plainly(s.serverMetadata)))
 	}
 	for _, path := range []string{"/v2/models/{model}", "/v2/models/{model}/versions/{version}"} {
 		mux.HandleFunc("GET "+path, s.guarded(s.modelMetadata))
@@ -37,20 +45,24 @@ func (s *Server) routes() http.Handler {
 	}
 	mux.HandleFunc("POST /predict", s.guarded(s.answering(s.plain)))
 	mux.HandleFunc("POST /models/{model}/predict", s.guarded(s.answering(s.plain)))
-	mux.HandleFunc("GET /metrics", s.guarded(s.o.metrics.handler().ServeHTTP))
+	mux.HandleFunc("GET /metrics", s.guarded(plainly(s.o.metrics.handler().ServeHTTP)))
 	mux.HandleFunc("GET /{$}", s.page)
 	mux.HandleFunc("GET /page.js", asset("page.js", "text/javascript; charset=utf-8"))
 	mux.HandleFunc("GET /page.css", asset("page.css", "text/css; charset=utf-8"))
 	if s.o.PProf {
-		mux.HandleFunc("GET /debug/pprof/", s.guarded(pprof.Index))
-		mux.HandleFunc("GET /debug/pprof/profile", s.guarded(pprof.Profile))
+		mux.HandleFunc("GET /debug/pprof/", s.guarded(plainly(pprof.Index)))
+		mux.HandleFunc("GET /debug/pprof/profile", s.guarded(plainly(pprof.Profile)))
 	}
 	return s.identified(mux)
 }
 
-// identified gives each request an id, its own or a new one, which the answer and the log name.
+// identified gives each request an id, its own or a new one, which the answer and the log name. A
+// server that ends lets go of its clients' connections, so that their next requests go elsewhere.
 func (s *Server) identified(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if s.draining.Load() {
+			w.Header().Set("Connection", "close")
+		}
 		w.Header().Set("X-Request-Id", requestID(r.Header.Get("X-Request-Id")))
 		next.ServeHTTP(w, r)
 	})
@@ -75,18 +87,31 @@ func hashes(tokens []string) [][32]byte {
 	return out
 }
 
-// guarded lets requests with a token through, or all where there are no tokens.
-func (s *Server) guarded(next http.HandlerFunc) http.HandlerFunc {
-	if len(s.tokens) == 0 {
-		return next
-	}
+// handler answers a request, or returns why it does not.
+type handler func(w http.ResponseWriter, r *http.Request) error
+
+// guarded lets requests with a token through, or all where there are no tokens, and answers and
+// logs those that are refused.
+func (s *Server) guarded(next handler) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		if !s.known(r.Header.Get("Authorization")) {
-			w.Header().Set("WWW-Authenticate", "Bearer")
-			refuse(w, errToken)
+		var err error = errToken
+		if s.known(r.Header.Get("Authorization")) {
+			err = next(w, r)
+		}
+		if err == nil {
 			return
 		}
+		refuse(w, err)
+		status, message := statusOf(err)
+		s.o.Log.Info("refused", "id", w.Header().Get("X-Request-Id"), "method", r.Method, "path", r.URL.Path, "status", status, "from", r.RemoteAddr, "error", message)
+	}
+}
+
+// plainly is a handler that refuses nothing.
+func plainly(next http.HandlerFunc) handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
 		next(w, r)
+		return nil
 	}
 }
 
@@ -120,11 +145,17 @@ func reply(w http.ResponseWriter, v any) {
 	_, _ = w.Write(append(b, '\n'))
 }
 
-// ready says whether the server takes requests.
-func (s *Server) ready(w http.ResponseWriter, _ *http.Request) {
+// ready says whether the server takes requests, for any model.
+func (s *Server) ready() error {
 	if s.draining.Load() {
-		fail(w, http.StatusServiceUnavailable, "the server is shutting down")
+		return errDraining
 	}
+	for _, h := range s.models {
+		if h.present() == "" {
+			return &refusal{http.StatusServiceUnavailable, fmt.Sprintf("model %q is not loaded", h.name)}
+		}
+	}
+	return nil
 }
 
 // extensions are those of the protocol.
@@ -134,109 +165,119 @@ func (s *Server) serverMetadata(w http.ResponseWriter, _ *http.Request) {
 	reply(w, map[string]any{"name": "valla", "version": valla.Version(), "extensions": extensions})
 }
 
-// take returns the version that the path names, to be released, or answers with an error.
-func (s *Server) take(w http.ResponseWriter, r *http.Request) *version {
-	name := r.PathValue("model")
-	if name == "" {
-		name = r.URL.Query().Get("model")
-	}
-	v, err := s.version(name, r.PathValue("version"))
+// version returns the version that the path names, to be released.
+func (s *Server) version(r *http.Request) (*version, error) {
+	h, err := s.find(r.PathValue("model"))
 	if err != nil {
-		refuse(w, err)
+		return nil, err
 	}
-	return v
+	return h.take(r.PathValue("version"))
 }
 
-// version returns a version to be released. "" is any version, and as a name the only model.
-func (s *Server) version(name, hash string) (*version, error) {
-	if name == "" && len(s.models) == 1 {
-		name = s.models[0].name
-	}
-	h := s.find(name)
-	if h == nil {
-		var names []string
-		for _, m := range s.models {
-			names = append(names, m.name)
-		}
-		return nil, &refusal{http.StatusNotFound, fmt.Sprintf("model %q, expected one of %s", short(name), quoted(names))}
-	}
-	v := h.acquire()
-	if v == nil {
-		return nil, &refusal{http.StatusServiceUnavailable, fmt.Sprintf("model %q is not loaded", name)}
-	}
-	if hash != "" && hash != v.hash {
-		v.release()
-		return nil, &refusal{http.StatusNotFound, fmt.Sprintf("model %q has the version %s, not %q", name, v.hash, short(hash))}
-	}
-	return v, nil
-}
-
-func (s *Server) modelReady(w http.ResponseWriter, r *http.Request) {
-	if v := s.take(w, r); v != nil {
+func (s *Server) modelReady(_ http.ResponseWriter, r *http.Request) error {
+	v, err := s.version(r)
+	if err == nil {
 		v.release()
 	}
+	return err
 }
 
 // modelMetadata describes the inputs and outputs.
-func (s *Server) modelMetadata(w http.ResponseWriter, r *http.Request) {
-	v := s.take(w, r)
-	if v == nil {
-		return
+func (s *Server) modelMetadata(w http.ResponseWriter, r *http.Request) error {
+	v, err := s.version(r)
+	if err != nil {
+		return err
 	}
 	defer v.release()
 	reply(w, v.metadata())
+	return nil
 }
 
 // request is one for predictions on its way.
 type request struct {
-	*version
-	ctx     context.Context // with the limit of time
+	*version // nil until the body is there
+	id, from string
+	ctx      context.Context // with the limit of time
+	span     trace.Span
+	rows     int
+
+	// These are of HTTP.
 	w       http.ResponseWriter
 	r       *http.Request
 	body    []byte
 	content string // the media type of the body
-	rows    int
 }
 
 // answering wraps what answers a request for predictions: limits, the version, the count.
-func (s *Server) answering(answer func(*request) error) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		if s.draining.Load() {
-			refuse(w, errDraining)
-			return
+func (s *Server) answering(answer func(*request) error) handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		name := r.PathValue("model")
+		if name == "" {
+			name = r.URL.Query().Get("model")
 		}
-		v := s.take(w, r)
-		if v == nil {
-			return
-		}
-		defer v.release()
-		q := &request{version: v, w: w, r: r}
-		q.content, _, _ = mime.ParseMediaType(r.Header.Get("Content-Type"))
-		err := s.counted(r.Context(), q, w.Header().Get("X-Request-Id"), r.RemoteAddr, func() (err error) {
-			if q.body, err = io.ReadAll(http.MaxBytesReader(w, r.Body, s.o.MaxBytes)); err == nil {
-				err = answer(q)
-			}
+		h, err := s.find(name)
+		if err != nil {
 			return err
+		}
+		q := &request{id: w.Header().Get("X-Request-Id"), from: r.RemoteAddr, w: w, r: r}
+		q.content, _, _ = mime.ParseMediaType(r.Header.Get("Content-Type"))
+		ctx := propagator.Extract(r.Context(), propagation.HeaderCarrier(r.Header))
+		err = s.counted(ctx, h, q, func() (err error) {
+			if q.body, err = s.body(w, r); err != nil {
+				return err
+			}
+			if err := h.enter(); err != nil {
+				return err
+			}
+			defer h.leave()
+			if q.version, err = h.take(r.PathValue("version")); err != nil {
+				return err
+			}
+			defer q.release()
+			return answer(q)
 		})
 		if err != nil {
 			refuse(w, err)
 		}
+		return nil
 	}
 }
 
-// counted answers a request within the limit of time, and counts and logs it.
-func (s *Server) counted(ctx context.Context, q *request, id, from string, answer func() error) error {
+// body reads the body, which must come within the limit of time. Until it is there the request
+// holds no version, so that slow clients do not keep old ones in memory.
+func (s *Server) body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	c := http.NewResponseController(w)
+	_ = c.SetReadDeadline(time.Now().Add(s.o.Timeout)) // where the connection has deadlines
+	b, err := io.ReadAll(http.MaxBytesReader(w, r.Body, s.o.MaxBytes))
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return nil, &refusal{http.StatusRequestTimeout, fmt.Sprintf("the body was not there within %v", s.o.Timeout)}
+	} else if err != nil {
+		return nil, err
+	}
+	_ = c.SetReadDeadline(time.Time{})
+	return b, nil
+}
+
+// counted answers a request to a model within the limit of time, and counts, traces and logs it.
+func (s *Server) counted(ctx context.Context, h *hosted, q *request, answer func() error) error {
 	start := time.Now()
-	var cancel context.CancelFunc
-	q.ctx, cancel = context.WithTimeout(ctx, s.o.Timeout)
+	ctx, cancel := context.WithTimeout(ctx, s.o.Timeout)
 	defer cancel()
-	err := answer()
+	q.ctx, q.span = s.o.Tracer.Start(ctx, "predict", trace.WithSpanKind(trace.SpanKindServer))
+	var err error = errDraining
+	if !s.draining.Load() {
+		err = answer()
+	}
 	status, _ := statusOf(err)
 	took := time.Since(start)
-	s.o.metrics.request(q.name, status, took)
-	s.o.metrics.waiting.WithLabelValues(q.name).Set(float64(len(q.queue.jobs)))
-	s.o.Log.Info("request", "id", id, "model", q.name, "version", q.hash,
-		"status", status, "rows", q.rows, "seconds", took.Seconds(), "from", from, "error", text(err))
+	version := ""
+	if q.version != nil {
+		version = q.hash
+	}
+	s.o.metrics.request(h.name, status, took)
+	s.o.Log.Info("request", "id", q.id, "trace", q.trace(), "model", h.name, "version", version,
+		"status", status, "rows", q.rows, "seconds", took.Seconds(), "from", q.from, "error", text(err))
+	q.endSpan(h.name, version, status, err)
 	return err
 }
 

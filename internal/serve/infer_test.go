@@ -1,7 +1,6 @@
 package serve
 
 import (
-	"bytes"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
@@ -9,6 +8,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 )
 
@@ -221,11 +221,30 @@ func TestPlain(t *testing.T) {
 	if p := r.predicted("classes", 0.5, 90); len(one.Predictions) != 1 || one.Predictions[0]["class"] != strconv.Itoa(p.Best()[0]) {
 		t.Errorf("answer %v, expected class %d", one, p.Best()[0])
 	}
-	a, body := r.send(http.MethodPost, "/models/pairs/predict", "text/csv", []byte("\ufeffb,a\r\n90,0.5\r\n"), "Accept", "text/csv")
+}
+
+// TestPlainText: a table may have any separator that a file may have, and whatever type the program
+// gives that sends it.
+func TestPlainText(t *testing.T) {
+	r := start(t, func(o *Options) { o.MaxRows = 2 }, "pairs")
 	p := r.predicted("pairs", 0.5, 90)
-	lines := bytes.Split(bytes.TrimSpace(body), []byte("\n"))
-	if start := fmt.Sprintf("%g,%g,", p.Mean[0], p.Std()[0]); a.StatusCode != http.StatusOK || len(lines) != 2 ||
-		!bytes.HasPrefix(lines[0], []byte("mean_y,std_y,lower_y,upper_y,epistemic_y,aleatoric_y,mean_z,")) || !bytes.HasPrefix(lines[1], []byte(start[:12])) {
-		t.Errorf("status %d: %s, expected %s", a.StatusCode, body, start)
+	want := fmt.Sprintf("%g,%g,", p.Mean[0], p.Std()[0])[:12]
+	for _, c := range []struct{ kind, body string }{
+		{"text/csv", "\ufeffb,a\r\n90,0.5\r\n"}, {"text/csv; charset=utf-8", "b;a\n90;0.5"}, {"text/csv", "b|a\n90|0.5"},
+		{"text/tab-separated-values", "b\tmore\ta\n90\tx, y\t0.5\n"}, {"text/csv", "\"b\",\"a\"\n\"90\",\" 0.5\"\n"},
+		{"application/x-www-form-urlencoded", "b;a\n90;0.5"}, {"", "b,a\n90,0.5"},
+	} {
+		a, body := r.send(http.MethodPost, "/predict", c.kind, []byte(c.body), "Accept", "text/csv")
+		lines := strings.Split(strings.TrimSpace(string(body)), "\n")
+		if a.StatusCode != http.StatusOK || len(lines) != 2 || a.Header.Get("X-Model-Version") == "" ||
+			!strings.HasPrefix(lines[0], "mean_y,std_y,lower_y,upper_y,epistemic_y,aleatoric_y,mean_z,") || !strings.HasPrefix(lines[1], want) {
+			t.Errorf("%s %q: status %d: %s, expected %s", c.kind, c.body, a.StatusCode, body, want)
+		}
+	}
+	if a, body := r.send(http.MethodPost, "/predict", "text/csv", []byte("a,b\n1,2\n3,4\n5,6")); a.StatusCode != http.StatusRequestEntityTooLarge {
+		t.Errorf("three rows: status %d: %s", a.StatusCode, body)
+	}
+	if a, body := r.send(http.MethodPost, "/predict?header=no", "text/csv", []byte("a,b\n1,2")); a.StatusCode != http.StatusBadRequest {
+		t.Errorf("a header that is none: status %d: %s", a.StatusCode, body)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
@@ -20,7 +21,6 @@ type metrics struct {
 	rows     *prometheus.CounterVec   // model
 	unusual  *prometheus.CounterVec   // model
 	reloads  *prometheus.CounterVec   // model, result
-	waiting  *prometheus.GaugeVec     // model
 	info     *prometheus.GaugeVec     // model, version
 }
 
@@ -35,11 +35,18 @@ func newMetrics() *metrics {
 		rows:     prometheus.NewCounterVec(prometheus.CounterOpts{Name: "valla_rows_total", Help: "Rows predicted."}, []string{"model"}),
 		unusual:  prometheus.NewCounterVec(prometheus.CounterOpts{Name: "valla_unusual_rows_total", Help: "Rows whose latent standard deviation is above that of 99 % of the training rows."}, []string{"model"}),
 		reloads:  prometheus.NewCounterVec(prometheus.CounterOpts{Name: "valla_reloads_total", Help: "Files that were loaded again, by result."}, []string{"model", "result"}),
-		waiting:  prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "valla_queue_requests", Help: "Requests that wait."}, []string{"model"}),
 		info:     prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "valla_model_info", Help: "1 for the version that answers."}, []string{"model", "version"}),
 	}
-	m.registry.MustRegister(m.requests, m.seconds, m.waited, m.batched, m.rows, m.unusual, m.reloads, m.waiting, m.info)
+	m.registry.MustRegister(m.requests, m.seconds, m.waited, m.batched, m.rows, m.unusual, m.reloads, m.info,
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
+}
+
+// queue adds the queue of a model.
+func (m *metrics) queue(h *hosted) {
+	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "valla_queue_requests", Help: "Requests that wait or are computed.", ConstLabels: prometheus.Labels{"model": h.name},
+	}, func() float64 { return float64(len(h.room)) }))
 }
 
 // batch returns what a queue reports its batches to.

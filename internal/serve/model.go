@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"sync"
 	"time"
@@ -92,6 +93,7 @@ func hashOf(path string) (string, error) {
 // hosted is a name that the server knows, with the version that answers at present.
 type hosted struct {
 	name, path string
+	room       chan struct{} // has an element for each request at hand
 
 	mu      sync.RWMutex
 	current *version // nil while none could be loaded
@@ -109,6 +111,32 @@ func (h *hosted) acquire() *version {
 		h.current.inflight.Add(1)
 	}
 	return h.current
+}
+
+// enter makes a request one of those at hand, until it leaves, or returns errFull. It is asked before
+// the body is parsed, so that a refusal costs little.
+func (h *hosted) enter() error {
+	select {
+	case h.room <- struct{}{}:
+		return nil
+	default:
+		return errFull
+	}
+}
+
+func (h *hosted) leave() { <-h.room }
+
+// take returns the present version, to be released. hash is that which is expected; "" is any.
+func (h *hosted) take(hash string) (*version, error) {
+	v := h.acquire()
+	if v == nil {
+		return nil, &refusal{http.StatusServiceUnavailable, fmt.Sprintf("model %q is not loaded", h.name)}
+	}
+	if hash != "" && hash != v.hash {
+		v.release()
+		return nil, &refusal{http.StatusNotFound, fmt.Sprintf("model %q has the version %s, not %q", h.name, v.hash, short(hash))}
+	}
+	return v, nil
 }
 
 // present returns the hash of the version that answers, "" if there is none.

@@ -3,7 +3,13 @@ package serve
 import (
 	"log/slog"
 	"time"
+
+	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/noop"
 )
+
+// TracerName is the name of the scope of the server's traces.
+const TracerName = "github.com/go-valla/valla/internal/serve"
 
 // Source is a model file and the name under which it answers.
 type Source struct{ Name, Path string }
@@ -16,7 +22,7 @@ type Options struct {
 	MaxBytes int64         // of a request's body; 0 means 16 MiB
 	Timeout  time.Duration // of a request, until it has its answer; 0 means 10 s
 
-	Queue      int           // requests that may wait, for each model; 0 means 256
+	Queue      int           // requests that may wait or be computed, for each model; 0 means 256
 	BatchRows  int           // rows that are computed together, about; 0 means 512
 	BatchDelay time.Duration // that a request waits for others; 0 means not at all
 	Memory     int64         // bytes for compiled predictions of a model; 0 means 1 GiB
@@ -27,6 +33,7 @@ type Options struct {
 	Tokens []string
 	PProf  bool         // serves profiles below /debug/pprof/
 	Log    *slog.Logger // nil: none
+	Tracer trace.Tracer // of OpenTelemetry, called TracerName; nil: none
 
 	metrics *metrics
 }
@@ -41,6 +48,9 @@ func (o Options) complete() Options {
 	orElse(&o.Reload, 2*time.Second)
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Tracer == nil {
+		o.Tracer = noop.NewTracerProvider().Tracer(TracerName)
 	}
 	o.metrics = newMetrics()
 	return o

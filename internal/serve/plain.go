@@ -1,33 +1,34 @@
 package serve
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/csv"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/go-valla/valla"
+	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp/task"
+	"github.com/go-valla/valla/internal/tablefile"
 )
 
 // plain answers a POST of rows as people try first: a JSON list of objects {"column": value},
-// {"rows": [...]} with such objects or with lists of values, or CSV with a header. The answer is
-// JSON, one object for each row, or CSV where the request asks for text/csv.
+// {"rows": [...]} with such objects or with lists of values, or a table of text as a file has it.
+// The answer is JSON, one object for each row, or CSV where the request asks for text/csv.
 func (s *Server) plain(q *request) error {
 	level, err := q.level()
 	if err != nil {
 		return err
 	}
 	var in rows
-	if q.content == "text/csv" {
-		in, err = q.csvRows(s.o.MaxRows)
-	} else {
+	if q.isJSON() {
 		in, err = q.jsonRows(s.o.MaxRows)
+	} else {
+		in, err = q.textRows(s.o.MaxRows)
 	}
 	if err != nil {
 		return err
@@ -63,33 +64,42 @@ func (q *request) level() (float64, error) {
 	return level, nil
 }
 
-// csvRows reads CSV with a header.
-func (q *request) csvRows(most int) (rows, error) {
-	r := csv.NewReader(bytes.NewReader(bytes.TrimPrefix(q.body, []byte("\ufeff"))))
-	r.ReuseRecord = true
-	header, err := r.Read()
+// isJSON says whether the body is JSON: by its type or, where that says neither, by its beginning,
+// because programs that send a file often give no type.
+func (q *request) isJSON() bool {
+	switch q.content {
+	case "application/json":
+		return true
+	case "text/csv", "text/tab-separated-values":
+		return false
+	}
+	start := bytes.TrimSpace(q.body)
+	return len(start) == 0 || start[0] == '[' || start[0] == '{'
+}
+
+// textRows reads a table of text as valla predict reads a file that is not packed.
+func (q *request) textRows(most int) (rows, error) {
+	body := bufio.NewReader(bytes.NewReader(q.body))
+	if kind, _ := tablefile.Sniff(body); kind != "" {
+		return rows{}, fmt.Errorf("the body is %s, expected a table of text or JSON", kind)
+	}
+	s, err := data.TableReader{Names: q.columns(), Header: q.r.URL.Query().Get("header")}.OpenText("request", body)
 	if err != nil {
-		return rows{}, fmt.Errorf("CSV: expected a header and rows: %w", err)
+		return rows{}, err
 	}
-	names := slices.Clone(header)
-	columns := make([]cells, len(names))
-	for i := range columns {
-		columns[i].words = []string{}
+	defer s.Close()
+	table, err := s.Next(most + 1)
+	if err != nil {
+		return rows{}, err
 	}
-	for n := 1; ; n++ {
-		record, err := r.Read()
-		switch {
-		case errors.Is(err, io.EOF):
-			return q.byName(names, columns, most)
-		case err != nil:
-			return rows{}, fmt.Errorf("CSV: %w", err)
-		case n > most:
-			return rows{}, tooMany(n, most)
-		}
-		for i, cell := range record {
-			columns[i].words = append(columns[i].words, cell)
-		}
+	if table.N() > most {
+		return rows{}, tooMany(table.N(), most)
 	}
+	x, err := q.model.Columns(table)
+	if err != nil {
+		return rows{}, err
+	}
+	return rows{x.Float64s(), table.N()}, nil
 }
 
 // byName makes rows of columns with names in order.
@@ -124,7 +134,7 @@ func (q *request) jsonRows(most int) (rows, error) {
 	}
 	switch {
 	case err != nil:
-		return rows{}, fmt.Errorf(`expected JSON, [{"column": value, …}, …] or {"rows": [[value, …], …]}, or CSV as text/csv: %w`, err)
+		return rows{}, fmt.Errorf(`expected JSON, [{"column": value, …}, …] or {"rows": [[value, …], …]}, or a table as text/csv: %w`, err)
 	case len(body.Rows) == 0:
 		return rows{}, errors.New("no rows")
 	case len(body.Rows) > most:

@@ -31,9 +31,12 @@ type job struct {
 	n      int
 	queued time.Time
 
-	g   gp.Latents // the answer, a copy of the job's own
-	err error
-	end chan struct{} // closed when the answer is there
+	g       gp.Latents // the answer, a copy of the job's own
+	err     error
+	started time.Time // when the batch was computed, which had so many rows
+	ended   time.Time
+	batch   int
+	end     chan struct{} // closed when the answer is there
 }
 
 func newQueue(v *version, o Options) *queue {
@@ -61,6 +64,7 @@ func (q *queue) latents(ctx context.Context, x []float64, n int) (gp.Latents, er
 	}
 	select {
 	case <-j.end:
+		j.trace()
 		return j.g, j.err
 	case <-ctx.Done():
 		return gp.Latents{}, ctx.Err()
@@ -135,6 +139,15 @@ func (b *batch) add(j *job) {
 
 // run computes the jobs. If that fails each is computed alone, so that all others succeed.
 func (b *batch) run(v *version) {
+	started := time.Now()
+	b.compute(v)
+	for _, j := range b.jobs {
+		j.started, j.ended, j.batch = started, time.Now(), b.n
+		close(j.end)
+	}
+}
+
+func (b *batch) compute(v *version) {
 	x := b.jobs[0].x
 	if len(b.jobs) > 1 {
 		for _, j := range b.jobs {
@@ -149,12 +162,10 @@ func (b *batch) run(v *version) {
 	if err := v.predict.Latents(ctx, x, &b.g); err != nil && len(b.jobs) > 1 {
 		for _, j := range b.jobs {
 			j.err = v.predict.Latents(j.ctx, j.x, &j.g)
-			close(j.end)
 		}
 		return
 	} else if err != nil {
 		b.jobs[0].err = err
-		close(b.jobs[0].end)
 		return
 	}
 	b.scatter(v.outputs)
@@ -164,13 +175,7 @@ func (b *batch) run(v *version) {
 func (b *batch) scatter(c int) {
 	at := 0
 	for _, j := range b.jobs {
-		j.g.Resize(j.n, c, len(b.g.Epistemic) > 0)
-		copy(j.g.Mean, b.g.Mean[at*c:])
-		copy(j.g.Cov, b.g.Cov[at*c*c:])
-		if len(j.g.Epistemic) > 0 {
-			copy(j.g.Epistemic, b.g.Epistemic[at*c:])
-		}
+		j.g.Take(b.g, at, j.n, c)
 		at += j.n
-		close(j.end)
 	}
 }

@@ -54,7 +54,10 @@ func statusOf(err error) (status int, message string) {
 // refuse answers with an error.
 func refuse(w http.ResponseWriter, err error) {
 	status, message := statusOf(err)
-	if status == http.StatusTooManyRequests || errors.Is(err, errDraining) {
+	if errors.Is(err, errToken) {
+		w.Header().Set("WWW-Authenticate", "Bearer")
+	}
+	if status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable {
 		w.Header().Set("Retry-After", "1")
 	}
 	fail(w, status, message)

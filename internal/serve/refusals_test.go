@@ -40,7 +40,7 @@ func TestRefusals(t *testing.T) {
 		{"/v2/models/numbers/infer", `{"inputs":[` + a + `,` + b + `],"outputs":[{"name":"mode"}]}`, 400, `output "mode", expected one of "mean", "std"`},
 		{"/v2/models/numbers/infer", `{"inputs":[` + a + `,` + b + `],"outputs":[{"name":"quantiles","parameters":{"levels":[1.5]}}]}`, 400, "quantiles: level 1.5"},
 		{"/v2/models/numbers/infer", `{"inputs":[` + a + `,` + b + `],"outputs":[{"name":"samples","parameters":{"samples":-1}}]}`, 400, "parameter samples is -1"},
-		{"/v2/models/classes/infer", `{"inputs":[` + a + `,` + b + `],"parameters":{"link":"logit"}}`, 400, `link "logit", expected "probit" or "mc"`},
+		{"/v2/models/classes/infer", `{"inputs":[` + a + `,` + b + `],"parameters":{"link":"logit"}}`, 400, `link "logit", expected "probit", "mc" or "own"`},
 		{"/v2/models/numbers/infer", infer(`{"name":"x","shape":[1,2],"datatype":"FP64","data":[1,1e999]}`), 400, `input "x": data: expected a list`},
 		{"/v2/models/numbers/infer", strings.Repeat(" ", 3000), 413, "the body is larger than 2000 bytes"},
 		{"/predict", `[{"a":1,"b":1}]`, 404, `model "", expected one of`},
@@ -57,7 +57,11 @@ func TestRefusals(t *testing.T) {
 		r.post(c.path, c.body, c.status, &got)
 		has(t, c.path+" "+c.body, got.Error, c.want)
 	}
-	for body, want := range map[string]string{"": "CSV: expected a header", "a,b\n1": "CSV: record on line 2", "a,a\n1,2": `column "a" is there twice`, "a,b\n": "no rows", "a,b\n1,x": `row 0 (counting from 0), column "b"`} {
+	for body, want := range map[string]string{
+		"": "the body is an empty file", "a,b\n1": "request:2: expected 2 cells, found 1", "a,a\n1,2": `request: two columns are called "a"`,
+		"a;b\n": "request: no rows", "a,b\n1,x": `request:2: column "b": expected a number, found "x"`, "a\n1": `request: no column "b"`,
+		"a\tb\n1\tNaN": `request:2: column "b": expected a finite number, found "NaN"`, "\x1f\x8b\x08": "the body is a gzip file, expected a table of text",
+	} {
 		a, text := r.send(http.MethodPost, "/models/numbers/predict", "text/csv", []byte(body))
 		var got failure
 		if err := json.Unmarshal(text, &got); err != nil || a.StatusCode != http.StatusBadRequest {
@@ -109,14 +113,18 @@ func TestBadModels(t *testing.T) {
 	good := t.TempDir() + "/good.valla"
 	trained(t, "numbers", good, 1)
 	for want, models := range map[string][]Source{
-		"serve: no models":                 nil,
-		`two models are called "m"`:        {{"m", good}, {"m", good}},
-		"serve: open /none.valla":          {{"m", "/none.valla"}},
-		"serve: " + t.TempDir()[:4]:        {{"m", t.TempDir()}},
-		`two models are called "", or one`: {{"", good}},
+		"serve: no models":                             nil,
+		`two models are called "m"`:                    {{"m", good}, {"m", good}},
+		"serve: open /none.valla":                      {{"m", "/none.valla"}},
+		"serve: " + t.TempDir()[:4]:                    {{"m", t.TempDir()}},
+		`two models are called "", or that is no name`: {{"", good}},
 	} {
-		if s, err := New(t.Context(), Options{Models: models}); err == nil {
+		s, err := New(Options{Models: models})
+		if err == nil {
+			err = s.Load(t.Context())
 			s.Close()
+		}
+		if err == nil {
 			t.Errorf("%s: no error", want)
 		} else {
 			has(t, want, err.Error(), want)

@@ -244,6 +244,36 @@ func (n *network) State() []*graph.Param { return n.state }
 // Describe implements layers.Describer.
 func (n *network) Describe() (layers.Layers, error) { return layers.Layers{n.Graph}, nil }
 
+// ByLayer returns the parameters by the nodes that take them first. A bias that is added to a
+// product with weights belongs to these.
+func (n *network) ByLayer() [][]*graph.Param {
+	var all [][]*graph.Param
+	from, seen := map[string]int{}, map[*graph.Param]bool{} // layers by the products that they make
+	for _, node := range n.Nodes {
+		var own []*graph.Param
+		at := -1
+		for _, name := range node.Inputs {
+			if p := n.arrays[name]; slices.Contains(n.params, p) && !seen[p] {
+				seen[p], own = true, append(own, p)
+			} else if i, ok := from[name]; ok && node.Op == "Add" {
+				at = i
+			}
+		}
+		switch {
+		case own == nil:
+			continue
+		case at < 0:
+			at = len(all)
+			all = append(all, nil)
+		}
+		all[at] = append(all[at], own...)
+		if node.Op == "MatMul" || node.Op == "Mul" {
+			from[node.Outputs[0]] = at
+		}
+	}
+	return all
+}
+
 // LastLayer returns the parameters of the last node that has any. If it adds a bias to a product
 // with weights, those belong to it.
 func (n *network) LastLayer() []*graph.Param {

@@ -286,3 +286,28 @@ func near(t *testing.T, what string, got, want []float64, tol float64) {
 		}
 	}
 }
+
+// TestByLayer: the biases that exporters add after a product stand with its weights.
+func TestByLayer(t *testing.T) {
+	f, err := Read("testdata/transformer_tiny.onnx", Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	net, err := f.Network(tensor.Float64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := [][]string{
+		{"onnx::MatMul_161", "embed.bias"}, {"pos"}, {"ln1.weight", "ln1.bias"}, {"onnx::MatMul_162", "qkv.bias"}, {"onnx::MatMul_166", "proj.bias"},
+		{"ln2.weight", "ln2.bias"}, {"onnx::MatMul_167", "fc1.bias"}, {"onnx::MatMul_168", "fc2.bias"}, {"lnf.weight", "lnf.bias"}, {"head.weight", "head.bias"},
+	}
+	for i, group := range layers.ByLayer(net) {
+		var names []string
+		for _, p := range group {
+			names = append(names, p.Name)
+		}
+		if i >= len(want) || !slices.Equal(names, want[i]) {
+			t.Errorf("layer %d has %q", i, names)
+		}
+	}
+}

@@ -208,7 +208,8 @@ func TestHostileFiles(t *testing.T) {
 		"shapes that do not fit": {modelOf(graphOf([]message{addW}, initial("w", 1, floatData(1, 2, 3), 3))), `node 1 "the Add" (Add, opset 17)`},
 		"a file outside":         {modelOf(graphOf([]message{addW}, initial("w", 1, location("../w"), 2))), `the file "../w"`},
 		"an absolute file":       {modelOf(graphOf([]message{addW}, initial("w", 1, location("/etc/passwd"), 2))), `the file "/etc/passwd"`},
-		"no file":                {modelOf(graphOf([]message{addW}, initial("w", 1, location("none"), 2))), "external data"},
+		"no file":                {modelOf(graphOf([]message{addW}, initial("w", 1, location("none"), 2))), `data in the file "none"`},
+		"lines in a file":        {modelOf(graphOf([]message{addW}, initial("w", 1, location("a\nb"), 2))), `data in the file "a\nb"`},
 		"sparse":                 {modelOf(graphOf(nil).bytes(15, nil)), "sparse"},
 		"two outputs":            {modelOf(graphOf([]message{addW}, halfW).bytes(12, valueInfo("z"))), "2 outputs"},
 		"two inputs":             {modelOf(graphOf([]message{addW}, halfW).bytes(11, valueInfo("z", 0, 2))), `2 inputs ["x" "z"]`},
@@ -241,7 +242,11 @@ func FuzzRead(f *testing.F) {
 		}
 		f.Add(data)
 	}
-	f.Add([]byte(modelOf(graphOf([]message{addW}, halfW))))
+	for _, op := range Operators() {
+		for n := 1; n <= 3; n++ {
+			f.Add([]byte(modelOf(graphOf([]message{nodeProto(op, []string{"x", "w", "w"}[:n], []string{"y"})}, halfW))))
+		}
+	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		file, err := decode(data, t.TempDir(), Options{})
 		if err != nil {

@@ -2,8 +2,10 @@ package onnx
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
@@ -118,7 +120,10 @@ func external(f fields, size int, dir string) ([]byte, error) {
 	defer root.Close()
 	file, err := root.Open(name)
 	if err != nil {
-		return nil, fmt.Errorf("external data: %w", err)
+		if cause := (*fs.PathError)(nil); errors.As(err, &cause) {
+			err = cause.Err // without the name, which may have several lines
+		}
+		return nil, fmt.Errorf("data in the file %q: %w", name, err)
 	}
 	defer file.Close()
 	info, err := file.Stat()

@@ -181,3 +181,30 @@ func (c *Classification) checkRow(row int, p []float64) error {
 	}
 	return nil
 }
+
+// Bin has the rows whose confidence lies in one interval; see [Reliability].
+type Bin struct {
+	N          int
+	Confidence float64 // mean
+	Accuracy   float64 // share of right rows
+}
+
+// Reliability divides rows by their confidence, [n], into so many bins of equal width, and
+// returns those that have rows, in ascending order. right, [n], says which rows were told right.
+// The mean over rows of |Accuracy − Confidence| is the ECE of [Classification].
+func Reliability(confidence []float64, right []bool, bins int) []Bin {
+	all := make([]bin, bins)
+	count := make([]int, bins)
+	for i, p := range confidence {
+		b := binOf(p, bins)
+		all[b].add(p, right[i])
+		count[b]++
+	}
+	var out []Bin
+	for b, n := range count {
+		if n > 0 {
+			out = append(out, Bin{n, all[b].confidence / float64(n), float64(all[b].right) / float64(n)})
+		}
+	}
+	return out
+}

@@ -187,3 +187,32 @@ func TestClassificationOptionsAndClassesAreChecked(t *testing.T) {
 		t.Errorf("an empty batch: %v", err)
 	}
 }
+
+// The bins give the ECE of the scores.
+func TestReliability(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 3))
+	var probs, confidence []float64
+	var labels []int
+	var right []bool
+	for range 200 {
+		p, label := rng.Float64(), rng.IntN(2)
+		probs, labels = append(probs, p, 1-p), append(labels, label)
+		confidence, right = append(confidence, max(p, 1-p)), append(right, (p < 0.5) == (label == 1))
+	}
+	c := classificationOf(t, 10, probs, labels)
+	ece, n := 0.0, 0
+	for i, b := range Reliability(confidence, right, 10) {
+		if b.Confidence <= 0.5 || b.Confidence > 1 || i > 0 && b.N == 0 {
+			t.Errorf("bin %+v", b)
+		}
+		ece += float64(b.N) / 200 * math.Abs(b.Accuracy-b.Confidence)
+		n += b.N
+	}
+	if n != 200 {
+		t.Errorf("%d rows", n)
+	}
+	near(t, "ECE", ece, c.ECE, 1e-12)
+	if Reliability(nil, nil, 5) != nil {
+		t.Error("bins of no rows")
+	}
+}

@@ -4,47 +4,50 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 
-	"github.com/go-valla/valla/experiments/internal/figure"
 	"github.com/go-valla/valla/experiments/internal/result"
+	"github.com/go-valla/valla/internal/figure"
 )
 
-// Figure is a titled row of charts.
+// Figure is a row of charts that answers a question.
 type Figure struct {
-	Title, Caption string
-	Charts         []figure.Chart
+	Name    string // short, as in the name of a file
+	Title   string // the question
+	Caption string // what is shown, and what to see
+	Charts  []figure.Chart
 }
 
 // figures returns the pictures of one data set. There is one where a cell has its curve.
 func figures(f result.Found, data string) ([]Figure, error) {
 	first := firstSeeds(f, data)
-	var out []Figure
-	add := func(title, caption string, charts ...figure.Chart) {
-		if len(charts) > 0 {
-			out = append(out, Figure{title, caption, charts})
-		}
-	}
 	panels, against, err := bands(first)
 	if err != nil {
 		return nil, err
 	}
-	add("Predictive bands", "Data, mean and two standard deviations of y. The dashed lines are exact LLA's band.", panels...)
-	add("Few and many points", "The same for methods with several numbers of points; triangles are the inducing inputs after the fit.", against...)
-	add("Learning curves", "Negative log-likelihood on the validation rows during the fit, of standardised targets in regression; first seed.", learning(first)...)
-	add("Coverage", "Share of test targets inside the central interval of probability α; the dashed diagonal is perfect, CQM is the area between.", coverage(first)...)
-	add("Turned test images", "Probit probabilities, test images turned by 0° to 180°.", rotations(first)...)
+	opened := bandCaption(first)
+	first = largest(first)
 	worse, err := corruptions(first)
 	if err != nil {
 		return nil, fmt.Errorf("report: %s: %w", data, err)
 	}
-	add("Corrupted test images", "Box plots over the kinds of corruption; the number after a method is the severity.", worse...)
-	add("Reliability and entropy", "Accuracy against confidence in 15 bins; predictive entropy of the test images and of those out of distribution.", calibration(first)...)
-	times, err := times(f, data)
+	took, err := times(f, data)
 	if err != nil {
 		return nil, err
 	}
-	add("Time to fit", "Over seeds; the box holds the middle half, its line is the median.", times...)
-	return out, nil
+	reliable, entropies := calibration(first)
+	all := []Figure{
+		{"bands", "Do the error bars open where there are no data?", opened, panels},
+		{"points", "How many points does a sparse method need?", pointCaption, against},
+		{"learning", "How fast does a fit learn, and does it overfit?", learningCaption, learning(first)},
+		{"coverage", "Do intervals hold what they promise?", coverageCaption(first), coverage(first)},
+		{"rotations", "Does a method notice that images are turned?", rotationCaption(first), rotations(first)},
+		{"corruptions", "And that they are corrupted?", corruptionCaption(first), worse},
+		{"reliability", "Is a confidence a probability?", reliabilityCaption(first), reliable},
+		{"entropy", "Does the entropy tell the unknown from the known?", entropyCaption(first), entropies},
+		{"time", "How long does a fit take?", timeCaption, took},
+	}
+	return slices.DeleteFunc(all, func(f Figure) bool { return len(f.Charts) == 0 }), nil
 }
 
 // firstSeeds returns one finished cell of each row, that of the first seed.
@@ -57,6 +60,20 @@ func firstSeeds(f result.Found, data string) []*result.Cell {
 		cells = append(cells, c)
 	}
 	return cells
+}
+
+// largest returns one cell of each method: of those whose names differ only in numbers, the last.
+func largest(cells []*result.Cell) (out []*result.Cell) {
+	place := map[string]int{}
+	for _, c := range cells {
+		name := numbers.ReplaceAllString(c.Row, "")
+		if k, there := place[name]; there {
+			out[k] = c
+			continue
+		}
+		place[name], out = len(out), append(out, c)
+	}
+	return out
 }
 
 // numbers are those in the name of a row, by which the rows of one method differ.
@@ -104,7 +121,7 @@ func families(cells []*result.Cell, b *figure.Bands) (out [][]figure.Panel, err 
 		}
 		b.Grid, b.X, b.Y, b.HeldX, b.HeldY = band.Grid, band.X, band.Y, band.HeldX, band.HeldY
 		p := figure.Panel{Title: c.Row, Curve: figure.Curve{Mean: band.Mean, Std: band.Std}, After: band.After, Before: band.Before}
-		if c.Row == "LLA" {
+		if isExact(c) {
 			exact = &p.Curve
 		} else {
 			p.Reference, p.ReferenceName = exact, "LLA"
@@ -172,7 +189,9 @@ func rotations(cells []*result.Cell) []figure.Chart {
 			for _, r := range c.Curves.Rotations {
 				s.X, s.Y = append(s.X, r.Degrees), append(s.Y, float64(value(r)))
 			}
-			series = append(series, s)
+			if s.X != nil {
+				series = append(series, s)
+			}
 		}
 		return figure.Curves(figure.Axes{Title: name, X: "degrees", Y: name}, series)
 	}
@@ -187,31 +206,29 @@ func rotations(cells []*result.Cell) []figure.Chart {
 }
 
 // calibration draws the reliability of all methods in one chart, and the entropies of each
-// method in another.
-func calibration(cells []*result.Cell) []figure.Chart {
+// method in a chart of its own.
+func calibration(cells []*result.Cell) (reliable, entropies []figure.Chart) {
 	var lines []figure.Series
-	var charts []figure.Chart
 	for _, c := range cells {
-		if c.Curves.Entropy == nil {
-			continue
-		}
 		s := figure.Series{Name: c.Row}
 		for _, p := range c.Curves.Reliable {
 			s.X, s.Y = append(s.X, p.X), append(s.Y, p.Y)
 		}
-		lines = append(lines, s)
-		e := c.Curves.Entropy
-		charts = append(charts, figure.Curves(figure.Axes{Title: c.Row, X: "predictive entropy, nats", Y: "density"},
-			[]figure.Series{figure.Histogram("test images", e.In, e.Max), figure.Histogram("out of distribution", e.Out, e.Max)}))
+		if s.X != nil {
+			lines = append(lines, s)
+		}
+		if e := c.Curves.Entropy; e != nil && e.Out != nil {
+			entropies = append(entropies, figure.Curves(figure.Axes{Title: c.Row, X: "predictive entropy, nats", Y: "density"},
+				[]figure.Series{figure.Histogram("test images", e.In, e.Max), figure.Histogram("out of distribution", e.Out, e.Max)}))
+		}
 	}
 	if lines == nil {
-		return nil
+		return nil, entropies
 	}
-	r := figure.Curves(figure.Axes{Title: "reliability", X: "confidence", Y: "accuracy", Diagonal: true}, lines)
-	return append([]figure.Chart{r}, charts...)
+	return []figure.Chart{figure.Curves(figure.Axes{Title: "reliability", X: "confidence", Y: "accuracy", Diagonal: true}, lines)}, entropies
 }
 
-// times draws a box plot of the seconds that each method took, over seeds.
+// times draws a box plot of the CPU seconds that each method took, over seeds.
 func times(f result.Found, data string) ([]figure.Chart, error) {
 	var groups []figure.Group
 	for i, id := range f.Cells {
@@ -223,48 +240,51 @@ func times(f result.Found, data string) ([]figure.Chart, error) {
 		if k < 0 {
 			groups, k = append(groups, figure.Group{Name: id.Row}), len(groups)
 		}
-		groups[k].Values = append(groups[k].Values, c.Fit.Wall)
+		groups[k].Values = append(groups[k].Values, c.Fit.CPU)
 	}
 	if len(groups) == 0 {
 		return nil, nil
 	}
-	chart, err := figure.Boxes("seconds to fit", "seconds", groups)
+	chart, err := figure.Boxes("seconds to fit", "CPU seconds", groups)
 	if err != nil {
 		return nil, fmt.Errorf("report: %s: %w", data, err)
 	}
 	return []figure.Chart{chart}, nil
 }
 
-// corruptions draws a box over the kinds of corruption for each method and severity. Scores
+// corruptions draws a box over the kinds of corruption for each method at each severity. Scores
 // that are not finite are left out.
 func corruptions(cells []*result.Cell) ([]figure.Chart, error) {
 	var charts []figure.Chart
 	for _, score := range []struct {
 		name  string
 		value func(result.Corrupt) result.Number
-	}{
-		{"NLL", func(c result.Corrupt) result.Number { return c.NLL }}, {"ECE", func(c result.Corrupt) result.Number { return c.ECE }},
-	} {
-		var groups []figure.Group
+	}{{"NLL", corruptNLL}, {"ECE", func(c result.Corrupt) result.Number { return c.ECE }}} {
+		var levels []figure.Level
 		for level := 1; level <= 5; level++ {
+			l := figure.Level{Name: strconv.Itoa(level)}
 			for _, c := range cells {
 				if v := atLevel(c, level, score.value); v != nil {
-					groups = append(groups, figure.Group{Name: fmt.Sprintf("%s, %d", c.Row, level), Values: v})
+					l.Groups = append(l.Groups, figure.Group{Name: c.Row, Values: v})
 				}
 			}
+			if l.Groups != nil {
+				levels = append(levels, l)
+			}
 		}
-		if groups == nil {
+		if levels == nil {
 			continue
 		}
-		chart, err := figure.Boxes(score.name, score.name, groups)
+		chart, err := figure.LevelBoxes(figure.Axes{Title: score.name, X: "severity", Y: score.name}, levels)
 		if err != nil {
 			return nil, err
 		}
-		chart.Wide = true
 		charts = append(charts, chart)
 	}
 	return charts, nil
 }
+
+func corruptNLL(c result.Corrupt) result.Number { return c.NLL }
 
 // atLevel returns the finite scores of a cell on test images under corruptions of one level.
 func atLevel(c *result.Cell, level int, value func(result.Corrupt) result.Number) []float64 {

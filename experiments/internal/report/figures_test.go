@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/go-valla/valla/experiments/internal/figure"
 	"github.com/go-valla/valla/experiments/internal/result"
+	"github.com/go-valla/valla/internal/figure"
 )
 
 func titles(charts []figure.Chart) string {
@@ -93,6 +93,23 @@ func TestLearning(t *testing.T) {
 	}
 }
 
+// Of a method with several numbers of points the charts of curves show the largest.
+func TestLargest(t *testing.T) {
+	var names []string
+	for _, c := range largest([]*result.Cell{cell("a", "MAP", 0, nil), cell("a", "V 5", 0, nil), cell("a", "W", 0, nil), cell("a", "V 10", 0, nil)}) {
+		names = append(names, c.Row)
+	}
+	if got := strings.Join(names, "|"); got != "MAP|V 10|W" {
+		t.Errorf("cells %s", got)
+	}
+}
+
+// both returns the charts of reliability and of entropies.
+func both(cells []*result.Cell) []figure.Chart {
+	reliable, entropies := calibration(cells)
+	return append(reliable, entropies...)
+}
+
 func TestCurvesOfCells(t *testing.T) {
 	none := []*result.Cell{cell("a", "none", 0, nil)}
 	c := cell("a", "A", 0, nil)
@@ -107,7 +124,7 @@ func TestCurvesOfCells(t *testing.T) {
 		what string
 		draw func([]*result.Cell) []figure.Chart
 		want string
-	}{{"coverage", coverage, "coverage"}, {"rotations", rotations, "NLL|ECE|ACC"}, {"calibration", calibration, "reliability|A"}} {
+	}{{"coverage", coverage, "coverage"}, {"rotations", rotations, "NLL|ECE|ACC"}, {"calibration", both, "reliability|A"}} {
 		if got := x.draw(some); titles(got) != x.want {
 			t.Errorf("%s: charts %q", x.what, titles(got))
 		}
@@ -115,7 +132,7 @@ func TestCurvesOfCells(t *testing.T) {
 			t.Errorf("%s: charts %q of a cell without", x.what, titles(got))
 		}
 	}
-	for _, chart := range slices.Concat(coverage(some), rotations(some), calibration(some)) {
+	for _, chart := range slices.Concat(coverage(some), rotations(some), both(some)) {
 		if svg, err := chart.SVG(); err != nil || !strings.Contains(string(svg), "<svg") {
 			t.Errorf("%s: %v", chart.Title, err)
 		}
@@ -168,7 +185,7 @@ func TestFigures(t *testing.T) {
 	a.Fit = result.Cost{Wall: 3, Runs: 1}
 	a.Curves.Coverage = []float64{0.5}
 	list, err := figures(found([]*result.Cell{a}), "a")
-	if err != nil || len(list) != 2 || list[0].Title != "Coverage" || list[1].Title != "Time to fit" || list[0].Caption == "" {
+	if err != nil || len(list) != 2 || list[0].Name != "coverage" || list[1].Name != "time" || list[0].Caption == "" {
 		t.Errorf("figures %+v, error %v", list, err)
 	}
 	a.Curves.Band = &result.Band{Grid: []float64{0, 1}}

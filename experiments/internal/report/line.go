@@ -11,50 +11,84 @@ import (
 // line holds the cells of a row of a table, of all seeds.
 type line struct {
 	place
+	key      string               // of the method and all settings; the row's name where all cells are missing
+	profile  string               // of the first cell
+	paper    string               // the row of the published tables, "" where there is none
+	far      int                  // from the published settings, see paperRow
 	measured map[string][]float64 // by metric, a value for each seed
 	done     int
 	expected int
 	refused  string
-}
-
-// tables returns a table for each data set of a plan.
-func tables(f result.Found) []Table {
-	var out []Table
-	for _, data := range f.Data {
-		if lines := gather(f, data); len(lines) > 0 {
-			out = append(out, newTable(data, lines, publishedFor(data)))
-		}
-	}
-	return out
+	source   string // of numbers that no run has made, and
+	seeds    int    // of which they are the mean
 }
 
 // gather collects the lines of a data set, in the order of the plan.
 func gather(f result.Found, data string) []*line {
 	var lines []*line
-	find := func(at place) *line {
+	find := func(key string, at place) *line {
 		for _, l := range lines {
-			if l.place == at {
+			if l.key == key && l.probs == at.probs {
 				return l
 			}
 		}
-		l := &line{place: at, measured: map[string][]float64{}}
+		l := &line{place: at, key: key, paper: at.method, measured: map[string][]float64{}}
 		lines = append(lines, l)
 		return l
 	}
+	keys := keysOf(f, data)
 	exact := exactBands(f, data)
 	for i, id := range f.Cells {
 		if id.Data != data {
 			continue
 		}
+		c, key := f.Done[i], keys[id.Row]
+		if c != nil {
+			key = c.Key()
+		}
 		for _, probs := range kindsOf(f, id.Data, id.Row) {
-			l := find(place{id.Row, probs})
+			l := find(key, place{id.Row, probs})
 			l.expected++
-			if c := f.Done[i]; c != nil {
+			if c != nil {
 				l.add(c, probs, exact[id.Seed])
 			}
 		}
 	}
+	pair(lines)
+	distinguish(lines)
 	return lines
+}
+
+// keysOf returns the key of the first finished cell of each row, under which missing cells are
+// counted, and the row's name where all are missing.
+func keysOf(f result.Found, data string) map[string]string {
+	keys := map[string]string{}
+	for i, id := range f.Cells {
+		if id.Data != data || keys[id.Row] != "" && keys[id.Row] != id.Row {
+			continue
+		}
+		keys[id.Row] = id.Row
+		if c := f.Done[i]; c != nil {
+			keys[id.Row] = c.Key()
+		}
+	}
+	return keys
+}
+
+// distinguish adds its profile to the name of a line where an earlier one has the same name and
+// other settings, and a number where that does not suffice.
+func distinguish(lines []*line) {
+	names := map[place]bool{}
+	for _, l := range lines {
+		name := l.method
+		if names[l.place] && l.profile != "" {
+			l.method += ", " + l.profile
+		}
+		for n := 2; names[l.place]; n++ {
+			l.method = fmt.Sprintf("%s, settings %d", name, n)
+		}
+		names[l.place] = true
+	}
 }
 
 // kindsOf returns the kinds of probabilities of a row, in the order of the table.
@@ -79,7 +113,7 @@ func kindsOf(f result.Found, data, row string) []string {
 		return []string{""}
 	}
 	var list []string
-	for _, k := range []string{"", "probit", "mc"} {
+	for _, k := range []string{"", "own", "probit", "mc"} {
 		if kinds[k] {
 			list = append(list, k)
 		}
@@ -89,7 +123,10 @@ func kindsOf(f result.Found, data, row string) []string {
 
 // add adds the numbers of a finished cell.
 func (l *line) add(c *result.Cell, probs string, exact *result.Band) {
-	l.done++
+	if l.done++; l.done == 1 {
+		l.profile, l.source, l.seeds = c.Profile, c.Source, c.Seeds
+		l.paper, l.far = paperRow(c)
+	}
 	put := func(name string, v float64) { l.measured[name] = append(l.measured[name], v) }
 	if c.Refused != "" {
 		l.refused = c.Refused
@@ -101,7 +138,7 @@ func (l *line) add(c *result.Cell, probs string, exact *result.Band) {
 	if c.Facts.PriorStd != 0 {
 		put("σ₀", float64(c.Facts.PriorStd))
 	}
-	if exact != nil && c.Curves.Band != nil && c.Row != "LLA" {
+	if exact != nil && c.Curves.Band != nil && !isExact(c) {
 		put("Δσ", result.StdError(exact, c.Curves.Band))
 	}
 	if c.Fit.Runs > 0 {
@@ -116,7 +153,7 @@ func (l *line) add(c *result.Cell, probs string, exact *result.Band) {
 func exactBands(f result.Found, data string) map[uint64]*result.Band {
 	bands := map[uint64]*result.Band{}
 	for _, c := range f.Done {
-		if c != nil && c.Data == data && c.Row == "LLA" {
+		if c != nil && c.Data == data && isExact(c) {
 			bands[c.Seed] = c.Curves.Band
 		}
 	}
@@ -131,15 +168,16 @@ func (l *line) values(name, source string, p *published) []float64 {
 		}
 		return []float64{v}
 	}
+	at := place{l.paper, l.probs}
 	switch source {
 	case printed:
-		v, ok := p.printed[l.place][name]
+		v, ok := p.printed[at][name]
 		return one(v, ok)
 	case corrected:
-		v, ok := p.printed[l.place][name]
+		v, ok := p.printed[at][name]
 		return one(v-0.05, ok && name == "CQM")
 	case runs:
-		v, ok := p.runs[l.place][name]
+		v, ok := p.runs[at][name]
 		return one(v, ok)
 	}
 	return l.measured[name]
@@ -152,6 +190,8 @@ func (l *line) has(name, source string, p *published) bool { return len(l.values
 func (l *line) row(columns []Column, p *published) Row {
 	r := Row{Method: l.method, Probs: l.probs}
 	switch {
+	case l.seeds > 0:
+		r.Seeds = strconv.Itoa(l.seeds)
 	case l.expected > 0 && l.done < l.expected:
 		r.Seeds = fmt.Sprintf("%d of %d", l.done, l.expected)
 	case l.expected > 0:
@@ -176,6 +216,9 @@ func (l *line) cell(c Column, p *published) Cell {
 		cell := Cell{Text: format(mean, digits), Value: mean}
 		if len(v) > 1 && c.sign != 0 {
 			cell.Text += " ± " + format(std, digits)
+		}
+		if c.Source == here && l.source != "" {
+			cell.Text, cell.Note = cell.Text+" †", l.source
 		}
 		return cell
 	case c.Source == here && l.refused != "" && c.sign != 0:

@@ -52,8 +52,13 @@ func TestGather(t *testing.T) {
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("lines %q, expected %q", got, want)
 	}
-	if tables := tables(f); len(tables) != 2 || tables[0].Title != "a" || tables[1].Title != "b" || tables[1].Probs || !tables[0].Probs {
-		t.Errorf("tables %+v", tables)
+	a, took := tables(f, "a")
+	if b, _ := tables(f, "b"); a.Title != "a" || b.Title != "b" || b.Probs || !a.Probs || len(a.Rows) != 4 {
+		t.Errorf("tables %+v and %+v", a, b)
+	}
+	// A fit is the same for both kinds of probabilities, and a row that is missing took nothing.
+	if len(took.Rows) != 2 || took.Probs || took.Rows[1].Method != "VaLLA" {
+		t.Errorf("costs %+v", took)
 	}
 	if none := gather(f, "c"); none != nil {
 		t.Errorf("lines %+v of a data set without cells", none)
@@ -120,7 +125,7 @@ func TestCell(t *testing.T) {
 		{line{}, Column{"NLL", corrected, 4, -1}, ""},
 		{line{}, Column{"NLL", runs, 4, -1}, ""},
 	} {
-		c.line.place = place{"A", ""}
+		c.line.place, c.line.paper = place{"A", ""}, "A"
 		got := c.line.cell(c.col, p)
 		if got.Text != c.want || (got.Text == "too large") != (got.Note == "why") {
 			t.Errorf("%s, %s: %+v, expected %q", c.col.Metric, c.col.Source, got, c.want)

@@ -7,20 +7,18 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/go-valla/valla/experiments/internal/figure"
 	"github.com/go-valla/valla/experiments/internal/result"
+	"github.com/go-valla/valla/internal/figure"
 )
 
 // The text of one experiment has the measured columns and rows alone.
 func TestWriteText(t *testing.T) {
 	dir := t.TempDir()
 	leave(t, dir)
-	r, err := New(dir, nil)
-	if err != nil {
+	var out bytes.Buffer
+	if err := WriteText(&out, dir, "mnist", "quick"); err != nil {
 		t.Fatal(err)
 	}
-	var out bytes.Buffer
-	r.WriteText(&out, "mnist", "quick")
 	text := out.String()
 	for _, want := range []string{"mnist\n", "VaLLA 100", "1 of 2", "too large", "missing", "-0.4000 **"} {
 		if !strings.Contains(text, want) {
@@ -33,8 +31,11 @@ func TestWriteText(t *testing.T) {
 		}
 	}
 	out.Reset()
-	r.WriteText(&out, "mnist", "full")
-	r.WriteText(&out, "uci", "quick")
+	for name, profile := range map[string]string{"mnist": "full", "uci": "quick"} {
+		if err := WriteText(&out, dir, name, profile); err != nil {
+			t.Fatal(err)
+		}
+	}
 	if out.Len() != 0 {
 		t.Errorf("text of what was not run: %s", &out)
 	}
@@ -56,7 +57,7 @@ func TestMarkdown(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := string(content)
-	for _, want := range []string{"# Experiments\n", "## mnist, profile quick\n\ndigits. 5 of 8 cells.", "```sh\nvalla experiment run mnist --profile quick\nvalla experiment run mnist --profile full\n```",
+	for _, want := range []string{"# Experiments\n", "## mnist\n\ndigits. 5 of 8 cells.", "```sh\nvalla experiment run mnist --profile quick\nvalla experiment run mnist --profile full\n```",
 		"| NLL, printed |", "\n* NLL: VaLLA 100 has", "LᵀL", "## uci: not run\n\ntables\n\n```sh\nvalla experiment run uci\n```", "Computed with valla v1, go"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the report lacks %q", want)
@@ -66,7 +67,7 @@ func TestMarkdown(t *testing.T) {
 	if err != nil || again != text {
 		t.Error("the report differs from one time to the next")
 	}
-	if pictures, _ := filepath.Glob(filepath.Join(dir, "figures", "mnist-quick-mnist-*.png")); len(pictures) < 6 {
+	if pictures, _ := filepath.Glob(filepath.Join(dir, "figures", "mnist-mnist-*.png")); len(pictures) < 6 {
 		t.Errorf("pictures %q", pictures)
 	}
 }
@@ -133,11 +134,11 @@ func TestOrder(t *testing.T) {
 	for _, s := range r.Sections {
 		order = append(order, s.ID)
 	}
-	if got := strings.Join(order, " "); got != "b-full a-full own-full" {
+	if got := strings.Join(order, " "); got != "b a own" {
 		t.Errorf("sections %s", got)
 	}
 	if len(r.NotRun) != 1 || r.NotRun[0].Name != "none" || len(r.Machines) != 1 {
-		t.Errorf("not run %v, machines %q", r.NotRun, r.Machines)
+		t.Errorf("not run %v, machines %v", r.NotRun, r.Machines)
 	}
 }
 
@@ -159,6 +160,14 @@ func TestEscapes(t *testing.T) {
 }
 
 func TestPageParts(t *testing.T) {
+	for text, want := range map[string]string{"0.1 ± 0.2": "0.1 <small>±0.2</small>", "too <large": "too &lt;large"} {
+		if got := spelled(Cell{Text: text}); string(got) != want {
+			t.Errorf("%q is spelled %q", text, got)
+		}
+	}
+	if !oneSource([]Column{{Source: here}}) || oneSource([]Column{{Source: here}, {Source: printed}}) {
+		t.Error("the number of sources is wrong")
+	}
 	a, b := figure.Key{Name: "a", Mark: "line"}, figure.Key{Name: "b", Mark: "dot"}
 	f := Figure{Charts: []figure.Chart{{Keys: []figure.Key{a, b}}, {Keys: []figure.Key{b, a}}}}
 	if keys := f.Keys(); len(keys) != 2 || keys[0] != a || keys[1] != b {

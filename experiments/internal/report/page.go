@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"html/template"
 	"math"
+	"slices"
 	"strconv"
+	"strings"
 
-	"github.com/go-valla/valla/experiments/internal/figure"
+	"github.com/go-valla/valla/internal/figure"
 )
 
 //go:embed page.html
@@ -21,13 +23,15 @@ var pageCSS string
 var pageJS string
 
 var page = template.Must(template.New("page").Funcs(template.FuncMap{
-	"svg":    svg,
-	"groups": groups,
-	"key":    key,
-	"mark":   mark,
-	"color":  func(c string) template.CSS { return template.CSS(c) },
-	"css":    func() template.CSS { return template.CSS(pageCSS) },
-	"js":     func() template.JS { return template.JS(pageJS) },
+	"svg":       svg,
+	"groups":    groups,
+	"oneSource": oneSource,
+	"spelled":   spelled,
+	"key":       key,
+	"mark":      mark,
+	"color":     func(c string) template.CSS { return template.CSS(c) },
+	"css":       func() template.CSS { return template.CSS(pageCSS) },
+	"js":        func() template.JS { return template.JS(pageJS) },
 }).Parse(pageHTML))
 
 // HTML returns the report as one page, which needs no other file.
@@ -44,18 +48,7 @@ func svg(c figure.Chart) (template.HTML, error) {
 	return template.HTML(text), err
 }
 
-// marks holds the shapes of a legend in boxes of 24 by 12, by name.
-var marks = map[string]template.HTML{
-	"line":     `<path d="M1 6H23" stroke="currentColor" stroke-width="2"/>`,
-	"dashed":   `<path d="M1 6H23" stroke="currentColor" stroke-width="2" stroke-dasharray="5 3"/>`,
-	"dotted":   `<path d="M1 6H23" stroke="currentColor" stroke-width="2" stroke-dasharray="1.5 2.5"/>`,
-	"area":     `<path d="M1 1H23V11H1Z" fill="currentColor"/>`,
-	"dot":      `<circle cx="12" cy="6" r="2.5" fill="currentColor"/>`,
-	"plus":     `<path d="M12 2V10M8 6H16" stroke="currentColor" stroke-width="1.5"/>`,
-	"triangle": `<path d="M12 2L17 11H7Z" fill="currentColor"/>`,
-}
-
-func mark(k figure.Key) template.HTML { return marks[k.Mark] }
+func mark(k figure.Key) template.HTML { return template.HTML(k.Shape()) }
 
 // Keys returns the legend of all charts of the figure, without repetitions.
 func (f Figure) Keys() []figure.Key { return figure.Keys(f.Charts) }
@@ -77,6 +70,20 @@ func groups(columns []Column) []headGroup {
 		out = append(out, headGroup{c.Metric, []Column{c}})
 	}
 	return out
+}
+
+// oneSource tells whether all columns are of one source, so that it need not stand above each.
+func oneSource(columns []Column) bool {
+	return !slices.ContainsFunc(columns, func(c Column) bool { return c.Source != here })
+}
+
+// spelled returns the text of a cell, with the standard deviation in smaller print.
+func spelled(c Cell) template.HTML {
+	mean, std, ok := strings.Cut(c.Text, " ± ")
+	if !ok {
+		return template.HTML(template.HTMLEscapeString(c.Text))
+	}
+	return template.HTML(template.HTMLEscapeString(mean) + " <small>±" + template.HTMLEscapeString(std) + "</small>")
 }
 
 // key returns the text by which a cell is sorted, "" if it has no number.

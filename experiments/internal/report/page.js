@@ -3,12 +3,10 @@
 // number stay last.
 for (const table of document.querySelectorAll("table")) {
   const body = table.tBodies[0];
-  const first = [...table.tHead.rows[0].cells].filter(c => c.rowSpan === 2);
-  const heads = [...first, ...table.tHead.rows[1].cells];
+  const heads = [...table.tHead.querySelectorAll("th:has(button)")];
   const value = (row, i) => {
-    const cell = row.cells[i];
-    if (i < first.length) return cell.textContent;
-    return cell.dataset.key === "" ? null : Number(cell.dataset.key);
+    const {dataset: {key}, textContent} = row.cells[i];
+    return key === undefined ? textContent : key === "" ? null : Number(key);
   };
   heads.forEach((head, i) => head.querySelector("button").addEventListener("click", () => {
     const up = head.getAttribute("aria-sort") !== "ascending";

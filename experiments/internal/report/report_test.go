@@ -95,11 +95,15 @@ func TestTable(t *testing.T) {
 		{"ELLA", "probit", "NLL", printed, "0.076", Second},
 		{"ELLA", "probit", "NLL", here, "", Plain},
 		{"MAP", "probit", "ACC", here, "0.5000 ± 0.0000", Plain},
-		{"MAP", "probit", "fit, s", here, "1.5", Plain},
-		{"MAP", "probit", "peak, MiB", here, "3", Plain},
 	} {
 		if got := find(t, table, c.method, c.probs, c.metric, c.source); got.Text != c.text || got.Mark != c.mark {
 			t.Errorf("%s, %s, %s: %+v, want %q and mark %d", c.method, c.metric, c.source, got, c.text, c.mark)
+		}
+	}
+	costs := r.Sections[0].Data[0].Costs
+	for metric, want := range map[string]string{"fit, s": "1.5", "peak, MiB": "3"} {
+		if got := find(t, costs, "MAP", "probit", metric, here); got.Text != want {
+			t.Errorf("%s: %+v, want %q", metric, got, want)
 		}
 	}
 	if got := find(t, table, "VaLLA 200", "probit", "NLL", printed); got.Mark != Best {
@@ -122,12 +126,13 @@ func TestPublished(t *testing.T) {
 	for _, c := range []struct{ got, want float64 }{
 		{at("fmnist", place{"VaLLA 100", "probit"}, fm.runs, "NLL"), 0.354741},
 		{at("fmnist", place{"VaLLA 100", "mc"}, fm.runs, "NLL"), 0.378664},
+		{at("cifar10-resnet20", place{"VaLLA 100", "mc"}, publishedFor("cifar10-resnet20").runs, "NLL"), 0.227866},
 		{at("fmnist", place{"LLA last-layer KFAC", "probit"}, fm.runs, "OOD-AUC"), 0.880454},
 		{at("fmnist", place{"VaLLA 200", "probit"}, fm.printed, "ACC"), 0.876},
 		{at("airline", place{"VaLLA 100", ""}, air.printed, "CQM"), 0.109},
 		{at("airline", place{"VaLLA 100", ""}, air.runs, "CQM"), 0.05887},
 		{at("airline", place{"LLA Diag", ""}, air.runs, "NLL"), 5.096887},
-		{publishedFor("cifar10-resnet20").printed[place{"VaLLA", "mc"}]["NLL"], 0.228},
+		{publishedFor("cifar10-resnet20").printed[place{"VaLLA 100", "mc"}]["NLL"], 0.228},
 	} {
 		if math.Abs(c.got-c.want) > 1e-12 {
 			t.Errorf("found %v, want %v", c.got, c.want)
@@ -136,7 +141,7 @@ func TestPublished(t *testing.T) {
 	if p := publishedFor("boston"); len(p.printed)+len(p.runs)+len(p.order) > 0 {
 		t.Errorf("published numbers of a data set without: %+v", p)
 	}
-	l := &line{place: place{"VaLLA 100", ""}}
+	l := &line{place: place{"VaLLA 100", ""}, paper: "VaLLA 100"}
 	if v := l.values("CQM", corrected, air); len(v) != 1 || math.Abs(v[0]-0.059) > 1e-12 {
 		t.Errorf("corrected CQM %v, want 0.109 − 0.05", v)
 	}
@@ -144,8 +149,8 @@ func TestPublished(t *testing.T) {
 
 // TestFromPaper: rows that are far from the paper's are named.
 func TestFromPaper(t *testing.T) {
-	diag := &line{place: place{"LLA Diag", "probit"}, measured: map[string][]float64{"NLL": {0.143}}}
-	kfac := &line{place: place{"LLA KFAC", "probit"}, measured: map[string][]float64{"NLL": {0.0945}}}
+	diag := &line{place: place{"LLA Diag", "probit"}, paper: "LLA Diag", measured: map[string][]float64{"NLL": {0.143}}}
+	kfac := &line{place: place{"LLA KFAC", "probit"}, paper: "LLA KFAC", measured: map[string][]float64{"NLL": {0.0945}}}
 	p := publishedFor("mnist") // printed 0.143 and 0.094
 	if got := fromPaper([]*line{diag, kfac}, p); !strings.Contains(got, "within 0.01") || !strings.Contains(got, "LLA KFAC, 0.0005") {
 		t.Errorf("it says %q", got)
@@ -177,7 +182,7 @@ func TestPage(t *testing.T) {
 		t.Errorf("the page refers to %q", m)
 	}
 	for _, want := range []string{`scope="col"`, `scope="row"`, `scope="colgroup"`, ">missing<", ">too large<", `title="LLA needs 9 bytes"`, "--profile full",
-		"Predictive bands", "Learning curves", "Coverage", "Turned test images", "Corrupted test images", "Time to fit", "Not run", "viewport"} {
+		"where there are no data", "does it overfit", "hold what they promise", "images are turned", "they are corrupted", "How long does a fit take", "Not run", "viewport"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page lacks %q", want)
 		}
@@ -193,7 +198,9 @@ func TestPage(t *testing.T) {
 		}
 	}
 	var out bytes.Buffer
-	r.WriteText(&out, "mnist", "quick")
+	if err := WriteText(&out, dir, "mnist", "quick"); err != nil {
+		t.Fatal(err)
+	}
 	if !strings.Contains(out.String(), "0.3000 ± 0.1414") {
 		t.Errorf("text %s", &out)
 	}

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/go-valla/valla/experiments/internal/result"
 )
 
 // metric is a kind of number. A table has a column for each source of it.
@@ -18,18 +20,18 @@ type metric struct {
 // metrics lists the scores in the order of columns.
 var metrics = []metric{
 	{"ACC", 4, 1}, {"NLL", 4, -1}, {"RMSE", 4, -1}, {"CRPS", 4, -1}, {"CQM", 4, -1}, {"ECE", 4, -1}, {"Brier", 4, -1},
-	{"OOD-AUC", 4, 1}, {"Δσ", 4, -1}, {"σ₀", 4, 0},
+	{"OOD-AUC", 4, 1}, {"Δσ", 4, -1},
 }
 
-// costs lists the last columns.
-var costs = []metric{{"fit, s", 1, 0}, {"CPU, s", 1, 0}, {"peak, MiB", 0, 0}, {"predict, s", 1, 0}}
+// costs lists what a fit found and took, in a table of its own.
+var costs = []metric{{"σ₀", 4, 0}, {"fit, s", 1, 0}, {"CPU, s", 1, 0}, {"peak, MiB", 0, 0}, {"predict, s", 1, 0}}
 
 // Sources of numbers.
 const (
 	printed   = "printed"
 	corrected = "corrected" // the printed CQM less 0.05
-	runs      = "authors’ runs"
-	here      = "measured" // by this program
+	runs      = "released"  // means over the runs that the authors released
+	here      = "measured"  // by this program
 )
 
 // Table is a table of the report.
@@ -73,11 +75,28 @@ type Cell struct {
 	Note  string // the reason in full
 }
 
-// newTable makes a table of lines and of the published numbers.
-func newTable(data string, lines []*line, p *published) Table {
-	lines = withPublished(lines, p)
-	t := Table{Title: data, Says: verdicts(lines, p)}
-	for _, m := range slices.Concat(metrics, costs) {
+// tables returns the tables of a data set: the scores, with the published rows that were not
+// measured, and what the fits took.
+func tables(f result.Found, data string) (scores, took Table) {
+	lines, p := gather(f, data), publishedFor(data)
+	if lines == nil {
+		return Table{}, Table{}
+	}
+	once := slices.Clone(lines) // the fit is the same for both kinds of probabilities
+	once = slices.DeleteFunc(once, func(l *line) bool {
+		return l.done == 0 || l.probs == "mc" && slices.ContainsFunc(lines, func(o *line) bool { return o.key == l.key && o.probs == "probit" })
+	})
+	took = newTable(data, once, p, costs)
+	took.Probs = false
+	scores = newTable(data, withPublished(lines, p), p, metrics)
+	scores.Says = verdicts(lines, p)
+	return scores, took
+}
+
+// newTable makes a table of lines, with the columns of those metrics of which there are numbers.
+func newTable(data string, lines []*line, p *published, of []metric) Table {
+	t := Table{Title: data}
+	for _, m := range of {
 		for _, source := range []string{printed, corrected, runs, here} {
 			if slices.ContainsFunc(lines, func(l *line) bool { return l.has(m.name, source, p) }) {
 				t.Columns = append(t.Columns, Column{m.name, source, m.digits, m.sign})
@@ -99,10 +118,10 @@ func newTable(data string, lines []*line, p *published) Table {
 // withPublished adds lines for methods that are published and not measured.
 func withPublished(lines []*line, p *published) []*line {
 	for _, method := range p.order {
-		if !slices.ContainsFunc(lines, func(l *line) bool { return l.method == method }) {
+		if !slices.ContainsFunc(lines, func(l *line) bool { return l.paper == method }) {
 			for at := range p.printed {
 				if at.method == method {
-					lines = append(lines, &line{place: at})
+					lines = append(lines, &line{place: at, key: method, paper: method})
 				}
 			}
 		}
@@ -139,7 +158,7 @@ func moments(v []float64) (mean, std float64) {
 // marks none if all are equal.
 func (t *Table) mark(column int, sign float64) {
 	shown := func(r Row) (float64, bool) {
-		text, _, _ := strings.Cut(r.Cells[column].Text, " ± ")
+		text, _, _ := strings.Cut(r.Cells[column].Text, " ")
 		v, err := strconv.ParseFloat(text, 64)
 		return sign * v, err == nil
 	}

@@ -223,14 +223,19 @@ func ReadJSON(path string, v any) error {
 	if len(text) > maxSize {
 		return fmt.Errorf("result: %s: %w: more than %d bytes", path, ErrDamaged, maxSize)
 	}
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.DisallowUnknownFields()
-	err = d.Decode(v)
-	if _, end := d.Token(); err == nil && end != io.EOF {
-		err = errors.New("more than one document")
-	}
-	if err != nil {
+	if err := decode(text, v); err != nil {
 		return fmt.Errorf("result: %s: %w: %w", path, ErrDamaged, err)
 	}
 	return nil
+}
+
+// decode reads a text of one JSON document without unknown keys into v.
+func decode(text []byte, v any) error {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	err := d.Decode(v)
+	if _, end := d.Token(); err == nil && end != io.EOF {
+		err = errors.New("more than one document")
+	}
+	return err
 }

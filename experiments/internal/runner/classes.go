@@ -14,8 +14,9 @@ import (
 	"github.com/go-valla/valla/train/metric"
 )
 
-// scoreClasses sets ACC, NLL, ECE, Brier, OOD-AUC and the curves by the probit approximation.
-// A model with a posterior also has scores by Monte Carlo, if samples are asked for.
+// scoreClasses sets ACC, NLL, ECE, Brier, OOD-AUC and the curves by the probit approximation,
+// or by the probabilities that a posterior has itself. Another posterior also has scores by
+// Monte Carlo, if samples are asked for.
 func scoreClasses(ctx context.Context, p *problem, m *valla.Model, s spec.Scoring, cell *result.Cell) error {
 	e := evaluation{p: p, m: m}
 	var err error
@@ -28,7 +29,9 @@ func scoreClasses(ctx context.Context, p *problem, m *valla.Model, s spec.Scorin
 		}
 	}
 	links := map[string]valla.PredictOptions{"probit": {}}
-	if m.Posterior != nil && s.MonteCarlo > 0 {
+	if e.in.Probs != nil {
+		links = map[string]valla.PredictOptions{"own": {}}
+	} else if m.Posterior != nil && s.MonteCarlo > 0 {
 		links["mc"] = valla.PredictOptions{Link: valla.MonteCarlo, Samples: s.MonteCarlo, Seed: cell.Seed}
 	}
 	cell.N, cell.Scores = p.test.N(), map[string]result.Scores{}
@@ -154,21 +157,14 @@ func (e evaluation) pictures(ctx context.Context, to *result.Curves) error {
 
 // reliability returns the mean confidence and the accuracy of each bin that has examples.
 func reliability(p *valla.Prediction, y []float64, bins int) []result.XY {
-	conf, right, count := make([]float64, bins), make([]float64, bins), make([]float64, bins)
+	var confidence []float64
+	var right []bool
 	for i, best := range p.Best() {
-		top := p.Probs[i*len(p.Classes)+best]
-		b := min(max(int(math.Ceil(top*float64(bins)))-1, 0), bins-1)
-		conf[b] += top
-		count[b]++
-		if p.Classes[best] == y[i] {
-			right[b]++
-		}
+		confidence, right = append(confidence, p.Probs[i*len(p.Classes)+best]), append(right, p.Classes[best] == y[i])
 	}
 	var points []result.XY
-	for b := range bins {
-		if count[b] > 0 {
-			points = append(points, result.XY{X: conf[b] / count[b], Y: right[b] / count[b]})
-		}
+	for _, b := range metric.Reliability(confidence, right, bins) {
+		points = append(points, result.XY{X: b.Confidence, Y: b.Accuracy})
 	}
 	return points
 }

@@ -241,6 +241,24 @@ func TestManyBoxes(t *testing.T) {
 	}
 }
 
+// The boxes of a series have one colour at all levels, which the legend names once.
+func TestLevelBoxes(t *testing.T) {
+	a, b := Group{"a", []float64{1, 2, 3}}, Group{"b", []float64{2, 4}}
+	c, err := LevelBoxes(Axes{Title: "t", X: "level", Y: "score"}, []Level{{"1", []Group{a, b}}, {"2", []Group{b}}})
+	if err != nil || len(c.Keys) != 2 || c.Keys[0].Name != "a" || c.Keys[0].Color == c.Keys[1].Color || !c.Wide || !strings.Contains(c.Alt, `["1" "2"]`) {
+		t.Errorf("legend %v, alt %q, error %v", c.Keys, c.Alt, err)
+	}
+	if svg, err := c.SVG(); err != nil || !strings.Contains(string(svg), "<path") {
+		t.Errorf("error %v", err)
+	}
+	if err := SavePNG(filepath.Join(t.TempDir(), "p.png"), c); err != nil {
+		t.Error(err)
+	}
+	if _, err := LevelBoxes(Axes{}, []Level{{"1", []Group{{"a", nil}}}}); err == nil || strings.Contains(err.Error(), "\n") {
+		t.Errorf("an empty group: error %v", err)
+	}
+}
+
 // A file that cannot be written is an error of one line that names the picture.
 func TestSaveErrors(t *testing.T) {
 	charts, err := bands().Charts()
@@ -249,7 +267,7 @@ func TestSaveErrors(t *testing.T) {
 	}
 	dir := t.TempDir()
 	err = Save(filepath.Join(dir, "none", "p"), charts...)
-	if err == nil || !strings.HasPrefix(err.Error(), "figure: p: ") || strings.Contains(err.Error(), "\n") {
+	if err == nil || !strings.HasPrefix(err.Error(), "figure: p.png: ") || strings.Contains(err.Error(), "\n") {
 		t.Errorf("error %v", err)
 	}
 	if left, _ := os.ReadDir(dir); len(left) != 0 {
@@ -265,6 +283,25 @@ func TestRepeated(t *testing.T) {
 		}
 		if got := repeated(all); got != want {
 			t.Errorf("%q: %v", labels, got)
+		}
+	}
+}
+
+// A cloud has finite points, and lines above them.
+func TestCloud(t *testing.T) {
+	a := Axes{Title: "t", X: "std", Y: "error", Zero: true}
+	c := Cloud(a, Series{Name: "rows", X: []float64{1, 2, math.NaN()}, Y: []float64{3, 4, 5}}, []Series{{Name: "σ", X: []float64{1, 2}, Y: []float64{1, 2}}})
+	if len(c.Keys) != 2 || c.Keys[0].Mark != "dot" || c.plot.Y.Min != 0 || c.Alt != "t: error against std of rows, σ" {
+		t.Errorf("%+v", c)
+	}
+	svg, err := c.SVG()
+	if err != nil {
+		t.Fatal(err)
+	}
+	parse(t, "cloud", svg)
+	for mark := range shapes {
+		if (Key{Mark: mark}).Shape() == "" {
+			t.Errorf("no shape of %s", mark)
 		}
 	}
 }

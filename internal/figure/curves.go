@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"image/color"
 	"math"
+	"slices"
 	"strings"
 
+	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
@@ -21,16 +23,29 @@ type Series struct {
 type Axes struct {
 	Title, X, Y string
 	Diagonal    bool // a dashed line y = x
+	Zero        bool // the vertical axis begins at 0
 }
 
 // Curves draws lines. Points that are not finite are left out.
 func Curves(a Axes, series []Series) Chart {
-	pl := newPlot(a.Title, a.X, a.Y)
-	c := Chart{Title: a.Title, plot: pl}
+	c := Chart{Title: a.Title, plot: newPlot(a.Title, a.X, a.Y)}
 	if a.Diagonal {
-		pl.Add(line(plotter.XYs{{X: 0, Y: 0}, {X: 1, Y: 1}}, grey, "dashed"))
+		c.plot.Add(line(plotter.XYs{{X: 0, Y: 0}, {X: 1, Y: 1}}, grey, "dashed"))
 	}
-	var names []string
+	c.finish(a, c.curves(series))
+	return c
+}
+
+// finish sets the axis and describes the chart, which shows what has these names.
+func (c *Chart) finish(a Axes, names []string) {
+	if a.Zero {
+		c.plot.Y.Min = min(c.plot.Y.Min, 0)
+	}
+	c.Alt = fmt.Sprintf("%s: %s against %s of %s", a.Title, a.Y, a.X, strings.Join(names, ", "))
+}
+
+// curves adds lines and returns the names of those that have points.
+func (c *Chart) curves(series []Series) (names []string) {
 	marks := []string{"line", "dashed", "dotted"}
 	for i, s := range series {
 		xys := points(s.X, s.Y)
@@ -41,7 +56,15 @@ func Curves(a Axes, series []Series) Chart {
 		c.add(line(xys, col, mark), s.Name, mark, col)
 		names = append(names, s.Name)
 	}
-	c.Alt = fmt.Sprintf("%s: %s against %s of %s", a.Title, a.Y, a.X, strings.Join(names, ", "))
+	return names
+}
+
+// Cloud draws points, and lines above them. Points that are not finite are left out.
+func Cloud(a Axes, cloud Series, series []Series) Chart {
+	c := Chart{Title: a.Title, plot: newPlot(a.Title, a.X, a.Y)}
+	dots := &plotter.Scatter{XYs: points(cloud.X, cloud.Y), GlyphStyle: draw.GlyphStyle{Color: blueDots, Radius: vg.Points(1.8), Shape: draw.CircleGlyph{}}}
+	c.add(dots, cloud.Name, "dot", blueDots)
+	c.finish(a, append([]string{cloud.Name}, c.curves(series)...))
 	return c
 }
 
@@ -85,6 +108,54 @@ func Boxes(title, y string, groups []Group) (Chart, error) {
 	pl.Y.Min = min(pl.Y.Min, 0)
 	c.Alt = fmt.Sprintf("%s: box plots of %s for %q", title, y, names)
 	return c, nil
+}
+
+// Level is a place of an axis with a sample for each of several series.
+type Level struct {
+	Name   string
+	Groups []Group
+}
+
+// LevelBoxes draws the box plots of all series side by side at each level. A series has its
+// colour, which the legend names, at all levels.
+func LevelBoxes(a Axes, levels []Level) (Chart, error) {
+	pl := newPlot(a.Title, a.X, a.Y)
+	c := Chart{Title: a.Title, Wide: true, plot: pl}
+	var names, series []string
+	for i, l := range levels {
+		names = append(names, l.Name)
+		for _, g := range l.Groups {
+			if !slices.Contains(series, g.Name) {
+				series = append(series, g.Name)
+			}
+		}
+		for _, g := range l.Groups {
+			k := slices.Index(series, g.Name)
+			room := 0.8 / float64(len(l.Groups))
+			width := c.width() * 0.8 * vg.Length(room) / vg.Length(len(levels)+1)
+			box, err := plotter.NewBoxPlot(width, float64(i)+room*(float64(k)-float64(len(l.Groups)-1)/2), plotter.Values(g.Values))
+			if err != nil {
+				return Chart{}, fmt.Errorf("figure: %s: %s: %w", a.Title, g.Name, err)
+			}
+			col := palette[k%len(palette)]
+			box.FillColor = color.NRGBA{col.R, col.G, col.B, 96}
+			box.BoxStyle.Color, box.MedianStyle.Color, box.WhiskerStyle.Color, box.GlyphStyle.Color = col, col, col, col
+			pl.Add(box)
+		}
+	}
+	for k, name := range series {
+		col := palette[k%len(palette)]
+		c.key(areaOf(col), name, "area", col)
+	}
+	pl.NominalX(names...)
+	pl.Y.Min = min(pl.Y.Min, 0)
+	c.Alt = fmt.Sprintf("%s: box plots of %s at %s %q for %q", a.Title, a.Y, a.X, names, series)
+	return c, nil
+}
+
+// areaOf is the drawing of a colour in a legend.
+func areaOf(c color.Color) plot.Thumbnailer {
+	return &plotter.Polygon{Color: c}
 }
 
 // points returns the points with finite coordinates.

@@ -1,4 +1,4 @@
-// Package figure draws the pictures of experiments: predictive bands, curves and box plots. It
+// Package figure draws pictures: predictive bands, curves, points and box plots. It
 // gives them as SVG for pages, and as files.
 package figure
 
@@ -23,6 +23,7 @@ var (
 	grey      = color.RGBA{130, 130, 130, 255}
 	blue      = color.RGBA{0, 114, 178, 255}
 	vermilion = color.RGBA{213, 94, 0, 255}
+	blueDots  = color.NRGBA{0, 114, 178, 150}
 	blueBand  = color.NRGBA{86, 180, 233, 96}
 	palette   = []color.RGBA{black, vermilion, blue, {0, 158, 115, 255}, {204, 121, 167, 255}, {230, 159, 0, 255}, {86, 180, 233, 255}, grey}
 )
@@ -45,6 +46,20 @@ type Key struct {
 	Color string // as in CSS
 }
 
+// shapes are those of marks in boxes of 24 by 12, as elements of SVG.
+var shapes = map[string]string{
+	"line":     `<path d="M1 6H23" stroke="currentColor" stroke-width="2"/>`,
+	"dashed":   `<path d="M1 6H23" stroke="currentColor" stroke-width="2" stroke-dasharray="5 3"/>`,
+	"dotted":   `<path d="M1 6H23" stroke="currentColor" stroke-width="2" stroke-dasharray="1.5 2.5"/>`,
+	"area":     `<path d="M1 1H23V11H1Z" fill="currentColor"/>`,
+	"dot":      `<circle cx="12" cy="6" r="2.5" fill="currentColor"/>`,
+	"plus":     `<path d="M12 2V10M8 6H16" stroke="currentColor" stroke-width="1.5"/>`,
+	"triangle": `<path d="M12 2L17 11H7Z" fill="currentColor"/>`,
+}
+
+// Shape is the mark as elements of an SVG picture of 24 by 12.
+func (k Key) Shape() string { return shapes[k.Mark] }
+
 // element is what a chart can draw, also in its legend.
 type element interface {
 	plot.Plotter
@@ -54,15 +69,19 @@ type element interface {
 // add adds an element to the plot. If it has a name, it is also added to the legend.
 func (c *Chart) add(p element, name, mark string, col color.Color) {
 	c.plot.Add(p)
-	if name == "" {
-		return
+	if name != "" {
+		c.key(p, name, mark, col)
 	}
+}
+
+// key adds an entry to the legend.
+func (c *Chart) key(thumb plot.Thumbnailer, name, mark string, col color.Color) {
 	k := Key{name, mark, "currentColor"}
 	if r, g, b, a := col.RGBA(); r+g+b > 0 {
 		n := color.NRGBAModel.Convert(col).(color.NRGBA)
 		k.Color = fmt.Sprintf("rgba(%d,%d,%d,%.2f)", n.R, n.G, n.B, float64(a)/0xffff)
 	}
-	c.Keys, c.thumbs = append(c.Keys, k), append(c.thumbs, p)
+	c.Keys, c.thumbs = append(c.Keys, k), append(c.thumbs, thumb)
 }
 
 // newPlot returns an empty plot in the style of all pictures.

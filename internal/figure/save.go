@@ -45,28 +45,42 @@ func rows(charts []Chart) (out [][]Chart) {
 	return out
 }
 
+// canvas is what a file is drawn on.
+type canvas interface {
+	vg.CanvasSizer
+	io.WriterTo
+}
+
 // Save draws charts, in rows below their common legend, on white, to path.png and path.svg.
 func Save(path string, charts ...Chart) error {
+	if err := SavePNG(path+".png", charts...); err != nil {
+		return err
+	}
+	return save(path+".svg", func(w, h vg.Length) canvas { return vgsvg.New(w, h) }, charts)
+}
+
+// SavePNG draws charts like Save, to one file of pixels.
+func SavePNG(path string, charts ...Chart) error {
+	return save(path, func(w, h vg.Length) canvas {
+		return vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(w, h), vgimg.UseDPI(110))}
+	}, charts)
+}
+
+// save draws charts to a file, on a canvas of the size that they need.
+func save(path string, on func(w, h vg.Length) canvas, charts []Chart) error {
 	var w vg.Length
 	all := rows(charts)
 	for _, row := range all {
 		w = max(w, rowWidth(row))
 	}
 	top := newStrip(charts, w)
-	h := top.height() + vg.Length(len(all))*height
-	png := vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(w, h), vgimg.UseDPI(110))}
-	svg := vgsvg.New(w, h)
-	for ext, c := range map[string]interface {
-		vg.CanvasSizer
-		io.WriterTo
-	}{".png": png, ".svg": svg} {
-		if err := drawFile(draw.New(c), top, all); err != nil {
-			return err
-		}
-		err := atomicfile.Write(path+ext, 0o644, func(w io.Writer) error { _, err := c.WriteTo(w); return err })
-		if err != nil {
-			return fmt.Errorf("figure: %s: %w", filepath.Base(path), err)
-		}
+	c := on(w, top.height()+vg.Length(len(all))*height)
+	if err := drawFile(draw.New(c), top, all); err != nil {
+		return err
+	}
+	err := atomicfile.Write(path, 0o644, func(w io.Writer) error { _, err := c.WriteTo(w); return err })
+	if err != nil {
+		return fmt.Errorf("figure: %s: %w", filepath.Base(path), err)
 	}
 	return nil
 }

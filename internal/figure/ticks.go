@@ -2,17 +2,23 @@ package figure
 
 import (
 	"strconv"
+	"strings"
 
 	"gonum.org/v1/plot"
 )
 
-// ticks are the ticks of the library with enough digits to tell them apart. The library gives
-// all ticks of a narrow range the same label.
+// ticks are the ticks of the library with enough digits to tell them apart, and without zeros at
+// the end. The library gives all ticks of a narrow range the same label.
 type ticks struct{}
 
 // Ticks implements plot.Ticker.
 func (ticks) Ticks(lo, hi float64) []plot.Tick {
 	all := plot.DefaultTicks{}.Ticks(lo, hi)
+	for i, t := range all {
+		if strings.Contains(t.Label, ".") && !strings.Contains(t.Label, "e") {
+			all[i].Label = strings.TrimRight(strings.TrimRight(t.Label, "0"), ".")
+		}
+	}
 	for digits := 2; digits < 16 && repeated(all); digits++ {
 		for i, t := range all {
 			if t.Label != "" {

@@ -1,0 +1,126 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/go-valla/valla/experiments/internal/result"
+)
+
+// Captions that no number changes.
+const (
+	pointCaption = "As above, for the methods with several numbers of points; triangles are the inducing inputs after the fit. " +
+		"See how the band comes to the dashed lines of exact LLA as points are added."
+	learningCaption = "Negative log-likelihood (NLL) on the validation rows, of standardised targets in regression; first seed. " +
+		"Lower and further left is better. Where a curve rises again the fit overfits, and the state before is kept."
+	timeCaption = "CPU time of all threads on the trained network, over seeds; the box holds the middle half and its line is the median. " +
+		"For MAP it is the training of the network. Compare powers of ten: the methods differ by more than the machines."
+)
+
+// extremes returns the cells with the smallest and the largest finite value; nil where there
+// are not two.
+func extremes(cells []*result.Cell, value func(*result.Cell) float64) (low, high *result.Cell) {
+	cells = slices.DeleteFunc(slices.Clone(cells), func(c *result.Cell) bool { v := value(c); return v-v != 0 })
+	if len(cells) < 2 {
+		return nil, nil
+	}
+	by := func(a, b *result.Cell) int {
+		if value(a) < value(b) {
+			return -1
+		}
+		return oneIf(value(a) > value(b))
+	}
+	return slices.MinFunc(cells, by), slices.MaxFunc(cells, by)
+}
+
+// see adds to a caption which method has the smallest and which the largest value.
+func see(caption, what string, cells []*result.Cell, value func(*result.Cell) float64) string {
+	low, high := extremes(cells, value)
+	if low == nil || value(low) == value(high) {
+		return caption
+	}
+	return fmt.Sprintf("%s %s: smallest with %s (%s), largest with %s (%s).", caption, what, low.Row, format(value(low), 3), high.Row, format(value(high), 3))
+}
+
+// bandCaption names the methods that are nearest to exact LLA and farthest from it.
+func bandCaption(cells []*result.Cell) string {
+	caption := "Training rows (dots), mean, and two standard deviations of y; the dashed lines are exact LLA's band."
+	exact := exactLLA(cells)
+	if exact == nil {
+		return caption
+	}
+	others := slices.DeleteFunc(slices.Clone(cells), func(c *result.Cell) bool { return c == exact || c.Curves.Band == nil || c.Method == "map" })
+	return see(caption, "Mean difference of the standard deviation from exact LLA's, as a fraction of that", others, func(c *result.Cell) float64 {
+		return result.StdError(exact.Curves.Band, c.Curves.Band)
+	})
+}
+
+// exactLLA returns the cell of LLA with all weights and its whole covariance, if it has a band.
+func exactLLA(cells []*result.Cell) *result.Cell {
+	for _, c := range cells {
+		if isExact(c) && c.Curves.Band != nil {
+			return c
+		}
+	}
+	return nil
+}
+
+func isExact(c *result.Cell) bool { name, _ := paperRow(c); return name == "LLA" }
+
+func coverageCaption(cells []*result.Cell) string {
+	return see("Share of the test targets inside the central interval of probability α. On the dashed diagonal intervals are as they should be, below it too narrow, above it too wide.",
+		"Area between (CQM)", cells, shown(score("", "CQM"), func(c *result.Cell) bool { return c.Curves.Coverage != nil }))
+}
+
+// score returns a score of a cell, NaN if it has none.
+func score(kind, name string) func(*result.Cell) float64 {
+	return func(c *result.Cell) float64 {
+		if v, ok := c.Scores[kind][name]; ok {
+			return float64(v)
+		}
+		return math.NaN()
+	}
+}
+
+// shown is a score of those cells that the figure shows.
+func shown(value func(*result.Cell) float64, has func(*result.Cell) bool) func(*result.Cell) float64 {
+	return func(c *result.Cell) float64 {
+		if !has(c) {
+			return math.NaN()
+		}
+		return value(c)
+	}
+}
+
+func rotationCaption(cells []*result.Cell) string {
+	return see("Test images turned by 0° to 180°; probit probabilities. The accuracy falls whatever the method; one that notices it has an NLL and an ECE that rise less.",
+		"Mean NLL over the angles", cells, func(c *result.Cell) float64 {
+			sum := 0.0
+			for _, r := range c.Curves.Rotations {
+				sum += float64(r.NLL)
+			}
+			return sum / float64(len(c.Curves.Rotations)) // NaN of none
+		})
+}
+
+func corruptionCaption(cells []*result.Cell) string {
+	return see("Boxes over the kinds of corruption at severities 1 to 5; probit probabilities. Boxes that stay low as the severity grows are of methods that notice it.",
+		"Mean NLL at severity 5", cells, func(c *result.Cell) float64 {
+			mean, _ := moments(atLevel(c, 5, corruptNLL))
+			if mean == 0 {
+				return math.NaN()
+			}
+			return mean
+		})
+}
+
+func reliabilityCaption(cells []*result.Cell) string {
+	return see("Accuracy against confidence in 15 bins; probit probabilities, first seed. On the diagonal a confidence of 70 % is right in 70 % of the cases; below it the method is overconfident, above it too cautious.",
+		"Mean distance (ECE)", cells, shown(score("probit", "ECE"), func(c *result.Cell) bool { return c.Curves.Reliable != nil }))
+}
+
+func entropyCaption(cells []*result.Cell) string {
+	return see("Predictive entropy of the test images and of images from another data set; probit probabilities. The less the two overlap, the better the unknown is told from the known.",
+		"Area under the ROC curve (OOD-AUC)", cells, shown(score("probit", "OOD-AUC"), func(c *result.Cell) bool { return c.Curves.Entropy != nil }))
+}

@@ -1,0 +1,117 @@
+package report
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/go-valla/valla/experiments/internal/result"
+)
+
+// experiment is a plan with the cells of all profiles of an experiment.
+type experiment struct {
+	result.Found
+	profiles []string
+}
+
+// fullProfile is the profile whose rows come first.
+const fullProfile = "full"
+
+// merge joins the profiles of each experiment: the full one first, the others as they come.
+// Experiments are in the order of the known ones, and so are their rows.
+func merge(found []result.Found, known []Known) []experiment {
+	slices.SortStableFunc(found, func(a, b result.Found) int {
+		rank := func(f result.Found) int { return oneIf(f.Profile != fullProfile) }
+		return cmp.Or(placeOf(known, a.Experiment)-placeOf(known, b.Experiment), rank(a)-rank(b))
+	})
+	var out []experiment
+	for _, f := range found {
+		k := slices.IndexFunc(out, func(e experiment) bool { return e.Experiment == f.Experiment })
+		if k < 0 {
+			k, out = len(out), append(out, experiment{Found: result.Found{Plan: result.Plan{Experiment: f.Experiment}}})
+		}
+		out[k].join(f)
+	}
+	for i := range out {
+		out[i].supersede()
+		if k := placeOf(known, out[i].Experiment); k < len(known) {
+			out[i].About = cmp.Or(out[i].About, known[k].About)
+			out[i].sort(known[k].Rows)
+		}
+	}
+	return out
+}
+
+// placeOf returns the place of an experiment among the known ones, behind all if it is none.
+func placeOf(known []Known, name string) int {
+	if i := slices.IndexFunc(known, func(k Known) bool { return k.Name == name }); i >= 0 {
+		return i
+	}
+	return len(known)
+}
+
+// join adds the cells of a profile. A finished cell of the same row, data set and seed counts
+// once: the one with more corrupted images is kept, or the first. Missing cells count where no
+// profile has them.
+func (e *experiment) join(f result.Found) {
+	e.About = cmp.Or(e.About, f.About)
+	e.profiles, e.Commands, e.Data = union(e.profiles, f.Profile), union(e.Commands, f.Commands...), union(e.Data, f.Data...)
+	for i, id := range f.Cells {
+		c := f.Done[i]
+		k := slices.IndexFunc(e.Done, func(o *result.Cell) bool {
+			return o != nil && o.Data == id.Data && o.Seed == id.Seed && (c == nil && o.Same(id) || c != nil && o.Key() == c.Key())
+		})
+		switch {
+		case k < 0:
+			if k = slices.IndexFunc(e.Cells, id.Same); k < 0 || e.Done[k] != nil {
+				e.Cells, e.Done = append(e.Cells, id), append(e.Done, c)
+			} else if c != nil {
+				e.Cells[k], e.Done[k] = id, c
+			}
+		case c != nil && len(c.Curves.Corrupted) > len(e.Done[k].Curves.Corrupted):
+			e.Cells[k], e.Done[k] = id, c
+		}
+	}
+}
+
+// supersede takes away numbers that no run has made where a run has made them since.
+func (e *experiment) supersede() {
+	cells, done := e.Cells, e.Done
+	e.Cells, e.Done = nil, nil
+	for i, c := range done {
+		if c != nil && c.Source != "" && slices.ContainsFunc(done, func(o *result.Cell) bool {
+			return o != nil && o.Source == "" && o.Data == c.Data && o.Row == c.Row
+		}) {
+			continue
+		}
+		e.Cells, e.Done = append(e.Cells, cells[i]), append(e.Done, c)
+	}
+}
+
+// union returns list with those values that it lacks.
+func union(list []string, values ...string) []string {
+	for _, v := range values {
+		if !slices.Contains(list, v) {
+			list = append(list, v)
+		}
+	}
+	return list
+}
+
+// sort puts the cells in the order of rows; those of other rows follow as they are.
+func (e *experiment) sort(rows []string) {
+	at := func(id result.ID) int {
+		if i := slices.Index(rows, id.Row); i >= 0 {
+			return i
+		}
+		return len(rows)
+	}
+	order := make([]int, len(e.Cells))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return at(e.Cells[a]) - at(e.Cells[b]) })
+	cells, done := slices.Clone(e.Cells), slices.Clone(e.Done)
+	for i, k := range order {
+		e.Cells[i], e.Done[i] = cells[k], done[k]
+	}
+}

@@ -1,0 +1,218 @@
+package report
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/go-valla/valla/experiments/internal/result"
+)
+
+// set gives a cell the settings of a method, as a run writes them.
+func set(t testing.TB, c *result.Cell, method string, own map[string]any) *result.Cell {
+	t.Helper()
+	var err error
+	c.Method = method
+	c.Settings, err = json.Marshal([]any{2, c.Data, "sum", c.Seed, map[string]any{"form": "mlp"}, map[string]any{"iterations": 9}, map[string]any{}, method, own, "", c.Seed})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func settings(pairs ...any) map[string]any {
+	m := map[string]any{}
+	for i := 0; i < len(pairs); i += 2 {
+		m[pairs[i].(string)] = pairs[i+1]
+	}
+	return m
+}
+
+// The published row of a cell depends on its method and settings, whatever its name is.
+func TestPaperRow(t *testing.T) {
+	all, last := []string{"all"}, []string{"last-layer"}
+	for _, c := range []struct {
+		data, method string
+		own          map[string]any
+		want         string
+		far          int
+	}{
+		{"mnist", "map", nil, "MAP", 0},
+		{"mnist", "lla", settings("structure", "kfac", "weights", all), "LLA KFAC", 0},
+		{"mnist", "lla", settings("weights", last), "LLA last-layer", 0},
+		{"mnist", "lla", settings("structure", "full", "weights", all), "LLA", 0},
+		{"mnist", "lla", settings("structure", "lowrank", "weights", all), "", 0},
+		{"mnist", "lla", settings("structure", "diag", "weights", []string{"fc1.*"}), "", 0},
+		{"mnist", "valla", settings("inducing", 200, "optimizer", "adam"), "VaLLA 200", 0},
+		{"mnist", "valla", settings("inducing", 200), "VaLLA 200", 1},
+		{"mnist", "sampled-lla", settings("solver", "sgd"), "Sampled LLA", 0},
+		{"mnist", "sampled-lla", settings("solver", "cg"), "Sampled LLA", 1},
+		{"cifar10-resnet20", "fmgp", settings("inducing", 20, "length-scale", 4.17), "FMGP 20", 0},
+		{"cifar10-resnet20", "fmgp", settings("inducing", 20), "FMGP 20", 1},
+		{"cifar10-resnet20", "gp-subset", settings("points", 500), "GP-Subset", 0},
+		{"mnist", "gapa", settings(), "", 0},
+	} {
+		name, far := paperRow(set(t, cell(c.data, "a name", 0, nil), c.method, c.own))
+		if name != c.want || far != c.far {
+			t.Errorf("%s %v: %q, %d, expected %q, %d", c.method, c.own, name, far, c.want, c.far)
+		}
+	}
+}
+
+// Published numbers stand beside the row that is nearest to them, and beside no other.
+func TestPair(t *testing.T) {
+	adam, natural := settings("inducing", 100, "optimizer", "adam"), settings("inducing", 100)
+	scores := map[string]result.Scores{"probit": nll(0.1)}
+	cells := []*result.Cell{
+		set(t, cell("mnist", "first", 0, scores), "valla", natural), set(t, cell("mnist", "second", 0, scores), "valla", adam),
+	}
+	for n, want := range map[int]string{1: "first", 2: "second"} {
+		table, _ := tables(found(cells[:n]), "mnist")
+		if got := find(t, table, want, "probit", "NLL", printed); got.Text != "0.076" {
+			t.Errorf("%d rows: %+v beside %s", n, got, want)
+		}
+		if n == 2 {
+			if got := find(t, table, "first", "probit", "NLL", printed); got.Text != "" {
+				t.Errorf("%+v beside another algorithm, too", got)
+			}
+		}
+		for _, r := range table.Rows {
+			if r.Method == "VaLLA 100" {
+				t.Error("the published row is there twice")
+			}
+		}
+	}
+}
+
+// Profiles of an experiment come together: equal settings make one row, and others of the same
+// name a second one that says so.
+func TestMerge(t *testing.T) {
+	of := func(profile, row string, seed uint64, nll float64, own map[string]any) *result.Cell {
+		c := set(t, cell("a", row, seed, map[string]result.Scores{"": {"NLL": result.Number(nll)}}), "valla", own)
+		c.Experiment, c.Profile, c.Hash = "e", profile, fmt.Sprint(profile, seed)
+		return c
+	}
+	long, short := settings("iterations", 9), settings("iterations", 3)
+	quick := []*result.Cell{of("quick", "A", 0, 5, short), of("quick", "B", 0, 7, long)}
+	full := []*result.Cell{of("full", "A", 0, 1, long), of("full", "A", 1, 3, long)}
+	worse := of("corrupted", "A", 0, 1.5, long)
+	worse.Curves.Corrupted = []result.Corrupt{{Name: "fog", Level: 1}}
+	all := merge(result.Group(append(append(quick, full...), worse)), []Known{{Name: "x"}, {Name: "e", About: "it", Rows: []string{"B", "A"}}})
+	if len(all) != 1 || all[0].About != "it" || fmt.Sprint(all[0].profiles) != "[full quick corrupted]" {
+		t.Fatalf("experiments %+v", all)
+	}
+	var got []string
+	for _, l := range gather(all[0].Found, "a") {
+		got = append(got, fmt.Sprint(l.method, " ", l.measured["NLL"]))
+	}
+	// B of quick has the settings of A of full: it is the same row.
+	if want := "[A [1.5 3] A, quick [5]]"; fmt.Sprint(got) != want {
+		t.Errorf("lines %q, expected %s", got, want)
+	}
+}
+
+// A cell that is missing under one profile and there under another is not missing.
+func TestMergeMissing(t *testing.T) {
+	done := cell("a", "A", 0, map[string]result.Scores{"": nll(1)})
+	id := done.ID
+	id.Hash = "other"
+	plan := found(nil, id, result.ID{Data: "a", Row: "B"})
+	for _, order := range [][]result.Found{{plan, found([]*result.Cell{done})}, {found([]*result.Cell{done}), plan}} {
+		all := merge(order, nil)
+		if len(all) != 1 || len(all[0].Cells) != 2 || all[0].Done[0] != done || all[0].Done[1] != nil {
+			t.Errorf("merged %+v", all)
+		}
+	}
+}
+
+// Numbers that no run has made are marked, say of how many seeds they are, and go when a run
+// has made them.
+func TestSource(t *testing.T) {
+	old := cell("a", "A", 0, map[string]result.Scores{"": nll(1)})
+	old.Source, old.Seeds = "a page", 3
+	run := cell("a", "A", 1, map[string]result.Scores{"": nll(2)})
+	for want, cells := range map[string][]*result.Cell{"1.0000 † of 3": {old}, "2.0000 of 1": {old, run}} {
+		r, err := New("", nil, cells...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		table := r.Sections[0].Data[0].Table
+		got := table.Rows[0].Cells[0]
+		if text := got.Text + " of " + table.Rows[0].Seeds; len(table.Rows) != 1 || text != want || (got.Note == "a page") != strings.Contains(want, "†") {
+			t.Errorf("%q with the note %q, expected %q", text, got.Note, want)
+		}
+	}
+}
+
+// An experiment with several tables has summaries, with a column for each data set.
+func TestSummary(t *testing.T) {
+	one := func(data, row string, v float64) *result.Cell {
+		return cell(data, row, 0, map[string]result.Scores{"": nll(v)})
+	}
+	f := found([]*result.Cell{one("a", "MAP", 1), one("a", "LLA", 2), one("b", "LLA", 3), one("c", "MAP", 4)})
+	list := summaries(f)
+	if len(list) != 1 || list[0].Title != "NLL" || len(list[0].Columns) != 3 || len(list[0].Rows) != 2 {
+		t.Fatalf("summaries %+v", list)
+	}
+	if r := list[0].Rows[1]; r.Method != "LLA" || r.Cells[0].Text != "2.0000" || r.Cells[1].Text != "3.0000" || r.Cells[2].Text != "" {
+		t.Errorf("row %+v", r)
+	}
+	if list[0].Rows[0].Cells[0].Mark != Best {
+		t.Error("the best number is not marked")
+	}
+	for want, counts := range map[string][]int{"3": {3, 3}, "1–3": {3, 1, 2}, "2–4": {2, 3, 4}} {
+		got := ""
+		for _, n := range counts {
+			got = span(got, n)
+		}
+		if got != want {
+			t.Errorf("seeds %v are %q, expected %q", counts, got, want)
+		}
+	}
+	if few := summaries(found([]*result.Cell{one("a", "MAP", 1), one("b", "MAP", 2)})); few != nil {
+		t.Errorf("summaries %+v of two tables", few)
+	}
+}
+
+// The page of results has what a fit took, once for each method.
+func TestWith(t *testing.T) {
+	a := Table{Rows: []Row{{Method: "A", Probs: "probit"}, {Method: "A", Probs: "mc"}, {Method: "B"}}}
+	took := Table{Columns: []Column{{Metric: "x"}, {Metric: "CPU, s"}}, Rows: []Row{{Method: "A", Cells: []Cell{{}, {Text: "7"}}}}}
+	got := a.with(took, "CPU, s")
+	if len(got.Columns) != 1 || got.Rows[0].Cells[0].Text != "7" || got.Rows[1].Cells[0].Text != "" || got.Rows[2].Cells[0].Text != "" {
+		t.Errorf("table %+v", got)
+	}
+	if got := a.with(Table{}, "CPU, s"); len(got.Columns) != 0 {
+		t.Errorf("columns %+v of nothing", got.Columns)
+	}
+}
+
+// Deviations from released runs are listed: beyond three standard deviations of the seeds, or
+// one per cent of one seed.
+func TestDeviations(t *testing.T) {
+	own := settings("inducing", 100, "optimizer", "adam")
+	of := func(v ...float64) string {
+		var cells []*result.Cell
+		for i, x := range v {
+			cells = append(cells, set(t, cell("mnist", "VaLLA 100", uint64(i), map[string]result.Scores{"probit": nll(x)}), "valla", own))
+		}
+		r, err := New("", nil, cells...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r.deviations()
+	}
+	// The released runs have 0.0757.
+	for want, v := range map[string][]float64{
+		"None.\n": {0.076}, "* mnist, VaLLA 100, probit: NLL 0.0800, released 0.0757.\n": {0.08},
+		"* mnist, VaLLA 100, probit: NLL 0.0770, released 0.0757.\n": {0.0769, 0.0771},
+	} {
+		if got := of(v...); got != want {
+			t.Errorf("%v: %q, expected %q", v, got, want)
+		}
+	}
+	if got := of(0.075, 0.079); got != "None.\n" {
+		t.Errorf("seeds that scatter: %q", got)
+	}
+}

@@ -1,0 +1,100 @@
+package result
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+)
+
+// WriteLines writes cells in the compact form in which results are published: a line of JSON
+// for each, with numbers rounded to six digits.
+func WriteLines(w io.Writer, cells []*Cell) error {
+	for _, c := range cells {
+		text, err := json.Marshal(c)
+		if err != nil {
+			return fmt.Errorf("result: %s: %w", c.Name(), err)
+		}
+		d := json.NewDecoder(bytes.NewReader(text))
+		d.UseNumber()
+		var v any
+		if err := d.Decode(&v); err != nil {
+			return fmt.Errorf("result: %s: %w", c.Name(), err)
+		}
+		if text, err = json.Marshal(rounded(v)); err != nil {
+			return fmt.Errorf("result: %s: %w", c.Name(), err)
+		}
+		if _, err := w.Write(append(text, '\n')); err != nil {
+			return fmt.Errorf("result: %w", err)
+		}
+	}
+	return nil
+}
+
+// rounded rounds all fractions in a JSON value to six digits. Integers stay as they are.
+func rounded(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for k := range v {
+			v[k] = rounded(v[k])
+		}
+	case []any:
+		for i := range v {
+			v[i] = rounded(v[i])
+		}
+	case json.Number:
+		if f, err := v.Float64(); err == nil && strings.ContainsAny(string(v), ".eE") {
+			return json.Number(strconv.FormatFloat(f, 'g', 6, 64))
+		}
+	}
+	return v
+}
+
+// ReadLines reads what WriteLines writes. The name stands in errors, which name the line and
+// wrap ErrDamaged.
+func ReadLines(name string, r io.Reader) ([]*Cell, error) {
+	var cells []*Cell
+	s := bufio.NewScanner(r)
+	s.Buffer(nil, maxSize)
+	line := 1
+	for ; s.Scan(); line++ {
+		c := &Cell{}
+		err := decode(s.Bytes(), c)
+		if err == nil && (c.Experiment == "" || c.Data == "" || c.Row == "") {
+			err = errors.New("a cell without experiment, data set or row")
+		}
+		if err != nil {
+			return nil, fmt.Errorf("result: %s:%d: %w: %w", name, line, ErrDamaged, err)
+		}
+		cells = append(cells, c)
+	}
+	if err := s.Err(); err != nil {
+		return nil, fmt.Errorf("result: %s:%d: %w: %w", name, line, ErrDamaged, err)
+	}
+	return cells, nil
+}
+
+// Group makes plans of published cells: one for each experiment and profile, in the order in
+// which they come, with the cells that there are and no others.
+func Group(cells []*Cell) []Found {
+	var all []Found
+	place := map[[2]string]int{}
+	for _, c := range cells {
+		at := [2]string{c.Experiment, c.Profile}
+		k, there := place[at]
+		if !there {
+			k, place[at] = len(all), len(all)
+			all = append(all, Found{Plan: Plan{Experiment: c.Experiment, Profile: c.Profile}})
+		}
+		f := &all[k]
+		if len(f.Data) == 0 || f.Data[len(f.Data)-1] != c.Data {
+			f.Data = append(f.Data, c.Data)
+		}
+		f.Cells, f.Done = append(f.Cells, c.ID), append(f.Done, c)
+	}
+	return all
+}

@@ -1,0 +1,102 @@
+// Publish keeps the results of experiments in the repository and writes the page that shows
+// them. In the root of the repository,
+//
+//	go run ./experiments/publish
+//
+// writes docs/results.md and its figures from the cells in experiments/results. With --add DIR
+// it first takes over the cells below DIR, the folder of valla experiment run --dir.
+package main
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/go-valla/valla/experiments"
+	"github.com/go-valla/valla/experiments/internal/report"
+	"github.com/go-valla/valla/experiments/internal/result"
+)
+
+func main() {
+	add := flag.String("add", "", "`folder` of runs whose cells are taken over")
+	root := flag.String("root", ".", "`folder` of the repository")
+	flag.Parse()
+	if err := publish(*root, *add); err != nil {
+		fmt.Fprintln(os.Stderr, "publish:", err)
+		os.Exit(1)
+	}
+}
+
+// publish takes over the cells below a folder, "" for none, and writes the page.
+func publish(root, add string) error {
+	known, err := experiments.Known()
+	if err != nil {
+		return err
+	}
+	dir := filepath.Join(root, "experiments", "results")
+	if add != "" {
+		if err := takeOver(dir, add, known); err != nil {
+			return err
+		}
+	}
+	cells, err := read(dir, known)
+	if err != nil {
+		return err
+	}
+	r, err := report.New("", known, cells...)
+	if err != nil {
+		return err
+	}
+	return r.WriteDocs(filepath.Join(root, "docs"))
+}
+
+// takeOver writes the files of all experiments with the cells below a folder, which stand
+// instead of those that were there.
+func takeOver(dir, add string, known []report.Known) error {
+	cells, err := read(dir, known)
+	if err != nil {
+		return err
+	}
+	r, err := report.New(add, known, cells...)
+	if err != nil {
+		return err
+	}
+	for _, k := range known {
+		var text bytes.Buffer
+		if err := result.WriteLines(&text, r.Cells(k.Name)); err != nil {
+			return err
+		}
+		if text.Len() == 0 {
+			continue
+		}
+		if err := os.WriteFile(filepath.Join(dir, k.Name+".jsonl"), text.Bytes(), 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// read reads the published cells of all experiments.
+func read(dir string, known []report.Known) (all []*result.Cell, err error) {
+	for _, k := range known {
+		path := filepath.Join(dir, k.Name+".jsonl")
+		f, err := os.Open(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		cells, err := result.ReadLines(path, f)
+		f.Close()
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, cells...)
+	}
+	return all, nil
+}

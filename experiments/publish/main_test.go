@@ -1,0 +1,98 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/go-valla/valla/experiments/internal/result"
+)
+
+// The page of results and its figures are those that the cells in experiments/results give. If
+// they are not, go run ./experiments/publish writes them anew.
+func TestStale(t *testing.T) {
+	root, fresh := filepath.Join("..", ".."), t.TempDir()
+	link(t, root, fresh)
+	if err := publish(fresh, ""); err != nil {
+		t.Fatal(err)
+	}
+	pages, err := filepath.Glob(filepath.Join(fresh, "docs", "*.md"))
+	figures, _ := filepath.Glob(filepath.Join(fresh, "docs", "figures", "*"))
+	if err != nil || len(pages) != 1 || len(figures) == 0 {
+		t.Fatalf("%d pages, %d figures, error %v", len(pages), len(figures), err)
+	}
+	for _, path := range append(pages, figures...) {
+		name, err := filepath.Rel(fresh, path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(content(t, path), content(t, filepath.Join(root, name))) {
+			t.Errorf("%s is not what the cells give: go run ./experiments/publish", name)
+		}
+	}
+}
+
+// link makes the cells of the repository those of another folder.
+func link(t *testing.T, root, to string) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(root, "experiments", "results", "*.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(to, "experiments", "results")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		if err := os.WriteFile(filepath.Join(dir, filepath.Base(f)), content(t, f), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func content(t *testing.T, path string) []byte {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// Cells of a run are taken over once: instead of those with the same settings, beside the others.
+func TestTakeOver(t *testing.T) {
+	root, runs := t.TempDir(), t.TempDir()
+	dir := filepath.Join(root, "experiments", "results")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	f, err := result.Open(runs, "toy", "full")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, rows := range [][]string{{"MAP", "LLA"}, {"LLA", "ELLA 5"}} {
+		plan := result.Plan{Experiment: "toy", Profile: "full", Data: []string{"toy1d"}}
+		for _, row := range rows {
+			c := &result.Cell{Experiment: "toy", Profile: "full", ID: result.ID{Data: "toy1d", Method: "m", Row: row, Hash: "h"},
+				Scores: map[string]result.Scores{"": {"NLL": result.Number(i)}}}
+			if err := f.Write(c); err != nil {
+				t.Fatal(err)
+			}
+			plan.Cells = append(plan.Cells, c.ID)
+		}
+		if err := f.Expect(plan); err != nil {
+			t.Fatal(err)
+		}
+		if err := publish(root, runs); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cells, err := result.ReadLines("toy", bytes.NewReader(content(t, filepath.Join(dir, "toy.jsonl"))))
+	if err != nil || len(cells) != 3 || cells[0].Row != "MAP" || cells[1].Scores[""]["NLL"] != 1 || cells[2].Row != "ELLA 5" {
+		t.Errorf("cells %+v, error %v", cells, err)
+	}
+	if page := content(t, filepath.Join(root, "docs", "results.md")); !bytes.Contains(page, []byte("ELLA 5")) {
+		t.Error("the page lacks a row")
+	}
+}

@@ -1,0 +1,105 @@
+package assess
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/go-valla/valla"
+	"github.com/go-valla/valla/data"
+	"github.com/go-valla/valla/gp/task"
+	"github.com/go-valla/valla/graph"
+	"gorgonia.org/tensor"
+)
+
+// candidate is a model, or a way to correct one, with its predictions for the rows.
+type candidate struct {
+	Name   string
+	p      *valla.Prediction
+	y      []float64 // [N,T], in the order of p
+	scores valla.Scores
+}
+
+// leastToCross is how many rows there must be for temperatures that each half of them chooses
+// for the other.
+const leastToCross = 20
+
+// candidates returns those of a model, the model itself first of all that are no temperatures,
+// and notes on what could not be compared.
+func candidates(ctx context.Context, m *valla.Model, set *data.Set, o valla.PredictOptions) (list []candidate, notes []string, err error) {
+	base := []*valla.Model{m.MAP()}
+	if m.Posterior != nil {
+		base = append(base, m.Uncalibrated())
+	}
+	models := base
+	if m.Calibration != nil {
+		models = append(models[:len(models):len(models)], m)
+	}
+	for _, model := range models {
+		p, err := model.Predict(ctx, set.X, o)
+		if err != nil {
+			return nil, nil, err
+		}
+		if list, err = add(list, m, model.String(), p, set.Y); err != nil {
+			return nil, nil, err
+		}
+	}
+	if set.N() < leastToCross {
+		return list, []string{fmt.Sprintf("%d rows are too few for a temperature that one half of them chooses for the other.", set.N())}, nil
+	}
+	for _, model := range base {
+		p, y, err := crossed(ctx, model, set, o)
+		if ctx.Err() != nil {
+			return nil, nil, ctx.Err()
+		}
+		if err != nil {
+			notes = append(notes, fmt.Sprintf("%s has no temperature: %v.", model, err))
+			continue
+		}
+		if list, err = add(list, m, model.String()+" + temperature", p, y); err != nil {
+			return nil, nil, err
+		}
+	}
+	return list, notes, nil
+}
+
+// add adds a candidate with its scores.
+func add(list []candidate, m *valla.Model, name string, p *valla.Prediction, y *tensor.Dense) ([]candidate, error) {
+	s, err := m.Task.Outputs.Score(p, y)
+	return append(list, candidate{name, p, graph.Floats(y), s}), err
+}
+
+// crossed returns the predictions of a model whose temperature is, in each half of the rows,
+// that of the other half, and the targets in the same order. So no row is judged by a
+// temperature that it has chosen.
+func crossed(ctx context.Context, m *valla.Model, set *data.Set, o valla.PredictOptions) (*valla.Prediction, *tensor.Dense, error) {
+	a, b := valla.Halves(set, o.Seed)
+	all, y := &valla.Prediction{}, []float64(nil)
+	for _, pair := range [][2]*data.Set{{a, b}, {b, a}} {
+		c, err := m.Calibrate(ctx, pair[0], valla.CalibrateOptions{Method: valla.CalibrateTemperature, PredictOptions: o})
+		if err != nil {
+			return nil, nil, err
+		}
+		p, err := c.Predict(ctx, pair[1].X, o)
+		if err != nil {
+			return nil, nil, err
+		}
+		all.Append(p)
+		y = append(y, graph.Floats(pair[1].Y)...)
+	}
+	return all, tensor.New(tensor.WithShape(set.Y.Shape()...), tensor.WithBacking(y)), nil
+}
+
+// classes says whether a model predicts classes.
+func classes(m *valla.Model) bool {
+	_, ok := m.Task.Outputs.(*task.Classification)
+	return ok
+}
+
+// confidence returns the probability of the most probable class of each row, and whether that
+// is the right one.
+func (c candidate) confidence() (top []float64, right []bool) {
+	for i, best := range c.p.Best() {
+		top, right = append(top, c.p.Probs[i*len(c.p.Classes)+best]), append(right, c.p.Classes[best] == c.y[i])
+	}
+	return top, right
+}

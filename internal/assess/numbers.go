@@ -1,0 +1,212 @@
+package assess
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+
+	"github.com/go-valla/valla/internal/figure"
+)
+
+const (
+	// maxDots is the most points of a chart.
+	maxDots = 600
+	// groups is into how many of equal size rows are divided by their standard deviation.
+	groups = 10
+	// worst is how many rows are listed.
+	worst = 10
+	// maxInputs is how many inputs of a row are listed.
+	maxInputs = 6
+)
+
+// one returns the means, standard deviations and targets of target t.
+func (c candidate) one(t int) (mean, std, y []float64) {
+	width, all := len(c.p.Targets), c.p.Std()
+	for i := t; i < len(c.y); i += width {
+		mean, std, y = append(mean, c.p.Mean[i]), append(std, all[i]), append(y, c.y[i])
+	}
+	return mean, std, y
+}
+
+// inside returns the share of target t in its intervals of a level; not a number if there are
+// no such intervals.
+func (c candidate) inside(t int, level float64) float64 {
+	z, err := c.p.HalfWidths(level)
+	if err != nil {
+		return math.NaN()
+	}
+	mean, std, y := c.one(t)
+	n := 0
+	for i := range y {
+		if math.Abs(y[i]-mean[i]) <= z[t]*std[i] {
+			n++
+		}
+	}
+	return float64(n) / float64(len(y))
+}
+
+// target is the section of one target.
+func (s subject) target(t int) Part {
+	part := Part{Title: s.is.p.Targets[t], Figures: []Figure{s.coverage(t), s.sharpness(t)}}
+	part.Figures = append(part.Figures, s.residuals(t))
+	part.Tables = []Table{s.levels(t), s.sizes(t), s.worstNumbers(t)}
+	return part
+}
+
+// coverage draws the share of targets in intervals against their probability.
+func (s subject) coverage(t int) Figure {
+	var list []figure.Series
+	for _, c := range s.all {
+		line := figure.Series{Name: c.Name, X: []float64{0}, Y: []float64{0}}
+		for level := 0.05; level < 0.995; level += 0.05 {
+			line.X, line.Y = append(line.X, level), append(line.Y, c.inside(t, level))
+		}
+		line.X, line.Y = append(line.X, 1), append(line.Y, 1)
+		list = append(list, line)
+	}
+	return Figure{"Do the intervals hold what they promise?",
+		"The share of targets inside the central interval, against the probability of the interval. The dashed diagonal is exact; a curve below it has error bars that are too small, one above it too large.",
+		figure.Curves(figure.Axes{X: "probability of the interval", Y: "share inside", Diagonal: true}, list)}
+}
+
+// sharpness draws the standard deviations in ascending order.
+func (s subject) sharpness(t int) Figure {
+	var list []figure.Series
+	for _, c := range s.all {
+		_, std, _ := c.one(t)
+		slices.Sort(std)
+		line := figure.Series{Name: c.Name}
+		for k := range 101 {
+			line.X, line.Y = append(line.X, float64(k)/100), append(line.Y, std[k*(len(std)-1)/100])
+		}
+		list = append(list, line)
+	}
+	return Figure{"How large are the error bars?",
+		"The standard deviations of all rows in ascending order. Of two models whose intervals hold, the one with the smaller deviations says more. A level line gives every row the same.",
+		figure.Curves(figure.Axes{X: "share of the rows", Y: "standard deviation", Zero: true}, list)}
+}
+
+// residuals draws the size of residuals against standard deviations.
+func (s subject) residuals(t int) Figure {
+	mean, std, y := s.is.one(t)
+	dots := figure.Series{Name: "rows"}
+	order := rand.New(rand.NewPCG(1, 1)).Perm(len(y))
+	for _, i := range order[:min(len(order), maxDots)] {
+		dots.X, dots.Y = append(dots.X, std[i]), append(dots.Y, math.Abs(y[i]-mean[i]))
+	}
+	low, high := slices.Min(std), slices.Max(std)
+	if high-low < 1e-6*high { // all rows have the same: a chart has a width nevertheless
+		low, high = low*0.9, high*1.1
+	}
+	bar := func(k float64) figure.Series {
+		return figure.Series{Name: fmt.Sprintf("%g standard deviations", k), X: []float64{low, high}, Y: []float64{k * low, k * high}}
+	}
+	rms := binned(mean, std, y)
+	rms.Name = "root mean square of a tenth of the rows"
+	caption := "Each point is a row" + sampled(len(y)) + ". Where the error bars are right, two of three points lie below the line of 1, and the root mean squares of rows with similar deviations follow that line: rows with large deviations have large residuals."
+	return Figure{"Are the residuals large where the error bars are?", caption,
+		figure.Cloud(figure.Axes{X: "standard deviation", Y: "size of the residual", Zero: true}, dots, []figure.Series{rms, bar(1), bar(2)})}
+}
+
+// sampled says so where not all rows are drawn.
+func sampled(n int) string {
+	if n <= maxDots {
+		return ""
+	}
+	return fmt.Sprintf(" (%d of %d, drawn at random)", maxDots, n)
+}
+
+// binned returns the root mean squares of residuals against those of standard deviations, in
+// groups of equal size.
+func binned(mean, std, y []float64) (out figure.Series) {
+	order := ascending(std)
+	size := max(1, (len(order)+groups-1)/groups)
+	for part := range slices.Chunk(order, size) {
+		var r, v float64
+		for _, i := range part {
+			r, v = r+(y[i]-mean[i])*(y[i]-mean[i]), v+std[i]*std[i]
+		}
+		n := float64(len(part))
+		out.X, out.Y = append(out.X, math.Sqrt(v/n)), append(out.Y, math.Sqrt(r/n))
+	}
+	return out
+}
+
+// levels is the table of coverages by level.
+func (s subject) levels(t int) Table {
+	out := Table{Title: "Coverage by level", Caption: "Share of the targets inside their intervals, in percent.", Head: []string{"interval"}}
+	for _, c := range s.all {
+		out.Head = append(out.Head, c.Name)
+	}
+	for _, level := range []float64{0.5, 0.8, 0.9, 0.95, 0.99} {
+		row := []Cell{{Text: fmt.Sprintf("%g %%", 100*level)}}
+		for _, c := range s.all {
+			text := "–"
+			if v := c.inside(t, level); v-v == 0 {
+				text = fmt.Sprintf("%.1f", 100*v)
+			}
+			row = append(row, Cell{Text: text})
+		}
+		out.Rows = append(out.Rows, row)
+	}
+	return out
+}
+
+// sizes is the table of sharpness.
+func (s subject) sizes(t int) Table {
+	out := Table{Title: "Sharpness", Caption: fmt.Sprintf("Standard deviations, and the mean width of the %g %% intervals, in the units of the target.", 100*s.level),
+		Head: []string{"", "smallest", "median", "root mean square", "largest", "width"}}
+	for _, c := range s.all {
+		_, std, _ := c.one(t)
+		slices.Sort(std)
+		sum, squares := 0.0, 0.0
+		for _, v := range std {
+			sum, squares = sum+v/float64(len(std)), squares+v*v/float64(len(std))
+		}
+		width := "–"
+		if z, err := c.p.HalfWidths(s.level); err == nil {
+			width = number(2 * z[t] * sum)
+		}
+		out.Rows = append(out.Rows, []Cell{{Text: c.Name}, {Text: number(std[0])}, {Text: number(std[len(std)/2])}, {Text: number(math.Sqrt(squares))}, {Text: number(std[len(std)-1])}, {Text: width}})
+	}
+	return out
+}
+
+// worstNumbers lists the rows whose residuals are most standard deviations.
+func (s subject) worstNumbers(t int) Table {
+	mean, std, y := s.is.one(t)
+	miss := make([]float64, len(y))
+	for i := range y {
+		miss[i] = math.Abs(y[i]-mean[i]) / std[i]
+	}
+	out := Table{Title: "Rows with the largest surprises", Caption: "Those whose residual is most standard deviations. " + rowsFrom1,
+		Head: append([]string{"row", "target", "prediction", "std", "residual / std"}, s.inputNames()...)}
+	for _, i := range largest(miss) {
+		row := []Cell{{Text: fmt.Sprint(i + 1)}, {Text: input(y[i])}, {Text: input(mean[i])}, {Text: number(std[i])}, {Text: fmt.Sprintf("%+.2f", (y[i]-mean[i])/std[i])}}
+		out.Rows = append(out.Rows, append(row, s.inputs(i)...))
+	}
+	return out
+}
+
+const rowsFrom1 = "Rows count from 1, the heading of the file and rows that were left out not included."
+
+// largest returns the places of the largest numbers, the largest first.
+func largest(v []float64) []int { return descending(v)[:min(worst, len(v))] }
+
+// inputNames are the first inputs, where they are columns.
+func (s subject) inputNames() []string {
+	return s.set.Features[:min(maxInputs, len(s.set.Features))]
+}
+
+// inputs are those of a row.
+func (s subject) inputs(row int) (out []Cell) {
+	for k := range s.inputNames() {
+		out = append(out, Cell{Text: input(s.x[row*len(s.set.Features)+k])})
+	}
+	return out
+}
+
+// input is a number as a table has it, with six digits that count.
+func input(v float64) string { return strconv.FormatFloat(v, 'g', 6, 64) }

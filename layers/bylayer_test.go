@@ -1,0 +1,26 @@
+package layers
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"gorgonia.org/tensor"
+)
+
+func TestByLayer(t *testing.T) {
+	net, err := SequentialForm{Input: []int{4}, Layers: Layers{
+		DenseLayer{Name: "a", Outputs: 4}, ResidualLayer{Inner: Layers{DenseLayer{Name: "b.1", Outputs: 4}, DenseLayer{Name: "b.2", Outputs: 4}}},
+	}}.New(tensor.Float64, newRand(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	net = append(net, net[0]) // shared
+	var got []string
+	for _, group := range ByLayer(net) {
+		got = append(got, strings.Join(nameAll(group), " "))
+	}
+	if want := "[a.weight a.bias b.1.weight b.1.bias b.2.weight b.2.bias]"; fmt.Sprint(got) != want || len(got) != 3 {
+		t.Errorf("%q", got)
+	}
+}

@@ -1,0 +1,43 @@
+package layers
+
+import (
+	"slices"
+	"testing"
+
+	"gorgonia.org/tensor"
+
+	"github.com/go-valla/valla/graph"
+)
+
+// TestCopy: a copy computes what the network computes, in training too, until its own arrays
+// change; the network then stays as it is.
+func TestCopy(t *testing.T) {
+	norm := NewBatchNorm("norm", 3, tensor.Float64)
+	norm.Mean.Set(1, 0.4)
+	net := Sequential{NewConv2D("conv", 2, 3, 3, 1, 1, tensor.Float64, newRand(1)), norm, Residual{Inner: Activation("tanh")}}
+	c, x := NewCopy(net), dense(tensor.Float64, normal(newRand(2), 4*2*3*3), 4, 2, 3, 3)
+	want := forward(t, net, x)
+	if got := forward(t, c, x); !slices.Equal(got, want) {
+		t.Errorf("copy %v, want %v", got, want)
+	}
+	trained := func(n Network) (values []float64, of []*graph.Param) {
+		b := graph.NewBuilder(tensor.Float64)
+		in := b.Input("x", x.Shape()...)
+		y, updates := Training(b, n, in)
+		values = compute(t, b, y, map[*graph.Node]*tensor.Dense{in: x})
+		for _, u := range updates {
+			values, of = append(values, compute(t, b, u.Value, map[*graph.Node]*tensor.Dense{in: x})...), append(of, u.Param)
+		}
+		return values, of
+	}
+	own, of := trained(c)
+	if theirs, _ := trained(net); !slices.Equal(own, theirs) || !slices.Equal(of, c.State()) {
+		t.Errorf("in training %v with updates of %v, want %v of the copies", own, of, theirs)
+	}
+	for _, p := range Arrays(c) {
+		p.Set(0, 7)
+	}
+	if got := forward(t, net, x); !slices.Equal(got, want) || slices.Equal(forward(t, c, x), want) {
+		t.Errorf("after a change of the copy the network gives %v, want %v", got, want)
+	}
+}

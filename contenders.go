@@ -29,7 +29,8 @@ type contender struct {
 	calibration        string // method of Calibrate; "": none
 	settings           gp.Settings
 	simpler            int
-	seconds            float64 // that a fit may take; 0: not known
+	seconds            float64       // that a fit may take; 0: not known
+	share              time.Duration // that was too little
 }
 
 // fitted is the rank of posteriors among what is simple.
@@ -142,6 +143,9 @@ func (c *contest) round(ctx, limited context.Context, one contender, shares int)
 	case ctx.Err() != nil:
 		c.leave(one, "interrupted")
 		return nil
+	case one.share > 0 && left <= one.share:
+		c.leave(one, reason(ctx, context.DeadlineExceeded, one.share))
+		return nil
 	case left <= 0:
 		c.leave(one, "nothing was left of the budget")
 		return nil
@@ -161,6 +165,7 @@ func (c *contest) round(ctx, limited context.Context, one contender, shares int)
 	case err == nil:
 		c.out.Results = append(c.out.Results, r)
 	case shared && errors.Is(err, context.DeadlineExceeded) && limited.Err() == nil:
+		one.share = left
 		c.late = append(c.late, one)
 	case one.name == contenderMAP && limited.Err() == nil:
 		return err

@@ -134,10 +134,12 @@ func TestReadmeCommands(t *testing.T) {
 	}
 }
 
-// quick makes a fit or a training in steps short.
+// quick makes a fit or a training in steps, or a comparison, short.
 func quick(words []string) []string {
 	line := strings.Join(words, " ")
 	switch {
+	case words[1] == "compare":
+		words = append(words, "--budget", "5s")
 	case strings.Contains(line, "--iterations"):
 	case words[1] == "train":
 		words = append(words, "--iterations", "200")

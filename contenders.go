@@ -298,10 +298,10 @@ func (c *contest) make(ctx context.Context, one contender, f fold, i int) (m *Mo
 
 // tally adds up how many targets lie in intervals, or classes in sets, and how wide these are.
 type tally struct {
-	level         float64
-	targets, rows int
-	inside        int
-	width         float64
+	level   float64
+	targets int
+	inside  int
+	width   float64
 }
 
 // add counts the rows of a prediction.

@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"io"
+	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -46,6 +48,9 @@ sure ones are, confusions, and the rows whose class had the smallest probability
 }
 
 func (c *reportCommand) run(cmd *cobra.Command, args []string) error {
+	if e := strings.ToLower(filepath.Ext(c.out)); e != ".html" && e != ".htm" {
+		return settings.Errorf("--out %s, expected a file called .html", c.out)
+	}
 	if err := checkOut("--out", c.out, args[0], c.model); err != nil {
 		return err
 	}

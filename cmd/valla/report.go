@@ -29,7 +29,7 @@ func newReportPage() *cobra.Command {
 		Use:   "report DATA --model FILE --out FILE.html",
 		Short: "Write a page on how good the error bars are",
 		Long: `Write one HTML page, which needs no other file, on the predictions of a model for rows with
-known targets. It should be rows that neither training nor fit has used.
+known targets. They should be rows that neither training nor fit has used.
 
 The page compares the model with the network alone (MAP) and with a temperature, which each half
 of the rows chooses for the other. For numbers it shows the coverage of intervals by level, how

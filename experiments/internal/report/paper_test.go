@@ -110,6 +110,11 @@ func TestMerge(t *testing.T) {
 	if want := "[A [1.5 3] A, quick [5]]"; fmt.Sprint(got) != want {
 		t.Errorf("lines %q, expected %s", got, want)
 	}
+	for _, c := range all[0].cells { // what is published keeps its name
+		if c.Row != "A" {
+			t.Errorf("the cell is called %q", c.Row)
+		}
+	}
 }
 
 // A cell that is missing under one profile and there under another is not missing.

@@ -195,6 +195,9 @@ func (m *Model) problem(ctx context.Context, set *data.Set, o FitOptions) (gp.Pr
 	if p.Train, err = m.Task.Examples(d.train, m.Dtype()); err != nil {
 		return p, d, err
 	}
+	if moved, err := m.augmented(d.train.X, o.Seed); err == nil {
+		p.Augmented = moved
+	}
 	if d.pseudo {
 		return m.pseudoProblem(ctx, set, o, p, d)
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/jacobian"
 	"github.com/go-valla/valla/layers"
+	"github.com/go-valla/valla/train/mfvi"
 )
 
 var bothTypes = []tensor.Dtype{tensor.Float64, tensor.Float32}
@@ -99,6 +100,10 @@ func everyPosterior(t testing.TB) map[string]*Model {
 			Settings: &vallagp.Settings{Inducing: 3, Iterations: 2, Alpha: new(0.0)}, Validation: new(0.0)}),
 		"SFR": fit(t, newTestModel(t, tensor.Float64, 0, 3), wave(8, 3), FitOptions{
 			Settings: &sfr.Settings{Points: 3, PriorStd: 0.7, OwnMean: true}, Validation: new(0.0)}),
+		"MF-VI": fit(t, newTestModel(t, tensor.Float64, 0, 3), wave(8, 3), FitOptions{
+			Settings: &mfvi.Settings{LogStd: -2, Samples: 3}, Validation: new(0.0)}),
+		"classes, MF-VI": fit(t, newTestClasses(t, tensor.Float64, 3), thirds(9, 3), FitOptions{
+			Settings: &mfvi.Settings{LogStd: -2, Samples: 3}, Validation: new(0.0)}),
 		"classes, SFR": fit(t, newTestClasses(t, tensor.Float64, 3), thirds(9, 3), FitOptions{
 			Settings: &sfr.Settings{Points: 2, PriorStd: 0.7, Outputs: "joint"}, Validation: new(0.0)}),
 	}
@@ -114,7 +119,7 @@ func everyPosterior(t testing.TB) map[string]*Model {
 		all["LLA "+name] = fit(t, newTestModel(t, tensor.Float64, 0, 3), wave(8, 3), FitOptions{Settings: &s, Validation: new(0.0)})
 		all["classes, LLA "+name] = fit(t, newTestClasses(t, tensor.Float64, 3), thirds(9, 3), FitOptions{Settings: &s, Validation: new(0.0)})
 	}
-	for name, set := range map[string]*data.Set{"VaLLA 5": wave(30, 4), "SFR": wave(30, 4), "classes, MAP": thirds(30, 4), "classes, VaLLA": thirds(30, 4)} {
+	for name, set := range map[string]*data.Set{"VaLLA 5": wave(30, 4), "SFR": wave(30, 4), "classes, MAP": thirds(30, 4), "classes, VaLLA": thirds(30, 4), "classes, MF-VI": thirds(30, 4)} {
 		m := *all[name]
 		m.Calibration = &Calibration{Temperature: 1.7}
 		all[name+", temperature"], all[name+", conformal"] = &m, calibrated(t, &m, set, CalibrateConformal)

@@ -18,17 +18,22 @@ func (t *training) source() (train.Source, error) {
 	if !t.o.Training.Augment {
 		return train.Rows{All: t.train.X}, nil
 	}
-	shape := t.raw.X.Shape()
-	if t.raw.X.Dtype() != tensor.Uint8 || len(shape) != 4 || shape[1] != 3 {
-		return nil, settings.Errorf("augment: inputs are %v of shape %v, expected images uint8 [N,3,H,W]", t.raw.X.Dtype(), shape)
+	return t.model.augmented(t.raw.X, t.o.Seed)
+}
+
+// augmented returns images that are moved and mirrored at random, as the network takes them.
+func (m *Model) augmented(images *tensor.Dense, seed uint64) (train.Source, error) {
+	shape := images.Shape()
+	if images.Dtype() != tensor.Uint8 || len(shape) != 4 || shape[1] != 3 {
+		return nil, settings.Errorf("augment: inputs are %v of shape %v, expected images uint8 [N,3,H,W]", images.Dtype(), shape)
 	}
-	if in := t.model.Task.Inputs.Shape; !slices.Equal(in, shape[1:]) {
+	if in := m.Task.Inputs.Shape; !slices.Equal(in, shape[1:]) {
 		return nil, settings.Errorf("augment: the network takes examples of shape %v, expected images %v", in, shape[1:])
 	}
-	if t.model.Dtype() == tensor.Float32 {
-		return newAugmented[float32](t.raw.X, t.model.Task.Inputs, t.o.Seed), nil
+	if m.Dtype() == tensor.Float32 {
+		return newAugmented[float32](images, m.Task.Inputs, seed), nil
 	}
-	return newAugmented[float64](t.raw.X, t.model.Task.Inputs, t.o.Seed), nil
+	return newAugmented[float64](images, m.Task.Inputs, seed), nil
 }
 
 // augmented are images that are moved and mirrored at random in each iteration: each is cut,

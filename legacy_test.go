@@ -85,19 +85,7 @@ func TestLegacyFiles(t *testing.T) {
 		if m.String() != c.label || m.Form.String() != c.form || m.Dtype() != c.dtype || len(m.History) != 0 {
 			t.Errorf("%s: %v of %v in %v, history %v", path, m, m.Form, m.Dtype(), m.History)
 		}
-		table, err := data.ReadTable(filepath.Join("testdata", c.table))
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, want := shown(t, m, table), rows(t, path+".csv")
-		if len(want) < 5 || len(got) != len(want) {
-			t.Fatalf("%s: %d rows, want %d", path, len(got), len(want))
-		}
-		for i := range want {
-			for j, v := range want[i] {
-				near(t, path, got[i][j], v, c.tol)
-			}
-		}
+		table, got := predictsTheSame(t, m, path, c.table, c.tol)
 		// Written again it is a file of the new format with the same predictions.
 		again := shown(t, loaded(t, written(t, m)), table)
 		for i := range got {
@@ -105,6 +93,44 @@ func TestLegacyFiles(t *testing.T) {
 				near(t, path+" written again", again[i][j], v, 0)
 			}
 		}
+	}
+}
+
+// predictsTheSame compares what a model predicts for a table with the file path.csv, which the
+// program wrote that wrote the model.
+func predictsTheSame(t *testing.T, m *Model, path, name string, tol float64) (*data.Table, [][]float64) {
+	t.Helper()
+	table, err := data.ReadTable(filepath.Join("testdata", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, want := shown(t, m, table), rows(t, path+".csv")
+	if len(want) < 5 || len(got) != len(want) {
+		t.Fatalf("%s: %d rows, want %d", path, len(got), len(want))
+	}
+	for i := range want {
+		for j, v := range want[i] {
+			near(t, path, got[i][j], v, tol)
+		}
+	}
+	return table, got
+}
+
+// Files of the format of today stay readable, with their history, and predict the same.
+func TestFormat2Files(t *testing.T) {
+	for _, c := range []struct {
+		name, table, label string
+		tol                float64
+	}{
+		{"format2_reg_float64_valla.valla", "legacy_reg.csv", "VaLLA 4", 1e-9},
+		{"format2_cls_float32_kfac.valla", "legacy_cls.csv", "LLA KFAC, conformal", 1e-5},
+	} {
+		path := filepath.Join("testdata", c.name)
+		m := loaded(t, path)
+		if m.String() != c.label || len(m.History) < 2 || m.History[1].Verdict == nil {
+			t.Errorf("%s: %v with history %v", path, m, m.History)
+		}
+		predictsTheSame(t, m, path, c.table, c.tol)
 	}
 }
 

@@ -34,13 +34,24 @@ func (t *Table) answers(at []int, classes bool) (y *tensor.Dense, labels []strin
 	if !classes || len(at) != 1 || t.wordsOf(at[0]) == nil {
 		y, err = t.Numbers(at)
 		if err != nil && !classes {
-			err = fmt.Errorf("%w; the target holds text: --classes makes it classes", err)
+			err = fmt.Errorf("%w; %s", err, t.noTarget(at))
 		}
 		return y, nil, err
 	}
 	labels = slices.Sorted(maps.Keys(t.keys(at[0])))
 	y, err = t.Labels(at[0], labels)
 	return y, labels, err
+}
+
+// noTarget says what to do where cells of targets are no numbers.
+func (t *Table) noTarget(at []int) string {
+	for _, j := range at {
+		w := t.wordsOf(j)
+		if w != nil && slices.ContainsFunc(w.List, func(w Word) bool { return !Missing(w.Text) }) {
+			return "the target holds text: --classes makes it classes"
+		}
+	}
+	return "a row without its target cannot be learned from: leave it out"
 }
 
 // Labels returns the place [N,1] of each text of column j among labels. Another text, and a

@@ -24,6 +24,21 @@ type Kernel interface {
 	Gram(b *graph.Builder, z *graph.Node, class []int) *graph.Node
 }
 
+// VarianceKernel is a Kernel that computes variances alone with less work.
+type VarianceKernel interface {
+	Kernel
+	// Variances returns the diagonals of Diag, [B,C].
+	Variances(b *graph.Builder, x *graph.Node) *graph.Node
+}
+
+// Variances writes the variances [B,C] of a kernel's outputs at x [B,…] into the graph.
+func Variances(k Kernel, b *graph.Builder, x *graph.Node) *graph.Node {
+	if v, ok := k.(VarianceKernel); ok {
+		return v.Variances(b, x)
+	}
+	return b.Diag(k.Diag(b, x))
+}
+
 // Gaussian is the predictive distribution of the latent function, which is the network's
 // output without observation noise, at N inputs. Each input has one Gaussian over the C
 // outputs. The values are float64.

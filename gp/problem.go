@@ -31,6 +31,9 @@ type Problem struct {
 	KnownNoise bool
 	Train      Examples
 	Validation *Examples // held out; nil where there are none
+	// Augmented gives the inputs of Train moved and mirrored at random, otherwise in each
+	// iteration, for methods that train the network; nil where they are no images of bytes.
+	Augmented train.Source
 }
 
 // Examples are inputs X [N,…] and targets Y [N,C] in the network's units and element type. In

@@ -40,6 +40,7 @@ var level = map[string]int{
 	"layers":                      4,
 	"layers/layertest":            6,
 	"layers/onnx":                 6,
+	"layers/onnx/onnxtest":        7,
 	"train/metric":                4,
 	"jacobian":                    5,
 	"train":                       5,
@@ -140,5 +141,5 @@ func inModule(path string) (string, bool) {
 
 // testHelper names packages made for tests, which those of any level may use.
 func testHelper(path string) bool {
-	return path == "internal/fixture" || path == "graph/graphtest" || path == "layers/layertest" || path == "gp/gptest"
+	return path == "internal/fixture" || path == "graph/graphtest" || path == "layers/layertest" || path == "layers/onnx/onnxtest" || path == "gp/gptest"
 }

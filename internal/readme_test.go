@@ -2,6 +2,7 @@ package internal_test
 
 import (
 	"bytes"
+	"flag"
 	"fmt"
 	"image"
 	"image/png"
@@ -10,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -21,7 +23,8 @@ import (
 
 var fences = regexp.MustCompile("(?ms)^```(go|sh)\n(.*?)^```")
 
-func readme(t *testing.T, language string) []string { return fenced(t, "../README.md", language) }
+// update makes tests write the files that are made by them.
+var update = flag.Bool("update", false, "write the generated pages and tables")
 
 // fenced returns the blocks of a language in a document.
 func fenced(t *testing.T, path, language string) []string {
@@ -39,78 +42,153 @@ func fenced(t *testing.T, path, language string) []string {
 	return blocks
 }
 
-// TestReadmePrograms compiles and runs every Go program of the README.
-func TestReadmePrograms(t *testing.T) {
-	programs := readme(t, "go")
-	if len(programs) < 2 {
-		t.Fatalf("%d programs found", len(programs))
+// documents are the README and all pages.
+func documents(t *testing.T) []string {
+	t.Helper()
+	pages, err := filepath.Glob("../docs/*.md")
+	if err != nil || len(pages) < 5 {
+		t.Fatalf("%d pages, error %v", len(pages), err)
 	}
-	for i, src := range programs {
-		t.Run(fmt.Sprint(i), func(t *testing.T) {
+	return append(pages, "../README.md", "../CONTRIBUTING.md", "../CHANGELOG.md")
+}
+
+// TestReadmePrograms compiles and runs every Go program of the documents.
+func TestReadmePrograms(t *testing.T) {
+	found := 0
+	for _, page := range documents(t) {
+		for i, src := range fenced(t, page, "go") {
+			found++
+			t.Run(fmt.Sprint(filepath.Base(page), i), func(t *testing.T) {
+				t.Parallel()
+				dir, err := os.MkdirTemp(".", ".readme") // inside the module; the dot hides it from ./...
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer os.RemoveAll(dir)
+				if err := os.WriteFile(filepath.Join(dir, "main.go"), []byte(src), 0o644); err != nil {
+					t.Fatal(err)
+				}
+				if out := execute(t, "..", "go", "run", "./internal/"+dir); len(out) == 0 {
+					t.Error("the program printed nothing")
+				}
+			})
+		}
+	}
+	if found < 4 {
+		t.Errorf("%d programs found", found)
+	}
+}
+
+// TestQuotedCode: what a document quotes from a file stands there.
+func TestQuotedCode(t *testing.T) {
+	for _, page := range documents(t) {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range regexp.MustCompile("(?ms)^```go from ([^\n]*)\n(.*?)^```").FindAllStringSubmatch(string(text), -1) {
+			src, err := os.ReadFile(filepath.Join("..", m[1]))
+			if err != nil || !strings.Contains(string(src), m[2]) {
+				t.Errorf("%s: %s does not have what is quoted from it, error %v:\n%s", page, m[1], err, m[2])
+			}
+		}
+	}
+}
+
+// TestReadmeCommands runs every command line of the documents, those of a document in order, in a
+// folder with the files it speaks of. Fits of the pages below docs make a few steps only. The
+// tests' own commands are run by whoever runs this.
+func TestReadmeCommands(t *testing.T) {
+	bin := filepath.Join(t.TempDir(), "valla")
+	execute(t, ".", "go", "build", "-o", bin, "../cmd/valla")
+	for _, page := range documents(t) {
+		name := filepath.Base(page)
+		if name == "serving.md" { // its commands talk to a server; internal/serve has the tests
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			dir, err := os.MkdirTemp(".", ".readme") // inside the module; the dot hides it from ./...
-			if err != nil {
-				t.Fatal(err)
+			dir, ran := t.TempDir(), 0
+			prepare(t, dir, name)
+			for _, line := range strings.Split(strings.Join(fenced(t, page, "sh"), ""), "\n") {
+				words := strings.Fields(strings.ReplaceAll(line, "'", ""))
+				switch {
+				case len(words) == 0 || strings.HasPrefix(line, "go test "):
+					continue
+				case strings.HasPrefix(line, "go run ./cmd/valla "):
+					words = words[2:]
+				case words[0] != "valla":
+					t.Errorf("line %q is not known how to run", line)
+					continue
+				}
+				if name != "README.md" {
+					words = quick(words)
+				}
+				execute(t, dir, bin, words[1:]...)
+				ran++
 			}
-			defer os.RemoveAll(dir)
-			if err := os.WriteFile(filepath.Join(dir, "main.go"), []byte(src), 0o644); err != nil {
-				t.Fatal(err)
-			}
-			if out := execute(t, ".", "go", "run", "./"+dir); len(out) == 0 {
-				t.Error("the program printed nothing")
+			if name == "README.md" && ran < 6 {
+				t.Errorf("%d command lines were run", ran)
 			}
 		})
 	}
 }
 
-// TestReadmeCommands runs every command line of the README, in order, in a folder
-// with the files it speaks of. The tests' own command is run by whoever runs this.
-func TestReadmeCommands(t *testing.T) {
-	dir := t.TempDir()
-	bin := filepath.Join(dir, "valla")
-	execute(t, ".", "go", "build", "-o", bin, "../cmd/valla")
-	houses(t, dir)
-	pictures(t, dir)
-	ran := 0
-	for _, line := range strings.Split(strings.Join(readme(t, "sh"), ""), "\n") {
-		words := strings.Fields(line)
-		switch {
-		case len(words) == 0:
-		case line == "go test ./...":
-		case strings.HasPrefix(line, "go run ./cmd/valla "):
-			execute(t, dir, bin, words[3:]...)
-			ran++
-		case words[0] == "valla":
-			execute(t, dir, bin, words[1:]...)
-			ran++
-		default:
-			t.Errorf("line %q is not known how to run", line)
+// quick makes a fit or a training in steps short.
+func quick(words []string) []string {
+	line := strings.Join(words, " ")
+	switch {
+	case strings.Contains(line, "--iterations"):
+	case words[1] == "train":
+		words = append(words, "--iterations", "200")
+	case words[1] == "fit" && (!strings.Contains(line, "--method") || strings.Contains(line, "--method valla")):
+		words = append(words, "--iterations", "30")
+		if !strings.Contains(line, "--inducing") {
+			words = append(words, "--inducing", "10")
 		}
 	}
-	if ran < 6 {
-		t.Errorf("%d command lines were run", ran)
+	return words
+}
+
+// prepare writes the files that a document speaks of.
+func prepare(t *testing.T, dir, name string) {
+	t.Helper()
+	copyFiles(t, dir, "../docs/data/houses.csv", "../docs/data/houses-test.csv", "../docs/data/houses-held.csv", "../docs/data/net.json")
+	if err := os.CopyFS(filepath.Join(dir, "docs", "data"), os.DirFS("../docs/data")); err != nil {
+		t.Fatal(err)
 	}
-	for _, want := range []string{"runs/demo/demo.png", "houses.valla", "predictions.csv"} {
-		if _, err := os.Stat(filepath.Join(dir, want)); err != nil {
-			t.Error(err)
+	pictures(t, dir)
+	fromPyTorch(t, dir)
+	if name != "pytorch.md" {
+		simpleNet(t, dir)
+	}
+}
+
+func copyFiles(t *testing.T, dir string, paths ...string) {
+	t.Helper()
+	for _, path := range paths {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, filepath.Base(path)), data, 0o644); err != nil {
+			t.Fatal(err)
 		}
 	}
 }
 
-// TestPyTorchCommands runs the command lines of the page for users of PyTorch with files that
-// PyTorch has written, and with a table of random numbers.
-func TestPyTorchCommands(t *testing.T) {
-	dir := t.TempDir()
-	bin := filepath.Join(dir, "valla")
-	execute(t, ".", "go", "build", "-o", bin, "../cmd/valla")
+// fromPyTorch writes files that PyTorch has written, and tables of random numbers for them.
+func fromPyTorch(t *testing.T, dir string) {
+	t.Helper()
 	for _, ending := range []string{".onnx", ".pt", ".safetensors"} {
-		data, err := os.ReadFile("../layers/onnx/testdata/mlp_relu" + ending)
-		if err != nil {
+		copyFiles(t, dir, "../layers/onnx/testdata/mlp_relu"+ending)
+		if err := os.Rename(filepath.Join(dir, "mlp_relu"+ending), filepath.Join(dir, "net"+ending)); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(dir, "net"+ending), data, 0o644); err != nil {
-			t.Fatal(err)
-		}
+	}
+	copyFiles(t, dir, "../layers/onnx/testdata/cnn_small.onnx")
+	if err := os.Rename(filepath.Join(dir, "cnn_small.onnx"), filepath.Join(dir, "cnn.onnx")); err != nil {
+		t.Fatal(err)
 	}
 	weights, err := torch.Read(filepath.Join(dir, "net.pt"))
 	if err != nil {
@@ -124,36 +202,25 @@ func TestPyTorchCommands(t *testing.T) {
 	if err := npy.WriteArchive(filepath.Join(dir, "net.npz"), weights.Names, arrays); err != nil {
 		t.Fatal(err)
 	}
-	cnn, err := os.ReadFile("../layers/onnx/testdata/cnn_small.onnx")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "cnn.onnx"), cnn, 0o644); err != nil {
-		t.Fatal(err)
-	}
 	rng := rand.New(rand.NewPCG(1, 2))
 	photographs(t, filepath.Join(dir, "pictures"), rng)
-	table := "x0,x1,x2,x3,x4,y0,y1\n"
-	for range 60 {
-		for range 6 {
-			table += fmt.Sprintf("%.3f,", rng.NormFloat64())
+	for _, name := range []string{"data.csv", "new.csv"} {
+		table := "x0,x1,x2,x3,x4,y0,y1\n"
+		for range 60 {
+			for range 6 {
+				table += fmt.Sprintf("%.3f,", rng.NormFloat64())
+			}
+			table += fmt.Sprintf("%.3f\n", rng.NormFloat64())
 		}
-		table += fmt.Sprintf("%.3f\n", rng.NormFloat64())
-	}
-	if err := os.WriteFile(filepath.Join(dir, "data.csv"), []byte(table), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	for _, line := range strings.Split(strings.TrimSpace(strings.Join(fenced(t, "../docs/pytorch.md", "sh"), "")), "\n") {
-		words := strings.Fields(strings.ReplaceAll(line, "'", ""))
-		if words[0] != "valla" {
-			t.Fatalf("line %q is not known how to run", line)
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(table), 0o644); err != nil {
+			t.Fatal(err)
 		}
-		if words[1] == "fit" && !strings.Contains(line, "--method") {
-			words = append(words, "--iterations", "30", "--inducing", "10") // quick
-		}
-		execute(t, dir, bin, words[1:]...)
 	}
-	shown := string(execute(t, dir, bin, "network", "show", "last.valla"))
+}
+
+// TestNetworkShow: what the page for users of PyTorch says of the command.
+func TestNetworkShow(t *testing.T) {
+	shown := string(execute(t, ".", "go", "run", "../cmd/valla", "network", "show", "../layers/onnx/testdata/mlp_relu.onnx"))
 	for _, want := range []string{"Gemm", "net.4.weight", "402 parameters", "structured"} {
 		if !strings.Contains(shown, want) {
 			t.Errorf("network show lacks %q:\n%s", want, shown)
@@ -199,28 +266,45 @@ func execute(t *testing.T, dir, name string, args ...string) []byte {
 	return out
 }
 
-// TestLinks: what the documents refer to in the project is there.
+// TestLinks: what the documents refer to in the project is there, with its heading.
 func TestLinks(t *testing.T) {
-	documents, err := filepath.Glob("../docs/*.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	links, found := regexp.MustCompile(`\]\(([^)#:]+)\)`), 0
-	for _, d := range append(documents, "../README.md") {
+	links, found := regexp.MustCompile(`\]\(([^)#:]*)(#[^)]*)?\)`), 0
+	code := regexp.MustCompile("(?ms)^```.*?^```")
+	for _, d := range documents(t) {
 		text, err := os.ReadFile(d)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, m := range links.FindAllStringSubmatch(string(text), -1) {
+		for _, m := range links.FindAllStringSubmatch(code.ReplaceAllString(string(text), ""), -1) {
 			found++
-			if _, err := os.Stat(filepath.Join(filepath.Dir(d), m[1])); err != nil {
+			path := filepath.Join(filepath.Dir(d), m[1])
+			if m[1] == "" {
+				path = d
+			}
+			if _, err := os.Stat(path); err != nil {
 				t.Errorf("%s: %v", d, err)
+			} else if m[2] != "" && !slices.Contains(anchors(t, path), m[2]) {
+				t.Errorf("%s: %s has no heading %s", d, path, m[2])
 			}
 		}
 	}
 	if found < 20 {
 		t.Errorf("%d links found", found)
 	}
+}
+
+// anchors are the addresses of the headings of a document.
+func anchors(t *testing.T, path string) (list []string) {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range regexp.MustCompile(`(?m)^#+ (.*)$`).FindAllStringSubmatch(string(text), -1) {
+		words := regexp.MustCompile(`[^\pL\pN _-]`).ReplaceAllString(strings.ToLower(m[1]), "")
+		list = append(list, "#"+strings.ReplaceAll(words, " ", "-"))
+	}
+	return list
 }
 
 // pictures writes small images of two classes, of which the second is brighter.
@@ -240,20 +324,9 @@ func pictures(t *testing.T, dir string) {
 	}
 }
 
-// houses writes a small table, one with other rows and, as net.npz, a network for them.
-func houses(t *testing.T, dir string) {
+// simpleNet writes net.npz, a perceptron for two inputs, in the place of the one of PyTorch.
+func simpleNet(t *testing.T, dir string) {
 	t.Helper()
-	for name, first := range map[string]int{"houses.csv": 0, "held.csv": 60} {
-		var csv strings.Builder
-		csv.WriteString("rooms,area,price\n")
-		for i := first; i < first+60; i++ {
-			rooms, area := float64(1+i%5), float64(30+(i*37)%90)
-			fmt.Fprintf(&csv, "%g,%g,%g\n", rooms, area, 20+15*rooms+1.5*area+float64((i*29)%11))
-		}
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(csv.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
 	net, err := layers.MLP{Inputs: 2, Hidden: []int{8}, Outputs: 1, Activation: "tanh"}.New(tensor.Float64, rand.New(rand.NewPCG(1, 1)))
 	if err != nil {
 		t.Fatal(err)

@@ -8,9 +8,27 @@ import (
 )
 
 // product computes the inner products between the rows of two stacks of factors u [B,s,p] and
-// v [B',t,p]; each function of this type pairs other rows. An axis of a stack has the extent 1
-// if the factors are the same for all examples, or for all outputs.
-type product func(b *graph.Builder, u, v *graph.Node) *graph.Node
+// v [B',t,p]; each product pairs other rows. An axis of a stack has the extent 1 if the factors
+// are the same for all examples, or for all outputs.
+type product struct {
+	rows   func(b *graph.Builder, u, v *graph.Node) *graph.Node
+	places func(p *places, b *graph.Builder, q *places) *graph.Node // of convolutions
+}
+
+var (
+	withinExamples = product{within, (*places).within}
+	ownRows        = product{own, (*places).own}
+	acrossExamples = product{across, (*places).across}
+	amongExamples  = product{among, (*places).among}
+)
+
+// of returns the inner products of rows.
+func (p product) of(b *graph.Builder, u, v *graph.Node) *graph.Node {
+	if x, y, ok := inPlaces(b, u, v); ok {
+		return p.places(x, b, y)
+	}
+	return p.rows(b, u, v)
+}
 
 // within pairs the rows of each example: [B,s,p] and [B,t,p] give [B,s,t].
 func within(b *graph.Builder, u, v *graph.Node) *graph.Node {
@@ -20,6 +38,14 @@ func within(b *graph.Builder, u, v *graph.Node) *graph.Node {
 	stack := max(u.Shape()[0], v.Shape()[0])
 	alike := func(n *graph.Node) *graph.Node { return repeated(b, n, stack, n.Shape()[1], n.Shape()[2]) }
 	return b.MatMul(alike(u), alike(v), false, true)
+}
+
+// own pairs each row with itself: [B,s,p] and [B,s,p] give [B,s,1].
+func own(b *graph.Builder, u, v *graph.Node) *graph.Node {
+	if b.Err() != nil {
+		return nil
+	}
+	return b.SumTo(b.Mul(u, v), max(u.Shape()[0], v.Shape()[0]), max(u.Shape()[1], v.Shape()[1]), 1)
 }
 
 // across pairs every row of u with every row of v, which has one output for each example:
@@ -78,9 +104,9 @@ func (j *jac) inner(b *graph.Builder, k *jac, dot product) *graph.Node {
 
 // outerDot returns the inner product (l⊗r)·(l'⊗r') = (l·l')(r·r') as its two factors.
 func outerDot(b *graph.Builder, u, v graph.Outer, dot product) graph.Outer {
-	t := graph.Outer{Right: dot(b, u.Right, v.Right)}
+	t := graph.Outer{Right: dot.of(b, u.Right, v.Right)}
 	if u.Left != nil {
-		t.Left = dot(b, u.Left, v.Left)
+		t.Left = dot.of(b, u.Left, v.Left)
 	}
 	return t
 }

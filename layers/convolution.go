@@ -47,8 +47,8 @@ func pair(list []int, none int) ([2]int, error) {
 	return [2]int{}, fmt.Errorf("%v, expected a number for rows and one for columns", list)
 }
 
-// options returns the settings of the operation and the rows and columns of a filter.
-func (l ConvolutionLayer) options() (o graph.ConvOptions, kernel [2]int, err error) {
+// Options returns the settings of the operation and the rows and columns of a filter.
+func (l ConvolutionLayer) Options() (o graph.ConvOptions, kernel [2]int, err error) {
 	o.Groups = max(l.Groups, 1)
 	var padding [2]int
 	for _, s := range []struct {
@@ -74,7 +74,7 @@ func (l ConvolutionLayer) Make(m *Maker, in []int) (Network, []int, error) {
 	if err := expectImages(in); err != nil {
 		return nil, nil, err
 	}
-	o, kernel, err := l.options()
+	o, kernel, err := l.Options()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -109,7 +109,7 @@ func (l ConvolutionLayer) Make(m *Maker, in []int) (Network, []int, error) {
 
 // Forward implements Network: x [B,C,H,W].
 func (c Convolution) Forward(b *graph.Builder, x *graph.Node) *graph.Node {
-	o, _, err := c.options()
+	o, _, err := c.Options()
 	if err != nil {
 		return b.Failf("layers: convolution: %w", err)
 	}

@@ -105,6 +105,9 @@ var optimizers = map[string]func() Optimizer{
 	"SGD":      func() Optimizer { return &SGD{LR: 0.05, WeightDecay: 0.01} },
 	"Momentum": func() Optimizer { return &SGD{LR: 0.05, Momentum: 0.9} },
 	"Nesterov": func() Optimizer { return &SGD{LR: 0.05, Momentum: 0.9, Nesterov: true} },
+	"Groups": func() Optimizer {
+		return Groups{{Size: 2, Optimizer: &SGD{LR: 0.05, Momentum: 0.9}}, {Size: 1, Optimizer: &Adam{LR: 0.3}}}
+	},
 }
 
 // forEach runs test for every optimizer and both element types.

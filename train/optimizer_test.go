@@ -275,3 +275,24 @@ func TestStepRefuses(t *testing.T) {
 		}
 	}
 }
+
+// TestGroups: each group moves as with its optimizer alone, a constant one whatever the
+// schedule says; groups of other sizes are an error.
+func TestGroups(t *testing.T) {
+	g := Groups{{Size: 1, Optimizer: &SGD{LR: 0.1, Momentum: 0.5}, Constant: true}, {Size: 2, Optimizer: &SGD{LR: 0.3, Momentum: 0.5}}}
+	first, rest := &SGD{LR: 0.1, Momentum: 0.5}, &SGD{LR: 0.3, Momentum: 0.5}
+	got, want := newBowl[float64]().Params(), newBowl[float64]().Params()
+	for step := range 3 {
+		fill(got, step)
+		fill(want, step)
+		if err := errors.Join(g.Step(got, 0.25), first.Step(want[:1], 1), rest.Step(want[1:], 0.25)); err != nil {
+			t.Fatal(err)
+		}
+		if bits(got) != bits(want) {
+			t.Fatalf("step %d: parameters %v, want %v", step, got, want)
+		}
+	}
+	if err := g.Step(got[:2], 1); err == nil || !strings.Contains(err.Error(), "groups of 3 parameters, found 2") {
+		t.Errorf("error %v", err)
+	}
+}

@@ -57,6 +57,13 @@ func TestNetworkCommand(t *testing.T) {
 	if out := must(t, dir, "network", "show", "m.valla"); !strings.Contains(out, "dense1.weight dense1.bias") || !strings.Contains(out, "41 parameters") {
 		t.Errorf("show printed %q", out)
 	}
+	out := must(t, dir, "network", "show", "m.valla", "--weights", "last-layer", "--inducing", "5", "--batch-size", "7")
+	for _, want := range []string{"none", "structured", "9 of them are uncertain", "with 5 inducing points takes", "in float64 for 7 rows at a time"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("show lacks %q: %q", want, out)
+		}
+	}
+	fails(t, dir, 2, `"none" is unknown`, "network", "show", "m.valla", "--weights", "none")
 	if out := must(t, dir, "network", "operators"); !strings.Contains(out, "Conv\n") {
 		t.Errorf("operators printed %q", out)
 	}

@@ -173,7 +173,7 @@ func summary(c *experiments.Cell) string {
 		return c.Refused
 	}
 	text := fmt.Sprintf("fit %.1f s", c.Fit.Wall)
-	for _, kind := range []string{"", "probit", "mc"} {
+	for _, kind := range []string{"", "own", "probit", "mc"} {
 		if v, ok := c.Scores[kind]["NLL"]; ok {
 			text += fmt.Sprintf(", NLL %.4f", float64(v))
 			if kind != "" {

@@ -87,8 +87,9 @@ func newFit(args []string) *cobra.Command {
 
 const fitHelp = `Fit a posterior to a network that was trained by valla train or elsewhere, and write both
 to one model file. The network's weights and outputs stay as they are; the posterior adds
-error bars. A method whose predictions have a mean of their own says so. Probabilities of classes are made of outputs and error bars, so that they change,
-and with them the most probable class may.
+error bars. A method whose predictions have a mean of their own says so. Probabilities of
+classes are made of outputs and error bars, so that they change, and with them the most
+probable class may.
 
 %s
 

@@ -6,6 +6,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/table"
@@ -13,7 +14,9 @@ import (
 	"gorgonia.org/tensor"
 
 	"github.com/go-valla/valla"
+	vallagp "github.com/go-valla/valla/gp/valla"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/settings"
 	"github.com/go-valla/valla/jacobian"
 	"github.com/go-valla/valla/layers"
 	"github.com/go-valla/valla/layers/onnx"
@@ -29,22 +32,29 @@ func newNetwork() *cobra.Command {
 			return err
 		}),
 	}
+	var c showCommand
 	show := &cobra.Command{
 		Use:   "show FILE",
 		Short: "Describe the layers of a network",
 		Long: `Describe the network in a model file, in an ONNX model (.onnx) or in a form (.json): for each
 layer the shape of its output for one example, its parameters and the names of their arrays.
 Rows of the Jacobian are structured where each operation has a rule for them; where one has
-none, they are formed densely, by one pass for each example and output, which takes longer.`,
-		Example: "  valla network show net.onnx",
+none, they are formed densely, by one pass for each example and output, which takes longer. The
+last line says how much memory a step of VaLLA would take for the whole mini-batch at once, and how
+much for one row at a time: within its limit a fit computes as many rows at a time as it can.`,
+		Example: "  valla network show net.onnx\n  valla network show net.onnx --weights last-layer --inducing 20",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return errors.New("expected the file of one network")
 			}
 			return nil
 		},
-		RunE: running(func(cmd *cobra.Command, args []string) error { return showNetwork(cmd.OutOrStdout(), args[0]) }),
+		RunE: running(func(cmd *cobra.Command, args []string) error { return c.show(cmd.OutOrStdout(), args[0]) }),
 	}
+	f := show.Flags()
+	f.StringSliceVar(&c.weights, "weights", []string{layers.AllWeights}, "weights that are uncertain: all, last-layer, or names of parameters, with * for any letters")
+	f.IntVar(&c.inducing, "inducing", 100, "`NUMBER` of inducing points")
+	f.IntVar(&c.batch, "batch-size", 100, "`NUMBER` of rows in a mini-batch")
 	return group("network", "Describe networks", show, operators)
 }
 
@@ -78,7 +88,13 @@ func readNetwork(path string) (layers.Form, layers.Network, error) {
 	return m.Form, m.Net, nil
 }
 
-func showNetwork(to io.Writer, path string) error {
+// showCommand is "network show".
+type showCommand struct {
+	weights         []string
+	inducing, batch int
+}
+
+func (c showCommand) show(to io.Writer, path string) error {
 	form, net, err := readNetwork(path)
 	if err != nil {
 		return err
@@ -87,42 +103,70 @@ func showNetwork(to io.Writer, path string) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	t := table.NewWriter()
-	t.SetStyle(table.StyleLight)
-	t.AppendHeader(table.Row{"layer", "output", "parameters", "arrays"})
-	for _, r := range rows {
-		t.AppendRow(table.Row{r.Layer, fmt.Sprint(r.Output), r.Parameters, strings.Join(r.Arrays, " ")})
+	chosen, err := layers.Choose(net, c.weights...)
+	if err != nil {
+		return settings.Errorf("--weights: %w", err)
 	}
-	fmt.Fprintf(to, "%s\n%s\n", form, t.Render())
-	densely, err := formedDensely(form, net)
+	all, part := layers.Count(net), layers.Part{Network: net, Chosen: chosen}
+	dense, err := formedDensely(form, part)
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	_, err = fmt.Fprintf(to, "%d parameters, which take %s in float32 and %s in float64; rows of the Jacobian: %s\n",
-		layers.Count(net), graph.Bytes(4*int64(layers.Count(net))), graph.Bytes(8*int64(layers.Count(net))), densely)
+	t := table.NewWriter()
+	t.SetStyle(table.StyleLight)
+	t.AppendHeader(table.Row{"layer", "output", "parameters", "arrays", "Jacobian"})
+	for _, r := range rows {
+		between := " "
+		if len(r.Arrays) > 3 { // those of a block
+			between = "\n"
+		}
+		t.AppendRow(table.Row{r.Layer, fmt.Sprint(r.Output), r.Parameters, strings.Join(r.Arrays, between), rowsOf(r, chosen, dense)})
+	}
+	_, err = fmt.Fprintf(to, "%s\n%s\n%d parameters, which take %s in float32 and %s in float64; %d of them are uncertain\n",
+		form, t.Render(), all, graph.Bytes(4*int64(all)), graph.Bytes(8*int64(all)), layers.Count(part))
+	if err != nil || len(chosen) == 0 {
+		return err
+	}
+	return c.memory(to, form, part)
+}
+
+// memory prints what a step of VaLLA takes.
+func (c showCommand) memory(to io.Writer, form layers.Form, net layers.Network) error {
+	whole, err := vallagp.StepMemory(net, form.InputShape(), c.inducing, c.batch)
+	if err != nil {
+		return err
+	}
+	one, err := vallagp.StepMemory(net, form.InputShape(), c.inducing, 1)
+	if err == nil {
+		_, err = fmt.Fprintf(to, "a step of VaLLA with %d inducing points takes %s in %v for %d rows at a time, %s for one\n",
+			c.inducing, graph.Bytes(whole), net.Params()[0].Value.Dtype(), c.batch, graph.Bytes(one))
+	}
 	return err
 }
 
-// formedDensely says which rows of the Jacobian have no structure.
-func formedDensely(form layers.Form, net layers.Network) (string, error) {
+// rowsOf says how the rows of the Jacobian by a layer's arrays are represented.
+func rowsOf(r layers.Row, chosen, dense []*graph.Param) string {
+	has := func(list []*graph.Param) bool {
+		return slices.ContainsFunc(list, func(p *graph.Param) bool { return slices.Contains(r.Arrays, p.Name) })
+	}
+	switch {
+	case len(r.Arrays) == 0:
+		return ""
+	case !has(chosen):
+		return "none"
+	case has(dense):
+		return "dense"
+	}
+	return "structured"
+}
+
+// formedDensely returns the parameters for which the rows of the Jacobian have no structure.
+func formedDensely(form layers.Form, net layers.Network) ([]*graph.Param, error) {
 	params := net.Params()
 	if len(params) == 0 {
-		return "none", nil
+		return nil, nil
 	}
 	b := graph.NewBuilder(params[0].Value.Dtype())
 	x := b.Input("x", append([]int{2}, form.InputShape()...)...)
-	found := jacobian.NTK{Net: net}.FormedDensely(b, x)
-	switch {
-	case b.Err() != nil:
-		return "", b.Err()
-	case len(found) == 0:
-		return "structured", nil
-	case len(found) == len(params):
-		return "dense", nil
-	}
-	var names []string
-	for _, p := range found {
-		names = append(names, p.Name)
-	}
-	return "structured, but dense for " + strings.Join(names, ", "), nil
+	return jacobian.NTK{Net: net}.FormedDensely(b, x), b.Err()
 }

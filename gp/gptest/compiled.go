@@ -57,7 +57,7 @@ func (p *probe) sameCompiled(c gp.Compiled, x []float64, n int) error {
 			scale     float64
 		}{
 			{"mean", g.Mean, p.mu[first*p.c : (first+n)*p.c], max(1, largest(p.mu))},
-			{"covariance", g.Cov, p.cov[first*p.c*p.c : (first+n)*p.c*p.c], p.scale()},
+			{"covariance", g.Cov, p.cov[first*p.c*p.c : (first+n)*p.c*p.c], p.scale() * max(1, p.Tol/tol)},
 			{"epistemic share", g.Epistemic, p.part(p.got.Epistemic, first, n), 1},
 			{"probability", g.Probs, p.part(p.got.Probs, first, n), 1},
 		} {

@@ -39,7 +39,8 @@ type Case struct {
 
 	// Tol is the rounding allowed in covariances, relative to the largest prior
 	// variance, or posterior one without Prior: the posterior is a difference of two
-	// numbers of the prior's size. 0 means 1e-10 in float64 and 1e-4 in float32.
+	// numbers of the prior's size. 0 means 1e-10 in float64 and 1e-4 in float32, and less for
+	// compiled predictions.
 	Tol float64
 }
 

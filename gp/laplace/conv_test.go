@@ -82,6 +82,37 @@ func TestConvolutionKFAC(t *testing.T) {
 	}
 }
 
+// TestConvolutionChannels: the covariances of many outputs are the same whether whole rows are formed,
+// those of a few channels at a time, or none.
+func TestConvolutionChannels(t *testing.T) {
+	o := Options{Structure: KFAC, Likelihood: likelihood.Softmax{}, PriorStd: 0.7, Weights: Named("conv2.weight")}
+	p := images(t, o, tensor.Float64, 5, 40)
+	q := p.fit(t, o)
+	at := q.predictor.(spectralPredictor)
+	in, err := q.inputs(p.probe)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const c, channels = 40, 3
+	err = q.scan.each(t.Context(), in, func(b batch) error {
+		want := make([]float64, b.count*c*c)
+		at.addCovariance(b, 0, want, channels)
+		for _, atOnce := range []int{0, 1, 2} {
+			got := make([]float64, len(want))
+			if at.addCovariance(b, 0, got, atOnce); fixture.RelErr(got, want) > 1e-12 {
+				t.Errorf("%d channels at once: error %g", atOnce, fixture.RelErr(got, want))
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if k := q.scan.blocks[0]; !k.inPlaces(c) || k.inPlaces(3) || k.q != channels {
+		t.Errorf("%d places of %d numbers and %d channels", k.places, k.p, k.q)
+	}
+}
+
 // blockDiagonalOf is blockDiagonal without the choice of weights.
 func (r *brute) blockDiagonalOf(blocks ...*mat.Dense) *mat.Dense {
 	all := *r

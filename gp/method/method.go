@@ -21,6 +21,7 @@ import (
 	"github.com/go-valla/valla/gp/valla"
 	"github.com/go-valla/valla/internal/settings"
 	"github.com/go-valla/valla/internal/testmethod"
+	"github.com/go-valla/valla/train/mfvi"
 )
 
 // table has the methods, the default first.
@@ -35,6 +36,7 @@ var table = []gp.Method{
 	sfr.Method,
 	gapa.Method,
 	sum.Method,
+	mfvi.Method,
 }
 
 // Default is the name of the method that is fitted where none is named.

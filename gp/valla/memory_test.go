@@ -118,6 +118,32 @@ func TestPlanIsMeasured(t *testing.T) {
 	}
 }
 
+// TestStepMemory: the heap that a fit by natural gradients holds after a step is what was predicted.
+func TestStepMemory(t *testing.T) {
+	f, x, y := imageFit(t, 40, 40)
+	want, err := valla.StepMemory(f.Net, x.Shape()[1:], 40, 40)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, got := liveHeap(), 0.0
+	natural := valla.Natural{Net: f.Net, Layer: f.Layer, Likelihood: f.Likelihood, BatchSize: 40, FixPrior: true}
+	natural.Config.Iterations = 1
+	natural.Config.OnProgress = func(train.Progress) { got = float64(liveHeap() - before) }
+	if _, err := natural.Run(t.Context(), x, y); err != nil {
+		t.Fatal(err)
+	}
+	const fixed = 64 << 20 // in the prediction, for what is not the step's
+	if want := float64(want) - fixed; got < want/1.25 || got > want*1.25 {
+		t.Errorf("a step takes %s, %s were predicted", graph.Bytes(int64(got)), graph.Bytes(int64(want)))
+	}
+	if one, err := valla.StepMemory(f.Net, x.Shape()[1:], 40, 1); err != nil || 4*(one-fixed) > 3*(want-fixed) {
+		t.Errorf("a row at a time takes %s of %s, error %v", graph.Bytes(one), graph.Bytes(want), err)
+	}
+	if _, err := valla.StepMemory(f.Net, x.Shape()[1:], 0, 1); err == nil {
+		t.Error("no inducing points are accepted")
+	}
+}
+
 func liveHeap() uint64 {
 	runtime.GC()
 	var m runtime.MemStats

@@ -1,6 +1,7 @@
 package valla
 
 import (
+	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/train"
 	"gorgonia.org/tensor"
@@ -82,7 +83,7 @@ func (n *natural) inputsGraph(shape tensor.Shape, size int) (*inputsGraph, error
 	x, y, beside := b.Input("x", append([]int{size}, shape[1:]...)...), b.Input("y", size, c), b.Input("beside", size, c)
 	g := &inputsGraph{b: b, leaves: [3]*graph.Node{x, y, beside}, z: b.Param(l.Z)}
 	mean := n.f.Net.Forward(b, x)
-	diag, cross, gram := l.Kernel.Diag(b, x), l.Kernel.Cross(b, x, g.z, l.Class), l.Kernel.Gram(b, g.z, l.Class)
+	diag, cross, gram := gp.Variances(l.Kernel, b, x), l.Kernel.Cross(b, x, g.z, l.Class), l.Kernel.Gram(b, g.z, l.Class)
 	if b.Err() == nil && (len(mean.Shape()) != 2 || mean.Shape()[1] != c) {
 		b.Failf("the network maps to shape %v, the targets have shape %v", mean.Shape(), y.Shape())
 	}
@@ -100,11 +101,11 @@ func (n *natural) inputsGraph(shape tensor.Shape, size int) (*inputsGraph, error
 	return g, err
 }
 
-// answer is called by the program with the network's outputs [b,C], targets [b,C], κ̂
-// [b,C,C], k̂ [b,C,M], K̂_z [M,M] and the variances beside the layer's [b,C], and returns the
+// answer is called by the program with the network's outputs [b,C], targets [b,C], the
+// diagonals of κ̂ [b,C], k̂ [b,C,M], K̂_z [M,M] and the variances beside the layer's [b,C], and returns the
 // cotangents of k̂ and K̂_z. It overwrites k̂, which is a copy of its own.
 func (n *natural) answer(in [][]float64) (cotangents []float64, err error) {
-	v := values{mean: in[0], y: in[1], diag: diagonals(in[2], n.outputs), k: in[3], gram: in[4], beside: in[5]}
+	v := values{mean: in[0], y: in[1], diag: in[2], k: in[3], gram: in[4], beside: in[5]}
 	n.inputs.found, cotangents, err = n.part(n.inputs.ask, v)
 	return cotangents, err
 }

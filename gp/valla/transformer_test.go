@@ -17,6 +17,7 @@ import (
 	"github.com/go-valla/valla/jacobian"
 	"github.com/go-valla/valla/layers"
 	"github.com/go-valla/valla/layers/onnx"
+	"github.com/go-valla/valla/layers/onnx/onnxtest"
 )
 
 // transformer returns a transformer that PyTorch has exported, with its inputs and classes.
@@ -44,10 +45,46 @@ func transformer(t *testing.T) (net layers.Network, x, y *tensor.Dense) {
 	return net, graph.Convert(x, tensor.Float64), y
 }
 
-// TestTransformer compares the gradients of the loss by all parameters with finite differences.
-// The inducing inputs need second derivatives of the network.
-func TestTransformer(t *testing.T) {
-	net, x, y := transformer(t)
+// bottleneck returns a residual network with bottlenecks as PyTorch exports it, with images and
+// their classes.
+func bottleneck(t *testing.T) (net layers.Network, x, y *tensor.Dense) {
+	t.Helper()
+	f := layers.ResNet{Channels: 2, Blocks: []int{1, 1}, Shortcut: layers.Projection, Outputs: 3, Height: 6, Width: 6, Bottleneck: true}
+	g, err := onnxtest.ResNet(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rng := rand.New(rand.NewPCG(5, 6))
+	if net, err = (layers.SequentialForm{Input: f.InputShape(), Layers: layers.Layers{g}}).New(tensor.Float64, rng); err != nil {
+		t.Fatal(err)
+	}
+	x = tensor.New(tensor.Of(tensor.Float64), tensor.WithShape(4, 2, 6, 6))
+	y = tensor.New(tensor.Of(tensor.Float64), tensor.WithShape(4, 3))
+	for i := range x.Size() {
+		x.Float64s()[i] = rng.NormFloat64()
+	}
+	for i := range 4 {
+		y.Float64s()[3*i+i%3] = 1
+	}
+	return net, x, y
+}
+
+// TestGradients compares the gradients of the loss by all parameters with finite differences, for
+// a transformer and for a residual network, whose slopes jump: there the steps are short. The
+// inducing inputs need second derivatives of the network.
+func TestGradients(t *testing.T) {
+	t.Run("transformer", func(t *testing.T) {
+		net, x, y := transformer(t)
+		checkGradients(t, net, x, y, 1e-3)
+	})
+	t.Run("bottleneck", func(t *testing.T) {
+		net, x, y := bottleneck(t)
+		checkGradients(t, net, x, y, 1e-7)
+	})
+}
+
+func checkGradients(t *testing.T, net layers.Network, x, y *tensor.Dense, h float64) {
+	t.Helper()
 	z, err := x.Slice(tensor.S(0, 3))
 	if err != nil {
 		t.Fatal(err)
@@ -99,7 +136,6 @@ func TestTransformer(t *testing.T) {
 			}
 			return run()
 		}
-		const h = 1e-3
 		want := (8*(at(h)-at(-h)) - (at(2*h) - at(-2*h))) / (12 * h)
 		at(0)
 		got := 0.0
@@ -112,11 +148,22 @@ func TestTransformer(t *testing.T) {
 	}
 }
 
-// TestFitTransformer fits all weights and those of some names.
-func TestFitTransformer(t *testing.T) {
-	net, x, y := transformer(t)
+// TestFitExported fits networks that PyTorch has exported: all weights and some of them.
+func TestFitExported(t *testing.T) {
+	t.Run("transformer", func(t *testing.T) {
+		net, x, y := transformer(t)
+		checkFits(t, net, x, y, "head.*")
+	})
+	t.Run("bottleneck", func(t *testing.T) {
+		net, x, y := bottleneck(t)
+		checkFits(t, net, x, y, "layer2.*.conv2.weight")
+	})
+}
+
+func checkFits(t *testing.T, net layers.Network, x, y *tensor.Dense, names string) {
+	t.Helper()
 	p := gp.Problem{Net: net, Likelihood: likelihood.Softmax{}, Train: gp.Examples{X: x, Y: y}}
-	for _, weights := range [][]string{nil, {"head.*"}, {"last-layer"}, {"informative:2"}} {
+	for _, weights := range [][]string{nil, {names}, {"last-layer"}, {"informative:2"}} {
 		s := &valla.Settings{Iterations: 3, Inducing: 2, BatchSize: 2, Weights: weights}
 		fitted, err := s.Fit(t.Context(), p, gp.Run{Seed: 1})
 		if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 
+	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/kernel"
 	"gorgonia.org/tensor"
@@ -14,7 +15,7 @@ type validation struct {
 	x     *tensor.Dense
 	y     []float64
 	add   []float64      // variances that are added to the layer's, [n,C]
-	each  *graph.Batched // network, κ̂ and k̂
+	each  *graph.Batched // network, the diagonals of κ̂, and k̂
 	local *local         // the log predictive density, α = 1
 }
 
@@ -29,7 +30,7 @@ func (n *natural) newValidation() (*validation, error) {
 	size, _, err := graph.Tile("the validation of a natural-gradient fit", PredictBatch, n.f.MemoryLimit/2, func(size int) (int64, error) {
 		b = graph.NewBuilder(n.dt)
 		xn = b.Input("x", append([]int{size}, v.x.Shape()[1:]...)...)
-		outputs = []*graph.Node{n.f.Net.Forward(b, xn), l.Kernel.Diag(b, xn), l.Kernel.Cross(b, xn, b.Param(l.Z), l.Class)}
+		outputs = []*graph.Node{n.f.Net.Forward(b, xn), gp.Variances(l.Kernel, b, xn), l.Kernel.Cross(b, xn, b.Param(l.Z), l.Class)}
 		bytes, err := graph.Plan(b, outputs, graph.Options{Varying: []*graph.Node{xn}})
 		return int64(bytes), err
 	})
@@ -64,7 +65,7 @@ func (v *validation) values(ctx context.Context, n *natural, trials []trial) ([]
 		share[i] = 1 / float64(v.x.Shape()[0])
 	}
 	err := v.each.Each(ctx, v.x, func(first, rows int, out []*tensor.Dense) error {
-		mean, diag, k := appendRows(nil, out[0], rows), diagonals(appendRows(nil, out[1], rows), c), appendRows(nil, out[2], rows)
+		mean, diag, k := appendRows(nil, out[0], rows), appendRows(nil, out[1], rows), appendRows(nil, out[2], rows)
 		trials[0].whiten(k)
 		for i, p := range trials {
 			q := p.variance(p.scale, diag, p.rotate(k))

@@ -242,7 +242,11 @@ func FuzzRead(f *testing.F) {
 		}
 		f.Add(data)
 	}
-	f.Add([]byte(modelOf(graphOf([]message{addW}, halfW))))
+	for _, op := range Operators() {
+		for n := 1; n <= 3; n++ {
+			f.Add([]byte(modelOf(graphOf([]message{nodeProto(op, []string{"x", "w", "w"}[:n], []string{"y"})}, halfW))))
+		}
+	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		file, err := decode(data, t.TempDir(), Options{})
 		if err != nil {

@@ -19,7 +19,7 @@ import (
 // example returns a text that a setting takes and that is not its default.
 func example(t *testing.T, f *settings.Field) string {
 	t.Helper()
-	for _, text := range append(slices.Clone(f.Choices), "true", "7", "0.5", "0.25", "some-text") {
+	for _, text := range append(slices.Clone(f.Choices), "true", "7", "0.5", "0.25", "-2", "some-text") {
 		if f.Try(text) == nil && text != f.Default {
 			return text
 		}

@@ -1,0 +1,44 @@
+package valla
+
+import (
+	"fmt"
+
+	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/jacobian"
+	"github.com/go-valla/valla/layers"
+	"gorgonia.org/tensor"
+)
+
+// StepMemory predicts the bytes that a natural-gradient step over all parameters of a network
+// takes, for examples of shape input, with some inducing points and with rows computed at a time.
+// Nothing of that size is allocated. A mini-batch that does not fit into the memory of a fit is
+// computed in parts, down to one row at a time.
+func StepMemory(net layers.Network, input []int, inducing, rows int) (int64, error) {
+	params := net.Params()
+	if len(params) == 0 || inducing < 1 || rows < 1 {
+		return 0, fmt.Errorf("valla: %d parameters, %d inducing points and %d rows, expected at least 1", len(params), inducing, rows)
+	}
+	dt := params[0].Value.Dtype()
+	b := graph.NewBuilder(dt)
+	out := net.Forward(b, b.Input("x", append([]int{1}, input...)...))
+	if b.Err() != nil {
+		return 0, b.Err()
+	}
+	outputs := out.Shape()[len(out.Shape())-1]
+	z := tensor.New(tensor.Of(dt), tensor.WithShape(append([]int{inducing}, input...)...))
+	class := make([]int, inducing)
+	for i := range class {
+		class[i] = i % outputs
+	}
+	layer, err := New(jacobian.NTK{Net: net}, z, class)
+	if err != nil {
+		return 0, err
+	}
+	n := &natural{f: Natural{Net: net, Layer: layer}, outputs: outputs, dt: dt}
+	g, err := n.inputsGraph(append(tensor.Shape{rows}, input...), rows)
+	if err != nil {
+		return 0, err
+	}
+	arrays := layers.Count(net) + copiesTrained*z.Size() + rows*(z.Size()/inducing+outputs)
+	return runtimeBytes + int64(g.bytes) + int64(dt.Size())*int64(arrays), nil
+}

@@ -1,0 +1,94 @@
+package jacobian
+
+import "github.com/go-valla/valla/graph"
+
+// Jacobian rows of a convolution's filters are sums over the places t of its output, Σ_t δ_t ⊗ a_t
+// with patches a_t of the images. Their inner products are
+//
+//	Σ_t Σ_t' (a_t·a'_t') (δ_t·δ'_t'),
+//
+// for which no row of the size of all filters has to be formed. That is cheaper where there are
+// many outputs and few places, as at the end of a network for a thousand classes.
+
+// places are such rows in their factors.
+type places struct {
+	patches          *graph.Node // [examples,K,T]
+	results          *graph.Node // the cotangents, [examples,per,Out,T]
+	examples, per    int
+	size, out, count int // K, Out and T
+}
+
+// inPlaces returns the rows u [B,s,p] and v [B',t,p] in their factors, and whether that is cheaper.
+func inPlaces(b *graph.Builder, u, v *graph.Node) (p, q *places, ok bool) {
+	if b.Err() != nil {
+		return nil, nil, false
+	}
+	p, q = placesOf(b, u), placesOf(b, v)
+	if p == nil || q == nil || p.size != q.size || p.out != q.out {
+		return nil, nil, false
+	}
+	s, rows := max(p.per, q.per), p.size*p.out
+	each := p.count*q.count*(p.size+p.out)+s*p.out*p.count <= s*rows
+	own := p.count*p.count*(p.size+s*p.out) <= s*rows*(p.count+1)
+	return p, q, each && own
+}
+
+// placesOf returns the factors of rows [examples,per,·], or nil if they are no filters'. What is
+// not used costs nothing.
+func placesOf(b *graph.Builder, rows *graph.Node) *places {
+	use, ok := graph.FilterRows(rows)
+	if !ok {
+		return nil
+	}
+	filters, images, results := graph.Unshaped(rows).Shape(), use.Images.Shape(), use.Results.Shape()
+	n, s := images[0], rows.Shape()
+	if len(filters) != 5 || filters[3] != filters[4] || s[0] != n || results[0] != n*s[1] {
+		return nil
+	}
+	p := &places{examples: n, per: s[1], size: filters[2] * filters[3] * filters[4], out: results[1], count: results[2] * results[3]}
+	p.patches = b.Unfold(use.Images, filters[3], use.Stride, use.Padding)
+	p.results = b.Reshape(use.Results, n, p.per, p.out, p.count)
+	return p
+}
+
+// stack returns cotangents as [examples, per·Out, T].
+func (p *places) stack(b *graph.Builder) *graph.Node {
+	return b.Reshape(p.results, p.examples, p.per*p.out, p.count)
+}
+
+// wide returns cotangents as [examples, per, Out·T].
+func (p *places) wide(b *graph.Builder) *graph.Node {
+	return b.Reshape(p.results, p.examples, p.per, p.out*p.count)
+}
+
+// carried returns Σ_t (a_t·a'_t') δ_t for the places t' of the same example of q: [examples, per, Out·T'].
+func (p *places) carried(b *graph.Builder, q *places) *graph.Node {
+	gram := b.MatMul(p.patches, q.patches, true, false)
+	return b.Reshape(b.MatMul(p.stack(b), gram, false, false), p.examples, p.per, p.out*q.count)
+}
+
+// within pairs the rows of each example, see the function within: [B,s,t].
+func (p *places) within(b *graph.Builder, q *places) *graph.Node {
+	return b.MatMul(p.carried(b, q), q.wide(b), false, true)
+}
+
+// own pairs each row with itself, see the function own: [B,s,1].
+func (p *places) own(b *graph.Builder, q *places) *graph.Node {
+	return own(b, p.carried(b, q), q.wide(b))
+}
+
+// across pairs every row with every row of q, which has one for each example: [B,s,M].
+func (p *places) across(b *graph.Builder, q *places) *graph.Node {
+	n, m := p.examples, q.examples
+	left := b.Reshape(b.Transpose(p.patches, 0, 2, 1), n*p.count, p.size)
+	right := b.Reshape(b.Transpose(q.patches, 0, 2, 1), m*q.count, q.size)
+	gram := b.Reshape(b.MatMul(left, right, false, true), n*p.count, m, q.count)
+	carried := b.MatMul(b.Transpose(gram, 1, 0, 2), q.stack(b), false, true) // [M,B·T,Out]
+	carried = b.Transpose(b.Reshape(carried, m, n, p.count, p.out), 1, 0, 3, 2)
+	return b.MatMul(p.wide(b), b.Reshape(carried, n, m, p.out*p.count), false, true)
+}
+
+// among pairs every row with every row: [M,M].
+func (p *places) among(b *graph.Builder, q *places) *graph.Node {
+	return b.Reshape(p.across(b, q), p.examples, q.examples)
+}

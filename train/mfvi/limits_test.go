@@ -1,0 +1,287 @@
+package mfvi
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/likelihood"
+	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/fixture"
+	"github.com/go-valla/valla/layers"
+	"github.com/go-valla/valla/train"
+	"gorgonia.org/tensor"
+)
+
+// ways are those to draw weights.
+var ways = []string{single, flipout, perExample, local}
+
+func normal(rng *rand.Rand, shape ...int) *tensor.Dense {
+	v := make([]float64, tensor.Shape(shape).TotalSize())
+	for i := range v {
+		v[i] = rng.NormFloat64()
+	}
+	return dense(v, shape...)
+}
+
+// images is a problem with n images for a network of every layer that has weights.
+func images(t *testing.T, n int) gp.Problem {
+	t.Helper()
+	form := layers.SequentialForm{Input: []int{2, 6, 6}, Layers: layers.Layers{
+		layers.Conv2DLayer{Filters: 4, Kernel: 3, Padding: 1, Bias: true}, layers.BatchNormLayer{}, layers.Activation("tanh"),
+		layers.ResidualLayer{Inner: layers.Layers{
+			layers.ConvolutionLayer{Filters: 4, Kernel: []int{3}, Padding: []int{1}, Groups: 2, Bias: true}, layers.GroupNorm{Groups: 2}, layers.Activation("softplus"),
+		}},
+		layers.ConvolutionLayer{Filters: 3, Kernel: []int{2}, Stride: []int{2}, Transposed: true}, layers.GlobalAveragePool{}, layers.DenseLayer{Outputs: 3},
+	}}
+	rng := rand.New(rand.NewPCG(3, 4))
+	net, err := layers.Build(form, tensor.Float64, rng)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var labels []int64
+	for range n {
+		labels = append(labels, rng.Int64N(3))
+	}
+	return gp.Problem{Net: net, Likelihood: likelihood.Softmax{}, Train: gp.Examples{X: normal(rng, n, 2, 6, 6), Y: oneHot(labels, 3)}}
+}
+
+// frozen is the objective of a fit on all rows, whose noise depends on the number of the
+// evaluation.
+func frozen(t *testing.T, p gp.Problem, s Settings) (*fitting, *train.Graph) {
+	t.Helper()
+	s.BatchSize = p.Train.N()
+	c, err := s.complete(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := newFitting(p, gp.Run{Seed: 5}, c)
+	b := graph.NewBuilder(tensor.Float64)
+	x, y := b.Input("x", p.Train.X.Shape()...), b.Input("y", p.Train.Y.Shape()...)
+	w := f.write(b, x, y)
+	fill := drawn(5)
+	feed := fixed{in: map[*graph.Node]*tensor.Dense{x: p.Train.X, y: p.Train.Y}, load: func(k int) {
+		for _, n := range w.noises {
+			fill(n, k, 0)
+		}
+	}}
+	for _, n := range w.noises {
+		feed.in[n.node] = n.value
+	}
+	g, err := train.NewGraph(b, w.loss, f.trained(), feed) // running statistics stay
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f, g
+}
+
+// TestWithoutSpread: at ψ = −40 every way to draw weights gives the loss and the gradient of
+// the network with weight decay, and predictions are the network's.
+func TestWithoutSpread(t *testing.T) {
+	p := images(t, 5)
+	f, g := frozen(t, p, Settings{Estimator: none})
+	want, _, loss := gradients(t, f, g)
+	for _, how := range ways {
+		f, g := frozen(t, p, Settings{Estimator: how, LogStd: -40, Samples: 1})
+		mu, _, l := gradients(t, f, g)
+		constant := 0.0
+		for _, psi := range f.begun {
+			constant += (math.Log(f.s.PriorStd) - 0.5 - psi) / float64(p.Train.N())
+		}
+		tol := 1e-11
+		if how == local {
+			tol = 10 * leastStd // its noise stays
+		}
+		fixture.Close(t, how+": loss", []float64{l - constant}, []float64{loss}, tol)
+		fixture.Close(t, how+": gradient", mu, want, tol)
+		got, err := f.fitted(nil).Posterior.Predict(t.Context(), p.Train.X)
+		if err != nil {
+			t.Fatal(err)
+		}
+		mean, err := gp.Point{Net: p.Net, Dtype: tensor.Float64}.Mean(t.Context(), p.Train.X)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fixture.Close(t, how+": predictions", got.Mean.Float64s(), mean.Float64s(), 1e-14)
+	}
+}
+
+// TestGradients: with frozen draws they are differences of the loss, in all layers.
+func TestGradients(t *testing.T) {
+	p := images(t, 4)
+	for _, how := range ways {
+		f, g := frozen(t, p, Settings{Estimator: how, LogStd: -1.5})
+		mu, psi, _ := gradients(t, f, g)
+		grad := append(mu, psi...)
+		rng := rand.New(rand.NewPCG(1, 1))
+		for range 3 {
+			direction := normal(rng, len(grad)).Float64s()
+			at := func(h float64) float64 {
+				k := 0
+				for _, p := range f.trained() {
+					for i := range p.Value.Float64s() {
+						p.Value.Float64s()[i] += h * direction[k]
+						k++
+					}
+				}
+				_, _, l := gradients(t, f, g)
+				return l
+			}
+			const h = 1e-5
+			up, down, want := at(h), at(-2*h), 0.0
+			at(h)
+			for i, d := range direction {
+				want += grad[i] * d
+			}
+			if got := (up - down) / (2 * h); math.Abs(got-want) > 1e-6*(1+math.Abs(want)) {
+				t.Errorf("%s: the loss changes by %.10g along a direction, the gradient says %.10g", how, got, want)
+			}
+		}
+	}
+}
+
+// TestSameMean: all ways have the same mean of the loss and of its gradients, within five
+// standard errors of their noise, which they have in different sizes.
+func TestSameMean(t *testing.T) {
+	rng := rand.New(rand.NewPCG(8, 1))
+	net, err := layers.MLP{Inputs: 2, Hidden: []int{4}, Outputs: 2, Activation: "tanh"}.New(tensor.Float64, rng)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := gp.Problem{Net: net, Likelihood: likelihood.NewGaussian(0.5, tensor.Float64), Train: gp.Examples{X: normal(rng, 6, 2), Y: normal(rng, 6, 2)}}
+	const draws = 4000
+	moments := func(how string) (mean, errors []float64) {
+		_, g := frozen(t, p, Settings{Estimator: how, LogStd: -1.5})
+		var sum, squares []float64
+		for k := range draws {
+			loss, err := g.Evaluate(t.Context(), k)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all := []float64{loss}
+			for _, p := range g.Params() {
+				all = append(all, p.Grad.Float64s()...)
+			}
+			if k == 0 {
+				sum, squares = make([]float64, len(all)), make([]float64, len(all))
+			}
+			for i, v := range all {
+				sum[i] += v / draws
+				squares[i] += v * v / draws
+			}
+		}
+		for i := range sum {
+			errors = append(errors, math.Sqrt((squares[i]-sum[i]*sum[i])/draws))
+		}
+		return sum, errors
+	}
+	want, ofWant := moments(perExample)
+	for _, how := range []string{single, flipout, local} {
+		got, of := moments(how)
+		for i := range got {
+			if e := math.Hypot(of[i], ofWant[i]); math.Abs(got[i]-want[i]) > 5*e {
+				t.Errorf("%s: number %d is %g on average, for each example %g, with a standard error of %.2g", how, i, got[i], want[i], e)
+			}
+		}
+		if one := slices.Max(of); how == single && !(one > 1.2*slices.Max(ofWant)) {
+			t.Errorf("single draws have the noise %g, for each example %g: expected more", one, slices.Max(ofWant))
+		}
+	}
+}
+
+// TestControl: training without noise is that of the network by SGD with the prior's weight decay,
+// running statistics included.
+func TestControl(t *testing.T) {
+	p := images(t, 24)
+	s := Settings{Estimator: none, LearningRate: 0.05, BatchSize: 8, Epochs: 3, Decay: 0.01}
+	f, err := s.Fit(t.Context(), p, gp.Run{Seed: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := f.Posterior.(*Posterior)
+	own := layers.NewCopy(p.Net)
+	m := train.MAP{Net: own, Loss: train.CrossEntropy, BatchSize: 8, Seed: 2, Config: train.Config{
+		Iterations: 9, Optimizer: &train.SGD{LR: 0.05, Momentum: 0.9, WeightDecay: 0.01},
+	}}
+	if _, err := m.Train(t.Context(), p.Train.X, p.Train.Y); err != nil {
+		t.Fatal(err)
+	}
+	fixture.Close(t, "weights", flat(q.means.Params()), flat(own.Params()), 1e-12)
+	fixture.Close(t, "running statistics", flat(q.means.State()), flat(own.State()), 1e-12)
+	if slices.Equal(flat(own.State()), flat(layers.State(p.Net))) || q.String() != "MF-VI, no noise" {
+		t.Errorf("%v: the running statistics have not moved", q)
+	}
+}
+
+// TestLinearModel: a fit finds the optimum of a linear model, which is the exact posterior mean
+// and e^{−2ψ} = diag(FᵀF/σ² + I/s₀²), and σ where it is learned.
+func TestLinearModel(t *testing.T) {
+	a := fixture.Load(t, "mfvi")
+	x, y := a.Dense(t, "lin_X"), a.Dense(t, "lin_y")
+	d := x.Shape()[1]
+	net := layers.Sequential{layers.Dense{W: graph.NewParam("w", make([]float64, d), tensor.Float64, d, 1), B: graph.NewParam("b", []float64{0}, tensor.Float64, 1)}}
+	p := gp.Problem{Net: net, Likelihood: likelihood.NewGaussian(a.Scalar(t, "lin_sigma2"), tensor.Float64), Train: gp.Examples{X: x, Y: y}}
+	s := Settings{Estimator: local, PriorStd: a.Scalar(t, "lin_s0"), LogStd: -2, Iterations: 6000, LearningRate: 1e-3, LogStdRate: new(0.05)}
+	f, err := s.Fit(t.Context(), p, gp.Run{Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := f.Posterior.(*Posterior)
+	mu, _ := a.F64(t, "lin_mu")
+	psi, _ := a.F64(t, "lin_psi")
+	for i, v := range flat(q.means.Params()) {
+		if std := math.Exp(psi[i]); math.Abs(v-mu[i]) > 0.3*std {
+			t.Errorf("mean %d is %g, the exact one %g ± %g", i, v, mu[i], std)
+		}
+	}
+	for i, v := range flat(q.stds) {
+		if math.Abs(v-psi[i]) > 0.1 {
+			t.Errorf("ψ %d is %g, the best one %g", i, v, psi[i])
+		}
+	}
+	s.LearnNoise, s.NoiseRate = true, 0.005
+	if f, err = s.Fit(t.Context(), p, gp.Run{Seed: 1}); err != nil {
+		t.Fatal(err)
+	}
+	q = f.Posterior.(*Posterior)
+	mean, std, want := flat(q.means.Params()), flat(q.stds), 0.0
+	for i, target := range y.Float64s() {
+		row := append(slices.Clone(x.Float64s()[i*d:(i+1)*d]), 1)
+		g, v := 0.0, 0.0
+		for k, r := range row {
+			g, v = g+r*mean[k], v+r*r*math.Exp(2*std[k])
+		}
+		want += ((target-g)*(target-g) + v) / float64(len(y.Float64s()))
+	}
+	if math.Abs(f.NoiseVariance-want) > 0.1*want {
+		t.Errorf("noise variance %g, expected %g, the mean square around the function", f.NoiseVariance, want)
+	}
+}
+
+// TestDrawsAreFunctions: the joint covariance is that of Predict's draws, and a draw is the same
+// at an input whatever else is asked for.
+func TestDrawsAreFunctions(t *testing.T) {
+	p := images(t, 4)
+	f := newFitting(p, gp.Run{Seed: 9}, Settings{Estimator: flipout, LogStd: -2, Samples: 50, LogStdRate: new(1e-3), PriorStd: 1})
+	q := f.fitted(nil).Posterior.(*Posterior)
+	_, cov, err := q.Joint(t.Context(), p.Train.X)
+	if err != nil {
+		t.Fatal(err)
+	}
+	twice := p.Train.Rows([]int{2, 2})
+	_, same, err := q.Joint(t.Context(), twice.X)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, v := 3, same.Float64s()
+	for i := range c {
+		for j := range c {
+			want := cov.Float64s()[(2*c+i)*4*c+2*c+j]
+			if math.Abs(v[i*2*c+c+j]-want) > 1e-12 || math.Abs(v[i*2*c+j]-want) > 1e-12 {
+				t.Errorf("covariance %g of an input with itself, want %g", v[i*2*c+c+j], want)
+			}
+		}
+	}
+}

@@ -1,0 +1,218 @@
+package mfvi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"sync"
+
+	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/kernel"
+	"github.com/go-valla/valla/layers"
+	"gorgonia.org/tensor"
+)
+
+// PredictBatch is the number of inputs that a prediction computes at a time.
+const PredictBatch = 250
+
+// Posterior is a network with Gaussian weights. Its predictions are those of K draws of them,
+// which are the same for all inputs. It may be used by several goroutines; the network runs for
+// one of them at a time.
+type Posterior struct {
+	net     layers.Network
+	input   tensor.Shape // of one input
+	outputs int          // C
+	classes bool
+	means   *layers.Copy   // μ and running statistics
+	stds    []*graph.Param // ψ; nil for weights that are certain
+	samples int            // K
+	seed    uint64
+	noise   func(k int) func() float64 // ε of draw k, one after the other; nil: by the seed
+
+	mu    sync.Mutex
+	run   *layers.Copy // with the weights of the draw at hand
+	batch *graph.Batched
+	draws [][]*tensor.Dense // for compiled predictions, see Compile
+}
+
+var (
+	_ gp.JointPosterior = (*Posterior)(nil)
+	_ gp.Stored         = (*Posterior)(nil)
+	_ gp.OwnMean        = (*Posterior)(nil)
+)
+
+// String implements gp.Stored.
+func (p *Posterior) String() string { return label(p.stds == nil) }
+
+// OwnMean implements gp.OwnMean.
+func (p *Posterior) OwnMean() string {
+	if p.stds == nil {
+		return "Predictions are those of the network trained further, not the network's."
+	}
+	return fmt.Sprintf("Predictions are means over %d draws of weights that were trained further, not the network's.", p.samples)
+}
+
+// Samples returns K.
+func (p *Posterior) Samples() int { return p.samples }
+
+// dtype is the element type of the weights.
+func (p *Posterior) dtype() tensor.Dtype { return p.means.Params()[0].Value.Dtype() }
+
+// draw writes the weights of draw number k, μ + e^ψ∘ε, to arrays like the parameters.
+func (p *Posterior) draw(k int, to []*tensor.Dense) {
+	eps := rand.New(rand.NewPCG(p.seed^drawStream, uint64(k))).NormFloat64
+	if p.noise != nil {
+		eps = p.noise(k)
+	}
+	for i, mean := range p.means.Params() {
+		switch {
+		case p.stds == nil:
+			tensor.Copy(to[i], mean.Value)
+		case p.dtype() == tensor.Float32:
+			drawWeights(to[i].Float32s(), mean.Value.Float32s(), p.stds[i].Value.Float32s(), eps)
+		default:
+			drawWeights(to[i].Float64s(), mean.Value.Float64s(), p.stds[i].Value.Float64s(), eps)
+		}
+	}
+}
+
+func drawWeights[T kernel.Float](to, mean, logStd []T, eps func() float64) {
+	for i := range to {
+		to[i] = mean[i] + T(math.Exp(float64(logStd[i]))*eps())
+	}
+}
+
+// values lists the arrays of parameters.
+func values(params []*graph.Param) []*tensor.Dense {
+	out := make([]*tensor.Dense, len(params))
+	for i, p := range params {
+		out[i] = p.Value
+	}
+	return out
+}
+
+// drawn returns a copy of the network that draws are written to, with the running statistics.
+func (p *Posterior) drawn() *layers.Copy {
+	c := layers.NewCopy(p.net)
+	for i, v := range values(p.means.State()) {
+		tensor.Copy(c.State()[i].Value, v)
+	}
+	return c
+}
+
+// prepare compiles the network.
+func (p *Posterior) prepare() (err error) {
+	if p.batch != nil {
+		return nil
+	}
+	p.run = p.drawn()
+	b := graph.NewBuilder(p.dtype())
+	x := b.Input("x", append([]int{PredictBatch}, p.input...)...)
+	p.batch, err = graph.NewBatched(b, x, p.run.Forward(b, x))
+	return err
+}
+
+// each calls f with the outputs [N·C] of each draw at inputs x [N,…].
+func (p *Posterior) each(ctx context.Context, x *tensor.Dense, f func(k int, out []float64)) error {
+	if err := p.prepare(); err != nil {
+		return err
+	}
+	if x.Dims() > 0 && x.Shape()[0] < 1 {
+		return errors.New("0 inputs, expected at least one")
+	}
+	out := make([]float64, 0, p.outputs)
+	for k := range p.samples {
+		p.draw(k, values(p.run.Params()))
+		p.batch.Refresh()
+		out = out[:0]
+		err := p.batch.Each(ctx, x, func(_, n int, v []*tensor.Dense) error {
+			out = append(out, graph.Floats(v[0])[:n*p.outputs]...)
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		f(k, out)
+	}
+	return nil
+}
+
+// Predict implements gp.Posterior: for x [N,…] the mean [N,C] and the covariance [N,C,C] of the
+// outputs over the draws, with 1/K, and of classes the mean of softmax.
+func (p *Posterior) Predict(ctx context.Context, x *tensor.Dense) (gp.Gaussian, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var l gp.Latents
+	room := make([]float64, p.outputs)
+	err := p.each(ctx, x, func(k int, out []float64) {
+		if k == 0 {
+			p.reset(&l, len(out)/p.outputs)
+		}
+		p.take(&l, room, out, k)
+	})
+	if err != nil {
+		return gp.Gaussian{}, fmt.Errorf("mfvi: predict: %w", err)
+	}
+	return l.Gaussian(p.outputs), nil
+}
+
+// reset empties moments of n inputs.
+func (p *Posterior) reset(l *gp.Latents, n int) {
+	l.Resize(n, p.outputs, false)
+	clear(l.Mean)
+	clear(l.Cov)
+	if p.classes {
+		l.ResizeProbs()
+		clear(l.Probs)
+	}
+}
+
+// take takes the outputs of draw number k into the moments (Welford 1962), which are those of
+// all draws after the last one. It overwrites out, and room [C].
+func (p *Posterior) take(l *gp.Latents, room, out []float64, k int) {
+	c, n := p.outputs, float64(k+1)
+	for i := range len(out) / c {
+		row, mean, cov := out[i*c:(i+1)*c], l.Mean[i*c:(i+1)*c], l.Cov[i*c*c:(i+1)*c*c]
+		for a, v := range row {
+			room[a] = v - mean[a]
+			mean[a] += room[a] / n
+		}
+		for a, u := range room {
+			for b, v := range room {
+				cov[a*c+b] += ((n-1)/n*u*v - cov[a*c+b]) / n
+			}
+		}
+		if p.classes {
+			gp.Softmax(row)
+			for a, v := range row {
+				l.Probs[i*c+a] += v / float64(p.samples)
+			}
+		}
+	}
+}
+
+// Joint implements gp.JointPosterior: for x [N,…] the mean [N·C] and the covariance [N·C, N·C]
+// over the draws.
+func (p *Posterior) Joint(ctx context.Context, x *tensor.Dense) (mean, cov *tensor.Dense, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var all []float64 // [K, N·C]
+	if err := p.each(ctx, x, func(_ int, out []float64) { all = append(all, out...) }); err != nil {
+		return nil, nil, fmt.Errorf("mfvi: joint prediction: %w", err)
+	}
+	k := p.samples
+	n := len(all) / k
+	m, q := make([]float64, n), make([]float64, n*n)
+	for row := range slices.Chunk(all, n) {
+		kernel.Axpy(1/float64(k), row, m)
+	}
+	for row := range slices.Chunk(all, n) {
+		kernel.Axpy(-1, m, row)
+	}
+	kernel.Syrk(true, n, k, 1/float64(k), all, n, 0, q, n)
+	return dense(m, n), dense(q, n, n), nil
+}

@@ -51,6 +51,7 @@ func TestPaperRow(t *testing.T) {
 		{"cifar10-resnet20", "fmgp", settings("inducing", 20, "length-scale", 4.17), "FMGP 20", 0},
 		{"cifar10-resnet20", "fmgp", settings("inducing", 20), "FMGP 20", 1},
 		{"cifar10-resnet20", "gp-subset", settings("points", 500), "GP-Subset", 0},
+		{"cifar10-resnet20", "mfvi", settings("estimator", "none"), "MF-VI", 1},
 		{"mnist", "gapa", settings(), "", 0},
 	} {
 		name, far := paperRow(set(t, cell(c.data, "a name", 0, nil), c.method, c.own))

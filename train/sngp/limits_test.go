@@ -11,7 +11,9 @@ import (
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/fixture"
+	"github.com/go-valla/valla/internal/settings"
 	"github.com/go-valla/valla/layers"
+	"github.com/go-valla/valla/train"
 	"gonum.org/v1/gonum/mat"
 	"gorgonia.org/tensor"
 )
@@ -57,9 +59,9 @@ func times(a, b mat.Matrix) *mat.Dense {
 func TestGaussianProcess(t *testing.T) {
 	p := problem(t, "MLP, 2 outputs, float64")
 	f, post := fit(t, Settings{Features: 30, Iterations: 20}, p.Problem, gp.Run{Seed: 1})
-	train, _ := features(t, post, p.Train.X)
+	rows, _ := features(t, post, p.Train.X)
 	test, _ := features(t, post, p.Probe)
-	k, cross := times(train, train.T()), times(test, train.T())
+	k, cross := times(rows, rows.T()), times(test, rows.T())
 	for i := range p.Train.N() {
 		k.Set(i, i, k.At(i, i)+f.NoiseVariance)
 	}
@@ -91,7 +93,7 @@ func TestJointLaplace(t *testing.T) {
 	p := problem(t, "MLP, 3 classes, float64")
 	_, post := fit(t, Settings{Features: 9, Iterations: 10, Covariance: formJoint, Ridge: 0.7}, p.Problem, gp.Run{Seed: 1})
 	const c = 3
-	train, f := features(t, post, p.Train.X)
+	known, f := features(t, post, p.Train.X)
 	test, _ := features(t, post, p.Probe)
 	n, m, at := p.Train.N(), 9, p.Probe.Shape()[0]
 	rows, probe := mat.NewDense(n*c, c*m, nil), mat.NewDense(at*c, c*m, nil) // Rᵀ J, and J
@@ -105,7 +107,7 @@ func TestJointLaplace(t *testing.T) {
 					e++
 				}
 				for j := range m {
-					rows.Set(i*c+k, l*m+j, math.Sqrt(w[k])*e*train.At(i, j))
+					rows.Set(i*c+k, l*m+j, math.Sqrt(w[k])*e*known.At(i, j))
 				}
 			}
 		}
@@ -452,5 +454,21 @@ func TestFloat32(t *testing.T) {
 	}
 	for i, what := range []string{"means", "covariances", "probabilities"} {
 		fixture.Close(t, what, got[3+i], got[i], 1e-3)
+	}
+}
+
+// TestAugment: images that are moved make another fit; without such images it is refused.
+func TestAugment(t *testing.T) {
+	p := problem(t, "CNN, 3 classes, float64").Problem
+	s := Settings{Features: 8, Iterations: 3, Augment: true}
+	if _, err := s.Fit(t.Context(), p, gp.Run{}); !errors.Is(err, settings.ErrSetting) {
+		t.Errorf("without images: %v", err)
+	}
+	p.Augmented = train.Rows{All: dense(normals(p.Train.X.Shape().TotalSize(), newRand(1)), p.Train.X.Shape()...)}
+	_, moved := fit(t, s, p, gp.Run{})
+	s.Augment = false
+	_, plain := fit(t, s, p, gp.Run{})
+	if slices.Equal(moved.head.Beta.Floats(), plain.head.Beta.Floats()) {
+		t.Error("moved images change nothing")
 	}
 }

@@ -49,6 +49,7 @@ type Settings struct {
 	Optimizer     string  `set:"optimizer" choice:"adamw sgd" help:"AdamW, or SGD with Nesterov's momentum 0.9"`
 	Iterations    int     `set:"iterations" default:"2000" min:"1" help:"number of steps, each on a mini-batch"`
 	BatchSize     int     `set:"batch-size" default:"100" min:"1" help:"rows in a mini-batch, at most all"`
+	Augment       bool    `set:"augment" help:"move and mirror images of bytes at random in each step"`
 	LearningRate  float64 `set:"learning-rate" default:"0.001" above:"0" help:"learning rate at its largest"`
 	Schedule      string  `set:"schedule" choice:"cosine constant milestones" help:"course of the learning rate: it falls along half a cosine to 0; stays constant; or rises over 0.4 % of the steps and is multiplied by 0.2 after 30, 60 and 80 % of them"`
 	WeightDecay   float64 `set:"weight-decay" default:"0" min:"0" help:"decay of all that is trained: AdamW's, or coupled with sgd"`
@@ -95,6 +96,9 @@ func (s Settings) complete(p gp.Problem) (Settings, error) {
 	}
 	if err := s.check(numbers); err != nil {
 		return s, err
+	}
+	if s.Augment && p.Augmented == nil {
+		return s, settings.Errorf("augment: the inputs are no images of bytes [N,3,H,W]")
 	}
 	if s.Spectral == spectralBound {
 		s.Bound = cmp.Or(s.Bound, 6)

@@ -69,7 +69,11 @@ func (f *fitting) objective() (*train.Graph, error) {
 		return nil, err
 	}
 	b := graph.NewBuilder(f.p.Dtype())
-	batches, err := train.NewBatchesOf(b, train.Rows{All: f.p.Train.X}, f.p.Train.Y, f.s.BatchSize, f.s.BatchSize/size, f.r.Seed)
+	var rows train.Source = train.Rows{All: f.p.Train.X}
+	if f.s.Augment {
+		rows = f.p.Augmented
+	}
+	batches, err := train.NewBatchesOf(b, rows, f.p.Train.Y, f.s.BatchSize, f.s.BatchSize/size, f.r.Seed)
 	if err != nil {
 		return nil, fmt.Errorf("sngp: %w", err)
 	}

@@ -88,23 +88,43 @@ func (f *fitting) start(ctx context.Context) error {
 	if _, err := f.post.cov.size(f.r.Memory); err != nil {
 		return err
 	}
-	if f.s.Spectral != spectralNone {
-		rng := rand.New(rand.NewPCG(f.r.Seed, powerStream))
-		if f.bounded, err = boundLayers(net, f.raw.Params(), f.s.spectral(), f.s.NormLayers == topLayers, rng); err != nil {
-			return fmt.Errorf("sngp: %w", err)
-		}
-	}
-	if err := settle(f.bounded, net.dt, firstSteps); err != nil {
+	if err := f.startLayers(net); err != nil {
 		return fmt.Errorf("sngp: power iteration: %w", err)
-	}
-	if f.divide, err = newDivider(f.bounded, net.dt); err != nil {
-		return fmt.Errorf("sngp: %w", err)
 	}
 	if err := f.refresh(); err != nil {
 		return err
 	}
 	f.before = f.divide.norms()
 	return f.startHead(ctx)
+}
+
+// startLayers finds the layers that are divided, their norms and, unless it is given, their bound.
+func (f *fitting) startLayers(net *network) (err error) {
+	if f.s.Spectral == spectralNone {
+		return nil
+	}
+	rng := rand.New(rand.NewPCG(f.r.Seed, powerStream))
+	if f.bounded, err = boundLayers(net, f.raw.Params(), f.s.spectral(), f.s.NormLayers == topLayers, rng); err != nil {
+		return err
+	}
+	if len(f.bounded) == 0 {
+		return nil // the last layer is the only one
+	}
+	if err := settle(f.bounded, net.dt, firstSteps); err != nil {
+		return err
+	}
+	if f.s.Spectral == spectralBound && f.s.Bound == 0 {
+		top, err := largestNorm(f.bounded, net.dt)
+		if err != nil {
+			return err
+		}
+		f.s.Bound = max(leastBound, top)
+		for _, l := range f.bounded {
+			l.bound = f.s.Bound
+		}
+	}
+	f.divide, err = newDivider(f.bounded, net.dt)
+	return err
 }
 
 // refresh gives the posterior the weights as they are now.

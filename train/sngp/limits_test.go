@@ -401,13 +401,16 @@ func TestBatchNorm(t *testing.T) {
 	fixture.Close(t, "the network's means and variances", state(layers.State(net)), before, 0)
 }
 
-// TestLastLayer: a network whose last layer is no dense one is refused in a line that says so.
+// TestLastLayer: a network whose last layer is no dense one is refused in a line that says so; one
+// without other layers is not.
 func TestLastLayer(t *testing.T) {
 	p := problem(t, "MLP, 3 classes, float64").Problem
 	p.Net = append(slices.Clone(p.Net.(layers.Sequential)), layers.Activation("tanh"))
 	if _, err := new(Settings).Fit(t.Context(), p, gp.Run{}); err == nil || err.Error() != "sngp: the last layer is a layers.Activation, expected a dense one, which random features replace" {
 		t.Errorf("error %v", err)
 	}
+	p.Net = layers.NewDense("only", 2, 3, f64, newRand(1))
+	fit(t, Settings{Features: 8, Iterations: 2}, p, gp.Run{})
 }
 
 // TestLambda: λ that the fit chooses has a smaller loss on the validation rows than its
@@ -470,5 +473,37 @@ func TestAugment(t *testing.T) {
 	_, plain := fit(t, s, p, gp.Run{})
 	if slices.Equal(moved.head.Beta.Floats(), plain.head.Beta.Floats()) {
 		t.Error("moved images change nothing")
+	}
+}
+
+// TestBoundOfLargeLayers: the default bound leaves layers as they are whose norms are far above 6.
+func TestBoundOfLargeLayers(t *testing.T) {
+	p := problem(t, "CNN, 3 classes, float64").Problem
+	w := layers.NewCopy(p.Net)
+	for _, q := range w.Params() {
+		for i, v := range q.Floats() {
+			q.Set(i, 30*v)
+		}
+	}
+	net, err := newNetwork(p.Net, p.Train.X.Shape()[1:])
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := boundLayers(net, w.Params(), spectral{bound: leastBound}, false, newRand(1))
+	if err != nil || settle(all, f64, 500) != nil {
+		t.Fatal(err)
+	}
+	if top, err := largestNorm(all, f64); err != nil || top < 3*leastBound {
+		t.Fatalf("the largest norm is %g, error %v", top, err)
+	}
+	for i, q := range p.Net.Params() {
+		copyValues(q.Value, w.Params()[i].Value)
+	}
+	f, post := fit(t, Settings{Features: 8, Iterations: 1, LearningRate: 1e-300}, p, gp.Run{})
+	for i, q := range post.weights.Params() {
+		fixture.Close(t, q.Name, q.Floats(), w.Params()[i].Floats(), 0.02)
+	}
+	if bound := f.Record.Settings["bound"].(float64); bound < 3*leastBound {
+		t.Errorf("bound %g", bound)
 	}
 }

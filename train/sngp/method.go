@@ -26,7 +26,7 @@ var Method = gp.Method{
 // Settings are SNGP's settings. The zero value of a field means its default.
 type Settings struct {
 	Spectral     string  `set:"spectral" choice:"bound always none" help:"what the weights W of a layer with the norm σ are divided by: max(1, σ/c), always σ as PyTorch's spectral_norm does, or nothing"`
-	Bound        float64 `set:"bound" auto:"6, with spectral bound" above:"0" help:"bound c of the norm of each layer"`
+	Bound        float64 `set:"bound" auto:"6, or the largest norm of the network's layers if that is larger" above:"0" help:"bound c of the norm of each layer, with spectral bound"`
 	NormLayers   string  `set:"norm-layers" choice:"all top" help:"which dense and convolutional layers are divided: all, or those in the list of layers itself, not in residual blocks"`
 	NormGradient string  `set:"norm-gradient" choice:"stop through" help:"whether the divisor counts as a constant (stop) or has a derivative (through)"`
 
@@ -82,13 +82,15 @@ const (
 	momentum = 0.9
 	// paperLambda is λ in the paper.
 	paperLambda = math.Pi / 8
+	// leastBound is the least bound where none is given, as published for images.
+	leastBound = 6
 )
 
 // Label implements gp.Settings.
 func (s *Settings) Label() string { return label }
 
-// complete returns the settings for a problem with all defaults filled in. LengthScale stays 0
-// and Lambda nil where they are found in the data. The errors wrap settings.ErrSetting.
+// complete returns the settings for a problem with all defaults filled in. Bound and LengthScale
+// stay 0 and Lambda nil where they are found in the network and the data. The errors wrap settings.ErrSetting.
 func (s Settings) complete(p gp.Problem) (Settings, error) {
 	_, numbers := p.Likelihood.(likelihood.Gaussian)
 	if err := settings.Complete(&s); err != nil {
@@ -99,9 +101,6 @@ func (s Settings) complete(p gp.Problem) (Settings, error) {
 	}
 	if s.Augment && p.Augmented == nil {
 		return s, settings.Errorf("augment: the inputs are no images of bytes [N,3,H,W]")
-	}
-	if s.Spectral == spectralBound {
-		s.Bound = cmp.Or(s.Bound, 6)
 	}
 	if s.Precision != exact && s.Average == nil {
 		s.Average = new(0.999)

@@ -187,9 +187,6 @@ func settle(all []*bounded, dt tensor.Dtype, steps int) error {
 		vectors, params = append(vectors, u, v), append(params, l.u, l.v)
 		varying = append(varying, b.Param(l.u), b.Param(l.v))
 	}
-	if len(all) == 0 {
-		return nil
-	}
 	prog, err := graph.Compile(b, vectors, graph.Options{Varying: varying})
 	for i := 0; i < steps && err == nil; i++ {
 		if err = prog.Run(); err == nil {
@@ -209,11 +206,8 @@ type divider struct {
 	sigma   []*graph.Node
 }
 
-// newDivider compiles what the layers need; nil for none.
+// newDivider compiles what the layers need.
 func newDivider(all []*bounded, dt tensor.Dtype) (*divider, error) {
-	if len(all) == 0 {
-		return nil, nil
-	}
 	d := &divider{of: all}
 	b := graph.NewBuilder(dt)
 	var varying []*graph.Node
@@ -227,7 +221,7 @@ func newDivider(all []*bounded, dt tensor.Dtype) (*divider, error) {
 	return d, err
 }
 
-// run overwrites weights of the layers.
+// run overwrites weights of the layers; a divider that is nil has none.
 func (d *divider) run(weights []*graph.Param) error {
 	if d == nil {
 		return nil
@@ -249,6 +243,28 @@ func (d *divider) norms() []float64 {
 		all = append(all, graph.Floats(d.program.Value(n))...)
 	}
 	return all
+}
+
+// largestNorm is that of the layers, before they are divided.
+func largestNorm(all []*bounded, dt tensor.Dtype) (float64, error) {
+	b := graph.NewBuilder(dt)
+	var norms []*graph.Node
+	for _, l := range all {
+		u, v := l.last(b)
+		norms = append(norms, l.norm(b, u, v))
+	}
+	prog, err := graph.Compile(b, norms, graph.Options{})
+	if err == nil {
+		err = prog.Run()
+	}
+	if err != nil {
+		return 0, err
+	}
+	top := 0.0
+	for _, n := range norms {
+		top = max(top, graph.Floats(prog.Value(n))[0])
+	}
+	return top, nil
 }
 
 // copyValues copies the elements of an array to one of its type and shape.

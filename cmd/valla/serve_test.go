@@ -19,6 +19,8 @@ import (
 	"regexp"
 	"runtime"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -138,6 +140,53 @@ func TestServeCommand(t *testing.T) {
 		t.Fatal(err)
 	}
 	fails(t, dir, 1, "empty: no tokens", "serve", "--model", "houses.valla", "--token-file", "empty")
+}
+
+// TestServeEndsUnderLoad: after SIGTERM each request is answered whole, with a prediction or 503, or
+// finds nobody there; then the server ends without an error.
+func TestServeEndsUnderLoad(t *testing.T) {
+	dir := t.TempDir()
+	rooms(t, dir)
+	s := serving(t, dir, "--model", "houses.valla", "--log", "off", "--grace", "200ms")
+	var answered, refused atomic.Int64
+	var ending atomic.Bool
+	var clients sync.WaitGroup
+	for range 8 {
+		clients.Go(func() {
+			for {
+				a, err := http.Post(s.url+"/predict", "application/json", strings.NewReader(`[[3,4]]`))
+				if err != nil && !ending.Load() {
+					t.Error(err)
+				}
+				if err != nil {
+					return
+				}
+				body, err := io.ReadAll(a.Body)
+				a.Body.Close()
+				switch {
+				case err != nil:
+					t.Errorf("status %d, cut off after %q: %v", a.StatusCode, body, err)
+				case a.StatusCode == http.StatusOK && strings.Contains(string(body), `"mean"`):
+					answered.Add(1)
+				case a.StatusCode == http.StatusServiceUnavailable && a.Header.Get("Retry-After") != "":
+					refused.Add(1)
+				default:
+					t.Errorf("status %d: %s", a.StatusCode, body)
+				}
+			}
+		})
+	}
+	for answered.Load() < 100 && !t.Failed() {
+		time.Sleep(time.Millisecond)
+	}
+	ending.Store(true)
+	if code := s.end(t); code != 0 {
+		t.Errorf("exit code %d: %s", code, &s.err)
+	}
+	clients.Wait()
+	if refused.Load() == 0 {
+		t.Error("no request was told that the server ends")
+	}
 }
 
 // TestServeEncrypted: HTTP and gRPC answer behind a certificate.

@@ -123,6 +123,9 @@ func TestShutdown(t *testing.T) {
 			t.Fatal(err)
 		}
 		a.Body.Close()
+		if a.Close != r.Server.draining.Load() {
+			t.Errorf("%s: status %d, the connection ends: %v", path, a.StatusCode, a.Close)
+		}
 		return a.StatusCode
 	}
 	for status("/predict", row) != http.StatusOK {

@@ -56,9 +56,13 @@ func (s *Server) routes() http.Handler {
 	return s.identified(mux)
 }
 
-// identified gives each request an id, its own or a new one, which the answer and the log name.
+// identified gives each request an id, its own or a new one, which the answer and the log name. A
+// server that ends lets go of its clients' connections, so that their next requests go elsewhere.
 func (s *Server) identified(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if s.draining.Load() {
+			w.Header().Set("Connection", "close")
+		}
 		w.Header().Set("X-Request-Id", requestID(r.Header.Get("X-Request-Id")))
 		next.ServeHTTP(w, r)
 	})

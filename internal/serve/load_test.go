@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"math"
 	"net/http"
 	"os"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -110,68 +112,71 @@ func TestFullQueue(t *testing.T) {
 	v.queue.jobs = make(chan *job)
 }
 
+// reloads is how often TestReload exchanges a file: VALLA_RELOADS, or a few times.
+func reloads(t *testing.T) int {
+	text := os.Getenv("VALLA_RELOADS")
+	if text == "" {
+		return 40
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
 // TestReload: a changed file is loaded, a damaged one is not, and while files are exchanged
-// under load every answer belongs to one version.
+// under load every answer is that of the version which it names.
 func TestReload(t *testing.T) {
 	r := start(t, nil, "numbers")
 	path := r.files["numbers"]
 	other := t.TempDir() + "/other.valla"
-	trained(t, "numbers", other, 99)
-	files := [2][]byte{read(t, path), read(t, other)}
-	ask := func() string {
-		var got struct {
-			Version string `json:"version"`
-		}
-		r.post("/predict", `[[1,100]]`, http.StatusOK, &got)
-		return got.Version
+	means := map[string]float64{r.Server.models[0].present(): r.predicted("numbers", 1, 100).Mean[0]}
+	r.models["numbers"] = trained(t, "numbers", other, 99)
+	hash, err := hashOf(other)
+	if err != nil {
+		t.Fatal(err)
 	}
-	version := ask()
+	means[hash] = r.predicted("numbers", 1, 100).Mean[0]
+	files := [2][]byte{read(t, path), read(t, other)}
+	before := r.Server.models[0].present()
 	put(t, path, files[1][:len(files[1])/2])
 	r.Reload(t.Context(), false)
-	if now := ask(); now != version {
-		t.Errorf("after a damaged file: version %s, before %s", now, version)
-	}
-	if text := r.metricsText(); !strings.Contains(text, `valla_reloads_total{model="numbers",result="failed"} 1`) {
-		t.Error("the metrics do not count the failure")
+	if now := r.Server.models[0].present(); now != before {
+		t.Errorf("after a damaged file: version %s, before %s", now, before)
 	}
 	put(t, path, files[1])
 	r.Reload(t.Context(), false)
-	if now := ask(); now == version {
-		t.Errorf("after another file: still version %s", version)
+	if now := r.Server.models[0].present(); now != hash {
+		t.Errorf("after another file: version %s, expected %s", now, hash)
 	}
-	r.exchange(t, path, files, 40)
+	x := exchange{running: r, means: means, seen: map[string]int{}}
+	loaded, failed := x.run(t, path, files, reloads(t))
+	text := r.metricsText()
+	for result, n := range map[string]int{"loaded": 1 + loaded, "failed": 1 + failed} {
+		if want := fmt.Sprintf(`valla_reloads_total{model="numbers",result=%q} %d`, result, n); !strings.Contains(text, want+"\n") {
+			t.Errorf("the metrics have no %s", want)
+		}
+	}
 }
 
-// exchange replaces a file many times under load, sometimes by a damaged one.
-func (r *running) exchange(t *testing.T, path string, files [2][]byte, times int) {
+// exchange replaces a file under load.
+type exchange struct {
+	*running
+	means map[string]float64 // that each version answers
+	mu    sync.Mutex
+	seen  map[string]int // answers, by version
+	busy  int            // answers with 429
+}
+
+// run replaces the file many times, sometimes by a damaged one, and counts how often it was loaded.
+func (x *exchange) run(t *testing.T, path string, files [2][]byte, times int) (loaded, failed int) {
 	ctx, stop := context.WithCancel(t.Context())
 	var work sync.WaitGroup
-	var mu sync.Mutex
-	means, answers := map[string]float64{}, 0
 	for range 4 {
 		work.Go(func() {
 			for ctx.Err() == nil {
-				a, err := http.Post(r.url+"/predict", "application/json", strings.NewReader(`[[1,100]]`))
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				var got struct {
-					Version     string               `json:"version"`
-					Predictions []map[string]float64 `json:"predictions"`
-				}
-				err = json.NewDecoder(a.Body).Decode(&got)
-				a.Body.Close()
-				mu.Lock()
-				answers++
-				if err != nil || a.StatusCode != http.StatusOK || len(got.Predictions) != 1 {
-					t.Errorf("status %d, version %s: %v; error %v", a.StatusCode, got.Version, got.Predictions, err)
-				} else if mean, before := got.Predictions[0]["mean"], means[got.Version]; before != 0 && math.Abs(mean-before) > 1e-9 {
-					t.Errorf("version %s: mean %g, before %g", got.Version, mean, before) // rounding depends on the batch
-				} else {
-					means[got.Version] = mean
-				}
-				mu.Unlock()
+				x.ask(t)
 			}
 		})
 	}
@@ -179,16 +184,48 @@ func (r *running) exchange(t *testing.T, path string, files [2][]byte, times int
 		file := files[i%2]
 		if i%5 == 4 {
 			file = file[:len(file)*3/4]
+			failed++
+		} else {
+			loaded++
 		}
 		put(t, path, file)
-		r.Reload(t.Context(), true)
+		x.Reload(t.Context(), true)
 	}
 	stop()
 	work.Wait()
-	if len(means) != 2 || answers < times {
-		t.Errorf("%d answers of the versions %v, expected two versions", answers, means)
+	if len(x.seen) != 2 {
+		t.Errorf("answers of the versions %v, expected two", x.seen)
 	}
-	t.Logf("%d answers while the file was exchanged %d times", answers, times)
+	t.Logf("answers while the file was exchanged %d times: %v, and %d with status 429", times, x.seen, x.busy)
+	return loaded, failed
+}
+
+// ask sends a request and checks its answer.
+func (x *exchange) ask(t *testing.T) {
+	a, err := http.Post(x.url+"/predict", "application/json", strings.NewReader(row))
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	defer a.Body.Close()
+	var got struct {
+		Version     string               `json:"version"`
+		Predictions []map[string]float64 `json:"predictions"`
+	}
+	err = json.NewDecoder(a.Body).Decode(&got)
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	want, known := x.means[got.Version]
+	switch {
+	case a.StatusCode == http.StatusTooManyRequests:
+		x.busy++
+	case err != nil || a.StatusCode != http.StatusOK || len(got.Predictions) != 1 || !known:
+		t.Errorf("status %d, version %s: %v; error %v", a.StatusCode, got.Version, got.Predictions, err)
+	case math.Abs(got.Predictions[0]["mean"]-want) > 1e-9: // rounding depends on the batch
+		t.Errorf("version %s: mean %g, expected %g", got.Version, got.Predictions[0]["mean"], want)
+	default:
+		x.seen[got.Version]++
+	}
 }
 
 func read(t testing.TB, path string) []byte {

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
 	"slices"
+	"strconv"
 	"sync"
 	"testing"
 
@@ -91,8 +93,15 @@ func TestPredictor(t *testing.T) {
 }
 
 // TestPredictorThreads: many goroutines get the same bits as one, whatever they ask for at
-// the same time.
+// the same time. Each asks for 100 rows, or as many as VALLA_ROWS says.
 func TestPredictorThreads(t *testing.T) {
+	most := 100
+	if text := os.Getenv("VALLA_ROWS"); text != "" {
+		var err error
+		if most, err = strconv.Atoi(text); err != nil {
+			t.Fatal(err)
+		}
+	}
 	models := everyPredictor(t)
 	for _, name := range []string{"VaLLA 5", "classes, VaLLA", "LLA kfac, priors", "LLA full, function space", "VaLLA, float32", "MAP", "ELLA"} {
 		m := models[name]
@@ -115,13 +124,17 @@ func TestPredictorThreads(t *testing.T) {
 		var work sync.WaitGroup
 		for i := range alone {
 			work.Go(func() {
-				for range 10 {
+				rng := newRand(uint64(i), 1)
+				for n := 0; n < most; {
+					k := rng.IntN(len(alone))
+					own := rows(newRand(uint64(k), 0))
 					var got Prediction
-					if err := p.Predict(t.Context(), rows(newRand(uint64(i), 0)), &got); err != nil {
+					if err := p.Predict(t.Context(), own, &got); err != nil {
 						t.Error(err)
-					} else if err := nearPrediction(&got, &alone[i], 0); err != nil {
+					} else if err := nearPrediction(&got, &alone[k], 0); err != nil {
 						t.Errorf("%s: %v", name, err)
 					}
+					n += len(own) / 2
 				}
 			})
 		}

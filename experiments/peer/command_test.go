@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"gonum.org/v1/plot"
 
@@ -57,15 +58,15 @@ func TestChosen(t *testing.T) {
 
 func TestParse(t *testing.T) {
 	var c command
-	args := strings.Fields("--reference r --python p --resnet --laplace --only x --steps 5 --json --markdown --scaling --dir d")
+	args := strings.Fields("--reference r --python p --resnet --laplace --only x --steps 5 --json --markdown --scaling --latency --each 2s --dir d")
 	if err := c.parse(args, io.Discard); err != nil {
 		t.Fatal(err)
 	}
-	if c != (command{reference: "r", python: "p", resnet: true, laplace: true, only: "x", steps: 5, json: true, markdown: true, scaling: true, dir: "d"}) {
+	if c != (command{reference: "r", python: "p", resnet: true, laplace: true, only: "x", steps: 5, json: true, markdown: true, scaling: true, latency: true, each: 2 * time.Second, dir: "d"}) {
 		t.Errorf("command %+v", c)
 	}
 	c = command{}
-	if err := c.parse(nil, io.Discard); err != nil || c.python != "python3" || c.steps != 30 || c.dir != "runs/scaling" {
+	if err := c.parse(nil, io.Discard); err != nil || c.python != "python3" || c.steps != 30 || c.each != 5*time.Second || c.dir != "runs/scaling" {
 		t.Errorf("defaults %+v, error %v", c, err)
 	}
 	if l := load(); l == "" || strings.Contains(l, "\n") {

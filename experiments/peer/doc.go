@@ -17,4 +17,8 @@
 //
 // measures how time and memory of a training step grow with the number of inducing points,
 // with the batch and with the number of classes, and draws the curves.
+//
+//	go run ./experiments/peer --latency --dir docs
+//
+// measures how long single rows take with a predictor, in percentiles, and draws them.
 package main

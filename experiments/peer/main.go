@@ -26,7 +26,8 @@ func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 type command struct {
 	reference, python string
 	resnet, laplace   bool
-	scaling           bool
+	scaling, latency  bool
+	each              time.Duration // that --latency takes for a row of its table
 	only              string
 	steps             int
 	json, markdown    bool
@@ -49,6 +50,8 @@ func run(args []string, stdout, stderr io.Writer) int {
 	do := c.compare
 	if c.scaling {
 		do = c.scale
+	} else if c.latency {
+		do = c.latencies
 	}
 	switch err := do(ctx, stdout); {
 	case ctx.Err() != nil:
@@ -73,12 +76,17 @@ func (c *command) parse(args []string, stderr io.Writer) error {
 	f.BoolVar(&c.json, "json", false, "print one JSON document")
 	f.BoolVar(&c.markdown, "markdown", false, "print the table in Markdown")
 	f.BoolVar(&c.scaling, "scaling", false, "how time and memory of a step grow")
-	f.StringVar(&c.dir, "dir", "runs/scaling", "`FOLDER` for the pictures of --scaling")
+	f.BoolVar(&c.latency, "latency", false, "how long single rows take, in percentiles")
+	f.DurationVar(&c.each, "each", 5*time.Second, "`TIME` that --latency takes for each model")
+	f.StringVar(&c.dir, "dir", "runs/scaling", "`FOLDER` for the pictures of --scaling and --latency")
 	if err := f.Parse(args); err != nil {
 		return err
 	}
 	if f.NArg() > 0 {
 		return fmt.Errorf("unknown argument %q", f.Arg(0))
+	}
+	if c.each <= 0 {
+		return fmt.Errorf("--each %v, expected a positive time", c.each)
 	}
 	if c.steps < minSteps {
 		return fmt.Errorf("--steps %d, expected %d or more", c.steps, minSteps)

@@ -156,6 +156,39 @@ func TestScaling(t *testing.T) {
 	}
 }
 
+// The latencies of services that take no time have percentiles in order, and a picture.
+func TestLatency(t *testing.T) {
+	defer func(s []service) { services = s }(services)
+	one := little
+	one.Outputs = 1
+	services = []service{{"small", little, 3}, {"small KFAC", one, 0}}
+	dir := filepath.Join(t.TempDir(), "new")
+	code, out, errs := execute("--latency", "--each", "20ms", "--dir", dir)
+	if code != 0 || !strings.Contains(out, "p99.9") || !strings.Contains(out, "small KFAC") {
+		t.Fatalf("%s%s", out, errs)
+	}
+	for _, ext := range []string{".png", ".svg"} {
+		if b, err := os.ReadFile(filepath.Join(dir, "latency"+ext)); err != nil || len(b) < 1000 {
+			t.Errorf("picture of %d bytes, error %v", len(b), err)
+		}
+	}
+	var r latencyReport
+	if code, out, errs = execute("--latency", "--each", "20ms", "--dir", dir, "--json"); code != 0 {
+		t.Fatal(errs)
+	}
+	if err := json.Unmarshal([]byte(out), &r); err != nil || len(r.Rows) != 4 {
+		t.Fatalf("rows %v, error %v", r.Rows, err)
+	}
+	for _, l := range r.Rows {
+		if !(l.OneOf[2] > 0 && l.OneOf[10] >= l.OneOf[2]) || l.Calls < 10 {
+			t.Errorf("%+v", l)
+		}
+	}
+	if code, _, errs = execute("--latency", "--each", "0s"); code != 2 || !strings.Contains(errs, "--each 0s") {
+		t.Errorf("exit code %d: %s", code, errs)
+	}
+}
+
 // The two sides agree and are timed, where the environment names a checkout and there is
 // a Python with PyTorch.
 func TestReference(t *testing.T) {

@@ -20,9 +20,9 @@ import (
 // tileSize is the width of one plot of the picture.
 const tileSize = 3.4 * vg.Inch
 
-// lineColors are the colours of one thread, of several, and of memory. Colour-blind readers can
-// tell them apart (Okabe and Ito 2008).
-var lineColors = []color.RGBA{{0, 114, 178, 255}, {213, 94, 0, 255}, {0, 158, 115, 255}}
+// lineColors are the colours of one thread, of several, and of memory, or of services. Colour-blind
+// readers can tell them apart (Okabe and Ito 2008).
+var lineColors = []color.RGBA{{0, 114, 178, 255}, {213, 94, 0, 255}, {0, 158, 115, 255}, {204, 121, 167, 255}}
 
 // draw writes path.png and path.svg. They have a column for each sweep, with time above and
 // memory below. All axes are logarithmic. Dots are measurements, and lines are fitted powers.
@@ -44,8 +44,11 @@ func draw(path string, all []growth) error {
 	}
 	equalHeights(times)
 	equalHeights(memory)
-	plots := [][]*plot.Plot{times, memory}
-	w, h := vg.Length(len(all))*tileSize, 2*0.85*tileSize
+	return save(path, [][]*plot.Plot{times, memory}, vg.Length(len(all))*tileSize, 2*0.85*tileSize)
+}
+
+// save writes plots in rows and columns to path.png and path.svg.
+func save(path string, plots [][]*plot.Plot, w, h vg.Length) error {
 	png := vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(w, h), vgimg.UseDPI(150))}
 	for suffix, canvas := range map[string]interface {
 		vg.CanvasSizer

@@ -1,0 +1,228 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/go-valla/valla"
+	"github.com/go-valla/valla/experiments/internal/result"
+	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/laplace"
+	"github.com/go-valla/valla/gp/task"
+	gpvalla "github.com/go-valla/valla/gp/valla"
+	"github.com/go-valla/valla/layers"
+	"github.com/jedib0t/go-pretty/v6/table"
+	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg"
+	"gorgonia.org/tensor"
+)
+
+// service is a model whose predictions of single rows are timed.
+type service struct {
+	name     string
+	spec     layers.MLP
+	inducing int // of VaLLA; 0 is LLA by Kronecker factors
+}
+
+var wine = layers.MLP{Inputs: 11, Hidden: []int{50, 50}, Outputs: 1, Activation: "tanh"}
+
+var services = []service{
+	{"784-200-200-10, VaLLA, M = 100", mnist, 100},
+	{"90-200-200-200-1, VaLLA, M = 100", year, 100},
+	{"11-50-50-1, LLA KFAC", wine, 0},
+	{"11-50-50-1, VaLLA, M = 20", wine, 20},
+}
+
+// latency holds the durations of calls of a predictor, in seconds.
+type latency struct {
+	Name   string          `json:"name"`
+	Dtype  string          `json:"dtype"`
+	Calls  int             `json:"calls"`
+	OneOf  map[int]float64 `json:"one_of"` // of so many calls one takes longer than the value
+	sorted []float64
+}
+
+// latencyReport is the outcome of --latency.
+type latencyReport struct {
+	Machine result.Machine `json:"machine"`
+	Load    [2]string      `json:"load"`
+	Rows    []latency      `json:"rows"`
+}
+
+// shares are the columns of the table: the median, and the times that one call of so many exceeds.
+var shares = []int{2, 10, 100, 1000, 10000}
+
+// latencyRounds is the number of turns of each service, so that noise of the machine affects all.
+const latencyRounds = 10
+
+// latencies measures single rows, prints the percentiles and draws them.
+func (c *command) latencies(ctx context.Context, stdout io.Writer) error {
+	r := latencyReport{Machine: result.ThisMachine(valla.Version()), Load: [2]string{load(), ""}}
+	var calls []func() error
+	for _, s := range services {
+		for _, dt := range both {
+			call, err := s.call(ctx, dt)
+			if err != nil {
+				return fmt.Errorf("%s, %v: %w", s.name, dt, err)
+			}
+			r.Rows, calls = append(r.Rows, latency{Name: s.name, Dtype: dt.String()}), append(calls, call)
+		}
+	}
+	for round := range latencyRounds {
+		fmt.Fprintf(c.progress, "round %d of %d\n", round+1, latencyRounds)
+		for i := range r.Rows {
+			if err := r.Rows[i].measure(ctx, calls[i], c.each/latencyRounds); err != nil {
+				return fmt.Errorf("%s, %s: %w", r.Rows[i].Name, r.Rows[i].Dtype, err)
+			}
+		}
+	}
+	for i := range r.Rows {
+		r.Rows[i].finish()
+	}
+	r.Load[1] = load()
+	return c.printLatencies(r, stdout)
+}
+
+// call returns a function that predicts a row with its error bar.
+func (s service) call(ctx context.Context, dt tensor.Dtype) (func() error, error) {
+	m := newMaker(dt)
+	net, err := s.spec.New(dt, m.Rand)
+	if err != nil {
+		return nil, err
+	}
+	l, err := m.layer(net, m.normal(max(1, s.inducing), s.spec.Inputs), s.spec.Outputs)
+	if err != nil {
+		return nil, err
+	}
+	posterior := gp.Stored(gpvalla.NewPosterior(net, l))
+	if s.inducing == 0 {
+		o := laplace.Options{Structure: laplace.KFAC, PriorStd: 1, NoiseStd: math.Sqrt(noiseVariance)}
+		if posterior, err = laplace.Fit(ctx, net, m.normal(200, s.spec.Inputs), m.normal(200, 1), o); err != nil {
+			return nil, err
+		}
+	}
+	model := &valla.Model{Form: s.spec, Net: net, Posterior: &valla.Posterior{Stored: posterior, NoiseVariance: noiseVariance}}
+	model.Task = task.Task{Inputs: task.Inputs{Shape: []int{s.spec.Inputs}}, Outputs: &task.Regression{Names: []string{"y"}, NoiseVariance: noiseVariance}}
+	if n := s.spec.Outputs; n > 1 {
+		classes := &task.Classification{Name: "y"}
+		for k := range n {
+			classes.Classes = append(classes.Classes, float64(k))
+		}
+		model.Task.Outputs = classes
+	}
+	p, err := model.Predictor(valla.PredictorOptions{})
+	if err != nil {
+		return nil, err
+	}
+	row := newMaker(tensor.Float64).normal(s.spec.Inputs).Float64s()
+	var out valla.Prediction
+	return func() error { return p.Predict(ctx, row, &out) }, nil
+}
+
+// measure calls a function for some time, after calls that are not counted.
+func (l *latency) measure(ctx context.Context, call func() error, length time.Duration) error {
+	const warm = 50
+	start := time.Now()
+	for i := -warm; i < 1 || time.Since(start) < length; i++ {
+		before := time.Now()
+		if err := call(); err != nil {
+			return err
+		}
+		if i >= 0 {
+			l.sorted = append(l.sorted, time.Since(before).Seconds())
+		}
+	}
+	return ctx.Err()
+}
+
+// finish computes the percentiles.
+func (l *latency) finish() {
+	slices.Sort(l.sorted)
+	l.Calls, l.OneOf = len(l.sorted), map[int]float64{}
+	for _, n := range shares {
+		if l.Calls >= n {
+			l.OneOf[n] = l.exceeded(float64(n))
+		}
+	}
+}
+
+// exceeded returns the duration that one call of n exceeds.
+func (l *latency) exceeded(n float64) float64 {
+	return stat.Quantile(1-1/n, stat.Empirical, l.sorted, nil)
+}
+
+// printLatencies writes the picture, and prints the table or one JSON document.
+func (c *command) printLatencies(r latencyReport, stdout io.Writer) error {
+	if err := os.MkdirAll(c.dir, 0o777); err != nil {
+		return err
+	}
+	path := filepath.Join(c.dir, "latency")
+	if err := r.draw(path); err != nil {
+		return err
+	}
+	if c.json {
+		e := json.NewEncoder(stdout)
+		e.SetIndent("", "  ")
+		return e.Encode(r)
+	}
+	_, err := fmt.Fprintf(stdout, "%swrote %s.png and %s.svg\n", r.text(), path, path)
+	return err
+}
+
+// text returns a table of the percentiles.
+func (r latencyReport) text() string {
+	w := table.NewWriter()
+	w.SetStyle(table.StyleLight)
+	w.Style().Format.Header = 0
+	head := table.Row{"µs for a row", ""}
+	for _, n := range shares {
+		head = append(head, fmt.Sprintf("p%.6g", 100-100/float64(n)))
+	}
+	w.AppendHeader(append(head, "calls"))
+	for _, l := range r.Rows {
+		row := table.Row{l.Name, l.Dtype}
+		for _, n := range shares {
+			if v, ok := l.OneOf[n]; ok {
+				row = append(row, digits(1e6*v))
+			} else {
+				row = append(row, "")
+			}
+		}
+		w.AppendRow(append(row, l.Calls))
+	}
+	return fmt.Sprintf("%s, %s, one goroutine; load %s before, %s after\n%s\n", r.Machine.CPU, r.Machine.Go, r.Load[0], r.Load[1], w.Render())
+}
+
+// draw writes path.png and path.svg: the time that one call of so many exceeds.
+func (r latencyReport) draw(path string) error {
+	p := newLogPlot("one call of so many takes longer", "time of a row, µs")
+	for i, l := range r.Rows {
+		var xys plotter.XYs
+		for n := 2.0; n <= float64(l.Calls)/10 && n <= 1e4; n *= 1.1 {
+			xys = append(xys, plotter.XY{X: n, Y: 1e6 * l.exceeded(n)})
+		}
+		line, err := plotter.NewLine(xys)
+		if err != nil {
+			return err
+		}
+		line.Color, line.Width = lineColors[i/len(both)%len(lineColors)], vg.Points(1.4)
+		if i%len(both) > 0 {
+			line.Dashes = []vg.Length{vg.Points(4), vg.Points(3)}
+		}
+		p.Add(line)
+		p.Legend.Add(l.Name+", "+l.Dtype, line)
+	}
+	ticks(p, []float64{2, 10, 100, 1000, 10000})
+	all := []*plot.Plot{p}
+	equalHeights(all)
+	return save(path, [][]*plot.Plot{all}, 2*tileSize, 1.3*tileSize)
+}

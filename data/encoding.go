@@ -3,6 +3,7 @@ package data
 import (
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -52,12 +53,15 @@ type ColumnCode struct {
 	Lenient bool `json:"lenient,omitempty"`
 }
 
+// twoDigits finds the month and the day of a layout that are read with one digit or two.
+var twoDigits = regexp.MustCompile(`\b[12]\b`)
+
 // Usual returns a cell such as the column has: the median of numbers and dates, or the first
 // of the words.
 func (c ColumnCode) Usual() string {
 	switch {
 	case c.Kind == Date:
-		return time.Unix(int64(c.Median*86400), 0).UTC().Format(c.Layout)
+		return time.Unix(int64(c.Median*86400), 0).UTC().Format(twoDigits.ReplaceAllString(c.Layout, "0$0"))
 	case len(c.Values) > 0:
 		return c.Values[0]
 	}

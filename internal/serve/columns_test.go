@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -197,6 +198,9 @@ func TestColumnsDescribed(t *testing.T) {
 	}
 	if age := v.fields()[2]; !strings.HasPrefix(values, "7 19") || !strings.HasSuffix(values, " no ") || age.Text || !(age.Std > 1) {
 		t.Errorf("usual values %q, age %+v", values, age)
+	}
+	if born := v.fields()[1].Value; !regexp.MustCompile(`^19\d\d-01-02$`).MatchString(born) {
+		t.Errorf("usual date %q", born)
 	}
 	for body, want := range map[string]string{
 		`[{"city":"Bonn","born":"1950-01-02","age":3,"member":"no"},{"city":null,"born":"soon","age":"","member":false}]`: `row 1 (counting from 0), column "born": expected a date or time as in the training rows, found "soon"`,

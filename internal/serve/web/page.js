@@ -11,6 +11,9 @@ const svg = (name, attributes, text) => {
   return node;
 };
 const brief = (v) => (v === 0 || (Math.abs(v) >= 1e-3 && Math.abs(v) < 1e6) ? String(Number(v.toPrecision(4))) : v.toExponential(2));
+const probability = (p) => (p > 0 && p < 5e-4 ? "< 0.001" : p.toFixed(3));
+// labelled returns a name that may be broken after its underscores.
+const labelled = (name) => name.split(/(?<=[_.\-])/).flatMap((part, i) => (i > 0 ? [document.createElement("wbr"), part] : [part]));
 const points = 61;
 let model = null;
 let latest = 0;
@@ -24,7 +27,9 @@ function choose(name) {
     input.name = f.name;
     input.value = f.value;
     if (!f.text) input.inputMode = "decimal";
-    label.append(f.name, input);
+    const name = document.createElement("span");
+    name.append(...labelled(f.name));
+    label.append(name, input);
     if (f.words) {
       const list = document.createElement("datalist");
       list.id = `words-${i}`;
@@ -36,6 +41,8 @@ function choose(name) {
   }));
   const numbers = model.fields.filter((f) => !f.text);
   at("column").replaceChildren(...numbers.map((f) => new Option(f.name, f.name)));
+  at("target").replaceChildren(...model.targets.map((t) => new Option(t, t)));
+  at("of").hidden = model.targets.length < 2 || numbers.length === 0;
   at("form").hidden = model.fields.length === 0;
   at("along").hidden = numbers.length === 0;
   at("answer").textContent = model.fields.length === 0 ? "This model takes arrays: send them to /v2/models/" + model.name + "/infer." : "";
@@ -101,7 +108,8 @@ function ticks(low, high, n) {
 // frame draws the axes and returns the places of numbers.
 function frame(xs, low, high, xName, yName) {
   if (!(high > low)) [low, high] = [low - 1, low + 1];
-  const box = { left: 66, right: 628, top: 26, bottom: 312 };
+  const box = { left: 72, right: 628, top: 36, bottom: 306 };
+  at("plot").setAttribute("viewBox", "0 0 640 360");
   const x = (v) => box.left + ((v - xs[0]) / (xs[xs.length - 1] - xs[0])) * (box.right - box.left);
   const y = (v) => box.bottom - ((v - low) / (high - low)) * (box.bottom - box.top);
   const parts = [];
@@ -110,30 +118,31 @@ function frame(xs, low, high, xName, yName) {
     parts.push(svg("text", { x: box.left - 6, y: y(v) + 4, "text-anchor": "end" }, brief(v)));
   }
   for (const u of ticks(xs[0], xs[xs.length - 1], 6)) {
-    parts.push(svg("text", { x: Math.min(x(u), box.right - 8), y: box.bottom + 20, "text-anchor": "middle" }, brief(u)));
+    parts.push(svg("text", { x: Math.min(x(u), box.right - 8), y: box.bottom + 22, "text-anchor": "middle" }, brief(u)));
   }
-  parts.push(svg("text", { x: (box.left + box.right) / 2, y: 350, "text-anchor": "middle" }, xName));
-  parts.push(svg("text", { x: 4, y: 14 }, yName));
+  parts.push(svg("text", { x: (box.left + box.right) / 2, y: 353, "text-anchor": "middle" }, xName));
+  parts.push(svg("text", { x: 4, y: 16 }, yName));
   at("plot").replaceChildren(...parts);
   return { x, y };
 }
 
 function drawNumbers(own, along, xs, column, here) {
   at("plot").replaceChildren();
-  const suffix = model.targets.length > 1 ? "_" + model.targets[0] : "";
+  const target = at("target").value;
+  const suffix = model.targets.length > 1 ? "_" + target : "";
   const get = (p, key) => p[key + suffix];
   const targets = model.targets.map((t) => {
     const s = model.targets.length > 1 ? "_" + t : "";
     return `${t} = ${brief(own["mean" + s])} ± ${brief(own["std" + s])}`;
   });
-  at("answer").textContent = targets.join(", ");
+  at("answer").textContent = targets.join("\n");
   const share = `${Math.round(100 * (get(own, "epistemic") / get(own, "std")) ** 2)} %`;
   if (!column) {
     at("caption").textContent = `Of the variance, ${share} would vanish with more data.`;
     return;
   }
   const all = [...along, own];
-  const { x, y } = frame(xs, Math.min(...all.map((p) => get(p, "lower"))), Math.max(...all.map((p) => get(p, "upper"))), column.name, model.targets[0]);
+  const { x, y } = frame(xs, Math.min(...all.map((p) => get(p, "lower"))), Math.max(...all.map((p) => get(p, "upper"))), column.name, target);
   const path = (key, order) => order.map((i) => `${x(xs[i])},${y(get(along[i], key))}`).join(" ");
   const up = xs.map((_, i) => i);
   at("plot").append(
@@ -148,16 +157,19 @@ function drawNumbers(own, along, xs, column, here) {
 }
 
 function drawClasses(own) {
-  at("answer").textContent = `${model.targets[0]} = ${own.class}, with probability ${brief(own["p_" + own.class])}`;
+  at("answer").textContent = `${model.targets[0]} = ${own.class}, with probability ${probability(own["p_" + own.class])}`;
   const classes = [...model.classes].sort((a, b) => own["p_" + b] - own["p_" + a]).slice(0, 12);
-  const height = 340 / classes.length;
+  const names = classes.map((c) => (c.length > 22 ? c.slice(0, 21) + "…" : c));
+  const letter = matchMedia("(max-width: 40rem)").matches ? 10.5 : 7.2; // width of a letter, about
+  const height = 30, left = 12 + letter * Math.max(...names.map((n) => n.length)), width = 616 - left - 7 * letter;
+  at("plot").setAttribute("viewBox", `0 0 640 ${height * classes.length}`);
   at("plot").replaceChildren(...classes.flatMap((c, i) => {
-    const p = own["p_" + c], top = 10 + i * height, thick = Math.min(24, height * 0.7);
+    const p = own["p_" + c], top = 4 + i * height, thick = 22;
     return [
-      svg("text", { x: 108, y: top + thick * 0.75, "text-anchor": "end" }, c.length > 14 ? c.slice(0, 13) + "…" : c),
-      svg("rect", { class: "back", x: 116, y: top, width: 440, height: thick }),
-      svg("rect", { class: "bar", x: 116, y: top, width: 440 * p, height: thick }),
-      svg("text", { x: 566, y: top + thick * 0.75 }, brief(p)),
+      svg("text", { x: left - 8, y: top + 17, "text-anchor": "end" }, names[i]),
+      svg("rect", { class: "back", x: left, y: top, width, height: thick }),
+      svg("rect", { class: "bar", x: left, y: top, width: width * p, height: thick }),
+      svg("text", { x: left + width + 8, y: top + 17 }, probability(p)),
     ];
   }));
   at("caption").textContent = `Probabilities of the ${model.classes.length > 12 ? "12 likeliest " : ""}classes; their entropy is ${brief(own.entropy)} nats.`;
@@ -166,6 +178,7 @@ function drawClasses(own) {
 
 at("form").addEventListener("submit", (e) => { e.preventDefault(); ask(); });
 at("column").addEventListener("change", ask);
+at("target").addEventListener("change", ask);
 at("model").addEventListener("change", (e) => choose(e.target.value));
 at("token").addEventListener("change", ask);
 at("secret").hidden = !page.token;

@@ -47,6 +47,13 @@ func serving(t *testing.T, dir string, args ...string) *served {
 	}
 	s := &served{cmd: exec.Command(program, append([]string{"serve", "--listen", "127.0.0.1:0"}, args...)...)}
 	s.cmd.Dir, s.cmd.Stderr = dir, &s.err
+	s.started(t)
+	return s
+}
+
+// started starts the command and waits for its address.
+func (s *served) started(t *testing.T) {
+	t.Helper()
 	out, err := s.cmd.StdoutPipe()
 	if err == nil {
 		err = s.cmd.Start()
@@ -62,7 +69,6 @@ func serving(t *testing.T, dir string, args ...string) *served {
 	}
 	s.url = strings.TrimSpace(line)
 	t.Cleanup(func() { _ = s.cmd.Process.Kill() })
-	return s
 }
 
 // end sends SIGTERM and returns the exit code.

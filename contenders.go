@@ -117,12 +117,18 @@ func (c *contest) run(ctx, limited context.Context) error {
 		return err
 	}
 	queue := c.estimated(limited, all)
+	deadline, _ := limited.Deadline()
+	var long []contender // than the time that is left, by their estimate
 	for i, one := range queue {
+		if time.Until(deadline).Seconds() < one.seconds*float64(len(c.folds)) {
+			long = append(long, one)
+			continue
+		}
 		if err := c.round(ctx, limited, one, len(queue)-i); err != nil {
 			return err
 		}
 	}
-	for _, one := range c.late { // who had a share get what is left
+	for _, one := range slices.Concat(c.late, long) { // who had a share get what is left
 		if err := c.round(ctx, limited, one, 1); err != nil {
 			return err
 		}
@@ -130,8 +136,8 @@ func (c *contest) run(ctx, limited context.Context) error {
 	return nil
 }
 
-// trust is how many times the time that is left an estimate may be: what comes later takes longer
-// still, so that nothing is lost by a try.
+// trust is how many times the time that is left an estimate may be: in the end nothing is lost by a
+// try.
 const trust = 2
 
 // round gives a contender its time, of which one that cannot say what it takes has one of so many

@@ -17,6 +17,11 @@ import (
 //go:embed missing.md
 var missing string
 
+// causes says why numbers differ from published ones, where no number of the tables does.
+//
+//go:embed causes.md
+var causes string
+
 // inDocs are the figures that the page of results shows; the others are in the report.
 var inDocs = []string{"bands", "points", "rotations", "entropy", "corruptions"}
 
@@ -43,7 +48,8 @@ func (r *Report) WriteDocs(dir string) error {
 			}
 		}
 	}
-	b.WriteString("\n## Deviations from released runs\n\n" + r.deviations())
+	b.WriteString("\n## Deviations from published numbers\n\nRows whose NLL is farther from the released runs than three standard deviations over seeds, " +
+		"or than one per cent where there is one seed:\n\n" + r.deviations() + "\n" + causes)
 	b.WriteString("\n## What is missing\n\n" + missing)
 	b.WriteString("\n## Machines\n\n")
 	for _, m := range r.Machines {

@@ -42,7 +42,7 @@ func figures(f result.Found, data string) ([]Figure, error) {
 		{"learning", "How fast does a fit learn, and does it overfit?", learningCaption, learning(first)},
 		{"coverage", "Do intervals hold what they promise?", coverageCaption(first), coverage(first)},
 		{"rotations", "Does a method notice that images are turned?", rotationCaption(first), rotations(first)},
-		{"corruptions", "And that they are corrupted?", corruptionCaption(first), worse},
+		{"corruptions", "Does a method notice that images are corrupted?", corruptionCaption(first), worse},
 		{"reliability", "Is a confidence a probability?", reliabilityCaption(first), reliable},
 		{"entropy", "Does the entropy tell the unknown from the known?", entropyCaption(first), entropies},
 		{"time", "How long does a fit take?", timeCaption, took},

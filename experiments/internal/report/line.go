@@ -12,7 +12,6 @@ import (
 type line struct {
 	place
 	key      string               // of the method and all settings; the row's name where all cells are missing
-	profile  string               // of the first cell
 	paper    string               // the row of the published tables, "" where there is none
 	far      int                  // from the published settings, see paperRow
 	measured map[string][]float64 // by metric, a value for each seed
@@ -55,7 +54,6 @@ func gather(f result.Found, data string) []*line {
 		}
 	}
 	pair(lines)
-	distinguish(lines)
 	return lines
 }
 
@@ -73,22 +71,6 @@ func keysOf(f result.Found, data string) map[string]string {
 		}
 	}
 	return keys
-}
-
-// distinguish adds its profile to the name of a line where an earlier one has the same name and
-// other settings, and a number where that does not suffice.
-func distinguish(lines []*line) {
-	names := map[place]bool{}
-	for _, l := range lines {
-		name := l.method
-		if names[l.place] && l.profile != "" {
-			l.method += ", " + l.profile
-		}
-		for n := 2; names[l.place]; n++ {
-			l.method = fmt.Sprintf("%s, settings %d", name, n)
-		}
-		names[l.place] = true
-	}
 }
 
 // kindsOf returns the kinds of probabilities of a row, in the order of the table.
@@ -124,7 +106,7 @@ func kindsOf(f result.Found, data, row string) []string {
 // add adds the numbers of a finished cell.
 func (l *line) add(c *result.Cell, probs string, exact *result.Band) {
 	if l.done++; l.done == 1 {
-		l.profile, l.source, l.seeds = c.Profile, c.Source, c.Seeds
+		l.source, l.seeds = c.Source, c.Seeds
 		l.paper, l.far = paperRow(c)
 	}
 	put := func(name string, v float64) { l.measured[name] = append(l.measured[name], v) }
@@ -137,6 +119,9 @@ func (l *line) add(c *result.Cell, probs string, exact *result.Band) {
 	}
 	if c.Facts.PriorStd != 0 {
 		put("σ₀", float64(c.Facts.PriorStd))
+	}
+	if v, ok := c.Facts.Found["largest change of ψ"]; ok {
+		put("Δψ", float64(v))
 	}
 	if exact != nil && c.Curves.Band != nil && !isExact(c) {
 		put("Δσ", result.StdError(exact, c.Curves.Band))

@@ -3,14 +3,16 @@ package report
 import (
 	"cmp"
 	"slices"
+	"strconv"
 
 	"github.com/go-valla/valla/experiments/internal/result"
 )
 
 // experiment is a plan with the cells of all profiles of an experiment.
 type experiment struct {
-	result.Found
-	profiles []string
+	result.Found // with names of rows that differ where settings do
+	profiles     []string
+	cells        []*result.Cell // those that are finished, as they were found
 }
 
 // fullProfile is the profile whose rows come first.
@@ -37,6 +39,7 @@ func merge(found []result.Found, known []Known) []experiment {
 			out[i].About = cmp.Or(out[i].About, known[k].About)
 			out[i].sort(known[k].Rows)
 		}
+		out[i].distinguish()
 	}
 	return out
 }
@@ -50,7 +53,7 @@ func placeOf(known []Known, name string) int {
 }
 
 // join adds the cells of a profile. A finished cell of the same row, data set and seed counts
-// once: the one with more corrupted images is kept, or the first. Missing cells count where no
+// once: the one that was scored on more kinds of changed images is kept, or the first. Missing cells count where no
 // profile has them.
 func (e *experiment) join(f result.Found) {
 	e.About = cmp.Or(e.About, f.About)
@@ -67,8 +70,35 @@ func (e *experiment) join(f result.Found) {
 			} else if c != nil {
 				e.Cells[k], e.Done[k] = id, c
 			}
-		case c != nil && len(c.Curves.Corrupted) > len(e.Done[k].Curves.Corrupted):
+		case c != nil && changedImages(c) > changedImages(e.Done[k]):
 			e.Cells[k], e.Done[k] = id, c
+		}
+	}
+}
+
+func changedImages(c *result.Cell) int { return len(c.Curves.Rotations) + len(c.Curves.Corrupted) }
+
+// distinguish adds its profile to the name of a row where an earlier one has the same name and
+// other settings, and a number where that does not suffice.
+func (e *experiment) distinguish() {
+	type row struct{ data, name string }
+	keys := map[row]string{}
+	for i, c := range e.Done {
+		if c == nil {
+			continue
+		}
+		e.cells = append(e.cells, c)
+		at := row{c.Data, c.Row}
+		for n := 1; keys[at] != "" && keys[at] != c.Key(); n++ {
+			at.name = c.Row + ", " + c.Profile
+			if n > 1 {
+				at.name += " " + strconv.Itoa(n)
+			}
+		}
+		if keys[at] = c.Key(); at.name != c.Row {
+			other := *c
+			other.Row = at.name
+			e.Cells[i], e.Done[i] = other.ID, &other
 		}
 	}
 }

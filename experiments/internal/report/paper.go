@@ -26,11 +26,13 @@ func paperRow(c *result.Cell) (name string, far int) {
 		return fmt.Sprintf("VaLLA %v", s.Settings["inducing"]), oneIf(!has("optimizer", "adam"))
 	case "sampled-lla":
 		return "Sampled LLA", oneIf(!has("solver", "sgd"))
+	case "mfvi":
+		return "MF-VI", oneIf(has("estimator", "none"))
 	case "fmgp":
 		_, set := s.Settings["length-scale"]
 		return fmt.Sprintf("FMGP %v", s.Settings["inducing"]), oneIf(!set && strings.HasPrefix(c.Data, "cifar10"))
 	}
-	return map[string]string{"ella": "ELLA", "gp-subset": "GP-Subset", "mfvi": "MF-VI", "sngp": "SNGP"}[s.Method], 0
+	return map[string]string{"ella": "ELLA", "gp-subset": "GP-Subset", "sngp": "SNGP"}[s.Method], 0
 }
 
 func oneIf(b bool) int {

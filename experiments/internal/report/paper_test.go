@@ -51,6 +51,7 @@ func TestPaperRow(t *testing.T) {
 		{"cifar10-resnet20", "fmgp", settings("inducing", 20, "length-scale", 4.17), "FMGP 20", 0},
 		{"cifar10-resnet20", "fmgp", settings("inducing", 20), "FMGP 20", 1},
 		{"cifar10-resnet20", "gp-subset", settings("points", 500), "GP-Subset", 0},
+		{"cifar10-resnet20", "mfvi", settings("estimator", "none"), "MF-VI", 1},
 		{"mnist", "gapa", settings(), "", 0},
 	} {
 		name, far := paperRow(set(t, cell(c.data, "a name", 0, nil), c.method, c.own))
@@ -109,6 +110,11 @@ func TestMerge(t *testing.T) {
 	// B of quick has the settings of A of full: it is the same row.
 	if want := "[A [1.5 3] A, quick [5]]"; fmt.Sprint(got) != want {
 		t.Errorf("lines %q, expected %s", got, want)
+	}
+	for _, c := range all[0].cells { // what is published keeps its name
+		if c.Row != "A" {
+			t.Errorf("the cell is called %q", c.Row)
+		}
 	}
 }
 

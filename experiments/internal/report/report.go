@@ -28,15 +28,13 @@ type Report struct {
 }
 
 // Cells returns the finished cells of an experiment, each with its results once.
-func (r *Report) Cells(name string) (cells []*result.Cell) {
+func (r *Report) Cells(name string) []*result.Cell {
 	for _, e := range r.merged {
-		for _, c := range e.Done {
-			if e.Experiment == name && c != nil {
-				cells = append(cells, c)
-			}
+		if e.Experiment == name {
+			return e.cells
 		}
 	}
-	return cells
+	return nil
 }
 
 // Machine is a machine and a program, with the number of cells that they computed.

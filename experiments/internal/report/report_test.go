@@ -182,7 +182,7 @@ func TestPage(t *testing.T) {
 		t.Errorf("the page refers to %q", m)
 	}
 	for _, want := range []string{`scope="col"`, `scope="row"`, `scope="colgroup"`, ">missing<", ">too large<", `title="LLA needs 9 bytes"`, "--profile full",
-		"where there are no data", "does it overfit", "hold what they promise", "images are turned", "they are corrupted", "How long does a fit take", "Not run", "viewport"} {
+		"where there are no data", "does it overfit", "hold what they promise", "images are turned", "images are corrupted", "How long does a fit take", "Not run", "viewport"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page lacks %q", want)
 		}

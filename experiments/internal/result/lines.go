@@ -88,7 +88,8 @@ func Group(cells []*Cell) []Found {
 		k, there := place[at]
 		if !there {
 			k, place[at] = len(all), len(all)
-			all = append(all, Found{Plan: Plan{Experiment: c.Experiment, Profile: c.Profile}})
+			all = append(all, Found{Plan: Plan{Experiment: c.Experiment, Profile: c.Profile,
+				Commands: []string{fmt.Sprintf("valla experiment run %s --profile %s", c.Experiment, c.Profile)}}})
 		}
 		f := &all[k]
 		if len(f.Data) == 0 || f.Data[len(f.Data)-1] != c.Data {

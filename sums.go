@@ -79,13 +79,14 @@ func (s *Sums) model(ctx context.Context, rows int64, held *data.Set, seed uint6
 		return nil, err
 	}
 	e := Event{Action: ActionFit, Method: method, Label: f.Posterior.String(), Program: Version(), Seed: seed, Record: recordable(f.Record)}
-	e.Notes = append(e.Notes, "The posterior comes from sums over all rows; what is no sum, such as inducing points, comes from the fit to a sample.")
+	settings := map[string]any{}
 	if sample := s.m.lastFit(); sample != nil {
-		settings := map[string]any{}
 		maps.Copy(settings, sample.Settings)
-		maps.Copy(settings, e.Settings)
-		e.Settings, e.UsualSpread = settings, sample.UsualSpread
+		e.UsualSpread = sample.UsualSpread
 	}
+	maps.Copy(settings, e.Settings)
+	settings["passes"] = true
+	e.Settings = settings
 	if held != nil {
 		if err := out.examine(ctx, &e, p, d); err != nil {
 			return nil, err

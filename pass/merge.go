@@ -16,6 +16,15 @@ type Manifest struct {
 
 // Finish writes the manifest, or says which parts are missing.
 func (j *Job) Finish(dir string) (*Manifest, error) {
+	m, err := j.Finished(dir)
+	if err != nil {
+		return nil, err
+	}
+	return m, writeJSON(filepath.Join(dir, manifest), m)
+}
+
+// Finished is Finish without writing.
+func (j *Job) Finished(dir string) (*Manifest, error) {
 	m := &Manifest{Job: j.Key()}
 	var missing []string
 	for i := range j.Count {
@@ -39,7 +48,7 @@ func (j *Job) Finish(dir string) (*Manifest, error) {
 	if m.Rows == 0 {
 		return nil, fmt.Errorf("%s: no rows", j.Data[0].Path)
 	}
-	return m, writeJSON(filepath.Join(dir, manifest), m)
+	return m, nil
 }
 
 // Concatenate writes the shards of predictions one after the other, and compares their sums.

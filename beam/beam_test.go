@@ -1,6 +1,7 @@
 package vallabeam_test
 
 import (
+	"archive/zip"
 	"bytes"
 	"context"
 	"fmt"
@@ -159,11 +160,39 @@ func TestSameBytes(t *testing.T) {
 		for _, model := range list {
 			want := alone(t, dir, model, task, 4000)
 			run(t, arguments(dir, model, string(task), 4000)...)
-			if got := content(t, filepath.Join(dir, "out-"+string(task)+model)); !bytes.Equal(got, want) {
+			got := content(t, filepath.Join(dir, "out-"+string(task)+model))
+			if task == pass.Fit { // the headers name the programs that wrote them
+				got, want = arrays(t, got), arrays(t, want)
+			}
+			if !bytes.Equal(got, want) {
 				t.Errorf("%s %s: %d bytes differ from the %d of one machine", task, model, len(got), len(want))
 			}
 		}
 	}
+}
+
+// arrays returns the arrays of a model file with their names.
+func arrays(t *testing.T, file []byte) []byte {
+	t.Helper()
+	z, err := zip.NewReader(bytes.NewReader(file), int64(len(file)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all bytes.Buffer
+	for _, f := range z.File {
+		if !strings.HasSuffix(f.Name, ".npy") {
+			continue
+		}
+		r, err := f.Open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		all.WriteString(f.Name)
+		if _, err := io.Copy(&all, r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return all.Bytes()
 }
 
 // serve starts prism as a job server in a process of its own, and returns its address.

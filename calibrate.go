@@ -12,6 +12,7 @@ import (
 	"github.com/go-valla/valla/gp/calibrate"
 	"github.com/go-valla/valla/gp/task"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/internal/settings"
 )
 
@@ -21,6 +22,8 @@ type Calibration struct {
 	// Temperature divides the logits of classes, and multiplies the standard deviations of
 	// numbers, those of the noise included; 0 is none, which is 1.
 	Temperature float64 `json:"temperature,omitempty"`
+	// Vector scales and shifts the logits of each class, in the place of a Temperature; nil is none.
+	Vector *calibrate.Vector `json:"vector,omitempty"`
 	// Conformal gives intervals and sets of classes their guaranteed coverage; nil is none.
 	Conformal *calibrate.Conformal `json:"conformal,omitempty"`
 }
@@ -32,6 +35,10 @@ const (
 	// probable class of a network alone stay. It guarantees nothing. See
 	// [calibrate.Temperature] and [calibrate.Deviation].
 	CalibrateTemperature = "temperature"
+	// CalibrateVector finds a scale and a bias of the logits of each class that minimise the
+	// negative log-likelihood. Unlike a temperature it may change the most probable class. It
+	// guarantees nothing, and numbers have none. See [calibrate.FindVector].
+	CalibrateVector = "vector"
 	// CalibrateConformal makes [Prediction.Interval] and [Prediction.Sets] hold their
 	// probability, whatever the model, for rows exchangeable with those of the calibration. The
 	// predictions themselves stay. See [calibrate.Conformal].
@@ -41,16 +48,19 @@ const (
 // CalibrateOptions say how [Model.Calibrate] corrects predictions.
 type CalibrateOptions struct {
 	Method string // "" is CalibrateTemperature
+	// Sets of classes of CalibrateConformal are calibrate.LAC, for which "" stands, or
+	// calibrate.APS, whose seed is that of PredictOptions.
+	Sets string
 	// PredictOptions make the probabilities of classes for CalibrateConformal; later
-	// predictions need the same Link. The temperature is that of the link Probit, or Own where
-	// the posterior has that.
+	// predictions need the same Link. Temperature and vector are those of the link Probit, or Own
+	// where the posterior has that.
 	PredictOptions
 }
 
 // Calibrate returns a model whose predictions are corrected by the rows of a set; m stays as it
 // is. The rows must be ones that neither the training of the network nor the fit has used. A
-// temperature replaces the whole calibration that m has. Conformal intervals and sets keep a
-// temperature that m has, which other rows should have chosen, and come on top of it. The last
+// temperature or vector replaces the whole calibration that m has. Conformal intervals and sets
+// keep the temperature or vector that m has, which other rows should have chosen, and come on top of it. The last
 // Event of the history records the calibration. It returns ctx's error if ctx ends first.
 func (m *Model) Calibrate(ctx context.Context, set *data.Set, o CalibrateOptions) (*Model, error) {
 	out, err := m.calibrate(ctx, set, o)
@@ -70,26 +80,26 @@ func (m *Model) calibrate(ctx context.Context, set *data.Set, o CalibrateOptions
 	switch o.Method {
 	case "", CalibrateTemperature:
 		e.Method = CalibrateTemperature
-		out.Calibration, e.Facts, err = m.Uncalibrated().temperature(ctx, jury{x: rows.X, y: set.Y})
+		out.Calibration, e.Facts, err = m.Uncalibrated().tempered(ctx, jury{x: rows.X, y: set.Y})
+	case CalibrateVector:
+		out.Calibration, e.Facts, err = m.Uncalibrated().vector(ctx, jury{x: rows.X, y: set.Y})
 	case CalibrateConformal:
-		out.Calibration, e.Facts, err = m.conformal(ctx, jury{x: rows.X, y: set.Y}, o.PredictOptions)
+		out.Calibration, e.Facts, err = m.conformal(ctx, jury{x: rows.X, y: set.Y}, o)
 	default:
-		err = settings.Errorf("calibration method %q, expected %q or %q", o.Method, CalibrateTemperature, CalibrateConformal)
+		err = settings.Errorf("calibration method %q, expected %q, %q or %q", o.Method, CalibrateTemperature, CalibrateVector, CalibrateConformal)
 	}
 	if err != nil {
 		return nil, err
 	}
-	_, before := m.scales()
-	_, after := out.scales()
-	e.UsualSpread = m.UsualSpread() * math.Sqrt(after/before)
-	e.Rows, e.Label, e.Notes = rows.N(), out.String(), m.familiar(rows.N())
+	e.UsualSpread = m.UsualSpread() * out.deviations() / m.deviations()
+	e.Rows, e.Label, e.Notes = rows.N(), out.String(), append(m.familiar(rows.N()), out.doubts(e.Method, rows.N())...)
 	e.Record, e.Seconds = recordable(e.Record), time.Since(start).Seconds()
 	out.History = append(slices.Clone(m.History), e)
 	return &out, nil
 }
 
-// temperature finds that of a model without a calibration.
-func (m *Model) temperature(ctx context.Context, rows jury) (*Calibration, []gp.Fact, error) {
+// tempered finds the temperature of a model without a calibration.
+func (m *Model) tempered(ctx context.Context, rows jury) (*Calibration, []gp.Fact, error) {
 	find := m.deviation
 	if _, classes := m.Task.Outputs.(*task.Classification); classes {
 		find = m.logitTemperature
@@ -98,16 +108,58 @@ func (m *Model) temperature(ctx context.Context, rows jury) (*Calibration, []gp.
 	if err != nil {
 		return nil, nil, err
 	}
-	before, err := m.judged(ctx, rows)
+	c := &Calibration{Temperature: t}
+	gain, err := m.gain(ctx, rows, c)
+	return c, append([]gp.Fact{{Name: "temperature", Value: t}}, gain...), err
+}
+
+// vector finds that of a model without a calibration.
+func (m *Model) vector(ctx context.Context, rows jury) (*Calibration, []gp.Fact, error) {
+	if _, classes := m.Task.Outputs.(*task.Classification); !classes {
+		return nil, nil, settings.Errorf("the method %q scales the logits of classes, and the targets are numbers: expected %q or %q", CalibrateVector, CalibrateTemperature, CalibrateConformal)
+	}
+	mean, variance, labels, err := m.logits(ctx, rows)
 	if err != nil {
 		return nil, nil, err
 	}
+	v, err := calibrate.FindVector(mean, variance, labels)
+	if err != nil {
+		return nil, nil, err
+	}
+	c := &Calibration{Vector: v}
+	gain, err := m.gain(ctx, rows, c)
+	return c, append([]gp.Fact{{Name: "smallest scale", Value: slices.Min(v.Scale)}, {Name: "largest scale", Value: slices.Max(v.Scale)}}, gain...), err
+}
+
+// gain compares the model with and without a calibration.
+func (m *Model) gain(ctx context.Context, rows jury, c *Calibration) ([]gp.Fact, error) {
+	before, err := m.judged(ctx, rows)
+	if err != nil {
+		return nil, err
+	}
 	out := *m
-	out.Calibration = &Calibration{Temperature: t}
+	out.Calibration = c
 	after, err := out.judged(ctx, rows)
-	return out.Calibration, []gp.Fact{
-		{Name: "temperature", Value: t}, {Name: "NLL of these rows before", Value: average(before.nlls)}, {Name: "NLL of these rows after", Value: average(after.nlls)},
-	}, err
+	return []gp.Fact{{Name: "NLL of these rows before", Value: average(before.nlls)}, {Name: "NLL of these rows after", Value: average(after.nlls)}}, err
+}
+
+// enoughRows is how many rows each number of a vector should have.
+const enoughRows = 10
+
+// doubts says so where a vector was found by few rows, or turns a logit round.
+func (m *Model) doubts(method string, rows int) (notes []string) {
+	if method != CalibrateVector {
+		return nil
+	}
+	if n := 2 * m.Task.Outputs.Size(); rows < enoughRows*n {
+		notes = append(notes, fmt.Sprintf("%d rows have chosen %d numbers: fewer than %d for each may make predictions worse than one temperature does.", rows, n, enoughRows))
+	}
+	for k, w := range m.Calibration.Vector.Scale {
+		if w < 0 {
+			notes = append(notes, fmt.Sprintf("The scale of the class %s is below 0: far from these rows it is then the less probable the more the network says so. One temperature is safer.", m.Task.Outputs.(*task.Classification).ClassName(k)))
+		}
+	}
+	return notes
 }
 
 // deviation finds the factor of the standard deviations of numbers.
@@ -121,11 +173,18 @@ func (m *Model) deviation(ctx context.Context, rows jury) (float64, error) {
 
 // logitTemperature finds the divisor of the logits of classes.
 func (m *Model) logitTemperature(ctx context.Context, rows jury) (float64, error) {
-	labels, err := m.Task.Outputs.(*task.Classification).Labels(rows.y)
+	mean, variance, labels, err := m.logits(ctx, rows)
 	if err != nil {
 		return 0, err
 	}
-	var mean, variance []float64
+	return calibrate.Temperature(mean, variance, labels)
+}
+
+// logits returns the means and variances [n,C] of the logits of rows, and their classes.
+func (m *Model) logits(ctx context.Context, rows jury) (mean, variance []float64, labels []int, err error) {
+	if labels, err = m.Task.Outputs.(*task.Classification).Labels(rows.y); err != nil {
+		return nil, nil, nil, err
+	}
 	c := m.Task.Outputs.Size()
 	err = gp.InBatches(ctx, m.gp(), rows.x, c, func(_ int, g gp.Gaussian) error {
 		if g.Probs != nil {
@@ -140,10 +199,7 @@ func (m *Model) logitTemperature(ctx context.Context, rows jury) (float64, error
 		}
 		return nil
 	})
-	if err != nil {
-		return 0, err
-	}
-	return calibrate.Temperature(mean, variance, labels)
+	return mean, variance, labels, err
 }
 
 // appendLogs appends the logarithms of probabilities, which are logits that are certain.
@@ -154,18 +210,21 @@ func appendLogs(dst, probs []float64) []float64 {
 	return dst
 }
 
-// conformal finds the scores of a model, whose temperature stays.
-func (m *Model) conformal(ctx context.Context, rows jury, o PredictOptions) (*Calibration, []gp.Fact, error) {
+// conformal finds the scores of a model, whose temperature or vector stays.
+func (m *Model) conformal(ctx context.Context, rows jury, o CalibrateOptions) (*Calibration, []gp.Fact, error) {
+	k, classes := m.Task.Outputs.(*task.Classification)
+	if o.Sets != "" && (!classes || o.Sets != calibrate.LAC && o.Sets != calibrate.APS) {
+		return nil, nil, settings.Errorf("sets %q of the task %s, expected %q or %q of classes", o.Sets, m.Task.Outputs.Kind(), calibrate.LAC, calibrate.APS)
+	}
 	base := *m
 	base.Calibration = &Calibration{}
 	if m.Calibration != nil {
-		base.Calibration.Temperature = m.Calibration.Temperature
+		base.Calibration.Temperature, base.Calibration.Vector = m.Calibration.Temperature, m.Calibration.Vector
 	}
-	p, err := base.predict(ctx, rows.x, o, nil)
+	p, err := base.predict(ctx, rows.x, o.PredictOptions, nil)
 	if err != nil {
 		return nil, nil, err
 	}
-	k, classes := m.Task.Outputs.(*task.Classification)
 	if !classes {
 		base.Calibration.Conformal = calibrate.Numbers(p.Mean, p.Variance, graph.Floats(rows.y), len(p.Targets))
 		return base.Calibration, quantileFacts(base.Calibration.Conformal, p), nil
@@ -174,7 +233,7 @@ func (m *Model) conformal(ctx context.Context, rows jury, o PredictOptions) (*Ca
 	if err != nil {
 		return nil, nil, err
 	}
-	base.Calibration.Conformal = calibrate.Classes(p.Probs, labels, string(p.Link))
+	base.Calibration.Conformal = calibrate.Classes(p.Probs, labels, string(p.Link), o.Sets, o.Seed)
 	return base.Calibration, quantileFacts(base.Calibration.Conformal, p), nil
 }
 
@@ -189,6 +248,8 @@ func quantileFacts(c *calibrate.Conformal, p *Prediction) []gp.Fact {
 			switch {
 			case err != nil:
 				continue
+			case c.Sets == calibrate.APS:
+				name = fmt.Sprintf("most score in a %g %% set", 100*level)
 			case p.Classes != nil:
 				name, q = fmt.Sprintf("least probability in a %g %% set", 100*level), 1-q
 			case len(p.Targets) > 1:
@@ -227,27 +288,53 @@ func (m *Model) dropNotes() []string {
 
 // suffix is what a calibration adds to the name of a model.
 func (c *Calibration) suffix() string {
-	switch {
-	case c == nil:
-		return ""
-	case c.Conformal == nil:
-		return ", temperature"
-	case c.Temperature == 0:
-		return ", conformal"
+	text := ""
+	if c == nil {
+		return text
 	}
-	return ", temperature, conformal"
+	if c.Temperature != 0 {
+		text += ", temperature"
+	}
+	if c.Vector != nil {
+		text += ", vector"
+	}
+	if c.Conformal != nil {
+		text += ", conformal"
+	}
+	return text
 }
 
-// scales returns the factors of latent means and of all variances in the network's units.
-func (m *Model) scales() (mean, variance float64) {
+// temperature is that of the calibration, 1 without one.
+func (m *Model) temperature() float64 {
 	if m.Calibration == nil || m.Calibration.Temperature == 0 {
-		return 1, 1
+		return 1
 	}
-	t := m.Calibration.Temperature
+	return m.Calibration.Temperature
+}
+
+// affine is what the calibration makes of the network's outputs; without Mean: nothing.
+func (m *Model) affine() gp.Affine {
+	if c := m.Calibration; c != nil && c.Vector != nil {
+		return gp.Affine{Mean: c.Vector.Scale, Shift: c.Vector.Bias, Std: c.Vector.Scale}
+	}
+	t, c := m.temperature(), m.Task.Outputs.Size()
+	if t == 1 {
+		return gp.Affine{}
+	}
+	all := func(v float64) []float64 { return slices.Repeat([]float64{v}, c) }
 	if _, classes := m.Task.Outputs.(*task.Classification); classes {
-		return 1 / t, 1 / (t * t)
+		return gp.Affine{Mean: all(1 / t), Shift: all(0), Std: all(1 / t)}
 	}
-	return 1, t * t
+	return gp.Affine{Mean: all(1), Shift: all(0), Std: all(t)}
+}
+
+// deviations is the factor of latent standard deviations, of several the root of the mean square.
+func (m *Model) deviations() float64 {
+	by := m.affine()
+	if by.Std == nil {
+		return 1
+	}
+	return math.Sqrt(kernel.Dot(by.Std, by.Std) / float64(len(by.Std)))
 }
 
 // checkCalibration returns what is wrong with the calibration.
@@ -259,11 +346,19 @@ func (m *Model) checkCalibration() error {
 	if t := c.Temperature; !(t >= 0 && t-t == 0) {
 		return fmt.Errorf("temperature %g, expected a positive number", t)
 	}
+	_, classes := m.Task.Outputs.(*task.Classification)
+	if v := c.Vector; v != nil {
+		if !classes || c.Temperature != 0 {
+			return fmt.Errorf("scales and biases of logits beside the temperature %g of the task %s, expected classes and no temperature", c.Temperature, m.Task.Outputs.Kind())
+		}
+		if err := v.Check(m.Task.Outputs.Size()); err != nil {
+			return err
+		}
+	}
 	if c.Conformal == nil {
 		return nil
 	}
-	_, classes := m.Task.Outputs.(*task.Classification)
-	if l := task.Link(c.Conformal.Link); classes != (l != "") || classes && !slices.Contains([]task.Link{Probit, MonteCarlo, Own}, l) {
+	if l := task.Link(c.Conformal.Link); classes != (l != "") || classes && !slices.Contains([]task.Link{Probit, MonteCarlo, Bridge, Own}, l) {
 		return fmt.Errorf("link %q of the task %s", l, m.Task.Outputs.Kind())
 	}
 	return c.Conformal.Check(len(m.Task.Outputs.Targets()))

@@ -3,14 +3,17 @@ package valla
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"gorgonia.org/tensor"
 
+	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/data/sets"
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/calibrate"
@@ -155,12 +158,12 @@ func TestCalibrationEnds(t *testing.T) {
 func TestCalibrateErrors(t *testing.T) {
 	m, ctx := newTestClasses(t, tensor.Float64, 3), t.Context()
 	_, err := m.Calibrate(ctx, thirds(9, 1), CalibrateOptions{Method: "platt"})
-	oneLine(t, err, `calibrate: bad setting: calibration method "platt", expected "temperature" or "conformal"`)
+	oneLine(t, err, `calibrate: bad setting: calibration method "platt", expected "temperature", "vector" or "conformal"`)
 	_, err = m.Calibrate(ctx, wave(9, 1), CalibrateOptions{})
 	oneLine(t, err, "calibrate: row 0 (counting from 0): the target", "none of the 3 classes")
 	stopped, stop := context.WithCancel(ctx)
 	stop()
-	for _, how := range []string{CalibrateTemperature, CalibrateConformal} {
+	for _, how := range []string{CalibrateTemperature, CalibrateVector, CalibrateConformal} {
 		if _, err := m.Calibrate(stopped, thirds(9, 1), CalibrateOptions{Method: how}); !errors.Is(err, context.Canceled) {
 			t.Errorf("%s, ended: %v", how, err)
 		}
@@ -189,9 +192,10 @@ func TestCalibrateErrors(t *testing.T) {
 // TestConformalOnTables: a network is trained on half of a table's rows. Of the others, 200
 // random divisions calibrate with one half and count in the other. The coverage of 90 % intervals is
 // then k/(n+1) on average, k = ⌈0.9 (n+1)⌉, and the number of rows inside is beta-binomial,
-// whatever the table. With -v it prints the table in docs/uncertainty.md.
+// whatever the table. So it is of both kinds of sets where the target's quarters are classes. With
+// -v it prints the tables in docs/uncertainty.md.
 func TestConformalOnTables(t *testing.T) {
-	const folder, level, splits = "../shared/data", 0.9, 200
+	const folder = "../shared/data"
 	if _, err := os.Stat(filepath.Join(folder, "uci")); err != nil || testing.Short() {
 		t.Skip("needs the UCI tables in ", folder)
 	}
@@ -204,41 +208,194 @@ func TestConformalOnTables(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		train, pool := Halves(of.Train, 1)
-		m, err := Train(t.Context(), train, TrainOptions{Training: Training{Iterations: 1000}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		p, y := predict(t, m, pool.X), pool.Y.Float64s()
-		gaussian, _, err := p.Covered(y, level)
-		if err != nil {
-			t.Fatal(err)
-		}
-		n, rng, inside, width := len(y)/2, newRand(1, 0), 0, 0.0
-		for range splits {
-			order := rng.Perm(len(y))
-			in := func(v []float64, at []int) (out []float64) {
-				for _, i := range at {
-					out = append(out, v[i])
-				}
-				return out
+		for _, classes := range []bool{false, true} {
+			if classes {
+				of.Train = quarters(of.Train)
 			}
-			c := calibrate.Numbers(in(p.Mean, order[:n]), in(p.Variance, order[:n]), in(y, order[:n]), 1)
-			rest := &Prediction{Targets: p.Targets, Mean: in(p.Mean, order[n:]), Variance: in(p.Variance, order[n:]), Conformal: c}
-			hits, _, err := rest.Covered(in(y, order[n:]), level)
+			train, pool := Halves(of.Train, 1)
+			m, err := Train(t.Context(), train, TrainOptions{Training: Training{Iterations: 1000}, Classes: classes})
 			if err != nil {
 				t.Fatal(err)
 			}
-			q, _ := c.Quantile(0, level)
-			inside, width = inside+hits, width+q/splits
-		}
-		rest, all := float64(len(y)-n), float64(n+1)
-		want := math.Ceil(level*all) / all
-		spread := math.Sqrt(want * (1 - want) * (1/(all+1) + (1-1/(all+1))/rest) / splits)
-		share := float64(inside) / (rest * splits)
-		t.Logf("| %s | %d | %.3f | %.4f | %.4f ± %.4f | %.2f |", name, n, float64(gaussian)/float64(len(y)), want, share, spread, width)
-		if math.Abs(share-want) > 3*spread {
-			t.Errorf("%s: coverage %.4f, want %.4f ± %.4f", name, share, want, spread)
+			p, y := predict(t, m, pool.X), pool.Y.Float64s()
+			if !classes {
+				gaussian, _, err := p.Covered(y, 0.9)
+				if err != nil {
+					t.Fatal(err)
+				}
+				divisions(t, fmt.Sprintf("%s, Gaussian intervals hold %.3f", name, float64(gaussian)/float64(len(y))), p, y, "")
+				continue
+			}
+			divisions(t, name, p, y, calibrate.LAC)
+			divisions(t, name, p, y, calibrate.APS)
 		}
 	}
+}
+
+// quarters is a set whose classes are the quarters of its target.
+func quarters(s *data.Set) *data.Set {
+	y := s.Y.Float64s()
+	sorted, classes := slices.Sorted(slices.Values(y)), make([]float64, len(y))
+	for i, v := range y {
+		for q := 1; q < 4 && v > sorted[q*len(y)/4]; q++ {
+			classes[i] = float64(q)
+		}
+	}
+	return &data.Set{Features: s.Features, Targets: s.Targets, X: s.X, Y: tensor.New(tensor.WithShape(len(y), 1), tensor.WithBacking(classes))}
+}
+
+// divisions checks the coverage over random divisions of predictions.
+func divisions(t *testing.T, name string, p *Prediction, y []float64, kind string) {
+	t.Helper()
+	const level, splits = 0.9, 200
+	n, rng, inside, width := len(y)/2, newRand(1, 0), 0, 0.0
+	for range splits {
+		order := rng.Perm(len(y))
+		some, rest := taken(p, order[:n]), taken(p, order[n:])
+		if p.Classes == nil {
+			rest.Conformal = calibrate.Numbers(some.Mean, some.Variance, of(y, order[:n]), 1)
+		} else {
+			var labels []int
+			for _, v := range of(y, order[:n]) {
+				labels = append(labels, slices.Index(p.Classes, v))
+			}
+			rest.Conformal = calibrate.Classes(some.Probs, labels, string(Probit), kind, 1)
+		}
+		hits, size, err := rest.Covered(of(y, order[n:]), level)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p.Classes == nil {
+			size, _ = rest.Conformal.Quantile(0, level)
+		}
+		inside, width = inside+hits, width+size/splits
+	}
+	rest, all := float64(len(y)-n), float64(n+1)
+	want := math.Ceil(level*all-1e-9) / all
+	spread := math.Sqrt(want * (1 - want) * (1/(all+1) + (1-1/(all+1))/rest) / splits)
+	share := float64(inside) / (rest * splits)
+	t.Logf("| %s %s | %d | %.4f | %.4f ± %.4f | %.2f |", name, kind, n, want, share, spread, width)
+	if math.Abs(share-want) > 3*spread {
+		t.Errorf("%s %s: coverage %.4f, want %.4f ± %.4f", name, kind, share, want, spread)
+	}
+}
+
+// taken is the prediction for some of the rows.
+func taken(p *Prediction, rows []int) *Prediction {
+	out := &Prediction{Targets: p.Targets, Classes: p.Classes, Link: p.Link}
+	if p.Classes == nil {
+		out.Mean, out.Variance = of(p.Mean, rows), of(p.Variance, rows)
+	}
+	for _, i := range rows {
+		if c := len(p.Classes); c > 0 {
+			out.Probs = append(out.Probs, p.Probs[i*c:(i+1)*c]...)
+		}
+	}
+	return out
+}
+
+// of returns some elements.
+func of(v []float64, at []int) (out []float64) {
+	for _, i := range at {
+		out = append(out, v[i])
+	}
+	return out
+}
+
+// TestCalibrateVector: it is at least as good as the best temperature on its rows, changes the
+// probabilities as scaled logits do, comes back from a file and is kept by a conformal calibration.
+func TestCalibrateVector(t *testing.T) {
+	o := quickTrain()
+	o.Classes = true
+	classes, err := Train(t.Context(), thirds(200, 1), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := muddled(120, 9)
+	posterior := FitOptions{Settings: &laplace.Settings{Hyper: "fixed", PriorStd: 0.1}, Validation: new(0.0)}
+	for name, m := range map[string]*Model{"MAP": classes, "LLA": fit(t, classes, thirds(60, 3), posterior)} {
+		c := calibrated(t, m, rows, CalibrateVector)
+		e := c.History[len(c.History)-1]
+		one := calibrated(t, m, rows, CalibrateTemperature).History
+		if tempered := one[len(one)-1].Facts[2].Value; !(e.Facts[3].Value <= tempered+1e-9) || c.String() != m.String()+", vector" || len(e.Notes) != 0 {
+			t.Errorf("%s: event %+v, NLL %g with a temperature", name, e, tempered)
+		}
+		v := c.Calibration.Vector
+		g, err := m.Latent(t.Context(), rows.X)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, logits, k := predict(t, c, rows.X), make([]float64, 3), 0
+		for i := range rows.N() {
+			for ; k < 3*(i+1); k++ {
+				w := v.Scale[k%3]
+				logits[k%3] = (w*g.Mean.Float64s()[k] + v.Bias[k%3]) / math.Sqrt(1+math.Pi/8*w*w*g.Cov.Float64s()[3*k+k%3])
+			}
+			gp.Softmax(logits)
+			near(t, name+": probability", p.Probs[3*i], logits[0], 1e-12)
+		}
+		both := loaded(t, written(t, calibrated(t, c, thirds(60, 4), CalibrateConformal)))
+		if both.String() != m.String()+", vector, conformal" || inJSON(t, both.Calibration.Vector) != inJSON(t, v) || !slices.Equal(predict(t, both, rows.X).Probs, p.Probs) {
+			t.Errorf("%s: %s comes back with %+v", name, both, both.Calibration)
+		}
+		same := *m
+		same.Calibration = &Calibration{Temperature: 1.6}
+		equal := *m
+		equal.Calibration = &Calibration{Vector: &calibrate.Vector{Scale: slices.Repeat([]float64{1 / 1.6}, 3), Bias: make([]float64, 3)}}
+		if !slices.Equal(predict(t, &same, rows.X).Probs, predict(t, &equal, rows.X).Probs) {
+			t.Errorf("%s: equal scales are no temperature", name)
+		}
+	}
+	turned := calibrated(t, classes, muddled(59, 9), CalibrateVector)
+	notes := strings.Join(turned.History[len(turned.History)-1].Notes, " ")
+	if !strings.Contains(notes, "59 rows have chosen 6 numbers") || !strings.Contains(notes, "The scale of the class 4 is below 0") {
+		t.Errorf("notes %q with %+v", notes, turned.Calibration.Vector)
+	}
+	_, err = newTestModel(t, tensor.Float64, 0, 3).Calibrate(t.Context(), wave(9, 1), CalibrateOptions{Method: CalibrateVector})
+	oneLine(t, err, "scales the logits of classes, and the targets are numbers")
+	damaged := *classes
+	damaged.Calibration = &Calibration{Vector: &calibrate.Vector{Scale: []float64{1, 2, math.Inf(1)}, Bias: make([]float64, 3)}}
+	oneLine(t, damaged.Save(filepath.Join(t.TempDir(), "m.valla")), "the scale +Inf and the bias 0 of class 2")
+}
+
+// muddled is thirds with the class of another row in each sixth row.
+func muddled(n int, seed uint64) *data.Set {
+	set := thirds(n, seed)
+	for i, y := 0, set.Y.Float64s(); i+1 < n; i += 6 {
+		y[i] = y[i+1]
+	}
+	return set
+}
+
+// TestCalibrateSets: sets of both kinds hold their probability and are those of the row alone.
+func TestCalibrateSets(t *testing.T) {
+	set := thirds(2400, 5)
+	m, rest := newTestClasses(t, tensor.Float64, 3), set.Rows(upTo(400, 2000))
+	for _, link := range []Link{Probit, Bridge} {
+		o := CalibrateOptions{Method: CalibrateConformal, Sets: calibrate.APS, PredictOptions: PredictOptions{Seed: 3, Link: link}}
+		c, err := m.Calibrate(t.Context(), set.Rows(upTo(0, 400)), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := c.Predict(t.Context(), rest.X, PredictOptions{Link: link})
+		if err != nil {
+			t.Fatal(err)
+		}
+		covers(t, "aps, "+string(link), c, p, rest.Y)
+		all, err := p.Sets(0.9)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, i := range []int{7, 1999} {
+			one, err := c.Predict(t.Context(), rest.Rows([]int{i}).X, PredictOptions{Link: link})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if alone, err := one.Sets(0.9); err != nil || !slices.Equal(alone[0], all[i]) {
+				t.Errorf("row %d has the set %v alone and %v among others, error %v", i, alone, all[i], err)
+			}
+		}
+	}
+	_, err := m.Calibrate(t.Context(), set, CalibrateOptions{Method: CalibrateConformal, Sets: "raps"})
+	oneLine(t, err, `sets "raps" of the task classification, expected "lac" or "aps" of classes`)
 }

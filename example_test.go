@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
+	"time"
 
 	"gorgonia.org/tensor"
 
@@ -213,6 +215,52 @@ func ExampleModel_Evaluate() {
 	// Output:
 	// MAP: RMSE 0.3 on 200 rows, NLL below 0.5: true
 	// LLA: RMSE 0.3 on 200 rows, NLL below 0.5: true
+}
+
+// Which method suits a network and its data: here a few, on rows of their own.
+func ExampleModel_Compare() {
+	ctx, set, held := context.Background(), data.Toy(1), data.Toy(2)
+	m, err := valla.Train(ctx, set, valla.TrainOptions{Training: valla.Training{Iterations: 500}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	c, err := m.Compare(ctx, set, valla.CompareOptions{Methods: []string{"temperature", "lla", "lla-kfac"}, Held: held, Budget: time.Minute})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, r := range c.Results {
+		if r.Name == "map" {
+			fmt.Printf("%s on %d rows: NLL below 0.5: %t\n", r.Label, c.Rows, r.NLL < 0.5)
+		}
+	}
+	fmt.Println(len(c.Results), "results, one of them recommended:", c.Recommended != "")
+	// Output:
+	// MAP on 200 rows: NLL below 0.5: true
+	// 4 results, one of them recommended: true
+}
+
+// Functions that are drawn from a posterior: how uncertain is the largest value in an interval?
+func ExampleModel_Sample() {
+	ctx, set := context.Background(), data.Toy(1)
+	m, err := valla.Train(ctx, set, valla.TrainOptions{Training: valla.Training{Iterations: 500}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	if m, err = m.Fit(ctx, set, valla.FitOptions{Settings: &laplace.Settings{}}); err != nil {
+		log.Fatal(err)
+	}
+	x := tensor.New(tensor.WithShape(21, 1), tensor.WithBacking(tensor.Range(tensor.Float64, 0, 21)))
+	f, err := m.Sample(ctx, x, valla.SampleOptions{Samples: 100, Seed: 1})
+	if err != nil {
+		log.Fatal(err)
+	}
+	var largest []float64
+	for function := range slices.Chunk(f.Float64s(), 21) {
+		largest = append(largest, slices.Max(function))
+	}
+	slices.Sort(largest)
+	fmt.Printf("%v values; the largest of 21 is uncertain: %t\n", f.Shape(), largest[94] > largest[5])
+	// Output: (100, 21, 1) values; the largest of 21 is uncertain: true
 }
 
 // The methods and the settings they are called by.

@@ -23,6 +23,7 @@ import (
 	"github.com/go-valla/valla/jacobian"
 	"github.com/go-valla/valla/layers"
 	"github.com/go-valla/valla/train/mfvi"
+	"github.com/go-valla/valla/train/sngp"
 )
 
 var bothTypes = []tensor.Dtype{tensor.Float64, tensor.Float32}
@@ -104,6 +105,10 @@ func everyPosterior(t testing.TB) map[string]*Model {
 			Settings: &mfvi.Settings{LogStd: -2, Samples: 3}, Validation: new(0.0)}),
 		"classes, MF-VI": fit(t, newTestClasses(t, tensor.Float64, 3), thirds(9, 3), FitOptions{
 			Settings: &mfvi.Settings{LogStd: -2, Samples: 3}, Validation: new(0.0)}),
+		"SNGP": fit(t, newTestModel(t, tensor.Float64, 0, 3), wave(8, 3), FitOptions{
+			Settings: &sngp.Settings{Features: 5, Iterations: 2}, Validation: new(0.0)}),
+		"classes, SNGP": fit(t, newTestClasses(t, tensor.Float64, 3), thirds(9, 3), FitOptions{
+			Settings: &sngp.Settings{Features: 5, Iterations: 2, LayerNorm: true}, Validation: new(0.0)}),
 		"classes, SFR": fit(t, newTestClasses(t, tensor.Float64, 3), thirds(9, 3), FitOptions{
 			Settings: &sfr.Settings{Points: 2, PriorStd: 0.7, Outputs: "joint"}, Validation: new(0.0)}),
 	}
@@ -119,7 +124,7 @@ func everyPosterior(t testing.TB) map[string]*Model {
 		all["LLA "+name] = fit(t, newTestModel(t, tensor.Float64, 0, 3), wave(8, 3), FitOptions{Settings: &s, Validation: new(0.0)})
 		all["classes, LLA "+name] = fit(t, newTestClasses(t, tensor.Float64, 3), thirds(9, 3), FitOptions{Settings: &s, Validation: new(0.0)})
 	}
-	for name, set := range map[string]*data.Set{"VaLLA 5": wave(30, 4), "SFR": wave(30, 4), "classes, MAP": thirds(30, 4), "classes, VaLLA": thirds(30, 4), "classes, MF-VI": thirds(30, 4)} {
+	for name, set := range map[string]*data.Set{"VaLLA 5": wave(30, 4), "SFR": wave(30, 4), "classes, MAP": thirds(30, 4), "classes, VaLLA": thirds(30, 4), "classes, MF-VI": thirds(30, 4), "classes, SNGP": thirds(30, 4)} {
 		m := *all[name]
 		m.Calibration = &Calibration{Temperature: 1.7}
 		all[name+", temperature"], all[name+", conformal"] = &m, calibrated(t, &m, set, CalibrateConformal)

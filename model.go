@@ -117,8 +117,8 @@ func (m *Model) NoiseVariance() float64 {
 	if m.Posterior != nil {
 		v = m.Posterior.NoiseVariance
 	}
-	_, scale := m.scales()
-	return v * scale
+	t := m.temperature()
+	return v * t * t
 }
 
 // NoiseStds returns the standard deviation of each target around the latent function, in
@@ -136,8 +136,8 @@ func (m *Model) gp() gp.Posterior {
 	if m.Posterior != nil {
 		p = m.Posterior.Stored
 	}
-	if mean, cov := m.scales(); mean != 1 || cov != 1 {
-		return gp.Scale(p, mean, cov)
+	if by := m.affine(); by.Mean != nil {
+		return gp.Scale(p, by)
 	}
 	return p
 }

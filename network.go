@@ -176,6 +176,7 @@ func (n Network) form(input []int, outputs int) (layers.Form, error) {
 	if err != nil {
 		return nil, settings.Errorf("%w", err)
 	}
+	form.Shortcut = layers.Shortcut(n.Shortcut)
 	form.Channels, form.Height, form.Width = input[0], input[1], input[2]
 	return form, nil
 }

@@ -28,6 +28,7 @@ type Scores = task.Scores
 const (
 	Probit     = task.Probit
 	MonteCarlo = task.MonteCarlo
+	Bridge     = task.Bridge
 	Own        = task.Own
 )
 

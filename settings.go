@@ -65,6 +65,7 @@ const (
 	splitStream = iota
 	weightStream
 	judgeStream
+	sampleStream
 )
 
 func newRand(seed, stream uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, stream)) }

@@ -110,6 +110,8 @@ func TestDescribe(t *testing.T) {
 		{Network{Form: "mlp", Hidden: []int{5}, Activation: "relu"}, []int{2, 3, 4}, "24-5-3 relu"},
 		{Network{Form: "cnn"}, []int{1, 8, 8}, "CNN 1×8×8, filters 16-32, dense 50-50-3 tanh"},
 		{Network{Form: "resnet20"}, []int{3, 32, 32}, "ResNet-20, projection shortcuts, 3 outputs"},
+		{Network{Form: "resnet18"}, []int{3, 64, 64}, "ResNet-18 for large images, projection shortcuts, 3 outputs"},
+		{Network{Form: "resnet50", Shortcut: "zero-pad"}, []int{1, 64, 48}, "ResNet-50 for large images, zero-pad shortcuts, 3 outputs"},
 		{Network{Form: path}, []int{2}, "waist of 7"},
 	} {
 		f, err := c.n.Describe(c.input, 3)

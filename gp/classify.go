@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/go-valla/valla/internal/kernel"
 	"gorgonia.org/tensor"
@@ -29,6 +30,54 @@ func Probit(probs []float64, g Latents, c int) {
 			probs[i*c+k] = g.Mean[i*c+k] / math.Sqrt(1+math.Pi/8*g.Cov[(i*c+k)*c+k])
 		}
 		Softmax(probs[i*c : (i+1)*c])
+	}
+}
+
+// Bridge writes class probabilities [N,C] by the Laplace bridge into probs: the mean α/Σα of the
+// Dirichlet distribution that comes nearest to the softmax of the logits f ~ N(μ, Q) (MacKay
+// 1998; Hobbhahn, Kristiadi and Hennig 2022),
+//
+//	α_c = (1 − 2/C + e^{μ_c} Σ_k e^{−μ_k}/C²)/Q_cc.
+//
+// A larger Q lowers the concentration Σα but not α/Σα: unlike those of [Probit] and
+// [MonteCarloProbs] the probabilities do not become more equal where all logits are more
+// uncertain. Logits that are certain, all Q_cc = 0 as of a network without a posterior, have
+// softmax(μ). If some variances of an example are 0 and others are not, there is no α, which is an
+// error; first is the number of the first example in it.
+func Bridge(probs []float64, g Latents, c, first int) error {
+	for i := range len(probs) / c {
+		mean, p := g.Mean[i*c:(i+1)*c], probs[i*c:(i+1)*c]
+		zeros := 0
+		for k := range p {
+			if g.Cov[(i*c+k)*c+k] == 0 {
+				zeros++
+			}
+			p[k] = -mean[k]
+		}
+		switch zeros {
+		case 0:
+			bridge(p, mean, g.Cov[i*c*c:(i+1)*c*c])
+		case c:
+			copy(p, mean)
+		default:
+			return fmt.Errorf("row %d (counting from 0): %d of %d logits have the variance 0, for which there is no Laplace bridge", first+i, zeros, c)
+		}
+		Softmax(p)
+	}
+	return nil
+}
+
+// bridge overwrites p, which holds −μ [C], by log α.
+func bridge(p, mean, cov []float64) {
+	c := len(p)
+	top, sum := slices.Max(p), 0.0
+	for _, v := range p {
+		sum += math.Exp(v - top)
+	}
+	total := top + math.Log(sum) - 2*math.Log(float64(c))
+	for k, m := range mean {
+		a, b := math.Log1p(-2/float64(c)), m+total // −∞ of two classes
+		p[k] = max(a, b) + math.Log1p(math.Exp(min(a, b)-max(a, b))) - math.Log(cov[k*c+k])
 	}
 }
 

@@ -3,6 +3,7 @@ package gp
 import (
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/go-valla/valla/internal/kernel"
@@ -83,6 +84,53 @@ func TestMonteCarloProbs(t *testing.T) {
 	}
 	if got := p.Float64s()[0]; math.Abs(got-want) > 0.003 { // 5 standard errors at most
 		t.Errorf("probability %g, want %g", got, want)
+	}
+}
+
+// TestBridge: two classes with the mean 0 are equally probable whatever the covariance; α is that
+// of the formula, also where its exponentials overflow; a factor of the covariance changes nothing.
+func TestBridge(t *testing.T) {
+	g := gaussian(6, 3, 4, 3).Latents()
+	probs, wide := make([]float64, 18), make([]float64, 18)
+	if err := Bridge(probs, g, 3, 0); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 6 {
+		alpha, sum := make([]float64, 3), 0.0
+		for k, m := range g.Mean[3*i : 3*i+3] {
+			for _, other := range g.Mean[3*i : 3*i+3] {
+				alpha[k] += math.Exp(m-other) / 9
+			}
+			alpha[k] = (1 - 2.0/3 + alpha[k]) / g.Cov[9*i+4*k]
+			sum += alpha[k]
+		}
+		for k, a := range alpha {
+			if math.Abs(probs[3*i+k]-a/sum) > 1e-14 {
+				t.Errorf("row %d: probability %g, want %g", i, probs[3*i+k], a/sum)
+			}
+		}
+	}
+	kernel.Scale(g.Cov, 7, g.Cov)
+	if err := Bridge(wide, g, 3, 0); err != nil {
+		t.Fatal(err)
+	}
+	for i, p := range probs {
+		if math.Abs(p-wide[i]) > 1e-14 {
+			t.Errorf("probability %g with 7 times the covariance, %g before", wide[i], p)
+		}
+	}
+	two := Latents{Mean: []float64{0, 0, 800, -800, 1, 2}, Cov: []float64{2, 0.5, 0.5, 2, 1, 0, 0, 1, 0, 0, 0, 0}}
+	if err := Bridge(probs[:6], two, 2, 0); err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []float64{0.5, 0.5, 1, 0, 1 / (1 + math.E), math.E / (1 + math.E)} {
+		if math.Abs(probs[i]-want) > 1e-15 {
+			t.Errorf("probability %d: %g, want %g", i, probs[i], want)
+		}
+	}
+	two.Cov[8] = 1
+	if err := Bridge(probs[:6], two, 2, 5); err == nil || !strings.Contains(err.Error(), "row 7 (counting from 0): 1 of 2 logits have the variance 0") {
+		t.Errorf("a variance of 0: %v", err)
 	}
 }
 

@@ -225,6 +225,7 @@ type Method struct {
 	Cost    string // time and memory of fit and prediction, a sentence
 	Use     string // when to choose it, a sentence
 	Source  string // the publication
+	Joint   bool   // its posteriors are [JointPosterior], so that they have samples of functions
 
 	New     func() Settings // returns settings with zero values
 	Restore func(ctx context.Context, net layers.Network, l likelihood.Likelihood, s Saved) (Stored, error)

@@ -6,25 +6,43 @@ import (
 	"slices"
 
 	"gorgonia.org/tensor"
-
-	"github.com/go-valla/valla/internal/kernel"
 )
 
-// Scaled is a posterior whose means and covariances are multiplied by positive numbers.
-// Probabilities of its own are raised to the power Mean and add up to 1 again, which is what
-// becomes of softmax when its logits are multiplied.
+// Affine changes the Gaussians of C outputs: a mean μ becomes Mean∘μ + Shift, and a covariance Q
+// diag(Std) Q diag(Std). With Mean = Std it is the law of Mean∘f + Shift for f ~ N(μ, Q). A
+// posterior's own probabilities p of classes become softmax(Mean∘log p + Shift), which is what
+// becomes of softmax when its logits are changed.
+type Affine struct{ Mean, Shift, Std []float64 } // [C] each
+
+// apply overwrites means [N,C], covariances [N,C,C] and probabilities, which may be missing.
+func (a Affine) apply(mean, cov, probs []float64) {
+	c := len(a.Mean)
+	for i, v := range mean {
+		mean[i] = a.Mean[i%c]*v + a.Shift[i%c]
+	}
+	for i := range cov {
+		cov[i] *= a.Std[i/c%c] * a.Std[i%c]
+	}
+	for row := range slices.Chunk(probs, c) {
+		for k, p := range row {
+			row[k] = a.Mean[k]*math.Log(max(p, math.SmallestNonzeroFloat64)) + a.Shift[k]
+		}
+		Softmax(row)
+	}
+}
+
+// Scaled is a posterior whose Gaussians are changed.
 type Scaled struct {
-	Of        Posterior
-	Mean, Cov float64
+	Of Posterior
+	By Affine
 }
 
 // ScaledCompiler is a Scaled whose posterior is a Compiler.
 type ScaledCompiler struct{ Scaled }
 
-// Scale returns p with its means and its covariances multiplied by positive numbers. The
-// result is a [Compiler] where p is one.
-func Scale(p Posterior, mean, cov float64) Posterior {
-	s := Scaled{p, mean, cov}
+// Scale returns p with its Gaussians changed. The result is a [Compiler] where p is one.
+func Scale(p Posterior, by Affine) Posterior {
+	s := Scaled{p, by}
 	if _, ok := p.(Compiler); ok {
 		return ScaledCompiler{s}
 	}
@@ -37,29 +55,40 @@ func (s Scaled) Predict(ctx context.Context, x *tensor.Dense) (Gaussian, error) 
 	if err != nil {
 		return g, err
 	}
-	g.Mean, g.Cov = times(g.Mean, s.Mean), times(g.Cov, s.Cov)
+	g.Mean, g.Cov = copied(g.Mean), copied(g.Cov)
 	if g.Probs != nil {
-		g.Probs = g.Probs.Clone().(*tensor.Dense)
-		temper(g.Probs.Float64s(), g.Probs.Shape()[1], s.Mean)
+		g.Probs = copied(g.Probs)
 	}
+	l := g.Latents()
+	s.By.apply(l.Mean, l.Cov, l.Probs)
 	return g, nil
 }
 
-// temper raises probabilities [N,C] to a power and divides each row by its sum.
-func temper(probs []float64, c int, power float64) {
-	for row := range slices.Chunk(probs, c) {
-		for k, p := range row {
-			row[k] = power * math.Log(p)
-		}
-		Softmax(row)
-	}
+// copied returns a copy of t, float64.
+func copied(t *tensor.Dense) *tensor.Dense {
+	return tensor.New(tensor.WithShape(t.Shape()...), tensor.WithBacking(slices.Clone(t.Float64s())))
 }
 
-// times returns t, float64, with its elements multiplied by v.
-func times(t *tensor.Dense, v float64) *tensor.Dense {
-	out := slices.Clone(t.Float64s())
-	kernel.Scale(out, v, out)
-	return tensor.New(tensor.WithShape(t.Shape()...), tensor.WithBacking(out))
+// ScaledJoint is a JointPosterior whose joint Gaussians are changed.
+type ScaledJoint struct {
+	JointPosterior
+	By Affine
+}
+
+// Joint implements JointPosterior.
+func (s ScaledJoint) Joint(ctx context.Context, x *tensor.Dense) (mean, cov *tensor.Dense, err error) {
+	if mean, cov, err = s.JointPosterior.Joint(ctx, x); err != nil {
+		return nil, nil, err
+	}
+	mean = copied(mean)
+	s.By.apply(mean.Float64s(), nil, nil)
+	n, c, q := mean.Shape().TotalSize(), len(s.By.Std), cov.Float64s()
+	for i := range n {
+		for j := range n {
+			q[i*n+j] *= s.By.Std[i%c] * s.By.Std[j%c]
+		}
+	}
+	return mean, cov, nil
 }
 
 // Compile implements Compiler.
@@ -68,13 +97,13 @@ func (s ScaledCompiler) Compile(shape []int, size int, limit int64) (Compiled, e
 	if err != nil {
 		return nil, err
 	}
-	return compiledScaled{c, s.Scaled}, nil
+	return compiledScaled{c, s.By}, nil
 }
 
 // compiledScaled is the Compiled of a ScaledCompiler.
 type compiledScaled struct {
 	Compiled
-	s Scaled
+	by Affine
 }
 
 // Latents implements Compiled.
@@ -82,10 +111,6 @@ func (c compiledScaled) Latents(ctx context.Context, x []float64, g *Latents) er
 	if err := c.Compiled.Latents(ctx, x, g); err != nil {
 		return err
 	}
-	kernel.Scale(g.Mean, c.s.Mean, g.Mean)
-	kernel.Scale(g.Cov, c.s.Cov, g.Cov)
-	if len(g.Probs) > 0 {
-		temper(g.Probs, len(g.Cov)/len(g.Mean), c.s.Mean)
-	}
+	c.by.apply(g.Mean, g.Cov, g.Probs)
 	return nil
 }

@@ -16,7 +16,7 @@ import (
 // plain is a posterior that cannot be compiled.
 type plain struct{ gp.Posterior }
 
-// TestScale: means and covariances are multiplied, compiled or not, and the posterior stays.
+// TestScale: means and covariances are changed, compiled or not, and the posterior stays.
 func TestScale(t *testing.T) {
 	net, err := layers.MLP{Inputs: 2, Hidden: []int{3}, Outputs: 2, Activation: "tanh"}.New(tensor.Float64, rand.New(rand.NewPCG(1, 1)))
 	if err != nil {
@@ -29,27 +29,31 @@ func TestScale(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	by := gp.Affine{Mean: []float64{0.5, 2}, Shift: []float64{1, -1}, Std: []float64{3, 0.2}}
 	check := func(what string, g gp.Latents) {
 		t.Helper()
 		for i, v := range g.Mean {
-			if w := 0.5 * want.Mean.Float64s()[i]; math.Abs(v-w) > 1e-12 {
+			if w := by.Mean[i%2]*want.Mean.Float64s()[i] + by.Shift[i%2]; math.Abs(v-w) > 1e-12 {
 				t.Errorf("%s: mean %g, want %g", what, v, w)
 			}
 		}
 		for i, v := range g.Cov {
-			if w := 3 * want.Cov.Float64s()[i]; v != w {
+			if w := by.Std[i/2%2] * by.Std[i%2] * want.Cov.Float64s()[i]; math.Abs(v-w) > 1e-12 {
 				t.Errorf("%s: covariance %g, want %g", what, v, w)
 			}
 		}
-		for i, v := range g.Probs { // of softmax(mean), as of means that are multiplied
-			mean := g.Mean[i/2*2 : i/2*2+2]
-			if w := math.Exp(g.Mean[i]) / (math.Exp(mean[0]) + math.Exp(mean[1])); math.Abs(v-w) > 1e-12 || len(g.Probs) != 4 {
+		for i, v := range g.Probs { // their logarithms are logits
+			p, odds := want.Probs.Float64s()[i/2*2:i/2*2+2], 0.0
+			for k := range p {
+				odds += math.Exp(by.Mean[k]*math.Log(p[k]) + by.Shift[k])
+			}
+			if w := math.Exp(by.Mean[i%2]*math.Log(p[i%2])+by.Shift[i%2]) / odds; math.Abs(v-w) > 1e-12 || len(g.Probs) != 4 {
 				t.Errorf("%s: %d probabilities, %g, want %g", what, len(g.Probs), v, w)
 			}
 		}
 	}
 	for what, p := range map[string]gp.Posterior{"compiled": of, "plain": plain{of}} {
-		s := gp.Scale(p, 0.5, 3)
+		s := gp.Scale(p, by)
 		g, err := s.Predict(t.Context(), x)
 		if err != nil {
 			t.Fatal(err)

@@ -2,16 +2,20 @@ package internal_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"flag"
 	"fmt"
+	"go/format"
 	"image"
 	"image/png"
+	"math"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -60,6 +64,9 @@ func TestReadmePrograms(t *testing.T) {
 			found++
 			t.Run(fmt.Sprint(filepath.Base(page), i), func(t *testing.T) {
 				t.Parallel()
+				if formatted, err := format.Source([]byte(src)); err != nil || string(formatted) != src {
+					t.Errorf("gofmt would change the program, error %v", err)
+				}
 				dir, err := os.MkdirTemp(".", ".readme") // inside the module; the dot hides it from ./...
 				if err != nil {
 					t.Fatal(err)
@@ -127,10 +134,32 @@ func TestReadmeCommands(t *testing.T) {
 				execute(t, dir, bin, words[1:]...)
 				ran++
 			}
-			if name == "README.md" && ran < 6 {
-				t.Errorf("%d command lines were run", ran)
+			if name == "README.md" {
+				if ran < 6 {
+					t.Errorf("%d command lines were run", ran)
+				}
+				checkScores(t, page, execute(t, dir, bin, "eval", "docs/data/houses-test.csv", "--model", "houses.valla", "--json"))
 			}
 		})
+	}
+}
+
+// checkScores compares the scores that the README tells with those that eval prints.
+func checkScores(t *testing.T, page string, printed []byte) {
+	t.Helper()
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	told := regexp.MustCompile(`alone \(MAP\)\s+is\s+([\d.]+)\s+here,\s+and\s+([\d.]+)\s+with\s+VaLLA`).FindSubmatch(text)
+	var doc struct{ Scores []struct{ NLL float64 } }
+	if err := json.Unmarshal(printed, &doc); err != nil || told == nil || len(doc.Scores) != 2 {
+		t.Fatalf("%s tells %q, eval prints %s (error %v)", page, told, printed, err)
+	}
+	for i, s := range doc.Scores {
+		if v, err := strconv.ParseFloat(string(told[i+1]), 64); err != nil || math.Abs(v-s.NLL) > 0.05 {
+			t.Errorf("%s tells the NLL %s, eval prints %.4f", page, told[i+1], s.NLL)
+		}
 	}
 }
 

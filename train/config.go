@@ -88,6 +88,7 @@ type Result struct {
 	// smallest; 0 where there was no validation.
 	BestIteration int     `json:"best_iteration,omitempty"`
 	BestValue     float64 `json:"best_value,omitempty"`
+	KeptLast      bool    `json:"kept_last,omitempty"` // the state is the last one, not the best
 	Seconds       float64 `json:"seconds"`
 
 	// Warning says why the last checkpoint could not be written; it is empty where all is well.

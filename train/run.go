@@ -216,7 +216,7 @@ func (r *runner) finish(stopped Stopped, err error) (*Result, error) {
 	}
 	return &Result{
 		Iterations: r.Done, Stopped: stopped, History: r.History,
-		BestIteration: r.BestIteration, BestValue: r.BestValue, Seconds: r.Seconds,
+		BestIteration: r.BestIteration, BestValue: r.BestValue, KeptLast: r.cfg.KeepLast, Seconds: r.Seconds,
 		Warning: r.progress.Warning,
 	}, err
 }

@@ -128,7 +128,7 @@ func TestBestStateHasTheNumbers(t *testing.T) {
 			return values(ctx)
 		}}
 		result, err := Run(t.Context(), o, cfg)
-		if err != nil || result.BestIteration != 8 || result.BestValue != 3 {
+		if err != nil || result.BestIteration != 8 || result.BestValue != 3 || result.KeptLast != last {
 			t.Fatalf("%+v, %v", result, err)
 		}
 		want := at[8]

@@ -11,7 +11,9 @@ import (
 
 // calibrateCommand is the command line of valla calibrate.
 type calibrateCommand struct {
-	Method string `set:"method" choice:"temperature conformal" help:"what is corrected, see above"`
+	Method string `set:"method" choice:"temperature vector conformal" help:"what is corrected, see above"`
+	Sets   string `set:"sets" choice:"lac aps" help:"with conformal, for classes: the smallest sets, which may be empty (lac), or sets that grow where classes are hard to tell (aps)"`
+	Seed   uint64 `set:"seed" help:"seed of the sets aps"`
 	reading
 	out string
 }
@@ -29,13 +31,18 @@ The method temperature finds the number that minimises the negative log-likeliho
 these rows when all logits are divided by it or, for numbers, all standard deviations are
 multiplied by it. It guarantees nothing.
 
+The method vector is for classes. It finds a scale and a bias for the logits of each class that
+minimise the NLL of these rows: 2 numbers for each class, which take many rows. With the logits
+the covariance of a posterior is scaled. It may change the most probable class, and guarantees
+nothing.
+
 The method conformal makes the intervals of valla predict --level hold their probability, and
 gives classifiers a column with a set of classes that does. The guarantee: where new rows and
 those of DATA are exchangeable, such as independent draws from one source, a new row lies in
 its interval with a probability of at least the level, and of at most the level plus 1/(n+1)
 for n rows, whatever the model. It holds on average over rows, not for each of them. It needs
-19 rows for the level 0.95 and 99 for 0.99. It may follow on the method temperature, with
-other rows.
+19 rows for the level 0.95 and 99 for 0.99. It may follow on the method temperature or vector,
+with other rows.
 
 A later valla fit or valla update ends a calibration.`,
 		Example: `  valla calibrate held.csv --model houses.valla --method conformal --out calibrated.valla
@@ -63,7 +70,7 @@ func (c *calibrateCommand) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	printNotes(cmd, rows.Notes())
-	o := valla.CalibrateOptions{Method: c.Method, PredictOptions: valla.PredictOptions{Link: task.Link(c.Link)}}
+	o := valla.CalibrateOptions{Method: c.Method, Sets: c.Sets, PredictOptions: valla.PredictOptions{Link: task.Link(c.Link), Seed: c.Seed}}
 	calibrated, err := m.Calibrate(cmd.Context(), set, o)
 	if err != nil {
 		return fmt.Errorf("%s: %w", args[0], err)

@@ -87,6 +87,14 @@ func TestCalibrateClasses(t *testing.T) {
 	if out := must(t, dir, "eval", "test.csv", "--model", "c.valla"); !strings.Contains(out, "95 % sets hold the class of ") {
 		t.Errorf("eval printed %s", out)
 	}
+	must(t, dir, "calibrate", "held.csv", "--model", "map.valla", "--method", "conformal", "--sets", "aps", "--seed", "3", "--out", "aps.valla")
+	decode(t, must(t, dir, "eval", "test.csv", "--model", "aps.valla", "--json"), &e)
+	if len(e.Scores) != 2 || e.Scores[1].Coverage < 0.85 || e.Scores[1].SetSize < 0.9 || e.Scores[1].SetSize > 3 {
+		t.Errorf("evaluation with adaptive sets %+v", e)
+	}
+	if r := run(t, dir, "calibrate", "held.csv", "--model", "map.valla", "--method", "vector", "--out", "v.valla"); r.code != 0 || !strings.Contains(r.stdout, "MAP, vector") || !strings.Contains(r.stdout, "smallest scale") {
+		t.Errorf("vector scaling: %+v", r)
+	}
 	fails(t, dir, 2, `the link is "mc", but the conformal calibration was made with "probit"`, "predict", "test.csv", "--model", "c.valla", "--link", "mc")
 }
 

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/go-valla/valla"
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/data/sets"
 	"github.com/go-valla/valla/experiments"
@@ -60,6 +61,8 @@ func completionOf(f *pflag.Flag) cobra.CompletionFunc {
 		return endings("npz", "safetensors", "pt", "pth")
 	case f.Name == "method" && name == "NAME":
 		return names(method.Names)
+	case f.Name == "methods":
+		return names(valla.Contenders)
 	case f.Name == "blas":
 		return names(func() []string { return []string{"valla", "openblas"} })
 	}

@@ -44,6 +44,7 @@ in its set.`,
 		RunE:    running(c.run),
 	}
 	c.flags(cmd, c)
+	alias(cmd, "interval", "level")
 	return cmd
 }
 

@@ -165,7 +165,7 @@ func (w *work) check(model string, inputs ...string) error {
 
 // reading has the flags of commands that apply a model.
 type reading struct {
-	Link string `set:"link" choice:"probit mc" auto:"the posterior's own probabilities where it has such, else probit" help:"for classes: probabilities by the probit approximation or as the mean over samples (mc) of the logits' Gaussian"`
+	Link string `set:"link" choice:"probit mc bridge" auto:"the posterior's own probabilities where it has such, else probit" help:"for classes: probabilities by the probit approximation, as the mean over samples (mc), or by the Laplace bridge, of the logits' Gaussian"`
 	header
 	asJSON
 
@@ -226,6 +226,16 @@ func afterRow(first int, err error) error {
 // asJSON has the flag that chooses the form of the output.
 type asJSON struct {
 	JSON bool `set:"json" help:"print one JSON document"`
+}
+
+// alias makes another name of a flag mean the same.
+func alias(cmd *cobra.Command, other, name string) {
+	cmd.Flags().SetNormalizeFunc(func(_ *pflag.FlagSet, given string) pflag.NormalizedName {
+		if given == other {
+			given = name
+		}
+		return pflag.NormalizedName(given)
+	})
 }
 
 // require marks flags as required. Their names are constants of this package.

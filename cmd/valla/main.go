@@ -6,6 +6,7 @@
 //	valla fit houses.csv --model map.valla --out houses.valla
 //	valla update more.csv --model houses.valla --out houses2.valla
 //	valla calibrate held.csv --model houses.valla --out calibrated.valla
+//	valla compare houses.csv --model houses.valla
 //	valla predict new.csv --model houses.valla
 //	valla eval test.csv --model houses.valla
 //	valla report test.csv --model houses.valla --out report.html
@@ -120,7 +121,7 @@ Laplace approximation (VaLLA) and other methods.`,
 	root.PersistentPreRunE = running(func(*cobra.Command, []string) error { return useBLAS(*blas) })
 	root.SetHelpCommand(newHelp())
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", fmt.Sprintf(".FlagUsagesWrapped %d", helpWidth)))
-	root.AddCommand(newDemo(), newTrain(), newFit(args), newUpdate(), newCalibrate(), newPredict(), newEval(), newReportPage(), newServe(), newMethod(), newNetwork(), newExperiment(), newData(), newVersion(), newMan())
+	root.AddCommand(newDemo(), newTrain(), newFit(args), newUpdate(), newCalibrate(), newCompare(), newPredict(), newEval(), newReportPage(), newServe(), newMethod(), newNetwork(), newExperiment(), newData(), newVersion(), newMan())
 	complete(root)
 	for _, cmd := range root.Commands() {
 		cmd.Flags().SortFlags = false // related flags stand together

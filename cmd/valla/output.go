@@ -160,7 +160,10 @@ func (r report) print(to io.Writer) error {
 // steps describes a run that was made in steps.
 func steps(res *train.Result) string {
 	text := fmt.Sprintf("%d in %.1f s", res.Iterations, res.Seconds)
-	if len(res.History) > 0 {
+	switch n := len(res.History); {
+	case n > 0 && res.KeptLast:
+		text += fmt.Sprintf(", the last kept, validation loss %.4f", res.History[n-1].Validation)
+	case n > 0:
 		text += fmt.Sprintf(", the best after %d with validation loss %.4f", res.BestIteration, res.BestValue)
 	}
 	switch res.Stopped {

@@ -16,13 +16,17 @@ import (
 	"github.com/go-valla/valla"
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/data/npy"
+	"github.com/go-valla/valla/gp/task"
 	"github.com/go-valla/valla/internal/atomicfile"
 	"github.com/go-valla/valla/internal/settings"
 )
 
 // predictCommand is the command line of valla predict.
 type predictCommand struct {
-	Level float64 `set:"level" default:"0.95" above:"0" below:"1" help:"probability of the interval from lower to upper, or of the set of classes"`
+	Level   float64 `set:"level" default:"0.95" above:"0" below:"1" help:"probability of the interval from lower to upper, or of the set of classes; --interval is another name of it"`
+	Samples int     `set:"samples" min:"0" help:"number of functions to draw from the posterior, each at all rows together; 0 means none"`
+	Noise   bool    `set:"noise" help:"with --samples, for numbers: draw targets, which scatter around the function"`
+	Seed    uint64  `set:"seed" help:"seed of the samples"`
 	reading
 	out string
 }
@@ -32,7 +36,7 @@ func newPredict() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "predict DATA --model FILE",
 		Short: "Predict with error bars",
-		Long: `Predict the targets for each row of a table, or for each image: the mean, the standard
+		Long: fmt.Sprintf(`Predict the targets for each row of a table, or for each image: the mean, the standard
 deviation (of the posterior and the noise together), the bounds of a central interval, and
 the two parts of the standard deviation, whose squares add up to its square: epistemic, which
 more data would take away, and aleatoric, the noise. All are in the units of the target. The
@@ -41,21 +45,45 @@ mean_NAME, std_NAME and so on. For a classifier they are class, which is the mos
 class, and p_NAME, which is the probability of class NAME. After valla calibrate --method
 conformal the interval holds its probability by guarantee, and classes have the column set, the
 names of the classes with bars between them, of which one is right with this probability; .npz and
-.npy leave it out. The columns of a table are found by
+.npy leave it out.
+
+--samples N adds N functions that are drawn from the posterior: the columns sample_1, sample_2 and
+so on, for several targets sample_1_NAME, and for classes sample_1_p_NAME, the probabilities of
+that function; in .npz the array samples [N, rows, targets or classes], and with --json lists in
+this order. A column belongs to one function, so that sums or differences over rows may be taken.
+The values are those of the function, and with --noise targets. All rows are then held in memory,
+with the covariance of all of them. These methods have samples:
+%s.
+
+The columns of a table are found by
 name, whatever their order; the targets may be missing, and other columns are not looked at.
 Without --out, or with --out -, the predictions are printed as CSV. CSV is read and written
 in batches, so that memory does not grow with the file; --json, .npz and .npy hold all
-predictions. DATA may be - for the standard input.`,
+predictions. DATA may be - for the standard input.`, strings.Join(jointMethods(), ", ")),
 		Example: "  valla predict new.csv --model houses.valla --out predictions.csv",
 		Args:    oneTable,
 		RunE:    running(c.run),
 	}
 	cmd.Flags().StringVar(&c.out, "out", "", "`FILE` to write: .csv, .npz (an array for each column) or .npy (one array [N, columns])")
 	c.flags(cmd, c)
+	alias(cmd, "interval", "level")
 	return cmd
 }
 
+// jointMethods names the methods whose posteriors have samples of functions.
+func jointMethods() (names []string) {
+	for _, m := range valla.Methods() {
+		if m.Joint {
+			names = append(names, m.Name)
+		}
+	}
+	return names
+}
+
 func (c *predictCommand) run(cmd *cobra.Command, args []string) error {
+	if c.Noise && c.Samples == 0 {
+		return settings.Errorf("--noise goes with --samples")
+	}
 	write, err := c.writer(args[0])
 	if err != nil {
 		return err
@@ -65,12 +93,20 @@ func (c *predictCommand) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	all := &predictions{targets: m.Task.Outputs.Targets()}
+	if c.Samples > 0 {
+		return c.sampled(cmd, m, rows, write)
+	}
 	if write == nil {
 		return c.table(cmd, m, rows, all)
 	}
 	if err := c.batches(cmd, m, rows, all.join); err != nil {
 		return err
 	}
+	return c.finish(cmd, all, write)
+}
+
+// finish writes all predictions to the file, if there is one, and reports them.
+func (c *predictCommand) finish(cmd *cobra.Command, all *predictions, write func(io.Writer, *predictions) error) error {
 	if c.out != "" {
 		err := atomicfile.Write(c.out, 0o644, func(w io.Writer) error { return write(w, all) })
 		if err != nil {
@@ -78,6 +114,31 @@ func (c *predictCommand) run(cmd *cobra.Command, args []string) error {
 		}
 	}
 	return c.report(cmd.OutOrStdout(), all)
+}
+
+// sampled writes predictions of all rows with samples of functions.
+func (c *predictCommand) sampled(cmd *cobra.Command, m *valla.Model, rows *valla.Rows, write func(io.Writer, *predictions) error) error {
+	defer rows.Close()
+	set, err := rows.All(0)
+	if err != nil {
+		return err
+	}
+	printNotes(cmd, rows.Notes())
+	all, err := c.predictions(cmd, m, rows, set, valla.PredictOptions{Link: task.Link(c.Link)})
+	if err != nil {
+		return err
+	}
+	all.samples, err = m.Sample(cmd.Context(), set.X, valla.SampleOptions{Samples: c.Samples, Noise: c.Noise, Seed: c.Seed})
+	if err != nil {
+		return fmt.Errorf("%s: %w", rows.Path(), err)
+	}
+	if write == nil {
+		write = writeTable
+	}
+	if c.out == "" && !c.JSON {
+		return write(cmd.OutOrStdout(), all)
+	}
+	return c.finish(cmd, all, write)
 }
 
 // table writes the predictions as a table of text, batch by batch.
@@ -101,19 +162,25 @@ func (c *predictCommand) table(cmd *cobra.Command, m *valla.Model, rows *valla.R
 // batches calls f with the predictions for each batch of rows.
 func (c *predictCommand) batches(cmd *cobra.Command, m *valla.Model, rows *valla.Rows, f func(*predictions) error) error {
 	return c.each(cmd, m, rows, func(set *data.Set, o valla.PredictOptions) error {
-		p, err := m.Predict(cmd.Context(), set.X, o)
+		r, err := c.predictions(cmd, m, rows, set, o)
 		if err != nil {
-			return err
-		}
-		r := &predictions{targets: p.Targets, rows: p.N()}
-		for k, name := range rows.ID {
-			r.columns = append(r.columns, column{name: name, texts: rows.IDs[k]})
-		}
-		if err := c.columns(r, p); err != nil {
 			return err
 		}
 		return f(r)
 	})
+}
+
+// predictions are those of a batch of rows.
+func (c *predictCommand) predictions(cmd *cobra.Command, m *valla.Model, rows *valla.Rows, set *data.Set, o valla.PredictOptions) (*predictions, error) {
+	p, err := m.Predict(cmd.Context(), set.X, o)
+	if err != nil {
+		return nil, err
+	}
+	r := &predictions{targets: p.Targets, rows: p.N()}
+	for k, name := range rows.ID {
+		r.columns = append(r.columns, column{name: name, texts: rows.IDs[k]})
+	}
+	return r, c.columns(r, p)
 }
 
 // columns adds the columns of a prediction.
@@ -166,6 +233,7 @@ type predictions struct {
 	columns []column
 	head    map[string]any // what --json prints beside targets, rows and columns
 	probs   [][]float64    // of classes, for --json
+	samples *tensor.Dense  // [S,N,T] or, of classes, [S,N,C]; nil where there are none
 }
 
 // column has the values of N rows, or their texts.
@@ -249,6 +317,9 @@ func (r *predictions) document() map[string]any {
 	if r.probs != nil {
 		doc["probs"] = r.probs
 	}
+	if r.samples != nil {
+		doc["samples"] = r.sampleLists()
+	}
 	return doc
 }
 
@@ -297,9 +368,10 @@ func writeTable(w io.Writer, p *predictions) error { return tableWriter(w)(p) }
 func tableWriter(w io.Writer) func(*predictions) error {
 	c, begun := csv.NewWriter(w), false
 	return func(p *predictions) error {
-		cells := make([]string, len(p.columns))
+		columns := slices.Concat(p.columns, p.sampleColumns())
+		cells := make([]string, len(columns))
 		if !begun {
-			for j, column := range p.columns {
+			for j, column := range columns {
 				cells[j] = column.name
 			}
 			if err := c.Write(cells); err != nil {
@@ -308,7 +380,7 @@ func tableWriter(w io.Writer) func(*predictions) error {
 			begun = true
 		}
 		for i := range p.rows {
-			for j, column := range p.columns {
+			for j, column := range columns {
 				cells[j] = column.cell(i)
 			}
 			if err := c.Write(cells); err != nil {
@@ -333,13 +405,16 @@ func writeNPZ(w io.Writer, p *predictions) error {
 	for _, c := range p.numbers() {
 		names, arrays = append(names, c.name), append(arrays, tensor.New(tensor.WithShape(len(c.values)), tensor.WithBacking(c.values)))
 	}
+	if p.samples != nil {
+		names, arrays = append(names, "samples"), append(arrays, p.samples)
+	}
 	return npy.EncodeArchive(w, names, arrays)
 }
 
 // writeNPY writes one array [N, columns].
 func writeNPY(w io.Writer, p *predictions) error {
 	var rows []float64
-	columns := p.numbers()
+	columns := append(p.numbers(), p.sampleColumns()...)
 	for i := range p.rows {
 		for _, c := range columns {
 			rows = append(rows, c.values[i])

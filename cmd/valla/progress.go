@@ -167,6 +167,9 @@ func (d *drawer) steps(label string) func(train.Progress) {
 	}
 }
 
+// compared shows the progress of a fit in a comparison.
+func (d *drawer) compared(contender string, p train.Progress) { d.steps(contender)(p) }
+
 // warn prints a warning on a line of its own, unless it was printed last.
 func (d *drawer) warn(text string) {
 	if text != "" && text != d.warned {

@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"io"
+	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -27,7 +29,7 @@ func newReportPage() *cobra.Command {
 		Use:   "report DATA --model FILE --out FILE.html",
 		Short: "Write a page on how good the error bars are",
 		Long: `Write one HTML page, which needs no other file, on the predictions of a model for rows with
-known targets. It should be rows that neither training nor fit has used.
+known targets. They should be rows that neither training nor fit has used.
 
 The page compares the model with the network alone (MAP) and with a temperature, which each half
 of the rows chooses for the other. For numbers it shows the coverage of intervals by level, how
@@ -46,6 +48,9 @@ sure ones are, confusions, and the rows whose class had the smallest probability
 }
 
 func (c *reportCommand) run(cmd *cobra.Command, args []string) error {
+	if e := strings.ToLower(filepath.Ext(c.out)); e != ".html" && e != ".htm" {
+		return settings.Errorf("--out %s, expected a file called .html", c.out)
+	}
 	if err := checkOut("--out", c.out, args[0], c.model); err != nil {
 		return err
 	}

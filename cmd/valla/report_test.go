@@ -30,6 +30,11 @@ func TestReportCommand(t *testing.T) {
 		t.Errorf("document %+v", doc)
 	}
 	fails(t, dir, 2, "--out", "report", "test.csv", "--model", "m.valla", "--out", "m.valla")
-	fails(t, dir, 2, `required flag(s) "out"`, "report", "test.csv", "--model", "m.valla")
+	fails(t, dir, 2, "expected a file called .html", "report", "test.csv", "--model", "m.valla", "--out", "-")
 	fails(t, dir, 1, "none.csv", "report", "none.csv", "--model", "m.valla", "--out", "r.html")
+	fails(t, dir, 2, `required flag(s) "out"`, "report", "test.csv", "--model", "m.valla")
+	if err := os.Rename(filepath.Join(dir, "m.valla"), filepath.Join(dir, "m.html")); err != nil {
+		t.Fatal(err)
+	}
+	fails(t, dir, 2, "it would replace m.html", "report", "test.csv", "--model", "m.html", "--out", "m.html")
 }

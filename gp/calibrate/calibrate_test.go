@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -47,6 +48,7 @@ func TestCheck(t *testing.T) {
 		"from 0 on":                    {Rows: 1, Scores: []float64{-1}},
 		"of target 0":                  {Rows: 1, Scores: []float64{math.NaN()}},
 		"expected finite numbers":      {Rows: 1, Scores: []float64{math.Inf(1)}},
+		`expected "lac" or "aps"`:      {Sets: "mondrian", Rows: 1, Scores: []float64{1}},
 	} {
 		if err := c.Check(1); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)
@@ -59,7 +61,7 @@ func TestCheck(t *testing.T) {
 func TestCoverage(t *testing.T) {
 	const splits, n, tests, level = 200, 49, 50, 0.9
 	rng := rand.New(rand.NewPCG(1, 1))
-	numbers, classes := 0, 0
+	numbers, classes, adaptive := 0, 0, 0
 	for range splits {
 		mean, variance, y := wrongNumbers(rng, n+tests)
 		q, err := calibrate.Numbers(mean[:n], variance[:n], y[:n], 1).Quantile(0, level)
@@ -72,23 +74,68 @@ func TestCoverage(t *testing.T) {
 			}
 		}
 		probs, labels := wrongClasses(rng, n+tests)
-		if q, err = calibrate.Classes(probs[:3*n], labels[:n], "probit").Quantile(0, level); err != nil {
-			t.Fatal(err)
-		}
-		for i := n; i < n+tests; i++ {
-			if 1-probs[3*i+labels[i]] <= q {
-				classes++
-			}
-		}
+		classes += covered(t, probs, labels, n, level, calibrate.LAC)
+		adaptive += covered(t, probs, labels, n, level, calibrate.APS)
 	}
 	// The coverage given the n rows is a Beta(k, n+1−k) variable, k = 45.
 	const k, all = 45.0, n + 1.0
 	expected := k / all
 	spread := math.Sqrt((expected*(1-expected)/(all+1) + expected*(1-expected)*(1-1/(all+1))/tests) / splits)
-	for name, inside := range map[string]int{"numbers": numbers, "classes": classes} {
+	for name, inside := range map[string]int{"numbers": numbers, "classes": classes, "adaptive sets": adaptive} {
 		if share := float64(inside) / (splits * tests); math.Abs(share-expected) > 3*spread {
 			t.Errorf("%s: coverage %.4f, want %.4f within three standard errors of %.4f", name, share, expected, spread)
 		}
+	}
+}
+
+// covered counts the rows after the first n whose class is in its set.
+func covered(t *testing.T, probs []float64, labels []int, n int, level float64, sets string) (inside int) {
+	t.Helper()
+	c := calibrate.Classes(probs[:3*n], labels[:n], "probit", sets, 7)
+	q, err := c.Quantile(0, level)
+	if err != nil || c.Check(1) != nil {
+		t.Fatal(err, c.Check(1))
+	}
+	scores := make([]float64, 3)
+	for i := n; i < len(labels); i++ {
+		if c.ClassScores(scores, probs[3*i:3*i+3]); scores[labels[i]] <= q {
+			inside++
+		}
+	}
+	return inside
+}
+
+// TestAdaptiveScores: by hand, with equal probabilities in the order of the classes; the scores
+// depend on the row and the seed alone, up to rounding, and U is uniform.
+func TestAdaptiveScores(t *testing.T) {
+	scores := make([]float64, 4)
+	calibrate.AdaptiveScores(scores, []float64{0.2, 0.5, 0.1, 0.2}, 0.25)
+	for k, want := range []float64{0.5 + 0.25*0.2, 0.25 * 0.5, 0.9 + 0.25*0.1, 0.7 + 0.25*0.2} {
+		if math.Abs(scores[k]-want) > 1e-15 {
+			t.Errorf("score %g of class %d, want %g", scores[k], k, want)
+		}
+	}
+	probs, _ := wrongClasses(rand.New(rand.NewPCG(5, 1)), 1000)
+	one, two := calibrate.Conformal{Sets: calibrate.APS, Seed: 1}, calibrate.Conformal{Sets: calibrate.APS, Seed: 2}
+	a, b, same, sum, squares := make([]float64, 3), make([]float64, 3), 0, 0.0, 0.0
+	for i := 0; i < len(probs); i += 3 {
+		row := probs[i : i+3]
+		one.ClassScores(a, row)
+		top := slices.Max(row)
+		u := slices.Min(a) / top
+		sum, squares = sum+u, squares+u*u
+		if two.ClassScores(b, row); slices.Equal(a, b) {
+			same++
+		}
+		one.ClassScores(b, []float64{row[0] * (1 + 1e-13), row[1], row[2] * (1 - 1e-13)})
+		for k := range a {
+			if math.Abs(a[k]-b[k]) > 1e-12 {
+				t.Fatalf("row %v: scores %v, and after rounding %v", row, a, b)
+			}
+		}
+	}
+	if same > 0 || math.Abs(sum/1000-0.5) > 0.03 || math.Abs(squares/1000-1.0/3) > 0.03 { // three standard errors
+		t.Errorf("%d rows have the same scores with another seed; moments of U: %g and %g", same, sum/1000, squares/1000)
 	}
 }
 
@@ -195,16 +242,107 @@ func derivative(mean []float64, labels []int, temperature float64) float64 {
 	return sum
 }
 
+// TestTemperatureIsOne: exactly where the derivative at 1 is 0.
+func TestTemperatureIsOne(t *testing.T) {
+	mean, cov, labels := logits(500, 0.7, 0)
+	best, err := calibrate.Temperature(mean, cov, labels)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, factor := range []float64{1, 1.001, 0.8} {
+		scaled := make([]float64, len(mean))
+		for i, v := range mean {
+			scaled[i] = factor * v / best
+		}
+		got, err := calibrate.Temperature(scaled, cov, labels)
+		slope := derivative(scaled, labels, 1)
+		if err != nil || (math.Abs(slope) < 1e-6) != (factor == 1) || math.Abs(got-factor) > 1e-6 {
+			t.Errorf("logits times %g: temperature %g, derivative %g, error %v", factor, got, slope, err)
+		}
+	}
+}
+
+// TestVector: with equal scales it is a temperature; the best one has the derivative 0, is
+// better than the best temperature and, where logits were changed by scales and biases,
+// it is their inverse.
+func TestVector(t *testing.T) {
+	for _, variance := range []float64{0, 0.2} {
+		mean, cov, labels := logits(8000, 1, variance)
+		same := &calibrate.Vector{Scale: slices.Repeat([]float64{1 / 1.7}, 4), Bias: make([]float64, 4)}
+		if a, b := calibrate.VectorNLL(mean, cov, labels, same), calibrate.NLL(mean, cov, labels, 1.7); math.Abs(a-b) > 1e-12 {
+			t.Errorf("NLL %g with equal scales, %g with the temperature", a, b)
+		}
+		scale, bias := []float64{0.5, 2, 1, 0.7}, []float64{1, -0.5, 0, -0.5}
+		for i := range mean { // so that the law of scale·f + bias is that of before
+			mean[i], cov[i] = (mean[i]-bias[i%4])/scale[i%4], cov[i]/(scale[i%4]*scale[i%4])
+		}
+		v, err := calibrate.FindVector(mean, cov, labels)
+		if err != nil {
+			t.Fatal(err)
+		}
+		temperature, err := calibrate.Temperature(mean, cov, labels)
+		best := calibrate.VectorNLL(mean, cov, labels, v)
+		if err != nil || best > calibrate.NLL(mean, cov, labels, temperature)-0.01 {
+			t.Errorf("NLL %g, error %v", best, err)
+		}
+		for i := range 8 {
+			at := []*float64{&v.Scale[i%4], &v.Bias[i%4]}[i/4]
+			was := *at
+			*at = was + 1e-3
+			up := calibrate.VectorNLL(mean, cov, labels, v)
+			*at = was - 1e-3
+			down := calibrate.VectorNLL(mean, cov, labels, v)
+			if *at = was; math.Abs(up-down)/2e-3 > 1e-5 || up < best || down < best {
+				t.Errorf("variance %g, number %d: NLL %.12g, beside it %.12g and %.12g", variance, i, best, up, down)
+			}
+		}
+		for k := range scale {
+			if got := v.Scale[k] / scale[k]; variance == 0 && (math.Abs(got-1) > 0.1 || math.Abs(v.Bias[k]-v.Bias[0]-bias[k]+bias[0]) > 0.15) {
+				t.Errorf("class %d: scale %g, bias %g, want %g and %g", k, v.Scale[k], v.Bias[k], scale[k], bias[k])
+			}
+		}
+	}
+}
+
 // TestRefusals: what has no best temperature, or no best factor, is an error.
 func TestRefusals(t *testing.T) {
 	zeros := make([]float64, 4)
 	_, right := calibrate.Temperature([]float64{3, 0, 0, 5}, zeros, []int{0, 1})
 	_, wrong := calibrate.Temperature([]float64{3, 0, 0, 5}, zeros, []int{1, 0})
+	zeros = make([]float64, 6)
+	_, missing := calibrate.FindVector([]float64{3, 0, 0, 5, 0, 1}, zeros, []int{0, 0, 0})
+	_, separable := calibrate.FindVector([]float64{-1, 0, 3, 0, -0.5, 0}, zeros, []int{1, 0, 0})
+	_, wide := calibrate.FindVector(wide())
 	_, exact := calibrate.Deviation([]float64{1, 2}, []float64{1, 1}, []float64{1, 2})
-	for want, err := range map[string]error{"all calibration rows are told right": right, "say nothing about the classes": wrong, "predicted exactly": exact} {
+	for want, err := range map[string]error{"all calibration rows are told right": right, "say nothing about the classes": wrong, "predicted exactly": exact,
+		"no calibration row is of class 1": missing, "tell all 3 calibration rows right": separable, "the best scale of class 1": wide} {
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("error %v, want %q", err, want)
 		}
+	}
+}
+
+// wide are rows whose second logit tells the classes, though it has a large variance.
+func wide() (mean, variance []float64, labels []int) {
+	rng := rand.New(rand.NewPCG(6, 1))
+	for range 400 {
+		label := rng.IntN(2)
+		sign := float64(2*label - 1)
+		mean, variance = append(mean, -sign+2*rng.NormFloat64(), 9*sign+3*rng.NormFloat64()), append(variance, 0, 100)
+		labels = append(labels, label)
+	}
+	return mean, variance, labels
+}
+
+// TestVectorBelowZero: a logit has a negative scale where it speaks against its own class.
+func TestVectorBelowZero(t *testing.T) {
+	mean, variance, labels := logits(4000, 1, 0)
+	for i := range mean { // what the second logit says, with another sign; the third doubly sure
+		mean[i] *= []float64{1, -0.5, 2, 1}[i%4]
+	}
+	v, err := calibrate.FindVector(mean, variance, labels)
+	if err != nil || !(v.Scale[1] < -1.5) || !(v.Scale[0] > 0.8) || v.Check(4) != nil || v.Check(3) == nil {
+		t.Errorf("%+v, error %v", v, err)
 	}
 }
 

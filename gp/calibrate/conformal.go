@@ -9,8 +9,7 @@ import (
 // Conformal are the scores of split conformal prediction (Papadopoulos et al. 2002; Lei et al.
 // 2018): how far off a model was on n rows that neither its network nor its posterior nor an
 // earlier calibration has used. A score of a number is |y − μ|/√v, with the mean and the
-// variance of the prediction; that of a class is 1 − p, with the probability of the class that
-// came (Sadinle, Lei and Wasserman 2019).
+// variance of the prediction; those of classes are [Conformal.ClassScores].
 //
 // What [Conformal.Quantile] returns for a level has this guarantee: if the n rows and a new one
 // are exchangeable, such as independent draws from one distribution, then the score of the new
@@ -22,7 +21,9 @@ type Conformal struct {
 	// Link made the probabilities of classes, for which alone the scores are right; "" for
 	// numbers.
 	Link string `json:"link,omitempty"`
-	Rows int    `json:"rows"` // n
+	Sets string `json:"sets,omitempty"` // of classes: APS, or LAC for which "" stands
+	Seed uint64 `json:"seed,omitempty"` // of APS
+	Rows int    `json:"rows"`           // n
 	// Scores [T,n] are those of each target, ascending. Of classes T is 1.
 	Scores []float64 `json:"-"`
 }
@@ -38,11 +39,13 @@ func Numbers(mean, variance, y []float64, targets int) *Conformal {
 }
 
 // Classes returns the scores of n rows of probabilities [n,C], of which the classes labels [n]
-// came.
-func Classes(probs []float64, labels []int, link string) *Conformal {
-	c := &Conformal{Link: link, Rows: len(labels), Scores: make([]float64, len(labels))}
+// came. The sets are LAC or APS; seed is of the latter.
+func Classes(probs []float64, labels []int, link, sets string, seed uint64) *Conformal {
+	c := &Conformal{Link: link, Sets: sets, Seed: seed, Rows: len(labels), Scores: make([]float64, len(labels))}
+	row := make([]float64, len(probs)/max(1, len(labels)))
 	for i, k := range labels {
-		c.Scores[i] = 1 - probs[i*(len(probs)/len(labels))+k]
+		c.ClassScores(row, probs[i*len(row):(i+1)*len(row)])
+		c.Scores[i] = row[k]
 	}
 	return c.sorted()
 }
@@ -61,6 +64,9 @@ func (c *Conformal) of(target int) []float64 {
 
 // Check returns what is wrong with the scores of a number of targets.
 func (c *Conformal) Check(targets int) error {
+	if c.Sets != "" && c.Sets != LAC && c.Sets != APS {
+		return fmt.Errorf("sets %q, expected %q or %q", c.Sets, LAC, APS)
+	}
 	if c.Rows < 1 || len(c.Scores) != c.Rows*targets {
 		return fmt.Errorf("%d conformal scores of %d rows, expected %d for each", len(c.Scores), c.Rows, targets)
 	}

@@ -18,6 +18,7 @@ var Method = gp.Method{
 	Cost:    "The tangent kernel of M points and K reverse passes for each, then for each row of the data, and for each prediction, K derivatives along directions or those of C outputs, whichever are fewer; memory for M² numbers and K·P.",
 	Use:     "Choose it for variances near the data from one pass over them; far away it knows too little.",
 	Source:  "Deng, Zhou and Zhu, Accelerated Linearized Laplace Approximation for Bayesian Deep Learning, NeurIPS 2022",
+	Joint:   true,
 	New:     func() gp.Settings { return new(Settings) },
 	Restore: Restore,
 }

@@ -95,7 +95,7 @@ func (f *fitting) startLayer(ctx context.Context) error {
 	}
 	f.post.start = z
 	if f.first = f.s.LengthScale; f.first == 0 {
-		f.first = lengthScale(f.p.Train.X, rand.New(rand.NewPCG(f.r.Seed, pairStream)))
+		f.first = gp.LengthScale(f.p.Train.X, rand.New(rand.NewPCG(f.r.Seed, pairStream)))
 	}
 	at, err := f.located(ctx, z)
 	if err != nil {

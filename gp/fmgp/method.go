@@ -20,6 +20,7 @@ var Method = gp.Method{
 	Cost:    "One pass of the network over the rows, whose outputs and features are kept; then a step takes M distances for each row of a mini-batch and M³ operations, whatever the network and the number of rows; a prediction takes one pass of the network, M distances and M² operations.",
 	Use:     "Choose it where a fit has to be fast, as for deep networks; on these it tells what lies out of distribution less well than VaLLA.",
 	Source:  "Ortega, Rodríguez Santana and Hernández-Lobato, Fixed-Mean Gaussian Processes for Post-hoc Bayesian Deep Learning, arXiv 2412.04177, 2024",
+	Joint:   true,
 	New:     func() gp.Settings { return new(Settings) },
 	Restore: Restore,
 }

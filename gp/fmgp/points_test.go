@@ -1,7 +1,6 @@
 package fmgp
 
 import (
-	"math"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -81,21 +80,5 @@ func TestLoad(t *testing.T) {
 		fixture.Close(t, dt.String(), graph.Floats(dst), want, 0)
 		wide := append(p.wide(2, 1).Float64s(), p.wide(0, 1).Float64s()...)
 		fixture.Close(t, "in float64", wide, append(append([]float64(nil), want[:9]...), want[10:19]...), 0)
-	}
-}
-
-// TestLengthScale: that of evenly spread rows is known; equal rows have none.
-func TestLengthScale(t *testing.T) {
-	rng := rand.New(rand.NewPCG(1, 1))
-	if got := lengthScale(dense([]float64{0, 0, 3, 4}, 2, 2), rng); got != math.Sqrt(12.5) {
-		t.Errorf("two rows at the distance 5: %g", got)
-	}
-	if got := lengthScale(normal(rng, tensor.Float32, 2000, 40), rng); math.Abs(got/math.Sqrt(40)-1) > 0.03 {
-		t.Errorf("normal rows of 40 inputs: %g, want about √40", got)
-	}
-	for _, x := range []*tensor.Dense{dense([]float64{1, 1, 1}, 3, 1), dense([]float64{1, 2}, 1, 2)} {
-		if got := lengthScale(x, rng); got != 1 {
-			t.Errorf("rows that do not differ: %g", got)
-		}
 	}
 }

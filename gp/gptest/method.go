@@ -79,6 +79,11 @@ func (c MethodCase) check(t *testing.T, p Problem, variant func(gp.Problem) gp.S
 			}
 		})
 	}
+	t.Run("joint", func(t *testing.T) {
+		if _, joint := f.testCase().Posterior.(gp.JointPosterior); joint != c.Method.Joint {
+			t.Errorf("the method says that its posteriors are joint ones: %t, this one is: %t", c.Method.Joint, joint)
+		}
+	})
 	t.Run("posterior", func(t *testing.T) { Check(t, f.testCase()) })
 }
 

@@ -78,6 +78,19 @@ func TestFixtureClassificationFamily(t *testing.T) {
 		}
 		fixture.Close(t, m.name+": probit", gp.ProbitProbs(g).Float64s(), array(t, a, "probit_"+m.name), 1e-9)
 	}
+	testBridge(t, a)
+}
+
+// testBridge: the probabilities of the Laplace bridge, from the fixture's own Gaussians.
+func testBridge(t *testing.T, a fixture.Arrays) {
+	t.Helper()
+	want := array(t, a, "bridge_full")
+	got := make([]float64, len(want))
+	g := gp.Latents{Mean: array(t, a, "g_Xt"), Cov: array(t, a, "f_var_full")}
+	if err := gp.Bridge(got, g, len(g.Cov)/len(g.Mean), 0); err != nil {
+		t.Fatal(err)
+	}
+	fixture.Close(t, "bridge", got, want, 1e-12)
 }
 
 func classificationProblem(t testing.TB, a fixture.Arrays) problem {

@@ -19,6 +19,7 @@ var Method = gp.Method{
 	Cost:    "A fit is one pass over the data. With P weights, N rows and C outputs, full takes memory for min(P, N·C)² numbers and time proportional to min(P, N·C)³; kfac and diag take little more time and memory than the network.",
 	Use:     "Choose full if the network has a few thousand weights or the data have a few thousand rows, and otherwise the last layer or kfac.",
 	Source:  "Immer, Korzepa and Bauer 2021, Improving predictions of Bayesian neural nets via local linearization; Ritter, Botev and Barber 2018, A scalable Laplace approximation for neural networks",
+	Joint:   true,
 
 	New: func() gp.Settings { return new(Settings) },
 	Restore: func(ctx context.Context, net layers.Network, l likelihood.Likelihood, s gp.Saved) (gp.Stored, error) {

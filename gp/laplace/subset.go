@@ -19,6 +19,7 @@ var SubsetMethod = gp.Method{
 	Cost:    "Memory for min(P, points·C)² numbers and time for its cube, whatever the number of rows.",
 	Use:     "Choose it as a baseline; it ignores all rows but the subset.",
 	Source:  "Immer, Korzepa and Bauer 2021, Improving predictions of Bayesian neural nets via local linearization",
+	Joint:   true,
 
 	New: func() gp.Settings { return new(SubsetSettings) },
 	Restore: func(ctx context.Context, net layers.Network, l likelihood.Likelihood, s gp.Saved) (gp.Stored, error) {

@@ -22,6 +22,7 @@ import (
 	"github.com/go-valla/valla/internal/settings"
 	"github.com/go-valla/valla/internal/testmethod"
 	"github.com/go-valla/valla/train/mfvi"
+	"github.com/go-valla/valla/train/sngp"
 )
 
 // table has the methods, the default first.
@@ -37,6 +38,7 @@ var table = []gp.Method{
 	gapa.Method,
 	sum.Method,
 	mfvi.Method,
+	sngp.Method,
 }
 
 // Default is the name of the method that is fitted where none is named.

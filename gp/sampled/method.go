@@ -18,6 +18,7 @@ var Method = gp.Method{
 	Cost:    "Some hundred passes over the data, each a forward and a reverse derivative for each sample; memory for some ten times S·P numbers; a prediction takes S derivatives.",
 	Use:     "Choose it for the covariances of full LLA, with the error of S samples, where its matrices are too large.",
 	Source:  "Antorán, Padhy, Barbano, Nalisnick, Janz and Hernández-Lobato 2023, Sampling-based inference for large linear models, with application to linearised Laplace",
+	Joint:   true,
 	New:     func() gp.Settings { return new(Settings) },
 	Restore: Restore,
 }

@@ -19,6 +19,7 @@ var Method = gp.Method{
 	Cost:    "The tangent kernel between all rows and M points for each of C outputs, M² numbers and time for M³ for each of them; with joint outputs (M·C)² and (M·C)³.",
 	Use:     "Choose it where rows arrive later, or for error bars that grow away from the data from one pass over them.",
 	Source:  "Scannell, Mereu, Chang, Tamir, Pajarinen and Solin, Function-space Parameterization of Neural Networks for Sequential Learning, ICLR 2024",
+	Joint:   true,
 	New:     func() gp.Settings { return new(Settings) },
 	Restore: Restore,
 }

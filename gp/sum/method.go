@@ -74,6 +74,16 @@ func (s *Settings) Fit(ctx context.Context, p gp.Problem, r gp.Run) (*gp.Fitted,
 	return s.fitted(v, g, by), nil
 }
 
+// vallaShare is the part of the work that the fit of VaLLA is, as the progress counts it.
+const vallaShare = 0.7
+
+// Estimate implements gp.Estimator: it is VaLLA's, with the rest as the progress counts it.
+func (s *Settings) Estimate(ctx context.Context, p gp.Problem, r gp.Run) (gp.Estimate, error) {
+	e, err := s.Settings.Estimate(ctx, p, r)
+	e.Seconds /= vallaShare
+	return e, err
+}
+
 // phase is a run whose progress goes from one part of 1,000 to another.
 func phase(r gp.Run, from, to int) gp.Run {
 	if report := r.OnProgress; report != nil {

@@ -180,6 +180,8 @@ func (c *Classification) fillProbs(ctx context.Context, g gp.Latents, o PredictO
 		copy(p.Probs, g.Probs)
 	case Probit:
 		gp.Probit(p.Probs, g, c.Size())
+	case Bridge:
+		return gp.Bridge(p.Probs, g, c.Size(), o.First)
 	case MonteCarlo:
 		if o.Samples < 0 {
 			return settings.Errorf("%d samples, expected a positive number", o.Samples)
@@ -190,7 +192,7 @@ func (c *Classification) fillProbs(ctx context.Context, g gp.Latents, o PredictO
 		}
 		copy(p.Probs, probs.Float64s())
 	default:
-		return settings.Errorf("link %q, expected %q, %q or %q", o.Link, Probit, MonteCarlo, Own)
+		return settings.Errorf("link %q, expected %q, %q, %q or %q", o.Link, Probit, MonteCarlo, Bridge, Own)
 	}
 	return nil
 }

@@ -71,6 +71,7 @@ type Link string
 const (
 	Probit     Link = "probit" // gp.ProbitProbs; the default, unless the posterior has Own
 	MonteCarlo Link = "mc"     // the mean of softmax over samples, gp.MonteCarloProbs
+	Bridge     Link = "bridge" // the Laplace bridge, gp.Bridge
 	Own        Link = "own"    // gp.Gaussian.Probs, which only some posteriors have
 )
 

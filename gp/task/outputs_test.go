@@ -279,7 +279,7 @@ func TestLinks(t *testing.T) {
 	if few, err := c.Predict(t.Context(), g, 0, PredictOptions{Link: MonteCarlo, Seed: 3, Samples: 7}); err != nil || slices.Equal(few.Probs, mc.Probs) {
 		t.Errorf("7 samples give what %d give, error %v", gp.Samples, err)
 	}
-	for want, o := range map[string]PredictOptions{`link "softmax", expected "probit", "mc" or "own"`: {Link: "softmax"}, "-3 samples": {Link: MonteCarlo, Samples: -3}} {
+	for want, o := range map[string]PredictOptions{`link "softmax", expected "probit", "mc", "bridge" or "own"`: {Link: "softmax"}, "-3 samples": {Link: MonteCarlo, Samples: -3}} {
 		_, err := c.Predict(t.Context(), g, 0, o)
 		if oneLine(t, err, want); !errors.Is(err, settings.ErrSetting) {
 			t.Errorf("error %v", err)

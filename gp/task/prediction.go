@@ -109,11 +109,12 @@ func (p *Prediction) Sets(level float64) ([][]int, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := make([][]int, 0, p.N())
+	out, scores := make([][]int, 0, p.N()), make([]float64, len(p.Classes))
 	for row := range slices.Chunk(p.Probs, len(p.Classes)) {
+		p.Conformal.ClassScores(scores, row)
 		set := []int{}
-		for k, v := range row {
-			if 1-v <= q[0] {
+		for k, score := range scores {
+			if score <= q[0] {
 				set = append(set, k)
 			}
 		}

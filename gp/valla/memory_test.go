@@ -170,6 +170,11 @@ func TestPredictionMemory(t *testing.T) {
 			t.Fatalf("covariance %d is %v, want %v", i, got.Cov.Float64s()[i], v)
 		}
 	}
+	p = valla.NewPosterior(f.Net, f.Layer)
+	p.Prefer(1 << 20) // as the default, which a single input may exceed
+	if one, err := p.Predict(t.Context(), x); err != nil || math.Abs(one.Cov.Float64s()[0]/want.Cov.Float64s()[0]-1) > 1e-3 {
+		t.Errorf("an input beyond the default: error %v", err)
+	}
 	p.LimitMemory(1 << 20)
 	var refused *graph.MemoryError
 	if _, err := p.Predict(t.Context(), x); !errors.As(err, &refused) {

@@ -2,6 +2,7 @@ package valla
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -20,6 +21,7 @@ type Posterior struct {
 	net   layers.Network
 	layer *Layer
 	limit int64 // bytes
+	firm  bool  // the limit holds for a single input, too
 
 	f       *graph.Batched // mean, κ̂ and k̂; compiled for the first inputs' shape
 	wide    *graph.Batched // κ̂ and k̂ in float64, for rows where float32 is not enough
@@ -47,7 +49,8 @@ var (
 // number is divided by a whole number.
 const PredictBatch = 100
 
-// defaultLimit is the memory in bytes that predictions may take.
+// defaultLimit is the memory in bytes that predictions may take. A single input may take more, if
+// the machine has it.
 const defaultLimit = 1 << 30
 
 // NewPosterior returns the posterior of a layer on a network.
@@ -55,8 +58,9 @@ func NewPosterior(net layers.Network, layer *Layer) *Posterior {
 	return &Posterior{net: net, layer: layer, limit: defaultLimit}
 }
 
-// LimitMemory sets the largest number of bytes that predictions may take. The default is 1 GiB.
-func (p *Posterior) LimitMemory(bytes int64) { p.limit, p.f, p.wide = bytes, nil, nil }
+// LimitMemory sets the largest number of bytes that predictions may take. The default is 1 GiB, or
+// what a single input takes where that is more.
+func (p *Posterior) LimitMemory(bytes int64) { p.limit, p.firm, p.f, p.wide = bytes, true, nil, nil }
 
 // Refresh makes the next prediction see changed parameters of layer and network.
 func (p *Posterior) Refresh() {
@@ -191,6 +195,9 @@ func (p *Posterior) batched(builder func() *graph.Builder, shape tensor.Shape, w
 		}
 		return int64(bytes), err
 	})
+	if beyond := (*graph.MemoryError)(nil); !p.firm && errors.As(err, &beyond) {
+		err = graph.CheckMemory("a prediction", beyond.Need) // of one input, which was tried last
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -20,6 +20,7 @@ var Method = gp.Method{
 	Cost:    "A step of the fit takes the network's Jacobians at a mini-batch and at M inducing points, and M³ operations; a prediction takes the Jacobians at the input and M² operations, whatever the number of training rows.",
 	Use:     "Start with this method: it works for any network and any number of rows, and its predictions are fast.",
 	Source:  "Ortega, Rodríguez Santana and Hernández-Lobato, Variational Linearized Laplace Approximation for Bayesian Deep Learning, ICML 2024",
+	Joint:   true,
 	New:     func() gp.Settings { return &Settings{} },
 	Restore: Restore,
 }

@@ -44,6 +44,6 @@ func (p *Posterior) Update(ctx context.Context, more gp.Problem, r gp.Run) (gp.S
 	}
 	q := NewPosterior(p.net, l)
 	q.additive, q.start = true, p.start
-	q.LimitMemory(limit)
+	q.limit, q.firm = limit, p.firm || r.Memory > 0
 	return q, nil
 }

@@ -152,7 +152,7 @@ func (p *Page) summarize(s subject, network candidate) error {
 		return err
 	}
 	n := float64(len(values))
-	spread := 1.96 * math.Sqrt(s.level*(1-s.level)/n)
+	spread := 1.96 * math.Sqrt(s.level*(1-s.level)/float64(s.set.N())) // the targets of a row may go together
 	kind, holds := "intervals", "targets"
 	if s.is.p.Classes != nil {
 		kind, holds = fmt.Sprintf("sets, of %.2f classes on average,", size), "classes"
@@ -161,6 +161,9 @@ func (p *Page) summarize(s subject, network candidate) error {
 		100*s.level, kind, 100*float64(inside)/n, holds, 100*max(0, s.level-spread), 100*min(1, s.level+spread)))
 	return nil
 }
+
+// matters is the least difference of two NLLs that is worth a word.
+const matters = 0.001
 
 // compare says which of two models has the smaller NLL, from those of the same rows.
 func compare(model, network []float64, name string) string {
@@ -175,10 +178,12 @@ func compare(model, network []float64, name string) string {
 	err := math.Sqrt(max(0, squares/n-mean*mean) / max(1, n-1))
 	verdict := "that is no clear difference"
 	switch {
+	case math.Abs(mean) < matters:
+		verdict = "that is next to nothing"
 	case mean < -2*err:
 		verdict = "the error bars help"
 	case mean > 2*err:
-		verdict = "the error bars are worse than those of the network's residual alone"
+		verdict = "the error bars are worse than none"
 	}
 	return fmt.Sprintf("The mean negative log-likelihood (NLL) of a row is %.4f with %s and %.4f with the network alone. The difference is %.2g ± %.2g (standard error): %s.",
 		of, name, alone, mean, err, verdict)

@@ -220,8 +220,9 @@ func TestCompare(t *testing.T) {
 	flat := []float64{1, 1, 1, 1}
 	for want, model := range map[string][]float64{
 		"the error bars help":      {0.5, 0.4, 0.5, 0.4},
-		"no clear difference":      {0.5, 1.5, 0.8, 1.2},
+		"no clear difference":      {0.5, 1.7, 0.8, 1.2},
 		"the error bars are worse": {1.5, 1.4, 1.5, 1.4},
+		"next to nothing":          {1.0001, 1.0001, 1.0001, 1.0001},
 	} {
 		if got := compare(model, flat, "M"); !strings.Contains(got, want) {
 			t.Errorf("%v: %s", model, got)

@@ -3,6 +3,7 @@ package assess
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/go-valla/valla"
 	"github.com/go-valla/valla/data"
@@ -52,7 +53,7 @@ func candidates(ctx context.Context, m *valla.Model, set *data.Set, o valla.Pred
 			return nil, nil, ctx.Err()
 		}
 		if err != nil {
-			notes = append(notes, fmt.Sprintf("%s has no temperature: %v.", model, err))
+			notes = append(notes, fmt.Sprintf("%s has no temperature: %s.", model, strings.TrimPrefix(err.Error(), "calibrate: ")))
 			continue
 		}
 		if list, err = add(list, m, model.String()+" + temperature", p, y); err != nil {

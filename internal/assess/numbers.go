@@ -15,6 +15,8 @@ const (
 	maxDots = 600
 	// groups is into how many of equal size rows are divided by their standard deviation.
 	groups = 10
+	// leastToBin is how many rows there must be to divide them.
+	leastToBin = 50
 	// worst is how many rows are listed.
 	worst = 10
 	// maxInputs is how many inputs of a row are listed.
@@ -103,11 +105,14 @@ func (s subject) residuals(t int) Figure {
 	bar := func(k float64) figure.Series {
 		return figure.Series{Name: fmt.Sprintf("%g standard deviations", k), X: []float64{low, high}, Y: []float64{k * low, k * high}}
 	}
-	rms := binned(mean, std, y)
-	rms.Name = "root mean square of a tenth of the rows"
-	caption := "Each point is a row" + sampled(len(y)) + ". Where the error bars are right, two of three points lie below the line of 1, and the root mean squares of rows with similar deviations follow that line: rows with large deviations have large residuals."
+	lines := []figure.Series{bar(1), bar(2)}
+	caption := "Each point is a row" + sampled(len(y)) + ". Where the error bars are right, two of three points lie below the line of 1."
+	if len(y) >= leastToBin {
+		lines = append(lines, binned(mean, std, y))
+		caption += " The root mean squares of rows with similar deviations then follow that line: rows with large deviations have large residuals."
+	}
 	return Figure{"Are the residuals large where the error bars are?", caption,
-		figure.Cloud(figure.Axes{X: "standard deviation", Y: "size of the residual", Zero: true}, dots, []figure.Series{rms, bar(1), bar(2)})}
+		figure.Cloud(figure.Axes{X: "standard deviation", Y: "size of the residual", Zero: true}, dots, lines)}
 }
 
 // sampled says so where not all rows are drawn.
@@ -120,7 +125,8 @@ func sampled(n int) string {
 
 // binned returns the root mean squares of residuals against those of standard deviations, in
 // groups of equal size.
-func binned(mean, std, y []float64) (out figure.Series) {
+func binned(mean, std, y []float64) figure.Series {
+	out := figure.Series{Name: "root mean square of a tenth of the rows"}
 	order := ascending(std)
 	size := max(1, (len(order)+groups-1)/groups)
 	for part := range slices.Chunk(order, size) {

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -76,13 +77,15 @@ func curve(t *testing.T, net layers.Network, norm image.Normalize, how, checkpoi
 	if err != nil {
 		t.Fatal(err)
 	}
-	n := sets.Train.N
+	all := *sets.Train // with the images that other fits keep for validation
+	all.N, all.Pixels, all.Labels = all.N+sets.Validation.N, slices.Concat(all.Pixels, sets.Validation.Pixels), slices.Concat(all.Labels, sets.Validation.Labels)
+	n := all.N
 	y := tensor.New(tensor.Of(tensor.Float32), tensor.WithShape(n, 10))
-	for i, k := range sets.Train.Labels {
+	for i, k := range all.Labels {
 		y.Float32s()[i*10+int(k)] = 1
 	}
 	p := gp.Problem{Net: net, Likelihood: likelihood.Softmax{}, Train: gp.Examples{X: tensor.New(tensor.Of(tensor.Float32), tensor.WithShape(n, 3, 32, 32)), Y: y}}
-	p.Augmented = moved{sets.Train, augment.New[float32](1, norm, augment.CIFAR()...)}
+	p.Augmented = moved{&all, augment.New[float32](1, norm, augment.CIFAR()...)}
 	s, err := (&Settings{Estimator: how, Augment: true}).complete(p)
 	if err != nil {
 		t.Fatal(err)

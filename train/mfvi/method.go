@@ -18,6 +18,7 @@ var Method = gp.Method{
 	Cost:    "A step takes about twice the time of one of the network's training, and parameters and momentum twice the memory; a prediction takes K passes of the network.",
 	Use:     "Choose it to compare with the literature; with the published settings it is further training at a small step, and the standard deviations stay where they start.",
 	Source:  "Deng and Zhu, BayesAdapter: Being Bayesian, Inexpensively and Reliably, via Bayesian Fine-tuning, ACML 2023",
+	Joint:   true,
 	New:     func() gp.Settings { return new(Settings) },
 	Restore: Restore,
 }

@@ -51,8 +51,7 @@ func (w *writer) delta(p *graph.Param) *graph.Node {
 	return w.b.Mul(w.sigma[p], w.draw(name, false, true, p.Value.Shape()...))
 }
 
-// forward writes the outputs of a network in training. Layers whose weights are drawn in none
-// of the ways for single examples have one draw for the mini-batch.
+// forward writes the outputs of a network in training.
 func (w *writer) forward(net layers.Network, x *graph.Node) (*graph.Node, []layers.Update) {
 	if w.b.Err() != nil {
 		return nil, nil
@@ -75,6 +74,12 @@ func (w *writer) forward(net layers.Network, x *graph.Node) (*graph.Node, []laye
 		}
 		return w.b.Add(y, x), updates
 	}
+	return w.layer(net, x)
+}
+
+// layer is forward for what is no list of layers. Weights of other layers than dense ones,
+// convolutions and batch norm are drawn once for the mini-batch, whatever the way.
+func (w *writer) layer(net layers.Network, x *graph.Node) (*graph.Node, []layers.Update) {
 	if w.how != single && w.how != none {
 		switch n := net.(type) {
 		case layers.BatchNorm:

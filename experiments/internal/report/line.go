@@ -120,6 +120,9 @@ func (l *line) add(c *result.Cell, probs string, exact *result.Band) {
 	if c.Facts.PriorStd != 0 {
 		put("σ₀", float64(c.Facts.PriorStd))
 	}
+	if v, ok := c.Facts.Found["largest change of ψ"]; ok {
+		put("Δψ", float64(v))
+	}
 	if exact != nil && c.Curves.Band != nil && !isExact(c) {
 		put("Δσ", result.StdError(exact, c.Curves.Band))
 	}

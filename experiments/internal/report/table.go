@@ -24,7 +24,7 @@ var metrics = []metric{
 }
 
 // costs lists what a fit found and took, in a table of its own.
-var costs = []metric{{"σ₀", 4, 0}, {"fit, s", 1, 0}, {"CPU, s", 1, 0}, {"peak, MiB", 0, 0}, {"predict, s", 1, 0}}
+var costs = []metric{{"σ₀", 4, 0}, {"Δψ", 6, 0}, {"fit, s", 1, 0}, {"CPU, s", 1, 0}, {"peak, MiB", 0, 0}, {"predict, s", 1, 0}}
 
 // Sources of numbers.
 const (

@@ -129,6 +129,8 @@ type Facts struct {
 	Best     int    `json:"best,omitempty"`      // steps before the state that was kept
 	Stopped  string `json:"stopped,omitempty"`   // see train.Stopped
 	Note     string `json:"note,omitempty"`
+
+	Found map[string]Number `json:"found,omitempty"` // what the method found besides, by name
 }
 
 // Point is one validation of a fit.

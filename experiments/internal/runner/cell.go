@@ -177,6 +177,15 @@ func facts(r gp.Record) result.Facts {
 	}
 	if res := r.Result; res != nil {
 		f.Steps, f.Best, f.Stopped = res.Iterations, res.BestIteration, string(res.Stopped)
+		if res.KeptLast {
+			f.Best = res.Iterations
+		}
+	}
+	for _, v := range r.Facts {
+		if f.Found == nil {
+			f.Found = map[string]result.Number{}
+		}
+		f.Found[v.Name] = result.Number(v.Value)
 	}
 	return f
 }

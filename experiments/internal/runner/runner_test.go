@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -154,7 +155,7 @@ func TestResume(t *testing.T) {
 		}
 		cells, fresh := run(t, open(t, long), o)
 		for name, w := range whole {
-			if got := cells[name]; fmt.Sprint(got.Scores) != fmt.Sprint(w.Scores) || got.Facts != w.Facts {
+			if got := cells[name]; fmt.Sprint(got.Scores) != fmt.Sprint(w.Scores) || !reflect.DeepEqual(got.Facts, w.Facts) {
 				t.Errorf("%s, interrupted in %s: %v %+v, in one %v %+v", name, c.row, got.Scores, got.Facts, w.Scores, w.Facts)
 			}
 		}

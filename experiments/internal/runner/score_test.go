@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -80,13 +81,19 @@ func TestFacts(t *testing.T) {
 	r := gp.Record{PriorStds: []float64{0.5, 2}, Result: &train.Result{
 		Iterations: 9, BestIteration: 6, Stopped: train.Early, History: []train.Record{{Iteration: 3, Loss: math.NaN(), Validation: 2, Seconds: 1}},
 	}}
-	if got := facts(r); got != (result.Facts{PriorStd: 0.5, Steps: 9, Best: 6, Stopped: string(train.Early)}) {
+	want := result.Facts{PriorStd: 0.5, Steps: 9, Best: 6, Stopped: string(train.Early)}
+	if got := facts(r); !reflect.DeepEqual(got, want) {
 		t.Errorf("facts %+v", got)
+	}
+	last := *r.Result
+	last.KeptLast, want.Best, want.Found = true, 9, map[string]result.Number{"jitter": 0.25}
+	if got := facts(gp.Record{PriorStds: r.PriorStds, Result: &last, Facts: []gp.Fact{{Name: "jitter", Value: 0.25}}}); !reflect.DeepEqual(got, want) {
+		t.Errorf("facts %+v of a fit that keeps its last state", got)
 	}
 	if h := history(r); len(h) != 1 || h[0].Step != 3 || h[0].Validation != 2 || h[0].Seconds != 1 || !math.IsNaN(float64(h[0].Loss)) {
 		t.Errorf("history %+v", h)
 	}
-	if got, h := facts(gp.Record{}), history(gp.Record{}); got != (result.Facts{}) || h != nil {
+	if got, h := facts(gp.Record{}), history(gp.Record{}); !reflect.DeepEqual(got, result.Facts{}) || h != nil {
 		t.Errorf("facts %+v and history %v of an empty record", got, h)
 	}
 }

@@ -90,7 +90,7 @@ func TestEmbeddedLabels(t *testing.T) {
 			want := slices.Concat(large, natural)
 			if strings.HasSuffix(name, "mnist") {
 				after := slices.Index(natural, "GAPA") + 1
-				want = slices.Concat(large, []string{"Sampled LLA CG"}, natural[:after], []string{"MF-VI", "MF-VI, no noise"}, natural[after:])
+				want = slices.Concat(large, []string{"Sampled LLA CG"}, natural[:after], []string{"MF-VI", "MF-VI, no noise", "SNGP", "SNGP, bound 0.95"}, natural[after:])
 			}
 			if got := labels(t, name, profile, name); !slices.Equal(got, want) {
 				t.Errorf("%s %s: %q", name, profile, got)
@@ -98,7 +98,7 @@ func TestEmbeddedLabels(t *testing.T) {
 		}
 	}
 	for _, c := range []struct{ name, profile, data, want string }{
-		{"cifar10", "full", "cifar10", "MAP|LLA last-layer|LLA last-layer KFAC|LLA Diag|LLA KFAC|ELLA|Sampled LLA|FMGP 20|FMGP 20, median length|GAPA|MF-VI|MF-VI, no noise|GP-Subset|VaLLA 100 natural|VaLLA 100 + GAPA|VaLLA"},
+		{"cifar10", "full", "cifar10", "MAP|LLA last-layer|LLA last-layer KFAC|LLA Diag|LLA KFAC|ELLA|Sampled LLA|FMGP 20|FMGP 20, median length|GAPA|MF-VI|MF-VI, no noise|SNGP|SNGP, 250 epochs|GP-Subset|VaLLA 100 natural|VaLLA 100 + GAPA|VaLLA"},
 		{"cifar10", "quick", "cifar10", "MAP|LLA last-layer|LLA last-layer KFAC|FMGP 20|VaLLA 100 natural"},
 		{"uci", "full", "yacht", "MAP|LLA|LLA last-layer|LLA KFAC|LLA Diag|ELLA|Sampled LLA|MoE LLA|FMGP 100|SFR-NN|SFR|GAPA|VaLLA 100|VaLLA 100 natural|VaLLA 100 + GAPA"},
 		{"toy", "quick", "toy1d", "MAP|LLA|LLA last-layer|LLA KFAC|LLA Diag|ELLA 5|ELLA 10|ELLA 20|Sampled LLA|MoE LLA|FMGP 10|SFR-NN 5|SFR-NN 10|SFR-NN 20|GAPA|VaLLA 5|VaLLA 10|VaLLA 20"},

@@ -1,0 +1,61 @@
+package calibrate
+
+import (
+	"cmp"
+	"encoding/binary"
+	"hash/fnv"
+	"math"
+	"math/rand/v2"
+	"slices"
+)
+
+// Kinds of sets of classes, see [Conformal.ClassScores].
+const (
+	LAC = "lac" // the smallest sets on average; hard rows may have none or few classes
+	APS = "aps" // larger sets, which grow where the classes are hard to tell
+)
+
+// ClassScores writes the scores of all classes of a row of probabilities [C] to dst [C]. The
+// set of the row at a level has the classes whose scores are at most the [Conformal.Quantile].
+//
+// The score of [LAC] is 1 − p_c (Sadinle, Lei and Wasserman 2019). That of [APS] is the
+// probability of all classes that are more probable than c, plus U p_c (Romano, Sesia and Candès
+// 2020); of equal probabilities the first class comes first. U is uniform from 0 to 1 and the
+// same for the classes of a row. It is a function of the seed and of the logarithms of the
+// probabilities, rounded to 1/64: so a row has the same set wherever it stands and with whatever
+// other rows it is computed, and scores are exchangeable where rows are.
+func (c *Conformal) ClassScores(dst, probs []float64) {
+	if c.Sets == APS {
+		AdaptiveScores(dst, probs, uniform(c.Seed, probs))
+		return
+	}
+	for k, p := range probs {
+		dst[k] = 1 - p
+	}
+}
+
+// AdaptiveScores writes the scores of [APS] for a row of probabilities [C] to dst [C], with u in
+// the place of U.
+func AdaptiveScores(dst, probs []float64, u float64) {
+	order := make([]int, len(probs))
+	for k := range order {
+		order[k] = k
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(probs[b], probs[a]) })
+	before := 0.0
+	for _, k := range order {
+		dst[k] = before + u*probs[k]
+		before += probs[k]
+	}
+}
+
+// uniform returns the U of a row.
+func uniform(seed uint64, probs []float64) float64 {
+	h := fnv.New64a()
+	var b [8]byte
+	for _, p := range probs {
+		binary.LittleEndian.PutUint64(b[:], uint64(int64(math.Round(64*math.Log(max(p, math.SmallestNonzeroFloat64))))))
+		h.Write(b[:])
+	}
+	return rand.New(rand.NewPCG(seed, h.Sum64())).Float64()
+}

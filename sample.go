@@ -1,0 +1,112 @@
+package valla
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"gorgonia.org/tensor"
+
+	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/method"
+	"github.com/go-valla/valla/gp/task"
+	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/settings"
+)
+
+// SampleOptions say what [Model.Sample] draws.
+type SampleOptions struct {
+	Samples int    // how many functions; at least 1
+	Noise   bool   // with numbers: targets, which scatter around the function, instead of the function
+	Seed    uint64 // same seed, same samples
+}
+
+// Sample draws functions from the posterior and returns their values at all rows of x [N,…]
+// together: [S,N,T] for T numbers, in the units of the data, and the class probabilities [S,N,C] of
+// each function for classes. Values with the same first index belong to one function, so that sums,
+// differences and maxima over rows can be taken of them. A temperature or a vector of a calibration
+// counts, conformal intervals do not.
+//
+// It needs a posterior that knows the covariance between rows, as those of the methods do whose
+// [gp.Method] is Joint, and memory for two matrices of (N·C)² numbers; where there is too little the
+// error is a *graph.MemoryError.
+func (m *Model) Sample(ctx context.Context, x *tensor.Dense, o SampleOptions) (*tensor.Dense, error) {
+	out, err := m.sample(ctx, x, o)
+	if err != nil {
+		return nil, fmt.Errorf("sample: %w", err)
+	}
+	return out, nil
+}
+
+func (m *Model) sample(ctx context.Context, x *tensor.Dense, o SampleOptions) (*tensor.Dense, error) {
+	_, classes := m.Task.Outputs.(*task.Classification)
+	if o.Samples < 1 {
+		return nil, settings.Errorf("%d samples, expected at least one", o.Samples)
+	}
+	if o.Noise && classes {
+		return nil, settings.Errorf("samples with noise of classes, which have none")
+	}
+	p, err := m.joint()
+	if err != nil {
+		return nil, err
+	}
+	in, err := m.Task.Inputs.Apply(x, m.Dtype())
+	if err != nil {
+		return nil, err
+	}
+	n, c := in.Shape()[0], m.Task.Outputs.Size()
+	size := int64(n) * int64(c)
+	if err := graph.CheckMemory(fmt.Sprintf("the covariance of %d rows", n), 16*size*(size+int64(o.Samples))); err != nil {
+		return nil, err
+	}
+	rng := newRand(o.Seed, sampleStream)
+	drawn, err := gp.Sample(ctx, p, in, o.Samples, rng)
+	if err != nil {
+		return nil, err
+	}
+	if f := drawn.Float64s(); o.Noise {
+		std := math.Sqrt(m.NoiseVariance())
+		for i := range f {
+			f[i] += std * rng.NormFloat64()
+		}
+	}
+	return m.sampled(drawn.Float64s(), o.Samples, n, c), nil
+}
+
+// sampled turns values [S,N,C] of the network's outputs into the units of the data, or into
+// probabilities.
+func (m *Model) sampled(f []float64, shape ...int) *tensor.Dense {
+	c := shape[2]
+	if _, classes := m.Task.Outputs.(*task.Classification); classes {
+		for row := range slices.Chunk(f, c) {
+			gp.Softmax(row)
+		}
+		return tensor.New(tensor.WithShape(shape...), tensor.WithBacking(f))
+	}
+	values := m.Task.Outputs.Decode(tensor.New(tensor.WithShape(len(f)/c, c), tensor.WithBacking(f)))
+	return tensor.New(tensor.WithShape(shape...), tensor.WithBacking(values.Float64s()))
+}
+
+// joint returns the joint distribution of the network's outputs.
+func (m *Model) joint() (gp.JointPosterior, error) {
+	var can []string
+	for _, how := range method.All() {
+		if how.Joint {
+			can = append(can, how.Name)
+		}
+	}
+	expected := "expected a posterior of one of the methods " + strings.Join(can, ", ")
+	if m.Posterior == nil {
+		return nil, settings.Errorf("a network without a posterior has no functions to draw: %s", expected)
+	}
+	p, ok := m.Posterior.Stored.(gp.JointPosterior)
+	if !ok {
+		return nil, settings.Errorf("%s does not know the covariance between rows, which samples of functions need: %s", m.Posterior, expected)
+	}
+	if by := m.affine(); by.Mean != nil {
+		return gp.ScaledJoint{JointPosterior: p, By: by}, nil
+	}
+	return p, nil
+}

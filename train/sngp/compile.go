@@ -1,0 +1,57 @@
+package sngp
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/graph"
+)
+
+var _ gp.Compiler = (*Posterior)(nil)
+
+// Compile implements gp.Compiler.
+func (p *Posterior) Compile(shape []int, size int, limit int64) (gp.Compiled, error) {
+	if !slices.Equal(shape, p.net.input) {
+		return nil, fmt.Errorf("sngp: inputs of shape %v, expected %v", shape, p.net.input)
+	}
+	b := graph.NewBuilder(p.net.dt)
+	x := b.Input("x", append([]int{size}, shape...)...)
+	f, err := graph.NewBatchWithin(limit, b, x, p.write(b, x)...)
+	if err != nil {
+		return nil, fmt.Errorf("sngp: %w", err)
+	}
+	return &compiled{p: p, latent: f, scratch: p.scratch(size), phi: make([]float64, 0, size*p.head.Size())}, nil
+}
+
+// compiled is the gp.Compiled of a Posterior.
+type compiled struct {
+	p      *Posterior
+	latent *graph.Batch
+	phi    []float64 // [n,m]
+	scratch
+}
+
+// Bytes implements gp.Compiled.
+func (c *compiled) Bytes() int64 {
+	return int64(c.latent.Bytes() + 8*(cap(c.phi)+len(c.roots)+len(c.link)+len(c.draws)))
+}
+
+// Latents implements gp.Compiled.
+func (c *compiled) Latents(_ context.Context, x []float64, g *gp.Latents) error {
+	out, err := c.latent.Run(x)
+	if err != nil {
+		return fmt.Errorf("sngp: %w", err)
+	}
+	n := len(x) / c.latent.Width()
+	g.Resize(n, c.p.cov.Outputs, false)
+	g.SetMean(out[1])
+	c.phi = widen(c.phi[:0], out[0], n)
+	c.p.cov.fill(g.Cov, c.phi, c.roots)
+	if c.p.probs != nil {
+		g.ResizeProbs()
+		c.p.probs.fill(g.Probs, g.Mean, g.Cov, c.draws, c.link, c.p.cov.Outputs)
+	}
+	return nil
+}

@@ -1,0 +1,258 @@
+package sngp
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/likelihood"
+	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/settings"
+	"github.com/go-valla/valla/layers"
+	"github.com/go-valla/valla/train"
+)
+
+const (
+	// checkpointEvery are the steps between two checkpoints.
+	checkpointEvery = 250
+	// headStream, powerStream and scaleStream are random streams of a seed.
+	headStream  = 12
+	powerStream = 13
+	scaleStream = 14
+)
+
+// Fit implements gp.Settings.
+func (s *Settings) Fit(ctx context.Context, p gp.Problem, r gp.Run) (*gp.Fitted, error) {
+	if err := p.Check(); err != nil {
+		return nil, err
+	}
+	f := &fitting{p: p, r: r}
+	var err error
+	if f.s, err = s.complete(p); err != nil {
+		return nil, err
+	}
+	if err := f.start(ctx); err != nil {
+		return nil, err
+	}
+	obj, err := f.objective()
+	if err != nil {
+		return nil, err
+	}
+	res, err := train.Run(ctx, obj, f.config())
+	if err != nil && (res == nil || res.Stopped != train.Interrupted) {
+		return nil, err
+	}
+	if failed := f.finish(context.WithoutCancel(ctx)); failed != nil {
+		return nil, failed
+	}
+	return f.fitted(res), err
+}
+
+// fitting is the state of one fit.
+type fitting struct {
+	p gp.Problem
+	r gp.Run
+	s Settings // complete
+
+	raw     *layers.Copy // of the hidden layers: what is trained, before it is divided
+	bounded []*bounded
+	average *graph.Param // the moving average of φᵀφ, [m,m]; nil without
+	post    *Posterior
+
+	before []float64 // the norms of the bounded layers before the first step
+	divide *divider
+}
+
+// classes says whether the outputs are classes.
+func (f *fitting) classes() bool {
+	_, numbers := f.p.Likelihood.(likelihood.Gaussian)
+	return !numbers
+}
+
+// start makes the network, the head and the posterior as they are before the first step.
+func (f *fitting) start(ctx context.Context) error {
+	net, err := newNetwork(f.p.Net, f.p.Train.X.Shape()[1:])
+	if err != nil {
+		return err
+	}
+	if net.output != f.p.Outputs() {
+		return fmt.Errorf("sngp: the network has %d outputs, the targets need %d", net.output, f.p.Outputs())
+	}
+	f.raw = layers.NewCopy(net.hidden)
+	f.post = &Posterior{net: net, weights: layers.NewCopy(net.hidden), limit: cmp.Or(f.r.Memory/4, defaultMemory)}
+	f.post.cov = &Covariance{Form: f.s.Covariance, Ridge: f.s.Ridge, Features: f.s.Features, Outputs: net.output}
+	if _, err := f.post.cov.size(f.r.Memory); err != nil {
+		return err
+	}
+	if err := f.startLayers(net); err != nil {
+		return fmt.Errorf("sngp: power iteration: %w", err)
+	}
+	if err := f.refresh(); err != nil {
+		return err
+	}
+	f.before = f.divide.norms()
+	return f.startHead(ctx)
+}
+
+// startLayers finds the layers that are divided, their norms and, unless it is given, their bound.
+func (f *fitting) startLayers(net *network) (err error) {
+	if f.s.Spectral == spectralNone {
+		return nil
+	}
+	rng := rand.New(rand.NewPCG(f.r.Seed, powerStream))
+	if f.bounded, err = boundLayers(net, f.raw.Params(), f.s.spectral(), f.s.NormLayers == topLayers, rng); err != nil {
+		return err
+	}
+	if len(f.bounded) == 0 {
+		return nil // the last layer is the only one
+	}
+	if err := settle(f.bounded, net.dt, firstSteps); err != nil {
+		return err
+	}
+	if f.s.Spectral == spectralBound && f.s.Bound == 0 {
+		top, err := largestNorm(f.bounded, net.dt)
+		if err != nil {
+			return err
+		}
+		f.s.Bound = max(leastBound, top)
+		for _, l := range f.bounded {
+			l.bound = f.s.Bound
+		}
+	}
+	f.divide, err = newDivider(f.bounded, net.dt)
+	return err
+}
+
+// refresh gives the posterior the weights as they are now.
+func (f *fitting) refresh() error {
+	own := layers.Arrays(f.post.weights)
+	for i, p := range layers.Arrays(f.raw) {
+		copyValues(own[i].Value, p.Value)
+	}
+	if err := f.divide.run(f.post.weights.Params()); err != nil {
+		return fmt.Errorf("sngp: %w", err)
+	}
+	f.post.refresh()
+	return nil
+}
+
+// startHead draws the random features and finds the first β.
+func (f *fitting) startHead(ctx context.Context) error {
+	net, m := f.post.net, f.s.Features
+	rng := rand.New(rand.NewPCG(f.r.Seed, headStream))
+	w := frequencies(net.units, m, f.s.Draws == drawsGaussian, 1, rng)
+	h := NewHead(w, phases(m, rng), net.units, net.output, f.s.FeatureScale, net.dt)
+	if f.s.LayerNorm {
+		h.Normalise()
+	}
+	f.post.head = h
+	if f.s.LengthScale == 0 {
+		var err error
+		if f.s.LengthScale, err = f.lengthScale(ctx); err != nil {
+			return fmt.Errorf("sngp: the length scale: %w", err)
+		}
+	}
+	for i, v := range w {
+		h.W.Set(i, v/f.s.LengthScale)
+	}
+	if f.s.Precision != exact {
+		f.average = graph.NewParam("sngp.average", make([]float64, m*m), net.dt, m, m)
+		if f.s.Precision == decaying {
+			for i := range m {
+				f.average.Set(i*m+i, f.s.Ridge)
+			}
+		}
+	}
+	if f.s.Head == headRandom {
+		bound := 1 / math.Sqrt(float64(net.output))
+		for i := range m * net.output {
+			h.Beta.Set(i, bound*(2*rng.Float64()-1))
+		}
+		return nil
+	}
+	if err := f.nearest(ctx); err != nil {
+		return fmt.Errorf("sngp: the start of β: %w", err)
+	}
+	return nil
+}
+
+// params lists what is trained.
+func (f *fitting) params() []*graph.Param {
+	return slices.Concat(f.raw.Params(), f.post.head.Trained())
+}
+
+// identify says what must be equal in a run that goes on from a checkpoint.
+func (f *fitting) identify(g *train.Graph) {
+	h := f.post.head
+	g.Identify(
+		"network with fingerprint "+layers.Fingerprint(f.p.Net),
+		"SNGP with"+f.s.ofTraining(),
+		fmt.Sprintf("frequencies %s, phases %s", train.Checksum(h.W.Value), train.Checksum(h.Phase.Value)),
+		"likelihood "+f.p.Likelihood.String(),
+	)
+	if v := f.p.Validation; v != nil {
+		g.Identify("validation inputs "+train.Checksum(v.X), "validation targets "+train.Checksum(v.Y))
+	}
+}
+
+// ofTraining lists the settings that the training depends on.
+func (s *Settings) ofTraining() (text string) {
+	for _, f := range settings.Of(s) {
+		if !slices.Contains([]string{"covariance", "probabilities", "lambda", "samples", "keep-last"}, f.Name) && f.Given() {
+			text += fmt.Sprintf(" %s %s", f.Name, f.Text())
+		}
+	}
+	return text
+}
+
+// config is that of the training loop.
+func (f *fitting) config() train.Config {
+	c := train.Config{
+		Iterations: f.s.Iterations, Optimizer: f.s.optimizer(), Schedule: f.s.course(),
+		ValidateEvery: f.s.ValidateEvery, KeepLast: f.s.KeepLast,
+		Checkpoint: f.r.Checkpoint, Resume: f.r.Resume, OnProgress: f.r.OnProgress,
+	}
+	if c.Checkpoint != "" {
+		c.CheckpointEvery = checkpointEvery
+	}
+	if f.p.Validation != nil {
+		c.Validate = f.validate
+	}
+	return c
+}
+
+// fitted returns the result of the fit.
+func (f *fitting) fitted(res *train.Result) *gp.Fitted {
+	prior := 1.0
+	if f.s.Covariance != formShared {
+		prior = 1 / math.Sqrt(f.s.Ridge)
+	}
+	out := &gp.Fitted{Posterior: f.post, Record: gp.Record{
+		Rows: f.p.Train.N(), Settings: settings.Map(&f.s), PriorStds: []float64{prior}, Result: res,
+		Facts: []gp.Fact{{Name: "length scale", Value: f.s.LengthScale}},
+	}}
+	if !f.classes() {
+		out.NoiseVariance = f.s.Ridge
+	}
+	if f.p.Validation != nil {
+		out.Record.ValidationRows = f.p.Validation.N()
+	}
+	if len(f.bounded) > 0 {
+		out.Record.Facts = append(out.Record.Facts,
+			gp.Fact{Name: "largest norm of a layer before", Value: largest(f.before)},
+			gp.Fact{Name: "largest norm of a layer", Value: largest(f.divide.norms())})
+	}
+	return out
+}
+
+func largest(v []float64) float64 {
+	top := 0.0
+	for _, x := range v {
+		top = max(top, x)
+	}
+	return top
+}

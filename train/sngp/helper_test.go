@@ -1,0 +1,162 @@
+package sngp
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/likelihood"
+	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/fixture"
+	"github.com/go-valla/valla/internal/kernel"
+	"github.com/go-valla/valla/layers"
+	"gorgonia.org/tensor"
+)
+
+func array(t testing.TB, a fixture.Arrays, key string) []float64 {
+	t.Helper()
+	v, _ := a.F64(t, key)
+	return v
+}
+
+func ints(t testing.TB, a fixture.Arrays, key string) (out []int) {
+	t.Helper()
+	for _, v := range a.Dense(t, key).Int64s() {
+		out = append(out, int(v))
+	}
+	return out
+}
+
+// turned is the transpose of an array of two axes.
+func turned(t testing.TB, a fixture.Arrays, key string) ([]float64, tensor.Shape) {
+	t.Helper()
+	w, s := a.F64(t, key)
+	return transposed(w, s[0], s[1]), tensor.Shape{s[1], s[0]}
+}
+
+func transposed(w []float64, rows, columns int) []float64 {
+	out := make([]float64, len(w))
+	kernel.Transpose(out, rows, w, columns, rows, columns)
+	return out
+}
+
+// hidden is the tanh network with PyTorch's weights [out,in] and biases of the given names, and a
+// last layer with c outputs, of which only the shape counts.
+func hidden(t testing.TB, a fixture.Arrays, weights, biases []string, c int, dt tensor.Dtype) (net layers.Sequential) {
+	t.Helper()
+	units := 0
+	for i, key := range weights {
+		w, s := turned(t, a, key)
+		units = s[1]
+		net = append(net, layers.Dense{
+			W: graph.NewParam(fmt.Sprint("w", i), w, dt, s...), B: graph.NewParam(fmt.Sprint("b", i), array(t, a, biases[i]), dt, units),
+		}, layers.Activation("tanh"))
+	}
+	return append(net, layers.Dense{W: graph.NewParam("last.weight", make([]float64, units*c), dt, units, c), B: graph.NewParam("last.bias", make([]float64, c), dt, c)})
+}
+
+// oneHot are the rows of labels.
+func oneHot(labels []int, c int, dt tensor.Dtype) *tensor.Dense {
+	v := make([]float64, len(labels)*c)
+	for i, k := range labels {
+		v[i*c+k] = 1
+	}
+	return graph.Convert(dense(v, len(labels), c), dt)
+}
+
+// values runs a graph once and returns the values of nodes.
+func values(t testing.TB, b *graph.Builder, nodes ...*graph.Node) (out [][]float64) {
+	t.Helper()
+	prog, err := graph.Compile(b, nodes, graph.Options{})
+	if err == nil {
+		err = prog.Run()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range nodes {
+		if n.Dims() == 0 {
+			out = append(out, []float64{prog.Scalar(n)})
+		} else {
+			out = append(out, graph.Floats(prog.Value(n)))
+		}
+	}
+	return out
+}
+
+// given is a leaf that holds v.
+func given(b *graph.Builder, name string, v *tensor.Dense) *graph.Node {
+	return b.Param(&graph.Param{Name: name, Value: v})
+}
+
+// set overwrites the elements of an array.
+func set(p *graph.Param, v []float64) {
+	for i, x := range v {
+		p.Set(i, x)
+	}
+}
+
+// fit fits settings.
+func fit(t testing.TB, s Settings, p gp.Problem, r gp.Run) (*gp.Fitted, *Posterior) {
+	t.Helper()
+	f, err := s.Fit(t.Context(), p, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f, f.Posterior.(*Posterior)
+}
+
+// trial is a fit by hand, with the parts of a fixture in place of random ones.
+func trial(t testing.TB, net layers.Network, s Settings, x, y *tensor.Dense, classes bool) *fitting {
+	t.Helper()
+	p := gp.Problem{Net: net, Likelihood: likelihood.NewGaussian(1, x.Dtype()), Train: gp.Examples{X: x, Y: y}}
+	if classes {
+		p.Likelihood = likelihood.Softmax{}
+	}
+	s.Iterations, s.LengthScale, s.Head = 1, 1, headRandom
+	f := &fitting{p: p}
+	var err error
+	if f.s, err = s.complete(p); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// order feeds rows in a given order, one mini-batch [n,B] after the other.
+type order struct {
+	x, y, xb, yb *tensor.Dense
+	xn, yn       *graph.Node
+	rows         [][]int
+}
+
+func newOrder(b *graph.Builder, x, y *tensor.Dense, rows []int, size int) *order {
+	o := &order{x: x, y: y}
+	for first := 0; first < len(rows); first += size {
+		o.rows = append(o.rows, rows[first:first+size])
+	}
+	part := func(t *tensor.Dense) *tensor.Dense {
+		return tensor.New(tensor.Of(t.Dtype()), tensor.WithShape(append([]int{size}, t.Shape()[1:]...)...))
+	}
+	o.xb, o.yb = part(x), part(y)
+	o.xn, o.yn = b.Input("x", o.xb.Shape()...), b.Input("y", o.yb.Shape()...)
+	return o
+}
+
+func (o *order) Inputs() map[*graph.Node]*tensor.Dense {
+	return map[*graph.Node]*tensor.Dense{o.xn: o.xb, o.yn: o.yb}
+}
+
+func (o *order) Parts() int { return 1 }
+
+func (o *order) Load(iteration, _ int) error {
+	e := gp.Examples{X: o.x, Y: o.y}.Rows(o.rows[iteration])
+	copyValues(o.xb, e.X)
+	copyValues(o.yb, e.Y)
+	return nil
+}
+
+func newRand(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, seed)) }

@@ -49,9 +49,9 @@ type Comparison struct {
 	// Recommended is the name of the simplest contender whose NLL cannot be told from the
 	// smallest: the mean of the rows' differences is within two of its standard errors, and the
 	// share of the targets in its intervals is not below the Level by more than two. The network
-	// alone, which a calibration improves at no cost, must be within one. It is simpler than a
-	// calibration, this is simpler than a posterior, and of posteriors the one is that takes less
-	// than a quarter of the time. Advice says so in a sentence.
+	// alone is simplest, then come calibrations, then posteriors, of which one is simpler if it takes
+	// less than a quarter of the time. A calibration costs nothing: it is preferred to the network
+	// alone where it is better by one standard error. Advice says so in a sentence.
 	Recommended string `json:"recommended"`
 	Advice      string `json:"advice"`
 }
@@ -240,30 +240,44 @@ func behind(nlls, best []float64) (mean, standard float64) {
 	return average(diff), standardError(diff)
 }
 
-// enough is how many standard errors tell two contenders apart. The network alone has to be within
-// one of the best: a temperature that is better costs nothing.
+// enough is how many standard errors tell two contenders apart.
 const enough = 2
 
-// simplest returns the simplest result that cannot be told from the best. A conformal calibration
-// is not among them: its NLL is that of what it calibrates.
+// simplest returns the simplest result that cannot be told from the best.
 func (c *Comparison) simplest(best Compared) Compared {
-	var near []Compared
-	for _, r := range c.Results {
-		most := enough * r.BehindError
-		if r.Name == contenderMAP {
-			most = r.BehindError
-		}
-		if r.Behind <= most && r.Name != CalibrateConformal && c.holds(r) {
-			near = append(near, r)
+	near := func(r Compared) bool { return r.Behind <= enough*r.BehindError && c.holds(r) }
+	for _, r := range c.free() {
+		if near(r) {
+			return r
 		}
 	}
 	take := best
-	for _, r := range near {
-		if r.simpler < take.simpler || r.simpler == take.simpler && r.cheaper(take) {
+	for _, r := range c.Results {
+		if r.simpler == fitted && near(r) && (!c.holds(take) || r.cheaper(take)) {
 			take = r
 		}
 	}
 	return take
+}
+
+// free are the network alone and its calibrations, that first which should be taken of them: the
+// network alone, unless a calibration is better by more than a standard error. A conformal calibration
+// is not among them: its NLL is that of what it calibrates.
+func (c *Comparison) free() (out []Compared) {
+	for _, name := range []string{contenderMAP, CalibrateTemperature, CalibrateVector} {
+		i := slices.IndexFunc(c.Results, func(r Compared) bool { return r.Name == name })
+		if i < 0 {
+			continue
+		}
+		at := len(out)
+		if r := c.Results[i]; at > 0 {
+			if worse, by := behind(out[0].nlls, r.nlls); worse > by {
+				at = 0
+			}
+		}
+		out = slices.Insert(out, at, c.Results[i])
+	}
+	return out
 }
 
 // much is how many times cheaper a posterior is that is preferred to one with a smaller NLL.
@@ -293,6 +307,9 @@ func (c *Comparison) advice(take, best Compared) string {
 		text += "nothing else has finished"
 	default:
 		text += fmt.Sprintf("its NLL is smaller than that of %s by %.3g ± %.2g", rival.title(), rival.Behind, rival.BehindError)
+		if !c.holds(*rival) {
+			text += fmt.Sprintf(", whose %g %% intervals hold %.1f %%", 100*c.Level, 100**rival.Coverage)
+		}
 	}
 	if take.FitSeconds < best.FitSeconds/2 && best.FitSeconds > 1 {
 		text += fmt.Sprintf(", in %s instead of %s", seconds(take.FitSeconds), seconds(best.FitSeconds))

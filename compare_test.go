@@ -201,6 +201,7 @@ func TestAdvice(t *testing.T) {
 		"temperature": {[]Compared{alone, tempered, result("lla", fitted, 20, 1, 1)}, "temperature", "Take temperature scaling: it does as well as LLA, whose NLL is smaller by 0.1 ± 0.1, in less than 0.1 s instead of 20 s."},
 		"better":      {[]Compared{alone, tempered, result("lla", fitted, 20, 1, 0.1)}, "lla", "Take LLA: its NLL is smaller than that of temperature scaling by 0.1 ± 0.01."},
 		"alone":       {[]Compared{result("map", 0, 0, 1.1, 0), result("temperature", 1, 0, 1.2, 0), result("lla", fitted, 1, 1, 1)}, "map", "the network alone: it does as well as LLA"},
+		"no gain":     {[]Compared{result("map", 0, 0, 1.1, 0), result("temperature", 1, 0, 1.05, 1)}, "map", "the network alone: it does as well as temperature scaling, whose NLL is smaller by 0.05 ± 0.1"},
 		"cheap":       {[]Compared{alone, result("fmgp", fitted, 80, 0.95, 0), result("lla", fitted, 2, 1, 1)}, "lla", "Take LLA: it does as well as FMGP"},
 		"hardly":      {[]Compared{alone, result("fmgp", fitted, 7, 0.95, 0), result("lla", fitted, 2, 1, 1)}, "fmgp", "Take FMGP: its NLL is smaller than that of the network alone by 0.35"},
 	} {
@@ -212,7 +213,7 @@ func TestAdvice(t *testing.T) {
 	narrow := tempered
 	narrow.Coverage = new(0.9)
 	c := Comparison{Results: []Compared{narrow, result("lla", fitted, 20, 1, 1)}, Rows: 1000, Level: 0.95}
-	if c.conclude(); c.Recommended != "lla" {
+	if c.conclude(); c.Recommended != "lla" || !strings.Contains(c.Advice, "temperature scaling by 0.1 ± 0.1, whose 95 % intervals hold 90.0 %.") {
 		t.Errorf("intervals that do not hold: %q", c.Advice)
 	}
 }

@@ -29,7 +29,8 @@ type contender struct {
 	calibration        string // method of Calibrate; "": none
 	settings           gp.Settings
 	simpler            int
-	seconds            float64 // that a fit may take; 0: not known
+	seconds            float64       // that a fit may take; 0: not known
+	share              time.Duration // that was too little
 }
 
 // fitted is the rank of posteriors among what is simple.
@@ -116,12 +117,18 @@ func (c *contest) run(ctx, limited context.Context) error {
 		return err
 	}
 	queue := c.estimated(limited, all)
+	deadline, _ := limited.Deadline()
+	var long []contender // than the time that is left, by their estimate
 	for i, one := range queue {
+		if time.Until(deadline).Seconds() < one.seconds*float64(len(c.folds)) {
+			long = append(long, one)
+			continue
+		}
 		if err := c.round(ctx, limited, one, len(queue)-i); err != nil {
 			return err
 		}
 	}
-	for _, one := range c.late { // who had a share get what is left
+	for _, one := range slices.Concat(c.late, long) { // who had a share get what is left
 		if err := c.round(ctx, limited, one, 1); err != nil {
 			return err
 		}
@@ -129,8 +136,8 @@ func (c *contest) run(ctx, limited context.Context) error {
 	return nil
 }
 
-// trust is how many times the time that is left an estimate may be: what comes later takes longer
-// still, so that nothing is lost by a try.
+// trust is how many times the time that is left an estimate may be: in the end nothing is lost by a
+// try.
 const trust = 2
 
 // round gives a contender its time, of which one that cannot say what it takes has one of so many
@@ -141,6 +148,9 @@ func (c *contest) round(ctx, limited context.Context, one contender, shares int)
 	switch {
 	case ctx.Err() != nil:
 		c.leave(one, "interrupted")
+		return nil
+	case one.share > 0 && left <= one.share:
+		c.leave(one, reason(ctx, context.DeadlineExceeded, one.share))
 		return nil
 	case left <= 0:
 		c.leave(one, "nothing was left of the budget")
@@ -161,6 +171,7 @@ func (c *contest) round(ctx, limited context.Context, one contender, shares int)
 	case err == nil:
 		c.out.Results = append(c.out.Results, r)
 	case shared && errors.Is(err, context.DeadlineExceeded) && limited.Err() == nil:
+		one.share = left
 		c.late = append(c.late, one)
 	case one.name == contenderMAP && limited.Err() == nil:
 		return err
@@ -293,10 +304,10 @@ func (c *contest) make(ctx context.Context, one contender, f fold, i int) (m *Mo
 
 // tally adds up how many targets lie in intervals, or classes in sets, and how wide these are.
 type tally struct {
-	level         float64
-	targets, rows int
-	inside        int
-	width         float64
+	level   float64
+	targets int
+	inside  int
+	width   float64
 }
 
 // add counts the rows of a prediction.

@@ -116,7 +116,7 @@ func TestSampleErrors(t *testing.T) {
 		}
 		return err
 	}
-	const methods = "expected a posterior of one of the methods valla, lla, gp-subset, ella, sampled-lla, fmgp, sfr"
+	const methods = "expected a posterior of one of the methods valla, lla, gp-subset, ella, sampled-lla, fmgp, sfr, mfvi, sngp"
 	oneLine(t, sampled(m, SampleOptions{Samples: 1}), "sample: ", "a network without a posterior has no functions to draw: "+methods)
 	distances := fit(t, m, set, FitOptions{Settings: &gapa.Settings{}})
 	oneLine(t, sampled(distances, SampleOptions{Samples: 1}), "GAPA does not know the covariance between rows, which samples of functions need: "+methods)

@@ -163,7 +163,7 @@ func checkScores(t *testing.T, page string, printed []byte) {
 	}
 }
 
-// quick makes a fit or a training in steps, and a comparison, short.
+// quick makes a fit or a training in steps, or a comparison, short.
 func quick(words []string) []string {
 	line := strings.Join(words, " ")
 	switch {

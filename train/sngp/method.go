@@ -19,6 +19,7 @@ var Method = gp.Method{
 	Cost:    "The fit takes steps of training, each with a step of power iteration for each layer, and then one pass over the rows with m² operations for each; a prediction takes one pass of the network and m² operations.",
 	Use:     "Choose it where the weights may change and inputs far from the data matter; the other methods leave the network's predictions as they are.",
 	Source:  "Liu, Lin, Padhy, Tran, Bedrax-Weiss and Lakshminarayanan, Simple and Principled Uncertainty Estimation with Deterministic Deep Learning via Distance Awareness, NeurIPS 2020, arXiv 2006.10108",
+	Joint:   true,
 	New:     func() gp.Settings { return new(Settings) },
 	Restore: Restore,
 }

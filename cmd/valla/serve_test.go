@@ -195,7 +195,7 @@ func TestServeEndsUnderLoad(t *testing.T) {
 	}
 }
 
-// TestServeEncrypted: HTTP and gRPC answer behind a certificate.
+// TestServeEncrypted: HTTP and gRPC answer behind a certificate, and a new one takes its place at once.
 func TestServeEncrypted(t *testing.T) {
 	dir := t.TempDir()
 	rooms(t, dir)
@@ -207,6 +207,12 @@ func TestServeEncrypted(t *testing.T) {
 		t.Fatalf("answer %v, error %v", a, err)
 	}
 	a.Body.Close()
+	renewed := &tls.Config{RootCAs: selfSigned(t, dir)} // which takes the place of the files
+	if a, err = (&http.Client{Transport: &http.Transport{TLSClientConfig: renewed}}).Get(s.url + "/v2/health/live"); err != nil {
+		t.Fatalf("after the renewal: %v", err)
+	}
+	a.Body.Close()
+	config = renewed
 	line, err := s.out.ReadString('\n')
 	address, found := strings.CutPrefix(strings.TrimSpace(line), "grpcs://")
 	if err != nil || !found {

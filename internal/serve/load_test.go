@@ -9,6 +9,7 @@ import (
 	"math"
 	"net/http"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -66,6 +67,41 @@ func TestBatches(t *testing.T) {
 func (r *running) metricsText() string {
 	_, body := r.send(http.MethodGet, "/metrics", "", nil)
 	return string(body)
+}
+
+// TestDrift: rows far from those of the training are counted, and hardly any of the others.
+func TestDrift(t *testing.T) {
+	r := start(t, nil)
+	for kind := range r.models {
+		usual, err := json.Marshal(map[string]any{"rows": rowsOf(table(kind, 80, uint64(slices.Index([]string{"numbers", "pairs", "classes"}, kind))).X.Float64s())})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got map[string]any
+		for _, c := range []struct {
+			body      string
+			low, high float64
+		}{{string(usual), 0, 2}, {`{"rows":[[30,100],[0,900],[-50,-500]]}`, 3, 5}} {
+			r.post("/models/"+kind+"/predict", c.body, http.StatusOK, &got)
+			n, row := 0.0, fmt.Sprintf("valla_unusual_rows_total{model=%q} ", kind)
+			for line := range strings.Lines(r.metricsText()) {
+				if v, ok := strings.CutPrefix(line, row); ok {
+					n, _ = strconv.ParseFloat(strings.TrimSpace(v), 64)
+				}
+			}
+			if n < c.low || n > c.high {
+				t.Errorf("%s: %g unusual rows, expected %g to %g", kind, n, c.low, c.high)
+			}
+		}
+	}
+}
+
+// rowsOf are rows of two columns.
+func rowsOf(x []float64) (rows [][]float64) {
+	for row := range slices.Chunk(x, 2) {
+		rows = append(rows, row)
+	}
+	return rows
 }
 
 // TestBatchOfOneBad: a batch in which one request cannot be computed is computed one by one.

@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 
+	"gorgonia.org/tensor"
+
 	"github.com/go-valla/valla/data"
 )
 
@@ -28,8 +30,13 @@ type Rows struct {
 // Open opens a file, which r reads, for predictions or, with targets, for scores. The rows must
 // be closed.
 func (m *Model) Open(r data.TableReader, path string, targets bool) (*Rows, error) {
+	return m.OpenPart(r, data.Part{Path: path}, targets)
+}
+
+// OpenPart is Open for a part of a file.
+func (m *Model) OpenPart(r data.TableReader, part data.Part, targets bool) (*Rows, error) {
 	r.Names, r.Image = m.Task.Inputs.Columns(), m.Task.Inputs.Shape
-	s, err := r.Open(path)
+	s, err := r.OpenPart(part)
 	if err != nil {
 		return nil, err
 	}
@@ -90,6 +97,14 @@ func (r *Rows) Next(n int) (*data.Set, error) {
 			return set, err
 		}
 	}
+}
+
+// batchCells bounds the inputs of a batch of rows that is read at once.
+const batchCells = 4_000_000
+
+// Batch is a number of rows to read at once that takes little memory and wastes little time.
+func (r *Rows) Batch() int {
+	return min(10_000, max(100, batchCells/tensor.Shape(r.m.Task.Inputs.Shape).TotalSize()))
 }
 
 // All returns all examples. Where limit is positive, a table that needs more bytes is an error.

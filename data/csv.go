@@ -21,6 +21,7 @@ type lineRows struct {
 	cells *tablefile.Cells
 	first []row // rows that were read to find the header
 	width int   // cells of a row
+	named bool  // the first row names the columns
 }
 
 // row is a copy of a row and its line.
@@ -88,7 +89,7 @@ func (t *lineRows) header(r TableReader) ([]string, error) {
 	if !has {
 		return numbered(t.width, "x"), nil
 	}
-	t.first = t.first[1:]
+	t.first, t.named = t.first[1:], true
 	names = slices.Clone(names)
 	for i, n := range names {
 		if n == "" {

@@ -28,12 +28,26 @@ const maxPixels = 1 << 26
 // table has no columns. Files of other kinds, and those whose names start with a dot, are passed
 // over. Images are in alphabetical order of their paths.
 func ReadImages(folder string, channels, height, width int) (*Table, error) {
+	return readImages(folder, channels, height, width, nil)
+}
+
+// readImages is ReadImages for the images of a part, or for all where that is nil.
+func readImages(folder string, channels, height, width int, part *Part) (*Table, error) {
 	if channels != 1 && channels != 3 || height < 1 || width < 1 {
 		return nil, fmt.Errorf("%s: images for inputs of shape [%d %d %d], expected 1 or 3 channels, rows and columns", folder, channels, height, width)
 	}
 	paths, classes, err := imagePaths(folder)
 	if err != nil {
 		return nil, err
+	}
+	if part != nil {
+		if part.From < 0 || part.To <= part.From || part.To > int64(len(paths)) {
+			return nil, fmt.Errorf("%s: images %d to %d of %d: the folder is not the one that was divided", folder, part.From, part.To-1, len(paths))
+		}
+		paths = paths[part.From:part.To]
+		if classes != nil {
+			classes = classes[part.From:part.To]
+		}
 	}
 	size := channels * height * width
 	pixels := make([]uint8, 0, len(paths)*size)

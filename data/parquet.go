@@ -21,6 +21,7 @@ type parquetRows struct {
 	file   *os.File
 	table  *parquet.File
 	group  int                 // the number of the row group
+	end    int                 // that after the last row group
 	left   int64               // rows of it
 	row    int                 // the number of the next row in the file
 	open   []*tablefile.Column // of the group, for the columns in use
@@ -56,7 +57,7 @@ func parquetStream(path string, content *io.SectionReader) (*Stream, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	s := &Stream{Path: path, Rows: max(0, table.NumRows()), source: &parquetRows{path: path, table: table, group: -1}}
+	s := &Stream{Path: path, Rows: max(0, table.NumRows()), source: &parquetRows{path: path, table: table, group: -1, end: len(table.RowGroups())}}
 	for _, c := range table.Schema().Columns() {
 		s.Columns = append(s.Columns, strings.Join(c, "."))
 	}
@@ -96,8 +97,8 @@ const parquetBatch = 1024
 func (p *parquetRows) nextGroup(b *batch) error {
 	p.closeGroup()
 	groups := p.table.RowGroups()
-	if p.group++; p.group >= len(groups) {
-		p.group = len(groups)
+	if p.group++; p.group >= p.end {
+		p.group = p.end
 		return io.EOF
 	}
 	g := groups[p.group]

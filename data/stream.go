@@ -30,6 +30,7 @@ type Stream struct {
 	use    []used
 	noted  map[string]bool
 	lines  bool  // says that the file is text
+	part   bool  // says that it is a Part, which may have no rows
 	read   int   // rows so far
 	limit  int64 // of memory for a batch; 0 means what the machine has left
 }
@@ -72,7 +73,7 @@ func (s *Stream) Use(at, text []int) {
 func (s *Stream) Next(n int) (*Table, error) {
 	b := &batch{Stream: s, words: make([]*Words, len(s.use))}
 	if err := s.source.next(b, n); err != nil {
-		if errors.Is(err, io.EOF) && s.read == 0 {
+		if errors.Is(err, io.EOF) && s.read == 0 && !s.part {
 			return nil, fmt.Errorf("%s: no rows", s.Path)
 		}
 		return nil, err
@@ -213,7 +214,7 @@ func (r TableReader) Open(path string) (*Stream, error) {
 	info, err := os.Stat(path)
 	switch {
 	case err == nil && info.IsDir():
-		return r.openImages(path)
+		return r.openImages(path, nil)
 	case path == Stdin:
 		return r.openText("stdin", os.Stdin, os.Stdin, 0)
 	case strings.HasSuffix(lower, ".csv"), strings.HasSuffix(lower, ".tsv"), strings.HasSuffix(lower, ".txt"):
@@ -243,12 +244,12 @@ func (r TableReader) OpenText(path string, content io.Reader) (*Stream, error) {
 	return r.openText(path, content, io.NopCloser(nil), 0)
 }
 
-// openImages reads a folder of images.
-func (r TableReader) openImages(path string) (*Stream, error) {
+// openImages reads a folder of images, or those of a part.
+func (r TableReader) openImages(path string, part *Part) (*Stream, error) {
 	if len(r.Image) != 3 {
 		return nil, fmt.Errorf("%s: a folder of images for inputs of shape %v, expected a file, or inputs of shape [C H W]", path, r.Image)
 	}
-	t, err := ReadImages(path, r.Image[0], r.Image[1], r.Image[2])
+	t, err := readImages(path, r.Image[0], r.Image[1], r.Image[2], part)
 	if err != nil {
 		return nil, err
 	}

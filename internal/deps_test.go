@@ -74,6 +74,8 @@ var level = map[string]int{
 	"internal/honest":             11,
 	"internal/serve":              11,
 	"internal/assess":             11,
+	"internal/listing":            11,
+	"pass":                        12,
 	"internal/serve/oip":          0,
 	"client":                      0,
 	"cmd":                         14,

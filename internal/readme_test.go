@@ -167,9 +167,12 @@ func checkScores(t *testing.T, page string, printed []byte) {
 func quick(words []string) []string {
 	line := strings.Join(words, " ")
 	switch {
-	case words[1] == "compare":
-		words = append(words, "--budget", "5s")
 	case strings.Contains(line, "--iterations"):
+	case words[1] == "compare":
+		words = append(words, "--budget", "20s")
+		if !strings.Contains(line, "--methods") {
+			words = append(words, "--methods", "temperature,lla")
+		}
 	case words[1] == "train":
 		words = append(words, "--iterations", "200")
 	case words[1] == "fit" && (!strings.Contains(line, "--method") || strings.Contains(line, "--method valla")):

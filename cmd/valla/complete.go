@@ -49,6 +49,9 @@ func completionOf(f *pflag.Flag) cobra.CompletionFunc {
 			return columnNames
 		}
 	}
+	if f.Name == "methods" {
+		return oneOfList(valla.Contenders)
+	}
 	if s, ok := f.Value.(setting); ok && len(s.Choices) > 0 {
 		return cobra.FixedCompletions(s.Choices, cobra.ShellCompDirectiveNoFileComp)
 	}
@@ -61,8 +64,6 @@ func completionOf(f *pflag.Flag) cobra.CompletionFunc {
 		return endings("npz", "safetensors", "pt", "pth")
 	case f.Name == "method" && name == "NAME":
 		return names(method.Names)
-	case f.Name == "methods":
-		return names(valla.Contenders)
 	case f.Name == "blas":
 		return names(func() []string { return []string{"valla", "openblas"} })
 	}
@@ -74,6 +75,23 @@ func names(list func() []string) cobra.CompletionFunc {
 	return func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		return list(), cobra.ShellCompDirectiveNoFileComp
 	}
+}
+
+// oneOfList completes a list with commas.
+func oneOfList(list func() []string) cobra.CompletionFunc {
+	return func(_ *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		return following(typed, list()), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+	}
+}
+
+// following puts what is typed of a list, up to the last comma, before each name.
+func following(typed string, names []string) []string {
+	before := typed[:strings.LastIndexByte(typed, ',')+1]
+	var list []string
+	for _, n := range names {
+		list = append(list, before+n)
+	}
+	return list
 }
 
 // endings completes the names of files with one of these endings.
@@ -92,12 +110,7 @@ func columnNames(_ *cobra.Command, args []string, typed string) ([]cobra.Complet
 		return nil, directive
 	}
 	defer s.Close()
-	before := typed[:strings.LastIndexByte(typed, ',')+1]
-	var list []string
-	for _, c := range s.Columns {
-		list = append(list, before+c)
-	}
-	return list, directive
+	return following(typed, s.Columns), directive
 }
 
 func experimentNames() []string {

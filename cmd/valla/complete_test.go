@@ -33,6 +33,7 @@ func TestCompletion(t *testing.T) {
 		{"fit houses.csv --method lla --structure ", []string{"full", "kfac"}},
 		{"train houses.csv --target ", []string{"rooms", "area", "price"}},
 		{"train houses.csv --target price,", []string{"price,rooms", "price,area"}},
+		{"compare houses.csv --methods lla,", []string{"lla,temperature", "lla,valla"}},
 		{"predict houses.csv --link ", []string{"probit", "mc"}},
 		{"predict houses.csv --model ", []string{"valla"}},
 		{"method show ", []string{"valla", "lla"}},

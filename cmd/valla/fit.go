@@ -37,6 +37,7 @@ type fitCommand struct {
 	header                                  header
 	network                                 valla.Network
 	memory                                  memory
+	passes                                  inParts
 }
 
 // elsewhere says how to read weights that were trained elsewhere.
@@ -70,14 +71,14 @@ func newFit(args []string) *cobra.Command {
 	}
 	c.method = c.chosen.New()
 	cmd := &cobra.Command{
-		Use:   "fit DATA {--model FILE | --network FILE | --net-weights FILE} --out FILE",
+		Use:   "fit DATA... {--model FILE | --network FILE | --net-weights FILE} --out FILE",
 		Short: "Fit a posterior to a trained network",
 		Long:  fmt.Sprintf(fitHelp, wrap("--method chooses the method: "+strings.Join(method.Names(), ", ")+".", 0), c.chosen.Name, wrap(c.chosen.Summary, 2)),
 		Example: `  valla fit houses.csv --model map.valla --out houses.valla
   valla fit houses.csv --model map.valla --method lla --structure kfac --out houses.valla
   valla fit houses.csv --target price --network net.onnx --out houses.valla
   valla fit houses.csv --target price --net-weights net.npz --activation tanh --out houses.valla`,
-		Args: oneTable,
+		Args: c.passes.tables,
 		RunE: running(c.run),
 	}
 	c.flags(cmd)
@@ -117,7 +118,14 @@ Before the fit a line on stderr says about how long it will take and how much me
 Ctrl-C ends a fit. If the method has a best state so far, that is written: to --out, or where
 that file exists already, beside it (m.part.valla for m.valla). With --checkpoint a fit that is
 made in steps can be resumed later with the same data and settings, as if it had not been
-interrupted.`
+interrupted.
+
+With --passes the model must have a posterior already, which was fitted to a sample of the rows,
+by the methods lla, ella or valla. It is made anew from sums over all rows of DATA, which may be
+several files and are read in parts, side by side; nothing else of it changes, unless rows of
+--validation-data choose the standard deviations. Each part has a file of sums in the folder. A
+second run does only the parts that are not finished. --part K/N does one share of them, in an
+array of jobs.`
 
 func (c *fitCommand) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
@@ -130,6 +138,7 @@ func (c *fitCommand) flags(cmd *cobra.Command) {
 	f.StringVar(&c.validationData, "validation-data", "", "`FILE` of rows to validate with, instead of a fraction of DATA")
 	f.Var(&c.memory, "memory", "memory that the data may need, and the fit beside them, such as 4GiB; a mini-batch that needs more is computed in parts (default: what the machine has left, and the method's)")
 	settingsFlags(f, &c.header, "", nil)
+	c.passes.flags(cmd, "passes", "`FOLDER` of sums: fit the posterior of --model to all rows, part by part, and go on where an earlier run has ended")
 	settingsFlags(f, c.method, c.chosen.Name+": ", nil)
 
 	const prefix = "with --network or --net-weights: "
@@ -168,6 +177,15 @@ func (c *fitCommand) flagError(given string, err error) error {
 }
 
 func (c *fitCommand) run(cmd *cobra.Command, args []string) error {
+	if err := c.passes.check(cmd); err != nil {
+		return err
+	}
+	if c.passes.dir != "" {
+		return c.fitPasses(cmd, args)
+	}
+	if c.out == "" {
+		return settings.Errorf("required flag(s) \"out\" not set")
+	}
 	if err := cmp.Or(c.checkMethod(), c.checkWeights(), c.check(c.model, args[0], c.netWeights, c.validationData, c.network.Form)); err != nil {
 		return err
 	}
@@ -254,12 +272,17 @@ func (c *fitCommand) start(cmd *cobra.Command, path string) (*valla.Model, *data
 
 // read returns the rows in a file as a model takes them.
 func (c *fitCommand) read(cmd *cobra.Command, m *valla.Model, path string) (*data.Set, error) {
-	rows, err := m.Open(c.header.reader(), path, true)
+	return readSet(cmd, m, c.header.reader(), path, c.memory)
+}
+
+// readSet returns the rows in a file as a model takes them, within limit bytes.
+func readSet(cmd *cobra.Command, m *valla.Model, r data.TableReader, path string, limit memory) (*data.Set, error) {
+	rows, err := m.Open(r, path, true)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	set, err := rows.All(int64(c.memory))
+	set, err := rows.All(int64(limit))
 	printNotes(cmd, rows.Notes())
 	return set, err
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"gorgonia.org/tensor"
 
 	"github.com/go-valla/valla"
 	"github.com/go-valla/valla/data"
@@ -147,7 +146,6 @@ func (w *work) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&w.out, "out", "", "model `FILE` to write")
 	f.StringVar(&w.checkpoint, "checkpoint", "", "`FILE` that keeps the state of the run (default none)")
-	require(cmd, "out")
 }
 
 // check returns an error if flags do not go together, if the output or the checkpoint cannot be
@@ -189,13 +187,10 @@ func (r *reading) open(path string, targets bool) (*valla.Model, *valla.Rows, er
 	return m, rows, err
 }
 
-// batchCells bounds the inputs of a batch of rows that is read at once.
-const batchCells = 4_000_000
-
 // each calls f with the batches of rows, and prints the notes on them.
 func (r *reading) each(cmd *cobra.Command, m *valla.Model, rows *valla.Rows, f func(set *data.Set, o valla.PredictOptions) error) error {
 	defer rows.Close()
-	n := min(10_000, max(100, batchCells/tensor.Shape(m.Task.Inputs.Shape).TotalSize()))
+	n := rows.Batch()
 	for {
 		first := rows.Read
 		set, err := rows.Next(n)

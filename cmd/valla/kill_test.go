@@ -58,6 +58,10 @@ func TestKills(t *testing.T) {
 		{name: "fit", out: "f.valla", read: modelOf("f.valla"),
 			args: strings.Fields("fit train.csv --model map.valla --inducing 8 --iterations 300 --patience 0 --checkpoint f.zip --resume --out f.valla")},
 		{name: "predict", out: "p.csv", read: textOf("p.csv"), args: strings.Fields("predict many.csv --model m.valla --out p.csv")},
+		{name: "parts", out: "p.csv", read: textOf("p.csv"),
+			args: strings.Fields("predict many.csv --model m.valla --parts shards --part-size 64KiB --out p.csv")},
+		{name: "passes", out: "f.valla", read: modelOf("f.valla"),
+			args: strings.Fields("fit many.csv --model m.valla --passes sums --part-size 64KiB --out f.valla")},
 		{name: "experiment", read: cellsOf("runs"), args: strings.Fields("experiment run my.yaml --keep-models")},
 	}
 	for _, k := range list {
@@ -103,7 +107,7 @@ func (k *killed) undisturbed(t *testing.T, dir string) {
 // clean removes the outputs and the checkpoints.
 func (k *killed) clean(t *testing.T, dir string) {
 	t.Helper()
-	for _, name := range []string{"t.valla", "t.zip", "f.valla", "f.zip", "p.csv", "runs"} {
+	for _, name := range []string{"t.valla", "t.zip", "f.valla", "f.zip", "p.csv", "runs", "shards", "sums"} {
 		if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
 			t.Fatal(err)
 		}

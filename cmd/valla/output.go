@@ -134,7 +134,7 @@ func (r report) print(to io.Writer) error {
 	}
 	if e.Result != nil {
 		line("steps", "%s", steps(e.Result))
-	} else {
+	} else if e.Seconds > 0 {
 		line("time", "%.1f s", e.Seconds)
 	}
 	for _, text := range priors(e) {

@@ -1,13 +1,12 @@
 package main
 
 import (
-	"encoding/csv"
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -18,6 +17,7 @@ import (
 	"github.com/go-valla/valla/data/npy"
 	"github.com/go-valla/valla/gp/task"
 	"github.com/go-valla/valla/internal/atomicfile"
+	"github.com/go-valla/valla/internal/listing"
 	"github.com/go-valla/valla/internal/settings"
 )
 
@@ -28,13 +28,14 @@ type predictCommand struct {
 	Noise   bool    `set:"noise" help:"with --samples, for numbers: draw targets, which scatter around the function"`
 	Seed    uint64  `set:"seed" help:"seed of the samples"`
 	reading
-	out string
+	parts inParts
+	out   string
 }
 
 func newPredict() *cobra.Command {
 	c := &predictCommand{}
 	cmd := &cobra.Command{
-		Use:   "predict DATA --model FILE",
+		Use:   "predict DATA... --model FILE",
 		Short: "Predict with error bars",
 		Long: fmt.Sprintf(`Predict the targets for each row of a table, or for each image: the mean, the standard
 deviation (of the posterior and the noise together), the bounds of a central interval, and
@@ -59,13 +60,19 @@ The columns of a table are found by
 name, whatever their order; the targets may be missing, and other columns are not looked at.
 Without --out, or with --out -, the predictions are printed as CSV. CSV is read and written
 in batches, so that memory does not grow with the file; --json, .npz and .npy hold all
-predictions. DATA may be - for the standard input.`, strings.Join(jointMethods(), ", ")),
+predictions. DATA may be - for the standard input.
+
+With --parts the data, which may be several files, are divided into parts that are predicted
+side by side; each part has a file of its own in the folder. A second run does only the parts
+that are not finished. --part K/N does one share of them, in an array of jobs. A cell with a line
+break in quotes cannot be read in parts.`, strings.Join(jointMethods(), ", ")),
 		Example: "  valla predict new.csv --model houses.valla --out predictions.csv",
-		Args:    oneTable,
+		Args:    c.parts.tables,
 		RunE:    running(c.run),
 	}
 	cmd.Flags().StringVar(&c.out, "out", "", "`FILE` to write: .csv, .npz (an array for each column) or .npy (one array [N, columns])")
-	c.flags(cmd, c)
+	c.reading.flags(cmd, c)
+	c.parts.flags(cmd, "parts", "`FOLDER` of shards: read the data in parts, side by side, and go on where an earlier run has ended")
 	alias(cmd, "interval", "level")
 	return cmd
 }
@@ -81,6 +88,12 @@ func jointMethods() (names []string) {
 }
 
 func (c *predictCommand) run(cmd *cobra.Command, args []string) error {
+	if err := cmp.Or(c.parts.check(cmd), settings.Complete(c)); err != nil {
+		return err
+	}
+	if c.parts.dir != "" {
+		return c.predictParts(cmd, args)
+	}
 	if c.Noise && c.Samples == 0 {
 		return settings.Errorf("--noise goes with --samples")
 	}
@@ -92,21 +105,21 @@ func (c *predictCommand) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	all := &predictions{targets: m.Task.Outputs.Targets()}
+	all := &listing.Predictions{Targets: m.Task.Outputs.Targets()}
 	if c.Samples > 0 {
 		return c.sampled(cmd, m, rows, write)
 	}
 	if write == nil {
 		return c.table(cmd, m, rows, all)
 	}
-	if err := c.batches(cmd, m, rows, all.join); err != nil {
+	if err := c.batches(cmd, m, rows, all.Join); err != nil {
 		return err
 	}
 	return c.finish(cmd, all, write)
 }
 
 // finish writes all predictions to the file, if there is one, and reports them.
-func (c *predictCommand) finish(cmd *cobra.Command, all *predictions, write func(io.Writer, *predictions) error) error {
+func (c *predictCommand) finish(cmd *cobra.Command, all *listing.Predictions, write func(io.Writer, *listing.Predictions) error) error {
 	if c.out != "" {
 		err := atomicfile.Write(c.out, 0o644, func(w io.Writer) error { return write(w, all) })
 		if err != nil {
@@ -117,7 +130,7 @@ func (c *predictCommand) finish(cmd *cobra.Command, all *predictions, write func
 }
 
 // sampled writes predictions of all rows with samples of functions.
-func (c *predictCommand) sampled(cmd *cobra.Command, m *valla.Model, rows *valla.Rows, write func(io.Writer, *predictions) error) error {
+func (c *predictCommand) sampled(cmd *cobra.Command, m *valla.Model, rows *valla.Rows, write func(io.Writer, *listing.Predictions) error) error {
 	defer rows.Close()
 	set, err := rows.All(0)
 	if err != nil {
@@ -128,7 +141,7 @@ func (c *predictCommand) sampled(cmd *cobra.Command, m *valla.Model, rows *valla
 	if err != nil {
 		return err
 	}
-	all.samples, err = m.Sample(cmd.Context(), set.X, valla.SampleOptions{Samples: c.Samples, Noise: c.Noise, Seed: c.Seed})
+	all.Samples, err = m.Sample(cmd.Context(), set.X, valla.SampleOptions{Samples: c.Samples, Noise: c.Noise, Seed: c.Seed})
 	if err != nil {
 		return fmt.Errorf("%s: %w", rows.Path(), err)
 	}
@@ -142,14 +155,14 @@ func (c *predictCommand) sampled(cmd *cobra.Command, m *valla.Model, rows *valla
 }
 
 // table writes the predictions as a table of text, batch by batch.
-func (c *predictCommand) table(cmd *cobra.Command, m *valla.Model, rows *valla.Rows, all *predictions) error {
+func (c *predictCommand) table(cmd *cobra.Command, m *valla.Model, rows *valla.Rows, all *listing.Predictions) error {
 	if c.out == "" {
 		return c.batches(cmd, m, rows, tableWriter(cmd.OutOrStdout()))
 	}
 	err := atomicfile.Write(c.out, 0o644, func(w io.Writer) error {
 		write := tableWriter(w)
-		return c.batches(cmd, m, rows, func(p *predictions) error {
-			all.rows += p.rows
+		return c.batches(cmd, m, rows, func(p *listing.Predictions) error {
+			all.Rows += p.Rows
 			return write(p)
 		})
 	})
@@ -160,7 +173,7 @@ func (c *predictCommand) table(cmd *cobra.Command, m *valla.Model, rows *valla.R
 }
 
 // batches calls f with the predictions for each batch of rows.
-func (c *predictCommand) batches(cmd *cobra.Command, m *valla.Model, rows *valla.Rows, f func(*predictions) error) error {
+func (c *predictCommand) batches(cmd *cobra.Command, m *valla.Model, rows *valla.Rows, f func(*listing.Predictions) error) error {
 	return c.each(cmd, m, rows, func(set *data.Set, o valla.PredictOptions) error {
 		r, err := c.predictions(cmd, m, rows, set, o)
 		if err != nil {
@@ -171,165 +184,43 @@ func (c *predictCommand) batches(cmd *cobra.Command, m *valla.Model, rows *valla
 }
 
 // predictions are those of a batch of rows.
-func (c *predictCommand) predictions(cmd *cobra.Command, m *valla.Model, rows *valla.Rows, set *data.Set, o valla.PredictOptions) (*predictions, error) {
+func (c *predictCommand) predictions(cmd *cobra.Command, m *valla.Model, rows *valla.Rows, set *data.Set, o valla.PredictOptions) (*listing.Predictions, error) {
 	p, err := m.Predict(cmd.Context(), set.X, o)
 	if err != nil {
 		return nil, err
 	}
-	r := &predictions{targets: p.Targets, rows: p.N()}
-	for k, name := range rows.ID {
-		r.columns = append(r.columns, column{name: name, texts: rows.IDs[k]})
-	}
-	return r, c.columns(r, p)
+	return listing.Of(p, c.Level, listing.IDs(rows)...)
 }
 
-// columns adds the columns of a prediction.
-func (c *predictCommand) columns(r *predictions, p *valla.Prediction) error {
-	if err := settings.Complete(c); err != nil {
-		return err
-	}
-	if p.Classes != nil {
-		r.classes(p)
-		return c.sets(r, p)
-	}
-	lower, upper, err := p.Interval(c.Level)
-	if err != nil {
-		return err
-	}
-	columns := []column{{name: "mean", values: p.Mean}, {name: "std", values: p.Std()}, {name: "lower", values: lower},
-		{name: "upper", values: upper}, {name: "epistemic", values: p.EpistemicStd()}, {name: "aleatoric", values: p.AleatoricStd()}}
-	for t, target := range p.Targets {
-		suffix := ""
-		if len(p.Targets) > 1 {
-			suffix = "_" + target
-		}
-		for _, c := range columns {
-			r.add(c.name+suffix, c.values, t, len(p.Targets))
+// document returns what --json prints: the columns, and the probabilities of a row as one list.
+func document(r *listing.Predictions) map[string]any {
+	doc := maps.Clone(r.Head)
+	doc["targets"], doc["rows"] = r.Targets, r.Rows
+	for _, c := range r.Columns {
+		switch {
+		case r.Probs != nil && strings.HasPrefix(c.Name, "p_"):
+		case c.Texts != nil:
+			doc[c.Name] = c.Texts
+		default:
+			doc[c.Name] = c.Values
 		}
 	}
-	r.head = map[string]any{"level": c.Level}
-	return nil
-}
-
-// sets adds the column set, the classes of a set of guaranteed coverage, where the model was
-// calibrated for them.
-func (c *predictCommand) sets(r *predictions, p *valla.Prediction) error {
-	if p.Conformal == nil {
-		return nil
+	if r.Probs != nil {
+		doc["probs"] = r.Probs
 	}
-	names, err := p.SetNames(c.Level)
-	if err != nil {
-		return err
-	}
-	r.columns = append(r.columns, column{name: "set", texts: names})
-	r.head["level"] = c.Level
-	return nil
-}
-
-// predictions are the predictions for N rows, in named columns.
-type predictions struct {
-	targets []string
-	rows    int
-	columns []column
-	head    map[string]any // what --json prints beside targets, rows and columns
-	probs   [][]float64    // of classes, for --json
-	samples *tensor.Dense  // [S,N,T] or, of classes, [S,N,C]; nil where there are none
-}
-
-// column has the values of N rows, or their texts.
-type column struct {
-	name   string
-	values []float64
-	texts  []string
-}
-
-// cell returns the text of a row.
-func (c column) cell(i int) string {
-	if c.texts != nil {
-		return c.texts[i]
-	}
-	return strconv.FormatFloat(c.values[i], 'g', -1, 64)
-}
-
-// list returns the column for --json.
-func (c column) list() any {
-	if c.texts != nil {
-		return c.texts
-	}
-	return c.values
-}
-
-// join adds the rows of another batch.
-func (r *predictions) join(p *predictions) error {
-	if r.columns == nil {
-		*r = *p
-		return nil
-	}
-	for i, c := range p.columns {
-		r.columns[i].values, r.columns[i].texts = append(r.columns[i].values, c.values...), append(r.columns[i].texts, c.texts...)
-	}
-	r.rows, r.probs = r.rows+p.rows, append(r.probs, p.probs...)
-	return nil
-}
-
-// add adds column t of values [N,width].
-func (r *predictions) add(name string, values []float64, t, width int) {
-	of := make([]float64, r.rows)
-	for i := range of {
-		of[i] = values[i*width+t]
-	}
-	r.columns = append(r.columns, column{name: name, values: of})
-}
-
-// classes adds the column class, which is the most probable class, and for each class the
-// column p_NAME with its probabilities. In the document the probabilities of a row are one
-// list.
-func (r *predictions) classes(p *valla.Prediction) {
-	class := column{name: "class"}
-	c := len(p.Classes)
-	for i, best := range p.Best() {
-		if p.Labels != nil {
-			class.texts = append(class.texts, p.Labels[best])
-		} else {
-			class.values = append(class.values, p.Classes[best])
-		}
-		r.probs = append(r.probs, p.Probs[i*c:(i+1)*c])
-	}
-	r.columns = append(r.columns, class)
-	for k := range p.Classes {
-		r.add("p_"+p.ClassName(k), p.Probs, k, c)
-	}
-	r.head = map[string]any{"link": p.Link, "classes": p.Classes}
-	if p.Labels != nil {
-		r.head["classes"] = p.Labels
-	}
-}
-
-// document returns what --json prints.
-func (r *predictions) document() map[string]any {
-	doc := maps.Clone(r.head)
-	doc["targets"], doc["rows"] = r.targets, r.rows
-	for _, c := range r.columns {
-		if r.probs == nil || !strings.HasPrefix(c.name, "p_") {
-			doc[c.name] = c.list()
-		}
-	}
-	if r.probs != nil {
-		doc["probs"] = r.probs
-	}
-	if r.samples != nil {
-		doc["samples"] = r.sampleLists()
+	if r.Samples != nil {
+		doc["samples"] = sampleLists(r)
 	}
 	return doc
 }
 
 // report prints the predictions as a document, or a summary of what was written.
-func (c *predictCommand) report(stdout io.Writer, r *predictions) error {
+func (c *predictCommand) report(stdout io.Writer, r *listing.Predictions) error {
 	if !c.JSON {
-		_, err := fmt.Fprintf(stdout, "wrote %d predictions of %s to %s\n", r.rows, quoted(r.targets), c.out)
+		_, err := fmt.Fprintf(stdout, "wrote %d predictions of %s to %s\n", r.Rows, quoted(r.Targets), c.out)
 		return err
 	}
-	doc := r.document()
+	doc := document(r)
 	if c.out != "" {
 		doc["out"] = c.out
 	}
@@ -339,7 +230,7 @@ func (c *predictCommand) report(stdout io.Writer, r *predictions) error {
 // writer returns the function that writes the format of the file given by --out, which must not
 // be the input, or nil where the predictions go out as a table of text without a document of
 // them.
-func (c *predictCommand) writer(input string) (func(io.Writer, *predictions) error, error) {
+func (c *predictCommand) writer(input string) (func(io.Writer, *listing.Predictions) error, error) {
 	if c.out == data.Stdin {
 		c.out = ""
 	}
@@ -349,7 +240,7 @@ func (c *predictCommand) writer(input string) (func(io.Writer, *predictions) err
 	if c.out == "" {
 		return nil, nil
 	}
-	formats := map[string]func(io.Writer, *predictions) error{".csv": writeTable, ".npz": writeNPZ, ".npy": writeNPY}
+	formats := map[string]func(io.Writer, *listing.Predictions) error{".csv": writeTable, ".npz": writeNPZ, ".npy": writeNPY}
 	write, ok := formats[strings.ToLower(filepath.Ext(c.out))]
 	if !ok {
 		return nil, settings.Errorf("--out %s, expected a file called .csv, .npz or .npy", c.out)
@@ -361,64 +252,52 @@ func (c *predictCommand) writer(input string) (func(io.Writer, *predictions) err
 }
 
 // writeTable writes the columns as a table of text.
-func writeTable(w io.Writer, p *predictions) error { return tableWriter(w)(p) }
+func writeTable(w io.Writer, p *listing.Predictions) error { return tableWriter(w)(p) }
 
-// tableWriter returns a function that writes a batch of columns as comma-separated text, every
-// number with all its digits, and a header before the first.
-func tableWriter(w io.Writer) func(*predictions) error {
-	c, begun := csv.NewWriter(w), false
-	return func(p *predictions) error {
-		columns := slices.Concat(p.columns, p.sampleColumns())
-		cells := make([]string, len(columns))
+// tableWriter returns a function that writes a batch of columns as comma-separated text, and a
+// header before the first.
+func tableWriter(to io.Writer) func(*listing.Predictions) error {
+	w, begun := listing.NewWriter(to), false
+	return func(p *listing.Predictions) error {
+		all := *p
+		all.Columns = slices.Concat(p.Columns, sampleColumns(p))
 		if !begun {
-			for j, column := range columns {
-				cells[j] = column.name
-			}
-			if err := c.Write(cells); err != nil {
+			if err := w.Header(&all); err != nil {
 				return err
 			}
 			begun = true
 		}
-		for i := range p.rows {
-			for j, column := range columns {
-				cells[j] = column.cell(i)
-			}
-			if err := c.Write(cells); err != nil {
-				return err
-			}
-		}
-		c.Flush()
-		return c.Error()
+		return w.Rows(&all)
 	}
 }
 
 // numbers returns the columns of numbers, for arrays. The most probable class of text is not
 // among them: it is the greatest of the probabilities that follow.
-func (p *predictions) numbers() []column {
-	return slices.DeleteFunc(slices.Clone(p.columns), func(c column) bool { return c.texts != nil })
+func numbers(p *listing.Predictions) []listing.Column {
+	return slices.DeleteFunc(slices.Clone(p.Columns), func(c listing.Column) bool { return c.Texts != nil })
 }
 
 // writeNPZ writes one array [N] for each column.
-func writeNPZ(w io.Writer, p *predictions) error {
+func writeNPZ(w io.Writer, p *listing.Predictions) error {
 	var names []string
 	var arrays []*tensor.Dense
-	for _, c := range p.numbers() {
-		names, arrays = append(names, c.name), append(arrays, tensor.New(tensor.WithShape(len(c.values)), tensor.WithBacking(c.values)))
+	for _, c := range numbers(p) {
+		names, arrays = append(names, c.Name), append(arrays, tensor.New(tensor.WithShape(len(c.Values)), tensor.WithBacking(c.Values)))
 	}
-	if p.samples != nil {
-		names, arrays = append(names, "samples"), append(arrays, p.samples)
+	if p.Samples != nil {
+		names, arrays = append(names, "samples"), append(arrays, p.Samples)
 	}
 	return npy.EncodeArchive(w, names, arrays)
 }
 
 // writeNPY writes one array [N, columns].
-func writeNPY(w io.Writer, p *predictions) error {
+func writeNPY(w io.Writer, p *listing.Predictions) error {
 	var rows []float64
-	columns := append(p.numbers(), p.sampleColumns()...)
-	for i := range p.rows {
+	columns := append(numbers(p), sampleColumns(p)...)
+	for i := range p.Rows {
 		for _, c := range columns {
-			rows = append(rows, c.values[i])
+			rows = append(rows, c.Values[i])
 		}
 	}
-	return npy.Encode(w, tensor.New(tensor.WithShape(p.rows, len(columns)), tensor.WithBacking(rows)))
+	return npy.Encode(w, tensor.New(tensor.WithShape(p.Rows, len(columns)), tensor.WithBacking(rows)))
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"crypto/tls"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"os"
@@ -88,15 +89,8 @@ func (c *serveCommand) run(cmd *cobra.Command, _ []string) error {
 	if err := c.complete(); err != nil {
 		return err
 	}
-	level := slog.HandlerOptions{}
-	switch c.log {
-	case "text":
-		c.o.Log = slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &level))
-	case "json":
-		c.o.Log = slog.New(slog.NewJSONHandler(cmd.ErrOrStderr(), &level))
-	case "off":
-	default:
-		return settings.Errorf("--log %q, expected text, json or off", c.log)
+	if err := c.logTo(cmd.ErrOrStderr()); err != nil {
+		return err
 	}
 	ctx := cmd.Context()
 	end, err := c.traces(ctx)
@@ -127,6 +121,21 @@ func (c *serveCommand) run(cmd *cobra.Command, _ []string) error {
 		}
 	}()
 	return s.Run(ctx, l, c.grace, c.patience, func() { fmt.Fprint(cmd.OutOrStdout(), addresses) })
+}
+
+// logTo sets the log, which never is nil.
+func (c *serveCommand) logTo(w io.Writer) error {
+	switch c.log {
+	case "text":
+		c.o.Log = slog.New(slog.NewTextHandler(w, nil))
+	case "json":
+		c.o.Log = slog.New(slog.NewJSONHandler(w, nil))
+	case "off":
+		c.o.Log = slog.New(slog.DiscardHandler)
+	default:
+		return settings.Errorf("--log %q, expected text, json or off", c.log)
+	}
+	return nil
 }
 
 // listeners opens the addresses, with certificates if there are any, and lists them.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"log/slog"
 	"os"
 	"time"
 
@@ -38,9 +37,6 @@ func (c *serveCommand) traces(ctx context.Context) (end func(), err error) {
 		}
 	}
 	log := c.o.Log
-	if log == nil {
-		log = slog.New(slog.DiscardHandler)
-	}
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { log.Warn("traces", "error", err) }))
 	exporter, err := otlptracehttp.New(ctx)
 	if err != nil {

@@ -48,6 +48,7 @@ be resumed later, as if it had not been interrupted.`,
 		RunE: running(c.run),
 	}
 	c.flags(cmd)
+	require(cmd, "out")
 	cmd.Flags().Var(&c.memory, "memory", "memory that the table may need, such as 4GiB (default: what the machine has left)")
 	settingsFlags(cmd.Flags(), c, "", nil)
 	return cmd

@@ -58,11 +58,11 @@ func TestChosen(t *testing.T) {
 
 func TestParse(t *testing.T) {
 	var c command
-	args := strings.Fields("--reference r --python p --resnet --laplace --only x --steps 5 --json --markdown --scaling --latency --each 2s --dir d")
+	args := strings.Fields("--reference r --python p --resnet --laplace --only x --steps 5 --json --markdown --scaling --latency --cpu --each 2s --dir d")
 	if err := c.parse(args, io.Discard); err != nil {
 		t.Fatal(err)
 	}
-	if c != (command{reference: "r", python: "p", resnet: true, laplace: true, only: "x", steps: 5, json: true, markdown: true, scaling: true, latency: true, each: 2 * time.Second, dir: "d"}) {
+	if c != (command{reference: "r", python: "p", resnet: true, laplace: true, only: "x", steps: 5, json: true, markdown: true, scaling: true, latency: true, cpu: true, each: 2 * time.Second, dir: "d"}) {
 		t.Errorf("command %+v", c)
 	}
 	c = command{}

@@ -20,5 +20,6 @@
 //
 //	go run ./experiments/peer --latency --dir docs
 //
-// measures how long single rows take with a predictor, in percentiles, and draws them.
+// measures how long single rows take with a predictor, in percentiles, and draws them; with --cpu
+// it measures the CPU time of the calls, where the machine does other work, too.
 package main

@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"time"
 
@@ -55,6 +56,7 @@ type latency struct {
 type latencyReport struct {
 	Machine result.Machine `json:"machine"`
 	Load    [2]string      `json:"load"`
+	Time    string         `json:"time"` // what was measured
 	Rows    []latency      `json:"rows"`
 }
 
@@ -67,6 +69,11 @@ const latencyRounds = 10
 // latencies measures single rows, prints the percentiles and draws them.
 func (c *command) latencies(ctx context.Context, stdout io.Writer) error {
 	r := latencyReport{Machine: result.ThisMachine(valla.Version()), Load: [2]string{load(), ""}}
+	clock, what := c.clock()
+	r.Time = what
+	if _, err := clock(); err != nil {
+		return err
+	}
 	var calls []func() error
 	for _, s := range services {
 		for _, dt := range both {
@@ -80,7 +87,7 @@ func (c *command) latencies(ctx context.Context, stdout io.Writer) error {
 	for round := range latencyRounds {
 		fmt.Fprintf(c.progress, "round %d of %d\n", round+1, latencyRounds)
 		for i := range r.Rows {
-			if err := r.Rows[i].measure(ctx, calls[i], c.each/latencyRounds); err != nil {
+			if err := r.Rows[i].measure(ctx, calls[i], c.each/latencyRounds, clock); err != nil {
 				return fmt.Errorf("%s, %s: %w", r.Rows[i].Name, r.Rows[i].Dtype, err)
 			}
 		}
@@ -128,17 +135,31 @@ func (s service) call(ctx context.Context, dt tensor.Dtype) (func() error, error
 	return func() error { return p.Predict(ctx, row, &out) }, nil
 }
 
+// clock returns the time that is measured, and its name.
+func (c *command) clock() (now func() (time.Duration, error), name string) {
+	if c.cpu {
+		return threadClock, "CPU time"
+	}
+	start := time.Now()
+	return func() (time.Duration, error) { return time.Since(start), nil }, "time"
+}
+
 // measure calls a function for some time, after calls that are not counted.
-func (l *latency) measure(ctx context.Context, call func() error, length time.Duration) error {
+func (l *latency) measure(ctx context.Context, call func() error, length time.Duration, clock func() (time.Duration, error)) error {
+	runtime.LockOSThread() // whose clock it may be
+	defer runtime.UnlockOSThread()
 	const warm = 50
 	start := time.Now()
 	for i := -warm; i < 1 || time.Since(start) < length; i++ {
-		before := time.Now()
-		if err := call(); err != nil {
+		before, err := clock()
+		if err == nil {
+			err = call()
+		}
+		if err != nil {
 			return err
 		}
-		if i >= 0 {
-			l.sorted = append(l.sorted, time.Since(before).Seconds())
+		if after, _ := clock(); i >= 0 {
+			l.sorted = append(l.sorted, (after - before).Seconds())
 		}
 	}
 	return ctx.Err()
@@ -183,7 +204,7 @@ func (r latencyReport) text() string {
 	w := table.NewWriter()
 	w.SetStyle(table.StyleLight)
 	w.Style().Format.Header = 0
-	head := table.Row{"µs for a row", ""}
+	head := table.Row{r.Time + " of a row, µs", ""}
 	for _, n := range shares {
 		head = append(head, fmt.Sprintf("p%.6g", 100-100/float64(n)))
 	}
@@ -204,7 +225,7 @@ func (r latencyReport) text() string {
 
 // draw writes path.png and path.svg: the time that one call of so many exceeds.
 func (r latencyReport) draw(path string) error {
-	p := newLogPlot("one call of so many takes longer", "time of a row, µs")
+	p := newLogPlot("one call of so many takes longer", r.Time+" of a row, µs")
 	for i, l := range r.Rows {
 		var xys plotter.XYs
 		for n := 2.0; n <= float64(l.Calls)/10 && n <= 1e4; n *= 1.1 {
@@ -222,7 +243,7 @@ func (r latencyReport) draw(path string) error {
 		p.Legend.Add(l.Name+", "+l.Dtype, line)
 	}
 	ticks(p, []float64{2, 10, 100, 1000, 10000})
-	all := []*plot.Plot{p}
-	equalHeights(all)
-	return save(path, [][]*plot.Plot{all}, 2*tileSize, 1.3*tileSize)
+	p.Y.Min, p.Y.Max = p.Y.Min/1.3, p.Y.Max*math.Pow(p.Y.Max/p.Y.Min, 0.6) // with room for the legend
+	p.Y.Tick.Marker = plot.ConstantTicks(decades(p.Y.Min, p.Y.Max))
+	return save(path, [][]*plot.Plot{{p}}, 2*tileSize, 1.4*tileSize)
 }

@@ -26,7 +26,8 @@ func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 type command struct {
 	reference, python string
 	resnet, laplace   bool
-	scaling, latency  bool
+	scaling           bool
+	latency, cpu      bool
 	each              time.Duration // that --latency takes for a row of its table
 	only              string
 	steps             int
@@ -77,6 +78,7 @@ func (c *command) parse(args []string, stderr io.Writer) error {
 	f.BoolVar(&c.markdown, "markdown", false, "print the table in Markdown")
 	f.BoolVar(&c.scaling, "scaling", false, "how time and memory of a step grow")
 	f.BoolVar(&c.latency, "latency", false, "how long single rows take, in percentiles")
+	f.BoolVar(&c.cpu, "cpu", false, "--latency measures CPU time, which other programs hardly disturb")
 	f.DurationVar(&c.each, "each", 5*time.Second, "`TIME` that --latency takes for each model")
 	f.StringVar(&c.dir, "dir", "runs/scaling", "`FOLDER` for the pictures of --scaling and --latency")
 	if err := f.Parse(args); err != nil {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -163,7 +164,11 @@ func TestLatency(t *testing.T) {
 	one.Outputs = 1
 	services = []service{{"small", little, 3}, {"small KFAC", one, 0}}
 	dir := filepath.Join(t.TempDir(), "new")
-	code, out, errs := execute("--latency", "--each", "20ms", "--dir", dir)
+	args := []string{"--latency", "--each", "20ms", "--dir", dir}
+	if runtime.GOOS == "linux" {
+		args = append(args, "--cpu")
+	}
+	code, out, errs := execute(args...)
 	if code != 0 || !strings.Contains(out, "p99.9") || !strings.Contains(out, "small KFAC") {
 		t.Fatalf("%s%s", out, errs)
 	}

@@ -81,13 +81,18 @@ func (h *diagonal[T]) describe(s *Header) { s.Structure = Diagonal }
 
 func (h *kfac[T]) describe(s *Header) { s.Structure = KFAC }
 
+// factorName names a factor of a block.
+func factorName(k block, n *graph.Node) string {
+	if n == k.d {
+		return k.param.Name + ".cotangent"
+	}
+	return k.param.Name + ".input"
+}
+
 // fields: a factor has the name of the first parameter that it belongs to.
 func (h *kfac[T]) fields(visit visitor) (err error) {
 	h.factors(func(k block, n *graph.Node, width int) {
-		name := k.param.Name + ".input"
-		if n == k.d {
-			name = k.param.Name + ".cotangent"
-		}
+		name := factorName(k, n)
 		values, vectors := h.values[n], h.basis[n]
 		if err == nil {
 			err = visit(name+".values", &values, width)

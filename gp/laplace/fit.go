@@ -109,8 +109,16 @@ func (p *Posterior) collect(ctx context.Context, d data, progress func(done, tot
 	return p.take(ctx, d, progress)
 }
 
-// take adds the data to H and to the evidence.
+// take adds the data to H and to the evidence, and ends the sums.
 func (p *Posterior) take(ctx context.Context, d data, progress func(done, total int)) error {
+	if err := p.add(ctx, d, progress); err != nil {
+		return err
+	}
+	return p.structure.finish(ctx)
+}
+
+// add is take without an end of the sums.
+func (p *Posterior) add(ctx context.Context, d data, progress func(done, total int)) error {
 	return p.sum(ctx, d.x, func(b batch) {
 		y := make([]float64, b.size())
 		d.y.rows(y, b.first, b.count)
@@ -123,7 +131,7 @@ func (p *Posterior) take(ctx context.Context, d data, progress func(done, total 
 
 // sum adds up H, and calls seen after each batch.
 func (p *Posterior) sum(ctx context.Context, x inputs, seen func(batch)) error {
-	err := p.scan.each(ctx, x, func(b batch) error {
+	return p.scan.each(ctx, x, func(b batch) error {
 		if !p.evidence.noisy() {
 			b.lambda = newLambda(p.evidence.likelihood, b.mean(), b.outputs)
 		}
@@ -133,10 +141,6 @@ func (p *Posterior) sum(ctx context.Context, x inputs, seen func(batch)) error {
 		seen(b)
 		return nil
 	})
-	if err != nil {
-		return err
-	}
-	return p.structure.finish(ctx)
 }
 
 // addWeights sums up the squares of the weights.

@@ -122,7 +122,10 @@ func (p *Posterior) rebuild(ctx context.Context) error {
 	if f, ok := p.structure.(*functionSpace); ok {
 		f.allocate()
 		x := dense(f.x, append([]int{p.examples}, p.scan.x.Shape()[1:]...)...)
-		return p.sum(ctx, inputs{t: x, n: p.examples, shape: x.Shape()[1:]}, func(batch) {})
+		if err := p.sum(ctx, inputs{t: x, n: p.examples, shape: x.Shape()[1:]}, func(batch) {}); err != nil {
+			return err
+		}
+		return f.finish(ctx)
 	}
 	return p.structure.(interface{ rebuild(context.Context) error }).rebuild(ctx)
 }

@@ -16,6 +16,7 @@ type structure interface {
 	// from zero; it follows allocate.
 	resume(old structure)
 	add(batch) error              // takes a batch in
+	sums(visitor) error           // the arrays that add adds to: to read, or to overwrite
 	finish(context.Context) error // after the last add
 	factor(context.Context, scales) (factor, error)
 

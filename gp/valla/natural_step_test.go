@@ -234,7 +234,8 @@ func TestScan(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := n.curvature(context.Background(), f, n.inputs.all[0])
+	x := n.inputs.all[0]
+	got, err := curvature(context.Background(), n.check.each, n.f.Likelihood, f, x, float64(n.draws.n)/float64(x.Shape()[0]))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/likelihood"
+	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/kernel"
 	"gorgonia.org/tensor"
 )
@@ -32,7 +34,8 @@ func (n *natural) scan(ctx context.Context) error {
 		return err
 	}
 	x := gp.SampleRows(n.inputs.all[0], scanned, rand.New(rand.NewPCG(n.f.Seed, scanStream)))
-	t, err := n.curvature(ctx, f, x)
+	n.check.each.Refresh()
+	t, err := curvature(ctx, n.check.each, n.f.Likelihood, f, x, float64(n.draws.n)/float64(x.Shape()[0]))
 	if err != nil {
 		return err
 	}
@@ -55,17 +58,17 @@ func (n *natural) scan(ctx context.Context) error {
 	return nil
 }
 
-// curvature returns T [M,M] of training inputs x [n,…], each of which stands for N/n.
-func (n *natural) curvature(ctx context.Context, f *frame, x *tensor.Dense) ([]float64, error) {
-	c, m := n.outputs, n.ladder.m
-	t, block, weight := make([]float64, m*m), make([]float64, c*c), float64(n.draws.n)/float64(x.Shape()[0])
-	n.check.each.Refresh()
-	err := n.check.each.Each(ctx, x, func(_, rows int, out []*tensor.Dense) error {
+// curvature returns T [M,M] of inputs x [n,…] with a weight, where each computes the network, κ̂
+// and k̂.
+func curvature(ctx context.Context, each *graph.Batched, lik likelihood.Likelihood, f *frame, x *tensor.Dense, weight float64) ([]float64, error) {
+	c, m := each.Width(0), f.m
+	t, block := make([]float64, m*m), make([]float64, c*c)
+	err := each.Each(ctx, x, func(_, rows int, out []*tensor.Dense) error {
 		mean, v := appendRows(nil, out[0], rows), appendRows(nil, out[2], rows)
 		f.whiten(v)
 		lambda := make([]float64, rows*c)
 		for i := range rows {
-			n.f.Likelihood.Curvature(block, mean[i*c:(i+1)*c])
+			lik.Curvature(block, mean[i*c:(i+1)*c])
 			for k := range c {
 				lambda[i*c+k] = weight * block[k*c+k]
 			}

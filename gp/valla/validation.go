@@ -19,32 +19,43 @@ type validation struct {
 	local *local         // the log predictive density, α = 1
 }
 
-// newValidation compiles the network and the kernel for as many examples at a time as the
-// memory allows.
+// newValidation compiles the network, the kernel and the likelihood for examples held out.
 func (n *natural) newValidation() (*validation, error) {
 	v := &validation{x: n.f.ValidationX, y: graph.Floats(n.f.ValidationY), add: graph.Floats(n.beside(n.f.ValidationBeside, n.f.ValidationY))}
+	each, size, err := n.evaluation(v.x.Shape()[1:])
+	if err != nil {
+		return nil, err
+	}
+	v.each = each
+	v.local, err = newLocal(n.f.Likelihood, 1, size, n.outputs, n.dt)
+	return v, err
+}
+
+// evaluation compiles the network, κ̂ and k̂ for inputs of a shape, as many at a time as the
+// memory allows, and returns how many that are.
+func (n *natural) evaluation(shape tensor.Shape) (*graph.Batched, int, error) {
 	l := n.f.Layer
 	var b *graph.Builder
 	var xn *graph.Node
 	var outputs []*graph.Node
 	size, _, err := graph.Tile("the validation of a natural-gradient fit", PredictBatch, n.f.MemoryLimit/2, func(size int) (int64, error) {
 		b = graph.NewBuilder(n.dt)
-		xn = b.Input("x", append([]int{size}, v.x.Shape()[1:]...)...)
+		xn = b.Input("x", append([]int{size}, shape...)...)
 		outputs = []*graph.Node{n.f.Net.Forward(b, xn), gp.Variances(l.Kernel, b, xn), l.Kernel.Cross(b, xn, b.Param(l.Z), l.Class)}
 		bytes, err := graph.Plan(b, outputs, graph.Options{Varying: []*graph.Node{xn}})
 		return int64(bytes), err
 	})
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	if v.each, err = graph.NewBatched(b, xn, outputs...); err != nil {
-		return nil, err
+	each, err := graph.NewBatched(b, xn, outputs...)
+	if err != nil {
+		return nil, 0, err
 	}
 	if n.f.MemoryLimit > 0 {
-		v.each.Limit(n.f.MemoryLimit / 2)
+		each.Limit(n.f.MemoryLimit / 2)
 	}
-	v.local, err = newLocal(n.f.Likelihood, 1, size, n.outputs, n.dt)
-	return v, err
+	return each, size, nil
 }
 
 // indifferent is the σ₀ that costs half a nat over all rows held out, and so does 1/indifferent:

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -79,6 +80,30 @@ func TestSlowClients(t *testing.T) {
 	}
 	if !strings.Contains(r.metricsText(), `valla_requests_total{model="numbers",status="408"} 30`) {
 		t.Error("the metrics do not count the slow clients")
+	}
+}
+
+// TestEndlessBody: a body without an end is refused as soon as it is too large.
+func TestEndlessBody(t *testing.T) {
+	r := start(t, func(o *Options) { o.MaxBytes = 10_000 }, "numbers")
+	address, _, _ := r.listening()
+	c := dial(t, address, "POST /predict HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n")
+	var sent atomic.Int64
+	go func() {
+		chunk := "400\r\n" + strings.Repeat(" ", 1024) + "\r\n"
+		for {
+			n, err := io.WriteString(c, chunk)
+			if sent.Add(int64(n)); err != nil {
+				return
+			}
+		}
+	}()
+	if err := c.SetReadDeadline(time.Now().Add(20 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	answer := make([]byte, 12)
+	if _, err := io.ReadFull(c, answer); err != nil || string(answer) != "HTTP/1.1 413" || sent.Load() > 64<<20 {
+		t.Errorf("answer %q after %d bytes, error %v", answer, sent.Load(), err)
 	}
 }
 
@@ -174,8 +199,10 @@ func TestLoading(t *testing.T) {
 				t.Errorf("%s: status %d, expected %d: %s", path, a.StatusCode, want, body)
 			}
 		}
-		if a, _ := r.send(http.MethodGet, "/v2/health/live", "", nil); a.StatusCode != http.StatusOK {
-			t.Errorf("live: status %d", a.StatusCode)
+		for _, path := range []string{"/v2/health/live", "/"} {
+			if a, _ := r.send(http.MethodGet, path, "", nil); a.StatusCode != http.StatusOK {
+				t.Errorf("%s: status %d", path, a.StatusCode)
+			}
 		}
 	}
 	all(http.StatusServiceUnavailable)

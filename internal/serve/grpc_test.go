@@ -94,7 +94,7 @@ func (r *running) metricsOf() string {
 
 // TestGRPCRefusals: each error has a code, and the sentence of REST.
 func TestGRPCRefusals(t *testing.T) {
-	r := start(t, func(o *Options) { o.Tokens, o.MaxRows = []string{"secret"}, 3 }, "numbers")
+	r := start(t, func(o *Options) { o.Tokens, o.MaxRows, o.MaxBytes = []string{"secret"}, 3, 2000 }, "numbers")
 	c := r.dialed()
 	known := metadata.AppendToOutgoingContext(t.Context(), "authorization", "Bearer secret")
 	refused := func(code codes.Code, want string, err error) {
@@ -114,6 +114,7 @@ func TestGRPCRefusals(t *testing.T) {
 	refused(codes.InvalidArgument, `row 0 (counting from 0), column "b": expected a finite number`, infer(known, "numbers", fp64("a", 1), fp64("b", math.NaN())))
 	refused(codes.InvalidArgument, `input "b": 0 elements, expected 1`, infer(known, "numbers", fp64("a", 1), &oip.ModelInferRequest_InferInputTensor{Name: "b", Datatype: "FP64", Shape: []int64{1}}))
 	refused(codes.InvalidArgument, "4 rows, expected at most 3", infer(known, "numbers", &oip.ModelInferRequest_InferInputTensor{Name: "x", Datatype: "FP64", Shape: []int64{4, 2}}))
+	refused(codes.ResourceExhausted, "larger than max", infer(known, "numbers", fp64("a", make([]float64, 300)...)))
 	_, err := c.ModelInfer(known, &oip.ModelInferRequest{ModelName: "numbers", RawInputContents: [][]byte{nil}})
 	refused(codes.InvalidArgument, "1 raw contents", err)
 	_, err = c.ModelReady(known, &oip.ModelReadyRequest{Name: "numbers", Version: "1"})

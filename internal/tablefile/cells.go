@@ -18,7 +18,8 @@ const maxLine = 64 << 20
 // string of each row, so that the heap grows to twice the size of the table, and is half as
 // fast. It reads the lines that have quotes.
 type Cells struct {
-	Line  int // the number of the first line of the row read last, counting from 1
+	Line  int  // the number of the first line of the row read last, counting from 1
+	Lines bool // every row is one line: a quoted cell that goes on in the next line is an error
 	b     *bufio.Reader
 	comma byte
 	lines int // the number of lines read so far
@@ -37,6 +38,9 @@ type Cells struct {
 func NewCells(r io.Reader, comma byte) *Cells {
 	return &Cells{b: bufio.NewReaderSize(r, 1<<16), comma: comma}
 }
+
+// Comma returns the character that separates the cells.
+func (c *Cells) Comma() byte { return c.comma }
 
 // Read returns the cells of the next row and skips empty lines. The cells are valid until the
 // next call. After an error, Line still is the line of the row before.
@@ -96,6 +100,9 @@ func (c *Cells) split(line []byte) [][]byte {
 // quoted splits a row whose first line has a quote. A quoted cell may hold ends of lines.
 func (c *Cells) quoted(line []byte) ([][]byte, error) {
 	first := c.lines
+	if c.Lines && odd(line) {
+		return nil, fmt.Errorf("line %d: a quoted cell with a line break in it: such a file cannot be read in parts", first)
+	}
 	c.row = append(c.row[:0], line...)
 	for open := odd(line); open; {
 		more, err := c.next()

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 
 	"gorgonia.org/tensor"
 
@@ -168,7 +169,15 @@ func (g Graph) at(i int) string {
 	if name == "" && len(n.Outputs) > 0 {
 		name = n.Outputs[0]
 	}
-	return fmt.Sprintf("node %d %q (%s, opset %d)", i+1, name, n.Op, g.Opset)
+	return fmt.Sprintf("node %d %q (%s, opset %d)", i+1, name, shown(n.Op), g.Opset)
+}
+
+// shown returns a name in a file as it is, or quoted where that would break a line.
+func shown(name string) string {
+	if quoted := strconv.Quote(name); quoted != `"`+name+`"` {
+		return quoted
+	}
+	return name
 }
 
 // dry computes with shapes only: the arrays are leaves without values.

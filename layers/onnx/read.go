@@ -260,7 +260,7 @@ func (r *reader) outputs(g fields) error {
 func readNode(m fields, dir string) (Node, error) {
 	n := Node{Op: m.text(4), Name: m.text(3), Inputs: m.texts(1), Outputs: m.texts(2)}
 	if domain := m.text(7); domain != "" && domain != "ai.onnx" {
-		return n, fmt.Errorf("%q (%s of %s): operators beyond ONNX's own are not supported", n.Name, n.Op, domain)
+		return n, fmt.Errorf("%q (%s of %s): operators beyond ONNX's own are not supported", n.Name, shown(n.Op), shown(domain))
 	}
 	attributes, err := m.messages(5)
 	if err != nil {
@@ -269,11 +269,11 @@ func readNode(m fields, dir string) (Node, error) {
 	for _, a := range attributes {
 		name := a.text(1)
 		if len(a[6]) > 0 || len(a[11]) > 0 {
-			return n, fmt.Errorf("%q (%s): graphs inside a node are not supported", n.Name, n.Op)
+			return n, fmt.Errorf("%q (%s): graphs inside a node are not supported", n.Name, shown(n.Op))
 		}
 		v, err := readAttribute(a, dir)
 		if err != nil {
-			return n, fmt.Errorf("%q (%s): attribute %q: %w", n.Name, n.Op, name, err)
+			return n, fmt.Errorf("%q (%s): attribute %q: %w", n.Name, shown(n.Op), name, err)
 		}
 		if n.Attributes == nil {
 			n.Attributes = map[string]Attribute{}

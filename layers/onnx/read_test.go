@@ -210,6 +210,8 @@ func TestHostileFiles(t *testing.T) {
 		"an absolute file":       {modelOf(graphOf([]message{addW}, initial("w", 1, location("/etc/passwd"), 2))), `the file "/etc/passwd"`},
 		"no file":                {modelOf(graphOf([]message{addW}, initial("w", 1, location("none"), 2))), `data in the file "none"`},
 		"lines in a file":        {modelOf(graphOf([]message{addW}, initial("w", 1, location("a\nb"), 2))), `data in the file "a\nb"`},
+		"lines in an operator":   {modelOf(graphOf([]message{nodeProto("a\nb", []string{"x"}, []string{"y"})})), `("a\nb", opset 17)`},
+		"lines in a domain":      {modelOf(graphOf([]message{nodeProto("Relu", []string{"x"}, []string{"y"}).text(7, "a\nb")})), `(Relu of "a\nb")`},
 		"sparse":                 {modelOf(graphOf(nil).bytes(15, nil)), "sparse"},
 		"two outputs":            {modelOf(graphOf([]message{addW}, halfW).bytes(12, valueInfo("z"))), "2 outputs"},
 		"two inputs":             {modelOf(graphOf([]message{addW}, halfW).bytes(11, valueInfo("z", 0, 2))), `2 inputs ["x" "z"]`},

@@ -12,6 +12,7 @@ import (
 	"github.com/go-valla/valla/internal/fixture"
 	"github.com/go-valla/valla/layers"
 	"github.com/go-valla/valla/train"
+	"gonum.org/v1/gonum/mat"
 	"gorgonia.org/tensor"
 )
 
@@ -218,27 +219,37 @@ func TestControl(t *testing.T) {
 // TestLinearModel: a fit finds the optimum of a linear model, which is the exact posterior mean
 // and e^{−2ψ} = diag(FᵀF/σ² + I/s₀²), and σ where it is learned.
 func TestLinearModel(t *testing.T) {
-	a := fixture.Load(t, "mfvi")
-	x, y := a.Dense(t, "lin_X"), a.Dense(t, "lin_y")
-	d := x.Shape()[1]
-	net := layers.Sequential{layers.Dense{W: graph.NewParam("w", make([]float64, d), tensor.Float64, d, 1), B: graph.NewParam("b", []float64{0}, tensor.Float64, 1)}}
-	p := gp.Problem{Net: net, Likelihood: likelihood.NewGaussian(a.Scalar(t, "lin_sigma2"), tensor.Float64), Train: gp.Examples{X: x, Y: y}}
-	s := Settings{Estimator: local, PriorStd: a.Scalar(t, "lin_s0"), LogStd: -2, Iterations: 6000, LearningRate: 1e-3, LogStdRate: new(0.05)}
+	const n, d, sigma2, s0 = 30, 3, 0.2, 1.5
+	rng := rand.New(rand.NewPCG(6, 1))
+	x, y := normal(rng, n, d), normal(rng, n, 1)
+	rows := mat.NewDense(n, d+1, nil) // [x, 1]
+	for i := range n {
+		rows.SetRow(i, append(slices.Clone(x.Float64s()[i*d:(i+1)*d]), 1))
+	}
+	var h, fy mat.Dense
+	h.Mul(rows.T(), rows)
+	h.Scale(1/sigma2, &h)
+	for k := range d + 1 {
+		h.Set(k, k, h.At(k, k)+1/(s0*s0))
+	}
+	fy.Mul(rows.T(), mat.NewDense(n, 1, slices.Clone(y.Float64s())))
+	fy.Scale(1/sigma2, &fy)
+	var exact mat.Dense
+	if err := exact.Solve(&h, &fy); err != nil {
+		t.Fatal(err)
+	}
+	net := layers.Sequential{layers.NewDense("linear", d, 1, tensor.Float64, rng)}
+	p := gp.Problem{Net: net, Likelihood: likelihood.NewGaussian(sigma2, tensor.Float64), Train: gp.Examples{X: x, Y: y}}
+	s := Settings{Estimator: local, PriorStd: s0, LogStd: -2, Iterations: 6000, LearningRate: 1e-3, LogStdRate: new(0.05)}
 	f, err := s.Fit(t.Context(), p, gp.Run{Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
 	q := f.Posterior.(*Posterior)
-	mu, _ := a.F64(t, "lin_mu")
-	psi, _ := a.F64(t, "lin_psi")
 	for i, v := range flat(q.means.Params()) {
-		if std := math.Exp(psi[i]); math.Abs(v-mu[i]) > 0.3*std {
-			t.Errorf("mean %d is %g, the exact one %g ± %g", i, v, mu[i], std)
-		}
-	}
-	for i, v := range flat(q.stds) {
-		if math.Abs(v-psi[i]) > 0.1 {
-			t.Errorf("ψ %d is %g, the best one %g", i, v, psi[i])
+		std := 1 / math.Sqrt(h.At(i, i))
+		if math.Abs(v-exact.At(i, 0)) > 0.3*std || math.Abs(flat(q.stds)[i]-math.Log(std)) > 0.1 {
+			t.Errorf("weight %d is %g ± %g, the best one %g ± %g", i, v, math.Exp(flat(q.stds)[i]), exact.At(i, 0), std)
 		}
 	}
 	s.LearnNoise, s.NoiseRate = true, 0.005
@@ -248,12 +259,11 @@ func TestLinearModel(t *testing.T) {
 	q = f.Posterior.(*Posterior)
 	mean, std, want := flat(q.means.Params()), flat(q.stds), 0.0
 	for i, target := range y.Float64s() {
-		row := append(slices.Clone(x.Float64s()[i*d:(i+1)*d]), 1)
 		g, v := 0.0, 0.0
-		for k, r := range row {
+		for k, r := range rows.RawRowView(i) {
 			g, v = g+r*mean[k], v+r*r*math.Exp(2*std[k])
 		}
-		want += ((target-g)*(target-g) + v) / float64(len(y.Float64s()))
+		want += ((target-g)*(target-g) + v) / n
 	}
 	if math.Abs(f.NoiseVariance-want) > 0.1*want {
 		t.Errorf("noise variance %g, expected %g, the mean square around the function", f.NoiseVariance, want)

@@ -238,6 +238,9 @@ func (f *fitting) fitted(res *train.Result) *gp.Fitted {
 	if !f.classes() {
 		out.NoiseVariance = f.s.Ridge
 	}
+	if f.s.Lambda != nil {
+		out.Record.Facts = append(out.Record.Facts, gp.Fact{Name: "λ of the probabilities", Value: *f.s.Lambda})
+	}
 	if f.p.Validation != nil {
 		out.Record.ValidationRows = f.p.Validation.N()
 	}

@@ -55,7 +55,8 @@ func (r *Report) markdown(dir string) (string, error) {
 
 // legend explains the tables.
 const legend = "Numbers are those printed in the paper, the means of the runs that authors released, and those measured here " +
-	"(mean ± standard deviation over seeds). ** is the best and * the second best of a column; † is no run of this program's experiments."
+	"(mean ± standard deviation over seeds). Probabilities of classes are by the probit approximation, means over samples (mc), or those of a network " +
+	"that was trained further for them (own). ** is the best and * the second best of a column; † is no run of this program's experiments."
 
 // markdown writes the tables and the figures of a data set.
 func (d DataSection) markdown(b *strings.Builder, section, dir string) error {

@@ -101,13 +101,16 @@ func publishedFor(data string) *published {
 }
 
 // cifarPlace returns the place of a row of the paper's table of CIFAR-10. Its probabilities are
-// means over samples, except for MAP, and VaLLA has 100 points.
+// means over samples, except for MAP and for networks with probabilities of their own, and VaLLA
+// has 100 points.
 func cifarPlace(method string) place {
 	switch method {
 	case "MAP":
 		return place{method, "probit"}
 	case "VaLLA":
 		return place{"VaLLA 100", "mc"}
+	case "MF-VI", "SNGP":
+		return place{method, "own"}
 	}
 	return place{method, "mc"}
 }

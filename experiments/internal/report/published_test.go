@@ -36,10 +36,13 @@ func TestPublishedPlaces(t *testing.T) {
 		if v := p.runs[place{"FMGP 20", "mc"}]; len(p.order) != 11 || len(p.runs) < 1 || !(v["NLL"] > 0.18 && v["ECE"] < 0.01) {
 			t.Errorf("%s: methods %q and runs %v", net, p.order, p.runs)
 		}
-		for _, method := range append(slices.Clone(family), "VaLLA 100", "GP-Subset") {
+		for _, method := range append(slices.Clone(family), "VaLLA 100", "GP-Subset", "MF-VI", "SNGP") {
 			kind := "mc"
-			if method == "MAP" {
+			switch method {
+			case "MAP":
 				kind = "probit"
+			case "MF-VI", "SNGP":
+				kind = "own"
 			}
 			if _, ok := p.printed[place{method, kind}]; !ok {
 				t.Errorf("%s: %s is not printed", net, method)

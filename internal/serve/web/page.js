@@ -185,3 +185,4 @@ at("secret").hidden = !page.token;
 at("which").hidden = page.models.length < 2;
 at("model").append(...page.models.map((m) => new Option(m.name, m.name)));
 if (page.models.length > 0) choose(page.models[0].name);
+else document.querySelector("main").replaceChildren("The models are being loaded. Load this page again.");

@@ -1,0 +1,164 @@
+package data
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// rowsOf lists the rows of streams as text, words as they are.
+func rowsOf(t testing.TB, open func() (*Stream, error)) (rows []string) {
+	t.Helper()
+	s, err := open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	for {
+		b, err := s.Next(3)
+		if errors.Is(err, io.EOF) {
+			return rows
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range b.N() {
+			row := ""
+			for j := range b.Columns {
+				if v := b.Values.Float64s()[i*len(b.Columns)+j]; v == v {
+					row += fmt.Sprint(v, "|")
+				} else {
+					row += b.Texts(j)[i] + "|"
+				}
+			}
+			rows = append(rows, row)
+		}
+	}
+}
+
+// inParts lists the rows of all parts of files.
+func inParts(t testing.TB, r TableReader, size int64, paths ...string) (rows []string, parts int) {
+	t.Helper()
+	all, err := Divide(paths, size)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range all {
+		rows = append(rows, rowsOf(t, func() (*Stream, error) { return r.OpenPart(p) })...)
+	}
+	return rows, len(all)
+}
+
+// However a text is cut, each of its rows is in one part, and the parts are in order.
+func TestAnyCutsOfText(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "t.csv")
+	rapid.Check(t, func(r *rapid.T) {
+		end := rapid.SampledFrom([]string{"\n", "\r\n"}).Draw(r, "end")
+		text := rapid.SampledFrom([]string{"", "\ufeff"}).Draw(r, "mark")
+		if rapid.Bool().Draw(r, "header") {
+			text += "a,long name of a column" + end
+		}
+		n := rapid.IntRange(1, 15).Draw(r, "rows")
+		for i := range n {
+			cell := rapid.SampledFrom([]string{"1", "-2.5e3", `"quoted, cell"`, "a word of some length", "", `"say ""no"""`}).Draw(r, "cell")
+			text += fmt.Sprintf("%d.5,%s", i, cell)
+			if i < n-1 || rapid.Bool().Draw(r, "last end") {
+				text += end + strings.Repeat(end, rapid.IntRange(0, 1).Draw(r, "gap"))
+			}
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			r.Fatal(err)
+		}
+		reader := TableReader{Header: "yes"}
+		if !strings.Contains(text, "name") {
+			reader.Header = "no"
+		}
+		want := rowsOf(t, func() (*Stream, error) { return reader.Open(path) })
+		got, _ := inParts(t, reader, int64(rapid.IntRange(1, 100).Draw(r, "size")), path)
+		if !slices.Equal(got, want) {
+			r.Fatalf("rows %q, want %q", got, want)
+		}
+	})
+}
+
+// The columns of a part are those of the file, also where its own rows would tell others.
+func TestPartHasTheFilesColumns(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "t.csv")
+	if err := os.WriteFile(path, []byte("a;b\n1;x\n2;y\nthree;z\n4;u\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	s, err := TableReader{}.OpenPart(Part{Path: path, Unit: Bytes, From: 9, To: 13})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	b, err := s.Next(10)
+	if err != nil || !slices.Equal(s.Columns, []string{"a", "b"}) || b.N() != 1 || b.Texts(0)[0] != "three" {
+		t.Errorf("columns %q, %d rows, error %v", s.Columns, b.N(), err)
+	}
+}
+
+func TestPartsOfParquetAndFolders(t *testing.T) {
+	type row struct {
+		A float64 `parquet:"a"`
+		B string  `parquet:"b"`
+	}
+	dir := t.TempDir()
+	path := filepath.Join(dir, "t.parquet")
+	var rows []row
+	for i := range 40 {
+		rows = append(rows, row{float64(i), fmt.Sprint("word", i%3)})
+	}
+	if err := os.WriteFile(path, parquetOf(t, rows), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	want := rowsOf(t, func() (*Stream, error) { return TableReader{}.Open(path) })
+	for size, most := range map[int64]int{1: 14, 1 << 30: 1} {
+		got, parts := inParts(t, TableReader{}, size, path)
+		if !slices.Equal(got, want) || len(got) != 40 || parts != most {
+			t.Errorf("parts of %d bytes: %d parts, want %d; rows %q", size, parts, most, got)
+		}
+	}
+}
+
+func TestPartsThatAreRefused(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "t.csv")
+	text := "a,b\n" + strings.Repeat("1,\"two\nlines\"\n", 20)
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		part Part
+		want string
+	}{
+		{Part{Path: path, Unit: Bytes, From: 0, To: 20}, "line break"},
+		{Part{Path: path, Unit: Bytes, From: 50, To: 5000}, "not the one that was divided"},
+		{Part{Path: path, Unit: Bytes, From: 5, To: 5}, "not the one that was divided"},
+		{Part{Path: path, Unit: "lines", From: 0, To: 5}, "expected bytes"},
+		{Part{Path: dir, Unit: Images, From: 0, To: 5}, "[C H W]"},
+	} {
+		s, err := TableReader{}.OpenPart(c.part)
+		if err == nil {
+			_, err = s.Next(100)
+		}
+		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%v: error %v, want one line with %q", c.part, err, c.want)
+		}
+	}
+	for _, p := range []string{filepath.Join(dir, "none.csv"), dir} {
+		if _, err := Divide([]string{p}, 10); err == nil {
+			t.Errorf("%s: no error", p)
+		}
+	}
+	if _, err := Divide([]string{path}, 0); err == nil {
+		t.Error("parts of 0 bytes")
+	}
+}

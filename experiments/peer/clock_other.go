@@ -1,0 +1,13 @@
+//go:build !linux
+
+package main
+
+import (
+	"errors"
+	"time"
+)
+
+// threadClock is for Linux alone.
+func threadClock() (time.Duration, error) {
+	return 0, errors.New("--cpu: expected Linux, whose threads tell their CPU time")
+}

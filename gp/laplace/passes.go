@@ -1,0 +1,158 @@
+package laplace
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/likelihood"
+	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/layers"
+)
+
+var _ gp.Summed = (*Posterior)(nil)
+
+// partial are the sums H and the evidence of a posterior that is not finished.
+type partial struct {
+	*Posterior // without factor and predictor
+	hyper      hyper
+}
+
+// Sums implements gp.Summed: H is a sum over examples, and so is the evidence. The whole of H is
+// kept in weight space. The structure LowRank has left out what it would need.
+func (p *Posterior) Sums(l likelihood.Likelihood, r gp.Run) (gp.Sums, error) {
+	if _, ok := p.structure.(*lowRank); ok {
+		return nil, fmt.Errorf("laplace: the structure %v keeps the leading eigenvectors of H, which are no sum over examples; the others are", LowRank)
+	}
+	h := p.Header()
+	if l.String() != h.Likelihood {
+		return nil, fmt.Errorf("laplace: the likelihood %s, the posterior has %s", l, h.Likelihood)
+	}
+	if h.Structure == Full {
+		h.Space = WeightSpace
+	}
+	h.Limit = cmp.Or(r.Memory, h.Limit)
+	q, err := newPosterior(p.scan.net.(layers.Part).Network, h.Input, h.Outputs, math.MaxInt32, h.options(l), h.structure(l))
+	if err != nil {
+		return nil, err
+	}
+	q.ascent, q.subset = p.ascent, p.subset
+	if err := q.addWeights(); err != nil {
+		return nil, err
+	}
+	q.structure.allocate()
+	return &partial{q, p.hyper}, nil
+}
+
+// Add implements gp.Sums.
+func (s *partial) Add(ctx context.Context, e gp.Examples) error {
+	d, err := newData(e.X, e.Y, Options{Likelihood: s.evidence.likelihood})
+	if err == nil && d.outputs != s.scan.outputs {
+		err = fmt.Errorf("laplace: %d targets, the posterior has %d outputs", d.outputs, s.scan.outputs)
+	}
+	if err != nil {
+		return err
+	}
+	return s.add(ctx, d, nil)
+}
+
+// Each implements gp.Sums.
+func (s *partial) Each(visit func(name string, v *[]float64, shape ...int) error) error {
+	total := []float64{s.evidence.residuals, s.evidence.logLik}
+	if err := visit("evidence", &total, 2); err != nil {
+		return err
+	}
+	s.evidence.residuals, s.evidence.logLik = total[0], total[1]
+	return s.structure.sums(visit)
+}
+
+// Finish implements gp.Sums.
+func (s *partial) Finish(ctx context.Context, n int, held *gp.Examples) (*gp.Fitted, error) {
+	q := s.Posterior
+	q.examples, q.evidence.observations = n, float64(n)*float64(q.scan.outputs)
+	if k, ok := q.structure.(interface{ counted(int) }); ok {
+		k.counted(n)
+	}
+	if err := q.structure.finish(ctx); err != nil {
+		return nil, err
+	}
+	q, err := q.with(ctx, s.hyper)
+	if err != nil {
+		return nil, err
+	}
+	given := map[string]any{"hyper": hyperFixed}
+	of := gp.Problem{Likelihood: q.evidence.likelihood, Validation: held}
+	if held != nil {
+		given["hyper"] = hyperGrid
+		var noises []float64
+		if v := q.NoiseStd(); v > 0 {
+			noises = gp.LogSpaced(v/4, 4*v, 9)
+		}
+		if q, _, err = q.GridSearch(ctx, held.X, held.Y, Grid{NoiseStds: noises}); err != nil {
+			return nil, err
+		}
+	}
+	return q.fitted(ctx, of, given, nil)
+}
+
+// sums of the lower triangle of H.
+func (w *weightSpace) sums(visit visitor) error {
+	if err := w.flush(context.Background()); err != nil {
+		return err
+	}
+	return packed(visit, w.a, w.n)
+}
+
+func (h *denseLayer) sums(visit visitor) error { return packed(visit, h.outer, h.n) }
+
+// packed visits the lower triangle of a [n,n].
+func packed(visit visitor, a []float64, n int) error {
+	v := triangle(a, n)
+	if err := visit("h", &v, n*(n+1)/2); err != nil {
+		return err
+	}
+	for i := range n {
+		v = v[copy(a[i*n:i*n+i+1], v):]
+	}
+	return nil
+}
+
+func (f *functionSpace) sums(visitor) error {
+	return fmt.Errorf("laplace: the examples in function space are no sum")
+}
+
+func (h *diagonal[T]) sums(visit visitor) error {
+	for i, k := range h.blocks {
+		if err := h.totals[i].visit(visit, k.param.Name+".h", k.p, k.q); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sums are those of each factor by itself, which has the name of the first parameter that it
+// belongs to.
+func (h *kfac[T]) sums(visit visitor) (err error) {
+	h.factors(func(k block, n *graph.Node, width int) {
+		if err == nil {
+			err = h.moments[n].visit(visit, factorName(k, n), width, width)
+		}
+	})
+	return err
+}
+
+// counted notes the number of examples.
+func (h *kfac[T]) counted(n int) { h.examples = n }
+
+// visit visits the sum.
+func (t *total[T]) visit(visit visitor, name string, shape ...int) error {
+	v := slices.Clone(t.all())
+	if err := visit(name, &v, shape...); err != nil {
+		return err
+	}
+	copy(t.sum, v)
+	return nil
+}

@@ -1,0 +1,158 @@
+package valla
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/likelihood"
+	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/kernel"
+	"gorgonia.org/tensor"
+)
+
+var _ gp.Summed = (*Posterior)(nil)
+
+// nameT is that of the sums.
+const nameT = "valla.t"
+
+// partial is the sum T = Σ_n Λ_n v_n v_nᵀ over examples at fixed Z, with Λ the curvature of the
+// likelihood at the network's outputs, of unit noise. It belongs to all σ₀ and all noises at
+// once: with Gaussian noise T/σ² is that of Prop. 2 for each of them.
+type partial struct {
+	n    *natural
+	post *Posterior // of the fit
+	*frame
+	t    []float64 // [M,M]
+	each *graph.Batched
+}
+
+// Sums implements gp.Summed. Z stays, and A becomes the best one for it: with Gaussian noise that
+// of Prop. 2, with classes that of the curvature at the network's outputs. α plays no part.
+func (p *Posterior) Sums(l likelihood.Likelihood, r gp.Run) (gp.Sums, error) {
+	from := p.layer
+	layer, err := newLayer(from.Kernel, from.Z.Value, from.Class,
+		graph.NewParam(nameL, from.L.Floats(), from.L.Value.Dtype(), from.L.Value.Shape()...).Value,
+		graph.NewScalar(nameLogPriorStd, from.LogPriorStd.Scalar(), from.L.Value.Dtype()).Value)
+	if err != nil {
+		return nil, err
+	}
+	n := &natural{dt: from.Z.Value.Dtype(), f: Natural{Net: p.net, Layer: layer, Likelihood: l.Copy(from.Z.Value.Dtype()), MemoryLimit: r.Memory}}
+	n.ladder = newLadder(layer.Inducing(), 1, 0, flat(l.Params()))
+	s := &partial{n: n, post: p, t: make([]float64, layer.Inducing()*layer.Inducing())}
+	if s.frame, err = n.presentFrame(); err != nil {
+		return nil, fmt.Errorf("valla: %w", err)
+	}
+	s.each, _, err = n.evaluation(from.Z.Value.Shape()[1:])
+	if err != nil {
+		return nil, fmt.Errorf("valla: %w", err)
+	}
+	n.outputs = s.each.Width(0)
+	return s, nil
+}
+
+// Add implements gp.Sums.
+func (s *partial) Add(ctx context.Context, e gp.Examples) error {
+	if got := e.Y.Shape()[1]; got != s.n.outputs {
+		return fmt.Errorf("valla: %d targets, the network has %d outputs", got, s.n.outputs)
+	}
+	unit := s.n.f.Likelihood
+	if likelihood.NoiseVariance(unit) > 0 {
+		unit = likelihood.NewGaussian(1, tensor.Float64)
+	}
+	t, err := curvature(ctx, s.each, unit, s.frame, e.X, 1)
+	if err == nil {
+		kernel.Add(s.t, s.t, t)
+	}
+	return err
+}
+
+// Each implements gp.Sums.
+func (s *partial) Each(visit func(name string, v *[]float64, shape ...int) error) error {
+	return visit(nameT, &s.t, s.m, s.m)
+}
+
+// Finish implements gp.Sums.
+func (s *partial) Finish(ctx context.Context, n int, held *gp.Examples) (*gp.Fitted, error) {
+	p, err := s.spectrum(s.t)
+	if err != nil {
+		return nil, fmt.Errorf("valla: %w", err)
+	}
+	layer, noise := s.n.f.Layer, likelihood.NoiseVariance(s.n.f.Likelihood)
+	std := layer.PriorStd()
+	best := s.trial(p, std, noise)
+	record := gp.Record{Rows: n, Facts: []gp.Fact{{Name: "jitter", Value: s.jitter}}}
+	if held != nil {
+		record.ValidationRows = held.N()
+		found, nll, err := s.search(ctx, p, held)
+		if err != nil {
+			return nil, fmt.Errorf("valla: validation rows: %w", err)
+		}
+		best = found
+		record.Facts = append(record.Facts, gp.Fact{Name: "validation NLL", Value: nll})
+	}
+	root, err := best.root(best.scale)
+	if err != nil {
+		return nil, err
+	}
+	layer.setL(root)
+	layer.LogPriorStd.Set(0, math.Log(best.scale)/2)
+	out := &gp.Fitted{Record: record}
+	if noise > 0 {
+		out.NoiseVariance = math.Exp(best.params[0])
+	}
+	q := NewPosterior(s.post.net, layer)
+	q.additive, q.start = noise > 0, s.post.start
+	q.LimitMemory(s.post.limit)
+	out.Posterior, out.Record.PriorStds = q, []float64{layer.PriorStd()}
+	return out, nil
+}
+
+// trial is T with a σ₀ and a noise variance, which is 0 with classes.
+func (s *partial) trial(p *spectrum, std, noise float64) trial {
+	t := trial{spectrum: p, scale: std * std}
+	if noise > 0 {
+		gamma := slices.Clone(p.gamma)
+		kernel.Scale(gamma, 1/noise, gamma)
+		t.spectrum, t.params = &spectrum{p.frame, gamma, p.u}, []float64{math.Log(noise)}
+	}
+	return t
+}
+
+// search returns the best σ₀ and noise for examples held out: first of all that a scan looks at,
+// then between the neighbours of the best one.
+func (s *partial) search(ctx context.Context, p *spectrum, held *gp.Examples) (trial, float64, error) {
+	s.n.f.ValidationX, s.n.f.ValidationY = held.X, held.Y
+	check, err := s.n.newValidation()
+	if err != nil {
+		return trial{}, 0, err
+	}
+	of := gp.Problem{Likelihood: s.n.f.Likelihood, Validation: held}
+	var best trial
+	var nll float64
+	lo, hi := 1/farthest, farthest
+	for _, n := range []int{27, 9} {
+		var all []trial
+		for _, c := range gp.Candidates(of, gp.LogSpaced(lo, hi, n), 0) {
+			noise := 0.0
+			if likelihood.NoiseVariance(of.Likelihood) > 0 {
+				noise = c.Noise * c.Noise
+			}
+			all = append(all, s.trial(p, c.Prior, noise))
+		}
+		values, err := check.values(ctx, s.n, all)
+		if err != nil {
+			return trial{}, 0, err
+		}
+		choice := check.choice(values, all)
+		at := slices.Index(choice, slices.Min(choice))
+		best, nll = all[at], values[at]
+		lo, hi = math.Sqrt(best.scale)/2, math.Sqrt(best.scale)*2
+	}
+	if math.IsInf(nll, 1) {
+		return best, nll, fmt.Errorf("no finite negative log-likelihood with any standard deviation")
+	}
+	return best, nll, nil
+}

@@ -1,0 +1,395 @@
+package pass_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"gorgonia.org/tensor"
+
+	"github.com/go-valla/valla"
+	"github.com/go-valla/valla/data"
+	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/ella"
+	"github.com/go-valla/valla/gp/laplace"
+	"github.com/go-valla/valla/gp/sfr"
+	gpvalla "github.com/go-valla/valla/gp/valla"
+	"github.com/go-valla/valla/internal/listing"
+	"github.com/go-valla/valla/pass"
+)
+
+// rowsOf writes a table of n rows with a target, or with classes of text, to a file.
+func rowsOf(t testing.TB, path string, seed uint64, n int, classes bool) *data.Set {
+	t.Helper()
+	rng := rand.New(rand.NewPCG(seed, 0))
+	var text strings.Builder
+	text.WriteString("a,b,y\n")
+	for range n {
+		a, b := rng.NormFloat64(), rng.NormFloat64()
+		y := fmt.Sprintf("%.5g", math.Sin(2*a)+0.5*b+0.1*rng.NormFloat64())
+		if classes {
+			y = []string{`"left, or so"`, "right", "up"}[min(2, int(math.Abs(a+b)*1.5))]
+		}
+		fmt.Fprintf(&text, "%.5g,%.5g,%s\n", a, b, y)
+	}
+	if err := os.WriteFile(path, []byte(text.String()), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	table, err := data.ReadTable(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	set, err := valla.Encode(table, data.ColumnOptions{}, valla.TrainOptions{Classes: classes})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return set
+}
+
+// models writes model files of one network, with the posteriors of several methods.
+func models(t testing.TB, dir string, classes bool) map[string]string {
+	t.Helper()
+	set := rowsOf(t, filepath.Join(dir, "sample.csv"), 1, 150, classes)
+	m, err := valla.Train(t.Context(), set, valla.TrainOptions{
+		Network: valla.Network{Hidden: []int{12}}, Training: valla.Training{Iterations: 60}, Classes: classes,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]gp.Settings{
+		"valla": &gpvalla.Settings{Inducing: 6, Iterations: 20}, "kfac": &laplace.Settings{Structure: "kfac"},
+		"full": &laplace.Settings{}, "diag": &laplace.Settings{Structure: "diag"},
+		"lowrank": &laplace.Settings{Structure: "lowrank", Rank: 5}, "ella": &ella.Settings{Points: 40, Rank: 5}, "sfr": &sfr.Settings{},
+	}
+	paths := map[string]string{"map": filepath.Join(dir, "map.valla")}
+	if err := m.Save(paths["map"]); err != nil {
+		t.Fatal(err)
+	}
+	for name, s := range all {
+		f, err := m.Fit(t.Context(), set, valla.FitOptions{Settings: s})
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		paths[name] = filepath.Join(dir, name+".valla")
+		if err := f.Save(paths[name]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return paths
+}
+
+// looped returns what the loop over a file writes, in batches of a size of its own.
+func looped(t testing.TB, model, path string) []byte {
+	t.Helper()
+	m, err := valla.Load(model)
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, err := data.ReadTable(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, err := m.Columns(table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := m.Predict(t.Context(), x, valla.PredictOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := listing.Of(p, 0.95)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	w := listing.NewWriter(&b)
+	if err := errors.Join(w.Header(list), w.Rows(list)); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// finished runs all parts of a job in some order, in shares of several runners, and returns the
+// manifest.
+func finished(t testing.TB, j *pass.Job, dir string, rng *rand.Rand, shares, workers int) *pass.Manifest {
+	t.Helper()
+	for k := range shares {
+		r, err := j.NewRunner(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		parts := j.Share(k, shares)
+		rng.Shuffle(len(parts), func(a, b int) { parts[a], parts[b] = parts[b], parts[a] })
+		if _, err := r.Run(t.Context(), parts, pass.RunOptions{Workers: workers}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m, err := j.Finish(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// TestRowsDoNotDependOnParts: what the parts of a table give, one after the other, is what the
+// loop writes, byte for byte, for the posteriors of all methods, also where a part is one row.
+func TestRowsDoNotDependOnParts(t *testing.T) {
+	for _, classes := range []bool{false, true} {
+		dir := t.TempDir()
+		path := filepath.Join(dir, "new.csv")
+		rowsOf(t, path, 2, 357, classes)
+		for name, model := range models(t, dir, classes) {
+			want := looped(t, model, path)
+			m, err := valla.Load(model)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, size := range []int64{13, 57, 2100, 6500} {
+				parts, err := data.Divide([]string{path}, size)
+				if err != nil {
+					t.Fatal(err)
+				}
+				var got bytes.Buffer
+				for i, p := range parts {
+					if _, _, err := pass.Score(t.Context(), m, data.TableReader{}, p, pass.ScoreOptions{Level: 0.95, Names: i == 0}, &got); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if !bytes.Equal(got.Bytes(), want) {
+					t.Errorf("%s, classes %v, %d parts: not what the loop writes", name, classes, len(parts))
+				}
+			}
+		}
+	}
+}
+
+// TestShardsAreTheLoop: the same for the shards of any number of workers.
+func TestShardsAreTheLoop(t *testing.T) {
+	for _, classes := range []bool{false, true} {
+		dir := t.TempDir()
+		path := filepath.Join(dir, "new.csv")
+		rowsOf(t, path, 2, 433, classes)
+		rng := rand.New(rand.NewPCG(3, 0))
+		all := models(t, dir, classes)
+		for _, name := range []string{"map", "valla"} {
+			model := all[name]
+			want := looped(t, model, path)
+			for _, size := range []int64{1000, 1 << 20} {
+				j, err := pass.New(pass.Options{Task: pass.Predict, PartSize: size * int64(1+rng.IntN(3))}, model, path)
+				if err != nil {
+					t.Fatal(err)
+				}
+				to := filepath.Join(t.TempDir(), "shards")
+				m := finished(t, j, to, rng, 1+rng.IntN(3), 1+rng.IntN(3))
+				var got bytes.Buffer
+				if err := m.Concatenate(&got, to); err != nil {
+					t.Fatal(err)
+				}
+				if !bytes.Equal(got.Bytes(), want) || m.Rows != 433 {
+					t.Errorf("%s, classes %v, %d parts: %d bytes of %d rows differ from the %d of the loop", name, classes, j.Count, got.Len(), m.Rows, len(want))
+				}
+			}
+		}
+	}
+}
+
+// TestSumsDoNotDependOnWorkers: the model of all rows is the same, to the last bit, for any number
+// of workers and any order of the parts; the sums of one part are those of all, up to rounding.
+func TestSumsDoNotDependOnWorkers(t *testing.T) {
+	for _, classes := range []bool{false, true} {
+		dir := t.TempDir()
+		path := filepath.Join(dir, "all.csv")
+		held := rowsOf(t, filepath.Join(dir, "held.csv"), 5, 60, classes)
+		rowsOf(t, path, 4, 300, classes)
+		rng, all := rand.New(rand.NewPCG(6, 0)), models(t, dir, classes)
+		for _, name := range []string{"valla", "kfac", "full", "diag", "ella"} {
+			var first []byte
+			for range 3 {
+				m := summed(t, all[name], path, 1000, rng)
+				model := made(t, m, held)
+				if first == nil {
+					first = model
+				} else if !bytes.Equal(first, model) {
+					t.Errorf("%s, classes %v: the model depends on the workers", name, classes)
+				}
+			}
+			alike(t, fmt.Sprint(name, ", classes ", classes), summed(t, all[name], path, 1000, rng), summed(t, all[name], path, 1<<20, rng))
+		}
+	}
+}
+
+// summedJob is a finished job of sums.
+type summedJob struct {
+	*pass.Job
+	*pass.Manifest
+	dir string
+}
+
+func summed(t testing.TB, model, path string, size int64, rng *rand.Rand) summedJob {
+	t.Helper()
+	j, err := pass.New(pass.Options{Task: pass.Fit, PartSize: size}, model, path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	return summedJob{j, finished(t, j, dir, rng, 1+rng.IntN(3), 1+rng.IntN(3)), dir}
+}
+
+// made returns the bytes of the model file of a job.
+func made(t testing.TB, m summedJob, held *data.Set) []byte {
+	t.Helper()
+	model, err := m.Manifest.Model(t.Context(), m.Job, m.dir, held, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "m.valla")
+	if err := model.Save(path); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// alike compares the predictions of the models of two jobs.
+func alike(t testing.TB, what string, a, b summedJob) {
+	t.Helper()
+	var got [2][]float64
+	for i, s := range []summedJob{a, b} {
+		m, err := s.Manifest.Model(t.Context(), s.Job, s.dir, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x := tensor.New(tensor.WithShape(3, 2), tensor.WithBacking([]float64{0, 0, 1, -1, 3, 2}))
+		g, err := m.Latent(t.Context(), x)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got[i] = g.Cov.Float64s()
+	}
+	for i := range got[0] {
+		if math.Abs(got[0][i]-got[1][i]) > 1e-6*slices.Max(got[1]) {
+			t.Errorf("%s: covariances %g of %d parts and %g of %d", what, got[0], a.Count, got[1], b.Count)
+			return
+		}
+	}
+}
+
+// TestResume: parts that are finished are not done again; those that were lost are.
+func TestResume(t *testing.T) {
+	dir := t.TempDir()
+	path, shards := filepath.Join(dir, "new.csv"), filepath.Join(dir, "shards")
+	rowsOf(t, path, 2, 200, false)
+	all := models(t, dir, false)
+	j, err := pass.New(pass.Options{Task: pass.Predict, PartSize: 1000}, all["map"], path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rng := rand.New(rand.NewPCG(1, 0))
+	finished(t, j, shards, rng, 2, 1)
+	first, second := filepath.Join(shards, "part-000001.csv"), filepath.Join(shards, "part-000002.csv")
+	before, err := os.Stat(first)
+	if err == nil {
+		err = os.Remove(second)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := j.Finish(shards); err == nil || !strings.Contains(err.Error(), "1 of ") || !strings.HasSuffix(err.Error(), ": 2") {
+		t.Errorf("a lost shard: error %v", err)
+	}
+	finished(t, j, shards, rng, 1, 2)
+	if after, err := os.Stat(first); err != nil || after.ModTime() != before.ModTime() {
+		t.Errorf("a finished part was done again: %v", err)
+	}
+}
+
+// TestRefusals: what does not belong together is refused, in one line.
+func TestRefusals(t *testing.T) {
+	dir := t.TempDir()
+	path, other, shards := filepath.Join(dir, "new.csv"), filepath.Join(dir, "other.csv"), filepath.Join(dir, "shards")
+	rowsOf(t, path, 2, 200, false)
+	rowsOf(t, other, 3, 200, false)
+	all := models(t, dir, false)
+	job := func(o pass.Options, model string, paths ...string) *pass.Job {
+		t.Helper()
+		j, err := pass.New(o, all[model], paths...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return j
+	}
+	predict := pass.Options{Task: pass.Predict, PartSize: 2000}
+	j := job(predict, "map", path)
+	m := finished(t, j, shards, rand.New(rand.NewPCG(1, 0)), 1, 1)
+	expect := func(what string, err error, want string) {
+		t.Helper()
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: error %v, want one line with %q", what, err, want)
+		}
+	}
+	expect("another model", job(predict, "kfac", path).Join(shards), "its model has")
+	expect("other data", job(predict, "map", other).Join(shards), "its data are")
+	expect("more data", job(predict, "map", path, other).Join(shards), "its data are")
+	expect("other parts", job(pass.Options{Task: pass.Predict, PartSize: 3000}, "map", path).Join(shards), "its options are")
+	for what, o := range map[string]pass.Options{"task": {}, "samples": {Task: pass.Predict, Link: valla.MonteCarlo}} {
+		_, err := pass.New(o, all["map"], path)
+		expect(what, err, "expected")
+	}
+	_, err := pass.New(predict, all["map"], "-")
+	expect("the standard input", err, "standard input")
+	fit := job(pass.Options{Task: pass.Fit}, "sfr", path)
+	r, err := fit.NewRunner(filepath.Join(dir, "sums"))
+	if err == nil {
+		_, err = r.Do(t.Context(), 0)
+	}
+	expect("no sums", err, "no function of sums")
+
+	shard := filepath.Join(shards, "part-000001.csv")
+	text, err := os.ReadFile(shard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text[len(text)/2] ^= 1
+	if err := os.WriteFile(shard, text, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	expect("a damaged shard", m.Concatenate(new(bytes.Buffer), shards), "part-000001.csv: damaged")
+	record := filepath.Join(shards, "part-000002.json")
+	if text, err = os.ReadFile(record); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(record, bytes.Replace(text, []byte(j.Key()), []byte("0123"), 1), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	_, err = j.Finish(shards)
+	expect("a shard of another pass", err, "a shard of another pass")
+	rowsOf(t, path, 7, 201, false)
+	_, err = pass.Load(shards)
+	expect("changed data", err, "has changed since the pass began")
+}
+
+// FuzzRecords: what is read from a folder of shards is a job or a record, or an error.
+func FuzzRecords(f *testing.F) {
+	f.Add([]byte(`{"format": "valla pass 1", "task": "predict", "part_size": 10, "model": "m", "model_sha256": "0", "data": [{"path": "none.csv", "size": 1, "modified": 2}], "parts": 1}`))
+	f.Add([]byte(`{"parts": -1}`))
+	f.Add([]byte(`[`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, "job.json"), text, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if j, err := pass.Load(dir); err == nil && j.Count < 1 {
+			t.Errorf("a job of %d parts", j.Count)
+		}
+	})
+}

@@ -1,0 +1,202 @@
+package pass
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"gorgonia.org/tensor"
+
+	"github.com/go-valla/valla"
+	"github.com/go-valla/valla/data"
+	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/internal/archive"
+	"github.com/go-valla/valla/internal/atomicfile"
+	"github.com/go-valla/valla/internal/kernel"
+)
+
+// Sum adds up the rows of a part for the posterior of all rows, see [valla.Model.Sums], and
+// writes the sums as an archive of arrays. It returns the number of rows and notes on them.
+// Several goroutines must not use m at once.
+func Sum(ctx context.Context, m *valla.Model, r data.TableReader, part data.Part, to io.Writer) (int64, []string, error) {
+	s, err := m.Sums(gp.Run{})
+	if err != nil {
+		return 0, nil, err
+	}
+	rows, err := m.OpenPart(r, part, true)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer rows.Close()
+	n := int64(0)
+	err = batches(ctx, rows, func(set *data.Set) error {
+		n += int64(set.N())
+		return s.AddRows(ctx, set)
+	})
+	if err != nil {
+		return n, nil, err
+	}
+	w := archive.NewWriter(to)
+	err = s.Each(func(name string, v *[]float64, shape ...int) error {
+		w.Array(member(name), tensor.New(tensor.WithShape(shape...), tensor.WithBacking(*v)))
+		return nil
+	})
+	return n, rows.Notes(), errors.Join(err, w.Close())
+}
+
+func member(name string) string { return "sums/" + name + ".npy" }
+
+// Model returns the model of which the shards hold the sums, see [valla.Sums.Model].
+func (m *Manifest) Model(ctx context.Context, j *Job, dir string, held *data.Set, seed uint64) (*valla.Model, error) {
+	of, err := valla.Load(j.Model)
+	if err != nil {
+		return nil, err
+	}
+	s, err := of.Sums(gp.Run{})
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range m.Shards {
+		if err := r.copyTo(io.Discard, dir); err != nil {
+			return nil, err
+		}
+	}
+	err = s.Each(func(name string, v *[]float64, shape ...int) error {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		*v, err = m.Added(dir, Array{name, shape})
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return s.Model(ctx, m.Rows, held, seed)
+}
+
+// Array is one of the arrays that are summed.
+type Array struct {
+	Name  string
+	Shape []int
+}
+
+// Arrays lists the arrays of a job of sums. Each of them may be added by another worker.
+func (j *Job) Arrays() (all []Array, err error) {
+	m, err := valla.Load(j.Model)
+	if err != nil {
+		return nil, err
+	}
+	s, err := m.Sums(gp.Run{})
+	if err != nil {
+		return nil, err
+	}
+	err = s.Each(func(name string, _ *[]float64, shape ...int) error {
+		all = append(all, Array{name, slices.Clone(shape)})
+		return nil
+	})
+	return all, err
+}
+
+// file is where Add writes.
+func (a Array) file(dir string) string {
+	sum := sha256.Sum256([]byte(a.Name))
+	return filepath.Join(dir, fmt.Sprintf("sum-%x.zip", sum[:8]))
+}
+
+// Add adds an array over all shards and writes it to the folder, where Added finds it.
+func (m *Manifest) Add(dir string, a Array) error {
+	v, err := m.Added(dir, a)
+	if err != nil {
+		return err
+	}
+	return atomicfile.Write(a.file(dir), 0o644, func(to io.Writer) error {
+		w := archive.NewWriter(to)
+		w.JSON(jobFile, m.Job)
+		w.Array(member(a.Name), tensor.New(tensor.WithShape(a.Shape...), tensor.WithBacking(v)))
+		return w.Close()
+	})
+}
+
+// there returns an array that Add has written; nil if it has not, for this job.
+func (m *Manifest) there(dir string, of Array) []float64 {
+	f, err := os.Open(of.file(dir))
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil
+	}
+	a, err := archive.Open(f, info.Size())
+	if err != nil {
+		return nil
+	}
+	key := ""
+	if text, err := a.Text(jobFile); err != nil || archive.Decode(jobFile, text, &key) != nil || key != m.Job {
+		return nil
+	}
+	t, err := a.Array(member(of.Name), tensor.Float64, of.Shape...)
+	if err != nil {
+		return nil
+	}
+	return t.Float64s()
+}
+
+// Added returns the sum of an array over all shards, or what Add has written. The order of the additions depends on the
+// numbers of the parts alone: those of the greatest power of two of them that is not all, and
+// the rest, are added first, and so on. At any time there are no more arrays in memory than this
+// tree is high.
+func (m *Manifest) Added(dir string, a Array) ([]float64, error) {
+	if v := m.there(dir, a); v != nil {
+		return v, nil
+	}
+	return tree(0, len(m.Shards), func(i int) ([]float64, error) {
+		return m.Shards[i].array(dir, a)
+	})
+}
+
+// tree adds the leaves from … to−1.
+func tree(from, to int, leaf func(int) ([]float64, error)) ([]float64, error) {
+	if to-from == 1 {
+		return leaf(from)
+	}
+	half := 1
+	for 2*half < to-from {
+		half *= 2
+	}
+	a, err := tree(from, from+half, leaf)
+	if err != nil {
+		return nil, err
+	}
+	b, err := tree(from+half, to, leaf)
+	if err != nil {
+		return nil, err
+	}
+	kernel.Add(a, a, b)
+	return a, nil
+}
+
+// array reads an array of a shard.
+func (r *Record) array(dir string, of Array) ([]float64, error) {
+	path := filepath.Join(dir, r.Shard)
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	a, err := archive.Open(f, r.Bytes)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	t, err := a.Array(member(of.Name), tensor.Float64, of.Shape...)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return t.Float64s(), nil
+}

@@ -93,11 +93,13 @@ func (c *predictCommand) run(cmd *cobra.Command, args []string) error {
 	if err := cmp.Or(c.parts.check(cmd), settings.Complete(c)); err != nil {
 		return err
 	}
-	if c.parts.dir != "" {
-		return c.predictParts(cmd, args)
-	}
-	if c.Noise && c.Samples == 0 {
+	switch {
+	case c.Noise && c.Samples == 0:
 		return settings.Errorf("--noise goes with --samples")
+	case c.Samples > 0 && c.parts.dir != "":
+		return settings.Errorf("--samples needs all rows together, and --parts divides them: expected one of the two")
+	case c.parts.dir != "":
+		return c.predictParts(cmd, args)
 	}
 	write, err := c.writer(args[0])
 	if err != nil {

@@ -361,6 +361,35 @@ func TestPseudoRowsOnlyWhereTheyMakeSense(t *testing.T) {
 	}
 }
 
+// TestPseudoImages: a network that knows its images by heart is validated with parts of them, and one
+// that does not with images held out.
+func TestPseudoImages(t *testing.T) {
+	const n, side = 40, 16
+	x, y, rng := make([]float64, n*side*side), make([]float64, n), newRand(5, 0)
+	for i := range y { // bright and dark images
+		y[i] = float64(i % 2)
+		for k := range side * side {
+			x[i*side*side+k] = y[i] + 0.3*rng.NormFloat64()
+		}
+	}
+	set := &data.Set{Targets: []string{"y"}, X: tensor.New(tensor.WithShape(n, 1, side, side), tensor.WithBacking(x)), Y: tensor.New(tensor.WithShape(n, 1), tensor.WithBacking(y))}
+	m, err := Train(t.Context(), set, TrainOptions{Classes: true, Network: Network{Form: "cnn", Filters: []int{1}, Hidden: []int{}},
+		Training: Training{Iterations: 100, Validation: new(0.0), KeepLast: true}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.History = []Event{{Action: ActionWeights}}
+	how := FitOptions{Settings: &laplace.Settings{Structure: "kfac", Weights: []string{"last-layer"}}}
+	e := fit(t, m, set, how).History[1]
+	if e.ValidationRows != n || !e.Verdict.Pseudo || !strings.Contains(strings.Join(e.Notes, " "), "40 parts of images, each made as large as the whole, validated the fit") {
+		t.Errorf("by heart: %d rows, verdict %+v, notes %q", e.ValidationRows, e.Verdict, e.Notes)
+	}
+	y[0] = 1 - y[0] // one of forty is told wrong
+	if e := fit(t, m, set, how).History[1]; e.ValidationRows != n/10 || e.Verdict.Pseudo {
+		t.Errorf("not by heart: %d rows, verdict %+v, notes %q", e.ValidationRows, e.Verdict, e.Notes)
+	}
+}
+
 // TestTimid: that a classifier is right more often than it says, which no error bars mend, is
 // said, and only where the rows tell.
 func TestTimid(t *testing.T) {

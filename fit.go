@@ -23,8 +23,8 @@ type FitOptions struct {
 	// with instead. Where both are nil and the weights came from a file, the network may have
 	// seen all rows. If its inputs are vectors, or images of classes, the posterior is then fitted to all of them and
 	// validated with pseudo-rows, which stand for rows that it has not seen, see package
-	// gp/unseen. Where the network tells fewer than 70 % of these right, or of its own images fewer
-	// than 99 %, they are no such rows, and a fraction is held out after all.
+	// gp/unseen. Where the network tells fewer than 70 % of these right, or fewer than 80 % of images
+	// and 99 % of its own, they are no such rows, and a fraction is held out after all.
 	Validation *float64
 	Held       *data.Set
 	// Judge are rows for the [Verdict] alone, which neither the network nor the fit has

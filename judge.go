@@ -131,8 +131,9 @@ func (d division) unseen() bool { return d.judge != nil || d.pseudo || d.held !=
 // leastAgreed is the share of pseudo-rows that the network has to tell right. Where two rows
 // that are near each other have nothing between them that could be a row, and where a part of an
 // image does not show what the whole shows, the network is at a loss, and error bars chosen by such
-// rows are far too large.
-const leastAgreed = 0.7
+// rows are far too large. Of digits in the middle of their images a network told 72 % of the parts right,
+// and they made it worse; of photographs networks told 86 % and more.
+const leastAgreed, leastAgreedImages = 0.7, 0.8
 
 // memorised is the share of its own images that a network tells right which knows them by heart. Of
 // one that does not, images that were held out of the fit tell more than parts of images, which
@@ -142,8 +143,11 @@ const memorised = 0.99
 // sensible says whether the pseudo-rows of a problem stand for rows that the network has not seen; of
 // numbers it is not asked.
 func (m *Model) sensible(ctx context.Context, p gp.Problem) (bool, error) {
-	ok, err := m.agrees(ctx, *p.Validation, leastAgreed)
-	if ok && p.Train.X.Dims() > 2 {
+	if p.Train.X.Dims() == 2 {
+		return m.agrees(ctx, *p.Validation, leastAgreed)
+	}
+	ok, err := m.agrees(ctx, *p.Validation, leastAgreedImages)
+	if ok {
 		ok, err = m.agrees(ctx, p.Train.Rows(some(p.Train.N(), maxJudge)), memorised)
 	}
 	return ok, err

@@ -167,7 +167,7 @@ func checkScores(t *testing.T, page string, printed []byte) {
 func quick(words []string) []string {
 	line := strings.Join(words, " ")
 	switch {
-	case strings.Contains(line, "--iterations"):
+	case strings.Contains(line, "--iterations"), strings.Contains(line, "--passes"):
 	case words[1] == "train":
 		words = append(words, "--iterations", "200")
 	case words[1] == "fit" && (!strings.Contains(line, "--method") || strings.Contains(line, "--method valla")):

@@ -21,10 +21,10 @@ type FitOptions struct {
 	// Validation is the fraction of the rows that is held out; nil means 0.1. With the same
 	// seed they are the rows that Train holds out. Held, if not nil, has the rows to validate
 	// with instead. Where both are nil and the weights came from a file, the network may have
-	// seen all rows. If its inputs are vectors, the posterior is then fitted to all of them and
+	// seen all rows. If its inputs are vectors, or images of classes, the posterior is then fitted to all of them and
 	// validated with pseudo-rows, which stand for rows that it has not seen, see package
-	// gp/unseen. Where the network tells fewer than 70 % of these right, they are no such rows,
-	// and a fraction is held out after all.
+	// gp/unseen. Where the network tells fewer than 70 % of these right, or fewer than 80 % of images
+	// and 99 % of its own, they are no such rows, and a fraction is held out after all.
 	Validation *float64
 	Held       *data.Set
 	// Judge are rows for the [Verdict] alone, which neither the network nor the fit has
@@ -216,7 +216,7 @@ func (m *Model) pseudoProblem(ctx context.Context, set *data.Set, o FitOptions, 
 	if err != nil {
 		return p, d, err
 	}
-	ok, err := m.agrees(ctx, *p.Validation)
+	ok, err := m.sensible(ctx, p)
 	if err != nil {
 		return p, d, err
 	}

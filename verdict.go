@@ -52,7 +52,7 @@ func (v *Verdict) String() string {
 	rows := "rows"
 	switch {
 	case v.Pseudo:
-		rows = "pseudo-rows between the training rows, which the network may have seen"
+		rows = "pseudo-rows made of the training rows, which the network may have seen"
 	case v.Seen:
 		rows = "rows that training or fit may have used"
 	}

@@ -12,9 +12,12 @@ import (
 	"gorgonia.org/tensor"
 
 	"github.com/go-valla/valla/data"
+	"github.com/go-valla/valla/data/cifar"
+	"github.com/go-valla/valla/data/image"
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/laplace"
 	"github.com/go-valla/valla/gp/task"
+	"github.com/go-valla/valla/internal/fixture"
 	"github.com/go-valla/valla/internal/testmethod"
 	"github.com/go-valla/valla/layers"
 	"github.com/go-valla/valla/train/metric"
@@ -339,8 +342,8 @@ func TestPseudoRowsOnlyWhereTheyMakeSense(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	image := set.X.Clone().(*tensor.Dense)
-	if err := image.Reshape(60, 1, 1, 2); err != nil {
+	picture := set.X.Clone().(*tensor.Dense)
+	if err := picture.Reshape(60, 1, 1, 2); err != nil {
 		t.Fatal(err)
 	}
 	for name, c := range map[string]struct {
@@ -349,7 +352,7 @@ func TestPseudoRowsOnlyWhereTheyMakeSense(t *testing.T) {
 	}{
 		"labels that do not follow the inputs": {func(*Model) {}, shuffled},
 		"images": {func(m *Model) { m.Form, m.Net, m.Task.Inputs = form, net, task.Inputs{Shape: []int{1, 1, 2}} },
-			&data.Set{Targets: set.Targets, X: image, Y: set.Y}},
+			&data.Set{Targets: set.Targets, X: picture, Y: set.Y}},
 	} {
 		own := *m
 		c.change(&own)
@@ -358,6 +361,35 @@ func TestPseudoRowsOnlyWhereTheyMakeSense(t *testing.T) {
 		if e.ValidationRows != 6 || e.Verdict.Pseudo || !e.Verdict.Seen || len(e.Notes) == 0 || !strings.Contains(e.Notes[0], "may have been trained on the rows held out") {
 			t.Errorf("%s: %d rows held out, verdict %+v, notes %q", name, e.ValidationRows, e.Verdict, e.Notes)
 		}
+	}
+}
+
+// TestPseudoImages: a network that knows its images by heart is validated with parts of them, and one
+// that does not with images held out.
+func TestPseudoImages(t *testing.T) {
+	const n, side = 40, 16
+	x, y, rng := make([]float64, n*side*side), make([]float64, n), newRand(5, 0)
+	for i := range y { // bright and dark images
+		y[i] = float64(i % 2)
+		for k := range side * side {
+			x[i*side*side+k] = y[i] + 0.3*rng.NormFloat64()
+		}
+	}
+	set := &data.Set{Targets: []string{"y"}, X: tensor.New(tensor.WithShape(n, 1, side, side), tensor.WithBacking(x)), Y: tensor.New(tensor.WithShape(n, 1), tensor.WithBacking(y))}
+	m, err := Train(t.Context(), set, TrainOptions{Classes: true, Network: Network{Form: "cnn", Filters: []int{1}, Hidden: []int{}},
+		Training: Training{Iterations: 100, Validation: new(0.0), KeepLast: true}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.History = []Event{{Action: ActionWeights}}
+	how := FitOptions{Settings: &laplace.Settings{Structure: "kfac", Weights: []string{"last-layer"}}}
+	e := fit(t, m, set, how).History[1]
+	if e.ValidationRows != n || !e.Verdict.Pseudo || !strings.Contains(strings.Join(e.Notes, " "), "40 parts of images, each made as large as the whole, validated the fit") {
+		t.Errorf("by heart: %d rows, verdict %+v, notes %q", e.ValidationRows, e.Verdict, e.Notes)
+	}
+	y[0] = 1 - y[0] // one of forty is told wrong
+	if e := fit(t, m, set, how).History[1]; e.ValidationRows != n/10 || e.Verdict.Pseudo {
+		t.Errorf("not by heart: %d rows, verdict %+v, notes %q", e.ValidationRows, e.Verdict, e.Notes)
 	}
 }
 
@@ -389,5 +421,48 @@ func TestTimid(t *testing.T) {
 	}
 	if said(FitOptions{Validation: new(0.0)}) {
 		t.Error("training rows are taken for new ones")
+	}
+}
+
+// TestPretrainedImages: the error bars of a network that was trained elsewhere, and knows its
+// images by heart, are chosen without images that it has not seen, and predict these much better
+// than the network alone.
+func TestPretrainedImages(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
+	s, err := cifar.CIFAR10(fixture.Shared(t, "data", "cifar10"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pictures := func(of *image.Set, n int) *data.Set {
+		y := make([]float64, n)
+		for i := range y {
+			y[i] = float64(of.Labels[i])
+		}
+		x := tensor.New(tensor.WithShape(n, 3, 32, 32), tensor.WithBacking(of.Pixels[:n*3*32*32]))
+		return &data.Set{Targets: []string{"class"}, X: x, Y: tensor.New(tensor.WithShape(n, 1), tensor.WithBacking(y))}
+	}
+	set, test := pictures(s.Train, 400), pictures(s.Test, 1000)
+	m, err := FromWeights(t.Context(), fixture.Shared(t, "weights", "chenyaofo_cifar10_resnet20.npz"), set, WeightOptions{Classes: true, Network: Network{
+		Form: "resnet20", Dtype: "float32", Mean: []float64{0.4914, 0.4822, 0.4465}, Std: []float64{0.2023, 0.1994, 0.2010}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := fit(t, m, set, FitOptions{Settings: &laplace.Settings{Structure: "kfac", Weights: []string{"last-layer"}}})
+	if e := f.History[1]; !e.Verdict.Pseudo {
+		t.Fatalf("verdict %+v, notes %q", e.Verdict, e.Notes)
+	}
+	nll := func(m *Model) float64 {
+		scores, err := m.Evaluate(t.Context(), test, PredictOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return scores.NLL()
+	}
+	alone, with := nll(m), nll(f)
+	t.Logf("NLL %.4f of new images, %.4f of the network alone", with, alone)
+	if with > 0.9*alone {
+		t.Errorf("NLL %.4f of new images, %.4f of the network alone", with, alone)
 	}
 }

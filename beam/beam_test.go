@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -153,6 +154,13 @@ func run(t *testing.T, args ...string) {
 	}
 }
 
+// attempt runs valla-beam and returns the last line that it says.
+func attempt(args ...string) (string, error) {
+	text, err := exec.Command(program, args...).CombinedOutput()
+	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	return lines[len(lines)-1], err
+}
+
 // TestSameBytes: prism gives the bytes of one machine: of predictions, of LLA KFAC and of VaLLA.
 func TestSameBytes(t *testing.T) {
 	dir := models(t, 1500)
@@ -195,8 +203,9 @@ func arrays(t *testing.T, file []byte) []byte {
 	return all.Bytes()
 }
 
-// serve starts prism as a job server in a process of its own, and returns its address.
-func serve(t *testing.T) string {
+// serve starts prism as a job server in a process of its own, and returns its address and a
+// function that ends it and returns what it has said.
+func serve(t *testing.T) (endpoint string, end func() string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "localhost:0")
 	if err != nil {
@@ -206,6 +215,8 @@ func serve(t *testing.T) string {
 	l.Close()
 	ctx, stop := context.WithCancel(context.Background())
 	cmd := exec.CommandContext(ctx, program, "--job_server="+address[strings.LastIndexByte(address, ':')+1:])
+	var said bytes.Buffer
+	cmd.Stderr = &said
 	out, err := cmd.StdoutPipe()
 	if err == nil {
 		err = cmd.Start()
@@ -217,17 +228,20 @@ func serve(t *testing.T) string {
 		t.Fatal(err)
 	}
 	go io.Copy(io.Discard, out)
-	t.Cleanup(func() {
+	end = sync.OnceValue(func() string {
 		stop()
 		_ = cmd.Wait() // it was killed
+		return said.String()
 	})
-	return "localhost" + address[strings.LastIndexByte(address, ':'):]
+	t.Cleanup(func() { end() })
+	return "localhost" + address[strings.LastIndexByte(address, ':'):], end
 }
 
 // TestJobServer: the same with prism as a job server in a process of its own.
 func TestJobServer(t *testing.T) {
 	dir := models(t, 1500)
-	universal := []string{"--runner=universal", "--endpoint=" + serve(t), "--environment_type=LOOPBACK"}
+	endpoint, _ := serve(t)
+	universal := []string{"--runner=universal", "--endpoint=" + endpoint, "--environment_type=LOOPBACK"}
 	run(t, arguments(dir, "valla.valla", "predict", 4000, universal...)...)
 	if want := alone(t, dir, "valla.valla", pass.Predict, 4000); !bytes.Equal(content(t, filepath.Join(dir, "out-predictvalla.valla")), want) {
 		t.Error("not the bytes of one machine")
@@ -253,7 +267,8 @@ func TestFailure(t *testing.T) {
 }
 
 // TestKills kills the worker of a job server at random moments, as many times as the environment
-// variable VALLA_KILLS says: no shard may be torn, and what comes out at last must be whole.
+// variable VALLA_KILLS says: no shard may be torn, and what comes out at last must be whole. Prism
+// may end with the worker; then the failure is one line, and a new server goes on.
 func TestKills(t *testing.T) {
 	n, err := strconv.Atoi(os.Getenv("VALLA_KILLS"))
 	if err != nil {
@@ -261,18 +276,22 @@ func TestKills(t *testing.T) {
 	}
 	dir := models(t, 40_000)
 	want := alone(t, dir, "valla.valla", pass.Predict, 20_000)
-	args := arguments(dir, "valla.valla", "predict", 20_000, "--runner=universal", "--endpoint="+serve(t), "--environment_type=LOOPBACK")
+	endpoint, end := serve(t)
+	args := func() []string {
+		return arguments(dir, "valla.valla", "predict", 20_000, "--runner=universal", "--endpoint="+endpoint, "--environment_type=LOOPBACK")
+	}
 	start := time.Now()
-	run(t, args...)
+	run(t, args()...)
 	took := time.Since(start)
 	out, shards := filepath.Join(dir, "out-predictvalla.valla"), filepath.Join(dir, "shards-predictvalla.valla")
+	servers := 0
 	for killed := 0; killed < n; {
 		if err := os.RemoveAll(shards); err != nil {
 			t.Fatal(err)
 		}
 		_ = os.Remove(out) // it may not be there
 		for range 1 + rand.IntN(4) {
-			cmd := exec.Command(program, args...)
+			cmd := exec.Command(program, args()...)
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
 			}
@@ -281,7 +300,13 @@ func TestKills(t *testing.T) {
 			_ = cmd.Wait()
 			killed++
 		}
-		run(t, args...)
+		for text, err := attempt(args()...); err != nil; text, err = attempt(args()...) {
+			if servers++; !strings.HasPrefix(text, "valla-beam: ") || servers > n {
+				t.Fatalf("after %d kills: %s", killed, text)
+			}
+			t.Logf("after %d kills: %s; the server said %.2000q", killed, text, end())
+			endpoint, end = serve(t) // the worker's end was the server's
+		}
 		if !bytes.Equal(content(t, out), want) {
 			t.Fatalf("after %d kills: not the bytes of one machine", killed)
 		}

@@ -132,6 +132,17 @@ func TestDependencyOrder(t *testing.T) {
 	}
 }
 
+// TestBeamStaysOut: the modules that Beam needs are those of the nested module alone.
+func TestBeamStaysOut(t *testing.T) {
+	graph, err := exec.Command("go", "mod", "graph").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(string(graph), "apache/beam") || !strings.Contains(string(graph), "gorgonia.org/tensor") {
+		t.Error("the module graph has apache/beam, or is not that of the project")
+	}
+}
+
 // inModule returns the path of a package of ours below the module's, the root package
 // being called valla.
 func inModule(path string) (string, bool) {

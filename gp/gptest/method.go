@@ -110,6 +110,7 @@ var promises = []promise{
 	{"spoiled arrays", true, (*trial).spoiledArrays},
 	{"spoiled headers", true, (*trial).spoiledHeaders},
 	{"updates", false, (*trial).updates},
+	{"sums", false, (*trial).sums},
 	{"checkpoints", true, (*trial).checkpoints},
 	{"ended context", false, (*trial).endedContext},
 	{"wrong problems", true, (*trial).wrongProblems},

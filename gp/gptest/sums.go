@@ -6,6 +6,7 @@ import (
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
+	"gorgonia.org/tensor"
 )
 
 // Passes makes a posterior anew from sums over examples, which are computed in parts of the
@@ -50,4 +51,47 @@ func Passes(ctx context.Context, q gp.Summed, l likelihood.Likelihood, e gp.Exam
 		return nil, err
 	}
 	return last.Finish(ctx, e.N(), held)
+}
+
+// sums: a posterior that is made anew from sums does not depend on how the examples are divided,
+// and the one of the sample stays as it is.
+func (t *trial) sums() error {
+	q, ok := t.fitted.Posterior.(gp.Summed)
+	if !ok {
+		return nil
+	}
+	p := t.Problem.Problem
+	l := p.Likelihood
+	if v := t.fitted.NoiseVariance; v > 0 {
+		l = likelihood.NewGaussian(v, p.Dtype())
+	}
+	if _, err := q.Sums(l, gp.Run{}); err != nil {
+		return nil // it is no function of sums
+	}
+	var got [2][]float64
+	for i, size := range []int{p.Train.N(), (p.Train.N() + 2) / 3} {
+		f, err := Passes(t.ctx, q, l, p.Train, size, nil)
+		if err != nil {
+			return fmt.Errorf("sums over parts of %d examples: %w", size, err)
+		}
+		if f.Record.Rows != p.Train.N() || f.NoiseVariance > 0 != (t.fitted.NoiseVariance > 0) {
+			return fmt.Errorf("sums over %d examples: a record of %d, noise variance %g", p.Train.N(), f.Record.Rows, f.NoiseVariance)
+		}
+		g, err := f.Posterior.Predict(t.ctx, t.Probe)
+		if err != nil {
+			return fmt.Errorf("a posterior from sums: %w", err)
+		}
+		got[i] = g.Cov.Float64s()
+	}
+	rounding := 1e-6
+	if t.Probe.Dtype() == tensor.Float32 {
+		rounding = 1e-2
+	}
+	rounding *= largest(got[0])
+	for i, v := range got[0] {
+		if d := v - got[1][i]; !(d <= rounding && -d <= rounding) {
+			return fmt.Errorf("covariance %d is %g from sums over all examples, %g from sums over thirds", i, v, got[1][i])
+		}
+	}
+	return t.samePredictions(q, "a posterior beside its sums")
 }

@@ -46,7 +46,8 @@ func (f Found) ByHeart() bool { return f.Honest > memorised*f.Own }
 // own, made larger: their mean square becomes the mean of that, which is too small, and of
 // kernel regression's, which is usually too large.
 //
-// Problem returns ctx's error if ctx ends first.
+// Of images there are pseudo-rows for classes only, and for those of [LeastSide] pixels at least;
+// otherwise the error wraps gp.ErrProblem. Problem returns ctx's error if ctx ends first.
 func Problem(ctx context.Context, p gp.Problem, seed uint64) (gp.Problem, Found, error) {
 	if err := p.Check(); err != nil {
 		return p, Found{}, err
@@ -54,13 +55,24 @@ func Problem(ctx context.Context, p gp.Problem, seed uint64) (gp.Problem, Found,
 	if p.Validation != nil {
 		return p, Found{}, fmt.Errorf("%w: validation examples, expected none", gp.ErrProblem)
 	}
-	s, err := newSample(ctx, p, rand.New(rand.NewPCG(seed, stream)))
+	_, classes := p.Likelihood.(likelihood.Softmax)
+	rng, out := rand.New(rand.NewPCG(seed, stream)), p
+	if p.Train.X.Dims() > 2 {
+		if !classes || !images(p.Train.X) {
+			return p, Found{}, fmt.Errorf("%w: no pseudo-rows for inputs of shape %v, expected vectors, or images of at least %d×%d with classes",
+				gp.ErrProblem, p.Train.X.Shape()[1:], LeastSide, LeastSide)
+		}
+		pseudo := parts(p, rng)
+		out.Validation = &pseudo
+		return out, Found{}, nil
+	}
+	s, err := newSample(ctx, p, rng)
 	if err != nil {
 		return p, Found{}, err
 	}
-	pseudo, out := s.pseudo(p), p
+	pseudo := s.pseudo(p)
 	out.Validation = &pseudo
-	if _, classes := p.Likelihood.(likelihood.Softmax); classes {
+	if classes {
 		return out, Found{}, nil
 	}
 	return s.numbers(ctx, out, seed)

@@ -21,6 +21,7 @@ import (
 	"strings"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/options/jobopts"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/runners/prism"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/x/beamx"
 
@@ -96,6 +97,9 @@ func run(ctx context.Context) error {
 	}
 	threads := kernel.Threads()
 	if err := execute(ctx, j); err != nil {
+		if *jobopts.Endpoint != "" {
+			return fmt.Errorf("the job server at %s: %s", *jobopts.Endpoint, cause(err))
+		}
 		return err
 	}
 	kernel.SetThreads(threads)

@@ -142,3 +142,14 @@ func TestEmbeddedProfiles(t *testing.T) {
 		}
 	}
 }
+
+// A profile of images says itself how many are corrupted, since it takes over what it does not say.
+func TestCorruptions(t *testing.T) {
+	text, _ := Text("cifar10")
+	for profile, want := range map[string]int{"full": 10000, "quick": 100, "clean": 0, "cheap": 0, "corrupted": 200} {
+		e, err := Read("cifar10.yaml", text, profile)
+		if err != nil || e.Scoring.Corruptions != want || e.Scoring.MonteCarlo != 2048 {
+			t.Errorf("%s: scoring %+v, error %v", profile, e.Scoring, err)
+		}
+	}
+}

@@ -128,7 +128,7 @@ func (c *contest) run(ctx, limited context.Context) error {
 			return err
 		}
 	}
-	for _, one := range slices.Concat(c.late, long) { // who had a share get what is left
+	for _, one := range slices.Concat(c.late, long) { // who had too little get what is left
 		if err := c.round(ctx, limited, one, 1); err != nil {
 			return err
 		}
@@ -136,47 +136,45 @@ func (c *contest) run(ctx, limited context.Context) error {
 	return nil
 }
 
-// trust is how many times the time that is left an estimate may be: in the end nothing is lost by a
-// try.
+// trust is how many times its estimate a contender may take, and how many times the time that is left
+// an estimate may be in the end, when nothing is lost by a try.
 const trust = 2
 
-// round gives a contender its time, of which one that cannot say what it takes has one of so many
-// shares.
+// round gives a contender its time: one of so many shares of what is left, or what it has estimated,
+// if that is more.
 func (c *contest) round(ctx, limited context.Context, one contender, shares int) error {
 	deadline, _ := limited.Deadline()
-	left := time.Until(deadline)
+	left, need := time.Until(deadline), time.Duration(one.seconds*float64(len(c.folds))*float64(time.Second))
 	switch {
 	case ctx.Err() != nil:
 		c.leave(one, "interrupted")
-		return nil
 	case one.share > 0 && left <= one.share:
 		c.leave(one, reason(ctx, context.DeadlineExceeded, one.share))
-		return nil
 	case left <= 0:
 		c.leave(one, "nothing was left of the budget")
-		return nil
+	case need > trust*left:
+		c.leave(one, fmt.Sprintf("would take about %s, more than the %s that are left of the budget", seconds(need.Seconds()), seconds(left.Seconds())))
+	default:
+		return c.try(ctx, limited, one, min(left, max(left/time.Duration(shares), trust*need)), left)
 	}
-	if need := one.seconds * float64(len(c.folds)); need > trust*left.Seconds() {
-		c.leave(one, fmt.Sprintf("would take about %s, more than the %s that are left of the budget", seconds(need), seconds(max(0, left.Seconds()))))
-		return nil
-	}
-	shared := one.settings != nil && one.seconds == 0 && shares > 1
-	if shared {
-		left /= time.Duration(shares)
-	}
-	own, cancel := context.WithTimeout(limited, left)
+	return nil
+}
+
+// try gives a contender a time. Where it takes longer, and more was left, it may come again.
+func (c *contest) try(ctx, limited context.Context, one contender, given, left time.Duration) error {
+	own, cancel := context.WithTimeout(limited, given)
 	defer cancel()
 	r, err := c.contend(own, one)
 	switch {
 	case err == nil:
 		c.out.Results = append(c.out.Results, r)
-	case shared && errors.Is(err, context.DeadlineExceeded) && limited.Err() == nil:
-		one.share = left
+	case given < left && errors.Is(err, context.DeadlineExceeded) && limited.Err() == nil:
+		one.share = given
 		c.late = append(c.late, one)
 	case one.name == contenderMAP && limited.Err() == nil:
 		return err
 	default:
-		c.leave(one, reason(ctx, err, left))
+		c.leave(one, reason(ctx, err, given))
 	}
 	return nil
 }

@@ -35,9 +35,21 @@ type predictCommand struct {
 func newPredict() *cobra.Command {
 	c := &predictCommand{}
 	cmd := &cobra.Command{
-		Use:   "predict DATA... --model FILE",
-		Short: "Predict with error bars",
-		Long: fmt.Sprintf(`Predict the targets for each row of a table, or for each image: the mean, the standard
+		Use:     "predict DATA... --model FILE",
+		Short:   "Predict with error bars",
+		Long:    fmt.Sprintf(predictHelp, strings.Join(jointMethods(), ", ")),
+		Example: "  valla predict new.csv --model houses.valla --out predictions.csv",
+		Args:    c.parts.tables,
+		RunE:    running(c.run),
+	}
+	cmd.Flags().StringVar(&c.out, "out", "", "`FILE` to write: .csv, .npz (an array for each column) or .npy (one array [N, columns])")
+	c.reading.flags(cmd, c)
+	c.parts.flags(cmd, "parts", "`FOLDER` of shards: read the data in parts, side by side, and go on where an earlier run has ended")
+	alias(cmd, "interval", "level")
+	return cmd
+}
+
+const predictHelp = `Predict the targets for each row of a table, or for each image: the mean, the standard
 deviation (of the posterior and the noise together), the bounds of a central interval, and
 the two parts of the standard deviation, whose squares add up to its square: epistemic, which
 more data would take away, and aleatoric, the noise. All are in the units of the target. The
@@ -65,17 +77,7 @@ predictions. DATA may be - for the standard input.
 With --parts the data, which may be several files, are divided into parts that are predicted
 side by side; each part has a file of its own in the folder. A second run does only the parts
 that are not finished. --part K/N does one share of them, in an array of jobs. A cell with a line
-break in quotes cannot be read in parts.`, strings.Join(jointMethods(), ", ")),
-		Example: "  valla predict new.csv --model houses.valla --out predictions.csv",
-		Args:    c.parts.tables,
-		RunE:    running(c.run),
-	}
-	cmd.Flags().StringVar(&c.out, "out", "", "`FILE` to write: .csv, .npz (an array for each column) or .npy (one array [N, columns])")
-	c.reading.flags(cmd, c)
-	c.parts.flags(cmd, "parts", "`FOLDER` of shards: read the data in parts, side by side, and go on where an earlier run has ended")
-	alias(cmd, "interval", "level")
-	return cmd
-}
+break in quotes cannot be read in parts.`
 
 // jointMethods names the methods whose posteriors have samples of functions.
 func jointMethods() (names []string) {
@@ -91,11 +93,13 @@ func (c *predictCommand) run(cmd *cobra.Command, args []string) error {
 	if err := cmp.Or(c.parts.check(cmd), settings.Complete(c)); err != nil {
 		return err
 	}
-	if c.parts.dir != "" {
-		return c.predictParts(cmd, args)
-	}
-	if c.Noise && c.Samples == 0 {
+	switch {
+	case c.Noise && c.Samples == 0:
 		return settings.Errorf("--noise goes with --samples")
+	case c.Samples > 0 && c.parts.dir != "":
+		return settings.Errorf("--samples needs all rows together, and --parts divides them: expected one of the two")
+	case c.parts.dir != "":
+		return c.predictParts(cmd, args)
 	}
 	write, err := c.writer(args[0])
 	if err != nil {

@@ -47,6 +47,7 @@ func TestPredictSamples(t *testing.T) {
 		t.Errorf("with noise: shape %v, error %v", noisy.Shape(), err)
 	}
 	fails(t, dir, 2, "a network without a posterior has no functions to draw: expected a posterior of one of the methods valla, lla", "predict", "test.csv", "--model", "map.valla", "--samples", "2")
+	fails(t, dir, 2, "--samples needs all rows together", "predict", "test.csv", "--model", "m.valla", "--samples", "2", "--parts", "folder")
 	fails(t, dir, 2, "--noise goes with --samples", "predict", "test.csv", "--model", "m.valla", "--noise")
 }
 

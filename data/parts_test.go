@@ -3,6 +3,7 @@ package data
 import (
 	"errors"
 	"fmt"
+	"image/color"
 	"io"
 	"os"
 	"path/filepath"
@@ -105,7 +106,7 @@ func TestPartHasTheFilesColumns(t *testing.T) {
 	}
 }
 
-func TestPartsOfParquetAndFolders(t *testing.T) {
+func TestPartsOfParquet(t *testing.T) {
 	type row struct {
 		A float64 `parquet:"a"`
 		B string  `parquet:"b"`
@@ -125,6 +126,27 @@ func TestPartsOfParquetAndFolders(t *testing.T) {
 		if !slices.Equal(got, want) || len(got) != 40 || parts != most {
 			t.Errorf("parts of %d bytes: %d parts, want %d; rows %q", size, parts, most, got)
 		}
+	}
+}
+
+// TestPartsOfFolders: a part of a folder has its images and their classes.
+func TestPartsOfFolders(t *testing.T) {
+	dir := t.TempDir()
+	for i, name := range []string{"a/1.png", "a/2.png", "b/3.png"} {
+		writeImage(t, filepath.Join(dir, name), 2, 2, color.RGBA{uint8(50 * i), 0, 0, 255})
+	}
+	all, err := Divide([]string{dir}, 1)
+	if err != nil || len(all) != 1 || all[0].To != 3 {
+		t.Fatalf("parts %v, error %v", all, err)
+	}
+	s, err := TableReader{Image: []int{3, 2, 2}}.OpenPart(Part{Path: dir, Unit: Images, From: 1, To: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	b, err := s.Next(10)
+	if err != nil || b.N() != 2 || b.X.Uint8s()[0] != 50 || b.X.Uint8s()[12] != 100 || !slices.Equal(b.Values.Float64s(), []float64{0, 1}) {
+		t.Errorf("images %v of the classes %v, error %v", b.X, b.Values, err)
 	}
 }
 

@@ -53,7 +53,7 @@ func TestCompareClasses(t *testing.T) {
 	dir := t.TempDir()
 	writeTable(t, filepath.Join(dir, "train.csv"), species(example(300, 1)))
 	must(t, dir, with(quickTrain, "train", "train.csv", "--classes", "--validation", "0.3", "--out", "map.valla")...)
-	out := must(t, dir, "compare", "train.csv", "--model", "map.valla", "--methods", "temperature,conformal,valla", "--budget", "1s")
+	out := must(t, dir, "compare", "train.csv", "--model", "map.valla", "--methods", "temperature,conformal,valla", "--budget", "5s", "--folds", "5")
 	for _, want := range []string{"on 90 rows held out", "ACC", "ECE", "Brier", "classes", "left out: VaLLA 100: ", "of the budget\n"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("compare printed\n%swant %q", out, want)

@@ -15,17 +15,8 @@ import (
 // for each, with numbers rounded to six digits.
 func WriteLines(w io.Writer, cells []*Cell) error {
 	for _, c := range cells {
-		text, err := json.Marshal(c)
+		text, err := compact(c)
 		if err != nil {
-			return fmt.Errorf("result: %s: %w", c.Name(), err)
-		}
-		d := json.NewDecoder(bytes.NewReader(text))
-		d.UseNumber()
-		var v any
-		if err := d.Decode(&v); err != nil {
-			return fmt.Errorf("result: %s: %w", c.Name(), err)
-		}
-		if text, err = json.Marshal(rounded(v)); err != nil {
 			return fmt.Errorf("result: %s: %w", c.Name(), err)
 		}
 		if _, err := w.Write(append(text, '\n')); err != nil {
@@ -33,6 +24,21 @@ func WriteLines(w io.Writer, cells []*Cell) error {
 		}
 	}
 	return nil
+}
+
+// compact returns v as JSON with rounded numbers.
+func compact(v any) (json.RawMessage, error) {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	var all any
+	if err := d.Decode(&all); err != nil {
+		return nil, err
+	}
+	return json.Marshal(rounded(all))
 }
 
 // rounded rounds all fractions in a JSON value to six digits. Integers stay as they are.

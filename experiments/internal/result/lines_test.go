@@ -111,3 +111,16 @@ func TestKey(t *testing.T) {
 		}
 	}
 }
+
+// A published row is that of the run that it comes from, although its numbers are rounded.
+func TestKeyOfPublished(t *testing.T) {
+	c := &Cell{Experiment: "e", ID: id("A", 0), Settings: settings(t, "d", 0, "valla", map[string]any{"noise-std": 0.0820849986238988}, 0)}
+	var text bytes.Buffer
+	if err := WriteLines(&text, []*Cell{c}); err != nil {
+		t.Fatal(err)
+	}
+	published, err := ReadLines("file", &text)
+	if err != nil || len(published) != 1 || published[0].Key() != c.Key() {
+		t.Errorf("published %v with another key, error %v", published, err)
+	}
+}

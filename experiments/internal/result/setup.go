@@ -45,7 +45,11 @@ func (c *Cell) Key() string {
 	if !ok {
 		return c.Row
 	}
-	key, err := Hash(s.Method, s.Settings, s.HyperFrom, string(s.Network))
+	all, err := compact([]any{s.Method, s.Settings, s.HyperFrom, s.Network}) // as published cells have them
+	if err != nil {
+		return c.Row
+	}
+	key, err := Hash(all)
 	if err != nil {
 		return c.Row
 	}

@@ -1,6 +1,7 @@
 package data
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -128,7 +129,7 @@ func tableShape(t *tensor.Dense) (n, k int, err error) {
 
 // archiveTable joins the arrays X and y of an archive.
 func (r TableReader) archiveTable(path string, a *npy.Archive) (*Table, error) {
-	x, err := require(path, a, orElse(r.X, "X"))
+	x, err := require(path, a, cmp.Or(r.X, "X"))
 	if err != nil {
 		return nil, err
 	}
@@ -139,7 +140,7 @@ func (r TableReader) archiveTable(path string, a *npy.Archive) (*Table, error) {
 		}
 	}
 	n := x.Shape()[0]
-	name := orElse(r.Y, "y")
+	name := cmp.Or(r.Y, "y")
 	if _, ok := a.Get(name); !ok && r.Y == "" {
 		return table, nil
 	}
@@ -306,13 +307,6 @@ func require(path string, a *npy.Archive, name string) (*tensor.Dense, error) {
 		return t, nil
 	}
 	return nil, fmt.Errorf("%s: no array %q; it has %s", path, name, tablefile.Listed(a.Names))
-}
-
-func orElse(s, standard string) string {
-	if s == "" {
-		return standard
-	}
-	return s
 }
 
 func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }

@@ -1,6 +1,7 @@
 package mfvi
 
 import (
+	"cmp"
 	"math"
 
 	"github.com/go-valla/valla/gp"
@@ -80,10 +81,10 @@ func (s Settings) complete(p gp.Problem) (Settings, error) {
 	}
 	n := p.Train.N()
 	if s.PriorStd == 0 {
-		s.PriorStd, s.Decay = 1/math.Sqrt(orElse(s.Decay, 5e-4)*float64(n)), 0
+		s.PriorStd, s.Decay = 1/math.Sqrt(cmp.Or(s.Decay, 5e-4)*float64(n)), 0
 	}
 	if s.LearnNoise {
-		s.NoiseRate = orElse(s.NoiseRate, 1e-4)
+		s.NoiseRate = cmp.Or(s.NoiseRate, 1e-4)
 	}
 	s.BatchSize = min(s.BatchSize, n)
 	epoch := (n + s.BatchSize - 1) / s.BatchSize
@@ -94,14 +95,6 @@ func (s Settings) complete(p gp.Problem) (Settings, error) {
 		s.ValidateEvery = epoch
 	}
 	return s, nil
-}
-
-// orElse returns v, or other where v is 0.
-func orElse(v, other float64) float64 {
-	if v == 0 {
-		return other
-	}
-	return v
 }
 
 // trainsStds says whether ψ is trained.

@@ -35,6 +35,7 @@ type machine interface {
 	refresh()
 	bytes() int
 	steps() (once, each int)
+	flops() (once, each int)
 }
 
 // Compile prepares a program that computes outputs. Where possible it uses fewer and smaller

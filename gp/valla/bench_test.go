@@ -16,7 +16,7 @@ import (
 )
 
 // benchFit is a VaLLA problem on a tanh MLP with random data.
-func benchFit(b *testing.B, m layers.MLP, inducing int, dt tensor.Dtype) (valla.Fit, *tensor.Dense, *tensor.Dense) {
+func benchFit(b testing.TB, m layers.MLP, inducing int, dt tensor.Dtype) (valla.Fit, *tensor.Dense, *tensor.Dense) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	random := func(rows, cols int) *tensor.Dense {
 		v := make([]float64, rows*cols)
@@ -58,7 +58,8 @@ var benchCases = []struct {
 	{"classification 784-200-200-10", layers.MLP{Inputs: 784, Hidden: []int{200, 200}, Outputs: 10, Activation: "tanh"}},
 }
 
-// BenchmarkStep is one training step's loss and gradients, B = 100.
+// BenchmarkStep is one training step's loss and gradients, B = 100. Mflop is what the program
+// computes, formula-Mflop what stepFlops counts by hand.
 func BenchmarkStep(b *testing.B) {
 	for _, c := range benchCases {
 		for _, m := range []int{100, 200} {
@@ -78,7 +79,11 @@ func BenchmarkStep(b *testing.B) {
 						i++
 					}
 					_, steps := obj.Program().Steps()
+					_, flops := obj.Program().Flops()
 					b.ReportMetric(float64(steps), "ops/step")
+					b.ReportMetric(float64(flops)/1e6, "Mflop")
+					b.ReportMetric(float64(stepFlops(c.net, m, 100))/1e6, "formula-Mflop")
+					b.ReportMetric(float64(flops)*float64(b.N)/b.Elapsed().Seconds()/1e9, "GFLOP/s")
 					b.ReportMetric(float64(obj.Program().Bytes())/1e6, "MB")
 				})
 			}

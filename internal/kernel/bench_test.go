@@ -70,6 +70,30 @@ func BenchmarkGemmThreads(b *testing.B) {
 	}
 }
 
+// BenchmarkCopy copies an array that no cache holds, on one thread and on two: the bandwidth of
+// the memory, as bytes read and bytes written.
+func BenchmarkCopy(b *testing.B) {
+	const n = 32 << 20
+	from, to := make([]float64, n), make([]float64, n)
+	for _, threads := range []int{1, 2} {
+		b.Run(name("threads ", threads), func(b *testing.B) {
+			defer SetThreads(0)
+			SetThreads(threads)
+			b.SetBytes(2 * 8 * n)
+			for b.Loop() {
+				Parallel(threads, copies{to, from})
+			}
+		})
+	}
+}
+
+// copies is the Job of BenchmarkCopy.
+type copies struct{ to, from []float64 }
+
+func (c copies) Run(part, parts int) {
+	copy(c.to[len(c.to)*part/parts:len(c.to)*(part+1)/parts], c.from[len(c.from)*part/parts:])
+}
+
 func BenchmarkCholesky(b *testing.B) {
 	for _, n := range []int{100, 200, 1000, 3000} {
 		benchBoth(b, name(n), benchCholesky[float32](n), benchCholesky[float64](n))

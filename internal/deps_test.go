@@ -68,7 +68,7 @@ var level = map[string]int{
 	"experiments/internal/result": 1,
 	"experiments/internal/report": 2,
 	"experiments/internal/runner": 12,
-	"experiments/peer":            12,
+	"experiments/peer":            14,
 	"experiments":                 13,
 	"experiments/publish":         14,
 	"internal/honest":             11,

@@ -62,7 +62,7 @@ func TestParse(t *testing.T) {
 	if err := c.parse(args, io.Discard); err != nil {
 		t.Fatal(err)
 	}
-	if c != (command{reference: "r", python: "p", resnet: true, laplace: true, only: "x", steps: 5, json: true, markdown: true, scaling: true, latency: true, cpu: true, each: 2 * time.Second, dir: "d"}) {
+	if c.data = ""; c != (command{seeds: 1, reference: "r", python: "p", resnet: true, laplace: true, only: "x", steps: 5, json: true, markdown: true, scaling: true, latency: true, cpu: true, each: 2 * time.Second, dir: "d"}) {
 		t.Errorf("command %+v", c)
 	}
 	c = command{}
@@ -105,18 +105,23 @@ func TestScalingText(t *testing.T) {
 
 // The sizes of a sweep change one size and keep the others.
 func TestSweeps(t *testing.T) {
-	usual := sizing{inducing: 100, batch: batch, classes: 10}
 	for _, s := range sweeps {
 		if !slices.IsSorted(s.sizes) || len(s.sizes) < 3 {
 			t.Errorf("%s: sizes %v", s.name, s.sizes)
 		}
 		for _, n := range s.sizes {
 			got := s.sizing(n)
-			changed := map[string]*int{"M": &got.inducing, "B": &got.batch, "C": &got.classes}[s.name]
+			if s.name == "P" {
+				if weights(got.width) != n {
+					t.Errorf("P = %d: %d weights", n, weights(got.width))
+				}
+				got.width, n = usual.width, usual.width
+			}
+			changed := map[string]*int{"M": &got.inducing, "B": &got.batch, "C": &got.classes, "N": &got.rows, "P": &got.width}[s.name]
 			if changed == nil || *changed != n {
 				t.Fatalf("%s = %d: %+v", s.name, n, got)
 			}
-			*changed = map[string]int{"M": 100, "B": batch, "C": 10}[s.name]
+			*changed = map[string]int{"M": 100, "B": batch, "C": 10, "N": 1000, "P": 200}[s.name]
 			if got != usual {
 				t.Errorf("%s = %d changes another size: %+v", s.name, n, got)
 			}

@@ -15,11 +15,20 @@
 //
 //	go run ./experiments/peer --scaling
 //
-// measures how time and memory of a training step grow with the number of inducing points,
-// with the batch and with the number of classes, and draws the curves.
+// measures how time and memory of a training step grow with the number of inducing points M, the
+// batch B, the classes C, the rows N and the weights P, prints the exponents and draws the curves.
 //
 //	go run ./experiments/peer --latency --dir docs
 //
 // measures how long single rows take with a predictor, in percentiles, and draws them; with --cpu
 // it measures the CPU time of the calls, where the machine does other work, too.
+//
+//	go run ./experiments/peer --fits uci,mnist --data FOLDER
+//
+// makes whole fits, those of the experiments and some more, and prints their time, memory and
+// quality beside those that were published last. Without names it makes all of them, which takes
+// hours. Each is made in a process of its own. Results are kept in the folder --dir as they come:
+// fits that are finished there are not made again, and another folder measures anew.
+//
+// Each of these prints what it has measured when it is interrupted.
 package main

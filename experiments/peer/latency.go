@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -84,19 +85,28 @@ func (c *command) latencies(ctx context.Context, stdout io.Writer) error {
 			r.Rows, calls = append(r.Rows, latency{Name: s.name, Dtype: dt.String()}), append(calls, call)
 		}
 	}
+	err := c.latencyTurns(ctx, r.Rows, calls, clock)
+	for i := range r.Rows {
+		r.Rows[i].finish()
+		if r.Rows[i].Calls < shares[0] {
+			return err // interrupted in the first turn
+		}
+	}
+	r.Load[1] = load()
+	return errors.Join(err, c.printLatencies(r, stdout)) // what was measured, also after an interruption
+}
+
+// latencyTurns measures the rows in turn.
+func (c *command) latencyTurns(ctx context.Context, rows []latency, calls []func() error, clock func() (time.Duration, error)) error {
 	for round := range latencyRounds {
 		fmt.Fprintf(c.progress, "round %d of %d\n", round+1, latencyRounds)
-		for i := range r.Rows {
-			if err := r.Rows[i].measure(ctx, calls[i], c.each/latencyRounds, clock); err != nil {
-				return fmt.Errorf("%s, %s: %w", r.Rows[i].Name, r.Rows[i].Dtype, err)
+		for i := range rows {
+			if err := rows[i].measure(ctx, calls[i], c.each/latencyRounds, clock); err != nil {
+				return fmt.Errorf("%s, %s: %w", rows[i].Name, rows[i].Dtype, err)
 			}
 		}
 	}
-	for i := range r.Rows {
-		r.Rows[i].finish()
-	}
-	r.Load[1] = load()
-	return c.printLatencies(r, stdout)
+	return nil
 }
 
 // call returns a function that predicts a row with its error bar.

@@ -1,11 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/signal"
 	"regexp"
@@ -16,6 +18,7 @@ import (
 	"time"
 
 	"github.com/go-valla/valla"
+	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/experiments/internal/result"
 	"gorgonia.org/tensor"
 )
@@ -33,6 +36,11 @@ type command struct {
 	steps             int
 	json, markdown    bool
 	dir               string
+	fits              bool
+	names, data       string // rows of --fits, and the folder of their data sets
+	seeds             int
+	one               string // the row of --fits that this process measures
+	seed              int    // of it
 	progress          io.Writer
 }
 
@@ -48,21 +56,33 @@ func run(args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "peer: %v\n", err)
 		return 2
 	}
-	do := c.compare
-	if c.scaling {
-		do = c.scale
-	} else if c.latency {
-		do = c.latencies
-	}
-	switch err := do(ctx, stdout); {
+	switch err := c.action()(ctx, stdout); {
 	case ctx.Err() != nil:
 		fmt.Fprintln(stderr, "peer: interrupted")
 		return 130
 	case err != nil:
 		fmt.Fprintf(stderr, "peer: %s\n", strings.ReplaceAll(err.Error(), "\n", "; "))
+		if c.one != "" && errors.Is(err, fs.ErrNotExist) {
+			return exitAbsent
+		}
 		return 1
 	}
 	return 0
+}
+
+// action returns what the flags ask for.
+func (c *command) action() func(context.Context, io.Writer) error {
+	switch {
+	case c.one != "":
+		return c.oneFit
+	case c.fits:
+		return c.allFits
+	case c.scaling:
+		return c.scale
+	case c.latency:
+		return c.latencies
+	}
+	return c.compare
 }
 
 func (c *command) parse(args []string, stderr io.Writer) error {
@@ -80,12 +100,41 @@ func (c *command) parse(args []string, stderr io.Writer) error {
 	f.BoolVar(&c.latency, "latency", false, "how long single rows take, in percentiles")
 	f.BoolVar(&c.cpu, "cpu", false, "--latency measures CPU time, which other programs hardly disturb")
 	f.DurationVar(&c.each, "each", 5*time.Second, "`TIME` that --latency takes for each model")
-	f.StringVar(&c.dir, "dir", "runs/scaling", "`FOLDER` for the pictures of --scaling and --latency")
+	f.StringVar(&c.dir, "dir", "", "`FOLDER` for the pictures of --scaling and --latency (default runs/scaling), or for the results of --fits (default runs/fits)")
+	f.BoolVar(&c.fits, "fits", false, "whole fits, with their time, memory and quality; names of rows may follow, separated by commas")
+	f.IntVar(&c.seeds, "seeds", 1, "--fits makes each fit with `N` seeds")
+	f.StringVar(&c.data, "data", "", "`FOLDER` with the folders of the data sets, for --fits (default that of valla data get)")
+	f.StringVar(&c.one, "one", "", "the row `NAME` of --fits, in this process and without a table")
+	f.IntVar(&c.seed, "seed", 0, "the seed of --one")
 	if err := f.Parse(args); err != nil {
 		return err
 	}
+	if c.fits && f.NArg() > 0 {
+		c.names = f.Arg(0)
+		if err := f.Parse(f.Args()[1:]); err != nil {
+			return err
+		}
+	}
 	if f.NArg() > 0 {
 		return fmt.Errorf("unknown argument %q", f.Arg(0))
+	}
+	if c.dir == "" && (c.fits || c.one != "") {
+		c.dir = "runs/fits"
+	}
+	c.dir = cmp.Or(c.dir, "runs/scaling")
+	if c.data == "" {
+		var err error
+		if c.data, err = data.Folder(); err != nil {
+			return err
+		}
+	}
+	return c.check()
+}
+
+// check refuses numbers out of their ranges.
+func (c *command) check() error {
+	if c.seeds < 1 || c.seed < 0 {
+		return fmt.Errorf("--seeds %d, --seed %d: expected 1 or more, and 0 or more", c.seeds, c.seed)
 	}
 	if c.each <= 0 {
 		return fmt.Errorf("--each %v, expected a positive time", c.each)

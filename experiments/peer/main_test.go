@@ -13,13 +13,21 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 )
 
-// TestMain is also the driver that driver_test.go runs in place of Python.
+// TestMain is also the driver that driver_test.go runs in place of Python, and the program itself
+// with rows that take no time or for ever.
 func TestMain(m *testing.M) {
 	if os.Getenv("PEER_FAKE") != "" {
 		fakeDriver()
 		return
+	}
+	if os.Getenv("PEER_MAIN") != "" {
+		fits = playedFits
+		benchmarks = append(benchmarks[:0:0], benchmark{name: "quick", group: dense, dtypes: single, new: sleeper(0)},
+			benchmark{name: "endless", group: dense, dtypes: single, new: sleeper(time.Hour)})
+		main()
 	}
 	os.Exit(m.Run())
 }
@@ -126,13 +134,28 @@ func TestJSON(t *testing.T) {
 	}
 }
 
+var littleSweeps = []sweep{
+	{"M", []int{2, 4, 8}, func(n int) sizing { return sizing{n, 2, 2, 5, 3} }},
+	{"C", []int{2, 3}, func(n int) sizing { return sizing{2, 2, n, 5, 3} }},
+}
+
+// What was measured of the sweeps before Ctrl-C is printed.
+func TestScalingInterrupted(t *testing.T) {
+	defer func(s []sweep) { sweeps = s }(sweeps)
+	sweeps = littleSweeps
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	c := command{steps: 3, dir: t.TempDir(), progress: &canceller{cancel: cancel, lines: -1}} // at M = 8
+	var out strings.Builder
+	if err := c.scale(ctx, &out); !errors.Is(err, context.Canceled) || !strings.Contains(out.String(), "exponent") || strings.Contains(out.String(), "│ C ") {
+		t.Errorf("error %v, output %q", err, &out)
+	}
+}
+
 // The sweep is cut down to sizes that take no time.
 func TestScaling(t *testing.T) {
 	defer func(s []sweep) { sweeps = s }(sweeps)
-	sweeps = []sweep{
-		{"M", []int{2, 4, 8}, func(n int) sizing { return sizing{n, 2, 2} }},
-		{"C", []int{2, 3}, func(n int) sizing { return sizing{2, 2, n} }},
-	}
+	sweeps = littleSweeps
 	dir := filepath.Join(t.TempDir(), "new")
 	code, out, errs := execute("--scaling", "--steps", "3", "--dir", dir)
 	if code != 0 {

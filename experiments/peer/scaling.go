@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -27,18 +28,37 @@ type sweep struct {
 	sizing func(size int) sizing
 }
 
-// sizing holds the sizes of a step.
-type sizing struct{ inducing, batch, classes int }
+// sizing holds the sizes of a step: inducing points, mini-batch, outputs, rows of the data, and
+// neurons in each of the two hidden layers.
+type sizing struct{ inducing, batch, classes, rows, width int }
+
+var usual = sizing{100, batch, 10, 1000, 200}
 
 var sweeps = []sweep{
-	{"M", []int{25, 50, 100, 200, 400}, func(n int) sizing { return sizing{n, batch, 10} }},
-	{"B", []int{25, 50, 100, 200, 400}, func(n int) sizing { return sizing{100, n, 10} }},
-	{"C", []int{2, 5, 10, 20, 50, 100}, func(n int) sizing { return sizing{100, batch, n} }},
+	{"M", []int{25, 50, 100, 200, 400}, func(n int) sizing { s := usual; s.inducing = n; return s }},
+	{"B", []int{25, 50, 100, 200, 400}, func(n int) sizing { s := usual; s.batch = n; return s }},
+	{"C", []int{2, 5, 10, 20, 50, 100}, func(n int) sizing { s := usual; s.classes = n; return s }},
+	{"N", []int{500, 2000, 8000, 32_000}, func(n int) sizing { s := usual; s.rows = n; return s }},
+	{"P", []int{weights(50), weights(100), weights(200), weights(400), weights(800)}, func(n int) sizing { s := usual; s.width = widthOf(n); return s }},
+}
+
+// weights returns the number of weights of a network with hidden layers of this width.
+func weights(width int) int {
+	return width*width + (mnist.Inputs+2+usual.classes)*width + usual.classes
+}
+
+// widthOf is the inverse of weights.
+func widthOf(count int) int {
+	width := 1
+	for weights(width) < count {
+		width++
+	}
+	return width
 }
 
 // growth holds the measurements of a sweep.
 type growth struct {
-	Size    string    `json:"size"` // M, B or C
+	Size    string    `json:"size"` // M, B, C, N or P
 	Sizes   []float64 `json:"sizes"`
 	Threads []int     `json:"threads"`
 	Seconds []curve   `json:"seconds"` // medians, one curve for each of Threads
@@ -73,15 +93,26 @@ type scalingReport struct {
 // scale measures the sweeps, prints the exponents and draws the curves.
 func (c *command) scale(ctx context.Context, stdout io.Writer) error {
 	r := scalingReport{Machine: result.ThisMachine(valla.Version()), Load: [2]string{load(), ""},
-		Step: "VaLLA step, classification 784-200-200-C, float64; M = 100, B = 100 and C = 10 where they do not change"}
+		Step: "VaLLA step, classification 784-200-200-C, float64; M = 100, B = 100, C = 10 and N = 1,000 where they do not change"}
 	for _, s := range sweeps {
 		g, err := c.measureSweep(ctx, s)
-		if err != nil {
+		if len(g.Sizes) > 1 { // what a curve goes through
+			r.Growth = append(r.Growth, g)
+		}
+		if err != nil && len(r.Growth) == 0 {
 			return err
 		}
-		r.Growth = append(r.Growth, g)
+		if err != nil {
+			r.Load[1] = load()
+			return errors.Join(err, c.printScaling(r, stdout)) // what was measured, also after an interruption
+		}
 	}
 	r.Load[1] = load()
+	return c.printScaling(r, stdout)
+}
+
+// printScaling draws the curves, and prints the table or one JSON document.
+func (c *command) printScaling(r scalingReport, stdout io.Writer) error {
 	if err := os.MkdirAll(c.dir, 0o777); err != nil {
 		return err
 	}
@@ -104,16 +135,17 @@ const (
 	scalingBudget = 10 * time.Second
 )
 
-// measureSweep measures a sweep on all threads and on one.
-func (c *command) measureSweep(ctx context.Context, s sweep) (growth, error) {
+// measureSweep measures a sweep on all threads and on one. After an error it has the sizes before.
+func (c *command) measureSweep(ctx context.Context, s sweep) (g growth, err error) {
 	threads := settings(runtime.GOMAXPROCS(0))
-	g := growth{Size: s.name, Threads: threads}
+	g = growth{Size: s.name, Threads: threads}
 	seconds, bytes := make([][]float64, len(threads)), []float64(nil)
 	for _, n := range s.sizes {
 		fmt.Fprintf(c.progress, "%s = %d\n", s.name, n)
-		timings, held, err := measureSize(ctx, s.sizing(n), threads, min(c.steps, scalingSteps))
-		if err != nil {
-			return g, fmt.Errorf("%s = %d: %w", s.name, n, err)
+		timings, held, failed := measureSize(ctx, s.sizing(n), threads, min(c.steps, scalingSteps))
+		if failed != nil {
+			err = fmt.Errorf("%s = %d: %w", s.name, n, failed)
+			break
 		}
 		g.Sizes, bytes = append(g.Sizes, float64(n)), append(bytes, float64(held))
 		for i, t := range timings {
@@ -121,19 +153,22 @@ func (c *command) measureSweep(ctx context.Context, s sweep) (growth, error) {
 		}
 		debug.FreeOSMemory()
 	}
+	if len(g.Sizes) < 2 {
+		return g, err
+	}
 	for _, v := range seconds {
 		g.Seconds = append(g.Seconds, newCurve(g.Sizes, v))
 	}
 	g.Bytes = newCurve(g.Sizes, bytes)
-	return g, nil
+	return g, err
 }
 
 // measureSize times steps of one size, in turn on different numbers of threads. It also returns
 // the memory of the program in bytes.
 func measureSize(ctx context.Context, s sizing, threads []int, steps int) ([]timing, int64, error) {
 	spec := mnist
-	spec.Outputs = s.classes
-	w, err := vallaStep(spec, s.inducing, s.batch)(tensor.Float64)
+	spec.Outputs, spec.Hidden = s.classes, []int{s.width, s.width}
+	w, err := vallaStepOf(spec, s.inducing, s.batch, max(s.batch, s.rows))(tensor.Float64)
 	if err != nil {
 		return nil, 0, err
 	}

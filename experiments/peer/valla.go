@@ -117,6 +117,11 @@ func lik(outputs int, dt tensor.Dtype) likelihood.Likelihood {
 // vallaStep makes a step of VaLLA with Adam on a perceptron. The mini-batch is the whole data
 // set, so that the order of examples does not matter.
 func vallaStep(spec layers.MLP, inducing, size int) func(tensor.Dtype) (*work, error) {
+	return vallaStepOf(spec, inducing, size, size)
+}
+
+// vallaStepOf makes the step with mini-batches of a size, of a data set with more rows.
+func vallaStepOf(spec layers.MLP, inducing, size, rows int) func(tensor.Dtype) (*work, error) {
 	return func(dt tensor.Dtype) (*work, error) {
 		m := newMaker(dt)
 		net, l, err := m.perceptron(spec, inducing)
@@ -124,7 +129,7 @@ func vallaStep(spec layers.MLP, inducing, size int) func(tensor.Dtype) (*work, e
 			return nil, err
 		}
 		f := valla.Fit{Net: net, Layer: l, Likelihood: lik(spec.Outputs, dt), BatchSize: size}
-		return fitStep(f, m.normal(size, spec.Inputs), m.targets(size, spec.Outputs))
+		return fitStep(f, m.normal(rows, spec.Inputs), m.targets(rows, spec.Outputs))
 	}
 }
 

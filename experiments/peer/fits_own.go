@@ -1,0 +1,99 @@
+package main
+
+import (
+	"context"
+	"math/rand/v2"
+
+	"github.com/go-valla/valla"
+	"github.com/go-valla/valla/data"
+	"github.com/go-valla/valla/data/sets"
+	"github.com/go-valla/valla/experiments/internal/result"
+	"github.com/go-valla/valla/gp/laplace"
+	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/kernel"
+	"github.com/go-valla/valla/layers"
+	"gorgonia.org/tensor"
+)
+
+// alone measures a piece of work that no experiment has and keeps its cell, unless it is there.
+func (f fit) alone(ctx context.Context, c *command) error {
+	folder, err := result.Open(c.dir, fitsExperiment, f.name)
+	if err != nil {
+		return err
+	}
+	cell := &result.Cell{Experiment: fitsExperiment, Profile: f.name, ID: result.ID{Data: f.data, Method: f.method, Row: f.row, Seed: uint64(c.seed), Hash: "1"}}
+	if err := folder.Expect(result.Plan{Experiment: fitsExperiment, Profile: f.name, Data: []string{f.data}, Cells: []result.ID{cell.ID}}); err != nil || folder.Has(cell.ID) {
+		return err
+	}
+	if err := f.own(ctx, c.data, cell); err != nil {
+		return err
+	}
+	cell.Machine = result.ThisMachine(valla.Version())
+	return folder.Write(cell)
+}
+
+// protein is a network of 11,201 weights.
+var protein = layers.MLP{Inputs: 9, Hidden: []int{100, 100}, Outputs: 1, Activation: "tanh"}
+
+// fullLaplace fits the exact linearized Laplace approximation of all weights, with given
+// hyper-parameters, to random rows.
+func fullLaplace(ctx context.Context, _ string, cell *result.Cell) error {
+	const rows = 37_000
+	m := maker{rand.New(rand.NewPCG(1, cell.Seed)), tensor.Float64}
+	net, err := protein.New(m.dt, m.Rand)
+	if err != nil {
+		return err
+	}
+	x, y := m.normal(rows, protein.Inputs), m.normal(rows, 1)
+	meter := result.StartMeter()
+	p, err := laplace.Fit(ctx, net, x, y, laplace.Options{PriorStd: 1, NoiseStd: 1, MemoryLimit: memoryLimit})
+	if err != nil {
+		return err
+	}
+	cell.Fit, cell.N = meter.Cost(), rows
+	cell.Facts.Found = map[string]result.Number{"log evidence": result.Number(p.LogMarginalLikelihood())}
+	return nil
+}
+
+// kMeans finds 100 centres of the images of CIFAR-10, those for validation included.
+func kMeans(_ context.Context, folder string, cell *result.Cell) error {
+	set, err := sets.Lookup("cifar10")
+	if err != nil {
+		return err
+	}
+	images, err := set.Images(folder)
+	if err != nil {
+		return err
+	}
+	n, d := images.Train.N+images.Validation.N, images.Train.C*images.Train.H*images.Train.W
+	v := make([]float32, 0, n*d)
+	for _, part := range [][]uint8{images.Train.Pixels, images.Validation.Pixels} {
+		for _, pixel := range part {
+			v = append(v, float32(pixel)/255)
+		}
+	}
+	meter := result.StartMeter()
+	centers, err := data.KMeans(tensor.New(tensor.WithShape(n, d), tensor.WithBacking(v)), 100, data.KMeansPlusPlus, rand.New(rand.NewPCG(1, cell.Seed)))
+	if err != nil {
+		return err
+	}
+	cell.Fit, cell.N = meter.Cost(), n
+	cell.Facts.Found = map[string]result.Number{"mean squared distance": result.Number(meanDistance(v, graph.Convert(centers, tensor.Float32).Float32s(), n, d))}
+	return nil
+}
+
+// meanDistance returns the mean squared distance of rows [n,d] from the nearest of centres [k,d].
+func meanDistance(rows, centers []float32, n, d int) float64 {
+	sum, diff := 0.0, make([]float32, d)
+	for i := range n {
+		nearest := float32(-1)
+		for c := 0; c < len(centers); c += d {
+			kernel.Sub(diff, rows[i*d:(i+1)*d], centers[c:c+d])
+			if s := kernel.Dot(diff, diff); nearest < 0 || s < nearest {
+				nearest = s
+			}
+		}
+		sum += float64(nearest) / float64(n)
+	}
+	return sum
+}

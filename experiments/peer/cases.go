@@ -24,6 +24,8 @@ type group string
 
 const (
 	dense       group = "dense networks"
+	rows        group = "single rows"
+	rivals      group = "other methods"
 	convolution group = "ResNet-20"
 	backpack    group = "VaLLA on ResNet-20" // minutes
 	laplaces    group = "linearized Laplace" // minutes
@@ -32,6 +34,7 @@ const (
 var (
 	both   = []tensor.Dtype{tensor.Float64, tensor.Float32}
 	single = []tensor.Dtype{tensor.Float32}
+	wide   = []tensor.Dtype{tensor.Float64}
 
 	year  = layers.MLP{Inputs: 90, Hidden: []int{200, 200, 200}, Outputs: 1, Activation: "tanh"}
 	mnist = layers.MLP{Inputs: 784, Hidden: []int{200, 200}, Outputs: 10, Activation: "tanh"}
@@ -53,6 +56,11 @@ var benchmarks = []benchmark{
 	{"VaLLA step, classification 784-200-200-10, M = 200", dense, "step", nil, 1. / 3, 3, both, vallaStep(mnist, 200, batch)},
 	{"predict 1,000 points, regression, M = 100", dense, "predict", nil, 1. / 4, 1, both, vallaPredict(year, 100)},
 	{"predict 1,000 points, classification, M = 100", dense, "predict", nil, 1. / 4, 1, both, vallaPredict(mnist, 100)},
+	{"predict 1 row, regression, M = 100", rows, "predict", nil, 1. / 10, 1, both, predictOne(services[1])},
+	{"predict 1 row, classification, M = 100", rows, "predict", nil, 1. / 10, 1, both, predictOne(services[0])},
+	{"FMGP step, 90 inputs, M = 100, batch 100", rivals, "fmgp step", nil, 1. / 3, 3, both, fmgpStep(90, 1, 100, 100)},
+	{"FMGP step, 3,072 inputs, C = 10, M = 20, batch 50", rivals, "fmgp step", nil, 1. / 3, 3, both, fmgpStep(3072, 10, 20, 50)},
+	{"ELLA fit on 1,000, 784-200-200-10, 100 points", rivals, "ella fit", nil, 1. / 3, 1, wide, ellaFit},
 	{"MAP step, 784-200-200-10, Adam", dense, "map", adam, 1, 3, both, mapStep(mnist)},
 	{"ResNet-20 forward, batch 100", convolution, "forward", nil, 1, 1, both, resNetForward},
 	{"ResNet-20 MAP step, batch 100, SGD", convolution, "map", sgd, 1, 3, both, resNetMAP},

@@ -1,9 +1,10 @@
 // Command peer compares the speed of this program on this machine with that of the code that
 // the authors of VaLLA published.
 //
-//	go run ./experiments/peer --reference DIR
+//	go run ./experiments/peer --reference DIR,DIR
 //
-// DIR is a checkout of the authors' repository. Python 3 with PyTorch is needed, too. Both
+// Each DIR is a checkout of the repository of VaLLA's authors, or of FMGP's or ELLA's for the rows
+// of these methods. Python 3 with PyTorch is needed, too. Both
 // sides get the same weights, data, inducing points, L and hyper-parameters. The command first
 // checks that both compute the same: in float64 the losses of three consecutive steps, which
 // depend on gradients, and means and covariances must agree to 1e-6. Otherwise it ends with an

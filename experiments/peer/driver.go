@@ -27,26 +27,68 @@ var driverSource []byte
 // errMissing is wrapped by the error about Python or one of its modules that is not installed.
 var errMissing = errors.New("not available")
 
-// peer is the other side: a checkout of the published code and a Python to run it with.
+// peer is the other side: checkouts of published code and a Python to run it with.
 type peer struct {
-	python, reference string
-	dir               string // for the driver and the arrays that are exchanged
+	python    string
+	checkouts map[code]string
+	dir       string // for the driver and the arrays that are exchanged
+}
+
+// code is a repository of published code.
+type code string
+
+const (
+	codeVaLLA code = "VaLLA"
+	codeFMGP  code = "FMGP"
+	codeELLA  code = "ELLA"
+)
+
+// signs are files by which a checkout is known.
+var signs = map[code]string{codeVaLLA: "src/valla.py", codeFMGP: "bayesipy/fmgp/src/src.py", codeELLA: "mfvi_baseline.py"}
+
+// codeOf returns the repository whose code does a kind of work.
+func codeOf(kind string) code {
+	switch kind {
+	case "fmgp step":
+		return codeFMGP
+	case "ella fit":
+		return codeELLA
+	}
+	return codeVaLLA
+}
+
+// checkoutsIn recognises checkouts, whose folders are separated by commas.
+func checkoutsIn(folders string) (map[code]string, error) {
+	found := map[code]string{}
+	for _, dir := range strings.Split(folders, ",") {
+		before := len(found)
+		for c, file := range signs {
+			if _, err := os.Stat(filepath.Join(dir, filepath.FromSlash(file))); err == nil {
+				found[c] = dir
+			}
+		}
+		if len(found) == before {
+			return nil, fmt.Errorf("%s is no checkout of the published code: it has none of %s, %s and %s", dir, signs[codeVaLLA], signs[codeFMGP], signs[codeELLA])
+		}
+	}
+	return found, nil
 }
 
 // newPeer checks that there is a Python with PyTorch and writes the driver into dir.
-func newPeer(ctx context.Context, python, reference, dir string) (*peer, map[string]string, error) {
-	if _, err := os.Stat(filepath.Join(reference, "src", "valla.py")); err != nil {
-		return nil, nil, fmt.Errorf("%s is no checkout of the published code: %w", reference, err)
+func newPeer(ctx context.Context, python, references, dir string) (*peer, map[string]string, error) {
+	checkouts, err := checkoutsIn(references)
+	if err != nil {
+		return nil, nil, err
 	}
 	path, err := exec.LookPath(python)
 	if err != nil {
 		return nil, nil, fmt.Errorf("%w: %w", errMissing, err)
 	}
-	p := &peer{path, reference, dir}
+	p := &peer{path, checkouts, dir}
 	if err := os.WriteFile(p.script(), driverSource, 0o600); err != nil {
 		return nil, nil, err
 	}
-	d, err := p.start(ctx, 1)
+	d, err := p.start(ctx, 1, "")
 	if err != nil {
 		return nil, nil, err
 	}
@@ -66,9 +108,9 @@ type driver struct {
 	blas int // OPENBLAS_NUM_THREADS
 }
 
-// start runs a Python. blas is the number of threads of its OpenBLAS.
-func (p *peer) start(ctx context.Context, blas int) (*driver, error) {
-	d := &driver{cmd: exec.CommandContext(ctx, p.python, p.script(), p.reference), blas: blas}
+// start runs a Python with a checkout. blas is the number of threads of its OpenBLAS.
+func (p *peer) start(ctx context.Context, blas int, checkout string) (*driver, error) {
+	d := &driver{cmd: exec.CommandContext(ctx, p.python, p.script(), checkout), blas: blas}
 	d.cmd.Env = append(os.Environ(), "OPENBLAS_NUM_THREADS="+strconv.Itoa(blas))
 	d.cmd.Stderr = &d.errs
 	var err error

@@ -1,6 +1,8 @@
-"""Runs pieces of the published VaLLA code and says how long they take.
+"""Runs pieces of published code and says how long they take.
 
 The first argument is a checkout of that code, whose classes are imported as they are.
+Modules that it wants for pictures, scores and progress bars only, and that are missing, are
+replaced by empty ones where it is that of FMGP or ELLA.
 Requests come as lines of JSON on standard input, and each gets one line of JSON as its
 answer. What is to be run comes in .npz files; results that are to be compared go back in
 one. Nothing is fetched, built or written elsewhere.
@@ -125,7 +127,100 @@ class LaplacePredict(LaplaceFit):
         return {"mean": self.mean.detach().numpy()}
 
 
-kinds = {"step": Step, "predict": Predict, "map": MAP, "forward": Forward,
+class FMGPStep:
+    """A training step of FMGP with given outputs of the network; loss is the value before it."""
+
+    def __init__(self, a, dtype, options):
+        without("tqdm", "scipy", "sklearn", "properscoring")
+        from bayesipy.fmgp.kernels import SquaredExponential
+        from bayesipy.fmgp.src.src import FMGP_Base
+
+        classes = a["y"].shape[1]
+        kernel = SquaredExponential(float(a["length"]), 1.0, a["x"].shape[1], classes, "cpu", dtype)
+        kind = "regression" if classes == 1 else "classification"
+        self.model = FMGP_Base(None, kind, kernel, noise_variance=0.1, inducing_locations=a["z"],
+                               inducing_classes=a["class"], device="cpu", dtype=dtype)
+        self.model.output_dim, self.model.num_data = classes, a["x"].shape[0]
+        with torch.no_grad():
+            self.model.q_mu.copy_(torch.from_numpy(a["surrogate"]))
+        self.x, self.y = [torch.from_numpy(a["x"]), torch.from_numpy(a["outputs"])], targets(a)
+        self.optimizer = torch.optim.Adam(self.model.parameters(), lr=1e-3)
+
+    def step(self):
+        self.loss = self.model.train_step(self.optimizer, self.x, self.y)
+
+    def values(self):
+        return {"loss": self.loss.detach().numpy()}
+
+
+class ELLAFit:
+    """A fit of ELLA with given points: directions, and the sum of the curvature."""
+
+    def __init__(self, a, dtype, options):
+        without("tqdm", "matplotlib", "torchvision", "timm")
+        import utils
+
+        torch.set_default_dtype(dtype)  # of the arrays that it makes
+        self.code, self.net, self.rank = utils, plain(a, dtype), int(a["rank"])
+        self.z, self.output = torch.from_numpy(a["z"]), torch.from_numpy(a["class"])
+        self.x, self.probe = torch.from_numpy(a["x"]), torch.from_numpy(a["probe"])
+        self.precision = float(a["prior_std"]) ** -2
+
+    def step(self):
+        import copy
+
+        net = copy.deepcopy(self.net)
+        params = dict(net.named_parameters())
+        outputs = net[-1].out_features
+        duals = self.code.build_dual_params_list(net, params, self.z, self.output, num_classes=outputs, random=False,
+                                                 K=self.rank, verbose=False)
+        self.psi = lambda x: self.code.Psi_raw(net, params, duals, x, return_output=True)
+        with torch.no_grad():
+            total = self.precision * torch.eye(len(duals))
+            for x in self.x.split(100):
+                features, logits = self.psi(x)
+                p = logits.softmax(-1)
+                weight = torch.diag_embed(p) - p.unsqueeze(2) * p.unsqueeze(1)
+                total += torch.einsum("nck,ncd,ndl->kl", features, weight, features)
+            self.inverse = total.inverse()
+
+    def values(self):
+        with torch.no_grad():
+            features, _ = self.psi(self.probe)
+            return {"covariance": (features @ self.inverse @ features.transpose(1, 2)).numpy()}
+
+
+def without(*names):
+    """Puts empty modules in the place of missing ones, whose functions are never called."""
+    import importlib.util
+    from unittest import mock
+
+    for name in names:
+        if importlib.util.find_spec(name) is None:
+            for part in modules.get(name, []) + [name]:
+                sys.modules[part] = mock.MagicMock(__spec__=None, __path__=[])
+
+
+modules = {"scipy": ["scipy.cluster", "scipy.cluster.vq", "scipy.stats"], "sklearn": ["sklearn.metrics"],
+           "matplotlib": ["matplotlib.pyplot"], "timm": ["timm.data", "timm.data.constants"],
+           "torchvision": ["torchvision.transforms", "torchvision.datasets"]}
+
+
+def plain(a, dtype):
+    """The perceptron whose arrays are called net.…, of PyTorch's own layers."""
+    layers, i = [], 1
+    while "net.dense%d.weight" % i in a:
+        w, b = torch.from_numpy(a["net.dense%d.weight" % i]), torch.from_numpy(a["net.dense%d.bias" % i])
+        dense = torch.nn.Linear(*w.shape).to(dtype)
+        with torch.no_grad():
+            dense.weight.copy_(w.T)
+            dense.bias.copy_(b)
+        layers += [dense, torch.nn.Tanh()]
+        i += 1
+    return torch.nn.Sequential(*layers[:-1])
+
+
+kinds = {"fmgp step": FMGPStep, "ella fit": ELLAFit, "step": Step, "predict": Predict, "map": MAP, "forward": Forward,
          "laplace fit": LaplaceFit, "laplace predict": LaplacePredict}
 
 

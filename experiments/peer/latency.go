@@ -19,6 +19,7 @@ import (
 	"github.com/go-valla/valla/gp/laplace"
 	"github.com/go-valla/valla/gp/task"
 	gpvalla "github.com/go-valla/valla/gp/valla"
+	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/layers"
 	"github.com/jedib0t/go-pretty/v6/table"
 	"gonum.org/v1/gonum/stat"
@@ -111,20 +112,31 @@ func (c *command) latencyTurns(ctx context.Context, rows []latency, calls []func
 
 // call returns a function that predicts a row with its error bar.
 func (s service) call(ctx context.Context, dt tensor.Dtype) (func() error, error) {
-	m := newMaker(dt)
-	net, err := s.spec.New(dt, m.Rand)
+	p, _, err := s.predictor(ctx, dt)
 	if err != nil {
 		return nil, err
 	}
+	row := newMaker(tensor.Float64).normal(s.spec.Inputs).Float64s()
+	var out valla.Prediction
+	return func() error { return p.Predict(ctx, row, &out) }, nil
+}
+
+// predictor returns a predictor of the service's model, and VaLLA's layer.
+func (s service) predictor(ctx context.Context, dt tensor.Dtype) (*valla.Predictor, *gpvalla.Layer, error) {
+	m := newMaker(dt)
+	net, err := s.spec.New(dt, m.Rand)
+	if err != nil {
+		return nil, nil, err
+	}
 	l, err := m.layer(net, m.normal(max(1, s.inducing), s.spec.Inputs), s.spec.Outputs)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	posterior := gp.Stored(gpvalla.NewPosterior(net, l))
 	if s.inducing == 0 {
 		o := laplace.Options{Structure: laplace.KFAC, PriorStd: 1, NoiseStd: math.Sqrt(noiseVariance)}
 		if posterior, err = laplace.Fit(ctx, net, m.normal(200, s.spec.Inputs), m.normal(200, 1), o); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	model := &valla.Model{Form: s.spec, Net: net, Posterior: &valla.Posterior{Stored: posterior, NoiseVariance: noiseVariance}}
@@ -137,12 +149,40 @@ func (s service) call(ctx context.Context, dt tensor.Dtype) (func() error, error
 		model.Task.Outputs = classes
 	}
 	p, err := model.Predictor(valla.PredictorOptions{})
-	if err != nil {
-		return nil, err
+	return p, l, err
+}
+
+// predictOne is the prediction of one row by a predictor, with the mean and the covariance of
+// the network's outputs as its values.
+func predictOne(s service) func(tensor.Dtype) (*work, error) {
+	return func(dt tensor.Dtype) (*work, error) {
+		p, l, err := s.predictor(context.Background(), dt)
+		if err != nil {
+			return nil, err
+		}
+		net, err := s.spec.New(dt, newMaker(dt).Rand) // the predictor's
+		if err != nil {
+			return nil, err
+		}
+		m := newMaker(dt)
+		row := m.normal(1, s.spec.Inputs)
+		x, out := graph.Floats(row), valla.Prediction{}
+		return &work{
+			arrays: arrays(net, row, m.targets(1, s.spec.Outputs), l),
+			step:   func(ctx context.Context) error { return p.Predict(ctx, x, &out) },
+			values: func() values {
+				var g gp.Latents
+				if err := p.Latents(context.Background(), x, &g); err != nil {
+					return values{}
+				}
+				v := values{"mean": slices.Clone(g.Mean), "covariance": slices.Clone(g.Cov)}
+				if out.Probs != nil {
+					v["probabilities"] = slices.Clone(out.Probs)
+				}
+				return v
+			},
+		}, nil
 	}
-	row := newMaker(tensor.Float64).normal(s.spec.Inputs).Float64s()
-	var out valla.Prediction
-	return func() error { return p.Predict(ctx, row, &out) }, nil
 }
 
 // clock returns the time that is measured, and its name.

@@ -88,7 +88,7 @@ func (c *command) action() func(context.Context, io.Writer) error {
 func (c *command) parse(args []string, stderr io.Writer) error {
 	f := flag.NewFlagSet("peer", flag.ContinueOnError)
 	f.SetOutput(stderr)
-	f.StringVar(&c.reference, "reference", "", "`DIR`: a checkout of the authors' repository")
+	f.StringVar(&c.reference, "reference", "", "`DIRS`: checkouts of the repositories of VaLLA's, FMGP's and ELLA's authors, separated by commas")
 	f.StringVar(&c.python, "python", "python3", "`FILE`: a Python with PyTorch")
 	f.BoolVar(&c.resnet, "resnet", false, "also steps of VaLLA on ResNet-20, which take minutes")
 	f.BoolVar(&c.laplace, "laplace", false, "also the linearized Laplace family beside laplace-torch, which takes minutes")
@@ -213,7 +213,7 @@ func (c *command) chosen() ([]benchmark, error) {
 	}
 	var list []benchmark
 	for _, b := range benchmarks {
-		asked := map[group]bool{dense: true, convolution: true, backpack: c.resnet, laplaces: c.laplace}
+		asked := map[group]bool{dense: true, rows: true, rivals: true, convolution: true, backpack: c.resnet, laplaces: c.laplace}
 		if asked[b.group] && re.MatchString(b.name) {
 			list = append(list, b)
 		}

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -107,6 +108,10 @@ func (p *peer) open(ctx context.Context, b benchmark, dt tensor.Dtype, w *work, 
 			d.close()
 		}
 	}
+	own := codeOf(b.kind)
+	if p.checkouts[own] == "" {
+		return nil, stop, fmt.Errorf("%w: no --reference is a checkout of %s", errMissing, own)
+	}
 	file := filepath.Join(p.dir, "work.npz")
 	if err := write(file, w.arrays); err != nil {
 		return nil, stop, err
@@ -114,7 +119,7 @@ func (p *peer) open(ctx context.Context, b benchmark, dt tensor.Dtype, w *work, 
 	defer os.Remove(file)
 	peak := new(int64)
 	for _, blas := range settings(threads) {
-		d, err := p.start(ctx, blas)
+		d, err := p.start(ctx, blas, p.checkouts[own])
 		if err != nil {
 			return nil, stop, err
 		}

@@ -88,12 +88,12 @@ func TestPrint(t *testing.T) {
 func TestScalingText(t *testing.T) {
 	r := scalingReport{Step: "a step", Machine: result.Machine{CPU: "chip", Go: "go1"}, Load: [2]string{"1", "2"}, Growth: []growth{
 		{Size: "M", Sizes: []float64{10, 20}, Threads: []int{1, 2}, Seconds: []curve{{Values: []float64{0.002, 0.008}, Exponent: 2}, {Values: []float64{0.001, 0.002}, Exponent: 1}},
-			Bytes: curve{Values: []float64{3e6, 6e6}, Exponent: 1}},
-		{Size: "B", Sizes: []float64{5}, Threads: []int{1}, Seconds: []curve{{Values: []float64{1}}}, Bytes: curve{Values: []float64{1e6}}},
+			Bytes: curve{Values: []float64{3e6, 6e6}, Exponent: 1}, Flops: curve{Values: []float64{5e6, 9e6}, Exponent: 0.8}},
+		{Size: "B", Sizes: []float64{5}, Threads: []int{1}, Seconds: []curve{{Values: []float64{1}}}, Bytes: curve{Values: []float64{1e6}}, Flops: curve{Values: []float64{1e6}}},
 	}}
 	text := strings.Join(strings.Fields(r.text()), " ")
 	for _, want := range []string{"a step chip, go1; load 1 before, 2 after", "M │ │ exponent │ 10 │ 20", "ms, 1 thread │ 2.00 │ 2.00 │ 8.00", "ms, 2 threads │ 1.00 │ 1.00 │ 2.00",
-		"faster by │ │ × 2.00 │ × 4.00", "MB │ 1.00 │ 3.00 │ 6.00"} {
+		"faster by │ │ × 2.00 │ × 4.00", "MB │ 1.00 │ 3.00 │ 6.00", "MFLOP │ 0.80 │ 5.00 │ 9.00"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, r.text())
 		}

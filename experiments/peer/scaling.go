@@ -63,6 +63,7 @@ type growth struct {
 	Threads []int     `json:"threads"`
 	Seconds []curve   `json:"seconds"` // medians, one curve for each of Threads
 	Bytes   curve     `json:"bytes"`   // of the program
+	Flops   curve     `json:"flops"`   // of a step
 }
 
 // curve is a quantity that grows roughly as a power of a size.
@@ -139,15 +140,15 @@ const (
 func (c *command) measureSweep(ctx context.Context, s sweep) (g growth, err error) {
 	threads := settings(runtime.GOMAXPROCS(0))
 	g = growth{Size: s.name, Threads: threads}
-	seconds, bytes := make([][]float64, len(threads)), []float64(nil)
+	seconds, bytes, flops := make([][]float64, len(threads)), []float64(nil), []float64(nil)
 	for _, n := range s.sizes {
 		fmt.Fprintf(c.progress, "%s = %d\n", s.name, n)
-		timings, held, failed := measureSize(ctx, s.sizing(n), threads, min(c.steps, scalingSteps))
+		timings, w, failed := measureSize(ctx, s.sizing(n), threads, min(c.steps, scalingSteps))
 		if failed != nil {
 			err = fmt.Errorf("%s = %d: %w", s.name, n, failed)
 			break
 		}
-		g.Sizes, bytes = append(g.Sizes, float64(n)), append(bytes, float64(held))
+		g.Sizes, bytes, flops = append(g.Sizes, float64(n)), append(bytes, float64(w.bytes)), append(flops, float64(w.flops))
 		for i, t := range timings {
 			seconds[i] = append(seconds[i], t.Median)
 		}
@@ -159,18 +160,18 @@ func (c *command) measureSweep(ctx context.Context, s sweep) (g growth, err erro
 	for _, v := range seconds {
 		g.Seconds = append(g.Seconds, newCurve(g.Sizes, v))
 	}
-	g.Bytes = newCurve(g.Sizes, bytes)
+	g.Bytes, g.Flops = newCurve(g.Sizes, bytes), newCurve(g.Sizes, flops)
 	return g, err
 }
 
 // measureSize times steps of one size, in turn on different numbers of threads. It also returns
-// the memory of the program in bytes.
-func measureSize(ctx context.Context, s sizing, threads []int, steps int) ([]timing, int64, error) {
+// the work that it has timed.
+func measureSize(ctx context.Context, s sizing, threads []int, steps int) ([]timing, *work, error) {
 	spec := mnist
 	spec.Outputs, spec.Hidden = s.classes, []int{s.width, s.width}
 	w, err := vallaStepOf(spec, s.inducing, s.batch, max(s.batch, s.rows))(tensor.Float64)
 	if err != nil {
-		return nil, 0, err
+		return nil, nil, err
 	}
 	var sides []runner
 	for _, n := range threads {
@@ -178,10 +179,10 @@ func measureSize(ctx context.Context, s sizing, threads []int, steps int) ([]tim
 	}
 	took, err := trial(ctx, sides[0])
 	if err != nil {
-		return nil, 0, err
+		return nil, nil, err
 	}
 	timings, err := inTurn(ctx, sides, plan{steps: steps, budget: scalingBudget}.count(took))
-	return timings, w.bytes, err
+	return timings, w, err
 }
 
 // text returns a table of all curves with their exponents.
@@ -204,7 +205,7 @@ func (r scalingReport) text() string {
 		if n := len(g.Seconds); n > 1 {
 			w.AppendRow(faster(g.Seconds[0], g.Seconds[n-1]))
 		}
-		w.AppendRow(g.Bytes.cells("MB", 1e-6))
+		w.AppendRows([]table.Row{g.Flops.cells("MFLOP", 1e-6), g.Bytes.cells("MB", 1e-6)})
 	}
 	return fmt.Sprintf("%s\n%s, %s; load %s before, %s after\n%s\n", r.Step, r.Machine.CPU, r.Machine.Go, r.Load[0], r.Load[1], w.Render())
 }

@@ -162,9 +162,11 @@ func fitStep(f valla.Fit, x, y *tensor.Dense) (*work, error) {
 // objectiveStep returns the work of a step of an optimizer.
 func objectiveStep(obj *train.Graph, o train.Optimizer, given []array) *work {
 	iteration, loss := 0, 0.0
+	_, flops := obj.Program().Flops()
 	return &work{
 		arrays: given,
 		bytes:  int64(obj.Program().Bytes()),
+		flops:  int64(flops),
 		step: func(ctx context.Context) (err error) {
 			if loss, err = obj.Evaluate(ctx, iteration); err != nil {
 				return fmt.Errorf("step %d: %w", iteration, err)

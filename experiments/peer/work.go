@@ -16,6 +16,7 @@ type work struct {
 	step   func(context.Context) error // what is timed
 	values func() values               // of the last step, to compare
 	bytes  int64                       // memory of the program that runs; 0 if there is none
+	flops  int64                       // of a step; 0 if they are not known
 }
 
 // array is a named array.

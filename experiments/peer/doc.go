@@ -21,8 +21,8 @@
 //
 //	go run ./experiments/peer --latency --dir docs
 //
-// measures how long single rows take with a predictor, in percentiles, and draws them; with --cpu
-// it measures the CPU time of the calls, where the machine does other work, too.
+// measures how long single rows take with a predictor, in percentiles, and draws them. Where the
+// machine does other work, too, --cpu measures CPU time, on one thread of each side.
 //
 //	go run ./experiments/peer --fits uci,mnist --data FOLDER
 //

@@ -106,6 +106,7 @@ type driver struct {
 	out  *bufio.Reader
 	errs bytes.Buffer
 	blas int // OPENBLAS_NUM_THREADS
+	cpu  bool
 }
 
 // start runs a Python with a checkout. blas is the number of threads of its OpenBLAS.
@@ -143,6 +144,7 @@ type request struct {
 	File    string            `json:"file,omitempty"`
 	Threads int               `json:"threads"`
 	Steps   int               `json:"steps,omitempty"`
+	CPU     bool              `json:"cpu,omitempty"` // time of the processor instead of the wall
 }
 
 // reply is a line from the driver.
@@ -230,7 +232,7 @@ type other struct {
 func (o other) String() string { return fmt.Sprintf("OpenBLAS %d, torch %d", o.blas, o.torch) }
 
 func (o other) run(_ context.Context, steps int) ([]time.Duration, error) {
-	a, err := o.ask(request{Do: "time", Steps: steps, Threads: o.torch})
+	a, err := o.ask(request{Do: "time", Steps: steps, Threads: o.torch, CPU: o.cpu})
 	if err != nil {
 		return nil, err
 	}

@@ -71,9 +71,9 @@ const latencyRounds = 10
 // latencies measures single rows, prints the percentiles and draws them.
 func (c *command) latencies(ctx context.Context, stdout io.Writer) error {
 	r := latencyReport{Machine: result.ThisMachine(valla.Version()), Load: [2]string{load(), ""}}
-	clock, what := c.clock()
+	now, what := c.clock()
 	r.Time = what
-	if _, err := clock(); err != nil {
+	if _, err := now(); err != nil {
 		return err
 	}
 	var calls []func() error
@@ -86,7 +86,7 @@ func (c *command) latencies(ctx context.Context, stdout io.Writer) error {
 			r.Rows, calls = append(r.Rows, latency{Name: s.name, Dtype: dt.String()}), append(calls, call)
 		}
 	}
-	err := c.latencyTurns(ctx, r.Rows, calls, clock)
+	err := c.latencyTurns(ctx, r.Rows, calls, now)
 	for i := range r.Rows {
 		r.Rows[i].finish()
 		if r.Rows[i].Calls < shares[0] {
@@ -98,11 +98,11 @@ func (c *command) latencies(ctx context.Context, stdout io.Writer) error {
 }
 
 // latencyTurns measures the rows in turn.
-func (c *command) latencyTurns(ctx context.Context, rows []latency, calls []func() error, clock func() (time.Duration, error)) error {
+func (c *command) latencyTurns(ctx context.Context, rows []latency, calls []func() error, now clock) error {
 	for round := range latencyRounds {
 		fmt.Fprintf(c.progress, "round %d of %d\n", round+1, latencyRounds)
 		for i := range rows {
-			if err := rows[i].measure(ctx, calls[i], c.each/latencyRounds, clock); err != nil {
+			if err := rows[i].measure(ctx, calls[i], c.each/latencyRounds, now); err != nil {
 				return fmt.Errorf("%s, %s: %w", rows[i].Name, rows[i].Dtype, err)
 			}
 		}
@@ -186,29 +186,28 @@ func predictOne(s service) func(tensor.Dtype) (*work, error) {
 }
 
 // clock returns the time that is measured, and its name.
-func (c *command) clock() (now func() (time.Duration, error), name string) {
+func (c *command) clock() (now clock, name string) {
 	if c.cpu {
 		return threadClock, "CPU time"
 	}
-	start := time.Now()
-	return func() (time.Duration, error) { return time.Since(start), nil }, "time"
+	return wall(), "time"
 }
 
 // measure calls a function for some time, after calls that are not counted.
-func (l *latency) measure(ctx context.Context, call func() error, length time.Duration, clock func() (time.Duration, error)) error {
+func (l *latency) measure(ctx context.Context, call func() error, length time.Duration, now clock) error {
 	runtime.LockOSThread() // whose clock it may be
 	defer runtime.UnlockOSThread()
 	const warm = 50
 	start := time.Now()
 	for i := -warm; i < 1 || time.Since(start) < length; i++ {
-		before, err := clock()
+		before, err := now()
 		if err == nil {
 			err = call()
 		}
 		if err != nil {
 			return err
 		}
-		if after, _ := clock(); i >= 0 {
+		if after, _ := now(); i >= 0 {
 			l.sorted = append(l.sorted, (after - before).Seconds())
 		}
 	}

@@ -85,9 +85,9 @@ func (c *command) action() func(context.Context, io.Writer) error {
 	return c.compare
 }
 
-func (c *command) parse(args []string, stderr io.Writer) error {
+// flags defines the flags.
+func (c *command) flags() *flag.FlagSet {
 	f := flag.NewFlagSet("peer", flag.ContinueOnError)
-	f.SetOutput(stderr)
 	f.StringVar(&c.reference, "reference", "", "`DIRS`: checkouts of the repositories of VaLLA's, FMGP's and ELLA's authors, separated by commas")
 	f.StringVar(&c.python, "python", "python3", "`FILE`: a Python with PyTorch")
 	f.BoolVar(&c.resnet, "resnet", false, "also steps of VaLLA on ResNet-20, which take minutes")
@@ -98,7 +98,7 @@ func (c *command) parse(args []string, stderr io.Writer) error {
 	f.BoolVar(&c.markdown, "markdown", false, "print the table in Markdown")
 	f.BoolVar(&c.scaling, "scaling", false, "how time and memory of a step grow")
 	f.BoolVar(&c.latency, "latency", false, "how long single rows take, in percentiles")
-	f.BoolVar(&c.cpu, "cpu", false, "--latency measures CPU time, which other programs hardly disturb")
+	f.BoolVar(&c.cpu, "cpu", false, "CPU time on one thread, which other programs hardly disturb, for --latency and the table of both sides")
 	f.DurationVar(&c.each, "each", 5*time.Second, "`TIME` that --latency takes for each model")
 	f.StringVar(&c.dir, "dir", "", "`FOLDER` for the pictures of --scaling and --latency (default runs/scaling), or for the results of --fits (default runs/fits)")
 	f.BoolVar(&c.fits, "fits", false, "whole fits, with their time, memory and quality; names of rows may follow, separated by commas")
@@ -106,6 +106,13 @@ func (c *command) parse(args []string, stderr io.Writer) error {
 	f.StringVar(&c.data, "data", "", "`FOLDER` with the folders of the data sets, for --fits (default that of valla data get)")
 	f.StringVar(&c.one, "one", "", "the row `NAME` of --fits, in this process and without a table")
 	f.IntVar(&c.seed, "seed", 0, "the seed of --one")
+	return f
+}
+
+// parse reads a command line.
+func (c *command) parse(args []string, stderr io.Writer) error {
+	f := c.flags()
+	f.SetOutput(stderr)
 	if err := f.Parse(args); err != nil {
 		return err
 	}
@@ -156,12 +163,15 @@ func (c *command) compare(ctx context.Context, stdout io.Writer) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	r := report{Machine: result.ThisMachine(valla.Version()), Load: [2]string{load(), ""}}
+	r := report{Machine: result.ThisMachine(valla.Version()), Load: [2]string{load(), ""}, CPU: c.cpu}
 	p, err := c.peer(ctx, &r, dir)
 	if err != nil {
 		return err
 	}
-	pl := plan{threads: runtime.GOMAXPROCS(0), steps: c.steps, budget: time.Minute}
+	pl := plan{steps: c.steps, budget: time.Minute}
+	if pl.threads, pl.clock, err = c.timing(); err != nil {
+		return err
+	}
 	err = c.rows(chosen, func(b benchmark, dt tensor.Dtype) error {
 		row, err := measure(ctx, b, dt, p, pl)
 		if err == nil {
@@ -174,6 +184,16 @@ func (c *command) compare(ctx context.Context, stdout io.Writer) error {
 	}
 	r.Load[1] = load()
 	return errors.Join(err, c.print(r, stdout)) // what was measured, also after an interruption
+}
+
+// timing returns the number of threads and the clock of a measurement; nil is that of the wall. CPU
+// time is that of one thread, since threads that wait for each other would count as well.
+func (c *command) timing() (threads int, now clock, err error) {
+	if !c.cpu {
+		return runtime.GOMAXPROCS(0), nil, nil
+	}
+	_, err = processClock()
+	return 1, processClock, err
 }
 
 // rows calls f for each row of the table.

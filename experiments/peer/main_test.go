@@ -14,6 +14,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"gorgonia.org/tensor"
 )
 
 // TestMain is also the driver that driver_test.go runs in place of Python, and the program itself
@@ -117,6 +119,25 @@ func TestWrongUsage(t *testing.T) {
 		if code != c.code || out != "" || !strings.Contains(errs, c.want) {
 			t.Errorf("%q: exit code %d, output %q, %q; expected %d and %q", c.args, code, out, errs, c.code, c.want)
 		}
+	}
+}
+
+// CPU time is that of one thread, and does not pass while nothing is computed.
+func TestCPUTime(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux tells the CPU time")
+	}
+	w, err := sleeper(50 * time.Millisecond)(tensor.Float64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.clock = processClock
+	if taken, err := (own{w, 1}).run(t.Context(), 1); err != nil || taken[0] > 40*time.Millisecond {
+		t.Errorf("%v of CPU time in a sleep of 50 ms, error %v", taken, err)
+	}
+	code, out, errs := execute("--only", "MAP step, 784", "--steps", "3", "--cpu")
+	if code != 0 || !strings.Contains(out, "CPU time on one thread") || !regexp.MustCompile(`float64 .* \d+\.\d`).MatchString(out) {
+		t.Errorf("exit code %d: %s%s", code, out, errs)
 	}
 }
 

@@ -57,6 +57,7 @@ type plan struct {
 	threads int           // that this side may use
 	steps   int           // of each side
 	budget  time.Duration // for each side; slower work makes fewer steps
+	clock   clock         // nil: the time of the wall
 }
 
 // rounds is the number of turns of each side, and rest the pause between turns. In the pause
@@ -73,6 +74,7 @@ func measure(ctx context.Context, b benchmark, dt tensor.Dtype, p *peer, pl plan
 	if err != nil {
 		return r, err
 	}
+	w.clock = pl.clock
 	defer setThreads(setThreads(pl.threads))
 	var theirs []other
 	if p != nil {
@@ -123,6 +125,7 @@ func (p *peer) open(ctx context.Context, b benchmark, dt tensor.Dtype, w *work, 
 		if err != nil {
 			return nil, stop, err
 		}
+		d.cpu = w.clock != nil
 		drivers = append(drivers, d)
 		if err := d.open(b, dt, file, 1); err != nil {
 			return nil, stop, err

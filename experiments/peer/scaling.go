@@ -9,7 +9,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"runtime"
 	"runtime/debug"
 	"time"
 
@@ -88,12 +87,13 @@ type scalingReport struct {
 	Machine result.Machine `json:"machine"`
 	Load    [2]string      `json:"load"`
 	Step    string         `json:"step"`
+	CPU     bool           `json:"cpu,omitempty"` // CPU time on one thread
 	Growth  []growth       `json:"growth"`
 }
 
 // scale measures the sweeps, prints the exponents and draws the curves.
 func (c *command) scale(ctx context.Context, stdout io.Writer) error {
-	r := scalingReport{Machine: result.ThisMachine(valla.Version()), Load: [2]string{load(), ""},
+	r := scalingReport{Machine: result.ThisMachine(valla.Version()), Load: [2]string{load(), ""}, CPU: c.cpu,
 		Step: "VaLLA step, classification 784-200-200-C, float64; M = 100, B = 100, C = 10 and N = 1,000 where they do not change"}
 	for _, s := range sweeps {
 		g, err := c.measureSweep(ctx, s)
@@ -138,12 +138,16 @@ const (
 
 // measureSweep measures a sweep on all threads and on one. After an error it has the sizes before.
 func (c *command) measureSweep(ctx context.Context, s sweep) (g growth, err error) {
-	threads := settings(runtime.GOMAXPROCS(0))
+	most, now, err := c.timing()
+	if err != nil {
+		return g, err
+	}
+	threads := settings(most)
 	g = growth{Size: s.name, Threads: threads}
 	seconds, bytes, flops := make([][]float64, len(threads)), []float64(nil), []float64(nil)
 	for _, n := range s.sizes {
 		fmt.Fprintf(c.progress, "%s = %d\n", s.name, n)
-		timings, w, failed := measureSize(ctx, s.sizing(n), threads, min(c.steps, scalingSteps))
+		timings, w, failed := measureSize(ctx, s.sizing(n), threads, plan{steps: min(c.steps, scalingSteps), budget: scalingBudget, clock: now})
 		if failed != nil {
 			err = fmt.Errorf("%s = %d: %w", s.name, n, failed)
 			break
@@ -166,13 +170,14 @@ func (c *command) measureSweep(ctx context.Context, s sweep) (g growth, err erro
 
 // measureSize times steps of one size, in turn on different numbers of threads. It also returns
 // the work that it has timed.
-func measureSize(ctx context.Context, s sizing, threads []int, steps int) ([]timing, *work, error) {
+func measureSize(ctx context.Context, s sizing, threads []int, pl plan) ([]timing, *work, error) {
 	spec := mnist
 	spec.Outputs, spec.Hidden = s.classes, []int{s.width, s.width}
 	w, err := vallaStepOf(spec, s.inducing, s.batch, max(s.batch, s.rows))(tensor.Float64)
 	if err != nil {
 		return nil, nil, err
 	}
+	w.clock = pl.clock
 	var sides []runner
 	for _, n := range threads {
 		sides = append(sides, own{w, n})
@@ -181,7 +186,7 @@ func measureSize(ctx context.Context, s sizing, threads []int, steps int) ([]tim
 	if err != nil {
 		return nil, nil, err
 	}
-	timings, err := inTurn(ctx, sides, plan{steps: steps, budget: scalingBudget}.count(took))
+	timings, err := inTurn(ctx, sides, pl.count(took))
 	return timings, w, err
 }
 

@@ -16,6 +16,7 @@ type report struct {
 	Machine  result.Machine    `json:"machine"`
 	Versions map[string]string `json:"their_versions,omitempty"`
 	Note     string            `json:"note,omitempty"` // why there is only our side
+	CPU      bool              `json:"cpu,omitempty"`  // CPU time on one thread
 	Load     [2]string         `json:"load"`           // before and after, over 1, 5 and 15 minutes
 	Rows     []row             `json:"rows"`
 }
@@ -48,6 +49,9 @@ func (r report) text() string {
 		fmt.Fprintf(&s, "theirs: Python %s, torch %s, numpy %s\n", r.Versions["python"], r.Versions["torch"], r.Versions["numpy"])
 	}
 	fmt.Fprintln(&s, w.Render())
+	if r.CPU {
+		s.WriteString("CPU time on one thread. ")
+	}
 	s.WriteString("Medians. The ratio is that of our faster column to theirs, the next that of the fastest steps.\n")
 	for _, note := range r.notes() {
 		fmt.Fprintln(&s, note)

@@ -17,6 +17,16 @@ type work struct {
 	values func() values               // of the last step, to compare
 	bytes  int64                       // memory of the program that runs; 0 if there is none
 	flops  int64                       // of a step; 0 if they are not known
+	clock  clock                       // nil: the time of the wall
+}
+
+// clock tells a time that is measured.
+type clock func() (time.Duration, error)
+
+// wall returns a clock of the wall.
+func wall() clock {
+	start := time.Now()
+	return func() (time.Duration, error) { return time.Since(start), nil }
 }
 
 // array is a named array.
@@ -45,16 +55,24 @@ func (o own) String() string { return plural(o.threads, "thread") }
 
 func (o own) run(ctx context.Context, steps int) ([]time.Duration, error) {
 	defer setThreads(setThreads(o.threads))
+	now := o.clock
+	if now == nil {
+		now = wall()
+	}
 	var taken []time.Duration
 	for range steps {
-		if err := ctx.Err(); err != nil {
+		start, err := now()
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err == nil {
+			err = o.step(ctx)
+		}
+		if err != nil {
 			return nil, err
 		}
-		start := time.Now()
-		if err := o.step(ctx); err != nil {
-			return nil, err
-		}
-		taken = append(taken, time.Since(start))
+		end, _ := now()
+		taken = append(taken, end-start)
 	}
 	return taken, nil
 }

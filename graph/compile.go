@@ -2,6 +2,7 @@ package graph
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/go-valla/valla/internal/kernel"
 	"gorgonia.org/tensor"
@@ -40,11 +41,10 @@ func newCompiler[T kernel.Float](outputs []*expr, o Options) (*compiler[T], erro
 	}
 	c.plan(order, outputs)
 	for _, each := range []bool{false, true} { // in the order in which they run
-		for _, e := range order {
-			if c.each(e) == each {
-				if err := c.emit(e); err != nil {
-					return nil, err
-				}
+		own := slices.DeleteFunc(slices.Clone(order), func(e *expr) bool { return c.each(e) != each })
+		for _, e := range c.schedule(own) {
+			if err := c.emit(e); err != nil {
+				return nil, err
 			}
 		}
 	}

@@ -15,23 +15,29 @@ import (
 // and conquer solves that, and the reflections are applied to the eigenvectors. Almost all
 // of the work is matrix products.
 func Symmetric(n int, a []float64) (values, vectors []float64, err error) {
+	work := scratches.Get().(*scratch)
+	defer work.release()
+	scale := unit(a)
+	t := reduce(n, a, work)
+	values, vectors, err = divide(t.d, t.e, work)
+	if err == nil {
+		t.apply(vectors, n)
+		kernel.Scale(values, scale, values)
+	}
+	return values, vectors, err
+}
+
+// unit divides a by its largest magnitude, which it returns. It leaves zeros.
+func unit(a []float64) float64 {
 	scale := 0.0
 	for _, v := range a {
 		scale = max(scale, math.Abs(v))
 	}
 	if scale == 0 {
-		scale = 1
+		return 1
 	}
 	kernel.Scale(a, 1/scale, a)
-	work := scratches.Get().(*scratch)
-	defer work.release()
-	t := reduce(n, a, work)
-	values, vectors, err = divide(t.d, t.e, work)
-	if err == nil {
-		t.apply(vectors)
-		kernel.Scale(values, scale, values)
-	}
-	return values, vectors, err
+	return scale
 }
 
 // tridiagonal is the factorisation A = Q T Qᵀ. T is tridiagonal, with the diagonal d and the
@@ -129,17 +135,17 @@ func (t timesVector) Run(part, parts int) {
 	}
 }
 
-// apply overwrites z [n,n] by Q z. It applies a panel of reflections at a time, as
+// apply overwrites z [n,cols] by Q z. It applies a panel of reflections at a time, as
 // H_i … H_j = I − Vᵀ T V with a triangular T (Schreiber and Van Loan 1989).
-func (t tridiagonal) apply(z []float64) {
+func (t tridiagonal) apply(z []float64, cols int) {
 	n := t.n
-	m, tm := t.work.take(panel*n), t.work.take(panel*n)
+	m, tm := t.work.take(panel*cols), t.work.take(panel*cols)
 	for first := (n - 1) / panel * panel; first >= 0; first -= panel {
 		size, rows := min(first+panel, n)-first, n-first
-		v, below := t.v[first*n+first:], z[first*n:]
-		kernel.Gemm(false, false, size, n, rows, 1, v, n, below, n, 0, m, n)
-		kernel.Gemm(false, false, size, n, size, 1, t.triangle(first, size), size, m, n, 0, tm, n)
-		kernel.Gemm(true, false, rows, n, size, -1, v, n, tm, n, 1, below, n)
+		v, below := t.v[first*n+first:], z[first*cols:]
+		kernel.Gemm(false, false, size, cols, rows, 1, v, n, below, cols, 0, m, cols)
+		kernel.Gemm(false, false, size, cols, size, 1, t.triangle(first, size), size, m, cols, 0, tm, cols)
+		kernel.Gemm(true, false, rows, cols, size, -1, v, n, tm, cols, 1, below, cols)
 	}
 }
 

@@ -51,7 +51,7 @@ func Below(n int, a []float64, bound float64) (values, vectors []float64, err er
 }
 
 // fewOf is how many eigenvalues there must be for each one below a bound for Below to look for the
-// one alone: for 100 rows it then takes half the time.
+// latter alone.
 const fewOf = 4
 
 // below returns the eigenpairs of T with values below bound, from all of them.
@@ -145,33 +145,41 @@ func (s *bisection) values(k int, bound float64) []float64 {
 }
 
 const (
-	maxInverse = 6  // inverse iterations for a vector
+	maxInverse = 4  // inverse iterations for a vector at one shift
 	roundings  = 16 // the residual of an eigenvector over accuracy
 )
 
 // vectors returns the eigenvectors of the smallest eigenvalues, in the rows of a matrix. ok is
 // false if they have not converged. A vector is made orthogonal to all before it, so that equal
-// eigenvalues get different ones.
+// eigenvalues get different ones. Of many equal ones the nearest to λ may outgrow the others by so
+// much that these drown in its rounding; a λ that is a little off treats all of them alike.
 func (s *bisection) vectors(values []float64) (rows []float64, ok bool) {
 	rng := rand.New(rand.NewPCG(uint64(s.n), uint64(len(values))))
 	rows = s.work.take(len(values) * s.n)
 	f := newShifted(s)
 	for j, v := range values {
-		x := rows[j*s.n : (j+1)*s.n]
-		for i := range x {
-			x[i] = rng.Float64() - 0.5
-		}
-		f.factor(v)
-		good := false
-		for i := 0; i < maxInverse && !good; i++ {
-			f.solve(x)
-			good = orthonormalize(x, rows[:j*s.n]) && i > 0 && f.residual(x, v) <= roundings*s.accuracy()
-		}
-		if !good {
+		x, before := rows[j*s.n:(j+1)*s.n], rows[:j*s.n]
+		if !f.iterate(x, before, v, v, rng) && !f.iterate(x, before, v, v-roundings*s.accuracy(), rng) {
 			return nil, false
 		}
 	}
 	return rows, true
+}
+
+// iterate makes x the eigenvector of an eigenvalue by inverse iterations with a shift, and says
+// whether it has converged.
+func (f *shifted) iterate(x, before []float64, value, shift float64, rng *rand.Rand) bool {
+	for i := range x {
+		x[i] = rng.Float64() - 0.5
+	}
+	f.factor(shift)
+	for i := range maxInverse {
+		f.solve(x)
+		if orthonormalize(x, before) && i > 0 && f.residual(x, value) <= roundings*f.accuracy() {
+			return true
+		}
+	}
+	return false
 }
 
 // orthonormalize makes x orthogonal to the orthonormal rows, twice because of rounding, and of

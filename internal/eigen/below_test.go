@@ -12,7 +12,6 @@ import (
 
 // belowCases adds to symmetricCases some with few eigenvalues below a bound.
 func belowCases(n int) map[string][]float64 {
-	rng := rand.New(rand.NewPCG(uint64(n), 2))
 	out := symmetricCases(n)
 	for name, f := range map[string]func(i int) float64{
 		"indefinite":      func(i int) float64 { return float64(i) - 4.5 },
@@ -25,7 +24,7 @@ func belowCases(n int) map[string][]float64 {
 		for i := range d {
 			d[i] = f(i)
 		}
-		out[name] = withSpectrum(d, rng)
+		out[name] = withSpectrum(d, rand.New(rand.NewPCG(uint64(n), 2)))
 	}
 	blocks := make([]float64, n*n) // of the same two rows, so that eigenvalues repeat
 	for i := range n {

@@ -38,7 +38,7 @@ type division struct {
 	work *scratch
 }
 
-const smallest = 32 // order of a part that is solved directly
+const smallest = 24 // order of a part that is solved directly
 
 // solve solves the part lo..hi.
 func (t *division) solve(lo, hi int) error {

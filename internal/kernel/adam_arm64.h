@@ -35,9 +35,12 @@ loop:                        \
 	FMOVQ   (R1), F2         \
 	FMOVQ   (R2), F3         \
 	ADAMBODY                 \
-	FMOVQ.P F2, 16(R1)       \
-	FMOVQ.P F3, 16(R2)       \
-	FMOVQ.P F0, 16(R0)       \
+	FMOVQ   F2, (R1)         \
+	FMOVQ   F3, (R2)         \
+	FMOVQ   F0, (R0)         \
+	ADD  $16, R1             \
+	ADD  $16, R2             \
+	ADD  $16, R0             \
 	SUBS $LANES, R5          \
 	BGE  loop                \
 rest:                        \

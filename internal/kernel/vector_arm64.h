@@ -1,5 +1,7 @@
 // Loops of arithmetic and sums, once for both element types; see names*_arm64.h. The last
-// few elements are computed one by one, each alone in its vector.
+// few elements are computed one by one, each alone in its vector. Where a vector is read,
+// changed and written, an instruction of its own moves the pointer, so that the next read does
+// not wait for the store.
 
 // Arithmetic: OP is applied to a (V0), b (V1) and the constant in all of V16; the result is
 // left in V0. R0 is dst, R1 a, R2 b, R4 the number of elements left.
@@ -122,10 +124,12 @@ done:                     \
 	SUBS $(4*LANES), R2          \
 	BLT  rest                    \
 four:                            \
-	FLDPQ.P 32(R0), (F4, F5)     \
-	FLDPQ.P 32(R0), (F6, F7)     \
-	FLDPQ.P 32(R1), (F16, F17)   \
-	FLDPQ.P 32(R1), (F18, F19)   \
+	FLDPQ (R0), (F4, F5)         \
+	FLDPQ 32(R0), (F6, F7)       \
+	ADD  $64, R0                 \
+	FLDPQ (R1), (F16, F17)       \
+	FLDPQ 32(R1), (F18, F19)     \
+	ADD  $64, R1                 \
 	VFMLA(16, 4, 0)              \
 	VFMLA(17, 5, 1)              \
 	VFMLA(18, 6, 2)              \
@@ -159,8 +163,9 @@ total:                           \
 	SUBS $(4*LANES), R1          \
 	BLT  rest                    \
 four:                            \
-	FLDPQ.P 32(R0), (F4, F5)     \
-	FLDPQ.P 32(R0), (F6, F7)     \
+	FLDPQ (R0), (F4, F5)         \
+	FLDPQ 32(R0), (F6, F7)       \
+	ADD  $64, R0                 \
 	VFADD(4, 0, 0)               \
 	VFADD(5, 1, 1)               \
 	VFADD(6, 2, 2)               \
@@ -254,7 +259,8 @@ loop:                        \
 	FMOVQ.P 16(R7), F3       \
 	FMOVQ.P 16(R8), F4       \
 	FOURTERMS                \
-	FMOVQ.P F0, 16(R0)       \
+	FMOVQ   F0, (R0)         \
+	ADD  $16, R0             \
 	SUBS $LANES, R4          \
 	BGE  loop                \
 rest:                        \

@@ -2,24 +2,29 @@
 // element types; see names*_arm64.h.
 //
 // They compute up to 4 rows of up to three pairs of vectors. Row r is summed in V(6r) to
-// V(6r+5). V24 to V29 hold B, V30 an element of A.
+// V(6r+5). V24 to V29 hold B, V30 and V31 elements of A.
 //
 // Registers: R0 steps left, R1 the next step, R2 to R5 the rows of A, R6 to R8 the pairs of
 // B, R9 C, R10 bytes between rows of C, R11 rows, R12 pairs, R13 and R14 where the step finds
 // A and B.
 
-#define TIMES(r, p) \
-	VFMLAE(30, 0, 24+2*(p), 6*(r)+2*(p)) \
-	VFMLAE(30, 0, 25+2*(p), 6*(r)+2*(p)+1)
+#define TIMES(a, r, p) \
+	VFMLAE(a, 0, 24+2*(p), 6*(r)+2*(p)) \
+	VFMLAE(a, 0, 25+2*(p), 6*(r)+2*(p)+1)
 
-#define PAIRS1(r) TIMES(r, 0)
-#define PAIRS2(r) TIMES(r, 0) ; TIMES(r, 1)
-#define PAIRS3(r) TIMES(r, 0) ; TIMES(r, 1) ; TIMES(r, 2)
+#define PAIRS1(a, r) TIMES(a, r, 0)
+#define PAIRS2(a, r) TIMES(a, r, 0) ; TIMES(a, r, 1)
+#define PAIRS3(a, r) TIMES(a, r, 0) ; TIMES(a, r, 1) ; TIMES(a, r, 2)
 
-#define ROWS1(pairs) LOAD1 (R2)(R13<<SHIFT), F30 ; pairs(0)
-#define ROWS2(pairs) ROWS1(pairs) ; LOAD1 (R3)(R13<<SHIFT), F30 ; pairs(1)
-#define ROWS3(pairs) ROWS2(pairs) ; LOAD1 (R4)(R13<<SHIFT), F30 ; pairs(2)
-#define ROWS4(pairs) ROWS3(pairs) ; LOAD1 (R5)(R13<<SHIFT), F30 ; pairs(3)
+// Elements of A are read ahead of the products before them.
+#define LOADA(row, d) LOAD1 (row)(R13<<SHIFT), d
+#define ROWS1(pairs) LOADA(R2, F30) ; pairs(30, 0)
+#define ROWS2(pairs) LOADA(R2, F30) ; LOADA(R3, F31) ; pairs(30, 0) ; pairs(31, 1)
+#define ROWS3(pairs) \
+	LOADA(R2, F30) ; LOADA(R3, F31) ; pairs(30, 0) ; LOADA(R4, F30) ; pairs(31, 1) ; pairs(30, 2)
+#define ROWS4(pairs) \
+	LOADA(R2, F30) ; LOADA(R3, F31) ; pairs(30, 0) ; LOADA(R4, F30) ; pairs(31, 1) ; LOADA(R5, F31) \
+	pairs(30, 2) ; pairs(31, 3)
 
 #define LOADB1 ADD R14<<SHIFT, R6, R15 ; FLDPQ (R15), (F24, F25)
 #define LOADB2 LOADB1 ; ADD R14<<SHIFT, R7, R15 ; FLDPQ (R15), (F26, F27)

@@ -3,16 +3,16 @@
 #include "names64_amd64.h"
 #include "vector_amd64.h"
 
-// func arithmetic64AVX2(op int, dst, a, b, c *float64, n int)
-TEXT ·arithmetic64AVX2(SB), NOSPLIT, $0-48
+// func arithmetic64(op int, dst, a, b, c *float64, n int)
+TEXT ·arithmetic64(SB), NOSPLIT, $0-48
 	ARITHMETIC
 
-// func mulAdd64AVX2(dst, a, b, c *float64, n int)
-TEXT ·mulAdd64AVX2(SB), NOSPLIT, $0-40
+// func mulAdd64(dst, a, b, c *float64, n int)
+TEXT ·mulAdd64(SB), NOSPLIT, $0-40
 	MULADD
 
-// func dot64AVX2(x, y *float64, n int) float64
-TEXT ·dot64AVX2(SB), NOSPLIT, $0-32
+// func dot64(x, y *float64, n int) float64
+TEXT ·dot64(SB), NOSPLIT, $0-32
 	MOVQ x+0(FP), SI
 	MOVQ y+8(FP), DX
 	MOVQ n+16(FP), CX
@@ -24,8 +24,8 @@ TEXT ·dot64AVX2(SB), NOSPLIT, $0-32
 	VZEROUPPER
 	RET
 
-// func sum64AVX2(x *float64, n int) float64
-TEXT ·sum64AVX2(SB), NOSPLIT, $0-24
+// func sum64(x *float64, n int) float64
+TEXT ·sum64(SB), NOSPLIT, $0-24
 	MOVQ x+0(FP), SI
 	MOVQ n+8(FP), CX
 	SUM
@@ -36,12 +36,12 @@ TEXT ·sum64AVX2(SB), NOSPLIT, $0-24
 	VZEROUPPER
 	RET
 
-// func axpyRows64AVX2(y, m *float64, ldm int, x *float64, n int)
-TEXT ·axpyRows64AVX2(SB), NOSPLIT, $0-40
+// func axpyRows64(y, m *float64, ldm int, x *float64, n int)
+TEXT ·axpyRows64(SB), NOSPLIT, $0-40
 	AXPY4
 
-// func dots64AVX2(x, y *float64, ldy, n int, sums *float64)
-TEXT ·dots64AVX2(SB), NOSPLIT, $0-40
+// func dots64(x, y *float64, ldy, n int, sums *float64)
+TEXT ·dots64(SB), NOSPLIT, $0-40
 	DOTS4
 	VHADDPD    Y1, Y0, Y0
 	VHADDPD    Y3, Y2, Y2

@@ -1,44 +1,44 @@
-//go:build !noasm
+//go:build !noasm && (amd64 || arm64)
 
 package kernel
 
 // The assembly does arithmetic on n > 0 elements.
 
 //go:noescape
-func arithmetic32AVX2(op int, dst, a, b, c *float32, n int)
+func arithmetic32(op int, dst, a, b, c *float32, n int)
 
 //go:noescape
-func arithmetic64AVX2(op int, dst, a, b, c *float64, n int)
+func arithmetic64(op int, dst, a, b, c *float64, n int)
 
 //go:noescape
-func mulAdd32AVX2(dst, a, b, c *float32, n int)
+func mulAdd32(dst, a, b, c *float32, n int)
 
 //go:noescape
-func mulAdd64AVX2(dst, a, b, c *float64, n int)
+func mulAdd64(dst, a, b, c *float64, n int)
 
 //go:noescape
-func dot32AVX2(x, y *float32, n int) float32
+func dot32(x, y *float32, n int) float32
 
 //go:noescape
-func dot64AVX2(x, y *float64, n int) float64
+func dot64(x, y *float64, n int) float64
 
 //go:noescape
-func dots32AVX2(x, y *float32, ldy, n int, sums *float32)
+func dots32(x, y *float32, ldy, n int, sums *float32)
 
 //go:noescape
-func dots64AVX2(x, y *float64, ldy, n int, sums *float64)
+func dots64(x, y *float64, ldy, n int, sums *float64)
 
 //go:noescape
-func sum32AVX2(x *float32, n int) float32
+func sum32(x *float32, n int) float32
 
 //go:noescape
-func sum64AVX2(x *float64, n int) float64
+func sum64(x *float64, n int) float64
 
 //go:noescape
-func axpyRows32AVX2(y, m *float32, ldm int, x *float32, n int)
+func axpyRows32(y, m *float32, ldm int, x *float32, n int)
 
 //go:noescape
-func axpyRows64AVX2(y, m *float64, ldm int, x *float64, n int)
+func axpyRows64(y, m *float64, ldm int, x *float64, n int)
 
 //go:noescape
 func symv32AVX2(x, y, m *float32, ldm int, c *float32, n int, sums *float32)
@@ -58,9 +58,9 @@ func fastArithmetic[T Float](op operation, dst, a, b []T, c T) bool {
 		return false
 	}
 	if sizeOf[T]() == 4 {
-		arithmetic32AVX2(int(op), f32(&dst[0]), f32(&a[0]), f32(&b[0]), f32(&c), n)
+		arithmetic32(int(op), f32(&dst[0]), f32(&a[0]), f32(&b[0]), f32(&c), n)
 	} else {
-		arithmetic64AVX2(int(op), f64(&dst[0]), f64(&a[0]), f64(&b[0]), f64(&c), n)
+		arithmetic64(int(op), f64(&dst[0]), f64(&a[0]), f64(&b[0]), f64(&c), n)
 	}
 	return true
 }
@@ -71,9 +71,9 @@ func fastMulAdd[T Float](dst, a, b, c []T) bool {
 		return false
 	}
 	if sizeOf[T]() == 4 {
-		mulAdd32AVX2(f32(&dst[0]), f32(&a[0]), f32(&b[0]), f32(&c[0]), n)
+		mulAdd32(f32(&dst[0]), f32(&a[0]), f32(&b[0]), f32(&c[0]), n)
 	} else {
-		mulAdd64AVX2(f64(&dst[0]), f64(&a[0]), f64(&b[0]), f64(&c[0]), n)
+		mulAdd64(f64(&dst[0]), f64(&a[0]), f64(&b[0]), f64(&c[0]), n)
 	}
 	return true
 }
@@ -83,9 +83,9 @@ func fastDot[T Float](x, y []T) (sum T, ok bool) {
 	case len(x) == 0 || simd == none:
 		return 0, false
 	case sizeOf[T]() == 4:
-		return T(dot32AVX2(f32(&x[0]), f32(&y[0]), len(x))), true
+		return T(dot32(f32(&x[0]), f32(&y[0]), len(x))), true
 	}
-	return T(dot64AVX2(f64(&x[0]), f64(&y[0]), len(x))), true
+	return T(dot64(f64(&x[0]), f64(&y[0]), len(x))), true
 }
 
 func fastSum[T Float](x []T) (sum T, ok bool) {
@@ -93,9 +93,9 @@ func fastSum[T Float](x []T) (sum T, ok bool) {
 	case len(x) == 0 || simd == none:
 		return 0, false
 	case sizeOf[T]() == 4:
-		return T(sum32AVX2(f32(&x[0]), len(x))), true
+		return T(sum32(f32(&x[0]), len(x))), true
 	}
-	return T(sum64AVX2(f64(&x[0]), len(x))), true
+	return T(sum64(f64(&x[0]), len(x))), true
 }
 
 // fastDots sets sums to the inner products of x with four rows of y, which are ldy apart.
@@ -104,9 +104,9 @@ func fastDots[T Float](x, y []T, ldy int, sums *[4]T) bool {
 		return false
 	}
 	if sizeOf[T]() == 4 {
-		dots32AVX2(f32(&x[0]), f32(&y[0]), ldy, len(x), f32(&sums[0]))
+		dots32(f32(&x[0]), f32(&y[0]), ldy, len(x), f32(&sums[0]))
 	} else {
-		dots64AVX2(f64(&x[0]), f64(&y[0]), ldy, len(x), f64(&sums[0]))
+		dots64(f64(&x[0]), f64(&y[0]), ldy, len(x), f64(&sums[0]))
 	}
 	return true
 }
@@ -118,9 +118,9 @@ func fastAxpy4[T Float](y, m []T, ldm int, x []T) bool {
 		return false
 	}
 	if sizeOf[T]() == 4 {
-		axpyRows32AVX2(f32(&y[0]), f32(&m[0]), ldm, f32(&x[0]), n)
+		axpyRows32(f32(&y[0]), f32(&m[0]), ldm, f32(&x[0]), n)
 	} else {
-		axpyRows64AVX2(f64(&y[0]), f64(&m[0]), ldm, f64(&x[0]), n)
+		axpyRows64(f64(&y[0]), f64(&m[0]), ldm, f64(&x[0]), n)
 	}
 	return true
 }

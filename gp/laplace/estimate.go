@@ -77,17 +77,34 @@ func estimated(ctx context.Context, p gp.Problem, r gp.Run, o Options) (*Posteri
 		return nil, gp.Estimate{}, err
 	}
 	e := gp.Estimate{Bytes: q.structure.bytes() + int64(q.scan.program.Bytes())}
-	some, took := d.x, 0.0
+	some := d.x
 	some.n = min(d.n, q.scan.batch)
-	for range 2 { // what is computed once for all batches does not count
-		start := time.Now()
-		if err := q.scan.each(ctx, some, func(b batch) error { return q.scan.readable(b) }); err != nil {
-			return nil, e, err
-		}
-		took = time.Since(start).Seconds()
+	pass := func() error { return q.scan.each(ctx, some, q.scan.readable) }
+	rows, err := q.newRooted()
+	if err != nil {
+		return nil, e, err
 	}
+	if rows != nil {
+		e.Bytes = q.structure.bytes() + rows.bytes()
+		q.structure.allocate()
+		pass = func() error {
+			rows.expect(d.n / some.n)
+			return rows.sum(ctx, some, func(batch) {})
+		}
+	}
+	took, err := second(pass)
 	e.Seconds = took*float64(d.n)/float64(some.n) + q.summing(float64(d.n))/gp.Speed()
-	return q, e, nil
+	return q, e, err
+}
+
+// second returns how many seconds f takes without what it does once.
+func second(f func() error) (float64, error) {
+	if err := f(); err != nil {
+		return 0, err
+	}
+	start := time.Now()
+	err := f()
+	return time.Since(start).Seconds(), err
 }
 
 // readable forms the Jacobian rows of an example where that takes no more than the batch itself.

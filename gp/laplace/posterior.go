@@ -24,6 +24,7 @@ type Posterior struct {
 	limit     int64  // bytes
 	choice    string // of the weights, see choiceOf
 	subset    bool   // the posterior is one of SubsetMethod
+	exact     bool   // see Options
 
 	hyper     hyper
 	factor    factor // of THT + sI at these hyper-parameters

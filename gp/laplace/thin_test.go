@@ -1,0 +1,210 @@
+package laplace
+
+import (
+	"math"
+	"testing"
+
+	"github.com/go-valla/valla/gp/likelihood"
+	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/fixture"
+	"github.com/go-valla/valla/layers"
+	"gorgonia.org/tensor"
+)
+
+// Rows that are taken by a thinning have the sum of all rows' squares to three ε, and their sizes that of
+// all sizes; they are few where the outputs are sure, and the first are all taken.
+func TestThinning(t *testing.T) {
+	const n, c = 20_000, 6
+	for _, epsilon := range []float64{0, 1e-3, 1e-2} {
+		rng, f := newRand(7), make([]float64, c)
+		thin := thinning{epsilon: epsilon}
+		var all, got [c * c]float64
+		add := func(sum *[c * c]float64, row []float64) {
+			for i := range c * c {
+				sum[i] += row[i/c] * row[i%c]
+			}
+		}
+		taken, lambda := 0, make([]float64, c*c)
+		for i := range n {
+			for k := range f {
+				f[k] = 10 * rng.NormFloat64()
+			}
+			likelihood.Softmax{}.Curvature(lambda, f)
+			for k, v := range lambda {
+				all[k] += v
+			}
+			thin.look(likelihood.Softmax{}, f)
+			for k := range c {
+				if row := thin.row(k); thin.takes(row) {
+					add(&got, row)
+					taken++
+				}
+			}
+			if i == keptRows/c-1 && taken < keptRows/c*c {
+				t.Fatalf("ε %g: %d of the first %d rows are taken", epsilon, taken, keptRows/c*c)
+			}
+		}
+		trace, want, off, norm := 0.0, 0.0, 0.0, 0.0
+		for i := range c * c {
+			if i%(c+1) == 0 {
+				trace, want = trace+got[i], want+all[i]
+			}
+			off, norm = off+(got[i]-all[i])*(got[i]-all[i]), norm+all[i]*all[i]
+		}
+		if off = math.Sqrt(off / norm); off > max(3*epsilon, 1e-12) || math.Abs(trace-want) > max(2*epsilon*epsilon, 1e-12)*want {
+			t.Errorf("ε %g: error %g, trace %g, want %g", epsilon, off, trace, want)
+		}
+		if most := n * c; epsilon == 0 && taken != most || epsilon > 0 && (taken > most/2 || off < 1e-9) {
+			t.Errorf("ε %g: %d of %d rows are taken, error %g", epsilon, taken, most, off)
+		}
+	}
+}
+
+// countedRows is a structure that counts the rows that it is given.
+type countedRows struct {
+	byRows
+	rows int
+}
+
+func (c *countedRows) addRows(b batch) error {
+	c.rows += b.count
+	return c.byRows.addRows(b)
+}
+
+// turnedLayer is a dense layer whose weights are stored output first.
+type turnedLayer struct{ layers.Dense }
+
+func (l turnedLayer) Forward(b *graph.Builder, x *graph.Node) *graph.Node {
+	return b.MatMul(x, b.Transpose(b.Transpose(b.Param(l.W))), false, true)
+}
+
+func (l turnedLayer) Params() []*graph.Param { return []*graph.Param{l.W} }
+
+// sureClasses is a problem whose network has probabilities near 0 and 1.
+func sureClasses(t *testing.T, dt tensor.Dtype, n, c int) problem {
+	p := newClasses(t, 21, dt, n, 6, c)
+	last := layers.LastLayer(p.net)[0]
+	for i := range last.Value.Shape().TotalSize() {
+		last.Set(i, 60*last.Floats()[i])
+	}
+	turned := graph.NewParam("turned", normal(newRand(22), 6*6).Float64s(), dt, 6, 6)
+	p.net = append(append(p.net[:2:2], turnedLayer{layers.Dense{W: turned}}, layers.Activation("tanh")), p.net[2:]...)
+	return p
+}
+
+// H from rows of Λ^½ J is that from whole Jacobians, exactly if all rows are taken, and else from
+// few rows to some ε.
+func TestRooted(t *testing.T) {
+	for dt, tol := range map[tensor.Dtype]float64{tensor.Float64: 1e-12, tensor.Float32: 2e-5} {
+		for _, s := range []Structure{KFAC, Diagonal} {
+			for _, exact := range []bool{true, false} {
+				const n, c = 2000, 4
+				p := sureClasses(t, dt, n, c)
+				o := Options{Structure: s, Likelihood: likelihood.Softmax{}, Exact: exact}
+				d, err := newData(p.x, p.y, o)
+				if err != nil {
+					t.Fatal(err)
+				}
+				whole, rooted := p.unfitted(t, d, o), p.unfitted(t, d, o)
+				whole.structure.allocate()
+				rooted.structure.allocate()
+				if err := whole.sumWhole(t.Context(), d.x, func(batch) {}); err != nil {
+					t.Fatal(err)
+				}
+				r, err := rooted.newRooted()
+				if err != nil {
+					t.Fatal(err)
+				}
+				count := &countedRows{byRows: r.to}
+				r.to = count
+				if err := r.sum(t.Context(), d.x, func(batch) {}); err != nil {
+					t.Fatal(err)
+				}
+				want, got := summed(t, whole), summed(t, rooted)
+				what := label(dt, ", ", s, ", exact ", exact)
+				for name, v := range want {
+					if exact {
+						fixture.Close(t, what+": "+name, got[name], v, tol)
+					} else if e := fixture.RelErr(got[name], v); e > 10*thinned {
+						t.Errorf("%s: %s: error %g", what, name, e)
+					}
+				}
+				if exact && count.rows > n*c || !exact && (count.rows > n*c/2 || count.rows < keptRows) {
+					t.Errorf("%s: %d rows", what, count.rows)
+				}
+			}
+		}
+	}
+}
+
+// summed are the arrays of a structure's sums by name.
+func summed(t *testing.T, p *Posterior) map[string][]float64 {
+	all := map[string][]float64{}
+	if err := p.structure.sums(func(name string, v *[]float64, _ ...int) error { all[name] = *v; return nil }); err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// The last layer's cotangents need no pass back, and numbers have no Λ.
+func TestNotRooted(t *testing.T) {
+	classes, numbers := sureClasses(t, tensor.Float64, 20, 3), newProblem(t, 1, tensor.Float64, 20, 3, 2)
+	for what, c := range map[string]struct {
+		p problem
+		o Options
+	}{
+		"last layer": {classes, Options{Structure: KFAC, Weights: LastLayer, Likelihood: likelihood.Softmax{}}},
+		"full":       {classes, Options{Likelihood: likelihood.Softmax{}}},
+		"numbers":    {numbers, Options{Structure: KFAC}},
+	} {
+		d, err := newData(c.p.x, c.p.y, c.o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r, err := c.p.unfitted(t, d, c.o).newRooted(); r != nil || err != nil {
+			t.Errorf("%s: %v, error %v", what, r, err)
+		}
+	}
+}
+
+// A pass over twice as many batches allocates no more.
+func TestPassAllocatesNothing(t *testing.T) {
+	everyMember([]int{1, 3}, func(what string, o Options, c int) {
+		if o.Structure == LowRank {
+			return // as Full
+		}
+		o.BatchSize, o.Space = 4, WeightSpace
+		if o.Structure != Full {
+			o.Space = Smaller
+		}
+		p := problemFor(t, o, 31, tensor.Float64, 64, 4, c)
+		d, err := newData(p.x, p.y, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		q := p.unfitted(t, d, o)
+		q.structure.allocate()
+		r, err := q.newRooted()
+		if err != nil {
+			t.Fatal(err)
+		}
+		pass := func(n int) float64 {
+			return testing.AllocsPerRun(5, func() {
+				some := d.x
+				some.n = n
+				if r == nil {
+					err = q.sumWhole(t.Context(), some, func(batch) {})
+				} else {
+					err = r.sum(t.Context(), some, func(batch) {})
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+			})
+		}
+		pass(64)
+		if few, many := pass(32), pass(64); many > few {
+			t.Errorf("%s: %g allocations for 8 batches, %g for 16", what, few, many)
+		}
+	})
+}

@@ -67,51 +67,62 @@ const (
 // (Dongarra, Sorensen and Hammarling 1989).
 func reduce(n int, a []float64, work *scratch) tridiagonal {
 	t := tridiagonal{n: n, d: make([]float64, n), e: work.take(max(0, n-1)), v: work.take(n * n), tau: work.take(n), work: work}
-	w, room := work.take(panel*n), work.take(2*panel+symmetricParts*n)
+	p := pairs{work.take(2 * panel * n), work.take(2 * panel * n), work.take(2 * panel), work.take(symmetricParts * n)}
 	for first := 0; first < n; first += panel {
 		last := min(first+panel, n)
 		for k := first; k < last; k++ {
-			t.column(a, w, room, first, k)
+			t.column(a, p, k-first, k)
 		}
 		for from := last; from < n; from += updateRows {
-			rows, v, u := min(updateRows, n-from), t.v[first*n+from:], w[from:]
-			kernel.Gemm(true, false, rows, n-from, last-first, -1, v, n, u, n, 1, a[from*n+from:], n)
-			kernel.Gemm(true, false, rows, n-from, last-first, -1, u, n, v, n, 1, a[from*n+from:], n)
+			rows, cols := min(updateRows, n-from), n-from
+			kernel.Gemm(true, false, rows, cols, 2*(last-first), -1, p.vw[from:], n, p.wv[from:], n, 1, a[from*n+from:], n)
 		}
 	}
 	return t
 }
 
-// column finds the reflection for column k, and row k−first of w, which its effect on the
-// other columns needs (see reduce).
-func (t tridiagonal) column(a, w, room []float64, first, k int) {
-	n, done := t.n, k-first
-	col := a[k*n+k : (k+1)*n] // row k, which equals column k
-	left, right := room[:done], room[panel:panel+done]
-	vs, us := t.v[first*n+k:], w[k:] // the panel's vectors so far, from element k on
-	for i := range done {
-		left[i], right[i] = -vs[i*n], -us[i*n]
+// pairs are the vectors of a panel: v_i and w_i are rows 2i and 2i+1 of vw, and rows 2i+1 and 2i of
+// wv.
+type pairs struct {
+	vw, wv  []float64 // [2·panel,n]
+	weights []float64 // [2·panel]
+	sums    []float64 // of timesSymmetric
+}
+
+// subtract subtracts from y, which has the elements from number k on, vw times weights, in which
+// those of v_i and w_i change places.
+func (p pairs) subtract(y, weights []float64, n, k int) {
+	for i := 0; i < len(weights); i += 2 {
+		weights[i], weights[i+1] = -weights[i+1], -weights[i]
 	}
-	kernel.AddRows(col, us, n, left)
-	kernel.AddRows(col, vs, n, right)
+	kernel.AddRows(y, p.vw[k:], n, weights)
+}
+
+// column finds the reflection for column k of a, and row done of the panel's pairs, which its effect
+// on the other columns needs (see reduce).
+func (t tridiagonal) column(a []float64, p pairs, done, k int) {
+	n, weights := t.n, p.weights[:2*done]
+	col := a[k*n+k : (k+1)*n] // row k, which equals column k
+	for i := range weights {
+		weights[i] = p.vw[i*n+k]
+	}
+	p.subtract(col, weights, n, k)
 	t.d[k] = col[0]
 	if k == n-1 {
 		return
 	}
-	v, u := t.v[k*n+k+1:(k+1)*n], w[done*n+k+1:(done+1)*n]
-	clear(w[done*n : done*n+k+1])
+	v, u := p.vw[2*done*n:(2*done+1)*n], p.vw[(2*done+1)*n:(2*done+2)*n]
+	v, u = v[k+1:], u[k+1:]
 	copy(v, col[1:])
 	t.e[k], t.tau[k] = reflect(v)
-	timesSymmetric(u, a[(k+1)*n+k+1:], n, v, room[2*panel:])
-	vs, us = vs[1:], us[1:]
-	kernel.RowDots(left, us, n, v)
-	kernel.RowDots(right, vs, n, v)
-	kernel.Scale(left, -1, left)
-	kernel.Scale(right, -1, right)
-	kernel.AddRows(u, vs, n, left)
-	kernel.AddRows(u, us, n, right)
+	timesSymmetric(u, a[(k+1)*n+k+1:], n, v, p.sums)
+	kernel.RowDots(weights, p.vw[k+1:], n, v)
+	p.subtract(u, weights, n, k+1)
 	kernel.Scale(u, t.tau[k], u)
 	kernel.Axpy(-0.5*t.tau[k]*kernel.Dot(u, v), v, u)
+	copy(t.v[k*n+k+1:], v)
+	copy(p.wv[2*done*n+k+1:], u)
+	copy(p.wv[(2*done+1)*n+k+1:], v)
 }
 
 // reflect overwrites x by v, whose first element is 1, and returns β and τ such that

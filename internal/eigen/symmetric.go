@@ -173,34 +173,20 @@ func (t timesVector) Run(part, parts int) {
 }
 
 // apply overwrites z [n,cols] by Q z. It applies a panel of reflections at a time, as
-// H_i … H_j = I − Vᵀ T V with a triangular T (Schreiber and Van Loan 1989).
+// H_i … H_j = I − Vᵀ T V. The upper triangular T is the inverse of the upper triangle of V Vᵀ with
+// 1/τ on its diagonal (Joffrain, Low, Quintana-Ortí, van de Geijn and Van Zee 2006).
 func (t tridiagonal) apply(z []float64, cols int) {
 	n := t.n
-	m, tm := t.work.take(panel*cols), t.work.take(panel*cols)
+	m, gram := t.work.take(panel*cols), t.work.take(panel*panel)
 	for first := (n - 1) / panel * panel; first >= 0; first -= panel {
 		size, rows := min(first+panel, n)-first, n-first
 		v, below := t.v[first*n+first:], z[first*cols:]
-		kernel.Gemm(false, false, size, cols, rows, 1, v, n, below, cols, 0, m, cols)
-		kernel.Gemm(false, false, size, cols, size, 1, t.triangle(first, size), size, m, cols, 0, tm, cols)
-		kernel.Gemm(true, false, rows, cols, size, -1, v, n, tm, cols, 1, below, cols)
-	}
-}
-
-// triangle returns the T of apply for size reflections, from number first on.
-func (t tridiagonal) triangle(first, size int) []float64 {
-	out, dots := t.work.take(size*size), t.work.take(size*size)
-	v := t.v[first*t.n+first:]
-	kernel.Gemm(false, true, size, size, t.n-first, 1, v, t.n, v, t.n, 0, dots, size)
-	for i := range size {
-		tau := t.tau[first+i]
-		out[i*size+i] = tau
-		for r := range i {
-			sum := 0.0
-			for j := r; j < i; j++ {
-				sum += out[r*size+j] * dots[i*size+j]
-			}
-			out[r*size+i] = -tau * sum
+		kernel.Gemm(false, true, size, size, rows, 1, v, n, v, n, 0, gram, size)
+		for i := range size {
+			gram[i*size+i] = 1 / t.tau[first+i]
 		}
+		kernel.Gemm(false, false, size, cols, rows, 1, v, n, below, cols, 0, m, cols)
+		kernel.Trsm(false, true, size, cols, gram, size, m, cols)
+		kernel.Gemm(true, false, rows, cols, size, -1, v, n, m, cols, 1, below, cols)
 	}
-	return out
 }

@@ -51,8 +51,8 @@ func Below(n int, a []float64, bound float64) (values, vectors []float64, err er
 }
 
 // fewOf is how many eigenvalues there must be for each one below a bound for Below to look for the
-// latter alone.
-const fewOf = 4
+// latter alone. With more below it all of them are as fast.
+const fewOf = 8
 
 // below returns the eigenpairs of T with values below bound, from all of them.
 func (t tridiagonal) below(bound float64) (values, vectors []float64, err error) {
@@ -209,7 +209,7 @@ type shifted struct {
 	*bisection
 	below      []float64 // the factor by which row i was subtracted from the next
 	swapped    []bool    // rows i and i+1 were exchanged before
-	u0, u1, u2 []float64 // the diagonal of U and the two above it
+	u0, u1, u2 []float64 // 1/the diagonal of U, and the two diagonals above it
 }
 
 func newShifted(s *bisection) *shifted {
@@ -236,16 +236,16 @@ func (f *shifted) factor(lambda float64) {
 		}
 		if f.swapped[i] = math.Abs(left) > math.Abs(diag); f.swapped[i] {
 			m := diag / left
-			f.below[i], f.u0[i], f.u1[i], f.u2[i] = m, raised(left), d, e
+			f.below[i], f.u0[i], f.u1[i], f.u2[i] = m, 1/raised(left), d, e
 			diag, right = right-m*d, -m*e
 		} else {
-			diag = raised(diag)
-			m := left / diag
-			f.below[i], f.u0[i], f.u1[i], f.u2[i] = m, diag, right, 0
+			inverse := 1 / raised(diag)
+			m := left * inverse
+			f.below[i], f.u0[i], f.u1[i], f.u2[i] = m, inverse, right, 0
 			diag, right = d-m*right, e
 		}
 	}
-	f.u0[f.n-1] = raised(diag)
+	f.u0[f.n-1] = 1 / raised(diag)
 }
 
 // solve overwrites x by (T − λI)⁻¹ x.
@@ -257,12 +257,12 @@ func (f *shifted) solve(x []float64) {
 		}
 		x[i+1] -= f.below[i] * x[i]
 	}
-	x[n-1] /= f.u0[n-1]
+	x[n-1] *= f.u0[n-1]
 	if n > 1 {
-		x[n-2] = (x[n-2] - f.u1[n-2]*x[n-1]) / f.u0[n-2]
+		x[n-2] = (x[n-2] - f.u1[n-2]*x[n-1]) * f.u0[n-2]
 	}
 	for i := n - 3; i >= 0; i-- {
-		x[i] = (x[i] - f.u1[i]*x[i+1] - f.u2[i]*x[i+2]) / f.u0[i]
+		x[i] = (x[i] - f.u1[i]*x[i+1] - f.u2[i]*x[i+2]) * f.u0[i]
 	}
 }
 

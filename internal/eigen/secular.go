@@ -21,7 +21,7 @@ type secular struct {
 	mu    []float64
 	exact []float64 // [k], of vectors
 	gaps  []float64 // [k], of vectors
-	diff  []float64 // [k,k], row j: d_i − λ_j; after vectors, the eigenvector of λ_j
+	diff  []float64 // [k,k], row j: d_i − λ_j; after vectors, the eigenvector of λ_j, reordered
 }
 
 func newSecular(rho float64, k int, work *scratch) *secular {
@@ -128,8 +128,8 @@ func (s *secular) step(j int, row []float64, mu, f, left, right float64) float64
 //
 //	ρ ẑ_i² = Π_j (λ_j − d_i) / Π_{j≠i} (d_j − d_i),
 //
-// which makes the vectors orthogonal (Gu and Eisenstat 1994).
-func (s *secular) vectors() {
+// which makes the vectors orthogonal (Gu and Eisenstat 1994). The elements get the given order.
+func (s *secular) vectors(order []int) {
 	exact, gaps := s.exact, s.gaps
 	for i := range exact {
 		exact[i] = 1
@@ -145,7 +145,10 @@ func (s *secular) vectors() {
 	}
 	for j := range s.k {
 		row := s.diff[j*s.k : (j+1)*s.k]
-		kernel.Div(row, exact, row)
-		kernel.Scale(row, 1/math.Sqrt(kernel.Dot(row, row)), row)
+		kernel.Div(gaps, exact, row)
+		kernel.Scale(gaps, 1/math.Sqrt(kernel.Dot(gaps, gaps)), gaps)
+		for i, from := range order {
+			row[i] = gaps[from]
+		}
 	}
 }

@@ -67,51 +67,62 @@ const (
 // (Dongarra, Sorensen and Hammarling 1989).
 func reduce(n int, a []float64, work *scratch) tridiagonal {
 	t := tridiagonal{n: n, d: make([]float64, n), e: work.take(max(0, n-1)), v: work.take(n * n), tau: work.take(n), work: work}
-	w, room := work.take(panel*n), work.take(2*panel+symmetricParts*n)
+	p := pairs{work.take(2 * panel * n), work.take(2 * panel * n), work.take(2 * panel), work.take(symmetricParts * n)}
 	for first := 0; first < n; first += panel {
 		last := min(first+panel, n)
 		for k := first; k < last; k++ {
-			t.column(a, w, room, first, k)
+			t.column(a, p, k-first, k)
 		}
 		for from := last; from < n; from += updateRows {
-			rows, v, u := min(updateRows, n-from), t.v[first*n+from:], w[from:]
-			kernel.Gemm(true, false, rows, n-from, last-first, -1, v, n, u, n, 1, a[from*n+from:], n)
-			kernel.Gemm(true, false, rows, n-from, last-first, -1, u, n, v, n, 1, a[from*n+from:], n)
+			rows, cols := min(updateRows, n-from), n-from
+			kernel.Gemm(true, false, rows, cols, 2*(last-first), -1, p.vw[from:], n, p.wv[from:], n, 1, a[from*n+from:], n)
 		}
 	}
 	return t
 }
 
-// column finds the reflection for column k, and row k−first of w, which its effect on the
-// other columns needs (see reduce).
-func (t tridiagonal) column(a, w, room []float64, first, k int) {
-	n, done := t.n, k-first
-	col := a[k*n+k : (k+1)*n] // row k, which equals column k
-	left, right := room[:done], room[panel:panel+done]
-	vs, us := t.v[first*n+k:], w[k:] // the panel's vectors so far, from element k on
-	for i := range done {
-		left[i], right[i] = -vs[i*n], -us[i*n]
+// pairs are the vectors of a panel: v_i and w_i are rows 2i and 2i+1 of vw, and rows 2i+1 and 2i of
+// wv.
+type pairs struct {
+	vw, wv  []float64 // [2·panel,n]
+	weights []float64 // [2·panel]
+	sums    []float64 // of timesSymmetric
+}
+
+// subtract subtracts from y, which has the elements from number k on, vw times weights, in which
+// those of v_i and w_i change places.
+func (p pairs) subtract(y, weights []float64, n, k int) {
+	for i := 0; i < len(weights); i += 2 {
+		weights[i], weights[i+1] = -weights[i+1], -weights[i]
 	}
-	kernel.AddRows(col, us, n, left)
-	kernel.AddRows(col, vs, n, right)
+	kernel.AddRows(y, p.vw[k:], n, weights)
+}
+
+// column finds the reflection for column k of a, and row done of the panel's pairs, which its effect
+// on the other columns needs (see reduce).
+func (t tridiagonal) column(a []float64, p pairs, done, k int) {
+	n, weights := t.n, p.weights[:2*done]
+	col := a[k*n+k : (k+1)*n] // row k, which equals column k
+	for i := range weights {
+		weights[i] = p.vw[i*n+k]
+	}
+	p.subtract(col, weights, n, k)
 	t.d[k] = col[0]
 	if k == n-1 {
 		return
 	}
-	v, u := t.v[k*n+k+1:(k+1)*n], w[done*n+k+1:(done+1)*n]
-	clear(w[done*n : done*n+k+1])
+	v, u := p.vw[2*done*n:(2*done+1)*n], p.vw[(2*done+1)*n:(2*done+2)*n]
+	v, u = v[k+1:], u[k+1:]
 	copy(v, col[1:])
 	t.e[k], t.tau[k] = reflect(v)
-	timesSymmetric(u, a[(k+1)*n+k+1:], n, v, room[2*panel:])
-	vs, us = vs[1:], us[1:]
-	kernel.RowDots(left, us, n, v)
-	kernel.RowDots(right, vs, n, v)
-	kernel.Scale(left, -1, left)
-	kernel.Scale(right, -1, right)
-	kernel.AddRows(u, vs, n, left)
-	kernel.AddRows(u, us, n, right)
+	timesSymmetric(u, a[(k+1)*n+k+1:], n, v, p.sums)
+	kernel.RowDots(weights, p.vw[k+1:], n, v)
+	p.subtract(u, weights, n, k+1)
 	kernel.Scale(u, t.tau[k], u)
 	kernel.Axpy(-0.5*t.tau[k]*kernel.Dot(u, v), v, u)
+	copy(t.v[k*n+k+1:], v)
+	copy(p.wv[2*done*n+k+1:], u)
+	copy(p.wv[(2*done+1)*n+k+1:], v)
 }
 
 // reflect overwrites x by v, whose first element is 1, and returns β and τ such that
@@ -162,34 +173,20 @@ func (t timesVector) Run(part, parts int) {
 }
 
 // apply overwrites z [n,cols] by Q z. It applies a panel of reflections at a time, as
-// H_i … H_j = I − Vᵀ T V with a triangular T (Schreiber and Van Loan 1989).
+// H_i … H_j = I − Vᵀ T V. The upper triangular T is the inverse of the upper triangle of V Vᵀ with
+// 1/τ on its diagonal (Joffrain, Low, Quintana-Ortí, van de Geijn and Van Zee 2006).
 func (t tridiagonal) apply(z []float64, cols int) {
 	n := t.n
-	m, tm := t.work.take(panel*cols), t.work.take(panel*cols)
+	m, gram := t.work.take(panel*cols), t.work.take(panel*panel)
 	for first := (n - 1) / panel * panel; first >= 0; first -= panel {
 		size, rows := min(first+panel, n)-first, n-first
 		v, below := t.v[first*n+first:], z[first*cols:]
-		kernel.Gemm(false, false, size, cols, rows, 1, v, n, below, cols, 0, m, cols)
-		kernel.Gemm(false, false, size, cols, size, 1, t.triangle(first, size), size, m, cols, 0, tm, cols)
-		kernel.Gemm(true, false, rows, cols, size, -1, v, n, tm, cols, 1, below, cols)
-	}
-}
-
-// triangle returns the T of apply for size reflections, from number first on.
-func (t tridiagonal) triangle(first, size int) []float64 {
-	out, dots := t.work.take(size*size), t.work.take(size*size)
-	v := t.v[first*t.n+first:]
-	kernel.Gemm(false, true, size, size, t.n-first, 1, v, t.n, v, t.n, 0, dots, size)
-	for i := range size {
-		tau := t.tau[first+i]
-		out[i*size+i] = tau
-		for r := range i {
-			sum := 0.0
-			for j := r; j < i; j++ {
-				sum += out[r*size+j] * dots[i*size+j]
-			}
-			out[r*size+i] = -tau * sum
+		kernel.Gemm(false, true, size, size, rows, 1, v, n, v, n, 0, gram, size)
+		for i := range size {
+			gram[i*size+i] = 1 / t.tau[first+i]
 		}
+		kernel.Gemm(false, false, size, cols, rows, 1, v, n, below, cols, 0, m, cols)
+		kernel.Trsm(false, true, size, cols, gram, size, m, cols)
+		kernel.Gemm(true, false, rows, cols, size, -1, v, n, m, cols, 1, below, cols)
 	}
-	return out
 }

@@ -85,13 +85,13 @@ func AddSymmetric[T Float](lo, hi, n int, a []T, lda int, x, y []T) {
 	checkLength(n, len(x))
 	checkLength(n, len(y))
 	for ; lo+4 < min(hi+1, n); lo += 4 {
-		for i := lo; i < lo+4; i++ {
-			symmetricRow(i, a[i*lda:][:lo+4], x, y)
-		}
 		var sums [4]T
+		symmetricBlock(a[lo*lda+lo:], lda, x[lo:], y[lo:])
 		rows, right := a[lo*lda+lo+4:], y[lo+4:n]
 		if fastSymv4(x[lo+4:n], right, rows, lda, x[lo:lo+4], &sums) {
-			Add(y[lo:lo+4], y[lo:lo+4], sums[:])
+			for i, v := range sums {
+				y[lo+i] += v
+			}
 			continue
 		}
 		for i := lo; i < lo+4; i++ {
@@ -103,6 +103,16 @@ func AddSymmetric[T Float](lo, hi, n int, a []T, lda int, x, y []T) {
 	for ; lo < hi; lo++ {
 		symmetricRow(lo, a[lo*lda:][:n], x, y)
 	}
+}
+
+// symmetricBlock adds the terms of the block of four rows on the diagonal.
+func symmetricBlock[T Float](a []T, lda int, x, y []T) {
+	r0, r1, r2, d := a[:4], a[lda+1:lda+4], a[2*lda+2:2*lda+4], a[3*lda+3]
+	x0, x1, x2, x3 := x[0], x[1], x[2], x[3]
+	y[0] += (r0[0]*x0 + r0[1]*x1) + (r0[2]*x2 + r0[3]*x3)
+	y[1] += (r0[1]*x0 + r1[0]*x1) + (r1[1]*x2 + r1[2]*x3)
+	y[2] += (r0[2]*x0 + r1[1]*x1) + (r2[0]*x2 + r2[1]*x3)
+	y[3] += (r0[3]*x0 + r1[2]*x1) + (r2[1]*x2 + d*x3)
 }
 
 // symmetricRow adds the terms of row i from the diagonal on, and of the column that equals it.

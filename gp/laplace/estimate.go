@@ -30,12 +30,12 @@ func (s *Settings) Estimate(ctx context.Context, p gp.Problem, r gp.Run) (gp.Est
 	switch {
 	case c.Hyper == hyperGrid:
 		solves, rows = len(Grid{NoiseStds: c.gridNoises(o.NoiseStd)}.points(q)), p.Validation.N()
-	case o.Ascent != nil:
+	case o.Ascent != nil && o.Priors != Shared:
 		solves = o.Ascent.complete().Steps
 	case o.Priors != Shared:
-		solves = 40 // of a search in several dimensions, and below in one, as measured
+		solves = 40 // of a search in several dimensions, as measured
 	case c.Hyper == hyperMarglik:
-		solves = 12
+		solves = searched
 	}
 	e.Seconds += choice + float64(solves)*q.solving(rows)/gp.Speed()
 	switch {
@@ -46,6 +46,10 @@ func (s *Settings) Estimate(ctx context.Context, p gp.Problem, r gp.Run) (gp.Est
 	}
 	return e, nil
 }
+
+// searched is the number of factorisations that take as long as a search in one dimension, the
+// factorisation after it and the effective parameters.
+const searched = 4
 
 // Estimate implements gp.Estimator.
 func (s *SubsetSettings) Estimate(ctx context.Context, p gp.Problem, r gp.Run) (gp.Estimate, error) {
@@ -60,7 +64,7 @@ func (s *SubsetSettings) Estimate(ctx context.Context, p gp.Problem, r gp.Run) (
 	if err != nil {
 		return e, err
 	}
-	e.Seconds += 12 * q.solving(0) / gp.Speed()
+	e.Seconds += searched * q.solving(0) / gp.Speed()
 	e.Cheaper = "fewer --points"
 	return e, nil
 }

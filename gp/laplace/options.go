@@ -33,9 +33,11 @@ type Options struct {
 	Subset int
 	Seed   uint64
 
-	// Exact makes the structures KFAC and Diagonal of classes sum up every row of the roots of
-	// Λ. Without it they leave out most of the rows that hardly count, which changes H by about
-	// a thousandth. It is of no use with the other structures, which sum up all rows.
+	// Exact makes KFAC and Diagonal sum up every row of the roots of Λ, with classes and
+	// networks that have convolutions. Without it they leave out most of the rows that hardly
+	// count, and others stand in for these: of 2,048 images and ResNet-20 a Kronecker factor
+	// changes by 1e-4 at most and the sum takes less than half the time; of more images, less of
+	// both. In all other cases all rows are summed up.
 	Exact bool
 
 	Space       Space // with the structures Full and LowRank

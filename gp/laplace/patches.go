@@ -134,22 +134,17 @@ func (p *patches[T]) spread(sums []T, m []float64) {
 
 // pair adds the moments of two taps, of which the second one does not come before the first.
 func (p *patches[T]) pair(ky, kx, ly, lx int, sums []T, m []float64) {
-	n, sy, sx := 9*p.c, ly-ky, lx-kx
-	of := []int{sx, 5 + sx, 10 + sx}[sy]
-	less, more := p.beyond(ky, kx, ly, lx)
+	n, same := 9*p.c, ky == ly && kx == lx
+	terms, count := parts(ky, kx, ly, lx)
 	for c := range p.c {
-		row := sums[c*patchSums*p.c:][:patchSums*p.c]
-		last := p.c
-		if sy == 0 && sx == 0 {
+		row, last := sums[c*patchSums*p.c:][:patchSums*p.c], p.c
+		if same {
 			last = c + 1
 		}
 		for d := range last {
-			v := float64(row[of*p.c+d])
-			for _, e := range less {
-				v -= float64(row[e*p.c+d])
-			}
-			for _, e := range more {
-				v += float64(row[e*p.c+d])
+			v := 0.0
+			for _, t := range terms[:count] {
+				v += t.sign * float64(row[t.at*p.c+d])
 			}
 			i, j := (c*3+ky)*3+kx, (d*3+ly)*3+lx
 			m[max(i, j)*n+min(i, j)] += v
@@ -157,17 +152,30 @@ func (p *patches[T]) pair(ky, kx, ly, lx int, sums []T, m []float64) {
 	}
 }
 
-// beyond lists the sums over the edges that two taps do not reach, and over the corner that was
-// counted twice with them.
-func (p *patches[T]) beyond(ky, kx, ly, lx int) (less, more []int) {
-	if ky == ly && ky != 1 {
-		less = append(less, edgeSums+3*(ky/2)+lx-kx)
+// term is a sum and how often it counts.
+type term struct {
+	at   int
+	sign float64
+}
+
+// parts lists the sums that the moments of two taps are made of: that over all places, without
+// those over the edges that the taps do not reach, and with the corner that was taken off twice.
+func parts(ky, kx, ly, lx int) (terms [4]term, count int) {
+	add := func(at int, sign float64) {
+		terms[count] = term{at, sign}
+		count++
 	}
-	if kx == lx && kx != 1 {
-		less = append(less, edgeSums+3*(2+kx/2)+ly-ky)
+	sy, sx := ly-ky, lx-kx
+	add([]int{sx, 5 + sx, 10 + sx}[sy], 1)
+	row, column := sy == 0 && ky != 1, sx == 0 && kx != 1
+	if row {
+		add(edgeSums+3*(ky/2)+sx, -1)
 	}
-	if len(less) == 2 {
-		more = append(more, cornerSums+ky/2*2+kx/2)
+	if column {
+		add(edgeSums+3*(2+kx/2)+sy, -1)
 	}
-	return less, more
+	if row && column {
+		add(cornerSums+ky/2*2+kx/2, 1)
+	}
+	return terms, count
 }

@@ -48,8 +48,8 @@ func (n pulled) Forward(b *graph.Builder, in *graph.Node) *graph.Node {
 	return b.Reshape(b.SumAxis(out, 1), rows, 1)
 }
 
-// newRooted returns nil where the structure needs all rows, where the pass back takes no time, as
-// with the last layer, or where the rows have another form than the Jacobian.
+// newRooted returns nil where the structure needs all rows, where the rows have another form than
+// the Jacobian, and where the passes back take little time.
 func (p *Posterior) newRooted() (*rooted, error) {
 	s := p.scan
 	of, ok := p.structure.(byRows)
@@ -77,10 +77,13 @@ func (p *Posterior) newRooted() (*rooted, error) {
 	return r, r.compile()
 }
 
-// passesBack reports whether the cotangents differ between examples.
+// passesBack reports whether an array is used at many places of an input, as the filters of a
+// convolution are: then a pass back takes as long as one forward. In a perceptron it takes less,
+// and an outer product that the outputs share takes less than one for each row.
 func (s *scanner) passesBack() bool {
 	for _, k := range s.blocks {
-		if n := k.d; graph.Dependents(graph.Ancestors(n), []*graph.Node{s.in})[n] {
+		many := k.places > 1 || k.a == nil && k.param.Value.Dims() > 1
+		if many && graph.Dependents(graph.Ancestors(k.d), []*graph.Node{s.in})[k.d] {
 			return true
 		}
 	}

@@ -75,20 +75,25 @@ func (c *countedRows) addRows(b batch) error {
 type turnedLayer struct{ layers.Dense }
 
 func (l turnedLayer) Forward(b *graph.Builder, x *graph.Node) *graph.Node {
-	return b.MatMul(x, b.Transpose(b.Transpose(b.Param(l.W))), false, true)
+	return b.MatMul(x, b.Param(l.W), false, true)
 }
 
 func (l turnedLayer) Params() []*graph.Param { return []*graph.Param{l.W} }
 
-// sureClasses is a problem whose network has probabilities near 0 and 1.
+// sureClasses is a problem of images, whose network has probabilities near 0 and 1.
 func sureClasses(t *testing.T, dt tensor.Dtype, n, c int) problem {
-	p := newClasses(t, 21, dt, n, 6, c)
+	p, rng := newClasses(t, 21, dt, n, 6, c), newRand(22)
+	p.x = normal(rng, n, 1, 4, 3)
+	turned := graph.NewParam("turned", normal(rng, 5*12).Float64s(), dt, 5, 12)
+	p.net = layers.Sequential{
+		layers.NewConv2D("conv1", 1, 2, 3, 1, 1, dt, rng).WithBias("conv1"), layers.Activation("tanh"),
+		layers.NewConv2D("conv2", 2, 3, 3, 2, 1, dt, rng), layers.Activation("tanh"), layers.Flatten{},
+		turnedLayer{layers.Dense{W: turned}}, layers.Activation("tanh"), layers.NewDense("fc", 5, c, dt, rng),
+	}
 	last := layers.LastLayer(p.net)[0]
 	for i := range last.Value.Shape().TotalSize() {
 		last.Set(i, 60*last.Floats()[i])
 	}
-	turned := graph.NewParam("turned", normal(newRand(22), 6*6).Float64s(), dt, 6, 6)
-	p.net = append(append(p.net[:2:2], turnedLayer{layers.Dense{W: turned}}, layers.Activation("tanh")), p.net[2:]...)
 	return p
 }
 
@@ -146,7 +151,7 @@ func summed(t *testing.T, p *Posterior) map[string][]float64 {
 	return all
 }
 
-// The last layer's cotangents need no pass back, and numbers have no Λ.
+// The last layer's cotangents need no pass back and a perceptron's short ones, and numbers have no Λ.
 func TestNotRooted(t *testing.T) {
 	classes, numbers := sureClasses(t, tensor.Float64, 20, 3), newProblem(t, 1, tensor.Float64, 20, 3, 2)
 	for what, c := range map[string]struct {
@@ -155,6 +160,7 @@ func TestNotRooted(t *testing.T) {
 	}{
 		"last layer": {classes, Options{Structure: KFAC, Weights: LastLayer, Likelihood: likelihood.Softmax{}}},
 		"full":       {classes, Options{Likelihood: likelihood.Softmax{}}},
+		"perceptron": {newClasses(t, 1, tensor.Float64, 20, 3, 3), Options{Structure: KFAC, Likelihood: likelihood.Softmax{}}},
 		"numbers":    {numbers, Options{Structure: KFAC}},
 	} {
 		d, err := newData(c.p.x, c.p.y, c.o)
@@ -167,8 +173,12 @@ func TestNotRooted(t *testing.T) {
 	}
 }
 
-// A pass over twice as many batches allocates no more.
+// A pass over twice as many batches allocates no more, whether H is summed up from rows or not.
 func TestPassAllocatesNothing(t *testing.T) {
+	for _, s := range []Structure{KFAC, Diagonal} {
+		p := sureClasses(t, tensor.Float32, 64, 3)
+		checkAllocations(t, label("images, ", s), p, Options{Structure: s, Likelihood: likelihood.Softmax{}, BatchSize: 4})
+	}
 	everyMember([]int{1, 3}, func(what string, o Options, c int) {
 		if o.Structure == LowRank {
 			return // as Full
@@ -178,33 +188,38 @@ func TestPassAllocatesNothing(t *testing.T) {
 			o.Space = Smaller
 		}
 		p := problemFor(t, o, 31, tensor.Float64, 64, 4, c)
-		d, err := newData(p.x, p.y, o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		q := p.unfitted(t, d, o)
-		q.structure.allocate()
-		r, err := q.newRooted()
-		if err != nil {
-			t.Fatal(err)
-		}
-		pass := func(n int) float64 {
-			return testing.AllocsPerRun(5, func() {
-				some := d.x
-				some.n = n
-				if r == nil {
-					err = q.sumWhole(t.Context(), some, func(batch) {})
-				} else {
-					err = r.sum(t.Context(), some, func(batch) {})
-				}
-				if err != nil {
-					t.Fatal(err)
-				}
-			})
-		}
-		pass(64)
-		if few, many := pass(32), pass(64); many > few {
-			t.Errorf("%s: %g allocations for 8 batches, %g for 16", what, few, many)
-		}
+		checkAllocations(t, what, p, o)
 	})
+}
+
+func checkAllocations(t *testing.T, what string, p problem, o Options) {
+	t.Helper()
+	d, err := newData(p.x, p.y, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := p.unfitted(t, d, o)
+	q.structure.allocate()
+	r, err := q.newRooted()
+	if err != nil {
+		t.Fatal(err)
+	}
+	pass := func(n int) float64 {
+		return testing.AllocsPerRun(5, func() {
+			some := d.x
+			some.n = n
+			if r == nil {
+				err = q.sumWhole(t.Context(), some, func(batch) {})
+			} else {
+				err = r.sum(t.Context(), some, func(batch) {})
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+	pass(64)
+	if few, many := pass(32), pass(64); many > few {
+		t.Errorf("%s: %g allocations for 8 batches, %g for 16", what, few, many)
+	}
 }

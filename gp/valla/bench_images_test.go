@@ -51,9 +51,6 @@ func BenchmarkResNet20(b *testing.B) {
 				b.Fatal(err)
 			}
 		}
-		_, flops := p.Flops()
-		b.ReportMetric(float64(flops)/1e9, "Gflop")
-		b.ReportMetric(float64(flops)*float64(b.N)/b.Elapsed().Seconds()/1e9, "GFLOP/s")
 		b.ReportMetric(float64(p.Bytes())/1e6, "MB")
 	}
 	program := func(f func(g *graph.Builder, x *graph.Node) []*graph.Node) func(*testing.B) {

@@ -59,7 +59,7 @@ func testEdges[T Float](t *testing.T) {
 		Transpose(atEdge[T](t, m*n), m, c, n, m, n)
 	}
 	for stride := 1; stride <= 3; stride++ {
-		c := Conv{3, 9, 11, 5, 3, 3, stride, 1}
+		c := Conv{3, 9, 11, 5, 3, 3, stride, 1, false}
 		x, w, y := atEdge[T](t, c.imageSize()), atEdge[T](t, c.Out*c.taps()), atEdge[T](t, c.resultSize())
 		ConvForward(c, ConvRows{1, 1, 1}, x, w, y)
 		ConvInput(c, ConvRows{1, 1, 1}, y, w, x)

@@ -12,7 +12,10 @@ const blockRows = 1024
 // brings the sums up to date and returns the inertia, which is the sum of the squared distances.
 func (l *lloyd[T]) assign() float64 {
 	label := make([]int, l.n)
-	parallel(l.n, l.d*l.k, func(from, to int) { l.compare(label, from, to) })
+	// Parts end where blocks end, so that products do not depend on the number of parts.
+	parallel((l.n+blockRows-1)/blockRows, blockRows*l.d*l.k, func(from, to int) {
+		l.compare(label, from*blockRows, min(to*blockRows, l.n))
+	})
 	l.relabel(label)
 	return l.inertia()
 }

@@ -115,6 +115,12 @@ func (p *Posterior) take(ctx context.Context, d data, progress func(done, total 
 	if err := p.add(ctx, d, progress); err != nil {
 		return err
 	}
+	return p.finish(ctx)
+}
+
+// finish ends the sums.
+func (p *Posterior) finish(ctx context.Context) error {
+	p.rooted, p.begun = nil, false
 	return p.structure.finish(ctx)
 }
 
@@ -133,12 +139,15 @@ func (p *Posterior) add(ctx context.Context, d data, progress func(done, total i
 
 // sum adds up H, and calls seen after each batch.
 func (p *Posterior) sum(ctx context.Context, x inputs, seen func(batch)) error {
-	r, err := p.newRooted()
-	if err != nil {
-		return err
+	if !p.begun {
+		var err error
+		if p.rooted, err = p.newRooted(); err != nil {
+			return err
+		}
+		p.begun = true
 	}
-	if r != nil {
-		return r.sum(ctx, x, seen)
+	if p.rooted != nil {
+		return p.rooted.sum(ctx, x, seen)
 	}
 	return p.sumWhole(ctx, x, seen)
 }

@@ -26,6 +26,9 @@ type Posterior struct {
 	subset    bool   // the posterior is one of SubsetMethod
 	exact     bool   // see Options
 
+	rooted *rooted // while H is summed up, if it is from rows
+	begun  bool
+
 	hyper     hyper
 	factor    factor // of THT + sI at these hyper-parameters
 	predictor predictor

@@ -2,6 +2,7 @@ package laplace
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/go-valla/valla/graph"
@@ -49,24 +50,18 @@ func (n pulled) Forward(b *graph.Builder, in *graph.Node) *graph.Node {
 }
 
 // newRooted returns nil where the structure needs all rows, where the rows have another form than
-// the Jacobian, and where the passes back take little time.
+// the Jacobian, where the passes back take little time, and where the memory does not suffice.
 func (p *Posterior) newRooted() (*rooted, error) {
 	s := p.scan
 	of, ok := p.structure.(byRows)
 	if p.evidence.noisy() || !ok || !s.passesBack() {
 		return nil, nil
 	}
-	shape := s.in.Shape()[1:]
 	r := &rooted{Posterior: p, to: of}
 	if !p.exact {
 		r.epsilon = thinned
 	}
-	var err error
-	if r.forward, err = newScanner(s.net, shape, s.outputs, s.batch, s.places, nil); err != nil {
-		return nil, err
-	}
-	net := pulled{s.net, shape, s.outputs}
-	if r.back, err = newScanner(net, tensor.Shape{shape.TotalSize() + s.outputs}, 1, s.batch, s.places, s.blocks); err != nil {
+	if err := r.write(); err != nil {
 		return nil, err
 	}
 	for i, k := range r.back.blocks {
@@ -74,7 +69,23 @@ func (p *Posterior) newRooted() (*rooted, error) {
 			return nil, nil
 		}
 	}
-	return r, r.compile()
+	if err := r.compile(); errors.As(err, new(*graph.MemoryError)) {
+		return nil, nil
+	} else if err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// write writes both scanners.
+func (r *rooted) write() (err error) {
+	s, shape := r.scan, r.scan.in.Shape()[1:]
+	if r.forward, err = newScanner(s.net, shape, s.outputs, s.batch, s.places, nil); err != nil {
+		return err
+	}
+	net := pulled{s.net, shape, s.outputs}
+	r.back, err = newScanner(net, tensor.Shape{shape.TotalSize() + s.outputs}, 1, s.batch, s.places, s.blocks)
+	return err
 }
 
 // passesBack reports whether an array is used at many places of an input, as the filters of a

@@ -223,3 +223,35 @@ func checkAllocations(t *testing.T, what string, p problem, o Options) {
 		t.Errorf("%s: %g allocations for 8 batches, %g for 16", what, few, many)
 	}
 }
+
+// Sums over parts of the examples take rows as a sum over all of them does, and without the memory
+// for rows whole Jacobians are summed up.
+func TestRootedInParts(t *testing.T) {
+	p := sureClasses(t, tensor.Float64, 3000, 4)
+	o := Options{Structure: KFAC, Likelihood: likelihood.Softmax{}, PriorStd: 1}
+	d, err := newData(p.x, p.y, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fit := func(limit int64, parts int) []float64 {
+		q := p.unfitted(t, d, o)
+		q.limit = limit
+		q.structure.allocate()
+		for first := 0; first < d.n; first += d.n / parts {
+			some := d.x
+			some.t, some.n = graph.Convert(dense(d.x.t.Float64s()[first*d.x.size():], d.n-first, 1, 4, 3), tensor.Float64), d.n/parts
+			if err := q.sum(t.Context(), some, func(batch) {}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if (q.rooted == nil) != (limit == 1) {
+			t.Errorf("%d bytes: rows %v", limit, q.rooted != nil)
+		}
+		return summed(t, q)["conv1.weight.cotangent"]
+	}
+	whole, all := fit(1, 1), fit(1<<30, 1)
+	fixture.Close(t, "parts", fit(1<<30, 3), all, 1e-9)
+	if e := fixture.RelErr(all, whole); e > 10*thinned || e == 0 {
+		t.Errorf("error %g", e)
+	}
+}

@@ -53,7 +53,6 @@
 // VLOAD reads vector i behind R(r), VLOADE element i, the rest of the vector being zero.
 // VLOAD2 and VSTORE2 move two vectors.
 #define VLOAD(i, r, d)  WORD $(0x3dc00000 | (i)<<10 | (r)<<5 | (d))
-#define VSTORE(i, r, d) WORD $(0x3d800000 | (i)<<10 | (r)<<5 | (d))
 #define VLOADE(i, r, d) WORD $(LOADCODE | (i)<<10 | (r)<<5 | (d))
 #define VLOAD2(i, r, d, e)  WORD $(0xad400000 | (i)<<15 | (e)<<10 | (r)<<5 | (d))
 #define VSTORE2(i, r, d, e) WORD $(0xad000000 | (i)<<15 | (e)<<10 | (r)<<5 | (d))

@@ -36,9 +36,12 @@ func findLAPACK(b *testing.B) lapack {
 	return lapack{}
 }
 
+type ptr = unsafe.Pointer
+
 // cholesky is LAPACK's dpotrf.
 func (l lapack) cholesky(n int64, a []float64) (info int64) {
-	purego.SyscallN(l.potrf, uintptr(unsafe.Pointer(new('U'))), uintptr(unsafe.Pointer(&n)), uintptr(unsafe.Pointer(&a[0])), uintptr(unsafe.Pointer(&n)), uintptr(unsafe.Pointer(&info)), 1)
+	purego.SyscallN(l.potrf, uintptr(ptr(new('U'))), uintptr(ptr(&n)), uintptr(ptr(&a[0])), uintptr(ptr(&n)),
+		uintptr(ptr(&info)), 1)
 	return int64(int32(info))
 }
 
@@ -47,8 +50,9 @@ func (l lapack) symmetric(n int64, a []float64) (info int64) {
 	values, query, short := make([]float64, n), 0.0, int64(0)
 	work, whole, size, sizeWhole := &query, &short, int64(-1), int64(-1)
 	for range 2 { // the first call asks for the sizes of the work space
-		purego.SyscallN(l.syevd, uintptr(unsafe.Pointer(new('V'))), uintptr(unsafe.Pointer(new('L'))), uintptr(unsafe.Pointer(&n)), uintptr(unsafe.Pointer(&a[0])), uintptr(unsafe.Pointer(&n)), uintptr(unsafe.Pointer(&values[0])),
-			uintptr(unsafe.Pointer(work)), uintptr(unsafe.Pointer(&size)), uintptr(unsafe.Pointer(whole)), uintptr(unsafe.Pointer(&sizeWhole)), uintptr(unsafe.Pointer(&info)), 1, 1)
+		purego.SyscallN(l.syevd, uintptr(ptr(new('V'))), uintptr(ptr(new('L'))), uintptr(ptr(&n)), uintptr(ptr(&a[0])),
+			uintptr(ptr(&n)), uintptr(ptr(&values[0])), uintptr(ptr(work)), uintptr(ptr(&size)), uintptr(ptr(whole)),
+			uintptr(ptr(&sizeWhole)), uintptr(ptr(&info)), 1, 1)
 		size, sizeWhole = max(1, int64(query)), max(1, int64(int32(short)))
 		work, whole = &make([]float64, size)[0], &make([]int64, sizeWhole)[0]
 	}

@@ -112,9 +112,9 @@ func (f fit) like(p, c *result.Cell) bool {
 	if p.Data != c.Data || p.Row != c.Row || p.Seed != c.Seed || p.Refused != "" {
 		return false
 	}
-	theirs, known := p.Setup()
+	theirs, _ := p.Setup()
 	ours, _ := c.Setup()
-	if !known { // what was published without settings has the experiment's
+	if theirs.Settings["iterations"] == nil { // not told: the experiment's
 		return !slices.ContainsFunc(f.set, func(s [2]string) bool { return s[0] == "iterations" })
 	}
 	return fmt.Sprint(theirs.Settings["iterations"]) == fmt.Sprint(ours.Settings["iterations"])

@@ -198,6 +198,7 @@ func TestLike(t *testing.T) {
 		return &result.Cell{ID: result.ID{Data: "d", Row: "r", Seed: seed}, Settings: json.RawMessage(text)}
 	}
 	bare := &result.Cell{ID: result.ID{Data: "d", Row: "r"}}
+	short := &result.Cell{ID: bare.ID, Settings: json.RawMessage(`[2,"d","",0,{},"readme",0,{},"valla",{"inducing":100},"",0]`)}
 	changed := fit{set: [][2]string{{"iterations", "300"}}}
 	for i, c := range []struct {
 		f    fit
@@ -205,7 +206,7 @@ func TestLike(t *testing.T) {
 		want bool
 	}{
 		{fit{}, cell(300, 0), true}, {fit{}, cell(301, 0), false}, {fit{}, cell(300, 1), false},
-		{fit{}, bare, true}, {changed, bare, false}, {changed, cell(300, 0), true},
+		{fit{}, bare, true}, {changed, bare, false}, {fit{}, short, true}, {changed, short, false}, {changed, cell(300, 0), true},
 	} {
 		if got := c.f.like(c.p, cell(300, 0)); got != c.want {
 			t.Errorf("case %d: %v", i, got)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/go-valla/valla/internal/kernel"
+	"gorgonia.org/tensor"
 )
 
 // gaussians returns n rows of d values around c random centres.
@@ -35,9 +36,24 @@ func benchmarkLloyd[T kernel.Float](b *testing.B) {
 	start := rand.New(rand.NewPCG(2, 0)).Perm(n)[:k]
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := newLloyd(x, n, d, start).run(20, -1); err != nil {
+		if err := startedAt(x, n, d, start).run(20, -1); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// BenchmarkKMeans measures all of k-means on as many values as CIFAR-10 and MNIST have.
+func BenchmarkKMeans(b *testing.B) {
+	for _, c := range []struct{ n, d int }{{50000, 3072}, {60000, 784}, {50000, 8}} {
+		x := tensor.New(tensor.WithShape(c.n, c.d), tensor.WithBacking(manyRows[float32](c.n, c.d)))
+		b.Run(fmt.Sprintf("%dx%d", c.n, c.d), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := KMeans(x, 100, KMeansPlusPlus, rand.New(rand.NewPCG(2, 0))); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }
 

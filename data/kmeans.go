@@ -35,7 +35,7 @@ type KMeansOptions struct {
 	// MaxIterations bounds the number of Lloyd's iterations; 0 means 100.
 	MaxIterations int
 	// Tolerance ends the iterations once one reduces the sum of squared
-	// distances by no more than this fraction; 0 means 1e-6.
+	// distances by no more than this fraction; 0 means 1e-4.
 	Tolerance float64
 }
 
@@ -43,8 +43,10 @@ type KMeansOptions struct {
 // algorithm (1982): every row goes to its nearest centre, every centre moves to
 // the mean of its rows. A centre without rows moves to the row that is farthest
 // from its own. The same x, k and state of rng give the same centres, on any number of threads.
-// Bounds of distances (Elkan 2003), which take N·k numbers of memory, spare most distances after
-// the first iterations.
+//
+// Many rows of many values are first grouped by their coordinates in the main directions of a
+// sample of rows. The means of these groups are the first centres of all values. The bounds of
+// iterations hold for both.
 //
 // It is an error if k is not between 1 and the number of distinct rows, and if
 // values are not finite or so large that squared distances overflow.
@@ -66,8 +68,15 @@ func centers[T kernel.Float](o KMeansOptions, x *tensor.Dense, k int, rng *rand.
 	if distinct := distinctRows(values, d, k); distinct < k {
 		return nil, fmt.Errorf("k-means: %d centres, but only %d of the %d rows are distinct", k, distinct, n)
 	}
-	l := newLloyd(values, n, d, start(o.Init, values, n, d, k, rng))
-	if err := l.run(orDefault(o.MaxIterations, 100), orDefault(o.Tolerance, 1e-6)); err != nil {
+	o.MaxIterations, o.Tolerance = orDefault(o.MaxIterations, 100), orDefault(o.Tolerance, 1e-4)
+	l := newLloyd(values, n, d, k)
+	if label := labels(o, values, d, k, rng); label != nil {
+		l.relabel(label)
+		l.update()
+	} else {
+		l.place(start(o.Init, values, n, d, k, rng))
+	}
+	if err := l.run(o.MaxIterations, o.Tolerance); err != nil {
 		return nil, err
 	}
 	return newMatrix(l.result(), k, d), nil

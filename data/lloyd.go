@@ -3,54 +3,44 @@ package data
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/floats"
 
 	"github.com/go-valla/valla/internal/kernel"
 )
 
-// lloyd is the state of k-means. The squared distance of a row x from a centre c is
+// lloyd is the state of k-means. The nearest centre c of a row x is the one with the largest
 //
-//	|x-c|^2 = |x|^2 - 2 x.c + |c|^2,
+//	x.c - |c|^2/2 = (|x|^2 - |x-c|^2) / 2,
 //
-// where one matrix product gives all x.c. The sum loses digits where |x| is much larger than
-// the distances. Rows and centres are therefore taken relative to the mean of all rows.
-//
-// Once few rows change their centre, bounds of the distances show for most rows that they do
-// not (see review).
+// where one matrix product gives all x.c. The difference loses digits where centres are much
+// larger than their distances. They are therefore taken relative to the mean m of all rows: with
+// c = m + e it is x.e - (|e|^2/2 + m.e), up to what is the same for all centres.
 type lloyd[T kernel.Float] struct {
 	x       []T // [n,d], as given
 	n, d, k int
 	mean    []T // [d]
 
-	norms   []float64 // [n], |x|^2
-	total   float64   // the sum of norms
+	total   float64   // the sum of the squared distances of the rows from their mean
 	centers []T       // [k,d], relative to mean
-	squares []float64 // [k], |c|^2
-	drift   []float64 // [k], how far each centre went in the last update
+	squares []float64 // [k], |e|^2
+	levels  []T       // [k], |e|^2/2 + m.e
 
 	label  []int     // [n], the centre of each row, or -1
 	sums   []float64 // [k,d], of each centre's rows, relative to mean
 	counts []int     // [k]
-	upper  []float64 // [n], bounds the distance of a row from its centre before the update
-	lower  []float64 // [n,k], bounds the distances of a row from all centres before the update
-
-	changed []change // the rows that the last assignment gave to another centre
 }
 
 // change says that a row had another label.
 type change struct{ row, label int }
 
-// newLloyd starts from the rows numbered start as centres.
-func newLloyd[T kernel.Float](x []T, n, d int, start []int) *lloyd[T] {
-	k := len(start)
+// newLloyd needs place or relabel and update before run.
+func newLloyd[T kernel.Float](x []T, n, d, k int) *lloyd[T] {
 	l := &lloyd[T]{
 		x: x, n: n, d: d, k: k,
-		mean: make([]T, d), norms: make([]float64, n),
-		centers: make([]T, k*d), squares: make([]float64, k), drift: make([]float64, k),
-		label: make([]int, n), sums: make([]float64, k*d), counts: make([]int, k),
-		upper: make([]float64, n), lower: make([]float64, n*k),
-		changed: make([]change, n),
+		mean: make([]T, d), centers: make([]T, k*d), squares: make([]float64, k), levels: make([]T, k),
+		label: slices.Repeat([]int{-1}, n), sums: make([]float64, k*d), counts: make([]int, k),
 	}
 	parallel(d, n, func(from, to int) {
 		sum := make([]float64, to-from)
@@ -63,26 +53,28 @@ func newLloyd[T kernel.Float](x []T, n, d int, start []int) *lloyd[T] {
 			l.mean[from+j] = T(v / float64(n))
 		}
 	})
+	squares := make([]float64, n)
 	parallel(n, d, func(from, to int) {
-		x := make([]T, d)
+		room := make([]T, roomFor(d))
 		for i := from; i < to; i++ {
-			l.relative(x, i)
-			l.norms[i], l.label[i] = float64(kernel.Dot(x, x)), -1
+			squares[i] = squaredDistance(l.row(i), l.mean, room)
 		}
 	})
-	l.total = floats.Sum(l.norms)
-	for j, i := range start {
-		l.relative(l.center(j), i)
-	}
-	l.square()
+	l.total = floats.Sum(squares)
 	return l
 }
 
-func (l *lloyd[T]) row(i int) []T         { return l.x[i*l.d : (i+1)*l.d] }
-func (l *lloyd[T]) center(j int) []T      { return l.centers[j*l.d : (j+1)*l.d] }
-func (l *lloyd[T]) sum(j int) []float64   { return l.sums[j*l.d : (j+1)*l.d] }
-func (l *lloyd[T]) lows(i int) []float64  { return l.lower[i*l.k : (i+1)*l.k] }
-func (l *lloyd[T]) relative(x []T, i int) { kernel.Sub(x, l.row(i), l.mean) }
+// place makes rows the centres.
+func (l *lloyd[T]) place(rows []int) {
+	for j, i := range rows {
+		kernel.Sub(l.center(j), l.row(i), l.mean)
+	}
+	l.square()
+}
+
+func (l *lloyd[T]) row(i int) []T       { return l.x[i*l.d : (i+1)*l.d] }
+func (l *lloyd[T]) center(j int) []T    { return l.centers[j*l.d : (j+1)*l.d] }
+func (l *lloyd[T]) sum(j int) []float64 { return l.sums[j*l.d : (j+1)*l.d] }
 
 // run iterates until one iteration lowers the inertia by no more than the fraction
 // tolerance, or until the given number of iterations is done.
@@ -101,6 +93,18 @@ func (l *lloyd[T]) run(iterations int, tolerance float64) error {
 		before = inertia
 	}
 	return nil
+}
+
+// relabel gives every row a label and brings the sums and counts up to date.
+func (l *lloyd[T]) relabel(label []int) {
+	var changed []change
+	for i, before := range l.label {
+		if before != label[i] {
+			changed = append(changed, change{i, before})
+		}
+	}
+	copy(l.label, label)
+	l.regroup(changed)
 }
 
 // regroup brings the sums and counts up to date with changed labels.
@@ -162,7 +166,7 @@ func (l *lloyd[T]) refill() bool {
 		}
 		moved = true
 		old := change{i, l.label[i]}
-		l.label[i], distance[i] = j, 0 // upper stays a bound: the update moves centre j to the row
+		l.label[i], distance[i] = j, 0
 		l.regroup([]change{old})
 	}
 	return moved
@@ -174,7 +178,7 @@ func (l *lloyd[T]) distances() []float64 {
 	parallel(l.n, l.d, func(from, to int) {
 		x, room := make([]T, l.d), make([]T, roomFor(l.d))
 		for i := from; i < to; i++ {
-			l.relative(x, i)
+			kernel.Sub(x, l.row(i), l.mean)
 			out[i] = squaredDistance(x, l.center(l.label[i]), room)
 		}
 	})
@@ -196,17 +200,13 @@ func (l *lloyd[T]) farthest(distance []float64) (row int, ok bool) {
 // update moves every centre to the mean of its rows. A centre without rows stays.
 func (l *lloyd[T]) update() {
 	for j, count := range l.counts {
-		l.drift[j] = 0
 		if count == 0 {
 			continue
 		}
 		center := l.center(j)
 		for i, s := range l.sum(j) {
-			c := T(s / float64(count))
-			l.drift[j] += float64(c-center[i]) * float64(c-center[i])
-			center[i] = c
+			center[i] = T(s / float64(count))
 		}
-		l.drift[j] = math.Sqrt(l.drift[j])
 	}
 	l.square()
 }
@@ -214,6 +214,7 @@ func (l *lloyd[T]) update() {
 func (l *lloyd[T]) square() {
 	for j := range l.squares {
 		l.squares[j] = float64(kernel.Dot(l.center(j), l.center(j)))
+		l.levels[j] = T(l.squares[j]/2 + float64(kernel.Dot(l.center(j), l.mean)))
 	}
 }
 

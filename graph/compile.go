@@ -2,6 +2,9 @@ package graph
 
 import (
 	"fmt"
+	"runtime"
+	"slices"
+	"unsafe"
 
 	"github.com/go-valla/valla/internal/kernel"
 	"gorgonia.org/tensor"
@@ -40,11 +43,10 @@ func newCompiler[T kernel.Float](outputs []*expr, o Options) (*compiler[T], erro
 	}
 	c.plan(order, outputs)
 	for _, each := range []bool{false, true} { // in the order in which they run
-		for _, e := range order {
-			if c.each(e) == each {
-				if err := c.emit(e); err != nil {
-					return nil, err
-				}
+		own := slices.DeleteFunc(slices.Clone(order), func(e *expr) bool { return c.each(e) != each })
+		for _, e := range c.schedule(own) {
+			if err := c.emit(e); err != nil {
+				return nil, err
 			}
 		}
 	}
@@ -56,6 +58,9 @@ func newCompiler[T kernel.Float](outputs []*expr, o Options) (*compiler[T], erro
 	return c, nil
 }
 
+// largeArena is the number of bytes from which on to look for garbage takes no time beside a run.
+const largeArena = 64 << 20
+
 // compile returns the machine that computes outputs, and their values.
 func compile[T kernel.Float](outputs []*expr, o Options) (machine, []*tensor.Dense, error) {
 	c, err := newCompiler[T](outputs, o)
@@ -64,6 +69,9 @@ func compile[T kernel.Float](outputs []*expr, o Options) (machine, []*tensor.Den
 	}
 	if err := fits[T]("a graph", c.arena.size); err != nil {
 		return nil, nil, err
+	}
+	if c.arena.size*int(unsafe.Sizeof(T(0))) > largeArena {
+		runtime.GC() // the memory of programs that are no longer used would count beside this one's
 	}
 	memory := make([]T, c.arena.size)
 	at := func(r region, e *expr) []T {

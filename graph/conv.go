@@ -36,6 +36,9 @@ func (c plainConv) shape(p part) []int {
 	case results:
 		return []int{c.Out, c.OutHeight(), c.OutWidth()}
 	}
+	if c.ChannelsLast {
+		return []int{c.Out, c.KernelHeight, c.KernelWidth, c.In}
+	}
 	return []int{c.Out, c.In, c.KernelHeight, c.KernelWidth}
 }
 

@@ -16,7 +16,8 @@
 // A Builder writes each operation as it is asked for, so that gradients with respect to
 // any node are right. Compile rewrites: it leaves out reshapes, does not form products
 // that are summed or arrays that are repeated, and computes equal expressions once. The
-// nodes stay as they were.
+// nodes stay as they were. A program computes in the order of writing, but at once what gives
+// memory back.
 //
 // Every operation is one small type, an [Op], which says its shape, its cotangents and
 // its typed loops in one place. Other packages define operations in the same way and

@@ -93,11 +93,29 @@ func naiveRows(x []float64, xs []int, y []float64, ys, ws []int, stride, padding
 	return rows
 }
 
+// channelsLast returns rows of filters of shape ws with the channels last.
+func channelsLast(rows []float64, ws []int) []float64 {
+	var out []float64
+	for from := 0; from < len(rows); from += tensor.Shape(ws).TotalSize() {
+		for o := range ws[0] {
+			for k := range ws[2] * ws[3] {
+				for i := range ws[1] {
+					out = append(out, rows[from+(o*ws[1]+i)*ws[2]*ws[3]+k])
+				}
+			}
+		}
+	}
+	return out
+}
+
 // TestConvRows checks the Jacobian rows of a convolution's filters, one and several
-// for each image, with their derivatives.
+// for each image, with their derivatives, in the filters' order and with the channels last.
 func TestConvRows(t *testing.T) {
 	xs, ws := []int{2, 2, 5, 4}, []int{3, 2, 3, 3}
-	for _, r := range []struct{ per, stride, padding int }{{1, 1, 1}, {3, 1, 1}, {2, 2, 0}, {1, 2, 1}} {
+	for _, r := range []struct {
+		per, stride, padding int
+		last                 bool
+	}{{1, 1, 1, false}, {3, 1, 1, false}, {2, 2, 0, false}, {1, 2, 1, false}, {3, 1, 1, true}, {1, 2, 1, true}} {
 		oh, ow := (xs[2]+2*r.padding-ws[2])/r.stride+1, (xs[3]+2*r.padding-ws[3])/r.stride+1
 		ys := []int{xs[0] * r.per, ws[0], oh, ow}
 		c := graphtest.Case{
@@ -109,9 +127,22 @@ func TestConvRows(t *testing.T) {
 				if !ok || o.Left != nil {
 					t.Fatal("no rows")
 				}
+				if r.last {
+					u, v := graph.Reordered(b, o.Right, o.Right)
+					if u != v || u == o.Right {
+						t.Error("equal rows are reordered to others, or not at all")
+					}
+					return u
+				}
 				return o.Right
 			},
-			Naive: func(in arrays) []float64 { return naiveRows(in[0], xs, in[1], ys, ws, r.stride, r.padding) },
+			Naive: func(in arrays) []float64 {
+				rows := naiveRows(in[0], xs, in[1], ys, ws, r.stride, r.padding)
+				if r.last {
+					return channelsLast(rows, ws)
+				}
+				return rows
+			},
 		}
 		t.Run(c.Name, func(t *testing.T) { graphtest.Check(t, c, uint64(r.per)) })
 	}

@@ -2,6 +2,7 @@ package graph
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/go-valla/valla/internal/kernel"
 	"gorgonia.org/tensor"
@@ -108,13 +109,44 @@ type FilterUse struct {
 // FilterRows returns the nodes from which RowPullback made the rows for the filters of a
 // [Builder.Conv2D]; the rows may have been reshaped since. It returns false for other nodes.
 func FilterRows(rows *Node) (FilterUse, bool) {
-	n := Unshaped(rows)
-	r, _ := unwrap(n.Op())
-	c, ok := r.(conv)
-	if !ok || c.part != filters || !c.stacked {
+	_, plain, ok := filterRows(rows)
+	if !ok {
 		return FilterUse{}, false
 	}
-	plain, ok := c.convolution.(plainConv)
-	in := Children(n)
+	in := Children(Unshaped(rows))
 	return FilterUse{Images: in[0], Results: in[1], Stride: plain.Stride, Padding: plain.Padding}, ok
+}
+
+// filterRows returns the operation that made rows for filters.
+func filterRows(rows *Node) (conv, plainConv, bool) {
+	r, _ := unwrap(Unshaped(rows).Op())
+	c, ok := r.(conv)
+	if !ok || c.part != filters || !c.stacked {
+		return c, plainConv{}, false
+	}
+	plain, ok := c.convolution.(plainConv)
+	return c, plain, ok
+}
+
+// Reordered returns two stacks of rows for the filters of a [Builder.Conv2D], see [FilterRows],
+// with the elements of each row in another order, the same for both, in which they are found
+// faster. It returns other nodes as they are. Inner products do not depend on the order.
+func Reordered(b *Builder, u, v *Node) (*Node, *Node) {
+	if !b.usable("reordered", u, v) {
+		return u, v
+	}
+	_, p, ok := filterRows(u)
+	_, q, alike := filterRows(v)
+	if !ok || !alike || !slices.Equal(p.shape(filters), q.shape(filters)) {
+		return u, v
+	}
+	return reordered(b, u), reordered(b, v)
+}
+
+// reordered returns rows with the channels of their filters last.
+func reordered(b *Builder, rows *Node) *Node {
+	c, plain, _ := filterRows(rows)
+	plain.ChannelsLast = true
+	c.convolution = plain
+	return b.Reshape(b.Apply(c, Children(Unshaped(rows))...), rows.Shape()...)
 }

@@ -18,7 +18,7 @@ var level = map[string]int{
 	"internal/settings":           0,
 	"internal/raw":                0,
 	"internal/fixture":            0,
-	"internal/openblas":           1,
+	"internal/openblas":           2,
 	"internal/tablefile":          1,
 	"internal/figure":             1,
 	"internal/eigen":              1,

@@ -27,6 +27,7 @@ func (p product) of(b *graph.Builder, u, v *graph.Node) *graph.Node {
 	if x, y, ok := inPlaces(b, u, v); ok {
 		return p.places(x, b, y)
 	}
+	u, v = graph.Reordered(b, u, v)
 	return p.rows(b, u, v)
 }
 

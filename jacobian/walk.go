@@ -127,6 +127,7 @@ func (w *walk) collect(b *graph.Builder, n *graph.Node, i int, ct *graph.Node) {
 	in := graph.Children(n)
 	if p, ok := w.index[graph.Unshaped(in[i])]; ok {
 		if o, ok := graph.RowPullback(b, n.Op(), i, in, n, w.full(b, ct)); ok {
+			graph.Reordered(b, o.Right, o.Right) // of which inner products will be made: written here, it is computed here
 			w.uses[p] = append(w.uses[p], graph.Outer{Left: w.factor(b, o.Left), Right: w.factor(b, o.Right)})
 			return
 		}

@@ -17,6 +17,7 @@ type block struct {
 	offset int         // of its first element among the weights
 	a      *graph.Node // [B,p] or [B,T,p], shared by the outputs; nil: the number 1
 	d      *graph.Node // [B·C,q] or [B·C,T,q]
+	images *graph.Node // of which a are the patches, where patches sums them up
 	// swapped says that the parameter is stored as [q,p], not [p,q].
 	swapped bool
 
@@ -32,20 +33,21 @@ type group struct {
 }
 
 // addBlocks finds the form of each parameter's Jacobian. places says whether the sums over
-// places of a convolution stay factored.
-func (s *scanner) addBlocks(k jacobian.NTK, places bool) {
+// places of a convolution stay factored. like, if not nil, are blocks of the same parameters
+// whose form is to be that of the new ones.
+func (s *scanner) addBlocks(k jacobian.NTK, places bool, like []block) {
 	uses := k.Factors(s.builder, s.in)
 	var whole []*graph.Node
 	for i, u := range uses {
 		n := block{param: s.weights[i], offset: s.params}
-		if !(places && n.convolved(s.builder, u)) && !n.factored(u, s.batch, s.batch*s.outputs) {
+		if !(places && n.convolved(s.builder, u)) && !n.factored(u, s.batch, s.batch*s.outputs) || like != nil && !n.turned(like[i]) {
 			if whole == nil {
 				whole = k.Rows(s.builder, s.in)
 			}
 			if s.builder.Err() != nil {
 				return
 			}
-			n.d = whole[i]
+			n = block{param: n.param, offset: n.offset, d: whole[i]}
 		}
 		n.d = s.addToGroup(i, n.d)
 		n.p, n.q, n.places = 1, width(n.d), 1
@@ -118,6 +120,15 @@ func (k *block) factored(uses []graph.Outer, examples, rows int) bool {
 	return k.d != nil
 }
 
+// turned gives an outer product of one row for each example, whose factors look alike, the order
+// of another block, and reports whether it has the form of that.
+func (k *block) turned(like block) bool {
+	if k.a != nil && like.a != nil && k.swapped != like.swapped {
+		k.a, k.d, k.swapped = k.d, k.a, like.swapped
+	}
+	return (k.a == nil) == (like.a == nil)
+}
+
 // width is the number of columns of a factor, its last axis.
 func width(n *graph.Node) int { return n.Shape()[n.Dims()-1] }
 
@@ -131,11 +142,20 @@ func (k block) at(i, j int) int {
 	return k.offset + i*k.q + j
 }
 
+// nodes are the factors.
 func (k block) nodes() []*graph.Node {
 	if k.a == nil {
 		return []*graph.Node{k.d}
 	}
 	return []*graph.Node{k.a, k.d}
+}
+
+// inputs is what the second moments of a are summed up from, nil without a.
+func (k block) inputs() *graph.Node {
+	if k.images != nil {
+		return k.images
+	}
+	return k.a
 }
 
 // jacobian writes the Jacobian rows to the first P columns of dst, [count·C, ld].

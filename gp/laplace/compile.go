@@ -17,7 +17,7 @@ func (p *Posterior) Compile(shape []int, size int, limit int64) (gp.Compiled, er
 	if want := p.scan.x.Shape()[1:]; !want.Eq(tensor.Shape(shape)) {
 		return nil, fmt.Errorf("laplace: inputs of shape %v, the posterior was fitted to inputs of shape %v each", shape, want)
 	}
-	s, err := newScanner(p.scan.net, p.scan.in.Shape()[1:], p.scan.outputs, size, p.scan.places)
+	s, err := newScanner(p.scan.net, p.scan.in.Shape()[1:], p.scan.outputs, size, p.scan.places, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -28,14 +28,10 @@ func (p *Posterior) Compile(shape []int, size int, limit int64) (gp.Compiled, er
 	if limit > 0 && int64(need) > limit {
 		return nil, &graph.MemoryError{What: fmt.Sprintf("laplace: a prediction of %d examples", size), Need: int64(need), Limit: limit}
 	}
-	if err := s.compile(); err != nil {
+	if err := s.compile(s.nodes()); err != nil {
 		return nil, err
 	}
-	// The predictor asks for the factors by the nodes of the scanner that it was made with.
-	own := s.nodes()
-	for i, n := range p.scan.nodes() {
-		s.values[n] = s.values[own[i]]
-	}
+	s.alias(p.scan)
 	return &compiled{p, s}, nil
 }
 

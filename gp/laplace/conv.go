@@ -31,6 +31,9 @@ func (k *block) convolved(b *graph.Builder, uses []graph.Outer) bool {
 	k.a = b.Transpose(b.Unfold(use.Images, filters[2], use.Stride, use.Padding), 0, 2, 1)
 	k.d = b.Transpose(b.Reshape(use.Results, s[0], s[1], places), 0, 2, 1)
 	k.swapped = true
+	if sizeKept(use, filters[2]) {
+		k.images = use.Images
+	}
 	return b.Err() == nil
 }
 

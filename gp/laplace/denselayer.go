@@ -18,6 +18,8 @@ type denseLayer struct {
 	*scanner
 	width int       // of a, with the 1
 	outer []float64 // H with the output the slower index: [q, width, q, width]
+	roots weighting[float64]
+	job   outerJob
 }
 
 // isDense reports whether the weights are those of one dense layer.
@@ -53,8 +55,10 @@ func (h *denseLayer) allocate() { h.outer = make([]float64, h.n*h.n) }
 
 func (h *denseLayer) add(b batch) error {
 	q := h.q()
-	d := weighted(b, make([]float64, b.size()*q), rows[float64](b, h.groups[0].d), q)
-	job := &outerJob{denseLayer: h, examples: b.count, a: h.inputs(b), s: make([]float64, b.count*q*q)}
+	d := h.roots.weighted(b, b.take(b.size()*q), rows[float64](b, h.groups[0].d), q)
+	job := &h.job
+	*job = outerJob{denseLayer: h, examples: b.count, a: h.inputs(b), s: b.take(b.count * q * q)}
+	job.scaled = b.take(kernel.Threads() * len(job.a))
 	for i := range b.count {
 		kernel.Syrk(true, q, b.outputs, 1, d[i*b.outputs*q:], q, 0, job.s[i*q*q:], q)
 	}
@@ -68,12 +72,13 @@ type outerJob struct {
 	*denseLayer
 	examples int
 	a, s     []float64
+	scaled   []float64 // [threads,examples,width]
 }
 
 // Run implements kernel.Job: every block whose number is part, modulo parts.
 func (o *outerJob) Run(part, parts int) {
 	q, w, number := o.q(), o.width, 0
-	scaled := make([]float64, len(o.a))
+	scaled := o.scaled[part*len(o.a) : (part+1)*len(o.a)]
 	for j := range q {
 		for k := range j + 1 {
 			if number++; number%parts != part {

@@ -12,6 +12,8 @@ type diagonal[T kernel.Float] struct {
 	spectral
 	totals []*total[T] // by block
 	sum    []T         // [B,q] of the widest group, Σ_c d²
+	square []T         // [B,p] of the widest factor, a²
+	roots  squaring[T]
 }
 
 func newDiagonal[T kernel.Float](s *scanner) structure {
@@ -37,10 +39,16 @@ func (h *diagonal[T]) allocate() {
 	}
 }
 
+func (h *diagonal[T]) apart() bool { return false }
+
+func (h *diagonal[T]) addInputs(batch) error { return nil }
+
+func (h *diagonal[T]) addRows(b batch) error { return h.add(b) }
+
 func (h *diagonal[T]) add(b batch) error {
 	for _, g := range h.groups {
 		q := g.q
-		kernel.Parallel(kernel.Threads(), squaring[T]{weighting[T]{b, h.sum, rows[T](b, g.d), q}})
+		h.roots.sum(b, h.sum, rows[T](b, g.d), q)
 		for _, i := range g.blocks {
 			h.addBlock(b, i)
 		}
@@ -52,7 +60,10 @@ func (h *diagonal[T]) add(b batch) error {
 func (h *diagonal[T]) addBlock(b batch, i int) {
 	k := h.blocks[i]
 	p, q := k.p, k.q
-	a := make([]T, b.count*p)
+	if len(h.square) < b.count*p {
+		h.square = make([]T, b.batch*p)
+	}
+	a := h.square[:b.count*p]
 	if k.a == nil {
 		for r := range a {
 			a[r] = 1

@@ -29,8 +29,14 @@
 // is kept as a [P,P] matrix over the weights or as an [N·C,N·C] matrix over the outputs,
 // whichever is smaller.
 //
+// With classes, KFAC and Diagonal of a network with convolutions go back through it only for those
+// rows of Λ^½ J that matter, a few for each example or less than one where the network is sure of
+// its examples; some of the others stand in for all of them ([Options], Exact). Fits to few
+// examples and all other fits use all rows.
+//
 // The code has four parts that do not depend on each other. A scanner streams the
 // Jacobian of the chosen weights, as outer products of activations and cotangents. A
 // structure sums these up to H, factors it and predicts. An evidence is the marginal
-// likelihood, computed from the spectrum of H. A search finds the maximum of the evidence.
+// likelihood, computed from the spectrum of H, for which all of H is reduced to a block
+// tridiagonal matrix. A search finds the maximum of the evidence.
 package laplace

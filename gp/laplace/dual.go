@@ -15,6 +15,7 @@ type functionSpace struct {
 	x []float64 // the inputs [N,…] that the rows belong to
 	j []float64 // R
 
+	roots weighting[float64]
 	start int // the number of examples that are already there when data come
 }
 
@@ -34,7 +35,7 @@ func (f *functionSpace) add(b batch) error {
 	f.x = append(f.x[:first*b.inputSize()], b.inputs()...)
 	rows := f.j[first*b.outputs*f.params:]
 	err := b.jacobian(rows, f.params)
-	weighted(b, rows, rows, f.params)
+	f.roots.weighted(b, rows, rows, f.params)
 	return err
 }
 

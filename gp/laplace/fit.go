@@ -52,6 +52,7 @@ func newPosterior(net layers.Network, shape tensor.Shape, outputs, n int, o Opti
 	p := &Posterior{
 		evidence: evidence{likelihood: o.likelihood(), observations: float64(n) * float64(outputs)},
 		examples: n, priors: o.Priors, ascent: o.Ascent, limit: o.MemoryLimit, choice: choiceOf(net, chosen),
+		exact: o.Exact,
 	}
 	if p.limit == 0 {
 		p.limit = defaultMemory
@@ -61,7 +62,7 @@ func newPosterior(net layers.Network, shape tensor.Shape, outputs, n int, o Opti
 		if size == 0 {
 			size = o.batch(n, p.structure.elements())
 		}
-		if p.scan, err = newScanner(layers.Part{Network: net, Chosen: chosen}, shape, outputs, size, o.Structure == KFAC); err != nil {
+		if p.scan, err = newScanner(layers.Part{Network: net, Chosen: chosen}, shape, outputs, size, o.Structure == KFAC, nil); err != nil {
 			return nil, err
 		}
 		p.structure = make(p.scan)
@@ -70,7 +71,7 @@ func newPosterior(net layers.Network, shape tensor.Shape, outputs, n int, o Opti
 	if err := p.fits("the posterior", p.structure.bytes()); err != nil {
 		return nil, err
 	}
-	if err := p.scan.compile(); err != nil {
+	if err := p.scan.compile(p.scan.fitted()); err != nil {
 		return nil, err
 	}
 	return p, p.fits("the posterior", p.structure.bytes()+int64(p.scan.program.Bytes()))
@@ -114,13 +115,20 @@ func (p *Posterior) take(ctx context.Context, d data, progress func(done, total 
 	if err := p.add(ctx, d, progress); err != nil {
 		return err
 	}
+	return p.finish(ctx)
+}
+
+// finish ends the sums.
+func (p *Posterior) finish(ctx context.Context) error {
+	p.rooted, p.begun = nil, false
 	return p.structure.finish(ctx)
 }
 
 // add is take without an end of the sums.
 func (p *Posterior) add(ctx context.Context, d data, progress func(done, total int)) error {
+	targets := make([]float64, p.scan.batch*d.outputs)
 	return p.sum(ctx, d.x, func(b batch) {
-		y := make([]float64, b.size())
+		y := targets[:b.size()]
 		d.y.rows(y, b.first, b.count)
 		p.evidence.add(y, b.mean(), d.outputs)
 		if progress != nil {
@@ -131,9 +139,24 @@ func (p *Posterior) add(ctx context.Context, d data, progress func(done, total i
 
 // sum adds up H, and calls seen after each batch.
 func (p *Posterior) sum(ctx context.Context, x inputs, seen func(batch)) error {
+	if !p.begun {
+		var err error
+		if p.rooted, err = p.newRooted(); err != nil {
+			return err
+		}
+		p.begun = true
+	}
+	if p.rooted != nil {
+		return p.rooted.sum(ctx, x, seen)
+	}
+	return p.sumWhole(ctx, x, seen)
+}
+
+// sumWhole is sum with the whole Jacobian of each example.
+func (p *Posterior) sumWhole(ctx context.Context, x inputs, seen func(batch)) error {
 	return p.scan.each(ctx, x, func(b batch) error {
 		if !p.evidence.noisy() {
-			b.lambda = newLambda(p.evidence.likelihood, b.mean(), b.outputs)
+			b.lambda = p.scan.lambdaOf(p.evidence.likelihood, b.mean())
 		}
 		if err := p.structure.add(b); err != nil {
 			return err

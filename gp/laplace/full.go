@@ -14,6 +14,7 @@ type weightSpace struct {
 	chunk  int       // rows that are added to H at a time
 	rows   []float64 // [chunk, P], Jacobian rows that are not yet in H
 	filled int
+	roots  weighting[float64]
 }
 
 // minChunk is so large that reading and writing H takes little of the time.
@@ -38,7 +39,7 @@ func (w *weightSpace) add(b batch) error {
 	}
 	rows := w.rows[w.filled*w.n:]
 	err := b.jacobian(rows, w.n)
-	weighted(b, rows, rows, w.n)
+	w.roots.weighted(b, rows, rows, w.n)
 	w.filled += b.size()
 	return err
 }

@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/eigen"
 	"github.com/go-valla/valla/internal/kernel"
 )
 
@@ -36,10 +38,38 @@ func (g *gram) cholesky(ctx context.Context, s float64, t []float64) (cholesky, 
 		return c, err
 	}
 	if pivot >= 0 {
-		return c, fmt.Errorf("laplace: J Jᵀ + s I with s = σ²/σ₀² = %g, largest diagonal element of J Jᵀ %g: %w",
-			s, largest, &graph.NotPositiveDefiniteError{Order: g.n, Pivot: pivot})
+		return c, g.indefinite(s, largest, pivot)
 	}
 	return c, nil
+}
+
+func (g *gram) indefinite(s, largest float64, pivot int) error {
+	return fmt.Errorf("laplace: J Jᵀ + s I with s = σ²/σ₀² = %g, largest diagonal element of J Jᵀ %g: %w",
+		s, largest, &graph.NotPositiveDefiniteError{Order: g.n, Pivot: pivot})
+}
+
+// spectrum prepares G for many s, in the time of a few factors.
+func (g *gram) spectrum(ctx context.Context) (spectrum, error) {
+	b, err := eigen.NewBlocks(ctx, g.n, slices.Clone(g.a))
+	if err != nil {
+		return nil, err
+	}
+	return func(s float64) (logDet, effective float64, err error) {
+		logDet, trace, pivot := b.Shifted(s)
+		if pivot >= 0 {
+			return 0, 0, g.indefinite(s, g.largest(), pivot)
+		}
+		n := float64(g.n)
+		return logDet - n*math.Log(s), n - s*trace, nil
+	}, nil
+}
+
+// largest is the largest diagonal element.
+func (g *gram) largest() (v float64) {
+	for i := range g.n {
+		v = max(v, g.a[i*g.n+i])
+	}
+	return v
 }
 
 // cholesky is the factor L [n,n] of G + sI.

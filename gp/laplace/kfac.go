@@ -11,28 +11,43 @@ import (
 type kfac[T kernel.Float] struct {
 	spectral
 	examples int
+	parts    []factorOf
 	moments  map[*graph.Node]*total[T] // N A or G by factor
 	values   map[*graph.Node][]float64 // their eigenvalues
 	d        []T                       // [B·C, q] of the widest group
+	job      momentsJob[T]
+	roots    weighting[T]
+}
+
+// factorOf is a factor n of the Jacobian with the first block that has it.
+type factorOf struct {
+	k     block
+	n     *graph.Node
+	width int
+	work  int // the number of multiplications that the moments of a batch take
 }
 
 func newKFAC[T kernel.Float](s *scanner, examples int) structure {
-	return &kfac[T]{
+	h := &kfac[T]{
 		spectral: spectral{scanner: s, basis: map[*graph.Node][]float64{}}, examples: examples,
 		moments: map[*graph.Node]*total[T]{}, values: map[*graph.Node][]float64{},
 	}
+	seen := map[*graph.Node]bool{}
+	for _, k := range s.blocks {
+		for _, n := range k.nodes() {
+			if !seen[n] {
+				seen[n] = true
+				h.parts = append(h.parts, factorOf{k, n, width(n), n.Shape().TotalSize() * width(n)})
+			}
+		}
+	}
+	return h
 }
 
 // factors calls f once for each factor of the Jacobian, with the first block that has it.
 func (h *kfac[T]) factors(f func(k block, n *graph.Node, width int)) {
-	seen := map[*graph.Node]bool{}
-	for _, k := range h.blocks {
-		for _, n := range k.nodes() {
-			if !seen[n] {
-				seen[n] = true
-				f(k, n, width(n))
-			}
-		}
+	for _, p := range h.parts {
+		f(p.k, p.n, p.width)
 	}
 }
 
@@ -48,20 +63,96 @@ func (h *kfac[T]) bytes() int64 {
 }
 
 func (h *kfac[T]) allocate() {
-	h.factors(func(_ block, n *graph.Node, width int) { h.moments[n] = newTotal[T](width * width) })
-	h.d = make([]T, h.batch*h.outputs*h.widest())
+	h.factors(func(k block, n *graph.Node, width int) { h.moments[n] = newMoments[T](k, n, width) })
+}
+
+// newMoments returns a sum of the moments of a factor of block k.
+func newMoments[T kernel.Float](k block, n *graph.Node, width int) *total[T] {
+	t := newTotal[T](width * width)
+	if n == k.a {
+		t.patches = newPatches[T](k)
+	}
+	if p := t.patches; p != nil {
+		t.recent = make([]T, patchSums*p.c*p.c)
+	}
+	return t
 }
 
 func (h *kfac[T]) add(b batch) error {
-	h.factors(func(k block, n *graph.Node, width int) {
-		v := rows[T](b, n)
-		if n == k.d {
-			v = weighted(b, h.d, v, k.places*width)
-		}
-		addGram(h.moments[n].recent, v, width)
-		h.moments[n].next()
-	})
+	h.sum(b, true)
+	return h.addRows(b)
+}
+
+func (h *kfac[T]) apart() bool { return true }
+
+// addInputs adds the moments of the inputs of the layers.
+func (h *kfac[T]) addInputs(b batch) error {
+	h.sum(b, true)
 	return nil
+}
+
+// addRows adds those of the cotangents.
+func (h *kfac[T]) addRows(b batch) error {
+	if b.lambda == nil {
+		h.sum(b, false)
+		return nil
+	}
+	if h.d == nil {
+		h.d = make([]T, h.batch*h.outputs*h.widest())
+	}
+	for _, p := range h.parts {
+		if p.n == p.k.d {
+			v := h.roots.weighted(b, h.d, rows[T](b, p.n), p.k.places*p.width)
+			addGram(h.moments[p.n].recent, v, p.width)
+			h.moments[p.n].next()
+		}
+	}
+	return nil
+}
+
+// sum adds the moments of the inputs, or of the cotangents, each on a thread of its own but for
+// those that take long.
+func (h *kfac[T]) sum(b batch, inputs bool) {
+	j := &h.job
+	*j = momentsJob[T]{kfac: h, b: b, parts: j.parts[:0]}
+	work := 0
+	for _, p := range h.parts {
+		if (p.n == p.k.a) == inputs {
+			work += p.work
+		}
+	}
+	for i, p := range h.parts {
+		switch {
+		case (p.n == p.k.a) != inputs:
+		case p.work > work/kernel.Threads():
+			j.one(p)
+		default:
+			j.parts = append(j.parts, i)
+		}
+	}
+	kernel.Parallel(len(j.parts), j)
+}
+
+// momentsJob is the kernel.Job that adds the moments of some factors, one in each part.
+type momentsJob[T kernel.Float] struct {
+	*kfac[T]
+	b     batch
+	parts []int
+}
+
+// Run implements kernel.Job.
+func (j *momentsJob[T]) Run(part, _ int) { j.one(j.kfac.parts[j.parts[part]]) }
+
+// one adds the moments of a factor.
+func (j *momentsJob[T]) one(p factorOf) {
+	m := j.moments[p.n]
+	switch {
+	case m.patches != nil:
+		m.patches.add(rows[T](j.b, p.k.images), m.recent)
+	default:
+		addGram(m.recent, rows[T](j.b, p.n), p.width)
+	}
+	m.next()
 }
 
 // finish finds the eigenvectors of the factors.

@@ -33,6 +33,13 @@ type Options struct {
 	Subset int
 	Seed   uint64
 
+	// Exact makes KFAC and Diagonal sum up every row of the roots of Λ, with classes and
+	// networks that have convolutions. Without it they leave out most of the rows that hardly
+	// count, and others stand in for these: of 2,048 images and ResNet-20 a Kronecker factor
+	// changes by 1e-4 at most and the sum takes less than half the time; of more images, less of
+	// both. In all other cases all rows are summed up.
+	Exact bool
+
 	Space       Space // with the structures Full and LowRank
 	BatchSize   int   // examples in one run of the network; 0: chosen to suit the cache
 	MemoryLimit int64 // bytes; 0: 4 GiB

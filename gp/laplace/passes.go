@@ -76,7 +76,7 @@ func (s *partial) Finish(ctx context.Context, n int, held *gp.Examples) (*gp.Fit
 	if k, ok := q.structure.(interface{ counted(int) }); ok {
 		k.counted(n)
 	}
-	if err := q.structure.finish(ctx); err != nil {
+	if err := q.finish(ctx); err != nil {
 		return nil, err
 	}
 	q, err := q.with(ctx, s.hyper)

@@ -24,6 +24,10 @@ type Posterior struct {
 	limit     int64  // bytes
 	choice    string // of the weights, see choiceOf
 	subset    bool   // the posterior is one of SubsetMethod
+	exact     bool   // see Options
+
+	rooted *rooted // while H is summed up, if it is from rows
+	begun  bool
 
 	hyper     hyper
 	factor    factor // of THT + sI at these hyper-parameters

@@ -37,11 +37,12 @@ type scanner struct {
 	taken   int                    // of scratch
 	forms   formsJob               // of a batch, kept because a job lives on the heap
 	covs    covarianceJob          // the same
+	lambda  lambda                 // of a batch
 }
 
 // newScanner writes net, which must have the given number of outputs, for batches of inputs
-// of the given shape each. places is that of addBlocks.
-func newScanner(net layers.Network, shape tensor.Shape, outputs, batch int, places bool) (*scanner, error) {
+// of the given shape each. places and like are those of addBlocks.
+func newScanner(net layers.Network, shape tensor.Shape, outputs, batch int, places bool, like []block) (*scanner, error) {
 	s := &scanner{weights: net.Params(), outputs: outputs, batch: batch, net: net, places: places}
 	s.float = s.weights[0].Value.Dtype()
 	b := graph.NewBuilder(s.float)
@@ -50,25 +51,38 @@ func newScanner(net layers.Network, shape tensor.Shape, outputs, batch int, plac
 	if b.Err() == nil && !s.out.Shape().Eq(tensor.Shape{batch, outputs}) {
 		return nil, fmt.Errorf("laplace: the network's output for a batch of %d has shape %v, the targets need %v", batch, s.out.Shape(), tensor.Shape{batch, outputs})
 	}
-	s.addBlocks(jacobian.NTK{Net: net}, places)
+	s.addBlocks(jacobian.NTK{Net: net}, places, like)
 	if err := b.Err(); err != nil {
 		return nil, fmt.Errorf("laplace: %w", err)
 	}
 	return s, nil
 }
 
-// compile compiles the graph, after which each may be called.
-func (s *scanner) compile() error {
+// compile compiles the nodes, after which each may be called.
+func (s *scanner) compile(nodes []*graph.Node) error {
 	s.x = tensor.New(tensor.Of(s.float), tensor.WithShape(s.in.Shape()...))
 	var err error
-	if s.program, err = graph.Compile(s.builder, s.nodes(), graph.Options{Varying: []*graph.Node{s.in}}); err != nil {
+	if s.program, err = graph.Compile(s.builder, nodes, graph.Options{Varying: []*graph.Node{s.in}}); err != nil {
 		return fmt.Errorf("laplace: %w", err)
 	}
 	s.values = make(map[*graph.Node]values)
-	for _, n := range s.nodes() {
+	for _, n := range nodes {
 		s.values[n] = newValues(n, s.program.Value(n), s.batch)
 	}
 	return s.program.Bind(s.in, s.x)
+}
+
+// alias makes the values of s those of the same nodes of another scanner, too: what was made
+// with that one asks for them by its nodes.
+func (s *scanner) alias(of *scanner) {
+	for i, k := range s.blocks {
+		other := of.blocks[i]
+		for n, to := range map[*graph.Node]*graph.Node{k.a: other.a, k.d: other.d, k.images: other.images} {
+			if v, ok := s.values[n]; ok {
+				s.values[to] = v
+			}
+		}
+	}
 }
 
 // values are those of a factor in a batch, in one of the two element types.
@@ -93,6 +107,17 @@ func (s *scanner) nodes() []*graph.Node {
 	all := []*graph.Node{s.out}
 	for _, k := range s.blocks {
 		all = append(all, k.nodes()...)
+	}
+	return all
+}
+
+// fitted are the nodes that a fit reads.
+func (s *scanner) fitted() []*graph.Node {
+	all := s.nodes()
+	for _, k := range s.blocks {
+		if k.images != nil {
+			all = append(all, k.images)
+		}
 	}
 	return all
 }
@@ -167,8 +192,8 @@ type batch struct {
 // size is the number of Jacobian rows.
 func (b batch) size() int { return b.count * b.outputs }
 
-// mean returns the network's outputs, [count·C].
-func (b batch) mean() []float64 { return graph.Floats(b.program.Value(b.out))[:b.size()] }
+// mean returns the network's outputs, [count·C], until the next batch. They must not be changed.
+func (b batch) mean() []float64 { return rows[float64](b, b.out) }
 
 // inputs returns the batch's inputs, [count,…].
 func (b batch) inputs() []float64 {

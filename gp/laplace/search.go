@@ -51,17 +51,38 @@ func (p *Posterior) maximise(ctx context.Context, h hyper) (hyper, error) {
 			return h, err
 		}
 	}
+	at, err := p.spectrum(ctx)
+	if err != nil {
+		return h, err
+	}
 	best, err := p.evidence.maximise(one, p.guess(), func(s float64) (float64, error) {
-		f, err := p.solve(ctx, scales{s: s})
-		if err != nil {
-			return 0, err
-		}
-		return f.effective(ctx), ctx.Err()
+		_, gamma, err := at(s)
+		return gamma, err
 	})
 	if err != nil || len(h.prior) == 1 {
 		return best, err
 	}
 	return p.ascend(ctx, h, best)
+}
+
+// spectrum gives log det(I + H/s) and γ = tr H (H + sI)⁻¹ as functions of s, for one prior standard
+// deviation.
+type spectrum func(s float64) (logDet, effective float64, err error)
+
+// spectrum returns that of H.
+func (p *Posterior) spectrum(ctx context.Context) (spectrum, error) {
+	if g, ok := p.structure.(interface {
+		spectrum(context.Context) (spectrum, error)
+	}); ok {
+		return g.spectrum(ctx)
+	}
+	return func(s float64) (float64, float64, error) {
+		f, err := p.solve(ctx, scales{s: s})
+		if err != nil {
+			return 0, 0, err
+		}
+		return f.logDet(), f.effective(ctx), ctx.Err()
+	}, nil
 }
 
 // solvable returns an error where a part of the prior has no best standard deviation.
@@ -79,7 +100,8 @@ func (p *Posterior) solvable(h hyper) error {
 type search struct {
 	*Posterior
 	ctx context.Context
-	h   hyper // 0 where free
+	h   hyper    // 0 where free
+	one spectrum // if the prior has one standard deviation
 
 	at    []float64 // where the following are known
 	value float64
@@ -126,22 +148,32 @@ func (s *search) evaluate(z []float64) {
 	if h.check(true) != nil {
 		return
 	}
-	f, err := s.solve(s.ctx, h.scales(s.prior))
+	logDet, effective, err := s.terms(h)
 	if err != nil {
 		if !errors.As(err, new(*graph.NotPositiveDefiniteError)) {
 			s.err = err
 		}
 		return
 	}
-	prior, noise := s.evidence.gradient(h, s.prior.sums(f.shares(s.ctx)))
-	if s.err = s.ctx.Err(); s.err != nil {
-		return
-	}
-	s.value = -s.evidence.value(h, f.logDet())
+	prior, noise := s.evidence.gradient(h, effective)
+	s.value = -s.evidence.value(h, logDet)
 	s.slope = s.take(hyper{prior, noise})
 	for i := range s.slope {
 		s.slope[i] = -s.slope[i]
 	}
+}
+
+// terms returns log det(I + THT/s) and γ by part of the prior.
+func (s *search) terms(h hyper) (logDet float64, effective []float64, err error) {
+	if len(h.prior) == 1 {
+		logDet, gamma, err := s.one(h.ratio())
+		return logDet, []float64{gamma}, err
+	}
+	f, err := s.solve(s.ctx, h.scales(s.prior))
+	if err != nil {
+		return 0, nil, err
+	}
+	return f.logDet(), s.prior.sums(f.shares(s.ctx)), s.ctx.Err()
 }
 
 // ascend goes to the maximum. It starts at the best hyper-parameters with one prior standard
@@ -195,6 +227,12 @@ func (s *search) determined(z []float64) error {
 // climb makes the steps of an Ascent.
 func (p *Posterior) climb(ctx context.Context, h hyper) (hyper, error) {
 	s := &search{Posterior: p, ctx: ctx, h: h}
+	if len(h.prior) == 1 {
+		var err error
+		if s.one, err = p.spectrum(ctx); err != nil {
+			return h, err
+		}
+	}
 	a := p.ascent.complete()
 	n, rate, steps := len(s.take(h)), a.Rate, a.Steps
 	// In log 1/σ₀² = −2 log σ₀ Adam makes steps half as long in log σ₀.

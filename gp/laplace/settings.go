@@ -27,6 +27,8 @@ type Settings struct {
 
 	Subset int `set:"subset" auto:"all rows" min:"1" help:"number of training rows, drawn at random, that the fit uses as if they were all"`
 
+	Exact bool `set:"exact" help:"with kfac and diag for classes and convolutions, sum up also the many terms that hardly count, which changes the result by less than a thousandth"`
+
 	AscentSteps int     `set:"ascent-steps" auto:"none: the exact maximum; 100 where ascent-rate is given" min:"1" help:"number of steps of Adam by which the marginal likelihood is increased"`
 	AscentRate  float64 `set:"ascent-rate" auto:"none: the exact maximum; 0.1 where ascent-steps is given" above:"0" help:"learning rate of these steps"`
 }
@@ -205,7 +207,7 @@ func (s *Settings) options(p gp.Problem) Options {
 	return Options{
 		Weights: s.weights(), Structure: s.structure(), Rank: s.Rank,
 		Priors: Priors(slices.Index(priorNames, s.Priors)), PriorStd: prior, NoiseStd: noise, Ascent: s.ascent(),
-		Subset: s.Subset,
+		Subset: s.Subset, Exact: s.Exact,
 	}
 }
 

@@ -21,7 +21,8 @@ type Header struct {
 	PriorStds  []float64 `json:"prior_stds"`
 	NoiseStd   float64   `json:"noise_std"` // 0 with softmax
 
-	Rank     int   `json:"rank,omitempty"` // of the structure LowRank
+	Rank     int   `json:"rank,omitempty"`  // of the structure LowRank
+	Exact    bool  `json:"exact,omitempty"` // see Options
 	Examples int   `json:"examples"`
 	Input    []int `json:"input"` // shape of one
 	Outputs  int   `json:"outputs"`
@@ -41,7 +42,7 @@ func (p *Posterior) Header() Header {
 		Structure: Full, Likelihood: p.evidence.likelihood.String(), Priors: p.priors,
 		PriorStds: p.PriorStds(), NoiseStd: p.NoiseStd(),
 		Examples: p.examples, Input: p.scan.x.Shape()[1:].Clone(), Outputs: p.scan.outputs,
-		Batch: min(p.scan.batch, maxStateBatch), Limit: p.limit,
+		Batch: min(p.scan.batch, maxStateBatch), Limit: p.limit, Exact: p.exact,
 		Residuals: p.evidence.residuals, LogLikelihood: p.evidence.logLik,
 	}
 	for _, w := range p.scan.weights {
@@ -162,7 +163,7 @@ func (h Header) check(l likelihood.Likelihood) error {
 func (h Header) options(l likelihood.Likelihood) Options {
 	return Options{
 		Weights: Named(h.Weights...), Structure: h.Structure, Space: h.Space, Likelihood: l,
-		Priors: h.Priors, Rank: h.Rank, BatchSize: h.Batch, MemoryLimit: h.Limit,
+		Priors: h.Priors, Rank: h.Rank, Exact: h.Exact, BatchSize: h.Batch, MemoryLimit: h.Limit,
 	}
 }
 

@@ -10,35 +10,55 @@ import (
 // lambda is Λ of each example of a batch, in the form of likelihood.Root.
 type lambda struct{ weights, mean []float64 } // [count·C]
 
-func newLambda(l likelihood.Likelihood, f []float64, outputs int) *lambda {
-	r := &lambda{make([]float64, len(f)), make([]float64, len(f))}
-	for i := 0; i < len(f); i += outputs {
-		l.Root(r.weights[i:i+outputs], r.mean[i:i+outputs], f[i:i+outputs])
+// lambdaOf returns Λ of each example with the outputs f, until the next batch.
+func (s *scanner) lambdaOf(l likelihood.Likelihood, f []float64) *lambda {
+	n, r := len(f), &s.lambda
+	if len(r.weights) < n {
+		r.weights, r.mean = make([]float64, n), make([]float64, n)
+	}
+	for i := 0; i < n; i += s.outputs {
+		l.Root(r.weights[i:i+s.outputs], r.mean[i:i+s.outputs], f[i:i+s.outputs])
 	}
 	return r
+}
+
+// weighting is the kernel.Job that writes rows of Λ^½ J. It keeps its memory from batch to batch.
+type weighting[T kernel.Float] struct {
+	b        batch
+	dst, src []T
+	width    int
+	means    []T // [parts,width]
 }
 
 // weighted writes the rows of Λ^½ J to the front of dst, for rows of J [count·C, width] at
 // the front of src, and returns them. Row c is √w_c (J_c − Σ_k m_k J_k), see
 // likelihood.Root, or where Λ is the identity J_c: then the result is src itself.
-func weighted[T kernel.Float](b batch, dst, src []T, width int) []T {
+func (w *weighting[T]) weighted(b batch, dst, src []T, width int) []T {
 	if b.lambda == nil {
 		return src
 	}
-	kernel.Parallel(kernel.Threads(), weighting[T]{b, dst, src, width})
+	w.set(b, dst, src, width)
+	kernel.Parallel(kernel.Threads(), w)
 	return dst[:b.size()*width]
 }
 
-// weighting is the kernel.Job of weighted.
-type weighting[T kernel.Float] struct {
-	b        batch
-	dst, src []T
-	width    int
+// set prepares for a batch.
+func (w *weighting[T]) set(b batch, dst, src []T, width int) {
+	w.b, w.dst, w.src, w.width = b, dst, src, width
+	if n := 2 * kernel.Threads() * width; len(w.means) < n {
+		w.means = make([]T, n)
+	}
+}
+
+// own returns two rows of a part's own.
+func (w *weighting[T]) own(part int) (mean, row []T) {
+	mean = w.means[2*part*w.width:]
+	return mean[:w.width], mean[w.width : 2*w.width]
 }
 
 // Run implements kernel.Job: one of the parts of the examples.
-func (w weighting[T]) Run(part, parts int) {
-	mean := make([]T, w.width)
+func (w *weighting[T]) Run(part, parts int) {
+	mean, _ := w.own(part)
 	for i := w.b.count * part / parts; i < w.b.count*(part+1)/parts; i++ {
 		w.mean(i, mean)
 		for k := range w.b.outputs {
@@ -48,13 +68,13 @@ func (w weighting[T]) Run(part, parts int) {
 }
 
 // of returns row k of example i.
-func (w weighting[T]) of(i, k int) []T {
+func (w *weighting[T]) of(i, k int) []T {
 	r := (i*w.b.outputs + k) * w.width
 	return w.src[r : r+w.width]
 }
 
 // mean sets mean to Σ_k m_k J_k for example i.
-func (w weighting[T]) mean(i int, mean []T) {
+func (w *weighting[T]) mean(i int, mean []T) {
 	clear(mean)
 	for k := range w.b.outputs {
 		kernel.Axpy(T(w.b.lambda.mean[i*w.b.outputs+k]), w.of(i, k), mean)
@@ -62,7 +82,7 @@ func (w weighting[T]) mean(i int, mean []T) {
 }
 
 // row sets the front of dst to √w_k (J_k − mean) for example i.
-func (w weighting[T]) row(i, k int, mean, dst []T) {
+func (w *weighting[T]) row(i, k int, mean, dst []T) {
 	dst = dst[:w.width]
 	kernel.Sub(dst, w.of(i, k), mean)
 	kernel.Scale(dst, T(math.Sqrt(w.b.lambda.weights[i*w.b.outputs+k])), dst)
@@ -72,9 +92,15 @@ func (w weighting[T]) row(i, k int, mean, dst []T) {
 // example, to dst [count,width].
 type squaring[T kernel.Float] struct{ weighting[T] }
 
+// sum computes them for a batch.
+func (s *squaring[T]) sum(b batch, dst, src []T, width int) {
+	s.set(b, dst, src, width)
+	kernel.Parallel(kernel.Threads(), s)
+}
+
 // Run implements kernel.Job: one of the parts of the examples.
-func (s squaring[T]) Run(part, parts int) {
-	mean, row := make([]T, s.width), make([]T, s.width)
+func (s *squaring[T]) Run(part, parts int) {
+	mean, row := s.own(part)
 	for i := s.b.count * part / parts; i < s.b.count*(part+1)/parts; i++ {
 		sum := s.dst[i*s.width : (i+1)*s.width]
 		clear(sum)
@@ -98,6 +124,7 @@ type total[T kernel.Float] struct {
 	recent  []T
 	sum     []float64
 	batches int
+	patches *patches[T] // whose sums recent holds; nil: it has the form of sum
 }
 
 func newTotal[T kernel.Float](n int) *total[T] {
@@ -113,8 +140,12 @@ func (t *total[T]) next() {
 }
 
 func (t *total[T]) flush() {
-	for i, v := range t.recent {
-		t.sum[i] += float64(v)
+	if t.patches != nil {
+		t.patches.spread(t.recent, t.sum)
+	} else {
+		for i, v := range t.recent {
+			t.sum[i] += float64(v)
+		}
 	}
 	clear(t.recent)
 }

@@ -145,18 +145,15 @@ func (p *spectrum) curbed(s float64, d, relative []float64, least float64) ([]fl
 	if exceeds(m, relative, least) {
 		return d, nil
 	}
-	values, vectors, err := eigen.Symmetric(m, relative)
+	values, vectors, err := eigen.Below(m, relative, least)
 	if err != nil {
 		return d, err
 	}
-	below := 0
-	for below < m && values[below] < least {
-		below++
-	}
+	below := len(values)
 	rows := make([]float64, below*m) // √((least − value)/s) (I + sT)^½ of each eigenvector
 	for k := range below {
 		for i := range m {
-			rows[k*m+i] = vectors[i*m+k] * math.Sqrt((least-values[k])*(1+s*p.gamma[i])/s)
+			rows[k*m+i] = vectors[i*below+k] * math.Sqrt((least-values[k])*(1+s*p.gamma[i])/s)
 		}
 	}
 	turned, out := make([]float64, below*m), append([]float64(nil), d...)

@@ -13,8 +13,24 @@ import (
 	"gorgonia.org/tensor"
 )
 
+// forwardFlops counts the additions and multiplications of the convolutions of a ResNet for
+// images of 32×32 pixels, at one image. Those of w channels have 32·16/w rows of places.
+func forwardFlops(net layers.Network) float64 {
+	flops := 0.0
+	for _, p := range net.Params() {
+		if s := p.Value.Shape(); len(s) == 4 {
+			side := 512 / s[0]
+			flops += float64(2 * s.TotalSize() * side * side)
+		}
+	}
+	return flops
+}
+
 // BenchmarkResNet20 has the ResNet rows of the speed table, in float32: B = 100 random
-// images, M = 100, C = 10. MB is the memory of the program.
+// images, M = 100, C = 10. MB is the memory of the program, and GFLOP counts what the formulas
+// ask for: a convolution is computed once forwards, and for each output once for the cotangent
+// and once for the row of its filters; rows are multiplied by those of Z. A step multiplies them
+// again for the gradient of Z, for which the forward and backward passes at Z are derived.
 func BenchmarkResNet20(b *testing.B) {
 	const batch, inducing, outputs = 100, 100, 10
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -45,15 +61,24 @@ func BenchmarkResNet20(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	run := func(b *testing.B, p *graph.Program) {
+	each, weights := forwardFlops(net), float64(layers.Count(net))
+	const rows = batch * outputs
+	cross := batch*each*(1+2*outputs) + 2*rows*inducing*weights
+	diag, atZ := rows*(outputs+1)*weights, inducing*each*3+inducing*inducing*weights
+	step := cross + diag + atZ + 2*rows*inducing*weights + 2*inducing*inducing*weights + 2*inducing*each*3
+	run := func(b *testing.B, p *graph.Program, formula float64) {
 		for b.Loop() {
 			if err := p.Run(); err != nil {
 				b.Fatal(err)
 			}
 		}
+		_, made := p.Flops()
+		b.ReportMetric(float64(made)/1e9, "Gflop")
+		b.ReportMetric(float64(made)*float64(b.N)/b.Elapsed().Seconds()/1e9, "GFLOP/s")
 		b.ReportMetric(float64(p.Bytes())/1e6, "MB")
+		b.ReportMetric(formula/1e9, "formula-Gflop")
 	}
-	program := func(f func(g *graph.Builder, x *graph.Node) []*graph.Node) func(*testing.B) {
+	program := func(formula float64, f func(g *graph.Builder, x *graph.Node) []*graph.Node) func(*testing.B) {
 		return func(b *testing.B) {
 			g := graph.NewBuilder(tensor.Float32)
 			in := g.Input("x", x.Shape()...)
@@ -64,16 +89,16 @@ func BenchmarkResNet20(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			run(b, p)
+			run(b, p, formula)
 		}
 	}
-	b.Run("forward", program(func(g *graph.Builder, x *graph.Node) []*graph.Node {
+	b.Run("forward", program(batch*each, func(g *graph.Builder, x *graph.Node) []*graph.Node {
 		return []*graph.Node{net.Forward(g, x)}
 	}))
-	b.Run("cross", program(func(g *graph.Builder, x *graph.Node) []*graph.Node {
+	b.Run("cross", program(cross, func(g *graph.Builder, x *graph.Node) []*graph.Node {
 		return []*graph.Node{layer.Kernel.Cross(g, x, g.Param(layer.Z), class)}
 	}))
-	b.Run("posterior", program(func(g *graph.Builder, x *graph.Node) []*graph.Node {
+	b.Run("posterior", program(cross+diag, func(g *graph.Builder, x *graph.Node) []*graph.Node {
 		return []*graph.Node{net.Forward(g, x), layer.Terms(g, x).Q}
 	}))
 	b.Run("step", func(b *testing.B) {
@@ -82,7 +107,7 @@ func BenchmarkResNet20(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		run(b, obj.Program())
+		run(b, obj.Program(), step)
 	})
 	b.Run("MAP step", func(b *testing.B) {
 		g := graph.NewBuilder(tensor.Float32)
@@ -95,6 +120,6 @@ func BenchmarkResNet20(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		run(b, obj.Program())
+		run(b, obj.Program(), 3*batch*each)
 	})
 }

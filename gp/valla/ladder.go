@@ -42,11 +42,13 @@ type rungNumbers struct {
 }
 
 const (
-	// freeRungs is how many rungs there are where σ₀ is free: a middle, and two on
-	// either side.
-	freeRungs = 5
+	// fewRungs and manyRungs are how many rungs there are where σ₀ is free: a middle, and one
+	// or two on either side. Many are for likelihoods with parameters, which are fitted beside
+	// σ₀: on taxi rides few rungs ended at half of the best σ₀ and an NLL higher by 0.1. On
+	// Fashion-MNIST they found the same σ₀ as many.
+	fewRungs, manyRungs = 3, 5
 	// firstStep and lastStep bound the ratio of neighbouring scales. With the first one the
-	// ladder goes from 1/16 to 16 times the start. The logarithm of the ratio is halved
+	// ladder goes from 1/4 to 4 times the start, or from 1/16 to 16 times. The logarithm of the ratio is halved
 	// whenever the best scale lies inside the ladder, but until T has seen much of the data
 	// the ratio stays at middleStep or above: the best scale appears too small until then.
 	firstStep, middleStep, lastStep = 4.0, 1.4, 1.19

@@ -10,9 +10,9 @@ import (
 // TestLadderFindsTheBestScale: choosing and climbing, rungs end within the last step of
 // the scale of the smallest value, from anywhere within a factor of 1,000.
 func TestLadderFindsTheBestScale(t *testing.T) {
-	for _, start := range []float64{1e-3, 0.05, 1, 70} {
+	for k, start := range []float64{1e-3, 0.05, 1, 70, 1e-3, 0.05, 1, 70} {
 		const best = 0.07
-		l := newLadder(2, freeRungs, math.Log(start), nil)
+		l := newLadder(2, []int{fewRungs, manyRungs}[k/4], math.Log(start), nil)
 		for range 10 {
 			values := make([]float64, l.rungs)
 			for i, at := range l.logStd.Float64s() {
@@ -33,7 +33,7 @@ func TestLadderFindsTheBestScale(t *testing.T) {
 
 // TestLadderInherits: new rungs lie between old ones, and so do what they have.
 func TestLadderInherits(t *testing.T) {
-	l := newLadder(1, freeRungs, 0, []float64{0})
+	l := newLadder(1, manyRungs, 0, []float64{0})
 	for i := range l.rungs {
 		l.natural(i)[0], l.noise.Float64s()[i] = float64(i), 10*float64(i)
 	}

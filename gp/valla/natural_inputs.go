@@ -69,10 +69,14 @@ type inputsGraph struct {
 	b      *graph.Builder
 	leaves [3]*graph.Node // inputs, targets and variances of a part
 	z, out *graph.Node
+	fixed  bool // z stays as it is, and its Jacobian is computed once
 	bytes  int
 }
 
 func (g *inputsGraph) options() graph.Options {
+	if g.fixed {
+		return graph.Options{Varying: g.leaves[:]}
+	}
 	return graph.Options{Varying: append(g.leaves[:], g.z)}
 }
 
@@ -81,7 +85,7 @@ func (g *inputsGraph) options() graph.Options {
 func (n *natural) inputsGraph(shape tensor.Shape, size int) (*inputsGraph, error) {
 	b, l, c := graph.NewBuilder(n.dt), n.f.Layer, n.outputs
 	x, y, beside := b.Input("x", append([]int{size}, shape[1:]...)...), b.Input("y", size, c), b.Input("beside", size, c)
-	g := &inputsGraph{b: b, leaves: [3]*graph.Node{x, y, beside}, z: b.Param(l.Z)}
+	g := &inputsGraph{b: b, leaves: [3]*graph.Node{x, y, beside}, z: b.Param(l.Z), fixed: n.f.FixInducing}
 	mean := n.f.Net.Forward(b, x)
 	diag, cross, gram := gp.Variances(l.Kernel, b, x), l.Kernel.Cross(b, x, g.z, l.Class), l.Kernel.Gram(b, g.z, l.Class)
 	if b.Err() == nil && (len(mean.Shape()) != 2 || mean.Shape()[1] != c) {

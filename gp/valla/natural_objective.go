@@ -56,17 +56,15 @@ func newNatural(ctx context.Context, f Natural, x, y *tensor.Dense) (*natural, e
 	if n.draws, err = newDraws(scores, f.BatchSize, f.Seed); err != nil {
 		return nil, err
 	}
-	rungs, start := freeRungs, f.Layer.LogPriorStd.Scalar()
-	if f.FixPrior {
-		rungs = 1
-	} else if f.ValidationX != nil {
+	start := f.Layer.LogPriorStd.Scalar()
+	if !f.FixPrior && f.ValidationX != nil {
 		start = 0 // in the middle of what a scan looks at
 	}
-	n.ladder = newLadder(f.Layer.Inducing(), rungs, start, flat(f.Likelihood.Params()))
+	n.ladder = newLadder(f.Layer.Inducing(), f.rungs(), start, flat(f.Likelihood.Params()))
 	if n.inputs, err = n.newInputs(x, y); err != nil {
 		return nil, err
 	}
-	for range rungs {
+	for range n.ladder.rungs {
 		l, err := newLocal(f.Likelihood, n.alpha, n.inputs.size, n.outputs, n.dt)
 		if err != nil {
 			return nil, err
@@ -81,6 +79,17 @@ func newNatural(ctx context.Context, f Natural, x, y *tensor.Dense) (*natural, e
 	n.listParams()
 	n.identify(x, y)
 	return n, nil
+}
+
+// rungs is how many σ₀ there are at once.
+func (f Natural) rungs() int {
+	switch {
+	case f.FixPrior:
+		return 1
+	case len(f.Likelihood.Params()) > 0:
+		return manyRungs
+	}
+	return fewRungs
 }
 
 // checkHeld checks the examples held out, where there are any.

@@ -250,7 +250,7 @@ func TestScan(t *testing.T) {
 		if err := n.search(context.Background(), 0); err != nil {
 			t.Fatal(err)
 		}
-		middles = append(middles, n.ladder.logStd.Float64s()[freeRungs/2])
+		middles = append(middles, n.ladder.logStd.Float64s()[n.ladder.rungs/2])
 	}
 	fixture.Close(t, "log σ₀", middles[1:], middles[:1], 0)
 }

@@ -45,9 +45,28 @@ var (
 )
 
 // PredictBatch is the number of inputs that are predicted at a time. It is small enough for
-// the intermediate results to stay in the cache. If it needs more memory than the limit, the
-// number is divided by a whole number.
+// the intermediate results of small networks to stay in the cache. If it needs more memory than
+// the limit, the number is divided by a whole number.
 const PredictBatch = 100
+
+const (
+	// largeProgram is the number of bytes from which on the intermediate results of
+	// PredictBatch inputs leave every cache. Those of largeBatch inputs take as long for each
+	// input, and less memory.
+	largeProgram = 128 << 20
+	largeBatch   = PredictBatch / 5
+)
+
+// tile chooses how many inputs are predicted at a time within a limit, as graph.Tile does; need
+// is called with that number last.
+func tile(what string, limit int64, need func(size int) (int64, error)) (int, error) {
+	size, bytes, err := graph.Tile(what, PredictBatch, limit, need)
+	if err == nil && bytes > largeProgram && size > largeBatch {
+		size = largeBatch
+		_, err = need(size)
+	}
+	return size, err
+}
 
 // defaultLimit is the memory in bytes that predictions may take. A single input may take more, if
 // the machine has it.
@@ -183,7 +202,7 @@ func (p *Posterior) batched(builder func() *graph.Builder, shape tensor.Shape, w
 	var b *graph.Builder
 	var xn *graph.Node
 	var outputs []*graph.Node
-	_, _, err := graph.Tile("a prediction", PredictBatch, p.limit, func(size int) (int64, error) {
+	_, err := tile("a prediction", p.limit, func(size int) (int64, error) {
 		b = builder()
 		xn = b.Input("x", append([]int{size}, shape...)...)
 		if outputs = write(b, xn); b.Err() != nil {

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
@@ -14,8 +15,10 @@ import (
 )
 
 const (
-	// scanned bounds the training rows that a scan looks at.
-	scanned = 2000
+	// scanned bounds the training rows that a scan looks at, and scannedOutputs their outputs and
+	// those of the rows held out.
+	scanned        = 2000
+	scannedOutputs = 5000
 	// scanRatio is that of neighbouring σ₀ of a scan, which goes as far as the ladder may.
 	scanRatio = 2.0
 	// scanStream is the random stream of a seed that draws the rows.
@@ -33,7 +36,7 @@ func (n *natural) scan(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	x := gp.SampleRows(n.inputs.all[0], scanned, rand.New(rand.NewPCG(n.f.Seed, scanStream)))
+	x := gp.SampleRows(n.inputs.all[0], min(scanned, max(1, scannedOutputs/n.outputs)), rand.New(rand.NewPCG(n.f.Seed, scanStream)))
 	n.check.each.Refresh()
 	t, err := curvature(ctx, n.check.each, n.f.Likelihood, f, x, float64(n.draws.n)/float64(x.Shape()[0]))
 	if err != nil {
@@ -48,14 +51,29 @@ func (n *natural) scan(ctx context.Context) error {
 	for k := -far; k <= far; k++ {
 		trials = append(trials, trial{p, math.Pow(scanRatio, float64(2*k)), n.ladder.params(0)})
 	}
-	values, err := n.check.values(ctx, n, trials)
+	few := n.check.first(max(1, scannedOutputs/n.outputs))
+	values, err := few.values(ctx, n, trials)
 	if err != nil {
 		return err
 	}
-	values = n.check.choice(values, trials)
+	values = few.choice(values, trials)
 	best := slices.Index(values, slices.Min(values))
 	n.ladder.place(math.Log(trials[best].scale)/2, math.Log(firstStep))
 	return nil
+}
+
+// first returns a validation by at most n of the rows held out.
+func (v *validation) first(n int) *validation {
+	if n >= v.x.Shape()[0] {
+		return v
+	}
+	rows := make([]int, n)
+	for i := range rows {
+		rows[i] = i
+	}
+	few := *v
+	few.x = data.TakeRows(v.x, rows)
+	return &few
 }
 
 // curvature returns T [M,M] of inputs x [n,…] with a weight, where each computes the network, κ̂

@@ -113,9 +113,9 @@ func TestSettingsAreTheFits(t *testing.T) {
 					t.Fatal(err)
 				}
 				want := describe(t, &gp.Fitted{Posterior: valla.NewPosterior(p.Net, layer), NoiseVariance: likelihood.NoiseVariance(lik)})
-				s := valla.Settings{Optimizer: optimizer, Inducing: 7, Iterations: 40}
+				s := valla.Settings{Optimizer: optimizer, Inducing: 7, Iterations: 40, LearningRate: 0.01}
 				if optimizer == "adam" {
-					s.Iterations = 250
+					s.Iterations, s.LearningRate = 250, 0
 				}
 				got := fit(t, s, p, gp.Run{Seed: seed})
 				if of, _, _ := strings.Cut(scatter.ReplaceAllString(describe(t, got), "Scatter:0"), " valla.l_epistemic"); of != want {
@@ -134,9 +134,11 @@ func TestDefaults(t *testing.T) {
 		rows    int
 		want    string
 	}{
-		{valla.Settings{}, false, 40, "iterations:1000 batch-size:40 learning-rate:0.01 schedule:cosine validate-every:50 patience:0"},
-		{valla.Settings{}, true, 30_000, "iterations:2000 batch-size:300 learning-rate:0.01 schedule:cosine validate-every:100 patience:0"},
-		{valla.Settings{Iterations: 60}, false, 90_000, "iterations:60 batch-size:400 learning-rate:0.01 schedule:cosine validate-every:3 patience:0"},
+		{valla.Settings{}, false, 40, "iterations:100 batch-size:40 learning-rate:0.03 schedule:cosine validate-every:5 patience:0"},
+		{valla.Settings{}, true, 30_000, "iterations:2000 batch-size:100 learning-rate:0.01 schedule:cosine validate-every:100 patience:0"},
+		{valla.Settings{}, false, 62_500, "iterations:750 batch-size:500 learning-rate:0.011547005383792514 schedule:cosine validate-every:37 patience:0"},
+		{valla.Settings{}, false, 5_000_000, "iterations:1000 batch-size:500 learning-rate:0.01 schedule:cosine validate-every:50 patience:0"},
+		{valla.Settings{Iterations: 60}, false, 90_000, "iterations:60 batch-size:500 learning-rate:0.03 schedule:cosine validate-every:3 patience:0"},
 		{valla.Settings{Optimizer: "adam"}, false, 500, "iterations:40000 batch-size:100 learning-rate:0.001 schedule:constant validate-every:100 patience:10"},
 		{valla.Settings{Optimizer: "adam", KeepLast: true}, true, 500, "iterations:40000 batch-size:100 learning-rate:0.001 schedule:constant validate-every:100 patience:0"},
 	}

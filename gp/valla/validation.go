@@ -38,7 +38,7 @@ func (n *natural) evaluation(shape tensor.Shape) (*graph.Batched, int, error) {
 	var b *graph.Builder
 	var xn *graph.Node
 	var outputs []*graph.Node
-	size, _, err := graph.Tile("the validation of a natural-gradient fit", PredictBatch, n.f.MemoryLimit/2, func(size int) (int64, error) {
+	size, err := tile("the validation of a natural-gradient fit", n.f.MemoryLimit/2, func(size int) (int64, error) {
 		b = graph.NewBuilder(n.dt)
 		xn = b.Input("x", append([]int{size}, shape...)...)
 		outputs = []*graph.Node{n.f.Net.Forward(b, xn), gp.Variances(l.Kernel, b, xn), l.Kernel.Cross(b, xn, b.Param(l.Z), l.Class)}

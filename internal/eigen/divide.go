@@ -38,7 +38,7 @@ type division struct {
 	work *scratch
 }
 
-const smallest = 32 // order of a part that is solved directly
+const smallest = 24 // order of a part that is solved directly
 
 // solve solves the part lo..hi.
 func (t *division) solve(lo, hi int) error {
@@ -76,24 +76,46 @@ func (t *division) merge(lo, mid, hi int, rho float64) {
 	if t.e[mid-1] < 0 {
 		kernel.Neg(z[mid-lo:], z[mid-lo:])
 	}
-	kept, gone := t.deflate(lo, hi, z, rho)
+	kept, gone, rows := t.deflate(lo, mid, hi, z, rho)
 	s := newSecular(rho, len(kept), t.work)
 	for i, c := range kept {
 		s.d[i], s.z[i] = t.d[lo+c], z[c]
 	}
 	kernel.Parallel(s.parts(), s)
-	s.vectors()
-	t.assemble(lo, n, kept, gone, s)
+	by := make([]int, len(kept)) // the numbers of kept columns, ordered by their rows
+	for i := range by {
+		by[i] = i
+	}
+	slices.SortStableFunc(by, func(a, b int) int { return cmp.Compare(rows[kept[a]], rows[kept[b]]) })
+	s.vectors(by)
+	for i, c := range by {
+		by[i] = kept[c]
+	}
+	t.assemble(lo, mid, n, by, gone, rows, s)
 }
+
+// extent says which rows of a column of eigenvectors are not 0.
+type extent int8
+
+const (
+	upper extent = iota // those of the first half
+	all
+	lower
+)
 
 // deflate returns the columns that are still to be solved (kept), by ascending d, and those
 // that are eigenvectors already (gone). A column is gone where z is negligible. Where two
-// elements of d are almost equal, a rotation makes z negligible in one of them.
-func (t *division) deflate(lo, hi int, z []float64, rho float64) (kept, gone []int) {
+// elements of d are almost equal, a rotation makes z negligible in one of them. The extents of
+// all columns are returned as rows.
+func (t *division) deflate(lo, mid, hi int, z []float64, rho float64) (kept, gone []int, rows []extent) {
 	d, order := t.d[lo:hi], make([]int, hi-lo)
+	rows = make([]extent, hi-lo)
 	largest := 0.0
 	for i := range order {
 		order[i] = i
+		if i >= mid-lo {
+			rows[i] = lower
+		}
 		largest = max(largest, math.Abs(d[i]), math.Abs(z[i]))
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(d[a], d[b]) })
@@ -112,6 +134,9 @@ func (t *division) deflate(lo, hi int, z []float64, rho float64) (kept, gone []i
 				t.rotate(lo, hi, j, i, c, s)
 				z[i], z[j] = r, 0
 				d[j], d[i] = d[j]*c*c+d[i]*s*s, d[j]*s*s+d[i]*c*c
+				if rows[i] != rows[j] {
+					rows[i] = all
+				}
 				kept[len(kept)-1] = i
 				gone = append(gone, j)
 				continue
@@ -119,7 +144,7 @@ func (t *division) deflate(lo, hi int, z []float64, rho float64) (kept, gone []i
 		}
 		kept = append(kept, i)
 	}
-	return kept, gone
+	return kept, gone, rows
 }
 
 // rotate turns columns j and i of the eigenvectors by the angle with cosine c and sine s.
@@ -131,23 +156,42 @@ func (t *division) rotate(lo, hi, j, i int, c, s float64) {
 }
 
 // assemble writes the eigenvalues and eigenvectors of the whole part, by ascending
-// eigenvalue.
-func (t *division) assemble(lo, n int, kept, gone []int, s *secular) {
-	k := len(kept)
+// eigenvalue. The kept columns are ordered by their rows, so that zeros are left out of the products.
+func (t *division) assemble(lo, mid, n int, kept, gone []int, rows []extent, s *secular) {
+	k, first, last := len(kept), 0, len(kept) // the first column with lower rows, the last one with upper ones
+	for first < k && rows[kept[first]] == upper {
+		first++
+	}
+	for last > first && rows[kept[last-1]] == lower {
+		last--
+	}
 	old, turned := t.work.take(n*k), t.work.take(n*k)
 	rest := t.work.take(n * len(gone))
 	for r := range n {
-		row := t.q[(lo+r)*t.n+lo:]
-		for i, c := range kept {
-			old[r*k+i] = row[c]
+		row, from, to := t.q[(lo+r)*t.n+lo:], 0, last
+		if r >= mid-lo {
+			from, to = first, k
+		}
+		for i := from; i < to; i++ {
+			old[r*k+i] = row[kept[i]]
 		}
 		for i, c := range gone {
 			rest[r*len(gone)+i] = row[c]
 		}
 	}
-	kernel.Gemm(false, true, n, k, k, 1, old, max(1, k), s.diff, max(1, k), 0, turned, max(1, k))
+	if k > 0 {
+		half := (mid - lo) * k
+		kernel.Gemm(false, true, mid-lo, k, last, 1, old, k, s.diff, k, 0, turned, k)
+		kernel.Gemm(false, true, n-mid+lo, k, k-first, 1, old[half+min(first, k-1):], k, s.diff[min(first, k-1):], k, 0, turned[half:], k)
+	}
+	t.collect(lo, n, k, gone, turned, rest, s)
+}
+
+// collect writes the eigenpairs of assemble: the turned columns [n,k], whose values are the zeros of s,
+// and the rest, whose values are elements of d.
+func (t *division) collect(lo, n, k int, gone []int, turned, rest []float64, s *secular) {
 	values := t.work.take(n)
-	for i := range kept {
+	for i := range k {
 		values[i] = s.root(i)
 	}
 	for i, c := range gone {

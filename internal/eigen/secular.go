@@ -20,11 +20,12 @@ type secular struct {
 	near  []int     // of each zero, the index of the nearest d
 	mu    []float64
 	exact []float64 // [k], of vectors
-	diff  []float64 // [k,k], row j: d_i − λ_j; after vectors, the eigenvector of λ_j
+	gaps  []float64 // [k], of vectors
+	diff  []float64 // [k,k], row j: d_i − λ_j; after vectors, the eigenvector of λ_j, reordered
 }
 
 func newSecular(rho float64, k int, work *scratch) *secular {
-	return &secular{rho: rho, k: k, d: work.take(k), z: work.take(k), near: make([]int, k), mu: work.take(k), diff: work.take(k * k), exact: work.take(k)}
+	return &secular{rho: rho, k: k, d: work.take(k), z: work.take(k), near: make([]int, k), mu: work.take(k), diff: work.take(k * k), exact: work.take(k), gaps: work.take(k)}
 }
 
 // parts is the number of parts into which Run cuts the zeros.
@@ -38,35 +39,21 @@ func (s *secular) Run(part, parts int) {
 	for j := s.k * part / parts; j < s.k*(part+1)/parts; j++ {
 		row := s.diff[j*s.k : (j+1)*s.k]
 		s.solve(j, row)
-		for i := range row {
-			row[i] -= s.mu[j] // holds d_i − d_near
-		}
+		kernel.AddScalar(row, -s.mu[j], row) // held d_i − d_near
 	}
 }
 
 // from fills row with d_i − d_near.
 func (s *secular) from(row []float64, near int) {
-	for i, d := range s.d {
-		row[i] = d - s.d[near]
-	}
+	kernel.AddScalar(row, -s.d[near], s.d)
 }
 
 // evaluate returns f(λ), the derivatives of its sums over i ≤ j and over i > j, and the sum
 // of the magnitudes of its terms. λ is given as mu, and the poles d_i are too: both are
 // distances from the same origin.
 func (s *secular) evaluate(poles []float64, mu float64, j int) (f, left, right, size float64) {
-	var psi, phi float64
-	for i, p := range poles[:j+1] {
-		t := s.z[i] / (p - mu)
-		psi += s.z[i] * t
-		left += t * t
-	}
-	for i, p := range poles[j+1:] {
-		z := s.z[j+1+i]
-		t := z / (p - mu)
-		phi += z * t
-		right += t * t
-	}
+	psi, left := kernel.Poles(s.z[:j+1], poles[:j+1], mu)
+	phi, right := kernel.Poles(s.z[j+1:], poles[j+1:], mu)
 	size = 1 + s.rho*(math.Abs(psi)+math.Abs(phi))
 	return 1 + s.rho*(psi+phi), s.rho * left, s.rho * right, size
 }
@@ -141,26 +128,27 @@ func (s *secular) step(j int, row []float64, mu, f, left, right float64) float64
 //
 //	ρ ẑ_i² = Π_j (λ_j − d_i) / Π_{j≠i} (d_j − d_i),
 //
-// which makes the vectors orthogonal (Gu and Eisenstat 1994).
-func (s *secular) vectors() {
-	exact := s.exact
+// which makes the vectors orthogonal (Gu and Eisenstat 1994). The elements get the given order.
+func (s *secular) vectors(order []int) {
+	exact, gaps := s.exact, s.gaps
 	for i := range exact {
 		exact[i] = 1
 	}
 	for j := range s.k {
-		for i, v := range s.diff[j*s.k : (j+1)*s.k] {
-			if i != j {
-				v /= s.d[i] - s.d[j]
-			}
-			exact[i] *= v
-		}
+		s.from(gaps, j)
+		gaps[j] = 1
+		kernel.Div(gaps, s.diff[j*s.k:(j+1)*s.k], gaps)
+		kernel.Mul(exact, exact, gaps)
 	}
 	for i, v := range exact {
 		exact[i] = math.Copysign(math.Sqrt(math.Abs(v)), s.z[i])
 	}
 	for j := range s.k {
 		row := s.diff[j*s.k : (j+1)*s.k]
-		kernel.Div(row, exact, row)
-		kernel.Scale(row, 1/math.Sqrt(kernel.Dot(row, row)), row)
+		kernel.Div(gaps, exact, row)
+		kernel.Scale(gaps, 1/math.Sqrt(kernel.Dot(gaps, gaps)), gaps)
+		for i, from := range order {
+			row[i] = gaps[from]
+		}
 	}
 }

@@ -4,6 +4,7 @@ package eigen
 
 import (
 	"math"
+	"slices"
 
 	"github.com/go-valla/valla/internal/kernel"
 )
@@ -15,23 +16,31 @@ import (
 // and conquer solves that, and the reflections are applied to the eigenvectors. Almost all
 // of the work is matrix products.
 func Symmetric(n int, a []float64) (values, vectors []float64, err error) {
-	scale := 0.0
-	for _, v := range a {
-		scale = max(scale, math.Abs(v))
-	}
-	if scale == 0 {
-		scale = 1
-	}
-	kernel.Scale(a, 1/scale, a)
 	work := scratches.Get().(*scratch)
 	defer work.release()
+	scale := unit(a)
 	t := reduce(n, a, work)
 	values, vectors, err = divide(t.d, t.e, work)
 	if err == nil {
-		t.apply(vectors)
+		t.apply(vectors, n)
 		kernel.Scale(values, scale, values)
 	}
 	return values, vectors, err
+}
+
+// unit divides a by its largest magnitude, which it returns. It leaves zeros. Without their signs
+// floating-point numbers are ordered as their bits are, NaN being the largest.
+func unit(a []float64) float64 {
+	var largest uint64
+	for _, v := range a {
+		largest = max(largest, math.Float64bits(v)<<1)
+	}
+	if largest == 0 {
+		return 1
+	}
+	scale := math.Float64frombits(largest >> 1)
+	kernel.Scale(a, 1/scale, a)
+	return scale
 }
 
 // tridiagonal is the factorisation A = Q T Qᵀ. T is tridiagonal, with the diagonal d and the
@@ -45,59 +54,75 @@ type tridiagonal struct {
 }
 
 const (
-	panel       = 32      // reflections that are applied together
-	leastVector = 1 << 15 // multiplications with a vector that are worth a thread
+	panel      = 32  // reflections that are applied together
+	updateRows = 128 // rows of the upper triangle that are changed together
+
+	symmetricParts = 4       // of the product of a matrix and a vector
+	leastVector    = 1 << 18 // multiplications with a vector that are worth these parts
 )
 
-// reduce makes the symmetric matrix a tridiagonal and overwrites it. Each reflection changes
-// the columns after it by a −= v wᵀ + w vᵀ. For the columns right of a panel this is done
-// once for all reflections of the panel, by matrix products (Dongarra, Sorensen and
-// Hammarling 1989).
+// reduce makes the symmetric matrix a tridiagonal and overwrites its upper triangle, the only one
+// that it reads. Each reflection changes the columns after it by a −= v wᵀ + w vᵀ. For the columns
+// right of a panel this is done once for all reflections of the panel, by matrix products
+// (Dongarra, Sorensen and Hammarling 1989).
 func reduce(n int, a []float64, work *scratch) tridiagonal {
 	t := tridiagonal{n: n, d: make([]float64, n), e: work.take(max(0, n-1)), v: work.take(n * n), tau: work.take(n), work: work}
-	w := work.take(panel * n)
+	p := pairs{work.take(2 * panel * n), work.take(2 * panel * n), work.take(2 * panel), work.take(symmetricParts * n)}
 	for first := 0; first < n; first += panel {
 		last := min(first+panel, n)
 		for k := first; k < last; k++ {
-			t.column(a, w, first, k)
+			t.column(a, p, k-first, k)
 		}
-		rest := n - last
-		v, u := t.v[first*n+last%n:], w[last%n:]
-		if rest > 0 {
-			kernel.Gemm(true, false, rest, rest, last-first, -1, v, n, u, n, 1, a[last*n+last:], n)
-			kernel.Gemm(true, false, rest, rest, last-first, -1, u, n, v, n, 1, a[last*n+last:], n)
+		for from := last; from < n; from += updateRows {
+			rows, cols := min(updateRows, n-from), n-from
+			kernel.Gemm(true, false, rows, cols, 2*(last-first), -1, p.vw[from:], n, p.wv[from:], n, 1, a[from*n+from:], n)
 		}
 	}
 	return t
 }
 
-// column finds the reflection for column k, and row k−first of w, which its effect on the
-// other columns needs (see reduce).
-func (t tridiagonal) column(a, w []float64, first, k int) {
-	n := t.n
-	col := a[k*n+k : (k+1)*n] // row k, which equals column k
-	for i := first; i < k; i++ {
-		v, u := t.v[i*n+k:(i+1)*n], w[(i-first)*n+k:(i-first+1)*n]
-		kernel.Axpy(-v[0], u, col)
-		kernel.Axpy(-u[0], v, col)
+// pairs are the vectors of a panel: v_i and w_i are rows 2i and 2i+1 of vw, and rows 2i+1 and 2i of
+// wv.
+type pairs struct {
+	vw, wv  []float64 // [2·panel,n]
+	weights []float64 // [2·panel]
+	sums    []float64 // of timesSymmetric
+}
+
+// subtract subtracts from y, which has the elements from number k on, vw times weights, in which
+// those of v_i and w_i change places.
+func (p pairs) subtract(y, weights []float64, n, k int) {
+	for i := 0; i < len(weights); i += 2 {
+		weights[i], weights[i+1] = -weights[i+1], -weights[i]
 	}
+	kernel.AddRows(y, p.vw[k:], n, weights)
+}
+
+// column finds the reflection for column k of a, and row done of the panel's pairs, which its effect
+// on the other columns needs (see reduce).
+func (t tridiagonal) column(a []float64, p pairs, done, k int) {
+	n, weights := t.n, p.weights[:2*done]
+	col := a[k*n+k : (k+1)*n] // row k, which equals column k
+	for i := range weights {
+		weights[i] = p.vw[i*n+k]
+	}
+	p.subtract(col, weights, n, k)
 	t.d[k] = col[0]
 	if k == n-1 {
 		return
 	}
-	v, u := t.v[k*n+k+1:(k+1)*n], w[(k-first)*n+k+1:(k-first+1)*n]
-	clear(w[(k-first)*n : (k-first)*n+k+1])
+	v, u := p.vw[2*done*n:(2*done+1)*n], p.vw[(2*done+1)*n:(2*done+2)*n]
+	v, u = v[k+1:], u[k+1:]
 	copy(v, col[1:])
 	t.e[k], t.tau[k] = reflect(v)
-	kernel.Parallel(kernel.Parts(len(u), len(u)*len(v), leastVector), timesVector{u, a[(k+1)*n+k+1:], n, v})
-	for i := first; i < k; i++ {
-		vi, ui := t.v[i*n+k+1:(i+1)*n], w[(i-first)*n+k+1:(i-first+1)*n]
-		c, s := kernel.Dot(ui, v), kernel.Dot(vi, v)
-		kernel.Axpy(-c, vi, u)
-		kernel.Axpy(-s, ui, u)
-	}
+	timesSymmetric(u, a[(k+1)*n+k+1:], n, v, p.sums)
+	kernel.RowDots(weights, p.vw[k+1:], n, v)
+	p.subtract(u, weights, n, k+1)
 	kernel.Scale(u, t.tau[k], u)
 	kernel.Axpy(-0.5*t.tau[k]*kernel.Dot(u, v), v, u)
+	copy(t.v[k*n+k+1:], v)
+	copy(p.wv[2*done*n+k+1:], u)
+	copy(p.wv[(2*done+1)*n+k+1:], v)
 }
 
 // reflect overwrites x by v, whose first element is 1, and returns β and τ such that
@@ -114,50 +139,54 @@ func reflect(x []float64) (beta, tau float64) {
 	return beta, (beta - alpha) / beta
 }
 
-// timesVector is the kernel.Job that computes y = M x for M [len(y), len(x)].
+// timesSymmetric sets y to the product of x and the symmetric matrix that has the upper triangle m.
+// Large ones are cut into parts of equal area, whose sums are added, whatever the number of threads.
+func timesSymmetric(y, m []float64, ld int, x, room []float64) {
+	n := len(x)
+	clear(y)
+	if n*n < leastVector {
+		kernel.AddSymmetric(0, n, n, m, ld, x, y)
+		return
+	}
+	sums := room[:symmetricParts*n]
+	clear(sums)
+	kernel.Parallel(symmetricParts, timesVector{sums, m, ld, x})
+	for part := range slices.Chunk(sums, n) {
+		kernel.Add(y, y, part)
+	}
+}
+
+// timesVector is the kernel.Job of timesSymmetric.
 type timesVector struct {
-	y, m []float64
-	ld   int
-	x    []float64
+	sums, m []float64
+	ld      int
+	x       []float64
 }
 
 // Run implements kernel.Job.
 func (t timesVector) Run(part, parts int) {
-	lo, hi := len(t.y)*part/parts, len(t.y)*(part+1)/parts
-	for i := lo; i < hi; i++ {
-		t.y[i] = kernel.Dot(t.m[i*t.ld:i*t.ld+len(t.x)], t.x)
+	n := len(t.x)
+	edge := func(part int) int { // rows of the upper triangle above which there is part/parts of it
+		return n - int(float64(n)*math.Sqrt(1-float64(part)/float64(parts)))
 	}
+	kernel.AddSymmetric(edge(part), edge(part+1), n, t.m, t.ld, t.x, t.sums[part*n:(part+1)*n])
 }
 
-// apply overwrites z [n,n] by Q z. It applies a panel of reflections at a time, as
-// H_i … H_j = I − Vᵀ T V with a triangular T (Schreiber and Van Loan 1989).
-func (t tridiagonal) apply(z []float64) {
+// apply overwrites z [n,cols] by Q z. It applies a panel of reflections at a time, as
+// H_i … H_j = I − Vᵀ T V. The upper triangular T is the inverse of the upper triangle of V Vᵀ with
+// 1/τ on its diagonal (Joffrain, Low, Quintana-Ortí, van de Geijn and Van Zee 2006).
+func (t tridiagonal) apply(z []float64, cols int) {
 	n := t.n
-	m, tm := t.work.take(panel*n), t.work.take(panel*n)
+	m, gram := t.work.take(panel*cols), t.work.take(panel*panel)
 	for first := (n - 1) / panel * panel; first >= 0; first -= panel {
 		size, rows := min(first+panel, n)-first, n-first
-		v, below := t.v[first*n+first:], z[first*n:]
-		kernel.Gemm(false, false, size, n, rows, 1, v, n, below, n, 0, m, n)
-		kernel.Gemm(false, false, size, n, size, 1, t.triangle(first, size), size, m, n, 0, tm, n)
-		kernel.Gemm(true, false, rows, n, size, -1, v, n, tm, n, 1, below, n)
-	}
-}
-
-// triangle returns the T of apply for size reflections, from number first on.
-func (t tridiagonal) triangle(first, size int) []float64 {
-	out, dots := t.work.take(size*size), t.work.take(size)
-	for i := range size {
-		tau := t.tau[first+i]
-		out[i*size+i] = tau
-		vi := t.v[(first+i)*t.n : (first+i+1)*t.n]
-		for j := range i {
-			dots[j] = -tau * kernel.Dot(t.v[(first+j)*t.n:(first+j+1)*t.n], vi)
+		v, below := t.v[first*n+first:], z[first*cols:]
+		kernel.Gemm(false, true, size, size, rows, 1, v, n, v, n, 0, gram, size)
+		for i := range size {
+			gram[i*size+i] = 1 / t.tau[first+i]
 		}
-		for r := range i {
-			for j := r; j < i; j++ {
-				out[r*size+i] += out[r*size+j] * dots[j]
-			}
-		}
+		kernel.Gemm(false, false, size, cols, rows, 1, v, n, below, cols, 0, m, cols)
+		kernel.Trsm(false, true, size, cols, gram, size, m, cols)
+		kernel.Gemm(true, false, rows, cols, size, -1, v, n, m, cols, 1, below, cols)
 	}
-	return out
 }

@@ -90,6 +90,52 @@ func TestSymmetric(t *testing.T) {
 	}
 }
 
+// A product in parts is that of the whole matrix, of which the lower triangle is not read.
+func TestTimesSymmetric(t *testing.T) {
+	for _, n := range []int{1, 5, 511, 601} {
+		if n*n >= leastVector != (n == 601) {
+			t.Fatalf("order %d is on the other side of the limit", n)
+		}
+		a := symmetricCases(n)["random"]
+		x, y, want := a[:n], make([]float64, n), make([]float64, n)
+		kernel.RowDots(want, a, n, x)
+		half := slices.Clone(a)
+		for i := range n {
+			for j := range i {
+				half[i*n+j] = math.NaN()
+			}
+		}
+		timesSymmetric(y, half, n, x, make([]float64, symmetricParts*n))
+		for i := range n {
+			if math.Abs(y[i]-want[i]) > 1e-15*float64(n*20) {
+				t.Errorf("order %d: element %d is %g, want %g", n, i, y[i], want[i])
+			}
+		}
+	}
+}
+
+// Any number of threads gives the same bits.
+func TestSymmetricThreads(t *testing.T) {
+	defer kernel.SetThreads(0)
+	const n = 601
+	a := symmetricCases(n)["gram"]
+	var want []float64
+	for _, threads := range []int{1, 2, 3} {
+		kernel.SetThreads(threads)
+		values, v, err := Symmetric(n, slices.Clone(a))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want == nil {
+			want = append(values, v...)
+			checkVectors(t, "gram 601", n, a, values, v, values[n-1], 4e-16*(n+10))
+		}
+		if !slices.Equal(append(values, v...), want) {
+			t.Errorf("%d threads give other eigenpairs than one", threads)
+		}
+	}
+}
+
 // Rows and columns of zeros are left out of the problem, and their unit vectors come
 // first, whatever rounding makes of the others.
 func TestSemidefinite(t *testing.T) {

@@ -24,6 +24,7 @@ type Axes struct {
 	Title, X, Y string
 	Diagonal    bool // a dashed line y = x
 	Zero        bool // the vertical axis begins at 0
+	Log         bool // the vertical axis of boxes is logarithmic; their values must be positive
 }
 
 // Curves draws lines. Points that are not finite are left out.
@@ -89,15 +90,18 @@ const narrowBoxes = 8
 
 // Boxes draws box plots. A box reaches from the first to the third quartile, and the line in it
 // is the median. The chart of many is wide.
-func Boxes(title, y string, groups []Group) (Chart, error) {
-	pl := newPlot(title, "", y)
-	c := Chart{Title: title, Wide: len(groups) > narrowBoxes, plot: pl}
+func Boxes(a Axes, groups []Group) (Chart, error) {
+	pl := newPlot(a.Title, a.X, a.Y)
+	c := Chart{Title: a.Title, Wide: len(groups) > narrowBoxes, plot: pl}
 	room := c.width() * 0.6 / vg.Length(max(1, len(groups)))
 	var names []string
 	for _, g := range groups {
 		box, err := plotter.NewBoxPlot(min(vg.Points(22), room), float64(len(names)), plotter.Values(g.Values))
 		if err != nil {
-			return Chart{}, fmt.Errorf("figure: %s: %s: %w", title, g.Name, err)
+			return Chart{}, fmt.Errorf("figure: %s: %s: %w", a.Title, g.Name, err)
+		}
+		if a.Log && box.Min <= 0 {
+			return Chart{}, fmt.Errorf("figure: %s: %s: expected positive values for a logarithmic axis, found %g", a.Title, g.Name, box.Min)
 		}
 		box.FillColor = blueBand
 		pl.Add(box)
@@ -105,9 +109,20 @@ func Boxes(title, y string, groups []Group) (Chart, error) {
 	}
 	pl.NominalX(names...)
 	pl.X.Tick.Label.Rotation, pl.X.Tick.Label.XAlign, pl.X.Tick.Label.YAlign = math.Pi/6, draw.XRight, draw.YTop
-	pl.Y.Min = min(pl.Y.Min, 0)
-	c.Alt = fmt.Sprintf("%s: box plots of %s for %q", title, y, names)
+	if a.Log {
+		powers(&pl.Y)
+	} else {
+		pl.Y.Min = min(pl.Y.Min, 0)
+	}
+	c.Alt = fmt.Sprintf("%s: box plots of %s for %q", a.Title, a.Y, names)
 	return c, nil
+}
+
+// powers makes an axis logarithmic, from a power of ten to a power of ten.
+func powers(a *plot.Axis) {
+	lo, hi := math.Floor(math.Log10(a.Min)), math.Ceil(math.Log10(a.Max))
+	a.Scale, a.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
+	a.Min, a.Max = math.Pow(10, lo), math.Pow(10, max(hi, lo+1))
 }
 
 // Level is a place of an axis with a sample for each of several series.

@@ -41,7 +41,7 @@ func TestCharts(t *testing.T) {
 	}
 	charts = append(charts, Curves(Axes{Title: "t", X: "x", Y: "y", Diagonal: true}, []Series{
 		{"one", []float64{0, 1, 2}, []float64{1, math.Inf(1), 2}}, {"none", nil, nil}, Histogram("h", []float64{1, 3}, 2)}))
-	box, err := Boxes("time", "seconds", []Group{{"m", []float64{1, 2, 3, 4}}, {"n", []float64{2}}})
+	box, err := Boxes(Axes{Title: "time", Y: "seconds"}, []Group{{"m", []float64{1, 2, 3, 4}}, {"n", []float64{2}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +68,7 @@ func TestCharts(t *testing.T) {
 	if h := Histogram("", []float64{1, 3}, 2); h.X[3] != 2 || h.Y[2] != 3 {
 		t.Errorf("histogram %+v", h)
 	}
-	if _, err := Boxes("t", "s", []Group{{"empty", nil}}); err == nil {
+	if _, err := Boxes(Axes{Title: "t", Y: "s"}, []Group{{"empty", nil}}); err == nil {
 		t.Error("a box of no values was drawn")
 	}
 }

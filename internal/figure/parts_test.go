@@ -125,15 +125,15 @@ func TestHistogram(t *testing.T) {
 
 // Boxes start at 0, so that lengths can be compared, and name their groups.
 func TestBoxes(t *testing.T) {
-	c, err := Boxes("time", "seconds", []Group{{"m", []float64{5, 6, 7}}, {"n", []float64{9}}})
+	c, err := Boxes(Axes{Title: "time", Y: "seconds"}, []Group{{"m", []float64{5, 6, 7}}, {"n", []float64{9}}})
 	if err != nil || c.plot.Y.Min != 0 || c.plot.Y.Max < 9 || !strings.Contains(c.Alt, `["m" "n"]`) {
 		t.Errorf("%q from %v to %v, error %v", c.Alt, c.plot.Y.Min, c.plot.Y.Max, err)
 	}
-	if c, err = Boxes("NLL", "NLL", []Group{{"m", []float64{-3, -2}}}); err != nil || c.plot.Y.Min > -3 {
+	if c, err = Boxes(Axes{Title: "NLL", Y: "NLL"}, []Group{{"m", []float64{-3, -2}}}); err != nil || c.plot.Y.Min > -3 {
 		t.Errorf("from %v, error %v", c.plot.Y.Min, err)
 	}
 	for _, v := range [][]float64{nil, {math.NaN()}, {1, math.Inf(1)}} {
-		if _, err := Boxes("t", "s", []Group{{"bad", v}}); err == nil || !strings.HasPrefix(err.Error(), "figure: t: bad: ") {
+		if _, err := Boxes(Axes{Title: "t", Y: "s"}, []Group{{"bad", v}}); err == nil || !strings.HasPrefix(err.Error(), "figure: t: bad: ") {
 			t.Errorf("%v: error %v", v, err)
 		}
 	}
@@ -161,7 +161,7 @@ func TestEscape(t *testing.T) {
 
 // A wide chart has twice the width, and numbers have two decimals at most.
 func TestSVGSize(t *testing.T) {
-	c, err := Boxes("time", "seconds", []Group{{"m", []float64{1, 2, 3.3333333}}})
+	c, err := Boxes(Axes{Title: "time", Y: "seconds"}, []Group{{"m", []float64{1, 2, 3.3333333}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -231,10 +231,27 @@ func TestFileLayout(t *testing.T) {
 	}
 }
 
+// A logarithmic axis reaches over powers of ten, also around a single value, and refuses others
+// than positive ones.
+func TestLogBoxes(t *testing.T) {
+	for want, v := range map[[2]float64][]float64{{0.01, 100}: {0.02, 50}, {1, 10}: {1}} {
+		c, err := Boxes(Axes{Title: "t", Y: "s", Log: true}, []Group{{"m", v}})
+		if err != nil || c.plot.Y.Min != want[0] || c.plot.Y.Max != want[1] {
+			t.Errorf("%v: from %v to %v, error %v", v, c.plot.Y.Min, c.plot.Y.Max, err)
+		}
+		if _, err := c.SVG(); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := Boxes(Axes{Title: "t", Log: true}, []Group{{"bad", []float64{0, 1}}}); err == nil || !strings.HasPrefix(err.Error(), "figure: t: bad: expected positive") {
+		t.Errorf("error %v", err)
+	}
+}
+
 // A chart of many boxes is wide, and boxes are not wider than their places.
 func TestManyBoxes(t *testing.T) {
 	for n, want := range map[int]bool{3: false, narrowBoxes: false, 40: true} {
-		c, err := Boxes("t", "s", slices.Repeat([]Group{{"m", []float64{1, 2}}}, n))
+		c, err := Boxes(Axes{Title: "t", Y: "s"}, slices.Repeat([]Group{{"m", []float64{1, 2}}}, n))
 		if err != nil || c.Wide != want {
 			t.Errorf("%d boxes: wide is %v, error %v", n, c.Wide, err)
 		}

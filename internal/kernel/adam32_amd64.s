@@ -4,6 +4,6 @@
 #include "flush_amd64.h"
 #include "adam_amd64.h"
 
-// func adam32AVX2(theta, m, v, grad *float32, c *AdamCoefficients[float32], n int)
-TEXT ·adam32AVX2(SB), NOSPLIT, $8-48
+// func adam32(theta, m, v, grad *float32, c *AdamCoefficients[float32], n int)
+TEXT ·adam32(SB), NOSPLIT, $8-48
 	ADAM

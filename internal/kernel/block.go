@@ -15,10 +15,12 @@ const (
 	directRows = 24
 
 	// stridedCols is the width of C up to which packing an untransposed A costs
-	// more than reading it in place, unless its rows are a multiple of setBytes
-	// apart and push each other out of the first level cache.
+	// more than reading its rows. They are read in place, or, where they are a multiple
+	// of setBytes apart and would push each other out of the first level cache, copied
+	// with rowSlack elements between them.
 	stridedCols = 512
 	setBytes    = 2048
+	rowSlack    = 16
 
 	// packSlack is the number of elements that packRows may write past the end.
 	packSlack = 16
@@ -65,17 +67,38 @@ func (g *gemm[T]) stripe(w *workspace[T], p, k, j, n int) {
 	}
 }
 
-// packA packs the m×k block of A at row i and column p. If rows can be read in place, it
-// packs only those below the last full panel. It returns the number of rows to be read in
-// place.
-func (g *gemm[T]) packA(w *workspace[T], i, m, p, k int) (direct int) {
-	if strided() && !g.transA && g.n <= stridedCols && g.lda*sizeOf[T]()%setBytes != 0 {
-		direct = m / tileRows * tileRows
+// rowsA are rows of a block of A that are not packed: count of them, ld elements apart.
+type rowsA[T Float] struct {
+	a         []T
+	ld, count int
+}
+
+// packA packs the m×k block of A at row i and column p. If rows need no packing, it packs only
+// those that are left, below the last full panel. It returns the rows that it does not pack.
+func (g *gemm[T]) packA(w *workspace[T], i, m, p, k int) (rows rowsA[T]) {
+	if strided() && !g.transA && g.n <= stridedCols {
+		if rows = (rowsA[T]{from(g.a, i*g.lda+p), g.lda, m / tileRows * tileRows}); g.lda*sizeOf[T]()%setBytes == 0 {
+			rows.apart(w, m, k)
+		}
 	}
-	if direct < m {
-		w.a = pack(w.a, g.a, !g.transA, g.lda, i+direct, m-direct, p, k, tileRows)
+	if rows.count < m {
+		w.a = pack(w.a, g.a, !g.transA, g.lda, i+rows.count, m-rows.count, p, k, tileRows)
 	}
-	return direct
+	return rows
+}
+
+// apart copies m rows of k elements, so that they are not a multiple of setBytes apart. Panels
+// are read as a whole, whatever lies behind the last row.
+func (r *rowsA[T]) apart(w *workspace[T], m, k int) {
+	ld := k + rowSlack
+	if ld*sizeOf[T]()%setBytes == 0 {
+		ld += rowSlack
+	}
+	w.a = grow(w.a, (m+tileRows-1)/tileRows*tileRows*ld)
+	for i := range m {
+		copy(w.a[i*ld:i*ld+k], r.a[i*r.ld:])
+	}
+	*r = rowsA[T]{w.a, ld, m}
 }
 
 // packB packs the k×n block of B at row p and column j. If columns can be read in place, it
@@ -93,9 +116,8 @@ func (g *gemm[T]) packB(w *workspace[T], p, k, j, n int) (direct int) {
 }
 
 // block multiplies the m×k block of A at row i and column p by the k×n block of B at row p
-// and column j. The first directA rows and the first directB columns are read in place; the
-// others are packed.
-func (g *gemm[T]) block(w *workspace[T], i, m, p, k, j, n, directA, directB int) {
+// and column j. The rows in direct and the first directB columns are not packed; the others are.
+func (g *gemm[T]) block(w *workspace[T], i, m, p, k, j, n int, direct rowsA[T], directB int) {
 	width, add := tileCols[T](), g.add || p > 0
 	for x := 0; x < n; x += width {
 		b, ldb := []T(nil), width
@@ -107,10 +129,10 @@ func (g *gemm[T]) block(w *workspace[T], i, m, p, k, j, n, directA, directB int)
 		for y := 0; y < m; y += tileRows {
 			var a []T
 			arow, astep := 1, tileRows
-			if y < directA {
-				a, arow, astep = g.a[(i+y)*g.lda+p:], g.lda, 1
+			if y < direct.count {
+				a, arow, astep = direct.a[y*direct.ld:], direct.ld, 1
 			} else {
-				a = w.a[(y-directA)*k:]
+				a = w.a[(y-direct.count)*k:]
 			}
 			tile(k, g.alpha, a, arow, astep, b, ldb, g.c[(i+y)*g.ldc+j+x:], g.ldc,
 				min(tileRows, m-y), min(width, n-x), add)

@@ -11,6 +11,9 @@ type Conv struct {
 	Out                       int
 	KernelHeight, KernelWidth int
 	Stride, Padding           int
+	// ChannelsLast says that the elements of filters lie as [Out,KernelHeight,KernelWidth,In],
+	// the order in which ConvFilter finds them.
+	ChannelsLast bool
 }
 
 // ConvRows are the numbers of images, filters and results in three stacks. A call computes
@@ -51,13 +54,25 @@ func (c Conv) largest() float64 {
 
 // String names all sizes.
 func (c Conv) String() string {
-	return fmt.Sprintf("of %d×%d×%d by %d filters %d×%d, stride %d, padding %d",
-		c.In, c.Height, c.Width, c.Out, c.KernelHeight, c.KernelWidth, c.Stride, c.Padding)
+	order := ""
+	if c.ChannelsLast {
+		order = ", channels last"
+	}
+	return fmt.Sprintf("of %d×%d×%d by %d filters %d×%d, stride %d, padding %d%s",
+		c.In, c.Height, c.Width, c.Out, c.KernelHeight, c.KernelWidth, c.Stride, c.Padding, order)
+}
+
+// element is the place of an element in the filters.
+func (c Conv) element(out, in, ky, kx int) int {
+	if c.ChannelsLast {
+		return ((out*c.KernelHeight+ky)*c.KernelWidth+kx)*c.In + in
+	}
+	return ((out*c.In+in)*c.KernelHeight+ky)*c.KernelWidth + kx
 }
 
 // ConvForward sets each result to the sum over its terms of conv(image, filter):
-// x is [X,In,Height,Width], w [W,Out,In,KernelHeight,KernelWidth] and y
-// [Y,Out,OutHeight,OutWidth]. In this function and the next two the padding is multiplied
+// x is [X,In,Height,Width], w [W,Out,In,KernelHeight,KernelWidth], unless ChannelsLast says
+// otherwise, and y [Y,Out,OutHeight,OutWidth]. In this function and the next two the padding is multiplied
 // like other pixels, as in PyTorch: 0·Inf and 0·NaN make the sum NaN.
 func ConvForward[T Float](c Conv, n ConvRows, x, w, y []T) {
 	checkConv("ConvForward", c, n, x, w, y)
@@ -71,7 +86,7 @@ func ConvForward[T Float](c Conv, n ConvRows, x, w, y []T) {
 	job.out, job.height, job.width = c.Out, c.OutHeight(), c.OutWidth()
 	job.filterSize, job.arow, job.stride = c.Out*c.taps(), c.taps(), 1
 	p := pass{view: view{c.In, c.rows(), c.columns(), share[T](c.columns())}}
-	job.add(p, func(in, ky, kx int) int { return (in*c.KernelHeight+ky)*c.KernelWidth + kx })
+	job.add(p, func(in, ky, kx int) int { return c.element(0, in, ky, kx) })
 	job.run()
 }
 
@@ -88,7 +103,7 @@ func ConvInput[T Float](c Conv, n ConvRows, y, w, x []T) {
 	job := &ws.correlation
 	job.n, job.images, job.filters, job.results = ConvRows{n.Y, n.W, n.X}, y, w, x
 	job.out, job.height, job.width = c.In, c.Height, c.Width
-	job.filterSize, job.arow, job.stride = c.Out*c.taps(), c.KernelHeight*c.KernelWidth, c.Stride
+	job.filterSize, job.arow, job.stride = c.Out*c.taps(), c.element(0, 1, 0, 0), c.Stride
 	for row := range min(c.Stride, c.Height) {
 		for column := range min(c.Stride, c.Width) {
 			inputPass(job, c, row, column)
@@ -104,8 +119,7 @@ func inputPass[T Float](job *correlation[T], c Conv, row, column int) {
 	cols, b := c.columns().transposed(column)
 	p := pass{view: view{c.Out, rows, cols, share[T](cols)}, row: row, column: column}
 	job.add(p, func(out, ky, kx int) int {
-		ky, kx = a+(rows.taps-1-ky)*c.Stride, b+(cols.taps-1-kx)*c.Stride
-		return (out*c.In*c.KernelHeight+ky)*c.KernelWidth + kx
+		return c.element(out, 0, a+(rows.taps-1-ky)*c.Stride, b+(cols.taps-1-kx)*c.Stride)
 	})
 }
 

@@ -5,9 +5,9 @@ import "testing"
 // convShapes are those of residual networks on 32×32 pictures, and of small
 // networks on 28×28 ones.
 var convShapes = []Conv{
-	{3, 32, 32, 16, 3, 3, 1, 1}, {16, 32, 32, 16, 3, 3, 1, 1}, {32, 16, 16, 32, 3, 3, 1, 1}, {64, 8, 8, 64, 3, 3, 1, 1},
-	{16, 32, 32, 32, 3, 3, 2, 1}, {32, 16, 16, 64, 3, 3, 2, 1}, {16, 32, 32, 32, 1, 1, 2, 0}, {32, 16, 16, 64, 1, 1, 2, 0},
-	{1, 28, 28, 6, 5, 5, 1, 2}, {6, 14, 14, 16, 5, 5, 1, 0},
+	{3, 32, 32, 16, 3, 3, 1, 1, false}, {16, 32, 32, 16, 3, 3, 1, 1, false}, {32, 16, 16, 32, 3, 3, 1, 1, false}, {64, 8, 8, 64, 3, 3, 1, 1, false},
+	{16, 32, 32, 32, 3, 3, 2, 1, false}, {32, 16, 16, 64, 3, 3, 2, 1, false}, {16, 32, 32, 32, 1, 1, 2, 0, false}, {32, 16, 16, 64, 1, 1, 2, 0, false},
+	{1, 28, 28, 6, 5, 5, 1, 2, false}, {6, 14, 14, 16, 5, 5, 1, 0, false},
 }
 
 // convStacks are an ordinary batch, ten results for each image with filters of

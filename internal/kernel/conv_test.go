@@ -39,8 +39,11 @@ func (c convCall[T]) products(f func(x, w, y int)) {
 								if y < 0 || y >= c.Height || x < 0 || x >= c.Width {
 									continue
 								}
-								f(((i*c.In+in)*c.Height+y)*c.Width+x,
-									(((j*c.Out+out)*c.In+in)*c.KernelHeight+ky)*c.KernelWidth+kx,
+								w := ((out*c.In+in)*c.KernelHeight+ky)*c.KernelWidth + kx
+								if c.ChannelsLast {
+									w = ((out*c.KernelHeight+ky)*c.KernelWidth+kx)*c.In + in
+								}
+								f(((i*c.In+in)*c.Height+y)*c.Width+x, j*c.Out*c.taps()+w,
 									((l*c.Out+out)*c.OutHeight()+oy)*c.OutWidth()+ox)
 							}
 						}
@@ -120,7 +123,7 @@ func testConv[T Float](t *testing.T) {
 		draw := func(label string, lo, hi int) int { return rapid.IntRange(lo, hi).Draw(t, label) }
 		side := rapid.OneOf(rapid.IntRange(1, 12), rapid.SampledFrom([]int{16, 17, 32, 33}))
 		c := Conv{draw("in", 1, 17), draw("height", 1, 8), side.Draw(t, "width"), draw("out", 1, 17),
-			draw("kernelHeight", 1, 5), draw("kernelWidth", 1, 5), draw("stride", 1, 3), draw("padding", 0, 2)}
+			draw("kernelHeight", 1, 5), draw("kernelWidth", 1, 5), draw("stride", 1, 3), draw("padding", 0, 2), rapid.Bool().Draw(t, "channelsLast")}
 		if c.Check() != nil {
 			t.Skip()
 		}
@@ -139,17 +142,17 @@ func testConvLarge[T Float](t *testing.T) {
 		c Conv
 		n ConvRows
 	}{
-		{Conv{33, 8, 8, 9, 3, 3, 1, 1}, ConvRows{2, 1, 2}},
-		{Conv{4, 5, 96, 3, 3, 3, 1, 1}, ConvRows{1, 2, 2}},
-		{Conv{2, 6, 131, 3, 2, 3, 2, 1}, ConvRows{2, 2, 2}},
-		{Conv{1 + unfoldBytes/(4*3*29*33), 33, 29, 1, 3, 3, 1, 1}, ConvRows{1, 1, 1}},
-		{Conv{1, 33, 29, 1 + unfoldBytes/(4*3*29*33), 3, 3, 1, 1}, ConvRows{1, 1, 1}},
-		{Conv{1 + unfoldBytes/(4*3*15*2*16), 33, 29, 1, 3, 3, 2, 1}, ConvRows{1, 1, 1}},
-		{Conv{2, 4, 4, 3, 3, 3, 1, 1}, ConvRows{37, 1, 37}},
-		{Conv{1, 3, 2, 2, 1, 1, 2, 3}, ConvRows{2, 1, 2}},
-		{Conv{1, 3, 2, 2, 1, 2, 5, 4}, ConvRows{1, 1, 1}},
-		{Conv{3, 9, 9, 2, 2, 2, 4, 0}, ConvRows{2, 1, 2}},
-		{Conv{1, 2, 3, 1, 2, 2, 1 << 20, 0}, ConvRows{1, 1, 1}},
+		{Conv{33, 8, 8, 9, 3, 3, 1, 1, false}, ConvRows{2, 1, 2}},
+		{Conv{4, 5, 96, 3, 3, 3, 1, 1, false}, ConvRows{1, 2, 2}},
+		{Conv{2, 6, 131, 3, 2, 3, 2, 1, false}, ConvRows{2, 2, 2}},
+		{Conv{1 + unfoldBytes/(4*3*29*33), 33, 29, 1, 3, 3, 1, 1, false}, ConvRows{1, 1, 1}},
+		{Conv{1, 33, 29, 1 + unfoldBytes/(4*3*29*33), 3, 3, 1, 1, false}, ConvRows{1, 1, 1}},
+		{Conv{1 + unfoldBytes/(4*3*15*2*16), 33, 29, 1, 3, 3, 2, 1, false}, ConvRows{1, 1, 1}},
+		{Conv{2, 4, 4, 3, 3, 3, 1, 1, false}, ConvRows{37, 1, 37}},
+		{Conv{1, 3, 2, 2, 1, 1, 2, 3, false}, ConvRows{2, 1, 2}},
+		{Conv{1, 3, 2, 2, 1, 2, 5, 4, false}, ConvRows{1, 1, 1}},
+		{Conv{3, 9, 9, 2, 2, 2, 4, 0, false}, ConvRows{2, 1, 2}},
+		{Conv{1, 2, 3, 1, 2, 2, 1 << 20, 0, false}, ConvRows{1, 1, 1}},
 	} {
 		newConv[T](source(1), s.c, s.n).check(t)
 	}
@@ -163,7 +166,7 @@ func FuzzConv(f *testing.F) {
 			t.Skip()
 		}
 		size := func(i, most int) int { return int(b[i]) % most }
-		c := Conv{size(0, 20), size(1, 40), size(2, 40), size(3, 20), size(4, 8), size(5, 8), size(6, 6), size(7, 6)}
+		c := Conv{size(0, 20), size(1, 40), size(2, 40), size(3, 20), size(4, 8), size(5, 8), size(6, 6), size(7, 6), seed%2 == 1}
 		if c.Check() != nil {
 			t.Skip()
 		}
@@ -174,7 +177,8 @@ func FuzzConv(f *testing.F) {
 }
 
 // convSpecial are shapes that take the different ways through the code.
-var convSpecial = []Conv{{3, 6, 7, 5, 3, 3, 1, 1}, {4, 5, 16, 3, 3, 3, 1, 1}, {3, 7, 6, 4, 3, 3, 2, 1}, {2, 6, 6, 3, 2, 2, 3, 1}, {17, 4, 4, 3, 3, 3, 1, 2}}
+var convSpecial = []Conv{{3, 6, 7, 5, 3, 3, 1, 1, false}, {4, 5, 16, 3, 3, 3, 1, 1, false}, {3, 7, 6, 4, 3, 3, 2, 1, false}, {2, 6, 6, 3, 2, 2, 3, 1, false}, {17, 4, 4, 3, 3, 3, 1, 2, false},
+	{3, 6, 7, 5, 3, 3, 1, 1, true}, {17, 4, 4, 3, 3, 3, 2, 1, true}}
 
 func TestConvNaN(t *testing.T) { bothTypes(t, testConvNaN[float32], testConvNaN[float64]) }
 
@@ -234,7 +238,7 @@ func TestConvThreadsAgree(t *testing.T) {
 func testConvThreadsAgree[T Float](t *testing.T) {
 	defer SetThreads(0)
 	for _, n := range []ConvRows{{40, 1, 40}, {2, 20, 20}, {20, 20, 1}, {1, 1, 1}} {
-		for _, c := range []Conv{{16, 16, 16, 16, 3, 3, 1, 1}, {8, 16, 16, 16, 3, 3, 2, 1}} {
+		for _, c := range []Conv{{16, 16, 16, 16, 3, 3, 1, 1, false}, {8, 16, 16, 16, 3, 3, 2, 1, false}, {16, 16, 16, 16, 3, 3, 1, 1, true}} {
 			for _, r := range newConv[T](source(6), c, n).results() {
 				checkThreads(t, name(r.what, " ", c, " ", n), r.out, func(m matrix[T]) { r.run(m.s()) })
 			}
@@ -244,7 +248,7 @@ func testConvThreadsAgree[T Float](t *testing.T) {
 
 func TestConvAllocatesNothing(t *testing.T) {
 	for _, n := range []ConvRows{{9, 1, 9}, {2, 4, 4}} {
-		for _, c := range []Conv{{3, 8, 8, 4, 3, 3, 1, 1}, {8, 8, 8, 4, 3, 3, 2, 1}} {
+		for _, c := range []Conv{{3, 8, 8, 4, 3, 3, 1, 1, false}, {8, 8, 8, 4, 3, 3, 2, 1, false}} {
 			for _, r := range newConv[float32](source(7), c, n).results() {
 				if a := testing.AllocsPerRun(5, func() { r.run(r.out.s()) }); a != 0 {
 					t.Errorf("%s %v %v allocates %v times", r.what, c, n, a)
@@ -255,7 +259,7 @@ func TestConvAllocatesNothing(t *testing.T) {
 }
 
 func TestConvCheck(t *testing.T) {
-	good := Conv{2, 3, 4, 5, 3, 2, 1, 0}
+	good := Conv{2, 3, 4, 5, 3, 2, 1, 0, false}
 	for _, bad := range []func(c *Conv){
 		func(c *Conv) { c.In = 0 }, func(c *Conv) { c.Height = 0 }, func(c *Conv) { c.Width = -1 },
 		func(c *Conv) { c.Out = 0 }, func(c *Conv) { c.KernelHeight = 0 }, func(c *Conv) { c.KernelWidth = 0 },
@@ -278,7 +282,7 @@ func TestConvCheck(t *testing.T) {
 }
 
 func TestConvRejectsWrongStacks(t *testing.T) {
-	c := Conv{1, 2, 2, 1, 1, 1, 1, 0}
+	c := Conv{1, 2, 2, 1, 1, 1, 1, 0, false}
 	call := func(n ConvRows, x, w, y int) func() {
 		return func() {
 			ConvForward(c, n, make([]float64, x), make([]float64, w), make([]float64, y))

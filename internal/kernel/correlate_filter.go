@@ -106,6 +106,10 @@ func (f *filterSums[T]) Run(part, parts int) {
 			image = f.group(w, unit, image, f.sums[unit*size:])
 			continue
 		}
+		if f.ChannelsLast && !f.merged {
+			image = f.group(w, unit, image, f.w[unit*size:(unit+1)*size])
+			continue
+		}
 		w.x = grow(w.x, size)
 		image = f.group(w, unit, image, w.x)
 		f.store(unit, w.x)
@@ -188,6 +192,8 @@ func (f *filterSums[T]) store(i int, sum []T) {
 		switch {
 		case f.merged:
 			f.storeMerged(sum[o*size:], w[o*size:])
+		case f.ChannelsLast:
+			copy(w[o*size:(o+1)*size], sum[o*size:])
 		case len(w)-(o+1)*size >= 3:
 			transposeOver(w[o*size:], taps, sum[o*size:], f.In, taps, f.In)
 		default:
@@ -209,9 +215,8 @@ func transposeOver[T Float](dst []T, ldd int, src []T, lds, rows, cols int) {
 func (f *filterSums[T]) storeMerged(sum, w []T) {
 	for kx := range f.KernelWidth {
 		for ky := range f.KernelHeight {
-			at := ky*f.KernelWidth + kx
 			for in, v := range sum[:f.In] {
-				w[in*f.KernelHeight*f.KernelWidth+at] = v
+				w[f.element(0, in, ky, kx)] = v
 			}
 			sum = sum[f.In:]
 		}

@@ -4,16 +4,15 @@ package kernel
 
 import "golang.org/x/sys/cpu"
 
-// level is a set of processor instructions that the assembly uses.
-type level int
-
 const (
-	none   level = iota
-	avx2         // AVX2, FMA, BMI2
-	avx512       // also AVX-512 F, DQ, BW, VL
+	avx2   = none + 1 // AVX2, FMA, BMI2
+	avx512 = none + 2 // also AVX-512 F, DQ, BW, VL
 )
 
-// simd is the level in use.
+var levels = [...]string{"none", "AVX2", "AVX-512"}
+
+// simd is the level in use. The environment variable GODEBUG=cpu.avx512f=off, or
+// cpu.avx2=off, lowers it.
 var simd = detect()
 
 func detect() level {
@@ -26,7 +25,3 @@ func detect() level {
 	}
 	return avx2
 }
-
-// Assembly names the processor instructions that the assembly in use has: "AVX2" or
-// "AVX-512"; "none" where the plain Go loops compute everything.
-func Assembly() string { return [...]string{"none", "AVX2", "AVX-512"}[simd] }

@@ -6,11 +6,14 @@
 // from one row to the next and at least the number of columns. A slice that is too short
 // for the stated shape is a programming error, and the function panics.
 //
-// On amd64 with AVX2 and FMA, or with AVX-512, the inner loops are assembly, chosen at run
-// time. Elsewhere, and under the build tag noasm, they are plain Go. Results do not depend
-// on the number of threads, but their last digits differ between processors. Products,
-// convolutions and steps of Adam may treat subnormal numbers as zero. No function allocates
-// once its buffers exist.
+// On amd64 with AVX2 and FMA, or with AVX-512, and on arm64 with NEON, the inner loops are
+// assembly, chosen at run time. Elsewhere, and under the build tag noasm, they are plain Go.
+// GODEBUG=cpu.avx512f=off in the environment makes a processor with AVX-512 do as one without.
+// The loops for NEON are tested in an emulator; their speed has not been measured.
+//
+// Results do not depend on the number of threads, but their last digits differ between
+// processors. Products, convolutions and steps of Adam may treat subnormal numbers as zero. No
+// function allocates once its buffers exist.
 package kernel
 
 // Float is the constraint of every generic function of this project.

@@ -91,6 +91,19 @@ func testGemmLarge[T Float](t *testing.T) {
 	}
 }
 
+// Rows of A and of B may overlap.
+func TestGemmOverlap(t *testing.T) { bothTypes(t, testGemmOverlap[float32], testGemmOverlap[float64]) }
+
+func testGemmOverlap[T Float](t *testing.T) {
+	for _, s := range [][3]int{{3, 15, 50}, {64, 320, 90}, {1, 9, 20}, {9, 1, 20}, {1, 1, 5}, {30, 600, 700}} {
+		for combo := range 4 {
+			p := newProduct[T](source(4), combo&1 != 0, combo&2 != 0, s[0], s[1], s[2], 1.5, -1, 0)
+			p.a.ld, p.b.ld = (p.a.ld+1)/2, (p.b.ld+4)/5
+			p.check(t)
+		}
+	}
+}
+
 func TestGemmNaNAndInf(t *testing.T) { bothTypes(t, testGemmNaN[float32], testGemmNaN[float64]) }
 
 // testGemmNaN puts NaN and Inf beside zeros, where skipping would hide them.

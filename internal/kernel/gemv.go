@@ -58,6 +58,73 @@ func (g *gemm[T]) store(i int, v T) {
 	g.c[i] = v
 }
 
+// RowDots sets dst to M·x for M [len(dst),len(x)].
+func RowDots[T Float](dst, m []T, ldm int, x []T) {
+	checkMatrix("RowDots", "M", m, len(dst), len(x), ldm)
+	i := 0
+	for ; i+4 <= len(dst); i += 4 {
+		dots(x, m[i*ldm:], ldm, (*[4]T)(dst[i:]))
+	}
+	for ; i < len(dst); i++ {
+		dst[i] = Dot(m[i*ldm:][:len(x)], x)
+	}
+}
+
+// AddRows computes y += Mᵀ·x for M [len(x),len(y)].
+func AddRows[T Float](y, m []T, ldm int, x []T) {
+	checkMatrix("AddRows", "M", m, len(x), len(y), ldm)
+	axpyRows(y, m, ldm, x)
+}
+
+// AddSymmetric computes y += S·x, where S [n,n] is symmetric. Its rows lo to hi−1, from the diagonal
+// on, are those of A, and it is 0 elsewhere, but for the columns that equal these rows. The sum over
+// ranges that cover all rows is a product with the symmetric matrix whose upper triangle is that of
+// A. The lower triangle of A is not read.
+func AddSymmetric[T Float](lo, hi, n int, a []T, lda int, x, y []T) {
+	checkMatrix("AddSymmetric", "A", a, n, n, lda)
+	checkLength(n, len(x))
+	checkLength(n, len(y))
+	for ; lo+4 < min(hi+1, n); lo += 4 {
+		var sums [4]T
+		symmetricBlock(a[lo*lda+lo:], lda, x[lo:], y[lo:])
+		rows, right := a[lo*lda+lo+4:], y[lo+4:n]
+		if fastSymv4(x[lo+4:n], right, rows, lda, x[lo:lo+4], &sums) {
+			for i, v := range sums {
+				y[lo+i] += v
+			}
+			continue
+		}
+		for i := lo; i < lo+4; i++ {
+			row := a[i*lda+lo+4:][:len(right)]
+			y[i] += Dot(row, x[lo+4:n])
+			Axpy(x[i], row, right)
+		}
+	}
+	for ; lo < hi; lo++ {
+		symmetricRow(lo, a[lo*lda:][:n], x, y)
+	}
+}
+
+// symmetricBlock adds the terms of the block of four rows on the diagonal.
+func symmetricBlock[T Float](a []T, lda int, x, y []T) {
+	r0, r1, r2, d := a[:4], a[lda+1:lda+4], a[2*lda+2:2*lda+4], a[3*lda+3]
+	x0, x1, x2, x3 := x[0], x[1], x[2], x[3]
+	y[0] += (r0[0]*x0 + r0[1]*x1) + (r0[2]*x2 + r0[3]*x3)
+	y[1] += (r0[1]*x0 + r1[0]*x1) + (r1[1]*x2 + r1[2]*x3)
+	y[2] += (r0[2]*x0 + r1[1]*x1) + (r2[0]*x2 + r2[1]*x3)
+	y[3] += (r0[3]*x0 + r1[2]*x1) + (r2[1]*x2 + d*x3)
+}
+
+// symmetricRow adds the terms of row i from the diagonal on, and of the column that equals it.
+func symmetricRow[T Float](i int, row, x, y []T) {
+	sum := row[i] * x[i]
+	for j := i + 1; j < len(row); j++ {
+		sum += row[j] * x[j]
+		y[j] += row[j] * x[i]
+	}
+	y[i] += sum
+}
+
 // axpyRows computes y += Mᵀ·x, four rows of M at a time.
 func axpyRows[T Float](y, m []T, ldm int, x []T) {
 	p := 0

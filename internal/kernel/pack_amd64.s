@@ -87,10 +87,10 @@ two:
 	VZEROUPPER
 	RET
 
-// func packCols32AVX2(dst *float32, width int, r0, r1, r2, r3 *float32, k int)
+// func packCols32(dst *float32, width int, r0, r1, r2, r3 *float32, k int)
 //
 // Interleaves four rows of k elements: element p of row i goes to dst[p*width+i].
-TEXT ·packCols32AVX2(SB), NOSPLIT, $0-56
+TEXT ·packCols32(SB), NOSPLIT, $0-56
 	MOVQ dst+0(FP), DI
 	MOVQ width+8(FP), R8
 	MOVQ r0+16(FP), R10
@@ -158,10 +158,10 @@ done:
 	VZEROUPPER
 	RET
 
-// func packCols64AVX2(dst *float64, width int, r0, r1, r2, r3 *float64, k int)
+// func packCols64(dst *float64, width int, r0, r1, r2, r3 *float64, k int)
 //
 // Interleaves four rows of k elements: element p of row i goes to dst[p*width+i].
-TEXT ·packCols64AVX2(SB), NOSPLIT, $0-56
+TEXT ·packCols64(SB), NOSPLIT, $0-56
 	MOVQ dst+0(FP), DI
 	MOVQ width+8(FP), R8
 	MOVQ r0+16(FP), R10

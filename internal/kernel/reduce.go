@@ -48,3 +48,19 @@ func Sum[T Float](x []T) T {
 	}
 	return (s[0] + s[1]) + (s[2] + s[3])
 }
+
+// Poles returns Σ z_i t_i and Σ t_i² for t_i = z_i/(p_i − x): the sums of the secular equation of an
+// eigenvalue problem.
+func Poles(z, p []float64, x float64) (sum, squares float64) {
+	checkLength(len(z), len(p))
+	i := 0
+	if s, q, ok := fastPoles(z, p, x); ok {
+		sum, squares, i = s, q, len(z)&^3
+	}
+	for ; i < len(z); i++ {
+		t := z[i] / (p[i] - x)
+		sum += z[i] * t
+		squares += t * t
+	}
+	return sum, squares
+}

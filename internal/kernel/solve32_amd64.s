@@ -3,6 +3,6 @@
 #include "names32_amd64.h"
 #include "solve_amd64.h"
 
-// func solve32AVX2(l, b *float32, ldb, n int)
-TEXT ·solve32AVX2(SB), NOSPLIT, $0-32
+// func solve32(l, b *float32, ldb, n int)
+TEXT ·solve32(SB), NOSPLIT, $0-32
 	SOLVE8

@@ -19,6 +19,17 @@ func testSyrk[T Float](t *testing.T) {
 	})
 }
 
+// Small matrices are computed by inner products, four at a time.
+func TestSyrkSmall(t *testing.T) { bothTypes(t, testSyrkSmall[float32], testSyrkSmall[float64]) }
+
+func testSyrkSmall[T Float](t *testing.T) {
+	for n := 1; n <= smallSyrk; n++ {
+		for k := 1; k < 20; k++ {
+			checkSyrk[T](t, source(1), false, n, k, T(k%2), 1)
+		}
+	}
+}
+
 func checkSyrk[T Float](t tester, r *rand.Rand, trans bool, n, k int, beta T, pad int) {
 	rows, cols := shape(trans, n, k)
 	a := newMatrix[T](r, rows, cols, pad)

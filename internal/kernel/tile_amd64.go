@@ -23,17 +23,6 @@ func tile64AVX2(k int, alpha float64, a *float64, arow, astep int, b *float64, l
 //go:noescape
 func packRowsAVX2(dst, src unsafe.Pointer, ld, k, width, height int)
 
-//go:noescape
-func packCols32AVX2(dst *float32, width int, r0, r1, r2, r3 *float32, k int)
-
-//go:noescape
-func packCols64AVX2(dst *float64, width int, r0, r1, r2, r3 *float64, k int)
-
-// f32 and f64 convert the address of an element to its concrete type, which the caller
-// knows from sizeOf.
-func f32[T Float](x *T) *float32 { return (*float32)(unsafe.Pointer(x)) }
-func f64[T Float](x *T) *float64 { return (*float64)(unsafe.Pointer(x)) }
-
 // strided reports whether tile takes panels that are not packed.
 func strided() bool { return simd != none }
 
@@ -78,29 +67,4 @@ func packRows[T Float](dst, src []T, ld, k, width, height int) {
 	}
 	size := sizeOf[T]()
 	packRowsAVX2(unsafe.Pointer(&dst[0]), unsafe.Pointer(&src[0]), ld*size, k, width*size, height*size)
-}
-
-// packCols interleaves four rows at a time. If fewer than four are left, it repeats the
-// last one; the results for the repeated rows are never stored.
-func packCols[T Float](dst, src []T, ld, k, width, height int) {
-	if simd == none {
-		packColsGo(dst, src, ld, k, width, height)
-		return
-	}
-	row := func(i int) []T { return src[min(i, height-1)*ld:] }
-	for i := 0; i < height; i += 4 {
-		interleave(dst[i:], width, row(i), row(i+1), row(i+2), row(i+3), k)
-	}
-}
-
-// interleave is interleaveGo on the best instructions of this processor.
-func interleave[T Float](dst []T, width int, r0, r1, r2, r3 []T, k int) {
-	switch {
-	case simd == none:
-		interleaveGo(dst, width, r0, r1, r2, r3, k)
-	case sizeOf[T]() == 4:
-		packCols32AVX2(f32(&dst[0]), width, f32(&r0[0]), f32(&r1[0]), f32(&r2[0]), f32(&r3[0]), k)
-	default:
-		packCols64AVX2(f64(&dst[0]), width, f64(&r0[0]), f64(&r1[0]), f64(&r2[0]), f64(&r3[0]), k)
-	}
 }

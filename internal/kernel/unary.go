@@ -22,7 +22,7 @@ const (
 
 // definitions are the functions that the plain loops call.
 var definitions = [...]func(float64) float64{
-	tanhOf: math.Tanh, expOf: math.Exp, logOf: log, softplusOf: softplus, sigmoidOf: sigmoid,
+	tanhOf: math.Tanh, expOf: exp, logOf: log, softplusOf: softplus, sigmoidOf: sigmoid,
 	erfOf: math.Erf, sinOf: math.Sin, cosOf: math.Cos,
 }
 
@@ -37,6 +37,15 @@ func elementwise[T Float](fn elementary, dst, src []T) {
 	for i, x := range src {
 		dst[i] = T(f(float64(x)))
 	}
+}
+
+// exp is math.Exp, except just below the largest argument, from which on math.Exp is infinite
+// too early on some processors.
+func exp(x float64) float64 {
+	if x > 709 {
+		return math.Exp(x-1) * math.E
+	}
+	return math.Exp(x)
 }
 
 // log is math.Log, except for denormal numbers, for which math.Log is wrong on some

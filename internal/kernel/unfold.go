@@ -138,6 +138,10 @@ func fillRegionGo[T Float](v view, r region, image, u []T, size int) {
 				continue
 			}
 			src := image[(ch*v.rows.pixels+r.row+(i-r.top)*v.rows.stride)*v.cols.pixels:][:v.cols.pixels]
+			if v.cols.stride == 1 && lo < hi {
+				copy(row[lo:hi], src[lo+r.tap-v.cols.padding:])
+				continue
+			}
 			for p := lo; p < hi; p++ {
 				row[p] = src[p*v.cols.stride+r.tap-v.cols.padding]
 			}

@@ -3,16 +3,16 @@
 #include "names32_amd64.h"
 #include "vector_amd64.h"
 
-// func arithmetic32AVX2(op int, dst, a, b, c *float32, n int)
-TEXT ·arithmetic32AVX2(SB), NOSPLIT, $0-48
+// func arithmetic32(op int, dst, a, b, c *float32, n int)
+TEXT ·arithmetic32(SB), NOSPLIT, $0-48
 	ARITHMETIC
 
-// func mulAdd32AVX2(dst, a, b, c *float32, n int)
-TEXT ·mulAdd32AVX2(SB), NOSPLIT, $0-40
+// func mulAdd32(dst, a, b, c *float32, n int)
+TEXT ·mulAdd32(SB), NOSPLIT, $0-40
 	MULADD
 
-// func dot32AVX2(x, y *float32, n int) float32
-TEXT ·dot32AVX2(SB), NOSPLIT, $0-28
+// func dot32(x, y *float32, n int) float32
+TEXT ·dot32(SB), NOSPLIT, $0-28
 	MOVQ x+0(FP), SI
 	MOVQ y+8(FP), DX
 	MOVQ n+16(FP), CX
@@ -25,8 +25,8 @@ TEXT ·dot32AVX2(SB), NOSPLIT, $0-28
 	VZEROUPPER
 	RET
 
-// func sum32AVX2(x *float32, n int) float32
-TEXT ·sum32AVX2(SB), NOSPLIT, $0-20
+// func sum32(x *float32, n int) float32
+TEXT ·sum32(SB), NOSPLIT, $0-20
 	MOVQ x+0(FP), SI
 	MOVQ n+8(FP), CX
 	SUM
@@ -38,13 +38,25 @@ TEXT ·sum32AVX2(SB), NOSPLIT, $0-20
 	VZEROUPPER
 	RET
 
-// func axpyRows32AVX2(y, m *float32, ldm int, x *float32, n int)
-TEXT ·axpyRows32AVX2(SB), NOSPLIT, $0-40
+// func axpyRows32(y, m *float32, ldm int, x *float32, n int)
+TEXT ·axpyRows32(SB), NOSPLIT, $0-40
 	AXPY4
 
-// func dots32AVX2(x, y *float32, ldy, n int, sums *float32)
-TEXT ·dots32AVX2(SB), NOSPLIT, $0-40
+// func dots32(x, y *float32, ldy, n int, sums *float32)
+TEXT ·dots32(SB), NOSPLIT, $0-40
 	DOTS4
+	VHADDPS      Y1, Y0, Y0
+	VHADDPS      Y3, Y2, Y2
+	VHADDPS      Y2, Y0, Y0
+	VEXTRACTF128 $1, Y0, X1
+	VADDPS       X1, X0, X0
+	VMOVUPS      X0, (DI)
+	VZEROUPPER
+	RET
+
+// func symv32AVX2(x, y, m *float32, ldm int, c *float32, n int, sums *float32)
+TEXT ·symv32AVX2(SB), NOSPLIT, $0-56
+	SYMV4
 	VHADDPS      Y1, Y0, Y0
 	VHADDPS      Y3, Y2, Y2
 	VHADDPS      Y2, Y0, Y0

@@ -278,3 +278,58 @@ tail:                           \
 	MASKMOV Y0, Y15, (DI)       \
 	VZEROUPPER                  \
 	RET
+
+// SYMV4 sums the products of x (SI) with four rows (DX, R8 bytes apart), n elements each, in Y0 to
+// Y3, and adds the rows times the numbers at BX to y (R10).
+#define SYMV4 \
+	MOVQ  x+0(FP), SI            \
+	MOVQ  y+8(FP), R10           \
+	MOVQ  m+16(FP), DX           \
+	MOVQ  ldm+24(FP), R8         \
+	MOVQ  c+32(FP), BX           \
+	MOVQ  n+40(FP), CX           \
+	MOVQ  sums+48(FP), DI        \
+	SHLQ  $SHIFT, R8             \
+	LEAQ  (R8)(R8*2), R9         \
+	BCAST (BX), Y8               \
+	BCAST (1<<SHIFT)(BX), Y9     \
+	BCAST (2<<SHIFT)(BX), Y10    \
+	BCAST (3<<SHIFT)(BX), Y11    \
+	CLEAR4(Y0, Y1, Y2, Y3)       \
+	SUBQ  $LANES, CX             \
+	JLT   tail                   \
+loop:                            \
+	MOV    (SI), Y12             \
+	MOV    (R10), Y13            \
+	MOV    (DX), Y4              \
+	MOV    (DX)(R8*1), Y5        \
+	MOV    (DX)(R8*2), Y6        \
+	MOV    (DX)(R9*1), Y7        \
+	BOTH4                        \
+	MOV    Y13, (R10)            \
+	ADDQ   $32, SI               \
+	ADDQ   $32, R10              \
+	ADDQ   $32, DX               \
+	SUBQ   $LANES, CX            \
+	JGE    loop                  \
+tail:                            \
+	TAILMASK(Y15)                \
+	MASKMOV (SI), Y15, Y12       \
+	MASKMOV (R10), Y15, Y13      \
+	MASKMOV (DX), Y15, Y4        \
+	MASKMOV (DX)(R8*1), Y15, Y5  \
+	MASKMOV (DX)(R8*2), Y15, Y6  \
+	MASKMOV (DX)(R9*1), Y15, Y7  \
+	BOTH4                        \
+	MASKMOV Y13, Y15, (R10)
+
+// BOTH4 is one step of SYMV4: x is Y12, y is Y13, and the rows are Y4 to Y7.
+#define BOTH4 \
+	FMA231 Y4, Y12, Y0  \
+	FMA231 Y4, Y8, Y13  \
+	FMA231 Y5, Y12, Y1  \
+	FMA231 Y5, Y9, Y13  \
+	FMA231 Y6, Y12, Y2  \
+	FMA231 Y6, Y10, Y13 \
+	FMA231 Y7, Y12, Y3  \
+	FMA231 Y7, Y11, Y13

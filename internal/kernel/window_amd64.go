@@ -2,9 +2,9 @@
 
 package kernel
 
-// The assembly computes up to 8 rows of three AVX-512 vectors (window…AVX512) or up to
-// 4 rows of three AVX2 vectors (window…AVX2). It adds them to C if add is 1 and writes them
-// if add is 0.
+// The assembly computes up to 8 rows of up to three AVX-512 vectors (window…AVX512) or up to
+// 4 rows of up to three AVX2 vectors (window…AVX2). It adds them to C if add is 1 and writes
+// them if add is 0.
 
 //go:noescape
 func window32AVX512(count int, steps *step, a *float32, arow int, b0, b1, b2, c *float32, ldc, rows, cols, add int)
@@ -36,22 +36,25 @@ func window[T Float](steps []step, a []T, arow int, b []T, at [3]int, c []T, ldc
 	}
 }
 
-// windowAVX2 computes a window by up to four calls, each of half the height and width.
+// windowAVX2 computes a window by up to four calls, each of half the height and about half the
+// width.
 func windowAVX2[T Float](steps []step, a []T, arow int, b []T, at [3]int, c []T, ldc, rows, cols, add int) {
 	const h = windowRows / 2
 	v := windowCols[T]() / 6
 	// The three AVX-512 vectors are six AVX2 vectors, which begin here.
 	halves := [6]int{at[0], at[0] + v, at[1], at[1] + v, at[2], at[2] + v}
-	for j := 0; 3*v*j < cols; j++ {
-		b0, b1, b2 := &b[halves[3*j]], &b[halves[3*j+1]], &b[halves[3*j+2]]
+	for j := 0; j < cols; {
+		q, at := windowWidth(cols-j, v), j/v
+		b0, b1, b2 := &b[halves[at]], &b[halves[min(at+1, 5)]], &b[halves[min(at+2, 5)]]
 		for i := 0; i < rows; i += h {
-			n, r, q := len(steps), min(h, rows-i), min(3*v, cols-3*v*j)
-			x, y := &a[i*arow], &c[i*ldc+3*v*j]
+			n, r := len(steps), min(h, rows-i)
+			x, y := &a[i*arow], &c[i*ldc+j]
 			if sizeOf[T]() == 4 {
 				window32AVX2(n, &steps[0], f32(x), arow, f32(b0), f32(b1), f32(b2), f32(y), ldc, r, q, add)
 			} else {
 				window64AVX2(n, &steps[0], f64(x), arow, f64(b0), f64(b1), f64(b2), f64(y), ldc, r, q, add)
 			}
 		}
+		j += q
 	}
 }

@@ -228,7 +228,7 @@ done:                             \
 	VZEROUPPER                    \
 	RET
 
-// AVX2: up to 4 rows of three vectors. Row r is summed in Y(3r) to Y(3r+2). Y12
+// AVX2: up to 4 rows of up to three vectors. Row r is summed in Y(3r) to Y(3r+2). Y12
 // to Y14 hold B, Y15 an element of A.
 
 #define FMAY3(a, x, y, z) \
@@ -237,21 +237,41 @@ done:                             \
 	FMA231 Y13, Y15, y \
 	FMA231 Y14, Y15, z
 
-#define FOUR1 FMAY3((AX), Y0, Y1, Y2)
-#define FOUR2 FOUR1 FMAY3((AX)(R13*1), Y3, Y4, Y5)
-#define FOUR3 FOUR2 FMAY3((AX)(R13*2), Y6, Y7, Y8)
-#define FOUR4 FOUR3 FMAY3((AX)(R14*1), Y9, Y10, Y11)
+#define FMAY2(a, x, y, z) \
+	BCAST  a, Y15      \
+	FMA231 Y12, Y15, x \
+	FMA231 Y13, Y15, y
 
-#define LOOPY(label, rows) \
-label:                      \
-	FINDSTEP                \
-	MOV  (DI)(R12*SIZE), Y12   \
-	MOV  (DX)(R12*SIZE), Y13 \
-	MOV  (R9)(R12*SIZE), Y14 \
-	rows                    \
-	DECQ CX                 \
-	JNZ  label              \
+#define FMAY1(a, x, y, z) \
+	BCAST  a, Y15      \
+	FMA231 Y12, Y15, x
+
+#define FOUR1(FMA) FMA((AX), Y0, Y1, Y2)
+#define FOUR2(FMA) FOUR1(FMA) FMA((AX)(R13*1), Y3, Y4, Y5)
+#define FOUR3(FMA) FOUR2(FMA) FMA((AX)(R13*2), Y6, Y7, Y8)
+#define FOUR4(FMA) FOUR3(FMA) FMA((AX)(R14*1), Y9, Y10, Y11)
+
+#define LOADY1 MOV (DI)(R12*SIZE), Y12
+#define LOADY2 LOADY1 \
+	MOV (DX)(R12*SIZE), Y13
+#define LOADY3 LOADY2 \
+	MOV (R9)(R12*SIZE), Y14
+
+#define LOOPY(label, load, rows) \
+label:       \
+	FINDSTEP \
+	load     \
+	rows     \
+	DECQ CX  \
+	JNZ  label \
 	JMP  store
+
+#define LOOPSY(row1, row2, row3, row4, load, FMA) \
+	DISPATCH(row1, row2, row3, row4) \
+	LOOPY(row4, load, FOUR4(FMA)) \
+	LOOPY(row3, load, FOUR3(FMA)) \
+	LOOPY(row2, load, FOUR2(FMA)) \
+	LOOPY(row1, load, FOUR1(FMA))
 
 #define ZEROY3(x, y, z) \
 	VPXOR x, x, x \
@@ -302,11 +322,15 @@ label:                      \
 	ZEROY3(Y3, Y4, Y5)           \
 	ZEROY3(Y6, Y7, Y8)           \
 	ZEROY3(Y9, Y10, Y11)         \
-	DISPATCH(row1, row2, row3, row4) \
-	LOOPY(row4, FOUR4)           \
-	LOOPY(row3, FOUR3)           \
-	LOOPY(row2, FOUR2)           \
-	LOOPY(row1, FOUR1)           \
+	CMPQ    R11, $(32/SIZE)      \
+	JLE     narrow               \
+	CMPQ    R11, $(64/SIZE)      \
+	JLE     middle               \
+	LOOPSY(wide1, wide2, wide3, wide4, LOADY3, FMAY3)         \
+middle:                          \
+	LOOPSY(middle1, middle2, middle3, middle4, LOADY2, FMAY2) \
+narrow:                          \
+	LOOPSY(narrow1, narrow2, narrow3, narrow4, LOADY1, FMAY1) \
 store:                           \
 	CARGS                        \
 	CMPQ    R11, $(96/SIZE)      \

@@ -64,10 +64,10 @@ next:                            \
 	VZEROUPPER                   \
 	RET
 
-// func zip32AVX2(dst, even, odd *float32, ldd, lde, ldo, rows, width int)
-TEXT ·zip32AVX2(SB), NOSPLIT, $0-64
+// func zip32(dst, even, odd *float32, ldd, lde, ldo, rows, width int)
+TEXT ·zip32(SB), NOSPLIT, $0-64
 	ZIP(VUNPCKLPS, VUNPCKHPS)
 
-// func zip64AVX2(dst, even, odd *float64, ldd, lde, ldo, rows, width int)
-TEXT ·zip64AVX2(SB), NOSPLIT, $0-64
+// func zip64(dst, even, odd *float64, ldd, lde, ldo, rows, width int)
+TEXT ·zip64(SB), NOSPLIT, $0-64
 	ZIP(VUNPCKLPD, VUNPCKHPD)

@@ -15,7 +15,7 @@ const (
 	learningCaption = "Negative log-likelihood (NLL) on the validation rows, of standardised targets in regression; first seed. " +
 		"Lower and further left is better. Where a curve rises again the fit overfits; the best state is kept, unless the row says keep-last."
 	timeCaption = "CPU time of all threads on the trained network, over seeds; the box holds the middle half and its line is the median. " +
-		"For MAP it is the training of the network. Compare powers of ten: the methods differ by more than the machines."
+		"For MAP it is the training of the network. The axis has powers of ten, by which the methods differ more than machines do."
 )
 
 // extremes returns the cells with the smallest and the largest finite value; nil where there
@@ -69,7 +69,7 @@ func exactLLA(cells []*result.Cell) *result.Cell {
 func isExact(c *result.Cell) bool { name, _ := paperRow(c); return name == "LLA" }
 
 func coverageCaption(cells []*result.Cell) string {
-	return see("Share of the test targets inside the central interval of probability α. On the dashed diagonal intervals are as they should be, below it too narrow, above it too wide.",
+	return see("Share of the test targets inside the central interval of probability α; first seed. On the dashed diagonal intervals are as they should be, below it too narrow, above it too wide.",
 		"Area between (CQM)", cells, shown(score("", "CQM"), func(c *result.Cell) bool { return c.Curves.Coverage != nil }))
 }
 
@@ -121,6 +121,6 @@ func reliabilityCaption(cells []*result.Cell) string {
 }
 
 func entropyCaption(cells []*result.Cell) string {
-	return see("Predictive entropy of the test images and of images from another data set; probit probabilities. The less the two overlap, the better the unknown is told from the known.",
+	return see("Predictive entropy of the test images and of images from another data set; probit probabilities, first seed. The less the two overlap, the better the unknown is told from the known.",
 		"Area under the ROC curve (OOD-AUC)", cells, shown(score("probit", "OOD-AUC"), func(c *result.Cell) bool { return c.Curves.Entropy != nil }))
 }

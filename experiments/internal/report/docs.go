@@ -17,11 +17,6 @@ import (
 //go:embed missing.md
 var missing string
 
-// causes says why numbers differ from published ones, where no number of the tables does.
-//
-//go:embed causes.md
-var causes string
-
 // inDocs are the figures that the page of results shows; the others are in the report.
 var inDocs = []string{"bands", "points", "rotations", "entropy", "corruptions"}
 
@@ -48,8 +43,9 @@ func (r *Report) WriteDocs(dir string) error {
 			}
 		}
 	}
-	b.WriteString("\n## Deviations from published numbers\n\nRows whose NLL is farther from the released runs than three standard deviations over seeds, " +
-		"or than one per cent where there is one seed:\n\n" + r.deviations() + "\n" + causes)
+	if err := r.writeDeviations(&b); err != nil {
+		return err
+	}
 	b.WriteString("\n## What is missing\n\n" + missing)
 	b.WriteString("\n## Machines\n\n")
 	for _, m := range r.Machines {
@@ -103,49 +99,4 @@ func (t Table) with(o Table, metric string) Table {
 		t.Rows[i].Cells = append(slices.Clone(r.Cells), c)
 	}
 	return t
-}
-
-// far tells which difference of a measured NLL from the released one is worth a word: more than
-// three standard deviations over seeds, or one per cent where there are not two seeds.
-func far(measured []float64, released float64) bool {
-	mean, std := moments(measured)
-	limit := 3 * std
-	if len(measured) < 2 {
-		limit = 0.01 * math.Abs(released)
-	}
-	return math.Abs(mean-released) > max(limit, 5e-4)
-}
-
-// deviations lists the rows whose NLL is far from that of the released runs.
-func (r *Report) deviations() string {
-	var b strings.Builder
-	for _, e := range r.merged {
-		for _, data := range e.Data {
-			p := publishedFor(data)
-			for _, l := range gather(e.Found, data) {
-				want, got := l.values("NLL", runs, p), l.measured["NLL"]
-				if want == nil || len(got) == 0 || !far(got, want[0]) {
-					continue
-				}
-				mean, _ := moments(got)
-				fmt.Fprintf(&b, "* %s, %s%s: NLL %s, released %s.%s\n", data, l.method, strings.TrimRight(", "+l.probs, ", "),
-					format(mean, 4), format(want[0], 4), l.cause())
-			}
-		}
-	}
-	if b.Len() == 0 {
-		return "None.\n"
-	}
-	return b.String()
-}
-
-// cause says why a line differs from the released runs, where that is known.
-func (l *line) cause() string {
-	switch {
-	case l.probs == "mc":
-		return " The released samples have the covariance LᵀL instead of LLᵀ."
-	case l.far > 0:
-		return " It is fitted by another algorithm than the released runs."
-	}
-	return ""
 }

@@ -228,7 +228,11 @@ func calibration(cells []*result.Cell) (reliable, entropies []figure.Chart) {
 	return []figure.Chart{figure.Curves(figure.Axes{Title: "reliability", X: "confidence", Y: "accuracy", Diagonal: true}, lines)}, entropies
 }
 
+// leastTime in seconds stands for times that were measured as 0.
+const leastTime = 1e-3
+
 // times draws a box plot of the CPU seconds that each method took, over seeds.
+// There is none of a single method.
 func times(f result.Found, data string) ([]figure.Chart, error) {
 	var groups []figure.Group
 	for i, id := range f.Cells {
@@ -240,12 +244,12 @@ func times(f result.Found, data string) ([]figure.Chart, error) {
 		if k < 0 {
 			groups, k = append(groups, figure.Group{Name: id.Row}), len(groups)
 		}
-		groups[k].Values = append(groups[k].Values, c.Fit.CPU)
+		groups[k].Values = append(groups[k].Values, max(c.Fit.CPU, leastTime))
 	}
-	if len(groups) == 0 {
-		return nil, nil
+	if len(groups) < 2 {
+		return nil, nil // nothing to compare
 	}
-	chart, err := figure.Boxes("seconds to fit", "CPU seconds", groups)
+	chart, err := figure.Boxes(figure.Axes{Title: "seconds to fit", Y: "CPU seconds", Log: true}, groups)
 	if err != nil {
 		return nil, fmt.Errorf("report: %s: %w", data, err)
 	}

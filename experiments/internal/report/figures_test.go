@@ -169,22 +169,22 @@ func TestCorruptionCharts(t *testing.T) {
 }
 
 func TestTimes(t *testing.T) {
-	read, a := cell("a", "MAP", 0, nil), cell("a", "A", 0, nil)
-	a.Fit = result.Cost{Wall: 3, Runs: 1}
-	if charts, err := times(found([]*result.Cell{read}), "a"); charts != nil || err != nil {
-		t.Errorf("weights from a file took time: %q, error %v", titles(charts), err)
+	read, a, b := cell("a", "MAP", 0, nil), cell("a", "A", 0, nil), cell("a", "B", 0, nil)
+	a.Fit, b.Fit = result.Cost{CPU: 3, Runs: 1}, result.Cost{Runs: 1}
+	if charts, err := times(found([]*result.Cell{read, a}), "a"); charts != nil || err != nil {
+		t.Errorf("weights from a file took time, or one method is compared: %q, error %v", titles(charts), err)
 	}
-	if charts, err := times(found([]*result.Cell{read, a}), "a"); titles(charts) != "seconds to fit" || err != nil {
+	if charts, err := times(found([]*result.Cell{read, a, b}), "a"); titles(charts) != "seconds to fit" || err != nil {
 		t.Errorf("charts %q, error %v", titles(charts), err)
 	}
 }
 
 // figures has those pictures of which there are data, in a fixed order.
 func TestFigures(t *testing.T) {
-	a := cell("a", "A", 0, nil)
-	a.Fit = result.Cost{Wall: 3, Runs: 1}
+	a, b := cell("a", "A", 0, nil), cell("a", "B", 0, nil)
+	a.Fit, b.Fit = result.Cost{CPU: 3, Runs: 1}, result.Cost{CPU: 4, Runs: 1}
 	a.Curves.Coverage = []float64{0.5}
-	list, err := figures(found([]*result.Cell{a}), "a")
+	list, err := figures(found([]*result.Cell{a, b}), "a")
 	if err != nil || len(list) != 2 || list[0].Name != "coverage" || list[1].Name != "time" || list[0].Caption == "" {
 		t.Errorf("figures %+v, error %v", list, err)
 	}

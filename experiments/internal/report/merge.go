@@ -2,8 +2,10 @@ package report
 
 import (
 	"cmp"
+	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/go-valla/valla/experiments/internal/result"
 )
@@ -39,9 +41,22 @@ func merge(found []result.Found, known []Known) []experiment {
 			out[i].About = cmp.Or(out[i].About, known[k].About)
 			out[i].sort(known[k].Rows)
 		}
+		slices.SortStableFunc(out[i].Data, bySize)
 		out[i].distinguish()
 	}
 	return out
+}
+
+// sized are names that end in a number, such as that of a network's layers.
+var sized = regexp.MustCompile(`^(.*\D)(\d+)$`)
+
+// bySize orders the names of data sets that differ only in the number at their end.
+func bySize(a, b string) int {
+	x, y := sized.FindStringSubmatch(a), sized.FindStringSubmatch(b)
+	if x == nil || y == nil || x[1] != y[1] {
+		return 0
+	}
+	return cmp.Or(len(x[2])-len(y[2]), strings.Compare(x[2], y[2]))
 }
 
 // placeOf returns the place of an experiment among the known ones, behind all if it is none.

@@ -3,6 +3,7 @@ package report
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -118,6 +119,18 @@ func TestMerge(t *testing.T) {
 	}
 }
 
+// Networks of one form are in the order of their sizes; other data sets stay as they are.
+func TestBySize(t *testing.T) {
+	list := []string{"cifar10-resnet56", "cifar10-resnet8", "cifar10-resnet20"}
+	slices.SortStableFunc(list, bySize)
+	if got := strings.Join(list, " "); got != "cifar10-resnet8 cifar10-resnet20 cifar10-resnet56" {
+		t.Errorf("order %s", got)
+	}
+	if bySize("toy1d", "sine") != 0 || bySize("kin8nm", "b2") != 0 || bySize("a2", "b1") != 0 {
+		t.Error("data sets of other names are ordered")
+	}
+}
+
 // A cell that is missing under one profile and there under another is not missing.
 func TestMergeMissing(t *testing.T) {
 	done := cell("a", "A", 0, map[string]result.Scores{"": nll(1)})
@@ -191,34 +204,5 @@ func TestWith(t *testing.T) {
 	}
 	if got := a.with(Table{}, "CPU, s"); len(got.Columns) != 0 {
 		t.Errorf("columns %+v of nothing", got.Columns)
-	}
-}
-
-// Deviations from released runs are listed: beyond three standard deviations of the seeds, or
-// one per cent of one seed.
-func TestDeviations(t *testing.T) {
-	own := settings("inducing", 100, "optimizer", "adam")
-	of := func(v ...float64) string {
-		var cells []*result.Cell
-		for i, x := range v {
-			cells = append(cells, set(t, cell("mnist", "VaLLA 100", uint64(i), map[string]result.Scores{"probit": nll(x)}), "valla", own))
-		}
-		r, err := New("", nil, cells...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return r.deviations()
-	}
-	// The released runs have 0.0757.
-	for want, v := range map[string][]float64{
-		"None.\n": {0.076}, "* mnist, VaLLA 100, probit: NLL 0.0800, released 0.0757.\n": {0.08},
-		"* mnist, VaLLA 100, probit: NLL 0.0770, released 0.0757.\n": {0.0769, 0.0771},
-	} {
-		if got := of(v...); got != want {
-			t.Errorf("%v: %q, expected %q", v, got, want)
-		}
-	}
-	if got := of(0.075, 0.079); got != "None.\n" {
-		t.Errorf("seeds that scatter: %q", got)
 	}
 }

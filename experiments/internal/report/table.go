@@ -155,7 +155,7 @@ func moments(v []float64) (mean, std float64) {
 }
 
 // mark marks the best and the second best number of a column, as rounded in the table. It
-// marks none if all are equal.
+// marks no number that half of the rows have, and none that is worse than such a number.
 func (t *Table) mark(column int, sign float64) {
 	shown := func(r Row) (float64, bool) {
 		text, _, _ := strings.Cut(r.Cells[column].Text, " ")
@@ -163,21 +163,25 @@ func (t *Table) mark(column int, sign float64) {
 		return sign * v, err == nil
 	}
 	var ranks []float64
+	count := map[float64]int{}
 	for _, r := range t.Rows {
-		if v, ok := shown(r); ok && !slices.Contains(ranks, v) {
-			ranks = append(ranks, v)
+		if v, ok := shown(r); ok {
+			if count[v]++; count[v] == 1 {
+				ranks = append(ranks, v)
+			}
 		}
-	}
-	if len(ranks) < 2 {
-		return
 	}
 	slices.Sort(ranks)
 	slices.Reverse(ranks)
+	common := func(v float64) bool { return 2*count[v] >= len(t.Rows) && len(t.Rows) > 2 }
+	if len(ranks) < 2 || common(ranks[0]) {
+		return
+	}
 	for i, r := range t.Rows {
 		switch v, ok := shown(r); {
 		case ok && v == ranks[0]:
 			t.Rows[i].Cells[column].Mark = Best
-		case ok && v == ranks[1]:
+		case ok && v == ranks[1] && !common(v):
 			t.Rows[i].Cells[column].Mark = Second
 		}
 	}

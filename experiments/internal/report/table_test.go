@@ -44,6 +44,8 @@ func TestMark(t *testing.T) {
 		{1, []string{"0.3", "0.1", "0.2"}, []Mark{Best, Plain, Second}},
 		{1, []string{"0.3", "0.3 ± 2", "too large"}, []Mark{Plain, Plain, Plain}},
 		{-1, []string{"", "missing"}, []Mark{Plain, Plain}},
+		{-1, []string{"1", "2", "2", "3"}, []Mark{Best, Plain, Plain, Plain}},
+		{-1, []string{"1", "1", "2", "3"}, []Mark{Plain, Plain, Plain, Plain}},
 		{-1, []string{"+∞", "5"}, []Mark{Plain, Plain}},
 	} {
 		table := Table{}

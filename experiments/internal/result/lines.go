@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -94,14 +95,25 @@ func Group(cells []*Cell) []Found {
 		k, there := place[at]
 		if !there {
 			k, place[at] = len(all), len(all)
-			all = append(all, Found{Plan: Plan{Experiment: c.Experiment, Profile: c.Profile,
-				Commands: []string{fmt.Sprintf("valla experiment run %s --profile %s", c.Experiment, c.Profile)}}})
+			all = append(all, Found{Plan: Plan{Experiment: c.Experiment, Profile: c.Profile}})
 		}
 		f := &all[k]
+		if command := c.command(); !slices.Contains(f.Commands, command) {
+			f.Commands = append(f.Commands, command)
+		}
 		if len(f.Data) == 0 || f.Data[len(f.Data)-1] != c.Data {
 			f.Data = append(f.Data, c.Data)
 		}
 		f.Cells, f.Done = append(f.Cells, c.ID), append(f.Done, c)
 	}
 	return all
+}
+
+// command is the command line that computes the cell.
+func (c *Cell) command() string {
+	command := fmt.Sprintf("valla experiment run %s --profile %s", c.Experiment, c.Profile)
+	if net, ok := strings.CutPrefix(c.Data, c.Experiment+"-"); ok {
+		command += " --net " + net
+	}
+	return command
 }

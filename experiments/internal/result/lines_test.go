@@ -6,6 +6,7 @@ import (
 	"errors"
 	"math"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -45,6 +46,18 @@ func TestLines(t *testing.T) {
 	}
 	all := Group(got)
 	if len(all) != 2 || len(all[0].Cells) != 2 || all[1].Profile != "quick" || all[1].Done[0] != got[2] || len(all[0].Data) != 1 {
+		t.Errorf("groups %+v", all)
+	}
+}
+
+// The commands of published cells name the networks of an experiment with several.
+func TestCommands(t *testing.T) {
+	of := func(data string) *Cell {
+		return &Cell{Experiment: "cifar10", Profile: "cheap", ID: ID{Data: data, Row: "A"}}
+	}
+	all := Group([]*Cell{of("cifar10-resnet20"), of("cifar10-resnet20"), of("cifar10-resnet56"), of("cifar10")})
+	run := "valla experiment run cifar10 --profile cheap"
+	if len(all) != 1 || !slices.Equal(all[0].Commands, []string{run + " --net resnet20", run + " --net resnet56", run}) {
 		t.Errorf("groups %+v", all)
 	}
 }

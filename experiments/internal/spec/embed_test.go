@@ -100,6 +100,7 @@ func TestEmbeddedLabels(t *testing.T) {
 	for _, c := range []struct{ name, profile, data, want string }{
 		{"cifar10", "full", "cifar10", "MAP|LLA last-layer|LLA last-layer KFAC|LLA Diag|LLA KFAC|ELLA|Sampled LLA|FMGP 20|FMGP 20, median length|GAPA|MF-VI|MF-VI, no noise|SNGP|SNGP, 250 epochs|GP-Subset|VaLLA 100 natural|VaLLA 100 + GAPA|VaLLA"},
 		{"cifar10", "quick", "cifar10", "MAP|LLA last-layer|LLA last-layer KFAC|FMGP 20|VaLLA 100 natural"},
+		{"cifar10", "cheap", "cifar10", "MAP|LLA last-layer|LLA last-layer KFAC|FMGP 20|GAPA|GP-Subset|VaLLA 100 natural"},
 		{"uci", "full", "yacht", "MAP|LLA|LLA last-layer|LLA KFAC|LLA Diag|ELLA|Sampled LLA|MoE LLA|FMGP 100|SFR-NN|SFR|GAPA|VaLLA 100|VaLLA 100 natural|VaLLA 100 + GAPA"},
 		{"toy", "quick", "toy1d", "MAP|LLA|LLA last-layer|LLA KFAC|LLA Diag|ELLA 5|ELLA 10|ELLA 20|Sampled LLA|MoE LLA|FMGP 10|SFR-NN 5|SFR-NN 10|SFR-NN 20|GAPA|VaLLA 5|VaLLA 10|VaLLA 20"},
 		{"toy", "quick", "sine", "MAP|LLA|VaLLA 5, with validation|VaLLA 10, with validation|VaLLA 20, with validation|VaLLA 5, without|VaLLA 10, without|VaLLA 20, without"},
@@ -135,7 +136,7 @@ func TestEmbeddedProfiles(t *testing.T) {
 	for _, c := range [][4]string{
 		{"mnist", "VaLLA 200", "iterations", "40000 2000"}, {"mnist", "VaLLA 100", "prior-std", " 0.1"}, {"mnist", "VaLLA 100 natural", "iterations", "2000 500"},
 		{"year", "VaLLA 100", "batch-size", " 400"}, {"year", "VaLLA 100", "patience", "0 0"}, {"uci", "VaLLA 100", "iterations", "5000 2000"},
-		{"taxi", "VaLLA 100 natural", "noise-std", "0.0820849986238988 0.0820849986238988"}, {"cifar10", "VaLLA 100 natural", "iterations", "120 100"},
+		{"taxi", "VaLLA 100 natural", "noise-std", "0.0820849986238988 0.0820849986238988"}, {"cifar10", "VaLLA 100 natural", "iterations", "40 40"},
 	} {
 		if got := setting(c[0], "full", c[1], c[2]) + " " + setting(c[0], "quick", c[1], c[2]); got != c[3] {
 			t.Errorf("%s, %s: %s is %q, expected %q", c[0], c[1], c[2], got, c[3])

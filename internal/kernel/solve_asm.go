@@ -1,12 +1,12 @@
-//go:build !noasm
+//go:build !noasm && (amd64 || arm64)
 
 package kernel
 
 //go:noescape
-func solve32AVX2(l, b *float32, ldb, n int)
+func solve32(l, b *float32, ldb, n int)
 
 //go:noescape
-func solve64AVX2(l, b *float64, ldb, n int)
+func solve64(l, b *float64, ldb, n int)
 
 // solveBlock is solveGo for solverBlock unknowns, on the best instructions of this
 // processor.
@@ -20,8 +20,8 @@ func solveBlock[T Float](l *[solverBlock * solverBlock]T, b []T, ldb, systems in
 		first, ldb = &b[(solverBlock-1)*ldb], -ldb
 	}
 	if sizeOf[T]() == 4 {
-		solve32AVX2(f32(&l[0]), f32(first), ldb, systems)
+		solve32(f32(&l[0]), f32(first), ldb, systems)
 	} else {
-		solve64AVX2(f64(&l[0]), f64(first), ldb, systems)
+		solve64(f64(&l[0]), f64(first), ldb, systems)
 	}
 }

@@ -1,4 +1,4 @@
-//go:build !noasm
+//go:build !noasm && (amd64 || arm64)
 
 package kernel
 
@@ -6,10 +6,10 @@ package kernel
 // bytes. All numbers but that of rows are in bytes. It reads up to 32 bytes past the last row.
 
 //go:noescape
-func zip32AVX2(dst, even, odd *float32, ldd, lde, ldo, rows, width int)
+func zip32(dst, even, odd *float32, ldd, lde, ldo, rows, width int)
 
 //go:noescape
-func zip64AVX2(dst, even, odd *float64, ldd, lde, ldo, rows, width int)
+func zip64(dst, even, odd *float64, ldd, lde, ldo, rows, width int)
 
 // zip is zipGo on the best instructions of this processor.
 func zip[T Float](dst []T, ldd int, even, odd []T, rows, width int) {
@@ -19,8 +19,8 @@ func zip[T Float](dst []T, ldd int, even, odd []T, rows, width int) {
 	case simd == none:
 		zipGo(dst, ldd, even, odd, rows, width)
 	case size == 4:
-		zip32AVX2(f32(&dst[0]), f32(&even[0]), f32(&odd[0]), ldd*size, lde, ldo, rows, width*size)
+		zip32(f32(&dst[0]), f32(&even[0]), f32(&odd[0]), ldd*size, lde, ldo, rows, width*size)
 	default:
-		zip64AVX2(f64(&dst[0]), f64(&even[0]), f64(&odd[0]), ldd*size, lde, ldo, rows, width*size)
+		zip64(f64(&dst[0]), f64(&even[0]), f64(&odd[0]), ldd*size, lde, ldo, rows, width*size)
 	}
 }

@@ -1,4 +1,4 @@
-//go:build !noasm
+//go:build !noasm && (amd64 || arm64)
 
 package kernel
 
@@ -9,6 +9,6 @@ func everyLevel(t *testing.T, f func(t *testing.T)) {
 	best := simd
 	defer func() { simd = best }()
 	for simd = none; simd <= best; simd++ {
-		t.Run([]string{"plain", "avx2", "avx512"}[simd], f)
+		t.Run(Assembly(), f)
 	}
 }

@@ -1,11 +1,11 @@
-//go:build !noasm
+//go:build !noasm && (amd64 || arm64)
 
 package kernel
 
 import "math"
 
 // The assembly reads these tables, one constant per vector, in the order of
-// elementary_amd64.h.
+// elementary_*.h.
 var (
 	constants32 [42][16]float32
 	constants64 [42][8]float64

@@ -1,0 +1,8 @@
+//go:build !noasm
+
+#include "names64_arm64.h"
+#include "solve_arm64.h"
+
+// func solve64(l, b *float64, ldb, n int)
+TEXT ·solve64(SB), NOSPLIT, $0-32
+	SOLVE8

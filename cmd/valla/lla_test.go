@@ -113,7 +113,7 @@ func TestFitOptimizers(t *testing.T) {
 		iterations int
 		rate       float64
 	}{
-		"natural":                {1000, 1e-2},
+		"natural":                {200, 1e-2 * math.Sqrt(1000/200.)},
 		"adam --iterations 4000": {4000, 1e-3},
 	} {
 		args := append([]string{"fit", "train.csv", "--model", "map.valla", "--inducing", "8", "--patience", "0", "--out", "n.valla", "--json", "--optimizer"}, strings.Fields(given)...)

@@ -134,9 +134,10 @@ func TestDefaults(t *testing.T) {
 		rows    int
 		want    string
 	}{
-		{valla.Settings{}, false, 40, "iterations:100 batch-size:40 learning-rate:0.03 schedule:cosine validate-every:5 patience:0"},
+		{valla.Settings{}, false, 40, "iterations:200 batch-size:40 learning-rate:0.022360679774997897 schedule:cosine validate-every:10 patience:0"},
 		{valla.Settings{}, true, 30_000, "iterations:2000 batch-size:100 learning-rate:0.01 schedule:cosine validate-every:100 patience:0"},
 		{valla.Settings{}, false, 62_500, "iterations:750 batch-size:500 learning-rate:0.011547005383792514 schedule:cosine validate-every:37 patience:0"},
+		{valla.Settings{}, false, 8000, "iterations:200 batch-size:400 learning-rate:0.022360679774997897 schedule:cosine validate-every:10 patience:0"},
 		{valla.Settings{}, false, 5_000_000, "iterations:1000 batch-size:500 learning-rate:0.01 schedule:cosine validate-every:50 patience:0"},
 		{valla.Settings{Iterations: 60}, false, 90_000, "iterations:60 batch-size:500 learning-rate:0.03 schedule:cosine validate-every:3 patience:0"},
 		{valla.Settings{Optimizer: "adam"}, false, 500, "iterations:40000 batch-size:100 learning-rate:0.001 schedule:constant validate-every:100 patience:10"},

@@ -106,10 +106,11 @@ func (n *newton) step() (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	t := n.search(d, change)
+	decrease := kernel.Dot(g, d)
+	t := n.search(d, change, decrease/2)
 	kernel.Axpy(t, d, n.w)
 	kernel.Axpy(t, change, n.out)
-	return kernel.Dot(g, d), nil
+	return decrease, nil
 }
 
 // residuals are minus the derivatives of log p(y | f) for rows f and y [n,C].
@@ -170,10 +171,17 @@ func (n *newton) direction(g []float64) (d, change []float64, err error) {
 // direction is good enough.
 const enoughGain = 0.25
 
+// hidden is the fall of the loss, as a share of it, below which rounding may hide it.
+const hidden = 1e-12
+
 // search returns the t > 0 that minimises the loss along d, which changes the outputs by change:
-// half of the last until the loss falls, from 1 on.
-func (n *newton) search(d, change []float64) float64 {
+// half of the last until the loss falls, from 1 on. Near the minimum rounding hides the fall that
+// the quadratic model promises; there the whole step is taken.
+func (n *newton) search(d, change []float64, promised float64) float64 {
 	at, before := make([]float64, len(n.out)), n.loss(n.out, d, 0)
+	if promised <= hidden*math.Abs(before) {
+		return 1
+	}
 	for t := 1.0; t > 1e-6; t /= 2 {
 		copy(at, n.out)
 		kernel.Axpy(t, change, at)

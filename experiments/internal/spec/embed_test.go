@@ -136,7 +136,7 @@ func TestEmbeddedProfiles(t *testing.T) {
 	for _, c := range [][4]string{
 		{"mnist", "VaLLA 200", "iterations", "40000 2000"}, {"mnist", "VaLLA 100", "prior-std", " 0.1"}, {"mnist", "VaLLA 100 natural", "iterations", "2000 500"},
 		{"year", "VaLLA 100", "batch-size", " 400"}, {"year", "VaLLA 100", "patience", "0 0"}, {"uci", "VaLLA 100", "iterations", "5000 2000"},
-		{"taxi", "VaLLA 100 natural", "noise-std", "0.0820849986238988 0.0820849986238988"}, {"cifar10", "VaLLA 100 natural", "iterations", "40 40"},
+		{"taxi", "VaLLA 100 natural", "noise-std", "0.0820849986238988 0.0820849986238988"}, {"cifar10", "VaLLA 100 natural", "iterations", "100 100"},
 	} {
 		if got := setting(c[0], "full", c[1], c[2]) + " " + setting(c[0], "quick", c[1], c[2]); got != c[3] {
 			t.Errorf("%s, %s: %s is %q, expected %q", c[0], c[1], c[2], got, c[3])

@@ -41,10 +41,6 @@ func fastSum[T Float]([]T) (T, bool) { return 0, false }
 
 func fastAxpy4[T Float]([]T, []T, int, []T) bool { return false }
 
-func fastSymv4[T Float]([]T, []T, []T, int, []T, *[4]T) bool { return false }
-
-func fastPoles([]float64, []float64, float64) (sum, squares float64, ok bool) { return 0, 0, false }
-
 func window[T Float](steps []step, a []T, arow int, b []T, at [3]int, c []T, ldc, rows, cols int, add bool) {
 	windowGo(steps, a, arow, b, at, c, ldc, rows, cols, add)
 }

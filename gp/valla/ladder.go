@@ -48,9 +48,10 @@ const (
 	// Fashion-MNIST they found the same σ₀ as many.
 	fewRungs, manyRungs = 3, 5
 	// firstStep and lastStep bound the ratio of neighbouring scales. With the first one the
-	// ladder goes from 1/4 to 4 times the start, or from 1/16 to 16 times. The logarithm of the ratio is halved
-	// whenever the best scale lies inside the ladder, but until T has seen much of the data
-	// the ratio stays at middleStep or above: the best scale appears too small until then.
+	// few rungs go from 1/4 to 4 times the start, and many from 1/16 to 16 times. The logarithm
+	// of the ratio is halved whenever the best scale lies inside the ladder, but until T has seen
+	// much of the data the ratio stays at middleStep or above: the best scale appears too small
+	// until then.
 	firstStep, middleStep, lastStep = 4.0, 1.4, 1.19
 	// farthest bounds the factor between the scale in the middle and that of the start.
 	// Without it the scales would fall for ever where the network predicts best without

@@ -12,8 +12,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Natural fits a layer as [Fit] does, to the same objective, in a thousand steps instead of
-// 40,000. It treats each unknown in its own way.
+// Natural fits a layer as [Fit] does, to the same objective, in some hundred to 2,000 steps
+// instead of 40,000. It treats each unknown in its own way.
 //
 //   - A follows natural gradients, which average natural parameters over mini-batches. With
 //     K̂_z = RRᵀ, whitened rows v = R⁻¹ k̂ and K_z A K_z = σ₀⁴ R T Rᵀ, a step is

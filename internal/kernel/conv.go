@@ -72,8 +72,8 @@ func (c Conv) element(out, in, ky, kx int) int {
 
 // ConvForward sets each result to the sum over its terms of conv(image, filter):
 // x is [X,In,Height,Width], w [W,Out,In,KernelHeight,KernelWidth], unless ChannelsLast says
-// otherwise, and y [Y,Out,OutHeight,OutWidth]. In this function and the next two the padding is multiplied
-// like other pixels, as in PyTorch: 0·Inf and 0·NaN make the sum NaN.
+// otherwise, and y [Y,Out,OutHeight,OutWidth]. In this function and the next two the padding is
+// multiplied like other pixels, as in PyTorch: 0·Inf and 0·NaN make the sum NaN.
 func ConvForward[T Float](c Conv, n ConvRows, x, w, y []T) {
 	checkConv("ConvForward", c, n, x, w, y)
 	if len(y) == 0 {

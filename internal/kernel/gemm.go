@@ -3,8 +3,8 @@ package kernel
 // Gemm computes C = alpha·op(A)·op(B) + beta·C, where op(A) is m×k, op(B) is k×n and C is
 // m×n. op(A) is Aᵀ if transA is set, and A is then stored as k×m; op(B) is Bᵀ if transB is
 // set, and B is then stored as n×k. C must not overlap A or B. The rows of A and of B may
-// overlap: lda and ldb may be less than the columns. If beta is 0, C is written and never read. NaN and Inf propagate as in the naive loop; subnormal numbers may
-// count as zero.
+// overlap: lda and ldb may be less than the columns. If beta is 0, C is written and never
+// read. NaN and Inf propagate as in the naive loop; subnormal numbers may count as zero.
 func Gemm[T Float](transA, transB bool, m, n, k int, alpha T, a []T, lda int, b []T, ldb int, beta T, c []T, ldc int) {
 	rows, cols := shape(transA, m, k)
 	checkRows("Gemm", "A", a, rows, cols, lda)

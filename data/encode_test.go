@@ -251,6 +251,19 @@ func TestApplyIsTheDefinition(t *testing.T) {
 	if err != nil || !slices.Equal(x.Float64s(), append(slices.Clone(want[299*d:]), want[5*d:6*d]...)) {
 		t.Errorf("other inputs of some of the rows, error %v", err)
 	}
+	for i, row := range cells {
+		got := e.Cells(want[i*d : (i+1)*d])
+		for j, cell := range row {
+			if v := e.Columns[j].Values; Missing(cell) {
+				cell = "missing"
+			} else if v != nil && !slices.Contains(v, cell) {
+				cell = "other"
+			}
+			if got[j] != cell {
+				t.Fatalf("row %d, column %d is back as %q, expected %q", i, j, got[j], cell)
+			}
+		}
+	}
 }
 
 func TestEncodingCheck(t *testing.T) {

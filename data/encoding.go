@@ -5,6 +5,7 @@ import (
 	"math"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -61,7 +62,7 @@ var twoDigits = regexp.MustCompile(`\b[12]\b`)
 func (c ColumnCode) Usual() string {
 	switch {
 	case c.Kind == Date:
-		return time.Unix(int64(c.Median*86400), 0).UTC().Format(twoDigits.ReplaceAllString(c.Layout, "0$0"))
+		return c.date(c.Median)
 	case len(c.Values) > 0:
 		return c.Values[0]
 	}
@@ -100,6 +101,48 @@ func (e *Encoding) Features() []string {
 		}
 	}
 	return names
+}
+
+// Cells returns the columns of a row of inputs [D] as text, in the order of [Encoding.Names].
+// Numbers have six digits, and words that the training rows lack are "other".
+func (e *Encoding) Cells(inputs []float64) []string {
+	cells := make([]string, len(e.Columns))
+	for i, c := range e.Columns {
+		width := 1
+		if c.Kind == Categories {
+			width = len(c.Values) + 1
+		}
+		cells[i] = c.cell(inputs[:width])
+		if inputs = inputs[width:]; c.Gaps {
+			if inputs[0] == 1 {
+				cells[i] = "missing"
+			}
+			inputs = inputs[1:]
+		}
+	}
+	return cells
+}
+
+// cell returns the text that inputs stand for.
+func (c *ColumnCode) cell(inputs []float64) string {
+	k := int(inputs[0])
+	switch c.Kind {
+	case Number:
+		return strconv.FormatFloat(inputs[0], 'g', 6, 64)
+	case Date:
+		return c.date(inputs[0])
+	case Categories:
+		k = slices.Index(inputs, 1)
+	}
+	if k < 0 || k >= len(c.Values) {
+		return "other"
+	}
+	return c.Values[k]
+}
+
+// date returns a day as the column writes it.
+func (c *ColumnCode) date(days float64) string {
+	return time.Unix(int64(math.Round(days*86400)), 0).UTC().Format(twoDigits.ReplaceAllString(c.Layout, "0$0"))
 }
 
 // Plain says whether every column that is read is one of numbers, none of them missing.

@@ -10,6 +10,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -122,6 +123,27 @@ func TestNumbers(t *testing.T) {
 	}
 	if p, _ = pageOf(t, m, sample(150, 1, []string{"y"}, 0), Options{}); len(p.Notes) != 1 || !strings.Contains(p.Notes[0], "150 rows") {
 		t.Errorf("notes %q on rows of the training", p.Notes)
+	}
+}
+
+// Rows are shown as the columns of the file, not as the inputs that were made of them.
+func TestColumnsOfText(t *testing.T) {
+	set := sample(60, 2, []string{"y"}, 0)
+	m, e := model(t, []string{"y"}, 0), &data.Encoding{Columns: []data.ColumnCode{{Name: "kind", Kind: data.Codes, Values: []string{"red", "blue"}}, {Name: "b", Kind: data.Number}}}
+	set.Encoding = e
+	x := set.X.Float64s()
+	for i := range 60 {
+		x[2*i] = float64(i % 2)
+	}
+	p, _ := pageOf(t, m, set, Options{})
+	rows := p.Parts[0].Tables[2]
+	if got := rows.Head[5:]; !slices.Equal(got, []string{"kind", "b"}) {
+		t.Errorf("columns %q", got)
+	}
+	for _, r := range rows.Rows {
+		if i, _ := strconv.Atoi(r[0].Text); r[5].Text != []string{"red", "blue"}[(i-1)%2] || r[6].Text != input(x[2*i-1]) {
+			t.Errorf("row %d is %+v", i, r)
+		}
 	}
 }
 

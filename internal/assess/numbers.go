@@ -103,7 +103,11 @@ func (s subject) residuals(t int) Figure {
 		low, high = low*0.9, high*1.1
 	}
 	bar := func(k float64) figure.Series {
-		return figure.Series{Name: fmt.Sprintf("%g standard deviations", k), X: []float64{low, high}, Y: []float64{k * low, k * high}}
+		name := fmt.Sprintf("%g standard deviation", k)
+		if k > 1 {
+			name += "s"
+		}
+		return figure.Series{Name: name, X: []float64{low, high}, Y: []float64{k * low, k * high}}
 	}
 	lines := []figure.Series{bar(1), bar(2)}
 	caption := "Each point is a row" + sampled(len(y)) + ". Where the error bars are right, two of three points lie below the line of 1."
@@ -201,15 +205,28 @@ const rowsFrom1 = "Rows count from 1, the heading of the file and rows that were
 // largest returns the places of the largest numbers, the largest first.
 func largest(v []float64) []int { return descending(v)[:min(worst, len(v))] }
 
-// inputNames are the first inputs, where they are columns.
+// inputNames are the first inputs, where they are columns: those of the file, if they were encoded.
 func (s subject) inputNames() []string {
-	return s.set.Features[:min(maxInputs, len(s.set.Features))]
+	names := s.set.Features
+	if s.set.Encoding != nil {
+		names = s.set.Encoding.Names()
+	}
+	return names[:min(maxInputs, len(names))]
 }
 
 // inputs are those of a row.
 func (s subject) inputs(row int) (out []Cell) {
-	for k := range s.inputNames() {
-		out = append(out, Cell{Text: input(s.x[row*len(s.set.Features)+k])})
+	d := len(s.set.Features)
+	x, texts := s.x[row*d:(row+1)*d], []string(nil)
+	if s.set.Encoding != nil {
+		texts = s.set.Encoding.Cells(x)
+	} else {
+		for _, v := range x {
+			texts = append(texts, input(v))
+		}
+	}
+	for _, text := range texts[:len(s.inputNames())] {
+		out = append(out, Cell{Text: text})
 	}
 	return out
 }

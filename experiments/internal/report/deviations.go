@@ -122,26 +122,52 @@ func explain(list []deviation, by []cause) [][]deviation {
 	return groups
 }
 
-// writeDeviations writes the deviations under their causes.
-func (r *Report) writeDeviations(b *strings.Builder) error {
+// Explained are deviations that have one cause.
+type Explained struct {
+	Title, Text string
+	Rows        [][]string // below deviationHead
+}
+
+var deviationHead = []string{"data", "method", "probs", "metric", "published", "measured"}
+
+// deviationText says which numbers are listed.
+const deviationText = "Numbers that are farther from the means of the released runs, or from the printed numbers where no run is released, than three standard deviations over seeds; " +
+	"where there is one seed, than 1 % of the NLL, 0.003 of the ECE, 0.005 of the CQM or 0.01 of the OOD-AUC."
+
+// Explained returns the deviations under their causes.
+func (r *Report) Explained() (out []Explained, err error) {
 	by, err := readCauses(causes)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	b.WriteString("\n## Deviations from published numbers\n\nNumbers that are farther from the means of the released runs, or from the printed numbers where no run " +
-		"is released, than three standard deviations over seeds; where there is one seed, than 1 % of the NLL, 0.003 of the ECE, 0.005 of the CQM or 0.01 of the OOD-AUC.\n")
 	groups := explain(r.deviations(), by)
 	for i, c := range append(by, cause{Title: "Cause unknown"}) {
-		if len(groups[i]) == 0 {
-			continue
-		}
-		fmt.Fprintf(b, "\n### %s\n\n%s\n| data | method | probs | metric | published | measured |\n| --- | --- | --- | --- | --- | --- |\n", c.Title, c.Text)
+		e := Explained{Title: c.Title, Text: strings.TrimSpace(c.Text)}
 		for _, d := range groups[i] {
 			digits := 4
 			if d.source != runs {
 				digits = 3
 			}
-			fmt.Fprintf(b, "| %s | %s | %s | %s | %s, %s | %s |\n", d.data, d.method, d.probs, d.metric, format(d.published, digits), d.source, format(d.here, 4))
+			e.Rows = append(e.Rows, []string{d.data, d.method, d.probs, d.metric, format(d.published, digits) + ", " + d.source, format(d.here, 4)})
+		}
+		if e.Rows != nil {
+			out = append(out, e)
+		}
+	}
+	return out, nil
+}
+
+// writeDeviations writes the deviations under their causes.
+func (r *Report) writeDeviations(b *strings.Builder) error {
+	list, err := r.Explained()
+	if err != nil {
+		return err
+	}
+	b.WriteString("\n## Deviations from published numbers\n\n" + deviationText + "\n")
+	for _, e := range list {
+		fmt.Fprintf(b, "\n### %s\n\n%s\n\n| %s |\n|%s\n", e.Title, e.Text, strings.Join(deviationHead, " | "), strings.Repeat(" --- |", len(deviationHead)))
+		for _, row := range e.Rows {
+			fmt.Fprintf(b, "| %s |\n", strings.Join(row, " | "))
 		}
 	}
 	return nil

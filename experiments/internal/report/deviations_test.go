@@ -107,6 +107,16 @@ func TestCauses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	html, err := r.HTML()
+	if err != nil {
+		t.Fatal(err)
+	}
+	wellFormed(t, string(html))
+	for _, want := range []string{"<summary>" + by[0].Title, "<dt>" + missingWords()[0].Name, "<code>valla data get</code>", "<dt>CQM</dt>"} {
+		if !strings.Contains(string(html), want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
 	groups := explain(r.deviations(), by)
 	for _, d := range groups[len(by)] {
 		t.Errorf("causes.yaml has no cause for %s", d)
@@ -115,5 +125,22 @@ func TestCauses(t *testing.T) {
 		if len(groups[i]) == 0 {
 			t.Errorf("causes.yaml: %q explains no deviation", c.Title)
 		}
+	}
+}
+
+// Every item of the list of what is missing has a title and a text, and no mark of Markdown that a
+// page would show as it is.
+func TestMissing(t *testing.T) {
+	words := missingWords()
+	if want := strings.Count("\n"+missing, "\n*"); len(words) != want || want == 0 {
+		t.Errorf("%d items, expected %d", len(words), want)
+	}
+	for _, w := range words {
+		if html := string(inline(w.Text)); w.Name == "" || w.Text == "" || strings.ContainsAny(html, "`*[") {
+			t.Errorf("item %q: %s", w.Name, html)
+		}
+	}
+	if r, err := New("", nil); err != nil || r.Missing() != nil {
+		t.Errorf("a report without published cells says what these lack; error %v", err)
 	}
 }

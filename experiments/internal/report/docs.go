@@ -1,7 +1,6 @@
 package report
 
 import (
-	_ "embed"
 	"fmt"
 	"math"
 	"os"
@@ -12,11 +11,6 @@ import (
 	"github.com/go-valla/valla/internal/figure"
 )
 
-// missing says what the tables lack and why.
-//
-//go:embed missing.md
-var missing string
-
 // inDocs are the figures that the page of results shows; the others are in the report.
 var inDocs = []string{"bands", "points", "rotations", "entropy", "corruptions"}
 
@@ -26,16 +20,18 @@ func (r *Report) WriteDocs(dir string) error {
 		return fmt.Errorf("report: %w", err)
 	}
 	var b strings.Builder
-	b.WriteString("# Results\n\nThis page is written by `go run ./experiments/publish` from the cells in `experiments/results`, which hold settings, scores, " +
-		"curves, times, machine and commit of each run. `valla experiment report` makes a page of them with all columns, figures and costs.\n\n" + legend +
-		" CPU seconds are those of the fit; for MAP, of the network's training where it was trained.\n")
+	b.WriteString("# Results\n\nEach table compares methods on one data set, with numbers from the paper, from the runs that its authors released, and from this program. " +
+		"[What they say](quality.md) sums up, [methods](methods.md) explains the methods, and the end of this page lists [deviations and their causes](#deviations-from-published-numbers) " +
+		"and [what is missing](#what-is-missing).\n\n" + legend + "\n\n" + wordTable(glossary) +
+		"\nThis page is written by `go run ./experiments/publish` from the cells in `experiments/results`. A cell is one method on one data set with one seed: its settings, scores, " +
+		"curves, times, machine and commit. `valla experiment report` makes a page of them with all columns, figures and costs.\n")
 	for _, s := range r.Sections {
 		if len(s.Data) == 0 {
 			continue
 		}
 		fmt.Fprintf(&b, "\n## %s\n\n%s.\n", s.Name, s.About)
 		for _, t := range s.Summary {
-			fmt.Fprintf(&b, "\n**%s**\n\n%s\n", t.Title, t.pretty().RenderMarkdown())
+			fmt.Fprintf(&b, "\n**%s**\n\n%s\n", t.Title, t.markdown())
 		}
 		for _, d := range s.Data {
 			if err := d.docs(&b, s, dir); err != nil {
@@ -49,7 +45,7 @@ func (r *Report) WriteDocs(dir string) error {
 	b.WriteString("\n## What is missing\n\n" + missing)
 	b.WriteString("\n## Machines\n\n")
 	for _, m := range r.Machines {
-		fmt.Fprintf(&b, "* %s: %d cells.\n", m.Name, m.Cells)
+		fmt.Fprintf(&b, "* %s\n", m)
 	}
 	return write(filepath.Join(dir, "results.md"), []byte(b.String()))
 }
@@ -57,7 +53,8 @@ func (r *Report) WriteDocs(dir string) error {
 // docs writes the table of a data set, unless a summary has it, and its figures.
 func (d DataSection) docs(b *strings.Builder, s Section, dir string) error {
 	if s.Summary == nil {
-		fmt.Fprintf(b, "\n### %s\n\n%s\n", d.Table.Title, d.Table.brief().with(d.Costs, "CPU, s").pretty().RenderMarkdown())
+		d.heading(b, s)
+		fmt.Fprintf(b, "\n%s\n", d.Table.brief().with(d.Costs, "CPU, s").markdown())
 		if d.Note != "" {
 			fmt.Fprintf(b, "\n%s\n", d.Note)
 		}
@@ -73,6 +70,23 @@ func (d DataSection) docs(b *strings.Builder, s Section, dir string) error {
 		fmt.Fprintf(b, "\n![%s](figures/%s.png)\n\n**%s** %s\n", f.Title, name, f.Title, f.Caption)
 	}
 	return nil
+}
+
+// heading writes the name of a data set, unless it is that of its section.
+func (d DataSection) heading(b *strings.Builder, s Section) {
+	if d.Table.Title != s.Name {
+		fmt.Fprintf(b, "\n### %s\n", d.Table.Title)
+	}
+}
+
+// wordTable returns words and their meanings as a table of Markdown.
+func wordTable(words []Word) string {
+	var b strings.Builder
+	b.WriteString("| word | meaning |\n| --- | --- |\n")
+	for _, w := range words {
+		fmt.Fprintf(&b, "| %s | %s |\n", w.Name, strings.ReplaceAll(w.Text, "|", `\|`))
+	}
+	return b.String()
 }
 
 // compared are the metrics whose published numbers the page of results shows.

@@ -26,17 +26,17 @@ func write(path string, content []byte) error {
 // markdown returns the report, and writes its pictures below dir.
 func (r *Report) markdown(dir string) (string, error) {
 	var b strings.Builder
-	b.WriteString("# Experiments\n\n" + legend + "\n")
+	b.WriteString("# Experiments\n\n" + legend + "\n\n" + wordTable(slices.Concat(glossary, costWords)))
 	for _, s := range r.Sections {
-		fmt.Fprintf(&b, "\n## %s\n\n%s. %d of %d cells.\n", s.Name, s.About, s.Done, s.Expected)
+		fmt.Fprintf(&b, "\n## %s\n\n%s. %d of %d runs.\n", s.Name, s.About, s.Done, s.Expected)
 		if s.Commands != nil {
 			fmt.Fprintf(&b, "\n```sh\n%s\n```\n", strings.Join(s.Commands, "\n"))
 		}
 		for _, t := range s.Summary {
-			fmt.Fprintf(&b, "\n**%s**\n\n%s\n", t.Title, t.pretty().RenderMarkdown())
+			fmt.Fprintf(&b, "\n**%s**\n\n%s\n", t.Title, t.markdown())
 		}
 		for _, d := range s.Data {
-			if err := d.markdown(&b, s.ID, dir); err != nil {
+			if err := d.markdown(&b, s, dir); err != nil {
 				return "", err
 			}
 		}
@@ -48,19 +48,18 @@ func (r *Report) markdown(dir string) (string, error) {
 		fmt.Fprintf(&b, "\nDamaged, and computed again by the next run: %s\n", d)
 	}
 	for _, m := range r.Machines {
-		fmt.Fprintf(&b, "\nComputed with %s: %d cells.\n", m.Name, m.Cells)
+		fmt.Fprintf(&b, "\nComputed with %s\n", m)
 	}
 	return b.String(), nil
 }
 
-// legend explains the tables.
-const legend = "Numbers are those printed in the paper, the means of the runs that authors released, and those measured here " +
-	"(mean ± standard deviation over seeds). Probabilities of classes are by the probit approximation, means over samples (mc), or those of a network " +
-	"that was trained further for them (own). ** is the best and * the second best of a column; † is no run of this program's experiments."
+// legend says how numbers are marked.
+const legend = "The best number of a column is **bold**, and the second best is in _italics_."
 
 // markdown writes the tables and the figures of a data set.
-func (d DataSection) markdown(b *strings.Builder, section, dir string) error {
-	fmt.Fprintf(b, "\n### %s\n\n%s\n", d.Table.Title, d.Table.pretty().RenderMarkdown())
+func (d DataSection) markdown(b *strings.Builder, s Section, dir string) error {
+	d.heading(b, s)
+	fmt.Fprintf(b, "\n%s\n", d.Table.markdown())
 	for _, v := range d.Table.Says {
 		fmt.Fprintf(b, "\n* %s", v)
 	}
@@ -71,10 +70,10 @@ func (d DataSection) markdown(b *strings.Builder, section, dir string) error {
 		fmt.Fprintf(b, "\n%s\n", d.Note)
 	}
 	if d.Costs.Rows != nil {
-		fmt.Fprintf(b, "\n%s\n", d.Costs.pretty().RenderMarkdown())
+		fmt.Fprintf(b, "\n%s\n", d.Costs.markdown())
 	}
 	for _, f := range d.Figures {
-		name := slug(section + " " + d.Table.Title + " " + f.Name)
+		name := slug(s.ID + " " + d.Table.Title + " " + f.Name)
 		if err := figure.Save(filepath.Join(dir, "figures", name), f.Charts...); err != nil {
 			return err
 		}
@@ -110,8 +109,16 @@ func (t Table) only(keep func(Column) bool) Table {
 	return m
 }
 
-// pretty returns the table for text and Markdown.
-func (t Table) pretty() table.Writer {
+// markdown returns the table as Markdown.
+func (t Table) markdown() string {
+	return t.pretty([]string{"%s", "**%s**", "_%s_"}).RenderMarkdown()
+}
+
+// text returns the table for a terminal.
+func (t Table) text() string { return t.pretty([]string{"%s", "%s **", "%s *"}).Render() }
+
+// pretty returns the table, whose numbers are written by the format of their rank.
+func (t Table) pretty(ranks []string) table.Writer {
 	w := table.NewWriter()
 	style := table.StyleRounded
 	style.Format.Header = text.FormatDefault
@@ -128,7 +135,7 @@ func (t Table) pretty() table.Writer {
 	for _, r := range t.Rows {
 		row := table.Row{r.Method, r.Probs, r.Seeds}
 		for _, c := range r.Cells {
-			row = append(row, c.Text+[]string{"", " **", " *"}[c.Mark])
+			row = append(row, fmt.Sprintf(ranks[c.Mark], c.Text))
 		}
 		w.AppendRow(row)
 	}
@@ -151,7 +158,7 @@ func WriteText(w io.Writer, dir, name, profile string) error {
 			scores, took := tables(f, data)
 			for _, t := range []Table{scores, took} {
 				if len(t.Rows) > 0 {
-					fmt.Fprintf(w, "%s\n%s\n", t.Title, t.measured().pretty().Render())
+					fmt.Fprintf(w, "%s\n%s\n", t.Title, t.measured().text())
 				}
 			}
 		}

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/go-valla/valla/experiments/internal/result"
 )
@@ -24,7 +26,8 @@ type Report struct {
 	Machines []Machine // on which cells were computed
 	Memory   []string  // descriptions of how peaks of memory are measured
 
-	merged []experiment
+	merged    []experiment
+	published bool // there are published cells among them
 }
 
 // Cells returns the finished cells of an experiment, each with its results once.
@@ -37,10 +40,25 @@ func (r *Report) Cells(name string) []*result.Cell {
 	return nil
 }
 
+// Missing returns what the published cells lack and why, nil if there are none.
+func (r *Report) Missing() []Word {
+	if !r.published {
+		return nil
+	}
+	return missingWords()
+}
+
 // Machine is a machine and a program, with the number of cells that they computed.
 type Machine struct {
 	Name  string
 	Cells int
+}
+
+func (m Machine) String() string {
+	if m.Cells == 1 {
+		return m.Name + ": 1 cell."
+	}
+	return fmt.Sprintf("%s: %d cells.", m.Name, m.Cells)
 }
 
 // Section shows one experiment, with the cells of all its profiles.
@@ -79,7 +97,7 @@ func init() {
 // New collects the results below a folder, "" for none, and published cells, of which those count
 // that the folder lacks. Known experiments without results are listed as not run.
 func New(dir string, known []Known, published ...*result.Cell) (*Report, error) {
-	r := &Report{}
+	r := &Report{published: len(published) > 0}
 	var found []result.Found
 	if dir != "" {
 		var damaged []error
@@ -107,7 +125,7 @@ func New(dir string, known []Known, published ...*result.Cell) (*Report, error) 
 
 // add adds the section of an experiment.
 func (r *Report) add(f experiment) error {
-	s := Section{ID: f.Experiment, Name: f.Experiment, Profiles: f.profiles, About: f.About, Expected: len(f.Cells), Commands: f.Commands}
+	s := Section{ID: f.Experiment, Name: f.Experiment, Profiles: f.profiles, About: capital(f.About), Expected: len(f.Cells), Commands: f.Commands}
 	for _, c := range f.Done {
 		if c != nil {
 			s.Done++
@@ -136,6 +154,7 @@ func (r *Report) machine(c *result.Cell) {
 		return
 	}
 	m := fmt.Sprintf("valla %s, %s, %s, %s, %d cores in use", c.Machine.Program, c.Machine.Go, c.Machine.Platform, c.Machine.CPU, c.Machine.Cores)
+	m = strings.Replace(m, " 1 cores", " 1 core", 1)
 	i := slices.IndexFunc(r.Machines, func(o Machine) bool { return o.Name == m })
 	if i < 0 {
 		r.Machines, i = append(r.Machines, Machine{Name: m}), len(r.Machines)
@@ -167,6 +186,15 @@ func (r *Report) Write(dir string) ([]string, error) {
 		}
 	}
 	return files, nil
+}
+
+// capital returns text as it begins a sentence.
+func capital(s string) string {
+	first, size := utf8.DecodeRuneInString(s)
+	if size == 0 {
+		return ""
+	}
+	return string(unicode.ToUpper(first)) + s[size:]
 }
 
 // slug returns text as it can be part of a file name.

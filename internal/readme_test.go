@@ -163,6 +163,37 @@ func checkScores(t *testing.T, page string, printed []byte) {
 	}
 }
 
+// TestReadmeResults: the numbers of the README's table of results stand, with more digits, in the
+// section of the page of results that their row links to.
+func TestReadmeResults(t *testing.T) {
+	readme, err := os.ReadFile("../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := os.ReadFile("../docs/results.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	numbers := regexp.MustCompile(`-?\d+\.\d+`)
+	rows := regexp.MustCompile(`(?m)^\|.*\]\(docs/results\.md#([a-z0-9-]+)\)\)(.*)$`).FindAllStringSubmatch(string(readme), -1)
+	for _, row := range rows {
+		section := regexp.MustCompile(`(?ms)^##+ ` + row[1] + `$.*?(^##|\z)`).FindString(string(page))
+		there := numbers.FindAllString(section, -1)
+		for _, told := range numbers.FindAllString(row[2], -1) {
+			digits := len(told) - strings.Index(told, ".") - 1
+			if !slices.ContainsFunc(there, func(n string) bool {
+				v, err := strconv.ParseFloat(n, 64)
+				return err == nil && strconv.FormatFloat(v, 'f', digits, 64) == told
+			}) {
+				t.Errorf("README.md tells %s, which the section %s of docs/results.md does not have", told, row[1])
+			}
+		}
+	}
+	if len(rows) < 3 {
+		t.Errorf("%d rows link to the results", len(rows))
+	}
+}
+
 // quick makes a fit or a training in steps, or a comparison, short.
 func quick(words []string) []string {
 	line := strings.Join(words, " ")

@@ -222,6 +222,7 @@ type Method struct {
 	Title   string // the name in text
 	Summary string // a sentence
 	Formula string // of the posterior covariance
+	Symbols string // what the letters of the formula stand for, a sentence
 	Cost    string // time and memory of fit and prediction, a sentence
 	Use     string // when to choose it, a sentence
 	Source  string // the publication

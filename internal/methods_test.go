@@ -45,7 +45,7 @@ func methodsPage() string {
 		fmt.Fprintf(&b, "| [`%s`](#%s) | %s | %s |\n", m.Name, strings.ReplaceAll(m.Name, "+", ""), m.Title, bars(m.Use))
 	}
 	for _, m := range method.All() {
-		fmt.Fprintf(&b, "\n## %s\n\n**%s.** %s\n\n    %s\n\n* **When:** %s\n* **Cost:** %s\n* **Source:** %s.\n", m.Name, m.Title, m.Summary, m.Formula, m.Use, m.Cost, strings.TrimSuffix(m.Source, "."))
+		fmt.Fprintf(&b, "\n## %s\n\n**%s.** %s\n\n    %s\n\n%s\n\n* **When:** %s\n* **Cost:** %s\n* **Source:** %s.\n", m.Name, m.Title, m.Summary, m.Formula, m.Symbols, m.Use, m.Cost, strings.TrimSuffix(m.Source, "."))
 		b.WriteString(settingsTable(m))
 	}
 	return b.String() + "\n"

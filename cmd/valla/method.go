@@ -20,6 +20,7 @@ type methodDoc struct {
 	Title    string       `json:"title"`
 	Summary  string       `json:"summary"`
 	Formula  string       `json:"formula"` // of the posterior covariance
+	Symbols  string       `json:"symbols"` // what its letters stand for
 	Cost     string       `json:"cost"`
 	Use      string       `json:"use"`
 	Source   string       `json:"source"`
@@ -37,7 +38,7 @@ type settingDoc struct {
 }
 
 func newMethodDoc(m gp.Method) methodDoc {
-	doc := methodDoc{Name: m.Name, Title: m.Title, Summary: m.Summary, Formula: m.Formula, Cost: m.Cost, Use: m.Use, Source: m.Source}
+	doc := methodDoc{Name: m.Name, Title: m.Title, Summary: m.Summary, Formula: m.Formula, Symbols: m.Symbols, Cost: m.Cost, Use: m.Use, Source: m.Source}
 	for _, s := range settings.Of(m.New()) {
 		kind := s.Kind()
 		if s.IsBool() {
@@ -96,8 +97,8 @@ func oneMethod(_ *cobra.Command, args []string) error {
 
 // print writes the documentation of a method for people.
 func (d methodDoc) print(w io.Writer) error {
-	_, err := fmt.Fprintf(w, "%s: %s\n\n%s\n\nCovariance  %s\nCost        %s\nUse         %s\nSource      %s\n\n%s\n",
-		d.Name, d.Title, wrap(d.Summary, 0), d.Formula, wrap(d.Cost, 12), wrap(d.Use, 12), wrap(d.Source, 12), d.table())
+	_, err := fmt.Fprintf(w, "%s: %s\n\n%s\n\nCovariance  %s\n            %s\nCost        %s\nUse         %s\nSource      %s\n\n%s\n",
+		d.Name, d.Title, wrap(d.Summary, 0), d.Formula, wrap(d.Symbols, 12), wrap(d.Cost, 12), wrap(d.Use, 12), wrap(d.Source, 12), d.table())
 	return err
 }
 

@@ -11,7 +11,7 @@ import (
 )
 
 type methodDoc struct {
-	Name, Title, Summary, Formula, Cost, Use, Source string
+	Name, Title, Summary, Formula, Symbols, Cost, Use, Source string
 	Settings                                         []settingDoc
 }
 
@@ -104,7 +104,7 @@ func TestMethodShow(t *testing.T) {
 	for _, m := range method.All() {
 		text := must(t, dir, "method", "show", m.Name)
 		words := strings.Join(strings.Fields(text), " ")
-		for _, want := range []string{m.Title, m.Summary, m.Formula, m.Cost, m.Use, m.Source} {
+		for _, want := range []string{m.Title, m.Summary, m.Formula, m.Symbols, m.Cost, m.Use, m.Source} {
 			if !strings.Contains(words, strings.Join(strings.Fields(want), " ")) {
 				t.Errorf("%s: no %q in\n%s", m.Name, want, text)
 			}
@@ -112,7 +112,7 @@ func TestMethodShow(t *testing.T) {
 		var doc methodDoc
 		decode(t, must(t, dir, "method", "show", m.Name, "--json"), &doc)
 		fields := settings.Of(m.New())
-		if len(doc.Settings) != len(fields) || doc.Formula != m.Formula || doc.Source != m.Source {
+		if len(doc.Settings) != len(fields) || doc.Formula != m.Formula || doc.Symbols != m.Symbols || doc.Source != m.Source {
 			t.Fatalf("%s: document %+v", m.Name, doc)
 		}
 		for i, f := range fields {

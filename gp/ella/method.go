@@ -15,6 +15,7 @@ var Method = gp.Method{
 	Title:   "Accelerated linearized Laplace approximation (ELLA)",
 	Summary: "LLA of the K directions of the weights along which the outputs at M training rows change most.",
 	Formula: "Q(x,x') = φ(x) (Σ_n φ_nᵀ Λ_n φ_n + I/σ₀²)⁻¹ φ(x')ᵀ,  φ(x) = J(x) v",
+	Symbols: "J is the network's Jacobian in its weights [C,P]; v has the K directions [P,K], of length 1; φ_n is φ at row n; Λ_n is the curvature of the negative log-likelihood of row n in the outputs: 1/σ² with the noise σ, or diag(p) − ppᵀ with the probabilities p of classes; σ₀ is the prior standard deviation of the weights.",
 	Cost:    "The tangent kernel of M points and K reverse passes for each, then for each row of the data, and for each prediction, K derivatives along directions or those of C outputs, whichever are fewer; memory for M² numbers and K·P.",
 	Use:     "Choose it for variances near the data from one pass over them; far away it knows too little.",
 	Source:  "Deng, Zhou and Zhu, Accelerated Linearized Laplace Approximation for Bayesian Deep Learning, NeurIPS 2022",

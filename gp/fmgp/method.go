@@ -17,6 +17,7 @@ var Method = gp.Method{
 	Title:   "Fixed-mean Gaussian process (FMGP)",
 	Summary: "A sparse Gaussian process with a kernel of the inputs, or of these and the features of the last layer, around the network as its mean.",
 	Formula: "Q(x,x') = K(x,x') − K_xz (A⁻¹ + K_z)⁻¹ K_zx',  K = a exp(−½ Σ_d (x_d − x'_d)²/ℓ_d²) S, with features also × (f·f' + δ)",
+	Symbols: "a is the amplitude, ℓ_d the length scale of input d, S a covariance of the outputs [C,C] and f the inputs of the last dense layer; δ is 1 for one output and 0 between two; K_z is K among the M inducing points z, K_xz is K between x and z, and A [M,M] is fitted.",
 	Cost:    "One pass of the network over the rows, whose outputs and features are kept; then a step takes M distances for each row of a mini-batch and M³ operations, whatever the network and the number of rows; a prediction takes one pass of the network, M distances and M² operations.",
 	Use:     "Choose it where a fit has to be fast, as for deep networks; on these it tells what lies out of distribution less well than VaLLA.",
 	Source:  "Ortega, Rodríguez Santana and Hernández-Lobato, Fixed-Mean Gaussian Processes for Post-hoc Bayesian Deep Learning, arXiv 2412.04177, 2024",

@@ -12,6 +12,7 @@ var Method = gp.Method{
 	Title:   "Gaussian-process activations (GAPA)",
 	Summary: "Activations of one layer become Gaussian processes, whose variance grows with the distance from the training rows.",
 	Formula: "Q(x) = s r(u(x)) J(x) diag(c²) J(x)ᵀ,  r(u) = 1 − ρ_S(u)ᵀ (R_SS + τI)⁻¹ ρ_S(u)",
+	Symbols: "u(x) are the values of the layer, J is the Jacobian of the outputs in its activations, and c² their variances; ρ(u,u') = exp(−‖u − u'‖²/(2ℓ²)), ρ_S is ρ between u and the k nearest training rows, and R_SS is ρ among these; τ is their noise, and s a factor.",
 	Cost:    "A pass over the rows and the nearest neighbours of some of them; a prediction takes the derivatives of the outputs by one layer, and its distances to all rows that are kept.",
 	Use:     "Choose it to tell inputs that are unlike the training rows from the others. With classes, take the probit probabilities, to which it is fitted; with few rows of few numbers, take another method.",
 	Source:  "Bergna et al., GAPA: Gaussian-process activations, arXiv 2602.14934, 2026; kernel of whole vectors and left-out rows are this program's",

@@ -27,7 +27,7 @@ func TestRowsAreComplete(t *testing.T) {
 				t.Errorf("%s: no %s", m.Name, what)
 			}
 		}
-		for what, text := range map[string]string{"Summary": m.Summary, "Cost": m.Cost, "Use": m.Use} {
+		for what, text := range map[string]string{"Summary": m.Summary, "Symbols": m.Symbols, "Cost": m.Cost, "Use": m.Use} {
 			if !strings.HasSuffix(text, ".") || strings.Contains(text, "\n") {
 				t.Errorf("%s: %s is no sentence: %q", m.Name, what, text)
 			}

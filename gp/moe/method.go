@@ -14,6 +14,7 @@ var Method = gp.Method{
 	Title:   "Mixture of experts of linearized Laplace approximations (MoE LLA)",
 	Summary: "Exact LLA of the rows near an input: clusters of rows have an expert each.",
 	Formula: "Q(x,x) = J(x) (Σ_n J_nᵀ Λ_n J_n + I/σ₀²)⁻¹ J(x)ᵀ over the rows n of the cluster of x and of its neighbours",
+	Symbols: "J is the network's Jacobian in its weights [C,P], and J_n is J at row n; Λ_n is the curvature of the negative log-likelihood of row n in the outputs: 1/σ² with the noise σ, or diag(p) − ppᵀ with the probabilities p of classes; σ₀ is the prior standard deviation of the weights.",
 	Cost:    "Memory for min(P, n·C)² numbers for each expert, where n is the number of its rows, and time for the cubes; linear in the rows if each expert has as many.",
 	Use:     "Choose it for local variances, which are those of LLA or larger, where the matrices of LLA are too large.",
 	Source:  "Lee, Humt, Feng and Triebel 2020, Estimating model uncertainty of neural networks in sparse information form; Lee et al. 2021, Trust your robots! Predictive uncertainty estimation of neural networks with sparse Gaussian processes",

@@ -16,6 +16,7 @@ var Method = gp.Method{
 	Title:   "Sparse function-space representation (SFR)",
 	Summary: "The sparse Gaussian process at M training rows that is dual to LLA, from all rows in closed form; more rows can be added later.",
 	Formula: "Q(x,x') = κ − κ_xz [K_z⁻¹ − (K_z + B_u)⁻¹] κ_zx',  B_u = Σ_n κ_zn Λ_n κ_nz",
+	Symbols: "κ(x,x') = σ₀² J(x) J(x')ᵀ is the tangent kernel, where J is the network's Jacobian in its weights [C,P] and σ₀ is the prior standard deviation of the weights; K_z is κ among the M points z, and κ_xz and κ_zn are κ between them and x or row n; Λ_n is the curvature of the negative log-likelihood of row n in the outputs: 1/σ² with the noise σ, or diag(p) − ppᵀ with the probabilities p of classes.",
 	Cost:    "The tangent kernel between all rows and M points for each of C outputs, M² numbers and time for M³ for each of them; with joint outputs (M·C)² and (M·C)³.",
 	Use:     "Choose it where rows arrive later, or for error bars that grow away from the data from one pass over them.",
 	Source:  "Scannell, Mereu, Chang, Tamir, Pajarinen and Solin, Function-space Parameterization of Neural Networks for Sequential Learning, ICLR 2024",

@@ -21,6 +21,7 @@ var Method = gp.Method{
 	Title:   "VaLLA and GAPA together",
 	Summary: "The sum of VaLLA's variance, of the weights, and GAPA's, of the distance from the training rows.",
 	Formula: "Q(x) = t Q_VaLLA(x) + s r(u(x)) J(x) diag(c²) J(x)ᵀ",
+	Symbols: "Q_VaLLA is the covariance of valla, and the other term is that of gapa; t and s are factors that the validation rows choose.",
 	Cost:    "A fit of GAPA, its variances at all rows, and a fit of VaLLA; a prediction of each.",
 	Use:     "Choose it for probabilities that are better than those of either, and to tell inputs that are unlike the training rows from the others. With classes, take the probit probabilities, to which it is fitted; with a few hundred rows, VaLLA alone is safer.",
 	Source:  "the two methods' publications; the sum is this program's",

@@ -18,6 +18,7 @@ var Method = gp.Method{
 	Title:   "VaLLA",
 	Summary: "Variational linearized Laplace approximation: a sparse Gaussian process with the network's tangent kernel, fitted to inducing points by mini-batches.",
 	Formula: "Q(x,x') = κ(x,x') − K_xz (A⁻¹ + K_z)⁻¹ K_zx'",
+	Symbols: "κ(x,x') = σ₀² J(x) J(x')ᵀ is the tangent kernel, where J is the network's Jacobian in its weights [C,P] and σ₀ is the prior standard deviation of the weights; K_z is κ among the M inducing points z, K_xz is κ between x and z, and A [M,M] is fitted.",
 	Cost:    "A step of the fit takes the network's Jacobians at a mini-batch and at M inducing points, and M³ operations; a prediction takes the Jacobians at the input and M² operations, whatever the number of training rows.",
 	Use:     "Start with this method: it works for any network and any number of rows, and its predictions are fast.",
 	Source:  "Ortega, Rodríguez Santana and Hernández-Lobato, Variational Linearized Laplace Approximation for Bayesian Deep Learning, ICML 2024",

@@ -16,6 +16,7 @@ var Method = gp.Method{
 	Title:   "Mean-field variational inference from a trained network (MF-VI)",
 	Summary: "Weights become independent Gaussians around the trained ones, and the network is trained further with weights drawn from them; predictions are means over draws, not the network's.",
 	Formula: "q(θ) = N(μ, diag e^{2ψ});  p(y|x) = mean over K draws of p(y | f_θ(x))",
+	Symbols: "θ are the weights, μ their means and e^ψ their standard deviations; f_θ is the network with the weights θ.",
 	Cost:    "A step takes two to three times as long as one of the network's training, and parameters and momentum twice the memory; a prediction takes K passes of the network.",
 	Use:     "Choose it to compare with the literature; with the published settings it is further training at a small step, and the standard deviations stay where they start.",
 	Source:  "Deng and Zhu, BayesAdapter: Being Bayesian, Inexpensively and Reliably, via Bayesian Fine-tuning, ACML 2023",

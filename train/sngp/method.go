@@ -16,6 +16,7 @@ var Method = gp.Method{
 	Title:   "Spectral-normalised neural Gaussian process (SNGP)",
 	Summary: "The network trained further with bounded norms of its layers, and with a Gaussian process of random features as its last layer; predictions change.",
 	Formula: "f(x) = φ(x) β,  Q(x,x') = s φ(x) (s I + Σ_n φ_nᵀφ_n)⁻¹ φ(x')ᵀ,  φ = a cos(h W/ℓ + b), of hidden units h whose layers are divided by max(1, σ/c)",
+	Symbols: "h are the hidden units, W random frequencies, b random phases, a a factor and ℓ the length scale; β are the weights of the last layer, φ_n is φ at row n, and s is the ridge; σ is the norm of a layer and c its bound.",
 	Cost:    "The fit takes steps of training, each with a step of power iteration for each layer, and then one pass over the rows with m² operations for each; a prediction takes one pass of the network and m² operations.",
 	Use:     "Choose it where the weights may change and inputs far from the data matter; the other methods leave the network's predictions as they are.",
 	Source:  "Liu, Lin, Padhy, Tran, Bedrax-Weiss and Lakshminarayanan, Simple and Principled Uncertainty Estimation with Deterministic Deep Learning via Distance Awareness, NeurIPS 2020, arXiv 2006.10108",

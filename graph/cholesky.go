@@ -13,6 +13,7 @@ type NotPositiveDefiniteError struct {
 	Pivot int // row of the first pivot that is not positive
 }
 
+// Error names the order of the matrix and the pivot.
 func (e *NotPositiveDefiniteError) Error() string {
 	return fmt.Sprintf("the %d×%d matrix is not positive definite (pivot %d)", e.Order, e.Order, e.Pivot)
 }

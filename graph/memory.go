@@ -15,6 +15,7 @@ type MemoryError struct {
 	Free        bool  // Limit is not a setting but what the machine had left
 }
 
+// Error says what needs how many bytes, and how many there are.
 func (e *MemoryError) Error() string {
 	if e.Free {
 		return fmt.Sprintf("%s needs %s, more than the %s that are free", e.What, exactly(e.Need), exactly(e.Limit))

@@ -28,6 +28,7 @@ type Summary struct {
 	Min, Max, Norm float64 // NaN where an element is; Norm is Euclidean
 }
 
+// String returns the name, the range and the norm.
 func (s Summary) String() string {
 	return fmt.Sprintf("%s in [%.4g, %.4g], norm %.4g", s.Name, s.Min, s.Max, s.Norm)
 }

@@ -51,6 +51,7 @@ type Array struct {
 	Value *tensor.Dense
 }
 
+// String returns the name, the element type and the shape.
 func (a Array) String() string {
 	return fmt.Sprintf("%s %v %v", a.Name, a.Value.Dtype(), a.Value.Shape())
 }

@@ -18,6 +18,7 @@ type Param struct {
 	Value, Grad *tensor.Dense
 }
 
+// String returns the name, the element type and the shape.
 func (p Param) String() string {
 	return fmt.Sprintf("%s %v %v", p.Name, p.Value.Dtype(), p.Value.Shape())
 }

@@ -54,6 +54,7 @@ type Machine struct {
 	Cells int
 }
 
+// String names the machine and counts its cells.
 func (m Machine) String() string {
 	if m.Cells == 1 {
 		return m.Name + ": 1 cell."

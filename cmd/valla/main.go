@@ -115,7 +115,6 @@ Laplace approximation (VaLLA) and other methods.`,
 		Version:       valla.Version(),
 		SilenceErrors: true, SilenceUsage: true,
 		DisableSuggestions: true, // they take several lines
-		CompletionOptions:  cobra.CompletionOptions{HiddenDefaultCmd: true},
 	}
 	blas := root.PersistentFlags().String("blas", "valla", "`NAME` of the code that multiplies matrices: valla, openblas, or the file of a shared OpenBLAS")
 	root.PersistentPreRunE = running(func(*cobra.Command, []string) error { return useBLAS(*blas) })

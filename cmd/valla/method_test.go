@@ -12,7 +12,7 @@ import (
 
 type methodDoc struct {
 	Name, Title, Summary, Formula, Symbols, Cost, Use, Source string
-	Settings                                         []settingDoc
+	Settings                                                  []settingDoc
 }
 
 type settingDoc struct {

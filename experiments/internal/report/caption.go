@@ -10,7 +10,7 @@ import (
 
 // Captions that no number changes.
 const (
-	pointCaption = "As above, for the methods with several numbers of points; triangles are the inducing inputs after the fit. " +
+	pointCaption = "As above, for the methods with several numbers of points. " +
 		"See how the band comes to the dashed lines of exact LLA as points are added."
 	learningCaption = "Negative log-likelihood (NLL) on the validation rows, of standardised targets in regression; first seed. " +
 		"Lower and further left is better. Where a curve rises again the fit overfits; the best state is kept, unless the row says keep-last."
@@ -45,7 +45,7 @@ func see(caption, what string, cells []*result.Cell, value func(*result.Cell) fl
 
 // bandCaption names the methods that are nearest to exact LLA and farthest from it.
 func bandCaption(cells []*result.Cell) string {
-	caption := "Training rows (dots), mean, and two standard deviations of y; the dashed lines are exact LLA's band."
+	caption := "Training rows (dots), mean, and two standard deviations of y; the dashed lines are exact LLA's band, and Z the inducing inputs. See whether the band grows between the rows and beyond them."
 	exact := exactLLA(cells)
 	if exact == nil {
 		return caption

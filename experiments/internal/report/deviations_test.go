@@ -3,10 +3,13 @@ package report
 import (
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/go-valla/valla/experiments/internal/result"
+	"github.com/go-valla/valla/internal/figure"
 )
 
 // Numbers far from published ones are listed: beyond three standard deviations of the seeds, or
@@ -81,8 +84,9 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// Every deviation of the published cells has a cause, and every cause explains one of them.
-func TestCauses(t *testing.T) {
+// publishedReport is the report of the published cells.
+func publishedReport(t *testing.T) *Report {
+	t.Helper()
 	files, err := filepath.Glob(filepath.Join("..", "..", "results", "*.jsonl"))
 	if err != nil || len(files) == 0 {
 		t.Fatalf("files %q, error %v", files, err)
@@ -103,6 +107,35 @@ func TestCauses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return r
+}
+
+// The methods that the caption of the bands names have a panel.
+func TestCaptionsNameWhatIsShown(t *testing.T) {
+	named, found := regexp.MustCompile(`(?:smallest|largest) with (.*?) \(`), 0
+	for _, s := range publishedReport(t).Sections {
+		for _, d := range s.Data {
+			for _, f := range d.Figures {
+				if f.Name != "bands" {
+					continue
+				}
+				for _, m := range named.FindAllStringSubmatch(f.Caption, -1) {
+					found++
+					if !slices.ContainsFunc(f.Charts, func(c figure.Chart) bool { return c.Title == m[1] }) {
+						t.Errorf("%s: the caption names %s, which has no panel", d.Table.Title, m[1])
+					}
+				}
+			}
+		}
+	}
+	if found == 0 {
+		t.Error("no caption names a method")
+	}
+}
+
+// Every deviation of the published cells has a cause, and every cause explains one of them.
+func TestCauses(t *testing.T) {
+	r := publishedReport(t)
 	by, err := readCauses(causes)
 	if err != nil {
 		t.Fatal(err)

@@ -25,7 +25,6 @@ func figures(f result.Found, data string) ([]Figure, error) {
 	if err != nil {
 		return nil, err
 	}
-	opened := bandCaption(first)
 	first = largest(first)
 	worse, err := corruptions(first)
 	if err != nil {
@@ -37,7 +36,7 @@ func figures(f result.Found, data string) ([]Figure, error) {
 	}
 	reliable, entropies := calibration(first)
 	all := []Figure{
-		{"bands", "Do the error bars open where there are no data?", opened, panels},
+		{"bands", "Do the error bars open where there are no data?", bandCaption(first), panels},
 		{"points", "How many points does a sparse method need?", pointCaption, against},
 		{"learning", "How fast does a fit learn, and does it overfit?", learningCaption, learning(first)},
 		{"coverage", "Do intervals hold what they promise?", coverageCaption(first), coverage(first)},

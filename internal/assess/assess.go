@@ -157,7 +157,7 @@ func (p *Page) summarize(s subject, network candidate) error {
 	if s.is.p.Classes != nil {
 		kind, holds = fmt.Sprintf("sets, of %.2f classes on average,", size), "classes"
 	}
-	p.Summary = append(p.Summary, fmt.Sprintf("The %g %% %s hold %.1f %% of the %s. With exact probabilities it would be %.1f to %.1f %% in 19 of 20 tables of so many rows.",
+	p.Summary = append(p.Summary, fmt.Sprintf("The %g %% %s hold %.1f %% of the %s. Exact ones hold %.1f to %.1f %% in 19 of 20 tables of this size.",
 		100*s.level, kind, 100*float64(inside)/n, holds, 100*max(0, s.level-spread), 100*min(1, s.level+spread)))
 	return nil
 }

@@ -121,7 +121,7 @@ func (s subject) pairs(counts []int) Table {
 
 // worstClasses lists the rows whose class has the smallest probability.
 func (s subject) worstClasses() Table {
-	out := Table{Title: "Rows with the largest surprises", Caption: "Those whose class was given the smallest probability. " + rowsFrom1,
+	out := Table{Title: "Rows with the largest surprises", Caption: "The classes of these rows were given the smallest probabilities. " + rowsFrom1,
 		Head: append([]string{"row", "class", "its probability", "answer", "its probability"}, s.inputNames()...)}
 	best, c := s.is.p.Best(), len(s.is.p.Classes)
 	for _, i := range largest(s.nlls) {

@@ -191,7 +191,7 @@ func (s subject) worstNumbers(t int) Table {
 	for i := range y {
 		miss[i] = math.Abs(y[i]-mean[i]) / std[i]
 	}
-	out := Table{Title: "Rows with the largest surprises", Caption: "Those whose residual is most standard deviations. " + rowsFrom1,
+	out := Table{Title: "Rows with the largest surprises", Caption: "These rows have the largest residuals in standard deviations. " + rowsFrom1,
 		Head: append([]string{"row", "target", "prediction", "std", "residual / std"}, s.inputNames()...)}
 	for _, i := range largest(miss) {
 		row := []Cell{{Text: fmt.Sprint(i + 1)}, {Text: input(y[i])}, {Text: input(mean[i])}, {Text: number(std[i])}, {Text: fmt.Sprintf("%+.2f", (y[i]-mean[i])/std[i])}}
@@ -200,7 +200,7 @@ func (s subject) worstNumbers(t int) Table {
 	return out
 }
 
-const rowsFrom1 = "Rows count from 1, the heading of the file and rows that were left out not included."
+const rowsFrom1 = "They are numbered from 1, without the heading of the file and the rows that were left out."
 
 // largest returns the places of the largest numbers, the largest first.
 func largest(v []float64) []int { return descending(v)[:min(worst, len(v))] }

@@ -169,7 +169,7 @@ func TestMissing(t *testing.T) {
 		t.Errorf("%d items, expected %d", len(words), want)
 	}
 	for _, w := range words {
-		if html := string(inline(w.Text)); w.Name == "" || w.Text == "" || strings.ContainsAny(html, "`*[") {
+		if html := string(inline(w.Text)); w.Name == "" || w.Text == "" || w.Text != capital(w.Text) || strings.ContainsAny(html, "`*[") {
 			t.Errorf("item %q: %s", w.Name, html)
 		}
 	}

@@ -58,7 +58,7 @@ func TestMarkdown(t *testing.T) {
 	}
 	text := string(content)
 	for _, want := range []string{"# Experiments\n", "## mnist\n\nDigits. 5 of 8 runs.", "| **-0.4000** |", "| _0.3000 ± 0.1414_ |", "| NLL | Negative log-likelihood", "```sh\nvalla experiment run mnist --profile quick\nvalla experiment run mnist --profile full\n```",
-		"| NLL, printed |", "\n* NLL: VaLLA 100 has", "LᵀL", "## uci: not run\n\ntables\n\n```sh\nvalla experiment run uci\n```", "Computed with valla v1, go"} {
+		"| NLL, printed |", "\n* NLL: VaLLA 100 has", "LᵀL", "## uci: not run\n\nTables\n\n```sh\nvalla experiment run uci\n```", "Computed with valla v1, go"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the report lacks %q", want)
 		}

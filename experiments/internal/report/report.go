@@ -118,6 +118,7 @@ func New(dir string, known []Known, published ...*result.Cell) (*Report, error) 
 	}
 	for _, k := range known {
 		if !slices.ContainsFunc(r.merged, func(f experiment) bool { return f.Experiment == k.Name }) {
+			k.About = capital(k.About)
 			r.NotRun = append(r.NotRun, k)
 		}
 	}

@@ -36,11 +36,12 @@
 //
 // # Methods
 //
-// Fitting never changes the weights, so that the mean of every posterior is the network's
-// output. A method says how uncertain this output is, given the training data. All of them
-// rest on the linearized Laplace approximation (LLA): near its trained weights the network
-// is nearly linear in them, and a Gaussian distribution over the weights makes the output
-// a Gaussian process, whose kernel is the network's tangent kernel.
+// A method says how uncertain the network's output is, given the training data. Most methods leave
+// the weights as they are, so that the mean of the posterior is the network's output; package
+// train/mfvi and package train/sngp train a copy of the network further, and package gp/sfr may have
+// a mean of its own. Most rest on the linearized Laplace approximation (LLA): near its trained
+// weights the network is nearly linear in them, and a Gaussian distribution over the weights makes
+// the output a Gaussian process, whose kernel is the network's tangent kernel.
 //
 // The default is VaLLA, the variational linearized Laplace approximation of Ortega,
 // Rodríguez Santana and Hernández-Lobato (ICML 2024). It keeps the Gaussian process at a

@@ -21,10 +21,11 @@ type FitOptions struct {
 	// Validation is the fraction of the rows that is held out; nil means 0.1. With the same
 	// seed they are the rows that Train holds out. Held, if not nil, has the rows to validate
 	// with instead. Where both are nil and the weights came from a file, the network may have
-	// seen all rows. If its inputs are vectors, or images of classes, the posterior is then fitted to all of them and
-	// validated with pseudo-rows, which stand for rows that it has not seen, see package
-	// gp/unseen. Where the network tells fewer than 70 % of these right, or fewer than 80 % of images
-	// and 99 % of its own, they are no such rows, and a fraction is held out after all.
+	// seen all rows. If its inputs are vectors, or images with classes, the posterior is then
+	// fitted to all of them and validated with pseudo-rows, which stand for rows that it has not
+	// seen, see package gp/unseen. A classifier has to tell at least 70 % of these right; with
+	// images it has to tell 80 % of these and 99 % of the images themselves. Otherwise a fraction
+	// is held out after all.
 	Validation *float64
 	Held       *data.Set
 	// Judge are rows for the [Verdict] alone, which neither the network nor the fit has

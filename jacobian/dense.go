@@ -19,7 +19,7 @@ func (j *jac) dense(b *graph.Builder, only map[*graph.Node]bool) {
 		}
 	}
 	rows := make(map[*graph.Node][]*graph.Node)
-	for r := range j.class {
+	for r := range j.examples * j.per {
 		grads := graph.VJP(b, []*graph.Node{j.out}, []*graph.Node{j.pickOut(b, r)}, wanted)
 		for i, p := range wanted {
 			if b.Err() == nil {
@@ -34,9 +34,13 @@ func (j *jac) dense(b *graph.Builder, only map[*graph.Node]bool) {
 	}
 }
 
-// pickOut returns the cotangent that picks the output of row r: 1 there and 0 elsewhere.
+// pickOut returns the cotangent that picks the output of row r: 1 there and 0 elsewhere, or the
+// combination of outputs in the row's example.
 func (j *jac) pickOut(b *graph.Builder, r int) *graph.Node {
 	rows, cols := j.out.Shape()[0], j.out.Shape()[1]
+	if j.seeds != nil {
+		return b.Pad(b.Slice(b.Reshape(j.seeds, rows*j.per, cols), 0, r, r+1), 0, r/j.per, rows)
+	}
 	v := make([]float64, rows*cols)
 	example := r / j.per
 	v[example*cols+j.class[r]] = 1

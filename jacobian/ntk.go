@@ -24,6 +24,19 @@ const (
 type NTK struct {
 	Net       layers.Network
 	Algorithm Algorithm
+
+	seeds *graph.Node // see Combined
+}
+
+// Combined returns the kernel of K combinations of the outputs of each example, instead of the
+// outputs themselves: seeds [B,K,C] make of f(x_b) the values Σ_c seeds_bkc f_c(x_b). Rows with
+// a single 1 choose outputs, which may differ from example to example. C is then K in what the
+// methods return for x [B,…]. At z they take single outputs as before.
+//
+// The seeds count as constants: no gradient flows through them.
+func (k NTK) Combined(seeds *graph.Node) NTK {
+	k.seeds = seeds
+	return k
 }
 
 // Diag returns the kernel of each example with itself, [B,C,C], for x [B,…].
@@ -78,7 +91,7 @@ func (k NTK) Rows(b *graph.Builder, x *graph.Node) []*graph.Node {
 	rows := make([]*graph.Node, len(j.uses))
 	for i, uses := range j.uses {
 		if len(uses) == 0 {
-			rows[i] = b.Fill(0, len(j.class), j.params[i].Shape().TotalSize())
+			rows[i] = b.Fill(0, j.examples*j.per, j.params[i].Shape().TotalSize())
 			continue
 		}
 		rows[i] = flat(b, j.expand(b, uses).Right)
@@ -86,15 +99,29 @@ func (k NTK) Rows(b *graph.Builder, x *graph.Node) []*graph.Node {
 	return rows
 }
 
-// all returns the Jacobian of every output at x.
+// all returns the Jacobian of every output at x, or of every combination of outputs.
 func (k NTK) all(b *graph.Builder, x *graph.Node) *jac {
-	return k.at(b, x, func(examples, outputs int) ([]int, int) {
-		class := make([]int, examples*outputs)
-		for i := range class {
-			class[i] = i % outputs
+	return k.at(b, x, func(j *jac) {
+		examples, outputs := j.out.Shape()[0], j.out.Shape()[1]
+		if k.seeds != nil {
+			j.combine(b, k.seeds)
+			return
 		}
-		return class, outputs
+		j.class, j.per = make([]int, examples*outputs), outputs
+		for i := range j.class {
+			j.class[i] = i % outputs
+		}
 	})
+}
+
+// combine makes the rows of a Jacobian those of combinations of outputs.
+func (j *jac) combine(b *graph.Builder, seeds *graph.Node) {
+	s, out := seeds.Shape(), j.out.Shape()
+	if len(s) != 3 || s[0] != out[0] || s[2] != out[1] {
+		b.Failf("jacobian: combinations of shape %v for outputs of shape %v, expected [%d,K,%d]", s, out, out[0], out[1])
+		return
+	}
+	j.seeds, j.per = b.Detach(seeds), s[1]
 }
 
 // chosen returns the Jacobian of output class[m] at row m of z.
@@ -102,12 +129,11 @@ func (k NTK) chosen(b *graph.Builder, z *graph.Node, class []int) *jac {
 	if b.Err() == nil && z != nil && (z.Dims() == 0 || len(class) != z.Shape()[0]) {
 		b.Failf("jacobian: %d classes for inputs of shape %v", len(class), z.Shape())
 	}
-	return k.at(b, z, func(int, int) ([]int, int) { return class, 1 })
+	return k.at(b, z, func(j *jac) { j.class, j.per = class, 1 })
 }
 
-// at writes the network at x into the graph and derives its Jacobian. choose selects the
-// outputs: each example has per rows, and row r belongs to output class[r].
-func (k NTK) at(b *graph.Builder, x *graph.Node, choose func(examples, outputs int) (class []int, per int)) *jac {
+// at writes the network at x into the graph and derives its Jacobian, whose rows choose sets.
+func (k NTK) at(b *graph.Builder, x *graph.Node, choose func(j *jac)) *jac {
 	if b.Err() == nil && x == nil {
 		b.Failf("jacobian: the input is nil")
 	}
@@ -123,7 +149,7 @@ func (k NTK) at(b *graph.Builder, x *graph.Node, choose func(examples, outputs i
 		return nil
 	}
 	j := &jac{x: x, out: out, examples: out.Shape()[0]}
-	j.class, j.per = choose(out.Shape()[0], out.Shape()[1])
+	choose(j)
 	j.addParams(b, k.Net.Params())
 	j.checkClass(b)
 	switch {

@@ -7,13 +7,14 @@ import (
 )
 
 // jac is the Jacobian of per outputs at each example. Row r belongs to output class[r] of
-// example r/per.
+// example r/per, or to the combination of its outputs in row r of seeds [examples,per,C].
 type jac struct {
 	x, out   *graph.Node
 	params   []*graph.Node
 	examples int
 	per      int
 	class    []int
+	seeds    *graph.Node // nil: class
 	// uses holds outer products for each parameter; the Jacobian is their sum. A factor has
 	// the shape [examples, per, ·]. The extent of an axis on which it does not depend is 1.
 	uses [][]graph.Outer
@@ -61,8 +62,12 @@ func (w *walk) pass(b *graph.Builder) {
 	}
 }
 
-// seed returns the cotangent of the output: 1 at the class of each row and 0 elsewhere.
+// seed returns the cotangent of the output: 1 at the class of each row and 0 elsewhere, or the
+// combinations of outputs.
 func (j *jac) seed(b *graph.Builder) *graph.Node {
+	if j.seeds != nil {
+		return j.seeds
+	}
 	class, outputs := j.class, j.out.Shape()[1]
 	if slices.Equal(class, slices.Repeat(class[:j.per], j.examples)) {
 		class = class[:j.per] // the same for all examples

@@ -56,12 +56,12 @@ func newDraws(scores []float64, size int, seed uint64) (*draws, error) {
 
 // load draws the mini-batch of an iteration into rows and weights. It cuts the probabilities
 // into as many equal parts as the mini-batch has examples and draws one from each. The result
-// depends on seed and iteration alone.
-func (d *draws) load(iteration int) {
-	if d.upTo == nil {
-		return
-	}
+// depends on seed and iteration alone, and so does what the source that it returns gives next.
+func (d *draws) load(iteration int) *rand.Rand {
 	rng := rand.New(rand.NewPCG(d.seed, uint64(iteration)))
+	if d.upTo == nil {
+		return rng
+	}
 	for i := range d.rows {
 		at := (float64(i) + rng.Float64()) / float64(d.size) * d.upTo[d.n-1]
 		row := min(sort.SearchFloat64s(d.upTo, at), d.n-1)
@@ -71,4 +71,5 @@ func (d *draws) load(iteration int) {
 		}
 		d.rows[i], d.weights[i] = row, d.upTo[d.n-1]/(p*float64(d.size))
 	}
+	return rng
 }

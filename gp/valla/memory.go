@@ -35,6 +35,7 @@ func StepMemory(net layers.Network, input []int, inducing, rows int) (int64, err
 		return 0, err
 	}
 	n := &natural{f: Natural{Net: net, Layer: layer}, outputs: outputs, dt: dt}
+	n.picks = n.newPicks(0)
 	g, err := n.inputsGraph(append(tensor.Shape{rows}, input...), rows)
 	if err != nil {
 		return 0, err

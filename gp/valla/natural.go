@@ -42,6 +42,7 @@ type Natural struct {
 	FixInducing, FixPrior, FixLikelihood bool
 
 	BatchSize int    // 0 means 100
+	Outputs   int    // of an example whose rows a step computes (see picks); 0 means 3, all if there are fewer
 	Seed      uint64 // of the mini-batches
 	// MemoryLimit is the largest number of bytes that a step may need. The validation may
 	// need half as many in addition. 0 means no limit. A mini-batch that needs more is

@@ -3,6 +3,7 @@ package valla
 import (
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/jacobian"
 	"github.com/go-valla/valla/train"
 	"gorgonia.org/tensor"
 )
@@ -87,17 +88,18 @@ func (n *natural) inputsGraph(shape tensor.Shape, size int) (*inputsGraph, error
 	x, y, beside := b.Input("x", append([]int{size}, shape[1:]...)...), b.Input("y", size, c), b.Input("beside", size, c)
 	g := &inputsGraph{b: b, leaves: [3]*graph.Node{x, y, beside}, z: b.Param(l.Z), fixed: n.f.FixInducing}
 	mean := n.f.Net.Forward(b, x)
-	diag, cross, gram := gp.Variances(l.Kernel, b, x), l.Kernel.Cross(b, x, g.z, l.Class), l.Kernel.Gram(b, g.z, l.Class)
+	kernel, each := n.rowsOf(b, mean, y)
+	diag, cross, gram := gp.Variances(kernel, b, x), kernel.Cross(b, x, g.z, l.Class), l.Kernel.Gram(b, g.z, l.Class)
 	if b.Err() == nil && (len(mean.Shape()) != 2 || mean.Shape()[1] != c) {
 		b.Failf("the network maps to shape %v, the targets have shape %v", mean.Shape(), y.Shape())
 	}
 	rows, m := 0, l.Inducing()
 	if !n.f.FixInducing {
-		rows = size*c + m
+		rows = size*each + m
 	}
 	g.out = b.Call("natural gradient", []int{max(rows, 1), m}, n.answer, mean, y, diag, cross, gram, beside)
 	if !n.f.FixInducing {
-		k, kz := b.Reshape(b.Slice(g.out, 0, 0, size*c), size, c, m), b.Slice(g.out, 0, size*c, rows)
+		k, kz := b.Reshape(b.Slice(g.out, 0, 0, size*each), size, each, m), b.Slice(g.out, 0, size*each, rows)
 		g.out = graph.VJP(b, []*graph.Node{cross, gram}, []*graph.Node{k, kz}, []*graph.Node{g.z})[0]
 	}
 	var err error
@@ -105,8 +107,18 @@ func (n *natural) inputsGraph(shape tensor.Shape, size int) (*inputsGraph, error
 	return g, err
 }
 
+// rowsOf returns the kernel of the outputs whose rows a step computes at examples with outputs
+// mean and targets y, and how many of each example they are.
+func (n *natural) rowsOf(b *graph.Builder, mean, y *graph.Node) (gp.Kernel, int) {
+	if n.picks == nil {
+		return n.f.Layer.Kernel, n.outputs
+	}
+	seeds := b.Call("choice of outputs", []int{y.Shape()[0], n.picks.each, n.outputs}, n.pick, mean, y)
+	return n.f.Layer.Kernel.(jacobian.NTK).Combined(seeds), n.picks.each
+}
+
 // answer is called by the program with the network's outputs [b,C], targets [b,C], the
-// diagonals of κ̂ [b,C], k̂ [b,C,M], K̂_z [M,M] and the variances beside the layer's [b,C], and returns the
+// diagonals of κ̂ [b,K], k̂ [b,K,M], K̂_z [M,M] and the variances beside the layer's [b,C], and returns the
 // cotangents of k̂ and K̂_z. It overwrites k̂, which is a copy of its own.
 func (n *natural) answer(in [][]float64) (cotangents []float64, err error) {
 	v := values{mean: in[0], y: in[1], diag: in[2], k: in[3], gram: in[4], beside: in[5]}

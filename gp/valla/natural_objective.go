@@ -26,6 +26,7 @@ type natural struct {
 	dt      tensor.Dtype
 
 	draws  *draws
+	picks  *picks   // nil: all outputs
 	locals []*local // one for each rung
 	ladder *ladder
 	inputs *inputs
@@ -56,6 +57,9 @@ func newNatural(ctx context.Context, f Natural, x, y *tensor.Dense) (*natural, e
 	if n.draws, err = newDraws(scores, f.BatchSize, f.Seed); err != nil {
 		return nil, err
 	}
+	if n.draws.upTo != nil {
+		n.picks = n.newPicks(f.Outputs)
+	}
 	start := f.Layer.LogPriorStd.Scalar()
 	if !f.FixPrior && f.ValidationX != nil {
 		start = 0 // in the middle of what a scan looks at
@@ -70,6 +74,11 @@ func newNatural(ctx context.Context, f Natural, x, y *tensor.Dense) (*natural, e
 			return nil, err
 		}
 		n.locals = append(n.locals, l)
+	}
+	if n.picks != nil {
+		if n.picks.local, err = newLocal(f.Likelihood, n.alpha, n.inputs.size, n.outputs, n.dt); err != nil {
+			return nil, err
+		}
 	}
 	if f.ValidationX != nil {
 		if n.check, err = n.newValidation(); err != nil {

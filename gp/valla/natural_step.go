@@ -3,6 +3,7 @@ package valla
 import (
 	"context"
 	"math"
+	"math/rand/v2"
 	"slices"
 
 	"github.com/go-valla/valla/internal/kernel"
@@ -100,7 +101,7 @@ func (s *sums) add(part *sums) {
 // pass adds up a mini-batch at the present state, and overwrites the gradients of what Adam
 // moves.
 func (n *natural) pass(ctx context.Context, iteration int, p pace) (*sums, error) {
-	n.draws.load(iteration)
+	rng := n.draws.load(iteration)
 	all := &sums{}
 	for part := range n.inputs.parts {
 		if err := ctx.Err(); err != nil && part > 0 {
@@ -108,7 +109,7 @@ func (n *natural) pass(ctx context.Context, iteration int, p pace) (*sums, error
 		}
 		size := n.inputs.size
 		from, to := part*size, (part+1)*size
-		found, err := n.inputs.run(n.draws.rows[from:to], request{weights: n.draws.weights[from:to], spectra: all.spectra, pace: p})
+		found, err := n.inputs.run(n.draws.rows[from:to], request{weights: n.draws.weights[from:to], spectra: all.spectra, pace: p, rng: rng})
 		if err != nil {
 			return nil, err
 		}
@@ -126,6 +127,7 @@ type request struct {
 	weights []float64   // of its examples
 	spectra []*spectrum // of the present Z, from the first part; nil in it
 	pace    pace
+	rng     *rand.Rand // of the choice of outputs
 }
 
 // part adds up a part of a mini-batch from the values of the network and the kernel, and

@@ -2,26 +2,26 @@ package valla
 
 import (
 	"context"
-	"math"
 
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/kernel"
 	"gorgonia.org/tensor"
 )
 
-// values are those of the network and the kernel at b examples, for the present Z.
+// values are those of the network and the kernel at b examples, for the present Z. K is the
+// number of outputs of an example that a step looks at: C, or see picks.
 type values struct {
 	mean []float64 // the network's outputs, [b,C]
 	y    []float64 // targets, [b,C]
-	diag []float64 // κ̂, [b,C]
-	k    []float64 // k̂, [b·C,M]
+	diag []float64 // κ̂, [b,K]
+	k    []float64 // k̂, [b·K,M]
 	gram []float64 // K̂_z, [M,M]
 
 	beside []float64 // variances that are added to the layer's, [b,C]
 }
 
-// examples are outputs, targets, κ̂ and variances beside the layer's, [b,C], and whitened rows
-// v = R⁻¹ k̂ [b·C,M].
+// examples are outputs, targets and variances beside the layer's, [b,C], κ̂ [b,K] and whitened
+// rows v = R⁻¹ k̂ [b·K,M].
 type examples struct{ mean, y, diag, beside, v []float64 }
 
 // whiten returns examples in a frame's coordinates. It overwrites v.k.
@@ -32,7 +32,7 @@ func (n *natural) whiten(f *frame, v values) examples {
 
 // marginals are what the likelihood says of examples under the posterior of one rung.
 type marginals struct {
-	w, lambda []float64 // coordinates [b·C,M] and weighted λ [b,C]
+	w, lambda []float64 // coordinates [b·K,M] and weighted λ [b,K]
 	sum       float64   // Σ w ℓ
 	gradients []float64 // of −Σ w ℓ in the likelihood's parameters
 }
@@ -41,12 +41,18 @@ type marginals struct {
 func (n *natural) marginals(i int, p *spectrum, e examples, weights []float64) (marginals, error) {
 	m := marginals{w: p.rotate(e.v)}
 	q := p.variance(n.ladder.scale(i), e.diag, m.w)
+	if n.picks != nil {
+		q = n.picks.spread(q)
+	}
 	kernel.Add(q, q, e.beside)
 	local := n.locals[i]
 	if err := local.run(n.ladder.params(i), e.y, e.mean, q, weights); err != nil {
 		return m, err
 	}
 	m.lambda, m.sum, m.gradients = local.lambda(len(weights)), local.sum(), local.gradients()
+	if n.picks != nil {
+		m.lambda = n.picks.weighted(m.lambda)
+	}
 	return m, nil
 }
 
@@ -68,8 +74,7 @@ func leastJitter(dt tensor.Dtype) float64 {
 	return 0
 }
 
-// scores are Σ_c |λ_c| of all examples without latent variance, by which mini-batches are
-// drawn; zeros where all examples are in each of them.
+// scores are the sums of the sizes of all examples' outputs, by which mini-batches are drawn; zeros where all examples are in each of them.
 func (n *natural) scores(ctx context.Context, x, y *tensor.Dense) ([]float64, error) {
 	all, c := x.Shape()[0], n.outputs
 	scores := make([]float64, all)
@@ -90,19 +95,13 @@ func (n *natural) scores(ctx context.Context, x, y *tensor.Dense) ([]float64, er
 	if err != nil {
 		return nil, err
 	}
-	targets, params := graph.Floats(y), flat(n.f.Likelihood.Params())
-	variance, ones := make([]float64, PredictBatch*c), make([]float64, PredictBatch)
-	for i := range ones {
-		ones[i] = 1
-	}
+	targets := graph.Floats(y)
 	err = each.Each(ctx, x, func(first, rows int, out []*tensor.Dense) error {
-		if err := lik.run(params, targets[first*c:(first+rows)*c], appendRows(nil, out[0], rows), variance, ones); err != nil {
-			return err
+		sizes, err := n.sizes(lik, appendRows(nil, out[0], rows), targets[first*c:(first+rows)*c])
+		for i, v := range sizes {
+			scores[first+i/c] += v
 		}
-		for i, v := range lik.lambda(rows) {
-			scores[first+i/c] += math.Abs(v)
-		}
-		return nil
+		return err
 	})
 	return scores, err
 }

@@ -1,0 +1,159 @@
+package valla
+
+import (
+	"cmp"
+	"math"
+	"math/rand/v2"
+
+	"github.com/go-valla/valla/internal/kernel"
+	"github.com/go-valla/valla/jacobian"
+)
+
+// picks chooses at each example of a mini-batch the outputs whose rows of the Jacobian a step
+// computes. A classifier takes most of its many classes for nearly impossible, so that their λ
+// are nearly 0, while each of their rows costs a pass back through the network.
+//
+// An output is chosen with a probability π in proportion to its size |λ| + Λ_cc, both without
+// latent variance, or certainly where this would exceed 1. Its λ is then weighted by 1/π, which
+// makes up for outputs that are not chosen.
+type picks struct {
+	outputs, each int // C, and how many are chosen at each example
+	local         *local
+	chosen        []int     // [b,K] outputs, in ascending order
+	share         []float64 // their π, [b,K]
+	sizes         []float64 // [b,C]
+}
+
+// fewOutputs is how many outputs of an example are chosen.
+const fewOutputs = 3
+
+// evenOutputs is the share of an example's size that its outputs have evenly. λ grows with the
+// latent variance, where the network takes a class for impossible without it.
+const evenOutputs = 0.05
+
+// newPicks returns the choice of k outputs of each example, or of fewOutputs where k is 0; nil
+// where these are all.
+func (n *natural) newPicks(k int) *picks {
+	_, tangent := n.f.Layer.Kernel.(jacobian.NTK)
+	if k = cmp.Or(k, fewOutputs); k >= n.outputs || !tangent {
+		return nil
+	}
+	return &picks{outputs: n.outputs, each: k}
+}
+
+// sizes returns |λ| + Λ_cc [b,C] of outputs mean [b,C] with targets y [b,C], without latent
+// variance. The sum over the outputs says how much an example counts, too.
+func (n *natural) sizes(l *local, mean, y []float64) ([]float64, error) {
+	c := n.outputs
+	rows := len(mean) / c
+	ones := make([]float64, rows)
+	for i := range ones {
+		ones[i] = 1
+	}
+	if err := l.run(flat(n.f.Likelihood.Params()), y, mean, make([]float64, len(mean)), ones); err != nil {
+		return nil, err
+	}
+	sizes, block := l.lambda(rows), make([]float64, c*c)
+	for i := range sizes {
+		if i%c == 0 {
+			n.f.Likelihood.Curvature(block, mean[i:i+c])
+		}
+		sizes[i] = math.Abs(sizes[i]) + block[i%c*(c+1)]
+	}
+	return sizes, nil
+}
+
+// choose chooses K outputs of each example of the given sizes [b,C].
+func (p *picks) choose(sizes []float64, rng *rand.Rand) {
+	p.chosen, p.share = p.chosen[:0], p.share[:0]
+	pi := make([]float64, p.outputs)
+	for ; len(sizes) > 0; sizes = sizes[p.outputs:] {
+		inclusion(pi, sizes[:p.outputs], p.each)
+		at := rng.Float64() // systematic sampling: one output at every whole number of Σ π passed
+		sum, taken := 0.0, 0
+		for c, v := range pi {
+			sum += v
+			last := p.outputs-c <= p.each-taken // rounding of the sum
+			if taken < p.each && (sum > at+float64(taken) || last) {
+				p.chosen, p.share = append(p.chosen, c), append(p.share, v)
+				taken++
+			}
+		}
+	}
+}
+
+// inclusion overwrites π by probabilities in proportion to sizes, none above 1, that sum to k.
+func inclusion(pi, sizes []float64, k int) {
+	total := kernel.Sum(sizes)
+	even := evenOutputs * total / float64(len(sizes))
+	if !(even > 0) {
+		even = 1 // all are 0
+	}
+	left, sum := float64(k), 0.0
+	for i, v := range sizes {
+		pi[i] = v + even
+		sum += pi[i]
+	}
+	certain := make([]bool, len(pi))
+	for again := true; again; {
+		again = false
+		for i, v := range pi {
+			if !certain[i] && v*left >= sum {
+				certain[i], again = true, true
+				left, sum = left-1, sum-v
+			}
+		}
+	}
+	for i := range pi {
+		if pi[i] *= left / sum; certain[i] {
+			pi[i] = 1
+		}
+	}
+}
+
+// seeds returns what makes the rows of a Jacobian those of the chosen outputs, [b,K,C].
+func (p *picks) seeds() []float64 {
+	v := make([]float64, len(p.chosen)*p.outputs)
+	for i, c := range p.chosen {
+		v[i*p.outputs+c] = 1
+	}
+	return v
+}
+
+// spread returns values of all outputs [b,C] of those of the chosen ones [b,K]; the others get
+// the mean of their example's.
+func (p *picks) spread(v []float64) []float64 {
+	k := p.each
+	all := make([]float64, len(v)/k*p.outputs)
+	for i := range len(v) / k {
+		row := all[i*p.outputs : (i+1)*p.outputs]
+		mean := kernel.Sum(v[i*k:(i+1)*k]) / float64(k)
+		for c := range row {
+			row[c] = mean
+		}
+		for j, c := range p.chosen[i*k : (i+1)*k] {
+			row[c] = v[i*k+j]
+		}
+	}
+	return all
+}
+
+// weighted returns λ/π [b,K] of the chosen outputs, of λ [b,C].
+func (p *picks) weighted(lambda []float64) []float64 {
+	out := make([]float64, len(p.chosen))
+	for i, c := range p.chosen {
+		out[i] = lambda[i/p.each*p.outputs+c] / p.share[i]
+	}
+	return out
+}
+
+// pick is called by the program with the network's outputs [b,C] and targets [b,C]. It chooses
+// outputs and returns the seeds.
+func (n *natural) pick(in [][]float64) ([]float64, error) {
+	sizes, err := n.sizes(n.picks.local, in[0], in[1])
+	if err != nil {
+		return nil, err
+	}
+	n.picks.choose(sizes, n.inputs.ask.rng)
+	return n.picks.seeds(), nil
+}

@@ -46,15 +46,12 @@ var (
 // newNatural prepares a fit whose defaults are filled in.
 func newNatural(ctx context.Context, f Natural, x, y *tensor.Dense) (*natural, error) {
 	n := &natural{f: f, alpha: alphaOf(f.Alpha), dt: f.Layer.Z.Value.Dtype()}
-	if err := cmp.Or(checkData(n.dt, x, y), checkHeld(n.dt, f.ValidationX, f.ValidationY)); err != nil {
-		return nil, err
-	}
-	n.outputs = y.Shape()[1]
-	scores, err := n.scores(ctx, x, y)
+	err := cmp.Or(checkData(n.dt, x, y), checkHeld(n.dt, f.ValidationX, f.ValidationY))
 	if err != nil {
 		return nil, err
 	}
-	if n.draws, err = newDraws(scores, f.BatchSize, f.Seed); err != nil {
+	n.outputs = y.Shape()[1]
+	if n.draws, err = n.drawn(ctx, x, y, f.BatchSize); err != nil {
 		return nil, err
 	}
 	if n.draws.upTo != nil {
@@ -81,7 +78,7 @@ func newNatural(ctx context.Context, f Natural, x, y *tensor.Dense) (*natural, e
 		}
 	}
 	if f.ValidationX != nil {
-		if n.check, err = n.newValidation(); err != nil {
+		if n.check, err = n.newValidation(ctx); err != nil {
 			return nil, err
 		}
 	}

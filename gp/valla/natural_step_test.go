@@ -227,7 +227,7 @@ func TestScan(t *testing.T) {
 	n := naturalToy(t, likelihood.NewGaussian(0.3, tensor.Float64), 0)
 	n.f.ValidationX, n.f.ValidationY = n.inputs.all[0], n.inputs.all[1]
 	var err error
-	if n.check, err = n.newValidation(); err != nil {
+	if n.check, err = n.newValidation(context.Background()); err != nil {
 		t.Fatal(err)
 	}
 	f, err := n.presentFrame()

@@ -125,7 +125,7 @@ func (s *partial) trial(p *spectrum, std, noise float64) trial {
 // then between the neighbours of the best one.
 func (s *partial) search(ctx context.Context, p *spectrum, held *gp.Examples) (trial, float64, error) {
 	s.n.f.ValidationX, s.n.f.ValidationY = held.X, held.Y
-	check, err := s.n.newValidation()
+	check, err := s.n.newValidation(ctx)
 	if err != nil {
 		return trial{}, 0, err
 	}

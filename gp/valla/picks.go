@@ -21,7 +21,6 @@ type picks struct {
 	local         *local
 	chosen        []int     // [b,K] outputs, in ascending order
 	share         []float64 // their π, [b,K]
-	sizes         []float64 // [b,C]
 }
 
 // fewOutputs is how many outputs of an example are chosen.

@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
@@ -15,8 +14,7 @@ import (
 )
 
 const (
-	// scanned bounds the training rows that a scan looks at, and scannedOutputs their outputs and
-	// those of the rows held out.
+	// scanned bounds the training rows that a scan looks at, and scannedOutputs their outputs.
 	scanned        = 2000
 	scannedOutputs = 5000
 	// scanRatio is that of neighbouring σ₀ of a scan, which goes as far as the ladder may.
@@ -51,29 +49,14 @@ func (n *natural) scan(ctx context.Context) error {
 	for k := -far; k <= far; k++ {
 		trials = append(trials, trial{p, math.Pow(scanRatio, float64(2*k)), n.ladder.params(0)})
 	}
-	few := n.check.first(max(1, scannedOutputs/n.outputs))
-	values, err := few.values(ctx, n, trials)
+	values, err := n.check.values(ctx, n, trials)
 	if err != nil {
 		return err
 	}
-	values = few.choice(values, trials)
+	values = n.check.choice(values, trials)
 	best := slices.Index(values, slices.Min(values))
 	n.ladder.place(math.Log(trials[best].scale)/2, math.Log(firstStep))
 	return nil
-}
-
-// first returns a validation by at most n of the rows held out.
-func (v *validation) first(n int) *validation {
-	if n >= v.x.Shape()[0] {
-		return v
-	}
-	rows := make([]int, n)
-	for i := range rows {
-		rows[i] = i
-	}
-	few := *v
-	few.x = data.TakeRows(v.x, rows)
-	return &few
 }
 
 // curvature returns T [M,M] of inputs x [n,…] with a weight, where each computes the network, κ̂

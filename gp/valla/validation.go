@@ -4,31 +4,66 @@ import (
 	"context"
 	"math"
 
+	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/kernel"
 	"gorgonia.org/tensor"
 )
 
-// validation evaluates all rungs on examples held out.
+// validation evaluates all rungs on examples held out: all of them, or some that are drawn as
+// mini-batches are, once for all validations.
 type validation struct {
+	held  int // how many examples are held out
 	x     *tensor.Dense
 	y     []float64
 	add   []float64      // variances that are added to the layer's, [n,C]
+	share []float64      // weights [n], which sum to about 1
 	each  *graph.Batched // network, the diagonals of κ̂, and k̂
 	local *local         // the log predictive density, α = 1
 }
 
-// newValidation compiles the network, the kernel and the likelihood for examples held out.
-func (n *natural) newValidation() (*validation, error) {
-	v := &validation{x: n.f.ValidationX, y: graph.Floats(n.f.ValidationY), add: graph.Floats(n.beside(n.f.ValidationBeside, n.f.ValidationY))}
-	each, size, err := n.evaluation(v.x.Shape()[1:])
+// validated bounds the outputs that a validation looks at.
+const validated = 5000
+
+// newValidation draws the examples and compiles the network, the kernel and the likelihood.
+func (n *natural) newValidation(ctx context.Context) (*validation, error) {
+	x, y, add := n.f.ValidationX, n.f.ValidationY, n.beside(n.f.ValidationBeside, n.f.ValidationY)
+	v := &validation{held: x.Shape()[0]}
+	each, size, err := n.evaluation(x.Shape()[1:])
 	if err != nil {
 		return nil, err
 	}
 	v.each = each
-	v.local, err = newLocal(n.f.Likelihood, 1, size, n.outputs, n.dt)
-	return v, err
+	if v.local, err = newLocal(n.f.Likelihood, 1, size, n.outputs, n.dt); err != nil {
+		return nil, err
+	}
+	d, err := n.drawn(ctx, x, y, max(1, validated/n.outputs))
+	if err != nil {
+		return nil, err
+	}
+	if d.upTo != nil {
+		x, y, add = data.TakeRows(x, d.rows), data.TakeRows(y, d.rows), data.TakeRows(add, d.rows)
+	}
+	v.x, v.y, v.add, v.share = x, graph.Floats(y), graph.Floats(add), d.weights
+	kernel.Scale(v.share, 1/float64(v.held), v.share)
+	return v, nil
+}
+
+// drawn returns mini-batches of size examples, with the first one loaded.
+func (n *natural) drawn(ctx context.Context, x, y *tensor.Dense, size int) (*draws, error) {
+	scores := make([]float64, x.Shape()[0])
+	if size < len(scores) {
+		var err error
+		if scores, err = n.scores(ctx, x, y); err != nil {
+			return nil, err
+		}
+	}
+	d, err := newDraws(scores, size, n.f.Seed)
+	if err == nil {
+		d.load(0)
+	}
+	return d, err
 }
 
 // evaluation compiles the network, κ̂ and k̂ for inputs of a shape, as many at a time as the
@@ -71,10 +106,6 @@ func (v *validation) values(ctx context.Context, n *natural, trials []trial) ([]
 	v.each.Refresh()
 	values, left, prior := make([]float64, len(trials)), make([]float64, len(trials)), make([]float64, len(trials))
 	c := n.outputs
-	share := make([]float64, v.local.rows)
-	for i := range share {
-		share[i] = 1 / float64(v.x.Shape()[0])
-	}
 	err := v.each.Each(ctx, v.x, func(first, rows int, out []*tensor.Dense) error {
 		mean, diag, k := appendRows(nil, out[0], rows), appendRows(nil, out[1], rows), appendRows(nil, out[2], rows)
 		trials[0].whiten(k)
@@ -82,7 +113,7 @@ func (v *validation) values(ctx context.Context, n *natural, trials []trial) ([]
 			q := p.variance(p.scale, diag, p.rotate(k))
 			left[i] += kernel.Sum(q)
 			kernel.Add(q, q, v.add[first*c:(first+rows)*c])
-			if err := v.local.run(p.params, v.y[first*c:(first+rows)*c], mean, q, share[:rows]); err != nil {
+			if err := v.local.run(p.params, v.y[first*c:(first+rows)*c], mean, q, v.share[first:first+rows]); err != nil {
 				return err
 			}
 			values[i] -= v.local.sum()
@@ -102,7 +133,7 @@ func (v *validation) choice(values []float64, trials []trial) []float64 {
 	out := make([]float64, len(values))
 	for i, p := range trials {
 		away := math.Log(p.scale) / 2 / math.Log(indifferent)
-		out[i] = values[i] + away*away/float64(2*v.x.Shape()[0])
+		out[i] = values[i] + away*away/float64(2*v.held)
 	}
 	return out
 }

@@ -74,13 +74,10 @@ func leastJitter(dt tensor.Dtype) float64 {
 	return 0
 }
 
-// scores are the sums of the sizes of all examples' outputs, by which mini-batches are drawn; zeros where all examples are in each of them.
+// scores are the sums of the sizes of all examples' outputs, by which mini-batches are drawn.
 func (n *natural) scores(ctx context.Context, x, y *tensor.Dense) ([]float64, error) {
 	all, c := x.Shape()[0], n.outputs
 	scores := make([]float64, all)
-	if n.f.BatchSize >= all {
-		return scores, nil
-	}
 	b := graph.NewBuilder(n.dt)
 	xn := b.Input("x", append([]int{PredictBatch}, x.Shape()[1:]...)...)
 	mean := n.f.Net.Forward(b, xn)

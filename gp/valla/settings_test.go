@@ -163,6 +163,53 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
+// TestCostlyDefaults: a fit to a network of many operations makes fewer steps, which depend on the
+// operations, and validates fewer times; what is set stays.
+func TestCostlyDefaults(t *testing.T) {
+	for _, c := range []struct {
+		depth             int // products with a matrix of 500 by 500, half a million operations each
+		classes           bool
+		s                 valla.Settings
+		iterations, every int
+	}{
+		{2, true, valla.Settings{}, 2000, 100},
+		{16, true, valla.Settings{}, 999, 199},
+		{200, true, valla.Settings{}, 100, 20},
+		{200, false, valla.Settings{}, 100, 20},
+		{200, true, valla.Settings{Iterations: 400, ValidateEvery: 7}, 400, 7},
+	} {
+		p := newProblem(t, tensor.Float32, 2, c.classes)
+		p.Net = deep{weight("first", 2, 500), weight("again", 500, 500), weight("last", 500, 2), c.depth}
+		got, err := valla.Complete(c.s, p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.Iterations != c.iterations || got.ValidateEvery != c.every {
+			t.Errorf("%d products, %+v: %d iterations, validated every %d, expected %d and %d", c.depth, c.s, got.Iterations, got.ValidateEvery, c.iterations, c.every)
+		}
+	}
+}
+
+func weight(name string, shape ...int) *graph.Param {
+	return &graph.Param{Name: name, Value: tensor.New(tensor.Of(tensor.Float32), tensor.WithShape(shape...))}
+}
+
+// deep is a network that multiplies by one of its matrices depth times.
+type deep struct {
+	first, again, last *graph.Param
+	depth              int
+}
+
+func (d deep) Params() []*graph.Param { return []*graph.Param{d.first, d.again, d.last} }
+
+func (d deep) Forward(b *graph.Builder, x *graph.Node) *graph.Node {
+	x = b.MatMul(x, b.Param(d.first), false, false)
+	for range d.depth {
+		x = b.MatMul(x, b.Param(d.again), false, false)
+	}
+	return b.MatMul(x, b.Param(d.last), false, false)
+}
+
 // TestBadSettings: values out of range and combinations that make no sense are refused in
 // one line that names them.
 func TestBadSettings(t *testing.T) {

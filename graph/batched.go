@@ -48,6 +48,12 @@ func (f *Batched) grow(n int) error {
 // Width returns how many elements output i has for one example.
 func (f *Batched) Width(i int) int { return f.outputs[i].Shape().TotalSize() / f.size() }
 
+// Flops returns how many floating-point operations an example takes, see [Program.Flops].
+func (f *Batched) Flops() int {
+	_, each := f.copies[0].p.Flops()
+	return each / f.size()
+}
+
 // size is B.
 func (f *Batched) size() int { return f.copies[0].size }
 

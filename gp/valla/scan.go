@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
@@ -14,7 +15,9 @@ import (
 )
 
 const (
-	// scanned bounds the training rows that a scan looks at, and scannedOutputs their outputs.
+	// scanned bounds the training rows that a scan looks at, and scannedOutputs their outputs and
+	// those of the rows held out. On Fashion-MNIST more rows held out made fits worse that are too
+	// short for T to settle: they began at a smaller σ₀, and the larger ones found too little.
 	scanned        = 2000
 	scannedOutputs = 5000
 	// scanRatio is that of neighbouring σ₀ of a scan, which goes as far as the ladder may.
@@ -49,14 +52,29 @@ func (n *natural) scan(ctx context.Context) error {
 	for k := -far; k <= far; k++ {
 		trials = append(trials, trial{p, math.Pow(scanRatio, float64(2*k)), n.ladder.params(0)})
 	}
-	values, err := n.check.values(ctx, n, trials)
+	few := n.check.first(max(1, scannedOutputs/n.outputs))
+	values, err := few.values(ctx, n, trials)
 	if err != nil {
 		return err
 	}
-	values = n.check.choice(values, trials)
+	values = few.choice(values, trials)
 	best := slices.Index(values, slices.Min(values))
 	n.ladder.place(math.Log(trials[best].scale)/2, math.Log(firstStep))
 	return nil
+}
+
+// first returns a validation by at most n of its examples.
+func (v *validation) first(n int) *validation {
+	if n >= v.x.Shape()[0] {
+		return v
+	}
+	rows := make([]int, n)
+	for i := range rows {
+		rows[i] = i
+	}
+	few := *v
+	few.x = data.TakeRows(v.x, rows)
+	return &few
 }
 
 // curvature returns T [M,M] of inputs x [n,…] with a weight, where each computes the network, κ̂

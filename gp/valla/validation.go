@@ -23,8 +23,19 @@ type validation struct {
 	local *local         // the log predictive density, α = 1
 }
 
-// validated bounds the outputs that a validation looks at.
-const validated = 5000
+// All validations together take validationShare of the operations of all steps, but they look at
+// leastValidated outputs of the examples at least, where there are so many.
+const validationShare, leastValidated = 0.5, 5000
+
+// bound is how many examples a validation looks at.
+func (v *validation) bound(n *natural) int {
+	if n.inputs == nil {
+		return v.held
+	}
+	_, step := n.inputs.program.Flops()
+	all := validationShare * float64(n.inputs.parts*step*n.f.Config.ValidateEvery)
+	return max(int(all/float64(v.each.Flops())), leastValidated/n.outputs, 1)
+}
 
 // newValidation draws the examples and compiles the network, the kernel and the likelihood.
 func (n *natural) newValidation(ctx context.Context) (*validation, error) {
@@ -38,7 +49,7 @@ func (n *natural) newValidation(ctx context.Context) (*validation, error) {
 	if v.local, err = newLocal(n.f.Likelihood, 1, size, n.outputs, n.dt); err != nil {
 		return nil, err
 	}
-	d, err := n.drawn(ctx, x, y, max(1, validated/n.outputs))
+	d, err := n.drawn(ctx, x, y, v.bound(n))
 	if err != nil {
 		return nil, err
 	}

@@ -16,6 +16,7 @@ var level = map[string]int{
 	"internal/atomicfile":         0,
 	"internal/ram":                0,
 	"internal/settings":           0,
+	"internal/scratch":            0,
 	"internal/raw":                0,
 	"internal/fixture":            0,
 	"internal/openblas":           2,

@@ -4,8 +4,10 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/go-valla/valla/internal/kernel"
+	"github.com/go-valla/valla/internal/scratch"
 )
 
 var errNotFinite = errors.New("eigen: the matrix and the bound must be finite")
@@ -20,14 +22,14 @@ var errNotFinite = errors.New("eigen: the matrix and the bound must be finite")
 // eigenvalues, and inverse iterations find their vectors (Golub and Van Loan 2013, 8.4). Otherwise,
 // and where these do not converge, it takes them from all eigenvalues.
 func Below(n int, a []float64, bound float64) (values, vectors []float64, err error) {
-	work := scratches.Get().(*scratch)
-	defer work.release()
+	work := scratch.Get()
+	defer scratch.Put(work)
 	scale := unit(a)
 	bound /= scale
 	if scale-scale != 0 || bound-bound != 0 {
 		return nil, nil, errNotFinite
 	}
-	t := reduce(n, a, work)
+	t := reduce(n, a, work.Take(n), work)
 	s := newBisection(t)
 	k := s.counts([4]float64{bound, bound, bound, bound})[0]
 	if k == 0 {
@@ -56,19 +58,19 @@ const fewOf = 8
 
 // below returns the eigenpairs of T with values below bound, from all of them.
 func (t tridiagonal) below(bound float64) (values, vectors []float64, err error) {
-	all, v, err := divide(t.d, t.e, t.work)
-	if err != nil {
+	v := t.work.Take(t.n * t.n)
+	if err := divide(t.d, t.e, v, t.work); err != nil {
 		return nil, nil, err
 	}
 	k := 0
-	for k < t.n && all[k] < bound {
+	for k < t.n && t.d[k] < bound {
 		k++
 	}
 	vectors = make([]float64, t.n*k)
 	for i := range t.n {
 		copy(vectors[i*k:(i+1)*k], v[i*t.n:])
 	}
-	return all[:k], vectors, nil
+	return slices.Clone(t.d[:k]), vectors, nil
 }
 
 // bisection finds eigenvalues of a tridiagonal matrix T whose largest elements are of order 1.
@@ -79,7 +81,7 @@ type bisection struct {
 }
 
 func newBisection(t tridiagonal) *bisection {
-	s := &bisection{tridiagonal: t, squares: t.work.take(len(t.e)), norm: 1}
+	s := &bisection{tridiagonal: t, squares: t.work.Zeros(len(t.e)), norm: 1}
 	before := 0.0
 	for i, d := range t.d {
 		after := 0.0
@@ -116,7 +118,7 @@ func (s *bisection) counts(x [4]float64) [4]int {
 // values returns the k smallest eigenvalues, which are below bound. Every count narrows the
 // brackets of all of them.
 func (s *bisection) values(k int, bound float64) []float64 {
-	lo, hi := s.work.take(k), make([]float64, k)
+	lo, hi := s.work.Zeros(k), make([]float64, k)
 	for j := range lo {
 		lo[j], hi[j] = min(-s.norm, bound), min(bound, s.norm)
 	}
@@ -155,7 +157,7 @@ const (
 // much that these drown in its rounding; a λ that is a little off treats all of them alike.
 func (s *bisection) vectors(values []float64) (rows []float64, ok bool) {
 	rng := rand.New(rand.NewPCG(uint64(s.n), uint64(len(values))))
-	rows = s.work.take(len(values) * s.n)
+	rows = s.work.Zeros(len(values) * s.n)
 	f := newShifted(s)
 	for j, v := range values {
 		x, before := rows[j*s.n:(j+1)*s.n], rows[:j*s.n]
@@ -213,7 +215,7 @@ type shifted struct {
 }
 
 func newShifted(s *bisection) *shifted {
-	take := func() []float64 { return s.work.take(s.n) }
+	take := func() []float64 { return s.work.Zeros(s.n) }
 	return &shifted{s, take(), make([]bool, s.n), take(), take(), take()}
 }
 

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/go-valla/valla/internal/kernel"
+	"github.com/go-valla/valla/internal/scratch"
 )
 
 // belowCases adds to symmetricCases some with few eigenvalues below a bound.
@@ -104,9 +105,9 @@ func checkSome(t *testing.T, what string, n int, a, values, v []float64, norm, t
 func TestBelowConverges(t *testing.T) {
 	for _, n := range []int{33, 100, 203} {
 		for name, a := range belowCases(n) {
-			work := new(scratch)
+			work := new(scratch.Memory)
 			unit(a)
-			s := newBisection(reduce(n, a, work))
+			s := newBisection(reduce(n, a, make([]float64, n), work))
 			if _, ok := s.vectors(s.values(n/4, s.norm)); !ok {
 				t.Errorf("%s %d: the vectors of %d eigenvalues do not converge", name, n, n/4)
 			}

@@ -7,16 +7,17 @@ import (
 	"slices"
 
 	"github.com/go-valla/valla/internal/kernel"
+	"github.com/go-valla/valla/internal/scratch"
 	"gonum.org/v1/gonum/lapack"
 	"gonum.org/v1/gonum/lapack/gonum"
 )
 
-// divide returns the eigenvalues of the symmetric tridiagonal matrix with the diagonal d
-// and the off-diagonal e, ascending, and its eigenvectors in columns. It uses Cuppen's
+// divide overwrites d by the eigenvalues of the symmetric tridiagonal matrix with the diagonal d
+// and the off-diagonal e, ascending, and q [n,n] by its eigenvectors, in columns. It uses Cuppen's
 // method: the matrix is cut into two smaller ones and a correction of rank one (Gu and
-// Eisenstat 1995). It overwrites d and e. The largest elements must be of order 1, because
+// Eisenstat 1995). It overwrites e. The largest elements must be of order 1, because
 // divide takes elements below 1e-100 for 0.
-func divide(d, e []float64, work *scratch) (values, vectors []float64, err error) {
+func divide(d, e, q []float64, work *scratch.Memory) error {
 	for _, v := range [][]float64{d, e} {
 		for i := range v {
 			if math.Abs(v[i]) < 1e-100 {
@@ -24,9 +25,9 @@ func divide(d, e []float64, work *scratch) (values, vectors []float64, err error
 			}
 		}
 	}
-	t := division{n: len(d), d: d, e: e, q: make([]float64, len(d)*len(d)), work: work}
-	err = t.solve(0, t.n)
-	return t.d, t.q, err
+	clear(q)
+	t := division{n: len(d), d: d, e: e, q: q, work: work}
+	return t.solve(0, t.n)
 }
 
 // division holds the parts that are solved: their eigenvalues are in d, and their
@@ -35,7 +36,7 @@ type division struct {
 	n    int
 	d, e []float64
 	q    []float64 // [n,n]
-	work *scratch
+	work *scratch.Memory
 }
 
 const smallest = 24 // order of a part that is solved directly
@@ -44,7 +45,7 @@ const smallest = 24 // order of a part that is solved directly
 func (t *division) solve(lo, hi int) error {
 	n := hi - lo
 	if n <= smallest {
-		work := t.work.take(max(1, 2*n-2))
+		work := t.work.Zeros(max(1, 2*n-2))
 		q := t.q[lo*t.n+lo:]
 		if !(gonum.Implementation{}).Dsteqr(lapack.EVTridiag, n, t.d[lo:hi], t.e[lo:max(lo, hi-1)], q, t.n, work) {
 			return fmt.Errorf("eigen: no eigenvalues of a tridiagonal matrix of order %d found", n)
@@ -70,7 +71,7 @@ func (t *division) solve(lo, hi int) error {
 // of the first half's eigenvectors followed by the first row of the second half's.
 func (t *division) merge(lo, mid, hi int, rho float64) {
 	n := hi - lo
-	z := t.work.take(n)
+	z := t.work.Zeros(n)
 	copy(z, t.q[(mid-1)*t.n+lo:(mid-1)*t.n+mid])
 	copy(z[mid-lo:], t.q[mid*t.n+mid:mid*t.n+hi])
 	if t.e[mid-1] < 0 {
@@ -165,8 +166,8 @@ func (t *division) assemble(lo, mid, n int, kept, gone []int, rows []extent, s *
 	for last > first && rows[kept[last-1]] == lower {
 		last--
 	}
-	old, turned := t.work.take(n*k), t.work.take(n*k)
-	rest := t.work.take(n * len(gone))
+	old, turned := t.work.Zeros(n*k), t.work.Take(n*k)
+	rest := t.work.Zeros(n * len(gone))
 	for r := range n {
 		row, from, to := t.q[(lo+r)*t.n+lo:], 0, last
 		if r >= mid-lo {
@@ -190,7 +191,7 @@ func (t *division) assemble(lo, mid, n int, kept, gone []int, rows []extent, s *
 // collect writes the eigenpairs of assemble: the turned columns [n,k], whose values are the zeros of s,
 // and the rest, whose values are elements of d.
 func (t *division) collect(lo, n, k int, gone []int, turned, rest []float64, s *secular) {
-	values := t.work.take(n)
+	values := t.work.Zeros(n)
 	for i := range k {
 		values[i] = s.root(i)
 	}

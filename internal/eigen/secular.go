@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/go-valla/valla/internal/kernel"
+	"github.com/go-valla/valla/internal/scratch"
 )
 
 // secular finds the eigenvalues and eigenvectors of D + ρ z zᵀ, where D is diagonal with
@@ -24,8 +25,8 @@ type secular struct {
 	diff  []float64 // [k,k], row j: d_i − λ_j; after vectors, the eigenvector of λ_j, reordered
 }
 
-func newSecular(rho float64, k int, work *scratch) *secular {
-	return &secular{rho: rho, k: k, d: work.take(k), z: work.take(k), near: make([]int, k), mu: work.take(k), diff: work.take(k * k), exact: work.take(k), gaps: work.take(k)}
+func newSecular(rho float64, k int, work *scratch.Memory) *secular {
+	return &secular{rho: rho, k: k, d: work.Zeros(k), z: work.Zeros(k), near: make([]int, k), mu: work.Zeros(k), diff: work.Zeros(k * k), exact: work.Zeros(k), gaps: work.Zeros(k)}
 }
 
 // parts is the number of parts into which Run cuts the zeros.

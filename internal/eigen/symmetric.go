@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/go-valla/valla/internal/kernel"
+	"github.com/go-valla/valla/internal/scratch"
 )
 
 // Symmetric returns the eigenvalues of the symmetric matrix a [n,n], ascending, and its
@@ -16,16 +17,22 @@ import (
 // and conquer solves that, and the reflections are applied to the eigenvectors. Almost all
 // of the work is matrix products.
 func Symmetric(n int, a []float64) (values, vectors []float64, err error) {
-	work := scratches.Get().(*scratch)
-	defer work.release()
+	values, vectors = make([]float64, n), make([]float64, n*n)
+	return values, vectors, SymmetricTo(values, vectors, n, a)
+}
+
+// SymmetricTo is Symmetric into values [n] and vectors [n,n], which are of no use after an error.
+func SymmetricTo(values, vectors []float64, n int, a []float64) error {
+	work := scratch.Get()
+	defer scratch.Put(work)
 	scale := unit(a)
-	t := reduce(n, a, work)
-	values, vectors, err = divide(t.d, t.e, work)
+	t := reduce(n, a, values, work)
+	err := divide(t.d, t.e, vectors, work)
 	if err == nil {
 		t.apply(vectors, n)
 		kernel.Scale(values, scale, values)
 	}
-	return values, vectors, err
+	return err
 }
 
 // unit divides a by its largest magnitude, which it returns. It leaves zeros. Without their signs
@@ -50,7 +57,7 @@ type tridiagonal struct {
 	d, e []float64 // [n], [n−1]
 	v    []float64 // [n,n]: row k holds v_k, which is 0 up to element k and 1 at element k+1
 	tau  []float64
-	work *scratch
+	work *scratch.Memory
 }
 
 const (
@@ -61,13 +68,13 @@ const (
 	leastVector    = 1 << 18 // multiplications with a vector that are worth these parts
 )
 
-// reduce makes the symmetric matrix a tridiagonal and overwrites its upper triangle, the only one
-// that it reads. Each reflection changes the columns after it by a −= v wᵀ + w vᵀ. For the columns
+// reduce makes the symmetric matrix a tridiagonal, with the diagonal d, and overwrites its upper
+// triangle, the only one that it reads. Each reflection changes the columns after it by a −= v wᵀ + w vᵀ. For the columns
 // right of a panel this is done once for all reflections of the panel, by matrix products
 // (Dongarra, Sorensen and Hammarling 1989).
-func reduce(n int, a []float64, work *scratch) tridiagonal {
-	t := tridiagonal{n: n, d: make([]float64, n), e: work.take(max(0, n-1)), v: work.take(n * n), tau: work.take(n), work: work}
-	p := pairs{work.take(2 * panel * n), work.take(2 * panel * n), work.take(2 * panel), work.take(symmetricParts * n)}
+func reduce(n int, a, d []float64, work *scratch.Memory) tridiagonal {
+	t := tridiagonal{n: n, d: d, e: work.Zeros(max(0, n-1)), v: work.Zeros(n * n), tau: work.Zeros(n), work: work}
+	p := pairs{work.Take(2 * panel * n), work.Take(2 * panel * n), work.Take(2 * panel), work.Take(symmetricParts * n)}
 	for first := 0; first < n; first += panel {
 		last := min(first+panel, n)
 		for k := first; k < last; k++ {
@@ -177,7 +184,7 @@ func (t timesVector) Run(part, parts int) {
 // 1/τ on its diagonal (Joffrain, Low, Quintana-Ortí, van de Geijn and Van Zee 2006).
 func (t tridiagonal) apply(z []float64, cols int) {
 	n := t.n
-	m, gram := t.work.take(panel*cols), t.work.take(panel*panel)
+	m, gram := t.work.Take(panel*cols), t.work.Take(panel*panel)
 	for first := (n - 1) / panel * panel; first >= 0; first -= panel {
 		size, rows := min(first+panel, n)-first, n-first
 		v, below := t.v[first*n+first:], z[first*cols:]

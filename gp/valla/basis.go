@@ -7,6 +7,7 @@ import (
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/internal/eigen"
 	"github.com/go-valla/valla/internal/kernel"
+	"github.com/go-valla/valla/internal/scratch"
 )
 
 // The algebra of the natural-gradient fit, in float64. K̂, κ̂ and k̂ are the kernel
@@ -50,37 +51,43 @@ func (f *frame) whiten(k []float64) { kernel.Trsm(true, true, len(k)/f.m, f.m, f
 // spectrum is a frame's coordinates for one T.
 type spectrum struct {
 	*frame
-	gamma []float64 // [M], none negative
-	u     []float64 // [M,M], eigenvectors in columns
+	gamma []float64       // [M], none negative
+	u     []float64       // [M,M], eigenvectors in columns
+	mem   *scratch.Memory // of what its methods return; nil: new memory
 }
 
 var errNatural = errors.New("valla: the natural parameters are not finite")
 
 // spectrum diagonalises T [M,M].
 func (f *frame) spectrum(t []float64) (*spectrum, error) {
-	if kernel.Sum(t)-kernel.Sum(t) != 0 {
-		return nil, errNatural
+	p := &spectrum{frame: f, gamma: make([]float64, f.m), u: make([]float64, f.m*f.m)}
+	return p, p.diagonalise(t)
+}
+
+// diagonalise makes p the spectrum of T [M,M].
+func (p *spectrum) diagonalise(t []float64) error {
+	if sum := kernel.Sum(t); sum-sum != 0 {
+		return errNatural
 	}
-	m, sym := f.m, make([]float64, len(t))
+	m, sym := p.m, p.mem.Take(len(t))
 	for i := range m {
-		for j := range m {
-			sym[i*m+j] = (t[i*m+j] + t[j*m+i]) / 2
+		for j := range i + 1 {
+			v := (t[i*m+j] + t[j*m+i]) / 2
+			sym[i*m+j], sym[j*m+i] = v, v
 		}
 	}
-	gamma, u, err := eigen.Symmetric(m, sym)
-	if err != nil {
-		return nil, err
+	if err := eigen.SymmetricTo(p.gamma, p.u, m, sym); err != nil {
+		return err
 	}
-	p := &spectrum{frame: f, gamma: gamma, u: u}
 	for j, g := range p.gamma {
 		p.gamma[j] = max(g, 0)
 	}
-	return p, nil
+	return nil
 }
 
 // rotate returns w [n,M] of whitened rows v [n,M].
 func (p *spectrum) rotate(v []float64) []float64 {
-	w := make([]float64, len(v))
+	w := p.mem.Take(len(v))
 	kernel.Gemm(false, false, len(v)/p.m, p.m, p.m, 1, v, p.m, p.u, p.m, 0, w, p.m)
 	return w
 }
@@ -119,7 +126,7 @@ func (p *spectrum) kl(s float64) float64 {
 // relative returns a change d [M,M] of the natural parameters relative to the precision
 // I + sT, E = (I + sT)^(−½) s d (I + sT)^(−½), in the spectrum's coordinates.
 func (p *spectrum) relative(s float64, d []float64) []float64 {
-	m, half, inner := p.m, make([]float64, len(d)), make([]float64, len(d))
+	m, half, inner := p.m, p.mem.Take(len(d)), p.mem.Take(len(d))
 	kernel.Gemm(false, false, m, m, m, 1, d, m, p.u, m, 0, half, m)
 	kernel.Gemm(true, false, m, m, m, 1, p.u, m, half, m, 0, inner, m)
 	std := make([]float64, m) // of the posterior, where the prior's is 1
@@ -142,7 +149,7 @@ func length(relative []float64) float64 { return math.Sqrt(kernel.Dot(relative, 
 // below least < 0: they are raised to it.
 func (p *spectrum) curbed(s float64, d, relative []float64, least float64) ([]float64, error) {
 	m := p.m
-	if exceeds(m, relative, least) {
+	if p.exceeds(relative, least) {
 		return d, nil
 	}
 	values, vectors, err := eigen.Below(m, relative, least)
@@ -150,13 +157,13 @@ func (p *spectrum) curbed(s float64, d, relative []float64, least float64) ([]fl
 		return d, err
 	}
 	below := len(values)
-	rows := make([]float64, below*m) // √((least − value)/s) (I + sT)^½ of each eigenvector
+	rows := p.mem.Take(below * m) // √((least − value)/s) (I + sT)^½ of each eigenvector
 	for k := range below {
 		for i := range m {
 			rows[k*m+i] = vectors[i*below+k] * math.Sqrt((least-values[k])*(1+s*p.gamma[i])/s)
 		}
 	}
-	turned, out := make([]float64, below*m), append([]float64(nil), d...)
+	turned, out := p.mem.Take(below*m), p.copied(d)
 	kernel.Gemm(false, true, below, m, m, 1, rows, m, p.u, m, 0, turned, m)
 	kernel.Gemm(true, false, m, m, below, 1, turned, m, turned, m, 1, out, m)
 	return out, nil
@@ -164,30 +171,38 @@ func (p *spectrum) curbed(s float64, d, relative []float64, least float64) ([]fl
 
 // exceeds says whether all eigenvalues of the symmetric matrix a [M,M] exceed least. A Cholesky
 // factorisation takes a tenth of the time of a spectrum.
-func exceeds(m int, a []float64, least float64) bool {
-	a = append([]float64(nil), a...)
+func (p *spectrum) exceeds(a []float64, least float64) bool {
+	m, a := p.m, p.copied(a)
 	for i := range m {
 		a[i*m+i] -= least
 	}
 	return kernel.Cholesky(m, a, m) < 0
 }
 
+// copied returns a copy of v.
+func (p *spectrum) copied(v []float64) []float64 {
+	c := p.mem.Take(len(v))
+	copy(c, v)
+	return c
+}
+
 // cotangents returns the gradient of ½ Σ_i λ_i Q_i, at fixed T, with respect to k̂ [n,M] and
-// K̂_z [M,M]. With E = U e Uᵀ and W = Σ_i λ_i v_i v_iᵀ they are
+// K̂_z [M,M], one after the other. With E = U e Uᵀ and W = Σ_i λ_i v_i v_iᵀ they are
 //
 //	−s λ (E v)ᵀ R⁻¹   and   ½ s R⁻ᵀ sym(E W) R⁻¹,
 //
 // where sym(·) is the symmetric matrix that has its argument's lower triangle. This is how a
 // gradient passes a Cholesky factorisation (Murray 2016).
-func (p *spectrum) cotangents(s float64, lambda, w []float64) (k, kz []float64) {
+func (p *spectrum) cotangents(s float64, lambda, w []float64) []float64 {
 	m, n, e := p.m, len(lambda), p.shrink(s)
-	inner := weightedGram(m, lambda, w)
+	inner := weightedGram(p.mem, m, lambda, w)
 	for i := range m {
 		kernel.Scale(inner[i*m:(i+1)*m], e[i], inner[i*m:(i+1)*m])
 	}
-	half := make([]float64, m*m)
+	half := p.mem.Take(m * m)
 	kernel.Gemm(false, true, m, m, m, 1, inner, m, p.u, m, 0, half, m)
-	kz = make([]float64, m*m)
+	both := p.mem.Take((n + m) * m)
+	k, kz := both[:n*m], both[n*m:]
 	kernel.Gemm(false, false, m, m, m, 0.5*s, p.u, m, half, m, 0, kz, m)
 	for i := range m {
 		for j := range i {
@@ -197,25 +212,24 @@ func (p *spectrum) cotangents(s float64, lambda, w []float64) (k, kz []float64) 
 	kernel.Trsm(false, true, m, m, p.r, m, kz, m)
 	kernel.Trsm(true, false, m, m, p.r, m, kz, m)
 
-	scaled := make([]float64, n*m)
+	scaled := p.mem.Take(n * m)
 	for i, l := range lambda {
 		for j := range m {
 			scaled[i*m+j] = -s * l * e[j] * w[i*m+j]
 		}
 	}
-	k = make([]float64, n*m)
 	kernel.Gemm(false, true, n, m, m, 1, scaled, m, p.u, m, 0, k, m)
 	kernel.Trsm(true, false, n, m, p.r, m, k, m)
-	return k, kz
+	return both
 }
 
 // weightedGram returns Σ_i λ_i k_i k_iᵀ [M,M] of rows k [n,M].
-func weightedGram(m int, lambda, k []float64) []float64 {
-	scaled := make([]float64, len(k))
+func weightedGram(mem *scratch.Memory, m int, lambda, k []float64) []float64 {
+	scaled := mem.Take(len(k))
 	for i, l := range lambda {
 		kernel.Scale(scaled[i*m:(i+1)*m], l, k[i*m:(i+1)*m])
 	}
-	sum := make([]float64, m*m)
+	sum := mem.Take(m * m)
 	kernel.Gemm(true, false, m, m, len(lambda), 1, scaled, m, k, m, 0, sum, m)
 	return sum
 }

@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/kernel"
+	"github.com/go-valla/valla/internal/scratch"
 	"github.com/go-valla/valla/train"
 	"gorgonia.org/tensor"
 )
@@ -30,7 +32,18 @@ type ladder struct {
 
 	noise     *tensor.Dense // parameters of the likelihood divided by noisePace, [rungs,width]
 	noiseGrad *tensor.Dense
+
+	// These are no state.
+	mem   []*scratch.Memory // for each rung
+	ahead ahead
 }
+
+// ahead is a T [M,M] that a step has found for a rung, with its spectrum, which the next step
+// needs.
+type ahead struct{ t, gamma, u []float64 }
+
+// forget makes t equal to no other.
+func (a *ahead) forget() { a.t[0] = math.NaN() }
 
 // rungNumbers are the part of a ladder that is not arrays.
 type rungNumbers struct {
@@ -77,6 +90,11 @@ func newLadder(m, rungs int, logStd float64, noise []float64) *ladder {
 		gamma: array(rungs, m), u: array(rungs, m, m),
 		noise: array(rungs, max(width, 1)), noiseGrad: array(rungs, max(width, 1)),
 	}
+	for range rungs {
+		l.mem = append(l.mem, new(scratch.Memory))
+	}
+	l.ahead = ahead{make([]float64, m*m), make([]float64, m), make([]float64, m*m)}
+	l.ahead.forget()
 	l.place(logStd, math.Log(firstStep))
 	for i := range l.noise.Float64s()[:rungs*width] {
 		l.noise.Float64s()[i] = noise[i%width] / noisePace
@@ -136,19 +154,16 @@ func (l *ladder) setGradients(grads [][]float64) {
 
 // away returns sum − T for T of rung i.
 func (l *ladder) away(i int, sum []float64) []float64 {
-	d := append([]float64(nil), sum...)
-	for k, v := range l.natural(i) {
-		d[k] -= v
-	}
+	d := l.mem[i].Take(len(sum))
+	kernel.Sub(d, sum, l.natural(i))
 	return d
 }
 
 // stepped returns T + ρ d for T of rung i.
 func (l *ladder) stepped(i int, rho float64, d []float64) []float64 {
-	t := append([]float64(nil), l.natural(i)...)
-	for k, v := range d {
-		t[k] += rho * v
-	}
+	t := l.mem[i].Take(len(d))
+	copy(t, l.natural(i))
+	kernel.Axpy(rho, d, t)
 	return t
 }
 
@@ -159,19 +174,37 @@ func (l *ladder) changed(rho float64, done int) {
 }
 
 // spectra returns the spectra of all rungs in a frame. It computes them if fresh is set and
-// otherwise returns those that are remembered.
+// otherwise returns those that are remembered. They lie in the ladder's memory.
 func (l *ladder) spectra(f *frame, fresh bool) ([]*spectrum, error) {
 	m, all := l.m, make([]*spectrum, l.rungs)
-	return all, l.each(func(i int) (err error) {
-		if !fresh {
-			all[i] = &spectrum{f, l.gamma.Float64s()[i*m : (i+1)*m], l.u.Float64s()[i*m*m : (i+1)*m*m]}
+	for i := range all {
+		all[i] = &spectrum{f, l.gamma.Float64s()[i*m : (i+1)*m], l.u.Float64s()[i*m*m : (i+1)*m*m], l.mem[i]}
+	}
+	if !fresh {
+		return all, nil
+	}
+	return all, l.each(func(i int) error {
+		if slices.Equal(l.ahead.t, l.natural(i)) {
+			copy(all[i].gamma, l.ahead.gamma)
+			copy(all[i].u, l.ahead.u)
 			return nil
 		}
-		if all[i], err = f.spectrum(l.natural(i)); err != nil {
+		if err := all[i].diagonalise(l.natural(i)); err != nil {
 			return fmt.Errorf("%w; %v", err, l)
 		}
 		return nil
 	})
+}
+
+// lookAhead returns the spectrum of T [M,M], which a rung of spectrum p gets.
+func (l *ladder) lookAhead(p *spectrum, t []float64) (*spectrum, error) {
+	copy(l.ahead.t, t)
+	next := &spectrum{p.frame, l.ahead.gamma, l.ahead.u, p.mem}
+	err := next.diagonalise(t)
+	if err != nil {
+		l.ahead.forget()
+	}
+	return next, err
 }
 
 // each calls do for every rung, at the same time where there are threads. The leading rung,
@@ -225,15 +258,8 @@ func (l *ladder) trials(spectra []*spectrum) (all []trial) {
 	return all
 }
 
-// remember keeps the spectra of the present T.
-func (l *ladder) remember(all []*spectrum) {
-	m := l.m
-	for i, p := range all {
-		copy(l.gamma.Float64s()[i*m:(i+1)*m], p.gamma)
-		copy(l.u.Float64s()[i*m*m:(i+1)*m*m], p.u)
-	}
-	l.numbers.Change = 0
-}
+// remember says that the spectra are those of the present T.
+func (l *ladder) remember() { l.numbers.Change = 0 }
 
 // choose makes the rung of the smallest value the leading one.
 func (l *ladder) choose(values []float64) int {

@@ -161,20 +161,20 @@ func addTo(sum, v *tensor.Dense) {
 }
 
 // cotangents are those of the objective at rung i. They are taken at T as it is, or, see
-// inputs.afterwards, at T after its step towards sum.
-func (n *natural) cotangents(i int, p *spectrum, e examples, m marginals, sum []float64, ask request) ([]float64, error) {
+// inputs.afterwards, at T after its step, which is kept in out.
+func (n *natural) cotangents(i int, out *sums, e examples, m marginals, ask request) ([]float64, error) {
+	p, sum := out.spectra[i], out.t[i]
 	if n.inputs.afterwards && ask.pace.rho > stale {
-		rho, d, err := ask.pace.step(p, n.ladder.scale(i), n.ladder.away(i, sum))
-		if err != nil {
+		var err error
+		if out.lead, err = n.target(i, p, sum, ask.pace); err != nil {
 			return nil, err
 		}
-		if p, err = p.spectrum(n.ladder.stepped(i, rho, d)); err != nil {
+		if p, err = n.ladder.lookAhead(p, out.lead.t); err != nil {
 			return nil, err
 		}
 		if m, err = n.marginals(i, p, e, ask.weights); err != nil {
 			return nil, err
 		}
 	}
-	k, kz := p.cotangents(n.ladder.scale(i), m.lambda, m.w)
-	return append(k, kz...), nil
+	return p.cotangents(n.ladder.scale(i), m.lambda, m.w), nil
 }

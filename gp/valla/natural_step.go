@@ -79,6 +79,7 @@ type sums struct {
 	t       [][]float64 // Σ w λ v vᵀ, [M,M]
 	losses  []float64   // the objective; of a part that is not the first its data term
 	noise   [][]float64 // gradients in the likelihood's parameters
+	lead    *target     // of the leading rung, where its step was made on the way
 }
 
 // add adds the sums of the next part.
@@ -113,7 +114,11 @@ func (n *natural) pass(ctx context.Context, iteration int, p pace) (*sums, error
 		if err != nil {
 			return nil, err
 		}
-		all.add(found)
+		if n.inputs.parts == 1 {
+			all = found
+		} else {
+			all.add(found)
+		}
 		if !n.f.FixInducing {
 			n.inputs.addGradient(n.params[0].Grad, part == 0)
 		}
@@ -148,9 +153,9 @@ func (n *natural) part(ask request, v values) (*sums, []float64, error) {
 			return err
 		}
 		out.losses[i] -= m.sum
-		out.t[i], out.noise[i] = weightedGram(p.m, m.lambda, e.v), m.gradients
+		out.t[i], out.noise[i] = weightedGram(p.mem, p.m, m.lambda, e.v), m.gradients
 		if i == n.ladder.lead() && !n.f.FixInducing {
-			cotangents, err = n.cotangents(i, p, e, m, out.t[i], ask)
+			cotangents, err = n.cotangents(i, out, e, m, ask)
 		}
 		return err
 	})
@@ -160,6 +165,9 @@ func (n *natural) part(ask request, v values) (*sums, []float64, error) {
 // begin prepares the sums of a part: in the first one the spectra and the divergences from
 // the prior.
 func (n *natural) begin(ask request, gram []float64) (*sums, error) {
+	for _, m := range n.ladder.mem {
+		m.Free()
+	}
 	out := &sums{spectra: ask.spectra, losses: make([]float64, n.ladder.rungs)}
 	if ask.spectra != nil {
 		return out, nil
@@ -178,20 +186,38 @@ func (n *natural) begin(ask request, gram []float64) (*sums, error) {
 	return out, nil
 }
 
+// target is where a step takes a rung: T [M,M], and the ρ of the step.
+type target struct {
+	t   []float64
+	rho float64
+}
+
+// target finds where a step takes rung i, given the sum of a mini-batch.
+func (n *natural) target(i int, at *spectrum, sum []float64, p pace) (*target, error) {
+	rho, d, err := p.step(at, n.ladder.scale(i), n.ladder.away(i, sum))
+	if err != nil {
+		return nil, err
+	}
+	return &target{n.ladder.stepped(i, rho, d), rho}, nil
+}
+
 // step moves T of every rung towards the sums of a mini-batch.
 func (n *natural) step(s *sums, p pace, iteration int) error {
 	n.jitter = max(n.jitter, s.spectra[0].jitter)
 	if s.fresh {
-		n.ladder.remember(s.spectra)
+		n.ladder.remember()
 	}
 	made := make([]float64, n.ladder.rungs) // ρ
 	err := n.ladder.each(func(i int) error {
-		rho, d, err := p.step(s.spectra[i], n.ladder.scale(i), n.ladder.away(i, s.t[i]))
-		if err != nil {
-			return err
+		to := s.lead
+		if to == nil || i != n.ladder.lead() {
+			var err error
+			if to, err = n.target(i, s.spectra[i], s.t[i], p); err != nil {
+				return err
+			}
 		}
-		made[i] = rho
-		copy(n.ladder.natural(i), n.ladder.stepped(i, rho, d))
+		made[i] = to.rho
+		copy(n.ladder.natural(i), to.t)
 		n.ladder.losses.Float64s()[i] += s.losses[i]
 		return nil
 	})

@@ -122,7 +122,7 @@ func (n *natural) projected(t *testing.T) []float64 {
 		t.Fatal(err)
 	}
 	for i, p := range spectra {
-		copy(n.ladder.natural(i), weightedGram(p.m, p.gamma, transposed(p.m, p.u)))
+		copy(n.ladder.natural(i), weightedGram(nil, p.m, p.gamma, transposed(p.m, p.u)))
 	}
 	return append([]float64(nil), n.ladder.t.Float64s()...)
 }
@@ -331,5 +331,41 @@ func TestNaturalReusesSpectra(t *testing.T) {
 	}
 	if gamma := n.ladder.gamma.Float64s(); slices.Max(gamma) <= 0 {
 		t.Errorf("the ladder remembers the eigenvalues %v", gamma)
+	}
+}
+
+// TestNaturalLooksAhead: the spectrum and the step of the leading rung, which are found for the
+// gradient in Z, are those that every rung gets, from the first step on.
+func TestNaturalLooksAhead(t *testing.T) {
+	n := naturalToy(t, likelihood.NewGaussian(0.3, tensor.Float64), 1)
+	clear(n.ladder.t.Float64s())
+	n.ladder.outdate()
+	n.ladder.ahead = newLadder(n.ladder.m, n.ladder.rungs, 0, nil).ahead // as at the start
+	for i := range 4 {
+		p := n.pace(i)
+		s, err := n.pass(context.Background(), i, p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for k, got := range s.spectra {
+			want, err := got.frame.spectrum(n.ladder.natural(k))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !slices.Equal(got.gamma, want.gamma) || !slices.Equal(got.u, want.u) {
+				t.Errorf("step %d, rung %d: not the spectrum of T", i, k)
+			}
+		}
+		lead := n.ladder.lead()
+		want, err := n.target(lead, s.spectra[lead], s.t[lead], p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.lead == nil || s.lead.rho != want.rho || !slices.Equal(s.lead.t, want.t) {
+			t.Errorf("step %d of the leading rung: %v, want %v", i, s.lead, want)
+		}
+		if err := n.step(s, p, i); err != nil {
+			t.Fatal(err)
+		}
 	}
 }

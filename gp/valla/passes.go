@@ -116,7 +116,7 @@ func (s *partial) trial(p *spectrum, std, noise float64) trial {
 	if noise > 0 {
 		gamma := slices.Clone(p.gamma)
 		kernel.Scale(gamma, 1/noise, gamma)
-		t.spectrum, t.params = &spectrum{p.frame, gamma, p.u}, []float64{math.Log(noise)}
+		t.spectrum, t.params = &spectrum{frame: p.frame, gamma: gamma, u: p.u}, []float64{math.Log(noise)}
 	}
 	return t
 }

@@ -92,7 +92,7 @@ func curvature(ctx context.Context, each *graph.Batched, lik likelihood.Likeliho
 				lambda[i*c+k] = weight * block[k*c+k]
 			}
 		}
-		kernel.Add(t, t, weightedGram(m, lambda, v))
+		kernel.Add(t, t, weightedGram(nil, m, lambda, v))
 		return nil
 	})
 	return t, err

@@ -82,7 +82,7 @@ func (p *Posterior) evidenceRoot(ctx context.Context, x *tensor.Dense, noise, we
 			lambda[i] = weight / total
 		}
 		at.whiten(v)
-		kernel.Add(t, t, weightedGram(q.m, lambda, v))
+		kernel.Add(t, t, weightedGram(nil, q.m, lambda, v))
 		return nil
 	})
 	if err != nil {

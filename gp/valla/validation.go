@@ -120,8 +120,13 @@ func (v *validation) values(ctx context.Context, n *natural, trials []trial) ([]
 	err := v.each.Each(ctx, v.x, func(first, rows int, out []*tensor.Dense) error {
 		mean, diag, k := appendRows(nil, out[0], rows), appendRows(nil, out[1], rows), appendRows(nil, out[2], rows)
 		trials[0].whiten(k)
+		var w []float64
 		for i, p := range trials {
-			q := p.variance(p.scale, diag, p.rotate(k))
+			if i == 0 || &p.u[0] != &trials[i-1].u[0] { // a search tries many σ₀ with the same T
+				p.mem.Free()
+				w = p.rotate(k)
+			}
+			q := p.variance(p.scale, diag, w)
 			left[i] += kernel.Sum(q)
 			kernel.Add(q, q, v.add[first*c:(first+rows)*c])
 			if err := v.local.run(p.params, v.y[first*c:(first+rows)*c], mean, q, v.share[first:first+rows]); err != nil {
@@ -246,7 +251,7 @@ func (n *natural) presentSpectra() ([]*spectrum, error) {
 	}
 	spectra, err := n.ladder.spectra(f, true)
 	if err == nil {
-		n.ladder.remember(spectra)
+		n.ladder.remember()
 	}
 	return spectra, err
 }

@@ -21,8 +21,8 @@ import (
 // would pull each other downwards. With a T for each σ₀ the fit knows the objective at several
 // σ₀, and it needs no more passes over the network than with one T.
 type ladder struct {
-	m, rungs, width int     // width: parameters of the likelihood
-	start           float64 // log σ₀ at the start
+	m, most, width int     // most rungs, and parameters of the likelihood
+	start          float64 // log σ₀ at the start
 
 	t        *tensor.Dense // [rungs,M,M]
 	logStd   *tensor.Dense // [rungs]
@@ -48,6 +48,7 @@ func (a *ahead) forget() { a.t[0] = math.NaN() }
 // rungNumbers are the part of a ladder that is not arrays.
 type rungNumbers struct {
 	Lead     int     // the leading rung
+	Few      bool    // only the first fewRungs are left, see climb
 	Step     float64 // log of the ratio of neighbouring scales
 	Change   float64 // Σ ρ since the spectra were computed
 	Searched int     // steps made at the last search
@@ -58,7 +59,8 @@ const (
 	// fewRungs and manyRungs are how many rungs there are where σ₀ is free: a middle, and one
 	// or two on either side. Many are for likelihoods with parameters, which are fitted beside
 	// σ₀: on taxi rides few rungs ended at half of the best σ₀ and an NLL higher by 0.1. On
-	// Fashion-MNIST they found the same σ₀ as many.
+	// Fashion-MNIST they found the same σ₀ as many. Once the ladder is as narrow as middleStep few
+	// are left: from there on they end, on six small tables and two large ones, where many do.
 	fewRungs, manyRungs = 3, 5
 	// firstStep and lastStep bound the ratio of neighbouring scales. With the first one the
 	// few rungs go from 1/4 to 4 times the start, and many from 1/16 to 16 times. The logarithm
@@ -86,7 +88,7 @@ func newLadder(m, rungs int, logStd float64, noise []float64) *ladder {
 	}
 	width := len(noise)
 	l := &ladder{
-		m: m, rungs: rungs, width: width, start: logStd, t: array(rungs, m, m), logStd: array(rungs), losses: array(rungs),
+		m: m, most: rungs, width: width, start: logStd, t: array(rungs, m, m), logStd: array(rungs), losses: array(rungs),
 		gamma: array(rungs, m), u: array(rungs, m, m),
 		noise: array(rungs, max(width, 1)), noiseGrad: array(rungs, max(width, 1)),
 	}
@@ -104,10 +106,10 @@ func newLadder(m, rungs int, logStd float64, noise []float64) *ladder {
 
 // place sets the scales and makes the middle rung the leading one.
 func (l *ladder) place(middle, step float64) {
-	for i := range l.rungs {
-		l.logStd.Float64s()[i] = middle + float64(i-l.rungs/2)*step
+	for i := range l.rungs() {
+		l.logStd.Float64s()[i] = middle + float64(i-l.rungs()/2)*step
 	}
-	l.numbers.Lead, l.numbers.Step = l.rungs/2, step
+	l.numbers.Lead, l.numbers.Step = l.rungs()/2, step
 	l.outdate()
 }
 
@@ -122,6 +124,14 @@ func (l *ladder) arrays(fixed bool) []train.Array {
 		list = append(list, train.Array{Name: nameNoise, Value: l.noise})
 	}
 	return list
+}
+
+// rungs is how many there are now. They are the first ones of each array.
+func (l *ladder) rungs() int {
+	if l.numbers.Few {
+		return min(l.most, fewRungs)
+	}
+	return l.most
 }
 
 // outdate makes the next step compute the spectra anew.
@@ -145,6 +155,7 @@ func (l *ladder) params(i int) []float64 {
 
 // setGradients sets the gradients with respect to params(i) of each rung.
 func (l *ladder) setGradients(grads [][]float64) {
+	clear(l.noiseGrad.Float64s())
 	for i, of := range grads {
 		for k, g := range of {
 			l.noiseGrad.Float64s()[i*l.width+k] = noisePace * g
@@ -176,7 +187,7 @@ func (l *ladder) changed(rho float64, done int) {
 // spectra returns the spectra of all rungs in a frame. It computes them if fresh is set and
 // otherwise returns those that are remembered. They lie in the ladder's memory.
 func (l *ladder) spectra(f *frame, fresh bool) ([]*spectrum, error) {
-	m, all := l.m, make([]*spectrum, l.rungs)
+	m, all := l.m, make([]*spectrum, l.rungs())
 	for i := range all {
 		all[i] = &spectrum{f, l.gamma.Float64s()[i*m : (i+1)*m], l.u.Float64s()[i*m*m : (i+1)*m*m], l.mem[i]}
 	}
@@ -210,12 +221,12 @@ func (l *ladder) lookAhead(p *spectrum, t []float64) (*spectrum, error) {
 // each calls do for every rung, at the same time where there are threads. The leading rung,
 // which has the most to do, comes first.
 func (l *ladder) each(do func(i int) error) error {
-	job := rungJob{do, l.lead(), make([]error, l.rungs)}
-	if l.m <= smallRung || kernel.Threads() <= l.rungs {
-		kernel.Parallel(l.rungs, job)
+	job := rungJob{do, l.lead(), make([]error, l.rungs())}
+	if l.m <= smallRung || kernel.Threads() <= l.rungs() {
+		kernel.Parallel(l.rungs(), job)
 	} else {
-		for part := range l.rungs {
-			job.Run(part, l.rungs)
+		for part := range l.rungs() {
+			job.Run(part, l.rungs())
 		}
 	}
 	return cmp.Or(job.errs...)
@@ -276,34 +287,36 @@ func (l *ladder) choose(values []float64) int {
 
 // climb moves the rungs around the best one. If the best one has neighbours on both sides,
 // climb moves them around the lowest point of the parabola through the three and halves the
-// step, which is the log of the ratio of scales; the ratio does not fall below least. New rungs
-// interpolate the arrays of the old ones.
+// step, which is the log of the ratio of scales; the ratio does not fall below least. A ladder that
+// has become narrow keeps few rungs. New rungs interpolate the arrays of the old ones.
 func (l *ladder) climb(values []float64, least float64) {
-	if l.rungs == 1 {
+	if l.rungs() == 1 {
 		return
 	}
 	best, step := l.lead(), l.numbers.Step
 	middle := l.logStd.Float64s()[best]
 	first, narrower := l.logStd.Float64s()[0], step
-	if best > 0 && best < l.rungs-1 {
+	if best > 0 && best < l.rungs()-1 {
 		middle += step * vertex(values[best-1], values[best], values[best+1])
 		narrower = max(step/2, math.Log(least))
 	}
 	limit := math.Log(farthest)
 	middle = min(max(middle, l.start-limit), l.start+limit)
-	at := make([]float64, l.rungs) // of the new rungs, in old ones
+	old := l.rungs()
+	l.numbers.Few = l.numbers.Few || narrower <= math.Log(middleStep)
 	l.place(middle, narrower)
-	for i, v := range l.logStd.Float64s() {
-		at[i] = (v - first) / step
+	at := make([]float64, l.rungs()) // of the new rungs, in old ones
+	for i := range at {
+		at[i] = (l.logStd.Float64s()[i] - first) / step
 	}
-	interpolate(l.t.Float64s(), at)
-	interpolate(l.noise.Float64s(), at)
+	interpolate(l.t.Float64s(), old, l.m*l.m, at)
+	interpolate(l.noise.Float64s(), old, max(l.width, 1), at)
 }
 
-// interpolate replaces rows by those between them at the places at, in rows, or by the
-// nearest row beyond the ends.
-func interpolate(rows, at []float64) {
-	old, n, width := append([]float64(nil), rows...), len(at), len(rows)/len(at)
+// interpolate replaces the first of n rows of a width by those between them at the places at, in
+// rows, or by the nearest row beyond the ends.
+func interpolate(rows []float64, n, width int, at []float64) {
+	old := append([]float64(nil), rows...)
 	for i, x := range at {
 		x = min(max(x, 0), float64(n-1))
 		from := min(int(x), max(n-2, 0))

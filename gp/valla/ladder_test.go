@@ -14,8 +14,8 @@ func TestLadderFindsTheBestScale(t *testing.T) {
 		const best = 0.07
 		l := newLadder(2, []int{fewRungs, manyRungs}[k/4], math.Log(start), nil)
 		for range 10 {
-			values := make([]float64, l.rungs)
-			for i, at := range l.logStd.Float64s() {
+			values := make([]float64, l.rungs())
+			for i, at := range l.logStd.Float64s()[:l.rungs()] {
 				d := at - math.Log(best)
 				values[i] = d*d + 0.1*d*d*d*d
 			}
@@ -34,7 +34,7 @@ func TestLadderFindsTheBestScale(t *testing.T) {
 // TestLadderInherits: new rungs lie between old ones, and so do what they have.
 func TestLadderInherits(t *testing.T) {
 	l := newLadder(1, manyRungs, 0, []float64{0})
-	for i := range l.rungs {
+	for i := range l.rungs() {
 		l.natural(i)[0], l.noise.Float64s()[i] = float64(i), 10*float64(i)
 	}
 	values := []float64{4, 3, 2, 1, 2} // lowest at rung 3
@@ -47,6 +47,24 @@ func TestLadderInherits(t *testing.T) {
 	fixture.Close(t, "likelihood", l.noise.Float64s(), []float64{20, 25, 30, 35, 40}, 1e-14)
 	step := math.Log(firstStep)
 	fixture.Close(t, "log σ₀", l.logStd.Float64s(), []float64{0, step / 2, step, 1.5 * step, 2 * step}, 1e-14)
+}
+
+// TestLadderNarrows: a ladder whose rungs are near each other keeps few of them, which lie where
+// the ladder of many would have them.
+func TestLadderNarrows(t *testing.T) {
+	l := newLadder(1, manyRungs, 0, []float64{0})
+	copy(l.t.Float64s(), l.logStd.Float64s()) // and so it stays
+	for k, want := range []int{manyRungs, manyRungs, fewRungs, fewRungs} {
+		values := []float64{9, 4, 1, 4, 9}[(manyRungs-l.rungs())/2:][:l.rungs()]
+		l.choose(values)
+		l.climb(values, middleStep)
+		if l.rungs() != want || l.lead() != want/2 {
+			t.Fatalf("climb %d: %d rungs, rung %d leading, want %d", k, l.rungs(), l.lead(), want)
+		}
+		fixture.Close(t, "T", l.t.Float64s()[:want], l.logStd.Float64s()[:want], 1e-14)
+	}
+	step := math.Log(middleStep)
+	fixture.Close(t, "log σ₀", l.logStd.Float64s()[:fewRungs], []float64{-step, 0, step}, 1e-14)
 }
 
 // TestLadderOfOne: a fixed σ₀ stays.
@@ -72,9 +90,9 @@ func TestVertex(t *testing.T) {
 
 func TestInterpolate(t *testing.T) {
 	rows := []float64{1, 10, 3, 30, 4, 50}
-	interpolate(rows, []float64{-7, 1.25, 9})
+	interpolate(rows, 3, 2, []float64{-7, 1.25, 9})
 	fixture.Close(t, "rows", rows, []float64{1, 10, 3.25, 35, 4, 50}, 1e-14)
 	one := []float64{5, 6}
-	interpolate(one, []float64{0})
+	interpolate(one, 1, 2, []float64{0})
 	fixture.Close(t, "one row", one, []float64{5, 6}, 0)
 }

@@ -65,7 +65,7 @@ func newNatural(ctx context.Context, f Natural, x, y *tensor.Dense) (*natural, e
 	if n.inputs, err = n.newInputs(x, y); err != nil {
 		return nil, err
 	}
-	for range n.ladder.rungs {
+	for range n.ladder.rungs() {
 		l, err := newLocal(f.Likelihood, n.alpha, n.inputs.size, n.outputs, n.dt)
 		if err != nil {
 			return nil, err

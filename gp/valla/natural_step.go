@@ -145,7 +145,7 @@ func (n *natural) part(ask request, v values) (*sums, []float64, error) {
 	}
 	e := n.whiten(out.spectra[0].frame, v)
 	cotangents := make([]float64, n.ladder.m)
-	out.t, out.noise = make([][]float64, n.ladder.rungs), make([][]float64, n.ladder.rungs)
+	out.t, out.noise = make([][]float64, n.ladder.rungs()), make([][]float64, n.ladder.rungs())
 	err = n.ladder.each(func(i int) error {
 		p := out.spectra[i]
 		m, err := n.marginals(i, p, e, ask.weights)
@@ -168,7 +168,7 @@ func (n *natural) begin(ask request, gram []float64) (*sums, error) {
 	for _, m := range n.ladder.mem {
 		m.Free()
 	}
-	out := &sums{spectra: ask.spectra, losses: make([]float64, n.ladder.rungs)}
+	out := &sums{spectra: ask.spectra, losses: make([]float64, n.ladder.rungs())}
 	if ask.spectra != nil {
 		return out, nil
 	}
@@ -207,7 +207,7 @@ func (n *natural) step(s *sums, p pace, iteration int) error {
 	if s.fresh {
 		n.ladder.remember()
 	}
-	made := make([]float64, n.ladder.rungs) // ρ
+	made := make([]float64, n.ladder.rungs()) // ρ
 	err := n.ladder.each(func(i int) error {
 		to := s.lead
 		if to == nil || i != n.ladder.lead() {

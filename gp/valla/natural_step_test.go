@@ -181,7 +181,7 @@ func TestNaturalGradients(t *testing.T) {
 		}
 		evaluate()
 		noise := append([]float64(nil), n.ladder.noiseGrad.Float64s()...)
-		for i := range n.ladder.rungs {
+		for i := range n.ladder.rungs() {
 			fixture.Close(t, "gradient in log σ²", noise[i:i+1], []float64{difference(n.ladder.noise.Float64s(), i, i)}, 1e-6)
 		}
 	}
@@ -250,7 +250,7 @@ func TestScan(t *testing.T) {
 		if err := n.search(context.Background(), 0); err != nil {
 			t.Fatal(err)
 		}
-		middles = append(middles, n.ladder.logStd.Float64s()[n.ladder.rungs/2])
+		middles = append(middles, n.ladder.logStd.Float64s()[n.ladder.rungs()/2])
 	}
 	fixture.Close(t, "log σ₀", middles[1:], middles[:1], 0)
 }
@@ -340,7 +340,7 @@ func TestNaturalLooksAhead(t *testing.T) {
 	n := naturalToy(t, likelihood.NewGaussian(0.3, tensor.Float64), 1)
 	clear(n.ladder.t.Float64s())
 	n.ladder.outdate()
-	n.ladder.ahead = newLadder(n.ladder.m, n.ladder.rungs, 0, nil).ahead // as at the start
+	n.ladder.ahead = newLadder(n.ladder.m, n.ladder.rungs(), 0, nil).ahead // as at the start
 	for i := range 4 {
 		p := n.pace(i)
 		s, err := n.pass(context.Background(), i, p)

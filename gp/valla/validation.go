@@ -221,14 +221,14 @@ func (n *natural) validate(ctx context.Context) (float64, error) {
 func (n *natural) search(ctx context.Context, done int) error {
 	cfg := n.f.Config
 	switch {
-	case n.ladder.rungs == 1:
+	case n.ladder.rungs() == 1:
 		return nil
 	case n.check != nil && done == 0:
 		return n.scan(ctx)
 	case n.check != nil || done == 0 || done%cfg.ValidateEvery != 0 || n.ladder.numbers.Searched == done:
 		return nil
 	}
-	choice := append([]float64(nil), n.ladder.losses.Float64s()...)
+	choice := append([]float64(nil), n.ladder.losses.Float64s()[:n.ladder.rungs()]...)
 	n.ladder.choose(choice)
 	n.ladder.climb(choice, leastStep(done, cfg.Iterations))
 	n.ladder.numbers.Searched = done
@@ -277,8 +277,8 @@ func (n *natural) presentFrame() (*frame, error) {
 // export sets the layer's L and σ₀ and the likelihood's parameters to those of the leading
 // rung; without validation examples that is the rung of the smallest objective.
 func (n *natural) export() error {
-	if n.check == nil && n.ladder.rungs > 1 {
-		n.ladder.choose(append([]float64(nil), n.ladder.losses.Float64s()...))
+	if n.check == nil && n.ladder.rungs() > 1 {
+		n.ladder.choose(append([]float64(nil), n.ladder.losses.Float64s()[:n.ladder.rungs()]...))
 	}
 	spectra, err := n.presentSpectra()
 	if err != nil {

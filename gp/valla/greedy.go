@@ -8,6 +8,7 @@ import (
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/kernel"
 	"gorgonia.org/tensor"
 )
 
@@ -48,9 +49,9 @@ func pivots(n int, k []float64, m int) []int {
 	}
 	rounding := 1e-13 * slices.Max(left)
 	var picks []int
-	var columns [][]float64
+	columns, weights := make([]float64, m*n), make([]float64, m) // of the factor, as rows
 	for len(picks) < m {
-		best := 0
+		done, best := len(picks), 0
 		for i, v := range left {
 			if v > left[best] {
 				best = i
@@ -59,19 +60,18 @@ func pivots(n int, k []float64, m int) []int {
 		if !(left[best] > rounding) {
 			break
 		}
-		col := make([]float64, n)
-		for i := range col {
-			v := k[i*n+best]
-			for _, c := range columns {
-				v -= c[i] * c[best]
-			}
-			col[i] = v / math.Sqrt(left[best])
+		col := columns[done*n : (done+1)*n]
+		copy(col, k[best*n:(best+1)*n])
+		for i := range done {
+			weights[i] = -columns[i*n+best]
 		}
-		for i := range left {
-			left[i] -= col[i] * col[i]
+		kernel.AddRows(col, columns, n, weights[:done])
+		kernel.Scale(col, 1/math.Sqrt(left[best]), col)
+		for i, v := range col {
+			left[i] -= v * v
 		}
 		left[best] = 0
-		picks, columns = append(picks, best), append(columns, col)
+		picks = append(picks, best)
 	}
 	return picks
 }

@@ -195,11 +195,11 @@ func (p *spectrum) copied(v []float64) []float64 {
 // gradient passes a Cholesky factorisation (Murray 2016).
 func (p *spectrum) cotangents(s float64, lambda, w []float64) []float64 {
 	m, n, e := p.m, len(lambda), p.shrink(s)
-	inner := weightedGram(p.mem, m, lambda, w)
+	scaled, inner, half := weighted(p.mem, m, lambda, w), p.mem.Take(m*m), p.mem.Take(m*m)
+	kernel.Gemm(true, false, m, m, n, 1, scaled, m, w, m, 0, inner, m)
 	for i := range m {
 		kernel.Scale(inner[i*m:(i+1)*m], e[i], inner[i*m:(i+1)*m])
 	}
-	half := p.mem.Take(m * m)
 	kernel.Gemm(false, true, m, m, m, 1, inner, m, p.u, m, 0, half, m)
 	both := p.mem.Take((n + m) * m)
 	k, kz := both[:n*m], both[n*m:]
@@ -212,25 +212,29 @@ func (p *spectrum) cotangents(s float64, lambda, w []float64) []float64 {
 	kernel.Trsm(false, true, m, m, p.r, m, kz, m)
 	kernel.Trsm(true, false, m, m, p.r, m, kz, m)
 
-	scaled := p.mem.Take(n * m)
-	for i, l := range lambda {
-		for j := range m {
-			scaled[i*m+j] = -s * l * e[j] * w[i*m+j]
-		}
+	pull := half // −s e Uᵀ R⁻¹
+	kernel.Transpose(pull, m, p.u, m, m, m)
+	for j := range m {
+		kernel.Scale(pull[j*m:(j+1)*m], -s*e[j], pull[j*m:(j+1)*m])
 	}
-	kernel.Gemm(false, true, n, m, m, 1, scaled, m, p.u, m, 0, k, m)
-	kernel.Trsm(true, false, n, m, p.r, m, k, m)
+	kernel.Trsm(true, false, m, m, p.r, m, pull, m)
+	kernel.Gemm(false, false, n, m, m, 1, scaled, m, pull, m, 0, k, m)
 	return both
+}
+
+// weighted returns rows λ_i k_i of rows k [n,M].
+func weighted(mem *scratch.Memory, m int, lambda, k []float64) []float64 {
+	out := mem.Take(len(k))
+	for i, l := range lambda {
+		kernel.Scale(out[i*m:(i+1)*m], l, k[i*m:(i+1)*m])
+	}
+	return out
 }
 
 // weightedGram returns Σ_i λ_i k_i k_iᵀ [M,M] of rows k [n,M].
 func weightedGram(mem *scratch.Memory, m int, lambda, k []float64) []float64 {
-	scaled := mem.Take(len(k))
-	for i, l := range lambda {
-		kernel.Scale(scaled[i*m:(i+1)*m], l, k[i*m:(i+1)*m])
-	}
 	sum := mem.Take(m * m)
-	kernel.Gemm(true, false, m, m, len(lambda), 1, scaled, m, k, m, 0, sum, m)
+	kernel.Gemm(true, false, m, m, len(lambda), 1, weighted(mem, m, lambda, k), m, k, m, 0, sum, m)
 	return sum
 }
 

@@ -3,6 +3,7 @@ package valla
 import (
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/jacobian"
 	"github.com/go-valla/valla/train"
 	"gorgonia.org/tensor"
@@ -141,23 +142,21 @@ func (in *inputs) run(rows []int, ask request) (*sums, error) {
 // addGradient adds the gradient of the last part to those of the parts before, or
 // overwrites these.
 func (in *inputs) addGradient(sum *tensor.Dense, overwrite bool) {
-	if overwrite {
-		store(sum, nil)
+	switch v := in.program.Value(in.out); {
+	case v.Dtype() == tensor.Float64:
+		addTo(sum.Float64s(), v.Float64s(), overwrite)
+	default:
+		addTo(sum.Float32s(), v.Float32s(), overwrite)
 	}
-	addTo(sum, in.program.Value(in.out))
 }
 
-// addTo adds v to sum, two tensors that are alike.
-func addTo(sum, v *tensor.Dense) {
-	if sum.Dtype() == tensor.Float64 {
-		for i, x := range v.Float64s() {
-			sum.Float64s()[i] += x
-		}
+// addTo adds v to sum, or overwrites sum.
+func addTo[T kernel.Float](sum, v []T, overwrite bool) {
+	if overwrite {
+		copy(sum, v)
 		return
 	}
-	for i, x := range v.Float32s() {
-		sum.Float32s()[i] += x
-	}
+	kernel.Add(sum, sum, v)
 }
 
 // cotangents are those of the objective at rung i. They are taken at T as it is, or, see

@@ -31,13 +31,17 @@ const scratchLen = 2 * spreadBlock
 var fusing = struct {
 	from  int // elements from which on chains are run block by block
 	block int // elements in a block: few enough for one of each array to stay in the cache
-	share int // elements that each part must get
-}{1 << 14, 1 << 12, 1 << 14}
+	share int // nanoseconds of work that each part must get
+}{1 << 12, 1 << 12, 1500}
+
+// chainUnit is what parts of a chain are multiples of, in elements.
+const chainUnit = 64
 
 // chain is a run of operations element by element, each on arrays of as many elements.
 // It is run block by block, all operations on one block, by several threads.
 type chain[T kernel.Float] struct {
 	size    int
+	cost    int // nanoseconds on one thread, roughly
 	steps   []*step[T]
 	loops   []rangeLoop[T]
 	scratch [][]T // of each part; the chains of a program share it
@@ -45,8 +49,8 @@ type chain[T kernel.Float] struct {
 
 // Run implements kernel.Job.
 func (c *chain[T]) Run(part, parts int) {
-	blocks := (c.size + fusing.block - 1) / fusing.block
-	from, to := blocks*part/parts*fusing.block, min(c.size, blocks*(part+1)/parts*fusing.block)
+	units := (c.size + chainUnit - 1) / chainUnit
+	from, to := units*part/parts*chainUnit, min(c.size, units*(part+1)/parts*chainUnit)
 	for at := from; at < to; at += fusing.block {
 		end := min(to, at+fusing.block)
 		for i, s := range c.steps {
@@ -56,8 +60,21 @@ func (c *chain[T]) Run(part, parts int) {
 }
 
 func (c *chain[T]) run([]T, [][]T) error {
-	kernel.Parallel(kernel.Parts(len(c.scratch), c.size, fusing.share), c)
+	kernel.Share(min(c.parts(), len(c.scratch)), c.cost, c)
 	return nil
+}
+
+// parts is the number of parts into which threads cut the chain.
+func (c *chain[T]) parts() int { return kernel.Parts(c.size/chainUnit, c.cost, fusing.share) }
+
+// elementCost is how many picoseconds an operation takes for an element, roughly: a function such as
+// tanh takes longer than arithmetic, which waits for memory.
+func elementCost(op computed) int {
+	switch op.(type) {
+	case binary, affine:
+		return 250
+	}
+	return 1000
 }
 
 // fuse replaces runs of operations on large arrays, element by element, by chains.
@@ -69,9 +86,9 @@ func fuse[T kernel.Float](steps []*step[T]) []*step[T] {
 		c := &chain[T]{}
 		for i+len(c.steps) < len(steps) && c.take(steps[i+len(c.steps)]) {
 		}
-		if n := len(c.steps); n > 0 && (n > 1 || c.size >= 2*fusing.share) {
+		if n := len(c.steps); n > 0 && (n > 1 || c.parts() > 1) {
 			out = append(out, &step[T]{e: c.steps[n-1].e, f: c.run})
-			chains, parts = append(chains, c), max(parts, kernel.Parts(c.size, c.size, fusing.share))
+			chains, parts = append(chains, c), max(parts, c.parts())
 			i += n
 			continue
 		}
@@ -116,6 +133,7 @@ func (c *chain[T]) take(s *step[T]) bool {
 		f = any(f32).(rangeLoop[T])
 	}
 	c.size, c.steps, c.loops = len(s.y), append(c.steps, s), append(c.loops, f)
+	c.cost += elementCost(s.e.op) * c.size / 1000
 	return true
 }
 

@@ -6,6 +6,7 @@ import "github.com/go-valla/valla/internal/kernel"
 // share those elements, so that each is summed in the same order by any number of them.
 type reduction[T kernel.Float] struct {
 	parts []*cursor
+	cost  int   // nanoseconds on one thread, roughly
 	step  []int // of the arrays, from one inner loop to the next
 	add   addRows[T]
 	y     []T // of the run under way
@@ -18,14 +19,14 @@ type addRows[T kernel.Float] func(y []T, x [][]T, off, step []int, count int)
 
 // reduced returns a loop that sets array 0 to zeros and runs add over l.
 func reduced[T kernel.Float](l loop, add addRows[T]) func(y []T, x [][]T) error {
-	r := &reduction[T]{parts: l.split(), step: l.rowStep(), add: add}
+	r := &reduction[T]{parts: l.split(), cost: l.cost(), step: l.rowStep(), add: add}
 	return r.run
 }
 
 func (r *reduction[T]) run(y []T, x [][]T) error {
 	clear(y)
 	r.y, r.x = y, x
-	kernel.Parallel(len(r.parts), r)
+	kernel.Share(len(r.parts), r.cost, r)
 	return nil
 }
 
@@ -39,6 +40,9 @@ func (r *reduction[T]) Run(part, _ int) {
 	}
 }
 
+// cost is about how many nanoseconds it takes to add the elements, and to begin each row.
+func (l loop) cost() int { return size(l.n)/8 + l.outer()*4 }
+
 // split returns cursors for parts of the loop that stand at different elements of array 0:
 // for ranges of the longest outer dimension along which that array moves.
 func (l loop) split() []*cursor {
@@ -51,7 +55,7 @@ func (l loop) split() []*cursor {
 	if along < 0 {
 		return []*cursor{l.cursor()}
 	}
-	parts := kernel.Parts(l.n[along], size(l.n), fusing.share)
+	parts := kernel.Parts(l.n[along], l.cost(), fusing.share)
 	cursors := make([]*cursor, parts)
 	for i := range cursors {
 		lo, hi := l.n[along]*i/parts, l.n[along]*(i+1)/parts

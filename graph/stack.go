@@ -10,9 +10,12 @@ type stack[T kernel.Float] struct {
 	x           [][]T
 }
 
-// stackWork is the number of multiplications that each part must get: less than
-// for one large product, since small ones are slower.
-const stackWork = 1 << 19
+// stackWork is the number of multiplications that each part must get, and stackCall how many
+// take as long as a call for one matrix, beside its own.
+const (
+	stackWork = 1 << 17
+	stackCall = 1 << 11
+)
 
 // stacked returns the loop that calls one for each matrix i of a stack of count matrices;
 // a call takes work multiplications.
@@ -23,7 +26,8 @@ func stacked[T kernel.Float](count, work int, one func(y []T, x [][]T, i int)) f
 
 func (s *stack[T]) run(y []T, x [][]T) error {
 	s.y, s.x = y, x
-	kernel.Parallel(kernel.Parts(s.count, s.count*s.work, stackWork), s)
+	work := s.count * (s.work + stackCall)
+	kernel.Share(kernel.Parts(s.count, work, stackWork), kernel.Nanoseconds(work), s)
 	return nil
 }
 

@@ -49,6 +49,9 @@ func (c *correlation[T]) add(p pass, at func(channel, ky, kx int) int) {
 	c.passes = append(c.passes, p)
 }
 
+// convWork is the number of multiplications that each part of a convolution must get.
+const convWork = 1 << 19
+
 // run computes all results, on several threads if there is enough work.
 func (c *correlation[T]) run() {
 	work := 0
@@ -59,7 +62,8 @@ func (c *correlation[T]) run() {
 	if c.n.Y < partsPerThread*Threads() {
 		c.band = evenly(c.out, windowRows)
 	}
-	Parallel(Parts(c.bands()*c.n.Y, work*c.out*max(c.n.X, c.n.W, c.n.Y), threadWork), c)
+	work *= c.out * max(c.n.X, c.n.W, c.n.Y)
+	Share(Parts(c.bands()*c.n.Y, work, convWork), Nanoseconds(work), c)
 }
 
 // bands is the number of bands of a result.

@@ -71,7 +71,8 @@ func (f *filterSums[T]) run() {
 	if f.groups > 1 {
 		f.sums = grow(f.sums, units*f.Out*f.taps())
 	}
-	Parallel(Parts(units, max(f.n.X, f.n.W, f.n.Y)*f.resultSize()*f.taps(), threadWork), f)
+	work := max(f.n.X, f.n.W, f.n.Y) * f.resultSize() * f.taps()
+	Share(Parts(units, work, convWork), Nanoseconds(work), f)
 	if f.groups > 1 {
 		f.total()
 	}

@@ -24,27 +24,35 @@ func Gemm[T Float](transA, transB bool, m, n, k int, alpha T, a []T, lda int, b 
 }
 
 // threadWork is the number of multiplications from which one more thread saves more time
-// than its start costs.
-const threadWork = 1 << 20
+// than it takes to share them.
+const threadWork = 1 << 17
+
+// Nanoseconds returns about how long a number of multiplications take in a matrix product.
+func Nanoseconds(multiplications int) int { return multiplications / 32 }
+
+// shares returns how many threads are to share a number of multiplications.
+func shares(work int) int { return min(Threads(), work/threadWork) }
 
 // share runs the product on several threads if it is large enough.
 func (g *gemm[T]) share() {
-	parts := min(Threads(), g.m*g.n*g.k/threadWork)
+	work := g.m * g.n * g.k
+	parts := shares(work)
 	if parts < 2 {
 		g.run()
 		return
 	}
 	w := spaces[T]().get()
 	w.gemm = *g
-	Parallel(parts, &w.gemm)
+	Share(parts, Nanoseconds(work), &w.gemm)
 	spaces[T]().put(w)
 }
 
-// Run computes one part of C. The parts cut the longer side of C, at the edges of tiles.
-// They never cut k, so that every element is summed in the same order.
+// Run computes one part of C. The parts cut the longer side of C, at the edges of tiles, or the
+// shorter one where that makes them more even. They never cut k, so that every element is summed
+// in the same order.
 func (g *gemm[T]) Run(part, parts int) {
 	h := *g
-	if g.m > g.n {
+	if g.cutRows(parts) {
 		lo, hi := cut(g.m, tileRows, part, parts)
 		step, _ := strides(g.transA, g.lda)
 		h.m, h.a, h.c = hi-lo, from(g.a, lo*step), from(g.c, lo*g.ldc)
@@ -56,6 +64,21 @@ func (g *gemm[T]) Run(part, parts int) {
 	if h.m > 0 && h.n > 0 {
 		h.run()
 	}
+}
+
+// cutRows says whether the parts are rows of C.
+func (g *gemm[T]) cutRows(parts int) bool {
+	rows, cols := largest(g.m, tileRows, parts), largest(g.n, tileCols[T](), parts)
+	if g.m > g.n {
+		return rows < 1.1*cols
+	}
+	return 1.1*rows < cols
+}
+
+// largest is the largest part of 0..n that cut makes, as a fraction of the units.
+func largest(n, unit, parts int) float64 {
+	units := (n + unit - 1) / unit
+	return float64((units+parts-1)/parts) / float64(units)
 }
 
 // cut returns the bounds of a part of 0..n, at multiples of unit.

@@ -56,3 +56,5 @@ func interleave[T Float](dst []T, width int, r0, r1, r2, r3 []T, k int) {
 func zip[T Float](dst []T, ldd int, even, odd []T, rows, width int) {
 	zipGo(dst, ldd, even, odd, rows, width)
 }
+
+func pause() {}

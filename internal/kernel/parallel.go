@@ -1,9 +1,12 @@
 package kernel
 
 import (
+	"math"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // Job is work that can be cut into numbered parts.
@@ -13,27 +16,69 @@ type Job interface {
 	Run(part, parts int)
 }
 
-// spins is how often an idle worker looks for work before it blocks. It does so for some
-// 100 microseconds: waking a worker takes as long on a virtual machine, and most pauses
-// between the products of a training step are shorter.
-const spins = 40000
+const (
+	// linger is how long an idle worker looks for work before it falls asleep: longer than most
+	// pauses between the jobs of a training step.
+	linger = 50 * time.Microsecond
+
+	// patience is how long jobs may take without a worker that sleeps before it is woken. That costs
+	// the caller some 10 microseconds and the worker starts up to 100 microseconds later. After
+	// each wake-up that came too late for all parts, because the work was over or because other
+	// programs left no processor to the worker, it doubles, up to mostDoublings times.
+	patience      = 100 * time.Microsecond
+	mostDoublings = 5
+
+	// looks is how often a thread that waits looks before it asks for the time.
+	looks = 64
+)
 
 // pool is the only set of workers. If it is taken, by another goroutine or because a job
 // starts a job of its own, the caller runs all parts itself.
 var pool struct {
-	taken   sync.Mutex // held for the whole of one parallel job
-	workers []*worker  // started so far; guarded by taken
+	taken   sync.Mutex                // held for the whole of one parallel job
+	workers atomic.Pointer[[]*worker] // started so far; the holder of taken replaces it
 	threads atomic.Int32
 
-	// These describe the job in progress. The holder of taken writes them while open is
-	// false and active is zero; the workers that active counts read them.
-	job   Job
-	parts int
-	next  atomic.Int32 // the next part to hand out
+	job   Job           // written while no part is open; read by those who took a part
+	state atomic.Uint64 // of the job in progress
+	_     [64]byte      // workers count on a cache line that the callers' looks do not slow down
+	done  atomic.Int64  // parts that workers have finished
+	late  atomic.Int64  // doublings of patience
+	_     [64]byte
 
-	open   atomic.Bool   // workers may join
-	active atomic.Int32  // workers that are looking at the job
-	epoch  atomic.Uint32 // counts jobs; spinning workers watch it
+	// What follows is guarded by taken.
+	own    int           // parts of the job that the caller took
+	missed time.Duration // spent on jobs that lacked workers, since the last wake-up
+}
+
+// A state holds the number of workers that may take parts of the job, the number of parts, and
+// the number of the next part. It is 0 when there is no job.
+const (
+	partBits = 24
+	maxParts = 1<<partBits - 1
+)
+
+func stateOf(workers, parts, next int) uint64 {
+	return uint64(workers)<<(2*partBits) | uint64(parts)<<partBits | uint64(next)
+}
+
+func split(state uint64) (workers, parts, next int) {
+	return int(state >> (2 * partBits)), int(state >> partBits & maxParts), int(state & maxParts)
+}
+
+// take takes the next part of the job for the worker with an index, or for the caller, whose index
+// is -1. It reports false if none is left for it.
+func take(index int) (part, parts int, ok bool) {
+	for {
+		s := pool.state.Load()
+		workers, parts, next := split(s)
+		if next >= parts || index >= workers {
+			return 0, 0, false
+		}
+		if pool.state.CompareAndSwap(s, s+1) {
+			return next, parts, true
+		}
+	}
 }
 
 type worker struct {
@@ -42,7 +87,13 @@ type worker struct {
 	wake   chan struct{}
 }
 
-func init() { SetThreads(0) }
+// start is what times are measured from.
+var start = time.Now()
+
+func init() {
+	pool.workers.Store(new([]*worker))
+	SetThreads(0)
+}
 
 // SetThreads sets how many threads work on one job. The caller is one of them. If n is less
 // than 1 the number is runtime.GOMAXPROCS(0), which is also the default.
@@ -50,7 +101,7 @@ func SetThreads(n int) {
 	if n < 1 {
 		n = runtime.GOMAXPROCS(0)
 	}
-	pool.threads.Store(int32(n))
+	pool.threads.Store(int32(min(n, 1<<15)))
 }
 
 // Threads returns the number of threads that work on one job.
@@ -76,54 +127,98 @@ func Parts(units, amount, least int) int {
 // call made while another goroutine's job is running, runs its parts one after
 // the other on the caller. A panic in a part ends the program unless the part
 // ran on the caller.
-func Parallel(parts int, j Job) {
+func Parallel(parts int, j Job) { Share(parts, long, j) }
+
+// long is a cost for which workers are always woken.
+const long = math.MaxInt32
+
+// Share is Parallel for a job that may be short: cost is about how many nanoseconds it takes on
+// one thread. Workers that are awake join at once, so that a job of a few microseconds gains from
+// them. Those that sleep are woken only for a long job, or for many short ones in a row.
+func Share(parts, cost int, j Job) {
 	threads := Threads()
-	if parts <= 1 || threads <= 1 || !pool.taken.TryLock() {
+	if parts <= 1 || parts > maxParts || threads <= 1 || !pool.taken.TryLock() {
 		for i := range parts {
 			j.Run(i, parts)
 		}
 		return
 	}
 	defer finish()
-	pool.job, pool.parts = j, parts
-	pool.next.Store(0)
-	pool.open.Store(true)
-	pool.epoch.Add(1)
-	rouse(min(parts, threads) - 1)
-	runParts()
+	helpers := min(parts, threads) - 1
+	engage(helpers)
+	pool.job, pool.own = j, 0
+	pool.done.Store(0)
+	pool.state.Store(stateOf(helpers, parts, 0))
+	if sleeper(helpers) == nil || hurry(helpers, time.Duration(cost)) {
+		for runPart() {
+		}
+		return
+	}
+	begin := time.Since(start)
+	for runPart() {
+	}
+	pool.missed += time.Since(start) - begin
 }
 
-// rouse starts or wakes the first n workers.
-func rouse(n int) {
-	for len(pool.workers) < n {
-		w := &worker{index: len(pool.workers), wake: make(chan struct{}, 1)}
-		pool.workers = append(pool.workers, w)
+// hurry wakes a worker if the job at hand, and those before it that lacked workers, take long enough
+// for that, and reports whether it did.
+func hurry(helpers int, cost time.Duration) bool {
+	if pool.missed+cost < patience<<pool.late.Load() {
+		return false
+	}
+	pool.missed = 0
+	rouse(helpers)
+	return true
+}
+
+// engage starts workers until there are n. They sleep at first.
+func engage(n int) {
+	started := *pool.workers.Load()
+	if len(started) >= n {
+		return
+	}
+	workers := slices.Clone(started)
+	for len(workers) < n {
+		w := &worker{index: len(workers), wake: make(chan struct{}, 1)}
+		w.asleep.Store(true)
+		workers = append(workers, w)
 		go w.loop()
 	}
-	for _, w := range pool.workers[:n] {
-		if w.asleep.CompareAndSwap(true, false) {
-			w.wake <- struct{}{}
+	pool.workers.Store(&workers)
+}
+
+// sleeper returns one of the first n workers that is asleep, or nil.
+func sleeper(n int) *worker {
+	for _, w := range (*pool.workers.Load())[:n] {
+		if w.asleep.Load() {
+			return w
 		}
+	}
+	return nil
+}
+
+// rouse wakes one of the first n workers.
+func rouse(n int) {
+	if w := sleeper(n); w != nil && w.asleep.CompareAndSwap(true, false) {
+		w.wake <- struct{}{}
 	}
 }
 
-// runParts takes parts until none is left.
-func runParts() {
-	j, parts := pool.job, pool.parts
-	for {
-		i := int(pool.next.Add(1)) - 1
-		if i >= parts {
-			return
-		}
-		j.Run(i, parts)
+// runPart runs a part on the caller, and reports false if none was left.
+func runPart() bool {
+	part, parts, ok := take(-1)
+	if ok {
+		pool.own++
+		pool.job.Run(part, parts)
 	}
+	return ok
 }
 
-// finish closes the job, waits for the workers inside it and frees the pool.
+// finish closes the job, waits for the workers that took parts of it and frees the pool.
 func finish() {
-	pool.open.Store(false)
-	for i := 1; pool.active.Load() != 0; i++ {
-		if i%spins == 0 {
+	_, _, taken := split(pool.state.Swap(0))
+	for i := 1; pool.done.Load() != int64(taken-pool.own); i++ {
+		if pause(); i%(looks*looks) == 0 {
 			runtime.Gosched()
 		}
 	}
@@ -132,38 +227,63 @@ func finish() {
 }
 
 func (w *worker) loop() {
-	seen := pool.epoch.Load() - 1
 	for {
-		seen = w.wait(seen)
-		if w.index >= Threads()-1 {
-			continue
+		<-w.wake
+		w.spread()
+		useful := false
+		for w.stay() {
+			for {
+				part, parts, ok := take(w.index)
+				if !ok {
+					break
+				}
+				useful = true
+				pool.job.Run(part, parts)
+				pool.done.Add(1)
+			}
 		}
-		// The worker joins before it looks at the job: finish waits for all workers
-		// that are counted here, so that no other job replaces an open one meanwhile.
-		pool.active.Add(1)
-		if pool.open.Load() {
-			runParts()
+		if useful {
+			pool.late.Store(0)
+		} else if pool.late.Load() < mostDoublings {
+			pool.late.Add(1)
 		}
-		pool.active.Add(-1)
 	}
 }
 
-// wait returns the number of the current job once it differs from seen.
-func (w *worker) wait(seen uint32) uint32 {
-	for i := 1; i < spins; i++ {
-		if e := pool.epoch.Load(); e != seen {
-			return e
-		}
-		if i%64 == 0 {
-			runtime.Gosched()
+// spread wakes two more workers, who wake others, if there is work for them.
+func (w *worker) spread() {
+	if workers, parts, next := split(pool.state.Load()); next < parts {
+		for range 2 {
+			rouse(workers)
 		}
 	}
-	w.asleep.Store(true)
-	// A job may have come between the last look and falling asleep. If its
-	// caller saw this worker asleep, a wake-up is on its way and must be received.
-	if e := pool.epoch.Load(); e != seen && w.asleep.CompareAndSwap(true, false) {
-		return e
+}
+
+// stay waits until there may be a part for the worker. It reports false if the worker has been
+// idle for so long that it is to wait for a wake-up.
+func (w *worker) stay() bool {
+	begin := time.Since(start)
+	idle := begin // since when
+	for i := 1; !w.wanted(); i++ {
+		if pause(); i%looks != 0 {
+			continue
+		}
+		now := time.Since(start)
+		if pool.state.Load() != 0 {
+			idle = now // others finish their parts, and the next job may follow at once
+		}
+		if now-idle > linger || now-begin > 4*linger {
+			w.asleep.Store(true)
+			// A caller may have seen the worker awake just before: if there is work it stays, unless a
+			// wake-up is on its way, which must be received.
+			return w.wanted() && w.asleep.CompareAndSwap(true, false)
+		}
 	}
-	<-w.wake
-	return pool.epoch.Load()
+	return true
+}
+
+// wanted reports whether there is a part for the worker.
+func (w *worker) wanted() bool {
+	workers, parts, next := split(pool.state.Load())
+	return next < parts && w.index < workers
 }

@@ -62,14 +62,15 @@ type symmetric[T Float] struct {
 
 // share computes the triangle on several threads if it is large enough.
 func (s *symmetric[T]) share() {
-	parts := min(Threads(), s.n*s.n*s.k/(2*threadWork))
+	work := s.n * s.n * s.k / 2
+	parts := shares(work)
 	if parts < 2 {
 		s.Run(0, 1)
 		return
 	}
 	w := spaces[T]().get()
 	w.symmetric = *s
-	Parallel(parts, &w.symmetric)
+	Share(parts, Nanoseconds(work), &w.symmetric)
 	spaces[T]().put(w)
 }
 

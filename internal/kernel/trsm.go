@@ -23,14 +23,15 @@ func trsm[T Float](right, upper, trans bool, m, n int, l []T, ldl int, b []T, ld
 	}
 	// X·op(L) = B is the same system as op(L)ᵀ·Xᵀ = Bᵀ.
 	s := solver[T]{right, trans != right != upper, size, systems, triangle[T]{l, ldl, upper}, b, ldb}
-	parts := min(Threads(), systems/solverChunk, size*size*systems/(2*threadWork))
+	work := size * size * systems / 2
+	parts := min(shares(work), systems/solverLeast)
 	if parts < 2 {
 		s.Run(0, 1)
 		return
 	}
 	w := spaces[T]().get()
 	w.solver = s
-	Parallel(parts, &w.solver)
+	Share(parts, Nanoseconds(work), &w.solver)
 	spaces[T]().put(w)
 }
 
@@ -62,12 +63,13 @@ func (l triangle[T]) from(i, j int) []T {
 const (
 	solverBlock = 8   // unknowns substituted directly
 	solverRight = 64  // unknowns up to which rows of B are turned into columns
-	solverChunk = 128 // systems turned at a time, and the least for a thread
+	solverChunk = 128 // systems turned at a time
+	solverLeast = 32  // systems that are cut no further
 )
 
 // Run solves one part of the systems.
 func (s *solver[T]) Run(part, parts int) {
-	lo, hi := cut(s.systems, solverChunk, part, parts)
+	lo, hi := cut(s.systems, solverLeast, part, parts)
 	step, _ := strides(!s.right, s.ldb)
 	h := *s
 	h.systems, h.b = hi-lo, from(s.b, lo*step)

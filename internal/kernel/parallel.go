@@ -4,7 +4,6 @@ import (
 	"math"
 	"runtime"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -34,25 +33,31 @@ const (
 
 // pool is the only set of workers. If it is taken, by another goroutine or because a job
 // starts a job of its own, the caller runs all parts itself.
+//
+// What workers look at all the time lies on a cache line of its own, and so does what they write:
+// that a line goes from one processor to another takes up to a microsecond.
 var pool struct {
-	taken   sync.Mutex                // held for the whole of one parallel job
-	workers atomic.Pointer[[]*worker] // started so far; the holder of taken replaces it
+	taken   atomic.Bool // for the whole of one parallel job
 	threads atomic.Int32
+	workers atomic.Pointer[[]*worker] // started so far; who has taken the pool replaces it
 
-	job   Job           // written while no part is open; read by those who took a part
-	state atomic.Uint64 // of the job in progress
-	_     [64]byte      // workers count on a cache line that the callers' looks do not slow down
-	done  atomic.Int64  // parts that workers have finished
-	late  atomic.Int64  // doublings of patience
-	_     [64]byte
-
-	// What follows is guarded by taken.
+	// Who has taken the pool has the use of these.
 	own    int           // parts of the job that the caller took
+	total  int64         // parts that workers have finished, or will have when the job is done
 	missed time.Duration // spent on jobs that lacked workers, since the last wake-up
+
+	_     [128]byte
+	state atomic.Uint64 // of the job in progress
+	job   Job           // written while no part is open; read by those who took a part
+
+	_    [128]byte
+	done atomic.Int64 // parts that workers have finished
+	late atomic.Int64 // doublings of patience
+	_    [128]byte
 }
 
 // A state holds the number of workers that may take parts of the job, the number of parts, and
-// the number of the next part. It is 0 when there is no job.
+// the number of the next part.
 const (
 	partBits = 24
 	maxParts = 1<<partBits - 1
@@ -137,7 +142,7 @@ const long = math.MaxInt32
 // them. Those that sleep are woken only for a long job, or for many short ones in a row.
 func Share(parts, cost int, j Job) {
 	threads := Threads()
-	if parts <= 1 || parts > maxParts || threads <= 1 || !pool.taken.TryLock() {
+	if parts <= 1 || parts > maxParts || threads <= 1 || !pool.taken.CompareAndSwap(false, true) {
 		for i := range parts {
 			j.Run(i, parts)
 		}
@@ -147,7 +152,6 @@ func Share(parts, cost int, j Job) {
 	helpers := min(parts, threads) - 1
 	engage(helpers)
 	pool.job, pool.own = j, 0
-	pool.done.Store(0)
 	pool.state.Store(stateOf(helpers, parts, 0))
 	if sleeper(helpers) == nil || hurry(helpers, time.Duration(cost)) {
 		for runPart() {
@@ -216,14 +220,18 @@ func runPart() bool {
 
 // finish closes the job, waits for the workers that took parts of it and frees the pool.
 func finish() {
-	_, _, taken := split(pool.state.Swap(0))
-	for i := 1; pool.done.Load() != int64(taken-pool.own); i++ {
+	_, parts, taken := split(pool.state.Load())
+	if taken < parts { // a part has panicked
+		_, _, taken = split(pool.state.Swap(0))
+	}
+	pool.total += int64(taken - pool.own)
+	for i := 1; pool.done.Load() != pool.total; i++ {
 		if pause(); i%(looks*looks) == 0 {
 			runtime.Gosched()
 		}
 	}
 	pool.job = nil
-	pool.taken.Unlock()
+	pool.taken.Store(false)
 }
 
 func (w *worker) loop() {
@@ -269,7 +277,7 @@ func (w *worker) stay() bool {
 			continue
 		}
 		now := time.Since(start)
-		if pool.state.Load() != 0 {
+		if pool.taken.Load() {
 			idle = now // others finish their parts, and the next job may follow at once
 		}
 		if now-idle > linger || now-begin > 4*linger {

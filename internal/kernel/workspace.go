@@ -1,9 +1,13 @@
 package kernel
 
-import "sync"
+import (
+	"sync"
+	"sync/atomic"
+)
 
 // workspace is the memory that one thread needs for one product.
 type workspace[T Float] struct {
+	used atomic.Bool
 	a, b []T // packed panels
 	x    []T // right-hand sides, transposed
 
@@ -19,11 +23,12 @@ type workspace[T Float] struct {
 	regions  []region
 }
 
-// freeList keeps the workspaces that are not in use. It never shrinks: it holds as many as
-// there were products at one time.
+// freeList keeps all workspaces: as many as there were products at one time. A thread gets the one
+// that its processor has used last, if it can, because that is in the processor's cache.
 type freeList[T Float] struct {
+	near sync.Pool // of workspaces in all, some of which may be in use again
 	mu   sync.Mutex
-	free []*workspace[T]
+	all  []*workspace[T]
 }
 
 var (
@@ -39,14 +44,19 @@ func spaces[T Float]() *freeList[T] {
 }
 
 func (l *freeList[T]) get() *workspace[T] {
+	if w, ok := l.near.Get().(*workspace[T]); ok && w.used.CompareAndSwap(false, true) {
+		return w
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	n := len(l.free)
-	if n == 0 {
-		return &workspace[T]{}
+	for _, w := range l.all {
+		if w.used.CompareAndSwap(false, true) {
+			return w
+		}
 	}
-	w := l.free[n-1]
-	l.free = l.free[:n-1]
+	w := &workspace[T]{}
+	w.used.Store(true)
+	l.all = append(l.all, w)
 	return w
 }
 
@@ -55,9 +65,8 @@ func (l *freeList[T]) put(w *workspace[T]) {
 	w.gemm, w.solver, w.symmetric = gemm[T]{}, solver[T]{}, symmetric[T]{}
 	w.correlation = correlation[T]{passes: w.correlation.passes[:0], steps: w.correlation.steps[:0]}
 	w.filterSums = filterSums[T]{steps: w.filterSums.steps[:0], lines: w.filterSums.lines[:0], sums: w.filterSums.sums}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.free = append(l.free, w)
+	w.used.Store(false)
+	l.near.Put(w)
 }
 
 // grow returns s with the length n, in new memory if s is too small; the contents may then

@@ -28,7 +28,7 @@ const (
 	mostDoublings = 5
 
 	// looks is how often a thread that waits looks before it asks for the time.
-	looks = 64
+	looks = 256
 )
 
 // pool is the only set of workers. If it is taken, by another goroutine or because a job
@@ -226,8 +226,9 @@ func finish() {
 	}
 	pool.total += int64(taken - pool.own)
 	for i := 1; pool.done.Load() != pool.total; i++ {
-		if pause(); i%(looks*looks) == 0 {
+		if pause(); i%(8*looks) == 0 {
 			runtime.Gosched()
+			yield() // to a worker that another program or this thread holds up
 		}
 	}
 	pool.job = nil
@@ -276,6 +277,7 @@ func (w *worker) stay() bool {
 		if pause(); i%looks != 0 {
 			continue
 		}
+		yield() // to the caller, if the system runs both on one processor
 		now := time.Since(start)
 		if pool.taken.Load() {
 			idle = now // others finish their parts, and the next job may follow at once

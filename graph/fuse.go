@@ -32,7 +32,7 @@ var fusing = struct {
 	from  int // elements from which on chains are run block by block
 	block int // elements in a block: few enough for one of each array to stay in the cache
 	share int // nanoseconds of work that each part must get
-}{1 << 12, 1 << 12, 1500}
+}{1 << 12, 1 << 12, 3000}
 
 // chainUnit is what parts of a chain are multiples of, in elements.
 const chainUnit = 64

@@ -13,7 +13,7 @@ type stack[T kernel.Float] struct {
 // stackWork is the number of multiplications that each part must get, and stackCall how many
 // take as long as a call for one matrix, beside its own.
 const (
-	stackWork = 1 << 17
+	stackWork = 1 << 18
 	stackCall = 1 << 11
 )
 

@@ -25,7 +25,7 @@ func Gemm[T Float](transA, transB bool, m, n, k int, alpha T, a []T, lda int, b 
 
 // threadWork is the number of multiplications from which one more thread saves more time
 // than it takes to share them.
-const threadWork = 1 << 17
+const threadWork = 1 << 18
 
 // Nanoseconds returns about how long a number of multiplications take in a matrix product.
 func Nanoseconds(multiplications int) int { return multiplications / 32 }

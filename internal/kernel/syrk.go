@@ -62,7 +62,7 @@ type symmetric[T Float] struct {
 
 // share computes the triangle on several threads if it is large enough.
 func (s *symmetric[T]) share() {
-	work := s.n * s.n * s.k / 2
+	work := s.n * s.n * s.k // about half of them, but blocks on the diagonal are computed as a whole
 	parts := shares(work)
 	if parts < 2 {
 		s.Run(0, 1)

@@ -5,6 +5,7 @@ import (
 	"runtime/debug"
 	"sync"
 	"testing"
+	"time"
 
 	"gonum.org/v1/gonum/blas"
 )
@@ -28,6 +29,30 @@ func TestParallelRunsEveryPartOnce(t *testing.T) {
 					t.Fatalf("%d threads: part %d of %d ran %d times, want 50", threads, i, parts, n)
 				}
 			}
+		}
+	}
+}
+
+// TestParallelSleepsAndWakes: jobs of any cost run every part once, whether workers are awake, asleep
+// or about to fall asleep, and workers without work fall asleep.
+func TestParallelSleepsAndWakes(t *testing.T) {
+	defer SetThreads(0)
+	SetThreads(4)
+	costs := []int{0, 1000, int(patience) / 2, long}
+	c := &counter{runs: make([]int, 7)}
+	for i := range 400 {
+		Share(7, costs[i%len(costs)], c)
+		for begin := time.Now(); time.Since(begin) < time.Duration(i%40)*5*time.Microsecond; {
+		}
+	}
+	for i, n := range c.runs {
+		if n != 400 {
+			t.Errorf("part %d ran %d times, want 400", i, n)
+		}
+	}
+	for _, w := range *pool.workers.Load() {
+		for !w.asleep.Load() {
+			time.Sleep(time.Millisecond)
 		}
 	}
 }
@@ -101,11 +126,18 @@ func TestThreadsAgree(t *testing.T) {
 func testThreadsAgree[T Float](t *testing.T) {
 	defer SetThreads(0)
 	r := source(3)
-	for _, s := range [][3]int{{300, 300, 100}, {20, 900, 300}, {2000, 10, 200}} {
-		p := newProduct[T](r, false, true, s[0], s[1], s[2], 1, 1, 1)
-		checkThreads(t, "Gemm", p.c, p.run)
+	for _, s := range [][3]int{{300, 300, 100}, {20, 900, 300}, {2000, 10, 200}, {100, 100, 100}, {101, 197, 90}, {67, 33, 401}} {
+		for _, trans := range [][2]bool{{false, true}, {true, false}, {false, false}} {
+			p := newProduct[T](r, trans[0], trans[1], s[0], s[1], s[2], 1, 1, 1)
+			checkThreads(t, "Gemm", p.c, p.run)
+		}
 	}
 	l, b := lowerFactor[T](r, 150, 1), newMatrix[T](r, 331, 331, 1)
+	for _, n := range []int{64, 71, 100, 129} {
+		checkThreads(t, "Trsm of few systems", b, func(b matrix[T]) { Trsm(false, false, 150, n, l.s(), l.ld, b.s(), b.ld) })
+		checkThreads(t, "right Trsm of few systems", b, func(b matrix[T]) { Trsm(true, false, n, 150, l.s(), l.ld, b.s(), b.ld) })
+		checkThreads(t, "small Syrk", b, func(c matrix[T]) { Syrk(false, n, 331, 1, b.s(), b.ld, 0, c.s(), c.ld) })
+	}
 	checkThreads(t, "Trsm", b, func(b matrix[T]) { Trsm(false, true, 150, 331, l.s(), l.ld, b.s(), b.ld) })
 	checkThreads(t, "right Trsm", b, func(b matrix[T]) { Trsm(true, true, 331, 150, l.s(), l.ld, b.s(), b.ld) })
 	checkThreads(t, "Syrk", b, func(c matrix[T]) { Syrk(true, 331, 150, 1, b.s(), b.ld, 0, c.s(), c.ld) })
@@ -127,7 +159,7 @@ func checkThreads[T Float](t *testing.T, what string, c matrix[T], f func(c matr
 	SetThreads(1)
 	one := c.clone()
 	f(one)
-	for _, threads := range []int{2, 3} {
+	for _, threads := range []int{2, 3, 5} {
 		SetThreads(threads)
 		many := c.clone()
 		f(many)

@@ -11,9 +11,8 @@ import (
 
 // StepMemory predicts the bytes that a natural-gradient step over all parameters of a network
 // takes, for examples of shape input, with some inducing points and with rows computed at a time,
-// which are drawn from more.
-// Nothing of that size is allocated. A mini-batch that does not fit into the memory of a fit is
-// computed in parts, down to one row at a time.
+// which are drawn from more. Nothing of that size is allocated. A mini-batch that does not fit into
+// the memory of a fit is computed in parts, down to one row at a time.
 func StepMemory(net layers.Network, input []int, inducing, rows int) (int64, error) {
 	params := net.Params()
 	if len(params) == 0 || inducing < 1 || rows < 1 {

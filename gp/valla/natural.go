@@ -42,7 +42,7 @@ type Natural struct {
 	FixInducing, FixPrior, FixLikelihood bool
 
 	BatchSize int    // 0 means 100
-	Outputs   int    // of an example whose rows a step computes (see picks); 0 means 3, all if there are fewer
+	Outputs   int    // of an example that a step looks at; 0 means 3, or all if there are fewer or the mini-batch is all examples
 	Seed      uint64 // of the mini-batches
 	// MemoryLimit is the largest number of bytes that a step may need. The validation may
 	// need half as many in addition. 0 means no limit. A mini-batch that needs more is
@@ -51,9 +51,11 @@ type Natural struct {
 
 	// ValidationX [n,…] and ValidationY [n,C] are examples held out. Their mean negative
 	// log predictive density, each output by itself, decides on the best state and, with a
-	// weak preference for a σ₀ near 1 where they cannot tell, on σ₀. The result has the value of the best σ₀ that was tried. The layer's σ₀ is where a
-	// parabola through the values of this σ₀ and its two neighbours is lowest. Without
-	// examples held out σ₀ minimises the objective, which is known to make it too small.
+	// weak preference for a σ₀ near 1 where they cannot tell, on σ₀. Where all of them would
+	// cost more than half of what the steps do, it is estimated from some. The result has the
+	// value of the best σ₀ that was tried. The layer's σ₀ is where a parabola through the values
+	// of this σ₀ and its two neighbours is lowest. Without examples held out σ₀ minimises the
+	// objective, which is known to make it too small.
 	ValidationX, ValidationY *tensor.Dense
 
 	// Beside and ValidationBeside [N,C] are variances that another posterior adds to the

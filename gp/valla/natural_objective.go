@@ -13,12 +13,13 @@ import (
 
 // natural is the train.Objective of a natural-gradient fit.
 //
-// A step goes through these files. draws.go deals a mini-batch. natural_inputs.go computes
-// the network's outputs and the kernel at a part of it. whiten.go turns these into whitened
-// rows and asks the likelihood (local.go) about them. natural_step.go adds the parts up and
-// makes the step of T for every σ₀ on the ladder (ladder.go), with the formulas of
-// basis.go. Now and then validation.go compares the σ₀ and moves the ladder. The gradient
-// for Z comes from natural_inputs.go again, and package train makes the step of Adam.
+// A step goes through these files. draws.go deals a mini-batch, and picks.go chooses outputs of
+// its examples. natural_inputs.go computes the network's outputs and the kernel at a part of it.
+// whiten.go turns these into whitened rows and asks the likelihood (local.go) about them.
+// natural_step.go adds the parts up and makes the step of T for every σ₀ on the ladder
+// (ladder.go), with the formulas of basis.go. Now and then validation.go compares the σ₀ and
+// moves the ladder. The gradient for Z comes from natural_inputs.go again, and package train
+// makes the step of Adam.
 type natural struct {
 	f       Natural
 	alpha   float64

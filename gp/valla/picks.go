@@ -23,11 +23,13 @@ type picks struct {
 	share         []float64 // their π, [b,K]
 }
 
-// fewOutputs is how many outputs of an example are chosen.
+// fewOutputs is how many outputs of an example are chosen. On MNIST and Fashion-MNIST 2, 4 and all
+// 10 gave the same scores.
 const fewOutputs = 3
 
 // evenOutputs is the share of an example's size that its outputs have evenly. λ grows with the
-// latent variance, where the network takes a class for impossible without it.
+// latent variance, where the network takes a class for impossible without it. The value was not
+// compared with others.
 const evenOutputs = 0.05
 
 // newPicks returns the choice of k outputs of each example, or of fewOutputs where k is 0; nil
@@ -52,12 +54,14 @@ func (n *natural) sizes(l *local, mean, y []float64) ([]float64, error) {
 	if err := l.run(flat(n.f.Likelihood.Params()), y, mean, make([]float64, len(mean)), ones); err != nil {
 		return nil, err
 	}
-	sizes, block := l.lambda(rows), make([]float64, c*c)
-	for i := range sizes {
-		if i%c == 0 {
-			n.f.Likelihood.Curvature(block, mean[i:i+c])
+	sizes, w, m := l.lambda(rows), make([]float64, c), make([]float64, c)
+	for at := 0; at < len(sizes); at += c {
+		n.f.Likelihood.Root(w, m, mean[at:at+c])
+		all := kernel.Sum(w)
+		for k := range c { // Λ_kk from its root, without Λ, which has C² elements
+			curvature := w[k]*(1-2*m[k]) + all*m[k]*m[k]
+			sizes[at+k] = math.Abs(sizes[at+k]) + max(curvature, 0)
 		}
-		sizes[i] = math.Abs(sizes[i]) + block[i%c*(c+1)]
 	}
 	return sizes, nil
 }

@@ -63,7 +63,7 @@ func (n *natural) scan(ctx context.Context) error {
 	return nil
 }
 
-// first returns a validation by at most n of its examples.
+// first returns a validation by at most n of its examples, whose values are parts of the whole sums.
 func (v *validation) first(n int) *validation {
 	if n >= v.x.Shape()[0] {
 		return v

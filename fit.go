@@ -31,9 +31,10 @@ type FitOptions struct {
 	// Judge are rows for the [Verdict] alone, which neither the network nor the fit has
 	// used. Without any it is made on rows held out: on half of a fraction that the network's
 	// training has held out too, where that is at least 1,000 rows, since half of them suffice
-	// to choose one prior standard deviation; otherwise on all of the rows held out, 2,000 at
-	// most, and, where there are none, on training rows. The verdict says where the fit has
-	// chosen by its rows, or the network may have been trained on them.
+	// to choose one prior standard deviation; otherwise on the rows held out and, where there are
+	// none, on training rows. They are 2,000 at most, and of a network whose predictions are slow
+	// 500 at least. The verdict says where the fit has chosen by its rows, or the network may have
+	// been trained on them.
 	Judge *data.Set
 
 	// OnEstimate, if it is not nil, is called before the fit with what it will take, if the method
@@ -109,26 +110,23 @@ func (o FitOptions) estimate(ctx context.Context, s gp.Settings, p gp.Problem) e
 // examine completes the event of a fit by a verdict and by notes on what looks wrong. An
 // error says that the model cannot predict.
 func (m *Model) examine(ctx context.Context, e *Event, p gp.Problem, rows division) error {
-	if err := m.try(ctx, rows.train, rows.held); err != nil {
-		return err
-	}
-	jury, err := rows.jury(m, p, e.Record)
+	share, err := judgedShare(p)
 	if err != nil {
 		return err
 	}
-	network, err := m.MAP().judged(ctx, jury)
+	if e.UsualSpread, err = m.usualSpread(ctx, rows.train, share); err != nil {
+		return m.cannotPredict(err)
+	}
+	jury, err := rows.jury(m, p, e.Record, share)
 	if err != nil {
 		return err
 	}
-	posterior, err := m.judged(ctx, jury)
+	network, posterior, err := m.both(ctx, jury)
 	if err != nil {
 		return err
 	}
 	if e.Verdict, err = m.judge(network, posterior, jury.y); err != nil {
 		return fmt.Errorf("verdict: %w", err)
-	}
-	if e.UsualSpread, err = m.usualSpread(ctx, rows.train); err != nil {
-		return err
 	}
 	e.Verdict.Seen, e.Verdict.Pseudo = jury.seen, rows.pseudo && rows.judge == nil
 	e.Verdict.advise(e.Method, e.Settings)

@@ -34,19 +34,19 @@ func (m *Model) UsualSpread() float64 {
 	return 0
 }
 
-// usualSpread finds the UsualSpread on some of the training rows.
-func (m *Model) usualSpread(ctx context.Context, train *data.Set) (float64, error) {
-	in, err := m.Task.Inputs.Apply(train.Rows(some(train.N(), usualRows)).X, m.Dtype())
+// usualSpread finds the UsualSpread on some of the training rows, a share of usualRows at most.
+func (m *Model) usualSpread(ctx context.Context, train *data.Set, share float64) (float64, error) {
+	rows := int(math.Ceil(share * usualRows))
+	in, err := m.Task.Inputs.Apply(train.Rows(some(train.N(), rows)).X, m.Dtype())
 	if err != nil {
 		return 0, err
 	}
 	c := m.Task.Outputs.Size()
 	var all []float64
-	err = gp.InBatches(ctx, m.gp(), in, c, func(_ int, g gp.Gaussian) error {
+	_, err = m.predict(ctx, in, PredictOptions{}, func(g gp.Gaussian) {
 		for v := range slices.Chunk(g.Cov.Float64s(), c*c) {
 			all = append(all, Spread(v, c))
 		}
-		return nil
 	})
 	if err != nil {
 		return 0, err

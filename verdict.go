@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/graph"
 	"gorgonia.org/tensor"
@@ -63,13 +62,8 @@ func (v *Verdict) String() string {
 	return text + fmt.Sprintf("; calibration error %.3f instead of %.3f", v.ECE, v.MAPECE)
 }
 
-const (
-	// intervalLevel is the probability of the intervals of a Verdict.
-	intervalLevel = 0.95
-	// maxTrial bounds the training rows, and the rows held out, that a fitted model has to
-	// predict before Fit returns it.
-	maxTrial = 100
-)
+// intervalLevel is the probability of the intervals of a Verdict.
+const intervalLevel = 0.95
 
 // judged are a model's predictions for rows.
 type judged struct {
@@ -93,6 +87,17 @@ func (m *Model) judged(ctx context.Context, rows jury) (j judged, err error) {
 	}
 	j.nlls, err = m.Task.Outputs.NLLs(j.Prediction, rows.y)
 	return j, err
+}
+
+// both predicts the rows of a verdict by the network alone and by the posterior.
+func (m *Model) both(ctx context.Context, rows jury) (network, posterior judged, err error) {
+	if network, err = m.MAP().judged(ctx, rows); err != nil {
+		return network, posterior, err
+	}
+	if posterior, err = m.judged(ctx, rows); err != nil {
+		err = m.cannotPredict(err)
+	}
+	return network, posterior, err
 }
 
 // judge compares predictions of the network alone with those of the posterior.
@@ -156,18 +161,9 @@ func standardError(v []float64) float64 {
 	return math.Sqrt(sum / float64(len(v)-1) / float64(len(v)))
 }
 
-// try makes sure that a fitted model can predict: some of the rows that it was fitted to and
-// some of those held out.
-func (m *Model) try(ctx context.Context, sets ...*data.Set) error {
-	for _, s := range sets {
-		if s == nil {
-			continue
-		}
-		if _, err := m.Predict(ctx, s.Rows(some(s.N(), maxTrial)).X, PredictOptions{}); err != nil {
-			return fmt.Errorf("the fitted posterior cannot predict, %s: %w", remedies(m.Posterior.Method), err)
-		}
-	}
-	return nil
+// cannotPredict says that a fitted model does not predict rows.
+func (m *Model) cannotPredict(err error) error {
+	return fmt.Errorf("the fitted posterior cannot predict, %s: %w", remedies(m.Posterior.Method), err)
 }
 
 // some returns the numbers of at most as many rows of n, evenly spaced.

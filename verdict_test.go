@@ -196,6 +196,28 @@ func TestSplitOfManyRows(t *testing.T) {
 	}
 }
 
+// TestVerdictOfCostlyNetworks: a fit to a network whose predictions are slow is examined at fewer
+// rows, but at a quarter of the usual number at least, and at all that are given for it.
+func TestVerdictOfCostlyNetworks(t *testing.T) {
+	withToy(t)
+	for width, want := range map[int]int{10: maxJudge, 1500: 1772, 4000: maxJudge / 4} {
+		m, set := newTestModel(t, tensor.Float32, 0, width, width), wave(maxJudge+100, 1)
+		p, err := m.Problem(t.Context(), set, FitOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		share, err := judgedShare(p)
+		if err != nil || int(math.Ceil(share*maxJudge)) != want {
+			t.Errorf("width %d: a share of %g, error %v; expected %d rows", width, share, err, want)
+		}
+		for rows, d := range map[int]division{want: {held: set}, set.N(): {judge: set, given: true}} {
+			if j, err := d.jury(m, p, gp.Record{}, share); err != nil || j.y.Shape()[0] != rows {
+				t.Errorf("width %d: %d rows, error %v; expected %d", width, j.y.Shape()[0], err, rows)
+			}
+		}
+	}
+}
+
 // blind is the toy method with predictions that are no distribution.
 func blind(variance float64) gp.Method {
 	m := toyMethod

@@ -36,6 +36,23 @@ type Problem struct {
 	Augmented train.Source
 }
 
+// ForwardFlops returns how many floating-point operations the network takes for one example: what a
+// pass back through the network, a Jacobian and a prediction cost is in proportion to it.
+func ForwardFlops(p Problem) (int, error) {
+	b := graph.NewBuilder(p.Dtype())
+	x := b.Input("x", append([]int{1}, p.Train.X.Shape()[1:]...)...)
+	out := p.Net.Forward(b, x)
+	if err := b.Err(); err != nil {
+		return 0, err
+	}
+	program, err := graph.Compile(b, []*graph.Node{out}, graph.Options{Varying: []*graph.Node{x}})
+	if err != nil {
+		return 0, err
+	}
+	_, each := program.Flops()
+	return each, nil
+}
+
 // Examples are inputs X [N,…] and targets Y [N,C] in the network's units and element type. In
 // classification each row of Y is 1 at the class and 0 elsewhere (one-hot).
 type Examples struct{ X, Y *tensor.Dense }

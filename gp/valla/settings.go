@@ -8,7 +8,6 @@ import (
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
-	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/settings"
 	"github.com/go-valla/valla/train"
 )
@@ -130,9 +129,9 @@ func (s *Settings) natural(p gp.Problem, gaussian bool) error {
 		batch = min(cmp.Or(s.BatchSize, min(max(n/batches, smallestBatch), largestBatch)), n)
 		steps = min(max(epochs*n/batch, fewestSteps), mostSteps)
 	}
-	cost, err := forwardFlops(p)
+	cost, err := gp.ForwardFlops(p)
 	if err != nil {
-		return err
+		return fmt.Errorf("valla: %w", err)
 	}
 	if most := max(affordable/max(cost, 1), costlySteps); most < steps {
 		steps, times = most, costlyValidations
@@ -142,22 +141,6 @@ func (s *Settings) natural(p gp.Problem, gaussian bool) error {
 	}
 	s.fill(steps, batch, rate, scheduleCosine, max(1, steps/times))
 	return nil
-}
-
-// forwardFlops is how many operations the network takes for one row.
-func forwardFlops(p gp.Problem) (int, error) {
-	b := graph.NewBuilder(p.Dtype())
-	x := b.Input("x", append([]int{1}, p.Train.X.Shape()[1:]...)...)
-	out := p.Net.Forward(b, x)
-	if err := b.Err(); err != nil {
-		return 0, fmt.Errorf("valla: %w", err)
-	}
-	program, err := graph.Compile(b, []*graph.Node{out}, graph.Options{Varying: []*graph.Node{x}})
-	if err != nil {
-		return 0, fmt.Errorf("valla: %w", err)
-	}
-	_, each := program.Flops()
-	return each, nil
 }
 
 // fill gives the settings that depend on the optimizer their defaults.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"runtime"
 	"slices"
 	"time"
 
@@ -79,6 +80,7 @@ func (m *Model) Fit(ctx context.Context, set *data.Set, o FitOptions) (*Model, e
 	if own := gp.MeanOf(fitted.Posterior); own != "" {
 		fitted.Record.Notes = append(fitted.Record.Notes, own)
 	}
+	runtime.GC() // the programs of the fit may be most of the memory it was given, and the verdict compiles its own
 	out := m.MAP()
 	if err := out.Attach(&Posterior{fitted.Posterior, how.Name, fitted.NoiseVariance}, m.Fingerprint()); err != nil {
 		return nil, fmt.Errorf("fit: %w", err)

@@ -74,7 +74,7 @@ func TestONNXModelErrors(t *testing.T) {
 		o    WeightOptions
 		want string
 	}{
-		{"layers/onnx/testdata/mlp_relu.onnx", narrow, WeightOptions{}, "examples of shape [5]"},
+		{"layers/onnx/testdata/mlp_relu.onnx", narrow, WeightOptions{}, "the network takes 5 inputs, the data have 3 (the features [\"a\""},
 		{"layers/onnx/testdata/mlp_relu.onnx", set, WeightOptions{Network: Network{Hidden: []int{3}}}, "hidden for a network of the form"},
 		{broken, set, WeightOptions{}, "net.onnx"},
 		{"none.onnx", set, WeightOptions{}, "no such file"},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"gorgonia.org/tensor"
@@ -159,7 +160,8 @@ func (m *Model) build(n Network, seed uint64) error {
 		return err
 	}
 	if f := m.Task.Inputs.Features; f != nil && !slices.Equal(m.Form.InputShape(), []int{len(f)}) {
-		return fmt.Errorf("the network takes examples of shape %v, expected %d inputs%s", m.Form.InputShape(), len(f), named(f))
+		takes := strings.ReplaceAll(strings.Trim(fmt.Sprint(m.Form.InputShape()), "[]"), " ", "×")
+		return fmt.Errorf("the network takes %s inputs, the data have %d%s: is the target, or a column that is no input, among them?", takes, len(f), named(f))
 	}
 	m.Task.Inputs.Shape = m.Form.InputShape()
 	if m.Net, err = m.Form.New(dtypes[n.Dtype], newRand(seed, weightStream)); err != nil {

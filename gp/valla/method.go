@@ -167,7 +167,7 @@ func (f *fitting) natural(ctx context.Context) (*train.Result, error) {
 	if res == nil {
 		return nil, err
 	}
-	f.facts = append(f.facts, gp.Fact{Name: "jitter", Value: res.Jitter})
+	f.facts = append(f.facts, jitterFacts(res.Jitter)...)
 	return res.Result, err
 }
 
@@ -197,4 +197,13 @@ func (f *fitting) fitted(res *train.Result) *gp.Fitted {
 		out.Record.ValidationRows = f.p.Validation.N()
 	}
 	return out
+}
+
+// jitterFacts says how much was added to the diagonal of K_z so that it has a Cholesky factor, if
+// anything was.
+func jitterFacts(jitter float64) []gp.Fact {
+	if jitter == 0 {
+		return nil
+	}
+	return []gp.Fact{{Name: "jitter", Value: jitter}}
 }

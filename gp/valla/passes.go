@@ -83,7 +83,7 @@ func (s *partial) Finish(ctx context.Context, n int, held *gp.Examples) (*gp.Fit
 	layer, noise := s.n.f.Layer, likelihood.NoiseVariance(s.n.f.Likelihood)
 	std := layer.PriorStd()
 	best := s.trial(p, std, noise)
-	record := gp.Record{Rows: n, Facts: []gp.Fact{{Name: "jitter", Value: s.jitter}}}
+	record := gp.Record{Rows: n, Facts: jitterFacts(s.jitter)}
 	if held != nil {
 		record.ValidationRows = held.N()
 		found, nll, err := s.search(ctx, p, held)

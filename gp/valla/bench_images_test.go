@@ -1,6 +1,7 @@
 package valla_test
 
 import (
+	"context"
 	"math/rand/v2"
 	"testing"
 
@@ -101,6 +102,19 @@ func BenchmarkResNet20(b *testing.B) {
 	b.Run("posterior", program(cross+diag, func(g *graph.Builder, x *graph.Node) []*graph.Node {
 		return []*graph.Node{net.Forward(g, x), layer.Terms(g, x).Q}
 	}))
+	b.Run("predict", func(b *testing.B) {
+		posterior := valla.NewPosterior(net, layer)
+		predict := func() {
+			if _, err := posterior.Predict(context.Background(), x); err != nil {
+				b.Fatal(err)
+			}
+		}
+		predict() // compiles
+		for b.Loop() {
+			predict()
+		}
+		b.ReportMetric(float64(b.Elapsed().Milliseconds())/float64(b.N)/batch, "ms/image")
+	})
 	b.Run("step", func(b *testing.B) {
 		f := valla.Fit{Net: net, Layer: layer, Likelihood: likelihood.Softmax{}, Alpha: new(1.0), BatchSize: batch}
 		obj, err := f.Objective(train.Rows{All: x}, y)

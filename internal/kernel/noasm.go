@@ -41,7 +41,7 @@ func fastSum[T Float]([]T) (T, bool) { return 0, false }
 
 func fastAxpy4[T Float]([]T, []T, int, []T) bool { return false }
 
-func window[T Float](steps []step, a []T, arow int, b []T, at [3]int, c []T, ldc, rows, cols int, add bool) {
+func window[T Float](steps []step, a []T, arow int, b []T, at *[3]int, c []T, ldc, rows, cols int, add bool) {
 	windowGo(steps, a, arow, b, at, c, ldc, rows, cols, add)
 }
 

@@ -80,7 +80,7 @@ func (p *windows[T]) bands(height int) {
 			}
 		}
 		for i := 0; i < p.rows; i += height {
-			window(p.steps, p.a[i*p.arow:], p.arow, p.b, at, p.c[i*p.ldc+j:], p.ldc, min(height, p.rows-i), width, p.add)
+			window(p.steps, p.a[i*p.arow:], p.arow, p.b, &at, p.c[i*p.ldc+j:], p.ldc, min(height, p.rows-i), width, p.add)
 		}
 		j += width
 	}
@@ -105,7 +105,7 @@ func windowWidth(n, vector int) int {
 
 // windowGo computes C = A·B, or C += A·B if add is set, for rows×cols elements
 // of C. The columns of B are three vectors, which begin at the three places in at.
-func windowGo[T Float](steps []step, a []T, arow int, b []T, at [3]int, c []T, ldc, rows, cols int, add bool) {
+func windowGo[T Float](steps []step, a []T, arow int, b []T, at *[3]int, c []T, ldc, rows, cols int, add bool) {
 	vector := windowCols[T]() / 3
 	for i := range rows {
 		for j := 0; j < cols; j += 4 {

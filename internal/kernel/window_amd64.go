@@ -19,7 +19,7 @@ func window32AVX2(count int, steps *step, a *float32, arow int, b0, b1, b2, c *f
 func window64AVX2(count int, steps *step, a *float64, arow int, b0, b1, b2, c *float64, ldc, rows, cols, add int)
 
 // window is windowGo on the best instructions of this processor.
-func window[T Float](steps []step, a []T, arow int, b []T, at [3]int, c []T, ldc, rows, cols int, add bool) {
+func window[T Float](steps []step, a []T, arow int, b []T, at *[3]int, c []T, ldc, rows, cols int, add bool) {
 	flag, n := 0, len(steps)
 	if add {
 		flag = 1
@@ -38,7 +38,7 @@ func window[T Float](steps []step, a []T, arow int, b []T, at [3]int, c []T, ldc
 
 // windowAVX2 computes a window by up to four calls, each of half the height and about half the
 // width.
-func windowAVX2[T Float](steps []step, a []T, arow int, b []T, at [3]int, c []T, ldc, rows, cols, add int) {
+func windowAVX2[T Float](steps []step, a []T, arow int, b []T, at *[3]int, c []T, ldc, rows, cols, add int) {
 	const h = windowRows / 2
 	v := windowCols[T]() / 6
 	// The three AVX-512 vectors are six AVX2 vectors, which begin here.

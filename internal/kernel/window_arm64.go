@@ -20,7 +20,7 @@ const (
 // window is windowGo on the best instructions of this processor: up to four calls of the
 // assembly, each of half the height and width. The assembly writes whole pairs of vectors,
 // so that the last columns take a detour.
-func window[T Float](steps []step, a []T, arow int, b []T, at [3]int, c []T, ldc, rows, cols int, add bool) {
+func window[T Float](steps []step, a []T, arow int, b []T, at *[3]int, c []T, ldc, rows, cols int, add bool) {
 	if simd == none {
 		windowGo(steps, a, arow, b, at, c, ldc, rows, cols, add)
 		return

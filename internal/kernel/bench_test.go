@@ -144,18 +144,18 @@ func benchTrsm[T Float](right, trans bool, n int) func(b *testing.B) {
 }
 
 func BenchmarkSyrk(b *testing.B) {
-	for _, n := range []int{100, 200, 1000} {
-		benchBoth(b, name(n), benchSyrk[float32](n), benchSyrk[float64](n))
+	for _, s := range [][2]int{{100, 100}, {200, 200}, {1000, 1000}, {10, 64}, {10, 432}, {10, 2304}, {10, 36864}} {
+		benchBoth(b, name(s[0], "x", s[1]), benchSyrk[float32](s[0], s[1]), benchSyrk[float64](s[0], s[1]))
 	}
 }
 
-func benchSyrk[T Float](n int) func(b *testing.B) {
+func benchSyrk[T Float](n, k int) func(b *testing.B) {
 	return func(b *testing.B) {
-		a, c := newMatrix[T](source(1), n, n, 0), newMatrix[T](source(2), n, n, 0)
+		a, c := newMatrix[T](source(1), n, k, 0), newMatrix[T](source(2), n, n, 0)
 		for b.Loop() {
-			Syrk(false, n, n, 1, a.s(), n, 0, c.s(), n)
+			Syrk(false, n, k, 1, a.s(), k, 0, c.s(), n)
 		}
-		gflops(b, float64(n)*float64(n)*float64(n))
+		gflops(b, float64(n)*float64(n)*float64(k))
 	}
 }
 

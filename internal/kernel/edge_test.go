@@ -58,6 +58,7 @@ func testEdges[T Float](t *testing.T) {
 		Trsm(true, true, m, n, atEdge[T](t, n*n), n, c, n)
 		Transpose(atEdge[T](t, m*n), m, c, n, m, n)
 	}
+	Syrk(false, 7, 300, 1, atEdge[T](t, 7*300), 300, 0, atEdge[T](t, 7*7), 7)
 	for stride := 1; stride <= 3; stride++ {
 		c := Conv{3, 9, 11, 5, 3, 3, stride, 1, false}
 		x, w, y := atEdge[T](t, c.imageSize()), atEdge[T](t, c.Out*c.taps()), atEdge[T](t, c.resultSize())

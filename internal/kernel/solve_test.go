@@ -19,13 +19,17 @@ func testSyrk[T Float](t *testing.T) {
 	})
 }
 
-// Small matrices are computed by inner products, four at a time.
+// Small matrices are computed by inner products, four at a time or, of long rows, five by five.
 func TestSyrkSmall(t *testing.T) { bothTypes(t, testSyrkSmall[float32], testSyrkSmall[float64]) }
 
 func testSyrkSmall[T Float](t *testing.T) {
 	for n := 1; n <= smallSyrk; n++ {
 		for k := 1; k < 20; k++ {
 			checkSyrk[T](t, source(1), false, n, k, T(k%2), 1)
+		}
+		for _, k := range []int{gramLeast, gramLeast + 7, gramBytes/sizeOf[T]() + 1, 2500} {
+			checkSyrk[T](t, source(1), false, n, k, T(k%2), 1)
+			checkSyrk[T](t, source(1), false, n, k, 0, 1)
 		}
 	}
 }

@@ -10,11 +10,14 @@ func Syrk[T Float](trans bool, n, k int, alpha T, a []T, lda int, beta T, c []T,
 	checkMatrix("Syrk", "A", a, rows, cols, lda)
 	checkMatrix("Syrk", "C", c, n, n, ldc)
 	s := symmetric[T]{whole: true, trans: trans, n: n, k: k, alpha: alpha, beta: beta, a: a, lda: lda, c: c, ldc: ldc}
-	if !trans && n <= smallSyrk && k > 0 {
+	switch {
+	case trans || n > smallSyrk || k == 0:
+		s.share()
+	case n >= 5 && k >= gramLeast && beta == 0 && hasFives():
+		s.gram()
+	default:
 		s.small()
-		return
 	}
-	s.share()
 }
 
 // smallSyrk is the number of rows up to which inner products of rows are faster than

@@ -37,6 +37,9 @@ func (r matMul) Flops(in []tensor.Shape, _ tensor.Shape) int {
 	return 2 * stack * m * n * k
 }
 
+// Flops implements Counted.
+func (r panelled) Flops([]tensor.Shape, tensor.Shape) int { return 2 * r.m * r.of.n * r.of.k }
+
 // Flops implements Counted: one triangle is computed, and the other is its copy.
 func (gram) Flops(in []tensor.Shape, _ tensor.Shape) int {
 	return size(in[0]) * (in[0][len(in[0])-2] + 1)
@@ -93,6 +96,9 @@ func added(adds bool, in tensor.Shape) int {
 
 // Flops implements Counted.
 func (r embed) Flops(in []tensor.Shape, _ tensor.Shape) int { return added(r.scatter, in[0]) }
+
+// Flops implements Counted: elements are only copied.
+func (panels) Flops([]tensor.Shape, tensor.Shape) int { return 0 }
 
 // Flops implements Counted: elements are only copied.
 func (transpose) Flops([]tensor.Shape, tensor.Shape) int { return 0 }

@@ -51,7 +51,7 @@ func Compile(b *Builder, outputs []*Node, o Options) (*Program, error) {
 	for _, n := range order {
 		p.leaves[n] = isLeaf(n)
 	}
-	exprs, err := rewritten(order, outputs)
+	exprs, err := rewritten(order, outputs, o)
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +68,7 @@ func Compile(b *Builder, outputs []*Node, o Options) (*Program, error) {
 }
 
 // rewritten returns the expressions of outputs, which are among the nodes of order.
-func rewritten(order, outputs []*Node) ([]*expr, error) {
+func rewritten(order, outputs []*Node, o Options) ([]*expr, error) {
 	of, err := rewrite(order)
 	if err != nil {
 		return nil, err
@@ -77,7 +77,7 @@ func rewritten(order, outputs []*Node) ([]*expr, error) {
 	for i, n := range outputs {
 		exprs[i] = of[n]
 	}
-	return takeOut(exprs), nil
+	return takeOut(exprs, o), nil
 }
 
 // Plan returns the memory in bytes that a program of these outputs would hold, as
@@ -86,7 +86,7 @@ func Plan(b *Builder, outputs []*Node, o Options) (int, error) {
 	if probe := *b; !probe.usable("plan: outputs", outputs...) {
 		return 0, probe.err
 	}
-	exprs, err := rewritten(Ancestors(outputs...), outputs)
+	exprs, err := rewritten(Ancestors(outputs...), outputs, o)
 	if err != nil {
 		return 0, err
 	}

@@ -121,6 +121,32 @@ func TestVaryingCounts(t *testing.T) {
 	wantSame(t, "refreshed", m.eval(t, arrays{{3, 2}, {1, 10}}), arrays{{36, 160}, {36, 16}}, 0)
 }
 
+// TestPanels: a matrix that stays as it is from run to run is put in order once, and again after Refresh.
+func TestPanels(t *testing.T) {
+	for _, dt := range []tensor.Dtype{tensor.Float32, tensor.Float64} {
+		for _, trans := range []bool{false, true} {
+			b := graph.NewBuilder(dt)
+			shape := []int{70, 30}
+			if trans {
+				slices.Reverse(shape)
+			}
+			x, w := b.Input("x", 3, 12, 70), b.Input("w", shape...)
+			out := []*node{b.MatMul(x, w, false, trans), b.MatMul(b.Reshape(x, 70, 36), w, true, trans)}
+			leaves := []*node{x, w}
+			m := newMachine(t, b, leaves, out, graph.Options{Varying: []*node{x}})
+			if once, each := m.p.Steps(); once != 1 || each != 2 {
+				t.Errorf("%d steps run once and %d in each run, expected 1 and 2", once, each)
+			}
+			rng := rngFor(t)
+			for range 2 {
+				in := normals(rng, leaves)
+				m.p.Refresh()
+				wantSame(t, "products", m.eval(t, in), evaluate(t, b, leaves, out, in), 0)
+			}
+		}
+	}
+}
+
 func TestUnboundInputIsNamed(t *testing.T) {
 	b := graph.NewBuilder(tensor.Float64)
 	x, y := b.Input("temperature", 2), b.Input("pressure", 2, 3)

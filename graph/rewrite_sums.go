@@ -2,7 +2,7 @@ package graph
 
 import "gorgonia.org/tensor"
 
-// Sums of products are rewritten last: whether it pays to take a factor out of a sum
+// Sums of products, and products, are rewritten last: whether it pays to take a factor out of a sum
 // depends on who else uses the product that it is a factor of.
 
 // sumParts is the second pass of rewriting.
@@ -10,13 +10,18 @@ type sumParts struct {
 	*rewriter
 	made   map[*expr]*expr
 	formed map[*expr]bool // what is used other than in a sum of products
+	varies map[*expr]bool // what changes from run to run; nil: everything
 }
 
 // takeOut returns the outputs with small factors taken out of sums: they multiply the sum
-// instead of its terms. It does so if nothing else uses the large product.
-func takeOut(outputs []*expr) []*expr {
+// instead of its terms. It does so if nothing else uses the large product. Matrices that stay as
+// they are from run to run become panels.
+func takeOut(outputs []*expr, o Options) []*expr {
 	order := needed(outputs)
-	p := &sumParts{newRewriter(), make(map[*expr]*expr, len(order)), make(map[*expr]bool)}
+	p := &sumParts{rewriter: newRewriter(), made: make(map[*expr]*expr, len(order)), formed: make(map[*expr]bool)}
+	if o.Varying != nil {
+		p.varies = changing(order, o.Varying)
+	}
 	for _, e := range outputs {
 		p.formed[e] = true
 	}
@@ -50,6 +55,8 @@ func (p *sumParts) remade(e *expr) *expr {
 		return p.new(&expr{op: op, in: in, shape: e.shape})
 	case contract:
 		return p.contract(in[0], in[1], op.to, !p.formed[e.in[0]], !p.formed[e.in[1]])
+	case matMul:
+		return p.product(op, in[0], in[1], p.varies[e.in[0]] && !p.varies[e.in[1]])
 	default:
 		return p.simplified(op, in...)
 	}

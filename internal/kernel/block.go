@@ -38,6 +38,7 @@ type gemm[T Float] struct {
 	c              []T
 	ldc            int
 	add            bool
+	panels         bool // b holds all panels, see Panels
 }
 
 // run computes the product on the calling goroutine.
@@ -103,9 +104,12 @@ func (r *rowsA[T]) apart(w *workspace[T], m, k int) {
 
 // packB packs the k×n block of B at row p and column j. If columns can be read in place, it
 // packs only those right of the last full panel. It returns the number of columns to be
-// read in place.
+// read where they are.
 func (g *gemm[T]) packB(w *workspace[T], p, k, j, n int) (direct int) {
 	width := tileCols[T]()
+	if g.panels {
+		return n
+	}
 	if !g.transB && g.m <= directRows {
 		direct = n / width * width
 	}
@@ -121,9 +125,12 @@ func (g *gemm[T]) block(w *workspace[T], i, m, p, k, j, n int, direct rowsA[T], 
 	width, add := tileCols[T](), g.add || p > 0
 	for x := 0; x < n; x += width {
 		b, ldb := []T(nil), width
-		if x < directB {
+		switch {
+		case g.panels:
+			b = g.b[(j+x)*g.k+p*width:]
+		case x < directB:
 			b, ldb = g.b[p*g.ldb+j+x:], g.ldb
-		} else {
+		default:
 			b = w.b[(x-directB)*k:]
 		}
 		for y := 0; y < m; y += tileRows {

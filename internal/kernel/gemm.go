@@ -17,7 +17,7 @@ func Gemm[T Float](transA, transB bool, m, n, k int, alpha T, a []T, lda int, b 
 	if k == 0 || beta != 0 {
 		scale(m, n, beta, c, ldc)
 	}
-	g := gemm[T]{transA, transB, m, n, k, alpha, a, lda, b, ldb, c, ldc, beta != 0}
+	g := gemm[T]{transA, transB, m, n, k, alpha, a, lda, b, ldb, c, ldc, beta != 0, false}
 	if k > 0 && !g.vector() {
 		g.share()
 	}
@@ -59,6 +59,9 @@ func (g *gemm[T]) Run(part, parts int) {
 	} else {
 		lo, hi := cut(g.n, tileCols[T](), part, parts)
 		_, step := strides(g.transB, g.ldb)
+		if g.panels {
+			step = g.k
+		}
 		h.n, h.b, h.c = hi-lo, from(g.b, lo*step), from(g.c, lo)
 	}
 	if h.m > 0 && h.n > 0 {

@@ -91,6 +91,32 @@ func testGemmLarge[T Float](t *testing.T) {
 	}
 }
 
+// Panels give what the matrix gives, to the last bit, for any number of threads.
+func TestGemmPanels(t *testing.T) { bothTypes(t, testGemmPanels[float32], testGemmPanels[float64]) }
+
+func testGemmPanels[T Float](t *testing.T) {
+	for _, s := range [][3]int{{131, 67, 2*blockSteps + 61}, {300, 100, 17}, {2, 150, 1200}, {30, 5, 3}, {9, blockCols + 50, 20}, {25, 20, 0}} {
+		for combo := range 4 {
+			p := newProduct[T](source(1), combo&1 != 0, combo&2 != 0, s[0], s[1], s[2], 1, 0, 3)
+			panels := make([]T, PanelsLen(p.k, p.n))
+			Panels(p.transB, p.k, p.n, p.b.s(), p.b.ld, panels)
+			want := p.c.clone()
+			p.run(want)
+			checkThreads(t, "GemmPanels", p.c, func(c matrix[T]) {
+				GemmPanels(p.transA, p.m, p.n, p.k, p.a.s(), p.a.ld, panels, c.s(), c.ld)
+				c.checkGuard(t)
+				for i := range p.m {
+					for j := range p.n {
+						if c.at(i, j) != want.at(i, j) {
+							t.Fatalf("C[%d,%d] of %d×%d×%d is %g, of the matrix itself %g", i, j, p.m, p.n, p.k, c.at(i, j), want.at(i, j))
+						}
+					}
+				}
+			})
+		}
+	}
+}
+
 // Rows of A and of B may overlap.
 func TestGemmOverlap(t *testing.T) { bothTypes(t, testGemmOverlap[float32], testGemmOverlap[float64]) }
 

@@ -1,0 +1,52 @@
+package kernel
+
+import "fmt"
+
+// panelled returns n rounded up to whole tiles of either element type.
+func panelled(n int) int {
+	const width = tileBytes / 4
+	return (n + width - 1) / width * width
+}
+
+// PanelsLen returns the number of elements of the panels of a k×n matrix, see Panels.
+func PanelsLen(k, n int) int { return panelled(n)*k + packSlack }
+
+// PanelsPay reports whether GemmPanels takes less time than Gemm for m×n elements of C, and panels
+// not much more memory than the matrix.
+func PanelsPay(m, n int) bool {
+	return external32 == nil && external64 == nil && m > directRows && 2*panelled(n) <= 3*n
+}
+
+// Panels sets dst, of length PanelsLen, to op(B) [k,n] in the order in which products read it. A
+// matrix that several products have in common is so packed once. The shape of b is as in Gemm.
+func Panels[T Float](transB bool, k, n int, b []T, ldb int, dst []T) {
+	rows, cols := shape(transB, k, n)
+	checkMatrix("Panels", "B", b, rows, cols, ldb)
+	checkPanels("Panels", k, n, dst)
+	if k > 0 && n > 0 {
+		pack(dst, b, transB, ldb, 0, n, 0, k, tileCols[T]())
+	}
+}
+
+// GemmPanels computes C = op(A)·B for the panels of a k×n matrix B. What it computes is that of
+// Gemm with alpha = 1 and beta = 0, to the last bit where m, n > 1.
+func GemmPanels[T Float](transA bool, m, n, k int, a []T, lda int, panels, c []T, ldc int) {
+	rows, cols := shape(transA, m, k)
+	checkMatrix("GemmPanels", "A", a, rows, cols, lda)
+	checkPanels("GemmPanels", k, n, panels)
+	checkMatrix("GemmPanels", "C", c, m, n, ldc)
+	switch {
+	case m == 0 || n == 0:
+	case k == 0:
+		scale(m, n, 0, c, ldc)
+	default:
+		g := gemm[T]{transA: transA, m: m, n: n, k: k, alpha: 1, a: a, lda: lda, b: panels, panels: true, c: c, ldc: ldc}
+		g.share()
+	}
+}
+
+func checkPanels[T Float](fn string, k, n int, panels []T) {
+	if len(panels) != PanelsLen(k, n) {
+		panic(fmt.Sprintf("kernel: %s: panels of %d elements, expected %d", fn, len(panels), PanelsLen(k, n)))
+	}
+}

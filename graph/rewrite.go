@@ -121,18 +121,36 @@ func joined(x, y *expr) tensor.Shape {
 	return s
 }
 
-// mul multiplies small factors of a large array with each other first.
+// mul multiplies the smaller factors of a large array with each other first.
 func (w *rewriter) mul(op binary, x, y *expr) *expr {
-	if large, small, ok := product(x); ok {
-		if isSmall(x.shape, large.shape) {
+	whole, factor := x, y
+	if _, ok := x.op.(reshape); ok {
+		whole = x.in[0]
+		factor = w.behind(y, x.shape, whole.shape)
+	}
+	if large, small, ok := product(whole); ok && factor != nil {
+		if size(large.shape) < size(small.shape) {
 			large, small = small, large
 		}
-		if isSmall(x.shape, small.shape) && isSmall(x.shape, y.shape) && sameShape(large.shape, x.shape) &&
-			isSmall(x.shape, joined(small, y)) {
-			return w.pair(op, large, w.pair(op, small, y))
+		if sameShape(large.shape, whole.shape) && 2*size(joined(small, factor)) <= size(whole.shape) {
+			return w.reshape(w.pair(op, large, w.pair(op, small, factor)), joined(x, y))
 		}
 	}
 	return w.plain(op, x, y)
+}
+
+// behind returns y, which broadcasts to the shape from, for an array of that shape that has
+// another one, to; nil if y changes along axes that the two shapes do not have in common.
+func (w *rewriter) behind(y *expr, from, to tensor.Shape) *expr {
+	alike := 0
+	for alike < min(len(from), len(to), len(y.shape)) && from[len(from)-1-alike] == to[len(to)-1-alike] {
+		alike++
+	}
+	own := y.shape[len(y.shape)-alike:]
+	if len(own) == 0 || size(own) != size(y.shape) {
+		return nil
+	}
+	return w.reshape(y, own)
 }
 
 // product returns the operands of e if it is an elementwise product.

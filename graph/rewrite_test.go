@@ -58,6 +58,16 @@ var rewritings = map[string]func(b *builder, x, y, large, small *node) [2]*node{
 	"small factors": func(b *builder, x, y, large, small *node) [2]*node {
 		return [2]*node{b.Mul(b.Mul(large, small), y), b.Mul(large, b.Mul(small, y))}
 	},
+	"smaller factors": func(b *builder, x, y, large, small *node) [2]*node {
+		pairs := b.Reshape(large, 250, 2, 4)
+		half := b.Exp(b.SumTo(pairs, 250, 1, 4))
+		return [2]*node{b.Mul(b.Mul(pairs, half), y), b.Mul(pairs, b.Mul(half, y))}
+	},
+	"factor of a reshaped product": func(b *builder, x, y, large, small *node) [2]*node {
+		pairs := b.Reshape(large, 250, 2, 4)
+		half := b.Exp(b.SumTo(pairs, 250, 1, 4))
+		return [2]*node{b.Mul(b.Reshape(b.Mul(pairs, half), 500, 4), b.Reshape(y, 1, 4)), b.Reshape(b.Mul(pairs, b.Mul(half, y)), 500, 4)}
+	},
 	"factor out of a sum": func(b *builder, x, y, large, small *node) [2]*node {
 		return [2]*node{b.SumTo(b.Mul(b.Mul(large, small), large), 1, 4), b.Mul(b.SumTo(b.Mul(large, large), 1, 4), small)}
 	},

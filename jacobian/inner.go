@@ -13,19 +13,28 @@ import (
 type product struct {
 	rows   func(b *graph.Builder, u, v *graph.Node) *graph.Node
 	places func(p *places, b *graph.Builder, q *places) *graph.Node // of convolutions
+	// shared is for rows u that the outputs of each example share, and the rows v, which must be u
+	// unless others is set.
+	shared func(s *shared, b *graph.Builder, v *graph.Node) *graph.Node
+	others bool
 }
 
 var (
-	withinExamples = product{within, (*places).within}
-	ownRows        = product{own, (*places).own}
-	acrossExamples = product{across, (*places).across}
-	amongExamples  = product{among, (*places).among}
+	withinExamples = product{within, (*places).within, (*shared).within, false}
+	ownRows        = product{own, (*places).own, (*shared).alone, false}
+	acrossExamples = product{across, (*places).across, (*shared).across, true}
+	amongExamples  = product{among, (*places).among, nil, false}
 )
 
 // of returns the inner products of rows.
 func (p product) of(b *graph.Builder, u, v *graph.Node) *graph.Node {
 	if x, y, ok := inPlaces(b, u, v); ok {
 		return p.places(x, b, y)
+	}
+	if p.shared != nil && (u == v || p.others) {
+		if s, w, ok := sharedRows(b, u, v); ok {
+			return p.shared(s, b, w)
+		}
 	}
 	u, v = graph.Reordered(b, u, v)
 	return p.rows(b, u, v)

@@ -73,10 +73,15 @@ func (c Conv) element(out, in, ky, kx int) int {
 // ConvForward sets each result to the sum over its terms of conv(image, filter):
 // x is [X,In,Height,Width], w [W,Out,In,KernelHeight,KernelWidth], unless ChannelsLast says
 // otherwise, and y [Y,Out,OutHeight,OutWidth]. In this function and the next two the padding is
-// multiplied like other pixels, as in PyTorch: 0·Inf and 0·NaN make the sum NaN.
+// multiplied like other pixels, as in PyTorch: 0·Inf and 0·NaN make the sum NaN. Where they work by
+// Winograd's algorithm a sum with Inf may be NaN.
 func ConvForward[T Float](c Conv, n ConvRows, x, w, y []T) {
 	checkConv("ConvForward", c, n, x, w, y)
 	if len(y) == 0 {
+		return
+	}
+	if tilesConv[T](c, n) {
+		convTiles(c, n.X, x, w, y, false)
 		return
 	}
 	ws := spaces[T]().get()
@@ -96,6 +101,10 @@ func ConvForward[T Float](c Conv, n ConvRows, x, w, y []T) {
 func ConvInput[T Float](c Conv, n ConvRows, y, w, x []T) {
 	checkConv("ConvInput", c, n, x, w, y)
 	if len(x) == 0 {
+		return
+	}
+	if tilesConv[T](c, n) {
+		convTiles(c, n.X, y, w, x, true)
 		return
 	}
 	ws := spaces[T]().get()
@@ -128,13 +137,16 @@ func inputPass[T Float](job *correlation[T], c Conv, row, column int) {
 // ConvForward.
 func ConvFilter[T Float](c Conv, n ConvRows, x, y, w []T) {
 	checkConv("ConvFilter", c, n, x, w, y)
-	if len(w) == 0 {
-		return
+	if len(w) > 0 {
+		convFilter(c, n, x, y, w, tilesFilter[T](c))
 	}
+}
+
+func convFilter[T Float](c Conv, n ConvRows, x, y, w []T, tiled bool) {
 	ws := spaces[T]().get()
 	defer spaces[T]().put(ws)
 	job := &ws.filterSums
-	job.Conv, job.n, job.x, job.y, job.w = c, n, x, y, w
+	job.Conv, job.n, job.x, job.y, job.w, job.tiled = c, n, x, y, w, tiled
 	job.prepare()
 	job.run()
 }

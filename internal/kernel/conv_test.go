@@ -161,6 +161,8 @@ func testConvLarge[T Float](t *testing.T) {
 func FuzzConv(f *testing.F) {
 	f.Add(uint64(1), []byte{3, 8, 8, 16, 3, 3, 1, 1, 2})
 	f.Add(uint64(2), []byte{5, 7, 32, 3, 2, 5, 2, 2, 9})
+	f.Add(uint64(3), []byte{16, 8, 16, 16, 3, 3, 1, 1, 2}) // tile by tile
+	f.Add(uint64(4), []byte{16, 8, 8, 16, 3, 3, 1, 1, 5})
 	f.Fuzz(func(t *testing.T, seed uint64, b []byte) {
 		if len(b) < 9 {
 			t.Skip()
@@ -248,7 +250,7 @@ func testConvThreadsAgree[T Float](t *testing.T) {
 
 func TestConvAllocatesNothing(t *testing.T) {
 	for _, n := range []ConvRows{{9, 1, 9}, {2, 4, 4}} {
-		for _, c := range []Conv{{3, 8, 8, 4, 3, 3, 1, 1, false}, {8, 8, 8, 4, 3, 3, 2, 1, false}} {
+		for _, c := range []Conv{{3, 8, 8, 4, 3, 3, 1, 1, false}, {8, 8, 8, 4, 3, 3, 2, 1, false}, {16, 8, 8, 16, 3, 3, 1, 1, false}} {
 			for _, r := range newConv[float32](source(7), c, n).results() {
 				if a := testing.AllocsPerRun(5, func() { r.run(r.out.s()) }); a != 0 {
 					t.Errorf("%s %v %v allocates %v times", r.what, c, n, a)

@@ -15,6 +15,9 @@ type filterSums[T Float] struct {
 	steps  []step // one for each place
 	lines  []line // of a turned row
 
+	tiled bool // by Winograd's algorithm
+	bands []tileBand
+
 	// The terms of a filter are summed in groups; the sums of the groups are added at the end.
 	groups int
 	sums   []T // [W,groups,Out,taps], if there are several groups
@@ -26,6 +29,9 @@ const filterGroups = 8
 
 // prepare chooses how to sum.
 func (f *filterSums[T]) prepare() {
+	if f.tiled {
+		f.bands = f.appendBands(f.bands)
+	}
 	lanes := windowCols[T]() / 3
 	vectors := func(n int) int { return (n + lanes - 1) / lanes }
 	f.merged = 4*vectors(f.taps()) <= 3*f.KernelHeight*vectors(f.KernelWidth*f.In)
@@ -129,21 +135,28 @@ func (f *filterSums[T]) group(w *workspace[T], unit, image int, sum []T) int {
 			f.turn(w, f.x[i*f.imageSize():])
 			image = i
 		}
-		f.term(w.a, f.y[r*f.n.Y/terms*f.resultSize():], sum, r > first+lo)
+		f.term(w, f.y[r*f.n.Y/terms*f.resultSize():], sum, r > first+lo)
+	}
+	if f.tiled {
+		f.sumTiles(w, sum)
 	}
 	return image
 }
 
 // term writes one term to sum or, if add is set, adds it. The shape of sum is [Out, rows of
 // a filter, columns, In], or [Out, columns, rows, In] with merged rows.
-func (f *filterSums[T]) term(turned, y, sum []T, add bool) {
+func (f *filterSums[T]) term(w *workspace[T], y, sum []T, add bool) {
+	if f.tiled {
+		f.termTiles(w, y, add)
+		return
+	}
 	line := f.turnedWidth() * len(f.lines)
 	blocks := (len(f.steps) + windowSteps - 1) / windowSteps
 	for i := range blocks {
 		steps := f.steps[len(f.steps)*i/blocks : len(f.steps)*(i+1)/blocks]
 		cols := f.KernelWidth * len(f.lines)
 		for ky := range f.taps() / cols {
-			p := windows[T]{steps: steps, a: y, arow: len(f.steps), b: turned[ky*line:], c: sum[ky*cols:], ldc: f.taps(),
+			p := windows[T]{steps: steps, a: y, arow: len(f.steps), b: w.a[ky*line:], c: sum[ky*cols:], ldc: f.taps(),
 				rows: f.Out, cols: cols, add: add || i > 0}
 			p.block()
 		}
@@ -154,7 +167,7 @@ func (f *filterSums[T]) term(turned, y, sum []T, add bool) {
 // element of a pixel of a turned row.
 type line struct{ plane, row int }
 
-// turn copies an image to w.a.
+// turn copies an image to w.a, and to w.v if it is needed tile by tile.
 func (f *filterSums[T]) turn(w *workspace[T], x []T) {
 	n, width := len(f.lines), f.turnedWidth()
 	cols := min(f.Width, width-f.Padding)
@@ -182,6 +195,9 @@ func (f *filterSums[T]) turn(w *workspace[T], x []T) {
 			interleave(dst[i:], n, r[0], r[1], r[2], r[3], cols)
 		}
 		clear(dst[cols*n : cols*n+3]) // the last group wrote up to three elements too many
+	}
+	if f.tiled {
+		f.turnTiles(w)
 	}
 }
 

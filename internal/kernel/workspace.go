@@ -11,6 +11,8 @@ type workspace[T Float] struct {
 	a, b []T // packed panels
 	x    []T // right-hand sides, transposed
 
+	v, d, m []T // components of an image, of derivatives and of their products
+
 	// A job for several threads is kept here and not on the stack, so that it needs no
 	// allocation.
 	gemm        gemm[T]
@@ -18,6 +20,7 @@ type workspace[T Float] struct {
 	symmetric   symmetric[T]
 	correlation correlation[T]
 	filterSums  filterSums[T]
+	tiled       tiled[T]
 
 	unfolded unfolded // what a holds
 	regions  []region
@@ -64,7 +67,8 @@ func (l *freeList[T]) put(w *workspace[T]) {
 	// Do not keep the caller's matrices alive.
 	w.gemm, w.solver, w.symmetric = gemm[T]{}, solver[T]{}, symmetric[T]{}
 	w.correlation = correlation[T]{passes: w.correlation.passes[:0], steps: w.correlation.steps[:0]}
-	w.filterSums = filterSums[T]{steps: w.filterSums.steps[:0], lines: w.filterSums.lines[:0], sums: w.filterSums.sums}
+	w.filterSums = filterSums[T]{steps: w.filterSums.steps[:0], lines: w.filterSums.lines[:0], bands: w.filterSums.bands[:0], sums: w.filterSums.sums}
+	w.tiled = tiled[T]{bands: w.tiled.bands[:0], filters: w.tiled.filters}
 	w.used.Store(false)
 	l.near.Put(w)
 }

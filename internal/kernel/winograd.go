@@ -1,0 +1,161 @@
+package kernel
+
+// Winograd's algorithm computes convolutions by 3×3 filters tile by tile. A tile d of 4×4 pixels,
+// which overlaps its neighbours, meets 2×2 places of a filter g. The results there are
+//
+//	Aᵀ[(G·g·Gᵀ) ⊙ (Bᵀ·d·B)]A,
+//
+// where ⊙ is the product element by element: 16 multiplications instead of 36. The sums over
+// channels become 16 matrix products, one for each element of a transformed tile, which is called a
+// component here. Source: Lavin and Gray, Fast Algorithms for Convolutional Neural Networks, 2016,
+// equation 8; the last rows of A and Bᵀ have the other sign. The derivative with respect to g is
+// Gᵀ[(A·r·Aᵀ) ⊙ (Bᵀ·d·B)]G, where r is the derivative with respect to the results.
+
+const (
+	components = 16
+	tileLanes  = 16 // tiles, or channels, that are transformed together: a vector of float32
+	unitPixels = 8  // in a row
+	tileUnits  = 4  // of tileLanes tiles
+
+	// tileVectors is the number of vectors of tiles that are multiplied at a time. Their components
+	// stay in the second level cache.
+	tileVectors = 2
+
+	// componentSlack is the number of elements between components, which would otherwise push each
+	// other out of the first level cache.
+	componentSlack = 16
+)
+
+// tileBand tells where a plane has the pixels of tileLanes tiles: in two rows of four units, each of 8
+// pixels or 4 tiles, and in the rows above and below. The assembly relies on the order of the fields.
+type tileBand struct {
+	at           [tileUnits]int // first pixel of each unit, in the upper one of two rows
+	row          int            // elements of a row
+	above, below [tileUnits]int // rows above and below, from two rows above the unit on, or any where there are none
+	outer        [4]uint16      // the pixels that exist: two vectors above and two below
+	left, right  uint16         // the lanes whose tiles have a neighbour there
+}
+
+// laneOf is the lane of tile t of a band: that in which shuffles within quarters of a vector put it.
+func laneOf(t int) int { return t%8/2*4 + t/8*2 + t%2 }
+
+// appendBands appends the bands of a plane to list.
+func (c Conv) appendBands(list []tileBand) []tileBand {
+	tiles := c.Width / 2 // in a row
+	for first := 0; first < c.Height*tiles/2; first += tileLanes {
+		b := tileBand{row: c.Width}
+		for q := range b.at {
+			row, half := (first+4*q)/tiles*2, uint16(0xff)<<(8*(q%2))
+			b.at[q], b.above[q], b.below[q] = row*c.Width+2*((first+4*q)%tiles), 2*c.Width, 3*c.Width
+			if row > 0 {
+				b.above[q] = c.Width
+				b.outer[q/2] |= half
+			}
+			if row+2 < c.Height {
+				b.below[q] = 4 * c.Width
+				b.outer[2+q/2] |= half
+			}
+		}
+		for t := range tileLanes {
+			if t%tiles != 0 {
+				b.left |= 1 << laneOf(t)
+			}
+			if (t+1)%tiles != 0 {
+				b.right |= 1 << laneOf(t)
+			}
+		}
+		list = append(list, b)
+	}
+	return list
+}
+
+// tileable reports whether the convolution can be computed tile by tile: rows of 8, 16 or 32 pixels
+// then fill vectors of tiles.
+func (c Conv) tileable() bool {
+	return c.KernelHeight == 3 && c.KernelWidth == 3 && c.Stride == 1 && c.Padding == 1 &&
+		(c.Width == 8 || c.Width == 16 || c.Width == 32) && c.Height*c.Width%(4*tileLanes) == 0 &&
+		c.In%tileLanes == 0 && c.Out%tileLanes == 0
+}
+
+// tilesConv reports whether ConvForward and ConvInput work tile by tile: where all share the filters
+// and the transforms of those, which take as long as their convolution with about In·Out/64 pixels,
+// pay even for these images.
+func tilesConv[T Float](c Conv, n ConvRows) bool {
+	return fastTiles[T]() && c.tileable() && n.W == 1 && n.X == n.Y && n.X*c.Height*c.Width >= c.In*c.Out/64
+}
+
+// tilesFilter reports whether ConvFilter works tile by tile.
+func tilesFilter[T Float](c Conv) bool { return fastTiles[T]() && c.tileable() }
+
+// tiled computes stacks of results, or of images, tile by tile with filters that all share.
+type tiled[T Float] struct {
+	in, out, plane       int // channels of x and y, and pixels of each
+	x, y                 []T
+	vectors              int // of tiles, in all planes
+	filters              []T // transformed
+	row, step, component int // elements from one filter of y, of x and from one component to the next
+	bands                []tileBand
+}
+
+// convTiles computes ConvForward, or ConvInput from x to y if inverse is set, tile by tile.
+func convTiles[T Float](c Conv, images int, x, w, y []T, inverse bool) {
+	ws := spaces[T]().get()
+	defer spaces[T]().put(ws)
+	t := &ws.tiled
+	t.in, t.out, t.plane, t.x, t.y = c.In, c.Out, c.Height*c.Width, x, y
+	t.bands = c.appendBands(t.bands[:0])
+	t.vectors = images * len(t.bands)
+	t.row, t.step, t.component = c.In, 1, c.In*c.Out+componentSlack
+	if inverse {
+		t.in, t.out, t.row, t.step = c.Out, c.In, 1, c.In
+	}
+	t.filters = grow(t.filters, components*t.component)
+	ws.x = grow(ws.x, c.taps())
+	tileFilters(c, w, t.filters, ws.x, inverse)
+	work := components * t.vectors * tileLanes * c.In * c.Out
+	Share(Parts((t.vectors+tileVectors-1)/tileVectors, work, convWork), Nanoseconds(work), t)
+}
+
+// tileFilters transforms filters, each turned by 180 degrees if turn is set, to u: for each
+// component [Out,In]. The space is for the taps of one result.
+func tileFilters[T Float](c Conv, w, u, space []T, turn bool) {
+	first, tap := 0, c.In
+	if turn {
+		first, tap = 8*c.In, -c.In
+	}
+	for o := range c.Out {
+		g := w[o*c.taps() : (o+1)*c.taps()]
+		if !c.ChannelsLast {
+			transpose(space, c.In, g, 9, c.In, 9)
+			g = space
+		}
+		filterTiles(g, first, tap, u[o*c.In:], c.In*c.Out+componentSlack, c.In/tileLanes)
+	}
+}
+
+// Run computes one part of the vectors of tiles.
+func (t *tiled[T]) Run(part, parts int) {
+	w := spaces[T]().get()
+	defer spaces[T]().put(w)
+	const n = tileVectors * tileLanes
+	v, m := t.in*n+componentSlack, t.out*n+componentSlack // elements of a component
+	w.a, w.b = grow(w.a, components*v), grow(w.b, components*m)
+	lo, hi := cut(t.vectors, tileVectors, part, parts)
+	for ; lo < hi; lo += tileVectors {
+		count := min(tileVectors, hi-lo)
+		for j := range count {
+			image, band := (lo+j)/len(t.bands), (lo+j)%len(t.bands)
+			imageTiles(&t.bands[band], t.x[image*t.in*t.plane:], w.a[j*tileLanes:], t.in, t.plane, n, v)
+		}
+		p := tileProducts[T]{
+			a: t.filters, arow: t.row, astep: t.step, acomponent: t.component,
+			b: w.a, bstep: n, bcomponent: v, c: w.b, crow: n, ccomponent: m,
+			rows: t.out, vectors: count, steps: t.in,
+		}
+		p.multiply()
+		for j := range count {
+			image, band := (lo+j)/len(t.bands), (lo+j)%len(t.bands)
+			resultTiles(&t.bands[band], w.b[j*tileLanes:], t.y[image*t.out*t.plane:], t.out, t.plane, n, m)
+		}
+	}
+}

@@ -1,0 +1,556 @@
+//go:build !noasm
+
+// Winograd's algorithm on vectors of 16 tiles or channels, with AVX-512; see winograd.go.
+
+#include "names32_amd64.h"
+#include "flush_amd64.h"
+
+// Four addresses that are a stride apart are given by the index registers one, two, three and four
+// strides behind a base, which is one stride before the first.
+
+// UNITS makes R8 to R11 point to the row above the four units of the band at AX, in the channel at
+// SI; R12 is the row's bytes.
+#define UNITS \
+	MOVQ 0(AX), R8        \
+	MOVQ 8(AX), R9        \
+	MOVQ 16(AX), R10      \
+	MOVQ 24(AX), R11      \
+	MOVQ 32(AX), R12      \
+	SHLQ $SHIFT, R12      \
+	SUBQ R12, SI          \
+	LEAQ (SI)(R8*SIZE), R8   \
+	LEAQ (SI)(R9*SIZE), R9   \
+	LEAQ (SI)(R10*SIZE), R10 \
+	LEAQ (SI)(R11*SIZE), R11
+
+// SECONDHALVES makes the pointers to the second and fourth unit those to whole vectors, whose
+// second halves they are. K7 selects these.
+#define SECONDHALVES \
+	SUBQ  $32, R9      \
+	SUBQ  $32, R11     \
+	MOVL  $0xff00, DI  \
+	KMOVW DI, K7
+
+#define NEXTUNITS(stride) \
+	ADDQ stride, R8  \
+	ADDQ stride, R9  \
+	ADDQ stride, R10 \
+	ADDQ stride, R11
+
+// COMPONENTS makes R14 and R15 one and three times the bytes between components.
+#define COMPONENTS(arg) \
+	MOVQ arg, R14    \
+	SHLQ $SHIFT, R14 \
+	LEAQ (R14)(R14*2), R15
+
+// INNER reads a row of pixels. OUTER reads one of which the units are as many elements behind as AX+at
+// tells and only some, which masks select, belong to the image.
+#define INNER(row, x, lowx, y, lowy) \
+	MOV (R8)row, lowx  \
+	MOV (R9)row, K7, x \
+	MOV (R10)row, lowy \
+	MOV (R11)row, K7, y
+
+#define OUTER(at, x, lowx, maskx, y, lowy, masky) \
+	MOVQ  at+0(AX), DI          \
+	MOV   (R8)(DI*SIZE), lowx   \
+	MOVQ  at+8(AX), DI          \
+	MOV   (R9)(DI*SIZE), K7, x  \
+	MOVQ  at+16(AX), DI         \
+	MOV   (R10)(DI*SIZE), lowy  \
+	MOVQ  at+24(AX), DI         \
+	MOV   (R11)(DI*SIZE), K7, y \
+	MOV.Z x, maskx, x           \
+	MOV.Z y, masky, y
+
+// PICK sets d to the elements of x and y that index selects.
+#define PICK(index, x, y, d) \
+	VMOVAPS   index, d \
+	VPERMI2PS y, x, d
+
+// TIMESB multiplies by Bᵀ.
+#define TIMESB(a, b, c, d, p, q, r, s) \
+	SUB c, a, p \
+	ADD c, b, q \
+	SUB b, c, r \
+	SUB b, d, s
+
+// STORE4 stores four components at DI.
+#define STORE4(a, b, c, d) \
+	MOV  a, (DI)          \
+	MOV  b, (DI)(R14*1)   \
+	MOV  c, (DI)(R14*2)   \
+	MOV  d, (DI)(R15*1)   \
+	LEAQ (DI)(R14*4), DI
+
+#define COLUMNSB(x, y) \
+	VSHUFPS   $0x88, y, x, Z17 \
+	VSHUFPS   $0xdd, y, x, Z18 \
+	VPERMPS.Z Z18, Z30, K5, Z16 \
+	VPERMPS.Z Z17, Z31, K6, Z19 \
+	TIMESB(Z16, Z17, Z18, Z19, Z20, Z21, Z22, Z23) \
+	STORE4(Z20, Z21, Z22, Z23)
+
+// func imageTiles32(b *tileBand, x, v *float32, channels, xchannel, vchannel, component int)
+TEXT ·imageTiles32(SB), NOSPLIT, $8-56
+	FLUSH
+	MOVQ b+0(FP), AX
+	MOVQ x+8(FP), SI
+	MOVQ v+16(FP), DX
+	MOVQ channels+24(FP), CX
+	MOVQ xchannel+32(FP), BX
+	MOVQ vchannel+40(FP), R13
+	SHLQ $SHIFT, BX
+	SHLQ $SHIFT, R13
+	COMPONENTS(component+48(FP))
+	UNITS
+	SECONDHALVES
+	NEGQ R12 // the rows are one, two, three and four behind
+	NEXTUNITS(R12)
+	NEGQ R12
+	LEAQ (R12)(R12*2), SI
+	KMOVW 104(AX), K1
+	KMOVW 106(AX), K2
+	KMOVW 108(AX), K3
+	KMOVW 110(AX), K4
+	KMOVW 112(AX), K5
+	KMOVW 114(AX), K6
+	VMOVUPS ·tileLane+0(SB), Z30
+	VMOVUPS ·tileLane+64(SB), Z31
+image:
+	OUTER(40, Z0, Y0, K1, Z1, Y1, K2)
+	INNER((R12*2), Z2, Y2, Z3, Y3)
+	INNER((SI*1), Z4, Y4, Z5, Y5)
+	OUTER(72, Z6, Y6, K3, Z7, Y7, K4)
+	TIMESB(Z0, Z2, Z4, Z6, Z8, Z10, Z12, Z14)
+	TIMESB(Z1, Z3, Z5, Z7, Z9, Z11, Z13, Z15)
+	MOVQ DX, DI
+	COLUMNSB(Z8, Z9)
+	COLUMNSB(Z10, Z11)
+	COLUMNSB(Z12, Z13)
+	COLUMNSB(Z14, Z15)
+	NEXTUNITS(BX)
+	ADDQ R13, DX
+	DECQ CX
+	JNZ  image
+	UNFLUSH
+	VZEROUPPER
+	RET
+
+// COLUMNSA stores a row times Aᵀ.
+#define COLUMNSA(a, b) \
+	ADD b, a, Z16 \
+	SUB b, a, Z17 \
+	STORE4(a, Z16, Z17, b)
+
+// func derivativeTiles32(b *tileBand, y, v *float32, channels, ychannel, vchannel, component int)
+TEXT ·derivativeTiles32(SB), NOSPLIT, $8-56
+	FLUSH
+	MOVQ b+0(FP), AX
+	MOVQ y+8(FP), SI
+	MOVQ v+16(FP), DX
+	MOVQ channels+24(FP), CX
+	MOVQ ychannel+32(FP), BX
+	MOVQ vchannel+40(FP), R13
+	SHLQ $SHIFT, BX
+	SHLQ $SHIFT, R13
+	COMPONENTS(component+48(FP))
+	UNITS
+	SECONDHALVES
+	VMOVUPS ·tileLane+128(SB), Z30
+	VMOVUPS ·tileLane+192(SB), Z31
+derivative:
+	MOVQ DX, DI
+	INNER((R12*1), Z0, Y0, Z1, Y1)
+	INNER((R12*2), Z2, Y2, Z3, Y3)
+	PICK(Z30, Z0, Z1, Z4)
+	PICK(Z31, Z0, Z1, Z5)
+	PICK(Z30, Z2, Z3, Z6)
+	PICK(Z31, Z2, Z3, Z7)
+	ADD Z6, Z4, Z8
+	SUB Z6, Z4, Z10
+	ADD Z7, Z5, Z9
+	SUB Z7, Z5, Z11
+	COLUMNSA(Z4, Z5)
+	COLUMNSA(Z8, Z9)
+	COLUMNSA(Z10, Z11)
+	COLUMNSA(Z6, Z7)
+	NEXTUNITS(BX)
+	ADDQ R13, DX
+	DECQ CX
+	JNZ  derivative
+	UNFLUSH
+	VZEROUPPER
+	RET
+
+// ROWBASES makes SI, AX, BX and DX the bases of the four rows of components at SI.
+#define ROWBASES \
+	SUBQ R14, SI          \
+	LEAQ (SI)(R14*4), AX  \
+	LEAQ (SI)(R14*8), BX  \
+	LEAQ (BX)(R14*4), DX
+
+#define NEXTROWS(stride) \
+	ADDQ stride, SI \
+	ADDQ stride, AX \
+	ADDQ stride, BX \
+	ADDQ stride, DX
+
+// ROWSA multiplies the rows of a column by Aᵀ.
+#define ROWSA(column, p, q) \
+	MOV (AX)column, Z16    \
+	MOV (BX)column, Z17    \
+	ADD Z17, Z16, Z18      \
+	SUB Z17, Z16, Z19      \
+	ADD (SI)column, Z18, p \
+	ADD (DX)column, Z19, q
+
+// PUTROW multiplies the columns of a row by A and stores its pixels.
+#define PUTROW(row, a, b, c, d) \
+	ADD  c, b, Z16             \
+	SUB  c, b, Z17             \
+	ADD  a, Z16, Z16           \
+	ADD  d, Z17, Z17           \
+	VUNPCKLPS Z17, Z16, Z18    \
+	VUNPCKHPS Z17, Z16, Z19    \
+	MOV  Y18, (R8)row          \
+	VEXTRACTF64X4 $1, Z18, (R9)row \
+	MOV  Y19, (R10)row         \
+	VEXTRACTF64X4 $1, Z19, (R11)row
+
+// func resultTiles32(b *tileBand, m, y *float32, channels, ychannel, mchannel, component int)
+TEXT ·resultTiles32(SB), NOSPLIT, $8-56
+	FLUSH
+	MOVQ b+0(FP), AX
+	MOVQ y+16(FP), SI
+	UNITS
+	MOVQ m+8(FP), SI
+	MOVQ channels+24(FP), CX
+	MOVQ ychannel+32(FP), DI
+	MOVQ mchannel+40(FP), R13
+	SHLQ $SHIFT, DI
+	SHLQ $SHIFT, R13
+	COMPONENTS(component+48(FP))
+	ROWBASES
+result:
+	ROWSA((R14*1), Z0, Z4)
+	ROWSA((R14*2), Z1, Z5)
+	ROWSA((R15*1), Z2, Z6)
+	ROWSA((R14*4), Z3, Z7)
+	PUTROW((R12*1), Z0, Z1, Z2, Z3)
+	PUTROW((R12*2), Z4, Z5, Z6, Z7)
+	NEXTUNITS(DI)
+	NEXTROWS(R13)
+	DECQ CX
+	JNZ  result
+	UNFLUSH
+	VZEROUPPER
+	RET
+
+#define TURNEDROWS(column, p, q, r, s) \
+	MOV (SI)column, Z16 \
+	MOV (AX)column, Z17 \
+	MOV (BX)column, Z18 \
+	MOV (DX)column, Z19 \
+	TIMESB(Z16, Z17, Z18, Z19, p, q, r, s)
+
+#define TURNEDCOLUMNS(a, b, c, d) \
+	TIMESB(a, b, c, d, Z16, Z17, Z18, Z19) \
+	STORE4(Z16, Z17, Z18, Z19)
+
+// func turnedTiles32(x *float32, row, pixel int, v *float32, component, tiles, vectors int)
+TEXT ·turnedTiles32(SB), NOSPLIT, $8-56
+	FLUSH
+	MOVQ x+0(FP), SI
+	MOVQ row+8(FP), R8
+	MOVQ pixel+16(FP), R12
+	MOVQ v+24(FP), R9
+	MOVQ tiles+40(FP), R11
+	SHLQ $SHIFT, R8
+	SHLQ $SHIFT, R12
+	LEAQ (R12)(R12*2), R13
+	COMPONENTS(component+32(FP))
+	SUBQ R12, SI
+	LEAQ (SI)(R8*1), AX
+	LEAQ (SI)(R8*2), BX
+	LEAQ (AX)(R8*2), DX
+tile:
+	MOVQ vectors+48(FP), CX
+turned:
+	MOVQ R9, DI
+	TURNEDROWS((R12*1), Z0, Z4, Z8, Z12)
+	TURNEDROWS((R12*2), Z1, Z5, Z9, Z13)
+	TURNEDROWS((R13*1), Z2, Z6, Z10, Z14)
+	TURNEDROWS((R12*4), Z3, Z7, Z11, Z15)
+	TURNEDCOLUMNS(Z0, Z1, Z2, Z3)
+	TURNEDCOLUMNS(Z4, Z5, Z6, Z7)
+	TURNEDCOLUMNS(Z8, Z9, Z10, Z11)
+	TURNEDCOLUMNS(Z12, Z13, Z14, Z15)
+	NEXTROWS($64)
+	ADDQ $64, R9
+	DECQ CX
+	JNZ  turned
+	NEXTROWS(R12) // one pixel is done, and the next tile begins two behind
+	DECQ R11
+	JNZ  tile
+	UNFLUSH
+	VZEROUPPER
+	RET
+
+// TIMESG multiplies by G; Z31 is a half. It overwrites Z16 to Z18.
+#define TIMESG(a, b, c, p, q) \
+	ADD c, a, Z16   \
+	ADD b, Z16, Z17 \
+	SUB b, Z16, Z18 \
+	MUL Z31, Z17, p \
+	MUL Z31, Z18, q
+
+#define FILTERROWS(column, p, q, r, s) \
+	MOV (SI)column, p   \
+	MOV (AX)column, Z19 \
+	MOV (BX)column, s   \
+	TIMESG(p, Z19, s, q, r)
+
+#define FILTERCOLUMNS(a, b, c) \
+	TIMESG(a, b, c, Z20, Z21) \
+	STORE4(a, Z20, Z21, c)
+
+#define HALF \
+	MOVL $0x3f000000, DI \
+	VPBROADCASTD DI, Z31
+
+// func filterTiles32(taps *float32, tap int, u *float32, component, vectors int)
+TEXT ·filterTiles32(SB), NOSPLIT, $8-40
+	FLUSH
+	MOVQ taps+0(FP), SI
+	MOVQ tap+8(FP), R8
+	MOVQ u+16(FP), DX
+	MOVQ vectors+32(FP), CX
+	SHLQ $SHIFT, R8
+	LEAQ (R8)(R8*2), R9
+	COMPONENTS(component+24(FP))
+	SUBQ R8, SI
+	LEAQ (SI)(R9*1), AX
+	LEAQ (SI)(R9*2), BX
+	HALF
+filter:
+	MOVQ DX, DI
+	FILTERROWS((R8*1), Z0, Z3, Z6, Z9)
+	FILTERROWS((R8*2), Z1, Z4, Z7, Z10)
+	FILTERROWS((R9*1), Z2, Z5, Z8, Z11)
+	FILTERCOLUMNS(Z0, Z1, Z2)
+	FILTERCOLUMNS(Z3, Z4, Z5)
+	FILTERCOLUMNS(Z6, Z7, Z8)
+	FILTERCOLUMNS(Z9, Z10, Z11)
+	ADDQ $64, SI
+	ADDQ $64, AX
+	ADDQ $64, BX
+	ADDQ $64, DX
+	DECQ CX
+	JNZ  filter
+	UNFLUSH
+	VZEROUPPER
+	RET
+
+// ROWSG multiplies the rows of a column by Gᵀ.
+#define ROWSG(column, p, q, r) \
+	MOV    (SI)column, p   \
+	MOV    (AX)column, Z16 \
+	MOV    (BX)column, Z17 \
+	MOV    (DX)column, r   \
+	ADD    Z17, Z16, Z18   \
+	SUB    Z17, Z16, q     \
+	FMA231 Z31, Z18, p     \
+	FMA231 Z31, Z18, r     \
+	MUL    Z31, q, q
+
+// PUTTAPS multiplies the columns of a row by G and stores its taps.
+#define PUTTAPS(a, b, c, d) \
+	ADD    c, b, Z16   \
+	SUB    c, b, Z17   \
+	FMA231 Z31, Z16, a \
+	FMA231 Z31, Z16, d \
+	MUL    Z31, Z17, b \
+	MOV    a, (DI)     \
+	MOV    b, (DI)(R8*1) \
+	MOV    d, (DI)(R8*2) \
+	ADDQ   R9, DI
+
+// func tapTiles32(m *float32, component int, taps *float32, tap, vectors int)
+TEXT ·tapTiles32(SB), NOSPLIT, $8-40
+	FLUSH
+	MOVQ m+0(FP), SI
+	MOVQ taps+16(FP), R10
+	MOVQ tap+24(FP), R8
+	MOVQ vectors+32(FP), CX
+	SHLQ $SHIFT, R8
+	LEAQ (R8)(R8*2), R9
+	COMPONENTS(component+8(FP))
+	ROWBASES
+	HALF
+tap:
+	MOVQ R10, DI
+	ROWSG((R14*1), Z0, Z4, Z8)
+	ROWSG((R14*2), Z1, Z5, Z9)
+	ROWSG((R15*1), Z2, Z6, Z10)
+	ROWSG((R14*4), Z3, Z7, Z11)
+	PUTTAPS(Z0, Z1, Z2, Z3)
+	PUTTAPS(Z4, Z5, Z6, Z7)
+	PUTTAPS(Z8, Z9, Z10, Z11)
+	NEXTROWS($64)
+	ADDQ $64, R10
+	DECQ CX
+	JNZ  tap
+	UNFLUSH
+	VZEROUPPER
+	RET
+
+// Products: 8 rows of one or two vectors. Row r is summed in Z(2r) and Z(2r+1). Z16 and Z17 hold B,
+// Z18 an element of A.
+//
+// Registers: CX steps left, SI A, DI B, DX C, R8 and R9 bytes between steps of A and of B, R13 bytes
+// between rows of A (R14 three times, R15 five times, BX seven times that), R10 bytes between rows of
+// C, R11 vectors left, R12 rows left.
+
+#define CLEAR2(x, y) \
+	VPXORQ x, x, x \
+	VPXORQ y, y, y
+
+#define EIGHTROWS2(op) \
+	op(Z0, Z1)   \
+	op(Z2, Z3)   \
+	op(Z4, Z5)   \
+	op(Z6, Z7)   \
+	op(Z8, Z9)   \
+	op(Z10, Z11) \
+	op(Z12, Z13) \
+	op(Z14, Z15)
+
+#define PLUS2(at, x, y) \
+	BCAST  at, Z18     \
+	FMA231 Z16, Z18, x \
+	FMA231 Z17, Z18, y
+
+#define PLUS1(at, x, y) FMA231.BCST at, Z16, x
+
+#define EIGHTPRODUCTS(op) \
+	op((SI), Z0, Z1)           \
+	op((SI)(R13*1), Z2, Z3)    \
+	op((SI)(R13*2), Z4, Z5)    \
+	op((SI)(R14*1), Z6, Z7)    \
+	op((SI)(R13*4), Z8, Z9)    \
+	op((SI)(R15*1), Z10, Z11)  \
+	op((SI)(R14*2), Z12, Z13)  \
+	op((SI)(BX*1), Z14, Z15)   \
+	ADDQ R8, SI                \
+	ADDQ R9, DI
+
+#define PUT2(x, y) \
+	MOV  x, (AX)   \
+	MOV  y, 64(AX) \
+	ADDQ R10, AX
+
+#define ADD2(x, y) \
+	ADD  (AX), x, x   \
+	ADD  64(AX), y, y \
+	PUT2(x, y)
+
+#define PUT1(x, y) \
+	MOV  x, (AX) \
+	ADDQ R10, AX
+
+#define ADD1(x, y) \
+	ADD (AX), x, x \
+	PUT1(x, y)
+
+#define NEXTCOMPONENT(arg, at) \
+	MOVQ arg, AX     \
+	SHLQ $SHIFT, AX  \
+	ADDQ AX, at
+
+// func multiplyTiles32(a *float32, arow, astep, acomponent int, b *float32, bstep, bcomponent int, c *float32, crow, ccomponent, rows, vectors, steps, add int)
+TEXT ·multiplyTiles32(SB), NOSPLIT, $64-112
+	FLUSH
+	MOVQ a+0(FP), SI
+	MOVQ arow+8(FP), R13
+	MOVQ astep+16(FP), R8
+	MOVQ b+32(FP), DI
+	MOVQ bstep+40(FP), R9
+	MOVQ c+56(FP), DX
+	MOVQ crow+64(FP), R10
+	SHLQ $SHIFT, R13
+	SHLQ $SHIFT, R8
+	SHLQ $SHIFT, R9
+	SHLQ $SHIFT, R10
+	LEAQ (R13)(R13*2), R14
+	LEAQ (R13)(R13*4), R15
+	LEAQ (R14)(R13*4), BX
+	MOVQ SI, a-16(SP)
+	MOVQ DI, b-24(SP)
+	MOVQ DX, c-32(SP)
+	MOVQ $16, left-40(SP)
+component:
+	MOVQ a-16(SP), SI
+	MOVQ SI, arows-48(SP)
+	MOVQ c-32(SP), DX
+	MOVQ DX, crows-56(SP)
+	MOVQ rows+80(FP), R12
+rows:
+	MOVQ b-24(SP), DI
+	MOVQ DI, bvectors-64(SP)
+	MOVQ crows-56(SP), DX
+	MOVQ vectors+88(FP), R11
+vectors:
+	MOVQ arows-48(SP), SI
+	MOVQ bvectors-64(SP), DI
+	MOVQ steps+96(FP), CX
+	MOVQ DX, AX
+	EIGHTROWS2(CLEAR2)
+	CMPQ R11, $1
+	JEQ  one
+	PCALIGN $32
+two:
+	MOV  (DI), Z16
+	MOV  64(DI), Z17
+	EIGHTPRODUCTS(PLUS2)
+	DECQ CX
+	JNZ  two
+	CMPQ add+104(FP), $0
+	JNZ  addtwo
+	EIGHTROWS2(PUT2)
+	JMP  next
+addtwo:
+	EIGHTROWS2(ADD2)
+next:
+	ADDQ $128, DX
+	ADDQ $128, bvectors-64(SP)
+	SUBQ $2, R11
+	JNZ  vectors
+	JMP  nextrows
+	PCALIGN $32
+one:
+	MOV  (DI), Z16
+	EIGHTPRODUCTS(PLUS1)
+	DECQ CX
+	JNZ  one
+	CMPQ add+104(FP), $0
+	JNZ  addone
+	EIGHTROWS2(PUT1)
+	JMP  nextrows
+addone:
+	EIGHTROWS2(ADD1)
+nextrows:
+	LEAQ (R13*8), AX
+	ADDQ AX, arows-48(SP)
+	LEAQ (R10*8), AX
+	ADDQ AX, crows-56(SP)
+	SUBQ $8, R12
+	JNZ  rows
+	NEXTCOMPONENT(acomponent+24(FP), a-16(SP))
+	NEXTCOMPONENT(bcomponent+48(FP), b-24(SP))
+	NEXTCOMPONENT(ccomponent+72(FP), c-32(SP))
+	DECQ left-40(SP)
+	JNZ  component
+	UNFLUSH
+	VZEROUPPER
+	RET

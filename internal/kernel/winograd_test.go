@@ -1,0 +1,90 @@
+package kernel
+
+import (
+	"math"
+	"slices"
+	"testing"
+)
+
+// tiledShapes have planes of one vector of tiles and of several, with every width of a row.
+var tiledShapes = []Conv{
+	{16, 2, 32, 16, 3, 3, 1, 1, false}, {16, 6, 32, 32, 3, 3, 1, 1, true},
+	{16, 4, 16, 16, 3, 3, 1, 1, false}, {32, 12, 16, 16, 3, 3, 1, 1, false},
+	{16, 8, 8, 48, 3, 3, 1, 1, true}, {48, 8, 8, 16, 3, 3, 1, 1, false}, {16, 24, 8, 16, 3, 3, 1, 1, false},
+}
+
+// tiledResults are the functions that work tile by tile, whether or not that is faster here.
+func (c convCall[T]) tiledResults() []convResult[T] {
+	r := c.results()
+	x, w, y := c.x.s(), c.w.s(), c.y.s()
+	r[0].run = func(out []T) { convTiles(c.Conv, c.n.X, x, w, out, false) }
+	r[1].run = func(out []T) { convTiles(c.Conv, c.n.X, y, w, out, true) }
+	r[2].run = func(out []T) { convFilter(c.Conv, c.n, x, y, out, true) }
+	if c.n.W != 1 || c.n.X != c.n.Y {
+		return r[2:]
+	}
+	return r
+}
+
+func TestTiles(t *testing.T) { bothTypes(t, testTiles[float32], testTiles[float64]) }
+
+func testTiles[T Float](t *testing.T) {
+	for _, c := range tiledShapes {
+		if !c.tileable() {
+			t.Fatalf("%v is not computed by tiles", c)
+		}
+		for _, n := range []ConvRows{{3, 1, 3}, {1, 2, 2}, {2, 2, 1}} {
+			call := newConv[T](source(1), c, n)
+			for _, r := range call.tiledResults() {
+				call.compare(t, r)
+			}
+		}
+	}
+	// Several groups, each of several terms.
+	c := Conv{16, 8, 8, 16, 3, 3, 1, 1, false}
+	call := newConv[T](source(2), c, ConvRows{9, 1, 9})
+	call.compare(t, call.tiledResults()[2])
+}
+
+func TestTilesNaN(t *testing.T) { bothTypes(t, testTilesNaN[float32], testTilesNaN[float64]) }
+
+// testTilesNaN puts NaN in pixels: it reaches exactly the elements of results and images that it
+// belongs to, and at least those of filters.
+func testTilesNaN[T Float](t *testing.T) {
+	for _, c := range tiledShapes {
+		call := newConv[T](source(3), c, ConvRows{1, 1, 1})
+		for _, s := range [][]T{call.x.s(), call.y.s()} {
+			for i := 0; i < len(s); i += 401 {
+				s[i] = T(math.NaN())
+			}
+		}
+		r := call.tiledResults()
+		call.compare(t, r[0])
+		call.compare(t, r[1])
+		want, _, _ := call.naive(r[2])
+		r[2].run(call.w.s())
+		for i, v := range call.w.s() {
+			if math.IsNaN(want[i]) && !math.IsNaN(float64(v)) {
+				t.Fatalf("%v: no NaN at %d of the filters", c, i)
+			}
+		}
+	}
+}
+
+// A result does not depend on the images beside its own, nor on whether the number of vectors of
+// tiles is even.
+func TestTilesOfOneImage(t *testing.T) {
+	c := Conv{16, 8, 8, 16, 3, 3, 1, 1, false}
+	all := newConv[float32](source(4), c, ConvRows{3, 1, 3})
+	for k, r := range all.tiledResults()[:2] {
+		together, alone := make([]float32, len(r.out.s())), make([]float32, len(r.out.s()))
+		r.run(together)
+		for i := range 3 {
+			size := c.imageSize()
+			convTiles(c, 1, r.a[i*size:(i+1)*size], all.w.s(), alone[i*size:(i+1)*size], k == 1)
+		}
+		if !slices.Equal(together, alone) {
+			t.Errorf("%s: an image alone has another result", r.what)
+		}
+	}
+}

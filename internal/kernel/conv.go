@@ -73,8 +73,12 @@ func (c Conv) element(out, in, ky, kx int) int {
 // ConvForward sets each result to the sum over its terms of conv(image, filter):
 // x is [X,In,Height,Width], w [W,Out,In,KernelHeight,KernelWidth], unless ChannelsLast says
 // otherwise, and y [Y,Out,OutHeight,OutWidth]. In this function and the next two the padding is
-// multiplied like other pixels, as in PyTorch: 0·Inf and 0·NaN make the sum NaN. Where they work by
-// Winograd's algorithm a sum with Inf may be NaN.
+// multiplied like other pixels, as in PyTorch: 0·Inf and 0·NaN make the sum NaN.
+//
+// With AVX-512 and in float32 they use Winograd's algorithm for 3×3 filters with stride 1 and padding 1
+// where rows have 8, 16 or 32 pixels and the numbers of channels are multiples of 16. Rounding errors
+// are then 0.8 to 1.7 times those of sums in order, a sum with Inf may be NaN, and in ConvFilter Inf and
+// NaN on the edge of an image may reach more filters' elements than those they belong to.
 func ConvForward[T Float](c Conv, n ConvRows, x, w, y []T) {
 	checkConv("ConvForward", c, n, x, w, y)
 	if len(y) == 0 {

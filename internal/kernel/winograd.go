@@ -14,8 +14,7 @@ package kernel
 const (
 	components = 16
 	tileLanes  = 16 // tiles, or channels, that are transformed together: a vector of float32
-	unitPixels = 8  // in a row
-	tileUnits  = 4  // of tileLanes tiles
+	tileUnits  = 4  // of 8 pixels in a row, or 4 tiles
 
 	// tileVectors is the number of vectors of tiles that are multiplied at a time. Their components
 	// stay in the second level cache.
@@ -29,11 +28,15 @@ const (
 // tileBand tells where a plane has the pixels of tileLanes tiles: in two rows of four units, each of 8
 // pixels or 4 tiles, and in the rows above and below. The assembly relies on the order of the fields.
 type tileBand struct {
-	at           [tileUnits]int // first pixel of each unit, in the upper one of two rows
-	row          int            // elements of a row
-	above, below [tileUnits]int // rows above and below, from two rows above the unit on, or any where there are none
-	outer        [4]uint16      // the pixels that exist: two vectors above and two below
-	left, right  uint16         // the lanes whose tiles have a neighbour there
+	at  [tileUnits]int // first pixel of each unit, in the upper one of two rows
+	row int            // elements of a row
+
+	// The rows above and below, counted from two rows above the unit on; any other rows where the
+	// image has none. outer selects what pixels exist: two vectors above and two below.
+	above, below [tileUnits]int
+	outer        [4]uint16
+
+	left, right uint16 // the lanes whose tiles have a neighbour there
 }
 
 // laneOf is the lane of tile t of a band: that in which shuffles within quarters of a vector put it.
@@ -77,11 +80,11 @@ func (c Conv) tileable() bool {
 		c.In%tileLanes == 0 && c.Out%tileLanes == 0
 }
 
-// tilesConv reports whether ConvForward and ConvInput work tile by tile: where all share the filters
-// and the transforms of those, which take as long as their convolution with about In·Out/64 pixels,
-// pay even for these images.
+// tilesConv reports whether ConvForward and ConvInput work tile by tile: if all terms share the
+// filters, whose transforms then cost less than they save, from a single image on. It does not look
+// at the number of images, so that results do not depend on it.
 func tilesConv[T Float](c Conv, n ConvRows) bool {
-	return fastTiles[T]() && c.tileable() && n.W == 1 && n.X == n.Y && n.X*c.Height*c.Width >= c.In*c.Out/64
+	return fastTiles[T]() && c.tileable() && n.W == 1 && n.X == n.Y
 }
 
 // tilesFilter reports whether ConvFilter works tile by tile.

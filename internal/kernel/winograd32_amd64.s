@@ -63,6 +63,14 @@
 	MOV.Z x, maskx, x           \
 	MOV.Z y, masky, y
 
+// AHEAD asks for the pixels of the band that begins this many bytes behind the one in a row: the next
+// that will be read or written after this one and others of tileVectors or chunkVectors.
+#define AHEAD(bytes, row) \
+	PREFETCHT0 bytes+0(R8)row   \
+	PREFETCHT0 bytes+64(R8)row  \
+	PREFETCHT0 bytes+128(R8)row \
+	PREFETCHT0 bytes+192(R8)row
+
 // PICK sets d to the elements of x and y that index selects.
 #define PICK(index, x, y, d) \
 	VMOVAPS   index, d \
@@ -118,6 +126,7 @@ TEXT ·imageTiles32(SB), NOSPLIT, $8-56
 	VMOVUPS ·tileLane+0(SB), Z30
 	VMOVUPS ·tileLane+64(SB), Z31
 image:
+	AHEAD(512, (R12*2))
 	OUTER(40, Z0, Y0, K1, Z1, Y1, K2)
 	INNER((R12*2), Z2, Y2, Z3, Y3)
 	INNER((SI*1), Z4, Y4, Z5, Y5)
@@ -161,6 +170,7 @@ TEXT ·derivativeTiles32(SB), NOSPLIT, $8-56
 	VMOVUPS ·tileLane+192(SB), Z31
 derivative:
 	MOVQ DX, DI
+	AHEAD(1024, (R12*1))
 	INNER((R12*1), Z0, Y0, Z1, Y1)
 	INNER((R12*2), Z2, Y2, Z3, Y3)
 	PICK(Z30, Z0, Z1, Z4)
@@ -233,6 +243,7 @@ TEXT ·resultTiles32(SB), NOSPLIT, $8-56
 	COMPONENTS(component+48(FP))
 	ROWBASES
 result:
+	AHEAD(512, (R12*1))
 	ROWSA((R14*1), Z0, Z4)
 	ROWSA((R14*2), Z1, Z5)
 	ROWSA((R15*1), Z2, Z6)
@@ -405,18 +416,15 @@ tap:
 	VZEROUPPER
 	RET
 
-// Products: 8 rows of one or two vectors. Row r is summed in Z(2r) and Z(2r+1). Z16 and Z17 hold B,
-// Z18 an element of A.
+// Products: 8 rows of two vectors, which are summed in Z(2r) and Z(2r+1) for row r, or 16 rows of one,
+// in Z(2r) for the first eight rows and Z(2r+1) for the others. Z16 and Z17 hold B, Z18 an element of
+// A.
 //
-// Registers: CX steps left, SI A, DI B, DX C, R8 and R9 bytes between steps of A and of B, R13 bytes
-// between rows of A (R14 three times, R15 five times, BX seven times that), R10 bytes between rows of
-// C, R11 vectors left, R12 rows left.
+// Registers: CX steps left, SI A, AX the ninth row of A and then C, DI B, DX C, R8 and R9 bytes between
+// steps of A and of B, R13 bytes between rows of A (R14 three times, R15 five times, BX seven times
+// that), R10 bytes between rows of C, R11 vectors left, R12 rows left.
 
-#define CLEAR2(x, y) \
-	VPXORQ x, x, x \
-	VPXORQ y, y, y
-
-#define EIGHTROWS2(op) \
+#define EIGHTROWS(op) \
 	op(Z0, Z1)   \
 	op(Z2, Z3)   \
 	op(Z4, Z5)   \
@@ -426,42 +434,61 @@ tap:
 	op(Z12, Z13) \
 	op(Z14, Z15)
 
-#define PLUS2(at, x, y) \
+#define CLEAR(x, y) \
+	VPXORQ x, x, x \
+	VPXORQ y, y, y
+
+#define EIGHTPRODUCTS(op, a) \
+	op((a), Z0, Z1)          \
+	op((a)(R13*1), Z2, Z3)   \
+	op((a)(R13*2), Z4, Z5)   \
+	op((a)(R14*1), Z6, Z7)   \
+	op((a)(R13*4), Z8, Z9)   \
+	op((a)(R15*1), Z10, Z11) \
+	op((a)(R14*2), Z12, Z13) \
+	op((a)(BX*1), Z14, Z15)  \
+	ADDQ R8, a
+
+#define PLUSBOTH(at, x, y) \
 	BCAST  at, Z18     \
 	FMA231 Z16, Z18, x \
 	FMA231 Z17, Z18, y
 
-#define PLUS1(at, x, y) FMA231.BCST at, Z16, x
+#define PLUSFIRST(at, x, y) FMA231.BCST at, Z16, x
+#define PLUSSECOND(at, x, y) FMA231.BCST at, Z16, y
 
-#define EIGHTPRODUCTS(op) \
-	op((SI), Z0, Z1)           \
-	op((SI)(R13*1), Z2, Z3)    \
-	op((SI)(R13*2), Z4, Z5)    \
-	op((SI)(R14*1), Z6, Z7)    \
-	op((SI)(R13*4), Z8, Z9)    \
-	op((SI)(R15*1), Z10, Z11)  \
-	op((SI)(R14*2), Z12, Z13)  \
-	op((SI)(BX*1), Z14, Z15)   \
-	ADDQ R8, SI                \
-	ADDQ R9, DI
-
-#define PUT2(x, y) \
+#define PUTBOTH(x, y) \
 	MOV  x, (AX)   \
 	MOV  y, 64(AX) \
 	ADDQ R10, AX
 
-#define ADD2(x, y) \
-	ADD  (AX), x, x   \
-	ADD  64(AX), y, y \
-	PUT2(x, y)
-
-#define PUT1(x, y) \
+#define PUTFIRST(x, y) \
 	MOV  x, (AX) \
 	ADDQ R10, AX
 
-#define ADD1(x, y) \
+#define PUTSECOND(x, y) PUTFIRST(y, x)
+
+#define ADDBOTH(x, y) \
+	ADD (AX), x, x   \
+	ADD 64(AX), y, y \
+	PUTBOTH(x, y)
+
+#define ADDFIRST(x, y) \
 	ADD (AX), x, x \
-	PUT1(x, y)
+	PUTFIRST(x, y)
+
+#define ADDSECOND(x, y) ADDFIRST(y, x)
+
+// FIRSTROWS makes DX and the variable arows point to the first rows of C and of A.
+#define FIRSTROWS(count) \
+	MOVQ a-16(SP), SI       \
+	MOVQ SI, arows-48(SP)   \
+	MOVQ c-32(SP), DX       \
+	MOVQ count, R12
+
+#define EIGHTFURTHER(at) \
+	LEAQ (R13*8), AX \
+	ADDQ AX, at
 
 #define NEXTCOMPONENT(arg, at) \
 	MOVQ arg, AX     \
@@ -490,62 +517,87 @@ TEXT ·multiplyTiles32(SB), NOSPLIT, $64-112
 	MOVQ DX, c-32(SP)
 	MOVQ $16, left-40(SP)
 component:
-	MOVQ a-16(SP), SI
-	MOVQ SI, arows-48(SP)
-	MOVQ c-32(SP), DX
+	FIRSTROWS(rows+80(FP))
 	MOVQ DX, crows-56(SP)
-	MOVQ rows+80(FP), R12
+	MOVQ b-24(SP), DI
+	CMPQ vectors+88(FP), $1
+	JEQ  last
 rows:
 	MOVQ b-24(SP), DI
 	MOVQ DI, bvectors-64(SP)
 	MOVQ crows-56(SP), DX
 	MOVQ vectors+88(FP), R11
-vectors:
+pair:
 	MOVQ arows-48(SP), SI
 	MOVQ bvectors-64(SP), DI
 	MOVQ steps+96(FP), CX
-	MOVQ DX, AX
-	EIGHTROWS2(CLEAR2)
-	CMPQ R11, $1
-	JEQ  one
+	EIGHTROWS(CLEAR)
 	PCALIGN $32
 two:
 	MOV  (DI), Z16
 	MOV  64(DI), Z17
-	EIGHTPRODUCTS(PLUS2)
+	EIGHTPRODUCTS(PLUSBOTH, SI)
+	ADDQ R9, DI
 	DECQ CX
 	JNZ  two
+	MOVQ DX, AX
 	CMPQ add+104(FP), $0
 	JNZ  addtwo
-	EIGHTROWS2(PUT2)
-	JMP  next
+	EIGHTROWS(PUTBOTH)
+	JMP  nextpair
 addtwo:
-	EIGHTROWS2(ADD2)
-next:
+	EIGHTROWS(ADDBOTH)
+nextpair:
 	ADDQ $128, DX
 	ADDQ $128, bvectors-64(SP)
 	SUBQ $2, R11
-	JNZ  vectors
-	JMP  nextrows
-	PCALIGN $32
-one:
-	MOV  (DI), Z16
-	EIGHTPRODUCTS(PLUS1)
-	DECQ CX
-	JNZ  one
-	CMPQ add+104(FP), $0
-	JNZ  addone
-	EIGHTROWS2(PUT1)
-	JMP  nextrows
-addone:
-	EIGHTROWS2(ADD1)
-nextrows:
-	LEAQ (R13*8), AX
-	ADDQ AX, arows-48(SP)
+	CMPQ R11, $1
+	JGT  pair
+	EIGHTFURTHER(arows-48(SP))
 	LEAQ (R10*8), AX
 	ADDQ AX, crows-56(SP)
 	SUBQ $8, R12
 	JNZ  rows
+	TESTQ R11, R11
+	JZ   next
+	MOVQ bvectors-64(SP), DI
+	FIRSTROWS(rows+80(FP))
+	MOVQ vectors+88(FP), AX
+	DECQ AX
+	SHLQ $6, AX
+	ADDQ AX, DX
+last:
+	MOVQ DI, bvectors-64(SP)
+lastrows:
+	MOVQ arows-48(SP), SI
+	LEAQ (SI)(R13*8), AX
+	MOVQ bvectors-64(SP), DI
+	MOVQ steps+96(FP), CX
+	EIGHTROWS(CLEAR)
+	PCALIGN $32
+one:
+	MOV  (DI), Z16
+	EIGHTPRODUCTS(PLUSFIRST, SI)
+	EIGHTPRODUCTS(PLUSSECOND, AX)
+	ADDQ R9, DI
+	DECQ CX
+	JNZ  one
+	MOVQ DX, AX
+	CMPQ add+104(FP), $0
+	JNZ  addone
+	EIGHTROWS(PUTFIRST)
+	EIGHTROWS(PUTSECOND)
+	JMP  nextlast
+addone:
+	EIGHTROWS(ADDFIRST)
+	EIGHTROWS(ADDSECOND)
+nextlast:
+	MOVQ AX, DX
+	EIGHTFURTHER(arows-48(SP))
+	EIGHTFURTHER(arows-48(SP))
+	SUBQ $16, R12
+	JNZ  lastrows
+next:
 	NEXTCOMPONENT(acomponent+24(FP), a-16(SP))
 	NEXTCOMPONENT(bcomponent+48(FP), b-24(SP))
 	NEXTCOMPONENT(ccomponent+72(FP), c-32(SP))

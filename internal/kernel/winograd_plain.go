@@ -136,7 +136,7 @@ func tapTilesGo[T Float](m []T, component int, g []T, tap, vectors int) {
 }
 
 // tileProducts computes C = A·B, or C += A·B if add is set, for each component. Element r of step s
-// of A is at r·arow + s·astep. The number of rows is a multiple of 8; C has as many columns as that
+// of A is at r·arow + s·astep. The number of rows is a multiple of 16; C has as many columns as that
 // number of vectors of tileLanes elements.
 type tileProducts[T Float] struct {
 	a                       []T

@@ -141,24 +141,27 @@ func (t *tiled[T]) Run(part, parts int) {
 	w := spaces[T]().get()
 	defer spaces[T]().put(w)
 	const n = tileVectors * tileLanes
-	v, m := t.in*n+componentSlack, t.out*n+componentSlack // elements of a component
-	w.a, w.b = grow(w.a, components*v), grow(w.b, components*m)
+	// The components of pixels and of results share their places, which a cache is to hold: a
+	// component of results takes that of the pixels' component before it.
+	size := max(t.in, t.out)*n + componentSlack
+	w.a = grow(w.a, (components+1)*size)
+	pixels, results := w.a[size:], w.a
 	lo, hi := cut(t.vectors, tileVectors, part, parts)
 	for ; lo < hi; lo += tileVectors {
 		count := min(tileVectors, hi-lo)
 		for j := range count {
 			image, band := (lo+j)/len(t.bands), (lo+j)%len(t.bands)
-			imageTiles(&t.bands[band], t.x[image*t.in*t.plane:], w.a[j*tileLanes:], t.in, t.plane, n, v)
+			imageTiles(&t.bands[band], t.x[image*t.in*t.plane:], pixels[j*tileLanes:], t.in, t.plane, n, size)
 		}
 		p := tileProducts[T]{
 			a: t.filters, arow: t.row, astep: t.step, acomponent: t.component,
-			b: w.a, bstep: n, bcomponent: v, c: w.b, crow: n, ccomponent: m,
+			b: pixels, bstep: n, bcomponent: size, c: results, crow: n, ccomponent: size,
 			rows: t.out, vectors: count, steps: t.in,
 		}
 		p.multiply()
 		for j := range count {
 			image, band := (lo+j)/len(t.bands), (lo+j)%len(t.bands)
-			resultTiles(&t.bands[band], w.b[j*tileLanes:], t.y[image*t.out*t.plane:], t.out, t.plane, n, m)
+			resultTiles(&t.bands[band], results[j*tileLanes:], t.y[image*t.out*t.plane:], t.out, t.plane, n, size)
 		}
 	}
 }

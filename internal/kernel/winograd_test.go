@@ -8,9 +8,9 @@ import (
 
 // tiledShapes have planes of one vector of tiles and of several, with every width of a row.
 var tiledShapes = []Conv{
-	{16, 2, 32, 16, 3, 3, 1, 1, false}, {16, 6, 32, 32, 3, 3, 1, 1, true},
-	{16, 4, 16, 16, 3, 3, 1, 1, false}, {32, 12, 16, 16, 3, 3, 1, 1, false},
-	{16, 8, 8, 48, 3, 3, 1, 1, true}, {48, 8, 8, 16, 3, 3, 1, 1, false}, {16, 24, 8, 16, 3, 3, 1, 1, false},
+	{16, 6, 32, 16, 3, 3, 1, 1, true}, {16, 12, 16, 16, 3, 3, 1, 1, false}, {16, 16, 8, 16, 3, 3, 1, 1, false},
+	{16, 2, 32, 32, 3, 3, 1, 1, false}, {32, 4, 16, 16, 3, 3, 1, 1, true},
+	{16, 8, 8, 48, 3, 3, 1, 1, true}, {48, 8, 8, 16, 3, 3, 1, 1, false},
 }
 
 // tiledResults are the functions that work tile by tile, whether or not that is faster here.
@@ -33,7 +33,7 @@ func testTiles[T Float](t *testing.T) {
 		if !c.tileable() {
 			t.Fatalf("%v is not computed by tiles", c)
 		}
-		for _, n := range []ConvRows{{3, 1, 3}, {1, 2, 2}, {2, 2, 1}} {
+		for _, n := range []ConvRows{{3, 1, 3}, {1, 2, 2}} {
 			call := newConv[T](source(1), c, n)
 			for _, r := range call.tiledResults() {
 				call.compare(t, r)
@@ -51,7 +51,7 @@ func TestTilesNaN(t *testing.T) { bothTypes(t, testTilesNaN[float32], testTilesN
 // testTilesNaN puts NaN in pixels: it reaches exactly the elements of results and images that it
 // belongs to, and at least those of filters.
 func testTilesNaN[T Float](t *testing.T) {
-	for _, c := range tiledShapes {
+	for _, c := range tiledShapes[:3] {
 		call := newConv[T](source(3), c, ConvRows{1, 1, 1})
 		for _, s := range [][]T{call.x.s(), call.y.s()} {
 			for i := 0; i < len(s); i += 401 {

@@ -29,9 +29,6 @@ const filterGroups = 8
 
 // prepare chooses how to sum.
 func (f *filterSums[T]) prepare() {
-	if f.tiled {
-		f.bands = f.appendBands(f.bands)
-	}
 	lanes := windowCols[T]() / 3
 	vectors := func(n int) int { return (n + lanes - 1) / lanes }
 	f.merged = 4*vectors(f.taps()) <= 3*f.KernelHeight*vectors(f.KernelWidth*f.In)
@@ -43,6 +40,10 @@ func (f *filterSums[T]) prepare() {
 	}
 	for i := range rows * f.In {
 		f.lines = append(f.lines, line{i % f.In * f.Height * f.Width, i/f.In - f.Padding})
+	}
+	if f.tiled {
+		f.bands = f.appendBands(f.bands)
+		return
 	}
 	for oy := range f.OutHeight() {
 		for ox := range f.OutWidth() {
@@ -132,7 +133,7 @@ func (f *filterSums[T]) group(w *workspace[T], unit, image int, sum []T) int {
 	lo, hi := cut(perFilter, 1, unit%f.groups, f.groups)
 	for r := first + lo; r < first+hi; r++ {
 		if i := r * f.n.X / terms; i != image {
-			f.turn(w, f.x[i*f.imageSize():])
+			f.image(w, f.x[i*f.imageSize():])
 			image = i
 		}
 		f.term(w, f.y[r*f.n.Y/terms*f.resultSize():], sum, r > first+lo)
@@ -167,7 +168,16 @@ func (f *filterSums[T]) term(w *workspace[T], y, sum []T, add bool) {
 // element of a pixel of a turned row.
 type line struct{ plane, row int }
 
-// turn copies an image to w.a, and to w.v if it is needed tile by tile.
+// image makes w hold an image.
+func (f *filterSums[T]) image(w *workspace[T], x []T) {
+	if f.tiled {
+		f.turnTiles(w, x)
+	} else {
+		f.turn(w, x)
+	}
+}
+
+// turn copies an image to w.a.
 func (f *filterSums[T]) turn(w *workspace[T], x []T) {
 	n, width := len(f.lines), f.turnedWidth()
 	cols := min(f.Width, width-f.Padding)
@@ -195,9 +205,6 @@ func (f *filterSums[T]) turn(w *workspace[T], x []T) {
 			interleave(dst[i:], n, r[0], r[1], r[2], r[3], cols)
 		}
 		clear(dst[cols*n : cols*n+3]) // the last group wrote up to three elements too many
-	}
-	if f.tiled {
-		f.turnTiles(w)
 	}
 }
 

@@ -1,18 +1,32 @@
 package kernel
 
-// chunkVectors is the number of vectors of tiles over which derivatives are summed at a time.
-const chunkVectors = 4
+const (
+	// chunkVectors is the number of vectors of tiles over which derivatives are summed at a time.
+	chunkVectors = 4
+
+	// turnedRows is the number of rows of all channels that are turned at a time: few for the first
+	// level cache, and several because the processor then sees that it reads on in each channel.
+	turnedRows = 4
+)
 
 // tiles is the number of tiles of an image.
 func (f *filterSums[T]) tiles() int { return len(f.bands) * tileLanes }
 
-// turnTiles transforms the turned image in w.a.
-func (f *filterSums[T]) turnTiles(w *workspace[T]) {
-	row, tiles := f.turnedWidth()*f.In, f.Width/2
+// turnTiles copies an image to w.a, as turn does, and its components to w.v.
+func (f *filterSums[T]) turnTiles(w *workspace[T], x []T) {
+	line, tiles, plane := f.turnedWidth()*f.In, f.Width/2, f.Height*f.Width
+	for row := 0; row < f.Height; row += turnedRows {
+		for ch := 0; ch < f.In; ch += 4 {
+			for y := row; y < min(row+turnedRows, f.Height); y++ {
+				r := x[ch*plane+y*f.Width:]
+				interleave(w.a[(y+1)*line+f.In+ch:], f.In, r, r[plane:], r[2*plane:], r[3*plane:], f.Width)
+			}
+		}
+	}
 	component := f.tiles()*f.In + componentSlack
 	w.v = grow(w.v, components*component)
 	for y := range f.Height / 2 {
-		turnedTiles(w.a[2*y*row:], row, f.In, w.v[y*tiles*f.In:], component, tiles, f.In/tileLanes)
+		turnedTiles(w.a[2*y*line:], line, f.In, w.v[y*tiles*f.In:], component, tiles, f.In/tileLanes)
 	}
 }
 

@@ -43,12 +43,16 @@ func (r *reduction[T]) Run(part, _ int) {
 // cost is about how many nanoseconds it takes to add the elements, and to begin each row.
 func (l loop) cost() int { return size(l.n)/8 + l.outer()*4 }
 
-// split returns cursors for parts of the loop that stand at different elements of array 0:
-// for ranges of the longest outer dimension along which that array moves.
+// manyUnits is how many units of work are enough to share them evenly.
+const manyUnits = 16
+
+// split returns cursors for parts of the loop that stand at different elements of array 0: for
+// ranges of an outer dimension along which that array moves, the outermost one that is long enough,
+// so that each part reads what lies together, or else the longest.
 func (l loop) split() []*cursor {
 	along := -1
 	for d, n := range l.n[:len(l.n)-1] {
-		if l.strides[0][d] != 0 && (along < 0 || n > l.n[along]) {
+		if l.strides[0][d] != 0 && (along < 0 || l.n[along] < min(n, manyUnits)) {
 			along = d
 		}
 	}

@@ -15,8 +15,9 @@ const (
 	directRows = 24
 
 	// stridedCols is the width of C up to which packing an untransposed A costs
-	// more than reading its rows. They are read in place, or, where they are a multiple
-	// of setBytes apart and would push each other out of the first level cache, copied
+	// more than reading its rows. They are read in place. Where they are a multiple of
+	// setBytes apart and would push each other out of the caches, they are read a few at a
+	// time, while B stays in the second level cache, or, if B is too large for that, copied
 	// with rowSlack elements between them.
 	stridedCols = 512
 	setBytes    = 2048
@@ -72,14 +73,18 @@ func (g *gemm[T]) stripe(w *workspace[T], p, k, j, n int) {
 type rowsA[T Float] struct {
 	a         []T
 	ld, count int
+	few       bool // a few rows at a time are multiplied by all columns
 }
 
 // packA packs the m×k block of A at row i and column p. If rows need no packing, it packs only
 // those that are left, below the last full panel. It returns the rows that it does not pack.
 func (g *gemm[T]) packA(w *workspace[T], i, m, p, k int) (rows rowsA[T]) {
 	if strided() && !g.transA && g.n <= stridedCols {
-		if rows = (rowsA[T]{from(g.a, i*g.lda+p), g.lda, m / tileRows * tileRows}); g.lda*sizeOf[T]()%setBytes == 0 {
-			rows.apart(w, m, k)
+		rows = rowsA[T]{from(g.a, i*g.lda+p), g.lda, m / tileRows * tileRows, false}
+		if g.lda*sizeOf[T]()%setBytes == 0 {
+			if rows.few = g.n*k*sizeOf[T]() <= blockBytes; !rows.few {
+				rows.apart(w, m, k)
+			}
 		}
 	}
 	if rows.count < m {
@@ -99,7 +104,7 @@ func (r *rowsA[T]) apart(w *workspace[T], m, k int) {
 	for i := range m {
 		copy(w.a[i*ld:i*ld+k], r.a[i*r.ld:])
 	}
-	*r = rowsA[T]{w.a, ld, m}
+	*r = rowsA[T]{w.a, ld, m, false}
 }
 
 // packB packs the k×n block of B at row p and column j. If columns can be read in place, it
@@ -122,8 +127,13 @@ func (g *gemm[T]) packB(w *workspace[T], p, k, j, n int) (direct int) {
 // block multiplies the m×k block of A at row i and column p by the k×n block of B at row p
 // and column j. The rows in direct and the first directB columns are not packed; the others are.
 func (g *gemm[T]) block(w *workspace[T], i, m, p, k, j, n int, direct rowsA[T], directB int) {
-	width, add := tileCols[T](), g.add || p > 0
-	for x := 0; x < n; x += width {
+	width := tileCols[T]()
+	rows, cols := (m+tileRows-1)/tileRows, (n+width-1)/width
+	for t := range rows * cols {
+		y, x := t%rows*tileRows, t/rows*width
+		if direct.few {
+			y, x = t/cols*tileRows, t%cols*width
+		}
 		b, ldb := []T(nil), width
 		switch {
 		case g.panels:
@@ -133,17 +143,15 @@ func (g *gemm[T]) block(w *workspace[T], i, m, p, k, j, n int, direct rowsA[T], 
 		default:
 			b = w.b[(x-directB)*k:]
 		}
-		for y := 0; y < m; y += tileRows {
-			var a []T
-			arow, astep := 1, tileRows
-			if y < direct.count {
-				a, arow, astep = direct.a[y*direct.ld:], direct.ld, 1
-			} else {
-				a = w.a[(y-direct.count)*k:]
-			}
-			tile(k, g.alpha, a, arow, astep, b, ldb, g.c[(i+y)*g.ldc+j+x:], g.ldc,
-				min(tileRows, m-y), min(width, n-x), add)
+		var a []T
+		arow, astep := 1, tileRows
+		if y < direct.count {
+			a, arow, astep = direct.a[y*direct.ld:], direct.ld, 1
+		} else {
+			a = w.a[(y-direct.count)*k:]
 		}
+		tile(k, g.alpha, a, arow, astep, b, ldb, g.c[(i+y)*g.ldc+j+x:], g.ldc,
+			min(tileRows, m-y), min(width, n-x), g.add || p > 0)
 	}
 }
 

@@ -84,7 +84,7 @@ func TestGemmLarge(t *testing.T) { bothTypes(t, testGemmLarge[float32], testGemm
 func testGemmLarge[T Float](t *testing.T) {
 	for _, s := range [][3]int{{131, 67, 2*blockSteps + 61}, {300, 33, 17}, {1, 150, 700}, {150, 1, 700}, {7, 515, 70},
 		{blockBytes/(4*blockSteps) + 7, 9, 30}, {9, blockCols + 50, 20},
-		{25, stridedCols + 3, 40}, {25, 20, setBytes/4 - 3}} {
+		{25, stridedCols + 3, 40}, {25, 20, setBytes/4 - 3}, {25, 500, setBytes/4 - 3}} {
 		for combo := range 4 {
 			newProduct[T](source(1), combo&1 != 0, combo&2 != 0, s[0], s[1], s[2], 1.5, -1, 3).check(t)
 		}

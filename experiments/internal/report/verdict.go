@@ -81,7 +81,7 @@ func fromPaper(lines []*line, p *published) string {
 	case where == "":
 		return ""
 	case far == nil:
-		return fmt.Sprintf("Every row of the LLA family is within %g of the printed NLL; the farthest is %s, %s from it.", near, where, format(most, 4))
+		return fmt.Sprintf("Every row of the LLA family that was run is within %g of the printed NLL; the farthest is %s, %s from it.", near, where, format(most, 4))
 	}
 	return fmt.Sprintf("Rows of the LLA family that are more than %g from the printed NLL: %s.", near, strings.Join(far, ", "))
 }

@@ -41,6 +41,33 @@ func contractLoop[T kernel.Float](l loop) func(y []T, x [][]T) error {
 	})
 }
 
+// sums returns the loops over a part of the product's elements at a time, and how many of them make
+// one element of the result; 0 if they do not lie one after the other.
+func (r contract) sums(in []tensor.Shape, out tensor.Shape) (each int, f32 rangeLoop[float32], f64 rangeLoop[float64]) {
+	full, _ := broadcast(in[0], in[1])
+	l := newLoop(full, out, in[0], in[1])
+	if l.step(0) != 0 || l.outer() != size(out) {
+		return 0, nil, nil
+	}
+	return l.inner(), contractRange[float32](l), contractRange[float64](l)
+}
+
+// contractRange is contractLoop over a part of the product's elements.
+func contractRange[T kernel.Float](l loop) rangeLoop[T] {
+	n, inner := l.inner(), contractInner[T](l.step(1), l.step(2), 0)
+	rows, step := l.rows(), l.rowStep()
+	return func(y []T, x [][]T, from, to int, _ []T) {
+		for i := from / n; i < to/n; {
+			a, b := l.offset(1, i), l.offset(2, i)
+			for left := rows - i%rows; left > 0 && i < to/n; left-- {
+				y[i] = 0
+				inner(n, x[0][a:], x[1][b:], y[i:])
+				i, a, b = i+1, a+step[1], b+step[2]
+			}
+		}
+	}
+}
+
 // contractInner adds the products of n elements of a and b to y, where each of the
 // three moves on (1) or stands still (0).
 func contractInner[T kernel.Float](a, b, y int) func(n int, a, b, y []T) {

@@ -30,17 +30,19 @@ const scratchLen = 2 * spreadBlock
 // fusing says what is fused; tests change it.
 var fusing = struct {
 	from  int // elements from which on chains are run block by block
-	block int // elements in a block: few enough for one of each array to stay in the cache
+	block int // elements in a block: few enough for those of all arrays to stay in the second level cache
 	share int // nanoseconds of work that each part must get
-}{1 << 12, 1 << 12, 3000}
+}{1 << 12, 1 << 14, 3000}
 
-// chainUnit is what parts of a chain are multiples of, in elements.
+// chainUnit is what parts of a chain are at least multiples of, in elements.
 const chainUnit = 64
 
-// chain is a run of operations element by element, each on arrays of as many elements.
+// chain is a run of operations element by element, each on arrays of as many elements, and of sums
+// of products of as many elements that lie one after the other.
 // It is run block by block, all operations on one block, by several threads.
 type chain[T kernel.Float] struct {
 	size    int
+	unit    int // parts and blocks are multiples of it: whole sums
 	cost    int // nanoseconds on one thread, roughly
 	steps   []*step[T]
 	loops   []rangeLoop[T]
@@ -49,10 +51,10 @@ type chain[T kernel.Float] struct {
 
 // Run implements kernel.Job.
 func (c *chain[T]) Run(part, parts int) {
-	units := (c.size + chainUnit - 1) / chainUnit
-	from, to := units*part/parts*chainUnit, min(c.size, units*(part+1)/parts*chainUnit)
-	for at := from; at < to; at += fusing.block {
-		end := min(to, at+fusing.block)
+	units, block := (c.size+c.unit-1)/c.unit, max(1, fusing.block/c.unit)*c.unit
+	from, to := units*part/parts*c.unit, min(c.size, units*(part+1)/parts*c.unit)
+	for at := from; at < to; at += block {
+		end := min(to, at+block)
 		for i, s := range c.steps {
 			c.loops[i](s.y, s.x, at, end, c.scratch[part])
 		}
@@ -65,7 +67,17 @@ func (c *chain[T]) run([]T, [][]T) error {
 }
 
 // parts is the number of parts into which threads cut the chain.
-func (c *chain[T]) parts() int { return kernel.Parts(c.size/chainUnit, c.cost, fusing.share) }
+func (c *chain[T]) parts() int { return kernel.Parts(c.size/c.unit, c.cost, fusing.share) }
+
+// worthwhile reports whether the chain saves time: by several steps on a block, or by threads,
+// among which sums are shared without it, too.
+func (c *chain[T]) worthwhile() bool {
+	if len(c.steps) == 1 {
+		_, sums := c.steps[0].e.op.(contract)
+		return !sums && c.parts() > 1
+	}
+	return len(c.steps) > 1
+}
 
 // elementCost is how many picoseconds an operation takes for an element, roughly: a function such as
 // tanh takes longer than arithmetic, which waits for memory.
@@ -83,10 +95,11 @@ func fuse[T kernel.Float](steps []*step[T]) []*step[T] {
 	var chains []*chain[T]
 	parts := 0
 	for i := 0; i < len(steps); {
-		c := &chain[T]{}
+		c := &chain[T]{unit: 1}
 		for i+len(c.steps) < len(steps) && c.take(steps[i+len(c.steps)]) {
 		}
-		if n := len(c.steps); n > 0 && (n > 1 || c.parts() > 1) {
+		c.unit = max(c.unit, chainUnit)
+		if n := len(c.steps); c.worthwhile() {
 			out = append(out, &step[T]{e: c.steps[n-1].e, f: c.run})
 			chains, parts = append(chains, c), max(parts, c.parts())
 			i += n
@@ -108,33 +121,70 @@ func fuse[T kernel.Float](steps []*step[T]) []*step[T] {
 // take appends a step if it may run block by block with those before it: element i of
 // each array that the chain writes is read and written with element i only.
 func (c *chain[T]) take(s *step[T]) bool {
-	r, ok := rangesOf(s.e.op)
-	if !ok || len(s.y) < fusing.from || len(c.steps) > 0 && len(s.y) != c.size {
+	next, ok := linkOf(s)
+	if !ok || next.size < fusing.from || len(c.steps) > 0 && next.size != c.size {
+		return false
+	}
+	if c.unit%next.unit != 0 && next.unit%c.unit != 0 {
 		return false
 	}
 	for _, before := range c.steps {
 		for _, x := range before.x {
-			if overlap(s.y, x) && !same(s.y, x) {
+			if c.disturbs(s.y, x) {
 				return false // it overwrites what later blocks of that step will read
 			}
 		}
 		for _, x := range s.x {
-			if overlap(before.y, x) && !same(before.y, x) {
+			if c.disturbs(before.y, x) {
 				return false // it reads other elements than those of its block
 			}
 		}
-		if overlap(s.y, before.y) && !same(s.y, before.y) {
+		if c.disturbs(s.y, before.y) {
 			return false
 		}
 	}
-	f32, f64 := r.ranges(newLoop(s.e.shape, append([]tensor.Shape{s.e.shape}, shapesOf(s.e.in)...)...))
-	f, ok := any(f64).(rangeLoop[T])
-	if !ok {
-		f = any(f32).(rangeLoop[T])
-	}
-	c.size, c.steps, c.loops = len(s.y), append(c.steps, s), append(c.loops, f)
+	c.size, c.unit = next.size, max(c.unit, next.unit)
+	c.steps, c.loops = append(c.steps, s), append(c.loops, next.loop)
 	c.cost += elementCost(s.e.op) * c.size / 1000
 	return true
+}
+
+// disturbs reports whether elements of a and b lie in the same place, other than each with that of
+// the same number of the chain's elements.
+func (c *chain[T]) disturbs(a, b []T) bool {
+	return overlap(a, b) && !(len(a) == c.size && same(a, b))
+}
+
+// chained is a step as a part of a chain.
+type chained[T kernel.Float] struct {
+	size, unit int // see chain
+	loop       rangeLoop[T]
+}
+
+// linkOf returns s as a part of a chain, if it can be one.
+func linkOf[T kernel.Float](s *step[T]) (chained[T], bool) {
+	if op, ok := s.e.op.(contract); ok {
+		each, f32, f64 := op.sums(shapesOf(s.e.in), s.e.shape)
+		if each == 0 || each > fusing.block {
+			return chained[T]{}, false
+		}
+		unit := (chainUnit + each - 1) / each * each
+		return chained[T]{each * len(s.y), unit, rangeFor[T](f32, f64)}, true
+	}
+	r, ok := rangesOf(s.e.op)
+	if !ok {
+		return chained[T]{}, false
+	}
+	f32, f64 := r.ranges(newLoop(s.e.shape, append([]tensor.Shape{s.e.shape}, shapesOf(s.e.in)...)...))
+	return chained[T]{len(s.y), 1, rangeFor[T](f32, f64)}, true
+}
+
+// rangeFor returns the loop for T.
+func rangeFor[T kernel.Float](f32 rangeLoop[float32], f64 rangeLoop[float64]) rangeLoop[T] {
+	if f, ok := any(f64).(rangeLoop[T]); ok {
+		return f
+	}
+	return any(f32).(rangeLoop[T])
 }
 
 // same reports whether a and b are the same elements.

@@ -2,6 +2,7 @@ package graph
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"gorgonia.org/tensor"
@@ -53,6 +54,63 @@ func TestFuse(t *testing.T) {
 	for i := range want {
 		if got[i] != want[i] {
 			t.Fatalf("element %d is %v, want %v", i, got[i], want[i])
+		}
+	}
+}
+
+// TestFuseSums: sums of products of a large array are in the chain of what else reads it, although
+// a small array that they need was written later; those of rows that end with no block are not; and
+// the results are those of single steps.
+func TestFuseSums(t *testing.T) {
+	for _, c := range []struct {
+		row, block int
+		to         tensor.Shape
+		steps      int
+	}{
+		{48, 64, tensor.Shape{20, 6, 5, 1}, 2}, {64, 64, tensor.Shape{20, 6, 5, 1}, 2}, {7, 64, tensor.Shape{20, 6, 5, 1}, 2},
+		{48, 300, tensor.Shape{20, 6, 1, 1}, 2}, {48, 64, tensor.Shape{20, 6, 1, 1}, 5}, {48, 64, tensor.Shape{20, 1, 5, 48}, 5},
+	} {
+		run := func(from int) (steps int, out []float64) {
+			SetFusing(t, from, c.block, 100)
+			b := NewBuilder(tensor.Float64)
+			x, m := b.Input("x", 20, 6, 5, c.row), b.Input("m", 20, 1, 5, c.row)
+			y := b.Tanh(x)
+			first := b.SumTo(b.Mul(y, m), c.to...)
+			other := b.Square(m)
+			p, err := Compile(b, []*Node{first, b.SumTo(b.Mul(y, other), c.to...), b.Mul(y, other)}, Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, n := range []*Node{x, m} {
+				v := tensor.New(tensor.Of(tensor.Float64), tensor.WithShape(n.Shape()...))
+				for i := range v.Float64s() {
+					v.Float64s()[i] = math.Sin(float64(i))
+				}
+				if err := p.Bind(n, v); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for range 2 {
+				if err := p.Run(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for n := range p.outputs {
+				out = append(out, 0)
+				for i, v := range Floats(p.Value(n)) {
+					out[len(out)-1] += v * math.Cos(float64(i))
+				}
+			}
+			slices.Sort(out)
+			return len(p.m.(*code[float64]).fused), out
+		}
+		single, want := run(1 << 20)
+		fused, got := run(2000)
+		if single != 5 || fused != c.steps {
+			t.Errorf("%+v: %d steps, %d with chains, expected 5 and %d", c, single, fused, c.steps)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%+v: %v, expected %v", c, got, want)
 		}
 	}
 }

@@ -163,6 +163,26 @@ func convLoop[T kernel.Float](c kernel.Conv, p part, n kernel.ConvRows) func(y [
 	}
 }
 
+// followed returns the loops with work that follows on the rows of the result; nil where these are
+// too few or not of a stack of their own. The loops report whether the work was done.
+func (r conv) followed() (convThen[float32], convThen[float64]) {
+	c, plain := r.convolution.(plainConv)
+	if !plain || r.part == filters || r.stacked || r.rows.X != r.rows.Y || r.rows.X < manyUnits {
+		return nil, nil
+	}
+	return followedLoop[float32](c.Conv, r.part, r.rows), followedLoop[float64](c.Conv, r.part, r.rows)
+}
+
+type convThen[T kernel.Float] func(y []T, x [][]T, then kernel.Then) bool
+
+func followedLoop[T kernel.Float](c kernel.Conv, p part, n kernel.ConvRows) convThen[T] {
+	run := kernel.ConvForwardThen[T]
+	if p == images {
+		run = kernel.ConvInputThen[T]
+	}
+	return func(y []T, x [][]T, then kernel.Then) bool { return run(c, n, x[0], x[1], y, then) }
+}
+
 // Conv2D returns the convolution of images x [B,In,H,W] with filters
 // w [Out,In,KH,KW], as PyTorch's conv2d: result [B,Out,H',W'] with
 // H' = (H + 2·padding − KH)/stride + 1, rounded down.

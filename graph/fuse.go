@@ -39,14 +39,18 @@ const chainUnit = 64
 
 // chain is a run of operations element by element, each on arrays of as many elements, and of sums
 // of products of as many elements that lie one after the other.
-// It is run block by block, all operations on one block, by several threads.
+// It is run block by block, all operations on one block, by several threads. It may begin with a
+// convolution, which then calls it as soon as rows of its result are there.
 type chain[T kernel.Float] struct {
+	start   convThen[T] // nil: there is none
+	row     int         // elements of a row of its result
 	size    int
 	unit    int // parts and blocks are multiples of it: whole sums
 	cost    int // nanoseconds on one thread, roughly
 	steps   []*step[T]
 	loops   []rangeLoop[T]
 	scratch [][]T // of each part; the chains of a program share it
+	then    kernel.Then
 }
 
 // Run implements kernel.Job.
@@ -54,27 +58,40 @@ func (c *chain[T]) Run(part, parts int) {
 	units, block := (c.size+c.unit-1)/c.unit, max(1, fusing.block/c.unit)*c.unit
 	from, to := units*part/parts*c.unit, min(c.size, units*(part+1)/parts*c.unit)
 	for at := from; at < to; at += block {
-		end := min(to, at+block)
-		for i, s := range c.steps {
-			c.loops[i](s.y, s.x, at, end, c.scratch[part])
+		c.block(part, at, min(to, at+block))
+	}
+}
+
+// block runs all operations on the elements from…to−1.
+func (c *chain[T]) block(part, from, to int) {
+	for i, s := range c.steps {
+		if c.loops[i] != nil {
+			c.loops[i](s.y, s.x, from, to, c.scratch[part])
 		}
 	}
 }
 
 func (c *chain[T]) run([]T, [][]T) error {
-	kernel.Share(min(c.parts(), len(c.scratch)), c.cost, c)
+	if c.start == nil || !c.start(c.steps[0].y, c.steps[0].x, c.then) {
+		kernel.Share(min(c.parts(), len(c.scratch)), c.cost, c)
+	}
 	return nil
+}
+
+// follow is what follows the convolution.
+func (c *chain[T]) follow() kernel.Then {
+	run := func(part, from, to int) { c.block(part, from*c.row, to*c.row) }
+	return kernel.Then{Rows: max(1, fusing.block/c.row), Parts: len(c.scratch), Run: run}
 }
 
 // parts is the number of parts into which threads cut the chain.
 func (c *chain[T]) parts() int { return kernel.Parts(c.size/c.unit, c.cost, fusing.share) }
 
 // worthwhile reports whether the chain saves time: by several steps on a block, or by threads,
-// among which sums are shared without it, too.
+// among which sums and convolutions are shared without it, too.
 func (c *chain[T]) worthwhile() bool {
 	if len(c.steps) == 1 {
-		_, sums := c.steps[0].e.op.(contract)
-		return !sums && c.parts() > 1
+		return elementwise(c.steps[0].e) && c.parts() > 1
 	}
 	return len(c.steps) > 1
 }
@@ -113,7 +130,9 @@ func fuse[T kernel.Float](steps []*step[T]) []*step[T] {
 		scratch[i] = make([]T, scratchLen)
 	}
 	for _, c := range chains {
-		c.scratch = scratch
+		if c.scratch = scratch; c.start != nil {
+			c.then = c.follow()
+		}
 	}
 	return out
 }
@@ -143,6 +162,12 @@ func (c *chain[T]) take(s *step[T]) bool {
 			return false
 		}
 	}
+	if next.start != nil {
+		if len(c.steps) > 0 {
+			return false
+		}
+		c.start, c.row = next.start, next.unit
+	}
 	c.size, c.unit = next.size, max(c.unit, next.unit)
 	c.steps, c.loops = append(c.steps, s), append(c.loops, next.loop)
 	c.cost += elementCost(s.e.op) * c.size / 1000
@@ -157,34 +182,40 @@ func (c *chain[T]) disturbs(a, b []T) bool {
 
 // chained is a step as a part of a chain.
 type chained[T kernel.Float] struct {
-	size, unit int // see chain
-	loop       rangeLoop[T]
+	start      convThen[T] // see chain
+	size, unit int
+	loop       rangeLoop[T] // nil with start
 }
 
 // linkOf returns s as a part of a chain, if it can be one.
 func linkOf[T kernel.Float](s *step[T]) (chained[T], bool) {
-	if op, ok := s.e.op.(contract); ok {
-		each, f32, f64 := op.sums(shapesOf(s.e.in), s.e.shape)
+	in, out := shapesOf(s.e.in), s.e.shape
+	switch op := s.e.op.(type) {
+	case conv:
+		start := ofType[convThen[T]](op.followed())
+		return chained[T]{start: start, size: len(s.y), unit: size(out[1:])}, start != nil
+	case contract:
+		each, f32, f64 := op.sums(in, out)
 		if each == 0 || each > fusing.block {
 			return chained[T]{}, false
 		}
 		unit := (chainUnit + each - 1) / each * each
-		return chained[T]{each * len(s.y), unit, rangeFor[T](f32, f64)}, true
+		return chained[T]{size: each * len(s.y), unit: unit, loop: ofType[rangeLoop[T]](f32, f64)}, true
 	}
 	r, ok := rangesOf(s.e.op)
 	if !ok {
 		return chained[T]{}, false
 	}
-	f32, f64 := r.ranges(newLoop(s.e.shape, append([]tensor.Shape{s.e.shape}, shapesOf(s.e.in)...)...))
-	return chained[T]{len(s.y), 1, rangeFor[T](f32, f64)}, true
+	f32, f64 := r.ranges(newLoop(out, append([]tensor.Shape{out}, in...)...))
+	return chained[T]{size: len(s.y), unit: 1, loop: ofType[rangeLoop[T]](f32, f64)}, true
 }
 
-// rangeFor returns the loop for T.
-func rangeFor[T kernel.Float](f32 rangeLoop[float32], f64 rangeLoop[float64]) rangeLoop[T] {
-	if f, ok := any(f64).(rangeLoop[T]); ok {
+// ofType returns what of the two, for float32 and float64, is an F.
+func ofType[F any](f32, f64 any) F {
+	if f, ok := f64.(F); ok {
 		return f
 	}
-	return any(f32).(rangeLoop[T])
+	return f32.(F)
 }
 
 // same reports whether a and b are the same elements.

@@ -44,7 +44,7 @@ func TestFuse(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		return len(p.m.(*code[float64]).fused), append(Floats(p.Value(w)), Floats(p.Value(y))...)
+		return fusedSteps(p), append(Floats(p.Value(w)), Floats(p.Value(y))...)
 	}
 	single, want := run(1 << 20)
 	fused, got := run(100)
@@ -102,7 +102,7 @@ func TestFuseSums(t *testing.T) {
 				}
 			}
 			slices.Sort(out)
-			return len(p.m.(*code[float64]).fused), out
+			return fusedSteps(p), out
 		}
 		single, want := run(1 << 20)
 		fused, got := run(2000)
@@ -113,6 +113,62 @@ func TestFuseSums(t *testing.T) {
 			t.Errorf("%+v: %v, expected %v", c, got, want)
 		}
 	}
+}
+
+// TestFuseConvolution: what works element by element on the result of a convolution, or sums it, is
+// one step with it, for many images; a filter's derivative and a sum over images are not.
+func TestFuseConvolution(t *testing.T) {
+	for _, dt := range []tensor.Dtype{tensor.Float32, tensor.Float64} {
+		for _, c := range []struct{ images, steps int }{{20, 2}, {3, 3}} {
+			run := func(from int) (steps int, out []float64) {
+				SetFusing(t, from, 5000, 100)
+				b := NewBuilder(dt)
+				x, w, m := b.Input("x", c.images, 16, 8, 8), b.Input("w", 16, 16, 3, 3), b.Input("m", c.images, 16, 8, 8)
+				y := b.Mul(b.Conv2D(x, w, 1, 1), m)
+				z := b.ReLU(b.Add(y, x))
+				outputs := []*Node{z, b.SumTo(b.Mul(z, m), c.images, 16, 1, 1), b.SumTo(z, 1, 16, 8, 8)}
+				p, err := Compile(b, outputs, Options{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, n := range []*Node{x, w, m} {
+					v := make([]float64, size(n.Shape()))
+					for i := range v {
+						v[i] = math.Sin(float64(i))
+					}
+					all := tensor.New(tensor.WithShape(n.Shape()...), tensor.WithBacking(v))
+					if err := p.Bind(n, Convert(all, dt)); err != nil {
+						t.Fatal(err)
+					}
+				}
+				for range 2 {
+					if err := p.Run(); err != nil {
+						t.Fatal(err)
+					}
+				}
+				for _, n := range outputs {
+					out = append(out, Floats(p.Value(n))...)
+				}
+				return fusedSteps(p), out
+			}
+			single, want := run(1 << 20)
+			fused, got := run(1000)
+			if single != 6 || fused != c.steps {
+				t.Errorf("%d images: %d steps, %d with chains, expected 6 and %d", c.images, single, fused, c.steps)
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("%d images, %v: other numbers than in single steps", c.images, dt)
+			}
+		}
+	}
+}
+
+// fusedSteps is the number of steps of a run.
+func fusedSteps(p *Program) int {
+	if m, ok := p.m.(*code[float32]); ok {
+		return len(m.fused)
+	}
+	return len(p.m.(*code[float64]).fused)
 }
 
 // TestOverlap: the conditions under which a step may join a chain.

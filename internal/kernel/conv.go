@@ -21,6 +21,14 @@ type Conv struct {
 // divides N. Term r uses image r·X/N and filter r·W/N and belongs to result r·Y/N.
 type ConvRows struct{ X, W, Y int }
 
+// Then is work on a stack of results, a few at a time, as soon as they are there: they are still in
+// a cache. The zero value is none.
+type Then struct {
+	Rows  int                      // how many results are worked on at a time
+	Parts int                      // the parts from which Run is called at most, see Job
+	Run   func(part, from, to int) // works on the results from…to−1, once on each
+}
+
 // OutHeight is the number of rows of a result.
 func (c Conv) OutHeight() int { return (c.Height+2*c.Padding-c.KernelHeight)/c.Stride + 1 }
 
@@ -79,14 +87,18 @@ func (c Conv) element(out, in, ky, kx int) int {
 // where rows have 8, 16 or 32 pixels and the numbers of channels are multiples of 16. Rounding errors
 // are then 0.8 to 1.7 times those of sums in order, a sum with Inf may be NaN, and in ConvFilter Inf and
 // NaN on the edge of an image may reach more filters' elements than those they belong to.
-func ConvForward[T Float](c Conv, n ConvRows, x, w, y []T) {
+func ConvForward[T Float](c Conv, n ConvRows, x, w, y []T) { ConvForwardThen(c, n, x, w, y, Then{}) }
+
+// ConvForwardThen is ConvForward with work on the results. It reports whether this was done: it is
+// not where results are not computed one after the other.
+func ConvForwardThen[T Float](c Conv, n ConvRows, x, w, y []T, then Then) bool {
 	checkConv("ConvForward", c, n, x, w, y)
 	if len(y) == 0 {
-		return
+		return true
 	}
 	if tilesConv[T](c, n) {
-		convTiles(c, n.X, x, w, y, false)
-		return
+		convTiles(c, n.X, x, w, y, false, then)
+		return true
 	}
 	ws := spaces[T]().get()
 	defer spaces[T]().put(ws)
@@ -97,19 +109,23 @@ func ConvForward[T Float](c Conv, n ConvRows, x, w, y []T) {
 	p := pass{view: view{c.In, c.rows(), c.columns(), share[T](c.columns())}}
 	job.add(p, func(in, ky, kx int) int { return c.element(0, in, ky, kx) })
 	job.run()
+	return false
 }
 
 // ConvInput sets each image to the sum over its terms of Aᵀ·result, where A is the linear
 // map conv(·, filter). It carries gradients from the results to the images. The shapes are
 // those of ConvForward.
-func ConvInput[T Float](c Conv, n ConvRows, y, w, x []T) {
+func ConvInput[T Float](c Conv, n ConvRows, y, w, x []T) { ConvInputThen(c, n, y, w, x, Then{}) }
+
+// ConvInputThen is ConvInput with work on the images, as ConvForwardThen does it.
+func ConvInputThen[T Float](c Conv, n ConvRows, y, w, x []T, then Then) bool {
 	checkConv("ConvInput", c, n, x, w, y)
 	if len(x) == 0 {
-		return
+		return true
 	}
 	if tilesConv[T](c, n) {
-		convTiles(c, n.X, y, w, x, true)
-		return
+		convTiles(c, n.X, y, w, x, true, then)
+		return true
 	}
 	ws := spaces[T]().get()
 	defer spaces[T]().put(ws)
@@ -123,6 +139,7 @@ func ConvInput[T Float](c Conv, n ConvRows, y, w, x []T) {
 		}
 	}
 	job.run()
+	return false
 }
 
 // inputPass adds the pass for every Stride-th pixel from row and column on. The taps are

@@ -98,10 +98,11 @@ type tiled[T Float] struct {
 	filters              []T // transformed
 	row, step, component int // elements from one filter of y, of x and from one component to the next
 	bands                []tileBand
+	then                 Then
 }
 
 // convTiles computes ConvForward, or ConvInput from x to y if inverse is set, tile by tile.
-func convTiles[T Float](c Conv, images int, x, w, y []T, inverse bool) {
+func convTiles[T Float](c Conv, images int, x, w, y []T, inverse bool, then Then) {
 	ws := spaces[T]().get()
 	defer spaces[T]().put(ws)
 	t := &ws.tiled
@@ -116,7 +117,11 @@ func convTiles[T Float](c Conv, images int, x, w, y []T, inverse bool) {
 	ws.x = grow(ws.x, c.taps())
 	tileFilters(c, w, t.filters, ws.x, inverse)
 	work := components * t.vectors * tileLanes * c.In * c.Out
-	Share(Parts((t.vectors+tileVectors-1)/tileVectors, work, convWork), Nanoseconds(work), t)
+	parts := Parts((t.vectors+tileVectors-1)/tileVectors, work, convWork)
+	if t.then = then; then.Run != nil {
+		parts = min(parts, then.Parts)
+	}
+	Share(parts, Nanoseconds(work), t)
 }
 
 // tileFilters transforms filters, each turned by 180 degrees if turn is set, to u: for each
@@ -146,7 +151,23 @@ func (t *tiled[T]) Run(part, parts int) {
 	size := max(t.in, t.out)*n + componentSlack
 	w.a = grow(w.a, (components+1)*size)
 	pixels, results := w.a[size:], w.a
-	lo, hi := cut(t.vectors, tileVectors, part, parts)
+	if t.then.Run == nil {
+		lo, hi := cut(t.vectors, tileVectors, part, parts)
+		t.block(pixels, results, size, lo, hi)
+		return
+	}
+	bands := len(t.bands)
+	lo, hi := cut(t.vectors/bands, t.then.Rows, part, parts)
+	for ; lo < hi; lo += t.then.Rows {
+		end := min(hi, lo+t.then.Rows)
+		t.block(pixels, results, size, lo*bands, end*bands)
+		t.then.Run(part, lo, end)
+	}
+}
+
+// block computes the vectors from lo to hi−1 with space for their components.
+func (t *tiled[T]) block(pixels, results []T, size, lo, hi int) {
+	const n = tileVectors * tileLanes
 	for ; lo < hi; lo += tileVectors {
 		count := min(tileVectors, hi-lo)
 		for j := range count {

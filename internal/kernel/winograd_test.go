@@ -3,6 +3,7 @@ package kernel
 import (
 	"math"
 	"slices"
+	"sync/atomic"
 	"testing"
 )
 
@@ -17,8 +18,8 @@ var tiledShapes = []Conv{
 func (c convCall[T]) tiledResults() []convResult[T] {
 	r := c.results()
 	x, w, y := c.x.s(), c.w.s(), c.y.s()
-	r[0].run = func(out []T) { convTiles(c.Conv, c.n.X, x, w, out, false) }
-	r[1].run = func(out []T) { convTiles(c.Conv, c.n.X, y, w, out, true) }
+	r[0].run = func(out []T) { convTiles(c.Conv, c.n.X, x, w, out, false, Then{}) }
+	r[1].run = func(out []T) { convTiles(c.Conv, c.n.X, y, w, out, true, Then{}) }
 	r[2].run = func(out []T) { convFilter(c.Conv, c.n, x, y, out, true) }
 	if c.n.W != 1 || c.n.X != c.n.Y {
 		return r[2:]
@@ -81,10 +82,40 @@ func TestTilesOfOneImage(t *testing.T) {
 		r.run(together)
 		for i := range 3 {
 			size := c.imageSize()
-			convTiles(c, 1, r.a[i*size:(i+1)*size], all.w.s(), alone[i*size:(i+1)*size], k == 1)
+			convTiles(c, 1, r.a[i*size:(i+1)*size], all.w.s(), alone[i*size:(i+1)*size], k == 1, Then{})
 		}
 		if !slices.Equal(together, alone) {
 			t.Errorf("%s: an image alone has another result", r.what)
+		}
+	}
+}
+
+// Work that follows finds each result, once it is there, and no other call works on it.
+func TestThen(t *testing.T) { bothTypes(t, testThen[float32], testThen[float64]) }
+
+func testThen[T Float](t *testing.T) {
+	SetThreads(3)
+	defer SetThreads(0)
+	for _, c := range tiledShapes {
+		for _, rows := range []int{1, 3, 20} {
+			all := newConv[T](source(5), c, ConvRows{19, 1, 19})
+			for k, r := range all.tiledResults()[:2] {
+				want, got := make([]T, len(r.out.s())), make([]T, len(r.out.s()))
+				r.run(want)
+				var used [4]atomic.Int32
+				size := len(got) / 19
+				convTiles(c, 19, r.a, all.w.s(), got, k == 1, Then{rows, len(used), func(part, from, to int) {
+					if used[part].Add(1) > 1 || to-from > rows {
+						t.Errorf("part %d works twice at the same time, or on more than %d results: from %d to %d", part, rows, from, to)
+					}
+					AddScalar(got[from*size:to*size], 1, got[from*size:to*size])
+					used[part].Add(-1)
+				}})
+				AddScalar(want, 1, want)
+				if !slices.Equal(got, want) {
+					t.Errorf("%s, %v, %d rows at a time: other results than without work that follows", r.what, c, rows)
+				}
+			}
 		}
 	}
 }

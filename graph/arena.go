@@ -6,7 +6,10 @@ import (
 )
 
 // region is a part of an arena, in elements.
-type region struct{ at, n int }
+type region struct {
+	at, n int
+	kept  bool // of the arena of what is computed once and read in every run
+}
 
 // arena plans the use of one piece of memory: regions that are given back are given out again.
 // It allocates nothing; size is the number of elements that the plan needs.
@@ -31,18 +34,18 @@ func (a *arena) take(n int) region {
 	if best < 0 {
 		return a.grow(n)
 	}
-	r := region{a.free[best].at, n}
+	r := region{at: a.free[best].at, n: n}
 	if a.free[best].n == n {
 		a.free = slices.Delete(a.free, best, best+1)
 	} else {
-		a.free[best] = region{r.at + n, a.free[best].n - n}
+		a.free[best] = region{at: r.at + n, n: a.free[best].n - n}
 	}
 	return r
 }
 
 // grow returns room at the end, where a free region may already be a part of it.
 func (a *arena) grow(n int) region {
-	r := region{a.size, n}
+	r := region{at: a.size, n: n}
 	if last := len(a.free) - 1; last >= 0 && a.free[last].at+a.free[last].n == a.size {
 		r.at = a.free[last].at
 		a.free = a.free[:last]

@@ -64,7 +64,7 @@ func TestArenaEmpties(t *testing.T) {
 	for _, i := range []int{2, 0, 3, 1} {
 		a.give(used[i])
 	}
-	if len(a.free) != 1 || a.free[0] != (region{0, size}) || a.take(size).n != size || a.size != size {
+	if len(a.free) != 1 || a.free[0] != (region{n: size}) || a.take(size).n != size || a.size != size {
 		t.Errorf("free regions %v of %d", a.free, size)
 	}
 }

@@ -26,6 +26,11 @@ func NewBatch(b *Builder, x *Node, outputs ...*Node) (*Batch, error) {
 	if err != nil {
 		return nil, err
 	}
+	return batchOf(p, x, outputs)
+}
+
+// batchOf returns the batch that p computes.
+func batchOf(p *Program, x *Node, outputs []*Node) (*Batch, error) {
 	f := &Batch{p: p, size: x.Shape()[0], x: tensor.New(tensor.Of(x.Dtype()), tensor.WithShape(x.Shape()...))}
 	f.width = x.Shape().TotalSize() / f.size
 	if err := p.Bind(x, f.x); err != nil {

@@ -9,34 +9,45 @@ import (
 )
 
 // Batched evaluates nodes for any number of examples, in batches of the size of the
-// input x. Batches that need little memory are evaluated beside each other, each on a
-// thread of its own: that takes less time than to share out every operation.
+// input x. Where the memory suffices, batches are evaluated beside each other, each on a
+// thread of its own: that takes less time than to share out every operation. What does not depend on
+// x is there once for all of them.
 type Batched struct {
-	b       *Builder
 	x       *Node
 	outputs []*Node
-	copies  []*batchRun // one at least
+	copies  []*batchRun // one at least; the others are its twins
 	limit   int         // of bytes that copies may hold together
 }
 
 // beside is the largest number of bytes that programs which run beside each other may hold
 // together.
-const beside = 64 << 20
+const beside = 1 << 30
 
 // NewBatched compiles outputs, whose axis 0 is the batch, as functions of x [B,…].
 // Parts that do not depend on x are computed once and again after each Refresh.
 func NewBatched(b *Builder, x *Node, outputs ...*Node) (*Batched, error) {
-	f := &Batched{b: b, x: x, outputs: outputs, limit: beside}
-	if err := f.grow(1); err != nil {
+	first, err := NewBatch(b, x, outputs...)
+	if err != nil {
 		return nil, err
 	}
-	return f, nil
+	return &Batched{x: x, outputs: outputs, limit: beside, copies: []*batchRun{{Batch: first}}}, nil
 }
 
-// grow compiles copies until there are n.
-func (f *Batched) grow(n int) error {
-	for len(f.copies) < n {
-		c, err := NewBatch(f.b, f.x, f.outputs...)
+// grow compiles copies for so many batches, if there is memory for as many as can run at a time. All
+// threads share each batch otherwise.
+func (f *Batched) grow(batches int) error {
+	first := f.copies[0].p
+	want := min(kernel.Threads(), batches)
+	if first.Bytes()+(want-1)*first.TwinBytes() > f.limit {
+		f.copies = f.copies[:1]
+		return nil
+	}
+	for len(f.copies) < want {
+		p, err := first.Twin()
+		if err != nil {
+			return err
+		}
+		c, err := batchOf(p, f.x, f.outputs)
 		if err != nil {
 			return err
 		}
@@ -58,15 +69,11 @@ func (f *Batched) Flops() int {
 func (f *Batched) size() int { return f.copies[0].size }
 
 // Limit lowers the bound of the memory, in bytes, for batches that are evaluated beside each
-// other; it is 64 MiB at first. A single batch at a time is never refused memory.
+// other; it is 1 GiB at first. A single batch at a time is never refused memory.
 func (f *Batched) Limit(bytes int64) { f.limit = int(min(int64(f.limit), bytes)) }
 
 // Refresh makes the next Each compute the parts again that do not depend on the input.
-func (f *Batched) Refresh() {
-	for _, c := range f.copies {
-		c.Refresh()
-	}
-}
+func (f *Batched) Refresh() { f.copies[0].Refresh() }
 
 // Each runs over the examples of data [N,…], of the input's element type, and
 // calls visit, batch by batch in order, with the first example's number, how many there
@@ -80,7 +87,10 @@ func (f *Batched) Each(ctx context.Context, data *tensor.Dense, visit func(first
 	}
 	size := f.size()
 	batches := (total + size - 1) / size
-	if err := f.grow(min(kernel.Threads(), batches, f.limit/max(1, f.copies[0].p.Bytes()))); err != nil {
+	if err := f.grow(batches); err != nil {
+		return err
+	}
+	if err := f.copies[0].p.Prime(); err != nil {
 		return err
 	}
 	for done := 0; done < batches; {

@@ -3,7 +3,9 @@ package graph
 import (
 	"context"
 	"errors"
+	"math"
 	"slices"
+	"sync"
 	"testing"
 
 	"github.com/go-valla/valla/internal/kernel"
@@ -64,7 +66,7 @@ func checkBatched(t *testing.T, f *Batched, w *Param, n int) {
 	}
 }
 
-// Copies stay within the limit; the first one is there in any case.
+// There is a copy for each thread where the limit allows that, and one otherwise.
 func TestBatchedLimit(t *testing.T) {
 	defer kernel.SetThreads(kernel.Threads())
 	kernel.SetThreads(4)
@@ -72,7 +74,7 @@ func TestBatchedLimit(t *testing.T) {
 	x := b.Input("x", 10, 30)
 	w := &Param{Name: "w", Value: tensor.New(tensor.WithShape(30, 20), tensor.WithBacking(make([]float32, 600)))}
 	data := tensor.New(tensor.WithShape(100, 30), tensor.WithBacking(make([]float32, 3000)))
-	for parts, want := range map[int64]int{0: 1, 1: 1, 2: 2, 3: 3, 100: 4} {
+	for parts, want := range map[int64]int{0: 1, 1: 1, 3: 1, 4: 4, 100: 4} {
 		f, err := NewBatched(b, x, b.MatMul(x, b.Param(w), false, false))
 		if err != nil {
 			t.Fatal(err)
@@ -80,6 +82,66 @@ func TestBatchedLimit(t *testing.T) {
 		f.Limit(parts * int64(f.copies[0].p.Bytes()))
 		if err := f.Each(context.Background(), data, func(int, int, []*tensor.Dense) error { return nil }); err != nil || len(f.copies) != want {
 			t.Errorf("memory for %d copies: there are %d, want %d; error %v", parts, len(f.copies), want, err)
+		}
+	}
+}
+
+// A twin computes what the program does, at other inputs and at the same time. What is computed once
+// is there once, and again after a refresh of either.
+func TestTwin(t *testing.T) {
+	const size = 50
+	b := NewBuilder(tensor.Float64)
+	x, w := b.Input("x", 2, size), &Param{Name: "w", Value: tensor.New(tensor.WithShape(size, size), tensor.WithBacking(make([]float64, size*size)))}
+	square := b.Tanh(b.MatMul(b.Param(w), b.Param(w), false, true))
+	y := b.MatMul(x, square, false, false)
+	first, err := Compile(b, []*Node{y, square}, Options{Varying: []*Node{x}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := first.Twin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	third, err := second.Twin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	once, own := 8*size*size, first.TwinBytes()
+	if all := first.Bytes(); all-own < once || own < 8*2*size || second.Bytes() != own || third.Bytes() != own {
+		t.Errorf("%d bytes, twins %d and %d, of which %d are their own", all, second.Bytes(), third.Bytes(), own)
+	}
+	if err := second.Run(); err == nil {
+		t.Error("a twin runs on the inputs of another program")
+	}
+	programs := []*Program{second, first, third}
+	for k, p := range programs {
+		v := tensor.New(tensor.WithShape(2, size), tensor.WithBacking(slices.Repeat([]float64{float64(k + 1)}, 2*size)))
+		if err := p.Bind(x, v); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for round := range 2 {
+		for i := range w.Value.Float64s() {
+			w.Value.Float64s()[i] = float64(round+1) / 100
+		}
+		programs[2*round].Refresh() // a twin's
+		if err := first.Prime(); err != nil {
+			t.Fatal(err)
+		}
+		var all sync.WaitGroup
+		for _, p := range programs {
+			all.Go(func() {
+				if err := p.Run(); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		for k, p := range programs {
+			want := float64(size*(k+1)) * math.Tanh(size*math.Pow(float64(round+1)/100, 2))
+			if got := p.Value(y).Float64s()[0]; math.Abs(got-want) > 1e-12 || p.Value(square).Float64s()[0] != first.Value(square).Float64s()[0] {
+				t.Errorf("round %d, program %d: %v, expected %v", round, k, got, want)
+			}
 		}
 	}
 }

@@ -18,6 +18,7 @@ type compiler[T kernel.Float] struct {
 	root    map[*expr]*expr // the expression whose memory this one shares
 	left    map[*expr]int   // uses of a root's memory still to come
 	arena   arena
+	kept    arena            // of what is computed once and read in every run
 	place   map[*expr]region // by root
 	copies  map[*expr]region // of outputs that are leaves
 	keep    map[*expr]bool   // roots whose memory is never given back
@@ -61,24 +62,36 @@ func newCompiler[T kernel.Float](outputs []*expr, o Options) (*compiler[T], erro
 // largeArena is the number of bytes from which on to look for garbage takes no time beside a run.
 const largeArena = 64 << 20
 
-// compile returns the machine that computes outputs, and their values.
-func compile[T kernel.Float](outputs []*expr, o Options) (machine, []*tensor.Dense, error) {
+// compile returns the machine that computes outputs, and their values. It takes what is computed
+// once from first, a machine for the same outputs, unless this is nil.
+func compile[T kernel.Float](outputs []*expr, o Options, first *code[T]) (machine, []*tensor.Dense, error) {
 	c, err := newCompiler[T](outputs, o)
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := fits[T]("a graph", c.arena.size); err != nil {
+	need := c.arena.size
+	if first == nil {
+		need += c.kept.size
+	}
+	if err := fits[T]("a graph", need); err != nil {
 		return nil, nil, err
 	}
-	if c.arena.size*int(unsafe.Sizeof(T(0))) > largeArena {
+	if need*int(unsafe.Sizeof(T(0))) > largeArena {
 		runtime.GC() // the memory of programs that are no longer used would count beside this one's
 	}
 	memory := make([]T, c.arena.size)
+	if c.code.first = first; first == nil {
+		c.code.first, c.code.kept = c.code, make([]T, c.kept.size)
+	}
+	c.code.kept = c.code.first.kept
 	at := func(r region, e *expr) []T {
 		end := r.at + size(e.shape)
+		if r.kept {
+			return c.code.kept[r.at:end:end]
+		}
 		return memory[r.at:end:end]
 	}
-	c.code.allocated = len(memory)
+	c.code.own, c.code.allocated = len(memory), need
 	for _, l := range c.links {
 		l.s.y = at(l.y, l.s.e)
 		for i, r := range l.x {
@@ -175,6 +188,11 @@ func (c *compiler[T]) leaf(n *Node) error {
 // takes the region of an operand that nothing else will read.
 func (c *compiler[T]) room(e *expr) region {
 	want := size(e.shape)
+	if c.keep[e] && !c.each(e) {
+		r := c.kept.take(want)
+		r.kept = true
+		return r
+	}
 	for _, a := range e.in {
 		if r := c.root[a]; elementwise(e) && c.left[r] == 1 && c.mayFree(r) && size(r.shape) == want {
 			c.keep[r] = true // it is e's now

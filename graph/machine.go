@@ -6,16 +6,21 @@ import (
 
 	"github.com/go-valla/valla/internal/kernel"
 	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
 )
 
 // code runs steps over typed buffers.
 type code[T kernel.Float] struct {
 	once, each []*step[T]
 	fused      []*step[T] // each, with chains
+	bound      bool       // all leaves are
 	fresh      bool       // once has been run
+	kept       []T        // what once computes and each reads
+	first      *code[T]   // of which kept is; a twin's is that of another program
 	leaves     map[*Node][]T
 	uses       map[*Node][]operand[T]
 	allocated  int // elements
+	own        int // of these, what a twin has, too
 }
 
 // step is one operation with its operands in place.
@@ -45,16 +50,31 @@ func (c *code[T]) bind(leaf *Node, v gorgonia.Value) error {
 }
 
 func (c *code[T]) run() error {
-	if !c.fresh {
+	if err := c.prime(); err != nil {
+		return err
+	}
+	return runSteps(c.fused)
+}
+
+// prime runs what is computed once, if that has not been done.
+func (c *code[T]) prime() error {
+	if c.first != c && !c.first.fresh {
+		if err := c.first.prime(); err != nil {
+			return err
+		}
+	}
+	if !c.bound || !c.first.fresh {
 		if err := c.checkBound(); err != nil {
 			return err
 		}
-		if err := runSteps(c.once); err != nil {
-			return err
-		}
-		c.fresh = true
+		c.bound = true
 	}
-	return runSteps(c.fused)
+	if c.first.fresh {
+		return nil
+	}
+	err := runSteps(c.once)
+	c.fresh = err == nil
+	return err
 }
 
 func (c *code[T]) checkBound() error {
@@ -75,10 +95,14 @@ func runSteps[T kernel.Float](steps []*step[T]) error {
 	return nil
 }
 
-func (c *code[T]) refresh()                { c.fresh = false }
+func (c *code[T]) refresh()                { c.first.fresh = false }
 func (c *code[T]) steps() (once, each int) { return len(c.once), len(c.each) }
 
-func (c *code[T]) bytes() int {
+func (c *code[T]) bytes() (all, twin int) {
 	var zero T
-	return c.allocated * int(unsafe.Sizeof(zero))
+	return c.allocated * int(unsafe.Sizeof(zero)), c.own * int(unsafe.Sizeof(zero))
+}
+
+func (c *code[T]) twin(outputs []*expr, o Options) (machine, []*tensor.Dense, error) {
+	return compile(outputs, o, c.first)
 }

@@ -19,6 +19,9 @@ type Program struct {
 	m       machine
 	outputs map[*Node]*tensor.Dense
 	leaves  map[*Node]bool
+	nodes   []*Node // the outputs in order
+	exprs   []*expr
+	options Options
 }
 
 // Options change how a graph is compiled. The zero value recomputes everything.
@@ -33,7 +36,9 @@ type machine interface {
 	bind(leaf *Node, v gorgonia.Value) error
 	run() error
 	refresh()
-	bytes() int
+	prime() error
+	bytes() (all, twin int)
+	twin(outputs []*expr, o Options) (machine, []*tensor.Dense, error)
 	steps() (once, each int)
 	flops() (once, each int)
 }
@@ -46,26 +51,41 @@ func Compile(b *Builder, outputs []*Node, o Options) (*Program, error) {
 	if probe := *b; !probe.usable("compile: outputs", outputs...) {
 		return nil, probe.err
 	}
-	p := &Program{outputs: make(map[*Node]*tensor.Dense), leaves: make(map[*Node]bool)}
+	p := &Program{leaves: make(map[*Node]bool), nodes: slices.Clone(outputs), options: o}
 	order := Ancestors(outputs...)
 	for _, n := range order {
 		p.leaves[n] = isLeaf(n)
 	}
-	exprs, err := rewritten(order, outputs, o)
-	if err != nil {
+	var err error
+	if p.exprs, err = rewritten(order, outputs, o); err != nil {
 		return nil, err
 	}
-	var values []*tensor.Dense
 	if b.dt == tensor.Float64 {
-		p.m, values, err = compile[float64](exprs, o)
-	} else {
-		p.m, values, err = compile[float32](exprs, o)
+		return p.with(compile[float64](p.exprs, o, nil))
 	}
+	return p.with(compile[float32](p.exprs, o, nil))
+}
+
+// with makes p use a machine and its values.
+func (p *Program) with(m machine, values []*tensor.Dense, err error) (*Program, error) {
+	p.m, p.outputs = m, make(map[*Node]*tensor.Dense)
 	for i, v := range values {
-		p.outputs[outputs[i]] = v
+		p.outputs[p.nodes[i]] = v
 	}
 	return p, err
 }
+
+// Twin compiles another program of the same outputs, which may run at the same time as p. It reads
+// what is computed once from p's memory: see [Program.Prime]. Leaves that p was made to read must be
+// bound again.
+func (p *Program) Twin() (*Program, error) {
+	twin := *p
+	return twin.with(p.m.twin(p.exprs, p.options))
+}
+
+// Prime computes what is computed once, unless that has been done. It must be called before a program
+// and its twins run at the same time.
+func (p *Program) Prime() error { return p.m.prime() }
 
 // rewritten returns the expressions of outputs, which are among the nodes of order.
 func rewritten(order, outputs []*Node, o Options) ([]*expr, error) {
@@ -101,7 +121,7 @@ func planned[T kernel.Float](outputs []*expr, o Options) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	return c.arena.size * int(unsafe.Sizeof(T(0))), nil
+	return (c.arena.size + c.kept.size) * int(unsafe.Sizeof(T(0))), nil
 }
 
 // Bind makes leaf read v, by reference: later changes of v's elements are seen.
@@ -151,7 +171,16 @@ func (p *Program) Scalar(n *Node) float64 {
 
 // Bytes returns the memory that the program holds for intermediate values and
 // outputs, leaves not counted.
-func (p *Program) Bytes() int { return p.m.bytes() }
+func (p *Program) Bytes() int {
+	all, _ := p.m.bytes()
+	return all
+}
+
+// TwinBytes returns the memory that each [Program.Twin] holds beside.
+func (p *Program) TwinBytes() int {
+	_, twin := p.m.bytes()
+	return twin
+}
 
 // Steps returns how many operations run once, and how many in each Run.
 func (p *Program) Steps() (once, each int) { return p.m.steps() }

@@ -51,10 +51,10 @@ const PredictBatch = 100
 
 const (
 	// largeProgram is the number of bytes from which on the intermediate results of
-	// PredictBatch inputs leave every cache. Those of largeBatch inputs take as long for each
+	// PredictBatch inputs leave every cache. Those of largeBatch inputs take less time for each
 	// input, and less memory.
 	largeProgram = 128 << 20
-	largeBatch   = PredictBatch / 5
+	largeBatch   = PredictBatch / 10
 )
 
 // tile chooses how many inputs are predicted at a time within a limit, as graph.Tile does; need

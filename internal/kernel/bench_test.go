@@ -40,6 +40,25 @@ func benchGemm[T Float](tA, tB bool, s [3]int) func(b *testing.B) {
 	}
 }
 
+// Rows of predictions with inducing points, of ResNets and of perceptrons.
+func BenchmarkGemmPanels(b *testing.B) {
+	for _, s := range [][3]int{{200, 100, 2304}, {200, 100, 9216}, {200, 100, 36864}, {200, 96, 36864}, {200, 100, 200}} {
+		benchBoth(b, name(s[0], "x", s[1], "x", s[2]), benchPanels[float32](s), benchPanels[float64](s))
+	}
+}
+
+func benchPanels[T Float](s [3]int) func(b *testing.B) {
+	return func(b *testing.B) {
+		p := newProduct[T](source(1), false, true, s[0], s[1], s[2], 1, 0, 0)
+		panels := make([]T, PanelsLen(p.k, p.n))
+		Panels(true, p.k, p.n, p.b.s(), p.b.ld, panels)
+		for b.Loop() {
+			GemmPanels(false, p.m, p.n, p.k, p.a.s(), p.a.ld, panels, p.c.s(), p.n)
+		}
+		gflops(b, 2*float64(p.m)*float64(p.n)*float64(p.k))
+	}
+}
+
 // A is normal or subnormal, as weights are that have decayed: the times agree.
 func BenchmarkGemmSubnormal(b *testing.B) {
 	for name, v := range map[string]float32{"normal": 1e-3, "subnormal": 1e-40} {

@@ -7,6 +7,7 @@ package kernel
 // comes from memory.
 const (
 	blockSteps = 520
+	stepUnit   = 4 // blocks begin where a vector of a quad does
 	blockBytes = 480 << 10
 	blockCols  = 2048
 
@@ -40,6 +41,7 @@ type gemm[T Float] struct {
 	ldc            int
 	add            bool
 	panels         bool // b holds all panels, see Panels
+	quads          int  // the number of the last columns of them that are in quads
 }
 
 // run computes the product on the calling goroutine.
@@ -50,6 +52,7 @@ func (g *gemm[T]) run() {
 	w := spaces[T]().get()
 	blocks := (g.k + blockSteps - 1) / blockSteps
 	steps := (g.k + blocks - 1) / blocks
+	steps = (steps + stepUnit - 1) / stepUnit * stepUnit
 	for j := 0; j < g.n; j += blockCols {
 		for p := 0; p < g.k; p += steps {
 			g.stripe(w, p, min(steps, g.k-p), j, min(blockCols, g.n-j))
@@ -69,42 +72,62 @@ func (g *gemm[T]) stripe(w *workspace[T], p, k, j, n int) {
 	}
 }
 
-// rowsA are rows of a block of A that are not packed: count of them, ld elements apart.
+// rowsA are the rows of a block of A. The first count of them are read where they are, ld elements
+// apart. The others are in the workspace: if copied is 0 they are packed, otherwise they are rows
+// copied elements apart.
 type rowsA[T Float] struct {
-	a         []T
-	ld, count int
-	few       bool // a few rows at a time are multiplied by all columns
+	a                 []T
+	ld, count, copied int
+	few               bool // a few rows at a time are multiplied by all columns
 }
 
-// packA packs the m×k block of A at row i and column p. If rows need no packing, it packs only
-// those that are left, below the last full panel. It returns the rows that it does not pack.
-func (g *gemm[T]) packA(w *workspace[T], i, m, p, k int) (rows rowsA[T]) {
-	if strided() && !g.transA && g.n <= stridedCols {
-		rows = rowsA[T]{from(g.a, i*g.lda+p), g.lda, m / tileRows * tileRows, false}
-		if g.lda*sizeOf[T]()%setBytes == 0 {
-			if rows.few = g.n*k*sizeOf[T]() <= blockBytes; !rows.few {
-				rows.apart(w, m, k)
-			}
+// packA gets the m×k block of A at row i and column p ready. If rows need no packing, it copies only
+// those that are left, below the last full panel.
+func (g *gemm[T]) packA(w *workspace[T], i, m, p, k int) rowsA[T] {
+	if g.quads == 0 && (!strided() || g.transA || g.n > stridedCols) {
+		w.a = pack(w.a, g.a, !g.transA, g.lda, i, m, p, k, tileRows)
+		return rowsA[T]{}
+	}
+	if g.transA {
+		ld := w.rows(m, k)
+		transpose(w.a, ld, g.a[p*g.lda+i:], g.lda, k, m)
+		return rowsA[T]{copied: ld}
+	}
+	r := rowsA[T]{a: g.a[i*g.lda+p:], ld: g.lda, count: m / tileRows * tileRows}
+	if g.lda*sizeOf[T]()%setBytes == 0 {
+		if r.few = g.n*k*sizeOf[T]() <= blockBytes; !r.few {
+			r.count = 0
 		}
 	}
-	if rows.count < m {
-		w.a = pack(w.a, g.a, !g.transA, g.lda, i+rows.count, m-rows.count, p, k, tileRows)
+	if r.count < m {
+		r.copied = w.rows(m-r.count, k)
+		for y := r.count; y < m; y++ {
+			copy(w.a[(y-r.count)*r.copied:][:k], r.a[y*r.ld:])
+		}
 	}
-	return rows
+	return r
 }
 
-// apart copies m rows of k elements, so that they are not a multiple of setBytes apart. Panels
-// are read as a whole, whatever lies behind the last row.
-func (r *rowsA[T]) apart(w *workspace[T], m, k int) {
-	ld := k + rowSlack
+// rows makes room for m rows of k elements in a, which are not a multiple of setBytes apart, and
+// returns their distance. Panels are read as a whole, whatever lies behind the last row.
+func (w *workspace[T]) rows(m, k int) (ld int) {
+	ld = k + rowSlack
 	if ld*sizeOf[T]()%setBytes == 0 {
 		ld += rowSlack
 	}
 	w.a = grow(w.a, (m+tileRows-1)/tileRows*tileRows*ld)
-	for i := range m {
-		copy(w.a[i*ld:i*ld+k], r.a[i*r.ld:])
+	return ld
+}
+
+// panel returns the rows of a tile from row y on, and the distances between rows and steps.
+func (r *rowsA[T]) panel(w *workspace[T], y, k int) (a []T, arow, astep int) {
+	switch {
+	case y < r.count:
+		return r.a[y*r.ld:], r.ld, 1
+	case r.copied > 0:
+		return w.a[(y-r.count)*r.copied:], r.copied, 1
 	}
-	*r = rowsA[T]{w.a, ld, m, false}
+	return w.a[y*k:], 1, tileRows
 }
 
 // packB packs the k×n block of B at row p and column j. If columns can be read in place, it
@@ -125,34 +148,43 @@ func (g *gemm[T]) packB(w *workspace[T], p, k, j, n int) (direct int) {
 }
 
 // block multiplies the m×k block of A at row i and column p by the k×n block of B at row p
-// and column j. The rows in direct and the first directB columns are not packed; the others are.
-func (g *gemm[T]) block(w *workspace[T], i, m, p, k, j, n int, direct rowsA[T], directB int) {
-	width := tileCols[T]()
-	rows, cols := (m+tileRows-1)/tileRows, (n+width-1)/width
-	for t := range rows * cols {
-		y, x := t%rows*tileRows, t/rows*width
-		if direct.few {
-			y, x = t/cols*tileRows, t%cols*width
+// and column j. The first directB columns are not packed.
+func (g *gemm[T]) block(w *workspace[T], i, m, p, k, j, n int, rows rowsA[T], directB int) {
+	width, wide := tileCols[T](), n-g.quads
+	high, across := (m+tileRows-1)/tileRows, (wide+width-1)/width
+	tiles := across + (g.quads+quadCols-1)/quadCols
+	for t := range high * tiles {
+		y, x := t%high*tileRows, t/high
+		if rows.few {
+			y, x = t/tiles*tileRows, t%tiles
 		}
-		b, ldb := []T(nil), width
-		switch {
-		case g.panels:
-			b = g.b[(j+x)*g.k+p*width:]
-		case x < directB:
-			b, ldb = g.b[p*g.ldb+j+x:], g.ldb
-		default:
-			b = w.b[(x-directB)*k:]
+		a, arow, astep := rows.panel(w, y, k)
+		c, most, add := g.c[(i+y)*g.ldc+j:], min(tileRows, m-y), g.add || p > 0
+		if x >= across {
+			x = (x - across) * quadCols
+			b := g.b[wide*g.k+x/quadCols*quadLen[T](g.k)+p*quadCols:]
+			quad(k, a, arow, b, c[wide+x:], g.ldc, most, min(quadCols, g.quads-x), add)
+			continue
 		}
-		var a []T
-		arow, astep := 1, tileRows
-		if y < direct.count {
-			a, arow, astep = direct.a[y*direct.ld:], direct.ld, 1
-		} else {
-			a = w.a[(y-direct.count)*k:]
-		}
-		tile(k, g.alpha, a, arow, astep, b, ldb, g.c[(i+y)*g.ldc+j+x:], g.ldc,
-			min(tileRows, m-y), min(width, n-x), g.add || p > 0)
+		x *= width
+		b, ldb := g.panel(w, x, p, k, j, wide, directB)
+		tile(k, g.alpha, a, arow, astep, b, ldb, c[x:], g.ldc, most, min(width, wide-x), add)
 	}
+}
+
+// panel returns k steps of a panel of B, from step p on, and their distance: that of column j+x.
+func (g *gemm[T]) panel(w *workspace[T], x, p, k, j, wide, direct int) (b []T, ldb int) {
+	width := tileCols[T]()
+	if g.quads > 0 {
+		width = min(width, wide-x)
+	}
+	switch {
+	case g.panels:
+		return g.b[(j+x)*g.k+p*width:], width
+	case x < direct:
+		return g.b[p*g.ldb+j+x:], g.ldb
+	}
+	return w.b[(x-direct)*k:], width
 }
 
 // pack copies count rows of src, from row i on, with k elements each, from element p on;

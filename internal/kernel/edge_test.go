@@ -47,12 +47,17 @@ func testEdges[T Float](t *testing.T) {
 		Sum(x)
 		Adam(x, y, z, w, &AdamCoefficients[T]{})
 	}
-	for _, s := range [][3]int{{1, 5, 9}, {9, 1, 5}, {5, 9, 3}, {13, 17, 11}, {30, 37, 20}} {
+	for _, s := range [][3]int{{1, 5, 9}, {9, 1, 5}, {5, 9, 3}, {13, 17, 11}, {30, 37, 20}, {24, 35, 7}} {
 		m, n, k := s[0], s[1], s[2]
 		a, b, c := atEdge[T](t, m*k), atEdge[T](t, k*n), atEdge[T](t, m*n)
 		Gemm(false, false, m, n, k, 1, a, k, b, n, 1, c, n)
 		Gemm(true, false, m, n, k, 1, a, m, b, n, 0, c, n)
 		Gemm(false, true, m, n, k, 1, a, k, b, k, 0, c, n)
+		panels := atEdge[T](t, PanelsLen(k, n))
+		Panels(false, k, n, b, n, panels)
+		GemmPanels(false, m, n, k, a, k, panels, c, n)
+		Panels(true, k, n, b, k, panels)
+		GemmPanels(true, m, n, k, a, m, panels, c, n)
 		Syrk(false, m, k, 1, a, k, 0, atEdge[T](t, m*m), m)
 		Trsm(false, false, m, n, atEdge[T](t, m*m), m, c, n)
 		Trsm(true, true, m, n, atEdge[T](t, n*n), n, c, n)

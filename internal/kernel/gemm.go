@@ -17,7 +17,7 @@ func Gemm[T Float](transA, transB bool, m, n, k int, alpha T, a []T, lda int, b 
 	if k == 0 || beta != 0 {
 		scale(m, n, beta, c, ldc)
 	}
-	g := gemm[T]{transA, transB, m, n, k, alpha, a, lda, b, ldb, c, ldc, beta != 0, false}
+	g := gemm[T]{transA, transB, m, n, k, alpha, a, lda, b, ldb, c, ldc, beta != 0, false, 0}
 	if k > 0 && !g.vector() {
 		g.share()
 	}
@@ -57,7 +57,12 @@ func (g *gemm[T]) Run(part, parts int) {
 		step, _ := strides(g.transA, g.lda)
 		h.m, h.a, h.c = hi-lo, from(g.a, lo*step), from(g.c, lo*g.ldc)
 	} else {
-		lo, hi := cut(g.n, tileCols[T](), part, parts)
+		lo, hi := cut(g.n-g.quads, tileCols[T](), part, parts)
+		if part == parts-1 {
+			hi = g.n
+		} else {
+			h.quads = 0
+		}
 		_, step := strides(g.transB, g.ldb)
 		if g.panels {
 			step = g.k
@@ -71,7 +76,7 @@ func (g *gemm[T]) Run(part, parts int) {
 
 // cutRows says whether the parts are rows of C.
 func (g *gemm[T]) cutRows(parts int) bool {
-	rows, cols := largest(g.m, tileRows, parts), largest(g.n, tileCols[T](), parts)
+	rows, cols := largest(g.m, tileRows, parts), largest(g.n-g.quads, tileCols[T](), parts)
 	if g.m > g.n {
 		return rows < 1.1*cols
 	}

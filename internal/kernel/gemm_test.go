@@ -34,6 +34,12 @@ func (p gemmCall[T]) run(c matrix[T]) {
 // one, k·ε·Σ|a||b|, plus the roundings of the update.
 func (p gemmCall[T]) check(t tester) {
 	t.Helper()
+	p.checkCall(t, p.run)
+}
+
+// checkCall is check for a function that does the same as Gemm.
+func (p gemmCall[T]) checkCall(t tester, run func(c matrix[T])) {
+	t.Helper()
 	got := p.c.clone()
 	if p.beta == 0 {
 		for i := range p.m {
@@ -42,7 +48,7 @@ func (p gemmCall[T]) check(t tester) {
 			}
 		}
 	}
-	p.run(got)
+	run(got)
 	got.checkGuard(t)
 	for i := range p.m {
 		for j := range p.n {
@@ -87,32 +93,6 @@ func testGemmLarge[T Float](t *testing.T) {
 		{25, stridedCols + 3, 40}, {25, 20, setBytes/4 - 3}, {25, 500, setBytes/4 - 3}} {
 		for combo := range 4 {
 			newProduct[T](source(1), combo&1 != 0, combo&2 != 0, s[0], s[1], s[2], 1.5, -1, 3).check(t)
-		}
-	}
-}
-
-// Panels give what the matrix gives, to the last bit, for any number of threads.
-func TestGemmPanels(t *testing.T) { bothTypes(t, testGemmPanels[float32], testGemmPanels[float64]) }
-
-func testGemmPanels[T Float](t *testing.T) {
-	for _, s := range [][3]int{{131, 67, 2*blockSteps + 61}, {300, 100, 17}, {2, 150, 1200}, {30, 5, 3}, {9, blockCols + 50, 20}, {25, 20, 0}} {
-		for combo := range 4 {
-			p := newProduct[T](source(1), combo&1 != 0, combo&2 != 0, s[0], s[1], s[2], 1, 0, 3)
-			panels := make([]T, PanelsLen(p.k, p.n))
-			Panels(p.transB, p.k, p.n, p.b.s(), p.b.ld, panels)
-			want := p.c.clone()
-			p.run(want)
-			checkThreads(t, "GemmPanels", p.c, func(c matrix[T]) {
-				GemmPanels(p.transA, p.m, p.n, p.k, p.a.s(), p.a.ld, panels, c.s(), c.ld)
-				c.checkGuard(t)
-				for i := range p.m {
-					for j := range p.n {
-						if c.at(i, j) != want.at(i, j) {
-							t.Fatalf("C[%d,%d] of %d×%d×%d is %g, of the matrix itself %g", i, j, p.m, p.n, p.k, c.at(i, j), want.at(i, j))
-						}
-					}
-				}
-			})
 		}
 	}
 }

@@ -24,12 +24,21 @@ func Panels[T Float](transB bool, k, n int, b []T, ldb int, dst []T) {
 	checkMatrix("Panels", "B", b, rows, cols, ldb)
 	checkPanels("Panels", k, n, dst)
 	if k > 0 && n > 0 {
-		pack(dst, b, transB, ldb, 0, n, 0, k, tileCols[T]())
+		quads, width := quadded[T](n), tileCols[T]()
+		whole, wide := n, n-quads
+		if quads > 0 { // the last panel may be half as wide
+			whole = wide / width * width
+		}
+		pack(dst, b, transB, ldb, 0, whole, 0, k, width)
+		pack(dst[whole*k:], b, transB, ldb, whole, wide-whole, 0, k, width/2)
+		packQuads(dst[wide*k:], b, transB, ldb, k, wide, quads)
 	}
 }
 
-// GemmPanels computes C = op(A)·B for the panels of a k×n matrix B. What it computes is that of
-// Gemm with alpha = 1 and beta = 0, to the last bit where m, n > 1.
+// GemmPanels computes C = op(A)·B for the panels of a k×n matrix B, as Gemm does with alpha = 1 and
+// beta = 0. With AVX-512 it sums a few last columns in another order than Gemm, see quadCols; all
+// other elements are those of Gemm to the last bit where m, n > 1. The order does not depend on the
+// number of threads.
 func GemmPanels[T Float](transA bool, m, n, k int, a []T, lda int, panels, c []T, ldc int) {
 	rows, cols := shape(transA, m, k)
 	checkMatrix("GemmPanels", "A", a, rows, cols, lda)
@@ -40,7 +49,7 @@ func GemmPanels[T Float](transA bool, m, n, k int, a []T, lda int, panels, c []T
 	case k == 0:
 		scale(m, n, 0, c, ldc)
 	default:
-		g := gemm[T]{transA: transA, m: m, n: n, k: k, alpha: 1, a: a, lda: lda, b: panels, panels: true, c: c, ldc: ldc}
+		g := gemm[T]{transA: transA, m: m, n: n, k: k, alpha: 1, a: a, lda: lda, b: panels, panels: true, quads: quadded[T](n), c: c, ldc: ldc}
 		g.share()
 	}
 }

@@ -108,10 +108,10 @@ func (s *solver[T]) eliminate(lo, hi, first, last int) {
 	l, stored := s.l.from(max(lo, first), min(lo, first)), s.l.upper
 	n, k := hi-lo, last-first
 	if s.right {
-		g := gemm[T]{false, s.trans == stored, s.systems, n, k, -1, s.b[first:], s.ldb, l, s.l.ld, s.b[lo:], s.ldb, true, false}
+		g := gemm[T]{false, s.trans == stored, s.systems, n, k, -1, s.b[first:], s.ldb, l, s.l.ld, s.b[lo:], s.ldb, true, false, 0}
 		g.run()
 	} else {
-		g := gemm[T]{s.trans != stored, false, n, s.systems, k, -1, l, s.l.ld, s.b[first*s.ldb:], s.ldb, s.b[lo*s.ldb:], s.ldb, true, false}
+		g := gemm[T]{s.trans != stored, false, n, s.systems, k, -1, l, s.l.ld, s.b[first*s.ldb:], s.ldb, s.b[lo*s.ldb:], s.ldb, true, false, 0}
 		g.run()
 	}
 }

@@ -168,7 +168,12 @@ func (g *gemm[T]) block(w *workspace[T], i, m, p, k, j, n int, rows rowsA[T], di
 		}
 		x *= width
 		b, ldb := g.panel(w, x, p, k, j, wide, directB)
-		tile(k, g.alpha, a, arow, astep, b, ldb, c[x:], g.ldc, most, min(width, wide-x), add)
+		ahead, pace := 0, 0
+		if g.panels { // each tile asks for its share of the next steps, so that the first need not wait
+			pace = (ldb*sizeOf[T]() + high - 1) / high
+			ahead = k * (ldb*sizeOf[T]() + y/tileRows*pace)
+		}
+		tile(k, g.alpha, a, arow, astep, b, ldb, c[x:], g.ldc, most, min(width, wide-x), add, ahead, pace)
 	}
 }
 

@@ -9,7 +9,7 @@ func Assembly() string { return "none" }
 
 func strided() bool { return false }
 
-func tile[T Float](k int, alpha T, a []T, _, _ int, b []T, ldb int, c []T, ldc, rows, cols int, add bool) {
+func tile[T Float](k int, alpha T, a []T, _, _ int, b []T, ldb int, c []T, ldc, rows, cols int, add bool, _, _ int) {
 	tileGo(k, alpha, a, b, ldb, c, ldc, rows, cols, add)
 }
 

@@ -6,13 +6,14 @@ import "unsafe"
 
 // The assembly computes up to 12 rows of two AVX-512 vectors (tile…AVX512) or up to
 // 6 rows of two AVX2 vectors (tile…AVX2). It adds them to C if add is 1 and writes them if
-// add is 0.
+// add is 0. With each step of 12 wide rows, AVX-512 asks the second level cache for the next pace
+// bytes behind those that are ahead bytes behind b, be there memory or not.
 
 //go:noescape
-func tile32AVX512(k int, alpha float32, a *float32, arow, astep int, b *float32, ldb int, c *float32, ldc, rows, cols, add int)
+func tile32AVX512(k int, alpha float32, a *float32, arow, astep int, b *float32, ldb int, c *float32, ldc, rows, cols, add, ahead, pace int)
 
 //go:noescape
-func tile64AVX512(k int, alpha float64, a *float64, arow, astep int, b *float64, ldb int, c *float64, ldc, rows, cols, add int)
+func tile64AVX512(k int, alpha float64, a *float64, arow, astep int, b *float64, ldb int, c *float64, ldc, rows, cols, add, ahead, pace int)
 
 //go:noescape
 func tile32AVX2(k int, alpha float32, a *float32, arow, astep int, b *float32, ldb int, c *float32, ldc, rows, cols, add int)
@@ -27,7 +28,7 @@ func packRowsAVX2(dst, src unsafe.Pointer, ld, k, width, height int)
 func strided() bool { return simd != none }
 
 // tile is tileGo on the best instructions of this processor.
-func tile[T Float](k int, alpha T, a []T, arow, astep int, b []T, ldb int, c []T, ldc, rows, cols int, add bool) {
+func tile[T Float](k int, alpha T, a []T, arow, astep int, b []T, ldb int, c []T, ldc, rows, cols int, add bool, ahead, pace int) {
 	flag := 0
 	if add {
 		flag = 1
@@ -38,9 +39,9 @@ func tile[T Float](k int, alpha T, a []T, arow, astep int, b []T, ldb int, c []T
 	case simd == avx2:
 		tileAVX2(k, alpha, a, arow, astep, b, ldb, c, ldc, rows, cols, flag)
 	case sizeOf[T]() == 4:
-		tile32AVX512(k, float32(alpha), f32(&a[0]), arow, astep, f32(&b[0]), ldb, f32(&c[0]), ldc, rows, cols, flag)
+		tile32AVX512(k, float32(alpha), f32(&a[0]), arow, astep, f32(&b[0]), ldb, f32(&c[0]), ldc, rows, cols, flag, ahead, pace)
 	default:
-		tile64AVX512(k, float64(alpha), f64(&a[0]), arow, astep, f64(&b[0]), ldb, f64(&c[0]), ldc, rows, cols, flag)
+		tile64AVX512(k, float64(alpha), f64(&a[0]), arow, astep, f64(&b[0]), ldb, f64(&c[0]), ldc, rows, cols, flag, ahead, pace)
 	}
 }
 

@@ -144,14 +144,23 @@ wide8:                           \
 	NEXTSTEP                     \
 	JNZ    wide8                 \
 	JMP    store                 \
-	PCALIGN $32                  \
 wide12:                          \
+	MOVQ   DI, DX                \
+	ADDQ   ahead+96(FP), DX      \
+	MOVQ   pace+104(FP), R9      \
+	PCALIGN $32                  \
+loop12:                          \
+	PREFETCHT1 (DX)              \
+	ADDQ   R9, DX                \
 	LOADB2                       \
 	ROWS2A                       \
 	ROWS2B                       \
 	ROWS2C                       \
 	NEXTSTEP                     \
-	JNZ    wide12                \
+	JNZ    loop12                \
+	MOVQ   c+56(FP), DX          \
+	MOVQ   ldc+64(FP), R9        \
+	SHLQ   $SHIFT, R9            \
 	JMP    store                 \
 narrow:                          \
 	CMPQ   R10, $8               \

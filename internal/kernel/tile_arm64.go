@@ -20,7 +20,7 @@ const tileMost = tileRows * 8
 
 // tile is tileGo on the best instructions of this processor. The assembly writes whole
 // vectors, so that the last columns take a detour.
-func tile[T Float](k int, alpha T, a []T, _, _ int, b []T, ldb int, c []T, ldc, rows, cols int, add bool) {
+func tile[T Float](k int, alpha T, a []T, _, _ int, b []T, ldb int, c []T, ldc, rows, cols int, add bool, _, _ int) {
 	if simd == none {
 		tileGo(k, alpha, a, b, ldb, c, ldc, rows, cols, add)
 		return

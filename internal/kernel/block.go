@@ -7,9 +7,9 @@ package kernel
 // comes from memory.
 const (
 	blockSteps = 520
-	stepUnit   = 4 // blocks begin where a vector of a quad does
 	blockBytes = 480 << 10
 	blockCols  = 2048
+	stepUnit   = 4 // a vector of a quad lies in one block
 
 	// directRows is the height of C up to which packing an untransposed B
 	// costs more than reading it in place.
@@ -41,7 +41,7 @@ type gemm[T Float] struct {
 	ldc            int
 	add            bool
 	panels         bool // b holds all panels, see Panels
-	quads          int  // the number of the last columns of them that are in quads
+	quads          int  // how many of the last columns are in quads
 }
 
 // run computes the product on the calling goroutine.

@@ -48,8 +48,8 @@ func (g *gemm[T]) share() {
 }
 
 // Run computes one part of C. The parts cut the longer side of C, at the edges of tiles, or the
-// shorter one where that makes them more even. They never cut k, so that every element is summed
-// in the same order.
+// shorter one where that makes them more even. Columns in quads belong to the last part. The parts
+// never cut k, so that every element is summed in the same order.
 func (g *gemm[T]) Run(part, parts int) {
 	h := *g
 	if g.cutRows(parts) {
@@ -85,7 +85,7 @@ func (g *gemm[T]) cutRows(parts int) bool {
 
 // largest is the largest part of 0..n that cut makes, as a fraction of the units.
 func largest(n, unit, parts int) float64 {
-	units := (n + unit - 1) / unit
+	units := max(1, (n+unit-1)/unit)
 	return float64((units+parts-1)/parts) / float64(units)
 }
 

@@ -17,10 +17,10 @@ type binary struct {
 
 // pairwise are the kernels of an operation on pairs.
 type pairwise[T kernel.Float] struct {
-	each func(dst, a, b []T)
-	// still has the one for an operand, by its number, that is c throughout; nil where
-	// there is none.
-	still [2]func(dst []T, c T, x []T)
+	each func(r kernel.Rows, dst, a, b []T)
+	// still has the one for an operand, by its number, that is a single number in each row; nil
+	// where there is none.
+	still [2]func(r kernel.Rows, dst, numbers, x []T)
 }
 
 func (r binary) Key() string { return r.name }
@@ -93,19 +93,15 @@ func (r binary) Forward(in []tensor.Shape, out tensor.Shape) Loops {
 // few enough to stay in the fastest cache.
 const spreadBlock = 512
 
-// binaryLoop runs f over the inner loop.
+// binaryLoop runs f over all elements.
 func binaryLoop[T kernel.Float](l loop, f pairwise[T]) func(y []T, x [][]T) error {
-	n, outer, c := l.inner(), l.outer(), l.cursor()
-	row := f.row(l)
+	all := binaryRange(l, f)
 	var scratch []T
 	if l.step(1) == 0 || l.step(2) == 0 {
-		scratch = make([]T, 2*spreadBlock)
+		scratch = make([]T, scratchLen)
 	}
 	return func(y []T, x [][]T) error {
-		for i := range outer {
-			row(y[i*n:(i+1)*n], x[0][c.off[1]:], x[1][c.off[2]:], 0, scratch)
-			c.next()
-		}
+		all(y, x, 0, len(y), scratch)
 		return nil
 	}
 }
@@ -114,40 +110,47 @@ func (r binary) ranges(l loop) (rangeLoop[float32], rangeLoop[float64]) {
 	return binaryRange(l, r.f32), binaryRange(l, r.f64)
 }
 
-// binaryRange is binaryLoop over a part of the elements.
+// binaryRange runs f over a part of the elements: over as many whole rows at a time as lie at equal
+// distances, and over parts of rows.
 func binaryRange[T kernel.Float](l loop, f pairwise[T]) rangeLoop[T] {
-	n, row := l.inner(), f.row(l)
+	n, run := l.inner(), f.rows(l)
 	rows, step := l.rows(), l.rowStep()
 	return func(y []T, x [][]T, from, to int, scratch []T) {
 		for from < to {
-			i := from / n
-			a, b := l.offset(1, i), l.offset(2, i)
-			for left := rows - i%rows; left > 0 && from < to; left-- {
-				end := min(to, (i+1)*n)
-				row(y[from:end], x[0][a:], x[1][b:], from-i*n, scratch)
-				from, i, a, b = end, i+1, a+step[1], b+step[2]
+			i, at := from/n, from%n
+			r, end := kernel.Rows{Count: 1, A: step[1], B: step[2]}, min(to, from-at+n)
+			if at == 0 && to-from > n {
+				r.Count = min(rows-i%rows, (to-from)/n)
+				end = from + r.Count*n
 			}
+			a, b := l.offset(1, i)+at*l.step(1), l.offset(2, i)+at*l.step(2)
+			run(r, y[from:end], x[0][a:], x[1][b:], scratch)
+			from = end
 		}
 	}
 }
 
-// row returns the function that fills a part of an inner loop, the elements from at on,
-// from rows of the operands. An operand that stands still has one element; where there is
-// no kernel for that, it is copied, into scratch.
-func (f pairwise[T]) row(l loop) func(y, a, b []T, at int, scratch []T) {
+// rows returns the function that computes rows, each the inner loop or a part of it, from rows of
+// the operands. An operand that stands still has one element in a row; where there is no kernel for
+// that, it is copied, into scratch.
+func (f pairwise[T]) rows(l loop) func(r kernel.Rows, y, a, b, scratch []T) {
 	stepA, stepB := l.step(1), l.step(2)
 	switch {
 	case stepA == 1 && stepB == 1:
-		return func(y, a, b []T, at int, _ []T) { f.each(y, a[at:at+len(y)], b[at:at+len(y)]) }
+		return func(r kernel.Rows, y, a, b, _ []T) { f.each(r, y, a, b) }
 	case stepA == 0 && stepB == 1 && f.still[0] != nil:
-		return func(y, a, b []T, at int, _ []T) { f.still[0](y, a[0], b[at:at+len(y)]) }
+		return func(r kernel.Rows, y, a, b, _ []T) { f.still[0](r, y, a, b) }
 	case stepA == 1 && stepB == 0 && f.still[1] != nil:
-		return func(y, a, b []T, at int, _ []T) { f.still[1](y, b[0], a[at:at+len(y)]) }
+		return func(r kernel.Rows, y, a, b, _ []T) { f.still[1](kernel.Rows{Count: r.Count, A: r.B, B: r.A}, y, b, a) }
 	}
-	return func(y, a, b []T, at int, scratch []T) {
-		for from := 0; from < len(y); from += spreadBlock {
-			n := min(spreadBlock, len(y)-from)
-			f.each(y[from:from+n], operandRange(a, stepA, at+from, n, scratch), operandRange(b, stepB, at+from, n, scratch[spreadBlock:]))
+	return func(r kernel.Rows, y, a, b, scratch []T) {
+		n := len(y) / r.Count
+		for i := range r.Count {
+			a, b, y := a[i*r.A:], b[i*r.B:], y[i*n:][:n]
+			for at := 0; at < n; at += spreadBlock {
+				m := min(spreadBlock, n-at)
+				f.each(kernel.Rows{Count: 1}, y[at:at+m], operandRange(a, stepA, at, m, scratch), operandRange(b, stepB, at, m, scratch[spreadBlock:]))
+			}
 		}
 	}
 }
@@ -163,18 +166,17 @@ func operandRange[T kernel.Float](row []T, step, at, n int, copies []T) []T {
 }
 
 func sums[T kernel.Float]() pairwise[T] {
-	f := kernel.AddScalar[T]
-	return pairwise[T]{kernel.Add[T], [2]func([]T, T, []T){f, f}}
+	f := kernel.ShiftByRow[T]
+	return pairwise[T]{kernel.AddByRow[T], [2]func(kernel.Rows, []T, []T, []T){f, f}}
 }
 
 func differences[T kernel.Float]() pairwise[T] {
-	less := func(dst []T, c T, x []T) { kernel.AddScalar(dst, -c, x) }
-	return pairwise[T]{kernel.Sub[T], [2]func([]T, T, []T){1: less}}
+	return pairwise[T]{kernel.SubByRow[T], [2]func(kernel.Rows, []T, []T, []T){1: kernel.LowerByRow[T]}}
 }
 
 func products[T kernel.Float]() pairwise[T] {
-	f := kernel.Scale[T]
-	return pairwise[T]{kernel.Mul[T], [2]func([]T, T, []T){f, f}}
+	f := kernel.ScaleByRow[T]
+	return pairwise[T]{kernel.MulByRow[T], [2]func(kernel.Rows, []T, []T, []T){f, f}}
 }
 
 // Add returns x + y.
@@ -204,7 +206,7 @@ func mul() binary {
 
 // Div returns the elementwise quotient x / y.
 func (b *Builder) Div(x, y *Node) *Node {
-	return b.Apply(binary{"div", false, pairwise[float32]{each: kernel.Div[float32]}, pairwise[float64]{each: kernel.Div[float64]},
+	return b.Apply(binary{"div", false, pairwise[float32]{each: kernel.DivByRow[float32]}, pairwise[float64]{each: kernel.DivByRow[float64]},
 		func(b *Builder, i int, in []*Node, out, ct *Node) *Node {
 			if i == 0 {
 				return b.Div(ct, in[1])

@@ -22,6 +22,33 @@ func binaries[T Float]() map[string]func(dst, src []T) {
 	}
 }
 
+// BenchmarkRows reports nanoseconds per element of short rows, in place, in an array that stays in the
+// first level cache: of one call for each row and of one call for all.
+func BenchmarkRows(b *testing.B) {
+	for _, n := range []int{16, 64, 100, 1024} {
+		benchBoth(b, name("Scale/", n), benchRows[float32](n, scaleEach), benchRows[float64](n, scaleEach))
+		benchBoth(b, name("ScaleByRow/", n), benchRows[float32](n, scaleRows), benchRows[float64](n, scaleRows))
+	}
+}
+
+func scaleEach[T Float](a []T, n int) {
+	for i := 0; i < len(a); i += n {
+		Scale(a[i:i+n], 1, a[i:i+n])
+	}
+}
+
+func scaleRows[T Float](a []T, n int) { ScaleByRow(Rows{len(a) / n, 0, n}, a, []T{1}, a) }
+
+func benchRows[T Float](n int, f func(a []T, n int)) func(b *testing.B) {
+	return func(b *testing.B) {
+		a := newMatrix[T](source(1), 1, 4096/n*n, 0).s()
+		for b.Loop() {
+			f(a, n)
+		}
+		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(a)), "ns/element")
+	}
+}
+
 // BenchmarkTranspose reports nanoseconds per element, for matrices in the first and the
 // second level cache and beyond them.
 func BenchmarkTranspose(b *testing.B) {

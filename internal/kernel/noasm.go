@@ -27,7 +27,7 @@ func solveBlock[T Float](l *[solverBlock * solverBlock]T, b []T, ldb, systems in
 
 func fastElementary[T Float](elementary, []T, []T) bool { return false }
 
-func fastArithmetic[T Float](operation, []T, []T, []T, T) bool { return false }
+func fastArithmetic[T Float](operation, Rows, []T, []T, []T, []T, int) bool { return false }
 
 func fastMulAdd[T Float]([]T, []T, []T, []T) bool { return false }
 

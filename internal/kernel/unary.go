@@ -92,19 +92,19 @@ func Sin[T Float](dst, src []T) { elementwise(sinOf, dst, src) }
 func Cos[T Float](dst, src []T) { elementwise(cosOf, dst, src) }
 
 // Sqrt computes the square root, correctly rounded.
-func Sqrt[T Float](dst, src []T) { arithmetic(sqrtOf, dst, src, src, 0) }
+func Sqrt[T Float](dst, src []T) { vectors(sqrtOf, dst, src, src, 0) }
 
 // ReLU computes max(x, 0); NaN stays NaN.
-func ReLU[T Float](dst, src []T) { arithmetic(reluOf, dst, src, src, 0) }
+func ReLU[T Float](dst, src []T) { vectors(reluOf, dst, src, src, 0) }
 
 // Step computes 1 where x > 0 and 0 elsewhere, the derivative of ReLU.
-func Step[T Float](dst, src []T) { arithmetic(stepOf, dst, src, src, 1) }
+func Step[T Float](dst, src []T) { vectors(stepOf, dst, src, src, 1) }
 
 // Neg computes -x.
-func Neg[T Float](dst, src []T) { arithmetic(scaleBy, dst, src, src, -1) }
+func Neg[T Float](dst, src []T) { vectors(scaleBy, dst, src, src, -1) }
 
 // Square computes x².
-func Square[T Float](dst, src []T) { arithmetic(product, dst, src, src, 0) }
+func Square[T Float](dst, src []T) { vectors(product, dst, src, src, 0) }
 
 // Recip computes 1/x.
-func Recip[T Float](dst, src []T) { arithmetic(recipOf, dst, src, src, 1) }
+func Recip[T Float](dst, src []T) { vectors(recipOf, dst, src, src, 1) }

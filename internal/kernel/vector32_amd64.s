@@ -3,8 +3,8 @@
 #include "names32_amd64.h"
 #include "vector_amd64.h"
 
-// func arithmetic32(op int, dst, a, b, c *float32, n int)
-TEXT ·arithmetic32(SB), NOSPLIT, $0-48
+// func arithmetic32(op int, dst, a, b, c *float32, n, rows, stepA, stepB, stepC int)
+TEXT ·arithmetic32(SB), NOSPLIT, $0-80
 	ARITHMETIC
 
 // func mulAdd32(dst, a, b, c *float32, n int)

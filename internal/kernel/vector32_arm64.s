@@ -6,8 +6,8 @@
 // HALVE adds up the pairs that are left in V0.
 #define HALVE VFADDP(0, 0, 0)
 
-// func arithmetic32(op int, dst, a, b, c *float32, n int)
-TEXT ·arithmetic32(SB), NOSPLIT, $0-48
+// func arithmetic32(op int, dst, a, b, c *float32, n, rows, stepA, stepB, stepC int)
+TEXT ·arithmetic32(SB), NOSPLIT, $0-80
 	ARITHMETIC
 
 // func mulAdd32(dst, a, b, c *float32, n int)

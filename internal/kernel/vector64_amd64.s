@@ -3,8 +3,8 @@
 #include "names64_amd64.h"
 #include "vector_amd64.h"
 
-// func arithmetic64(op int, dst, a, b, c *float64, n int)
-TEXT ·arithmetic64(SB), NOSPLIT, $0-48
+// func arithmetic64(op int, dst, a, b, c *float64, n, rows, stepA, stepB, stepC int)
+TEXT ·arithmetic64(SB), NOSPLIT, $0-80
 	ARITHMETIC
 
 // func mulAdd64(dst, a, b, c *float64, n int)

@@ -6,8 +6,8 @@
 // HALVE adds up the pairs that are left in V0.
 #define HALVE 
 
-// func arithmetic64(op int, dst, a, b, c *float64, n int)
-TEXT ·arithmetic64(SB), NOSPLIT, $0-48
+// func arithmetic64(op int, dst, a, b, c *float64, n, rows, stepA, stepB, stepC int)
+TEXT ·arithmetic64(SB), NOSPLIT, $0-80
 	ARITHMETIC
 
 // func mulAdd64(dst, a, b, c *float64, n int)

@@ -3,26 +3,37 @@
 
 #include "tail_amd64.h"
 
-// Arithmetic: loops named LOOP with OP applied to a (Y0), b (Y1), the constant
-// *c (Y14) and zero (Y13); the result is left in Y0.
-#define LOOP2(LOOP, TAIL, OP) \
-LOOP:                     \
-	SUBQ $LANES, CX       \
-	JLT  TAIL             \
-	MOV  (SI), Y0         \
-	MOV  (DX), Y1         \
-	OP                    \
-	MOV  Y0, (DI)         \
-	ADDQ $32, SI          \
-	ADDQ $32, DX          \
-	ADDQ $32, DI          \
-	JMP  LOOP             \
-TAIL:                     \
-	MASKMOV (SI), Y15, Y0 \
-	MASKMOV (DX), Y15, Y1 \
-	OP                    \
-	MASKMOV Y0, Y15, (DI) \
-	VZEROUPPER            \
+// Arithmetic: OP applied to a (Y0), b (Y1), the constant *c (Y14) and zero (Y13); the result is
+// left in Y0. AX counts rows, CX the bytes before the tail, from R9 up to zero. DI, SI, DX and R8
+// move on by R10, R11, R12 and R13 bytes from one row to the next.
+#define LOOP2(ROW, VECTOR, TAIL, NEXT, OP) \
+ROW:                       \
+	BCAST (R8), Y14        \
+	MOVQ  R9, CX           \
+	TESTQ CX, CX           \
+	JEQ   TAIL             \
+VECTOR:                    \
+	MOV   (SI)(CX*1), Y0   \
+	MOV   (DX)(CX*1), Y1   \
+	OP                     \
+	MOV   Y0, (DI)(CX*1)   \
+	ADDQ  $32, CX          \
+	JNZ   VECTOR           \
+TAIL:                      \
+	TESTQ BX, BX           \
+	JEQ   NEXT             \
+	MASKMOV (SI), Y15, Y0  \
+	MASKMOV (DX), Y15, Y1  \
+	OP                     \
+	MASKMOV Y0, Y15, (DI)  \
+NEXT:                      \
+	ADDQ  R10, DI          \
+	ADDQ  R11, SI          \
+	ADDQ  R12, DX          \
+	ADDQ  R13, R8          \
+	DECQ  AX               \
+	JNZ   ROW              \
+	VZEROUPPER             \
 	RET
 
 #define OPADD   ADD Y1, Y0, Y0
@@ -31,6 +42,7 @@ TAIL:                     \
 #define OPDIV   DIV Y1, Y0, Y0
 #define OPSCALE MUL Y14, Y0, Y0
 #define OPSHIFT ADD Y14, Y0, Y0
+#define OPLESS  SUB Y14, Y0, Y0
 #define OPAXPY  FMA213 Y1, Y14, Y0
 #define OPRELU  MAX Y0, Y13, Y0
 #define OPSTEP  CMP $1, Y0, Y13, Y0 \
@@ -39,47 +51,60 @@ TAIL:                     \
 #define OPSQRT  SQRT Y0, Y0
 
 #define CASE(OP, LABEL) \
-	CMPQ AX, $OP \
+	CMPQ CX, $OP \
 	JEQ  LABEL
 
 // ARITHMETIC jumps to the loop of op, in the order of the constants in
-// binary.go. Y15 is the mask of the tail, empty for whole vectors.
+// binary.go. Y15 is the mask of the tail, of BX bytes.
 #define ARITHMETIC \
-	MOVQ  op+0(FP), AX      \
+	MOVQ  op+0(FP), CX      \
 	MOVQ  dst+8(FP), DI     \
 	MOVQ  a+16(FP), SI      \
 	MOVQ  b+24(FP), DX      \
 	MOVQ  c+32(FP), R8      \
-	MOVQ  n+40(FP), CX      \
-	BCAST (R8), Y14         \
+	MOVQ  n+40(FP), R10     \
+	MOVQ  rows+48(FP), AX   \
+	MOVQ  stepA+56(FP), R11 \
+	MOVQ  stepB+64(FP), R12 \
+	MOVQ  stepC+72(FP), R13 \
+	SHLQ  $SHIFT, R10       \
+	SHLQ  $SHIFT, R11       \
+	SHLQ  $SHIFT, R12       \
+	SHLQ  $SHIFT, R13       \
+	MOVQ  R10, BX           \
+	ANDQ  $31, BX           \
+	MOVQ  BX, R9            \
+	SUBQ  R10, R9           \
+	SUBQ  R9, DI            \
+	SUBQ  R9, SI            \
+	SUBQ  R9, DX            \
 	VPXOR Y13, Y13, Y13     \
-	MOVQ  CX, BX            \
-	ANDQ  $(LANES-1), BX    \
-	SHLQ  $SHIFT, BX        \
-	LEAQ  ·laneMask+128(SB), R10 \
-	SUBQ  BX, R10           \
-	VMOVDQU (R10), Y15      \
+	LEAQ  ·laneMask+128(SB), R14 \
+	SUBQ  BX, R14           \
+	VMOVDQU (R14), Y15      \
 	CASE(0, add)            \
 	CASE(1, sub)            \
 	CASE(2, mul)            \
 	CASE(3, div)            \
 	CASE(4, scale)          \
 	CASE(5, shift)          \
-	CASE(6, axpy)           \
-	CASE(7, relu)           \
-	CASE(8, step)           \
-	CASE(9, recip)          \
-	LOOP2(sqrt, sqrttail, OPSQRT)   \
-	LOOP2(add, addtail, OPADD)      \
-	LOOP2(sub, subtail, OPSUB)      \
-	LOOP2(mul, multail, OPMUL)      \
-	LOOP2(div, divtail, OPDIV)      \
-	LOOP2(scale, scaletail, OPSCALE) \
-	LOOP2(shift, shifttail, OPSHIFT) \
-	LOOP2(axpy, axpytail, OPAXPY)   \
-	LOOP2(relu, relutail, OPRELU)   \
-	LOOP2(step, steptail, OPSTEP)   \
-	LOOP2(recip, reciptail, OPRECIP)
+	CASE(6, less)           \
+	CASE(7, axpy)           \
+	CASE(8, relu)           \
+	CASE(9, step)           \
+	CASE(10, recip)         \
+	LOOP2(sqrt, sqrtvectors, sqrttail, sqrtnext, OPSQRT)     \
+	LOOP2(add, addvectors, addtail, addnext, OPADD)          \
+	LOOP2(sub, subvectors, subtail, subnext, OPSUB)          \
+	LOOP2(mul, mulvectors, multail, mulnext, OPMUL)          \
+	LOOP2(div, divvectors, divtail, divnext, OPDIV)          \
+	LOOP2(scale, scalevectors, scaletail, scalenext, OPSCALE) \
+	LOOP2(shift, shiftvectors, shifttail, shiftnext, OPSHIFT) \
+	LOOP2(less, lessvectors, lesstail, lessnext, OPLESS)     \
+	LOOP2(axpy, axpyvectors, axpytail, axpynext, OPAXPY)     \
+	LOOP2(relu, reluvectors, relutail, relunext, OPRELU)     \
+	LOOP2(step, stepvectors, steptail, stepnext, OPSTEP)     \
+	LOOP2(recip, recipvectors, reciptail, recipnext, OPRECIP)
 
 // MULADD computes dst = a·b + c.
 #define MULADD \

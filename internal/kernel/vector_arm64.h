@@ -4,8 +4,13 @@
 // not wait for the store.
 
 // Arithmetic: OP is applied to a (V0), b (V1) and the constant in all of V16; the result is
-// left in V0. R0 is dst, R1 a, R2 b, R4 the number of elements left.
-#define LOOP(vectors, rest, single, OP) \
+// left in V0. R0 is dst, R1 a, R2 b, R3 the constant, R4 the number of elements left of R6 in a row,
+// R7 that of rows. R1, R2 and R3 move on by R8, R9 and R10 bytes at the end of a row.
+#define LOOP(row, vectors, rest, single, next, OP) \
+row:                         \
+	LOAD1   (R3), F16        \
+	VSPREAD(16, 0, 16)       \
+	MOVD    R6, R4           \
 vectors:                     \
 	SUBS    $LANES, R4       \
 	BLT     rest             \
@@ -16,7 +21,7 @@ vectors:                     \
 	B       vectors          \
 rest:                        \
 	ADDS    $LANES, R4       \
-	BEQ     done             \
+	BEQ     next             \
 single:                      \
 	LOAD1.P SIZE(R1), F0     \
 	LOAD1.P SIZE(R2), F1     \
@@ -24,6 +29,12 @@ single:                      \
 	LOAD1.P F0, SIZE(R0)     \
 	SUBS    $1, R4           \
 	BNE     single           \
+next:                        \
+	ADD     R8, R1           \
+	ADD     R9, R2           \
+	ADD     R10, R3          \
+	SUBS    $1, R7           \
+	BNE     row              \
 	RET
 
 #define OPADD   VFADD(1, 0, 0)
@@ -32,6 +43,7 @@ single:                      \
 #define OPDIV   VFDIV(1, 0, 0)
 #define OPSCALE VFMUL(16, 0, 0)
 #define OPSHIFT VFADD(16, 0, 0)
+#define OPLESS  VFSUB(16, 0, 0)
 #define OPAXPY  VFMLA(16, 0, 1) ; VCOPY(1, 0)
 #define OPRELU  VFMAX(17, 0, 0)
 #define OPSTEP  VFGTZ(0, 0) ; VBAND(16, 0, 0)
@@ -49,9 +61,16 @@ single:                      \
 	MOVD  a+16(FP), R1      \
 	MOVD  b+24(FP), R2      \
 	MOVD  c+32(FP), R3      \
-	MOVD  n+40(FP), R4      \
-	LOAD1 (R3), F16         \
-	VSPREAD(16, 0, 16)      \
+	MOVD  n+40(FP), R6      \
+	MOVD  rows+48(FP), R7   \
+	MOVD  stepA+56(FP), R8  \
+	MOVD  stepB+64(FP), R9  \
+	MOVD  stepC+72(FP), R10 \
+	SUB   R6, R8            \
+	SUB   R6, R9            \
+	LSL   $SHIFT, R8        \
+	LSL   $SHIFT, R9        \
+	LSL   $SHIFT, R10       \
 	VZERO(17)               \
 	CASE(0, add)            \
 	CASE(1, sub)            \
@@ -59,23 +78,23 @@ single:                      \
 	CASE(3, div)            \
 	CASE(4, scale)          \
 	CASE(5, shift)          \
-	CASE(6, axpy)           \
-	CASE(7, relu)           \
-	CASE(8, step)           \
-	CASE(9, recip)          \
-	LOOP(sqrt, sqrtrest, sqrtone, OPSQRT)      \
-done:                       \
-	RET                     \
-	LOOP(add, addrest, addone, OPADD)          \
-	LOOP(sub, subrest, subone, OPSUB)          \
-	LOOP(mul, mulrest, mulone, OPMUL)          \
-	LOOP(div, divrest, divone, OPDIV)          \
-	LOOP(scale, scalerest, scaleone, OPSCALE)  \
-	LOOP(shift, shiftrest, shiftone, OPSHIFT)  \
-	LOOP(axpy, axpyrest, axpyone, OPAXPY)      \
-	LOOP(relu, relurest, reluone, OPRELU)      \
-	LOOP(step, steprest, stepone, OPSTEP)      \
-	LOOP(recip, reciprest, recipone, OPRECIP)
+	CASE(6, less)           \
+	CASE(7, axpy)           \
+	CASE(8, relu)           \
+	CASE(9, step)           \
+	CASE(10, recip)         \
+	LOOP(sqrt, sqrtvectors, sqrtrest, sqrtone, sqrtnext, OPSQRT)   \
+	LOOP(add, addvectors, addrest, addone, addnext, OPADD)         \
+	LOOP(sub, subvectors, subrest, subone, subnext, OPSUB)         \
+	LOOP(mul, mulvectors, mulrest, mulone, mulnext, OPMUL)         \
+	LOOP(div, divvectors, divrest, divone, divnext, OPDIV)         \
+	LOOP(scale, scalevectors, scalerest, scaleone, scalenext, OPSCALE) \
+	LOOP(shift, shiftvectors, shiftrest, shiftone, shiftnext, OPSHIFT) \
+	LOOP(less, lessvectors, lessrest, lessone, lessnext, OPLESS)   \
+	LOOP(axpy, axpyvectors, axpyrest, axpyone, axpynext, OPAXPY)   \
+	LOOP(relu, reluvectors, relurest, reluone, relunext, OPRELU)   \
+	LOOP(step, stepvectors, steprest, stepone, stepnext, OPSTEP)   \
+	LOOP(recip, recipvectors, reciprest, recipone, recipnext, OPRECIP)
 
 // MULADD computes dst = a·b + c.
 #define MULADD \

@@ -2,13 +2,13 @@
 
 package kernel
 
-// The assembly does arithmetic on n > 0 elements.
+// The assembly does arithmetic on rows > 0 rows of n > 0 elements.
 
 //go:noescape
-func arithmetic32(op int, dst, a, b, c *float32, n int)
+func arithmetic32(op int, dst, a, b, c *float32, n, rows, stepA, stepB, stepC int)
 
 //go:noescape
-func arithmetic64(op int, dst, a, b, c *float64, n int)
+func arithmetic64(op int, dst, a, b, c *float64, n, rows, stepA, stepB, stepC int)
 
 //go:noescape
 func mulAdd32(dst, a, b, c *float32, n int)
@@ -43,15 +43,15 @@ func axpyRows64(y, m *float64, ldm int, x *float64, n int)
 // The functions below do their work and return true. If the caller has to use the plain
 // loops they do nothing and return false.
 
-func fastArithmetic[T Float](op operation, dst, a, b []T, c T) bool {
-	n := len(dst)
-	if n == 0 || simd == none {
+func fastArithmetic[T Float](op operation, r Rows, dst, a, b, c []T, stepC int) bool {
+	if simd == none {
 		return false
 	}
+	n := len(dst) / r.Count
 	if sizeOf[T]() == 4 {
-		arithmetic32(int(op), f32(&dst[0]), f32(&a[0]), f32(&b[0]), f32(&c), n)
+		arithmetic32(int(op), f32(&dst[0]), f32(&a[0]), f32(&b[0]), f32(&c[0]), n, r.Count, r.A, r.B, stepC)
 	} else {
-		arithmetic64(int(op), f64(&dst[0]), f64(&a[0]), f64(&b[0]), f64(&c), n)
+		arithmetic64(int(op), f64(&dst[0]), f64(&a[0]), f64(&b[0]), f64(&c[0]), n, r.Count, r.A, r.B, stepC)
 	}
 	return true
 }

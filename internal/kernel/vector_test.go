@@ -182,6 +182,68 @@ func checkBinary[T Float](t *testing.T, a, b, c []T) {
 	checkFused(t, "Axpy", all, a, b, func(d []T) { copy(d, b); Axpy(s, a, d) })
 }
 
+func TestByRow(t *testing.T) { bothTypes(t, testByRow[float32], testByRow[float64]) }
+
+// testByRow compares functions of rows with their definition: rows shorter than a vector, whole
+// vectors and a rest, operands with gaps, and one that is the same in all rows; in place as well.
+func testByRow[T Float](t *testing.T) {
+	x, y := arguments[T](), arguments[T]()[5:]
+	for _, n := range []int{0, 1, 3, 4, 7, 8, 9, 16, 37, 64} {
+		for _, r := range []Rows{{1, 0, 0}, {2, n, n}, {3, 0, n}, {3, n, 0}, {5, n + 2, n + 1}} {
+			checkByRow(t, n, r, x, y)
+		}
+	}
+}
+
+// checkByRow compares each function of rows of n elements with its definition.
+func checkByRow[T Float](t *testing.T, n int, r Rows, x, y []T) {
+	t.Helper()
+	for fn, f := range map[string]struct {
+		run   func(r Rows, dst, a, b []T)
+		still bool // rows of a are single numbers
+		want  func(a, b T) T
+	}{
+		"AddByRow": {AddByRow[T], false, func(a, b T) T { return a + b }}, "SubByRow": {SubByRow[T], false, func(a, b T) T { return a - b }},
+		"MulByRow": {MulByRow[T], false, func(a, b T) T { return a * b }}, "DivByRow": {DivByRow[T], false, func(a, b T) T { return a / b }},
+		"ScaleByRow": {ScaleByRow[T], true, func(a, b T) T { return a * b }}, "ShiftByRow": {ShiftByRow[T], true, func(a, b T) T { return a + b }},
+		"LowerByRow": {LowerByRow[T], true, func(a, b T) T { return b - a }},
+	} {
+		dst := make([]T, r.Count*n+1)
+		for _, inPlace := range []bool{false, true} {
+			b := y
+			if inPlace = inPlace && r.B == n; inPlace {
+				copy(dst, y[:r.Count*n])
+				b = dst
+			}
+			dst[r.Count*n] = guard
+			f.run(r, dst[:r.Count*n], x, b)
+			for i, got := range dst[:r.Count*n] {
+				at := i/n*r.A + i%n
+				if f.still {
+					at = i / n * r.A
+				}
+				if want := f.want(x[at], y[i/n*r.B+i%n]); !same(got, want) {
+					t.Fatalf("%s of rows of %d %+v, in place %v: element %d is %v, want %v", fn, n, r, inPlace, i, got, want)
+				}
+			}
+			if dst[r.Count*n] != guard {
+				t.Fatalf("%s of rows of %d %+v wrote outside", fn, n, r)
+			}
+		}
+	}
+}
+
+func TestByRowRejectsShortOperands(t *testing.T) {
+	dst, x := make([]float32, 12), make([]float32, 12)
+	MulByRow(Rows{3, 4, 4}, dst, x, x)
+	ScaleByRow(Rows{3, 5, 4}, dst, x[:11], x)
+	panics(t, "no row", func() { MulByRow(Rows{0, 4, 4}, dst, x, x) })
+	panics(t, "rows of unequal length", func() { MulByRow(Rows{5, 2, 2}, dst, x, x) })
+	panics(t, "short operand", func() { MulByRow(Rows{3, 4, 4}, dst, x, x[:11]) })
+	panics(t, "few numbers", func() { ScaleByRow(Rows{3, 5, 4}, dst, x[:10], x) })
+	panics(t, "rows backwards", func() { AddByRow(Rows{3, 4, -1}, dst, x, x) })
+}
+
 // fused is a·b + c, rounded once. In float32, math.FMA would round twice.
 func fused[T Float](a, b, c T) T {
 	v := math.FMA(float64(a), float64(b), float64(c))

@@ -31,6 +31,7 @@
 	VPERM2F128 $0x20, Y3, Y2, Y4   \
 	VPERM2F128 $0x31, Y3, Y2, Y5
 
+// ZIP asks for rows ahead, because the result is often not in a cache.
 #define ZIP(LOW, HIGH) \
 	ARGS                         \
 row:                             \
@@ -41,6 +42,7 @@ row:                             \
 	TESTQ      CX, CX            \
 	JEQ        rest              \
 block:                           \
+	PREFETCHT0 2048(R13)         \
 	MERGE(LOW, HIGH)             \
 	VMOVUPS    Y4, (R13)         \
 	VMOVUPS    Y5, 32(R13)       \

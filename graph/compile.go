@@ -19,6 +19,7 @@ type compiler[T kernel.Float] struct {
 	left    map[*expr]int   // uses of a root's memory still to come
 	arena   arena
 	kept    arena            // of what is computed once and read in every run
+	once    int              // elements of the arena that those took that are computed once
 	place   map[*expr]region // by root
 	copies  map[*expr]region // of outputs that are leaves
 	keep    map[*expr]bool   // roots whose memory is never given back
@@ -27,9 +28,10 @@ type compiler[T kernel.Float] struct {
 
 // link is a step and where its result and its operands will lie.
 type link[T kernel.Float] struct {
-	s *step[T]
-	y region
-	x []*expr // roots
+	s    *step[T]
+	y    region
+	x    []*expr // roots
+	once bool    // the step is not run each time
 }
 
 func newCompiler[T kernel.Float](outputs []*expr, o Options) (*compiler[T], error) {
@@ -44,6 +46,7 @@ func newCompiler[T kernel.Float](outputs []*expr, o Options) (*compiler[T], erro
 	}
 	c.plan(order, outputs)
 	for _, each := range []bool{false, true} { // in the order in which they run
+		c.once, c.arena = c.arena.size, arena{} // only what is kept stays
 		own := slices.DeleteFunc(slices.Clone(order), func(e *expr) bool { return c.each(e) != each })
 		for _, e := range c.schedule(own) {
 			if err := c.emit(e); err != nil {
@@ -69,21 +72,23 @@ func compile[T kernel.Float](outputs []*expr, o Options, first *code[T]) (machin
 	if err != nil {
 		return nil, nil, err
 	}
-	need := c.arena.size
+	room, kept := c.arena.size, 0
 	if first == nil {
-		need += c.kept.size
+		room, kept = max(room, c.once), c.kept.size
 	}
+	need := room + kept
 	if err := fits[T]("a graph", need); err != nil {
 		return nil, nil, err
 	}
 	if need*int(unsafe.Sizeof(T(0))) > largeArena {
 		runtime.GC() // the memory of programs that are no longer used would count beside this one's
 	}
-	memory := make([]T, c.arena.size)
 	if c.code.first = first; first == nil {
-		c.code.first, c.code.kept = c.code, make([]T, c.kept.size)
+		c.code.first, c.code.kept = c.code, make([]T, kept)
+	} else {
+		c.code.kept, c.code.once = first.kept, nil
 	}
-	c.code.kept = c.code.first.kept
+	memory := make([]T, room)
 	at := func(r region, e *expr) []T {
 		end := r.at + size(e.shape)
 		if r.kept {
@@ -91,8 +96,11 @@ func compile[T kernel.Float](outputs []*expr, o Options, first *code[T]) (machin
 		}
 		return memory[r.at:end:end]
 	}
-	c.code.own, c.code.allocated = len(memory), need
+	c.code.own, c.code.allocated = c.arena.size, need
 	for _, l := range c.links {
+		if first != nil && l.once {
+			continue
+		}
 		l.s.y = at(l.y, l.s.e)
 		for i, r := range l.x {
 			if r.leaf != nil {
@@ -150,7 +158,7 @@ func (c *compiler[T]) emit(e *expr) error {
 	if err != nil {
 		return err
 	}
-	l := link[T]{s: s, y: c.room(e)}
+	l := link[T]{s: s, y: c.room(e), once: !c.each(e)}
 	c.place[e] = l.y
 	for i, a := range e.in {
 		r := c.root[a]
@@ -231,7 +239,7 @@ func (c *compiler[T]) copyLeaf(e *expr) {
 	root, to := c.root[e], c.arena.take(size(e.shape))
 	s := &step[T]{e: e, x: make([][]T, 1), f: func(y []T, x [][]T) error { copy(y, x[0]); return nil }}
 	c.copies[e] = to
-	c.links = append(c.links, link[T]{s, to, []*expr{root}})
+	c.links = append(c.links, link[T]{s: s, y: to, x: []*expr{root}})
 	c.code.uses[root.leaf] = append(c.code.uses[root.leaf], operand[T]{s, 0})
 	c.code.each = append(c.code.each, s)
 }

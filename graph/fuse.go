@@ -84,8 +84,14 @@ func (c *chain[T]) follow() kernel.Then {
 	return kernel.Then{Rows: max(1, fusing.block/c.row), Parts: len(c.scratch), Run: run}
 }
 
-// parts is the number of parts into which threads cut the chain.
-func (c *chain[T]) parts() int { return kernel.Parts(c.size/c.unit, c.cost, fusing.share) }
+// parts is the number of parts into which threads cut the chain. A convolution is much more work
+// than what follows it.
+func (c *chain[T]) parts() int {
+	if c.start != nil {
+		return kernel.Parts(c.size/c.row, c.size, 1)
+	}
+	return kernel.Parts(c.size/c.unit, c.cost, fusing.share)
+}
 
 // worthwhile reports whether the chain saves time: by several steps on a block, or by threads,
 // among which sums and convolutions are shared without it, too.

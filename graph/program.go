@@ -121,7 +121,7 @@ func planned[T kernel.Float](outputs []*expr, o Options) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	return (c.arena.size + c.kept.size) * int(unsafe.Sizeof(T(0))), nil
+	return (max(c.once, c.arena.size) + c.kept.size) * int(unsafe.Sizeof(T(0))), nil
 }
 
 // Bind makes leaf read v, by reference: later changes of v's elements are seen.

@@ -8,7 +8,7 @@ import (
 // region is a part of an arena, in elements.
 type region struct {
 	at, n int
-	kept  bool // of the arena of what is computed once and read in every run
+	once  bool // of what is computed once: it lies in the memory of the program that computes it
 }
 
 // arena plans the use of one piece of memory: regions that are given back are given out again.

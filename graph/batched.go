@@ -2,6 +2,7 @@ package graph
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/go-valla/valla/internal/kernel"
@@ -16,12 +17,13 @@ type Batched struct {
 	x       *Node
 	outputs []*Node
 	copies  []*batchRun // one at least; the others are its twins
+	twin    int         // bytes of a twin
 	limit   int         // of bytes that copies may hold together
 }
 
 // beside is the largest number of bytes that programs which run beside each other may hold
 // together.
-const beside = 1 << 30
+const beside = 2 << 30
 
 // NewBatched compiles outputs, whose axis 0 is the batch, as functions of x [B,…].
 // Parts that do not depend on x are computed once and again after each Refresh.
@@ -30,7 +32,8 @@ func NewBatched(b *Builder, x *Node, outputs ...*Node) (*Batched, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Batched{x: x, outputs: outputs, limit: beside, copies: []*batchRun{{Batch: first}}}, nil
+	twin, err := first.p.TwinBytes()
+	return &Batched{x: x, outputs: outputs, twin: twin, limit: beside, copies: []*batchRun{{Batch: first}}}, err
 }
 
 // grow compiles copies for so many batches, if there is memory for as many as can run at a time. All
@@ -38,12 +41,16 @@ func NewBatched(b *Builder, x *Node, outputs ...*Node) (*Batched, error) {
 func (f *Batched) grow(batches int) error {
 	first := f.copies[0].p
 	want := min(kernel.Threads(), batches)
-	if first.Bytes()+(want-1)*first.TwinBytes() > f.limit {
+	if first.Bytes()+(want-1)*f.twin > f.limit {
 		f.copies = f.copies[:1]
 		return nil
 	}
 	for len(f.copies) < want {
 		p, err := first.Twin()
+		if beyond := (*MemoryError)(nil); errors.As(err, &beyond) {
+			f.copies = f.copies[:1] // the machine has no more
+			return nil
+		}
 		if err != nil {
 			return err
 		}
@@ -69,7 +76,7 @@ func (f *Batched) Flops() int {
 func (f *Batched) size() int { return f.copies[0].size }
 
 // Limit lowers the bound of the memory, in bytes, for batches that are evaluated beside each
-// other; it is 1 GiB at first. A single batch at a time is never refused memory.
+// other; it is 2 GiB at first. A single batch at a time is never refused memory.
 func (f *Batched) Limit(bytes int64) { f.limit = int(min(int64(f.limit), bytes)) }
 
 // Refresh makes the next Each compute the parts again that do not depend on the input.

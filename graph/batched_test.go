@@ -108,7 +108,11 @@ func TestTwin(t *testing.T) {
 		t.Fatal(err)
 	}
 	// Of the twins' own are y and the copy of a leaf, but not what the square is made of.
-	once, own := 8*size*size, first.TwinBytes()
+	once := 8 * size * size
+	own, err := first.TwinBytes()
+	if err != nil {
+		t.Fatal(err)
+	}
 	if all := first.Bytes(); all-own < once || own < 8*(2*size+size*size) || own > 8*(3*size+size*size) || second.Bytes() != own || third.Bytes() != own {
 		t.Errorf("%d bytes, twins %d and %d, of which %d are their own", all, second.Bytes(), third.Bytes(), own)
 	}

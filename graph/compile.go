@@ -18,8 +18,6 @@ type compiler[T kernel.Float] struct {
 	root    map[*expr]*expr // the expression whose memory this one shares
 	left    map[*expr]int   // uses of a root's memory still to come
 	arena   arena
-	kept    arena            // of what is computed once and read in every run
-	once    int              // elements of the arena that those took that are computed once
 	place   map[*expr]region // by root
 	copies  map[*expr]region // of outputs that are leaves
 	keep    map[*expr]bool   // roots whose memory is never given back
@@ -28,13 +26,13 @@ type compiler[T kernel.Float] struct {
 
 // link is a step and where its result and its operands will lie.
 type link[T kernel.Float] struct {
-	s    *step[T]
-	y    region
-	x    []*expr // roots
-	once bool    // the step is not run each time
+	s *step[T]
+	y region
+	x []*expr // roots
 }
 
-func newCompiler[T kernel.Float](outputs []*expr, o Options) (*compiler[T], error) {
+// newCompiler plans a program, or a twin that has no memory of its own for what is computed once.
+func newCompiler[T kernel.Float](outputs []*expr, o Options, twin bool) (*compiler[T], error) {
 	c := &compiler[T]{
 		code: &code[T]{leaves: map[*Node][]T{}, uses: map[*Node][]operand[T]{}},
 		root: map[*expr]*expr{}, left: map[*expr]int{}, place: map[*expr]region{},
@@ -46,7 +44,9 @@ func newCompiler[T kernel.Float](outputs []*expr, o Options) (*compiler[T], erro
 	}
 	c.plan(order, outputs)
 	for _, each := range []bool{false, true} { // in the order in which they run
-		c.once, c.arena = c.arena.size, arena{} // only what is kept stays
+		if twin {
+			c.arena = arena{}
+		}
 		own := slices.DeleteFunc(slices.Clone(order), func(e *expr) bool { return c.each(e) != each })
 		for _, e := range c.schedule(own) {
 			if err := c.emit(e); err != nil {
@@ -68,37 +68,31 @@ const largeArena = 64 << 20
 // compile returns the machine that computes outputs, and their values. It takes what is computed
 // once from first, a machine for the same outputs, unless this is nil.
 func compile[T kernel.Float](outputs []*expr, o Options, first *code[T]) (machine, []*tensor.Dense, error) {
-	c, err := newCompiler[T](outputs, o)
+	c, err := newCompiler[T](outputs, o, first != nil)
 	if err != nil {
 		return nil, nil, err
 	}
-	room, kept := c.arena.size, 0
-	if first == nil {
-		room, kept = max(room, c.once), c.kept.size
-	}
-	need := room + kept
-	if err := fits[T]("a graph", need); err != nil {
+	if err := fits[T]("a graph", c.arena.size); err != nil {
 		return nil, nil, err
 	}
-	if need*int(unsafe.Sizeof(T(0))) > largeArena {
+	if c.arena.size*int(unsafe.Sizeof(T(0))) > largeArena {
 		runtime.GC() // the memory of programs that are no longer used would count beside this one's
 	}
+	c.code.memory = make([]T, c.arena.size)
 	if c.code.first = first; first == nil {
-		c.code.first, c.code.kept = c.code, make([]T, kept)
+		c.code.first = c.code
 	} else {
-		c.code.kept, c.code.once = first.kept, nil
+		c.code.once = nil
 	}
-	memory := make([]T, room)
 	at := func(r region, e *expr) []T {
-		end := r.at + size(e.shape)
-		if r.kept {
-			return c.code.kept[r.at:end:end]
+		from, end := c.code.memory, r.at+size(e.shape)
+		if r.once {
+			from = c.code.first.memory
 		}
-		return memory[r.at:end:end]
+		return from[r.at:end:end]
 	}
-	c.code.own, c.code.allocated = c.arena.size, need
 	for _, l := range c.links {
-		if first != nil && l.once {
+		if first != nil && l.y.once {
 			continue
 		}
 		l.s.y = at(l.y, l.s.e)
@@ -158,7 +152,7 @@ func (c *compiler[T]) emit(e *expr) error {
 	if err != nil {
 		return err
 	}
-	l := link[T]{s: s, y: c.room(e), once: !c.each(e)}
+	l := link[T]{s: s, y: c.room(e)}
 	c.place[e] = l.y
 	for i, a := range e.in {
 		r := c.root[a]
@@ -196,18 +190,15 @@ func (c *compiler[T]) leaf(n *Node) error {
 // takes the region of an operand that nothing else will read.
 func (c *compiler[T]) room(e *expr) region {
 	want := size(e.shape)
-	if c.keep[e] && !c.each(e) {
-		r := c.kept.take(want)
-		r.kept = true
-		return r
-	}
 	for _, a := range e.in {
 		if r := c.root[a]; elementwise(e) && c.left[r] == 1 && c.mayFree(r) && size(r.shape) == want {
 			c.keep[r] = true // it is e's now
 			return c.place[r]
 		}
 	}
-	return c.arena.take(want)
+	r := c.arena.take(want)
+	r.once = !c.each(e)
+	return r
 }
 
 // elementwise reports whether element i of e depends on element i alone of every
@@ -239,7 +230,7 @@ func (c *compiler[T]) copyLeaf(e *expr) {
 	root, to := c.root[e], c.arena.take(size(e.shape))
 	s := &step[T]{e: e, x: make([][]T, 1), f: func(y []T, x [][]T) error { copy(y, x[0]); return nil }}
 	c.copies[e] = to
-	c.links = append(c.links, link[T]{s: s, y: to, x: []*expr{root}})
+	c.links = append(c.links, link[T]{s, to, []*expr{root}})
 	c.code.uses[root.leaf] = append(c.code.uses[root.leaf], operand[T]{s, 0})
 	c.code.each = append(c.code.each, s)
 }

@@ -15,12 +15,10 @@ type code[T kernel.Float] struct {
 	fused      []*step[T] // each, with chains
 	bound      bool       // all leaves are
 	fresh      bool       // once has been run
-	kept       []T        // what once computes and each reads
-	first      *code[T]   // of which kept is; a twin's is that of another program
+	memory     []T
+	first      *code[T] // whose memory has what once computes; a twin's is another one
 	leaves     map[*Node][]T
 	uses       map[*Node][]operand[T]
-	allocated  int // elements
-	own        int // of these, what a twin has, too
 }
 
 // step is one operation with its operands in place.
@@ -98,9 +96,13 @@ func runSteps[T kernel.Float](steps []*step[T]) error {
 func (c *code[T]) refresh()                { c.first.fresh = false }
 func (c *code[T]) steps() (once, each int) { return len(c.once), len(c.each) }
 
-func (c *code[T]) bytes() (all, twin int) {
+func (c *code[T]) bytes() int {
 	var zero T
-	return c.allocated * int(unsafe.Sizeof(zero)), c.own * int(unsafe.Sizeof(zero))
+	return len(c.memory) * int(unsafe.Sizeof(zero))
+}
+
+func (c *code[T]) twinBytes(outputs []*expr, o Options) (int, error) {
+	return planned[T](outputs, o, true)
 }
 
 func (c *code[T]) twin(outputs []*expr, o Options) (machine, []*tensor.Dense, error) {

@@ -37,7 +37,8 @@ type machine interface {
 	run() error
 	refresh()
 	prime() error
-	bytes() (all, twin int)
+	bytes() int
+	twinBytes(outputs []*expr, o Options) (int, error)
 	twin(outputs []*expr, o Options) (machine, []*tensor.Dense, error)
 	steps() (once, each int)
 	flops() (once, each int)
@@ -111,17 +112,17 @@ func Plan(b *Builder, outputs []*Node, o Options) (int, error) {
 		return 0, err
 	}
 	if b.dt == tensor.Float64 {
-		return planned[float64](exprs, o)
+		return planned[float64](exprs, o, false)
 	}
-	return planned[float32](exprs, o)
+	return planned[float32](exprs, o, false)
 }
 
-func planned[T kernel.Float](outputs []*expr, o Options) (int, error) {
-	c, err := newCompiler[T](outputs, o)
+func planned[T kernel.Float](outputs []*expr, o Options, twin bool) (int, error) {
+	c, err := newCompiler[T](outputs, o, twin)
 	if err != nil {
 		return 0, err
 	}
-	return (max(c.once, c.arena.size) + c.kept.size) * int(unsafe.Sizeof(T(0))), nil
+	return c.arena.size * int(unsafe.Sizeof(T(0))), nil
 }
 
 // Bind makes leaf read v, by reference: later changes of v's elements are seen.
@@ -171,16 +172,10 @@ func (p *Program) Scalar(n *Node) float64 {
 
 // Bytes returns the memory that the program holds for intermediate values and
 // outputs, leaves not counted.
-func (p *Program) Bytes() int {
-	all, _ := p.m.bytes()
-	return all
-}
+func (p *Program) Bytes() int { return p.m.bytes() }
 
-// TwinBytes returns the memory that each [Program.Twin] holds beside.
-func (p *Program) TwinBytes() int {
-	_, twin := p.m.bytes()
-	return twin
-}
+// TwinBytes returns the memory that each [Program.Twin] holds beside, planned as Plan does it.
+func (p *Program) TwinBytes() (int, error) { return p.m.twinBytes(p.exprs, p.options) }
 
 // Steps returns how many operations run once, and how many in each Run.
 func (p *Program) Steps() (once, each int) { return p.m.steps() }

@@ -77,7 +77,8 @@ func NewPosterior(net layers.Network, layer *Layer) *Posterior {
 	return &Posterior{net: net, layer: layer, limit: defaultLimit}
 }
 
-// LimitMemory sets the largest number of bytes that predictions may take. The default is 1 GiB, or
+// LimitMemory sets the largest number of bytes that predictions may take. The default is 1 GiB, and 2 GiB
+// for several threads, or
 // what a single input takes where that is more.
 func (p *Posterior) LimitMemory(bytes int64) { p.limit, p.firm, p.f, p.wide = bytes, true, nil, nil }
 
@@ -221,7 +222,7 @@ func (p *Posterior) batched(builder func() *graph.Builder, shape tensor.Shape, w
 		return nil, err
 	}
 	f, err := graph.NewBatched(b, xn, outputs...)
-	if err == nil && p.limit > 0 {
+	if err == nil && p.firm && p.limit > 0 {
 		f.Limit(p.limit)
 	}
 	return f, err

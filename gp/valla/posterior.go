@@ -77,9 +77,8 @@ func NewPosterior(net layers.Network, layer *Layer) *Posterior {
 	return &Posterior{net: net, layer: layer, limit: defaultLimit}
 }
 
-// LimitMemory sets the largest number of bytes that predictions may take. The default is 1 GiB, and 2 GiB
-// for several threads, or
-// what a single input takes where that is more.
+// LimitMemory sets the largest number of bytes that predictions may take. The default is 1 GiB, and up
+// to 2 GiB where several threads predict, or what a single input takes where that is more.
 func (p *Posterior) LimitMemory(bytes int64) { p.limit, p.firm, p.f, p.wide = bytes, true, nil, nil }
 
 // Refresh makes the next prediction see changed parameters of layer and network.

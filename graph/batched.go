@@ -17,7 +17,7 @@ type Batched struct {
 	x       *Node
 	outputs []*Node
 	copies  []*batchRun // one at least; the others are its twins
-	twin    int         // bytes of a twin
+	twin    int         // bytes of a twin; 0: not known yet
 	limit   int         // of bytes that copies may hold together
 }
 
@@ -32,21 +32,28 @@ func NewBatched(b *Builder, x *Node, outputs ...*Node) (*Batched, error) {
 	if err != nil {
 		return nil, err
 	}
-	twin, err := first.p.TwinBytes()
-	return &Batched{x: x, outputs: outputs, twin: twin, limit: beside, copies: []*batchRun{{Batch: first}}}, err
+	return &Batched{x: x, outputs: outputs, limit: beside, copies: []*batchRun{{Batch: first}}}, nil
 }
 
 // grow compiles copies for so many batches, if there is memory for as many as can run at a time. All
 // threads share each batch otherwise.
 func (f *Batched) grow(batches int) error {
-	first := f.copies[0].p
-	want := min(kernel.Threads(), batches)
+	first, want := f.copies[0].p, min(kernel.Threads(), batches)
+	if want <= len(f.copies) {
+		return nil
+	}
+	if f.twin == 0 {
+		var err error
+		if f.twin, err = first.TwinBytes(); err != nil {
+			return err
+		}
+	}
 	if first.Bytes()+(want-1)*f.twin > f.limit {
 		f.copies = f.copies[:1]
 		return nil
 	}
 	for len(f.copies) < want {
-		p, err := first.Twin()
+		err := f.addTwin()
 		if beyond := (*MemoryError)(nil); errors.As(err, &beyond) {
 			f.copies = f.copies[:1] // the machine has no more
 			return nil
@@ -54,12 +61,20 @@ func (f *Batched) grow(batches int) error {
 		if err != nil {
 			return err
 		}
-		c, err := batchOf(p, f.x, f.outputs)
-		if err != nil {
-			return err
-		}
-		f.copies = append(f.copies, &batchRun{Batch: c})
 	}
+	return nil
+}
+
+func (f *Batched) addTwin() error {
+	p, err := f.copies[0].p.Twin()
+	if err != nil {
+		return err
+	}
+	c, err := batchOf(p, f.x, f.outputs)
+	if err != nil {
+		return err
+	}
+	f.copies = append(f.copies, &batchRun{Batch: c})
 	return nil
 }
 
@@ -77,7 +92,9 @@ func (f *Batched) size() int { return f.copies[0].size }
 
 // Limit lowers the bound of the memory, in bytes, for batches that are evaluated beside each
 // other; it is 2 GiB at first. A single batch at a time is never refused memory.
-func (f *Batched) Limit(bytes int64) { f.limit = int(min(int64(f.limit), bytes)) }
+func (f *Batched) Limit(bytes int64) {
+	f.limit, f.copies = int(min(int64(f.limit), bytes)), f.copies[:1]
+}
 
 // Refresh makes the next Each compute the parts again that do not depend on the input.
 func (f *Batched) Refresh() { f.copies[0].Refresh() }

@@ -163,6 +163,45 @@ func TestFuseConvolution(t *testing.T) {
 	}
 }
 
+// TestFuseConvolutionSums: a sum over several results of a convolution, which threads may compute,
+// is a step of its own.
+func TestFuseConvolutionSums(t *testing.T) {
+	for _, images := range []int{1, 2, 3, 6} { // in a sum
+		run := func(from int) (int, []float32) {
+			SetFusing(t, from, 12000, 100)
+			b := NewBuilder(tensor.Float32)
+			x, w, m := b.Input("x", 36, 16, 8, 8), b.Input("w", 16, 16, 3, 3), b.Input("m", 36, 16, 8, 8)
+			to := []int{36 / images, images * 16 * 8 * 8}
+			y := b.Reshape(b.Conv2D(x, w, 1, 1), to...)
+			sum := b.SumTo(b.Mul(y, b.Reshape(m, to...)), to[0], 1)
+			p, err := Compile(b, []*Node{y, sum}, Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, n := range []*Node{x, w, m} {
+				v := make([]float32, size(n.Shape()))
+				for i := range v {
+					v[i] = float32(math.Sin(float64(i)))
+				}
+				if err := p.Bind(n, tensor.New(tensor.WithShape(n.Shape()...), tensor.WithBacking(v))); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := p.Run(); err != nil {
+				t.Fatal(err)
+			}
+			return fusedSteps(p), slices.Clone(p.Value(sum).Float32s())
+		}
+		steps, got := run(1000)
+		if _, want := run(1 << 20); !slices.Equal(got, want) {
+			t.Errorf("sums over %d images: %v, expected %v", images, got, want)
+		}
+		if want := min(images, 2); steps != want {
+			t.Errorf("sums over %d images: %d steps, expected %d", images, steps, want)
+		}
+	}
+}
+
 // fusedSteps is the number of steps of a run.
 func fusedSteps(p *Program) int {
 	if m, ok := p.m.(*code[float32]); ok {

@@ -77,8 +77,8 @@ func (p *Program) with(m machine, values []*tensor.Dense, err error) (*Program, 
 }
 
 // Twin compiles another program of the same outputs, which may run at the same time as p. It reads
-// what is computed once from p's memory: see [Program.Prime]. Leaves that p was made to read must be
-// bound again.
+// what is computed once from p's memory: see [Program.Prime]. What was bound to p's leaves must be
+// bound to those of the twin, too.
 func (p *Program) Twin() (*Program, error) {
 	twin := *p
 	return twin.with(p.m.twin(p.exprs, p.options))
@@ -146,7 +146,8 @@ func (p *Program) Bind(leaf *Node, v *tensor.Dense) error {
 // *NotPositiveDefiniteError, is wrapped; the outputs are then undefined.
 func (p *Program) Run() error { return p.m.run() }
 
-// Refresh makes the next Run compute the parts again that are otherwise computed only once.
+// Refresh makes the next Run, of this program or of a twin, compute the parts again that are otherwise
+// computed only once.
 func (p *Program) Refresh() { p.m.refresh() }
 
 // Value returns the value of an output as of the last Run: an array owned by the

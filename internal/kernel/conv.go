@@ -25,7 +25,7 @@ type ConvRows struct{ X, W, Y int }
 // a cache. The zero value is none.
 type Then struct {
 	Rows  int                      // how many results are worked on at a time
-	Parts int                      // the parts from which Run is called at most, see Job
+	Parts int                      // Run is called from parts 0…Parts−1 at most, see Job
 	Run   func(part, from, to int) // works on the results from…to−1, once on each
 }
 

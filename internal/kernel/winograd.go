@@ -151,7 +151,7 @@ func (t *tiled[T]) Run(part, parts int) {
 	size := max(t.in, t.out)*n + componentSlack
 	w.a = grow(w.a, (components+1)*size)
 	pixels, results := w.a[size:], w.a
-	if t.then.Run == nil {
+	if t.then.Run == nil { // parts may cut an image, so that threads share a single one
 		lo, hi := cut(t.vectors, tileVectors, part, parts)
 		t.block(pixels, results, size, lo, hi)
 		return

@@ -29,6 +29,7 @@ func opCases() []graphtest.Case {
 	all = append(all, contractCases()...)
 	all = append(all, imageCases()...)
 	all = append(all, networkCases()...)
+	all = append(all, overrideCases()...)
 	return append(all, factorCases()...)
 }
 

@@ -10,6 +10,8 @@ import (
 // operands have been simplified themselves.
 func (w *rewriter) simplified(op computed, in ...*expr) *expr {
 	switch op := op.(type) {
+	case override:
+		return in[0]
 	case reshape:
 		return w.reshape(in[0], op.to)
 	case broadcastTo:

@@ -28,9 +28,10 @@ func stepFlops(m layers.MLP, inducing, batch int) int {
 	network := 2*(B+M)*weights + 2*(B*C+M)*inner + 2*M*(weights+inner) // forth, back, and the derivative by Z
 	cross := 2 * 2 * B * M * (features + C*signals)                    // K_xz, and its derivative by Z's features
 	gram := 3 * M * M * (features + signals)                           // half a product, and a whole one for the derivative
-	solves := 2*M*M*M*(1+1+1) + M*M*M/3 + M*M*M                        // Kz·L, Lᵀ(Kz L), G·Kz, the factor, and G
+	solves := 2*2*M*M*M + M*M*M/3 + 2*M*M*M                            // Kz·L, Lᵀ(Kz L), the factor, G and G·Kz
+	back := 4*2*M*M*M + M*M*M                                          // and their derivative
 	posterior := 2*B*C*M*M + B*C*C*M                                   // W = K_xz Gᵀ and half of W Wᵀ
-	return network + cross + gram + 3*(solves+posterior)               // a derivative takes two products for each
+	return network + cross + gram + solves + back + 3*posterior        // a derivative takes two products for each
 }
 
 // TestStepFlops: a step computes little beside the products of its formulas.

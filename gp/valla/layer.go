@@ -103,20 +103,6 @@ func (l *Layer) Terms(b *graph.Builder, x *graph.Node) *Terms {
 	return p
 }
 
-// inducing writes what depends on the layer's own parameters only.
-func (l *Layer) inducing(b *graph.Builder) *Terms {
-	p := &Terms{}
-	p.PriorVariance = l.priorVariance(b)
-	p.Kz = b.Mul(p.PriorVariance, l.Kernel.Gram(b, b.Param(l.Z), l.Class))
-	p.L = b.Lower(b.Param(l.L))
-	p.H = b.Add(b.Eye(l.Inducing()), b.MatMul(p.L, b.MatMul(p.Kz, p.L, false, false), true, false))
-	p.R = b.Cholesky(p.H)
-	p.G = b.SolveLower(p.R, b.Transpose(p.L), false)
-	trace := b.Sum(b.Mul(b.MatMul(p.G, p.Kz, false, false), p.G))
-	p.KL = b.Scale(b.Sub(b.LogDet(p.R), trace), 0.5)
-	return p
-}
-
 // priorVariance is σ₀², [1].
 func (l *Layer) priorVariance(b *graph.Builder) *graph.Node {
 	return b.Exp(b.Scale(b.Param(l.LogPriorStd), 2))

@@ -233,16 +233,21 @@ func fastest(ctx context.Context, sides []other) (best other, took time.Duration
 	return best, took, nil
 }
 
-// inTurn times steps of all sides, which take turns of a few steps each. The first step of a
-// turn of several is not counted.
+// settle is how long a side makes steps before those that count. After a pause the system may
+// run both threads of a side on one processor for some tens of milliseconds, which would hide
+// what the second thread is worth in a training of seconds.
+const settle = 100 * time.Millisecond
+
+// inTurn times steps of all sides, which take turns of a few steps each. The first steps of a
+// turn of several are not counted.
 func inTurn(ctx context.Context, sides []runner, steps int) ([]timing, error) {
 	taken := make([][]time.Duration, len(sides))
 	turns := min(rounds, steps)
 	for turn := range turns {
 		block := steps*(turn+1)/turns - steps*turn/turns
-		warm := min(1, block-1)
 		for i, s := range sides {
 			time.Sleep(rest)
+			warm := warmUp(block, taken[i])
 			t, err := s.run(ctx, block+warm)
 			if err != nil {
 				return nil, err
@@ -255,6 +260,18 @@ func inTurn(ctx context.Context, sides []runner, steps int) ([]timing, error) {
 		timings[i] = timing{Median: median(t), Fastest: slices.Min(t).Seconds(), Steps: len(t), Setting: sides[i].String()}
 	}
 	return timings, nil
+}
+
+// warmUp is how many steps of a turn are not counted, given those counted so far. Turns of a
+// single slow step have none.
+func warmUp(block int, taken []time.Duration) int {
+	switch {
+	case block == 1:
+		return 0
+	case len(taken) == 0:
+		return 1
+	}
+	return max(1, int(settle/max(slices.Min(taken), time.Microsecond)))
 }
 
 // median returns the median in seconds, and sorts t.

@@ -61,6 +61,22 @@ func TestInTurn(t *testing.T) {
 	}
 }
 
+// TestWarmUp: after the first turn quick steps are made for settle before they count.
+func TestWarmUp(t *testing.T) {
+	for _, c := range []struct {
+		block int
+		taken []time.Duration
+		want  int
+	}{
+		{1, nil, 0}, {1, []time.Duration{1}, 0}, {5, nil, 1}, {5, []time.Duration{time.Minute}, 1},
+		{5, []time.Duration{9 * settle, settle / 20}, 20}, {5, []time.Duration{0}, int(settle / time.Microsecond)},
+	} {
+		if got := warmUp(c.block, c.taken); got != c.want {
+			t.Errorf("%d steps after %v: %d, expected %d", c.block, c.taken, got, c.want)
+		}
+	}
+}
+
 func TestCount(t *testing.T) {
 	pl := plan{steps: 30, budget: time.Minute}
 	for step, want := range map[time.Duration]int{0: 30, time.Millisecond: 30, 4 * time.Second: 15, 25 * time.Second: 3, time.Hour: 3} {

@@ -130,7 +130,7 @@ func (w *rewriter) mul(op binary, x, y *expr) *expr {
 		whole = x.in[0]
 		factor = w.behind(y, x.shape, whole.shape)
 	}
-	if large, small, ok := product(whole); ok && factor != nil {
+	if large, small, ok := factorsOf(whole); ok && factor != nil {
 		if size(large.shape) < size(small.shape) {
 			large, small = small, large
 		}
@@ -155,8 +155,8 @@ func (w *rewriter) behind(y *expr, from, to tensor.Shape) *expr {
 	return w.reshape(y, own)
 }
 
-// product returns the operands of e if it is an elementwise product.
-func product(e *expr) (x, y *expr, ok bool) {
+// factorsOf returns the operands of e if it is an elementwise product.
+func factorsOf(e *expr) (x, y *expr, ok bool) {
 	if op, isBinary := e.op.(binary); isBinary && op.name == "mul" {
 		return e.in[0], e.in[1], true
 	}
@@ -181,7 +181,7 @@ func (w *rewriter) sumTo(x *expr, to tensor.Shape) *expr {
 			return w.broadcastTo(w.sumTo(from, part), to)
 		}
 	}
-	if l, r, ok := product(x); ok {
+	if l, r, ok := factorsOf(x); ok {
 		return w.plain(contract{slices.Clone(to)}, l, r)
 	}
 	return w.plain(sumTo{to}, x)

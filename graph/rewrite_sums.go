@@ -77,7 +77,7 @@ func (p *sumParts) contract(x, y *expr, to tensor.Shape, xApart, yApart bool) *e
 // apart returns e as the product of a large array and one that does not change along what
 // is summed from the shape full to the shape to, which is much smaller; nil if it is none.
 func (p *sumParts) apart(e *expr, to, full tensor.Shape) (large, small *expr) {
-	large, small, ok := product(e)
+	large, small, ok := factorsOf(e)
 	if !ok || !isSmall(full, to) {
 		return nil, nil
 	}
@@ -87,7 +87,7 @@ func (p *sumParts) apart(e *expr, to, full tensor.Shape) (large, small *expr) {
 	if steady(small, to) {
 		return large, small
 	}
-	a, b, ok := product(small)
+	a, b, ok := factorsOf(small)
 	switch {
 	case ok && steady(b, to):
 		return p.pair(mul(), large, a), b

@@ -252,7 +252,7 @@ func TestConvAllocatesNothing(t *testing.T) {
 	for _, n := range []ConvRows{{9, 1, 9}, {2, 4, 4}} {
 		for _, c := range []Conv{{3, 8, 8, 4, 3, 3, 1, 1, false}, {8, 8, 8, 4, 3, 3, 2, 1, false}, {16, 8, 8, 16, 3, 3, 1, 1, false}} {
 			for _, r := range newConv[float32](source(7), c, n).results() {
-				if a := testing.AllocsPerRun(5, func() { r.run(r.out.s()) }); a != 0 {
+				if a := allocations(func() { r.run(r.out.s()) }); a != 0 {
 					t.Errorf("%s %v %v allocates %v times", r.what, c, n, a)
 				}
 			}

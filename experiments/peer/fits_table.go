@@ -141,7 +141,6 @@ func summed(cells []*result.Cell) *figures {
 	}
 	f, scores := &figures{Seeds: len(cells)}, map[string][]float64{}
 	for _, c := range cells {
-		f.Seeds = max(f.Seeds, c.Seeds)
 		f.Fit, f.Predict = f.Fit.Add(c.Fit), f.Predict.Add(c.Predict)
 		for _, kind := range []string{"", "own", "probit"} {
 			for name, v := range c.Scores[kind] {

@@ -18,8 +18,6 @@ type line struct {
 	done     int
 	expected int
 	refused  string
-	source   string // of numbers that no run has made, and
-	seeds    int    // of which they are the mean
 }
 
 // gather collects the lines of a data set, in the order of the plan.
@@ -106,7 +104,6 @@ func kindsOf(f result.Found, data, row string) []string {
 // add adds the numbers of a finished cell.
 func (l *line) add(c *result.Cell, probs string, exact *result.Band) {
 	if l.done++; l.done == 1 {
-		l.source, l.seeds = c.Source, c.Seeds
 		l.paper, l.far = paperRow(c)
 	}
 	put := func(name string, v float64) { l.measured[name] = append(l.measured[name], v) }
@@ -175,8 +172,6 @@ func (l *line) has(name, source string, p *published) bool { return len(l.values
 func (l *line) row(columns []Column, p *published) Row {
 	r := Row{Method: l.method, Probs: l.probs}
 	switch {
-	case l.seeds > 0:
-		r.Seeds = strconv.Itoa(l.seeds)
 	case l.expected > 0 && l.done < l.expected:
 		r.Seeds = fmt.Sprintf("%d of %d", l.done, l.expected)
 	case l.expected > 0:
@@ -201,9 +196,6 @@ func (l *line) cell(c Column, p *published) Cell {
 		cell := Cell{Text: format(mean, digits), Value: mean}
 		if len(v) > 1 && c.sign != 0 {
 			cell.Text += " ± " + format(std, digits)
-		}
-		if c.Source == here && l.source != "" {
-			cell.Text, cell.Note = cell.Text+" †", l.source
 		}
 		return cell
 	case c.Source == here && l.refused != "" && c.sign != 0:

@@ -36,7 +36,6 @@ func merge(found []result.Found, known []Known) []experiment {
 		out[k].join(f)
 	}
 	for i := range out {
-		out[i].supersede()
 		if k := placeOf(known, out[i].Experiment); k < len(known) {
 			out[i].About = cmp.Or(out[i].About, known[k].About)
 			out[i].sort(known[k].Rows)
@@ -115,20 +114,6 @@ func (e *experiment) distinguish() {
 			other.Row = at.name
 			e.Cells[i], e.Done[i] = other.ID, &other
 		}
-	}
-}
-
-// supersede takes away numbers that no run has made where a run has made them since.
-func (e *experiment) supersede() {
-	cells, done := e.Cells, e.Done
-	e.Cells, e.Done = nil, nil
-	for i, c := range done {
-		if c != nil && c.Source != "" && slices.ContainsFunc(done, func(o *result.Cell) bool {
-			return o != nil && o.Source == "" && o.Data == c.Data && o.Row == c.Row
-		}) {
-			continue
-		}
-		e.Cells, e.Done = append(e.Cells, cells[i]), append(e.Done, c)
 	}
 }
 

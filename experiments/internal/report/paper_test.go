@@ -145,25 +145,6 @@ func TestMergeMissing(t *testing.T) {
 	}
 }
 
-// Numbers that no run has made are marked, say of how many seeds they are, and go when a run
-// has made them.
-func TestSource(t *testing.T) {
-	old := cell("a", "A", 0, map[string]result.Scores{"": nll(1)})
-	old.Source, old.Seeds = "a page", 3
-	run := cell("a", "A", 1, map[string]result.Scores{"": nll(2)})
-	for want, cells := range map[string][]*result.Cell{"1.0000 † of 3": {old}, "2.0000 of 1": {old, run}} {
-		r, err := New("", nil, cells...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		table := r.Sections[0].Data[0].Table
-		got := table.Rows[0].Cells[0]
-		if text := got.Text + " of " + table.Rows[0].Seeds; len(table.Rows) != 1 || text != want || (got.Note == "a page") != strings.Contains(want, "†") {
-			t.Errorf("%q with the note %q, expected %q", text, got.Note, want)
-		}
-	}
-}
-
 // An experiment with several tables has summaries, with a column for each data set.
 func TestSummary(t *testing.T) {
 	one := func(data, row string, v float64) *result.Cell {

@@ -152,9 +152,6 @@ func (r *Report) add(f experiment) error {
 
 // machine counts a cell for the machine that computed it.
 func (r *Report) machine(c *result.Cell) {
-	if c.Source != "" {
-		return
-	}
 	m := fmt.Sprintf("valla %s, %s, %s, %s, %d cores in use", c.Machine.Program, c.Machine.Go, c.Machine.Platform, c.Machine.CPU, c.Machine.Cores)
 	m = strings.Replace(m, " 1 cores", " 1 core", 1)
 	i := slices.IndexFunc(r.Machines, func(o Machine) bool { return o.Name == m })

@@ -52,7 +52,7 @@ func summary(f result.Found, m metric) Table {
 			r := row(l)
 			r.fill(len(t.Columns) - 1)
 			r.Cells = append(r.Cells, l.cell(Column{m.name, here, m.digits, m.sign}, nil))
-			r.Seeds = span(r.Seeds, max(l.done, l.seeds))
+			r.Seeds = span(r.Seeds, l.done)
 		}
 	}
 	for i := range t.Rows {

@@ -19,7 +19,6 @@ var glossary = []Word{
 	{"names of rows", "LLA is the linearized Laplace approximation, exact where nothing else is said. A number is that of inducing points. Natural: fitted by natural gradients instead of Adam. Last-layer: only the weights of the last layer are uncertain. " +
 		"KFAC, Diag: their covariance has Kronecker factors, or a diagonal alone."},
 	{"probs", "How probabilities of classes are made of the outputs and their variances: by the probit approximation; as means over samples (mc); or by a network that was trained further for them (own)."},
-	{"†", "A number that no run of these experiments made."},
 	{"ACC", "Accuracy: the share of right answers. Larger is better."},
 	{"NLL", "Negative log-likelihood: the mean of −log p(target). This and the next five are the better, the smaller they are; NLL, RMSE and CRPS are in the units of the target."},
 	{"RMSE", "Root mean squared error of the means."},

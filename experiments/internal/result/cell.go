@@ -85,11 +85,6 @@ type Cell struct {
 	ID
 	Settings json.RawMessage `json:"settings,omitempty"` // see Setup
 
-	// Source tells where the numbers stand, for a cell that was not made by a run of this
-	// program: of a table of an earlier version, say. "" means a run.
-	Source string `json:"source,omitempty"`
-	Seeds  int    `json:"seeds,omitempty"` // of which they are the mean; for a run 0, which stands for its one seed
-
 	// Refused is the reason why the cell has no scores: the memory that the method needs.
 	Refused string `json:"refused,omitempty"`
 	// HyperRefused is the reason why another method, whose hyper-parameters the method was to

@@ -26,7 +26,7 @@ func settings(t testing.TB, data string, samples int, method string, own any, se
 func TestLines(t *testing.T) {
 	cells := []*Cell{
 		{Experiment: "e", Profile: "full", ID: id("A", 0), Scores: map[string]Scores{"": {"NLL": 1.23456789, "CQM": Number(math.Inf(1))}}, N: 1234567},
-		{Experiment: "e", Profile: "full", ID: id("B", 1), Settings: json.RawMessage(`[2,"a"]`), Curves: Curves{Coverage: []float64{0.123456789e-9}}, Source: "a page"},
+		{Experiment: "e", Profile: "full", ID: id("B", 1), Settings: json.RawMessage(`[2,"a"]`), Curves: Curves{Coverage: []float64{0.123456789e-9}}},
 		{Experiment: "e", Profile: "quick", ID: id("B", 1), Fit: Cost{Peak: 1 << 40}},
 	}
 	var text bytes.Buffer

@@ -22,9 +22,11 @@ type Series struct {
 // Axes holds titles and options of a chart of curves.
 type Axes struct {
 	Title, X, Y string
-	Diagonal    bool // a dashed line y = x
-	Zero        bool // the vertical axis begins at 0
-	Log         bool // the vertical axis of boxes is logarithmic; their values must be positive
+	Diagonal    bool    // a dashed line y = x
+	Zero        bool    // the vertical axis begins at 0
+	Log         bool    // the vertical axis of boxes is logarithmic; their values must be positive
+	LogX        bool    // the horizontal axis of curves is logarithmic; points that are not positive are left out
+	Top         float64 // where curves are cut; 0 or above all curves: nowhere
 }
 
 // Curves draws lines. Points that are not finite are left out.
@@ -33,8 +35,31 @@ func Curves(a Axes, series []Series) Chart {
 	if a.Diagonal {
 		c.plot.Add(line(plotter.XYs{{X: 0, Y: 0}, {X: 1, Y: 1}}, grey, "dashed"))
 	}
+	if a.LogX {
+		series = positive(series)
+	}
 	c.finish(a, c.curves(series))
+	if a.LogX && c.plot.X.Min > 0 && c.plot.X.Min <= c.plot.X.Max {
+		powers(&c.plot.X)
+	}
+	if a.Top != 0 && a.Top > c.plot.Y.Min {
+		c.plot.Y.Max = min(c.plot.Y.Max, a.Top)
+	}
 	return c
+}
+
+// positive leaves out the points whose x has no logarithm.
+func positive(series []Series) []Series {
+	out := make([]Series, len(series))
+	for i, s := range series {
+		out[i].Name = s.Name
+		for k, x := range s.X {
+			if x > 0 {
+				out[i].X, out[i].Y = append(out[i].X, x), append(out[i].Y, s.Y[k])
+			}
+		}
+	}
+	return out
 }
 
 // finish sets the axis and describes the chart, which shows what has these names.
@@ -121,7 +146,7 @@ func Boxes(a Axes, groups []Group) (Chart, error) {
 // powers makes an axis logarithmic, from a power of ten to a power of ten.
 func powers(a *plot.Axis) {
 	lo, hi := math.Floor(math.Log10(a.Min)), math.Ceil(math.Log10(a.Max))
-	a.Scale, a.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
+	a.Scale, a.Tick.Marker = plot.LogScale{}, powerTicks{}
 	a.Min, a.Max = math.Pow(10, lo), math.Pow(10, max(hi, lo+1))
 }
 

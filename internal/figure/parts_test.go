@@ -248,6 +248,24 @@ func TestLogBoxes(t *testing.T) {
 	}
 }
 
+// Curves over powers of ten leave out what has no logarithm, and are cut at the top where one is set.
+func TestLogCurves(t *testing.T) {
+	s := []Series{{"s", []float64{0, 3, 200}, []float64{9, 5, 1}}, {"none", []float64{-1}, []float64{1}}}
+	c := Curves(Axes{Title: "t", LogX: true, Top: 2}, s)
+	if got := [4]float64{c.plot.X.Min, c.plot.X.Max, c.plot.Y.Min, c.plot.Y.Max}; got != [4]float64{1, 1000, 1, 2} {
+		t.Errorf("axes %v", got)
+	}
+	if _, err := c.SVG(); err != nil || len(c.Keys) != 1 {
+		t.Errorf("%d keys, error %v", len(c.Keys), err)
+	}
+	if c := Curves(Axes{Title: "t", Top: 20}, s); c.plot.Y.Max != 9 || c.plot.X.Min != -1 {
+		t.Errorf("from %v up to %v, expected all", c.plot.X.Min, c.plot.Y.Max)
+	}
+	if _, err := Curves(Axes{Title: "t", LogX: true, Top: 1}, s[1:]).SVG(); err != nil {
+		t.Errorf("nothing to draw: %v", err)
+	}
+}
+
 // A chart of many boxes is wide, and boxes are not wider than their places.
 func TestManyBoxes(t *testing.T) {
 	for n, want := range map[int]bool{3: false, narrowBoxes: false, 40: true} {

@@ -1,6 +1,7 @@
 package figure
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -39,4 +40,15 @@ func repeated(all []plot.Tick) bool {
 		seen[t.Label] = t.Label != ""
 	}
 	return false
+}
+
+// powerTicks are the library's ticks of a logarithmic axis from the power of ten at its end on. The
+// library rounds the logarithm of 0.1 to 0.
+type powerTicks struct{}
+
+// Ticks implements plot.Ticker.
+func (powerTicks) Ticks(lo, hi float64) []plot.Tick {
+	return slices.DeleteFunc(plot.LogTicks{Prec: -1}.Ticks(lo*(1-1e-9), hi), func(t plot.Tick) bool {
+		return t.Value < lo*(1-1e-9) || t.Value > hi*(1+1e-9)
+	})
 }

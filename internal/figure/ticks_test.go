@@ -3,6 +3,7 @@ package figure
 import (
 	"math"
 	"strconv"
+	"strings"
 	"testing"
 )
 
@@ -21,6 +22,24 @@ func TestTicks(t *testing.T) {
 		}
 		if repeated((ticks{}).Ticks(r[0], r[1])) || labels < 2 {
 			t.Errorf("%v: %d labels, some alike: %+v", r, labels, (ticks{}).Ticks(r[0], r[1]))
+		}
+	}
+}
+
+// Each power of ten of a logarithmic axis has its label, the first one too.
+func TestPowerTicks(t *testing.T) {
+	for _, c := range []struct {
+		lo, hi float64
+		want   string
+	}{{0.1, 10, "0.1 1 10"}, {1, 10, "1 10"}, {10, 1000, "10 100 1000"}, {0.001, 0.1, "0.001 0.01 0.1"}} {
+		var labels []string
+		for _, tick := range (powerTicks{}).Ticks(c.lo, c.hi) {
+			if tick.Label != "" {
+				labels = append(labels, tick.Label)
+			}
+		}
+		if got := strings.Join(labels, " "); got != c.want {
+			t.Errorf("from %g to %g: %q, expected %q", c.lo, c.hi, got, c.want)
 		}
 	}
 }

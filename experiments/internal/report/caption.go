@@ -13,7 +13,7 @@ const (
 	pointCaption = "As above, for the methods with several numbers of points. " +
 		"See how the band comes to the dashed lines of exact LLA as points are added."
 	learningCaption = "Negative log-likelihood (NLL) on the validation rows, of standardised targets in regression; first seed. " +
-		"Lower and further left is better. Where a curve rises again the fit overfits; the best state is kept, unless the row says keep-last."
+		"Lower and further left is better. The horizontal axes have powers of ten, and values far above the others are cut off. Where a curve rises again the fit overfits; the best state is kept, unless the row says keep-last."
 	timeCaption = "CPU time of all threads on the trained network, over seeds; the box holds the middle half and its line is the median. " +
 		"For MAP it is the training of the network. The axis has powers of ten, by which the methods differ more than machines do."
 )

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"math"
 	"regexp"
 	"slices"
 	"strconv"
@@ -136,7 +137,8 @@ func families(cells []*result.Cell, b *figure.Bands) (out [][]figure.Panel, err 
 	return out, nil
 }
 
-// learning draws validation NLL against steps and against seconds.
+// learning draws validation NLL against steps and against seconds. Methods differ in both by powers
+// of ten. What the first steps gain is cut off, since it would hide what the others do.
 func learning(cells []*result.Cell) []figure.Chart {
 	var steps, seconds []figure.Series
 	for _, c := range cells {
@@ -154,9 +156,24 @@ func learning(cells []*result.Cell) []figure.Chart {
 		return nil
 	}
 	return []figure.Chart{
-		figure.Curves(figure.Axes{Title: "against steps", X: "steps", Y: "validation NLL"}, steps),
-		figure.Curves(figure.Axes{Title: "against time", X: "seconds", Y: "validation NLL"}, seconds),
+		figure.Curves(figure.Axes{Title: "against steps", X: "steps", Y: "validation NLL", LogX: true, Top: settled(steps)}, steps),
+		figure.Curves(figure.Axes{Title: "against time", X: "seconds", Y: "validation NLL", LogX: true, Top: settled(steps)}, seconds),
 	}
+}
+
+// settled lies above the smaller half of the values of each curve.
+func settled(curves []figure.Series) float64 {
+	lowest, top := math.Inf(1), math.Inf(-1)
+	for _, s := range curves {
+		y := slices.DeleteFunc(slices.Sorted(slices.Values(s.Y)), func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) })
+		if len(y) > 0 {
+			lowest, top = min(lowest, y[0]), max(top, y[(len(y)-1)/2])
+		}
+	}
+	if top <= lowest || math.IsInf(top, 0) {
+		return 0
+	}
+	return top + (top-lowest)/2
 }
 
 // coverage draws the coverage of central intervals against their probability.

@@ -93,6 +93,23 @@ func TestLearning(t *testing.T) {
 	}
 }
 
+// What a curve gains at first is cut off, where another curve would be hidden by it.
+func TestSettled(t *testing.T) {
+	for want, list := range map[float64][][]float64{
+		2.5: {{9, 5, 2, 1}, {1, 1.5, 1}},
+		0:   {{3}, {math.NaN(), math.Inf(1)}},
+		4:   {{3, 3}, {1}},
+	} {
+		var series []figure.Series
+		for _, y := range list {
+			series = append(series, figure.Series{Y: y})
+		}
+		if got := settled(series); got != want {
+			t.Errorf("%v: cut at %v, expected %v", list, got, want)
+		}
+	}
+}
+
 // Of a method with several numbers of points the charts of curves show the largest.
 func TestLargest(t *testing.T) {
 	var names []string

@@ -37,7 +37,7 @@ func (cholesky) Shape(in []tensor.Shape) (tensor.Shape, error) { return in[0], s
 // the diagonal (Murray 2016, arXiv:1602.07527, eq. 10).
 func (cholesky) Pullback(b *Builder, _ int, in []*Node, out, ct *Node) *Node {
 	n := in[0].Shape()[0]
-	phi := b.Mul(b.MatMul(out, ct, true, false), b.lowerMask(n, 0.5))
+	phi := b.Mul(b.MatMul(out, ct, true, false), b.LowerMask(n, 0.5))
 	left := b.SolveLower(out, phi, true)                         // R⁻ᵀ Φ
 	s := b.Transpose(b.SolveLower(out, b.Transpose(left), true)) // (R⁻ᵀ Φ) R⁻¹
 	return b.Scale(b.Add(s, b.Transpose(s)), 0.5)
@@ -59,8 +59,8 @@ func choleskyLoop[T kernel.Float](n int) func(y []T, x [][]T) error {
 	}
 }
 
-// lowerMask is 1 below the diagonal, diagonal on it, 0 above.
-func (b *Builder) lowerMask(n int, diagonal float64) *Node {
+// LowerMask is a constant [n,n]: 1 below the diagonal, the given number on it, 0 above.
+func (b *Builder) LowerMask(n int, diagonal float64) *Node {
 	return b.constant(fmt.Sprintf("lower %d %g", n, diagonal), []int{n, n}, func() *tensor.Dense {
 		v := make([]float64, n*n)
 		for i := range n {
@@ -99,7 +99,7 @@ func (r solveLower) Pullback(b *Builder, i int, in []*Node, out, ct *Node) *Node
 	if r.trans {
 		outer = b.MatMul(out, bBar, false, true)
 	}
-	return b.Neg(b.Mul(outer, b.lowerMask(in[0].Shape()[0], 1)))
+	return b.Neg(b.Mul(outer, b.LowerMask(in[0].Shape()[0], 1)))
 }
 
 func (r solveLower) RowWise([]bool, []tensor.Shape) bool { return false }

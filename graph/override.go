@@ -35,6 +35,7 @@ func (r override) Key() string { return fmt.Sprintf("with pullback %q", r.name) 
 
 func (override) Shape(in []tensor.Shape) (tensor.Shape, error) { return in[0], nil }
 
+// Pullback asks the rule anew for each operand, and the graph merges the nodes that are equal.
 func (r override) Pullback(b *Builder, i int, in []*Node, out, ct *Node) *Node {
 	if i == 0 {
 		return nil

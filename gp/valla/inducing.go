@@ -27,6 +27,7 @@ type conditions struct {
 	t *graph.Node // G K_z
 }
 
+// conditioned writes them. Written again for the same L and K_z they are the same nodes.
 func conditioned(b *graph.Builder, low, kz *graph.Node) conditions {
 	kl := b.MatMul(kz, low, false, false)
 	c := conditions{h: b.Add(b.Eye(low.Shape()[0]), b.MatMul(low, kl, true, false))}
@@ -63,7 +64,7 @@ func conditionedPullback(b *graph.Builder, wrt []*graph.Node, _, ct *graph.Node)
 	c := conditioned(b, wrt[0], wrt[1])
 	gBar, dBar := b.Slice(ct, 0, 0, m), b.Reshape(b.Slice(ct, 0, m, m+1), m, 1)
 	y := b.MatMul(b.Sub(gBar, b.Mul(dBar, c.t)), c.g, false, true)
-	phi := b.Mul(y, b.Sub(b.Lower(b.Fill(1, packed(m))), b.Scale(b.Eye(m), 0.5)))
+	phi := b.Mul(y, b.LowerMask(m, 0.5))
 	e := b.Add(phi, b.Transpose(phi))
 	low := b.SolveLower(c.r, b.Sub(gBar, b.MatMul(e, c.t, false, false)), true)
 	kz := b.Scale(b.MatMul(c.g, b.MatMul(e, c.g, false, false), true, false), -0.5)

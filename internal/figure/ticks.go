@@ -42,8 +42,8 @@ func repeated(all []plot.Tick) bool {
 	return false
 }
 
-// powerTicks are the library's ticks of a logarithmic axis from the power of ten at its end on. The
-// library rounds the logarithm of 0.1 to 0.
+// powerTicks are the library's ticks of a logarithmic axis that reaches from a power of ten to another.
+// The library cuts the logarithm of 0.1, which is rounded to more than −1, to 0, and goes beyond the end.
 type powerTicks struct{}
 
 // Ticks implements plot.Ticker.

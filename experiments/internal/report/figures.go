@@ -155,13 +155,14 @@ func learning(cells []*result.Cell) []figure.Chart {
 	if steps == nil {
 		return nil
 	}
-	return []figure.Chart{
-		figure.Curves(figure.Axes{Title: "against steps", X: "steps", Y: "validation NLL", LogX: true, Top: settled(steps)}, steps),
-		figure.Curves(figure.Axes{Title: "against time", X: "seconds", Y: "validation NLL", LogX: true, Top: settled(steps)}, seconds),
+	chart := func(title, x string, curves []figure.Series) figure.Chart {
+		return figure.Curves(figure.Axes{Title: title, X: x, Y: "validation NLL", LogX: true, Top: settled(curves)}, curves)
 	}
+	return []figure.Chart{chart("against steps", "steps", steps), chart("against time", "seconds", seconds)}
 }
 
-// settled lies above the smaller half of the values of each curve.
+// settled is where the axis of losses ends: above the smaller half of the values of each curve, by half
+// of the range of these; 0 where they have no range.
 func settled(curves []figure.Series) float64 {
 	lowest, top := math.Inf(1), math.Inf(-1)
 	for _, s := range curves {

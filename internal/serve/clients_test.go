@@ -15,7 +15,8 @@ import (
 	"time"
 )
 
-// listening is r behind a listener, as valla serve has it, and how it ended.
+// listening is r behind a listener, as valla serve has it, once it has loaded its models, and how
+// it ended.
 func (r *running) listening() (address string, stop func(), ended chan error) {
 	r.t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -25,9 +26,15 @@ func (r *running) listening() (address string, stop func(), ended chan error) {
 	ctx, stop := context.WithCancel(context.Background())
 	r.t.Cleanup(stop)
 	ended = make(chan error, 1)
+	loaded := make(chan struct{})
 	go func() {
-		ended <- r.Server.Run(ctx, Listeners{HTTP: l}, 50*time.Millisecond, 300*time.Millisecond, func() {})
+		ended <- r.Server.Run(ctx, Listeners{HTTP: l}, 50*time.Millisecond, 300*time.Millisecond, func() { close(loaded) })
 	}()
+	select {
+	case <-loaded:
+	case err := <-ended:
+		r.t.Fatalf("the server ended before it had loaded its models: %v", err)
+	}
 	return l.Addr().String(), stop, ended
 }
 

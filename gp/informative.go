@@ -105,9 +105,7 @@ func Information(ctx context.Context, p Problem, r Run) ([]LayerInformation, err
 		if err := m.add(some, i); err != nil {
 			return nil, err
 		}
-		if r.OnProgress != nil {
-			r.OnProgress(train.Progress{Unit: "rows", Done: i + 1, Total: n, Loss: math.NaN(), Validation: math.NaN()})
-		}
+		r.Tell("rows")(i+1, n)
 	}
 	for i := range m.layers {
 		m.layers[i].Trace /= float64(n)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/go-valla/valla/data"
@@ -157,6 +158,16 @@ type Run struct {
 	Resume     bool
 
 	OnProgress func(train.Progress) // if not nil, it is called after each step or batch
+}
+
+// Tell returns a function that reports how much of a part of the work without a loss is done,
+// counted in unit. It does nothing where nobody listens.
+func (r Run) Tell(unit string) func(done, total int) {
+	return func(done, total int) {
+		if r.OnProgress != nil {
+			r.OnProgress(train.Progress{Unit: unit, Done: done, Total: total, Loss: math.NaN(), Validation: math.NaN()})
+		}
+	}
 }
 
 // Fitted is the result of a fit.

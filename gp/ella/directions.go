@@ -103,8 +103,9 @@ func (r *reverse) compile() error {
 	return r.program.Bind(r.ct, r.cotangent)
 }
 
-// directions returns v = J_Zᵀ U λ^−½, a row for each direction, [K,P].
-func directions(ctx context.Context, net layers.Network, p points, s spectrum, limit int64) (*tensor.Dense, error) {
+// directions returns v = J_Zᵀ U λ^−½, a row for each direction, [K,P]. tell hears of each
+// block of points in each direction.
+func directions(ctx context.Context, net layers.Network, p points, s spectrum, limit int64, tell func(done, total int)) (*tensor.Dense, error) {
 	k := len(s.values)
 	v := tensor.New(tensor.Of(p.z.Dtype()), tensor.WithShape(k, width(net)))
 	r, err := halved("the directions", p.n(), limit-bytesOf(v), func(size int) (*reverse, int64, error) { return planReverse(net, p, size) })
@@ -114,8 +115,8 @@ func directions(ctx context.Context, net layers.Network, p points, s spectrum, l
 	if err != nil {
 		return nil, fmt.Errorf("ella: %w", err)
 	}
-	done := 0 // points
-	for _, first := range startsOf(p.n(), r.size) {
+	done, starts := 0, startsOf(p.n(), r.size) // points
+	for a, first := range starts {
 		load(r.at, p.z, first)
 		r.program.Refresh()
 		for i := range k {
@@ -130,6 +131,7 @@ func directions(ctx context.Context, net layers.Network, p points, s spectrum, l
 			}); err != nil {
 				return nil, err
 			}
+			tell(a*k+i+1, k*len(starts))
 		}
 		done = first + r.size
 	}

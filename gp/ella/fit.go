@@ -87,14 +87,14 @@ func (f *fitting) start(ctx context.Context, at points) error {
 		return err
 	}
 	m := at.n()
-	k, err := kernelOf(ctx, f.p.Net, at, f.limit-eigen.LargestBytes(m, min(m, f.s.Rank)))
+	k, err := kernelOf(ctx, f.p.Net, at, f.limit-eigen.LargestBytes(m, min(m, f.s.Rank)), f.tell(unitKernel))
 	if err != nil {
 		return err
 	}
 	if f.spectrum, err = leading(k, m, f.s.Rank, f.p.Dtype()); err != nil {
 		return err
 	}
-	if f.v, err = directions(ctx, f.p.Net, at, f.spectrum, f.limit); err != nil {
+	if f.v, err = directions(ctx, f.p.Net, at, f.spectrum, f.limit, f.tell(unitDirections)); err != nil {
 		return err
 	}
 	return f.prepare(ctx)
@@ -127,7 +127,7 @@ func (f *fitting) prepare(ctx context.Context) error {
 		return err
 	}
 	if held := f.p.Validation; held != nil {
-		if f.held, err = newHeldOut(ctx, f.features, *held, graph.Floats(held.Y), classes); err != nil {
+		if f.held, err = newHeldOut(ctx, f.features, *held, graph.Floats(held.Y), classes, f.tell(unitHeld)); err != nil {
 			return fmt.Errorf("ella: validation rows: %w", err)
 		}
 	}
@@ -169,7 +169,7 @@ func (f *fitting) add(ctx context.Context, x *tensor.Dense) error {
 			return fmt.Errorf("the curvature is not finite: the sum of its elements is %g", v)
 		}
 		f.seen += len(mean) / f.features.Outputs()
-		f.report()
+		f.tell(unitRows)(f.seen, f.p.Train.N())
 		return nil
 	})
 	if err != nil {
@@ -178,16 +178,29 @@ func (f *fitting) add(ctx context.Context, x *tensor.Dense) error {
 	return nil
 }
 
-// report tells how far the pass is.
-func (f *fitting) report() {
-	if f.r.OnProgress == nil {
-		return
+// The units of progress, in the order of the work.
+const (
+	unitKernel     = "blocks of the points' kernel"
+	unitDirections = "parts of the directions"
+	unitHeld       = "validation rows"
+	unitRows       = "rows"
+)
+
+// untold hears of progress and says nothing.
+func untold(int, int) {}
+
+// tell is the run's Tell, with the best validation value so far.
+func (f *fitting) tell(unit string) func(done, total int) {
+	return func(done, total int) {
+		if f.r.OnProgress == nil {
+			return
+		}
+		v := math.NaN()
+		if f.best != nil {
+			v = f.best.nll
+		}
+		f.r.OnProgress(train.Progress{Unit: unit, Done: done, Total: total, Loss: math.NaN(), Validation: v})
 	}
-	v := math.NaN()
-	if f.best != nil {
-		v = f.best.nll
-	}
-	f.r.OnProgress(train.Progress{Unit: "rows", Done: f.seen, Total: f.p.Train.N(), Loss: math.NaN(), Validation: v})
 }
 
 // consider keeps the curvature so far if it predicts the validation rows better than what

@@ -12,8 +12,8 @@ import (
 )
 
 // kernelOf returns K̂ = J_Z J_Zᵀ [M,M] of the points. Where a program for all of them needs
-// more than limit bytes it is computed in blocks.
-func kernelOf(ctx context.Context, net layers.Network, p points, limit int64) ([]float64, error) {
+// more than limit bytes it is computed in blocks, and tell hears of each.
+func kernelOf(ctx context.Context, net layers.Network, p points, limit int64, tell func(done, total int)) ([]float64, error) {
 	m := p.n()
 	k := make([]float64, m*m)
 	of := p.picked(net)
@@ -25,7 +25,12 @@ func kernelOf(ctx context.Context, net layers.Network, p points, limit int64) ([
 		err = g.compile()
 	}
 	if err == nil {
-		err = g.each(ctx, func(i, j int, v *tensor.Dense) { place(k, m, i, j, g.size, graph.Floats(v)) })
+		done, starts := 0, len(startsOf(m, g.size))
+		err = g.each(ctx, func(i, j int, v *tensor.Dense) {
+			place(k, m, i, j, g.size, graph.Floats(v))
+			done++
+			tell(done, starts*(starts+1)/2)
+		})
 	}
 	if err != nil {
 		return nil, fmt.Errorf("ella: %w", err)
@@ -42,7 +47,7 @@ func halved[T any](what string, n int, limit int64, make func(size int) (T, int6
 		case err != nil || bytes <= limit:
 			return v, err
 		case n == 1:
-			return v, &graph.MemoryError{What: "ella: " + what, Need: bytes, Limit: max(0, limit)}
+			return v, &graph.MemoryError{What: what, Need: bytes, Limit: max(0, limit)}
 		}
 		n = (n + 1) / 2
 	}

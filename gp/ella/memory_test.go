@@ -85,7 +85,7 @@ func kernelInBlocks(t *testing.T, p gp.Problem, at points, size int) []float64 {
 
 func directionsWithin(t *testing.T, p gp.Problem, at points, s spectrum, limit int64) *tensor.Dense {
 	t.Helper()
-	v, err := directions(t.Context(), p.Net, at, s, limit)
+	v, err := directions(t.Context(), p.Net, at, s, limit, untold)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -195,11 +195,11 @@ func TestEndedContext(t *testing.T) {
 	at := allPairs(p)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := kernelOf(ctx, p.Net, at, defaultMemory); !errors.Is(err, context.Canceled) {
+	if _, err := kernelOf(ctx, p.Net, at, defaultMemory, untold); !errors.Is(err, context.Canceled) {
 		t.Errorf("kernel: error %v", err)
 	}
 	s := spectrum{values: []float64{1}, u: make([]float64, at.n())}
-	if _, err := directions(ctx, p.Net, at, s, defaultMemory); !errors.Is(err, context.Canceled) {
+	if _, err := directions(ctx, p.Net, at, s, defaultMemory, untold); !errors.Is(err, context.Canceled) {
 		t.Errorf("directions: error %v", err)
 	}
 }

@@ -69,7 +69,7 @@ func (s *partial) Finish(ctx context.Context, n int, held *gp.Examples) (*gp.Fit
 	record := gp.Record{Rows: n}
 	if held != nil {
 		record.ValidationRows = held.N()
-		at, err := newHeldOut(ctx, s.features, *held, graph.Floats(held.Y), variance == 0)
+		at, err := newHeldOut(ctx, s.features, *held, graph.Floats(held.Y), variance == 0, untold)
 		if err != nil {
 			return nil, fmt.Errorf("ella: validation rows: %w", err)
 		}

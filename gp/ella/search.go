@@ -30,12 +30,13 @@ type heldOut struct {
 }
 
 // newHeldOut computes the features of validation examples.
-func newHeldOut(ctx context.Context, f *jacobian.Directional, e gp.Examples, targets []float64, classes bool) (*heldOut, error) {
+func newHeldOut(ctx context.Context, f *jacobian.Directional, e gp.Examples, targets []float64, classes bool, tell func(done, total int)) (*heldOut, error) {
 	n, c, k := e.N(), f.Outputs(), f.Directions()
 	h := &heldOut{y: targets, mean: make([]float64, n*c), phi: make([]float64, n*c*k), c: c, k: k, classes: classes}
 	err := f.Each(ctx, e.X, func(first int, mean, phi []float64) error {
 		copy(h.mean[first*c:], mean)
 		copy(h.phi[first*c*k:], phi)
+		tell(first+len(mean)/c, n)
 		return nil
 	})
 	return h, err

@@ -292,18 +292,45 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// TestProgress: rows are counted, with the best validation value once there is one.
+// TestProgress: each part of the work is counted to its end, at last the rows, with the best
+// validation value once there is one. The memory is too small for all points at once.
 func TestProgress(t *testing.T) {
 	p := newProblem(t, 9, tensor.Float64, 250, 6, 3, true)
-	var seen []int
-	s := Settings{PriorStd: 0.5, Points: 20, Rank: 4, EarlyStopping: true, CheckEvery: 120}
-	_, err := s.Fit(t.Context(), p, gp.Run{OnProgress: func(r train.Progress) {
-		seen = append(seen, r.Done)
-		if r.Unit != "rows" || r.Total != 250 || math.IsNaN(r.Validation) != (r.Done <= 120) {
+	var units []string
+	done, totals := map[string][]int{}, map[string]int{}
+	s := Settings{PriorStd: 0.5, Points: 60, Rank: 4, EarlyStopping: true, CheckEvery: 120}
+	_, err := s.Fit(t.Context(), p, gp.Run{Memory: 200 << 10, OnProgress: func(r train.Progress) {
+		if done[r.Unit] == nil {
+			units = append(units, r.Unit)
+		}
+		done[r.Unit], totals[r.Unit] = append(done[r.Unit], r.Done), r.Total
+		if math.IsNaN(r.Validation) != (r.Unit != unitRows || r.Done <= 120) {
 			t.Errorf("progress %+v", r)
 		}
 	}})
-	if err != nil || !slices.Equal(seen, []int{100, 120, 220, 240, 250}) {
-		t.Errorf("rows %v, error %v", seen, err)
+	if err != nil {
+		t.Fatal(err)
 	}
+	if want := []string{unitKernel, unitDirections, unitHeld, unitRows}; !slices.Equal(units, want) {
+		t.Fatalf("units %q, expected %q", units, want)
+	}
+	for _, unit := range units[:2] {
+		if want := upTo(totals[unit]); len(want) < 4 || !slices.Equal(done[unit], want) {
+			t.Errorf("%v of %d %s", done[unit], totals[unit], unit)
+		}
+	}
+	if want := []int{9}; !slices.Equal(done[unitHeld], want) || totals[unitHeld] != 9 {
+		t.Errorf("%v of %d validation rows, expected %v", done[unitHeld], totals[unitHeld], want)
+	}
+	if want := []int{100, 120, 220, 240, 250}; !slices.Equal(done[unitRows], want) || totals[unitRows] != 250 {
+		t.Errorf("%v of %d rows, expected %v", done[unitRows], totals[unitRows], want)
+	}
+}
+
+// upTo returns 1 to n.
+func upTo(n int) (v []int) {
+	for i := range n {
+		v = append(v, i+1)
+	}
+	return v
 }

@@ -4,13 +4,11 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/jacobian"
-	"github.com/go-valla/valla/train"
 )
 
 // Update implements gp.Updater: G is a sum over rows, to which those of the new ones are
@@ -40,9 +38,7 @@ func (p *Posterior) Update(ctx context.Context, more gp.Problem, r gp.Run) (gp.S
 		if v := kernel.Sum(q.g); v-v != 0 {
 			return fmt.Errorf("the curvature is not finite: the sum of its elements is %g", v)
 		}
-		if r.OnProgress != nil {
-			r.OnProgress(train.Progress{Unit: "rows", Done: first + len(mean)/q.features.Outputs(), Total: n, Loss: math.NaN(), Validation: math.NaN()})
-		}
+		r.Tell(unitRows)(first+len(mean)/q.features.Outputs(), n)
 		return nil
 	})
 	if err != nil {

@@ -76,16 +76,19 @@ func (f *fitting) start(ctx context.Context) error {
 	if got, want := f.post.network.outputs, f.p.Outputs(); got != want {
 		return fmt.Errorf("fmgp: the network has %d outputs, the targets need %d", got, want)
 	}
-	if f.train, err = f.post.network.points(ctx, f.p.Train.X, f.r.Memory); err != nil {
+	if f.train, err = f.post.network.points(ctx, f.p.Train.X, f.r.Memory, f.r.Tell("training rows")); err != nil {
 		return fmt.Errorf("fmgp: training rows: %w", err)
 	}
 	if v := f.p.Validation; v != nil {
-		if f.held, err = f.post.network.points(ctx, v.X, f.r.Memory); err != nil {
+		if f.held, err = f.post.network.points(ctx, v.X, f.r.Memory, f.r.Tell("validation rows")); err != nil {
 			return fmt.Errorf("fmgp: validation rows: %w", err)
 		}
 	}
 	return f.startLayer(ctx)
 }
+
+// untold hears of progress and says nothing.
+func untold(int, int) {}
 
 // startLayer makes the layer.
 func (f *fitting) startLayer(ctx context.Context) error {

@@ -3,9 +3,11 @@ package fmgp
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -223,5 +225,23 @@ func TestSettle(t *testing.T) {
 	err := settle([]float64{1, 0, 0, 1, 1, 0, 0, -0.1}, []float64{2, 2, 2, 2}, 5, 2)
 	if err == nil || !strings.Contains(err.Error(), "row 6 (counting from 0): the variance of output 1 is -0.1") {
 		t.Errorf("error %v", err)
+	}
+}
+
+// TestProgress: the network's passes over rows are counted, and then the steps.
+func TestProgress(t *testing.T) {
+	p := newProblem(t, 230, 1, false, tensor.Float64)
+	p.Validation = &p.Train
+	var seen []string
+	fit(t, Settings{Inducing: 5, Iterations: 3}, p, gp.Run{OnProgress: func(r train.Progress) {
+		seen = append(seen, fmt.Sprintf("%d of %d %s", r.Done, r.Total, r.Unit))
+	}})
+	want := []string{
+		"100 of 230 training rows", "200 of 230 training rows", "230 of 230 training rows",
+		"100 of 230 validation rows", "200 of 230 validation rows", "230 of 230 validation rows",
+		"1 of 3 steps", "2 of 3 steps", "3 of 3 steps",
+	}
+	if seen = slices.Compact(seen); !slices.Equal(seen, want) {
+		t.Errorf("progress %q, expected %q", seen, want)
 	}
 }

@@ -110,7 +110,7 @@ func (s *sample) points(t *testing.T, key string) points {
 	if err != nil {
 		t.Fatal(err)
 	}
-	at, err := n.points(t.Context(), x, 0)
+	at, err := n.points(t.Context(), x, 0, untold)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -178,9 +178,9 @@ func batched(what string, limit int64, write func(size int) (*graph.Builder, *gr
 	return f, err
 }
 
-// points computes those of inputs x [N,…]. If they need more than limit bytes beside the
-// inputs, the error is a *graph.MemoryError; 0 is no limit.
-func (w *network) points(ctx context.Context, x *tensor.Dense, limit int64) (points, error) {
+// points computes those of inputs x [N,…], and tell hears of each batch. If they need more than
+// limit bytes beside the inputs, the error is a *graph.MemoryError; 0 is no limit.
+func (w *network) points(ctx context.Context, x *tensor.Dense, limit int64, tell func(done, total int)) (points, error) {
 	if x.Dims() < 2 || x.Shape()[0] < 1 {
 		return points{}, fmt.Errorf("inputs have shape %v, expected [N,…]", x.Shape())
 	}
@@ -192,11 +192,12 @@ func (w *network) points(ctx context.Context, x *tensor.Dense, limit int64) (poi
 	if w.features > 0 {
 		p.f = tensor.New(tensor.Of(dt), tensor.WithShape(n, w.features))
 	}
-	err := w.each.Each(ctx, x, func(first, n int, out []*tensor.Dense) error {
-		copyRows(p.g, out[0], first, n)
+	err := w.each.Each(ctx, x, func(first, rows int, out []*tensor.Dense) error {
+		copyRows(p.g, out[0], first, rows)
 		if p.f != nil {
-			copyRows(p.f, out[1], first, n)
+			copyRows(p.f, out[1], first, rows)
 		}
+		tell(first+rows, n)
 		return nil
 	})
 	if err != nil {

@@ -40,7 +40,7 @@ func TestFeaturesOfNetworks(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		got, err := n.points(t.Context(), c.x, 0)
+		got, err := n.points(t.Context(), c.x, 0, untold)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}

@@ -127,7 +127,7 @@ func (p *Posterior) predict(ctx context.Context, x *tensor.Dense) (gp.Gaussian, 
 	if err := p.prepare(); err != nil {
 		return gp.Gaussian{}, err
 	}
-	at, err := p.network.points(ctx, x, 0)
+	at, err := p.network.points(ctx, x, 0, untold)
 	if err != nil {
 		return gp.Gaussian{}, err
 	}
@@ -202,7 +202,7 @@ func (p *Posterior) Joint(ctx context.Context, x *tensor.Dense) (mean, cov *tens
 	defer p.mu.Unlock()
 	if err = p.prepare(); err == nil {
 		var at points
-		if at, err = p.network.points(ctx, x, 0); err == nil {
+		if at, err = p.network.points(ctx, x, 0, untold); err == nil {
 			mean, cov, err = p.joint(at)
 		}
 	}

@@ -38,7 +38,7 @@ func (f *fitting) inducing() (z *tensor.Dense, class []int, err error) {
 // located returns inducing locations [M, D+E]: the inputs z [M,…] with the network's features
 // there, so that both are of one point.
 func (f *fitting) located(ctx context.Context, z *tensor.Dense) (*tensor.Dense, error) {
-	at, err := f.post.network.points(ctx, z, f.r.Memory)
+	at, err := f.post.network.points(ctx, z, f.r.Memory, untold)
 	if err != nil {
 		return nil, err
 	}

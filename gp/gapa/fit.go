@@ -12,7 +12,6 @@ import (
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/settings"
-	"github.com/go-valla/valla/train"
 	"gorgonia.org/tensor"
 )
 
@@ -107,7 +106,7 @@ func (f *fitting) fits() error {
 		f.learners = int(min(int64(f.s.ScaleRows), int64(f.p.Train.N()), max(0, f.limit*3/4-need)/sampleBytes(1, c, d)))
 	}
 	if need > f.limit || f.s.Scales == scalesLearned && f.learners == 0 {
-		return &graph.MemoryError{What: fmt.Sprintf("gapa: %d values at %d rows and their derivatives", d, f.s.Cached), Need: need, Limit: f.limit}
+		return &graph.MemoryError{What: fmt.Sprintf("%d values at %d rows and their derivatives", d, f.s.Cached), Need: need, Limit: f.limit}
 	}
 	return nil
 }
@@ -263,14 +262,11 @@ func (f *fitting) mixtures() []mixture {
 // report tells that n more rows went through the network.
 func (f *fitting) report(n int) {
 	f.done += n
-	if f.r.OnProgress == nil {
-		return
-	}
 	total := f.s.Cached + f.learners
 	if f.p.Validation != nil {
 		total += f.p.Validation.N()
 	}
-	f.r.OnProgress(train.Progress{Unit: "rows", Done: f.done, Total: total, Loss: math.NaN(), Validation: math.NaN()})
+	f.r.Tell("rows")(f.done, total)
 }
 
 // fitted makes the posterior.

@@ -30,7 +30,7 @@ func newPass(s shifted, input []int, limit int64, more writer) (*pass, error) {
 	var b *graph.Builder
 	var x *graph.Node
 	var nodes []*graph.Node
-	_, _, err := graph.Tile("gapa: the pass over inputs", PredictBatch, max(1, limit), func(size int) (int64, error) {
+	_, _, err := graph.Tile("the pass over inputs", PredictBatch, max(1, limit), func(size int) (int64, error) {
 		var err error
 		if b, x, nodes, err = s.write(input, size, more); err != nil {
 			return 0, err

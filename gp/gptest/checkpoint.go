@@ -43,12 +43,12 @@ func (t *trial) resumes(r gp.Run, how string) error {
 	return t.samePredictions(f.Posterior, how)
 }
 
-// interrupt ends a fit half-way, which leaves a checkpoint at path.
+// interrupt ends a fit half-way through what it reports last, which leaves a checkpoint at path.
 func (t *trial) interrupt(path string) error {
 	ctx, cancel := context.WithCancel(t.ctx)
 	defer cancel()
 	_, err := fit(ctx, t.make(), t.Problem.Problem, gp.Run{Seed: seed, Checkpoint: path, OnProgress: func(s train.Progress) {
-		if 2*s.Done >= s.Total {
+		if s.Unit == t.steps[len(t.steps)-1].Unit && 2*s.Done >= s.Total {
 			cancel()
 		}
 	}})

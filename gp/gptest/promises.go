@@ -8,6 +8,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
@@ -130,13 +131,21 @@ func (t *trial) record() error {
 	return nil
 }
 
-// progress: it is reported, and grows up to its total at most.
+// progress: it is reported for one part of the work after the other, each with its own unit,
+// and grows up to its total at most.
 func (t *trial) progress() error {
 	if len(t.steps) == 0 {
 		return errors.New("no progress was reported")
 	}
+	var units []string
 	last := 0
 	for _, s := range t.steps {
+		if len(units) == 0 || s.Unit != units[len(units)-1] {
+			if slices.Contains(units, s.Unit) {
+				return fmt.Errorf("progress in %s goes on after that in %s", s.Unit, units[len(units)-1])
+			}
+			units, last = append(units, s.Unit), 0
+		}
 		if s.Unit == "" || s.Done < max(1, last) || s.Done > s.Total {
 			return fmt.Errorf("progress %+v after %d", s, last)
 		}
@@ -234,8 +243,8 @@ func (t *trial) endedContext() error {
 	if p, err := t.restore(ended, t.saved.Clone()); err != nil && !errors.Is(err, context.Canceled) || err != nil && p != nil {
 		return fmt.Errorf("restoring with an ended context: posterior %v, error %v", p, err)
 	}
-	if len(t.steps) == 0 || t.steps[0].Done == t.steps[0].Total {
-		return nil // the first report may be the last thing that a fit does
+	if len(t.steps) < 2 {
+		return nil // a single report may be the last thing that a fit does
 	}
 	during, cancel := context.WithCancel(t.ctx)
 	defer cancel()
@@ -273,11 +282,26 @@ func (t *trial) wrongProblems() error {
 	return nil
 }
 
-// tooLittleMemory: a byte is not enough.
+// tooLittleMemory: a byte is not enough. More is refused in the same way, wherever in the
+// fit it runs out, until it is enough.
 func (t *trial) tooLittleMemory() error {
-	f, err := fit(t.ctx, t.make(), t.Problem.Problem, gp.Run{Seed: seed, Memory: 1})
-	if !errors.As(err, new(*graph.MemoryError)) || f != nil {
-		return fmt.Errorf("a byte of memory: error %v, expected a *graph.MemoryError and no posterior", err)
+	for limit := int64(1); limit < 1<<40; limit *= 4 {
+		f, err := fit(t.ctx, t.make(), t.Problem.Problem, gp.Run{Seed: seed, Memory: limit})
+		if err == nil && limit > 1 {
+			return nil
+		}
+		if !errors.As(err, new(*graph.MemoryError)) || f != nil {
+			return fmt.Errorf("%d bytes of memory: error %v, expected a *graph.MemoryError and no posterior", limit, err)
+		}
+		if stutters(err) {
+			return fmt.Errorf("%d bytes of memory: the error %q names a place twice in a row", limit, err)
+		}
 	}
-	return nil
+	return errors.New("a TiB of memory is not enough")
+}
+
+// stutters says whether an error names the same place twice in a row.
+func stutters(err error) bool {
+	parts := strings.Split(err.Error(), ": ")
+	return len(slices.Compact(slices.Clone(parts))) < len(parts)
 }

@@ -117,8 +117,12 @@ func (s *toy) check(ctx context.Context, p gp.Problem, r gp.Run) error {
 	if c := p.Train.Y.Shape()[1]; c > 3 || c == 3 && noisy(p.Likelihood) || c == 2 && !s.is("takes more targets") && p.Net.Params()[3].Value.Shape()[0] == 1 {
 		return fmt.Errorf("toy: %d targets", c)
 	}
-	if r.Memory == 1 && !s.is("unbounded") {
-		return fmt.Errorf("toy: %w", &graph.MemoryError{What: "toy", Need: 8, Limit: 1})
+	if r.Memory > 0 && r.Memory < 5 && !s.is("unbounded") {
+		err := error(&graph.MemoryError{What: "toy: a fit", Need: 8, Limit: 1})
+		if s.is("stutters") {
+			err = fmt.Errorf("toy: %w", err)
+		}
+		return err
 	}
 	if ctx.Err() != nil && !s.is("deaf") {
 		return ctx.Err()
@@ -151,6 +155,9 @@ func (s *toy) report(r gp.Run, i, total int) {
 	step := train.Progress{Unit: "steps", Done: i + 1, Total: total}
 	if s.is("counts down") {
 		step.Done = total - i
+	}
+	if s.is("goes back to a part") && i%2 == 1 {
+		step.Unit = "rows"
 	}
 	r.OnProgress(step)
 }

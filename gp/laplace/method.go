@@ -2,12 +2,10 @@ package laplace
 
 import (
 	"context"
-	"math"
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/layers"
-	"github.com/go-valla/valla/train"
 )
 
 // Method is the LLA family. Its settings are [Settings].
@@ -36,18 +34,8 @@ var _ gp.Stored = (*Posterior)(nil)
 
 // fit is Fit for a problem and a run.
 func fit(ctx context.Context, p gp.Problem, r gp.Run, o Options) (*Posterior, error) {
-	o.Likelihood, o.Seed, o.MemoryLimit, o.Progress = p.Likelihood, r.Seed, r.Memory, passed(r.OnProgress)
+	o.Likelihood, o.Seed, o.MemoryLimit, o.Progress = p.Likelihood, r.Seed, r.Memory, r.Tell("rows")
 	return Fit(ctx, p.Net, p.Train.X, p.Train.Y, o)
-}
-
-// passed returns a function that reports how far a pass over the rows is; nil for nil.
-func passed(report func(train.Progress)) func(done, total int) {
-	if report == nil {
-		return nil
-	}
-	return func(done, total int) {
-		report(train.Progress{Unit: "rows", Done: done, Total: total, Loss: math.NaN(), Validation: math.NaN()})
-	}
 }
 
 // fitted returns the posterior with the record of its fit.

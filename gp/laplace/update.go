@@ -43,7 +43,7 @@ func (p *Posterior) Update(ctx context.Context, more gp.Problem, r gp.Run) (gp.S
 	q.evidence.residuals, q.evidence.logLik, q.evidence.weights = p.evidence.residuals, p.evidence.logLik, p.evidence.weights
 	q.structure.allocate()
 	q.structure.resume(p.structure)
-	if err := q.take(ctx, d, passed(r.OnProgress)); err != nil {
+	if err := q.take(ctx, d, r.Tell("rows")); err != nil {
 		return nil, err
 	}
 	return q.with(ctx, p.hyper)

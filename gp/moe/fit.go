@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"runtime"
 	"slices"
@@ -17,7 +16,6 @@ import (
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/settings"
 	"github.com/go-valla/valla/layers"
-	"github.com/go-valla/valla/train"
 )
 
 const (
@@ -165,9 +163,7 @@ func (f *fitting) expert(ctx context.Context, q *Posterior, e int, rows []int) e
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.done++
-	if f.r.OnProgress != nil {
-		f.r.OnProgress(train.Progress{Unit: "experts", Done: f.done, Total: len(q.experts), Loss: math.NaN(), Validation: math.NaN()})
-	}
+	f.r.Tell("experts")(f.done, len(q.experts))
 	return nil
 }
 

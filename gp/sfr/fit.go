@@ -12,7 +12,6 @@ import (
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/internal/settings"
-	"github.com/go-valla/valla/train"
 	"gorgonia.org/tensor"
 )
 
@@ -103,10 +102,7 @@ func (f *fitting) report(part int) func(done int) {
 // reporter reports n rows that are passed over parts times as n rows.
 func reporter(r gp.Run, n, part, parts int) func(done int) {
 	return func(done int) {
-		if r.OnProgress != nil {
-			seen := (part*n + done + parts - 1) / parts
-			r.OnProgress(train.Progress{Unit: "rows", Done: seen, Total: n, Loss: math.NaN(), Validation: math.NaN()})
-		}
+		r.Tell("rows")((part*n+done+parts-1)/parts, n)
 	}
 }
 

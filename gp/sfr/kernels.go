@@ -43,7 +43,7 @@ func newKernels(net layers.Network, points *tensor.Dense, outputs int, joint boo
 	var b *graph.Builder
 	var x *graph.Node
 	var nodes []*graph.Node
-	_, _, err := graph.Tile("sfr: a batch of inputs", PredictBatch, limit, func(size int) (int64, error) {
+	_, _, err := graph.Tile("a batch of inputs", PredictBatch, limit, func(size int) (int64, error) {
 		var err error
 		if b, x, nodes, err = k.write(k.z, size); err != nil {
 			return 0, err

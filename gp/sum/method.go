@@ -3,7 +3,6 @@ package sum
 import (
 	"context"
 	"maps"
-	"math"
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/gapa"
@@ -108,9 +107,7 @@ func (s *Settings) beside(ctx context.Context, p gp.Problem, g *gapa.Posterior, 
 	at.c = p.Outputs()
 	if s.share() > 0 {
 		q, err := g.LeftOut(ctx, p.Train.X, func(n int) {
-			if r.OnProgress != nil {
-				r.OnProgress(train.Progress{Done: n, Total: p.Train.N(), Loss: math.NaN(), Validation: math.NaN()})
-			}
+			r.Tell("rows")(n, p.Train.N())
 		})
 		if err != nil {
 			return at, err

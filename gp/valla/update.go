@@ -5,12 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
-	"github.com/go-valla/valla/train"
 )
 
 // Update implements gp.Updater. With Gaussian noise and α = 0 the objective is the evidence
@@ -36,9 +34,7 @@ func (p *Posterior) Update(ctx context.Context, more gp.Problem, r gp.Run) (gp.S
 	}
 	limit := cmp.Or(r.Memory, p.limit)
 	if _, err := l.addRows(ctx, more.Train.X, noise, limit, func(done int) {
-		if r.OnProgress != nil {
-			r.OnProgress(train.Progress{Unit: "rows", Done: done, Total: more.Train.N(), Loss: math.NaN(), Validation: math.NaN()})
-		}
+		r.Tell("rows")(done, more.Train.N())
 	}); err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package fmgp
 import (
 	"fmt"
 
+	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
 	"gorgonia.org/tensor"
@@ -90,13 +91,11 @@ func (l *Layer) Inducing() int { return len(l.Class) }
 
 // Terms holds the nodes of the posterior at a batch of B points.
 type Terms struct {
-	Kx  *graph.Node // K at the points, [B,C,C]
-	Kxz *graph.Node // [B,C,M]
-	Kz  *graph.Node // [M,M]
-	H   *graph.Node // I + Lᵀ K_z L, [M,M]
-	G   *graph.Node // R⁻¹ Lᵀ with H = RRᵀ, so that (A⁻¹ + K_z)⁻¹ = GᵀG, [M,M]
-	Q   *graph.Node // the latent covariance, [B,C,C]
-	KL  *graph.Node // divergence from the prior, a scalar
+	gp.Root             // of (A⁻¹ + K_z)⁻¹
+	Kx      *graph.Node // K at the points, [B,C,C]
+	Kxz     *graph.Node // [B,C,M]
+	Kz      *graph.Node // [M,M]
+	Q       *graph.Node // the latent covariance, [B,C,C]
 }
 
 // Terms writes the posterior at points u [B, D+E] into the graph:
@@ -106,15 +105,10 @@ type Terms struct {
 func (l *Layer) Terms(b *graph.Builder, u *graph.Node) *Terms {
 	t, k, z := &Terms{}, l.Kernel, b.Param(l.Z)
 	t.Kx, t.Kxz, t.Kz = k.Diag(b, u), k.Cross(b, u, z, l.Class), k.Gram(b, z, l.Class)
+	t.Root = gp.NewRoot(b, b.Lower(b.Param(l.L)), t.Kz)
 	if b.Err() != nil {
 		return nil
 	}
-	low := b.Lower(b.Param(l.L))
-	t.H = b.Add(b.Eye(l.Inducing()), b.MatMul(low, b.MatMul(t.Kz, low, false, false), true, false))
-	root := b.Cholesky(t.H)
-	t.G = b.SolveLower(root, b.Transpose(low), false)
-	trace := b.Sum(b.Mul(b.MatMul(t.G, t.Kz, false, false), t.G))
-	t.KL = b.Scale(b.Sub(b.LogDet(root), trace), 0.5)
 	t.Q = b.Sub(t.Kx, b.Gram(rowsTimes(b, t.Kxz, b.Transpose(t.G))))
 	return t
 }

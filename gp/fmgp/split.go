@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/go-valla/valla/data"
+	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/eigen"
@@ -109,8 +110,7 @@ func (p *Posterior) evidence(ctx context.Context, l *Layer, r []float64, at poin
 	return sum, scatter, err
 }
 
-// root returns the Cholesky factor of K_z [M,M] of a layer in float64, to whose diagonal the least share
-// of its mean, in steps of ten from 10⁻¹², is added with which there is one.
+// root returns the Cholesky factor of K_z [M,M] of a layer in float64, with a jitter, see [gp.Factor].
 func (l *Layer) root() ([]float64, error) {
 	b := graph.NewBuilder(tensor.Float64)
 	gram := l.Kernel.Gram(b, b.Param(l.Z), l.Class)
@@ -121,20 +121,8 @@ func (l *Layer) root() ([]float64, error) {
 	if err != nil {
 		return nil, err
 	}
-	k, m, mean := graph.Floats(prog.Value(gram)), l.Inducing(), 0.0
-	for i := range m {
-		mean += k[i*m+i] / float64(m)
-	}
-	for jitter := 1e-12; jitter < 1e-3; jitter *= 10 {
-		r := append([]float64(nil), k...)
-		for i := range m {
-			r[i*m+i] += jitter * mean
-		}
-		if kernel.Cholesky(m, r, m) < 0 {
-			return r, nil
-		}
-	}
-	return nil, &graph.NotPositiveDefiniteError{Order: m}
+	r, _, err := gp.Factor(l.Inducing(), graph.Floats(prog.Value(gram)), 0)
+	return r, err
 }
 
 // shares turns epistemic variances E₀ into shares E₀/(E₀ + ν) of the variance.

@@ -74,17 +74,14 @@ func (l *Layer) PriorStd() float64 { return math.Exp(l.LogPriorStd.Scalar()) }
 
 // Terms holds the nodes of the variational posterior at a batch of B inputs.
 type Terms struct {
+	gp.Root                   // of (A⁻¹ + K_z)⁻¹
 	PriorVariance *graph.Node // σ₀², [1]
 	Kx            *graph.Node // σ₀² κ(x_b,x_b), [B,C,C]
 	Kxz           *graph.Node // [B,C,M]
 	Kz            *graph.Node // [M,M]
 	L             *graph.Node // [M,M] lower triangular
-	H             *graph.Node // I + Lᵀ K_z L, [M,M]
-	R             *graph.Node // Cholesky factor of H, lower
-	G             *graph.Node // R⁻¹ Lᵀ, so that (A⁻¹ + K_z)⁻¹ = GᵀG, [M,M]
 	W             *graph.Node // K_xz Gᵀ, [B,C,M]
 	Q             *graph.Node // K_x − W Wᵀ, the latent covariance, [B,C,C]
-	KL            *graph.Node // divergence from the prior, a scalar
 }
 
 // Terms writes the posterior at x [B,…] into the graph:
@@ -100,6 +97,16 @@ func (l *Layer) Terms(b *graph.Builder, x *graph.Node) *Terms {
 	n, c, m := p.Kxz.Shape()[0], p.Kxz.Shape()[1], p.Kxz.Shape()[2]
 	p.W = b.Reshape(b.MatMul(b.Reshape(p.Kxz, n*c, m), p.G, false, true), n, c, m)
 	p.Q = b.Sub(p.Kx, b.Gram(p.W))
+	return p
+}
+
+// inducing writes what depends on the layer's own parameters only.
+func (l *Layer) inducing(b *graph.Builder) *Terms {
+	p := &Terms{}
+	p.PriorVariance = l.priorVariance(b)
+	p.Kz = b.Mul(p.PriorVariance, l.Kernel.Gram(b, b.Param(l.Z), l.Class))
+	p.L = b.Lower(b.Param(l.L))
+	p.Root = gp.NewRoot(b, p.L, p.Kz)
 	return p
 }
 

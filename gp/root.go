@@ -1,22 +1,25 @@
-package valla
+package gp
 
 import "github.com/go-valla/valla/graph"
 
-// inducing writes what depends on the layer's own parameters only.
-func (l *Layer) inducing(b *graph.Builder) *Terms {
-	p := &Terms{}
-	p.PriorVariance = l.priorVariance(b)
-	p.Kz = b.Mul(p.PriorVariance, l.Kernel.Gram(b, b.Param(l.Z), l.Class))
-	p.L = b.Lower(b.Param(l.L))
+// Root is the root G of P = (A⁻¹ + K_z)⁻¹ = GᵀG, for the variational matrix A = LLᵀ of M inducing
+// points and the kernel K_z among them. A is never inverted. The latent covariance of a variational
+// posterior is K_x − K_xz P K_zx (paper, Prop. 1).
+type Root struct {
+	H  *graph.Node // I + Lᵀ K_z L, [M,M]
+	G  *graph.Node // R⁻¹ Lᵀ with H = RRᵀ, [M,M]
+	KL *graph.Node // divergence from the prior, ½ log|H| − ½ tr(K_z P), a scalar
+}
+
+// NewRoot writes the root for L [M,M], lower triangular, and K_z [M,M], symmetric, into the graph.
+// After an error of b its nodes are nil.
+func NewRoot(b *graph.Builder, low, kz *graph.Node) Root {
 	if b.Err() != nil {
-		return p
+		return Root{}
 	}
-	c, m := conditioned(b, p.L, p.Kz), l.Inducing()
-	p.H, p.R = c.h, c.r
-	both := c.differentiable(b, p.L, p.Kz)
-	p.G = b.Slice(both, 0, 0, m)
-	p.KL = b.Sum(b.Slice(both, 0, m, m+1))
-	return p
+	c, m := conditioned(b, low, kz), low.Shape()[0]
+	both := c.differentiable(b, low, kz)
+	return Root{H: c.h, G: b.Slice(both, 0, 0, m), KL: b.Sum(b.Slice(both, 0, m, m+1))}
 }
 
 // conditions holds what L and K_z make, all [M,M].
@@ -47,7 +50,7 @@ func (c conditions) divergences(b *graph.Builder) *graph.Node {
 
 // differentiable is [M+1,M], G above the row of divergences, with a derivative of its own.
 func (c conditions) differentiable(b *graph.Builder, low, kz *graph.Node) *graph.Node {
-	return b.WithPullback("VaLLA's posterior", b.Concat(c.g, c.divergences(b)), conditionedPullback, low, kz)
+	return b.WithPullback("the root of (A⁻¹ + K_z)⁻¹", b.Concat(c.g, c.divergences(b)), conditionedPullback, low, kz)
 }
 
 // conditionedPullback is the derivative of G above the row of divergences δ by L and a

@@ -102,8 +102,8 @@ func (c *Covariance) factor(p []float64) error {
 		for i := range order {
 			block[i*order+i] += c.Ridge
 		}
-		if kernel.Cholesky(order, block, order) >= 0 {
-			return fmt.Errorf("sngp: the precision of β: %w", &graph.NotPositiveDefiniteError{Order: order})
+		if pivot := kernel.Cholesky(order, block, order); pivot >= 0 {
+			return &graph.NotPositiveDefiniteError{Order: order, Pivot: pivot}
 		}
 	}
 	c.factors = p

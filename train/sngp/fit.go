@@ -14,6 +14,7 @@ import (
 	"github.com/go-valla/valla/internal/settings"
 	"github.com/go-valla/valla/layers"
 	"github.com/go-valla/valla/train"
+	"gorgonia.org/tensor"
 )
 
 const (
@@ -60,7 +61,7 @@ type fitting struct {
 
 	raw     *layers.Copy // of the hidden layers: what is trained, before it is divided
 	bounded []*bounded
-	average *graph.Param // the moving average of φᵀφ, [m,m]; nil without
+	average *tensor.Dense // the moving average of φᵀφ, [m,m]; nil without
 	post    *Posterior
 
 	before []float64 // the norms of the bounded layers before the first step
@@ -160,12 +161,11 @@ func (f *fitting) startHead(ctx context.Context) error {
 		h.W.Set(i, v/f.s.LengthScale)
 	}
 	if f.s.Precision != exact {
-		f.average = graph.NewParam("sngp.average", make([]float64, m*m), net.dt, m, m)
+		start := 0.0
 		if f.s.Precision == decaying {
-			for i := range m {
-				f.average.Set(i*m+i, f.s.Ridge)
-			}
+			start = f.s.Ridge
 		}
+		f.average = newAverage(m, start)
 	}
 	if f.s.Head == headRandom {
 		bound := 1 / math.Sqrt(float64(net.output))

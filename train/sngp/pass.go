@@ -157,7 +157,7 @@ func (f *fitting) chooseLambda(ctx context.Context) error {
 // averaged makes the precision of the moving average, to which the ridge is added unless it
 // started there.
 func (f *fitting) averaged() error {
-	cov, p := *f.post.cov, f.average.Floats()
+	cov, p := *f.post.cov, slices.Clone(f.average.Float64s())
 	if f.s.Precision == decaying {
 		cov.Ridge = 0
 	}

@@ -14,6 +14,8 @@ type loss struct {
 	Total   *graph.Node // with the penalty of l2
 	Data    *graph.Node // the mean over the mini-batch
 	updates []layers.Update
+
+	features *graph.Param // becomes φ [B,m], of which a moving average is made; nil without
 }
 
 // loss writes the objective at inputs x [B,…] and targets y [B,C], after one step of power
@@ -35,9 +37,9 @@ func (f *fitting) loss(b *graph.Builder, x, y *graph.Node) loss {
 		}
 	}
 	if f.average != nil && b.Err() == nil {
-		keep, rows := *f.s.Average, float64(x.Shape()[0])
-		now := b.Add(b.Scale(b.Param(f.average), keep), b.Scale(b.MatMul(phi, phi, true, false), (1-keep)/rows))
-		l.updates = append(l.updates, layers.Update{Param: f.average, Value: now})
+		n, m := phi.Shape()[0], phi.Shape()[1]
+		l.features = graph.NewParam(nameFeatures, make([]float64, n*m), b.Dtype(), n, m)
+		l.updates = append(l.updates, layers.Update{Param: l.features, Value: phi})
 	}
 	return l
 }
@@ -62,7 +64,7 @@ func (f *fitting) data(b *graph.Builder, y, values *graph.Node) *graph.Node {
 
 // objective builds the graph that a step runs. A mini-batch that needs more than the memory is
 // computed in parts, if nothing else than the gradient is made of it.
-func (f *fitting) objective() (*train.Graph, error) {
+func (f *fitting) objective() (train.Objective, error) {
 	what := fmt.Sprintf("sngp: a step with %d random features", f.s.Features)
 	size, _, err := graph.Tile(what, f.s.BatchSize, f.r.Memory, f.stepBytes)
 	if err != nil {
@@ -81,12 +83,7 @@ func (f *fitting) objective() (*train.Graph, error) {
 	if err := b.Err(); err != nil {
 		return nil, fmt.Errorf("sngp: %w", err)
 	}
-	g, err := train.NewGraph(b, l.Total, f.params(), batches, l.updates...)
-	if err != nil {
-		return nil, err
-	}
-	f.identify(g)
-	return g, nil
+	return f.compiled(b, l, batches)
 }
 
 const (
@@ -124,7 +121,7 @@ func (f *fitting) stepBytes(size int) (int64, error) {
 		return 0, err
 	}
 	elements, err := f.post.cov.size(0)
-	return runtimeBytes + int64(program) + int64(b.Dtype().Size())*int64(numbers) + 2*8*int64(elements), err
+	return runtimeBytes + f.averagingBytes() + int64(program) + int64(b.Dtype().Size())*int64(numbers) + 2*8*int64(elements), err
 }
 
 // validate is the mean loss of the validation rows, by the weights as they are now.

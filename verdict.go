@@ -39,10 +39,13 @@ type Verdict struct {
 // standard error.
 func (v *Verdict) Worse() bool { return v.NLL-v.MAPNLL > v.StandardError }
 
-// String is one line, without the advice.
+// String is one line, without the advice. Where the NLL is smaller by no more than the standard error
+// the posterior is hardly better.
 func (v *Verdict) String() string {
 	how := "no better than"
 	switch {
+	case v.Better && v.MAPNLL-v.NLL <= v.StandardError:
+		how = "hardly better than"
 	case v.Better:
 		how = "better than"
 	case v.Worse():
@@ -76,7 +79,7 @@ type judged struct {
 func (m *Model) judged(ctx context.Context, rows jury) (j judged, err error) {
 	c := m.Task.Outputs.Size()
 	n := float64(rows.x.Shape()[0] * c)
-	j.Prediction, err = m.predict(ctx, rows.x, PredictOptions{}, func(g gp.Gaussian) {
+	j.Prediction, err = m.predict(ctx, rows.x, PredictOptions{OnRows: rows.pass()}, func(g gp.Gaussian) {
 		cov := g.Cov.Float64s()
 		for i := range len(cov) / c {
 			j.variance += cov[i*c+i%c] / n

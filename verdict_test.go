@@ -129,6 +129,9 @@ func TestWorse(t *testing.T) {
 	if !grid.Worse() || strings.Contains(grid.Advice, "--hyper grid") || !strings.Contains(grid.Advice, "another method") {
 		t.Errorf("advice after a grid: %q", grid.Advice)
 	}
+	if hardly := (&Verdict{NLL: 1, MAPNLL: 1.4, StandardError: 0.5, Better: true}); !strings.HasPrefix(hardly.String(), "hardly better than") {
+		t.Errorf("smaller within the standard error: %v", hardly)
+	}
 	if even := (&Verdict{NLL: 1.4, MAPNLL: 1, StandardError: 0.5}); even.Worse() || !strings.HasPrefix(even.String(), "no better than") {
 		t.Errorf("within the standard error: %v", even)
 	}

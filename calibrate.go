@@ -13,6 +13,7 @@ import (
 	"github.com/go-valla/valla/gp/task"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/kernel"
+	"github.com/go-valla/valla/internal/passes"
 	"github.com/go-valla/valla/internal/settings"
 )
 
@@ -77,14 +78,15 @@ func (m *Model) calibrate(ctx context.Context, set *data.Set, o CalibrateOptions
 		return nil, err
 	}
 	e := Event{Action: ActionCalibrate, Method: o.Method, Program: Version(), Seed: o.Seed}
+	judges := jury{x: rows.X, y: set.Y, passes: &passes.Counter{Total: calibrationPasses(o.Method) * rows.N(), Tell: o.OnRows}}
 	switch o.Method {
 	case "", CalibrateTemperature:
 		e.Method = CalibrateTemperature
-		out.Calibration, e.Facts, err = m.Uncalibrated().tempered(ctx, jury{x: rows.X, y: set.Y})
+		out.Calibration, e.Facts, err = m.Uncalibrated().tempered(ctx, judges)
 	case CalibrateVector:
-		out.Calibration, e.Facts, err = m.Uncalibrated().vector(ctx, jury{x: rows.X, y: set.Y})
+		out.Calibration, e.Facts, err = m.Uncalibrated().vector(ctx, judges)
 	case CalibrateConformal:
-		out.Calibration, e.Facts, err = m.conformal(ctx, jury{x: rows.X, y: set.Y}, o)
+		out.Calibration, e.Facts, err = m.conformal(ctx, judges, o)
 	default:
 		err = settings.Errorf("calibration method %q, expected %q, %q or %q", o.Method, CalibrateTemperature, CalibrateVector, CalibrateConformal)
 	}
@@ -96,6 +98,15 @@ func (m *Model) calibrate(ctx context.Context, set *data.Set, o CalibrateOptions
 	e.Record, e.Seconds = recordable(e.Record), time.Since(start).Seconds()
 	out.History = append(slices.Clone(m.History), e)
 	return &out, nil
+}
+
+// calibrationPasses is how often a calibration predicts its rows: to find the numbers, and to say what
+// they gain.
+func calibrationPasses(method string) int {
+	if method == CalibrateConformal {
+		return 1
+	}
+	return 3
 }
 
 // tempered finds the temperature of a model without a calibration.
@@ -164,7 +175,7 @@ func (m *Model) doubts(method string, rows int) (notes []string) {
 
 // deviation finds the factor of the standard deviations of numbers.
 func (m *Model) deviation(ctx context.Context, rows jury) (float64, error) {
-	p, err := m.predict(ctx, rows.x, PredictOptions{}, nil)
+	p, err := m.predict(ctx, rows.x, PredictOptions{OnRows: rows.pass()}, nil)
 	if err != nil {
 		return 0, err
 	}
@@ -185,18 +196,19 @@ func (m *Model) logits(ctx context.Context, rows jury) (mean, variance []float64
 	if labels, err = m.Task.Outputs.(*task.Classification).Labels(rows.y); err != nil {
 		return nil, nil, nil, err
 	}
-	c := m.Task.Outputs.Size()
+	c, pass := m.Task.Outputs.Size(), rows.pass()
 	err = gp.InBatches(ctx, m.gp(), rows.x, c, func(_ int, g gp.Gaussian) error {
 		if g.Probs != nil {
 			mean, variance = appendLogs(mean, g.Probs.Float64s()), append(variance, make([]float64, g.Probs.Shape().TotalSize())...)
-			return nil
-		}
-		mean = append(mean, g.Mean.Float64s()...)
-		for i, v := range g.Cov.Float64s() {
-			if i/c%c == i%c {
-				variance = append(variance, max(v, 0))
+		} else {
+			mean = append(mean, g.Mean.Float64s()...)
+			for i, v := range g.Cov.Float64s() {
+				if i/c%c == i%c {
+					variance = append(variance, max(v, 0))
+				}
 			}
 		}
+		pass(len(mean)/c, len(labels))
 		return nil
 	})
 	return mean, variance, labels, err
@@ -221,6 +233,7 @@ func (m *Model) conformal(ctx context.Context, rows jury, o CalibrateOptions) (*
 	if m.Calibration != nil {
 		base.Calibration.Temperature, base.Calibration.Vector = m.Calibration.Temperature, m.Calibration.Vector
 	}
+	o.OnRows = rows.pass()
 	p, err := base.predict(ctx, rows.x, o.PredictOptions, nil)
 	if err != nil {
 		return nil, nil, err

@@ -134,11 +134,33 @@ func everyPosterior(t testing.TB) map[string]*Model {
 
 func calibrated(t testing.TB, m *Model, set *data.Set, how string) *Model {
 	t.Helper()
-	c, err := m.Calibrate(t.Context(), set, CalibrateOptions{Method: how})
+	var w watched
+	c, err := m.Calibrate(t.Context(), set, CalibrateOptions{Method: how, PredictOptions: PredictOptions{OnRows: w.rows}})
 	if err != nil {
 		t.Fatal(err)
 	}
+	w.complete(t)
 	return c
+}
+
+// watched are the rows that were told to be done.
+type watched struct {
+	done, total int
+	wrong       bool // not all told of the same total, or of more each time
+	times       int
+}
+
+func (w *watched) rows(done, total int) {
+	w.wrong = w.wrong || w.times > 0 && total != w.total || done <= w.done
+	w.done, w.total, w.times = done, total, w.times+1
+}
+
+// complete: the last that was told is that all rows are done.
+func (w *watched) complete(t testing.TB) {
+	t.Helper()
+	if w.wrong || w.times == 0 || w.done != w.total {
+		t.Errorf("told of rows: %+v", *w)
+	}
 }
 
 // wave returns n examples of y = 5 + 2 sin(a) + b/50 + noise of standard deviation 0.2 (in

@@ -11,6 +11,7 @@ import (
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/gp/task"
 	"github.com/go-valla/valla/gp/unseen"
+	"github.com/go-valla/valla/internal/passes"
 	"gorgonia.org/tensor"
 )
 
@@ -113,7 +114,12 @@ type jury struct {
 	x    *tensor.Dense // inputs as the network takes them
 	y    *tensor.Dense // targets in the units of the data
 	seen bool          // the network or the fit may have used them
+
+	passes *passes.Counter // over the rows; nil: nobody listens
 }
+
+// pass is told of the rows of the next pass over them.
+func (j jury) pass() func(done, total int) { return j.passes.Pass(j.x.Shape()[0]) }
 
 // jury returns the rows that judge a fit of m to a problem, which has the given record. They are a
 // share of maxJudge at most, unless they are given for it.
@@ -123,7 +129,7 @@ func (d division) jury(m *Model, p gp.Problem, r gp.Record, share float64) (jury
 	case d.judge != nil:
 	case d.pseudo:
 		e := p.Validation.Rows(some(p.Validation.N(), most))
-		return jury{e.X, m.Task.Outputs.Decode(e.Y), true}, nil
+		return jury{x: e.X, y: m.Task.Outputs.Decode(e.Y), seen: true}, nil
 	case d.held != nil:
 		rows, j.seen = d.held, !d.fresh || !r.Untouched
 	default:

@@ -64,6 +64,9 @@ func (m *Model) predict(ctx context.Context, in *tensor.Dense, o PredictOptions,
 			seen(g)
 		}
 		all.Append(p)
+		if o.OnRows != nil {
+			o.OnRows(all.N(), in.Shape()[0])
+		}
 		return nil
 	})
 	return all, err

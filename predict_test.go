@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"runtime"
 	"slices"
 	"testing"
 
@@ -252,6 +253,20 @@ func TestPredictErrors(t *testing.T) {
 	m.Net.Params()[2].Set(1, math.MaxFloat64)
 	_, err = m.MAP().Predict(t.Context(), dense([]float64{50, 2}, 1, 2), PredictOptions{})
 	oneLine(t, err, "predict: row 0", `target "y"`)
+}
+
+// TestOnRows: who waits for many rows hears of parts of them.
+func TestOnRows(t *testing.T) {
+	m := newTestModel(t, tensor.Float64, 3, 4)
+	set := wave(1000*runtime.GOMAXPROCS(0), 3)
+	var w watched
+	p, err := m.Predict(t.Context(), set.X, PredictOptions{OnRows: w.rows})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w.complete(t); w.times != 2 || w.total != set.N() || p.N() != set.N() {
+		t.Errorf("told %d times, of %d rows", w.times, w.total)
+	}
 }
 
 func TestEvaluate(t *testing.T) {

@@ -107,6 +107,9 @@ func (r *Rows) Batch() int {
 	return min(10_000, max(100, batchCells/tensor.Shape(r.m.Task.Inputs.Shape).TotalSize()))
 }
 
+// About is about how many rows there are in all; 0 if that is not known.
+func (r *Rows) About() int64 { return r.stream.Rows }
+
 // All returns all examples. Where limit is positive, a table that needs more bytes is an error.
 func (r *Rows) All(limit int64) (*data.Set, error) {
 	t, err := r.stream.All(limit)

@@ -99,7 +99,7 @@ func TestRun(t *testing.T) {
 				fresh++
 			}
 		},
-		OnProgress: func(what string, p train.Progress) { steps[what] = p.Done },
+		OnProgress: func(what string, p train.Progress) { steps[what+", "+p.Unit] = p.Done },
 	}
 	for range 2 {
 		e, err := Open(path, "full")
@@ -113,8 +113,8 @@ func TestRun(t *testing.T) {
 	if got := strings.Join(rows, "|"); got != "MAP|VaLLA 3|VaLLA 4|MAP|VaLLA 3|VaLLA 4" || fresh != 3 {
 		t.Errorf("rows %s, of which %d were fresh", got, fresh)
 	}
-	if steps["sine MAP"] != 60 || steps["sine VaLLA 4 seed 0"] != 3 {
-		t.Errorf("steps %v", steps)
+	if steps["sine MAP, steps"] != 60 || steps["sine VaLLA 4 seed 0, steps"] != 3 || steps["sine VaLLA 4 seed 0, predicted rows"] != 300 {
+		t.Errorf("progress %v", steps)
 	}
 	var out bytes.Buffer
 	if err := WriteTables(&out, dir, "own", "full"); err != nil || !strings.Contains(out.String(), "VaLLA 4") {

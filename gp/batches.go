@@ -2,20 +2,26 @@ package gp
 
 import (
 	"context"
+	"runtime"
 
 	"gorgonia.org/tensor"
 )
 
-// maxCovariances bounds the covariances [N,C,C] that InBatches holds at a time, in bytes.
-const maxCovariances = 256 << 20
+const (
+	// maxCovariances bounds the covariances [N,C,C] that InBatches holds at a time, in bytes.
+	maxCovariances = 256 << 20
+	// maxRows bounds the inputs of a part for each processor in use, so that the caller soon hears
+	// of the next.
+	maxRows = 500
+)
 
 // InBatches calls f with the prediction at each of the inputs x [N,…], which are float32 or
-// float64, in as many parts as the memory for the covariances of the given number of outputs
-// demands. first is the number of the first input of a part. A prediction that is to be kept
-// has to be copied.
+// float64, in parts of at most 500 inputs for each processor in use, or fewer where the covariances
+// of the given number of outputs need much memory. first is the number of the first input of a
+// part. A prediction that is to be kept has to be copied.
 func InBatches(ctx context.Context, p Posterior, x *tensor.Dense, outputs int, f func(first int, g Gaussian) error) error {
 	n := x.Shape()[0]
-	rows := max(1, maxCovariances/8/(outputs*outputs))
+	rows := max(1, min(maxRows*runtime.GOMAXPROCS(0), maxCovariances/8/(outputs*outputs)))
 	for first := 0; first < n; first += rows {
 		part := x
 		if rows < n {

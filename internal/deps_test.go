@@ -17,6 +17,7 @@ var level = map[string]int{
 	"internal/ram":                0,
 	"internal/settings":           0,
 	"internal/scratch":            0,
+	"internal/passes":             0,
 	"internal/raw":                0,
 	"internal/fixture":            0,
 	"internal/openblas":           2,

@@ -70,8 +70,10 @@ func (c *calibrateCommand) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	printNotes(cmd, rows.Notes())
-	o := valla.CalibrateOptions{Method: c.Method, Sets: c.Sets, PredictOptions: valla.PredictOptions{Link: task.Link(c.Link), Seed: c.Seed}}
+	d := c.drawer(cmd)
+	o := valla.CalibrateOptions{Method: c.Method, Sets: c.Sets, PredictOptions: valla.PredictOptions{Link: task.Link(c.Link), Seed: c.Seed, OnRows: d.predicted(args[0])}}
 	calibrated, err := m.Calibrate(cmd.Context(), set, o)
+	d.close()
 	if err != nil {
 		return fmt.Errorf("%s: %w", args[0], err)
 	}

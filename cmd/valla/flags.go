@@ -168,6 +168,7 @@ type reading struct {
 	asJSON
 
 	model string
+	quiet bool // says that no progress is shown
 }
 
 // flags defines the flags of a command. all points to its settings, which contain r.
@@ -187,14 +188,18 @@ func (r *reading) open(path string, targets bool) (*valla.Model, *valla.Rows, er
 	return m, rows, err
 }
 
-// each calls f with the batches of rows, and prints the notes on them.
+// each calls f with the batches of rows, shows how far it is, and prints the notes on them.
 func (r *reading) each(cmd *cobra.Command, m *valla.Model, rows *valla.Rows, f func(set *data.Set, o valla.PredictOptions) error) error {
 	defer rows.Close()
+	d := r.drawer(cmd)
+	defer d.close()
+	d.rows(rows.Path(), rows.Read, rows.About())
 	n := rows.Batch()
 	for {
 		first := rows.Read
 		set, err := rows.Next(n)
 		if errors.Is(err, io.EOF) {
+			d.close()
 			printNotes(cmd, rows.Notes())
 			return nil
 		}
@@ -207,7 +212,17 @@ func (r *reading) each(cmd *cobra.Command, m *valla.Model, rows *valla.Rows, f f
 		if err := f(set, valla.PredictOptions{Link: task.Link(r.Link), First: first}); err != nil {
 			return fmt.Errorf("%s: %w", rows.Path(), afterRow(first, err))
 		}
+		d.rows(rows.Path(), rows.Read, rows.About())
 	}
+}
+
+// drawer shows the progress of what is done with the rows.
+func (r *reading) drawer(cmd *cobra.Command) *drawer {
+	shown := cmd.ErrOrStderr()
+	if r.quiet {
+		shown = io.Discard
+	}
+	return newDrawer(shown, r.JSON)
 }
 
 // afterRow says of which batch of rows an error speaks.

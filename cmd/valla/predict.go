@@ -141,7 +141,9 @@ func (c *predictCommand) sampled(cmd *cobra.Command, m *valla.Model, rows *valla
 		return err
 	}
 	printNotes(cmd, rows.Notes())
-	all, err := c.predictions(cmd, m, rows, set, valla.PredictOptions{Link: task.Link(c.Link)})
+	d := c.drawer(cmd)
+	all, err := c.predictions(cmd, m, rows, set, valla.PredictOptions{Link: task.Link(c.Link), OnRows: d.predicted(rows.Path())})
+	d.close()
 	if err != nil {
 		return err
 	}
@@ -161,6 +163,7 @@ func (c *predictCommand) sampled(cmd *cobra.Command, m *valla.Model, rows *valla
 // table writes the predictions as a table of text, batch by batch.
 func (c *predictCommand) table(cmd *cobra.Command, m *valla.Model, rows *valla.Rows, all *listing.Predictions) error {
 	if c.out == "" {
+		c.quiet = isTerminal(cmd.OutOrStdout()) // where the table appears by itself
 		return c.batches(cmd, m, rows, tableWriter(cmd.OutOrStdout()))
 	}
 	err := atomicfile.Write(c.out, 0o644, func(w io.Writer) error {

@@ -5,6 +5,8 @@ import (
 	"io"
 	"math"
 	"os"
+	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/schollz/progressbar/v3"
@@ -73,12 +75,17 @@ type drawer struct {
 // newDrawer returns a drawer on w. With asJSON it draws on a terminal only: elsewhere stderr holds
 // nothing but the JSON object of an error.
 func newDrawer(w io.Writer, asJSON bool) *drawer {
-	f, ok := w.(*os.File)
-	terminal := ok && term.IsTerminal(int(f.Fd()))
+	terminal := isTerminal(w)
 	if asJSON && !terminal {
 		w = io.Discard
 	}
 	return &drawer{out: w, terminal: terminal, now: time.Now}
+}
+
+// isTerminal says whether somebody watches what is written to w.
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
 }
 
 // show takes note of a progress and draws it if the last drawing is long enough ago.
@@ -156,14 +163,29 @@ func (d *drawer) close() {
 func (d *drawer) steps(label string) func(train.Progress) {
 	return func(p train.Progress) {
 		d.warn(p.Warning)
-		var text string
+		var losses []string
 		if !math.IsNaN(p.Loss) {
-			text = fmt.Sprintf("loss %.4g", p.Loss)
+			losses = append(losses, fmt.Sprintf("loss %.4g", p.Loss))
 		}
 		if !math.IsNaN(p.Validation) {
-			text += fmt.Sprintf(", validation loss %.4g", p.Validation)
+			losses = append(losses, fmt.Sprintf("validation loss %.4g", p.Validation))
 		}
-		d.show(progress{label: label, done: int64(p.Done), total: int64(p.Total), unit: p.Unit, text: text})
+		d.show(progress{label: label, done: int64(p.Done), total: int64(p.Total), unit: p.Unit, text: strings.Join(losses, ", ")})
+	}
+}
+
+// rows shows how many rows of a file have been read, out of about so many; 0 is not known.
+func (d *drawer) rows(path string, read int, about int64) {
+	if int64(read) > about {
+		about = 0
+	}
+	d.show(progress{label: filepath.Base(path), done: int64(read), total: about, unit: "rows"})
+}
+
+// predicted returns a function that shows how many rows of a file have been predicted.
+func (d *drawer) predicted(path string) func(done, total int) {
+	return func(done, total int) {
+		d.show(progress{label: filepath.Base(path), done: int64(done), total: int64(total), unit: "predictions"})
 	}
 }
 

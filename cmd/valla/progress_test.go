@@ -127,6 +127,7 @@ func TestSteps(t *testing.T) {
 	for want, p := range map[string]train.Progress{
 		"MAP: 7 of 9 steps, loss 0.5, validation loss 0.25": {Unit: "steps", Done: 7, Total: 9, Loss: 0.5, Validation: 0.25},
 		"MAP: 7 of 9 steps, loss 0.5":                       {Unit: "steps", Done: 7, Total: 9, Loss: 0.5, Validation: math.NaN()},
+		"MAP: 200 of 300 rows, validation loss 0.25":        {Unit: "rows", Done: 200, Total: 300, Loss: math.NaN(), Validation: 0.25},
 		"MAP: 200 of 300 rows":                              {Unit: "rows", Done: 200, Total: 300, Loss: math.NaN(), Validation: math.NaN()},
 	} {
 		d, _, _ := fake(false)
@@ -146,5 +147,34 @@ func TestDrawerOfFile(t *testing.T) {
 	defer f.Close()
 	if d := newDrawer(f, false); d.terminal || d.now().IsZero() {
 		t.Errorf("drawer %+v", d)
+	}
+}
+
+// The rows of a file become lines. Their number may be more than was thought.
+func TestProgressOfRows(t *testing.T) {
+	for want, about := range map[string]int64{
+		"many.csv: 300 of 500 rows, 6 s, about 4 s left\nmany.csv: 600 rows, 0 s\nmany.csv: 900 rows, 6 s\n": 500,
+		"many.csv: 300 rows, 6 s\nmany.csv: 600 rows, 12 s\nmany.csv: 900 rows, 18 s\n":                      0,
+	} {
+		d, c, out := fake(false)
+		for read := range 4 {
+			d.rows("folder/many.csv", 300*read, about)
+			c.after(6 * time.Second)
+		}
+		if out.String() != want {
+			t.Errorf("lines %q, want %q", out, want)
+		}
+	}
+}
+
+// Predictions of a whole file become lines, too.
+func TestProgressOfPredictions(t *testing.T) {
+	d, c, out := fake(false)
+	for done := range 3 {
+		d.predicted("folder/all.csv")(100*done, 300)
+		c.after(6 * time.Second)
+	}
+	if want := "all.csv: 100 of 300 predictions, 6 s, about 12 s left\nall.csv: 200 of 300 predictions, 12 s, about 6 s left\n"; out.String() != want {
+		t.Errorf("lines %q, want %q", out, want)
 	}
 }

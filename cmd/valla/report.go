@@ -66,8 +66,10 @@ func (c *reportCommand) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
+	d := c.drawer(cmd)
 	page, err := assess.New(cmd.Context(), m, set, assess.Options{
-		Data: args[0], Model: c.model, Level: c.Level, Notes: rows.Notes(), PredictOptions: valla.PredictOptions{Link: task.Link(c.Link)}})
+		Data: args[0], Model: c.model, Level: c.Level, Notes: rows.Notes(), PredictOptions: valla.PredictOptions{Link: task.Link(c.Link), OnRows: d.predicted(args[0])}})
+	d.close()
 	if err != nil {
 		return fmt.Errorf("%s: %w", args[0], err)
 	}

@@ -83,6 +83,11 @@ type PredictOptions struct {
 	// First is the number of the first row in the whole set, of which it is a part. The samples
 	// of MonteCarlo and the numbers in errors count from there.
 	First int
+	// OnRows, if not nil, is called from time to time with the number of rows that are done, out of
+	// total. Where work takes several passes over the rows, as Model.Calibrate does, those of all
+	// passes are counted. Outputs, which see one part at a time, do not call it, nor does a
+	// valla.Predictor, which predicts for many callers at once.
+	OnRows func(done, total int)
 }
 
 // Prediction is the predictive distribution of the targets at N inputs, in the units of

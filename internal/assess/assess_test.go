@@ -58,9 +58,19 @@ func model(t *testing.T, targets []string, classes int) *valla.Model {
 // pageOf returns the page and its text, which is well-formed and has no number that is none.
 func pageOf(t *testing.T, m *valla.Model, set *data.Set, o Options) (*Page, string) {
 	t.Helper()
+	last, all := 0, 0
+	o.OnRows = func(done, total int) {
+		if done <= last || all > 0 && total != all {
+			t.Errorf("%d of %d rows after %d of %d", done, total, last, all)
+		}
+		last, all = done, total
+	}
 	p, err := New(t.Context(), m, set, o)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if last == 0 || last != all {
+		t.Errorf("in the end %d of %d rows are done", last, all)
 	}
 	html, err := p.HTML()
 	if err != nil {
@@ -162,7 +172,7 @@ func insideOf(t *testing.T, m *valla.Model, set *data.Set, level float64) float6
 // Each half of the rows has the temperature of the other.
 func TestCrossed(t *testing.T) {
 	m, set := model(t, []string{"y"}, 0), sample(60, 3, []string{"y"}, 0)
-	p, y, err := crossed(t.Context(), m, set, valla.PredictOptions{})
+	p, y, err := crossed(t.Context(), m, set, valla.PredictOptions{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp/task"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/passes"
 	"gorgonia.org/tensor"
 )
 
@@ -35,7 +36,12 @@ func candidates(ctx context.Context, m *valla.Model, set *data.Set, o valla.Pred
 	if m.Calibration != nil {
 		models = append(models[:len(models):len(models)], m)
 	}
+	all := &passes.Counter{Total: len(models) * set.N(), Tell: o.OnRows}
+	if set.N() >= leastToCross {
+		all.Total += crossedPasses * len(base) * set.N()
+	}
 	for _, model := range models {
+		o.OnRows = all.Pass(set.N())
 		p, err := model.Predict(ctx, set.X, o)
 		if err != nil {
 			return nil, nil, err
@@ -48,7 +54,7 @@ func candidates(ctx context.Context, m *valla.Model, set *data.Set, o valla.Pred
 		return list, []string{fmt.Sprintf("%d rows are too few for a temperature that one half of them chooses for the other.", set.N())}, nil
 	}
 	for _, model := range base {
-		p, y, err := crossed(ctx, model, set, o)
+		p, y, err := crossed(ctx, model, set, o, all)
 		if ctx.Err() != nil {
 			return nil, nil, ctx.Err()
 		}
@@ -69,17 +75,23 @@ func add(list []candidate, m *valla.Model, name string, p *valla.Prediction, y *
 	return append(list, candidate{name, p, graph.Floats(y), s}), err
 }
 
+// crossedPasses is how often crossed predicts each row: three times to choose a temperature, and once
+// with that of the other half.
+const crossedPasses = 4
+
 // crossed returns the predictions of a model whose temperature is, in each half of the rows,
 // that of the other half, and the targets in the same order. So no row is judged by a
 // temperature that it has chosen.
-func crossed(ctx context.Context, m *valla.Model, set *data.Set, o valla.PredictOptions) (*valla.Prediction, *tensor.Dense, error) {
+func crossed(ctx context.Context, m *valla.Model, set *data.Set, o valla.PredictOptions, rows *passes.Counter) (*valla.Prediction, *tensor.Dense, error) {
 	a, b := valla.Halves(set, o.Seed)
 	all, y := &valla.Prediction{}, []float64(nil)
 	for _, pair := range [][2]*data.Set{{a, b}, {b, a}} {
+		o.OnRows = rows.Pass((crossedPasses - 1) * pair[0].N())
 		c, err := m.Calibrate(ctx, pair[0], valla.CalibrateOptions{Method: valla.CalibrateTemperature, PredictOptions: o})
 		if err != nil {
 			return nil, nil, err
 		}
+		o.OnRows = rows.Pass(pair[1].N())
 		p, err := c.Predict(ctx, pair[1].X, o)
 		if err != nil {
 			return nil, nil, err

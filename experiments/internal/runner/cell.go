@@ -38,7 +38,7 @@ func (r *runner) cell(ctx context.Context, p *problem, c plan) (*result.Cell, er
 		cell.Refused, cell.Limit = err.Error(), limit
 	} else {
 		if err == nil {
-			err = finish(ctx, p, c, m, cell)
+			err = r.finish(ctx, p, c, m, cell)
 		}
 		if err == nil && r.KeepModels {
 			err = keep(r.folder.Model(c.ID), m)
@@ -95,14 +95,14 @@ func keep(path string, m *valla.Model) error {
 }
 
 // finish scores a fitted model, and writes the scores and the record of the fit to the cell.
-func finish(ctx context.Context, p *problem, c plan, m *valla.Model, cell *result.Cell) error {
+func (r *runner) finish(ctx context.Context, p *problem, c plan, m *valla.Model, cell *result.Cell) error {
 	event := m.History[len(m.History)-1]
 	cell.Facts, cell.Curves.History = facts(event.Record), history(event.Record)
 	if c.Settings == nil {
 		cell.Facts.Note = p.note
 	}
 	meter := result.StartMeter()
-	err := score(ctx, p, m, c.scoring, cell)
+	err := score(ctx, p, m, c.scoring, cell, r.progress("%s %s seed %d", c.Data, c.Row, c.Seed))
 	cell.Predict = meter.Cost()
 	if bad := notANumber(cell.Scores); err == nil && bad != "" {
 		err = fmt.Errorf("%s is not a number", bad)

@@ -17,21 +17,21 @@ import (
 // scoreClasses sets ACC, NLL, ECE, Brier, OOD-AUC and the curves by the probit approximation,
 // or by the probabilities that a posterior has itself. Another posterior also has scores by
 // Monte Carlo, if samples are asked for.
-func scoreClasses(ctx context.Context, p *problem, m *valla.Model, s spec.Scoring, cell *result.Cell) error {
-	e := evaluation{p: p, m: m}
+func scoreClasses(ctx context.Context, p *problem, q *predictor, s spec.Scoring, cell *result.Cell) error {
+	e := evaluation{p: p, m: q.m}
 	var err error
-	if e.in, err = m.Latent(ctx, p.test.X); err != nil {
+	if e.in, err = q.latent(ctx, p.test.X); err != nil {
 		return err
 	}
 	if p.other != nil {
-		if e.out, err = m.Latent(ctx, p.other.X); err != nil {
+		if e.out, err = q.latent(ctx, p.other.X); err != nil {
 			return err
 		}
 	}
 	links := map[string]valla.PredictOptions{"probit": {}}
 	if e.in.Probs != nil {
 		links = map[string]valla.PredictOptions{"own": {}}
-	} else if m.Posterior != nil && s.MonteCarlo > 0 {
+	} else if q.m.Posterior != nil && s.MonteCarlo > 0 {
 		links["mc"] = valla.PredictOptions{Link: valla.MonteCarlo, Samples: s.MonteCarlo, Seed: cell.Seed}
 	}
 	cell.N, cell.Scores = p.test.N(), map[string]result.Scores{}
@@ -44,12 +44,12 @@ func scoreClasses(ctx context.Context, p *problem, m *valla.Model, s spec.Scorin
 		return err
 	}
 	if s.Rotations > 0 && p.turn != nil {
-		if cell.Curves.Rotations, err = rotations(ctx, p, m, s.Rotations); err != nil {
+		if cell.Curves.Rotations, err = rotations(ctx, p, q, s.Rotations); err != nil {
 			return err
 		}
 	}
 	if s.Corruptions > 0 && p.corrupt != nil {
-		cell.Curves.Corrupted, err = corruptions(ctx, p, m, s.Corruptions)
+		cell.Curves.Corrupted, err = corruptions(ctx, p, q, s.Corruptions)
 	}
 	return err
 }
@@ -97,15 +97,23 @@ func entropies(p *valla.Prediction) []float64 {
 	return out
 }
 
+// angles are those that images are turned by, in degrees.
+func angles() (all []float64) {
+	for a := 0.0; a <= 180; a += 10 {
+		all = append(all, a)
+	}
+	return all
+}
+
 // rotations returns the scores on the first n test images turned by 0°, 10° … 180°.
-func rotations(ctx context.Context, p *problem, m *valla.Model, n int) ([]result.Turned, error) {
+func rotations(ctx context.Context, p *problem, q *predictor, n int) ([]result.Turned, error) {
 	var rows []result.Turned
-	for angle := 0.0; angle <= 180; angle += 10 {
+	for _, angle := range angles() {
 		set, err := p.turn(angle, n)
 		if err != nil {
 			return nil, err
 		}
-		s, err := changed(ctx, m, set)
+		s, err := changed(ctx, q, set)
 		if err != nil {
 			return nil, err
 		}
@@ -115,7 +123,7 @@ func rotations(ctx context.Context, p *problem, m *valla.Model, n int) ([]result
 }
 
 // corruptions returns the scores on the first n test images under each corruption.
-func corruptions(ctx context.Context, p *problem, m *valla.Model, n int) ([]result.Corrupt, error) {
+func corruptions(ctx context.Context, p *problem, q *predictor, n int) ([]result.Corrupt, error) {
 	var rows []result.Corrupt
 	for _, kind := range corrupt.Names() {
 		for level := 1; level <= corrupt.Severities; level++ {
@@ -123,7 +131,7 @@ func corruptions(ctx context.Context, p *problem, m *valla.Model, n int) ([]resu
 			if err != nil {
 				return nil, err
 			}
-			s, err := changed(ctx, m, set)
+			s, err := changed(ctx, q, set)
 			if err != nil {
 				return nil, err
 			}
@@ -134,8 +142,8 @@ func corruptions(ctx context.Context, p *problem, m *valla.Model, n int) ([]resu
 }
 
 // changed returns the scores on changed test images, by the probit approximation.
-func changed(ctx context.Context, m *valla.Model, set *data.Set) (result.Changed, error) {
-	s, err := m.Evaluate(ctx, set, valla.PredictOptions{})
+func changed(ctx context.Context, q *predictor, set *data.Set) (result.Changed, error) {
+	s, err := q.evaluate(ctx, set)
 	all := numbers(s)
 	return result.Changed{ACC: all["ACC"], NLL: all["NLL"], ECE: all["ECE"]}, err
 }

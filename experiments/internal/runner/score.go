@@ -6,28 +6,30 @@ import (
 	"github.com/go-valla/valla"
 	"github.com/go-valla/valla/experiments/internal/result"
 	"github.com/go-valla/valla/experiments/internal/spec"
+	"github.com/go-valla/valla/train"
 )
 
-// score sets the scores and curves of a cell.
-func score(ctx context.Context, p *problem, m *valla.Model, s spec.Scoring, cell *result.Cell) error {
+// score sets the scores and curves of a cell, and reports how many rows it has predicted.
+func score(ctx context.Context, p *problem, m *valla.Model, s spec.Scoring, cell *result.Cell, report func(train.Progress)) error {
+	q := newPredictor(p, m, s, report)
 	if p.classes {
-		return scoreClasses(ctx, p, m, s, cell)
+		return scoreClasses(ctx, p, q, s, cell)
 	}
-	return scoreNumbers(ctx, p, m, cell)
+	return scoreNumbers(ctx, p, q, cell)
 }
 
 // scoreNumbers sets NLL, RMSE, CRPS and CQM in the units of the target, and the coverages. If
 // there is one input, it also sets the band along it.
-func scoreNumbers(ctx context.Context, p *problem, m *valla.Model, cell *result.Cell) error {
-	s, err := m.Evaluate(ctx, p.test, valla.PredictOptions{})
+func scoreNumbers(ctx context.Context, p *problem, q *predictor, cell *result.Cell) error {
+	s, err := q.evaluate(ctx, p.test)
 	if err != nil {
 		return err
 	}
 	cell.N, cell.Scores = s.N, map[string]result.Scores{"": numbers(s)}
 	cell.Curves.Coverage = s.Coverage
-	cell.Facts.NoiseStd = result.Number(noiseStd(m))
+	cell.Facts.NoiseStd = result.Number(noiseStd(q.m))
 	if p.train.X.Shape()[1] == 1 {
-		cell.Curves.Band, err = Band(ctx, m, p.train, p.held)
+		cell.Curves.Band, err = Band(ctx, q.m, p.train, p.held)
 	}
 	return err
 }

@@ -1,0 +1,99 @@
+package runner
+
+import (
+	"context"
+
+	"github.com/go-valla/valla"
+	"github.com/go-valla/valla/data"
+	"github.com/go-valla/valla/data/corrupt"
+	"github.com/go-valla/valla/experiments/internal/spec"
+	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/internal/passes"
+	"github.com/go-valla/valla/train"
+	"gorgonia.org/tensor"
+)
+
+// rowsAtOnce is the number of rows that are predicted between two reports of progress.
+const rowsAtOnce = 500
+
+// predictor predicts with a model, and tells how many of the rows are done.
+type predictor struct {
+	m    *valla.Model
+	rows passes.Counter // that are predicted
+}
+
+// newPredictor returns one for all that is scored; report is nil where nobody listens.
+func newPredictor(p *problem, m *valla.Model, s spec.Scoring, report func(train.Progress)) *predictor {
+	q := &predictor{m: m, rows: passes.Counter{Total: p.test.N(), Tell: gp.Run{OnProgress: report}.Tell("predicted rows")}}
+	if p.other != nil {
+		q.rows.Total += p.other.N()
+	}
+	if p.turn != nil {
+		q.rows.Total += len(angles()) * min(s.Rotations, p.test.N())
+	}
+	if p.corrupt != nil {
+		q.rows.Total += len(corrupt.Names()) * corrupt.Severities * min(s.Corruptions, p.test.N())
+	}
+	return q
+}
+
+// each calls f for parts of n rows.
+func (q *predictor) each(n int, f func(rows []int) error) error {
+	pass := q.rows.Pass(n)
+	for first := 0; first < n; first += rowsAtOnce {
+		rows := make([]int, min(rowsAtOnce, n-first))
+		for i := range rows {
+			rows[i] = first + i
+		}
+		if err := f(rows); err != nil {
+			return err
+		}
+		pass(first+len(rows), n)
+	}
+	return nil
+}
+
+// latent is the model's Latent at x [N,…].
+func (q *predictor) latent(ctx context.Context, x *tensor.Dense) (all gp.Gaussian, err error) {
+	var parts []gp.Gaussian
+	err = q.each(x.Shape()[0], func(rows []int) error {
+		g, err := q.m.Latent(ctx, data.TakeRows(x, rows))
+		parts = append(parts, g)
+		return err
+	})
+	if err != nil {
+		return gp.Gaussian{}, err
+	}
+	for _, field := range []struct {
+		to **tensor.Dense
+		of func(gp.Gaussian) *tensor.Dense
+	}{
+		{&all.Mean, func(g gp.Gaussian) *tensor.Dense { return g.Mean }},
+		{&all.Cov, func(g gp.Gaussian) *tensor.Dense { return g.Cov }},
+		{&all.Epistemic, func(g gp.Gaussian) *tensor.Dense { return g.Epistemic }},
+		{&all.Probs, func(g gp.Gaussian) *tensor.Dense { return g.Probs }},
+	} {
+		if *field.to, err = stacked(parts, field.of); err != nil {
+			return gp.Gaussian{}, err
+		}
+	}
+	return all, nil
+}
+
+// stacked are the rows of a field of all parts; nil where they do not have it.
+func stacked(parts []gp.Gaussian, of func(gp.Gaussian) *tensor.Dense) (*tensor.Dense, error) {
+	first := of(parts[0])
+	if first == nil || len(parts) == 1 {
+		return first, nil
+	}
+	var rest []*tensor.Dense
+	for _, g := range parts[1:] {
+		rest = append(rest, of(g))
+	}
+	return first.Concat(0, rest...)
+}
+
+// evaluate is the model's Evaluate of a set.
+func (q *predictor) evaluate(ctx context.Context, set *data.Set) (valla.Scores, error) {
+	return q.m.Evaluate(ctx, set, valla.PredictOptions{OnRows: q.rows.Pass(set.N())})
+}

@@ -67,6 +67,7 @@ var imageFamily = []member{
 	{"KFAC", Options{Structure: KFAC}},
 	{"last-layer full", Options{Weights: LastLayer}},
 	{"last-layer KFAC", Options{Weights: LastLayer, Structure: KFAC}},
+	{"100 rows, full", Options{Subset: 100}},
 }
 
 // The marginal likelihood is not maximised: its time depends on the network.

@@ -96,23 +96,89 @@ func (f functionFactor) predictor() predictor { return f }
 
 func (f functionFactor) width() int { return f.data.params + f.n }
 
-func (f functionFactor) marginals(b batch, cov []float64) error { return marginalsOf(f, b, cov) }
+// A variance is the difference of the prior's and of what the data take away. Where less than kept
+// is left, given the outputs before, rounding may show in the twelfth digit.
+const kept = 1e-4
+
+// marginals: the covariance over σ₀² of an example's rows J̃* = J*T is J̃*J̃*ᵀ − BBᵀ. This takes half
+// the products of the root, which is finished for a batch where too little is left of an example.
+func (f functionFactor) marginals(b batch, cov []float64) error {
+	c, width := b.outputs, f.width()
+	work := b.take(b.size()*width + c*c)
+	rows, low := work[:b.size()*width], work[b.size()*width:]
+	if err := f.half(b, rows); err != nil {
+		return err
+	}
+	b.short = b.short[:0]
+	for i := range b.count {
+		if !f.difference(rows[i*c*width:], cov[i*c*c:(i+1)*c*c], low) {
+			b.short = append(b.short, i)
+		}
+	}
+	if len(b.short) == 0 {
+		return nil
+	}
+	f.residuals(b, rows)
+	for _, i := range b.short {
+		kernel.Syrk(false, c, width, 1, rows[i*c*width:], width, 0, cov[i*c*c:], c)
+	}
+	return nil
+}
+
+// difference writes J̃*J̃*ᵀ − BBᵀ of an example's rows [J*, B] to cov [C,C], and its factor to low. It
+// returns false where less than kept is left.
+func (f functionFactor) difference(rows, cov, low []float64) bool {
+	c, width, beta := f.data.outputs, f.width(), 0.0
+	for i, k := range f.data.blocks {
+		t := f.scales.of(i)
+		kernel.Syrk(false, c, k.size(), t*t, rows[k.offset:], width, beta, cov, c)
+		beta = 1
+	}
+	taken := rows[f.data.params:]
+	kernel.Syrk(false, c, f.n, -1, taken, width, 1, cov, c)
+	copy(low, cov)
+	if kernel.Cholesky(c, low, c) >= 0 {
+		return false
+	}
+	for i := range c {
+		row, pivot := taken[i*width:i*width+f.n], low[i*c+i]
+		if pivot*pivot < kept*(cov[i*c+i]+kernel.Dot(row, row)) {
+			return false
+		}
+	}
+	return true
+}
 
 // root: the covariance of rows J* is, over σ₀² and with J̃* = J*T, the minimum over A of
 // a ridge regression of J̃* on the rows R̃ = RT,
 //
-//	J̃*J̃*ᵀ − J̃*R̃ᵀ (G + sI)⁻¹ R̃J̃*ᵀ = EEᵀ + s AAᵀ,   A = J̃*R̃ᵀ (G + sI)⁻¹,   E = J̃* − AR̃,
+//	J̃*J̃*ᵀ − BBᵀ = EEᵀ + s AAᵀ,   B = J̃*R̃ᵀ L⁻ᵀ,   A = BL⁻¹ = J̃*R̃ᵀ (G + sI)⁻¹,   E = J̃* − AR̃,
 //
 // so F = [E, √s A]. In this form nothing cancels, nothing becomes negative, and an
 // error in A has an effect of second order only.
 func (f functionFactor) root(b batch, rows []float64) error {
+	if err := f.half(b, rows); err != nil {
+		return err
+	}
+	f.residuals(b, rows)
+	return nil
+}
+
+// half writes [J*, B] to the rows.
+func (f functionFactor) half(b batch, rows []float64) error {
 	p, ld, m, d := f.data.params, f.width(), b.size(), f.data
 	if err := b.jacobian(rows, ld); err != nil {
 		return err
 	}
+	kernel.Gemm(false, true, m, f.n, p, 1, f.twice(b, rows, m, ld), ld, d.j, p, 0, rows[p:], ld)
+	kernel.Trsm(true, true, m, f.n, f.l, f.n, rows[p:], ld)
+	return nil
+}
+
+// residuals makes F of [J*, B].
+func (f functionFactor) residuals(b batch, rows []float64) {
+	p, ld, m, d := f.data.params, f.width(), b.size(), f.data
 	a := rows[p:]
-	kernel.Gemm(false, true, m, f.n, p, 1, f.twice(b, rows, m, ld), ld, d.j, p, 0, a, ld)
-	kernel.Trsm(true, true, m, f.n, f.l, f.n, a, ld)
 	kernel.Trsm(true, false, m, f.n, f.l, f.n, a, ld)
 	kernel.Gemm(false, false, m, p, f.n, -1, a, ld, d.j, p, 1, rows, ld)
 	scaleColumns(rows, m, ld, f.t)
@@ -120,7 +186,6 @@ func (f functionFactor) root(b batch, rows []float64) error {
 		row := a[i*ld : i*ld+f.n]
 		kernel.Scale(row, math.Sqrt(f.s), row)
 	}
-	return nil
 }
 
 // twice returns J*T² for m rows J*, which it does not change.

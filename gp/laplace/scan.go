@@ -38,6 +38,7 @@ type scanner struct {
 	forms   formsJob               // of a batch, kept because a job lives on the heap
 	covs    covarianceJob          // the same
 	lambda  lambda                 // of a batch
+	short   []int                  // of a batch: the examples with little variance left
 }
 
 // newScanner writes net, which must have the given number of outputs, for batches of inputs

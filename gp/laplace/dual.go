@@ -7,61 +7,100 @@ import (
 	"github.com/go-valla/valla/internal/kernel"
 )
 
-// functionSpace holds R with H = RᵀR [n,P] and the products G = RRᵀ [n,n] of its rows:
+// functionSpace holds the rows R with H = RᵀR [n,P] and their products G = RRᵀ [n,n]:
 // all rows Λ^½ J of the data, or the few of a lowRank H.
 type functionSpace struct {
 	gram
 	*scanner
 	x []float64 // the inputs [N,…] that the rows belong to
-	j []float64 // R
 
+	rows  dataRows
 	roots weighting[float64]
 	start int // the number of examples that are already there when data come
+}
+
+// dataRows are R.
+type dataRows interface {
+	// cross writes J*T²Rᵀ to the first n columns of out, for the Jacobian of a batch, which u
+	// holds, too; ld is from row to row.
+	cross(b batch, u factors, c scales, out []float64, ld int) error
+	// square writes the lower triangle of RT²Rᵀ to g [n,n]. It returns ctx's error if ctx ends
+	// first.
+	square(ctx context.Context, c scales, g []float64) error
+	// columns writes the columns lo to lo+cols of R, which are of block i, to dst [n,cols].
+	columns(i, lo, cols int, dst []float64)
 }
 
 func (f *functionSpace) elements() int { return f.params * f.outputs }
 
 func (f *functionSpace) bytes() int64 {
-	n, p, x := int64(f.n), int64(f.params), int64(f.scanner.in.Shape()[1:].TotalSize())
-	return 8 * (3*n*n + n*p + n/int64(f.outputs)*x) // G, its factor and the one before; R; x
+	n, x := int64(f.n), int64(f.scanner.in.Shape()[1:].TotalSize())
+	// G, its factor and the one before, which take more than the work of finding G; R; x.
+	return 8 * (3*n*n + int64(f.factorsSize(f.n)) + n/int64(f.outputs)*x)
 }
 
 func (f *functionSpace) allocate() {
-	f.j, f.a = make([]float64, f.n*f.params), make([]float64, f.n*f.n)
+	f.rows, f.a = f.newFactors(f.n), make([]float64, f.n*f.n)
 }
 
 func (f *functionSpace) add(b batch) error {
 	first := f.start + b.first
 	f.x = append(f.x[:first*b.inputSize()], b.inputs()...)
-	rows := f.j[first*b.outputs*f.params:]
-	err := b.jacobian(rows, f.params)
-	f.roots.weighted(b, rows, rows, f.params)
-	return err
+	u, err := b.factors()
+	if err != nil {
+		return err
+	}
+	r := f.rows.(factors)
+	for i, g := range f.groups {
+		d := r.d[i][first*b.outputs*g.q:]
+		copy(d, f.roots.weighted(b, d, u.d[i], g.q))
+	}
+	for i, k := range f.blocks {
+		if k.a != nil {
+			copy(r.a[i][first*k.p:], u.a[i])
+		}
+	}
+	return nil
 }
 
 func (f *functionSpace) finish(ctx context.Context) error {
-	clear(f.a)
-	return addSquare(ctx, false, f.n, f.params, f.j, f.a)
+	return f.rows.square(ctx, scales{}, f.a)
 }
 
-// scaled returns RT²Rᵀ.
-func (f *functionSpace) scaled(c scales) gram {
+// scaled returns RT²Rᵀ, of which the lower triangle counts.
+func (f *functionSpace) scaled(ctx context.Context, c scales) (gram, error) {
 	if c.t == nil {
-		return f.gram
+		return f.gram, nil
 	}
-	g, beta := gram{f.n, make([]float64, f.n*f.n)}, 0.0
-	for i, k := range f.blocks {
-		kernel.Syrk(false, f.n, k.size(), c.t[i]*c.t[i], f.j[k.offset:], f.params, beta, g.a, f.n)
-		beta = 1
-	}
-	return g
+	g := gram{f.n, make([]float64, f.n*f.n)}
+	return g, f.rows.square(ctx, c, g.a)
 }
 
 func (f *functionSpace) factor(ctx context.Context, c scales) (factor, error) {
-	g := f.scaled(c)
+	g, err := f.scaled(ctx, c)
+	if err != nil {
+		return nil, err
+	}
 	l, err := g.cholesky(ctx, c.s, nil)
 	return functionFactor{l, f, c, f.perWeight(c)}, err
 }
+
+// eachTile calls do for all columns of R, which tile [n,cols] holds, in memory of tileSize.
+func (f *functionSpace) eachTile(ctx context.Context, memory []float64, do func(i, lo, cols int, tile []float64)) {
+	for i, k := range f.blocks {
+		for lo := k.offset; lo < k.offset+k.size() && ctx.Err() == nil; lo += tileWidth {
+			cols := min(tileWidth, k.offset+k.size()-lo)
+			tile := memory[:f.n*cols]
+			f.rows.columns(i, lo, cols, tile)
+			do(i, lo, cols, tile)
+		}
+	}
+}
+
+// tileWidth is wide enough for fast products, and so narrow that a tile takes little memory.
+const tileWidth = 256
+
+func (f *functionSpace) tileSize() int { return f.n * tileWidth }
 
 type functionFactor struct {
 	cholesky
@@ -72,23 +111,13 @@ type functionFactor struct {
 
 // shares: H̃ (H̃ + sI)⁻¹ = R̃ᵀ (G̃ + sI)⁻¹ R̃ with R̃ = RT, so a block's share is
 // ‖L⁻¹ R̃‖² over its columns.
-func (f functionFactor) shares(ctx context.Context) (out []float64) {
-	d := f.data
-	part := make([]float64, f.n*inverseWidth)
-	for i, k := range d.blocks {
-		sum := 0.0
-		for lo := k.offset; lo < k.offset+k.size() && ctx.Err() == nil; lo += inverseWidth {
-			cols := min(inverseWidth, k.offset+k.size()-lo)
-			for r := range f.n {
-				copy(part[r*cols:(r+1)*cols], d.j[r*d.params+lo:])
-			}
-			b := part[:f.n*cols]
-			kernel.Trsm(false, false, f.n, cols, f.l, f.n, b, cols)
-			sum += kernel.Dot(b, b)
-		}
+func (f functionFactor) shares(ctx context.Context) []float64 {
+	out := make([]float64, len(f.data.blocks))
+	f.data.eachTile(ctx, make([]float64, f.data.tileSize()), func(i, _, cols int, tile []float64) {
+		kernel.Trsm(false, false, f.n, cols, f.l, f.n, tile, cols)
 		t := f.scales.of(i)
-		out = append(out, t*t*sum)
-	}
+		out[i] += t * t * kernel.Dot(tile, tile)
+	})
 	return out
 }
 
@@ -100,23 +129,58 @@ func (f functionFactor) width() int { return f.data.params + f.n }
 // is left, given the outputs before, rounding may show in the twelfth digit.
 const kept = 1e-4
 
-// marginals: the covariance over σ₀² of an example's rows J̃* = J*T is J̃*J̃*ᵀ − BBᵀ. This takes half
-// the products of the root, which is finished for a batch where too little is left of an example.
+// marginals: the covariance over σ₀² of an example's rows J̃* = J*T is J̃*J̃*ᵀ − BBᵀ with B of the
+// root below. Where too little is left of an example's variance its root is taken.
 func (f functionFactor) marginals(b batch, cov []float64) error {
-	c, width := b.outputs, f.width()
-	work := b.take(b.size()*width + c*c)
-	rows, low := work[:b.size()*width], work[b.size()*width:]
-	if err := f.half(b, rows); err != nil {
+	u, err := b.factors()
+	if err != nil {
 		return err
 	}
+	c, m := b.outputs, b.size()
+	work := b.take(m*f.n + c*c)
+	taken, low := work[:m*f.n], work[m*f.n:]
+	if err := f.taken(b, u, taken, f.n); err != nil {
+		return err
+	}
+	u.own(f.scales, cov)
 	b.short = b.short[:0]
 	for i := range b.count {
-		if !f.difference(rows[i*c*width:], cov[i*c*c:(i+1)*c*c], low) {
+		if !difference(c, f.n, cov[i*c*c:(i+1)*c*c], taken[i*c*f.n:], low) {
 			b.short = append(b.short, i)
 		}
 	}
 	if len(b.short) == 0 {
 		return nil
+	}
+	return f.squares(b, taken, cov)
+}
+
+// difference takes BBᵀ from a covariance [C,C] for an example's rows B [C,n], and writes what is
+// left's factor to low. It returns false where less than kept is left.
+func difference(c, n int, cov, taken, low []float64) bool {
+	kernel.Syrk(false, c, n, -1, taken, n, 1, cov, c)
+	copy(low, cov)
+	if kernel.Cholesky(c, low, c) >= 0 {
+		return false
+	}
+	for i := range c {
+		row, pivot := taken[i*n:(i+1)*n], low[i*c+i]
+		if pivot*pivot < kept*(cov[i*c+i]+kernel.Dot(row, row)) {
+			return false
+		}
+	}
+	return true
+}
+
+// squares writes the covariances of those examples that have little variance left, by the root.
+func (f functionFactor) squares(b batch, taken, cov []float64) error {
+	c, p, width := b.outputs, f.data.params, f.width()
+	rows := b.take(b.size() * width)
+	if err := b.jacobian(rows, width); err != nil {
+		return err
+	}
+	for r := range b.size() {
+		copy(rows[r*width+p:(r+1)*width], taken[r*f.n:])
 	}
 	f.residuals(b, rows)
 	for _, i := range b.short {
@@ -125,28 +189,13 @@ func (f functionFactor) marginals(b batch, cov []float64) error {
 	return nil
 }
 
-// difference writes J̃*J̃*ᵀ − BBᵀ of an example's rows [J*, B] to cov [C,C], and its factor to low. It
-// returns false where less than kept is left.
-func (f functionFactor) difference(rows, cov, low []float64) bool {
-	c, width, beta := f.data.outputs, f.width(), 0.0
-	for i, k := range f.data.blocks {
-		t := f.scales.of(i)
-		kernel.Syrk(false, c, k.size(), t*t, rows[k.offset:], width, beta, cov, c)
-		beta = 1
+// taken writes B to the first columns of out.
+func (f functionFactor) taken(b batch, u factors, out []float64, ld int) error {
+	if err := f.data.rows.cross(b, u, f.scales, out, ld); err != nil {
+		return err
 	}
-	taken := rows[f.data.params:]
-	kernel.Syrk(false, c, f.n, -1, taken, width, 1, cov, c)
-	copy(low, cov)
-	if kernel.Cholesky(c, low, c) >= 0 {
-		return false
-	}
-	for i := range c {
-		row, pivot := taken[i*width:i*width+f.n], low[i*c+i]
-		if pivot*pivot < kept*(cov[i*c+i]+kernel.Dot(row, row)) {
-			return false
-		}
-	}
-	return true
+	kernel.Trsm(true, true, u.n, f.n, f.l, f.n, out, ld)
+	return nil
 }
 
 // root: the covariance of rows J* is, over σ₀² and with J̃* = J*T, the minimum over A of
@@ -157,45 +206,31 @@ func (f functionFactor) difference(rows, cov, low []float64) bool {
 // so F = [E, √s A]. In this form nothing cancels, nothing becomes negative, and an
 // error in A has an effect of second order only.
 func (f functionFactor) root(b batch, rows []float64) error {
-	if err := f.half(b, rows); err != nil {
+	u, err := b.factors()
+	if err != nil {
+		return err
+	}
+	if err := b.jacobian(rows, f.width()); err != nil {
+		return err
+	}
+	if err := f.taken(b, u, rows[f.data.params:], f.width()); err != nil {
 		return err
 	}
 	f.residuals(b, rows)
 	return nil
 }
 
-// half writes [J*, B] to the rows.
-func (f functionFactor) half(b batch, rows []float64) error {
-	p, ld, m, d := f.data.params, f.width(), b.size(), f.data
-	if err := b.jacobian(rows, ld); err != nil {
-		return err
-	}
-	kernel.Gemm(false, true, m, f.n, p, 1, f.twice(b, rows, m, ld), ld, d.j, p, 0, rows[p:], ld)
-	kernel.Trsm(true, true, m, f.n, f.l, f.n, rows[p:], ld)
-	return nil
-}
-
 // residuals makes F of [J*, B].
 func (f functionFactor) residuals(b batch, rows []float64) {
-	p, ld, m, d := f.data.params, f.width(), b.size(), f.data
-	a := rows[p:]
+	ld, m := f.width(), b.size()
+	a := rows[f.data.params:]
 	kernel.Trsm(true, false, m, f.n, f.l, f.n, a, ld)
-	kernel.Gemm(false, false, m, p, f.n, -1, a, ld, d.j, p, 1, rows, ld)
+	f.data.eachTile(context.Background(), b.take(f.data.tileSize()), func(_, lo, cols int, tile []float64) {
+		kernel.Gemm(false, false, m, cols, f.n, -1, a, ld, tile, cols, 1, rows[lo:], ld)
+	})
 	scaleColumns(rows, m, ld, f.t)
 	for i := range m {
 		row := a[i*ld : i*ld+f.n]
 		kernel.Scale(row, math.Sqrt(f.s), row)
 	}
-}
-
-// twice returns J*T² for m rows J*, which it does not change.
-func (f functionFactor) twice(b batch, rows []float64, m, ld int) []float64 {
-	if f.t == nil {
-		return rows
-	}
-	out := b.take((m-1)*ld + len(f.t))
-	copy(out, rows)
-	scaleColumns(out, m, ld, f.t)
-	scaleColumns(out, m, ld, f.t)
-	return out
 }

@@ -126,7 +126,7 @@ func (p *Posterior) summing(n float64) float64 {
 	case *weightSpace:
 		return n * c * all * all / 2
 	case *functionSpace:
-		return n * c * n * c * all / 2
+		return p.scan.products(n*c, n*c) / 2
 	case *denseLayer:
 		return n * float64(h.width*h.width*h.q()*h.q()) / 2
 	}
@@ -136,16 +136,19 @@ func (p *Posterior) summing(n float64) float64 {
 // solving is the number of multiplications of a factorisation with its effective parameters, and
 // of the covariances of some examples.
 func (p *Posterior) solving(examples int) float64 {
-	var n float64
+	rows, all := float64(examples*p.scan.outputs), float64(p.scan.params)
 	switch h := p.full().(type) {
-	case *weightSpace:
-		n = float64(h.n)
 	case *functionSpace:
-		n = float64(h.n)
+		n := float64(h.n)
+		return n*n*n/3 + rows*n*n/2 + p.scan.products(rows, n)
+	case *weightSpace:
+		n := float64(h.n)
+		return n*n*n/3 + rows*n*(n/2+all)
 	case *denseLayer:
-		n = float64(h.n)
+		n := float64(h.n)
+		return n*n*n/3 + rows*n*(n/2+all)
 	}
-	return n*n*n/3 + float64(examples*p.scan.outputs)*n*(n/2+float64(p.scan.params))
+	return 0
 }
 
 // full is the representation of all of H, also where only the leading part of it is kept.

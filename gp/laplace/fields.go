@@ -51,7 +51,7 @@ func (l *lowRank) fields(visit visitor) error { return visit("r", &l.j, l.n, l.p
 
 func (l *lowRank) rebuild(ctx context.Context) error {
 	l.a = make([]float64, l.n*l.n)
-	return l.functionSpace.finish(ctx)
+	return l.square(ctx)
 }
 
 func (l *lowRank) describe(s *Header) { s.Structure, s.Rank = LowRank, l.n }

@@ -147,8 +147,9 @@ func TestMemoryAndExamples(t *testing.T) {
 		}
 	})
 	o := Options{Space: FunctionSpace, PriorStd: 1, NoiseStd: 1, BatchSize: 4}
-	// G, its factor and the one before, [300,300], J, [300,27], and the inputs, [100,2].
-	if got, want := structureBytes(t, o, 100, 3), int64(8*(3*300*300+300*27+100*2)); got != want {
+	// G, its factor and the one before, [300,300]; the factors of J in both layers, [300,4] and [100,2],
+	// [300,3] and [100,4]; and the inputs, [100,2].
+	if got, want := structureBytes(t, o, 100, 3), int64(8*(3*300*300+300*4+100*2+300*3+100*4+100*2)); got != want {
 		t.Errorf("function space: %d bytes, want %d", got, want)
 	}
 	for _, s := range []Structure{KFAC, Diagonal} {

@@ -14,6 +14,7 @@ import (
 // eigenvectors V, and JJᵀ has eigenvectors U with R = UᵀJ.
 type lowRank struct {
 	functionSpace
+	j     []float64 // R
 	rank  int
 	inner structure // of all of H; nil when finished or restored
 }
@@ -45,7 +46,7 @@ func (l *lowRank) order() int {
 // bytes: an eigenvalue problem takes four matrices, of which full has three.
 func (l *lowRank) bytes() int64 {
 	if l.inner == nil {
-		return l.functionSpace.bytes()
+		return 8 * (3*int64(l.n)*int64(l.n) + int64(l.n)*int64(l.params)) // G, its factor and the one before; R
 	}
 	n := int64(l.order())
 	k := min(n, int64(l.rank))
@@ -73,6 +74,15 @@ func (l *lowRank) finish(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	return l.square(ctx)
+}
+
+// allocateRows is for R and G, whose order is known.
+func (l *lowRank) allocateRows() { l.j, l.a = make([]float64, l.n*l.params), make([]float64, l.n*l.n) }
+
+// square computes G.
+func (l *lowRank) square(ctx context.Context) error {
+	l.rows = wholeRows{l.scanner, l.n, l.j}
 	return l.functionSpace.finish(ctx)
 }
 
@@ -98,7 +108,7 @@ func (l *lowRank) fromMatrix(h []float64) error {
 		return err
 	}
 	l.n = l.leading(values)
-	l.functionSpace.allocate()
+	l.allocateRows()
 	for i := range l.n {
 		column := p - 1 - i
 		root := math.Sqrt(max(0, values[column]))
@@ -119,8 +129,54 @@ func (l *lowRank) fromRows(f *functionSpace) error {
 		return err
 	}
 	l.n = l.leading(values)
-	l.functionSpace.allocate()
+	l.allocateRows()
 	first := f.n - l.n // of the eigenvectors, in columns
-	kernel.Gemm(true, false, l.n, l.params, f.n, 1, vectors[first:], f.n, f.j, l.params, 0, l.j, l.params)
+	f.eachTile(context.Background(), make([]float64, f.tileSize()), func(_, lo, cols int, tile []float64) {
+		kernel.Gemm(true, false, l.n, cols, f.n, 1, vectors[first:], f.n, tile, cols, 0, l.j[lo:], l.params)
+	})
 	return nil
+}
+
+// wholeRows are dataRows without factors, [n,P].
+type wholeRows struct {
+	*scanner
+	n int
+	j []float64
+}
+
+// spans calls do for columns with one scale.
+func (r wholeRows) spans(c scales, do func(offset, size int, scale float64)) {
+	if c.t == nil {
+		do(0, r.params, 1)
+		return
+	}
+	for i, k := range r.blocks {
+		do(k.offset, k.size(), c.t[i]*c.t[i])
+	}
+}
+
+func (r wholeRows) cross(b batch, u factors, c scales, out []float64, ld int) error {
+	rows := b.take(u.n * r.params)
+	err := b.jacobian(rows, r.params)
+	beta := 0.0
+	r.spans(c, func(offset, size int, scale float64) {
+		kernel.Gemm(false, true, u.n, r.n, size, scale, rows[offset:], r.params, r.j[offset:], r.params, beta, out, ld)
+		beta = 1
+	})
+	return err
+}
+
+func (r wholeRows) square(ctx context.Context, c scales, g []float64) error {
+	beta := 0.0
+	r.spans(c, func(offset, size int, scale float64) {
+		kernel.Syrk(false, r.n, size, scale, r.j[offset:], r.params, beta, g, r.n)
+		beta = 1
+	})
+	return ctx.Err()
+}
+
+func (r wholeRows) columns(_, lo, cols int, dst []float64) {
+	for i := range r.n {
+		copy(dst[i*cols:(i+1)*cols], r.j[i*r.params+lo:])
+	}
 }

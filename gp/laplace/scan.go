@@ -39,6 +39,8 @@ type scanner struct {
 	covs    covarianceJob          // the same
 	lambda  lambda                 // of a batch
 	short   []int                  // of a batch: the examples with little variance left
+
+	cotangents, tangents [][]float64 // of a batch, see factors
 }
 
 // newScanner writes net, which must have the given number of outputs, for batches of inputs

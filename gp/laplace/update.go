@@ -64,7 +64,13 @@ func (h *denseLayer) resume(old structure) {
 
 func (f *functionSpace) resume(old structure) {
 	from := old.(*functionSpace)
-	copy(f.j, from.j)
+	have := from.rows.(factors)
+	for i, d := range have.d {
+		copy(f.rows.(factors).d[i], d)
+	}
+	for i, a := range have.a {
+		copy(f.rows.(factors).a[i], a)
+	}
 	f.x, f.start = slices.Clone(from.x), from.n/f.outputs
 }
 

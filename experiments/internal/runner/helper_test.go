@@ -17,10 +17,12 @@ import (
 
 // writeTable writes boston.npz below dir/uci: a table of two inputs and a noisy sum of
 // squares with two splits of 3 test rows.
-func writeTable(t *testing.T, dir string) {
+func writeTable(t *testing.T, dir string) { writeRows(t, dir, 120) }
+
+// writeRows is writeTable with n rows.
+func writeRows(t *testing.T, dir string, n int) {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(5, 6))
-	const n = 120
 	var x, y []float64
 	for range n {
 		a, b := rng.NormFloat64(), rng.NormFloat64()

@@ -199,8 +199,8 @@ func TestRefused(t *testing.T) {
 // A cell whose hyper-parameters could not be found under a limit is computed again under another.
 func TestHyperRefused(t *testing.T) {
 	dir := t.TempDir()
-	writeTable(t, dir)
-	text := `{name: small, data: boston, network: {hidden: [400, 400]}, map: {iterations: 5}, methods: [{method: valla, optimizer: adam, iterations: 2, inducing: 2, batch-size: 4, hyper-from: lla}]}`
+	writeRows(t, dir, 2600) // exact LLA takes three matrices of rows × rows
+	text := `{name: small, data: boston, network: {hidden: [60, 60]}, map: {iterations: 5}, methods: [{method: valla, optimizer: adam, iterations: 2, inducing: 2, batch-size: 4, hyper-from: lla}]}`
 	o := Options{Data: dir, Dir: t.TempDir(), Memory: 100 << 20}
 	cells, _ := run(t, open(t, text), o)
 	small := cells["VaLLA 2 Adam 0"]

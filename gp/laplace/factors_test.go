@@ -1,0 +1,128 @@
+package laplace
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/go-valla/valla/gp/likelihood"
+	"github.com/go-valla/valla/internal/fixture"
+	"github.com/go-valla/valla/internal/kernel"
+	"gorgonia.org/tensor"
+)
+
+// Every product of rows is that of the rows multiplied out, in factors and without, with one scale
+// and with one for each parameter, for more rows than square takes at a time. One network has
+// convolutions and a layer whose weights are stored output first.
+func TestDataRows(t *testing.T) {
+	for _, outputs := range []int{1, 3} {
+		n := squareRows/outputs + 5
+		for name, prob := range map[string]problem{
+			"numbers": newProblem(t, 61, tensor.Float64, n, 5, outputs),
+			"classes": newClasses(t, 62, tensor.Float64, n, 5, outputs+1),
+			"images":  sureClasses(t, tensor.Float64, n, outputs+1),
+		} {
+			o := Options{Space: FunctionSpace, PriorStd: 1, NoiseStd: 0.5, BatchSize: 7}
+			if name != "numbers" {
+				o.Likelihood, o.NoiseStd = likelihood.Softmax{}, 0
+			}
+			p := prob.fit(t, o)
+			f := p.structure.(*functionSpace)
+			whole := wholeRows{f.scanner, f.n, multipliedOut(t, f)}
+			for scale, c := range map[string]scales{"one scale": {}, "a scale each": {t: ramp(len(f.blocks))}} {
+				what := label(name, ", ", outputs, " outputs, ", scale)
+				checkRows(t, what, p, f.rows, whole, c)
+				checkRows(t, what+", without factors", p, whole, whole, c)
+			}
+		}
+	}
+}
+
+// ramp is 0.5, 1, 1.5, ….
+func ramp(n int) (v []float64) {
+	for i := range n {
+		v = append(v, float64(i+1)/2)
+	}
+	return v
+}
+
+// multipliedOut returns R [n,P], and checks columns that begin and end within a block.
+func multipliedOut(t *testing.T, f *functionSpace) []float64 {
+	j := make([]float64, f.n*f.params)
+	f.eachTile(t.Context(), make([]float64, f.tileSize()), func(i, lo, cols int, tile []float64) {
+		for r := range f.n {
+			copy(j[r*f.params+lo:], tile[r*cols:(r+1)*cols])
+		}
+		for at := lo; at < lo+cols; at++ {
+			one, want := make([]float64, f.n), make([]float64, f.n)
+			f.rows.columns(i, at, 1, one)
+			for r := range want {
+				want[r] = tile[r*cols+at-lo]
+			}
+			if !slices.Equal(one, want) {
+				t.Fatalf("column %d alone is not that of a tile", at)
+			}
+		}
+	})
+	return j
+}
+
+// squared multiplies the columns of m rows by T².
+func squared(s *scanner, c scales, rows []float64, m int) []float64 {
+	out := slices.Clone(rows)
+	for i, k := range s.blocks {
+		for r := range m {
+			part := out[r*s.params+k.offset : r*s.params+k.offset+k.size()]
+			kernel.Scale(part, c.of(i)*c.of(i), part)
+		}
+	}
+	return out
+}
+
+// checkRows compares the products of rows with those of R.
+func checkRows(t *testing.T, what string, p *Posterior, rows dataRows, r wholeRows, c scales) {
+	t.Helper()
+	n, scaled := r.n, squared(p.scan, c, r.j, r.n)
+	got, want := make([]float64, n*n), make([]float64, n*n)
+	if err := rows.square(t.Context(), c, got); err != nil {
+		t.Fatal(err)
+	}
+	mirror(got, n)
+	kernel.Gemm(false, true, n, n, r.params, 1, scaled, r.params, r.j, r.params, 0, want, n)
+	fixture.Close(t, what+": square", got, want, 1e-11)
+
+	shape := p.scan.x.Shape()[1:]
+	x := dense(p.structure.(*functionSpace).x, append([]int{p.examples}, shape...)...)
+	err := p.scan.each(t.Context(), inputs{t: x, n: 9, shape: shape}, func(b batch) error {
+		u, err := b.factors()
+		if err != nil {
+			return err
+		}
+		m, ld := b.size(), n+2
+		j, got, want := make([]float64, m*r.params), make([]float64, m*ld), make([]float64, m*ld)
+		if err := b.jacobian(j, r.params); err != nil {
+			return err
+		}
+		if err := rows.cross(b, u, c, got, ld); err != nil {
+			return err
+		}
+		kernel.Gemm(false, true, m, n, r.params, 1, j, r.params, scaled, r.params, 0, want, ld)
+		fixture.Close(t, what+": cross", got, want, 1e-11)
+		checkOwn(t, what, b, u, j, c)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// checkOwn compares the products within each example with those of the Jacobian j of a batch.
+func checkOwn(t *testing.T, what string, b batch, u factors, j []float64, c scales) {
+	t.Helper()
+	k, each := b.outputs, b.outputs*b.params
+	got, want, scaled := make([]float64, b.size()*k), make([]float64, b.size()*k), squared(b.scanner, c, j, b.size())
+	u.own(c, got)
+	for i := range b.count {
+		kernel.Gemm(false, true, k, k, b.params, 1, scaled[i*each:], b.params, j[i*each:], b.params, 0, want[i*k*k:], k)
+	}
+	fixture.Close(t, what+": own", got, want, 1e-11)
+}

@@ -4,6 +4,8 @@ import (
 	"context"
 
 	"github.com/go-valla/valla/internal/kernel"
+	"github.com/go-valla/valla/layers"
+	"gorgonia.org/tensor"
 )
 
 // factors hold Jacobian rows, or mixtures of those of one example, by the factors of their outer
@@ -43,6 +45,16 @@ func (s *scanner) factorsSize(n int) (size int) {
 		}
 	}
 	return size
+}
+
+// KeptOfExample is how many numbers the structure Full keeps, in function space, of the Jacobian of
+// a network with the given number of outputs at one example [shape].
+func KeptOfExample(net layers.Network, shape tensor.Shape, outputs int) (int, error) {
+	s, err := newScanner(net, shape, outputs, 1, false, nil)
+	if err != nil {
+		return 0, err
+	}
+	return s.factorsSize(outputs), nil
 }
 
 // products is the number of multiplications of m rows with n.

@@ -152,6 +152,10 @@ func TestMemoryAndExamples(t *testing.T) {
 	if got, want := structureBytes(t, o, 100, 3), int64(8*(3*300*300+300*4+100*2+300*3+100*4+100*2)); got != want {
 		t.Errorf("function space: %d bytes, want %d", got, want)
 	}
+	prob := newProblem(t, 18, tensor.Float64, 1, 4, 3)
+	if got, err := KeptOfExample(prob.net, prob.x.Shape()[1:], 3); err != nil || got != 3*4+2+3*3+4 {
+		t.Errorf("%d numbers kept of an example, error %v", got, err)
+	}
 	for _, s := range []Structure{KFAC, Diagonal} {
 		var tooMuch *graph.MemoryError
 		p := newProblem(t, 18, tensor.Float64, 100, 50, 3)

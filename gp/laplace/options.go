@@ -92,7 +92,7 @@ type Space int
 const (
 	Smaller       Space = iota // of the two below
 	WeightSpace                // a [P,P] system
-	FunctionSpace              // an [N·C, N·C] system, and all Jacobian rows [N·C, P]
+	FunctionSpace              // an [N·C, N·C] system, and the factors of all Jacobian rows [N·C, P]
 )
 
 const (

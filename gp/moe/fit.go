@@ -132,15 +132,19 @@ func members(labels []int, near [][]int) [][]int {
 	return rows
 }
 
-// fits compares the memory of all experts with the limit: two matrices each, and the rows of
-// the Jacobian where these are fewer than the weights.
+// fits compares the memory of all experts with the limit: two matrices each, and what function
+// space keeps of the Jacobian where the rows are fewer than the weights.
 func (f *fitting) fits(rows [][]int) error {
+	kept, err := laplace.KeptOfExample(f.p.Net, f.p.Train.X.Shape()[1:], f.p.Outputs())
+	if err != nil {
+		return fmt.Errorf("moe: %w", err)
+	}
 	p, need := int64(layers.Count(f.p.Net)), int64(0)
 	for _, own := range rows {
 		n := int64(len(own)) * int64(f.p.Outputs())
 		need += 16 * min(p, n) * min(p, n)
 		if n < p {
-			need += 8 * n * p
+			need += 8 * int64(len(own)) * int64(kept)
 		}
 	}
 	if need > f.limit {

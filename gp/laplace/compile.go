@@ -45,9 +45,9 @@ type compiled struct {
 func (c *compiled) Bytes() int64 { return int64(c.s.program.Bytes() + 8*len(c.s.scratch)) }
 
 // Latents implements gp.Compiled.
-func (c *compiled) Latents(_ context.Context, x []float64, g *gp.Latents) error {
+func (c *compiled) Latents(ctx context.Context, x []float64, g *gp.Latents) error {
 	size := c.s.inputSize()
-	b := batch{scanner: c.s, count: len(x) / size}
+	b := batch{scanner: c.s, ctx: ctx, count: len(x) / size}
 	if len(x)%size != 0 || b.count < 1 || b.count > c.s.batch {
 		return fmt.Errorf("laplace: %d numbers, expected 1 to %d inputs of %d each", len(x), c.s.batch, size)
 	}

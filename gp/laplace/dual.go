@@ -31,7 +31,7 @@ type dataRows interface {
 	columns(i, lo, cols int, dst []float64)
 }
 
-func (f *functionSpace) elements() int { return f.params * f.outputs }
+func (f *functionSpace) elements() int { return f.factorsSize(f.outputs) }
 
 func (f *functionSpace) bytes() int64 {
 	n, x := int64(f.n), int64(f.scanner.in.Shape()[1:].TotalSize())
@@ -152,7 +152,7 @@ func (f functionFactor) marginals(b batch, cov []float64) error {
 	if len(b.short) == 0 {
 		return nil
 	}
-	return f.squares(b, taken, cov)
+	return f.squares(b, u, taken, cov)
 }
 
 // difference takes BBᵀ from a covariance [C,C] for an example's rows B [C,n], and writes what is
@@ -172,21 +172,27 @@ func difference(c, n int, cov, taken, low []float64) bool {
 	return true
 }
 
-// squares writes the covariances of those examples that have little variance left, by the root.
-func (f functionFactor) squares(b batch, taken, cov []float64) error {
-	c, p, width := b.outputs, f.data.params, f.width()
-	rows := b.take(b.size() * width)
-	if err := b.jacobian(rows, width); err != nil {
+// squares writes the covariances of those examples that have little variance left: EEᵀ + s AAᵀ of
+// the root, some columns at a time.
+func (f functionFactor) squares(b batch, u factors, a, cov []float64) error {
+	c, m := b.outputs, b.size()
+	kernel.Trsm(true, false, m, f.n, f.l, f.n, a, f.n)
+	for _, i := range b.short {
+		kernel.Syrk(false, c, f.n, f.s, a[i*c*f.n:], f.n, 0, cov[i*c*c:], c)
+	}
+	own := b.take(m * tileWidth)
+	f.data.eachTile(b.ctx, b.take(f.data.tileSize()), func(block, lo, cols int, tile []float64) {
+		u.columns(block, lo, cols, own)
+		kernel.Gemm(false, false, m, cols, f.n, -1, a, f.n, tile, cols, 1, own, cols)
+		t := f.scales.of(block)
+		for _, i := range b.short {
+			kernel.Syrk(false, c, cols, t*t, own[i*c*cols:], cols, 1, cov[i*c*c:], c)
+		}
+	})
+	if err := b.ctx.Err(); err != nil {
 		return err
 	}
-	for r := range b.size() {
-		copy(rows[r*width+p:(r+1)*width], taken[r*f.n:])
-	}
-	f.residuals(b, rows)
-	for _, i := range b.short {
-		kernel.Syrk(false, c, width, 1, rows[i*c*width:], width, 0, cov[i*c*c:], c)
-	}
-	return nil
+	return b.checkCovariance(cov)
 }
 
 // taken writes B to the first columns of out.

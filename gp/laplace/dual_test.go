@@ -1,9 +1,12 @@
 package laplace
 
 import (
+	"context"
+	"errors"
 	"math"
 	"testing"
 
+	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/internal/fixture"
 	"github.com/go-valla/valla/internal/kernel"
 	"gorgonia.org/tensor"
@@ -76,11 +79,26 @@ func TestLittleVarianceLeft(t *testing.T) {
 		t.Fatalf("%d of %d points with little variance, expected the %d training points", short, 2*n, n)
 	}
 	fixture.Close(t, "others", got[:n*outputs*outputs], want[:n*outputs*outputs], 1e-11)
-	fixture.Close(t, "training", got[n*outputs*outputs:], want[n*outputs*outputs:], 0)
+	fixture.Close(t, "training", got[n*outputs*outputs:], want[n*outputs*outputs:], 1e-12)
 	alone, _, _ := bothWays(t, p, tensor.New(tensor.WithShape(n, size), tensor.WithBacking(others)))
 	for i, v := range alone {
 		if math.Float64bits(v) != math.Float64bits(got[i]) {
 			t.Fatalf("covariance %d: %g beside training points, %g without", i, got[i], v)
 		}
+	}
+
+	c, err := p.Compile([]int{size}, 2*n, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var g gp.Latents
+	if err := c.Latents(t.Context(), x, &g); err != nil {
+		t.Fatal(err)
+	}
+	fixture.Close(t, "compiled", g.Cov, got, 0)
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := c.Latents(ended, x, &g); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v, expected that of the context", err)
 	}
 }

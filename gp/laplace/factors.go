@@ -237,6 +237,9 @@ func (f factors) columns(i, lo, cols int, dst []float64) {
 		if k.swapped {
 			left, right = right, left
 		}
+		if len(right) == 1 { // the order is the same, and parts are longer
+			left, right = right, left
+		}
 		for at := lo - k.offset; len(out) > 0; {
 			part := right[at%len(right):]
 			n := min(len(part), len(out))

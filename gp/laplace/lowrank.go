@@ -29,8 +29,9 @@ func newLowRank(s *scanner, inner structure, rank int) structure {
 }
 
 func (l *lowRank) elements() int {
-	if l.inner == nil {
-		return l.functionSpace.elements()
+	switch l.inner.(type) {
+	case nil, *functionSpace:
+		return l.params * l.outputs // of the rows that R is multiplied with
 	}
 	return l.inner.elements()
 }

@@ -137,16 +137,17 @@ func (p *Posterior) summing(n float64) float64 {
 // of the covariances of some examples.
 func (p *Posterior) solving(examples int) float64 {
 	rows, all := float64(examples*p.scan.outputs), float64(p.scan.params)
+	factor := func(order int, products float64) float64 {
+		n := float64(order)
+		return n*n*n/3 + rows*n*n/2 + products
+	}
 	switch h := p.full().(type) {
 	case *functionSpace:
-		n := float64(h.n)
-		return n*n*n/3 + rows*n*n/2 + p.scan.products(rows, n)
+		return factor(h.n, p.scan.products(rows, float64(h.n)))
 	case *weightSpace:
-		n := float64(h.n)
-		return n*n*n/3 + rows*n*(n/2+all)
+		return factor(h.n, rows*float64(h.n)*all)
 	case *denseLayer:
-		n := float64(h.n)
-		return n*n*n/3 + rows*n*(n/2+all)
+		return factor(h.n, rows*float64(h.n)*all)
 	}
 	return 0
 }

@@ -48,7 +48,8 @@ func (s *scanner) factorsSize(n int) (size int) {
 }
 
 // KeptOfExample is how many numbers the structure Full keeps, in function space, of the Jacobian of
-// a network with the given number of outputs at one example [shape].
+// a network with the given number of outputs at one example [shape]. A network that Fit would refuse
+// is an error.
 func KeptOfExample(net layers.Network, shape tensor.Shape, outputs int) (int, error) {
 	s, err := newScanner(net, shape, outputs, 1, false, nil)
 	if err != nil {

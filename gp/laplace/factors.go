@@ -2,6 +2,7 @@ package laplace
 
 import (
 	"context"
+	"slices"
 
 	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/layers"
@@ -13,11 +14,13 @@ import (
 // place of Σ pq, and so do products of rows:
 //
 //	(a⊗d)·(a'⊗d') = (a·a') (d·d')
+//
+// This is the kernel that jacobian.NTK writes into a graph, for rows that are kept.
 type factors struct {
 	*scanner
 	n int         // rows
-	d [][]float64 // by group [n,q]
-	a [][]float64 // by block [n/C,p], nil for the number 1
+	d [][]float64 // cotangents, by group [n,q]
+	a [][]float64 // inputs of layers, by block [n/C,p], nil for the number 1
 }
 
 // newFactors has memory for n rows.
@@ -74,7 +77,7 @@ func (s *scanner) products(m, n float64) (count float64) {
 // factors are those of a batch, until the next. Where one is not finite, the error says which
 // derivative is not.
 func (b batch) factors() (factors, error) {
-	f := factors{scanner: b.scanner, n: b.size(), d: b.cotangents[:0], a: b.tangents[:0]}
+	f := factors{scanner: b.scanner, n: b.size(), d: b.cotangents[:0], a: b.layerInputs[:0]}
 	for _, g := range b.groups {
 		f.d = append(f.d, rows[float64](b, g.d))
 	}
@@ -85,7 +88,7 @@ func (b batch) factors() (factors, error) {
 		}
 		f.a = append(f.a, a)
 	}
-	b.cotangents, b.tangents = f.d, f.a
+	b.cotangents, b.layerInputs = f.d, f.a
 	if !finite(f.d) || !finite(f.a) {
 		return f, b.jacobian(b.take(b.size()*b.params), b.params)
 	}
@@ -200,12 +203,16 @@ func (f factors) own(c scales, cov []float64) {
 	}
 }
 
-// squareRows is how many rows square multiplies with others at a time.
-const squareRows = 512
+// squareRows is how many rows square multiplies with others at a time: at most 512, of which the work
+// takes little memory beside the product, and fewer where these take long.
+func (f factors) squareRows() int {
+	rows := min(512, max(64, atOnce/int(1+f.products(1, float64(f.n)))))
+	return max(1, rows/f.outputs) * f.outputs
+}
 
 // square writes the lower triangle of UT²Uᵀ to g [n,n]. It returns ctx's error if ctx ends first.
 func (f factors) square(ctx context.Context, c scales, g []float64) error {
-	step := max(1, squareRows/f.outputs) * f.outputs
+	step := f.squareRows()
 	work := make([]float64, f.workSize(min(step, f.n), f.n))
 	for lo := 0; lo < f.n; lo += step {
 		if err := ctx.Err(); err != nil {
@@ -254,12 +261,5 @@ var alone = []float64{1} // in place of a
 
 // groupOf is the group of block i.
 func (s *scanner) groupOf(i int) int {
-	for g := range s.groups {
-		for _, j := range s.groups[g].blocks {
-			if i == j {
-				return g
-			}
-		}
-	}
-	panic("laplace: a block without a group")
+	return slices.IndexFunc(s.groups, func(g group) bool { return slices.Contains(g.blocks, i) })
 }

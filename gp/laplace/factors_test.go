@@ -15,7 +15,7 @@ import (
 // convolutions and a layer whose weights are stored output first.
 func TestDataRows(t *testing.T) {
 	for _, outputs := range []int{1, 3} {
-		n := squareRows/outputs + 5
+		n := 512/outputs + 5
 		for name, prob := range map[string]problem{
 			"numbers": newProblem(t, 61, tensor.Float64, n, 5, outputs),
 			"classes": newClasses(t, 62, tensor.Float64, n, 5, outputs+1),

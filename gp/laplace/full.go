@@ -96,7 +96,18 @@ func (f weightFactor) predictor() predictor { return f }
 
 func (f weightFactor) width() int { return f.n }
 
-func (f weightFactor) marginals(b batch, cov []float64) error { return marginalsOf(f, b, cov) }
+// marginals are those of the root.
+func (f weightFactor) marginals(b batch, cov []float64) error {
+	c := b.outputs
+	rows := b.take(b.size() * f.n)
+	if err := f.root(b, rows); err != nil {
+		return err
+	}
+	for i := range b.count {
+		kernel.Syrk(false, c, f.n, 1, rows[i*c*f.n:], f.n, 0, cov[i*c*c:], c)
+	}
+	return nil
+}
 
 // root: Σ = σ₀² s T L⁻ᵀ L⁻¹ T, so F = √s J T L⁻ᵀ.
 func (f weightFactor) root(b batch, rows []float64) error {

@@ -87,7 +87,7 @@ func (c cholesky) logDet() float64 {
 	return 2*sum - float64(c.n)*math.Log(c.s)
 }
 
-// inverseWidth is the width of a block of columns of an inverse.
+// inverseWidth is the width of a block of columns of an inverse, and of the rows of function space.
 const inverseWidth = 128
 
 // inverseDiagonal returns the diagonal of (G + sI)⁻¹ = L⁻ᵀL⁻¹, the squared lengths of

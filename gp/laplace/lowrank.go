@@ -65,7 +65,7 @@ func (l *lowRank) finish(ctx context.Context) error {
 	var err error
 	switch inner := l.inner.(type) {
 	case *functionSpace:
-		err = l.fromRows(inner)
+		err = l.fromRows(ctx, inner)
 	case *denseLayer:
 		err = l.fromMatrix(inner.a)
 	case *weightSpace:
@@ -121,7 +121,7 @@ func (l *lowRank) fromMatrix(h []float64) error {
 }
 
 // fromRows takes the eigenvectors of JJᵀ, which it overwrites.
-func (l *lowRank) fromRows(f *functionSpace) error {
+func (l *lowRank) fromRows(ctx context.Context, f *functionSpace) error {
 	if err := checkFinite(f.a, l.blocks[0]); err != nil {
 		return err
 	}
@@ -132,10 +132,10 @@ func (l *lowRank) fromRows(f *functionSpace) error {
 	l.n = l.leading(values)
 	l.allocateRows()
 	first := f.n - l.n // of the eigenvectors, in columns
-	f.eachTile(context.Background(), make([]float64, f.tileSize()), func(_, lo, cols int, tile []float64) {
+	f.eachTile(ctx, make([]float64, f.tileSize()), func(_, lo, cols int, tile []float64) {
 		kernel.Gemm(true, false, l.n, cols, f.n, 1, vectors[first:], f.n, tile, cols, 0, l.j[lo:], l.params)
 	})
-	return nil
+	return ctx.Err()
 }
 
 // wholeRows are dataRows without factors, [n,P].
@@ -145,34 +145,30 @@ type wholeRows struct {
 	j []float64
 }
 
-// spans calls do for columns with one scale.
-func (r wholeRows) spans(c scales, do func(offset, size int, scale float64)) {
-	if c.t == nil {
-		do(0, r.params, 1)
-		return
-	}
-	for i, k := range r.blocks {
-		do(k.offset, k.size(), c.t[i]*c.t[i])
-	}
-}
-
 func (r wholeRows) cross(b batch, u factors, c scales, out []float64, ld int) error {
 	rows := b.take(u.n * r.params)
-	err := b.jacobian(rows, r.params)
+	if err := b.jacobian(rows, r.params); err != nil {
+		return err
+	}
 	beta := 0.0
-	r.spans(c, func(offset, size int, scale float64) {
-		kernel.Gemm(false, true, u.n, r.n, size, scale, rows[offset:], r.params, r.j[offset:], r.params, beta, out, ld)
+	for i, k := range r.blocks {
+		t := c.of(i)
+		kernel.Gemm(false, true, u.n, r.n, k.size(), t*t, rows[k.offset:], r.params, r.j[k.offset:], r.params, beta, out, ld)
 		beta = 1
-	})
-	return err
+	}
+	return nil
 }
 
 func (r wholeRows) square(ctx context.Context, c scales, g []float64) error {
+	if c.t == nil {
+		clear(g)
+		return addSquare(ctx, false, r.n, r.params, r.j, g)
+	}
 	beta := 0.0
-	r.spans(c, func(offset, size int, scale float64) {
-		kernel.Syrk(false, r.n, size, scale, r.j[offset:], r.params, beta, g, r.n)
+	for i, k := range r.blocks {
+		kernel.Syrk(false, r.n, k.size(), c.t[i]*c.t[i], r.j[k.offset:], r.params, beta, g, r.n)
 		beta = 1
-	})
+	}
 	return ctx.Err()
 }
 

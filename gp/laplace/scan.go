@@ -40,7 +40,7 @@ type scanner struct {
 	lambda  lambda                 // of a batch
 	short   []int                  // of a batch: the examples with little variance left
 
-	cotangents, tangents [][]float64 // of a batch, see factors
+	cotangents, layerInputs [][]float64 // of a batch, see factors
 }
 
 // newScanner writes net, which must have the given number of outputs, for batches of inputs

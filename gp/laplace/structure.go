@@ -1,10 +1,6 @@
 package laplace
 
-import (
-	"context"
-
-	"github.com/go-valla/valla/internal/kernel"
-)
+import "context"
 
 // structure is a representation of the Gauss-Newton matrix H = Σ_n J_nᵀ Λ_n J_n [P,P]. With
 // Gaussian noise Λ is the identity here, and the noise variance is part of s.
@@ -48,19 +44,6 @@ type predictor interface {
 	// root writes F to the front of f, [count·C, width], such that F Fᵀ is the
 	// covariance of all outputs of all examples, also those of other batches.
 	root(b batch, f []float64) error
-}
-
-// marginalsOf are the marginals by way of the root.
-func marginalsOf[P predictor](p P, b batch, cov []float64) error {
-	c, width := b.outputs, p.width()
-	f := b.take(b.size() * width)
-	if err := p.root(b, f); err != nil {
-		return err
-	}
-	for i := range b.count {
-		kernel.Syrk(false, c, width, 1, f[i*c*width:], width, 0, cov[i*c*c:], c)
-	}
-	return nil
 }
 
 // newFull returns the representation of all of H. The data have rows = N·C Jacobian rows.

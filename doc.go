@@ -38,7 +38,7 @@
 //
 // A method says how uncertain the network's output is, given the training data. Most methods leave
 // the weights as they are, so that the mean of the posterior is the network's output; package
-// train/mfvi and package train/sngp train a copy of the network further, and package gp/sfr may have
+// gp/mfvi and package gp/sngp train a copy of the network further, and package gp/sfr may have
 // a mean of its own. Most rest on the linearized Laplace approximation (LLA): near its trained
 // weights the network is nearly linear in them, and a Gaussian distribution over the weights makes
 // the output a Gaussian process, whose kernel is the network's tangent kernel.

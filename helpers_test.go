@@ -16,14 +16,14 @@ import (
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/laplace"
+	"github.com/go-valla/valla/gp/mfvi"
 	"github.com/go-valla/valla/gp/sfr"
+	"github.com/go-valla/valla/gp/sngp"
 	"github.com/go-valla/valla/gp/task"
 	vallagp "github.com/go-valla/valla/gp/valla"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/jacobian"
 	"github.com/go-valla/valla/layers"
-	"github.com/go-valla/valla/train/mfvi"
-	"github.com/go-valla/valla/train/sngp"
 )
 
 var bothTypes = []tensor.Dtype{tensor.Float64, tensor.Float32}

@@ -14,15 +14,15 @@ import (
 	"github.com/go-valla/valla/gp/fmgp"
 	"github.com/go-valla/valla/gp/gapa"
 	"github.com/go-valla/valla/gp/laplace"
+	"github.com/go-valla/valla/gp/mfvi"
 	"github.com/go-valla/valla/gp/moe"
 	"github.com/go-valla/valla/gp/sampled"
 	"github.com/go-valla/valla/gp/sfr"
+	"github.com/go-valla/valla/gp/sngp"
 	"github.com/go-valla/valla/gp/sum"
 	"github.com/go-valla/valla/gp/valla"
 	"github.com/go-valla/valla/internal/settings"
 	"github.com/go-valla/valla/internal/testmethod"
-	"github.com/go-valla/valla/train/mfvi"
-	"github.com/go-valla/valla/train/sngp"
 )
 
 // table has the methods, the default first.

@@ -22,3 +22,6 @@ func FirstNonFinite[T Float](x []T) (int, T) {
 	}
 	return -1, 0
 }
+
+// Finite reports whether v is neither NaN nor infinite.
+func Finite[T Float](v T) bool { return v-v == 0 }

@@ -8,9 +8,9 @@ import (
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
+	"github.com/go-valla/valla/gp/sngp"
 	"github.com/go-valla/valla/layers"
 	"github.com/go-valla/valla/train"
-	"github.com/go-valla/valla/train/sngp"
 	"gorgonia.org/tensor"
 )
 

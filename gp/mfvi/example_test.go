@@ -7,9 +7,9 @@ import (
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
+	"github.com/go-valla/valla/gp/mfvi"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/layers"
-	"github.com/go-valla/valla/train/mfvi"
 	"gorgonia.org/tensor"
 )
 

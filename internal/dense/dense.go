@@ -1,0 +1,48 @@
+// Package dense has the conversions between tensors and slices that many packages need.
+package dense
+
+import "gorgonia.org/tensor"
+
+// Of returns a float64 tensor of a shape with the elements v, which it shares.
+func Of(v []float64, shape ...int) *tensor.Dense {
+	return tensor.New(tensor.WithShape(shape...), tensor.WithBacking(v))
+}
+
+// Bytes returns the memory of the elements of t.
+func Bytes(t *tensor.Dense) int64 {
+	return int64(t.Shape().TotalSize()) * int64(t.Dtype().Size())
+}
+
+// Copy fills dst with the elements of t, float32 or float64, from element number from on.
+func Copy(dst []float64, t *tensor.Dense, from int) {
+	if t.Dtype() == tensor.Float64 {
+		copy(dst, t.Float64s()[from:from+len(dst)])
+		return
+	}
+	for i, v := range t.Float32s()[from : from+len(dst)] {
+		dst[i] = float64(v)
+	}
+}
+
+// AppendRows appends the first n rows of t, float32 or float64, to dst.
+func AppendRows(dst []float64, t *tensor.Dense, n int) []float64 {
+	count := n * (t.Shape().TotalSize() / t.Shape()[0])
+	at := len(dst)
+	dst = append(dst, make([]float64, count)...)
+	Copy(dst[at:], t, 0)
+	return dst
+}
+
+// Rows returns the rows from … to−1 of t, float32 or float64, in the memory of t.
+func Rows(t *tensor.Dense, from, to int) *tensor.Dense {
+	shape := t.Shape().Clone()
+	width := shape.TotalSize() / shape[0]
+	shape[0] = to - from
+	var backing any
+	if t.Dtype() == tensor.Float32 {
+		backing = t.Float32s()[from*width : to*width]
+	} else {
+		backing = t.Float64s()[from*width : to*width]
+	}
+	return tensor.New(tensor.WithShape(shape...), tensor.WithBacking(backing))
+}

@@ -1,0 +1,10 @@
+package kernel
+
+import "slices"
+
+// Softmax sets p to exp(f)/Σ exp(f), computed without overflow. p may be f.
+func Softmax(p, f []float64) {
+	AddScalar(p, -slices.Max(f), f)
+	Exp(p, p)
+	Scale(p, 1/Sum(p), p)
+}

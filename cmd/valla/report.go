@@ -10,7 +10,7 @@ import (
 
 	"github.com/go-valla/valla"
 	"github.com/go-valla/valla/gp/task"
-	"github.com/go-valla/valla/internal/assess"
+	"github.com/go-valla/valla/cmd/valla/internal/assess"
 	"github.com/go-valla/valla/internal/atomicfile"
 	"github.com/go-valla/valla/internal/settings"
 )

@@ -17,7 +17,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/go-valla/valla/internal/serve"
+	"github.com/go-valla/valla/cmd/valla/internal/serve"
 	"github.com/go-valla/valla/internal/settings"
 )
 

@@ -28,7 +28,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 
-	"github.com/go-valla/valla/internal/serve/oip"
+	"github.com/go-valla/valla/cmd/valla/internal/serve/oip"
 )
 
 // served is a running valla serve.

@@ -9,7 +9,7 @@ import (
 )
 
 // TracerName is the name of the scope of the server's traces.
-const TracerName = "github.com/go-valla/valla/internal/serve"
+const TracerName = "github.com/go-valla/valla/cmd/valla/internal/serve"
 
 // Source is a model file and the name under which it answers.
 type Source struct{ Name, Path string }

@@ -15,7 +15,7 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
-	"github.com/go-valla/valla/internal/serve/oip"
+	"github.com/go-valla/valla/cmd/valla/internal/serve/oip"
 )
 
 // dialed is a client of a server's gRPC, generated from the protocol's definition.

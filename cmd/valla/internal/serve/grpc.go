@@ -15,7 +15,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/go-valla/valla"
-	"github.com/go-valla/valla/internal/serve/oip"
+	"github.com/go-valla/valla/cmd/valla/internal/serve/oip"
 )
 
 // GRPC returns the gRPC form of the protocol. It has the queues, the limits, the tokens and the

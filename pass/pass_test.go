@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"gorgonia.org/tensor"
@@ -53,8 +54,38 @@ func rowsOf(t testing.TB, path string, seed uint64, n int, classes bool) *data.S
 	return set
 }
 
-// models writes model files of one network, with the posteriors of several methods.
-func models(t testing.TB, dir string, classes bool) map[string]string {
+// shared holds the folders of the models, without and with classes. They are removed by TestMain.
+var shared [2]struct {
+	once  sync.Once
+	dir   string
+	paths map[string]string
+}
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	for i := range shared {
+		os.RemoveAll(shared[i].dir)
+	}
+	os.Exit(code)
+}
+
+// models returns the paths of model files, by name, which no test changes: one network without a
+// posterior ("map"), and with the posteriors of several methods.
+func models(t testing.TB, classes bool) map[string]string {
+	t.Helper()
+	s := &shared[map[bool]int{true: 1}[classes]]
+	s.once.Do(func() {
+		var err error
+		if s.dir, err = os.MkdirTemp("", "pass"); err != nil {
+			t.Fatal(err)
+		}
+		s.paths = fitted(t, s.dir, classes)
+	})
+	return s.paths
+}
+
+// fitted trains a network, fits the posteriors of several methods, and writes the models to a folder.
+func fitted(t testing.TB, dir string, classes bool) map[string]string {
 	t.Helper()
 	set := rowsOf(t, filepath.Join(dir, "sample.csv"), 1, 150, classes)
 	m, err := valla.Train(t.Context(), set, valla.TrainOptions{
@@ -127,7 +158,7 @@ func finished(t testing.TB, j *pass.Job, dir string, rng *rand.Rand, shares, wor
 		}
 		parts := j.Share(k, shares)
 		rng.Shuffle(len(parts), func(a, b int) { parts[a], parts[b] = parts[b], parts[a] })
-		if _, err := r.Run(t.Context(), parts, pass.RunOptions{Workers: workers}); err != nil {
+		if _, err := r.Run(t.Context(), parts, workers, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -145,7 +176,7 @@ func TestRowsDoNotDependOnParts(t *testing.T) {
 		dir := t.TempDir()
 		path := filepath.Join(dir, "new.csv")
 		rowsOf(t, path, 2, 357, classes)
-		for name, model := range models(t, dir, classes) {
+		for name, model := range models(t, classes) {
 			want := looped(t, model, path)
 			m, err := valla.Load(model)
 			if err != nil {
@@ -158,7 +189,7 @@ func TestRowsDoNotDependOnParts(t *testing.T) {
 				}
 				var got bytes.Buffer
 				for i, p := range parts {
-					if _, _, err := pass.Score(t.Context(), m, data.TableReader{}, p, pass.ScoreOptions{Level: 0.95, Names: i == 0}, &got); err != nil {
+					if err := pass.Score(t.Context(), m, p, i == 0, &got); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -177,7 +208,7 @@ func TestShardsAreTheLoop(t *testing.T) {
 		path := filepath.Join(dir, "new.csv")
 		rowsOf(t, path, 2, 433, classes)
 		rng := rand.New(rand.NewPCG(3, 0))
-		all := models(t, dir, classes)
+		all := models(t, classes)
 		for _, name := range []string{"map", "valla"} {
 			model := all[name]
 			want := looped(t, model, path)
@@ -208,7 +239,7 @@ func TestSumsDoNotDependOnWorkers(t *testing.T) {
 		path := filepath.Join(dir, "all.csv")
 		held := rowsOf(t, filepath.Join(dir, "held.csv"), 5, 60, classes)
 		rowsOf(t, path, 4, 300, classes)
-		rng, all := rand.New(rand.NewPCG(6, 0)), models(t, dir, classes)
+		rng, all := rand.New(rand.NewPCG(6, 0)), models(t, classes)
 		for _, name := range []string{"valla", "kfac", "full", "diag", "ella"} {
 			var first []byte
 			for range 3 {
@@ -289,7 +320,7 @@ func TestResume(t *testing.T) {
 	dir := t.TempDir()
 	path, shards := filepath.Join(dir, "new.csv"), filepath.Join(dir, "shards")
 	rowsOf(t, path, 2, 200, false)
-	all := models(t, dir, false)
+	all := models(t, false)
 	j, err := pass.New(pass.Options{Task: pass.Predict, PartSize: 1000}, all["map"], path)
 	if err != nil {
 		t.Fatal(err)
@@ -319,7 +350,7 @@ func TestRefusals(t *testing.T) {
 	path, other, shards := filepath.Join(dir, "new.csv"), filepath.Join(dir, "other.csv"), filepath.Join(dir, "shards")
 	rowsOf(t, path, 2, 200, false)
 	rowsOf(t, other, 3, 200, false)
-	all := models(t, dir, false)
+	all := models(t, false)
 	job := func(o pass.Options, model string, paths ...string) *pass.Job {
 		t.Helper()
 		j, err := pass.New(o, all[model], paths...)

@@ -60,7 +60,7 @@ func (p *inParts) tables(cmd *cobra.Command, args []string) error {
 // share returns the parts of a job that this process does.
 func (p *inParts) share(j *pass.Job) ([]int, error) {
 	if p.part == "" {
-		return j.All(), nil
+		return j.Share(0, 1), nil
 	}
 	k, n, ok := strings.Cut(p.part, "/")
 	worker, err := strconv.Atoi(k)
@@ -88,9 +88,9 @@ func (p *inParts) run(cmd *cobra.Command, o pass.Options, model string, paths []
 		return nil, nil, err
 	}
 	d := newDrawer(cmd.ErrOrStderr(), asJSON)
-	records, err := r.Run(cmd.Context(), parts, pass.RunOptions{Workers: p.Workers, OnProgress: func(done, all int, rows int64) {
+	records, err := r.Run(cmd.Context(), parts, p.Workers, func(done, all int, rows int64) {
 		d.show(progress{label: string(o.Task), done: int64(done), total: int64(all), unit: "parts", text: fmt.Sprintf("%d rows", rows)})
-	}})
+	})
 	d.close()
 	if err != nil {
 		return nil, nil, err

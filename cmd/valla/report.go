@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/go-valla/valla"
-	"github.com/go-valla/valla/gp/task"
 	"github.com/go-valla/valla/cmd/valla/internal/assess"
+	"github.com/go-valla/valla/gp/task"
 	"github.com/go-valla/valla/internal/atomicfile"
 	"github.com/go-valla/valla/internal/settings"
 )

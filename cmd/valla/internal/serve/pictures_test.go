@@ -12,9 +12,9 @@ import (
 	"gorgonia.org/tensor"
 
 	"github.com/go-valla/valla"
+	"github.com/go-valla/valla/cmd/valla/internal/serve/oip"
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp/laplace"
-	"github.com/go-valla/valla/cmd/valla/internal/serve/oip"
 )
 
 // pictures returns n images of two classes, [n,3,8,8] of bytes.

@@ -81,7 +81,7 @@ var level = map[string]int{
 	"cmd":                         14,
 
 	"cmd/valla/internal/serve/oip": 0,
-	"cmd/valla/internal/serve":     11,
+	"cmd/valla/internal/serve":     12,
 	"cmd/valla/internal/assess":    11,
 }
 

@@ -2,10 +2,7 @@ package serve
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"sync"
@@ -14,6 +11,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"github.com/go-valla/valla"
+	"github.com/go-valla/valla/internal/atomicfile"
 )
 
 // version is a model file as it was at one time, with the queue of requests to it.
@@ -76,18 +74,13 @@ func (v *version) close() {
 	v.queue.close()
 }
 
-// hashOf returns the first 16 hexadecimal digits of a file's SHA-256.
+// hashOf returns the first 16 hexadecimal digits of the SHA-256 sum of the file at path.
 func hashOf(path string) (string, error) {
-	f, err := os.Open(path)
+	sum, err := atomicfile.Digest(path)
 	if err != nil {
 		return "", err
 	}
-	defer f.Close()
-	h := sha256.New()
-	if _, err := io.Copy(h, f); err != nil {
-		return "", fmt.Errorf("%s: %w", path, err)
-	}
-	return hex.EncodeToString(h.Sum(nil))[:16], nil
+	return sum[:16], nil
 }
 
 // hosted is a name that the server knows, with the version that answers at present.

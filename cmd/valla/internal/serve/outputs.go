@@ -12,6 +12,7 @@ import (
 	"github.com/go-valla/valla"
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/task"
+	"github.com/go-valla/valla/train/metric"
 )
 
 // answer is what the outputs of a request are made of.
@@ -151,17 +152,11 @@ func (v *version) classNames() []string {
 	return names
 }
 
-// entropy is that of the class probabilities, in nats.
+// entropy makes the entropy of the class probabilities of each row, in nats.
 func entropy(a *answer) (any, []int, error) {
 	out := make([]float64, 0, a.n)
 	for row := range slices.Chunk(a.p.Probs, a.v.outputs) {
-		h := 0.0
-		for _, p := range row {
-			if p > 0 {
-				h -= p * math.Log(p)
-			}
-		}
-		out = append(out, h)
+		out = append(out, metric.Entropy(row))
 	}
 	return out, nil, nil
 }

@@ -3,16 +3,17 @@ package serve
 import (
 	"bufio"
 	"bytes"
-	"encoding/csv"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/go-valla/valla"
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp/task"
+	"github.com/go-valla/valla/internal/listing"
 	"github.com/go-valla/valla/internal/tablefile"
 )
 
@@ -38,14 +39,14 @@ func (s *Server) plain(q *request) error {
 	if err != nil {
 		return err
 	}
-	names, table, err := a.table(level)
+	table, err := a.table(level)
 	if err != nil {
 		return err
 	}
 	if strings.Contains(q.r.Header.Get("Accept"), "text/csv") {
-		return q.sendCSV(names, table)
+		return q.sendCSV(table)
 	}
-	return q.sendObjects(names, table)
+	return q.sendObjects(table)
 }
 
 // usualLevel is the probability of intervals and sets where a request says none.
@@ -215,74 +216,31 @@ func cellText(v any) string {
 	return fmt.Sprint(v)
 }
 
-// column is one of the columns of an answer, of numbers or of words.
-type column struct {
-	numbers []float64
-	words   []string
+// table returns the predictions as columns: those of valla predict and, for a classification, the
+// entropy. Classes are text here, also where their names are numbers.
+func (a *answer) table(level float64) (*listing.Predictions, error) {
+	list, err := listing.Of(&a.p, level)
+	if err != nil || a.v.classes() == nil {
+		return list, err
+	}
+	best, _, _ := bestClass(a)
+	h, _, _ := entropy(a)
+	classes := len(a.p.Classes)
+	list.Columns[0] = listing.Column{Name: "class", Texts: best.([]string)}
+	list.Columns = slices.Insert(list.Columns, 1+classes, listing.Column{Name: "entropy", Values: h.([]float64)})
+	return list, nil
 }
 
-// table returns the prediction in columns, those of valla predict.
-func (a *answer) table(level float64) (names []string, out []column, err error) {
-	add := func(name string, c column) { names, out = append(names, name), append(out, c) }
-	if a.v.classes() != nil {
-		best, _, _ := bestClass(a)
-		add("class", column{words: best.([]string)})
-		for k, name := range a.v.classNames() {
-			add("p_"+name, column{numbers: every(a.p.Probs, k, a.v.outputs)})
-		}
-		h, _, _ := entropy(a)
-		add("entropy", column{numbers: h.([]float64)})
-		if a.p.Conformal != nil {
-			sets, err := a.p.SetNames(level)
-			if err != nil {
-				return nil, nil, err
-			}
-			add("set", column{words: sets})
-		}
-		return names, out, nil
-	}
-	lower, upper, err := a.p.Interval(level)
-	if err != nil {
-		return nil, nil, err
-	}
-	t := a.v.outputs
-	for k, target := range a.p.Targets {
-		suffix := ""
-		if t > 1 {
-			suffix = "_" + target
-		}
-		for _, c := range []struct {
-			name   string
-			values []float64
-		}{
-			{"mean", a.p.Mean}, {"std", a.p.Std()}, {"lower", lower}, {"upper", upper},
-			{"epistemic", a.p.EpistemicStd()}, {"aleatoric", a.p.AleatoricStd()},
-		} {
-			add(c.name+suffix, column{numbers: every(c.values, k, t)})
-		}
-	}
-	return names, out, nil
-}
-
-// every returns column k of rows of width t.
-func every(v []float64, k, t int) []float64 {
-	var out []float64
-	for i := k; i < len(v); i += t {
-		out = append(out, v[i])
-	}
-	return out
-}
-
-// sendObjects writes one object for each row.
-func (q *request) sendObjects(names []string, table []column) error {
+// sendObjects answers with one JSON object for each row.
+func (q *request) sendObjects(table *listing.Predictions) error {
 	list := make([]map[string]any, q.rows)
 	for i := range list {
-		list[i] = make(map[string]any, len(names))
-		for k, c := range table {
-			if c.words != nil {
-				list[i][names[k]] = c.words[i]
+		list[i] = make(map[string]any, len(table.Columns))
+		for _, c := range table.Columns {
+			if c.Texts != nil {
+				list[i][c.Name] = c.Texts[i]
 			} else {
-				list[i][names[k]] = c.numbers[i]
+				list[i][c.Name] = c.Values[i]
 			}
 		}
 	}
@@ -290,23 +248,14 @@ func (q *request) sendObjects(names []string, table []column) error {
 	return nil
 }
 
-// sendCSV writes a line for each row.
-func (q *request) sendCSV(names []string, table []column) error {
+// sendCSV answers with comma-separated text, one line for each row. A client that is gone is no
+// error of the request.
+func (q *request) sendCSV(table *listing.Predictions) error {
 	q.w.Header().Set("Content-Type", "text/csv; charset=utf-8")
 	q.w.Header().Set("X-Model-Version", q.hash)
-	w := csv.NewWriter(q.w)
-	_ = w.Write(names)
-	record := make([]string, len(names))
-	for i := range q.rows {
-		for k, c := range table {
-			if c.words != nil {
-				record[k] = c.words[i]
-			} else {
-				record[k] = strconv.FormatFloat(c.numbers[i], 'g', -1, 64)
-			}
-		}
-		_ = w.Write(record)
+	w := listing.NewWriter(q.w)
+	if w.Header(table) == nil {
+		_ = w.Rows(table)
 	}
-	w.Flush()
-	return nil // a client that has gone is no error of the request
+	return nil
 }

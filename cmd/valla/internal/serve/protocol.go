@@ -8,6 +8,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/go-valla/valla/internal/raw"
 )
 
 // These are the JSON objects of the Open Inference Protocol.
@@ -233,29 +235,11 @@ func decode(datatype string, b []byte) float64 {
 	case "INT64":
 		return float64(int64(le.Uint64(b)))
 	case "FP16":
-		return half(le.Uint16(b))
+		return float64(raw.Half(le.Uint16(b)))
 	case "FP32":
 		return float64(math.Float32frombits(le.Uint32(b)))
 	}
 	return math.Float64frombits(le.Uint64(b))
-}
-
-// half is the number of 16 bits by IEEE 754.
-func half(v uint16) float64 {
-	exponent, fraction := int(v>>10&31), float64(v&1023)
-	f := math.Ldexp(1+fraction/1024, exponent-15)
-	switch {
-	case exponent == 0:
-		f = math.Ldexp(fraction, -24)
-	case exponent == 31 && fraction != 0:
-		f = math.NaN()
-	case exponent == 31:
-		f = math.Inf(1)
-	}
-	if v>>15 == 1 {
-		return -f
-	}
-	return f
 }
 
 // headerLength is the header of the binary extension: the length of the JSON part.

@@ -15,6 +15,7 @@ import (
 )
 
 func TestWrongInput(t *testing.T) {
+	t.Parallel()
 	dir := fitted(t)
 	write := func(name, text string) {
 		t.Helper()

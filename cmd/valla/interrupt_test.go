@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -20,7 +19,7 @@ import (
 // result.
 func interrupted(t *testing.T, dir, checkpoint string, args ...string) result {
 	t.Helper()
-	cmd := exec.Command(program, args...)
+	cmd := program(args...)
 	cmd.Dir = dir
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr

@@ -13,20 +13,21 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// candidate is a model, or a way to correct one, with its predictions for the rows.
+// candidate is a model, or a model with a temperature, and its predictions for the rows.
 type candidate struct {
-	Name   string
-	p      *valla.Prediction
-	y      []float64 // [N,T], in the order of p
-	scores valla.Scores
+	Name   string            // name in tables and legends
+	p      *valla.Prediction // predictions for N rows
+	y      []float64         // targets [N,T], in the order of p
+	scores valla.Scores      // scores of p against y
 }
 
-// leastToCross is how many rows there must be for temperatures that each half of them chooses
-// for the other.
+// leastToCross is the least number of rows for which each half chooses a temperature for the other
+// half.
 const leastToCross = 20
 
-// candidates returns those of a model, the model itself first of all that are no temperatures,
-// and notes on what could not be compared.
+// candidates returns what the page compares: the network alone, the network with the posterior, the
+// calibrated model, and the first two of these with a temperature. Notes say what could not be
+// compared.
 func candidates(ctx context.Context, m *valla.Model, set *data.Set, o valla.PredictOptions) (list []candidate, notes []string, err error) {
 	base := []*valla.Model{m.MAP()}
 	if m.Posterior != nil {
@@ -53,6 +54,11 @@ func candidates(ctx context.Context, m *valla.Model, set *data.Set, o valla.Pred
 	if set.N() < leastToCross {
 		return list, []string{fmt.Sprintf("%d rows are too few for a temperature that one half of them chooses for the other.", set.N())}, nil
 	}
+	return temperatures(ctx, list, m, base, set, o, all)
+}
+
+// temperatures adds the models of base with a temperature to the list of candidates for m.
+func temperatures(ctx context.Context, list []candidate, m *valla.Model, base []*valla.Model, set *data.Set, o valla.PredictOptions, all *passes.Counter) (_ []candidate, notes []string, err error) {
 	for _, model := range base {
 		p, y, err := crossed(ctx, model, set, o, all)
 		if ctx.Err() != nil {
@@ -69,18 +75,18 @@ func candidates(ctx context.Context, m *valla.Model, set *data.Set, o valla.Pred
 	return list, notes, nil
 }
 
-// add adds a candidate with its scores.
+// add appends the candidate with predictions p for the targets y to list.
 func add(list []candidate, m *valla.Model, name string, p *valla.Prediction, y *tensor.Dense) ([]candidate, error) {
 	s, err := m.Task.Outputs.Score(p, y)
 	return append(list, candidate{name, p, graph.Floats(y), s}), err
 }
 
-// crossedPasses is how often crossed predicts each row: three times to choose a temperature, and once
-// with that of the other half.
+// crossedPasses is the number of times that crossed predicts each row: three times to choose a
+// temperature, and once with the temperature of the other half.
 const crossedPasses = 4
 
-// crossed returns the predictions of a model whose temperature is, in each half of the rows,
-// that of the other half, and the targets in the same order. So no row is judged by a
+// crossed returns the predictions of a model with temperatures, and the targets in the same order.
+// Each half of the rows chooses the temperature for the other half, so that no row judges a
 // temperature that it has chosen.
 func crossed(ctx context.Context, m *valla.Model, set *data.Set, o valla.PredictOptions, rows *passes.Counter) (*valla.Prediction, *tensor.Dense, error) {
 	a, b := valla.Halves(set, o.Seed)
@@ -102,14 +108,14 @@ func crossed(ctx context.Context, m *valla.Model, set *data.Set, o valla.Predict
 	return all, tensor.New(tensor.WithShape(set.Y.Shape()...), tensor.WithBacking(y)), nil
 }
 
-// classes says whether a model predicts classes.
+// classes says whether the task of m is a classification.
 func classes(m *valla.Model) bool {
 	_, ok := m.Task.Outputs.(*task.Classification)
 	return ok
 }
 
-// confidence returns the probability of the most probable class of each row, and whether that
-// is the right one.
+// confidence returns the probability of the most probable class of each row, and whether the row is
+// classified correctly.
 func (c candidate) confidence() (top []float64, right []bool) {
 	for i, best := range c.p.Best() {
 		top, right = append(top, c.p.Probs[i*len(c.p.Classes)+best]), append(right, c.p.Classes[best] == c.y[i])

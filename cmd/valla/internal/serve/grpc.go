@@ -18,23 +18,23 @@ import (
 	"github.com/go-valla/valla/cmd/valla/internal/serve/oip"
 )
 
-// GRPC returns the gRPC form of the protocol. It has the queues, the limits, the tokens and the
-// errors of s.
+// GRPC returns a server that speaks the protocol by gRPC, with the queues, limits, tokens and errors
+// of s.
 func (s *Server) GRPC() *grpc.Server {
 	g := grpc.NewServer(grpc.UnaryInterceptor(s.intercept), grpc.MaxRecvMsgSize(int(min(s.o.MaxBytes, math.MaxInt32))), grpc.MaxSendMsgSize(math.MaxInt32))
 	oip.RegisterGRPCInferenceServiceServer(g, &inference{s: s})
 	return g
 }
 
-// codesOf are the codes of gRPC for those of HTTP.
+// codesOf maps statuses of HTTP to codes of gRPC.
 var codesOf = map[int]codes.Code{
 	http.StatusBadRequest: codes.InvalidArgument, http.StatusUnauthorized: codes.Unauthenticated, http.StatusNotFound: codes.NotFound,
 	http.StatusRequestEntityTooLarge: codes.InvalidArgument, http.StatusTooManyRequests: codes.ResourceExhausted,
 	http.StatusRequestTimeout: codes.DeadlineExceeded, http.StatusInternalServerError: codes.Internal, http.StatusServiceUnavailable: codes.Unavailable, statusClosed: codes.Canceled,
 }
 
-// intercept asks for a token, but not where the health is asked for, and makes errors those of
-// gRPC. As in net/http, a panic ends one request and not the server.
+// intercept refuses requests without a token, except requests for the health, and turns errors into
+// errors of gRPC. As in net/http, a panic ends one request and not the server.
 func (s *Server) intercept(ctx context.Context, in any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (out any, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -54,7 +54,7 @@ func (s *Server) intercept(ctx context.Context, in any, info *grpc.UnaryServerIn
 	return out, nil
 }
 
-// header returns what a client sends beside its request.
+// header returns the value of a client's header, or "" where the header is absent.
 func header(ctx context.Context, name string) string {
 	for _, v := range metadata.ValueFromIncomingContext(ctx, name) {
 		return v
@@ -62,10 +62,10 @@ func header(ctx context.Context, name string) string {
 	return ""
 }
 
-// inference is the service of a server.
+// inference is the gRPC service of a server.
 type inference struct {
 	oip.UnimplementedGRPCInferenceServiceServer
-	s *Server
+	s *Server // answers the requests
 }
 
 // ServerLive implements the service.
@@ -78,7 +78,7 @@ func (i *inference) ServerReady(context.Context, *oip.ServerReadyRequest) (*oip.
 	return &oip.ServerReadyResponse{Ready: i.s.ready() == nil}, nil
 }
 
-// version returns the version that a request names, to be released.
+// version returns the version of the model that a request names. The caller must release it.
 func (i *inference) version(r interface {
 	GetName() string
 	GetVersion() string
@@ -157,7 +157,7 @@ func (i *inference) ModelInfer(ctx context.Context, r *oip.ModelInferRequest) (*
 	return out.message(len(r.RawInputContents) > 0), nil
 }
 
-// inferOf makes the request of REST of one of gRPC.
+// inferOf turns a request of gRPC into a request of REST.
 func inferOf(r *oip.ModelInferRequest) (*inferRequest, error) {
 	out := &inferRequest{ID: r.Id, Parameters: parameters(r.Parameters)}
 	if raw := len(r.RawInputContents); raw > 0 && raw != len(r.Inputs) {
@@ -181,7 +181,7 @@ func inferOf(r *oip.ModelInferRequest) (*inferRequest, error) {
 	return out, nil
 }
 
-// parameters makes the parameters of REST; nil of none.
+// parameters turns parameters of gRPC into parameters of REST, and returns nil if there are none.
 func parameters(of map[string]*oip.InferParameter) map[string]any {
 	var out map[string]any
 	for name, p := range of {
@@ -204,7 +204,7 @@ func parameters(of map[string]*oip.InferParameter) map[string]any {
 	return out
 }
 
-// contents are the values of a tensor of a datatype. FP16 comes raw only.
+// contents returns the elements of a tensor of a datatype. Tensors of FP16 have raw contents only.
 func contents(datatype string, c *oip.InferTensorContents) *cells {
 	out := &cells{}
 	switch datatype {
@@ -233,6 +233,7 @@ func contents(datatype string, c *oip.InferTensorContents) *cells {
 	return out
 }
 
+// widened returns the numbers v as float64.
 func widened[T int32 | int64 | uint32 | uint64 | float32](v []T) []float64 {
 	out := make([]float64, len(v))
 	for i, x := range v {
@@ -241,6 +242,7 @@ func widened[T int32 | int64 | uint32 | uint64 | float32](v []T) []float64 {
 	return out
 }
 
+// long returns a shape for gRPC.
 func long(shape []int) []int64 {
 	out := make([]int64, len(shape))
 	for i, d := range shape {
@@ -249,7 +251,7 @@ func long(shape []int) []int64 {
 	return out
 }
 
-// message is the response of gRPC, with raw contents where the request had them.
+// message returns the response for gRPC, with raw contents if raw is true.
 func (r *inferResponse) message(raw bool) *oip.ModelInferResponse {
 	out := &oip.ModelInferResponse{ModelName: r.ModelName, ModelVersion: r.ModelVersion, Id: r.ID}
 	for _, t := range r.Outputs {
@@ -272,7 +274,7 @@ func (r *inferResponse) message(raw bool) *oip.ModelInferResponse {
 	return out
 }
 
-// bytes are the values as the binary extension has them.
+// bytes returns the elements in the encoding of the binary extension.
 func (t *outputTensor) bytes() (out []byte) {
 	switch v := t.Data.(type) {
 	case []float64:

@@ -26,7 +26,7 @@ import (
 	"github.com/go-valla/valla/gp/task"
 )
 
-// routes are the paths of the server.
+// routes returns the handler of all paths of the server.
 func (s *Server) routes() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /v2/health/live", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
@@ -56,8 +56,8 @@ func (s *Server) routes() http.Handler {
 	return s.identified(mux)
 }
 
-// identified gives each request an id, its own or a new one, which the answer and the log name. A
-// server that ends lets go of its clients' connections, so that their next requests go elsewhere.
+// identified gives each request an id: the client's or a new one. The answer and the log have the id. A
+// server that shuts down closes connections, so that the next requests of its clients go elsewhere.
 func (s *Server) identified(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if s.draining.Load() {
@@ -68,17 +68,18 @@ func (s *Server) identified(next http.Handler) http.Handler {
 	})
 }
 
-// requestID returns the id that a client gives, or a new one where that is none.
+// requestID returns the id of a client, or a new id if the client gives none or an unusable one.
 func requestID(id string) string {
 	if id == "" || len(id) > 128 || strings.ContainsFunc(id, func(c rune) bool { return c < ' ' || c > '~' }) {
 		var b [8]byte
-		_, _ = rand.Read(b[:]) // which never fails
+		_, _ = rand.Read(b[:]) // Read never fails
 		id = hex.EncodeToString(b[:])
 	}
 	return id
 }
 
-// hashes are those of tokens: hashes have one length, so that comparing them tells nothing.
+// hashes returns the SHA-256 sums of tokens. Sums have one length, so that the time of a comparison
+// tells nothing about a token.
 func hashes(tokens []string) [][32]byte {
 	var out [][32]byte
 	for _, t := range tokens {
@@ -87,11 +88,11 @@ func hashes(tokens []string) [][32]byte {
 	return out
 }
 
-// handler answers a request, or returns why it does not.
+// handler answers a request, or returns the reason for a refusal.
 type handler func(w http.ResponseWriter, r *http.Request) error
 
-// guarded lets requests with a token through, or all where there are no tokens, and answers and
-// logs those that are refused.
+// guarded passes requests with a known token on to next; a server without tokens passes all requests
+// on. It answers and logs refusals.
 func (s *Server) guarded(next handler) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		var err error = errToken
@@ -107,7 +108,7 @@ func (s *Server) guarded(next handler) http.HandlerFunc {
 	}
 }
 
-// plainly is a handler that refuses nothing.
+// plainly turns next into a handler that refuses nothing.
 func plainly(next http.HandlerFunc) handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		next(w, r)
@@ -115,9 +116,10 @@ func plainly(next http.HandlerFunc) handler {
 	}
 }
 
+// errToken refuses a request without a known token.
 var errToken = &refusal{http.StatusUnauthorized, "expected a known token in the header Authorization: Bearer TOKEN"}
 
-// known says whether a header Authorization has one of the tokens, or there are none.
+// known says whether a header Authorization has a known token. A server without tokens knows all.
 func (s *Server) known(authorization string) bool {
 	token, _ := strings.CutPrefix(authorization, "Bearer ")
 	hash, known := sha256.Sum256([]byte(token)), 0
@@ -127,14 +129,14 @@ func (s *Server) known(authorization string) bool {
 	return known != 0 || len(s.tokens) == 0
 }
 
-// fail answers with an error of the protocol.
+// fail answers with a status and an error of the protocol.
 func fail(w http.ResponseWriter, status int, text string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	_ = json.NewEncoder(w).Encode(map[string]string{"error": text})
 }
 
-// reply answers with JSON.
+// reply answers with v as JSON.
 func reply(w http.ResponseWriter, v any) {
 	b, err := json.Marshal(v)
 	if err != nil {
@@ -145,7 +147,7 @@ func reply(w http.ResponseWriter, v any) {
 	_, _ = w.Write(append(b, '\n'))
 }
 
-// ready says whether the server takes requests, for any model.
+// ready returns nil if the server takes requests for all models, and otherwise the reason.
 func (s *Server) ready() error {
 	if s.draining.Load() {
 		return errDraining
@@ -158,14 +160,15 @@ func (s *Server) ready() error {
 	return nil
 }
 
-// extensions are those of the protocol.
+// extensions are the supported extensions of the protocol.
 var extensions = []string{"binary_tensor_data"}
 
+// serverMetadata describes the server.
 func (s *Server) serverMetadata(w http.ResponseWriter, _ *http.Request) {
 	reply(w, map[string]any{"name": "valla", "version": valla.Version(), "extensions": extensions})
 }
 
-// version returns the version that the path names, to be released.
+// version returns the version of the model that the path names. The caller must release it.
 func (s *Server) version(r *http.Request) (*version, error) {
 	h, err := s.find(r.PathValue("model"))
 	if err != nil {
@@ -174,6 +177,7 @@ func (s *Server) version(r *http.Request) (*version, error) {
 	return h.take(r.PathValue("version"))
 }
 
+// modelReady answers whether a model is loaded.
 func (s *Server) modelReady(_ http.ResponseWriter, r *http.Request) error {
 	v, err := s.version(r)
 	if err == nil {
@@ -182,7 +186,7 @@ func (s *Server) modelReady(_ http.ResponseWriter, r *http.Request) error {
 	return err
 }
 
-// modelMetadata describes the inputs and outputs.
+// modelMetadata describes the inputs and outputs of a model.
 func (s *Server) modelMetadata(w http.ResponseWriter, r *http.Request) error {
 	v, err := s.version(r)
 	if err != nil {
@@ -193,22 +197,23 @@ func (s *Server) modelMetadata(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// request is one for predictions on its way.
+// request is a request for predictions that the server is answering.
 type request struct {
-	*version // nil until the body is there
-	id, from string
-	ctx      context.Context // with the limit of time
-	span     trace.Span
-	rows     int
+	*version                 // version that answers; nil until the body is read
+	id       string          // id of the request, for the log and the answer
+	from     string          // address of the client
+	ctx      context.Context // ends with the limit of time
+	span     trace.Span      // span of the request in its trace
+	rows     int             // number of rows
 
-	// These are of HTTP.
-	w       http.ResponseWriter
-	r       *http.Request
-	body    []byte
-	content string // the media type of the body
+	w       http.ResponseWriter // answer of HTTP; nil for gRPC
+	r       *http.Request       // request of HTTP; nil for gRPC
+	body    []byte              // body of r
+	content string              // media type of the body
 }
 
-// answering wraps what answers a request for predictions: limits, the version, the count.
+// answering returns a handler that reads a request for predictions, takes the version of the model,
+// and calls answer.
 func (s *Server) answering(answer func(*request) error) handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		name := r.PathValue("model")
@@ -243,11 +248,11 @@ func (s *Server) answering(answer func(*request) error) handler {
 	}
 }
 
-// body reads the body, which must come within the limit of time. Until it is there the request
-// holds no version, so that slow clients do not keep old ones in memory.
+// body reads the body of r within the limit of time. The request holds no version until the body is
+// read, so that slow clients do not keep old versions in memory.
 func (s *Server) body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	c := http.NewResponseController(w)
-	_ = c.SetReadDeadline(time.Now().Add(s.o.Timeout)) // where the connection has deadlines
+	_ = c.SetReadDeadline(time.Now().Add(s.o.Timeout)) // some connections have no deadlines
 	b, err := io.ReadAll(http.MaxBytesReader(w, r.Body, s.o.MaxBytes))
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		return nil, &refusal{http.StatusRequestTimeout, fmt.Sprintf("the body was not there within %v", s.o.Timeout)}
@@ -258,7 +263,8 @@ func (s *Server) body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	return b, nil
 }
 
-// counted answers a request to a model within the limit of time, and counts, traces and logs it.
+// counted calls answer for the request q to the model h within the limit of time. It counts, traces
+// and logs the request.
 func (s *Server) counted(ctx context.Context, h *hosted, q *request, answer func() error) error {
 	start := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, s.o.Timeout)
@@ -281,7 +287,7 @@ func (s *Server) counted(ctx context.Context, h *hosted, q *request, answer func
 	return err
 }
 
-// text is that of an error, "" for none.
+// text returns the text of an error, and "" for nil.
 func text(err error) string {
 	if err == nil {
 		return ""
@@ -289,7 +295,7 @@ func text(err error) string {
 	return err.Error()
 }
 
-// predict computes the rows and turns them into predictions.
+// predict returns the predictions for the rows in.
 func (s *Server) predict(q *request, in rows, o valla.PredictOptions) (*answer, error) {
 	q.rows = in.n
 	ctx := q.ctx
@@ -310,7 +316,7 @@ func (s *Server) predict(q *request, in rows, o valla.PredictOptions) (*answer, 
 	return a, nil
 }
 
-// unusual counts the rows of which the model is less sure than of 99 % of the training rows.
+// unusual counts the rows with a larger latent standard deviation than 99 % of the training rows.
 func (v *version) unusual(g gp.Latents) int {
 	if v.usual == 0 {
 		return 0
@@ -324,7 +330,7 @@ func (v *version) unusual(g gp.Latents) int {
 	return count
 }
 
-// infer answers by the inference protocol.
+// infer answers a request of the inference protocol over HTTP.
 func (s *Server) infer(q *request) error {
 	length := 0
 	if h := q.r.Header.Get(headerLength); h != "" {
@@ -344,7 +350,7 @@ func (s *Server) infer(q *request) error {
 	return q.send(out, r)
 }
 
-// inferred answers a request of the inference protocol.
+// inferred returns the response to a request of the inference protocol.
 func (s *Server) inferred(q *request, r *inferRequest) (*inferResponse, error) {
 	for _, o := range r.Outputs {
 		if _, err := q.named(o.Name); err != nil {
@@ -364,14 +370,14 @@ func (s *Server) inferred(q *request, r *inferRequest) (*inferResponse, error) {
 	return out, err
 }
 
-// linkOf reads the link of class probabilities from parameters.
+// linkOf returns the link of class probabilities, and its seed, that the parameters name.
 func linkOf(parameters map[string]any) valla.PredictOptions {
 	link, _ := parameters["link"].(string)
 	seed, _ := parameters["seed"].(float64)
 	return valla.PredictOptions{Link: task.Link(link), Seed: uint64(max(0, seed))}
 }
 
-// send writes a response of the protocol, with the outputs as bytes that are asked for so.
+// send writes the response out to r. Outputs for which r asks in binary form follow as bytes.
 func (q *request) send(out *inferResponse, r *inferRequest) error {
 	binaries := make([]bool, len(out.Outputs))
 	for i := range binaries {

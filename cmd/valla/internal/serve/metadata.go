@@ -2,17 +2,17 @@ package serve
 
 import "strings"
 
-// modelMetadata is what the protocol says of a model.
+// modelMetadata describes a model in the inference protocol.
 type modelMetadata struct {
-	Name       string            `json:"name"`
-	Versions   []string          `json:"versions"`
-	Platform   string            `json:"platform"`
-	Inputs     []metadataTensor  `json:"inputs"`
-	Outputs    []metadataTensor  `json:"outputs"`
-	Properties map[string]string `json:"properties"`
+	Name       string            `json:"name"`       // name of the model
+	Versions   []string          `json:"versions"`   // the version that answers
+	Platform   string            `json:"platform"`   // always "valla"
+	Inputs     []metadataTensor  `json:"inputs"`     // accepted inputs
+	Outputs    []metadataTensor  `json:"outputs"`    // available outputs
+	Properties map[string]string `json:"properties"` // method, network, task and targets
 }
 
-// metadata describes the model.
+// metadata returns the description of the model.
 func (v *version) metadata() modelMetadata {
 	inputs := []metadataTensor{{"x", "FP64", append([]int{-1}, v.model.Task.Inputs.Shape...)}}
 	if v.columns() != nil {

@@ -14,21 +14,21 @@ import (
 	"github.com/go-valla/valla/internal/atomicfile"
 )
 
-// version is a model file as it was at one time, with the queue of requests to it.
+// version is a model file at one time, and the queue of requests to the model.
 type version struct {
-	name    string
-	hash    string // of the file, the version in the protocol
-	model   *valla.Model
-	predict *valla.Predictor
-	outputs int     // C
-	usual   float64 // see Model.UsualSpread; 0 if unknown
-	loaded  time.Time
-	queue   *queue
+	name    string           // name of the model
+	hash    string           // start of the file's SHA-256 sum, the version in the protocol
+	model   *valla.Model     // model in the file
+	predict *valla.Predictor // compiled predictions of the model
+	outputs int              // number C of outputs
+	usual   float64          // see Model.UsualSpread; 0 if unknown
+	loaded  time.Time        // time when the file was read
+	queue   *queue           // requests to this version
 
-	inflight sync.WaitGroup // requests that have the version
+	inflight sync.WaitGroup // requests that hold the version
 }
 
-// load reads the model at path and tries one prediction.
+// load reads the model file at path and makes one prediction as a trial.
 func load(ctx context.Context, name, path string, o Options) (*version, error) {
 	hash, err := hashOf(path)
 	if err != nil {
@@ -52,10 +52,10 @@ func load(ctx context.Context, name, path string, o Options) (*version, error) {
 	return v, nil
 }
 
-// width is the number of numbers of a row.
+// width returns the number D of inputs of a row.
 func (v *version) width() int { return tensor.Shape(v.model.Task.Inputs.Shape).TotalSize() }
 
-// try predicts the middle of the training data.
+// try makes a prediction at the mean of the training inputs.
 func (v *version) try(ctx context.Context) error {
 	in, row := v.model.Task.Inputs, make([]float64, v.width())
 	run := len(row) / max(1, len(in.Mean))
@@ -68,7 +68,7 @@ func (v *version) try(ctx context.Context) error {
 	return v.predict.Predict(ctx, row, &p)
 }
 
-// close ends the version once no request has it any more.
+// close waits until no request holds the version, and closes its queue.
 func (v *version) close() {
 	v.inflight.Wait()
 	v.queue.close()
@@ -83,20 +83,21 @@ func hashOf(path string) (string, error) {
 	return sum[:16], nil
 }
 
-// hosted is a name that the server knows, with the version that answers at present.
+// hosted is a model that the server offers, with the version that answers at present.
 type hosted struct {
-	name, path string
-	room       chan struct{} // has an element for each request at hand
+	name string        // name of the model
+	path string        // path of the model file
+	room chan struct{} // has an element for each unanswered request
 
-	mu      sync.RWMutex
-	current *version // nil while none could be loaded
+	mu      sync.RWMutex // guards current
+	current *version     // version that answers; nil if none is loaded
 
 	reload sync.Mutex // held while the file is read
-	seen   stamp      // of the file when it was last read, whether it could be or not
+	seen   stamp      // stamp of the file at the last attempt to read it
 }
 
-// acquire returns the present version, which answers until it is released; nil where there is
-// none.
+// acquire returns the present version, which stays open until the caller releases it, or nil if no
+// version is loaded.
 func (h *hosted) acquire() *version {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
@@ -106,8 +107,8 @@ func (h *hosted) acquire() *version {
 	return h.current
 }
 
-// enter makes a request one of those at hand, until it leaves, or returns errFull. It is asked before
-// the body is parsed, so that a refusal costs little.
+// enter counts a request as unanswered until leave is called, or returns errFull if there are too many.
+// It is called before the body is parsed, so that a refusal costs little.
 func (h *hosted) enter() error {
 	select {
 	case h.room <- struct{}{}:
@@ -117,9 +118,11 @@ func (h *hosted) enter() error {
 	}
 }
 
+// leave ends a request that has entered.
 func (h *hosted) leave() { <-h.room }
 
-// take returns the present version, to be released. hash is that which is expected; "" is any.
+// take returns the present version, which the caller must release. If hash is not "", another version
+// than hash is an error.
 func (h *hosted) take(hash string) (*version, error) {
 	v := h.acquire()
 	if v == nil {
@@ -132,7 +135,7 @@ func (h *hosted) take(hash string) (*version, error) {
 	return v, nil
 }
 
-// present returns the hash of the version that answers, "" if there is none.
+// present returns the hash of the version that answers, or "" if no version is loaded.
 func (h *hosted) present() string {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
@@ -142,11 +145,10 @@ func (h *hosted) present() string {
 	return h.current.hash
 }
 
-// release gives a version back.
+// release ends the use of the version by a request.
 func (v *version) release() { v.inflight.Done() }
 
-// replace makes v the version that answers from now on. The old one ends when its last
-// request has.
+// replace makes v the version that answers. The old version is closed after its last request.
 func (h *hosted) replace(v *version) {
 	h.mu.Lock()
 	old := h.current
@@ -157,13 +159,13 @@ func (h *hosted) replace(v *version) {
 	}
 }
 
-// stamp says whether a file is another one than before.
+// stamp shows whether a file has changed.
 type stamp struct {
-	size     int64
-	modified time.Time
+	size     int64     // bytes of the file
+	modified time.Time // time of the last change
 }
 
-// stampOf returns the zero stamp for a file that cannot be looked at.
+// stampOf returns the stamp of the file at path, and the zero stamp if there is no such file.
 func stampOf(path string) stamp {
 	info, err := os.Stat(path)
 	if err != nil {

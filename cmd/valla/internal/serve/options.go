@@ -11,34 +11,37 @@ import (
 // TracerName is the name of the scope of the server's traces.
 const TracerName = "github.com/go-valla/valla/cmd/valla/internal/serve"
 
-// Source is a model file and the name under which it answers.
-type Source struct{ Name, Path string }
+// Source is a model that a [Server] offers.
+type Source struct {
+	Name string // name of the model in requests
+	Path string // path of the model file
+}
 
 // Options say how a [Server] works. The zero value of a number means its default.
 type Options struct {
-	Models []Source
+	Models []Source // models that answer
 
-	MaxRows  int           // of a request; 0 means 10,000
-	MaxBytes int64         // of a request's body; 0 means 16 MiB
-	Timeout  time.Duration // of a request, until it has its answer; 0 means 10 s
+	MaxRows  int           // most rows of a request; 0 means 10,000
+	MaxBytes int64         // most bytes of a body; 0 means 16 MiB
+	Timeout  time.Duration // longest time until a request has its answer; 0 means 10 s
 
-	Queue      int           // requests that may wait or be computed, for each model; 0 means 256
-	BatchRows  int           // rows that are computed together, about; 0 means 512
-	BatchDelay time.Duration // that a request waits for others; 0 means not at all
+	Queue      int           // most unanswered requests to a model; 0 means 256
+	BatchRows  int           // rows that are computed together, approximately; 0 means 512
+	BatchDelay time.Duration // time that a request waits for other requests; 0 means not at all
 	Memory     int64         // bytes for compiled predictions of a model; 0 means 1 GiB
 
-	Reload time.Duration // between two looks at the files; 0 means 2 s, below 0 never
-	// Tokens, if there are any, are those of which a client must send one, as
-	// "Authorization: Bearer TOKEN". The health of the server needs none.
+	Reload time.Duration // time between two checks of the files; 0 means 2 s, below 0 never
+	// Tokens are the accepted values of "Authorization: Bearer TOKEN". If there are none, every
+	// request is accepted. Requests for the health of the server need no token.
 	Tokens []string
-	PProf  bool         // serves profiles below /debug/pprof/
-	Log    *slog.Logger // nil: none
-	Tracer trace.Tracer // of OpenTelemetry, called TracerName; nil: none
+	PProf  bool         // whether to serve profiles below /debug/pprof/
+	Log    *slog.Logger // log of requests; nil means none
+	Tracer trace.Tracer // tracer of OpenTelemetry with the name TracerName; nil means none
 
-	metrics *metrics
+	metrics *metrics // metrics of the server
 }
 
-// complete fills in the defaults.
+// complete returns the options with defaults filled in.
 func (o Options) complete() Options {
 	orElse(&o.MaxRows, 10_000)
 	orElse(&o.MaxBytes, 16<<20)
@@ -56,6 +59,7 @@ func (o Options) complete() Options {
 	return o
 }
 
+// orElse sets *v to other if *v is the zero value.
 func orElse[T comparable](v *T, other T) {
 	var zero T
 	if *v == zero {

@@ -15,24 +15,25 @@ import (
 	"github.com/go-valla/valla/train/metric"
 )
 
-// answer is what the outputs of a request are made of.
+// answer holds the predictions for a request, from which outputs are made.
 type answer struct {
-	ctx        context.Context
-	v          *version
-	n          int
-	g          gp.Latents
-	p          valla.Prediction
-	parameters map[string]any // of the output at hand, or of the request
+	ctx        context.Context  // context of the request
+	v          *version         // version that answers
+	n          int              // number of rows
+	g          gp.Latents       // latent distributions
+	p          valla.Prediction // predictions
+	parameters map[string]any   // parameters of the present output, or of the request
 }
 
 // output is a tensor that a client may ask for.
 type output struct {
-	name    string
-	usual   bool // where the client asks for nothing
-	strings bool // BYTES, not FP64
-	// shape is that of one row, −1 for what parameters say; nil is a number for each target.
+	name    string // name in the protocol
+	usual   bool   // whether a client that asks for nothing gets the output
+	strings bool   // whether the datatype is BYTES and not FP64
+	// shape returns the shape of one row for c outputs of the network, with −1 for a length that
+	// parameters choose. nil means one number for each target.
 	shape func(c int) []int
-	make  func(a *answer) (any, []int, error) // values, and the shape of one row
+	make  func(a *answer) (any, []int, error) // returns the values and the shape of one row
 }
 
 // row returns the shape of one row for the metadata.
@@ -46,14 +47,19 @@ func (o output) row(v *version) []int {
 	return []int{v.outputs}
 }
 
+// square returns the shape of a matrix.
 func square(c int) []int { return []int{c, c} }
-func each(c int) []int   { return []int{c} }
 
-// listed is the shape of several numbers for each target, drawn that of samples of them.
+// each returns the shape of one number for each output of the network.
+func each(c int) []int { return []int{c} }
+
+// listed returns the shape of several numbers for each target.
 func listed(c int) []int { return append(single(c), -1) }
-func drawn(c int) []int  { return append([]int{-1}, single(c)...) }
 
-// single is the shape of a number for each of c targets.
+// drawn returns the shape of samples of the targets.
+func drawn(c int) []int { return append([]int{-1}, single(c)...) }
+
+// single returns the shape of one number for each of c targets.
 func single(c int) []int {
 	if c == 1 {
 		return nil
@@ -61,8 +67,8 @@ func single(c int) []int {
 	return []int{c}
 }
 
-// numbersOut are the outputs of a regression, in the units of the targets.
-var numbersOut = []output{
+// regressionOut are the outputs of a regression, in the units of the targets.
+var regressionOut = []output{
 	{name: "mean", usual: true, make: numbersOf(func(p *valla.Prediction) []float64 { return p.Mean })},
 	{name: "std", usual: true, make: numbersOf((*valla.Prediction).Std)},
 	{name: "latent_std", usual: true, make: numbersOf((*valla.Prediction).LatentStd)},
@@ -73,8 +79,8 @@ var numbersOut = []output{
 	{name: "samples", shape: drawn, make: sampleTargets},
 }
 
-// classesOut are the outputs of a classification.
-var classesOut = []output{
+// classificationOut are the outputs of a classification.
+var classificationOut = []output{
 	{name: "probabilities", usual: true, shape: each, make: probabilities},
 	{name: "class", usual: true, strings: true, make: bestClass},
 	{name: "entropy", usual: true, make: entropy},
@@ -83,27 +89,27 @@ var classesOut = []output{
 	{name: "samples", shape: drawn, make: sampleClasses},
 }
 
-// conformalOut are the further outputs of classes that were calibrated.
+// conformalOut are the further outputs of a classification with a conformal calibration.
 var conformalOut = []output{{name: "set", strings: true, make: classSet}}
 
-// offered lists what a client may ask for.
+// offered returns the outputs of the model.
 func (v *version) offered() []output {
 	switch c := v.model.Calibration; {
 	case v.classes() == nil:
-		return numbersOut
+		return regressionOut
 	case c != nil && c.Conformal != nil:
-		return slices.Concat(classesOut, conformalOut)
+		return slices.Concat(classificationOut, conformalOut)
 	}
-	return classesOut
+	return classificationOut
 }
 
-// classes returns the classes, nil for numbers.
+// classes returns the classification, and nil for a regression.
 func (v *version) classes() *task.Classification {
 	c, _ := v.model.Task.Outputs.(*task.Classification)
 	return c
 }
 
-// named returns an output by its name.
+// named returns the output with the given name.
 func (v *version) named(name string) (output, error) {
 	var names []string
 	for _, o := range v.offered() {
@@ -115,15 +121,18 @@ func (v *version) named(name string) (output, error) {
 	return output{}, fmt.Errorf("output %q, expected one of %s", short(name), quoted(names))
 }
 
-// numbersOf makes an output of a number for each row and target.
+// numbersOf returns a function that makes an output of f: one number for each row and target.
 func numbersOf(f func(*valla.Prediction) []float64) func(a *answer) (any, []int, error) {
 	return func(a *answer) (any, []int, error) { return f(&a.p), single(a.v.outputs), nil }
 }
 
+// logits makes the mean logits.
 func logits(a *answer) (any, []int, error) { return a.g.Mean, []int{a.v.outputs}, nil }
 
+// probabilities makes the class probabilities.
 func probabilities(a *answer) (any, []int, error) { return a.p.Probs, []int{a.v.outputs}, nil }
 
+// bestClass makes the name of the most probable class of each row.
 func bestClass(a *answer) (any, []int, error) {
 	names, out := a.v.classNames(), make([]string, 0, a.n)
 	for _, k := range a.p.Best() {
@@ -132,8 +141,8 @@ func bestClass(a *answer) (any, []int, error) {
 	return out, nil, nil
 }
 
-// classSet is the set of classes that holds the class with the probability of the parameter
-// "level".
+// classSet makes the set of classes of each row. A set contains the class of its row with the
+// probability in the parameter "level".
 func classSet(a *answer) (any, []int, error) {
 	level, given := a.parameters["level"].(float64)
 	if !given {
@@ -143,7 +152,7 @@ func classSet(a *answer) (any, []int, error) {
 	return names, nil, err
 }
 
-// classNames returns the texts of the classes.
+// classNames returns the names of the classes.
 func (v *version) classNames() []string {
 	var names []string
 	for k := range v.classes().Classes {
@@ -161,7 +170,7 @@ func entropy(a *answer) (any, []int, error) {
 	return out, nil, nil
 }
 
-// quantiles are those of the targets at the levels of the parameter "levels".
+// quantiles makes the quantiles of the targets at the levels in the parameter "levels".
 func quantiles(a *answer) (any, []int, error) {
 	levels, err := a.levels()
 	if err != nil {
@@ -186,8 +195,8 @@ func quantiles(a *answer) (any, []int, error) {
 	return out, append(single(a.v.outputs), len(levels)), nil
 }
 
-// levels are those of the parameter "levels": a list, or a text with commas, because gRPC has
-// no lists of parameters.
+// levels returns the levels in the parameter "levels": a list, or a text with commas, because gRPC
+// has no lists among parameters.
 func (a *answer) levels() ([]float64, error) {
 	var given []any
 	switch v := a.parameters["levels"].(type) {
@@ -219,7 +228,7 @@ func (a *answer) levels() ([]float64, error) {
 	return levels, nil
 }
 
-// scales returns the standard deviation of each target, in which the network works.
+// scales returns the standard deviation of each target, which is the unit of the network's output.
 func (v *version) scales() []float64 {
 	out := slices.Repeat([]float64{1}, v.outputs)
 	if r, ok := v.model.Task.Outputs.(*task.Regression); ok && r.Std != nil {
@@ -228,7 +237,8 @@ func (v *version) scales() []float64 {
 	return out
 }
 
-// covariance is that of the latent function, in the units of the targets, or of the logits.
+// covariance makes the covariance of the latent function, in the units of the targets, or of the
+// logits.
 func covariance(a *answer) (any, []int, error) {
 	c, s := a.v.outputs, a.v.scales()
 	out := slices.Clone(a.g.Cov)
@@ -238,7 +248,7 @@ func covariance(a *answer) (any, []int, error) {
 	return out, []int{c, c}, nil
 }
 
-// whole returns a parameter that is a whole number from 0 to most.
+// whole returns the parameter with the given name, a whole number from 0 to most; def if it is absent.
 func (a *answer) whole(name string, def, most int) (int, error) {
 	switch v := a.parameters[name].(type) {
 	case nil:
@@ -255,11 +265,13 @@ func (a *answer) whole(name string, def, most int) (int, error) {
 	return 0, fmt.Errorf("parameter %s is %v, expected a whole number from 0 to %d", name, a.parameters[name], most)
 }
 
-// mostSamples bounds the samples of a row, and mostDrawn the numbers of an answer.
-const mostSamples, mostDrawn = 10_000, 4 << 20
+const (
+	mostSamples = 10_000  // most samples of a row
+	mostDrawn   = 4 << 20 // most sampled numbers of an answer
+)
 
-// draws returns samples of the latent function at each row, [n, S, C] in the network's
-// units. Rows are independent of each other. extra is added to the variances.
+// draws returns samples of the latent function at each row, [n,S,C] in the network's units, and S. Rows
+// are independent of each other. Extra is added to the variances.
 func (a *answer) draws(extra float64) ([]float64, int, error) {
 	count, err := a.whole("samples", 100, mostSamples)
 	if err != nil {
@@ -290,7 +302,7 @@ func (a *answer) draws(extra float64) ([]float64, int, error) {
 	return out, count, nil
 }
 
-// sampleTargets are samples of the targets, noise included, in their units.
+// sampleTargets makes samples of the targets, with noise, in the units of the targets.
 func sampleTargets(a *answer) (any, []int, error) {
 	out, count, err := a.draws(a.v.model.NoiseVariance())
 	if err != nil {
@@ -303,7 +315,7 @@ func sampleTargets(a *answer) (any, []int, error) {
 	return out, append([]int{count}, single(c)...), nil
 }
 
-// shifts returns the mean of each target, which is the network's zero.
+// shifts returns the mean of each target, for which the network's output is 0.
 func (v *version) shifts() []float64 {
 	out := make([]float64, v.outputs)
 	if r, ok := v.model.Task.Outputs.(*task.Regression); ok && r.Mean != nil {
@@ -312,7 +324,7 @@ func (v *version) shifts() []float64 {
 	return out
 }
 
-// sampleClasses are samples of the class probabilities.
+// sampleClasses makes samples of the class probabilities.
 func sampleClasses(a *answer) (any, []int, error) {
 	out, count, err := a.draws(0)
 	if err != nil {
@@ -324,7 +336,8 @@ func sampleClasses(a *answer) (any, []int, error) {
 	return out, []int{count, a.v.outputs}, nil
 }
 
-// tensors makes the outputs that a request asks for, or the usual ones.
+// tensors returns the outputs that a request asks for. If it asks for none, tensors returns the usual
+// outputs.
 func (a *answer) tensors(asked []requestOutput, parameters map[string]any) ([]outputTensor, error) {
 	if len(asked) == 0 {
 		for _, o := range a.v.offered() {

@@ -17,32 +17,32 @@ var web embed.FS
 
 var pageTemplate = template.Must(template.ParseFS(web, "web/page.html"))
 
-// pageModel is what the page knows of a model.
+// pageModel describes a model for the page.
 type pageModel struct {
-	Name    string   `json:"name"`
-	Version string   `json:"version"`
-	Title   string   `json:"title"`
-	Kind    string   `json:"kind"`
-	Targets []string `json:"targets"`
-	Classes []string `json:"classes,omitempty"`
-	Fields  []field  `json:"fields"`
+	Name    string   `json:"name"`              // name of the model
+	Version string   `json:"version"`           // start of the file's SHA-256 sum
+	Title   string   `json:"title"`             // method and network
+	Kind    string   `json:"kind"`              // regression or classification
+	Targets []string `json:"targets"`           // names of the targets
+	Classes []string `json:"classes,omitempty"` // names of the classes
+	Fields  []field  `json:"fields"`            // columns of a row
 }
 
-// field is a column, with its usual value and, if it has numbers, how much they vary.
+// field is a column of the form.
 type field struct {
-	Name  string   `json:"name"`
-	Text  bool     `json:"text"`
-	Value string   `json:"value"`           // as in a file
-	Words []string `json:"words,omitempty"` // some that Text may be
-	Mean  float64  `json:"mean"`
-	Std   float64  `json:"std"`
+	Name  string   `json:"name"`            // name of the column
+	Text  bool     `json:"text"`            // whether the cells are text
+	Value string   `json:"value"`           // usual cell, as a file has it
+	Words []string `json:"words,omitempty"` // some of the possible texts
+	Mean  float64  `json:"mean"`            // mean of the numbers
+	Std   float64  `json:"std"`             // standard deviation of the numbers
 }
 
 // mostWords bounds field.Words.
 const mostWords = 100
 
-// page serves the form. It has no inputs of its own, so that it needs no token; what it asks
-// for does.
+// page serves the form. The form needs no token, because it has no data of users; its requests for
+// predictions need one.
 func (s *Server) page(w http.ResponseWriter, _ *http.Request) {
 	var models []pageModel
 	for _, h := range s.models {
@@ -62,7 +62,7 @@ func (s *Server) page(w http.ResponseWriter, _ *http.Request) {
 	_ = pageTemplate.Execute(w, string(data))
 }
 
-// asset serves a file of the page.
+// asset returns a handler that serves a file of the page.
 func asset(name, kind string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		b, err := web.ReadFile("web/" + name)
@@ -76,7 +76,7 @@ func asset(name, kind string) http.HandlerFunc {
 	}
 }
 
-// forPage describes the model.
+// forPage returns the description of the model.
 func (v *version) forPage() pageModel {
 	p := pageModel{Name: v.name, Version: v.hash, Title: v.model.String() + ", " + v.model.Form.String(), Kind: v.model.Task.Outputs.Kind(), Targets: v.model.Task.Outputs.Targets()}
 	if _, classes := v.model.Task.Outputs.(*task.Classification); classes {
@@ -86,7 +86,7 @@ func (v *version) forPage() pageModel {
 	return p
 }
 
-// fields describes the columns.
+// fields returns the columns of a row.
 func (v *version) fields() []field {
 	in := v.model.Task.Inputs
 	var out []field

@@ -17,9 +17,9 @@ import (
 	"github.com/go-valla/valla/internal/tablefile"
 )
 
-// plain answers a POST of rows as people try first: a JSON list of objects {"column": value},
-// {"rows": [...]} with such objects or with lists of values, or a table of text as a file has it.
-// The answer is JSON, one object for each row, or CSV where the request asks for text/csv.
+// plain answers a POST of rows in a simple form: a JSON list of objects {"column": value}, an object
+// {"rows": [...]} of such objects or of lists of values, or a table of text. The answer is JSON, with
+// one object for each row, or CSV if the request asks for text/csv.
 func (s *Server) plain(q *request) error {
 	level, err := q.level()
 	if err != nil {
@@ -49,10 +49,10 @@ func (s *Server) plain(q *request) error {
 	return q.sendObjects(table)
 }
 
-// usualLevel is the probability of intervals and sets where a request says none.
+// usualLevel is the probability of intervals and sets if a request names none.
 const usualLevel = 0.95
 
-// level is the probability of the interval from lower to upper, or of the set of classes.
+// level returns the probability of the intervals, or of the sets of classes, that the request names.
 func (q *request) level() (float64, error) {
 	given := q.r.URL.Query().Get("level")
 	if given == "" {
@@ -65,8 +65,8 @@ func (q *request) level() (float64, error) {
 	return level, nil
 }
 
-// isJSON says whether the body is JSON: by its type or, where that says neither, by its beginning,
-// because programs that send a file often give no type.
+// isJSON says whether the body is JSON. If the media type does not decide, the first character does,
+// because programs that send a file often name no type.
 func (q *request) isJSON() bool {
 	switch q.content {
 	case "application/json":
@@ -78,7 +78,7 @@ func (q *request) isJSON() bool {
 	return len(start) == 0 || start[0] == '[' || start[0] == '{'
 }
 
-// textRows reads a table of text as valla predict reads a file that is not packed.
+// textRows reads a table of text, as valla predict reads a file without compression.
 func (q *request) textRows(most int) (rows, error) {
 	body := bufio.NewReader(bytes.NewReader(q.body))
 	if kind, _ := tablefile.Sniff(body); kind != "" {
@@ -103,7 +103,7 @@ func (q *request) textRows(most int) (rows, error) {
 	return rows{x.Float64s(), table.N()}, nil
 }
 
-// byName makes rows of columns with names in order.
+// byName returns the rows of columns with the given names.
 func (q *request) byName(names []string, columns []cells, most int) (rows, error) {
 	all := make(map[string]cells, len(names))
 	for i, name := range names {
@@ -146,8 +146,8 @@ func (q *request) jsonRows(most int) (rows, error) {
 	return q.objectRows(body.Rows, most)
 }
 
-// listRows reads rows that are lists: of the columns in order, or else of numbers, which may
-// be nested.
+// listRows reads rows that are lists: the columns in their order or, for a model without columns,
+// numbers in lists that may be nested.
 func (q *request) listRows(list []json.RawMessage, most int) (rows, error) {
 	names := q.columns()
 	if names == nil {
@@ -201,7 +201,7 @@ func (q *request) objectRows(list []json.RawMessage, most int) (rows, error) {
 	return q.byName(names, columns, most)
 }
 
-// cellText is the text of a JSON value, as a CSV file would have it.
+// cellText returns the text of a JSON value, as a CSV file has it.
 func cellText(v any) string {
 	switch v := v.(type) {
 	case nil:

@@ -12,53 +12,57 @@ import (
 	"github.com/go-valla/valla/internal/raw"
 )
 
-// These are the JSON objects of the Open Inference Protocol.
-
+// inferRequest is a request of the Open Inference Protocol.
 type inferRequest struct {
-	ID         string          `json:"id,omitempty"`
-	Parameters map[string]any  `json:"parameters,omitempty"`
-	Inputs     []inputTensor   `json:"inputs"`
-	Outputs    []requestOutput `json:"outputs,omitempty"`
+	ID         string          `json:"id,omitempty"`         // id that the response repeats
+	Parameters map[string]any  `json:"parameters,omitempty"` // parameters for all outputs
+	Inputs     []inputTensor   `json:"inputs"`               // columns, or one tensor of all inputs
+	Outputs    []requestOutput `json:"outputs,omitempty"`    // wanted outputs; none means the usual outputs
 }
 
+// inputTensor is an input of a request.
 type inputTensor struct {
-	Name       string          `json:"name"`
-	Shape      []int           `json:"shape"`
-	Datatype   string          `json:"datatype"`
-	Parameters map[string]any  `json:"parameters,omitempty"`
-	Data       json.RawMessage `json:"data,omitempty"`
+	Name       string          `json:"name"`                 // name of the column
+	Shape      []int           `json:"shape"`                // lengths of the axes; the first axis counts rows
+	Datatype   string          `json:"datatype"`             // element type, such as FP64
+	Parameters map[string]any  `json:"parameters,omitempty"` // size of binary data
+	Data       json.RawMessage `json:"data,omitempty"`       // elements as JSON
 
-	raw   []byte // of the binary extension, instead of Data
-	typed *cells // likewise, of gRPC
+	raw   []byte // elements in the binary extension, instead of Data
+	typed *cells // elements of gRPC, instead of Data
 }
 
+// requestOutput is an output that a request asks for.
 type requestOutput struct {
-	Name       string         `json:"name"`
-	Parameters map[string]any `json:"parameters,omitempty"`
+	Name       string         `json:"name"`                 // name of the output
+	Parameters map[string]any `json:"parameters,omitempty"` // parameters of this output
 }
 
+// inferResponse is a response of the Open Inference Protocol.
 type inferResponse struct {
-	ModelName    string         `json:"model_name"`
-	ModelVersion string         `json:"model_version"`
-	ID           string         `json:"id,omitempty"`
-	Outputs      []outputTensor `json:"outputs"`
+	ModelName    string         `json:"model_name"`    // name of the model
+	ModelVersion string         `json:"model_version"` // version that answered
+	ID           string         `json:"id,omitempty"`  // id of the request
+	Outputs      []outputTensor `json:"outputs"`       // outputs in the order of the request
 }
 
+// outputTensor is an output of a response.
 type outputTensor struct {
-	Name       string         `json:"name"`
-	Shape      []int          `json:"shape"`
-	Datatype   string         `json:"datatype"`
-	Parameters map[string]any `json:"parameters,omitempty"`
-	Data       any            `json:"data,omitempty"` // []float64 or []string
+	Name       string         `json:"name"`                 // name of the output
+	Shape      []int          `json:"shape"`                // lengths of the axes; the first axis counts rows
+	Datatype   string         `json:"datatype"`             // FP64 or BYTES
+	Parameters map[string]any `json:"parameters,omitempty"` // size of binary data
+	Data       any            `json:"data,omitempty"`       // []float64 or []string
 }
 
+// metadataTensor describes an input or output of a model.
 type metadataTensor struct {
-	Name     string `json:"name"`
-	Datatype string `json:"datatype"`
-	Shape    []int  `json:"shape"` // −1 is the free axis
+	Name     string `json:"name"`     // name of the tensor
+	Datatype string `json:"datatype"` // element type
+	Shape    []int  `json:"shape"`    // lengths of the axes; −1 means any length
 }
 
-// widths are the bytes of a number of each datatype.
+// widths maps datatypes to the bytes of an element.
 var widths = map[string]int{
 	"BOOL": 1, "UINT8": 1, "UINT16": 2, "UINT32": 4, "UINT64": 8,
 	"INT8": 1, "INT16": 2, "INT32": 4, "INT64": 8, "FP16": 2, "FP32": 4, "FP64": 8,
@@ -77,16 +81,17 @@ func (t inputTensor) size(most int) (int, error) {
 	return n, nil
 }
 
-// cells are the values of a tensor: numbers, or words of the datatype BYTES.
+// cells are the elements of a tensor.
 type cells struct {
-	numbers []float64
-	words   []string // nil for numbers
+	numbers []float64 // elements of all datatypes except BYTES
+	words   []string  // elements of the datatype BYTES; nil for numbers
 }
 
+// len returns the number of elements.
 func (c cells) len() int { return max(len(c.numbers), len(c.words)) }
 
-// add appends a JSON value, as a CSV file would have it. The first that is no number makes
-// words of all.
+// add appends a JSON value, as a CSV file has it. The first value that is no number turns all values
+// into words.
 func (c *cells) add(v any) {
 	if f, ok := v.(float64); ok && c.words == nil {
 		c.numbers = append(c.numbers, f)
@@ -125,7 +130,7 @@ func (t inputTensor) cells(n int) (cells, error) {
 // json decodes Data: a flat list, or lists in lists.
 func (t inputTensor) json(n int) (cells, error) {
 	var c cells
-	null := bytes.Contains(t.Data, []byte("null")) // which Unmarshal would take for 0
+	null := bytes.Contains(t.Data, []byte("null")) // Unmarshal takes null for 0
 	if t.Datatype != "BYTES" && !null && json.Unmarshal(t.Data, &c.numbers) == nil {
 		return c, nil
 	}
@@ -177,6 +182,7 @@ func (c *cells) flatten(list []any, words bool, most int) error {
 	return nil
 }
 
+// number returns 1 for true and 0 for false.
 func number(b bool) float64 {
 	if b {
 		return 1
@@ -184,7 +190,7 @@ func number(b bool) float64 {
 	return 0
 }
 
-// binary decodes the raw bytes.
+// binary decodes n elements from the raw bytes.
 func (t inputTensor) binary(n int) (cells, error) {
 	if t.Datatype == "BYTES" {
 		return t.binaryWords()
@@ -214,7 +220,7 @@ func (t inputTensor) binaryWords() (c cells, err error) {
 	return c, nil
 }
 
-// decode reads a little-endian number.
+// decode returns the little-endian number of a datatype at the start of b.
 func decode(datatype string, b []byte) float64 {
 	le := binary.LittleEndian
 	switch datatype {
@@ -242,10 +248,10 @@ func decode(datatype string, b []byte) float64 {
 	return math.Float64frombits(le.Uint64(b))
 }
 
-// headerLength is the header of the binary extension: the length of the JSON part.
+// headerLength is the header of the binary extension that has the length of the JSON part.
 const headerLength = "Inference-Header-Content-Length"
 
-// parseInfer reads the body of a request. length is that of its JSON part; 0 means all of it.
+// parseInfer reads the body of a request. Its first length bytes are JSON; 0 means that all bytes are.
 func parseInfer(body []byte, length int) (*inferRequest, error) {
 	if length == 0 {
 		length = len(body)
@@ -276,14 +282,14 @@ func parseInfer(body []byte, length int) (*inferRequest, error) {
 	return &r, nil
 }
 
-// flag returns a parameter that is true or false.
+// flag returns the parameter with the given name, which is true or false; false if it is absent.
 func flag(parameters map[string]any, name string) bool {
 	v, _ := parameters[name].(bool)
 	return v
 }
 
-// encode writes a response, and the length of its JSON part, which is 0 where that is all.
-// binary says of each output whether it follows as bytes.
+// encode returns the body of the response, and the length of its JSON part, or 0 if the body is all
+// JSON. An output whose element of binaries is true follows the JSON part as bytes.
 func (r *inferResponse) encode(binaries []bool) ([]byte, int, error) {
 	if !slices.Contains(binaries, true) {
 		b, err := json.Marshal(r)
@@ -303,7 +309,7 @@ func (r *inferResponse) encode(binaries []bool) ([]byte, int, error) {
 	return append(b, tail...), len(b), err
 }
 
-// quoted lists names for a message.
+// quoted returns a list of names for a message, at most the first 20.
 func quoted(names []string) string {
 	if len(names) > 20 {
 		return `"` + strings.Join(names[:20], `", "`) + fmt.Sprintf(`" and %d more`, len(names)-20)

@@ -10,35 +10,35 @@ import (
 	"github.com/go-valla/valla/gp"
 )
 
-// errFull says that the queue has no room.
+// errFull refuses requests for which the queue has no room.
 var errFull = errors.New("the queue is full")
 
-// queue computes the requests to one version. Requests that wait at the same time are
-// computed together.
+// queue computes the requests to one version. It computes waiting requests together.
 type queue struct {
-	version *version
-	jobs    chan *job
-	rows    int           // of a batch, at most, unless a single request has more
-	delay   time.Duration // that a batch waits for company
-	observe func(requests, rows int, waited time.Duration)
-	done    sync.WaitGroup
+	version *version                                       // version that predicts
+	jobs    chan *job                                      // waiting requests
+	rows    int                                            // most rows of a batch of several requests
+	delay   time.Duration                                  // time that a batch waits for more requests
+	observe func(requests, rows int, waited time.Duration) // receives the size and the waiting time of each batch
+	done    sync.WaitGroup                                 // workers
 }
 
 // job is a request in the queue.
 type job struct {
-	ctx    context.Context
-	x      []float64 // [n·D]
-	n      int
-	queued time.Time
+	ctx    context.Context // ends when nobody waits for the answer
+	x      []float64       // inputs [n,D]
+	n      int             // number of rows
+	queued time.Time       // time when the job came into the queue
 
-	g       gp.Latents // the answer, a copy of the job's own
-	err     error
-	started time.Time // when the batch was computed, which had so many rows
-	ended   time.Time
-	batch   int
-	end     chan struct{} // closed when the answer is there
+	g       gp.Latents    // answer, a copy that belongs to the job
+	err     error         // error instead of the answer
+	started time.Time     // time when the computation of the batch began
+	ended   time.Time     // time when the computation of the batch ended
+	batch   int           // rows of the batch
+	end     chan struct{} // closed when g or err is set
 }
 
+// newQueue starts a queue for a version.
 func newQueue(v *version, o Options) *queue {
 	q := &queue{version: v, jobs: make(chan *job, o.Queue), rows: o.BatchRows, delay: o.BatchDelay, observe: o.metrics.batch(v.name)}
 	for range runtime.GOMAXPROCS(0) {
@@ -47,14 +47,14 @@ func newQueue(v *version, o Options) *queue {
 	return q
 }
 
-// close waits until all jobs are done. No job may come any more.
+// close waits until all jobs are done. No job may be added afterwards.
 func (q *queue) close() {
 	close(q.jobs)
 	q.done.Wait()
 }
 
-// latents computes the distributions at n rows x, or returns errFull at once, or ctx's error
-// when it ends first.
+// latents returns the latent distributions at n rows x. If the queue is full, it returns errFull at
+// once; if ctx ends first, the error of ctx.
 func (q *queue) latents(ctx context.Context, x []float64, n int) (gp.Latents, error) {
 	j := &job{ctx: ctx, x: x, n: n, queued: time.Now(), end: make(chan struct{})}
 	select {
@@ -85,7 +85,7 @@ func (q *queue) work() {
 	}
 }
 
-// gather adds the jobs that wait already and, within the delay, those that come.
+// gather adds waiting jobs to b and, within the delay, new jobs.
 func (q *queue) gather(b *batch) {
 	var late <-chan time.Time
 	if q.delay > 0 {
@@ -118,17 +118,18 @@ func (q *queue) gather(b *batch) {
 	}
 }
 
-// batch is the jobs that are computed together.
+// batch has jobs that are computed together.
 type batch struct {
-	jobs []*job
-	n    int
-	x    []float64
-	g    gp.Latents
+	jobs []*job     // jobs for which somebody waits
+	n    int        // rows of all jobs
+	x    []float64  // inputs of all jobs [n,D], if there are several jobs
+	g    gp.Latents // latent distributions of all jobs
 }
 
+// reset empties the batch.
 func (b *batch) reset() { b.jobs, b.n, b.x = b.jobs[:0], 0, b.x[:0] }
 
-// add takes a job in, unless nobody waits for it any more.
+// add adds a job, or ends the job if nobody waits for its answer.
 func (b *batch) add(j *job) {
 	if j.err = j.ctx.Err(); j.err != nil {
 		close(j.end)
@@ -137,7 +138,7 @@ func (b *batch) add(j *job) {
 	b.jobs, b.n = append(b.jobs, j), b.n+j.n
 }
 
-// run computes the jobs. If that fails each is computed alone, so that all others succeed.
+// run computes the jobs and ends them.
 func (b *batch) run(v *version) {
 	started := time.Now()
 	b.compute(v)
@@ -147,6 +148,8 @@ func (b *batch) run(v *version) {
 	}
 }
 
+// compute computes the jobs together. If that fails, it computes each job alone, so that only the
+// jobs with errors fail.
 func (b *batch) compute(v *version) {
 	x := b.jobs[0].x
 	if len(b.jobs) > 1 {
@@ -171,7 +174,7 @@ func (b *batch) compute(v *version) {
 	b.scatter(v.outputs)
 }
 
-// scatter gives each job its part of the results.
+// scatter copies the results of each job to the job; c is the number of outputs.
 func (b *batch) scatter(c int) {
 	at := 0
 	for _, j := range b.jobs {

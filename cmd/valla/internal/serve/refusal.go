@@ -9,23 +9,24 @@ import (
 
 // refusal is an error with a status of HTTP.
 type refusal struct {
-	status int
-	text   string
+	status int    // status of HTTP
+	text   string // message for the client
 }
 
 // Error implements error.
 func (r *refusal) Error() string { return r.text }
 
+// errDraining refuses requests while the server shuts down.
 var errDraining = &refusal{http.StatusServiceUnavailable, "the server is shutting down"}
 
-// errPrediction says that the model failed at what it should be able to predict.
+// errPrediction is wrapped by the error of a model that cannot predict valid rows.
 var errPrediction = errors.New("no prediction")
 
 // statusClosed is the status of a request whose client is gone.
 const statusClosed = 499
 
-// statusOf returns the status and the message for an error: what the client asked for is
-// wrong, unless it is another.
+// statusOf returns the status and the message for an error. An error without a status of its own is
+// the client's: 400.
 func statusOf(err error) (status int, message string) {
 	var large *http.MaxBytesError
 	var many *tooManyError
@@ -51,7 +52,7 @@ func statusOf(err error) (status int, message string) {
 	return http.StatusBadRequest, err.Error()
 }
 
-// refuse answers with an error.
+// refuse answers with the status and the message of an error.
 func refuse(w http.ResponseWriter, err error) {
 	status, message := statusOf(err)
 	if errors.Is(err, errToken) {

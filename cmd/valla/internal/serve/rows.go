@@ -8,13 +8,13 @@ import (
 	"github.com/go-valla/valla/data"
 )
 
-// rows are the inputs of a request as the model takes them, [n·D].
+// rows are the inputs of a request.
 type rows struct {
-	x []float64
-	n int
+	x []float64 // inputs of the network [n,D], in the units of the data
+	n int       // number of rows
 }
 
-// tensorRows makes rows of tensors: one for each column [n], by name, or a single one of all
+// tensorRows returns the rows of tensors: a tensor [n] for each column, by name, or one tensor of all
 // inputs, [n,D] or [n,…].
 func (v *version) tensorRows(in []inputTensor, most int) (rows, error) {
 	if len(in) == 0 {
@@ -41,7 +41,7 @@ func (v *version) tensorRows(in []inputTensor, most int) (rows, error) {
 	return v.columnRows(columns, most)
 }
 
-// wholeRows makes rows of one tensor of all inputs.
+// wholeRows returns the rows of one tensor of all inputs.
 func (v *version) wholeRows(t inputTensor, most int) (rows, error) {
 	size, d := 0, v.width()
 	if len(t.Shape) > 0 && t.Shape[0] > most {
@@ -63,7 +63,7 @@ func (v *version) wholeRows(t inputTensor, most int) (rows, error) {
 	return rows{c.numbers, t.Shape[0]}, err
 }
 
-// expected says what inputs the model takes.
+// expected returns a phrase about the inputs that the model takes.
 func (v *version) expected() string {
 	in := v.model.Task.Inputs
 	if in.Features == nil {
@@ -76,14 +76,14 @@ func (v *version) expected() string {
 	return fmt.Sprintf("an input of shape [n] for each of %s, or one of numbers of shape [n %d] %s", quoted(v.columns()), len(in.Features), whole)
 }
 
-// columns names the columns of a file that the model reads; nil for other arrays.
+// columns returns the names of the columns that the model reads, and nil if its inputs are no columns.
 func (v *version) columns() []string { return v.model.Task.Inputs.Columns() }
 
-// encoded says whether the network's inputs are others than the columns.
+// encoded says whether the network's inputs differ from the columns.
 func (v *version) encoded() bool { return v.model.Task.Inputs.Encoding != nil }
 
-// columnRows makes rows of named columns of the same length, as valla predict makes them of a
-// file. Columns that the model does not read are passed over.
+// columnRows returns the rows of named columns of the same length, as valla predict reads them from a
+// file. It ignores columns that the model does not read.
 func (v *version) columnRows(columns map[string]cells, most int) (rows, error) {
 	names := v.columns()
 	if names == nil {
@@ -115,7 +115,7 @@ func (v *version) columnRows(columns map[string]cells, most int) (rows, error) {
 	return rows{x.Float64s(), n}, nil
 }
 
-// short cuts a word that is too long for a message.
+// short returns a word for a message, cut after 40 bytes.
 func short(s string) string {
 	if len(s) > 40 {
 		return s[:40] + "…"
@@ -123,11 +123,16 @@ func short(s string) string {
 	return s
 }
 
-// tooManyError says that a request has too many rows.
-type tooManyError struct{ n, most int }
+// tooManyError refuses a request with too many rows.
+type tooManyError struct {
+	n    int // rows of the request
+	most int // most rows of a request
+}
 
+// tooMany refuses n rows.
 func tooMany(n, most int) error { return &tooManyError{n, most} }
 
+// Error implements error.
 func (e *tooManyError) Error() string {
 	return fmt.Sprintf("%d rows, expected at most %d in a request", e.n, e.most)
 }

@@ -15,19 +15,20 @@ import (
 	"google.golang.org/grpc"
 )
 
-// Server answers for its models. It is an http.Handler; [Server.Run] also listens.
+// Server answers requests for predictions. It is an http.Handler; [Server.Run] also listens.
 type Server struct {
-	o        Options
-	models   []*hosted // in the order of the options
-	handler  http.Handler
-	draining atomic.Bool
-	work     sync.WaitGroup // that goes on beside the requests
-	life     context.Context
-	stop     context.CancelFunc
-	tokens   [][32]byte // hashes
+	o        Options            // options with defaults filled in
+	models   []*hosted          // models in the order of the options
+	handler  http.Handler       // handler of all paths
+	draining atomic.Bool        // whether new requests are refused
+	work     sync.WaitGroup     // work beside the requests
+	life     context.Context    // ends when the server is closed
+	stop     context.CancelFunc // ends life
+	tokens   [][32]byte         // SHA-256 sums of the tokens
 }
 
-// New returns a server, which answers once [Server.Load] has loaded its models. It must be closed.
+// New returns a server, which answers after [Server.Load] has loaded its models. The caller must close
+// it.
 func New(o Options) (*Server, error) {
 	o = o.complete()
 	if len(o.Models) == 0 {
@@ -47,8 +48,7 @@ func New(o Options) (*Server, error) {
 	return s, nil
 }
 
-// Load loads the models, and watches their files from then on. A model that cannot be loaded is
-// an error.
+// Load loads the models and begins to watch their files. A model that cannot be loaded is an error.
 func (s *Server) Load(ctx context.Context) error {
 	for _, h := range s.models {
 		h.reload.Lock()
@@ -86,7 +86,7 @@ func (s *Server) Close() {
 // ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
 
-// find returns the model of a name. "" is the only model.
+// find returns the model with the given name. "" stands for the only model.
 func (s *Server) find(name string) (*hosted, error) {
 	var names []string
 	for _, h := range s.models {
@@ -98,7 +98,7 @@ func (s *Server) find(name string) (*hosted, error) {
 	return nil, &refusal{http.StatusNotFound, fmt.Sprintf("model %q, expected one of %s", short(name), quoted(names))}
 }
 
-// watch looks at the files from time to time until the server is closed.
+// watch checks the files from time to time until the server is closed.
 func (s *Server) watch() {
 	tick := time.NewTicker(s.o.Reload)
 	defer tick.Stop()
@@ -112,15 +112,15 @@ func (s *Server) watch() {
 	}
 }
 
-// Reload loads every file again that has changed, or all of them.
+// Reload loads every file that has changed; if all is true, it loads all files.
 func (s *Server) Reload(ctx context.Context, all bool) {
 	for _, h := range s.models {
 		s.refresh(ctx, h, all)
 	}
 }
 
-// refresh loads a model again if its file is another than before. If that fails the present
-// version goes on answering.
+// refresh loads the file of h if it has changed, or always. If that fails, the present version goes on
+// answering.
 func (s *Server) refresh(ctx context.Context, h *hosted, always bool) {
 	h.reload.Lock()
 	defer h.reload.Unlock()
@@ -136,8 +136,8 @@ func (s *Server) refresh(ctx context.Context, h *hosted, always bool) {
 	}
 }
 
-// renew makes the file of a model, which is as a stamp says, answer, and returns the version
-// before, "" if there was none.
+// renew loads the file of h, whose stamp is file, and lets the new version answer. It returns the hash
+// of the version before, or "" if there was none.
 func (s *Server) renew(ctx context.Context, h *hosted, file stamp) (before string, err error) {
 	before, h.seen = h.present(), file
 	v, err := load(ctx, h.name, h.path, s.o)
@@ -151,12 +151,15 @@ func (s *Server) renew(ctx context.Context, h *hosted, file stamp) (before strin
 	return before, nil
 }
 
-// Listeners are where a [Server] listens: for HTTP and, if it is not nil, for gRPC.
-type Listeners struct{ HTTP, GRPC net.Listener }
+// Listeners are the listeners of a [Server].
+type Listeners struct {
+	HTTP net.Listener // requests by HTTP
+	GRPC net.Listener // requests by gRPC; nil means none
+}
 
-// Run answers on listeners, also while it loads the models, until ctx ends; loaded is called when
-// all models answer. At the end Run refuses new work for the time of grace, so that a balancer can
-// notice, waits for the requests at hand, and closes the server.
+// Run answers on the listeners l until ctx ends. It loads the models meanwhile and calls loaded when
+// all models answer. At the end it refuses new requests for the time grace, so that a balancer can
+// notice. It then waits at most for the time patience for unanswered requests, and closes the server.
 func (s *Server) Run(ctx context.Context, l Listeners, grace, patience time.Duration, loaded func()) error {
 	defer s.Close()
 	h := &http.Server{
@@ -187,15 +190,15 @@ func (s *Server) Run(ctx context.Context, l Listeners, grace, patience time.Dura
 	return s.drain(h, g, grace, patience)
 }
 
-// drain ends servers: new requests are refused for the time of grace, and those at hand are
-// waited for.
+// drain shuts the servers down: it refuses new requests for the time grace, and waits for unanswered
+// requests for the time patience.
 func (s *Server) drain(h *http.Server, g *grpc.Server, grace, patience time.Duration) error {
 	s.draining.Store(true)
 	s.o.Log.Info("draining")
 	time.Sleep(grace)
 	end, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	stop := context.AfterFunc(end, g.Stop) // cuts off what GracefulStop waits for
+	stop := context.AfterFunc(end, g.Stop) // cuts off the requests for which GracefulStop waits
 	defer stop()
 	var stopped sync.WaitGroup
 	stopped.Go(g.GracefulStop)

@@ -14,7 +14,7 @@ import (
 // propagator reads the trace of a client from its header traceparent (W3C Trace Context).
 var propagator propagation.TraceContext
 
-// carrier has the metadata of gRPC for the propagator.
+// carrier is metadata of gRPC, in which the propagator looks for a trace.
 type carrier metadata.MD
 
 // Get implements propagation.TextMapCarrier.
@@ -36,7 +36,7 @@ func (c carrier) Keys() (keys []string) {
 	return keys
 }
 
-// trace returns the id of the trace to which the request belongs, "" for none.
+// trace returns the id of the trace of the request, or "" if there is none.
 func (q *request) trace() string {
 	if c := q.span.SpanContext(); c.HasTraceID() {
 		return c.TraceID().String()
@@ -44,8 +44,8 @@ func (q *request) trace() string {
 	return ""
 }
 
-// endSpan says how the request ended. That a client asked for something wrong is no error of
-// the server.
+// endSpan ends the span of the request with its status. Only an error of the server marks the span as
+// failed.
 func (q *request) endSpan(model, version string, status int, err error) {
 	q.span.SetAttributes(attribute.String("valla.model", model), attribute.String("valla.version", version),
 		attribute.String("valla.request_id", q.id), attribute.Int("valla.rows", q.rows), attribute.Int("http.response.status_code", status))
@@ -55,8 +55,8 @@ func (q *request) endSpan(model, version string, status int, err error) {
 	q.span.End()
 }
 
-// trace adds what the job did to the trace of its request: how long it waited, and how long the
-// batch was computed to which it belonged.
+// trace adds two spans to the trace of the job's request: the time in the queue, and the time in which
+// the batch was computed.
 func (j *job) trace() {
 	span := trace.SpanFromContext(j.ctx)
 	if !span.IsRecording() || j.ended.IsZero() {

@@ -82,6 +82,7 @@ func Check(t *testing.T, c Case) {
 type probe struct {
 	Case
 	ctx      context.Context
+	engine   *gp.Engine // of the posterior
 	n, c     int
 	got      gp.Gaussian
 	mu, cov  []float64 // of got
@@ -96,7 +97,10 @@ func newProbe(ctx context.Context, c Case) (*probe, error) {
 	}
 	p := &probe{Case: c, ctx: ctx, n: c.X.Shape()[0]}
 	var err error
-	if p.got, err = p.predict(c.X); err != nil {
+	if p.engine, err = gp.NewEngine(c.Posterior, c.X.Shape()[1:], gp.EngineOptions{}); err != nil {
+		return nil, fmt.Errorf("gptest: %w", err)
+	}
+	if p.got, err = p.engine.PredictAll(ctx, c.X); err != nil {
 		return nil, fmt.Errorf("gptest: prediction: %w", err)
 	}
 	if err := p.shapes(); err != nil {

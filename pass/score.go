@@ -54,7 +54,7 @@ func score(ctx context.Context, m *valla.Model, r data.TableReader, part data.Pa
 // names writes the names of the columns to w. The part need not have rows.
 func names(ctx context.Context, m *valla.Model, rows *valla.Rows, o scoreOptions, w *listing.Writer) error {
 	var none valla.Prediction
-	if err := m.Fill(ctx, gp.Latents{}, valla.PredictOptions{Link: o.link}, &none); err != nil {
+	if err := m.Fill(ctx, gp.Gaussian{}, valla.PredictOptions{Link: o.link}, &none); err != nil {
 		return err
 	}
 	list, err := listing.Of(&none, o.level, listing.IDs(rows)...)

@@ -12,6 +12,7 @@ import (
 	"github.com/go-valla/valla"
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/task"
+	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/train/metric"
 )
 
@@ -20,7 +21,7 @@ type answer struct {
 	ctx        context.Context  // context of the request
 	v          *version         // version that answers
 	n          int              // number of rows
-	g          gp.Latents       // latent distributions
+	g          gp.Gaussian      // latent distributions
 	p          valla.Prediction // predictions
 	parameters map[string]any   // parameters of the present output, or of the request
 }
@@ -331,7 +332,7 @@ func sampleClasses(a *answer) (any, []int, error) {
 		return nil, nil, err
 	}
 	for row := range slices.Chunk(out, a.v.outputs) {
-		gp.Softmax(row)
+		kernel.Softmax(row, row)
 	}
 	return out, []int{count, a.v.outputs}, nil
 }

@@ -30,7 +30,7 @@ type job struct {
 	n      int             // number of rows
 	queued time.Time       // time when the job came into the queue
 
-	g       gp.Latents    // answer, a copy that belongs to the job
+	g       gp.Gaussian   // answer, a copy that belongs to the job
 	err     error         // error instead of the answer
 	started time.Time     // time when the computation of the batch began
 	ended   time.Time     // time when the computation of the batch ended
@@ -55,19 +55,19 @@ func (q *queue) close() {
 
 // latents returns the latent distributions at n rows x. If the queue is full, it returns errFull at
 // once; if ctx ends first, the error of ctx.
-func (q *queue) latents(ctx context.Context, x []float64, n int) (gp.Latents, error) {
+func (q *queue) latents(ctx context.Context, x []float64, n int) (gp.Gaussian, error) {
 	j := &job{ctx: ctx, x: x, n: n, queued: time.Now(), end: make(chan struct{})}
 	select {
 	case q.jobs <- j:
 	default:
-		return gp.Latents{}, errFull
+		return gp.Gaussian{}, errFull
 	}
 	select {
 	case <-j.end:
 		j.trace()
 		return j.g, j.err
 	case <-ctx.Done():
-		return gp.Latents{}, ctx.Err()
+		return gp.Gaussian{}, ctx.Err()
 	}
 }
 
@@ -120,10 +120,10 @@ func (q *queue) gather(b *batch) {
 
 // batch has jobs that are computed together.
 type batch struct {
-	jobs []*job     // jobs for which somebody waits
-	n    int        // rows of all jobs
-	x    []float64  // inputs of all jobs [n,D], if there are several jobs
-	g    gp.Latents // latent distributions of all jobs
+	jobs []*job      // jobs for which somebody waits
+	n    int         // rows of all jobs
+	x    []float64   // inputs of all jobs [n,D], if there are several jobs
+	g    gp.Gaussian // latent distributions of all jobs
 }
 
 // reset empties the batch.
@@ -162,23 +162,23 @@ func (b *batch) compute(v *version) {
 	if len(b.jobs) == 1 {
 		ctx = b.jobs[0].ctx
 	}
-	if err := v.predict.Latents(ctx, x, &b.g); err != nil && len(b.jobs) > 1 {
+	if err := v.predict.Latent(ctx, x, &b.g); err != nil && len(b.jobs) > 1 {
 		for _, j := range b.jobs {
-			j.err = v.predict.Latents(j.ctx, j.x, &j.g)
+			j.err = v.predict.Latent(j.ctx, j.x, &j.g)
 		}
 		return
 	} else if err != nil {
 		b.jobs[0].err = err
 		return
 	}
-	b.scatter(v.outputs)
+	b.scatter()
 }
 
-// scatter copies the results of each job to the job; c is the number of outputs.
-func (b *batch) scatter(c int) {
+// scatter copies the results of each job to the job.
+func (b *batch) scatter() {
 	at := 0
 	for _, j := range b.jobs {
-		j.g.Take(b.g, at, j.n, c)
+		j.g.Set(b.g.Rows(at, j.n))
 		at += j.n
 	}
 }

@@ -15,56 +15,59 @@ import (
 	"github.com/go-valla/valla/internal/settings"
 )
 
-// Options say what is shown.
+// Options say what the page shows.
 type Options struct {
-	Data, Model string  // files, as the page names them
-	Level       float64 // probability of the intervals or sets of the summary; 0 is 0.95
-	Notes       []string
+	Data  string   // name of the file of rows on the page
+	Model string   // name of the model file on the page
+	Level float64  // probability of the intervals or sets in the summary; 0 means 0.95
+	Notes []string // sentences about the rows
 	valla.PredictOptions
 }
 
-// Page is what is shown.
+// Page is the content of the page.
 type Page struct {
 	Options
-	Name    string // of the model
-	Rows    int
-	Targets []string
-	Summary []string
-	Scores  Table
-	Parts   []Part
-	Program string
+	Name    string   // name of the model's method
+	Rows    int      // number of rows
+	Targets []string // names of the targets
+	Summary []string // sentences about the error bars
+	Scores  Table    // scores of the candidates
+	Parts   []Part   // a section for each target, or one section for a classification
+	Program string   // version of the program
 }
 
-// Part is a section of the page: that of one target, or of the classes.
+// Part is a section of the page: about one target of a regression, or about a classification.
 type Part struct {
-	Title   string
-	Classes bool
-	Figures []Figure
-	Tables  []Table
+	Title   string   // name of the target
+	Classes bool     // whether the target holds classes
+	Figures []Figure // pictures of the section
+	Tables  []Table  // tables of the section
 }
 
 // Figure is a picture that answers one question.
 type Figure struct {
-	Title, Caption string
-	Chart          figure.Chart
+	Title   string       // the question
+	Caption string       // how to read the picture
+	Chart   figure.Chart // the picture
 }
 
 // Table has rows of texts below a heading.
 type Table struct {
-	Title, Caption string
-	Head           []string
-	Rows           [][]Cell
+	Title   string   // title of the table
+	Caption string   // how to read the table; may be ""
+	Head    []string // names of the columns
+	Rows    [][]Cell // cells, row by row
 }
 
-// Cell is one of a table.
+// Cell is a cell of a table.
 type Cell struct {
-	Text  string
-	Best  bool
-	Shade float64 // from 0 to 1, of a table of counts
+	Text  string  // content of the cell
+	Best  bool    // whether the number is the best of its column
+	Shade float64 // share of the row's counts, from 0 to 1; 0 in a table without counts
 }
 
-// New compares the predictions of a model for the rows of a set with their targets. It returns
-// ctx's error if ctx ends first.
+// New returns the page that compares the predictions of m for the rows of set with their targets. If
+// ctx ends first, New returns the error of ctx.
 func New(ctx context.Context, m *valla.Model, set *data.Set, o Options) (*Page, error) {
 	if o.Level == 0 {
 		o.Level = 0.95
@@ -101,7 +104,7 @@ func New(ctx context.Context, m *valla.Model, set *data.Set, o Options) (*Page, 
 	return page, nil
 }
 
-// plain is how many candidates of a model are no temperatures; the last of them is the model.
+// plain returns the number of candidates without a temperature. The last of these is the model.
 func plain(m *valla.Model) int {
 	n := 1
 	if m.Posterior != nil {
@@ -113,18 +116,18 @@ func plain(m *valla.Model) int {
 	return n
 }
 
-// subject is the model that the page is about, with all candidates.
+// subject is the model that the page is about.
 type subject struct {
-	m     *valla.Model
-	set   *data.Set
-	all   []candidate
-	is    candidate
-	nlls  []float64 // of its rows
-	x     []float64 // inputs that are columns, [N,D]
-	level float64
+	m     *valla.Model // model
+	set   *data.Set    // rows with targets
+	all   []candidate  // candidates to compare
+	is    candidate    // candidate that is the model
+	nlls  []float64    // negative log-likelihood of each row [N]
+	x     []float64    // inputs [N,D]; nil if they are no columns
+	level float64      // probability of intervals and sets
 }
 
-// familiar says so where the rows may be those of the training, of which there were as many.
+// familiar returns a warning if the network was trained on a table of as many rows.
 func familiar(m *valla.Model, rows int) []string {
 	for _, e := range m.History {
 		if e.Action == valla.ActionTrain && (rows == e.Rows || rows == e.Rows+e.ValidationRows) {
@@ -134,7 +137,7 @@ func familiar(m *valla.Model, rows int) []string {
 	return nil
 }
 
-// summarize says in sentences whether the error bars help and hold.
+// summarize adds sentences about whether the error bars help, and whether they hold.
 func (p *Page) summarize(s subject, network candidate) error {
 	if s.m.Posterior != nil || s.m.Calibration != nil {
 		before, err := s.m.Task.Outputs.NLLs(network.p, s.set.Y)
@@ -145,27 +148,28 @@ func (p *Page) summarize(s subject, network candidate) error {
 	}
 	values := s.is.y
 	if s.is.p.Classes != nil && s.is.p.Conformal == nil {
-		return nil // classes without sets
+		return nil // a classification without sets
 	}
 	inside, size, err := s.is.p.Covered(values, s.level)
 	if err != nil {
 		return err
 	}
 	n := float64(len(values))
-	spread := 1.96 * math.Sqrt(s.level*(1-s.level)/float64(s.set.N())) // the targets of a row may go together
-	kind, holds := "intervals", "targets"
+	spread := 1.96 * math.Sqrt(s.level*(1-s.level)/float64(s.set.N())) // targets of one row may be dependent
+	name, kind, holds := "intervals", "intervals", "targets"
 	if s.is.p.Classes != nil {
-		kind, holds = fmt.Sprintf("sets, of %.2f classes on average,", size), "classes"
+		name, kind, holds = "sets", fmt.Sprintf("sets, of %.2f classes on average,", size), "classes"
 	}
-	p.Summary = append(p.Summary, fmt.Sprintf("The %g %% %s hold %.1f %% of the %s. Exact ones hold %.1f to %.1f %% in 19 of 20 tables of this size.",
-		100*s.level, kind, 100*float64(inside)/n, holds, 100*max(0, s.level-spread), 100*min(1, s.level+spread)))
+	p.Summary = append(p.Summary, fmt.Sprintf("The %g %% %s hold %.1f %% of the %s. Exact %s hold %.1f to %.1f %% in 19 of 20 tables of this size.",
+		100*s.level, kind, 100*float64(inside)/n, holds, name, 100*max(0, s.level-spread), 100*min(1, s.level+spread)))
 	return nil
 }
 
-// matters is the least difference of two NLLs that is worth a word.
+// matters is the least difference of two mean NLLs that counts.
 const matters = 0.001
 
-// compare says which of two models has the smaller NLL, from those of the same rows.
+// compare returns a sentence about which of two models has the smaller mean NLL. Model and network are
+// the NLLs of the same rows, and name is the name of the model.
 func compare(model, network []float64, name string) string {
 	n, sum, squares := float64(len(model)), 0.0, 0.0
 	of, alone := 0.0, 0.0
@@ -189,7 +193,8 @@ func compare(model, network []float64, name string) string {
 		of, name, alone, mean, err, verdict)
 }
 
-// scores is the table of all candidates. The best of each column is marked, unless all are equal.
+// scores returns the table of the scores of all candidates. It marks the best number of each column,
+// unless all are equal.
 func scores(list []candidate) Table {
 	t := Table{Title: "Scores", Head: []string{""}, Rows: make([][]Cell, len(list))}
 	for i, c := range list {
@@ -197,10 +202,10 @@ func scores(list []candidate) Table {
 	}
 	for k, s := range list[0].scores.List {
 		t.Head = append(t.Head, s.Name)
-		var column []float64 // as it is shown
+		var column []float64 // numbers as the table shows them
 		for i, c := range list {
 			text := fmt.Sprintf("%.4f", c.scores.List[k].Value)
-			v, _ := strconv.ParseFloat(text, 64) // of a number just written
+			v, _ := strconv.ParseFloat(text, 64) // the text is a number
 			column, t.Rows[i] = append(column, v), append(t.Rows[i], Cell{Text: text})
 		}
 		low, high := slices.Min(column), slices.Max(column)
@@ -215,7 +220,7 @@ func scores(list []candidate) Table {
 	return t
 }
 
-// number is a number with four digits that count, or all before its point.
+// number returns the text of a number with four significant digits, or all digits before the point.
 func number(v float64) string {
 	if a := math.Abs(v); a >= 1e-4 && a < 1e9 {
 		return strconv.FormatFloat(v, 'f', max(0, 3-int(math.Floor(math.Log10(a)))), 64)
@@ -223,7 +228,7 @@ func number(v float64) string {
 	return strconv.FormatFloat(v, 'g', 4, 64)
 }
 
-// ascending returns the places of numbers in ascending order.
+// ascending returns the indices of v in ascending order of the numbers.
 func ascending(v []float64) []int {
 	order := make([]int, len(v))
 	for i := range order {
@@ -233,7 +238,8 @@ func ascending(v []float64) []int {
 	return order
 }
 
-// descending is ascending from the largest number on; of equal ones the first comes first.
+// descending returns the indices of v in descending order of the numbers. Among equal numbers the
+// first comes first.
 func descending(v []float64) []int {
 	less := make([]float64, len(v))
 	for i, x := range v {

@@ -1,4 +1,4 @@
-// Package assess makes a page on how good the predictions of a model are on rows with known
-// targets: scores beside those of the network alone and of a temperature, coverage,
-// sharpness, residuals, confusions and the worst rows.
+// Package assess makes a page about the predictions of a model for rows with known targets. The page
+// compares the scores of the model with the scores of the network alone and of a temperature, and
+// shows coverage, sharpness, residuals, confusions and the worst rows.
 package assess

@@ -10,20 +10,20 @@ import (
 )
 
 const (
-	// bins is into how many of equal width confidences are divided, as for the ECE.
+	// bins is the number of bins of equal width for confidences, as in the ECE.
 	bins = 15
-	// maxConfusion is the most classes of a table of confusions; of more the most frequent
-	// confusions are listed.
+	// maxConfusion is the largest number of classes for a table of confusions. For more classes the
+	// page lists the most frequent confusions.
 	maxConfusion = 12
 )
 
-// classes is the section of classes.
+// classes returns the section about a classification.
 func (s subject) classes() Part {
 	return Part{Title: s.is.p.Targets[0], Classes: true, Figures: []Figure{s.reliability(), s.confidences(), s.kept()},
 		Tables: []Table{s.confusions(), s.worstClasses()}}
 }
 
-// reliability draws accuracy against confidence.
+// reliability returns a picture of accuracy against confidence.
 func (s subject) reliability() Figure {
 	var list []figure.Series
 	for _, c := range s.all {
@@ -35,11 +35,11 @@ func (s subject) reliability() Figure {
 		list = append(list, line)
 	}
 	return Figure{"Is the model as often right as it says?",
-		"The share of right answers against their mean probability, in 15 bins. The dashed diagonal is exact; below it the model is too sure, above it too timid. The expected calibration error (ECE) is the mean distance, weighted by rows.",
+		"The share of right answers against their mean probability, in 15 bins. The dashed diagonal is exact calibration. Below the diagonal the model is overconfident, above the diagonal underconfident. The expected calibration error (ECE) is the mean distance from the diagonal, weighted by rows.",
 		figure.Curves(figure.Axes{X: "probability of the answer", Y: "share of right answers", Diagonal: true}, list)}
 }
 
-// confidences draws how many rows have which confidence.
+// confidences returns a picture of the distribution of confidence.
 func (s subject) confidences() Figure {
 	var list []figure.Series
 	for _, c := range s.all {
@@ -54,7 +54,7 @@ func (s subject) confidences() Figure {
 		figure.Curves(figure.Axes{X: "probability of the answer", Y: "share of the rows", Zero: true}, list)}
 }
 
-// kept draws the accuracy of the most confident rows against their share.
+// kept returns a picture of the accuracy of the most confident rows against their share.
 func (s subject) kept() Figure {
 	var list []figure.Series
 	for _, c := range s.all {
@@ -72,11 +72,11 @@ func (s subject) kept() Figure {
 		list = append(list, line)
 	}
 	return Figure{"Are the sure answers the right ones?",
-		"Accuracy of the rows with the most probable answers, against how large a share of the rows they are. A good model is right where it is sure, so that the curve falls to the right: what is left out could be given to a person.",
+		"The accuracy of the rows with the most probable answers, against their share of all rows. A good model is right where it is sure, so that the curve falls to the right. The rows that are left out could be given to a person.",
 		figure.Curves(figure.Axes{X: "share of the rows kept", Y: "accuracy"}, list)}
 }
 
-// confusions is the table of classes against answers, or of the most frequent confusions.
+// confusions returns the table of classes against answers, or of the most frequent confusions.
 func (s subject) confusions() Table {
 	c := len(s.is.p.Classes)
 	counts := make([]int, c*c)
@@ -101,7 +101,7 @@ func (s subject) confusions() Table {
 	return out
 }
 
-// pairs lists the most frequent confusions.
+// pairs returns the table of the most frequent confusions. Counts are [C,C], by class and answer.
 func (s subject) pairs(counts []int) Table {
 	c := len(s.is.p.Classes)
 	wrong := make([]float64, len(counts))
@@ -119,9 +119,9 @@ func (s subject) pairs(counts []int) Table {
 	return out
 }
 
-// worstClasses lists the rows whose class has the smallest probability.
+// worstClasses returns the table of the rows for which the right class has the smallest probability.
 func (s subject) worstClasses() Table {
-	out := Table{Title: "Rows with the largest surprises", Caption: "The classes of these rows were given the smallest probabilities. " + rowsFrom1,
+	out := Table{Title: "Rows with the largest surprises", Caption: "The model gave the right classes of these rows the smallest probabilities. " + rowsFrom1,
 		Head: append([]string{"row", "class", "its probability", "answer", "its probability"}, s.inputNames()...)}
 	best, c := s.is.p.Best(), len(s.is.p.Classes)
 	for _, i := range largest(s.nlls) {

@@ -8,22 +8,18 @@ import (
 	"strconv"
 
 	"github.com/go-valla/valla/internal/figure"
+	"github.com/go-valla/valla/internal/kernel"
 )
 
 const (
-	// maxDots is the most points of a chart.
-	maxDots = 600
-	// groups is into how many of equal size rows are divided by their standard deviation.
-	groups = 10
-	// leastToBin is how many rows there must be to divide them.
-	leastToBin = 50
-	// worst is how many rows are listed.
-	worst = 10
-	// maxInputs is how many inputs of a row are listed.
-	maxInputs = 6
+	maxDots    = 600 // most points of a chart
+	groups     = 10  // groups of equal size into which rows are divided by their standard deviation
+	leastToBin = 50  // least number of rows that are divided into groups
+	worst      = 10  // number of listed rows
+	maxInputs  = 6   // most listed inputs of a row
 )
 
-// one returns the means, standard deviations and targets of target t.
+// one returns the means, standard deviations and true values of target t, each [N].
 func (c candidate) one(t int) (mean, std, y []float64) {
 	width, all := len(c.p.Targets), c.p.Std()
 	for i := t; i < len(c.y); i += width {
@@ -32,8 +28,8 @@ func (c candidate) one(t int) (mean, std, y []float64) {
 	return mean, std, y
 }
 
-// inside returns the share of target t in its intervals of a level; not a number if there are
-// no such intervals.
+// inside returns the share of the values of target t inside the intervals of a level, or NaN if the
+// model has no intervals of this level.
 func (c candidate) inside(t int, level float64) float64 {
 	z, err := c.p.HalfWidths(level)
 	if err != nil {
@@ -49,7 +45,7 @@ func (c candidate) inside(t int, level float64) float64 {
 	return float64(n) / float64(len(y))
 }
 
-// target is the section of one target.
+// target returns the section about target t.
 func (s subject) target(t int) Part {
 	part := Part{Title: s.is.p.Targets[t], Figures: []Figure{s.coverage(t), s.sharpness(t)}}
 	part.Figures = append(part.Figures, s.residuals(t))
@@ -57,7 +53,8 @@ func (s subject) target(t int) Part {
 	return part
 }
 
-// coverage draws the share of targets in intervals against their probability.
+// coverage returns a picture of the share of targets inside intervals against the probability of the
+// intervals.
 func (s subject) coverage(t int) Figure {
 	var list []figure.Series
 	for _, c := range s.all {
@@ -69,11 +66,11 @@ func (s subject) coverage(t int) Figure {
 		list = append(list, line)
 	}
 	return Figure{"Do the intervals hold what they promise?",
-		"The share of targets inside the central interval, against the probability of the interval. The dashed diagonal is exact; a curve below it has error bars that are too small, one above it too large.",
+		"The share of targets inside the central interval, against the probability of the interval. The dashed diagonal is exact. Below the diagonal the error bars are too small, above the diagonal too large.",
 		figure.Curves(figure.Axes{X: "probability of the interval", Y: "share inside", Diagonal: true}, list)}
 }
 
-// sharpness draws the standard deviations in ascending order.
+// sharpness returns a picture of the standard deviations in ascending order.
 func (s subject) sharpness(t int) Figure {
 	var list []figure.Series
 	for _, c := range s.all {
@@ -86,11 +83,11 @@ func (s subject) sharpness(t int) Figure {
 		list = append(list, line)
 	}
 	return Figure{"How large are the error bars?",
-		"The standard deviations of all rows in ascending order. Of two models whose intervals hold, the one with the smaller deviations says more. A level line gives every row the same.",
+		"The standard deviations of all rows in ascending order. If the intervals of two models hold, the model with the smaller deviations says more. A horizontal line means the same deviation for every row.",
 		figure.Curves(figure.Axes{X: "share of the rows", Y: "standard deviation", Zero: true}, list)}
 }
 
-// residuals draws the size of residuals against standard deviations.
+// residuals returns a picture of the sizes of the residuals against the standard deviations.
 func (s subject) residuals(t int) Figure {
 	mean, std, y := s.is.one(t)
 	dots := figure.Series{Name: "rows"}
@@ -99,7 +96,7 @@ func (s subject) residuals(t int) Figure {
 		dots.X, dots.Y = append(dots.X, std[i]), append(dots.Y, math.Abs(y[i]-mean[i]))
 	}
 	low, high := slices.Min(std), slices.Max(std)
-	if high-low < 1e-6*high { // all rows have the same: a chart has a width nevertheless
+	if high-low < 1e-6*high { // where all deviations are equal, the chart needs a width
 		low, high = low*0.9, high*1.1
 	}
 	bar := func(k float64) figure.Series {
@@ -119,7 +116,7 @@ func (s subject) residuals(t int) Figure {
 		figure.Cloud(figure.Axes{X: "standard deviation", Y: "size of the residual", Zero: true}, dots, lines)}
 }
 
-// sampled says so where not all rows are drawn.
+// sampled returns a remark if the chart does not show all n rows.
 func sampled(n int) string {
 	if n <= maxDots {
 		return ""
@@ -127,8 +124,8 @@ func sampled(n int) string {
 	return fmt.Sprintf(" (%d of %d, drawn at random)", maxDots, n)
 }
 
-// binned returns the root mean squares of residuals against those of standard deviations, in
-// groups of equal size.
+// binned returns, for groups of rows of equal size, the root mean squares of the residuals against the
+// root mean squares of the standard deviations.
 func binned(mean, std, y []float64) figure.Series {
 	out := figure.Series{Name: "root mean square of a tenth of the rows"}
 	order := ascending(std)
@@ -144,7 +141,7 @@ func binned(mean, std, y []float64) figure.Series {
 	return out
 }
 
-// levels is the table of coverages by level.
+// levels returns the table of coverage by level.
 func (s subject) levels(t int) Table {
 	out := Table{Title: "Coverage by level", Caption: "Share of the targets inside their intervals, in percent.", Head: []string{"interval"}}
 	for _, c := range s.all {
@@ -154,7 +151,7 @@ func (s subject) levels(t int) Table {
 		row := []Cell{{Text: fmt.Sprintf("%g %%", 100*level)}}
 		for _, c := range s.all {
 			text := "–"
-			if v := c.inside(t, level); v-v == 0 {
+			if v := c.inside(t, level); kernel.Finite(v) {
 				text = fmt.Sprintf("%.1f", 100*v)
 			}
 			row = append(row, Cell{Text: text})
@@ -164,7 +161,7 @@ func (s subject) levels(t int) Table {
 	return out
 }
 
-// sizes is the table of sharpness.
+// sizes returns the table of standard deviations and widths.
 func (s subject) sizes(t int) Table {
 	out := Table{Title: "Sharpness", Caption: fmt.Sprintf("Standard deviations, and the mean width of the %g %% intervals, in the units of the target.", 100*s.level),
 		Head: []string{"", "smallest", "median", "root mean square", "largest", "width"}}
@@ -184,7 +181,7 @@ func (s subject) sizes(t int) Table {
 	return out
 }
 
-// worstNumbers lists the rows whose residuals are most standard deviations.
+// worstNumbers returns the table of the rows with the largest residuals in standard deviations.
 func (s subject) worstNumbers(t int) Table {
 	mean, std, y := s.is.one(t)
 	miss := make([]float64, len(y))
@@ -200,12 +197,14 @@ func (s subject) worstNumbers(t int) Table {
 	return out
 }
 
-const rowsFrom1 = "They are numbered from 1, without the heading of the file and the rows that were left out."
+// rowsFrom1 says how tables number rows.
+const rowsFrom1 = "Rows are numbered from 1. The numbers do not count the heading of the file, nor rows that were left out."
 
-// largest returns the places of the largest numbers, the largest first.
+// largest returns the indices of the largest numbers of v, the largest first.
 func largest(v []float64) []int { return descending(v)[:min(worst, len(v))] }
 
-// inputNames are the first inputs, where they are columns: those of the file, if they were encoded.
+// inputNames returns the names of the listed inputs: columns of the file, or nothing if the inputs are
+// no columns.
 func (s subject) inputNames() []string {
 	names := s.set.Features
 	if s.set.Encoding != nil {
@@ -214,7 +213,7 @@ func (s subject) inputNames() []string {
 	return names[:min(maxInputs, len(names))]
 }
 
-// inputs are those of a row.
+// inputs returns the listed inputs of a row.
 func (s subject) inputs(row int) (out []Cell) {
 	d := len(s.set.Features)
 	x, texts := s.x[row*d:(row+1)*d], []string(nil)
@@ -231,5 +230,5 @@ func (s subject) inputs(row int) (out []Cell) {
 	return out
 }
 
-// input is a number as a table has it, with six digits that count.
+// input returns the text of a number with six significant digits.
 func input(v float64) string { return strconv.FormatFloat(v, 'g', 6, 64) }

@@ -9,9 +9,13 @@ import (
 	"github.com/go-valla/valla/internal/figure"
 )
 
+// pageHTML is the template of the page.
+//
 //go:embed page.html
 var pageHTML string
 
+// pageCSS is the style of the page.
+//
 //go:embed page.css
 var pageCSS string
 
@@ -26,7 +30,7 @@ var page = template.Must(template.New("page").Funcs(template.FuncMap{
 	"css":   func() template.CSS { return template.CSS(pageCSS) },
 }).Parse(pageHTML))
 
-// HTML returns the page as one document, which needs no other file.
+// HTML returns the page as one document that needs no other file.
 func (p *Page) HTML() ([]byte, error) {
 	var out bytes.Buffer
 	if err := page.Execute(&out, p); err != nil {

@@ -73,7 +73,7 @@ func New(ctx context.Context, m *valla.Model, set *data.Set, o Options) (*Page, 
 		o.Level = 0.95
 	}
 	if !(o.Level > 0 && o.Level < 1) {
-		return nil, settings.Errorf("level %g, expected a probability between 0 and 1", o.Level)
+		return nil, settings.Errorf("level: expected a probability between 0 and 1, found %g", o.Level)
 	}
 	if err := m.Task.CheckSet(set); err != nil {
 		return nil, err

@@ -92,7 +92,7 @@ func TestCompareInterrupted(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = cmd.Wait() // whose exit code is looked at
-	if code := cmd.ProcessState.ExitCode(); code != 130 || !strings.Contains(stderr.String(), "interrupted; the comparison has what had finished") || !strings.Contains(stdout.String(), ": interrupted\n") {
+	if code := cmd.ProcessState.ExitCode(); code != 130 || !strings.Contains(stderr.String(), "interrupted; the comparison has the finished methods") || !strings.Contains(stdout.String(), ": interrupted\n") {
 		t.Errorf("exit code %d, stdout %s, stderr %s", code, &stdout, &stderr)
 	}
 }

@@ -100,5 +100,5 @@ func TestTrainResumes(t *testing.T) {
 		t.Error("the resumed training predicts other numbers")
 	}
 	fails(t, dir, 1, "c.zip", with(args, "--out", "x.valla", "--resume", "--learning-rate", "0.5")...)
-	fails(t, dir, 2, "to resume needs the file of the --checkpoint", "train", "train.csv", "--resume", "--out", "x.valla")
+	fails(t, dir, 2, "--resume needs --checkpoint", "train", "train.csv", "--resume", "--out", "x.valla")
 }

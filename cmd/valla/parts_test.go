@@ -50,7 +50,7 @@ func TestPredictParts(t *testing.T) {
 	for want, args := range map[string][]string{
 		"expected K/N":                {"predict", "new.csv", "--model", "m.valla", "--parts", "other", "--part", "3/3"},
 		"--part goes with --parts":    {"predict", "new.csv", "--model", "m.valla", "--part", "0/3"},
-		"puts the parts together":     {"predict", "new.csv", "--model", "m.valla", "--parts", "other", "--part", "0/3", "--out", "x.csv"},
+		"joins the parts":             {"predict", "new.csv", "--model", "m.valla", "--parts", "other", "--part", "0/3", "--out", "x.csv"},
 		"expected a file called .csv": {"predict", "new.csv", "--model", "m.valla", "--parts", "other", "--out", "x.npz"},
 		"standard input":              {"predict", "-", "--model", "m.valla", "--parts", "other"},
 	} {

@@ -122,8 +122,8 @@ file (m.part.valla for m.valla). With --checkpoint a fit by mini-batches can be 
 the same data and settings; the result is the same as without the interruption.
 
 With --passes the model must have a posterior of the methods lla, ella or valla, which was fitted to
-a sample of the rows. The command makes this posterior anew from sums over all rows of DATA. DATA may
-be several files, which are read in parts, side by side. Nothing else of the posterior changes,
+a sample of the rows. The command makes this posterior anew from sums over all rows of DATA, which
+may be several files and is read in parts, side by side. Nothing else of the posterior changes,
 unless rows of --validation-data choose the standard deviations. Each part has a file of sums in the
 folder. A second run does only the unfinished parts. --part K/N does one share of the parts, in an
 array of jobs.`

@@ -41,11 +41,6 @@ func checkMatrix(what string, t *tensor.Dense, dtype tensor.Dtype) error {
 	return nil
 }
 
-// newMatrix returns a [n,d] tensor around values.
-func newMatrix(values []float64, n, d int) *tensor.Dense {
-	return tensor.New(tensor.WithShape(n, d), tensor.WithBacking(values))
-}
-
 // toFloat64 returns the values of t as float64, without a copy where t is float64. t must be
 // contiguous, of a type that package npy reads, and have at least one dimension.
 func toFloat64(t *tensor.Dense) []float64 {

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/go-valla/valla/internal/kernel"
 )
 
 // tableOf reads a table of text.
@@ -167,7 +169,7 @@ func applySlowly(c ColumnCode, text string) []float64 {
 	if c.Kind == Categories {
 		out = make([]float64, len(c.Values)+1)
 	}
-	missing := Missing(text)
+	missing := missing(text)
 	switch {
 	case missing && c.Kind == Categories && !c.Gaps:
 		out[len(c.Values)] = 1
@@ -254,7 +256,7 @@ func TestApplyIsTheDefinition(t *testing.T) {
 	for i, row := range cells {
 		got := e.Cells(want[i*d : (i+1)*d])
 		for j, cell := range row {
-			if v := e.Columns[j].Values; Missing(cell) {
+			if v := e.Columns[j].Values; missing(cell) {
 				cell = "missing"
 			} else if v != nil && !slices.Contains(v, cell) {
 				cell = "other"
@@ -305,7 +307,7 @@ func FuzzEncode(f *testing.F) {
 		if err := s.Encoding.Check(); err != nil {
 			t.Fatalf("encoding %+v: %v", s.Encoding, err)
 		}
-		bad := func(v float64) bool { return !finite(v) }
+		bad := func(v float64) bool { return !kernel.Finite(v) }
 		if d := len(s.Features); s.X.Shape()[1] != d || slices.ContainsFunc(s.X.Float64s(), bad) || slices.ContainsFunc(s.Y.Float64s(), bad) {
 			t.Fatalf("inputs %v, targets %v", s.X, s.Y)
 		}

@@ -10,6 +10,9 @@ import (
 	"time"
 
 	"gorgonia.org/tensor"
+
+	"github.com/go-valla/valla/internal/dense"
+	"github.com/go-valla/valla/internal/kernel"
 )
 
 // Kind says how the cells of a column become numbers.
@@ -163,7 +166,7 @@ func (e *Encoding) Check() error {
 		switch {
 		case !slices.Contains([]Kind{Number, Boolean, Date, Categories, Codes}, c.Kind):
 			wrong = fmt.Sprintf("kind %q", c.Kind)
-		case !finite(c.Median):
+		case !kernel.Finite(c.Median):
 			wrong = fmt.Sprintf("median %g", c.Median)
 		case c.Kind == Boolean && len(c.Values) != 2:
 			wrong = fmt.Sprintf("%d words, expected 2", len(c.Values))
@@ -209,14 +212,14 @@ func (e *Encoding) Apply(t *Table, at []int, lacking map[string]int) (*tensor.De
 			k++
 		}
 	}
-	return newMatrix(out, n, d), nil
+	return dense.Of(out, n, d), nil
 }
 
 // missing is the error about a value that column j lacks.
 func (t *Table) missing(j int) error {
 	words := t.wordsOf(j).List
 	for _, w := range words {
-		if Missing(w.Text) {
+		if missing(w.Text) {
 			return t.cell(j, w, "a value")
 		}
 	}
@@ -271,7 +274,7 @@ func (c *ColumnCode) meanings(t *Table, j int) (of []float64, number func(float6
 	word, expected := c.reader()
 	if w := t.wordsOf(j); w != nil {
 		for _, w := range w.List {
-			v, ok := math.NaN(), Missing(w.Text)
+			v, ok := math.NaN(), missing(w.Text)
 			if !ok {
 				v, ok = word(w.Text)
 			}
@@ -347,7 +350,7 @@ func (c *ColumnCode) oneHot(t *Table, j int, out []float64, d int) (gaps int) {
 	var of []int // the place of each word, −1 for a missing one
 	if words != nil {
 		for _, w := range words.List {
-			if of = append(of, place(category(w.Text))); Missing(w.Text) {
+			if of = append(of, place(category(w.Text))); missing(w.Text) {
 				of[len(of)-1] = -1
 			}
 		}

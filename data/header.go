@@ -21,7 +21,7 @@ func kindOf(cell string) int {
 	if _, ok := parse([]byte(cell)); ok {
 		return isNumber
 	}
-	if Missing(cell) {
+	if missing(cell) {
 		return isGap
 	}
 	return isWord

@@ -11,6 +11,7 @@ import (
 
 	"gorgonia.org/tensor"
 
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/ram"
 	"github.com/go-valla/valla/internal/tablefile"
 )
@@ -188,7 +189,7 @@ func (b *batch) table() *Table {
 		t.Words = b.words
 	}
 	if len(b.use) > 0 {
-		t.Values = newMatrix(b.values, b.n, len(b.use))
+		t.Values = dense.Of(b.values, b.n, len(b.use))
 	}
 	t.rows = b.n
 	return t

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unsafe"
 
+	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/internal/tablefile"
 )
 
@@ -51,9 +52,9 @@ func (w *Words) fill(n int) {
 // gaps are the texts, in lower case, that stand for a missing value.
 var gaps = map[string]bool{"": true, "na": true, "n/a": true, "#n/a": true, "<na>": true, "nan": true, "-nan": true, "null": true, "none": true, "?": true}
 
-// Missing says whether the text of a cell stands for a missing value: nothing, NA, N/A, NaN,
+// missing says whether the text of a cell stands for a missing value: nothing, NA, N/A, NaN,
 // null, None or ?, in upper or lower case.
-func Missing(text string) bool { return len(text) <= 4 && gaps[strings.ToLower(text)] }
+func missing(text string) bool { return len(text) <= 4 && gaps[strings.ToLower(text)] }
 
 // parse returns the finite number that a cell, without blanks around it, holds in decimal
 // notation. Underscores and hexadecimal digits, which Go's numbers may have, make it none.
@@ -64,7 +65,7 @@ func parse(cell []byte) (v float64, ok bool) {
 		}
 	}
 	v, err := strconv.ParseFloat(unsafe.String(unsafe.SliceData(cell), len(cell)), 64)
-	return v, err == nil && finite(v)
+	return v, err == nil && kernel.Finite(v)
 }
 
 // rounded says whether a cell that holds v is a whole number that float64 does not hold.

@@ -19,8 +19,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/go-valla/valla/data/npy"
-	"github.com/go-valla/valla/data/torch"
+	"github.com/go-valla/valla/internal/npy"
+	"github.com/go-valla/valla/internal/torch"
 	"github.com/go-valla/valla/layers"
 	"gorgonia.org/tensor"
 )

@@ -19,8 +19,8 @@ const Severities = 5
 // channels is the number of channels of an image.
 const channels = 3
 
-// ErrUnknown is wrapped by the errors about a name or a severity that is not known.
-var ErrUnknown = errors.New("unknown corruption")
+// errUnknown is wrapped by the errors about a name or a severity that is not known.
+var errUnknown = errors.New("unknown corruption")
 
 // An effect corrupts an image: it reads src and writes all of dst.
 type effect func(f *frame)
@@ -74,10 +74,10 @@ type Corruption struct {
 }
 
 // New returns the corruption with a name at a severity of 1 to 5. All random numbers depend
-// on the seed. Another name or severity is an [ErrUnknown].
+// on the seed. Another name or severity is an error.
 func New(name string, severity int, seed uint64) (*Corruption, error) {
 	if severity < 1 || severity > Severities {
-		return nil, fmt.Errorf("%w: severity %d of %q, expected 1 to %d", ErrUnknown, severity, name, Severities)
+		return nil, fmt.Errorf("%w: severity %d of %q, expected 1 to %d", errUnknown, severity, name, Severities)
 	}
 	for _, m := range methods {
 		if m.name == name {
@@ -86,7 +86,7 @@ func New(name string, severity int, seed uint64) (*Corruption, error) {
 			return &Corruption{name, severity, seed, m.make(severity - 1), h.Sum64()}, nil
 		}
 	}
-	return nil, fmt.Errorf("%w %q, expected one of %s", ErrUnknown, name, strings.Join(Names(), ", "))
+	return nil, fmt.Errorf("%w %q, expected one of %s", errUnknown, name, strings.Join(Names(), ", "))
 }
 
 // Apply corrupts the image src [3,h,w] and writes the result to dst [3,h,w], which may be

@@ -70,7 +70,7 @@ func TestUnknown(t *testing.T) {
 		{"fog", 6, `severity 6 of "fog", expected 1 to 5`},
 	} {
 		got, err := New(c.name, c.severity, 0)
-		if got != nil || !errors.Is(err, ErrUnknown) || !strings.Contains(err.Error(), c.say) {
+		if got != nil || !errors.Is(err, errUnknown) || !strings.Contains(err.Error(), c.say) {
 			t.Errorf("%v, error %v, want one that says %q", got, err, c.say)
 		}
 	}

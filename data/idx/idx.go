@@ -31,11 +31,11 @@ const (
 	chunk     = 1 << 20 // the largest allocation, in bytes, before any data have been read
 )
 
-// ReadImages returns the images in the file at path.
-func ReadImages(path string) (*image.Images, error) { return readFile(path, DecodeImages) }
+// readImages returns the images in the file at path.
+func readImages(path string) (*image.Images, error) { return readFile(path, DecodeImages) }
 
-// ReadLabels returns the labels in the file at path, [N] with N >= 1.
-func ReadLabels(path string) ([]uint8, error) { return readFile(path, DecodeLabels) }
+// readLabels returns the labels in the file at path, [N] with N >= 1.
+func readLabels(path string) ([]uint8, error) { return readFile(path, decodeLabels) }
 
 // DecodeImages reads images from r, up to its end. Errors start with name.
 func DecodeImages(r io.Reader, name string) (*image.Images, error) {
@@ -46,8 +46,8 @@ func DecodeImages(r io.Reader, name string) (*image.Images, error) {
 	return &image.Images{N: dims[0], C: 1, H: dims[1], W: dims[2], Pixels: pixels}, nil
 }
 
-// DecodeLabels reads labels from r, up to its end. Errors start with name.
-func DecodeLabels(r io.Reader, name string) ([]uint8, error) {
+// decodeLabels reads labels from r, up to its end. Errors start with name.
+func decodeLabels(r io.Reader, name string) ([]uint8, error) {
 	_, labels, err := decode(r, name, 1)
 	return labels, err
 }

@@ -67,7 +67,7 @@ func readPart(dir, prefix string, names []string) (*image.Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := ReadSet(images, labels, len(names))
+	s, err := readSet(images, labels, len(names))
 	if err != nil {
 		return nil, err
 	}

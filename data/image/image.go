@@ -1,6 +1,6 @@
-// Package image transforms images. It turns grey images [N,H,W], as robustness tests do that
-// show a classifier Fashion-MNIST turned by 10 to 180 degrees. It resizes images of bytes
-// and normalises the colours of [N,3,H,W].
+// Package image transforms images. It turns grey images [N,H,W]; tests of robustness show a
+// classifier images of Fashion-MNIST that are turned by 10 to 180 degrees. It normalises the
+// colours of images [N,3,H,W].
 //
 // Pixels are samples at the centres of unit squares, so the centre of an image,
 // which rotation keeps in place, lies at row (H-1)/2 and column (W-1)/2: between
@@ -12,8 +12,8 @@ import (
 	"math"
 )
 
-// Pixel is the type of the grey values.
-type Pixel interface{ uint8 | float32 | float64 }
+// pixel is the type of the grey values.
+type pixel interface{ uint8 | float32 | float64 }
 
 // Interpolation says how a value between pixels is made.
 type Interpolation int
@@ -42,7 +42,7 @@ const (
 //
 // It returns an error if h or w is not positive, if images is not a whole number of
 // images, or if the angle is not finite.
-func Rotate[T Pixel](images []T, h, w int, degrees float64, by Interpolation) ([]T, error) {
+func Rotate[T pixel](images []T, h, w int, degrees float64, by Interpolation) ([]T, error) {
 	if h < 1 || w < 1 || len(images)%(h*w) != 0 {
 		return nil, fmt.Errorf("rotation: %d pixels, expected images of %d×%d pixels", len(images), h, w)
 	}
@@ -137,7 +137,7 @@ func (f frame) add(taps []tap, x, y, weight float64) []tap {
 }
 
 // apply computes the image dst from src: each pixel is the weighted sum of its taps.
-func apply[T Pixel](dst, src []T, taps [][]tap) {
+func apply[T pixel](dst, src []T, taps [][]tap) {
 	whole := T(1)/T(2) == 0
 	for i, pixel := range taps {
 		v := 0.0

@@ -4,9 +4,9 @@ import (
 	"fmt"
 
 	"github.com/go-valla/valla/data/cifar"
-	"github.com/go-valla/valla/data/fetch"
 	"github.com/go-valla/valla/data/idx"
 	"github.com/go-valla/valla/data/image"
+	"github.com/go-valla/valla/data/internal/fetch"
 )
 
 // images returns the sets of images. Sizes and sums are those of the files as first

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/go-valla/valla/data/npy"
 	"github.com/go-valla/valla/internal/fixture"
+	"github.com/go-valla/valla/internal/npy"
 )
 
 // This package and package fixture read the same files with different code, and find the

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 
-	"github.com/go-valla/valla/data/tabular"
+	"github.com/go-valla/valla/data/internal/tabular"
 )
 
 // Each set says what it holds and which files it is read from.

@@ -130,7 +130,7 @@ func (d *download) kept() string {
 // tell calls OnProgress: done bytes of total are on the disk. total is 0 if it is not known.
 func (d *download) tell(done, total int64) {
 	if d.OnProgress != nil {
-		d.OnProgress(Progress{File: d.Name, Done: done, Total: total})
+		d.OnProgress(d.Name, done, total)
 	}
 }
 

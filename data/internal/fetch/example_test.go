@@ -9,7 +9,7 @@ import (
 	"net/http/httptest"
 	"os"
 
-	"github.com/go-valla/valla/data/fetch"
+	"github.com/go-valla/valla/data/internal/fetch"
 )
 
 // The caller shows the progress. Here the mirror is a server in this program.
@@ -31,8 +31,8 @@ func ExampleGet() {
 			Name: "line.csv", Size: int64(len(content)), SHA256: fmt.Sprintf("%x", sha256.Sum256([]byte(content))),
 		}},
 	}
-	err = fetch.Get(context.Background(), set, fetch.Options{Dir: dir, OnProgress: func(p fetch.Progress) {
-		fmt.Printf("%s: %d of %d bytes\n", p.File, p.Done, p.Total)
+	err = fetch.Get(context.Background(), set, fetch.Options{Dir: dir, OnProgress: func(file string, done, total int64) {
+		fmt.Printf("%s: %d of %d bytes\n", file, done, total)
 	}})
 	if err != nil {
 		log.Fatal(err)

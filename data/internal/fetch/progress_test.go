@@ -6,25 +6,31 @@ import (
 	"testing"
 )
 
-// watched adds to o a callback that keeps what it is told.
-func watched(o *Options) *[]Progress {
-	var seen []Progress
-	o.OnProgress = func(p Progress) { seen = append(seen, p) }
+// progress is a call of OnProgress.
+type progress struct {
+	file        string
+	done, total int64
+}
+
+// watched adds to o a callback that keeps its arguments.
+func watched(o *Options) *[]progress {
+	var seen []progress
+	o.OnProgress = func(file string, done, total int64) { seen = append(seen, progress{file, done, total}) }
 	return &seen
 }
 
 // expectRising fails unless the bytes of one file rise from from to its size.
-func expectRising(t *testing.T, seen []Progress, from int64) {
+func expectRising(t *testing.T, seen []progress, from int64) {
 	t.Helper()
-	if len(seen) < 3 || seen[0].Done != from {
+	if len(seen) < 3 || seen[0].done != from {
 		t.Fatalf("progress %v, want it to begin with %d bytes", seen, from)
 	}
 	for i, p := range seen {
-		if p.File != "a" || i > 0 && p.Done < seen[i-1].Done {
+		if p.file != "a" || i > 0 && p.done < seen[i-1].done {
 			t.Errorf("progress number %d is %v, after %v", i, p, seen[max(i-1, 0)])
 		}
 	}
-	if last, n := seen[len(seen)-1], int64(len(content)); last.Done != n || last.Total != n {
+	if last, n := seen[len(seen)-1], int64(len(content)); last.done != n || last.total != n {
 		t.Errorf("the last progress is %v, want %d of %d bytes", last, n, n)
 	}
 }
@@ -37,7 +43,7 @@ func TestProgress(t *testing.T) {
 	}
 	expectRising(t, *seen, 0)
 	for _, p := range *seen {
-		if p.Total != int64(len(content)) {
+		if p.total != int64(len(content)) {
 			t.Errorf("progress %v, want a total of %d", p, len(content))
 		}
 	}
@@ -67,7 +73,7 @@ func TestProgressUnsized(t *testing.T) {
 	}
 	expectRising(t, *seen, 0)
 	for _, p := range (*seen)[:len(*seen)-1] {
-		if p.Total != 0 {
+		if p.total != 0 {
 			t.Errorf("progress %v before the end, want no total", p)
 		}
 	}

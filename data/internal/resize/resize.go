@@ -1,4 +1,5 @@
-package image
+// Package resize resizes images of bytes as Pillow does, byte for byte.
+package resize
 
 import (
 	"fmt"
@@ -53,7 +54,7 @@ type weights struct {
 // is long enough.
 func (r *Resizer) Resize(dst []uint8, toH, toW int, src []uint8, h, w int, by Filter) {
 	if min(h, w, toH, toW) < 1 || len(src)%(h*w) != 0 {
-		panic(fmt.Sprintf("image: %d pixels of %d×%d to %d×%d", len(src), h, w, toH, toW))
+		panic(fmt.Sprintf("resize: %d pixels of %d×%d to %d×%d", len(src), h, w, toH, toW))
 	}
 	r.x.set(toW, w, by)
 	r.y.set(toH, h, by)

@@ -109,7 +109,7 @@ func TestFixtureOpen(t *testing.T) {
 			t.Logf("%-14s mean %10.4f, std %10.4f", f, splits.Inputs.Mean[j], splits.Inputs.Std[j])
 		}
 		t.Logf("%-14s mean %10.4f, std %10.4f", splits.Train.Targets[0], splits.Targets.Mean[0], splits.Targets.Std[0])
-		if err := splits.Standardize(); err != nil {
+		if err := splits.standardize(); err != nil {
 			t.Fatal(err)
 		}
 		x, n := splits.Train.X.Float64s(), splits.Train.N()

@@ -36,18 +36,12 @@ type Options struct {
 	Stall   time.Duration // a mirror is given up after this time without a byte; default 30 s
 	Rounds  int           // how many times all mirrors are tried, one after the other; default 3
 	Pause   time.Duration // before the second round, doubled before each further one; default 2 s
-	// OnProgress, if it is not nil, is called when the transfer of a file begins and
-	// whenever bytes of it have come.
-	OnProgress func(Progress)
+	// OnProgress, if it is not nil, is called when the transfer of a file begins and whenever
+	// bytes of the file have come. done bytes of total are on the disk; total is 0 as long as
+	// it is not known. When the file is complete, the last call has done equal to total.
+	OnProgress func(file string, done, total int64)
 
 	limit int64 // replaces maxUnknown in tests
-}
-
-// Progress says how much of a file is on the disk. When a file is complete, the last
-// Progress about it has Done equal to Total.
-type Progress struct {
-	File        string // its name
-	Done, Total int64  // in bytes; Total is 0 as long as it is not known
 }
 
 func (o Options) filled(d Dataset) Options {

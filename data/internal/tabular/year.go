@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/go-valla/valla/data/fetch"
+	"github.com/go-valla/valla/data/internal/fetch"
 )
 
 // year is the paper's data set Year. Its target is the year of a song; its features are 12

@@ -4,7 +4,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/go-valla/valla/data/fetch"
+	"github.com/go-valla/valla/data/internal/fetch"
 )
 
 // flightFeatures are the paper's features of a flight, in the order of its code.

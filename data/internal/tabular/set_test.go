@@ -13,7 +13,7 @@ import (
 
 	"gorgonia.org/tensor"
 
-	"github.com/go-valla/valla/data/fetch"
+	"github.com/go-valla/valla/data/internal/fetch"
 )
 
 // Every set of the list is whole, is found by its name and reads files of its form.

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"log"
 
-	"github.com/go-valla/valla/data/safetensors"
+	"github.com/go-valla/valla/internal/safetensors"
 )
 
 // The weights of a perceptron that PyTorch has written.

@@ -1,6 +1,6 @@
 package tabular
 
-import "github.com/go-valla/valla/data/fetch"
+import "github.com/go-valla/valla/data/internal/fetch"
 
 // nycFlights is a public table of the same form as Airline: the flights from New York City
 // in 2013 of R's package nycflights13, without those that lack a value. The file is ordered

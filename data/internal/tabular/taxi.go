@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/go-valla/valla/data/fetch"
+	"github.com/go-valla/valla/data/internal/fetch"
 )
 
 // taxi is the paper's data set Taxi: the price of rides in the yellow taxis of New York City.

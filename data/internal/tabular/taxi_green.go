@@ -1,6 +1,6 @@
 package tabular
 
-import "github.com/go-valla/valla/data/fetch"
+import "github.com/go-valla/valla/data/internal/fetch"
 
 // taxiGreen is a small table with the same columns as Taxi: the rides of the green taxis,
 // which serve the outer boroughs, in the same month.

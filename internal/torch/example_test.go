@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"log"
 
-	"github.com/go-valla/valla/data/torch"
+	"github.com/go-valla/valla/internal/torch"
 )
 
 // A state dictionary of PyTorch, of which nothing is executed.

@@ -14,7 +14,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"github.com/go-valla/valla/data"
-	"github.com/go-valla/valla/data/fetch"
+	"github.com/go-valla/valla/data/internal/fetch"
 )
 
 // A Set describes a data set: what it holds, where its files come from and how they are
@@ -65,10 +65,10 @@ type Options struct {
 // Open reads the set from its files in the folder dir. Where there are none, the error
 // wraps [fs.ErrNotExist].
 //
-// The numbers are in the units of the files; [data.Splits.Standardize] scales them as the
+// The numbers are in the units of the files; [splits.standardize] scales them as the
 // paper's code does. X is [N,D] and Y is [N,1] in each part. The parts lie one after the
 // other in one piece of memory. In float32 each value is the file's, rounded.
-func (s Set) Open(dir string, o Options) (*data.Splits, *Report, error) {
+func (s Set) Open(dir string, o Options) (*splits, *Report, error) {
 	paths, err := s.find(dir)
 	if err != nil {
 		return nil, nil, err
@@ -77,7 +77,7 @@ func (s Set) Open(dir string, o Options) (*data.Splits, *Report, error) {
 }
 
 // open reads the set from the files at paths, in their order.
-func (s Set) open(paths []string, o Options) (*data.Splits, *Report, error) {
+func (s Set) open(paths []string, o Options) (*splits, *Report, error) {
 	hint, err := s.expect(paths)
 	if err != nil {
 		return nil, nil, err
@@ -95,7 +95,7 @@ func (s Set) open(paths []string, o Options) (*data.Splits, *Report, error) {
 	}
 	x, y := rows.tensors()
 	train, validation := s.split(report.Kept)
-	splits, err := data.NewSplits(&data.Set{Features: s.Features, Targets: []string{s.Target}, X: x, Y: y}, train, validation)
+	splits, err := newSplits(&data.Set{Features: s.Features, Targets: []string{s.Target}, X: x, Y: y}, train, validation)
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", s.Name, err)
 	}

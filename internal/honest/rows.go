@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"path/filepath"
 	"strconv"
+	"sync"
 
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/data/idx"
@@ -99,7 +100,7 @@ func table(name string, n int) func(shared string) (train, test *data.Set, err e
 // has a wrong label, drawn at random. Those to judge by are right.
 func digits(n int, wrong float64) func(shared string) (train, test *data.Set, err error) {
 	return func(shared string) (train, test *data.Set, err error) {
-		all, err := idx.MNIST(filepath.Join(shared, "mnist"))
+		all, err := mnist(shared)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -113,6 +114,21 @@ func digits(n int, wrong float64) func(shared string) (train, test *data.Set, er
 		return train, test, nil
 	}
 }
+
+// mnist returns MNIST from the data folder shared. It reads the files once.
+func mnist(shared string) (*image.Splits, error) {
+	if s, ok := read.Load(shared); ok {
+		return s.(*image.Splits), nil
+	}
+	s, err := idx.MNIST(filepath.Join(shared, "mnist"))
+	if err == nil {
+		read.Store(shared, s)
+	}
+	return s, err
+}
+
+// read has the digits that were read, by the data folder.
+var read sync.Map
 
 // small returns the first n digits, each pixel the mean of 4×4 of the image with a border
 // of two, from 0 to 1.

@@ -11,7 +11,7 @@ import (
 
 // Cells are those of one column of a table in memory.
 type Cells struct {
-	Name    string
+	Name    string    // of the column
 	Numbers []float64 // NaN is a missing value
 	Texts   []string  // instead of Numbers, if not nil: as a file of text has them
 }

@@ -237,7 +237,7 @@ func (t *Table) kindOfWords(j int, c ColumnCode, p profile) (ColumnCode, string,
 type profile struct {
 	numbers, cells int      // cells with numbers, and with words, missing ones apart
 	words          []string // the different ones
-	first          Word
+	first          Word     // the first word that is no gap
 }
 
 func (t *Table) profile(j int) profile {

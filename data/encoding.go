@@ -37,7 +37,7 @@ const (
 // An Encoding turns the cells of a table, as people have them, into the inputs of a network.
 // [Table.Encode] finds it by the rows that a network is trained on; targets play no part.
 type Encoding struct {
-	Columns []ColumnCode `json:"columns"`
+	Columns []ColumnCode `json:"columns"`            // the columns that are read, in the order of the inputs
 	Missing string       `json:"missing"`            // MissingMedian, MissingError or MissingDrop
 	ID      []string     `json:"id,omitempty"`       // columns that only name the rows
 	Omitted []Omission   `json:"omitted,omitempty"`  // other columns that are no inputs
@@ -46,8 +46,8 @@ type Encoding struct {
 
 // A ColumnCode turns one column into inputs.
 type ColumnCode struct {
-	Name string `json:"name"`
-	Kind Kind   `json:"kind"`
+	Name string `json:"name"` // of the column
+	Kind Kind   `json:"kind"` // how cells become numbers
 	// Gaps says that training rows lack the value: one more input is 1 where it is missing.
 	Gaps   bool     `json:"gaps,omitempty"`
 	Median float64  `json:"median,omitempty"` // of the training rows' numbers; stands for a missing one
@@ -74,8 +74,8 @@ func (c ColumnCode) Usual() string {
 
 // An Omission is a column that is no input, and why.
 type Omission struct {
-	Name string `json:"name"`
-	Why  string `json:"why"`
+	Name string `json:"name"` // of the column
+	Why  string `json:"why"`  // why it is left out, as a clause
 }
 
 // Names returns the columns that the encoding reads.

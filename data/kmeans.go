@@ -32,7 +32,7 @@ func KMeans(x *tensor.Dense, k int, init KMeansInit, rng *rand.Rand) (*tensor.De
 
 // kMeansOptions says how to run k-means. The zero value of each field means its default.
 type kMeansOptions struct {
-	Init KMeansInit
+	Init KMeansInit // how the first centres are chosen
 	// MaxIterations bounds the number of Lloyd's iterations; 0 means 100.
 	MaxIterations int
 	// Tolerance ends the iterations once one reduces the sum of squared
@@ -174,7 +174,7 @@ func distinctRows[T kernel.Float](x []T, d, limit int) int {
 // A rowSet holds different rows.
 type rowSet[T kernel.Float] struct {
 	rows map[string]struct{} // the rows' bits
-	key  []byte
+	key  []byte              // memory for the bits of a row
 }
 
 func newRowSet[T kernel.Float]() *rowSet[T] { return &rowSet[T]{rows: map[string]struct{}{}} }

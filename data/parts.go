@@ -218,9 +218,9 @@ func skipLine(b *bufio.Reader) error {
 
 // untilBreak reads up to the first line break after left bytes, with it.
 type untilBreak struct {
-	r    io.Reader
-	left int64 // negative: that many bytes are read beyond
-	done bool
+	r    io.Reader // the text
+	left int64     // negative: that many bytes are read beyond
+	done bool      // says that the line break was read
 }
 
 // Read implements io.Reader.

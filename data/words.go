@@ -12,17 +12,17 @@ import (
 
 // Words are the cells of one column that are no finite numbers: text, dates, gaps.
 type Words struct {
-	Codes []int32 // [N]; 0 where the cell is a number, otherwise 1 + its place in List
-	List  []Word  // the different words, in the order in which they were found
-	index map[string]int32
-	size  int // of the list, in bytes
+	Codes []int32          // [N]; 0 where the cell is a number, otherwise 1 + its place in List
+	List  []Word           // the different words, in the order in which they were found
+	index map[string]int32 // the code of each word
+	size  int              // of the list, in bytes
 }
 
 // A Word is the text of a cell, and where it was found first: the number of the line, counting
 // from 1, in a file of text, otherwise that of the row, counting from 0.
 type Word struct {
-	Text string
-	At   int
+	Text string // of the cell
+	At   int    // line or row where the text was found first
 }
 
 // add gives row i the word that cell holds.

@@ -28,8 +28,8 @@ type effect func(f *frame)
 // methods are the corruptions in the order of the paper, which keeps the last four for
 // validation. Each make returns the effect of a severity, here counted from 0 to 4.
 var methods = []struct {
-	name string
-	make func(severity int) effect
+	name string                    // of the files of CIFAR-10-C
+	make func(severity int) effect // returns the effect of a severity from 0 to 4
 }{
 	{"gaussian_noise", gaussianNoise},
 	{"shot_noise", shotNoise},
@@ -65,11 +65,11 @@ func Names() []string {
 // A Corruption is one kind of corruption at one severity. Several goroutines may use it at
 // once. Make one with [New].
 type Corruption struct {
-	Name     string
-	Severity int // 1 to Severities
-	Seed     uint64
+	Name     string // one of [Names]
+	Severity int    // 1 to Severities
+	Seed     uint64 // of the random numbers
 
-	effect effect
+	effect effect // corrupts an image
 	source uint64 // of the random numbers: a function of the three above
 }
 

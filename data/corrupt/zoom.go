@@ -53,8 +53,8 @@ func zoomed(x []float64, h, w int, factor float64) []float64 {
 
 // A place lies between the pixels at and next; part is the weight of next.
 type place struct {
-	at, next int
-	part     float64
+	at, next int     // numbers of two neighbouring pixels
+	part     float64 // weight of next, from 0 to 1
 }
 
 // magnify returns the places from which the n pixels of a magnified line come. Like

@@ -83,9 +83,9 @@ func decode(r io.Reader, name string, rank int) (dims []int, data []byte, err er
 
 // A decoder reads the uncompressed data and knows where it is.
 type decoder struct {
-	name string
-	r    io.Reader
-	at   int // bytes read
+	name string    // of the file, for messages
+	r    io.Reader // the uncompressed data
+	at   int       // bytes read
 }
 
 // header reads everything before the values and checks it.

@@ -62,8 +62,8 @@ func Rotate[T pixel](images []T, h, w int, degrees float64, by Interpolation) ([
 
 // A tap is the contribution of one pixel of the original to a pixel of the result.
 type tap struct {
-	from   int // y·w+x
-	weight float64
+	from   int     // y·w+x
+	weight float64 // of the pixel, from 0 to 1
 }
 
 // taps returns the contributions to each of the h·w pixels of a turned image.
@@ -112,7 +112,9 @@ func sincos(degrees float64) (sin, cos float64) {
 }
 
 // A frame is the size of an image.
-type frame struct{ h, w int }
+type frame struct {
+	h, w int // height and width in pixels
+}
 
 func (f frame) bilinear(x, y float64) (taps []tap) {
 	left, top := math.Floor(x), math.Floor(y)

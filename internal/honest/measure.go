@@ -17,14 +17,16 @@ import (
 
 // Score is the mean negative log predictive density of targets, in the units of the
 // network, with its standard error.
-type Score struct{ NLL, Error float64 }
+type Score struct {
+	NLL, Error float64 // mean and standard error, in nats
+}
 
 // Case is a network with everything that it is measured on.
 type Case struct {
 	Network
-	Model *valla.Model
-	Train *data.Set
-	Test  gp.Examples // as the network takes them; no criterion but the best possible sees them
+	Model *valla.Model // the network as a user has it
+	Train *data.Set    // the rows that the network was trained on
+	Test  gp.Examples  // as the network takes them; no criterion but the best possible sees them
 }
 
 // Open returns a network with its weights from a folder and its rows.

@@ -23,8 +23,8 @@ const maxDeflate = 1032
 
 // An Archive is the content of a .npz file. Its arrays are shared, not copied.
 type Archive struct {
-	Names  []string // array names without ".npy", in the order of the file
-	arrays map[string]*tensor.Dense
+	Names  []string                 // array names without ".npy", in the order of the file
+	arrays map[string]*tensor.Dense // by their names
 }
 
 // Get returns the array called name, and whether there is one.

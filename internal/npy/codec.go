@@ -27,7 +27,7 @@ type codec struct {
 	// read returns the n elements of an array as a slice, allocating room for
 	// at most hint elements ahead of the data.
 	read  func(r io.Reader, n, hint int) (any, error)
-	write func(w io.Writer, t *tensor.Dense) error
+	write func(w io.Writer, t *tensor.Dense) error // writes the elements of t
 	// order returns src, a slice from read, as a row-major copy.
 	order func(src any, shape, strides []int) any
 }

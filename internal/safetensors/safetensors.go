@@ -37,10 +37,10 @@ func Read(path string) (*raw.Arrays, error) {
 
 // entry describes an array in the header.
 type entry struct {
-	Dtype   raw.Type `json:"dtype"`
-	Shape   []int    `json:"shape"`
-	Offsets [2]int   `json:"data_offsets"`
-	name    string
+	Dtype   raw.Type `json:"dtype"`        // type of the elements
+	Shape   []int    `json:"shape"`        // lengths of the axes
+	Offsets [2]int   `json:"data_offsets"` // first byte in the data, and the byte after the last
+	name    string   // of the array
 }
 
 func decode(file []byte) (*raw.Arrays, error) {

@@ -11,9 +11,13 @@ import (
 // The values on the stack are nil, bool, int64, float64, string, tuple, *list, *dict, global,
 // storage, stored and mark.
 type (
-	tuple  []any
-	list   struct{ items []any }
-	dict   struct{ keys, values []any }
+	tuple []any
+	list  struct {
+		items []any // in their order
+	}
+	dict struct {
+		keys, values []any // in the order in which they were set
+	}
 	global string // module and name of a class or function
 	mark   struct{}
 )
@@ -24,26 +28,26 @@ func (d *dict) set(k, v any) {
 
 // storage is the data of one or several tensors.
 type storage struct {
-	kind global
-	key  string
+	kind global // class that says the type of the elements
+	key  string // name of the member with the data
 }
 
 // stored is a tensor: a view of a storage.
 type stored struct {
 	storage
-	offset        int
-	shape, stride []int
+	offset        int   // number of the first element in the storage
+	shape, stride []int // of each axis: its length, and elements from one index to the next
 }
 
 // pickle runs the few operations of Python's pickles that state dictionaries consist of
 // (https://docs.python.org/3/library/pickletools.html). It creates plain values only: whatever
 // else a pickle asks for is an error.
 type pickle struct {
-	text  []byte
-	stack []any
-	memo  map[int]any
-	next  int // number of the next value that is memoized without one
-	err   error
+	text  []byte      // what is not read yet
+	stack []any       // the values that operations have pushed
+	memo  map[int]any // the values that the pickle refers to again, by their numbers
+	next  int         // number of the next value that is memoized without one
+	err   error       // the first error
 }
 
 // load returns the value that a pickle describes.

@@ -78,10 +78,10 @@ func decode(r io.ReaderAt, size int64) (*raw.Arrays, error) {
 
 // members are those of the zip archive, by their names.
 type members struct {
-	size  int64
-	files map[string]*zip.File
-	name  string // of the data read last
-	data  []byte
+	size  int64                // of the whole archive, in bytes
+	files map[string]*zip.File // by their names, without the folder
+	name  string               // of the data read last
+	data  []byte               // the content of the member called name
 }
 
 // read returns a member of at most limit bytes.

@@ -17,7 +17,7 @@ type Dataset struct {
 	// Manual is added to the error where no mirror delivers. It says which files to put
 	// into the folder by hand.
 	Manual string
-	Files  []File
+	Files  []File // all files of the set
 	// Or, if it is not nil, reads the folder dir to the end. It returns nil if the folder
 	// holds the data in another valid form than Files.
 	Or func(dir string) error

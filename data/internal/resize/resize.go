@@ -34,15 +34,15 @@ const precision = 32 - 8 - 2
 // A Resizer changes the size of images and keeps its working memory for the next call. The
 // zero value is ready for use, by one goroutine at a time.
 type Resizer struct {
-	x, y   weights
+	x, y   weights // weights of the columns and of the rows
 	narrow []uint8 // resized in the columns only
 }
 
 // weights are the weights of one direction: pixel i of the result is the sum over j of
 // tap[i][j] times pixel from[i]+j of the original.
 type weights struct {
-	from []int
-	tap  [][]int32
+	from []int     // [to], the first pixel of the original
+	tap  [][]int32 // [to], weights in units of 2⁻²²
 	all  []int32   // the memory of tap
 	raw  []float64 // of one pixel, before rounding
 }

@@ -15,11 +15,11 @@ import (
 // A csvScan is the state of reading a CSV file.
 type csvScan struct {
 	layout
-	path string
+	path string // of the file, for messages
 	*tablefile.Cells
-	columns int   // the number of columns of the file; 0 before the first row
-	at      []int // the column of each field
-	values  []float64
+	columns int       // the number of columns of the file; 0 before the first row
+	at      []int     // the column of each field
+	values  []float64 // one for each field: the cells of a row as numbers
 }
 
 // scanCSV calls take with the rows of a CSV file and returns how many bytes of text it read.

@@ -7,7 +7,7 @@ import (
 
 // A layout describes the content of a kind of file, and how its cells become a row.
 type layout struct {
-	fields []field
+	fields []field // the columns that are needed
 	// bare means a CSV file without a header, whose columns are the fields.
 	bare bool
 	// derive computes a row, which is the features and then the target, from cells, one for
@@ -17,7 +17,7 @@ type layout struct {
 
 // A field is a column of a file that is needed. Other columns are ignored.
 type field struct {
-	name string
+	name string // of the column in the file
 	// time means that the Parquet column is a timestamp. Its cells are microseconds since
 	// 1970, in the time zone of the file.
 	time bool

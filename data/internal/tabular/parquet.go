@@ -12,9 +12,9 @@ import (
 // A parquetFile is an open Parquet file and its columns that are needed.
 type parquetFile struct {
 	layout
-	path    string
-	table   *parquet.File
-	columns []parquetColumn
+	path    string          // of the file, for messages
+	table   *parquet.File   // the description of the file
+	columns []parquetColumn // one for each field
 }
 
 // parquetRows returns the number of rows that a Parquet file with the columns of l claims to

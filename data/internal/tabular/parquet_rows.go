@@ -12,7 +12,7 @@ const batch = 1024
 
 // A parquetColumn decodes one column.
 type parquetColumn struct {
-	index   int
+	index   int                                 // number of the column in the file
 	convert func(parquet.Value) (float64, bool) // returns false if float64 cannot hold the value
 	buf     []parquet.Value                     // [batch]
 }

@@ -9,19 +9,19 @@ import (
 
 // A Report says which files and rows [Set.Open] has read.
 type Report struct {
-	Name    string
-	Files   []string  // paths, in the order of reading
-	Bytes   int64     // bytes of decompressed text and of Parquet files
-	Rows    int       // the number of rows that were read
-	Kept    int       // the number of rows that no filter dropped
-	Dropped []Dropped // one for each filter; a row counts for the first that drops it
-	Elapsed time.Duration
+	Name    string        // of the set
+	Files   []string      // paths, in the order of reading
+	Bytes   int64         // bytes of decompressed text and of Parquet files
+	Rows    int           // the number of rows that were read
+	Kept    int           // the number of rows that no filter dropped
+	Dropped []Dropped     // one for each filter; a row counts for the first that drops it
+	Elapsed time.Duration // time that reading took
 }
 
 // Dropped says how many rows a filter dropped.
 type Dropped struct {
-	Filter string
-	Rows   int
+	Filter string // name of the filter
+	Rows   int    // number of rows that the filter dropped
 }
 
 func newReport(s Set, paths []string) *Report {

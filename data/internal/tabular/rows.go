@@ -27,7 +27,7 @@ func newRows(dtype tensor.Dtype, d, n int) (rows, error) {
 }
 
 type rowsOf[T float32 | float64] struct {
-	d    int
+	d    int // number of features
 	x, y []T // N*d and N
 }
 

@@ -29,16 +29,16 @@ type Set struct {
 
 	files        []string // patterns (path.Match) of file names; the first that any file fits counts
 	csv, parquet layout   // without fields if there are no files of the kind
-	filters      []filter
-	rows         int  // the number of rows of the files; 0 means any number
-	most         int  // the number of rows that are used; 0 means all
-	shuffled     bool // says that Options.Seed shuffles the rows
-	split        split
+	filters      []filter // in the order in which they are applied
+	rows         int      // the number of rows of the files; 0 means any number
+	most         int      // the number of rows that are used; 0 means all
+	shuffled     bool     // says that Options.Seed shuffles the rows
+	split        split    // sizes of the parts
 }
 
 // A filter drops rows.
 type filter struct {
-	name string
+	name string                   // of the filter, for the report
 	drop func(row []float64) bool // for a row of the features and then the target
 }
 
@@ -187,9 +187,9 @@ func (s Set) whole(dir string) error {
 // A reading is the state of read.
 type reading struct {
 	Set
-	report *Report
-	add    func(row []float64) error
-	row    []float64
+	report *Report                   // what was read so far
+	add    func(row []float64) error // takes the rows that are kept
+	row    []float64                 // [D+1], the features and the target of the current row
 }
 
 // full says whether no more rows are needed.

@@ -38,7 +38,7 @@ func command(t *testing.T) string {
 // build builds the program in a folder. It leaves out tables for debuggers, which take long.
 func build(t *testing.T, path, folder string) {
 	t.Helper()
-	execute(t, ".", "go", "build", "-ldflags=-w", "-o", path, "./"+folder)
+	execute(t, ".", "go", "build", "-ldflags=-w", "-o", path, folder)
 }
 
 // A program is a Go program of a document.

@@ -135,7 +135,7 @@ func (t *Table) take(rows []int) *Table {
 	return out
 }
 
-// needed returns words with those of list that codes need, or nil if that is none.
+// needed returns words with the part of list that codes refer to, or nil if codes refer to no word.
 func needed(codes []int32, list []Word) *Words {
 	w, code := &Words{}, make([]int32, len(list)+1)
 	for _, c := range codes {

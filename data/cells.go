@@ -9,7 +9,7 @@ import (
 	"github.com/go-valla/valla/internal/kernel"
 )
 
-// Cells are those of one column of a table in memory.
+// Cells are the cells of one column of a table in memory.
 type Cells struct {
 	Name    string    // of the column
 	Numbers []float64 // NaN is a missing value

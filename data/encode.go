@@ -142,8 +142,8 @@ func (o ColumnOptions) rows(n int) ([]int, error) {
 	return all, nil
 }
 
-// decide fills in the columns that are read, without what rows tell of them, and those that
-// are left out. It returns the numbers of the first.
+// decide fills in e.Columns, without the values that come from rows, and e.Omitted. It returns the
+// numbers of the columns that are read.
 func (t *Table) decide(o ColumnOptions, e *Encoding) (at []int, err error) {
 	for j, name := range t.Columns {
 		if slices.Contains(o.Targets, name) || slices.Contains(o.ID, name) {
@@ -235,8 +235,8 @@ func (t *Table) kindOfWords(j int, c ColumnCode, p profile) (ColumnCode, string,
 
 // profile is what the cells of a column are.
 type profile struct {
-	numbers, cells int      // cells with numbers, and with words, missing ones apart
-	words          []string // the different ones
+	numbers, cells int      // cells with numbers, and cells with words that are no gaps
+	words          []string // the different words
 	first          Word     // the first word that is no gap
 }
 
@@ -376,8 +376,8 @@ func (t *Table) lacks(j int, rows []int) bool {
 	return w != nil && slices.ContainsFunc(rows, func(i int) bool { return w.Codes[i] > 0 && missing(w.List[w.Codes[i]-1].Text) })
 }
 
-// ranked returns categories: those with an input each by name, without rare ones, or the codes
-// by falling frequency.
+// ranked returns the categories of counts. Categories are in the order of their names, without
+// rare categories; Codes are in the order of falling frequency.
 func ranked(counts map[string]int, kind Kind) []string {
 	values := slices.Sorted(maps.Keys(counts))
 	if kind == Categories {

@@ -148,7 +148,7 @@ func (c *ColumnCode) date(days float64) string {
 	return time.Unix(int64(math.Round(days*86400)), 0).UTC().Format(twoDigits.ReplaceAllString(c.Layout, "0$0"))
 }
 
-// Plain says whether every column that is read is one of numbers, none of them missing.
+// Plain says whether every column that is read holds numbers and no gap.
 func (e *Encoding) Plain() bool {
 	return !slices.ContainsFunc(e.Columns, func(c ColumnCode) bool { return c.Kind != Number || c.Gaps || c.Lenient })
 }
@@ -298,7 +298,8 @@ func (c *ColumnCode) meanings(t *Table, j int) (of []float64, number func(float6
 	}, nil
 }
 
-// reader returns the function that turns a word into a number, and what it expects.
+// reader returns the function that turns a word into a number, and the words that the function
+// expects, for messages.
 func (c *ColumnCode) reader() (word func(string) (float64, bool), expected string) {
 	switch c.Kind {
 	case Boolean:

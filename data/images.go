@@ -27,7 +27,7 @@ const maxPixels = 1 << 26
 // class has the number of each image's folder in alphabetical order, from 0 on. Otherwise the
 // table has no columns. Files of other kinds, and those whose names start with a dot, are passed
 // over. Images are in alphabetical order of their paths.
-// The images are those of part, or all images where part is nil.
+// A part that is not nil limits the images to its range.
 func readImages(folder string, channels, height, width int, part *Part) (*Table, error) {
 	if channels != 1 && channels != 3 || height < 1 || width < 1 {
 		return nil, fmt.Errorf("%s: images for inputs of shape [%d %d %d], expected 1 or 3 channels, rows and columns", folder, channels, height, width)

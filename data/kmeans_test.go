@@ -136,7 +136,7 @@ func agreesWithTheTextbook[T kernel.Float](t *testing.T, x []T, d, k, iterations
 	}
 }
 
-// However the centres move, every row gets a nearest centre, and the sums stay those of the
+// However the centres move, every row gets a nearest centre, and the sums stay the sums of the
 // centres' rows.
 func TestAssignFindsTheNearest(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -361,7 +361,7 @@ func TestKMeansErrors(t *testing.T) {
 	}
 }
 
-// Distances whose squares underflow to zero end in some centres, not in a panic.
+// If squared distances underflow to zero, k-means returns some centres and does not panic.
 func TestKMeansTinyDistances(t *testing.T) {
 	x := dense.Of([]float64{0, 1e-200, 2e-200, 3e-200}, 4, 1)
 	c, err := KMeans(x, 3, KMeansPlusPlus, rng(1))

@@ -10,13 +10,13 @@ import (
 	"github.com/go-valla/valla/internal/kernel"
 )
 
-// lloyd is the state of k-means. The nearest centre c of a row x is the one with the largest
+// lloyd is the state of k-means. The nearest centre c of a row x is the centre with the largest
 //
 //	x.c - |c|^2/2 = (|x|^2 - |x-c|^2) / 2,
 //
 // where one matrix product gives all x.c. The difference loses digits where centres are much
 // larger than their distances. They are therefore taken relative to the mean m of all rows: with
-// c = m + e it is x.e - (|e|^2/2 + m.e), up to what is the same for all centres.
+// c = m + e it is x.e - (|e|^2/2 + m.e), up to a term that is the same for all centres.
 type lloyd[T kernel.Float] struct {
 	x       []T // [n,d], as given
 	n, d, k int // numbers of rows, of columns and of centres

@@ -89,7 +89,7 @@ func TestAnyCutsOfText(t *testing.T) {
 	})
 }
 
-// The columns of a part are those of the file, also where its own rows would tell others.
+// A part has the columns of the file, also if the rows of the part look like other columns.
 func TestPartHasTheFilesColumns(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "t.csv")
 	if err := os.WriteFile(path, []byte("a;b\n1;x\n2;y\nthree;z\n4;u\n"), 0o644); err != nil {

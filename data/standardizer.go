@@ -18,7 +18,7 @@ type Standardizer struct {
 }
 
 // FitStandardizer returns the standardizer that gives each column of x [N,D], float32 or
-// float64, mean 0 and standard deviation 1. The deviation is that of the population: its
+// float64, mean 0 and standard deviation 1. The deviation is the deviation of the population: its
 // sum of squares is divided by N, as in NumPy and scikit-learn. A constant column gets
 // Std 1, so that it becomes 0. A column whose sum overflows is an error; squares may overflow
 // or underflow. Sums are float64 for both types.

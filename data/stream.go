@@ -245,7 +245,7 @@ func (r TableReader) OpenText(path string, content io.Reader) (*Stream, error) {
 	return r.openText(path, content, io.NopCloser(nil), 0)
 }
 
-// openImages reads a folder of images, or those of a part.
+// openImages reads a folder of images, or the images of a part.
 func (r TableReader) openImages(path string, part *Part) (*Stream, error) {
 	if len(r.Image) != 3 {
 		return nil, fmt.Errorf("%s: a folder of images for inputs of shape %v, expected a file, or inputs of shape [C H W]", path, r.Image)

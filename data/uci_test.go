@@ -103,7 +103,7 @@ func TestFixtureBoston(t *testing.T) {
 	fixture.Close(t, "first row", []float64{row[0], row[1], row[2], row[13]}, []float64{0.00632, 18, 2.31, 24}, 1e-12)
 }
 
-// The row and column counts are those of the data's README.
+// The data's README names the numbers of rows and columns.
 func TestFixtureCSV(t *testing.T) {
 	for _, c := range []struct {
 		file, target  string

@@ -19,7 +19,7 @@ type Words struct {
 }
 
 // A Word is the text of a cell, and where it was found first: the number of the line, counting
-// from 1, in a file of text, otherwise that of the row, counting from 0.
+// from 1, in a file of text, otherwise the number of the row, counting from 0.
 type Word struct {
 	Text string // of the cell
 	At   int    // line or row where the text was found first

@@ -57,8 +57,8 @@ type RandomResizedCrop struct {
 	H, W         int        // size of the result in pixels
 	Scale, Ratio [2]float64 // bounds of the part: its area as a fraction, its width over its height
 	// Sharp leaves out antialiasing, as torchvision does it with tensors for antialias=False.
-	// Without it the filter is that of torchvision for images that are no tensors. The two
-	// filters differ if the part is larger than H×W.
+	// Otherwise the filter is the filter of torchvision for images that are no tensors. The
+	// two filters differ if the part is larger than H×W.
 	Sharp bool
 }
 

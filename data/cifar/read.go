@@ -25,7 +25,7 @@ var published = layout{batch: 10000, validation: 5000}
 
 // Splits are the three parts of the data. Train and Validation share memory.
 type Splits struct {
-	Train      *image.Set // all training images but those of Validation, in the order of the batches
+	Train      *image.Set // the training images without Validation, in the order of the batches
 	Validation *image.Set // the last 5,000 images of batch 5
 	Test       *image.Set // the images of the test batch
 	Have       []int      // the numbers, 1 to 5, of the training batches that were found

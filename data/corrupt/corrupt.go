@@ -103,7 +103,7 @@ func (c *Corruption) Apply(dst, src []uint8, h, w, index int) {
 }
 
 // All corrupts the images [N,3,h,w] on all processors and writes the results to dst, which
-// has the same length. Image i becomes what [Corruption.Apply] makes of it with the index i.
+// has the same length. Image i becomes the result of [Corruption.Apply] with the index i.
 // If ctx ends, All returns its error and leaves dst incomplete. It panics if a length is wrong.
 func (c *Corruption) All(ctx context.Context, dst, images []uint8, h, w int) error {
 	size := channels * h * w

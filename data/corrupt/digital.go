@@ -50,7 +50,8 @@ func (f *frame) rgba() *stdimage.RGBA {
 	return out
 }
 
-// fromYCbCr converts a picture, whose colours have half its resolution, and writes it to dst.
+// fromYCbCr converts a picture and writes the result to dst. The colours of the picture have half
+// the resolution of its brightness.
 func (f *frame) fromYCbCr(p *stdimage.YCbCr) {
 	n := f.size()
 	for i := range n {

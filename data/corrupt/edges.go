@@ -62,7 +62,7 @@ func (g *slope) length(y, x int) int {
 }
 
 // ridge says whether the gradient is longer at a pixel than at its two neighbours along the
-// gradient's direction. Of two equal ones in a row or a column the first counts.
+// gradient's direction. The first of two equal gradients in a row or a column counts.
 func (g *slope) ridge(y, x int) bool {
 	i := y*g.w + x
 	dx, dy, here := g.dx[i], g.dy[i], g.length(y, x)

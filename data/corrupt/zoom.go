@@ -59,7 +59,7 @@ type place struct {
 
 // magnify returns the places from which the n pixels of a magnified line come. Like
 // scipy.ndimage.zoom it maps the centres of the outermost pixels of the magnified part to
-// those of the result, whose size is rounded to whole pixels.
+// the outermost pixels of the result. The size of the result is rounded to whole pixels.
 func magnify(n int, factor float64) []place {
 	part := int(math.Ceil(float64(n) / factor))
 	whole := int(math.RoundToEven(float64(part) * factor))

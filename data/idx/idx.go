@@ -170,7 +170,7 @@ func (d *decoder) end() error {
 }
 
 // malformed returns an ErrFormat about a byte. expected and found are formats; args holds the
-// arguments of the first and then those of the second.
+// arguments of expected and then the arguments of found.
 func (d *decoder) malformed(at int, expected, found string, args ...any) error {
 	return malformed(d.name, at, expected, found, args...)
 }

@@ -23,7 +23,7 @@ const (
 	// column. Pixels outside the image are zero; they darken the pixels at its border.
 	Bilinear Interpolation = iota
 	// Nearest takes the pixel that is nearest to a point; of two at equal distances it
-	// takes the one with the even number. Pixels outside the image are zero. Nearest is
+	// takes the pixel with the even number. Pixels outside the image are zero. Nearest is
 	// the default of torchvision's rotate, which the released scripts of the VaLLA paper
 	// use.
 	Nearest
@@ -33,9 +33,9 @@ const (
 // centre by an angle in degrees, and returns the results. The images keep their size: pixels
 // that leave the frame are lost, and pixels that enter it are zero.
 //
-// Angle, centre, direction and treatment of the border are those of torchvision's
+// Angle, centre, direction and treatment of the border equal torchvision's
 // transforms.functional.rotate (fill 0, no expansion). Values are computed in
-// float64; uint8 ones are rounded to nearest, halves to even.
+// float64; values of uint8 are rounded to nearest, halves to even.
 //
 // Turning by a multiple of 180 degrees, or of a square image by a multiple of 90,
 // moves pixels without changing any value.

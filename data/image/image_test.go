@@ -115,8 +115,8 @@ func TestHandComputed45(t *testing.T) {
 	}
 }
 
-// slow interpolates by summing over all pixels: bilinear ones weigh in with the
-// product of two triangles, of nearest ones the closest counts.
+// slow interpolates by summing over all pixels. Bilinear weights are products of two triangles;
+// with Nearest the closest pixel counts.
 func slow(image []float64, h, w int, degrees float64, by Interpolation) []float64 {
 	phi := degrees * math.Pi / 180
 	cx, cy := float64(w-1)/2, float64(h-1)/2

@@ -45,7 +45,7 @@ func TestSine(t *testing.T) {
 	}
 }
 
-// The first and the last of 400 points are those of the authors' file.
+// The first of 400 points equals the first point of the authors' file.
 func TestToy1D(t *testing.T) {
 	s := toy1DPoints()
 	x, y := s.X.Float64s(), s.Y.Float64s()

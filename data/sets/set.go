@@ -69,8 +69,8 @@ func Lookup(name string) (Set, error) {
 	return Set{}, unknown(name, all, false)
 }
 
-// Select returns the sets that a name stands for: the one set of that name, or all sets of
-// the group of that name. The error for another name is an [ErrUnknown] that lists the
+// Select returns the sets that a name stands for: the set with that name, or all sets of
+// the group with that name. The error for another name is an [ErrUnknown] that lists the
 // names of sets and groups.
 func Select(name string) ([]Set, error) {
 	all := All()
@@ -131,8 +131,8 @@ func (s Set) Table(folder string, seed uint64) (*Parts, error) {
 	return p, s.explain(err)
 }
 
-// Images reads the images of the set from its files below the data folder. Its errors are
-// those of [Set.Table].
+// Images reads the images of the set from its files below the data folder. Its errors have
+// the form of the errors of [Set.Table].
 func (s Set) Images(folder string) (*image.Splits, error) {
 	if s.images == nil {
 		return nil, fmt.Errorf("%s: expected a set of images, found a table", s.Name)

@@ -140,7 +140,7 @@ func (a *Reader) open(member string) (io.ReadCloser, error) {
 	return r, nil
 }
 
-// Text reads a member as it is and does not decode it.
+// Text returns the content of a member without decoding it.
 func (a *Reader) Text(member string) ([]byte, error) {
 	r, err := a.open(member)
 	if err != nil {

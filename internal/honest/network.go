@@ -19,8 +19,8 @@ type Training string
 
 // Trainings.
 const (
-	Over  Training = "over"  // long, until it knows its rows by heart
-	Well  Training = "well"  // about as long as is best for rows that it has not seen
+	Over  Training = "over"  // long, until it has memorised its training rows
+	Well  Training = "well"  // about as long as is best for held-out rows
 	Under Training = "under" // hardly
 )
 

@@ -36,8 +36,8 @@ func divide(all *data.Set, n int) (train, test *data.Set, err error) {
 	return all.Rows(rows[:n]), all.Rows(rows[n:min(len(rows), n+mostTest)]), nil
 }
 
-// waves are numbers with much noise: y = sin(2 x0) + x1 x2 + ½ x3 + 0.5 ε, x uniform on
-// [−2,2]⁵, of which x4 says nothing.
+// waves is a regression with much noise: y = sin(2 x0) + x1 x2 + ½ x3 + 0.5 ε, x uniform on
+// [−2,2]⁵, where y does not depend on x4.
 func waves(string) (train, test *data.Set, err error) {
 	const n, d = 1300, 5
 	rng := newRand(wavesSeed)
@@ -52,8 +52,8 @@ func waves(string) (train, test *data.Set, err error) {
 	return divide(set(x, y, d), 300)
 }
 
-// clouds are three classes that overlap: each has two Gaussian clouds in six dimensions,
-// whose centres are drawn from N(0, 1.2² I).
+// clouds are three classes that overlap. Each class has two Gaussian clouds in six dimensions; the
+// centres of the clouds are drawn from N(0, 1.2² I).
 func clouds(string) (train, test *data.Set, err error) {
 	const n, d, classes = 1400, 6, 3
 	rng := newRand(cloudsSeed)
@@ -81,7 +81,7 @@ func set(x, y []float64, d int) *data.Set {
 	return s
 }
 
-// table returns the rows of a UCI table, n of them for training.
+// table returns the rows of a UCI table: n rows for training, and rows to judge by.
 func table(name string, n int) func(shared string) (train, test *data.Set, err error) {
 	return func(shared string) (train, test *data.Set, err error) {
 		t, err := data.TableReader{X: "X", Y: "y"}.Read(filepath.Join(shared, "uci", name+".npz"))
@@ -96,8 +96,8 @@ func table(name string, n int) func(shared string) (train, test *data.Set, err e
 	}
 }
 
-// digits returns digits of MNIST in 8×8 pixels, n of them for training, of which a fraction
-// has a wrong label, drawn at random. Those to judge by are right.
+// digits returns digits of MNIST in 8×8 pixels, n for training. A fraction of the training rows has
+// a wrong label, drawn at random. The rows to judge by have the right labels.
 func digits(n int, wrong float64) func(shared string) (train, test *data.Set, err error) {
 	return func(shared string) (train, test *data.Set, err error) {
 		all, err := mnist(shared)

@@ -51,7 +51,7 @@ func readHeader(r io.Reader) (h npyio.Header, used int, err error) {
 	return h, len(raw), err
 }
 
-// readPreamble returns the bytes before the data (raw), and those of them that are the
+// readPreamble returns the bytes before the data (raw), and the part of these bytes that is the
 // dictionary (text).
 func readPreamble(r io.Reader) (raw, text []byte, err error) {
 	raw, err = readMore(r, nil, 8)

@@ -66,7 +66,7 @@ func Write(path string, t *tensor.Dense) error {
 
 // Encode writes t in the .npy format to w, row-major and little-endian. Views
 // and transposed or column-major tensors are written in their logical order.
-// The element types are those of the package comment. Other types and tensors without
+// The package comment names the element types. Other types and tensors without
 // elements are refused with [ErrUnsupported] before anything is written.
 func Encode(w io.Writer, t *tensor.Dense) error {
 	if t == nil || t.Size() == 0 {

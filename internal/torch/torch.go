@@ -76,7 +76,7 @@ func decode(r io.ReaderAt, size int64) (*raw.Arrays, error) {
 	return m.arrays(root)
 }
 
-// members are those of the zip archive, by their names.
+// members are the members of the zip archive, by their names.
 type members struct {
 	size  int64                // of the whole archive, in bytes
 	files map[string]*zip.File // by their names, without the folder

@@ -1,6 +1,6 @@
 // Package fetch downloads public data sets. Each file comes from the first of several
 // mirrors that delivers it, and a download that broke off is continued. A file gets its
-// name only when its size and its SHA-256 sum are the expected ones or, where these are
+// name only when its size and its SHA-256 sum are as expected or, where these are
 // not known, when reading it finds no fault.
 package fetch
 

@@ -333,7 +333,7 @@ func TestCancelInPause(t *testing.T) {
 	}
 }
 
-// Files with other content are replaced, the right ones are not touched.
+// Files with other content are replaced, and files with the right content stay.
 func TestOnlyWhatIsMissing(t *testing.T) {
 	d := set()
 	d.Files = append(d.Files, fileOf("b", content), fileOf("c", content), fileOf("d", []byte("right")))

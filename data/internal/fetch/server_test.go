@@ -26,7 +26,7 @@ func fileOf(name string, content []byte) File {
 // set is a data set of the file "a".
 func set() Dataset { return Dataset{Name: "test", Files: []File{fileOf("a", content)}} }
 
-// A mirror is a server that records what it is asked for.
+// A mirror is a server that records the requests to it.
 type mirror struct {
 	*httptest.Server
 	mu     sync.Mutex
@@ -115,7 +115,7 @@ func (l *limited) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// options are those of the tests: a new folder, no waiting.
+// options returns the options of the tests: a new folder, no waiting.
 func options(t *testing.T, mirrors ...*mirror) Options {
 	t.Helper()
 	o := Options{Dir: filepath.Join(t.TempDir(), "data"), Stall: time.Minute, Pause: time.Nanosecond}

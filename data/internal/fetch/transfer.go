@@ -62,7 +62,7 @@ func (d *download) request(ctx context.Context, address string, have int64) (*ht
 	if err != nil {
 		return nil, refusal{err, true}
 	}
-	// The sums are those of the compressed files, which must come as they are.
+	// The sums belong to the compressed files, so that the mirror must send them unchanged.
 	req.Header.Set("Accept-Encoding", "identity")
 	if have > 0 {
 		req.Header.Set("Range", fmt.Sprintf("bytes=%d-", have))

@@ -49,7 +49,7 @@ type weights struct {
 
 // Resize resizes src, which is [N,h,w] row-major, to [N,toH,toW] and writes the result to
 // the front of dst. It resizes the width first, then the height. It rounds values to bytes
-// after each of the two, and weights to 2⁻²². The result is that of Pillow's resize, byte
+// after each of the two, and weights to 2⁻²². The result equals the result of Pillow's resize, byte
 // for byte. It panics unless all sizes are positive, src is a whole number of images and dst
 // is long enough.
 func (r *Resizer) Resize(dst []uint8, toH, toW int, src []uint8, h, w int, by Filter) {

@@ -126,7 +126,7 @@ func (s *csvScan) row(cells [][]byte, take take) error {
 }
 
 // syntax adds the file and the line to an error of the CSV reader. If reading the file failed,
-// the line is that of the row that was read last.
+// the line is the line of the last row.
 func (s *csvScan) syntax(err error) error {
 	var parse *csv.ParseError
 	if errors.As(err, &parse) {

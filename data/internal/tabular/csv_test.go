@@ -50,7 +50,7 @@ func TestYear(t *testing.T) {
 	if len(s.Features) != 90 || s.Features[12] != "TimbreCovariance1" {
 		t.Errorf("features %v", s.Features)
 	}
-	// The numbers are those of the paper's code; 51,630 are the rest of 515,345.
+	// The numbers come from the paper's code; 51,630 are the rest of 515,345.
 	if a, b := s.split(s.rows); a != 400000 || b != 63715 || s.rows-a-b != 51630 {
 		t.Errorf("splits %d, %d of %d", a, b, s.rows)
 	}

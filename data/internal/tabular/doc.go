@@ -5,7 +5,7 @@
 //
 // A table has N rows of D features and a target. It is read row by row into one piece of
 // memory, N·(D+1) values of the chosen type; no other memory grows with N.
-// Features, filters, order and splits are those of the authors' code
+// Features, filters, order and splits come from the authors' code
 // (utils/dataset.py of github.com/Ludvins/Variational-LLA).
 //
 // Files are Parquet or CSV, which may be packed with gzip or bzip2 or be alone in a zip

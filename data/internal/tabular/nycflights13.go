@@ -4,7 +4,7 @@ import "github.com/go-valla/valla/data/internal/fetch"
 
 // nycFlights is a public table of the same form as Airline: the flights from New York City
 // in 2013 of R's package nycflights13, without those that lack a value. The file is ordered
-// by date, so its rows are shuffled. They are divided 80:10:10, like those of Taxi.
+// by date, so its rows are shuffled. The rows are divided 80:10:10, like the rows of Taxi.
 func nycFlights() Set {
 	s := flights(Set{
 		Name:     "airline-nycflights13",

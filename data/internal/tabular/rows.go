@@ -15,7 +15,7 @@ type rows interface {
 	tensors() (x, y *tensor.Dense) // [N,D] and [N,1]
 }
 
-// newRows returns rows of d features with room for n of them.
+// newRows returns rows of d features with room for n rows.
 func newRows(dtype tensor.Dtype, d, n int) (rows, error) {
 	switch dtype {
 	case tensor.Dtype{}, tensor.Float64:

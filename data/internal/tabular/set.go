@@ -18,7 +18,7 @@ import (
 )
 
 // A Set describes a data set: what it holds, where its files come from and how they are
-// read. [Sets] lists all of them.
+// read. [Sets] lists all sets.
 type Set struct {
 	Name     string        // the short one, as commands take it
 	Title    string        // the full one

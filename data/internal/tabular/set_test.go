@@ -42,7 +42,7 @@ func TestSets(t *testing.T) {
 	}
 }
 
-// A file in any form of the set will do instead of the one that is downloaded, if reading
+// A file in any form of the set replaces the file that is downloaded, if reading
 // finds no fault.
 func TestOtherForms(t *testing.T) {
 	s := plain()

@@ -19,7 +19,7 @@ type splits struct {
 }
 
 // inputJitter is a number that the code of the VaLLA paper (utils/dataset.py) adds to the
-// standard deviations of the features, but not to that of the target.
+// standard deviations of the features, but not to the standard deviation of the target.
 const inputJitter = 1e-6
 
 // newSplits divides set, which may be float32 or float64, in its order. The first train

@@ -33,7 +33,7 @@ const (
 // rides adds the features, the target, the filters and the split that all tables of taxi rides
 // share. The names of the columns with times begin with prefix.
 //
-// The features are those of the paper's code: the start's seconds since midnight, day of the
+// The features come from the paper's code: the start's seconds since midnight, day of the
 // week (Monday is 0), day of the month and month, the zones of start and end, the distance in
 // miles, and the duration in seconds. The target is the amount paid in dollars. Rides of less
 // than 10 seconds or more than 5 hours are dropped. A CSV file has these nine columns, and a

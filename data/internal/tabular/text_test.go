@@ -13,7 +13,7 @@ const fourRows = "a,b\n1,2\n3,4\n5,6\n7,8\n"
 // bzipped is fourRows as Python's bz2.compress packs it; Go has no such writer.
 const bzipped = "\x42\x5a\x68\x39\x31\x41\x59\x26\x53\x59\xb7\x7a\xf9\xc4\x00\x00\x09\x59\x00\x00\x10\x00\x04\x3f\xc0\x30\x00\x20\x00\x22\x1e\xa8\xc8\xd3\xca\x10\x34\x0d\x07\x5c\xc5\xdc\xf2\x69\x80\x00\x7c\x5d\xc9\x14\xe1\x42\x42\xdd\xeb\xe7\x10"
 
-// What packs a file is told by its content; the rows are the same.
+// The content of a file tells its packing; the rows are the same.
 func TestPacked(t *testing.T) {
 	for name, content := range map[string][]byte{
 		"plain": []byte(fourRows),

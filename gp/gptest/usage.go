@@ -165,8 +165,8 @@ func (p *probe) endedContext() error {
 // countdown is a context that ends when it has been asked left times.
 type countdown struct {
 	context.Context
-	cancel context.CancelFunc
-	left   int
+	cancel context.CancelFunc // ends the context
+	left   int                // how many times the context may be asked
 }
 
 func (c *countdown) ask() {

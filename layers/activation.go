@@ -76,3 +76,6 @@ func (a Activation) Forward(b *graph.Builder, x *graph.Node) *graph.Node {
 
 // Params implements Network: there are none.
 func (a Activation) Params() []*graph.Param { return nil }
+
+// Pointwise implements Site: an activation is a function of each element alone.
+func (a Activation) Pointwise() bool { return true }

@@ -114,3 +114,6 @@ func (n BatchNorm) Params() []*graph.Param { return []*graph.Param{n.Gamma, n.Be
 
 // State implements Stateful.
 func (n BatchNorm) State() []*graph.Param { return []*graph.Param{n.Mean, n.Var} }
+
+// Scale implements Normaliser.
+func (n BatchNorm) Scale() (gamma, beta *graph.Param) { return n.Gamma, n.Beta }

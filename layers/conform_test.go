@@ -13,10 +13,10 @@ import (
 var layerCases = []layertest.Case{
 	{Name: "dense", Layer: layers.DenseLayer{Outputs: 3}, Input: []int{5}, Naive: naiveDense},
 	{Name: "dense to one", Layer: layers.DenseLayer{Name: "head", Outputs: 1}, Input: []int{1}, Naive: naiveDense},
-	{Name: "convolution", Layer: layers.Conv2DLayer{Filters: 3, Kernel: 3, Padding: 1}, Input: []int{2, 4, 5}, Naive: naiveConv(4, 5)},
-	{Name: "convolution with bias", Layer: layers.Conv2DLayer{Name: "c", Filters: 2, Kernel: 2, Bias: true}, Input: []int{3, 4, 4}, Naive: naiveConv(4, 4)},
-	{Name: "strided convolution", Layer: layers.Conv2DLayer{Filters: 2, Kernel: 3, Stride: 2, Padding: 2}, Input: []int{1, 6, 5}, Naive: naiveConv(6, 5)},
-	{Name: "1×1 convolution", Layer: layers.Conv2DLayer{Filters: 4, Kernel: 1, Stride: 2, Bias: true}, Input: []int{2, 3, 3}, Naive: naiveConv(3, 3)},
+	{Name: "convolution", Layer: layers.Conv2DLayer{Filters: 3, Kernel: 3, Padding: 1}, Input: []int{2, 4, 5}, Naive: naiveConv(4, 5, 1, 1)},
+	{Name: "convolution with bias", Layer: layers.Conv2DLayer{Name: "c", Filters: 2, Kernel: 2, Bias: true}, Input: []int{3, 4, 4}, Naive: naiveConv(4, 4, 1, 0)},
+	{Name: "strided convolution", Layer: layers.Conv2DLayer{Filters: 2, Kernel: 3, Stride: 2, Padding: 2}, Input: []int{1, 6, 5}, Naive: naiveConv(6, 5, 2, 2)},
+	{Name: "1×1 convolution", Layer: layers.Conv2DLayer{Filters: 4, Kernel: 1, Stride: 2, Bias: true}, Input: []int{2, 3, 3}, Naive: naiveConv(3, 3, 2, 0)},
 	{Name: "batch norm", Layer: layers.BatchNormLayer{}, Input: []int{3, 4, 2}, Naive: naiveBatchNorm},
 	{Name: "batch norm with settings", Layer: layers.BatchNormLayer{Name: "bn", Eps: 0.1, Momentum: 0.5}, Input: []int{2, 1, 3}, Naive: naiveBatchNorm},
 	{Name: "tanh", Layer: layers.Activation("tanh"), Input: []int{5}, Naive: pointwise(math.Tanh)},
@@ -155,22 +155,22 @@ func naiveDense(net layers.Network, x []float64) []float64 {
 }
 
 // naiveConv convolves an image of so many rows and columns.
-func naiveConv(h, w int) func(layers.Network, []float64) []float64 {
+func naiveConv(h, w, stride, padding int) func(layers.Network, []float64) []float64 {
 	return func(net layers.Network, x []float64) (y []float64) {
-		c := net.(layers.Conv2D)
-		s := c.W.Value.Shape()
+		filters, bias := net.(layers.Affine).Weights()
+		s := filters.Value.Shape()
 		for o := range s[0] {
-			for i := -c.Padding; i+s[2] <= h+c.Padding; i += c.Stride {
-				for j := -c.Padding; j+s[3] <= w+c.Padding; j += c.Stride {
+			for i := -padding; i+s[2] <= h+padding; i += stride {
+				for j := -padding; j+s[3] <= w+padding; j += stride {
 					sum := 0.0
-					if c.B != nil {
-						sum = c.B.At(o)
+					if bias != nil {
+						sum = bias.At(o)
 					}
 					for in := range s[1] {
 						for k := range s[2] {
 							for l := range s[3] {
 								if r, q := i+k, j+l; r >= 0 && r < h && q >= 0 && q < w {
-									sum += x[(in*h+r)*w+q] * c.W.At(((o*s[1]+in)*s[2]+k)*s[3]+l)
+									sum += x[(in*h+r)*w+q] * filters.At(((o*s[1]+in)*s[2]+k)*s[3]+l)
 								}
 							}
 						}

@@ -94,14 +94,6 @@ func (d Dense) Describe() (Layers, error) {
 	return Layers{DenseLayer{Name: layerName(d.W), Outputs: d.B.Value.Size()}}, nil
 }
 
-// Describe implements Describer. The filters must be square.
-func (c Conv2D) Describe() (Layers, error) {
-	s := c.W.Value.Shape()
-	return Layers{Conv2DLayer{
-		Name: layerName(c.W), Filters: s[0], Kernel: s[2], Stride: c.Stride, Padding: c.Padding, Bias: c.B != nil,
-	}}, nil
-}
-
 // Describe implements Describer.
 func (n BatchNorm) Describe() (Layers, error) {
 	if n.Eps == 0 || n.Momentum == 0 {

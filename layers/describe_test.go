@@ -18,7 +18,8 @@ func (opaque) Forward(_ *graph.Builder, x *graph.Node) *graph.Node { return x }
 func TestDescribeErrors(t *testing.T) {
 	rng := newRand(1)
 	d := func(name string, in, out int) Dense { return NewDense(name, in, out, tensor.Float64, rng) }
-	oblong := Conv2D{W: graph.NewParam("c.weight", make([]float64, 6), tensor.Float64, 1, 1, 2, 3), Stride: 1}
+	oblong := NewConv2D("c", 1, 1, 2, 1, 0, tensor.Float64, rng).(convolution)
+	oblong.w = graph.NewParam("c.weight", make([]float64, 6), tensor.Float64, 1, 1, 2, 3)
 	odd := d("odd", 2, 2)
 	odd.B = graph.NewParam("offset", make([]float64, 2), tensor.Float64, 2)
 	shared := d("a", 2, 2)

@@ -172,7 +172,7 @@ var formErrors = []struct {
 	{SequentialForm{Input: []int{2}, Layers: Layers{ResidualLayer{Inner: Layers{DenseLayer{Outputs: 3}}}}}, "layer 1 (residual): the inner layers give shape [3], the shortcut [2]"},
 	{SequentialForm{Input: []int{2}, Layers: Layers{ResidualLayer{Inner: Layers{Flatten{}}, Shortcut: Layers{MaxPool{Size: 1}}}}}, "layer 1 (residual): shortcut: layer 1 (max-pool): inputs of shape [2], expected images"},
 	{SequentialForm{Input: []int{2}, Layers: Layers{Images{Channels: 1, Height: 2, Width: 2}}}, "inputs of shape [2] cannot become images of shape [1 2 2]"},
-	{SequentialForm{Input: []int{1, 4, 4}, Layers: Layers{Conv2DLayer{Filters: 1, Kernel: 7}}}, "layer 1 (conv2d): convolution"},
+	{SequentialForm{Input: []int{1, 4, 4}, Layers: Layers{Conv2DLayer{Filters: 1, Kernel: 7}}}, "layer 1 (conv2d): a kernel of [7 7] with padding [0 0] does not fit images of [1 4 4]"},
 	{SequentialForm{Input: []int{1, 4, 4}, Layers: Layers{Conv2DLayer{Filters: 1, Kernel: 1, Padding: 1 << 62}}}, "too large"},
 	{SequentialForm{Input: []int{1, 4, 4}, Layers: Layers{AveragePool{Size: 5}}}, "windows of 5×5 every 5"},
 	{SequentialForm{Input: []int{1, 4, 4}, Layers: Layers{MaxPool{Size: 2, Padding: 2}}}, "padding 2 of windows of size 2, expected from 0 to half of it"},

@@ -15,8 +15,27 @@ type Network interface {
 	Params() []*graph.Param
 }
 
+// Composite is a network made of other networks, its parts.
+type Composite interface {
+	Network
+	// Through writes the outputs for the inputs x [B, …]. It calls write for each part with the
+	// inputs of the part, in the order of Params, and takes what write returns for its outputs.
+	Through(b *graph.Builder, x *graph.Node, write Writer) *graph.Node
+}
+
+// Writer writes the outputs of a part of a [Composite] for the part's inputs x [B, …].
+type Writer func(part Network, x *graph.Node) *graph.Node
+
 // Sequential applies networks one after the other.
 type Sequential []Network
+
+// Through implements Composite.
+func (s Sequential) Through(_ *graph.Builder, x *graph.Node, write Writer) *graph.Node {
+	for _, l := range s {
+		x = write(l, x)
+	}
+	return x
+}
 
 // Forward implements Network.
 func (s Sequential) Forward(b *graph.Builder, x *graph.Node) *graph.Node {
@@ -24,17 +43,6 @@ func (s Sequential) Forward(b *graph.Builder, x *graph.Node) *graph.Node {
 		x = l.Forward(b, x)
 	}
 	return x
-}
-
-// Training implements Trainer.
-func (s Sequential) Training(b *graph.Builder, x *graph.Node) (*graph.Node, []Update) {
-	var all []Update
-	for _, l := range s {
-		var updates []Update
-		x, updates = Training(b, l, x)
-		all = append(all, updates...)
-	}
-	return x, all
 }
 
 // Params implements Network. A parameter that several layers share is listed once.
@@ -63,25 +71,23 @@ type Residual struct {
 	Shortcut Network // nil: the identity
 }
 
-// Forward implements Network.
+// Through implements Composite.
+func (r Residual) Through(b *graph.Builder, x *graph.Node, write Writer) *graph.Node {
+	y := write(r.Inner, x)
+	if r.Shortcut != nil {
+		x = write(r.Shortcut, x)
+	}
+	return r.join(b, y, x)
+}
+
+// Forward implements Network. The shortcut comes first: the order of nodes decides the last bits
+// of sums of gradients.
 func (r Residual) Forward(b *graph.Builder, x *graph.Node) *graph.Node {
 	short := x
 	if r.Shortcut != nil {
 		short = r.Shortcut.Forward(b, x)
 	}
 	return r.join(b, r.Inner.Forward(b, x), short)
-}
-
-// Training implements Trainer.
-func (r Residual) Training(b *graph.Builder, x *graph.Node) (*graph.Node, []Update) {
-	y, updates := Training(b, r.Inner, x)
-	short := x
-	if r.Shortcut != nil {
-		var more []Update
-		short, more = Training(b, r.Shortcut, x)
-		updates = append(updates, more...)
-	}
-	return r.join(b, y, short), updates
 }
 
 func (r Residual) join(b *graph.Builder, y, short *graph.Node) *graph.Node {

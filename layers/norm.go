@@ -94,6 +94,9 @@ func (n Norm) Forward(b *graph.Builder, x *graph.Node) *graph.Node {
 // Params implements Network.
 func (n Norm) Params() []*graph.Param { return []*graph.Param{n.Gamma, n.Beta} }
 
+// Scale implements Normaliser.
+func (n Norm) Scale() (gamma, beta *graph.Param) { return n.Gamma, n.Beta }
+
 // Describe implements Describer.
 func (n Norm) Describe() (Layers, error) { return Layers{n.describes}, nil }
 

@@ -129,6 +129,9 @@ func (GlobalAveragePool) Forward(b *graph.Builder, x *graph.Node) *graph.Node {
 	return b.GlobalAveragePool(x)
 }
 
+// Pointwise implements Site: the hidden values are the means.
+func (GlobalAveragePool) Pointwise() bool { return false }
+
 // Flatten joins all axes but the batch into one: [B,C,H,W] becomes [B,C·H·W].
 type Flatten struct{ none }
 

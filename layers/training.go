@@ -16,11 +16,20 @@ type Update struct {
 	Value *graph.Node // of Param's shape
 }
 
-// Training writes the outputs of net while it is trained: those of its Training method if
-// it is a [Trainer], else those of Forward.
+// Training writes the outputs of net while it is trained: the outputs of its Training method if
+// it is a [Trainer], those of its parts in training if it is a [Composite], else those of Forward.
 func Training(b *graph.Builder, net Network, x *graph.Node) (*graph.Node, []Update) {
-	if t, ok := net.(Trainer); ok {
-		return t.Training(b, x)
+	switch n := net.(type) {
+	case Trainer:
+		return n.Training(b, x)
+	case Composite:
+		var all []Update
+		y := n.Through(b, x, func(part Network, x *graph.Node) *graph.Node {
+			y, updates := Training(b, part, x)
+			all = append(all, updates...)
+			return y
+		})
+		return y, all
 	}
 	return net.Forward(b, x), nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -361,10 +362,18 @@ func convolutional(t *testing.T) reference {
 		n.Mean, n.Var = param(fmt.Sprintf("%d.running_mean", i)), param(fmt.Sprintf("%d.running_var", i))
 		return n
 	}
+	conv := func(i, stride int) layers.Network {
+		p := param(fmt.Sprintf("%d.weight", i))
+		s := p.Value.Shape()
+		c := layers.NewConv2D(fmt.Sprint(i), s[1], s[0], s[2], stride, 1, tensor.Float64, rand.New(rand.NewPCG(1, 1)))
+		own, _ := c.Weights()
+		*own = *p
+		return c
+	}
 	last := r.dense(t, 8)
 	r.p = gp.Problem{Likelihood: likelihood.Softmax{}, Net: layers.Sequential{
-		layers.Conv2D{W: param("0.weight"), Stride: 1, Padding: 1}, norm(1), layers.Activation("relu"),
-		layers.Conv2D{W: param("3.weight"), Stride: 2, Padding: 1}, norm(4), layers.Activation("relu"), layers.GlobalAveragePool{}, last,
+		conv(0, 1), norm(1), layers.Activation("relu"),
+		conv(3, 2), norm(4), layers.Activation("relu"), layers.GlobalAveragePool{}, last,
 	}}
 	labels := r.Dense(t, "conv_y").Int64s()
 	r.p.Train = gp.Examples{X: r.Dense(t, "conv_x"), Y: oneHot(labels, last.B.Value.Shape()[0])}

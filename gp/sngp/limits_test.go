@@ -406,7 +406,7 @@ func TestBatchNorm(t *testing.T) {
 func TestLastLayer(t *testing.T) {
 	p := problem(t, "MLP, 3 classes, float64").Problem
 	p.Net = append(slices.Clone(p.Net.(layers.Sequential)), layers.Activation("tanh"))
-	if _, err := new(Settings).Fit(t.Context(), p, gp.Run{}); err == nil || err.Error() != "sngp: the last layer is a layers.Activation, expected a dense one, which random features replace" {
+	if _, err := new(Settings).Fit(t.Context(), p, gp.Run{}); err == nil || err.Error() != "sngp: random features replace the last layer: the layer tanh is not a dense layer" {
 		t.Errorf("error %v", err)
 	}
 	p.Net = layers.NewDense("only", 2, 3, f64, newRand(1))

@@ -33,12 +33,14 @@ func (m *maker) conv(name string, in, out, kernel, stride, padding int) conv {
 }
 
 // norm is a batch norm with running statistics that are not trivial.
-func (m *maker) norm(name string, channels int) layers.BatchNorm {
+func (m *maker) norm(name string, channels int) layers.Network {
 	n := layers.NewBatchNorm(name, channels, m.dt)
-	n.Gamma, n.Beta = m.positive(name+".weight", channels), m.param(name+".bias", channels)
+	gamma, beta := n.Scale()
+	gamma.Value, beta.Value = m.positive(name+".weight", channels).Value, m.param(name+".bias", channels).Value
+	m.params = append(m.params[:len(m.params)-2], gamma, beta)
 	for i := range channels {
-		n.Mean.Set(i, 0.3*m.rng.NormFloat64())
-		n.Var.Set(i, 2+m.rng.Float64())
+		layers.State(n)[0].Set(i, 0.3*m.rng.NormFloat64())
+		layers.State(n)[1].Set(i, 2+m.rng.Float64())
 	}
 	return n
 }

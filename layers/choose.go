@@ -12,7 +12,7 @@ import (
 // Names of choices of parameters, see [Choose].
 const (
 	AllWeights       = "all"
-	LastLayerWeights = "last-layer"
+	lastLayerWeights = "last-layer"
 )
 
 // Choose returns the parameters of a network that names choose: "all", "last-layer" (see
@@ -23,7 +23,7 @@ func Choose(net Network, names ...string) ([]*graph.Param, error) {
 	switch {
 	case len(names) == 0, slices.Equal(names, []string{AllWeights}):
 		return all, nil
-	case slices.Equal(names, []string{LastLayerWeights}):
+	case slices.Equal(names, []string{lastLayerWeights}):
 		return LastLayer(net), nil
 	}
 	var chosen []*graph.Param

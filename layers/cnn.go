@@ -22,14 +22,8 @@ type CNN struct {
 	Activation Activation `json:"activation"`
 }
 
-// Kind implements Form.
-func (c CNN) Kind() string { return "cnn" }
-
 // InputShape implements Form: [Channels, Height, Width].
 func (c CNN) InputShape() []int { return []int{c.Channels, c.Height, c.Width} }
-
-// OutputSize implements Form.
-func (c CNN) OutputSize() int { return c.Outputs }
 
 // String implements Form: "CNN 1×28×28, filters 16-32, dense 128-10 relu".
 func (c CNN) String() string {
@@ -51,7 +45,7 @@ func (c CNN) Structure() (Layers, error) {
 	}
 	var list Layers
 	for _, out := range c.Filters {
-		list = append(list, Conv2DLayer{Filters: out, Kernel: 3, Padding: 1, Bias: true}, c.Activation, MaxPool{Size: 2, Stride: 2})
+		list = append(list, Conv2D{Filters: out, Kernel: 3, Padding: 1, Bias: true}, c.Activation, MaxPool{Size: 2, Stride: 2})
 	}
 	list = append(list, Flatten{})
 	for _, out := range c.Hidden {

@@ -7,10 +7,10 @@ import (
 	"github.com/go-valla/valla/graph"
 )
 
-// ConvolutionLayer describes a convolution of images [C,H,W] with all settings and PyTorch's
+// Convolution describes a convolution of images [C,H,W] with all settings and PyTorch's
 // conventions; see [graph.Builder.Convolution] and [graph.Builder.ConvTranspose]. A list has a
 // number for rows and a number for columns, or one number for both.
-type ConvolutionLayer struct {
+type Convolution struct {
 	Name       string `json:"name,omitempty"`       // empty: convolution1, convolution2, …
 	Filters    int    `json:"filters"`              // channels of the outputs
 	Kernel     []int  `json:"kernel"`               // rows and columns of a filter
@@ -22,10 +22,7 @@ type ConvolutionLayer struct {
 	Transposed bool   `json:"transposed,omitempty"` // the transposed map
 }
 
-func init() { RegisterLayer[ConvolutionLayer]("convolution") }
-
-// Kind implements Layer.
-func (ConvolutionLayer) Kind() string { return "convolution" }
+func init() { RegisterLayer[Convolution]("convolution") }
 
 // pair returns the numbers for rows and columns.
 func pair(list []int, none int) ([2]int, error) {
@@ -41,7 +38,7 @@ func pair(list []int, none int) ([2]int, error) {
 }
 
 // options returns the settings of the operation and the rows and columns of a filter.
-func (l ConvolutionLayer) options() (o graph.ConvOptions, kernel [2]int, err error) {
+func (l Convolution) options() (o graph.ConvOptions, kernel [2]int, err error) {
 	o.Groups = max(l.Groups, 1)
 	var padding [2]int
 	for _, s := range []struct {
@@ -50,7 +47,7 @@ func (l ConvolutionLayer) options() (o graph.ConvOptions, kernel [2]int, err err
 		none int
 		low  int
 	}{{&kernel, l.Kernel, 0, 1}, {&o.Stride, l.Stride, 1, 1}, {&o.Dilation, l.Dilation, 1, 1}, {&padding, l.Padding, 0, 0}} {
-		if *s.to, err = pair(s.list, s.none); err == nil && (min(s.to[0], s.to[1]) < s.low || max(s.to[0], s.to[1]) > MaxNumbers) {
+		if *s.to, err = pair(s.list, s.none); err == nil && (min(s.to[0], s.to[1]) < s.low || max(s.to[0], s.to[1]) > maxNumbers) {
 			err = fmt.Errorf("kernel %v, stride %v, dilation %v and padding %v: too small or too large, expected at least 1, padding at least 0",
 				l.Kernel, l.Stride, l.Dilation, l.Padding)
 		}
@@ -64,14 +61,14 @@ func (l ConvolutionLayer) options() (o graph.ConvOptions, kernel [2]int, err err
 
 // fit returns the settings of the operation, the rows and columns of a filter, and the shape of
 // the output for one example of shape in.
-func (l ConvolutionLayer) fit(in []int) (o graph.ConvOptions, kernel [2]int, out []int, err error) {
+func (l Convolution) fit(in []int) (o graph.ConvOptions, kernel [2]int, out []int, err error) {
 	if err := expectImages(in); err != nil {
 		return o, kernel, nil, err
 	}
 	if o, kernel, err = l.options(); err != nil {
 		return o, kernel, nil, err
 	}
-	if l.Filters > MaxNumbers {
+	if l.Filters > maxNumbers {
 		return o, kernel, nil, fmt.Errorf("%d filters: too large", l.Filters)
 	}
 	if l.Groups < 0 || l.Filters < 1 || in[0]%o.Groups != 0 || l.Filters%o.Groups != 0 {
@@ -94,7 +91,7 @@ func (l ConvolutionLayer) fit(in []int) (o graph.ConvOptions, kernel [2]int, out
 
 // Make implements Layer. Filters are drawn from N(0, 2/fan), where fan counts the products in an
 // output.
-func (l ConvolutionLayer) Make(m *Maker, in []int) (Network, []int, error) {
+func (l Convolution) Make(m *Maker, in []int) (Network, []int, error) {
 	o, kernel, out, err := l.fit(in)
 	if err != nil {
 		return nil, nil, err

@@ -34,9 +34,6 @@ type DenseLayer struct {
 
 func init() { RegisterLayer[DenseLayer]("dense") }
 
-// Kind implements Layer.
-func (DenseLayer) Kind() string { return "dense" }
-
 // Make implements Layer.
 func (l DenseLayer) Make(m *Maker, in []int) (Network, []int, error) {
 	switch {

@@ -2,7 +2,7 @@ package layers
 
 import "github.com/go-valla/valla/graph"
 
-// convolution is a two-dimensional convolution of images. [Conv2DLayer] and [ConvolutionLayer]
+// convolution is a two-dimensional convolution of images. [Conv2D] and [Convolution]
 // describe it.
 type convolution struct {
 	w          *graph.Param // filters [out, in/groups, height, width]; transposed [in, out/groups, height, width]

@@ -16,14 +16,8 @@ type MLP struct {
 	Activation Activation `json:"activation"` // after each hidden layer
 }
 
-// Kind implements Form.
-func (m MLP) Kind() string { return "mlp" }
-
 // InputShape implements Form.
 func (m MLP) InputShape() []int { return []int{m.Inputs} }
-
-// OutputSize implements Form.
-func (m MLP) OutputSize() int { return m.Outputs }
 
 // String implements Form: "1-50-50-1 tanh".
 func (m MLP) String() string {

@@ -63,7 +63,7 @@ func As[T Network](l Network, what string) (T, error) {
 func Title(l Network) string {
 	kind := fmt.Sprintf("%T", l)
 	if list, err := describe(l); err == nil && len(list) == 1 {
-		kind = kindOf(list[0])
+		kind = KindOf(list[0])
 	}
 	if params := l.Params(); len(params) > 0 {
 		return fmt.Sprintf("%s (%s)", layerName(params[0]), kind)

@@ -20,17 +20,14 @@ type Composite interface {
 	Network
 	// Through writes the outputs for the inputs x [B, …]. It calls write for each part with the
 	// inputs of the part, in the order of Params, and takes what write returns for its outputs.
-	Through(b *graph.Builder, x *graph.Node, write Writer) *graph.Node
+	Through(b *graph.Builder, x *graph.Node, write func(part Network, x *graph.Node) *graph.Node) *graph.Node
 }
-
-// Writer writes the outputs of a part of a [Composite] for the part's inputs x [B, …].
-type Writer func(part Network, x *graph.Node) *graph.Node
 
 // Sequential applies networks one after the other.
 type Sequential []Network
 
 // Through implements Composite.
-func (s Sequential) Through(_ *graph.Builder, x *graph.Node, write Writer) *graph.Node {
+func (s Sequential) Through(_ *graph.Builder, x *graph.Node, write func(part Network, x *graph.Node) *graph.Node) *graph.Node {
 	for _, l := range s {
 		x = write(l, x)
 	}
@@ -48,8 +45,7 @@ func (s Sequential) Forward(b *graph.Builder, x *graph.Node) *graph.Node {
 // Params implements Network. A parameter that several layers share is listed once.
 func (s Sequential) Params() []*graph.Param { return union(s, Network.Params) }
 
-// State implements Stateful.
-func (s Sequential) State() []*graph.Param { return union(s, State) }
+func (s Sequential) parts() []Network { return s }
 
 // union lists the parameters of all layers, each once.
 func union(layers []Network, of func(Network) []*graph.Param) []*graph.Param {
@@ -72,7 +68,7 @@ type Residual struct {
 }
 
 // Through implements Composite.
-func (r Residual) Through(b *graph.Builder, x *graph.Node, write Writer) *graph.Node {
+func (r Residual) Through(b *graph.Builder, x *graph.Node, write func(part Network, x *graph.Node) *graph.Node) *graph.Node {
 	y := write(r.Inner, x)
 	if r.Shortcut != nil {
 		x = write(r.Shortcut, x)
@@ -99,9 +95,6 @@ func (r Residual) join(b *graph.Builder, y, short *graph.Node) *graph.Node {
 
 // Params implements Network: the inner network's, then the shortcut's.
 func (r Residual) Params() []*graph.Param { return union(r.parts(), Network.Params) }
-
-// State implements Stateful.
-func (r Residual) State() []*graph.Param { return union(r.parts(), State) }
 
 func (r Residual) parts() []Network {
 	if r.Shortcut == nil {

@@ -33,9 +33,6 @@ type MaxPool struct {
 	Padding int `json:"padding,omitempty"` // rows and columns on each side that are never the largest, at most Size/2
 }
 
-// Kind implements Layer.
-func (MaxPool) Kind() string { return "max-pool" }
-
 // Make implements Layer.
 func (p MaxPool) Make(_ *Maker, in []int) (Network, []int, error) {
 	if err := expectImages(in); err != nil {
@@ -96,9 +93,6 @@ type AveragePool struct {
 	Stride int `json:"stride,omitempty"` // 0: Size
 }
 
-// Kind implements Layer.
-func (AveragePool) Kind() string { return "average-pool" }
-
 // Make implements Layer.
 func (p AveragePool) Make(_ *Maker, in []int) (Network, []int, error) {
 	out, err := windows(in, p.Size, cmp.Or(p.Stride, p.Size))
@@ -112,9 +106,6 @@ func (p AveragePool) Forward(b *graph.Builder, x *graph.Node) *graph.Node {
 
 // GlobalAveragePool takes the mean over all places of images [B,C,H,W], [B,C].
 type GlobalAveragePool struct{ none }
-
-// Kind implements Layer.
-func (GlobalAveragePool) Kind() string { return "global-average-pool" }
 
 // Make implements Layer.
 func (p GlobalAveragePool) Make(_ *Maker, in []int) (Network, []int, error) {
@@ -134,9 +125,6 @@ func (GlobalAveragePool) Pointwise() bool { return false }
 
 // Flatten joins all axes but the batch into one: [B,C,H,W] becomes [B,C·H·W].
 type Flatten struct{ none }
-
-// Kind implements Layer.
-func (Flatten) Kind() string { return "flatten" }
 
 // Make implements Layer.
 func (f Flatten) Make(_ *Maker, in []int) (Network, []int, error) {
@@ -160,9 +148,6 @@ type Images struct {
 	Height   int `json:"height"`
 	Width    int `json:"width"`
 }
-
-// Kind implements Layer.
-func (Images) Kind() string { return "images" }
 
 // Make implements Layer.
 func (i Images) Make(_ *Maker, in []int) (Network, []int, error) {
@@ -190,9 +175,6 @@ type ZeroPadShortcut struct {
 	Channels int `json:"channels"`
 	Stride   int `json:"stride,omitempty"` // 0: 1
 }
-
-// Kind implements Layer.
-func (ZeroPadShortcut) Kind() string { return "zero-pad" }
 
 // Make implements Layer.
 func (s ZeroPadShortcut) Make(_ *Maker, in []int) (Network, []int, error) {

@@ -43,8 +43,11 @@ type Stateful interface {
 // State returns the arrays of a network that are not trainable, such as running
 // statistics, in a fixed order.
 func State(net Network) []*graph.Param {
-	if s, ok := net.(Stateful); ok {
-		return s.State()
+	switch n := net.(type) {
+	case Stateful:
+		return n.State()
+	case interface{ parts() []Network }:
+		return union(n.parts(), State)
 	}
 	return nil
 }

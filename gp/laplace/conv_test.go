@@ -20,19 +20,20 @@ import (
 func imageNet(dt tensor.Dtype, outputs int) layers.Sequential {
 	rng := newRand(81)
 	norm := layers.NewBatchNorm("norm", 2, dt)
+	gamma, _ := norm.Scale()
 	for i := range 2 {
-		norm.Mean.Set(i, 0.1*float64(i+1))
-		norm.Gamma.Set(i, 0.5+float64(i))
+		layers.State(norm)[0].Set(i, 0.1*float64(i+1))
+		gamma.Set(i, 0.5+float64(i))
 	}
 	return layers.Sequential{
-		biased(layers.Conv2DLayer{Name: "conv1", Filters: 2, Kernel: 3, Padding: 1, Bias: true}, 1, dt, rng), norm, layers.Activation("tanh"),
+		biased(layers.Conv2D{Name: "conv1", Filters: 2, Kernel: 3, Padding: 1, Bias: true}, 1, dt, rng), norm, layers.Activation("tanh"),
 		layers.NewConv2D("conv2", 2, 3, 3, 2, 1, dt, rng), layers.Activation("tanh"),
 		layers.Flatten{}, layers.NewDense("last", 3*3*2, outputs, dt, rng),
 	}
 }
 
 // biased makes a convolution of images.
-func biased(l layers.Conv2DLayer, channels int, dt tensor.Dtype, rng *rand.Rand) layers.Network {
+func biased(l layers.Conv2D, channels int, dt tensor.Dtype, rng *rand.Rand) layers.Network {
 	net, err := layers.Build(layers.SequentialForm{Input: []int{channels, 8, 8}, Layers: layers.Layers{l, layers.Flatten{}}}, dt, rng)
 	if err != nil {
 		panic(err)

@@ -60,7 +60,7 @@ func (b block) Forward(g *graph.Builder, x *graph.Node) *graph.Node {
 	return b.second.Forward(g, b.first.Forward(g, x))
 }
 
-func (b block) Through(_ *graph.Builder, x *graph.Node, write layers.Writer) *graph.Node {
+func (b block) Through(_ *graph.Builder, x *graph.Node, write func(layers.Network, *graph.Node) *graph.Node) *graph.Node {
 	return write(b.second, write(b.first, x))
 }
 

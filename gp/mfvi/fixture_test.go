@@ -356,10 +356,11 @@ func TestFixtureMFVIPredictions(t *testing.T) {
 func convolutional(t *testing.T) reference {
 	r := reference{Arrays: fixture.Load(t, "mfvi"), prefix: "conv_"}
 	param := func(name string) *graph.Param { return &graph.Param{Name: name, Value: r.Dense(t, "conv_"+name)} }
-	norm := func(i int) layers.BatchNorm {
+	norm := func(i int) layers.Network {
 		n := layers.NewBatchNorm(fmt.Sprint(i), r.Dense(t, fmt.Sprintf("conv_%d.weight", i)).Shape()[0], tensor.Float64)
-		n.Gamma, n.Beta = param(fmt.Sprintf("%d.weight", i)), param(fmt.Sprintf("%d.bias", i))
-		n.Mean, n.Var = param(fmt.Sprintf("%d.running_mean", i)), param(fmt.Sprintf("%d.running_var", i))
+		for k, name := range []string{"weight", "bias", "running_mean", "running_var"} {
+			*layers.Arrays(n)[k] = *param(fmt.Sprintf("%d.%s", i, name))
+		}
 		return n
 	}
 	conv := func(i, stride int) layers.Network {

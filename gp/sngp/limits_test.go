@@ -178,12 +178,12 @@ func largestSingular(t *testing.T, m *mat.Dense) float64 {
 func residualNet(t *testing.T) layers.Sequential {
 	t.Helper()
 	form := layers.SequentialForm{Input: []int{2, 5, 4}, Layers: layers.Layers{
-		layers.Conv2DLayer{Filters: 4, Kernel: 3, Stride: 2, Padding: 1, Bias: true}, layers.BatchNormLayer{}, layers.Activation("tanh"),
+		layers.Conv2D{Filters: 4, Kernel: 3, Stride: 2, Padding: 1, Bias: true}, layers.BatchNorm{}, layers.Activation("tanh"),
 		layers.ResidualLayer{
-			Inner:    layers.Layers{layers.ConvolutionLayer{Filters: 4, Kernel: []int{3, 1}, Padding: []int{1, 0}, Groups: 2}, layers.Activation("relu")},
-			Shortcut: layers.Layers{layers.Conv2DLayer{Filters: 4, Kernel: 1}},
+			Inner:    layers.Layers{layers.Convolution{Filters: 4, Kernel: []int{3, 1}, Padding: []int{1, 0}, Groups: 2}, layers.Activation("relu")},
+			Shortcut: layers.Layers{layers.Conv2D{Filters: 4, Kernel: 1}},
 		},
-		layers.ConvolutionLayer{Filters: 3, Kernel: []int{2}, Stride: []int{2}, Transposed: true},
+		layers.Convolution{Filters: 3, Kernel: []int{2}, Stride: []int{2}, Transposed: true},
 		layers.Flatten{}, layers.DenseLayer{Outputs: 5}, layers.Activation("tanh"), layers.DenseLayer{Outputs: 3},
 	}}
 	net, err := layers.Build(form, f64, newRand(3))

@@ -68,7 +68,7 @@ func (c Case) probed() layers.Form {
 	case 1:
 		list = slices.Insert(list, 0, layers.Layer(layers.DenseLayer{Name: "probe", Outputs: c.Input[0]}))
 	case 3:
-		list = slices.Insert(list, 0, layers.Layer(layers.Conv2DLayer{Name: "probe", Filters: c.Input[0], Kernel: 1, Bias: true}))
+		list = slices.Insert(list, 0, layers.Layer(layers.Conv2D{Name: "probe", Filters: c.Input[0], Kernel: 1, Bias: true}))
 	}
 	return layers.SequentialForm{Input: c.Input, Layers: list}
 }
@@ -78,7 +78,7 @@ func (c Case) probed() layers.Form {
 func CheckForm(t testing.TB, f layers.Form) {
 	t.Helper()
 	whole := func(net layers.Sequential) layers.Network { return net }
-	s := subject{form: f, part: whole, kernel: f, output: []int{f.OutputSize()}}
+	s := subject{form: f, part: whole, kernel: f, output: []int{layers.OutputSize(f)}}
 	s.check(t)
 	if text := f.String(); text == "" || len(text) > 200 || strings.Contains(text, "\n") {
 		t.Errorf("String gives %q, expected one short line", text)

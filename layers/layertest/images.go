@@ -66,11 +66,11 @@ func network(t testing.TB, values map[string]*tensor.Dense, dt tensor.Dtype) lay
 		spec := layers.ResNet{Channels: values["conv1.weight"].Shape()[1], Blocks: blocks(values), Shortcut: layers.Projection, Outputs: out}
 		return build(t, spec, dt)
 	}
-	conv := func(name string, stride, padding int) layers.Conv2DLayer {
+	conv := func(name string, stride, padding int) layers.Conv2D {
 		s := values[name+".weight"].Shape()
-		return layers.Conv2DLayer{Name: name, Filters: s[0], Kernel: s[2], Stride: stride, Padding: padding, Bias: values[name+".bias"] != nil}
+		return layers.Conv2D{Name: name, Filters: s[0], Kernel: s[2], Stride: stride, Padding: padding, Bias: values[name+".bias"] != nil}
 	}
-	norm := func(name string) layers.Layer { return layers.BatchNormLayer{Name: name} }
+	norm := func(name string) layers.Layer { return layers.BatchNorm{Name: name} }
 	x := values["conv1.weight"].Shape()
 	return build(t, layers.SequentialForm{Input: []int{x[1], 8, 8}, Layers: layers.Layers{
 		conv("conv1", 1, 1), norm("bn1"), layers.Activation("relu"),

@@ -53,9 +53,6 @@ type Attribute struct {
 
 func init() { layers.RegisterLayer[Graph]("onnx") }
 
-// Kind implements layers.Layer.
-func (Graph) Kind() string { return "onnx" }
-
 // Make implements layers.Layer. Start values follow from the first use of an array: weights of
 // products are drawn as by layers.NewDense, scales and variances are 1, all others 0.
 func (g Graph) Make(m *layers.Maker, in []int) (layers.Network, []int, error) {

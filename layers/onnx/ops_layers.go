@@ -341,7 +341,7 @@ func flatImages(b *graph.Builder, x *graph.Node) *graph.Node {
 	return b.Reshape(x, s[0], s[1], 1, product(s[2:]))
 }
 
-// batchNorm is written as layers.BatchNorm: the input of the scale is the normalised input.
+// batchNorm is written as the batch norm of package layers: the input of the scale is the normalised input.
 func batchNorm(c *call) []value {
 	c.only("training_mode", 0)
 	x := c.node(0)

@@ -49,7 +49,7 @@ func Read(name string, o Options) (*File, error) {
 
 // Network returns the network with the weights of the file, in the element type dt.
 func (f *File) Network(dt tensor.Dtype) (layers.Sequential, error) {
-	net, err := f.Form.New(dt, rand.New(rand.NewPCG(0, 0)))
+	net, err := layers.Build(f.Form, dt, rand.New(rand.NewPCG(0, 0)))
 	if err != nil {
 		return nil, err
 	}
@@ -260,7 +260,9 @@ func (r *reader) outputs(g fields) error {
 func readNode(m fields, dir string) (Node, error) {
 	n := Node{Op: m.text(4), Name: m.text(3), Inputs: m.texts(1), Outputs: m.texts(2)}
 	if domain := m.text(7); domain != "" && domain != "ai.onnx" {
-		return n, fmt.Errorf("%q (%s of %s): operators beyond ONNX's own are not supported", n.Name, shown(n.Op), shown(domain))
+		if n.Op = domain + "::" + n.Op; operators[n.Op] == nil {
+			return n, fmt.Errorf("%q (%s of %s): operators beyond ONNX's own are not supported, unless a package registers them", n.Name, shown(m.text(4)), shown(domain))
+		}
 	}
 	attributes, err := m.messages(5)
 	if err != nil {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
-	"maps"
 	"math"
 	"slices"
 
@@ -20,9 +19,6 @@ const (
 	minOpset = 11
 	maxOpset = 21
 )
-
-// Operators lists the supported operators in alphabetical order.
-func Operators() []string { return slices.Sorted(maps.Keys(operators)) }
 
 // value is what a name in the graph stands for: a node, or a constant.
 type value struct {

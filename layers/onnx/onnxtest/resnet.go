@@ -50,11 +50,11 @@ func (w *writer) sequence(list layers.Layers, x string, channels int) string {
 
 func (w *writer) layer(l layers.Layer, x string) string {
 	switch l := l.(type) {
-	case layers.Conv2DLayer:
+	case layers.Conv2D:
 		in := w.channels
 		w.channels = l.Filters
 		return w.node("Conv", window(l.Kernel, l.Stride, l.Padding), x, w.array(l.Name+".weight", false, l.Filters, in, l.Kernel, l.Kernel))
-	case layers.BatchNormLayer:
+	case layers.BatchNorm:
 		c := w.channels
 		return w.node("BatchNormalization", map[string]onnx.Attribute{"epsilon": {Float: 1e-5}}, x, w.array(l.Name+".weight", false, c),
 			w.array(l.Name+".bias", false, c), w.array(l.Name+".running_mean", true, c), w.array(l.Name+".running_var", true, c))
@@ -78,7 +78,7 @@ func (w *writer) layer(l layers.Layer, x string) string {
 			return w.node("Relu", nil, x)
 		}
 	}
-	w.err = fmt.Errorf("onnxtest: the layer %s", l.Kind())
+	w.err = fmt.Errorf("onnxtest: the layer %s", layers.KindOf(l))
 	return x
 }
 

@@ -107,11 +107,11 @@ func mean(t *testing.T, s gp.Settings, p gp.Problem) []float64 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := f.Posterior.Predict(t.Context(), p.Train.X)
+	g, err := gp.Predict(t.Context(), f.Posterior, p.Train.X)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return slices.Concat(g.Mean.Float64s(), g.Cov.Float64s())
+	return slices.Concat(g.Mean, g.Cov)
 }
 
 // TestLayersFromOutside: layers of another package that have what methods ask for give the bits

@@ -13,13 +13,13 @@ import (
 // pool. Dense layers follow, with the activation between them. The layers are called
 // conv1, conv2, … and dense1, dense2, ….
 type CNN struct {
-	Channels   int        `json:"channels"` // of the images, like height and width
-	Height     int        `json:"height"`
-	Width      int        `json:"width"`
-	Filters    []int      `json:"filters"`
-	Hidden     []int      `json:"hidden"` // widths of the hidden dense layers
-	Outputs    int        `json:"outputs"`
-	Activation Activation `json:"activation"`
+	Channels   int        `json:"channels"`   // of the images
+	Height     int        `json:"height"`     // rows of the images
+	Width      int        `json:"width"`      // columns of the images
+	Filters    []int      `json:"filters"`    // number of filters of each convolution
+	Hidden     []int      `json:"hidden"`     // widths of the hidden dense layers
+	Outputs    int        `json:"outputs"`    // number of outputs
+	Activation Activation `json:"activation"` // after each convolution and each hidden dense layer
 }
 
 // InputShape implements Form: [Channels, Height, Width].

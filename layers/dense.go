@@ -29,7 +29,7 @@ func newDense(m *Maker, name string, in, out int) Dense {
 // DenseLayer describes a [Dense] for vectors as [NewDense] makes it.
 type DenseLayer struct {
 	Name    string `json:"name,omitempty"` // empty: dense1, dense2, …
-	Outputs int    `json:"outputs"`
+	Outputs int    `json:"outputs"`        // number of outputs
 }
 
 func init() { RegisterLayer[DenseLayer]("dense") }

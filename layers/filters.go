@@ -5,11 +5,11 @@ import "github.com/go-valla/valla/graph"
 // convolution is a two-dimensional convolution of images. [Conv2D] and [Convolution]
 // describe it.
 type convolution struct {
-	w          *graph.Param // filters [out, in/groups, height, width]; transposed [in, out/groups, height, width]
-	bias       *graph.Param // [out]; nil: none
-	options    graph.ConvOptions
-	transposed bool
-	describes  Layer
+	w          *graph.Param      // filters [out, in/groups, height, width]; transposed [in, out/groups, height, width]
+	bias       *graph.Param      // [out]; nil: none
+	options    graph.ConvOptions // stride, dilation, zeros around the images, groups
+	transposed bool              // the transposed map
+	describes  Layer             // the description the convolution was made of
 }
 
 // Weights implements Affine.

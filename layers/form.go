@@ -95,10 +95,10 @@ func init() {
 }
 
 // SequentialForm describes a network as a list of layers with their settings. It is the
-// form of networks that have no form of their own.
+// form of networks for which no other form exists.
 type SequentialForm struct {
-	Input  []int  `json:"input"` // shape of one example, [D] or [C,H,W]
-	Layers Layers `json:"layers"`
+	Input  []int  `json:"input"`  // shape of one example, [D] or [C,H,W]
+	Layers Layers `json:"layers"` // from the inputs to the outputs
 }
 
 // InputShape implements Form.

@@ -101,11 +101,11 @@ func expectImages(in []int) error {
 	return nil
 }
 
-// ResidualLayer describes a [Residual]: it adds what Inner makes of its input to what
-// Shortcut makes of it. An empty Shortcut is the identity.
+// ResidualLayer describes a [Residual]: the outputs of Inner and of Shortcut for the same inputs
+// are added.
 type ResidualLayer struct {
-	Inner    Layers `json:"inner"`
-	Shortcut Layers `json:"shortcut,omitempty"`
+	Inner    Layers `json:"inner"`              // what the shortcut goes around
+	Shortcut Layers `json:"shortcut,omitempty"` // empty: the identity
 }
 
 func init() { RegisterLayer[ResidualLayer]("residual") }

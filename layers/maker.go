@@ -14,16 +14,16 @@ import (
 // Maker makes the arrays of the layers of one network, gives them names that differ, and
 // counts them. [Build] and [Check] make it.
 type Maker struct {
-	dt        tensor.Dtype
-	rng       *rand.Rand
+	dt        tensor.Dtype     // element type of the arrays
+	rng       *rand.Rand       // source of start values
 	counting  bool             // make no arrays
 	free      bool             // check neither names nor sizes
 	shapes    map[string][]int // of the arrays so far, by their names
-	numbered  map[string]int   // layers so far without a name of their own
+	numbered  map[string]int   // number of unnamed layers so far, by their prefix
 	trainable int              // elements of all parameters
 	state     int              // elements of all other arrays
 	outputs   int              // of the whole form
-	err       error            // the first
+	err       error            // the first error of an array
 }
 
 // Start draws one start value of an array.

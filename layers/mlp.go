@@ -10,9 +10,9 @@ import (
 // MLP describes a multi-layer perceptron: dense layers with an activation between them.
 // The layers are called dense1, dense2, … from the input to the output.
 type MLP struct {
-	Inputs     int        `json:"inputs"`
-	Hidden     []int      `json:"hidden"` // widths of the hidden layers
-	Outputs    int        `json:"outputs"`
+	Inputs     int        `json:"inputs"`     // number of inputs, D
+	Hidden     []int      `json:"hidden"`     // widths of the hidden layers
+	Outputs    int        `json:"outputs"`    // number of outputs, C
 	Activation Activation `json:"activation"` // after each hidden layer
 }
 

@@ -63,7 +63,7 @@ func union(layers []Network, of func(Network) []*graph.Param) []*graph.Param {
 // Residual adds the outputs of two networks, y = Shortcut(x) + Inner(x). Their shapes must
 // be equal.
 type Residual struct {
-	Inner    Network
+	Inner    Network // what the shortcut goes around
 	Shortcut Network // nil: the identity
 }
 

@@ -14,7 +14,7 @@ type norm struct {
 	eps         float64      // ε
 	group       int          // elements of a group, neighbours in row-major order
 	each        int          // neighbours that share an element of γ and β
-	describes   Layer
+	describes   Layer        // the description the layer was made of
 }
 
 // Normalise writes the layer norm of x [B,C]: each example is normalised to mean 0 and variance 1,
@@ -30,11 +30,11 @@ type LayerNorm struct {
 }
 
 // GroupNorm describes a [norm] of groups of channels of images [C,H,W] (Wu and He 2018, "Group
-// normalization"). With as many groups as channels it is instance normalisation.
+// normalization"). Instance normalisation has as many groups as channels.
 type GroupNorm struct {
 	Name   string  `json:"name,omitempty"` // empty: groupnorm1, groupnorm2, …
-	Groups int     `json:"groups"`
-	Eps    float64 `json:"eps,omitempty"` // ε; 0: 1e-5
+	Groups int     `json:"groups"`         // number of groups, a divisor of the channels
+	Eps    float64 `json:"eps,omitempty"`  // ε; 0: 1e-5
 }
 
 func init() {

@@ -23,15 +23,15 @@ import (
 // The arrays have the names of PyTorch's usual implementation: conv1.weight, bn1.weight,
 // layer1.0.conv1.weight, layer2.0.downsample.0.weight, fc.weight.
 type ResNet struct {
-	Channels int      `json:"channels"` // of the images
-	Blocks   []int    `json:"blocks"`   // number of blocks in each stage
-	Shortcut Shortcut `json:"shortcut"` // of the blocks that change the shape
-	Outputs  int      `json:"outputs"`
+	Channels int      `json:"channels"`         // of the images
+	Blocks   []int    `json:"blocks"`           // number of blocks in each stage
+	Shortcut Shortcut `json:"shortcut"`         // of the blocks that change the shape
+	Outputs  int      `json:"outputs"`          // number of outputs
 	Height   int      `json:"height,omitempty"` // of the images; 0: 32, or 224 with Large
 	Width    int      `json:"width,omitempty"`  // of the images; 0: 32, or 224 with Large
 
-	Large      bool `json:"large,omitempty"`
-	Bottleneck bool `json:"bottleneck,omitempty"`
+	Large      bool `json:"large,omitempty"`      // the network for large images
+	Bottleneck bool `json:"bottleneck,omitempty"` // blocks of three convolutions
 }
 
 // Shortcut is the kind of shortcut around a block that changes the shape.

@@ -28,9 +28,9 @@ func (none) Params() []*graph.Param { return nil }
 // Stride elements, of images [B,C,H,W].
 type MaxPool struct {
 	none
-	Size    int `json:"size"`
+	Size    int `json:"size"`              // rows and columns of a window
 	Stride  int `json:"stride,omitempty"`  // 0: Size
-	Padding int `json:"padding,omitempty"` // rows and columns on each side that are never the largest, at most Size/2
+	Padding int `json:"padding,omitempty"` // rows and columns on each side, at most Size/2, whose elements are never the largest
 }
 
 // Make implements Layer.
@@ -89,7 +89,7 @@ func windows(in []int, size, stride int) ([]int, error) {
 // elements, of images [B,C,H,W].
 type AveragePool struct {
 	none
-	Size   int `json:"size"`
+	Size   int `json:"size"`             // rows and columns of a window
 	Stride int `json:"stride,omitempty"` // 0: Size
 }
 
@@ -144,9 +144,9 @@ func (Flatten) Forward(b *graph.Builder, x *graph.Node) *graph.Node {
 // Images gives each example [C·H·W] the shape [C,H,W].
 type Images struct {
 	none
-	Channels int `json:"channels"`
-	Height   int `json:"height"`
-	Width    int `json:"width"`
+	Channels int `json:"channels"` // C
+	Height   int `json:"height"`   // H, rows
+	Width    int `json:"width"`    // W, columns
 }
 
 // Make implements Layer.
@@ -172,7 +172,7 @@ func (i Images) Forward(b *graph.Builder, x *graph.Node) *graph.Node {
 // adds the same number of channels of zeros before and after theirs, to make Channels.
 type ZeroPadShortcut struct {
 	none
-	Channels int `json:"channels"`
+	Channels int `json:"channels"`         // channels of the outputs
 	Stride   int `json:"stride,omitempty"` // 0: 1
 }
 

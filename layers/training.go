@@ -2,7 +2,7 @@ package layers
 
 import "github.com/go-valla/valla/graph"
 
-// Trainer is a network that computes other outputs while it is trained than afterwards.
+// Trainer is a network that computes different outputs in training and in use.
 type Trainer interface {
 	Network
 	// Training writes the outputs of the network in training for the inputs x [B, …]. The
@@ -12,8 +12,8 @@ type Trainer interface {
 
 // Update is the new value that an array of [State] gets after a training step.
 type Update struct {
-	Param *graph.Param
-	Value *graph.Node // of Param's shape
+	Param *graph.Param // the array
+	Value *graph.Node  // of Param's shape
 }
 
 // Training writes the outputs of net while it is trained: the outputs of its Training method if

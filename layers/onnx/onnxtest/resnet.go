@@ -22,8 +22,8 @@ func ResNet(f layers.ResNet) (onnx.Graph, error) {
 // writer appends nodes to a graph.
 type writer struct {
 	onnx.Graph
-	channels int // of the last result
-	err      error
+	channels int   // of the last result
+	err      error // the first error
 }
 
 // node appends a node with one result and returns its name.
@@ -82,7 +82,7 @@ func (w *writer) layer(l layers.Layer, x string) string {
 	return x
 }
 
-// window are the settings of a convolution or a pool.
+// window returns the settings of a convolution or a pool.
 func window(size, stride, padding int) map[string]onnx.Attribute {
 	k, s, p := int64(size), int64(max(stride, 1)), int64(padding)
 	return map[string]onnx.Attribute{"kernel_shape": {Ints: []int64{k, k}}, "strides": {Ints: []int64{s, s}}, "pads": {Ints: []int64{p, p, p, p}}}

@@ -39,7 +39,7 @@ const (
 // Compiled predictions of some sizes are kept, and shared among the goroutines. An Engine stays
 // right as long as neither the posterior nor the weights of the network change.
 type Engine struct {
-	of    Posterior
+	of    Posterior    // the posterior
 	shape tensor.Shape // of one input
 	width int          // numbers of one input
 	firm  bool         // the memory is also a limit for the smallest size
@@ -52,8 +52,8 @@ type Engine struct {
 
 // form says which slices a prediction has.
 type form struct {
-	outputs          int // C; 0: not known yet
-	epistemic, probs bool
+	outputs          int  // C; 0: not known yet
+	epistemic, probs bool // whether predictions have these slices
 }
 
 // NewEngine returns the engine of a posterior for inputs of a shape each. Nothing is compiled

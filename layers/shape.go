@@ -53,7 +53,7 @@ func (p MaxPool) Forward(b *graph.Builder, x *graph.Node) *graph.Node {
 	return b.MaxPool(x, p.Size, cmp.Or(p.Stride, p.Size))
 }
 
-// padded surrounds images by rows and columns of the least number.
+// padded surrounds images by rows and columns of the smallest number of the element type.
 func padded(b *graph.Builder, x *graph.Node, by int) *graph.Node {
 	s := x.Shape()
 	if len(s) != 4 {

@@ -75,7 +75,7 @@ type batchNorm interface {
 	layers.Normaliser
 }
 
-// layer is forward for a network without parts. Weights of other layers than affine ones and
+// layer is forward for a network without parts. Weights of a layer that is neither affine nor a
 // batch norm are drawn once for the mini-batch, whatever the way.
 func (w *writer) layer(net layers.Network, x *graph.Node) (*graph.Node, []layers.Update) {
 	if w.how != single && w.how != none {

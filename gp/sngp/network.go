@@ -83,7 +83,7 @@ type unbounded struct {
 	top     bool // as in linearLayer
 }
 
-// nodes are those of parameters.
+// nodes returns the graph nodes of parameters.
 func nodes(b *graph.Builder, params []*graph.Param) []*graph.Node {
 	out := make([]*graph.Node, len(params))
 	for i, p := range params {

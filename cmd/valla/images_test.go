@@ -85,7 +85,7 @@ func checkResNet(t *testing.T, dir, label string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m.Form.Kind() != "resnet" || m.String() != label || m.Dtype() != tensor.Float32 {
+	if layers.KindOf(m.Form) != "resnet" || m.String() != label || m.Dtype() != tensor.Float32 {
 		t.Errorf("model of %v with %v, want %s", m.Form, m, label)
 	}
 	var e evaluation

@@ -78,7 +78,7 @@ func readNetwork(path string) (layers.Form, layers.Network, error) {
 		if err != nil {
 			return nil, nil, fmt.Errorf("%s: %w", path, err)
 		}
-		net, err := f.New(tensor.Float32, rand.New(rand.NewPCG(0, 0)))
+		net, err := layers.Build(f, tensor.Float32, rand.New(rand.NewPCG(0, 0)))
 		return f, net, err
 	}
 	m, err := valla.Load(path)

@@ -332,7 +332,7 @@ func FuzzDecode(f *testing.F) {
 	for _, m := range everyPosterior(f) {
 		f.Add(read(f, written(f, m)))
 	}
-	for _, name := range legacyFiles {
+	for _, name := range []string{"format2_reg_float64_valla.valla", "format2_cls_float32_lla_diag.valla", "format2_reg_float32_map.valla"} {
 		f.Add(read(f, filepath.Join("testdata", name)))
 	}
 	f.Fuzz(func(t *testing.T, file []byte) {
@@ -351,7 +351,7 @@ func FuzzHeader(f *testing.F) {
 	lists := [][]member{
 		unpack(f, read(f, written(f, newTestModel(f, tensor.Float64, 2, 2)))),
 		unpack(f, read(f, written(f, everyPosterior(f)["LLA kfac, priors"]))),
-		unpack(f, read(f, filepath.Join("testdata", legacyFiles[0]))),
+		unpack(f, read(f, filepath.Join("testdata", "format2_cls_float32_kfac.valla"))),
 	}
 	for _, l := range lists {
 		f.Add(l[0].body)

@@ -105,18 +105,18 @@ func TestSaveKeepsTheOldFile(t *testing.T) {
 
 func TestAttach(t *testing.T) {
 	m, other := newTestModel(t, tensor.Float64, 3, 4), newTestModel(t, tensor.Float64, 0, 4)
-	if err := other.Attach(m.Posterior, m.Fingerprint()); err != nil || other.Posterior != m.Posterior {
+	if err := other.attach(m.Posterior, m.Fingerprint()); err != nil || other.Posterior != m.Posterior {
 		t.Fatalf("equal weights: %v", err)
 	}
 	other.Net.Params()[1].Set(0, 0.5)
 	before := other.Posterior
-	err := other.Attach(newTestModel(t, tensor.Float64, 1, 4).Posterior, m.Fingerprint())
+	err := other.attach(newTestModel(t, tensor.Float64, 1, 4).Posterior, m.Fingerprint())
 	oneLine(t, err, "the posterior was fitted to other weights", m.Fingerprint(), other.Fingerprint())
 	if !errors.Is(err, ErrFingerprint) || other.Posterior != before {
 		t.Errorf("error %v, posterior replaced: %t", err, other.Posterior != before)
 	}
 	narrow := newTestModel(t, tensor.Float32, 0, 4)
-	if err := narrow.Attach(m.Posterior, m.Fingerprint()); !errors.Is(err, ErrFingerprint) {
+	if err := narrow.attach(m.Posterior, m.Fingerprint()); !errors.Is(err, ErrFingerprint) {
 		t.Errorf("another element type: %v", err)
 	}
 	lla := fit(t, newTestModel(t, tensor.Float64, 0, 3), wave(8, 3), FitOptions{Settings: &laplace.Settings{}, Validation: new(0.0)})
@@ -126,16 +126,16 @@ func TestAttach(t *testing.T) {
 		"nothing was fitted":              nil,
 		`method "mcmc", expected one of`:  {Stored: m.Posterior.Stored, Method: "mcmc"},
 	} {
-		oneLine(t, classes.Attach(p, classes.Fingerprint()), "posterior: ", want)
+		oneLine(t, classes.attach(p, classes.Fingerprint()), "posterior: ", want)
 	}
 	for _, noise := range []float64{0, -1, math.NaN(), math.Inf(1)} {
 		p := *m.Posterior
 		p.NoiseVariance = noise
-		oneLine(t, m.Attach(&p, m.Fingerprint()), "noise variance", "expected a positive number")
+		oneLine(t, m.attach(&p, m.Fingerprint()), "noise variance", "expected a positive number")
 	}
 	p := *lla.Posterior
 	p.NoiseVariance *= 2
-	oneLine(t, lla.Attach(&p, lla.Fingerprint()), "as in the posterior itself")
+	oneLine(t, lla.attach(&p, lla.Fingerprint()), "as in the posterior itself")
 }
 
 // MAP takes the posterior and its history away and leaves the model as it is.

@@ -46,7 +46,7 @@ type FitOptions struct {
 }
 
 // Fit fits a posterior to a set and returns a model with it. It changes neither the weights nor
-// m, and it does not use a posterior that m has. The set should be the one on which the network
+// m, and it does not use a posterior that m has. The set should be the set on which the network
 // was trained. The last Event of the returned model's history holds the record of the fit, with
 // notes on what looks wrong, and the [Verdict].
 //
@@ -54,25 +54,30 @@ type FitOptions struct {
 // state so far if the method has one. With any other error the model is nil, also if the
 // posterior cannot predict the rows to which it was fitted.
 func (m *Model) Fit(ctx context.Context, set *data.Set, o FitOptions) (*Model, error) {
-	s, how, err := o.method()
-	if err == nil {
-		err = checkResume(o.Resume, o.Checkpoint)
-	}
+	out, err := m.fit(ctx, set, o)
 	if err != nil {
-		return nil, fmt.Errorf("fit: %w", err)
+		err = fmt.Errorf("fit: %w", err)
+	}
+	return out, err
+}
+
+func (m *Model) fit(ctx context.Context, set *data.Set, o FitOptions) (*Model, error) {
+	s, how, err := o.method()
+	if err != nil {
+		return nil, err
+	}
+	if err := checkResume(o.Resume, o.Checkpoint); err != nil {
+		return nil, err
 	}
 	start := time.Now()
 	p, rows, err := m.problem(ctx, set, o)
 	if err != nil {
-		return nil, fmt.Errorf("fit: %w", err)
+		return nil, err
 	}
 	if err := o.estimate(ctx, s, p); err != nil {
-		return nil, fmt.Errorf("fit: %w", err)
+		return nil, err
 	}
 	fitted, runErr := s.Fit(ctx, p, o.Run)
-	if runErr != nil {
-		runErr = fmt.Errorf("fit: %w", runErr)
-	}
 	if fitted == nil {
 		return nil, runErr
 	}
@@ -81,19 +86,29 @@ func (m *Model) Fit(ctx context.Context, set *data.Set, o FitOptions) (*Model, e
 		fitted.Record.Notes = append(fitted.Record.Notes, own)
 	}
 	runtime.GC() // the programs of the fit may be most of the memory it was given, and the verdict compiles its own
+	e := Event{Method: how.Name, Seed: o.Seed, Seconds: time.Since(start).Seconds()}
+	out, err := m.adopt(context.WithoutCancel(ctx), fitted, e, p, rows)
+	if err != nil {
+		return nil, err
+	}
+	return out, runErr
+}
+
+// adopt returns the model with a fitted posterior in place of its own. It completes the event e of the fit,
+// also by a verdict and notes where the division has rows for them.
+func (m *Model) adopt(ctx context.Context, f *gp.Fitted, e Event, p gp.Problem, rows division) (*Model, error) {
 	out := m.MAP()
-	if err := out.Attach(&Posterior{fitted.Posterior, how.Name, fitted.NoiseVariance}, m.Fingerprint()); err != nil {
-		return nil, fmt.Errorf("fit: %w", err)
+	if err := out.attach(&Posterior{f.Posterior, e.Method, f.NoiseVariance}, m.Fingerprint()); err != nil {
+		return nil, err
 	}
-	e := Event{
-		Action: ActionFit, Method: how.Name, Label: fitted.Posterior.String(), Program: Version(),
-		Seed: o.Seed, Seconds: time.Since(start).Seconds(), Record: recordable(fitted.Record),
-	}
-	if err := out.examine(context.WithoutCancel(ctx), &e, p, rows); err != nil {
-		return nil, fmt.Errorf("fit: %w", err)
+	e.Action, e.Label, e.Program, e.Record = ActionFit, f.Posterior.String(), Version(), recordable(f.Record)
+	if rows.train != nil {
+		if err := out.examine(ctx, &e, p, rows); err != nil {
+			return nil, err
+		}
 	}
 	out.History = append(out.History, e)
-	return out, runErr
+	return out, nil
 }
 
 // estimate tells OnEstimate what the fit will take.

@@ -9,6 +9,8 @@ import (
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/task"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/holdout"
+	"github.com/go-valla/valla/internal/kernel"
 	"gorgonia.org/tensor"
 )
 
@@ -26,7 +28,7 @@ const (
 // flags says what looks wrong with a fitted model, each with what to do about it, by the
 // rows that it was fitted to and its predictions for the rows of the verdict.
 func (m *Model) flags(ctx context.Context, train gp.Examples, p judged, j jury) ([]string, error) {
-	train = train.Rows(some(train.N(), maxFlagged))
+	train = train.Rows(holdout.Spaced(train.N(), maxFlagged))
 	notes, err := m.networkFlags(ctx, train)
 	if err != nil {
 		return nil, err
@@ -83,17 +85,17 @@ var cooler = []float64{0.8, 0.65, 0.5, 0.4, 0.3, 0.2}
 // timidFlag says so where a classifier is right more often than it says: logits divided by a
 // temperature below 1 lower the NLL by more than the standard error. No variance does that.
 func (m *Model) timidFlag(network judged, y *tensor.Dense) ([]string, error) {
-	best, least := 0.0, average(network.nlls)
+	best, least := 0.0, kernel.Mean(network.nlls)
 	for _, temperature := range cooler {
 		diff, err := m.Task.Outputs.NLLs(tempered(network.Prediction, temperature), y)
 		if err != nil {
 			return nil, err
 		}
-		nll := average(diff)
+		nll := kernel.Mean(diff)
 		for i, v := range network.nlls {
 			diff[i] -= v
 		}
-		if nll < least && -average(diff) > standardError(diff) {
+		if nll < least && -kernel.Mean(diff) > kernel.StandardError(diff) {
 			best, least = temperature, nll
 		}
 	}
@@ -101,7 +103,7 @@ func (m *Model) timidFlag(network judged, y *tensor.Dense) ([]string, error) {
 		return nil, nil
 	}
 	return []string{fmt.Sprintf("The network is right more often than it says: with logits divided by %g its NLL is %.4f instead of %.4f. "+
-		"Error bars of any method only take confidence away, so that none can do this: calibrate by a temperature (valla calibrate, Model.Calibrate), or train the network longer.", best, least, average(network.nlls))}, nil
+		"Error bars of any method only take confidence away, so that none can do this: calibrate by a temperature (valla calibrate, Model.Calibrate), or train the network longer.", best, least, kernel.Mean(network.nlls))}, nil
 }
 
 // tempered returns the prediction of a network alone with its logits divided by a temperature.

@@ -11,19 +11,14 @@ import (
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/gp/task"
 	"github.com/go-valla/valla/gp/unseen"
+	"github.com/go-valla/valla/internal/holdout"
 	"github.com/go-valla/valla/internal/passes"
 	"gorgonia.org/tensor"
 )
 
 const (
-	// EnoughToSplit is how many rows held out there must be for half of them to be kept for
-	// the verdict. The other half still chooses the prior standard deviation, one number, from
-	// 500 rows; of fewer all are used to choose.
-	EnoughToSplit = 1000
-	// maxJudge bounds the rows of a verdict that are not given for it.
-	maxJudge = 2000
 	// judging is the number of operations of forward passes up to which a verdict looks at
-	// maxJudge rows, that is 4 million for a row. Of costlier networks it looks at fewer, leastShare of
+	// holdout.MostJudges rows, that is 4 million for a row. Of costlier networks it looks at fewer, leastShare of
 	// them at least: a prediction of a ResNet-20, of 83 million, takes 5 to 11 milliseconds. The standard
 	// error, which the verdict tells, grows to twice as much at most.
 	judging, leastShare = 8e9, 0.25
@@ -32,7 +27,7 @@ const (
 // judgedShare is the share of the usual number of rows at which a fit to a problem is examined.
 func judgedShare(p gp.Problem) (float64, error) {
 	flops, err := gp.ForwardFlops(p)
-	return min(1, max(leastShare, judging/maxJudge/float64(max(flops, 1)))), err
+	return min(1, max(leastShare, judging/holdout.MostJudges/float64(max(flops, 1)))), err
 }
 
 // division is what a fit does with its rows.
@@ -73,12 +68,12 @@ func (m *Model) divide(set *data.Set, o FitOptions) (division, error) {
 		d.notes = []string{"The weights came from a file, so the network may have been trained on the rows held out; where it was, error bars chosen by them are too small."}
 	}
 	var err error
-	if d.train, d.held, err = Holdout(set, fraction, o.Seed); err != nil || d.held == nil {
+	if d.train, d.held, err = holdout.Split(set, fraction, o.Seed); err != nil || d.held == nil {
 		return d, err
 	}
 	d.fresh = m.heldOut(d.train.N(), d.held.N(), o.Seed)
-	if n := d.held.N(); d.judge == nil && d.fresh && n >= EnoughToSplit {
-		d.held, d.judge = Halves(d.held, o.Seed)
+	if n := d.held.N(); d.judge == nil && d.fresh && n >= holdout.EnoughToSplit {
+		d.held, d.judge = holdout.Halves(d.held, o.Seed)
 	}
 	return d, nil
 }
@@ -101,14 +96,6 @@ func (m *Model) heldOut(train, held int, seed uint64) bool {
 	return false
 }
 
-// Halves divides rows at random into those to choose by, at least as many, and those to
-// judge by.
-func Halves(set *data.Set, seed uint64) (choose, judge *data.Set) {
-	n := set.N()
-	order := newRand(seed, judgeStream).Perm(n)
-	return set.Rows(order[:(n+1)/2]), set.Rows(order[(n+1)/2:])
-}
-
 // jury are the rows of a verdict.
 type jury struct {
 	x    *tensor.Dense // inputs as the network takes them
@@ -122,13 +109,13 @@ type jury struct {
 func (j jury) pass() func(done, total int) { return j.passes.Pass(j.x.Shape()[0]) }
 
 // jury returns the rows that judge a fit of m to a problem, which has the given record. They are a
-// share of maxJudge at most, unless they are given for it.
+// share of holdout.MostJudges at most, unless they are given for it.
 func (d division) jury(m *Model, p gp.Problem, r gp.Record, share float64) (jury, error) {
-	rows, j, most := d.judge, jury{}, int(math.Ceil(share*maxJudge))
+	rows, j, most := d.judge, jury{}, int(math.Ceil(share*holdout.MostJudges))
 	switch {
 	case d.judge != nil:
 	case d.pseudo:
-		e := p.Validation.Rows(some(p.Validation.N(), most))
+		e := p.Validation.Rows(holdout.Spaced(p.Validation.N(), most))
 		return jury{x: e.X, y: m.Task.Outputs.Decode(e.Y), seen: true}, nil
 	case d.held != nil:
 		rows, j.seen = d.held, !d.fresh || !r.Untouched
@@ -136,7 +123,7 @@ func (d division) jury(m *Model, p gp.Problem, r gp.Record, share float64) (jury
 		rows, j.seen = d.train, true
 	}
 	if !d.given {
-		rows = rows.Rows(some(rows.N(), most))
+		rows = rows.Rows(holdout.Spaced(rows.N(), most))
 	}
 	var err error
 	j.x, err = m.Task.Inputs.Apply(rows.X, m.Dtype())
@@ -168,7 +155,7 @@ func (m *Model) sensible(ctx context.Context, p gp.Problem) (bool, error) {
 	}
 	ok, err := m.agrees(ctx, *p.Validation, leastAgreedImages)
 	if ok {
-		ok, err = m.agrees(ctx, p.Train.Rows(some(p.Train.N(), maxJudge)), memorised)
+		ok, err = m.agrees(ctx, p.Train.Rows(holdout.Spaced(p.Train.N(), holdout.MostJudges)), memorised)
 	}
 	return ok, err
 }

@@ -141,7 +141,7 @@ func (m *Model) restore(a *archive.Reader, h *posteriorHeader) error {
 	}
 	p, err := how.Restore(context.Background(), m.Net, m.Task.Outputs.Likelihood(), saved{a, h.State})
 	if err == nil {
-		err = m.Attach(&Posterior{p, h.Method, h.NoiseVariance}, h.Fingerprint)
+		err = m.attach(&Posterior{p, h.Method, h.NoiseVariance}, h.Fingerprint)
 	}
 	if err != nil && !errors.Is(err, ErrFormat) {
 		err = archive.Errorf("posterior", "%w", err)

@@ -12,6 +12,7 @@ import (
 	"github.com/go-valla/valla/gp/task"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/archive"
+	"github.com/go-valla/valla/internal/holdout"
 	"github.com/go-valla/valla/internal/settings"
 	"github.com/go-valla/valla/layers"
 )
@@ -142,9 +143,9 @@ func (m *Model) gp() gp.Posterior {
 	return p
 }
 
-// Attach gives the model a posterior that was fitted to weights with the given fingerprint.
+// attach gives the model a posterior that was fitted to weights with the given fingerprint.
 // If the model has other weights the error wraps [ErrFingerprint], and nothing changes.
-func (m *Model) Attach(p *Posterior, fingerprint string) error {
+func (m *Model) attach(p *Posterior, fingerprint string) error {
 	if own := m.Fingerprint(); own != fingerprint {
 		return fmt.Errorf("%w: expected the fingerprint %s, found weights with %s", ErrFingerprint, fingerprint, own)
 	}
@@ -223,7 +224,7 @@ func (m *Model) checkNet() error {
 	if len(m.Net.Params()) == 0 {
 		return fmt.Errorf("a network without parameters, expected %s", m.Form)
 	}
-	want, err := m.Form.New(m.Dtype(), newRand(0, weightStream))
+	want, err := m.Form.New(m.Dtype(), holdout.Rand(0, holdout.Weights))
 	if err != nil {
 		return err
 	}

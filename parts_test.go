@@ -9,6 +9,7 @@ import (
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/data/sets"
 	vallagp "github.com/go-valla/valla/gp/valla"
+	"github.com/go-valla/valla/internal/kernel"
 )
 
 // parts are what a fit says of a table, in units of the targets' standard deviation. All
@@ -37,7 +38,7 @@ func partsOn(t *testing.T, train, test *data.Set) parts {
 		away[i] = v + 5*f.Task.Inputs.Std[i%len(f.Task.Inputs.Std)]
 	}
 	scale := f.NoiseStds()[0] / math.Sqrt(f.NoiseVariance())
-	root := func(v []float64) float64 { return math.Sqrt(average(v)) / scale }
+	root := func(v []float64) float64 { return math.Sqrt(kernel.Mean(v)) / scale }
 	var squares []float64
 	for i, y := range test.Y.Float64s() {
 		squares = append(squares, (y-p.Mean[i])*(y-p.Mean[i]))

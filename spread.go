@@ -7,6 +7,7 @@ import (
 
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/internal/holdout"
 )
 
 // Spread is the root of the mean of the variances in a covariance [C,C]: how far the outputs
@@ -37,7 +38,7 @@ func (m *Model) UsualSpread() float64 {
 // usualSpread finds the UsualSpread on some of the training rows, a share of usualRows at most.
 func (m *Model) usualSpread(ctx context.Context, train *data.Set, share float64) (float64, error) {
 	rows := int(math.Ceil(share * usualRows))
-	in, err := m.Task.Inputs.Apply(train.Rows(some(train.N(), rows)).X, m.Dtype())
+	in, err := m.Task.Inputs.Apply(train.Rows(holdout.Spaced(train.N(), rows)).X, m.Dtype())
 	if err != nil {
 		return 0, err
 	}

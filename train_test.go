@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp/task"
+	"github.com/go-valla/valla/internal/holdout"
 	"github.com/go-valla/valla/train"
 )
 
@@ -135,7 +136,7 @@ func TestTrainRestoresTheBestWeights(t *testing.T) {
 		t.Fatal("no overfitting: the test shows nothing")
 	}
 	loss := func(m *Model) float64 {
-		_, held, err := Holdout(set, 0.5, o.Seed)
+		_, held, err := holdout.Split(set, 0.5, o.Seed)
 		if err != nil {
 			t.Fatal(err)
 		}

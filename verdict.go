@@ -3,10 +3,10 @@ package valla
 import (
 	"context"
 	"fmt"
-	"math"
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/kernel"
 	"gorgonia.org/tensor"
 )
 
@@ -105,12 +105,12 @@ func (m *Model) both(ctx context.Context, rows jury) (network, posterior judged,
 
 // judge compares predictions of the network alone with those of the posterior.
 func (m *Model) judge(network, posterior judged, y *tensor.Dense) (*Verdict, error) {
-	v := &Verdict{Rows: network.N(), MAPNLL: average(network.nlls), NLL: average(posterior.nlls)}
+	v := &Verdict{Rows: network.N(), MAPNLL: kernel.Mean(network.nlls), NLL: kernel.Mean(posterior.nlls)}
 	diff := make([]float64, v.Rows)
 	for i := range diff {
 		diff[i] = posterior.nlls[i] - network.nlls[i]
 	}
-	v.StandardError, v.Better = standardError(diff), v.NLL < v.MAPNLL
+	v.StandardError, v.Better = kernel.StandardError(diff), v.NLL < v.MAPNLL
 	var err error
 	if network.Classes != nil {
 		v.MAPECE, v.ECE, err = m.calibration(network.Prediction, posterior.Prediction, y)
@@ -144,38 +144,9 @@ func coverage(p *Prediction, y *tensor.Dense) (float64, error) {
 	return float64(inside) / float64(len(targets)), err
 }
 
-func average(v []float64) float64 {
-	sum := 0.0
-	for _, x := range v {
-		sum += x / float64(len(v))
-	}
-	return sum
-}
-
-// standardError is that of the mean; of a single number, which does not tell, its size.
-func standardError(v []float64) float64 {
-	m, sum := average(v), 0.0
-	if len(v) == 1 {
-		return math.Abs(m)
-	}
-	for _, x := range v {
-		sum += (x - m) * (x - m)
-	}
-	return math.Sqrt(sum / float64(len(v)-1) / float64(len(v)))
-}
-
 // cannotPredict says that a fitted model does not predict rows.
 func (m *Model) cannotPredict(err error) error {
 	return fmt.Errorf("the fitted posterior cannot predict, %s: %w", remedies(m.Posterior.Method), err)
-}
-
-// some returns the numbers of at most as many rows of n, evenly spaced.
-func some(n, most int) []int {
-	rows := make([]int, min(n, most))
-	for i := range rows {
-		rows[i] = i * n / len(rows)
-	}
-	return rows
 }
 
 // advise fills in what to do about a verdict.

@@ -18,6 +18,7 @@ import (
 	"github.com/go-valla/valla/gp/laplace"
 	"github.com/go-valla/valla/gp/task"
 	"github.com/go-valla/valla/internal/fixture"
+	"github.com/go-valla/valla/internal/holdout"
 	"github.com/go-valla/valla/internal/testmethod"
 	"github.com/go-valla/valla/layers"
 	"github.com/go-valla/valla/train/metric"
@@ -185,7 +186,7 @@ func TestSplitOfManyRows(t *testing.T) {
 	if e := f.History[1]; e.ValidationRows != 500 || e.Verdict.Rows != 500 || e.Verdict.Seen {
 		t.Errorf("%d rows to choose by, verdict %+v", e.ValidationRows, e.Verdict)
 	}
-	_, held, err := Holdout(set, 0.5, 0)
+	_, held, err := holdout.Split(set, 0.5, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -193,7 +194,7 @@ func TestSplitOfManyRows(t *testing.T) {
 	if e := f.History[1]; e.ValidationRows != 1000 || e.Verdict.Rows != 1000 || !e.Verdict.Seen {
 		t.Errorf("given rows: %d to choose by, verdict %+v", e.ValidationRows, e.Verdict)
 	}
-	choose, judge := Halves(held.Rows(some(3, 3)), 1)
+	choose, judge := holdout.Halves(held.Rows(holdout.Spaced(3, 3)), 1)
 	if choose.N() != 2 || judge.N() != 1 {
 		t.Errorf("halves of %d and %d rows", choose.N(), judge.N())
 	}
@@ -203,14 +204,14 @@ func TestSplitOfManyRows(t *testing.T) {
 // rows, but at a quarter of the usual number at least, and at all that are given for it.
 func TestVerdictOfCostlyNetworks(t *testing.T) {
 	withToy(t)
-	for width, want := range map[int]int{10: maxJudge, 1500: 1772, 4000: maxJudge / 4} {
-		m, set := newTestModel(t, tensor.Float32, 0, width, width), wave(maxJudge+100, 1)
+	for width, want := range map[int]int{10: holdout.MostJudges, 1500: 1772, 4000: holdout.MostJudges / 4} {
+		m, set := newTestModel(t, tensor.Float32, 0, width, width), wave(holdout.MostJudges+100, 1)
 		p, err := m.Problem(t.Context(), set, FitOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		share, err := judgedShare(p)
-		if err != nil || int(math.Ceil(share*maxJudge)) != want {
+		if err != nil || int(math.Ceil(share*holdout.MostJudges)) != want {
 			t.Errorf("width %d: a share of %g, error %v; expected %d rows", width, share, err, want)
 		}
 		for rows, d := range map[int]division{want: {held: set}, set.N(): {judge: set, given: true}} {
@@ -263,7 +264,7 @@ func TestFlags(t *testing.T) {
 	untrained := *good
 	var err error
 	form := layers.MLP{Inputs: 2, Hidden: []int{10}, Outputs: 1, Activation: "tanh"}
-	if untrained.Net, err = form.New(tensor.Float64, newRand(1, 1)); err != nil {
+	if untrained.Net, err = form.New(tensor.Float64, holdout.Rand(1, 1)); err != nil {
 		t.Fatal(err)
 	}
 	for _, p := range untrained.Net.Params() {
@@ -361,7 +362,7 @@ func TestPseudoRowsOnlyWhereTheyMakeSense(t *testing.T) {
 	how := FitOptions{Settings: &laplace.Settings{Structure: "diag", Hyper: "marglik"}}
 	m, set := newTestClasses(t, tensor.Float64, 3), thirds(60, 1)
 	m.History = []Event{{Action: ActionWeights}}
-	shuffled := &data.Set{Features: set.Features, Targets: set.Targets, X: set.X, Y: data.TakeRows(set.Y, newRand(3, 0).Perm(60))}
+	shuffled := &data.Set{Features: set.Features, Targets: set.Targets, X: set.X, Y: data.TakeRows(set.Y, holdout.Rand(3, 0).Perm(60))}
 	net := layers.Sequential{layers.Flatten{}, m.Net}
 	form, err := layers.Describe(net, 1, 1, 2)
 	if err != nil {
@@ -393,7 +394,7 @@ func TestPseudoRowsOnlyWhereTheyMakeSense(t *testing.T) {
 // that does not with images held out.
 func TestPseudoImages(t *testing.T) {
 	const n, side = 40, 16
-	x, y, rng := make([]float64, n*side*side), make([]float64, n), newRand(5, 0)
+	x, y, rng := make([]float64, n*side*side), make([]float64, n), holdout.Rand(5, 0)
 	for i := range y { // bright and dark images
 		y[i] = float64(i % 2)
 		for k := range side * side {

@@ -24,7 +24,7 @@ type ScoreOptions struct {
 // as valla predict does, and returns the number of rows and notes on them. What it writes for a
 // row depends on the row and the model alone. Several goroutines must not use m at once.
 func Score(ctx context.Context, m *valla.Model, r data.TableReader, part data.Part, o ScoreOptions, to io.Writer) (int64, []string, error) {
-	rows, err := m.OpenPart(r, part, false)
+	rows, err := m.Open(r, part, false)
 	if err != nil {
 		return 0, nil, err
 	}

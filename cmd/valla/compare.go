@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/go-valla/valla"
+	"github.com/go-valla/valla/compare"
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/graph"
 )
@@ -51,7 +52,7 @@ the simplest of those that two standard errors do not tell from the best.
 Methods are fitted one after the other, the cheapest first, until the --budget is spent. What is
 left out comes with the reason. Ctrl-C ends the comparison and prints what has finished.
 
-%s`, wrap("The names of --methods are "+strings.Join(valla.Contenders(), ", ")+".", 0)),
+%s`, wrap("The names of --methods are "+strings.Join(compare.Names(), ", ")+".", 0)),
 		Example: `  valla compare houses.csv --model map.valla
   valla compare houses.csv --model map.valla --validation held.csv --methods temperature,lla,valla --budget 2m`,
 		Args: oneTable,
@@ -84,7 +85,7 @@ func (c *compareCommand) run(cmd *cobra.Command, args []string) error {
 		}
 	}
 	d := newDrawer(cmd.ErrOrStderr(), c.JSON)
-	out, runErr := m.Compare(cmd.Context(), set, valla.CompareOptions{
+	out, runErr := compare.Run(cmd.Context(), m, set, compare.Options{
 		Methods: c.Methods, Budget: c.budget, Held: held, Folds: c.Folds, Level: c.Level, Memory: int64(c.memory), Seed: c.Seed, OnProgress: d.compared,
 	})
 	d.close()
@@ -103,7 +104,7 @@ func (c *compareCommand) run(cmd *cobra.Command, args []string) error {
 }
 
 // comparisonText is a comparison for people.
-func comparisonText(c *valla.Comparison) string {
+func comparisonText(c *compare.Comparison) string {
 	out := comparisonHead(c)
 	if len(c.Results) > 0 {
 		out += comparisonTable(c) + "\n"
@@ -115,7 +116,7 @@ func comparisonText(c *valla.Comparison) string {
 }
 
 // comparisonTable has a line for each result.
-func comparisonTable(c *valla.Comparison) string {
+func comparisonTable(c *compare.Comparison) string {
 	scores, width := []string{"CRPS"}, "width"
 	if isClasses(c.Results[0].Scores) {
 		scores, width = []string{"ACC", "ECE", "Brier"}, "classes"
@@ -150,7 +151,7 @@ func isClasses(s valla.Scores) bool {
 }
 
 // comparisonHead says which rows judge.
-func comparisonHead(c *valla.Comparison) string {
+func comparisonHead(c *compare.Comparison) string {
 	how := fmt.Sprintf("%d other rows choose", c.Rows)
 	if c.Folds > 1 {
 		how = fmt.Sprintf("in %d folds", c.Folds)
@@ -174,7 +175,7 @@ func digits(v float64) string {
 }
 
 // comparedRow is the line of a contender.
-func comparedRow(r valla.Compared, scores []string) table.Row {
+func comparedRow(r compare.Result, scores []string) table.Row {
 	row := table.Row{r.Label, fmt.Sprintf("%.4f", r.NLL), fmt.Sprintf("%.2g", r.StandardError), fmt.Sprintf("%.4f", r.Behind), fmt.Sprintf("%.2g", r.BehindError)}
 	for _, s := range scores {
 		v, _ := r.Scores.Get(s)

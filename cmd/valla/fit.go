@@ -16,6 +16,7 @@ import (
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/method"
+	"github.com/go-valla/valla/internal/holdout"
 	"github.com/go-valla/valla/internal/settings"
 	"github.com/go-valla/valla/layers"
 )
@@ -277,7 +278,7 @@ func (c *fitCommand) read(cmd *cobra.Command, m *valla.Model, path string) (*dat
 
 // readSet returns the rows in a file as a model takes them, within limit bytes.
 func readSet(cmd *cobra.Command, m *valla.Model, r data.TableReader, path string, limit memory) (*data.Set, error) {
-	rows, err := m.Open(r, path, true)
+	rows, err := m.Open(r, data.Part{Path: path}, true)
 	if err != nil {
 		return nil, err
 	}
@@ -311,9 +312,9 @@ func (c *fitCommand) held(cmd *cobra.Command, m *valla.Model) (held, judge *data
 	if c.validationData == "" {
 		return nil, nil, nil
 	}
-	if held, err = c.read(cmd, m, c.validationData); err != nil || held.N() < valla.EnoughToSplit {
+	if held, err = c.read(cmd, m, c.validationData); err != nil || held.N() < holdout.EnoughToSplit {
 		return held, nil, err
 	}
-	held, judge = valla.Halves(held, c.Seed)
+	held, judge = holdout.Halves(held, c.Seed)
 	return held, judge, nil
 }

@@ -19,7 +19,6 @@ import (
 	vallagp "github.com/go-valla/valla/gp/valla"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/holdout"
-	"github.com/go-valla/valla/internal/testmethod"
 )
 
 // near compares all numbers of two predictions, relative to the largest of each kind.
@@ -164,7 +163,6 @@ func TestPredictorAllocations(t *testing.T) {
 
 // TestPredictorOfAnyMethod: a posterior that cannot be compiled is asked for its predictions.
 func TestPredictorOfAnyMethod(t *testing.T) {
-	defer testmethod.Add(toyMethod)()
 	m := fit(t, newTestModel(t, tensor.Float32, 0, 3), wave(40, 1), FitOptions{Settings: &toySettings{}, Validation: new(0.0)})
 	p, err := m.Predictor(PredictorOptions{})
 	if err != nil {

@@ -16,10 +16,10 @@ import (
 	"github.com/go-valla/valla/data/image"
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/laplace"
+	"github.com/go-valla/valla/gp/method"
 	"github.com/go-valla/valla/gp/task"
 	"github.com/go-valla/valla/internal/fixture"
 	"github.com/go-valla/valla/internal/holdout"
-	"github.com/go-valla/valla/internal/testmethod"
 	"github.com/go-valla/valla/layers"
 	"github.com/go-valla/valla/train/metric"
 )
@@ -33,9 +33,6 @@ func verdict(t *testing.T, m *Model, set *data.Set, o FitOptions) *Verdict {
 	}
 	return v
 }
-
-// withToy has the toy method in the table until the test ends.
-func withToy(t *testing.T) { t.Cleanup(testmethod.Add(toyMethod)) }
 
 // TestVerdict compares a verdict with the scores of both models, and its standard error with
 // that of the rows' differences.
@@ -110,7 +107,6 @@ func TestVerdictOfClasses(t *testing.T) {
 
 // TestWorse: error bars that are far too wide are called worse than none, with a remedy.
 func TestWorse(t *testing.T) {
-	withToy(t)
 	m, set := trained(t)
 	wide := verdict(t, m, set, FitOptions{Settings: &toySettings{Factor: 1e6}, Judge: wave(50, 2)})
 	if wide.Better || !wide.Worse() || !strings.Contains(wide.String(), "worse than the network alone: NLL ") ||
@@ -203,7 +199,6 @@ func TestSplitOfManyRows(t *testing.T) {
 // TestVerdictOfCostlyNetworks: a fit to a network whose predictions are slow is examined at fewer
 // rows, but at a quarter of the usual number at least, and at all that are given for it.
 func TestVerdictOfCostlyNetworks(t *testing.T) {
-	withToy(t)
 	for width, want := range map[int]int{10: holdout.MostJudges, 1500: 1772, 4000: holdout.MostJudges / 4} {
 		m, set := newTestModel(t, tensor.Float32, 0, width, width), wave(holdout.MostJudges+100, 1)
 		p, err := m.Problem(t.Context(), set, FitOptions{})
@@ -223,10 +218,10 @@ func TestVerdictOfCostlyNetworks(t *testing.T) {
 }
 
 // blind is the toy method with predictions that are no distribution.
-func blind(variance float64) gp.Method {
+func init() {
 	m := toyMethod
-	m.Name, m.New = "blind", func() gp.Settings { return &blindSettings{Variance: variance} }
-	return m
+	m.Name, m.New = "blind", func() gp.Settings { return new(blindSettings) }
+	method.Register(m)
 }
 
 type blindSettings struct {
@@ -244,9 +239,7 @@ func (s *blindSettings) Fit(_ context.Context, p gp.Problem, _ gp.Run) (*gp.Fitt
 func TestFitRefusesWhatCannotPredict(t *testing.T) {
 	m, set := trained(t)
 	for _, variance := range []float64{-1, math.NaN(), math.Inf(1)} {
-		remove := testmethod.Add(blind(variance))
 		f, err := m.Fit(t.Context(), set, FitOptions{Settings: &blindSettings{Variance: variance}})
-		remove()
 		if oneLine(t, err, "fit: the fitted posterior cannot predict, try --method lla", "row 0 (counting from 0)"); f != nil {
 			t.Errorf("variance %g: a model", variance)
 		}
@@ -255,7 +248,6 @@ func TestFitRefusesWhatCannotPredict(t *testing.T) {
 
 // TestFlags: what looks wrong is said, with what to do about it.
 func TestFlags(t *testing.T) {
-	withToy(t)
 	good, set := trained(t)
 	quiet := fit(t, good, set, FitOptions{Settings: quickFit()})
 	if notes := quiet.History[1].Notes; len(notes) != 0 {

@@ -9,6 +9,8 @@ import (
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/data/sets"
 	vallagp "github.com/go-valla/valla/gp/valla"
+	"github.com/go-valla/valla/internal/fixture"
+	"github.com/go-valla/valla/internal/holdout"
 	"github.com/go-valla/valla/internal/kernel"
 )
 
@@ -47,9 +49,12 @@ func partsOn(t *testing.T, train, test *data.Set) parts {
 		root(predict(t, f, dense(away, test.X.Shape()...)).Epistemic)}
 }
 
+// some returns at most a number of rows of a set, evenly spaced.
+func some(set *data.Set, most int) *data.Set { return set.Rows(holdout.Spaced(set.N(), most)) }
+
 // TestPartsOnTables fits VaLLA, with α = 1, to five tables: what it calls noise is that of
 // the residual, wherever the fit has put it, and the epistemic part grows away from the
-// rows. With -v it prints the table in docs/uncertainty.md.
+// rows. With -v and VALLA_LONG, which takes all rows, it prints the table in docs/uncertainty.md.
 func TestPartsOnTables(t *testing.T) {
 	const folder = "../shared/data"
 	if _, err := os.Stat(filepath.Join(folder, "uci")); err != nil || testing.Short() {
@@ -64,7 +69,11 @@ func TestPartsOnTables(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p := partsOn(t, of.Train, of.Test)
+		train, test := of.Train, of.Test
+		if !fixture.Long() {
+			train, test = some(train, 1000), some(test, 500)
+		}
+		p := partsOn(t, train, test)
 		t.Logf("| %s | %.3f | %.3f | %.3f | %.3f | %.3f | %.3f | %.3f |", name, p.trained, p.residual, p.noise, p.std, p.epistemic, p.aleatoric, p.far)
 		if d := math.Hypot(p.epistemic, p.aleatoric) - p.std; math.Abs(d) > 1e-9 {
 			t.Errorf("%s: the parts are off their sum by %g", name, d)

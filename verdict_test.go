@@ -461,7 +461,11 @@ func TestPretrainedImages(t *testing.T) {
 		x := tensor.New(tensor.WithShape(n, 3, 32, 32), tensor.WithBacking(of.Pixels[:n*3*32*32]))
 		return &data.Set{Targets: []string{"class"}, X: x, Y: tensor.New(tensor.WithShape(n, 1), tensor.WithBacking(y))}
 	}
-	set, test := pictures(s.Train, 400), pictures(s.Test, 1000)
+	images, judges := 300, 500
+	if fixture.Long() {
+		images, judges = 400, 1000
+	}
+	set, test := pictures(s.Train, images), pictures(s.Test, judges)
 	m, err := FromWeights(t.Context(), fixture.Shared(t, "weights", "chenyaofo_cifar10_resnet20.npz"), set, WeightOptions{Classes: true, Network: Network{
 		Form: "resnet20", Dtype: "float32", Mean: []float64{0.4914, 0.4822, 0.4465}, Std: []float64{0.2023, 0.1994, 0.2010}}})
 	if err != nil {

@@ -20,13 +20,13 @@ type FitOptions struct {
 	// gp/laplace and so on. They are not changed. nil means VaLLA with its defaults.
 	Settings gp.Settings
 	// Validation is the fraction of the rows that is held out; nil means 0.1. With the same
-	// seed they are the rows that Train holds out. Held, if not nil, has the rows to validate
+	// seed, Fit and Train hold out the same rows. Held, if not nil, has the rows to validate
 	// with instead. Where both are nil and the weights came from a file, the network may have
 	// seen all rows. If its inputs are vectors, or images with classes, the posterior is then
-	// fitted to all of them and validated with pseudo-rows, which stand for rows that it has not
-	// seen, see package gp/unseen. A classifier has to tell at least 70 % of these right; with
-	// images it has to tell 80 % of these and 99 % of the images themselves. Otherwise a fraction
-	// is held out after all.
+	// fitted to all rows and validated with pseudo-rows, which stand for rows that the network has not
+	// seen, see package gp/unseen. A classifier has to classify at least 70 % of the pseudo-rows
+	// correctly; an image classifier has to classify 80 % of the pseudo-rows and 99 % of the images
+	// themselves correctly. Otherwise a fraction is held out after all.
 	Validation *float64
 	Held       *data.Set
 	// Judge are rows for the [Verdict] alone, which neither the network nor the fit has
@@ -38,8 +38,8 @@ type FitOptions struct {
 	// been trained on them.
 	Judge *data.Set
 
-	// OnEstimate, if it is not nil, is called before the fit with what it will take, if the method
-	// can tell; see gp.Estimator. To find it takes a small part of the time of the fit.
+	// OnEstimate, if it is not nil, is called before the fit with the time and the memory of the fit, if the
+	// method can estimate them; see gp.Estimator. The estimate takes a small part of the time of the fit.
 	OnEstimate func(gp.Estimate)
 
 	gp.Run
@@ -111,7 +111,7 @@ func (m *Model) adopt(ctx context.Context, f *gp.Fitted, e Event, p gp.Problem, 
 	return out, nil
 }
 
-// estimate tells OnEstimate what the fit will take.
+// estimate calls OnEstimate with the estimate of the fit, if the method has one.
 func (o FitOptions) estimate(ctx context.Context, s gp.Settings, p gp.Problem) error {
 	e, ok := s.(gp.Estimator)
 	if !ok || o.OnEstimate == nil {
@@ -124,8 +124,8 @@ func (o FitOptions) estimate(ctx context.Context, s gp.Settings, p gp.Problem) e
 	return err
 }
 
-// examine completes the event of a fit by a verdict and by notes on what looks wrong. An
-// error says that the model cannot predict.
+// examine completes the event of a fit by a verdict and by warnings. An error says that the model cannot
+// predict.
 func (m *Model) examine(ctx context.Context, e *Event, p gp.Problem, rows division) error {
 	share, err := judgedShare(p)
 	if err != nil {
@@ -148,13 +148,13 @@ func (m *Model) examine(ctx context.Context, e *Event, p gp.Problem, rows divisi
 	e.Verdict.Seen, e.Verdict.Pseudo = jury.seen, rows.pseudo && rows.judge == nil
 	e.Verdict.advise(e.Method, e.Settings)
 	if network.Classes != nil && rows.unseen() {
-		notes, err := m.timidFlag(network, jury.y)
+		notes, err := m.timidWarning(network, jury.y)
 		if err != nil {
 			return err
 		}
 		e.Notes = append(e.Notes, notes...)
 	}
-	notes, err := m.flags(ctx, p.Train, posterior, jury)
+	notes, err := m.warnings(ctx, p.Train, posterior, jury)
 	e.Notes = append(e.Notes, notes...)
 	return err
 }
@@ -198,7 +198,7 @@ func (m *Model) Problem(ctx context.Context, set *data.Set, o FitOptions) (gp.Pr
 	return p, err
 }
 
-// problem is Problem with the division of the rows.
+// problem returns what Problem returns, and the division of the rows.
 func (m *Model) problem(ctx context.Context, set *data.Set, o FitOptions) (gp.Problem, division, error) {
 	p := gp.Problem{Net: m.Net, Likelihood: m.Task.Outputs.Likelihood()}
 	if err := m.Task.CheckSet(set); err != nil {
@@ -225,8 +225,8 @@ func (m *Model) problem(ctx context.Context, set *data.Set, o FitOptions) (gp.Pr
 	return p, d, err
 }
 
-// pseudoProblem is problem with pseudo-rows in place of rows held out, unless these make no
-// sense: then some of the rows are held out after all.
+// pseudoProblem returns a problem whose validation examples are pseudo-rows. Where the network does not
+// classify enough pseudo-rows correctly, some of the rows are held out after all.
 func (m *Model) pseudoProblem(ctx context.Context, set *data.Set, o FitOptions, p gp.Problem, d division) (gp.Problem, division, error) {
 	p, found, err := unseen.Problem(ctx, p, o.Seed)
 	if err != nil {

@@ -123,7 +123,7 @@ func TestWorse(t *testing.T) {
 	}
 	grid := &Verdict{NLL: 2, MAPNLL: 1, StandardError: 0.5}
 	grid.advise("lla", map[string]any{"hyper": "grid"})
-	if !grid.Worse() || strings.Contains(grid.Advice, "--hyper grid") || !strings.Contains(grid.Advice, "another method") {
+	if !grid.Worse() || strings.Contains(grid.Advice, "hyper=grid") || !strings.Contains(grid.Advice, "another method") {
 		t.Errorf("advice after a grid: %q", grid.Advice)
 	}
 	if hardly := (&Verdict{NLL: 1, MAPNLL: 1.4, StandardError: 0.5, Better: true}); !strings.HasPrefix(hardly.String(), "hardly better than") {
@@ -240,14 +240,14 @@ func TestFitRefusesWhatCannotPredict(t *testing.T) {
 	m, set := trained(t)
 	for _, variance := range []float64{-1, math.NaN(), math.Inf(1)} {
 		f, err := m.Fit(t.Context(), set, FitOptions{Settings: &blindSettings{Variance: variance}})
-		if oneLine(t, err, "fit: the fitted posterior cannot predict, try --method lla", "row 0 (counting from 0)"); f != nil {
+		if oneLine(t, err, "fit: the fitted posterior cannot predict, try method=lla", "row 0 (counting from 0)"); f != nil {
 			t.Errorf("variance %g: a model", variance)
 		}
 	}
 }
 
-// TestFlags: what looks wrong is said, with what to do about it.
-func TestFlags(t *testing.T) {
+// TestWarnings: what looks wrong is said, with what to do about it.
+func TestWarnings(t *testing.T) {
 	good, set := trained(t)
 	quiet := fit(t, good, set, FitOptions{Settings: quickFit()})
 	if notes := quiet.History[1].Notes; len(notes) != 0 {

@@ -114,7 +114,7 @@ func tempered(p *Prediction, temperature float64) *Prediction {
 		q.Probs[i] = math.Log(max(v, math.SmallestNonzeroFloat64)) / temperature
 	}
 	for row := range slices.Chunk(q.Probs, len(q.Classes)) {
-		gp.Softmax(row)
+		kernel.Softmax(row, row)
 	}
 	return &q
 }

@@ -105,7 +105,7 @@ type jury struct {
 	passes *passes.Counter // over the rows; nil: nobody listens
 }
 
-// pass is told of the rows of the next pass over them.
+// pass begins a pass over the rows, and returns the function that the pass reports its rows to.
 func (j jury) pass() func(done, total int) { return j.passes.Pass(j.x.Shape()[0]) }
 
 // jury returns the rows that judge a fit of m to a problem, which has the given record. They are a
@@ -131,24 +131,24 @@ func (d division) jury(m *Model, p gp.Problem, r gp.Record, share float64) (jury
 	return j, err
 }
 
-// unseen says whether the rows of the verdict are ones that the network has not seen, or stand
-// for such.
+// unseen reports whether the network has not seen the rows of the verdict, or whether these rows are
+// pseudo-rows.
 func (d division) unseen() bool { return d.judge != nil || d.pseudo || d.held != nil && d.fresh }
 
-// leastAgreed is the share of pseudo-rows that the network has to tell right. Where two rows
-// that are near each other have nothing between them that could be a row, and where a part of an
-// image does not show what the whole shows, the network is at a loss, and error bars chosen by such
-// rows are far too large. Of digits in the middle of their images a network told 72 % of the parts right,
-// and they made it worse; of photographs networks told 86 % and more.
+// leastAgreed is the share of pseudo-rows that a network must classify correctly. Where the share is smaller, the
+// pseudo-rows do not look like rows: nothing may lie between two neighbours that could be a row, or a part of
+// an image may not show what the image shows. Error bars chosen by such pseudo-rows are far too large. On
+// images of digits, which are centred, a network classified 72 % of the parts correctly, and the parts made the
+// error bars worse; on photographs networks classified 86 % and more.
 const leastAgreed, leastAgreedImages = 0.7, 0.8
 
-// memorised is the share of its own images that a network tells right which knows them by heart. Of
-// one that does not, images that were held out of the fit tell more than parts of images, which
-// are harder to tell than whole ones that it has not seen.
+// memorised is the share of its own images that a network classifies correctly if it has memorised them. For a
+// network that has not memorised its images, images held out of the fit are better judges than parts of images:
+// a part is harder to classify than a whole image that the network has not seen.
 const memorised = 0.99
 
-// sensible says whether the pseudo-rows of a problem stand for rows that the network has not seen; of
-// numbers it is not asked.
+// sensible reports whether the pseudo-rows of a problem can stand for rows that the network has not seen. In
+// regression they always can.
 func (m *Model) sensible(ctx context.Context, p gp.Problem) (bool, error) {
 	if p.Train.X.Dims() == 2 {
 		return m.agrees(ctx, *p.Validation, leastAgreed)
@@ -160,7 +160,8 @@ func (m *Model) sensible(ctx context.Context, p gp.Problem) (bool, error) {
 	return ok, err
 }
 
-// agrees says whether the network tells a share of examples right; of numbers it is not asked.
+// agrees reports whether the network classifies a share of the examples correctly. In regression it always
+// does.
 func (m *Model) agrees(ctx context.Context, e gp.Examples, share float64) (bool, error) {
 	if _, numbers := m.Task.Outputs.(*task.Regression); numbers {
 		return true, nil
@@ -178,7 +179,7 @@ func (m *Model) agrees(ctx context.Context, e gp.Examples, share float64) (bool,
 	return float64(right) >= share*float64(e.N()), nil
 }
 
-// seenNote says what was done because the network may have seen the rows.
+// seenNote returns a note on how the fit was validated, since the network may have seen the rows.
 func seenNote(p gp.Problem, found unseen.Found) string {
 	pseudo := "points on the way from a row to its nearest neighbour"
 	if p.Train.X.Dims() > 2 {
@@ -186,7 +187,7 @@ func seenNote(p gp.Problem, found unseen.Found) string {
 	}
 	note := fmt.Sprintf("The weights came from a file, so the network may have been trained on these rows: %d %s validated the fit.", p.Validation.N(), pseudo)
 	if found.ByHeart() {
-		note += fmt.Sprintf(" It knows them by heart, being off by %.3g on them, in units of the network; its error on new rows was taken to be %.3g, that of kernel regression.",
+		note += fmt.Sprintf(" It has memorised them: it is off by %.3g on them, in units of the network. Its error on new rows was taken to be %.3g, the error of kernel regression.",
 			found.Own, found.Honest)
 	}
 	return note

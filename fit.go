@@ -98,7 +98,7 @@ func (m *Model) fit(ctx context.Context, set *data.Set, o FitOptions) (*Model, e
 // also by a verdict and notes where the division has rows for them.
 func (m *Model) adopt(ctx context.Context, f *gp.Fitted, e Event, p gp.Problem, rows division) (*Model, error) {
 	out := m.MAP()
-	if err := out.attach(&Posterior{f.Posterior, e.Method, f.NoiseVariance}, m.Fingerprint()); err != nil {
+	if err := out.attach(&Posterior{f.Posterior, e.Method, f.NoiseVariance}, m.fingerprint()); err != nil {
 		return nil, err
 	}
 	e.Action, e.Label, e.Program, e.Record = ActionFit, f.Posterior.String(), Version(), recordable(f.Record)

@@ -62,7 +62,7 @@ func decode(r io.ReaderAt, size int64) (*Model, error) {
 			return nil, err
 		}
 	}
-	if own := m.Fingerprint(); own != h.Fingerprint {
+	if own := m.fingerprint(); own != h.Fingerprint {
 		return nil, archive.Errorf("weights", "expected the fingerprint %s, found %s", h.Fingerprint, own)
 	}
 	if err := m.restore(a, h.Posterior); err != nil {
@@ -132,7 +132,7 @@ func (m *Model) restore(a *archive.Reader, h *posteriorHeader) error {
 	if h == nil {
 		return nil
 	}
-	if own := m.Fingerprint(); own != h.Fingerprint {
+	if own := m.fingerprint(); own != h.Fingerprint {
 		return fmt.Errorf("%w: expected the fingerprint %s, found weights with %s", ErrFingerprint, h.Fingerprint, own)
 	}
 	how, err := method.Lookup(h.Method)

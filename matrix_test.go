@@ -179,7 +179,7 @@ func comesBack(t *testing.T, m *Model, x *tensor.Dense) {
 	other.Posterior = nil
 	last := len(got.Net.Params()) - 1
 	got.Net.Params()[last].Set(0, got.Net.Params()[last].At(0)+1)
-	if err := other.attach(got.Posterior, m.Fingerprint()); !errors.Is(err, ErrFingerprint) || other.Posterior != nil {
+	if err := other.attach(got.Posterior, m.fingerprint()); !errors.Is(err, ErrFingerprint) || other.Posterior != nil {
 		t.Errorf("Attach to other weights: %v", err)
 	}
 }

@@ -82,8 +82,8 @@ func Methods() []gp.Method { return method.All() }
 // Dtype returns the element type of the weights and the posterior.
 func (m *Model) Dtype() tensor.Dtype { return m.Net.Params()[0].Value.Dtype() }
 
-// Fingerprint identifies the weights, see [layers.Fingerprint].
-func (m *Model) Fingerprint() string { return layers.Fingerprint(m.Net) }
+// fingerprint identifies the weights, see [layers.Fingerprint].
+func (m *Model) fingerprint() string { return layers.Fingerprint(m.Net) }
 
 // MAP returns the model without its posterior and calibration; it shares the weights.
 func (m *Model) MAP() *Model {
@@ -148,7 +148,7 @@ func (m *Model) gp() gp.Posterior {
 // attach gives the model a posterior that was fitted to weights with the given fingerprint.
 // If the model has other weights the error wraps [ErrFingerprint], and nothing changes.
 func (m *Model) attach(p *Posterior, fingerprint string) error {
-	if own := m.Fingerprint(); own != fingerprint {
+	if own := m.fingerprint(); own != fingerprint {
 		return fmt.Errorf("%w: expected the fingerprint %s, found weights with %s", ErrFingerprint, fingerprint, own)
 	}
 	if err := m.checkPosterior(p); err != nil {

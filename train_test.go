@@ -110,7 +110,7 @@ func TestTrainClasses(t *testing.T) {
 func TestTrainIsReproducible(t *testing.T) {
 	a, set := trained(t)
 	b, _ := trained(t)
-	if a.Fingerprint() != b.Fingerprint() {
+	if a.fingerprint() != b.fingerprint() {
 		t.Error("the same seed gives other weights")
 	}
 	o := quickTrain()
@@ -119,7 +119,7 @@ func TestTrainIsReproducible(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if a.Fingerprint() == c.Fingerprint() {
+	if a.fingerprint() == c.fingerprint() {
 		t.Error("another seed gives the same weights")
 	}
 }
@@ -227,7 +227,7 @@ func TestResumedTrainIsTheUninterruptedOne(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if resumed.Fingerprint() != whole.Fingerprint() || resumed.NoiseVariance() != whole.NoiseVariance() || steps != 600 {
+	if resumed.fingerprint() != whole.fingerprint() || resumed.NoiseVariance() != whole.NoiseVariance() || steps != 600 {
 		t.Errorf("another network after the resumed run, %d steps", steps)
 	}
 	o.Training.LearningRate = 0.02

@@ -110,7 +110,7 @@ func TestWorse(t *testing.T) {
 	m, set := trained(t)
 	wide := verdict(t, m, set, FitOptions{Settings: &toySettings{Factor: 1e6}, Judge: wave(50, 2)})
 	if wide.Better || !wide.Worse() || !strings.Contains(wide.String(), "worse than the network alone: NLL ") ||
-		!strings.Contains(wide.Advice, "worse than none") || !strings.Contains(wide.Advice, "--validation-data") {
+		!strings.Contains(wide.Advice, "worse than none") || !strings.Contains(wide.Advice, "rows that the network has not seen") {
 		t.Errorf("verdict %+v", wide)
 	}
 	own, good := *m, &task.Regression{}
@@ -279,10 +279,10 @@ func TestWarnings(t *testing.T) {
 		toy  float64
 		want []string
 	}{
-		{&untrained, set, 0.5, []string{"The network is worse than predicting the mean: its root mean squared error is", "--standardize"}},
-		{classes, labels, 0.5, []string{"The network is worse than predicting the frequency of each class", "--standardize"}},
-		{good, set, 1e-9, []string{"The posterior adds nothing", "--validation-data"}},
-		{&loud, set, 0.5, []string{"times that of the targets", "--noise-std"}},
+		{&untrained, set, 0.5, []string{"The network is worse than predicting the mean: its root mean squared error is", "standardize"}},
+		{classes, labels, 0.5, []string{"The network is worse than predicting the frequency of each class", "standardize"}},
+		{good, set, 1e-9, []string{"The posterior adds nothing", "rows that the network has not seen"}},
+		{&loud, set, 0.5, []string{"times that of the targets", "the setting noise-std"}},
 		{&still, set, 0.5, []string{"of the residual's", "epistemic and aleatoric"}},
 	} {
 		notes := strings.Join(fit(t, c.m, c.set, FitOptions{Settings: &toySettings{Factor: c.toy}}).History[1].Notes, "\n")

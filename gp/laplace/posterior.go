@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/kernel"
 	"gorgonia.org/tensor"
 )
@@ -133,37 +134,12 @@ func (p *Posterior) LogMarginalLikelihoodGradient() (logPriorStds []float64, log
 // costs about as much as a factorisation.
 func (p *Posterior) EffectiveParameters() float64 { return p.factor.effective(context.Background()) }
 
-// Predict implements gp.Posterior: for x [N,…] the mean [N,C] and covariance [N,C,C].
-func (p *Posterior) Predict(ctx context.Context, x *tensor.Dense) (gp.Gaussian, error) {
-	in, err := p.inputs(x)
-	if err != nil {
-		return gp.Gaussian{}, err
-	}
-	c := p.scan.outputs
-	mean, cov := make([]float64, in.n*c), make([]float64, in.n*c*c)
-	err = p.scan.each(ctx, in, func(b batch) error {
-		copy(mean[b.first*c:], b.mean())
-		return p.marginals(b, cov[b.first*c*c:])
-	})
-	if err != nil {
-		return gp.Gaussian{}, err
-	}
-	kernel.Scale(cov, p.PriorStd()*p.PriorStd(), cov)
-	return gp.Gaussian{Mean: dense(mean, in.n, c), Cov: dense(cov, in.n, c, c)}, nil
-}
-
-// marginals are those of the predictor, with a batch of one example as the first of two: a
-// product of one row is summed in another order than one of several, and an example's covariance
-// must not depend on how many there are.
-func (p *Posterior) marginals(b batch, cov []float64) error {
-	if b.count > 1 || p.scan.batch == 1 {
-		return p.predictor.marginals(b, cov)
-	}
-	size := b.outputs * b.outputs
-	b.count = 2 // the last one fills up the batch
-	two := b.take(2 * size)
-	err := p.predictor.marginals(b, two)
-	copy(cov, two[:size])
+// predict writes the distributions at the examples of a batch.
+func (p *Posterior) predict(b batch, g *gp.Gaussian) error {
+	g.Resize(b.count, b.outputs, false)
+	g.SetMean(b.program.Value(b.out))
+	err := p.predictor.marginals(b, g.Cov)
+	kernel.Scale(g.Cov, p.PriorStd()*p.PriorStd(), g.Cov)
 	return err
 }
 
@@ -189,7 +165,7 @@ func (p *Posterior) Joint(ctx context.Context, x *tensor.Dense) (mean, cov *tens
 		return nil, nil, err
 	}
 	kernel.Syrk(false, n, width, p.PriorStd()*p.PriorStd(), f, width, 0, k, n)
-	return dense(m, n), dense(k, n, n), nil
+	return dense.Of(m, n), dense.Of(k, n, n), nil
 }
 
 // inputs checks that x is a batch of inputs like those of the fit.
@@ -199,8 +175,4 @@ func (p *Posterior) inputs(x *tensor.Dense) (inputs, error) {
 		return in, fmt.Errorf("laplace: x has shape %v, the posterior was fitted to inputs of shape %v each", x.Shape(), want)
 	}
 	return in, err
-}
-
-func dense(v []float64, shape ...int) *tensor.Dense {
-	return tensor.New(tensor.WithShape(shape...), tensor.WithBacking(v))
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/go-valla/valla/gp/laplace"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/fixture"
 	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/internal/settings"
@@ -44,11 +45,11 @@ func fit(t *testing.T, p gp.Problem, s Settings, seed uint64) *gp.Fitted {
 
 func covariance(t *testing.T, p gp.Posterior, x *tensor.Dense) []float64 {
 	t.Helper()
-	g, err := p.Predict(t.Context(), x)
+	g, err := gp.Predict(t.Context(), p, x)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return g.Cov.Float64s()
+	return g.Cov
 }
 
 // begun is a fit before its first step.
@@ -136,15 +137,15 @@ func TestRate(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		g, err := lla.Predict(t.Context(), p.Probe)
+		g, err := gp.Predict(t.Context(), lla, p.Probe)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, samples := range []int{30, 3000} {
 			q := fit(t, p.Problem, Settings{Samples: samples, PriorStd: 0.8, Tolerance: 1e-6}, 4).Posterior.(*Posterior)
-			claimed, sum := q.StandardErrors(g).Float64s(), 0.0
+			claimed, sum := q.StandardErrors(g), 0.0
 			for i, v := range covariance(t, q, p.Probe) {
-				sum += math.Pow((v-g.Cov.Float64s()[i])/claimed[i], 2) / float64(len(claimed))
+				sum += math.Pow((v-g.Cov[i])/claimed[i], 2) / float64(len(claimed))
 			}
 			if size := math.Sqrt(sum); size < 0.2 || size > 2 {
 				t.Errorf("%s, %d samples: the covariances are %g standard errors from LLA's", p.Name, samples, size)
@@ -229,11 +230,11 @@ func TestStandardErrors(t *testing.T) {
 	var sum, square, claimed []float64
 	for seed := range uint64(fits) {
 		q := fit(t, p.Problem, s, seed).Posterior.(*Posterior)
-		g, err := q.Predict(t.Context(), p.Probe)
+		g, err := gp.Predict(t.Context(), q, p.Probe)
 		if err != nil {
 			t.Fatal(err)
 		}
-		cov, se := g.Cov.Float64s(), q.StandardErrors(g).Float64s()
+		cov, se := g.Cov, q.StandardErrors(g)
 		if sum == nil {
 			sum, square, claimed = make([]float64, len(cov)), make([]float64, len(cov)), make([]float64, len(cov))
 		}
@@ -357,7 +358,7 @@ func TestOverflow(t *testing.T) {
 	huge := graph.Floats(p.Train.X)
 	kernel.Scale(huge, 1e300, huge)
 	p.Net = squares{}
-	p.Train.X, p.Validation = dense(huge, p.Train.N(), 2), nil
+	p.Train.X, p.Validation = dense.Of(huge, p.Train.N(), 2), nil
 	if f, err := (&Settings{Samples: 2, PriorStd: 1}).Fit(t.Context(), p, gp.Run{}); err == nil {
 		t.Errorf("a posterior %v", f.Posterior)
 	}
@@ -379,7 +380,7 @@ func TestNoWeights(t *testing.T) {
 	p := problems(t)[0].Problem
 	p.Likelihood = likelihood.NewGaussian(1, tensor.Float64)
 	zero := make([]float64, p.Train.N())
-	p.Train.Y = dense(zero, len(zero), 1)
+	p.Train.Y = dense.Of(zero, len(zero), 1)
 	if _, err := (&Settings{Samples: 2}).Fit(t.Context(), p, gp.Run{}); err == nil || !strings.Contains(err.Error(), "expected a prior-std") {
 		t.Errorf("targets of zeros: error %v", err)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/jacobian"
 	"github.com/go-valla/valla/layers"
@@ -59,40 +60,19 @@ func (p *Posterior) each(ctx context.Context, x *tensor.Dense, visit func(mean, 
 	})
 }
 
-// Predict implements gp.Posterior: for x [N,…] the mean [N,C] and covariance [N,C,C].
-func (p *Posterior) Predict(ctx context.Context, x *tensor.Dense) (gp.Gaussian, error) {
-	var mean, cov []float64
-	s, c := p.Samples(), 0
-	err := p.each(ctx, x, func(m, along []float64) {
-		c = p.run.Outputs()
-		mean = append(mean, m...)
-		block := make([]float64, len(m)*c)
-		for at := 0; at < len(m); at += c {
-			kernel.Syrk(false, c, s, 1/float64(s), along[at*s:], s, 0, block[at*c:], c)
-		}
-		cov = append(cov, block...)
-	})
-	if err != nil {
-		return gp.Gaussian{}, fmt.Errorf("sampled: predict: %w", err)
-	}
-	n := x.Shape()[0]
-	return gp.Gaussian{Mean: dense(mean, n, c), Cov: dense(cov, n, c, c)}, nil
-}
-
 // StandardErrors returns the standard errors [N,C,C] of the covariances of a prediction, those
 // of means of S products of normal variables: √((Q_ii Q_jj + Q_ij²)/S).
-func (p *Posterior) StandardErrors(g gp.Gaussian) *tensor.Dense {
-	n, c := g.Cov.Shape()[0], g.Cov.Shape()[1]
-	cov, out := g.Cov.Float64s(), make([]float64, n*c*c)
-	for at := 0; at < len(cov); at += c * c {
-		q := cov[at : at+c*c]
+func (p *Posterior) StandardErrors(g gp.Gaussian) []float64 {
+	c, out := g.Outputs(), make([]float64, len(g.Cov))
+	for at := 0; at < len(out); at += c * c {
+		q := g.Cov[at : at+c*c]
 		for i := range c {
 			for j := range c {
 				out[at+i*c+j] = math.Sqrt((q[i*c+i]*q[j*c+j] + q[i*c+j]*q[i*c+j]) / float64(p.Samples()))
 			}
 		}
 	}
-	return dense(out, n, c, c)
+	return out
 }
 
 // Functions returns the S functions g + J ζ of the posterior at inputs x [N,…], [S,N,C]. Values
@@ -111,7 +91,7 @@ func (p *Posterior) Functions(ctx context.Context, x *tensor.Dense) (*tensor.Den
 	for at := 0; at < len(out); at += n {
 		kernel.Add(out[at:at+n], out[at:at+n], mean)
 	}
-	return dense(out, s, x.Shape()[0], n/x.Shape()[0]), nil
+	return dense.Of(out, s, x.Shape()[0], n/x.Shape()[0]), nil
 }
 
 // all returns the network's outputs [N·C] and J ζ [N·C,S].
@@ -133,5 +113,5 @@ func (p *Posterior) Joint(ctx context.Context, x *tensor.Dense) (mean, cov *tens
 	}
 	out := make([]float64, n*n)
 	kernel.Syrk(false, n, s, 1/float64(s), along, s, 0, out, n)
-	return dense(m, n), dense(out, n, n), nil
+	return dense.Of(m, n), dense.Of(out, n, n), nil
 }

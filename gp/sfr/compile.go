@@ -7,12 +7,11 @@ import (
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/dense"
 	"gorgonia.org/tensor"
 )
 
-var _ gp.Compiler = (*Posterior)(nil)
-
-// Compile implements gp.Compiler. Each part is compiled by itself.
+// Compile implements gp.Posterior. Each part is compiled by itself.
 func (p *Posterior) Compile(shape []int, size int, limit int64) (gp.Compiled, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -26,7 +25,7 @@ func (p *Posterior) Compile(shape []int, size int, limit int64) (gp.Compiled, er
 	c := &compiled{p: p, size: size, narrow: k.points.Dtype() == tensor.Float32, x: make([]float64, size*tensor.Shape(k.inputShape()).TotalSize())}
 	for part := range p.systems {
 		z := &graph.Param{Name: "points", Value: k.inputs(k.points, part, k.joint)}
-		left := limit - c.Bytes() - bytesOf(z.Value)
+		left := limit - c.Bytes() - dense.Bytes(z.Value)
 		if limit > 0 && left <= 0 {
 			return nil, &graph.MemoryError{What: fmt.Sprintf("sfr: a prediction of %d examples", size), Need: limit - left + 1, Limit: limit}
 		}
@@ -38,7 +37,7 @@ func (p *Posterior) Compile(shape []int, size int, limit int64) (gp.Compiled, er
 		if err != nil {
 			return nil, fmt.Errorf("sfr: %w", err)
 		}
-		c.parts, c.points = append(c.parts, f), c.points+bytesOf(z.Value)
+		c.parts, c.points = append(c.parts, f), c.points+dense.Bytes(z.Value)
 	}
 	return c, nil
 }
@@ -63,8 +62,8 @@ func (c *compiled) Bytes() int64 {
 	return sum
 }
 
-// Latents implements gp.Compiled.
-func (c *compiled) Latents(_ context.Context, x []float64, g *gp.Latents) error {
+// Predict implements gp.Compiled.
+func (c *compiled) Predict(_ context.Context, x []float64, g *gp.Gaussian) error {
 	k, width := c.p.kernels, c.p.kernels.input.TotalSize()
 	n, o, m := len(x)/width, k.width(), k.size()
 	if len(x)%width != 0 || n < 1 || n > c.size {

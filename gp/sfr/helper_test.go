@@ -9,6 +9,7 @@ import (
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/fixture"
 	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/layers"
@@ -42,7 +43,7 @@ func newProblem(t testing.TB, seed uint64, dt tensor.Dtype, n, hidden, c int, cl
 				y[i*c+rng.IntN(c)] = 1
 			}
 		}
-		return gp.Examples{X: graph.Convert(dense(x, n, 2), dt), Y: graph.Convert(dense(y, n, c), dt)}
+		return gp.Examples{X: graph.Convert(dense.Of(x, n, 2), dt), Y: graph.Convert(dense.Of(y, n, c), dt)}
 	}
 	p.Train = draw(n)
 	held := draw(9)
@@ -76,11 +77,11 @@ func numbers(n int) (out []int) {
 
 func predict(t testing.TB, p gp.Posterior, x *tensor.Dense) (mean, cov []float64) {
 	t.Helper()
-	g, err := p.Predict(t.Context(), x)
+	g, err := gp.Predict(t.Context(), p, x)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return g.Mean.Float64s(), g.Cov.Float64s()
+	return g.Mean, g.Cov
 }
 
 // diagonal are the variances [n,C] of covariances [n,C,C].
@@ -116,5 +117,5 @@ func oneHot(labels []int, c int) *tensor.Dense {
 	for i, k := range labels {
 		v[i*c+k] = 1
 	}
-	return dense(v, len(labels), c)
+	return dense.Of(v, len(labels), c)
 }

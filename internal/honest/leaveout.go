@@ -36,7 +36,7 @@ func (c *Case) leaveOut(ctx context.Context, p gp.Problem, m Method) (Score, err
 			if err != nil {
 				return Score{}, err
 			}
-			g, err := at.Predict(ctx, p.Train.X)
+			g, err := gp.Predict(ctx, at, p.Train.X)
 			if err != nil {
 				return Score{}, err
 			}
@@ -49,12 +49,12 @@ func (c *Case) leaveOut(ctx context.Context, p gp.Problem, m Method) (Score, err
 }
 
 // leftOutNLL is the mean over rows of the negative log predictive density of each under the
-// posterior without it, of which g is the posterior with it. For numbers that is exact for
+// posterior without it, of which g is the posterior with it. For regression that is exact for
 // the linearized model: with h = Q/σ² the residual grows by 1/(1−h), the predictive variance
-// is σ²/(1−h). For classes the row's Gauss-Newton term is taken out of each output.
+// is σ²/(1−h). For classification the row's Gauss-Newton term is taken out of each output.
 func leftOutNLL(g gp.Gaussian, e gp.Examples, noise float64) float64 {
 	n, c := e.N(), e.Y.Shape()[1]
-	y, mean, cov := graph.Floats(e.Y), g.Mean.Float64s(), g.Cov.Float64s()
+	y, mean, cov := graph.Floats(e.Y), g.Mean, g.Cov
 	sum := 0.0
 	for i := range n {
 		row, f := y[i*c:(i+1)*c], mean[i*c:(i+1)*c]

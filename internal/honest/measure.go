@@ -17,14 +17,16 @@ import (
 
 // Score is the mean negative log predictive density of targets, in the units of the
 // network, with its standard error.
-type Score struct{ NLL, Error float64 }
+type Score struct {
+	NLL, Error float64 // mean and standard error, in nats
+}
 
 // Case is a network with everything that it is measured on.
 type Case struct {
 	Network
-	Model *valla.Model
-	Train *data.Set
-	Test  gp.Examples // as the network takes them; no criterion but the best possible sees them
+	Model *valla.Model // the network as a user has it
+	Train *data.Set    // the rows that the network was trained on
+	Test  gp.Examples  // as the network takes them; no criterion but the best possible sees them
 }
 
 // Open returns a network with its weights from a folder and its rows.
@@ -50,11 +52,11 @@ const (
 	Evidence Criterion = "evidence"      // the marginal likelihood; of LLA
 	LeaveOut Criterion = "leave one out" // the predictive of the linearized model without each row; of LLA
 	Between  Criterion = "between"       // pseudo-rows with the row's own target
-	Pseudo   Criterion = "pseudo-rows"   // those of gp/unseen: the default
-	Best     Criterion = "test rows"     // the best there can be
+	Pseudo   Criterion = "pseudo-rows"   // the pseudo-rows of gp/unseen: the default
+	Best     Criterion = "test rows"     // a bound for the other criteria
 )
 
-// Method is one of those that are compared.
+// Method is a method that the tables compare.
 type Method string
 
 // Methods.
@@ -64,7 +66,7 @@ const (
 	Full  Method = "LLA full"
 )
 
-// Criteria lists those that a method knows.
+// Criteria returns the criteria that m knows.
 func (m Method) Criteria() []Criterion {
 	if m == VaLLA {
 		return []Criterion{HeldOut, Between, Pseudo, Best}
@@ -74,24 +76,24 @@ func (m Method) Criteria() []Criterion {
 
 // MAP is the score of the network without error bars.
 func (c *Case) MAP(ctx context.Context) (Score, error) {
-	g, err := gp.Point{Net: c.Model.Net, Dtype: c.Model.Dtype()}.Predict(ctx, c.Test.X)
+	g, err := gp.Predict(ctx, gp.Point{Net: c.Model.Net, Dtype: c.Model.Dtype()}, c.Test.X)
 	return score(g, c.Model.Task.Outputs.Likelihood(), c.Test), err
 }
 
 // Constant is the score with the one number that is best on the test rows: a noise variance
-// for numbers, a temperature for classes.
+// for regression, a temperature for classification.
 func (c *Case) Constant(ctx context.Context) (Score, error) {
-	g, err := gp.Point{Net: c.Model.Net, Dtype: c.Model.Dtype()}.Predict(ctx, c.Test.X)
+	g, err := gp.Predict(ctx, gp.Point{Net: c.Model.Net, Dtype: c.Model.Dtype()}, c.Test.X)
 	if err != nil {
 		return Score{}, err
 	}
 	best := Score{NLL: math.Inf(1)}
-	mean := append([]float64(nil), g.Mean.Float64s()...)
+	mean := append([]float64(nil), g.Mean...)
 	for _, v := range gp.LogSpaced(0.01, 100, 400) {
 		l := c.Model.Task.Outputs.Likelihood()
 		if c.Classes {
 			for i := range mean {
-				g.Mean.Float64s()[i] = mean[i] / v
+				g.Mean[i] = mean[i] / v
 			}
 		} else {
 			l = likelihood.NewGaussian(v*v, c.Model.Dtype())
@@ -146,9 +148,9 @@ func (c *Case) lla(m Method, by Criterion) *laplace.Settings {
 	return s
 }
 
-// score is that of a posterior on the test rows.
+// score returns the score of a posterior on the test rows.
 func (c *Case) score(ctx context.Context, p gp.Posterior, noiseVariance float64) (Score, error) {
-	g, err := p.Predict(ctx, c.Test.X)
+	g, err := gp.Predict(ctx, p, c.Test.X)
 	l := c.Model.Task.Outputs.Likelihood()
 	if !c.Classes {
 		l = likelihood.NewGaussian(noiseVariance, c.Model.Dtype())
@@ -156,7 +158,7 @@ func (c *Case) score(ctx context.Context, p gp.Posterior, noiseVariance float64)
 	return score(g, l, c.Test), err
 }
 
-// problem returns the problem of a criterion: validation examples are its own.
+// problem returns the problem of a criterion, with the validation examples of the criterion.
 func (c *Case) problem(ctx context.Context, by Criterion) (gp.Problem, error) {
 	o := valla.FitOptions{Validation: new(0.0), Run: gp.Run{Seed: 1}}
 	switch by {
@@ -185,31 +187,31 @@ func (c *Case) problem(ctx context.Context, by Criterion) (gp.Problem, error) {
 	return p, err
 }
 
-// noiseFrom lets the noise of numbers start from the residuals on the validation rows, so that
+// noiseFrom lets the noise of a regression start from the residuals on the validation rows, so that
 // the grid of a criterion that knows better than the training rows is around the right one.
 func (c *Case) noiseFrom(ctx context.Context, p *gp.Problem) error {
 	if c.Classes {
 		return nil
 	}
-	g, err := gp.Point{Net: p.Net, Dtype: p.Dtype()}.Predict(ctx, p.Validation.X)
+	g, err := gp.Point{Net: p.Net, Dtype: p.Dtype()}.Mean(ctx, p.Validation.X)
 	if err != nil {
 		return err
 	}
 	sum, y := 0.0, graph.Floats(p.Validation.Y)
-	for i, f := range g.Mean.Float64s() {
+	for i, f := range g.Float64s() {
 		sum += (y[i] - f) * (y[i] - f)
 	}
 	p.Likelihood = likelihood.NewGaussian(sum/float64(len(y)), c.Model.Dtype())
 	return nil
 }
 
-// score is the mean over examples.
+// score returns the mean over examples, with its standard error.
 func score(g gp.Gaussian, l likelihood.Likelihood, e gp.Examples) Score {
 	if g.Mean == nil {
 		return Score{}
 	}
 	n, c := e.N(), e.Y.Shape()[1]
-	y, mean, cov := graph.Floats(e.Y), g.Mean.Float64s(), g.Cov.Float64s()
+	y, mean, cov := graph.Floats(e.Y), g.Mean, g.Cov
 	sum, squares := 0.0, 0.0
 	for i := range n {
 		v := -l.LogPredictive(y[i*c:(i+1)*c], mean[i*c:(i+1)*c], cov[i*c*c:(i+1)*c*c])

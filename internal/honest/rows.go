@@ -6,11 +6,12 @@ import (
 	"math/rand/v2"
 	"path/filepath"
 	"strconv"
+	"sync"
 
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/data/idx"
 	"github.com/go-valla/valla/data/image"
-	"gorgonia.org/tensor"
+	"github.com/go-valla/valla/internal/dense"
 )
 
 // Streams of random numbers of the rows, each started by its number.
@@ -35,8 +36,8 @@ func divide(all *data.Set, n int) (train, test *data.Set, err error) {
 	return all.Rows(rows[:n]), all.Rows(rows[n:min(len(rows), n+mostTest)]), nil
 }
 
-// waves are numbers with much noise: y = sin(2 x0) + x1 x2 + ½ x3 + 0.5 ε, x uniform on
-// [−2,2]⁵, of which x4 says nothing.
+// waves is a regression with much noise: y = sin(2 x0) + x1 x2 + ½ x3 + 0.5 ε, x uniform on
+// [−2,2]⁵, where y does not depend on x4.
 func waves(string) (train, test *data.Set, err error) {
 	const n, d = 1300, 5
 	rng := newRand(wavesSeed)
@@ -51,8 +52,8 @@ func waves(string) (train, test *data.Set, err error) {
 	return divide(set(x, y, d), 300)
 }
 
-// clouds are three classes that overlap: each has two Gaussian clouds in six dimensions,
-// whose centres are drawn from N(0, 1.2² I).
+// clouds are three classes that overlap. Each class has two Gaussian clouds in six dimensions; the
+// centres of the clouds are drawn from N(0, 1.2² I).
 func clouds(string) (train, test *data.Set, err error) {
 	const n, d, classes = 1400, 6, 3
 	rng := newRand(cloudsSeed)
@@ -73,18 +74,14 @@ func clouds(string) (train, test *data.Set, err error) {
 
 // set is a table of d columns x0, x1, … and the target y.
 func set(x, y []float64, d int) *data.Set {
-	s := &data.Set{Targets: []string{"y"}, X: dense(x, len(y), d), Y: dense(y, len(y), 1)}
+	s := &data.Set{Targets: []string{"y"}, X: dense.Of(x, len(y), d), Y: dense.Of(y, len(y), 1)}
 	for j := range d {
 		s.Features = append(s.Features, "x"+strconv.Itoa(j))
 	}
 	return s
 }
 
-func dense(v []float64, shape ...int) *tensor.Dense {
-	return tensor.New(tensor.WithShape(shape...), tensor.WithBacking(v))
-}
-
-// table returns the rows of a UCI table, n of them for training.
+// table returns the rows of a UCI table: n rows for training, and rows to judge by.
 func table(name string, n int) func(shared string) (train, test *data.Set, err error) {
 	return func(shared string) (train, test *data.Set, err error) {
 		t, err := data.TableReader{X: "X", Y: "y"}.Read(filepath.Join(shared, "uci", name+".npz"))
@@ -99,11 +96,11 @@ func table(name string, n int) func(shared string) (train, test *data.Set, err e
 	}
 }
 
-// digits returns digits of MNIST in 8×8 pixels, n of them for training, of which a fraction
-// has a wrong label, drawn at random. Those to judge by are right.
+// digits returns digits of MNIST in 8×8 pixels, n for training. A fraction of the training rows has
+// a wrong label, drawn at random. The rows to judge by have the right labels.
 func digits(n int, wrong float64) func(shared string) (train, test *data.Set, err error) {
 	return func(shared string) (train, test *data.Set, err error) {
-		all, err := idx.MNIST(filepath.Join(shared, "mnist"))
+		all, err := mnist(shared)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -117,6 +114,21 @@ func digits(n int, wrong float64) func(shared string) (train, test *data.Set, er
 		return train, test, nil
 	}
 }
+
+// mnist returns MNIST from the data folder shared. It reads the files once.
+func mnist(shared string) (*image.Splits, error) {
+	if s, ok := read.Load(shared); ok {
+		return s.(*image.Splits), nil
+	}
+	s, err := idx.MNIST(filepath.Join(shared, "mnist"))
+	if err == nil {
+		read.Store(shared, s)
+	}
+	return s, err
+}
+
+// read has the digits that were read, by the data folder.
+var read sync.Map
 
 // small returns the first n digits, each pixel the mean of 4×4 of the image with a border
 // of two, from 0 to 1.
@@ -133,5 +145,5 @@ func small(s *image.Set, n int) *data.Set {
 		}
 		y[i] = float64(s.Labels[i])
 	}
-	return &data.Set{Targets: []string{"digit"}, X: dense(x, n, 64), Y: dense(y, n, 1)}
+	return &data.Set{Targets: []string{"digit"}, X: dense.Of(x, n, 64), Y: dense.Of(y, n, 1)}
 }

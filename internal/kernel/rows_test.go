@@ -124,3 +124,39 @@ func sameBits[T Float](t tester, what string, got, want []T) {
 		}
 	}
 }
+
+// TestConvRows: an image has the same bits alone and among others, with filters that all share and with
+// filters of its own.
+func TestConvRows(t *testing.T) {
+	bothTypes(t, testConvRows[float32], testConvRows[float64])
+}
+
+func testConvRows[T Float](t *testing.T) {
+	r := source(14)
+	const images = 5
+	for _, c := range []Conv{
+		{In: 16, Height: 8, Width: 8, Out: 16, KernelHeight: 3, KernelWidth: 3, Stride: 1, Padding: 1},
+		{In: 3, Height: 7, Width: 9, Out: 5, KernelHeight: 3, KernelWidth: 2, Stride: 2, Padding: 1},
+	} {
+		for _, own := range []bool{false, true} {
+			filters := 1
+			if own {
+				filters = images
+			}
+			size, result, weights := c.imageSize(), c.resultSize(), c.Out*c.taps()
+			x, w := newMatrix[T](r, 1, images*size, 0).s(), newMatrix[T](r, 1, filters*weights, 0).s()
+			y, back := make([]T, images*result), make([]T, images*size)
+			n, one := ConvRows{X: images, W: filters, Y: images, Own: own}, ConvRows{X: 1, W: 1, Y: 1, Own: own}
+			ConvForward(c, n, x, w, y)
+			ConvInput(c, n, y, w, back)
+			for i := range images {
+				f := w[min(i, filters-1)*weights:][:weights]
+				alone, input := make([]T, result), make([]T, size)
+				ConvForward(c, one, x[i*size:(i+1)*size], f, alone)
+				sameBits(t, name("result ", i, " of ", c, own), alone, y[i*result:])
+				ConvInput(c, one, alone, f, input)
+				sameBits(t, name("image ", i, " of ", c, own), input, back[i*size:])
+			}
+		}
+	}
+}

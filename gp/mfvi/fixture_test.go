@@ -207,11 +207,11 @@ func (r reference) graph(t *testing.T, f *fitting, data bool) *train.Graph {
 	s := f.write(b, x, y)
 	feed := given{t, r, f.s.Estimator, x, y, tensor.New(tensor.Of(tensor.Float64), tensor.WithShape(shape...)),
 		tensor.New(tensor.Of(tensor.Float64), tensor.WithShape(y.Shape()...)), s.noises}
-	loss := s.loss
+	loss := s.Loss
 	if data {
 		loss = s.data
 	}
-	g, err := train.NewGraph(b, loss, f.trained(), feed, s.updates...)
+	g, err := train.NewGraph(b, loss, f.trained(), feed, s.Updates...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -311,7 +311,7 @@ func (r reference) predictions(t *testing.T, f *fitting, x *tensor.Dense) (gp.Ga
 	t.Helper()
 	eps := r.vectors(t, "test_eps")
 	f.s.Samples = len(eps) / layers.Count(r.p.Net)
-	q := f.fitted(nil).Posterior.(*Posterior)
+	q := fitted(t, f).Posterior.(*Posterior)
 	q.noise = func(k int) func() float64 {
 		rest := row(eps, k, q.samples)
 		return func() float64 { v := rest[0]; rest = rest[1:]; return v }
@@ -345,7 +345,7 @@ func TestFixtureMFVIPredictions(t *testing.T) {
 		fixture.Close(t, "reg_f_var", g.Cov.Float64s(), r.want(t, "f_var"), 1e-11)
 		v := g.Cov.Float64s()
 		for i := range v {
-			v[i] += f.fitted(nil).NoiseVariance
+			v[i] += fitted(t, f).NoiseVariance
 		}
 		fixture.Close(t, "reg_y_var", v, r.want(t, "y_var"), 1e-11)
 	}
@@ -382,7 +382,7 @@ func TestFixtureMFVIConvolutions(t *testing.T) {
 	b := graph.NewBuilder(tensor.Float64)
 	x, y := b.Input("x", r.p.Train.X.Shape()...), b.Input("y", r.p.Train.Y.Shape()...)
 	s := f.write(b, x, y)
-	kl := b.Sub(s.loss, s.data) // divided by the number of images at hand, not by N
+	kl := b.Sub(s.Loss, s.data) // divided by the number of images at hand, not by N
 	loss := b.Add(s.data, b.Scale(kl, float64(r.p.Train.N())/n))
 	in := map[*graph.Node]*tensor.Dense{x: r.p.Train.X, y: r.p.Train.Y}
 	for _, z := range s.noises {
@@ -401,7 +401,7 @@ func TestFixtureMFVIConvolutions(t *testing.T) {
 		wrt = append(wrt, b.Param(p))
 	}
 	outputs := append(graph.Grad(b, loss, wrt...), s.data)
-	for _, u := range s.updates {
+	for _, u := range s.Updates {
 		outputs = append(outputs, u.Value)
 	}
 	program, err := graph.Compile(b, outputs, graph.Options{})
@@ -423,7 +423,7 @@ func TestFixtureMFVIConvolutions(t *testing.T) {
 	fixture.Close(t, "conv_nll", []float64{program.Scalar(s.data)}, r.want(t, "nll"), 1e-12)
 	fixture.Close(t, "conv_gmu", row(grads, 0, 2), r.vectors(t, "gmu"), 1e-11)
 	fixture.Close(t, "conv_gpsi", row(grads, 1, 2), r.vectors(t, "gpsi"), 1e-11)
-	for _, u := range s.updates {
+	for _, u := range s.Updates {
 		fixture.Close(t, "conv_new_"+u.Param.Name, graph.Floats(program.Value(u.Value)), r.want(t, "new_"+u.Param.Name), 1e-12)
 		if !slices.Contains(f.means.State(), u.Param) {
 			t.Errorf("the update of %s is not that of the copy", u.Param.Name)
@@ -479,7 +479,7 @@ func expected(t *testing.T, f *fitting) (loss float64, grad []float64) {
 	for _, n := range s.noises {
 		feed.in[n.node] = n.value
 	}
-	g, err := train.NewGraph(b, s.loss, f.trained(), feed)
+	g, err := train.NewGraph(b, s.Loss, f.trained(), feed)
 	if err != nil {
 		t.Fatal(err)
 	}

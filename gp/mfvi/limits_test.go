@@ -49,6 +49,16 @@ func images(t *testing.T, n int) gp.Problem {
 	return gp.Problem{Net: net, Likelihood: likelihood.Softmax{}, Train: gp.Examples{X: normal(rng, n, 2, 6, 6), Y: oneHot(labels, 3)}}
 }
 
+// fitted is the result of a fit as it is.
+func fitted(t *testing.T, f *fitting) *gp.Fitted {
+	t.Helper()
+	out, err := f.fitted(t.Context(), gp.Record{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
 // frozen is the objective of a fit on all rows, whose noise depends on the number of the
 // evaluation.
 func frozen(t *testing.T, p gp.Problem, s Settings) (*fitting, *train.Graph) {
@@ -71,7 +81,7 @@ func frozen(t *testing.T, p gp.Problem, s Settings) (*fitting, *train.Graph) {
 	for _, n := range w.noises {
 		feed.in[n.node] = n.value
 	}
-	g, err := train.NewGraph(b, w.loss, f.trained(), feed) // running statistics stay
+	g, err := train.NewGraph(b, w.Loss, f.trained(), feed) // running statistics stay
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +107,7 @@ func TestWithoutSpread(t *testing.T) {
 		}
 		fixture.Close(t, how+": loss", []float64{l - constant}, []float64{loss}, tol)
 		fixture.Close(t, how+": gradient", mu, want, tol)
-		got, err := f.fitted(nil).Posterior.Predict(t.Context(), p.Train.X)
+		got, err := fitted(t, f).Posterior.Predict(t.Context(), p.Train.X)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -275,7 +285,7 @@ func TestLinearModel(t *testing.T) {
 func TestDrawsAreFunctions(t *testing.T) {
 	p := images(t, 4)
 	f := newFitting(p, gp.Run{Seed: 9}, Settings{Estimator: flipout, LogStd: -2, Samples: 50, LogStdRate: new(1e-3), PriorStd: 1})
-	q := f.fitted(nil).Posterior.(*Posterior)
+	q := fitted(t, f).Posterior.(*Posterior)
 	_, cov, err := q.Joint(t.Context(), p.Train.X)
 	if err != nil {
 		t.Fatal(err)

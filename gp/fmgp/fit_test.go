@@ -141,11 +141,11 @@ func TestParts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	full, err := f.stepBytes(400)
+	full, err := f.steps().Bytes(400)
 	if err != nil {
 		t.Fatal(err)
 	}
-	half, err := f.stepBytes(200)
+	half, err := f.steps().Bytes(200)
 	if err != nil || half >= full {
 		t.Fatalf("%d bytes for half of a step of %d, error %v", half, full, err)
 	}
@@ -153,7 +153,7 @@ func TestParts(t *testing.T) {
 	for i, q := range whole.layer.Params() {
 		fixture.Close(t, q.Name, parts.layer.Params()[i].Floats(), q.Floats(), 1e-9)
 	}
-	for _, memory := range []int64{100, runtimeBytes} {
+	for _, memory := range []int64{100, 64 << 20} {
 		if _, err := s.Fit(t.Context(), p, gp.Run{Memory: memory}); !errors.As(err, new(*graph.MemoryError)) {
 			t.Errorf("%d bytes: error %v", memory, err)
 		}

@@ -7,7 +7,6 @@ import (
 	"sync"
 
 	"github.com/go-valla/valla/gp"
-	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/layers"
 	"gorgonia.org/tensor"
@@ -244,22 +243,18 @@ func (p *Posterior) joint(at points) (mean, cov *tensor.Dense, err error) {
 	return dense(graph.Floats(at.g), size), dense(graph.Floats(prog.Value(q)), size, size), nil
 }
 
-// nll is the mean negative log predictive density of targets y at points, with the present
-// parameters of the layer and of the likelihood.
-func (p *Posterior) nll(ctx context.Context, l likelihood.Likelihood, at points, y []float64) (float64, error) {
+// present returns the mean [N·C] and the covariances [N·C·C] at points, with the parameters of the
+// layer as they are now.
+func (p *Posterior) present(ctx context.Context, at points) (mean, cov []float64, err error) {
 	p.refresh()
 	if err := p.prepare(); err != nil {
-		return 0, err
+		return nil, nil, err
 	}
 	g, err := p.at(ctx, at)
 	if err != nil {
-		return 0, err
+		return nil, nil, err
 	}
-	sum, c, mean, cov := 0.0, p.layer.Kernel.Outputs, g.Mean.Float64s(), g.Cov.Float64s()
-	for i := range at.n() {
-		sum -= l.LogPredictive(y[i*c:(i+1)*c], mean[i*c:(i+1)*c], cov[i*c*c:(i+1)*c*c])
-	}
-	return sum / float64(at.n()), nil
+	return g.Mean.Float64s(), g.Cov.Float64s(), nil
 }
 
 func dense(v []float64, shape ...int) *tensor.Dense {

@@ -114,7 +114,7 @@ func (f *fitting) write(b *graph.Builder, x, y *graph.Node) step {
 	}
 	c := out.Shape()[out.Dims()-1]
 	s := step{noises: w.noises}
-	s.Updates = f.means.Own(updates)
+	s.Updates, s.Feed = f.means.Own(updates), func(batches train.Feed) train.Feed { return feed{batches, w.noises, drawn(f.r.Seed)} }
 	for _, n := range w.noises {
 		s.Leaves = append(s.Leaves, n.node)
 	}
@@ -127,6 +127,7 @@ func (f *fitting) write(b *graph.Builder, x, y *graph.Node) step {
 func (f *fitting) steps() *steps.Graph {
 	g := &steps.Graph{
 		What: "mfvi: a step", BatchSize: f.s.BatchSize, Trained: f.trained(),
+		Write: func(b *graph.Builder, x, y *graph.Node) steps.Step { return f.write(b, x, y).Step },
 		Fit: steps.Fit{
 			Problem: f.p, Run: f.r, Settings: &f.s, Likelihood: f.lik, Held: f.held,
 			Identity: []string{fmt.Sprintf("MF-VI, estimator %s, noise of seed %d, log std %g, prior std %g", f.s.Estimator, f.r.Seed, f.s.LogStd, f.s.PriorStd)},
@@ -139,13 +140,6 @@ func (f *fitting) steps() *steps.Graph {
 	if f.s.Augment {
 		g.Rows = f.p.Augmented
 	}
-	var noises []*noise
-	g.Write = func(b *graph.Builder, x, y *graph.Node) steps.Step {
-		s := f.write(b, x, y)
-		noises = s.noises
-		return s.Step
-	}
-	g.Feed = func(batches train.Feed, _ steps.Step) train.Feed { return feed{batches, noises, drawn(f.r.Seed)} }
 	return g
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 
-	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/train"
 	"gorgonia.org/tensor"
@@ -35,26 +34,14 @@ func newAverage(m int, s float64) *tensor.Dense {
 	return dense(a, m, m)
 }
 
-// averagingBytes is the memory of an average with its workspace.
+// averagingBytes is the memory of an average with its workspace: its values, the best ones and
+// what a checkpoint holds.
 func (f *fitting) averagingBytes() int64 {
 	if f.average == nil {
 		return 0
 	}
 	m := int64(f.s.Features)
-	return 8 * m * (copiesTrained*m + int64(f.s.BatchSize))
-}
-
-// compiled is the objective of a loss.
-func (f *fitting) compiled(b *graph.Builder, l loss, feed train.Feed) (train.Objective, error) {
-	g, err := train.NewGraph(b, l.Total, f.params(), feed, l.updates...)
-	if err != nil {
-		return nil, err
-	}
-	f.identify(g)
-	if f.average == nil {
-		return g, nil
-	}
-	return &averaging{Graph: g, keep: *f.s.Average, features: l.features.Value, average: f.average}, nil
+	return 8 * m * (5*m + int64(f.s.BatchSize))
 }
 
 // State implements train.Stateful: the average is part of it.

@@ -13,7 +13,6 @@ import (
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/settings"
 	"github.com/go-valla/valla/layers"
-	"github.com/go-valla/valla/train"
 	"gorgonia.org/tensor"
 )
 
@@ -39,18 +38,11 @@ func (s *Settings) Fit(ctx context.Context, p gp.Problem, r gp.Run) (*gp.Fitted,
 	if err := f.start(ctx); err != nil {
 		return nil, err
 	}
-	obj, err := f.objective()
+	g, err := f.steps()
 	if err != nil {
 		return nil, err
 	}
-	res, err := train.Run(ctx, obj, f.config())
-	if err != nil && (res == nil || res.Stopped != train.Interrupted) {
-		return nil, err
-	}
-	if failed := f.finish(context.WithoutCancel(ctx)); failed != nil {
-		return nil, failed
-	}
-	return f.fitted(res), err
+	return g.Steps(ctx, f.fitted)
 }
 
 // fitting is the state of one fit.
@@ -185,20 +177,6 @@ func (f *fitting) params() []*graph.Param {
 	return slices.Concat(f.raw.Params(), f.post.head.Trained())
 }
 
-// identify says what must be equal in a run that goes on from a checkpoint.
-func (f *fitting) identify(g *train.Graph) {
-	h := f.post.head
-	g.Identify(
-		"network with fingerprint "+layers.Fingerprint(f.p.Net),
-		"SNGP with"+f.s.ofTraining(),
-		fmt.Sprintf("frequencies %s, phases %s", train.Checksum(h.W.Value), train.Checksum(h.Phase.Value)),
-		"likelihood "+f.p.Likelihood.String(),
-	)
-	if v := f.p.Validation; v != nil {
-		g.Identify("validation inputs "+train.Checksum(v.X), "validation targets "+train.Checksum(v.Y))
-	}
-}
-
 // ofTraining lists the settings that the training depends on.
 func (s *Settings) ofTraining() (text string) {
 	for _, f := range settings.Of(s) {
@@ -209,53 +187,28 @@ func (s *Settings) ofTraining() (text string) {
 	return text
 }
 
-// config is that of the training loop.
-func (f *fitting) config() train.Config {
-	c := train.Config{
-		Iterations: f.s.Iterations, Optimizer: f.s.optimizer(), Schedule: f.s.course(),
-		ValidateEvery: f.s.ValidateEvery, KeepLast: f.s.KeepLast,
-		Checkpoint: f.r.Checkpoint, Resume: f.r.Resume, OnProgress: f.r.OnProgress,
+// fitted returns the result of the fit after the last step.
+func (f *fitting) fitted(ctx context.Context, record gp.Record) (*gp.Fitted, error) {
+	if err := f.finish(ctx); err != nil {
+		return nil, err
 	}
-	if c.Checkpoint != "" {
-		c.CheckpointEvery = checkpointEvery
-	}
-	if f.p.Validation != nil {
-		c.Validate = f.validate
-	}
-	return c
-}
-
-// fitted returns the result of the fit.
-func (f *fitting) fitted(res *train.Result) *gp.Fitted {
-	prior := 1.0
+	record.Settings = settings.Map(&f.s) // with λ
+	record.PriorStds, record.Facts = []float64{1}, []gp.Fact{{Name: "length scale", Value: f.s.LengthScale}}
 	if f.s.Covariance != formShared {
-		prior = 1 / math.Sqrt(f.s.Ridge)
+		record.PriorStds[0] = 1 / math.Sqrt(f.s.Ridge)
 	}
-	out := &gp.Fitted{Posterior: f.post, Record: gp.Record{
-		Rows: f.p.Train.N(), Settings: settings.Map(&f.s), PriorStds: []float64{prior}, Result: res,
-		Facts: []gp.Fact{{Name: "length scale", Value: f.s.LengthScale}},
-	}}
+	out := &gp.Fitted{Posterior: f.post}
 	if !f.classes() {
 		out.NoiseVariance = f.s.Ridge
 	}
 	if f.s.Lambda != nil {
-		out.Record.Facts = append(out.Record.Facts, gp.Fact{Name: "λ of the probabilities", Value: *f.s.Lambda})
-	}
-	if f.p.Validation != nil {
-		out.Record.ValidationRows = f.p.Validation.N()
+		record.Facts = append(record.Facts, gp.Fact{Name: "λ of the probabilities", Value: *f.s.Lambda})
 	}
 	if len(f.bounded) > 0 {
-		out.Record.Facts = append(out.Record.Facts,
-			gp.Fact{Name: "largest norm of a layer before", Value: largest(f.before)},
-			gp.Fact{Name: "largest norm of a layer", Value: largest(f.divide.norms())})
+		record.Facts = append(record.Facts,
+			gp.Fact{Name: "largest norm of a layer before", Value: slices.Max(f.before)},
+			gp.Fact{Name: "largest norm of a layer", Value: slices.Max(f.divide.norms())})
 	}
-	return out
-}
-
-func largest(v []float64) float64 {
-	top := 0.0
-	for _, x := range v {
-		top = max(top, x)
-	}
-	return top
+	out.Record = record
+	return out, nil
 }

@@ -278,8 +278,8 @@ func TestGradients(t *testing.T) {
 	l := f.loss(b, given(b, "x", x), given(b, "y", y))
 	params := f.params()
 	wrt := nodes(b, params)
-	grads := graph.Grad(b, l.Total, wrt...)
-	prog, err := graph.Compile(b, append(slices.Clone(grads), l.Total), graph.Options{Varying: wrt})
+	grads := graph.Grad(b, l.Loss, wrt...)
+	prog, err := graph.Compile(b, append(slices.Clone(grads), l.Loss), graph.Options{Varying: wrt})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -287,7 +287,7 @@ func TestGradients(t *testing.T) {
 		if err := prog.Run(); err != nil {
 			t.Fatal(err)
 		}
-		return prog.Scalar(l.Total)
+		return prog.Scalar(l.Loss)
 	}
 	run()
 	var want [][]float64
@@ -366,7 +366,11 @@ func TestParts(t *testing.T) {
 	p := problem(t, "CNN, 3 classes, float64").Problem
 	s := Settings{Features: 16, Iterations: 6, KeepLast: true}
 	_, whole := fit(t, s, p, gp.Run{})
-	need, err := trial(t, p.Net, s, p.Train.X, p.Train.Y, true).stepBytes(p.Train.N())
+	g, err := trial(t, p.Net, s, p.Train.X, p.Train.Y, true).steps()
+	if err != nil {
+		t.Fatal(err)
+	}
+	need, err := g.Bytes(p.Train.N())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,10 +21,6 @@ type Graph struct {
 
 	// Write writes a step for inputs x [B,…] and targets y [B,C] into a graph.
 	Write func(b *graph.Builder, x, y *graph.Node) Step
-	// Feed adds to the mini-batches what overwrites the further leaves of a step; nil adds nothing.
-	Feed func(batches train.Feed, s Step) train.Feed
-	// Wrap makes the objective of a compiled step; nil leaves the step as it is.
-	Wrap func(g *train.Graph, s Step) train.Objective
 }
 
 // Step is what a step computes.
@@ -32,6 +28,11 @@ type Step struct {
 	Loss    *graph.Node
 	Updates []layers.Update // what else a step changes
 	Leaves  []*graph.Node   // leaves beside x and y that differ from step to step
+
+	// Feed adds to the mini-batches what overwrites Leaves; nil where there are none.
+	Feed func(batches train.Feed) train.Feed
+	// Wrap makes the objective of the compiled step; nil leaves the step as it is.
+	Wrap func(g *train.Graph) train.Objective
 }
 
 // Steps makes the steps and returns what end makes of them, see [Fit.Train].
@@ -40,8 +41,8 @@ func (f *Graph) Steps(ctx context.Context, end func(ctx context.Context, record 
 	if err != nil {
 		return nil, err
 	}
-	if f.Wrap != nil {
-		return f.Train(ctx, f.Wrap(g, s), end)
+	if s.Wrap != nil {
+		return f.Train(ctx, s.Wrap(g), end)
 	}
 	return f.Train(ctx, g, end)
 }
@@ -68,8 +69,8 @@ func (f *Graph) objective() (*train.Graph, Step, error) {
 		return nil, Step{}, fmt.Errorf("%s: %w", f.What, err)
 	}
 	feed := train.Feed(batches)
-	if f.Feed != nil {
-		feed = f.Feed(batches, s)
+	if s.Feed != nil {
+		feed = s.Feed(batches)
 	}
 	g, err := train.NewGraph(b, s.Loss, f.Trained, feed, s.Updates...)
 	if err != nil {

@@ -1,4 +1,4 @@
-package valla_test
+package valla
 
 import (
 	"context"
@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/go-valla/valla/gp/likelihood"
-	"github.com/go-valla/valla/gp/valla"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/fixture"
 	"github.com/go-valla/valla/jacobian"
@@ -18,10 +17,10 @@ var ctx = context.Background()
 
 // exactLayer puts a layer with inducing inputs z on the network of lla_exact, with
 // the hyper-parameters that maximise its marginal likelihood.
-func exactLayer(t *testing.T, a fixture.Arrays, z string) (*valla.Layer, layers.Network, float64) {
+func exactLayer(t *testing.T, a fixture.Arrays, z string) (*Layer, layers.Network, float64) {
 	t.Helper()
 	net := fixtureNet(t, a, "tanh", tensor.Float64)
-	l, err := valla.New(jacobian.NTK{Net: net}, a.Dense(t, z), nil)
+	l, err := New(jacobian.NTK{Net: net}, a.Dense(t, z), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,9 +28,9 @@ func exactLayer(t *testing.T, a fixture.Arrays, z string) (*valla.Layer, layers.
 	return l, net, math.Pow(a.Scalar(t, "opt_sigma"), 2)
 }
 
-func variances(t *testing.T, net layers.Network, l *valla.Layer, x *tensor.Dense) []float64 {
+func variances(t *testing.T, net layers.Network, l *Layer, x *tensor.Dense) []float64 {
 	t.Helper()
-	g, err := valla.NewPosterior(net, l).Predict(ctx, x)
+	g, err := NewPosterior(net, l).Predict(ctx, x)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +60,7 @@ func TestFixtureExactAtAllPoints(t *testing.T) {
 }
 
 // setDiagonal makes L = v·I.
-func setDiagonal(l *valla.Layer, v float64) {
+func setDiagonal(l *Layer, v float64) {
 	for i := range l.L.Value.Shape().TotalSize() {
 		l.L.Set(i, 0)
 	}
@@ -83,7 +82,7 @@ func TestFixtureOptimalA(t *testing.T) {
 
 	b := graph.NewBuilder(tensor.Float64)
 	x, y := b.Param(&graph.Param{Name: "x", Value: a.Dense(t, "X")}), b.Param(&graph.Param{Name: "y", Value: a.Dense(t, "y")})
-	loss := l.Loss(b, x, y, net.Forward(b, x), valla.Objective{
+	loss := l.Loss(b, x, y, net.Forward(b, x), Objective{
 		Likelihood: likelihood.NewGaussian(noise, tensor.Float64), Alpha: new(0.0), N: x.Shape()[0]})
 	gradL := graph.Grad(b, loss.Loss, b.Param(l.L))[0]
 	wantBound, _ := a.F64(t, "prop2_negelbo")

@@ -1,4 +1,4 @@
-package valla_test
+package valla
 
 import (
 	"errors"
@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/go-valla/valla/gp/likelihood"
-	"github.com/go-valla/valla/gp/valla"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/jacobian"
 	"github.com/go-valla/valla/layers"
@@ -17,7 +16,7 @@ import (
 )
 
 // imageFit is a fit of a small ResNet with so many examples and inducing points.
-func imageFit(t *testing.T, n, m int) (f valla.Fit, x, y *tensor.Dense) {
+func imageFit(t *testing.T, n, m int) (f adamFit, x, y *tensor.Dense) {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(1, 2))
 	net, err := layers.ResNet{Channels: 3, Blocks: []int{1, 1}, Shortcut: layers.Projection, Outputs: 4}.New(tensor.Float32, rng)
@@ -38,11 +37,11 @@ func imageFit(t *testing.T, n, m int) (f valla.Fit, x, y *tensor.Dense) {
 	for i := range class {
 		class[i] = i % 4
 	}
-	layer, err := valla.New(jacobian.NTK{Net: net}, random(m, 3, 16, 16), class)
+	layer, err := New(jacobian.NTK{Net: net}, random(m, 3, 16, 16), class)
 	if err != nil {
 		t.Fatal(err)
 	}
-	f = valla.Fit{Net: net, Layer: layer, Likelihood: likelihood.Softmax{}, Alpha: new(1.0), BatchSize: n}
+	f = adamFit{Net: net, Layer: layer, Likelihood: likelihood.Softmax{}, Alpha: new(1.0), BatchSize: n}
 	return f, random(n, 3, 16, 16), oneHot(labels, 4, tensor.Float32)
 }
 
@@ -50,12 +49,12 @@ func imageFit(t *testing.T, n, m int) (f valla.Fit, x, y *tensor.Dense) {
 // gradients; a limit that one example breaks is refused.
 func TestMemoryLimit(t *testing.T) {
 	f, x, y := imageFit(t, 12, 6)
-	whole, bytes, err := f.Plan(x.Shape(), y.Shape())
+	whole, bytes, err := f.plan(x, y)
 	if err != nil || whole != 12 {
 		t.Fatalf("without a limit %d at a time, error %v", whole, err)
 	}
-	evaluate := func(f valla.Fit) (float64, []train.Param) {
-		obj, err := f.Objective(train.Rows{All: x}, y)
+	evaluate := func(f adamFit) (float64, []train.Param) {
+		obj, err := f.Objective(x, y)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -68,7 +67,7 @@ func TestMemoryLimit(t *testing.T) {
 	want, params := evaluate(f)
 	limited := f
 	limited.MemoryLimit = bytes - 1<<20
-	size, less, err := limited.Plan(x.Shape(), y.Shape())
+	size, less, err := limited.plan(x, y)
 	if err != nil || size >= 12 || less > limited.MemoryLimit {
 		t.Fatalf("%d at a time with %d bytes, error %v", size, less, err)
 	}
@@ -90,7 +89,7 @@ func TestMemoryLimit(t *testing.T) {
 	}
 	limited.MemoryLimit = 1 << 20
 	var refused *graph.MemoryError
-	if _, err := limited.Objective(train.Rows{All: x}, y); !errors.As(err, &refused) || refused.Limit != 1<<20 {
+	if _, err := limited.Objective(x, y); !errors.As(err, &refused) || refused.Limit != 1<<20 {
 		t.Errorf("error %v", err)
 	}
 }
@@ -98,12 +97,12 @@ func TestMemoryLimit(t *testing.T) {
 // TestPlanIsMeasured: the heap that a step takes is what was planned.
 func TestPlanIsMeasured(t *testing.T) {
 	f, x, y := imageFit(t, 60, 40)
-	_, plan, err := f.Plan(x.Shape(), y.Shape())
+	_, plan, err := f.plan(x, y)
 	if err != nil {
 		t.Fatal(err)
 	}
 	before := liveHeap()
-	obj, err := f.Objective(train.Rows{All: x}, y)
+	obj, err := f.Objective(x, y)
 	if err == nil {
 		_, err = obj.Evaluate(t.Context(), 0)
 	}
@@ -121,13 +120,13 @@ func TestPlanIsMeasured(t *testing.T) {
 // TestStepMemory: the heap that a fit by natural gradients holds after a step is what was predicted.
 func TestStepMemory(t *testing.T) {
 	f, x, y := imageFit(t, 41, 40) // not all in each mini-batch
-	want, err := valla.StepMemory(f.Net, x.Shape()[1:], 40, 40)
+	want, err := StepMemory(f.Net, x.Shape()[1:], 40, 40)
 	if err != nil {
 		t.Fatal(err)
 	}
 	step := func() (bytes float64) {
 		before := liveHeap()
-		natural := valla.Natural{Net: f.Net, Layer: f.Layer, Likelihood: f.Likelihood, BatchSize: 40, FixPrior: true}
+		natural := naturalFit{Net: f.Net, Layer: f.Layer, Likelihood: f.Likelihood, BatchSize: 40, FixPrior: true}
 		natural.Config.Iterations = 1
 		natural.Config.OnProgress = func(train.Progress) { bytes = float64(liveHeap() - before) }
 		if _, err := natural.Run(t.Context(), x, y); err != nil {
@@ -141,10 +140,10 @@ func TestStepMemory(t *testing.T) {
 	if want := float64(want) - fixed; got < want/1.25 || got > want*1.25 {
 		t.Errorf("a step takes %s, %s were predicted", graph.Bytes(int64(got)), graph.Bytes(int64(want)))
 	}
-	if one, err := valla.StepMemory(f.Net, x.Shape()[1:], 40, 1); err != nil || 4*(one-fixed) > 3*(want-fixed) {
+	if one, err := StepMemory(f.Net, x.Shape()[1:], 40, 1); err != nil || 4*(one-fixed) > 3*(want-fixed) {
 		t.Errorf("a row at a time takes %s of %s, error %v", graph.Bytes(one), graph.Bytes(want), err)
 	}
-	if _, err := valla.StepMemory(f.Net, x.Shape()[1:], 0, 1); err == nil {
+	if _, err := StepMemory(f.Net, x.Shape()[1:], 0, 1); err == nil {
 		t.Error("no inducing points are accepted")
 	}
 }
@@ -160,7 +159,7 @@ func liveHeap() uint64 {
 // a limit that one example breaks is refused.
 func TestPredictionMemory(t *testing.T) {
 	f, x, _ := imageFit(t, 7, 5)
-	p := valla.NewPosterior(f.Net, f.Layer)
+	p := NewPosterior(f.Net, f.Layer)
 	want, err := p.Predict(t.Context(), x)
 	if err != nil {
 		t.Fatal(err)
@@ -175,7 +174,7 @@ func TestPredictionMemory(t *testing.T) {
 			t.Fatalf("covariance %d is %v, want %v", i, got.Cov.Float64s()[i], v)
 		}
 	}
-	p = valla.NewPosterior(f.Net, f.Layer)
+	p = NewPosterior(f.Net, f.Layer)
 	p.Prefer(1 << 20) // as the default, which a single input may exceed
 	if one, err := p.Predict(t.Context(), x); err != nil || math.Abs(one.Cov.Float64s()[0]/want.Cov.Float64s()[0]-1) > 1e-3 {
 		t.Errorf("an input beyond the default: error %v", err)

@@ -75,6 +75,18 @@ func (s *Settings) Label() string {
 	return label
 }
 
+// loop says how the settings want the steps made.
+func (s *Settings) loop() train.Config {
+	c := train.Config{
+		Iterations: s.Iterations, Optimizer: &train.Adam{LR: s.LearningRate}, Schedule: schedules[s.Schedule],
+		ValidateEvery: s.ValidateEvery, Patience: *s.Patience, KeepLast: s.KeepLast, CheckpointEvery: naturalCheckpoint,
+	}
+	if s.Optimizer == optimizerAdam {
+		c.CheckpointEvery = adamCheckpoint
+	}
+	return c
+}
+
 // complete returns the settings for a problem with all defaults filled in. NoiseStd stays 0
 // where it is the network's residual. The errors wrap settings.ErrSetting.
 func (s Settings) complete(p gp.Problem) (Settings, error) {

@@ -45,7 +45,7 @@ const (
 // stands for several then.
 func (f *fitting) split(ctx context.Context) error {
 	noise := likelihood.NoiseVariance(f.lik)
-	if noise == 0 || alphaOf(f.s.Alpha) == 0 {
+	if noise == 0 || *f.s.Alpha == 0 {
 		return nil
 	}
 	x := gp.SampleRows(f.p.Train.X, maxSplit, rand.New(rand.NewPCG(f.r.Seed, splitStream)))

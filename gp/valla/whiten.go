@@ -1,9 +1,6 @@
 package valla
 
 import (
-	"context"
-
-	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/kernel"
 	"gorgonia.org/tensor"
 )
@@ -45,11 +42,11 @@ func (n *natural) marginals(i int, p *spectrum, e examples, weights []float64) (
 		q = n.picks.spread(q)
 	}
 	kernel.Add(q, q, e.beside)
-	local := n.locals[i]
-	if err := local.run(n.ladder.params(i), e.y, e.mean, q, weights); err != nil {
+	term := n.terms[i]
+	if err := term.run(n.ladder.params(i), e.y, e.mean, q, weights); err != nil {
 		return m, err
 	}
-	m.lambda, m.sum, m.gradients = local.lambda(len(weights)), local.sum(), local.gradients()
+	m.lambda, m.sum, m.gradients = term.lambda(len(weights)), term.sum(), term.gradients()
 	if n.picks != nil {
 		m.lambda = n.picks.weighted(m.lambda)
 	}
@@ -72,33 +69,4 @@ func leastJitter(dt tensor.Dtype) float64 {
 		return 1e-6
 	}
 	return 0
-}
-
-// scores are the sums of the sizes of all examples' outputs, by which mini-batches are drawn.
-func (n *natural) scores(ctx context.Context, x, y *tensor.Dense) ([]float64, error) {
-	all, c := x.Shape()[0], n.outputs
-	scores := make([]float64, all)
-	b := graph.NewBuilder(n.dt)
-	xn := b.Input("x", append([]int{PredictBatch}, x.Shape()[1:]...)...)
-	mean := n.f.Net.Forward(b, xn)
-	if b.Err() != nil {
-		return nil, b.Err()
-	}
-	each, err := graph.NewBatched(b, xn, mean)
-	if err != nil {
-		return nil, err
-	}
-	lik, err := newLocal(n.f.Likelihood, n.alpha, PredictBatch, c, n.dt)
-	if err != nil {
-		return nil, err
-	}
-	targets := graph.Floats(y)
-	err = each.Each(ctx, x, func(first, rows int, out []*tensor.Dense) error {
-		sizes, err := n.sizes(lik, appendRows(nil, out[0], rows), targets[first*c:(first+rows)*c])
-		for i, v := range sizes {
-			scores[first+i/c] += v
-		}
-		return err
-	})
-	return scores, err
 }

@@ -76,7 +76,7 @@ func (f *Graph) objective() (*train.Graph, Step, error) {
 	if err != nil {
 		return nil, Step{}, err
 	}
-	g.Identify(f.identity()...)
+	g.Identify(f.Lines()...)
 	return g, s, nil
 }
 

@@ -32,8 +32,8 @@ type Fit struct {
 	Held func(ctx context.Context) (mean, cov []float64, err error)
 }
 
-// identity lists what must be equal in a run that goes on from a checkpoint.
-func (f *Fit) identity() []string {
+// Lines lists what must be equal in a run that goes on from a checkpoint.
+func (f *Fit) Lines() []string {
 	id := append([]string{
 		"network with fingerprint " + layers.Fingerprint(f.Problem.Net),
 		fmt.Sprintf("likelihood %v with the noise variance %v", f.Likelihood, likelihood.NoiseVariance(f.Likelihood)),

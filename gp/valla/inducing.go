@@ -3,14 +3,39 @@ package valla
 import (
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"slices"
 
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/kernel"
+	"github.com/go-valla/valla/jacobian"
 	"gorgonia.org/tensor"
 )
+
+const (
+	// maxCandidates bounds the rows among which the greedy choice is made.
+	maxCandidates = 2000
+	// kMeansStream and candidateStream are the random streams of a seed from which the
+	// inducing inputs are drawn.
+	kMeansStream    = 2
+	candidateStream = 7
+)
+
+// inducing returns the first inducing inputs [M,…] and their outputs.
+func (f *fitting) inducing() (z *tensor.Dense, class []int, err error) {
+	if f.s.Init != initGreedy {
+		rng := rand.New(rand.NewPCG(f.r.Seed, kMeansStream))
+		return gp.KMeans(f.p, f.s.Inducing, kMeansInits[f.s.Init], rng)
+	}
+	candidates := gp.SampleRows(f.p.Train.X, maxCandidates, rand.New(rand.NewPCG(f.r.Seed, candidateStream)))
+	class = make([]int, candidates.Shape()[0])
+	for i := range class {
+		class[i] = i % f.p.Outputs()
+	}
+	return Greedy(jacobian.NTK{Net: f.p.Net}, candidates, class, min(f.s.Inducing, len(class)))
+}
 
 // Greedy chooses m inducing points among the candidates x [N,…]. Candidate n stands for output
 // class[n], or for output 0 if class is nil. Each time Greedy takes the candidate with the

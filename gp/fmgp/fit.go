@@ -139,6 +139,21 @@ func (f *fitting) loss(b *graph.Builder, rows, y *graph.Node) *graph.Node {
 	return l.Loss
 }
 
+// Objective returns a step of Adam on mini-batches of batch rows of a problem, at the parameters of
+// the posterior and of the problem's likelihood, which the step changes. It serves measurements.
+func (p *Posterior) Objective(ctx context.Context, of gp.Problem, r gp.Run, batch int) (*train.Graph, error) {
+	if err := p.prepare(); err != nil {
+		return nil, err
+	}
+	f := &fitting{p: of, r: r, layer: p.layer, lik: of.Likelihood, post: p}
+	f.s.Alpha, f.s.BatchSize = new(1.0), min(batch, of.Train.N())
+	var err error
+	if f.train, err = p.network.points(ctx, of.Train.X, r.Memory, untold); err != nil {
+		return nil, err
+	}
+	return f.steps().Objective()
+}
+
 // fitted returns the result of the fit after the last step.
 func (f *fitting) fitted(ctx context.Context, record gp.Record) (*gp.Fitted, error) {
 	f.post.refresh()

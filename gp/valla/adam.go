@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/internal/steps"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/layers"
@@ -35,6 +36,14 @@ func (f *fitting) steps() *steps.Graph {
 			},
 		},
 	}
+}
+
+// Objective returns a step of Adam on mini-batches of batch rows of a problem, at the parameters of
+// the posterior and of the problem's likelihood, which the step changes. It serves measurements.
+func (p *Posterior) Objective(_ context.Context, of gp.Problem, r gp.Run, batch int) (*train.Graph, error) {
+	f := &fitting{p: of, r: r, layer: p.layer, lik: of.Likelihood, post: p}
+	f.s.Alpha, f.s.BatchSize = new(1.0), min(batch, of.Train.N())
+	return f.steps().Objective()
 }
 
 // fate says in an identity whether something is fitted.

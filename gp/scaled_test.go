@@ -7,10 +7,9 @@ import (
 	"slices"
 	"testing"
 
-	"gorgonia.org/tensor"
-
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/layers"
+	"gorgonia.org/tensor"
 )
 
 // plain is a posterior that cannot be compiled.

@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/eigen"
 	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/layers"
@@ -108,7 +109,7 @@ func (r *reverse) compile() error {
 func directions(ctx context.Context, net layers.Network, p points, s spectrum, limit int64, tell func(done, total int)) (*tensor.Dense, error) {
 	k := len(s.values)
 	v := tensor.New(tensor.Of(p.z.Dtype()), tensor.WithShape(k, width(net)))
-	r, err := halved("the directions", p.n(), limit-bytesOf(v), func(size int) (*reverse, int64, error) { return planReverse(net, p, size) })
+	r, err := halved("the directions", p.n(), limit-dense.Bytes(v), func(size int) (*reverse, int64, error) { return planReverse(net, p, size) })
 	if err == nil {
 		err = r.compile()
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/eigen"
 	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/internal/settings"
@@ -118,7 +119,7 @@ func checkOutputs(p gp.Problem) error {
 // prepare compiles the features, and computes those of the validation rows.
 func (f *fitting) prepare(ctx context.Context) error {
 	_, classes := f.p.Likelihood.(likelihood.Softmax)
-	k, left := f.v.Shape()[0], f.limit-bytesOf(f.v)
+	k, left := f.v.Shape()[0], f.limit-dense.Bytes(f.v)
 	if held := f.p.Validation; held != nil {
 		left -= heldOutBytes(held.N(), f.p.Outputs(), k)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/fixture"
 	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/jacobian"
@@ -40,7 +41,7 @@ func newProblem(t testing.TB, seed uint64, dt tensor.Dtype, n, hidden, c int, cl
 				y[i*c+rng.IntN(c)] = 1
 			}
 		}
-		return gp.Examples{X: x, Y: graph.Convert(dense(y, n, c), dt)}
+		return gp.Examples{X: x, Y: graph.Convert(dense.Of(y, n, c), dt)}
 	}
 	p.Train = draw(n)
 	held := draw(9)
@@ -53,7 +54,7 @@ func normal(rng *rand.Rand, dt tensor.Dtype, shape ...int) *tensor.Dense {
 	for i := range v {
 		v[i] = rng.NormFloat64()
 	}
-	return graph.Convert(dense(v, shape...), dt)
+	return graph.Convert(dense.Of(v, shape...), dt)
 }
 
 // pointsAt are the training rows of a problem with the given numbers and outputs.
@@ -207,5 +208,5 @@ func oneHot(labels []int, c int) *tensor.Dense {
 	for i, k := range labels {
 		v[i*c+k] = 1
 	}
-	return dense(v, len(labels), c)
+	return dense.Of(v, len(labels), c)
 }

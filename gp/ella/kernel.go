@@ -6,6 +6,7 @@ import (
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/jacobian"
 	"github.com/go-valla/valla/layers"
 	"gorgonia.org/tensor"
@@ -18,7 +19,7 @@ func kernelOf(ctx context.Context, net layers.Network, p points, limit int64, te
 	k := make([]float64, m*m)
 	of := p.picked(net)
 	x := p.inputs(of)
-	g, err := halved("the kernel of the points", m, limit-8*int64(m)*int64(m)-bytesOf(x), func(size int) (*blocks, int64, error) {
+	g, err := halved("the kernel of the points", m, limit-8*int64(m)*int64(m)-dense.Bytes(x), func(size int) (*blocks, int64, error) {
 		return planBlocks(of, x, size)
 	})
 	if err == nil {
@@ -52,9 +53,6 @@ func halved[T any](what string, n int, limit int64, make func(size int) (T, int6
 		n = (n + 1) / 2
 	}
 }
-
-// bytesOf is the memory of an array.
-func bytesOf(t *tensor.Dense) int64 { return int64(t.Shape().TotalSize()) * int64(t.Dtype().Size()) }
 
 // place copies a block v [size,size] to the rows from i and the columns from j of a
 // symmetric k [m,m], and its transpose to the other side.

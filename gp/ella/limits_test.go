@@ -10,6 +10,7 @@ import (
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/fixture"
 	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/jacobian"
@@ -192,7 +193,7 @@ func TestOrderOfPoints(t *testing.T) {
 
 	v := slices.Clone(q.v.Float64s())
 	kernel.Neg(v[:width(p.Net)], v[:width(p.Net)])
-	f, err := jacobian.NewDirectional(p.Net, []int{2}, dense(v, 5, width(p.Net)), PredictBatch, defaultMemory)
+	f, err := jacobian.NewDirectional(p.Net, []int{2}, dense.Of(v, 5, width(p.Net)), PredictBatch, defaultMemory)
 	if err != nil {
 		t.Fatal(err)
 	}

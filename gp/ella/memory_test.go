@@ -12,6 +12,7 @@ import (
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/gptest"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/fixture"
 	"gorgonia.org/tensor"
 )
@@ -61,7 +62,7 @@ func TestBlocks(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		parts := directionsWithin(t, p.Problem, points, s, bytesOf(whole)+least)
+		parts := directionsWithin(t, p.Problem, points, s, dense.Bytes(whole)+least)
 		fixture.Close(t, p.Name+": directions in blocks of 2", graph.Floats(parts), graph.Floats(whole), 10*tolerance(p.Dtype()))
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/jacobian"
 	"gorgonia.org/tensor"
@@ -30,7 +31,7 @@ func (p *Posterior) Sums(l likelihood.Likelihood, r gp.Run) (gp.Sums, error) {
 		points: p.points, at: p.at, limit: cmp.Or(r.Memory, p.limit),
 	}
 	var err error
-	if q.features, err = jacobian.NewDirectional(q.net, q.input, q.v, PredictBatch, q.limit-bytesOf(q.v)); err != nil {
+	if q.features, err = jacobian.NewDirectional(q.net, q.input, q.v, PredictBatch, q.limit-dense.Bytes(q.v)); err != nil {
 		return nil, err
 	}
 	unit := l

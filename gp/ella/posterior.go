@@ -7,6 +7,7 @@ import (
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/jacobian"
 	"github.com/go-valla/valla/layers"
@@ -74,7 +75,7 @@ func (p *Posterior) each(ctx context.Context, x *tensor.Dense, visit func(first,
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.features == nil {
-		f, err := jacobian.NewDirectional(p.net, p.input, p.v, PredictBatch, p.limit-bytesOf(p.v))
+		f, err := jacobian.NewDirectional(p.net, p.input, p.v, PredictBatch, p.limit-dense.Bytes(p.v))
 		if err != nil {
 			return err
 		}
@@ -106,7 +107,7 @@ func (p *Posterior) Predict(ctx context.Context, x *tensor.Dense) (gp.Gaussian, 
 		return gp.Gaussian{}, fmt.Errorf("ella: predict: %w", err)
 	}
 	n := x.Shape()[0]
-	return gp.Gaussian{Mean: dense(mean, n, outputs), Cov: dense(cov, n, outputs, outputs)}, nil
+	return gp.Gaussian{Mean: dense.Of(mean, n, outputs), Cov: dense.Of(cov, n, outputs, outputs)}, nil
 }
 
 // Joint implements gp.JointPosterior: for x [N,…] the mean [N·C] and the covariance
@@ -125,9 +126,5 @@ func (p *Posterior) Joint(ctx context.Context, x *tensor.Dense) (mean, cov *tens
 	}
 	out := make([]float64, n*n)
 	kernel.Syrk(false, n, k, 1, w, k, 0, out, n)
-	return dense(m, n), dense(out, n, n), nil
-}
-
-func dense(v []float64, shape ...int) *tensor.Dense {
-	return tensor.New(tensor.WithShape(shape...), tensor.WithBacking(v))
+	return dense.Of(m, n), dense.Of(out, n, n), nil
 }

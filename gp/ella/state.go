@@ -8,6 +8,7 @@ import (
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/layers"
 	"gorgonia.org/tensor"
 )
@@ -32,7 +33,7 @@ func (p *Posterior) State() (gp.State, error) {
 	k := p.Rank()
 	return gp.State{
 		Header: header{Points: p.points, Rank: k, Inputs: p.input.Clone(), PriorStd: p.prior, Share: p.share},
-		Arrays: []gp.Array{{Name: nameV, Value: p.v}, {Name: nameG, Value: dense(p.g, k, k)}},
+		Arrays: []gp.Array{{Name: nameV, Value: p.v}, {Name: nameG, Value: dense.Of(p.g, k, k)}},
 	}, nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/jacobian"
 )
@@ -29,7 +30,7 @@ func (p *Posterior) Update(ctx context.Context, more gp.Problem, r gp.Run) (gp.S
 		points: p.points, at: p.at, limit: cmp.Or(r.Memory, p.limit),
 	}
 	var err error
-	if q.features, err = jacobian.NewDirectional(q.net, q.input, q.v, PredictBatch, q.limit-bytesOf(q.v)); err != nil {
+	if q.features, err = jacobian.NewDirectional(q.net, q.input, q.v, PredictBatch, q.limit-dense.Bytes(q.v)); err != nil {
 		return nil, err
 	}
 	sums, n := &curvature{k: q.Rank(), g: q.g, lik: more.Likelihood}, more.Train.N()

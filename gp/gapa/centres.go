@@ -6,6 +6,7 @@ import (
 
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/kernel"
 	"gorgonia.org/tensor"
 )
@@ -48,7 +49,7 @@ func newCentres(m *memory, n int) (*centres, error) {
 	m.search(c.z, n, m.neighbours, none, func(part, i int, found []neighbour) {
 		s := &spaces[part]
 		s.load(m, c.z, i, found)
-		away := graph.Convert(dense(s.away[:s.k*m.d], s.k, m.d), m.z.Dtype())
+		away := graph.Convert(dense.Of(s.away[:s.k*m.d], s.k, m.d), m.z.Dtype())
 		_, ok := s.remaining(m.length, m.noise)
 		failed[i], c.groups[i] = !ok, group{slices.Clone(found), away, inverse(s.k, s.gram)}
 	})

@@ -11,6 +11,7 @@ import (
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/settings"
 	"gorgonia.org/tensor"
 )
@@ -115,7 +116,7 @@ func (f *fitting) fits() error {
 func (f *fitting) remember(ctx context.Context) error {
 	m, d := f.s.Cached, f.site.width()
 	z := tensor.New(tensor.Of(f.p.Dtype()), tensor.WithShape(m, d))
-	p, err := newPass(f.site, f.p.Train.X.Shape()[1:], f.limit-bytesOf(z), nothing)
+	p, err := newPass(f.site, f.p.Train.X.Shape()[1:], f.limit-dense.Bytes(z), nothing)
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/fixture"
 	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/layers"
@@ -116,7 +117,7 @@ func asFloats(a *tensor.Dense) *tensor.Dense {
 	for _, v := range a.Int64s() {
 		out = append(out, float64(v))
 	}
-	return dense(out, a.Shape()...)
+	return dense.Of(out, a.Shape()...)
 }
 
 // TestFixtureVariance: r and the covariance for the conditioning sets of the fixture: the
@@ -172,7 +173,7 @@ func (f published) testSample(t *testing.T) *sample {
 		for i, k := range ints(t, f.Arrays, "cls_yt") {
 			hot[i*c+k] = 1
 		}
-		y = dense(hot, f.xt.Shape()[0], c)
+		y = dense.Of(hot, f.xt.Shape()[0], c)
 	}
 	p, err := newPass(f.site, f.x.Shape()[1:], defaultMemory, f.site.derivatives)
 	if err != nil {
@@ -207,7 +208,7 @@ func TestFixtureLoss(t *testing.T) {
 		if l.classes {
 			_, cov := predict(t, f.posterior(t, f.memory(t, f.idx, f.Int(t, f.prefix+"k")), 1), f.xt)
 			n, c := len(s.r), s.c
-			fixture.Close(t, "probs", gp.ProbitProbs(gp.Gaussian{Mean: dense(s.mean, n, c), Cov: dense(cov, n, c, c)}).Float64s(), f.want(t, "cls_probs"), 1e-9)
+			fixture.Close(t, "probs", gp.ProbitProbs(gp.Gaussian{Mean: dense.Of(s.mean, n, c), Cov: dense.Of(cov, n, c, c)}).Float64s(), f.want(t, "cls_probs"), 1e-9)
 			return
 		}
 		kernel.AddScalar(own, noise, own)

@@ -7,6 +7,7 @@ import (
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/layers"
 	"gorgonia.org/tensor"
 )
@@ -35,7 +36,7 @@ func newProblem(t testing.TB, dt tensor.Dtype, n, c int, classes bool) gp.Proble
 				y[i*c+rng.IntN(c)] = 1
 			}
 		}
-		return gp.Examples{X: x, Y: graph.Convert(dense(y, n, c), dt)}
+		return gp.Examples{X: x, Y: graph.Convert(dense.Of(y, n, c), dt)}
 	}
 	p.Train = draw(n)
 	held := draw(20)
@@ -48,7 +49,7 @@ func normal(rng *rand.Rand, dt tensor.Dtype, shape ...int) *tensor.Dense {
 	for i := range v {
 		v[i] = rng.NormFloat64()
 	}
-	return graph.Convert(dense(v, shape...), dt)
+	return graph.Convert(dense.Of(v, shape...), dt)
 }
 
 func fitted(t testing.TB, s Settings, p gp.Problem) (*gp.Fitted, *Posterior) {
@@ -84,7 +85,7 @@ func valuesAt(t testing.TB, s shifted, x *tensor.Dense) (u *tensor.Dense, out []
 	if err != nil {
 		t.Fatal(err)
 	}
-	return graph.Convert(dense(all, x.Shape()[0], s.width()), x.Dtype()), out
+	return graph.Convert(dense.Of(all, x.Shape()[0], s.width()), x.Dtype()), out
 }
 
 // siteAt is a place of a network, by number.

@@ -196,16 +196,6 @@ func (l *nearestList) sink() {
 	}
 }
 
-// dense returns an array with the given numbers.
-func dense(v []float64, shape ...int) *tensor.Dense {
-	return tensor.New(tensor.WithShape(shape...), tensor.WithBacking(v))
-}
-
-// bytesOf is the memory of the elements of t.
-func bytesOf(t *tensor.Dense) int64 {
-	return int64(t.Shape().TotalSize()) * int64(t.Dtype().Size())
-}
-
 // append32 appends the first n rows of t in float32.
 func append32(dst []float32, t *tensor.Dense, n int) []float32 {
 	size := n * (t.Shape().TotalSize() / t.Shape()[0])

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/layers"
 	"gorgonia.org/tensor"
@@ -46,7 +47,7 @@ func (p *Posterior) compile() (err error) {
 	if p.pass != nil {
 		return nil
 	}
-	p.pass, err = newPass(p.site, p.input, p.limit-bytesOf(p.memory.z), p.covariance())
+	p.pass, err = newPass(p.site, p.input, p.limit-dense.Bytes(p.memory.z), p.covariance())
 	return err
 }
 
@@ -109,5 +110,5 @@ func (p *Posterior) predict(ctx context.Context, x *tensor.Dense, skip func(int)
 		return gp.Gaussian{}, fmt.Errorf("gapa: predict: %w", err)
 	}
 	n := x.Shape()[0]
-	return gp.Gaussian{Mean: dense(mean, n, c), Cov: dense(cov, n, c, c)}, nil
+	return gp.Gaussian{Mean: dense.Of(mean, n, c), Cov: dense.Of(cov, n, c, c)}, nil
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/train"
 	"gorgonia.org/tensor"
 )
@@ -36,7 +37,7 @@ func newLearning(l loss, rows, held *sample, start mixture, freeNoise bool) *lea
 	d := rows.d
 	return &learning{
 		loss: l, rows: rows, held: held, start: start, freeNoise: freeNoise, d: d,
-		logs: dense(make([]float64, d+1), d+1), grad: dense(make([]float64, d+1), d+1),
+		logs: dense.Of(make([]float64, d+1), d+1), grad: dense.Of(make([]float64, d+1), d+1),
 	}
 }
 

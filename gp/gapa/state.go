@@ -8,6 +8,7 @@ import (
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/layers"
 	"gorgonia.org/tensor"
 )
@@ -38,7 +39,7 @@ func (p *Posterior) State() (gp.State, error) {
 			Centres: m.centres.n(), Layer: p.layer, Inputs: p.input.Clone(), Cached: m.m, Neighbours: m.neighbours,
 			Length: m.length, Noise: m.noise, Factor: p.factor,
 		},
-		Arrays: []gp.Array{{Name: nameValues, Value: m.z}, {Name: nameScales, Value: dense(slices.Clone(p.scales), m.d)}},
+		Arrays: []gp.Array{{Name: nameValues, Value: m.z}, {Name: nameScales, Value: dense.Of(slices.Clone(p.scales), m.d)}},
 	}, nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"github.com/go-valla/valla/gp/gptest"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/fixture"
 	"github.com/go-valla/valla/jacobian"
 	"github.com/go-valla/valla/layers"
@@ -134,7 +135,7 @@ func (r *brute) filters(t *testing.T, at int) *mat.Dense {
 	in := r.x
 	if at > 0 {
 		v := run(t, r.net, r.x, func(b *graph.Builder, x *graph.Node) []*graph.Node { return []*graph.Node{r.net[:at].Forward(b, x)} })
-		in = dense(v[0], r.examples, 2, 5, 4)
+		in = dense.Of(v[0], r.examples, 2, 5, 4)
 	}
 	patches, h, w := patchesOf(in, conv)
 	out, k := conv.W.Value.Shape()[0], conv.W.Value.Shape().TotalSize()/conv.W.Value.Shape()[0]
@@ -215,12 +216,12 @@ func TestConvolutionOfOnePlace(t *testing.T) {
 	}
 	pixels, probe := normal(newRand(87), 12, 8).Float64s(), normal(newRand(88), 4, 8).Float64s()
 	o := Options{Structure: KFAC, Likelihood: likelihood.Softmax{}, PriorStd: 1, Weights: Named("only.weight")}
-	p.net, p.x = layers.Sequential{flat}, dense(pixels, 12, 8)
+	p.net, p.x = layers.Sequential{flat}, dense.Of(pixels, 12, 8)
 	want := p.fit(t, o)
-	_, wantCov := predict(t, want, dense(probe, 4, 8))
-	p.net, p.x = layers.Sequential{conv, layers.Flatten{}}, dense(pixels, 12, 2, 2, 2)
+	_, wantCov := predict(t, want, dense.Of(probe, 4, 8))
+	p.net, p.x = layers.Sequential{conv, layers.Flatten{}}, dense.Of(pixels, 12, 2, 2, 2)
 	got := p.fit(t, o)
-	_, cov := predict(t, got, dense(probe, 4, 2, 2, 2))
+	_, cov := predict(t, got, dense.Of(probe, 4, 2, 2, 2))
 	fixture.Close(t, "covariance", cov, wantCov, 1e-12)
 	fixture.Close(t, "lml", one(got.LogMarginalLikelihood()), one(want.LogMarginalLikelihood()), 1e-12)
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/kernel"
 	"gorgonia.org/tensor"
 )
@@ -124,5 +125,5 @@ func (in inputs) choose(rows []int) inputs {
 		in.rows(v[i*in.size():], r, 1)
 	}
 	shape := append(tensor.Shape{len(rows)}, in.shape...)
-	return inputs{t: graph.Convert(dense(v, shape...), in.t.Dtype()), n: len(rows), shape: in.shape}
+	return inputs{t: graph.Convert(dense.Of(v, shape...), in.t.Dtype()), n: len(rows), shape: in.shape}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/layers"
 	"gorgonia.org/tensor"
 )
@@ -90,11 +91,11 @@ func TestBadData(t *testing.T) {
 	}{
 		{nil, p.y, []string{"x is empty"}},
 		{p.x, nil, []string{"y is empty"}},
-		{p.x, dense(make([]float64, 4), 4, 1), []string{"(5, 2)", "(4, 1)"}},
-		{p.x, dense(make([]float64, 5), 5, 1, 1), []string{"(5, 1, 1)"}},
-		{p.x, dense(make([]float64, 5), 5), []string{"y has shape (5)"}},
-		{p.x, dense(make([]float64, 10), 5, 2), []string{"(1, 1)", "(1, 2)"}},
-		{dense(make([]float64, 15), 5, 3), p.y, []string{"(1, 3)"}},
+		{p.x, dense.Of(make([]float64, 4), 4, 1), []string{"(5, 2)", "(4, 1)"}},
+		{p.x, dense.Of(make([]float64, 5), 5, 1, 1), []string{"(5, 1, 1)"}},
+		{p.x, dense.Of(make([]float64, 5), 5), []string{"y has shape (5)"}},
+		{p.x, dense.Of(make([]float64, 10), 5, 2), []string{"(1, 1)", "(1, 2)"}},
+		{dense.Of(make([]float64, 15), 5, 3), p.y, []string{"(1, 3)"}},
 		{nan(p.x, 3, math.NaN()), p.y, []string{"x: element 1 of example 1 is NaN"}},
 		{p.x, nan(p.y, 2, math.Inf(-1)), []string{"y: element 0 of example 2 is -Inf"}},
 		{ints, p.y, []string{"x holds int"}},
@@ -104,9 +105,9 @@ func TestBadData(t *testing.T) {
 		wants(t, err, c.says...)
 	}
 	q := p.fit(t, Options{PriorStd: 1, NoiseStd: 1})
-	_, err = q.Predict(t.Context(), dense(make([]float64, 6), 2, 3))
+	_, err = q.Predict(t.Context(), dense.Of(make([]float64, 6), 2, 3))
 	wants(t, err, "(2, 3)", "(2)")
-	_, _, err = q.Joint(t.Context(), dense([]float64{0, math.NaN()}, 1, 2))
+	_, _, err = q.Joint(t.Context(), dense.Of([]float64{0, math.NaN()}, 1, 2))
 	wants(t, err, "element 1 of example 0 is NaN")
 }
 
@@ -119,7 +120,7 @@ func (r root) Forward(b *graph.Builder, x *graph.Node) *graph.Node {
 func (r root) Params() []*graph.Param { return []*graph.Param{r.w} }
 
 func TestNetworksThatAreNotFinite(t *testing.T) {
-	one := dense([]float64{1, 1}, 2, 1)
+	one := dense.Of([]float64{1, 1}, 2, 1)
 	for _, c := range []struct {
 		w    float64
 		says string
@@ -150,13 +151,13 @@ func TestNoMaximum(t *testing.T) {
 			B: graph.NewParam("b", []float64{0}, tensor.Float64, 1),
 		}
 	}
-	x, y := dense([]float64{1, 2, 3}, 3, 1), dense([]float64{2, 4, 6}, 3, 1)
+	x, y := dense.Of([]float64{1, 2, 3}, 3, 1), dense.Of([]float64{2, 4, 6}, 3, 1)
 	_, err := Fit(t.Context(), line(0), x, y, Options{})
 	wants(t, err, "all weights are 0")
 	_, err = Fit(t.Context(), line(2), x, y, Options{})
 	wants(t, err, "all residuals are 0")
 	zero := root{graph.NewParam("w", []float64{1}, tensor.Float64, 1)}
-	_, err = Fit(t.Context(), zero, dense(make([]float64, 3), 3, 1), y, Options{})
+	_, err = Fit(t.Context(), zero, dense.Of(make([]float64, 3), 3, 1), y, Options{})
 	wants(t, err, "no maximum")
 }
 
@@ -175,7 +176,7 @@ func TestMemoryLimit(t *testing.T) {
 	_, err := Fit(t.Context(), p.net, p.x, p.y, Options{PriorStd: 1, NoiseStd: 1, MemoryLimit: need})
 	wants(t, err, "limit")
 	q := p.fit(t, Options{PriorStd: 1, NoiseStd: 1, MemoryLimit: need + 1<<20})
-	_, _, err = q.Joint(t.Context(), dense(make([]float64, 2000), 1000, 2))
+	_, _, err = q.Joint(t.Context(), dense.Of(make([]float64, 2000), 1000, 2))
 	wants(t, err, "joint covariance", "limit")
 }
 

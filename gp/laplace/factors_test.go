@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/go-valla/valla/gp/likelihood"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/fixture"
 	"github.com/go-valla/valla/internal/kernel"
 	"gorgonia.org/tensor"
@@ -91,7 +92,7 @@ func checkRows(t *testing.T, what string, p *Posterior, rows dataRows, r wholeRo
 	fixture.Close(t, what+": square", got, want, 1e-11)
 
 	shape := p.scan.x.Shape()[1:]
-	x := dense(p.structure.(*functionSpace).x, append([]int{p.examples}, shape...)...)
+	x := dense.Of(p.structure.(*functionSpace).x, append([]int{p.examples}, shape...)...)
 	err := p.scan.each(t.Context(), inputs{t: x, n: 9, shape: shape}, func(b batch) error {
 		u, err := b.factors()
 		if err != nil {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/fixture"
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat/distmv"
@@ -75,7 +76,7 @@ func TestGridSearchDefaults(t *testing.T) {
 	bad := Grid{PriorStds: []float64{0}}
 	_, _, err = q.GridSearch(t.Context(), p.x, p.y, bad)
 	wants(t, err, "a grid with the standard deviations 0 and 0.7")
-	_, _, err = q.GridSearch(t.Context(), p.x, dense(make([]float64, 40), 20, 2), Grid{})
+	_, _, err = q.GridSearch(t.Context(), p.x, dense.Of(make([]float64, 40), 20, 2), Grid{})
 	wants(t, err, "y has shape (20, 2), the posterior has 1 outputs")
 	_, _, err = q.GridSearch(t.Context(), p.x, p.probe, Grid{})
 	wants(t, err, "x has shape (20, 2), y has shape (7, 2)")

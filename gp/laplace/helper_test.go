@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/layers"
 	"gorgonia.org/tensor"
 )
@@ -40,7 +41,7 @@ func normal(rng *rand.Rand, shape ...int) *tensor.Dense {
 	for i := range v {
 		v[i] = rng.NormFloat64()
 	}
-	return dense(v, shape...)
+	return dense.Of(v, shape...)
 }
 
 func (p problem) fit(t testing.TB, o Options) *Posterior {

@@ -2,6 +2,7 @@ package laplace
 
 import (
 	"context"
+
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/eigen"
 	"github.com/go-valla/valla/internal/kernel"

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/kernel"
 	"gorgonia.org/tensor"
 )
@@ -149,7 +150,7 @@ func (p *Posterior) Predict(ctx context.Context, x *tensor.Dense) (gp.Gaussian, 
 		return gp.Gaussian{}, err
 	}
 	kernel.Scale(cov, p.PriorStd()*p.PriorStd(), cov)
-	return gp.Gaussian{Mean: dense(mean, in.n, c), Cov: dense(cov, in.n, c, c)}, nil
+	return gp.Gaussian{Mean: dense.Of(mean, in.n, c), Cov: dense.Of(cov, in.n, c, c)}, nil
 }
 
 // marginals are those of the predictor, with a batch of one example as the first of two: a
@@ -189,7 +190,7 @@ func (p *Posterior) Joint(ctx context.Context, x *tensor.Dense) (mean, cov *tens
 		return nil, nil, err
 	}
 	kernel.Syrk(false, n, width, p.PriorStd()*p.PriorStd(), f, width, 0, k, n)
-	return dense(m, n), dense(k, n, n), nil
+	return dense.Of(m, n), dense.Of(k, n, n), nil
 }
 
 // inputs checks that x is a batch of inputs like those of the fit.
@@ -199,8 +200,4 @@ func (p *Posterior) inputs(x *tensor.Dense) (inputs, error) {
 		return in, fmt.Errorf("laplace: x has shape %v, the posterior was fitted to inputs of shape %v each", x.Shape(), want)
 	}
 	return in, err
-}
-
-func dense(v []float64, shape ...int) *tensor.Dense {
-	return tensor.New(tensor.WithShape(shape...), tensor.WithBacking(v))
 }

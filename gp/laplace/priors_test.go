@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/fixture"
 	"github.com/go-valla/valla/layers"
 	"gorgonia.org/tensor"
@@ -78,7 +79,7 @@ func TestPriorNames(t *testing.T) {
 		}
 	}
 	p.net = layers.Sequential{root{graph.NewParam("plain", []float64{2}, tensor.Float64, 1)}}
-	q, err := Fit(t.Context(), p.net, dense([]float64{1, 2}, 2, 1), dense([]float64{1, 2}, 2, 1), Options{Priors: PerLayer, PriorStd: 1, NoiseStd: 1})
+	q, err := Fit(t.Context(), p.net, dense.Of([]float64{1, 2}, 2, 1), dense.Of([]float64{1, 2}, 2, 1), Options{Priors: PerLayer, PriorStd: 1, NoiseStd: 1})
 	if err != nil || !slices.Equal(q.Priors(), []string{"plain"}) {
 		t.Errorf("a parameter without a layer: %v, error %v", q, err)
 	}
@@ -217,7 +218,7 @@ func TestPriorsErrors(t *testing.T) {
 	}
 	_, err = Fit(t.Context(), p.net, p.x, p.y, Options{Priors: PerParameter})
 	wants(t, err, `all weights of "dense2.bias" are 0`)
-	zeros := dense(make([]float64, 40), 20, 2)
+	zeros := dense.Of(make([]float64, 40), 20, 2)
 	_, err = Fit(t.Context(), newProblem(t, 48, tensor.Float64, 20, 4, 1).net, zeros, p.y, Options{Priors: PerParameter})
 	wants(t, err, `weights of "dense1.weight", expected more than 0`)
 	ended := errors.New("stop")

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/train"
 	"gonum.org/v1/gonum/optimize"
 )
@@ -244,7 +245,7 @@ func (p *Posterior) climb(ctx context.Context, h hyper) (hyper, error) {
 	var optimizers []*train.Adam
 	add := func(name string, lo, hi int, rate float64) {
 		if lo < hi {
-			params = append(params, train.Param{Name: name, Value: dense(z[lo:hi:hi], hi-lo), Grad: dense(grad[lo:hi:hi], hi-lo)})
+			params = append(params, train.Param{Name: name, Value: dense.Of(z[lo:hi:hi], hi-lo), Grad: dense.Of(grad[lo:hi:hi], hi-lo)})
 			optimizers = append(optimizers, &train.Adam{LR: rate})
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/layers"
 	"gorgonia.org/tensor"
 )
@@ -63,7 +64,7 @@ func (p *Posterior) Header() Header {
 func (p *Posterior) State() (gp.State, error) {
 	s := gp.State{Header: p.Header()}
 	err := p.structure.fields(func(name string, v *[]float64, shape ...int) error {
-		s.Arrays = append(s.Arrays, gp.Array{Name: name, Value: dense(*v, shape...)})
+		s.Arrays = append(s.Arrays, gp.Array{Name: name, Value: dense.Of(*v, shape...)})
 		return nil
 	})
 	return s, err
@@ -122,7 +123,7 @@ func (p *Posterior) fill(ctx context.Context, s gp.Saved) error {
 func (p *Posterior) rebuild(ctx context.Context) error {
 	if f, ok := p.structure.(*functionSpace); ok {
 		f.allocate()
-		x := dense(f.x, append([]int{p.examples}, p.scan.x.Shape()[1:]...)...)
+		x := dense.Of(f.x, append([]int{p.examples}, p.scan.x.Shape()[1:]...)...)
 		if err := p.sum(ctx, inputs{t: x, n: p.examples, shape: x.Shape()[1:]}, func(batch) {}); err != nil {
 			return err
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-valla/valla/gp/gptest"
 	"github.com/go-valla/valla/gp/likelihood"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/fixture"
 	"gorgonia.org/tensor"
 )
@@ -147,7 +148,7 @@ func TestRestoreErrors(t *testing.T) {
 		{LowRank, "rank 0", func(s *Header, _ *gptest.Saved) { s.Rank = 0 }},
 		{Full, `no array "h"`, func(_ *Header, file *gptest.Saved) { delete(file.Arrays, "h") }},
 		{Full, "element 3 is NaN", func(_ *Header, file *gptest.Saved) { file.Arrays["h"].Float64s()[3] = math.NaN() }},
-		{Full, "expected float64 of shape (378)", func(_ *Header, file *gptest.Saved) { file.Arrays["h"] = dense(make([]float64, 4), 4) }},
+		{Full, "expected float64 of shape (378)", func(_ *Header, file *gptest.Saved) { file.Arrays["h"] = dense.Of(make([]float64, 4), 4) }},
 		{Full, "not positive definite", func(_ *Header, file *gptest.Saved) { file.Arrays["h"].Float64s()[0] = -1e9 }},
 		{Diagonal, `in "dense1.weight" has the element -1`, func(_ *Header, file *gptest.Saved) { file.Arrays["dense1.weight.h"].Float64s()[2] = -1 }},
 	} {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/fixture"
 	"github.com/go-valla/valla/layers"
 	"gorgonia.org/tensor"
@@ -239,7 +240,7 @@ func TestRootedInParts(t *testing.T) {
 		q.structure.allocate()
 		for first := 0; first < d.n; first += d.n / parts {
 			some := d.x
-			some.t, some.n = graph.Convert(dense(d.x.t.Float64s()[first*d.x.size():], d.n-first, 1, 4, 3), tensor.Float64), d.n/parts
+			some.t, some.n = graph.Convert(dense.Of(d.x.t.Float64s()[first*d.x.size():], d.n-first, 1, 4, 3), tensor.Float64), d.n/parts
 			if err := q.sum(t.Context(), some, func(batch) {}); err != nil {
 				t.Fatal(err)
 			}

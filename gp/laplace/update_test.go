@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/fixture"
 	"gorgonia.org/tensor"
 )
@@ -77,11 +78,11 @@ func TestUpdateErrors(t *testing.T) {
 		},
 		"with the likelihood softmax, the posterior has gaussian": func(of *Posterior, m *gp.Problem) *Posterior {
 			m.Likelihood = softmax
-			m.Train.Y = dense([]float64{1, 0, 0, 1, 1, 0, 1, 0, 0, 1}, 5, 2)
+			m.Train.Y = dense.Of([]float64{1, 0, 0, 1, 1, 0, 1, 0, 0, 1}, 5, 2)
 			return of
 		},
 		"with 1 targets, the posterior was fitted to": func(of *Posterior, m *gp.Problem) *Posterior {
-			m.Train.Y = dense(make([]float64, 5), 5, 1)
+			m.Train.Y = dense.Of(make([]float64, 5), 5, 1)
 			return of
 		},
 		"the inputs of example 0 are not finite": func(of *Posterior, m *gp.Problem) *Posterior {

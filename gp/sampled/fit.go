@@ -10,6 +10,7 @@ import (
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/settings"
 	"github.com/go-valla/valla/layers"
 	"github.com/go-valla/valla/train"
@@ -172,8 +173,8 @@ func (f *fitting) Params() []train.Param { return nil }
 func (f *fitting) State() train.ObjectiveState {
 	n := f.s.Samples
 	return train.ObjectiveState{Numbers: &f.numbers, Arrays: []train.Array{
-		{Name: "zeta", Value: dense(f.zeta, n, f.size)}, {Name: "residual", Value: dense(f.residual, n, f.size)},
-		{Name: "direction", Value: dense(f.direction, n, f.size)}, {Name: "mode", Value: dense(f.mode, f.size)},
+		{Name: "zeta", Value: dense.Of(f.zeta, n, f.size)}, {Name: "residual", Value: dense.Of(f.residual, n, f.size)},
+		{Name: "direction", Value: dense.Of(f.direction, n, f.size)}, {Name: "mode", Value: dense.Of(f.mode, f.size)},
 	}}
 }
 
@@ -209,7 +210,7 @@ func (f *fitting) Evaluate(ctx context.Context, iteration int) (float64, error) 
 func (f *fitting) fitted(res *train.Result) (*gp.Fitted, error) {
 	q := &Posterior{
 		net: f.p.Net, input: f.p.Train.X.Shape()[1:].Clone(), limit: f.limit,
-		zeta: graph.Convert(dense(f.zeta, f.s.Samples, f.size), f.p.Dtype()),
+		zeta: graph.Convert(dense.Of(f.zeta, f.s.Samples, f.size), f.p.Dtype()),
 	}
 	if i, v := graph.FirstNonFinite(q.zeta); i >= 0 {
 		return nil, fmt.Errorf("sampled: weight %d of sample %d is %g", i%f.size, i/f.size, v)

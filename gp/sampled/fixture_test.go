@@ -9,6 +9,7 @@ import (
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/fixture"
 	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/layers"
@@ -50,7 +51,7 @@ func references(t *testing.T) []reference {
 			for i, c := range r.p.Train.Y.Int64s() {
 				y[i*s[1]+int(c)] = 1
 			}
-			r.p.Train.Y = dense(y, s[0], s[1])
+			r.p.Train.Y = dense.Of(y, s[0], s[1])
 		} else {
 			r.p.Likelihood = likelihood.NewGaussian(a.Scalar(t, "reg_sigma2"), tensor.Float64)
 		}
@@ -128,7 +129,7 @@ func (f *fitting) solve(t *testing.T) {
 
 // posterior are the present samples.
 func (f *fitting) posterior() *Posterior {
-	return &Posterior{net: f.p.Net, input: f.p.Train.X.Shape()[1:], zeta: dense(f.zeta, f.s.Samples, f.size), limit: defaultMemory}
+	return &Posterior{net: f.p.Net, input: f.p.Train.X.Shape()[1:], zeta: dense.Of(f.zeta, f.s.Samples, f.size), limit: defaultMemory}
 }
 
 // exact are settings that solve to rounding.

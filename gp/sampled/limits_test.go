@@ -16,6 +16,7 @@ import (
 	"github.com/go-valla/valla/gp/laplace"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/fixture"
 	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/internal/settings"
@@ -357,7 +358,7 @@ func TestOverflow(t *testing.T) {
 	huge := graph.Floats(p.Train.X)
 	kernel.Scale(huge, 1e300, huge)
 	p.Net = squares{}
-	p.Train.X, p.Validation = dense(huge, p.Train.N(), 2), nil
+	p.Train.X, p.Validation = dense.Of(huge, p.Train.N(), 2), nil
 	if f, err := (&Settings{Samples: 2, PriorStd: 1}).Fit(t.Context(), p, gp.Run{}); err == nil {
 		t.Errorf("a posterior %v", f.Posterior)
 	}
@@ -379,7 +380,7 @@ func TestNoWeights(t *testing.T) {
 	p := problems(t)[0].Problem
 	p.Likelihood = likelihood.NewGaussian(1, tensor.Float64)
 	zero := make([]float64, p.Train.N())
-	p.Train.Y = dense(zero, len(zero), 1)
+	p.Train.Y = dense.Of(zero, len(zero), 1)
 	if _, err := (&Settings{Samples: 2}).Fit(t.Context(), p, gp.Run{}); err == nil || !strings.Contains(err.Error(), "expected a prior-std") {
 		t.Errorf("targets of zeros: error %v", err)
 	}

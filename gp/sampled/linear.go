@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/jacobian"
 	"github.com/go-valla/valla/layers"
@@ -175,7 +176,7 @@ func (l *linear) bound(k kind, which []int, v []float64) [][]*tensor.Dense {
 	for i, s := range which {
 		copy(all[i*l.p:(i+1)*l.p], v[s*l.p:])
 	}
-	typed := dense(all, len(which), l.p)
+	typed := dense.Of(all, len(which), l.p)
 	if l.dt != tensor.Float64 {
 		typed = graph.Convert(typed, l.dt)
 	}
@@ -257,8 +258,4 @@ func repeat[T kernel.Float](dst, src []T, width, first, n int) {
 	for at := copy(dst, rows); at < len(dst); at += width {
 		copy(dst[at:], rows[len(rows)-width:])
 	}
-}
-
-func dense(v []float64, shape ...int) *tensor.Dense {
-	return tensor.New(tensor.WithShape(shape...), tensor.WithBacking(v))
 }

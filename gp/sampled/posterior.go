@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/jacobian"
 	"github.com/go-valla/valla/layers"
@@ -76,7 +77,7 @@ func (p *Posterior) Predict(ctx context.Context, x *tensor.Dense) (gp.Gaussian, 
 		return gp.Gaussian{}, fmt.Errorf("sampled: predict: %w", err)
 	}
 	n := x.Shape()[0]
-	return gp.Gaussian{Mean: dense(mean, n, c), Cov: dense(cov, n, c, c)}, nil
+	return gp.Gaussian{Mean: dense.Of(mean, n, c), Cov: dense.Of(cov, n, c, c)}, nil
 }
 
 // StandardErrors returns the standard errors [N,C,C] of the covariances of a prediction, those
@@ -92,7 +93,7 @@ func (p *Posterior) StandardErrors(g gp.Gaussian) *tensor.Dense {
 			}
 		}
 	}
-	return dense(out, n, c, c)
+	return dense.Of(out, n, c, c)
 }
 
 // Functions returns the S functions g + J ζ of the posterior at inputs x [N,…], [S,N,C]. Values
@@ -111,7 +112,7 @@ func (p *Posterior) Functions(ctx context.Context, x *tensor.Dense) (*tensor.Den
 	for at := 0; at < len(out); at += n {
 		kernel.Add(out[at:at+n], out[at:at+n], mean)
 	}
-	return dense(out, s, x.Shape()[0], n/x.Shape()[0]), nil
+	return dense.Of(out, s, x.Shape()[0], n/x.Shape()[0]), nil
 }
 
 // all returns the network's outputs [N·C] and J ζ [N·C,S].
@@ -133,5 +134,5 @@ func (p *Posterior) Joint(ctx context.Context, x *tensor.Dense) (mean, cov *tens
 	}
 	out := make([]float64, n*n)
 	kernel.Syrk(false, n, s, 1/float64(s), along, s, 0, out, n)
-	return dense(m, n), dense(out, n, n), nil
+	return dense.Of(m, n), dense.Of(out, n, n), nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/dense"
 	"gorgonia.org/tensor"
 )
 
@@ -26,7 +27,7 @@ func (p *Posterior) Compile(shape []int, size int, limit int64) (gp.Compiled, er
 	c := &compiled{p: p, size: size, narrow: k.points.Dtype() == tensor.Float32, x: make([]float64, size*tensor.Shape(k.inputShape()).TotalSize())}
 	for part := range p.systems {
 		z := &graph.Param{Name: "points", Value: k.inputs(k.points, part, k.joint)}
-		left := limit - c.Bytes() - bytesOf(z.Value)
+		left := limit - c.Bytes() - dense.Bytes(z.Value)
 		if limit > 0 && left <= 0 {
 			return nil, &graph.MemoryError{What: fmt.Sprintf("sfr: a prediction of %d examples", size), Need: limit - left + 1, Limit: limit}
 		}
@@ -38,7 +39,7 @@ func (p *Posterior) Compile(shape []int, size int, limit int64) (gp.Compiled, er
 		if err != nil {
 			return nil, fmt.Errorf("sfr: %w", err)
 		}
-		c.parts, c.points = append(c.parts, f), c.points+bytesOf(z.Value)
+		c.parts, c.points = append(c.parts, f), c.points+dense.Bytes(z.Value)
 	}
 	return c, nil
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/fixture"
 	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/layers"
@@ -42,7 +43,7 @@ func newProblem(t testing.TB, seed uint64, dt tensor.Dtype, n, hidden, c int, cl
 				y[i*c+rng.IntN(c)] = 1
 			}
 		}
-		return gp.Examples{X: graph.Convert(dense(x, n, 2), dt), Y: graph.Convert(dense(y, n, c), dt)}
+		return gp.Examples{X: graph.Convert(dense.Of(x, n, 2), dt), Y: graph.Convert(dense.Of(y, n, c), dt)}
 	}
 	p.Train = draw(n)
 	held := draw(9)
@@ -116,5 +117,5 @@ func oneHot(labels []int, c int) *tensor.Dense {
 	for i, k := range labels {
 		v[i*c+k] = 1
 	}
-	return dense(v, len(labels), c)
+	return dense.Of(v, len(labels), c)
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/jacobian"
 	"github.com/go-valla/valla/layers"
 	"gorgonia.org/tensor"
@@ -39,7 +40,7 @@ type kernels struct {
 func newKernels(net layers.Network, points *tensor.Dense, outputs int, joint bool, limit int64) (*kernels, error) {
 	k := &kernels{net: net, points: points, input: points.Shape()[1:].Clone(), outputs: outputs, joint: joint, at: -1}
 	k.z = &graph.Param{Name: "points", Value: k.inputs(points, 0, joint)}
-	limit = max(1, limit-bytesOf(k.z.Value))
+	limit = max(1, limit-dense.Bytes(k.z.Value))
 	var b *graph.Builder
 	var x *graph.Node
 	var nodes []*graph.Node
@@ -132,7 +133,7 @@ func (k *kernels) inputs(x *tensor.Dense, part int, each bool) *tensor.Dense {
 	for row := range slices.Chunk(in, len(in)/n) {
 		v = append(v, slices.Repeat(row, k.outputs)...)
 	}
-	return dense(v, append([]int{n * k.outputs}, k.input...)...)
+	return dense.Of(v, append([]int{n * k.outputs}, k.input...)...)
 }
 
 // move puts the points of a part where the program reads them.
@@ -236,11 +237,4 @@ func rowsOf(x *tensor.Dense, first, n int) *tensor.Dense {
 		return tensor.New(tensor.WithShape(shape...), tensor.WithBacking(x.Float64s()[first*width:(first+n)*width]))
 	}
 	return tensor.New(tensor.WithShape(shape...), tensor.WithBacking(x.Float32s()[first*width:(first+n)*width]))
-}
-
-// bytesOf is the memory of an array.
-func bytesOf(t *tensor.Dense) int64 { return int64(t.Shape().TotalSize()) * int64(t.Dtype().Size()) }
-
-func dense(v []float64, shape ...int) *tensor.Dense {
-	return tensor.New(tensor.WithShape(shape...), tensor.WithBacking(v))
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/layers"
 	"gorgonia.org/tensor"
@@ -162,7 +163,7 @@ func (p *Posterior) Predict(ctx context.Context, x *tensor.Dense) (gp.Gaussian, 
 			return gp.Gaussian{}, fmt.Errorf("sfr: predict: %w", err)
 		}
 	}
-	return gp.Gaussian{Mean: dense(mean, n, c), Cov: dense(cov, n, c, c)}, nil
+	return gp.Gaussian{Mean: dense.Of(mean, n, c), Cov: dense.Of(cov, n, c, c)}, nil
 }
 
 // place writes the mean and the covariances of a part to their places.
@@ -204,7 +205,7 @@ func (p *Posterior) Joint(ctx context.Context, x *tensor.Dense) (mean, cov *tens
 			return nil, nil, fmt.Errorf("sfr: joint prediction: %w", err)
 		}
 	}
-	return dense(m, all), dense(k, all, all), nil
+	return dense.Of(m, all), dense.Of(k, all, all), nil
 }
 
 // joinPart writes the mean and the covariance of one part to their places.

@@ -9,6 +9,7 @@ import (
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/layers"
 	"gorgonia.org/tensor"
 )
@@ -48,7 +49,7 @@ func (p *Posterior) State() (gp.State, error) {
 			Joint: p.joint, Own: p.own, Clip: p.clip, PriorStd: p.prior,
 		},
 		Arrays: []gp.Array{
-			{Name: nameZ, Value: p.points}, {Name: nameT, Value: dense(t, parts, m*(m+1)/2)}, {Name: nameB, Value: dense(b, parts, m)},
+			{Name: nameZ, Value: p.points}, {Name: nameT, Value: dense.Of(t, parts, m*(m+1)/2)}, {Name: nameB, Value: dense.Of(b, parts, m)},
 		},
 	}, nil
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/go-valla/valla/gp/laplace"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/dense"
 	"gorgonia.org/tensor"
 )
 
@@ -80,8 +81,8 @@ func TestWithoutRow(t *testing.T) {
 
 // TestScore: mean and standard error.
 func TestScore(t *testing.T) {
-	e := gp.Examples{X: dense([]float64{0, 0}, 2, 1), Y: dense([]float64{0, 2}, 2, 1)}
-	g := gp.Gaussian{Mean: dense([]float64{0, 0}, 2, 1), Cov: dense([]float64{0.5, 0.5}, 2, 1, 1)}
+	e := gp.Examples{X: dense.Of([]float64{0, 0}, 2, 1), Y: dense.Of([]float64{0, 2}, 2, 1)}
+	g := gp.Gaussian{Mean: dense.Of([]float64{0, 0}, 2, 1), Cov: dense.Of([]float64{0.5, 0.5}, 2, 1, 1)}
 	got := score(g, likelihood.NewGaussian(0.5, tensor.Float64), e)
 	a := 0.5 * math.Log(2*math.Pi) // of the first; the second has 2²/2 more
 	if math.Abs(got.NLL-a-1) > 1e-12 || math.Abs(got.Error-1/math.Sqrt2) > 1e-12 {

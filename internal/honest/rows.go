@@ -10,7 +10,7 @@ import (
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/data/idx"
 	"github.com/go-valla/valla/data/image"
-	"gorgonia.org/tensor"
+	"github.com/go-valla/valla/internal/dense"
 )
 
 // Streams of random numbers of the rows, each started by its number.
@@ -73,15 +73,11 @@ func clouds(string) (train, test *data.Set, err error) {
 
 // set is a table of d columns x0, x1, … and the target y.
 func set(x, y []float64, d int) *data.Set {
-	s := &data.Set{Targets: []string{"y"}, X: dense(x, len(y), d), Y: dense(y, len(y), 1)}
+	s := &data.Set{Targets: []string{"y"}, X: dense.Of(x, len(y), d), Y: dense.Of(y, len(y), 1)}
 	for j := range d {
 		s.Features = append(s.Features, "x"+strconv.Itoa(j))
 	}
 	return s
-}
-
-func dense(v []float64, shape ...int) *tensor.Dense {
-	return tensor.New(tensor.WithShape(shape...), tensor.WithBacking(v))
 }
 
 // table returns the rows of a UCI table, n of them for training.
@@ -133,5 +129,5 @@ func small(s *image.Set, n int) *data.Set {
 		}
 		y[i] = float64(s.Labels[i])
 	}
-	return &data.Set{Targets: []string{"digit"}, X: dense(x, n, 64), Y: dense(y, n, 1)}
+	return &data.Set{Targets: []string{"digit"}, X: dense.Of(x, n, 64), Y: dense.Of(y, n, 1)}
 }

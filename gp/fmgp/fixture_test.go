@@ -329,13 +329,13 @@ func (s *sample) restart(t *testing.T) {
 	}
 }
 
-// objective is that of a fit on the fixture's mini-batches.
+// objective is the objective of a fit on the fixture's mini-batches, with the fixture's N.
 func (s *sample) objective(t *testing.T) *train.Graph {
 	t.Helper()
 	at, y := s.points(t, "pool_X"), s.targets(t, "pool_y")
 	batch := s.Dense(t, s.prefix+"traj_batch").Shape()[1]
 	f := &fitting{layer: s.layer, lik: s.lik, train: at}
-	f.s.Alpha, f.p.Train.X = new(1.0), at.x
+	f.s.Alpha, f.p.Train.X = new(1.0), tensor.New(tensor.Of(s.dt), tensor.WithShape(s.Int(t, s.prefix+"N"), 1)) // only N counts
 	b := graph.NewBuilder(s.dt)
 	feed := &listed{
 		at: at, y: y, rows: slices.Collect(slices.Chunk(ints(t, s.Arrays, s.prefix+"traj_batch"), batch)),

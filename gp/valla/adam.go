@@ -16,7 +16,7 @@ const adamCheckpoint = 1000
 
 // steps describes the fit by Adam, as published. Its [steps.Fit] is that of both optimizers.
 func (f *fitting) steps() *steps.Graph {
-	return &steps.Graph{
+	g := &steps.Graph{
 		What:      fmt.Sprintf("valla: a step with %d inducing points", f.layer.Inducing()),
 		BatchSize: f.s.BatchSize, Trained: f.trained(), Beside: int64(layers.Count(f.p.Net)) * int64(f.p.Dtype().Size()),
 		Write: func(b *graph.Builder, x, y *graph.Node) steps.Step {
@@ -27,7 +27,7 @@ func (f *fitting) steps() *steps.Graph {
 			return steps.Step{Loss: l.Loss}
 		},
 		Fit: steps.Fit{
-			Problem: f.p, Run: f.r, Settings: &f.s, Likelihood: f.lik, Loop: f.loop, Held: f.held,
+			Problem: f.p, Run: f.r, Settings: &f.s, Likelihood: f.lik, Loop: f.loop,
 			Identity: []string{
 				"parameters of the likelihood " + fate(f.s.FixNoise), fmt.Sprintf("alpha %g", *f.s.Alpha),
 				fmt.Sprintf("inducing inputs %s, %s", train.Checksum(f.layer.Z.Value), fate(f.s.FixInducing)),
@@ -36,6 +36,10 @@ func (f *fitting) steps() *steps.Graph {
 			},
 		},
 	}
+	if v := f.p.Validation; v != nil {
+		g.Held = f.post.following(v.X)
+	}
+	return g
 }
 
 // Objective returns a step of Adam on mini-batches of batch rows of a problem, at the parameters of
@@ -68,14 +72,4 @@ func (f *fitting) trained() []*graph.Param {
 		params = append(params, f.lik.Params()...)
 	}
 	return params
-}
-
-// held predicts the held-out rows with the present parameters.
-func (f *fitting) held(ctx context.Context) (mean, cov []float64, err error) {
-	f.post.Refresh()
-	g, err := f.post.Predict(ctx, f.p.Validation.X)
-	if err != nil {
-		return nil, nil, err
-	}
-	return g.Mean.Float64s(), g.Cov.Float64s(), nil
 }

@@ -3,6 +3,7 @@ package valla
 import (
 	"cmp"
 	"context"
+	"testing"
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
@@ -53,6 +54,16 @@ func (h byHand) fitting(x, y *tensor.Dense) (*fitting, error) {
 	}
 	f.loop = h.Config
 	return f, nil
+}
+
+// validationNLL is the mean negative log predictive density of targets y at inputs x.
+func validationNLL(t *testing.T, p gp.Posterior, l likelihood.Likelihood, x, y *tensor.Dense) float64 {
+	t.Helper()
+	g, err := gp.Predict(t.Context(), p, x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return gp.MeanNLL(l, graph.Floats(y), g.Mean, g.Cov, y.Shape()[1])
 }
 
 // adamFit is a fit by Adam.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/dense"
 	"gorgonia.org/tensor"
 )
 
@@ -63,7 +64,7 @@ func (n *natural) scores(ctx context.Context, e gp.Examples) ([]float64, error) 
 	}
 	targets := graph.Floats(e.Y)
 	err = each.Each(ctx, e.X, func(first, rows int, out []*tensor.Dense) error {
-		sizes, err := n.sizes(lik, appendRows(nil, out[0], rows), targets[first*c:(first+rows)*c])
+		sizes, err := n.sizes(lik, dense.AppendRows(nil, out[0], rows), targets[first*c:(first+rows)*c])
 		for i, v := range sizes {
 			scores[first+i/c] += v
 		}

@@ -5,6 +5,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/fixture"
@@ -30,11 +31,11 @@ func exactLayer(t *testing.T, a fixture.Arrays, z string) (*Layer, layers.Networ
 
 func variances(t *testing.T, net layers.Network, l *Layer, x *tensor.Dense) []float64 {
 	t.Helper()
-	g, err := NewPosterior(net, l).Predict(ctx, x)
+	g, err := gp.Predict(ctx, NewPosterior(net, l), x)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return g.Cov.Float64s()
+	return g.Cov
 }
 
 // TestFixtureExactAtAllPoints: with Z = X and the optimal A, VaLLA is exact LLA. The

@@ -205,15 +205,12 @@ func TestNaturalState(t *testing.T) {
 		}
 		lik := f.Likelihood.(likelihood.Gaussian)
 		post := NewPosterior(f.Net, f.Layer)
-		own, err := post.ValidateNLL(lik, f.ValidationX, f.ValidationY)(ctx)
-		if err != nil {
-			t.Fatal(err)
-		}
+		own := validationNLL(t, post, lik, f.ValidationX, f.ValidationY)
 		if math.Abs(own-res.BestValue) > tol {
 			t.Errorf("%v: the layer's NLL is %.8g, the best validation value %.8g", dt, own, res.BestValue)
 		}
-		if g, err := post.Predict(ctx, x); err != nil || mean(g.Cov.Float64s()) < 1e-3 {
-			t.Errorf("%v: mean variance %g, which shows nothing; error %v", dt, mean(g.Cov.Float64s()), err)
+		if g, err := gp.Predict(ctx, post, x); err != nil || mean(g.Cov) < 1e-3 {
+			t.Errorf("%v: mean variance %g, which shows nothing; error %v", dt, mean(g.Cov), err)
 		}
 		if len(res.History) != 20 || math.Abs(f.Layer.PriorStd()-0.5) > 1e-6 {
 			t.Errorf("%v: %d validations, σ₀ %g", dt, len(res.History), f.Layer.PriorStd())
@@ -342,11 +339,7 @@ func TestNaturalManyRows(t *testing.T) {
 		if err := fit(layer, lik); err != nil {
 			t.Fatal(err)
 		}
-		v, err := NewPosterior(net, layer).ValidateNLL(lik, testX, testY)(ctx)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return v
+		return validationNLL(t, NewPosterior(net, layer), lik, testX, testY)
 	}
 	adam := fitted(1, func(l *Layer, lik likelihood.Gaussian) error {
 		f := adamFit{Net: net, Layer: l, Likelihood: lik, Alpha: new(1.0), BatchSize: 100, Seed: 1,

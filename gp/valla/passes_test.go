@@ -33,15 +33,15 @@ func TestPassesAreOptimal(t *testing.T) {
 		if _, err := layer.OptimalA(t.Context(), p.Train.X, 0.2); err != nil {
 			t.Fatal(err)
 		}
-		a, err := f.Posterior.Predict(t.Context(), p.Train.X)
+		a, err := gp.Predict(t.Context(), f.Posterior, p.Train.X)
 		if err != nil {
 			t.Fatal(err)
 		}
-		b, err := NewPosterior(p.Net, layer).Predict(t.Context(), p.Train.X)
+		b, err := gp.Predict(t.Context(), NewPosterior(p.Net, layer), p.Train.X)
 		if err != nil {
 			t.Fatal(err)
 		}
-		fixture.Close(t, dt.String(), a.Cov.Float64s(), b.Cov.Float64s(), tol)
+		fixture.Close(t, dt.String(), a.Cov, b.Cov, tol)
 	}
 }
 
@@ -61,11 +61,7 @@ func TestPassesSearch(t *testing.T) {
 			if f.NoiseVariance > 0 {
 				lik = likelihood.NewGaussian(f.NoiseVariance, tensor.Float64)
 			}
-			v, err := f.Posterior.(*Posterior).ValidateNLL(lik, p.Validation.X, p.Validation.Y)(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
-			return v
+			return validationNLL(t, f.Posterior, lik, p.Validation.X, p.Validation.Y)
 		}
 		if before, after := nll(nil), nll(p.Validation); !(after < before-0.01) {
 			t.Errorf("classes %v: NLL %g at the best standard deviations, %g at those of the fit", classes, after, before)

@@ -1,7 +1,6 @@
 package ella
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,9 +21,6 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// defaultMemory is what a fit and a prediction may need where nothing else is said.
-const defaultMemory = 1 << 30
-
 // Fit implements gp.Settings. It writes no checkpoints.
 func (s *Settings) Fit(ctx context.Context, p gp.Problem, r gp.Run) (*gp.Fitted, error) {
 	if err := p.Check(); err != nil {
@@ -40,7 +36,7 @@ func (s *Settings) Fit(ctx context.Context, p gp.Problem, r gp.Run) (*gp.Fitted,
 // fitAt fits with complete settings and the given points. Where ctx ends after a look at
 // the validation rows, the best state so far is returned with its error.
 func fitAt(ctx context.Context, p gp.Problem, r gp.Run, s Settings, at points) (*gp.Fitted, error) {
-	f := &fitting{p: p, r: r, s: s, limit: cmp.Or(r.Memory, defaultMemory), candidates: s.candidates(p)}
+	f := &fitting{p: p, r: r, s: s, limit: r.Limit(), candidates: s.candidates(p)}
 	err := f.start(ctx, at)
 	if err == nil {
 		err = f.pass(ctx)
@@ -166,7 +162,7 @@ func (f *fitting) pass(ctx context.Context) error {
 func (f *fitting) add(ctx context.Context, x *tensor.Dense) error {
 	err := f.features.Each(ctx, x, func(_ int, mean, phi []float64) error {
 		f.sums.add(mean, phi, f.features.Outputs())
-		if v := kernel.Sum(f.sums.g); v-v != 0 {
+		if v := kernel.Sum(f.sums.g); !kernel.Finite(v) {
 			return fmt.Errorf("the curvature is not finite: the sum of its elements is %g", v)
 		}
 		f.seen += len(mean) / f.features.Outputs()

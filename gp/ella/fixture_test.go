@@ -86,7 +86,7 @@ func signed(v, s []float64) []float64 {
 func TestFixtureNystroem(t *testing.T) {
 	eachPart(t, func(t *testing.T, f part) {
 		b := begun(t, f.p, f.s, f.at)
-		kz, err := kernelOf(t.Context(), f.p.Net, f.at, defaultMemory, untold)
+		kz, err := kernelOf(t.Context(), f.p.Net, f.at, gp.Run{}.Limit(), untold)
 		if err != nil {
 			t.Fatal(err)
 		}

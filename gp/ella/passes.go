@@ -48,7 +48,7 @@ func (s *partial) Add(ctx context.Context, e gp.Examples) error {
 	}
 	return s.features.Each(ctx, e.X, func(_ int, mean, phi []float64) error {
 		s.sums.add(mean, phi, s.features.Outputs())
-		if v := kernel.Sum(s.sums.g); v-v != 0 {
+		if v := kernel.Sum(s.sums.g); !kernel.Finite(v) {
 			return fmt.Errorf("ella: the curvature is not finite: the sum of its elements is %g", v)
 		}
 		return nil

@@ -9,6 +9,7 @@ import (
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/dense"
+	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/layers"
 	"gorgonia.org/tensor"
 )
@@ -59,7 +60,7 @@ func Restore(_ context.Context, net layers.Network, _ likelihood.Likelihood, s g
 	if err != nil {
 		return nil, err
 	}
-	p := &Posterior{net: net, input: h.Inputs, v: v, g: graph.Floats(g), prior: h.PriorStd, share: h.Share, points: h.Points, limit: defaultMemory}
+	p := &Posterior{net: net, input: h.Inputs, v: v, g: graph.Floats(g), prior: h.PriorStd, share: h.Share, points: h.Points, limit: gp.Run{}.Limit()}
 	if err := p.finish(); err != nil {
 		return nil, err
 	}
@@ -73,7 +74,7 @@ func (h *header) check(net layers.Network, dt tensor.Dtype) error {
 		return fmt.Errorf("%d directions of %d points, expected at least 1, and at most as many as there are points and weights", h.Rank, h.Points)
 	case len(h.Inputs) == 0 || slices.Min(h.Inputs) < 1:
 		return fmt.Errorf("inputs of shape %v, expected positive sizes", h.Inputs)
-	case !(h.PriorStd > 0) || h.PriorStd-h.PriorStd != 0:
+	case !(h.PriorStd > 0) || !kernel.Finite(h.PriorStd):
 		return fmt.Errorf("prior standard deviation %g, expected a finite positive number", h.PriorStd)
 	case !(h.Share > 0 && h.Share <= 1):
 		return fmt.Errorf("a share %g of the rows, expected a number above 0, at most 1", h.Share)

@@ -36,7 +36,7 @@ func (p *Posterior) Update(ctx context.Context, more gp.Problem, r gp.Run) (gp.S
 	sums, n := &curvature{k: q.Rank(), g: q.g, lik: more.Likelihood}, more.Train.N()
 	err = q.features.Each(ctx, more.Train.X, func(first int, mean, phi []float64) error {
 		sums.add(mean, phi, q.features.Outputs())
-		if v := kernel.Sum(q.g); v-v != 0 {
+		if v := kernel.Sum(q.g); !kernel.Finite(v) {
 			return fmt.Errorf("the curvature is not finite: the sum of its elements is %g", v)
 		}
 		r.Tell(unitRows)(first+len(mean)/q.features.Outputs(), n)

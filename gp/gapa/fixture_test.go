@@ -76,7 +76,7 @@ func (f published) memory(t *testing.T, rows []int, k int) *memory {
 func (f published) posterior(t *testing.T, m *memory, factor float64) *Posterior {
 	return &Posterior{
 		net: f.net, site: f.site, layer: f.number, input: f.x.Shape()[1:], memory: m,
-		scales: f.want(t, f.layer+"c2"), factor: factor, limit: defaultMemory,
+		scales: f.want(t, f.layer+"c2"), factor: factor, limit: gp.Run{}.Limit(),
 	}
 }
 
@@ -127,7 +127,7 @@ func TestFixtureVariance(t *testing.T) {
 		n := f.ut.Shape()[0]
 		for name, m := range map[string]*memory{
 			"1": f.memory(t, f.idx, 1), "k": f.memory(t, f.idx, f.Int(t, f.prefix+"k")),
-			"all": f.memory(t, f.idx, len(f.idx)), "exact": f.memory(t, seq(f.x.Shape()[0]), f.x.Shape()[0]),
+			"all": f.memory(t, f.idx, len(f.idx)), "exact": f.memory(t, dense.Indices(f.x.Shape()[0]), f.x.Shape()[0]),
 		} {
 			r, err := m.remaining(f.ut, n, none)
 			if err != nil {
@@ -175,7 +175,7 @@ func (f published) testSample(t *testing.T) *sample {
 		}
 		y = dense.Of(hot, f.xt.Shape()[0], c)
 	}
-	p, err := newPass(f.site, f.x.Shape()[1:], defaultMemory, f.site.derivatives)
+	p, err := newPass(f.site, f.x.Shape()[1:], gp.Run{}.Limit(), f.site.derivatives)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -96,7 +96,7 @@ func (p *Posterior) predict(ctx context.Context, x *tensor.Dense, skip func(int)
 		if err != nil {
 			return err
 		}
-		mean, cov = append64(mean, out[1], n), append64(cov, out[2], n)
+		mean, cov = dense.AppendRows(mean, out[1], n), dense.AppendRows(cov, out[2], n)
 		for i, v := range r {
 			block := cov[(first+i)*c*c : (first+i+1)*c*c]
 			kernel.Scale(block, p.factor*v, block)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/kernel"
 	"gorgonia.org/tensor"
 )
@@ -32,7 +33,7 @@ func newSample(ctx context.Context, p *pass, m *memory, e gp.Examples, skip func
 			return err
 		}
 		at := len(s.squares)
-		s.r, s.mean = append(s.r, r...), append64(s.mean, out[1], n)
+		s.r, s.mean = append(s.r, r...), dense.AppendRows(s.mean, out[1], n)
 		s.squares = append32(s.squares, out[2], n)
 		kernel.Square(s.squares[at:], s.squares[at:])
 		done(n)

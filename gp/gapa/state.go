@@ -9,6 +9,7 @@ import (
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/dense"
+	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/layers"
 	"gorgonia.org/tensor"
 )
@@ -70,7 +71,7 @@ func Restore(_ context.Context, net layers.Network, _ likelihood.Likelihood, s g
 		return nil, fmt.Errorf("gapa: array %q: a variance of %g, expected no negative number", nameScales, v)
 	}
 	q := &Posterior{
-		net: net, site: newShifted(at, dt), layer: h.Layer, input: h.Inputs, scales: graph.Floats(scales), factor: h.Factor, limit: defaultMemory,
+		net: net, site: newShifted(at, dt), layer: h.Layer, input: h.Inputs, scales: graph.Floats(scales), factor: h.Factor, limit: gp.Run{}.Limit(),
 		memory: &memory{index: newIndex(z), neighbours: h.Neighbours, length: h.Length, noise: h.Noise},
 	}
 	if err := q.memory.group(h.Centres); err != nil {
@@ -91,7 +92,7 @@ func (h *header) check(net layers.Network, dt tensor.Dtype) (site, error) {
 		return site{}, fmt.Errorf("layer %d, %d rows and %d neighbours, expected at least 1", h.Layer, h.Cached, h.Neighbours)
 	}
 	for what, v := range map[string]float64{"length-scale": h.Length, "relative noise": h.Noise, "factor": h.Factor} {
-		if !(v > 0) || v-v != 0 {
+		if !(v > 0) || !kernel.Finite(v) {
 			return site{}, fmt.Errorf("%s %g, expected a finite positive number", what, v)
 		}
 	}

@@ -28,7 +28,7 @@ func (p *probe) shapes() error {
 		return fmt.Errorf("mean holds %v and covariance %v, expected float64", m.Dtype(), s.Dtype())
 	}
 	for i, v := range slices.Concat(m.Float64s(), s.Float64s()) {
-		if v-v != 0 {
+		if !kernel.Finite(v) {
 			return fmt.Errorf("number %d of mean and covariance is %v", i, v)
 		}
 	}

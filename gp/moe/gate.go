@@ -10,6 +10,7 @@ import (
 
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/eigen"
 	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/jacobian"
@@ -174,7 +175,7 @@ func (g *gate) components(k []float64, m int) error {
 	g.turn = make([]float64, m*scores)
 	for j := range n {
 		v := values[n-1-j]
-		if !(v > epsilon(g.points.Dtype())*float64(m)*values[n-1]) {
+		if !(v > dense.Epsilon(g.points.Dtype())*float64(m)*values[n-1]) {
 			continue
 		}
 		for i := range m {
@@ -182,14 +183,6 @@ func (g *gate) components(k []float64, m int) error {
 		}
 	}
 	return nil
-}
-
-// epsilon is the distance from 1 to the next number of a type.
-func epsilon(dt tensor.Dtype) float64 {
-	if dt == tensor.Float32 {
-		return 0x1p-23
-	}
-	return 0x1p-52
 }
 
 // centre takes away means from rows of the kernel with the points [n,m], so that they are inner
@@ -219,7 +212,7 @@ func (g *gate) scoresInto(out, k []float64) {
 
 // clusters returns the best centres [E,2] of several starts of k-means.
 func clusters(at []float64, experts int, rng *rand.Rand) ([]float64, error) {
-	x, best, least := tensor.New(tensor.WithShape(len(at)/scores, scores), tensor.WithBacking(at)), []float64(nil), math.Inf(1)
+	x, best, least := dense.Of(at, len(at)/scores, scores), []float64(nil), math.Inf(1)
 	for range starts {
 		c, err := data.KMeans(x, experts, data.KMeansPlusPlus, rng)
 		if err != nil {

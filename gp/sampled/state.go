@@ -57,5 +57,5 @@ func Restore(_ context.Context, net layers.Network, _ likelihood.Likelihood, s g
 	if err != nil {
 		return nil, err
 	}
-	return &Posterior{net: net, input: h.Inputs, zeta: zeta, limit: defaultMemory}, nil
+	return &Posterior{net: net, input: h.Inputs, zeta: zeta, limit: gp.Run{}.Limit()}, nil
 }

@@ -165,7 +165,7 @@ func (k *kernels) each(ctx context.Context, part int, x *tensor.Dense, visit fun
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		some := k.inputs(rowsOf(x, start, min(convertAtOnce, x.Shape()[0]-start)), part, false)
+		some := k.inputs(dense.Rows(x, start, min(start+convertAtOnce, x.Shape()[0])), part, false)
 		err := k.batch.Each(ctx, some, func(first, n int, out []*tensor.Dense) error {
 			return visit(values{
 				first: start + first, n: n, mean: graph.Floats(out[0])[:n*o],
@@ -226,15 +226,4 @@ func (k *kernels) among(part int, x *tensor.Dense) ([]float64, error) {
 		return nil, err
 	}
 	return graph.Floats(p.Value(gram)), nil
-}
-
-// rowsOf is a view of rows of x [N,…], which is contiguous.
-func rowsOf(x *tensor.Dense, first, n int) *tensor.Dense {
-	shape := x.Shape().Clone()
-	width := shape.TotalSize() / shape[0]
-	shape[0] = n
-	if x.Dtype() == tensor.Float64 {
-		return tensor.New(tensor.WithShape(shape...), tensor.WithBacking(x.Float64s()[first*width:(first+n)*width]))
-	}
-	return tensor.New(tensor.WithShape(shape...), tensor.WithBacking(x.Float32s()[first*width:(first+n)*width]))
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/dense"
+	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/layers"
 	"gorgonia.org/tensor"
 )
@@ -68,7 +69,7 @@ func Restore(_ context.Context, net layers.Network, _ likelihood.Likelihood, sav
 	if err := h.check(net, dt); err != nil {
 		return nil, fmt.Errorf("sfr: %w", err)
 	}
-	p := &Posterior{net: net, outputs: h.Outputs, joint: h.Joint, own: h.Own, clip: h.Clip, prior: h.PriorStd, limit: defaultMemory}
+	p := &Posterior{net: net, outputs: h.Outputs, joint: h.Joint, own: h.Own, clip: h.Clip, prior: h.PriorStd, limit: gp.Run{}.Limit()}
 	var err error
 	if p.points, err = saved.Array(nameZ, dt, append([]int{h.Points}, h.Inputs...)...); err != nil {
 		return nil, err
@@ -104,7 +105,7 @@ func (h *header) check(net layers.Network, dt tensor.Dtype) error {
 		return fmt.Errorf("%d points of %d outputs, expected positive numbers", h.Points, h.Outputs)
 	case len(h.Inputs) == 0 || slices.Min(h.Inputs) < 1:
 		return fmt.Errorf("inputs of shape %v, expected positive sizes", h.Inputs)
-	case !(h.PriorStd > 0) || h.PriorStd-h.PriorStd != 0:
+	case !(h.PriorStd > 0) || !kernel.Finite(h.PriorStd):
 		return fmt.Errorf("prior standard deviation %g, expected a finite positive number", h.PriorStd)
 	case !(h.Clip >= 0 && h.Clip < 0.5):
 		return fmt.Errorf("clip %g, expected a number from 0 to below 0.5", h.Clip)

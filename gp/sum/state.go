@@ -11,6 +11,7 @@ import (
 	"github.com/go-valla/valla/gp/gapa"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/gp/valla"
+	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/layers"
 )
 
@@ -47,7 +48,7 @@ func Restore(ctx context.Context, net layers.Network, l likelihood.Likelihood, s
 		return nil, err
 	}
 	for what, v := range map[string]float64{"factor of VaLLA": h.First, "factor of GAPA": h.Second, "noise variance": h.Noise} {
-		if !(v >= 0) || v-v != 0 {
+		if !(v >= 0) || !kernel.Finite(v) {
 			return nil, fmt.Errorf("valla+gapa: %s %g, expected a finite number that is not negative", what, v)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/internal/settings"
 )
 
@@ -201,7 +202,7 @@ func (s Scores) MarshalJSON() ([]byte, error) {
 			return nil, err
 		}
 		value := []byte("null")
-		if finite(v.Value) {
+		if kernel.Finite(v.Value) {
 			if value, err = json.Marshal(v.Value); err != nil {
 				return nil, err
 			}

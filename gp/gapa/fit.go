@@ -220,11 +220,9 @@ func (f *fitting) mix() error {
 		return nil
 	}
 	own := f.held.variances(f.scales)
-	f.by, f.value = f.held.best(f.loss, own, f.mixtures())
-	if math.IsInf(f.value, 1) {
-		return fmt.Errorf("no finite negative log-likelihood of the validation rows with any factor")
-	}
-	return nil
+	var err error
+	f.by, f.value, err = f.held.best(f.loss, own, f.mixtures())
+	return err
 }
 
 // mixtures lists what is tried on the validation rows.

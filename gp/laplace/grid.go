@@ -39,21 +39,14 @@ func (p *Posterior) GridSearch(ctx context.Context, x, y *tensor.Dense, g Grid) 
 	if d.outputs != p.scan.outputs {
 		return nil, nil, fmt.Errorf("laplace: y has shape %v, the posterior has %d outputs", y.Shape(), p.scan.outputs)
 	}
-	var best *Posterior
 	var tried []Tried
-	lowest := math.Inf(1)
-	for _, h := range g.points(p) {
+	best, _, err := gp.Best(g.points(p), "points of the grid", func(h hyper) (*Posterior, float64, error) {
 		q, nll, err := p.try(ctx, h, d)
-		if err != nil {
-			return nil, nil, err
-		}
 		tried = append(tried, Tried{h.prior[0], h.noise, nll})
-		if nll < lowest {
-			best, lowest = q, nll
-		}
-	}
-	if best == nil {
-		return nil, tried, fmt.Errorf("laplace: no finite negative log-likelihood at any of %d points of the grid", len(tried))
+		return q, nll, err
+	})
+	if err != nil {
+		return nil, tried, fmt.Errorf("laplace: %w", err)
 	}
 	return best, tried, nil
 }
@@ -109,10 +102,7 @@ func (p *Posterior) nll(f gp.Gaussian, first int, d data) float64 {
 	n, c := f.Mean.Shape()[0], d.outputs
 	y := make([]float64, n*c)
 	d.y.rows(y, first, n)
-	l := p.evidence.likelihood
-	if p.evidence.noisy() {
-		l = likelihood.NewGaussian(p.hyper.noise*p.hyper.noise, tensor.Float64)
-	}
+	l := likelihood.WithNoise(p.evidence.likelihood, p.hyper.noise*p.hyper.noise)
 	sum, mean, cov := 0.0, f.Mean.Float64s(), f.Cov.Float64s()
 	for i := range n {
 		sum -= l.LogPredictive(y[i*c:(i+1)*c], mean[i*c:(i+1)*c], cov[i*c*c:(i+1)*c*c])

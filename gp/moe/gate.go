@@ -83,42 +83,28 @@ func newGate(ctx context.Context, net layers.Network, points *tensor.Dense, expe
 }
 
 // compile compiles the kernel Σ_c J_c(x) J_c(z)ᵀ [B,m] between inputs and the points.
-func (g *gate) compile(net layers.Network, limit int64) error {
-	var b *graph.Builder
-	var x, sum *graph.Node
-	_, _, err := graph.Tile("moe: the kernel with the points", gateBatch, max(1, limit), func(size int) (int64, error) {
-		var err error
-		if b, x, sum, err = g.write(net, size); err != nil {
-			return 0, err
-		}
-		bytes, err := graph.Plan(b, []*graph.Node{sum}, graph.Options{Varying: []*graph.Node{x}})
-		return int64(bytes), err
+func (g *gate) compile(net layers.Network, limit int64) (err error) {
+	g.run, err = graph.NewBatchedWithin("moe: the kernel with the points", gateBatch, limit, func(size int) (graph.Pass, error) {
+		return g.write(net, size)
 	})
-	if err == nil {
-		g.run, err = graph.NewBatched(b, x, sum)
-	}
-	if err == nil {
-		g.run.Limit(limit)
-	}
 	return err
 }
 
 // write writes the kernel for size inputs.
-func (g *gate) write(net layers.Network, size int) (b *graph.Builder, x, sum *graph.Node, err error) {
+func (g *gate) write(net layers.Network, size int) (graph.Pass, error) {
 	m, class := g.points.Shape()[0], make([]int, g.points.Shape()[0])
-	b = graph.NewBuilder(g.points.Dtype())
-	x = b.Input("x", append([]int{size}, g.points.Shape()[1:]...)...)
+	b := graph.NewBuilder(g.points.Dtype())
+	x := b.Input("x", append([]int{size}, g.points.Shape()[1:]...)...)
 	z := b.Param(&graph.Param{Name: "points", Value: g.points})
 	out := net.Forward(b, x)
 	if b.Err() != nil {
-		return nil, nil, nil, b.Err()
+		return graph.Pass{}, b.Err()
 	}
-	sum = b.Fill(0, size, 1, m)
+	sum := b.Fill(0, size, 1, m)
 	for c := range out.Shape()[1] {
 		sum = b.Add(sum, jacobian.NTK{Net: only{net, c}}.Cross(b, x, z, class))
 	}
-	sum = b.Reshape(sum, size, m)
-	return b, x, sum, b.Err()
+	return graph.Pass{Builder: b, X: x, Outputs: []*graph.Node{b.Reshape(sum, size, m)}}, b.Err()
 }
 
 // only is a network's output number c alone, [B,1].

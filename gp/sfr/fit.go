@@ -39,7 +39,7 @@ func fitAt(ctx context.Context, p gp.Problem, r gp.Run, s Settings, points *tens
 	if err := f.start(points); err != nil {
 		return nil, err
 	}
-	d, err := newDuals(ctx, p, unit(p.Likelihood), f.q.joint, s.Clip)
+	d, err := newDuals(ctx, p, likelihood.WithNoise(p.Likelihood, 1), f.q.joint, s.Clip)
 	if err != nil {
 		return nil, err
 	}

@@ -1,7 +1,7 @@
 // Package gptest checks that posteriors and methods keep the promises of package gp.
 // [Check] is for a fitted posterior:
 //
-//	gptest.Check(t, gptest.Case{Posterior: p, X: x, Net: net, Batch: valla.PredictBatch})
+//	gptest.Check(t, gptest.Case{Posterior: p, X: x, Net: net})
 //
 // [CheckMethod] checks in the same way what package gp asks of a method: its description,
 // its settings, its fits to tiny [Problems], and the states of its posteriors, which
@@ -27,7 +27,6 @@ import (
 type Case struct {
 	Posterior gp.Posterior  // also checked as a gp.JointPosterior where it is one
 	X         *tensor.Dense // inputs [N,…] of the posterior's element type, N ≥ 2
-	Batch     int           // inputs predicted at a time; 0 where the method has no batches
 
 	// Net is the network whose outputs are the mean: post-hoc methods do not change it. A
 	// posterior that says that it has a mean of its own, see gp.OwnMean, must have another.
@@ -39,8 +38,7 @@ type Case struct {
 
 	// Tol is the rounding allowed in covariances, relative to the largest prior
 	// variance, or posterior one without Prior: the posterior is a difference of two
-	// numbers of the prior's size. 0 means 1e-10 in float64 and 1e-4 in float32, and less for
-	// compiled predictions.
+	// numbers of the prior's size. 0 means 1e-10 in float64 and 1e-4 in float32.
 	Tol float64
 }
 
@@ -57,8 +55,7 @@ var properties = []property{
 	{"covariance", (*probe).covariance},
 	{"at most the prior", (*probe).belowPrior},
 	{"marginals of the joint", (*probe).joint},
-	{"one by one", (*probe).oneByOne},
-	{"parts of batches", (*probe).batches},
+	{"in batches", (*probe).batches},
 	{"repeatable", (*probe).repeatable},
 	{"compiled", (*probe).compiled},
 	{"wrong inputs", (*probe).wrongInputs},
@@ -105,8 +102,10 @@ func newProbe(ctx context.Context, c Case) (*probe, error) {
 	if err := p.shapes(); err != nil {
 		return nil, err
 	}
-	p.mu, p.cov, p.c = p.got.Mean.Float64s(), p.got.Cov.Float64s(), p.got.Mean.Shape()[1]
-	p.probs = p.got.Latents().Probs
+	p.mu, p.cov, p.c = p.got.Mean, p.got.Cov, p.got.Outputs()
+	if len(p.got.Probs) > 0 {
+		p.probs = p.got.Probs
+	}
 	if p.Prior != nil {
 		if p.prior, err = p.priorCovariance(); err != nil {
 			return nil, fmt.Errorf("gptest: prior: %w", err)
@@ -151,7 +150,7 @@ func (p *probe) predict(x *tensor.Dense) (gp.Gaussian, error) { return p.predict
 
 func (p *probe) predictIn(ctx context.Context, x *tensor.Dense) (g gp.Gaussian, err error) {
 	defer recovered(&err)
-	return p.Posterior.Predict(ctx, x)
+	return gp.Predict(ctx, p.Posterior, x)
 }
 
 var errPanic = errors.New("panic")

@@ -163,7 +163,7 @@ func fit(ctx context.Context, s gp.Settings, p gp.Problem, r gp.Run) (f *gp.Fitt
 }
 
 func (t *trial) predict(f *gp.Fitted) (gp.Gaussian, error) {
-	return f.Posterior.Predict(t.ctx, t.Probe)
+	return gp.Predict(t.ctx, f.Posterior, t.Probe)
 }
 
 // restore restores a state; a panic is an error here.

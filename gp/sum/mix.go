@@ -24,11 +24,11 @@ func (s *Settings) mix(ctx context.Context, p gp.Problem, v *gp.Fitted, own []fl
 	if p.Validation == nil {
 		return best, nil
 	}
-	g, err := v.Posterior.Predict(ctx, p.Validation.X)
+	g, err := gp.Predict(ctx, v.Posterior, p.Validation.X)
 	if err != nil {
 		return best, err
 	}
-	y, mean, other, c := graph.Floats(p.Validation.Y), g.Mean.Float64s(), diagonals(g), p.Outputs()
+	y, mean, other, c := graph.Floats(p.Validation.Y), g.Mean, diagonals(g), p.Outputs()
 	best, _, err = gp.Best(s.mixtures(best, p.KnownNoise), "factors", func(by mixture) (mixture, float64, error) {
 		lik := likelihood.WithNoise(p.Likelihood, by.noise)
 		return by, gp.MeanNLLOfEach(lik, y, mean, c, func(n int, v []float64) {

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"math"
+
+	"github.com/go-valla/valla/internal/kernel"
 )
 
 // Cells are those of one column of a table in memory.
@@ -53,7 +55,7 @@ func TableOf(path string, columns []Cells) (*Table, error) {
 // cell returns the number of row i, or its text and false.
 func (c Cells) cell(i int) (text []byte, v float64, ok bool) {
 	if c.Texts == nil {
-		if v = c.Numbers[i]; finite(v) {
+		if v = c.Numbers[i]; kernel.Finite(v) {
 			return nil, v, true
 		}
 		return []byte(key(v)), math.NaN(), false

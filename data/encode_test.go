@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/go-valla/valla/internal/kernel"
 )
 
 // tableOf reads a table of text.
@@ -305,7 +307,7 @@ func FuzzEncode(f *testing.F) {
 		if err := s.Encoding.Check(); err != nil {
 			t.Fatalf("encoding %+v: %v", s.Encoding, err)
 		}
-		bad := func(v float64) bool { return !finite(v) }
+		bad := func(v float64) bool { return !kernel.Finite(v) }
 		if d := len(s.Features); s.X.Shape()[1] != d || slices.ContainsFunc(s.X.Float64s(), bad) || slices.ContainsFunc(s.Y.Float64s(), bad) {
 			t.Fatalf("inputs %v, targets %v", s.X, s.Y)
 		}

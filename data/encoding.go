@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-valla/valla/internal/kernel"
 	"gorgonia.org/tensor"
 )
 
@@ -163,7 +164,7 @@ func (e *Encoding) Check() error {
 		switch {
 		case !slices.Contains([]Kind{Number, Boolean, Date, Categories, Codes}, c.Kind):
 			wrong = fmt.Sprintf("kind %q", c.Kind)
-		case !finite(c.Median):
+		case !kernel.Finite(c.Median):
 			wrong = fmt.Sprintf("median %g", c.Median)
 		case c.Kind == Boolean && len(c.Values) != 2:
 			wrong = fmt.Sprintf("%d words, expected 2", len(c.Values))

@@ -82,7 +82,7 @@ func (l *lloyd[T]) run(iterations int, tolerance float64) error {
 	before := math.NaN() // compares false
 	for range iterations {
 		inertia := l.assign()
-		if !finite(inertia) {
+		if !kernel.Finite(inertia) {
 			return fmt.Errorf("k-means: sum of squared distances %g, expected finite values of moderate size", inertia)
 		}
 		moved := l.refill()

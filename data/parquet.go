@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-valla/valla/internal/kernel"
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/format"
 
@@ -136,7 +137,7 @@ func (p *parquetRows) cell(b *batch, j, i int, cell parquet.Value) float64 {
 		v, word, number = p.kinds[j].value(cell)
 	}
 	switch {
-	case number && finite(v) && !b.use[j].text:
+	case number && kernel.Finite(v) && !b.use[j].text:
 		if p.kinds[j].whole && math.Abs(v) >= tablefile.Exact {
 			b.note(b.use[j].name, p.row+i, cell.String())
 		}

@@ -48,7 +48,7 @@ func directions[T kernel.Float](x []T, n, d int, rng *rand.Rand) (q []T, ok bool
 	some := sample(x, d, rng.Perm(n)[:sketchRows])
 	gram := make([]float64, sketchRows*sketchRows)
 	kernel.Syrk(false, sketchRows, d, 1, some, d, 0, gram, sketchRows)
-	if !finite(kernel.Sum(gram)) {
+	if !kernel.Finite(kernel.Sum(gram)) {
 		return nil, false
 	}
 	values, vectors, err := eigen.Largest(sketchRows, sketchValues, gram)

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/go-valla/valla/internal/kernel"
 	"gorgonia.org/tensor"
 )
 
@@ -34,7 +35,7 @@ func FitStandardizer(x *tensor.Dense) (*Standardizer, error) {
 		s = moments(values, d)
 	}
 	for j := range s.Mean {
-		if !finite(s.Mean[j]) || !finite(s.Std[j]) {
+		if !kernel.Finite(s.Mean[j]) || !kernel.Finite(s.Std[j]) {
 			return nil, fmt.Errorf("standardize: column %d: mean %g, standard deviation %g, expected finite values", j, s.Mean[j], s.Std[j])
 		}
 	}
@@ -159,7 +160,7 @@ func (s *Standardizer) check(d int) error {
 		return fmt.Errorf("standardize: expected %d columns, found %d", len(s.Mean), d)
 	}
 	for j, std := range s.Std {
-		if !finite(s.Mean[j]) || !finite(std) || std <= 0 {
+		if !kernel.Finite(s.Mean[j]) || !kernel.Finite(std) || std <= 0 {
 			return fmt.Errorf("standardize: column %d: mean %g, standard deviation %g, expected finite values and a positive deviation", j, s.Mean[j], std)
 		}
 	}

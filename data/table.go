@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,6 +11,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"github.com/go-valla/valla/data/npy"
+	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/internal/tablefile"
 )
 
@@ -186,7 +186,7 @@ func newTable(path string, columns []string, values []float64, n int) (*Table, e
 	}
 	k := len(columns)
 	for i, v := range values {
-		if !finite(v) {
+		if !kernel.Finite(v) {
 			return nil, fmt.Errorf("%s: row %d (counting from 0), column %q: expected a finite number, found %g",
 				path, i/k, columns[i%k], v)
 		}
@@ -278,7 +278,7 @@ func (t *Table) wordsOf(j int) *Words {
 // noNumber is the error about a cell of column j that is no number.
 func (t *Table) noNumber(j int, w Word) error {
 	expected := "a number"
-	if v, err := strconv.ParseFloat(w.Text, 64); errors.Is(err, strconv.ErrRange) || err == nil && !finite(v) {
+	if v, err := strconv.ParseFloat(w.Text, 64); errors.Is(err, strconv.ErrRange) || err == nil && !kernel.Finite(v) {
 		expected = "a finite number"
 	}
 	return t.cell(j, w, expected)
@@ -308,5 +308,3 @@ func require(path string, a *npy.Archive, name string) (*tensor.Dense, error) {
 	}
 	return nil, fmt.Errorf("%s: no array %q; it has %s", path, name, tablefile.Listed(a.Names))
 }
-
-func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }

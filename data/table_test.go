@@ -16,6 +16,7 @@ import (
 
 	"github.com/go-valla/valla/data/npy"
 	"github.com/go-valla/valla/internal/fixture"
+	"github.com/go-valla/valla/internal/kernel"
 )
 
 // put writes content to a file of that name in a fresh folder.
@@ -412,7 +413,7 @@ func FuzzDecodeCSV(f *testing.F) {
 		}
 		for i, v := range table.Values.Float64s() {
 			w := table.wordsOf(i % k)
-			if word := w != nil && w.Codes[i/k] > 0; finite(v) == word || word && int(w.Codes[i/k]) > len(w.List) {
+			if word := w != nil && w.Codes[i/k] > 0; kernel.Finite(v) == word || word && int(w.Codes[i/k]) > len(w.List) {
 				t.Fatalf("row %d, column %d: %g, words %+v", i/k, i%k, v, w)
 			}
 		}

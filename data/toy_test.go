@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/go-valla/valla/internal/fixture"
+	"github.com/go-valla/valla/internal/kernel"
 )
 
 func TestToy(t *testing.T) {
@@ -83,7 +84,7 @@ func TestToy1D(t *testing.T) {
 		t.Errorf("%d points, the first (%v, %v)", s.N(), x[0], y[0])
 	}
 	for i := range x {
-		if !finite(x[i]) || !finite(y[i]) {
+		if !kernel.Finite(x[i]) || !kernel.Finite(y[i]) {
 			t.Errorf("point %d is (%g, %g)", i, x[i], y[i])
 		}
 	}

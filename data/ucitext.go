@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/go-valla/valla/internal/kernel"
 	"gorgonia.org/tensor"
 )
 
@@ -84,7 +85,7 @@ func readNumbers(path string) (values []float64, columns int, err error) {
 		}
 		for i, c := range cells {
 			v, err := strconv.ParseFloat(c, 64)
-			if err != nil || !finite(v) {
+			if err != nil || !kernel.Finite(v) {
 				return fmt.Errorf("number %d: expected a finite number, found %q", i+1, c)
 			}
 			values = append(values, v)

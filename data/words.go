@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unsafe"
 
+	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/internal/tablefile"
 )
 
@@ -64,7 +65,7 @@ func parse(cell []byte) (v float64, ok bool) {
 		}
 	}
 	v, err := strconv.ParseFloat(unsafe.String(unsafe.SliceData(cell), len(cell)), 64)
-	return v, err == nil && finite(v)
+	return v, err == nil && kernel.Finite(v)
 }
 
 // rounded says whether a cell that holds v is a whole number that float64 does not hold.

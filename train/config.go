@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/go-valla/valla/internal/atomicfile"
+	"github.com/go-valla/valla/internal/kernel"
 )
 
 // Config says how [Run] trains.
@@ -120,7 +121,7 @@ func (cfg Config) check() error {
 		return errors.New("train: Patience needs Validate")
 	}
 	for _, i := range cfg.scheduleProbes() {
-		if s := cfg.Schedule(i, cfg.Iterations); !(s >= 0 && finite(s)) {
+		if s := cfg.Schedule(i, cfg.Iterations); !(s >= 0 && kernel.Finite(s)) {
 			return fmt.Errorf("train: schedule gives %v at iteration %d, expected a finite number that is not negative", s, i)
 		}
 	}

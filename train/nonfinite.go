@@ -72,8 +72,6 @@ func nanAsInf(x float64) float64 {
 	return x
 }
 
-func finite(x float64) bool { return x-x == 0 }
-
 func summaries(arrays []Array) []Summary {
 	out := make([]Summary, len(arrays))
 	for i, a := range arrays {

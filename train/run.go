@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/kernel"
 )
 
 // Run minimises obj until all iterations are made, the validation stops
@@ -168,7 +169,7 @@ func (r *runner) validate(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("train: validation after %d iterations: %w", r.Done, err)
 	}
-	if !finite(value) {
+	if !kernel.Finite(value) {
 		return r.nonFinite(r.Done-1, "validation", value)
 	}
 	loss := r.LossSum / float64(r.LossCount)
@@ -240,7 +241,7 @@ func (r *runner) elapsed() float64 { return r.resumed + time.Since(r.start).Seco
 
 // checkGradients returns a NonFiniteError unless the loss and all gradients are finite.
 func (r *runner) checkGradients(loss float64) error {
-	if !finite(loss) {
+	if !kernel.Finite(loss) {
 		return r.nonFinite(r.Done, "loss", loss)
 	}
 	for _, p := range r.params {

@@ -3,7 +3,6 @@ package mfvi
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
@@ -49,11 +48,8 @@ func Restore(_ context.Context, net layers.Network, l likelihood.Likelihood, sav
 	if err := saved.Header(&h); err != nil {
 		return nil, err
 	}
-	if len(net.Params()) == 0 {
-		return nil, fmt.Errorf("mfvi: a network without parameters has no posterior")
-	}
-	dt := net.Params()[0].Value.Dtype()
-	if err := h.check(net, dt); err != nil {
+	dt, err := h.check(net)
+	if err != nil {
 		return nil, fmt.Errorf("mfvi: %w", err)
 	}
 	_, classes := l.(likelihood.Softmax)
@@ -97,21 +93,12 @@ func restore(to []*graph.Param, saved gp.Saved, name string, dt tensor.Dtype) er
 // maxSamples bounds the draws of a file.
 const maxSamples = 1_000_000
 
-// check refuses numbers that no fit can have, and inputs that the network does not take.
-func (h *header) check(net layers.Network, dt tensor.Dtype) error {
-	switch {
-	case h.Outputs < 1 || h.Samples < 1 || h.Samples > maxSamples || h.Certain && h.Samples != 1:
-		return fmt.Errorf("%d outputs and %d draws (certain: %t), expected positive numbers", h.Outputs, h.Samples, h.Certain)
-	case len(h.Inputs) == 0 || slices.Min(h.Inputs) < 1:
-		return fmt.Errorf("inputs of shape %v, expected positive sizes", h.Inputs)
+// check returns the network's element type. It refuses numbers that no fit can have, inputs that the
+// network does not take and outputs that it does not have.
+func (h *header) check(net layers.Network) (dt tensor.Dtype, err error) {
+	if h.Outputs < 1 || h.Samples < 1 || h.Samples > maxSamples || h.Certain && h.Samples != 1 {
+		return dt, fmt.Errorf("%d outputs and %d draws (certain: %t), expected positive numbers", h.Outputs, h.Samples, h.Certain)
 	}
-	b := graph.NewBuilder(dt)
-	out := net.Forward(b, b.Input("x", append([]int{1}, h.Inputs...)...))
-	if err := b.Err(); err != nil {
-		return fmt.Errorf("inputs of shape %v: %w", h.Inputs, err)
-	}
-	if !slices.Equal(out.Shape(), []int{1, h.Outputs}) {
-		return fmt.Errorf("a network with outputs of shape %v, expected [1,%d]", out.Shape(), h.Outputs)
-	}
-	return nil
+	dt, _, err = gp.CheckInputs(net, h.Inputs, h.Outputs)
+	return dt, err
 }

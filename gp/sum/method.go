@@ -8,6 +8,7 @@ import (
 	"github.com/go-valla/valla/gp/gapa"
 	"github.com/go-valla/valla/gp/valla"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/internal/settings"
 	"github.com/go-valla/valla/train"
@@ -144,7 +145,7 @@ func (s *Settings) parts(at variances, dt tensor.Dtype) (rows, held *tensor.Dens
 	of := func(v []float64) *tensor.Dense {
 		part := make([]float64, len(v))
 		kernel.Scale(part, s.share(), v)
-		return graph.Convert(tensor.New(tensor.WithShape(len(v)/at.c, at.c), tensor.WithBacking(part)), dt)
+		return graph.Convert(dense.Of(part, len(v)/at.c, at.c), dt)
 	}
 	if rows = of(at.train); at.held != nil {
 		held = of(at.held)

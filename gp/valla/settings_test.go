@@ -498,7 +498,7 @@ func TestRestoreErrors(t *testing.T) {
 		"unknown key":     {`{"inducing":4,"rank":2}`, nil, "rank"},
 		"other M":         {`{"inducing":5,"class":[0,0,1,1,1],"inputs":[2]}`, nil, "valla.z"},
 		"an empty input":  {`{"inducing":4,"inputs":[0]}`, nil, "positive sizes"},
-		"other inputs":    {`{"inducing":4,"class":[0,0,1,1],"inputs":[3]}`, wide, "(4, 3)"},
+		"other inputs":    {`{"inducing":4,"class":[0,0,1,1],"inputs":[3]}`, wide, "inputs of shape [3]"},
 		"class too large": {`{"inducing":4,"class":[0,0,1,2],"inputs":[2]}`, nil, "class[3] is 2, the network has 2 outputs"},
 		"negative class":  {`{"inducing":4,"class":[0,0,1,-1],"inputs":[2]}`, nil, "class[3] is -1"},
 		"few classes":     {`{"inducing":4,"class":[0,0,1],"inputs":[2]}`, nil, "3 classes for 4"},

@@ -79,14 +79,11 @@ func Restore(_ context.Context, net layers.Network, _ likelihood.Likelihood, s g
 	}
 	dt, inputs, err := h.inputs(net)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("valla: %w", err)
 	}
 	z, err := s.Array(nameZ, dt, append([]int{h.Inducing}, inputs...)...)
 	if err != nil {
 		return nil, err
-	}
-	if err := fits(net, z, h.Class); err != nil {
-		return nil, fmt.Errorf("valla: %w", err)
 	}
 	l, err := s.Array(nameL, dt, packed(h.Inducing))
 	if err != nil {
@@ -127,45 +124,19 @@ func (p *Posterior) restoreSplit(h header, s gp.Saved) error {
 const maxInducing = math.MaxInt32
 
 // inputs returns the network's element type and the shape of one input. Files that do
-// not say it hold a network of dense layers.
-func (h *header) inputs(net layers.Network) (tensor.Dtype, []int, error) {
-	params := net.Params()
-	if len(params) == 0 {
-		return tensor.Dtype{}, nil, fmt.Errorf("valla: a network without parameters has no posterior")
+// not say it hold a network of dense layers. Inducing points that the network cannot have are errors.
+func (h *header) inputs(net layers.Network) (dt tensor.Dtype, inputs []int, err error) {
+	if inputs = h.Inputs; inputs == nil && len(net.Params()) > 0 {
+		inputs = net.Params()[0].Value.Shape()[:1]
 	}
 	if h.Inducing < 1 || h.Inducing > maxInducing {
-		return tensor.Dtype{}, nil, fmt.Errorf("valla: %d inducing points, expected from 1 to %d", h.Inducing, maxInducing)
+		return dt, nil, fmt.Errorf("%d inducing points, expected from 1 to %d", h.Inducing, maxInducing)
 	}
-	weight := params[0].Value
-	inputs := h.Inputs
-	if inputs == nil {
-		inputs = weight.Shape()[:1]
-	}
-	for _, n := range inputs {
-		if n < 1 {
-			return tensor.Dtype{}, nil, fmt.Errorf("valla: inputs of shape %v, expected positive sizes", h.Inputs)
+	dt, c, err := gp.CheckInputs(net, inputs, 0)
+	for i, k := range h.Class {
+		if err == nil && k >= c {
+			err = fmt.Errorf("class[%d] is %d, the network has %d outputs", i, k, c)
 		}
 	}
-	return weight.Dtype(), inputs, nil
-}
-
-// fits returns an error unless the network takes inputs like the inducing ones and has the
-// outputs that these carry.
-func fits(net layers.Network, z *tensor.Dense, class []int) error {
-	b := graph.NewBuilder(z.Dtype())
-	shape := z.Shape().Clone()
-	shape[0] = 1
-	out := net.Forward(b, b.Input("x", shape...))
-	if err := b.Err(); err != nil {
-		return fmt.Errorf("inducing inputs of shape %v: %w", z.Shape(), err)
-	}
-	if len(out.Shape()) != 2 {
-		return fmt.Errorf("a network with outputs of shape %v, expected [N,C]", out.Shape())
-	}
-	for i, c := range class {
-		if c >= out.Shape()[1] {
-			return fmt.Errorf("class[%d] is %d, the network has %d outputs", i, c, out.Shape()[1])
-		}
-	}
-	return nil
+	return dt, inputs, err
 }

@@ -24,7 +24,7 @@ func (p *Posterior) Update(ctx context.Context, more gp.Problem, r gp.Run) (gp.S
 	if !p.additive || noise == 0 {
 		return nil, errors.New("valla: rows can be added exactly to a fit of numbers with --alpha 0 alone, where A is a sum over rows; --method sfr, ella and lla take them in any case")
 	}
-	if err := fits(more.Net, more.Train.X, []int{more.Outputs() - 1}); err != nil {
+	if _, _, err := gp.CheckInputs(more.Net, more.Train.X.Shape()[1:], more.Outputs()); err != nil {
 		return nil, fmt.Errorf("valla: %w", err)
 	}
 	from := p.layer

@@ -1,7 +1,6 @@
 package fmgp
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -42,8 +41,8 @@ type fitting struct {
 	lik   likelihood.Likelihood
 	train points
 	held  points // without validation rows empty
-	layer *Layer
-	post  *Posterior
+	layer *sparseGP
+	post  *posterior
 	first float64 // the length scale before the first step
 }
 
@@ -54,8 +53,8 @@ func (f *fitting) start(ctx context.Context) error {
 	if f.s.NoiseStd != 0 {
 		f.lik = likelihood.NewGaussian(f.s.NoiseStd*f.s.NoiseStd, f.p.Dtype())
 	}
-	shape, limit := f.p.Train.X.Shape()[1:].Clone(), cmp.Or(f.r.Memory/4, defaultMemory)
-	f.post = &Posterior{net: f.p.Net, input: shape, limit: limit}
+	shape, limit := f.p.Train.X.Shape()[1:].Clone(), f.r.Limit()/4
+	f.post = &posterior{net: f.p.Net, input: shape, limit: limit}
 	var err error
 	if f.post.network, err = newNetwork(f.p.Net, f.p.Dtype(), shape, f.s.Kernel == kernelEmbedding, limit); err != nil {
 		return err
@@ -91,8 +90,8 @@ func (f *fitting) startLayer(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("fmgp: inducing inputs: %w", err)
 	}
-	k := NewKernel(width(f.train.x), f.post.network.features, f.p.Outputs(), f.first, f.s.Amplitude, f.p.Dtype())
-	f.layer, err = NewLayer(k, at, class)
+	k := newCovariance(width(f.train.x), f.post.network.features, f.p.Outputs(), f.first, f.s.Amplitude, f.p.Dtype())
+	f.layer, err = newSparseGP(k, at, class)
 	f.post.layer = f.layer
 	return err
 }
@@ -132,7 +131,7 @@ func (f *fitting) steps() *steps.Graph {
 func (f *fitting) loss(b *graph.Builder, rows, y *graph.Node) *graph.Node {
 	k := f.layer.Kernel
 	u, mean := b.Slice(rows, 1, 0, k.Width()), b.Slice(rows, 1, k.Width(), k.Width()+k.Outputs)
-	l := f.layer.Loss(b, u, y, mean, Objective{Likelihood: f.lik, Alpha: *f.s.Alpha, N: f.p.Train.N()})
+	l := f.layer.Loss(b, u, y, mean, lossOptions{Likelihood: f.lik, Alpha: *f.s.Alpha, N: f.p.Train.N()})
 	if b.Err() != nil {
 		return nil
 	}
@@ -141,7 +140,7 @@ func (f *fitting) loss(b *graph.Builder, rows, y *graph.Node) *graph.Node {
 
 // Objective returns a step of Adam on mini-batches of batch rows of a problem, at the parameters of
 // the posterior and of the problem's likelihood, which the step changes. It serves measurements.
-func (p *Posterior) Objective(ctx context.Context, of gp.Problem, r gp.Run, batch int) (*train.Graph, error) {
+func (p *posterior) Objective(ctx context.Context, of gp.Problem, r gp.Run, batch int) (*train.Graph, error) {
 	if err := p.prepare(); err != nil {
 		return nil, err
 	}
@@ -174,7 +173,7 @@ func (f *fitting) fitted(ctx context.Context, record gp.Record) (*gp.Fitted, err
 }
 
 // meanScale is the geometric mean of the length scales.
-func meanScale(k *Kernel) float64 {
+func meanScale(k *covariance) float64 {
 	sum, v := 0.0, k.LogLength.Floats()
 	for _, l := range v {
 		sum += l / float64(len(v))

@@ -12,7 +12,6 @@ import (
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/layers"
 	"github.com/go-valla/valla/train"
-	"gorgonia.org/tensor"
 )
 
 // checkpointEvery are the steps between two checkpoints.
@@ -155,7 +154,7 @@ func (f *fitting) held(ctx context.Context) (mean, cov []float64, err error) {
 // fitted returns the result of the fit.
 func (f *fitting) fitted(_ context.Context, record gp.Record) (*gp.Fitted, error) {
 	_, gaussian := f.p.Likelihood.(likelihood.Gaussian)
-	q := &Posterior{
+	q := &posterior{
 		net: f.p.Net, input: f.p.Train.X.Shape()[1:].Clone(), outputs: f.p.Outputs(), classes: !gaussian,
 		means: f.means, stds: f.stds, samples: f.s.Samples, seed: f.r.Seed,
 	}
@@ -196,8 +195,4 @@ func furthest(a, b []float64) (most float64) {
 		most = max(most, math.Abs(a[i]-b[i]))
 	}
 	return most
-}
-
-func dense(v []float64, shape ...int) *tensor.Dense {
-	return tensor.New(tensor.WithShape(shape...), tensor.WithBacking(v))
 }

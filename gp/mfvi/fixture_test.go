@@ -11,6 +11,7 @@ import (
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/fixture"
 	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/layers"
@@ -62,7 +63,7 @@ func oneHot(labels []int64, c int) *tensor.Dense {
 	for i, k := range labels {
 		y[i*c+int(k)] = 1
 	}
-	return dense(y, len(labels), c)
+	return dense.Of(y, len(labels), c)
 }
 
 func (r reference) array(t *testing.T, key string) ([]float64, tensor.Shape) {
@@ -311,7 +312,7 @@ func (r reference) predictions(t *testing.T, f *fitting, x *tensor.Dense) (gp.Ga
 	t.Helper()
 	eps := r.vectors(t, "test_eps")
 	f.s.Samples = len(eps) / layers.Count(r.p.Net)
-	q := fitted(t, f).Posterior.(*Posterior)
+	q := fitted(t, f).Posterior.(*posterior)
 	q.noise = func(k int) func() float64 {
 		rest := row(eps, k, q.samples)
 		return func() float64 { v := rest[0]; rest = rest[1:]; return v }
@@ -394,7 +395,7 @@ func TestFixtureMFVIConvolutions(t *testing.T) {
 			kernel.Transpose(turned, shape[1], v, shape[0], shape[1], shape[0])
 			v = turned
 		}
-		in[z.node] = dense(v, z.value.Shape()...)
+		in[z.node] = dense.Of(v, z.value.Shape()...)
 	}
 	var wrt []*graph.Node
 	for _, p := range f.trained() {

@@ -9,6 +9,7 @@ import (
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/fixture"
 	"github.com/go-valla/valla/layers"
 	"github.com/go-valla/valla/train"
@@ -24,7 +25,7 @@ func normal(rng *rand.Rand, shape ...int) *tensor.Dense {
 	for i := range v {
 		v[i] = rng.NormFloat64()
 	}
-	return dense(v, shape...)
+	return dense.Of(v, shape...)
 }
 
 // images is a problem with n images for a network of every layer that has weights.
@@ -211,7 +212,7 @@ func TestControl(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	q := f.Posterior.(*Posterior)
+	q := f.Posterior.(*posterior)
 	own := layers.NewCopy(p.Net)
 	m := train.MAP{Net: own, Loss: train.CrossEntropy, BatchSize: 8, Seed: 2, Config: train.Config{
 		Iterations: 9, Optimizer: &train.SGD{LR: 0.05, Momentum: 0.9, WeightDecay: 0.01},
@@ -255,7 +256,7 @@ func TestLinearModel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	q := f.Posterior.(*Posterior)
+	q := f.Posterior.(*posterior)
 	for i, v := range flat(q.means.Params()) {
 		std := 1 / math.Sqrt(h.At(i, i))
 		if math.Abs(v-exact.At(i, 0)) > 0.3*std || math.Abs(flat(q.stds)[i]-math.Log(std)) > 0.1 {
@@ -266,7 +267,7 @@ func TestLinearModel(t *testing.T) {
 	if f, err = s.Fit(t.Context(), p, gp.Run{Seed: 1}); err != nil {
 		t.Fatal(err)
 	}
-	q = f.Posterior.(*Posterior)
+	q = f.Posterior.(*posterior)
 	mean, std, want := flat(q.means.Params()), flat(q.stds), 0.0
 	for i, target := range y.Float64s() {
 		g, v := 0.0, 0.0
@@ -285,7 +286,7 @@ func TestLinearModel(t *testing.T) {
 func TestDrawsAreFunctions(t *testing.T) {
 	p := images(t, 4)
 	f := newFitting(p, gp.Run{Seed: 9}, Settings{Estimator: flipout, LogStd: -2, Samples: 50, LogStdRate: new(1e-3), PriorStd: 1})
-	q := fitted(t, f).Posterior.(*Posterior)
+	q := fitted(t, f).Posterior.(*posterior)
 	_, cov, err := q.Joint(t.Context(), p.Train.X)
 	if err != nil {
 		t.Fatal(err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/train"
 	"gorgonia.org/tensor"
@@ -31,7 +32,7 @@ func newAverage(m int, s float64) *tensor.Dense {
 	for i := range m {
 		a[i*m+i] = s
 	}
-	return dense(a, m, m)
+	return dense.Of(a, m, m)
 }
 
 // averagingBytes is the memory of an average with its workspace: its values, the best ones and
@@ -58,7 +59,7 @@ func (a *averaging) Evaluate(ctx context.Context, iteration int) (float64, error
 		return 0, err
 	}
 	n, m := a.features.Shape()[0], a.features.Shape()[1]
-	a.phi = widen(a.phi[:0], a.features, n)
+	a.phi = dense.AppendRows(a.phi[:0], a.features, n)
 	kernel.Syrk(true, m, n, (1-a.keep)/float64(n), a.phi, m, a.keep, a.average.Float64s(), m)
 	return loss, nil
 }

@@ -1,7 +1,6 @@
 package sngp
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -54,7 +53,7 @@ type fitting struct {
 	raw     *layers.Copy // of the hidden layers: what is trained, before it is divided
 	bounded []*bounded
 	average *tensor.Dense // the moving average of φᵀφ, [m,m]; nil without
-	post    *Posterior
+	post    *posterior
 
 	before []float64 // the norms of the bounded layers before the first step
 	divide *divider
@@ -76,8 +75,8 @@ func (f *fitting) start(ctx context.Context) error {
 		return fmt.Errorf("sngp: the network has %d outputs, the targets need %d", net.output, f.p.Outputs())
 	}
 	f.raw = layers.NewCopy(net.hidden)
-	f.post = &Posterior{net: net, weights: layers.NewCopy(net.hidden), limit: cmp.Or(f.r.Memory/4, defaultMemory)}
-	f.post.cov = &Covariance{Form: f.s.Covariance, Ridge: f.s.Ridge, Features: f.s.Features, Outputs: net.output}
+	f.post = &posterior{net: net, weights: layers.NewCopy(net.hidden), limit: f.r.Limit() / 4}
+	f.post.cov = &covariance{Form: f.s.Covariance, Ridge: f.s.Ridge, Features: f.s.Features, Outputs: net.output}
 	if _, err := f.post.cov.size(f.r.Memory); err != nil {
 		return err
 	}
@@ -124,7 +123,7 @@ func (f *fitting) startLayers(net *network) (err error) {
 func (f *fitting) refresh() error {
 	own := layers.Arrays(f.post.weights)
 	for i, p := range layers.Arrays(f.raw) {
-		copyValues(own[i].Value, p.Value)
+		tensor.Copy(own[i].Value, p.Value)
 	}
 	if err := f.divide.run(f.post.weights.Params()); err != nil {
 		return fmt.Errorf("sngp: %w", err)
@@ -138,7 +137,7 @@ func (f *fitting) startHead(ctx context.Context) error {
 	net, m := f.post.net, f.s.Features
 	rng := rand.New(rand.NewPCG(f.r.Seed, headStream))
 	w := frequencies(net.units, m, f.s.Draws == drawsGaussian, 1, rng)
-	h := NewHead(w, phases(m, rng), net.units, net.output, f.s.FeatureScale, net.dt)
+	h := newHead(w, phases(m, rng), net.units, net.output, f.s.FeatureScale, net.dt)
 	if f.s.LayerNorm {
 		h.Normalise()
 	}

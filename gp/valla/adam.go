@@ -20,7 +20,7 @@ func (f *fitting) steps() *steps.Graph {
 		What:      fmt.Sprintf("valla: a step with %d inducing points", f.layer.Inducing()),
 		BatchSize: f.s.BatchSize, Trained: f.trained(), Beside: int64(layers.Count(f.p.Net)) * int64(f.p.Dtype().Size()),
 		Write: func(b *graph.Builder, x, y *graph.Node) steps.Step {
-			l := f.layer.Loss(b, x, y, f.p.Net.Forward(b, x), Objective{Likelihood: f.lik, Alpha: f.s.Alpha, N: f.p.Train.N()})
+			l := f.layer.Loss(b, x, y, f.p.Net.Forward(b, x), lossOptions{Likelihood: f.lik, Alpha: f.s.Alpha, N: f.p.Train.N()})
 			if b.Err() != nil {
 				return steps.Step{}
 			}
@@ -44,7 +44,7 @@ func (f *fitting) steps() *steps.Graph {
 
 // Objective returns a step of Adam on mini-batches of batch rows of a problem, at the parameters of
 // the posterior and of the problem's likelihood, which the step changes. It serves measurements.
-func (p *Posterior) Objective(_ context.Context, of gp.Problem, r gp.Run, batch int) (*train.Graph, error) {
+func (p *posterior) Objective(_ context.Context, of gp.Problem, r gp.Run, batch int) (*train.Graph, error) {
 	f := &fitting{p: of, r: r, layer: p.layer, lik: of.Likelihood, post: p}
 	f.s.Alpha, f.s.BatchSize = new(1.0), min(batch, of.Train.N())
 	return f.steps().Objective()

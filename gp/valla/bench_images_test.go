@@ -58,7 +58,7 @@ func BenchmarkResNet20(b *testing.B) {
 		class[i] = i % outputs
 	}
 	x, y := images(batch), oneHot(labels, outputs, tensor.Float32)
-	layer, err := New(jacobian.NTK{Net: net}, images(inducing), class)
+	layer, err := newSparseGP(jacobian.NTK{Net: net}, images(inducing), class)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -103,7 +103,7 @@ func BenchmarkResNet20(b *testing.B) {
 		return []*graph.Node{net.Forward(g, x), layer.Terms(g, x).Q}
 	}))
 	b.Run("predict", func(b *testing.B) {
-		posterior := NewPosterior(net, layer)
+		posterior := newPosterior(net, layer)
 		predict := func() {
 			if _, err := gp.Predict(context.Background(), posterior, x); err != nil {
 				b.Fatal(err)

@@ -35,7 +35,7 @@ func benchFit(b testing.TB, m layers.MLP, inducing int, dt tensor.Dtype) (adamFi
 	for i := range labels {
 		labels[i] = int64(i % m.Outputs)
 	}
-	layer, err := New(jacobian.NTK{Net: net}, random(inducing, m.Inputs), class)
+	layer, err := newSparseGP(jacobian.NTK{Net: net}, random(inducing, m.Inputs), class)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -96,7 +96,7 @@ func BenchmarkPredict(b *testing.B) {
 		for _, dt := range []tensor.Dtype{tensor.Float64, tensor.Float32} {
 			b.Run(fmt.Sprintf("%s/%v", c.name, dt), func(b *testing.B) {
 				f, x, _ := benchFit(b, c.net, 100, dt)
-				p := NewPosterior(f.Net, f.Layer)
+				p := newPosterior(f.Net, f.Layer)
 				for b.Loop() {
 					g, err := gp.Predict(ctx, p, x)
 					if err != nil {

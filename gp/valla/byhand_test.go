@@ -17,7 +17,7 @@ import (
 // defaults does not apply.
 type byHand struct {
 	Net        layers.Network
-	Layer      *Layer
+	Layer      *sparseGP
 	Likelihood likelihood.Likelihood // changed in place
 	Alpha      *float64              // nil means 1
 
@@ -43,14 +43,14 @@ func (h byHand) fitting(x, y *tensor.Dense) (*fitting, error) {
 	if h.Alpha == nil {
 		h.Alpha = new(1.0)
 	}
-	f := &fitting{p: p, r: gp.Run{Seed: h.Seed, Memory: h.MemoryLimit}, layer: h.Layer, lik: h.Likelihood, post: NewPosterior(h.Net, h.Layer)}
+	f := &fitting{p: p, r: gp.Run{Seed: h.Seed, Memory: h.MemoryLimit}, layer: h.Layer, lik: h.Likelihood, post: newPosterior(h.Net, h.Layer)}
 	f.s = Settings{
 		Alpha: h.Alpha, FixInducing: h.FixInducing, FixPrior: h.FixPrior, FixNoise: h.FixLikelihood,
 		BatchSize: min(cmp.Or(h.BatchSize, 100), y.Shape()[0]),
 	}
 	f.r.Checkpoint, f.r.Resume, f.r.OnProgress = h.Config.Checkpoint, h.Config.Resume, h.Config.OnProgress
 	if h.MemoryLimit > 0 {
-		f.post.LimitMemory(h.MemoryLimit / 4)
+		f.post.limitMemory(h.MemoryLimit / 4)
 	}
 	f.loop = h.Config
 	return f, nil

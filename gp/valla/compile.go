@@ -9,7 +9,7 @@ import (
 )
 
 // Compile implements gp.Posterior.
-func (p *Posterior) Compile(shape []int, size int, limit int64) (gp.Compiled, error) {
+func (p *posterior) Compile(shape []int, size int, limit int64) (gp.Compiled, error) {
 	if err := p.solve(); err != nil {
 		return nil, err
 	}
@@ -21,10 +21,10 @@ func (p *Posterior) Compile(shape []int, size int, limit int64) (gp.Compiled, er
 	return c, nil
 }
 
-// compiled is the gp.Compiled of a Posterior.
+// compiled is the gp.Compiled of a posterior.
 type compiled struct {
 	*predictions
-	p     *Posterior
+	p     *posterior
 	shape tensor.Shape // of one input
 	f     *graph.Batch // mean, κ̂ and k̂
 	// wide has κ̂ and k̂ of one input in float64, and sharp what is made of them, for inputs

@@ -49,7 +49,7 @@ func (n *natural) drawn(ctx context.Context, e gp.Examples, size int) (*draws, e
 func (n *natural) scores(ctx context.Context, e gp.Examples) ([]float64, error) {
 	c, scores := n.outputs, make([]float64, e.N())
 	b := graph.NewBuilder(n.dt)
-	xn := b.Input("x", append([]int{PredictBatch}, e.X.Shape()[1:]...)...)
+	xn := b.Input("x", append([]int{predictBatch}, e.X.Shape()[1:]...)...)
 	mean := n.p.Net.Forward(b, xn)
 	if b.Err() != nil {
 		return nil, b.Err()
@@ -58,7 +58,7 @@ func (n *natural) scores(ctx context.Context, e gp.Examples) ([]float64, error) 
 	if err != nil {
 		return nil, err
 	}
-	lik, err := newDataTerm(n.lik, n.alpha, PredictBatch, c, n.dt)
+	lik, err := newDataTerm(n.lik, n.alpha, predictBatch, c, n.dt)
 	if err != nil {
 		return nil, err
 	}

@@ -39,10 +39,10 @@ func TestNewErrors(t *testing.T) {
 		{z, []int{0, -1, 1}, "class[1] is -1"},
 		{ints, nil, "inducing inputs are int, expected float32 or float64"},
 	} {
-		_, err := New(k, c.z, c.class)
+		_, err := newSparseGP(k, c.z, c.class)
 		wants(t, "New", err, c.want)
 	}
-	l, err := New(k, z, nil)
+	l, err := newSparseGP(k, z, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +117,7 @@ func TestFitValidates(t *testing.T) {
 	if err != nil || len(res.History) != 1 {
 		t.Fatal(res, err)
 	}
-	g, err := gp.Predict(ctx, NewPosterior(p.net, p.layer), p.x)
+	g, err := gp.Predict(ctx, newPosterior(p.net, p.layer), p.x)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,9 +27,9 @@ type fitting struct {
 
 	weightNotes []string // on the choice of weights
 
-	layer *Layer
+	layer *sparseGP
 	lik   likelihood.Likelihood // its parameters are changed by the fit
-	post  *Posterior            // of layer
+	post  *posterior            // of layer
 }
 
 // Fit implements gp.Settings.
@@ -87,7 +87,7 @@ func (f *fitting) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if f.layer, err = New(jacobian.NTK{Net: f.p.Net}, z, class); err != nil {
+	if f.layer, err = newSparseGP(jacobian.NTK{Net: f.p.Net}, z, class); err != nil {
 		return err
 	}
 	f.layer.LogPriorStd.Set(0, math.Log(f.s.PriorStd))
@@ -96,11 +96,11 @@ func (f *fitting) start(ctx context.Context) error {
 			return err
 		}
 	}
-	f.post = NewPosterior(f.p.Net, f.layer)
+	f.post = newPosterior(f.p.Net, f.layer)
 	f.post.start = z.Clone().(*tensor.Dense)
 	f.post.additive = likelihood.NoiseVariance(f.lik) > 0 && *f.s.Alpha == 0
 	if f.r.Memory > 0 {
-		f.post.LimitMemory(f.r.Memory / 4) // it lives beside the step of the fit
+		f.post.limitMemory(f.r.Memory / 4) // it lives beside the step of the fit
 	}
 	f.loop = f.s.loop()
 	return nil

@@ -34,17 +34,17 @@ func (f *fitting) inducing() (z *tensor.Dense, class []int, err error) {
 	for i := range class {
 		class[i] = i % f.p.Outputs()
 	}
-	return Greedy(jacobian.NTK{Net: f.p.Net}, candidates, class, min(f.s.Inducing, len(class)))
+	return greedy(jacobian.NTK{Net: f.p.Net}, candidates, class, min(f.s.Inducing, len(class)))
 }
 
-// Greedy chooses m inducing points among the candidates x [N,…]. Candidate n stands for output
-// class[n], or for output 0 if class is nil. Each time Greedy takes the candidate with the
+// greedy chooses m inducing points among the candidates x [N,…]. Candidate n stands for output
+// class[n], or for output 0 if class is nil. Each time greedy takes the candidate with the
 // largest prior variance given the points chosen so far (Burt, Rasmussen and van der Wilk
 // 2020). This is a good start if the kernel varies on other scales than the distances between
-// inputs, on which k-means depends. Greedy returns the chosen inputs [M,…] and their classes.
+// inputs, on which k-means depends. greedy returns the chosen inputs [M,…] and their classes.
 // There are fewer than m if the remaining variance is only rounding. Memory grows with N², so
 // that candidates should be drawn at random if N is large.
-func Greedy(k gp.Kernel, x *tensor.Dense, class []int, m int) (z *tensor.Dense, chosen []int, err error) {
+func greedy(k gp.Kernel, x *tensor.Dense, class []int, m int) (z *tensor.Dense, chosen []int, err error) {
 	n := x.Shape()[0]
 	if class == nil {
 		class = make([]int, n)

@@ -35,12 +35,12 @@ func TestLargePrograms(t *testing.T) {
 		}
 		return x
 	}
-	layer, err := New(jacobian.NTK{Net: net}, images(2), []int{0, 2})
+	layer, err := newSparseGP(jacobian.NTK{Net: net}, images(2), []int{0, 2})
 	if err != nil {
 		t.Fatal(err)
 	}
 	layer.LogPriorStd.Set(0, -3)
-	p, x := NewPosterior(net, layer), images(22)
+	p, x := newPosterior(net, layer), images(22)
 	predict := func(rows ...int) gp.Gaussian {
 		g, err := gp.Predict(context.Background(), p, data.TakeRows(x, rows))
 		if err != nil {

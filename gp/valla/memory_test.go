@@ -38,7 +38,7 @@ func imageFit(t *testing.T, n, m int) (f adamFit, x, y *tensor.Dense) {
 	for i := range class {
 		class[i] = i % 4
 	}
-	layer, err := New(jacobian.NTK{Net: net}, random(m, 3, 16, 16), class)
+	layer, err := newSparseGP(jacobian.NTK{Net: net}, random(m, 3, 16, 16), class)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,13 +160,19 @@ func liveHeap() uint64 {
 // a limit that one example breaks is refused.
 func TestPredictionMemory(t *testing.T) {
 	f, x, _ := imageFit(t, 7, 5)
-	p := NewPosterior(f.Net, f.Layer)
-	want, err := gp.Predict(t.Context(), p, x)
+	p := newPosterior(f.Net, f.Layer)
+	predict := func(memory int64) (gp.Gaussian, error) {
+		e, err := gp.NewEngine(p, x.Shape()[1:], gp.EngineOptions{Memory: memory})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return e.PredictAll(t.Context(), x)
+	}
+	want, err := predict(0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.LimitMemory(16 << 20)
-	got, err := gp.Predict(t.Context(), p, x)
+	got, err := predict(16 << 20)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -175,14 +181,24 @@ func TestPredictionMemory(t *testing.T) {
 			t.Fatalf("covariance %d is %v, want %v", i, got.Cov[i], v)
 		}
 	}
-	p = NewPosterior(f.Net, f.Layer)
-	p.Prefer(1 << 20) // as the default, which a single input may exceed
-	if one, err := gp.Predict(t.Context(), p, x); err != nil || math.Abs(one.Cov[0]/want.Cov[0]-1) > 1e-3 {
+	var refused *graph.MemoryError
+	if _, err := predict(1 << 20); !errors.As(err, &refused) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// TestPassMemory: a single input may need more memory in a pass over inputs than the default
+// allows, but not more than a limit.
+func TestPassMemory(t *testing.T) {
+	f, x, _ := imageFit(t, 7, 5)
+	p := newPosterior(f.Net, f.Layer)
+	p.limit = 1 << 20
+	if _, err := p.kernelPass(x.Shape()[1:]); err != nil {
 		t.Errorf("an input beyond the default: error %v", err)
 	}
-	p.LimitMemory(1 << 20)
+	p.limitMemory(1 << 20)
 	var refused *graph.MemoryError
-	if _, err := gp.Predict(t.Context(), p, x); !errors.As(err, &refused) {
+	if _, err := p.kernelPass(x.Shape()[1:]); !errors.As(err, &refused) {
 		t.Errorf("error %v", err)
 	}
 }

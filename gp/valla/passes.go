@@ -13,7 +13,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-var _ gp.Summed = (*Posterior)(nil)
+var _ gp.Summed = (*posterior)(nil)
 
 // nameT is that of the sums.
 const nameT = "valla.t"
@@ -23,7 +23,7 @@ const nameT = "valla.t"
 // once: with Gaussian noise T/σ² is that of Prop. 2 for each of them.
 type partial struct {
 	n    *natural
-	post *Posterior // of the fit
+	post *posterior // of the fit
 	*frame
 	t    []float64 // [M,M]
 	each *graph.Batched
@@ -31,7 +31,7 @@ type partial struct {
 
 // Sums implements gp.Summed. Z stays, and A becomes the best one for it: with Gaussian noise that
 // of Prop. 2, with classes that of the curvature at the network's outputs. α plays no part.
-func (p *Posterior) Sums(l likelihood.Likelihood, r gp.Run) (gp.Sums, error) {
+func (p *posterior) Sums(l likelihood.Likelihood, r gp.Run) (gp.Sums, error) {
 	from := p.layer
 	layer, err := newLayer(from.Kernel, from.Z.Value, from.Class,
 		graph.NewParam(nameL, from.L.Floats(), from.L.Value.Dtype(), from.L.Value.Shape()...).Value,
@@ -104,9 +104,9 @@ func (s *partial) Finish(ctx context.Context, n int, held *gp.Examples) (*gp.Fit
 	if noise > 0 {
 		out.NoiseVariance = math.Exp(best.params[0])
 	}
-	q := NewPosterior(s.post.net, layer)
+	q := newPosterior(s.post.net, layer)
 	q.additive, q.start = noise > 0, s.post.start
-	q.LimitMemory(s.post.limit)
+	q.limitMemory(s.post.limit)
 	out.Posterior, out.Record.PriorStds = q, []float64{layer.PriorStd()}
 	return out, nil
 }

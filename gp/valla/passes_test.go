@@ -19,13 +19,13 @@ func TestPassesAreOptimal(t *testing.T) {
 		p := newProblem(t, dt, 1, false)
 		start, _ := parted(p, p.Train.N()/2)
 		s := Settings{FixInducing: true, FixPrior: true, FixNoise: true, PriorStd: 0.6, NoiseStd: math.Sqrt(0.2), Inducing: 5, Iterations: 3}
-		q := fit(t, s, start, gp.Run{}).Posterior.(*Posterior)
+		q := fit(t, s, start, gp.Run{}).Posterior.(*posterior)
 		f, err := gptest.Passes(t.Context(), q, likelihood.NewGaussian(0.2, dt), p.Train, 7, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		_, z := q.InducingInputs()
-		layer, err := New(jacobian.NTK{Net: p.Net}, z.Clone().(*tensor.Dense), nil)
+		layer, err := newSparseGP(jacobian.NTK{Net: p.Net}, z.Clone().(*tensor.Dense), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -37,7 +37,7 @@ func TestPassesAreOptimal(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		b, err := gp.Predict(t.Context(), NewPosterior(p.Net, layer), p.Train.X)
+		b, err := gp.Predict(t.Context(), newPosterior(p.Net, layer), p.Train.X)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -51,7 +51,7 @@ func TestPassesSearch(t *testing.T) {
 	for _, classes := range []bool{false, true} {
 		p := newProblem(t, tensor.Float64, 3, classes)
 		s := Settings{PriorStd: 30, FixPrior: true, Inducing: 5, Iterations: 3}
-		q := fit(t, s, p, gp.Run{}).Posterior.(*Posterior)
+		q := fit(t, s, p, gp.Run{}).Posterior.(*posterior)
 		nll := func(held *gp.Examples) float64 {
 			f, err := gptest.Passes(t.Context(), q, p.Likelihood, p.Train, 9, held)
 			if err != nil {

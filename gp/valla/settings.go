@@ -24,7 +24,7 @@ var Method = gp.Method{
 	Source:  "Ortega, Rodríguez Santana and Hernández-Lobato, Variational Linearized Laplace Approximation for Bayesian Deep Learning, ICML 2024",
 	Joint:   true,
 	New:     func() gp.Settings { return &Settings{} },
-	Restore: Restore,
+	Restore: restore,
 }
 
 // Settings are VaLLA's settings. The zero value of a field means its default.

@@ -94,7 +94,7 @@ func TestSettingsAreTheFits(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				layer, err := New(jacobian.NTK{Net: p.Net}, z, class)
+				layer, err := newSparseGP(jacobian.NTK{Net: p.Net}, z, class)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -111,7 +111,7 @@ func TestSettingsAreTheFits(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				want := describe(t, &gp.Fitted{Posterior: NewPosterior(p.Net, layer), NoiseVariance: likelihood.NoiseVariance(lik)})
+				want := describe(t, &gp.Fitted{Posterior: newPosterior(p.Net, layer), NoiseVariance: likelihood.NoiseVariance(lik)})
 				s := Settings{Optimizer: optimizer, Inducing: 7, Iterations: 40, LearningRate: 0.01}
 				if optimizer == "adam" {
 					s.Iterations, s.LearningRate = 250, 0
@@ -145,7 +145,7 @@ func TestDefaults(t *testing.T) {
 	for _, c := range cases {
 		p := newProblem(t, tensor.Float64, 2, c.classes)
 		p.Train = p.Train.Rows(make([]int, c.rows))
-		got, err := Complete(c.s, p)
+		got, err := c.s.complete(p)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -179,7 +179,7 @@ func TestCostlyDefaults(t *testing.T) {
 	} {
 		p := newProblem(t, tensor.Float32, 2, c.classes)
 		p.Net = deep{weight("first", 2, 500), weight("again", 500, 500), weight("last", 500, 2), c.depth}
-		got, err := Complete(c.s, p)
+		got, err := c.s.complete(p)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -278,12 +278,12 @@ func TestRecord(t *testing.T) {
 	if r.Settings["batch-size"] != 40 || r.Settings["noise-std"] != 0.5 || r.Settings["optimizer"] != "natural" {
 		t.Errorf("settings %v", r.Settings)
 	}
-	start, now := f.Posterior.(*Posterior).InducingInputs()
+	start, now := f.Posterior.(*posterior).InducingInputs()
 	if !slices.Equal(start.Float64s(), now.Float64s()) {
 		t.Error("fixed inducing inputs have moved")
 	}
 	moved := fit(t, Settings{Inducing: 6, Iterations: 20}, p, gp.Run{})
-	if start, now := moved.Posterior.(*Posterior).InducingInputs(); slices.Equal(start.Float64s(), now.Float64s()) {
+	if start, now := moved.Posterior.(*posterior).InducingInputs(); slices.Equal(start.Float64s(), now.Float64s()) {
 		t.Error("free inducing inputs have not moved, or the start follows them")
 	}
 	if variance := p.Likelihood.(likelihood.Gaussian).Variance(); math.Abs(variance-0.2) > 1e-15 {
@@ -318,7 +318,7 @@ func TestOptimalStart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	layer, err := New(jacobian.NTK{Net: p.Net}, z, class)
+	layer, err := newSparseGP(jacobian.NTK{Net: p.Net}, z, class)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -457,7 +457,7 @@ func TestRestore(t *testing.T) {
 				if !slices.Equal(got.Cov, want.Cov) || again.String() != "VaLLA 6" {
 					t.Errorf("%v, %d outputs: %s predicts other covariances than %s", dt, outputs, again, f.Posterior)
 				}
-				if start, now := again.(*Posterior).InducingInputs(); start != nil || now.Shape()[0] != 6 {
+				if start, now := again.(*posterior).InducingInputs(); start != nil || now.Shape()[0] != 6 {
 					t.Errorf("inducing inputs %v before the fit and %v now", start, now.Shape())
 				}
 			}
@@ -468,8 +468,8 @@ func TestRestore(t *testing.T) {
 // TestRestoreImages: inputs of any shape come back.
 func TestRestoreImages(t *testing.T) {
 	f, x, _ := imageFit(t, 4, 5)
-	post := NewPosterior(f.Net, f.Layer)
-	again, err := Restore(ctx, f.Net, f.Likelihood, save(t, post))
+	post := newPosterior(f.Net, f.Layer)
+	again, err := restore(ctx, f.Net, f.Likelihood, save(t, post))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -510,10 +510,10 @@ func TestRestoreErrors(t *testing.T) {
 		if c.change != nil {
 			c.change(&s)
 		}
-		_, err := Restore(ctx, p.Net, p.Likelihood, s)
+		_, err := restore(ctx, p.Net, p.Likelihood, s)
 		wants(t, what, err, c.want)
 	}
-	if _, err := Restore(ctx, layers.Sequential{}, p.Likelihood, save(t, f.Posterior)); err == nil {
+	if _, err := restore(ctx, layers.Sequential{}, p.Likelihood, save(t, f.Posterior)); err == nil {
 		t.Error("a posterior on a network without parameters")
 	}
 }

@@ -30,7 +30,7 @@ func TestWideRows(t *testing.T) {
 			p.layer.LogPriorStd.Set(0, math.Log(std))
 			q.layer.LogPriorStd.Set(0, p.layer.LogPriorStd.Scalar())
 			// The inducing inputs themselves leave the least variance.
-			one, two := NewPosterior(p.net, p.layer), NewPosterior(q.net, q.layer)
+			one, two := newPosterior(p.net, p.layer), newPosterior(q.net, q.layer)
 			x := graph.Convert(p.layer.Z.Value, tensor.Float64)
 			got, err := gp.Predict(ctx, one, p.layer.Z.Value)
 			if err != nil {
@@ -136,7 +136,7 @@ func TestNoSplit(t *testing.T) {
 		if old {
 			file.header = []byte(`{"inducing":3,"inputs":[2]}`)
 		}
-		again, err := Restore(ctx, bound.Net, bound.Likelihood, file)
+		again, err := restore(ctx, bound.Net, bound.Likelihood, file)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -146,12 +146,12 @@ func TestNoSplit(t *testing.T) {
 		}
 	}
 	file.header = []byte(`{"inducing":3,"inputs":[2],"scatter":-1}`)
-	if _, err := Restore(ctx, bound.Net, bound.Likelihood, file); err == nil || !strings.Contains(err.Error(), "variance -1, expected a positive number") {
+	if _, err := restore(ctx, bound.Net, bound.Likelihood, file); err == nil || !strings.Contains(err.Error(), "variance -1, expected a positive number") {
 		t.Errorf("a negative variance: error %v", err)
 	}
 	delete(file.arrays, "valla.l_epistemic")
 	file.header = []byte(`{"inducing":3,"inputs":[2],"scatter":1}`)
-	if _, err := Restore(ctx, bound.Net, bound.Likelihood, file); err == nil || !strings.Contains(err.Error(), "valla.l_epistemic") {
+	if _, err := restore(ctx, bound.Net, bound.Likelihood, file); err == nil || !strings.Contains(err.Error(), "valla.l_epistemic") {
 		t.Errorf("without the array: error %v", err)
 	}
 }

@@ -17,7 +17,7 @@ import (
 type toy struct {
 	dt    tensor.Dtype
 	net   layers.Sequential
-	layer *Layer
+	layer *sparseGP
 	lik   likelihood.Likelihood
 	x, y  *tensor.Dense // [B,2], [B,C]
 }
@@ -54,7 +54,7 @@ func (p *toy) newLayer(t rapid.TB, z *tensor.Dense, class []int) {
 		}
 	}
 	var err error
-	if p.layer, err = New(jacobian.NTK{Net: p.net}, z, class); err != nil {
+	if p.layer, err = newSparseGP(jacobian.NTK{Net: p.net}, z, class); err != nil {
 		t.Fatalf("%v", err)
 	}
 }
@@ -118,8 +118,8 @@ func (p *toy) loss(t rapid.TB, alpha float64, n int) program {
 	return compile(t, b, p.objective(b, x, y, alpha, n).Loss)
 }
 
-func (p *toy) objective(b *graph.Builder, x, y *graph.Node, alpha float64, n int) *Loss {
-	return p.layer.Loss(b, x, y, p.net.Forward(b, x), Objective{Likelihood: p.lik, Alpha: new(alpha), N: n})
+func (p *toy) objective(b *graph.Builder, x, y *graph.Node, alpha float64, n int) *lossNodes {
+	return p.layer.Loss(b, x, y, p.net.Forward(b, x), lossOptions{Likelihood: p.lik, Alpha: new(alpha), N: n})
 }
 
 // state is what Terms computes, in float64 matrices.

@@ -56,9 +56,9 @@ func TestUpdateIsFit(t *testing.T) {
 	p := newProblem(t, tensor.Float64, 1, false)
 	start, rest := parted(p, p.Train.N()/2)
 	s := Settings{Alpha: new(0.0), FixInducing: true, FixPrior: true, FixNoise: true, PriorStd: 0.6, NoiseStd: math.Sqrt(0.2), KeepLast: true, Inducing: 5, Iterations: 1}
-	q := fit(t, s, start, gp.Run{}).Posterior.(*Posterior)
+	q := fit(t, s, start, gp.Run{}).Posterior.(*posterior)
 	_, z := q.InducingInputs()
-	layer, err := New(jacobian.NTK{Net: p.Net}, z.Clone().(*tensor.Dense), nil)
+	layer, err := newSparseGP(jacobian.NTK{Net: p.Net}, z.Clone().(*tensor.Dense), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +74,7 @@ func TestUpdateIsFit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	back, err := Restore(ctx, p.Net, p.Likelihood, file)
+	back, err := restore(ctx, p.Net, p.Likelihood, file)
 	if err != nil {
 		t.Fatal(err)
 	}

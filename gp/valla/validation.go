@@ -63,31 +63,16 @@ func (n *natural) newValidation(ctx context.Context) (*validation, error) {
 	return v, nil
 }
 
-// evaluation compiles the network, κ̂ and k̂ for inputs of a shape, as many at a time as the
-// memory allows, and returns how many that are.
+// evaluation compiles the network, the diagonals of κ̂ and k̂ for inputs of a shape, as many at a
+// time as the memory allows, and returns how many that are.
 func (n *natural) evaluation(shape tensor.Shape) (*graph.Batched, int, error) {
 	l := n.layer
-	var b *graph.Builder
-	var xn *graph.Node
-	var outputs []*graph.Node
-	size, err := tile("the validation of a natural-gradient fit", n.memory/2, func(size int) (int64, error) {
-		b = graph.NewBuilder(n.dt)
-		xn = b.Input("x", append([]int{size}, shape...)...)
-		outputs = []*graph.Node{n.p.Net.Forward(b, xn), gp.Variances(l.Kernel, b, xn), l.Kernel.Cross(b, xn, b.Param(l.Z), l.Class)}
-		bytes, err := graph.Plan(b, outputs, graph.Options{Varying: []*graph.Node{xn}})
-		return int64(bytes), err
+	return batched("the validation of a natural-gradient fit", n.memory/2, func(size int) (graph.Pass, error) {
+		b := graph.NewBuilder(n.dt)
+		x := b.Input("x", append([]int{size}, shape...)...)
+		outputs := []*graph.Node{n.p.Net.Forward(b, x), gp.Variances(l.Kernel, b, x), l.Kernel.Cross(b, x, b.Param(l.Z), l.Class)}
+		return graph.Pass{Builder: b, X: x, Outputs: outputs}, b.Err()
 	})
-	if err != nil {
-		return nil, 0, err
-	}
-	each, err := graph.NewBatched(b, xn, outputs...)
-	if err != nil {
-		return nil, 0, err
-	}
-	if n.memory > 0 {
-		each.Limit(n.memory / 2)
-	}
-	return each, size, nil
 }
 
 // indifferent is the σ₀ that costs half a nat over all rows held out, and so does 1/indifferent:

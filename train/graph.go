@@ -13,14 +13,14 @@ import (
 
 // Graph is the objective of a scalar node of an expression graph.
 type Graph struct {
-	program *graph.Program
-	loss    *graph.Node
-	params  []Param
+	program *graph.Program  // computes loss, grads and updates
+	loss    *graph.Node     // a scalar
+	params  []Param         // with gradients of the whole mini-batch
 	grads   []*tensor.Dense // of one part of a mini-batch
 	state   []Array         // what the updates overwrite
 	updates []*tensor.Dense // what becomes of them
-	feed    Feed
-	id      []string
+	feed    Feed            // sets the inputs
+	id      []string        // what Identify has added
 }
 
 // Feed sets the inputs of a graph to the mini-batch of an iteration.

@@ -39,7 +39,7 @@ func (p *posterior) Compile(shape []int, size int, limit int64) (gp.Compiled, er
 
 // compiled is the gp.Compiled of a posterior.
 type compiled struct {
-	p       *posterior
+	p       *posterior   // whose predictions these are
 	network *graph.Batch // outputs and features
 	latent  *graph.Batch // see posterior.outputs
 	narrow  bool         // the network is of float32

@@ -34,16 +34,16 @@ func (s *Settings) Fit(ctx context.Context, p gp.Problem, r gp.Run) (*gp.Fitted,
 
 // fitting is the state of one fit.
 type fitting struct {
-	p gp.Problem
-	r gp.Run
-	s Settings // complete
+	p gp.Problem // network, likelihood and examples
+	r gp.Run     // seed, memory, checkpoint and progress
+	s Settings   // complete
 
-	lik   likelihood.Likelihood
-	train points
-	held  points // without validation rows empty
-	layer *sparseGP
-	post  *posterior
-	first float64 // the length scale before the first step
+	lik   likelihood.Likelihood // whose noise the fit changes
+	train points                // the training rows with what the network makes of them
+	held  points                // without validation rows empty
+	layer *sparseGP             // what the fit changes
+	post  *posterior            // of layer
+	first float64               // the length scale before the first step
 }
 
 // start computes what the network makes of the rows, and makes the layer, the likelihood and

@@ -26,7 +26,7 @@ const ridge = 1e-3
 // sparseGP is the Gaussian process around a network: M inducing points, the variational matrix
 // A = LLᵀ, the kernel, and the mean of the surrogate, which only the objective uses.
 type sparseGP struct {
-	Kernel *covariance
+	Kernel *covariance  // the prior covariance
 	Z      *graph.Param // inducing locations, inputs with features, [M, D+E]
 	Class  []int        // the one output that each inducing point carries, [M]
 	L      *graph.Param // lower triangle of L, packed row by row, [M(M+1)/2]
@@ -124,9 +124,9 @@ func rowsTimes(b *graph.Builder, x, w *graph.Node) *graph.Node {
 
 // lossOptions describes the objective that a fit minimises.
 type lossOptions struct {
-	Likelihood likelihood.Likelihood
-	Alpha      float64 // α; 1 is the published setting, 0 the evidence lower bound
-	N          int     // training points, to which a mini-batch is scaled up
+	Likelihood likelihood.Likelihood // how targets scatter around the latent function
+	Alpha      float64               // α; 1 is the published setting, 0 the evidence lower bound
+	N          int                   // training points, to which a mini-batch is scaled up
 	// Plain leaves the surrogate out. Nothing keeps the kernel in place then, because the mean
 	// is fixed and the divergence has no term for it.
 	Plain bool
@@ -134,11 +134,11 @@ type lossOptions struct {
 
 // lossNodes holds the nodes of the objective.
 type lossNodes struct {
-	*termNodes
-	Data      *graph.Node // −(N/B) Σ_b ℓ_b, a scalar
-	Surrogate *graph.Node // what the surrogate adds, a scalar; nil without it
-	Mean      *graph.Node // of the surrogate, [B,C]; nil without it
-	Loss      *graph.Node // a scalar
+	*termNodes             // the posterior at the mini-batch
+	Data       *graph.Node // −(N/B) Σ_b ℓ_b, a scalar
+	Surrogate  *graph.Node // what the surrogate adds, a scalar; nil without it
+	Mean       *graph.Node // of the surrogate, [B,C]; nil without it
+	Loss       *graph.Node // a scalar
 }
 
 // Loss writes the objective for a mini-batch into the graph: points u [B, D+E], targets

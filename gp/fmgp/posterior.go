@@ -20,18 +20,18 @@ const predictBatch = 100
 // computed in its element type, the covariance in float64. It may be used by several
 // goroutines, which take turns.
 type posterior struct {
-	net   layers.Network
-	layer *sparseGP
-	input tensor.Shape // of one example
-	limit int64        // bytes
+	net   layers.Network // the mean
+	layer *sparseGP      // the covariance
+	input tensor.Shape   // of one example
+	limit int64          // bytes
 
 	known   *graph.Param // P of split, [M,M]; nil: all of the variance is epistemic
 	scatter float64      // ν, with known
 
 	start *tensor.Dense // the inducing inputs before the fit; nil where the posterior was restored
 
-	mu      sync.Mutex
-	network *network
+	mu      sync.Mutex     // guards what follows
+	network *network       // computes outputs and features
 	wide    *sparseGP      // layer in float64
 	latent  *graph.Batched // see outputs; nil: to be compiled
 }

@@ -47,12 +47,12 @@ func (p *posterior) Compile(shape []int, size int, limit int64) (gp.Compiled, er
 
 // compiled is the gp.Compiled of a posterior.
 type compiled struct {
-	p         *posterior
-	run       *layers.Copy
+	p         *posterior      // whose predictions these are
+	run       *layers.Copy    // the network with the weights of a draw
 	weights   []*tensor.Dense // of run
-	f         *graph.Batch
-	room, out []float64
-	bytes     int64 // of weights
+	f         *graph.Batch    // run, compiled
+	room, out []float64       // workspace [C], and outputs of a draw [n,C]
+	bytes     int64           // of weights
 }
 
 // Bytes implements gp.Compiled.

@@ -32,14 +32,14 @@ func (s *Settings) Fit(ctx context.Context, p gp.Problem, r gp.Run) (*gp.Fitted,
 
 // fitting is the state of one fit.
 type fitting struct {
-	p gp.Problem
-	r gp.Run
-	s Settings // complete
+	p gp.Problem // network, likelihood and examples
+	r gp.Run     // seed, memory, checkpoint and progress
+	s Settings   // complete
 
-	lik   likelihood.Likelihood
-	means *layers.Copy   // μ and the running statistics
-	stds  []*graph.Param // ψ, in the order of the parameters; without noise nil
-	begun []float64      // ψ at the start
+	lik   likelihood.Likelihood // with the noise of the fit
+	means *layers.Copy          // μ and the running statistics
+	stds  []*graph.Param        // ψ, in the order of the parameters; without noise nil
+	begun []float64             // ψ at the start
 }
 
 // newFitting is a fit before the first step.
@@ -91,9 +91,9 @@ func (f *fitting) noise() []*graph.Param {
 
 // step is what a step computes.
 type step struct {
-	steps.Step
-	data   *graph.Node // the mean negative log density, without KL/N
-	noises []*noise
+	steps.Step             // Loss is data + KL/N
+	data       *graph.Node // the mean negative log density, without KL/N
+	noises     []*noise    // the leaves that are drawn for each mini-batch
 }
 
 // write writes a step for inputs x [B,…] and targets y [B,C].

@@ -24,19 +24,19 @@ const predictBatch = 250
 // which are the same for all inputs. It may be used by several goroutines; the network runs for
 // one of them at a time.
 type posterior struct {
-	net     layers.Network
-	input   tensor.Shape // of one input
-	outputs int          // C
-	classes bool
-	means   *layers.Copy   // μ and running statistics
-	stds    []*graph.Param // ψ; nil for weights that are certain
-	samples int            // K
-	seed    uint64
+	net     layers.Network             // whose form the draws have
+	input   tensor.Shape               // of one input
+	outputs int                        // C
+	classes bool                       // predictions have probabilities of classes
+	means   *layers.Copy               // μ and running statistics
+	stds    []*graph.Param             // ψ; nil for weights that are certain
+	samples int                        // K
+	seed    uint64                     // of the draws
 	noise   func(k int) func() float64 // ε of draw k, one after the other; nil: by the seed
 
-	mu    sync.Mutex
-	run   *layers.Copy // with the weights of the draw at hand
-	batch *graph.Batched
+	mu    sync.Mutex        // guards what follows
+	run   *layers.Copy      // with the weights of the draw at hand
+	batch *graph.Batched    // run, compiled; nil before the first joint prediction
 	draws [][]*tensor.Dense // for compiled predictions, see Compile
 }
 

@@ -21,10 +21,10 @@ const (
 
 // header is what a file says of a posterior beside its arrays.
 type header struct {
-	Inputs  []int  `json:"inputs"` // the shape of one
-	Outputs int    `json:"outputs"`
-	Samples int    `json:"samples"`
-	Seed    uint64 `json:"seed"`
+	Inputs  []int  `json:"inputs"`            // the shape of one
+	Outputs int    `json:"outputs"`           // number C of outputs
+	Samples int    `json:"samples"`           // number K of draws
+	Seed    uint64 `json:"seed"`              // of the draws
 	Certain bool   `json:"certain,omitempty"` // the control without noise
 }
 
@@ -33,8 +33,8 @@ type header struct {
 func (p *posterior) State() (gp.State, error) {
 	s := gp.State{Header: header{Inputs: p.input.Clone(), Outputs: p.outputs, Samples: p.samples, Seed: p.seed, Certain: p.stds == nil}}
 	for _, a := range []struct {
-		name string
-		of   []*graph.Param
+		name string         // in the file
+		of   []*graph.Param // the arrays
 	}{{nameMean, p.means.Params()}, {nameStd, p.stds}, {nameState, p.means.State()}} {
 		if v := flat(a.of); len(v) > 0 {
 			s.Arrays = append(s.Arrays, gp.Array{Name: a.name, Value: graph.Convert(dense.Of(v, len(v)), p.dtype())})
@@ -59,8 +59,8 @@ func restore(_ context.Context, net layers.Network, l likelihood.Likelihood, sav
 		p.stds = layers.NewCopy(net).Params()
 	}
 	for _, a := range []struct {
-		name string
-		to   []*graph.Param
+		name string         // in the file
+		to   []*graph.Param // the arrays
 	}{{nameMean, p.means.Params()}, {nameStd, p.stds}, {nameState, p.means.State()}} {
 		if err := overwrite(a.to, saved, a.name, dt); err != nil {
 			return nil, err

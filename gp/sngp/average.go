@@ -19,11 +19,11 @@ const (
 // float64, whatever the network is in: where features are nearly linear its least eigenvalues are
 // below the rounding of float32.
 type averaging struct {
-	*train.Graph
-	keep     float64       // share of the average that stays
-	features *tensor.Dense // φ of the last mini-batch, [B,m]
-	average  *tensor.Dense // its lower triangle counts, [m,m]
-	phi      []float64     // workspace
+	*train.Graph               // the step itself
+	keep         float64       // share of the average that stays
+	features     *tensor.Dense // φ of the last mini-batch, [B,m]
+	average      *tensor.Dense // its lower triangle counts, [m,m]
+	phi          []float64     // workspace
 }
 
 // newAverage starts the average from s I.

@@ -26,10 +26,10 @@ func (p *posterior) Compile(shape []int, size int, limit int64) (gp.Compiled, er
 
 // compiled is the gp.Compiled of a posterior.
 type compiled struct {
-	p      *posterior
-	latent *graph.Batch
-	phi    []float64 // [n,m]
-	scratch
+	p       *posterior   // whose predictions these are
+	latent  *graph.Batch // features and values
+	phi     []float64    // [n,m]
+	scratch              // workspace
 }
 
 // Bytes implements gp.Compiled.

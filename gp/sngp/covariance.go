@@ -18,11 +18,11 @@ import (
 // where p are the probabilities at a training row and Λ = diag(p) − ppᵀ. The prior of β is
 // N(0, I) with shared and N(0, I/s) otherwise.
 type covariance struct {
-	Form     string
-	Ridge    float64 // s
-	Features int     // m
-	Outputs  int     // C
-	factors  []float64
+	Form     string    // shared, per-class or joint
+	Ridge    float64   // s
+	Features int       // m
+	Outputs  int       // C
+	factors  []float64 // Cholesky factors of the precisions, below each other
 }
 
 // The forms of a covariance.

@@ -46,17 +46,17 @@ func (s *Settings) Fit(ctx context.Context, p gp.Problem, r gp.Run) (*gp.Fitted,
 
 // fitting is the state of one fit.
 type fitting struct {
-	p gp.Problem
-	r gp.Run
-	s Settings // complete
+	p gp.Problem // network, likelihood and examples
+	r gp.Run     // seed, memory, checkpoint and progress
+	s Settings   // complete
 
-	raw     *layers.Copy // of the hidden layers: what is trained, before it is divided
-	bounded []*bounded
+	raw     *layers.Copy  // of the hidden layers: what is trained, before it is divided
+	bounded []*bounded    // the layers whose weights are divided
 	average *tensor.Dense // the moving average of φᵀφ, [m,m]; nil without
-	post    *posterior
+	post    *posterior    // of the weights as they are
 
 	before []float64 // the norms of the bounded layers before the first step
-	divide *divider
+	divide *divider  // divides the weights; nil where no layer is divided
 }
 
 // classes says whether the outputs are classes.

@@ -17,7 +17,7 @@ type head struct {
 	W           *graph.Param // frequencies, [H,m], the length scale in them
 	Phase       *graph.Param // b, [m]
 	Beta        *graph.Param // β, [m,C]
-	Scale       float64
+	Scale       float64      // factor a of the features
 }
 
 // The names of a head's arrays, in files too.

@@ -19,14 +19,14 @@ const predictBatch = 100
 // them, divided. The network and its features are computed in the network's element type, the
 // covariance in float64. It may be used by several goroutines, which take turns.
 type posterior struct {
-	net     *network
-	weights *layers.Copy // of the hidden layers
-	head    *head
-	cov     *covariance
+	net     *network       // the structure of the hidden layers
+	weights *layers.Copy   // of the hidden layers
+	head    *head          // random features and β
+	cov     *covariance    // of β
 	probs   *probabilities // nil: the outputs are numbers
 	limit   int64          // bytes
 
-	mu     sync.Mutex
+	mu     sync.Mutex     // guards latent
 	latent *graph.Batched // features and values; nil: to be compiled
 }
 

@@ -15,12 +15,12 @@ import (
 
 // header is what a file says of a posterior beside its arrays.
 type header struct {
-	Inputs        []int          `json:"inputs"`   // the shape of one
-	Features      int            `json:"features"` // m
-	FeatureScale  float64        `json:"feature_scale"`
-	LayerNorm     bool           `json:"layer_norm,omitempty"`
-	Covariance    string         `json:"covariance"` // its form
-	Ridge         float64        `json:"ridge"`
+	Inputs        []int          `json:"inputs"`                  // the shape of one
+	Features      int            `json:"features"`                // m
+	FeatureScale  float64        `json:"feature_scale"`           // factor a of the features
+	LayerNorm     bool           `json:"layer_norm,omitempty"`    // a layer norm stands before the features
+	Covariance    string         `json:"covariance"`              // its form
+	Ridge         float64        `json:"ridge"`                   // ridge s of the precision of β
 	Probabilities *probabilities `json:"probabilities,omitempty"` // of classes
 }
 

@@ -23,15 +23,15 @@ func (p *posterior) Compile(shape []int, size int, limit int64) (gp.Compiled, er
 
 // compiled is the gp.Compiled of a posterior.
 type compiled struct {
-	*predictions
-	p     *posterior
-	shape tensor.Shape // of one input
-	f     *graph.Batch // mean, κ̂ and k̂
+	*predictions              // the buffers
+	p            *posterior   // whose predictions these are
+	shape        tensor.Shape // of one input
+	f            *graph.Batch // mean, κ̂ and k̂
 	// wide has κ̂ and k̂ of one input in float64, and sharp what is made of them, for inputs
 	// where float32 is not enough; nil before the first of these.
 	wide  *graph.Batch
-	sharp *predictions
-	one   []float64 // such an input, in float32
+	sharp *predictions // what is made of wide
+	one   []float64    // such an input, in float32
 }
 
 // batch compiles κ̂ and k̂ for size inputs at a time, and the network if mean says so.

@@ -12,9 +12,9 @@ import (
 // variances: all that a natural-gradient step takes from the likelihood. It works on a copy
 // of the likelihood, whose parameters are set anew in each run.
 type dataTerm struct {
-	rows, outputs int
-	own           []*graph.Param // the parameters of its copy of the likelihood
-	program       *graph.Program
+	rows, outputs int              // examples at a time, and C
+	own           []*graph.Param   // the parameters of its copy of the likelihood
+	program       *graph.Program   // computes the nodes below
 	leaves        [4]*tensor.Dense // y, mean, variance [rows,C], weights [rows]
 	term          *graph.Node      // ℓ, [rows]
 	slope         *graph.Node      // ∂ Σ w ℓ / ∂Q_cc, [rows,C]

@@ -21,10 +21,10 @@ const evenShare = 0.3
 // examples are well classified and have a λ near 0, so that a mini-batch drawn evenly would
 // contain little information about T.
 type draws struct {
-	n, size int
-	seed    uint64
+	n, size int       // examples in all, and in a mini-batch
+	seed    uint64    // of the mini-batches
 	upTo    []float64 // sums of probabilities, the last of which is 1; nil: all examples in order
-	rows    []int
+	rows    []int     // numbers of the examples in the mini-batch, [size]
 	weights []float64 // 1/(size·probability): Σ_b weight_b ℓ_b estimates Σ_n ℓ_n
 }
 

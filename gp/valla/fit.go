@@ -15,19 +15,21 @@ import (
 
 // others are variances [N,C] that another posterior adds to VaLLA's at the training and at
 // the held-out rows of a problem, in its element type. nil means none.
-type others struct{ train, held *tensor.Dense }
+type others struct {
+	train, held *tensor.Dense // [N,C] at the training rows and at the held-out rows
+}
 
 // fitting is the state of one fit.
 type fitting struct {
-	p      gp.Problem // its network has the uncertain weights alone as parameters
-	r      gp.Run
+	p      gp.Problem   // its network has the uncertain weights alone as parameters
+	r      gp.Run       // seed, memory, checkpoint and progress
 	s      Settings     // with all defaults filled in
 	loop   train.Config // how the settings want the steps made
-	others others
+	others others       // variances of another posterior
 
 	weightNotes []string // on the choice of weights
 
-	layer *sparseGP
+	layer *sparseGP             // what the fit changes
 	lik   likelihood.Likelihood // its parameters are changed by the fit
 	post  *posterior            // of layer
 }

@@ -14,7 +14,7 @@ import (
 // variational matrix A = LLᵀ and the prior variance σ₀². It is written into the
 // network's graph by [sparseGP.Terms] and [sparseGP.Loss].
 type sparseGP struct {
-	Kernel      gp.Kernel
+	Kernel      gp.Kernel    // the prior covariance for σ₀ = 1
 	Z           *graph.Param // inducing inputs, [M, …]
 	Class       []int        // the one output that each inducing point carries, [M]
 	L           *graph.Param // lower triangle of L, packed row by row, [M(M+1)/2]
@@ -122,17 +122,17 @@ func (l *sparseGP) scaledCross(b *graph.Builder, x *graph.Node) *graph.Node {
 
 // lossNodes holds the nodes of the training objective.
 type lossNodes struct {
-	*termNodes
-	Mean *graph.Node // the network's outputs, [B,C]
-	Data *graph.Node // −(N/B) Σ_b ℓ_b, a scalar
-	Loss *graph.Node // Data + KL, a scalar
+	*termNodes             // the posterior at the mini-batch
+	Mean       *graph.Node // the network's outputs, [B,C]
+	Data       *graph.Node // −(N/B) Σ_b ℓ_b, a scalar
+	Loss       *graph.Node // Data + KL, a scalar
 }
 
 // lossOptions describes the objective that a fit minimises.
 type lossOptions struct {
-	Likelihood likelihood.Likelihood
-	Alpha      *float64 // α; nil means 1, the published setting; 0 is the evidence lower bound
-	N          int      // training points, to which a mini-batch is scaled up
+	Likelihood likelihood.Likelihood // how targets scatter around the latent function
+	Alpha      *float64              // α; nil means 1, the published setting; 0 is the evidence lower bound
+	N          int                   // training points, to which a mini-batch is scaled up
 }
 
 // alphaOf returns α, which is 1 for nil.

@@ -41,17 +41,17 @@ const naturalCheckpoint = 50
 // (validation.go). The gradient for Z comes from rows.go again, and package train makes the step
 // of Adam.
 type natural struct {
-	*fitting
-	memory  int64 // bytes that a step may need, and half as many the validation beside it; 0 is no limit
-	alpha   float64
-	outputs int // C
-	dt      tensor.Dtype
+	*fitting              // the problem, the settings and the layer
+	memory   int64        // bytes that a step may need, and half as many the validation beside it; 0 is no limit
+	alpha    float64      // α of the objective
+	outputs  int          // C
+	dt       tensor.Dtype // element type of the network
 
-	draws  *draws
+	draws  *draws      // deals mini-batches
 	picks  *picks      // nil: a step looks at all outputs
 	terms  []*dataTerm // one for each rung
-	ladder *ladder
-	inputs *inputs
+	ladder *ladder     // σ₀ and T
+	inputs *inputs     // the network and the kernel at a mini-batch
 	check  *validation // nil without held-out rows
 
 	params   []train.Param // what Adam moves: Z and the likelihood's parameters of all rungs

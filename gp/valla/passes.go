@@ -22,11 +22,11 @@ const nameT = "valla.t"
 // likelihood at the network's outputs, of unit noise. It belongs to all σ₀ and all noises at
 // once: with Gaussian noise T/σ² is that of Prop. 2 for each of them.
 type partial struct {
-	n    *natural
-	post *posterior // of the fit
-	*frame
-	t    []float64 // [M,M]
-	each *graph.Batched
+	n      *natural       // the network, the layer and the likelihood
+	post   *posterior     // of the fit
+	*frame                // of Z
+	t      []float64      // [M,M]
+	each   *graph.Batched // network, the diagonals of κ̂, and k̂
 }
 
 // Sums implements gp.Summed. Z stays, and A becomes the best one for it: with Gaussian noise that

@@ -16,8 +16,8 @@ import (
 // latent variance, or certainly where this would exceed 1. Its λ is then weighted by 1/π, which
 // makes up for outputs that are not chosen.
 type picks struct {
-	outputs, each int // C, and how many are chosen at each example
-	term          *dataTerm
+	outputs, each int       // C, and how many are chosen at each example
+	term          *dataTerm // the likelihood, by which outputs are chosen
 	chosen        []int     // [b,K] outputs, in ascending order
 	share         []float64 // their π, [b,K]
 }

@@ -13,10 +13,10 @@ import (
 // posterior predicts with a fitted layer. The network and its kernel are computed in its
 // element type, what follows in float64. What depends on Z, L and σ₀ only is computed once.
 type posterior struct {
-	net   layers.Network
-	layer *sparseGP
-	limit int64 // bytes
-	firm  bool  // the limit holds for a single input, too
+	net   layers.Network // with the uncertain weights as parameters
+	layer *sparseGP      // the fitted process
+	limit int64          // bytes
+	firm  bool           // the limit holds for a single input, too
 
 	at       *system      // of the present parameters; nil: to be computed
 	evidence *graph.Param // L₀, packed as L is, see split; nil: all of the variance is epistemic

@@ -16,8 +16,8 @@ import (
 type inputs struct {
 	all     [3]*tensor.Dense // inputs, targets and variances beside the layer's of all examples
 	part    [3]*tensor.Dense // those of a part
-	program *graph.Program
-	out     *graph.Node // the gradient of a part, or, where Z is fixed, nothing of interest
+	program *graph.Program   // computes out
+	out     *graph.Node      // the gradient of a part, or, where Z is fixed, nothing of interest
 
 	size  int // examples in a part
 	parts int // of a mini-batch, of equal size
@@ -68,11 +68,11 @@ func orZeros(given, y *tensor.Dense) *tensor.Dense {
 
 // inputsGraph is the graph of a part of a mini-batch.
 type inputsGraph struct {
-	b      *graph.Builder
+	b      *graph.Builder // the graph
 	leaves [3]*graph.Node // inputs, targets and variances of a part
-	z, out *graph.Node
-	fixed  bool // z stays as it is, and its Jacobian is computed once
-	bytes  int
+	z, out *graph.Node    // inducing inputs, and what the program computes
+	fixed  bool           // z stays as it is, and its Jacobian is computed once
+	bytes  int            // that the program needs
 }
 
 func (g *inputsGraph) options() graph.Options {

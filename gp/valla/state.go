@@ -23,7 +23,7 @@ const (
 
 // header is what a file says of a posterior beside its arrays.
 type header struct {
-	Inducing int      `json:"inducing"`
+	Inducing int      `json:"inducing"`          // number M of inducing points
 	Class    []int    `json:"class,omitempty"`   // nil: output 0 for all points
 	Inputs   []int    `json:"inputs,omitempty"`  // the shape of one input; older files lack it
 	Weights  []string `json:"weights,omitempty"` // names of the uncertain parameters; none: all

@@ -131,8 +131,8 @@ func (n *natural) pass(ctx context.Context, iteration int, p pace) (*sums, error
 type request struct {
 	weights []float64   // of its examples
 	spectra []*spectrum // of the present Z, from the first part; nil in it
-	pace    pace
-	rng     *rand.Rand // of the choice of outputs
+	pace    pace        // how far the step goes
+	rng     *rand.Rand  // of the choice of outputs
 }
 
 // part adds up a part of a mini-batch from the values of the network and the kernel, and
@@ -188,8 +188,8 @@ func (n *natural) begin(ask request, gram []float64) (*sums, error) {
 
 // target is where a step takes a rung: T [M,M], and the ρ of the step.
 type target struct {
-	t   []float64
-	rho float64
+	t   []float64 // T after the step
+	rho float64   // how far the step goes towards the sums
 }
 
 // target finds where a step takes rung i, given the sum of a mini-batch.

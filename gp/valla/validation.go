@@ -15,9 +15,9 @@ import (
 // validation evaluates all rungs on examples held out: all of them, or some that are drawn as
 // mini-batches are, once for all validations.
 type validation struct {
-	held  int // how many examples are held out
-	x     *tensor.Dense
-	y     []float64
+	held  int            // how many examples are held out
+	x     *tensor.Dense  // inputs of the examples that are evaluated, [n,…]
+	y     []float64      // targets of these examples, [n,C]
 	add   []float64      // variances that are added to the layer's, [n,C]
 	share []float64      // weights [n], which sum to about 1
 	each  *graph.Batched // network, the diagonals of κ̂, and k̂

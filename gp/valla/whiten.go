@@ -19,7 +19,9 @@ type values struct {
 
 // examples are outputs, targets and variances beside the layer's, [b,C], κ̂ [b,K] and whitened
 // rows v = R⁻¹ k̂ [b·K,M].
-type examples struct{ mean, y, diag, beside, v []float64 }
+type examples struct {
+	mean, y, diag, beside, v []float64 // as in values, and whitened rows
+}
 
 // whiten returns examples in a frame's coordinates. It overwrites v.k.
 func (n *natural) whiten(f *frame, v values) examples {

@@ -12,7 +12,7 @@ import (
 
 // Graph is a fit whose objective is a node of a graph.
 type Graph struct {
-	Fit
+	Fit                      // what the fit shares with other fits in steps
 	What      string         // names a step in errors, as "fmgp: a step with 5 inducing points"
 	Rows      train.Source   // inputs of the training rows; nil stands for those of the problem
 	BatchSize int            // rows of a mini-batch, at most all
@@ -25,7 +25,7 @@ type Graph struct {
 
 // Step is what a step computes.
 type Step struct {
-	Loss    *graph.Node
+	Loss    *graph.Node     // a scalar, the mean over the mini-batch
 	Updates []layers.Update // what else a step changes
 	Leaves  []*graph.Node   // leaves beside x and y that differ from step to step
 

@@ -17,8 +17,8 @@ import (
 
 // Fit is a fit of a method to a problem, in steps.
 type Fit struct {
-	Problem    gp.Problem
-	Run        gp.Run
+	Problem    gp.Problem            // network, likelihood and examples
+	Run        gp.Run                // seed, memory, checkpoint and progress
 	Settings   gp.Settings           // with all defaults filled in, for the record
 	Likelihood likelihood.Likelihood // the observation model of the fit, whose parameters the steps may change
 	Identity   []string              // what else must be equal in a run that goes on from a checkpoint

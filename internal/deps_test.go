@@ -50,7 +50,7 @@ var level = map[string]int{
 	"train":                       5,
 	"gp/likelihood":               5,
 	"gp":                          6,
-	"gp/calibrate":                0,
+	"gp/calibrate":                1,
 	"gp/internal/steps":           7,
 	"gp/gptest":                   7,
 	"gp/task":                     7,

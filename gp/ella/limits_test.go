@@ -103,7 +103,7 @@ func jacobians(t *testing.T, p gp.Problem, x *tensor.Dense, at points) (train, p
 }
 
 // joint compares the joint covariance at x with a dense reference.
-func joint(t *testing.T, what string, q *Posterior, x *tensor.Dense, want *mat.Dense, tol float64) {
+func joint(t *testing.T, what string, q *posterior, x *tensor.Dense, want *mat.Dense, tol float64) {
 	t.Helper()
 	_, cov, err := q.Joint(t.Context(), x)
 	if err != nil {
@@ -193,11 +193,11 @@ func TestOrderOfPoints(t *testing.T) {
 
 	v := slices.Clone(q.v.Float64s())
 	kernel.Neg(v[:width(p.Net)], v[:width(p.Net)])
-	f, err := jacobian.NewDirectional(p.Net, []int{2}, dense.Of(v, 5, width(p.Net)), PredictBatch, gp.Run{}.Limit())
+	f, err := jacobian.NewDirectional(p.Net, []int{2}, dense.Of(v, 5, width(p.Net)), predictBatch, gp.Run{}.Limit())
 	if err != nil {
 		t.Fatal(err)
 	}
-	turned := &Posterior{net: p.Net, input: q.input, v: q.v, g: slices.Clone(q.g), prior: q.prior, share: q.share, limit: q.limit, features: f}
+	turned := &posterior{net: p.Net, input: q.input, v: q.v, g: slices.Clone(q.g), prior: q.prior, share: q.share, limit: q.limit, features: f}
 	for i := 1; i < 5; i++ {
 		turned.g[i] *= -1
 		turned.g[5*i] *= -1

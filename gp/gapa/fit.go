@@ -197,7 +197,7 @@ func (f *fitting) freeNoise() bool { return !f.classes && f.s.NoiseStd == 0 && !
 func (f *fitting) spread(ctx context.Context) ([]float64, error) {
 	var a []float64
 	b := graph.NewBuilder(f.p.Dtype())
-	x := b.Input("u", PredictBatch, f.memory.d)
+	x := b.Input("u", predictBatch, f.memory.d)
 	out := x
 	if f.site.phi != nil {
 		out = f.site.phi.Forward(b, x)
@@ -250,7 +250,7 @@ func (f *fitting) report(n int) {
 
 // fitted makes the posterior.
 func (f *fitting) fitted() *gp.Fitted {
-	q := &Posterior{
+	q := &posterior{
 		net: f.p.Net, site: f.site, layer: f.s.Layer, input: f.p.Train.X.Shape()[1:].Clone(),
 		memory: f.memory, scales: f.scales, factor: f.by.factor, limit: f.limit, order: f.order,
 	}

@@ -25,7 +25,7 @@ type data struct {
 	n, outputs int
 }
 
-func newData(x, y *tensor.Dense, o Options) (data, error) {
+func newData(x, y *tensor.Dense, o options) (data, error) {
 	in, err := newInputs("x", x)
 	if err != nil {
 		return data{}, err

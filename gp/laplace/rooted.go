@@ -15,7 +15,7 @@ import (
 // network. All examples go forward, and those rows that a thinning takes go back, in batches of
 // their own.
 type rooted struct {
-	*Posterior
+	*posterior
 	thinning
 	to      byRows   // the structure
 	forward *scanner // the outputs, and the inputs of the layers
@@ -51,13 +51,13 @@ func (n pulled) Forward(b *graph.Builder, in *graph.Node) *graph.Node {
 
 // newRooted returns nil where the structure needs all rows, where the rows have another form than
 // the Jacobian, where the passes back take little time, and where the memory does not suffice.
-func (p *Posterior) newRooted() (*rooted, error) {
+func (p *posterior) newRooted() (*rooted, error) {
 	s := p.scan
 	of, ok := p.structure.(byRows)
 	if p.evidence.noisy() || !ok || !s.passesBack() {
 		return nil, nil
 	}
-	r := &rooted{Posterior: p, to: of}
+	r := &rooted{posterior: p, to: of}
 	if !p.exact {
 		r.epsilon = thinned
 	}

@@ -204,7 +204,7 @@ func (f *fitting) Evaluate(ctx context.Context, iteration int) (float64, error) 
 
 // fitted makes the posterior of the samples.
 func (f *fitting) fitted(res *train.Result) (*gp.Fitted, error) {
-	q := &Posterior{
+	q := &posterior{
 		net: f.p.Net, input: f.p.Train.X.Shape()[1:].Clone(), limit: f.limit,
 		zeta: graph.Convert(dense.Of(f.zeta, f.s.Samples, f.size), f.p.Dtype()),
 	}

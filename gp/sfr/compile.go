@@ -12,7 +12,7 @@ import (
 )
 
 // Compile implements gp.Posterior. Each part is compiled by itself.
-func (p *Posterior) Compile(shape []int, size int, limit int64) (gp.Compiled, error) {
+func (p *posterior) Compile(shape []int, size int, limit int64) (gp.Compiled, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err := p.prepare(context.Background()); err != nil {
@@ -44,7 +44,7 @@ func (p *Posterior) Compile(shape []int, size int, limit int64) (gp.Compiled, er
 
 // compiled is the gp.Compiled of a Posterior.
 type compiled struct {
-	p      *Posterior
+	p      *posterior
 	parts  []*graph.Batch // the outputs and the kernels of each
 	points int64          // bytes of the parts' points
 	size   int

@@ -55,13 +55,13 @@ type fitting struct {
 	r          gp.Run
 	s          Settings // complete
 	candidates []gp.Candidate
-	q          *Posterior
+	q          *posterior
 	trial      *trial // nil without validation rows
 }
 
 // start makes the posterior before there are data.
 func (f *fitting) start(points *tensor.Dense) error {
-	f.q = &Posterior{
+	f.q = &posterior{
 		net: f.p.Net, points: points, outputs: f.p.Outputs(), joint: f.s.Outputs == outputsJoint,
 		own: f.s.OwnMean, clip: f.s.Clip, limit: f.r.Limit(),
 	}

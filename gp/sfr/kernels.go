@@ -13,12 +13,12 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// PredictBatch is how many inputs are computed at a time. Where that needs more memory than
+// predictBatch is how many inputs are computed at a time. Where that needs more memory than
 // the limit, a whole fraction of it is computed at a time.
-const PredictBatch = 100
+const predictBatch = 100
 
 // convertAtOnce is how many inputs are converted to float64 at a time.
-const convertAtOnce = 10 * PredictBatch
+const convertAtOnce = 10 * predictBatch
 
 // kernels computes what the Gaussian processes need of a network, in float64: its outputs
 // and the tangent kernel, without σ₀², at inputs and between inputs and points. There are C
@@ -42,7 +42,7 @@ func newKernels(net layers.Network, points *tensor.Dense, outputs int, joint boo
 	k.z = &graph.Param{Name: "points", Value: k.inputs(points, 0, joint)}
 	limit = max(1, limit-dense.Bytes(k.z.Value))
 	var err error
-	k.batch, err = graph.NewBatchedWithin("a batch of inputs", PredictBatch, limit, func(size int) (graph.Pass, error) {
+	k.batch, err = graph.NewBatchedWithin("a batch of inputs", predictBatch, limit, func(size int) (graph.Pass, error) {
 		return k.write(k.z, size)
 	})
 	if err != nil {

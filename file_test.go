@@ -13,11 +13,11 @@ import (
 
 	"gorgonia.org/tensor"
 
-	"github.com/go-valla/valla/data/npy"
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/calibrate"
 	"github.com/go-valla/valla/gp/laplace"
 	"github.com/go-valla/valla/gp/task"
+	"github.com/go-valla/valla/internal/npy"
 	"github.com/go-valla/valla/layers"
 )
 

@@ -98,7 +98,7 @@ var engines sync.Mutex
 // modelEngine is the engine of a model, with the parts of the model that it was made of.
 type modelEngine struct {
 	*gp.Engine
-	posterior gp.Stored
+	posterior *Posterior
 	by        gp.Affine
 }
 
@@ -111,12 +111,12 @@ func (m *Model) engine() (*gp.Engine, error) {
 	engines.Lock()
 	defer engines.Unlock()
 	by := m.affine()
-	if k := m.predictions; k != nil && k.posterior == m.Posterior.Stored && by.Equal(k.by) {
+	if k := m.predictions; k != nil && k.posterior == m.Posterior && by.Equal(k.by) {
 		return k.Engine, nil
 	}
 	e, err := gp.NewEngine(m.gp(), m.Task.Inputs.Shape, gp.EngineOptions{})
 	if err == nil {
-		m.predictions = &modelEngine{e, m.Posterior.Stored, by}
+		m.predictions = &modelEngine{e, m.Posterior, by}
 	}
 	return e, err
 }

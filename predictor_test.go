@@ -159,9 +159,9 @@ func TestPredictorAllocations(t *testing.T) {
 func TestPredictorErrors(t *testing.T) {
 	m := newTestModel(t, tensor.Float64, 5, 4)
 	for want, o := range map[string]PredictorOptions{
-		"predictor: sizes [0 3], expected positive numbers": {Sizes: []int{0, 3}},
-		"predictor: sizes []":                               {Sizes: []int{}},
-		"a prediction of 1 examples needs":                  {Memory: 1},
+		"sizes [0 3], expected positive numbers": {Sizes: []int{0, 3}},
+		"sizes []":                               {Sizes: []int{}},
+		"a prediction of 1 examples needs":       {Memory: 1},
 	} {
 		_, err := m.Predictor(o)
 		oneLine(t, err, want)

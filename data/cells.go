@@ -5,12 +5,13 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/kernel"
 )
 
-// Cells are those of one column of a table in memory.
+// Cells are the cells of one column of a table in memory.
 type Cells struct {
-	Name    string
+	Name    string    // of the column
 	Numbers []float64 // NaN is a missing value
 	Texts   []string  // instead of Numbers, if not nil: as a file of text has them
 }
@@ -48,7 +49,7 @@ func TableOf(path string, columns []Cells) (*Table, error) {
 			words[j].fill(n)
 		}
 	}
-	t.Values = newMatrix(values, n, k)
+	t.Values = dense.Of(values, n, k)
 	return t, unique(t.Columns)
 }
 

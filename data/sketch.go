@@ -15,10 +15,10 @@ const (
 	leastPart    = 1e-10            // eigenvalue over the largest one below which there is no direction
 )
 
-// labels groups the rows of x by k-means of a sketch of them, in which a row is its coordinates in a
-// few directions. It returns nil where rows are too few or too short for a sketch, and where a
-// sketch does not tell k groups apart.
-func labels[T kernel.Float](o KMeansOptions, x []T, d, k int, rng *rand.Rand) []int {
+// labels groups the rows of x by k-means of a sketch of x. In the sketch a row consists of its
+// coordinates in a few directions. labels returns nil if the rows are too few or too short for a
+// sketch, and if the sketch has fewer than k groups.
+func labels[T kernel.Float](o kMeansOptions, x []T, d, k int, rng *rand.Rand) []int {
 	n := len(x) / d
 	if n < 2*sketchRows || d < 2*sketchValues {
 		return nil

@@ -5,8 +5,10 @@ import (
 	"math"
 	"slices"
 
-	"github.com/go-valla/valla/internal/kernel"
 	"gorgonia.org/tensor"
+
+	"github.com/go-valla/valla/internal/dense"
+	"github.com/go-valla/valla/internal/kernel"
 )
 
 // A Standardizer shifts and scales each of D columns: z = (x-Mean)/Std.
@@ -16,7 +18,7 @@ type Standardizer struct {
 }
 
 // FitStandardizer returns the standardizer that gives each column of x [N,D], float32 or
-// float64, mean 0 and standard deviation 1. The deviation is that of the population: its
+// float64, mean 0 and standard deviation 1. The deviation is the deviation of the population: its
 // sum of squares is divided by N, as in NumPy and scikit-learn. A constant column gets
 // Std 1, so that it becomes 0. A column whose sum overflows is an error; squares may overflow
 // or underflow. Sums are float64 for both types.
@@ -148,7 +150,7 @@ func (s *Standardizer) each(x *tensor.Dense, f func(v, mean, std float64) float6
 			out[i*d+j] = f(values[i*d+j], s.Mean[j], s.Std[j])
 		}
 	}
-	return newMatrix(out, n, d), nil
+	return dense.Of(out, n, d), nil
 }
 
 // check makes sure that s, which may come from a file, fits d columns.

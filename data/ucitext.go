@@ -10,8 +10,10 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/go-valla/valla/internal/kernel"
 	"gorgonia.org/tensor"
+
+	"github.com/go-valla/valla/internal/dense"
+	"github.com/go-valla/valla/internal/kernel"
 )
 
 // uciText reads all examples and the test rows of a split from the text files in the
@@ -71,7 +73,7 @@ func columnsOf(values []float64, columns int, which []int) *tensor.Dense {
 			out = append(out, values[i*columns+j])
 		}
 	}
-	return newMatrix(out, n, len(which))
+	return dense.Of(out, n, len(which))
 }
 
 // readNumbers returns the values of a text file, row by row, and how many columns it has.

@@ -96,15 +96,15 @@ const sampledAtOnce = 100
 
 // sampling is the kernel.Job of MonteCarloProbs.
 type sampling struct {
-	ctx     context.Context
-	probs   []float64 // [N,C]
-	g       Gaussian
-	samples int
-	seed    uint64
-	first   int // number of the first example
+	ctx     context.Context // checked before each part
+	probs   []float64       // [N,C]
+	g       Gaussian        // the logits
+	samples int             // for each example
+	seed    uint64          // of the random streams
+	first   int             // number of the first example
 
-	mu  sync.Mutex
-	err error // the first
+	mu  sync.Mutex // guards err
+	err error      // the first
 }
 
 // Run implements kernel.Job.
@@ -158,11 +158,11 @@ func AppendSamples(dst, mean, cov []float64, count int, rng *rand.Rand) ([]float
 
 // sampler draws from a Gaussian over c outputs, one block of samples at a time.
 type sampler struct {
-	c      int
-	root   []float64 // [c,c]
-	work   []float64 // [c,c]
-	eps, f []float64 // [sampleBlock, c]
-	rng    *rand.Rand
+	c      int        // outputs C
+	root   []float64  // [c,c]
+	work   []float64  // [c,c]
+	eps, f []float64  // [sampleBlock, c]
+	rng    *rand.Rand // stream of the example at hand
 }
 
 const sampleBlock = 256

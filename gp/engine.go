@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/settings"
 	"gorgonia.org/tensor"
 )
 
@@ -38,7 +39,7 @@ const (
 // Compiled predictions of some sizes are kept, and shared among the goroutines. An Engine stays
 // right as long as neither the posterior nor the weights of the network change.
 type Engine struct {
-	of    Posterior
+	of    Posterior    // the posterior
 	shape tensor.Shape // of one input
 	width int          // numbers of one input
 	firm  bool         // the memory is also a limit for the smallest size
@@ -51,8 +52,8 @@ type Engine struct {
 
 // form says which slices a prediction has.
 type form struct {
-	outputs          int // C; 0: not known yet
-	epistemic, probs bool
+	outputs          int  // C; 0: not known yet
+	epistemic, probs bool // whether predictions have these slices
 }
 
 // NewEngine returns the engine of a posterior for inputs of a shape each. Nothing is compiled
@@ -64,7 +65,7 @@ func NewEngine(p Posterior, shape []int, o EngineOptions) (*Engine, error) {
 	}
 	slices.Sort(sizes)
 	if sizes = slices.Compact(sizes); len(sizes) == 0 || sizes[0] < 1 {
-		return nil, fmt.Errorf("gp: sizes %v, expected positive numbers", o.Sizes)
+		return nil, settings.Errorf("sizes %v, expected positive numbers", o.Sizes)
 	}
 	e := &Engine{of: p, shape: slices.Clone(shape), width: tensor.Shape(shape).TotalSize(), firm: o.Memory > 0, left: o.Memory}
 	if !e.firm {
@@ -132,8 +133,8 @@ func (e *Engine) best(n int) int {
 // has to be given back. Where there is no memory for that size a smaller one is taken.
 func (e *Engine) take(ctx context.Context, i int) (*pool, Compiled, error) {
 	for ; ; i-- {
-		c, err := e.pools[i].get(ctx, func() (Compiled, error) { return e.compile(ctx, i) })
-		if full := (*graph.MemoryError)(nil); i > 0 && errors.As(err, &full) {
+		c, err := e.get(ctx, i)
+		if err != nil && i > 0 && noMemory(err) {
 			e.pools[i].refused.Store(true)
 			continue
 		}
@@ -171,6 +172,12 @@ func (e *Engine) compile(ctx context.Context, i int) (Compiled, error) {
 	return c, nil
 }
 
+// noMemory reports whether err is due to a lack of memory.
+func noMemory(err error) bool {
+	full := (*graph.MemoryError)(nil)
+	return errors.As(err, &full)
+}
+
 // pool holds the compiled predictions of one size, each of which serves one goroutine at a time.
 type pool struct {
 	size  int          // inputs at a time
@@ -191,9 +198,10 @@ func newPool(size int) *pool {
 	return q
 }
 
-// get returns a Compiled that nobody uses, which has to be sent to free again. It waits for one
-// where there is no memory to compile another.
-func (q *pool) get(ctx context.Context, compile func() (Compiled, error)) (Compiled, error) {
+// get returns a Compiled of the size with number i that nobody uses. It waits for one where there
+// is no memory to compile another.
+func (e *Engine) get(ctx context.Context, i int) (Compiled, error) {
+	q := e.pools[i]
 	select {
 	case c := <-q.free:
 		return c, nil
@@ -203,9 +211,9 @@ func (q *pool) get(ctx context.Context, compile func() (Compiled, error)) (Compi
 	case c := <-q.free:
 		return c, nil
 	case <-q.more:
-		c, err := compile()
-		if full := (*graph.MemoryError)(nil); errors.As(err, &full) && q.made.Load() > 0 {
-			return q.get(ctx, compile) // without the token
+		c, err := e.compile(ctx, i)
+		if err != nil && q.made.Load() > 0 && noMemory(err) {
+			return e.get(ctx, i) // without the token
 		} else if err != nil {
 			q.more <- struct{}{}
 		}

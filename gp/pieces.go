@@ -11,14 +11,14 @@ import (
 // pieces computes a prediction of an [Engine] in pieces of one size, beside each other where
 // there are threads and memory.
 type pieces struct {
-	e    *Engine
-	ctx  context.Context
-	x    []float64 // [n·D]
-	g    *Gaussian // of all inputs
-	size int       // inputs of a whole piece
+	e    *Engine         // its pools compute the pieces
+	ctx  context.Context // checked before each piece
+	x    []float64       // [n·D]
+	g    *Gaussian       // of all inputs
+	size int             // inputs of a whole piece
 
-	mu  sync.Mutex
-	err error // the first
+	mu  sync.Mutex // guards err
+	err error      // the first
 }
 
 // run predicts at all n inputs. The last piece is shared among smaller sizes.

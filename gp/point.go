@@ -11,8 +11,8 @@ import (
 // Point is the posterior of a network whose weights are certain: the mean is the output of
 // the MAP network, and the covariance is zero.
 type Point struct {
-	Net   layers.Network
-	Dtype tensor.Dtype // of the network
+	Net   layers.Network // whose outputs are the mean
+	Dtype tensor.Dtype   // of the network
 }
 
 // pointBatch is the number of inputs that a Point evaluates at a time.
@@ -51,7 +51,7 @@ func (p Point) Compile(shape []int, size int, limit int64) (Compiled, error) {
 }
 
 // compiledPoint is the Compiled of a Point.
-type compiledPoint struct{ f *graph.Batch }
+type compiledPoint struct{ f *graph.Batch } // computes the outputs
 
 // Predict implements Compiled.
 func (p compiledPoint) Predict(_ context.Context, x []float64, g *Gaussian) error {

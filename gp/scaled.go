@@ -43,7 +43,7 @@ func Scale(p Posterior, by Affine) Posterior { return scaled{p, by} }
 // scaled is a posterior whose Gaussians are changed.
 type scaled struct {
 	Posterior
-	by Affine
+	by Affine // how they are changed
 }
 
 // Compile implements Posterior.
@@ -58,7 +58,7 @@ func (s scaled) Compile(shape []int, size int, limit int64) (Compiled, error) {
 // compiledScaled is the Compiled of a scaled posterior.
 type compiledScaled struct {
 	Compiled
-	by Affine
+	by Affine // how they are changed
 }
 
 // Predict implements Compiled.
@@ -73,7 +73,7 @@ func (c compiledScaled) Predict(ctx context.Context, x []float64, g *Gaussian) e
 // ScaledJoint is a JointPosterior whose joint Gaussians are changed.
 type ScaledJoint struct {
 	JointPosterior
-	By Affine
+	By Affine // how they are changed
 }
 
 // Joint implements JointPosterior.

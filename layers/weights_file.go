@@ -8,10 +8,10 @@ import (
 
 	"gorgonia.org/tensor"
 
-	"github.com/go-valla/valla/data/npy"
-	"github.com/go-valla/valla/data/safetensors"
-	"github.com/go-valla/valla/data/torch"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/npy"
+	"github.com/go-valla/valla/internal/safetensors"
+	"github.com/go-valla/valla/internal/torch"
 )
 
 // weightFile is the content of an archive or a folder of arrays.

@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"github.com/go-valla/valla"
-	"github.com/go-valla/valla/data/npy"
 	"github.com/go-valla/valla/gp/task"
+	"github.com/go-valla/valla/internal/npy"
 )
 
 // species replaces the targets of the rows by the classes 1, 2 and 4, by their values.

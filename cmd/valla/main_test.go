@@ -20,8 +20,8 @@ import (
 	"gorgonia.org/tensor"
 
 	"github.com/go-valla/valla"
-	"github.com/go-valla/valla/data/npy"
 	"github.com/go-valla/valla/gp/task"
+	"github.com/go-valla/valla/internal/npy"
 )
 
 // program is the built command.

@@ -14,10 +14,10 @@ import (
 
 	"github.com/go-valla/valla"
 	"github.com/go-valla/valla/data"
-	"github.com/go-valla/valla/data/npy"
 	"github.com/go-valla/valla/gp/task"
 	"github.com/go-valla/valla/internal/atomicfile"
 	"github.com/go-valla/valla/internal/listing"
+	"github.com/go-valla/valla/internal/npy"
 	"github.com/go-valla/valla/internal/settings"
 )
 

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/go-valla/valla/data/npy"
+	"github.com/go-valla/valla/internal/npy"
 )
 
 // TestPredictSamples: the same functions as columns, lists and an array; targets with --noise.

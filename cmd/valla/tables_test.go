@@ -18,8 +18,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 	"github.com/parquet-go/parquet-go"
 
-	"github.com/go-valla/valla/data/npy"
 	"github.com/go-valla/valla/internal/fixture"
+	"github.com/go-valla/valla/internal/npy"
 )
 
 // peopleTable is a table in a form in which people have them.

@@ -13,7 +13,6 @@ import (
 	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/fixture"
 	"github.com/go-valla/valla/internal/kernel"
-	"github.com/go-valla/valla/jacobian"
 	"github.com/go-valla/valla/layers"
 	"gonum.org/v1/gonum/mat"
 	"gorgonia.org/tensor"
@@ -193,11 +192,7 @@ func TestOrderOfPoints(t *testing.T) {
 
 	v := slices.Clone(q.v.Float64s())
 	kernel.Neg(v[:width(p.Net)], v[:width(p.Net)])
-	f, err := jacobian.NewDirectional(p.Net, []int{2}, dense.Of(v, 5, width(p.Net)), predictBatch, gp.Run{}.Limit())
-	if err != nil {
-		t.Fatal(err)
-	}
-	turned := &posterior{net: p.Net, input: q.input, v: q.v, g: slices.Clone(q.g), prior: q.prior, share: q.share, limit: q.limit, features: f}
+	turned := &posterior{net: p.Net, input: q.input, v: dense.Of(v, 5, width(p.Net)), g: slices.Clone(q.g), prior: q.prior, share: q.share, limit: q.limit}
 	for i := 1; i < 5; i++ {
 		turned.g[i] *= -1
 		turned.g[5*i] *= -1

@@ -34,7 +34,7 @@ type Case struct {
 	// Prior and PriorVariance are σ₀² and the kernel κ of a prior N(g, σ₀²κ), of which
 	// the posterior is at most as wide.
 	Prior         gp.Kernel
-	PriorVariance float64
+	PriorVariance float64 // σ₀²
 
 	// Tol is the rounding allowed in covariances, relative to the largest prior
 	// variance, or posterior one without Prior: the posterior is a difference of two
@@ -44,8 +44,8 @@ type Case struct {
 
 // property is one promise; check returns what breaks it.
 type property struct {
-	name  string
-	check func(p *probe) error
+	name  string               // of the subtest
+	check func(p *probe) error // returns what breaks the promise
 }
 
 var properties = []property{
@@ -81,13 +81,14 @@ func Check(t *testing.T, c Case) {
 // probe is a case with its predictions at X.
 type probe struct {
 	Case
-	ctx      context.Context
-	n, c     int
-	got      gp.Gaussian
-	mu, cov  []float64 // of got
-	probs    []float64 // of got; nil where it has none
-	prior    []float64 // [N,C,C], nil if unknown
-	rounding float64   // allowed in a covariance
+	ctx      context.Context // of the test
+	engine   *gp.Engine      // of the posterior
+	n, c     int             // inputs N and outputs C
+	got      gp.Gaussian     // the prediction at X
+	mu, cov  []float64       // of got
+	probs    []float64       // of got; nil where it has none
+	prior    []float64       // [N,C,C], nil if unknown
+	rounding float64         // allowed in a covariance
 }
 
 func newProbe(ctx context.Context, c Case) (*probe, error) {
@@ -96,7 +97,10 @@ func newProbe(ctx context.Context, c Case) (*probe, error) {
 	}
 	p := &probe{Case: c, ctx: ctx, n: c.X.Shape()[0]}
 	var err error
-	if p.got, err = p.predict(c.X); err != nil {
+	if p.engine, err = gp.NewEngine(c.Posterior, c.X.Shape()[1:], gp.EngineOptions{}); err != nil {
+		return nil, fmt.Errorf("gptest: %w", err)
+	}
+	if p.got, err = p.engine.PredictAll(ctx, c.X); err != nil {
 		return nil, fmt.Errorf("gptest: prediction: %w", err)
 	}
 	if err := p.shapes(); err != nil {

@@ -36,7 +36,7 @@ func (p *probe) batches() error {
 // sameRows predicts the chosen rows of X and compares with their first prediction.
 func (p *probe) sameRows(rows []int) error {
 	how := fmt.Sprintf("among %d", len(rows))
-	g, err := p.predict(data.TakeRows(p.X, rows))
+	g, err := p.engine.PredictAll(p.ctx, data.TakeRows(p.X, rows))
 	if err != nil {
 		return fmt.Errorf("inputs %s: %w", how, err)
 	}
@@ -156,7 +156,7 @@ func (p *probe) endedContext() error {
 	c := &countdown{left: 1}
 	c.Context, c.cancel = context.WithCancel(p.ctx)
 	defer c.cancel()
-	if _, err := p.predictIn(c, data.TakeRows(p.X, make([]int, 300))); !errors.Is(err, context.Canceled) {
+	if _, err := p.engine.PredictAll(c, data.TakeRows(p.X, make([]int, 300))); !errors.Is(err, context.Canceled) {
 		return fmt.Errorf("context ended after the first of several batches: error %v, expected the context's", err)
 	}
 	return nil
@@ -165,8 +165,8 @@ func (p *probe) endedContext() error {
 // countdown is a context that ends when it has been asked left times.
 type countdown struct {
 	context.Context
-	cancel context.CancelFunc
-	left   int
+	cancel context.CancelFunc // ends the context
+	left   int                // how many times the context may be asked
 }
 
 func (c *countdown) ask() {

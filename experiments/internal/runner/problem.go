@@ -11,10 +11,10 @@ import (
 
 	"github.com/go-valla/valla"
 	"github.com/go-valla/valla/data"
-	"github.com/go-valla/valla/data/npy"
 	"github.com/go-valla/valla/data/sets"
 	"github.com/go-valla/valla/experiments/internal/result"
 	"github.com/go-valla/valla/gp/task"
+	"github.com/go-valla/valla/internal/npy"
 	"github.com/go-valla/valla/internal/settings"
 )
 

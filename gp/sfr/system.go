@@ -122,11 +122,25 @@ func (s *system) gain(k []float64) (mean, w []float64) {
 }
 
 // room is what covariances are computed in, kept between calls.
-type room struct{ mean, w, prior []float64 }
+type room struct {
+	mean  []float64 // SFR's mean [n·O]
+	w     []float64 // v U diag(√e) [n·O,M]
+	prior []float64 // the kernel [n,O,O]
+	two   []float64 // a row and its copy [2,M]
+}
 
-// gainIn is gain in a room.
+// gainIn is gain in a room. A single row is computed as the first of two equal rows: a product of one
+// row is summed in another order than a product of several, and what an input gives must not depend
+// on how many inputs there are.
 func (s *system) gainIn(r *room, k []float64) {
 	n := len(k) / s.m
+	if n == 1 {
+		r.two = append(append(r.two[:0], k...), k...)
+		s.gainIn(r, r.two)
+		copy(k, r.two)
+		r.mean, r.w = r.mean[:1], r.w[:s.m]
+		return
+	}
 	s.whiten(k)
 	r.mean, r.w = slices.Grow(r.mean[:0], n)[:n], slices.Grow(r.w[:0], n*s.m)[:n*s.m]
 	mean, w := r.mean, r.w

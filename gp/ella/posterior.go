@@ -58,9 +58,6 @@ func (p *posterior) finish() error {
 // Rank returns K, the number of directions.
 func (p *posterior) Rank() int { return p.v.Shape()[0] }
 
-// PriorStd returns σ₀.
-func (p *posterior) PriorStd() float64 { return p.prior }
-
 // Points returns the inputs [M,…] among whose Jacobians the directions were found, and the
 // one output that each of them carries [M]; nil where the posterior was restored. They are
 // not to be changed.

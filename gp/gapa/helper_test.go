@@ -97,3 +97,9 @@ func siteAt(t testing.TB, net layers.Network, x *tensor.Dense, number int) shift
 	}
 	return newShifted(s, x.Dtype())
 }
+
+// Factor returns s.
+func (p *posterior) Factor() float64 { return p.factor }
+
+// Layer returns the number of the layer that has the processes.
+func (p *posterior) Layer() int { return p.layer }

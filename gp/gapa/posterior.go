@@ -31,12 +31,6 @@ type posterior struct {
 
 var _ gp.Stored = (*posterior)(nil)
 
-// Factor returns s.
-func (p *posterior) Factor() float64 { return p.factor }
-
-// Layer returns the number of the layer that has the processes.
-func (p *posterior) Layer() int { return p.layer }
-
 // String implements gp.Stored.
 func (p *posterior) String() string { return label }
 

@@ -106,3 +106,10 @@ func run(t testing.TB, net layers.Network, x *tensor.Dense, f func(b *graph.Buil
 
 // label names a case in messages.
 func label(parts ...any) string { return fmt.Sprint(parts...) }
+
+// LogMarginalLikelihoodGradient returns the derivatives of LogMarginalLikelihood in
+// each log σ₀, in the order of Priors, and in log σ if there is a σ. It costs about as much as a
+// factorisation.
+func (p *posterior) LogMarginalLikelihoodGradient() (logPriorStds []float64, logNoiseStd float64) {
+	return p.evidence.gradient(p.hyper, p.prior.sums(p.factor.shares(context.Background())))
+}

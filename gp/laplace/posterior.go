@@ -127,13 +127,6 @@ func (p *posterior) LogMarginalLikelihood() float64 {
 	return p.evidence.value(p.hyper, p.factor.logDet())
 }
 
-// LogMarginalLikelihoodGradient returns the derivatives of LogMarginalLikelihood in
-// each log σ₀, in the order of Priors, and in log σ if there is a σ. It costs about as much as a
-// factorisation.
-func (p *posterior) LogMarginalLikelihoodGradient() (logPriorStds []float64, logNoiseStd float64) {
-	return p.evidence.gradient(p.hyper, p.prior.sums(p.factor.shares(context.Background())))
-}
-
 // EffectiveParameters returns γ = tr H (H + σ²/σ₀² I)⁻¹, the number of weights that the data
 // determine. It lies between 0 and P, and is at most N·C where H is not approximated. It
 // costs about as much as a factorisation.

@@ -290,3 +290,6 @@ func wider(t *testing.T, wide, narrow []float64, c int) {
 		}
 	}
 }
+
+// Experts returns E.
+func (p *posterior) Experts() int { return len(p.experts) }

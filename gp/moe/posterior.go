@@ -1,9 +1,6 @@
 package moe
 
 import (
-	"context"
-	"fmt"
-
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/layers"
 	"gorgonia.org/tensor"
@@ -23,34 +20,5 @@ type posterior struct {
 
 var _ gp.Stored = (*posterior)(nil)
 
-// Experts returns E.
-func (p *posterior) Experts() int { return len(p.experts) }
-
 // String implements gp.Stored.
 func (p *posterior) String() string { return label(p.asked) }
-
-// Labels returns the number of the expert that answers at each of the inputs x [N,…].
-func (p *posterior) Labels(ctx context.Context, x *tensor.Dense) ([]int, error) {
-	if err := p.check(x); err != nil {
-		return nil, err
-	}
-	return p.gate.labels(ctx, x)
-}
-
-// check compares inputs with those of the fit.
-func (p *posterior) check(x *tensor.Dense) error {
-	want := p.input
-	dt := p.net.Params()[0].Value.Dtype()
-	if s := x.Shape(); x.Dtype() != dt || len(s) < 2 || s[0] < 1 || !s[1:].Eq(want) {
-		return fmt.Errorf("moe: inputs are %v of shape %v, expected %v of shape [N,…], N ≥ 1, with %v for each", x.Dtype(), s, dt, want)
-	}
-	return plain(x)
-}
-
-// plain refuses inputs that are no plain array.
-func plain(x *tensor.Dense) error {
-	if x.RequiresIterator() || x.DataOrder().IsColMajor() {
-		return fmt.Errorf("moe: inputs of shape %v are not contiguous and row-major", x.Shape())
-	}
-	return nil
-}

@@ -3,7 +3,6 @@ package sampled
 import (
 	"context"
 	"fmt"
-	"math"
 	"sync"
 
 	"github.com/go-valla/valla/gp"
@@ -58,21 +57,6 @@ func (p *posterior) each(ctx context.Context, x *tensor.Dense, visit func(mean, 
 		visit(mean, along)
 		return nil
 	})
-}
-
-// StandardErrors returns the standard errors [N,C,C] of the covariances of a prediction, those
-// of means of S products of normal variables: √((Q_ii Q_jj + Q_ij²)/S).
-func (p *posterior) StandardErrors(g gp.Gaussian) []float64 {
-	c, out := g.Outputs(), make([]float64, len(g.Cov))
-	for at := 0; at < len(out); at += c * c {
-		q := g.Cov[at : at+c*c]
-		for i := range c {
-			for j := range c {
-				out[at+i*c+j] = math.Sqrt((q[i*c+i]*q[j*c+j] + q[i*c+j]*q[i*c+j]) / float64(p.Samples()))
-			}
-		}
-	}
-	return out
 }
 
 // Functions returns the S functions g + J ζ of the posterior at inputs x [N,…], [S,N,C]. Values

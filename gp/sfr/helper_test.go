@@ -119,3 +119,6 @@ func oneHot(labels []int, c int) *tensor.Dense {
 	}
 	return dense.Of(v, len(labels), c)
 }
+
+// PriorStd returns σ₀.
+func (p *posterior) PriorStd() float64 { return p.prior }

@@ -38,9 +38,6 @@ var (
 	_ gp.OwnMean        = (*posterior)(nil)
 )
 
-// PriorStd returns σ₀.
-func (p *posterior) PriorStd() float64 { return p.prior }
-
 // Points returns the inputs [M,…] of the inducing variables. They are not to be changed.
 func (p *posterior) Points() *tensor.Dense { return p.points }
 

@@ -148,3 +148,6 @@ func TestEpistemic(t *testing.T) {
 		t.Errorf("shares %v, expected none", g.Epistemic)
 	}
 }
+
+// Factors returns the factors of VaLLA's and of GAPA's covariance.
+func (p *posterior) Factors() (valla, gapa float64) { return p.terms[0].factor, p.terms[1].factor }

@@ -21,9 +21,6 @@ type posterior struct {
 
 var _ gp.Stored = (*posterior)(nil)
 
-// Factors returns the factors of VaLLA's and of GAPA's covariance.
-func (p *posterior) Factors() (valla, gapa float64) { return p.terms[0].factor, p.terms[1].factor }
-
 // String implements gp.Stored: the names of the terms, with a plus sign between them.
 func (p *posterior) String() string { return p.terms[0].String() + " + " + p.terms[1].String() }
 

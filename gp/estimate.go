@@ -10,9 +10,9 @@ import (
 
 // Estimate says what a fit will take.
 type Estimate struct {
-	Seconds float64
-	Bytes   int64  // beside the data
-	Cheaper string // a choice of settings that takes less, as a phrase; "" if there is none
+	Seconds float64 // of the whole fit
+	Bytes   int64   // beside the data
+	Cheaper string  // a choice of settings that takes less, as a phrase; "" if there is none
 }
 
 // Estimator is implemented by Settings that can tell beforehand what a fit takes.

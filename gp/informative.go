@@ -71,8 +71,8 @@ func paramNames(params []*graph.Param) (names []string) {
 
 // LayerInformation is how much rows say about the weights of a layer.
 type LayerInformation struct {
-	Params []*graph.Param
-	Trace  float64
+	Params []*graph.Param // the parameters of the layer
+	Trace  float64        // mean of tr JᵀΛJ over rows
 }
 
 const (
@@ -115,14 +115,14 @@ func Information(ctx context.Context, p Problem, r Run) ([]LayerInformation, err
 
 // information is a program for one row and one probe.
 type information struct {
-	lik     likelihoodRoot
-	rng     *rand.Rand
-	outputs int
-	probe   int // number of the present one
-	layers  []LayerInformation
-	x       *tensor.Dense
-	program *graph.Program
-	squares []*graph.Node // ‖JᵀRᵀε‖² by layer
+	lik     likelihoodRoot     // of the targets
+	rng     *rand.Rand         // of the signs of probes
+	outputs int                // C
+	probe   int                // number of the present one
+	layers  []LayerInformation // traces so far
+	x       *tensor.Dense      // one row, read by the program
+	program *graph.Program     // computes squares
+	squares []*graph.Node      // ‖JᵀRᵀε‖² by layer
 }
 
 // likelihoodRoot is the part of a likelihood that is needed.

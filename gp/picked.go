@@ -11,9 +11,9 @@ import (
 // example. Its input is that of Net, made flat, followed by a one-hot vector of the outputs,
 // [B, D+C]. One program thus serves examples with different outputs.
 type Picked struct {
-	Net     layers.Network
-	Input   tensor.Shape // of one example of Net
-	Outputs int          // C
+	Net     layers.Network // the network with C outputs
+	Input   tensor.Shape   // of one example of Net
+	Outputs int            // C
 }
 
 // Params implements layers.Network.

@@ -14,9 +14,9 @@ import (
 
 // curvature is G = Σ_n φ_nᵀ Λ_n φ_n [K,K], in float64, with Λ of unit noise.
 type curvature struct {
-	k   int
-	g   []float64
-	lik likelihood.Likelihood
+	k   int                   // K
+	g   []float64             // G [K,K], the lower triangle
+	lik likelihood.Likelihood // with unit noise
 }
 
 // newCurvature returns a G of no rows, of the likelihood lik with unit noise.

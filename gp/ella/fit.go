@@ -53,28 +53,28 @@ func fitAt(ctx context.Context, p gp.Problem, r gp.Run, s Settings, at points) (
 
 // fitting is one fit under way.
 type fitting struct {
-	p          gp.Problem
-	r          gp.Run
-	s          Settings // complete
-	limit      int64    // bytes
-	candidates []gp.Candidate
+	p          gp.Problem     // the problem
+	r          gp.Run         // the run
+	s          Settings       // complete
+	limit      int64          // bytes
+	candidates []gp.Candidate // standard deviations that are compared
 
-	points   points
-	spectrum spectrum
-	v        *tensor.Dense // [K,P]
-	features *jacobian.Directional
-	held     *heldOut // nil without validation rows
-	sums     *curvature
-	seen     int    // rows
-	best     *state // nil before the first
+	points   points                // among whose Jacobians the directions are found
+	spectrum spectrum              // of the points' kernel
+	v        *tensor.Dense         // [K,P]
+	features *jacobian.Directional // computes outputs and features of rows
+	held     *heldOut              // nil without validation rows
+	sums     *curvature            // G of the rows seen
+	seen     int                   // rows
+	best     *state                // nil before the first
 }
 
 // state is a posterior to be.
 type state struct {
-	gp.Candidate
-	g    []float64 // with unit noise
-	seen int       // rows
-	nll  float64   // of the validation rows; NaN without
+	gp.Candidate           // σ₀ and σ
+	g            []float64 // with unit noise
+	seen         int       // rows
+	nll          float64   // of the validation rows; NaN without
 }
 
 // start finds the directions and computes the features of the validation rows.

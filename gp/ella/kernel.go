@@ -68,14 +68,14 @@ func place(k []float64, m, i, j, size int, v []float64) {
 // blocks computes the kernel among blocks of points. The Jacobians of the first block of a
 // pair are computed once for all second ones.
 type blocks struct {
-	x    *tensor.Dense // [M, D+C]
-	size int           // points in a block
-	b    *graph.Builder
+	x    *tensor.Dense  // [M, D+C]
+	size int            // points in a block
+	b    *graph.Builder // of the graph
 
-	first, second *graph.Node // [size, D+C]
-	own, cross    *graph.Node // [size,size]; cross is nil where one block is all
-	buffers       [2]*tensor.Dense
-	programs      [2]*graph.Program
+	first, second *graph.Node       // [size, D+C]
+	own, cross    *graph.Node       // [size,size]; cross is nil where one block is all
+	buffers       [2]*tensor.Dense  // what the programs read for first and second
+	programs      [2]*graph.Program // of a block with itself, and of two blocks
 }
 
 // planBlocks writes the kernel in blocks into a graph, and says how many bytes it needs.

@@ -14,9 +14,9 @@ var _ gp.Summed = (*posterior)(nil)
 
 // partial is a posterior whose G, with unit noise, is not finished.
 type partial struct {
-	*posterior
-	lik  likelihood.Likelihood
-	sums *curvature
+	*posterior                       // without G
+	lik        likelihood.Likelihood // with the noise of the fit
+	sums       *curvature            // G so far
 }
 
 // Sums implements gp.Summed: G is a sum over rows. The directions stay.

@@ -18,9 +18,9 @@ const (
 
 // points are inputs z [M,…] that carry one of C outputs each.
 type points struct {
-	z       *tensor.Dense
-	output  []int
-	outputs int // C
+	z       *tensor.Dense // the inputs [M,…]
+	output  []int         // the output of each point [M]
+	outputs int           // C
 }
 
 // n is M.

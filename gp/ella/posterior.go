@@ -22,20 +22,20 @@ const predictBatch = 100
 // that of the latent function, without noise, in float64. It may be used by several
 // goroutines; the network runs for one of them at a time.
 type posterior struct {
-	net    layers.Network
-	input  tensor.Shape  // of one example
-	v      *tensor.Dense // the directions [K,P]
-	g      []float64     // G [K,K]
-	prior  float64       // σ₀
-	share  float64       // of the training rows, by which 1/σ₀² is multiplied
-	points int           // M
-	at     points        // none where the posterior was restored
-	limit  int64         // bytes
+	net    layers.Network // the network g
+	input  tensor.Shape   // of one example
+	v      *tensor.Dense  // the directions [K,P]
+	g      []float64      // G [K,K]
+	prior  float64        // σ₀
+	share  float64        // of the training rows, by which 1/σ₀² is multiplied
+	points int            // M
+	at     points         // none where the posterior was restored
+	limit  int64          // bytes
 
-	precision precision
+	precision precision // G + share·I/σ₀² in the coordinates of G
 	root      []float64 // R [K,K] with R Rᵀ = (G + share·I/σ₀²)⁻¹
 
-	mu       sync.Mutex
+	mu       sync.Mutex            // guards features
 	features *jacobian.Directional // nil before the first prediction of a restored posterior
 }
 

@@ -20,8 +20,8 @@ const (
 
 // header is what a file says of a posterior beside its arrays.
 type header struct {
-	Points   int     `json:"points"`
-	Rank     int     `json:"rank"`
+	Points   int     `json:"points"`    // M
+	Rank     int     `json:"rank"`      // K
 	Inputs   []int   `json:"inputs"`    // the shape of one
 	PriorStd float64 `json:"prior_std"` // σ₀
 	Share    float64 `json:"share"`     // of the training rows that were seen

@@ -14,7 +14,7 @@ import (
 // centres are rows that stand for the points near them: a point is conditioned on the rows
 // nearest to its nearest centre, whose kernel is factored once.
 type centres struct {
-	*index
+	*index         // the centres
 	groups []group // of each centre
 }
 

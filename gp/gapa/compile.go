@@ -27,9 +27,9 @@ func (p *posterior) Compile(shape []int, size int, limit int64) (gp.Compiled, er
 
 // compiled is the gp.Compiled of a Posterior.
 type compiled struct {
-	p       *posterior
+	p       *posterior   // whose predictions are computed
 	f       *graph.Batch // u, the outputs and J diag(c²) Jᵀ
-	remains *remains
+	remains *remains     // computes r
 }
 
 // Bytes implements gp.Compiled.

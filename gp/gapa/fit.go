@@ -42,22 +42,22 @@ func (s *Settings) Fit(ctx context.Context, p gp.Problem, r gp.Run) (*gp.Fitted,
 
 // fitting is one fit under way.
 type fitting struct {
-	p     gp.Problem
-	r     gp.Run
-	s     Settings // complete
-	limit int64    // bytes
-	loss
+	p     gp.Problem // the problem
+	r     gp.Run     // the run
+	s     Settings   // complete
+	limit int64      // bytes
+	loss             // of the targets
 
-	site       shifted
-	order      []int // the training rows, in random order
-	memory     *memory
+	site       shifted // the layer that gets the processes
+	order      []int   // the training rows, in random order
+	memory     *memory // the rows that are kept
 	rows, held *sample // nil without
 	learners   int     // rows by which the variances are learned
 	done       int     // rows
 
 	scales []float64 // c² [d]
-	by     mixture
-	value  float64 // loss of the validation rows; NaN without
+	by     mixture   // the factor and the noise variance
+	value  float64   // loss of the validation rows; NaN without
 }
 
 // run finds the numbers of the posterior.

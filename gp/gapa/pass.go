@@ -17,8 +17,8 @@ const predictBatch = 100
 
 // pass runs a network with a site for any number of inputs.
 type pass struct {
-	f *graph.Batched
-	c int // outputs
+	f *graph.Batched // computes u, the outputs and what a writer adds
+	c int            // outputs
 }
 
 // writer writes what a pass computes of the inputs x [B,…] beside u [B,d] and the outputs.

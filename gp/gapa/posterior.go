@@ -16,15 +16,15 @@ import (
 // that of the latent function, without noise, in float64. It may be used by several
 // goroutines; the network runs for one of them at a time.
 type posterior struct {
-	net    layers.Network
-	site   shifted
-	layer  int          // the number of the site
-	input  tensor.Shape // of one example
-	memory *memory
-	scales []float64 // c² [d]
-	factor float64   // s
-	limit  int64     // bytes
-	order  []int     // the training rows, those that are kept first; nil where the posterior was restored
+	net    layers.Network // the network g
+	site   shifted        // the layer that has the processes
+	layer  int            // the number of the site
+	input  tensor.Shape   // of one example
+	memory *memory        // the rows that are kept
+	scales []float64      // c² [d]
+	factor float64        // s
+	limit  int64          // bytes
+	order  []int          // the training rows, those that are kept first; nil where the posterior was restored
 
 	pass *pass // of LeftOut; nil before
 }

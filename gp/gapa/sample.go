@@ -16,7 +16,7 @@ type sample struct {
 	y, mean []float64 // [n,C]
 	r       []float64 // [n]
 	squares []float32 // J², [n,C,d]
-	c, d    int
+	c, d    int       // C and d
 }
 
 // sampleBytes is the memory of n examples.

@@ -21,14 +21,14 @@ const (
 
 // header is what a file says of a posterior beside its arrays.
 type header struct {
-	Layer      int     `json:"layer"`
-	Inputs     []int   `json:"inputs"`     // the shape of one
-	Cached     int     `json:"cached"`     // M
-	Neighbours int     `json:"neighbours"` // k
-	Centres    int     `json:"centres,omitempty"`
-	Length     float64 `json:"length_scale"`
-	Noise      float64 `json:"relative_noise"` // τ
-	Factor     float64 `json:"factor"`         // s
+	Layer      int     `json:"layer"`             // number of the site, from 1
+	Inputs     []int   `json:"inputs"`            // the shape of one
+	Cached     int     `json:"cached"`            // M
+	Neighbours int     `json:"neighbours"`        // k
+	Centres    int     `json:"centres,omitempty"` // number of centres
+	Length     float64 `json:"length_scale"`      // ℓ
+	Noise      float64 `json:"relative_noise"`    // τ
+	Factor     float64 `json:"factor"`            // s
 }
 
 // State implements gp.Stored: the values at the training rows [M,d] and c² [d].

@@ -34,8 +34,8 @@ func (p *posterior) Compile(shape []int, size int, limit int64) (gp.Compiled, er
 
 // compiled is the gp.Compiled of a Posterior.
 type compiled struct {
-	p *posterior
-	s *scanner
+	p *posterior // whose predictions are computed
+	s *scanner   // compiled for the inputs of one prediction
 }
 
 // Bytes implements gp.Compiled.

@@ -20,7 +20,7 @@ type grid struct {
 
 // gridPoint is a point of a grid.
 type gridPoint struct {
-	PriorStd, NoiseStd float64
+	PriorStd, NoiseStd float64 // σ₀ and σ of the point
 	// NLL is the mean negative log-likelihood of an example, in nats; +Inf where the
 	// posterior cannot be computed in float64.
 	NLL float64

@@ -62,7 +62,7 @@ func (p partition) sums(byBlock []float64) []float64 {
 // 1 with a likelihood that has none, such as softmax, because H then holds all of Λ.
 type hyper struct {
 	prior []float64 // by part
-	noise float64
+	noise float64   // σ
 }
 
 // uniform is a hyper with the same prior standard deviation for each of the parts.
@@ -92,8 +92,8 @@ func (h hyper) scales(p partition) scales {
 // matrix of t for all weights, the posterior covariance of the weights is
 // σ₀² s T (T H T + sI)⁻¹ T.
 type scales struct {
-	s float64
-	t []float64
+	s float64   // σ²/σ₀²
+	t []float64 // by block; nil: ones
 }
 
 // of is the scale of block i.

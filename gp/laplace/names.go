@@ -4,8 +4,8 @@ import "fmt"
 
 // enum holds the names of an enumeration's values, in order from 0.
 type enum struct {
-	kind  string
-	names []string
+	kind  string   // what is enumerated, for messages
+	names []string // by value, from 0
 }
 
 var (

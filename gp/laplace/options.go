@@ -31,7 +31,7 @@ type options struct {
 	// fitted as if they were all; 0: all. With the structure Full the result is the
 	// GP-subset of Immer et al. (2021).
 	Subset int
-	Seed   uint64
+	Seed   uint64 // of the subset
 
 	// Exact makes KFAC and Diagonal sum up every row of the roots of Λ, with classes and
 	// networks that have convolutions. Without it they leave out most of the rows that hardly

@@ -17,8 +17,8 @@ var _ gp.Summed = (*posterior)(nil)
 
 // partial are the sums H and the evidence of a posterior that is not finished.
 type partial struct {
-	*posterior // without factor and predictor
-	hyper      hyper
+	*posterior       // without factor and predictor
+	hyper      hyper // the hyper-parameters of the fit to the sample
 }
 
 // Sums implements gp.Summed: H is a sum over examples, and so is the evidence. The whole of H is

@@ -15,24 +15,24 @@ import (
 // its covariance is that of the latent function, without noise, in float64. It may be
 // used by several goroutines; the network runs for one of them at a time.
 type posterior struct {
-	scan      *scanner
-	structure structure
-	evidence  evidence
-	examples  int
-	priors    priorsKind
-	prior     partition // what priors is for these weights
-	ascent    *ascent
-	limit     int64  // bytes
-	choice    string // of the weights, see choiceOf
-	subset    bool   // the posterior is one of SubsetMethod
-	exact     bool   // see Options
+	scan      *scanner   // the network and its Jacobian
+	structure structure  // H
+	evidence  evidence   // the marginal likelihood
+	examples  int        // number of examples in H
+	priors    priorsKind // which weights share a σ₀
+	prior     partition  // what priors is for these weights
+	ascent    *ascent    // finds hyper-parameters; nil: the exact maximum
+	limit     int64      // bytes
+	choice    string     // of the weights, see choiceOf
+	subset    bool       // the posterior is one of SubsetMethod
+	exact     bool       // see Options
 
 	rooted *rooted // while H is summed up, if it is from rows
-	begun  bool
+	begun  bool    // rooted has been chosen or refused
 
-	hyper     hyper
-	factor    factor // of THT + sI at these hyper-parameters
-	predictor predictor
+	hyper     hyper     // σ₀ and σ
+	factor    factor    // of THT + sI at these hyper-parameters
+	predictor predictor // computes covariances from factor
 }
 
 var (

@@ -99,15 +99,15 @@ func (p *posterior) solvable(h hyper) error {
 // search is minus the marginal likelihood as a function of z, the logarithms of the
 // hyper-parameters that are free in h: first prior standard deviations, then the noise.
 type search struct {
-	*posterior
-	ctx context.Context
-	h   hyper    // 0 where free
-	one spectrum // if the prior has one standard deviation
+	*posterior                 // whose evidence is maximised
+	ctx        context.Context // of the search
+	h          hyper           // 0 where free
+	one        spectrum        // if the prior has one standard deviation
 
 	at    []float64 // where the following are known
-	value float64
-	slope []float64
-	err   error // the first
+	value float64   // minus the log marginal likelihood at the place at
+	slope []float64 // the derivatives of value
+	err   error     // the first
 }
 
 // put returns h with the free hyper-parameters at z.

@@ -15,24 +15,24 @@ import (
 
 // header is the header of a Posterior's State: what a file holds beside the arrays.
 type header struct {
-	Weights    []string      `json:"weights"` // names of the uncertain parameters
-	Structure  structureKind `json:"structure"`
+	Weights    []string      `json:"weights"`    // names of the uncertain parameters
+	Structure  structureKind `json:"structure"`  // of H
 	Space      spaceKind     `json:"space"`      // of the structure Full
 	Likelihood string        `json:"likelihood"` // gaussian or softmax
-	Priors     priorsKind    `json:"priors"`
-	PriorStds  []float64     `json:"prior_stds"`
-	NoiseStd   float64       `json:"noise_std"` // 0 with softmax
+	Priors     priorsKind    `json:"priors"`     // which weights share a σ₀
+	PriorStds  []float64     `json:"prior_stds"` // σ₀ by group of weights
+	NoiseStd   float64       `json:"noise_std"`  // 0 with softmax
 
 	Rank     int   `json:"rank,omitempty"`  // of the structure LowRank
 	Exact    bool  `json:"exact,omitempty"` // see Options
-	Examples int   `json:"examples"`
-	Input    []int `json:"input"` // shape of one
-	Outputs  int   `json:"outputs"`
-	Batch    int   `json:"batch"`        // size; the last bits of predictions depend on it
-	Limit    int64 `json:"memory_limit"` // bytes
+	Examples int   `json:"examples"`        // number of examples in H
+	Input    []int `json:"input"`           // shape of one
+	Outputs  int   `json:"outputs"`         // C
+	Batch    int   `json:"batch"`           // size; the last bits of predictions depend on it
+	Limit    int64 `json:"memory_limit"`    // bytes
 
-	Residuals     float64 `json:"squared_residuals"`
-	LogLikelihood float64 `json:"log_likelihood"`
+	Residuals     float64 `json:"squared_residuals"` // sum over examples and outputs
+	LogLikelihood float64 `json:"log_likelihood"`    // sum over examples
 }
 
 // maxStateBatch bounds the memory that the batch of a header may ask for.

@@ -44,15 +44,15 @@ func (p *posterior) Compile(shape []int, size int, limit int64) (gp.Compiled, er
 
 // compiled is the gp.Compiled of a Posterior.
 type compiled struct {
-	p       *posterior
-	kernel  *graph.Batch // with the points; nil with cells
-	experts []gp.Compiled
-	narrow  bool // the network is of float32
+	p       *posterior    // whose predictions are computed
+	kernel  *graph.Batch  // with the points; nil with cells
+	experts []gp.Compiled // by number of the expert
+	narrow  bool          // the network is of float32
 
-	k, scores []float64 // [size,m] and [size,2]
-	labels    []int     // [size]
-	x         []float64 // the inputs of an expert
-	g         gp.Gaussian
+	k, scores []float64   // [size,m] and [size,2]
+	labels    []int       // [size]
+	x         []float64   // the inputs of an expert
+	g         gp.Gaussian // predictions of an expert
 }
 
 // Bytes implements gp.Compiled.

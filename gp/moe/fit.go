@@ -48,17 +48,17 @@ func (s *Settings) Fit(ctx context.Context, p gp.Problem, r gp.Run) (*gp.Fitted,
 
 // fitting is one fit under way.
 type fitting struct {
-	p     gp.Problem
-	r     gp.Run
-	s     Settings // complete
-	asked int      // experts; 0 for the default
-	limit int64    // bytes
-	notes []string
+	p     gp.Problem // the problem
+	r     gp.Run     // the run
+	s     Settings   // complete
+	asked int        // experts; 0 for the default
+	limit int64      // bytes
+	notes []string   // of the record
 
 	prior, noise float64 // σ₀ and σ; σ is 0 with classes
 
-	mu   sync.Mutex
-	done int // experts
+	mu   sync.Mutex // guards done
+	done int        // experts
 }
 
 // gate divides the rows.

@@ -109,8 +109,8 @@ func (g *gate) write(net layers.Network, size int) (graph.Pass, error) {
 
 // only is a network's output number c alone, [B,1].
 type only struct {
-	layers.Network
-	c int
+	layers.Network     // with all outputs
+	c              int // number of the output
 }
 
 // Forward implements layers.Network.

@@ -10,12 +10,12 @@ import (
 // the expert that answers there, without noise, in float64. It may be used by several
 // goroutines.
 type posterior struct {
-	net     layers.Network
-	gate    *gate
-	experts []gp.Stored  // posteriors of laplace
-	input   tensor.Shape // of one example
-	outputs int          // C
-	asked   int          // number of experts that the settings asked for; 0 for the default
+	net     layers.Network // the network g
+	gate    *gate          // says which expert answers
+	experts []gp.Stored    // posteriors of laplace
+	input   tensor.Shape   // of one example
+	outputs int            // C
+	asked   int            // number of experts that the settings asked for; 0 for the default
 }
 
 var _ gp.Stored = (*posterior)(nil)

@@ -25,7 +25,7 @@ func (p *posterior) Compile(shape []int, size int, limit int64) (gp.Compiled, er
 // compiled is the gp.Compiled of a Posterior.
 type compiled struct {
 	f       *jacobian.DirectionalBatch // the network's outputs and J ζ
-	samples int
+	samples int                        // S
 }
 
 // Bytes implements gp.Compiled.

@@ -22,12 +22,12 @@ const predictBatch = 100
 // latent function without noise, is the second moment of J ζ over S samples ζ of the weights.
 // It may be used by several goroutines; the network runs for one of them at a time.
 type posterior struct {
-	net   layers.Network
-	input tensor.Shape  // of one example
-	zeta  *tensor.Dense // [S,P]
-	limit int64         // bytes
+	net   layers.Network // the network g
+	input tensor.Shape   // of one example
+	zeta  *tensor.Dense  // [S,P]
+	limit int64          // bytes
 
-	mu  sync.Mutex
+	mu  sync.Mutex            // guards run
 	run *jacobian.Directional // nil before the first prediction
 }
 

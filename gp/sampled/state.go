@@ -14,8 +14,8 @@ const nameZeta = "sampled.zeta"
 
 // header is what a file says of a posterior beside its array.
 type header struct {
-	Samples int   `json:"samples"`
-	Inputs  []int `json:"inputs"` // the shape of one
+	Samples int   `json:"samples"` // S
+	Inputs  []int `json:"inputs"`  // the shape of one
 }
 
 // State implements gp.Stored: the samples of the weights [S,P].

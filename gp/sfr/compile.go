@@ -44,13 +44,13 @@ func (p *posterior) Compile(shape []int, size int, limit int64) (gp.Compiled, er
 
 // compiled is the gp.Compiled of a Posterior.
 type compiled struct {
-	p      *posterior
+	p      *posterior     // whose predictions are computed
 	parts  []*graph.Batch // the outputs and the kernels of each
 	points int64          // bytes of the parts' points
-	size   int
-	narrow bool      // the network is of float32
-	x      []float64 // the inputs of a part, [size·D] or [size·(D+C)]
-	room   room
+	size   int            // largest number of inputs
+	narrow bool           // the network is of float32
+	x      []float64      // the inputs of a part, [size·D] or [size·(D+C)]
+	room   room           // kept between predictions
 }
 
 // Bytes implements gp.Compiled.

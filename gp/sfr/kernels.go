@@ -25,15 +25,15 @@ const convertAtOnce = 10 * predictBatch
 // parts, of which part c is output c at each point, or with joint outputs a single part, of
 // all outputs at each point.
 type kernels struct {
-	net     layers.Network
-	points  *tensor.Dense // z [M,…] of the network's element type
-	input   tensor.Shape  // of one example
-	outputs int           // C
-	joint   bool
+	net     layers.Network // the network g
+	points  *tensor.Dense  // z [M,…] of the network's element type
+	input   tensor.Shape   // of one example
+	outputs int            // C
+	joint   bool           // all outputs are one Gaussian process
 
-	z     *graph.Param // the points as the program takes them
-	at    int          // the part whose points z has; −1: none
-	batch *graph.Batched
+	z     *graph.Param   // the points as the program takes them
+	at    int            // the part whose points z has; −1: none
+	batch *graph.Batched // computes values of a part at inputs
 }
 
 // newKernels compiles the kernels. They need at most limit bytes.
@@ -137,7 +137,7 @@ func (k *kernels) move(part int) {
 // values are those of a part at n inputs, from the one with the number first on. O is the
 // part's number of outputs and M that of its inducing variables.
 type values struct {
-	first, n    int
+	first, n    int       // number of the first input, and number of inputs
 	mean        []float64 // the network's outputs [n·O]
 	diag, cross []float64 // the kernel [n,O,O] and [n·O,M]
 }

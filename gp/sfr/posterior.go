@@ -17,18 +17,18 @@ import (
 // posterior is a fitted SFR. Its covariance is that of the latent function, without noise, in
 // float64. It may be used by several goroutines; the network runs for one of them at a time.
 type posterior struct {
-	net     layers.Network
-	points  *tensor.Dense // z [M,…]
-	outputs int           // C
-	joint   bool          // all outputs are one Gaussian process
-	own     bool          // the mean is SFR's own
-	prior   float64       // σ₀
-	clip    float64       // ε
-	limit   int64         // bytes
+	net     layers.Network // the network g
+	points  *tensor.Dense  // z [M,…]
+	outputs int            // C
+	joint   bool           // all outputs are one Gaussian process
+	own     bool           // the mean is SFR's own
+	prior   float64        // σ₀
+	clip    float64        // ε
+	limit   int64          // bytes
 
-	mu      sync.Mutex
-	systems []*system // by part
-	kernels *kernels  // nil before the first prediction of a restored posterior
+	mu      sync.Mutex // guards systems and kernels
+	systems []*system  // by part
+	kernels *kernels   // nil before the first prediction of a restored posterior
 }
 
 var (

@@ -13,12 +13,12 @@ import (
 
 // trial are predictions for the validation rows with each of several candidates.
 type trial struct {
-	all       []gp.Candidate
-	e         gp.Examples
-	own       bool        // the mean is SFR's
-	mean      []float64   // the network's outputs [n,C]
-	means     [][]float64 // SFR's, by candidate
-	variances [][]float64 // by candidate, [n,C]
+	all       []gp.Candidate // the candidates
+	e         gp.Examples    // the validation rows
+	own       bool           // the mean is SFR's
+	mean      []float64      // the network's outputs [n,C]
+	means     [][]float64    // SFR's, by candidate
+	variances [][]float64    // by candidate, [n,C]
 }
 
 func newTrial(all []gp.Candidate, e gp.Examples, own bool) *trial {

@@ -21,13 +21,13 @@ const (
 
 // header is what a file says of a posterior beside its arrays.
 type header struct {
-	Points   int     `json:"points"`
-	Inputs   []int   `json:"inputs"` // the shape of one
-	Outputs  int     `json:"outputs"`
-	Joint    bool    `json:"joint,omitempty"`
-	Own      bool    `json:"own_mean,omitempty"`
-	Clip     float64 `json:"clip,omitempty"`
-	PriorStd float64 `json:"prior_std"` // σ₀
+	Points   int     `json:"points"`             // M
+	Inputs   []int   `json:"inputs"`             // the shape of one
+	Outputs  int     `json:"outputs"`            // C
+	Joint    bool    `json:"joint,omitempty"`    // all outputs are one Gaussian process
+	Own      bool    `json:"own_mean,omitempty"` // the mean is SFR's own
+	Clip     float64 `json:"clip,omitempty"`     // ε
+	PriorStd float64 `json:"prior_std"`          // σ₀
 }
 
 // State implements gp.Stored: the points z [M,…] and for each Gaussian process the lower

@@ -14,11 +14,11 @@ import (
 
 // duals are the dual parameters of examples.
 type duals struct {
-	x      *tensor.Dense // [N,…]
-	lik    likelihood.Likelihood
-	g      []float64 // the network's outputs [N,C]
-	linear []float64 // α + Λ g [N,C], with the diagonal of Λ where outputs are separate
-	beta   []float64 // the diagonal of Λ [N,C]; nil with joint outputs
+	x      *tensor.Dense         // [N,…]
+	lik    likelihood.Likelihood // of the targets, without its noise
+	g      []float64             // the network's outputs [N,C]
+	linear []float64             // α + Λ g [N,C], with the diagonal of Λ where outputs are separate
+	beta   []float64             // the diagonal of Λ [N,C]; nil with joint outputs
 }
 
 // newDuals computes them for examples of a network. lik is used as it is; clip is ε.

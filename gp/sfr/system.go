@@ -23,7 +23,7 @@ import (
 // which is κ − κ_xz [K_z⁻¹ − (K_z + B_u)⁻¹] κ_zx without a difference of inverses, and SFR's
 // mean is σ₀² Σ_j w_j (Uᵀb)_j/(1 + σ₀²γ_j).
 type system struct {
-	m       int
+	m       int       // M
 	r       []float64 // R [M,M], lower
 	jitter  float64   // ε as a fraction of the mean diagonal of K̂_z
 	t, b    []float64 // T [M,M] and b [M]

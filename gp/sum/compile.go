@@ -27,8 +27,8 @@ func (p *posterior) Compile(shape []int, size int, limit int64) (gp.Compiled, er
 
 // compiled is the gp.Compiled of a Posterior.
 type compiled struct {
-	p     *posterior
-	terms []gp.Compiled
+	p     *posterior    // whose predictions are computed
+	terms []gp.Compiled // VaLLA and GAPA
 	all   []gp.Gaussian // of the terms
 }
 

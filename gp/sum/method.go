@@ -99,8 +99,8 @@ func phase(r gp.Run, from, to int) gp.Run {
 // variances are GAPA's [N·C] at the training rows, each left out of its own neighbours, and
 // at the validation rows; nil where they are not needed.
 type variances struct {
-	train, held []float64
-	c           int
+	train, held []float64 // [N·C] at the training rows and at the validation rows
+	c           int       // C
 }
 
 // leftOut is a posterior that predicts each of its training rows without this row.

@@ -9,13 +9,13 @@ import (
 // term is a posterior whose covariance is multiplied by a factor.
 type term struct {
 	gp.Stored
-	factor float64
+	factor float64 // of the covariance
 }
 
 // posterior is a distribution over functions whose mean is that of all of its terms, and
 // whose covariance is the sum of theirs, each times a factor.
 type posterior struct {
-	terms []term
+	terms []term  // VaLLA and GAPA
 	noise float64 // variance of the targets around the function; 0 with classes
 }
 

@@ -15,11 +15,11 @@ import (
 
 // header is what a file says of a posterior beside the arrays of its terms.
 type header struct {
-	VaLLA  json.RawMessage `json:"valla"`
-	GAPA   json.RawMessage `json:"gapa"`
-	First  float64         `json:"valla_factor"`
-	Second float64         `json:"gapa_factor"`
-	Noise  float64         `json:"noise_variance,omitempty"`
+	VaLLA  json.RawMessage `json:"valla"`                    // header of VaLLA
+	GAPA   json.RawMessage `json:"gapa"`                     // header of GAPA
+	First  float64         `json:"valla_factor"`             // factor of VaLLA's covariance
+	Second float64         `json:"gapa_factor"`              // factor of GAPA's covariance
+	Noise  float64         `json:"noise_variance,omitempty"` // 0 in classification
 }
 
 // State implements gp.Stored: the states of VaLLA and of GAPA.

@@ -43,7 +43,7 @@ type multiplied struct {
 	block           // the filters of a convolution
 	b     batch     // the batch at hand
 	a, d  []float64 // patches of the inputs and cotangents at all places
-	scale []float64 // standard deviations of the weights [p·q]; nil: ones
+	scale []float64 // standard deviations of the weights [p·q]
 }
 
 // multiplied returns the rows of block i, times the standard deviations of its weights.

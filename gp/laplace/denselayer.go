@@ -71,7 +71,7 @@ func (h *denseLayer) add(b batch) error {
 type outerJob struct {
 	*denseLayer
 	examples int       // number of examples of the batch
-	a, s     []float64 // inputs of the layer and outer products of rows of Λ^½ J
+	a, s     []float64 // inputs a_n of the layer, and d_nᵀ Λ_n d_n
 	scaled   []float64 // [threads,examples,width]
 }
 
@@ -243,7 +243,7 @@ func (p densePredictor) marginals(b batch, cov []float64) error {
 type formsJob struct {
 	densePredictor
 	examples int       // number of examples of the batch
-	a, u     []float64 // inputs of the layer and the products with them
+	a, u     []float64 // inputs of the layer, and the values of the forms
 	product  []float64 // a part's own is most() long
 }
 

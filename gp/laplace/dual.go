@@ -10,11 +10,11 @@ import (
 // functionSpace holds the rows R with H = RᵀR [n,P] and their products G = RRᵀ [n,n]:
 // all rows Λ^½ J of the data, or the few of a lowRank H.
 type functionSpace struct {
-	gram               // Λ^½ J Jᵀ Λ^½ of all rows
+	gram               // G
 	*scanner           // computes the rows of the Jacobian
 	x        []float64 // the inputs [N,…] that the rows belong to
 
-	rows  dataRows           // the Jacobian of all rows
+	rows  dataRows           // R
 	roots weighting[float64] // rows of Λ^½ J
 	start int                // the number of examples that are already there when data come
 }

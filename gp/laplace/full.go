@@ -13,7 +13,7 @@ type weightSpace struct {
 	*scanner                    // computes the rows of the Jacobian
 	chunk    int                // rows that are added to H at a time
 	rows     []float64          // [chunk, P], Jacobian rows that are not yet in H
-	filled   int                // number of rows that wait to be multiplied
+	filled   int                // number of rows in rows
 	roots    weighting[float64] // rows of Λ^½ J
 }
 

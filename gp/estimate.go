@@ -18,7 +18,7 @@ type Estimate struct {
 // Estimator is implemented by Settings that can tell beforehand what a fit takes.
 type Estimator interface {
 	// Estimate returns the cost of Fit with the same arguments. It may make a small part of the
-	// work to measure it, and writes no files. Its errors are those of Fit.
+	// work to measure it, and writes no files. It has the errors of Fit.
 	Estimate(ctx context.Context, p Problem, r Run) (Estimate, error)
 }
 

@@ -84,7 +84,7 @@ const (
 // Information returns for each layer of the network, see [layers.ByLayer], the mean over
 // training rows of tr JᵀΛJ, where J is the Jacobian of the outputs by the layer's weights and Λ
 // the likelihood's curvature: the trace of the layer's block of the Gauss-Newton matrix, which is
-// also that of the Fisher matrix (Martens 2020, "New insights and perspectives on the natural
+// also the trace of the Fisher matrix (Martens 2020, "New insights and perspectives on the natural
 // gradient method"). It takes at most a hundred rows. With Λ = RᵀR and outputs up to four it is
 // exact for these; with more it takes four vectors ε of random signs for each row, of which
 // E ‖JᵀRᵀε‖² is the trace (Hutchinson 1990). A pass takes as long as a few gradients for each

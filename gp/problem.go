@@ -20,10 +20,10 @@ import (
 // ErrProblem is wrapped by errors about a problem that no method can be fitted to.
 var ErrProblem = errors.New("bad problem")
 
-// Problem is the input of a fit: a trained network, whose weights the fit does not change,
+// Problem is the input of a fit: a trained network, with weights that the fit does not change,
 // the observation model, and examples.
 type Problem struct {
-	Net layers.Network // trained, which stays as it is
+	Net layers.Network // trained; a fit does not change it
 	// Likelihood says how targets scatter around the latent function. The noise variance of
 	// a Gaussian likelihood is the mean squared residual of the network alone. Methods do
 	// not change Likelihood; a noise variance that they find is in Fitted.
@@ -106,7 +106,7 @@ func (p Problem) Check() error {
 	return nil
 }
 
-// check compares the shapes and types of examples with those of the training examples, and
+// check compares the shapes and types of examples with the training examples, and
 // checks their values.
 func (p Problem) check(e Examples) error {
 	x, y, dt := e.X, e.Y, p.Dtype()

@@ -24,7 +24,7 @@ func (p *posterior) Compile(shape []int, size int, limit int64) (gp.Compiled, er
 
 // compiled is the gp.Compiled of a Posterior.
 type compiled struct {
-	p *posterior                 // whose predictions are computed
+	p *posterior                 // the posterior that is compiled
 	f *jacobian.DirectionalBatch // the network's outputs and φ
 	w []float64                  // φ R [size·C,K]
 }

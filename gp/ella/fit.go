@@ -59,7 +59,7 @@ type fitting struct {
 	limit      int64          // bytes
 	candidates []gp.Candidate // standard deviations that are compared
 
-	points   points                // among whose Jacobians the directions are found
+	points   points                // their Jacobians give the directions
 	spectrum spectrum              // of the points' kernel
 	v        *tensor.Dense         // [K,P]
 	features *jacobian.Directional // computes outputs and features of rows
@@ -112,7 +112,7 @@ func checkOutputs(p gp.Problem) error {
 	return nil
 }
 
-// prepare compiles the features, and computes those of the validation rows.
+// prepare compiles the features, and computes the features of the validation rows.
 func (f *fitting) prepare(ctx context.Context) error {
 	k, left := f.v.Shape()[0], f.limit-dense.Bytes(f.v)
 	if held := f.p.Validation; held != nil {

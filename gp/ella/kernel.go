@@ -100,7 +100,7 @@ func planBlocks(net gp.Picked, x *tensor.Dense, size int) (*blocks, int64, error
 
 func (g *blocks) options() graph.Options { return graph.Options{Varying: []*graph.Node{g.second}} }
 
-// compile makes the programs: that of a block with itself, and that of two blocks.
+// compile makes the programs: one for a block with itself, and one for two blocks.
 func (g *blocks) compile() error {
 	for i := range g.buffers {
 		g.buffers[i] = tensor.New(tensor.Of(g.x.Dtype()), tensor.WithShape(g.first.Shape()...))
@@ -152,7 +152,7 @@ func (g *blocks) each(ctx context.Context, visit func(i, j int, k *tensor.Dense)
 	return nil
 }
 
-// startsOf lists where blocks of so many of n rows begin; the last one ends with row n−1.
+// startsOf lists the first rows of blocks of size rows each; the last block ends with row n−1.
 func startsOf(n, size int) []int {
 	var starts []int
 	for i := 0; i < n; i += size {

@@ -12,7 +12,7 @@ import (
 
 var _ gp.Summed = (*posterior)(nil)
 
-// partial is a posterior whose G, with unit noise, is not finished.
+// partial is a posterior while its G, with unit noise, is summed up.
 type partial struct {
 	*posterior                       // without G
 	lik        likelihood.Likelihood // with the noise of the fit

@@ -45,8 +45,8 @@ func (s *Settings) draw(p gp.Problem, seed uint64) points {
 	return out
 }
 
-// rows returns different rows of the training examples in random order, with Balanced as
-// many of each class, as far as there are so many.
+// rows returns different rows of the training examples in random order. With Balanced every class
+// has the same number of rows, or all of its rows where it has fewer.
 func (s *Settings) rows(p gp.Problem, rng *rand.Rand) []int {
 	order := rng.Perm(p.Train.N())
 	if !s.Balanced {

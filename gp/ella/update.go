@@ -11,7 +11,7 @@ import (
 	"github.com/go-valla/valla/jacobian"
 )
 
-// Update implements gp.Updater: G is a sum over rows, to which those of the new ones are
+// Update implements gp.Updater: G is a sum over rows, to which the terms of the new rows are
 // added. The directions and σ₀ stay. A posterior of early stopping is an error: its prior is
 // in proportion to the rows that were seen.
 func (p *posterior) Update(ctx context.Context, more gp.Problem, r gp.Run) (gp.Stored, error) {

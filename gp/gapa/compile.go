@@ -27,7 +27,7 @@ func (p *posterior) Compile(shape []int, size int, limit int64) (gp.Compiled, er
 
 // compiled is the gp.Compiled of a Posterior.
 type compiled struct {
-	p       *posterior   // whose predictions are computed
+	p       *posterior   // the posterior that is compiled
 	f       *graph.Batch // u, the outputs and J diag(c²) Jᵀ
 	remains *remains     // computes r
 }

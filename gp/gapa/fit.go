@@ -190,7 +190,7 @@ func (f *fitting) scale(ctx context.Context) (err error) {
 	return nil
 }
 
-// freeNoise says whether the noise variance is to be found.
+// freeNoise reports whether the fit finds the noise variance.
 func (f *fitting) freeNoise() bool { return !f.classes && f.s.NoiseStd == 0 && !f.p.KnownNoise }
 
 // spread returns the variances of the activations at the rows that are kept.

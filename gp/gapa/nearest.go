@@ -47,7 +47,7 @@ type neighbour struct {
 	away float64 // squared distance, or the distance up to a number that all points share
 }
 
-// nearer orders neighbours by distance, equal ones by number.
+// nearer orders neighbours by distance, and neighbours at equal distances by number.
 func nearer(a, b neighbour) int { return cmp.Or(cmp.Compare(a.away, b.away), cmp.Compare(a.at, b.at)) }
 
 // search finds, on all threads, the k points that are nearest to the first n rows of u
@@ -62,7 +62,7 @@ func (x *index) search(u *tensor.Dense, n, k int, skip func(i int) int, visit fu
 // searchJob is the kernel.Job of a search.
 type searchJob struct {
 	*index                                      // the points that are searched
-	u      *tensor.Dense                        // rows whose neighbours are searched [·,d]
+	u      *tensor.Dense                        // rows that get neighbours [·,d]
 	n, k   int                                  // number of rows of u, and of neighbours of each
 	skip   func(i int) int                      // the point that row i may not find; −1: none
 	visit  func(part, i int, found []neighbour) // gets the neighbours of row i, nearest first

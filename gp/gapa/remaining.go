@@ -69,7 +69,7 @@ func (r *remains) at(u *tensor.Dense, n int, skip func(i int) int) ([]float64, e
 	return r.out, nil
 }
 
-// local sets r of row i, whose neighbours were found.
+// local sets r of row i from its neighbours found.
 func (r *remains) local(part, i int, found []neighbour) {
 	s := &r.spaces[part]
 	s.load(r.memory, r.search.u, i, found)
@@ -119,7 +119,7 @@ func (s *space) load(m *memory, u *tensor.Dense, i int, found []neighbour) {
 }
 
 // remaining returns r, and whether it could be computed. It overwrites the neighbours. The
-// inner products are those of differences from u, so that distances that are small keep their
+// inner products are taken between differences from u, so that small distances keep their
 // digits.
 func (s *space) remaining(length, noise float64) (float64, bool) {
 	k, g, rho := s.k, s.gram, s.rho[:s.k]

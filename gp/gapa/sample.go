@@ -10,7 +10,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// sample are examples and what their variances are made of: those of output c are
+// sample holds examples and what their variances are made of: the variances of output c are
 // factor·r Σ_j c_j² J_cj².
 type sample struct {
 	y, mean []float64 // [n,C]
@@ -22,7 +22,7 @@ type sample struct {
 // sampleBytes is the memory of n examples.
 func sampleBytes(n, c, d int) int64 { return int64(n) * int64(c) * int64(4*d+4*8) }
 
-// newSample computes examples. Example i is no neighbour of skip(i). done is told how many
+// newSample computes examples. Example i is no neighbour of skip(i). done is called with how many
 // examples each batch had.
 func newSample(ctx context.Context, p *pass, m *memory, e gp.Examples, skip func(int) int, done func(n int)) (*sample, error) {
 	s := &sample{y: graph.Floats(e.Y), c: p.c, d: m.d}

@@ -44,7 +44,7 @@ func (p *posterior) Compile(shape []int, size int, limit int64) (gp.Compiled, er
 
 // compiled is the gp.Compiled of a Posterior.
 type compiled struct {
-	p       *posterior    // whose predictions are computed
+	p       *posterior    // the posterior that is compiled
 	kernel  *graph.Batch  // with the points; nil with cells
 	experts []gp.Compiled // by number of the expert
 	narrow  bool          // the network is of float32

@@ -71,8 +71,8 @@ func (f *fitting) gate(ctx context.Context) (*gate, error) {
 	return newGate(ctx, f.p.Net, points, f.s.Experts, f.limit, rand.New(rand.NewPCG(f.r.Seed, clusterStream)))
 }
 
-// standardDeviations are those of LLA of all rows at the maximum of its marginal likelihood,
-// as far as they are not given.
+// standardDeviations finds the standard deviations that are not given: LLA of all rows has its
+// largest marginal likelihood there.
 func (f *fitting) standardDeviations(ctx context.Context) error {
 	f.prior, f.noise = f.s.PriorStd, f.s.NoiseStd
 	_, noisy := f.p.Likelihood.(likelihood.Gaussian)
@@ -124,7 +124,7 @@ func (f *fitting) fit(ctx context.Context, g *gate) (*gp.Fitted, error) {
 	return f.fitted(q, rows), nil
 }
 
-// members lists the rows of each expert: those with its own label or that of a neighbour.
+// members lists the rows of each expert: the rows with the label of the expert or of a neighbour.
 func members(labels []int, near [][]int) [][]int {
 	rows := make([][]int, len(near))
 	for i, k := range labels {

@@ -31,7 +31,7 @@ type header struct {
 	Experts []json.RawMessage `json:"experts"` // headers of laplace
 }
 
-// prefix is that of the names of an expert's arrays.
+// prefix returns what the names of the arrays of expert e begin with.
 func prefix(e int) string { return fmt.Sprintf("moe.expert%d.", e) }
 
 // State implements gp.Stored: the gate, and the state of each expert.
@@ -91,8 +91,8 @@ func restore(ctx context.Context, net layers.Network, l likelihood.Likelihood, s
 	return p, nil
 }
 
-// sameShapes compares the inputs and outputs that the header own says expert e has with those of the
-// first expert, which become the posterior's.
+// sameShapes reads the shape of the inputs and the number of outputs from the header own of expert e.
+// The posterior takes both from the first expert; for the others a difference is an error.
 func (p *posterior) sameShapes(e int, own json.RawMessage) error {
 	var shapes struct {
 		Input   []int `json:"input"`

@@ -43,7 +43,7 @@ func (s *Settings) Fit(ctx context.Context, p gp.Problem, r gp.Run) (*gp.Fitted,
 	return f.fitted(res)
 }
 
-// fitting is one fit under way, the objective of train.Run. Its steps are those of the solver
+// fitting is one fit under way, the objective of train.Run. Its steps are the steps of the solver
 // and of the maximisation; a step that is not needed any more does nothing.
 type fitting struct {
 	p     gp.Problem // the problem

@@ -44,7 +44,7 @@ func (p *posterior) Compile(shape []int, size int, limit int64) (gp.Compiled, er
 
 // compiled is the gp.Compiled of a Posterior.
 type compiled struct {
-	p      *posterior     // whose predictions are computed
+	p      *posterior     // the posterior that is compiled
 	parts  []*graph.Batch // the outputs and the kernels of each
 	points int64          // bytes of the parts' points
 	size   int            // largest number of inputs

@@ -32,7 +32,7 @@ type kernels struct {
 	joint   bool           // all outputs are one Gaussian process
 
 	z     *graph.Param   // the points as the program takes them
-	at    int            // the part whose points z has; −1: none
+	at    int            // number of the part that z has the points of; −1: none
 	batch *graph.Batched // computes values of a part at inputs
 }
 
@@ -134,8 +134,8 @@ func (k *kernels) move(part int) {
 	}
 }
 
-// values are those of a part at n inputs, from the one with the number first on. O is the
-// part's number of outputs and M that of its inducing variables.
+// values hold what a part has at n inputs, of which the first has the number first. O is the number
+// of outputs of the part, and M is the number of its inducing variables.
 type values struct {
 	first, n    int       // number of the first input, and number of inputs
 	mean        []float64 // the network's outputs [n·O]

@@ -52,7 +52,7 @@ func (p *posterior) OwnMean() string {
 // String implements gp.Stored.
 func (p *posterior) String() string { return label(p.points.Shape()[0], p.own, p.joint) }
 
-// sizes are the number of parts and that of each part's inducing variables.
+// sizes returns the number of parts and the number of inducing variables of each part.
 func (p *posterior) sizes() (parts, m int) {
 	if p.joint {
 		return 1, p.points.Shape()[0] * p.outputs
@@ -66,7 +66,7 @@ func (p *posterior) bytes() int64 {
 	return 8 * int64(3*parts+4) * int64(m) * int64(m)
 }
 
-// compile compiles the kernels for limit bytes, those of the systems included.
+// compile compiles the kernels. The kernels and the systems together take at most limit bytes.
 func (p *posterior) compile(limit int64) (err error) {
 	if need := p.bytes(); need > limit {
 		return &graph.MemoryError{What: "sfr: " + p.String(), Need: need, Limit: max(0, limit)}
@@ -215,7 +215,7 @@ func (p *posterior) joinPart(ctx context.Context, x *tensor.Dense, part int, s *
 	return nil
 }
 
-// Update implements gp.Updater, exactly: the rows' sums are added to those of the fit. The
+// Update implements gp.Updater, exactly: the sums over the new rows are added to the sums of the fit. The
 // points, σ₀, and the noise stay.
 func (p *posterior) Update(ctx context.Context, more gp.Problem, r gp.Run) (gp.Stored, error) {
 	if err := more.Check(); err != nil {

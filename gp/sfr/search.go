@@ -40,7 +40,7 @@ func trialBytes(candidates int, e *gp.Examples) int64 {
 	return 8 * int64(1+2*candidates) * int64(e.Y.Shape().TotalSize())
 }
 
-// add computes the predictions of one part, whose sums are those of unit noise.
+// add computes the predictions of one part. The sums of s have unit noise.
 func (t *trial) add(ctx context.Context, k *kernels, part int, s *system) error {
 	p, err := s.spectrum()
 	if err != nil {

@@ -114,7 +114,7 @@ func (s *system) solve(variance float64) (effective float64, err error) {
 const bluntest = 1e-6
 
 // gain overwrites rows k̂ [n,M] by v, and returns SFR's mean v·a [n] and the rows v U diag(√e)
-// [n,M], whose products are what the data take from the prior covariance over σ₀².
+// [n,M], the products of which are what the data take from the prior covariance over σ₀².
 func (s *system) gain(k []float64) (mean, w []float64) {
 	var r room
 	s.gainIn(&r, k)

@@ -29,7 +29,7 @@ var Method = gp.Method{
 	Restore: restore,
 }
 
-// Settings are those of VaLLA and of GAPA's activations. The zero value of a field means its
+// Settings are the settings of VaLLA and of the activations of GAPA. The zero value of a field means its
 // default.
 type Settings struct {
 	valla.Settings
@@ -141,7 +141,7 @@ func diagonals(g gp.Gaussian) []float64 {
 	return out
 }
 
-// parts returns the shares of variances in whose presence VaLLA is fitted.
+// parts returns the shares of GAPA's variances beside which VaLLA is fitted.
 func (s *Settings) parts(at variances, dt tensor.Dtype) (out valla.Beside) {
 	if at.train == nil {
 		return out

@@ -6,14 +6,14 @@ import (
 	"github.com/go-valla/valla/gp"
 )
 
-// term is a posterior whose covariance is multiplied by a factor.
+// term is a posterior and the factor of its covariance in the sum.
 type term struct {
 	gp.Stored
 	factor float64 // of the covariance
 }
 
-// posterior is a distribution over functions whose mean is that of all of its terms, and
-// whose covariance is the sum of theirs, each times a factor.
+// posterior is a distribution over functions. All terms have the same mean, which is the mean of the
+// posterior. Its covariance is the sum of the covariances of the terms, each times a factor.
 type posterior struct {
 	terms []term  // VaLLA and GAPA
 	noise float64 // variance of the targets around the function; 0 with classes

@@ -71,7 +71,7 @@ func attachRandom(t testing.TB, m *Model, inducing int, rng *rand.Rand) {
 	}
 	layer.LogPriorStd.Set(0, -0.4)
 	p := &Posterior{Stored: vallagp.NewPosterior(m.Net, layer), Method: "valla", NoiseVariance: 0.125}
-	if err := m.Attach(p, m.Fingerprint()); err != nil {
+	if err := m.attach(p, m.fingerprint()); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -1,4 +1,4 @@
-package valla
+package compare
 
 import (
 	"runtime"
@@ -9,8 +9,8 @@ import (
 // peakEvery is the time between two looks at the memory.
 const peakEvery = 5 * time.Millisecond
 
-// peak calls f and returns the bytes that objects on the heap took at most meanwhile, beside those
-// before. Objects that are no longer used count until the runtime has collected them.
+// peak calls f and returns the most bytes that objects on the heap took meanwhile, less the bytes that they
+// took before. Objects that are no longer used count until the runtime has collected them.
 func peak(f func()) int64 {
 	runtime.GC()
 	before := heap()
@@ -33,7 +33,7 @@ func peak(f func()) int64 {
 	return <-ended - before
 }
 
-// heap is the number of bytes of objects.
+// heap returns the number of bytes of objects on the heap.
 func heap() int64 {
 	s := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
 	metrics.Read(s)

@@ -1,4 +1,4 @@
-package valla
+package compare
 
 import (
 	"context"
@@ -9,8 +9,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-valla/valla"
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp/laplace"
+	"github.com/go-valla/valla/internal/holdout"
 	"github.com/go-valla/valla/internal/settings"
 	"github.com/go-valla/valla/train"
 )
@@ -25,18 +27,18 @@ func (c *Comparison) names() (out []string) {
 }
 
 // get returns the result of a name.
-func (c *Comparison) get(t *testing.T, name string) Compared {
+func (c *Comparison) get(t *testing.T, name string) Result {
 	t.Helper()
-	i := slices.IndexFunc(c.Results, func(r Compared) bool { return r.Name == name })
+	i := slices.IndexFunc(c.Results, func(r Result) bool { return r.Name == name })
 	if i < 0 {
 		t.Fatalf("no result of %s in %v, left out: %v", name, c.names(), c.LeftOut)
 	}
 	return c.Results[i]
 }
 
-func compare(t *testing.T, m *Model, set *data.Set, o CompareOptions) *Comparison {
+func run(t *testing.T, m *valla.Model, set *data.Set, o Options) *Comparison {
 	t.Helper()
-	c, err := m.Compare(t.Context(), set, o)
+	c, err := Run(t.Context(), m, set, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +50,7 @@ func TestCompare(t *testing.T) {
 	m, set := trained(t)
 	held := wave(120, 7)
 	var reported []string
-	c := compare(t, m, set, CompareOptions{
+	c := run(t, m, set, Options{
 		Methods: []string{"temperature", "conformal", "lla-kfac", "lla-last-layer", "sfr"}, Held: held, Folds: 1, Seed: 5,
 		OnProgress: func(name string, _ train.Progress) { reported = append(reported, name) },
 	})
@@ -58,16 +60,20 @@ func TestCompare(t *testing.T) {
 	if !slices.Contains(reported, "LLA KFAC") || slices.Contains(reported, "MAP") {
 		t.Errorf("progress of %v", slices.Compact(reported))
 	}
-	choose, judge := Halves(held, 5)
-	kfac := fit(t, m, set, FitOptions{Settings: &laplace.Settings{Structure: "kfac"}, Held: choose})
-	for name, m := range map[string]*Model{"map": m, "temperature": calibrated(t, m, choose, ""), "conformal": calibrated(t, m, choose, CalibrateConformal), "lla-kfac": kfac} {
+	choose, judge := holdout.Halves(held, 5)
+	kfac := fit(t, m, set, valla.FitOptions{Settings: &laplace.Settings{Structure: "kfac"}, Held: choose})
+	for name, m := range map[string]*valla.Model{"map": m, "temperature": calibrated(t, m, choose, valla.CalibrateTemperature), "conformal": calibrated(t, m, choose, valla.CalibrateConformal), "lla-kfac": kfac} {
 		r := c.get(t, name)
-		want, err := m.Evaluate(t.Context(), judge, PredictOptions{})
+		want, err := m.Evaluate(t.Context(), judge, valla.PredictOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		near(t, name+": NLL", r.NLL, want.NLL(), 1e-9)
-		inside, _, err := predict(t, m, judge.X).Covered(judge.Y.Float64s(), 0.95)
+		p, err := m.Predict(t.Context(), judge.X, valla.PredictOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		inside, _, err := p.Covered(judge.Y.Float64s(), 0.95)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -91,19 +97,19 @@ func TestCompareFolds(t *testing.T) {
 	o := quickTrain()
 	o.Classes, o.Seed, o.Training.Validation = true, 3, new(0.2)
 	set := thirds(300, 1)
-	m, err := Train(t.Context(), set, o)
+	m, err := valla.Train(t.Context(), set, o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := compare(t, m, set, CompareOptions{Methods: []string{"map", "temperature", "vector", "conformal"}, Folds: 3})
+	c := run(t, m, set, Options{Methods: []string{"map", "temperature", "vector", "conformal"}, Folds: 3})
 	if c.Rows != 60 || c.Train != 240 || c.Folds != 3 || c.Seen || len(c.Results)+len(c.LeftOut) != 4 {
 		t.Fatalf("%+v", c)
 	}
-	_, held, err := Holdout(set, 0.2, 3)
+	_, held, err := holdout.Split(set, 0.2, 3)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, err := m.Evaluate(t.Context(), held, PredictOptions{})
+	want, err := m.Evaluate(t.Context(), held, valla.PredictOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +118,7 @@ func TestCompareFolds(t *testing.T) {
 	if c.get(t, "map").Coverage != nil || sets.Coverage == nil || !(*sets.Coverage > 0.8) || !(*sets.Width >= 0.8 && *sets.Width <= 3) {
 		t.Errorf("sets %+v", sets)
 	}
-	one, err := m.newContest(set, CompareOptions{Folds: 4})
+	one, err := newContest(m, set, Options{Folds: 4})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,7 +138,7 @@ func TestCompareFolds(t *testing.T) {
 	if len(seen) != 60 {
 		t.Errorf("%d of 60 rows judge", len(seen))
 	}
-	if c := compare(t, m, thirds(100, 2), CompareOptions{Methods: []string{"map"}}); !c.Seen || c.Rows != 10 || !strings.Contains(c.Advice, "may have been trained on") {
+	if c := run(t, m, thirds(100, 2), Options{Methods: []string{"map"}}); !c.Seen || c.Rows != 10 || !strings.Contains(c.Advice, "may have been trained on") {
 		t.Errorf("of another table: %+v", c)
 	}
 }
@@ -148,7 +154,7 @@ func TestCompareLeavesOut(t *testing.T) {
 		}
 		return out
 	}
-	c := compare(t, m, set, CompareOptions{Methods: []string{"conformal", "valla", "lla", "sfr"}, Memory: 1000})
+	c := run(t, m, set, Options{Methods: []string{"conformal", "valla", "lla", "sfr"}, Memory: 1000})
 	left := why(c)
 	for name, want := range map[string]string{"conformal": "needs a conformal calibration with 19 rows", "lla": "more than the limit of 1000 bytes", "sfr": "more than the limit of"} {
 		if !strings.Contains(left[name], want) || strings.Contains(left[name], "\n") {
@@ -158,34 +164,34 @@ func TestCompareLeavesOut(t *testing.T) {
 	if len(c.Results) == 0 || c.Recommended != "map" {
 		t.Errorf("results %v, recommended %q, left out %v", c.names(), c.Recommended, left)
 	}
-	c = compare(t, m, set, CompareOptions{Budget: time.Nanosecond})
+	c = run(t, m, set, Options{Budget: time.Nanosecond})
 	if left := why(c); len(c.Results) != 0 || left["map"] != "nothing was left of the budget" || c.Advice != "Nothing has finished." {
 		t.Errorf("without time: %+v", c)
 	}
 	ctx, stop := context.WithCancel(t.Context())
-	c, err := m.Compare(ctx, set, CompareOptions{Methods: []string{"temperature", "fmgp"}, OnProgress: func(string, train.Progress) { stop() }})
+	c, err := Run(ctx, m, set, Options{Methods: []string{"temperature", "fmgp"}, OnProgress: func(string, train.Progress) { stop() }})
 	if !errors.Is(err, context.Canceled) || c == nil || len(c.Results) != 2 || why(c)["fmgp"] != "interrupted" || c.Recommended == "" {
 		t.Errorf("interrupted: %+v, error %v", c, err)
 	}
-	for want, o := range map[string]CompareOptions{
+	for want, o := range map[string]Options{
 		`contender "map2", expected one of map, temperature, vector, conformal, valla, lla, lla-kfac`: {Methods: []string{"map2"}},
 		`contender "lla" stands twice`: {Methods: []string{"lla", "lla"}},
 		"expected none below 0":        {Budget: -1},
 		"level 1, expected":            {Level: 1},
 	} {
-		_, err := m.Compare(t.Context(), set, o)
+		_, err := Run(t.Context(), m, set, o)
 		if oneLine(t, err, "compare: ", want); !errors.Is(err, settings.ErrSetting) {
 			t.Errorf("%v is no error of settings", err)
 		}
 	}
-	_, err = m.Compare(t.Context(), set, CompareOptions{Held: wave(3, 1), Folds: 2})
+	_, err = Run(t.Context(), m, set, Options{Held: wave(3, 1), Folds: 2})
 	oneLine(t, err, "3 rows held out in 2 folds, expected at least two for each")
 }
 
 // TestAdvice: what cannot be told from the best is told by simplicity, then by much less time.
 func TestAdvice(t *testing.T) {
-	result := func(name string, simpler int, took, nll, scatter float64) Compared {
-		r := Compared{Name: name, Label: strings.ToUpper(name), simpler: simpler, FitSeconds: took, NLL: nll}
+	result := func(name string, simpler int, took, nll, scatter float64) Result {
+		r := Result{Name: name, Label: strings.ToUpper(name), simpler: simpler, FitSeconds: took, NLL: nll}
 		for i := range 100 { // differences between results have the standard error scatter/10, about
 			r.nlls = append(r.nlls, nll+scatter*math.Sqrt2*math.Sin(float64(i)*math.Pi/2+math.Pi/4))
 		}
@@ -193,17 +199,17 @@ func TestAdvice(t *testing.T) {
 	}
 	alone, tempered := result("map", 0, 0, 1.3, 0), result("temperature", 1, 0, 1.1, 0)
 	for name, v := range map[string]struct {
-		results []Compared
+		results []Result
 		take    string
 		text    string
 	}{
-		"one":         {[]Compared{alone}, "map", "Take the network alone: nothing else has finished."},
-		"temperature": {[]Compared{alone, tempered, result("lla", fitted, 20, 1, 1)}, "temperature", "Take temperature scaling: it does as well as LLA, whose NLL is smaller by 0.1 ± 0.1, in less than 0.1 s instead of 20 s."},
-		"better":      {[]Compared{alone, tempered, result("lla", fitted, 20, 1, 0.1)}, "lla", "Take LLA: its NLL is smaller than that of temperature scaling by 0.1 ± 0.01."},
-		"alone":       {[]Compared{result("map", 0, 0, 1.1, 0), result("temperature", 1, 0, 1.2, 0), result("lla", fitted, 1, 1, 1)}, "map", "the network alone: it does as well as LLA"},
-		"no gain":     {[]Compared{result("map", 0, 0, 1.1, 0), result("temperature", 1, 0, 1.05, 1)}, "map", "the network alone: it does as well as temperature scaling, whose NLL is smaller by 0.05 ± 0.1"},
-		"cheap":       {[]Compared{alone, result("fmgp", fitted, 80, 0.95, 0), result("lla", fitted, 2, 1, 1)}, "lla", "Take LLA: it does as well as FMGP"},
-		"hardly":      {[]Compared{alone, result("fmgp", fitted, 7, 0.95, 0), result("lla", fitted, 2, 1, 1)}, "fmgp", "Take FMGP: its NLL is smaller than that of the network alone by 0.35"},
+		"one":         {[]Result{alone}, "map", "Take the network alone: nothing else has finished."},
+		"temperature": {[]Result{alone, tempered, result("lla", fitted, 20, 1, 1)}, "temperature", "Take temperature scaling: it does as well as LLA, whose NLL is smaller by 0.1 ± 0.1, in less than 0.1 s instead of 20 s."},
+		"better":      {[]Result{alone, tempered, result("lla", fitted, 20, 1, 0.1)}, "lla", "Take LLA: its NLL is smaller than that of temperature scaling by 0.1 ± 0.01."},
+		"alone":       {[]Result{result("map", 0, 0, 1.1, 0), result("temperature", 1, 0, 1.2, 0), result("lla", fitted, 1, 1, 1)}, "map", "the network alone: it does as well as LLA"},
+		"no gain":     {[]Result{result("map", 0, 0, 1.1, 0), result("temperature", 1, 0, 1.05, 1)}, "map", "the network alone: it does as well as temperature scaling, whose NLL is smaller by 0.05 ± 0.1"},
+		"cheap":       {[]Result{alone, result("fmgp", fitted, 80, 0.95, 0), result("lla", fitted, 2, 1, 1)}, "lla", "Take LLA: it does as well as FMGP"},
+		"hardly":      {[]Result{alone, result("fmgp", fitted, 7, 0.95, 0), result("lla", fitted, 2, 1, 1)}, "fmgp", "Take FMGP: its NLL is smaller than that of the network alone by 0.35"},
 	} {
 		c := Comparison{Results: v.results, Rows: 100, Level: 0.95}
 		if c.conclude(); c.Recommended != v.take || !strings.Contains(c.Advice, v.text) {
@@ -212,7 +218,7 @@ func TestAdvice(t *testing.T) {
 	}
 	narrow := tempered
 	narrow.Coverage = new(0.9)
-	c := Comparison{Results: []Compared{narrow, result("lla", fitted, 20, 1, 1)}, Rows: 1000, Level: 0.95}
+	c := Comparison{Results: []Result{narrow, result("lla", fitted, 20, 1, 1)}, Rows: 1000, Level: 0.95}
 	if c.conclude(); c.Recommended != "lla" || !strings.Contains(c.Advice, "temperature scaling by 0.1 ± 0.1, whose 95 % intervals hold 90.0 %.") {
 		t.Errorf("intervals that do not hold: %q", c.Advice)
 	}

@@ -9,11 +9,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/go-valla/valla/internal/kernel"
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/go-valla/valla/internal/tablefile"
+	"github.com/go-valla/valla/internal/kernel"
 )
 
 // parquetRows is the source of a Parquet file.

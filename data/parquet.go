@@ -12,8 +12,8 @@ import (
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/format"
 
-	"github.com/go-valla/valla/internal/tablefile"
 	"github.com/go-valla/valla/internal/kernel"
+	"github.com/go-valla/valla/internal/tablefile"
 )
 
 // parquetRows is the source of a Parquet file.

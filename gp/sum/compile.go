@@ -3,6 +3,7 @@ package sum
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/graph"
@@ -11,7 +12,7 @@ import (
 // Compile implements gp.Posterior.
 func (p *Posterior) Compile(shape []int, size int, limit int64) (gp.Compiled, error) {
 	c := &compiled{p: p, terms: make([]gp.Compiled, len(p.terms)), all: make([]gp.Gaussian, len(p.terms))}
-	for k, t := range p.terms {
+	for k, t := range slices.Backward(p.terms) { // GAPA knows the shape of the inputs
 		left := limit - c.Bytes()
 		if limit > 0 && left <= 0 {
 			return nil, &graph.MemoryError{What: p.String(), Need: c.Bytes() + 1, Limit: limit}

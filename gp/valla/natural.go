@@ -207,7 +207,7 @@ func (n *natural) presentSpectra() ([]*spectrum, error) {
 // presentFrame is the frame of the present Z.
 func (n *natural) presentFrame() (*frame, error) {
 	b := graph.NewBuilder(n.dt)
-	values, err := evaluate(b, n.layer.Kernel.Gram(b, b.Param(n.layer.Z), n.layer.Class))
+	values, err := graph.Evaluate(b, n.layer.Kernel.Gram(b, b.Param(n.layer.Z), n.layer.Class))
 	if err != nil {
 		return nil, err
 	}

@@ -13,9 +13,6 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// ErrJitter is wrapped where K_z stays singular however much jitter is added.
-var ErrJitter = gp.ErrJitter
-
 // OptimalA sets L so that A = LLᵀ is the best one for the layer's Z and σ₀ under
 // Gaussian noise of the given variance, for all of the inputs x [N,…]:
 //
@@ -33,15 +30,10 @@ func (l *sparseGP) OptimalA(ctx context.Context, x *tensor.Dense, noiseVariance 
 	return jitter, err
 }
 
-// AddRows sets L so that A = LLᵀ is what it was and what OptimalA gives for further inputs
+// addRows sets L so that A = LLᵀ is what it was and what OptimalA gives for further inputs
 // x [N,…], K_z A K_z + σ⁻² Σ_n K_zn K_nz. Where A was the best one for some inputs it is then
-// the best one for these and x together.
-func (l *sparseGP) AddRows(ctx context.Context, x *tensor.Dense, noiseVariance float64) (jitter float64, err error) {
-	return l.addRows(ctx, x, noiseVariance, 0, nil)
-}
-
-// addRows is AddRows within limit bytes; 0 means no limit. seen, if not nil, gets the number
-// of inputs so far.
+// the best one for these and x together. The pass takes at most limit bytes; 0 means no limit.
+// seen, if not nil, gets the number of inputs so far.
 func (l *sparseGP) addRows(ctx context.Context, x *tensor.Dense, noiseVariance float64, limit int64, seen func(int)) (jitter float64, err error) {
 	root, jitter, err := l.observed(ctx, x, noiseVariance, limit, seen)
 	if err == nil {

@@ -76,7 +76,3 @@ func unpacked(m int, packed []float64) []float64 {
 	}
 	return full
 }
-
-// bluntest is the largest share of the prior variance that rounding in float64 may take
-// from a variance. A variance that is negative by no more is 0.
-const bluntest = 1e-6

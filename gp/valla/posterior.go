@@ -165,7 +165,7 @@ func copies(b *graph.Builder, x, out *graph.Node) (*graph.Node, []int) {
 	return points, class
 }
 
-// system returns that of the layer's present parameters, with the given L.
+// system returns the system of the layer's present parameters, with the given L.
 func (l *sparseGP) system(packed *graph.Param) (*system, error) {
 	gram, err := l.wideGram()
 	if err != nil {

@@ -16,6 +16,7 @@ var level = map[string]int{
 	"internal/atomicfile":         0,
 	"internal/ram":                0,
 	"internal/settings":           0,
+	"internal/registry":           0,
 	"internal/scratch":            0,
 	"internal/passes":             0,
 	"internal/raw":                0,
@@ -54,7 +55,6 @@ var level = map[string]int{
 	"gp/internal/steps":           7,
 	"gp/gptest":                   7,
 	"gp/task":                     7,
-	"internal/testmethod":         7,
 	"gp/unseen":                   7,
 	"gp/valla":                    8,
 	"gp/laplace":                  7,
@@ -68,7 +68,9 @@ var level = map[string]int{
 	"gp/sngp":                     8,
 	"gp/sum":                      9,
 	"gp/method":                   10,
+	"internal/holdout":            9,
 	"valla":                       11,
+	"compare":                     12,
 	"experiments/internal/spec":   12,
 	"experiments/internal/result": 1,
 	"experiments/internal/report": 2,
@@ -77,13 +79,14 @@ var level = map[string]int{
 	"experiments":                 14,
 	"experiments/publish":         15,
 	"internal/honest":             12,
-	"internal/serve":              12,
-	"internal/assess":             12,
 	"internal/listing":            12,
 	"pass":                        13,
-	"internal/serve/oip":          0,
 	"client":                      0,
 	"cmd":                         15,
+
+	"cmd/valla/internal/serve/oip": 0,
+	"cmd/valla/internal/serve":     13,
+	"cmd/valla/internal/assess":    12,
 }
 
 func levelOf(t *testing.T, path string) int {

@@ -24,7 +24,7 @@ type NonFiniteError struct {
 
 // Summary describes the values of one parameter.
 type Summary struct {
-	Name           string
+	Name           string  // of the array
 	Min, Max, Norm float64 // NaN where an element is; Norm is Euclidean
 }
 

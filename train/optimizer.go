@@ -42,15 +42,15 @@ type State struct {
 
 // Slot is one quantity that an optimizer tracks for each parameter.
 type Slot struct {
-	Name   string
+	Name   string          // as "m" of Adam
 	Arrays []*tensor.Dense // one per parameter, with its shape and type
 }
 
 // memory implements the part of an optimizer that remembers.
 type memory struct {
-	steps  int
-	params []string
-	slots  []Slot
+	steps  int      // made
+	params []string // names, types and shapes of the parameters
+	slots  []Slot   // what is remembered of each parameter
 }
 
 // begin prepares the step over params of an optimizer with the named slots.

@@ -50,7 +50,7 @@ func restore(ctx context.Context, net layers.Network, l likelihood.Likelihood, s
 			return nil, fmt.Errorf("valla+gapa: %s %g, expected a finite number that is not negative", what, v)
 		}
 	}
-	first, err := valla.Restore(ctx, net, l, gp.SavedPart(s, h.VaLLA, ""))
+	first, err := valla.Method.Restore(ctx, net, l, gp.SavedPart(s, h.VaLLA, ""))
 	if err != nil {
 		return nil, err
 	}

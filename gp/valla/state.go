@@ -23,7 +23,7 @@ const (
 
 // header is what a file says of a posterior beside its arrays.
 type header struct {
-	Inducing int      `json:"inducing"`
+	Inducing int      `json:"inducing"`          // number M of inducing points
 	Class    []int    `json:"class,omitempty"`   // nil: output 0 for all points
 	Inputs   []int    `json:"inputs,omitempty"`  // the shape of one input; older files lack it
 	Weights  []string `json:"weights,omitempty"` // names of the uncertain parameters; none: all
@@ -37,7 +37,7 @@ type header struct {
 // State implements gp.Stored: Z [M,…], the lower triangle of L, packed row by row
 // [M(M+1)/2], log σ₀ [1] and, where noise may have gone into the variance, the lower triangle
 // of L₀.
-func (p *Posterior) State() (gp.State, error) {
+func (p *posterior) State() (gp.State, error) {
 	l := p.layer
 	h := header{Inducing: l.Inducing(), Inputs: l.Z.Value.Shape()[1:].Clone(), Additive: p.additive}
 	if part, ok := p.net.(layers.Part); ok {
@@ -60,15 +60,15 @@ func (p *Posterior) State() (gp.State, error) {
 }
 
 // String implements gp.Stored.
-func (p *Posterior) String() string { return fmt.Sprintf("VaLLA %d", p.layer.Inducing()) }
+func (p *posterior) String() string { return fmt.Sprintf("VaLLA %d", p.layer.Inducing()) }
 
 // InducingInputs returns the inducing inputs [M,…] as they were before the fit, nil
 // where the posterior was restored, and as they are now. They are not to be changed.
-func (p *Posterior) InducingInputs() (start, now *tensor.Dense) { return p.start, p.layer.Z.Value }
+func (p *posterior) InducingInputs() (start, now *tensor.Dense) { return p.start, p.layer.Z.Value }
 
-// Restore puts a posterior on a network from what its State returned. Inducing inputs
+// restore puts a posterior on a network from what its State returned. Inducing inputs
 // that the network does not take and outputs that it does not have are errors.
-func Restore(_ context.Context, net layers.Network, _ likelihood.Likelihood, s gp.Saved) (gp.Stored, error) {
+func restore(_ context.Context, net layers.Network, _ likelihood.Likelihood, s gp.Saved) (gp.Stored, error) {
 	var h header
 	if err := s.Header(&h); err != nil {
 		return nil, err
@@ -97,7 +97,7 @@ func Restore(_ context.Context, net layers.Network, _ likelihood.Likelihood, s g
 	if err != nil {
 		return nil, err
 	}
-	p := NewPosterior(net, layer)
+	p := newPosterior(net, layer)
 	p.additive = h.Additive
 	if h.Scatter != 0 {
 		if err := p.restoreSplit(h, s); err != nil {
@@ -108,7 +108,7 @@ func Restore(_ context.Context, net layers.Network, _ likelihood.Likelihood, s g
 }
 
 // restoreSplit reads what splits the evidence of regression between the prior and the noise.
-func (p *Posterior) restoreSplit(h header, s gp.Saved) error {
+func (p *posterior) restoreSplit(h header, s gp.Saved) error {
 	if !(h.Scatter > 0) {
 		return fmt.Errorf("valla: targets with the variance %g, expected a positive number", h.Scatter)
 	}

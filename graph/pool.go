@@ -98,15 +98,11 @@ func largest[T kernel.Float](p pool, plane []T, w, i, j int) int {
 	return best
 }
 
-// MaxPool returns the largest element of each window of size by size elements, every
-// stride elements, of images x [B,C,H,W]: [B,C,(H−size)/stride+1,(W−size)/stride+1],
-// rounded down. At ties the derivative goes to the first element.
-func (b *Builder) MaxPool(x *Node, size, stride int) *Node {
-	return b.MaxPool2D(x, [2]int{size, size}, [2]int{stride, stride})
-}
-
-// MaxPool2D is MaxPool with windows of other numbers of rows and columns, and of steps.
-func (b *Builder) MaxPool2D(x *Node, size, stride [2]int) *Node {
+// MaxPool returns the largest element of each window of images x [B,C,H,W]. A window has size[0]
+// rows and size[1] columns; the next windows begin stride[0] rows and stride[1] columns further on.
+// The result has the shape [B,C,(H−size[0])/stride[0]+1,(W−size[1])/stride[1]+1], rounded down. If
+// several elements of a window are the largest, the derivative goes to the first.
+func (b *Builder) MaxPool(x *Node, size, stride [2]int) *Node {
 	return b.Apply(maxPool{pool{size, stride}, false}, x, x)
 }
 
@@ -186,14 +182,9 @@ func shift[T kernel.Float](dst []T, v T) {
 	}
 }
 
-// AveragePool returns the mean of each window of size by size elements, every stride
-// elements, of images x [B,C,H,W]; shapes as in MaxPool.
-func (b *Builder) AveragePool(x *Node, size, stride int) *Node {
-	return b.AveragePool2D(x, [2]int{size, size}, [2]int{stride, stride})
-}
-
-// AveragePool2D is AveragePool with windows of other numbers of rows and columns, and of steps.
-func (b *Builder) AveragePool2D(x *Node, size, stride [2]int) *Node {
+// AveragePool returns the mean of each window of images x [B,C,H,W]. Windows and shapes are as in
+// [Builder.MaxPool].
+func (b *Builder) AveragePool(x *Node, size, stride [2]int) *Node {
 	if !b.usable("average pool", x) {
 		return nil
 	}

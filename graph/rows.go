@@ -31,7 +31,7 @@ func IsPointwise(op gorgonia.Op) bool {
 // such rows.
 func RowPullback(b *Builder, op gorgonia.Op, i int, in []*Node, out, ct *Node) (Outer, bool) {
 	if r, ok := unwrap(op); ok {
-		if rp, ok := r.(RowPullbacker); ok {
+		if rp, ok := r.(rowPullbacker); ok {
 			return rp.RowPullback(b, i, in, out, ct)
 		}
 	}

@@ -295,11 +295,8 @@ func concatLoop[T kernel.Float](axis int, in []tensor.Shape) func(y []T, x [][]T
 	}
 }
 
-// Concat joins nodes of equal shapes beyond axis 0 along axis 0.
-func (b *Builder) Concat(parts ...*Node) *Node { return b.ConcatAxis(0, parts...) }
-
-// ConcatAxis joins nodes of equal shapes beyond an axis along that axis.
-func (b *Builder) ConcatAxis(axis int, parts ...*Node) *Node {
+// Concat joins nodes along an axis. Their shapes may differ along this axis only.
+func (b *Builder) Concat(axis int, parts ...*Node) *Node {
 	if len(parts) == 0 {
 		return b.Failf("graph: concat of nothing")
 	}

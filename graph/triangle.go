@@ -117,6 +117,3 @@ func (b *Builder) Diagonal(x *Node) *Node { return b.Apply(pick{spread: true}, x
 // Lower unpacks lower triangles: [..., n(n+1)/2] in the order (0,0), (1,0), (1,1),
 // (2,0), … to [..., n, n] with zeros above the diagonal.
 func (b *Builder) Lower(x *Node) *Node { return b.Apply(pick{triangle: true, spread: true}, x) }
-
-// PackLower packs the lower triangle of each matrix, the inverse of Lower.
-func (b *Builder) PackLower(x *Node) *Node { return b.Apply(pick{triangle: true}, x) }

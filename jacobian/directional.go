@@ -45,7 +45,7 @@ func NewDirectional(net layers.Network, input []int, v *tensor.Dense, batch int,
 }
 
 // written writes the network's outputs and derivatives for size inputs at a time.
-func written(net layers.Network, input []int, v *tensor.Dense, size int) (b *graph.Builder, x, out, along *graph.Node, err error) {
+func written(net layers.Network, input []int, v *tensor.Dense, size int) (b *graph.Builder, x, out, slopes *graph.Node, err error) {
 	b = graph.NewBuilder(v.Dtype())
 	x = b.Input("x", append([]int{size}, input...)...)
 	if out = net.Forward(b, x); b.Err() != nil {
@@ -54,7 +54,7 @@ func written(net layers.Network, input []int, v *tensor.Dense, size int) (b *gra
 	if s := out.Shape(); len(s) != 2 || s[0] != size {
 		return nil, nil, nil, nil, fmt.Errorf("the network maps shape %v to %v, expected [B,…] to [B,C]", x.Shape(), s)
 	}
-	return b, x, out, Along(b, net, x, out, v), nil
+	return b, x, out, along(b, net, x, out, v), nil
 }
 
 // Outputs returns C.

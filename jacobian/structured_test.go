@@ -31,15 +31,15 @@ func newProblem(make func(m *maker) formula, dt tensor.Dtype, batch, inducing, o
 }
 
 // blocks writes the three kernel matrices into b: Diag(z), Cross(x,z), Gram(z).
-func (p *problem) blocks(b *builder, alg jacobian.Algorithm) []*node {
-	k := jacobian.NTK{Net: p.net, Algorithm: alg}
+func (p *problem) blocks(b *builder, alg bool) []*node {
+	k := jacobian.NTK{Net: p.net, Dense: alg}
 	x, z := b.Param(p.x), b.Param(p.z)
 	return []*node{k.Diag(b, z), k.Cross(b, x, z, p.class), k.Gram(b, z, p.class)}
 }
 
 // everything writes the blocks, a scalar function of them with seeded coefficients,
 // and its gradient with respect to Z.
-func (p *problem) everything(t rapid.TB, alg jacobian.Algorithm) machine {
+func (p *problem) everything(t rapid.TB, alg bool) machine {
 	t.Helper()
 	b, rng := graph.NewBuilder(p.dt), rand.New(rand.NewPCG(9, 9))
 	blocks := p.blocks(b, alg)
@@ -55,10 +55,10 @@ func (p *problem) everything(t rapid.TB, alg jacobian.Algorithm) machine {
 }
 
 // rows returns the Jacobian at in, [rows, P] row-major, by one algorithm.
-func (p *problem) rows(t rapid.TB, in *graph.Param, alg jacobian.Algorithm) []float64 {
+func (p *problem) rows(t rapid.TB, in *graph.Param, alg bool) []float64 {
 	t.Helper()
 	b := graph.NewBuilder(p.dt)
-	vals := compile(t, b, jacobian.NTK{Net: p.net, Algorithm: alg}.Rows(b, b.Param(in))...).run(t)
+	vals := compile(t, b, jacobian.NTK{Net: p.net, Dense: alg}.Rows(b, b.Param(in))...).run(t)
 	var out []float64
 	for r := range in.Value.Shape()[0] * p.c {
 		for i, v := range vals {
@@ -73,8 +73,8 @@ func (p *problem) rows(t rapid.TB, in *graph.Param, alg jacobian.Algorithm) []fl
 // network's outputs, and returns them.
 func (p *problem) checkRows(t rapid.TB, in *graph.Param) []float64 {
 	t.Helper()
-	got := p.rows(t, in, jacobian.Dense)
-	near(t, "rows, structured against dense", p.rows(t, in, jacobian.Structured), got, 1e-12)
+	got := p.rows(t, in, dense)
+	near(t, "rows, structured against dense", p.rows(t, in, factored), got, 1e-12)
 	near(t, "rows, dense against differences", got, p.differences(t, in), 1e-8)
 	return got
 }
@@ -146,8 +146,8 @@ var parts = []string{"Diag", "Cross", "Gram", "functional", "gradient"}
 func (p *problem) check(t rapid.TB) [][]float64 {
 	t.Helper()
 	rows := p.naive(p.checkRows(t, p.x), p.checkRows(t, p.z))
-	m := p.everything(t, jacobian.Structured)
-	got, dense := m.run(t), p.everything(t, jacobian.Dense).run(t)
+	m := p.everything(t, factored)
+	got, dense := m.run(t), p.everything(t, dense).run(t)
 	for i := range rows {
 		near(t, parts[i]+" against rows", got[i], rows[i], 1e-12)
 		near(t, parts[i]+", dense against rows", dense[i], rows[i], 1e-12)
@@ -178,7 +178,7 @@ func TestNetworks(t *testing.T) {
 			for _, batch := range []int{1, 5} {
 				t.Run(fmt.Sprintf("%s/C=%d B=%d", e.name, outputs, batch), func(t *testing.T) {
 					want := newProblem(e.make, tensor.Float64, batch, 2, outputs).check(t)
-					got := newProblem(e.make, tensor.Float32, batch, 2, outputs).everything(t, jacobian.Structured).run(t)
+					got := newProblem(e.make, tensor.Float32, batch, 2, outputs).everything(t, factored).run(t)
 					for i := range got { // some hundred operations, each with an error of 6e-8
 						near(t, parts[i]+" in float32", got[i], want[i], 1e-4)
 					}

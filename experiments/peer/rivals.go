@@ -21,7 +21,7 @@ func fmgpStep(inputs, outputs, inducing, size int) func(tensor.Dtype) (*work, er
 		m := newMaker(dt)
 		length := math.Sqrt(float64(inputs)) // about the median distance
 		given := []array{{"x", m.normal(size, inputs)}, {"y", m.targets(size, outputs)}, {"outputs", m.normal(size, outputs)},
-			{"length", graph.NewScalar("", length, dt).Value}}
+			{"length", graph.NewParam("", []float64{length}, dt, 1).Value}}
 		class, labels := make([]int, inducing), make([]int64, inducing)
 		for i := range class {
 			class[i], labels[i] = i%outputs, int64(i%outputs)
@@ -100,7 +100,7 @@ func ellaFit(dt tensor.Dtype) (*work, error) {
 		return nil, err
 	}
 	w.arrays = append(arrays(layers.Network(net), x, y, nil), array{"probe", probe},
-		array{"prior_std", graph.NewScalar("", ellaPrior, dt).Value}, array{"rank", graph.NewScalar("", ellaRank, dt).Value})
+		array{"prior_std", graph.NewParam("", []float64{ellaPrior}, dt, 1).Value}, array{"rank", graph.NewParam("", []float64{ellaRank}, dt, 1).Value})
 	w.arrays = append(w.arrays, pointArrays(fitted.Posterior.(*ella.Posterior))...)
 	return w, nil
 }

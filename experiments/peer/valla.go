@@ -98,7 +98,7 @@ func arrays(net layers.Network, x, y *tensor.Dense, l *valla.Layer) []array {
 	for i, c := range l.Class {
 		class[i] = int64(c)
 	}
-	noise := graph.NewScalar("noise", math.Log(noiseVariance), l.Z.Value.Dtype())
+	noise := graph.NewParam("noise", []float64{math.Log(noiseVariance)}, l.Z.Value.Dtype(), 1)
 	return append(list, array{"z", clone(l.Z.Value)}, array{"l", clone(l.L.Value)},
 		array{"class", tensor.New(tensor.WithShape(len(class)), tensor.WithBacking(class))},
 		array{"log_prior_std", clone(l.LogPriorStd.Value)}, array{"log_noise_variance", noise.Value})

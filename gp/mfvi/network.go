@@ -216,7 +216,7 @@ func (w *writer) perExample(l affine, x *graph.Node) *graph.Node {
 	case layers.Convolution:
 		o, _, err := n.Options()
 		if err != nil {
-			return b.Fail(err)
+			return b.Failf("%w", err)
 		}
 		y = w.grouped(x, noise, mean, o, n.Transposed)
 	}

@@ -58,7 +58,7 @@ func newNatural(ctx context.Context, f Natural, x, y *tensor.Dense) (*natural, e
 	if n.draws.upTo != nil {
 		n.picks = n.newPicks(f.Outputs)
 	}
-	start := f.Layer.LogPriorStd.Scalar()
+	start := f.Layer.LogPriorStd.At(0)
 	if !f.FixPrior && f.ValidationX != nil {
 		start = 0 // in the middle of what a scan looks at
 	}

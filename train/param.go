@@ -4,11 +4,10 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/go-valla/valla/internal/kernel"
+
 	"gorgonia.org/tensor"
 )
-
-// Float is an element type that parameters can have.
-type Float interface{ float32 | float64 }
 
 // Param is one trainable parameter. Value and Grad have the same shape and the
 // same element type, float32 or float64, and are row-major and contiguous. The
@@ -73,7 +72,7 @@ func plain(t *tensor.Dense) bool {
 }
 
 // floats returns the elements of a plain tensor of T, without copying.
-func floats[T Float](t *tensor.Dense) []T {
+func floats[T kernel.Float](t *tensor.Dense) []T {
 	var zero T
 	if _, ok := any(zero).(float32); ok {
 		return any(t.Float32s()).([]T)

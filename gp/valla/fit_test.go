@@ -78,7 +78,7 @@ func mapNetwork(t *testing.T, x, y *tensor.Dense) layers.Network {
 		t.Fatal(err)
 	}
 	fit := train.MAP{Net: net, Loss: train.SquaredError, Config: train.Config{Iterations: 800, Optimizer: &train.Adam{LR: 2e-2}}}
-	if _, err := fit.Train(ctx, x, y); err != nil {
+	if _, err := fit.Train(ctx, train.Rows{All: x}, y); err != nil {
 		t.Fatal(err)
 	}
 	return net

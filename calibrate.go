@@ -197,12 +197,12 @@ func (m *Model) logits(ctx context.Context, rows jury) (mean, variance []float64
 		return nil, nil, nil, err
 	}
 	c, pass := m.Task.Outputs.Size(), rows.pass()
-	err = gp.InBatches(ctx, m.gp(), rows.x, c, func(_ int, g gp.Gaussian) error {
-		if g.Probs != nil {
-			mean, variance = appendLogs(mean, g.Probs.Float64s()), append(variance, make([]float64, g.Probs.Shape().TotalSize())...)
+	err = m.eachLatent(ctx, rows.x, func(_ int, g gp.Gaussian) error {
+		if len(g.Probs) > 0 {
+			mean, variance = appendLogs(mean, g.Probs), append(variance, make([]float64, len(g.Probs))...)
 		} else {
-			mean = append(mean, g.Mean.Float64s()...)
-			for i, v := range g.Cov.Float64s() {
+			mean = append(mean, g.Mean...)
+			for i, v := range g.Cov {
 				if i/c%c == i%c {
 					variance = append(variance, max(v, 0))
 				}

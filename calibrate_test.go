@@ -19,6 +19,7 @@ import (
 	"github.com/go-valla/valla/gp/calibrate"
 	"github.com/go-valla/valla/gp/laplace"
 	"github.com/go-valla/valla/gp/sfr"
+	"github.com/go-valla/valla/internal/kernel"
 )
 
 // TestTemperatureOne: it changes nothing, not even the last bit.
@@ -329,9 +330,9 @@ func TestCalibrateVector(t *testing.T) {
 		for i := range rows.N() {
 			for ; k < 3*(i+1); k++ {
 				w := v.Scale[k%3]
-				logits[k%3] = (w*g.Mean.Float64s()[k] + v.Bias[k%3]) / math.Sqrt(1+math.Pi/8*w*w*g.Cov.Float64s()[3*k+k%3])
+				logits[k%3] = (w*g.Mean[k] + v.Bias[k%3]) / math.Sqrt(1+math.Pi/8*w*w*g.Cov[3*k+k%3])
 			}
-			gp.Softmax(logits)
+			kernel.Softmax(logits, logits)
 			near(t, name+": probability", p.Probs[3*i], logits[0], 1e-12)
 		}
 		both := loaded(t, written(t, calibrated(t, c, thirds(60, 4), CalibrateConformal)))

@@ -92,15 +92,15 @@ func TestFitIsTheMethods(t *testing.T) {
 	}
 	f := fit(t, m, set, o)
 	x := dense([]float64{0.5, 1, -1, 2}, 2, 2)
-	a, err := direct.Posterior.Predict(t.Context(), x)
+	a, err := gp.Predict(t.Context(), direct.Posterior, x)
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := f.Posterior.Predict(t.Context(), x)
+	b, err := gp.Predict(t.Context(), f.Posterior, x)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Equal(a.Cov.Float64s(), b.Cov.Float64s()) || f.NoiseVariance() != 0.25 || !slices.Equal(f.History[1].PriorStds, direct.Record.PriorStds) {
+	if !slices.Equal(a.Cov, b.Cov) || f.NoiseVariance() != 0.25 || !slices.Equal(f.History[1].PriorStds, direct.Record.PriorStds) {
 		t.Errorf("covariance %v, the method's %v", b.Cov, a.Cov)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/task"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/kernel"
 	"gorgonia.org/tensor"
 )
 
@@ -112,7 +113,7 @@ func tempered(p *Prediction, temperature float64) *Prediction {
 		q.Probs[i] = math.Log(max(v, math.SmallestNonzeroFloat64)) / temperature
 	}
 	for row := range slices.Chunk(q.Probs, len(q.Classes)) {
-		gp.Softmax(row)
+		kernel.Softmax(row, row)
 	}
 	return &q
 }

@@ -36,6 +36,8 @@ type Model struct {
 	// Calibration corrects predictions after the fact, see [Model.Calibrate]; nil: it does not.
 	Calibration *Calibration
 	History     []Event // what made the model, the oldest event first
+
+	predictions *modelEngine // see engine; nil: none is kept
 }
 
 // Posterior is a distribution of the network's outputs that a method fitted.

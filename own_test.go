@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
+	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/internal/settings"
 	"github.com/go-valla/valla/internal/testmethod"
 	"github.com/go-valla/valla/layers"
@@ -32,23 +33,13 @@ func (ownPosterior) String() string           { return "Own" }
 func (ownPosterior) State() (gp.State, error) { return gp.State{Header: struct{}{}}, nil }
 func (ownPosterior) OwnMean() string          { return "Predictions are doubled." }
 
-func (q ownPosterior) Predict(ctx context.Context, x *tensor.Dense) (gp.Gaussian, error) {
-	g, err := q.of.Predict(ctx, x)
-	if err == nil {
-		l := g.Latents()
-		q.own(&l)
-		g = l.Gaussian(3)
-	}
-	return g, err
-}
-
-func (q ownPosterior) own(g *gp.Latents) {
+func (q ownPosterior) own(g *gp.Gaussian) {
 	g.ResizeProbs()
 	for i, v := range g.Mean {
 		g.Mean[i], g.Probs[i] = 2*v, 2*v/3
 	}
 	for row := range slices.Chunk(g.Probs, 3) {
-		gp.Softmax(row)
+		kernel.Softmax(row, row)
 	}
 }
 
@@ -62,8 +53,8 @@ type ownCompiled struct {
 	q ownPosterior
 }
 
-func (c ownCompiled) Latents(ctx context.Context, x []float64, g *gp.Latents) error {
-	err := c.Compiled.Latents(ctx, x, g)
+func (c ownCompiled) Predict(ctx context.Context, x []float64, g *gp.Gaussian) error {
+	err := c.Compiled.Predict(ctx, x, g)
 	c.q.own(g)
 	return err
 }
@@ -95,12 +86,12 @@ func TestOwnPredictions(t *testing.T) {
 		"usual": {m, PredictOptions{}, Own, 2.0 / 3}, "own": {m, PredictOptions{Link: Own}, Own, 2.0 / 3}, "probit": {m, PredictOptions{Link: Probit}, Probit, 2},
 		"temperature": {tempered, PredictOptions{}, Own, 2.0 / 3 / tempered.Calibration.Temperature},
 	} {
-		want := slices.Clone(logits.Mean.Float64s())
+		want := slices.Clone(logits.Mean)
 		for row := range slices.Chunk(want, 3) {
 			for k := range row {
 				row[k] *= c.by
 			}
-			gp.Softmax(row)
+			kernel.Softmax(row, row)
 		}
 		p, err := c.m.Predict(t.Context(), set.X, c.o)
 		if err != nil {

@@ -3,6 +3,8 @@ package valla
 import (
 	"context"
 	"fmt"
+	"runtime"
+	"sync"
 
 	"gorgonia.org/tensor"
 
@@ -36,8 +38,7 @@ const (
 // columns of x are in the order of the model's features; [Model.Columns] takes them from a
 // table. Predict returns ctx's error if ctx ends first. An input or a prediction that is not
 // finite, or a variance that is not positive, is an error that names the row. Several
-// goroutines must not call it at once, because posteriors keep their buffers between calls:
-// they share a [Predictor].
+// goroutines may call it at once. For single rows a [Predictor] takes less time.
 func (m *Model) Predict(ctx context.Context, x *tensor.Dense, o PredictOptions) (*Prediction, error) {
 	in, err := m.Task.Inputs.Apply(x, m.Dtype())
 	if err != nil {
@@ -53,11 +54,10 @@ func (m *Model) Predict(ctx context.Context, x *tensor.Dense, o PredictOptions) 
 // predict is Predict for inputs as the network takes them. It calls seen, if that is not nil,
 // with each part of the latent distribution.
 func (m *Model) predict(ctx context.Context, in *tensor.Dense, o PredictOptions, seen func(gp.Gaussian)) (*Prediction, error) {
-	all, first := &Prediction{}, o.First
-	err := gp.InBatches(ctx, m.gp(), in, m.Task.Outputs.Size(), func(row int, g gp.Gaussian) error {
+	all, first, p := &Prediction{}, o.First, new(Prediction)
+	err := m.eachLatent(ctx, in, func(row int, g gp.Gaussian) error {
 		o.First = first + row
-		p := new(Prediction)
-		if err := m.Fill(ctx, g.Latents(), o, p); err != nil {
+		if err := m.Fill(ctx, g, o, p); err != nil {
 			return err
 		}
 		if seen != nil {
@@ -72,10 +72,59 @@ func (m *Model) predict(ctx context.Context, in *tensor.Dense, o PredictOptions,
 	return all, err
 }
 
+const (
+	// maxCovariances bounds the covariances [N,C,C] that eachLatent holds at a time, in bytes.
+	maxCovariances = 256 << 20
+	// maxRows bounds the rows of a part for each processor in use, so that the caller soon hears
+	// of the next part.
+	maxRows = 500
+)
+
+// eachLatent calls f with the distribution of the network's outputs at each of the inputs in,
+// as the network takes them, part by part. first is the number of the first input of a part. The
+// next part overwrites g.
+func (m *Model) eachLatent(ctx context.Context, in *tensor.Dense, f func(first int, g gp.Gaussian) error) error {
+	e, err := m.engine()
+	if err != nil {
+		return err
+	}
+	c := m.Task.Outputs.Size()
+	return e.Each(ctx, in, max(1, min(maxRows*runtime.GOMAXPROCS(0), maxCovariances/8/(c*c))), f)
+}
+
+// engines guards the field predictions of all models.
+var engines sync.Mutex
+
+// modelEngine is the engine of a model, with the parts of the model that it was made of.
+type modelEngine struct {
+	*gp.Engine
+	posterior *Posterior
+	by        gp.Affine
+}
+
+// engine returns the engine of the model's predictions, which is kept until the posterior or the
+// calibration changes. The engine of a network alone is not kept, since its weights may change.
+func (m *Model) engine() (*gp.Engine, error) {
+	if m.Posterior == nil {
+		return gp.NewEngine(m.gp(), m.Task.Inputs.Shape, gp.EngineOptions{})
+	}
+	engines.Lock()
+	defer engines.Unlock()
+	by := m.affine()
+	if k := m.predictions; k != nil && k.posterior == m.Posterior && by.Equal(k.by) {
+		return k.Engine, nil
+	}
+	e, err := gp.NewEngine(m.gp(), m.Task.Inputs.Shape, gp.EngineOptions{})
+	if err == nil {
+		m.predictions = &modelEngine{e, m.Posterior, by}
+	}
+	return e, err
+}
+
 // Fill turns distributions of the network's outputs, those of [Model.Latent] or of
-// [Predictor.Latents], into a prediction p, whose slices are used again where they are long
+// [Predictor.Latent], into a prediction p, whose slices are used again where they are long
 // enough. Several goroutines may call it at once.
-func (m *Model) Fill(ctx context.Context, g gp.Latents, o PredictOptions, p *Prediction) error {
+func (m *Model) Fill(ctx context.Context, g gp.Gaussian, o PredictOptions, p *Prediction) error {
 	if err := m.Task.Outputs.Fill(ctx, g, m.NoiseVariance(), o, p); err != nil || m.Calibration == nil {
 		return err
 	}
@@ -94,11 +143,15 @@ func (m *Model) Latent(ctx context.Context, x *tensor.Dense) (gp.Gaussian, error
 	if err != nil {
 		return gp.Gaussian{}, fmt.Errorf("predict: %w", err)
 	}
-	g, err := m.gp().Predict(ctx, in)
+	var all gp.Gaussian
+	err = m.eachLatent(ctx, in, func(_ int, g gp.Gaussian) error {
+		all.Append(g)
+		return nil
+	})
 	if err != nil {
 		return gp.Gaussian{}, fmt.Errorf("predict: %w", err)
 	}
-	return g, nil
+	return all, nil
 }
 
 // Evaluate returns the scores of the predictions for a set.

@@ -134,7 +134,7 @@ func twoTargets(t *testing.T, f *Model, set *data.Set) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := f.Posterior.Predict(t.Context(), in)
+	g, err := gp.Predict(t.Context(), f.Posterior, in)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,8 +142,8 @@ func twoTargets(t *testing.T, f *Model, set *data.Set) {
 	for i := range n {
 		for k := range 2 {
 			at, std := 2*i+k, r.Std[k]
-			latent := g.Cov.Float64s()[4*i+3*k] // entries 0 and 3 of [2,2] are the diagonal
-			near(t, "mean", p.Mean[at], g.Mean.Float64s()[at]*std+r.Mean[k], 1e-12)
+			latent := g.Cov[4*i+3*k] // entries 0 and 3 of [2,2] are the diagonal
+			near(t, "mean", p.Mean[at], g.Mean[at]*std+r.Mean[k], 1e-12)
 			near(t, "latent variance", p.Latent[at], latent*std*std, 1e-12)
 			near(t, "variance", p.Variance[at], (latent+f.NoiseVariance())*std*std, 1e-12)
 			nll += metric.GaussianNLL(p.Mean[at], p.Variance[at], y[at]) / float64(n)
@@ -181,12 +181,12 @@ func TestPredictProbs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := m.Posterior.Predict(t.Context(), in)
+	g, err := gp.Predict(t.Context(), m.Posterior, in)
 	if err != nil {
 		t.Fatal(err)
 	}
 	p := predict(t, m, x)
-	if !slices.Equal(p.Probs, gp.ProbitProbs(g).Float64s()) || p.Link != Probit || p.N() != 20 || p.Mean != nil {
+	if !slices.Equal(p.Probs, gp.Probit(nil, g)) || p.Link != Probit || p.N() != 20 || p.Mean != nil {
 		t.Errorf("probabilities %v by %s", p.Probs, p.Link)
 	}
 	for i, best := range p.Best() {

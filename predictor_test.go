@@ -17,8 +17,6 @@ import (
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/ella"
 	vallagp "github.com/go-valla/valla/gp/valla"
-	"github.com/go-valla/valla/graph"
-	"github.com/go-valla/valla/internal/testmethod"
 )
 
 // near compares all numbers of two predictions, relative to the largest of each kind.
@@ -85,8 +83,8 @@ func TestPredictor(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var g gp.Latents
-		if err := p.Latents(t.Context(), wave(7, 1).X.Float64s(), &g); err != nil || len(g.Mean) != latent.Mean.Shape().TotalSize() {
+		var g gp.Gaussian
+		if err := p.Latent(t.Context(), wave(7, 1).X.Float64s(), &g); err != nil || !slices.Equal(g.Mean, latent.Mean) || !slices.Equal(g.Cov, latent.Cov) {
 			t.Errorf("%s: latents %v, error %v", name, g.Mean, err)
 		}
 	}
@@ -142,13 +140,9 @@ func TestPredictorThreads(t *testing.T) {
 	}
 }
 
-// TestPredictorAllocations: predictions of a row by posteriors that can be compiled allocate
-// nothing.
+// TestPredictorAllocations: predictions of a row allocate nothing.
 func TestPredictorAllocations(t *testing.T) {
 	for name, m := range everyPredictor(t) {
-		if _, ok := m.gp().(gp.Compiler); !ok {
-			continue
-		}
 		p, err := m.Predictor(PredictorOptions{})
 		if err != nil {
 			t.Fatal(err)
@@ -161,35 +155,13 @@ func TestPredictorAllocations(t *testing.T) {
 	}
 }
 
-// TestPredictorOfAnyMethod: a posterior that cannot be compiled is asked for its predictions.
-func TestPredictorOfAnyMethod(t *testing.T) {
-	defer testmethod.Add(toyMethod)()
-	m := fit(t, newTestModel(t, tensor.Float32, 0, 3), wave(40, 1), FitOptions{Settings: &toySettings{}, Validation: new(0.0)})
-	p, err := m.Predictor(PredictorOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	x := wave(5, 2).X
-	want, err := m.Predict(t.Context(), x, PredictOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var got Prediction
-	if err := p.Predict(t.Context(), x.Float64s(), &got); err != nil {
-		t.Fatal(err)
-	}
-	if err := nearPrediction(&got, want, 0); err != nil {
-		t.Error(err)
-	}
-}
-
 // TestPredictorErrors: each is one line that names what is wrong.
 func TestPredictorErrors(t *testing.T) {
 	m := newTestModel(t, tensor.Float64, 5, 4)
 	for want, o := range map[string]PredictorOptions{
-		"predictor: sizes [0 3], expected positive numbers": {Sizes: []int{0, 3}},
-		"predictor: sizes []":                               {Sizes: []int{}},
-		"a prediction of 1 examples needs":                  {Memory: 1},
+		"sizes [0 3], expected positive numbers": {Sizes: []int{0, 3}},
+		"sizes []":                               {Sizes: []int{}},
+		"a prediction of 1 examples needs":       {Memory: 1},
 	} {
 		_, err := m.Predictor(o)
 		oneLine(t, err, want)
@@ -216,36 +188,5 @@ func TestPredictorErrors(t *testing.T) {
 	}
 	if err := p.Predict(t.Context(), []float64{1, 2}, &out); err != nil {
 		t.Error(err)
-	}
-}
-
-// TestPredictorMemory: with memory for one batch alone, all goroutines share it.
-func TestPredictorMemory(t *testing.T) {
-	m := newTestModel(t, tensor.Float64, 5, 4)
-	c, err := m.gp().(gp.Compiler).Compile([]int{2}, 1, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := m.Predictor(PredictorOptions{Memory: c.Bytes() + 8})
-	if err != nil || len(p.pools) != 1 {
-		t.Fatalf("%d sizes within the memory of one row, error %v", len(p.pools), err)
-	}
-	i, err := p.pools[0].get(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	short, cancel := context.WithCancel(t.Context())
-	ended := make(chan error)
-	go func() { ended <- p.Predict(short, []float64{1, 2}, new(Prediction)) }()
-	cancel()
-	if err := <-ended; !errors.Is(err, context.Canceled) {
-		t.Errorf("error %v of a call that waits for the only batch", err)
-	}
-	p.pools[0].free <- i
-	if err := p.Predict(t.Context(), []float64{1, 2, 3, 4, 5, 6}, new(Prediction)); err != nil {
-		t.Error(err)
-	}
-	if tooLarge := (*graph.MemoryError)(nil); !errors.As(func() error { _, err := p.pools[0].stock.make(t.Context(), 64); return err }(), &tooLarge) {
-		t.Error("a batch of 64 rows was made without memory")
 	}
 }

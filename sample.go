@@ -13,6 +13,7 @@ import (
 	"github.com/go-valla/valla/gp/method"
 	"github.com/go-valla/valla/gp/task"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/internal/settings"
 )
 
@@ -81,7 +82,7 @@ func (m *Model) sampled(f []float64, shape ...int) *tensor.Dense {
 	c := shape[2]
 	if _, classes := m.Task.Outputs.(*task.Classification); classes {
 		for row := range slices.Chunk(f, c) {
-			gp.Softmax(row)
+			kernel.Softmax(row, row)
 		}
 		return tensor.New(tensor.WithShape(shape...), tensor.WithBacking(f))
 	}

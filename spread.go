@@ -44,7 +44,7 @@ func (m *Model) usualSpread(ctx context.Context, train *data.Set, share float64)
 	c := m.Task.Outputs.Size()
 	var all []float64
 	_, err = m.predict(ctx, in, PredictOptions{}, func(g gp.Gaussian) {
-		for v := range slices.Chunk(g.Cov.Float64s(), c*c) {
+		for v := range slices.Chunk(g.Cov, c*c) {
 			all = append(all, Spread(v, c))
 		}
 	})

@@ -18,7 +18,7 @@ import (
 	"github.com/go-valla/valla/layers"
 )
 
-// This is all that a method takes: settings with Label and Fit, a posterior with Predict,
+// This is all that a method takes: settings with Label and Fit, a posterior with Compile,
 // String and State, Restore, and a row of the table. The toy has the same variance
 // everywhere, the mean square of the training targets times Factor.
 
@@ -34,6 +34,12 @@ type toyPosterior struct {
 
 type toyHeader struct {
 	Factor float64 `json:"factor"`
+}
+
+// toyCompiled are the predictions of the network alone, with a variance.
+type toyCompiled struct {
+	gp.Compiled
+	variance float64
 }
 
 var toyMethod = gp.Method{
@@ -56,16 +62,17 @@ func (s *toySettings) Fit(_ context.Context, p gp.Problem, _ gp.Run) (*gp.Fitted
 	return &gp.Fitted{Posterior: q, NoiseVariance: likelihood.NoiseVariance(p.Likelihood), Record: gp.Record{Rows: p.Train.N(), Settings: settings.Map(&c)}}, nil
 }
 
-func (q *toyPosterior) Predict(ctx context.Context, x *tensor.Dense) (gp.Gaussian, error) {
-	g, err := q.point.Predict(ctx, x)
-	if err != nil {
-		return g, err
+func (q *toyPosterior) Compile(shape []int, size int, limit int64) (gp.Compiled, error) {
+	c, err := q.point.Compile(shape, size, limit)
+	return toyCompiled{c, q.variance.Float64s()[0]}, err
+}
+
+func (c toyCompiled) Predict(ctx context.Context, x []float64, g *gp.Gaussian) error {
+	err := c.Compiled.Predict(ctx, x, g)
+	for i, outputs := 0, g.Outputs(); i < len(g.Mean); i++ {
+		g.Cov[i*outputs+i%outputs] = c.variance
 	}
-	n, c := g.Mean.Shape()[0], g.Mean.Shape()[1]
-	for i := range n * c {
-		g.Cov.Float64s()[i*c+i%c] = q.variance.Float64s()[0]
-	}
-	return g, nil
+	return err
 }
 
 func (q *toyPosterior) String() string { return fmt.Sprintf("Toy %g", q.factor) }

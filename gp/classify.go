@@ -1,36 +1,32 @@
 package gp
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
+	"sync"
 
 	"github.com/go-valla/valla/internal/kernel"
-	"gorgonia.org/tensor"
 )
 
 // Samples is the usual number of Monte-Carlo samples. The VaLLA paper's runs use it.
 const Samples = 2048
 
-// ProbitProbs returns class probabilities [N,C] by the probit approximation (MacKay 1992). It
-// is softmax(F) with F_c = f_c / √(1 + (π/8) Q_cc), where f is the mean of the logits and Q
-// their covariance.
-func ProbitProbs(g Gaussian) *tensor.Dense {
-	n, c := g.Mean.Shape()[0], g.Mean.Shape()[1]
-	out := make([]float64, n*c)
-	Probit(out, g.Latents(), c)
-	return tensor.New(tensor.WithShape(n, c), tensor.WithBacking(out))
-}
-
-// Probit is [ProbitProbs] into probs [N,C].
-func Probit(probs []float64, g Latents, c int) {
-	for i := range len(probs) / c {
+// Probit returns class probabilities [N,C] by the probit approximation (MacKay 1992):
+// softmax(F) with F_c = f_c / √(1 + (π/8) Q_cc), where f is the mean of the logits and Q their
+// covariance. They are in the memory of probs, where that suffices.
+func Probit(probs []float64, g Gaussian) []float64 {
+	c := g.Outputs()
+	probs = resized(probs, len(g.Mean))
+	for i := range g.N() {
 		for k := range c {
 			probs[i*c+k] = g.Mean[i*c+k] / math.Sqrt(1+math.Pi/8*g.Cov[(i*c+k)*c+k])
 		}
-		Softmax(probs[i*c : (i+1)*c])
+		kernel.Softmax(probs[i*c:(i+1)*c], probs[i*c:(i+1)*c])
 	}
+	return probs
 }
 
 // Bridge writes class probabilities [N,C] by the Laplace bridge into probs: the mean α/Σα of the
@@ -44,7 +40,8 @@ func Probit(probs []float64, g Latents, c int) {
 // uncertain. Logits that are certain, all Q_cc = 0 as of a network without a posterior, have
 // softmax(μ). If some variances of an example are 0 and others are not, there is no α, which is an
 // error; first is the number of the first example in it.
-func Bridge(probs []float64, g Latents, c, first int) error {
+func Bridge(probs []float64, g Gaussian, first int) error {
+	c := g.Outputs()
 	for i := range len(probs) / c {
 		mean, p := g.Mean[i*c:(i+1)*c], probs[i*c:(i+1)*c]
 		zeros := 0
@@ -62,7 +59,7 @@ func Bridge(probs []float64, g Latents, c, first int) error {
 		default:
 			return fmt.Errorf("row %d (counting from 0): %d of %d logits have the variance 0, for which there is no Laplace bridge", first+i, zeros, c)
 		}
-		Softmax(p)
+		kernel.Softmax(p, p)
 	}
 	return nil
 }
@@ -81,23 +78,63 @@ func bridge(p, mean, cov []float64) {
 	}
 }
 
-// MonteCarloProbs returns class probabilities [N,C] as the mean of softmax(f) over samples of
-// the logits f ~ N(Mean, Cov). first is the number of g's first example in the whole set.
-// Example i has a random stream of its own, which depends on the seed and on first + i. The
-// result therefore does not depend on how the examples are cut into batches.
-func MonteCarloProbs(g Gaussian, samples int, seed uint64, first int) (*tensor.Dense, error) {
-	n, c := g.Mean.Shape()[0], g.Mean.Shape()[1]
-	mean, cov := g.Mean.Float64s(), g.Cov.Float64s()
-	out := make([]float64, n*c)
-	s := newSampler(c)
-	for i := range n {
-		if err := semiRoot(c, append(s.work[:0], cov[i*c*c:(i+1)*c*c]...), s.root); err != nil {
-			return nil, fmt.Errorf("gp: covariance of example %d: %w", first+i, err)
-		}
-		s.rng = rand.New(rand.NewPCG(seed, uint64(first+i)))
-		s.meanSoftmax(out[i*c:(i+1)*c], mean[i*c:(i+1)*c], samples)
+// MonteCarloProbs writes class probabilities [N,C] into probs: the mean of softmax(f) over
+// samples of the logits f ~ N(Mean, Cov), computed on all processors. first is the number of the
+// first example of g in the whole set. Example i has a random stream of its own, which depends on
+// the seed and on first + i. The result therefore depends neither on how the examples are cut
+// into batches nor on the number of processors. MonteCarloProbs returns ctx's error if ctx ends
+// first.
+func MonteCarloProbs(ctx context.Context, probs []float64, g Gaussian, samples int, seed uint64, first int) error {
+	n := g.N()
+	j := &sampling{ctx: ctx, probs: probs, g: g, samples: samples, seed: seed, first: first}
+	kernel.Parallel((n+sampledAtOnce-1)/sampledAtOnce, j)
+	return j.err
+}
+
+// sampledAtOnce is the number of examples that are sampled between two checks of the context.
+const sampledAtOnce = 100
+
+// sampling is the kernel.Job of MonteCarloProbs.
+type sampling struct {
+	ctx     context.Context // checked before each part
+	probs   []float64       // [N,C]
+	g       Gaussian        // the logits
+	samples int             // for each example
+	seed    uint64          // of the random streams
+	first   int             // number of the first example
+
+	mu  sync.Mutex // guards err
+	err error      // the first
+}
+
+// Run implements kernel.Job.
+func (j *sampling) Run(part, _ int) {
+	from := part * sampledAtOnce
+	err := j.ctx.Err()
+	if err == nil {
+		err = j.rows(from, min(from+sampledAtOnce, j.g.N()))
 	}
-	return tensor.New(tensor.WithShape(n, c), tensor.WithBacking(out)), nil
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.err == nil {
+		j.err = err
+	}
+}
+
+// rows writes the probabilities of the examples from … to−1.
+func (j *sampling) rows(from, to int) error {
+	c := j.g.Outputs()
+	s := newSampler(c)
+	for i := from; i < to; i++ {
+		if err := semiRoot(c, append(s.work[:0], j.g.Cov[i*c*c:(i+1)*c*c]...), s.root); err != nil {
+			return fmt.Errorf("gp: covariance of example %d: %w", j.first+i, err)
+		}
+		s.rng = rand.New(rand.NewPCG(j.seed, uint64(j.first+i)))
+		p := j.probs[i*c : (i+1)*c]
+		clear(p)
+		s.meanSoftmax(p, j.g.Mean[i*c:(i+1)*c], j.samples)
+	}
+	return nil
 }
 
 // AppendSamples appends count samples [count,C] of the Gaussian with a mean [C] and covariance
@@ -121,11 +158,11 @@ func AppendSamples(dst, mean, cov []float64, count int, rng *rand.Rand) ([]float
 
 // sampler draws from a Gaussian over c outputs, one block of samples at a time.
 type sampler struct {
-	c      int
-	root   []float64 // [c,c]
-	work   []float64 // [c,c]
-	eps, f []float64 // [sampleBlock, c]
-	rng    *rand.Rand
+	c      int        // outputs C
+	root   []float64  // [c,c]
+	work   []float64  // [c,c]
+	eps, f []float64  // [sampleBlock, c]
+	rng    *rand.Rand // stream of the example at hand
 }
 
 const sampleBlock = 256
@@ -167,17 +204,6 @@ func (s *sampler) meanSoftmax(dst, mean []float64, samples int) {
 		}
 	}
 	kernel.Scale(dst, 1/float64(samples), dst)
-}
-
-// Softmax overwrites f by exp(f)/Σ exp(f).
-func Softmax(f []float64) {
-	top := f[0]
-	for _, v := range f {
-		top = max(top, v)
-	}
-	kernel.AddScalar(f, -top, f)
-	kernel.Exp(f, f)
-	kernel.Scale(f, 1/kernel.Sum(f), f)
 }
 
 // negligible is a fraction of the largest variance. Remaining variances below it are left

@@ -1,13 +1,15 @@
 package gp
 
 import (
+	"context"
+	"errors"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/go-valla/valla/internal/kernel"
-	"gorgonia.org/tensor"
 )
 
 func gaussian(n, c int, seed uint64, rank int) Gaussian {
@@ -24,8 +26,8 @@ func gaussian(n, c int, seed uint64, rank int) Gaussian {
 		kernel.Syrk(false, c, rank, 1, a, rank, 0, cov[i*c*c:], c)
 	}
 	return Gaussian{
-		Mean: tensor.New(tensor.WithShape(n, c), tensor.WithBacking(mean)),
-		Cov:  tensor.New(tensor.WithShape(n, c, c), tensor.WithBacking(cov)),
+		Mean: mean,
+		Cov:  cov,
 	}
 }
 
@@ -36,7 +38,7 @@ func TestSemiRoot(t *testing.T) {
 	rng := rand.New(rand.NewPCG(8, 8))
 	for _, noise := range []float64{0, 1e-6} {
 		for rank := 1; rank <= c; rank++ {
-			a := gaussian(1, c, uint64(rank), rank).Cov.Float64s()
+			a := gaussian(1, c, uint64(rank), rank).Cov
 			scale := 0.0
 			for i := range c {
 				scale = max(scale, a[i*c+i])
@@ -68,11 +70,11 @@ func TestSemiRoot(t *testing.T) {
 // logits, which correlated covariances enter as LLᵀ and not LᵀL.
 func TestMonteCarloProbs(t *testing.T) {
 	g := Gaussian{
-		Mean: tensor.New(tensor.WithShape(1, 2), tensor.WithBacking([]float64{0.5, -0.2})),
-		Cov:  tensor.New(tensor.WithShape(1, 2, 2), tensor.WithBacking([]float64{4, 1.9, 1.9, 1})),
+		Mean: []float64{0.5, -0.2},
+		Cov:  []float64{4, 1.9, 1.9, 1},
 	}
-	p, err := MonteCarloProbs(g, 200000, 3, 0)
-	if err != nil {
+	p := make([]float64, 2)
+	if err := MonteCarloProbs(t.Context(), p, g, 200000, 3, 0); err != nil {
 		t.Fatal(err)
 	}
 	// f_0 − f_1 ~ N(0.7, 4 + 1 − 2·1.9)
@@ -82,7 +84,7 @@ func TestMonteCarloProbs(t *testing.T) {
 		z := -10 + 20*(float64(i)+0.5)/steps
 		want += math.Exp(-z*z/2) / math.Sqrt(2*math.Pi) * 20 / steps / (1 + math.Exp(-0.7-sd*z))
 	}
-	if got := p.Float64s()[0]; math.Abs(got-want) > 0.003 { // 5 standard errors at most
+	if got := p[0]; math.Abs(got-want) > 0.003 { // 5 standard errors at most
 		t.Errorf("probability %g, want %g", got, want)
 	}
 }
@@ -90,9 +92,9 @@ func TestMonteCarloProbs(t *testing.T) {
 // TestBridge: two classes with the mean 0 are equally probable whatever the covariance; α is that
 // of the formula, also where its exponentials overflow; a factor of the covariance changes nothing.
 func TestBridge(t *testing.T) {
-	g := gaussian(6, 3, 4, 3).Latents()
+	g := gaussian(6, 3, 4, 3)
 	probs, wide := make([]float64, 18), make([]float64, 18)
-	if err := Bridge(probs, g, 3, 0); err != nil {
+	if err := Bridge(probs, g, 0); err != nil {
 		t.Fatal(err)
 	}
 	for i := range 6 {
@@ -111,7 +113,7 @@ func TestBridge(t *testing.T) {
 		}
 	}
 	kernel.Scale(g.Cov, 7, g.Cov)
-	if err := Bridge(wide, g, 3, 0); err != nil {
+	if err := Bridge(wide, g, 0); err != nil {
 		t.Fatal(err)
 	}
 	for i, p := range probs {
@@ -119,8 +121,8 @@ func TestBridge(t *testing.T) {
 			t.Errorf("probability %g with 7 times the covariance, %g before", wide[i], p)
 		}
 	}
-	two := Latents{Mean: []float64{0, 0, 800, -800, 1, 2}, Cov: []float64{2, 0.5, 0.5, 2, 1, 0, 0, 1, 0, 0, 0, 0}}
-	if err := Bridge(probs[:6], two, 2, 0); err != nil {
+	two := Gaussian{Mean: []float64{0, 0, 800, -800, 1, 2}, Cov: []float64{2, 0.5, 0.5, 2, 1, 0, 0, 1, 0, 0, 0, 0}}
+	if err := Bridge(probs[:6], two, 0); err != nil {
 		t.Fatal(err)
 	}
 	for i, want := range []float64{0.5, 0.5, 1, 0, 1 / (1 + math.E), math.E / (1 + math.E)} {
@@ -129,7 +131,7 @@ func TestBridge(t *testing.T) {
 		}
 	}
 	two.Cov[8] = 1
-	if err := Bridge(probs[:6], two, 2, 5); err == nil || !strings.Contains(err.Error(), "row 7 (counting from 0): 1 of 2 logits have the variance 0") {
+	if err := Bridge(probs[:6], two, 5); err == nil || !strings.Contains(err.Error(), "row 7 (counting from 0): 1 of 2 logits have the variance 0") {
 		t.Errorf("a variance of 0: %v", err)
 	}
 }
@@ -138,36 +140,45 @@ func TestBridge(t *testing.T) {
 // and rows sum to one.
 func TestProbsWithoutVariance(t *testing.T) {
 	g := gaussian(5, 3, 1, 3)
-	clear(g.Cov.Float64s())
-	mc, err := MonteCarloProbs(g, 3, 1, 0)
-	if err != nil {
+	clear(g.Cov)
+	mc := make([]float64, 15)
+	if err := MonteCarloProbs(t.Context(), mc, g, 3, 1, 0); err != nil {
 		t.Fatal(err)
 	}
-	probit := ProbitProbs(g).Float64s()
-	for i, m := 0, g.Mean.Float64s(); i < len(m); i++ {
+	probit := Probit(nil, g)
+	for i, m := 0, g.Mean; i < len(m); i++ {
 		sum := 0.0
 		for _, v := range m[i-i%3 : i-i%3+3] {
 			sum += math.Exp(v)
 		}
 		want := math.Exp(m[i]) / sum
-		if math.Abs(probit[i]-want) > 1e-15 || math.Abs(mc.Float64s()[i]-want) > 1e-14 {
-			t.Errorf("element %d: probit %g, mc %g, want %g", i, probit[i], mc.Float64s()[i], want)
+		if math.Abs(probit[i]-want) > 1e-15 || math.Abs(mc[i]-want) > 1e-14 {
+			t.Errorf("element %d: probit %g, mc %g, want %g", i, probit[i], mc[i], want)
 		}
 	}
 }
 
-// TestMonteCarloBatches: cutting the examples differently changes no bit.
+// TestMonteCarloBatches: cutting the examples differently, or sampling parts beside each other,
+// changes no bit. The end of the context and a matrix that is no covariance are errors.
 func TestMonteCarloBatches(t *testing.T) {
-	g := gaussian(4, 3, 2, 3)
-	all, _ := MonteCarloProbs(g, 50, 9, 0)
-	last := Gaussian{
-		Mean: tensor.New(tensor.WithShape(1, 3), tensor.WithBacking(g.Mean.Float64s()[9:])),
-		Cov:  tensor.New(tensor.WithShape(1, 3, 3), tensor.WithBacking(g.Cov.Float64s()[27:])),
+	const n = 7*sampledAtOnce/2 + 1
+	g := gaussian(n, 3, 2, 3)
+	all, one := make([]float64, 3*n), make([]float64, 3)
+	if err := MonteCarloProbs(t.Context(), all, g, 50, 9, 0); err != nil {
+		t.Fatal(err)
 	}
-	one, _ := MonteCarloProbs(last, 50, 9, 3)
-	for i, v := range one.Float64s() {
-		if v != all.Float64s()[9+i] {
-			t.Errorf("element %d: %g alone, %g in a batch", i, v, all.Float64s()[9+i])
+	for _, row := range []int{0, sampledAtOnce - 1, sampledAtOnce, n - 1} {
+		if err := MonteCarloProbs(t.Context(), one, g.Rows(row, 1), 50, 9, row); err != nil || !slices.Equal(one, all[3*row:3*row+3]) {
+			t.Errorf("row %d: %g alone, %g in a batch, error %v", row, one, all[3*row:3*row+3], err)
 		}
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := MonteCarloProbs(ended, all, g, 50, 9, 0); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v after the end of the context", err)
+	}
+	g.Cov[203*9] = -1
+	if err := MonteCarloProbs(t.Context(), all, g, 50, 9, 4); err == nil || !strings.Contains(err.Error(), "covariance of example 207") {
+		t.Errorf("error %v, expected one that names example 207", err)
 	}
 }

@@ -41,27 +41,27 @@ func ExampleProblem() {
 
 // Point is the network alone as a posterior: its variance is 0.
 func ExamplePoint() {
-	g, err := gp.Point{Net: line(), Dtype: tensor.Float64}.Predict(context.Background(), column(0, 10))
+	g, err := gp.Predict(context.Background(), gp.Point{Net: line(), Dtype: tensor.Float64}, column(0, 10))
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	fmt.Println(g.Mean.Float64s(), g.Cov.Float64s())
+	fmt.Println(g.Mean, g.Cov)
 	// Output: [1 21] [0 0]
 }
 
 // Uncertain logits give probabilities that are closer to one half, by a formula and by samples.
-func ExampleProbitProbs() {
+func ExampleProbit() {
 	g := gp.Gaussian{
-		Mean: tensor.New(tensor.WithShape(1, 2), tensor.WithBacking([]float64{2, 0})),
-		Cov:  tensor.New(tensor.WithShape(1, 2, 2), tensor.WithBacking([]float64{4, 0, 0, 0})),
+		Mean: []float64{2, 0},
+		Cov:  []float64{4, 0, 0, 0},
 	}
-	samples, err := gp.MonteCarloProbs(g, 100_000, 1, 0)
-	if err != nil {
+	samples := make([]float64, 2)
+	if err := gp.MonteCarloProbs(context.Background(), samples, g, 100_000, 1, 0); err != nil {
 		fmt.Println(err)
 		return
 	}
-	fmt.Printf("%.2f by the probit approximation, %.2f by samples\n", gp.ProbitProbs(g).Float64s(), samples.Float64s())
+	fmt.Printf("%.2f by the probit approximation, %.2f by samples\n", gp.Probit(nil, g), samples)
 	// Output: [0.78 0.22] by the probit approximation, [0.77 0.23] by samples
 }
 

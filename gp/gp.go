@@ -39,27 +39,26 @@ func Variances(k Kernel, b *graph.Builder, x *graph.Node) *graph.Node {
 	return b.Diag(k.Diag(b, x))
 }
 
-// Gaussian is the predictive distribution of the latent function, which is the network's
-// output without observation noise, at N inputs. Each input has one Gaussian over the C
-// outputs. The values are float64.
-type Gaussian struct {
-	Mean *tensor.Dense // [N,C]
-	Cov  *tensor.Dense // [N,C,C]
-	// Epistemic [N,C], from 0 to 1, are the shares of the targets' variances, noise included,
-	// that more data would take away. They are of use where a method lets the noise of the
-	// targets into Cov. nil stands for shares that come to the whole of Cov.
-	Epistemic *tensor.Dense
-	// Probs [N,C] are the probabilities of classes where the posterior has ones of its own,
-	// such as the mean of softmax over draws of the weights. nil stands for those that Mean
-	// and Cov make, see [Probit].
-	Probs *tensor.Dense
+// Posterior is a distribution over functions, fitted to data. A posterior only says how its
+// predictions are compiled for a few inputs; [Engine] computes all predictions of a posterior.
+type Posterior interface {
+	// Compile returns predictions for up to size inputs of a shape each, or a
+	// *graph.MemoryError if they need more than limit bytes; 0 is no limit. The result stays
+	// right as long as neither the posterior nor the weights of the network change. Compile is
+	// not safe for concurrent use, but earlier results may be used meanwhile.
+	Compile(shape []int, size int, limit int64) (Compiled, error)
 }
 
-// Posterior is a distribution over functions, fitted to data.
-type Posterior interface {
-	// Predict returns the distribution of the latent function at each of the inputs x
-	// [N,…]. It returns ctx's error if ctx ends first.
-	Predict(ctx context.Context, x *tensor.Dense) (Gaussian, error)
+// Compiled computes the predictions of a posterior for a few inputs at a time. A Compiled keeps
+// its buffers, so that it allocates nothing once they are large enough, and serves one goroutine
+// at a time. The prediction of an input has the same bits whatever the other inputs are, and for
+// every size that the posterior was compiled for.
+type Compiled interface {
+	// Predict writes the distributions of the latent function at n inputs x [n·D], which are in
+	// the units of the network, into g. n is at most the compiled size. Predict resizes g.
+	Predict(ctx context.Context, x []float64, g *Gaussian) error
+	// Bytes returns about how much memory the predictions hold.
+	Bytes() int64
 }
 
 // JointPosterior is a Posterior that also knows the covariance of the function's values

@@ -11,22 +11,12 @@ import (
 // Point is the posterior of a network whose weights are certain: the mean is the output of
 // the MAP network, and the covariance is zero.
 type Point struct {
-	Net   layers.Network
-	Dtype tensor.Dtype // of the network
+	Net   layers.Network // whose outputs are the mean
+	Dtype tensor.Dtype   // of the network
 }
 
 // pointBatch is the number of inputs that a Point evaluates at a time.
 const pointBatch = 250
-
-// Predict implements Posterior.
-func (p Point) Predict(ctx context.Context, x *tensor.Dense) (Gaussian, error) {
-	mean, err := p.Mean(ctx, x)
-	if err != nil {
-		return Gaussian{}, err
-	}
-	n, c := mean.Shape()[0], mean.Shape()[1]
-	return Gaussian{Mean: mean, Cov: tensor.New(tensor.WithShape(n, c, c), tensor.Of(tensor.Float64))}, nil
-}
 
 // Mean returns the network's outputs [N,C] at each of the inputs x [N,…], float64.
 func (p Point) Mean(ctx context.Context, x *tensor.Dense) (*tensor.Dense, error) {
@@ -49,7 +39,7 @@ func (p Point) Mean(ctx context.Context, x *tensor.Dense) (*tensor.Dense, error)
 	return tensor.New(tensor.WithShape(n, c), tensor.WithBacking(mean)), nil
 }
 
-// Compile implements Compiler.
+// Compile implements Posterior.
 func (p Point) Compile(shape []int, size int, limit int64) (Compiled, error) {
 	b := graph.NewBuilder(p.Dtype)
 	x := b.Input("x", append([]int{size}, shape...)...)
@@ -61,10 +51,10 @@ func (p Point) Compile(shape []int, size int, limit int64) (Compiled, error) {
 }
 
 // compiledPoint is the Compiled of a Point.
-type compiledPoint struct{ f *graph.Batch }
+type compiledPoint struct{ f *graph.Batch } // computes the outputs
 
-// Latents implements Compiled.
-func (p compiledPoint) Latents(_ context.Context, x []float64, g *Latents) error {
+// Predict implements Compiled.
+func (p compiledPoint) Predict(_ context.Context, x []float64, g *Gaussian) error {
 	out, err := p.f.Run(x)
 	if err != nil {
 		return err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/go-valla/valla/graph"
@@ -25,7 +26,8 @@ func TestPoint(t *testing.T) {
 		x[i] = rng.NormFloat64()
 	}
 	in := tensor.New(tensor.WithShape(n, 2), tensor.WithBacking(x))
-	g, err := Point{net, tensor.Float64}.Predict(context.Background(), in)
+	p := Point{net, tensor.Float64}
+	g, err := Predict(context.Background(), p, in)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,20 +35,23 @@ func TestPoint(t *testing.T) {
 	for i := range n {
 		for c := range 3 {
 			want := x[2*i]*w.At(c) + x[2*i+1]*w.At(3+c) + b.At(c)
-			if got := g.Mean.Float64s()[3*i+c]; !(math.Abs(got-want) < 1e-14) {
+			if got := g.Mean[3*i+c]; !(math.Abs(got-want) < 1e-14) {
 				t.Fatalf("mean of input %d, output %d: %g, want %g", i, c, got, want)
 			}
 		}
 	}
-	if len(g.Cov.Float64s()) != 9*n || g.Cov.Float64s()[0] != 0 {
-		t.Errorf("covariance of shape %v", g.Cov.Shape())
+	if len(g.Cov) != 9*n || slices.Max(g.Cov) != 0 || slices.Min(g.Cov) != 0 {
+		t.Errorf("%d covariances, expected %d zeros", len(g.Cov), 9*n)
 	}
-	if _, err := (Point{net, tensor.Float64}).Predict(context.Background(), graph.Convert(in, tensor.Float32)); err == nil {
+	if mean, err := p.Mean(context.Background(), in); err != nil || !slices.Equal(mean.Float64s(), g.Mean) {
+		t.Errorf("the mean alone differs, error %v", err)
+	}
+	if _, err := p.Mean(context.Background(), graph.Convert(in, tensor.Float32)); err == nil {
 		t.Error("inputs of another element type were taken")
 	}
 	stopped, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := (Point{net, tensor.Float64}).Predict(stopped, in); !errors.Is(err, context.Canceled) {
+	if _, err := Predict(stopped, p, in); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v after cancelling", err)
 	}
 }

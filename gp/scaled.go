@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/go-valla/valla/internal/kernel"
 	"gorgonia.org/tensor"
 )
 
@@ -13,6 +14,11 @@ import (
 // posterior's own probabilities p of classes become softmax(Mean∘log p + Shift), which is what
 // becomes of softmax when its logits are changed.
 type Affine struct{ Mean, Shift, Std []float64 } // [C] each
+
+// Equal reports whether a and b change Gaussians in the same way.
+func (a Affine) Equal(b Affine) bool {
+	return slices.Equal(a.Mean, b.Mean) && slices.Equal(a.Shift, b.Shift) && slices.Equal(a.Std, b.Std)
+}
 
 // apply overwrites means [N,C], covariances [N,C,C] and probabilities, which may be missing.
 func (a Affine) apply(mean, cov, probs []float64) {
@@ -27,52 +33,47 @@ func (a Affine) apply(mean, cov, probs []float64) {
 		for k, p := range row {
 			row[k] = a.Mean[k]*math.Log(max(p, math.SmallestNonzeroFloat64)) + a.Shift[k]
 		}
-		Softmax(row)
+		kernel.Softmax(row, row)
 	}
 }
 
-// Scaled is a posterior whose Gaussians are changed.
-type Scaled struct {
-	Of Posterior
-	By Affine
+// Scale returns p with its Gaussians changed.
+func Scale(p Posterior, by Affine) Posterior { return scaled{p, by} }
+
+// scaled is a posterior whose Gaussians are changed.
+type scaled struct {
+	Posterior
+	by Affine // how they are changed
 }
 
-// ScaledCompiler is a Scaled whose posterior is a Compiler.
-type ScaledCompiler struct{ Scaled }
-
-// Scale returns p with its Gaussians changed. The result is a [Compiler] where p is one.
-func Scale(p Posterior, by Affine) Posterior {
-	s := Scaled{p, by}
-	if _, ok := p.(Compiler); ok {
-		return ScaledCompiler{s}
-	}
-	return s
-}
-
-// Predict implements Posterior.
-func (s Scaled) Predict(ctx context.Context, x *tensor.Dense) (Gaussian, error) {
-	g, err := s.Of.Predict(ctx, x)
+// Compile implements Posterior.
+func (s scaled) Compile(shape []int, size int, limit int64) (Compiled, error) {
+	c, err := s.Posterior.Compile(shape, size, limit)
 	if err != nil {
-		return g, err
+		return nil, err
 	}
-	g.Mean, g.Cov = copied(g.Mean), copied(g.Cov)
-	if g.Probs != nil {
-		g.Probs = copied(g.Probs)
-	}
-	l := g.Latents()
-	s.By.apply(l.Mean, l.Cov, l.Probs)
-	return g, nil
+	return compiledScaled{c, s.by}, nil
 }
 
-// copied returns a copy of t, float64.
-func copied(t *tensor.Dense) *tensor.Dense {
-	return tensor.New(tensor.WithShape(t.Shape()...), tensor.WithBacking(slices.Clone(t.Float64s())))
+// compiledScaled is the Compiled of a scaled posterior.
+type compiledScaled struct {
+	Compiled
+	by Affine // how they are changed
+}
+
+// Predict implements Compiled.
+func (c compiledScaled) Predict(ctx context.Context, x []float64, g *Gaussian) error {
+	if err := c.Compiled.Predict(ctx, x, g); err != nil {
+		return err
+	}
+	c.by.apply(g.Mean, g.Cov, g.Probs)
+	return nil
 }
 
 // ScaledJoint is a JointPosterior whose joint Gaussians are changed.
 type ScaledJoint struct {
 	JointPosterior
-	By Affine
+	By Affine // how they are changed
 }
 
 // Joint implements JointPosterior.
@@ -80,7 +81,7 @@ func (s ScaledJoint) Joint(ctx context.Context, x *tensor.Dense) (mean, cov *ten
 	if mean, cov, err = s.JointPosterior.Joint(ctx, x); err != nil {
 		return nil, nil, err
 	}
-	mean = copied(mean)
+	mean = mean.Clone().(*tensor.Dense)
 	s.By.apply(mean.Float64s(), nil, nil)
 	n, c, q := mean.Shape().TotalSize(), len(s.By.Std), cov.Float64s()
 	for i := range n {
@@ -89,28 +90,4 @@ func (s ScaledJoint) Joint(ctx context.Context, x *tensor.Dense) (mean, cov *ten
 		}
 	}
 	return mean, cov, nil
-}
-
-// Compile implements Compiler.
-func (s ScaledCompiler) Compile(shape []int, size int, limit int64) (Compiled, error) {
-	c, err := s.Of.(Compiler).Compile(shape, size, limit)
-	if err != nil {
-		return nil, err
-	}
-	return compiledScaled{c, s.By}, nil
-}
-
-// compiledScaled is the Compiled of a ScaledCompiler.
-type compiledScaled struct {
-	Compiled
-	by Affine
-}
-
-// Latents implements Compiled.
-func (c compiledScaled) Latents(ctx context.Context, x []float64, g *Latents) error {
-	if err := c.Compiled.Latents(ctx, x, g); err != nil {
-		return err
-	}
-	c.by.apply(g.Mean, g.Cov, g.Probs)
-	return nil
 }

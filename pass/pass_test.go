@@ -274,7 +274,7 @@ func alike(t testing.TB, what string, a, b summedJob) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got[i] = g.Cov.Float64s()
+		got[i] = g.Cov
 	}
 	for i := range got[0] {
 		if math.Abs(got[0][i]-got[1][i]) > 1e-6*slices.Max(got[1]) {

@@ -54,7 +54,7 @@ func Score(ctx context.Context, m *valla.Model, r data.TableReader, part data.Pa
 // names writes the names of the columns, also where a part has no rows.
 func names(ctx context.Context, m *valla.Model, rows *valla.Rows, o ScoreOptions, w *listing.Writer) error {
 	var none valla.Prediction
-	if err := m.Fill(ctx, gp.Latents{}, valla.PredictOptions{Link: o.Link}, &none); err != nil {
+	if err := m.Fill(ctx, gp.Gaussian{}, valla.PredictOptions{Link: o.Link}, &none); err != nil {
 		return err
 	}
 	list, err := listing.Of(&none, o.Level, listing.IDs(rows)...)

@@ -171,8 +171,8 @@ func predictOne(s service) func(tensor.Dtype) (*work, error) {
 			arrays: arrays(net, row, m.targets(1, s.spec.Outputs), l),
 			step:   func(ctx context.Context) error { return p.Predict(ctx, x, &out) },
 			values: func() values {
-				var g gp.Latents
-				if err := p.Latents(context.Background(), x, &g); err != nil {
+				var g gp.Gaussian
+				if err := p.Latent(context.Background(), x, &g); err != nil {
 					return values{}
 				}
 				v := values{"mean": slices.Clone(g.Mean), "covariance": slices.Clone(g.Cov)}

@@ -90,11 +90,11 @@ func ellaFit(dt tensor.Dtype) (*work, error) {
 		fitted, err = s.Fit(ctx, p, gp.Run{})
 		return err
 	}, values: func() values {
-		g, err := fitted.Posterior.Predict(context.Background(), probe)
+		g, err := gp.Predict(context.Background(), fitted.Posterior, probe)
 		if err != nil {
 			return values{}
 		}
-		return values{"covariance": graph.Floats(g.Cov)}
+		return values{"covariance": g.Cov}
 	}}
 	if err := w.step(context.Background()); err != nil { // which draws the points
 		return nil, err

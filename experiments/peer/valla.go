@@ -195,19 +195,23 @@ func vallaPredict(spec layers.MLP, inducing int) func(tensor.Dtype) (*work, erro
 // predictStep returns the work of a prediction of a posterior at x.
 func predictStep(p gp.Posterior, x *tensor.Dense, given []array) *work {
 	var g gp.Gaussian
-	var probs *tensor.Dense
+	var probs []float64
+	e, fault := gp.NewEngine(p, x.Shape()[1:], gp.EngineOptions{})
 	return &work{
 		arrays: given,
 		step: func(ctx context.Context) (err error) {
-			if g, err = p.Predict(ctx, x); err == nil && g.Mean.Shape()[1] > 1 {
-				probs = gp.ProbitProbs(g)
+			if err = fault; err == nil {
+				g, err = e.PredictAll(ctx, x)
+			}
+			if err == nil && g.Outputs() > 1 {
+				probs = gp.Probit(probs, g)
 			}
 			return err
 		},
 		values: func() values {
-			v := values{"mean": graph.Floats(g.Mean), "covariance": graph.Floats(g.Cov)}
+			v := values{"mean": g.Mean, "covariance": g.Cov}
 			if probs != nil {
-				v["probabilities"] = graph.Floats(probs)
+				v["probabilities"] = probs
 			}
 			return v
 		},

@@ -3,16 +3,18 @@ package ella
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/jacobian"
 )
 
-var _ gp.Compiler = (*Posterior)(nil)
-
-// Compile implements gp.Compiler.
+// Compile implements gp.Posterior.
 func (p *Posterior) Compile(shape []int, size int, limit int64) (gp.Compiled, error) {
+	if !slices.Equal(shape, p.input) {
+		return nil, fmt.Errorf("ella: inputs of shape %v, expected %v", shape, p.input)
+	}
 	f, err := jacobian.NewDirectionalBatch(p.net, shape, p.v, size, limit)
 	if err != nil {
 		return nil, fmt.Errorf("ella: %w", err)
@@ -30,8 +32,8 @@ type compiled struct {
 // Bytes implements gp.Compiled.
 func (c *compiled) Bytes() int64 { return c.f.Bytes() + int64(8*len(c.w)) }
 
-// Latents implements gp.Compiled.
-func (c *compiled) Latents(_ context.Context, x []float64, g *gp.Latents) error {
+// Predict implements gp.Compiled.
+func (c *compiled) Predict(_ context.Context, x []float64, g *gp.Gaussian) error {
 	n, out, phi, err := c.f.Run(x)
 	if err != nil {
 		return fmt.Errorf("ella: %w", err)

@@ -147,11 +147,11 @@ func TestFixturePosterior(t *testing.T) {
 // TestFixtureClasses: class probabilities by the probit approximation.
 func TestFixtureClasses(t *testing.T) {
 	f := loadPart(t, fixture.Load(t, "ella_reg"), "cls_")
-	g, err := fitPoints(t, f.p, f.s, f.at).Predict(t.Context(), f.Dense(t, "cls_Xt"))
+	g, err := gp.Predict(t.Context(), fitPoints(t, f.p, f.s, f.at), f.Dense(t, "cls_Xt"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	fixture.Close(t, "probs_probit", gp.ProbitProbs(g).Float64s(), f.want(t, "probs_probit"), 1e-9)
+	fixture.Close(t, "probs_probit", gp.Probit(nil, g), f.want(t, "probs_probit"), 1e-9)
 }
 
 // TestFixtureEarlyStopping: G after each mini-batch, the validation NLL with the prior in

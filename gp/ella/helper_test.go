@@ -95,11 +95,11 @@ func fitPoints(t testing.TB, p gp.Problem, s Settings, at points) *Posterior {
 
 func predict(t testing.TB, p gp.Posterior, x *tensor.Dense) (mean, cov []float64) {
 	t.Helper()
-	g, err := p.Predict(t.Context(), x)
+	g, err := gp.Predict(t.Context(), p, x)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return g.Mean.Float64s(), g.Cov.Float64s()
+	return g.Mean, g.Cov
 }
 
 // featuresOf are φ at x, [N·C,K].

@@ -37,6 +37,6 @@ func variants() map[string]func(gp.Problem) gp.Settings {
 func TestMethod(t *testing.T) {
 	gptest.CheckMethod(t, gptest.MethodCase{Method: Method, Variants: variants(), Case: func(p gp.Problem, f *gp.Fitted, c *gptest.Case) {
 		q := f.Posterior.(*Posterior)
-		c.Batch, c.Prior, c.PriorVariance = PredictBatch, jacobian.NTK{Net: p.Net}, q.prior*q.prior/q.share
+		c.Prior, c.PriorVariance = jacobian.NTK{Net: p.Net}, q.prior*q.prior/q.share
 	}})
 }

@@ -90,26 +90,6 @@ func (p *Posterior) each(ctx context.Context, x *tensor.Dense, visit func(first,
 	})
 }
 
-// Predict implements gp.Posterior: for x [N,…] the mean [N,C] and covariance [N,C,C].
-func (p *Posterior) Predict(ctx context.Context, x *tensor.Dense) (gp.Gaussian, error) {
-	var mean, cov []float64
-	outputs, k := 0, p.Rank()
-	err := p.each(ctx, x, func(_, c int, m, w []float64) {
-		outputs = c
-		mean = append(mean, m...)
-		block := make([]float64, len(m)*c)
-		for at := 0; at < len(m); at += c {
-			kernel.Syrk(false, c, k, 1, w[at*k:], k, 0, block[at*c:], c)
-		}
-		cov = append(cov, block...)
-	})
-	if err != nil {
-		return gp.Gaussian{}, fmt.Errorf("ella: predict: %w", err)
-	}
-	n := x.Shape()[0]
-	return gp.Gaussian{Mean: dense.Of(mean, n, outputs), Cov: dense.Of(cov, n, outputs, outputs)}, nil
-}
-
 // Joint implements gp.JointPosterior: for x [N,…] the mean [N·C] and the covariance
 // [N·C, N·C]. It returns a *graph.MemoryError where the covariance exceeds the limit.
 func (p *Posterior) Joint(ctx context.Context, x *tensor.Dense) (mean, cov *tensor.Dense, err error) {

@@ -46,7 +46,7 @@ func BenchmarkStep(b *testing.B) {
 func BenchmarkPredict(b *testing.B) {
 	bench(b, func(b *testing.B, f *fitting) {
 		for b.Loop() {
-			if _, err := f.post.Predict(b.Context(), f.p.Train.X); err != nil {
+			if _, err := gp.Predict(b.Context(), f.post, f.p.Train.X); err != nil {
 				b.Fatal(err)
 			}
 		}

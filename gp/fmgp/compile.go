@@ -10,9 +10,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-var _ gp.Compiler = (*Posterior)(nil)
-
-// Compile implements gp.Compiler.
+// Compile implements gp.Posterior.
 func (p *Posterior) Compile(shape []int, size int, limit int64) (gp.Compiled, error) {
 	if !slices.Equal(shape, p.input) {
 		return nil, fmt.Errorf("fmgp: inputs of shape %v, expected %v", shape, p.input)
@@ -52,8 +50,8 @@ func (c *compiled) Bytes() int64 {
 	return int64(c.network.Bytes() + c.latent.Bytes() + 8*len(c.u))
 }
 
-// Latents implements gp.Compiled.
-func (c *compiled) Latents(_ context.Context, x []float64, g *gp.Latents) error {
+// Predict implements gp.Compiled.
+func (c *compiled) Predict(_ context.Context, x []float64, g *gp.Gaussian) error {
 	out, err := c.network.Run(x)
 	if err != nil {
 		return fmt.Errorf("fmgp: %w", err)
@@ -77,11 +75,7 @@ func (c *compiled) Latents(_ context.Context, x []float64, g *gp.Latents) error 
 	if out, err = c.latent.Run(c.u[:n*w]); err != nil {
 		return fmt.Errorf("fmgp: %w", err)
 	}
-	copy(g.Cov, out[0].Float64s())
-	if len(g.Epistemic) > 0 {
-		c.p.shares(g.Epistemic, out[2].Float64s())
-	}
-	if err := settle(g.Cov, out[1].Float64s(), 0, k.Outputs); err != nil {
+	if err := c.p.fill(g, out, 0); err != nil {
 		return fmt.Errorf("fmgp: %w", err)
 	}
 	return nil

@@ -35,14 +35,14 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	g, err := fitted.Posterior.Predict(context.Background(), column(0.5, 1.9, 9))
+	g, err := gp.Predict(context.Background(), fitted.Posterior, column(0.5, 1.9, 9))
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	fmt.Println(fitted.Posterior)
-	for i, mean := range g.Mean.Float64s() {
-		fmt.Printf("%.1f ± %.1f\n", mean, math.Sqrt(g.Cov.Float64s()[i]+fitted.NoiseVariance))
+	for i, mean := range g.Mean {
+		fmt.Printf("%.1f ± %.1f\n", mean, math.Sqrt(g.Cov[i]+fitted.NoiseVariance))
 	}
 	// Output:
 	// FMGP 10

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/go-valla/valla/data"
+	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/fixture"
@@ -208,11 +209,11 @@ func TestFixturePrediction(t *testing.T) {
 	each(t, 1e-10, 2e-5, func(t *testing.T, s *sample, tol float64) {
 		x := graph.Convert(s.Dense(t, s.prefix+"Xt"), s.dt)
 		p := &Posterior{net: s.net, layer: s.layer, input: x.Shape()[1:].Clone(), limit: defaultMemory}
-		g, err := p.Predict(t.Context(), x)
+		g, err := gp.Predict(t.Context(), p, x)
 		if err != nil {
 			t.Fatal(err)
 		}
-		mean, cov := g.Mean.Float64s(), g.Cov.Float64s()
+		mean, cov := g.Mean, g.Cov
 		fixture.Close(t, "mean", mean, array(t, s.Arrays, s.prefix+"g_Xt"), tol)
 		fixture.Close(t, "f_cov", cov, array(t, s.Arrays, s.prefix+"f_cov"), tol)
 		if s.class == nil {

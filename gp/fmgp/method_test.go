@@ -49,6 +49,6 @@ func (p prior) Diag(b *graph.Builder, x *graph.Node) *graph.Node {
 // TestMethod: what package gp asks of a method. The covariance is at most the prior's.
 func TestMethod(t *testing.T) {
 	gptest.CheckMethod(t, gptest.MethodCase{Method: Method, Variants: variants(), Case: func(_ gp.Problem, f *gp.Fitted, c *gptest.Case) {
-		c.Batch, c.Prior, c.PriorVariance = PredictBatch, prior{of: f.Posterior.(*Posterior)}, 1
+		c.Prior, c.PriorVariance = prior{of: f.Posterior.(*Posterior)}, 1
 	}})
 }

@@ -111,53 +111,27 @@ func (p *Posterior) outputs(b *graph.Builder, u *graph.Node) []*graph.Node {
 	return []*graph.Node{t.Q, prior, b.Sub(prior, b.Reshape(gain, prior.Shape()...))}
 }
 
-// Predict implements gp.Posterior. A variance below 0 that rounding does not explain is an
-// error.
-func (p *Posterior) Predict(ctx context.Context, x *tensor.Dense) (gp.Gaussian, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	g, err := p.predict(ctx, x)
-	if err != nil {
-		return gp.Gaussian{}, fmt.Errorf("fmgp: predict: %w", err)
-	}
-	return g, nil
-}
-
-func (p *Posterior) predict(ctx context.Context, x *tensor.Dense) (gp.Gaussian, error) {
-	if err := p.prepare(); err != nil {
-		return gp.Gaussian{}, err
-	}
-	at, err := p.network.points(ctx, x, 0, untold)
-	if err != nil {
-		return gp.Gaussian{}, err
-	}
-	return p.at(ctx, at)
-}
-
 // at predicts at points that the network has made.
 func (p *Posterior) at(ctx context.Context, at points) (gp.Gaussian, error) {
+	var g gp.Gaussian
 	n, c := at.n(), p.layer.Kernel.Outputs
-	cov, mean := make([]float64, n*c*c), graph.Floats(at.g)
-	var epistemic []float64
-	if p.known != nil {
-		epistemic = make([]float64, n*c)
-	}
+	g.Resize(n, c, p.known != nil)
+	g.SetMean(at.g)
 	err := eachPoint(ctx, p.latent, at, func(first, n int, out []*tensor.Dense) error {
-		block := cov[first*c*c : (first+n)*c*c]
-		copy(block, out[0].Float64s())
-		if epistemic != nil {
-			p.shares(epistemic[first*c:(first+n)*c], out[2].Float64s())
-		}
-		return settle(block, out[1].Float64s(), first, c)
+		part := g.Rows(first, n)
+		return p.fill(&part, out, first)
 	})
-	if err != nil {
-		return gp.Gaussian{}, err
+	return g, err
+}
+
+// fill writes the covariances and the shares of inputs from number first on, of which out are
+// the nodes of [Posterior.outputs].
+func (p *Posterior) fill(g *gp.Gaussian, out []*tensor.Dense, first int) error {
+	copy(g.Cov, out[0].Float64s())
+	if len(g.Epistemic) > 0 {
+		p.shares(g.Epistemic, out[2].Float64s())
 	}
-	g := gp.Gaussian{Mean: dense(mean, n, c), Cov: dense(cov, n, c, c)}
-	if epistemic != nil {
-		g.Epistemic = dense(epistemic, n, c)
-	}
-	return g, nil
+	return settle(g.Cov, out[1].Float64s(), first, p.layer.Kernel.Outputs)
 }
 
 // eachPoint calls visit with what f gives for the points from number first on.
@@ -255,11 +229,7 @@ func (p *Posterior) nll(ctx context.Context, l likelihood.Likelihood, at points,
 	if err != nil {
 		return 0, err
 	}
-	sum, c, mean, cov := 0.0, p.layer.Kernel.Outputs, g.Mean.Float64s(), g.Cov.Float64s()
-	for i := range at.n() {
-		sum -= l.LogPredictive(y[i*c:(i+1)*c], mean[i*c:(i+1)*c], cov[i*c*c:(i+1)*c*c])
-	}
-	return sum / float64(at.n()), nil
+	return gp.MeanNLL(l, y, g.Mean, g.Cov, p.layer.Kernel.Outputs), nil
 }
 
 func dense(v []float64, shape ...int) *tensor.Dense {

@@ -63,11 +63,11 @@ func fitted(t testing.TB, s Settings, p gp.Problem) (*gp.Fitted, *Posterior) {
 
 func predict(t testing.TB, p gp.Posterior, x *tensor.Dense) (mean, cov []float64) {
 	t.Helper()
-	g, err := p.Predict(t.Context(), x)
+	g, err := gp.Predict(t.Context(), p, x)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return g.Mean.Float64s(), g.Cov.Float64s()
+	return g.Mean, g.Cov
 }
 
 // valuesAt are u [N,d] at a site, and the network's outputs.

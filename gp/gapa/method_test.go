@@ -31,6 +31,5 @@ func variants() map[string]func(gp.Problem) gp.Settings {
 // TestMethod: what package gp asks of a method.
 func TestMethod(t *testing.T) {
 	gptest.CheckMethod(t, gptest.MethodCase{Method: Method, Variants: variants(), Case: func(_ gp.Problem, _ *gp.Fitted, c *gptest.Case) {
-		c.Batch = PredictBatch
 	}})
 }

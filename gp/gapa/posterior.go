@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"sync"
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/internal/dense"
@@ -27,8 +26,7 @@ type Posterior struct {
 	limit  int64     // bytes
 	order  []int     // the training rows, those that are kept first; nil where the posterior was restored
 
-	mu   sync.Mutex
-	pass *pass // nil before the first prediction
+	pass *pass // of LeftOut; nil before
 }
 
 var _ gp.Stored = (*Posterior)(nil)
@@ -60,9 +58,9 @@ func (p *Posterior) covariance() writer {
 	return p.site.covariance(stds)
 }
 
-// LeftOut is Predict for the training inputs x [N,…] of the fit, each of which is left out of
-// its own neighbours, so that the variances are like those at inputs that are no training
-// rows. A posterior that was restored does not know its rows, which is an error. done is
+// LeftOut returns the distributions at the training inputs x [N,…] of the fit, each of which is
+// left out of its own neighbours, so that the variances are like those at inputs that are no
+// training rows. A posterior that was restored does not know its rows, which is an error. done is
 // called with the number of inputs that are done so far; nil means that it is not called.
 func (p *Posterior) LeftOut(ctx context.Context, x *tensor.Dense, done func(n int)) (gp.Gaussian, error) {
 	if x.Shape()[0] != len(p.order) {
@@ -74,41 +72,34 @@ func (p *Posterior) LeftOut(ctx context.Context, x *tensor.Dense, done func(n in
 			at[row] = -1
 		}
 	}
-	return p.predict(ctx, x, func(i int) int { return at[i] }, done)
-}
-
-// Predict implements gp.Posterior: for x [N,…] the mean [N,C] and covariance [N,C,C].
-func (p *Posterior) Predict(ctx context.Context, x *tensor.Dense) (gp.Gaussian, error) {
-	return p.predict(ctx, x, none, nil)
-}
-
-// predict is Predict, where input i is not conditioned on the row skip(i) that is kept.
-func (p *Posterior) predict(ctx context.Context, x *tensor.Dense, skip func(int) int, done func(n int)) (gp.Gaussian, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	if err := p.compile(); err != nil {
 		return gp.Gaussian{}, fmt.Errorf("gapa: predict: %w", err)
 	}
-	var mean, cov []float64
-	c := p.pass.c
+	var all, g gp.Gaussian
 	err := p.pass.each(ctx, x, func(first, n int, out []*tensor.Dense) error {
-		r, err := p.memory.remaining(out[0], n, func(i int) int { return skip(first + i) })
+		r, err := p.memory.remaining(out[0], n, func(i int) int { return at[first+i] })
 		if err != nil {
 			return err
 		}
-		mean, cov = append64(mean, out[1], n), append64(cov, out[2], n)
-		for i, v := range r {
-			block := cov[(first+i)*c*c : (first+i+1)*c*c]
-			kernel.Scale(block, p.factor*v, block)
-		}
+		p.fill(&g, out, r)
+		all.Append(g)
 		if done != nil {
 			done(first + n)
 		}
 		return nil
 	})
-	if err != nil {
-		return gp.Gaussian{}, fmt.Errorf("gapa: predict: %w", err)
+	return all, err
+}
+
+// fill writes the distributions at inputs of which out are the nodes of the pass, and r [n] the
+// remaining shares of the variance.
+func (p *Posterior) fill(g *gp.Gaussian, out []*tensor.Dense, r []float64) {
+	c := out[1].Shape()[1]
+	g.Resize(len(r), c, false)
+	g.SetMean(out[1])
+	dense.Copy(g.Cov, out[2], 0)
+	for i, v := range r {
+		block := g.Cov[i*c*c : (i+1)*c*c]
+		kernel.Scale(block, p.factor*v, block)
 	}
-	n := x.Shape()[0]
-	return gp.Gaussian{Mean: dense.Of(mean, n, c), Cov: dense.Of(cov, n, c, c)}, nil
 }

@@ -84,5 +84,5 @@ func (t *trial) resumesOther(path string) error {
 	if err != nil {
 		return err
 	}
-	return differ("covariance with a checkpoint of another seed", got.Cov.Float64s(), want.Cov.Float64s(), 0)
+	return differ("covariance with a checkpoint of another seed", got.Cov, want.Cov, 0)
 }

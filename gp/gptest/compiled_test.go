@@ -3,48 +3,69 @@ package gptest
 import (
 	"context"
 	"fmt"
+	"math"
 
 	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/graph"
 )
 
-// Compile implements gp.Compiler.
-func (l *line) Compile(_ []int, size int, limit int64) (gp.Compiled, error) {
+// Compile implements gp.Posterior.
+func (l *line) Compile(shape []int, size int, limit int64) (gp.Compiled, error) {
 	if limit > 0 && limit < 8*outputs && l.flaw != "compiles without memory" {
-		return nil, fmt.Errorf("%d bytes are too few", limit)
+		return nil, &graph.MemoryError{What: "a line", Need: 8 * outputs, Limit: limit}
 	}
-	return &compiledLine{l: l, size: size, w: l.W.Floats(), b: l.B.Floats()}, nil
+	switch {
+	case len(shape) == 1 && shape[0] == 2 || l.flaw == "any width":
+	case l.flaw == "silent errors":
+		return nil, fmt.Errorf("wrong inputs")
+	default:
+		return nil, fmt.Errorf("inputs of shape %v, expected [2]", shape)
+	}
+	l.calls += 1e-12
+	return &compiledLine{l: l, size: size}, nil
 }
 
 type compiledLine struct {
 	l    *line
 	size int
-	w, b []float64
 	kept []float64
 }
 
 func (c *compiledLine) Bytes() int64 { return 0 }
 
-func (c *compiledLine) Latents(_ context.Context, x []float64, g *gp.Latents) error {
-	n := len(x) / 2
-	if n > c.size {
-		return fmt.Errorf("%d inputs, expected %d at most", n, c.size)
-	}
-	if c.l.flaw == "compiled garbage" {
+func (c *compiledLine) Predict(_ context.Context, x []float64, g *gp.Gaussian) error {
+	l, n := c.l, len(x)/2
+	if l.flaw == "compiled garbage" {
 		c.kept = make([]float64, 3)
 	}
-	g.Resize(n, outputs, c.l.flaw == "compiled shares")
+	g.Resize(n, outputs, false)
 	clear(g.Cov)
 	for i := range n {
+		at := i
+		if l.flaw == "last of a batch" && i == c.size-1 && i > 0 {
+			at = 0
+		}
 		for k := range outputs {
-			g.Mean[i*outputs+k] = x[2*i]*c.w[k] + x[2*i+1]*c.w[outputs+k] + c.b[k] + 1e-9*c.l.is("compiled mean")
-			g.Cov[(i*outputs+k)*outputs+k] = half(x, i, i) * (1 + c.l.is("compiled wider"))
+			g.Mean[i*outputs+k] = l.mean(x, at, k) + x[0]*l.is("neighbours")*min(1, float64(i))
+			for j := range outputs {
+				v := l.calls*l.is("drifts") + 0.1*float64(j)*l.is("asymmetric")
+				if k == j {
+					v += half(x, at, at) * (1 + 2*l.is("wide") - 2*l.is("negative"))
+				}
+				g.Cov[(i*outputs+k)*outputs+j] = v
+			}
 		}
 	}
-	if c.size > 1 {
-		g.Mean[0] += c.l.is("compiled for many")
+	if c.size == 5 {
+		g.Mean[0] += l.is("compiled for many")
+	}
+	if l.flaw == "NaN" {
+		g.Mean[0] = math.NaN()
 	}
 	g.ResizeProbs()
-	c.l.probs(g.Probs, g.Mean)
-	g.Probs[0] += c.l.is("compiled probabilities")
+	l.probs(g.Probs, g.Mean)
+	if l.flaw == "few" {
+		g.Cov = g.Cov[:len(g.Cov)-1]
+	}
 	return nil
 }

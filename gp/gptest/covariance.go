@@ -12,24 +12,19 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// shapes: mean [N,C] and covariance [N,C,C], finite numbers in float64.
+// shapes: mean [N,C], covariance [N,C,C], and shares and probabilities [N,C] or none; finite
+// numbers.
 func (p *probe) shapes() error {
-	m, s := p.got.Mean, p.got.Cov
-	if m == nil || s == nil {
-		return errors.New("mean or covariance is nil")
+	g, c := p.got, p.got.Outputs()
+	if c < 1 || len(g.Mean) != p.n*c || len(g.Cov) != p.n*c*c {
+		return fmt.Errorf("%d means and %d covariances of %d inputs, expected N·C and N·C²", len(g.Mean), len(g.Cov), p.n)
 	}
-	if m.Dims() != 2 || m.Shape()[0] != p.n {
-		return fmt.Errorf("mean of shape %v for %d inputs, expected [%d,C]", m.Shape(), p.n, p.n)
+	if e, q := len(g.Epistemic), len(g.Probs); e != 0 && e != p.n*c || q != 0 && q != p.n*c {
+		return fmt.Errorf("%d epistemic shares and %d probabilities, expected none or %d", e, q, p.n*c)
 	}
-	if c := m.Shape()[1]; !slices.Equal(s.Shape(), []int{p.n, c, c}) {
-		return fmt.Errorf("covariance of shape %v for a mean of shape %v, expected [%d,%d,%d]", s.Shape(), m.Shape(), p.n, c, c)
-	}
-	if m.Dtype() != tensor.Float64 || s.Dtype() != tensor.Float64 {
-		return fmt.Errorf("mean holds %v and covariance %v, expected float64", m.Dtype(), s.Dtype())
-	}
-	for i, v := range slices.Concat(m.Float64s(), s.Float64s()) {
+	for i, v := range slices.Concat(g.Mean, g.Cov, g.Epistemic, g.Probs) {
 		if v-v != 0 {
-			return fmt.Errorf("number %d of mean and covariance is %v", i, v)
+			return fmt.Errorf("number %d of mean, covariance, shares and probabilities is %v", i, v)
 		}
 	}
 	return nil
@@ -139,11 +134,8 @@ func (p *probe) mean() error {
 // probabilities: those that a posterior has itself are [N,C], none below 0, with the sum 1 for
 // each input.
 func (p *probe) probabilities() error {
-	if p.got.Probs == nil {
+	if len(p.got.Probs) == 0 {
 		return nil
-	}
-	if s := p.got.Probs.Shape(); !slices.Equal(s, p.got.Mean.Shape()) {
-		return fmt.Errorf("probabilities of shape %v, expected %v", s, p.got.Mean.Shape())
 	}
 	for i := range p.n {
 		row := p.probs[i*p.c : (i+1)*p.c]

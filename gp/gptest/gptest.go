@@ -1,7 +1,7 @@
 // Package gptest checks that posteriors and methods keep the promises of package gp.
 // [Check] is for a fitted posterior:
 //
-//	gptest.Check(t, gptest.Case{Posterior: p, X: x, Net: net, Batch: valla.PredictBatch})
+//	gptest.Check(t, gptest.Case{Posterior: p, X: x, Net: net})
 //
 // [CheckMethod] checks in the same way what package gp asks of a method: its description,
 // its settings, its fits to tiny [Problems], and the states of its posteriors, which
@@ -27,7 +27,6 @@ import (
 type Case struct {
 	Posterior gp.Posterior  // also checked as a gp.JointPosterior where it is one
 	X         *tensor.Dense // inputs [N,…] of the posterior's element type, N ≥ 2
-	Batch     int           // inputs predicted at a time; 0 where the method has no batches
 
 	// Net is the network whose outputs are the mean: post-hoc methods do not change it. A
 	// posterior that says that it has a mean of its own, see gp.OwnMean, must have another.
@@ -35,19 +34,18 @@ type Case struct {
 	// Prior and PriorVariance are σ₀² and the kernel κ of a prior N(g, σ₀²κ), of which
 	// the posterior is at most as wide.
 	Prior         gp.Kernel
-	PriorVariance float64
+	PriorVariance float64 // σ₀²
 
 	// Tol is the rounding allowed in covariances, relative to the largest prior
 	// variance, or posterior one without Prior: the posterior is a difference of two
-	// numbers of the prior's size. 0 means 1e-10 in float64 and 1e-4 in float32, and less for
-	// compiled predictions.
+	// numbers of the prior's size. 0 means 1e-10 in float64 and 1e-4 in float32.
 	Tol float64
 }
 
 // property is one promise; check returns what breaks it.
 type property struct {
-	name  string
-	check func(p *probe) error
+	name  string               // of the subtest
+	check func(p *probe) error // returns what breaks the promise
 }
 
 var properties = []property{
@@ -57,8 +55,7 @@ var properties = []property{
 	{"covariance", (*probe).covariance},
 	{"at most the prior", (*probe).belowPrior},
 	{"marginals of the joint", (*probe).joint},
-	{"one by one", (*probe).oneByOne},
-	{"parts of batches", (*probe).batches},
+	{"in batches", (*probe).batches},
 	{"repeatable", (*probe).repeatable},
 	{"compiled", (*probe).compiled},
 	{"wrong inputs", (*probe).wrongInputs},
@@ -84,13 +81,14 @@ func Check(t *testing.T, c Case) {
 // probe is a case with its predictions at X.
 type probe struct {
 	Case
-	ctx      context.Context
-	n, c     int
-	got      gp.Gaussian
-	mu, cov  []float64 // of got
-	probs    []float64 // of got; nil where it has none
-	prior    []float64 // [N,C,C], nil if unknown
-	rounding float64   // allowed in a covariance
+	ctx      context.Context // of the test
+	engine   *gp.Engine      // of the posterior
+	n, c     int             // inputs N and outputs C
+	got      gp.Gaussian     // the prediction at X
+	mu, cov  []float64       // of got
+	probs    []float64       // of got; nil where it has none
+	prior    []float64       // [N,C,C], nil if unknown
+	rounding float64         // allowed in a covariance
 }
 
 func newProbe(ctx context.Context, c Case) (*probe, error) {
@@ -99,14 +97,19 @@ func newProbe(ctx context.Context, c Case) (*probe, error) {
 	}
 	p := &probe{Case: c, ctx: ctx, n: c.X.Shape()[0]}
 	var err error
-	if p.got, err = p.predict(c.X); err != nil {
+	if p.engine, err = gp.NewEngine(c.Posterior, c.X.Shape()[1:], gp.EngineOptions{}); err != nil {
+		return nil, fmt.Errorf("gptest: %w", err)
+	}
+	if p.got, err = p.engine.PredictAll(ctx, c.X); err != nil {
 		return nil, fmt.Errorf("gptest: prediction: %w", err)
 	}
 	if err := p.shapes(); err != nil {
 		return nil, err
 	}
-	p.mu, p.cov, p.c = p.got.Mean.Float64s(), p.got.Cov.Float64s(), p.got.Mean.Shape()[1]
-	p.probs = p.got.Latents().Probs
+	p.mu, p.cov, p.c = p.got.Mean, p.got.Cov, p.got.Outputs()
+	if len(p.got.Probs) > 0 {
+		p.probs = p.got.Probs
+	}
 	if p.Prior != nil {
 		if p.prior, err = p.priorCovariance(); err != nil {
 			return nil, fmt.Errorf("gptest: prior: %w", err)
@@ -151,7 +154,7 @@ func (p *probe) predict(x *tensor.Dense) (gp.Gaussian, error) { return p.predict
 
 func (p *probe) predictIn(ctx context.Context, x *tensor.Dense) (g gp.Gaussian, err error) {
 	defer recovered(&err)
-	return p.Posterior.Predict(ctx, x)
+	return gp.Predict(ctx, p.Posterior, x)
 }
 
 var errPanic = errors.New("panic")

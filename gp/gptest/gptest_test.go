@@ -7,14 +7,13 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/jacobian"
 	"github.com/go-valla/valla/layers"
 	"gorgonia.org/tensor"
 )
 
-const outputs, batch = 2, 3
+const outputs = 2
 
 // line is the posterior of a linear network whose weights have variance ½ each, half
 // of the prior's: f(x) = xW + b with covariance ½ (x·x' + 1) for each output, by plain
@@ -22,8 +21,7 @@ const outputs, batch = 2, 3
 type line struct {
 	layers.Dense
 	flaw  string
-	calls float64
-	kept  gp.Gaussian
+	calls float64 // grows with every compilation
 }
 
 func newLine(flaw string) *line {
@@ -46,13 +44,13 @@ func half(x []float64, i, j int) float64 {
 }
 
 func (l *line) mean(x []float64, i, c int) float64 {
-	w, b := l.W.Floats(), l.B.Floats()
+	w, b := l.W.Value.Float64s(), l.B.Value.Float64s()
 	return x[2*i]*w[c] + x[2*i+1]*w[outputs+c] + b[c] + 1e-9*l.is("mean off")
 }
 
 func (l *line) check(x *tensor.Dense) error {
 	switch s := x.Shape(); {
-	case s[0] == 0 && l.flaw != "panics without inputs":
+	case s[0] == 0:
 		return fmt.Errorf("0 inputs")
 	case l.flaw == "silent errors" && s[1] != 2:
 		return fmt.Errorf("wrong inputs")
@@ -62,56 +60,6 @@ func (l *line) check(x *tensor.Dense) error {
 		return fmt.Errorf("inputs are %v of width %d, expected float64 of width 2", x.Dtype(), s[1])
 	}
 	return nil
-}
-
-func (l *line) Predict(ctx context.Context, in *tensor.Dense) (gp.Gaussian, error) {
-	if err := l.check(in); err != nil {
-		return gp.Gaussian{}, err
-	}
-	x, n := make([]float64, in.Shape().TotalSize()), in.Shape()[0]
-	if in.Dtype() == tensor.Float64 {
-		x = in.Float64s()
-	}
-	x[0] += l.is("changes inputs")
-	var mean, cov []float64
-	l.calls += 1e-12
-	for i := range n {
-		if l.flaw != "deaf" && i%batch == 0 && (i == 0 || l.flaw != "deaf between batches") && ctx.Err() != nil {
-			return gp.Gaussian{}, ctx.Err()
-		}
-		at := i
-		if l.flaw == "last batch" && i/batch > 0 && i%batch == 0 && i == n-1 {
-			at = 0
-		}
-		for c := range outputs {
-			mean = append(mean, l.mean(x, at, c)+x[0]*l.is("neighbours")*min(1, float64(i)))
-			for k := range outputs {
-				v := 0.0
-				if k == c {
-					v = half(x, at, at) * (1 + 2*l.is("wide") - 2*l.is("negative"))
-				}
-				cov = append(cov, v+l.calls*l.is("drifts")+0.1*float64(k)*l.is("asymmetric"))
-			}
-		}
-	}
-	return l.result(n, mean, cov), nil
-}
-
-func (l *line) result(n int, mean, cov []float64) gp.Gaussian {
-	g := gp.Gaussian{
-		Mean: tensor.New(tensor.WithShape(n, outputs), tensor.WithBacking(mean)),
-		Cov:  tensor.New(tensor.WithShape(n, outputs, outputs), tensor.WithBacking(cov)),
-	}
-	g.Probs = tensor.New(tensor.WithShape(n, outputs), tensor.WithBacking(make([]float64, n*outputs)))
-	l.probs(g.Probs.Float64s(), mean)
-	if l.flaw == "flat" {
-		g.Cov = tensor.New(tensor.WithShape(n, outputs*outputs), tensor.WithBacking(cov))
-	}
-	if l.flaw == "one buffer" && l.kept.Cov != nil {
-		copy(l.kept.Cov.Float64s(), cov)
-	}
-	l.kept = g
-	return g
 }
 
 // probs sets the probabilities to the logistic function of the difference of the outputs.
@@ -159,7 +107,7 @@ func (l *line) Joint(ctx context.Context, in *tensor.Dense) (*tensor.Dense, *ten
 
 func (l *line) testCase() Case {
 	return Case{
-		Posterior: l, Batch: batch, Net: l.Dense, Prior: jacobian.NTK{Net: l.Dense}, PriorVariance: 1,
+		Posterior: l, Net: l.Dense, Prior: jacobian.NTK{Net: l.Dense}, PriorVariance: 1,
 		X: tensor.New(tensor.WithShape(4, 2), tensor.WithBacking([]float64{1, 2, -1, 0.5, 0.3, 0.7, 2, -1})),
 	}
 }
@@ -175,15 +123,12 @@ func TestFlaws(t *testing.T) {
 	for flaw, want := range map[string]string{
 		"mean off": "mean is the network's output", "asymmetric": "covariance", "negative": "covariance",
 		"joint not a covariance": "covariance", "wide": "at most the prior", "other joint": "marginals of the joint",
-		"other joint mean": "marginals of the joint", "neighbours": "one by one", "last batch": "parts of batches",
-		"drifts": "repeatable", "one buffer": "repeatable", "changes inputs": "repeatable", "any width": "wrong inputs",
-		"silent errors": "wrong inputs", "panics without inputs": "wrong inputs",
-		"misreads float32": "wrong inputs", "misreads int64": "wrong inputs",
-		"deaf": "ended context", "deaf between batches": "ended context", "deaf jointly": "ended context",
+		"other joint mean": "marginals of the joint", "neighbours": "in batches", "last of a batch": "in batches",
+		"drifts": "repeatable", "any width": "wrong inputs",
+		"silent errors": "wrong inputs", "misreads int64": "wrong inputs", "deaf jointly": "ended context",
 		"own mean without one": "mean is the network's output", "probabilities add up to more": "probabilities",
-		"probabilities drift": "repeatable", "compiled probabilities": "compiled",
-		"compiled garbage": "compiled", "compiled mean": "compiled", "compiled wider": "compiled",
-		"compiled shares": "compiled", "compiled for many": "compiled", "compiles without memory": "compiled",
+		"probabilities drift": "repeatable",
+		"compiled garbage":    "compiled", "compiled for many": "compiled", "compiles without memory": "compiled",
 	} {
 		c := newLine(flaw).testCase()
 		var broken []string
@@ -204,7 +149,8 @@ func TestFlaws(t *testing.T) {
 
 func TestUnusableCases(t *testing.T) {
 	for what, c := range map[string]Case{
-		"flat covariance": newLine("flat").testCase(),
+		"few covariances": newLine("few").testCase(),
+		"not finite":      newLine("NaN").testCase(),
 		"no inputs":       {Posterior: newLine("")},
 		"one input":       {Posterior: newLine(""), X: tensor.New(tensor.WithShape(1, 2), tensor.Of(tensor.Float64))},
 		"wrong width":     {Posterior: newLine(""), X: tensor.New(tensor.WithShape(3, 5), tensor.Of(tensor.Float64))},

@@ -18,7 +18,7 @@ import (
 
 // MethodCase is a method and what is known of it. Only Method must be set.
 type MethodCase struct {
-	Method gp.Method
+	Method gp.Method // the method under test
 
 	// Variants make settings for a problem, by name. Settings that are nil say that the
 	// variant does not suit the problem. No variants stand for the method's defaults.
@@ -94,9 +94,9 @@ func (p Problem) thorough() bool {
 
 // promise is what a method promises of each fit; check returns what breaks it.
 type promise struct {
-	name     string
-	thorough bool // it takes many fits
-	check    func(*trial) error
+	name     string             // of the subtest
+	thorough bool               // it takes many fits
+	check    func(*trial) error // returns what breaks the promise
 }
 
 var promises = []promise{
@@ -124,14 +124,14 @@ const seed = 7
 type trial struct {
 	MethodCase
 	Problem
-	ctx    context.Context
-	make   func() gp.Settings
-	given  gp.Settings      // what was fitted
-	before [][]float64      // see numbers
-	steps  []train.Progress // reported
-	fitted *gp.Fitted
-	got    gp.Gaussian // at Probe
-	saved  *Saved
+	ctx    context.Context    // of the test
+	make   func() gp.Settings // returns new settings of the variant
+	given  gp.Settings        // what was fitted
+	before [][]float64        // see numbers
+	steps  []train.Progress   // reported
+	fitted *gp.Fitted         // the first fit, with the seed of all fits that must agree
+	got    gp.Gaussian        // at Probe
+	saved  *Saved             // the state of fitted, as a file holds it
 }
 
 func newTrial(ctx context.Context, c MethodCase, p Problem, variant func(gp.Problem) gp.Settings) (*trial, error) {
@@ -163,7 +163,7 @@ func fit(ctx context.Context, s gp.Settings, p gp.Problem, r gp.Run) (f *gp.Fitt
 }
 
 func (t *trial) predict(f *gp.Fitted) (gp.Gaussian, error) {
-	return f.Posterior.Predict(t.ctx, t.Probe)
+	return gp.Predict(t.ctx, f.Posterior, t.Probe)
 }
 
 // restore restores a state; a panic is an error here.

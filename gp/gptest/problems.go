@@ -14,7 +14,7 @@ import (
 
 // Problem is a tiny problem for methods.
 type Problem struct {
-	Name string
+	Name string // network, task and element type
 	gp.Problem
 	Probe *tensor.Dense // inputs [5,…] to predict at
 }
@@ -35,9 +35,9 @@ func Problems() ([]Problem, error) {
 	for _, dt := range []tensor.Dtype{tensor.Float64, tensor.Float32} {
 		for _, net := range []string{"MLP", "CNN"} {
 			for _, task := range []struct {
-				name    string
-				outputs int
-				classes bool
+				name    string // in the name of the problem
+				outputs int    // of the network
+				classes bool   // whether the task is classification
 			}{{"1 output", 1, false}, {"2 outputs", 2, false}, {"3 classes", 3, true}} {
 				p, err := newProblem(net, task.outputs, task.classes, dt)
 				if err != nil {

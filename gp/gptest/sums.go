@@ -77,11 +77,11 @@ func (t *trial) sums() error {
 		if f.Record.Rows != p.Train.N() || f.NoiseVariance > 0 != (t.fitted.NoiseVariance > 0) {
 			return fmt.Errorf("sums over %d examples: a record of %d, noise variance %g", p.Train.N(), f.Record.Rows, f.NoiseVariance)
 		}
-		g, err := f.Posterior.Predict(t.ctx, t.Probe)
+		g, err := gp.Predict(t.ctx, f.Posterior, t.Probe)
 		if err != nil {
 			return fmt.Errorf("a posterior from sums: %w", err)
 		}
-		got[i] = g.Cov.Float64s()
+		got[i] = g.Cov
 	}
 	rounding := 1e-6
 	if t.Probe.Dtype() == tensor.Float32 {

@@ -207,21 +207,26 @@ type toyPosterior struct {
 	twice bool
 }
 
-func (p *toyPosterior) Predict(ctx context.Context, x *tensor.Dense) (gp.Gaussian, error) {
-	if shape := x.Shape(); !slices.Equal(shape[1:], p.h.Input) {
-		return gp.Gaussian{}, fmt.Errorf("toy: inputs of shape %v, expected %v each", shape, p.h.Input)
+func (p *toyPosterior) Compile(shape []int, size int, limit int64) (gp.Compiled, error) {
+	if !slices.Equal(shape, p.h.Input) {
+		return nil, fmt.Errorf("toy: inputs of shape %v, expected %v each", shape, p.h.Input)
 	}
-	g, err := p.point.Predict(ctx, x)
-	if err != nil {
-		return g, err
+	c, err := p.point.Compile(shape, size, limit)
+	return toyCompiled{c, p}, err
+}
+
+type toyCompiled struct {
+	gp.Compiled
+	p *toyPosterior
+}
+
+func (t toyCompiled) Predict(ctx context.Context, x []float64, g *gp.Gaussian) error {
+	err := t.Compiled.Predict(ctx, x, g)
+	for i := range g.Mean {
+		c := t.p.h.Outputs
+		g.Cov[i*c+i%c] = t.p.scale[i%c] * t.p.scale[i%c]
 	}
-	c := p.h.Outputs
-	for i, v := range p.scale {
-		for n := i*c + i; n < len(g.Cov.Float64s()); n += c * c {
-			g.Cov.Float64s()[n] = v * v
-		}
-	}
-	return g, nil
+	return err
 }
 
 func (p *toyPosterior) String() string { return p.h.Name }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/go-valla/valla/data/idx"
 	"github.com/go-valla/valla/data/image"
+	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/internal/fixture"
 	"github.com/go-valla/valla/layers"
@@ -90,7 +91,7 @@ func BenchmarkPredictImages(b *testing.B) {
 		q := p.fit(b, m.o)
 		b.Run(m.name, func(b *testing.B) {
 			for b.Loop() {
-				if _, err := q.Predict(context.Background(), p.probe); err != nil {
+				if _, err := gp.Predict(context.Background(), q, p.probe); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -6,13 +6,10 @@ import (
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/graph"
-	"github.com/go-valla/valla/internal/kernel"
 	"gorgonia.org/tensor"
 )
 
-var _ gp.Compiler = (*Posterior)(nil)
-
-// Compile implements gp.Compiler.
+// Compile implements gp.Posterior.
 func (p *Posterior) Compile(shape []int, size int, limit int64) (gp.Compiled, error) {
 	if want := p.scan.x.Shape()[1:]; !want.Eq(tensor.Shape(shape)) {
 		return nil, fmt.Errorf("laplace: inputs of shape %v, the posterior was fitted to inputs of shape %v each", shape, want)
@@ -44,8 +41,8 @@ type compiled struct {
 // Bytes implements gp.Compiled.
 func (c *compiled) Bytes() int64 { return int64(c.s.program.Bytes() + 8*len(c.s.scratch)) }
 
-// Latents implements gp.Compiled.
-func (c *compiled) Latents(ctx context.Context, x []float64, g *gp.Latents) error {
+// Predict implements gp.Compiled.
+func (c *compiled) Predict(ctx context.Context, x []float64, g *gp.Gaussian) error {
 	size := c.s.inputSize()
 	b := batch{scanner: c.s, ctx: ctx, count: len(x) / size}
 	if len(x)%size != 0 || b.count < 1 || b.count > c.s.batch {
@@ -59,10 +56,5 @@ func (c *compiled) Latents(ctx context.Context, x []float64, g *gp.Latents) erro
 	if err := b.run(); err != nil {
 		return err
 	}
-	g.Resize(b.count, c.s.outputs, false)
-	g.SetMean(c.s.program.Value(c.s.out))
-	std := c.p.PriorStd()
-	err := c.p.predictor.marginals(b, g.Cov)
-	kernel.Scale(g.Cov, std*std, g.Cov)
-	return err
+	return c.p.predict(b, g)
 }

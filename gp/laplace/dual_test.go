@@ -23,7 +23,7 @@ func bothWays(t *testing.T, p *Posterior, x *tensor.Dense) (differences, squares
 	c, width := p.scan.outputs, p.predictor.width()
 	differences, squares = make([]float64, in.n*c*c), make([]float64, in.n*c*c)
 	err = p.scan.each(t.Context(), in, func(b batch) error {
-		if err := p.marginals(b, differences[b.first*c*c:]); err != nil {
+		if err := p.predictor.marginals(b, differences[b.first*c*c:]); err != nil {
 			return err
 		}
 		short += len(b.short)
@@ -91,14 +91,14 @@ func TestLittleVarianceLeft(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var g gp.Latents
-	if err := c.Latents(t.Context(), x, &g); err != nil {
+	var g gp.Gaussian
+	if err := c.Predict(t.Context(), x, &g); err != nil {
 		t.Fatal(err)
 	}
 	fixture.Close(t, "compiled", g.Cov, got, 0)
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := c.Latents(ended, x, &g); !errors.Is(err, context.Canceled) {
+	if err := c.Predict(ended, x, &g); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v, expected that of the context", err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/dense"
@@ -105,8 +106,8 @@ func TestBadData(t *testing.T) {
 		wants(t, err, c.says...)
 	}
 	q := p.fit(t, Options{PriorStd: 1, NoiseStd: 1})
-	_, err = q.Predict(t.Context(), dense.Of(make([]float64, 6), 2, 3))
-	wants(t, err, "(2, 3)", "(2)")
+	_, err = gp.Predict(t.Context(), q, dense.Of(make([]float64, 6), 2, 3))
+	wants(t, err, "[3]", "(2)")
 	_, _, err = q.Joint(t.Context(), dense.Of([]float64{0, math.NaN()}, 1, 2))
 	wants(t, err, "element 1 of example 0 is NaN")
 }
@@ -214,7 +215,7 @@ func TestCancellation(t *testing.T) {
 		cancel()
 	}
 	q := p.fit(t, Options{PriorStd: 1, NoiseStd: 1})
-	if _, err := q.Predict(ended, p.probe); err != context.Canceled {
+	if _, err := gp.Predict(ended, q, p.probe); err != context.Canceled {
 		t.Errorf("Predict: %v", err)
 	}
 	if _, _, err := q.Joint(ended, p.probe); err != context.Canceled {

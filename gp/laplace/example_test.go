@@ -42,14 +42,14 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	g, err := fitted.Posterior.Predict(ctx, column(0, 1, 10))
+	g, err := gp.Predict(ctx, fitted.Posterior, column(0, 1, 10))
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	fmt.Println(fitted.Posterior)
-	for i, mean := range g.Mean.Float64s() {
-		fmt.Printf("%.0f ± %.3f\n", mean, math.Sqrt(g.Cov.Float64s()[i]))
+	for i, mean := range g.Mean {
+		fmt.Printf("%.0f ± %.3f\n", mean, math.Sqrt(g.Cov[i]))
 	}
 	// Output:
 	// LLA

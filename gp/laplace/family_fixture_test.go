@@ -72,11 +72,11 @@ func TestFixtureClassificationFamily(t *testing.T) {
 		mean, cov := predict(t, p, prob.probe)
 		fixture.Close(t, m.name+": mean", mean, array(t, a, "g_Xt"), 1e-12)
 		fixture.Close(t, m.name+": covariance", cov, array(t, a, "f_var_"+m.name), 1e-9)
-		g, err := p.Predict(context.Background(), prob.probe)
+		g, err := gp.Predict(context.Background(), p, prob.probe)
 		if err != nil {
 			t.Fatal(err)
 		}
-		fixture.Close(t, m.name+": probit", gp.ProbitProbs(g).Float64s(), array(t, a, "probit_"+m.name), 1e-9)
+		fixture.Close(t, m.name+": probit", gp.Probit(nil, g), array(t, a, "probit_"+m.name), 1e-9)
 	}
 	testBridge(t, a)
 }
@@ -86,8 +86,8 @@ func testBridge(t *testing.T, a fixture.Arrays) {
 	t.Helper()
 	want := array(t, a, "bridge_full")
 	got := make([]float64, len(want))
-	g := gp.Latents{Mean: array(t, a, "g_Xt"), Cov: array(t, a, "f_var_full")}
-	if err := gp.Bridge(got, g, len(g.Cov)/len(g.Mean), 0); err != nil {
+	g := gp.Gaussian{Mean: array(t, a, "g_Xt"), Cov: array(t, a, "f_var_full")}
+	if err := gp.Bridge(got, g, 0); err != nil {
 		t.Fatal(err)
 	}
 	fixture.Close(t, "bridge", got, want, 1e-12)

@@ -62,7 +62,7 @@ func TestFamilyConformance(t *testing.T) {
 		}
 		t.Run(what, func(t *testing.T) {
 			gptest.Check(t, gptest.Case{
-				Posterior: p.fit(t, o), X: p.probe, Batch: o.BatchSize, Net: p.net,
+				Posterior: p.fit(t, o), X: p.probe, Net: p.net,
 				Prior: jacobian.NTK{Net: layers.Part{Network: p.net, Chosen: params}}, PriorVariance: o.PriorStd * o.PriorStd,
 			})
 		})

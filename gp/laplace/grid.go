@@ -93,29 +93,22 @@ func (p *Posterior) try(ctx context.Context, h hyper, d data) (*Posterior, float
 	if err != nil {
 		return nil, 0, err
 	}
-	sum := 0.0
-	err = gp.InBatches(ctx, q, d.x.t, d.outputs, func(first int, f gp.Gaussian) error {
-		sum += q.nll(f, first, d)
+	l, c := p.evidence.likelihood, d.outputs
+	if p.evidence.noisy() {
+		l = likelihood.NewGaussian(h.noise*h.noise, tensor.Float64)
+	}
+	sum, g := 0.0, gp.Gaussian{}
+	err = p.scan.each(ctx, d.x, func(b batch) error {
+		if err := q.predict(b, &g); err != nil {
+			return err
+		}
+		y := make([]float64, b.size())
+		d.y.rows(y, b.first, b.count)
+		sum += float64(b.count) * gp.MeanNLL(l, y, g.Mean, g.Cov, c)
 		return nil
 	})
 	if err != nil {
 		return nil, 0, err
 	}
 	return q, sum / float64(d.n), nil
-}
-
-// nll is the sum of the negative log-likelihoods of predictions for the examples from first on.
-func (p *Posterior) nll(f gp.Gaussian, first int, d data) float64 {
-	n, c := f.Mean.Shape()[0], d.outputs
-	y := make([]float64, n*c)
-	d.y.rows(y, first, n)
-	l := p.evidence.likelihood
-	if p.evidence.noisy() {
-		l = likelihood.NewGaussian(p.hyper.noise*p.hyper.noise, tensor.Float64)
-	}
-	sum, mean, cov := 0.0, f.Mean.Float64s(), f.Cov.Float64s()
-	for i := range n {
-		sum -= l.LogPredictive(y[i*c:(i+1)*c], mean[i*c:(i+1)*c], cov[i*c*c:(i+1)*c*c])
-	}
-	return sum
 }

@@ -40,7 +40,7 @@ func TestGridSearch(t *testing.T) {
 }
 
 func heldOutNLL(t *testing.T, p *Posterior, held problem) float64 {
-	g, err := p.Predict(t.Context(), held.x)
+	g, err := gp.Predict(t.Context(), p, held.x)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,16 +48,16 @@ func heldOutNLL(t *testing.T, p *Posterior, held problem) float64 {
 	y, sum := held.y.Float64s(), 0.0
 	for i := range n {
 		if !p.evidence.noisy() {
-			for k, prob := range gp.ProbitProbs(g).Float64s()[i*c : (i+1)*c] {
+			for k, prob := range gp.Probit(nil, g)[i*c : (i+1)*c] {
 				sum -= y[i*c+k] * math.Log(prob)
 			}
 			continue
 		}
-		cov := mat.NewSymDense(c, append([]float64(nil), g.Cov.Float64s()[i*c*c:(i+1)*c*c]...))
+		cov := mat.NewSymDense(c, append([]float64(nil), g.Cov[i*c*c:(i+1)*c*c]...))
 		for k := range c {
 			cov.SetSym(k, k, cov.At(k, k)+p.NoiseStd()*p.NoiseStd())
 		}
-		density, ok := distmv.NewNormal(g.Mean.Float64s()[i*c:(i+1)*c], cov, nil)
+		density, ok := distmv.NewNormal(g.Mean[i*c:(i+1)*c], cov, nil)
 		if !ok {
 			t.Fatal("no covariance")
 		}

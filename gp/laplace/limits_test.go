@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/fixture"
 	"github.com/go-valla/valla/jacobian"
@@ -95,12 +96,12 @@ func TestConcurrentUse(t *testing.T) {
 			if err != nil || q.PriorStd() != 2 || p.PriorStd() != 1 {
 				t.Errorf("At: %v", err)
 			}
-			g, err := p.Predict(t.Context(), prob.probe)
+			g, err := gp.Predict(t.Context(), p, prob.probe)
 			if err != nil {
 				t.Error(err)
 				return
 			}
-			fixture.Close(t, "concurrent prediction", g.Cov.Float64s(), want, 0)
+			fixture.Close(t, "concurrent prediction", g.Cov, want, 0)
 		})
 	}
 	wg.Wait()

@@ -38,11 +38,11 @@ func TestFixturePublishedMNIST(t *testing.T) {
 		t.Fatal(err)
 	}
 	fixture.Close(t, "prior", one(p.PriorStd()), one(0.365268), 1e-5)
-	g, err := p.Predict(t.Context(), idx.Dense[float32](&s.Test.Images))
+	g, err := gp.Predict(t.Context(), p, idx.Dense[float32](&s.Test.Images))
 	if err != nil {
 		t.Fatal(err)
 	}
-	probs, nll := gp.ProbitProbs(g).Float64s(), 0.0
+	probs, nll := gp.Probit(nil, g), 0.0
 	for i, c := range s.Test.Class() {
 		nll -= math.Log(probs[i*10+c]) / float64(s.Test.N)
 	}

@@ -134,37 +134,12 @@ func (p *Posterior) LogMarginalLikelihoodGradient() (logPriorStds []float64, log
 // costs about as much as a factorisation.
 func (p *Posterior) EffectiveParameters() float64 { return p.factor.effective(context.Background()) }
 
-// Predict implements gp.Posterior: for x [N,…] the mean [N,C] and covariance [N,C,C].
-func (p *Posterior) Predict(ctx context.Context, x *tensor.Dense) (gp.Gaussian, error) {
-	in, err := p.inputs(x)
-	if err != nil {
-		return gp.Gaussian{}, err
-	}
-	c := p.scan.outputs
-	mean, cov := make([]float64, in.n*c), make([]float64, in.n*c*c)
-	err = p.scan.each(ctx, in, func(b batch) error {
-		copy(mean[b.first*c:], b.mean())
-		return p.marginals(b, cov[b.first*c*c:])
-	})
-	if err != nil {
-		return gp.Gaussian{}, err
-	}
-	kernel.Scale(cov, p.PriorStd()*p.PriorStd(), cov)
-	return gp.Gaussian{Mean: dense.Of(mean, in.n, c), Cov: dense.Of(cov, in.n, c, c)}, nil
-}
-
-// marginals are those of the predictor, with a batch of one example as the first of two: a
-// product of one row is summed in another order than one of several, and an example's covariance
-// must not depend on how many there are.
-func (p *Posterior) marginals(b batch, cov []float64) error {
-	if b.count > 1 || p.scan.batch == 1 {
-		return p.predictor.marginals(b, cov)
-	}
-	size := b.outputs * b.outputs
-	b.count = 2 // the last one fills up the batch
-	two := b.take(2 * size)
-	err := p.predictor.marginals(b, two)
-	copy(cov, two[:size])
+// predict writes the distributions at the examples of a batch.
+func (p *Posterior) predict(b batch, g *gp.Gaussian) error {
+	g.Resize(b.count, b.outputs, false)
+	g.SetMean(b.program.Value(b.out))
+	err := p.predictor.marginals(b, g.Cov)
+	kernel.Scale(g.Cov, p.PriorStd()*p.PriorStd(), g.Cov)
 	return err
 }
 

@@ -15,12 +15,12 @@ import (
 func overfitted(t *testing.T, residual float64) problem {
 	t.Helper()
 	p := newProblem(t, 2, tensor.Float64, 30, 60, 1)
-	g, err := p.fit(t, Options{PriorStd: 1, NoiseStd: 1}).Predict(t.Context(), p.x)
+	g, err := gp.Predict(t.Context(), p.fit(t, Options{PriorStd: 1, NoiseStd: 1}), p.x)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i, y := range p.y.Float64s() {
-		p.y.Float64s()[i] = g.Mean.Float64s()[i] + residual*y
+		p.y.Float64s()[i] = g.Mean[i] + residual*y
 	}
 	return p
 }

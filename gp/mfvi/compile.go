@@ -11,9 +11,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-var _ gp.Compiler = (*Posterior)(nil)
-
-// Compile implements gp.Compiler. All that is compiled shares the weights of the K draws, which
+// Compile implements gp.Posterior. All that is compiled shares the weights of the K draws, which
 // are drawn the first time.
 func (p *Posterior) Compile(shape []int, size int, limit int64) (gp.Compiled, error) {
 	if !slices.Equal(shape, p.input) {
@@ -59,8 +57,8 @@ type compiled struct {
 // Bytes implements gp.Compiled.
 func (c *compiled) Bytes() int64 { return c.bytes + int64(c.f.Bytes()) + 8*int64(len(c.out)) }
 
-// Latents implements gp.Compiled.
-func (c *compiled) Latents(ctx context.Context, x []float64, g *gp.Latents) error {
+// Predict implements gp.Compiled.
+func (c *compiled) Predict(ctx context.Context, x []float64, g *gp.Gaussian) error {
 	for k, draw := range c.p.draws {
 		if err := ctx.Err(); err != nil {
 			return err

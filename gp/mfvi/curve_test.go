@@ -101,12 +101,12 @@ func curve(t *testing.T, net layers.Network, norm image.Normalize, how, checkpoi
 	f.s.Samples = 2
 	log := func(ctx context.Context, after int) (float64, error) {
 		q := f.fitted(nil)
-		g, err := q.Posterior.Predict(ctx, x)
+		g, err := gp.Predict(ctx, q.Posterior, x)
 		if err != nil {
 			return 0, err
 		}
 		var m metric.Classification
-		if err := m.Add(g.Probs.Float64s(), sets.Test.Class()[:test.N]); err != nil {
+		if err := m.Add(g.Probs, sets.Test.Class()[:test.N]); err != nil {
 			return 0, err
 		}
 		r, err := m.Result()

@@ -31,11 +31,11 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	g, err := fitted.Posterior.Predict(context.Background(), column(0.1, 10))
+	g, err := gp.Predict(context.Background(), fitted.Posterior, column(0.1, 10))
 	if err != nil {
 		log.Fatal(err)
 	}
-	v := g.Cov.Float64s()
+	v := g.Cov
 	fmt.Printf("%v: the variance is larger far away: %v\n", fitted.Posterior, v[1] > v[0])
 	// Output: MF-VI: the variance is larger far away: true
 }

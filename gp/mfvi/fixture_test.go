@@ -316,7 +316,7 @@ func (r reference) predictions(t *testing.T, f *fitting, x *tensor.Dense) (gp.Ga
 		rest := row(eps, k, q.samples)
 		return func() float64 { v := rest[0]; rest = rest[1:]; return v }
 	}
-	g, err := q.Predict(t.Context(), x)
+	g, err := gp.Predict(t.Context(), q, x)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -338,12 +338,12 @@ func TestFixtureMFVIPredictions(t *testing.T) {
 		g, outputs := r.predictions(t, f, r.Dense(t, prefix+"Xt"))
 		fixture.Close(t, prefix+"outputs", outputs, r.want(t, "outputs"), 1e-11)
 		if prefix == "cls_" {
-			fixture.Close(t, "cls_probs", g.Probs.Float64s(), r.want(t, "probs"), 1e-11)
+			fixture.Close(t, "cls_probs", g.Probs, r.want(t, "probs"), 1e-11)
 			continue
 		}
-		fixture.Close(t, "reg_f_mean", g.Mean.Float64s(), r.want(t, "f_mean"), 1e-11)
-		fixture.Close(t, "reg_f_var", g.Cov.Float64s(), r.want(t, "f_var"), 1e-11)
-		v := g.Cov.Float64s()
+		fixture.Close(t, "reg_f_mean", g.Mean, r.want(t, "f_mean"), 1e-11)
+		fixture.Close(t, "reg_f_var", g.Cov, r.want(t, "f_var"), 1e-11)
+		v := g.Cov
 		for i := range v {
 			v[i] += f.fitted(nil).NoiseVariance
 		}
@@ -430,7 +430,7 @@ func TestFixtureMFVIConvolutions(t *testing.T) {
 		}
 	}
 	g, _ := r.predictions(t, f, r.p.Train.X)
-	fixture.Close(t, "conv_probs", g.Probs.Float64s(), r.want(t, "probs"), 1e-11)
+	fixture.Close(t, "conv_probs", g.Probs, r.want(t, "probs"), 1e-11)
 }
 
 // TestFixtureMFVILinear: at the closed-form optimum of a linear model the expected loss is that

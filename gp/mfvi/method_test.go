@@ -36,7 +36,6 @@ func variants() map[string]func(gp.Problem) gp.Settings {
 // has the rounding of the outputs.
 func TestMethod(t *testing.T) {
 	gptest.CheckMethod(t, gptest.MethodCase{Method: Method, Variants: variants(), Case: func(p gp.Problem, _ *gp.Fitted, c *gptest.Case) {
-		c.Batch = PredictBatch
 		if p.Dtype() == tensor.Float32 {
 			c.Tol = 1e-4
 		}

@@ -141,27 +141,8 @@ func (p *Posterior) each(ctx context.Context, x *tensor.Dense, f func(k int, out
 	return nil
 }
 
-// Predict implements gp.Posterior: for x [N,…] the mean [N,C] and the covariance [N,C,C] of the
-// outputs over the draws, with 1/K, and of classes the mean of softmax.
-func (p *Posterior) Predict(ctx context.Context, x *tensor.Dense) (gp.Gaussian, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	var l gp.Latents
-	room := make([]float64, p.outputs)
-	err := p.each(ctx, x, func(k int, out []float64) {
-		if k == 0 {
-			p.reset(&l, len(out)/p.outputs)
-		}
-		p.take(&l, room, out, k)
-	})
-	if err != nil {
-		return gp.Gaussian{}, fmt.Errorf("mfvi: predict: %w", err)
-	}
-	return l.Gaussian(p.outputs), nil
-}
-
 // reset empties moments of n inputs.
-func (p *Posterior) reset(l *gp.Latents, n int) {
+func (p *Posterior) reset(l *gp.Gaussian, n int) {
 	l.Resize(n, p.outputs, false)
 	clear(l.Mean)
 	clear(l.Cov)
@@ -173,7 +154,7 @@ func (p *Posterior) reset(l *gp.Latents, n int) {
 
 // take takes the outputs of draw number k into the moments (Welford 1962), which are those of
 // all draws after the last one. It overwrites out, and room [C].
-func (p *Posterior) take(l *gp.Latents, room, out []float64, k int) {
+func (p *Posterior) take(l *gp.Gaussian, room, out []float64, k int) {
 	c, n := p.outputs, float64(k+1)
 	for i := range len(out) / c {
 		row, mean, cov := out[i*c:(i+1)*c], l.Mean[i*c:(i+1)*c], l.Cov[i*c*c:(i+1)*c*c]
@@ -187,7 +168,7 @@ func (p *Posterior) take(l *gp.Latents, room, out []float64, k int) {
 			}
 		}
 		if p.classes {
-			gp.Softmax(row)
+			kernel.Softmax(row, row)
 			for a, v := range row {
 				l.Probs[i*c+a] += v / float64(p.samples)
 			}

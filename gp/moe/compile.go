@@ -10,9 +10,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-var _ gp.Compiler = (*Posterior)(nil)
-
-// Compile implements gp.Compiler. Each expert is compiled by itself.
+// Compile implements gp.Posterior. Each expert is compiled by itself.
 func (p *Posterior) Compile(shape []int, size int, limit int64) (gp.Compiled, error) {
 	if want := p.experts[0].Header().Input; !slices.Equal(shape, want) {
 		return nil, fmt.Errorf("moe: inputs of shape %v, expected %v", shape, want)
@@ -54,7 +52,7 @@ type compiled struct {
 	k, scores []float64 // [size,m] and [size,2]
 	labels    []int     // [size]
 	x         []float64 // the inputs of an expert
-	g         gp.Latents
+	g         gp.Gaussian
 }
 
 // Bytes implements gp.Compiled.
@@ -69,8 +67,8 @@ func (c *compiled) Bytes() int64 {
 	return sum
 }
 
-// Latents implements gp.Compiled.
-func (c *compiled) Latents(ctx context.Context, x []float64, g *gp.Latents) error {
+// Predict implements gp.Compiled.
+func (c *compiled) Predict(ctx context.Context, x []float64, g *gp.Gaussian) error {
 	width := len(c.x) / len(c.labels)
 	n, outputs := len(x)/width, c.p.outputs
 	if len(x)%width != 0 || n < 1 || n > len(c.labels) {
@@ -90,7 +88,7 @@ func (c *compiled) Latents(ctx context.Context, x []float64, g *gp.Latents) erro
 		if len(own) == 0 {
 			continue
 		}
-		if err := expert.Latents(ctx, own, &c.g); err != nil {
+		if err := expert.Predict(ctx, own, &c.g); err != nil {
 			return fmt.Errorf("moe: expert %d of %d: %w", e+1, len(c.experts), err)
 		}
 		at := 0

@@ -215,11 +215,11 @@ func TestFixtureCovariance(t *testing.T) {
 				wider(t, cov, r.want(t, "lla_cov"), r.p.Outputs())
 			}
 			if r.noise == 0 {
-				gaussian, err := q.Predict(t.Context(), r.xt)
+				gaussian, err := gp.Predict(t.Context(), q, r.xt)
 				if err != nil {
 					t.Fatal(err)
 				}
-				fixture.Close(t, "probs_probit", gp.ProbitProbs(gaussian).Float64s(), r.want(t, "probs_probit"), 1e-9)
+				fixture.Close(t, "probs_probit", gp.Probit(nil, gaussian), r.want(t, "probs_probit"), 1e-9)
 			} else {
 				kernel.AddScalar(cov, out.NoiseVariance, cov)
 				fixture.Close(t, r.prefix+"y_var", cov, r.want(t, "y_var"), 1e-9)
@@ -268,11 +268,11 @@ func TestOneExpertIsSubset(t *testing.T) {
 
 func predict(t *testing.T, p gp.Posterior, x *tensor.Dense) (mean, cov []float64) {
 	t.Helper()
-	g, err := p.Predict(t.Context(), x)
+	g, err := gp.Predict(t.Context(), p, x)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return g.Mean.Float64s(), g.Cov.Float64s()
+	return g.Mean, g.Cov
 }
 
 // wider checks that wide − narrow is positive semi-definite for each input, [n,c,c].

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/laplace"
 	"github.com/go-valla/valla/layers"
@@ -54,32 +53,4 @@ func plain(x *tensor.Dense) error {
 		return fmt.Errorf("moe: inputs of shape %v are not contiguous and row-major", x.Shape())
 	}
 	return nil
-}
-
-// Predict implements gp.Posterior: for x [N,…] the mean [N,C] and covariance [N,C,C].
-func (p *Posterior) Predict(ctx context.Context, x *tensor.Dense) (gp.Gaussian, error) {
-	labels, err := p.Labels(ctx, x)
-	if err != nil {
-		return gp.Gaussian{}, err
-	}
-	n, c := len(labels), p.outputs
-	mean, cov := make([]float64, n*c), make([]float64, n*c*c)
-	rows := members(labels, make([][]int, len(p.experts)))
-	for e, own := range rows {
-		if len(own) == 0 {
-			continue
-		}
-		g, err := p.experts[e].Predict(ctx, data.TakeRows(x, own))
-		if err != nil {
-			return gp.Gaussian{}, fmt.Errorf("moe: expert %d of %d: %w", e+1, len(p.experts), err)
-		}
-		for i, r := range own {
-			copy(mean[r*c:(r+1)*c], g.Mean.Float64s()[i*c:])
-			copy(cov[r*c*c:(r+1)*c*c], g.Cov.Float64s()[i*c*c:])
-		}
-	}
-	return gp.Gaussian{
-		Mean: tensor.New(tensor.WithShape(n, c), tensor.WithBacking(mean)),
-		Cov:  tensor.New(tensor.WithShape(n, c, c), tensor.WithBacking(cov)),
-	}, nil
 }

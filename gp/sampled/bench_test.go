@@ -2,6 +2,7 @@ package sampled
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/go-valla/valla/data/idx"
@@ -44,7 +45,7 @@ func BenchmarkMNIST(b *testing.B) {
 		b.StopTimer()
 		in, out := probabilities(b, f.Posterior, &s.Test.Images), probabilities(b, f.Posterior, &clothes.Test.Images)
 		var scores metric.Classification
-		if err := scores.Add(in.Float64s(), s.Test.Class()); err != nil {
+		if err := scores.Add(in, s.Test.Class()); err != nil {
 			b.Fatal(err)
 		}
 		got, err := scores.Result()
@@ -62,19 +63,18 @@ func BenchmarkMNIST(b *testing.B) {
 }
 
 // probabilities are those by the probit approximation.
-func probabilities(b *testing.B, p gp.Posterior, images *image.Images) *tensor.Dense {
+func probabilities(b *testing.B, p gp.Posterior, images *image.Images) []float64 {
 	b.Helper()
-	g, err := p.Predict(b.Context(), idx.Dense[float32](images))
+	g, err := gp.Predict(b.Context(), p, idx.Dense[float32](images))
 	if err != nil {
 		b.Fatal(err)
 	}
-	return gp.ProbitProbs(g)
+	return gp.Probit(nil, g)
 }
 
-func entropies(probs *tensor.Dense) (all []float64) {
-	c := probs.Shape()[1]
-	for at := 0; at < probs.Size(); at += c {
-		all = append(all, metric.Entropy(probs.Float64s()[at:at+c]))
+func entropies(probs []float64) (all []float64) {
+	for row := range slices.Chunk(probs, 10) {
+		all = append(all, metric.Entropy(row))
 	}
 	return all
 }

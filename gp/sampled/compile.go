@@ -3,16 +3,18 @@ package sampled
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/jacobian"
 )
 
-var _ gp.Compiler = (*Posterior)(nil)
-
-// Compile implements gp.Compiler.
+// Compile implements gp.Posterior.
 func (p *Posterior) Compile(shape []int, size int, limit int64) (gp.Compiled, error) {
+	if !slices.Equal(shape, p.input) {
+		return nil, fmt.Errorf("sampled: inputs of shape %v, expected %v", shape, p.input)
+	}
 	f, err := jacobian.NewDirectionalBatch(p.net, shape, p.zeta, size, limit)
 	if err != nil {
 		return nil, fmt.Errorf("sampled: %w", err)
@@ -29,8 +31,8 @@ type compiled struct {
 // Bytes implements gp.Compiled.
 func (c *compiled) Bytes() int64 { return c.f.Bytes() }
 
-// Latents implements gp.Compiled.
-func (c *compiled) Latents(_ context.Context, x []float64, g *gp.Latents) error {
+// Predict implements gp.Compiled.
+func (c *compiled) Predict(_ context.Context, x []float64, g *gp.Gaussian) error {
 	n, out, along, err := c.f.Run(x)
 	if err != nil {
 		return fmt.Errorf("sampled: %w", err)

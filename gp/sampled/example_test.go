@@ -37,14 +37,14 @@ func Example() {
 	}
 	q := fitted.Posterior.(*sampled.Posterior)
 	x := column(0, 1, 10)
-	g, err := q.Predict(ctx, x)
+	g, err := gp.Predict(ctx, q, x)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	fmt.Println(q)
-	for i, mean := range g.Mean.Float64s() {
-		fmt.Printf("%.0f ± %.2f\n", mean, math.Sqrt(g.Cov.Float64s()[i]))
+	for i, mean := range g.Mean {
+		fmt.Printf("%.0f ± %.2f\n", mean, math.Sqrt(g.Cov[i]))
 	}
 	functions, err := q.Functions(ctx, x)
 	if err != nil {

@@ -229,19 +229,19 @@ func TestFixtureCovariance(t *testing.T) {
 		s.Samples, s.PriorStd = len(z)/r.p0, 1/math.Sqrt(r.Scalar(t, r.prefix+"lam"))
 		f := r.drawn(t, s, z, eps)
 		f.solve(t)
-		g, err := f.posterior().Predict(t.Context(), r.Dense(t, r.prefix+"Xt"))
+		g, err := gp.Predict(t.Context(), f.posterior(), r.Dense(t, r.prefix+"Xt"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		fixture.Close(t, r.prefix+"f_var", g.Cov.Float64s(), r.want(t, "f_var"), 1e-9)
+		fixture.Close(t, r.prefix+"f_var", g.Cov, r.want(t, "f_var"), 1e-9)
 		if r.Has(r.prefix + "f_var_jitter") {
-			if e := fixture.RelErr(g.Cov.Float64s(), r.want(t, "f_var_jitter")); e < 1e-8 {
+			if e := fixture.RelErr(g.Cov, r.want(t, "f_var_jitter")); e < 1e-8 {
 				t.Errorf("%s: Λ has a jitter", r.prefix)
 			}
-			fixture.Close(t, "probit", gp.ProbitProbs(g).Float64s(), r.want(t, "probit_exact"), 1e-9)
+			fixture.Close(t, "probit", gp.Probit(nil, g), r.want(t, "probit_exact"), 1e-9)
 		} else {
-			kernel.AddScalar(g.Cov.Float64s(), r.Scalar(t, "reg_sigma2"), g.Cov.Float64s())
-			fixture.Close(t, "y_var", g.Cov.Float64s(), r.want(t, "y_var_exact"), 1e-9)
+			kernel.AddScalar(g.Cov, r.Scalar(t, "reg_sigma2"), g.Cov)
+			fixture.Close(t, "y_var", g.Cov, r.want(t, "y_var_exact"), 1e-9)
 		}
 		for i, lambda := range append([]float64{f.numbers.Lambda}, r.want(t, "shift_lam")...) {
 			f.move(lambda)
@@ -262,17 +262,17 @@ func TestFixturePredictions(t *testing.T) {
 		f := r.fitting(t, exact)
 		copy(f.zeta, r.weights(t, "zeta"))
 		q, x := f.posterior(), r.Dense(t, r.prefix+"Xt")
-		g, err := q.Predict(t.Context(), x)
+		g, err := gp.Predict(t.Context(), q, x)
 		if err != nil {
 			t.Fatal(err)
 		}
-		fixture.Close(t, r.prefix+"g_Xt", g.Mean.Float64s(), r.want(t, "g_Xt"), 1e-12)
-		fixture.Close(t, r.prefix+"f_var_mc", g.Cov.Float64s(), r.want(t, "f_var_mc"), 1e-12)
+		fixture.Close(t, r.prefix+"g_Xt", g.Mean, r.want(t, "g_Xt"), 1e-12)
+		fixture.Close(t, r.prefix+"f_var_mc", g.Cov, r.want(t, "f_var_mc"), 1e-12)
 		functions, err := q.Functions(t.Context(), x)
 		if err != nil {
 			t.Fatal(err)
 		}
-		values, mean := functions.Float64s(), g.Mean.Float64s()
+		values, mean := functions.Float64s(), g.Mean
 		var probs = make([]float64, len(mean))
 		centred := slices.Clone(values)
 		for row := range slices.Chunk(centred, len(mean)) {
@@ -282,7 +282,7 @@ func TestFixturePredictions(t *testing.T) {
 		if r.prefix == "reg_" {
 			continue
 		}
-		fixture.Close(t, "probit", gp.ProbitProbs(g).Float64s(), r.want(t, "probit"), 1e-12)
+		fixture.Close(t, "probit", gp.Probit(nil, g), r.want(t, "probit"), 1e-12)
 		for logits := range slices.Chunk(values, f.c) {
 			top := likelihood.LogSumExp(logits)
 			for c := range logits {

@@ -45,11 +45,11 @@ func fit(t *testing.T, p gp.Problem, s Settings, seed uint64) *gp.Fitted {
 
 func covariance(t *testing.T, p gp.Posterior, x *tensor.Dense) []float64 {
 	t.Helper()
-	g, err := p.Predict(t.Context(), x)
+	g, err := gp.Predict(t.Context(), p, x)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return g.Cov.Float64s()
+	return g.Cov
 }
 
 // begun is a fit before its first step.
@@ -137,15 +137,15 @@ func TestRate(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		g, err := lla.Predict(t.Context(), p.Probe)
+		g, err := gp.Predict(t.Context(), lla, p.Probe)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, samples := range []int{30, 3000} {
 			q := fit(t, p.Problem, Settings{Samples: samples, PriorStd: 0.8, Tolerance: 1e-6}, 4).Posterior.(*Posterior)
-			claimed, sum := q.StandardErrors(g).Float64s(), 0.0
+			claimed, sum := q.StandardErrors(g), 0.0
 			for i, v := range covariance(t, q, p.Probe) {
-				sum += math.Pow((v-g.Cov.Float64s()[i])/claimed[i], 2) / float64(len(claimed))
+				sum += math.Pow((v-g.Cov[i])/claimed[i], 2) / float64(len(claimed))
 			}
 			if size := math.Sqrt(sum); size < 0.2 || size > 2 {
 				t.Errorf("%s, %d samples: the covariances are %g standard errors from LLA's", p.Name, samples, size)
@@ -230,11 +230,11 @@ func TestStandardErrors(t *testing.T) {
 	var sum, square, claimed []float64
 	for seed := range uint64(fits) {
 		q := fit(t, p.Problem, s, seed).Posterior.(*Posterior)
-		g, err := q.Predict(t.Context(), p.Probe)
+		g, err := gp.Predict(t.Context(), q, p.Probe)
 		if err != nil {
 			t.Fatal(err)
 		}
-		cov, se := g.Cov.Float64s(), q.StandardErrors(g).Float64s()
+		cov, se := g.Cov, q.StandardErrors(g)
 		if sum == nil {
 			sum, square, claimed = make([]float64, len(cov)), make([]float64, len(cov)), make([]float64, len(cov))
 		}

@@ -60,40 +60,19 @@ func (p *Posterior) each(ctx context.Context, x *tensor.Dense, visit func(mean, 
 	})
 }
 
-// Predict implements gp.Posterior: for x [N,…] the mean [N,C] and covariance [N,C,C].
-func (p *Posterior) Predict(ctx context.Context, x *tensor.Dense) (gp.Gaussian, error) {
-	var mean, cov []float64
-	s, c := p.Samples(), 0
-	err := p.each(ctx, x, func(m, along []float64) {
-		c = p.run.Outputs()
-		mean = append(mean, m...)
-		block := make([]float64, len(m)*c)
-		for at := 0; at < len(m); at += c {
-			kernel.Syrk(false, c, s, 1/float64(s), along[at*s:], s, 0, block[at*c:], c)
-		}
-		cov = append(cov, block...)
-	})
-	if err != nil {
-		return gp.Gaussian{}, fmt.Errorf("sampled: predict: %w", err)
-	}
-	n := x.Shape()[0]
-	return gp.Gaussian{Mean: dense.Of(mean, n, c), Cov: dense.Of(cov, n, c, c)}, nil
-}
-
 // StandardErrors returns the standard errors [N,C,C] of the covariances of a prediction, those
 // of means of S products of normal variables: √((Q_ii Q_jj + Q_ij²)/S).
-func (p *Posterior) StandardErrors(g gp.Gaussian) *tensor.Dense {
-	n, c := g.Cov.Shape()[0], g.Cov.Shape()[1]
-	cov, out := g.Cov.Float64s(), make([]float64, n*c*c)
-	for at := 0; at < len(cov); at += c * c {
-		q := cov[at : at+c*c]
+func (p *Posterior) StandardErrors(g gp.Gaussian) []float64 {
+	c, out := g.Outputs(), make([]float64, len(g.Cov))
+	for at := 0; at < len(out); at += c * c {
+		q := g.Cov[at : at+c*c]
 		for i := range c {
 			for j := range c {
 				out[at+i*c+j] = math.Sqrt((q[i*c+i]*q[j*c+j] + q[i*c+j]*q[i*c+j]) / float64(p.Samples()))
 			}
 		}
 	}
-	return dense.Of(out, n, c, c)
+	return out
 }
 
 // Functions returns the S functions g + J ζ of the posterior at inputs x [N,…], [S,N,C]. Values

@@ -11,9 +11,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-var _ gp.Compiler = (*Posterior)(nil)
-
-// Compile implements gp.Compiler. Each part is compiled by itself.
+// Compile implements gp.Posterior. Each part is compiled by itself.
 func (p *Posterior) Compile(shape []int, size int, limit int64) (gp.Compiled, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -64,8 +62,8 @@ func (c *compiled) Bytes() int64 {
 	return sum
 }
 
-// Latents implements gp.Compiled.
-func (c *compiled) Latents(_ context.Context, x []float64, g *gp.Latents) error {
+// Predict implements gp.Compiled.
+func (c *compiled) Predict(_ context.Context, x []float64, g *gp.Gaussian) error {
 	k, width := c.p.kernels, c.p.kernels.input.TotalSize()
 	n, o, m := len(x)/width, k.width(), k.size()
 	if len(x)%width != 0 || n < 1 || n > c.size {

@@ -42,12 +42,12 @@ func Example() {
 		return
 	}
 	for _, q := range []gp.Posterior{fitted.Posterior, updated} {
-		g, err := q.Predict(ctx, column(5))
+		g, err := gp.Predict(ctx, q, column(5))
 		if err != nil {
 			fmt.Println(err)
 			return
 		}
-		fmt.Printf("%v: %.2f ± %.2f\n", q, g.Mean.Float64s()[0], math.Sqrt(g.Cov.Float64s()[0]))
+		fmt.Printf("%v: %.2f ± %.2f\n", q, g.Mean[0], math.Sqrt(g.Cov[0]))
 	}
 	// Output:
 	// SFR 2: 10.98 ± 0.32

@@ -248,12 +248,12 @@ func TestFixtureClasses(t *testing.T) {
 	x, c := f.Dense(t, "cls_Xt"), f.p.Outputs()
 	mean, cov := predict(t, f.with(t, own), x)
 	fixture.Close(t, "probs_gp", f.sampled(t, "mc_z", mean, diagonal(cov, c)), f.want(t, "probs_gp"), 1e-8)
-	g, err := f.with(t, asPublished).Predict(t.Context(), x)
+	g, err := gp.Predict(t.Context(), f.with(t, asPublished), x)
 	if err != nil {
 		t.Fatal(err)
 	}
-	fixture.Close(t, "probs_nn", f.sampled(t, "mc_z", g.Mean.Float64s(), diagonal(g.Cov.Float64s(), c)), f.want(t, "probs_nn"), 1e-8)
-	fixture.Close(t, "probs_nn_probit", gp.ProbitProbs(g).Float64s(), f.want(t, "probs_nn_probit"), 1e-8)
+	fixture.Close(t, "probs_nn", f.sampled(t, "mc_z", g.Mean, diagonal(g.Cov, c)), f.want(t, "probs_nn"), 1e-8)
+	fixture.Close(t, "probs_nn_probit", gp.Probit(nil, g), f.want(t, "probs_nn_probit"), 1e-8)
 	mean, cov = predict(t, f.with(t, func(s *Settings) { s.OwnMean, s.Clip = true, f.scalar(t, "eps") }), x)
 	fixture.Close(t, "eps_mean", mean, f.want(t, "eps_mean"), 1e-8)
 	fixture.Close(t, "eps_var", diagonal(cov, c), f.want(t, "eps_var"), 1e-8)

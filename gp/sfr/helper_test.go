@@ -77,11 +77,11 @@ func numbers(n int) (out []int) {
 
 func predict(t testing.TB, p gp.Posterior, x *tensor.Dense) (mean, cov []float64) {
 	t.Helper()
-	g, err := p.Predict(t.Context(), x)
+	g, err := gp.Predict(t.Context(), p, x)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return g.Mean.Float64s(), g.Cov.Float64s()
+	return g.Mean, g.Cov
 }
 
 // diagonal are the variances [n,C] of covariances [n,C,C].

@@ -38,7 +38,6 @@ func variants() map[string]func(gp.Problem) gp.Settings {
 func TestMethod(t *testing.T) {
 	gptest.CheckMethod(t, gptest.MethodCase{Method: Method, Variants: variants(), Case: func(p gp.Problem, f *gp.Fitted, c *gptest.Case) {
 		q := f.Posterior.(*Posterior)
-		c.Batch = PredictBatch
 		if q.joint || q.outputs == 1 {
 			c.Prior, c.PriorVariance = jacobian.NTK{Net: p.Net}, q.prior*q.prior
 		}

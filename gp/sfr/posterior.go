@@ -143,29 +143,6 @@ func (p *Posterior) refactor(ctx context.Context) error {
 	return nil
 }
 
-// Predict implements gp.Posterior: for x [N,…] the mean [N,C] and covariance [N,C,C], which
-// is diagonal where outputs are separate.
-func (p *Posterior) Predict(ctx context.Context, x *tensor.Dense) (gp.Gaussian, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if err := p.prepare(ctx); err != nil {
-		return gp.Gaussian{}, err
-	}
-	n, c := x.Shape().TotalSize(), p.outputs
-	if x.Dims() > 0 {
-		n = x.Shape()[0]
-	}
-	mean, cov := make([]float64, n*c), make([]float64, n*c*c)
-	var r room
-	for part := range p.systems {
-		err := p.kernels.each(ctx, part, x, func(v values) error { return p.place(&r, part, v, mean, cov) })
-		if err != nil {
-			return gp.Gaussian{}, fmt.Errorf("sfr: predict: %w", err)
-		}
-	}
-	return gp.Gaussian{Mean: dense.Of(mean, n, c), Cov: dense.Of(cov, n, c, c)}, nil
-}
-
 // place writes the mean and the covariances of a part to their places.
 func (p *Posterior) place(r *room, part int, v values, mean, cov []float64) error {
 	m, err := p.systems[part].covariances(r, v, p.prior*p.prior)

@@ -23,15 +23,15 @@ type duals struct {
 
 // newDuals computes them for examples of a network. lik is used as it is; clip is ε.
 func newDuals(ctx context.Context, p gp.Problem, lik likelihood.Likelihood, joint bool, clip float64) (*duals, error) {
-	g, err := gp.Point{Net: p.Net, Dtype: p.Dtype()}.Predict(ctx, p.Train.X)
+	g, err := gp.Point{Net: p.Net, Dtype: p.Dtype()}.Mean(ctx, p.Train.X)
 	if err != nil {
 		return nil, fmt.Errorf("sfr: %w", err)
 	}
 	n, c := p.Train.N(), p.Outputs()
-	if s := g.Mean.Shape(); s[1] != c {
+	if s := g.Shape(); s[1] != c {
 		return nil, fmt.Errorf("sfr: the network has %d outputs, the targets need %d", s[1], c)
 	}
-	d := &duals{x: p.Train.X, lik: lik, g: g.Mean.Float64s(), linear: make([]float64, n*c)}
+	d := &duals{x: p.Train.X, lik: lik, g: g.Float64s(), linear: make([]float64, n*c)}
 	if i, v := kernel.FirstNonFinite(d.g); i >= 0 {
 		return nil, fmt.Errorf("sfr: the network's output %d at example %d is %g", i%c, i/c, v)
 	}

@@ -9,9 +9,7 @@ import (
 	"github.com/go-valla/valla/graph"
 )
 
-var _ gp.Compiler = (*Posterior)(nil)
-
-// Compile implements gp.Compiler.
+// Compile implements gp.Posterior.
 func (p *Posterior) Compile(shape []int, size int, limit int64) (gp.Compiled, error) {
 	if !slices.Equal(shape, p.net.input) {
 		return nil, fmt.Errorf("sngp: inputs of shape %v, expected %v", shape, p.net.input)
@@ -38,8 +36,8 @@ func (c *compiled) Bytes() int64 {
 	return int64(c.latent.Bytes() + 8*(cap(c.phi)+len(c.roots)+len(c.link)+len(c.draws)))
 }
 
-// Latents implements gp.Compiled.
-func (c *compiled) Latents(_ context.Context, x []float64, g *gp.Latents) error {
+// Predict implements gp.Compiled.
+func (c *compiled) Predict(_ context.Context, x []float64, g *gp.Gaussian) error {
 	out, err := c.latent.Run(x)
 	if err != nil {
 		return fmt.Errorf("sngp: %w", err)

@@ -80,12 +80,12 @@ func curve(t *testing.T, s Settings, checkpoint string) {
 		if err != nil && !errors.Is(err, context.Canceled) {
 			t.Fatal(err)
 		}
-		g, err := f.Posterior.Predict(t.Context(), test)
+		g, err := gp.Predict(t.Context(), f.Posterior, test)
 		if err != nil {
 			t.Fatal(err)
 		}
 		var m metric.Classification
-		if err := m.Add(g.Probs.Float64s(), sets.Test.Class()); err != nil {
+		if err := m.Add(g.Probs, sets.Test.Class()); err != nil {
 			t.Fatal(err)
 		}
 		r, err := m.Result()

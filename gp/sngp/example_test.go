@@ -41,13 +41,13 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	g, err := fitted.Posterior.Predict(ctx, column(0.5, 4))
+	g, err := gp.Predict(ctx, fitted.Posterior, column(0.5, 4))
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	for i, at := range []float64{0.5, 4} {
-		fmt.Printf("at %g a standard deviation below a tenth: %t\n", at, math.Sqrt(g.Cov.Float64s()[i]) < 0.1)
+		fmt.Printf("at %g a standard deviation below a tenth: %t\n", at, math.Sqrt(g.Cov[i]) < 0.1)
 	}
 	// Output:
 	// at 0.5 a standard deviation below a tenth: true

@@ -170,7 +170,7 @@ func TestFixtureSNGPRegression(t *testing.T) {
 	}
 	p.close(t, "mean", mean.Float64s(), 1e-9)
 	p.close(t, "cov", first(cov.Float64s(), p.post.cov.Outputs), 1e-9)
-	g, err := p.post.Predict(t.Context(), xt)
+	g, err := gp.Predict(t.Context(), p.post, xt)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -192,9 +192,9 @@ func first(all []float64, c int) (out []float64) {
 
 // variances are those of the first output.
 func variances(g gp.Gaussian) (out []float64) {
-	c := g.Mean.Shape()[1]
-	for i := 0; i < g.Cov.Shape().TotalSize(); i += c * c {
-		out = append(out, g.Cov.Float64s()[i])
+	c := g.Outputs()
+	for i := 0; i < len(g.Cov); i += c * c {
+		out = append(out, g.Cov[i])
 	}
 	return out
 }
@@ -219,7 +219,7 @@ func TestFixtureSNGPAverages(t *testing.T) {
 			t.Fatal(err)
 		}
 		p.close(t, "mom_"+key, product(p.post.cov.factors, shape[1]), 1e-12)
-		g, err := p.post.Predict(t.Context(), p.Dense(t, "reg_Xt"))
+		g, err := gp.Predict(t.Context(), p.post, p.Dense(t, "reg_Xt"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -354,14 +354,14 @@ func (p *sample) trajectory(t *testing.T) {
 // probabilities compares covariances and probabilities for values f at the test inputs.
 func (p *sample) probabilities(t *testing.T, f []float64) {
 	t.Helper()
-	g, err := p.post.Predict(t.Context(), p.Dense(t, "cls_Xt"))
+	g, err := gp.Predict(t.Context(), p.post, p.Dense(t, "cls_Xt"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	c := p.post.cov.Outputs
 	n := len(f) / c
-	p.close(t, "mf20", g.Probs.Float64s(), 1e-10)
-	fixture.Close(t, "mfpi8", gp.ProbitProbs(g).Float64s(), array(t, p.Arrays, "cls_mfpi8"), 1e-10)
+	p.close(t, "mf20", g.Probs, 1e-10)
+	fixture.Close(t, "mfpi8", gp.Probit(nil, g), array(t, p.Arrays, "cls_mfpi8"), 1e-10)
 	_, joint, err := p.post.Joint(t.Context(), p.Dense(t, "cls_Xt"))
 	if err != nil {
 		t.Fatal(err)
@@ -374,7 +374,7 @@ func (p *sample) probabilities(t *testing.T, f []float64) {
 		for s := range shape[0] {
 			draws = append(draws, z[(s*n+i)*c:(s*n+i+1)*c]...)
 		}
-		rootOf(root, g.Cov.Float64s()[i*c*c:(i+1)*c*c], c)
+		rootOf(root, g.Cov[i*c*c:(i+1)*c*c], c)
 		averaged(row, f[i*c:(i+1)*c], root, draws, make([]float64, c))
 		mc = append(mc, row...)
 	}
@@ -459,11 +459,11 @@ func TestFixtureSNGPFineTuning(t *testing.T) {
 	}
 	want, shape := a.F64(t, "fine_logits")
 	x := p.p.Train.Rows(upTo(shape[0])).X
-	g, err := p.post.Predict(t.Context(), x)
+	g, err := gp.Predict(t.Context(), p.post, x)
 	if err != nil {
 		t.Fatal(err)
 	}
-	fixture.Close(t, "fine_logits", g.Mean.Float64s(), want, 1e-9)
+	fixture.Close(t, "fine_logits", g.Mean, want, 1e-9)
 	p.close(t, "var", variances(g), 1e-9)
 }
 

@@ -316,12 +316,12 @@ func TestSimpleLimits(t *testing.T) {
 	p := problem(t, "MLP, 3 classes, float64")
 	_, post := fit(t, Settings{Features: 20, Iterations: 5, Lambda: new(0.0)}, p.Problem, gp.Run{})
 	phi, f := features(t, post, p.Probe)
-	g, err := post.Predict(t.Context(), p.Probe)
+	g, err := gp.Predict(t.Context(), post, p.Probe)
 	if err != nil {
 		t.Fatal(err)
 	}
 	softmax(f, 3)
-	fixture.Close(t, "softmax", g.Probs.Float64s(), f, 1e-14)
+	fixture.Close(t, "softmax", g.Probs, f, 1e-14)
 	empty := &Covariance{Form: formShared, Ridge: post.cov.Ridge, Features: 20, Outputs: 1}
 	if err := empty.factor(make([]float64, 400)); err != nil {
 		t.Fatal(err)
@@ -424,13 +424,13 @@ func TestLambda(t *testing.T) {
 	p.Validation = &gp.Examples{X: p.Train.X, Y: oneHot(labels, 3, f64)}
 	loss := func(lambda *float64) (float64, float64) {
 		f, post := fit(t, Settings{Features: 30, Iterations: 200, LearningRate: 0.02, KeepLast: true, Lambda: lambda}, p, gp.Run{})
-		g, err := post.Predict(t.Context(), p.Validation.X)
+		g, err := gp.Predict(t.Context(), post, p.Validation.X)
 		if err != nil {
 			t.Fatal(err)
 		}
 		sum := 0.0
 		for i, k := range p.Validation.Labels() {
-			sum -= math.Log(g.Probs.Float64s()[3*i+k])
+			sum -= math.Log(g.Probs[3*i+k])
 		}
 		return sum, *f.Record.Settings["lambda"].(*float64)
 	}
@@ -449,11 +449,11 @@ func TestFloat32(t *testing.T) {
 	for _, name := range []string{"CNN, 3 classes, float64", "CNN, 3 classes, float32"} {
 		p := problem(t, name)
 		_, post := fit(t, s, p.Problem, gp.Run{Seed: 3})
-		g, err := post.Predict(t.Context(), p.Probe)
+		g, err := gp.Predict(t.Context(), post, p.Probe)
 		if err != nil {
 			t.Fatal(err)
 		}
-		got = append(got, g.Mean.Float64s(), g.Cov.Float64s(), g.Probs.Float64s())
+		got = append(got, g.Mean, g.Cov, g.Probs)
 	}
 	for i, what := range []string{"means", "covariances", "probabilities"} {
 		fixture.Close(t, what, got[3+i], got[i], 1e-3)

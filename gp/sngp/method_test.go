@@ -50,7 +50,6 @@ func (prior) Gram(b *graph.Builder, _ *graph.Node, _ []int) *graph.Node { return
 func TestMethod(t *testing.T) {
 	gptest.CheckMethod(t, gptest.MethodCase{Method: Method, Variants: variants(), Case: func(_ gp.Problem, f *gp.Fitted, c *gptest.Case) {
 		p := f.Posterior.(*Posterior)
-		c.Batch = PredictBatch
 		if p.cov.Ridge > 0 && f.Record.Settings["precision"] == exact {
 			c.Prior, c.PriorVariance = prior{p}, f.Record.PriorStds[0]*f.Record.PriorStds[0]
 		}

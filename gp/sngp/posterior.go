@@ -3,7 +3,6 @@ package sngp
 import (
 	"context"
 	"fmt"
-	"slices"
 	"sync"
 
 	"github.com/go-valla/valla/gp"
@@ -122,31 +121,8 @@ func widen(dst []float64, t *tensor.Dense, n int) []float64 {
 	return dst
 }
 
-// Predict implements gp.Posterior. The probabilities of classes are its own, by the link of the
-// settings.
-func (p *Posterior) Predict(ctx context.Context, x *tensor.Dense) (gp.Gaussian, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	var g gp.Latents
-	s := p.scratch(PredictBatch)
-	err := p.each(ctx, x, func(first int, phi, f []float64) error {
-		g.Mean = append(g.Mean, f...)
-		g.Cov = grown(g.Cov, len(f)*p.cov.Outputs)
-		p.cov.fill(g.Cov[first*p.cov.Outputs*p.cov.Outputs:], phi, s.roots)
-		if p.probs != nil {
-			g.Probs = grown(g.Probs, len(f))
-			p.probs.fill(g.Probs[first*p.cov.Outputs:], f, g.Cov[first*p.cov.Outputs*p.cov.Outputs:], s.draws, s.link, p.cov.Outputs)
-		}
-		return nil
-	})
-	if err != nil {
-		return gp.Gaussian{}, fmt.Errorf("sngp: predict: %w", err)
-	}
-	return g.Gaussian(p.cov.Outputs), nil
-}
-
 // grown returns v with n more elements.
-func grown(v []float64, n int) []float64 { return slices.Grow(v, n)[:len(v)+n] }
+func grown(v []float64, n int) []float64 { return append(v, make([]float64, n)...) }
 
 // scratch is the workspace of predictions.
 type scratch struct{ roots, link, draws []float64 }

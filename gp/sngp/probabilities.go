@@ -4,7 +4,6 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/internal/kernel"
 )
 
@@ -73,7 +72,7 @@ func averaged(dst, f, root, draws, row []float64) {
 		for k := range row {
 			row[k] = f[k] + kernel.Dot(root[k*c:k*c+k+1], draws[first:first+k+1])
 		}
-		gp.Softmax(row)
+		kernel.Softmax(row, row)
 		kernel.Axpy(float64(c)/float64(len(draws)), row, dst)
 	}
 }
@@ -81,6 +80,6 @@ func averaged(dst, f, root, draws, row []float64) {
 // softmax overwrites rows [n,c] by their probabilities.
 func softmax(rows []float64, c int) {
 	for first := 0; first < len(rows); first += c {
-		gp.Softmax(rows[first : first+c])
+		kernel.Softmax(rows[first:first+c], rows[first:first+c])
 	}
 }

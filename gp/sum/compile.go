@@ -8,22 +8,16 @@ import (
 	"github.com/go-valla/valla/graph"
 )
 
-var _ gp.Compiler = (*Posterior)(nil)
-
-// Compile implements gp.Compiler.
+// Compile implements gp.Posterior.
 func (p *Posterior) Compile(shape []int, size int, limit int64) (gp.Compiled, error) {
-	c := &compiled{p: p, terms: make([]gp.Compiled, len(p.terms)), all: make([]gp.Latents, len(p.terms))}
+	c := &compiled{p: p, terms: make([]gp.Compiled, len(p.terms)), all: make([]gp.Gaussian, len(p.terms))}
 	for k, t := range p.terms {
-		of, ok := t.Stored.(gp.Compiler)
-		if !ok {
-			return nil, fmt.Errorf("%v: %v cannot be compiled", p, t)
-		}
 		left := limit - c.Bytes()
 		if limit > 0 && left <= 0 {
 			return nil, &graph.MemoryError{What: p.String(), Need: c.Bytes() + 1, Limit: limit}
 		}
 		var err error
-		if c.terms[k], err = of.Compile(shape, size, max(0, left)); err != nil {
+		if c.terms[k], err = t.Compile(shape, size, max(0, left)); err != nil {
 			return nil, fmt.Errorf("%v: %w", p, err)
 		}
 	}
@@ -34,7 +28,7 @@ func (p *Posterior) Compile(shape []int, size int, limit int64) (gp.Compiled, er
 type compiled struct {
 	p     *Posterior
 	terms []gp.Compiled
-	all   []gp.Latents // of the terms
+	all   []gp.Gaussian // of the terms
 }
 
 // Bytes implements gp.Compiled.
@@ -47,14 +41,13 @@ func (c *compiled) Bytes() (sum int64) {
 	return sum
 }
 
-// Latents implements gp.Compiled.
-func (c *compiled) Latents(ctx context.Context, x []float64, g *gp.Latents) error {
+// Predict implements gp.Compiled.
+func (c *compiled) Predict(ctx context.Context, x []float64, g *gp.Gaussian) error {
 	for k, t := range c.terms {
-		if err := t.Latents(ctx, x, &c.all[k]); err != nil {
+		if err := t.Predict(ctx, x, &c.all[k]); err != nil {
 			return fmt.Errorf("%v: %w", c.p, err)
 		}
 	}
-	// Every covariance has as many numbers for a mean as there are outputs.
-	c.p.add(c.all, len(c.all[0].Cov)/len(c.all[0].Mean), g)
+	c.p.add(c.all, g)
 	return nil
 }

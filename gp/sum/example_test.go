@@ -29,11 +29,11 @@ func Example() {
 		log.Fatal(err)
 	}
 	far := tensor.New(tensor.WithShape(2, 1), tensor.WithBacking([]float64{set.X.Float64s()[0], 100}))
-	g, err := fitted.Posterior.Predict(context.Background(), far)
+	g, err := gp.Predict(context.Background(), fitted.Posterior, far)
 	if err != nil {
 		log.Fatal(err)
 	}
-	v := g.Cov.Float64s()
+	v := g.Cov
 	fmt.Printf("%v: the standard deviation is larger far from the rows: %v\n", fitted.Posterior, math.Sqrt(v[1]) > math.Sqrt(v[0]))
 	// Output: VaLLA 5 + GAPA: the standard deviation is larger far from the rows: true
 }

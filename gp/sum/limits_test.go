@@ -1,7 +1,6 @@
 package sum
 
 import (
-	"context"
 	"math"
 	"strings"
 	"testing"
@@ -44,11 +43,11 @@ func fitted(t *testing.T, s gp.Settings, p gp.Problem) *gp.Fitted {
 
 func covariance(t *testing.T, p gp.Posterior, x *tensor.Dense) []float64 {
 	t.Helper()
-	g, err := p.Predict(t.Context(), x)
+	g, err := gp.Predict(t.Context(), p, x)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return g.Cov.Float64s()
+	return g.Cov
 }
 
 // TestWithoutGAPA: without GAPA's variance the sum is VaLLA, times its factor.
@@ -93,19 +92,19 @@ func TestMix(t *testing.T) {
 		}
 		value := func(by mixture) float64 {
 			q.terms[0].factor, q.terms[1].factor = by.valla, by.gapa
-			g, err := q.Predict(t.Context(), p.Validation.X)
+			g, err := gp.Predict(t.Context(), q, p.Validation.X)
 			if err != nil {
 				t.Fatal(err)
 			}
 			y, c, sum := graph.Floats(p.Validation.Y), p.Outputs(), 0.0
 			for i := range p.Validation.N() {
-				cov := g.Cov.Float64s()[i*c*c : (i+1)*c*c]
+				cov := g.Cov[i*c*c : (i+1)*c*c]
 				for k := range cov {
 					if k%(c+1) > 0 {
 						cov[k] = 0
 					}
 				}
-				sum -= lik(by.noise).LogPredictive(y[i*c:(i+1)*c], g.Mean.Float64s()[i*c:(i+1)*c], cov)
+				sum -= lik(by.noise).LogPredictive(y[i*c:(i+1)*c], g.Mean[i*c:(i+1)*c], cov)
 			}
 			return sum
 		}
@@ -134,35 +133,18 @@ func TestProgress(t *testing.T) {
 	}
 }
 
-// fixed is a posterior of one output with one prediction.
-type fixed struct {
-	gp.Stored
-	mean, variance float64
-	epistemic      *tensor.Dense
-}
-
-func (f fixed) Predict(context.Context, *tensor.Dense) (gp.Gaussian, error) {
-	return gp.Gaussian{Mean: one(f.mean, 1, 1), Cov: one(f.variance, 1, 1, 1), Epistemic: f.epistemic}, nil
-}
-
-func one(v float64, shape ...int) *tensor.Dense {
-	return tensor.New(tensor.WithShape(shape...), tensor.WithBacking([]float64{v}))
-}
-
-// TestEpistemic: of VaLLA's variance the share that it states is epistemic, and all of
-// GAPA's; without a share that is all.
+// TestEpistemic: of VaLLA's variance the share that VaLLA states is epistemic, and all of GAPA's;
+// without a share all of both.
 func TestEpistemic(t *testing.T) {
-	p := &Posterior{terms: []term{{fixed{nil, 1, 2, one(0.25, 1, 1)}, 0.5}, {fixed{nil, 1, 3, nil}, 1}}, noise: 1}
-	g, err := p.Predict(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := []gp.Gaussian{{Mean: []float64{1}, Cov: []float64{2}, Epistemic: []float64{0.25}}, {Mean: []float64{1}, Cov: []float64{3}}}
+	p, g := &Posterior{terms: []term{{nil, 0.5}, {nil, 1}}, noise: 1}, gp.Gaussian{}
+	p.add(all, &g)
 	// VaLLA's part is 0.5·2 and the noise 1, of which a quarter; GAPA's is 3.
-	if got, want := g.Epistemic.Float64s()[0], (0.25*2+3)/(1+3+1); math.Abs(got-want) > 1e-15 || g.Cov.Float64s()[0] != 4 || g.Mean.Float64s()[0] != 1 {
+	if got, want := g.Epistemic[0], (0.25*2+3)/(1+3+1); math.Abs(got-want) > 1e-15 || g.Cov[0] != 4 || g.Mean[0] != 1 {
 		t.Errorf("share %g, want %g; covariance %v", got, want, g.Cov)
 	}
-	p.terms[0].Stored = fixed{nil, 1, 2, nil}
-	if g, err = p.Predict(t.Context(), nil); err != nil || g.Epistemic != nil {
-		t.Errorf("shares %v, error %v", g.Epistemic, err)
+	all[0].Epistemic = nil
+	if p.add(all, &g); len(g.Epistemic) > 0 {
+		t.Errorf("shares %v, expected none", g.Epistemic)
 	}
 }

@@ -115,7 +115,7 @@ func (s *Settings) beside(ctx context.Context, p gp.Problem, g *gapa.Posterior, 
 		at.train = diagonals(q)
 	}
 	if p.Validation != nil {
-		q, err := g.Predict(ctx, p.Validation.X)
+		q, err := gp.Predict(ctx, g, p.Validation.X)
 		if err != nil {
 			return at, err
 		}
@@ -126,7 +126,7 @@ func (s *Settings) beside(ctx context.Context, p gp.Problem, g *gapa.Posterior, 
 
 // diagonals returns the variances [N·C] of predictions.
 func diagonals(g gp.Gaussian) []float64 {
-	c, cov := g.Mean.Shape()[1], g.Cov.Float64s()
+	c, cov := g.Outputs(), g.Cov
 	out := make([]float64, len(cov)/c)
 	for i := range out {
 		out[i] = cov[i*c+i%c]

@@ -25,7 +25,7 @@ func (s *Settings) mix(ctx context.Context, p gp.Problem, v *gp.Fitted, own []fl
 	if p.Validation == nil {
 		return best, nil
 	}
-	g, err := v.Posterior.Predict(ctx, p.Validation.X)
+	g, err := gp.Predict(ctx, v.Posterior, p.Validation.X)
 	if err != nil {
 		return best, err
 	}
@@ -34,7 +34,7 @@ func (s *Settings) mix(ctx context.Context, p gp.Problem, v *gp.Fitted, own []fl
 		if err := ctx.Err(); err != nil {
 			return best, err
 		}
-		if value := by.loss(y, g.Mean.Float64s(), other, own, p.Outputs()); value < least {
+		if value := by.loss(y, g.Mean, other, own, p.Outputs()); value < least {
 			best, least = by, value
 		}
 	}

@@ -1,12 +1,9 @@
 package sum
 
 import (
-	"context"
-	"fmt"
 	"slices"
 
 	"github.com/go-valla/valla/gp"
-	"gorgonia.org/tensor"
 )
 
 // term is a posterior whose covariance is multiplied by a factor.
@@ -16,8 +13,7 @@ type term struct {
 }
 
 // Posterior is a distribution over functions whose mean is that of all of its terms, and
-// whose covariance is the sum of theirs, each times a factor. It is not safe for concurrent
-// use.
+// whose covariance is the sum of theirs, each times a factor.
 type Posterior struct {
 	terms []term
 	noise float64 // variance of the targets around the function; 0 with classes
@@ -31,25 +27,10 @@ func (p *Posterior) Factors() (valla, gapa float64) { return p.terms[0].factor, 
 // String implements gp.Stored: the names of the terms, with a plus sign between them.
 func (p *Posterior) String() string { return p.terms[0].String() + " + " + p.terms[1].String() }
 
-// Predict implements gp.Posterior: for x [N,…] the mean [N,C] and covariance [N,C,C].
-func (p *Posterior) Predict(ctx context.Context, x *tensor.Dense) (gp.Gaussian, error) {
-	all, c := make([]gp.Latents, len(p.terms)), 0
-	for k, t := range slices.Backward(p.terms) { // GAPA knows the shape of the inputs
-		g, err := t.Predict(ctx, x)
-		if err != nil {
-			return gp.Gaussian{}, fmt.Errorf("%v: %w", p, err)
-		}
-		all[k], c = g.Latents(), g.Mean.Shape()[1]
-	}
-	var sum gp.Latents
-	p.add(all, c, &sum)
-	return sum.Gaussian(c), nil
-}
-
-// add writes the sum of the terms' distributions of c outputs.
-func (p *Posterior) add(all []gp.Latents, c int, sum *gp.Latents) {
-	n := len(all[0].Mean) / c
-	sum.Resize(n, c, slices.ContainsFunc(all, func(g gp.Latents) bool { return len(g.Epistemic) > 0 }))
+// add writes the sum of the terms' distributions.
+func (p *Posterior) add(all []gp.Gaussian, sum *gp.Gaussian) {
+	c := all[0].Outputs()
+	sum.Resize(all[0].N(), c, slices.ContainsFunc(all, func(g gp.Gaussian) bool { return len(g.Epistemic) > 0 }))
 	copy(sum.Mean, all[0].Mean)
 	clear(sum.Cov)
 	for k, g := range all {
@@ -64,7 +45,7 @@ func (p *Posterior) add(all []gp.Latents, c int, sum *gp.Latents) {
 
 // share writes the part of the targets' variances that more data would take away: for each
 // term its variance, or the share that it states of its variance and the noise.
-func (p *Posterior) share(all []gp.Latents, c int, sum *gp.Latents) {
+func (p *Posterior) share(all []gp.Gaussian, c int, sum *gp.Gaussian) {
 	for i := range sum.Epistemic {
 		known := 0.0
 		for k, g := range all {

@@ -142,13 +142,8 @@ func (c *Classification) Decode(y *tensor.Dense) *tensor.Dense {
 	return tensor.New(tensor.WithShape(len(out), 1), tensor.WithBacking(out))
 }
 
-// Predict implements Outputs.
-func (c *Classification) Predict(ctx context.Context, g gp.Gaussian, noiseVariance float64, o PredictOptions) (*Prediction, error) {
-	return filled(ctx, c, g, noiseVariance, o)
-}
-
 // Fill implements Outputs.
-func (c *Classification) Fill(ctx context.Context, g gp.Latents, _ float64, o PredictOptions, p *Prediction) error {
+func (c *Classification) Fill(ctx context.Context, g gp.Gaussian, _ float64, o PredictOptions, p *Prediction) error {
 	for i, f := range g.Mean {
 		if !finite(f) {
 			return fmt.Errorf("row %d (counting from 0): logit %g, expected a finite one", o.First+i/c.Size(), f)
@@ -171,7 +166,7 @@ func (c *Classification) Fill(ctx context.Context, g gp.Latents, _ float64, o Pr
 }
 
 // fillProbs sets the probabilities by the link of p.
-func (c *Classification) fillProbs(ctx context.Context, g gp.Latents, o PredictOptions, p *Prediction) error {
+func (c *Classification) fillProbs(ctx context.Context, g gp.Gaussian, o PredictOptions, p *Prediction) error {
 	switch p.Link {
 	case Own:
 		if len(g.Probs) == 0 {
@@ -179,18 +174,14 @@ func (c *Classification) fillProbs(ctx context.Context, g gp.Latents, o PredictO
 		}
 		copy(p.Probs, g.Probs)
 	case Probit:
-		gp.Probit(p.Probs, g, c.Size())
+		gp.Probit(p.Probs, g)
 	case Bridge:
-		return gp.Bridge(p.Probs, g, c.Size(), o.First)
+		return gp.Bridge(p.Probs, g, o.First)
 	case MonteCarlo:
 		if o.Samples < 0 {
 			return settings.Errorf("%d samples, expected a positive number", o.Samples)
 		}
-		probs, err := gp.SampledProbs(ctx, g.Gaussian(c.Size()), cmp.Or(o.Samples, gp.Samples), o.Seed, o.First)
-		if err != nil {
-			return err
-		}
-		copy(p.Probs, probs.Float64s())
+		return gp.MonteCarloProbs(ctx, p.Probs, g, cmp.Or(o.Samples, gp.Samples), o.Seed, o.First)
 	default:
 		return settings.Errorf("link %q, expected %q, %q, %q or %q", o.Link, Probit, MonteCarlo, Bridge, Own)
 	}

@@ -33,11 +33,11 @@ func Example() {
 	fmt.Println("the network sees", e.X.Float64s(), "and", e.Y.Float64s())
 
 	latent := gp.Gaussian{
-		Mean: tensor.New(tensor.WithShape(1, 1), tensor.WithBacking([]float64{0.5})),
-		Cov:  tensor.New(tensor.WithShape(1, 1, 1), tensor.WithBacking([]float64{0.03})),
+		Mean: []float64{0.5},
+		Cov:  []float64{0.03},
 	}
-	p, err := out.Predict(context.Background(), latent, 0.01, task.PredictOptions{})
-	if err != nil {
+	var p task.Prediction
+	if err := out.Fill(context.Background(), latent, 0.01, task.PredictOptions{}, &p); err != nil {
 		log.Fatal(err)
 	}
 	fmt.Printf("%s: %g ± %g\n", p.Targets[0], p.Mean[0], p.Std()[0])

@@ -32,11 +32,10 @@ type Outputs interface {
 	Encode(y *tensor.Dense, dt tensor.Dtype) (*tensor.Dense, error)
 	// Decode is the inverse of Encode: it returns targets [N,T] in the units of the data.
 	Decode(y *tensor.Dense) *tensor.Dense
-	// Predict turns the distribution of the latent function and the noise variance, both in
-	// the network's units, into a prediction in the units of the data.
-	Predict(ctx context.Context, g gp.Gaussian, noiseVariance float64, o PredictOptions) (*Prediction, error)
-	// Fill is Predict into p, whose slices are used again where they are long enough.
-	Fill(ctx context.Context, g gp.Latents, noiseVariance float64, o PredictOptions, p *Prediction) error
+	// Fill turns the distribution of the latent function and the noise variance, both in the
+	// network's units, into a prediction p in the units of the data. The slices of p are used
+	// again where they are long enough.
+	Fill(ctx context.Context, g gp.Gaussian, noiseVariance float64, o PredictOptions, p *Prediction) error
 	// NLLs returns the negative log-likelihood of each row's targets [N,T], in the units
 	// of the data, a finite number: a row counts 1e6 at most.
 	NLLs(p *Prediction, y *tensor.Dense) ([]float64, error)

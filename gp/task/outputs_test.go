@@ -33,20 +33,19 @@ func pair() *Regression {
 
 // gaussian returns means [n,c] with covariances of some size that are not diagonal.
 func gaussian(c int, means ...float64) gp.Gaussian {
-	n := len(means) / c
-	cov := make([]float64, n*c*c)
+	cov := make([]float64, len(means)*c)
 	for i := range cov {
 		cov[i] = 0.1
 		if i%(c*c)%(c+1) == 0 {
 			cov[i] = 1 + float64(i)
 		}
 	}
-	return gp.Gaussian{Mean: dense(means, n, c), Cov: dense(cov, n, c, c)}
+	return gp.Gaussian{Mean: means, Cov: cov}
 }
 
 func TestRegressionPredict(t *testing.T) {
 	r, g := pair(), gaussian(2, 0, 1, -2, 3)
-	p, err := r.Predict(t.Context(), g, 0.5, PredictOptions{})
+	p, err := predicted(t.Context(), r, g, 0.5, PredictOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,21 +66,21 @@ func TestRegressionPredict(t *testing.T) {
 		t.Errorf("prediction %+v", p)
 	}
 	// In the network's own units nothing is scaled.
-	p, err = (&Regression{Names: []string{"y", "z"}, NoiseVariance: 1}).Predict(t.Context(), g, 0.5, PredictOptions{})
-	if err != nil || !slices.Equal(p.Mean, g.Mean.Float64s()) || p.Variance[3] != 8.5 {
+	p, err = predicted(t.Context(), &Regression{Names: []string{"y", "z"}, NoiseVariance: 1}, g, 0.5, PredictOptions{})
+	if err != nil || !slices.Equal(p.Mean, g.Mean) || p.Variance[3] != 8.5 {
 		t.Errorf("prediction %+v, error %v", p, err)
 	}
 }
 
 func TestRegressionPredictErrors(t *testing.T) {
 	for want, spoil := range map[string]func(g gp.Gaussian){
-		`row 1 (counting from 0), target "z": mean NaN`:    func(g gp.Gaussian) { g.Mean.Float64s()[3] = math.NaN() },
-		`row 0 (counting from 0): a latent variance of -1`: func(g gp.Gaussian) { g.Cov.Float64s()[0] = -1 },
-		`is +Inf, expected a finite number`:                func(g gp.Gaussian) { g.Cov.Float64s()[7] = math.Inf(1) },
+		`row 1 (counting from 0), target "z": mean NaN`:    func(g gp.Gaussian) { g.Mean[3] = math.NaN() },
+		`row 0 (counting from 0): a latent variance of -1`: func(g gp.Gaussian) { g.Cov[0] = -1 },
+		`is +Inf, expected a finite number`:                func(g gp.Gaussian) { g.Cov[7] = math.Inf(1) },
 	} {
 		g := gaussian(2, 0, 1, -2, 3)
 		spoil(g)
-		p, err := pair().Predict(t.Context(), g, 0.5, PredictOptions{})
+		p, err := predicted(t.Context(), pair(), g, 0.5, PredictOptions{})
 		if oneLine(t, err, want); p != nil {
 			t.Errorf("a prediction came with the error %v", err)
 		}
@@ -135,7 +134,7 @@ func TestEncodeAndPredictAreInverse(t *testing.T) {
 			t.Fatal(err)
 		}
 		noise := rapid.Float64Range(0.1, 10).Draw(t, "noise")
-		p, err := r.Predict(context.Background(), gp.Gaussian{Mean: f, Cov: dense(make([]float64, n*k*k), n, k, k)}, noise, PredictOptions{})
+		p, err := predicted(context.Background(), r, gp.Gaussian{Mean: f.Float64s(), Cov: make([]float64, n*k*k)}, noise, PredictOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -261,37 +260,37 @@ func TestClassErrors(t *testing.T) {
 
 func TestLinks(t *testing.T) {
 	c, g := three(), gaussian(3, 1, 2, 3, 0, -1, 5)
-	p, err := c.Predict(t.Context(), g, 0, PredictOptions{})
-	if err != nil || p.Link != Probit || !slices.Equal(p.Probs, gp.ProbitProbs(g).Float64s()) || p.N() != 2 {
+	p, err := predicted(t.Context(), c, g, 0, PredictOptions{})
+	if err != nil || p.Link != Probit || !slices.Equal(p.Probs, gp.Probit(nil, g)) || p.N() != 2 {
 		t.Fatalf("%+v, error %v", p, err)
 	}
 	if !slices.Equal(p.Best(), []int{2, 2}) || p.Mean != nil || !slices.Equal(p.Classes, c.Classes) {
 		t.Errorf("best %v", p.Best())
 	}
-	want, err := gp.MonteCarloProbs(g, gp.Samples, 3, 0)
-	if err != nil {
+	want := make([]float64, 6)
+	if err := gp.MonteCarloProbs(t.Context(), want, g, gp.Samples, 3, 0); err != nil {
 		t.Fatal(err)
 	}
-	mc, err := c.Predict(t.Context(), g, 0, PredictOptions{Link: MonteCarlo, Seed: 3})
-	if err != nil || mc.Link != MonteCarlo || !slices.Equal(mc.Probs, want.Float64s()) {
+	mc, err := predicted(t.Context(), c, g, 0, PredictOptions{Link: MonteCarlo, Seed: 3})
+	if err != nil || mc.Link != MonteCarlo || !slices.Equal(mc.Probs, want) {
 		t.Errorf("%+v, want %v, error %v", mc, want, err)
 	}
-	if few, err := c.Predict(t.Context(), g, 0, PredictOptions{Link: MonteCarlo, Seed: 3, Samples: 7}); err != nil || slices.Equal(few.Probs, mc.Probs) {
+	if few, err := predicted(t.Context(), c, g, 0, PredictOptions{Link: MonteCarlo, Seed: 3, Samples: 7}); err != nil || slices.Equal(few.Probs, mc.Probs) {
 		t.Errorf("7 samples give what %d give, error %v", gp.Samples, err)
 	}
 	for want, o := range map[string]PredictOptions{`link "softmax", expected "probit", "mc", "bridge" or "own"`: {Link: "softmax"}, "-3 samples": {Link: MonteCarlo, Samples: -3}} {
-		_, err := c.Predict(t.Context(), g, 0, o)
+		_, err := predicted(t.Context(), c, g, 0, o)
 		if oneLine(t, err, want); !errors.Is(err, settings.ErrSetting) {
 			t.Errorf("error %v", err)
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := c.Predict(ctx, g, 0, PredictOptions{Link: MonteCarlo}); !errors.Is(err, context.Canceled) {
+	if _, err := predicted(ctx, c, g, 0, PredictOptions{Link: MonteCarlo}); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
-	g.Mean.Float64s()[4] = math.Inf(1)
-	_, err = c.Predict(t.Context(), g, 0, PredictOptions{})
+	g.Mean[4] = math.Inf(1)
+	_, err = predicted(t.Context(), c, g, 0, PredictOptions{})
 	oneLine(t, err, "row 1 (counting from 0): logit +Inf")
 }
 
@@ -481,4 +480,13 @@ func TestConformal(t *testing.T) {
 			t.Errorf("sets without a calibration of classes: %v", err)
 		}
 	}
+}
+
+// predicted returns what Fill makes of a distribution.
+func predicted(ctx context.Context, o Outputs, g gp.Gaussian, noise float64, opts PredictOptions) (*Prediction, error) {
+	p := new(Prediction)
+	if err := o.Fill(ctx, g, noise, opts, p); err != nil {
+		return nil, err
+	}
+	return p, nil
 }

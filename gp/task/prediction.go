@@ -1,24 +1,13 @@
 package task
 
 import (
-	"context"
 	"encoding/json"
 	"math"
 	"slices"
 	"strings"
 
-	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/internal/settings"
 )
-
-// filled is Predict by way of Fill.
-func filled(ctx context.Context, out Outputs, g gp.Gaussian, noiseVariance float64, o PredictOptions) (*Prediction, error) {
-	p := new(Prediction)
-	if err := out.Fill(ctx, g.Latents(), noiseVariance, o, p); err != nil {
-		return nil, err
-	}
-	return p, nil
-}
 
 // N returns the number of inputs.
 func (p *Prediction) N() int {

@@ -148,13 +148,8 @@ func (r *Regression) NoiseStds(variance float64) []float64 {
 	return out
 }
 
-// Predict implements Outputs.
-func (r *Regression) Predict(ctx context.Context, g gp.Gaussian, noiseVariance float64, o PredictOptions) (*Prediction, error) {
-	return filled(ctx, r, g, noiseVariance, o)
-}
-
 // Fill implements Outputs.
-func (r *Regression) Fill(_ context.Context, g gp.Latents, noiseVariance float64, o PredictOptions, p *Prediction) error {
+func (r *Regression) Fill(_ context.Context, g gp.Gaussian, noiseVariance float64, o PredictOptions, p *Prediction) error {
 	t, n := r.Size(), len(g.Mean)
 	g, err := settled(g, t, noiseVariance, o.First)
 	if err != nil {

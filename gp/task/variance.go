@@ -16,7 +16,7 @@ const roundingShare = 1e-6
 // variances are compared with in predictions, in the network's units: the noise variance
 // of numbers, and 1 for classes. A mean, covariance or variance that is not finite is an
 // error too. first is the number of the first row. The arrays of g are not changed.
-func settled(g gp.Latents, c int, unit float64, first int) (gp.Latents, error) {
+func settled(g gp.Gaussian, c int, unit float64, first int) (gp.Gaussian, error) {
 	copied := false
 	for i := range len(g.Mean) / c {
 		negative, err := negative(g.Cov[i*c*c:(i+1)*c*c], c, unit)

@@ -1,6 +1,7 @@
 package task_test
 
 import (
+	"context"
 	"math"
 	"slices"
 	"strings"
@@ -8,14 +9,12 @@ import (
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/task"
-	"gorgonia.org/tensor"
 )
 
-func gaussian(c int, mean, cov []float64) gp.Gaussian {
-	n := len(mean) / c
+func gaussian(_ int, mean, cov []float64) gp.Gaussian {
 	return gp.Gaussian{
-		Mean: tensor.New(tensor.WithShape(n, c), tensor.WithBacking(mean)),
-		Cov:  tensor.New(tensor.WithShape(n, c, c), tensor.WithBacking(cov)),
+		Mean: mean,
+		Cov:  cov,
 	}
 }
 
@@ -30,21 +29,21 @@ var (
 func TestNegativeVariances(t *testing.T) {
 	const noise = 0.04
 	cov := []float64{0.5, -3e-8, 0.1}
-	p, err := number.Predict(t.Context(), gaussian(1, []float64{1, 2, 3}, cov), noise, task.PredictOptions{})
+	p, err := predicted(t.Context(), number, gaussian(1, []float64{1, 2, 3}, cov), noise, task.PredictOptions{})
 	if err != nil || !slices.Equal(p.Latent, []float64{2, 0, 0.4}) || p.Variance[1] != 4*noise || cov[1] != -3e-8 {
 		t.Errorf("prediction %+v, error %v; the covariance became %v", p, err, cov)
 	}
-	_, err = number.Predict(t.Context(), gaussian(1, []float64{1, 2, 3}, []float64{0.5, -3e-7, 0.1}), noise, task.PredictOptions{})
+	_, err = predicted(t.Context(), number, gaussian(1, []float64{1, 2, 3}, []float64{0.5, -3e-7, 0.1}), noise, task.PredictOptions{})
 	if err == nil || !strings.Contains(err.Error(), "row 1 (counting from 0): a latent variance of -3e-07") {
 		t.Errorf("error %v", err)
 	}
 	for _, o := range links {
 		good, clipped := []float64{1, 0.2, 0.2, 1, 1, 0, 0, 0}, []float64{1, 0.2, 0.2, 1, 1, 1e-9, 1e-9, -1e-6}
-		a, err := classes.Predict(t.Context(), gaussian(2, []float64{1, 2, 0, 1}, good), 0, o)
+		a, err := predicted(t.Context(), classes, gaussian(2, []float64{1, 2, 0, 1}, good), 0, o)
 		if err != nil {
 			t.Fatal(err)
 		}
-		b, err := classes.Predict(t.Context(), gaussian(2, []float64{1, 2, 0, 1}, clipped), 0, o)
+		b, err := predicted(t.Context(), classes, gaussian(2, []float64{1, 2, 0, 1}, clipped), 0, o)
 		if err != nil || !slices.Equal(a.Probs, b.Probs) {
 			t.Errorf("%v: probabilities %v, want %v, error %v", o, b, a, err)
 		}
@@ -53,7 +52,7 @@ func TestNegativeVariances(t *testing.T) {
 			"row 0 (counting from 0): the covariance of outputs 0 and 1 is NaN":     {1, math.NaN(), 0, 1, 1, 0, 0, 1},
 			"row 1 (counting from 0): the covariance of outputs 1 and 1 is +Inf, e": {1, 0, 0, 1, 1, 0, 0, math.Inf(1)},
 		} {
-			if _, err := classes.Predict(t.Context(), gaussian(2, []float64{1, 2, 0, 1}, bad), 0, o); err == nil || !strings.Contains(err.Error(), what) {
+			if _, err := predicted(t.Context(), classes, gaussian(2, []float64{1, 2, 0, 1}, bad), 0, o); err == nil || !strings.Contains(err.Error(), what) {
 				t.Errorf("%v: error %v, want %q in it", o, err, what)
 			}
 		}
@@ -65,12 +64,12 @@ func TestNegativeVariances(t *testing.T) {
 func TestParts(t *testing.T) {
 	const noise = 0.5
 	g := gaussian(1, []float64{1, 2, 3, 4}, []float64{1, 2, 3, 0.1})
-	whole, err := number.Predict(t.Context(), g, noise, task.PredictOptions{})
+	whole, err := predicted(t.Context(), number, g, noise, task.PredictOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	g.Epistemic = tensor.New(tensor.WithShape(4, 1), tensor.WithBacking([]float64{0.5, 0.25, 1, 0}))
-	parts, err := number.Predict(t.Context(), g, noise, task.PredictOptions{})
+	g.Epistemic = []float64{0.5, 0.25, 1, 0}
+	parts, err := predicted(t.Context(), number, g, noise, task.PredictOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,4 +84,13 @@ func TestParts(t *testing.T) {
 			t.Errorf("row %d: %g and %g do not add up to %g", i, parts.Epistemic[i], parts.Aleatoric[i], v)
 		}
 	}
+}
+
+// predicted returns what Fill makes of a distribution.
+func predicted(ctx context.Context, o task.Outputs, g gp.Gaussian, noise float64, opts task.PredictOptions) (*task.Prediction, error) {
+	p := new(task.Prediction)
+	if err := o.Fill(ctx, g, noise, opts, p); err != nil {
+		return nil, err
+	}
+	return p, nil
 }

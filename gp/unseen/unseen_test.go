@@ -58,12 +58,12 @@ func rms(v []float64) float64 {
 // residuals are those of examples, of a problem's network.
 func residuals(t testing.TB, p gp.Problem, e gp.Examples) []float64 {
 	t.Helper()
-	g, err := gp.Point{Net: p.Net, Dtype: p.Dtype()}.Predict(t.Context(), e.X)
+	g, err := gp.Predict(t.Context(), gp.Point{Net: p.Net, Dtype: p.Dtype()}, e.X)
 	if err != nil {
 		t.Fatal(err)
 	}
 	out := graph.Floats(e.Y)
-	for i, f := range g.Mean.Float64s() {
+	for i, f := range g.Mean {
 		out[i] -= f
 	}
 	return out

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/gp/valla"
 	"github.com/go-valla/valla/graph"
@@ -105,7 +106,7 @@ func BenchmarkResNet20(b *testing.B) {
 	b.Run("predict", func(b *testing.B) {
 		posterior := valla.NewPosterior(net, layer)
 		predict := func() {
-			if _, err := posterior.Predict(context.Background(), x); err != nil {
+			if _, err := gp.Predict(context.Background(), posterior, x); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -100,12 +100,12 @@ func BenchmarkPredict(b *testing.B) {
 				f, x, _ := benchFit(b, c.net, 100, dt)
 				p := valla.NewPosterior(f.Net, f.Layer)
 				for b.Loop() {
-					g, err := p.Predict(ctx, x)
+					g, err := gp.Predict(ctx, p, x)
 					if err != nil {
 						b.Fatal(err)
 					}
 					if c.net.Outputs > 1 {
-						gp.ProbitProbs(g)
+						gp.Probit(nil, g)
 					}
 				}
 			})

@@ -34,11 +34,11 @@ func TestBeside(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		g, err := f.Posterior.Predict(t.Context(), p.Probe)
+		g, err := gp.Predict(t.Context(), f.Posterior, p.Probe)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return g.Cov.Float64s()
+		return g.Cov
 	}
 	s := Settings{Inducing: 6, Iterations: 40, ValidateEvery: 10, BatchSize: p.Train.N(), FixNoise: true, NoiseStd: math.Sqrt(noise)}
 	alone := predict(s, Beside{})

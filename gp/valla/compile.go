@@ -8,14 +8,12 @@ import (
 	"gorgonia.org/tensor"
 )
 
-var _ gp.Compiler = (*Posterior)(nil)
-
-// Compile implements gp.Compiler.
+// Compile implements gp.Posterior.
 func (p *Posterior) Compile(shape []int, size int, limit int64) (gp.Compiled, error) {
 	if err := p.solve(); err != nil {
 		return nil, err
 	}
-	c := &compiled{predictions: &predictions{system: p.at, known: p.known}, posterior: p, shape: shape}
+	c := &compiled{predictions: &predictions{system: p.at, known: p.known}, p: p, shape: shape}
 	var err error
 	if c.f, err = c.batch(p.builder, size, limit, true); err != nil {
 		return nil, err
@@ -26,9 +24,9 @@ func (p *Posterior) Compile(shape []int, size int, limit int64) (gp.Compiled, er
 // compiled is the gp.Compiled of a Posterior.
 type compiled struct {
 	*predictions
-	posterior *Posterior
-	shape     tensor.Shape
-	f         *graph.Batch // mean, κ̂ and k̂
+	p     *Posterior
+	shape tensor.Shape // of one input
+	f     *graph.Batch // mean, κ̂ and k̂
 	// wide has κ̂ and k̂ of one input in float64, and sharp what is made of them, for inputs
 	// where float32 is not enough; nil before the first of these.
 	wide  *graph.Batch
@@ -38,7 +36,7 @@ type compiled struct {
 
 // batch compiles κ̂ and k̂ for size inputs at a time, and the network if mean says so.
 func (c *compiled) batch(builder func() *graph.Builder, size int, limit int64, mean bool) (*graph.Batch, error) {
-	b, p := builder(), c.posterior
+	b, p := builder(), c.p
 	x := b.Input("x", append([]int{size}, c.shape...)...)
 	var nodes []*graph.Node
 	if mean {
@@ -52,8 +50,8 @@ func (c *compiled) Bytes() int64 {
 	return int64(c.f.Bytes() + 8*(len(c.k)+len(c.w)))
 }
 
-// Latents implements gp.Compiled.
-func (c *compiled) Latents(_ context.Context, x []float64, g *gp.Latents) error {
+// Predict implements gp.Compiled.
+func (c *compiled) Predict(_ context.Context, x []float64, g *gp.Gaussian) error {
 	out, err := c.f.Run(x)
 	if err != nil {
 		return err
@@ -70,13 +68,25 @@ func (c *compiled) Latents(_ context.Context, x []float64, g *gp.Latents) error 
 			return err
 		}
 	}
-	c.posterior.share(g.Epistemic)
+	for i, e := range g.Epistemic {
+		g.Epistemic[i] = e / (e + c.p.scatter)
+	}
+	return nil
+}
+
+// Refresh makes the next prediction see changed parameters of the posterior's layer.
+func (c *compiled) Refresh() error {
+	if err := c.p.solve(); err != nil {
+		return err
+	}
+	c.predictions.system, c.known, c.wide = c.p.at, c.p.known, nil
+	c.f.Refresh()
 	return nil
 }
 
 // sharpen overwrites the covariances in which float32 is too blunt by those computed in
 // float64.
-func (c *compiled) sharpen(x []float64, g *gp.Latents) error {
+func (c *compiled) sharpen(x []float64, g *gp.Gaussian) error {
 	if c.wide == nil {
 		var err error
 		if c.wide, err = c.batch(wideBuilder, 1, 0, false); err != nil {
@@ -86,7 +96,7 @@ func (c *compiled) sharpen(x []float64, g *gp.Latents) error {
 		c.one = make([]float64, c.f.Width())
 	}
 	for _, row := range c.blunt {
-		part := gp.Latents{Mean: g.Mean[row*c.c : (row+1)*c.c], Cov: g.Cov[row*c.c*c.c : (row+1)*c.c*c.c]}
+		part := gp.Gaussian{Mean: g.Mean[row*c.c : (row+1)*c.c], Cov: g.Cov[row*c.c*c.c : (row+1)*c.c*c.c]}
 		if c.known != nil {
 			part.Epistemic = g.Epistemic[row*c.c : (row+1)*c.c]
 		}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/gp/valla"
 	"github.com/go-valla/valla/graph"
@@ -120,16 +121,16 @@ func TestFitValidates(t *testing.T) {
 	if err != nil || len(res.History) != 1 {
 		t.Fatal(res, err)
 	}
-	g, err := valla.NewPosterior(p.net, p.layer).Predict(ctx, p.x)
+	g, err := gp.Predict(ctx, valla.NewPosterior(p.net, p.layer), p.x)
 	if err != nil {
 		t.Fatal(err)
 	}
 	r := p.y.Clone().(*tensor.Dense).Float64s()
-	for i, m := range g.Mean.Float64s() {
+	for i, m := range g.Mean {
 		r[i] -= m
 	}
 	noise := likelihood.NoiseVariance(p.lik)
-	want := nll(r, func(i int) float64 { return g.Cov.Float64s()[i] + noise })
+	want := nll(r, func(i int) float64 { return g.Cov[i] + noise })
 	if math.Abs(res.BestValue-want) > 1e-12 {
 		t.Errorf("validation value %.15g, want %.15g", res.BestValue, want)
 	}

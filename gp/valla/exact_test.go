@@ -5,6 +5,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/gp/valla"
 	"github.com/go-valla/valla/graph"
@@ -31,11 +32,11 @@ func exactLayer(t *testing.T, a fixture.Arrays, z string) (*valla.Layer, layers.
 
 func variances(t *testing.T, net layers.Network, l *valla.Layer, x *tensor.Dense) []float64 {
 	t.Helper()
-	g, err := valla.NewPosterior(net, l).Predict(ctx, x)
+	g, err := gp.Predict(ctx, valla.NewPosterior(net, l), x)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return g.Cov.Float64s()
+	return g.Cov
 }
 
 // TestFixtureExactAtAllPoints: with Z = X and the optimal A, VaLLA is exact LLA. The

@@ -51,13 +51,13 @@ func ExampleSettings_Fit() {
 		return
 	}
 	at := tensor.New(tensor.WithShape(2, 1), tensor.WithBacking([]float64{0.2, 4}))
-	g, err := fitted.Posterior.Predict(ctx, at)
+	g, err := gp.Predict(ctx, fitted.Posterior, at)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	fmt.Println(fitted.Posterior)
-	for i, variance := range g.Cov.Float64s() {
+	for i, variance := range g.Cov {
 		std := math.Sqrt(variance)
 		fmt.Printf("at %.1f: standard deviation above 0.1: %t, above 1: %t\n", at.Float64s()[i], std > 0.1, std > 1)
 	}

@@ -42,12 +42,12 @@ func TestLargePrograms(t *testing.T) {
 	}
 	layer.LogPriorStd.Set(0, -3)
 	p, x := valla.NewPosterior(net, layer), images(22)
-	predict := func(rows ...int) gp.Latents {
-		g, err := p.Predict(context.Background(), data.TakeRows(x, rows))
+	predict := func(rows ...int) gp.Gaussian {
+		g, err := gp.Predict(context.Background(), p, data.TakeRows(x, rows))
 		if err != nil {
 			t.Fatal(err)
 		}
-		return g.Latents()
+		return g
 	}
 	var rows []int
 	for i := range 22 {

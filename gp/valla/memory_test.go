@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"testing"
 
+	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/gp/valla"
 	"github.com/go-valla/valla/graph"
@@ -161,28 +162,28 @@ func liveHeap() uint64 {
 func TestPredictionMemory(t *testing.T) {
 	f, x, _ := imageFit(t, 7, 5)
 	p := valla.NewPosterior(f.Net, f.Layer)
-	want, err := p.Predict(t.Context(), x)
+	want, err := gp.Predict(t.Context(), p, x)
 	if err != nil {
 		t.Fatal(err)
 	}
 	p.LimitMemory(16 << 20)
-	got, err := p.Predict(t.Context(), x)
+	got, err := gp.Predict(t.Context(), p, x)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, v := range want.Cov.Float64s() {
-		if math.Abs(got.Cov.Float64s()[i]-v) > 1e-3*math.Abs(want.Cov.Float64s()[0]) {
-			t.Fatalf("covariance %d is %v, want %v", i, got.Cov.Float64s()[i], v)
+	for i, v := range want.Cov {
+		if math.Abs(got.Cov[i]-v) > 1e-3*math.Abs(want.Cov[0]) {
+			t.Fatalf("covariance %d is %v, want %v", i, got.Cov[i], v)
 		}
 	}
 	p = valla.NewPosterior(f.Net, f.Layer)
 	p.Prefer(1 << 20) // as the default, which a single input may exceed
-	if one, err := p.Predict(t.Context(), x); err != nil || math.Abs(one.Cov.Float64s()[0]/want.Cov.Float64s()[0]-1) > 1e-3 {
+	if one, err := gp.Predict(t.Context(), p, x); err != nil || math.Abs(one.Cov[0]/want.Cov[0]-1) > 1e-3 {
 		t.Errorf("an input beyond the default: error %v", err)
 	}
 	p.LimitMemory(1 << 20)
 	var refused *graph.MemoryError
-	if _, err := p.Predict(t.Context(), x); !errors.As(err, &refused) {
+	if _, err := gp.Predict(t.Context(), p, x); !errors.As(err, &refused) {
 		t.Errorf("error %v", err)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/go-valla/valla/data"
+	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/gp/valla"
 	"github.com/go-valla/valla/graph"
@@ -212,8 +213,8 @@ func TestNaturalState(t *testing.T) {
 		if math.Abs(own-res.BestValue) > tol {
 			t.Errorf("%v: the layer's NLL is %.8g, the best validation value %.8g", dt, own, res.BestValue)
 		}
-		if g, err := post.Predict(ctx, x); err != nil || mean(g.Cov.Float64s()) < 1e-3 {
-			t.Errorf("%v: mean variance %g, which shows nothing; error %v", dt, mean(g.Cov.Float64s()), err)
+		if g, err := gp.Predict(ctx, post, x); err != nil || mean(g.Cov) < 1e-3 {
+			t.Errorf("%v: mean variance %g, which shows nothing; error %v", dt, mean(g.Cov), err)
 		}
 		if len(res.History) != 20 || math.Abs(f.Layer.PriorStd()-0.5) > 1e-6 {
 			t.Errorf("%v: %d validations, σ₀ %g", dt, len(res.History), f.Layer.PriorStd())

@@ -38,14 +38,14 @@ func TestNoteOnTheBoundOfThePrior(t *testing.T) {
 	p := newProblem(t, tensor.Float64, 2, true)
 	p.Net.Params()[len(p.Net.Params())-1].Value.Float64s()[0] += 30 // it is sure of class 0
 	sure := func(e gp.Examples) {                                   // the targets are what the network predicts, so that doubt cannot help
-		g, err := gp.Point{Net: p.Net, Dtype: tensor.Float64}.Predict(ctx, e.X)
+		g, err := gp.Predict(ctx, gp.Point{Net: p.Net, Dtype: tensor.Float64}, e.X)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for i := range e.N() {
 			y := e.Y.Float64s()[2*i : 2*i+2]
 			y[0], y[1] = 0, 1
-			if f := g.Mean.Float64s()[2*i : 2*i+2]; f[0] > f[1] {
+			if f := g.Mean[2*i : 2*i+2]; f[0] > f[1] {
 				y[0], y[1] = 1, 0
 			}
 		}

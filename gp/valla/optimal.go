@@ -7,6 +7,7 @@ import (
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/kernel"
 	"gonum.org/v1/gonum/mat"
 	"gorgonia.org/tensor"
@@ -111,7 +112,7 @@ func (l *Layer) dataRoot(ctx context.Context, x *tensor.Dense, r []float64, limi
 	m := l.Inducing()
 	root := make([]float64, m*m)
 	err = f.Each(ctx, graph.Convert(x, tensor.Float64), func(first, n int, out []*tensor.Dense) error {
-		rows := appendRows(nil, out[0], n)
+		rows := dense.AppendRows(nil, out[0], n)
 		kernel.Trsm(true, true, len(rows)/m, m, r, m, rows, m) // K_nz R⁻ᵀ
 		root = lowerRoot(m, beside(m, root, rows))
 		if seen != nil {

@@ -34,15 +34,15 @@ func TestPassesAreOptimal(t *testing.T) {
 		if _, err := layer.OptimalA(t.Context(), p.Train.X, 0.2); err != nil {
 			t.Fatal(err)
 		}
-		a, err := f.Posterior.Predict(t.Context(), p.Train.X)
+		a, err := gp.Predict(t.Context(), f.Posterior, p.Train.X)
 		if err != nil {
 			t.Fatal(err)
 		}
-		b, err := valla.NewPosterior(p.Net, layer).Predict(t.Context(), p.Train.X)
+		b, err := gp.Predict(t.Context(), valla.NewPosterior(p.Net, layer), p.Train.X)
 		if err != nil {
 			t.Fatal(err)
 		}
-		fixture.Close(t, dt.String(), a.Cov.Float64s(), b.Cov.Float64s(), tol)
+		fixture.Close(t, dt.String(), a.Cov, b.Cov, tol)
 	}
 }
 

@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
-	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
@@ -16,17 +14,11 @@ import (
 
 // Posterior predicts with a fitted layer. The network and its kernel are computed in its
 // element type, what follows in float64. What depends on Z, L and σ₀ only is computed once.
-// It is not safe for concurrent use.
 type Posterior struct {
 	net   layers.Network
 	layer *Layer
 	limit int64 // bytes
 	firm  bool  // the limit holds for a single input, too
-
-	f       *graph.Batched // mean, κ̂ and k̂; compiled for the first inputs' shape
-	wide    *graph.Batched // κ̂ and k̂ in float64, for rows where float32 is not enough
-	shape   tensor.Shape   // of one example
-	outputs int            // C
 
 	at       *system      // of the present parameters; nil: to be computed
 	evidence *graph.Param // L₀, packed as L is, see split; nil: all of the variance is epistemic
@@ -77,100 +69,12 @@ func NewPosterior(net layers.Network, layer *Layer) *Posterior {
 	return &Posterior{net: net, layer: layer, limit: defaultLimit}
 }
 
-// LimitMemory sets the largest number of bytes that predictions may take. The default is 1 GiB, and up
-// to 2 GiB where several threads predict, or what a single input takes where that is more.
-func (p *Posterior) LimitMemory(bytes int64) { p.limit, p.firm, p.f, p.wide = bytes, true, nil, nil }
+// LimitMemory sets the largest number of bytes that [Posterior.Joint] and passes over rows may
+// take. The default is 1 GiB, or what a single input takes where that is more.
+func (p *Posterior) LimitMemory(bytes int64) { p.limit, p.firm = bytes, true }
 
-// Refresh makes the next prediction see changed parameters of layer and network.
-func (p *Posterior) Refresh() {
-	p.at, p.known, p.wide = nil, nil, nil
-	if p.f != nil {
-		p.f.Refresh()
-	}
-}
-
-// Predict implements gp.Posterior. A variance of which rounding in float32 may have taken
-// more than a ten-thousandth is computed again in float64. A variance below 0 that rounding
-// does not explain is an error.
-func (p *Posterior) Predict(ctx context.Context, x *tensor.Dense) (gp.Gaussian, error) {
-	g, err := p.predict(ctx, x)
-	if err != nil {
-		return gp.Gaussian{}, fmt.Errorf("valla: predict: %w", err)
-	}
-	return g, nil
-}
-
-func (p *Posterior) predict(ctx context.Context, x *tensor.Dense) (gp.Gaussian, error) {
-	if err := p.prepare(x); err != nil {
-		return gp.Gaussian{}, err
-	}
-	q := newPredictions(p.at, p.known, x.Shape()[0], p.outputs)
-	err := p.f.Each(ctx, x, func(first, n int, out []*tensor.Dense) error {
-		fill(q.mean[first*q.c:(first+n)*q.c], out[0])
-		return q.add(first, n, out[1], out[2])
-	})
-	if err == nil && len(q.blunt) > 0 {
-		err = p.sharpen(ctx, x, q)
-	}
-	if err != nil {
-		return gp.Gaussian{}, err
-	}
-	g := gp.Gaussian{
-		Mean: tensor.New(tensor.WithShape(q.n, q.c), tensor.WithBacking(q.mean)),
-		Cov:  tensor.New(tensor.WithShape(q.n, q.c, q.c), tensor.WithBacking(q.cov)),
-	}
-	if q.known != nil {
-		p.share(q.epistemic)
-		g.Epistemic = tensor.New(tensor.WithShape(q.n, q.c), tensor.WithBacking(q.epistemic))
-	}
-	return g, nil
-}
-
-// share overwrites epistemic variances by their shares of the targets' variances.
-func (p *Posterior) share(epistemic []float64) {
-	for i, e := range epistemic {
-		epistemic[i] = e / (e + p.scatter)
-	}
-}
-
-// sharpen overwrites the covariances in which float32 is too blunt by those computed in
-// float64.
-func (p *Posterior) sharpen(ctx context.Context, x *tensor.Dense, q *predictions) error {
-	part := graph.Convert(data.TakeRows(x, q.blunt), tensor.Float64)
-	if p.wide == nil {
-		var err error
-		if p.wide, err = p.batched(wideBuilder, x.Shape()[1:], p.kernels); err != nil {
-			return err
-		}
-	}
-	sharp := newPredictions(p.at, p.known, len(q.blunt), q.c)
-	sharp.rows = q.blunt
-	err := p.wide.Each(ctx, part, func(first, n int, out []*tensor.Dense) error { return sharp.add(first, n, out[0], out[1]) })
-	for i, row := range q.blunt {
-		copy(q.cov[row*q.c*q.c:], sharp.cov[i*q.c*q.c:(i+1)*q.c*q.c])
-		if q.known != nil {
-			copy(q.epistemic[row*q.c:], sharp.epistemic[i*q.c:(i+1)*q.c])
-		}
-	}
-	return err
-}
-
-// prepare compiles the network for the shape of x, and computes what does not depend on x.
-func (p *Posterior) prepare(x *tensor.Dense) error {
-	if x.Dims() < 2 {
-		return fmt.Errorf("inputs have shape %v, expected [N,…]", x.Shape())
-	}
-	if p.f == nil || !slices.Equal(x.Shape()[1:], p.shape) {
-		f, err := p.batched(p.builder, x.Shape()[1:], func(b *graph.Builder, x *graph.Node) []*graph.Node {
-			return append([]*graph.Node{p.net.Forward(b, x)}, p.kernels(b, x)...)
-		})
-		if err != nil {
-			return err
-		}
-		p.f, p.wide, p.shape, p.outputs = f, nil, x.Shape()[1:].Clone(), f.Width(0)
-	}
-	return p.solve()
-}
+// Refresh makes the posterior see changed parameters of its layer.
+func (p *Posterior) Refresh() { p.at, p.known = nil, nil }
 
 // solve computes what predictions need of the inducing points.
 func (p *Posterior) solve() error {
@@ -319,17 +223,24 @@ func (l *Layer) wideGram() ([]float64, error) {
 // predictive density of targets y [N,C] at inputs x [N,…], with the parameters of p's
 // layer and of the likelihood as they are when it is called.
 func (p *Posterior) ValidateNLL(lik likelihood.Likelihood, x, y *tensor.Dense) func(context.Context) (float64, error) {
-	targets, c := graph.Floats(y), y.Shape()[1]
+	var o gp.EngineOptions
+	if p.firm {
+		o.Memory = p.limit
+	}
+	e, err := gp.NewEngine(p, x.Shape()[1:], o)
+	targets := graph.Floats(y)
 	return func(ctx context.Context) (float64, error) {
 		p.Refresh()
-		g, err := p.Predict(ctx, x)
+		if err == nil {
+			err = e.Refresh()
+		}
 		if err != nil {
 			return 0, err
 		}
-		sum, n, mean, cov := 0.0, len(targets)/c, g.Mean.Float64s(), g.Cov.Float64s()
-		for i := range n {
-			sum -= lik.LogPredictive(targets[i*c:(i+1)*c], mean[i*c:(i+1)*c], cov[i*c*c:(i+1)*c*c])
+		g, err := e.PredictAll(ctx, x)
+		if err != nil {
+			return 0, err
 		}
-		return sum / float64(n), nil
+		return gp.MeanNLL(lik, targets, g.Mean, g.Cov, y.Shape()[1]), nil
 	}
 }

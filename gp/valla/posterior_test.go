@@ -27,7 +27,7 @@ func TestPosterior(t *testing.T) {
 					}
 					std := p.layer.PriorStd()
 					gptest.Check(t, gptest.Case{
-						Posterior: valla.NewPosterior(p.net, p.layer), X: p.x, Batch: valla.PredictBatch,
+						Posterior: valla.NewPosterior(p.net, p.layer), X: p.x,
 						Net: p.net, Prior: jacobian.NTK{Net: p.net}, PriorVariance: std * std,
 					})
 				})
@@ -42,28 +42,28 @@ func TestRefresh(t *testing.T) {
 	p := newToy(t, 5, tensor.Float64, size{2, 3})
 	post := valla.NewPosterior(p.net, p.layer)
 	post.Refresh() // before the first prediction there is nothing to do
-	before, err := post.Predict(ctx, p.x)
+	before, err := gp.Predict(ctx, post, p.x)
 	if err != nil {
 		t.Fatal(err)
 	}
-	last := before.Cov.Float64s()
+	last := before.Cov
 	for _, q := range append(p.layer.Params(), p.net.Params()[0]) {
 		q.Set(0, q.At(0)+0.3)
 		post.Refresh()
-		got, err := post.Predict(ctx, p.x)
+		got, err := gp.Predict(ctx, post, p.x)
 		if err != nil {
 			t.Fatal(err)
 		}
-		want, err := valla.NewPosterior(p.net, p.layer).Predict(ctx, p.x)
+		want, err := gp.Predict(ctx, valla.NewPosterior(p.net, p.layer), p.x)
 		if err != nil {
 			t.Fatal(err)
 		}
-		fixture.Close(t, "mean after a change of "+q.Name, got.Mean.Float64s(), want.Mean.Float64s(), 0)
-		fixture.Close(t, "covariance after a change of "+q.Name, got.Cov.Float64s(), want.Cov.Float64s(), 0)
-		if fixture.RelErr(got.Cov.Float64s(), last) < 1e-6 {
+		fixture.Close(t, "mean after a change of "+q.Name, got.Mean, want.Mean, 0)
+		fixture.Close(t, "covariance after a change of "+q.Name, got.Cov, want.Cov, 0)
+		if fixture.RelErr(got.Cov, last) < 1e-6 {
 			t.Errorf("a change of %s does not show", q.Name)
 		}
-		last = got.Cov.Float64s()
+		last = got.Cov
 	}
 }
 

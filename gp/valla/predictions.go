@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/internal/dense"
 	"gorgonia.org/tensor"
 )
 
@@ -20,16 +21,8 @@ type predictions struct {
 	k, w      []float64 // [·,C,M]
 }
 
-func newPredictions(s, known *system, n, c int) *predictions {
-	q := &predictions{system: s, known: known, n: n, c: c, mean: make([]float64, n*c), cov: make([]float64, n*c*c)}
-	if known != nil {
-		q.epistemic = make([]float64, n*c)
-	}
-	return q
-}
-
 // into makes q write to g, which has room for what is to come, from its beginning.
-func (q *predictions) into(g *gp.Latents, c int) {
+func (q *predictions) into(g *gp.Gaussian, c int) {
 	q.c, q.n = c, len(g.Mean)/c
 	q.mean, q.cov, q.epistemic, q.blunt = g.Mean, g.Cov, g.Epistemic, q.blunt[:0]
 }
@@ -42,8 +35,8 @@ func (q *predictions) add(first, n int, diag, cross *tensor.Dense) error {
 		q.prior, q.k, q.w = make([]float64, n*c), make([]float64, size), make([]float64, size)
 	}
 	cov, prior := q.cov[first*c*c:(first+n)*c*c], q.prior[:n*c]
-	fill(cov, diag)
-	fill(q.k[:size], cross)
+	dense.Copy(cov, diag, 0)
+	dense.Copy(q.k[:size], cross, 0)
 	for i := range prior {
 		prior[i] = q.s * cov[i*c+i%c]
 	}
@@ -84,23 +77,4 @@ func (q *predictions) settle(first int, cov, prior []float64) error {
 		}
 	}
 	return nil
-}
-
-// appendRows appends the first n rows of t.
-func appendRows(dst []float64, t *tensor.Dense, n int) []float64 {
-	at := len(dst)
-	dst = append(dst, make([]float64, n*(t.Shape().TotalSize()/t.Shape()[0]))...)
-	fill(dst[at:], t)
-	return dst
-}
-
-// fill overwrites dst by the first elements of t.
-func fill(dst []float64, t *tensor.Dense) {
-	if t.Dtype() == tensor.Float64 {
-		copy(dst, t.Float64s())
-		return
-	}
-	for i, v := range t.Float32s()[:len(dst)] {
-		dst[i] = float64(v)
-	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/kernel"
 	"gorgonia.org/tensor"
 )
@@ -83,7 +84,7 @@ func curvature(ctx context.Context, each *graph.Batched, lik likelihood.Likeliho
 	c, m := each.Width(0), f.m
 	t, block := make([]float64, m*m), make([]float64, c*c)
 	err := each.Each(ctx, x, func(_, rows int, out []*tensor.Dense) error {
-		mean, v := appendRows(nil, out[0], rows), appendRows(nil, out[2], rows)
+		mean, v := dense.AppendRows(nil, out[0], rows), dense.AppendRows(nil, out[2], rows)
 		f.whiten(v)
 		lambda := make([]float64, rows*c)
 		for i := range rows {

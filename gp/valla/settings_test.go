@@ -326,11 +326,11 @@ func TestOptimalStart(t *testing.T) {
 	if _, err := layer.OptimalA(ctx, p.Train.X, 0.2); err != nil {
 		t.Fatal(err)
 	}
-	g, err := f.Posterior.Predict(ctx, p.Validation.X)
+	g, err := gp.Predict(ctx, f.Posterior, p.Validation.X)
 	if err != nil {
 		t.Fatal(err)
 	}
-	fixture.Close(t, "covariance", g.Cov.Float64s(), variances(t, p.Net, layer, p.Validation.X), 1e-8)
+	fixture.Close(t, "covariance", g.Cov, variances(t, p.Net, layer, p.Validation.X), 1e-8)
 }
 
 // TestKeepLast: the last state stays although the validation liked another one better.
@@ -391,7 +391,7 @@ func TestFittedKeepsThePromises(t *testing.T) {
 			p := newProblem(t, tensor.Float64, 2, classes)
 			f := fit(t, valla.Settings{Optimizer: optimizer, Inducing: 6, Iterations: 20}, p, gp.Run{})
 			gptest.Check(t, gptest.Case{
-				Posterior: f.Posterior, X: p.Validation.X, Net: p.Net, Batch: valla.PredictBatch,
+				Posterior: f.Posterior, X: p.Validation.X, Net: p.Net,
 				Prior: jacobian.NTK{Net: p.Net}, PriorVariance: f.Record.PriorStds[0] * f.Record.PriorStds[0],
 			})
 		}
@@ -441,7 +441,7 @@ func TestRestore(t *testing.T) {
 		for _, outputs := range []int{1, 3} {
 			p := newProblem(t, dt, outputs, outputs > 1)
 			f := fit(t, valla.Settings{Inducing: 6, Iterations: 10}, p, gp.Run{})
-			want, err := f.Posterior.Predict(ctx, p.Validation.X)
+			want, err := gp.Predict(ctx, f.Posterior, p.Validation.X)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -455,11 +455,11 @@ func TestRestore(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				got, err := again.Predict(ctx, p.Validation.X)
+				got, err := gp.Predict(ctx, again, p.Validation.X)
 				if err != nil {
 					t.Fatal(err)
 				}
-				if !slices.Equal(got.Cov.Float64s(), want.Cov.Float64s()) || again.String() != "VaLLA 6" {
+				if !slices.Equal(got.Cov, want.Cov) || again.String() != "VaLLA 6" {
 					t.Errorf("%v, %d outputs: %s predicts other covariances than %s", dt, outputs, again, f.Posterior)
 				}
 				if start, now := again.(*valla.Posterior).InducingInputs(); start != nil || now.Shape()[0] != 6 {
@@ -478,12 +478,12 @@ func TestRestoreImages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, err := post.Predict(ctx, x)
+	want, err := gp.Predict(ctx, post, x)
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := again.Predict(ctx, x)
-	if err != nil || !slices.Equal(got.Cov.Float64s(), want.Cov.Float64s()) {
+	got, err := gp.Predict(ctx, again, x)
+	if err != nil || !slices.Equal(got.Cov, want.Cov) {
 		t.Errorf("other covariances, or %v", err)
 	}
 }
@@ -536,11 +536,11 @@ func TestTwoOutputsAreExact(t *testing.T) {
 		t.Fatal(f.Record.Notes)
 	}
 	x := normal(rand.New(rand.NewPCG(8, 8)), tensor.Float64, 5, 2)
-	got, err := f.Posterior.Predict(ctx, x)
+	got, err := gp.Predict(ctx, f.Posterior, x)
 	if err != nil {
 		t.Fatal(err)
 	}
-	fixture.Close(t, "covariance", got.Cov.Float64s(), exactCovariance(t, p, x, 0.49, 0.2), 1e-6)
+	fixture.Close(t, "covariance", got.Cov, exactCovariance(t, p, x, 0.49, 0.2), 1e-6)
 }
 
 // exactCovariance is that of exact linearized Laplace at x, [N,C,C] one after the other.

@@ -59,7 +59,11 @@ func (f *fitting) split(ctx context.Context) error {
 
 // evidenceRoot returns L₀ [M,M] and ν for inputs x [n,…], each of which counts weight times.
 func (p *Posterior) evidenceRoot(ctx context.Context, x *tensor.Dense, noise, weight float64) (root []float64, scatter float64, err error) {
-	if err := p.prepare(x); err != nil {
+	if err := p.solve(); err != nil {
+		return nil, 0, err
+	}
+	f, err := p.batched(p.builder, x.Shape()[1:], p.kernels)
+	if err != nil {
 		return nil, 0, err
 	}
 	gram, err := p.layer.wideGram()
@@ -70,9 +74,12 @@ func (p *Posterior) evidenceRoot(ctx context.Context, x *tensor.Dense, noise, we
 	if err != nil {
 		return nil, 0, err
 	}
-	q, t := newPredictions(p.at, nil, x.Shape()[0], p.outputs), make([]float64, at.m*at.m)
-	err = p.f.Each(ctx, x, func(first, n int, out []*tensor.Dense) error {
-		if err := q.add(first, n, out[1], out[2]); err != nil {
+	var g gp.Gaussian
+	g.Resize(x.Shape()[0], f.Width(1)/at.m, false)
+	q, t := &predictions{system: p.at}, make([]float64, at.m*at.m)
+	q.into(&g, g.Outputs())
+	err = f.Each(ctx, x, func(first, n int, out []*tensor.Dense) error {
+		if err := q.add(first, n, out[0], out[1]); err != nil {
 			return err
 		}
 		v, lambda := q.k[:n*q.c*q.m], diagonals(q.cov[first*q.c*q.c:(first+n)*q.c*q.c], q.c)

@@ -33,18 +33,18 @@ func TestWideRows(t *testing.T) {
 			// The inducing inputs themselves leave the least variance.
 			one, two := valla.NewPosterior(p.net, p.layer), valla.NewPosterior(q.net, q.layer)
 			x := graph.Convert(p.layer.Z.Value, tensor.Float64)
-			got, err := one.Predict(ctx, p.layer.Z.Value)
+			got, err := gp.Predict(ctx, one, p.layer.Z.Value)
 			if err != nil {
 				t.Fatal(err)
 			}
-			want, err := two.Predict(ctx, x)
+			want, err := gp.Predict(ctx, two, x)
 			if err != nil {
 				t.Fatal(err)
 			}
 			c := outputs
-			for i, v := range want.Cov.Float64s() {
-				if i%(c*c)%(c+1) == 0 && math.Abs(got.Cov.Float64s()[i]-v) > 1e-3*v {
-					t.Errorf("C = %d, σ₀ = %g: variance %g, in float64 %g", c, std, got.Cov.Float64s()[i], v)
+			for i, v := range want.Cov {
+				if i%(c*c)%(c+1) == 0 && math.Abs(got.Cov[i]-v) > 1e-3*v {
+					t.Errorf("C = %d, σ₀ = %g: variance %g, in float64 %g", c, std, got.Cov[i], v)
 				}
 			}
 			_, a, err := one.Joint(ctx, p.layer.Z.Value)
@@ -65,11 +65,11 @@ func TestEpistemic(t *testing.T) {
 	for _, outputs := range []int{1, 2} {
 		p := newProblem(t, tensor.Float64, outputs, false)
 		f := fit(t, valla.Settings{Inducing: 4, Iterations: 30}, p, gp.Run{})
-		g, err := f.Posterior.Predict(ctx, p.Validation.X)
+		g, err := gp.Predict(ctx, f.Posterior, p.Validation.X)
 		if err != nil {
 			t.Fatal(err)
 		}
-		rows, err := f.Posterior.Predict(ctx, p.Train.X)
+		rows, err := gp.Predict(ctx, f.Posterior, p.Train.X)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -91,7 +91,7 @@ func TestEpistemic(t *testing.T) {
 		kz.Scale(s, kz)
 		for i := range p.Train.N() * outputs {
 			row := mat.NewDense(1, 4, values[1][4*i:4*i+4])
-			v := rows.Cov.Float64s()[i*outputs+i%outputs] + f.NoiseVariance
+			v := rows.Cov[i*outputs+i%outputs] + f.NoiseVariance
 			scatter += v - f.NoiseVariance
 			outer := product(row.T(), row)
 			outer.Scale(s*s/v, outer)
@@ -107,7 +107,7 @@ func TestEpistemic(t *testing.T) {
 			known := s*values[3][i*outputs+i%outputs] + s*s*e.At(0, 0)
 			want = append(want, known/(known+scatter))
 		}
-		fixture.Close(t, fmt.Sprint("epistemic share, C = ", outputs), g.Epistemic.Float64s(), want, 1e-7)
+		fixture.Close(t, fmt.Sprint("epistemic share, C = ", outputs), g.Epistemic, want, 1e-7)
 	}
 }
 
@@ -116,7 +116,7 @@ func TestEpistemic(t *testing.T) {
 func TestNoSplit(t *testing.T) {
 	predicted := func(p gp.Posterior, x *tensor.Dense) gp.Gaussian {
 		t.Helper()
-		g, err := p.Predict(ctx, x)
+		g, err := gp.Predict(ctx, p, x)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -142,7 +142,7 @@ func TestNoSplit(t *testing.T) {
 			t.Fatal(err)
 		}
 		want, got := predicted(f.Posterior, bound.Train.X), predicted(again, bound.Train.X)
-		if (got.Epistemic == nil) != old || !old && fixture.RelErr(got.Epistemic.Float64s(), want.Epistemic.Float64s()) != 0 {
+		if (got.Epistemic == nil) != old || !old && fixture.RelErr(got.Epistemic, want.Epistemic) != 0 {
 			t.Errorf("old %t: epistemic variances %v, want %v", old, got.Epistemic, want.Epistemic)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/fixture"
 	"github.com/go-valla/valla/internal/kernel"
@@ -103,7 +104,13 @@ func TestNegativeVariances(t *testing.T) {
 		return q.add(0, 2, tensor.New(tensor.WithShape(2, 1, 1), tensor.WithBacking([]float64{1, kappa})), cross)
 	}
 	at := &system{m: 1, s: 1, root: []float64{1}}
-	q := newPredictions(at, at, 2, 1)
+	room := func(epistemic bool, q *predictions) *predictions {
+		var g gp.Gaussian
+		g.Resize(2, 1, epistemic)
+		q.into(&g, 1)
+		return q
+	}
+	q := room(true, &predictions{system: at, known: at})
 	if err := add(q, 4, 2+1e-7); err != nil || q.cov[1] != 0 || q.epistemic[1] != 0 || q.cov[0] != 1 {
 		t.Errorf("covariances %v, epistemic %v, error %v", q.cov, q.epistemic, err)
 	}
@@ -112,7 +119,7 @@ func TestNegativeVariances(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	// In float32 such a row is to be computed again.
-	q = newPredictions(at, nil, 2, 1)
+	q = room(false, &predictions{system: at})
 	single := func(v ...float32) *tensor.Dense { return tensor.New(tensor.WithShape(2, 1, 1), tensor.WithBacking(v)) }
 	if err := q.add(0, 2, single(1, 4), single(0, 2.1)); err != nil || len(q.blunt) != 1 || q.blunt[0] != 1 {
 		t.Errorf("rows %v to be computed again, error %v", q.blunt, err)

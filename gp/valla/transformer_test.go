@@ -169,14 +169,14 @@ func checkFits(t *testing.T, net layers.Network, x, y *tensor.Dense, names strin
 		if err != nil {
 			t.Fatal(err)
 		}
-		g, err := fitted.Posterior.Predict(t.Context(), x)
+		g, err := gp.Predict(t.Context(), fitted.Posterior, x)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if told := len(fitted.Record.Notes) > 0 && strings.HasPrefix(fitted.Record.Notes[0], "The uncertain weights"); told != slices.Equal(weights, []string{"informative:2"}) {
 			t.Errorf("%q: notes %q", weights, fitted.Record.Notes)
 		}
-		for i, v := range g.Cov.Float64s() {
+		for i, v := range g.Cov {
 			if c := y.Shape()[1]; i%(c*c)%(c+1) == 0 && !(v > 0) {
 				t.Errorf("%q: variance %g", weights, v)
 			}

@@ -7,6 +7,7 @@ import (
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/kernel"
 	"gorgonia.org/tensor"
 )
@@ -119,7 +120,7 @@ func (v *validation) values(ctx context.Context, n *natural, trials []trial) ([]
 	values, left, prior := make([]float64, len(trials)), make([]float64, len(trials)), make([]float64, len(trials))
 	c := n.outputs
 	err := v.each.Each(ctx, v.x, func(first, rows int, out []*tensor.Dense) error {
-		mean, diag, k := appendRows(nil, out[0], rows), appendRows(nil, out[1], rows), appendRows(nil, out[2], rows)
+		mean, diag, k := dense.AppendRows(nil, out[0], rows), dense.AppendRows(nil, out[1], rows), dense.AppendRows(nil, out[2], rows)
 		trials[0].whiten(k)
 		var w []float64
 		for i, p := range trials {

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/kernel"
 	"gorgonia.org/tensor"
 )
@@ -94,7 +95,7 @@ func (n *natural) scores(ctx context.Context, x, y *tensor.Dense) ([]float64, er
 	}
 	targets := graph.Floats(y)
 	err = each.Each(ctx, x, func(first, rows int, out []*tensor.Dense) error {
-		sizes, err := n.sizes(lik, appendRows(nil, out[0], rows), targets[first*c:(first+rows)*c])
+		sizes, err := n.sizes(lik, dense.AppendRows(nil, out[0], rows), targets[first*c:(first+rows)*c])
 		for i, v := range sizes {
 			scores[first+i/c] += v
 		}

@@ -36,7 +36,7 @@ func (c *Case) leaveOut(ctx context.Context, p gp.Problem, m Method) (Score, err
 			if err != nil {
 				return Score{}, err
 			}
-			g, err := at.Predict(ctx, p.Train.X)
+			g, err := gp.Predict(ctx, at, p.Train.X)
 			if err != nil {
 				return Score{}, err
 			}
@@ -54,7 +54,7 @@ func (c *Case) leaveOut(ctx context.Context, p gp.Problem, m Method) (Score, err
 // is σ²/(1−h). For classes the row's Gauss-Newton term is taken out of each output.
 func leftOutNLL(g gp.Gaussian, e gp.Examples, noise float64) float64 {
 	n, c := e.N(), e.Y.Shape()[1]
-	y, mean, cov := graph.Floats(e.Y), g.Mean.Float64s(), g.Cov.Float64s()
+	y, mean, cov := graph.Floats(e.Y), g.Mean, g.Cov
 	sum := 0.0
 	for i := range n {
 		row, f := y[i*c:(i+1)*c], mean[i*c:(i+1)*c]

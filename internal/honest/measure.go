@@ -74,24 +74,24 @@ func (m Method) Criteria() []Criterion {
 
 // MAP is the score of the network without error bars.
 func (c *Case) MAP(ctx context.Context) (Score, error) {
-	g, err := gp.Point{Net: c.Model.Net, Dtype: c.Model.Dtype()}.Predict(ctx, c.Test.X)
+	g, err := gp.Predict(ctx, gp.Point{Net: c.Model.Net, Dtype: c.Model.Dtype()}, c.Test.X)
 	return score(g, c.Model.Task.Outputs.Likelihood(), c.Test), err
 }
 
 // Constant is the score with the one number that is best on the test rows: a noise variance
 // for numbers, a temperature for classes.
 func (c *Case) Constant(ctx context.Context) (Score, error) {
-	g, err := gp.Point{Net: c.Model.Net, Dtype: c.Model.Dtype()}.Predict(ctx, c.Test.X)
+	g, err := gp.Predict(ctx, gp.Point{Net: c.Model.Net, Dtype: c.Model.Dtype()}, c.Test.X)
 	if err != nil {
 		return Score{}, err
 	}
 	best := Score{NLL: math.Inf(1)}
-	mean := append([]float64(nil), g.Mean.Float64s()...)
+	mean := append([]float64(nil), g.Mean...)
 	for _, v := range gp.LogSpaced(0.01, 100, 400) {
 		l := c.Model.Task.Outputs.Likelihood()
 		if c.Classes {
 			for i := range mean {
-				g.Mean.Float64s()[i] = mean[i] / v
+				g.Mean[i] = mean[i] / v
 			}
 		} else {
 			l = likelihood.NewGaussian(v*v, c.Model.Dtype())
@@ -148,7 +148,7 @@ func (c *Case) lla(m Method, by Criterion) *laplace.Settings {
 
 // score is that of a posterior on the test rows.
 func (c *Case) score(ctx context.Context, p gp.Posterior, noiseVariance float64) (Score, error) {
-	g, err := p.Predict(ctx, c.Test.X)
+	g, err := gp.Predict(ctx, p, c.Test.X)
 	l := c.Model.Task.Outputs.Likelihood()
 	if !c.Classes {
 		l = likelihood.NewGaussian(noiseVariance, c.Model.Dtype())
@@ -191,12 +191,12 @@ func (c *Case) noiseFrom(ctx context.Context, p *gp.Problem) error {
 	if c.Classes {
 		return nil
 	}
-	g, err := gp.Point{Net: p.Net, Dtype: p.Dtype()}.Predict(ctx, p.Validation.X)
+	g, err := gp.Point{Net: p.Net, Dtype: p.Dtype()}.Mean(ctx, p.Validation.X)
 	if err != nil {
 		return err
 	}
 	sum, y := 0.0, graph.Floats(p.Validation.Y)
-	for i, f := range g.Mean.Float64s() {
+	for i, f := range g.Float64s() {
 		sum += (y[i] - f) * (y[i] - f)
 	}
 	p.Likelihood = likelihood.NewGaussian(sum/float64(len(y)), c.Model.Dtype())
@@ -209,7 +209,7 @@ func score(g gp.Gaussian, l likelihood.Likelihood, e gp.Examples) Score {
 		return Score{}
 	}
 	n, c := e.N(), e.Y.Shape()[1]
-	y, mean, cov := graph.Floats(e.Y), g.Mean.Float64s(), g.Cov.Float64s()
+	y, mean, cov := graph.Floats(e.Y), g.Mean, g.Cov
 	sum, squares := 0.0, 0.0
 	for i := range n {
 		v := -l.LogPredictive(y[i*c:(i+1)*c], mean[i*c:(i+1)*c], cov[i*c*c:(i+1)*c*c])

@@ -27,17 +27,17 @@ func TestLeftOut(t *testing.T) {
 	}
 	const rows, prior, noise = 12, 0.3, 0.7
 	e := p.Train.Rows([]int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11})
-	g, err := gp.Point{Net: p.Net, Dtype: p.Dtype()}.Predict(t.Context(), e.X)
+	g, err := gp.Predict(t.Context(), gp.Point{Net: p.Net, Dtype: p.Dtype()}, e.X)
 	if err != nil {
 		t.Fatal(err)
 	}
-	e.Y = g.Mean
+	e.Y = dense.Of(g.Mean, rows, 1)
 	o := laplace.Options{PriorStd: prior, NoiseStd: noise}
 	whole, err := laplace.Fit(t.Context(), p.Net, e.X, e.Y, o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	with, err := whole.Predict(t.Context(), e.X)
+	with, err := gp.Predict(t.Context(), whole, e.X)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +55,7 @@ func TestLeftOut(t *testing.T) {
 			t.Fatal(err)
 		}
 		one := e.Rows([]int{i})
-		f, err := q.Predict(t.Context(), one.X)
+		f, err := gp.Predict(t.Context(), q, one.X)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -82,7 +82,7 @@ func TestWithoutRow(t *testing.T) {
 // TestScore: mean and standard error.
 func TestScore(t *testing.T) {
 	e := gp.Examples{X: dense.Of([]float64{0, 0}, 2, 1), Y: dense.Of([]float64{0, 2}, 2, 1)}
-	g := gp.Gaussian{Mean: dense.Of([]float64{0, 0}, 2, 1), Cov: dense.Of([]float64{0.5, 0.5}, 2, 1, 1)}
+	g := gp.Gaussian{Mean: []float64{0, 0}, Cov: []float64{0.5, 0.5}}
 	got := score(g, likelihood.NewGaussian(0.5, tensor.Float64), e)
 	a := 0.5 * math.Log(2*math.Pi) // of the first; the second has 2²/2 more
 	if math.Abs(got.NLL-a-1) > 1e-12 || math.Abs(got.Error-1/math.Sqrt2) > 1e-12 {

@@ -311,7 +311,7 @@ func (s *Server) predict(q *request, in rows, o valla.PredictOptions) (*answer, 
 }
 
 // unusual counts the rows of which the model is less sure than of 99 % of the training rows.
-func (v *version) unusual(g gp.Latents) int {
+func (v *version) unusual(g gp.Gaussian) int {
 	if v.usual == 0 {
 		return 0
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/go-valla/valla"
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/task"
+	"github.com/go-valla/valla/internal/kernel"
 )
 
 // answer is what the outputs of a request are made of.
@@ -19,7 +20,7 @@ type answer struct {
 	ctx        context.Context
 	v          *version
 	n          int
-	g          gp.Latents
+	g          gp.Gaussian
 	p          valla.Prediction
 	parameters map[string]any // of the output at hand, or of the request
 }
@@ -324,7 +325,7 @@ func sampleClasses(a *answer) (any, []int, error) {
 		return nil, nil, err
 	}
 	for row := range slices.Chunk(out, a.v.outputs) {
-		gp.Softmax(row)
+		kernel.Softmax(row, row)
 	}
 	return out, []int{count, a.v.outputs}, nil
 }

@@ -31,7 +31,7 @@ type job struct {
 	n      int
 	queued time.Time
 
-	g       gp.Latents // the answer, a copy of the job's own
+	g       gp.Gaussian // the answer, a copy of the job's own
 	err     error
 	started time.Time // when the batch was computed, which had so many rows
 	ended   time.Time
@@ -55,19 +55,19 @@ func (q *queue) close() {
 
 // latents computes the distributions at n rows x, or returns errFull at once, or ctx's error
 // when it ends first.
-func (q *queue) latents(ctx context.Context, x []float64, n int) (gp.Latents, error) {
+func (q *queue) latents(ctx context.Context, x []float64, n int) (gp.Gaussian, error) {
 	j := &job{ctx: ctx, x: x, n: n, queued: time.Now(), end: make(chan struct{})}
 	select {
 	case q.jobs <- j:
 	default:
-		return gp.Latents{}, errFull
+		return gp.Gaussian{}, errFull
 	}
 	select {
 	case <-j.end:
 		j.trace()
 		return j.g, j.err
 	case <-ctx.Done():
-		return gp.Latents{}, ctx.Err()
+		return gp.Gaussian{}, ctx.Err()
 	}
 }
 
@@ -123,7 +123,7 @@ type batch struct {
 	jobs []*job
 	n    int
 	x    []float64
-	g    gp.Latents
+	g    gp.Gaussian
 }
 
 func (b *batch) reset() { b.jobs, b.n, b.x = b.jobs[:0], 0, b.x[:0] }
@@ -159,23 +159,23 @@ func (b *batch) compute(v *version) {
 	if len(b.jobs) == 1 {
 		ctx = b.jobs[0].ctx
 	}
-	if err := v.predict.Latents(ctx, x, &b.g); err != nil && len(b.jobs) > 1 {
+	if err := v.predict.Latent(ctx, x, &b.g); err != nil && len(b.jobs) > 1 {
 		for _, j := range b.jobs {
-			j.err = v.predict.Latents(j.ctx, j.x, &j.g)
+			j.err = v.predict.Latent(j.ctx, j.x, &j.g)
 		}
 		return
 	} else if err != nil {
 		b.jobs[0].err = err
 		return
 	}
-	b.scatter(v.outputs)
+	b.scatter()
 }
 
 // scatter gives each job its part of the results.
-func (b *batch) scatter(c int) {
+func (b *batch) scatter() {
 	at := 0
 	for _, j := range b.jobs {
-		j.g.Take(b.g, at, j.n, c)
+		j.g.Set(b.g.Rows(at, j.n))
 		at += j.n
 	}
 }

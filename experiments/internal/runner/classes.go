@@ -29,7 +29,7 @@ func scoreClasses(ctx context.Context, p *problem, q *predictor, s spec.Scoring,
 		}
 	}
 	links := map[string]valla.PredictOptions{"probit": {}}
-	if e.in.Probs != nil {
+	if len(e.in.Probs) > 0 {
 		links = map[string]valla.PredictOptions{"own": {}}
 	} else if q.m.Posterior != nil && s.MonteCarlo > 0 {
 		links["mc"] = valla.PredictOptions{Link: valla.MonteCarlo, Samples: s.MonteCarlo, Seed: cell.Seed}
@@ -59,17 +59,18 @@ func scoreClasses(ctx context.Context, p *problem, q *predictor, s spec.Scoring,
 type evaluation struct {
 	p       *problem
 	m       *valla.Model
-	in, out gp.Gaussian // out has no tensors if there are no such images
+	in, out gp.Gaussian // out is empty if there are no such images
 }
 
 // probs returns the class probabilities of the test images and of those out of distribution.
 // The latter are nil if there are none.
 func (e evaluation) probs(ctx context.Context, link valla.PredictOptions) (in, out *valla.Prediction, err error) {
-	if in, err = e.m.Task.Outputs.Predict(ctx, e.in, 0, link); err != nil || e.out.Mean == nil {
+	in = new(valla.Prediction)
+	if err = e.m.Task.Outputs.Fill(ctx, e.in, 0, link, in); err != nil || e.out.Mean == nil {
 		return in, nil, err
 	}
-	out, err = e.m.Task.Outputs.Predict(ctx, e.out, 0, link)
-	return in, out, err
+	out = new(valla.Prediction)
+	return in, out, e.m.Task.Outputs.Fill(ctx, e.out, 0, link, out)
 }
 
 // scores returns the scores of one kind of probabilities.

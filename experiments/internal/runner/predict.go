@@ -55,42 +55,12 @@ func (q *predictor) each(n int, f func(rows []int) error) error {
 
 // latent is the model's Latent at x [N,…].
 func (q *predictor) latent(ctx context.Context, x *tensor.Dense) (all gp.Gaussian, err error) {
-	var parts []gp.Gaussian
 	err = q.each(x.Shape()[0], func(rows []int) error {
 		g, err := q.m.Latent(ctx, data.TakeRows(x, rows))
-		parts = append(parts, g)
+		all.Append(g)
 		return err
 	})
-	if err != nil {
-		return gp.Gaussian{}, err
-	}
-	for _, field := range []struct {
-		to **tensor.Dense
-		of func(gp.Gaussian) *tensor.Dense
-	}{
-		{&all.Mean, func(g gp.Gaussian) *tensor.Dense { return g.Mean }},
-		{&all.Cov, func(g gp.Gaussian) *tensor.Dense { return g.Cov }},
-		{&all.Epistemic, func(g gp.Gaussian) *tensor.Dense { return g.Epistemic }},
-		{&all.Probs, func(g gp.Gaussian) *tensor.Dense { return g.Probs }},
-	} {
-		if *field.to, err = stacked(parts, field.of); err != nil {
-			return gp.Gaussian{}, err
-		}
-	}
-	return all, nil
-}
-
-// stacked are the rows of a field of all parts; nil where they do not have it.
-func stacked(parts []gp.Gaussian, of func(gp.Gaussian) *tensor.Dense) (*tensor.Dense, error) {
-	first := of(parts[0])
-	if first == nil || len(parts) == 1 {
-		return first, nil
-	}
-	var rest []*tensor.Dense
-	for _, g := range parts[1:] {
-		rest = append(rest, of(g))
-	}
-	return first.Concat(0, rest...)
+	return all, err
 }
 
 // evaluate is the model's Evaluate of a set.

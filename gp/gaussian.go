@@ -1,0 +1,72 @@
+package gp
+
+import (
+	"slices"
+
+	"github.com/go-valla/valla/internal/dense"
+	"gorgonia.org/tensor"
+)
+
+// Gaussian is the predictive distribution of the latent function, which is the network's
+// output without observation noise, at N inputs. Each input has one Gaussian over the C
+// outputs. The slices may be used again for later predictions.
+type Gaussian struct {
+	Mean []float64 // [N,C]
+	Cov  []float64 // [N,C,C]
+	// Epistemic [N,C], from 0 to 1, are the shares of the variances of the targets, noise
+	// included, that more data would take away. A method needs them where it lets the noise of
+	// the targets into Cov. An empty slice stands for shares that come to the whole of Cov.
+	Epistemic []float64
+	// Probs [N,C] are class probabilities that the posterior computes itself, such as the mean
+	// of softmax over draws of the weights. An empty slice stands for the probabilities that
+	// follow from Mean and Cov, see [Probit].
+	Probs []float64
+}
+
+// Outputs returns C, or 0 without inputs.
+func (g Gaussian) Outputs() int { return len(g.Cov) / max(1, len(g.Mean)) }
+
+// N returns the number of inputs.
+func (g Gaussian) N() int { return len(g.Mean) / max(1, g.Outputs()) }
+
+// Resize makes room for n inputs with c outputs, with Epistemic or without, and without Probs.
+// The contents of the slices are undefined afterwards.
+func (g *Gaussian) Resize(n, c int, epistemic bool) {
+	g.Mean, g.Cov, g.Epistemic, g.Probs = resized(g.Mean, n*c), resized(g.Cov, n*c*c), g.Epistemic[:0], g.Probs[:0]
+	if epistemic {
+		g.Epistemic = resized(g.Epistemic, n*c)
+	}
+}
+
+// ResizeProbs makes room for the Probs of the inputs in Mean.
+func (g *Gaussian) ResizeProbs() { g.Probs = resized(g.Probs, len(g.Mean)) }
+
+// Rows returns the distributions at n inputs from number first on, in the memory of g.
+func (g Gaussian) Rows(first, n int) Gaussian {
+	c := g.Outputs()
+	out := Gaussian{Mean: g.Mean[first*c : (first+n)*c], Cov: g.Cov[first*c*c : (first+n)*c*c]}
+	if len(g.Epistemic) > 0 {
+		out.Epistemic = g.Epistemic[first*c : (first+n)*c]
+	}
+	if len(g.Probs) > 0 {
+		out.Probs = g.Probs[first*c : (first+n)*c]
+	}
+	return out
+}
+
+// Set makes g a copy of from.
+func (g *Gaussian) Set(from Gaussian) {
+	g.Mean, g.Cov = append(g.Mean[:0], from.Mean...), append(g.Cov[:0], from.Cov...)
+	g.Epistemic, g.Probs = append(g.Epistemic[:0], from.Epistemic...), append(g.Probs[:0], from.Probs...)
+}
+
+// Append appends the distributions of from.
+func (g *Gaussian) Append(from Gaussian) {
+	g.Mean, g.Cov = append(g.Mean, from.Mean...), append(g.Cov, from.Cov...)
+	g.Epistemic, g.Probs = append(g.Epistemic, from.Epistemic...), append(g.Probs, from.Probs...)
+}
+
+// SetMean overwrites Mean with the first elements of t, float32 or float64.
+func (g *Gaussian) SetMean(t *tensor.Dense) { dense.Copy(g.Mean, t, 0) }
+
+func resized(v []float64, n int) []float64 { return slices.Grow(v[:0], n)[:n] }

@@ -1,0 +1,98 @@
+package gp
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/go-valla/valla/internal/dense"
+	"gorgonia.org/tensor"
+)
+
+// predictAtOnce bounds the inputs that [Predict] computes between two checks of the context.
+const predictAtOnce = 1000
+
+// Predict returns the distributions of the latent function at the inputs x [N,…], float32 or
+// float64, in the units of the network. It returns ctx's error if ctx ends first. A caller that
+// predicts several times keeps an [Engine], which Predict makes anew.
+func Predict(ctx context.Context, p Posterior, x *tensor.Dense) (Gaussian, error) {
+	if err := checkInputs(x); err != nil {
+		return Gaussian{}, err
+	}
+	e, err := NewEngine(p, x.Shape()[1:], EngineOptions{})
+	if err != nil {
+		return Gaussian{}, err
+	}
+	return e.PredictAll(ctx, x)
+}
+
+// checkInputs refuses inputs that are no plain array [N,…] of floating-point numbers.
+func checkInputs(x *tensor.Dense) error {
+	switch {
+	case x.Dtype() != tensor.Float32 && x.Dtype() != tensor.Float64:
+		return fmt.Errorf("inputs are %v, expected float32 or float64", x.Dtype())
+	case x.Dims() < 2 || x.Shape()[0] < 1:
+		return fmt.Errorf("inputs of shape %v, expected [N,…] with N ≥ 1", x.Shape())
+	case x.RequiresIterator() || x.DataOrder().IsColMajor():
+		return fmt.Errorf("inputs of shape %v are not contiguous and row-major", x.Shape())
+	}
+	return nil
+}
+
+// PredictAll is [Engine.Predict] for inputs x [N,…] in a tensor, float32 or float64.
+func (e *Engine) PredictAll(ctx context.Context, x *tensor.Dense) (Gaussian, error) {
+	var all Gaussian
+	err := e.Each(ctx, x, predictAtOnce, func(_ int, g Gaussian) error {
+		all.Append(g)
+		return nil
+	})
+	return all, err
+}
+
+// Each predicts at the inputs x [N,…], float32 or float64, in parts of at most rows inputs. It
+// calls f with the number of the first input of each part and the predictions of the part, which
+// the next part overwrites. Each ends with the error of f, or of ctx if ctx ends first.
+func (e *Engine) Each(ctx context.Context, x *tensor.Dense, rows int, f func(first int, g Gaussian) error) error {
+	if err := checkInputs(x); err != nil {
+		return err
+	}
+	if !slices.Equal(x.Shape()[1:], e.shape) {
+		return fmt.Errorf("inputs of shape %v, expected [N,…] with %v for each", x.Shape(), e.shape)
+	}
+	var g Gaussian
+	in := make([]float64, 0, min(rows, x.Shape()[0])*e.width)
+	for first, n := 0, x.Shape()[0]; first < n; first += rows {
+		count := min(rows, n-first)
+		in = in[:count*e.width]
+		dense.Copy(in, x, first*e.width)
+		err := e.Predict(ctx, in, &g)
+		if err == nil {
+			err = f(first, g)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Refresher is a [Compiled] that can be made to see parameters of its posterior that have
+// changed, as those of a posterior during its fit do.
+type Refresher interface{ Refresh() error }
+
+// Refresh makes later predictions see changed parameters of the posterior, where what it compiles
+// to is a [Refresher]. No prediction may be under way.
+func (e *Engine) Refresh() error {
+	for _, q := range e.pools {
+		for range len(q.free) {
+			c := <-q.free
+			q.free <- c
+			if r, ok := c.(Refresher); ok {
+				if err := r.Refresh(); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}

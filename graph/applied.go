@@ -17,10 +17,10 @@ import (
 // gorgonia.SDOp.
 type applied struct {
 	Op
-	in   []tensor.Shape
-	out  tensor.Shape
-	dt   tensor.Dtype
-	salt int // separates nodes that Gorgonia's 32-bit hash would merge
+	in   []tensor.Shape // of the operands
+	out  tensor.Shape   // of the result
+	dt   tensor.Dtype   // of operands and result
+	salt int            // separates nodes that Gorgonia's 32-bit hash would merge
 }
 
 var (

@@ -22,11 +22,11 @@ type Node = gorgonia.Node
 // at the end.
 type Builder struct {
 	g       *gorgonia.ExprGraph
-	dt      tensor.Dtype
-	err     error
-	params  map[string]*Param
-	instead map[*Param]*Node // what Let gave
-	convert bool             // parameters of another element type are taken as copies
+	dt      tensor.Dtype      // of all nodes
+	err     error             // the first error
+	params  map[string]*Param // the parameters in the graph by name
+	instead map[*Param]*Node  // nodes that Let put in the place of parameters
+	convert bool              // a parameter of another element type enters the graph as a copy
 }
 
 // NewBuilder starts an empty graph whose nodes hold dt, tensor.Float32 or tensor.Float64.

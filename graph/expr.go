@@ -12,11 +12,11 @@ import (
 // expr is a value that a program computes. Compile makes expressions of the nodes, and
 // rewrites them on the way; the nodes stay as they were written.
 type expr struct {
-	id    int // grows with every expression made, so operands come before their users
-	op    computed
-	in    []*expr
-	shape tensor.Shape
-	leaf  *Node // nil for what is computed
+	id    int          // grows with every expression made, so operands come before their users
+	op    computed     // nil for a leaf
+	in    []*expr      // operands
+	shape tensor.Shape // of the value
+	leaf  *Node        // nil for an expression that is computed
 }
 
 // computed has the methods of an operation that a program needs. Every Op is one.
@@ -28,14 +28,14 @@ type computed interface {
 
 // rewriter makes expressions. Equal expressions are made once.
 type rewriter struct {
-	known map[identity]*expr
-	count int
+	known map[identity]*expr // the expressions made so far
+	count int                // the largest id
 }
 
 // identity tells expressions apart: an operation and the operands' ids with its key.
 type identity struct {
-	op  reflect.Type
-	key string
+	op  reflect.Type // of the operation
+	key string       // the ids of the operands and the operation's key
 }
 
 func newRewriter() *rewriter { return &rewriter{known: make(map[identity]*expr)} }

@@ -43,8 +43,8 @@ type Op interface {
 // the slices, and should not allocate. One goroutine at a time calls them. A nil loop
 // means that graphs of that element type cannot use the operation.
 type Loops struct {
-	F32 func(y []float32, x [][]float32) error
-	F64 func(y []float64, x [][]float64) error
+	F32 func(y []float32, x [][]float32) error // for graphs of float32
+	F64 func(y []float64, x [][]float64) error // for graphs of float64
 }
 
 // rowPullbacker is an Op that knows the Jacobian rows of an operand that is not batched.

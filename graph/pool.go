@@ -14,14 +14,16 @@ import (
 // second operand; as a function of x both are constant almost everywhere.
 type maxPool struct {
 	pool
-	scatter bool
+	scatter bool // the transpose in the second operand
 }
 
 func (r maxPool) Key() string { return fmt.Sprintf("max pool %v scatter %t", r.pool, r.scatter) }
 
 // pool holds the windows in images [B,C,H,W]: their rows and columns, and the steps from one
 // window to the next. Windows do not reach over the edge.
-type pool struct{ size, stride [2]int }
+type pool struct {
+	size, stride [2]int // rows and columns
+}
 
 // windows returns the shape of the results, one element for each window.
 func (p pool) windows(in tensor.Shape) (tensor.Shape, error) {
@@ -111,8 +113,8 @@ func (b *Builder) MaxPool(x *Node, size, stride [2]int) *Node {
 // width.
 type averagePool struct {
 	pool
-	spread        bool
-	height, width int // of the images
+	spread        bool // the transpose
+	height, width int  // of the images
 }
 
 func (r averagePool) Key() string {

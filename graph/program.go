@@ -17,11 +17,11 @@ import (
 // A Program is not safe for concurrent use; compile one for each goroutine.
 type Program struct {
 	m       machine
-	outputs map[*Node]*tensor.Dense
-	leaves  map[*Node]bool
-	nodes   []*Node // the outputs in order
-	exprs   []*expr
-	options Options
+	outputs map[*Node]*tensor.Dense // the values of the outputs
+	leaves  map[*Node]bool          // the nodes that the outputs depend on; true for leaves
+	nodes   []*Node                 // the outputs in order
+	exprs   []*expr                 // the outputs as expressions
+	options Options                 // for twins
 }
 
 // Options change how a graph is compiled. The zero value recomputes everything.

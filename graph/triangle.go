@@ -12,7 +12,7 @@ import (
 // Both are linear, and each is the other's transpose.
 type pick struct {
 	triangle bool // the lower triangle, row by row, instead of the diagonal
-	spread   bool
+	spread   bool // the transpose: elements are put into zeros
 }
 
 func (r pick) Key() string { return fmt.Sprintf("pick triangle %t spread %t", r.triangle, r.spread) }

@@ -17,7 +17,7 @@ type Pointwise struct {
 	// F32 and F64 write f(src) to dst, element by element. The two have the same
 	// length, and may be the same slice.
 	F32 func(dst, src []float32)
-	F64 func(dst, src []float64)
+	F64 func(dst, src []float64) // see F32
 	// Grad writes ct·f'(x) in terms of x, of y = f(x), or of both.
 	Grad func(b *Builder, x, y, ct *Node) *Node
 }

@@ -14,8 +14,8 @@ import (
 // Directional computes a network g(x) [C] and its derivatives J(x) v [C,K] along K fixed
 // directions for any number of inputs.
 type Directional struct {
-	f    *graph.Batched
-	c, k int
+	f    *graph.Batched // the outputs and their derivatives
+	c, k int            // outputs and directions
 }
 
 // NewDirectional compiles a network, for inputs of a shape each, and its derivatives along the
@@ -78,9 +78,9 @@ func (f *Directional) Each(ctx context.Context, x *tensor.Dense, visit func(firs
 // DirectionalBatch is a Directional for a few inputs at a time, which allocates nothing in a run.
 // It serves one goroutine at a time.
 type DirectionalBatch struct {
-	f     *graph.Batch
-	c     int
-	along []float64 // [size,C,K]
+	f     *graph.Batch // the outputs and their derivatives
+	c     int          // outputs
+	along []float64    // [size,C,K]
 }
 
 // NewDirectionalBatch compiles a DirectionalBatch for up to size inputs. If it would hold more

@@ -26,7 +26,7 @@ type NonFiniteError struct {
 
 // summary describes the values of one parameter.
 type summary struct {
-	Name           string
+	Name           string  // of the parameter
 	Min, Max, Norm float64 // NaN where an element is; Norm is Euclidean
 }
 

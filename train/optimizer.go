@@ -41,15 +41,15 @@ type State struct {
 
 // Slot is one quantity that an optimizer tracks for each parameter.
 type Slot struct {
-	Name   string
+	Name   string          // such as "momentum"
 	Arrays []*tensor.Dense // one per parameter, with its shape and type
 }
 
 // memory implements the part of an optimizer that remembers.
 type memory struct {
-	steps  int
-	params []string
-	slots  []Slot
+	steps  int      // steps made
+	params []string // names of the parameters; nil before the first step
+	slots  []Slot   // the remembered arrays
 }
 
 // begin prepares the step over params of an optimizer with the named slots.

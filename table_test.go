@@ -12,8 +12,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/go-valla/valla/data"
-	"github.com/go-valla/valla/data/npy"
 	"github.com/go-valla/valla/gp/task"
+	"github.com/go-valla/valla/internal/npy"
 )
 
 // numberTable returns a table of two rows in which column j holds 10+j and 20+j.

@@ -9,6 +9,7 @@ import (
 
 	"gorgonia.org/tensor"
 
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/tablefile"
 )
 
@@ -47,7 +48,7 @@ func (t *Table) answers(at []int, classes bool) (y *tensor.Dense, labels []strin
 func (t *Table) noTarget(at []int) string {
 	for _, j := range at {
 		w := t.wordsOf(j)
-		if w != nil && slices.ContainsFunc(w.List, func(w Word) bool { return !Missing(w.Text) }) {
+		if w != nil && slices.ContainsFunc(w.List, func(w Word) bool { return !missing(w.Text) }) {
 			return "the target holds text: --classes makes it classes"
 		}
 	}
@@ -62,7 +63,7 @@ func (t *Table) Labels(j int, labels []string) (*tensor.Dense, error) {
 	if w != nil {
 		for _, word := range w.List {
 			place, ok := index[category(word.Text)]
-			if !ok || Missing(word.Text) {
+			if !ok || missing(word.Text) {
 				return nil, t.cell(j, word, oneOf(labels))
 			}
 			of = append(of, float64(place))
@@ -80,7 +81,7 @@ func (t *Table) Labels(j int, labels []string) (*tensor.Dense, error) {
 		}
 		out[i] = float64(place)
 	}
-	return newMatrix(out, len(out), 1), nil
+	return dense.Of(out, len(out), 1), nil
 }
 
 // oneOf lists labels in a message.
@@ -99,7 +100,7 @@ func (t *Table) Complete(at []int) (*Table, int, error) {
 	for _, j := range at {
 		if w := t.wordsOf(j); w != nil {
 			for i, code := range w.Codes {
-				gap[i] = gap[i] || code > 0 && Missing(w.List[code-1].Text)
+				gap[i] = gap[i] || code > 0 && missing(w.List[code-1].Text)
 			}
 		}
 	}
@@ -134,7 +135,7 @@ func (t *Table) take(rows []int) *Table {
 	return out
 }
 
-// needed returns words with those of list that codes need, or nil if that is none.
+// needed returns words with the part of list that codes refer to, or nil if codes refer to no word.
 func needed(codes []int32, list []Word) *Words {
 	w, code := &Words{}, make([]int32, len(list)+1)
 	for _, c := range codes {

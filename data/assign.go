@@ -8,7 +8,7 @@ import (
 // for a fast matrix product, few enough for the cache.
 const blockRows = 1024
 
-// assign gives every row to its nearest centre, and to the first of several nearest ones. It
+// assign gives every row to its nearest centre, and to the first of several nearest centres. It
 // brings the sums up to date and returns the inertia, which is the sum of the squared distances.
 func (l *lloyd[T]) assign() float64 {
 	label := make([]int, l.n)

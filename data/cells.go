@@ -4,11 +4,14 @@ import (
 	"bytes"
 	"fmt"
 	"math"
+
+	"github.com/go-valla/valla/internal/dense"
+	"github.com/go-valla/valla/internal/kernel"
 )
 
-// Cells are those of one column of a table in memory.
+// Cells are the cells of one column of a table in memory.
 type Cells struct {
-	Name    string
+	Name    string    // of the column
 	Numbers []float64 // NaN is a missing value
 	Texts   []string  // instead of Numbers, if not nil: as a file of text has them
 }
@@ -46,14 +49,14 @@ func TableOf(path string, columns []Cells) (*Table, error) {
 			words[j].fill(n)
 		}
 	}
-	t.Values = newMatrix(values, n, k)
+	t.Values = dense.Of(values, n, k)
 	return t, unique(t.Columns)
 }
 
 // cell returns the number of row i, or its text and false.
 func (c Cells) cell(i int) (text []byte, v float64, ok bool) {
 	if c.Texts == nil {
-		if v = c.Numbers[i]; finite(v) {
+		if v = c.Numbers[i]; kernel.Finite(v) {
 			return nil, v, true
 		}
 		return []byte(key(v)), math.NaN(), false

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// TestTableOf: cells in memory are those of a file of text.
+// TestTableOf: cells in memory make the same table as a file of text.
 func TestTableOf(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "t.csv")
 	if err := os.WriteFile(path, []byte("city,age,born\nBonn, 1.5,2001-02-03\n,NA,\n007, -2e3 ,4\n"), 0o644); err != nil {

@@ -15,19 +15,19 @@ import (
 
 // lineRows is the source of a file of text.
 type lineRows struct {
-	path  string
-	file  io.Closer
-	text  *tablefile.Text
-	cells *tablefile.Cells
-	first []row // rows that were read to find the header
-	width int   // cells of a row
-	named bool  // the first row names the columns
+	path  string           // of the file, for messages
+	file  io.Closer        // is closed with the stream
+	text  *tablefile.Text  // the text, unpacked
+	cells *tablefile.Cells // divides the lines into cells
+	first []row            // rows that were read to find the header
+	width int              // cells of a row
+	named bool             // the first row names the columns
 }
 
 // row is a copy of a row and its line.
 type row struct {
-	cells []string
-	line  int
+	cells []string // the text of each cell
+	line  int      // number of the line, from 1
 }
 
 // openText opens the text in content, whose size is 0 if that is not known; file is closed at

@@ -1,13 +1,13 @@
 // Package data reads tables from text, Parquet and NumPy files, turns their cells into numbers
-// (see [Encoding]), divides their rows, standardises columns, forms mini-batches, finds centres by k-means, and has three small data sets for
-// one-dimensional regression. Package sets, below this one, knows public data sets by name.
+// (see [Encoding]), divides their rows, standardises columns, forms mini-batches and finds centres
+// by k-means. [Toy] is a small data set. Package data/sets knows public data sets by name.
 //
 // Values are float64 unless a comment says otherwise. A program that trains in float32
-// converts them once; package tabular reads its large tables in either type. N is the
+// converts them once. N is the
 // number of rows (examples), D the number of features and K the number of columns.
 //
 // A file with a fault is refused as a whole, and the error is one line that names the
-// place. Where numbers are expected, every value that is not a finite one is a fault.
+// place. Where numbers are expected, every value that is not finite is a fault.
 package data
 
 import (
@@ -39,11 +39,6 @@ func checkMatrix(what string, t *tensor.Dense, dtype tensor.Dtype) error {
 		return fmt.Errorf("%s: expected a row-major tensor, found a view or a transposed one", what)
 	}
 	return nil
-}
-
-// newMatrix returns a [n,d] tensor around values.
-func newMatrix(values []float64, n, d int) *tensor.Dense {
-	return tensor.New(tensor.WithShape(n, d), tensor.WithBacking(values))
 }
 
 // toFloat64 returns the values of t as float64, without a copy where t is float64. t must be

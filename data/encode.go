@@ -75,14 +75,8 @@ func (t *Table) Encode(o ColumnOptions) (*Set, error) {
 			return nil, err
 		}
 	}
-	rows, err := o.rows(t.N())
-	if err != nil {
+	if err := t.fitColumns(e, at, o); err != nil {
 		return nil, err
-	}
-	for i := range e.Columns {
-		if err := t.fit(&e.Columns[i], at[i], rows); err != nil {
-			return nil, err
-		}
 	}
 	set := &Set{Targets: slices.Clone(o.Targets), Features: e.Features(), Encoding: e}
 	if set.X, err = e.Apply(t, at, nil); err != nil {
@@ -92,6 +86,20 @@ func (t *Table) Encode(o ColumnOptions) (*Set, error) {
 		return nil, err
 	}
 	return set, nil
+}
+
+// fitColumns completes the codes of e, which read the columns at, by the rows of the options.
+func (t *Table) fitColumns(e *Encoding, at []int, o ColumnOptions) error {
+	rows, err := o.rows(t.N())
+	if err != nil {
+		return err
+	}
+	for i := range e.Columns {
+		if err := t.fit(&e.Columns[i], at[i], rows); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // encodeImages is Encode where the inputs are no columns.
@@ -134,8 +142,8 @@ func (o ColumnOptions) rows(n int) ([]int, error) {
 	return all, nil
 }
 
-// decide fills in the columns that are read, without what rows tell of them, and those that
-// are left out. It returns the numbers of the first.
+// decide fills in e.Columns, without the values that come from rows, and e.Omitted. It returns the
+// numbers of the columns that are read.
 func (t *Table) decide(o ColumnOptions, e *Encoding) (at []int, err error) {
 	for j, name := range t.Columns {
 		if slices.Contains(o.Targets, name) || slices.Contains(o.ID, name) {
@@ -227,9 +235,9 @@ func (t *Table) kindOfWords(j int, c ColumnCode, p profile) (ColumnCode, string,
 
 // profile is what the cells of a column are.
 type profile struct {
-	numbers, cells int      // cells with numbers, and with words, missing ones apart
-	words          []string // the different ones
-	first          Word
+	numbers, cells int      // cells with numbers, and cells with words that are no gaps
+	words          []string // the different words
+	first          Word     // the first word that is no gap
 }
 
 func (t *Table) profile(j int) profile {
@@ -240,7 +248,7 @@ func (t *Table) profile(j int) profile {
 	var p profile
 	gap := make([]bool, len(w.List))
 	for i, word := range w.List {
-		if gap[i] = Missing(word.Text); !gap[i] {
+		if gap[i] = missing(word.Text); !gap[i] {
 			if p.words = append(p.words, word.Text); len(p.words) == 1 {
 				p.first = word
 			}
@@ -292,7 +300,7 @@ func (t *Table) count(j int, rows []int) map[string]int {
 		one(i)
 	}
 	for i, n := range ofWord[1:] {
-		if text := w.List[i].Text; n > 0 && !Missing(text) {
+		if text := w.List[i].Text; n > 0 && !missing(text) {
 			counts[category(text)] += n
 		}
 	}
@@ -365,11 +373,11 @@ func (t *Table) fit(c *ColumnCode, j int, rows []int) error {
 // lacks says whether some of the rows lack a value in column j.
 func (t *Table) lacks(j int, rows []int) bool {
 	w := t.wordsOf(j)
-	return w != nil && slices.ContainsFunc(rows, func(i int) bool { return w.Codes[i] > 0 && Missing(w.List[w.Codes[i]-1].Text) })
+	return w != nil && slices.ContainsFunc(rows, func(i int) bool { return w.Codes[i] > 0 && missing(w.List[w.Codes[i]-1].Text) })
 }
 
-// ranked returns categories: those with an input each by name, without rare ones, or the codes
-// by falling frequency.
+// ranked returns the categories of counts. Categories are in the order of their names, without
+// rare categories; Codes are in the order of falling frequency.
 func ranked(counts map[string]int, kind Kind) []string {
 	values := slices.Sorted(maps.Keys(counts))
 	if kind == Categories {

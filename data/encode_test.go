@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/go-valla/valla/internal/kernel"
 )
 
 // tableOf reads a table of text.
@@ -21,7 +23,7 @@ func tableOf(t testing.TB, text string) *Table {
 	return table
 }
 
-// column returns a table of the column c, whose cells the words of text are, and a target.
+// column returns a table with a target and the column c; the words of text are the cells of c.
 func column(t testing.TB, cells ...string) *Table {
 	t.Helper()
 	return tableOf(t, "c,y\n"+strings.Join(cells, ",1\n")+",1\n")
@@ -57,13 +59,13 @@ func TestEncodeByHand(t *testing.T) {
 	encoded(t, column(t, "7", "7", "07", "8", "8.0"), ColumnOptions{Categorical: []string{"c"}}, "c=7|c=8|c other", 1, 0, 0, 1, 0, 0, 1, 0, 0, 0, 1, 0, 0, 1, 0)
 	encoded(t, column(t, "7", "x", "8", "6"), ColumnOptions{Numeric: []string{"c"}}, "c|c missing", 7, 0, 7, 1, 8, 0, 6, 0)
 	encoded(t, column(t, "7", "", "8"), ColumnOptions{Missing: MissingDrop}, "c", 7, 8)
-	// The median and the categories are those of the rows to train on.
+	// The median and the categories come from the training rows.
 	some := ColumnOptions{Rows: func(n int) ([]int, error) { return []int{0, 1, 2}, nil }}
 	encoded(t, column(t, "1", "", "4", "100", "200"), some, "c|c missing", 1, 0, 2.5, 1, 4, 0, 100, 0, 200, 0)
 	encoded(t, column(t, "p", "q", "p", "q", "q"), some, "c=p|c other", 1, 0, 0, 1, 1, 0, 0, 1, 0, 1)
 }
 
-// Many categories become codes, the most frequent first, and new ones the last.
+// Many categories become codes: the most frequent category is first, and a new category gets the last code.
 func TestEncodeCodes(t *testing.T) {
 	var cells []string
 	for i := range 25 {
@@ -167,7 +169,7 @@ func applySlowly(c ColumnCode, text string) []float64 {
 	if c.Kind == Categories {
 		out = make([]float64, len(c.Values)+1)
 	}
-	missing := Missing(text)
+	missing := missing(text)
 	switch {
 	case missing && c.Kind == Categories && !c.Gaps:
 		out[len(c.Values)] = 1
@@ -200,7 +202,7 @@ func applySlowly(c ColumnCode, text string) []float64 {
 	return out
 }
 
-// Inputs are those of the definition, also after the encoding was a file, and for batches.
+// Inputs agree with the definition, also for batches and after the encoding was written and read.
 func TestApplyIsTheDefinition(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 0))
 	kinds := []func() string{
@@ -254,7 +256,7 @@ func TestApplyIsTheDefinition(t *testing.T) {
 	for i, row := range cells {
 		got := e.Cells(want[i*d : (i+1)*d])
 		for j, cell := range row {
-			if v := e.Columns[j].Values; Missing(cell) {
+			if v := e.Columns[j].Values; missing(cell) {
 				cell = "missing"
 			} else if v != nil && !slices.Contains(v, cell) {
 				cell = "other"
@@ -305,7 +307,7 @@ func FuzzEncode(f *testing.F) {
 		if err := s.Encoding.Check(); err != nil {
 			t.Fatalf("encoding %+v: %v", s.Encoding, err)
 		}
-		bad := func(v float64) bool { return !finite(v) }
+		bad := func(v float64) bool { return !kernel.Finite(v) }
 		if d := len(s.Features); s.X.Shape()[1] != d || slices.ContainsFunc(s.X.Float64s(), bad) || slices.ContainsFunc(s.Y.Float64s(), bad) {
 			t.Fatalf("inputs %v, targets %v", s.X, s.Y)
 		}

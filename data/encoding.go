@@ -9,7 +9,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-valla/valla/internal/kernel"
 	"gorgonia.org/tensor"
+
+	"github.com/go-valla/valla/internal/dense"
 )
 
 // Kind says how the cells of a column become numbers.
@@ -34,7 +37,7 @@ const (
 // An Encoding turns the cells of a table, as people have them, into the inputs of a network.
 // [Table.Encode] finds it by the rows that a network is trained on; targets play no part.
 type Encoding struct {
-	Columns []ColumnCode `json:"columns"`
+	Columns []ColumnCode `json:"columns"`            // the columns that are read, in the order of the inputs
 	Missing string       `json:"missing"`            // MissingMedian, MissingError or MissingDrop
 	ID      []string     `json:"id,omitempty"`       // columns that only name the rows
 	Omitted []Omission   `json:"omitted,omitempty"`  // other columns that are no inputs
@@ -43,8 +46,8 @@ type Encoding struct {
 
 // A ColumnCode turns one column into inputs.
 type ColumnCode struct {
-	Name string `json:"name"`
-	Kind Kind   `json:"kind"`
+	Name string `json:"name"` // of the column
+	Kind Kind   `json:"kind"` // how cells become numbers
 	// Gaps says that training rows lack the value: one more input is 1 where it is missing.
 	Gaps   bool     `json:"gaps,omitempty"`
 	Median float64  `json:"median,omitempty"` // of the training rows' numbers; stands for a missing one
@@ -71,8 +74,8 @@ func (c ColumnCode) Usual() string {
 
 // An Omission is a column that is no input, and why.
 type Omission struct {
-	Name string `json:"name"`
-	Why  string `json:"why"`
+	Name string `json:"name"` // of the column
+	Why  string `json:"why"`  // why it is left out, as a clause
 }
 
 // Names returns the columns that the encoding reads.
@@ -145,7 +148,7 @@ func (c *ColumnCode) date(days float64) string {
 	return time.Unix(int64(math.Round(days*86400)), 0).UTC().Format(twoDigits.ReplaceAllString(c.Layout, "0$0"))
 }
 
-// Plain says whether every column that is read is one of numbers, none of them missing.
+// Plain says whether every column that is read holds numbers and no gap.
 func (e *Encoding) Plain() bool {
 	return !slices.ContainsFunc(e.Columns, func(c ColumnCode) bool { return c.Kind != Number || c.Gaps || c.Lenient })
 }
@@ -163,7 +166,7 @@ func (e *Encoding) Check() error {
 		switch {
 		case !slices.Contains([]Kind{Number, Boolean, Date, Categories, Codes}, c.Kind):
 			wrong = fmt.Sprintf("kind %q", c.Kind)
-		case !finite(c.Median):
+		case !kernel.Finite(c.Median):
 			wrong = fmt.Sprintf("median %g", c.Median)
 		case c.Kind == Boolean && len(c.Values) != 2:
 			wrong = fmt.Sprintf("%d words, expected 2", len(c.Values))
@@ -209,14 +212,14 @@ func (e *Encoding) Apply(t *Table, at []int, lacking map[string]int) (*tensor.De
 			k++
 		}
 	}
-	return newMatrix(out, n, d), nil
+	return dense.Of(out, n, d), nil
 }
 
 // missing is the error about a value that column j lacks.
 func (t *Table) missing(j int) error {
 	words := t.wordsOf(j).List
 	for _, w := range words {
-		if Missing(w.Text) {
+		if missing(w.Text) {
 			return t.cell(j, w, "a value")
 		}
 	}
@@ -271,7 +274,7 @@ func (c *ColumnCode) meanings(t *Table, j int) (of []float64, number func(float6
 	word, expected := c.reader()
 	if w := t.wordsOf(j); w != nil {
 		for _, w := range w.List {
-			v, ok := math.NaN(), Missing(w.Text)
+			v, ok := math.NaN(), missing(w.Text)
 			if !ok {
 				v, ok = word(w.Text)
 			}
@@ -295,7 +298,8 @@ func (c *ColumnCode) meanings(t *Table, j int) (of []float64, number func(float6
 	}, nil
 }
 
-// reader returns the function that turns a word into a number, and what it expects.
+// reader returns the function that turns a word into a number, and the words that the function
+// expects, for messages.
 func (c *ColumnCode) reader() (word func(string) (float64, bool), expected string) {
 	switch c.Kind {
 	case Boolean:
@@ -347,7 +351,7 @@ func (c *ColumnCode) oneHot(t *Table, j int, out []float64, d int) (gaps int) {
 	var of []int // the place of each word, −1 for a missing one
 	if words != nil {
 		for _, w := range words.List {
-			if of = append(of, place(category(w.Text))); Missing(w.Text) {
+			if of = append(of, place(category(w.Text))); missing(w.Text) {
 				of[len(of)-1] = -1
 			}
 		}

@@ -21,7 +21,7 @@ func kindOf(cell string) int {
 	if _, ok := parse([]byte(cell)); ok {
 		return isNumber
 	}
-	if Missing(cell) {
+	if missing(cell) {
 		return isGap
 	}
 	return isWord
@@ -73,7 +73,7 @@ func sameKinds(a, b []string) bool {
 	return slices.EqualFunc(a, b, func(a, b string) bool { return kindOf(a) == kindOf(b) })
 }
 
-// counts says whether cells are whole numbers of which each is one more than the one before.
+// counts says whether cells are consecutive whole numbers, each larger by one than its predecessor.
 func counts(cells []string) bool {
 	for i, c := range cells {
 		v, err := strconv.Atoi(c)

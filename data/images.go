@@ -13,13 +13,13 @@ import (
 
 	"gorgonia.org/tensor"
 
-	resize "github.com/go-valla/valla/data/image"
+	"github.com/go-valla/valla/data/internal/resize"
 )
 
 // maxPixels bounds the size of an image in a folder.
 const maxPixels = 1 << 26
 
-// ReadImages reads the PNG and JPEG files of a folder as a table whose X is uint8 [N,C,H,W],
+// readImages reads the PNG and JPEG files of a folder as a table whose X is uint8 [N,C,H,W],
 // where C is 1 for grey and 3 for red, green and blue. Each image is resized to H×W as by
 // Pillow's BILINEAR, whatever its proportions; a transparent one lies on black.
 //
@@ -27,11 +27,7 @@ const maxPixels = 1 << 26
 // class has the number of each image's folder in alphabetical order, from 0 on. Otherwise the
 // table has no columns. Files of other kinds, and those whose names start with a dot, are passed
 // over. Images are in alphabetical order of their paths.
-func ReadImages(folder string, channels, height, width int) (*Table, error) {
-	return readImages(folder, channels, height, width, nil)
-}
-
-// readImages is ReadImages for the images of a part, or for all where that is nil.
+// A part that is not nil limits the images to its range.
 func readImages(folder string, channels, height, width int, part *Part) (*Table, error) {
 	if channels != 1 && channels != 3 || height < 1 || width < 1 {
 		return nil, fmt.Errorf("%s: images for inputs of shape [%d %d %d], expected 1 or 3 channels, rows and columns", folder, channels, height, width)

@@ -50,7 +50,7 @@ func TestReadImages(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	table, err := ReadImages(dir, 3, 2, 3)
+	table, err := readImages(dir, 3, 2, 3, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +66,7 @@ func TestReadImages(t *testing.T) {
 			}
 		}
 	}
-	if table, err = ReadImages(filepath.Join(dir, "b"), 1, 1, 1); err != nil || len(table.Columns) != 0 || !near(table.X.Uint8s()[0], 60) {
+	if table, err = readImages(filepath.Join(dir, "b"), 1, 1, 1, nil); err != nil || len(table.Columns) != 0 || !near(table.X.Uint8s()[0], 60) {
 		t.Errorf("a grey image without a class: %v, error %v", table, err)
 	}
 }
@@ -86,11 +86,11 @@ func TestReadImagesErrors(t *testing.T) {
 	for folder, want := range map[string]string{
 		"mixed": "images beside the folder", "broken": "x.png: image: unknown format", "empty": "no images", "none": "no such file", "classes": "0 images and 0 folders",
 	} {
-		if table, err := ReadImages(filepath.Join(dir, folder), 3, 2, 2); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+		if table, err := readImages(filepath.Join(dir, folder), 3, 2, 2, nil); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v, error %v, want %q", folder, table, err, want)
 		}
 	}
-	if _, err := ReadImages(dir, 2, 2, 2); err == nil {
+	if _, err := readImages(dir, 2, 2, 2, nil); err == nil {
 		t.Error("two channels are accepted")
 	}
 }

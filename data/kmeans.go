@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"reflect"
 
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/kernel"
 	"gorgonia.org/tensor"
 )
@@ -23,15 +24,15 @@ const (
 	RandomPoints
 )
 
-// KMeans returns k centres [k,D] of the rows of x [N,D]. It is [KMeansOptions.Centers] with
+// KMeans returns k centres [k,D] of the rows of x [N,D]. It is [kMeansOptions.Centers] with
 // the first centres chosen by init and the defaults for everything else.
 func KMeans(x *tensor.Dense, k int, init KMeansInit, rng *rand.Rand) (*tensor.Dense, error) {
-	return KMeansOptions{Init: init}.Centers(x, k, rng)
+	return kMeansOptions{Init: init}.centers(x, k, rng)
 }
 
-// KMeansOptions says how to run k-means. The zero value of each field means its default.
-type KMeansOptions struct {
-	Init KMeansInit
+// kMeansOptions says how to run k-means. The zero value of each field means its default.
+type kMeansOptions struct {
+	Init KMeansInit // how the first centres are chosen
 	// MaxIterations bounds the number of Lloyd's iterations; 0 means 100.
 	MaxIterations int
 	// Tolerance ends the iterations once one reduces the sum of squared
@@ -39,7 +40,7 @@ type KMeansOptions struct {
 	Tolerance float64
 }
 
-// Centers returns k centres [k,D], float64, of the rows of x [N,D], float32 or float64, by Lloyd's
+// centers returns k centres [k,D], float64, of the rows of x [N,D], float32 or float64, by Lloyd's
 // algorithm (1982): every row goes to its nearest centre, every centre moves to
 // the mean of its rows. A centre without rows moves to the row that is farthest
 // from its own. The same x, k and state of rng give the same centres, on any number of threads.
@@ -50,14 +51,14 @@ type KMeansOptions struct {
 //
 // It is an error if k is not between 1 and the number of distinct rows, and if
 // values are not finite or so large that squared distances overflow.
-func (o KMeansOptions) Centers(x *tensor.Dense, k int, rng *rand.Rand) (*tensor.Dense, error) {
+func (o kMeansOptions) centers(x *tensor.Dense, k int, rng *rand.Rand) (*tensor.Dense, error) {
 	if x != nil && x.Dtype() == tensor.Float32 {
-		return centers[float32](o, x, k, rng)
+		return lloydCenters[float32](o, x, k, rng)
 	}
-	return centers[float64](o, x, k, rng)
+	return lloydCenters[float64](o, x, k, rng)
 }
 
-func centers[T kernel.Float](o KMeansOptions, x *tensor.Dense, k int, rng *rand.Rand) (*tensor.Dense, error) {
+func lloydCenters[T kernel.Float](o kMeansOptions, x *tensor.Dense, k int, rng *rand.Rand) (*tensor.Dense, error) {
 	if err := checkMatrix("k-means", x, tensor.Dtype{Type: reflect.TypeFor[T]()}); err != nil {
 		return nil, err
 	}
@@ -79,7 +80,7 @@ func centers[T kernel.Float](o KMeansOptions, x *tensor.Dense, k int, rng *rand.
 	if err := l.run(o.MaxIterations, o.Tolerance); err != nil {
 		return nil, err
 	}
-	return newMatrix(l.result(), k, d), nil
+	return dense.Of(l.result(), k, d), nil
 }
 
 func orDefault[T int | float64](v, standard T) T {
@@ -173,7 +174,7 @@ func distinctRows[T kernel.Float](x []T, d, limit int) int {
 // A rowSet holds different rows.
 type rowSet[T kernel.Float] struct {
 	rows map[string]struct{} // the rows' bits
-	key  []byte
+	key  []byte              // memory for the bits of a row
 }
 
 func newRowSet[T kernel.Float]() *rowSet[T] { return &rowSet[T]{rows: map[string]struct{}{}} }

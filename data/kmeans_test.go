@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/kernel"
 	"gonum.org/v1/gonum/floats"
 	"gorgonia.org/tensor"
@@ -23,7 +24,7 @@ func sortedRows(t *tensor.Dense) [][]float64 {
 
 // Two pairs far apart: the centres are their middles, whatever the start.
 func TestKMeansByHand(t *testing.T) {
-	x := newMatrix([]float64{0, 0, 0, 2, 100, 10, 100, 14}, 4, 2)
+	x := dense.Of([]float64{0, 0, 0, 2, 100, 10, 100, 14}, 4, 2)
 	for _, init := range []KMeansInit{KMeansPlusPlus, RandomPoints} {
 		for seed := range uint64(20) {
 			c, err := KMeans(x, 2, init, rng(seed))
@@ -41,7 +42,7 @@ func TestKMeansByHand(t *testing.T) {
 // k = 1 gives the mean, k = N the rows themselves.
 func TestKMeansLimits(t *testing.T) {
 	values := gaussians(30, 3, 4, rng(1))
-	x := newMatrix(values, 30, 3)
+	x := dense.Of(values, 30, 3)
 	one, err := KMeans(x, 1, KMeansPlusPlus, rng(2))
 	if err != nil {
 		t.Fatal(err)
@@ -135,7 +136,7 @@ func agreesWithTheTextbook[T kernel.Float](t *testing.T, x []T, d, k, iterations
 	}
 }
 
-// However the centres move, every row gets a nearest centre, and the sums stay those of the
+// However the centres move, every row gets a nearest centre, and the sums stay the sums of the
 // centres' rows.
 func TestAssignFindsTheNearest(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -172,7 +173,7 @@ func TestAssignFindsTheNearest(t *testing.T) {
 func TestKMeansThreads(t *testing.T) {
 	defer kernel.SetThreads(0)
 	const n, d = 3000, 400
-	x := newMatrix(gaussians(n, d, 6, rng(6)), n, d)
+	x := dense.Of(gaussians(n, d, 6, rng(6)), n, d)
 	var want []float64
 	for _, threads := range []int{1, 2, 5} {
 		kernel.SetThreads(threads)
@@ -201,7 +202,7 @@ func TestKMeansOfFloat32(t *testing.T) {
 		values[i] = float64(narrow[i])
 	}
 	for _, init := range []KMeansInit{KMeansPlusPlus, RandomPoints} {
-		want, err := KMeans(newMatrix(values, 500, 10), 8, init, rng(7))
+		want, err := KMeans(dense.Of(values, 500, 10), 8, init, rng(7))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -302,7 +303,7 @@ func TestParallelCovers(t *testing.T) {
 // The same source gives the same bits; x stays as it was.
 func TestKMeansIsDeterministic(t *testing.T) {
 	values := gaussians(3000, 10, 6, rng(6))
-	x := newMatrix(slices.Clone(values), 3000, 10)
+	x := dense.Of(slices.Clone(values), 3000, 10)
 	for _, init := range []KMeansInit{KMeansPlusPlus, RandomPoints} {
 		a, err := KMeans(x, 12, init, rng(7))
 		if err != nil {
@@ -324,8 +325,8 @@ func TestKMeansIsDeterministic(t *testing.T) {
 // One iteration from k distinct rows equals one slow iteration.
 func TestMaxIterations(t *testing.T) {
 	values := gaussians(200, 2, 4, rng(8))
-	x := newMatrix(values, 200, 2)
-	got, err := KMeansOptions{Init: RandomPoints, MaxIterations: 1}.Centers(x, 4, rng(9))
+	x := dense.Of(values, 200, 2)
+	got, err := kMeansOptions{Init: RandomPoints, MaxIterations: 1}.centers(x, 4, rng(9))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -337,7 +338,7 @@ func TestMaxIterations(t *testing.T) {
 }
 
 func TestKMeansErrors(t *testing.T) {
-	x := newMatrix([]float64{1, 2, 1, 2, 0, 0, math.Copysign(0, -1), 0}, 4, 2)
+	x := dense.Of([]float64{1, 2, 1, 2, 0, 0, math.Copysign(0, -1), 0}, 4, 2)
 	for _, c := range []struct {
 		x   *tensor.Dense
 		k   int
@@ -349,9 +350,9 @@ func TestKMeansErrors(t *testing.T) {
 		{x, 3, "3 centres, but only 2 of the 4 rows are distinct"},
 		{nil, 1, "found nil"},
 		{array([]int{4}, []float64{1, 2, 3, 4}), 1, "shape (4)"},
-		{newMatrix([]float64{1, math.NaN()}, 2, 1), 1, "expected finite values"},
-		{newMatrix([]float64{1e200, -1e200, 0}, 3, 1), 2, "expected finite values"},
-		{newMatrix([]float64{math.MaxFloat64, math.MaxFloat64, 0}, 3, 1), 2, "expected finite values"},
+		{dense.Of([]float64{1, math.NaN()}, 2, 1), 1, "expected finite values"},
+		{dense.Of([]float64{1e200, -1e200, 0}, 3, 1), 2, "expected finite values"},
+		{dense.Of([]float64{math.MaxFloat64, math.MaxFloat64, 0}, 3, 1), 2, "expected finite values"},
 	} {
 		for _, init := range []KMeansInit{KMeansPlusPlus, RandomPoints} {
 			_, err := KMeans(c.x, c.k, init, rng(1))
@@ -360,9 +361,9 @@ func TestKMeansErrors(t *testing.T) {
 	}
 }
 
-// Distances whose squares underflow to zero end in some centres, not in a panic.
+// If squared distances underflow to zero, k-means returns some centres and does not panic.
 func TestKMeansTinyDistances(t *testing.T) {
-	x := newMatrix([]float64{0, 1e-200, 2e-200, 3e-200}, 4, 1)
+	x := dense.Of([]float64{0, 1e-200, 2e-200, 3e-200}, 4, 1)
 	c, err := KMeans(x, 3, KMeansPlusPlus, rng(1))
 	if err != nil || c.Shape()[0] != 3 {
 		t.Errorf("centres %v (%v), want three", c, err)

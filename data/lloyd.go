@@ -10,16 +10,16 @@ import (
 	"github.com/go-valla/valla/internal/kernel"
 )
 
-// lloyd is the state of k-means. The nearest centre c of a row x is the one with the largest
+// lloyd is the state of k-means. The nearest centre c of a row x is the centre with the largest
 //
 //	x.c - |c|^2/2 = (|x|^2 - |x-c|^2) / 2,
 //
 // where one matrix product gives all x.c. The difference loses digits where centres are much
 // larger than their distances. They are therefore taken relative to the mean m of all rows: with
-// c = m + e it is x.e - (|e|^2/2 + m.e), up to what is the same for all centres.
+// c = m + e it is x.e - (|e|^2/2 + m.e), up to a term that is the same for all centres.
 type lloyd[T kernel.Float] struct {
 	x       []T // [n,d], as given
-	n, d, k int
+	n, d, k int // numbers of rows, of columns and of centres
 	mean    []T // [d]
 
 	total   float64   // the sum of the squared distances of the rows from their mean
@@ -33,7 +33,9 @@ type lloyd[T kernel.Float] struct {
 }
 
 // change says that a row had another label.
-type change struct{ row, label int }
+type change struct {
+	row, label int // numbers of the row and of its centre before
+}
 
 // newLloyd needs place or relabel and update before run.
 func newLloyd[T kernel.Float](x []T, n, d, k int) *lloyd[T] {
@@ -82,7 +84,7 @@ func (l *lloyd[T]) run(iterations int, tolerance float64) error {
 	before := math.NaN() // compares false
 	for range iterations {
 		inertia := l.assign()
-		if !finite(inertia) {
+		if !kernel.Finite(inertia) {
 			return fmt.Errorf("k-means: sum of squared distances %g, expected finite values of moderate size", inertia)
 		}
 		moved := l.refill()
@@ -254,8 +256,8 @@ const partWork = 1 << 18
 
 // span is the kernel.Job of parallel.
 type span struct {
-	n int
-	f func(from, to int)
+	n int                // number of items
+	f func(from, to int) // does the items from … to−1
 }
 
 // Run implements kernel.Job.

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-valla/valla/internal/kernel"
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/format"
 
@@ -17,23 +18,23 @@ import (
 
 // parquetRows is the source of a Parquet file.
 type parquetRows struct {
-	path   string
-	file   *os.File
-	table  *parquet.File
+	path   string              // of the file, for messages
+	file   *os.File            // is closed with the stream; nil in tests
+	table  *parquet.File       // the description of the file
 	group  int                 // the number of the row group
 	end    int                 // that after the last row group
 	left   int64               // rows of it
 	row    int                 // the number of the next row in the file
 	open   []*tablefile.Column // of the group, for the columns in use
 	kinds  []parquetKind       // of the columns in use
-	buffer []parquet.Value
+	buffer []parquet.Value     // memory for the values of a column
 }
 
 // parquetKind says how the values of a column become cells: value returns a number, or the
 // text of a word and false.
 type parquetKind struct {
-	value func(parquet.Value) (v float64, word string, number bool)
-	whole bool // the values are whole numbers, which may be too large
+	value func(parquet.Value) (v float64, word string, number bool) // what a value becomes
+	whole bool                                                      // the values are whole numbers, which may be too large
 }
 
 // openParquet opens the Parquet file at path.
@@ -136,7 +137,7 @@ func (p *parquetRows) cell(b *batch, j, i int, cell parquet.Value) float64 {
 		v, word, number = p.kinds[j].value(cell)
 	}
 	switch {
-	case number && finite(v) && !b.use[j].text:
+	case number && kernel.Finite(v) && !b.use[j].text:
 		if p.kinds[j].whole && math.Abs(v) >= tablefile.Exact {
 			b.note(b.use[j].name, p.row+i, cell.String())
 		}

@@ -14,27 +14,24 @@ import (
 )
 
 // A Part is a piece of a data set that is read by itself, so that many readers share the work.
-// Its zero Unit stands for a whole file.
 type Part struct {
-	Path string `json:"path"`
-	Unit Unit   `json:"unit,omitempty"`
+	Path string `json:"path"`           // of the file, or of the folder of images
+	Unit string `json:"unit,omitempty"` // what From and To count: "bytes", "groups", "images", or "" for a whole file
 	From int64  `json:"from,omitempty"` // the first byte, row group or image
-	To   int64  `json:"to,omitempty"`   // that after the last
+	To   int64  `json:"to,omitempty"`   // the first byte, row group or image after the part
 }
 
-// Unit is what a Part counts.
-type Unit string
-
+// Units of a Part.
 const (
-	// Bytes of a text. The rows of a part are the lines after the first line break at or after
-	// From, up to the line that ends with the first break at or after To; From 0 stands for the
-	// start of the file. So every line is in one part, however the file is cut. A line must be a
-	// row: a quoted cell with a line break in it is an error.
-	Bytes Unit = "bytes"
-	// Groups are the row groups of a Parquet file.
-	Groups Unit = "groups"
-	// Images of a folder, in the order of their names.
-	Images Unit = "images"
+	// byteUnit counts the bytes of a text. The rows of a part are the lines after the first line
+	// break at or after From, up to the line that ends with the first break at or after To; From 0
+	// stands for the start of the file. Every line is in one part, however the file is cut. A line
+	// must be a row: a quoted cell with a line break in it is an error.
+	byteUnit = "bytes"
+	// groupUnit counts the row groups of a Parquet file.
+	groupUnit = "groups"
+	// imageUnit counts the images of a folder, in the order of their names.
+	imageUnit = "images"
 )
 
 // String names the part in messages.
@@ -75,7 +72,7 @@ func divide(path string, size int64) (parts []Part, err error) {
 	switch lower := strings.ToLower(path); {
 	case info.IsDir():
 		files, _, err := imagePaths(path)
-		return cuts(path, Images, int64(len(files)), imagesInPart), err
+		return cuts(path, imageUnit, int64(len(files)), imagesInPart), err
 	case !info.Mode().IsRegular():
 		return nil, fmt.Errorf("%s: expected a file or a folder of images, which can be read in parts", path)
 	case strings.HasSuffix(lower, ".parquet"):
@@ -85,13 +82,13 @@ func divide(path string, size int64) (parts []Part, err error) {
 		if err != nil || !plain {
 			return []Part{{Path: path}}, err
 		}
-		return cuts(path, Bytes, info.Size(), size), nil
+		return cuts(path, byteUnit, info.Size(), size), nil
 	}
 	return []Part{{Path: path}}, nil
 }
 
 // cuts returns parts of about size units each, of equal size.
-func cuts(path string, unit Unit, total, size int64) (parts []Part) {
+func cuts(path string, unit string, total, size int64) (parts []Part) {
 	n := max(1, (total+size-1)/size)
 	each := (total + n - 1) / n
 	for from := int64(0); from < total; from += each {
@@ -124,7 +121,7 @@ func divideParquet(path string, size int64) (parts []Part, err error) {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	groups := table.Metadata().RowGroups
-	part, bytes := Part{Path: path, Unit: Groups}, int64(0)
+	part, bytes := Part{Path: path, Unit: groupUnit}, int64(0)
 	for i, g := range groups {
 		bytes += max(g.TotalCompressedSize, g.TotalByteSize/4, 1)
 		if part.To = int64(i) + 1; bytes >= size || i == len(groups)-1 {
@@ -142,14 +139,14 @@ func (r TableReader) OpenPart(p Part) (*Stream, error) {
 	switch p.Unit {
 	case "":
 		return r.Open(p.Path)
-	case Bytes:
+	case byteUnit:
 		s, err = r.openBytes(p)
-	case Groups:
+	case groupUnit:
 		s, err = openGroups(p)
-	case Images:
+	case imageUnit:
 		s, err = r.openImages(p.Path, &p)
 	default:
-		err = fmt.Errorf("%s: parts in %q, expected %s, %s or %s", p.Path, p.Unit, Bytes, Groups, Images)
+		err = fmt.Errorf("%s: parts in %q, expected %s, %s or %s", p.Path, p.Unit, byteUnit, groupUnit, imageUnit)
 	}
 	if err != nil {
 		return nil, err
@@ -221,9 +218,9 @@ func skipLine(b *bufio.Reader) error {
 
 // untilBreak reads up to the first line break after left bytes, with it.
 type untilBreak struct {
-	r    io.Reader
-	left int64 // negative: that many bytes are read beyond
-	done bool
+	r    io.Reader // the text
+	left int64     // negative: that many bytes are read beyond
+	done bool      // says that the line break was read
 }
 
 // Read implements io.Reader.

@@ -89,13 +89,13 @@ func TestAnyCutsOfText(t *testing.T) {
 	})
 }
 
-// The columns of a part are those of the file, also where its own rows would tell others.
+// A part has the columns of the file, also if the rows of the part look like other columns.
 func TestPartHasTheFilesColumns(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "t.csv")
 	if err := os.WriteFile(path, []byte("a;b\n1;x\n2;y\nthree;z\n4;u\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	s, err := TableReader{}.OpenPart(Part{Path: path, Unit: Bytes, From: 9, To: 13})
+	s, err := TableReader{}.OpenPart(Part{Path: path, Unit: byteUnit, From: 9, To: 13})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,7 +139,7 @@ func TestPartsOfFolders(t *testing.T) {
 	if err != nil || len(all) != 1 || all[0].To != 3 {
 		t.Fatalf("parts %v, error %v", all, err)
 	}
-	s, err := TableReader{Image: []int{3, 2, 2}}.OpenPart(Part{Path: dir, Unit: Images, From: 1, To: 3})
+	s, err := TableReader{Image: []int{3, 2, 2}}.OpenPart(Part{Path: dir, Unit: imageUnit, From: 1, To: 3})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -161,11 +161,11 @@ func TestPartsThatAreRefused(t *testing.T) {
 		part Part
 		want string
 	}{
-		{Part{Path: path, Unit: Bytes, From: 0, To: 20}, "line break"},
-		{Part{Path: path, Unit: Bytes, From: 50, To: 5000}, "not the one that was divided"},
-		{Part{Path: path, Unit: Bytes, From: 5, To: 5}, "not the one that was divided"},
+		{Part{Path: path, Unit: byteUnit, From: 0, To: 20}, "line break"},
+		{Part{Path: path, Unit: byteUnit, From: 50, To: 5000}, "not the one that was divided"},
+		{Part{Path: path, Unit: byteUnit, From: 5, To: 5}, "not the one that was divided"},
 		{Part{Path: path, Unit: "lines", From: 0, To: 5}, "expected bytes"},
-		{Part{Path: dir, Unit: Images, From: 0, To: 5}, "[C H W]"},
+		{Part{Path: dir, Unit: imageUnit, From: 0, To: 5}, "[C H W]"},
 	} {
 		s, err := TableReader{}.OpenPart(c.part)
 		if err == nil {

@@ -16,12 +16,12 @@ import (
 // A Sampler keeps the current permutation and must not be used by several
 // goroutines at once. Make one with [NewSampler].
 type Sampler struct {
-	N, B int
-	Seed uint64
+	N, B int    // numbers of rows and of rows of a batch
+	Seed uint64 // of the permutations
 
-	source rand.PCG
-	epoch  int   // of order; -1 before the first
-	order  []int // N
+	source rand.PCG // of the random numbers; it is seeded anew for each epoch
+	epoch  int      // of order; -1 before the first
+	order  []int    // N
 }
 
 // NewSampler returns the sampler of batches of b out of n rows. It returns an error unless

@@ -7,13 +7,15 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/go-valla/valla/internal/dense"
 )
 
 func TestRows(t *testing.T) {
 	s := &Set{
 		Features: []string{"a", "b"}, Targets: []string{"c"},
-		X: newMatrix([]float64{1, 2, 3, 4, 5, 6}, 3, 2),
-		Y: newMatrix([]float64{7, 8, 9}, 3, 1),
+		X: dense.Of([]float64{1, 2, 3, 4, 5, 6}, 3, 2),
+		Y: dense.Of([]float64{7, 8, 9}, 3, 1),
 	}
 	got := s.Rows([]int{2, 0, 2})
 	if !slices.Equal(got.X.Float64s(), []float64{5, 6, 1, 2, 5, 6}) || !slices.Equal(got.Y.Float64s(), []float64{9, 7, 9}) {

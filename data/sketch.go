@@ -15,10 +15,10 @@ const (
 	leastPart    = 1e-10            // eigenvalue over the largest one below which there is no direction
 )
 
-// labels groups the rows of x by k-means of a sketch of them, in which a row is its coordinates in a
-// few directions. It returns nil where rows are too few or too short for a sketch, and where a
-// sketch does not tell k groups apart.
-func labels[T kernel.Float](o KMeansOptions, x []T, d, k int, rng *rand.Rand) []int {
+// labels groups the rows of x by k-means of a sketch of x. In the sketch a row consists of its
+// coordinates in a few directions. labels returns nil if the rows are too few or too short for a
+// sketch, and if the sketch has fewer than k groups.
+func labels[T kernel.Float](o kMeansOptions, x []T, d, k int, rng *rand.Rand) []int {
 	n := len(x) / d
 	if n < 2*sketchRows || d < 2*sketchValues {
 		return nil
@@ -48,7 +48,7 @@ func directions[T kernel.Float](x []T, n, d int, rng *rand.Rand) (q []T, ok bool
 	some := sample(x, d, rng.Perm(n)[:sketchRows])
 	gram := make([]float64, sketchRows*sketchRows)
 	kernel.Syrk(false, sketchRows, d, 1, some, d, 0, gram, sketchRows)
-	if !finite(kernel.Sum(gram)) {
+	if !kernel.Finite(kernel.Sum(gram)) {
 		return nil, false
 	}
 	values, vectors, err := eigen.Largest(sketchRows, sketchValues, gram)

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/kernel"
 	"gonum.org/v1/gonum/floats"
 )
@@ -54,11 +55,11 @@ func TestDirectionsKeepDistances(t *testing.T) {
 func TestKMeansBySketch(t *testing.T) {
 	const n, d, k = 2 * sketchRows, 2 * sketchValues, 9
 	x := gaussians(n, d, k, rng(3))
-	o := KMeansOptions{MaxIterations: 100, Tolerance: 1e-12}
+	o := kMeansOptions{MaxIterations: 100, Tolerance: 1e-12}
 	if labels(o, x, d, k, rng(4)) == nil {
 		t.Fatal("no sketch")
 	}
-	c, err := o.Centers(newMatrix(slices.Clone(x), n, d), k, rng(4))
+	c, err := o.centers(dense.Of(slices.Clone(x), n, d), k, rng(4))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,10 +89,10 @@ func TestSketchMissesRows(t *testing.T) {
 		for j := range k - 1 {
 			x[(100*j+7)*d+j] = float64(j + 1)
 		}
-		if labels(KMeansOptions{init, 100, 1e-4}, x, d, k, rng(5)) != nil {
+		if labels(kMeansOptions{init, 100, 1e-4}, x, d, k, rng(5)) != nil {
 			t.Fatal("the sample has the rows: choose another seed")
 		}
-		c, err := KMeans(newMatrix(x, n, d), k, init, rng(5))
+		c, err := KMeans(dense.Of(x, n, d), k, init, rng(5))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -99,7 +100,7 @@ func TestSketchMissesRows(t *testing.T) {
 			t.Errorf("start %d: %d different centres, the largest value %g", init, got, slices.Max(c.Float64s()))
 		}
 	}
-	x := newMatrix(slices.Repeat([]float64{1e200, -1e200}, n*d/2), n, d)
+	x := dense.Of(slices.Repeat([]float64{1e200, -1e200}, n*d/2), n, d)
 	x.Float64s()[0] = 0
 	_, err := KMeans(x, 2, KMeansPlusPlus, rng(1))
 	expectError(t, err, "k-means: ", "expected finite values")

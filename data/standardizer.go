@@ -5,7 +5,10 @@ import (
 	"math"
 	"slices"
 
+	"github.com/go-valla/valla/internal/kernel"
 	"gorgonia.org/tensor"
+
+	"github.com/go-valla/valla/internal/dense"
 )
 
 // A Standardizer shifts and scales each of D columns: z = (x-Mean)/Std.
@@ -15,7 +18,7 @@ type Standardizer struct {
 }
 
 // FitStandardizer returns the standardizer that gives each column of x [N,D], float32 or
-// float64, mean 0 and standard deviation 1. The deviation is that of the population: its
+// float64, mean 0 and standard deviation 1. The deviation is the deviation of the population: its
 // sum of squares is divided by N, as in NumPy and scikit-learn. A constant column gets
 // Std 1, so that it becomes 0. A column whose sum overflows is an error; squares may overflow
 // or underflow. Sums are float64 for both types.
@@ -34,7 +37,7 @@ func FitStandardizer(x *tensor.Dense) (*Standardizer, error) {
 		s = moments(values, d)
 	}
 	for j := range s.Mean {
-		if !finite(s.Mean[j]) || !finite(s.Std[j]) {
+		if !kernel.Finite(s.Mean[j]) || !kernel.Finite(s.Std[j]) {
 			return nil, fmt.Errorf("standardize: column %d: mean %g, standard deviation %g, expected finite values", j, s.Mean[j], s.Std[j])
 		}
 	}
@@ -147,7 +150,7 @@ func (s *Standardizer) each(x *tensor.Dense, f func(v, mean, std float64) float6
 			out[i*d+j] = f(values[i*d+j], s.Mean[j], s.Std[j])
 		}
 	}
-	return newMatrix(out, n, d), nil
+	return dense.Of(out, n, d), nil
 }
 
 // check makes sure that s, which may come from a file, fits d columns.
@@ -159,7 +162,7 @@ func (s *Standardizer) check(d int) error {
 		return fmt.Errorf("standardize: expected %d columns, found %d", len(s.Mean), d)
 	}
 	for j, std := range s.Std {
-		if !finite(s.Mean[j]) || !finite(std) || std <= 0 {
+		if !kernel.Finite(s.Mean[j]) || !kernel.Finite(std) || std <= 0 {
 			return fmt.Errorf("standardize: column %d: mean %g, standard deviation %g, expected finite values and a positive deviation", j, s.Mean[j], std)
 		}
 	}

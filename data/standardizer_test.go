@@ -8,11 +8,13 @@ import (
 
 	"gorgonia.org/tensor"
 	"pgregory.net/rapid"
+
+	"github.com/go-valla/valla/internal/dense"
 )
 
 // Columns 1,3,5,7 (mean 4, variance (9+1+1+9)/4 = 5) and the constant 0.1.
 func TestStandardizerByHand(t *testing.T) {
-	x := newMatrix([]float64{1, 0.1, 3, 0.1, 5, 0.1, 7, 0.1}, 4, 2)
+	x := dense.Of([]float64{1, 0.1, 3, 0.1, 5, 0.1, 7, 0.1}, 4, 2)
 	s, err := FitStandardizer(x)
 	if err != nil {
 		t.Fatal(err)
@@ -41,7 +43,7 @@ func TestStandardizerByHand(t *testing.T) {
 func TestConstantColumns(t *testing.T) {
 	for _, c := range []float64{0, 0.1, -1e-300, 1e300} {
 		values := slices.Repeat([]float64{c}, 10)
-		s, err := FitStandardizer(newMatrix(values, 10, 1))
+		s, err := FitStandardizer(dense.Of(values, 10, 1))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -55,7 +57,7 @@ func TestConstantColumns(t *testing.T) {
 func TestScales(t *testing.T) {
 	for _, scale := range []float64{5e-324, 1e-300, 1e-170, 1e-140, 1, 1e140, 1e170, 1e300} {
 		values := []float64{-3 * scale, -scale, scale, 3 * scale}
-		x := newMatrix(values, 4, 1)
+		x := dense.Of(values, 4, 1)
 		s, err := FitStandardizer(x)
 		if err != nil {
 			t.Fatal(err)
@@ -74,7 +76,7 @@ func TestStandardizerInverse(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n, d := rapid.IntRange(1, 20).Draw(t, "n"), rapid.IntRange(1, 5).Draw(t, "d")
 		values := rapid.SliceOfN(rapid.Float64Range(-1e6, 1e6), n*d, n*d).Draw(t, "x")
-		x := newMatrix(values, n, d)
+		x := dense.Of(values, n, d)
 		s, err := FitStandardizer(x)
 		if err != nil {
 			t.Fatal(err)
@@ -111,7 +113,7 @@ func TestStandardizerJSON(t *testing.T) {
 }
 
 func TestStandardizerErrors(t *testing.T) {
-	view, err := newMatrix([]float64{1, 2, 3, 4, 5, 6}, 2, 3).Slice(nil, tensor.S(0, 2))
+	view, err := dense.Of([]float64{1, 2, 3, 4, 5, 6}, 2, 3).Slice(nil, tensor.S(0, 2))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,13 +126,13 @@ func TestStandardizerErrors(t *testing.T) {
 		{array([]int{1, 2}, []int32{1, 2}), "found int32 of shape (1, 2)"},
 		{array([]int{2}, []float32{1, 2}), "expected a [N,D] float32 tensor, found float32 of shape (2)"},
 		{view.(*tensor.Dense), "found a view"},
-		{newMatrix([]float64{math.MaxFloat64, math.MaxFloat64, 0}, 3, 1), "column 0: mean +Inf"},
-		{newMatrix([]float64{0, math.NaN()}, 2, 1), "column 0: mean NaN"},
+		{dense.Of([]float64{math.MaxFloat64, math.MaxFloat64, 0}, 3, 1), "column 0: mean +Inf"},
+		{dense.Of([]float64{0, math.NaN()}, 2, 1), "column 0: mean NaN"},
 	} {
 		_, err := FitStandardizer(c.x)
 		expectError(t, err, "standardize: ", c.say)
 	}
-	x := newMatrix([]float64{1, 2}, 1, 2)
+	x := dense.Of([]float64{1, 2}, 1, 2)
 	for _, c := range []struct {
 		s   Standardizer
 		say string

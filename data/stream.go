@@ -11,6 +11,7 @@ import (
 
 	"gorgonia.org/tensor"
 
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/ram"
 	"github.com/go-valla/valla/internal/tablefile"
 )
@@ -21,18 +22,18 @@ const Stdin = "-"
 // A Stream is an open table, which is read in batches of rows. Memory does not grow with the
 // file unless that is an array.
 type Stream struct {
-	Path    string
+	Path    string   // of the file, for messages
 	Columns []string // of the file
 	Images  bool     // says that the inputs are no columns, see [Table]
 	Rows    int64    // about how many there are; 0 if that is not known
 
-	source source
-	use    []used
-	noted  map[string]bool
-	lines  bool  // says that the file is text
-	part   bool  // says that it is a Part, which may have no rows
-	read   int   // rows so far
-	limit  int64 // of memory for a batch; 0 means what the machine has left
+	source source          // gives the rows
+	use    []used          // the columns that are read
+	noted  map[string]bool // the notes that a batch has given
+	lines  bool            // says that the file is text
+	part   bool            // says that it is a Part, which may have no rows
+	read   int             // rows so far
+	limit  int64           // of memory for a batch; 0 means what the machine has left
 }
 
 // source gives the rows of a file.
@@ -44,18 +45,18 @@ type source interface {
 
 // used is a column that is read.
 type used struct {
-	name string
-	at   int  // its number in the file
-	text bool // its cells are not taken for numbers
+	name string // of the column
+	at   int    // its number in the file
+	text bool   // its cells are not taken for numbers
 }
 
 // batch gathers rows.
 type batch struct {
 	*Stream
-	values []float64
-	words  []*Words
-	n      int
-	notes  []string
+	values []float64     // [n,K], NaN for words
+	words  []*Words      // [K], the words of each column; nil for a column of numbers
+	n      int           // number of rows
+	notes  []string      // sentences on what looks wrong
 	x      *tensor.Dense // of images
 }
 
@@ -188,7 +189,7 @@ func (b *batch) table() *Table {
 		t.Words = b.words
 	}
 	if len(b.use) > 0 {
-		t.Values = newMatrix(b.values, b.n, len(b.use))
+		t.Values = dense.Of(b.values, b.n, len(b.use))
 	}
 	t.rows = b.n
 	return t
@@ -244,7 +245,7 @@ func (r TableReader) OpenText(path string, content io.Reader) (*Stream, error) {
 	return r.openText(path, content, io.NopCloser(nil), 0)
 }
 
-// openImages reads a folder of images, or those of a part.
+// openImages reads a folder of images, or the images of a part.
 func (r TableReader) openImages(path string, part *Part) (*Stream, error) {
 	if len(r.Image) != 3 {
 		return nil, fmt.Errorf("%s: a folder of images for inputs of shape %v, expected a file, or inputs of shape [C H W]", path, r.Image)
@@ -274,8 +275,8 @@ func (t *Table) stream() *Stream {
 
 // arrayRows is the source of a table in memory.
 type arrayRows struct {
-	table *Table
-	at    int
+	table *Table // the whole table
+	at    int    // number of the next row
 }
 
 func (a *arrayRows) next(b *batch, n int) error {

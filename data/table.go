@@ -4,14 +4,15 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
 
 	"gorgonia.org/tensor"
 
-	"github.com/go-valla/valla/data/npy"
+	"github.com/go-valla/valla/internal/dense"
+	"github.com/go-valla/valla/internal/kernel"
+	"github.com/go-valla/valla/internal/npy"
 	"github.com/go-valla/valla/internal/tablefile"
 )
 
@@ -58,8 +59,8 @@ type TableReader struct {
 	Header string
 	// Image is the shape [C,H,W] of the images that a folder is read as.
 	Image []int
-	// Names are columns that the table is known to have. Where the first row has all of them
-	// it is the header, also if they are numbers.
+	// Names are columns that the table is known to have. A first row that has all these
+	// names is the header, also if the names are numbers.
 	Names []string
 }
 
@@ -75,8 +76,10 @@ type TableReader struct {
 //   - .npz: an archive of arrays. The array X [N] or [N,D] gives the columns x0, x1, ...
 //     The array y [N] or [N,T] gives the last columns, under the array's name: a single one
 //     is called y, several are called y0, y1, ... An X with more axes, such as images
-//     [N,C,H,W], becomes no columns but is kept as it is.
-//   - a folder of PNG and JPEG files: see [ReadImages]; Image says how large they are read.
+//     [N,C,H,W], becomes no columns and stays an array.
+//   - a folder of PNG and JPEG files: X is uint8 [N,C,H,W], where Image is [C,H,W] and C is 1
+//     for grey and 3 for red, green and blue. A folder that holds folders has a folder for each
+//     class, and the table has the column class.
 //
 // Cells of text and Parquet that are no finite numbers become Words; an array must not have
 // any. Errors name the file and, where it applies, the line and the column. Rows of different
@@ -160,7 +163,7 @@ func (r TableReader) archiveTable(path string, a *npy.Archive) (*Table, error) {
 	return table.join(names, toFloat64(y))
 }
 
-// join returns a table that has the columns of t and after them those of values
+// join returns a table with the columns of t, followed by the columns names with the values
 // [N,len(names)].
 func (t *Table) join(names []string, values []float64) (*Table, error) {
 	k, more := len(t.Columns), len(names)
@@ -186,12 +189,12 @@ func newTable(path string, columns []string, values []float64, n int) (*Table, e
 	}
 	k := len(columns)
 	for i, v := range values {
-		if !finite(v) {
+		if !kernel.Finite(v) {
 			return nil, fmt.Errorf("%s: row %d (counting from 0), column %q: expected a finite number, found %g",
 				path, i/k, columns[i%k], v)
 		}
 	}
-	return &Table{Path: path, Columns: columns, Values: newMatrix(values, n, k)}, nil
+	return &Table{Path: path, Columns: columns, Values: dense.Of(values, n, k)}, nil
 }
 
 func unique(columns []string) error {
@@ -278,7 +281,7 @@ func (t *Table) wordsOf(j int) *Words {
 // noNumber is the error about a cell of column j that is no number.
 func (t *Table) noNumber(j int, w Word) error {
 	expected := "a number"
-	if v, err := strconv.ParseFloat(w.Text, 64); errors.Is(err, strconv.ErrRange) || err == nil && !finite(v) {
+	if v, err := strconv.ParseFloat(w.Text, 64); errors.Is(err, strconv.ErrRange) || err == nil && !kernel.Finite(v) {
 		expected = "a finite number"
 	}
 	return t.cell(j, w, expected)
@@ -298,7 +301,7 @@ func (t *Table) pick(at []int) *tensor.Dense {
 			out = append(out, row[j])
 		}
 	}
-	return newMatrix(out, t.Values.Shape()[0], len(at))
+	return dense.Of(out, t.Values.Shape()[0], len(at))
 }
 
 // require returns the array called name. The error for a missing one lists those that exist.
@@ -308,5 +311,3 @@ func require(path string, a *npy.Archive, name string) (*tensor.Dense, error) {
 	}
 	return nil, fmt.Errorf("%s: no array %q; it has %s", path, name, tablefile.Listed(a.Names))
 }
-
-func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }

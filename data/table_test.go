@@ -14,8 +14,9 @@ import (
 
 	"gorgonia.org/tensor"
 
-	"github.com/go-valla/valla/data/npy"
 	"github.com/go-valla/valla/internal/fixture"
+	"github.com/go-valla/valla/internal/kernel"
+	"github.com/go-valla/valla/internal/npy"
 )
 
 // put writes content to a file of that name in a fresh folder.
@@ -172,7 +173,7 @@ func TestHeader(t *testing.T) {
 	expectError(t, err, path, `header "maybe", expected auto, yes or no`)
 }
 
-// What separates the cells, and what packs the file, is told by the content.
+// The content tells the separator of the cells and the packing of the file.
 func TestForms(t *testing.T) {
 	plain := "a,b\n1.5,2\n3,-4e1\n"
 	for name, content := range map[string]string{
@@ -264,7 +265,7 @@ func TestRounded(t *testing.T) {
 }
 
 func TestReadTableGzipErrors(t *testing.T) {
-	path := put(t, "d.csv.gz", "a,b\n1,2\n3,4\n") // what packs a file is told by its content
+	path := put(t, "d.csv.gz", "a,b\n1,2\n3,4\n") // the content tells the packing
 	got, err := ReadTable(path)
 	expectTable(t, got, err, "a b", 1, 2, 3, 4)
 	whole := string(fixture.Gzip(t, []byte(strings.Repeat("1,2\n", 100))))
@@ -412,7 +413,7 @@ func FuzzDecodeCSV(f *testing.F) {
 		}
 		for i, v := range table.Values.Float64s() {
 			w := table.wordsOf(i % k)
-			if word := w != nil && w.Codes[i/k] > 0; finite(v) == word || word && int(w.Codes[i/k]) > len(w.List) {
+			if word := w != nil && w.Codes[i/k] > 0; kernel.Finite(v) == word || word && int(w.Codes[i/k]) > len(w.List) {
 				t.Fatalf("row %d, column %d: %g, words %+v", i/k, i%k, v, w)
 			}
 		}

@@ -8,7 +8,7 @@ import (
 
 	"gorgonia.org/tensor"
 
-	"github.com/go-valla/valla/data/npy"
+	"github.com/go-valla/valla/internal/npy"
 	"github.com/go-valla/valla/internal/tablefile"
 )
 

@@ -8,13 +8,14 @@ import (
 
 	"gorgonia.org/tensor"
 
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/fixture"
 )
 
 func rowNumbers(rows ...int64) *tensor.Dense { return array([]int{len(rows)}, rows) }
 
 func TestUCI(t *testing.T) {
-	x, y := newMatrix([]float64{1, 2, 3, 4, 5, 6, 7, 8}, 4, 2), newMatrix([]float64{-1, -2, -3, -4}, 4, 1)
+	x, y := dense.Of([]float64{1, 2, 3, 4, 5, 6, 7, 8}, 4, 2), dense.Of([]float64{-1, -2, -3, -4}, 4, 1)
 	path := putNPZ(t, "X y test_0 test_1", x, y, rowNumbers(0), rowNumbers(3, 1))
 	train, test, err := UCI(path, 1)
 	if err != nil {
@@ -38,7 +39,7 @@ func TestUCI(t *testing.T) {
 }
 
 func TestUCIErrors(t *testing.T) {
-	x, y := newMatrix([]float64{1, 2, 3, 4}, 4, 1), newMatrix([]float64{-1, -2, -3, -4}, 4, 1)
+	x, y := dense.Of([]float64{1, 2, 3, 4}, 4, 1), dense.Of([]float64{-1, -2, -3, -4}, 4, 1)
 	with := func(rows *tensor.Dense) string { return putNPZ(t, "X y test_0 test_1", x, y, rows, rowNumbers(1)) }
 	for name, c := range map[string]struct {
 		path  string
@@ -102,7 +103,7 @@ func TestFixtureBoston(t *testing.T) {
 	fixture.Close(t, "first row", []float64{row[0], row[1], row[2], row[13]}, []float64{0.00632, 18, 2.31, 24}, 1e-12)
 }
 
-// The row and column counts are those of the data's README.
+// The data's README names the numbers of rows and columns.
 func TestFixtureCSV(t *testing.T) {
 	for _, c := range []struct {
 		file, target  string

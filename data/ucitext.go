@@ -10,7 +10,10 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/go-valla/valla/internal/kernel"
 	"gorgonia.org/tensor"
+
+	"github.com/go-valla/valla/internal/dense"
 )
 
 // uciText reads all examples and the test rows of a split from the text files in the
@@ -70,7 +73,7 @@ func columnsOf(values []float64, columns int, which []int) *tensor.Dense {
 			out = append(out, values[i*columns+j])
 		}
 	}
-	return newMatrix(out, n, len(which))
+	return dense.Of(out, n, len(which))
 }
 
 // readNumbers returns the values of a text file, row by row, and how many columns it has.
@@ -84,7 +87,7 @@ func readNumbers(path string) (values []float64, columns int, err error) {
 		}
 		for i, c := range cells {
 			v, err := strconv.ParseFloat(c, 64)
-			if err != nil || !finite(v) {
+			if err != nil || !kernel.Finite(v) {
 				return fmt.Errorf("number %d: expected a finite number, found %q", i+1, c)
 			}
 			values = append(values, v)

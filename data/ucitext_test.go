@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"github.com/go-valla/valla/internal/dense"
 )
 
 // texts are the files of a small set of 4 rows; the target is the middle column.
@@ -58,7 +60,7 @@ func TestUCIText(t *testing.T) {
 
 // Both forms of one set give equal sets.
 func TestUCIForms(t *testing.T) {
-	x, y := newMatrix([]float64{1.5, 2, 3, 4, 5, 6, 7, 8}, 4, 2), newMatrix([]float64{-1, -2, -3, -4}, 4, 1)
+	x, y := dense.Of([]float64{1.5, 2, 3, 4, 5, 6, 7, 8}, 4, 2), dense.Of([]float64{-1, -2, -3, -4}, 4, 1)
 	archive := putNPZ(t, "X y test_0 test_1", x, y, rowNumbers(0), rowNumbers(3, 1))
 	expectSameSplits(t, archive, putTexts(t, nil), 2)
 }

@@ -6,22 +6,23 @@ import (
 	"strings"
 	"unsafe"
 
+	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/internal/tablefile"
 )
 
 // Words are the cells of one column that are no finite numbers: text, dates, gaps.
 type Words struct {
-	Codes []int32 // [N]; 0 where the cell is a number, otherwise 1 + its place in List
-	List  []Word  // the different words, in the order in which they were found
-	index map[string]int32
-	size  int // of the list, in bytes
+	Codes []int32          // [N]; 0 where the cell is a number, otherwise 1 + its place in List
+	List  []Word           // the different words, in the order in which they were found
+	index map[string]int32 // the code of each word
+	size  int              // of the list, in bytes
 }
 
 // A Word is the text of a cell, and where it was found first: the number of the line, counting
-// from 1, in a file of text, otherwise that of the row, counting from 0.
+// from 1, in a file of text, otherwise the number of the row, counting from 0.
 type Word struct {
-	Text string
-	At   int
+	Text string // of the cell
+	At   int    // line or row where the text was found first
 }
 
 // add gives row i the word that cell holds.
@@ -51,9 +52,9 @@ func (w *Words) fill(n int) {
 // gaps are the texts, in lower case, that stand for a missing value.
 var gaps = map[string]bool{"": true, "na": true, "n/a": true, "#n/a": true, "<na>": true, "nan": true, "-nan": true, "null": true, "none": true, "?": true}
 
-// Missing says whether the text of a cell stands for a missing value: nothing, NA, N/A, NaN,
+// missing says whether the text of a cell stands for a missing value: nothing, NA, N/A, NaN,
 // null, None or ?, in upper or lower case.
-func Missing(text string) bool { return len(text) <= 4 && gaps[strings.ToLower(text)] }
+func missing(text string) bool { return len(text) <= 4 && gaps[strings.ToLower(text)] }
 
 // parse returns the finite number that a cell, without blanks around it, holds in decimal
 // notation. Underscores and hexadecimal digits, which Go's numbers may have, make it none.
@@ -64,7 +65,7 @@ func parse(cell []byte) (v float64, ok bool) {
 		}
 	}
 	v, err := strconv.ParseFloat(unsafe.String(unsafe.SliceData(cell), len(cell)), 64)
-	return v, err == nil && finite(v)
+	return v, err == nil && kernel.Finite(v)
 }
 
 // rounded says whether a cell that holds v is a whole number that float64 does not hold.

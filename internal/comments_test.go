@@ -15,8 +15,23 @@ import (
 // TestComments: every package, and every exported name in it, has a comment. Files that a program
 // has written are left out.
 func TestComments(t *testing.T) {
-	folders := map[string][]*ast.File{}
-	set := token.NewFileSet()
+	set, folders := parsed(t)
+	for folder, files := range folders {
+		p, err := doc.NewFromFiles(set, files, folder)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range uncommented(p) {
+			t.Errorf("%s: %s has no comment", folder, name)
+		}
+	}
+}
+
+// parsed parses the files of every package, by its folder. Tests and files that a program has
+// written are left out.
+func parsed(t *testing.T) (*token.FileSet, map[string][]*ast.File) {
+	t.Helper()
+	folders, set := map[string][]*ast.File{}, token.NewFileSet()
 	err := filepath.WalkDir("..", func(path string, e fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
@@ -36,18 +51,10 @@ func TestComments(t *testing.T) {
 	if err != nil || len(folders) < 40 {
 		t.Fatalf("%d folders, error %v", len(folders), err)
 	}
-	for folder, files := range folders {
-		p, err := doc.NewFromFiles(set, files, folder)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, name := range uncommented(p) {
-			t.Errorf("%s: %s has no comment", folder, name)
-		}
-	}
+	return set, folders
 }
 
-// uncommented names what of a package has no comment.
+// uncommented returns the names in a package that have no comment.
 func uncommented(p *doc.Package) (out []string) {
 	check := func(name, text string) {
 		if text == "" {

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
-	"go/format"
 	"image"
 	"image/png"
 	"math"
@@ -19,8 +18,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/go-valla/valla/data/npy"
-	"github.com/go-valla/valla/data/torch"
+	"github.com/go-valla/valla/internal/npy"
+	"github.com/go-valla/valla/internal/torch"
 	"github.com/go-valla/valla/layers"
 	"gorgonia.org/tensor"
 )
@@ -56,36 +55,6 @@ func documents(t *testing.T) []string {
 	return append(pages, "../README.md", "../CONTRIBUTING.md", "../CHANGELOG.md")
 }
 
-// TestReadmePrograms compiles and runs every Go program of the documents.
-func TestReadmePrograms(t *testing.T) {
-	found := 0
-	for _, page := range documents(t) {
-		for i, src := range fenced(t, page, "go") {
-			found++
-			t.Run(fmt.Sprint(filepath.Base(page), i), func(t *testing.T) {
-				t.Parallel()
-				if formatted, err := format.Source([]byte(src)); err != nil || string(formatted) != src {
-					t.Errorf("gofmt would change the program, error %v", err)
-				}
-				dir, err := os.MkdirTemp(".", ".readme") // inside the module; the dot hides it from ./...
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer os.RemoveAll(dir)
-				if err := os.WriteFile(filepath.Join(dir, "main.go"), []byte(src), 0o644); err != nil {
-					t.Fatal(err)
-				}
-				if out := execute(t, "..", "go", "run", "./internal/"+dir); len(out) == 0 {
-					t.Error("the program printed nothing")
-				}
-			})
-		}
-	}
-	if found < 4 {
-		t.Errorf("%d programs found", found)
-	}
-}
-
 // TestQuotedCode: what a document quotes from a file stands there.
 func TestQuotedCode(t *testing.T) {
 	for _, page := range documents(t) {
@@ -106,11 +75,10 @@ func TestQuotedCode(t *testing.T) {
 // folder with the files it speaks of. Fits of the pages below docs make a few steps only. The
 // tests' own commands are run by whoever runs this.
 func TestReadmeCommands(t *testing.T) {
-	bin := filepath.Join(t.TempDir(), "valla")
-	execute(t, ".", "go", "build", "-o", bin, "../cmd/valla")
+	bin := command(t)
 	for _, page := range documents(t) {
 		name := filepath.Base(page)
-		if name == "serving.md" { // its commands talk to a server; internal/serve has the tests
+		if name == "serving.md" { // its commands talk to a server; cmd/valla/internal/serve has the tests
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
@@ -285,7 +253,7 @@ func fromPyTorch(t *testing.T, dir string) {
 
 // TestNetworkShow: what the page for users of PyTorch says of the command.
 func TestNetworkShow(t *testing.T) {
-	shown := string(execute(t, ".", "go", "run", "../cmd/valla", "network", "show", "../layers/onnx/testdata/mlp_relu.onnx"))
+	shown := string(execute(t, ".", command(t), "network", "show", "../layers/onnx/testdata/mlp_relu.onnx"))
 	for _, want := range []string{"Gemm", "net.4.weight", "402 parameters", "structured"} {
 		if !strings.Contains(shown, want) {
 			t.Errorf("network show lacks %q:\n%s", want, shown)

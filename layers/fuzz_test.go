@@ -9,7 +9,7 @@ import (
 
 	"gorgonia.org/tensor"
 
-	"github.com/go-valla/valla/data/npy"
+	"github.com/go-valla/valla/internal/npy"
 )
 
 // checkLoad loads path into a network of 3-2-2: all finite, or nothing.

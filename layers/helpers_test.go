@@ -10,8 +10,8 @@ import (
 
 	"gorgonia.org/tensor"
 
-	"github.com/go-valla/valla/data/npy"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/npy"
 )
 
 var dtypes = []tensor.Dtype{tensor.Float32, tensor.Float64}

@@ -11,7 +11,7 @@ import (
 
 	"gorgonia.org/tensor"
 
-	"github.com/go-valla/valla/data/npy"
+	"github.com/go-valla/valla/internal/npy"
 )
 
 // set replaces or adds an array.

@@ -11,8 +11,8 @@ import (
 
 	"gorgonia.org/tensor"
 
-	"github.com/go-valla/valla/data/npy"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/npy"
 )
 
 // spike puts the numbers that conversions lose into the first weight.

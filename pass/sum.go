@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,20 +16,43 @@ import (
 	"github.com/go-valla/valla"
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/internal/archive"
 	"github.com/go-valla/valla/internal/atomicfile"
 	"github.com/go-valla/valla/internal/kernel"
 )
 
-// Sum adds up the rows of a part for the posterior of all rows, see [valla.Model.Sums], and
-// writes the sums as an archive of arrays. It returns the number of rows and notes on them.
-// Several goroutines must not use m at once.
-func Sum(ctx context.Context, m *valla.Model, r data.TableReader, part data.Part, to io.Writer) (int64, []string, error) {
-	s, err := m.Sums(gp.Run{})
+// sumsOf starts the sums for a posterior of other rows than the rows of the model's fit. The fit to a sample
+// has everything that is no sum: the inducing points, the directions, the structure, and the noise where no
+// rows held out choose it. A posterior that is no function of sums is an error.
+func sumsOf(m *valla.Model) (gp.Sums, error) {
+	if m.Posterior == nil {
+		return nil, errors.New("passes: the model has no posterior, expected one that was fitted to a sample of the rows")
+	}
+	q, ok := m.Posterior.Stored.(gp.Summed)
+	if !ok {
+		return nil, fmt.Errorf("passes: a posterior of the method %s is no function of sums over rows; those of lla, ella and valla are", m.Posterior.Method)
+	}
+	l := m.Task.Outputs.Likelihood()
+	if v := m.Posterior.NoiseVariance; v > 0 {
+		l = likelihood.NewGaussian(v, m.Dtype())
+	}
+	s, err := q.Sums(l, gp.Run{})
+	if err != nil {
+		return nil, fmt.Errorf("passes: %w", err)
+	}
+	return s, nil
+}
+
+// sum adds up the rows of a part for the posterior of all rows, and writes the sums to to as an
+// archive of arrays. It returns the number of rows, and notes on the rows. Several goroutines must
+// not use m at once.
+func sum(ctx context.Context, m *valla.Model, r data.TableReader, part data.Part, to io.Writer) (int64, []string, error) {
+	s, err := sumsOf(m)
 	if err != nil {
 		return 0, nil, err
 	}
-	rows, err := m.OpenPart(r, part, true)
+	rows, err := m.Open(r, part, true)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -36,7 +60,11 @@ func Sum(ctx context.Context, m *valla.Model, r data.TableReader, part data.Part
 	n := int64(0)
 	err = batches(ctx, rows, func(set *data.Set) error {
 		n += int64(set.N())
-		return s.AddRows(ctx, set)
+		e, err := m.Task.Examples(set, m.Dtype())
+		if err != nil {
+			return err
+		}
+		return s.Add(ctx, e)
 	})
 	if err != nil {
 		return n, nil, err
@@ -49,15 +77,17 @@ func Sum(ctx context.Context, m *valla.Model, r data.TableReader, part data.Part
 	return n, rows.Notes(), errors.Join(err, w.Close())
 }
 
+// member returns the name of an array in an archive.
 func member(name string) string { return "sums/" + name + ".npy" }
 
-// Model returns the model of which the shards hold the sums, see [valla.Sums.Model].
+// Model returns the model of job j whose posterior has all rows: it adds up the shards in the folder
+// dir. If held is not nil, these held-out rows choose the standard deviations; seed divides them.
 func (m *Manifest) Model(ctx context.Context, j *Job, dir string, held *data.Set, seed uint64) (*valla.Model, error) {
 	of, err := valla.Load(j.Model)
 	if err != nil {
 		return nil, err
 	}
-	s, err := of.Sums(gp.Run{})
+	s, err := sumsOf(of)
 	if err != nil {
 		return nil, err
 	}
@@ -70,28 +100,47 @@ func (m *Manifest) Model(ctx context.Context, j *Job, dir string, held *data.Set
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		*v, err = m.Added(dir, Array{name, shape})
+		*v, err = m.added(dir, Array{name, shape})
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	return s.Model(ctx, m.Rows, held, seed)
+	out, err := of.Refit(ctx, held, seed, func(choose *gp.Examples) (*gp.Fitted, error) { return m.finish(ctx, s, choose) })
+	if err != nil {
+		return nil, fmt.Errorf("passes: %w", err)
+	}
+	return out, nil
 }
 
-// Array is one of the arrays that are summed.
+// finish makes a posterior of the sums over all shards.
+func (m *Manifest) finish(ctx context.Context, s gp.Sums, choose *gp.Examples) (*gp.Fitted, error) {
+	if m.Rows < 1 {
+		return nil, errors.New("no rows")
+	}
+	f, err := s.Finish(ctx, int(m.Rows), choose)
+	if err != nil {
+		return nil, err
+	}
+	settings := map[string]any{"passes": true}
+	maps.Copy(settings, f.Record.Settings)
+	f.Record.Settings = settings
+	return f, nil
+}
+
+// Array is an array of sums over rows.
 type Array struct {
-	Name  string
-	Shape []int
+	Name  string // name of the array in a shard
+	Shape []int  // lengths of its axes
 }
 
-// Arrays lists the arrays of a job of sums. Each of them may be added by another worker.
+// Arrays returns the arrays of a job of the task [Fit]. Different workers may add different arrays.
 func (j *Job) Arrays() (all []Array, err error) {
 	m, err := valla.Load(j.Model)
 	if err != nil {
 		return nil, err
 	}
-	s, err := m.Sums(gp.Run{})
+	s, err := sumsOf(m)
 	if err != nil {
 		return nil, err
 	}
@@ -102,15 +151,16 @@ func (j *Job) Arrays() (all []Array, err error) {
 	return all, err
 }
 
-// file is where Add writes.
+// file returns the path of the file for the array in the folder dir.
 func (a Array) file(dir string) string {
-	sum := sha256.Sum256([]byte(a.Name))
-	return filepath.Join(dir, fmt.Sprintf("sum-%x.zip", sum[:8]))
+	hash := sha256.Sum256([]byte(a.Name))
+	return filepath.Join(dir, fmt.Sprintf("sum-%x.zip", hash[:8]))
 }
 
-// Add adds an array over all shards and writes it to the folder, where Added finds it.
+// Add sums an array over all shards and writes the sum to the folder dir, where [Manifest.Model]
+// finds it.
 func (m *Manifest) Add(dir string, a Array) error {
-	v, err := m.Added(dir, a)
+	v, err := m.added(dir, a)
 	if err != nil {
 		return err
 	}
@@ -122,7 +172,7 @@ func (m *Manifest) Add(dir string, a Array) error {
 	})
 }
 
-// there returns an array that Add has written; nil if it has not, for this job.
+// there returns the array that Add has written for this job, or nil if there is none.
 func (m *Manifest) there(dir string, of Array) []float64 {
 	f, err := os.Open(of.file(dir))
 	if err != nil {
@@ -148,11 +198,11 @@ func (m *Manifest) there(dir string, of Array) []float64 {
 	return t.Float64s()
 }
 
-// Added returns the sum of an array over all shards, or what Add has written. The order of the additions depends on the
-// numbers of the parts alone: those of the greatest power of two of them that is not all, and
-// the rest, are added first, and so on. At any time there are no more arrays in memory than this
-// tree is high.
-func (m *Manifest) Added(dir string, a Array) ([]float64, error) {
+// added returns the sum of an array over all shards; where Add has written the sum, added reads it.
+// The additions form a binary tree that depends on the number of parts alone, so that the sum has the
+// same bits for any number of workers. The number of arrays in memory is at most the height of the
+// tree.
+func (m *Manifest) added(dir string, a Array) ([]float64, error) {
 	if v := m.there(dir, a); v != nil {
 		return v, nil
 	}
@@ -161,7 +211,8 @@ func (m *Manifest) Added(dir string, a Array) ([]float64, error) {
 	})
 }
 
-// tree adds the leaves from … to−1.
+// tree returns the sum of the leaves from, …, to−1. Its left half has the greatest power of two of
+// leaves that leaves some for the right half.
 func tree(from, to int, leaf func(int) ([]float64, error)) ([]float64, error) {
 	if to-from == 1 {
 		return leaf(from)
@@ -182,7 +233,7 @@ func tree(from, to int, leaf func(int) ([]float64, error)) ([]float64, error) {
 	return a, nil
 }
 
-// array reads an array of a shard.
+// array reads an array from the shard of the record in the folder dir.
 func (r *Record) array(dir string, of Array) ([]float64, error) {
 	path := filepath.Join(dir, r.Shard)
 	f, err := os.Open(path)
@@ -190,11 +241,11 @@ func (r *Record) array(dir string, of Array) ([]float64, error) {
 		return nil, err
 	}
 	defer f.Close()
+	var t *tensor.Dense
 	a, err := archive.Open(f, r.Bytes)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+	if err == nil {
+		t, err = a.Array(member(of.Name), tensor.Float64, of.Shape...)
 	}
-	t, err := a.Array(member(of.Name), tensor.Float64, of.Shape...)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}

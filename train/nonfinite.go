@@ -74,8 +74,6 @@ func nanAsInf(x float64) float64 {
 	return x
 }
 
-func finite(x float64) bool { return x-x == 0 }
-
 func summaries(arrays []Array) []summary {
 	out := make([]summary, len(arrays))
 	for i, a := range arrays {

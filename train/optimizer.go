@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/go-valla/valla/internal/kernel"
 	"gorgonia.org/tensor"
 )
 
@@ -54,7 +55,7 @@ type memory struct {
 
 // begin prepares the step over params of an optimizer with the named slots.
 func (m *memory) begin(params []Param, lrScale float64, slots []string) error {
-	if !(lrScale >= 0 && finite(lrScale)) {
+	if !(lrScale >= 0 && kernel.Finite(lrScale)) {
 		return fmt.Errorf("train: learning rate scaled by %v, expected a finite number that is not negative", lrScale)
 	}
 	if m.params == nil {

@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/go-valla/valla/data/fetch"
 	"github.com/go-valla/valla/data/sets"
 )
 
@@ -94,9 +93,9 @@ func getData(cmd *cobra.Command, folder string, names []string) error {
 	drawn := newDrawer(cmd.ErrOrStderr(), false)
 	defer drawn.close()
 	for _, s := range all {
-		err := s.Get(cmd.Context(), folder, fetch.Options{OnProgress: func(p fetch.Progress) {
-			drawn.show(progress{label: filepath.Base(p.File), done: p.Done, total: p.Total, unit: "bytes"})
-		}})
+		err := s.Get(cmd.Context(), folder, func(file string, done, total int64) {
+			drawn.show(progress{label: filepath.Base(file), done: done, total: total, unit: "bytes"})
+		})
 		drawn.close()
 		if err != nil {
 			return err

@@ -11,8 +11,9 @@ import (
 	"gorgonia.org/tensor"
 
 	"github.com/go-valla/valla"
-	"github.com/go-valla/valla/data/npy"
 	"github.com/go-valla/valla/gp/task"
+	"github.com/go-valla/valla/internal/npy"
+	"github.com/go-valla/valla/layers"
 )
 
 type scores struct {
@@ -45,6 +46,7 @@ type predictions struct {
 // TestPipeline goes the whole way on each kind of file. The numbers must not depend
 // on the kind.
 func TestPipeline(t *testing.T) {
+	t.Parallel()
 	var first []scores
 	for _, ext := range []string{".csv", ".npy", ".npz"} {
 		t.Run(ext, func(t *testing.T) {
@@ -103,6 +105,7 @@ func TestEvalTable(t *testing.T) {
 }
 
 func TestPredictOutputs(t *testing.T) {
+	t.Parallel()
 	dir := fitted(t)
 	want := readPredictions(t, must(t, dir, "predict", "test.csv", "--model", "m.valla", "--level", "0.9"))
 	for _, r := range want {
@@ -151,6 +154,7 @@ func TestPredictOutputs(t *testing.T) {
 }
 
 func TestPredictFindsColumnsByName(t *testing.T) {
+	t.Parallel()
 	dir := fitted(t)
 	want := must(t, dir, "predict", "test.csv", "--model", "m.valla")
 	for _, columns := range [][]string{{"a", "b"}, {"b", "a"}, {"y", "b", "a"}} {
@@ -215,6 +219,7 @@ func TestReports(t *testing.T) {
 }
 
 func TestFitWeightsFromElsewhere(t *testing.T) {
+	t.Parallel()
 	dir := fitted(t)
 	path := filepath.Join(dir, "map.valla")
 	m, err := valla.Load(path)
@@ -243,7 +248,7 @@ func TestFitWeightsFromElsewhere(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if w.Fingerprint() != m.Fingerprint() || w.Posterior == nil {
+		if layers.Fingerprint(w.Net) != layers.Fingerprint(m.Net) || w.Posterior == nil {
 			t.Errorf("layout %s: the model has other weights, or no posterior", layout)
 		}
 	}
@@ -252,6 +257,7 @@ func TestFitWeightsFromElsewhere(t *testing.T) {
 }
 
 func TestNoteOnFewDistinctInputs(t *testing.T) {
+	t.Parallel()
 	dir := fitted(t)
 	r := run(t, dir, "fit", "train.csv", "--model", "map.valla", "--out", "n.valla", "--inducing", "500", "--iterations", "1")
 	if r.code != 0 || besideVerdict(r.stderr) != "valla: note: 180 inducing points instead of 500: there are no more different inputs.\n" {

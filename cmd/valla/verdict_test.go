@@ -8,10 +8,12 @@ import (
 	"testing"
 
 	"github.com/go-valla/valla"
+	"github.com/go-valla/valla/internal/holdout"
 )
 
 // TestVerdict: a fit ends with the verdict, in a line, in the document and in the file.
 func TestVerdict(t *testing.T) {
+	t.Parallel()
 	dir := fitted(t)
 	out := must(t, dir, with(quickFit, "fit", "train.csv", "--model", "map.valla", "--out", "v.valla")...)
 	lines := strings.Split(strings.TrimSpace(out), "\n")
@@ -42,11 +44,12 @@ func TestVerdict(t *testing.T) {
 
 // TestValidationRowsAreDivided: of many rows in a file half choose and half judge.
 func TestValidationRowsAreDivided(t *testing.T) {
+	t.Parallel()
 	dir := fitted(t)
-	writeTable(t, filepath.Join(dir, "many.csv"), example(valla.EnoughToSplit, 5))
+	writeTable(t, filepath.Join(dir, "many.csv"), example(holdout.EnoughToSplit, 5))
 	var r report
 	decode(t, must(t, dir, with(quickFit, "fit", "train.csv", "--model", "map.valla", "--validation-data", "many.csv", "--out", "v.valla", "--json")...), &r)
-	if v := r.Verdict; r.Event.ValidationRows != valla.EnoughToSplit/2 || v.Rows != valla.EnoughToSplit/2 || v.Seen {
+	if v := r.Verdict; r.Event.ValidationRows != holdout.EnoughToSplit/2 || v.Rows != holdout.EnoughToSplit/2 || v.Seen {
 		t.Errorf("%d rows to choose by, verdict %+v", r.Event.ValidationRows, v)
 	}
 }
@@ -54,6 +57,7 @@ func TestValidationRowsAreDivided(t *testing.T) {
 // TestRequireBetter: without a better verdict nothing is written, and a warning names the
 // remedy where error bars are worse than none.
 func TestRequireBetter(t *testing.T) {
+	t.Parallel()
 	dir := fitted(t)
 	before, err := os.ReadFile(filepath.Join(dir, "m.valla"))
 	if err != nil {
@@ -88,6 +92,7 @@ func TestRequireBetter(t *testing.T) {
 // TestUnevenNoise: with float32 and a noise that differs from place to
 // place the prior becomes wide. What is written predicts.
 func TestUnevenNoise(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	unevenTable(t, filepath.Join(dir, "train.csv"), 3000)
 	must(t, dir, "train", "train.csv", "--dtype", "float32", "--hidden", "30,30", "--iterations", "400", "--out", "map.valla")

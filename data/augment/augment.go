@@ -16,13 +16,12 @@ func CIFAR() []Step { return []Step{RandomCrop{32, 32, 4}, RandomFlip{.5}} }
 // several goroutines must not use it at once. Several augmenters with the same seed and the
 // same steps may share the work. Make one with [New].
 type Augmenter[T image.Float] struct {
-	seed  uint64
-	steps []Step
-	table *image.Table[T]
-
-	source rand.PCG
-	rng    *rand.Rand
-	view   View
+	seed   uint64          // of all random numbers
+	steps  []Step          // in the order in which they are applied
+	table  *image.Table[T] // the normalised value of every byte
+	source rand.PCG        // of rng; it is seeded anew for every image
+	rng    *rand.Rand      // the random numbers of the current image
+	view   view            // the current image
 }
 
 // New returns the augmenter that applies steps in their order and then normalises with n.
@@ -46,8 +45,8 @@ func (a *Augmenter[T]) Batch(dst []T, images []uint8, h, w int, rows []int, time
 	size, out := channels*h*w, len(dst)/len(rows)
 	for i, r := range rows {
 		a.apply(images[r*size:(r+1)*size], h, w, r, time)
-		if got := channels * a.view.H * a.view.W; got*len(rows) != len(dst) {
-			panic(fmt.Sprintf("augment: %d values for %d images of %d×%d×%d", len(dst), len(rows), channels, a.view.H, a.view.W))
+		if got := channels * a.view.h * a.view.w; got*len(rows) != len(dst) {
+			panic(fmt.Sprintf("augment: %d values for %d images of %d×%d×%d", len(dst), len(rows), channels, a.view.h, a.view.w))
 		}
 		render(&a.view, dst[i*out:(i+1)*out], (*[channels][256]T)(a.table))
 	}
@@ -57,9 +56,9 @@ func (a *Augmenter[T]) Batch(dst []T, images []uint8, h, w int, rows []int, time
 // [Augmenter.Batch], but does not normalise it. It returns the result [3,H,W] and its size.
 func (a *Augmenter[T]) Bytes(pixels []uint8, h, w, row, time int) (out []uint8, H, W int) {
 	a.apply(pixels, h, w, row, time)
-	out = make([]uint8, channels*a.view.H*a.view.W)
+	out = make([]uint8, channels*a.view.h*a.view.w)
 	render(&a.view, out, &identity)
-	return out, a.view.H, a.view.W
+	return out, a.view.h, a.view.w
 }
 
 // apply applies the steps to an image and leaves the result in view.
@@ -67,7 +66,7 @@ func (a *Augmenter[T]) apply(pixels []uint8, h, w, row, time int) {
 	a.source.Seed(mix(a.seed^mix(uint64(time)+1)), mix(uint64(row)))
 	a.view.show(pixels, h, w)
 	for _, s := range a.steps {
-		s.Apply(&a.view, a.rng)
+		s.apply(&a.view, a.rng)
 	}
 }
 

@@ -2,7 +2,7 @@
 // networks. It crops, mirrors and resizes them, in any order, and normalises them at the
 // end.
 //
-// The steps are those of torchvision's transforms for images that are no tensors. Padding is
+// The steps equal torchvision's transforms for images that are no tensors. Padding is
 // black before normalisation, as in torchvision if RandomCrop comes before ToTensor.
 //
 // The changes of an image depend only on the seed, on a number for the time (the iteration or

@@ -5,66 +5,74 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"github.com/go-valla/valla/data/image"
+	"github.com/go-valla/valla/data/internal/resize"
 )
 
-// A Step changes an image. All its random numbers come from rng.
+// A Step changes an image. Its random numbers depend on the seed of the [Augmenter]. The steps
+// are [RandomCrop], [RandomFlip], [RandomResizedCrop], [Resize] and [CenterCrop].
 type Step interface {
-	Apply(v *View, rng *rand.Rand)
+	// apply changes v. All random numbers come from rng.
+	apply(v *view, rng *rand.Rand)
 }
 
 // RandomCrop crops H×W pixels at a random place of the image with Padding black pixels
 // around it. All places are equally likely. It panics if the padded image is smaller than
 // H×W.
-type RandomCrop struct{ H, W, Padding int }
+type RandomCrop struct {
+	H, W    int // size of the result in pixels
+	Padding int // width of the black border in pixels
+}
 
-// Apply crops v.
-func (c RandomCrop) Apply(v *View, rng *rand.Rand) {
-	free, freeX := v.H+2*c.Padding-c.H, v.W+2*c.Padding-c.W
+// apply crops v.
+func (c RandomCrop) apply(v *view, rng *rand.Rand) {
+	free, freeX := v.h+2*c.Padding-c.H, v.w+2*c.Padding-c.W
 	if min(free, freeX, c.Padding) < 0 {
-		panic(fmt.Sprintf("augment: crop of %d×%d out of %d×%d pixels with a padding of %d", c.H, c.W, v.H, v.W, c.Padding))
+		panic(fmt.Sprintf("augment: crop of %d×%d out of %d×%d pixels with a padding of %d", c.H, c.W, v.h, v.w, c.Padding))
 	}
 	top, left := rng.IntN(free+1), rng.IntN(freeX+1)
-	v.Crop(top-c.Padding, left-c.Padding, c.H, c.W)
+	v.crop(top-c.Padding, left-c.Padding, c.H, c.W)
 }
 
 // RandomFlip exchanges left and right with a probability, which is usually one half.
-type RandomFlip struct{ Probability float64 }
+type RandomFlip struct {
+	Probability float64 // of an exchange, from 0 to 1
+}
 
-// Apply mirrors v or leaves it.
-func (f RandomFlip) Apply(v *View, rng *rand.Rand) {
+// apply mirrors v or leaves it.
+func (f RandomFlip) apply(v *view, rng *rand.Rand) {
 	if rng.Float64() < f.Probability {
-		v.Mirror()
+		v.mirror()
 	}
 }
 
 // RandomResizedCrop crops a random part of the image and resizes it to H×W. The area of the
 // part is a fraction of the image's area, which is uniform between the two numbers of Scale.
-// The logarithm of the ratio of its width to its height is uniform between the logarithms of
+// The logarithm of the width over the height is uniform between the logarithms of
 // the two numbers of Ratio. All places where the part fits are equally likely. If no part
 // fits in ten attempts, the crop is the largest part in the middle whose ratio is in bounds
 // (Szegedy and others 2015, "Going Deeper with Convolutions", in torchvision's form).
 //
-// [Standard] gives the usual numbers. The filter [image.Triangle] is that of torchvision for
-// images that are no tensors, and [image.Sharp] is that for tensors without antialiasing.
-// The two differ if the part is larger than H×W.
+// [Standard] gives the usual numbers.
 type RandomResizedCrop struct {
-	H, W         int
-	Scale, Ratio [2]float64
-	Filter       image.Filter
+	H, W         int        // size of the result in pixels
+	Scale, Ratio [2]float64 // bounds of the part: its area as a fraction, its width over its height
+	// Sharp leaves out antialiasing, as torchvision does it with tensors for antialias=False.
+	// Otherwise the filter is the filter of torchvision for images that are no tensors. The
+	// two filters differ if the part is larger than H×W.
+	Sharp bool
 }
 
 // Standard returns the random resized crop to side×side with torchvision's default
 // area of 0.08 to 1, ratio of 3/4 to 4/3, and antialiasing.
 func Standard(side int) RandomResizedCrop {
-	return RandomResizedCrop{side, side, [2]float64{.08, 1}, [2]float64{3. / 4, 4. / 3}, image.Triangle}
+	return RandomResizedCrop{side, side, [2]float64{.08, 1}, [2]float64{3. / 4, 4. / 3}, false}
 }
 
-// Apply crops and resizes v.
-func (c RandomResizedCrop) Apply(v *View, rng *rand.Rand) {
-	top, left, h, w := c.part(v.H, v.W, rng)
-	v.Crop(top, left, h, w)
-	v.Resize(c.H, c.W, c.Filter)
+// apply crops and resizes v.
+func (c RandomResizedCrop) apply(v *view, rng *rand.Rand) {
+	top, left, h, w := c.part(v.h, v.w, rng)
+	v.crop(top, left, h, w)
+	v.resize(c.H, c.W, filter(c.Sharp))
 }
 
 // part draws the part of an image of H×W pixels: its first row and column and its size.
@@ -88,33 +96,43 @@ func (c RandomResizedCrop) part(H, W int, rng *rand.Rand) (top, left, h, w int) 
 	return (H - h) / 2, (W - w) / 2, h, w
 }
 
+// filter returns the filter that resizes with antialiasing, or without if sharp is true.
+func filter(sharp bool) resize.Filter {
+	if sharp {
+		return resize.Sharp
+	}
+	return resize.Triangle
+}
+
 // rounded rounds halves to even, as Python does.
 func rounded(x float64) int { return int(math.RoundToEven(x)) }
 
 // Resize gives the shorter side of the image the length Side and keeps its shape. The length
 // of the other side is rounded down.
 type Resize struct {
-	Side   int
-	Filter image.Filter // see RandomResizedCrop
+	Side  int  // length of the shorter side in pixels
+	Sharp bool // without antialiasing, see RandomResizedCrop
 }
 
-// Apply resizes v.
-func (r Resize) Apply(v *View, _ *rand.Rand) {
+// apply resizes v.
+func (r Resize) apply(v *view, _ *rand.Rand) {
 	h, w := r.Side, r.Side
-	if v.W <= v.H {
-		h = r.Side * v.H / v.W
+	if v.w <= v.h {
+		h = r.Side * v.h / v.w
 	} else {
-		w = r.Side * v.W / v.H
+		w = r.Side * v.w / v.h
 	}
-	v.Resize(h, w, r.Filter)
+	v.resize(h, w, filter(r.Sharp))
 }
 
-// CenterCrop crops the H×W pixels in the middle. Where the image is smaller they are black.
-type CenterCrop struct{ H, W int }
+// CenterCrop crops the H×W pixels in the middle. Pixels outside of the image are black.
+type CenterCrop struct {
+	H, W int // size of the result in pixels
+}
 
-// Apply crops v.
-func (c CenterCrop) Apply(v *View, _ *rand.Rand) {
-	v.Crop(before(v.H, c.H), before(v.W, c.W), c.H, c.W)
+// apply crops v.
+func (c CenterCrop) apply(v *view, _ *rand.Rand) {
+	v.crop(before(v.h, c.H), before(v.w, c.W), c.H, c.W)
 }
 
 // before returns how many of n pixels come before the given number of pixels in the middle.

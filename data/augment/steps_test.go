@@ -6,11 +6,12 @@ import (
 	"testing"
 
 	"github.com/go-valla/valla/data/image"
+	"github.com/go-valla/valla/data/internal/resize"
 )
 
-// view returns a view of h×w pixels.
-func view(h, w int) *View {
-	v := &View{scratch: &scratch{}}
+// newView returns a view of h×w pixels.
+func newView(h, w int) *view {
+	v := &view{scratch: &scratch{}}
 	v.show(make([]uint8, channels*h*w), h, w)
 	return v
 }
@@ -45,8 +46,8 @@ func TestFlipProbability(t *testing.T) {
 	for _, p := range []float64{0, .2, 1} {
 		mirrored := 0
 		for range 10000 {
-			v := view(1, 1)
-			RandomFlip{p}.Apply(v, rng)
+			v := newView(1, 1)
+			RandomFlip{p}.apply(v, rng)
 			if v.mirrored {
 				mirrored++
 			}
@@ -63,7 +64,7 @@ func TestFlipProbability(t *testing.T) {
 func TestPartsOfStandard(t *testing.T) {
 	const side, n = 400, 20000
 	rng := rand.New(rand.NewPCG(2, 2))
-	c := RandomResizedCrop{32, 32, [2]float64{.1, .5}, [2]float64{3. / 4, 4. / 3}, image.Triangle}
+	c := RandomResizedCrop{32, 32, [2]float64{.1, .5}, [2]float64{3. / 4, 4. / 3}, false}
 	area, log, low, high := 0.0, 0.0, 1.0, 0.0
 	for range n {
 		top, left, h, w := c.part(side, side, rng)
@@ -87,7 +88,7 @@ func TestPartsOfStandard(t *testing.T) {
 // RandomResizedCrop.get_params. 100/(3/4) = 133.3 and 100·(4/3) = 133.3.
 func TestPartFallsBack(t *testing.T) {
 	rng := rand.New(rand.NewPCG(4, 4))
-	too := RandomResizedCrop{8, 8, [2]float64{2, 3}, [2]float64{3. / 4, 4. / 3}, image.Box}
+	too := RandomResizedCrop{8, 8, [2]float64{2, 3}, [2]float64{3. / 4, 4. / 3}, false}
 	for _, c := range [][6]int{
 		{300, 100, 83, 0, 133, 100}, {100, 300, 0, 83, 100, 133}, {100, 110, 0, 0, 100, 110},
 	} {
@@ -102,15 +103,15 @@ func TestRandomResizedCropIsCropAndResize(t *testing.T) {
 	for seed := range uint64(30) {
 		rng := rand.New(rand.NewPCG(seed, 0))
 		p := noise(20, 30, rng)
-		v := &View{scratch: &scratch{}}
+		v := &view{scratch: &scratch{}}
 		v.show(p.pixels, p.h, p.w)
 		c := Standard(12)
-		c.Apply(v, rand.New(rand.NewPCG(seed, 9)))
+		c.apply(v, rand.New(rand.NewPCG(seed, 9)))
 		top, left, h, w := c.part(p.h, p.w, rand.New(rand.NewPCG(seed, 9)))
-		want := p.crop(top, left, h, w).resize(12, 12, image.Triangle)
+		want := p.crop(top, left, h, w).resize(12, 12, resize.Triangle)
 		got := make([]uint8, len(want.pixels))
 		render(v, got, &identity)
-		if v.H != 12 || v.W != 12 || string(got) != string(want.pixels) {
+		if v.h != 12 || v.w != 12 || string(got) != string(want.pixels) {
 			t.Errorf("seed %d: not the part %d, %d, %d×%d resized", seed, top, left, h, w)
 		}
 	}
@@ -123,18 +124,18 @@ func TestResizeAndCenterCrop(t *testing.T) {
 	for _, c := range []struct{ h, w, side, wantH, wantW int }{
 		{480, 640, 256, 256, 341}, {640, 480, 256, 341, 256}, {32, 32, 40, 40, 40}, {3, 5, 2, 2, 3},
 	} {
-		v := view(c.h, c.w)
-		Resize{c.side, image.Triangle}.Apply(v, nil)
-		if v.H != c.wantH || v.W != c.wantW {
-			t.Errorf("%d×%d to %d: %d×%d, want %d×%d", c.h, c.w, c.side, v.H, v.W, c.wantH, c.wantW)
+		v := newView(c.h, c.w)
+		Resize{c.side, false}.apply(v, nil)
+		if v.h != c.wantH || v.w != c.wantW {
+			t.Errorf("%d×%d to %d: %d×%d, want %d×%d", c.h, c.w, c.side, v.h, v.w, c.wantH, c.wantW)
 		}
 	}
 	for _, c := range []struct{ n, middle, want int }{
 		{341, 224, 58}, {256, 224, 16}, {5, 4, 0}, {7, 4, 2}, {4, 4, 0}, {4, 7, -1}, {4, 8, -2},
 	} {
-		v := view(c.n, c.n+2)
-		CenterCrop{c.middle, c.middle + 2}.Apply(v, nil)
-		if v.y != c.want || v.x != c.want || v.H != c.middle || v.W != c.middle+2 {
+		v := newView(c.n, c.n+2)
+		CenterCrop{c.middle, c.middle + 2}.apply(v, nil)
+		if v.y != c.want || v.x != c.want || v.h != c.middle || v.w != c.middle+2 {
 			t.Errorf("%d of %d: begins at %d, %d, want %d", c.middle, c.n, v.y, v.x, c.want)
 		}
 	}
@@ -143,9 +144,9 @@ func TestResizeAndCenterCrop(t *testing.T) {
 func TestStepsPanic(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	for name, f := range map[string]func(){
-		"too large": func() { RandomCrop{5, 4, 0}.Apply(view(4, 4), rng) },
-		"negative":  func() { RandomCrop{1, 1, -1}.Apply(view(4, 4), rng) },
-		"empty":     func() { CenterCrop{0, 3}.Apply(view(4, 4), rng) },
+		"too large": func() { RandomCrop{5, 4, 0}.apply(newView(4, 4), rng) },
+		"negative":  func() { RandomCrop{1, 1, -1}.apply(newView(4, 4), rng) },
+		"empty":     func() { CenterCrop{0, 3}.apply(newView(4, 4), rng) },
 	} {
 		func() {
 			defer func() {

@@ -4,63 +4,66 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/go-valla/valla/data/image"
+	"github.com/go-valla/valla/data/internal/resize"
 )
 
 // channels is the number of channels of an image.
 const channels = 3
 
-// A View is an image of H×W pixels, which is a window on a store of pixels. Cropping and
+// A view is an image of H×W pixels, which is a window on a store of pixels. Cropping and
 // mirroring move the window and copy no pixel. The pixels are copied once, at the end,
 // however many steps there are.
-type View struct {
-	H, W int
-
-	y, x     int  // where the view begins in the store
-	mirrored bool // the view is read from right to left
-	store    []uint8
-	stride   int // the width of the store, which is [3,len(store)/3/stride,stride]
-	live     box // the part of the store that is shown; pixels beyond it are black
+type view struct {
+	h, w     int     // size in pixels
+	y, x     int     // where the view begins in the store
+	mirrored bool    // the view is read from right to left
+	store    []uint8 // the pixels [3,height,stride]
+	stride   int     // the width of the store
+	live     box     // the part of the store that is shown; pixels beyond it are black
 	scratch  *scratch
 }
 
 // A box is the pixels y0...y1-1, x0...x1-1.
-type box struct{ y0, x0, y1, x1 int }
+type box struct {
+	y0, x0 int // the first row and column
+	y1, x1 int // the row and the column after the last
+}
 
 // scratch is the memory that resizing needs.
 type scratch struct {
-	resizer     image.Resizer
-	flat, sized []uint8
+	resizer resize.Resizer // keeps its weights for the next image
+	flat    []uint8        // [3,H,W] before resizing
+	sized   []uint8        // [3,H,W] after resizing
 }
 
 // show makes v show the whole image pixels [3,h,w].
-func (v *View) show(pixels []uint8, h, w int) {
-	*v = View{H: h, W: w, store: pixels, stride: w, live: box{0, 0, h, w}, scratch: v.scratch}
+func (v *view) show(pixels []uint8, h, w int) {
+	*v = view{h: h, w: w, store: pixels, stride: w, live: box{0, 0, h, w}, scratch: v.scratch}
 }
 
-// Crop crops v to the h×w pixels that begin at row top and column left. Pixels outside of v
+// crop crops v to the h×w pixels that begin at row top and column left. Pixels outside of v
 // are black.
-func (v *View) Crop(top, left, h, w int) {
+func (v *view) crop(top, left, h, w int) {
 	if h < 1 || w < 1 {
 		panic(fmt.Sprintf("augment: crop of %d×%d pixels", h, w))
 	}
-	v.live = box{max(v.live.y0, v.y), max(v.live.x0, v.x), min(v.live.y1, v.y+v.H), min(v.live.x1, v.x+v.W)}
+	v.live = box{max(v.live.y0, v.y), max(v.live.x0, v.x), min(v.live.y1, v.y+v.h), min(v.live.x1, v.x+v.w)}
 	if v.mirrored {
-		left = v.W - left - w
+		left = v.w - left - w
 	}
-	v.y, v.x, v.H, v.W = v.y+top, v.x+left, h, w
+	v.y, v.x, v.h, v.w = v.y+top, v.x+left, h, w
 }
 
-// Mirror exchanges left and right.
-func (v *View) Mirror() { v.mirrored = !v.mirrored }
+// mirror exchanges left and right.
+func (v *view) mirror() { v.mirrored = !v.mirrored }
 
-// Resize resizes v to h×w pixels.
-func (v *View) Resize(h, w int, by image.Filter) {
+// resize resizes v to h×w pixels.
+func (v *view) resize(h, w int, by resize.Filter) {
 	s := v.scratch
-	s.flat = sized(s.flat, channels*v.H*v.W)
+	s.flat = sized(s.flat, channels*v.h*v.w)
 	render(v, s.flat, &identity)
 	s.sized = sized(s.sized, channels*h*w)
-	s.resizer.Resize(s.sized, h, w, s.flat, v.H, v.W, by)
+	s.resizer.Resize(s.sized, h, w, s.flat, v.h, v.w, by)
 	v.show(s.sized, h, w)
 }
 
@@ -79,15 +82,15 @@ var identity = func() (t [channels][256]uint8) {
 
 // render writes the pixels that v shows to dst [3,H,W]. It replaces each pixel by its value
 // in the table of its channel.
-func render[T any](v *View, dst []T, table *[channels][256]T) {
+func render[T any](v *view, dst []T, table *[channels][256]T) {
 	for c := range table {
-		for y := range v.H {
-			renderRow(v, dst[(c*v.H+y)*v.W:(c*v.H+y+1)*v.W], c, y, &table[c])
+		for y := range v.h {
+			renderRow(v, dst[(c*v.h+y)*v.w:(c*v.h+y+1)*v.w], c, y, &table[c])
 		}
 	}
 }
 
-func renderRow[T any](v *View, dst []T, c, y int, value *[256]T) {
+func renderRow[T any](v *view, dst []T, c, y int, value *[256]T) {
 	// The columns from...to-1 of dst, read from left to right, are live.
 	from := min(max(v.live.x0-v.x, 0), len(dst))
 	to := min(max(v.live.x1-v.x, from), len(dst))

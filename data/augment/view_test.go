@@ -5,11 +5,11 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/go-valla/valla/data/image"
+	"github.com/go-valla/valla/data/internal/resize"
 )
 
 // A plain image has its pixels in memory, and every change makes a new image. The tests
-// compare a View with it.
+// compare a view with it.
 type plain struct {
 	h, w   int
 	pixels []uint8
@@ -38,9 +38,9 @@ func (p plain) mirror() plain {
 	return out
 }
 
-func (p plain) resize(h, w int, by image.Filter) plain {
+func (p plain) resize(h, w int, by resize.Filter) plain {
 	out := plain{h, w, make([]uint8, channels*h*w)}
-	new(image.Resizer).Resize(out.pixels, h, w, p.pixels, p.h, p.w, by)
+	new(resize.Resizer).Resize(out.pixels, h, w, p.pixels, p.h, p.w, by)
 	return out
 }
 
@@ -57,24 +57,24 @@ func check(t *testing.T, seed uint64, ops []byte) {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	want := noise(1+rng.IntN(9), 1+rng.IntN(9), rng)
 	source, before := slices.Clone(want.pixels), want.pixels
-	v := View{scratch: &scratch{}}
+	v := view{scratch: &scratch{}}
 	v.show(source, want.h, want.w)
 	for k, op := range ops {
 		switch op % 4 {
 		case 0, 1:
 			top, left, h, w := rng.IntN(16)-8, rng.IntN(16)-8, 1+rng.IntN(12), 1+rng.IntN(12)
-			v.Crop(top, left, h, w)
+			v.crop(top, left, h, w)
 			want = want.crop(top, left, h, w)
 		case 2:
-			v.Mirror()
+			v.mirror()
 			want = want.mirror()
 		case 3:
-			h, w, by := 1+rng.IntN(12), 1+rng.IntN(12), image.Filter(rng.IntN(3))
-			v.Resize(h, w, by)
+			h, w, by := 1+rng.IntN(12), 1+rng.IntN(12), resize.Filter(rng.IntN(3))
+			v.resize(h, w, by)
 			want = want.resize(h, w, by)
 		}
-		if v.H != want.h || v.W != want.w {
-			t.Fatalf("seed %d, steps %v: size %d×%d, want %d×%d", seed, ops[:k+1], v.H, v.W, want.h, want.w)
+		if v.h != want.h || v.w != want.w {
+			t.Fatalf("seed %d, steps %v: size %d×%d, want %d×%d", seed, ops[:k+1], v.h, v.w, want.h, want.w)
 		}
 		got := slices.Repeat([]uint8{99}, len(want.pixels))
 		render(&v, got, &identity)
@@ -107,10 +107,10 @@ func FuzzView(f *testing.F) {
 
 // Pixels that a crop cut off are black, even where the store still has them.
 func TestCropForgets(t *testing.T) {
-	v := View{scratch: &scratch{}}
+	v := view{scratch: &scratch{}}
 	v.show(slices.Repeat([]uint8{9}, channels*4), 1, 4)
-	v.Crop(0, 1, 1, 2)
-	v.Crop(0, -1, 1, 4)
+	v.crop(0, 1, 1, 2)
+	v.crop(0, -1, 1, 4)
 	got := make([]uint8, channels*4)
 	render(&v, got, &identity)
 	if want := []uint8{0, 9, 9, 0}; !slices.Equal(got[:4], want) {

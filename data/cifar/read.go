@@ -13,19 +13,22 @@ import (
 // batches is the number of batches for training.
 const batches = 5
 
-// layout holds the number of images of a batch, and the number of images of the last batch
-// that the VaLLA paper (Ortega, Rodríguez Santana and Hernández-Lobato 2024) keeps for early
-// stopping.
-type layout struct{ batch, validation int }
+// layout holds numbers of images.
+type layout struct {
+	batch int // images of a batch
+	// validation is the number of images of the last batch that the VaLLA paper (Ortega,
+	// Rodríguez Santana and Hernández-Lobato 2024) keeps for early stopping.
+	validation int
+}
 
 var published = layout{batch: 10000, validation: 5000}
 
 // Splits are the three parts of the data. Train and Validation share memory.
 type Splits struct {
-	Train      *image.Set // all training images but those of Validation, in the order of the batches
+	Train      *image.Set // the training images without Validation, in the order of the batches
 	Validation *image.Set // the last 5,000 images of batch 5
-	Test       *image.Set
-	Have       []int // the numbers, 1 to 5, of the training batches that were found
+	Test       *image.Set // the images of the test batch
+	Have       []int      // the numbers, 1 to 5, of the training batches that were found
 }
 
 // CIFAR10 returns the pictures of animals and vehicles (Krizhevsky 2009) from the folder
@@ -97,8 +100,8 @@ func find(dir string) (map[string]string, error) {
 
 // An assembly has room for each batch. The batches for training are one after the other.
 type assembly struct {
-	train, test *image.Set
-	have        []int
+	train, test *image.Set            // all images for training, and those for testing
+	have        []int                 // numbers, 1 to 5, of the batches for training
 	parts       map[string]*image.Set // by name; they share the memory of train and test
 }
 

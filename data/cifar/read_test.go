@@ -215,7 +215,7 @@ func TestValues(t *testing.T) {
 // The authors' page says that the test batch has exactly 1,000 images of each
 // class; its first labels (cat, ship, ship, airplane, frog) are those every
 // tutorial shows. The means of all training images are commonly given as .4914,
-// .4822, .4465; those of one batch come within .003.
+// .4822, .4465; the moments of one batch come within .003.
 func TestFixtureCIFAR10(t *testing.T) {
 	s, err := CIFAR10(fixture.Shared(t, "data", "cifar10"))
 	if err != nil {

@@ -38,6 +38,6 @@ var (
 	// github.com/chenyaofo/pytorch-cifar-models, which the VaLLA paper uses.
 	Chenyaofo = image.Normalize{Mean: [3]float64{.4914, .4822, .4465}, Std: [3]float64{.2023, .1994, .2010}}
 	// Akamaster is the normalisation of github.com/akamaster/pytorch_resnet_cifar10. Its
-	// numbers are the usual ones of ImageNet.
+	// numbers are usual for ImageNet.
 	Akamaster = image.Normalize{Mean: [3]float64{.485, .456, .406}, Std: [3]float64{.229, .224, .225}}
 )

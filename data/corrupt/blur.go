@@ -41,7 +41,7 @@ func glassBlur(severity int) effect {
 }
 
 // scatter gives each pixel of dst, from the last to the third in both directions, its own
-// colour or that of the pixel to the left, above, or both, all equally likely.
+// colour or the colour of the pixel to the left, above, or both, all equally likely.
 //
 // The original loop is meant to swap the two pixels. Because NumPy's slices are views, it
 // only overwrites one by the other, and the published images show this.

@@ -51,7 +51,7 @@ func inHSV(change func(h, s, v *float64)) effect {
 }
 
 // toHSV converts a pixel after Smith (1978, "Color Gamut Transform Pairs"). If several
-// channels are the largest, the last of them counts, as in scikit-image.
+// channels are the largest, the last channel counts, as in scikit-image.
 func toHSV(r, g, b float64) (h, s, v float64) {
 	v = max(r, g, b)
 	spread := v - min(r, g, b)

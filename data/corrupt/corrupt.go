@@ -19,8 +19,8 @@ const Severities = 5
 // channels is the number of channels of an image.
 const channels = 3
 
-// ErrUnknown is wrapped by the errors about a name or a severity that is not known.
-var ErrUnknown = errors.New("unknown corruption")
+// errUnknown is wrapped by the errors about a name or a severity that is not known.
+var errUnknown = errors.New("unknown corruption")
 
 // An effect corrupts an image: it reads src and writes all of dst.
 type effect func(f *frame)
@@ -28,8 +28,8 @@ type effect func(f *frame)
 // methods are the corruptions in the order of the paper, which keeps the last four for
 // validation. Each make returns the effect of a severity, here counted from 0 to 4.
 var methods = []struct {
-	name string
-	make func(severity int) effect
+	name string                    // of the files of CIFAR-10-C
+	make func(severity int) effect // returns the effect of a severity from 0 to 4
 }{
 	{"gaussian_noise", gaussianNoise},
 	{"shot_noise", shotNoise},
@@ -65,19 +65,19 @@ func Names() []string {
 // A Corruption is one kind of corruption at one severity. Several goroutines may use it at
 // once. Make one with [New].
 type Corruption struct {
-	Name     string
-	Severity int // 1 to Severities
-	Seed     uint64
+	Name     string // one of [Names]
+	Severity int    // 1 to Severities
+	Seed     uint64 // of the random numbers
 
-	effect effect
+	effect effect // corrupts an image
 	source uint64 // of the random numbers: a function of the three above
 }
 
 // New returns the corruption with a name at a severity of 1 to 5. All random numbers depend
-// on the seed. Another name or severity is an [ErrUnknown].
+// on the seed. Another name or severity is an error.
 func New(name string, severity int, seed uint64) (*Corruption, error) {
 	if severity < 1 || severity > Severities {
-		return nil, fmt.Errorf("%w: severity %d of %q, expected 1 to %d", ErrUnknown, severity, name, Severities)
+		return nil, fmt.Errorf("%w: severity %d of %q, expected 1 to %d", errUnknown, severity, name, Severities)
 	}
 	for _, m := range methods {
 		if m.name == name {
@@ -86,7 +86,7 @@ func New(name string, severity int, seed uint64) (*Corruption, error) {
 			return &Corruption{name, severity, seed, m.make(severity - 1), h.Sum64()}, nil
 		}
 	}
-	return nil, fmt.Errorf("%w %q, expected one of %s", ErrUnknown, name, strings.Join(Names(), ", "))
+	return nil, fmt.Errorf("%w %q, expected one of %s", errUnknown, name, strings.Join(Names(), ", "))
 }
 
 // Apply corrupts the image src [3,h,w] and writes the result to dst [3,h,w], which may be
@@ -103,7 +103,7 @@ func (c *Corruption) Apply(dst, src []uint8, h, w, index int) {
 }
 
 // All corrupts the images [N,3,h,w] on all processors and writes the results to dst, which
-// has the same length. Image i becomes what [Corruption.Apply] makes of it with the index i.
+// has the same length. Image i becomes the result of [Corruption.Apply] with the index i.
 // If ctx ends, All returns its error and leaves dst incomplete. It panics if a length is wrong.
 func (c *Corruption) All(ctx context.Context, dst, images []uint8, h, w int) error {
 	size := channels * h * w

@@ -50,7 +50,7 @@ func each(t *testing.T, f func(t *testing.T, name string, severity int)) {
 // settled are the corruptions without random numbers.
 var settled = []string{"defocus_blur", "zoom_blur", "brightness", "contrast", "pixelate", "jpeg_compression", "gaussian_blur", "saturate"}
 
-// The names are those of the files of CIFAR-10-C.
+// The names are the names of the files of CIFAR-10-C.
 func TestNames(t *testing.T) {
 	want := "gaussian_noise shot_noise impulse_noise defocus_blur glass_blur motion_blur zoom_blur snow frost fog " +
 		"brightness contrast elastic_transform pixelate jpeg_compression speckle_noise gaussian_blur spatter saturate"
@@ -70,7 +70,7 @@ func TestUnknown(t *testing.T) {
 		{"fog", 6, `severity 6 of "fog", expected 1 to 5`},
 	} {
 		got, err := New(c.name, c.severity, 0)
-		if got != nil || !errors.Is(err, ErrUnknown) || !strings.Contains(err.Error(), c.say) {
+		if got != nil || !errors.Is(err, errUnknown) || !strings.Contains(err.Error(), c.say) {
 			t.Errorf("%v, error %v, want one that says %q", got, err, c.say)
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"image/color"
 	"image/jpeg"
 
-	"github.com/go-valla/valla/data/image"
+	"github.com/go-valla/valla/data/internal/resize"
 )
 
 // pixelate shrinks the image, and then enlarges it to its size again. The severity sets to
@@ -17,9 +17,9 @@ func pixelate(severity int) effect {
 	return func(f *frame) {
 		h, w := max(int(left*float64(f.h)), 1), max(int(left*float64(f.w)), 1)
 		small := make([]uint8, channels*h*w)
-		var r image.Resizer
-		r.Resize(small, h, w, f.src, f.h, f.w, image.Box)
-		r.Resize(f.dst, f.h, f.w, small, h, w, image.Box)
+		var r resize.Resizer
+		r.Resize(small, h, w, f.src, f.h, f.w, resize.Box)
+		r.Resize(f.dst, f.h, f.w, small, h, w, resize.Box)
 	}
 }
 
@@ -50,7 +50,8 @@ func (f *frame) rgba() *stdimage.RGBA {
 	return out
 }
 
-// fromYCbCr converts a picture, whose colours have half its resolution, and writes it to dst.
+// fromYCbCr converts a picture and writes the result to dst. The colours of the picture have half
+// the resolution of its brightness.
 func (f *frame) fromYCbCr(p *stdimage.YCbCr) {
 	n := f.size()
 	for i := range n {

@@ -1,10 +1,10 @@
 // Package corrupt applies the 19 common corruptions of Hendrycks and Dietterich (2019,
 // "Benchmarking Neural Network Robustness to Common Corruptions and Perturbations"), at 5
-// severities each, to colour images [3,h,w] of bytes. The parameters are those of CIFAR-10-C,
+// severities each, to colour images [3,h,w] of bytes. The parameters come from CIFAR-10-C,
 // which are made for 32×32 pixels. Other sizes work too; lengths are then the same numbers of
 // pixels unless a comment says otherwise.
 //
-// With the same random numbers, the results are those of the authors' script for CIFAR-10-C,
+// With the same random numbers, the results equal the output of the authors' script for CIFAR-10-C,
 // byte for byte, except that one byte in ten thousand is off by one because of the last
 // digits of a sum. The random numbers come from another generator, so that the results agree
 // with the published set in distribution and not image by image. Three corruptions differ

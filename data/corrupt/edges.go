@@ -34,8 +34,8 @@ func edges(x []uint8, h, w int, low, high int) []bool {
 
 // A slope is the gradient of a picture.
 type slope struct {
-	h, w   int
-	dx, dy []int
+	h, w   int   // height and width in pixels
+	dx, dy []int // [h,w], the derivatives along columns and along rows
 }
 
 func gradient(x []uint8, h, w int) slope {
@@ -62,7 +62,7 @@ func (g *slope) length(y, x int) int {
 }
 
 // ridge says whether the gradient is longer at a pixel than at its two neighbours along the
-// gradient's direction. Of two equal ones in a row or a column the first counts.
+// gradient's direction. The first of two equal gradients in a row or a column counts.
 func (g *slope) ridge(y, x int) bool {
 	i := y*g.w + x
 	dx, dy, here := g.dx[i], g.dy[i], g.length(y, x)
@@ -90,8 +90,8 @@ func distances(edge []bool, h, w int) []float64 {
 		}
 	}
 	steps := [8]struct {
-		dy, dx int
-		length float64
+		dy, dx int     // rows and columns of the step
+		length float64 // of the step, in pixels
 	}{{-1, -1, 1.4}, {-1, 0, 1}, {-1, 1, 1.4}, {0, -1, 1}, {-2, -1, 2.1969}, {-2, 1, 2.1969}, {-1, -2, 2.1969}, {-1, 2, 2.1969}}
 	visit := func(i, sign int) {
 		for _, s := range steps {

@@ -35,7 +35,7 @@ func (f *frame) affine(jitter float64) course {
 			to[i][j] += f.uniform(-jitter, jitter)
 		}
 	}
-	// The coordinates a and b of a place in the basis of the moved sides are those of its
+	// The coordinates a and b of a place in the basis of the moved sides equal the coordinates of its
 	// origin in the basis of the sides before.
 	ux, uy := to[1][0]-to[0][0], to[1][1]-to[0][1]
 	vx, vy := to[2][0]-to[0][0], to[2][1]-to[0][1]

@@ -4,9 +4,9 @@ import "math/rand/v2"
 
 // A frame is one image on its way from src to dst, both [3,h,w].
 type frame struct {
-	h, w     int
-	dst, src []uint8
-	rng      *rand.Rand
+	h, w     int        // height and width in pixels
+	dst, src []uint8    // [3,h,w], the result and the image
+	rng      *rand.Rand // the random numbers of the image
 }
 
 // unit returns src as values of 0 to 1, [3,h,w].

@@ -5,7 +5,7 @@ import (
 	"math/big"
 )
 
-// A border returns which of the pixels 0...n-1 replaces pixel i, which is outside of them.
+// A border returns which of the pixels 0...n-1 replaces pixel i, where i is outside of this range.
 type border func(i, n int) int
 
 func nearest(i, n int) int { return min(max(i, 0), n-1) }

@@ -24,7 +24,9 @@ func motionBlur(severity int) effect {
 // cut off to 8.
 func motion(dst, src []uint8, h, w int, fade []float64, angle float64) {
 	sin, cos := math.Sincos(angle * math.Pi / 180)
-	type step struct{ dy, dx int }
+	type step struct {
+		dy, dx int // rows and columns
+	}
 	steps := make([]step, len(fade))
 	for k := range steps {
 		steps[k] = step{int(math.Ceil(float64(k)*sin - 0.5)), int(math.Ceil(float64(k)*cos - 0.5))}

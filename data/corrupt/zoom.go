@@ -53,13 +53,13 @@ func zoomed(x []float64, h, w int, factor float64) []float64 {
 
 // A place lies between the pixels at and next; part is the weight of next.
 type place struct {
-	at, next int
-	part     float64
+	at, next int     // numbers of two neighbouring pixels
+	part     float64 // weight of next, from 0 to 1
 }
 
 // magnify returns the places from which the n pixels of a magnified line come. Like
 // scipy.ndimage.zoom it maps the centres of the outermost pixels of the magnified part to
-// those of the result, whose size is rounded to whole pixels.
+// the outermost pixels of the result. The size of the result is rounded to whole pixels.
 func magnify(n int, factor float64) []place {
 	part := int(math.Ceil(float64(n) / factor))
 	whole := int(math.RoundToEven(float64(part) * factor))

@@ -30,8 +30,8 @@ func plain(r io.Reader) (io.Reader, error) {
 
 // A counter counts the bytes that are read through it.
 type counter struct {
-	r io.Reader
-	n int64
+	r io.Reader // the source of the bytes
+	n int64     // bytes that were read
 }
 
 func (c *counter) Read(p []byte) (int, error) {
@@ -43,8 +43,8 @@ func (c *counter) Read(p []byte) (int, error) {
 // An unzipped reader decompresses. Its errors say whether the content is at fault, and
 // distinguish the end of the compressed data from data that are cut off.
 type unzipped struct {
-	z  *gzip.Reader
-	in *counter
+	z  *gzip.Reader // decompresses
+	in *counter     // counts the compressed bytes
 }
 
 func (u *unzipped) Read(p []byte) (int, error) {

@@ -31,11 +31,11 @@ const (
 	chunk     = 1 << 20 // the largest allocation, in bytes, before any data have been read
 )
 
-// ReadImages returns the images in the file at path.
-func ReadImages(path string) (*image.Images, error) { return readFile(path, DecodeImages) }
+// readImages returns the images in the file at path.
+func readImages(path string) (*image.Images, error) { return readFile(path, DecodeImages) }
 
-// ReadLabels returns the labels in the file at path, [N] with N >= 1.
-func ReadLabels(path string) ([]uint8, error) { return readFile(path, DecodeLabels) }
+// readLabels returns the labels in the file at path, [N] with N >= 1.
+func readLabels(path string) ([]uint8, error) { return readFile(path, decodeLabels) }
 
 // DecodeImages reads images from r, up to its end. Errors start with name.
 func DecodeImages(r io.Reader, name string) (*image.Images, error) {
@@ -46,8 +46,8 @@ func DecodeImages(r io.Reader, name string) (*image.Images, error) {
 	return &image.Images{N: dims[0], C: 1, H: dims[1], W: dims[2], Pixels: pixels}, nil
 }
 
-// DecodeLabels reads labels from r, up to its end. Errors start with name.
-func DecodeLabels(r io.Reader, name string) ([]uint8, error) {
+// decodeLabels reads labels from r, up to its end. Errors start with name.
+func decodeLabels(r io.Reader, name string) ([]uint8, error) {
 	_, labels, err := decode(r, name, 1)
 	return labels, err
 }
@@ -83,9 +83,9 @@ func decode(r io.Reader, name string, rank int) (dims []int, data []byte, err er
 
 // A decoder reads the uncompressed data and knows where it is.
 type decoder struct {
-	name string
-	r    io.Reader
-	at   int // bytes read
+	name string    // of the file, for messages
+	r    io.Reader // the uncompressed data
+	at   int       // bytes read
 }
 
 // header reads everything before the values and checks it.
@@ -170,7 +170,7 @@ func (d *decoder) end() error {
 }
 
 // malformed returns an ErrFormat about a byte. expected and found are formats; args holds the
-// arguments of the first and then those of the second.
+// arguments of expected and then the arguments of found.
 func (d *decoder) malformed(at int, expected, found string, args ...any) error {
 	return malformed(d.name, at, expected, found, args...)
 }

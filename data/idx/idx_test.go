@@ -65,14 +65,14 @@ func TestReadPlainAndCompressed(t *testing.T) {
 				return append(fixture.Gzip(t, b[:9]), fixture.Gzip(t, b[9:])...)
 			},
 		} {
-			im, err := ReadImages(put(t, name, convert(images)))
+			im, err := readImages(put(t, name, convert(images)))
 			if err != nil {
 				t.Fatalf("%s called %s: %v", form, name, err)
 			}
 			if im.N != 2 || im.H != 3 || im.W != 2 || !bytes.Equal(im.Pixels, images[16:]) {
 				t.Errorf("%s called %s: images %+v", form, name, im)
 			}
-			l, err := ReadLabels(put(t, name, convert(labels)))
+			l, err := readLabels(put(t, name, convert(labels)))
 			if err != nil || !slices.Equal(l, []uint8{7, 0, 255}) {
 				t.Errorf("%s called %s: labels %v (%v)", form, name, l, err)
 			}
@@ -86,7 +86,7 @@ func TestReadLong(t *testing.T) {
 	for i := range values {
 		values[i] = byte(i ^ i>>8 ^ i>>16)
 	}
-	got, err := DecodeLabels(bytes.NewReader(file(values, uint32(len(values)))), "x")
+	got, err := decodeLabels(bytes.NewReader(file(values, uint32(len(values)))), "x")
 	if err != nil || !bytes.Equal(got, values) {
 		t.Errorf("%d labels (%v), want %d", len(got), err, len(values))
 	}
@@ -131,7 +131,7 @@ func TestBrokenCompression(t *testing.T) {
 	values := []byte("the values do not matter, only that there are some of them")
 	whole := fixture.Gzip(t, file(values, uint32(len(values))))
 	for n := 2; n < len(whole); n++ {
-		l, err := DecodeLabels(bytes.NewReader(whole[:n]), "w")
+		l, err := decodeLabels(bytes.NewReader(whole[:n]), "w")
 		if !errors.Is(err, ErrFormat) || l != nil {
 			t.Fatalf("first %d bytes of %d: labels %v, error %v", n, len(whole), l, err)
 		}
@@ -140,7 +140,7 @@ func TestBrokenCompression(t *testing.T) {
 	for i := range whole {
 		changed := slices.Clone(whole)
 		changed[i] ^= 0x10
-		l, err := DecodeLabels(bytes.NewReader(changed), "w")
+		l, err := decodeLabels(bytes.NewReader(changed), "w")
 		if err == nil && (i >= 10 || !bytes.Equal(l, values)) { // the gzip header has 10 bytes
 			t.Errorf("byte %d changed: no error, labels %q", i, l)
 		}
@@ -148,7 +148,7 @@ func TestBrokenCompression(t *testing.T) {
 			t.Errorf("byte %d changed: labels %v, error %v, want %v", i, l, err, ErrFormat)
 		}
 	}
-	_, err := DecodeLabels(bytes.NewReader(append(slices.Clone(whole), "more"...)), "w")
+	_, err := decodeLabels(bytes.NewReader(append(slices.Clone(whole), "more"...)), "w")
 	if !errors.Is(err, ErrFormat) {
 		t.Errorf("bytes after the compressed data: error %v, want %v", err, ErrFormat)
 	}
@@ -161,7 +161,7 @@ func TestReaderFails(t *testing.T) {
 	for _, whole := range [][]byte{plain, fixture.Gzip(t, plain)} {
 		for n := range len(whole) + 1 {
 			r := io.MultiReader(bytes.NewReader(whole[:n]), iotest.ErrReader(broken))
-			if l, err := DecodeLabels(r, "x"); !errors.Is(err, broken) || l != nil {
+			if l, err := decodeLabels(r, "x"); !errors.Is(err, broken) || l != nil {
 				t.Fatalf("failure after %d bytes: labels %v, error %v, want %v", n, l, err, broken)
 			}
 		}
@@ -187,10 +187,10 @@ func TestHugeClaimAllocatesLittle(t *testing.T) {
 
 func TestMissingFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "absent")
-	if _, err := ReadImages(path); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), path) {
+	if _, err := readImages(path); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), path) {
 		t.Errorf("error %v, want a missing file and %s", err, path)
 	}
-	if _, err := ReadLabels(t.TempDir()); err == nil {
+	if _, err := readLabels(t.TempDir()); err == nil {
 		t.Error("a folder was read as labels")
 	}
 }
@@ -218,7 +218,7 @@ func FuzzDecode(f *testing.F) {
 		if !bytes.HasPrefix(in, gzipMagic) && !bytes.Equal(in, same) {
 			t.Fatal("two files mean the same images")
 		}
-		if l, err := DecodeLabels(bytes.NewReader(in), "fuzz"); err == nil {
+		if l, err := decodeLabels(bytes.NewReader(in), "fuzz"); err == nil {
 			t.Fatalf("images were read as %d labels", len(l))
 		}
 	})

@@ -11,7 +11,7 @@ import (
 	"github.com/go-valla/valla/data/image"
 )
 
-// validation is the number of training images, the last ones, that the VaLLA paper (Ortega,
+// validation is the number of last training images that the VaLLA paper (Ortega,
 // Rodríguez Santana and Hernández-Lobato 2024) keeps for early stopping.
 const validation = 5000
 
@@ -27,7 +27,7 @@ func MNIST(dir string) (*image.Splits, error) {
 }
 
 // FashionMNIST returns the pictures of clothes (Xiao, Rasul and Vollgraf 2017)
-// from the folder dir. Its files have the names and the form of those of [MNIST].
+// from the folder dir. Its files have the names and the form of the files of [MNIST].
 func FashionMNIST(dir string) (*image.Splits, error) {
 	return readSplits(dir, []string{"T-shirt/top", "Trouser", "Pullover", "Dress", "Coat",
 		"Sandal", "Shirt", "Sneaker", "Bag", "Ankle boot"})
@@ -67,7 +67,7 @@ func readPart(dir, prefix string, names []string) (*image.Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := ReadSet(images, labels, len(names))
+	s, err := readSet(images, labels, len(names))
 	if err != nil {
 		return nil, err
 	}

@@ -6,14 +6,14 @@ import (
 	"github.com/go-valla/valla/data/image"
 )
 
-// ReadSet returns the set in a file of images and a file of labels. If their numbers differ,
+// readSet returns the set in a file of images and a file of labels. If their numbers differ,
 // or if a label is not below classes, the error is an [ErrFormat].
-func ReadSet(images, labels string, classes int) (*image.Set, error) {
-	im, err := ReadImages(images)
+func readSet(images, labels string, classes int) (*image.Set, error) {
+	im, err := readImages(images)
 	if err != nil {
 		return nil, err
 	}
-	l, err := ReadLabels(labels)
+	l, err := readLabels(labels)
 	if err != nil {
 		return nil, err
 	}
@@ -32,20 +32,11 @@ func ReadSet(images, labels string, classes int) (*image.Set, error) {
 // Dense returns the images as [N,H·W] values pixel/255. Each value is the exact quotient,
 // rounded once to T.
 func Dense[T image.Float](im *image.Images) *tensor.Dense {
-	out := make([]T, len(im.Pixels))
-	scale(out, im.Pixels, quotients[T]())
-	return tensor.New(tensor.WithShape(im.N, im.H*im.W), tensor.WithBacking(out))
-}
-
-// Gather writes the images with the numbers rows, as pixel/255, to the front of dst:
-// [len(rows),H·W] values. It needs memory for a batch only, whereas [Dense] needs four or
-// eight bytes for each pixel of the whole set. It panics if a number is not in [0,N) or dst
-// is too short.
-func Gather[T image.Float](dst []T, im *image.Images, rows []int) {
-	size, quotient := im.H*im.W, quotients[T]()
-	for i, r := range rows {
-		scale(dst[i*size:(i+1)*size], im.Pixels[r*size:(r+1)*size], quotient)
+	out, quotient := make([]T, len(im.Pixels)), quotients[T]()
+	for i, v := range im.Pixels {
+		out[i] = quotient[v]
 	}
+	return tensor.New(tensor.WithShape(im.N, im.H*im.W), tensor.WithBacking(out))
 }
 
 // quotients returns v/255 for each byte v. Looking it up is faster than dividing.
@@ -55,10 +46,4 @@ func quotients[T image.Float]() *[256]T {
 		q[v] = T(v) / 255
 	}
 	return &q
-}
-
-func scale[T image.Float](dst []T, src []uint8, quotient *[256]T) {
-	for i, v := range src {
-		dst[i] = quotient[v]
-	}
 }

@@ -1,6 +1,6 @@
-// Package image transforms images. It turns grey images [N,H,W], as robustness tests do that
-// show a classifier Fashion-MNIST turned by 10 to 180 degrees. It resizes images of bytes
-// and normalises the colours of [N,3,H,W].
+// Package image transforms images. It turns grey images [N,H,W]; tests of robustness show a
+// classifier images of Fashion-MNIST that are turned by 10 to 180 degrees. It normalises the
+// colours of images [N,3,H,W].
 //
 // Pixels are samples at the centres of unit squares, so the centre of an image,
 // which rotation keeps in place, lies at row (H-1)/2 and column (W-1)/2: between
@@ -12,8 +12,8 @@ import (
 	"math"
 )
 
-// Pixel is the type of the grey values.
-type Pixel interface{ uint8 | float32 | float64 }
+// pixel is the type of the grey values.
+type pixel interface{ uint8 | float32 | float64 }
 
 // Interpolation says how a value between pixels is made.
 type Interpolation int
@@ -23,7 +23,7 @@ const (
 	// column. Pixels outside the image are zero; they darken the pixels at its border.
 	Bilinear Interpolation = iota
 	// Nearest takes the pixel that is nearest to a point; of two at equal distances it
-	// takes the one with the even number. Pixels outside the image are zero. Nearest is
+	// takes the pixel with the even number. Pixels outside the image are zero. Nearest is
 	// the default of torchvision's rotate, which the released scripts of the VaLLA paper
 	// use.
 	Nearest
@@ -33,16 +33,16 @@ const (
 // centre by an angle in degrees, and returns the results. The images keep their size: pixels
 // that leave the frame are lost, and pixels that enter it are zero.
 //
-// Angle, centre, direction and treatment of the border are those of torchvision's
+// Angle, centre, direction and treatment of the border equal torchvision's
 // transforms.functional.rotate (fill 0, no expansion). Values are computed in
-// float64; uint8 ones are rounded to nearest, halves to even.
+// float64; values of uint8 are rounded to nearest, halves to even.
 //
 // Turning by a multiple of 180 degrees, or of a square image by a multiple of 90,
 // moves pixels without changing any value.
 //
 // It returns an error if h or w is not positive, if images is not a whole number of
 // images, or if the angle is not finite.
-func Rotate[T Pixel](images []T, h, w int, degrees float64, by Interpolation) ([]T, error) {
+func Rotate[T pixel](images []T, h, w int, degrees float64, by Interpolation) ([]T, error) {
 	if h < 1 || w < 1 || len(images)%(h*w) != 0 {
 		return nil, fmt.Errorf("rotation: %d pixels, expected images of %d×%d pixels", len(images), h, w)
 	}
@@ -62,8 +62,8 @@ func Rotate[T Pixel](images []T, h, w int, degrees float64, by Interpolation) ([
 
 // A tap is the contribution of one pixel of the original to a pixel of the result.
 type tap struct {
-	from   int // y·w+x
-	weight float64
+	from   int     // y·w+x
+	weight float64 // of the pixel, from 0 to 1
 }
 
 // taps returns the contributions to each of the h·w pixels of a turned image.
@@ -112,7 +112,9 @@ func sincos(degrees float64) (sin, cos float64) {
 }
 
 // A frame is the size of an image.
-type frame struct{ h, w int }
+type frame struct {
+	h, w int // height and width in pixels
+}
 
 func (f frame) bilinear(x, y float64) (taps []tap) {
 	left, top := math.Floor(x), math.Floor(y)
@@ -137,7 +139,7 @@ func (f frame) add(taps []tap, x, y, weight float64) []tap {
 }
 
 // apply computes the image dst from src: each pixel is the weighted sum of its taps.
-func apply[T Pixel](dst, src []T, taps [][]tap) {
+func apply[T pixel](dst, src []T, taps [][]tap) {
 	whole := T(1)/T(2) == 0
 	for i, pixel := range taps {
 		v := 0.0

@@ -10,7 +10,7 @@ import (
 	"github.com/go-valla/valla/internal/fixture"
 )
 
-func rotate[T Pixel](t testing.TB, images []T, h, w int, degrees float64, by Interpolation) []T {
+func rotate[T pixel](t testing.TB, images []T, h, w int, degrees float64, by Interpolation) []T {
 	t.Helper()
 	out, err := Rotate(images, h, w, degrees, by)
 	if err != nil {
@@ -20,7 +20,7 @@ func rotate[T Pixel](t testing.TB, images []T, h, w int, degrees float64, by Int
 }
 
 // noise returns n random grey values.
-func noise[T Pixel](n int) []T {
+func noise[T pixel](n int) []T {
 	rng := rand.New(rand.NewPCG(1, 2))
 	out := make([]T, n)
 	for i := range out {
@@ -31,7 +31,7 @@ func noise[T Pixel](n int) []T {
 
 // turned returns the square images of side n turned counter-clockwise by 90
 // degrees: what was on the right comes to the top.
-func turned[T Pixel](images []T, n int) (out []T) {
+func turned[T pixel](images []T, n int) (out []T) {
 	for image := range slices.Chunk(images, n*n) {
 		for y := range n {
 			for x := range n {
@@ -44,7 +44,7 @@ func turned[T Pixel](images []T, n int) (out []T) {
 
 // Multiples of 90 degrees are permutations, exactly, in every type, with even
 // and odd sides, both interpolations, and beyond a full turn.
-func testRightAngles[T Pixel](t *testing.T) {
+func testRightAngles[T pixel](t *testing.T) {
 	for _, n := range []int{1, 2, 3, 28} {
 		images := noise[T](3 * n * n)
 		want := images
@@ -115,8 +115,8 @@ func TestHandComputed45(t *testing.T) {
 	}
 }
 
-// slow interpolates by summing over all pixels: bilinear ones weigh in with the
-// product of two triangles, of nearest ones the closest counts.
+// slow interpolates by summing over all pixels. Bilinear weights are products of two triangles;
+// with Nearest the closest pixel counts.
 func slow(image []float64, h, w int, degrees float64, by Interpolation) []float64 {
 	phi := degrees * math.Pi / 180
 	cx, cy := float64(w-1)/2, float64(h-1)/2

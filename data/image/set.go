@@ -9,20 +9,22 @@ import (
 // Images are N >= 1 images of C×H×W pixels, kept as bytes: an eighth of their size as
 // float64.
 type Images struct {
-	N, C, H, W int
+	N, C, H, W int     // numbers of images, channels, rows and columns
 	Pixels     []uint8 // [N,C,H,W], row-major
 }
 
 // Set is N labelled images.
 type Set struct {
 	Images
-	Labels  []uint8 // [N], each below Classes
-	Classes int
+	Labels  []uint8  // [N], each below Classes
+	Classes int      // number of classes
 	Names   []string // of the classes, or nil
 }
 
 // Splits are the three parts of a data set of images.
-type Splits struct{ Train, Validation, Test *Set }
+type Splits struct {
+	Train, Validation, Test *Set // the parts, which may share memory
+}
 
 // Slice returns the examples from...to-1, which share their memory with s. It
 // panics unless 0 <= from < to <= N.

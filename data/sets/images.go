@@ -4,14 +4,14 @@ import (
 	"fmt"
 
 	"github.com/go-valla/valla/data/cifar"
-	"github.com/go-valla/valla/data/fetch"
 	"github.com/go-valla/valla/data/idx"
 	"github.com/go-valla/valla/data/image"
+	"github.com/go-valla/valla/data/internal/fetch"
 )
 
-// images returns the sets of images. Sizes and sums are those of the files as first
-// published, whose MD5 sums are public too; the tests compare both where they have the
-// files.
+// images returns the sets of images. Sizes and sums belong to the files as first
+// published. The MD5 sums of these files are public too. The tests compare both if the files are
+// there.
 func images() []Set {
 	return []Set{
 		{Dataset: cifar10(), Folder: "cifar10", Splits: 1, images: readCIFAR},
@@ -28,7 +28,7 @@ func readCIFAR(dir string) (*image.Splits, error) {
 	return &image.Splits{Train: s.Train, Validation: s.Validation, Test: s.Test}, nil
 }
 
-// allBatches reads the batches of CIFAR-10, which may replace the archive of them.
+// allBatches reads the batches of CIFAR-10, which may replace the archive.
 func allBatches(dir string) error {
 	s, err := cifar.CIFAR10(dir)
 	if err == nil && len(s.Have) < 5 {

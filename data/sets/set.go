@@ -10,14 +10,15 @@ import (
 	"strings"
 
 	"github.com/go-valla/valla/data"
-	"github.com/go-valla/valla/data/fetch"
 	"github.com/go-valla/valla/data/image"
+	"github.com/go-valla/valla/data/internal/fetch"
 )
 
 // A Set is a data set: a table of numbers with one target, or labelled images. [Set.Table]
 // reads a table and [Set.Images] reads images.
 type Set struct {
-	// Dataset names the set, its licence and its files. A set without files is built in.
+	// Dataset has the Name of the set, its Title, the Source and the Licence of its data, and
+	// its Files. A set without files is built in.
 	fetch.Dataset
 	Folder string // of its files, below the data folder, with / between names; "" if built in
 	Group  string // names several sets together; "" if the set is in no group
@@ -30,7 +31,9 @@ type Set struct {
 
 // Parts are the rows of a table, divided as its authors did. Validation is nil where the
 // authors keep no rows for it. Train and Test may be the same rows.
-type Parts struct{ Train, Validation, Test *data.Set }
+type Parts struct {
+	Train, Validation, Test *data.Set // the rows of each part; Validation may be nil
+}
 
 // ErrUnknown is wrapped by the error about a name that no set and no group has.
 var ErrUnknown = errors.New("unknown data set")
@@ -66,8 +69,8 @@ func Lookup(name string) (Set, error) {
 	return Set{}, unknown(name, all, false)
 }
 
-// Select returns the sets that a name stands for: the one set of that name, or all sets of
-// the group of that name. The error for another name is an [ErrUnknown] that lists the
+// Select returns the sets that a name stands for: the set with that name, or all sets of
+// the group with that name. The error for another name is an [ErrUnknown] that lists the
 // names of sets and groups.
 func Select(name string) ([]Set, error) {
 	all := All()
@@ -104,14 +107,17 @@ func (s Set) HasImages() bool { return s.images != nil }
 // Dir returns the folder of the set's files below the data folder.
 func (s Set) Dir(folder string) string { return filepath.Join(folder, filepath.FromSlash(s.Folder)) }
 
-// Get downloads the files that are not yet in the set's folder below the data folder; see
-// [fetch.Get]. It overwrites o.Dir. It does nothing for a set that is built in.
-func (s Set) Get(ctx context.Context, folder string, o fetch.Options) error {
+// Get downloads the files that are not yet in the set's folder below the data folder. A
+// download that broke off goes on where it ended, and Get verifies every file. onProgress, if
+// it is not nil, is called whenever bytes of a file have come: done bytes of total are on the
+// disk, and total is 0 as long as it is not known. Get does nothing for a set that is built in.
+// The error is one line that holds the last answer of every mirror, or it wraps the error of
+// ctx or of the disk.
+func (s Set) Get(ctx context.Context, folder string, onProgress func(file string, done, total int64)) error {
 	if s.BuiltIn() {
 		return nil
 	}
-	o.Dir = s.Dir(folder)
-	return fetch.Get(ctx, s.Dataset, o)
+	return fetch.Get(ctx, s.Dataset, fetch.Options{Dir: s.Dir(folder), OnProgress: onProgress})
 }
 
 // Table reads a table from its files below the data folder. The seed chooses the division
@@ -125,8 +131,8 @@ func (s Set) Table(folder string, seed uint64) (*Parts, error) {
 	return p, s.explain(err)
 }
 
-// Images reads the images of the set from its files below the data folder. Its errors are
-// those of [Set.Table].
+// Images reads the images of the set from its files below the data folder. Its errors have
+// the form of the errors of [Set.Table].
 func (s Set) Images(folder string) (*image.Splits, error) {
 	if s.images == nil {
 		return nil, fmt.Errorf("%s: expected a set of images, found a table", s.Name)

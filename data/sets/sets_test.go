@@ -9,8 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/go-valla/valla/data"
-	"github.com/go-valla/valla/data/fetch"
+	"github.com/go-valla/valla/data/internal/fetch"
 	"github.com/go-valla/valla/internal/fixture"
 )
 
@@ -225,8 +224,8 @@ func TestDir(t *testing.T) {
 	if got, want := s.Dir("f"), filepath.Join("f", "a", "b"); got != want {
 		t.Errorf("folder %s, want %s", got, want)
 	}
-	built := Set{Dataset: fetch.Dataset{Name: "x"}, table: func(string, int) (*Parts, error) { return &Parts{Test: data.Toy1D()}, nil }}
-	if err := built.Get(t.Context(), filepath.Join(t.TempDir(), "none"), fetch.Options{}); err != nil || !built.BuiltIn() {
+	built := Set{Dataset: fetch.Dataset{Name: "x"}, table: func(string, int) (*Parts, error) { return &Parts{Test: toy1DPoints()}, nil }}
+	if err := built.Get(t.Context(), filepath.Join(t.TempDir(), "none"), nil); err != nil || !built.BuiltIn() {
 		t.Errorf("error %v of a set without files", err)
 	}
 }

@@ -1,9 +1,8 @@
 package sets
 
 import (
-	"github.com/go-valla/valla/data"
-	"github.com/go-valla/valla/data/fetch"
-	"github.com/go-valla/valla/data/tabular"
+	"github.com/go-valla/valla/data/internal/fetch"
+	"github.com/go-valla/valla/data/internal/tabular"
 )
 
 // tables returns the sets that are tables.
@@ -38,7 +37,7 @@ func toy1D() Set {
 		},
 		Splits: 1,
 		table: func(string, int) (*Parts, error) {
-			s := data.Toy1D()
+			s := toy1DPoints()
 			return &Parts{Train: s, Test: s}, nil
 		},
 	}
@@ -54,7 +53,7 @@ func sine() Set {
 		},
 		Splits: 1,
 		table: func(string, int) (*Parts, error) {
-			train, validation, test := data.Sine()
+			train, validation, test := sineParts()
 			return &Parts{Train: train, Validation: validation, Test: test}, nil
 		},
 	}

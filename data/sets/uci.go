@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/go-valla/valla/data"
-	"github.com/go-valla/valla/data/fetch"
+	"github.com/go-valla/valla/data/internal/fetch"
 )
 
 // uciSplits is the number of splits of each table.

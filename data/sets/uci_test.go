@@ -17,7 +17,7 @@ import (
 	"github.com/go-valla/valla/internal/fixture"
 )
 
-// digests are those of all numbers that the authors' text files give, at the commit that
+// digests are the digests of all numbers that the authors' text files give, at the commit that
 // the table names; see digest.
 var digests = map[string]string{
 	"boston":   "02792c09bd32803feea11aa2a423f3b27892c7d9ce566b77946173217da8c52e",
@@ -110,7 +110,7 @@ func TestUCISeeds(t *testing.T) {
 	expectError(t, err, filepath.Join("uci", "yacht.npz")+": ")
 }
 
-// The list of files names each once, below the folder of its set, and all of them.
+// The list of files names every file once, below the folder of its set.
 func TestUCIFiles(t *testing.T) {
 	total := 0
 	for _, s := range uci() {

@@ -16,8 +16,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/go-valla/valla/data/npy"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/npy"
 	"gorgonia.org/tensor"
 )
 

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/go-valla/valla/data/npy"
+	"github.com/go-valla/valla/internal/npy"
 	"gorgonia.org/tensor"
 )
 

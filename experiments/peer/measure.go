@@ -9,7 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/go-valla/valla/data/npy"
+	"github.com/go-valla/valla/internal/npy"
 	"gorgonia.org/tensor"
 )
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/fixture"
 	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/layers"
@@ -62,7 +64,7 @@ func oneHot(labels []int64, c int) *tensor.Dense {
 	for i, k := range labels {
 		y[i*c+int(k)] = 1
 	}
-	return dense(y, len(labels), c)
+	return dense.Of(y, len(labels), c)
 }
 
 func (r reference) array(t *testing.T, key string) ([]float64, tensor.Shape) {
@@ -207,11 +209,11 @@ func (r reference) graph(t *testing.T, f *fitting, data bool) *train.Graph {
 	s := f.write(b, x, y)
 	feed := given{t, r, f.s.Estimator, x, y, tensor.New(tensor.Of(tensor.Float64), tensor.WithShape(shape...)),
 		tensor.New(tensor.Of(tensor.Float64), tensor.WithShape(y.Shape()...)), s.noises}
-	loss := s.loss
+	loss := s.Loss
 	if data {
 		loss = s.data
 	}
-	g, err := train.NewGraph(b, loss, f.trained(), feed, s.updates...)
+	g, err := train.NewGraph(b, loss, f.trained(), feed, s.Updates...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -311,7 +313,7 @@ func (r reference) predictions(t *testing.T, f *fitting, x *tensor.Dense) (gp.Ga
 	t.Helper()
 	eps := r.vectors(t, "test_eps")
 	f.s.Samples = len(eps) / layers.Count(r.p.Net)
-	q := f.fitted(nil).Posterior.(*Posterior)
+	q := fitted(t, f).Posterior.(*posterior)
 	q.noise = func(k int) func() float64 {
 		rest := row(eps, k, q.samples)
 		return func() float64 { v := rest[0]; rest = rest[1:]; return v }
@@ -345,7 +347,7 @@ func TestFixtureMFVIPredictions(t *testing.T) {
 		fixture.Close(t, "reg_f_var", g.Cov, r.want(t, "f_var"), 1e-11)
 		v := g.Cov
 		for i := range v {
-			v[i] += f.fitted(nil).NoiseVariance
+			v[i] += fitted(t, f).NoiseVariance
 		}
 		fixture.Close(t, "reg_y_var", v, r.want(t, "y_var"), 1e-11)
 	}
@@ -355,16 +357,25 @@ func TestFixtureMFVIPredictions(t *testing.T) {
 func convolutional(t *testing.T) reference {
 	r := reference{Arrays: fixture.Load(t, "mfvi"), prefix: "conv_"}
 	param := func(name string) *graph.Param { return &graph.Param{Name: name, Value: r.Dense(t, "conv_"+name)} }
-	norm := func(i int) layers.BatchNorm {
+	norm := func(i int) layers.Network {
 		n := layers.NewBatchNorm(fmt.Sprint(i), r.Dense(t, fmt.Sprintf("conv_%d.weight", i)).Shape()[0], tensor.Float64)
-		n.Gamma, n.Beta = param(fmt.Sprintf("%d.weight", i)), param(fmt.Sprintf("%d.bias", i))
-		n.Mean, n.Var = param(fmt.Sprintf("%d.running_mean", i)), param(fmt.Sprintf("%d.running_var", i))
+		for k, name := range []string{"weight", "bias", "running_mean", "running_var"} {
+			*layers.Arrays(n)[k] = *param(fmt.Sprintf("%d.%s", i, name))
+		}
 		return n
+	}
+	conv := func(i, stride int) layers.Network {
+		p := param(fmt.Sprintf("%d.weight", i))
+		s := p.Value.Shape()
+		c := layers.NewConv2D(fmt.Sprint(i), s[1], s[0], s[2], stride, 1, tensor.Float64, rand.New(rand.NewPCG(1, 1)))
+		own, _ := c.Weights()
+		*own = *p
+		return c
 	}
 	last := r.dense(t, 8)
 	r.p = gp.Problem{Likelihood: likelihood.Softmax{}, Net: layers.Sequential{
-		layers.Conv2D{W: param("0.weight"), Stride: 1, Padding: 1}, norm(1), layers.Activation("relu"),
-		layers.Conv2D{W: param("3.weight"), Stride: 2, Padding: 1}, norm(4), layers.Activation("relu"), layers.GlobalAveragePool{}, last,
+		conv(0, 1), norm(1), layers.Activation("relu"),
+		conv(3, 2), norm(4), layers.Activation("relu"), layers.GlobalAveragePool{}, last,
 	}}
 	labels := r.Dense(t, "conv_y").Int64s()
 	r.p.Train = gp.Examples{X: r.Dense(t, "conv_x"), Y: oneHot(labels, last.B.Value.Shape()[0])}
@@ -382,7 +393,7 @@ func TestFixtureMFVIConvolutions(t *testing.T) {
 	b := graph.NewBuilder(tensor.Float64)
 	x, y := b.Input("x", r.p.Train.X.Shape()...), b.Input("y", r.p.Train.Y.Shape()...)
 	s := f.write(b, x, y)
-	kl := b.Sub(s.loss, s.data) // divided by the number of images at hand, not by N
+	kl := b.Sub(s.Loss, s.data) // divided by the number of images at hand, not by N
 	loss := b.Add(s.data, b.Scale(kl, float64(r.p.Train.N())/n))
 	in := map[*graph.Node]*tensor.Dense{x: r.p.Train.X, y: r.p.Train.Y}
 	for _, z := range s.noises {
@@ -394,14 +405,14 @@ func TestFixtureMFVIConvolutions(t *testing.T) {
 			kernel.Transpose(turned, shape[1], v, shape[0], shape[1], shape[0])
 			v = turned
 		}
-		in[z.node] = dense(v, z.value.Shape()...)
+		in[z.node] = dense.Of(v, z.value.Shape()...)
 	}
 	var wrt []*graph.Node
 	for _, p := range f.trained() {
 		wrt = append(wrt, b.Param(p))
 	}
 	outputs := append(graph.Grad(b, loss, wrt...), s.data)
-	for _, u := range s.updates {
+	for _, u := range s.Updates {
 		outputs = append(outputs, u.Value)
 	}
 	program, err := graph.Compile(b, outputs, graph.Options{})
@@ -423,7 +434,7 @@ func TestFixtureMFVIConvolutions(t *testing.T) {
 	fixture.Close(t, "conv_nll", []float64{program.Scalar(s.data)}, r.want(t, "nll"), 1e-12)
 	fixture.Close(t, "conv_gmu", row(grads, 0, 2), r.vectors(t, "gmu"), 1e-11)
 	fixture.Close(t, "conv_gpsi", row(grads, 1, 2), r.vectors(t, "gpsi"), 1e-11)
-	for _, u := range s.updates {
+	for _, u := range s.Updates {
 		fixture.Close(t, "conv_new_"+u.Param.Name, graph.Floats(program.Value(u.Value)), r.want(t, "new_"+u.Param.Name), 1e-12)
 		if !slices.Contains(f.means.State(), u.Param) {
 			t.Errorf("the update of %s is not that of the copy", u.Param.Name)
@@ -479,7 +490,7 @@ func expected(t *testing.T, f *fitting) (loss float64, grad []float64) {
 	for _, n := range s.noises {
 		feed.in[n.node] = n.value
 	}
-	g, err := train.NewGraph(b, s.loss, f.trained(), feed)
+	g, err := train.NewGraph(b, s.Loss, f.trained(), feed)
 	if err != nil {
 		t.Fatal(err)
 	}

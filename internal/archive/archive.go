@@ -14,8 +14,8 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/go-valla/valla/data/npy"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/npy"
 	"gorgonia.org/tensor"
 )
 
@@ -25,7 +25,7 @@ var ErrFormat = errors.New("damaged, or a file of another kind")
 
 // Writer writes an archive.
 type Writer struct {
-	zip     *zip.Writer
+	zip     *zip.Writer     // the archive
 	members map[string]bool // the names of those that are written
 	err     error           // the first that occurred
 }
@@ -92,7 +92,7 @@ func (w *Writer) fail(member string, err error) {
 // Reader holds the members of an archive that are still to be read. Its errors wrap
 // ErrFormat, except errors of reading the file itself.
 type Reader struct {
-	members map[string]*zip.File
+	members map[string]*zip.File // by their names
 }
 
 // Open lists the members of the archive in the size bytes of r. It refuses compressed
@@ -140,7 +140,7 @@ func (a *Reader) open(member string) (io.ReadCloser, error) {
 	return r, nil
 }
 
-// Text reads a member as it is and does not decode it.
+// Text returns the content of a member without decoding it.
 func (a *Reader) Text(member string) ([]byte, error) {
 	r, err := a.open(member)
 	if err != nil {

@@ -139,7 +139,7 @@ func TestTargets(t *testing.T) {
 	}
 }
 
-// Try says what Write would say, and leaves all as it is.
+// Try returns the error that Write would return, and changes no file.
 func TestTry(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "a.bin")

@@ -35,7 +35,7 @@ func temporary(dir string) (*os.File, error) {
 	return nil, errors.New("other processes remove the temporary files")
 }
 
-// there tells whether the name of an open file is still that of the file.
+// there tells whether the name of an open file still belongs to the file.
 func there(f *os.File) bool {
 	open, err := f.Stat()
 	if err != nil {

@@ -49,9 +49,9 @@ func (c *Case) leaveOut(ctx context.Context, p gp.Problem, m Method) (Score, err
 }
 
 // leftOutNLL is the mean over rows of the negative log predictive density of each under the
-// posterior without it, of which g is the posterior with it. For numbers that is exact for
+// posterior without it, of which g is the posterior with it. For regression that is exact for
 // the linearized model: with h = Q/σ² the residual grows by 1/(1−h), the predictive variance
-// is σ²/(1−h). For classes the row's Gauss-Newton term is taken out of each output.
+// is σ²/(1−h). For classification the row's Gauss-Newton term is taken out of each output.
 func leftOutNLL(g gp.Gaussian, e gp.Examples, noise float64) float64 {
 	n, c := e.N(), e.Y.Shape()[1]
 	y, mean, cov := graph.Floats(e.Y), g.Mean, g.Cov

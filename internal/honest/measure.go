@@ -17,14 +17,16 @@ import (
 
 // Score is the mean negative log predictive density of targets, in the units of the
 // network, with its standard error.
-type Score struct{ NLL, Error float64 }
+type Score struct {
+	NLL, Error float64 // mean and standard error, in nats
+}
 
 // Case is a network with everything that it is measured on.
 type Case struct {
 	Network
-	Model *valla.Model
-	Train *data.Set
-	Test  gp.Examples // as the network takes them; no criterion but the best possible sees them
+	Model *valla.Model // the network as a user has it
+	Train *data.Set    // the rows that the network was trained on
+	Test  gp.Examples  // as the network takes them; no criterion but the best possible sees them
 }
 
 // Open returns a network with its weights from a folder and its rows.
@@ -50,11 +52,11 @@ const (
 	Evidence Criterion = "evidence"      // the marginal likelihood; of LLA
 	LeaveOut Criterion = "leave one out" // the predictive of the linearized model without each row; of LLA
 	Between  Criterion = "between"       // pseudo-rows with the row's own target
-	Pseudo   Criterion = "pseudo-rows"   // those of gp/unseen: the default
-	Best     Criterion = "test rows"     // the best there can be
+	Pseudo   Criterion = "pseudo-rows"   // the pseudo-rows of gp/unseen: the default
+	Best     Criterion = "test rows"     // a bound for the other criteria
 )
 
-// Method is one of those that are compared.
+// Method is a method that the tables compare.
 type Method string
 
 // Methods.
@@ -64,7 +66,7 @@ const (
 	Full  Method = "LLA full"
 )
 
-// Criteria lists those that a method knows.
+// Criteria returns the criteria that m knows.
 func (m Method) Criteria() []Criterion {
 	if m == VaLLA {
 		return []Criterion{HeldOut, Between, Pseudo, Best}
@@ -79,7 +81,7 @@ func (c *Case) MAP(ctx context.Context) (Score, error) {
 }
 
 // Constant is the score with the one number that is best on the test rows: a noise variance
-// for numbers, a temperature for classes.
+// for regression, a temperature for classification.
 func (c *Case) Constant(ctx context.Context) (Score, error) {
 	g, err := gp.Predict(ctx, gp.Point{Net: c.Model.Net, Dtype: c.Model.Dtype()}, c.Test.X)
 	if err != nil {
@@ -146,7 +148,7 @@ func (c *Case) lla(m Method, by Criterion) *laplace.Settings {
 	return s
 }
 
-// score is that of a posterior on the test rows.
+// score returns the score of a posterior on the test rows.
 func (c *Case) score(ctx context.Context, p gp.Posterior, noiseVariance float64) (Score, error) {
 	g, err := gp.Predict(ctx, p, c.Test.X)
 	l := c.Model.Task.Outputs.Likelihood()
@@ -156,7 +158,7 @@ func (c *Case) score(ctx context.Context, p gp.Posterior, noiseVariance float64)
 	return score(g, l, c.Test), err
 }
 
-// problem returns the problem of a criterion: validation examples are its own.
+// problem returns the problem of a criterion, with the validation examples of the criterion.
 func (c *Case) problem(ctx context.Context, by Criterion) (gp.Problem, error) {
 	o := valla.FitOptions{Validation: new(0.0), Run: gp.Run{Seed: 1}}
 	switch by {
@@ -185,7 +187,7 @@ func (c *Case) problem(ctx context.Context, by Criterion) (gp.Problem, error) {
 	return p, err
 }
 
-// noiseFrom lets the noise of numbers start from the residuals on the validation rows, so that
+// noiseFrom lets the noise of a regression start from the residuals on the validation rows, so that
 // the grid of a criterion that knows better than the training rows is around the right one.
 func (c *Case) noiseFrom(ctx context.Context, p *gp.Problem) error {
 	if c.Classes {
@@ -203,7 +205,7 @@ func (c *Case) noiseFrom(ctx context.Context, p *gp.Problem) error {
 	return nil
 }
 
-// score is the mean over examples.
+// score returns the mean over examples, with its standard error.
 func score(g gp.Gaussian, l likelihood.Likelihood, e gp.Examples) Score {
 	if g.Mean == nil {
 		return Score{}

@@ -66,8 +66,8 @@ func TestLeftOut(t *testing.T) {
 	}
 }
 
-// TestWithoutRow: an example that the posterior is sure of stays as it is, and one that pulls
-// the logits its way loses that pull.
+// TestWithoutRow: without variance the logits stay the same. With variance they move away from the
+// label of the example.
 func TestWithoutRow(t *testing.T) {
 	f, y := []float64{1, -1}, []float64{1, 0}
 	if got := withoutRow(y, f, func(int) float64 { return 0 }); !slices.Equal(got, f) {

@@ -19,23 +19,23 @@ type Training string
 
 // Trainings.
 const (
-	Over  Training = "over"  // long, until it knows its rows by heart
-	Well  Training = "well"  // about as long as is best for rows that it has not seen
+	Over  Training = "over"  // long, until it has memorised its training rows
+	Well  Training = "well"  // about as long as is best for held-out rows
 	Under Training = "under" // hardly
 )
 
 // Network is a network from elsewhere.
 type Network struct {
-	Name     string
-	Training Training
-	Classes  bool
-	Shared   bool // its rows are not part of the program: data sets in the folder shared/data
+	Name     string   // of the file with the weights
+	Training Training // how well the network was trained
+	Classes  bool     // classification; otherwise regression
+	Shared   bool     // its rows are not part of the program: data sets in the folder shared/data
 
-	hidden     []int
-	activation string
-	iterations int
-	rate       float64
-	rows       func(shared string) (train, test *data.Set, err error)
+	hidden     []int                                                  // widths of the hidden layers
+	activation string                                                 // of the hidden layers
+	iterations int                                                    // of the training
+	rate       float64                                                // learning rate; 0 means the default
+	rows       func(shared string) (train, test *data.Set, err error) // reads or draws the rows
 }
 
 // Networks lists all networks. The weights of each are in testdata, made by [Network.Train].

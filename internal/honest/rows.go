@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"path/filepath"
 	"strconv"
+	"sync"
 
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/data/idx"
@@ -35,8 +36,8 @@ func divide(all *data.Set, n int) (train, test *data.Set, err error) {
 	return all.Rows(rows[:n]), all.Rows(rows[n:min(len(rows), n+mostTest)]), nil
 }
 
-// waves are numbers with much noise: y = sin(2 x0) + x1 x2 + ½ x3 + 0.5 ε, x uniform on
-// [−2,2]⁵, of which x4 says nothing.
+// waves is a regression with much noise: y = sin(2 x0) + x1 x2 + ½ x3 + 0.5 ε, x uniform on
+// [−2,2]⁵, where y does not depend on x4.
 func waves(string) (train, test *data.Set, err error) {
 	const n, d = 1300, 5
 	rng := newRand(wavesSeed)
@@ -51,8 +52,8 @@ func waves(string) (train, test *data.Set, err error) {
 	return divide(set(x, y, d), 300)
 }
 
-// clouds are three classes that overlap: each has two Gaussian clouds in six dimensions,
-// whose centres are drawn from N(0, 1.2² I).
+// clouds are three classes that overlap. Each class has two Gaussian clouds in six dimensions; the
+// centres of the clouds are drawn from N(0, 1.2² I).
 func clouds(string) (train, test *data.Set, err error) {
 	const n, d, classes = 1400, 6, 3
 	rng := newRand(cloudsSeed)
@@ -80,7 +81,7 @@ func set(x, y []float64, d int) *data.Set {
 	return s
 }
 
-// table returns the rows of a UCI table, n of them for training.
+// table returns the rows of a UCI table: n rows for training, and rows to judge by.
 func table(name string, n int) func(shared string) (train, test *data.Set, err error) {
 	return func(shared string) (train, test *data.Set, err error) {
 		t, err := data.TableReader{X: "X", Y: "y"}.Read(filepath.Join(shared, "uci", name+".npz"))
@@ -95,11 +96,11 @@ func table(name string, n int) func(shared string) (train, test *data.Set, err e
 	}
 }
 
-// digits returns digits of MNIST in 8×8 pixels, n of them for training, of which a fraction
-// has a wrong label, drawn at random. Those to judge by are right.
+// digits returns digits of MNIST in 8×8 pixels, n for training. A fraction of the training rows has
+// a wrong label, drawn at random. The rows to judge by have the right labels.
 func digits(n int, wrong float64) func(shared string) (train, test *data.Set, err error) {
 	return func(shared string) (train, test *data.Set, err error) {
-		all, err := idx.MNIST(filepath.Join(shared, "mnist"))
+		all, err := mnist(shared)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -113,6 +114,21 @@ func digits(n int, wrong float64) func(shared string) (train, test *data.Set, er
 		return train, test, nil
 	}
 }
+
+// mnist returns MNIST from the data folder shared. It reads the files once.
+func mnist(shared string) (*image.Splits, error) {
+	if s, ok := read.Load(shared); ok {
+		return s.(*image.Splits), nil
+	}
+	s, err := idx.MNIST(filepath.Join(shared, "mnist"))
+	if err == nil {
+		read.Store(shared, s)
+	}
+	return s, err
+}
+
+// read has the digits that were read, by the data folder.
+var read sync.Map
 
 // small returns the first n digits, each pixel the mean of 4×4 of the image with a border
 // of two, from 0 to 1.

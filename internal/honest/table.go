@@ -8,7 +8,7 @@ import (
 )
 
 // Table measures networks by all criteria and returns one table for each method, in
-// Markdown. progress is told what is measured.
+// Markdown. progress is called with a text about each measurement.
 func Table(ctx context.Context, cases []*Case, progress func(string)) (string, error) {
 	var b strings.Builder
 	for _, m := range []Method{VaLLA, KFAC, Full} {
@@ -36,7 +36,7 @@ func Table(ctx context.Context, cases []*Case, progress func(string)) (string, e
 // Large says that full LLA of the network takes too long for a table.
 func (c *Case) Large() bool { return c.Train.N() > 400 }
 
-// line is that of a network.
+// line returns the line of a network.
 func (c *Case) line(ctx context.Context, m Method) (string, error) {
 	scores := []func() (Score, error){
 		func() (Score, error) { return c.MAP(ctx) },

@@ -11,8 +11,8 @@ import (
 
 	"gorgonia.org/tensor"
 
-	"github.com/go-valla/valla/data/npy"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/npy"
 	"github.com/go-valla/valla/jacobian"
 	"github.com/go-valla/valla/layers"
 )

@@ -10,9 +10,9 @@ import (
 
 	"gorgonia.org/tensor"
 
-	"github.com/go-valla/valla/data/npy"
 	"github.com/go-valla/valla/experiments/internal/result"
 	"github.com/go-valla/valla/experiments/internal/spec"
+	"github.com/go-valla/valla/internal/npy"
 )
 
 // writeTable writes boston.npz below dir/uci: a table of two inputs and a noisy sum of

@@ -1,0 +1,23 @@
+package tabular_test
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/go-valla/valla/data/internal/tabular"
+)
+
+// Each set says what it holds and which files it is read from.
+func Example() {
+	for _, s := range tabular.Sets() {
+		_, _, err := s.Open("no-such-folder", tabular.Options{})
+		fmt.Println(s.Name, len(s.Features), "features,", s.Target, errors.Is(err, fs.ErrNotExist))
+	}
+	// Output:
+	// airline 8 features, ArrDelay true
+	// airline-nycflights13 8 features, ArrDelay true
+	// taxi 8 features, total_amount true
+	// taxi-green 8 features, total_amount true
+	// year 90 features, Year true
+}

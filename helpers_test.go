@@ -38,7 +38,7 @@ func newTestModel(t testing.TB, dt tensor.Dtype, inducing int, hidden ...int) *M
 	t.Helper()
 	rng := rand.New(rand.NewPCG(7, 0))
 	form := layers.MLP{Inputs: 2, Hidden: hidden, Outputs: 1, Activation: "tanh"}
-	net, err := form.New(dt, rng)
+	net, err := layers.Build(form, dt, rng)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +83,7 @@ func newTestClasses(t testing.TB, dt tensor.Dtype, hidden ...int) *Model {
 	form := layers.MLP{Inputs: 2, Hidden: hidden, Outputs: 3, Activation: "tanh"}
 	m.Form, m.Task.Outputs = form, &task.Classification{Name: "y", Classes: []float64{1, 2, 4}}
 	var err error
-	if m.Net, err = form.New(dt, rand.New(rand.NewPCG(8, 0))); err != nil {
+	if m.Net, err = layers.Build(form, dt, rand.New(rand.NewPCG(8, 0))); err != nil {
 		t.Fatal(err)
 	}
 	return m

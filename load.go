@@ -127,7 +127,7 @@ func (h *header) model(size int64) (*Model, error) {
 	if int64(n) > size/int64(dt.Size()) {
 		return nil, fmt.Errorf("a network with %d parameters (%s) does not fit in a file of %d bytes", n, m.Form, size)
 	}
-	m.Net, err = m.Form.New(dt, rand.New(rand.NewPCG(0, 0)))
+	m.Net, err = layers.Build(m.Form, dt, rand.New(rand.NewPCG(0, 0)))
 	return m, err
 }
 

@@ -28,15 +28,10 @@ type waistForm struct {
 
 func init() { layers.Register[waistForm]("waist") }
 
-func (waistForm) Kind() string        { return "waist" }
 func (f waistForm) InputShape() []int { return []int{f.Inputs} }
-func (f waistForm) OutputSize() int   { return f.Out }
 func (f waistForm) String() string    { return fmt.Sprintf("waist of %d", f.Waist) }
 func (f waistForm) Structure() (layers.Layers, error) {
 	return layers.Layers{layers.DenseLayer{Outputs: f.Waist}, layers.Activation("sin"), layers.DenseLayer{Outputs: f.Out}}, nil
-}
-func (f waistForm) New(dt tensor.Dtype, rng *rand.Rand) (layers.Sequential, error) {
-	return layers.Build(f, dt, rng)
 }
 
 // formCase is a kind of network on examples of a shape. A text with a verb for the number

@@ -190,7 +190,7 @@ func (m *Model) check() error {
 	if in, want := m.Form.InputShape(), m.Task.Inputs.Shape; !slices.Equal(in, want) {
 		return fmt.Errorf("the network takes examples of shape %v, the inputs have %v", in, want)
 	}
-	if c, want := m.Form.OutputSize(), m.Task.Outputs.Size(); c != want {
+	if c, want := layers.OutputSize(m.Form), m.Task.Outputs.Size(); c != want {
 		return fmt.Errorf("the network has %d outputs, expected %d", c, want)
 	}
 	n, err := layers.Parameters(m.Form)
@@ -225,7 +225,7 @@ func (m *Model) checkNet() error {
 	if len(m.Net.Params()) == 0 {
 		return fmt.Errorf("a network without parameters, expected %s", m.Form)
 	}
-	want, err := m.Form.New(m.Dtype(), newRand(0, weightStream))
+	want, err := layers.Build(m.Form, m.Dtype(), newRand(0, weightStream))
 	if err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/go-valla/valla/gp/task"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/settings"
+	"github.com/go-valla/valla/layers"
 	"github.com/go-valla/valla/train"
 )
 
@@ -164,7 +165,7 @@ func (m *Model) build(n Network, seed uint64) error {
 		return fmt.Errorf("the network takes %s inputs, the data have %d%s: is the target, or a column that is no input, among them?", takes, len(f), named(f))
 	}
 	m.Task.Inputs.Shape = m.Form.InputShape()
-	if m.Net, err = m.Form.New(dtypes[n.Dtype], newRand(seed, weightStream)); err != nil {
+	if m.Net, err = layers.Build(m.Form, dtypes[n.Dtype], newRand(seed, weightStream)); err != nil {
 		return err
 	}
 	return m.check()

@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp/task"
+	"github.com/go-valla/valla/layers"
 	"github.com/go-valla/valla/train"
 )
 
@@ -93,7 +94,7 @@ func TestTrainClasses(t *testing.T) {
 		t.Fatal(err)
 	}
 	c, ok := m.Task.Outputs.(*task.Classification)
-	if !ok || !slices.Equal(c.Classes, []float64{1, 2, 4}) || m.Form.OutputSize() != 3 {
+	if !ok || !slices.Equal(c.Classes, []float64{1, 2, 4}) || layers.OutputSize(m.Form) != 3 {
 		t.Fatalf("outputs %+v of %v", m.Task.Outputs, m.Form)
 	}
 	s, err := m.Evaluate(t.Context(), thirds(200, 2), PredictOptions{})

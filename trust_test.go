@@ -13,6 +13,7 @@ import (
 	"github.com/go-valla/valla/gp/gptest"
 	vallagp "github.com/go-valla/valla/gp/valla"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/layers"
 )
 
 // uneven returns n examples of y = 0.3 b + noise, whose standard deviation is 0.01 where
@@ -37,7 +38,7 @@ func inFloat64(t rapid.TB, m *Model) *Model {
 	t.Helper()
 	c := *m
 	var err error
-	if c.Net, err = m.Form.New(tensor.Float64, newRand(0, weightStream)); err != nil {
+	if c.Net, err = layers.Build(m.Form, tensor.Float64, newRand(0, weightStream)); err != nil {
 		t.Fatal(err)
 	}
 	copyArrays(c.Net, m.Net)

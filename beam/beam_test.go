@@ -103,7 +103,7 @@ func alone(t *testing.T, dir, model string, task pass.Task, size int64) []byte {
 	shards := t.TempDir()
 	r, err := j.NewRunner(shards)
 	if err == nil {
-		_, err = r.Run(t.Context(), j.All(), pass.RunOptions{Workers: 1})
+		_, err = r.Run(t.Context(), j.Share(0, 1), 1, nil)
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -1,7 +1,7 @@
 // Package vallabeam runs passes of package pass on Apache Beam. The element of a collection is the
-// number of a part, not a row: a worker reads the part itself, and writes its shard to a folder
-// that all workers and the program share. So elements cost nothing, retries are safe, since they
-// write the same file again, and the result has the same bytes as that of one machine.
+// number of a part and not a row: a worker reads the part itself, and writes its shard to a folder
+// that all workers and the program share. Elements therefore cost nothing. A retry is safe, because it
+// writes the same file again. The results have the same bytes as on one machine.
 package vallabeam
 
 import (
@@ -23,22 +23,23 @@ func init() {
 	register.DoFn3x2[context.Context, pass.Array, int64, string, error](&addArray{})
 }
 
-// Parts does all parts of the job in a folder, which pass.Job.Join has written, and returns the
-// number of rows, a collection of one int64. A part that is finished is skipped.
+// Parts does all parts of job j, which [pass.Job.Join] has written to the folder dir, and returns a
+// collection of one int64: the number of rows. Finished parts are skipped.
 func Parts(s beam.Scope, j *pass.Job, dir string) beam.PCollection {
 	s = s.Scope("valla.Parts")
-	numbers := beam.Reshuffle(s, beam.CreateList(s, j.All()))
+	numbers := beam.Reshuffle(s, beam.CreateList(s, j.Share(0, 1)))
 	return stats.Sum(s, beam.ParDo(s, &doPart{Dir: dir}, numbers))
 }
 
-// Score predicts all rows: the shards are those of Parts, see pass.Manifest.Concatenate.
+// Score predicts all rows. The shards of predictions go to the folder dir, see
+// [pass.Manifest.Concatenate]. It returns the number of rows, as Parts does.
 func Score(s beam.Scope, j *pass.Job, dir string) beam.PCollection {
 	return Parts(s.Scope("valla.Score"), j, dir)
 }
 
-// Fit adds up all rows for a posterior, and then the sums of the parts: each array, such as the
-// factor of a layer, by itself and in files, since they may be too large for an accumulator. It
-// returns the names of the arrays, after which pass.Manifest.Model makes the model.
+// Fit adds up all rows for a posterior, and then the sums of the parts. Each array, such as the
+// factor of a layer, is added up by itself and through files, because it may be too large for an
+// accumulator. Fit returns the names of the arrays; then [pass.Manifest.Model] makes the model.
 func Fit(s beam.Scope, j *pass.Job, dir string) (beam.PCollection, error) {
 	s = s.Scope("valla.Fit")
 	arrays, err := j.Arrays()
@@ -49,10 +50,11 @@ func Fit(s beam.Scope, j *pass.Job, dir string) (beam.PCollection, error) {
 	return beam.ParDo(s, &addArray{Dir: dir}, beam.Reshuffle(s, beam.CreateList(s, arrays)), beam.SideInput{Input: rows}), nil
 }
 
-// runners holds what a process needs of a folder: the job and the model are read once.
-var runners sync.Map // func() (*pass.Runner, error) by folder
+// runners maps a folder to a func() (*pass.Runner, error), so that a process reads the job and the
+// model once.
+var runners sync.Map
 
-// runner returns that of a folder.
+// runner returns the runner of the folder dir.
 func runner(dir string) (*pass.Runner, error) {
 	once, _ := runners.LoadOrStore(dir, sync.OnceValues(func() (*pass.Runner, error) {
 		kernel.SetThreads(1) // the engine runs several parts at once
@@ -65,10 +67,13 @@ func runner(dir string) (*pass.Runner, error) {
 	return once.(func() (*pass.Runner, error))()
 }
 
-// doPart does the part with a number, and returns its rows.
-type doPart struct{ Dir string }
+// doPart is the function that does a part.
+type doPart struct {
+	Dir string // folder of the job and the shards
+}
 
-// ProcessElement is called by Beam.
+// ProcessElement does the part with the given number and returns the number of its rows. Beam calls
+// it.
 func (f *doPart) ProcessElement(ctx context.Context, part int) (int64, error) {
 	r, err := runner(f.Dir)
 	if err != nil {
@@ -81,16 +86,19 @@ func (f *doPart) ProcessElement(ctx context.Context, part int) (int64, error) {
 	return record.Rows, nil
 }
 
-// addArray adds an array over all shards, when these are there, and returns its name.
-type addArray struct{ Dir string }
+// addArray is the function that sums an array over all shards.
+type addArray struct {
+	Dir string // folder of the job and the shards
+}
 
-// ProcessElement is called by Beam; the number of rows says that all parts are finished.
+// ProcessElement sums an array over all shards and returns the name of the array. Beam calls it with
+// the number of rows, so that all parts are finished before.
 func (f *addArray) ProcessElement(_ context.Context, a pass.Array, _ int64) (string, error) {
 	r, err := runner(f.Dir)
 	if err != nil {
 		return "", err
 	}
-	m, err := r.Finished(f.Dir)
+	m, err := r.Finish(f.Dir)
 	if err != nil {
 		return "", err
 	}

@@ -1,5 +1,5 @@
-// Package client asks a server of valla serve for predictions, by the Open Inference
-// Protocol. It waits and asks again where the server says that it is busy.
+// Package client asks a server for predictions by the Open Inference Protocol; valla serve is such a
+// server. If the server is busy, the client waits and asks again.
 package client
 
 import (
@@ -19,31 +19,30 @@ import (
 
 // Client asks one server. The zero value of a field means its default.
 type Client struct {
-	URL   string // such as http://127.0.0.1:8080
-	Token string // sent as a bearer token where it is not empty
-	// Attempts bounds how often a request is sent that the server has no room for; 0 means 5.
-	Attempts int
-	HTTP     *http.Client // nil means http.DefaultClient
+	URL      string       // address of the server, such as http://127.0.0.1:8080
+	Token    string       // bearer token; "" sends none
+	Attempts int          // most attempts of a request while the server is busy; 0 means 5
+	HTTP     *http.Client // connections; nil means http.DefaultClient
 }
 
-// Prediction is the answer for N rows, in the units of the data.
+// Prediction has the predictions for N rows, in the units of the data: for T targets of a regression,
+// or for C classes.
 type Prediction struct {
-	Version string // of the model that answered
+	Version string // version of the model
 
-	// Mean, Std and LatentStd [N,T] are those of T targets: Std is the standard deviation of
-	// the target, noise included, LatentStd that of the latent function. They are nil with
-	// classes.
-	Mean, Std, LatentStd []float64
+	Mean      []float64 // means of the targets [N,T]; nil for a classification
+	Std       []float64 // standard deviations of the targets, with noise [N,T]; nil for a classification
+	LatentStd []float64 // standard deviations of the latent function [N,T]; nil for a classification
 
-	Class         []string  // [N] the most probable classes; nil for numbers
-	Probabilities []float64 // [N,C]
-	Entropy       []float64 // [N] of the probabilities, in nats
+	Class         []string  // most probable classes [N]; nil for a regression
+	Probabilities []float64 // class probabilities [N,C]; nil for a regression
+	Entropy       []float64 // entropies of the class probabilities in nats [N]; nil for a regression
 }
 
-// Error is an answer other than a prediction.
+// Error is an answer of the server that is no prediction.
 type Error struct {
-	Status int    // of HTTP
-	Text   string // what the server says
+	Status int    // status of HTTP
+	Text   string // message of the server
 }
 
 // Error implements error.
@@ -51,14 +50,15 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("client: the server answers with status %d: %s", e.Status, e.Text)
 }
 
+// tensor is an input or output of the protocol.
 type tensor struct {
-	Name     string          `json:"name"`
-	Shape    []int           `json:"shape"`
-	Datatype string          `json:"datatype"`
-	Data     json.RawMessage `json:"data"`
+	Name     string          `json:"name"`     // name of the tensor
+	Shape    []int           `json:"shape"`    // lengths of the axes
+	Datatype string          `json:"datatype"` // FP64 or BYTES
+	Data     json.RawMessage `json:"data"`     // elements in row-major order
 }
 
-// Rows returns the predictions of a model at rows [N,D], with the columns in the model's order.
+// Rows returns the predictions of a model for rows [N,D], whose columns are in the order of the model.
 func (c *Client) Rows(ctx context.Context, model string, rows [][]float64) (*Prediction, error) {
 	if len(rows) == 0 {
 		return nil, errors.New("client: no rows")
@@ -70,18 +70,18 @@ func (c *Client) Rows(ctx context.Context, model string, rows [][]float64) (*Pre
 	return c.infer(ctx, model, []tensor{{"x", []int{len(rows), len(rows[0])}, "FP64", data}})
 }
 
-// Columns returns the predictions of a model for columns [N] by name.
+// Columns returns the predictions of a model for columns of numbers [N], by their names.
 func (c *Client) Columns(ctx context.Context, model string, columns map[string][]float64) (*Prediction, error) {
 	return inferColumns(ctx, c, model, "FP64", columns)
 }
 
-// Texts returns the predictions of a model for columns [N] by name, with the cells as a file of
-// text has them: words, dates, numbers, and "" for a missing value.
+// Texts returns the predictions of a model for columns of texts [N], by their names. A cell is a word, a
+// date or a number as in a file of text, or "" for a missing value.
 func (c *Client) Texts(ctx context.Context, model string, columns map[string][]string) (*Prediction, error) {
 	return inferColumns(ctx, c, model, "BYTES", columns)
 }
 
-// inferColumns sends a tensor for each column.
+// inferColumns sends one tensor for each column and returns the predictions.
 func inferColumns[T any](ctx context.Context, c *Client, model, datatype string, columns map[string][]T) (*Prediction, error) {
 	var in []tensor
 	for name, v := range columns {
@@ -95,7 +95,7 @@ func inferColumns[T any](ctx context.Context, c *Client, model, datatype string,
 	return c.infer(ctx, model, in)
 }
 
-// infer sends tensors and decodes the answer.
+// infer sends tensors and returns the predictions in the answer.
 func (c *Client) infer(ctx context.Context, model string, in []tensor) (*Prediction, error) {
 	body, err := json.Marshal(map[string]any{"inputs": in})
 	if err != nil {
@@ -128,7 +128,7 @@ func (c *Client) infer(ctx context.Context, model string, in []tensor) (*Predict
 	return p, nil
 }
 
-// send posts a body until the server has room for it.
+// send posts a body, again and again while the server is busy, and returns the answer.
 func (c *Client) send(ctx context.Context, address string, body []byte) ([]byte, error) {
 	attempts := c.Attempts
 	if attempts == 0 {
@@ -147,8 +147,8 @@ func (c *Client) send(ctx context.Context, address string, body []byte) ([]byte,
 	}
 }
 
-// once posts a body. wait is how long to wait before the next attempt, below 0 where none
-// makes sense.
+// once posts a body and returns the answer. Wait is the time to wait before the next attempt; below 0
+// no further attempt makes sense.
 func (c *Client) once(ctx context.Context, address string, body []byte) (text []byte, wait time.Duration, err error) {
 	q, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(body))
 	if err != nil {

@@ -76,13 +76,14 @@ var level = map[string]int{
 	"experiments":                 13,
 	"experiments/publish":         14,
 	"internal/honest":             11,
-	"internal/serve":              11,
-	"internal/assess":             11,
 	"internal/listing":            11,
 	"pass":                        12,
-	"internal/serve/oip":          0,
 	"client":                      0,
 	"cmd":                         14,
+
+	"cmd/valla/internal/serve/oip": 0,
+	"cmd/valla/internal/serve":     12,
+	"cmd/valla/internal/assess":    11,
 }
 
 func levelOf(t *testing.T, path string) int {

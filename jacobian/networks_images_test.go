@@ -1,6 +1,7 @@
 package jacobian_test
 
 import (
+	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/layers"
 )
 
@@ -15,17 +16,31 @@ func onImages(features int, middle func(m *maker) formula) func(m *maker) formul
 	}
 }
 
-func (m *maker) conv(name string, in, out, kernel, stride, padding int) layers.Conv2D {
-	return layers.Conv2D{W: m.param(name+".weight", out, in, kernel, kernel), Stride: stride, Padding: padding}
+// conv is a convolution without bias.
+type conv struct {
+	w               *graph.Param
+	stride, padding int
+}
+
+func (c conv) Params() []*graph.Param { return []*graph.Param{c.w} }
+
+func (c conv) Forward(b *builder, x *node) *node {
+	return b.Conv2D(x, b.Param(c.w), c.stride, c.padding)
+}
+
+func (m *maker) conv(name string, in, out, kernel, stride, padding int) conv {
+	return conv{m.param(name+".weight", out, in, kernel, kernel), stride, padding}
 }
 
 // norm is a batch norm with running statistics that are not trivial.
-func (m *maker) norm(name string, channels int) layers.BatchNorm {
+func (m *maker) norm(name string, channels int) layers.Network {
 	n := layers.NewBatchNorm(name, channels, m.dt)
-	n.Gamma, n.Beta = m.positive(name+".weight", channels), m.param(name+".bias", channels)
+	gamma, beta := n.Scale()
+	gamma.Value, beta.Value = m.positive(name+".weight", channels).Value, m.param(name+".bias", channels).Value
+	m.params = append(m.params[:len(m.params)-2], gamma, beta)
 	for i := range channels {
-		n.Mean.Set(i, 0.3*m.rng.NormFloat64())
-		n.Var.Set(i, 2+m.rng.Float64())
+		layers.State(n)[0].Set(i, 0.3*m.rng.NormFloat64())
+		layers.State(n)[1].Set(i, 2+m.rng.Float64())
 	}
 	return n
 }
@@ -33,9 +48,8 @@ func (m *maker) norm(name string, channels int) layers.BatchNorm {
 // imageExamples: convolutions and what goes with them.
 var imageExamples = []example{
 	{"convolution with bias", true, onImages(48, func(m *maker) formula {
-		c := m.conv("c", 2, 3, 3, 1, 1)
-		c.B = m.param("c.bias", 3)
-		return c.Forward
+		c, bias := m.conv("c", 2, 3, 3, 1, 1), m.param("c.bias", 3)
+		return chain(c.Forward, func(b *builder, x *node) *node { return b.Add(x, b.Reshape(b.Param(bias), 1, 3, 1, 1)) })
 	})},
 	{"strided convolution", true, onImages(8, func(m *maker) formula { return m.conv("c", 2, 2, 3, 2, 1).Forward })},
 	{"filters used twice", true, onImages(32, func(m *maker) formula {

@@ -20,7 +20,7 @@ var convolved = map[string]example{
 	"filters used twice": {"", false, onImages(2, func(m *maker) formula {
 		first, again := m.conv("c", 2, 2, 3, 2, 1), m.conv("d", 2, 2, 4, 4, 0)
 		second := first
-		second.Stride, second.Padding = 4, 1
+		second.stride, second.padding = 4, 1
 		return func(b *builder, x *node) *node {
 			y := b.Tanh(first.Forward(b, x))
 			return b.Add(again.Forward(b, x), second.Forward(b, b.Pad(b.Pad(y, 2, 0, 4), 3, 0, 4)))

@@ -53,15 +53,12 @@ func (a Activation) check() error {
 
 func init() {
 	for _, a := range Activations() {
-		layerKinds.register(string(a), func(fields []byte) (Layer, error) {
+		layerKinds.register(string(a), nil, func(fields []byte) (Layer, error) {
 			_, err := decodeStrict[struct{}](fields)
 			return a, err
 		})
 	}
 }
-
-// Kind implements Layer.
-func (a Activation) Kind() string { return string(a) }
 
 // Make implements Layer.
 func (a Activation) Make(_ *Maker, in []int) (Network, []int, error) { return a, in, a.check() }
@@ -76,3 +73,6 @@ func (a Activation) Forward(b *graph.Builder, x *graph.Node) *graph.Node {
 
 // Params implements Network: there are none.
 func (a Activation) Params() []*graph.Param { return nil }
+
+// Pointwise implements Site: an activation is a function of each element alone.
+func (a Activation) Pointwise() bool { return true }

@@ -17,13 +17,13 @@ func Build(f Form, dt tensor.Dtype, rng *rand.Rand) (Sequential, error) {
 		return nil, err
 	}
 	if dt != tensor.Float32 && dt != tensor.Float64 {
-		return nil, fmt.Errorf("layers: %s: element type %v, expected float32 or float64", f.Kind(), dt)
+		return nil, fmt.Errorf("layers: %s: element type %v, expected float32 or float64", KindOf(f), dt)
 	}
 	n, err := Parameters(f)
 	if err != nil {
 		return nil, err
 	}
-	if err := graph.CheckMemory(fmt.Sprintf("layers: %s: a network of %d numbers", f.Kind(), n), int64(n)*int64(dt.Size())); err != nil {
+	if err := graph.CheckMemory(fmt.Sprintf("layers: %s: a network of %d numbers", KindOf(f), n), int64(n)*int64(dt.Size())); err != nil {
 		return nil, err
 	}
 	return newMaker(dt, rng).form(f)
@@ -31,7 +31,7 @@ func Build(f Form, dt tensor.Dtype, rng *rand.Rand) (Sequential, error) {
 
 // Check returns an error of one line if a form is impossible: if a setting is out of its range,
 // layers do not fit together, array names coincide, the output is no vector, or there are more
-// than [MaxNumbers] elements. It makes no arrays.
+// than [maxNumbers] elements. It makes no arrays.
 func Check(f Form) error {
 	_, err := counter().form(f)
 	return err
@@ -45,6 +45,16 @@ func Parameters(f Form) (int, error) {
 		return 0, err
 	}
 	return m.trainable, nil
+}
+
+// OutputSize returns the number of outputs C of the network that f describes, without building
+// it, and 0 for a form that [Check] refuses.
+func OutputSize(f Form) int {
+	m := counter()
+	if _, err := m.form(f); err != nil {
+		return 0
+	}
+	return m.outputs
 }
 
 // OutputShape returns the shape that one example of shape in has after the layers, or an error
@@ -62,43 +72,44 @@ func OutputShape(list Layers, in ...int) ([]int, error) {
 }
 
 // form makes the layers of f.
-func (m *Maker) form(f Form) (Sequential, error) {
+func (m *Maker) form(f Form) (net Sequential, err error) {
 	if f == nil {
 		return nil, errors.New("layers: no form of a network is given")
 	}
 	layers, err := f.Structure()
 	if err != nil {
-		return nil, fmt.Errorf("layers: %s: %w", f.Kind(), err)
+		return nil, fmt.Errorf("layers: %s: %w", KindOf(f), err)
 	}
-	net, out, err := m.build(f.InputShape(), layers)
-	if err == nil && (len(out) != 1 || out[0] != f.OutputSize()) {
-		err = fmt.Errorf("the last layer gives shape %v, the form states %d outputs", out, f.OutputSize())
-	}
+	net, m.outputs, err = m.build(f.InputShape(), layers)
 	if err != nil {
-		return nil, fmt.Errorf("layers: %s: %w", f.Kind(), err)
+		return nil, fmt.Errorf("layers: %s: %w", KindOf(f), err)
 	}
 	return net, nil
 }
 
-// build makes layers for inputs of shape in, which must give a vector of outputs.
-func (m *Maker) build(in []int, layers Layers) (Sequential, []int, error) {
+// build makes layers for inputs of shape in, and returns the number of their outputs, which must
+// be a vector.
+func (m *Maker) build(in []int, layers Layers) (Sequential, int, error) {
 	if err := checkInput(in); err != nil {
-		return nil, nil, err
+		return nil, 0, err
 	}
 	if len(layers) == 0 {
-		return nil, nil, errors.New("there are no layers")
+		return nil, 0, errors.New("there are no layers")
 	}
 	net, out, err := m.Sequence(layers, in)
 	if err == nil && len(out) != 1 {
 		err = fmt.Errorf("the last layer gives shape %v, expected a vector of outputs", out)
 	}
-	return net, out, err
+	if err != nil {
+		return nil, 0, err
+	}
+	return net, out[0], nil
 }
 
 // checkInput returns an error unless in can be the shape of an example.
 func checkInput(in []int) error {
 	if _, ok := elements(in); len(in) == 0 || !ok {
-		return fmt.Errorf("inputs of shape %v: expected at least one axis and 1 to %d elements", in, MaxNumbers)
+		return fmt.Errorf("inputs of shape %v: expected at least one axis and 1 to %d elements", in, maxNumbers)
 	}
 	return nil
 }

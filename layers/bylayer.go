@@ -6,10 +6,10 @@ import (
 	"github.com/go-valla/valla/graph"
 )
 
-// ByLayer returns the parameters of a network by its layers, in the order of Params: of a list of
-// layers those of each part, otherwise those whose names agree up to the last dot. A network
-// whose names do not tell may have a method ByLayer that does. A parameter that several layers
-// share belongs to the first.
+// ByLayer returns the parameters of a network grouped by layers, in the order of Params. The parts
+// of a list of layers are layers; in other networks, parameters whose names agree up to the last dot
+// are in one group. A network may have a method ByLayer that returns its own groups. A parameter
+// that several layers share belongs to the first layer.
 func ByLayer(net Network) [][]*graph.Param {
 	var all [][]*graph.Param
 	seen := map[*graph.Param]bool{}

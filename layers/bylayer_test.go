@@ -9,9 +9,9 @@ import (
 )
 
 func TestByLayer(t *testing.T) {
-	net, err := SequentialForm{Input: []int{4}, Layers: Layers{
+	net, err := Build(SequentialForm{Input: []int{4}, Layers: Layers{
 		DenseLayer{Name: "a", Outputs: 4}, ResidualLayer{Inner: Layers{DenseLayer{Name: "b.1", Outputs: 4}, DenseLayer{Name: "b.2", Outputs: 4}}},
-	}}.New(tensor.Float64, newRand(1))
+	}}, tensor.Float64, newRand(1))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,18 +12,18 @@ import (
 // Names of choices of parameters, see [Choose].
 const (
 	AllWeights       = "all"
-	LastLayerWeights = "last-layer"
+	lastLayerWeights = "last-layer"
 )
 
 // Choose returns the parameters of a network that names choose: "all", "last-layer" (see
 // [LastLayer]), or the names of parameters, in which * stands for any letters. No names mean all.
-// A name that no parameter has, or that chooses one again, is an error.
+// A name that fits no parameter, or fits a parameter that is chosen already, is an error.
 func Choose(net Network, names ...string) ([]*graph.Param, error) {
 	all := net.Params()
 	switch {
 	case len(names) == 0, slices.Equal(names, []string{AllWeights}):
 		return all, nil
-	case slices.Equal(names, []string{LastLayerWeights}):
+	case slices.Equal(names, []string{lastLayerWeights}):
 		return LastLayer(net), nil
 	}
 	var chosen []*graph.Param
@@ -52,7 +52,8 @@ func MatchName(pattern, name string) bool {
 }
 
 // LastLayer returns the parameters of the last layer that has any. A network that is no list of
-// layers may have a method LastLayer that says which these are; of others it returns all.
+// layers may have a method LastLayer that returns them; for a network without the method LastLayer
+// returns all parameters.
 func LastLayer(net Network) []*graph.Param {
 	switch n := net.(type) {
 	case Sequential:
@@ -69,7 +70,7 @@ func LastLayer(net Network) []*graph.Param {
 	return net.Params()
 }
 
-// Part is a network of whose parameters only some count.
+// Part is a network in which only some parameters count as parameters.
 type Part struct {
 	Network
 	Chosen []*graph.Param

@@ -13,23 +13,17 @@ import (
 // pool. Dense layers follow, with the activation between them. The layers are called
 // conv1, conv2, … and dense1, dense2, ….
 type CNN struct {
-	Channels   int        `json:"channels"` // of the images, like height and width
-	Height     int        `json:"height"`
-	Width      int        `json:"width"`
-	Filters    []int      `json:"filters"`
-	Hidden     []int      `json:"hidden"` // widths of the hidden dense layers
-	Outputs    int        `json:"outputs"`
-	Activation Activation `json:"activation"`
+	Channels   int        `json:"channels"`   // of the images
+	Height     int        `json:"height"`     // rows of the images
+	Width      int        `json:"width"`      // columns of the images
+	Filters    []int      `json:"filters"`    // number of filters of each convolution
+	Hidden     []int      `json:"hidden"`     // widths of the hidden dense layers
+	Outputs    int        `json:"outputs"`    // number of outputs
+	Activation Activation `json:"activation"` // after each convolution and each hidden dense layer
 }
-
-// Kind implements Form.
-func (c CNN) Kind() string { return "cnn" }
 
 // InputShape implements Form: [Channels, Height, Width].
 func (c CNN) InputShape() []int { return []int{c.Channels, c.Height, c.Width} }
-
-// OutputSize implements Form.
-func (c CNN) OutputSize() int { return c.Outputs }
 
 // String implements Form: "CNN 1×28×28, filters 16-32, dense 128-10 relu".
 func (c CNN) String() string {
@@ -51,7 +45,7 @@ func (c CNN) Structure() (Layers, error) {
 	}
 	var list Layers
 	for _, out := range c.Filters {
-		list = append(list, Conv2DLayer{Filters: out, Kernel: 3, Padding: 1, Bias: true}, c.Activation, MaxPool{Size: 2, Stride: 2})
+		list = append(list, Conv2D{Filters: out, Kernel: 3, Padding: 1, Bias: true}, c.Activation, MaxPool{Size: 2, Stride: 2})
 	}
 	list = append(list, Flatten{})
 	for _, out := range c.Hidden {

@@ -13,12 +13,12 @@ import (
 var layerCases = []layertest.Case{
 	{Name: "dense", Layer: layers.DenseLayer{Outputs: 3}, Input: []int{5}, Naive: naiveDense},
 	{Name: "dense to one", Layer: layers.DenseLayer{Name: "head", Outputs: 1}, Input: []int{1}, Naive: naiveDense},
-	{Name: "convolution", Layer: layers.Conv2DLayer{Filters: 3, Kernel: 3, Padding: 1}, Input: []int{2, 4, 5}, Naive: naiveConv(4, 5)},
-	{Name: "convolution with bias", Layer: layers.Conv2DLayer{Name: "c", Filters: 2, Kernel: 2, Bias: true}, Input: []int{3, 4, 4}, Naive: naiveConv(4, 4)},
-	{Name: "strided convolution", Layer: layers.Conv2DLayer{Filters: 2, Kernel: 3, Stride: 2, Padding: 2}, Input: []int{1, 6, 5}, Naive: naiveConv(6, 5)},
-	{Name: "1×1 convolution", Layer: layers.Conv2DLayer{Filters: 4, Kernel: 1, Stride: 2, Bias: true}, Input: []int{2, 3, 3}, Naive: naiveConv(3, 3)},
-	{Name: "batch norm", Layer: layers.BatchNormLayer{}, Input: []int{3, 4, 2}, Naive: naiveBatchNorm},
-	{Name: "batch norm with settings", Layer: layers.BatchNormLayer{Name: "bn", Eps: 0.1, Momentum: 0.5}, Input: []int{2, 1, 3}, Naive: naiveBatchNorm},
+	{Name: "convolution", Layer: layers.Conv2D{Filters: 3, Kernel: 3, Padding: 1}, Input: []int{2, 4, 5}, Naive: naiveConv(4, 5, 1, 1)},
+	{Name: "convolution with bias", Layer: layers.Conv2D{Name: "c", Filters: 2, Kernel: 2, Bias: true}, Input: []int{3, 4, 4}, Naive: naiveConv(4, 4, 1, 0)},
+	{Name: "strided convolution", Layer: layers.Conv2D{Filters: 2, Kernel: 3, Stride: 2, Padding: 2}, Input: []int{1, 6, 5}, Naive: naiveConv(6, 5, 2, 2)},
+	{Name: "1×1 convolution", Layer: layers.Conv2D{Filters: 4, Kernel: 1, Stride: 2, Bias: true}, Input: []int{2, 3, 3}, Naive: naiveConv(3, 3, 2, 0)},
+	{Name: "batch norm", Layer: layers.BatchNorm{}, Input: []int{3, 4, 2}, Naive: naiveBatchNorm(1e-5)},
+	{Name: "batch norm with settings", Layer: layers.BatchNorm{Name: "bn", Eps: 0.1, Momentum: 0.5}, Input: []int{2, 1, 3}, Naive: naiveBatchNorm(0.1)},
 	{Name: "tanh", Layer: layers.Activation("tanh"), Input: []int{5}, Naive: pointwise(math.Tanh)},
 	{Name: "relu", Layer: layers.Activation("relu"), Input: []int{2, 3, 4}, Naive: pointwise(func(x float64) float64 { return max(x, 0) })},
 	{Name: "erf", Layer: layers.Activation("erf"), Input: []int{5}, Naive: pointwise(math.Erf)},
@@ -34,14 +34,14 @@ var layerCases = []layertest.Case{
 	})},
 	{Name: "leaky relu", Layer: layers.Activation("leaky-relu"), Input: []int{5}, Naive: pointwise(func(x float64) float64 { return max(x, 0.01*x) })},
 	{Name: "hard swish", Layer: layers.Activation("hard-swish"), Input: []int{5}, Naive: pointwise(func(x float64) float64 { return x * min(max(x/6+0.5, 0), 1) })},
-	{Name: "layer norm", Layer: layers.LayerNorm{}, Input: []int{5}, Naive: naiveGroups(5)},
-	{Name: "layer norm of images", Layer: layers.LayerNorm{Name: "ln", Eps: 0.1}, Input: []int{2, 2, 3}, Naive: naiveGroups(3)},
-	{Name: "group norm", Layer: layers.GroupNorm{Groups: 2}, Input: []int{4, 1, 2}, Naive: naiveGroups(4)},
-	{Name: "instance norm", Layer: layers.GroupNorm{Groups: 3}, Input: []int{3, 2, 2}, Naive: naiveGroups(4)},
+	{Name: "layer norm", Layer: layers.LayerNorm{}, Input: []int{5}, Naive: naiveGroups(5, 1, 1e-5)},
+	{Name: "layer norm of images", Layer: layers.LayerNorm{Name: "ln", Eps: 0.1}, Input: []int{2, 2, 3}, Naive: naiveGroups(3, 1, 0.1)},
+	{Name: "group norm", Layer: layers.GroupNorm{Groups: 2}, Input: []int{4, 1, 2}, Naive: naiveGroups(4, 2, 1e-5)},
+	{Name: "instance norm", Layer: layers.GroupNorm{Groups: 3}, Input: []int{3, 2, 2}, Naive: naiveGroups(4, 4, 1e-5)},
 	{Name: "dropout", Layer: layers.Dropout{Probability: 0.5}, Input: []int{5}, Naive: pointwise(identity)},
-	{Name: "depthwise convolution", Layer: layers.ConvolutionLayer{Filters: 4, Kernel: []int{3, 2}, Groups: 2, Stride: []int{1, 2}, Padding: []int{1, 0}, Bias: true}, Input: []int{2, 3, 5}},
-	{Name: "dilated convolution", Layer: layers.ConvolutionLayer{Filters: 2, Kernel: []int{2}, Dilation: []int{2}}, Input: []int{1, 4, 3}},
-	{Name: "transposed convolution", Layer: layers.ConvolutionLayer{Filters: 2, Kernel: []int{3}, Stride: []int{2}, Transposed: true}, Input: []int{3, 2, 2}},
+	{Name: "depthwise convolution", Layer: layers.Convolution{Filters: 4, Kernel: []int{3, 2}, Groups: 2, Stride: []int{1, 2}, Padding: []int{1, 0}, Bias: true}, Input: []int{2, 3, 5}},
+	{Name: "dilated convolution", Layer: layers.Convolution{Filters: 2, Kernel: []int{2}, Dilation: []int{2}}, Input: []int{1, 4, 3}},
+	{Name: "transposed convolution", Layer: layers.Convolution{Filters: 2, Kernel: []int{3}, Stride: []int{2}, Transposed: true}, Input: []int{3, 2, 2}},
 	{Name: "max pool", Layer: layers.MaxPool{Size: 2}, Input: []int{2, 5, 4}, Naive: naivePool(5, 4, 2, 2, slices.Max[[]float64])},
 	{Name: "overlapping max pool", Layer: layers.MaxPool{Size: 3, Stride: 2}, Input: []int{1, 5, 7}, Naive: naivePool(5, 7, 3, 2, slices.Max[[]float64])},
 	{Name: "padded max pool", Layer: layers.MaxPool{Size: 3, Stride: 2, Padding: 1}, Input: []int{2, 4, 5}, Naive: naivePaddedPool(4, 5)},
@@ -62,13 +62,13 @@ var layerCases = []layertest.Case{
 	{Name: "residual", Layer: layers.ResidualLayer{Inner: layers.Layers{layers.DenseLayer{Outputs: 4}, layers.Activation("tanh")}}, Input: []int{4}, Naive: naiveResidual},
 	{Name: "residual block with a projection", Layer: layers.ResidualLayer{
 		Inner: layers.Layers{
-			layers.Conv2DLayer{Filters: 4, Kernel: 3, Stride: 2, Padding: 1}, layers.BatchNormLayer{}, layers.Activation("softplus"),
-			layers.Conv2DLayer{Filters: 4, Kernel: 3, Padding: 1}, layers.BatchNormLayer{},
+			layers.Conv2D{Filters: 4, Kernel: 3, Stride: 2, Padding: 1}, layers.BatchNorm{}, layers.Activation("softplus"),
+			layers.Conv2D{Filters: 4, Kernel: 3, Padding: 1}, layers.BatchNorm{},
 		},
-		Shortcut: layers.Layers{layers.Conv2DLayer{Filters: 4, Kernel: 1, Stride: 2}, layers.BatchNormLayer{}},
+		Shortcut: layers.Layers{layers.Conv2D{Filters: 4, Kernel: 1, Stride: 2}, layers.BatchNorm{}},
 	}, Input: []int{2, 4, 4}},
 	{Name: "residual in residual", Layer: layers.ResidualLayer{
-		Inner:    layers.Layers{layers.Conv2DLayer{Filters: 4, Kernel: 1, Stride: 2}, layers.ResidualLayer{Inner: layers.Layers{layers.Activation("sin")}}},
+		Inner:    layers.Layers{layers.Conv2D{Filters: 4, Kernel: 1, Stride: 2}, layers.ResidualLayer{Inner: layers.Layers{layers.Activation("sin")}}},
 		Shortcut: layers.Layers{layers.ZeroPadShortcut{Channels: 4, Stride: 2}},
 	}, Input: []int{2, 4, 4}},
 }
@@ -76,7 +76,7 @@ var layerCases = []layertest.Case{
 func TestLayersConform(t *testing.T) {
 	layertest.Conform(t, layerCases)
 	for _, kind := range layers.LayerKinds() {
-		if !slices.ContainsFunc(layerCases, func(c layertest.Case) bool { return c.Layer.Kind() == kind }) {
+		if !slices.ContainsFunc(layerCases, func(c layertest.Case) bool { return layers.KindOf(c.Layer) == kind }) {
 			t.Errorf("the layer %q has no row", kind)
 		}
 	}
@@ -91,7 +91,7 @@ var formCases = []layers.Form{
 	layers.ResNet{Channels: 1, Blocks: []int{1, 1}, Shortcut: layers.ZeroPad, Outputs: 1, Height: 4, Width: 6},
 	layers.ResNet{Channels: 1, Blocks: []int{1}, Shortcut: layers.Projection, Outputs: 2, Height: 4, Width: 5, Bottleneck: true},
 	layers.SequentialForm{Input: []int{8}, Layers: layers.Layers{
-		layers.Images{Channels: 2, Height: 2, Width: 2}, layers.Conv2DLayer{Filters: 3, Kernel: 2, Padding: 1}, layers.BatchNormLayer{},
+		layers.Images{Channels: 2, Height: 2, Width: 2}, layers.Conv2D{Filters: 3, Kernel: 2, Padding: 1}, layers.BatchNorm{},
 		layers.Activation("relu"), layers.MaxPool{Size: 2, Stride: 1}, layers.Flatten{}, layers.DenseLayer{Name: "fc", Outputs: 2},
 	}},
 }
@@ -99,16 +99,16 @@ var formCases = []layers.Form{
 func TestFormsConform(t *testing.T) {
 	layertest.ConformForms(t, formCases)
 	for _, kind := range layers.Forms() {
-		if !slices.ContainsFunc(formCases, func(f layers.Form) bool { return f.Kind() == kind }) {
+		if !slices.ContainsFunc(formCases, func(f layers.Form) bool { return layers.KindOf(f) == kind }) {
 			t.Errorf("the form %q has no row", kind)
 		}
 	}
 }
 
-// naiveGroups normalises groups of n elements.
-func naiveGroups(n int) func(layers.Network, []float64) []float64 {
+// naiveGroups normalises groups of n elements, of which each neighbours share a scale and a shift.
+func naiveGroups(n, each int, eps float64) func(layers.Network, []float64) []float64 {
 	return func(net layers.Network, x []float64) []float64 {
-		norm := net.(layers.Norm)
+		gamma, beta := net.(layers.Normaliser).Scale()
 		for from := 0; from < len(x); from += n {
 			group := x[from : from+n]
 			m, square := mean(group), 0.0
@@ -116,8 +116,8 @@ func naiveGroups(n int) func(layers.Network, []float64) []float64 {
 				square += (v - m) * (v - m) / float64(n)
 			}
 			for i, v := range group {
-				k := (from + i) / norm.Each % norm.Gamma.Value.Size()
-				group[i] = (v-m)/math.Sqrt(square+norm.Eps)*norm.Gamma.At(k) + norm.Beta.At(k)
+				k := (from + i) / each % gamma.Value.Size()
+				group[i] = (v-m)/math.Sqrt(square+eps)*gamma.At(k) + beta.At(k)
 			}
 		}
 		return x
@@ -155,22 +155,22 @@ func naiveDense(net layers.Network, x []float64) []float64 {
 }
 
 // naiveConv convolves an image of so many rows and columns.
-func naiveConv(h, w int) func(layers.Network, []float64) []float64 {
+func naiveConv(h, w, stride, padding int) func(layers.Network, []float64) []float64 {
 	return func(net layers.Network, x []float64) (y []float64) {
-		c := net.(layers.Conv2D)
-		s := c.W.Value.Shape()
+		filters, bias := net.(layers.Affine).Weights()
+		s := filters.Value.Shape()
 		for o := range s[0] {
-			for i := -c.Padding; i+s[2] <= h+c.Padding; i += c.Stride {
-				for j := -c.Padding; j+s[3] <= w+c.Padding; j += c.Stride {
+			for i := -padding; i+s[2] <= h+padding; i += stride {
+				for j := -padding; j+s[3] <= w+padding; j += stride {
 					sum := 0.0
-					if c.B != nil {
-						sum = c.B.At(o)
+					if bias != nil {
+						sum = bias.At(o)
 					}
 					for in := range s[1] {
 						for k := range s[2] {
 							for l := range s[3] {
 								if r, q := i+k, j+l; r >= 0 && r < h && q >= 0 && q < w {
-									sum += x[(in*h+r)*w+q] * c.W.At(((o*s[1]+in)*s[2]+k)*s[3]+l)
+									sum += x[(in*h+r)*w+q] * filters.At(((o*s[1]+in)*s[2]+k)*s[3]+l)
 								}
 							}
 						}
@@ -183,14 +183,16 @@ func naiveConv(h, w int) func(layers.Network, []float64) []float64 {
 	}
 }
 
-func naiveBatchNorm(net layers.Network, x []float64) []float64 {
-	n := net.(layers.BatchNorm)
-	places := len(x) / n.Mean.Value.Size()
-	for i := range x {
-		c := i / places
-		x[i] = n.Gamma.At(c)*(x[i]-n.Mean.At(c))/math.Sqrt(n.Var.At(c)+n.Eps) + n.Beta.At(c)
+func naiveBatchNorm(eps float64) func(layers.Network, []float64) []float64 {
+	return func(net layers.Network, x []float64) []float64 {
+		all := layers.Arrays(net) // γ, β, mean, variance
+		places := len(x) / all[0].Value.Size()
+		for i := range x {
+			c := i / places
+			x[i] = all[0].At(c)*(x[i]-all[2].At(c))/math.Sqrt(all[3].At(c)+eps) + all[1].At(c)
+		}
+		return x
 	}
-	return x
 }
 
 // naivePool reduces every window of an image of so many rows and columns.

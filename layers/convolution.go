@@ -7,32 +7,22 @@ import (
 	"github.com/go-valla/valla/graph"
 )
 
-// Convolution is a two-dimensional convolution of images with all settings, with PyTorch's
-// conventions; see [graph.Builder.Convolution] and [graph.Builder.ConvTranspose]. [Conv2D] is
-// the faster one for square filters without groups.
+// Convolution describes a convolution of images [C,H,W] with all settings and PyTorch's
+// conventions; see [graph.Builder.Convolution] and [graph.Builder.ConvTranspose]. A list has a
+// number for rows and a number for columns, or one number for both.
 type Convolution struct {
-	W, B *graph.Param // filters; bias [out], nil for none
-	ConvolutionLayer
+	Name       string `json:"name,omitempty"`       // empty: convolution1, convolution2, …
+	Filters    int    `json:"filters"`              // channels of the outputs
+	Kernel     []int  `json:"kernel"`               // rows and columns of a filter
+	Stride     []int  `json:"stride,omitempty"`     // none: 1
+	Dilation   []int  `json:"dilation,omitempty"`   // none: 1
+	Padding    []int  `json:"padding,omitempty"`    // rows and columns of zeros on each side
+	Groups     int    `json:"groups,omitempty"`     // groups of channels that do not see each other; 0: 1
+	Bias       bool   `json:"bias,omitempty"`       // with a bias, which starts at 0
+	Transposed bool   `json:"transposed,omitempty"` // the transposed map
 }
 
-// ConvolutionLayer describes a [Convolution] for images [C,H,W]. A list has a number for rows and
-// one for columns, or one for both.
-type ConvolutionLayer struct {
-	Name       string `json:"name,omitempty"`     // empty: convolution1, convolution2, …
-	Filters    int    `json:"filters"`            // channels of the outputs
-	Kernel     []int  `json:"kernel"`             // rows and columns of a filter
-	Stride     []int  `json:"stride,omitempty"`   // none: 1
-	Dilation   []int  `json:"dilation,omitempty"` // none: 1
-	Padding    []int  `json:"padding,omitempty"`  // rows and columns of zeros on each side
-	Groups     int    `json:"groups,omitempty"`   // of channels that do not see each other; 0: 1
-	Bias       bool   `json:"bias,omitempty"`
-	Transposed bool   `json:"transposed,omitempty"`
-}
-
-func init() { RegisterLayer[ConvolutionLayer]("convolution") }
-
-// Kind implements Layer.
-func (ConvolutionLayer) Kind() string { return "convolution" }
+func init() { RegisterLayer[Convolution]("convolution") }
 
 // pair returns the numbers for rows and columns.
 func pair(list []int, none int) ([2]int, error) {
@@ -47,8 +37,8 @@ func pair(list []int, none int) ([2]int, error) {
 	return [2]int{}, fmt.Errorf("%v, expected a number for rows and one for columns", list)
 }
 
-// Options returns the settings of the operation and the rows and columns of a filter.
-func (l ConvolutionLayer) Options() (o graph.ConvOptions, kernel [2]int, err error) {
+// options returns the settings of the operation and the rows and columns of a filter.
+func (l Convolution) options() (o graph.ConvOptions, kernel [2]int, err error) {
 	o.Groups = max(l.Groups, 1)
 	var padding [2]int
 	for _, s := range []struct {
@@ -57,8 +47,9 @@ func (l ConvolutionLayer) Options() (o graph.ConvOptions, kernel [2]int, err err
 		none int
 		low  int
 	}{{&kernel, l.Kernel, 0, 1}, {&o.Stride, l.Stride, 1, 1}, {&o.Dilation, l.Dilation, 1, 1}, {&padding, l.Padding, 0, 0}} {
-		if *s.to, err = pair(s.list, s.none); err == nil && min(s.to[0], s.to[1]) < s.low {
-			err = fmt.Errorf("kernel %v, stride %v, dilation %v and padding %v: expected at least 1, padding at least 0", l.Kernel, l.Stride, l.Dilation, l.Padding)
+		if *s.to, err = pair(s.list, s.none); err == nil && (min(s.to[0], s.to[1]) < s.low || max(s.to[0], s.to[1]) > maxNumbers) {
+			err = fmt.Errorf("kernel %v, stride %v, dilation %v and padding %v: too small or too large, expected at least 1, padding at least 0",
+				l.Kernel, l.Stride, l.Dilation, l.Padding)
 		}
 		if err != nil {
 			return o, kernel, err
@@ -68,20 +59,22 @@ func (l ConvolutionLayer) Options() (o graph.ConvOptions, kernel [2]int, err err
 	return o, kernel, nil
 }
 
-// Make implements Layer. Filters are drawn from N(0, 2/fan), where fan counts the products in an
-// output.
-func (l ConvolutionLayer) Make(m *Maker, in []int) (Network, []int, error) {
+// fit returns the settings of the operation, the rows and columns of a filter, and the shape of
+// the output for one example of shape in.
+func (l Convolution) fit(in []int) (o graph.ConvOptions, kernel [2]int, out []int, err error) {
 	if err := expectImages(in); err != nil {
-		return nil, nil, err
+		return o, kernel, nil, err
 	}
-	o, kernel, err := l.Options()
-	if err != nil {
-		return nil, nil, err
+	if o, kernel, err = l.options(); err != nil {
+		return o, kernel, nil, err
+	}
+	if l.Filters > maxNumbers {
+		return o, kernel, nil, fmt.Errorf("%d filters: too large", l.Filters)
 	}
 	if l.Groups < 0 || l.Filters < 1 || in[0]%o.Groups != 0 || l.Filters%o.Groups != 0 {
-		return nil, nil, fmt.Errorf("%d filters for %d channels in %d groups", l.Filters, in[0], o.Groups)
+		return o, kernel, nil, fmt.Errorf("%d filters for %d channels in %d groups", l.Filters, in[0], o.Groups)
 	}
-	out := []int{l.Filters, 0, 0}
+	out = []int{l.Filters, 0, 0}
 	for d := range 2 {
 		reach := o.Dilation[d] * (kernel[d] - 1)
 		if room := in[1+d] + 2*o.Before[d] - reach - 1; l.Transposed {
@@ -90,48 +83,29 @@ func (l ConvolutionLayer) Make(m *Maker, in []int) (Network, []int, error) {
 			out[1+d] = room/o.Stride[d] + 1
 		}
 		if out[1+d] < 1 {
-			return nil, nil, fmt.Errorf("a kernel of %v with padding %v does not fit images of %v", kernel, o.Before, in)
+			return o, kernel, nil, fmt.Errorf("a kernel of %v with padding %v does not fit images of %v", kernel, o.Before, in)
 		}
+	}
+	return o, kernel, out, nil
+}
+
+// Make implements Layer. Filters are drawn from N(0, 2/fan), where fan counts the products in an
+// output.
+func (l Convolution) Make(m *Maker, in []int) (Network, []int, error) {
+	o, kernel, out, err := l.fit(in)
+	if err != nil {
+		return nil, nil, err
 	}
 	l.Name = m.Name(l.Name, "convolution")
 	shape := []int{l.Filters, in[0] / o.Groups, kernel[0], kernel[1]}
 	if l.Transposed {
 		shape = []int{in[0], l.Filters / o.Groups, kernel[0], kernel[1]}
 	}
-	c := Convolution{ConvolutionLayer: l}
+	c := convolution{options: o, transposed: l.Transposed, describes: l}
 	fan := float64(in[0] / o.Groups * kernel[0] * kernel[1])
-	c.W = m.Param(l.Name+".weight", Normal(math.Sqrt(2/fan)), shape...)
+	c.w = m.Param(l.Name+".weight", Normal(math.Sqrt(2/fan)), shape...)
 	if l.Bias {
-		c.B = m.Param(l.Name+".bias", Constant(0), l.Filters)
+		c.bias = m.Param(l.Name+".bias", Constant(0), l.Filters)
 	}
 	return c, out, nil
 }
-
-// Forward implements Network: x [B,C,H,W].
-func (c Convolution) Forward(b *graph.Builder, x *graph.Node) *graph.Node {
-	o, _, err := c.Options()
-	if err != nil {
-		return b.Failf("layers: convolution: %w", err)
-	}
-	var y *graph.Node
-	if c.Transposed {
-		y = b.ConvTranspose(x, b.Param(c.W), [2]int{}, o)
-	} else {
-		y = b.Convolution(x, b.Param(c.W), o)
-	}
-	if c.B == nil {
-		return y
-	}
-	return b.Add(y, perChannel(b, c.B))
-}
-
-// Params implements Network.
-func (c Convolution) Params() []*graph.Param {
-	if c.B == nil {
-		return []*graph.Param{c.W}
-	}
-	return []*graph.Param{c.W, c.B}
-}
-
-// Describe implements Describer.
-func (c Convolution) Describe() (Layers, error) { return Layers{c.ConvolutionLayer}, nil }

@@ -7,16 +7,16 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Copy is a network with the layers of another one and with arrays of its own, so that it can be
-// trained, or have random weights, while the other one stays as it is. A graph has room for one
-// of the two.
+// Copy is a network with the layers of another network and with arrays of its own. The copy can
+// be trained, or have random weights, while the original stays as it is. A graph can hold the
+// copy or the original, not both.
 type Copy struct {
-	of             Network
-	params, states []*graph.Param
+	of             Network        // the network that is copied
+	params, states []*graph.Param // the copied arrays
 }
 
-// NewCopy returns a copy of a network, whose arrays have the names and the present values of
-// the network's.
+// NewCopy returns a copy of the network of. The arrays of the copy have the names and the present
+// values of the network's arrays.
 func NewCopy(of Network) *Copy {
 	return &Copy{of: of, params: clones(of.Params()), states: clones(State(of))}
 }
@@ -41,14 +41,15 @@ func (c *Copy) Forward(b *graph.Builder, x *graph.Node) *graph.Node {
 	return c.of.Forward(b, x)
 }
 
-// Training implements Trainer. The updates are those of the copied arrays.
+// Training implements Trainer. The updates are updates of the copied arrays.
 func (c *Copy) Training(b *graph.Builder, x *graph.Node) (*graph.Node, []Update) {
 	c.Use(b)
 	y, updates := Training(b, c.of, x)
 	return y, c.Own(updates)
 }
 
-// Use makes the copies stand for the network's arrays in what is written from now on.
+// Use makes the copies stand for the network's arrays in every formula that is written into b after
+// the call.
 func (c *Copy) Use(b *graph.Builder) {
 	own := slices.Concat(c.params, c.states)
 	for i, p := range Arrays(c.of) {
@@ -56,7 +57,7 @@ func (c *Copy) Use(b *graph.Builder) {
 	}
 }
 
-// Own returns updates of the network's state as ones of the copies.
+// Own turns updates of the network's state into updates of the copied state.
 func (c *Copy) Own(updates []Update) []Update {
 	var own []Update
 	for _, u := range updates {

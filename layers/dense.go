@@ -29,13 +29,10 @@ func newDense(m *Maker, name string, in, out int) Dense {
 // DenseLayer describes a [Dense] for vectors as [NewDense] makes it.
 type DenseLayer struct {
 	Name    string `json:"name,omitempty"` // empty: dense1, dense2, …
-	Outputs int    `json:"outputs"`
+	Outputs int    `json:"outputs"`        // number of outputs
 }
 
 func init() { RegisterLayer[DenseLayer]("dense") }
-
-// Kind implements Layer.
-func (DenseLayer) Kind() string { return "dense" }
 
 // Make implements Layer.
 func (l DenseLayer) Make(m *Maker, in []int) (Network, []int, error) {
@@ -48,10 +45,29 @@ func (l DenseLayer) Make(m *Maker, in []int) (Network, []int, error) {
 	return newDense(m, m.Name(l.Name, "dense"), in[0], l.Outputs), []int{l.Outputs}, nil
 }
 
-// Forward implements Network: a [B, in] gives [B, out].
-func (d Dense) Forward(b *graph.Builder, a *graph.Node) *graph.Node {
-	return b.AddBias(b.MatMul(a, b.Param(d.W), false, false), b.Param(d.B))
+// Weights implements Affine.
+func (d Dense) Weights() (w, bias *graph.Param) { return d.W, d.B }
+
+// Apply implements Affine: x [B, in] gives [B, out].
+func (d Dense) Apply(b *graph.Builder, x, w, bias *graph.Node) *graph.Node {
+	y := b.MatMul(x, w, false, false)
+	if bias == nil {
+		return y
+	}
+	return b.AddBias(y, bias)
 }
 
+// ApplyEach implements PerExample.
+func (d Dense) ApplyEach(b *graph.Builder, x, w *graph.Node) *graph.Node {
+	if b.Err() != nil {
+		return nil
+	}
+	s := w.Shape()
+	return b.Reshape(b.SumAxis(b.Mul(b.Reshape(x, s[0], s[1], 1), w), 1), s[0], s[2])
+}
+
+// Forward implements Network: x [B, in] gives [B, out].
+func (d Dense) Forward(b *graph.Builder, x *graph.Node) *graph.Node { return applied(d, b, x) }
+
 // Params implements Network.
-func (d Dense) Params() []*graph.Param { return []*graph.Param{d.W, d.B} }
+func (d Dense) Params() []*graph.Param { return affineParams(d) }

@@ -42,6 +42,12 @@ func Describe(net Network, input ...int) (SequentialForm, error) {
 
 func describe(net Network) (Layers, error) {
 	switch n := net.(type) {
+	case Sequential:
+		return describeAll(n)
+	case Residual:
+		return describeResidual(n)
+	case Dense:
+		return Layers{DenseLayer{Name: layerName(n.W), Outputs: n.W.Value.Shape()[1]}}, nil
 	case Describer:
 		return n.Describe()
 	case Layer:
@@ -66,21 +72,21 @@ func (m *Maker) sameArrays(arrays []*graph.Param) error {
 // layerName is the name of the layer whose weights are p.
 func layerName(p *graph.Param) string { return strings.TrimSuffix(p.Name, ".weight") }
 
-// Describe implements Describer.
-func (s Sequential) Describe() (Layers, error) {
+// describeAll describes networks that are applied one after the other.
+func describeAll(list []Network) (Layers, error) {
 	var all Layers
-	for i, n := range s {
-		list, err := describe(n)
+	for i, n := range list {
+		part, err := describe(n)
 		if err != nil {
 			return nil, fmt.Errorf("layer %d: %w", i+1, err)
 		}
-		all = append(all, list...)
+		all = append(all, part...)
 	}
 	return all, nil
 }
 
-// Describe implements Describer.
-func (r Residual) Describe() (Layers, error) {
+// describeResidual describes a network with a shortcut.
+func describeResidual(r Residual) (Layers, error) {
 	inner, err := describe(r.Inner)
 	if err != nil || r.Shortcut == nil {
 		return Layers{ResidualLayer{Inner: inner}}, err
@@ -90,22 +96,9 @@ func (r Residual) Describe() (Layers, error) {
 }
 
 // Describe implements Describer.
-func (d Dense) Describe() (Layers, error) {
-	return Layers{DenseLayer{Name: layerName(d.W), Outputs: d.B.Value.Size()}}, nil
-}
-
-// Describe implements Describer. The filters must be square.
-func (c Conv2D) Describe() (Layers, error) {
-	s := c.W.Value.Shape()
-	return Layers{Conv2DLayer{
-		Name: layerName(c.W), Filters: s[0], Kernel: s[2], Stride: c.Stride, Padding: c.Padding, Bias: c.B != nil,
-	}}, nil
-}
-
-// Describe implements Describer.
-func (n BatchNorm) Describe() (Layers, error) {
-	if n.Eps == 0 || n.Momentum == 0 {
-		return nil, fmt.Errorf("batch norm %q: eps %g and momentum %g; a description holds no zeros", layerName(n.Gamma), n.Eps, n.Momentum)
+func (n batchNorm) Describe() (Layers, error) {
+	if n.eps == 0 || n.momentum == 0 {
+		return nil, fmt.Errorf("batch norm %q: eps %g and momentum %g; a description holds no zeros", layerName(n.gamma), n.eps, n.momentum)
 	}
-	return Layers{BatchNormLayer{Name: layerName(n.Gamma), Eps: n.Eps, Momentum: n.Momentum}}, nil
+	return Layers{BatchNorm{Name: layerName(n.gamma), Eps: n.eps, Momentum: n.momentum}}, nil
 }

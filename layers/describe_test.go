@@ -18,7 +18,8 @@ func (opaque) Forward(_ *graph.Builder, x *graph.Node) *graph.Node { return x }
 func TestDescribeErrors(t *testing.T) {
 	rng := newRand(1)
 	d := func(name string, in, out int) Dense { return NewDense(name, in, out, tensor.Float64, rng) }
-	oblong := Conv2D{W: graph.NewParam("c.weight", make([]float64, 6), tensor.Float64, 1, 1, 2, 3), Stride: 1}
+	oblong := NewConv2D("c", 1, 1, 2, 1, 0, tensor.Float64, rng).(convolution)
+	oblong.w = graph.NewParam("c.weight", make([]float64, 6), tensor.Float64, 1, 1, 2, 3)
 	odd := d("odd", 2, 2)
 	odd.B = graph.NewParam("offset", make([]float64, 2), tensor.Float64, 2)
 	shared := d("a", 2, 2)
@@ -34,7 +35,7 @@ func TestDescribeErrors(t *testing.T) {
 		{"oblong filters", Sequential{oblong, Flatten{}}, []int{1, 4, 4}, `array "c.weight" has shape (1, 1, 2, 3), by the description [1 1 2 2]`},
 		{"other names", odd, []int{2}, `array "offset" has shape (2), by the description []`},
 		{"shared layer", Sequential{shared, shared}, []int{2}, `two arrays are called "a.weight"`},
-		{"no eps", Sequential{BatchNorm{Gamma: graph.NewScalar("n.weight", 1, tensor.Float64)}}, []int{1, 2, 2}, `layer 1: batch norm "n": eps 0 and momentum 0`},
+		{"no eps", Sequential{batchNorm{gamma: graph.NewScalar("n.weight", 1, tensor.Float64)}}, []int{1, 2, 2}, `layer 1: batch norm "n": eps 0 and momentum 0`},
 		{"images as outputs", Sequential{Activation("tanh")}, []int{1, 2, 2}, "expected a vector of outputs"},
 		{"opaque", Sequential{Residual{Inner: opaque{}}}, []int{2}, "layer 1: a layers.opaque does not say which layers it is made of"},
 		{"opaque shortcut", Residual{Inner: d("a", 2, 2), Shortcut: opaque{}}, []int{2}, "a layers.opaque does not say"},
@@ -59,7 +60,7 @@ func TestDescribeNested(t *testing.T) {
 }
 
 func TestOutputShape(t *testing.T) {
-	out, err := OutputShape(Layers{Conv2DLayer{Filters: 5, Kernel: 3, Stride: 2}, MaxPool{Size: 2}}, 1, 12, 9)
+	out, err := OutputShape(Layers{Conv2D{Filters: 5, Kernel: 3, Stride: 2}, MaxPool{Size: 2}}, 1, 12, 9)
 	if want := "5×2×2"; err != nil || dims(out) != want {
 		t.Errorf("%v, error %v, want %s", out, err, want)
 	}
@@ -75,7 +76,7 @@ func TestOutputShape(t *testing.T) {
 // Load says of the network of any form what does not fit.
 func TestLoadOtherForms(t *testing.T) {
 	build := func(f Form) Sequential {
-		net, err := f.New(tensor.Float32, newRand(1))
+		net, err := Build(f, tensor.Float32, newRand(1))
 		if err != nil {
 			t.Fatal(err)
 		}

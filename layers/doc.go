@@ -14,4 +14,8 @@
 //
 // A [Layer] describes one layer as data and makes it. Another package adds a layer with
 // [RegisterLayer] and a form with [Register], and tests them with package layertest.
+//
+// Methods that look into a network ask its layers for interfaces, never for types: [Affine],
+// [PerExample] and [Filtering] for layers with weights, [Normaliser], [Site] for activations, and
+// [Composite] for networks made of others. A layer without the interface is refused by [As].
 package layers

@@ -16,7 +16,7 @@ import (
 // A perceptron is described, built with random weights and applied to two examples.
 func ExampleMLP() {
 	form := layers.MLP{Inputs: 3, Hidden: []int{50, 50}, Outputs: 2, Activation: "tanh"}
-	net, err := form.New(tensor.Float64, rand.New(rand.NewPCG(1, 1)))
+	net, err := layers.Build(form, tensor.Float64, rand.New(rand.NewPCG(1, 1)))
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -58,7 +58,7 @@ func ExampleNewResNet() {
 		log.Fatal(err)
 	}
 	fmt.Println(form)
-	fmt.Println("inputs", form.InputShape(), "outputs", form.OutputSize(), "parameters", p)
+	fmt.Println("inputs", form.InputShape(), "outputs", layers.OutputSize(form), "parameters", p)
 	// Output:
 	// ResNet-20, projection shortcuts, 10 outputs
 	// inputs [3 32 32] outputs 10 parameters 272474
@@ -81,7 +81,7 @@ func ExampleUnmarshalForm() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	net, err := form.New(tensor.Float32, rand.New(rand.NewPCG(1, 1)))
+	net, err := layers.Build(form, tensor.Float32, rand.New(rand.NewPCG(1, 1)))
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -118,7 +118,7 @@ func ExampleLoad() {
 	path := filepath.Join(dir, "weights.npz")
 
 	form := layers.MLP{Inputs: 1, Hidden: []int{20}, Outputs: 1, Activation: "tanh"}
-	trained, err := form.New(tensor.Float64, rand.New(rand.NewPCG(1, 1)))
+	trained, err := layers.Build(form, tensor.Float64, rand.New(rand.NewPCG(1, 1)))
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -130,7 +130,7 @@ func ExampleLoad() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	net, err := form.New(tensor.Float64, rand.New(rand.NewPCG(2, 2)))
+	net, err := layers.Build(form, tensor.Float64, rand.New(rand.NewPCG(2, 2)))
 	if err != nil {
 		log.Fatal(err)
 	}

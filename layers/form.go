@@ -2,46 +2,35 @@ package layers
 
 import (
 	"fmt"
-	"math/rand/v2"
-
-	"gorgonia.org/tensor"
+	"reflect"
 )
 
 // Form describes a network as data: it can be printed, written to a file and read back,
 // and it builds the network with new random weights. [MLP], [CNN], [ResNet] and
 // [SequentialForm] are forms. A form from another package calls [Register].
 type Form interface {
-	// Kind is the name of the form in files, the one given to Register.
-	Kind() string
 	// InputShape is the shape of one example, without the batch: [D] or [C,H,W].
 	InputShape() []int
-	// OutputSize is the number of outputs, C.
-	OutputSize() int
 	// Structure lists the layers from the inputs to the outputs, or says in one line
 	// which setting is impossible. It makes no arrays.
 	Structure() (Layers, error)
-	// New returns the network with random weights. Forms call [Build] in it.
-	New(dt tensor.Dtype, rng *rand.Rand) (Sequential, error)
 	// String is one short line, such as "1-50-50-1 tanh".
 	String() string
 }
 
-// MaxNumbers is the largest number of elements that all arrays of a network may have
+// maxNumbers is the largest number of elements that all arrays of a network may have
 // together: they take 4 GiB in float64 and 2 GiB in float32. No example and no layer's
 // output for one example may have more elements either.
-const MaxNumbers = 1 << 29
+const maxNumbers = 1 << 29
 
 var forms = newRegistry[Form]("form")
 
-// Register makes the forms of type F known to [UnmarshalForm] under kind, which is what
-// their Kind method returns. F is decoded from JSON by its exported fields. Register is
-// called from an init function; it panics if kind is empty or taken.
+// Register gives the forms of type F the kind that names them in files. F is decoded from
+// JSON by its exported fields. Register is called from an init function; it panics if kind
+// is empty, or if kind or F is registered already.
 func Register[F Form](kind string) {
-	forms.register(kind, func(fields []byte) (Form, error) { return decodeStrict[F](fields) })
+	forms.register(kind, reflect.TypeFor[F](), func(fields []byte) (Form, error) { return decodeStrict[F](fields) })
 }
-
-// Forms lists the registered kinds of forms in alphabetical order.
-func Forms() []string { return forms.kinds() }
 
 // MarshalForm returns f as a JSON object: {"kind": …} and the exported fields of f.
 // A form that [Check] refuses, or whose kind is not registered, is refused.
@@ -49,7 +38,7 @@ func MarshalForm(f Form) ([]byte, error) {
 	if err := Check(f); err != nil {
 		return nil, err
 	}
-	data, err := forms.marshal(f.Kind(), f)
+	data, err := forms.marshal(KindOf(f), f)
 	if err != nil {
 		return nil, fmt.Errorf("layers: %w", err)
 	}
@@ -106,45 +95,27 @@ func init() {
 }
 
 // SequentialForm describes a network as a list of layers with their settings. It is the
-// form of networks that have no form of their own.
+// form of networks for which no other form exists.
 type SequentialForm struct {
-	Input  []int  `json:"input"` // shape of one example, [D] or [C,H,W]
-	Layers Layers `json:"layers"`
+	Input  []int  `json:"input"`  // shape of one example, [D] or [C,H,W]
+	Layers Layers `json:"layers"` // from the inputs to the outputs
 }
-
-// Kind implements Form.
-func (s SequentialForm) Kind() string { return "sequential" }
 
 // InputShape implements Form.
 func (s SequentialForm) InputShape() []int { return s.Input }
 
-// OutputSize implements Form. It follows from the layers, and is 0 where [Check] refuses
-// them.
-func (s SequentialForm) OutputSize() int {
-	m := counter()
-	if _, out, err := m.build(s.Input, s.Layers); err == nil && len(out) == 1 {
-		return out[0]
-	}
-	return 0
-}
-
 // Structure implements Form.
 func (s SequentialForm) Structure() (Layers, error) { return s.Layers, nil }
-
-// New implements Form.
-func (s SequentialForm) New(dt tensor.Dtype, rng *rand.Rand) (Sequential, error) {
-	return Build(s, dt, rng)
-}
 
 // String implements Form: the kinds of the first layers.
 func (s SequentialForm) String() string {
 	const most = 6
 	text := "sequential " + dims(s.Input) + ":"
 	for _, l := range s.Layers[:min(len(s.Layers), most)] {
-		text += " " + kindOf(l)
+		text += " " + KindOf(l)
 	}
 	if more := len(s.Layers) - most; more > 0 {
 		text += fmt.Sprintf(" … (%d more)", more)
 	}
-	return fmt.Sprintf("%s, %d outputs", text, s.OutputSize())
+	return fmt.Sprintf("%s, %d outputs", text, OutputSize(s))
 }

@@ -32,7 +32,7 @@ var someForms = []struct {
 		"ResNet-8 of blocks 1-2, projection shortcuts, 4 outputs",
 		`{"kind":"resnet","channels":3,"blocks":[1,2],"shortcut":"projection","outputs":4}`},
 	{SequentialForm{Input: []int{8}, Layers: Layers{
-		Images{Channels: 2, Height: 2, Width: 2}, Conv2DLayer{Filters: 3, Kernel: 1}, BatchNormLayer{}, Activation("relu"),
+		Images{Channels: 2, Height: 2, Width: 2}, Conv2D{Filters: 3, Kernel: 1}, BatchNorm{}, Activation("relu"),
 		Flatten{}, DenseLayer{Name: "fc", Outputs: 2}, Activation("tanh"),
 	}}, 6 + 6 + 26,
 		"sequential 8: images conv2d batchnorm relu flatten dense … (1 more), 2 outputs",
@@ -68,7 +68,7 @@ func TestLargeResNets(t *testing.T) {
 
 func TestForms(t *testing.T) {
 	for _, c := range someForms {
-		t.Run(c.form.Kind(), func(t *testing.T) {
+		t.Run(KindOf(c.form), func(t *testing.T) {
 			if got := c.form.String(); got != c.text {
 				t.Errorf("String %q, want %q", got, c.text)
 			}
@@ -76,7 +76,7 @@ func TestForms(t *testing.T) {
 			if err != nil || p != c.parameters {
 				t.Errorf("Parameters %d, error %v, want %d", p, err, c.parameters)
 			}
-			net, err := c.form.New(tensor.Float32, newRand(1))
+			net, err := Build(c.form, tensor.Float32, newRand(1))
 			if err != nil || Count(net) != p {
 				t.Errorf("the network has %d parameters, error %v, want %d", Count(net), err, p)
 			}
@@ -97,7 +97,7 @@ func sameForm(t *testing.T, data []byte, want Form) {
 		t.Fatalf("UnmarshalForm of %s: %v", data, err)
 	}
 	build := func(f Form) string {
-		net, err := f.New(tensor.Float64, newRand(3))
+		net, err := Build(f, tensor.Float64, newRand(3))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -120,7 +120,7 @@ func TestFormsKeepTheirStartValues(t *testing.T) {
 	pad := ResNet{Channels: 1, Blocks: []int{1, 1, 1}, Shortcut: ZeroPad, Outputs: 2}
 	for _, dt := range dtypes {
 		for i, f := range []Form{someForms[0].form, someForms[2].form, someForms[3].form, pad} {
-			net, err := f.New(dt, newRand(7))
+			net, err := Build(f, dt, newRand(7))
 			if err != nil || Fingerprint(net) != want[dt][i] {
 				t.Errorf("%v, %v: fingerprint %s, error %v, want %s", f, dt, Fingerprint(net), err, want[dt][i])
 			}
@@ -172,22 +172,16 @@ var formErrors = []struct {
 	{SequentialForm{Input: []int{2}, Layers: Layers{ResidualLayer{Inner: Layers{DenseLayer{Outputs: 3}}}}}, "layer 1 (residual): the inner layers give shape [3], the shortcut [2]"},
 	{SequentialForm{Input: []int{2}, Layers: Layers{ResidualLayer{Inner: Layers{Flatten{}}, Shortcut: Layers{MaxPool{Size: 1}}}}}, "layer 1 (residual): shortcut: layer 1 (max-pool): inputs of shape [2], expected images"},
 	{SequentialForm{Input: []int{2}, Layers: Layers{Images{Channels: 1, Height: 2, Width: 2}}}, "inputs of shape [2] cannot become images of shape [1 2 2]"},
-	{SequentialForm{Input: []int{1, 4, 4}, Layers: Layers{Conv2DLayer{Filters: 1, Kernel: 7}}}, "layer 1 (conv2d): convolution"},
-	{SequentialForm{Input: []int{1, 4, 4}, Layers: Layers{Conv2DLayer{Filters: 1, Kernel: 1, Padding: 1 << 62}}}, "too large"},
+	{SequentialForm{Input: []int{1, 4, 4}, Layers: Layers{Conv2D{Filters: 1, Kernel: 7}}}, "layer 1 (conv2d): a kernel of [7 7] with padding [0 0] does not fit images of [1 4 4]"},
+	{SequentialForm{Input: []int{1, 4, 4}, Layers: Layers{Conv2D{Filters: 1, Kernel: 1, Padding: 1 << 62}}}, "too large"},
 	{SequentialForm{Input: []int{1, 4, 4}, Layers: Layers{AveragePool{Size: 5}}}, "windows of 5×5 every 5"},
 	{SequentialForm{Input: []int{1, 4, 4}, Layers: Layers{MaxPool{Size: 2, Padding: 2}}}, "padding 2 of windows of size 2, expected from 0 to half of it"},
 	{SequentialForm{Input: []int{1, 4, 4}, Layers: Layers{MaxPool{Size: 2, Stride: -1}}}, "windows of 2×2 every -1"},
 	{SequentialForm{Input: []int{1, 4, 4}, Layers: Layers{ZeroPadShortcut{Channels: 2}}}, "even difference"},
 	{SequentialForm{Input: []int{1, 4, 4}, Layers: Layers{ZeroPadShortcut{Channels: 1 << 40, Stride: 1}}}, "even difference"},
 	{SequentialForm{Input: []int{1, 4, 4}, Layers: Layers{ZeroPadShortcut{Channels: 1<<40 + 1, Stride: 1}}}, "outputs of shape [1099511627777 4 4] for one example"},
-	{SequentialForm{Input: []int{1, 4, 4}, Layers: Layers{BatchNormLayer{Eps: -1}}}, "eps -1"},
-	{lying{MLP{Inputs: 1, Outputs: 2}}, "the last layer gives shape [2], the form states 3 outputs"},
+	{SequentialForm{Input: []int{1, 4, 4}, Layers: Layers{BatchNorm{Eps: -1}}}, "eps -1"},
 }
-
-// lying states other outputs than its layers have.
-type lying struct{ MLP }
-
-func (lying) OutputSize() int { return 3 }
 
 func TestFormErrors(t *testing.T) {
 	for _, c := range formErrors {
@@ -239,18 +233,15 @@ func TestMarshalFormErrors(t *testing.T) {
 	_, err := MarshalForm(MLP{})
 	oneLine(t, err, "every width must be at least 1")
 	_, err = MarshalForm(unregistered{MLP{Inputs: 1, Outputs: 1}})
-	oneLine(t, err, `unknown kind "unregistered" of form; known are cnn, mlp`)
+	oneLine(t, err, `unknown kind "layers.unregistered" of form; known are cnn, mlp`)
 	_, err = MarshalForm(SequentialForm{Input: []int{2}, Layers: Layers{secret{}}})
-	oneLine(t, err, `layer 1: unknown kind "secret" of layer; known are average-pool`)
+	oneLine(t, err, `layer 1: unknown kind "layers.secret" of layer; known are average-pool`)
 }
 
 type unregistered struct{ MLP }
 
-func (unregistered) Kind() string { return "unregistered" }
-
 type secret struct{}
 
-func (secret) Kind() string                                    { return "secret" }
 func (secret) Make(_ *Maker, in []int) (Network, []int, error) { return Flatten{}, in, nil }
 
 func TestRegisterTwicePanics(t *testing.T) {
@@ -270,12 +261,12 @@ func TestRegisterTwicePanics(t *testing.T) {
 }
 
 func TestKinds(t *testing.T) {
-	if got, want := fmt.Sprint(Forms()), "[cnn mlp resnet sequential]"; got != want {
+	if got, want := fmt.Sprint(forms.kinds()), "[cnn mlp resnet sequential]"; got != want {
 		t.Errorf("forms %s, want %s", got, want)
 	}
 	for _, kind := range []string{"dense", "conv2d", "batchnorm", "tanh", "max-pool", "residual", "zero-pad"} {
-		if !slices.Contains(LayerKinds(), kind) {
-			t.Errorf("no layer %q among %q", kind, LayerKinds())
+		if !slices.Contains(layerKinds.kinds(), kind) {
+			t.Errorf("no layer %q among %q", kind, layerKinds.kinds())
 		}
 	}
 }
@@ -284,7 +275,7 @@ func TestKinds(t *testing.T) {
 func TestNamesOfLayers(t *testing.T) {
 	d := DenseLayer{Outputs: 2}
 	form := SequentialForm{Input: []int{2}, Layers: Layers{d, ResidualLayer{Inner: Layers{d, Activation("tanh"), d}}, DenseLayer{Name: "out", Outputs: 3}, d}}
-	net, err := form.New(tensor.Float64, newRand(1))
+	net, err := Build(form, tensor.Float64, newRand(1))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -318,10 +309,10 @@ func FuzzUnmarshalForm(f *testing.F) {
 		if err != nil || !json.Valid(again) {
 			t.Fatalf("%v is written as %s, error %v", form, again, err)
 		}
-		if p, err := Parameters(form); err != nil || p > MaxNumbers || p < 0 {
+		if p, err := Parameters(form); err != nil || p > maxNumbers || p < 0 {
 			t.Fatalf("%v has %d parameters, error %v", form, p, err)
 		} else if p < 1<<16 {
-			if _, err := form.New(tensor.Float32, rand.New(rand.NewPCG(1, 1))); err != nil {
+			if _, err := Build(form, tensor.Float32, rand.New(rand.NewPCG(1, 1))); err != nil {
 				t.Fatal(err)
 			}
 			sameForm(t, again, form)

@@ -8,9 +8,9 @@ import (
 )
 
 // InferMLP returns the form of the perceptron whose weights the file at path holds, under
-// names that [Load] accepts. The widths follow from the shapes of the arrays. The
-// activation does not, so the caller gives it. With the Layout Auto, the length of each
-// bias shows which axis of the weights is the output.
+// names that [Load] accepts. The widths follow from the shapes of the arrays; the caller states
+// the activation. With the Layout Auto, the length of each bias shows which axis of the weights
+// is the output.
 func InferMLP(path string, activation Activation, o LoadOptions) (MLP, error) {
 	m, err := inferMLP(path, o)
 	if err != nil {
@@ -61,7 +61,7 @@ func (f *weightFile) denseLayers() ([]denseNames, error) {
 		f.path, len(f.names), list(f.names))
 }
 
-// seek takes note of the layout that the bias of a layer tells.
+// seek notes which layout fits the shapes of the weights and the bias of a layer.
 func (f *weightFile) seek(l denseNames, seen *evidence) error {
 	w, b := f.arrays[l.weight].Shape(), f.arrays[l.bias].Shape()
 	if len(w) != 2 {

@@ -3,17 +3,16 @@ package layers
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 )
 
 // Layer describes one layer as data: its settings, which are its exported fields, and
-// what they mean. A new layer is one type with these two methods and one call of
+// what the settings mean. A new layer is one type with this method and one call of
 // [RegisterLayer]; layertest.Conform checks it.
 type Layer interface {
-	// Kind is the name of the layer in files, the one given to RegisterLayer.
-	Kind() string
 	// Make checks the settings for examples of shape in, asks m for the arrays of the
 	// layer and returns the layer and the shape of one example of its output. m may only
 	// count arrays: they have no values then, and Make must not look at these.
@@ -22,15 +21,12 @@ type Layer interface {
 
 var layerKinds = newRegistry[Layer]("layer")
 
-// RegisterLayer makes the layers of type L known to files under kind, which is what
-// their Kind method returns. L is decoded from JSON by its exported fields. RegisterLayer
-// is called from an init function; it panics if kind is empty or taken.
+// RegisterLayer gives the layers of type L the kind that names them in files. L is decoded
+// from JSON by its exported fields. RegisterLayer is called from an init function; it panics
+// if kind is empty, or if kind or L is registered already.
 func RegisterLayer[L Layer](kind string) {
-	layerKinds.register(kind, func(fields []byte) (Layer, error) { return decodeStrict[L](fields) })
+	layerKinds.register(kind, reflect.TypeFor[L](), func(fields []byte) (Layer, error) { return decodeStrict[L](fields) })
 }
-
-// LayerKinds lists the registered kinds of layers in alphabetical order.
-func LayerKinds() []string { return layerKinds.kinds() }
 
 // Layers describes a network of layers that are applied one after the other. In JSON it
 // is a list of objects {"kind": …} with the layers' settings.
@@ -45,7 +41,7 @@ func (l Layers) MarshalJSON() ([]byte, error) {
 			settings = struct{}{} // its kind says all
 		}
 		var err error
-		if list[i], err = layerKinds.marshal(kindOf(layer), settings); err != nil {
+		if list[i], err = layerKinds.marshal(KindOf(layer), settings); err != nil {
 			return nil, fmt.Errorf("layer %d: %w", i+1, err)
 		}
 	}
@@ -69,12 +65,21 @@ func (l *Layers) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// kindOf is the kind of a layer, which may be missing.
-func kindOf(l Layer) string {
-	if l == nil {
+// KindOf returns the kind under which the type of a [Layer] or of a [Form] is registered. The
+// kind of an activation is its name. A type that is not registered has its Go name for a kind.
+func KindOf(of any) string {
+	if of == nil {
 		return "nothing"
 	}
-	return l.Kind()
+	if a, ok := of.(Activation); ok {
+		return string(a)
+	}
+	for _, names := range []map[reflect.Type]string{layerKinds.names, forms.names} {
+		if kind, ok := names[reflect.TypeOf(of)]; ok {
+			return kind
+		}
+	}
+	return fmt.Sprintf("%T", of)
 }
 
 // dims writes a shape as 3×32×32.
@@ -96,17 +101,14 @@ func expectImages(in []int) error {
 	return nil
 }
 
-// ResidualLayer describes a [Residual]: it adds what Inner makes of its input to what
-// Shortcut makes of it. An empty Shortcut is the identity.
+// ResidualLayer describes a [Residual]: the outputs of Inner and of Shortcut for the same inputs
+// are added.
 type ResidualLayer struct {
-	Inner    Layers `json:"inner"`
-	Shortcut Layers `json:"shortcut,omitempty"`
+	Inner    Layers `json:"inner"`              // what the shortcut goes around
+	Shortcut Layers `json:"shortcut,omitempty"` // empty: the identity
 }
 
 func init() { RegisterLayer[ResidualLayer]("residual") }
-
-// Kind implements Layer.
-func (ResidualLayer) Kind() string { return "residual" }
 
 // Make implements Layer.
 func (r ResidualLayer) Make(m *Maker, in []int) (Network, []int, error) {

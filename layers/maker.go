@@ -14,15 +14,16 @@ import (
 // Maker makes the arrays of the layers of one network, gives them names that differ, and
 // counts them. [Build] and [Check] make it.
 type Maker struct {
-	dt        tensor.Dtype
-	rng       *rand.Rand
+	dt        tensor.Dtype     // element type of the arrays
+	rng       *rand.Rand       // source of start values
 	counting  bool             // make no arrays
 	free      bool             // check neither names nor sizes
 	shapes    map[string][]int // of the arrays so far, by their names
-	numbered  map[string]int   // layers so far without a name of their own
+	numbered  map[string]int   // number of unnamed layers so far, by their prefix
 	trainable int              // elements of all parameters
 	state     int              // elements of all other arrays
-	err       error            // the first
+	outputs   int              // of the whole form
+	err       error            // the first error of an array
 }
 
 // Start draws one start value of an array.
@@ -89,9 +90,9 @@ func (m *Maker) array(count *int, name string, start Start, shape []int) *graph.
 		m.err = fmt.Errorf("the array name %q: expected letters, digits and _ . : / - only", name)
 	case m.shapes[name] != nil:
 		m.err = fmt.Errorf("two arrays are called %q; give the layers different names", name)
-	case !ok || m.trainable+m.state > MaxNumbers-n:
+	case !ok || m.trainable+m.state > maxNumbers-n:
 		m.err = fmt.Errorf("with the array %q of shape %v the network has more than %d numbers, %s in float64, which is the limit",
-			name, shape, MaxNumbers, graph.Bytes(8*MaxNumbers))
+			name, shape, maxNumbers, graph.Bytes(8*maxNumbers))
 	default:
 		m.shapes[name] = shape
 		*count += n
@@ -103,11 +104,11 @@ func (m *Maker) array(count *int, name string, start Start, shape []int) *graph.
 }
 
 // elements is the number of elements of an array, if it is at least 1 and at most
-// MaxNumbers.
+// maxNumbers.
 func elements(shape []int) (n int, ok bool) {
 	n = 1
 	for _, s := range shape {
-		if s < 1 || s > MaxNumbers/n {
+		if s < 1 || s > maxNumbers/n {
 			return 0, false
 		}
 		n *= s
@@ -137,7 +138,7 @@ func draw[T kernel.Float](v []T, start Start, rng *rand.Rand) {
 func (m *Maker) Sequence(layers Layers, in []int) (Sequential, []int, error) {
 	net, shape := make(Sequential, 0, len(layers)), in
 	for i, l := range layers {
-		at := fmt.Sprintf("layer %d (%s)", i+1, kindOf(l))
+		at := fmt.Sprintf("layer %d (%s)", i+1, KindOf(l))
 		if l == nil {
 			return nil, nil, fmt.Errorf("%s", at)
 		}
@@ -149,7 +150,7 @@ func (m *Maker) Sequence(layers Layers, in []int) (Sequential, []int, error) {
 			return nil, nil, fmt.Errorf("%s: %w", at, err)
 		}
 		if _, ok := elements(out); !ok {
-			return nil, nil, fmt.Errorf("%s: outputs of shape %v for one example: expected 1 to %d elements", at, out, MaxNumbers)
+			return nil, nil, fmt.Errorf("%s: outputs of shape %v for one example: expected 1 to %d elements", at, out, maxNumbers)
 		}
 		net, shape = append(net, n), out
 	}

@@ -10,20 +10,14 @@ import (
 // MLP describes a multi-layer perceptron: dense layers with an activation between them.
 // The layers are called dense1, dense2, … from the input to the output.
 type MLP struct {
-	Inputs     int        `json:"inputs"`
-	Hidden     []int      `json:"hidden"` // widths of the hidden layers
-	Outputs    int        `json:"outputs"`
+	Inputs     int        `json:"inputs"`     // number of inputs, D
+	Hidden     []int      `json:"hidden"`     // widths of the hidden layers
+	Outputs    int        `json:"outputs"`    // number of outputs, C
 	Activation Activation `json:"activation"` // after each hidden layer
 }
 
-// Kind implements Form.
-func (m MLP) Kind() string { return "mlp" }
-
 // InputShape implements Form.
 func (m MLP) InputShape() []int { return []int{m.Inputs} }
-
-// OutputSize implements Form.
-func (m MLP) OutputSize() int { return m.Outputs }
 
 // String implements Form: "1-50-50-1 tanh".
 func (m MLP) String() string {

@@ -15,8 +15,24 @@ type Network interface {
 	Params() []*graph.Param
 }
 
+// Composite is a network made of other networks, its parts.
+type Composite interface {
+	Network
+	// Through writes the outputs for the inputs x [B, …]. It calls write for each part with the
+	// inputs of the part, in the order of Params, and takes what write returns for its outputs.
+	Through(b *graph.Builder, x *graph.Node, write func(part Network, x *graph.Node) *graph.Node) *graph.Node
+}
+
 // Sequential applies networks one after the other.
 type Sequential []Network
+
+// Through implements Composite.
+func (s Sequential) Through(_ *graph.Builder, x *graph.Node, write func(part Network, x *graph.Node) *graph.Node) *graph.Node {
+	for _, l := range s {
+		x = write(l, x)
+	}
+	return x
+}
 
 // Forward implements Network.
 func (s Sequential) Forward(b *graph.Builder, x *graph.Node) *graph.Node {
@@ -26,22 +42,10 @@ func (s Sequential) Forward(b *graph.Builder, x *graph.Node) *graph.Node {
 	return x
 }
 
-// Training implements Trainer.
-func (s Sequential) Training(b *graph.Builder, x *graph.Node) (*graph.Node, []Update) {
-	var all []Update
-	for _, l := range s {
-		var updates []Update
-		x, updates = Training(b, l, x)
-		all = append(all, updates...)
-	}
-	return x, all
-}
-
 // Params implements Network. A parameter that several layers share is listed once.
 func (s Sequential) Params() []*graph.Param { return union(s, Network.Params) }
 
-// State implements Stateful.
-func (s Sequential) State() []*graph.Param { return union(s, State) }
+func (s Sequential) parts() []Network { return s }
 
 // union lists the parameters of all layers, each once.
 func union(layers []Network, of func(Network) []*graph.Param) []*graph.Param {
@@ -59,29 +63,27 @@ func union(layers []Network, of func(Network) []*graph.Param) []*graph.Param {
 // Residual adds the outputs of two networks, y = Shortcut(x) + Inner(x). Their shapes must
 // be equal.
 type Residual struct {
-	Inner    Network
+	Inner    Network // what the shortcut goes around
 	Shortcut Network // nil: the identity
 }
 
-// Forward implements Network.
+// Through implements Composite.
+func (r Residual) Through(b *graph.Builder, x *graph.Node, write func(part Network, x *graph.Node) *graph.Node) *graph.Node {
+	y := write(r.Inner, x)
+	if r.Shortcut != nil {
+		x = write(r.Shortcut, x)
+	}
+	return r.join(b, y, x)
+}
+
+// Forward implements Network. The shortcut comes first: the order of nodes decides the last bits
+// of sums of gradients.
 func (r Residual) Forward(b *graph.Builder, x *graph.Node) *graph.Node {
 	short := x
 	if r.Shortcut != nil {
 		short = r.Shortcut.Forward(b, x)
 	}
 	return r.join(b, r.Inner.Forward(b, x), short)
-}
-
-// Training implements Trainer.
-func (r Residual) Training(b *graph.Builder, x *graph.Node) (*graph.Node, []Update) {
-	y, updates := Training(b, r.Inner, x)
-	short := x
-	if r.Shortcut != nil {
-		var more []Update
-		short, more = Training(b, r.Shortcut, x)
-		updates = append(updates, more...)
-	}
-	return r.join(b, y, short), updates
 }
 
 func (r Residual) join(b *graph.Builder, y, short *graph.Node) *graph.Node {
@@ -93,9 +95,6 @@ func (r Residual) join(b *graph.Builder, y, short *graph.Node) *graph.Node {
 
 // Params implements Network: the inner network's, then the shortcut's.
 func (r Residual) Params() []*graph.Param { return union(r.parts(), Network.Params) }
-
-// State implements Stateful.
-func (r Residual) State() []*graph.Param { return union(r.parts(), State) }
 
 func (r Residual) parts() []Network {
 	if r.Shortcut == nil {

@@ -7,28 +7,34 @@ import (
 	"github.com/go-valla/valla/graph"
 )
 
-// Norm normalises groups of elements of each example to mean 0 and variance 1, and scales them:
+// norm normalises groups of elements of each example to mean 0 and variance 1, and scales them:
 // y = γ (x − μ)/√(v + ε) + β. [LayerNorm] and [GroupNorm] describe it.
-type Norm struct {
-	Gamma, Beta *graph.Param // [C]
-	Eps         float64
-	Group       int // elements of a group, neighbours in row-major order
-	Each        int // neighbours that share a number of γ and β
-	describes   Layer
+type norm struct {
+	gamma, beta *graph.Param // [C]
+	eps         float64      // ε
+	group       int          // elements of a group, neighbours in row-major order
+	each        int          // neighbours that share an element of γ and β
+	describes   Layer        // the description the layer was made of
 }
 
-// LayerNorm describes a [Norm] along the last axis (Ba and others 2016, "Layer normalization").
+// Normalise writes the layer norm of x [B,C]: each example is normalised to mean 0 and variance 1,
+// then scaled by gamma [C] and shifted by beta [C] (Ba and others 2016, "Layer normalization").
+func Normalise(b *graph.Builder, x *graph.Node, gamma, beta *graph.Param, eps float64) *graph.Node {
+	return norm{gamma: gamma, beta: beta, eps: eps, group: gamma.Value.Shape()[0], each: 1}.Forward(b, x)
+}
+
+// LayerNorm describes a [norm] along the last axis (Ba and others 2016, "Layer normalization").
 type LayerNorm struct {
 	Name string  `json:"name,omitempty"` // empty: layernorm1, layernorm2, …
 	Eps  float64 `json:"eps,omitempty"`  // ε; 0: 1e-5
 }
 
-// GroupNorm describes a [Norm] of groups of channels of images [C,H,W] (Wu and He 2018, "Group
-// normalization"). With as many groups as channels it is instance normalisation.
+// GroupNorm describes a [norm] of groups of channels of images [C,H,W] (Wu and He 2018, "Group
+// normalization"). Instance normalisation has as many groups as channels.
 type GroupNorm struct {
 	Name   string  `json:"name,omitempty"` // empty: groupnorm1, groupnorm2, …
-	Groups int     `json:"groups"`
-	Eps    float64 `json:"eps,omitempty"` // ε; 0: 1e-5
+	Groups int     `json:"groups"`         // number of groups, a divisor of the channels
+	Eps    float64 `json:"eps,omitempty"`  // ε; 0: 1e-5
 }
 
 func init() {
@@ -36,18 +42,12 @@ func init() {
 	RegisterLayer[GroupNorm]("groupnorm")
 }
 
-// Kind implements Layer.
-func (LayerNorm) Kind() string { return "layernorm" }
-
-// Kind implements Layer.
-func (GroupNorm) Kind() string { return "groupnorm" }
-
 // Make implements Layer.
 func (l LayerNorm) Make(m *Maker, in []int) (Network, []int, error) {
 	n := in[len(in)-1]
 	l.Name = m.Name(l.Name, "layernorm")
 	net, err := newNorm(m, l.Name, n, l.Eps)
-	net.Group, net.Each, net.describes = n, 1, l
+	net.group, net.each, net.describes = n, 1, l
 	return net, in, err
 }
 
@@ -61,41 +61,44 @@ func (l GroupNorm) Make(m *Maker, in []int) (Network, []int, error) {
 	}
 	l.Name = m.Name(l.Name, "groupnorm")
 	net, err := newNorm(m, l.Name, in[0], l.Eps)
-	net.Group, net.Each, net.describes = in[0]/l.Groups*in[1]*in[2], in[1]*in[2], l
+	net.group, net.each, net.describes = in[0]/l.Groups*in[1]*in[2], in[1]*in[2], l
 	return net, in, err
 }
 
-func newNorm(m *Maker, name string, channels int, eps float64) (Norm, error) {
+func newNorm(m *Maker, name string, channels int, eps float64) (norm, error) {
 	if !(eps >= 0 && eps <= 1) {
-		return Norm{}, fmt.Errorf("eps %g, expected 0 to 1", eps)
+		return norm{}, fmt.Errorf("eps %g, expected 0 to 1", eps)
 	}
-	return Norm{
-		Gamma: m.Param(name+".weight", Constant(1), channels), Beta: m.Param(name+".bias", Constant(0), channels), Eps: cmp.Or(eps, 1e-5),
+	return norm{
+		gamma: m.Param(name+".weight", Constant(1), channels), beta: m.Param(name+".bias", Constant(0), channels), eps: cmp.Or(eps, 1e-5),
 	}, nil
 }
 
 // Forward implements Network.
-func (n Norm) Forward(b *graph.Builder, x *graph.Node) *graph.Node {
+func (n norm) Forward(b *graph.Builder, x *graph.Node) *graph.Node {
 	if b.Err() != nil {
 		return nil
 	}
 	shape := x.Shape().Clone()
 	examples, size := shape[0], shape.TotalSize()/shape[0]
-	groups := b.Reshape(x, examples, size/n.Group, n.Group)
-	average := func(y *graph.Node) *graph.Node { return b.Scale(b.SumAxis(y, -1), 1/float64(n.Group)) }
+	groups := b.Reshape(x, examples, size/n.group, n.group)
+	average := func(y *graph.Node) *graph.Node { return b.Scale(b.SumAxis(y, -1), 1/float64(n.group)) }
 	centred := b.Sub(groups, average(groups))
-	normal := b.Div(centred, b.Sqrt(b.Affine(average(b.Square(centred)), 1, n.Eps)))
-	channels := n.Gamma.Value.Shape().TotalSize()
-	rows := b.Reshape(normal, examples, size/channels/n.Each, channels, n.Each)
+	normal := b.Div(centred, b.Sqrt(b.Affine(average(b.Square(centred)), 1, n.eps)))
+	channels := n.gamma.Value.Shape().TotalSize()
+	rows := b.Reshape(normal, examples, size/channels/n.each, channels, n.each)
 	per := func(p *graph.Param) *graph.Node { return b.Reshape(b.Param(p), 1, 1, channels, 1) }
-	return b.Reshape(b.Add(b.Mul(rows, per(n.Gamma)), per(n.Beta)), shape...)
+	return b.Reshape(b.Add(b.Mul(rows, per(n.gamma)), per(n.beta)), shape...)
 }
 
 // Params implements Network.
-func (n Norm) Params() []*graph.Param { return []*graph.Param{n.Gamma, n.Beta} }
+func (n norm) Params() []*graph.Param { return []*graph.Param{n.gamma, n.beta} }
+
+// Scale implements Normaliser.
+func (n norm) Scale() (gamma, beta *graph.Param) { return n.gamma, n.beta }
 
 // Describe implements Describer.
-func (n Norm) Describe() (Layers, error) { return Layers{n.describes}, nil }
+func (n norm) Describe() (Layers, error) { return Layers{n.describes}, nil }
 
 // Dropout is the identity: networks of this package are trained and used without dropping
 // anything out. It takes the place of the layer in networks from elsewhere.
@@ -105,9 +108,6 @@ type Dropout struct {
 }
 
 func init() { RegisterLayer[Dropout]("dropout") }
-
-// Kind implements Layer.
-func (Dropout) Kind() string { return "dropout" }
 
 // Make implements Layer.
 func (d Dropout) Make(_ *Maker, in []int) (Network, []int, error) { return d, in, nil }

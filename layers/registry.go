@@ -7,27 +7,33 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 )
 
 // registry finds the Go type for the kind that a JSON object states.
 type registry[T any] struct {
-	what   string // in messages
-	decode map[string]func(fields []byte) (T, error)
+	what   string                                    // layer or form, in messages
+	decode map[string]func(fields []byte) (T, error) // decoders by kinds
+	names  map[reflect.Type]string                   // kinds by types
 }
 
 func newRegistry[T any](what string) registry[T] {
-	return registry[T]{what, map[string]func([]byte) (T, error){}}
+	return registry[T]{what, map[string]func([]byte) (T, error){}, map[reflect.Type]string{}}
 }
 
 func (r registry[T]) kinds() []string { return slices.Sorted(maps.Keys(r.decode)) }
 
-func (r registry[T]) register(kind string, decode func(fields []byte) (T, error)) {
-	if kind == "" || r.decode[kind] != nil {
-		panic(fmt.Sprintf("layers: the kind %q of a %s is empty or registered twice", kind, r.what))
+// register adds a kind and, unless typ is nil, the type that has the kind.
+func (r registry[T]) register(kind string, typ reflect.Type, decode func(fields []byte) (T, error)) {
+	if kind == "" || r.decode[kind] != nil || r.names[typ] != "" {
+		panic(fmt.Sprintf("layers: the kind %q of a %s is empty, or the kind or its type %v is registered twice", kind, r.what, typ))
 	}
 	r.decode[kind] = decode
+	if typ != nil {
+		r.names[typ] = kind
+	}
 }
 
 func (r registry[T]) known(kind string) error {

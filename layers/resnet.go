@@ -23,15 +23,15 @@ import (
 // The arrays have the names of PyTorch's usual implementation: conv1.weight, bn1.weight,
 // layer1.0.conv1.weight, layer2.0.downsample.0.weight, fc.weight.
 type ResNet struct {
-	Channels int      `json:"channels"` // of the images
-	Blocks   []int    `json:"blocks"`   // number of blocks in each stage
-	Shortcut Shortcut `json:"shortcut"` // of the blocks that change the shape
-	Outputs  int      `json:"outputs"`
+	Channels int      `json:"channels"`         // of the images
+	Blocks   []int    `json:"blocks"`           // number of blocks in each stage
+	Shortcut Shortcut `json:"shortcut"`         // of the blocks that change the shape
+	Outputs  int      `json:"outputs"`          // number of outputs
 	Height   int      `json:"height,omitempty"` // of the images; 0: 32, or 224 with Large
 	Width    int      `json:"width,omitempty"`  // of the images; 0: 32, or 224 with Large
 
-	Large      bool `json:"large,omitempty"`
-	Bottleneck bool `json:"bottleneck,omitempty"`
+	Large      bool `json:"large,omitempty"`      // the network for large images
+	Bottleneck bool `json:"bottleneck,omitempty"` // blocks of three convolutions
 }
 
 // Shortcut is the kind of shortcut around a block that changes the shape.
@@ -82,9 +82,6 @@ func NewLargeResNet(layers, outputs int) (ResNet, error) {
 	return ResNet{Channels: 3, Blocks: slices.Clone(blocks), Shortcut: Projection, Outputs: outputs, Large: true, Bottleneck: layers >= 50}, nil
 }
 
-// Kind implements Form.
-func (r ResNet) Kind() string { return "resnet" }
-
 // InputShape implements Form: [Channels, Height, Width].
 func (r ResNet) InputShape() []int {
 	size := 32
@@ -93,9 +90,6 @@ func (r ResNet) InputShape() []int {
 	}
 	return []int{r.Channels, cmp.Or(r.Height, size), cmp.Or(r.Width, size)}
 }
-
-// OutputSize implements Form.
-func (r ResNet) OutputSize() int { return r.Outputs }
 
 // String implements Form: "ResNet-20, projection shortcuts, 10 outputs".
 func (r ResNet) String() string {
@@ -125,9 +119,9 @@ func (r ResNet) Structure() (Layers, error) {
 		return nil, err
 	}
 	in := r.width()
-	list := Layers{Conv2DLayer{Name: "conv1", Filters: in, Kernel: 3, Padding: 1}, BatchNormLayer{Name: "bn1"}, Activation("relu")}
+	list := Layers{Conv2D{Name: "conv1", Filters: in, Kernel: 3, Padding: 1}, BatchNorm{Name: "bn1"}, Activation("relu")}
 	if r.Large {
-		list[0] = Conv2DLayer{Name: "conv1", Filters: in, Kernel: 7, Stride: 2, Padding: 3}
+		list[0] = Conv2D{Name: "conv1", Filters: in, Kernel: 7, Stride: 2, Padding: 3}
 		list = append(list, MaxPool{Size: 3, Stride: 2, Padding: 1})
 	}
 	for s, blocks := range r.Blocks {
@@ -173,8 +167,8 @@ func (r ResNet) block(name string, in, width, stride int) ResidualLayer {
 		block.Shortcut = Layers{ZeroPadShortcut{Channels: out, Stride: stride}}
 	default:
 		block.Shortcut = Layers{
-			Conv2DLayer{Name: name + ".downsample.0", Filters: out, Kernel: 1, Stride: stride},
-			BatchNormLayer{Name: name + ".downsample.1"},
+			Conv2D{Name: name + ".downsample.0", Filters: out, Kernel: 1, Stride: stride},
+			BatchNorm{Name: name + ".downsample.1"},
 		}
 	}
 	return block
@@ -196,8 +190,8 @@ func (r ResNet) inner(name string, width, stride int) Layers {
 			list = append(list, Activation("relu"))
 		}
 		list = append(list,
-			Conv2DLayer{Name: fmt.Sprintf("%s.conv%d", name, i+1), Filters: filters, Kernel: k, Stride: strides[i], Padding: k / 2},
-			BatchNormLayer{Name: fmt.Sprintf("%s.bn%d", name, i+1)})
+			Conv2D{Name: fmt.Sprintf("%s.conv%d", name, i+1), Filters: filters, Kernel: k, Stride: strides[i], Padding: k / 2},
+			BatchNorm{Name: fmt.Sprintf("%s.bn%d", name, i+1)})
 	}
 	return list
 }

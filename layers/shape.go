@@ -28,13 +28,10 @@ func (none) Params() []*graph.Param { return nil }
 // Stride elements, of images [B,C,H,W].
 type MaxPool struct {
 	none
-	Size    int `json:"size"`
+	Size    int `json:"size"`              // rows and columns of a window
 	Stride  int `json:"stride,omitempty"`  // 0: Size
-	Padding int `json:"padding,omitempty"` // rows and columns on each side that are never the largest, at most Size/2
+	Padding int `json:"padding,omitempty"` // rows and columns on each side, at most Size/2, whose elements are never the largest
 }
-
-// Kind implements Layer.
-func (MaxPool) Kind() string { return "max-pool" }
 
 // Make implements Layer.
 func (p MaxPool) Make(_ *Maker, in []int) (Network, []int, error) {
@@ -56,7 +53,7 @@ func (p MaxPool) Forward(b *graph.Builder, x *graph.Node) *graph.Node {
 	return b.MaxPool(x, p.Size, cmp.Or(p.Stride, p.Size))
 }
 
-// padded surrounds images by rows and columns of the least number.
+// padded surrounds images by rows and columns of the smallest number of the element type.
 func padded(b *graph.Builder, x *graph.Node, by int) *graph.Node {
 	s := x.Shape()
 	if len(s) != 4 {
@@ -92,12 +89,9 @@ func windows(in []int, size, stride int) ([]int, error) {
 // elements, of images [B,C,H,W].
 type AveragePool struct {
 	none
-	Size   int `json:"size"`
+	Size   int `json:"size"`             // rows and columns of a window
 	Stride int `json:"stride,omitempty"` // 0: Size
 }
-
-// Kind implements Layer.
-func (AveragePool) Kind() string { return "average-pool" }
 
 // Make implements Layer.
 func (p AveragePool) Make(_ *Maker, in []int) (Network, []int, error) {
@@ -113,9 +107,6 @@ func (p AveragePool) Forward(b *graph.Builder, x *graph.Node) *graph.Node {
 // GlobalAveragePool takes the mean over all places of images [B,C,H,W], [B,C].
 type GlobalAveragePool struct{ none }
 
-// Kind implements Layer.
-func (GlobalAveragePool) Kind() string { return "global-average-pool" }
-
 // Make implements Layer.
 func (p GlobalAveragePool) Make(_ *Maker, in []int) (Network, []int, error) {
 	if err := expectImages(in); err != nil {
@@ -129,11 +120,11 @@ func (GlobalAveragePool) Forward(b *graph.Builder, x *graph.Node) *graph.Node {
 	return b.GlobalAveragePool(x)
 }
 
+// Pointwise implements Site: the hidden values are the means.
+func (GlobalAveragePool) Pointwise() bool { return false }
+
 // Flatten joins all axes but the batch into one: [B,C,H,W] becomes [B,C·H·W].
 type Flatten struct{ none }
-
-// Kind implements Layer.
-func (Flatten) Kind() string { return "flatten" }
 
 // Make implements Layer.
 func (f Flatten) Make(_ *Maker, in []int) (Network, []int, error) {
@@ -153,13 +144,10 @@ func (Flatten) Forward(b *graph.Builder, x *graph.Node) *graph.Node {
 // Images gives each example [C·H·W] the shape [C,H,W].
 type Images struct {
 	none
-	Channels int `json:"channels"`
-	Height   int `json:"height"`
-	Width    int `json:"width"`
+	Channels int `json:"channels"` // C
+	Height   int `json:"height"`   // H, rows
+	Width    int `json:"width"`    // W, columns
 }
-
-// Kind implements Layer.
-func (Images) Kind() string { return "images" }
 
 // Make implements Layer.
 func (i Images) Make(_ *Maker, in []int) (Network, []int, error) {
@@ -184,12 +172,9 @@ func (i Images) Forward(b *graph.Builder, x *graph.Node) *graph.Node {
 // adds the same number of channels of zeros before and after theirs, to make Channels.
 type ZeroPadShortcut struct {
 	none
-	Channels int `json:"channels"`
+	Channels int `json:"channels"`         // channels of the outputs
 	Stride   int `json:"stride,omitempty"` // 0: 1
 }
-
-// Kind implements Layer.
-func (ZeroPadShortcut) Kind() string { return "zero-pad" }
 
 // Make implements Layer.
 func (s ZeroPadShortcut) Make(_ *Maker, in []int) (Network, []int, error) {

@@ -11,13 +11,9 @@ type Row struct {
 	Arrays     []string // their names
 }
 
-// Summarized is a [Layer] that consists of several operations and describes each of them, for
-// examples of shape in.
-type Summarized interface {
-	Rows(in []int) ([]Row, error)
-}
-
-// Summary describes the layers of a form, without making arrays. It returns the error of [Check].
+// Summary describes the layers of a form, without making arrays. A layer that consists of several
+// operations may have a method Rows(in []int) ([]Row, error), which describes each operation for
+// examples of shape in. Summary returns the error of [Check].
 func Summary(f Form) ([]Row, error) {
 	if err := Check(f); err != nil {
 		return nil, err
@@ -32,16 +28,16 @@ func Summary(f Form) ([]Row, error) {
 		before := m.trainable
 		net, out, err := l.Make(m, shape)
 		if err != nil {
-			return nil, fmt.Errorf("layers: layer %d (%s): %w", i+1, kindOf(l), err)
+			return nil, fmt.Errorf("layers: layer %d (%s): %w", i+1, KindOf(l), err)
 		}
-		if s, ok := l.(Summarized); ok {
+		if s, ok := l.(interface{ Rows(in []int) ([]Row, error) }); ok {
 			own, err := s.Rows(shape)
 			if err != nil {
-				return nil, fmt.Errorf("layers: layer %d (%s): %w", i+1, kindOf(l), err)
+				return nil, fmt.Errorf("layers: layer %d (%s): %w", i+1, KindOf(l), err)
 			}
 			rows = append(rows, own...)
 		} else {
-			rows = append(rows, Row{Layer: kindOf(l), Output: out, Parameters: m.trainable - before, Arrays: nameAll(net.Params())})
+			rows = append(rows, Row{Layer: KindOf(l), Output: out, Parameters: m.trainable - before, Arrays: nameAll(net.Params())})
 		}
 		shape = out
 	}

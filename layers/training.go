@@ -2,7 +2,7 @@ package layers
 
 import "github.com/go-valla/valla/graph"
 
-// Trainer is a network that computes other outputs while it is trained than afterwards.
+// Trainer is a network that computes different outputs in training and in use.
 type Trainer interface {
 	Network
 	// Training writes the outputs of the network in training for the inputs x [B, …]. The
@@ -12,15 +12,24 @@ type Trainer interface {
 
 // Update is the new value that an array of [State] gets after a training step.
 type Update struct {
-	Param *graph.Param
-	Value *graph.Node // of Param's shape
+	Param *graph.Param // the array
+	Value *graph.Node  // of Param's shape
 }
 
-// Training writes the outputs of net while it is trained: those of its Training method if
-// it is a [Trainer], else those of Forward.
+// Training writes the outputs of net while it is trained: the outputs of its Training method if
+// it is a [Trainer], those of its parts in training if it is a [Composite], else those of Forward.
 func Training(b *graph.Builder, net Network, x *graph.Node) (*graph.Node, []Update) {
-	if t, ok := net.(Trainer); ok {
-		return t.Training(b, x)
+	switch n := net.(type) {
+	case Trainer:
+		return n.Training(b, x)
+	case Composite:
+		var all []Update
+		y := n.Through(b, x, func(part Network, x *graph.Node) *graph.Node {
+			y, updates := Training(b, part, x)
+			all = append(all, updates...)
+			return y
+		})
+		return y, all
 	}
 	return net.Forward(b, x), nil
 }
@@ -34,8 +43,11 @@ type Stateful interface {
 // State returns the arrays of a network that are not trainable, such as running
 // statistics, in a fixed order.
 func State(net Network) []*graph.Param {
-	if s, ok := net.(Stateful); ok {
-		return s.State()
+	switch n := net.(type) {
+	case Stateful:
+		return n.State()
+	case interface{ parts() []Network }:
+		return union(n.parts(), State)
 	}
 	return nil
 }

@@ -16,11 +16,11 @@ import (
 
 // weightFile is the content of an archive or a folder of arrays.
 type weightFile struct {
-	path   string
-	folder bool     // of .npy files
-	sorted bool     // the order of the names does not tell that in which arrays were made
-	names  []string // in the order of the file
-	arrays map[string]*tensor.Dense
+	path   string                   // of the file or the folder
+	folder bool                     // of .npy files
+	sorted bool                     // the names are sorted, so that their order is not the order of the layers
+	names  []string                 // in the order of the file
+	arrays map[string]*tensor.Dense // by their names
 }
 
 // at names the place of an array in messages.
@@ -133,7 +133,7 @@ func prepareFolder(path string, names []string) error {
 	mine := map[string]bool{}
 	for _, name := range names {
 		if name == "" || strings.HasPrefix(name, ".") || strings.ContainsAny(name, `/\`) {
-			return fmt.Errorf("parameter %q: the name cannot be that of a file; save to an .npz archive", name)
+			return fmt.Errorf("parameter %q: the name cannot be a file name; save to an .npz archive", name)
 		}
 		mine[name] = true
 	}

@@ -88,12 +88,11 @@ func list(names []string) string {
 	return "[" + strings.Join(quoted, " ") + "]"
 }
 
-// aliases are other names of layers in files; a name of the left column stands for one
-// of the right.
+// aliases are other names of arrays in files, by the names in networks.
 var aliases = map[string]string{"fc.weight": "linear.weight", "fc.bias": "linear.bias"}
 
-// ownNames is the convention of Save, and of PyTorch's state dictionaries where the network has
-// their names. All names in the file may begin with modules around the network, such as
+// ownNames is the convention of Save, and of PyTorch's state dictionaries for a network with the
+// names of the state dictionary. All names in the file may begin with modules around the network, such as
 // module., model. or both.
 func ownNames(f *weightFile, params []*graph.Param) ([]string, error) {
 	if len(f.names) == 0 {

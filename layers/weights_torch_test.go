@@ -17,8 +17,8 @@ import (
 var torchForms = map[string]Form{
 	"mlp_relu": MLP{Inputs: 5, Hidden: []int{16, 16}, Outputs: 2, Activation: "relu"},
 	"cnn_small": SequentialForm{Input: []int{1, 8, 8}, Layers: Layers{
-		Conv2DLayer{Filters: 6, Kernel: 3, Padding: 1, Bias: true}, BatchNormLayer{Eps: float64(float32(1e-5))}, Activation("relu"), MaxPool{Size: 2},
-		Conv2DLayer{Filters: 12, Kernel: 3, Padding: 1}, BatchNormLayer{Eps: float64(float32(1e-5))}, Activation("relu"), GlobalAveragePool{},
+		Conv2D{Filters: 6, Kernel: 3, Padding: 1, Bias: true}, BatchNorm{Eps: float64(float32(1e-5))}, Activation("relu"), MaxPool{Size: 2},
+		Conv2D{Filters: 12, Kernel: 3, Padding: 1}, BatchNorm{Eps: float64(float32(1e-5))}, Activation("relu"), GlobalAveragePool{},
 		DenseLayer{Outputs: 3},
 	}},
 }
@@ -32,7 +32,7 @@ func TestTorchFiles(t *testing.T) {
 		x, _ := a.Get("x")
 		y, _ := a.Get("y")
 		for _, ending := range []string{".pt", ".safetensors"} {
-			net, err := form.New(tensor.Float64, newRand(1))
+			net, err := Build(form, tensor.Float64, newRand(1))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -75,10 +75,10 @@ func renamed(net Sequential, order []int, names ...string) *file {
 // testNet is conv 4, batch norm, conv 4, batch norm, dense.
 func testNet(t testing.TB, seed uint64) Sequential {
 	t.Helper()
-	net, err := SequentialForm{Input: []int{4, 3, 3}, Layers: Layers{
-		Conv2DLayer{Filters: 4, Kernel: 3, Padding: 1}, BatchNormLayer{}, Conv2DLayer{Filters: 4, Kernel: 3, Padding: 1}, BatchNormLayer{}, Flatten{},
+	net, err := Build(SequentialForm{Input: []int{4, 3, 3}, Layers: Layers{
+		Conv2D{Filters: 4, Kernel: 3, Padding: 1}, BatchNorm{}, Conv2D{Filters: 4, Kernel: 3, Padding: 1}, BatchNorm{}, Flatten{},
 		DenseLayer{Outputs: 2},
-	}}.New(tensor.Float64, newRand(seed))
+	}}, tensor.Float64, newRand(seed))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,15 +1,15 @@
-// Package pass goes over data sets that one loop would take too long for, or that do not lie in
-// one place. A pass is a [Job]: a model, files, and what is done with the rows. The files are
-// divided into parts, see [data.Divide]. The work on a part is a function of the part and the
-// model, [Score] or [Sum], whose result is a file, the part's shard. Nothing else is shared, so
-// that goroutines, array jobs and engines such as Beam do the same work and give the same bytes.
+// Package pass applies a model to data that one loop would take too long for, or that lie in many
+// files. A pass is a [Job]: a model, files of rows, and a [Task]. The files are divided into parts, see
+// [data.Divide]. The result of a part is a file, the part's shard: predictions, or sums over rows. A
+// shard depends on the part and the model alone, and workers share nothing else. Goroutines, array
+// jobs and engines such as Beam therefore do the same work and give the same bytes.
 //
 // A folder holds the job and its shards:
 //
-//	job.json            what is done: all workers compare it with their own
-//	part-000007.csv     a shard; of a fit .zip
-//	part-000007.json    its [Record], written after the shard
+//	job.json            the job, which each worker compares with its own
+//	part-000007.csv     a shard of predictions; a shard of sums ends in .zip
+//	part-000007.json    the [Record] of the shard, written after the shard
 //	manifest.json       all records, written when all shards are there
 //
-// Every file is whole or absent. A part whose record is there is finished and is not done again.
+// Every file is whole or absent. A part with a record is finished, and is not done again.
 package pass

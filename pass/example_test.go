@@ -42,7 +42,7 @@ func Example() {
 		if err != nil {
 			log.Fatal(err)
 		}
-		if _, err := r.Run(ctx, job.Share(worker, 2), pass.RunOptions{}); err != nil {
+		if _, err := r.Run(ctx, job.Share(worker, 2), 1, nil); err != nil {
 			log.Fatal(err)
 		}
 	}

@@ -23,11 +23,11 @@ import (
 type Task string
 
 const (
-	Predict Task = "predict" // predicts each of them, see [Score]
-	Fit     Task = "fit"     // adds them up for the posterior of all rows, see [Sum]
+	Predict Task = "predict" // write predictions for the rows
+	Fit     Task = "fit"     // add the rows up for the posterior of all rows
 )
 
-// ending is that of the shards.
+// ending returns how the names of the task's shards end.
 func (t Task) ending() string {
 	if t == Fit {
 		return ".zip"
@@ -37,33 +37,33 @@ func (t Task) ending() string {
 
 // Options say what a pass does.
 type Options struct {
-	Task     Task      `json:"task"`
+	Task     Task      `json:"task"`             // predict the rows, or add them up
 	Header   string    `json:"header,omitempty"` // see [data.TableReader]
-	PartSize int64     `json:"part_size"`        // about the bytes of a part; 0 means [DefaultPartSize]
-	Level    float64   `json:"level,omitempty"`  // of the intervals of predictions; 0 means 0.95
-	Link     task.Link `json:"link,omitempty"`   // of classes; only [task.Probit], see Score
+	PartSize int64     `json:"part_size"`        // bytes of a part, approximately; 0 means 64 MiB
+	Level    float64   `json:"level,omitempty"`  // probability of the intervals of predictions; 0 means 0.95
+	Link     task.Link `json:"link,omitempty"`   // link of class probabilities; only [task.Probit]
 }
 
-// DefaultPartSize is so large that what a part costs beside its rows does not count, and so
-// small that the last parts keep no worker waiting.
-const DefaultPartSize = 64 << 20
+// defaultPartSize is so large that the cost of a part beside its rows does not count, and so
+// small that no worker waits long for the last part.
+const defaultPartSize = 64 << 20
 
 // Job describes a pass, so that any worker can do any part of it.
 type Job struct {
-	Format string `json:"format"`
+	Format string `json:"format"` // version of the job's file
 	Options
-	Model  string `json:"model"`        // the path of the model
-	Digest string `json:"model_sha256"` // of its file
-	Data   []File `json:"data"`
-	Count  int    `json:"parts"`
+	Model  string `json:"model"`        // path of the model file
+	Digest string `json:"model_sha256"` // SHA-256 sum of the model file, in hexadecimal digits
+	Data   []File `json:"data"`         // files of rows
+	Count  int    `json:"parts"`        // number of parts
 
-	Parts []data.Part `json:"-"` // they follow from Data and PartSize
+	Parts []data.Part `json:"-"` // parts of the files; they follow from Data and PartSize
 }
 
-// File is a file of rows as it was when the job began.
+// File describes a file of rows at the time when the job began.
 type File struct {
-	Path     string `json:"path"`
-	Size     int64  `json:"size"`
+	Path     string `json:"path"`     // as the user gave it
+	Size     int64  `json:"size"`     // bytes; 0 for a folder
 	Modified int64  `json:"modified"` // nanoseconds since 1970
 }
 
@@ -73,10 +73,10 @@ const (
 	manifest = "manifest.json"
 )
 
-// New returns the job of a model file on files of rows. The errors about options wrap
-// [settings.ErrSetting].
+// New returns the job that applies the model file model to the files of rows at paths. Errors
+// about options wrap valla.ErrSetting.
 func New(o Options, model string, paths ...string) (*Job, error) {
-	o.PartSize = cmp.Or(o.PartSize, DefaultPartSize)
+	o.PartSize = cmp.Or(o.PartSize, defaultPartSize)
 	if o.Task == Predict {
 		o.Level = cmp.Or(o.Level, 0.95)
 	}
@@ -84,7 +84,7 @@ func New(o Options, model string, paths ...string) (*Job, error) {
 	case o.Task != Predict && o.Task != Fit:
 		return nil, settings.Errorf("the task %q, expected %s or %s", o.Task, Predict, Fit)
 	case o.Link == task.MonteCarlo:
-		return nil, settings.Errorf("the link %s in parts: its samples depend on the number of the row in the whole data, which a part does not know; expected %s", o.Link, task.Probit)
+		return nil, settings.Errorf("the link %s in parts: its samples depend on the number of the row in the whole data, which a part does not contain; expected %s", o.Link, task.Probit)
 	case len(paths) == 0:
 		return nil, settings.Errorf("no files of rows")
 	case slices.Contains(paths, data.Stdin):
@@ -92,7 +92,7 @@ func New(o Options, model string, paths ...string) (*Job, error) {
 	}
 	j := &Job{Format: format, Options: o, Model: model}
 	var err error
-	if j.Digest, err = digest(model); err != nil {
+	if j.Digest, err = atomicfile.Digest(model); err != nil {
 		return nil, err
 	}
 	for _, p := range paths {
@@ -105,7 +105,7 @@ func New(o Options, model string, paths ...string) (*Job, error) {
 	return j, j.divide()
 }
 
-// divide lists the parts.
+// divide fills in the parts of j, and checks their number.
 func (j *Job) divide() (err error) {
 	var paths []string
 	for _, f := range j.Data {
@@ -123,6 +123,7 @@ func (j *Job) divide() (err error) {
 	return nil
 }
 
+// stat returns the description of the file or folder at path.
 func stat(path string) (File, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -130,28 +131,14 @@ func stat(path string) (File, error) {
 	}
 	f := File{path, info.Size(), info.ModTime().UnixNano()}
 	if info.IsDir() {
-		f.Size = 0 // it says nothing
+		f.Size = 0 // the size of a folder says nothing
 	}
 	return f, nil
 }
 
-// digest returns the SHA-256 sum of a file.
-func digest(path string) (string, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	h := sha256.New()
-	if _, err := io.Copy(h, f); err != nil {
-		return "", err
-	}
-	return hex.EncodeToString(h.Sum(nil)), nil
-}
-
-// Key identifies the job: two jobs of the same key have the same shards. The place of the model
+// key identifies the job: two jobs with the same key have the same shards. The path of the model
 // does not count.
-func (j *Job) Key() string {
+func (j *Job) key() string {
 	c := *j
 	c.Model = ""
 	text, err := json.Marshal(c)
@@ -162,8 +149,8 @@ func (j *Job) Key() string {
 	return hex.EncodeToString(sum[:12])
 }
 
-// Join writes the job to a folder, which it makes where it is not there. If the folder has a
-// job already, that must be the same one.
+// Join writes the job to the folder dir, and makes the folder if there is none. A folder that has
+// another job already is an error.
 func (j *Job) Join(dir string) error {
 	there, err := read(dir)
 	switch {
@@ -181,7 +168,8 @@ func (j *Job) Join(dir string) error {
 	return writeJSON(filepath.Join(dir, jobFile), j)
 }
 
-// Load returns the job in a folder. The data must be those with which it began.
+// Load returns the job in the folder dir. Files of rows that have changed since the job began are
+// an error.
 func Load(dir string) (*Job, error) {
 	j, err := read(dir)
 	if err != nil {
@@ -198,7 +186,7 @@ func Load(dir string) (*Job, error) {
 	return j, nil
 }
 
-// read is Load without a look at the data.
+// read returns the job in the folder dir. It does not look at the files of rows.
 func read(dir string) (*Job, error) {
 	path := filepath.Join(dir, jobFile)
 	j := new(Job)
@@ -211,37 +199,38 @@ func read(dir string) (*Job, error) {
 	return j, nil
 }
 
-// differs names what makes two jobs different; "" for the same.
+// differs returns a phrase about how the job there differs from j, and "" where both are the same.
 func (j *Job) differs(there *Job) string {
-	if j.Key() == there.Key() {
+	if j.key() == there.key() {
 		return ""
 	}
 	if there.Digest != j.Digest {
-		return fmt.Sprintf("its model has the SHA-256 sum %.12s…, that of %s is %.12s…", there.Digest, j.Model, j.Digest)
+		return fmt.Sprintf("its model has the SHA-256 sum %.12s…, found %.12s… of %s", there.Digest, j.Digest, j.Model)
 	}
 	if there.Options != j.Options {
 		return fmt.Sprintf("its options are %+v, found %+v", there.Options, j.Options)
 	}
 	for i, f := range there.Data {
 		if i < len(j.Data) && f != j.Data[i] {
-			return fmt.Sprintf("its data are %v, found %v", f, j.Data[i])
+			return fmt.Sprintf("its data are %s, found %s", f.text(), j.Data[i].text())
 		}
 	}
 	return fmt.Sprintf("its data are %d files in %d parts, found %d in %d", len(there.Data), there.Count, len(j.Data), j.Count)
 }
 
-// unchanged returns an error if a file is not as it was when the job began.
+// unchanged returns an error if the file has changed since the job began.
 func (f File) unchanged() error {
 	now, err := stat(f.Path)
 	if err == nil && now != f {
-		err = fmt.Errorf("%v has changed since the pass began: found %d bytes of another time", f, now.Size)
+		err = fmt.Errorf("%s has changed since the pass began: found %d bytes of another time", f.text(), now.Size)
 	}
 	return err
 }
 
-// String names the file with its size.
-func (f File) String() string { return fmt.Sprintf("%s of %d bytes", f.Path, f.Size) }
+// text returns the name and the size of the file, for messages.
+func (f File) text() string { return fmt.Sprintf("%s of %d bytes", f.Path, f.Size) }
 
+// writeJSON writes v as a JSON document to the file at path.
 func writeJSON(path string, v any) error {
 	return atomicfile.Write(path, 0o644, func(w io.Writer) error {
 		e := json.NewEncoder(w)
@@ -250,7 +239,7 @@ func writeJSON(path string, v any) error {
 	})
 }
 
-// readJSON reads a document, which must be whole and have no unknown keys.
+// readJSON reads the JSON document at path into v. Unknown keys are an error.
 func readJSON(path string, v any) error {
 	f, err := os.Open(path)
 	if err != nil {

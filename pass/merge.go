@@ -7,25 +7,26 @@ import (
 	"strings"
 )
 
-// Manifest is the list of all shards of a finished job.
+// Manifest lists all shards of a finished job.
 type Manifest struct {
-	Job    string    `json:"job"`
-	Rows   int64     `json:"rows"`
-	Shards []*Record `json:"shards"`
+	Job    string    `json:"job"`    // identifies the job
+	Rows   int64     `json:"rows"`   // number of rows in all parts
+	Shards []*Record `json:"shards"` // records of the parts, in their order
 }
 
-// Finish writes the manifest, or says which parts are missing.
+// Finish writes the manifest of the job to the folder dir and returns it. If parts are missing,
+// the error names them.
 func (j *Job) Finish(dir string) (*Manifest, error) {
-	m, err := j.Finished(dir)
+	m, err := j.collect(dir)
 	if err != nil {
 		return nil, err
 	}
 	return m, writeJSON(filepath.Join(dir, manifest), m)
 }
 
-// Finished is Finish without writing.
-func (j *Job) Finished(dir string) (*Manifest, error) {
-	m := &Manifest{Job: j.Key()}
+// collect returns the manifest of the records in the folder dir.
+func (j *Job) collect(dir string) (*Manifest, error) {
+	m := &Manifest{Job: j.key()}
 	var missing []string
 	for i := range j.Count {
 		r, err := j.record(dir, i)
@@ -51,7 +52,8 @@ func (j *Job) Finished(dir string) (*Manifest, error) {
 	return m, nil
 }
 
-// Concatenate writes the shards of predictions one after the other, and compares their sums.
+// Concatenate writes the shards of predictions in the folder dir to w, in the order of the parts.
+// A shard whose SHA-256 sum differs from its record is an error.
 func (m *Manifest) Concatenate(w io.Writer, dir string) error {
 	for _, r := range m.Shards {
 		if err := r.copyTo(w, dir); err != nil {

@@ -2,6 +2,7 @@ package pass_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -10,9 +11,11 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"gorgonia.org/tensor"
+	"pgregory.net/rapid"
 
 	"github.com/go-valla/valla"
 	"github.com/go-valla/valla/data"
@@ -53,8 +56,38 @@ func rowsOf(t testing.TB, path string, seed uint64, n int, classes bool) *data.S
 	return set
 }
 
-// models writes model files of one network, with the posteriors of several methods.
-func models(t testing.TB, dir string, classes bool) map[string]string {
+// shared holds the folders of the models, without and with classes. They are removed by TestMain.
+var shared [2]struct {
+	once  sync.Once
+	dir   string
+	paths map[string]string
+}
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	for i := range shared {
+		os.RemoveAll(shared[i].dir)
+	}
+	os.Exit(code)
+}
+
+// models returns the paths of model files, by name, which no test changes: one network without a
+// posterior ("map"), and with the posteriors of several methods.
+func models(t testing.TB, classes bool) map[string]string {
+	t.Helper()
+	s := &shared[map[bool]int{true: 1}[classes]]
+	s.once.Do(func() {
+		var err error
+		if s.dir, err = os.MkdirTemp("", "pass"); err != nil {
+			t.Fatal(err)
+		}
+		s.paths = fitted(t, s.dir, classes)
+	})
+	return s.paths
+}
+
+// fitted trains a network, fits the posteriors of several methods, and writes the models to a folder.
+func fitted(t testing.TB, dir string, classes bool) map[string]string {
 	t.Helper()
 	set := rowsOf(t, filepath.Join(dir, "sample.csv"), 1, 150, classes)
 	m, err := valla.Train(t.Context(), set, valla.TrainOptions{
@@ -127,7 +160,7 @@ func finished(t testing.TB, j *pass.Job, dir string, rng *rand.Rand, shares, wor
 		}
 		parts := j.Share(k, shares)
 		rng.Shuffle(len(parts), func(a, b int) { parts[a], parts[b] = parts[b], parts[a] })
-		if _, err := r.Run(t.Context(), parts, pass.RunOptions{Workers: workers}); err != nil {
+		if _, err := r.Run(t.Context(), parts, workers, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -144,8 +177,8 @@ func TestRowsDoNotDependOnParts(t *testing.T) {
 	for _, classes := range []bool{false, true} {
 		dir := t.TempDir()
 		path := filepath.Join(dir, "new.csv")
-		rowsOf(t, path, 2, 357, classes)
-		for name, model := range models(t, dir, classes) {
+		rowsOf(t, path, 2, 187, classes)
+		for name, model := range models(t, classes) {
 			want := looped(t, model, path)
 			m, err := valla.Load(model)
 			if err != nil {
@@ -158,7 +191,7 @@ func TestRowsDoNotDependOnParts(t *testing.T) {
 				}
 				var got bytes.Buffer
 				for i, p := range parts {
-					if _, _, err := pass.Score(t.Context(), m, data.TableReader{}, p, pass.ScoreOptions{Level: 0.95, Names: i == 0}, &got); err != nil {
+					if err := pass.Score(t.Context(), m, p, i == 0, &got); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -177,7 +210,7 @@ func TestShardsAreTheLoop(t *testing.T) {
 		path := filepath.Join(dir, "new.csv")
 		rowsOf(t, path, 2, 433, classes)
 		rng := rand.New(rand.NewPCG(3, 0))
-		all := models(t, dir, classes)
+		all := models(t, classes)
 		for _, name := range []string{"map", "valla"} {
 			model := all[name]
 			want := looped(t, model, path)
@@ -208,11 +241,12 @@ func TestSumsDoNotDependOnWorkers(t *testing.T) {
 		path := filepath.Join(dir, "all.csv")
 		held := rowsOf(t, filepath.Join(dir, "held.csv"), 5, 60, classes)
 		rowsOf(t, path, 4, 300, classes)
-		rng, all := rand.New(rand.NewPCG(6, 0)), models(t, dir, classes)
+		rng, all := rand.New(rand.NewPCG(6, 0)), models(t, classes)
 		for _, name := range []string{"valla", "kfac", "full", "diag", "ella"} {
 			var first []byte
+			var m summedJob
 			for range 3 {
-				m := summed(t, all[name], path, 1000, rng)
+				m = summed(t, all[name], path, 1500, rng)
 				model := made(t, m, held)
 				if first == nil {
 					first = model
@@ -220,7 +254,7 @@ func TestSumsDoNotDependOnWorkers(t *testing.T) {
 					t.Errorf("%s, classes %v: the model depends on the workers", name, classes)
 				}
 			}
-			alike(t, fmt.Sprint(name, ", classes ", classes), summed(t, all[name], path, 1000, rng), summed(t, all[name], path, 1<<20, rng))
+			alike(t, fmt.Sprint(name, ", classes ", classes), m, summed(t, all[name], path, 1<<20, rng))
 		}
 	}
 }
@@ -289,7 +323,7 @@ func TestResume(t *testing.T) {
 	dir := t.TempDir()
 	path, shards := filepath.Join(dir, "new.csv"), filepath.Join(dir, "shards")
 	rowsOf(t, path, 2, 200, false)
-	all := models(t, dir, false)
+	all := models(t, false)
 	j, err := pass.New(pass.Options{Task: pass.Predict, PartSize: 1000}, all["map"], path)
 	if err != nil {
 		t.Fatal(err)
@@ -319,7 +353,7 @@ func TestRefusals(t *testing.T) {
 	path, other, shards := filepath.Join(dir, "new.csv"), filepath.Join(dir, "other.csv"), filepath.Join(dir, "shards")
 	rowsOf(t, path, 2, 200, false)
 	rowsOf(t, other, 3, 200, false)
-	all := models(t, dir, false)
+	all := models(t, false)
 	job := func(o pass.Options, model string, paths ...string) *pass.Job {
 		t.Helper()
 		j, err := pass.New(o, all[model], paths...)
@@ -392,4 +426,132 @@ func FuzzRecords(f *testing.F) {
 			t.Errorf("a job of %d parts", j.Count)
 		}
 	})
+}
+
+// TestOptions: New fills in the defaults, refuses files that are not there, and shares divide the
+// parts among workers without a gap.
+func TestOptions(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "new.csv")
+	rowsOf(t, path, 2, 100, false)
+	all := models(t, false)
+	j, err := pass.New(pass.Options{Task: pass.Predict}, all["map"], path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if j.PartSize != 64<<20 || j.Level != 0.95 || j.Count != 1 {
+		t.Errorf("a job of %d parts of %d bytes with the level %g", j.Count, j.PartSize, j.Level)
+	}
+	for _, c := range [][2]string{{all["map"], path + "x"}, {path + "x", path}} {
+		if _, err := pass.New(pass.Options{Task: pass.Predict}, c[0], c[1]); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%v: error %v", c, err)
+		}
+	}
+	if _, err := pass.New(pass.Options{Task: pass.Predict}, all["map"]); !errors.Is(err, valla.ErrSetting) {
+		t.Errorf("no files of rows: error %v", err)
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		j := &pass.Job{Count: rapid.IntRange(1, 40).Draw(t, "parts")}
+		n := rapid.IntRange(1, 50).Draw(t, "workers")
+		var parts []int
+		for k := range n {
+			parts = append(parts, j.Share(k, n)...)
+		}
+		slices.Sort(parts)
+		if len(parts) != j.Count || parts[0] != 0 || parts[len(parts)-1] != j.Count-1 || len(slices.Compact(parts)) != j.Count {
+			t.Fatalf("%d workers do the parts %v of %d", n, parts, j.Count)
+		}
+	})
+}
+
+// TestKey: the path of the model does not change a job, and every option does.
+func TestKey(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "new.csv")
+	rowsOf(t, path, 2, 100, false)
+	all := models(t, false)
+	o := pass.Options{Task: pass.Predict, PartSize: 1000}
+	j, err := pass.New(o, all["map"], path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	moved := filepath.Join(t.TempDir(), "moved.valla")
+	text, err := os.ReadFile(all["map"])
+	if err == nil {
+		err = os.WriteFile(moved, text, 0o644)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if same, err := pass.New(o, moved, path); err != nil || same.Key() != j.Key() {
+		t.Errorf("the same model elsewhere: error %v", err)
+	}
+	for what, o := range map[string]pass.Options{
+		"task": {Task: pass.Fit, PartSize: 1000}, "size": {Task: pass.Predict, PartSize: 1001}, "header": {Task: pass.Predict, PartSize: 1000, Header: "yes"},
+		"level": {Task: pass.Predict, PartSize: 1000, Level: 0.9}, "link": {Task: pass.Predict, PartSize: 1000, Link: valla.Probit},
+	} {
+		if other, err := pass.New(o, all["map"], path); err != nil || other.Key() == j.Key() {
+			t.Errorf("another %s: the same key, error %v", what, err)
+		}
+	}
+}
+
+// TestRunEnds: Run reports each part once, ends with its context, and returns the first error.
+func TestRunEnds(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "new.csv")
+	rowsOf(t, path, 2, 200, false)
+	j, err := pass.New(pass.Options{Task: pass.Predict, PartSize: 1000}, models(t, false)["map"], path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := j.NewRunner(filepath.Join(t.TempDir(), "shards"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	calls, last, sum := 0, 0, int64(0)
+	records, err := r.Run(t.Context(), j.Share(0, 1), 3, func(done, all int, rows int64) { calls, last, sum = calls+1, done, rows })
+	if err != nil || calls != j.Count || last != j.Count || sum != 200 {
+		t.Errorf("%d calls, the last for %d parts of %d rows; error %v", calls, last, sum, err)
+	}
+	for i, record := range records {
+		if record.Part != i {
+			t.Errorf("record %d is of part %d", i, record.Part)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := r.Run(ctx, j.Share(0, 1), 2, nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v after the end of the context", err)
+	}
+	if err := os.WriteFile(path, []byte("a,b,y\n1,2,3\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	again, err := j.NewRunner(filepath.Join(t.TempDir(), "again"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := again.Run(t.Context(), j.Share(0, 1), 2, nil); err == nil || !strings.Contains(err.Error(), "has changed since the pass began") {
+		t.Errorf("changed data: error %v", err)
+	}
+}
+
+// TestAdd: the sums that Add has written are those that Model makes itself.
+func TestAdd(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "all.csv")
+	rowsOf(t, path, 4, 200, false)
+	s := summed(t, models(t, false)["diag"], path, 1500, rand.New(rand.NewPCG(8, 0)))
+	want := made(t, s, nil)
+	arrays, err := s.Arrays()
+	if err != nil || len(arrays) == 0 {
+		t.Fatalf("%d arrays, error %v", len(arrays), err)
+	}
+	for _, a := range arrays {
+		if err := s.Add(s.dir, a); err != nil {
+			t.Fatal(a.Name, err)
+		}
+	}
+	if got := made(t, s, nil); !bytes.Equal(got, want) {
+		t.Error("the model of written sums is another one")
+	}
+	if err := s.Add(s.dir, pass.Array{Name: "none", Shape: []int{1}}); err == nil {
+		t.Error("an array that no shard has was added")
+	}
 }

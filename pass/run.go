@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/go-valla/valla"
 	"github.com/go-valla/valla/data"
@@ -15,15 +16,16 @@ import (
 	"github.com/go-valla/valla/internal/kernel"
 )
 
-// Runner does the parts of a job. Several goroutines may use it at once; each of them has a copy
-// of the model, which the next one takes over.
+// Runner does the parts of a job. Several goroutines may use a Runner at once: each call of
+// [Runner.Do] has a copy of the model to itself.
 type Runner struct {
 	*Job
-	dir  string
-	free chan *valla.Model
+	dir  string            // folder of the shards
+	free chan *valla.Model // copies of the model that no goroutine uses
 }
 
-// NewRunner returns a Runner whose shards go to a folder. It joins the job there.
+// NewRunner returns a Runner whose shards go to the folder dir, and joins the job there, see
+// [Job.Join].
 func (j *Job) NewRunner(dir string) (*Runner, error) {
 	if err := j.Join(dir); err != nil {
 		return nil, err
@@ -37,27 +39,24 @@ func (j *Job) NewRunner(dir string) (*Runner, error) {
 	return r, nil
 }
 
-// model returns a copy of the model that nobody uses.
+// model returns a copy of the model that no other goroutine uses.
 func (r *Runner) model() (*valla.Model, error) {
 	select {
 	case m := <-r.free:
 		return m, nil
 	default:
 	}
-	if sum, err := digest(r.Model); err != nil || sum != r.Digest {
-		return nil, orElse(err, "%s has changed since the pass began", r.Model)
+	sum, err := atomicfile.Digest(r.Model)
+	if err == nil && sum != r.Digest {
+		err = fmt.Errorf("%s has changed since the pass began", r.Model)
+	}
+	if err != nil {
+		return nil, err
 	}
 	return valla.Load(r.Model)
 }
 
-// orElse returns an error or, if that is nil, one of a text.
-func orElse(err error, format string, args ...any) error {
-	if err != nil {
-		return err
-	}
-	return fmt.Errorf(format, args...)
-}
-
+// giveBack keeps the copy m of the model for the next call of model.
 func (r *Runner) giveBack(m *valla.Model) {
 	select {
 	case r.free <- m:
@@ -65,7 +64,8 @@ func (r *Runner) giveBack(m *valla.Model) {
 	}
 }
 
-// Do does a part and returns its record, or only returns this if the part is finished.
+// Do does the part with the given number and returns its record. If the part is finished already,
+// Do only returns the record.
 func (r *Runner) Do(ctx context.Context, part int) (*Record, error) {
 	done, err := r.record(r.dir, part)
 	if err != nil || done != nil {
@@ -76,7 +76,7 @@ func (r *Runner) Do(ctx context.Context, part int) (*Record, error) {
 		return nil, err
 	}
 	defer r.giveBack(m)
-	out := &Record{Job: r.Key(), Part: part, Shard: name(part, r.Task.ending())}
+	out := &Record{Job: r.key(), Part: part, Shard: name(part, r.Task.ending())}
 	err = atomicfile.Write(filepath.Join(r.dir, out.Shard), 0o644, func(w io.Writer) error { return r.shard(ctx, m, out, w) })
 	if err != nil {
 		return nil, fmt.Errorf("part %d of %d: %w", part, r.Count, err)
@@ -84,8 +84,8 @@ func (r *Runner) Do(ctx context.Context, part int) (*Record, error) {
 	return out, writeJSON(filepath.Join(r.dir, name(part, ".json")), out)
 }
 
-// shard writes the shard of a part and fills in its record. The file is looked at before and
-// after: it must not change.
+// shard writes the shard of the part out.Part to w and fills in the record out. A file of rows that
+// changes meanwhile is an error.
 func (r *Runner) shard(ctx context.Context, m *valla.Model, out *Record, w io.Writer) error {
 	part := r.Parts[out.Part]
 	file := r.Data[slices.IndexFunc(r.Data, func(f File) bool { return f.Path == part.Path })]
@@ -96,9 +96,9 @@ func (r *Runner) shard(ctx context.Context, m *valla.Model, out *Record, w io.Wr
 	var err error
 	switch reader := (data.TableReader{Header: r.Header}); r.Task {
 	case Fit:
-		out.Rows, out.Notes, err = Sum(ctx, m, reader, part, s)
+		out.Rows, out.Notes, err = sum(ctx, m, reader, part, s)
 	default:
-		out.Rows, out.Notes, err = Score(ctx, m, reader, part, ScoreOptions{r.Level, r.Link, out.Part == 0}, s)
+		out.Rows, out.Notes, err = score(ctx, m, reader, part, scoreOptions{r.Level, r.Link, out.Part == 0}, s)
 	}
 	if err == nil {
 		err = file.unchanged()
@@ -107,82 +107,66 @@ func (r *Runner) shard(ctx context.Context, m *valla.Model, out *Record, w io.Wr
 	return err
 }
 
-// RunOptions say how [Runner.Run] works.
-type RunOptions struct {
-	Workers    int                             // goroutines, each with a copy of the model; 0 means GOMAXPROCS
-	OnProgress func(done, all int, rows int64) // if not nil, it is called after each part
-}
-
-// Run does some parts, of which those that are finished are skipped, and returns their records
-// in order. The first error ends it; parts that are finished then stay so. While it runs the
-// products of matrices share the threads that the workers leave.
-func (r *Runner) Run(ctx context.Context, parts []int, o RunOptions) ([]*Record, error) {
-	if o.Workers < 1 {
-		o.Workers = runtime.GOMAXPROCS(0)
+// Run does the parts with the given numbers and returns their records in order. Finished parts are
+// not done again. Workers is the number of goroutines; 0 means GOMAXPROCS. If onProgress is not nil,
+// it is called after each part with the number of finished parts, of all parts, and of rows. The
+// first error ends the run; the parts that are finished then stay finished. While Run works, matrix
+// products share the threads that the workers leave.
+func (r *Runner) Run(ctx context.Context, parts []int, workers int, onProgress func(done, all int, rows int64)) ([]*Record, error) {
+	if workers < 1 {
+		workers = runtime.GOMAXPROCS(0)
 	}
-	o.Workers = max(1, min(o.Workers, len(parts)))
+	workers = max(1, min(workers, len(parts)))
 	threads := kernel.Threads()
-	kernel.SetThreads(max(1, threads/o.Workers))
+	kernel.SetThreads(max(1, threads/workers))
 	defer kernel.SetThreads(threads)
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	records, next := make([]*Record, len(parts)), make(chan int)
-	var workers sync.WaitGroup
-	p := counted{all: len(parts), report: o.OnProgress}
-	for range o.Workers {
-		workers.Go(func() {
-			for i := range next {
-				var err error
-				if records[i], err = r.Do(ctx, parts[i]); err != nil {
+	records := make([]*Record, len(parts))
+	p := progress{all: len(parts), report: onProgress}
+	var next atomic.Int64
+	var group sync.WaitGroup
+	for range workers {
+		group.Go(func() {
+			for i := next.Add(1) - 1; i < int64(len(parts)) && ctx.Err() == nil; i = next.Add(1) - 1 {
+				record, err := r.Do(ctx, parts[i])
+				if err != nil {
 					cancel(err)
 					return
 				}
-				p.add(records[i])
+				records[i] = record
+				p.add(record)
 			}
 		})
 	}
-	feed(ctx, next, len(parts))
-	workers.Wait()
+	group.Wait()
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
 	return records, nil
 }
 
-// feed sends the numbers below n until ctx ends.
-func feed(ctx context.Context, to chan<- int, n int) {
-	defer close(to)
-	for i := range n {
-		select {
-		case to <- i:
-		case <-ctx.Done():
-			return
-		}
-	}
-}
-
-// counted reports progress.
-type counted struct {
+// progress counts finished parts and their rows, for several goroutines.
+type progress struct {
 	mu     sync.Mutex
-	done   int
-	all    int
-	rows   int64
-	report func(done, all int, rows int64)
+	done   int                             // finished parts
+	all    int                             // parts of the run
+	rows   int64                           // rows of the finished parts
+	report func(done, all int, rows int64) // called after each part; may be nil
 }
 
-func (c *counted) add(r *Record) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.done, c.rows = c.done+1, c.rows+r.Rows
-	if c.report != nil {
-		c.report(c.done, c.all, c.rows)
+// add counts the part of the record r.
+func (p *progress) add(r *Record) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.done, p.rows = p.done+1, p.rows+r.Rows
+	if p.report != nil {
+		p.report(p.done, p.all, p.rows)
 	}
 }
 
-// All lists the numbers of all parts.
-func (j *Job) All() []int { return j.Share(0, 1) }
-
-// Share lists the parts of worker k of n, counting from 0: every n-th.
+// Share returns the numbers of the parts of worker k out of n, where k is from 0 to n−1. The share
+// 0 of 1 has all parts.
 func (j *Job) Share(k, n int) (parts []int) {
 	for i := k; i < j.Count; i += n {
 		parts = append(parts, i)

@@ -13,36 +13,36 @@ import (
 	"github.com/go-valla/valla/internal/listing"
 )
 
-// ScoreOptions say how [Score] writes.
-type ScoreOptions struct {
-	Level float64 // the probability of the intervals, or of the sets of classes
-	Link  task.Link
-	Names bool // the names of the columns come first
+// scoreOptions say how score writes.
+type scoreOptions struct {
+	level float64   // probability of the intervals, or of the sets of classes
+	link  task.Link // link of class probabilities
+	names bool      // whether the names of the columns come first
 }
 
-// Score writes the predictions for the rows of a part as comma-separated text, a line for each,
-// as valla predict does, and returns the number of rows and notes on them. What it writes for a
+// score writes the predictions for the rows of a part as comma-separated text, one line for each
+// row, as valla predict does. It returns the number of rows, and notes on the rows. The line of a
 // row depends on the row and the model alone. Several goroutines must not use m at once.
-func Score(ctx context.Context, m *valla.Model, r data.TableReader, part data.Part, o ScoreOptions, to io.Writer) (int64, []string, error) {
+func score(ctx context.Context, m *valla.Model, r data.TableReader, part data.Part, o scoreOptions, to io.Writer) (int64, []string, error) {
 	rows, err := m.OpenPart(r, part, false)
 	if err != nil {
 		return 0, nil, err
 	}
 	defer rows.Close()
 	w := listing.NewWriter(to)
-	if o.Names {
+	if o.names {
 		if err := names(ctx, m, rows, o, w); err != nil {
 			return 0, nil, err
 		}
 	}
 	n := int64(0)
 	err = batches(ctx, rows, func(set *data.Set) error {
-		p, err := m.Predict(ctx, set.X, valla.PredictOptions{Link: o.Link, First: int(n)})
+		p, err := m.Predict(ctx, set.X, valla.PredictOptions{Link: o.link, First: int(n)})
 		if err != nil {
 			return err
 		}
 		n += int64(p.N())
-		list, err := listing.Of(p, o.Level, listing.IDs(rows)...)
+		list, err := listing.Of(p, o.level, listing.IDs(rows)...)
 		if err != nil {
 			return err
 		}
@@ -51,20 +51,20 @@ func Score(ctx context.Context, m *valla.Model, r data.TableReader, part data.Pa
 	return n, rows.Notes(), err
 }
 
-// names writes the names of the columns, also where a part has no rows.
-func names(ctx context.Context, m *valla.Model, rows *valla.Rows, o ScoreOptions, w *listing.Writer) error {
+// names writes the names of the columns to w. The part need not have rows.
+func names(ctx context.Context, m *valla.Model, rows *valla.Rows, o scoreOptions, w *listing.Writer) error {
 	var none valla.Prediction
-	if err := m.Fill(ctx, gp.Gaussian{}, valla.PredictOptions{Link: o.Link}, &none); err != nil {
+	if err := m.Fill(ctx, gp.Gaussian{}, valla.PredictOptions{Link: o.link}, &none); err != nil {
 		return err
 	}
-	list, err := listing.Of(&none, o.Level, listing.IDs(rows)...)
+	list, err := listing.Of(&none, o.level, listing.IDs(rows)...)
 	if err != nil {
 		return err
 	}
 	return w.Header(list)
 }
 
-// batches calls f with the rows, batch by batch.
+// batches calls f with each batch of rows.
 func batches(ctx context.Context, rows *valla.Rows, f func(*data.Set) error) error {
 	for {
 		first := rows.Read

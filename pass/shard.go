@@ -13,22 +13,22 @@ import (
 	"path/filepath"
 )
 
-// Record says that a part is finished, and what its shard is.
+// Record describes the shard of a finished part.
 type Record struct {
-	Job   string   `json:"job"`  // its Key
-	Part  int      `json:"part"` // its number
-	Rows  int64    `json:"rows"`
-	Shard string   `json:"shard"` // the file's name
-	Bytes int64    `json:"bytes"`
-	Sum   string   `json:"sha256"`
-	Notes []string `json:"notes,omitempty"` // on the rows, for people
+	Job   string   `json:"job"`             // identifies the job
+	Part  int      `json:"part"`            // number of the part, from 0
+	Rows  int64    `json:"rows"`            // number of rows in the part
+	Shard string   `json:"shard"`           // name of the shard's file
+	Bytes int64    `json:"bytes"`           // size of the shard
+	Sum   string   `json:"sha256"`          // SHA-256 sum of the shard, in hexadecimal digits
+	Notes []string `json:"notes,omitempty"` // sentences about the rows, for people
 }
 
-// name returns that of a part's file.
+// name returns the name of a part's file with the given ending.
 func name(part int, ending string) string { return fmt.Sprintf("part-%06d%s", part, ending) }
 
-// record returns that of a part, or nil if the part is not finished. A record of another job is
-// an error.
+// record returns the record of a part in the folder dir, or nil if the part is not finished. A
+// record of another job is an error.
 func (j *Job) record(dir string, part int) (*Record, error) {
 	path := filepath.Join(dir, name(part, ".json"))
 	r := new(Record)
@@ -37,23 +37,24 @@ func (j *Job) record(dir string, part int) (*Record, error) {
 	} else if err != nil {
 		return nil, err
 	}
-	if r.Job != j.Key() || r.Part != part || r.Shard != name(part, j.Task.ending()) {
-		return nil, fmt.Errorf("%s: a shard of another pass, part %d of the job %s, expected part %d of %s", path, r.Part, r.Job, part, j.Key())
+	if r.Job != j.key() || r.Part != part || r.Shard != name(part, j.Task.ending()) {
+		return nil, fmt.Errorf("%s: a shard of another pass, part %d of the job %s, expected part %d of %s", path, r.Part, r.Job, part, j.key())
 	}
 	info, err := os.Stat(filepath.Join(dir, r.Shard))
 	if err != nil || info.Size() != r.Bytes {
-		return nil, nil // lost, or written again at this moment
+		return nil, nil // the shard is lost, or is written at this moment
 	}
 	return r, nil
 }
 
-// summed counts and sums what is written.
+// summed is a writer that counts the bytes and computes their SHA-256 sum.
 type summed struct {
-	to    io.Writer
-	hash  hash.Hash
-	bytes int64
+	to    io.Writer // receives the bytes
+	hash  hash.Hash // SHA-256 of the bytes
+	bytes int64     // number of bytes so far
 }
 
+// newSummed returns a writer that passes the bytes on to w.
 func newSummed(w io.Writer) *summed { return &summed{to: w, hash: sha256.New()} }
 
 // Write implements io.Writer.
@@ -64,9 +65,11 @@ func (s *summed) Write(p []byte) (int, error) {
 	return n, err
 }
 
+// sum returns the SHA-256 sum in hexadecimal digits.
 func (s *summed) sum() string { return hex.EncodeToString(s.hash.Sum(nil)) }
 
-// copyTo copies the shard of a record and compares its sum.
+// copyTo copies the shard of the record in the folder dir to w. A shard that differs from the record
+// is an error.
 func (r *Record) copyTo(w io.Writer, dir string) error {
 	path := filepath.Join(dir, r.Shard)
 	f, err := os.Open(path)

@@ -20,10 +20,10 @@ import (
 	"github.com/go-valla/valla/internal/kernel"
 )
 
-// Sum adds up the rows of a part for the posterior of all rows, see [valla.Model.Sums], and
-// writes the sums as an archive of arrays. It returns the number of rows and notes on them.
-// Several goroutines must not use m at once.
-func Sum(ctx context.Context, m *valla.Model, r data.TableReader, part data.Part, to io.Writer) (int64, []string, error) {
+// sum adds up the rows of a part for the posterior of all rows, and writes the sums to to as an
+// archive of arrays. It returns the number of rows, and notes on the rows. Several goroutines must
+// not use m at once.
+func sum(ctx context.Context, m *valla.Model, r data.TableReader, part data.Part, to io.Writer) (int64, []string, error) {
 	s, err := m.Sums(gp.Run{})
 	if err != nil {
 		return 0, nil, err
@@ -49,9 +49,11 @@ func Sum(ctx context.Context, m *valla.Model, r data.TableReader, part data.Part
 	return n, rows.Notes(), errors.Join(err, w.Close())
 }
 
+// member returns the name of an array in an archive.
 func member(name string) string { return "sums/" + name + ".npy" }
 
-// Model returns the model of which the shards hold the sums, see [valla.Sums.Model].
+// Model returns the model of job j whose posterior has all rows: it adds up the shards in the folder
+// dir. If held is not nil, these held-out rows choose the standard deviations; seed divides them.
 func (m *Manifest) Model(ctx context.Context, j *Job, dir string, held *data.Set, seed uint64) (*valla.Model, error) {
 	of, err := valla.Load(j.Model)
 	if err != nil {
@@ -70,7 +72,7 @@ func (m *Manifest) Model(ctx context.Context, j *Job, dir string, held *data.Set
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		*v, err = m.Added(dir, Array{name, shape})
+		*v, err = m.added(dir, Array{name, shape})
 		return err
 	})
 	if err != nil {
@@ -79,13 +81,13 @@ func (m *Manifest) Model(ctx context.Context, j *Job, dir string, held *data.Set
 	return s.Model(ctx, m.Rows, held, seed)
 }
 
-// Array is one of the arrays that are summed.
+// Array is an array of sums over rows.
 type Array struct {
-	Name  string
-	Shape []int
+	Name  string // name of the array in a shard
+	Shape []int  // lengths of its axes
 }
 
-// Arrays lists the arrays of a job of sums. Each of them may be added by another worker.
+// Arrays returns the arrays of a job of the task [Fit]. Different workers may add different arrays.
 func (j *Job) Arrays() (all []Array, err error) {
 	m, err := valla.Load(j.Model)
 	if err != nil {
@@ -102,15 +104,16 @@ func (j *Job) Arrays() (all []Array, err error) {
 	return all, err
 }
 
-// file is where Add writes.
+// file returns the path of the file for the array in the folder dir.
 func (a Array) file(dir string) string {
-	sum := sha256.Sum256([]byte(a.Name))
-	return filepath.Join(dir, fmt.Sprintf("sum-%x.zip", sum[:8]))
+	hash := sha256.Sum256([]byte(a.Name))
+	return filepath.Join(dir, fmt.Sprintf("sum-%x.zip", hash[:8]))
 }
 
-// Add adds an array over all shards and writes it to the folder, where Added finds it.
+// Add sums an array over all shards and writes the sum to the folder dir, where [Manifest.Model]
+// finds it.
 func (m *Manifest) Add(dir string, a Array) error {
-	v, err := m.Added(dir, a)
+	v, err := m.added(dir, a)
 	if err != nil {
 		return err
 	}
@@ -122,7 +125,7 @@ func (m *Manifest) Add(dir string, a Array) error {
 	})
 }
 
-// there returns an array that Add has written; nil if it has not, for this job.
+// there returns the array that Add has written for this job, or nil if there is none.
 func (m *Manifest) there(dir string, of Array) []float64 {
 	f, err := os.Open(of.file(dir))
 	if err != nil {
@@ -148,11 +151,11 @@ func (m *Manifest) there(dir string, of Array) []float64 {
 	return t.Float64s()
 }
 
-// Added returns the sum of an array over all shards, or what Add has written. The order of the additions depends on the
-// numbers of the parts alone: those of the greatest power of two of them that is not all, and
-// the rest, are added first, and so on. At any time there are no more arrays in memory than this
-// tree is high.
-func (m *Manifest) Added(dir string, a Array) ([]float64, error) {
+// added returns the sum of an array over all shards; where Add has written the sum, added reads it.
+// The additions form a binary tree that depends on the number of parts alone, so that the sum has the
+// same bits for any number of workers. The number of arrays in memory is at most the height of the
+// tree.
+func (m *Manifest) added(dir string, a Array) ([]float64, error) {
 	if v := m.there(dir, a); v != nil {
 		return v, nil
 	}
@@ -161,7 +164,8 @@ func (m *Manifest) Added(dir string, a Array) ([]float64, error) {
 	})
 }
 
-// tree adds the leaves from … to−1.
+// tree returns the sum of the leaves from, …, to−1. Its left half has the greatest power of two of
+// leaves that leaves some for the right half.
 func tree(from, to int, leaf func(int) ([]float64, error)) ([]float64, error) {
 	if to-from == 1 {
 		return leaf(from)
@@ -182,7 +186,7 @@ func tree(from, to int, leaf func(int) ([]float64, error)) ([]float64, error) {
 	return a, nil
 }
 
-// array reads an array of a shard.
+// array reads an array from the shard of the record in the folder dir.
 func (r *Record) array(dir string, of Array) ([]float64, error) {
 	path := filepath.Join(dir, r.Shard)
 	f, err := os.Open(path)
@@ -190,11 +194,11 @@ func (r *Record) array(dir string, of Array) ([]float64, error) {
 		return nil, err
 	}
 	defer f.Close()
+	var t *tensor.Dense
 	a, err := archive.Open(f, r.Bytes)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+	if err == nil {
+		t, err = a.Array(member(of.Name), tensor.Float64, of.Shape...)
 	}
-	t, err := a.Array(member(of.Name), tensor.Float64, of.Shape...)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}

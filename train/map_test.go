@@ -50,8 +50,9 @@ func TestBatchNormTraining(t *testing.T) {
 	x, _ := images(1, 6)
 	b := graph.NewBuilder(tensor.Float64)
 	norm := layers.NewBatchNorm("n", 1, tensor.Float64)
-	norm.Gamma.Set(0, 2)
-	norm.Beta.Set(0, -1)
+	gamma, beta := norm.Scale()
+	gamma.Set(0, 2)
+	beta.Set(0, -1)
 	in := b.Input("x", x.Shape()...)
 	y, updates := layers.Training(b, norm, in)
 	outputs := []*graph.Node{y}

@@ -12,26 +12,26 @@ import (
 // calibrateCommand is the command line of valla calibrate.
 type calibrateCommand struct {
 	Method string `set:"method" choice:"temperature vector conformal" help:"what is corrected, see above"`
-	Sets   string `set:"sets" choice:"lac aps" help:"with conformal, for classes: the smallest sets, which may be empty (lac), or sets that grow where classes are hard to tell (aps)"`
+	Sets   string `set:"sets" choice:"lac aps" help:"with conformal, classification: the smallest sets, which may be empty (lac), or sets that grow where classes are hard to distinguish (aps)"`
 	Seed   uint64 `set:"seed" help:"seed of the sets aps"`
 	reading
-	out string
+	out string // path of the model to write
 }
 
 func newCalibrate() *cobra.Command {
 	c := &calibrateCommand{}
 	cmd := &cobra.Command{
 		Use:   "calibrate DATA --model FILE --out FILE",
-		Short: "Correct predictions by rows held out",
+		Short: "Correct predictions with held-out rows",
 		Long: `Correct the predictions of a model, with or without a posterior, by the rows of DATA, which
 neither the training of the network nor the fit may have used. The network and the posterior
 stay as they are.
 
 The method temperature finds the number that minimises the negative log-likelihood (NLL) of
-these rows when all logits are divided by it or, for numbers, all standard deviations are
+these rows when all logits are divided by it or, for a regression, all standard deviations are
 multiplied by it. It guarantees nothing.
 
-The method vector is for classes. It finds a scale and a bias for the logits of each class that
+The method vector is for classification. It finds a scale and a bias for the logits of each class that
 minimise the NLL of these rows: 2 numbers for each class, which take many rows. With the logits
 the covariance of a posterior is scaled. It may change the most probable class, and guarantees
 nothing.

@@ -11,6 +11,7 @@ import (
 
 // TestCalibrateNumbers: temperature and conformal intervals on the command line.
 func TestCalibrateNumbers(t *testing.T) {
+	t.Parallel()
 	dir := fitted(t)
 	at := func(name string) string { return filepath.Join(dir, name) }
 	writeTable(t, at("held.csv"), example(120, 3))

@@ -31,6 +31,7 @@ func species(rows [][3]float64) [][3]float64 {
 
 // TestClasses goes the whole way with a column of classes.
 func TestClasses(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	writeTable(t, filepath.Join(dir, "train.csv"), species(example(200, 1)))
 	writeTable(t, filepath.Join(dir, "test.csv"), species(example(100, 2)))

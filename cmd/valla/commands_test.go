@@ -11,6 +11,7 @@ import (
 
 // TestDemoCommand: no arguments, no files; then the same as JSON, with equal numbers.
 func TestDemoCommand(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	text := must(t, dir, "demo")
 	for _, want := range []string{"MAP", "LLA", "VaLLA 20", "NLL", "CQM", filepath.Join("runs", "demo", "demo.png")} {
@@ -53,6 +54,7 @@ func TestDataCommand(t *testing.T) {
 }
 
 func TestNetworkCommand(t *testing.T) {
+	t.Parallel()
 	dir := fitted(t)
 	if out := must(t, dir, "network", "show", "m.valla"); !strings.Contains(out, "dense1.weight dense1.bias") || !strings.Contains(out, "41 parameters") {
 		t.Errorf("show printed %q", out)

@@ -17,39 +17,42 @@ import (
 
 // compareCommand is the command line of valla compare.
 type compareCommand struct {
-	Methods []string `set:"methods" auto:"all" help:"what is compared beside the network alone, by the names above"`
-	Folds   int      `set:"folds" auto:"2, or 1 from 2,000 rows held out on" min:"1" help:"parts of the rows held out, each of which judges what the others chose; 1: one half judges, the other chooses"`
-	Level   float64  `set:"level" default:"0.95" above:"0" below:"1" help:"probability of the intervals, or of the sets of classes"`
-	Seed    uint64   `set:"seed" help:"seed of everything random"`
+	Methods []string `set:"methods" auto:"all" help:"methods to compare with the network alone, by the names above"`                                                                                                                     // names of contenders
+	Folds   int      `set:"folds" auto:"2; 1 for 2,000 or more held-out rows" min:"1" help:"folds of the held-out rows, each of which judges what the other folds have chosen; with 1 fold, one half judges and the other half chooses"` // number of folds
+	Level   float64  `set:"level" default:"0.95" above:"0" below:"1" help:"probability of the intervals, or of the sets of classes"`                                                                                                     // probability
+	Seed    uint64   `set:"seed" help:"seed of all random numbers"`                                                                                                                                                                      // seed
 	header
 	asJSON
 
-	model, validation string
-	budget            time.Duration
-	memory            memory
+	model      string        // path of the model
+	validation string        // path of held-out rows; may be ""
+	budget     time.Duration // wall time of everything
+	memory     memory        // bytes for data and fits
 }
 
 func newCompare() *cobra.Command {
 	c := &compareCommand{}
 	cmd := &cobra.Command{
 		Use:   "compare DATA --model FILE",
-		Short: "Tell which method suits a network and its data",
-		Long: fmt.Sprintf(`Compare what puts error bars on the network of a model: calibrations of the network alone,
-and the methods of valla method list with their defaults. DATA is the table on which the network
-was trained. All are scored on the same rows: those of --validation, of which the network must
-have seen none, or those that the training held out, or else a tenth of DATA, which the network may
-have seen; the table then says so. No row judges what it has chosen or calibrated.
+		Short: "Find the method that suits a network and its data",
+		Long: fmt.Sprintf(`Compare ways to put error bars on the network of a model: calibrations of the network alone, and
+the methods of valla method list with their defaults. DATA is the table on which the network was
+trained. All methods are scored on the same rows: the rows of --validation, which the network must
+not have seen; or else the rows that the training held out; or else a tenth of DATA. The network
+may have seen this tenth, and the table then says so. No row judges what it has chosen or
+calibrated.
 
-The table has the negative log-likelihood (NLL) with its standard error; how far it is behind the
-smallest one, with the standard error of the rows' differences; for numbers the continuous ranked
-probability score (CRPS), the share of the targets in their intervals, and the intervals' mean
-width; for classes the share of right answers (ACC), the expected calibration error (ECE), the
-Brier score and, of conformal sets, their coverage and mean size; the time of a fit, that of a
-prediction per row, and the memory that the fit took at most. The last line recommends
-the simplest of those that two standard errors do not tell from the best.
+The table shows for each method the negative log-likelihood (NLL) with its standard error, and the
+distance to the smallest NLL with the standard error of the differences by row. For a regression it
+also shows the continuous ranked probability score (CRPS), and the coverage and the mean width of
+the intervals. For a classification it also shows the accuracy (ACC), the expected calibration
+error (ECE), the Brier score, and the coverage and the mean size of conformal sets. The last columns
+are the time of the fit, the time of a prediction per row, and the peak memory of the fit. The last
+line recommends the simplest method among those that are within two standard errors of the best.
 
-Methods are fitted one after the other, the cheapest first, until the --budget is spent. What is
-left out comes with the reason. Ctrl-C ends the comparison and prints what has finished.
+Methods are fitted one after the other, the cheapest first, until the --budget is spent. A method
+that is left out is listed with the reason. Ctrl-C ends the comparison and prints the finished
+methods.
 
 %s`, wrap("The names of --methods are "+strings.Join(valla.Contenders(), ", ")+".", 0)),
 		Example: `  valla compare houses.csv --model map.valla
@@ -59,10 +62,10 @@ left out comes with the reason. Ctrl-C ends the comparison and prints what has f
 	}
 	f := cmd.Flags()
 	f.StringVar(&c.model, "model", "", "model `FILE` with the network")
-	f.DurationVar(&c.budget, "budget", 5*time.Minute, "wall time of everything, such as `5m` or 90s")
-	f.StringVar(&c.validation, "validation", "", "`FILE` of rows to score on, which the network has not seen")
+	f.DurationVar(&c.budget, "budget", 5*time.Minute, "wall time for the whole comparison, such as `5m` or 90s")
+	f.StringVar(&c.validation, "validation", "", "`FILE` of rows for the scores, which the network has not seen")
 	settingsFlags(f, c, "", nil)
-	f.Var(&c.memory, "memory", "memory that the data may need, and a fit beside them, such as 4GiB (default: what the machine has left, and the method's)")
+	f.Var(&c.memory, "memory", "memory for the data, and for a fit beside the data, such as 4GiB (default: the available memory of the machine, and the default of the method)")
 	require(cmd, "model")
 	return cmd
 }
@@ -85,7 +88,7 @@ func (c *compareCommand) run(cmd *cobra.Command, args []string) error {
 	}
 	d := newDrawer(cmd.ErrOrStderr(), c.JSON)
 	out, runErr := m.Compare(cmd.Context(), set, valla.CompareOptions{
-		Methods: c.Methods, Budget: c.budget, Held: held, Folds: c.Folds, Level: c.Level, Memory: int64(c.memory), Seed: c.Seed, OnProgress: d.compared,
+		Methods: c.Methods, Budget: c.budget, Held: held, Folds: c.Folds, Level: c.Level, Memory: int64(c.memory), Seed: c.Seed, OnProgress: d.step,
 	})
 	d.close()
 	if out == nil {
@@ -97,12 +100,12 @@ func (c *compareCommand) run(cmd *cobra.Command, args []string) error {
 		_, err = fmt.Fprint(cmd.OutOrStdout(), comparisonText(out))
 	}
 	if runErr != nil {
-		return errors.Join(interruption("interrupted; the comparison has what had finished"), err)
+		return errors.Join(interruption("interrupted; the comparison has the finished methods"), err)
 	}
 	return err
 }
 
-// comparisonText is a comparison for people.
+// comparisonText returns a comparison as text.
 func comparisonText(c *valla.Comparison) string {
 	out := comparisonHead(c)
 	if len(c.Results) > 0 {
@@ -114,7 +117,7 @@ func comparisonText(c *valla.Comparison) string {
 	return out + c.Advice + "\n"
 }
 
-// comparisonTable has a line for each result.
+// comparisonTable returns the table with a line for each result.
 func comparisonTable(c *valla.Comparison) string {
 	scores, width := []string{"CRPS"}, "width"
 	if isClasses(c.Results[0].Scores) {
@@ -143,13 +146,13 @@ func comparisonTable(c *valla.Comparison) string {
 	return w.Render()
 }
 
-// isClasses says whether scores are those of classes.
+// isClasses says whether s are the scores of a classification.
 func isClasses(s valla.Scores) bool {
 	_, ok := s.Get("ACC")
 	return ok
 }
 
-// comparisonHead says which rows judge.
+// comparisonHead returns a line about the rows that judge.
 func comparisonHead(c *valla.Comparison) string {
 	how := fmt.Sprintf("%d other rows choose", c.Rows)
 	if c.Folds > 1 {
@@ -162,7 +165,7 @@ func comparisonHead(c *valla.Comparison) string {
 	return fmt.Sprintf("scores of %s on %d rows held out (%s), posteriors fitted to %d rows%s\n", quoted(c.Targets), c.Rows, how, c.Train, seen)
 }
 
-// digits writes a time: a whole number from 100 on, and smaller ones with two digits.
+// digits returns the text of a time, with two significant digits below 100.
 func digits(v float64) string {
 	switch {
 	case v >= 99.5:
@@ -173,7 +176,7 @@ func digits(v float64) string {
 	return fmt.Sprintf("%.2g", v)
 }
 
-// comparedRow is the line of a contender.
+// comparedRow returns the line of a result.
 func comparedRow(r valla.Compared, scores []string) table.Row {
 	row := table.Row{r.Label, fmt.Sprintf("%.4f", r.NLL), fmt.Sprintf("%.2g", r.StandardError), fmt.Sprintf("%.4f", r.Behind), fmt.Sprintf("%.2g", r.BehindError)}
 	for _, s := range scores {

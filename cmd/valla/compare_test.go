@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -28,6 +27,7 @@ type comparison struct {
 
 // TestCompareNumbers: the table of a few methods, as text and as JSON.
 func TestCompareNumbers(t *testing.T) {
+	t.Parallel()
 	dir := fitted(t)
 	writeTable(t, filepath.Join(dir, "held.csv"), example(120, 3))
 	args := []string{"compare", "train.csv", "--model", "m.valla", "--validation", "held.csv", "--methods", "temperature,conformal,lla-kfac,gapa", "--budget", "2m"}
@@ -50,6 +50,7 @@ func TestCompareNumbers(t *testing.T) {
 
 // TestCompareClasses: scores of classes, and what took too long with its reason.
 func TestCompareClasses(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	writeTable(t, filepath.Join(dir, "train.csv"), species(example(300, 1)))
 	must(t, dir, with(quickTrain, "train", "train.csv", "--classes", "--validation", "0.3", "--out", "map.valla")...)
@@ -73,7 +74,7 @@ func TestCompareInterrupted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(program, "compare", "-", "--model", "m.valla")
+	cmd := program("compare", "-", "--model", "m.valla")
 	cmd.Dir = dir
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
@@ -91,7 +92,7 @@ func TestCompareInterrupted(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = cmd.Wait() // whose exit code is looked at
-	if code := cmd.ProcessState.ExitCode(); code != 130 || !strings.Contains(stderr.String(), "interrupted; the comparison has what had finished") || !strings.Contains(stdout.String(), ": interrupted\n") {
+	if code := cmd.ProcessState.ExitCode(); code != 130 || !strings.Contains(stderr.String(), "interrupted; the comparison has the finished methods") || !strings.Contains(stdout.String(), ": interrupted\n") {
 		t.Errorf("exit code %d, stdout %s, stderr %s", code, &stdout, &stderr)
 	}
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/go-valla/valla/experiments"
-	"github.com/go-valla/valla/train"
 )
 
 func newDemo() *cobra.Command {
@@ -26,7 +25,7 @@ draw their predictive bands. The demo needs no files.`,
 		Args: cobra.NoArgs,
 		RunE: running(func(cmd *cobra.Command, _ []string) error {
 			drawn := newDrawer(cmd.ErrOrStderr(), form.JSON)
-			o.OnProgress = func(what string, p train.Progress) { drawn.steps(what)(p) }
+			o.OnProgress = drawn.step
 			res, err := experiments.Demo(cmd.Context(), o)
 			drawn.close()
 			if err != nil {
@@ -41,11 +40,12 @@ draw their predictive bands. The demo needs no files.`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.Dir, "dir", o.Dir, "`FOLDER` for the pictures and the model")
-	f.Uint64Var(&o.Seed, "seed", o.Seed, "seed of everything random")
+	f.Uint64Var(&o.Seed, "seed", o.Seed, "seed of all random numbers")
 	settingsFlags(f, &form, "", nil)
 	return cmd
 }
 
+// printDemo prints the result of the demo.
 func printDemo(w io.Writer, r *experiments.DemoResult) {
 	fmt.Fprintf(w, `A network 1-50-50-1 (tanh) was trained on %d points of y = x sin x + noise, with a gap.
 Exact LLA's marginal likelihood gave the prior std %.3g and the noise std %.3g (true: 0.2).
@@ -53,13 +53,13 @@ VaLLA stands in for LLA with 20 inducing points: its std differs from LLA's by %
 average. Scores on %d fresh points:
 `, r.Points, r.PriorStd, r.NoiseStd, 100*r.StdError, r.Points)
 	fmt.Fprintln(w, demoTable(r.Scores))
-	fmt.Fprintln(w, "\nAll rows have the same mean, that of the network. Their uncertainty differs, above all\nwhere there are no data. Look at the picture:")
+	fmt.Fprintln(w, "\nAll methods have the same mean: the output of the network. Their uncertainty differs most\nwhere there are no data. See the picture:")
 	for _, file := range r.Files {
 		fmt.Fprintln(w, "  wrote", file)
 	}
 }
 
-// demoTable returns the scores as a table for the terminal.
+// demoTable returns the table of the scores.
 func demoTable(rows []experiments.Score) string {
 	t, style := table.NewWriter(), table.StyleRounded
 	style.Format.Header = text.FormatDefault

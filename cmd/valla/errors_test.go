@@ -15,6 +15,7 @@ import (
 )
 
 func TestWrongInput(t *testing.T) {
+	t.Parallel()
 	dir := fitted(t)
 	write := func(name, text string) {
 		t.Helper()
@@ -108,7 +109,7 @@ func TestWrongInput(t *testing.T) {
 		{2, "since it counts up: say header yes or header no", "train counts.csv --out x.valla"},
 		{2, `the column "a" is named twice`, "train train.csv --id a --numeric a --out x.valla"},
 		{2, `the column "b" has no number`, "train allwords.csv --numeric b --out x.valla"},
-		{2, "to resume needs", "fit train.csv --model map.valla --out x.valla --resume"},
+		{2, "--resume needs --checkpoint", "fit train.csv --model map.valla --out x.valla --resume"},
 		{2, "expected a number above 0, below 1, found \"95\"", "predict test.csv --model m.valla --level 95"},
 		{2, "expected a file called .csv, .npz or .npy", "predict test.csv --model m.valla --out p.xlsx"},
 	} {

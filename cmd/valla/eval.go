@@ -19,7 +19,7 @@ import (
 
 // evalCommand is the command line of valla eval.
 type evalCommand struct {
-	Level float64 `set:"level" default:"0.95" above:"0" below:"1" help:"probability of the intervals or sets whose coverage is printed"`
+	Level float64 `set:"level" default:"0.95" above:"0" below:"1" help:"probability of the intervals, or of the sets of classes, for the coverage"` // probability
 	reading
 }
 
@@ -33,12 +33,11 @@ scores are the negative log-likelihood (NLL) and the continuous ranked probabili
 (CRPS) of the predictive distribution, the root mean squared error (RMSE) of its mean, and
 the calibration error of its central intervals (CQM). Smaller is better. With several
 targets the NLL is the sum over them, and each target has its own RMSE, CRPS and CQM.
-Classes are scored by the NLL of their probabilities, the share of correct answers (ACC,
-larger is better), the expected calibration error (ECE) and the Brier score. The row MAP is
-the network with its noise alone; then come the same network with the posterior and, after
-valla calibrate, the calibrated predictions. A conformal calibration changes no score, but the
-coverage that is printed: the share of the rows that lie in their intervals, or whose class is
-in its set.`,
+A classification is scored by the NLL of the class probabilities, the accuracy (ACC, larger is
+better), the expected calibration error (ECE) and the Brier score. The row MAP is the network
+alone. The next rows are the network with the posterior and, after valla calibrate, the calibrated
+predictions. A conformal calibration changes no score; it changes the coverage, which is the share
+of the targets inside their intervals, or of the classes inside their sets.`,
 		Example: "  valla eval test.csv --model houses.valla",
 		Args:    oneTable,
 		RunE:    running(c.run),
@@ -50,21 +49,21 @@ in its set.`,
 
 // evaluation is the result of valla eval.
 type evaluation struct {
-	targets []string
-	classes bool
-	methods []string    // MAP and, if there is one, the posterior
-	links   []task.Link // of the methods; "" for numbers
-	own     string      // what the posterior says of a mean of its own
-	scores  []valla.Scores
-	level   float64
-	covered []covered
+	targets []string       // names of the targets
+	classes bool           // classification instead of regression
+	methods []string       // MAP and, if the model has them, the posterior and the calibration
+	links   []task.Link    // link of each method; "" for a regression
+	own     string         // sentence about a posterior with a mean of its own; may be ""
+	scores  []valla.Scores // scores of each method
+	level   float64        // probability of the intervals or sets
+	covered []covered      // coverage of each method
 }
 
-// covered says how many of the targets lie in the intervals of a model, or in its sets of
-// classes.
+// covered counts the targets inside the intervals of a model, or inside its sets of classes.
 type covered struct {
-	targets, inside int     // no targets: the model has no sets
-	size            float64 // the sum of the sizes of sets
+	targets int     // number of targets; 0 if the model has no sets
+	inside  int     // number of targets inside
+	size    float64 // sum of the sizes of the sets
 }
 
 // add counts the targets of a batch of rows.
@@ -77,7 +76,7 @@ func (c *covered) add(p *valla.Prediction, y []float64, level float64) error {
 	return err
 }
 
-// share is that of the targets.
+// share returns the share of the targets that are inside.
 func (c *covered) share() float64 { return float64(c.inside) / float64(c.targets) }
 
 func (c *evalCommand) run(cmd *cobra.Command, args []string) error {
@@ -204,7 +203,7 @@ func (e evaluation) text() string {
 	return fmt.Sprintf("%d rows, scores of %s, %s\n%s\n%s%s", e.scores[0].N, quoted(e.targets), units, w.Render(), e.coverage(), own)
 }
 
-// link names the links of the methods, each once.
+// link returns the names of the links of the methods, each once.
 func (e evaluation) link() string {
 	var names []string
 	for _, l := range slices.Compact(slices.Clone(e.links)) {
@@ -213,7 +212,7 @@ func (e evaluation) link() string {
 	return strings.Join(names, " and ")
 }
 
-// coverage has a line on how many targets lie in the intervals or in the sets.
+// coverage returns a line about the targets inside the intervals or the sets.
 func (e evaluation) coverage() string {
 	var parts []string
 	for i, c := range e.covered {
@@ -235,7 +234,7 @@ func (e evaluation) coverage() string {
 	return fmt.Sprintf("%g %% intervals hold %s\n", 100*e.level, strings.Join(parts, "; "))
 }
 
-// quoted joins names, in quotation marks, for a text.
+// quoted returns a list of names in quotation marks.
 func quoted(names []string) string {
 	var list []string
 	for _, n := range names {

@@ -14,7 +14,6 @@ import (
 	"github.com/go-valla/valla"
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/experiments"
-	"github.com/go-valla/valla/train"
 )
 
 func newExperiment() *cobra.Command {
@@ -43,8 +42,8 @@ func newExperimentList() *cobra.Command {
 type experimentRun struct {
 	experiments.Options
 	experiments.Overrides
-	profile string
-	seeds   []uint
+	profile string // profile of the experiment; "" means the first
+	seeds   []uint // seeds; none means the experiment's
 	asJSON
 }
 
@@ -55,9 +54,9 @@ func newExperimentRun() *cobra.Command {
 		Use:   "run NAME...",
 		Short: "Run experiments, by name or from files NAME.yaml",
 		Long: `Run experiments one after the other. A cell of a table is one method on one data set with
-one seed. Cells that are finished in the folder --dir are skipped, an interrupted fit goes
-on from its checkpoint, and cells whose settings or data have changed are run again. valla experiment
-report shows the finished cells, and valla data get downloads the data sets.`,
+one seed. Finished cells in the folder --dir are skipped. An interrupted fit goes on from its
+checkpoint. A cell is run again if its settings or data have changed. valla experiment report shows
+the finished cells, and valla data get downloads the data sets.`,
 		Example: "  valla experiment run toy uci --profile quick\n  valla experiment run mnist --weights mlp_mnist.npz --m 100,200 --seed 0,1",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -73,19 +72,19 @@ report shows the finished cells, and valla data get downloads the data sets.`,
 	f.StringVar(&c.Dir, "dir", "runs", "`FOLDER` for results and checkpoints")
 	f.UintSliceVar(&c.seeds, "seed", nil, "seeds (default the experiment's)")
 	f.IntSliceVar(&c.Inducing, "m", nil, "numbers of inducing points (default the experiment's)")
-	f.IntVar(&c.Iterations, "iterations", 0, "number of steps, for fits that are made in steps (default the experiment's)")
+	f.IntVar(&c.Iterations, "iterations", 0, "number of steps of fits by mini-batches (default the experiment's)")
 	f.StringSliceVar(&c.Overrides.Methods, "method", nil, "methods to run, out of "+strings.Join(experiments.Methods(), ",")+" (default the experiment's)")
 	f.StringVar(&c.Net, "net", "", "form of the network, as in valla train --form (default the experiment's)")
 	f.StringVar(&c.Weights, "weights", "", "`FILE` of the network's weights (default the experiment's; if it has none, the network is trained)")
-	f.Var((*memory)(&c.Memory), "memory", "memory that a step of a fit may need, such as 4GiB; a mini-batch that needs more is computed in parts")
+	f.Var((*memory)(&c.Memory), "memory", "memory for a step of a fit, such as 4GiB; a mini-batch that needs more is computed in parts")
 	f.BoolVar(&c.KeepModels, "keep-models", false, "keep each fitted model as a file for valla predict and valla eval, in the folder models below --dir")
 	f.BoolVar(&c.Rotations, "rotations", false, "also score rotated test images")
 	settingsFlags(f, &c.asJSON, "", nil)
 	return cmd
 }
 
-// dataFlag defines the flag --data: the folder of the data sets, which valla data and valla
-// experiment share.
+// dataFlag defines the flag --data, the folder of the data sets. The commands valla data and valla
+// experiment share it.
 func dataFlag(cmd *cobra.Command, folder *string) {
 	standard, err := data.Folder()
 	if err != nil {
@@ -121,11 +120,11 @@ func (c *experimentRun) run(cmd *cobra.Command, args []string) error {
 	if c.JSON {
 		return printJSON(cmd.OutOrStdout(), cells)
 	}
-	fmt.Fprintf(cmd.OutOrStdout(), "valla experiment report --dir %s shows all of it\n", c.Dir)
+	fmt.Fprintf(cmd.OutOrStdout(), "valla experiment report --dir %s shows all results\n", c.Dir)
 	return nil
 }
 
-// one runs one experiment and prints its tables.
+// one runs the experiment e, which the argument arg names, and prints its tables.
 func (c *experimentRun) one(cmd *cobra.Command, arg string, e *experiments.Experiment, cells map[string][]*experiments.Cell) error {
 	w := cmd.OutOrStdout()
 	if c.JSON {
@@ -137,7 +136,7 @@ func (c *experimentRun) one(cmd *cobra.Command, arg string, e *experiments.Exper
 	if e.Profile != "full" && slices.Contains(e.Profiles, "full") {
 		o.Commands = append(o.Commands, c.command(cmd, arg, "full"))
 	}
-	o.OnProgress = func(what string, p train.Progress) { drawn.steps(what)(p) }
+	o.OnProgress = drawn.step
 	o.OnCell = func(cell *experiments.Cell, fresh bool) {
 		cells[e.Name] = append(cells[e.Name], cell)
 		if fresh {
@@ -146,7 +145,7 @@ func (c *experimentRun) one(cmd *cobra.Command, arg string, e *experiments.Exper
 		}
 	}
 	if err := experiments.Run(cmd.Context(), e, o); errors.Is(err, context.Canceled) {
-		return interruption("interrupted; the same command goes on from there")
+		return interruption("interrupted; the same command continues the run")
 	} else if err != nil {
 		return err
 	}
@@ -167,7 +166,7 @@ func (c *experimentRun) command(cmd *cobra.Command, arg, profile string) string 
 	return strings.Join(line, " ")
 }
 
-// summary describes a finished cell on one line.
+// summary returns a line about a finished cell.
 func summary(c *experiments.Cell) string {
 	if c.Refused != "" {
 		return c.Refused
@@ -189,8 +188,9 @@ func newExperimentReport() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "report",
 		Short: "Write the results as one HTML page and as Markdown",
-		Long: `Write the results as one HTML page and as Markdown: those of the runs in the folder --dir, and the
-published ones, which are part of the program. Without a run the report has the published ones.`,
+		Long: `Write results as one HTML page and as Markdown: the results of the runs in the folder --dir, and the
+published results, which are part of the program. Without a run the report has the published results
+alone.`,
 		Args: cobra.NoArgs,
 		RunE: running(func(cmd *cobra.Command, _ []string) error {
 			if !cmd.Flags().Changed("dir") {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -42,6 +41,7 @@ func TestErrorsAsJSON(t *testing.T) {
 
 // TestNotesAsJSON: what a run would say on stderr is in its document.
 func TestNotesAsJSON(t *testing.T) {
+	t.Parallel()
 	dir := fitted(t)
 	r := run(t, dir, "fit", "train.csv", "--model", "map.valla", "--method", "lla", "--out", "l.valla", "--checkpoint", "c", "--json")
 	if r.code != 0 || r.stderr != "" || !strings.Contains(r.stdout, "No checkpoint was written") || !json.Valid([]byte(r.stdout)) {
@@ -68,7 +68,7 @@ func TestCrash(t *testing.T) {
 	}
 	dir := t.TempDir()
 	writeTable(t, filepath.Join(dir, "train.csv"), example(100, 1))
-	cmd := exec.Command(program, "train", "train.csv", "--out", "m.valla", "--checkpoint", "c", "--iterations", "10000000", "--patience", "0")
+	cmd := program("train", "train.csv", "--out", "m.valla", "--checkpoint", "c", "--iterations", "10000000", "--patience", "0")
 	cmd.Dir = dir
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr

@@ -13,6 +13,7 @@ import (
 
 // TestInputsAreKept: no command replaces what it reads, under whatever name, nor a device.
 func TestInputsAreKept(t *testing.T) {
+	t.Parallel()
 	dir := fitted(t)
 	writeTable(t, filepath.Join(dir, "held.csv"), example(20, 3))
 	writeTable(t, filepath.Join(dir, "d.npz"), example(60, 3))

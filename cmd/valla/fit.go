@@ -22,34 +22,37 @@ import (
 
 // fitCommand is the command line of valla fit with the flags of one method.
 type fitCommand struct {
-	Validation    *float64 `set:"validation" default:"0.1" min:"0" below:"1" help:"fraction of the rows to hold out, 0 for none; with the same seed they are the rows that valla train holds out"`
-	RequireBetter bool     `set:"require-better" help:"end with exit code 1 and write nothing unless the verdict finds the posterior better than the network alone"`
+	Validation    *float64 `set:"validation" default:"0.1" min:"0" below:"1" help:"fraction of the rows to hold out, 0 for none; with the same seed, valla train holds out the same rows"`
+	RequireBetter bool     `set:"require-better" help:"end with exit code 1 and write no model unless the verdict says that the posterior is better than the network alone"`
 	work
 
-	chosen gp.Method   // the method whose flags the command has
-	method gp.Settings // the settings of chosen
-	named  string      // the value of --method
+	chosen gp.Method   // method whose flags the command has
+	method gp.Settings // settings of chosen
+	named  string      // value of --method
 
-	model, netWeights, onnx, validationData string
-	elsewhere                               elsewhere
-	targets                                 targets
-	columns                                 columns
-	header                                  header
-	network                                 valla.Network
-	memory                                  memory
-	passes                                  inParts
+	model          string        // path of the model; "" for a network from elsewhere
+	netWeights     string        // path of weights from elsewhere
+	onnx           string        // path of an ONNX model from elsewhere
+	validationData string        // path of held-out rows; may be ""
+	elsewhere      elsewhere     // reading of weights from elsewhere
+	targets        targets       // targets, for a network from elsewhere
+	columns        columns       // inputs, for a network from elsewhere
+	header         header        // reading of tables
+	network        valla.Network // form of a network from elsewhere
+	memory         memory        // bytes for data and the fit
+	passes         inParts       // fit in parts
 }
 
-// elsewhere says how to read weights that were trained elsewhere.
+// elsewhere has the flags that say how to read weights that were trained elsewhere.
 type elsewhere struct {
 	Layout      string `set:"layout" choice:"auto in-out out-in" help:"axes of the weights of dense layers; PyTorch has out-in"`
 	Standardize bool   `set:"standardize" help:"the network was trained on standardised inputs and targets"`
 }
 
-// layouts are the choices of elsewhere.
+// layouts maps the choices of the flag --layout to layouts.
 var layouts = map[string]layers.Layout{"": layers.Auto, "auto": layers.Auto, "in-out": layers.InOut, "out-in": layers.OutIn}
 
-// methodIn returns the name of the method in the arguments: the last one if there are several.
+// methodIn returns the name of the last method in the arguments, and the default if they name none.
 func methodIn(args []string) string {
 	name := method.Default
 	for i, a := range args {
@@ -67,7 +70,7 @@ func newFit(args []string) *cobra.Command {
 	name := methodIn(args)
 	var err error
 	if c.chosen, err = method.Lookup(name); err != nil {
-		c.chosen = valla.Methods()[0] // --method is refused when the flags are read
+		c.chosen = valla.Methods()[0] // checkMethod refuses the unknown method
 	}
 	c.method = c.chosen.New()
 	cmd := &cobra.Command{
@@ -87,14 +90,13 @@ func newFit(args []string) *cobra.Command {
 }
 
 const fitHelp = `Fit a posterior to a network that was trained by valla train or elsewhere, and write both
-to one model file. The network's weights and outputs stay as they are; the posterior adds
-error bars. A method whose predictions have a mean of their own says so. Probabilities of
-classes are made of outputs and error bars, so that they change, and with them the most
-probable class may.
+to one model file. The weights and outputs of the network stay the same; the posterior adds error
+bars. A method whose predictions have another mean than the network says so. Class probabilities
+depend on outputs and error bars. They therefore change, and the most probable class may change.
 
 %s
 
-The flags below are those of the method %s:
+The flags below belong to the method %s:
 
   %s
 
@@ -109,22 +111,21 @@ a folder of .npy files. The arrays are named as in state dictionaries (fc1.weigh
 --standardize, or --mean and --std, say otherwise. DATA may be a folder of PNG and JPEG files,
 with a folder for each class; they are resized to the network's height and width.
 
-The last line is a verdict: how the posterior and the network alone predict the same rows, if
-possible rows that neither training nor fit has used. 1,000 or more rows of --validation-data
-are divided: half of them choose the settings that a fit looks for, and half of them judge. A
-posterior that is worse than the network alone comes with a warning.
+The last line is a verdict: it compares the predictions of the posterior and of the network alone
+for the same rows, if possible rows that neither training nor fit has used. 1,000 or more rows of
+--validation-data are divided: one half chooses the settings that the fit looks for, and the other
+half judges. A posterior that is worse than the network alone comes with a warning.
 
-Before the fit a line on stderr says about how long it will take and how much memory it needs.
-Ctrl-C ends a fit. If the method has a best state so far, that is written: to --out, or where
-that file exists already, beside it (m.part.valla for m.valla). With --checkpoint a fit that is
-made in steps can be resumed later with the same data and settings, as if it had not been
-interrupted.
+Before the fit a line on stderr estimates its time and memory. Ctrl-C ends a fit. If the method has
+a best state so far, the fit writes this state to --out or, if that file exists already, to a second
+file (m.part.valla for m.valla). With --checkpoint a fit by mini-batches can be resumed later with
+the same data and settings; the result is the same as without the interruption.
 
-With --passes the model must have a posterior already, which was fitted to a sample of the rows,
-by the methods lla, ella or valla. It is made anew from sums over all rows of DATA, which may be
-several files and are read in parts, side by side; nothing else of it changes, unless rows of
---validation-data choose the standard deviations. Each part has a file of sums in the folder. A
-second run does only the parts that are not finished. --part K/N does one share of them, in an
+With --passes the model must have a posterior of the methods lla, ella or valla, which was fitted to
+a sample of the rows. The command makes this posterior anew from sums over all rows of DATA, which
+may be several files and is read in parts, side by side. Nothing else of the posterior changes,
+unless rows of --validation-data choose the standard deviations. Each part has a file of sums in the
+folder. A second run does only the unfinished parts. --part K/N does one share of the parts, in an
 array of jobs.`
 
 func (c *fitCommand) flags(cmd *cobra.Command) {
@@ -136,9 +137,9 @@ func (c *fitCommand) flags(cmd *cobra.Command) {
 	c.work.flags(cmd)
 	settingsFlags(f, c, "", nil)
 	f.StringVar(&c.validationData, "validation-data", "", "`FILE` of rows to validate with, instead of a fraction of DATA")
-	f.Var(&c.memory, "memory", "memory that the data may need, and the fit beside them, such as 4GiB; a mini-batch that needs more is computed in parts (default: what the machine has left, and the method's)")
+	f.Var(&c.memory, "memory", "memory for the data, and for the fit beside the data, such as 4GiB; a mini-batch that needs more is computed in parts (default: the available memory of the machine, and the default of the method)")
 	settingsFlags(f, &c.header, "", nil)
-	c.passes.flags(cmd, "passes", "`FOLDER` of sums: fit the posterior of --model to all rows, part by part, and go on where an earlier run has ended")
+	c.passes.flags(cmd, "passes", "`FOLDER` of sums: fit the posterior of --model to all rows in parts, and go on where an earlier run has ended")
 	settingsFlags(f, c.method, c.chosen.Name+": ", nil)
 
 	const prefix = "with --network or --net-weights: "
@@ -150,12 +151,12 @@ func (c *fitCommand) flags(cmd *cobra.Command) {
 	cmd.MarkFlagsMutuallyExclusive("model", "network", "net-weights")
 	cmd.MarkFlagsMutuallyExclusive("validation", "validation-data")
 	for _, name := range slices.Concat(settings.Names(&c.elsewhere), settings.Names(&c.targets), settings.Names(&c.columns), settings.Names(&c.network)) {
-		cmd.MarkFlagsMutuallyExclusive("model", name) // the model file says it
+		cmd.MarkFlagsMutuallyExclusive("model", name) // the model file has these settings
 	}
 }
 
-// flagError replaces the error about an unknown flag if that is a flag of another method than
-// the given one: it names the methods that have the flag.
+// flagError returns the error about an unknown flag. If other methods than the given method have the
+// flag, the error names these methods.
 func (c *fitCommand) flagError(given string, err error) error {
 	if _, unknown := method.Lookup(given); unknown != nil {
 		return unknown
@@ -211,7 +212,7 @@ func (c *fitCommand) run(cmd *cobra.Command, args []string) error {
 	return c.save(cmd, fitted, err)
 }
 
-// lastVerdict is that of the last event.
+// lastVerdict returns the verdict of the last event.
 func lastVerdict(m *valla.Model) *valla.Verdict { return m.History[len(m.History)-1].Verdict }
 
 // checkMethod refuses an unknown method.
@@ -222,8 +223,8 @@ func (c *fitCommand) checkMethod() error {
 	return settings.Errorf("--method %s beside %s, expected one method", c.named, c.chosen.Name)
 }
 
-// checkWeights returns an error if the flags --weights and --net-weights are confused, or if
-// the activation, which a file of weights does not contain, is not given.
+// checkWeights returns an error if the flags --weights and --net-weights are confused, or if the
+// activation is missing, which a file of weights does not contain.
 func (c *fitCommand) checkWeights() error {
 	if of := settings.Lookup(c.method, "weights"); of != nil {
 		for w := range strings.SplitSeq(of.Text(), ",") {
@@ -245,7 +246,7 @@ func (c *fitCommand) checkWeights() error {
 	return nil
 }
 
-// start returns the network to fit a posterior to, and the data in the file at path.
+// start returns the model that gets the posterior, and the data in the file at path.
 func (c *fitCommand) start(cmd *cobra.Command, path string) (*valla.Model, *data.Set, error) {
 	if from := cmp.Or(c.onnx, c.netWeights); from != "" {
 		reader, err := c.imageReader(path)
@@ -270,12 +271,13 @@ func (c *fitCommand) start(cmd *cobra.Command, path string) (*valla.Model, *data
 	return m, set, err
 }
 
-// read returns the rows in a file as a model takes them.
+// read returns the rows in the file at path as the model m takes them.
 func (c *fitCommand) read(cmd *cobra.Command, m *valla.Model, path string) (*data.Set, error) {
 	return readSet(cmd, m, c.header.reader(), path, c.memory)
 }
 
-// readSet returns the rows in a file as a model takes them, within limit bytes.
+// readSet returns the rows in the file at path as the model m takes them. A table that needs more than
+// limit bytes is an error.
 func readSet(cmd *cobra.Command, m *valla.Model, r data.TableReader, path string, limit memory) (*data.Set, error) {
 	rows, err := m.Open(r, path, true)
 	if err != nil {
@@ -305,8 +307,8 @@ func (c *fitCommand) imageReader(path string) (data.TableReader, error) {
 	return r, err
 }
 
-// held returns the rows of a file to validate with and, where there are many, half of them
-// to judge by; nil where none are given.
+// held returns the held-out rows of the file of the flag --validation-data, and nil if the flag is not
+// given. Many rows are divided into a half that chooses and a half that judges.
 func (c *fitCommand) held(cmd *cobra.Command, m *valla.Model) (held, judge *data.Set, err error) {
 	if c.validationData == "" {
 		return nil, nil, nil

@@ -16,9 +16,9 @@ import (
 	"github.com/go-valla/valla/internal/settings"
 )
 
-// settingsFlags defines a flag for each setting of the struct that ptr points to. Its help
-// starts with prefix. It ends with the default or, for a setting named in standard, with the
-// text from there.
+// settingsFlags defines a flag for each setting of the struct to which ptr points. The help of a flag
+// starts with prefix and ends with the default. The map standard may give other texts for the default,
+// by names of settings.
 func settingsFlags(f *pflag.FlagSet, ptr any, prefix string, standard map[string]string) {
 	for _, s := range settings.Of(ptr) {
 		text := standard[s.Name]
@@ -32,15 +32,17 @@ func settingsFlags(f *pflag.FlagSet, ptr any, prefix string, standard map[string
 	}
 }
 
-// setting is the value of a flag.
-type setting struct{ *settings.Field }
+// setting is the value of a flag for a setting.
+type setting struct {
+	*settings.Field // the setting that the flag sets
+}
 
 var _ pflag.Value = setting{}
 
 // String implements pflag.Value.
 func (s setting) String() string { return s.Text() }
 
-// Type implements pflag.Value. It is how help shows the value: INT, or INT,... for a list.
+// Type implements pflag.Value. It returns the word for the value in the help: INT, or INT,... for a list.
 func (s setting) Type() string {
 	switch {
 	case s.IsBool():
@@ -51,7 +53,7 @@ func (s setting) Type() string {
 	return s.Kind()
 }
 
-// choices lists the names that a setting takes.
+// choices returns the names that a setting takes, for its help.
 func choices(s *settings.Field) string {
 	if len(s.Choices) == 0 {
 		return ""
@@ -59,7 +61,7 @@ func choices(s *settings.Field) string {
 	return ": " + strings.Join(s.Choices, ", ")
 }
 
-// defaultOf describes the value that a setting has if it is not given.
+// defaultOf returns a phrase about the default of a setting.
 func defaultOf(s *settings.Field) string {
 	switch {
 	case s.Default != "":
@@ -74,31 +76,31 @@ func defaultOf(s *settings.Field) string {
 	return "default none"
 }
 
-// targets say which columns of a table are targets, and whether these are classes.
+// targets has the flags that say which columns of a table are targets.
 type targets struct {
-	Target  []string `set:"target" auto:"the last one; for an .npz archive with images all columns of y" help:"columns to predict"`
-	Classes bool     `set:"classes" help:"the column holds classes, and the network's outputs are their logits"`
+	Target  []string `set:"target" auto:"the last column; of an .npz archive with images, all columns of y" help:"columns to predict"` // names of columns
+	Classes bool     `set:"classes" help:"classification: the column has classes, and the outputs of the network are their logits"`    // classification instead of regression
 }
 
-// header says how tables of text begin.
+// header has the flag that says how tables of text begin.
 type header struct {
-	Header string `set:"header" choice:"auto yes no" help:"whether the first row of a table of text names the columns"`
+	Header string `set:"header" choice:"auto yes no" help:"whether the first row of a table of text names the columns"` // see [data.TableReader]
 }
 
-// reader returns the reader of tables.
+// reader returns the reader of tables that the flag asks for.
 func (h header) reader() data.TableReader { return data.TableReader{Header: h.Header} }
 
-// columns say how the columns of a table become inputs.
+// columns has the flags that say how the columns of a table become inputs.
 type columns struct {
-	Drop        []string `set:"drop" help:"columns to leave out"`
-	ID          []string `set:"id" help:"columns that name the rows: they are no inputs, and stand first in predictions"`
-	Categorical []string `set:"categorical" help:"columns whose cells are categories, also if they are numbers"`
-	Numeric     []string `set:"numeric" help:"columns of numbers, whose other cells count as missing"`
-	Missing     string   `set:"missing" choice:"median error drop" help:"what happens where a value is missing: the median stands for it and an indicator says so, it is an error, or its row is left out"`
+	Drop        []string `set:"drop" help:"columns to leave out"`                                                                                                                                                              // names of columns
+	ID          []string `set:"id" help:"columns that name the rows; they are no inputs, and come first in predictions"`                                                                                                       // names of columns
+	Categorical []string `set:"categorical" help:"columns of categories, even if the cells are numbers"`                                                                                                                       // names of columns
+	Numeric     []string `set:"numeric" help:"columns of numbers; cells that are no numbers count as missing"`                                                                                                                 // names of columns
+	Missing     string   `set:"missing" choice:"median error drop" help:"what to do about missing values: take the median and add an input that marks them (median), stop with an error (error), or leave the row out (drop)"` // treatment of missing values
 }
 
-// read returns the rows in a file with these targets, and notes on them; o says on which of
-// them a network will be trained. A table that needs more than limit bytes is an error.
+// read returns the rows in the file at path with targets t, and notes on the rows. The training options
+// o say which rows choose the encoding. A table that needs more than limit bytes is an error.
 func (c columns) read(path string, r data.TableReader, t targets, o valla.TrainOptions, limit memory) (*data.Set, []string, error) {
 	s, err := r.Open(path)
 	if err != nil {
@@ -125,35 +127,36 @@ func (c columns) read(path string, r data.TableReader, t targets, o valla.TrainO
 	return set, table.Notes, err
 }
 
-// printNotes prints sentences that the user should read.
+// printNotes prints notes, which are sentences for the user, on stderr.
 func printNotes(cmd *cobra.Command, notes []string) {
 	for _, n := range notes {
 		fmt.Fprintln(cmd.ErrOrStderr(), "valla: note:", n)
 	}
 }
 
-// work has the flags of commands that make a model.
+// work has the flags of commands that write a model.
 type work struct {
-	Seed   uint64 `set:"seed" help:"seed of everything random"`
-	Resume bool   `set:"resume" help:"go on from the checkpoint where it exists, with the same data and settings"`
+	Seed   uint64 `set:"seed" help:"seed of all random numbers"`                                                            // seed of the run
+	Resume bool   `set:"resume" help:"go on from the checkpoint, if it exists; the data and the settings must be the same"` // whether to resume
 	asJSON
 
-	checkpoint, out string
+	checkpoint string // path of the checkpoint; "" means none
+	out        string // path of the model to write
 }
 
-// flags defines the flags that are no settings.
+// flags defines those flags of w that are no settings.
 func (w *work) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&w.out, "out", "", "model `FILE` to write")
-	f.StringVar(&w.checkpoint, "checkpoint", "", "`FILE` that keeps the state of the run (default none)")
+	f.StringVar(&w.checkpoint, "checkpoint", "", "`FILE` for the state of the run, from which --resume goes on (default none)")
 }
 
-// check returns an error if flags do not go together, if the output or the checkpoint cannot be
-// written, or if they would replace one of the inputs. model, which may be "", is an input that
-// the output may replace, since it contains all of it.
+// check returns an error if flags contradict each other, if the output or the checkpoint cannot be
+// written, or if it would replace an input. Model is a further input, or "". The output may replace
+// model, because it contains all of it.
 func (w *work) check(model string, inputs ...string) error {
 	if w.Resume && w.checkpoint == "" {
-		return settings.Errorf("to resume needs the file of the --checkpoint")
+		return settings.Errorf("--resume needs --checkpoint")
 	}
 	if err := checkOut("--out", w.out, inputs...); err != nil || w.checkpoint == "" {
 		return err
@@ -163,22 +166,22 @@ func (w *work) check(model string, inputs ...string) error {
 
 // reading has the flags of commands that apply a model.
 type reading struct {
-	Link string `set:"link" choice:"probit mc bridge" auto:"the posterior's own probabilities where it has such, else probit" help:"for classes: probabilities by the probit approximation, as the mean over samples (mc), or by the Laplace bridge, of the logits' Gaussian"`
+	Link string `set:"link" choice:"probit mc bridge" auto:"the posterior's own probabilities, if it has any, else probit" help:"classification: how Gaussian logits become probabilities: by the probit approximation, as the mean over samples (mc), or by the Laplace bridge"` // link of class probabilities
 	header
 	asJSON
 
-	model string
-	quiet bool // says that no progress is shown
+	model string // path of the model
+	quiet bool   // whether to show no progress
 }
 
-// flags defines the flags of a command. all points to its settings, which contain r.
+// flags defines the flags of a command. All is a pointer to the settings of the command, which contain r.
 func (r *reading) flags(cmd *cobra.Command, all any) {
 	cmd.Flags().StringVar(&r.model, "model", "", "model `FILE`")
 	settingsFlags(cmd.Flags(), all, "", nil)
 	require(cmd, "model")
 }
 
-// open reads the model and opens a file of data, which must be closed.
+// open reads the model and opens the file of data at path. The caller must close the rows.
 func (r *reading) open(path string, targets bool) (*valla.Model, *valla.Rows, error) {
 	m, err := valla.Load(r.model)
 	if err != nil {
@@ -188,7 +191,7 @@ func (r *reading) open(path string, targets bool) (*valla.Model, *valla.Rows, er
 	return m, rows, err
 }
 
-// each calls f with the batches of rows, shows how far it is, and prints the notes on them.
+// each calls f with each batch of rows, shows the progress, and prints the notes on the rows.
 func (r *reading) each(cmd *cobra.Command, m *valla.Model, rows *valla.Rows, f func(set *data.Set, o valla.PredictOptions) error) error {
 	defer rows.Close()
 	d := r.drawer(cmd)
@@ -216,7 +219,7 @@ func (r *reading) each(cmd *cobra.Command, m *valla.Model, rows *valla.Rows, f f
 	}
 }
 
-// drawer shows the progress of what is done with the rows.
+// drawer returns the drawer for the progress of the command.
 func (r *reading) drawer(cmd *cobra.Command) *drawer {
 	shown := cmd.ErrOrStderr()
 	if r.quiet {
@@ -225,7 +228,7 @@ func (r *reading) drawer(cmd *cobra.Command) *drawer {
 	return newDrawer(shown, r.JSON)
 }
 
-// afterRow says of which batch of rows an error speaks.
+// afterRow adds to an error the first row of the batch to which it belongs.
 func afterRow(first int, err error) error {
 	if first == 0 {
 		return err
@@ -235,10 +238,10 @@ func afterRow(first int, err error) error {
 
 // asJSON has the flag that chooses the form of the output.
 type asJSON struct {
-	JSON bool `set:"json" help:"print one JSON document"`
+	JSON bool `set:"json" help:"print one JSON document"` // JSON instead of text
 }
 
-// alias makes another name of a flag mean the same.
+// alias makes other a second name of the flag name.
 func alias(cmd *cobra.Command, other, name string) {
 	cmd.Flags().SetNormalizeFunc(func(_ *pflag.FlagSet, given string) pflag.NormalizedName {
 		if given == other {
@@ -248,7 +251,7 @@ func alias(cmd *cobra.Command, other, name string) {
 	})
 }
 
-// require marks flags as required. Their names are constants of this package.
+// require marks flags as required. The flags must exist.
 func require(cmd *cobra.Command, names ...string) {
 	for _, name := range names {
 		if err := cmd.MarkFlagRequired(name); err != nil {

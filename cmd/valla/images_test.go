@@ -16,19 +16,19 @@ import (
 	"github.com/go-valla/valla/layers"
 )
 
-// writeImages writes n images of two classes: the brighter ones are of class 3, the others of
-// class 1. The file contains the classes if classes is set.
-func writeImages(t *testing.T, path string, n int, classes bool) {
+// writeImages writes n images [3,size,size]: the bright images have class 3, the dark images class 1.
+// The file contains the classes if classes is true.
+func writeImages(t *testing.T, path string, n, size int, classes bool) {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(uint64(n), 0))
-	images, y := make([]uint8, n*3*32*32), make([]float64, n)
+	images, y := make([]uint8, n*3*size*size), make([]float64, n)
 	for i := range images {
-		example := i / (3 * 32 * 32)
+		example := i / (3 * size * size)
 		y[example] = float64(1 + 2*(example%2))
 		images[i] = uint8(rng.IntN(120) + 100*(example%2))
 	}
 	names := []string{"X", "y"}
-	arrays := []*tensor.Dense{tensor.New(tensor.WithShape(n, 3, 32, 32), tensor.WithBacking(images)), tensor.New(tensor.WithShape(n), tensor.WithBacking(y))}
+	arrays := []*tensor.Dense{tensor.New(tensor.WithShape(n, 3, size, size), tensor.WithBacking(images)), tensor.New(tensor.WithShape(n), tensor.WithBacking(y))}
 	if !classes {
 		names, arrays = names[:1], arrays[:1]
 	}
@@ -37,16 +37,30 @@ func writeImages(t *testing.T, path string, n int, classes bool) {
 	}
 }
 
+// writeForm writes the form of a network to a file.
+func writeForm(t *testing.T, path string, f layers.Form) {
+	t.Helper()
+	text, err := layers.MarshalForm(f)
+	if err == nil {
+		err = os.WriteFile(path, text, 0o644)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestResNet goes the whole way with a residual network on images, with each method.
 func TestResNet(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
-	writeImages(t, filepath.Join(dir, "train.npz"), 24, true)
-	writeImages(t, filepath.Join(dir, "test.npz"), 10, true)
-	writeImages(t, filepath.Join(dir, "new.npz"), 10, false)
+	writeImages(t, filepath.Join(dir, "train.npz"), 24, 16, true)
+	writeImages(t, filepath.Join(dir, "test.npz"), 10, 16, true)
+	writeImages(t, filepath.Join(dir, "new.npz"), 10, 16, false)
+	writeForm(t, filepath.Join(dir, "small.json"), layers.ResNet{Channels: 3, Height: 16, Width: 16, Blocks: []int{1, 1, 1}, Shortcut: layers.Projection, Outputs: 2})
 	var r report
-	decode(t, must(t, dir, "train", "train.npz", "--classes", "--form", "resnet8", "--dtype", "float32", "--iterations", "6", "--batch-size", "8", "--augment",
+	decode(t, must(t, dir, "train", "train.npz", "--classes", "--form", "small.json", "--dtype", "float32", "--iterations", "6", "--batch-size", "8", "--augment",
 		"--validation", "0.25", "--validate-every", "3", "--mean", "0.5,0.5,0.5", "--std", "0.25,0.25,0.25", "--out", "map.valla", "--json"), &r)
-	if !strings.HasPrefix(r.Network, "ResNet-8, projection shortcuts, 2 outputs") || !slices.Equal(r.Inputs, []int{3, 32, 32}) || r.Features != nil ||
+	if !strings.HasPrefix(r.Network, "ResNet-8, projection shortcuts, 2 outputs") || !slices.Equal(r.Inputs, []int{3, 16, 16}) || r.Features != nil ||
 		!slices.Equal(r.Classes, []float64{1, 3}) || r.NoiseStd != nil || r.Event.Rows != 18 || r.Event.ValidationRows != 6 || r.Event.Result.Iterations != 6 {
 		t.Errorf("train reported %+v", r)
 	}
@@ -61,7 +75,7 @@ func TestResNet(t *testing.T) {
 		checkResNet(t, dir, label)
 	}
 	writeTable(t, filepath.Join(dir, "wrong.csv"), example(3, 1))
-	fails(t, dir, 1, "wrong.csv: expected inputs of shape [3 32 32]", "predict", "wrong.csv", "--model", "m.valla")
+	fails(t, dir, 1, "wrong.csv: expected inputs of shape [3 16 16]", "predict", "wrong.csv", "--model", "m.valla")
 }
 
 // checkResNet evaluates and predicts with m.valla.
@@ -71,7 +85,7 @@ func checkResNet(t *testing.T, dir, label string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m.Form.Kind() != "resnet" || m.String() != label || m.Dtype() != tensor.Float32 {
+	if layers.KindOf(m.Form) != "resnet" || m.String() != label || m.Dtype() != tensor.Float32 {
 		t.Errorf("model of %v with %v, want %s", m.Form, m, label)
 	}
 	var e evaluation
@@ -98,15 +112,10 @@ func checkResNet(t *testing.T, dir, label string) {
 // TestForms: a network of layers described in a file is trained, and its weights go into a
 // fit as those of a network from elsewhere.
 func TestForms(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
-	writeImages(t, filepath.Join(dir, "train.npz"), 12, true)
-	form, err := layers.MarshalForm(layers.CNN{Channels: 3, Height: 32, Width: 32, Filters: []int{2, 2}, Hidden: []int{4}, Outputs: 2, Activation: "relu"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "form.json"), form, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	writeImages(t, filepath.Join(dir, "train.npz"), 12, 32, true)
+	writeForm(t, filepath.Join(dir, "form.json"), layers.CNN{Channels: 3, Height: 32, Width: 32, Filters: []int{2, 2}, Hidden: []int{4}, Outputs: 2, Activation: "relu"})
 	must(t, dir, "train", "train.npz", "--classes", "--form", "form.json", "--iterations", "2", "--validation", "0", "--out", "map.valla")
 	m, err := valla.Load(filepath.Join(dir, "map.valla"))
 	if err != nil {
@@ -129,6 +138,11 @@ func TestForms(t *testing.T) {
 		if text, err := json.Marshal(w.Form); err != nil || !strings.Contains(string(text), `"relu"`) {
 			t.Errorf("form %s, error %v", text, err)
 		}
+	}
+	var named report
+	decode(t, must(t, dir, "train", "train.npz", "--classes", "--form", "resnet8", "--iterations", "1", "--validation", "0", "--out", "resnet.valla", "--json"), &named)
+	if !strings.HasPrefix(named.Network, "ResNet-8, projection shortcuts, 2 outputs") || !slices.Equal(named.Inputs, []int{3, 32, 32}) {
+		t.Errorf("resnet8 is %s of inputs %v", named.Network, named.Inputs)
 	}
 	fails(t, dir, 2, `form "vgg" of the network, expected mlp, cnn, resnet`, "train", "train.npz", "--classes", "--form", "vgg", "--out", "x.valla")
 	fails(t, dir, 1, "none.json: no such file", "train", "train.npz", "--classes", "--form", "none.json", "--out", "x.valla")

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -20,7 +19,7 @@ import (
 // result.
 func interrupted(t *testing.T, dir, checkpoint string, args ...string) result {
 	t.Helper()
-	cmd := exec.Command(program, args...)
+	cmd := program(args...)
 	cmd.Dir = dir
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
@@ -101,5 +100,5 @@ func TestTrainResumes(t *testing.T) {
 		t.Error("the resumed training predicts other numbers")
 	}
 	fails(t, dir, 1, "c.zip", with(args, "--out", "x.valla", "--resume", "--learning-rate", "0.5")...)
-	fails(t, dir, 2, "to resume needs the file of the --checkpoint", "train", "train.csv", "--resume", "--out", "x.valla")
+	fails(t, dir, 2, "--resume needs --checkpoint", "train", "train.csv", "--resume", "--out", "x.valla")
 }

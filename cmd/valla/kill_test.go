@@ -9,7 +9,6 @@ import (
 	"maps"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -151,7 +150,7 @@ func (k *killed) round(t *testing.T, dir string, rng *rand.Rand, sum *damage) in
 // kill starts the command and kills it after some time.
 func (k *killed) kill(t *testing.T, dir string, after time.Duration) {
 	t.Helper()
-	cmd := exec.Command(program, k.args...)
+	cmd := program(k.args...)
 	cmd.Dir = dir
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)

@@ -16,6 +16,7 @@ import (
 
 // TestFitLLA goes the whole way with each structure: the report, the scores, the predictions.
 func TestFitLLA(t *testing.T) {
+	t.Parallel()
 	dir := fitted(t)
 	for name, c := range map[string]struct{ args, printed string }{
 		"LLA":                        {"", "parameters               41\n"},
@@ -42,6 +43,7 @@ func TestFitLLA(t *testing.T) {
 }
 
 func TestReportOfLLA(t *testing.T) {
+	t.Parallel()
 	dir := fitted(t)
 	var r report
 	decode(t, must(t, dir, "fit", "train.csv", "--model", "map.valla", "--method", "lla", "--structure", "kfac", "--priors", "per-layer",
@@ -73,6 +75,7 @@ func takers(setting string) string {
 // The error about a flag of another method names that method, and the error about a value of
 // another flag names that flag.
 func TestFlagsOfMethods(t *testing.T) {
+	t.Parallel()
 	dir := fitted(t)
 	writeTable(t, filepath.Join(dir, "net.npz"), example(3, 1))
 	for args, want := range map[string]string{
@@ -108,6 +111,7 @@ func TestFlagsOfMethods(t *testing.T) {
 
 // TestFitOptimizers: there are several optimizers of VaLLA, with steps of their own.
 func TestFitOptimizers(t *testing.T) {
+	t.Parallel()
 	dir := fitted(t)
 	for given, want := range map[string]struct {
 		iterations int
@@ -131,6 +135,7 @@ func TestFitOptimizers(t *testing.T) {
 // TestValidationData: rows of a file take the place of a fraction, and a fit in one pass
 // says that it keeps no checkpoint.
 func TestValidationData(t *testing.T) {
+	t.Parallel()
 	dir := fitted(t)
 	var r report
 	decode(t, must(t, dir, with(quickFit, "fit", "train.csv", "--model", "map.valla", "--validation-data", "test.csv", "--memory", "1GiB", "--out", "v.valla", "--json")...), &r)

@@ -76,7 +76,7 @@ func complain(w io.Writer, text string, code int, asJSON bool) {
 	_ = e.Encode(map[string]any{"error": text, "code": code}) // as for the line, nothing is left to do
 }
 
-// wantsJSON tells whether the arguments ask for JSON, also if they are wrong.
+// wantsJSON says whether the arguments ask for JSON. The arguments need not be valid.
 func wantsJSON(args []string) bool {
 	for _, a := range args {
 		if a == "--" {
@@ -90,11 +90,11 @@ func wantsJSON(args []string) bool {
 	return false
 }
 
-// longest is the length of an error's text in bytes. Longer texts quote data, such as a cell of
-// a table of some megabytes.
+// longest is the largest length of an error's text in bytes. Longer texts quote data, such as a large
+// cell of a table.
 const longest = 1000
 
-// shorten cuts out the middle of a text that is too long.
+// shorten returns a text of at most longest bytes, without the middle of a longer text.
 func shorten(text string) string {
 	if len(text) <= longest {
 		return text
@@ -104,8 +104,8 @@ func shorten(text string) string {
 	return strings.ToValidUTF8(fmt.Sprintf("%s … (%d bytes left out) … %s", text[:part], cut, text[len(text)-part:]), "")
 }
 
-// newRoot returns the command with all its subcommands. The arguments choose the method whose
-// flags valla fit has.
+// newRoot returns the command with all its subcommands. The arguments choose the method for the flags
+// of valla fit.
 func newRoot(args []string) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "valla",
@@ -131,8 +131,8 @@ Laplace approximation (VaLLA) and other methods.`,
 // helpWidth is the width of the lines that describe flags.
 const helpWidth = 100
 
-// useBLAS chooses the code that multiplies matrices. The name openblas stands for a library
-// that the system's loader finds.
+// useBLAS chooses the code that multiplies matrices, by its name or by the file of a library. For the
+// name openblas the loader of the system finds the library.
 func useBLAS(name string) error {
 	switch name {
 	case "", "valla":
@@ -161,7 +161,7 @@ func newHelp() *cobra.Command {
 	}
 }
 
-// group returns a command that only holds other commands.
+// group returns a command that has other commands and does nothing itself.
 func group(name, short string, commands ...*cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   name,
@@ -177,7 +177,7 @@ func group(name, short string, commands ...*cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// oneTable checks the arguments of a command that reads one file of data.
+// oneTable returns an error unless the argument is one file of data.
 func oneTable(_ *cobra.Command, args []string) error {
 	if len(args) != 1 {
 		return fmt.Errorf("expected one file of data, found %d arguments", len(args))
@@ -185,12 +185,15 @@ func oneTable(_ *cobra.Command, args []string) error {
 	return nil
 }
 
-// failure is an error of a command that has run. All other errors are errors of usage.
-type failure struct{ error }
+// failure is an error of a command that has run. Other errors are errors of usage.
+type failure struct {
+	error // error of the command
+}
 
+// Unwrap returns the error of the command.
 func (f failure) Unwrap() error { return f.error }
 
-// running makes the errors of a command's function failures.
+// running returns f with its errors turned into failures.
 func running(f func(cmd *cobra.Command, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		if err := f(cmd, args); err != nil {
@@ -200,10 +203,22 @@ func running(f func(cmd *cobra.Command, args []string) error) func(*cobra.Comman
 	}
 }
 
-// interruption is the error of an interrupted run. It says what the run has written.
+// interruption is the error of an interrupted run: a sentence about what the run has written.
 type interruption string
 
+// Error implements error.
 func (i interruption) Error() string { return string(i) }
+
+// withFlag returns the text of an error about a setting for users of cmd. Packages name the setting;
+// withFlag names the flag, if cmd has one.
+func withFlag(cmd *cobra.Command, text string) string {
+	before, about, found := strings.Cut(text, valla.ErrSetting.Error()+": ")
+	name, _, named := strings.Cut(about, ": ")
+	if !found || !named || cmd.Flags().Lookup(name) == nil {
+		return text
+	}
+	return before + valla.ErrSetting.Error() + ": --" + about
+}
 
 // explain returns the message of an error and the exit code.
 func explain(cmd *cobra.Command, err error) (string, int) {
@@ -213,7 +228,7 @@ func explain(cmd *cobra.Command, err error) (string, int) {
 	case errors.Is(err, context.Canceled):
 		return "interrupted", 130
 	case !errors.As(err, new(failure)) || errors.Is(err, valla.ErrSetting):
-		return fmt.Sprintf("%v (see %s --help)", err, cmd.CommandPath()), 2
+		return fmt.Sprintf("%s (see %s --help)", withFlag(cmd, err.Error()), cmd.CommandPath()), 2
 	default:
 		return err.Error(), 1
 	}

@@ -5,7 +5,6 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -20,29 +19,26 @@ import (
 	"gorgonia.org/tensor"
 
 	"github.com/go-valla/valla"
+	command "github.com/go-valla/valla/cmd/valla"
 	"github.com/go-valla/valla/gp/task"
 	"github.com/go-valla/valla/internal/npy"
 )
 
-// program is the built command.
-var program string
+// asCommand is the variable of the environment that makes the binary of the tests run as the command.
+const asCommand = "VALLA_TEST_AS_COMMAND"
 
-func TestMain(m *testing.M) { os.Exit(build(m)) }
+func TestMain(m *testing.M) {
+	if os.Getenv(asCommand) != "" {
+		command.Main()
+	}
+	os.Exit(m.Run())
+}
 
-// build builds the command and runs the tests on it.
-func build(m *testing.M) int {
-	dir, err := os.MkdirTemp("", "valla-test-*")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer os.RemoveAll(dir)
-	program = filepath.Join(dir, "valla.exe") // a name that Windows runs, too
-	if out, err := exec.Command("go", "build", "-o", program, ".").CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "building the command: %v\n%s", err, out)
-		return 1
-	}
-	return m.Run()
+// program returns the command with arguments, as a process that has not begun.
+func program(args ...string) *exec.Cmd {
+	cmd := exec.Command(os.Args[0], args...)
+	cmd.Env = append(os.Environ(), asCommand+"=1")
+	return cmd
 }
 
 // result is what one run of the command gave.
@@ -54,7 +50,7 @@ type result struct {
 // run runs the command in a folder.
 func run(t *testing.T, dir string, args ...string) result {
 	t.Helper()
-	cmd := exec.Command(program, args...)
+	cmd := program(args...)
 	cmd.Dir = dir
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr

@@ -16,27 +16,29 @@ import (
 
 // methodDoc is the documentation of a method, which method list and method show print as JSON.
 type methodDoc struct {
-	Name     string       `json:"name"`
-	Title    string       `json:"title"`
-	Summary  string       `json:"summary"`
-	Formula  string       `json:"formula"` // of the posterior covariance
-	Symbols  string       `json:"symbols"` // what its letters stand for
-	Cost     string       `json:"cost"`
-	Use      string       `json:"use"`
-	Source   string       `json:"source"`
-	Settings []settingDoc `json:"settings"`
+	Name     string       `json:"name"`     // name on the command line
+	Title    string       `json:"title"`    // full name
+	Summary  string       `json:"summary"`  // what the method does
+	Formula  string       `json:"formula"`  // formula of the posterior covariance
+	Symbols  string       `json:"symbols"`  // meaning of the symbols in the formula
+	Cost     string       `json:"cost"`     // time and memory
+	Use      string       `json:"use"`      // cases for which the method is good
+	Source   string       `json:"source"`   // publication
+	Settings []settingDoc `json:"settings"` // settings with their defaults
 }
 
+// settingDoc is the documentation of a setting.
 type settingDoc struct {
-	Name    string   `json:"name"`
-	Kind    string   `json:"kind"` // INT, NUMBER, NAME or TEXT, with an s for lists, or SWITCH
-	Default string   `json:"default,omitempty"`
-	Auto    string   `json:"auto,omitempty"` // describes a default that is computed
-	Limits  string   `json:"limits,omitempty"`
-	Choices []string `json:"choices,omitempty"`
-	Help    string   `json:"help"`
+	Name    string   `json:"name"`              // name of the flag
+	Kind    string   `json:"kind"`              // INT, NUMBER, NAME or TEXT, with an s for lists, or SWITCH
+	Default string   `json:"default,omitempty"` // constant default
+	Auto    string   `json:"auto,omitempty"`    // description of a computed default
+	Limits  string   `json:"limits,omitempty"`  // limits of numbers
+	Choices []string `json:"choices,omitempty"` // possible names
+	Help    string   `json:"help"`              // meaning
 }
 
+// newMethodDoc returns the documentation of m.
 func newMethodDoc(m gp.Method) methodDoc {
 	doc := methodDoc{Name: m.Name, Title: m.Title, Summary: m.Summary, Formula: m.Formula, Symbols: m.Symbols, Cost: m.Cost, Use: m.Use, Source: m.Source}
 	for _, s := range settings.Of(m.New()) {

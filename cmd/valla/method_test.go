@@ -100,6 +100,7 @@ func TestMethodList(t *testing.T) {
 
 // TestMethodShow compares text and JSON of every method with its settings.
 func TestMethodShow(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	for _, m := range method.All() {
 		text := must(t, dir, "method", "show", m.Name)

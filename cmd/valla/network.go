@@ -39,9 +39,9 @@ func newNetwork() *cobra.Command {
 		Long: `Describe the network in a model file, in an ONNX model (.onnx) or in a form (.json): for each
 layer the shape of its output for one example, its parameters and the names of their arrays.
 Rows of the Jacobian are structured where each operation has a rule for them; where one has
-none, they are formed densely, by one pass for each example and output, which takes longer. The
-last line says how much memory a step of VaLLA would take for the whole mini-batch at once, and how
-much for one row at a time: within its limit a fit computes as many rows at a time as it can.`,
+none, the rows are dense and take one pass for each example and output, which takes longer. The last
+line says how much memory a step of VaLLA takes for a whole mini-batch at once, and for one row at a
+time. A fit computes as many rows at a time as its limit of memory allows.`,
 		Example: "  valla network show net.onnx\n  valla network show net.onnx --weights last-layer --inducing 20",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
@@ -52,7 +52,7 @@ much for one row at a time: within its limit a fit computes as many rows at a ti
 		RunE: running(func(cmd *cobra.Command, args []string) error { return c.show(cmd.OutOrStdout(), args[0]) }),
 	}
 	f := show.Flags()
-	f.StringSliceVar(&c.weights, "weights", []string{layers.AllWeights}, "weights that are uncertain: all, last-layer, or names of parameters, with * for any letters")
+	f.StringSliceVar(&c.weights, "weights", []string{layers.AllWeights}, "uncertain weights: all, last-layer, or names of parameters, where * stands for any letters")
 	f.IntVar(&c.inducing, "inducing", 100, "`NUMBER` of inducing points")
 	f.IntVar(&c.batch, "batch-size", 100, "`NUMBER` of rows in a mini-batch")
 	return group("network", "Describe networks", show, operators)
@@ -78,7 +78,7 @@ func readNetwork(path string) (layers.Form, layers.Network, error) {
 		if err != nil {
 			return nil, nil, fmt.Errorf("%s: %w", path, err)
 		}
-		net, err := f.New(tensor.Float32, rand.New(rand.NewPCG(0, 0)))
+		net, err := layers.Build(f, tensor.Float32, rand.New(rand.NewPCG(0, 0)))
 		return f, net, err
 	}
 	m, err := valla.Load(path)
@@ -88,12 +88,14 @@ func readNetwork(path string) (layers.Form, layers.Network, error) {
 	return m.Form, m.Net, nil
 }
 
-// showCommand is "network show".
+// showCommand is the command line of valla network show.
 type showCommand struct {
-	weights         []string
-	inducing, batch int
+	weights  []string // names of the uncertain parameters, or all or last-layer
+	inducing int      // number of inducing points
+	batch    int      // rows of a mini-batch
 }
 
+// show describes the network in the file at path.
 func (c showCommand) show(to io.Writer, path string) error {
 	form, net, err := readNetwork(path)
 	if err != nil {
@@ -120,7 +122,7 @@ func (c showCommand) show(to io.Writer, path string) error {
 		if len(r.Arrays) > 3 { // those of a block
 			between = "\n"
 		}
-		t.AppendRow(table.Row{r.Layer, fmt.Sprint(r.Output), r.Parameters, strings.Join(r.Arrays, between), rowsOf(r, chosen, dense)})
+		t.AppendRow(table.Row{r.Layer, fmt.Sprint(r.Output), r.Parameters, strings.Join(r.Arrays, between), jacobianOf(r, chosen, dense)})
 	}
 	_, err = fmt.Fprintf(to, "%s\n%s\n%d parameters, which take %s in float32 and %s in float64; %d of them are uncertain\n",
 		form, t.Render(), all, graph.Bytes(4*int64(all)), graph.Bytes(8*int64(all)), layers.Count(part))
@@ -130,7 +132,7 @@ func (c showCommand) show(to io.Writer, path string) error {
 	return c.memory(to, form, part)
 }
 
-// memory prints what a step of VaLLA takes.
+// memory prints how much memory a step of VaLLA takes.
 func (c showCommand) memory(to io.Writer, form layers.Form, net layers.Network) error {
 	whole, err := vallagp.StepMemory(net, form.InputShape(), c.inducing, c.batch)
 	if err != nil {
@@ -144,8 +146,8 @@ func (c showCommand) memory(to io.Writer, form layers.Form, net layers.Network) 
 	return err
 }
 
-// rowsOf says how the rows of the Jacobian by a layer's arrays are represented.
-func rowsOf(r layers.Row, chosen, dense []*graph.Param) string {
+// jacobianOf says how the rows of the Jacobian by a layer's arrays are represented.
+func jacobianOf(r layers.Row, chosen, dense []*graph.Param) string {
 	has := func(list []*graph.Param) bool {
 		return slices.ContainsFunc(list, func(p *graph.Param) bool { return slices.Contains(r.Arrays, p.Name) })
 	}

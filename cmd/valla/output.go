@@ -24,23 +24,23 @@ func printJSON(w io.Writer, v any) error {
 
 // report is the output of train, fit, update and calibrate.
 type report struct {
-	Model    string         `json:"model"` // the file written
-	Network  string         `json:"network"`
-	Dtype    string         `json:"dtype"`
-	Inputs   []int          `json:"inputs"` // shape of an example
-	Features []string       `json:"features,omitempty"`
-	Columns  []string       `json:"columns,omitempty"` // what became of those that do not hold plain numbers
-	Targets  []string       `json:"targets"`
-	Classes  []float64      `json:"classes,omitempty"`
-	Labels   []string       `json:"labels,omitempty"`    // of classes that are text
-	NoiseStd []float64      `json:"noise_std,omitempty"` // of each target, in its units
-	Event    valla.Event    `json:"event"`
-	Verdict  *valla.Verdict `json:"verdict,omitempty"` // of a fit, that of the event
+	Model    string         `json:"model"`               // path of the model file
+	Network  string         `json:"network"`             // description of the network
+	Dtype    string         `json:"dtype"`               // element type of the network
+	Inputs   []int          `json:"inputs"`              // shape of the inputs of one example
+	Features []string       `json:"features,omitempty"`  // names of the inputs, if they are columns
+	Columns  []string       `json:"columns,omitempty"`   // a sentence about each column that does not hold plain numbers
+	Targets  []string       `json:"targets"`             // names of the targets
+	Classes  []float64      `json:"classes,omitempty"`   // classes as numbers
+	Labels   []string       `json:"labels,omitempty"`    // names of classes that are text
+	NoiseStd []float64      `json:"noise_std,omitempty"` // noise of each target, in the target's units
+	Event    valla.Event    `json:"event"`               // record of the run
+	Verdict  *valla.Verdict `json:"verdict,omitempty"`   // verdict of the event, if the run was a fit
 }
 
-// save writes the model m that a run made, and reports it. m is nil if the run failed. If the
-// run was interrupted, a model that is there already is kept, m is written beside it, and the
-// error says what the file contains.
+// save writes the model m of a run to the file w.out, and prints the report. m is nil if the run
+// failed. If the run was interrupted, an older model at w.out stays, m is written beside it, and the
+// error says what the new file contains.
 func (w *work) save(cmd *cobra.Command, m *valla.Model, runErr error) error {
 	if m == nil {
 		return runErr
@@ -55,7 +55,7 @@ func (w *work) save(cmd *cobra.Command, m *valla.Model, runErr error) error {
 	r := newReport(m, out)
 	r.Event.Notes = w.notes(r.Event)
 	var err error
-	if w.JSON { // which has the notes
+	if w.JSON { // the document has the notes
 		err = printJSON(cmd.OutOrStdout(), r)
 	} else {
 		r.remark(cmd.ErrOrStderr())
@@ -71,7 +71,7 @@ func (w *work) save(cmd *cobra.Command, m *valla.Model, runErr error) error {
 	return err
 }
 
-// remark prints what the user should read first.
+// remark prints the notes and the warning of the report.
 func (r report) remark(to io.Writer) {
 	for _, n := range r.Event.Notes {
 		fmt.Fprintln(to, "valla: note:", n)
@@ -81,7 +81,7 @@ func (r report) remark(to io.Writer) {
 	}
 }
 
-// notes returns sentences about a run that the user should read.
+// notes returns the sentences about the event e that the user should read.
 func (w *work) notes(e valla.Event) []string {
 	switch {
 	case w.checkpoint != "" && e.Result == nil:
@@ -92,6 +92,7 @@ func (w *work) notes(e valla.Event) []string {
 	return e.Notes
 }
 
+// newReport returns the report on the last event of m, which was written to the file at path.
 func newReport(m *valla.Model, path string) report {
 	r := report{
 		Model: path, Network: m.Form.String(), Dtype: m.Dtype().String(), Inputs: m.Task.Inputs.Shape, Features: m.Task.Inputs.Features,
@@ -115,14 +116,7 @@ func (r report) print(to io.Writer) error {
 		fmt.Fprintf(w, "%s\t"+format+"\n", append([]any{name}, args...)...)
 	}
 	line("network", "%s, %s", r.Network, r.Dtype)
-	rows := fmt.Sprintf("%d to train, %d to validate", e.Rows, e.ValidationRows)
-	switch e.Action {
-	case valla.ActionUpdate:
-		rows = fmt.Sprintf("%d added", e.Rows)
-	case valla.ActionCalibrate:
-		rows = fmt.Sprintf("%d to calibrate", e.Rows)
-	}
-	line("rows", "%s", rows)
+	line("rows", "%s", rowsOf(e))
 	for _, text := range r.Columns {
 		line("column", "%s", text)
 	}
@@ -137,7 +131,13 @@ func (r report) print(to io.Writer) error {
 	} else if e.Seconds > 0 {
 		line("time", "%.1f s", e.Seconds)
 	}
-	for _, text := range priors(e) {
+	r.printFindings(line)
+	return w.Flush()
+}
+
+// printFindings prints what the run has found, the file, and the verdict, with the function line.
+func (r report) printFindings(line func(name, format string, args ...any)) {
+	for _, text := range priors(r.Event) {
 		line("prior std", "%s", text)
 	}
 	for i, target := range r.Targets {
@@ -147,17 +147,27 @@ func (r report) print(to io.Writer) error {
 			line("noise std", "%.4g of %q", r.NoiseStd[i], target)
 		}
 	}
-	for _, f := range e.Facts {
+	for _, f := range r.Event.Facts {
 		line(f.Name, "%.6g", f.Value)
 	}
 	line("wrote", "%s", r.wrote())
 	if v := r.Verdict; v != nil {
 		line("verdict", "%v", v)
 	}
-	return w.Flush()
 }
 
-// steps describes a run that was made in steps.
+// rowsOf says what the rows of an event were for, and how many there were.
+func rowsOf(e valla.Event) string {
+	switch e.Action {
+	case valla.ActionUpdate:
+		return fmt.Sprintf("%d added", e.Rows)
+	case valla.ActionCalibrate:
+		return fmt.Sprintf("%d to calibrate", e.Rows)
+	}
+	return fmt.Sprintf("%d to train, %d to validate", e.Rows, e.ValidationRows)
+}
+
+// steps describes the result of a run by mini-batches.
 func steps(res *train.Result) string {
 	text := fmt.Sprintf("%d in %.1f s", res.Iterations, res.Seconds)
 	switch n := len(res.History); {
@@ -175,8 +185,7 @@ func steps(res *train.Result) string {
 	return text
 }
 
-// priors lists the prior standard deviations. If there are many groups of weights, it lists
-// those of the first ones.
+// priors lists the prior standard deviations of an event, at most the first 20.
 func priors(e valla.Event) []string {
 	const most = 20
 	var list []string
@@ -193,7 +202,7 @@ func priors(e valla.Event) []string {
 	return list
 }
 
-// wrote returns the name of the written file and its size.
+// wrote returns the name of the model file and its size.
 func (r report) wrote() string {
 	info, err := os.Stat(r.Model)
 	if err != nil {

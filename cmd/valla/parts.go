@@ -20,26 +20,26 @@ import (
 
 // inParts has the flags of commands that go over data in parts.
 type inParts struct {
-	Workers int `set:"workers" auto:"one for each processor" min:"1" help:"parts that are worked on at once, each with a copy of the model"`
+	Workers int `set:"workers" auto:"one for each processor" min:"1" help:"number of parts to work on at once, each with a copy of the model"` // number of goroutines
 
-	flag     string // that names the folder
-	dir      string
-	part     string
-	partSize memory
+	flag     string // name of the flag for the folder
+	dir      string // folder of the shards; "" means no parts
+	part     string // share K/N of this process; "" means all parts
+	partSize memory // bytes of a part; 0 means the default
 }
 
-// flags defines the flags; flag is the one that names the folder of shards, with its help.
+// flags defines the flags. The flag with the given name and help names the folder of shards.
 func (p *inParts) flags(cmd *cobra.Command, flag, help string) {
 	p.flag = flag
 	f := cmd.Flags()
 	f.StringVar(&p.dir, flag, "", help)
 	prefix := "with --" + flag + ": "
-	f.StringVar(&p.part, "part", "", prefix+"do the share `K/N` of the parts, K from 0 to N-1, for an array of N jobs; valla merge puts the results together (default: all parts)")
-	f.Var(&p.partSize, "part-size", prefix+"bytes of a part (default 64 MiB)")
+	f.StringVar(&p.part, "part", "", prefix+"do the share `K/N` of the parts, with K from 0 to N-1, in an array of N jobs; valla merge joins the results (default: all parts)")
+	f.Var(&p.partSize, "part-size", prefix+"size of a part, such as 256MiB (default 64 MiB)")
 	settingsFlags(f, p, prefix, nil)
 }
 
-// check returns an error if flags of parts are given without the folder.
+// check returns an error if flags about parts are given without the folder.
 func (p *inParts) check(cmd *cobra.Command) error {
 	for _, name := range append(settings.Names(p), "part", "part-size") {
 		if p.dir == "" && cmd.Flags().Changed(name) {
@@ -49,7 +49,7 @@ func (p *inParts) check(cmd *cobra.Command) error {
 	return nil
 }
 
-// tables checks the arguments: several files in parts, otherwise one.
+// tables checks the arguments: one file, or several files if the data are read in parts.
 func (p *inParts) tables(cmd *cobra.Command, args []string) error {
 	if p.dir != "" && len(args) > 0 {
 		return nil
@@ -57,10 +57,10 @@ func (p *inParts) tables(cmd *cobra.Command, args []string) error {
 	return oneTable(cmd, args)
 }
 
-// share returns the parts of a job that this process does.
+// share returns the numbers of the parts that this process does.
 func (p *inParts) share(j *pass.Job) ([]int, error) {
 	if p.part == "" {
-		return j.All(), nil
+		return j.Share(0, 1), nil
 	}
 	k, n, ok := strings.Cut(p.part, "/")
 	worker, err := strconv.Atoi(k)
@@ -71,8 +71,7 @@ func (p *inParts) share(j *pass.Job) ([]int, error) {
 	return j.Share(worker, workers), nil
 }
 
-// run does the share of a job and, if that is all of it, writes the manifest, which is nil
-// otherwise.
+// run does the share of a job. If the share is the whole job, run writes the manifest and returns it.
 func (p *inParts) run(cmd *cobra.Command, o pass.Options, model string, paths []string, asJSON bool) (*pass.Job, *pass.Manifest, error) {
 	o.PartSize = int64(p.partSize)
 	j, err := pass.New(o, model, paths...)
@@ -88,9 +87,9 @@ func (p *inParts) run(cmd *cobra.Command, o pass.Options, model string, paths []
 		return nil, nil, err
 	}
 	d := newDrawer(cmd.ErrOrStderr(), asJSON)
-	records, err := r.Run(cmd.Context(), parts, pass.RunOptions{Workers: p.Workers, OnProgress: func(done, all int, rows int64) {
+	records, err := r.Run(cmd.Context(), parts, p.Workers, func(done, all int, rows int64) {
 		d.show(progress{label: string(o.Task), done: int64(done), total: int64(all), unit: "parts", text: fmt.Sprintf("%d rows", rows)})
-	}})
+	})
 	d.close()
 	if err != nil {
 		return nil, nil, err
@@ -103,7 +102,7 @@ func (p *inParts) run(cmd *cobra.Command, o pass.Options, model string, paths []
 	return j, m, err
 }
 
-// remark prints the notes on the rows, each once.
+// remark prints the notes on the rows of all parts, each note once.
 func remark(cmd *cobra.Command, records []*pass.Record) {
 	var notes []string
 	for _, r := range records {
@@ -120,7 +119,7 @@ func remark(cmd *cobra.Command, records []*pass.Record) {
 	printNotes(cmd, notes)
 }
 
-// report says which parts are finished.
+// report prints how many parts are finished.
 func (p *inParts) report(w io.Writer, j *pass.Job, records []*pass.Record, asJSON bool) error {
 	rows := int64(0)
 	for _, r := range records {
@@ -137,7 +136,7 @@ func (p *inParts) report(w io.Writer, j *pass.Job, records []*pass.Record, asJSO
 func (c *predictCommand) predictParts(cmd *cobra.Command, paths []string) error {
 	switch {
 	case c.parts.part != "" && c.out != "":
-		return settings.Errorf("--out %s with --part: valla merge puts the parts together", c.out)
+		return settings.Errorf("--out %s with --part: valla merge joins the parts", c.out)
 	case c.out != "" && !strings.HasSuffix(strings.ToLower(c.out), ".csv"):
 		return settings.Errorf("--out %s with --parts, expected a file called .csv", c.out)
 	}
@@ -177,19 +176,20 @@ func concatenate(cmd *cobra.Command, m *pass.Manifest, dir, out string, asJSON b
 type mergeCommand struct {
 	Seed uint64 `set:"seed" help:"of a fit: seed that divides the rows of --validation-data"`
 	asJSON
-	out, validationData string
+	out            string // path of the predictions or the model
+	validationData string // path of held-out rows; may be ""
 }
 
 func newMerge() *cobra.Command {
 	c := &mergeCommand{}
 	cmd := &cobra.Command{
 		Use:   "merge FOLDER --out FILE",
-		Short: "Put the parts of a pass together",
-		Long: `Put the shards together that valla predict --parts or valla fit --passes has written to a
-folder, in one process or in several with --part. Predictions become one .csv file, which is
-what valla predict writes without --parts; the sums of a fit become a model. All parts must be
-finished. The sums are added in an order that depends on the numbers of the parts alone, so that
-the model does not depend on how many processes there were.`,
+		Short: "Join the parts of a pass",
+		Long: `Join the shards that valla predict --parts or valla fit --passes has written to a folder, in one
+process or in several processes with --part. Predictions become one .csv file, the same as without
+--parts. The sums of a fit become a model. All parts must be finished. The order of the additions
+depends on the numbers of the parts alone, so that the model does not depend on the number of
+processes.`,
 		Example: "  valla merge shards --out predictions.csv",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
@@ -200,7 +200,7 @@ the model does not depend on how many processes there were.`,
 		RunE: running(c.run),
 	}
 	cmd.Flags().StringVar(&c.out, "out", "", "`FILE` to write: .csv for predictions, a model for a fit")
-	cmd.Flags().StringVar(&c.validationData, "validation-data", "", "of a fit: `FILE` of rows that choose the standard deviations (default: they stay those of the fit to the sample)")
+	cmd.Flags().StringVar(&c.validationData, "validation-data", "", "with a fit: `FILE` of held-out rows that choose the standard deviations (default: the standard deviations of the fit to the sample)")
 	settingsFlags(cmd.Flags(), c, "", nil)
 	require(cmd, "out")
 	return cmd
@@ -255,7 +255,7 @@ var onePass = []string{"model", "out", "passes", "part", "part-size", "workers",
 func (c *fitCommand) fitPasses(cmd *cobra.Command, paths []string) (err error) {
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		if !slices.Contains(onePass, f.Name) && err == nil {
-			err = settings.Errorf("--%s with --passes, where the posterior of --model says it", f.Name)
+			err = settings.Errorf("--%s with --passes: the posterior of --model has this setting already", f.Name)
 		}
 	})
 	switch {

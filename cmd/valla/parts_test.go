@@ -28,6 +28,7 @@ func same(t *testing.T, dir, a, b string) {
 // TestPredictParts: in parts, in one process or in an array of jobs, the predictions are those of
 // the loop, byte for byte.
 func TestPredictParts(t *testing.T) {
+	t.Parallel()
 	dir := fitted(t)
 	writeTable(t, filepath.Join(dir, "new.csv"), example(1500, 4), "a", "b")
 	must(t, dir, "predict", "new.csv", "--model", "m.valla", "--out", "p.csv")
@@ -49,7 +50,7 @@ func TestPredictParts(t *testing.T) {
 	for want, args := range map[string][]string{
 		"expected K/N":                {"predict", "new.csv", "--model", "m.valla", "--parts", "other", "--part", "3/3"},
 		"--part goes with --parts":    {"predict", "new.csv", "--model", "m.valla", "--part", "0/3"},
-		"puts the parts together":     {"predict", "new.csv", "--model", "m.valla", "--parts", "other", "--part", "0/3", "--out", "x.csv"},
+		"joins the parts":             {"predict", "new.csv", "--model", "m.valla", "--parts", "other", "--part", "0/3", "--out", "x.csv"},
 		"expected a file called .csv": {"predict", "new.csv", "--model", "m.valla", "--parts", "other", "--out", "x.npz"},
 		"standard input":              {"predict", "-", "--model", "m.valla", "--parts", "other"},
 	} {
@@ -78,6 +79,7 @@ func touched(t *testing.T, dir, name string, args ...string) []string {
 // TestFitPasses: the posterior of a sample is made anew from all rows of several files; the model
 // does not depend on how many processes there were.
 func TestFitPasses(t *testing.T) {
+	t.Parallel()
 	dir := fitted(t)
 	for i := range 2 {
 		writeTable(t, filepath.Join(dir, fmt.Sprintf("all%d.csv", i)), example(1000, uint64(5+i)))

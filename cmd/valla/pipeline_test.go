@@ -45,6 +45,7 @@ type predictions struct {
 // TestPipeline goes the whole way on each kind of file. The numbers must not depend
 // on the kind.
 func TestPipeline(t *testing.T) {
+	t.Parallel()
 	var first []scores
 	for _, ext := range []string{".csv", ".npy", ".npz"} {
 		t.Run(ext, func(t *testing.T) {
@@ -103,6 +104,7 @@ func TestEvalTable(t *testing.T) {
 }
 
 func TestPredictOutputs(t *testing.T) {
+	t.Parallel()
 	dir := fitted(t)
 	want := readPredictions(t, must(t, dir, "predict", "test.csv", "--model", "m.valla", "--level", "0.9"))
 	for _, r := range want {
@@ -151,6 +153,7 @@ func TestPredictOutputs(t *testing.T) {
 }
 
 func TestPredictFindsColumnsByName(t *testing.T) {
+	t.Parallel()
 	dir := fitted(t)
 	want := must(t, dir, "predict", "test.csv", "--model", "m.valla")
 	for _, columns := range [][]string{{"a", "b"}, {"b", "a"}, {"y", "b", "a"}} {
@@ -215,6 +218,7 @@ func TestReports(t *testing.T) {
 }
 
 func TestFitWeightsFromElsewhere(t *testing.T) {
+	t.Parallel()
 	dir := fitted(t)
 	path := filepath.Join(dir, "map.valla")
 	m, err := valla.Load(path)
@@ -252,6 +256,7 @@ func TestFitWeightsFromElsewhere(t *testing.T) {
 }
 
 func TestNoteOnFewDistinctInputs(t *testing.T) {
+	t.Parallel()
 	dir := fitted(t)
 	r := run(t, dir, "fit", "train.csv", "--model", "map.valla", "--out", "n.valla", "--inducing", "500", "--iterations", "1")
 	if r.code != 0 || besideVerdict(r.stderr) != "valla: note: 180 inducing points instead of 500: there are no more different inputs.\n" {

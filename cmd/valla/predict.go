@@ -23,9 +23,9 @@ import (
 
 // predictCommand is the command line of valla predict.
 type predictCommand struct {
-	Level   float64 `set:"level" default:"0.95" above:"0" below:"1" help:"probability of the interval from lower to upper, or of the set of classes; --interval is another name of it"`
-	Samples int     `set:"samples" min:"0" help:"number of functions to draw from the posterior, each at all rows together; 0 means none"`
-	Noise   bool    `set:"noise" help:"with --samples, for numbers: draw targets, which scatter around the function"`
+	Level   float64 `set:"level" default:"0.95" above:"0" below:"1" help:"probability of the interval from lower to upper, or of the set of classes; --interval is another name of the flag"`
+	Samples int     `set:"samples" min:"0" help:"number of functions to draw from the posterior, each at all rows jointly; 0 means none"`
+	Noise   bool    `set:"noise" help:"with --samples, regression: draw targets, which scatter around the function"`
 	Seed    uint64  `set:"seed" help:"seed of the samples"`
 	reading
 	parts inParts
@@ -44,7 +44,7 @@ func newPredict() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&c.out, "out", "", "`FILE` to write: .csv, .npz (an array for each column) or .npy (one array [N, columns])")
 	c.reading.flags(cmd, c)
-	c.parts.flags(cmd, "parts", "`FOLDER` of shards: read the data in parts, side by side, and go on where an earlier run has ended")
+	c.parts.flags(cmd, "parts", "`FOLDER` of shards: predict the data in parts, and go on where an earlier run has ended")
 	alias(cmd, "interval", "level")
 	return cmd
 }
@@ -54,32 +54,32 @@ deviation (of the posterior and the noise together), the bounds of a central int
 the two parts of the standard deviation, whose squares add up to its square: epistemic, which
 more data would take away, and aleatoric, the noise. All are in the units of the target. The
 columns are mean, std, lower, upper, epistemic and aleatoric; with several targets they are
-mean_NAME, std_NAME and so on. For a classifier they are class, which is the most probable
-class, and p_NAME, which is the probability of class NAME. After valla calibrate --method
-conformal the interval holds its probability by guarantee, and classes have the column set, the
-names of the classes with bars between them, of which one is right with this probability; .npz and
-.npy leave it out.
+mean_NAME, std_NAME and so on. For a classification the columns are class, the most probable class,
+and p_NAME, the probability of class NAME. After valla calibrate --method conformal the interval
+contains the target with its probability by guarantee. A classification then has the column set: the
+names of the classes in a set that contains the right class with this probability, with bars
+between the names. The formats .npz and .npy leave the column set out.
 
 --samples N adds N functions that are drawn from the posterior: the columns sample_1, sample_2 and
-so on, for several targets sample_1_NAME, and for classes sample_1_p_NAME, the probabilities of
-that function; in .npz the array samples [N, rows, targets or classes], and with --json lists in
-this order. A column belongs to one function, so that sums or differences over rows may be taken.
-The values are those of the function, and with --noise targets. All rows are then held in memory,
-with the covariance of all of them. These methods have samples:
+so on. For several targets the columns are sample_1_NAME; for a classification they are
+sample_1_p_NAME, the class probabilities of the function. In .npz the samples are the array samples
+[N, rows, targets or classes], and with --json lists in this order. A column belongs to one
+function, so that sums or differences over rows make sense. The values are values of the function,
+or targets with --noise. All rows and their joint covariance are then held in memory. These methods
+have samples:
 %s.
 
-The columns of a table are found by
-name, whatever their order; the targets may be missing, and other columns are not looked at.
-Without --out, or with --out -, the predictions are printed as CSV. CSV is read and written
-in batches, so that memory does not grow with the file; --json, .npz and .npy hold all
-predictions. DATA may be - for the standard input.
+The columns of a table are found by name, in any order. The targets may be missing, and other
+columns are ignored. Without --out, or with --out -, the predictions are printed as CSV. CSV is read
+and written in batches, so that memory does not grow with the file; --json, .npz and .npy hold all
+predictions in memory. DATA may be - for the standard input.
 
-With --parts the data, which may be several files, are divided into parts that are predicted
-side by side; each part has a file of its own in the folder. A second run does only the parts
-that are not finished. --part K/N does one share of them, in an array of jobs. A cell with a line
-break in quotes cannot be read in parts.`
+With --parts the data, which may be several files, are divided into parts that are predicted side by
+side. Each part has a file in the folder. A second run does only the unfinished parts. --part K/N
+does one share of the parts, in an array of jobs. A quoted cell with a line break cannot be read in
+parts.`
 
-// jointMethods names the methods whose posteriors have samples of functions.
+// jointMethods returns the names of the methods whose posteriors have samples of functions.
 func jointMethods() (names []string) {
 	for _, m := range valla.Methods() {
 		if m.Joint {
@@ -122,7 +122,7 @@ func (c *predictCommand) run(cmd *cobra.Command, args []string) error {
 	return c.finish(cmd, all, write)
 }
 
-// finish writes all predictions to the file, if there is one, and reports them.
+// finish writes all predictions to the file, if the user names one, and reports the predictions.
 func (c *predictCommand) finish(cmd *cobra.Command, all *listing.Predictions, write func(io.Writer, *listing.Predictions) error) error {
 	if c.out != "" {
 		err := atomicfile.Write(c.out, 0o644, func(w io.Writer) error { return write(w, all) })
@@ -190,7 +190,7 @@ func (c *predictCommand) batches(cmd *cobra.Command, m *valla.Model, rows *valla
 	})
 }
 
-// predictions are those of a batch of rows.
+// predictions returns the predictions for a batch of rows.
 func (c *predictCommand) predictions(cmd *cobra.Command, m *valla.Model, rows *valla.Rows, set *data.Set, o valla.PredictOptions) (*listing.Predictions, error) {
 	p, err := m.Predict(cmd.Context(), set.X, o)
 	if err != nil {
@@ -199,7 +199,7 @@ func (c *predictCommand) predictions(cmd *cobra.Command, m *valla.Model, rows *v
 	return listing.Of(p, c.Level, listing.IDs(rows)...)
 }
 
-// document returns what --json prints: the columns, and the probabilities of a row as one list.
+// document returns the JSON document of r: the columns, and the probabilities of a row as one list.
 func document(r *listing.Predictions) map[string]any {
 	doc := maps.Clone(r.Head)
 	doc["targets"], doc["rows"] = r.Targets, r.Rows
@@ -234,9 +234,8 @@ func (c *predictCommand) report(stdout io.Writer, r *listing.Predictions) error 
 	return printJSON(stdout, doc)
 }
 
-// writer returns the function that writes the format of the file given by --out, which must not
-// be the input, or nil where the predictions go out as a table of text without a document of
-// them.
+// writer returns the function that writes the format of the file of --out, which must not be the input.
+// It returns nil if the predictions go out as a table of text in batches.
 func (c *predictCommand) writer(input string) (func(io.Writer, *listing.Predictions) error, error) {
 	if c.out == data.Stdin {
 		c.out = ""
@@ -261,8 +260,8 @@ func (c *predictCommand) writer(input string) (func(io.Writer, *listing.Predicti
 // writeTable writes the columns as a table of text.
 func writeTable(w io.Writer, p *listing.Predictions) error { return tableWriter(w)(p) }
 
-// tableWriter returns a function that writes a batch of columns as comma-separated text, and a
-// header before the first.
+// tableWriter returns a function that writes a batch of columns as comma-separated text, and a heading
+// before the first batch.
 func tableWriter(to io.Writer) func(*listing.Predictions) error {
 	w, begun := listing.NewWriter(to), false
 	return func(p *listing.Predictions) error {
@@ -278,8 +277,8 @@ func tableWriter(to io.Writer) func(*listing.Predictions) error {
 	}
 }
 
-// numbers returns the columns of numbers, for arrays. The most probable class of text is not
-// among them: it is the greatest of the probabilities that follow.
+// numbers returns the columns of numbers, for arrays. A most probable class that is text is left out,
+// because it follows from the probabilities.
 func numbers(p *listing.Predictions) []listing.Column {
 	return slices.DeleteFunc(slices.Clone(p.Columns), func(c listing.Column) bool { return c.Texts != nil })
 }

@@ -18,20 +18,20 @@ import (
 )
 
 const (
-	// barEvery is the time between two states of the bar. It looks smooth and costs nothing
-	// that could be measured.
+	// barEvery is the time between two drawings of the bar.
 	barEvery = 100 * time.Millisecond
-	// plainEvery is the time between two lines where there is no terminal. Shorter work
-	// prints none.
+	// plainEvery is the time between two lines if there is no terminal. Shorter work prints no
+	// line.
 	plainEvery = 5 * time.Second
 )
 
-// progress says how far a piece of work is.
+// progress is the state of a piece of work.
 type progress struct {
-	label       string // names the work
-	done, total int64  // total is 0 if it is not known
-	unit        string // the unit of done and total; "bytes" are shown in MB
-	text        string // a further text, such as the loss, or ""
+	label string // name of the work
+	done  int64  // finished units
+	total int64  // all units; 0 if the number is not known
+	unit  string // unit of done and total; "bytes" are shown in MB
+	text  string // further text, such as the loss; may be ""
 }
 
 // String returns one line, such as "VaLLA 100: 200 of 1000 steps, loss 0.31".
@@ -51,28 +51,28 @@ func (p progress) String() string {
 	return line
 }
 
-// continues says whether p and the earlier progress before are about the same piece of work.
+// continues says whether p and the earlier state before belong to the same piece of work.
 func (p progress) continues(before progress) bool {
 	return p.label == before.label && p.unit == before.unit && p.total == before.total && p.done >= before.done
 }
 
-// drawer shows the progress of one piece of work after the other. On a terminal it draws a
-// bar; elsewhere it prints a plain line every few seconds.
+// drawer shows the progress of pieces of work, one after the other. On a terminal it draws a bar;
+// elsewhere it prints a line every few seconds.
 type drawer struct {
-	out      io.Writer
-	terminal bool
-	now      func() time.Time
+	out      io.Writer        // receives the bar or the lines
+	terminal bool             // whether out is a terminal
+	now      func() time.Time // clock
 
-	last  progress
-	first int64     // the amount that was done when the piece of work began
-	start time.Time // the time when the piece of work began
-	drawn time.Time // the time when something was drawn last, or when the work began
-	bar   *progressbar.ProgressBar
+	last  progress                 // latest state
+	first int64                    // finished units at the start of the piece of work
+	start time.Time                // start of the piece of work
+	drawn time.Time                // time of the last drawing, or start of the work
+	bar   *progressbar.ProgressBar // bar on the terminal; nil before the first drawing
 
-	warned string // the latest warning
+	warned string // latest warning
 }
 
-// newDrawer returns a drawer on w. With asJSON it draws on a terminal only: elsewhere stderr holds
+// newDrawer returns a drawer on w. If asJSON is true, it draws on a terminal only: elsewhere stderr has
 // nothing but the JSON object of an error.
 func newDrawer(w io.Writer, asJSON bool) *drawer {
 	terminal := isTerminal(w)
@@ -82,13 +82,13 @@ func newDrawer(w io.Writer, asJSON bool) *drawer {
 	return &drawer{out: w, terminal: terminal, now: time.Now}
 }
 
-// isTerminal says whether somebody watches what is written to w.
+// isTerminal says whether w is a terminal.
 func isTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// show takes note of a progress and draws it if the last drawing is long enough ago.
+// show stores the state p, and draws p if the last drawing is long enough ago.
 func (d *drawer) show(p progress) {
 	now := d.now()
 	if !p.continues(d.last) {
@@ -109,7 +109,7 @@ func (d *drawer) show(p progress) {
 	}
 }
 
-// draw ignores errors: a terminal that went away is no reason to end the work.
+// draw draws the latest state. It ignores errors, because work goes on without a terminal.
 func (d *drawer) draw() {
 	if !d.terminal {
 		fmt.Fprintln(d.out, d.last.String()+d.times())
@@ -122,8 +122,8 @@ func (d *drawer) draw() {
 	_ = d.bar.Set64(d.last.done - d.first)
 }
 
-// newBar returns a bar that counts from first on, so that its rate and its remaining time are
-// right in a run that is resumed.
+// newBar returns a bar that counts from first, so that the rate and the remaining time of a resumed run
+// are right.
 func newBar(w io.Writer, p progress, first int64) *progressbar.ProgressBar {
 	most := p.total - first
 	if p.total == 0 {
@@ -138,7 +138,7 @@ func newBar(w io.Writer, p progress, first int64) *progressbar.ProgressBar {
 		progressbar.OptionSetItsString(p.unit))
 }
 
-// times returns how long the work has taken and how long the rest will take at that rate.
+// times returns the time that the work has taken and the time that the rest will take at the same rate.
 func (d *drawer) times() string {
 	took := d.drawn.Sub(d.start)
 	text := fmt.Sprintf(", %.0f s", took.Seconds())
@@ -149,7 +149,7 @@ func (d *drawer) times() string {
 	return text
 }
 
-// close draws the last state of the bar, if there is one, and ends its line.
+// close draws the last state of the bar, if there is a bar, and ends its line.
 func (d *drawer) close() {
 	if d.bar == nil {
 		return
@@ -159,22 +159,26 @@ func (d *drawer) close() {
 	d.bar = nil
 }
 
-// steps returns a function that shows the progress of a training or a fit.
+// steps returns a function that shows the progress of the training or fit with the given label.
 func (d *drawer) steps(label string) func(train.Progress) {
-	return func(p train.Progress) {
-		d.warn(p.Warning)
-		var losses []string
-		if !math.IsNaN(p.Loss) {
-			losses = append(losses, fmt.Sprintf("loss %.4g", p.Loss))
-		}
-		if !math.IsNaN(p.Validation) {
-			losses = append(losses, fmt.Sprintf("validation loss %.4g", p.Validation))
-		}
-		d.show(progress{label: label, done: int64(p.Done), total: int64(p.Total), unit: p.Unit, text: strings.Join(losses, ", ")})
-	}
+	return func(p train.Progress) { d.step(label, p) }
 }
 
-// rows shows how many rows of a file have been read, out of about so many; 0 is not known.
+// step shows the progress p of the training or fit with the given label.
+func (d *drawer) step(label string, p train.Progress) {
+	d.warn(p.Warning)
+	var losses []string
+	if !math.IsNaN(p.Loss) {
+		losses = append(losses, fmt.Sprintf("loss %.4g", p.Loss))
+	}
+	if !math.IsNaN(p.Validation) {
+		losses = append(losses, fmt.Sprintf("validation loss %.4g", p.Validation))
+	}
+	d.show(progress{label: label, done: int64(p.Done), total: int64(p.Total), unit: p.Unit, text: strings.Join(losses, ", ")})
+}
+
+// rows shows the number of rows that have been read from the file at path. About is the approximate
+// number of all rows; 0 means unknown.
 func (d *drawer) rows(path string, read int, about int64) {
 	if int64(read) > about {
 		about = 0
@@ -182,17 +186,14 @@ func (d *drawer) rows(path string, read int, about int64) {
 	d.show(progress{label: filepath.Base(path), done: int64(read), total: about, unit: "rows"})
 }
 
-// predicted returns a function that shows how many rows of a file have been predicted.
+// predicted returns a function that shows the number of predicted rows of the file at path.
 func (d *drawer) predicted(path string) func(done, total int) {
 	return func(done, total int) {
 		d.show(progress{label: filepath.Base(path), done: int64(done), total: int64(total), unit: "predictions"})
 	}
 }
 
-// compared shows the progress of a fit in a comparison.
-func (d *drawer) compared(contender string, p train.Progress) { d.steps(contender)(p) }
-
-// warn prints a warning on a line of its own, unless it was printed last.
+// warn prints a warning on a line, unless it is "" or the same as the last warning.
 func (d *drawer) warn(text string) {
 	if text != "" && text != d.warned {
 		d.close()
@@ -201,10 +202,10 @@ func (d *drawer) warn(text string) {
 	d.warned = text
 }
 
-// long is the time in seconds from which on a fit is long, so that a cheaper choice is named.
+// long is the time in seconds above which the estimate of a fit names a cheaper choice.
 const long = 60
 
-// estimate returns a function that prints what a fit will take.
+// estimate returns a function that prints the time and the memory that a fit will take.
 func (d *drawer) estimate(label string) func(gp.Estimate) {
 	return func(e gp.Estimate) {
 		text := fmt.Sprintf("%s takes about %s and %s", label, seconds(e.Seconds), graph.Bytes(e.Bytes))
@@ -215,7 +216,7 @@ func (d *drawer) estimate(label string) func(gp.Estimate) {
 	}
 }
 
-// seconds writes a duration with the digits that an estimate has.
+// seconds returns a duration for people, with the precision of an estimate.
 func seconds(s float64) string {
 	switch {
 	case s < 1:

@@ -9,18 +9,18 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/go-valla/valla"
+	"github.com/go-valla/valla/cmd/valla/internal/assess"
 	"github.com/go-valla/valla/gp/task"
-	"github.com/go-valla/valla/internal/assess"
 	"github.com/go-valla/valla/internal/atomicfile"
 	"github.com/go-valla/valla/internal/settings"
 )
 
 // reportCommand is the command line of valla report.
 type reportCommand struct {
-	Level float64 `set:"level" default:"0.95" above:"0" below:"1" help:"probability of the intervals or sets in the summary"`
+	Level float64 `set:"level" default:"0.95" above:"0" below:"1" help:"probability of the intervals, or of the sets of classes, in the summary"`
 	reading
-	memory memory
-	out    string
+	memory memory // bytes that the table may need
+	out    string // path of the page
 }
 
 func newReportPage() *cobra.Command {
@@ -28,20 +28,21 @@ func newReportPage() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "report DATA --model FILE --out FILE.html",
 		Short: "Write a page on how good the error bars are",
-		Long: `Write one HTML page, which needs no other file, on the predictions of a model for rows with
-known targets. They should be rows that neither training nor fit has used.
+		Long: `Write one HTML page, which needs no other file, about the predictions of a model for rows with
+known targets. Use rows that neither the training nor the fit has used.
 
-The page compares the model with the network alone (MAP) and with a temperature, which each half
-of the rows chooses for the other. For numbers it shows the coverage of intervals by level, how
-large the standard deviations are, residuals against them, and the rows with the largest
-surprises. For classes it shows how often answers of a probability are right, how accurate the
-sure ones are, confusions, and the rows whose class had the smallest probability.`,
+The page compares the model with the network alone (MAP), and with a temperature that each half of
+the rows chooses for the other half. For a regression the page shows the coverage of the intervals
+by level, the sizes of the standard deviations, the residuals against the standard deviations, and
+the rows with the largest surprises. For a classification the page shows the accuracy of answers by
+their probability, the accuracy of the most probable answers, the confusions, and the rows whose
+class had the smallest probability.`,
 		Example: "  valla report test.csv --model houses.valla --out report.html",
 		Args:    oneTable,
 		RunE:    running(c.run),
 	}
-	cmd.Flags().StringVar(&c.out, "out", "", "`FILE` to write")
-	cmd.Flags().Var(&c.memory, "memory", "memory that the table may need, such as 4GiB (default: what the machine has left)")
+	cmd.Flags().StringVar(&c.out, "out", "", "`FILE.html` to write")
+	cmd.Flags().Var(&c.memory, "memory", "memory that the table may take, such as 4GiB (default: the available memory of the machine)")
 	c.flags(cmd, c)
 	require(cmd, "out")
 	return cmd
@@ -67,12 +68,18 @@ func (c *reportCommand) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	d := c.drawer(cmd)
+	defer d.close()
 	page, err := assess.New(cmd.Context(), m, set, assess.Options{
 		Data: args[0], Model: c.model, Level: c.Level, Notes: rows.Notes(), PredictOptions: valla.PredictOptions{Link: task.Link(c.Link), OnRows: d.predicted(args[0])}})
-	d.close()
 	if err != nil {
 		return fmt.Errorf("%s: %w", args[0], err)
 	}
+	d.close()
+	return c.write(cmd, page)
+}
+
+// write writes the page to the file and prints its summary.
+func (c *reportCommand) write(cmd *cobra.Command, page *assess.Page) error {
 	html, err := page.HTML()
 	if err != nil {
 		return err

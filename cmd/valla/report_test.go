@@ -10,6 +10,7 @@ import (
 
 // TestReportCommand: a page that needs no other file, and its summary on the terminal.
 func TestReportCommand(t *testing.T) {
+	t.Parallel()
 	dir := fitted(t)
 	out := must(t, dir, "report", "test.csv", "--model", "m.valla", "--out", "r.html")
 	page, err := os.ReadFile(filepath.Join(dir, "r.html"))

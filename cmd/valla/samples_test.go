@@ -13,6 +13,7 @@ import (
 
 // TestPredictSamples: the same functions as columns, lists and an array; targets with --noise.
 func TestPredictSamples(t *testing.T) {
+	t.Parallel()
 	dir := fitted(t)
 	args := []string{"predict", "test.csv", "--model", "m.valla", "--samples", "3", "--seed", "4"}
 	cells, err := csv.NewReader(strings.NewReader(must(t, dir, args...))).ReadAll()
@@ -69,6 +70,7 @@ func TestPredictSamplesOfClasses(t *testing.T) {
 
 // TestInterval is the level by another name.
 func TestInterval(t *testing.T) {
+	t.Parallel()
 	dir := fitted(t)
 	for _, command := range []string{"predict", "eval"} {
 		a, b := must(t, dir, command, "test.csv", "--model", "m.valla", "--interval", "0.8"), must(t, dir, command, "test.csv", "--model", "m.valla", "--level", "0.8")

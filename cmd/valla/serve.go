@@ -17,23 +17,24 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/go-valla/valla/internal/serve"
+	"github.com/go-valla/valla/cmd/valla/internal/serve"
 	"github.com/go-valla/valla/internal/settings"
 )
 
 // serveCommand is the command line of valla serve.
 type serveCommand struct {
-	o         serve.Options
-	models    []string
-	listen    string
-	grpc      string
-	tokenFile string
-	cert, key string
-	log       string
-	memory    memory
-	bodies    memory
-	grace     time.Duration
-	patience  time.Duration
+	o         serve.Options // options of the server
+	models    []string      // models as [NAME=]FILE
+	listen    string        // address for HTTP
+	grpc      string        // address for gRPC; "" means none
+	tokenFile string        // path of the tokens; "" means none
+	cert      string        // path of the certificate; "" means none
+	key       string        // path of the certificate's key
+	log       string        // form of the log
+	memory    memory        // bytes for compiled predictions of a model
+	bodies    memory        // most bytes of a body
+	grace     time.Duration // time in which new requests are refused before the end
+	patience  time.Duration // longest time for unanswered requests at the end
 }
 
 func newServe() *cobra.Command {
@@ -44,15 +45,16 @@ func newServe() *cobra.Command {
 		Long: `Answer predictions over HTTP. A model is called by the base name of its file unless a name is
 given. A program asks by the Open Inference Protocol (KServe v2), at /v2/models/NAME/infer, or
 posts JSON rows or CSV to /models/NAME/predict, or to /predict where there is a single model;
-a person opens / in a browser. With --grpc the protocol is spoken by gRPC, too. Prometheus asks at /metrics. Requests that come at the same
-time are computed together; those that find the queue full are told so with status 429.
+a person opens / in a browser. With --grpc the server also speaks the protocol by gRPC. Prometheus
+reads /metrics. Requests that come at the same time are computed together. A request that finds the
+queue full gets the status 429.
 
-A file that changes is loaded again. If it cannot be, the model before it goes on answering.
-SIGHUP loads all files at once. SIGTERM and Ctrl-C let the requests at hand end.
+A file that changes is loaded again. If that fails, the model before goes on answering. SIGHUP loads
+all files at once. After SIGTERM or Ctrl-C the server answers the requests that it has, and ends.
 
 With the variables of OpenTelemetry, such as OTEL_EXPORTER_OTLP_ENDPOINT, requests are traced.
 
-Without --listen only programs on this machine are answered. With --token-file a client must
+Without --listen only programs on this machine can connect. With --token-file a client must
 send one of the tokens in the file, one in each line, as "Authorization: Bearer TOKEN".`,
 		Example: "  valla serve --model houses.valla --listen 127.0.0.1:8080",
 		Args:    cobra.NoArgs,
@@ -64,25 +66,25 @@ send one of the tokens in the file, one in each line, as "Authorization: Bearer 
 
 func (c *serveCommand) flags(f *pflag.FlagSet) {
 	f.StringArrayVar(&c.models, "model", nil, "`[NAME=]FILE` of a model; may be repeated")
-	f.StringVar(&c.listen, "listen", "127.0.0.1:8080", "`ADDRESS` and port; port 0 is any that is free")
-	f.StringVar(&c.grpc, "grpc", "", "`ADDRESS` and port where the protocol is spoken by gRPC, too; port 0 is any that is free")
+	f.StringVar(&c.listen, "listen", "127.0.0.1:8080", "`ADDRESS` and port for HTTP; port 0 means any free port")
+	f.StringVar(&c.grpc, "grpc", "", "`ADDRESS` and port for gRPC; port 0 means any free port (default none)")
 	f.IntVar(&c.o.MaxRows, "max-rows", 10_000, "largest `NUMBER` of rows of a request")
 	c.bodies = 16 << 20
 	f.Var(&c.bodies, "max-body", "largest body of a request")
 	f.DurationVar(&c.o.Timeout, "timeout", 10*time.Second, "longest `TIME` until a request has its answer")
-	f.IntVar(&c.o.Queue, "queue", 256, "`NUMBER` of requests that may wait or be computed, for each model")
-	f.IntVar(&c.o.BatchRows, "batch-rows", 512, "`NUMBER` of rows that are computed together, about")
-	f.DurationVar(&c.o.BatchDelay, "batch-delay", 0, "`TIME` that a request waits for others")
-	f.DurationVar(&c.o.Reload, "reload", 2*time.Second, "`TIME` between two looks at the files; below 0 is never")
+	f.IntVar(&c.o.Queue, "queue", 256, "largest `NUMBER` of unanswered requests to each model")
+	f.IntVar(&c.o.BatchRows, "batch-rows", 512, "`NUMBER` of rows that are computed together, approximately")
+	f.DurationVar(&c.o.BatchDelay, "batch-delay", 0, "`TIME` that a request waits for other requests")
+	f.DurationVar(&c.o.Reload, "reload", 2*time.Second, "`TIME` between two checks of the files; below 0 means never")
 	c.memory = 1 << 30
 	f.Var(&c.memory, "memory", "memory for compiled predictions of a model")
 	f.StringVar(&c.tokenFile, "token-file", "", "`FILE` of tokens, one of which clients must send")
-	f.StringVar(&c.cert, "tls-cert", "", "`FILE` of the certificate; read again when it changes")
-	f.StringVar(&c.key, "tls-key", "", "`FILE` of the certificate's key")
+	f.StringVar(&c.cert, "tls-cert", "", "`FILE` of the TLS certificate; read again when the file changes")
+	f.StringVar(&c.key, "tls-key", "", "`FILE` of the key of the TLS certificate")
 	f.StringVar(&c.log, "log", "text", "`FORM` of the log on standard error: text, json or off")
 	f.BoolVar(&c.o.PProf, "pprof", false, "serve profiles at /debug/pprof/")
-	f.DurationVar(&c.grace, "grace", 0, "`TIME` in which new requests are refused before the end, so that a balancer notices")
-	f.DurationVar(&c.patience, "patience", 20*time.Second, "longest `TIME` that the end waits for requests at hand")
+	f.DurationVar(&c.grace, "grace", 0, "`TIME` before the end in which new requests are refused, so that a balancer notices")
+	f.DurationVar(&c.patience, "patience", 20*time.Second, "longest `TIME` to wait for unanswered requests at the end")
 }
 
 func (c *serveCommand) run(cmd *cobra.Command, _ []string) error {
@@ -123,7 +125,7 @@ func (c *serveCommand) run(cmd *cobra.Command, _ []string) error {
 	return s.Run(ctx, l, c.grace, c.patience, func() { fmt.Fprint(cmd.OutOrStdout(), addresses) })
 }
 
-// logTo sets the log, which never is nil.
+// logTo sets the log, which goes to w.
 func (c *serveCommand) logTo(w io.Writer) error {
 	switch c.log {
 	case "text":
@@ -138,7 +140,7 @@ func (c *serveCommand) logTo(w io.Writer) error {
 	return nil
 }
 
-// listeners opens the addresses, with certificates if there are any, and lists them.
+// listeners opens the addresses, with the certificate if there is one, and returns their texts.
 func (c *serveCommand) listeners() (l serve.Listeners, addresses string, err error) {
 	keys := &certificate{cert: c.cert, key: c.key}
 	if c.cert != "" {
@@ -205,18 +207,20 @@ func (c *serveCommand) complete() error {
 	return nil
 }
 
-// certificate is one on disk, read again when its file changes.
+// certificate is a TLS certificate on disk, which is read again when its file changes.
 type certificate struct {
-	cert, key string
-	now       atomic.Pointer[loadedCertificate]
+	cert string                            // path of the certificate
+	key  string                            // path of the key
+	now  atomic.Pointer[loadedCertificate] // certificate in use
 }
 
+// loadedCertificate is a certificate with the time when its file had changed.
 type loadedCertificate struct {
 	tls.Certificate
-	modified time.Time
+	modified time.Time // time of the last change of the file
 }
 
-// get returns the certificate. A new one that cannot be read is not used.
+// get returns the certificate. If a new file cannot be read, get returns the certificate before.
 func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	now := c.now.Load()
 	info, err := os.Stat(c.cert)

@@ -28,7 +28,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 
-	"github.com/go-valla/valla/internal/serve/oip"
+	"github.com/go-valla/valla/cmd/valla/internal/serve/oip"
 )
 
 // served is a running valla serve.
@@ -45,7 +45,7 @@ func serving(t *testing.T, dir string, args ...string) *served {
 	if runtime.GOOS == "windows" {
 		t.Skip("no signals to other processes")
 	}
-	s := &served{cmd: exec.Command(program, append([]string{"serve", "--listen", "127.0.0.1:0"}, args...)...)}
+	s := &served{cmd: program(append([]string{"serve", "--listen", "127.0.0.1:0"}, args...)...)}
 	s.cmd.Dir, s.cmd.Stderr = dir, &s.err
 	s.started(t)
 	return s

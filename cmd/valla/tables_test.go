@@ -7,7 +7,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -163,7 +162,7 @@ func typedParquet(t *testing.T, x []float64, day func(int) time.Time) []byte {
 // runIn is run with content on the standard input.
 func runIn(t *testing.T, dir string, content []byte, args ...string) (stdout, stderr string, ok bool) {
 	t.Helper()
-	cmd := exec.Command(program, args...)
+	cmd := program(args...)
 	var out, errs bytes.Buffer
 	cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = dir, bytes.NewReader(content), &out, &errs
 	err := cmd.Run()
@@ -172,6 +171,7 @@ func runIn(t *testing.T, dir string, content []byte, args ...string) (stdout, st
 
 // Tables as people have them go the whole way.
 func TestPeopleTables(t *testing.T) {
+	t.Parallel()
 	for name, c := range peopleTables(t) {
 		t.Run(name, func(t *testing.T) { c.goes(t) })
 	}
@@ -280,6 +280,7 @@ func TestPredictOtherTables(t *testing.T) {
 
 // Predictions and scores do not depend on how the rows come in batches.
 func TestBatches(t *testing.T) {
+	t.Parallel()
 	dir := fitted(t)
 	rows, n := example(12_000, 9), 12_000
 	for name, from := range map[string]int{"many.csv": 0, "few.csv": n - 10} {

@@ -29,6 +29,7 @@ func writeTargets(t *testing.T, path string, rows [][3]float64) {
 
 // TestTargets goes the whole way with two targets, with each method.
 func TestTargets(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	writeTargets(t, filepath.Join(dir, "train.csv"), example(200, 1))
 	writeTargets(t, filepath.Join(dir, "test.csv"), example(100, 2))

@@ -12,7 +12,7 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
 	"github.com/go-valla/valla"
-	"github.com/go-valla/valla/internal/serve"
+	"github.com/go-valla/valla/cmd/valla/internal/serve"
 	"github.com/go-valla/valla/internal/settings"
 )
 

@@ -15,7 +15,7 @@ type trainCommand struct {
 	valla.Network
 	valla.Training
 
-	memory memory
+	memory memory // bytes that the table may take
 }
 
 func newTrain() *cobra.Command {
@@ -49,7 +49,7 @@ be resumed later, as if it had not been interrupted.`,
 	}
 	c.flags(cmd)
 	require(cmd, "out")
-	cmd.Flags().Var(&c.memory, "memory", "memory that the table may need, such as 4GiB (default: what the machine has left)")
+	cmd.Flags().Var(&c.memory, "memory", "memory that the table may take, such as 4GiB (default: the available memory of the machine)")
 	settingsFlags(cmd.Flags(), c, "", nil)
 	return cmd
 }

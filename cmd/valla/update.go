@@ -13,8 +13,9 @@ import (
 // updateCommand is the command line of valla update.
 type updateCommand struct {
 	asJSON
-	model, out string
-	memory     memory
+	model  string // path of the model with a posterior
+	out    string // path of the model to write
+	memory memory // bytes for the update
 }
 
 func newUpdate() *cobra.Command {
@@ -27,9 +28,9 @@ the posterior of a fit to the old and the new rows with the same hyper-parameter
 network, the scaling, the noise and, where the method has them, the inducing points stay.
 
 The methods sfr, ella, lla and gp-subset take rows. Exceptions are ella with early stopping
-and lla with the structure lowrank. Of the method valla, fits of numbers with --alpha 0 take
-them. The error bars shrink near the new rows; predictions move where sfr was fitted with
---own-mean, and elsewhere are the network's, as before.
+and lla with the structure lowrank. The method valla takes rows after a fit of a regression with
+--alpha 0. The error bars shrink near the new rows; predictions change if sfr was fitted with
+--own-mean; otherwise they remain the outputs of the network.
 
 The report has the negative log-likelihood (NLL) of the new rows before they were added, and
 after.`,
@@ -41,7 +42,7 @@ after.`,
 	f := cmd.Flags()
 	f.StringVar(&c.model, "model", "", "model `FILE` with a posterior")
 	f.StringVar(&c.out, "out", "", "model `FILE` to write")
-	f.Var(&c.memory, "memory", "memory that the update may need beside the data, such as 4GiB (default: that of the fit)")
+	f.Var(&c.memory, "memory", "memory for the update beside the data, such as 4GiB (default: the default of the fit)")
 	settingsFlags(f, &c.asJSON, "", nil)
 	require(cmd, "model", "out")
 	return cmd

@@ -11,6 +11,7 @@ import (
 // TestUpdate: rows are added to SFR on the command line. The report says how they were
 // predicted before, the new model predicts them better, and the old one stays.
 func TestUpdate(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
 	writeTable(t, at("train.csv"), example(200, 1))
@@ -55,6 +56,7 @@ func TestUpdate(t *testing.T) {
 
 // TestUpdateErrors: one line says what is wrong, and nothing is written.
 func TestUpdateErrors(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	writeTable(t, filepath.Join(dir, "train.csv"), example(80, 1))
 	writeTable(t, filepath.Join(dir, "blind.csv"), example(5, 1), "a", "b")

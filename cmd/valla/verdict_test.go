@@ -12,6 +12,7 @@ import (
 
 // TestVerdict: a fit ends with the verdict, in a line, in the document and in the file.
 func TestVerdict(t *testing.T) {
+	t.Parallel()
 	dir := fitted(t)
 	out := must(t, dir, with(quickFit, "fit", "train.csv", "--model", "map.valla", "--out", "v.valla")...)
 	lines := strings.Split(strings.TrimSpace(out), "\n")
@@ -42,6 +43,7 @@ func TestVerdict(t *testing.T) {
 
 // TestValidationRowsAreDivided: of many rows in a file half choose and half judge.
 func TestValidationRowsAreDivided(t *testing.T) {
+	t.Parallel()
 	dir := fitted(t)
 	writeTable(t, filepath.Join(dir, "many.csv"), example(valla.EnoughToSplit, 5))
 	var r report
@@ -54,6 +56,7 @@ func TestValidationRowsAreDivided(t *testing.T) {
 // TestRequireBetter: without a better verdict nothing is written, and a warning names the
 // remedy where error bars are worse than none.
 func TestRequireBetter(t *testing.T) {
+	t.Parallel()
 	dir := fitted(t)
 	before, err := os.ReadFile(filepath.Join(dir, "m.valla"))
 	if err != nil {
@@ -88,6 +91,7 @@ func TestRequireBetter(t *testing.T) {
 // TestUnevenNoise: with float32 and a noise that differs from place to
 // place the prior becomes wide. What is written predicts.
 func TestUnevenNoise(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	unevenTable(t, filepath.Join(dir, "train.csv"), 3000)
 	must(t, dir, "train", "train.csv", "--dtype", "float32", "--hidden", "30,30", "--iterations", "400", "--out", "map.valla")

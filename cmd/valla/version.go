@@ -12,11 +12,11 @@ import (
 
 // build describes the program and what it runs on.
 type build struct {
-	Version  string `json:"version"`
-	Go       string `json:"go"`
-	Platform string `json:"platform"`
+	Version  string `json:"version"`  // version of the program
+	Go       string `json:"go"`       // version of Go
+	Platform string `json:"platform"` // operating system and architecture
 	Assembly string `json:"assembly"` // processor instructions in use, or none
-	Threads  int    `json:"threads"`
+	Threads  int    `json:"threads"`  // number of threads
 }
 
 func newVersion() *cobra.Command {

@@ -3,6 +3,7 @@ package gapa
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/layers"
@@ -44,21 +45,28 @@ func sites(net layers.Network, input []int, dt tensor.Dtype) (all []site, err er
 			return nil, b.Err()
 		}
 		s := site{before: list[:i], phi: l, after: list[i+1:], shape: u.Shape()[1:].Clone()}
-		switch l.(type) {
-		case layers.Activation:
-		case layers.GlobalAveragePool:
-			s.before, s.phi, s.shape = list[:i+1], nil, x.Shape()[1:].Clone()
-		default:
+		at, ok := l.(layers.Site)
+		if !ok || len(s.after) == 0 {
 			continue
 		}
-		if len(s.after) > 0 {
-			all = append(all, s)
+		if !at.Pointwise() {
+			s.before, s.phi, s.shape = list[:i+1], nil, x.Shape()[1:].Clone()
 		}
+		all = append(all, s)
 	}
 	if len(all) == 0 {
-		return nil, fmt.Errorf("the network has no activation between two of its layers, expected one that can become Gaussian processes")
+		return nil, fmt.Errorf("the network has no activation between two of its layers, expected one that can become Gaussian processes; its layers are %s", titles(list))
 	}
 	return all, nil
+}
+
+// titles lists the names of layers.
+func titles(list layers.Sequential) string {
+	var names []string
+	for _, l := range list {
+		names = append(names, layers.Title(l))
+	}
+	return strings.Join(names, ", ")
 }
 
 // siteOf returns the place with a number, counted from 1 at the inputs, and this number. The

@@ -81,9 +81,10 @@ func mlp(outputs int, dt tensor.Dtype, rng *rand.Rand) layers.Network {
 // cnn takes images [1,4,4].
 func cnn(outputs int, dt tensor.Dtype, rng *rand.Rand) layers.Network {
 	norm := layers.NewBatchNorm("norm", 2, dt)
-	norm.Mean.Set(0, 0.1)
-	norm.Beta.Set(0, 0.2)
-	norm.Var.Set(1, 0.5)
+	_, beta := norm.Scale()
+	beta.Set(0, 0.2)
+	layers.State(norm)[0].Set(0, 0.1) // the running mean
+	layers.State(norm)[1].Set(1, 0.5) // the running variance
 	return layers.Sequential{
 		layers.NewConv2D("conv", 1, 2, 3, 2, 1, dt, rng), norm, layers.Activation("tanh"),
 		layers.Flatten{}, layers.NewDense("last", 2*2*2, outputs, dt, rng),

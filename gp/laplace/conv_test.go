@@ -1,6 +1,7 @@
 package laplace
 
 import (
+	"math/rand/v2"
 	"testing"
 
 	"github.com/go-valla/valla/gp/gptest"
@@ -19,15 +20,25 @@ import (
 func imageNet(dt tensor.Dtype, outputs int) layers.Sequential {
 	rng := newRand(81)
 	norm := layers.NewBatchNorm("norm", 2, dt)
+	gamma, _ := norm.Scale()
 	for i := range 2 {
-		norm.Mean.Set(i, 0.1*float64(i+1))
-		norm.Gamma.Set(i, 0.5+float64(i))
+		layers.State(norm)[0].Set(i, 0.1*float64(i+1))
+		gamma.Set(i, 0.5+float64(i))
 	}
 	return layers.Sequential{
-		layers.NewConv2D("conv1", 1, 2, 3, 1, 1, dt, rng).WithBias("conv1"), norm, layers.Activation("tanh"),
+		biased(layers.Conv2D{Name: "conv1", Filters: 2, Kernel: 3, Padding: 1, Bias: true}, 1, dt, rng), norm, layers.Activation("tanh"),
 		layers.NewConv2D("conv2", 2, 3, 3, 2, 1, dt, rng), layers.Activation("tanh"),
 		layers.Flatten{}, layers.NewDense("last", 3*3*2, outputs, dt, rng),
 	}
+}
+
+// biased makes a convolution of images.
+func biased(l layers.Conv2D, channels int, dt tensor.Dtype, rng *rand.Rand) layers.Network {
+	net, err := layers.Build(layers.SequentialForm{Input: []int{channels, 8, 8}, Layers: layers.Layers{l, layers.Flatten{}}}, dt, rng)
+	if err != nil {
+		panic(err)
+	}
+	return net[0]
 }
 
 // images is a small problem of images for imageNet.
@@ -73,7 +84,7 @@ func TestConvolutionKFAC(t *testing.T) {
 			}
 			p := images(t, o, dt, 7, 3)
 			want := newBrute(t, p, o)
-			want.given = want.blockDiagonalOf(want.filters(t, 0), want.filters(t, 3))
+			want.given = want.blockDiagonalOf(want.filters(t, 0, 1), want.filters(t, 3, 2))
 			q := p.fit(t, o)
 			if k := q.scan.blocks; k[0].places != 20 || k[1].places != 6 || k[1].p != 18 || k[1].q != 3 {
 				t.Fatalf("blocks of %d and %d places", k[0].places, k[1].places)
@@ -129,20 +140,21 @@ func (r *brute) blockDiagonalOf(blocks ...*mat.Dense) *mat.Dense {
 }
 
 // filters is H of the filters of layer number at.
-func (r *brute) filters(t *testing.T, at int) *mat.Dense {
+func (r *brute) filters(t *testing.T, at, stride int) *mat.Dense {
 	t.Helper()
-	conv := r.net[at].(layers.Conv2D)
+	conv := r.net[at].(layers.Affine)
+	filters, _ := conv.Weights()
 	in := r.x
 	if at > 0 {
 		v := run(t, r.net, r.x, func(b *graph.Builder, x *graph.Node) []*graph.Node { return []*graph.Node{r.net[:at].Forward(b, x)} })
 		in = dense.Of(v[0], r.examples, 2, 5, 4)
 	}
-	patches, h, w := patchesOf(in, conv)
-	out, k := conv.W.Value.Shape()[0], conv.W.Value.Shape().TotalSize()/conv.W.Value.Shape()[0]
+	patches, h, w := patchesOf(in, filters.Value.Shape()[2], stride, 1)
+	out, k := filters.Value.Shape()[0], filters.Value.Shape().TotalSize()/filters.Value.Shape()[0]
 	places := h * w
 
 	// The Jacobian in what is added to the convolution's output: [N·C, Out·T].
-	added := shifted{conv, graph.NewParam("added", make([]float64, out*places), conv.W.Value.Dtype(), 1, out, h, w)}
+	added := shifted{conv, graph.NewParam("added", make([]float64, out*places), filters.Value.Dtype(), 1, out, h, w)}
 	net := append(append(append(layers.Sequential{}, r.net[:at]...), added), r.net[at+1:]...)
 	rows := run(t, net, r.x, func(b *graph.Builder, x *graph.Node) []*graph.Node {
 		return jacobian.NTK{Net: layers.Part{Network: net, Chosen: []*graph.Param{added.z}}, Algorithm: jacobian.Dense}.Rows(b, x)
@@ -172,25 +184,25 @@ func (r *brute) filters(t *testing.T, at int) *mat.Dense {
 
 // shifted adds z to a convolution's output.
 type shifted struct {
-	layers.Conv2D
+	layers.Network
 	z *graph.Param
 }
 
 func (s shifted) Forward(b *graph.Builder, x *graph.Node) *graph.Node {
-	return b.Add(s.Conv2D.Forward(b, x), b.Param(s.z))
+	return b.Add(s.Network.Forward(b, x), b.Param(s.z))
 }
 
 // patchesOf lists the patch at each place of each image.
-func patchesOf(x *tensor.Dense, c layers.Conv2D) (patches [][]float64, h, w int) {
-	s, size, v := x.Shape(), c.W.Value.Shape()[2], x.Float64s()
-	h, w = (s[2]+2*c.Padding-size)/c.Stride+1, (s[3]+2*c.Padding-size)/c.Stride+1
+func patchesOf(x *tensor.Dense, size, stride, padding int) (patches [][]float64, h, w int) {
+	s, v := x.Shape(), x.Float64s()
+	h, w = (s[2]+2*padding-size)/stride+1, (s[3]+2*padding-size)/stride+1
 	for n := range s[0] {
 		for place := range h * w {
 			var patch []float64
 			for i := range s[1] * size * size {
 				channel := i / (size * size)
-				row := place/w*c.Stride + i/size%size - c.Padding
-				col := place%w*c.Stride + i%size - c.Padding
+				row := place/w*stride + i/size%size - padding
+				col := place%w*stride + i%size - padding
 				if row < 0 || row >= s[2] || col < 0 || col >= s[3] {
 					patch = append(patch, 0)
 				} else {
@@ -207,11 +219,12 @@ func patchesOf(x *tensor.Dense, c layers.Conv2D) (patches [][]float64, h, w int)
 func TestConvolutionOfOnePlace(t *testing.T) {
 	p := newClasses(t, 85, tensor.Float64, 12, 4, 3)
 	conv := layers.NewConv2D("only", 2, 3, 2, 1, 0, tensor.Float64, newRand(86))
+	filters, _ := conv.Weights()
 	flat := layers.NewDense("only", 8, 3, tensor.Float64, newRand(86))
 	for i := range 3 {
 		flat.B.Set(i, 0) // the convolution has none
 		for k := range 8 {
-			flat.W.Set(k*3+i, conv.W.At(i*8+k))
+			flat.W.Set(k*3+i, filters.At(i*8+k))
 		}
 	}
 	pixels, probe := normal(newRand(87), 12, 8).Float64s(), normal(newRand(88), 4, 8).Float64s()

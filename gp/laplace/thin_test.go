@@ -87,7 +87,7 @@ func sureClasses(t *testing.T, dt tensor.Dtype, n, c int) problem {
 	p.x = normal(rng, n, 1, 4, 3)
 	turned := graph.NewParam("turned", normal(rng, 5*12).Float64s(), dt, 5, 12)
 	p.net = layers.Sequential{
-		layers.NewConv2D("conv1", 1, 2, 3, 1, 1, dt, rng).WithBias("conv1"), layers.Activation("tanh"),
+		biased(layers.Conv2D{Name: "conv1", Filters: 2, Kernel: 3, Padding: 1, Bias: true}, 1, dt, rng), layers.Activation("tanh"),
 		layers.NewConv2D("conv2", 2, 3, 3, 2, 1, dt, rng), layers.Activation("tanh"), layers.Flatten{},
 		turnedLayer{layers.Dense{W: turned}}, layers.Activation("tanh"), layers.NewDense("fc", 5, c, dt, rng),
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -355,16 +356,25 @@ func TestFixtureMFVIPredictions(t *testing.T) {
 func convolutional(t *testing.T) reference {
 	r := reference{Arrays: fixture.Load(t, "mfvi"), prefix: "conv_"}
 	param := func(name string) *graph.Param { return &graph.Param{Name: name, Value: r.Dense(t, "conv_"+name)} }
-	norm := func(i int) layers.BatchNorm {
+	norm := func(i int) layers.Network {
 		n := layers.NewBatchNorm(fmt.Sprint(i), r.Dense(t, fmt.Sprintf("conv_%d.weight", i)).Shape()[0], tensor.Float64)
-		n.Gamma, n.Beta = param(fmt.Sprintf("%d.weight", i)), param(fmt.Sprintf("%d.bias", i))
-		n.Mean, n.Var = param(fmt.Sprintf("%d.running_mean", i)), param(fmt.Sprintf("%d.running_var", i))
+		for k, name := range []string{"weight", "bias", "running_mean", "running_var"} {
+			*layers.Arrays(n)[k] = *param(fmt.Sprintf("%d.%s", i, name))
+		}
 		return n
+	}
+	conv := func(i, stride int) layers.Network {
+		p := param(fmt.Sprintf("%d.weight", i))
+		s := p.Value.Shape()
+		c := layers.NewConv2D(fmt.Sprint(i), s[1], s[0], s[2], stride, 1, tensor.Float64, rand.New(rand.NewPCG(1, 1)))
+		own, _ := c.Weights()
+		*own = *p
+		return c
 	}
 	last := r.dense(t, 8)
 	r.p = gp.Problem{Likelihood: likelihood.Softmax{}, Net: layers.Sequential{
-		layers.Conv2D{W: param("0.weight"), Stride: 1, Padding: 1}, norm(1), layers.Activation("relu"),
-		layers.Conv2D{W: param("3.weight"), Stride: 2, Padding: 1}, norm(4), layers.Activation("relu"), layers.GlobalAveragePool{}, last,
+		conv(0, 1), norm(1), layers.Activation("relu"),
+		conv(3, 2), norm(4), layers.Activation("relu"), layers.GlobalAveragePool{}, last,
 	}}
 	labels := r.Dense(t, "conv_y").Int64s()
 	r.p.Train = gp.Examples{X: r.Dense(t, "conv_x"), Y: oneHot(labels, last.B.Value.Shape()[0])}

@@ -31,11 +31,11 @@ func normal(rng *rand.Rand, shape ...int) *tensor.Dense {
 func images(t *testing.T, n int) gp.Problem {
 	t.Helper()
 	form := layers.SequentialForm{Input: []int{2, 6, 6}, Layers: layers.Layers{
-		layers.Conv2DLayer{Filters: 4, Kernel: 3, Padding: 1, Bias: true}, layers.BatchNormLayer{}, layers.Activation("tanh"),
+		layers.Conv2D{Filters: 4, Kernel: 3, Padding: 1, Bias: true}, layers.BatchNorm{}, layers.Activation("tanh"),
 		layers.ResidualLayer{Inner: layers.Layers{
-			layers.ConvolutionLayer{Filters: 4, Kernel: []int{3}, Padding: []int{1}, Groups: 2, Bias: true}, layers.GroupNorm{Groups: 2}, layers.Activation("softplus"),
+			layers.Convolution{Filters: 4, Kernel: []int{3}, Padding: []int{1}, Groups: 2, Bias: true}, layers.GroupNorm{Groups: 2}, layers.Activation("softplus"),
 		}},
-		layers.ConvolutionLayer{Filters: 3, Kernel: []int{2}, Stride: []int{2}, Transposed: true}, layers.GlobalAveragePool{}, layers.DenseLayer{Outputs: 3},
+		layers.Convolution{Filters: 3, Kernel: []int{2}, Stride: []int{2}, Transposed: true}, layers.GlobalAveragePool{}, layers.DenseLayer{Outputs: 3},
 	}}
 	rng := rand.New(rand.NewPCG(3, 4))
 	net, err := layers.Build(form, tensor.Float64, rng)

@@ -56,40 +56,34 @@ func (w *writer) forward(net layers.Network, x *graph.Node) (*graph.Node, []laye
 	if w.b.Err() != nil {
 		return nil, nil
 	}
-	switch n := net.(type) {
-	case layers.Sequential:
-		var all []layers.Update
-		for _, l := range n {
-			var updates []layers.Update
-			x, updates = w.forward(l, x)
-			all = append(all, updates...)
-		}
-		return x, all
-	case layers.Residual:
-		y, updates := w.forward(n.Inner, x)
-		if n.Shortcut != nil {
-			var more []layers.Update
-			x, more = w.forward(n.Shortcut, x)
-			updates = append(updates, more...)
-		}
-		return w.b.Add(y, x), updates
+	n, ok := net.(layers.Composite)
+	if !ok {
+		return w.layer(net, x)
 	}
-	return w.layer(net, x)
+	var all []layers.Update
+	y := n.Through(w.b, x, func(part layers.Network, x *graph.Node) *graph.Node {
+		y, updates := w.forward(part, x)
+		all = append(all, updates...)
+		return y
+	})
+	return y, all
 }
 
-// layer is forward for what is no list of layers. Weights of other layers than dense ones,
-// convolutions and batch norm are drawn once for the mini-batch, whatever the way.
+// batchNorm is a layer that normalises by the mini-batch in training.
+type batchNorm interface {
+	layers.Trainer
+	layers.Normaliser
+}
+
+// layer is forward for a network without parts. Weights of a layer that is neither affine nor a
+// batch norm are drawn once for the mini-batch, whatever the way.
 func (w *writer) layer(net layers.Network, x *graph.Node) (*graph.Node, []layers.Update) {
 	if w.how != single && w.how != none {
 		switch n := net.(type) {
-		case layers.BatchNorm:
+		case batchNorm:
 			return w.batchNorm(n, x)
-		case layers.Dense:
-			return w.affine(affine{n, n.W, n.B}, x), nil
-		case layers.Conv2D:
-			return w.affine(affine{n, n.W, n.B}, x), nil
-		case layers.Convolution:
-			return w.affine(affine{n, n.W, n.B}, x), nil
+		case layers.Affine:
+			return w.affine(n, x), nil
 		}
 	}
 	for _, p := range net.Params() {
@@ -102,55 +96,39 @@ func (w *writer) layer(net layers.Network, x *graph.Node) (*graph.Node, []layers
 	return layers.Training(w.b, net, x)
 }
 
-// affine is a layer whose outputs are affine in its inputs, and linear in its weights.
-type affine struct {
-	net  layers.Network
-	w, b *graph.Param // b is nil for none
-}
-
-// with writes the layer with other weights; a nil bias is 0.
-func (l affine) with(b *graph.Builder, x, weight, bias *graph.Node) *graph.Node {
-	b.Let(l.w, weight)
-	if l.b != nil {
-		if bias == nil {
-			bias = b.Fill(0, l.b.Value.Shape()...)
-		}
-		b.Let(l.b, bias)
-	}
-	return l.net.Forward(b, x)
-}
-
-// affine writes a dense layer or a convolution.
-func (w *writer) affine(l affine, x *graph.Node) *graph.Node {
+// affine writes an affine layer.
+func (w *writer) affine(l layers.Affine, x *graph.Node) *graph.Node {
+	weight, bias := l.Weights()
+	mean := l.Apply(w.b, x, w.mu[weight], w.bias(bias, w.mu))
 	switch w.how {
 	case local:
-		return w.local(l, x)
+		return w.local(l, x, mean)
 	case perExample:
-		return w.perExample(l, x)
+		return w.perExample(l, x, mean)
 	}
-	return w.flipout(l, x)
+	return w.flipout(l, x, mean)
 }
 
-// flipout is x∗W_μ + s_out∘((s_in∘x)∗ΔW), with the bias inside of both brackets (Wen and
-// others 2018, eq. 4).
-func (w *writer) flipout(l affine, x *graph.Node) *graph.Node {
-	b := w.b
-	mean := l.with(b, x, w.mu[l.w], w.bias(l, w.mu))
-	var bias *graph.Node
-	if l.b != nil {
-		bias = w.delta(l.b)
-	}
-	in := w.perChannel("in "+l.w.Name, true, x)
-	noisy := l.with(b, b.Mul(in, x), w.delta(l.w), bias)
-	return b.Add(mean, b.Mul(w.perChannel("out "+l.w.Name, true, mean), noisy))
-}
-
-// bias returns the node of the layer's bias; nil where it has none.
-func (w *writer) bias(l affine, of map[*graph.Param]*graph.Node) *graph.Node {
-	if l.b == nil {
+// bias returns the node of a bias; nil where there is none.
+func (w *writer) bias(bias *graph.Param, of map[*graph.Param]*graph.Node) *graph.Node {
+	if bias == nil {
 		return nil
 	}
-	return of[l.b]
+	return of[bias]
+}
+
+// flipout is the mean x∗W_μ + s_out∘((s_in∘x)∗ΔW), with the bias inside of both brackets (Wen
+// and others 2018, eq. 4).
+func (w *writer) flipout(l layers.Affine, x, mean *graph.Node) *graph.Node {
+	b := w.b
+	weight, bias := l.Weights()
+	var delta *graph.Node
+	if bias != nil {
+		delta = w.delta(bias)
+	}
+	in := w.perChannel("in "+weight.Name, true, x)
+	noisy := l.Apply(b, b.Mul(in, x), w.delta(weight), delta)
+	return b.Add(mean, b.Mul(w.perChannel("out "+weight.Name, true, mean), noisy))
 }
 
 // perChannel draws a number for each example and channel of y [B,C,…], in a shape that
@@ -175,79 +153,58 @@ func (w *writer) spread(n, y *graph.Node) *graph.Node {
 
 // local draws the outputs from N(x∗W_μ, x²∗e^{2ψ}) (Kingma and others 2015, eq. 6), and the
 // bias for each example.
-func (w *writer) local(l affine, x *graph.Node) *graph.Node {
+func (w *writer) local(l layers.Affine, x, mean *graph.Node) *graph.Node {
 	b := w.b
-	mean := l.with(b, x, w.mu[l.w], w.bias(l, w.mu))
-	variance := l.with(b, b.Square(x), b.Square(w.sigma[l.w]), nil)
+	weight, _ := l.Weights()
+	variance := l.Apply(b, b.Square(x), b.Square(w.sigma[weight]), nil)
 	if b.Err() != nil {
 		return nil
 	}
 	const least = leastStd * leastStd
 	std := b.Sqrt(b.Affine(b.ReLU(b.Affine(variance, 1, -least)), 1, least))
-	y := b.Add(mean, b.Mul(std, w.draw("act "+l.w.Name, false, false, mean.Shape()...)))
+	y := b.Add(mean, b.Mul(std, w.draw("act "+weight.Name, false, false, mean.Shape()...)))
 	return b.Add(y, w.biasNoise(l, y))
 }
 
-// biasNoise is e^ψ∘ε of the bias, drawn for each example, in a shape that broadcasts over
+// biasNoise is e^ψ∘ε of the layer's bias, drawn for each example, in a shape that broadcasts over
 // y; 0 where there is no bias.
-func (w *writer) biasNoise(l affine, y *graph.Node) *graph.Node {
-	if l.b == nil {
+func (w *writer) biasNoise(l layers.Affine, y *graph.Node) *graph.Node {
+	weight, bias := l.Weights()
+	if bias == nil {
 		return w.b.Fill(0, 1)
 	}
-	return w.b.Mul(w.perChannel("bias "+l.w.Name, false, y), w.spread(w.b.Reshape(w.sigma[l.b], 1, l.b.Value.Shape()[0]), y))
+	return w.b.Mul(w.perChannel("bias "+weight.Name, false, y), w.spread(w.b.Reshape(w.sigma[bias], 1, bias.Value.Shape()[0]), y))
 }
 
-// perExample has weights of its own for each example.
-func (w *writer) perExample(l affine, x *graph.Node) *graph.Node {
-	b, batch, s := w.b, x.Shape()[0], l.w.Value.Shape()
-	mean := l.with(b, x, w.mu[l.w], w.bias(l, w.mu))
-	noise := b.Mul(w.draw("each "+l.w.Name, false, false, append([]int{batch}, s...)...), b.Reshape(w.sigma[l.w], append([]int{1}, s...)...))
-	if b.Err() != nil {
+// perExample adds weights of its own for each example to the mean.
+func (w *writer) perExample(l layers.Affine, x, mean *graph.Node) *graph.Node {
+	each, err := layers.As[layers.PerExample](l, "a layer with weights for each example, which the estimator per-example needs")
+	if err != nil {
+		return w.b.Fail(fmt.Errorf("mfvi: %w", err))
+	}
+	if w.b.Err() != nil {
 		return nil
 	}
-	var y *graph.Node
-	switch n := l.net.(type) {
-	case layers.Dense:
-		y = b.Reshape(b.SumAxis(b.Mul(b.Reshape(x, batch, s[0], 1), noise), 1), batch, s[1])
-	case layers.Conv2D:
-		o := graph.ConvOptions{Stride: [2]int{n.Stride, n.Stride}, Dilation: [2]int{1, 1}, Groups: 1}
-		o.Before, o.After = [2]int{n.Padding, n.Padding}, [2]int{n.Padding, n.Padding}
-		y = w.grouped(x, noise, mean, o, false)
-	case layers.Convolution:
-		o, _, err := n.Options()
-		if err != nil {
-			return b.Fail(err)
-		}
-		y = w.grouped(x, noise, mean, o, n.Transposed)
-	}
-	y = b.Add(mean, y)
+	b, batch := w.b, x.Shape()[0]
+	weight, _ := l.Weights()
+	s := weight.Value.Shape()
+	noise := b.Mul(w.draw("each "+weight.Name, false, false, append([]int{batch}, s...)...), b.Reshape(w.sigma[weight], append([]int{1}, s...)...))
+	y := b.Add(mean, each.ApplyEach(b, x, noise))
 	return b.Add(y, w.biasNoise(l, y))
-}
-
-// grouped convolves each example of x [B,C,H,W] with filters of its own [B,…], as groups of
-// channels of one image. like has the shape of the result.
-func (w *writer) grouped(x, filters, like *graph.Node, o graph.ConvOptions, transposed bool) *graph.Node {
-	b, s, f := w.b, x.Shape(), filters.Shape()
-	o.Groups *= s[0]
-	image := b.Reshape(x, 1, s[0]*s[1], s[2], s[3])
-	weights := b.Reshape(filters, f[0]*f[1], f[2], f[3], f[4])
-	if transposed {
-		return b.Reshape(b.ConvTranspose(image, weights, [2]int{}, o), like.Shape()...)
-	}
-	return b.Reshape(b.Convolution(image, weights, o), like.Shape()...)
 }
 
 // batchNorm draws γ and β for each example.
-func (w *writer) batchNorm(n layers.BatchNorm, x *graph.Node) (*graph.Node, []layers.Update) {
-	b, c := w.b, n.Gamma.Value.Shape()[0]
-	b.Let(n.Gamma, b.Fill(1, c))
-	b.Let(n.Beta, b.Fill(0, c))
+func (w *writer) batchNorm(n batchNorm, x *graph.Node) (*graph.Node, []layers.Update) {
+	gamma, beta := n.Scale()
+	b, c := w.b, gamma.Value.Shape()[0]
+	b.Let(gamma, b.Fill(1, c))
+	b.Let(beta, b.Fill(0, c))
 	y, updates := n.Training(b, x)
 	each := func(p *graph.Param) *graph.Node {
 		row := func(v *graph.Node) *graph.Node { return b.Reshape(v, 1, c) }
 		return w.spread(b.Add(row(w.mu[p]), b.Mul(row(w.sigma[p]), w.draw("each "+p.Name, false, false, x.Shape()[0], c))), x)
 	}
-	return b.Add(b.Mul(y, each(n.Gamma)), each(n.Beta)), updates
+	return b.Add(b.Mul(y, each(gamma)), each(beta)), updates
 }
 
 // kl is KL(q ‖ N(0, s₀²)) of the parameters; without noise the part of it that depends on μ.

@@ -105,7 +105,9 @@ func TestFixtureSNGPConvolutionNorms(t *testing.T) {
 	w := &graph.Param{Name: "conv.weight", Value: a.Dense(t, "conv_W")}
 	size, s := a.Int(t, "conv_hw"), w.Value.Shape()
 	for stride := 1; a.Has(fmt.Sprint("conv_u0_s", stride)); stride++ {
-		conv := layers.Conv2D{W: w, Stride: stride, Padding: (s[2] - 1) / 2}
+		conv := layers.NewConv2D("conv", s[1], s[0], s[2], stride, (s[2]-1)/2, f64, newRand(1))
+		own, _ := conv.Weights()
+		*own = *w
 		n := &network{hidden: layers.Sequential{conv}, dt: f64}
 		n.add(conv, tensor.Shape{1, s[1], size, size}, true)
 		for _, always := range []bool{false, true} {

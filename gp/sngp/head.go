@@ -76,7 +76,7 @@ func (h *Head) Units(b *graph.Builder, hidden *graph.Node) *graph.Node {
 	if h.Gain == nil {
 		return hidden
 	}
-	return layers.Norm{Gamma: h.Gain, Beta: h.Shift, Eps: normEps, Group: h.W.Value.Shape()[0], Each: 1}.Forward(b, hidden)
+	return layers.Normalise(b, hidden, h.Gain, h.Shift, normEps)
 }
 
 // Features writes φ [B,m] at hidden units [B,H].

@@ -178,12 +178,12 @@ func largestSingular(t *testing.T, m *mat.Dense) float64 {
 func residualNet(t *testing.T) layers.Sequential {
 	t.Helper()
 	form := layers.SequentialForm{Input: []int{2, 5, 4}, Layers: layers.Layers{
-		layers.Conv2DLayer{Filters: 4, Kernel: 3, Stride: 2, Padding: 1, Bias: true}, layers.BatchNormLayer{}, layers.Activation("tanh"),
+		layers.Conv2D{Filters: 4, Kernel: 3, Stride: 2, Padding: 1, Bias: true}, layers.BatchNorm{}, layers.Activation("tanh"),
 		layers.ResidualLayer{
-			Inner:    layers.Layers{layers.ConvolutionLayer{Filters: 4, Kernel: []int{3, 1}, Padding: []int{1, 0}, Groups: 2}, layers.Activation("relu")},
-			Shortcut: layers.Layers{layers.Conv2DLayer{Filters: 4, Kernel: 1}},
+			Inner:    layers.Layers{layers.Convolution{Filters: 4, Kernel: []int{3, 1}, Padding: []int{1, 0}, Groups: 2}, layers.Activation("relu")},
+			Shortcut: layers.Layers{layers.Conv2D{Filters: 4, Kernel: 1}},
 		},
-		layers.ConvolutionLayer{Filters: 3, Kernel: []int{2}, Stride: []int{2}, Transposed: true},
+		layers.Convolution{Filters: 3, Kernel: []int{2}, Stride: []int{2}, Transposed: true},
 		layers.Flatten{}, layers.DenseLayer{Outputs: 5}, layers.Activation("tanh"), layers.DenseLayer{Outputs: 3},
 	}}
 	net, err := layers.Build(form, f64, newRand(3))
@@ -406,7 +406,7 @@ func TestBatchNorm(t *testing.T) {
 func TestLastLayer(t *testing.T) {
 	p := problem(t, "MLP, 3 classes, float64").Problem
 	p.Net = append(slices.Clone(p.Net.(layers.Sequential)), layers.Activation("tanh"))
-	if _, err := new(Settings).Fit(t.Context(), p, gp.Run{}); err == nil || err.Error() != "sngp: the last layer is a layers.Activation, expected a dense one, which random features replace" {
+	if _, err := new(Settings).Fit(t.Context(), p, gp.Run{}); err == nil || err.Error() != "sngp: random features replace the last layer: the layer tanh is not a dense layer" {
 		t.Errorf("error %v", err)
 	}
 	p.Net = layers.NewDense("only", 2, 3, f64, newRand(1))

@@ -18,11 +18,13 @@ type network struct {
 	output int          // C
 	dt     tensor.Dtype
 	linear []linearLayer
+
+	unbounded []unbounded // other layers with weights
 }
 
-// linearLayer is a dense or convolutional layer.
+// linearLayer is a layer whose norm can be bounded.
 type linearLayer struct {
-	layers.Network
+	layers.Affine
 	array int          // which of the network's parameters are its weights
 	in    tensor.Shape // of its inputs for one example
 	top   bool         // it stands in the list of layers itself, not deeper
@@ -31,54 +33,57 @@ type linearLayer struct {
 // newNetwork takes off the last layer.
 func newNetwork(net layers.Network, input []int) (*network, error) {
 	all, ok := net.(layers.Sequential)
-	if dense, isDense := net.(layers.Dense); isDense {
-		all, ok = layers.Sequential{dense}, true
-	}
-	if !ok || len(all) == 0 {
-		return nil, fmt.Errorf("sngp: a network of type %T, expected layers one after the other", net)
-	}
-	last, ok := all[len(all)-1].(layers.Dense)
 	if !ok {
-		return nil, fmt.Errorf("sngp: the last layer is a %T, expected a dense one, which random features replace", all[len(all)-1])
+		all = layers.Sequential{net}
 	}
-	w := last.W.Value
-	n := &network{hidden: all[:len(all)-1], input: slices.Clone(input), units: w.Shape()[0], output: w.Shape()[1], dt: w.Dtype()}
+	if len(all) == 0 {
+		return nil, fmt.Errorf("sngp: a network without layers")
+	}
+	last, err := layers.As[layers.Affine](all[len(all)-1], "a dense layer")
+	if err != nil {
+		return nil, fmt.Errorf("sngp: random features replace the last layer: %w", err)
+	}
+	w, _ := last.Weights()
+	n := &network{hidden: all[:len(all)-1], input: slices.Clone(input), dt: w.Value.Dtype()}
 	b := graph.NewBuilder(n.dt)
-	h := visit(b, n.hidden, b.Input("x", append([]int{1}, input...)...), true, n.add)
+	h := visit(b, n.hidden, b.Input("x", append([]int{1}, input...)...), 0, n.add)
+	y := last.Forward(b, h)
 	if b.Err() != nil {
 		return nil, fmt.Errorf("sngp: inputs of shape %v: %w", input, b.Err())
 	}
-	if !slices.Equal(h.Shape(), []int{1, n.units}) {
-		return nil, fmt.Errorf("sngp: hidden units of shape %v, expected [N,%d] for the last layer", h.Shape(), n.units)
+	if h.Dims() != 2 || y.Dims() != 2 {
+		return nil, fmt.Errorf("sngp: hidden units of shape %v and outputs of shape %v, expected [N,H] and [N,C]", h.Shape(), y.Shape())
 	}
+	n.units, n.output = h.Shape()[1], y.Shape()[1]
 	return n, nil
 }
 
-// add adds a layer to the list if it is dense or convolutional. Of layers that share weights the
-// first counts.
+// add adds an affine layer to the list. Of layers that share weights the first counts. Another
+// layer with weights is refused, unless its norm does not matter because it normalises.
 func (n *network) add(l layers.Network, in tensor.Shape, top bool) {
-	w := weightsOf(l)
-	i := slices.Index(n.hidden.Params(), w)
-	if w == nil || i < 0 || slices.ContainsFunc(n.linear, func(o linearLayer) bool { return o.array == i }) {
+	if _, ok := l.(layers.Normaliser); ok || len(l.Params()) == 0 {
 		return
 	}
-	n.linear = append(n.linear, linearLayer{l, i, in.Clone(), top})
-}
-
-// weightsOf returns the weights of a dense or convolutional layer, nil for other layers.
-func weightsOf(net layers.Network) *graph.Param {
-	switch l := net.(type) {
-	case layers.Dense:
-		return l.W
-	case layers.Conv2D:
-		return l.W
-	case layers.Convolution:
-		return l.W
+	linear, err := layers.As[layers.Affine](l, "a layer whose norm can be bounded, such as a dense layer or a convolution")
+	if err != nil {
+		n.unbounded = append(n.unbounded, unbounded{err, top})
+		return
 	}
-	return nil
+	w, _ := linear.Weights()
+	i := slices.Index(n.hidden.Params(), w)
+	if i < 0 || slices.ContainsFunc(n.linear, func(o linearLayer) bool { return o.array == i }) {
+		return
+	}
+	n.linear = append(n.linear, linearLayer{linear, i, in.Clone(), top})
 }
 
-// nodes are those of parameters.
+// unbounded is a layer of weights whose norm cannot be bounded.
+type unbounded struct {
+	refusal error
+	top     bool // as in linearLayer
+}
+
+// nodes returns the graph nodes of parameters.
 func nodes(b *graph.Builder, params []*graph.Param) []*graph.Node {
 	out := make([]*graph.Node, len(params))
 	for i, p := range params {
@@ -87,26 +92,17 @@ func nodes(b *graph.Builder, params []*graph.Param) []*graph.Node {
 	return out
 }
 
-// visit writes the outputs of net at x and calls see with each layer that has no layers in it,
-// the shape of its input, and whether it stands in the list of layers itself.
-func visit(b *graph.Builder, net layers.Network, x *graph.Node, top bool, see func(l layers.Network, in tensor.Shape, top bool)) *graph.Node {
+// visit writes the outputs of net, which stands deep lists and blocks below the whole network, at
+// x. It calls see with each layer that has no parts, the shape of its input, and whether the layer
+// stands in the network's list itself.
+func visit(b *graph.Builder, net layers.Network, x *graph.Node, deep int, see func(l layers.Network, in tensor.Shape, top bool)) *graph.Node {
 	if b.Err() != nil {
 		return nil
 	}
-	switch n := net.(type) {
-	case layers.Sequential:
-		for _, l := range n {
-			_, list := l.(layers.Sequential)
-			x = visit(b, l, x, top && !list, see)
-		}
-		return x
-	case layers.Residual:
-		visit(b, n.Inner, x, false, see)
-		if n.Shortcut != nil {
-			visit(b, n.Shortcut, x, false, see)
-		}
-	default:
-		see(n, x.Shape(), top)
+	n, ok := net.(layers.Composite)
+	if !ok {
+		see(net, x.Shape(), deep == 1)
+		return net.Forward(b, x)
 	}
-	return net.Forward(b, x)
+	return n.Through(b, x, func(part layers.Network, x *graph.Node) *graph.Node { return visit(b, part, x, deep+1, see) })
 }

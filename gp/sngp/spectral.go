@@ -31,15 +31,20 @@ type linear func(b *graph.Builder, w, v *graph.Node) *graph.Node
 // boundLayers returns the dense and convolutional layers of a network, whose parameters are own;
 // with top only those in the list of layers itself, not those in residual blocks.
 func boundLayers(n *network, own []*graph.Param, s spectral, top bool, rng *rand.Rand) ([]*bounded, error) {
+	for _, l := range n.unbounded {
+		if l.top || !top {
+			return nil, l.refusal
+		}
+	}
 	var all []*bounded
 	b := graph.NewBuilder(n.dt)
 	for _, l := range n.linear {
 		if top && !l.top {
 			continue
 		}
-		w, shape, apply := own[l.array], l.in, mapOf(l.Network)
-		if s.always {
-			shape, apply = filters(l.Network)
+		w, shape, apply := own[l.array], l.in, mapOf(l)
+		if f, ok := l.Affine.(layers.Filtering); ok && s.always {
+			shape, apply = filters(b, f)
 		}
 		y := apply(b, b.Param(w), b.Fill(0, shape...))
 		if b.Err() != nil {
@@ -59,42 +64,19 @@ func start(name string, shape []int, dt tensor.Dtype, rng *rand.Rand) *graph.Par
 }
 
 // mapOf is the map of a layer without its bias.
-func mapOf(net layers.Network) linear {
-	switch l := net.(type) {
-	case layers.Conv2D:
-		l.B = nil
-		net = l
-	case layers.Convolution:
-		l.B = nil
-		net = l
-	default:
-		return func(b *graph.Builder, w, v *graph.Node) *graph.Node { return b.MatMul(v, w, false, false) }
-	}
-	own := weightsOf(net)
-	return func(b *graph.Builder, w, v *graph.Node) *graph.Node {
-		b.Let(own, w)
-		return net.Forward(b, v)
-	}
+func mapOf(l layers.Affine) linear {
+	return func(b *graph.Builder, w, v *graph.Node) *graph.Node { return l.Apply(b, v, w, nil) }
 }
 
-// filters is the map of the matrix that has a row for each output or channel of outputs, and the
-// shape of its inputs.
-func filters(net layers.Network) ([]int, linear) {
-	s := weightsOf(net).Value.Shape()
-	if len(s) == 2 {
-		return []int{1, s[0]}, mapOf(net)
+// filters is the map of the matrix of filters, and the shape of its inputs.
+func filters(b *graph.Builder, l layers.Filtering) ([]int, linear) {
+	w, _ := l.Weights()
+	m := l.Filters(b, b.Fill(0, w.Value.Shape()...))
+	if b.Err() != nil {
+		return nil, mapOf(l)
 	}
-	l, _ := net.(layers.Convolution)
-	out := s[0]
-	if l.Transposed {
-		out = s[1]
-	}
-	rest := s.TotalSize() / out
-	return []int{1, rest}, func(b *graph.Builder, w, v *graph.Node) *graph.Node {
-		if l.Transposed {
-			w = b.Transpose(w, 1, 0, 2, 3)
-		}
-		return b.MatMul(v, b.Reshape(w, out, rest), false, true)
+	return []int{1, m.Shape()[1]}, func(b *graph.Builder, w, v *graph.Node) *graph.Node {
+		return b.MatMul(v, l.Filters(b, w), false, true)
 	}
 }
 

@@ -25,7 +25,8 @@ func (f *fitting) loss(b *graph.Builder, x, y *graph.Node) loss {
 	f.raw.Use(b)
 	for _, s := range f.bounded {
 		w, updates := s.next(b)
-		b.Let(weightsOf(s.Network), w)
+		own, _ := s.Weights()
+		b.Let(own, w)
 		l.updates = append(l.updates, updates...)
 	}
 	h := f.units(b, x, &l)

@@ -55,7 +55,7 @@ func bottleneck(t *testing.T) (net layers.Network, x, y *tensor.Dense) {
 		t.Fatal(err)
 	}
 	rng := rand.New(rand.NewPCG(5, 6))
-	if net, err = (layers.SequentialForm{Input: f.InputShape(), Layers: layers.Layers{g}}).New(tensor.Float64, rng); err != nil {
+	if net, err = layers.Build(layers.SequentialForm{Input: f.InputShape(), Layers: layers.Layers{g}}, tensor.Float64, rng); err != nil {
 		t.Fatal(err)
 	}
 	x = tensor.New(tensor.Of(tensor.Float64), tensor.WithShape(4, 2, 6, 6))

@@ -11,24 +11,27 @@ import (
 
 // Curve is a predictive distribution along a one-dimensional grid.
 type Curve struct {
-	Mean, Std []float64 // of y, noise included, at the grid's points
+	Mean []float64 // means of y at the grid points
+	Std  []float64 // standard deviations of y at the grid points, with noise
 }
 
 // Panel shows one method's predictive band over the data.
 type Panel struct {
-	Title         string
-	Curve         Curve
-	Reference     *Curve    // a second band, drawn as dashed outlines; may be nil
-	ReferenceName string    // its name in the legend
-	Before, After []float64 // inducing inputs before and after the fit; may be empty
+	Title         string    // title of the chart
+	Curve         Curve     // predictions of the method
+	Reference     *Curve    // second band, drawn as dashed outlines; may be nil
+	ReferenceName string    // name of the second band in the legend
+	Before        []float64 // inducing inputs before the fit; may be empty
+	After         []float64 // inducing inputs after the fit; may be empty
 }
 
 // Bands describes panels with a common scale. Each shows the data, a mean and ±2σ.
 type Bands struct {
-	Grid         []float64
-	X, Y         []float64 // the data
-	HeldX, HeldY []float64 // the validation data; may be empty
-	Panels       []Panel
+	Grid   []float64 // inputs of the curves, ascending
+	X, Y   []float64 // inputs and targets of the training rows
+	HeldX  []float64 // inputs of the held-out rows; may be empty
+	HeldY  []float64 // targets of the held-out rows
+	Panels []Panel   // one panel for each method
 }
 
 // Charts returns a chart for each panel.
@@ -49,6 +52,7 @@ func (f Bands) Charts() ([]Chart, error) {
 	return charts, nil
 }
 
+// alt returns a description of the panel for readers who cannot see it.
 func (p Panel) alt() string {
 	s := p.Title + ": data, mean and band of two standard deviations"
 	if p.Reference != nil {
@@ -57,8 +61,8 @@ func (p Panel) alt() string {
 	return s
 }
 
-// limits returns the vertical range: that of the data with some room. A wide band is cut off,
-// so that it does not flatten the others.
+// limits returns the vertical range: the range of the data with some room. A wide band is cut off, so
+// that it does not flatten the other bands.
 func (f Bands) limits() (low, high float64) {
 	y := slices.Concat(f.Y, f.HeldY)
 	low, high = slices.Min(y), slices.Max(y)

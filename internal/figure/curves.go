@@ -11,22 +11,25 @@ import (
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
+
+	"github.com/go-valla/valla/internal/kernel"
 )
 
 // Series is a named curve.
 type Series struct {
-	Name string
-	X, Y []float64
+	Name string    // name in the legend
+	X, Y []float64 // coordinates of the points
 }
 
 // Axes holds titles and options of a chart of curves.
 type Axes struct {
-	Title, X, Y string
-	Diagonal    bool    // a dashed line y = x
-	Zero        bool    // the vertical axis begins at 0
-	Log         bool    // the vertical axis of boxes is logarithmic; their values must be positive
-	LogX        bool    // the horizontal axis of curves is logarithmic; points that are not positive are left out
-	Top         float64 // where curves are cut; 0 or above all curves: nowhere
+	Title    string  // title of the chart
+	X, Y     string  // titles of the axes
+	Diagonal bool    // whether to draw a dashed line y = x
+	Zero     bool    // whether the vertical axis begins at 0
+	Log      bool    // whether the vertical axis of boxes is logarithmic; values must be positive
+	LogX     bool    // whether the horizontal axis of curves is logarithmic; other points than positive are left out
+	Top      float64 // upper end of the vertical axis, if curves go beyond; 0 means no end
 }
 
 // Curves draws lines. Points that are not finite are left out.
@@ -62,7 +65,7 @@ func positive(series []Series) []Series {
 	return out
 }
 
-// finish sets the axis and describes the chart, which shows what has these names.
+// finish sets the vertical axis and describes the chart, which shows series with the given names.
 func (c *Chart) finish(a Axes, names []string) {
 	if a.Zero {
 		c.plot.Y.Min = min(c.plot.Y.Min, 0)
@@ -70,7 +73,7 @@ func (c *Chart) finish(a Axes, names []string) {
 	c.Alt = fmt.Sprintf("%s: %s against %s of %s", a.Title, a.Y, a.X, strings.Join(names, ", "))
 }
 
-// curves adds lines and returns the names of those that have points.
+// curves adds lines and returns the names of the series that have points.
 func (c *Chart) curves(series []Series) (names []string) {
 	marks := []string{"line", "dashed", "dotted"}
 	for i, s := range series {
@@ -106,15 +109,15 @@ func Histogram(name string, density []float64, top float64) Series {
 
 // Group is a named sample.
 type Group struct {
-	Name   string
-	Values []float64
+	Name   string    // name at the axis or in the legend
+	Values []float64 // sample
 }
 
-// narrowBoxes is for how many boxes, with their names, a chart of the usual width has room.
+// narrowBoxes is the largest number of boxes in a chart of the usual width.
 const narrowBoxes = 8
 
-// Boxes draws box plots. A box reaches from the first to the third quartile, and the line in it
-// is the median. The chart of many is wide.
+// Boxes draws box plots. A box reaches from the first to the third quartile, with a line at the median.
+// A chart of many boxes is wide.
 func Boxes(a Axes, groups []Group) (Chart, error) {
 	pl := newPlot(a.Title, a.X, a.Y)
 	c := Chart{Title: a.Title, Wide: len(groups) > narrowBoxes, plot: pl}
@@ -152,8 +155,8 @@ func powers(a *plot.Axis) {
 
 // Level is a place of an axis with a sample for each of several series.
 type Level struct {
-	Name   string
-	Groups []Group
+	Name   string  // name at the axis
+	Groups []Group // samples by series
 }
 
 // LevelBoxes draws the box plots of all series side by side at each level. A series has its
@@ -193,7 +196,7 @@ func LevelBoxes(a Axes, levels []Level) (Chart, error) {
 	return c, nil
 }
 
-// areaOf is the drawing of a colour in a legend.
+// areaOf returns the drawing of a colour in a legend.
 func areaOf(c color.Color) plot.Thumbnailer {
 	return &plotter.Polygon{Color: c}
 }
@@ -202,7 +205,7 @@ func areaOf(c color.Color) plot.Thumbnailer {
 func points(x, y []float64) plotter.XYs {
 	var xys plotter.XYs
 	for i := range x {
-		if v := x[i] + y[i]; v-v == 0 {
+		if kernel.Finite(x[i] + y[i]) {
 			xys = append(xys, plotter.XY{X: x[i], Y: y[i]})
 		}
 	}

@@ -41,12 +41,12 @@ type Chart struct {
 
 // Key is an entry of a legend.
 type Key struct {
-	Name  string
+	Name  string // text of the entry
 	Mark  string // line, dashed, dotted, area, dot, plus or triangle
-	Color string // as in CSS
+	Color string // colour in CSS
 }
 
-// shapes are those of marks in boxes of 24 by 12, as elements of SVG.
+// shapes maps marks to elements of SVG in a box of 24 by 12.
 var shapes = map[string]string{
 	"line":     `<path d="M1 6H23" stroke="currentColor" stroke-width="2"/>`,
 	"dashed":   `<path d="M1 6H23" stroke="currentColor" stroke-width="2" stroke-dasharray="5 3"/>`,
@@ -57,10 +57,10 @@ var shapes = map[string]string{
 	"triangle": `<path d="M12 2L17 11H7Z" fill="currentColor"/>`,
 }
 
-// Shape is the mark as elements of an SVG picture of 24 by 12.
+// Shape returns the mark as elements of an SVG picture of 24 by 12.
 func (k Key) Shape() string { return shapes[k.Mark] }
 
-// element is what a chart can draw, also in its legend.
+// element is drawn in a chart and in its legend.
 type element interface {
 	plot.Plotter
 	plot.Thumbnailer
@@ -105,7 +105,7 @@ const (
 	height = 3.4 * vg.Inch
 )
 
-// width is that of the chart in a file, and in proportion to its height in a page.
+// width returns the width of the chart in a file. A page keeps its proportion to the height.
 func (c Chart) width() vg.Length {
 	if c.Wide {
 		return 2 * width

@@ -29,7 +29,7 @@ func Keys(charts []Chart) []Key {
 	return keys
 }
 
-// perRow is how many charts of a file stand side by side.
+// perRow is the number of charts side by side in a file.
 const perRow = 3
 
 // rows divides charts into rows of a file. A wide chart has a row of its own.
@@ -45,7 +45,7 @@ func rows(charts []Chart) (out [][]Chart) {
 	return out
 }
 
-// canvas is what a file is drawn on.
+// canvas is the drawing of a file.
 type canvas interface {
 	vg.CanvasSizer
 	io.WriterTo
@@ -85,6 +85,7 @@ func save(path string, on func(w, h vg.Length) canvas, charts []Chart) error {
 	return nil
 }
 
+// rowWidth returns the width of a row of charts.
 func rowWidth(row []Chart) (w vg.Length) {
 	for _, c := range row {
 		w += c.width()
@@ -112,9 +113,9 @@ func drawFile(c draw.Canvas, top strip, all [][]Chart) error {
 
 // strip is a legend in columns.
 type strip struct {
-	entries []plot.Legend
-	columns int
-	column  vg.Length // width of a column
+	entries []plot.Legend // one legend for each entry
+	columns int           // number of columns
+	column  vg.Length     // width of a column
 }
 
 const (
@@ -145,7 +146,7 @@ func newStrip(charts []Chart, w vg.Length) strip {
 	return s
 }
 
-// height is 0 without entries.
+// height returns the height of the legend, which is 0 without entries.
 func (s strip) height() vg.Length {
 	if len(s.entries) == 0 {
 		return 0

@@ -1,5 +1,5 @@
-// Package listing makes named columns of predictions, and text of the columns: what valla predict
-// writes, and what the shards of a pass hold.
+// Package listing turns predictions into named columns, and the columns into comma-separated text. The
+// command, the service and package pass write these columns.
 package listing
 
 import (
@@ -14,23 +14,23 @@ import (
 
 // Predictions are the predictions for N rows, in named columns.
 type Predictions struct {
-	Targets []string
-	Rows    int
-	Columns []Column
-	Head    map[string]any // what a document says beside targets, rows and columns
-	Probs   [][]float64    // of classes
-	Samples *tensor.Dense  // [S,N,T] or, of classes, [S,N,C]; nil where there are none
+	Targets []string       // names of the targets
+	Rows    int            // number N of rows
+	Columns []Column       // columns in the order of a file
+	Head    map[string]any // further keys of a JSON document, such as the level
+	Probs   [][]float64    // class probabilities of each row [N][C]; nil for a regression
+	Samples *tensor.Dense  // samples of functions [S,N,T], or of class probabilities [S,N,C]; nil if there are none
 }
 
-// Column has the values of N rows, or their texts.
+// Column is a column of numbers or of texts.
 type Column struct {
-	Name   string
-	Values []float64
-	Texts  []string
+	Name   string    // name in the heading
+	Values []float64 // numbers [N]; nil for texts
+	Texts  []string  // texts [N]; nil for numbers
 }
 
-// Of returns the columns of a prediction, after those that name the rows. level is the
-// probability of the intervals, or of the sets of classes.
+// Of returns the columns of the prediction p. The columns ids, which name the rows, come first. Level
+// is the probability of the intervals, or of the sets of classes.
 func Of(p *valla.Prediction, level float64, ids ...Column) (*Predictions, error) {
 	r := &Predictions{Targets: p.Targets, Rows: p.N(), Columns: ids}
 	if p.Classes != nil {
@@ -56,7 +56,7 @@ func Of(p *valla.Prediction, level float64, ids ...Column) (*Predictions, error)
 	return r, nil
 }
 
-// IDs are the columns that name the rows of the last batch.
+// IDs returns the columns that name the rows of the last batch.
 func IDs(rows *valla.Rows) (ids []Column) {
 	for k, name := range rows.ID {
 		c := Column{Name: name}
@@ -68,8 +68,8 @@ func IDs(rows *valla.Rows) (ids []Column) {
 	return ids
 }
 
-// sets adds the column set, the classes of a set of guaranteed coverage, where the model was
-// calibrated for them.
+// sets adds the column set, if the model has a conformal calibration: the names of the classes in a set
+// of guaranteed coverage.
 func (r *Predictions) sets(p *valla.Prediction, level float64) error {
 	if p.Conformal == nil {
 		return nil
@@ -83,7 +83,7 @@ func (r *Predictions) sets(p *valla.Prediction, level float64) error {
 	return nil
 }
 
-// Add adds column t of values [N,width].
+// Add adds a column with the numbers in column t of values [N,width].
 func (r *Predictions) Add(name string, values []float64, t, width int) {
 	of := make([]float64, r.Rows)
 	for i := range of {
@@ -92,8 +92,8 @@ func (r *Predictions) Add(name string, values []float64, t, width int) {
 	r.Columns = append(r.Columns, Column{Name: name, Values: of})
 }
 
-// classes adds the column class, which is the most probable class, and for each class the
-// column p_NAME with its probabilities.
+// classes adds the column class, which has the most probable class, and for each class the column
+// p_NAME, which has the probability of the class.
 func (r *Predictions) classes(p *valla.Prediction) {
 	class := Column{Name: "class"}
 	c := len(p.Classes)
@@ -115,7 +115,7 @@ func (r *Predictions) classes(p *valla.Prediction) {
 	}
 }
 
-// Join adds the rows of another batch.
+// Join appends the rows of another batch with the same columns.
 func (r *Predictions) Join(p *Predictions) error {
 	if r.Columns == nil {
 		*r = *p
@@ -128,17 +128,17 @@ func (r *Predictions) Join(p *Predictions) error {
 	return nil
 }
 
-// A Writer writes batches of columns as comma-separated text, every number with all its digits.
+// Writer writes batches of columns as comma-separated text, and every number with all its digits.
 type Writer struct {
-	to  io.Writer
-	csv *csv.Writer // of rows with texts
-	row []byte
+	to  io.Writer   // receives the text
+	csv *csv.Writer // writes rows with texts to to
+	row []byte      // rows of the present batch, if they are numbers
 }
 
-// NewWriter returns a Writer.
+// NewWriter returns a Writer to w.
 func NewWriter(w io.Writer) *Writer { return &Writer{to: w, csv: csv.NewWriter(w)} }
 
-// Header writes the names of the columns.
+// Header writes the names of the columns of p.
 func (w *Writer) Header(p *Predictions) error {
 	var names []string
 	for _, c := range p.Columns {
@@ -151,7 +151,7 @@ func (w *Writer) Header(p *Predictions) error {
 	return w.csv.Error()
 }
 
-// Rows writes the rows.
+// Rows writes the rows of p.
 func (w *Writer) Rows(p *Predictions) error {
 	for _, c := range p.Columns {
 		if c.Texts != nil {
@@ -169,7 +169,7 @@ func (w *Writer) Rows(p *Predictions) error {
 	return err
 }
 
-// texts writes rows of which some cells are text.
+// texts writes the rows of p, some of whose columns are texts.
 func (w *Writer) texts(p *Predictions) error {
 	cells := make([]string, len(p.Columns))
 	for i := range p.Rows {

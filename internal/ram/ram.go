@@ -37,7 +37,7 @@ func Available() int64 {
 	return left
 }
 
-// taken is the memory that Go's runtime has and has not given back, as GOMEMLIMIT counts it.
+// taken returns the bytes that the Go runtime holds, as GOMEMLIMIT counts them.
 func taken() int64 {
 	s := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
 	metrics.Read(s)

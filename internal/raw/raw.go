@@ -26,6 +26,7 @@ const (
 	Bool Type = "BOOL"
 )
 
+// sizes are the bytes of an element.
 var sizes = map[Type]int{F64: 8, F32: 4, F16: 2, BF16: 2, I64: 8, I32: 4, I16: 2, I8: 1, U8: 1, Bool: 1}
 
 // Size returns the number of bytes of an element; 0 for an unknown type.
@@ -74,6 +75,7 @@ func Decode(t Type, data []byte) (any, error) {
 	}
 }
 
+// each returns the elements of size bytes in data, each decoded by one.
 func each[T any](data []byte, size int, one func(b []byte) T) []T {
 	out := make([]T, len(data)/size)
 	for i := range out {
@@ -102,7 +104,7 @@ func Dense(t Type, shape []int, data []byte) (*tensor.Dense, error) {
 	return tensor.New(tensor.WithShape(shape...), tensor.WithBacking(v)), nil
 }
 
-// first is the first element of a slice that Decode returned.
+// first returns the first element of a slice that Decode has made.
 func first(v any) any {
 	switch v := v.(type) {
 	case []float64:
@@ -132,8 +134,8 @@ func Half(h uint16) float32 {
 
 // Arrays are the named arrays of a file.
 type Arrays struct {
-	Names  []string // in the order of the file
-	byName map[string]*tensor.Dense
+	Names  []string                 // in the order of the file
+	byName map[string]*tensor.Dense // arrays by their names
 }
 
 // Get returns the array of a name, and whether there is one.

@@ -38,7 +38,7 @@ func Quoted(cell string) string {
 	return strconv.Quote(cell)
 }
 
-// Listed joins names for a message. It leaves out those after the 20th.
+// Listed joins names for a message, at most the first 20.
 func Listed(names []string) string {
 	const most = 20
 	if len(names) == 0 {

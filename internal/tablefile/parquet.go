@@ -71,12 +71,12 @@ func Corrupt(err error) error {
 
 // A Column decodes one column of a row group.
 type Column struct {
-	pages  parquet.Pages
-	page   parquet.Page
-	values parquet.ValueReader // of the current page; nil before the first one
+	pages  parquet.Pages       // pages of the column
+	page   parquet.Page        // current page
+	values parquet.ValueReader // values of the current page; nil before the first page
 }
 
-// NewColumn returns the decoder of a column's part of a row group, which must be closed.
+// NewColumn returns the decoder of a column of a row group. The caller must close it.
 func NewColumn(chunk parquet.ColumnChunk) *Column { return &Column{pages: chunk.Pages()} }
 
 // Fill decodes the next len(buf) values, which may be in several pages. They are valid until
@@ -110,6 +110,7 @@ func (c *Column) next() error {
 	return nil
 }
 
+// release ends the use of the current page.
 func (c *Column) release() {
 	if c.page != nil {
 		parquet.Release(c.page)

@@ -18,7 +18,7 @@ import (
 // magic begins and ends a Parquet file.
 const magic = "PAR1"
 
-// Kinds of content that [Sniff] tells.
+// Kinds of content that [Sniff] distinguishes.
 const (
 	Empty   = "an empty file"
 	Gzip    = "a gzip file"
@@ -34,9 +34,9 @@ const zstdMemory = 128 << 20
 // A Text is the decompressed content of a file.
 type Text struct {
 	io.Reader
-	Bytes  int64 // the number of bytes read so far
-	packed string
-	close  []io.Closer
+	Bytes  int64       // number of bytes read so far
+	packed string      // name of the compression; "" means none
+	close  []io.Closer // readers to close
 }
 
 // Unpack makes t read the text in r. If r begins like gzip, bzip2, zstd or a zip archive, t
@@ -118,7 +118,7 @@ func (t *Text) unzip(f *io.SectionReader) error {
 	return nil
 }
 
-// isTable says whether a file of an archive is a table, and not a file that programs add.
+// isTable says whether the file with the given name in an archive is a table. Programs add other files.
 func isTable(name string) bool {
 	if strings.HasPrefix(name, "__MACOSX/") {
 		return false

@@ -13,9 +13,9 @@ import (
 
 // Case is a layer with its settings, on examples of one shape.
 type Case struct {
-	Name  string
-	Layer layers.Layer
-	Input []int // shape of one example, without the batch
+	Name  string       // of the subtest
+	Layer layers.Layer // with its settings
+	Input []int        // shape of one example, without the batch
 	// Naive computes the output of net, which the layer built, for one example by plain
 	// loops, row-major. nil stands for a layer without such a reference.
 	Naive func(net layers.Network, x []float64) []float64
@@ -28,19 +28,19 @@ func Conform(t *testing.T, cases []Case) {
 	}
 }
 
-// ConformForms checks every form in a subtest of its own; see [CheckForm].
+// ConformForms checks every form in a subtest of its own; which is checked like a layer, see [Case.Check].
 func ConformForms(t *testing.T, forms []layers.Form) {
 	for _, f := range forms {
-		t.Run(f.String(), func(t *testing.T) { CheckForm(t, f) })
+		t.Run(f.String(), func(t *testing.T) { checkForm(t, f) })
 	}
 }
 
 // Check reports where the layer breaks one of the promises of a layer: the shape of its
-// output is the one it states, it treats each example by itself, its outputs are those of
-// Naive, its first and second derivatives are those of finite differences, float32 agrees
-// with float64, its arrays have names of their own, its JSON describes it fully, its
-// structured neural tangent kernel is the dense one, and it refuses inputs that it cannot
-// take with one line.
+// output is the stated shape; each example is treated by itself; the outputs agree with
+// Naive; the first and second derivatives agree with finite differences; float32 agrees
+// with float64; no two arrays share a name; the JSON describes the layer fully; the
+// structured neural tangent kernel agrees with the dense kernel; and inputs of an
+// impossible shape are refused in one line.
 func (c Case) Check(t testing.TB) {
 	t.Helper()
 	out, err := layers.OutputShape(layers.Layers{c.Layer}, c.Input...)
@@ -68,17 +68,17 @@ func (c Case) probed() layers.Form {
 	case 1:
 		list = slices.Insert(list, 0, layers.Layer(layers.DenseLayer{Name: "probe", Outputs: c.Input[0]}))
 	case 3:
-		list = slices.Insert(list, 0, layers.Layer(layers.Conv2DLayer{Name: "probe", Filters: c.Input[0], Kernel: 1, Bias: true}))
+		list = slices.Insert(list, 0, layers.Layer(layers.Conv2D{Name: "probe", Filters: c.Input[0], Kernel: 1, Bias: true}))
 	}
 	return layers.SequentialForm{Input: c.Input, Layers: list}
 }
 
-// CheckForm checks the network of a form like [Case.Check], and that the number of its
-// parameters is the one counted beforehand.
-func CheckForm(t testing.TB, f layers.Form) {
+// checkForm checks the network of a form like [Case.Check], and that the network has as many
+// parameters as were counted without building it.
+func checkForm(t testing.TB, f layers.Form) {
 	t.Helper()
 	whole := func(net layers.Sequential) layers.Network { return net }
-	s := subject{form: f, part: whole, kernel: f, output: []int{f.OutputSize()}}
+	s := subject{form: f, part: whole, kernel: f, output: []int{layers.OutputSize(f)}}
 	s.check(t)
 	if text := f.String(); text == "" || len(text) > 200 || strings.Contains(text, "\n") {
 		t.Errorf("String gives %q, expected one short line", text)
@@ -87,10 +87,10 @@ func CheckForm(t testing.TB, f layers.Form) {
 
 // subject is what is checked: a network, or a part of it.
 type subject struct {
-	form   layers.Form
-	part   func(layers.Sequential) layers.Network
-	kernel layers.Form // the network whose neural tangent kernel is checked
-	output []int       // shape of one example's output
+	form   layers.Form                            // the whole network
+	part   func(layers.Sequential) layers.Network // the part that is checked
+	kernel layers.Form                            // the network whose neural tangent kernel is checked
+	output []int                                  // shape of one example's output
 }
 
 func (s subject) check(t testing.TB) {
@@ -149,8 +149,8 @@ func checkOutput(t testing.TB, b *graph.Builder, y *graph.Node, batch int, want 
 	}
 }
 
-// checkTraining checks what the network computes while it is trained: outputs of the same
-// shape, and updates of its own state.
+// checkTraining checks the network in training: its outputs have the same shape, and it updates
+// its own state alone.
 func (s subject) checkTraining(t testing.TB) {
 	t.Helper()
 	net := s.net(t, tensor.Float64)
@@ -167,7 +167,7 @@ func (s subject) checkTraining(t testing.TB) {
 	}
 }
 
-// checkExamples checks that the outputs of an example are those that it has alone.
+// checkExamples checks that an example has the same outputs alone and in a batch.
 func (s subject) checkExamples(t testing.TB) {
 	t.Helper()
 	const batch = 4

@@ -23,7 +23,7 @@ func (s subject) checkJSON(t testing.TB) {
 	if err != nil {
 		t.Fatalf("%s: %v", data, err)
 	}
-	if read.Kind() != s.form.Kind() || read.String() != s.form.String() {
+	if layers.KindOf(read) != layers.KindOf(s.form) || read.String() != s.form.String() {
 		t.Errorf("%v is read back as %v", s.form, read)
 	}
 	again := s

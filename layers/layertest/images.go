@@ -1,7 +1,6 @@
 package layertest
 
 import (
-	"math/rand/v2"
 	"regexp"
 	"strconv"
 	"strings"
@@ -62,31 +61,25 @@ func set(t testing.TB, p *graph.Param, v *tensor.Dense) {
 //
 //	h = relu(bn1(conv1(x))),  fc(mean(relu(bn2(conv2(h))) + short(h)))
 func network(t testing.TB, values map[string]*tensor.Dense, dt tensor.Dtype) layers.Sequential {
-	rng := rand.New(rand.NewPCG(1, 1))
 	out := values["fc.weight"].Shape()[0]
 	if values["short.weight"] == nil {
 		spec := layers.ResNet{Channels: values["conv1.weight"].Shape()[1], Blocks: blocks(values), Shortcut: layers.Projection, Outputs: out}
-		net, err := spec.New(dt, rng)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return net
+		return build(t, spec, dt)
 	}
 	conv := func(name string, stride, padding int) layers.Conv2D {
 		s := values[name+".weight"].Shape()
-		return layers.NewConv2D(name, s[1], s[0], s[2], stride, padding, dt, rng)
+		return layers.Conv2D{Name: name, Filters: s[0], Kernel: s[2], Stride: stride, Padding: padding, Bias: values[name+".bias"] != nil}
 	}
-	norm := func(name string) layers.BatchNorm {
-		return layers.NewBatchNorm(name, values[name+".weight"].Shape()[0], dt)
-	}
-	return layers.Sequential{
-		conv("conv1", 1, 1).WithBias("conv1"), norm("bn1"), layers.Activation("relu"),
-		layers.Residual{
-			Inner:    layers.Sequential{conv("conv2", 2, 1), norm("bn2"), layers.Activation("relu")},
-			Shortcut: conv("short", 2, 0),
+	norm := func(name string) layers.Layer { return layers.BatchNorm{Name: name} }
+	x := values["conv1.weight"].Shape()
+	return build(t, layers.SequentialForm{Input: []int{x[1], 8, 8}, Layers: layers.Layers{
+		conv("conv1", 1, 1), norm("bn1"), layers.Activation("relu"),
+		layers.ResidualLayer{
+			Inner:    layers.Layers{conv("conv2", 2, 1), norm("bn2"), layers.Activation("relu")},
+			Shortcut: layers.Layers{conv("short", 2, 0)},
 		},
-		layers.GlobalAveragePool{}, layers.NewDense("fc", values["fc.weight"].Shape()[1], out, dt, rng),
-	}
+		layers.GlobalAveragePool{}, layers.DenseLayer{Name: "fc", Outputs: out},
+	}}, dt)
 }
 
 // blocks counts the blocks of each stage by their names, layerS.I.….

@@ -37,7 +37,7 @@ func dense(dt tensor.Dtype, v []float64, shape []int) *tensor.Dense {
 // build returns the network of f, always from the same random numbers.
 func build(t testing.TB, f layers.Form, dt tensor.Dtype) layers.Sequential {
 	t.Helper()
-	net, err := f.New(dt, newRand(1))
+	net, err := layers.Build(f, dt, newRand(1))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,46 +15,43 @@ import (
 // Graph is a network as ONNX describes it, without its weights. It is a layer: its settings,
 // which are its fields, can be written to files, and it makes the network.
 type Graph struct {
-	Opset     int      `json:"opset"`
-	Input     string   `json:"input"`
-	Output    string   `json:"output"`
-	Batch     int      `json:"batch,omitempty"` // number of examples in the file; 0 if it is free there
-	Arrays    []Array  `json:"arrays"`          // the weights
-	Constants []Tensor `json:"constants,omitempty"`
-	Nodes     []Node   `json:"nodes"` // each after those whose outputs it takes
+	Opset     int      `json:"opset"`               // version of ONNX's operators, 11 to 21
+	Input     string   `json:"input"`               // name of the inputs [B,…]
+	Output    string   `json:"output"`              // name of the outputs [B,…]
+	Batch     int      `json:"batch,omitempty"`     // number of examples in the file; 0 if it is free there
+	Arrays    []Array  `json:"arrays"`              // the weights
+	Constants []Tensor `json:"constants,omitempty"` // arrays that are no weights
+	Nodes     []Node   `json:"nodes"`               // each after those whose outputs it takes
 }
 
 // Array describes an array of weights.
 type Array struct {
-	Name  string `json:"name"`
-	Shape []int  `json:"shape"`
+	Name  string `json:"name"`            // in the file
+	Shape []int  `json:"shape"`           // extents of the axes
 	State bool   `json:"state,omitempty"` // not trainable
 }
 
 // Node is one operation.
 type Node struct {
-	Op         string               `json:"op"`
-	Name       string               `json:"name,omitempty"`
-	Inputs     []string             `json:"inputs,omitempty"`
-	Outputs    []string             `json:"outputs"`
-	Attributes map[string]Attribute `json:"attributes,omitempty"`
+	Op         string               `json:"op"`                   // name of the operator, see [Operators]
+	Name       string               `json:"name,omitempty"`       // in messages
+	Inputs     []string             `json:"inputs,omitempty"`     // names of values; empty for an input that is left out
+	Outputs    []string             `json:"outputs"`              // names of values
+	Attributes map[string]Attribute `json:"attributes,omitempty"` // settings by their names
 }
 
 // Attribute is a setting of a node: the field of its type.
 type Attribute struct {
-	Int    int64     `json:"int,omitempty"`
-	Float  float64   `json:"float,omitempty"`
-	Text   string    `json:"text,omitempty"`
-	Ints   []int64   `json:"ints,omitempty"`
-	Floats []float64 `json:"floats,omitempty"`
-	Texts  []string  `json:"texts,omitempty"`
-	Tensor *Tensor   `json:"tensor,omitempty"`
+	Int    int64     `json:"int,omitempty"`    // a whole number
+	Float  float64   `json:"float,omitempty"`  // a number
+	Text   string    `json:"text,omitempty"`   // a word
+	Ints   []int64   `json:"ints,omitempty"`   // whole numbers
+	Floats []float64 `json:"floats,omitempty"` // numbers
+	Texts  []string  `json:"texts,omitempty"`  // words
+	Tensor *Tensor   `json:"tensor,omitempty"` // an array
 }
 
 func init() { layers.RegisterLayer[Graph]("onnx") }
-
-// Kind implements layers.Layer.
-func (Graph) Kind() string { return "onnx" }
 
 // Make implements layers.Layer. Start values follow from the first use of an array: weights of
 // products are drawn as by layers.NewDense, scales and variances are 1, all others 0.
@@ -127,7 +124,7 @@ func (g Graph) check() error {
 	return nil
 }
 
-// names are those of the values that are known at a node.
+// names holds the names of the values that are known before a node.
 type names map[string]bool
 
 func (known names) define(name string) error {
@@ -141,7 +138,7 @@ func (known names) define(name string) error {
 // check checks a node and adds its outputs to the names.
 func (n Node) check(known names) error {
 	if operators[n.Op] == nil {
-		return fmt.Errorf("this operator is not supported; valla network operators lists those that are")
+		return fmt.Errorf("this operator is not supported; valla network operators lists the supported operators")
 	}
 	for _, name := range n.Inputs {
 		if !known[name] {
@@ -228,8 +225,8 @@ func (g Graph) Rows(in []int) ([]layers.Row, error) {
 // network is a Graph with weights.
 type network struct {
 	Graph
-	arrays        map[string]*graph.Param
-	params, state []*graph.Param
+	arrays        map[string]*graph.Param // weights by their names
+	params, state []*graph.Param          // trainable weights, and the others
 }
 
 // Forward implements layers.Network.
@@ -253,8 +250,8 @@ func (n *network) State() []*graph.Param { return n.state }
 // Describe implements layers.Describer.
 func (n *network) Describe() (layers.Layers, error) { return layers.Layers{n.Graph}, nil }
 
-// ByLayer returns the parameters by the nodes that take them first. A bias that is added to a
-// product with weights belongs to these.
+// ByLayer returns the parameters grouped by the nodes that take them first. A bias that is added to
+// a product with weights is in the group of these weights.
 func (n *network) ByLayer() [][]*graph.Param {
 	var all [][]*graph.Param
 	from, seen := map[string]int{}, map[*graph.Param]bool{} // layers by the products that they make
@@ -283,8 +280,8 @@ func (n *network) ByLayer() [][]*graph.Param {
 	return all
 }
 
-// LastLayer returns the parameters of the last node that has any. If it adds a bias to a product
-// with weights, those belong to it.
+// LastLayer returns the parameters of the last node that takes any. If that node adds a bias to a
+// product with weights, the weights are part of the last layer.
 func (n *network) LastLayer() []*graph.Param {
 	var found []*graph.Param
 	want := ""

@@ -14,9 +14,9 @@ const maxHost = 1 << 23
 // host is a constant: an array that does not depend on the examples or on the weights, such as
 // the numbers of a shape. Whole numbers up to 2^53 are exact.
 type host struct {
-	shape []int
-	v     []float64
-	whole bool // integers or booleans
+	shape []int     // extents of the axes; empty for a single number
+	v     []float64 // elements, row-major
+	whole bool      // integers or booleans
 }
 
 // integers is a vector of whole numbers.
@@ -28,7 +28,8 @@ func integers(v []int) *host {
 	return h
 }
 
-// ints returns the elements, of which too large ones stand for the end of an axis.
+// ints returns the elements as integers. Elements beyond ±2^53, by which exporters mean the end of
+// an axis, become the largest or the smallest int32.
 func (h *host) ints() []int {
 	out := make([]int, len(h.v))
 	for i, x := range h.v {
@@ -44,7 +45,7 @@ func (h *host) ints() []int {
 	return out
 }
 
-// size is the number of elements; 0 for none.
+// size returns the number of elements; 0 for nil.
 func (h *host) size() int {
 	if h == nil {
 		return 0
@@ -80,8 +81,8 @@ func broadcast(a, b []int) ([]int, error) {
 	return out, nil
 }
 
-// strides returns the steps of an array of a shape in one that it broadcasts to, which has n
-// axes.
+// strides returns, for an array of the given shape that broadcasts to n axes, the step in the
+// array's elements along each of the n axes.
 func strides(shape []int, n int) []int {
 	out, step := make([]int, n), 1
 	for d := len(shape) - 1; d >= 0; d-- {

@@ -72,11 +72,11 @@ func matMul(c *call) []value {
 	return c.reshaped(value{node: z}, shape)
 }
 
-// plane is an image of any number of axes of places, as one of rows and columns.
+// plane is a batch of images with one or two axes of places, written with rows and columns.
 type plane struct {
 	x       *graph.Node // [B,C,H,W]
 	lengths int         // axes of places in the file, 1 or 2
-	size    [2]int
+	size    [2]int      // rows and columns
 }
 
 // plane returns an input as images.
@@ -101,7 +101,8 @@ func (p plane) back(c *call, y *graph.Node) []value {
 	return nodes(y)
 }
 
-// pair returns an attribute for rows and columns; missing is the number where there is none.
+// pairOf returns an attribute as a number for rows and a number for columns; missing stands for an
+// attribute that the node does not have.
 func (c *call) pairOf(p plane, name string, missing int) [2]int {
 	list := c.ints(name)
 	switch {
@@ -118,7 +119,7 @@ func (c *call) pairOf(p plane, name string, missing int) [2]int {
 // window is the settings that convolutions and pools share.
 type window struct {
 	graph.ConvOptions
-	size [2]int
+	size [2]int // rows and columns of a filter or of a window
 }
 
 // window reads strides, dilations and pads for filters of a size.
@@ -341,7 +342,7 @@ func flatImages(b *graph.Builder, x *graph.Node) *graph.Node {
 	return b.Reshape(x, s[0], s[1], 1, product(s[2:]))
 }
 
-// batchNorm is written as layers.BatchNorm: the input of the scale is the normalised input.
+// batchNorm is written as the batch norm of package layers: the input of the scale is the normalised input.
 func batchNorm(c *call) []value {
 	c.only("training_mode", 0)
 	x := c.node(0)
@@ -358,7 +359,8 @@ func reciprocalOf(b *graph.Builder, x *graph.Node) *graph.Node {
 	return b.Div(b.Fill(1, x.Shape()...), x)
 }
 
-// normalised subtracts the mean over all axes from one on and divides by the standard deviation.
+// normalised subtracts the mean over the axes from number from on, and divides by the standard
+// deviation over the same axes.
 func (c *call) normalised(x *graph.Node, from int) *graph.Node {
 	to := x.Shape().Clone()
 	for d := from; d < len(to); d++ {

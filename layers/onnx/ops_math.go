@@ -130,8 +130,8 @@ func pairs(write func(b *graph.Builder, x, y *graph.Node) *graph.Node, f func(x,
 	}
 }
 
-// pair joins two values, of which at least one is a node. A constant of one element becomes a
-// number in the operation where that has one.
+// pair applies a function of pairs to x and y, of which at least one is a node. A constant of one
+// element becomes a factor or a summand of an affine operation where the operator allows it.
 func (c *call) pair(write func(b *graph.Builder, x, y *graph.Node) *graph.Node, x, y value) *graph.Node {
 	left, right := c.op(x), c.op(y)
 	a, okA := x.host.scalar()
@@ -155,7 +155,7 @@ func (c *call) pair(write func(b *graph.Builder, x, y *graph.Node) *graph.Node, 
 	return c.made(write(c.b, c.asNode(x), c.asNode(y)))
 }
 
-// op says whether a value is a constant that adds no axes to the other.
+// op says whether v is a constant that adds no axes to the other operand.
 func (c *call) op(v value) bool { return v.host != nil && len(v.host.shape) <= 1 }
 
 // compare is a function of pairs of constants, whose results are whole numbers.
@@ -316,7 +316,7 @@ func softmax(write func(*graph.Builder, *graph.Node) *graph.Node) operator {
 	}
 }
 
-// reduction returns the axes of a reduction; nil says that the input passes as it is.
+// reduction returns the axes of a reduction; nil for a reduction that leaves its input unchanged.
 func (c *call) reduction() []int {
 	list := c.list("axes", 1)
 	if len(list) == 0 && c.int("noop_with_empty_axes", 0) == 1 {
@@ -325,7 +325,8 @@ func (c *call) reduction() []int {
 	return c.axes(list, len(c.value(0).shape()))
 }
 
-// without returns a shape in which some axes are 1 or, unless they are kept, left out.
+// without returns a shape after a reduction: the given axes have extent 1, or are left out unless
+// keep is set.
 func without(shape, axes []int, keep bool) []int {
 	out := []int{}
 	for d, n := range shape {

@@ -21,7 +21,7 @@ const maxSteps = 4096
 // gates one below the other.
 type cell struct {
 	*call
-	hidden    int
+	hidden    int         // H
 	inputs    *graph.Node // W·x and its bias for all steps, [B,S,gates·H]
 	weights   *graph.Node // R, [gates·H,H]
 	bias      *graph.Node // of R·h, [1,gates·H], or nil

@@ -75,8 +75,8 @@ func (c *call) padAxis(v value, axis, before, after int, with float64) value {
 	return c.taken(v, axis, inside)
 }
 
-// padConstant puts the elements of v at their places among the number with; −1 and n, and what
-// is beyond, are the places of that.
+// padConstant returns len(inside) elements along an axis: element inside[i] of v at place i, or the
+// number with where inside[i] is no place of v.
 func (c *call) padConstant(v value, axis int, inside []int, with float64) value {
 	n := v.shape()[axis]
 	from, count := 0, 0
@@ -102,7 +102,8 @@ func (c *call) padConstant(v value, axis int, inside []int, with float64) value 
 	return value{node: c.made(c.b.Add(y, c.asNode(value{host: mask})))}
 }
 
-// resize takes other numbers of places along axes, nearest or linear between neighbours.
+// resize changes the number of places along axes. A new place has the value of the nearest old place,
+// or is interpolated linearly between two neighbours.
 func resize(c *call) []value {
 	v := c.value(0)
 	own := v.shape()
@@ -143,7 +144,7 @@ func resize(c *call) []value {
 	return []value{v}
 }
 
-// source returns the place in n that a place i of the result comes from.
+// source returns the coordinate among n places that corresponds to place i of to places.
 func (c *call) source(i, n, to int, scale float64) float64 {
 	x := float64(i)
 	switch mode := c.text("coordinate_transformation_mode", "half_pixel"); mode {

@@ -88,7 +88,8 @@ func shapeOf(c *call) []value {
 	return hosts(integers(shape[from:max(from, to)]))
 }
 
-// cast keeps nodes as they are, among which are the numbers of tokens in the input.
+// cast converts constants. Nodes stay as they are: the inputs may be numbers of tokens, which a
+// graph holds as floating-point numbers.
 func cast(c *call) []value {
 	v := c.value(0)
 	if v.host == nil {

@@ -13,9 +13,9 @@ type fields map[protowire.Number][]field
 
 // field is a value in a message: a number, or bytes.
 type field struct {
-	number uint64
-	bytes  []byte
-	packed bool // bytes
+	number uint64 // of a field with a number
+	bytes  []byte // of a field with bytes
+	packed bool   // the field has bytes
 }
 
 // parse reads the fields of a message, but no message inside it.
@@ -52,7 +52,7 @@ func parse(data []byte) (fields, error) {
 	return f, nil
 }
 
-// last returns the last value of a field, which is the one that counts.
+// last returns the last value of a field: in a protocol buffer the last value counts.
 func (f fields) last(num protowire.Number) field {
 	if v := f[num]; len(v) > 0 {
 		return v[len(v)-1]

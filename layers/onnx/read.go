@@ -29,8 +29,8 @@ type Options struct {
 
 // File is a network that was read, with its weights.
 type File struct {
-	Form    layers.SequentialForm
-	weights map[string]*Tensor
+	Form    layers.SequentialForm // the network without its weights
+	weights map[string]*Tensor    // by the names of the arrays
 }
 
 // Read reads the ONNX file at path. Errors are one line: they name the file and, if an operator
@@ -49,7 +49,7 @@ func Read(name string, o Options) (*File, error) {
 
 // Network returns the network with the weights of the file, in the element type dt.
 func (f *File) Network(dt tensor.Dtype) (layers.Sequential, error) {
-	net, err := f.Form.New(dt, rand.New(rand.NewPCG(0, 0)))
+	net, err := layers.Build(f.Form, dt, rand.New(rand.NewPCG(0, 0)))
 	if err != nil {
 		return nil, err
 	}
@@ -120,11 +120,11 @@ func opset(model fields) (int, error) {
 // reader makes a Graph of a file.
 type reader struct {
 	Graph
-	dir     string
-	o       Options
+	dir     string             // folder of the file
+	o       Options            // of Read
 	input   []int              // shape of one example
 	weights map[string]*Tensor // floating-point initialisers that are arrays
-	order   []string           // their names in the order of the file
+	order   []string           // names of the weights, in the order of the file
 }
 
 // read reads a GraphProto.
@@ -180,7 +180,7 @@ func (r *reader) initialisers(g fields) (constants map[string]bool, err error) {
 	return constants, nil
 }
 
-// inputs finds the one input that is no initialiser.
+// inputs finds the only input of the graph that is no initialiser.
 func (r *reader) inputs(g fields, constants map[string]bool) error {
 	all, err := g.messages(11)
 	if err != nil {
@@ -205,7 +205,8 @@ func (r *reader) inputs(g fields, constants map[string]bool) error {
 	return nil
 }
 
-// shape reads the shape of the input: the number of examples, which is free, and that of one.
+// shape reads the shape of the input v: the number of examples, 0 if it is free, and the shape of
+// one example.
 func (r *reader) shape(v fields) error {
 	for _, num := range []protowire.Number{2, 1, 2} { // TypeProto, its tensor, the shape
 		var err error
@@ -260,7 +261,9 @@ func (r *reader) outputs(g fields) error {
 func readNode(m fields, dir string) (Node, error) {
 	n := Node{Op: m.text(4), Name: m.text(3), Inputs: m.texts(1), Outputs: m.texts(2)}
 	if domain := m.text(7); domain != "" && domain != "ai.onnx" {
-		return n, fmt.Errorf("%q (%s of %s): operators beyond ONNX's own are not supported", n.Name, shown(n.Op), shown(domain))
+		if n.Op = domain + "::" + n.Op; operators[n.Op] == nil {
+			return n, fmt.Errorf("%q (%s of %s): operators beyond ONNX's own are not supported, unless a package registers them", n.Name, shown(m.text(4)), shown(domain))
+		}
 	}
 	attributes, err := m.messages(5)
 	if err != nil {
@@ -332,7 +335,8 @@ func (r *reader) prune() {
 	r.Constants = slices.DeleteFunc(r.Constants, func(c Tensor) bool { return !needed[c.Name] })
 }
 
-// settings are inputs of operators that are no weights although they may be floating-point.
+// settings are the numbers of those inputs of operators that are settings, not weights, although
+// the file may hold them as floating-point arrays.
 var settings = map[string][]int{"Clip": {1, 2}, "Pow": {1}, "Pad": {1, 2}, "Resize": {1, 2, 3}, "Range": {0, 1, 2}, "Where": {0}}
 
 // file sorts the initialisers into parameters, state and constants.

@@ -163,7 +163,7 @@ func TestOptions(t *testing.T) {
 	if _, err := decode(open, "", Options{}); err == nil || !strings.Contains(err.Error(), "leaves the shape of an example open") {
 		t.Errorf("an open shape: %v", err)
 	}
-	if f, err := decode(open, "", Options{Input: []int{2}}); err != nil || f.Form.OutputSize() != 2 {
+	if f, err := decode(open, "", Options{Input: []int{2}}); err != nil || layers.OutputSize(f.Form) != 2 {
 		t.Errorf("a stated shape: %v", err)
 	}
 }

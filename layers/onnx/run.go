@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
-	"maps"
 	"math"
 	"slices"
 
@@ -21,16 +20,13 @@ const (
 	maxOpset = 21
 )
 
-// Operators lists the supported operators in alphabetical order.
-func Operators() []string { return slices.Sorted(maps.Keys(operators)) }
-
 // value is what a name in the graph stands for: a node, or a constant.
 type value struct {
-	node *graph.Node
-	host *host
+	node *graph.Node // nil for a constant
+	host *host       // nil for a node
 	// node is the transpose of origin, if this is not nil; see ordered.
 	origin *graph.Node
-	perm   []int
+	perm   []int // axis d of node is axis perm[d] of origin
 }
 
 func (v value) shape() []int {
@@ -40,8 +36,9 @@ func (v value) shape() []int {
 	return v.node.Shape()
 }
 
-// run writes the graph for the inputs x [B,...] into b's graph; array gives the nodes of the
-// weights, and seen, if not nil, is given what each node computes. It returns the output.
+// run writes the graph for the inputs x [B,...] into b's graph and returns the output. array
+// returns the node of an array of weights. seen, if not nil, is called with the number of each
+// node and the node's outputs.
 func (g Graph) run(b *graph.Builder, x *graph.Node, array func(Array) *graph.Node, seen func(i int, out []value)) (*graph.Node, error) {
 	if b.Err() != nil {
 		return nil, b.Err()
@@ -50,7 +47,7 @@ func (g Graph) run(b *graph.Builder, x *graph.Node, array func(Array) *graph.Nod
 	if err != nil {
 		return nil, err
 	}
-	constants := 0 // elements of all that are computed
+	constants := 0 // elements of all computed constants
 	for i := range g.Nodes {
 		n := &g.Nodes[i]
 		c := &call{b: b, Node: n, opset: g.Opset, fixed: g.Batch, batch: x.Shape()[0]}
@@ -79,7 +76,7 @@ func (g Graph) run(b *graph.Builder, x *graph.Node, array func(Array) *graph.Nod
 	return y.node, b.Err()
 }
 
-// known returns the values that are there before the first node.
+// known returns the values that the first node may take: the input x, the arrays and the constants.
 func (g Graph) known(x *graph.Node, array func(Array) *graph.Node) (map[string]value, error) {
 	values := map[string]value{g.Input: {node: x}}
 	for _, a := range g.Arrays {
@@ -98,14 +95,14 @@ func (g Graph) known(x *graph.Node, array func(Array) *graph.Node) (map[string]v
 // call is one use of an operator.
 type call struct {
 	*Node
-	b            *graph.Builder
-	opset        int
-	fixed, batch int // numbers of examples, in the file (0: free) and now
-	in           []value
-	err          error
+	b            *graph.Builder // the graph that is written
+	opset        int            // of the file
+	fixed, batch int            // numbers of examples, in the file (0: free) and now
+	in           []value        // values of the inputs
+	err          error          // the error that ended the operator
 }
 
-// do carries the operator out. A part that fails stops it by a panic with errStop, which ends here.
+// do carries the operator out. A helper that fails panics with errStop, which do recovers.
 func (c *call) do() (out []value, err error) {
 	defer func() {
 		switch r := recover(); r {
@@ -145,12 +142,12 @@ func (c *call) made(n *graph.Node) *graph.Node {
 	return n
 }
 
-// has says whether an optional input is there.
+// has says whether the node has input i, which may be optional.
 func (c *call) has(i int) bool {
 	return i < len(c.in) && i < len(c.Inputs) && c.Inputs[i] != "" && (c.in[i].node != nil || c.in[i].host != nil)
 }
 
-// value returns an input that must be there.
+// value returns input i, or ends the operator if the node has no such input.
 func (c *call) value(i int) value {
 	if !c.has(i) {
 		c.failf("input %d is missing", i+1)
@@ -158,7 +155,7 @@ func (c *call) value(i int) value {
 	return c.in[i]
 }
 
-// host returns an input that must be a constant.
+// host returns input i as a constant, or ends the operator if the input is a node.
 func (c *call) host(i int) *host {
 	v := c.value(i)
 	if v.host == nil {
@@ -274,7 +271,7 @@ func (c *call) axes(list []int, n int) []int {
 	return slices.Compact(out)
 }
 
-// only fails unless an attribute has the one value that is supported.
+// only ends the operator unless an attribute has the only supported value, want.
 func (c *call) only(name string, want int) {
 	if got := c.int(name, want); got != want {
 		c.failf("%s = %d is not supported, only %d", name, got, want)

@@ -16,10 +16,10 @@ import (
 
 // Tensor is an array in a file, with its elements little-endian.
 type Tensor struct {
-	Name  string   `json:"name,omitempty"`
-	Type  raw.Type `json:"type"`
-	Shape []int    `json:"shape"`
-	Data  []byte   `json:"data"`
+	Name  string   `json:"name,omitempty"` // empty for the value of an attribute
+	Type  raw.Type `json:"type"`           // of the elements
+	Shape []int    `json:"shape"`          // extents of the axes
+	Data  []byte   `json:"data"`           // elements, row-major
 }
 
 // types are the types of elements by ONNX's numbers.
@@ -29,7 +29,7 @@ var types = map[int64]raw.Type{
 
 func isFloat(t raw.Type) bool { return t == raw.F64 || t == raw.F32 || t == raw.F16 || t == raw.BF16 }
 
-// tensor reads a TensorProto. External data are looked for in the folder dir.
+// readTensor reads a TensorProto. Data outside the message are read from files of the folder dir.
 func readTensor(f fields, dir string) (*Tensor, error) {
 	t := &Tensor{Name: f.text(8), Type: types[f.int(2)]}
 	if t.Type == "" {
@@ -113,6 +113,11 @@ func external(f fields, size int, dir string) ([]byte, error) {
 			return nil, fmt.Errorf("data of the file %q from byte %q on", name, text)
 		}
 	}
+	return section(dir, name, offset, int64(size))
+}
+
+// section reads size bytes of a file of the folder dir from the byte offset on.
+func section(dir, name string, offset, size int64) ([]byte, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil, err
@@ -130,10 +135,10 @@ func external(f fields, size int, dir string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if int64(size) > info.Size()-offset {
+	if size > info.Size()-offset {
 		return nil, fmt.Errorf("%d bytes from byte %d on of the file %q, which has %d", size, offset, name, info.Size())
 	}
-	return io.ReadAll(io.NewSectionReader(file, offset, int64(size)))
+	return io.ReadAll(io.NewSectionReader(file, offset, size))
 }
 
 // host returns a tensor as numbers.

@@ -34,15 +34,15 @@ import (
 )
 
 var (
-	task     = flag.String("task", "predict", "what is done with the rows: predict, or fit")
-	model    = flag.String("model", "", "model `FILE`; for a fit one with a posterior that was fitted to a sample")
-	shards   = flag.String("shards", "", "`FOLDER` of the parts' results, which all workers share")
+	task     = flag.String("task", "predict", "what to do with the rows: predict, or fit")
+	model    = flag.String("model", "", "model `FILE`; a fit needs a posterior that was fitted to a sample of the rows")
+	shards   = flag.String("shards", "", "`FOLDER` for the results of the parts, which all workers share")
 	out      = flag.String("out", "", "`FILE` to write: predictions as .csv, or a model (default: the shards stay as they are)")
-	partSize = flag.Int64("part_size", pass.DefaultPartSize, "bytes of a part")
+	partSize = flag.Int64("part_size", 0, "bytes of a part, approximately (default 64 MiB)")
 	level    = flag.Float64("level", 0.95, "probability of the intervals, or of the sets of classes")
 	header   = flag.String("header", "", "whether the first row of a table of text names the columns: auto, yes, no")
-	held     = flag.String("validation_data", "", "of a fit: `FILE` of rows that choose the standard deviations")
-	server   = flag.Int("job_server", 0, "run nothing but prism as a job server on this `PORT`")
+	held     = flag.String("validation_data", "", "with the task fit: `FILE` of held-out rows that choose the standard deviations")
+	server   = flag.Int("job_server", 0, "only run prism as a job server on this `PORT`")
 )
 
 func main() {
@@ -54,7 +54,7 @@ func main() {
 	}
 }
 
-// cause is the line of an error that says what went wrong: Beam adds the stack of the worker.
+// cause returns the line of an error that names the cause. Beam adds the stack of the worker.
 func cause(err error) string {
 	lines := strings.FieldsFunc(err.Error(), func(c rune) bool { return c == '\n' })
 	for _, l := range lines {
@@ -111,7 +111,7 @@ func run(ctx context.Context) error {
 	return finish(ctx, j, m)
 }
 
-// execute runs the pipeline.
+// execute runs the pipeline of job j.
 func execute(ctx context.Context, j *pass.Job) error {
 	p, s := beam.NewPipelineWithRoot()
 	if j.Task == pass.Predict {
@@ -122,7 +122,7 @@ func execute(ctx context.Context, j *pass.Job) error {
 	return beamx.Run(ctx, p)
 }
 
-// finish writes the output.
+// finish writes the predictions or the model to the file that the flag out names, if it names one.
 func finish(ctx context.Context, j *pass.Job, m *pass.Manifest) error {
 	if *out == "" {
 		return nil

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"math"
 	"slices"
+	"strings"
 
 	"google.golang.org/protobuf/encoding/protowire"
 	"gorgonia.org/tensor"
@@ -65,7 +66,11 @@ func info(name string, dims []int) message {
 }
 
 func node(n onnx.Node) message {
-	m := message{}.texts(1, n.Inputs...).texts(2, n.Outputs...).texts(3, n.Name).texts(4, n.Op)
+	domain, op, own := strings.Cut(n.Op, "::")
+	if !own {
+		domain, op = "", n.Op
+	}
+	m := message{}.texts(1, n.Inputs...).texts(2, n.Outputs...).texts(3, n.Name).texts(4, op).texts(7, domain)
 	for name, a := range n.Attributes {
 		m = m.bytes(5, attribute(name, a))
 	}

@@ -22,8 +22,8 @@ func ResNet(f layers.ResNet) (onnx.Graph, error) {
 // writer appends nodes to a graph.
 type writer struct {
 	onnx.Graph
-	channels int // of the last result
-	err      error
+	channels int   // of the last result
+	err      error // the first error
 }
 
 // node appends a node with one result and returns its name.
@@ -50,11 +50,11 @@ func (w *writer) sequence(list layers.Layers, x string, channels int) string {
 
 func (w *writer) layer(l layers.Layer, x string) string {
 	switch l := l.(type) {
-	case layers.Conv2DLayer:
+	case layers.Conv2D:
 		in := w.channels
 		w.channels = l.Filters
 		return w.node("Conv", window(l.Kernel, l.Stride, l.Padding), x, w.array(l.Name+".weight", false, l.Filters, in, l.Kernel, l.Kernel))
-	case layers.BatchNormLayer:
+	case layers.BatchNorm:
 		c := w.channels
 		return w.node("BatchNormalization", map[string]onnx.Attribute{"epsilon": {Float: 1e-5}}, x, w.array(l.Name+".weight", false, c),
 			w.array(l.Name+".bias", false, c), w.array(l.Name+".running_mean", true, c), w.array(l.Name+".running_var", true, c))
@@ -78,11 +78,11 @@ func (w *writer) layer(l layers.Layer, x string) string {
 			return w.node("Relu", nil, x)
 		}
 	}
-	w.err = fmt.Errorf("onnxtest: the layer %s", l.Kind())
+	w.err = fmt.Errorf("onnxtest: the layer %s", layers.KindOf(l))
 	return x
 }
 
-// window are the settings of a convolution or a pool.
+// window returns the settings of a convolution or a pool.
 func window(size, stride, padding int) map[string]onnx.Attribute {
 	k, s, p := int64(size), int64(max(stride, 1)), int64(padding)
 	return map[string]onnx.Attribute{"kernel_shape": {Ints: []int64{k, k}}, "strides": {Ints: []int64{s, s}}, "pads": {Ints: []int64{p, p, p, p}}}

@@ -1,0 +1,249 @@
+package assess
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/go-valla/valla"
+	"github.com/go-valla/valla/data"
+	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/figure"
+	"github.com/go-valla/valla/internal/settings"
+)
+
+// Options say what the page shows.
+type Options struct {
+	Data  string   // name of the file of rows on the page
+	Model string   // name of the model file on the page
+	Level float64  // probability of the intervals or sets in the summary; 0 means 0.95
+	Notes []string // sentences about the rows
+	valla.PredictOptions
+}
+
+// Page is the content of the page.
+type Page struct {
+	Options
+	Name    string   // name of the model's method
+	Rows    int      // number of rows
+	Targets []string // names of the targets
+	Summary []string // sentences about the error bars
+	Scores  Table    // scores of the candidates
+	Parts   []Part   // a section for each target, or one section for a classification
+	Program string   // version of the program
+}
+
+// Part is a section of the page: about one target of a regression, or about a classification.
+type Part struct {
+	Title   string   // name of the target
+	Classes bool     // whether the target holds classes
+	Figures []Figure // pictures of the section
+	Tables  []Table  // tables of the section
+}
+
+// Figure is a picture that answers one question.
+type Figure struct {
+	Title   string       // the question
+	Caption string       // how to read the picture
+	Chart   figure.Chart // the picture
+}
+
+// Table has rows of texts below a heading.
+type Table struct {
+	Title   string   // title of the table
+	Caption string   // how to read the table; may be ""
+	Head    []string // names of the columns
+	Rows    [][]Cell // cells, row by row
+}
+
+// Cell is a cell of a table.
+type Cell struct {
+	Text  string  // content of the cell
+	Best  bool    // whether the number is the best of its column
+	Shade float64 // share of the row's counts, from 0 to 1; 0 in a table without counts
+}
+
+// New returns the page that compares the predictions of m for the rows of set with their targets. If
+// ctx ends first, New returns the error of ctx.
+func New(ctx context.Context, m *valla.Model, set *data.Set, o Options) (*Page, error) {
+	if o.Level == 0 {
+		o.Level = 0.95
+	}
+	if !(o.Level > 0 && o.Level < 1) {
+		return nil, settings.Errorf("level: expected a probability between 0 and 1, found %g", o.Level)
+	}
+	if err := m.Task.CheckSet(set); err != nil {
+		return nil, err
+	}
+	list, notes, err := candidates(ctx, m, set, o.PredictOptions)
+	if err != nil {
+		return nil, err
+	}
+	page := &Page{Options: o, Name: m.String(), Rows: set.N(), Targets: m.Task.Outputs.Targets(), Scores: scores(list), Program: valla.Version()}
+	page.Notes = append(append(page.Notes, familiar(m, set.N())...), notes...)
+	s := subject{m: m, set: set, all: list, is: list[plain(m)-1], level: o.Level}
+	if set.Features != nil {
+		s.x = graph.Floats(set.X)
+	}
+	if s.nlls, err = m.Task.Outputs.NLLs(s.is.p, set.Y); err != nil {
+		return nil, err
+	}
+	if err := page.summarize(s, list[0]); err != nil {
+		return nil, err
+	}
+	if classes(m) {
+		page.Parts = []Part{s.classes()}
+		return page, nil
+	}
+	for t := range page.Targets {
+		page.Parts = append(page.Parts, s.target(t))
+	}
+	return page, nil
+}
+
+// plain returns the number of candidates without a temperature. The last of these is the model.
+func plain(m *valla.Model) int {
+	n := 1
+	if m.Posterior != nil {
+		n++
+	}
+	if m.Calibration != nil {
+		n++
+	}
+	return n
+}
+
+// subject is the model that the page is about.
+type subject struct {
+	m     *valla.Model // model
+	set   *data.Set    // rows with targets
+	all   []candidate  // candidates to compare
+	is    candidate    // candidate that is the model
+	nlls  []float64    // negative log-likelihood of each row [N]
+	x     []float64    // inputs [N,D]; nil if they are no columns
+	level float64      // probability of intervals and sets
+}
+
+// familiar returns a warning if the network was trained on a table of as many rows.
+func familiar(m *valla.Model, rows int) []string {
+	for _, e := range m.History {
+		if e.Action == valla.ActionTrain && (rows == e.Rows || rows == e.Rows+e.ValidationRows) {
+			return []string{fmt.Sprintf("The network was trained on a table of %d rows, too. If these are the same rows, the page says little about new ones.", rows)}
+		}
+	}
+	return nil
+}
+
+// summarize adds sentences about whether the error bars help, and whether they hold.
+func (p *Page) summarize(s subject, network candidate) error {
+	if s.m.Posterior != nil || s.m.Calibration != nil {
+		before, err := s.m.Task.Outputs.NLLs(network.p, s.set.Y)
+		if err != nil {
+			return err
+		}
+		p.Summary = append(p.Summary, compare(s.nlls, before, s.is.Name))
+	}
+	values := s.is.y
+	if s.is.p.Classes != nil && s.is.p.Conformal == nil {
+		return nil // a classification without sets
+	}
+	inside, size, err := s.is.p.Covered(values, s.level)
+	if err != nil {
+		return err
+	}
+	n := float64(len(values))
+	spread := 1.96 * math.Sqrt(s.level*(1-s.level)/float64(s.set.N())) // targets of one row may be dependent
+	name, kind, holds := "intervals", "intervals", "targets"
+	if s.is.p.Classes != nil {
+		name, kind, holds = "sets", fmt.Sprintf("sets, of %.2f classes on average,", size), "classes"
+	}
+	p.Summary = append(p.Summary, fmt.Sprintf("The %g %% %s hold %.1f %% of the %s. Exact %s hold %.1f to %.1f %% in 19 of 20 tables of this size.",
+		100*s.level, kind, 100*float64(inside)/n, holds, name, 100*max(0, s.level-spread), 100*min(1, s.level+spread)))
+	return nil
+}
+
+// matters is the least difference of two mean NLLs that counts.
+const matters = 0.001
+
+// compare returns a sentence about which of two models has the smaller mean NLL. Model and network are
+// the NLLs of the same rows, and name is the name of the model.
+func compare(model, network []float64, name string) string {
+	n, sum, squares := float64(len(model)), 0.0, 0.0
+	of, alone := 0.0, 0.0
+	for i := range model {
+		d := model[i] - network[i]
+		sum, squares = sum+d, squares+d*d
+		of, alone = of+model[i]/n, alone+network[i]/n
+	}
+	mean := sum / n
+	err := math.Sqrt(max(0, squares/n-mean*mean) / max(1, n-1))
+	verdict := "that is no clear difference"
+	switch {
+	case math.Abs(mean) < matters:
+		verdict = "that is next to nothing"
+	case mean < -2*err:
+		verdict = "the error bars help"
+	case mean > 2*err:
+		verdict = "the error bars are worse than none"
+	}
+	return fmt.Sprintf("The mean negative log-likelihood (NLL) of a row is %.4f with %s and %.4f with the network alone. The difference is %.2g ± %.2g (standard error): %s.",
+		of, name, alone, mean, err, verdict)
+}
+
+// scores returns the table of the scores of all candidates. It marks the best number of each column,
+// unless all are equal.
+func scores(list []candidate) Table {
+	t := Table{Title: "Scores", Head: []string{""}, Rows: make([][]Cell, len(list))}
+	for i, c := range list {
+		t.Rows[i] = []Cell{{Text: c.Name}}
+	}
+	for k, s := range list[0].scores.List {
+		t.Head = append(t.Head, s.Name)
+		var column []float64 // numbers as the table shows them
+		for i, c := range list {
+			text := fmt.Sprintf("%.4f", c.scores.List[k].Value)
+			v, _ := strconv.ParseFloat(text, 64) // the text is a number
+			column, t.Rows[i] = append(column, v), append(t.Rows[i], Cell{Text: text})
+		}
+		low, high := slices.Min(column), slices.Max(column)
+		best := low
+		if s.Name == "ACC" {
+			best = high
+		}
+		for i, v := range column {
+			t.Rows[i][k+1].Best = v == best && low < high
+		}
+	}
+	return t
+}
+
+// number returns the text of a number with four significant digits, or all digits before the point.
+func number(v float64) string {
+	if a := math.Abs(v); a >= 1e-4 && a < 1e9 {
+		return strconv.FormatFloat(v, 'f', max(0, 3-int(math.Floor(math.Log10(a)))), 64)
+	}
+	return strconv.FormatFloat(v, 'g', 4, 64)
+}
+
+// ascending returns the indices of v in ascending order of the numbers.
+func ascending(v []float64) []int {
+	order := make([]int, len(v))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(v[a], v[b]) })
+	return order
+}
+
+// descending returns the indices of v in descending order of the numbers. Among equal numbers the
+// first comes first.
+func descending(v []float64) []int {
+	less := make([]float64, len(v))
+	for i, x := range v {
+		less[i] = -x
+	}
+	return ascending(less)
+}

@@ -1,0 +1,124 @@
+package assess
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/go-valla/valla"
+	"github.com/go-valla/valla/data"
+	"github.com/go-valla/valla/gp/task"
+	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/passes"
+	"gorgonia.org/tensor"
+)
+
+// candidate is a model, or a model with a temperature, and its predictions for the rows.
+type candidate struct {
+	Name   string            // name in tables and legends
+	p      *valla.Prediction // predictions for N rows
+	y      []float64         // targets [N,T], in the order of p
+	scores valla.Scores      // scores of p against y
+}
+
+// leastToCross is the least number of rows for which each half chooses a temperature for the other
+// half.
+const leastToCross = 20
+
+// candidates returns what the page compares: the network alone, the network with the posterior, the
+// calibrated model, and the first two of these with a temperature. Notes say what could not be
+// compared.
+func candidates(ctx context.Context, m *valla.Model, set *data.Set, o valla.PredictOptions) (list []candidate, notes []string, err error) {
+	base := []*valla.Model{m.MAP()}
+	if m.Posterior != nil {
+		base = append(base, m.Uncalibrated())
+	}
+	models := base
+	if m.Calibration != nil {
+		models = append(models[:len(models):len(models)], m)
+	}
+	all := &passes.Counter{Total: len(models) * set.N(), Tell: o.OnRows}
+	if set.N() >= leastToCross {
+		all.Total += crossedPasses * len(base) * set.N()
+	}
+	for _, model := range models {
+		o.OnRows = all.Pass(set.N())
+		p, err := model.Predict(ctx, set.X, o)
+		if err != nil {
+			return nil, nil, err
+		}
+		if list, err = add(list, m, model.String(), p, set.Y); err != nil {
+			return nil, nil, err
+		}
+	}
+	if set.N() < leastToCross {
+		return list, []string{fmt.Sprintf("%d rows are too few for a temperature that one half of them chooses for the other.", set.N())}, nil
+	}
+	return temperatures(ctx, list, m, base, set, o, all)
+}
+
+// temperatures adds the models of base with a temperature to the list of candidates for m.
+func temperatures(ctx context.Context, list []candidate, m *valla.Model, base []*valla.Model, set *data.Set, o valla.PredictOptions, all *passes.Counter) (_ []candidate, notes []string, err error) {
+	for _, model := range base {
+		p, y, err := crossed(ctx, model, set, o, all)
+		if ctx.Err() != nil {
+			return nil, nil, ctx.Err()
+		}
+		if err != nil {
+			notes = append(notes, fmt.Sprintf("%s has no temperature: %s.", model, strings.TrimPrefix(err.Error(), "calibrate: ")))
+			continue
+		}
+		if list, err = add(list, m, model.String()+" + temperature", p, y); err != nil {
+			return nil, nil, err
+		}
+	}
+	return list, notes, nil
+}
+
+// add appends the candidate with predictions p for the targets y to list.
+func add(list []candidate, m *valla.Model, name string, p *valla.Prediction, y *tensor.Dense) ([]candidate, error) {
+	s, err := m.Task.Outputs.Score(p, y)
+	return append(list, candidate{name, p, graph.Floats(y), s}), err
+}
+
+// crossedPasses is the number of times that crossed predicts each row: three times to choose a
+// temperature, and once with the temperature of the other half.
+const crossedPasses = 4
+
+// crossed returns the predictions of a model with temperatures, and the targets in the same order.
+// Each half of the rows chooses the temperature for the other half, so that no row judges a
+// temperature that it has chosen.
+func crossed(ctx context.Context, m *valla.Model, set *data.Set, o valla.PredictOptions, rows *passes.Counter) (*valla.Prediction, *tensor.Dense, error) {
+	a, b := valla.Halves(set, o.Seed)
+	all, y := &valla.Prediction{}, []float64(nil)
+	for _, pair := range [][2]*data.Set{{a, b}, {b, a}} {
+		o.OnRows = rows.Pass((crossedPasses - 1) * pair[0].N())
+		c, err := m.Calibrate(ctx, pair[0], valla.CalibrateOptions{Method: valla.CalibrateTemperature, PredictOptions: o})
+		if err != nil {
+			return nil, nil, err
+		}
+		o.OnRows = rows.Pass(pair[1].N())
+		p, err := c.Predict(ctx, pair[1].X, o)
+		if err != nil {
+			return nil, nil, err
+		}
+		all.Append(p)
+		y = append(y, graph.Floats(pair[1].Y)...)
+	}
+	return all, tensor.New(tensor.WithShape(set.Y.Shape()...), tensor.WithBacking(y)), nil
+}
+
+// classes says whether the task of m is a classification.
+func classes(m *valla.Model) bool {
+	_, ok := m.Task.Outputs.(*task.Classification)
+	return ok
+}
+
+// confidence returns the probability of the most probable class of each row, and whether the row is
+// classified correctly.
+func (c candidate) confidence() (top []float64, right []bool) {
+	for i, best := range c.p.Best() {
+		top, right = append(top, c.p.Probs[i*len(c.p.Classes)+best]), append(right, c.p.Classes[best] == c.y[i])
+	}
+	return top, right
+}

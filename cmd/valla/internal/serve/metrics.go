@@ -1,0 +1,71 @@
+package serve
+
+import (
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+// metrics are the values that Prometheus reads. The labels are names of models, versions, statuses and
+// results, so that the number of their values is bounded.
+type metrics struct {
+	registry *prometheus.Registry     // all metrics
+	requests *prometheus.CounterVec   // requests, by model and status
+	seconds  *prometheus.HistogramVec // times of requests, by model
+	waited   *prometheus.HistogramVec // times in the queue, by model
+	batched  *prometheus.HistogramVec // rows of batches, by model
+	rows     *prometheus.CounterVec   // predicted rows, by model
+	unusual  *prometheus.CounterVec   // rows with large latent standard deviations, by model
+	reloads  *prometheus.CounterVec   // reloads of files, by model and result
+	info     *prometheus.GaugeVec     // 1 for the version that answers, by model and version
+}
+
+// newMetrics returns metrics without values.
+func newMetrics() *metrics {
+	fast := []float64{1e-5, 3e-5, 1e-4, 3e-4, 1e-3, 3e-3, 0.01, 0.03, 0.1, 0.3, 1, 3, 10}
+	m := &metrics{
+		registry: prometheus.NewRegistry(),
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "valla_requests_total", Help: "Requests for predictions, by HTTP status."}, []string{"model", "status"}),
+		seconds:  prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "valla_request_seconds", Help: "Time of a request for predictions.", Buckets: fast}, []string{"model"}),
+		waited:   prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "valla_queue_seconds", Help: "Time that the first request of a batch waited.", Buckets: fast}, []string{"model"}),
+		batched:  prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "valla_batch_rows", Help: "Rows that were computed together.", Buckets: prometheus.ExponentialBuckets(1, 4, 8)}, []string{"model"}),
+		rows:     prometheus.NewCounterVec(prometheus.CounterOpts{Name: "valla_rows_total", Help: "Rows predicted."}, []string{"model"}),
+		unusual:  prometheus.NewCounterVec(prometheus.CounterOpts{Name: "valla_unusual_rows_total", Help: "Rows with a larger latent standard deviation than 99 % of the training rows."}, []string{"model"}),
+		reloads:  prometheus.NewCounterVec(prometheus.CounterOpts{Name: "valla_reloads_total", Help: "Files that were loaded again, by result."}, []string{"model", "result"}),
+		info:     prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "valla_model_info", Help: "1 for the version that answers."}, []string{"model", "version"}),
+	}
+	m.registry.MustRegister(m.requests, m.seconds, m.waited, m.batched, m.rows, m.unusual, m.reloads, m.info,
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return m
+}
+
+// queue adds the length of the queue of the model h.
+func (m *metrics) queue(h *hosted) {
+	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "valla_queue_requests", Help: "Requests that wait or are computed.", ConstLabels: prometheus.Labels{"model": h.name},
+	}, func() float64 { return float64(len(h.room)) }))
+}
+
+// batch returns the function to which the queue of a model reports its batches.
+func (m *metrics) batch(model string) func(requests, rows int, waited time.Duration) {
+	seconds, size := m.waited.WithLabelValues(model), m.batched.WithLabelValues(model)
+	return func(_, rows int, waited time.Duration) {
+		seconds.Observe(waited.Seconds())
+		size.Observe(float64(rows))
+	}
+}
+
+// request counts a request to a model with the status and the time of its answer.
+func (m *metrics) request(model string, status int, took time.Duration) {
+	m.requests.WithLabelValues(model, strconv.Itoa(status)).Inc()
+	m.seconds.WithLabelValues(model).Observe(took.Seconds())
+}
+
+// handler serves the metrics.
+func (m *metrics) handler() http.Handler {
+	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
+}

@@ -1,0 +1,261 @@
+package serve
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/go-valla/valla"
+	"github.com/go-valla/valla/data"
+	"github.com/go-valla/valla/gp/task"
+	"github.com/go-valla/valla/internal/listing"
+	"github.com/go-valla/valla/internal/tablefile"
+)
+
+// plain answers a POST of rows in a simple form: a JSON list of objects {"column": value}, an object
+// {"rows": [...]} of such objects or of lists of values, or a table of text. The answer is JSON, with
+// one object for each row, or CSV if the request asks for text/csv.
+func (s *Server) plain(q *request) error {
+	level, err := q.level()
+	if err != nil {
+		return err
+	}
+	var in rows
+	if q.isJSON() {
+		in, err = q.jsonRows(s.o.MaxRows)
+	} else {
+		in, err = q.textRows(s.o.MaxRows)
+	}
+	if err != nil {
+		return err
+	}
+	link := task.Link(q.r.URL.Query().Get("link"))
+	a, err := s.predict(q, in, valla.PredictOptions{Link: link})
+	if err != nil {
+		return err
+	}
+	table, err := a.table(level)
+	if err != nil {
+		return err
+	}
+	if strings.Contains(q.r.Header.Get("Accept"), "text/csv") {
+		return q.sendCSV(table)
+	}
+	return q.sendObjects(table)
+}
+
+// usualLevel is the probability of intervals and sets if a request names none.
+const usualLevel = 0.95
+
+// level returns the probability of the intervals, or of the sets of classes, that the request names.
+func (q *request) level() (float64, error) {
+	given := q.r.URL.Query().Get("level")
+	if given == "" {
+		return usualLevel, nil
+	}
+	level, err := strconv.ParseFloat(given, 64)
+	if err != nil || !(level > 0 && level < 1) {
+		return 0, fmt.Errorf("level %q, expected a probability between 0 and 1", short(given))
+	}
+	return level, nil
+}
+
+// isJSON says whether the body is JSON. If the media type does not decide, the first character does,
+// because programs that send a file often name no type.
+func (q *request) isJSON() bool {
+	switch q.content {
+	case "application/json":
+		return true
+	case "text/csv", "text/tab-separated-values":
+		return false
+	}
+	start := bytes.TrimSpace(q.body)
+	return len(start) == 0 || start[0] == '[' || start[0] == '{'
+}
+
+// textRows reads a table of text, as valla predict reads a file without compression.
+func (q *request) textRows(most int) (rows, error) {
+	body := bufio.NewReader(bytes.NewReader(q.body))
+	if kind, _ := tablefile.Sniff(body); kind != "" {
+		return rows{}, fmt.Errorf("the body is %s, expected a table of text or JSON", kind)
+	}
+	s, err := data.TableReader{Names: q.columns(), Header: q.r.URL.Query().Get("header")}.OpenText("request", body)
+	if err != nil {
+		return rows{}, err
+	}
+	defer s.Close()
+	table, err := s.Next(most + 1)
+	if err != nil {
+		return rows{}, err
+	}
+	if table.N() > most {
+		return rows{}, tooMany(table.N(), most)
+	}
+	x, err := q.model.Columns(table)
+	if err != nil {
+		return rows{}, err
+	}
+	return rows{x.Float64s(), table.N()}, nil
+}
+
+// byName returns the rows of columns with the given names.
+func (q *request) byName(names []string, columns []cells, most int) (rows, error) {
+	all := make(map[string]cells, len(names))
+	for i, name := range names {
+		name = strings.TrimSpace(name)
+		if _, twice := all[name]; twice {
+			return rows{}, fmt.Errorf("column %q is there twice", short(name))
+		}
+		all[name] = columns[i]
+	}
+	return q.columnRows(all, most)
+}
+
+// jsonRows reads a list of rows, or an object with the key "rows".
+func (q *request) jsonRows(most int) (rows, error) {
+	var body struct {
+		Rows []json.RawMessage `json:"rows"`
+	}
+	trimmed := bytes.TrimSpace(q.body)
+	var err error
+	switch {
+	case len(trimmed) > 0 && trimmed[0] == '[':
+		err = json.Unmarshal(trimmed, &body.Rows)
+	case len(trimmed) > 0 && trimmed[0] == '{':
+		if err = json.Unmarshal(trimmed, &body); err == nil && body.Rows == nil {
+			body.Rows = []json.RawMessage{trimmed} // one row
+		}
+	default:
+		err = errors.New("the body is empty")
+	}
+	switch {
+	case err != nil:
+		return rows{}, fmt.Errorf(`expected JSON, [{"column": value, …}, …] or {"rows": [[value, …], …]}, or a table as text/csv: %w`, err)
+	case len(body.Rows) == 0:
+		return rows{}, errors.New("no rows")
+	case len(body.Rows) > most:
+		return rows{}, tooMany(len(body.Rows), most)
+	case bytes.HasPrefix(bytes.TrimSpace(body.Rows[0]), []byte("[")):
+		return q.listRows(body.Rows, most)
+	}
+	return q.objectRows(body.Rows, most)
+}
+
+// listRows reads rows that are lists: the columns in their order or, for a model without columns,
+// numbers in lists that may be nested.
+func (q *request) listRows(list []json.RawMessage, most int) (rows, error) {
+	names := q.columns()
+	if names == nil {
+		return q.arrayRows(list)
+	}
+	columns := make([]cells, len(names))
+	for i, raw := range list {
+		var row []any
+		if err := json.Unmarshal(raw, &row); err != nil || len(row) != len(names) {
+			return rows{}, fmt.Errorf("row %d (counting from 0): expected a list of %d values, of %s, found %s", i, len(names), quoted(names), short(string(raw)))
+		}
+		for j, v := range row {
+			columns[j].add(v)
+		}
+	}
+	return q.byName(names, columns, most)
+}
+
+// arrayRows reads rows that are arrays of numbers.
+func (q *request) arrayRows(list []json.RawMessage) (rows, error) {
+	d := q.width()
+	out := rows{x: make([]float64, 0, len(list)*d), n: len(list)}
+	for i, raw := range list {
+		t := inputTensor{Name: "rows", Shape: []int{d}, Datatype: "FP64", Data: raw}
+		c, err := t.cells(d)
+		if err != nil {
+			return rows{}, fmt.Errorf("row %d (counting from 0): %w; expected %s", i, err, q.expected())
+		}
+		out.x = append(out.x, c.numbers...)
+	}
+	return out, nil
+}
+
+// objectRows reads rows that are objects of columns.
+func (q *request) objectRows(list []json.RawMessage, most int) (rows, error) {
+	names := q.columns()
+	columns := make([]cells, len(names))
+	for i, raw := range list {
+		var row map[string]any
+		if err := json.Unmarshal(raw, &row); err != nil {
+			return rows{}, fmt.Errorf("row %d (counting from 0): expected an object of columns, found %s", i, short(string(raw)))
+		}
+		for j, name := range names {
+			v, ok := row[name]
+			if !ok {
+				return rows{}, fmt.Errorf("row %d (counting from 0) has no column %q", i, name)
+			}
+			columns[j].add(v)
+		}
+	}
+	return q.byName(names, columns, most)
+}
+
+// cellText returns the text of a JSON value, as a CSV file has it.
+func cellText(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return ""
+	case float64:
+		return strconv.FormatFloat(v, 'g', -1, 64)
+	case bool:
+		return strconv.FormatBool(v)
+	case string:
+		return v
+	}
+	return fmt.Sprint(v)
+}
+
+// table returns the predictions as columns: those of valla predict and, for a classification, the
+// entropy. Classes are text here, also where their names are numbers.
+func (a *answer) table(level float64) (*listing.Predictions, error) {
+	list, err := listing.Of(&a.p, level)
+	if err != nil || a.v.classes() == nil {
+		return list, err
+	}
+	best, _, _ := bestClass(a)
+	h, _, _ := entropy(a)
+	classes := len(a.p.Classes)
+	list.Columns[0] = listing.Column{Name: "class", Texts: best.([]string)}
+	list.Columns = slices.Insert(list.Columns, 1+classes, listing.Column{Name: "entropy", Values: h.([]float64)})
+	return list, nil
+}
+
+// sendObjects answers with one JSON object for each row.
+func (q *request) sendObjects(table *listing.Predictions) error {
+	list := make([]map[string]any, q.rows)
+	for i := range list {
+		list[i] = make(map[string]any, len(table.Columns))
+		for _, c := range table.Columns {
+			if c.Texts != nil {
+				list[i][c.Name] = c.Texts[i]
+			} else {
+				list[i][c.Name] = c.Values[i]
+			}
+		}
+	}
+	reply(q.w, map[string]any{"model": q.name, "version": q.hash, "predictions": list})
+	return nil
+}
+
+// sendCSV answers with comma-separated text, one line for each row. A client that is gone is no
+// error of the request.
+func (q *request) sendCSV(table *listing.Predictions) error {
+	q.w.Header().Set("Content-Type", "text/csv; charset=utf-8")
+	q.w.Header().Set("X-Model-Version", q.hash)
+	w := listing.NewWriter(q.w)
+	if w.Header(table) == nil {
+		_ = w.Rows(table)
+	}
+	return nil
+}

@@ -1,0 +1,318 @@
+package serve
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/go-valla/valla/internal/raw"
+)
+
+// inferRequest is a request of the Open Inference Protocol.
+type inferRequest struct {
+	ID         string          `json:"id,omitempty"`         // id that the response repeats
+	Parameters map[string]any  `json:"parameters,omitempty"` // parameters for all outputs
+	Inputs     []inputTensor   `json:"inputs"`               // columns, or one tensor of all inputs
+	Outputs    []requestOutput `json:"outputs,omitempty"`    // wanted outputs; none means the usual outputs
+}
+
+// inputTensor is an input of a request.
+type inputTensor struct {
+	Name       string          `json:"name"`                 // name of the column
+	Shape      []int           `json:"shape"`                // lengths of the axes; the first axis counts rows
+	Datatype   string          `json:"datatype"`             // element type, such as FP64
+	Parameters map[string]any  `json:"parameters,omitempty"` // size of binary data
+	Data       json.RawMessage `json:"data,omitempty"`       // elements as JSON
+
+	raw   []byte // elements in the binary extension, instead of Data
+	typed *cells // elements of gRPC, instead of Data
+}
+
+// requestOutput is an output that a request asks for.
+type requestOutput struct {
+	Name       string         `json:"name"`                 // name of the output
+	Parameters map[string]any `json:"parameters,omitempty"` // parameters of this output
+}
+
+// inferResponse is a response of the Open Inference Protocol.
+type inferResponse struct {
+	ModelName    string         `json:"model_name"`    // name of the model
+	ModelVersion string         `json:"model_version"` // version that answered
+	ID           string         `json:"id,omitempty"`  // id of the request
+	Outputs      []outputTensor `json:"outputs"`       // outputs in the order of the request
+}
+
+// outputTensor is an output of a response.
+type outputTensor struct {
+	Name       string         `json:"name"`                 // name of the output
+	Shape      []int          `json:"shape"`                // lengths of the axes; the first axis counts rows
+	Datatype   string         `json:"datatype"`             // FP64 or BYTES
+	Parameters map[string]any `json:"parameters,omitempty"` // size of binary data
+	Data       any            `json:"data,omitempty"`       // []float64 or []string
+}
+
+// metadataTensor describes an input or output of a model.
+type metadataTensor struct {
+	Name     string `json:"name"`     // name of the tensor
+	Datatype string `json:"datatype"` // element type
+	Shape    []int  `json:"shape"`    // lengths of the axes; −1 means any length
+}
+
+// widths maps datatypes to the bytes of an element.
+var widths = map[string]int{
+	"BOOL": 1, "UINT8": 1, "UINT16": 2, "UINT32": 4, "UINT64": 8,
+	"INT8": 1, "INT16": 2, "INT32": 4, "INT64": 8, "FP16": 2, "FP32": 4, "FP64": 8,
+}
+
+// size returns the number of elements, or an error for a shape that no tensor has or that is
+// larger than most.
+func (t inputTensor) size(most int) (int, error) {
+	n := 1
+	for _, d := range t.Shape {
+		if d < 0 || d > 0 && n > most/d {
+			return 0, fmt.Errorf("input %q: shape %v, expected at most %d elements", t.Name, t.Shape, most)
+		}
+		n *= d
+	}
+	return n, nil
+}
+
+// cells are the elements of a tensor.
+type cells struct {
+	numbers []float64 // elements of all datatypes except BYTES
+	words   []string  // elements of the datatype BYTES; nil for numbers
+}
+
+// len returns the number of elements.
+func (c cells) len() int { return max(len(c.numbers), len(c.words)) }
+
+// add appends a JSON value, as a CSV file has it. The first value that is no number turns all values
+// into words.
+func (c *cells) add(v any) {
+	if f, ok := v.(float64); ok && c.words == nil {
+		c.numbers = append(c.numbers, f)
+		return
+	}
+	for _, f := range c.numbers {
+		c.words = append(c.words, cellText(f))
+	}
+	c.words, c.numbers = append(c.words, cellText(v)), nil
+}
+
+// cells decodes the tensor, which has n elements by its shape.
+func (t inputTensor) cells(n int) (cells, error) {
+	if _, known := widths[t.Datatype]; !known && t.Datatype != "BYTES" {
+		return cells{}, fmt.Errorf("input %q: datatype %q, expected BOOL, UINT8 … INT64, FP16, FP32, FP64 or BYTES", t.Name, t.Datatype)
+	}
+	var c cells
+	var err error
+	switch {
+	case t.typed != nil:
+		c = *t.typed
+	case t.raw != nil:
+		c, err = t.binary(n)
+	default:
+		c, err = t.json(n)
+	}
+	if err != nil {
+		return c, fmt.Errorf("input %q: %w", t.Name, err)
+	}
+	if c.len() != n {
+		return c, fmt.Errorf("input %q: %d elements, expected %d by its shape %v", t.Name, c.len(), n, t.Shape)
+	}
+	return c, nil
+}
+
+// json decodes Data: a flat list, or lists in lists.
+func (t inputTensor) json(n int) (cells, error) {
+	var c cells
+	null := bytes.Contains(t.Data, []byte("null")) // Unmarshal takes null for 0
+	if t.Datatype != "BYTES" && !null && json.Unmarshal(t.Data, &c.numbers) == nil {
+		return c, nil
+	}
+	c.numbers = nil
+	var nested []any
+	if err := json.Unmarshal(t.Data, &nested); err != nil {
+		return c, fmt.Errorf("data: expected a list")
+	}
+	return c, c.flatten(nested, t.Datatype == "BYTES", n)
+}
+
+// flatten appends the elements of nested lists, in order.
+func (c *cells) flatten(list []any, words bool, most int) error {
+	for _, v := range list {
+		switch v := v.(type) {
+		case []any:
+			if err := c.flatten(v, words, most); err != nil {
+				return err
+			}
+			continue
+		case nil: // missing
+			if words {
+				c.words = append(c.words, "")
+			} else {
+				c.numbers = append(c.numbers, math.NaN())
+			}
+			continue
+		case float64:
+			if !words {
+				c.numbers = append(c.numbers, v)
+				continue
+			}
+		case bool:
+			if !words {
+				c.numbers = append(c.numbers, number(v))
+				continue
+			}
+		case string:
+			if words {
+				c.words = append(c.words, v)
+				continue
+			}
+		}
+		return fmt.Errorf("element %d is %v, expected %s", c.len(), v, map[bool]string{true: "a string", false: "a number"}[words])
+	}
+	if c.len() > most {
+		return fmt.Errorf("more than the %d elements of its shape", most)
+	}
+	return nil
+}
+
+// number returns 1 for true and 0 for false.
+func number(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// binary decodes n elements from the raw bytes.
+func (t inputTensor) binary(n int) (cells, error) {
+	if t.Datatype == "BYTES" {
+		return t.binaryWords()
+	}
+	width := widths[t.Datatype]
+	if len(t.raw) != n*width {
+		return cells{}, fmt.Errorf("%d bytes, expected %d for %d elements of %s", len(t.raw), n*width, n, t.Datatype)
+	}
+	out := make([]float64, n)
+	for i := range out {
+		out[i] = decode(t.Datatype, t.raw[i*width:])
+	}
+	return cells{numbers: out}, nil
+}
+
+// binaryWords decodes strings, each after its length in four bytes.
+func (t inputTensor) binaryWords() (c cells, err error) {
+	c.words = []string{}
+	for rest := t.raw; len(rest) > 0; {
+		if len(rest) < 4 || uint64(binary.LittleEndian.Uint32(rest)) > uint64(len(rest)-4) {
+			return c, fmt.Errorf("element %d is cut off", len(c.words))
+		}
+		n := binary.LittleEndian.Uint32(rest)
+		c.words = append(c.words, string(rest[4:4+n]))
+		rest = rest[4+n:]
+	}
+	return c, nil
+}
+
+// decode returns the little-endian number of a datatype at the start of b.
+func decode(datatype string, b []byte) float64 {
+	le := binary.LittleEndian
+	switch datatype {
+	case "BOOL", "UINT8":
+		return float64(b[0])
+	case "INT8":
+		return float64(int8(b[0]))
+	case "UINT16":
+		return float64(le.Uint16(b))
+	case "INT16":
+		return float64(int16(le.Uint16(b)))
+	case "UINT32":
+		return float64(le.Uint32(b))
+	case "INT32":
+		return float64(int32(le.Uint32(b)))
+	case "UINT64":
+		return float64(le.Uint64(b))
+	case "INT64":
+		return float64(int64(le.Uint64(b)))
+	case "FP16":
+		return float64(raw.Half(le.Uint16(b)))
+	case "FP32":
+		return float64(math.Float32frombits(le.Uint32(b)))
+	}
+	return math.Float64frombits(le.Uint64(b))
+}
+
+// headerLength is the header of the binary extension that has the length of the JSON part.
+const headerLength = "Inference-Header-Content-Length"
+
+// parseInfer reads the body of a request. Its first length bytes are JSON; 0 means that all bytes are.
+func parseInfer(body []byte, length int) (*inferRequest, error) {
+	if length == 0 {
+		length = len(body)
+	}
+	if length < 0 || length > len(body) {
+		return nil, fmt.Errorf("%s %d, expected at most the %d bytes of the body", headerLength, length, len(body))
+	}
+	var r inferRequest
+	d := json.NewDecoder(bytes.NewReader(body[:length]))
+	if err := d.Decode(&r); err != nil {
+		return nil, fmt.Errorf("the request is no JSON of the inference protocol: %w", err)
+	}
+	rest := body[length:]
+	for i := range r.Inputs {
+		t := &r.Inputs[i]
+		size, ok := t.Parameters["binary_data_size"].(float64)
+		if !ok {
+			continue
+		}
+		if size != math.Trunc(size) || size < 0 || size > float64(len(rest)) {
+			return nil, fmt.Errorf("input %q: binary_data_size %v, expected at most the %d bytes that are left", t.Name, size, len(rest))
+		}
+		t.raw, rest = rest[:int(size):int(size)], rest[int(size):]
+	}
+	if len(rest) > 0 {
+		return nil, fmt.Errorf("%d bytes after the last tensor", len(rest))
+	}
+	return &r, nil
+}
+
+// flag returns the parameter with the given name, which is true or false; false if it is absent.
+func flag(parameters map[string]any, name string) bool {
+	v, _ := parameters[name].(bool)
+	return v
+}
+
+// encode returns the body of the response, and the length of its JSON part, or 0 if the body is all
+// JSON. An output whose element of binaries is true follows the JSON part as bytes.
+func (r *inferResponse) encode(binaries []bool) ([]byte, int, error) {
+	if !slices.Contains(binaries, true) {
+		b, err := json.Marshal(r)
+		return b, 0, err
+	}
+	var tail []byte
+	for i := range r.Outputs {
+		if !binaries[i] {
+			continue
+		}
+		t := &r.Outputs[i]
+		own := t.bytes()
+		tail = append(tail, own...)
+		t.Data, t.Parameters = nil, map[string]any{"binary_data_size": len(own)}
+	}
+	b, err := json.Marshal(r)
+	return append(b, tail...), len(b), err
+}
+
+// quoted returns a list of names for a message, at most the first 20.
+func quoted(names []string) string {
+	if len(names) > 20 {
+		return `"` + strings.Join(names[:20], `", "`) + fmt.Sprintf(`" and %d more`, len(names)-20)
+	}
+	return `"` + strings.Join(names, `", "`) + `"`
+}

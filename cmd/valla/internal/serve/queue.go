@@ -1,0 +1,184 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/go-valla/valla/gp"
+)
+
+// errFull refuses requests for which the queue has no room.
+var errFull = errors.New("the queue is full")
+
+// queue computes the requests to one version. It computes waiting requests together.
+type queue struct {
+	version *version                                       // version that predicts
+	jobs    chan *job                                      // waiting requests
+	rows    int                                            // most rows of a batch of several requests
+	delay   time.Duration                                  // time that a batch waits for more requests
+	observe func(requests, rows int, waited time.Duration) // receives the size and the waiting time of each batch
+	done    sync.WaitGroup                                 // workers
+}
+
+// job is a request in the queue.
+type job struct {
+	ctx    context.Context // ends when nobody waits for the answer
+	x      []float64       // inputs [n,D]
+	n      int             // number of rows
+	queued time.Time       // time when the job came into the queue
+
+	g       gp.Gaussian   // answer, a copy that belongs to the job
+	err     error         // error instead of the answer
+	started time.Time     // time when the computation of the batch began
+	ended   time.Time     // time when the computation of the batch ended
+	batch   int           // rows of the batch
+	end     chan struct{} // closed when g or err is set
+}
+
+// newQueue starts a queue for a version.
+func newQueue(v *version, o Options) *queue {
+	q := &queue{version: v, jobs: make(chan *job, o.Queue), rows: o.BatchRows, delay: o.BatchDelay, observe: o.metrics.batch(v.name)}
+	for range runtime.GOMAXPROCS(0) {
+		q.done.Go(q.work)
+	}
+	return q
+}
+
+// close waits until all jobs are done. No job may be added afterwards.
+func (q *queue) close() {
+	close(q.jobs)
+	q.done.Wait()
+}
+
+// latents returns the latent distributions at n rows x. If the queue is full, it returns errFull at
+// once; if ctx ends first, the error of ctx.
+func (q *queue) latents(ctx context.Context, x []float64, n int) (gp.Gaussian, error) {
+	j := &job{ctx: ctx, x: x, n: n, queued: time.Now(), end: make(chan struct{})}
+	select {
+	case q.jobs <- j:
+	default:
+		return gp.Gaussian{}, errFull
+	}
+	select {
+	case <-j.end:
+		j.trace()
+		return j.g, j.err
+	case <-ctx.Done():
+		return gp.Gaussian{}, ctx.Err()
+	}
+}
+
+// work takes batches of jobs until the queue is closed.
+func (q *queue) work() {
+	var b batch
+	for first := range q.jobs {
+		b.reset()
+		b.add(first)
+		q.gather(&b)
+		if len(b.jobs) > 0 {
+			q.observe(len(b.jobs), b.n, time.Since(b.jobs[0].queued))
+			b.run(q.version)
+		}
+	}
+}
+
+// gather adds waiting jobs to b and, within the delay, new jobs.
+func (q *queue) gather(b *batch) {
+	var late <-chan time.Time
+	if q.delay > 0 {
+		timer := time.NewTimer(q.delay)
+		defer timer.Stop()
+		late = timer.C
+	}
+	for b.n < q.rows {
+		select {
+		case j, ok := <-q.jobs:
+			if !ok {
+				return
+			}
+			b.add(j)
+			continue
+		default:
+		}
+		if late == nil {
+			return
+		}
+		select {
+		case j, ok := <-q.jobs:
+			if !ok {
+				return
+			}
+			b.add(j)
+		case <-late:
+			return
+		}
+	}
+}
+
+// batch has jobs that are computed together.
+type batch struct {
+	jobs []*job      // jobs for which somebody waits
+	n    int         // rows of all jobs
+	x    []float64   // inputs of all jobs [n,D], if there are several jobs
+	g    gp.Gaussian // latent distributions of all jobs
+}
+
+// reset empties the batch.
+func (b *batch) reset() { b.jobs, b.n, b.x = b.jobs[:0], 0, b.x[:0] }
+
+// add adds a job, or ends the job if nobody waits for its answer.
+func (b *batch) add(j *job) {
+	if j.err = j.ctx.Err(); j.err != nil {
+		close(j.end)
+		return
+	}
+	b.jobs, b.n = append(b.jobs, j), b.n+j.n
+}
+
+// run computes the jobs and ends them.
+func (b *batch) run(v *version) {
+	started := time.Now()
+	b.compute(v)
+	for _, j := range b.jobs {
+		j.started, j.ended, j.batch = started, time.Now(), b.n
+		close(j.end)
+	}
+}
+
+// compute computes the jobs together. If that fails, it computes each job alone, so that only the
+// jobs with errors fail.
+func (b *batch) compute(v *version) {
+	x := b.jobs[0].x
+	if len(b.jobs) > 1 {
+		for _, j := range b.jobs {
+			b.x = append(b.x, j.x...)
+		}
+		x = b.x
+	}
+	ctx := context.Background()
+	if len(b.jobs) == 1 {
+		ctx = b.jobs[0].ctx
+	}
+	if err := v.predict.Latent(ctx, x, &b.g); err != nil && len(b.jobs) > 1 {
+		for _, j := range b.jobs {
+			j.err = v.predict.Latent(j.ctx, j.x, &j.g)
+		}
+		return
+	} else if err != nil {
+		b.jobs[0].err = err
+		return
+	}
+	b.scatter()
+}
+
+// scatter copies the results of each job to the job.
+func (b *batch) scatter() {
+	at := 0
+	for _, j := range b.jobs {
+		j.g.Set(b.g.Rows(at, j.n))
+		at += j.n
+	}
+}

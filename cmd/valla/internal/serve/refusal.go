@@ -1,0 +1,65 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+)
+
+// refusal is an error with a status of HTTP.
+type refusal struct {
+	status int    // status of HTTP
+	text   string // message for the client
+}
+
+// Error implements error.
+func (r *refusal) Error() string { return r.text }
+
+// errDraining refuses requests while the server shuts down.
+var errDraining = &refusal{http.StatusServiceUnavailable, "the server is shutting down"}
+
+// errPrediction is wrapped by the error of a model that cannot predict valid rows.
+var errPrediction = errors.New("no prediction")
+
+// statusClosed is the status of a request whose client is gone.
+const statusClosed = 499
+
+// statusOf returns the status and the message for an error. An error without a status of its own is
+// the client's: 400.
+func statusOf(err error) (status int, message string) {
+	var large *http.MaxBytesError
+	var many *tooManyError
+	var known *refusal
+	switch {
+	case err == nil:
+		return http.StatusOK, ""
+	case errors.As(err, &known):
+		return known.status, known.text
+	case errors.As(err, &large):
+		return http.StatusRequestEntityTooLarge, fmt.Sprintf("the body is larger than %d bytes", large.Limit)
+	case errors.As(err, &many):
+		return http.StatusRequestEntityTooLarge, err.Error()
+	case errors.Is(err, errFull):
+		return http.StatusTooManyRequests, err.Error()
+	case errors.Is(err, errPrediction):
+		return http.StatusInternalServerError, err.Error()
+	case errors.Is(err, context.DeadlineExceeded):
+		return http.StatusServiceUnavailable, "the request took too long"
+	case errors.Is(err, context.Canceled):
+		return statusClosed, err.Error()
+	}
+	return http.StatusBadRequest, err.Error()
+}
+
+// refuse answers with the status and the message of an error.
+func refuse(w http.ResponseWriter, err error) {
+	status, message := statusOf(err)
+	if errors.Is(err, errToken) {
+		w.Header().Set("WWW-Authenticate", "Bearer")
+	}
+	if status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable {
+		w.Header().Set("Retry-After", "1")
+	}
+	fail(w, status, message)
+}

@@ -1,0 +1,138 @@
+package serve
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/go-valla/valla/data"
+)
+
+// rows are the inputs of a request.
+type rows struct {
+	x []float64 // inputs of the network [n,D], in the units of the data
+	n int       // number of rows
+}
+
+// tensorRows returns the rows of tensors: a tensor [n] for each column, by name, or one tensor of all
+// inputs, [n,D] or [n,…].
+func (v *version) tensorRows(in []inputTensor, most int) (rows, error) {
+	if len(in) == 0 {
+		return rows{}, fmt.Errorf("no inputs, expected %s", v.expected())
+	}
+	if len(in) == 1 && !slices.Contains(v.columns(), in[0].Name) {
+		return v.wholeRows(in[0], most)
+	}
+	columns := make(map[string]cells, len(in))
+	for _, t := range in {
+		n, err := t.size(most)
+		if err != nil {
+			return rows{}, err
+		}
+		c, err := t.cells(n)
+		if err != nil {
+			return rows{}, err
+		}
+		if _, twice := columns[t.Name]; twice {
+			return rows{}, fmt.Errorf("input %q is there twice", t.Name)
+		}
+		columns[t.Name] = c
+	}
+	return v.columnRows(columns, most)
+}
+
+// wholeRows returns the rows of one tensor of all inputs.
+func (v *version) wholeRows(t inputTensor, most int) (rows, error) {
+	size, d := 0, v.width()
+	if len(t.Shape) > 0 && t.Shape[0] > most {
+		return rows{}, tooMany(t.Shape[0], most)
+	}
+	size, err := t.size(most * d)
+	if err != nil {
+		return rows{}, err
+	}
+	if len(t.Shape) < 1 || size == 0 || size != t.Shape[0]*d || t.Datatype == "BYTES" {
+		return rows{}, fmt.Errorf("input %q: %s of shape %v, expected %s", t.Name, t.Datatype, t.Shape, v.expected())
+	}
+	c, err := t.cells(size)
+	if err == nil && t.Datatype == "UINT8" && v.model.Task.Inputs.Features == nil {
+		for i := range c.numbers {
+			c.numbers[i] /= 255 // pixels
+		}
+	}
+	return rows{c.numbers, t.Shape[0]}, err
+}
+
+// expected returns a phrase about the inputs that the model takes.
+func (v *version) expected() string {
+	in := v.model.Task.Inputs
+	if in.Features == nil {
+		return fmt.Sprintf("one input of numbers of shape [n %s]", strings.Trim(fmt.Sprint(in.Shape), "[]"))
+	}
+	whole := "with all of them in this order"
+	if v.encoded() {
+		whole = "encoded as the network takes them"
+	}
+	return fmt.Sprintf("an input of shape [n] for each of %s, or one of numbers of shape [n %d] %s", quoted(v.columns()), len(in.Features), whole)
+}
+
+// columns returns the names of the columns that the model reads, and nil if its inputs are no columns.
+func (v *version) columns() []string { return v.model.Task.Inputs.Columns() }
+
+// encoded says whether the network's inputs differ from the columns.
+func (v *version) encoded() bool { return v.model.Task.Inputs.Encoding != nil }
+
+// columnRows returns the rows of named columns of the same length, as valla predict reads them from a
+// file. It ignores columns that the model does not read.
+func (v *version) columnRows(columns map[string]cells, most int) (rows, error) {
+	names := v.columns()
+	if names == nil {
+		return rows{}, fmt.Errorf("columns, expected %s", v.expected())
+	}
+	all := make([]data.Cells, len(names))
+	for j, name := range names {
+		c, ok := columns[name]
+		if !ok {
+			return rows{}, fmt.Errorf("no column %q", name)
+		}
+		if c.len() > most {
+			return rows{}, tooMany(c.len(), most)
+		}
+		all[j] = data.Cells{Name: name, Numbers: c.numbers, Texts: c.words}
+	}
+	n := all[0].N()
+	if n == 0 {
+		return rows{}, fmt.Errorf("no rows")
+	}
+	table, err := data.TableOf("request", all)
+	if err != nil {
+		return rows{}, err
+	}
+	x, err := v.model.Columns(table)
+	if err != nil {
+		return rows{}, err
+	}
+	return rows{x.Float64s(), n}, nil
+}
+
+// short returns a word for a message, cut after 40 bytes.
+func short(s string) string {
+	if len(s) > 40 {
+		return s[:40] + "…"
+	}
+	return s
+}
+
+// tooManyError refuses a request with too many rows.
+type tooManyError struct {
+	n    int // rows of the request
+	most int // most rows of a request
+}
+
+// tooMany refuses n rows.
+func tooMany(n, most int) error { return &tooManyError{n, most} }
+
+// Error implements error.
+func (e *tooManyError) Error() string {
+	return fmt.Sprintf("%d rows, expected at most %d in a request", e.n, e.most)
+}

@@ -1,0 +1,4 @@
+package layertest
+
+// CheckForm is for tests outside the package.
+var CheckForm = checkForm

@@ -1,0 +1,18 @@
+package pass
+
+import (
+	"context"
+	"io"
+
+	"github.com/go-valla/valla"
+	"github.com/go-valla/valla/data"
+)
+
+// Score is score for the tests outside the package, with the level 0.95.
+func Score(ctx context.Context, m *valla.Model, part data.Part, names bool, to io.Writer) error {
+	_, _, err := score(ctx, m, data.TableReader{}, part, scoreOptions{level: 0.95, names: names}, to)
+	return err
+}
+
+// Key is key for the tests outside the package.
+func (j *Job) Key() string { return j.key() }

@@ -151,7 +151,11 @@ func (r conv) RowPullback(b *Builder, i int, in []*Node, _, ct *Node) (Outer, bo
 	return Outer{Right: b.Reshape(b.Apply(rows, x, y), per, size(r.shape(filters)))}, true
 }
 
-func (r conv) Forward(_ []tensor.Shape, _ tensor.Shape) Loops { return r.loops(r.part, r.rows) }
+func (r conv) Forward(_ []tensor.Shape, _ tensor.Shape) Loops {
+	rows := r.rows
+	rows.Own = r.stacked
+	return r.loops(r.part, rows)
+}
 
 func convLoop[T kernel.Float](c kernel.Conv, p part, n kernel.ConvRows) func(y []T, x [][]T) error {
 	run := map[part]func(kernel.Conv, kernel.ConvRows, []T, []T, []T){

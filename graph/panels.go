@@ -58,10 +58,16 @@ func panelledLoop[T kernel.Float](r panelled, ld int) func(y []T, x [][]T) error
 }
 
 // product returns the product of two matrices; steady says that the second one, and not the
-// first, stays as it is from run to run.
+// first, stays as it is from run to run. It is then put in order once: as panels, or, if these do not pay,
+// not transposed.
 func (w *rewriter) product(op matMul, a, b *expr, steady bool) *expr {
 	stack, m, n, k, _ := op.dims(shapesOf([]*expr{a, b}))
-	if !steady || stack > 1 || len(b.shape) > 2 || !kernel.PanelsPay(m, n) {
+	switch {
+	case !steady || stack > 1 || len(b.shape) > 2:
+		return w.plain(op, a, b)
+	case !kernel.PanelsPay(op.transB, m, n) && op.transB && n > 1:
+		return w.plain(matMul{op.transA, false}, a, w.plain(transpose{[]int{1, 0}}, b))
+	case !kernel.PanelsPay(op.transB, m, n):
 		return w.plain(op, a, b)
 	}
 	to, err := op.Shape(shapesOf([]*expr{a, b}))

@@ -90,7 +90,7 @@ func (p *Program) Prime() error { return p.m.prime() }
 
 // rewritten returns the expressions of outputs, which are among the nodes of order.
 func rewritten(order, outputs []*Node, o Options) ([]*expr, error) {
-	of, err := rewrite(order)
+	of, err := rewrite(order, o)
 	if err != nil {
 		return nil, err
 	}

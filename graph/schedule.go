@@ -68,7 +68,7 @@ func (s *scheduler[T]) thrifty(e *expr) bool {
 		if uses[r]++; s.left[r] == uses[r] && s.mayFree(r) {
 			given += size(r.shape)
 		}
-		if isSmall(r.shape, e.shape) {
+		if isSmall(size(r.shape), size(e.shape)) {
 			return true
 		}
 	}

@@ -29,6 +29,7 @@ type walk struct {
 	origin  map[*graph.Node]*graph.Node // the node from which rows or full made a node
 	index   map[*graph.Node]int         // the number of a parameter
 	noRule  map[*graph.Node]bool        // parameters whose rows are formed densely
+	alike   map[*graph.Node]bool        // cotangents that are the same for all examples, be there only one
 }
 
 // structured fills j.uses with outer products.
@@ -54,7 +55,11 @@ func (j *jac) structured(b *graph.Builder) {
 // pass goes from the output to the parameters and collects their outer products.
 func (w *walk) pass(b *graph.Builder) {
 	w.uses = make([][]graph.Outer, len(w.params))
-	cts := map[*graph.Node]*graph.Node{w.out: w.seed(b)}
+	seed := w.seed(b)
+	cts := map[*graph.Node]*graph.Node{w.out: seed}
+	if b.Err() == nil {
+		w.alike[seed] = w.seeds == nil && seed.Shape()[0] == 1
+	}
 	for _, n := range slices.Backward(w.order) {
 		if cts[n] != nil && w.active[n] && n != w.x && len(graph.Children(n)) > 0 && b.Err() == nil {
 			w.visit(b, n, cts)
@@ -78,7 +83,7 @@ func (j *jac) seed(b *graph.Builder) *graph.Node {
 func (j *jac) newWalk() *walk {
 	w := &walk{
 		jac: j, order: graph.Ancestors(j.out), origin: map[*graph.Node]*graph.Node{},
-		index: map[*graph.Node]int{}, noRule: map[*graph.Node]bool{},
+		index: map[*graph.Node]int{}, noRule: map[*graph.Node]bool{}, alike: map[*graph.Node]bool{},
 	}
 	w.batched = graph.Dependents(w.order, []*graph.Node{j.x})
 	w.active = graph.Dependents(w.order, j.params)
@@ -115,7 +120,9 @@ func (w *walk) visit(b *graph.Builder, n *graph.Node, cts map[*graph.Node]*graph
 			continue
 		}
 		if cts[in[i]] != nil {
+			both := w.alike[cts[in[i]]] && w.alike[c]
 			c = b.Add(cts[in[i]], c)
+			w.alike[c] = both
 		}
 		cts[in[i]] = c
 	}

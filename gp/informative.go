@@ -71,8 +71,8 @@ func paramNames(params []*graph.Param) (names []string) {
 
 // LayerInformation is how much rows say about the weights of a layer.
 type LayerInformation struct {
-	Params []*graph.Param
-	Trace  float64
+	Params []*graph.Param // the parameters of the layer
+	Trace  float64        // mean of tr JᵀΛJ over rows
 }
 
 const (
@@ -84,7 +84,7 @@ const (
 // Information returns for each layer of the network, see [layers.ByLayer], the mean over
 // training rows of tr JᵀΛJ, where J is the Jacobian of the outputs by the layer's weights and Λ
 // the likelihood's curvature: the trace of the layer's block of the Gauss-Newton matrix, which is
-// also that of the Fisher matrix (Martens 2020, "New insights and perspectives on the natural
+// also the trace of the Fisher matrix (Martens 2020, "New insights and perspectives on the natural
 // gradient method"). It takes at most a hundred rows. With Λ = RᵀR and outputs up to four it is
 // exact for these; with more it takes four vectors ε of random signs for each row, of which
 // E ‖JᵀRᵀε‖² is the trace (Hutchinson 1990). A pass takes as long as a few gradients for each
@@ -115,14 +115,14 @@ func Information(ctx context.Context, p Problem, r Run) ([]LayerInformation, err
 
 // information is a program for one row and one probe.
 type information struct {
-	lik     likelihoodRoot
-	rng     *rand.Rand
-	outputs int
-	probe   int // number of the present one
-	layers  []LayerInformation
-	x       *tensor.Dense
-	program *graph.Program
-	squares []*graph.Node // ‖JᵀRᵀε‖² by layer
+	lik     likelihoodRoot     // of the targets
+	rng     *rand.Rand         // of the signs of probes
+	outputs int                // C
+	probe   int                // number of the present one
+	layers  []LayerInformation // traces so far
+	x       *tensor.Dense      // one row, read by the program
+	program *graph.Program     // computes squares
+	squares []*graph.Node      // ‖JᵀRᵀε‖² by layer
 }
 
 // likelihoodRoot is the part of a likelihood that is needed.

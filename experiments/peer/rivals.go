@@ -110,12 +110,17 @@ func ellaFit(dt tensor.Dtype) (*work, error) {
 	}
 	w.arrays = append(arrays(layers.Network(net), x, y, nil), array{"probe", probe},
 		array{"prior_std", graph.NewScalar("", ellaPrior, dt).Value}, array{"rank", graph.NewScalar("", ellaRank, dt).Value})
-	w.arrays = append(w.arrays, pointArrays(fitted.Posterior.(*ella.Posterior))...)
+	w.arrays = append(w.arrays, pointArrays(fitted.Posterior.(pointed))...)
 	return w, nil
 }
 
+// pointed is a posterior of ELLA.
+type pointed interface {
+	Points() (z *tensor.Dense, output []int)
+}
+
 // pointArrays returns the points of a posterior with their outputs.
-func pointArrays(p *ella.Posterior) []array {
+func pointArrays(p pointed) []array {
 	z, output := p.Points()
 	class := make([]int64, len(output))
 	for i, c := range output {

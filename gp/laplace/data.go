@@ -15,17 +15,17 @@ import (
 // inputs holds n finite inputs, or targets, of the given shape each.
 type inputs struct {
 	t     *tensor.Dense // row-major
-	n     int
-	shape tensor.Shape // of one
+	n     int           // number of inputs
+	shape tensor.Shape  // of one
 }
 
 // data are the training examples.
 type data struct {
-	x, y       inputs
-	n, outputs int
+	x, y       inputs // the inputs [N,…] and the targets [N,C]
+	n, outputs int    // N and C
 }
 
-func newData(x, y *tensor.Dense, o Options) (data, error) {
+func newData(x, y *tensor.Dense, o options) (data, error) {
 	in, err := newInputs("x", x)
 	if err != nil {
 		return data{}, err

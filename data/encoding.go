@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-valla/valla/internal/kernel"
 	"gorgonia.org/tensor"
 
 	"github.com/go-valla/valla/internal/dense"

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-valla/valla/internal/kernel"
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/format"
 

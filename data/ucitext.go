@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/go-valla/valla/internal/kernel"
 	"gorgonia.org/tensor"
 
 	"github.com/go-valla/valla/internal/dense"

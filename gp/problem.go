@@ -219,10 +219,7 @@ type State struct {
 }
 
 // Array is an array of a State, float32 or float64.
-type Array struct {
-	Name  string        // different for each array of a State
-	Value *tensor.Dense // float32 or float64
-}
+type Array = train.Array
 
 // Saved gives Restore the parts of a State that was read from a file.
 type Saved interface {

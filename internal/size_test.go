@@ -28,7 +28,7 @@ var longAllowed = []string{
 var fieldsAllowed = []string{
 	".", "beam", "experiments", "experiments/internal/report",
 	"experiments/internal/result", "experiments/internal/runner", "experiments/internal/spec",
-	"experiments/peer", "gp/gptest", "gp/mfvi", 
+	"experiments/peer", "gp/gptest", "gp/mfvi",
 	"gp/sngp", "gp/task", "gp/valla", "graph", "graph/graphtest",
 	"internal/eigen", "internal/kernel",
 	"internal/openblas", "internal/scratch", "internal/settings",

@@ -52,7 +52,7 @@ type member struct {
 }
 
 // members lists the arrays of c in the order of the file, after making room for those that
-// are nil. The first params of the names are those of parameters.
+// are nil. The first params names belong to parameters.
 func (c *checkpoint) members(names []string, params int) []member {
 	var list []member
 	add := func(prefix string, ts []*tensor.Dense, names []string) []*tensor.Dense {
@@ -77,7 +77,7 @@ func (c *checkpoint) members(names []string, params int) []member {
 	return list
 }
 
-// encode writes c to w. The first params of the names are those of parameters.
+// encode writes c to w. The first params names belong to parameters.
 func (c *checkpoint) encode(w io.Writer, names []string, params int) error {
 	a := archive.NewWriter(w)
 	a.JSON(headerMember, c.checkpointHeader)

@@ -18,7 +18,7 @@ type Graph struct {
 	params  []Param         // with gradients of the whole mini-batch
 	grads   []*tensor.Dense // of one part of a mini-batch
 	state   []Array         // what the updates overwrite
-	updates []*tensor.Dense // what becomes of them
+	updates []*tensor.Dense // the values that overwrite state
 	feed    Feed            // sets the inputs
 	id      []string        // what Identify has added
 }

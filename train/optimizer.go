@@ -87,7 +87,7 @@ func (m *memory) allocate(params []Param, slots []string) error {
 	return nil
 }
 
-// match returns an error unless the memory is that of params and slots.
+// match returns an error unless the memory belongs to params and slots.
 func (m *memory) match(params []Param, slots []string) error {
 	if len(params) != len(m.params) {
 		return fmt.Errorf("train: optimizer state %w: it has %d parameters, expected %d", ErrMismatch, len(m.params), len(params))

@@ -80,7 +80,7 @@ const (
 )
 
 const (
-	// momentum is that of SGD, as published.
+	// momentum is the momentum of SGD, as published.
 	momentum = 0.9
 	// paperLambda is λ in the paper.
 	paperLambda = math.Pi / 8

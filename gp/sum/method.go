@@ -143,7 +143,7 @@ func diagonals(g gp.Gaussian) []float64 {
 }
 
 // parts returns the shares [N,C] of the variances at the training rows and at the held-out rows
-// in whose presence VaLLA is fitted; nil where it is fitted alone.
+// beside which VaLLA is fitted; nil where VaLLA is fitted alone.
 func (s *Settings) parts(at variances, dt tensor.Dtype) (rows, held *tensor.Dense) {
 	if at.train == nil {
 		return nil, nil

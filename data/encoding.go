@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/go-valla/valla/internal/kernel"
 	"gorgonia.org/tensor"
 
 	"github.com/go-valla/valla/internal/dense"

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/go-valla/valla/internal/kernel"
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/format"
 

@@ -5,7 +5,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/go-valla/valla/internal/kernel"
 	"gorgonia.org/tensor"
 
 	"github.com/go-valla/valla/internal/dense"

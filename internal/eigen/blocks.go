@@ -13,7 +13,7 @@ import (
 // first of the two stages of a tridiagonal reduction (Bischof, Lang and Sun 2000, "A framework for
 // symmetric band reduction"), which consists of matrix products.
 type Blocks struct {
-	n        int
+	n        int         // order of the matrix
 	diagonal [][]float64 // [w,w], the lower triangle
 	below    [][]float64 // [w',w], between a block and the next one, of w' rows
 }
@@ -55,8 +55,8 @@ func part(a []float64, lda, rows, cols int) []float64 {
 
 // reduction has the memory of the steps.
 type reduction struct {
-	n                int
-	a                []float64
+	n                int       // order of the matrix
+	a                []float64 // the matrix [n,n], which the steps overwrite
 	columns          []float64 // a panel [w,m], its columns as rows
 	yx, xy           []float64 // [Y X] and [X Y], [m,2w]
 	z                []float64 // [m,w]
@@ -134,9 +134,9 @@ func (r *reduction) reflectOthers(v []float64, tau float64, j, m int) {
 
 // reflection is the kernel.Job of reflectOthers.
 type reflection struct {
-	columns, v []float64
-	tau        float64
-	j, m       int
+	columns, v []float64 // columns of the panel [w,m], and the reflection's vector [m−j]
+	tau        float64   // factor of the reflection I − τvvᵀ
+	j, m       int       // column of v, and rows of the panel
 }
 
 // Run implements kernel.Job.

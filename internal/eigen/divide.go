@@ -33,10 +33,10 @@ func divide(d, e, q []float64, work *scratch.Memory) error {
 // division holds the parts that are solved: their eigenvalues are in d, and their
 // eigenvectors are in the diagonal blocks of q.
 type division struct {
-	n    int
-	d, e []float64
-	q    []float64 // [n,n]
-	work *scratch.Memory
+	n    int             // order of the matrix
+	d, e []float64       // diagonal [n] and off-diagonal [n−1]
+	q    []float64       // [n,n]
+	work *scratch.Memory // memory of intermediate results
 }
 
 const smallest = 24 // order of a part that is solved directly

@@ -74,11 +74,11 @@ func lastOf(n, k int, a []float64) (values, vectors []float64, err error) {
 
 // krylov is a search for the k largest eigenpairs in spaces of orthonormal vectors.
 type krylov struct {
-	n, k  int
-	a     []float64 // [n,n]
-	scale float64   // its largest element
-	q, aq []float64 // the vectors and their products with a/scale, a row for each
-	rng   *rand.Rand
+	n, k  int        // order of the matrix, and number of pairs
+	a     []float64  // [n,n]
+	scale float64    // its largest element
+	q, aq []float64  // the vectors and their products with a/scale, a row for each
+	rng   *rand.Rand // draws the first vectors
 
 	theta []float64 // Ritz values of the first vectors, over scale, descending
 }

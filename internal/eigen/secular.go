@@ -15,11 +15,11 @@ import (
 // Zero j lies between d_j and d_{j+1}; the last one lies right of all d. A zero is kept as
 // its distance μ from the nearest d, so that all differences d_i − λ_j are accurate.
 type secular struct {
-	rho   float64
-	k     int
+	rho   float64   // ρ
+	k     int       // order of D
 	d, z  []float64 // [k]
 	near  []int     // of each zero, the index of the nearest d
-	mu    []float64
+	mu    []float64 // [k], the distance of each zero from the nearest d
 	exact []float64 // [k], of vectors
 	gaps  []float64 // [k], of vectors
 	diff  []float64 // [k,k], row j: d_i − λ_j; after vectors, the eigenvector of λ_j, reordered

@@ -53,11 +53,11 @@ func unit(a []float64) float64 {
 // tridiagonal is the factorisation A = Q T Qᵀ. T is tridiagonal, with the diagonal d and the
 // off-diagonal e. Q = H_0 H_1 … is a product of reflections H_k = I − τ_k v_k v_kᵀ.
 type tridiagonal struct {
-	n    int
-	d, e []float64 // [n], [n−1]
-	v    []float64 // [n,n]: row k holds v_k, which is 0 up to element k and 1 at element k+1
-	tau  []float64
-	work *scratch.Memory
+	n    int             // order of the matrix
+	d, e []float64       // [n], [n−1]
+	v    []float64       // [n,n]: row k holds v_k, which is 0 up to element k and 1 at element k+1
+	tau  []float64       // [n], the factors of the reflections
+	work *scratch.Memory // memory of intermediate results
 }
 
 const (
@@ -165,9 +165,9 @@ func timesSymmetric(y, m []float64, ld int, x, room []float64) {
 
 // timesVector is the kernel.Job of timesSymmetric.
 type timesVector struct {
-	sums, m []float64
-	ld      int
-	x       []float64
+	sums, m []float64 // one product [n] for each part, and the upper triangle
+	ld      int       // elements between the rows of m
+	x       []float64 // the vector [n]
 }
 
 // Run implements kernel.Job.

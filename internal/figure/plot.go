@@ -30,11 +30,11 @@ var (
 
 // Chart is one plot.
 type Chart struct {
-	Title string
-	Alt   string // describes the chart for readers who cannot see it
-	Wide  bool   // the chart takes the whole width of a page
-	Keys  []Key  // the legend
-	plot  *plot.Plot
+	Title string     // title of the chart
+	Alt   string     // describes the chart for readers who cannot see it
+	Wide  bool       // the chart takes the whole width of a page
+	Keys  []Key      // the legend
+	plot  *plot.Plot // drawing, without the legend
 
 	thumbs []plot.Thumbnailer // the drawings of Keys
 }

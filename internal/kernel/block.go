@@ -30,16 +30,16 @@ const (
 
 // gemm is C = alpha·op(A)·op(B), added to C if add is set.
 type gemm[T Float] struct {
-	transA, transB bool
-	m, n, k        int
-	alpha          T
-	a              []T
-	lda            int
-	b              []T
-	ldb            int
-	c              []T
-	ldc            int
-	add            bool
+	transA, transB bool // whether op transposes A, and B
+	m, n, k        int  // C is [m,n]; each element is a sum of k products
+	alpha          T    // factor of the product
+	a              []T  // A, [m,k] or transposed
+	lda            int  // elements between the rows of a
+	b              []T  // B, [k,n] or transposed, or its panels
+	ldb            int  // elements between the rows of b
+	c              []T  // C [m,n]
+	ldc            int  // elements between the rows of c
+	add            bool // whether the product is added to C
 	panels         bool // b holds all panels, see Panels
 	quads          int  // how many of the last columns are in quads
 }
@@ -85,8 +85,8 @@ func (g *gemm[T]) stripe(w *workspace[T], p, k, j, n int) {
 // apart. The others are in the workspace: if copied is 0 they are packed, otherwise they are rows
 // copied elements apart.
 type rowsA[T Float] struct {
-	a                 []T
-	ld, count, copied int
+	a                 []T  // A from the first row and step of the block on
+	ld, count, copied int  // see above
 	few               bool // a few rows at a time are multiplied by all columns
 }
 

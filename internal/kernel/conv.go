@@ -7,10 +7,10 @@ import "fmt"
 // image is surrounded by Padding rows and columns of zeros, and filters move by
 // Stride; the result is [Out,OutHeight,OutWidth].
 type Conv struct {
-	In, Height, Width         int
-	Out                       int
-	KernelHeight, KernelWidth int
-	Stride, Padding           int
+	In, Height, Width         int // channels, rows and columns of an image
+	Out                       int // channels of a result: the number of filters
+	KernelHeight, KernelWidth int // rows and columns of a filter
+	Stride, Padding           int // pixels from one place of a filter to the next, and zeros on each side of the image
 	// ChannelsLast says that the elements of filters lie as [Out,KernelHeight,KernelWidth,In],
 	// the order in which ConvFilter finds them.
 	ChannelsLast bool
@@ -20,7 +20,7 @@ type Conv struct {
 // N convolutions, the terms, where N is the largest of the three numbers and each number
 // divides N. Term r uses image r·X/N and filter r·W/N and belongs to result r·Y/N.
 type ConvRows struct {
-	X, W, Y int
+	X, W, Y int  // numbers of images, filters and results
 	Own     bool // each term has filters of its own, even if there is only one term
 }
 

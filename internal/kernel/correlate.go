@@ -6,21 +6,21 @@ package kernel
 // column have the same remainders modulo the stride.
 type correlation[T Float] struct {
 	n                        ConvRows // images, filters and results
-	images, filters, results []T
-	out, height, width       int // of a result
-	filterSize               int
-	arow                     int // elements between the filters of two rows of a result
-	stride                   int // of the places in the result
-	passes                   []pass
-	steps                    []step // of all passes
-	band                     int    // rows of a result that are computed together
+	images, filters, results []T      // stacks of images, filters and results
+	out, height, width       int      // of a result
+	filterSize               int      // elements of a stack's filter
+	arow                     int      // elements between the filters of two rows of a result
+	stride                   int      // of the places in the result
+	passes                   []pass   // one pass, or stride² passes
+	steps                    []step   // of all passes
+	band                     int      // rows of a result that are computed together
 }
 
 // pass computes the elements of a result at every stride-th row and column, from row and
 // column on.
 type pass struct {
 	view
-	row, column int
+	row, column int // first row and column of the pass in a result
 	first, last int // steps
 	chunk       int // rows of places that are unfolded at a time
 }
@@ -147,8 +147,8 @@ func (c *correlation[T]) pass(w *workspace[T], index, result, lo, hi int, out []
 
 // unfolded names the part of an image that a workspace holds unfolded.
 type unfolded struct {
-	valid            bool
-	image, pass, row int
+	valid            bool // false as long as nothing is unfolded
+	image, pass, row int  // numbers of the image and the pass, and first row of places
 }
 
 // unfold makes w.a hold the part of an image that u names.

@@ -6,8 +6,8 @@ package kernel
 // meets are then consecutive elements.
 type filterSums[T Float] struct {
 	Conv
-	n       ConvRows
-	x, y, w []T
+	n       ConvRows // numbers of images, filters and results
+	x, y, w []T      // stacks of images, derivatives of results, and filters
 
 	// With few channels the rows of pixels that a filter meets are merged, so that all
 	// pixels that it meets at one place lie together.
@@ -15,8 +15,8 @@ type filterSums[T Float] struct {
 	steps  []step // one for each place
 	lines  []line // of a turned row
 
-	tiled bool // by Winograd's algorithm
-	bands []tileBand
+	tiled bool       // by Winograd's algorithm
+	bands []tileBand // tiles of a plane, if tiled is set
 
 	// The terms of a filter are summed in groups; the sums of the groups are added at the end.
 	groups int
@@ -166,7 +166,7 @@ func (f *filterSums[T]) term(w *workspace[T], y, sum []T, add bool) {
 
 // line is a row of the channel that starts at plane. Turning makes each of its elements one
 // element of a pixel of a turned row.
-type line struct{ plane, row int }
+type line struct{ plane, row int } // first element of the channel, and row in it
 
 // image makes w hold an image.
 func (f *filterSums[T]) image(w *workspace[T], x []T) {

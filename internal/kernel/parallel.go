@@ -37,8 +37,8 @@ const (
 // What workers look at all the time lies on a cache line of its own, and so does what they write:
 // that a line goes from one processor to another takes up to a microsecond.
 var pool struct {
-	taken   atomic.Bool // for the whole of one parallel job
-	threads atomic.Int32
+	taken   atomic.Bool               // for the whole of one parallel job
+	threads atomic.Int32              // number of threads of a job, see SetThreads
 	workers atomic.Pointer[[]*worker] // started so far; who has taken the pool replaces it
 
 	// Who has taken the pool has the use of these.
@@ -46,14 +46,14 @@ var pool struct {
 	total  int64         // parts that workers have finished, or will have when the job is done
 	missed time.Duration // spent on jobs that lacked workers, since the last wake-up
 
-	_     [128]byte
+	_     [128]byte     // separates cache lines
 	state atomic.Uint64 // of the job in progress
 	job   Job           // written while no part is open; read by those who took a part
 
-	_    [128]byte
+	_    [128]byte    // separates cache lines
 	done atomic.Int64 // parts that workers have finished
 	late atomic.Int64 // doublings of patience
-	_    [128]byte
+	_    [128]byte    // separates cache lines
 }
 
 // A state holds the number of workers that may take parts of the job, the number of parts, and
@@ -87,9 +87,9 @@ func take(index int) (part, parts int, ok bool) {
 }
 
 type worker struct {
-	index  int
-	asleep atomic.Bool
-	wake   chan struct{}
+	index  int           // number of the worker, from 0 on
+	asleep atomic.Bool   // whether the worker waits for wake
+	wake   chan struct{} // receives one value for each wake-up
 }
 
 // start is what times are measured from.

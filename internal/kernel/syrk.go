@@ -54,13 +54,13 @@ func (s *symmetric[T]) small() {
 // triangle of the blocks on the diagonal. If whole is set it copies the computed triangle to
 // the other one.
 type symmetric[T Float] struct {
-	upper, exact, whole, trans bool
-	n, k                       int
-	alpha, beta                T
-	a                          []T
-	lda                        int
-	c                          []T
-	ldc                        int
+	upper, exact, whole, trans bool // see above; trans is set if op transposes A
+	n, k                       int  // C is [n,n]; each element is a sum of k products
+	alpha, beta                T    // factors of the product and of the old C
+	a                          []T  // A, [n,k] or transposed
+	lda                        int  // elements between the rows of a
+	c                          []T  // C [n,n]
+	ldc                        int  // elements between the rows of c
 }
 
 // share computes the triangle on several threads if it is large enough.

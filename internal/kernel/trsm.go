@@ -38,18 +38,18 @@ func trsm[T Float](right, upper, trans bool, m, n int, l []T, ldl int, b []T, ld
 // solver solves op(L)·X = B: a number of independent systems, each with size unknowns. A
 // system is a column of B or, if right is set, a row of B.
 type solver[T Float] struct {
-	right, trans  bool
-	size, systems int
-	l             triangle[T]
-	b             []T
-	ldb           int
+	right, trans  bool        // whether systems are rows of B, and whether op transposes L
+	size, systems int         // unknowns of a system, and number of systems
+	l             triangle[T] // L [size,size]
+	b             []T         // right-hand sides, which the solutions overwrite
+	ldb           int         // elements between the rows of b
 }
 
 // triangle is a lower triangle L, stored as its transpose if upper is set.
 type triangle[T Float] struct {
-	s     []T
-	ld    int
-	upper bool
+	s     []T  // elements of the stored matrix
+	ld    int  // elements between the rows of s
+	upper bool // whether s holds Lᵀ
 }
 
 // from returns the elements from row i and column j of L on.

@@ -3,7 +3,7 @@ package kernel
 // axis is one side of an image over which a filter moves. The filter stops at places, and
 // its elements are called taps: tap k at place p meets pixel p·stride + k - padding. The
 // padding may be negative.
-type axis struct{ pixels, places, taps, stride, padding int }
+type axis struct{ pixels, places, taps, stride, padding int } // numbers of pixels, places and taps; pixels between places; padding before the first pixel
 
 // transposed returns the axis of the transposed convolution. Its pixels are the places of
 // a, and its places are every stride-th pixel of a from first on. These meet the taps k,
@@ -47,9 +47,9 @@ func (a axis) phasePixels(f, count int) int { return count + (a.taps-1-f)/a.stri
 // consecutive elements at consecutive places of a row; unless shared is set it does so from
 // one row to the next as well.
 type view struct {
-	channels   int
-	rows, cols axis
-	shared     bool
+	channels   int  // channels of the image
+	rows, cols axis // sides of the image
+	shared     bool // whether columns of the filter share copies
 }
 
 // copies is the number of copies of a channel.

@@ -10,14 +10,14 @@ import "unsafe"
 // pixels before byte lo and from byte hi on are padding. The assembly relies on the order of
 // the fields.
 type unfolding struct {
-	dst, src           unsafe.Pointer
-	offset             int
-	ldd, lds           int
-	top, rows, bottom  int
-	lo, hi             int
-	vectors            int // of 32 bytes, in dst
-	channels           int
-	dstPlane, srcPlane int
+	dst, src           unsafe.Pointer // first row of the copy, and first row of pixels
+	offset             int            // from src to the pixels that the copy begins with; may be negative
+	ldd, lds           int            // from row to row of dst and of src
+	top, rows, bottom  int            // rows of padding above, of pixels, and of padding below
+	lo, hi             int            // bounds of the pixels that are no padding
+	vectors            int            // of 32 bytes, in dst
+	channels           int            // number of channels
+	dstPlane, srcPlane int            // from channel to channel of dst and of src
 }
 
 //go:noescape

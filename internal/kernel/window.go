@@ -15,7 +15,7 @@ const (
 
 // step tells where one step of a product finds its factors, counted in elements: row r of A
 // is at a + r·arow, and column j of B is at b + j.
-type step struct{ a, b int32 }
+type step struct{ a, b int32 } // offsets of the factors
 
 // windowCols is the number of columns of a window: 48 in float32 and 24 in float64.
 func windowCols[T Float]() int { return windowBytes / sizeOf[T]() }
@@ -25,15 +25,15 @@ func windowCols[T Float]() int { return windowBytes / sizeOf[T]() }
 // columns, which fill whole vectors. Up to windowCols elements past the last column of B are
 // read.
 type windows[T Float] struct {
-	steps      []step
-	a          []T
-	arow       int
-	b          []T
-	run, pitch int
-	c          []T
-	ldc        int
-	rows, cols int
-	add        bool
+	steps      []step // one for each product of a sum
+	a          []T    // A
+	arow       int    // elements between the rows of A
+	b          []T    // B
+	run, pitch int    // see above
+	c          []T    // C [rows,cols]
+	ldc        int    // elements between the rows of c
+	rows, cols int    // size of C
+	add        bool   // whether the product is added to C
 }
 
 // multiply computes the product, which is zero if there are no steps.

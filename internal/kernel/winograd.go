@@ -34,7 +34,7 @@ type tileBand struct {
 	// The rows above and below, counted from two rows above the unit on; any other rows where the
 	// image has none. outer selects what pixels exist: two vectors above and two below.
 	above, below [tileUnits]int
-	outer        [4]uint16
+	outer        [4]uint16 // bits of the pixels that exist
 
 	left, right uint16 // the lanes whose tiles have a neighbour there
 }
@@ -93,13 +93,13 @@ func tilesFilter[T Float](c Conv) bool { return fastTiles[T]() && c.tileable() }
 
 // tiled computes stacks of results, or of images, tile by tile with filters that all share.
 type tiled[T Float] struct {
-	in, out, plane       int // channels of x and y, and pixels of each
-	x, y                 []T
-	vectors              int // of tiles, in all planes
-	filters              []T // transformed
-	row, step, component int // elements from one filter of y, of x and from one component to the next
-	bands                []tileBand
-	then                 Then
+	in, out, plane       int        // channels of x and y, and pixels of each
+	x, y                 []T        // images [images,in,plane], and results [images,out,plane]
+	vectors              int        // of tiles, in all planes
+	filters              []T        // transformed
+	row, step, component int        // elements from one filter of y, of x and from one component to the next
+	bands                []tileBand // tiles of a plane
+	then                 Then       // work that follows
 }
 
 // convTiles computes ConvForward, or ConvInput from x to y if inverse is set, tile by tile.

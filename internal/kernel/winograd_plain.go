@@ -2,8 +2,8 @@ package kernel
 
 // tileMatrix is one of the matrices A, B and G of Winograd's algorithm.
 type tileMatrix struct {
-	rows, cols int
-	elements   [16]float32
+	rows, cols int         // size of the matrix
+	elements   [16]float32 // row by row
 }
 
 var (
@@ -139,14 +139,14 @@ func tapTilesGo[T Float](m []T, component int, g []T, tap, vectors int) {
 // of A is at r·arow + s·astep. The number of rows is a multiple of 16; C has as many columns as that
 // number of vectors of tileLanes elements.
 type tileProducts[T Float] struct {
-	a                       []T
-	arow, astep, acomponent int
-	b                       []T
-	bstep, bcomponent       int
-	c                       []T
-	crow, ccomponent        int
-	rows, vectors, steps    int
-	add                     bool
+	a                       []T  // A
+	arow, astep, acomponent int  // elements between rows, steps and components of A
+	b                       []T  // B
+	bstep, bcomponent       int  // elements between steps and components of B
+	c                       []T  // C
+	crow, ccomponent        int  // elements between rows and components of C
+	rows, vectors, steps    int  // rows of C, vectors in a row, and steps of each sum
+	add                     bool // whether the products are added to C
 }
 
 func (p *tileProducts[T]) multiplyGo() {

@@ -36,8 +36,8 @@ func load(path string) error {
 
 // library is a loaded shared library.
 type library struct {
-	name   string
-	handle uintptr
+	name   string  // file name or path
+	handle uintptr // the system's handle
 }
 
 // find loads the library at path, or the first of the usual names.
@@ -60,7 +60,7 @@ func find(path string) (library, error) {
 }
 
 // functions are the addresses of the library's functions that this package calls.
-type functions struct{ sgemm, dgemm, threads uintptr }
+type functions struct{ sgemm, dgemm, threads uintptr } // sgemm_, dgemm_ and openblas_set_num_threads
 
 // bind looks up the functions, all with the affixes of the same build.
 func bind(lib library) (functions, error) {
@@ -92,9 +92,9 @@ func (f functions) setThreads(n int) { purego.SyscallN(f.threads, uintptr(n)) }
 // its build, a library reads integers of 32 or of 64 bits. It reads the same number in both
 // cases, because all machines here are little-endian and the numbers fit 32 bits.
 type arguments[T kernel.Float] struct {
-	transA, transB         byte
-	m, n, k, lda, ldb, ldc int64
-	alpha, beta            T
+	transA, transB         byte  // 'T' or 'N' for each operand
+	m, n, k, lda, ldb, ldc int64 // sizes and leading dimensions, column by column
+	alpha, beta            T     // factors of the product and of C
 }
 
 // product returns the function at an address, sgemm or dgemm, as a kernel.Product. Fortran

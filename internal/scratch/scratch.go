@@ -7,8 +7,8 @@ import "sync"
 // Memory hands out slices that are free again all at once. A nil *Memory is one that forgets: its
 // slices are new ones.
 type Memory struct {
-	all  []float64
-	used int
+	all  []float64 // memory that is handed out from its start on
+	used int       // numbers handed out, of which some may lie outside all
 }
 
 // Take returns n numbers of any value.

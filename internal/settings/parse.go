@@ -119,7 +119,7 @@ func format(v reflect.Value) string {
 }
 
 // limits are the bounds of a number that tags state; NaN stands for no bound.
-type limits struct{ min, max, above, below float64 }
+type limits struct{ min, max, above, below float64 } // bounds: at least min, at most max, more than above, less than below
 
 func limitsOf(tag reflect.StructTag) limits {
 	bound := func(name string) float64 {
@@ -146,8 +146,8 @@ func (l limits) hold(v float64) bool {
 func (l limits) String() string {
 	var s []string
 	for _, b := range []struct {
-		text  string
-		bound float64
+		text  string  // words before the number
+		bound float64 // the number; NaN for no bound
 	}{{"at least", l.min}, {"above", l.above}, {"at most", l.max}, {"below", l.below}} {
 		if !math.IsNaN(b.bound) {
 			s = append(s, fmt.Sprintf("%s %g", b.text, b.bound))

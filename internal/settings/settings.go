@@ -36,8 +36,8 @@ type Field struct {
 	Auto    string   // describes a default that is computed; "" where there is none
 	Choices []string // the names that it may have; nil where it is no choice
 
-	value  reflect.Value
-	limits limits
+	value  reflect.Value // field of the struct
+	limits limits        // bounds from the tags
 }
 
 // Of lists the settings of the struct that ptr points to, in the order of its fields. It

@@ -18,20 +18,20 @@ const maxLine = 64 << 20
 // each row, is half as fast, and its heap grows to twice the size of the table. It reads the lines with
 // quotes.
 type Cells struct {
-	Line  int  // the number of the first line of the row read last, counting from 1
-	Lines bool // every row is one line: a quoted cell that goes on in the next line is an error
-	b     *bufio.Reader
-	comma byte
-	lines int // the number of lines read so far
-	long  []byte
-	cells [][]byte
+	Line  int           // the number of the first line of the row read last, counting from 1
+	Lines bool          // every row is one line: a quoted cell that goes on in the next line is an error
+	b     *bufio.Reader // the text
+	comma byte          // separates the cells
+	lines int           // the number of lines read so far
+	long  []byte        // a line that is longer than the buffer of b
+	cells [][]byte      // cells of the row read last
 
-	csv  *csv.Reader // of rows with quotes; nil before the first
-	in   *bufio.Reader
-	rest *bytes.Reader
-	row  []byte // with quotes
-	text []byte // of its cells
-	fed  int    // the number of lines that csv has read
+	csv  *csv.Reader   // of rows with quotes; nil before the first
+	in   *bufio.Reader // what csv reads from, with the contents of rest
+	rest *bytes.Reader // the row that csv reads
+	row  []byte        // with quotes
+	text []byte        // of its cells
+	fed  int           // the number of lines that csv has read
 }
 
 // NewCells returns a reader of the cells in r, which the character comma separates.

@@ -30,7 +30,10 @@ const (
 // Rows are rows of equal length in a result and in two operands. The result has Count of them, one
 // after the other; row i of an operand begins at element i·A of the first and i·B of the second. The
 // result may be an operand that has its rows at the same places.
-type Rows struct{ Count, A, B int } // number of rows, and elements between the rows of each operand
+type Rows struct {
+	Count int // number of rows
+	A, B  int // elements between the rows of each operand
+}
 
 // check panics unless the operands a and b hold rows of the given numbers of elements.
 func (r Rows) check(dst, a, b, rowA, rowB int) {

@@ -166,7 +166,10 @@ func (f *filterSums[T]) term(w *workspace[T], y, sum []T, add bool) {
 
 // line is a row of the channel that starts at plane. Turning makes each of its elements one
 // element of a pixel of a turned row.
-type line struct{ plane, row int } // first element of the channel, and row in it
+type line struct {
+	plane int // first element of the channel
+	row   int // row of the channel; outside the image it is padding
+}
 
 // image makes w hold an image.
 func (f *filterSums[T]) image(w *workspace[T], x []T) {

@@ -3,7 +3,11 @@ package kernel
 // axis is one side of an image over which a filter moves. The filter stops at places, and
 // its elements are called taps: tap k at place p meets pixel p·stride + k - padding. The
 // padding may be negative.
-type axis struct{ pixels, places, taps, stride, padding int } // numbers of pixels, places and taps; pixels between places; padding before the first pixel
+type axis struct {
+	pixels, places, taps int // their numbers
+	stride               int // pixels from one place to the next
+	padding              int // zeros before the first pixel
+}
 
 // transposed returns the axis of the transposed convolution. Its pixels are the places of
 // a, and its places are every stride-th pixel of a from first on. These meet the taps k,

@@ -15,7 +15,9 @@ const (
 
 // step tells where one step of a product finds its factors, counted in elements: row r of A
 // is at a + r·arow, and column j of B is at b + j.
-type step struct{ a, b int32 } // offsets of the factors
+type step struct {
+	a, b int32 // places of the factors
+}
 
 // windowCols is the number of columns of a window: 48 in float32 and 24 in float64.
 func windowCols[T Float]() int { return windowBytes / sizeOf[T]() }

@@ -60,7 +60,10 @@ func find(path string) (library, error) {
 }
 
 // functions are the addresses of the library's functions that this package calls.
-type functions struct{ sgemm, dgemm, threads uintptr } // sgemm_, dgemm_ and openblas_set_num_threads
+type functions struct {
+	sgemm, dgemm uintptr // products in float32 and in float64
+	threads      uintptr // openblas_set_num_threads
+}
 
 // bind looks up the functions, all with the affixes of the same build.
 func bind(lib library) (functions, error) {

@@ -119,7 +119,10 @@ func format(v reflect.Value) string {
 }
 
 // limits are the bounds of a number that tags state; NaN stands for no bound.
-type limits struct{ min, max, above, below float64 } // bounds: at least min, at most max, more than above, less than below
+type limits struct {
+	min, max     float64 // bounds that are allowed values
+	above, below float64 // bounds that are not
+}
 
 func limitsOf(tag reflect.StructTag) limits {
 	bound := func(name string) float64 {

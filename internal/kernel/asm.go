@@ -14,6 +14,14 @@ const none level = 0
 // or "NEON"; "none" where the plain Go loops compute everything.
 func Assembly() string { return levels[simd] }
 
+// flag returns 1 if set is true and 0 otherwise, as the assembly takes it.
+func flag(set bool) int {
+	if set {
+		return 1
+	}
+	return 0
+}
+
 // f32 and f64 convert the address of an element to its concrete type, which the caller
 // knows from sizeOf.
 func f32[T Float](x *T) *float32 { return (*float32)(unsafe.Pointer(x)) }

@@ -5,18 +5,14 @@ package kernel
 // than such a product. A single column is summed in another order than several, but its elements do not
 // depend on how many rows C has.
 func (g *gemm[T]) vector() bool {
-	if g.n > 1 && (g.m > 1 || g.transB) {
+	switch {
+	case g.n == 1:
+		g.column()
+	case g.m == 1 && !g.transB:
+		g.row()
+	default:
 		return false
 	}
-	w := spaces[T]().get()
-	if g.n == 1 {
-		step, _ := strides(g.transB, g.ldb)
-		x := gather(w, g.b, g.k, step)
-		g.column(w, x)
-	} else {
-		g.row(w)
-	}
-	spaces[T]().put(w)
 	return true
 }
 
@@ -32,8 +28,12 @@ func gather[T Float](w *workspace[T], s []T, k, step int) []T {
 	return w.b
 }
 
-// column computes the m elements of C from op(A)·x.
-func (g *gemm[T]) column(w *workspace[T], x []T) {
+// column computes the m elements of C from op(A)·x, where x is the single column of op(B).
+func (g *gemm[T]) column() {
+	w := spaces[T]().get()
+	defer spaces[T]().put(w)
+	step, _ := strides(g.transB, g.ldb)
+	x := gather(w, g.b, g.k, step)
 	if !g.transA {
 		for i := range g.m {
 			g.store(i*g.ldc, g.alpha*Dot(g.a[i*g.lda:][:len(x)], x))

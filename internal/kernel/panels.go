@@ -52,13 +52,11 @@ func GemmPanels[T Float](transA bool, m, n, k int, a []T, lda int, panels, c []T
 		scale(m, n, 0, c, ldc)
 	default:
 		g := gemm[T]{transA: transA, m: m, n: n, k: k, alpha: 1, a: a, lda: lda, b: panels, panels: true, quads: quadded[T](n), c: c, ldc: ldc}
-		if m > 1 {
+		if m == 1 {
+			g.row()
+		} else {
 			g.share()
-			return
 		}
-		w := spaces[T]().get()
-		g.row(w)
-		spaces[T]().put(w)
 	}
 }
 

@@ -17,13 +17,9 @@ func hasQuads() bool { return simd == avx512 }
 // quad computes C = A·B, or C += A·B if add is set, for up to tileRows rows of A and up to quadCols
 // columns of a quad. It reads tileRows rows of A, whatever lies behind the last one.
 func quad[T Float](k int, a []T, arow int, b, c []T, ldc, rows, cols int, add bool) {
-	flag := 0
-	if add {
-		flag = 1
-	}
 	if sizeOf[T]() == 4 {
-		quad32AVX512(k, f32(&a[0]), arow, f32(&b[0]), f32(&c[0]), ldc, rows, cols, flag)
+		quad32AVX512(k, f32(&a[0]), arow, f32(&b[0]), f32(&c[0]), ldc, rows, cols, flag(add))
 	} else {
-		quad64AVX512(k, f64(&a[0]), arow, f64(&b[0]), f64(&c[0]), ldc, rows, cols, flag)
+		quad64AVX512(k, f64(&a[0]), arow, f64(&b[0]), f64(&c[0]), ldc, rows, cols, flag(add))
 	}
 }

@@ -23,17 +23,13 @@ func rowPut64AVX2(c, y *float64, alpha float64, n, add int)
 // fastRow sets y to the sum of k rows of b, each times an element of x, as a tile sums them. It reports
 // false if there is no assembly.
 func fastRow[T Float](y, b []T, ldb, half int, x []T, xstep, k int, add bool) bool {
-	flag := 0
-	if add {
-		flag = 1
-	}
 	switch {
 	case simd == none:
 		return false
 	case sizeOf[T]() == 4:
-		row32AVX2(f32(&y[0]), f32(&b[0]), ldb, f32(&x[0]), xstep, k, len(y), half, flag)
+		row32AVX2(f32(&y[0]), f32(&b[0]), ldb, f32(&x[0]), xstep, k, len(y), half, flag(add))
 	default:
-		row64AVX2(f64(&y[0]), f64(&b[0]), ldb, f64(&x[0]), xstep, k, len(y), half, flag)
+		row64AVX2(f64(&y[0]), f64(&b[0]), ldb, f64(&x[0]), xstep, k, len(y), half, flag(add))
 	}
 	return true
 }
@@ -41,17 +37,13 @@ func fastRow[T Float](y, b []T, ldb, half int, x []T, xstep, k int, add bool) bo
 // fastPut writes sums, times alpha, to c, or adds them there, as a tile does. It reports false if there is
 // no assembly.
 func fastPut[T Float](c, sums []T, alpha T, add bool) bool {
-	flag := 0
-	if add {
-		flag = 1
-	}
 	switch {
 	case simd == none:
 		return false
 	case sizeOf[T]() == 4:
-		rowPut32AVX2(f32(&c[0]), f32(&sums[0]), float32(alpha), len(sums), flag)
+		rowPut32AVX2(f32(&c[0]), f32(&sums[0]), float32(alpha), len(sums), flag(add))
 	default:
-		rowPut64AVX2(f64(&c[0]), f64(&sums[0]), float64(alpha), len(sums), flag)
+		rowPut64AVX2(f64(&c[0]), f64(&sums[0]), float64(alpha), len(sums), flag(add))
 	}
 	return true
 }

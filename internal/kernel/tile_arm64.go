@@ -39,14 +39,10 @@ func tile[T Float](k int, alpha T, a []T, _, _ int, b []T, ldb int, c []T, ldc, 
 
 // tileColumns computes the first two vectors of columns.
 func tileColumns[T Float](k int, alpha T, a, b []T, ldb int, c []T, ldc, rows int, add bool) {
-	flag := 0
-	if add {
-		flag = 1
-	}
 	if sizeOf[T]() == 4 {
-		tile32(k, float32(alpha), f32(&a[0]), f32(&b[0]), ldb, f32(&c[0]), ldc, rows, flag)
+		tile32(k, float32(alpha), f32(&a[0]), f32(&b[0]), ldb, f32(&c[0]), ldc, rows, flag(add))
 	} else {
-		tile64(k, float64(alpha), f64(&a[0]), f64(&b[0]), ldb, f64(&c[0]), ldc, rows, flag)
+		tile64(k, float64(alpha), f64(&a[0]), f64(&b[0]), ldb, f64(&c[0]), ldc, rows, flag(add))
 	}
 }
 

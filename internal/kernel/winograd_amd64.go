@@ -93,10 +93,6 @@ func (p *tileProducts[T]) multiply() {
 		p.multiplyGo()
 		return
 	}
-	add := 0
-	if p.add {
-		add = 1
-	}
 	multiplyTiles32(f32(&p.a[0]), p.arow, p.astep, p.acomponent, f32(&p.b[0]), p.bstep, p.bcomponent,
-		f32(&p.c[0]), p.crow, p.ccomponent, p.rows, p.vectors, p.steps, add)
+		f32(&p.c[0]), p.crow, p.ccomponent, p.rows, p.vectors, p.steps, flag(p.add))
 }

@@ -97,7 +97,7 @@ func (s *symmetric[T]) Run(part, parts int) {
 	if s.beta == 0 {
 		copyBlocks(hi-lo, c, s.ldc) // a product alone is exactly symmetric
 	} else {
-		copyLower(hi-lo, c, s.ldc)
+		CopyLower(hi-lo, c, s.ldc)
 	}
 }
 

@@ -32,8 +32,11 @@ func tile[T Float](k int, alpha T, a []T, _, _ int, b []T, ldb int, c []T, ldc, 
 	}
 	if cols > 0 {
 		var t [tileMost]T
-		tileColumns(k, alpha, a, b, ldb, t[:], width, rows, false)
-		putColumns(c, ldc, t[:], width, rows, cols, add)
+		if add { // the assembly rounds once where it adds, here as in the other columns
+			putColumns(t[:], width, c, ldc, rows, cols, false)
+		}
+		tileColumns(k, alpha, a, b, ldb, t[:], width, rows, add)
+		putColumns(c, ldc, t[:], width, rows, cols, false)
 	}
 }
 

@@ -56,7 +56,7 @@ func (f Bands) Charts() ([]Chart, error) {
 func (p Panel) alt() string {
 	s := p.Title + ": data, mean and band of two standard deviations"
 	if p.Reference != nil {
-		s += ", that of " + p.ReferenceName + " dashed"
+		s += ", band of " + p.ReferenceName + " dashed"
 	}
 	return s
 }

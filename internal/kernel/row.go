@@ -1,15 +1,15 @@
 package kernel
 
-// A product with a single row reads the matrix once: to pack it would cost more than the product. Each
-// element is summed in the order of the tiles, so that a row has the same bits alone and among others.
+// A product with a single row reads the matrix once, because packing would cost more than the product. Each
+// element is summed in the order of the tiles, so that a row has the same bits alone and in any batch.
 
 const (
-	// rowBytes is the size from which on a matrix lies in memory rather than in a cache. Of such a
-	// matrix, rowSteps rows are read at a time.
+	// rowBytes is the size from which on a matrix lies in memory rather than in a cache. Such a matrix
+	// is read rowSteps rows at a time.
 	rowBytes = 1 << 20
 	rowSteps = 16
 
-	rowStripBytes = 256 // of the columns that are summed at a time
+	rowStripBytes = 256 // bytes of the columns that are summed at a time
 )
 
 // row computes the single row of C, where B is not transposed.
@@ -33,7 +33,7 @@ func (g *gemm[T]) row() {
 	}
 }
 
-// put writes sums, times alpha, to the single row of C, or adds them there.
+// put writes sums, times alpha, to the single row of C. It adds them to the row if add is set.
 func (g *gemm[T]) put(sums []T, add bool) {
 	if fastPut(g.c, sums, g.alpha, add) {
 		return
@@ -89,9 +89,9 @@ func (g *gemm[T]) panelTimes(w *workspace[T], y []T, p, k int, x []T, xstep int)
 	}
 }
 
-// sumRows sets y to the sum of k rows of b, ldb apart, each times an element of x, xstep apart. It goes
-// on from the sums in y if add is set. Of a strip of columns the second half lies half elements behind
-// the first.
+// sumRows sets y to the sum of k rows of b, ldb apart, each times an element of x, xstep apart. If add
+// is set, the sums in y are the start of the sum. The second half of a strip of columns lies half
+// elements behind the first half.
 func sumRows[T Float](y, b []T, ldb, half int, x []T, xstep, k int, add bool) {
 	if fastRow(y, b, ldb, half, x, xstep, k, add) {
 		return

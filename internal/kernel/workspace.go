@@ -22,12 +22,12 @@ type workspace[T Float] struct {
 	filterSums  filterSums[T]  // job of ConvFilter
 	tiled       tiled[T]       // job of ConvForward and ConvInput tile by tile
 
-	unfolded unfolded // what a holds
+	unfolded unfolded // the part of an image that a holds
 	regions  []region // regions of unfolded
 }
 
-// freeList keeps all workspaces: as many as there were products at one time. A thread gets the one
-// that its processor has used last, if it can, because that is in the processor's cache.
+// freeList keeps all workspaces, as many as there were products at one time. If possible, a thread gets
+// the workspace that its processor has used last, because it is in the processor's cache.
 type freeList[T Float] struct {
 	near sync.Pool       // of workspaces in all, some of which may be in use again
 	mu   sync.Mutex      // guards all

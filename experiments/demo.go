@@ -22,7 +22,7 @@ import (
 // DemoOptions are the settings of [Demo].
 type DemoOptions struct {
 	Dir  string // the folder for the pictures and the model, made if it is missing
-	Seed uint64
+	Seed uint64 // of the data, the network and the fits
 	// OnProgress is called with the work that is done and its progress; nil means that it is
 	// not called.
 	OnProgress func(what string, p train.Progress)
@@ -30,18 +30,18 @@ type DemoOptions struct {
 
 // DemoResult describes the outcome of the demonstration.
 type DemoResult struct {
-	Points   int      `json:"points"` // of the training set, and of the test set
-	Seed     uint64   `json:"seed"`
+	Points   int      `json:"points"`    // of the training set, and of the test set
+	Seed     uint64   `json:"seed"`      // the seed of the options
 	PriorStd float64  `json:"prior_std"` // maximises the marginal likelihood of LLA
 	NoiseStd float64  `json:"noise_std"` // the same, in the data's units
 	StdError float64  `json:"std_error"` // mean |difference| of VaLLA's and LLA's std on the grid, over LLA's mean
-	Scores   []Score  `json:"scores"`
-	Files    []string `json:"files"`
+	Scores   []Score  `json:"scores"`    // of MAP, LLA and VaLLA, in this order
+	Files    []string `json:"files"`     // paths of the files that were written
 }
 
 // Score is one row of the demonstration's table: the scores of a method on the test set.
 type Score struct {
-	Method  string       `json:"method"`
+	Method  string       `json:"method"`  // the model, in words
 	Scores  valla.Scores `json:"scores"`  // in the data's units
 	Seconds float64      `json:"seconds"` // to fit the method; for MAP, to train the network
 }
@@ -72,10 +72,10 @@ func Demo(ctx context.Context, o DemoOptions) (*DemoResult, error) {
 
 // demo is a running demonstration.
 type demo struct {
-	o           DemoOptions
-	train, test *data.Set
-	res         DemoResult
-	bands       []*result.Band
+	o           DemoOptions    // the settings
+	train, test *data.Set      // training and test rows
+	res         DemoResult     // the outcome so far
+	bands       []*result.Band // one for each model
 }
 
 func (d *demo) run(ctx context.Context) error {

@@ -27,8 +27,8 @@ type fit struct {
 	wanted  float64 // seconds that are aimed at, for the fit and
 	predict float64 // for the prediction of the test rows; 0: no aim
 
-	experiment, profile, data, net string // net replaces the experiment's network
-	method, row                    string
+	experiment, profile, data, net string      // net replaces the experiment's network
+	method, row                    string      // the method, and the label of its row in the experiment
 	set                            [][2]string // settings of the row that are not the experiment's
 
 	own func(ctx context.Context, folder string, cell *result.Cell) error // instead of an experiment; folder holds the data sets

@@ -21,28 +21,28 @@ import (
 
 // fitLine is a line of the table: means over the seeds, and the largest peaks of memory.
 type fitLine struct {
-	Name      string   `json:"name"`
-	Settings  string   `json:"settings,omitempty"`
-	Program   string   `json:"program,omitempty"`
-	Wanted    float64  `json:"wanted_s"`
-	WantedPre float64  `json:"wanted_predict_s,omitempty"`
-	Here      *figures `json:"here,omitempty"`
-	Published *figures `json:"published,omitempty"` // of the last published runs of the same seeds
-	Note      string   `json:"note,omitempty"`      // why there is nothing here
+	Name      string   `json:"name"`                       // the row's name
+	Settings  string   `json:"settings,omitempty"`         // the settings of the fits, in words
+	Program   string   `json:"program,omitempty"`          // the version of the program that made the fits
+	Wanted    float64  `json:"wanted_s"`                   // aim for the seconds of the fit
+	WantedPre float64  `json:"wanted_predict_s,omitempty"` // aim for the seconds of the prediction; 0: no aim
+	Here      *figures `json:"here,omitempty"`             // nil where nothing was measured
+	Published *figures `json:"published,omitempty"`        // of the last published runs of the same seeds
+	Note      string   `json:"note,omitempty"`             // why there is nothing here
 }
 
 // figures are costs and scores of a row.
 type figures struct {
-	Seeds   int         `json:"seeds"`
-	Fit     result.Cost `json:"fit"`
-	Predict result.Cost `json:"predict"` // of the test rows, with their scores
-	Quality []quality   `json:"quality,omitempty"`
+	Seeds   int         `json:"seeds"`             // the number of cells that are summed
+	Fit     result.Cost `json:"fit"`               // the mean cost of the fits
+	Predict result.Cost `json:"predict"`           // of the test rows, with their scores
+	Quality []quality   `json:"quality,omitempty"` // the mean scores
 }
 
 // quality is a score.
 type quality struct {
-	Name string  `json:"name"`
-	Mean float64 `json:"mean"`
+	Name string  `json:"name"`                     // such as NLL
+	Mean float64 `json:"mean"`                     // over the seeds
 	Err  float64 `json:"standard_error,omitempty"` // over the seeds, where there are several
 }
 
@@ -50,7 +50,7 @@ type quality struct {
 type fitsReport struct {
 	Machine result.Machine `json:"machine"`
 	Load    [2]string      `json:"load"` // before and after, over 1, 5 and 15 minutes
-	Rows    []fitLine      `json:"rows"`
+	Rows    []fitLine      `json:"rows"` // the lines, in the order of the table
 }
 
 // printFits prints the table of the chosen rows as far as they are finished.

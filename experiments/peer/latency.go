@@ -31,9 +31,9 @@ import (
 
 // service is a model whose predictions of single rows are timed.
 type service struct {
-	name     string
-	spec     layers.MLP
-	inducing int // of VaLLA; 0 is LLA by Kronecker factors
+	name     string     // the label in the table
+	spec     layers.MLP // the network
+	inducing int        // of VaLLA; 0 is LLA by Kronecker factors
 }
 
 var wine = layers.MLP{Inputs: 11, Hidden: []int{50, 50}, Outputs: 1, Activation: "tanh"}
@@ -47,11 +47,11 @@ var services = []service{
 
 // latency holds the durations of calls of a predictor, in seconds.
 type latency struct {
-	Name   string          `json:"name"`
-	Dtype  string          `json:"dtype"`
-	Calls  int             `json:"calls"`
+	Name   string          `json:"name"`   // the service
+	Dtype  string          `json:"dtype"`  // float64 or float32
+	Calls  int             `json:"calls"`  // the number of calls that count
 	OneOf  map[int]float64 `json:"one_of"` // of so many calls one takes longer than the value
-	sorted []float64
+	sorted []float64       // the durations of all calls in seconds, in ascending order after finish
 }
 
 // latencyReport is the outcome of --latency.
@@ -59,7 +59,7 @@ type latencyReport struct {
 	Machine result.Machine `json:"machine"`
 	Load    [2]string      `json:"load"`
 	Time    string         `json:"time"` // what was measured
-	Rows    []latency      `json:"rows"`
+	Rows    []latency      `json:"rows"` // a row for each service and element type
 }
 
 // shares are the columns of the table: the median, and the times that one call of so many exceeds.

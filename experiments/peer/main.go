@@ -27,21 +27,21 @@ func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 
 // command holds the flags of the command line.
 type command struct {
-	reference, python string
-	resnet, laplace   bool
-	scaling           bool
-	latency, cpu      bool
+	reference, python string        // checkouts of published code, and the Python that runs them
+	resnet, laplace   bool          // groups of rows that take minutes
+	scaling           bool          // measure how a step grows
+	latency, cpu      bool          // measure single rows, and CPU time instead of time of the wall
 	each              time.Duration // that --latency takes for a row of its table
-	only              string
-	steps             int
-	json, markdown    bool
-	dir               string
-	fits              bool
-	names, data       string // rows of --fits, and the folder of their data sets
-	seeds             int
-	one               string // the row of --fits that this process measures
-	seed              int    // of it
-	progress          io.Writer
+	only              string        // a regular expression for names of rows
+	steps             int           // the number of steps of each side
+	json, markdown    bool          // the form of the output
+	dir               string        // the folder for pictures or results
+	fits              bool          // measure whole fits
+	names, data       string        // rows of --fits, and the folder of their data sets
+	seeds             int           // the number of seeds of each fit
+	one               string        // the row of --fits that this process measures
+	seed              int           // of it
+	progress          io.Writer     // takes lines of progress
 }
 
 // run executes a command line and returns the exit code.

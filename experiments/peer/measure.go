@@ -15,13 +15,13 @@ import (
 
 // row holds the measurements of a benchmark in one element type.
 type row struct {
-	Name    string  `json:"name"`
-	Group   group   `json:"group"`
-	Dtype   string  `json:"dtype"`
-	Wanted  float64 `json:"wanted_ratio"`
-	Ours    *timing `json:"ours"`
+	Name    string  `json:"name"`                      // the benchmark
+	Group   group   `json:"group"`                     // the part of the table
+	Dtype   string  `json:"dtype"`                     // float64 or float32
+	Wanted  float64 `json:"wanted_ratio"`              // aim for our time as a fraction of theirs
+	Ours    *timing `json:"ours"`                      // on all threads
 	OursOne *timing `json:"ours_one_thread,omitempty"` // where Ours has several
-	Theirs  *timing `json:"theirs,omitempty"`
+	Theirs  *timing `json:"theirs,omitempty"`          // with their fastest setting; nil where they were not measured
 	// Difference is the largest relative difference of the results of both sides.
 	Difference *float64 `json:"difference,omitempty"`
 	Note       string   `json:"note,omitempty"` // why there is no Theirs
@@ -29,10 +29,10 @@ type row struct {
 
 // timing holds the durations of one side with its fastest setting.
 type timing struct {
-	Median  float64 `json:"median_s"`
-	Fastest float64 `json:"fastest_s"`
-	Steps   int     `json:"steps"`
-	Setting string  `json:"setting"`
+	Median  float64 `json:"median_s"`        // median duration of a step in seconds
+	Fastest float64 `json:"fastest_s"`       // shortest duration of a step in seconds
+	Steps   int     `json:"steps"`           // the number of steps that count
+	Setting string  `json:"setting"`         // the threads, in words
 	Bytes   int64   `json:"bytes,omitempty"` // of our program, of their process
 }
 

@@ -22,14 +22,14 @@ import (
 // sweep changes one size of a step of VaLLA, in float64 with a network 784-200-200-C of tanh.
 // The other sizes keep their usual values.
 type sweep struct {
-	name   string // of the size
-	sizes  []int
-	sizing func(size int) sizing
+	name   string                // of the size
+	sizes  []int                 // the sizes that are measured, ascending
+	sizing func(size int) sizing // all sizes of a step whose one size is given
 }
 
 // sizing holds the sizes of a step: inducing points, mini-batch, outputs, rows of the data, and
 // neurons in each of the two hidden layers.
-type sizing struct{ inducing, batch, classes, rows, width int }
+type sizing struct{ inducing, batch, classes, rows, width int } // numbers of the kinds above, in their order
 
 var usual = sizing{100, batch, 10, 1000, 200}
 
@@ -57,9 +57,9 @@ func widthOf(count int) int {
 
 // growth holds the measurements of a sweep.
 type growth struct {
-	Size    string    `json:"size"` // M, B, C, N or P
-	Sizes   []float64 `json:"sizes"`
-	Threads []int     `json:"threads"`
+	Size    string    `json:"size"`    // M, B, C, N or P
+	Sizes   []float64 `json:"sizes"`   // the sizes that were measured
+	Threads []int     `json:"threads"` // numbers of threads
 	Seconds []curve   `json:"seconds"` // medians, one curve for each of Threads
 	Bytes   curve     `json:"bytes"`   // of the program
 	Flops   curve     `json:"flops"`   // of a step
@@ -67,9 +67,9 @@ type growth struct {
 
 // curve is a quantity that grows roughly as a power of a size.
 type curve struct {
-	Values   []float64 `json:"values"`
-	Exponent float64   `json:"exponent"`
-	Factor   float64   `json:"factor"` // Values ≈ Factor · Size^Exponent
+	Values   []float64 `json:"values"`   // a value for each size
+	Exponent float64   `json:"exponent"` // the power of the size
+	Factor   float64   `json:"factor"`   // Values ≈ Factor · Size^Exponent
 }
 
 // newCurve fits a power by least squares in the logarithms.
@@ -86,9 +86,9 @@ func newCurve(sizes, values []float64) curve {
 type scalingReport struct {
 	Machine result.Machine `json:"machine"`
 	Load    [2]string      `json:"load"`
-	Step    string         `json:"step"`
+	Step    string         `json:"step"`          // what a step does, in words
 	CPU     bool           `json:"cpu,omitempty"` // CPU time on one thread
-	Growth  []growth       `json:"growth"`
+	Growth  []growth       `json:"growth"`        // one for each sweep
 }
 
 // scale measures the sweeps, prints the exponents and draws the curves.

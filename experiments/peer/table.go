@@ -14,11 +14,11 @@ import (
 // report is the outcome of a comparison.
 type report struct {
 	Machine  result.Machine    `json:"machine"`
-	Versions map[string]string `json:"their_versions,omitempty"`
-	Note     string            `json:"note,omitempty"` // why there is only our side
-	CPU      bool              `json:"cpu,omitempty"`  // CPU time on one thread
-	Load     [2]string         `json:"load"`           // before and after, over 1, 5 and 15 minutes
-	Rows     []row             `json:"rows"`
+	Versions map[string]string `json:"their_versions,omitempty"` // versions of Python and its modules
+	Note     string            `json:"note,omitempty"`           // why there is only our side
+	CPU      bool              `json:"cpu,omitempty"`            // CPU time on one thread
+	Load     [2]string         `json:"load"`                     // before and after, over 1, 5 and 15 minutes
+	Rows     []row             `json:"rows"`                     // the measurements, in the order of the table
 }
 
 func (r report) json(w io.Writer) error {

@@ -19,7 +19,7 @@ import (
 // maker draws the arrays of a piece of work. It draws the same arrays every time.
 type maker struct {
 	*rand.Rand
-	dt tensor.Dtype
+	dt tensor.Dtype // the element type of all arrays
 }
 
 func newMaker(dt tensor.Dtype) maker { return maker{rand.New(rand.NewPCG(1, 2)), dt} }

@@ -18,12 +18,12 @@ var causes []byte
 
 // cause explains the deviations that fit it. A list that is empty fits all.
 type cause struct {
-	Title   string   `yaml:"title"`
-	Data    []string `yaml:"data"`
+	Title   string   `yaml:"title"`   // the heading of the cause
+	Data    []string `yaml:"data"`    // names of data sets
 	Methods []string `yaml:"methods"` // as the tables here name them
-	Probs   []string `yaml:"probs"`
-	Metrics []string `yaml:"metrics"`
-	Text    string   `yaml:"text"`
+	Probs   []string `yaml:"probs"`   // kinds of class probabilities, "" for regression
+	Metrics []string `yaml:"metrics"` // names of metrics
+	Text    string   `yaml:"text"`    // the explanation, in Markdown
 }
 
 // readCauses reads a list of causes. Their keys must be known.
@@ -47,10 +47,10 @@ func (c cause) fits(d deviation) bool {
 
 // deviation is a measured number that is far from the published one.
 type deviation struct {
-	data string
+	data string // the name of the data set
 	place
-	metric, source  string
-	published, here float64
+	metric, source  string  // the metric, and where the published number comes from
+	published, here float64 // the published number, and the mean over our seeds
 }
 
 func (d deviation) String() string {
@@ -124,7 +124,7 @@ func explain(list []deviation, by []cause) [][]deviation {
 
 // Explained are deviations that have one cause.
 type Explained struct {
-	Title, Text string
+	Title, Text string     // the cause, and its explanation in Markdown
 	Rows        [][]string // below deviationHead
 }
 

@@ -13,10 +13,10 @@ import (
 
 // Figure is a row of charts that answers a question.
 type Figure struct {
-	Name    string // short, as in the name of a file
-	Title   string // the question
-	Caption string // what is shown, and what to see
-	Charts  []figure.Chart
+	Name    string         // short, as in the name of a file
+	Title   string         // the question
+	Caption string         // what is shown, and what to see
+	Charts  []figure.Chart // the charts, side by side
 }
 
 // figures returns the pictures of one data set. There is one where a cell has its curve.
@@ -278,8 +278,8 @@ func times(f result.Found, data string) ([]figure.Chart, error) {
 func corruptions(cells []*result.Cell) ([]figure.Chart, error) {
 	var charts []figure.Chart
 	for _, score := range []struct {
-		name  string
-		value func(result.Corrupt) result.Number
+		name  string                             // of the score
+		value func(result.Corrupt) result.Number // takes the score from a cell
 	}{{"NLL", corruptNLL}, {"ECE", func(c result.Corrupt) result.Number { return c.ECE }}} {
 		var levels []figure.Level
 		for level := 1; level <= 5; level++ {

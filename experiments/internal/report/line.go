@@ -15,9 +15,9 @@ type line struct {
 	paper    string               // the row of the published tables, "" where there is none
 	far      int                  // from the published settings, see paperRow
 	measured map[string][]float64 // by metric, a value for each seed
-	done     int
-	expected int
-	refused  string
+	done     int                  // the number of finished cells
+	expected int                  // the number of cells of the plan
+	refused  string               // why a fit was refused, or ""
 }
 
 // gather collects the lines of a data set, in the order of the plan.

@@ -12,8 +12,8 @@ import (
 
 // experiment is a plan with the cells of all profiles of an experiment.
 type experiment struct {
-	result.Found // with names of rows that differ where settings do
-	profiles     []string
+	result.Found                // with names of rows that differ where settings do
+	profiles     []string       // the profiles that were run, the full one first
 	cells        []*result.Cell // those that are finished, as they were found
 }
 
@@ -95,7 +95,7 @@ func changedImages(c *result.Cell) int { return len(c.Curves.Rotations) + len(c.
 // distinguish adds its profile to the name of a row where an earlier one has the same name and
 // other settings, and a number where that does not suffice.
 func (e *experiment) distinguish() {
-	type row struct{ data, name string }
+	type row struct{ data, name string } // the data set, and the row's name
 	keys := map[row]string{}
 	for i, c := range e.Done {
 		if c == nil {

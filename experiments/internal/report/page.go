@@ -59,8 +59,8 @@ func (f Figure) Keys() []figure.Key { return figure.Keys(f.Charts) }
 
 // headGroup is a metric with its neighbouring columns.
 type headGroup struct {
-	Metric  string
-	Columns []Column
+	Metric  string   // the name above the columns
+	Columns []Column // one for each source of the metric
 }
 
 // groups joins neighbouring columns of the same metric.

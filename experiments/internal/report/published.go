@@ -49,7 +49,7 @@ func number(cell string) float64 {
 }
 
 // place is a row of a published table: a method and a kind of class probabilities.
-type place struct{ method, probs string }
+type place struct{ method, probs string } // the method's name in the paper, and the kind: "", own, probit or mc
 
 // published holds the numbers of others about one data set.
 type published struct {

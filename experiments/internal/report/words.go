@@ -8,7 +8,7 @@ import (
 )
 
 // Word is one that the pages use, and what it means.
-type Word struct{ Name, Text string }
+type Word struct{ Name, Text string } // the word, and its meaning
 
 // glossary explains the rows and columns of the tables of scores.
 var glossary = []Word{

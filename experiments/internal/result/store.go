@@ -21,12 +21,12 @@ var ErrDamaged = errors.New("expected a result of this program")
 
 // Plan lists the cells of an experiment under one profile.
 type Plan struct {
-	Experiment string   `json:"experiment"`
-	Profile    string   `json:"profile"`
-	About      string   `json:"about"`
-	Commands   []string `json:"commands"` // command lines that run this profile, and the full one
-	Data       []string `json:"data"`
-	Cells      []ID     `json:"cells"`
+	Experiment string   `json:"experiment"` // the experiment's name
+	Profile    string   `json:"profile"`    // the profile's name
+	About      string   `json:"about"`      // what the experiment shows
+	Commands   []string `json:"commands"`   // command lines that run this profile, and the full one
+	Data       []string `json:"data"`       // data sets, as cells name them
+	Cells      []ID     `json:"cells"`      // the cells that there are to be
 }
 
 // Folder is the path of the results of one experiment under one profile.

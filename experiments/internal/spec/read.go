@@ -112,9 +112,9 @@ func parse(file string, text []byte) (root ast.Node, err error) {
 // reading is the state of reading a file.
 type reading struct {
 	decoder
-	e        *Experiment
-	methods  ast.Node
-	profiles []entry
+	e        *Experiment // the experiment as far as it is read
+	methods  ast.Node    // the list of methods, which is read last
+	profiles []entry     // the profiles, in the order of the file
 }
 
 // base reads the part that all profiles share, and keeps methods and profiles for later.

@@ -98,7 +98,7 @@ func (c *command) allFits(ctx context.Context, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	before, notes := load(), map[string]string{}
+	r, notes := fitsReport{session: newSession()}, map[string]string{}
 	for _, f := range chosen {
 		for seed := range c.seeds {
 			if ctx.Err() != nil {
@@ -113,7 +113,7 @@ func (c *command) allFits(ctx context.Context, stdout io.Writer) error {
 			}
 		}
 	}
-	return errors.Join(err, ctx.Err(), c.printFits(chosen, notes, before, stdout))
+	return errors.Join(err, ctx.Err(), c.printFits(r, chosen, notes, stdout))
 }
 
 // elsewhere measures a row in a process of its own. It wraps fs.ErrNotExist if its data are absent.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -14,7 +13,6 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 	"gonum.org/v1/gonum/stat"
 
-	"github.com/go-valla/valla"
 	"github.com/go-valla/valla/experiments"
 	"github.com/go-valla/valla/experiments/internal/result"
 )
@@ -48,13 +46,12 @@ type quality struct {
 
 // fitsReport is the outcome of --fits.
 type fitsReport struct {
-	Machine result.Machine `json:"machine"`
-	Load    [2]string      `json:"load"` // before and after, over 1, 5 and 15 minutes
-	Rows    []fitLine      `json:"rows"` // the lines, in the order of the table
+	session
+	Rows []fitLine `json:"rows"` // the lines, in the order of the table
 }
 
 // printFits prints the table of the chosen rows as far as they are finished.
-func (c *command) printFits(chosen []fit, notes map[string]string, before string, stdout io.Writer) error {
+func (c *command) printFits(r fitsReport, chosen []fit, notes map[string]string, stdout io.Writer) error {
 	found, damaged, err := result.ReadAll(c.dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		err = nil
@@ -69,17 +66,11 @@ func (c *command) printFits(chosen []fit, notes map[string]string, before string
 	if err != nil {
 		return err
 	}
-	r := fitsReport{Machine: result.ThisMachine(valla.Version()), Load: [2]string{before, load()}}
+	r.Load[1] = load()
 	for _, f := range chosen {
 		r.Rows = append(r.Rows, f.line(found, published, notes[f.name]))
 	}
-	if c.json {
-		e := json.NewEncoder(stdout)
-		e.SetIndent("", "  ")
-		return e.Encode(r)
-	}
-	_, err = io.WriteString(stdout, r.text(c.markdown))
-	return err
+	return c.print(stdout, r, func() string { return r.text(c.markdown) })
 }
 
 // line returns the row's line.
@@ -171,9 +162,7 @@ func summed(cells []*result.Cell) *figures {
 
 // text returns the table, in Markdown if that is asked for.
 func (r fitsReport) text(markdown bool) string {
-	w := table.NewWriter()
-	w.SetStyle(table.StyleLight)
-	w.Style().Format.Header = 0
+	w := newTable()
 	w.AppendHeader(table.Row{"fit", "settings", "seeds", "wall s", "aim", "CPU s", "peak MiB", "predict s", "quality", "published: s", "quality"})
 	for _, l := range r.Rows {
 		w.AppendRow(l.cells())
@@ -181,7 +170,7 @@ func (r fitsReport) text(markdown bool) string {
 	if markdown {
 		return w.RenderMarkdown() + "\n"
 	}
-	return fmt.Sprintf("%s, %s, %s; load %s before, %s after\n%s\n", r.Machine.CPU, plural(r.Machine.Cores, "thread"), r.Machine.Go, r.Load[0], r.Load[1], w.Render())
+	return r.line(r.Machine.CPU, plural(r.Machine.Cores, "thread"), r.Machine.Go) + w.Render() + "\n"
 }
 
 // cells returns the columns of a line.

@@ -17,9 +17,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/go-valla/valla"
 	"github.com/go-valla/valla/data"
-	"github.com/go-valla/valla/experiments/internal/result"
 	"gorgonia.org/tensor"
 )
 
@@ -163,7 +161,7 @@ func (c *command) compare(ctx context.Context, stdout io.Writer) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	r := report{Machine: result.ThisMachine(valla.Version()), Load: [2]string{load(), ""}, CPU: c.cpu}
+	r := report{session: newSession(), CPU: c.cpu}
 	p, err := c.peer(ctx, &r, dir)
 	if err != nil {
 		return err
@@ -183,7 +181,7 @@ func (c *command) compare(ctx context.Context, stdout io.Writer) error {
 		return err
 	}
 	r.Load[1] = load()
-	return errors.Join(err, c.print(r, stdout)) // what was measured, also after an interruption
+	return errors.Join(err, c.print(stdout, r, r.form(c.markdown))) // what was measured, also after an interruption
 }
 
 // timing returns the number of threads and the clock of a measurement; nil is that of the wall. CPU
@@ -242,27 +240,4 @@ func (c *command) chosen() ([]benchmark, error) {
 		return nil, fmt.Errorf("--only %q: no row has such a name", c.only)
 	}
 	return list, nil
-}
-
-func (c *command) print(r report, stdout io.Writer) error {
-	switch {
-	case c.json:
-		return r.json(stdout)
-	case c.markdown:
-		_, err := io.WriteString(stdout, r.markdown())
-		return err
-	default:
-		_, err := io.WriteString(stdout, r.text())
-		return err
-	}
-}
-
-// load returns the load of the machine over 1, 5 and 15 minutes, or unknown if the system does
-// not tell it.
-func load() string {
-	text, err := os.ReadFile("/proc/loadavg")
-	if f := strings.Fields(string(text)); err == nil && len(f) >= 3 {
-		return strings.Join(f[:3], " ")
-	}
-	return "unknown"
 }

@@ -62,10 +62,9 @@ type plan struct {
 
 // rounds is the number of turns of each side, and rest the pause between turns. In the pause
 // threads of the other side, which may wait for work at full speed, fall asleep.
-const (
-	rounds = 6
-	rest   = 60 * time.Millisecond
-)
+const rounds = 6
+
+var rest = 60 * time.Millisecond
 
 // measure runs a benchmark on both sides; p may be nil.
 func measure(ctx context.Context, b benchmark, dt tensor.Dtype, p *peer, pl plan) (row, error) {
@@ -236,7 +235,7 @@ func fastest(ctx context.Context, sides []other) (best other, took time.Duration
 // settle is how long a side makes steps before those that count. After a pause the system may
 // run both threads of a side on one processor for some tens of milliseconds, which would hide
 // what the second thread is worth in a training of seconds.
-const settle = 100 * time.Millisecond
+var settle = 100 * time.Millisecond
 
 // inTurn times steps of all sides, which take turns of a few steps each. The first steps of a
 // turn of several are not counted.

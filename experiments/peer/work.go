@@ -97,10 +97,3 @@ func (w *work) collect(ctx context.Context, steps int) (values, error) {
 	}
 	return all, nil
 }
-
-func plural(n int, what string) string {
-	if n == 1 {
-		return fmt.Sprintf("1 %s", what)
-	}
-	return fmt.Sprintf("%d %ss", n, what)
-}

@@ -100,7 +100,7 @@ func WriteTables(w io.Writer, dir, name, profile string) error {
 // method, settings, data set and seed. It returns the paths of both files, and a line for each
 // damaged file, whose cell the report shows as missing. A folder that does not exist is an error.
 func Report(dir string) (files, damaged []string, err error) {
-	known, err := Known()
+	known, err := runner.Known()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -116,30 +116,6 @@ func Report(dir string) (files, damaged []string, err error) {
 	return files, r.Damaged, err
 }
 
-// Known returns what a report says of the embedded experiments, with the names of the rows of
-// their first profiles.
-func Known() ([]report.Known, error) {
-	list, err := List()
-	if err != nil {
-		return nil, err
-	}
-	var known []report.Known
-	for _, e := range list {
-		k := report.Known{Name: e.Name, About: e.About}
-		for _, row := range e.Methods {
-			variants, err := row.Variants()
-			if err != nil {
-				return nil, fmt.Errorf("experiments: %w", err)
-			}
-			for _, v := range variants {
-				k.Rows = append(k.Rows, v.Label)
-			}
-		}
-		known = append(known, k)
-	}
-	return known, nil
-}
-
 // results holds the published cells of the embedded experiments, one on each line of NAME.jsonl.
 //
 //go:embed results
@@ -148,21 +124,13 @@ var results embed.FS
 // Published returns the cells that are published with the program, in the order of the
 // experiments. The program experiments/publish adds those of new runs.
 func Published() ([]*Cell, error) {
-	var all []*Cell
-	for _, name := range spec.Names() {
-		file := "results/" + name + ".jsonl"
-		f, err := results.Open(file)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err != nil {
-			return nil, fmt.Errorf("experiments: %w", err)
-		}
-		cells, err := result.ReadLines(file, f)
-		if err != nil {
-			return nil, fmt.Errorf("experiments: %w", err)
-		}
-		all = append(all, cells...)
+	folder, err := fs.Sub(results, "results")
+	if err != nil {
+		return nil, fmt.Errorf("experiments: %w", err)
 	}
-	return all, nil
+	cells, err := result.ReadPublished(folder, spec.Names())
+	if err != nil {
+		return nil, fmt.Errorf("experiments: %w", err)
+	}
+	return cells, nil
 }

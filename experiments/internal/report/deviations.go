@@ -165,10 +165,7 @@ func (r *Report) writeDeviations(b *strings.Builder) error {
 	}
 	b.WriteString("\n## Deviations from published numbers\n\n" + deviationText + "\n")
 	for _, e := range list {
-		fmt.Fprintf(b, "\n### %s\n\n%s\n\n| %s |\n|%s\n", e.Title, e.Text, strings.Join(deviationHead, " | "), strings.Repeat(" --- |", len(deviationHead)))
-		for _, row := range e.Rows {
-			fmt.Fprintf(b, "| %s |\n", strings.Join(row, " | "))
-		}
+		fmt.Fprintf(b, "\n### %s\n\n%s\n\n%s", e.Title, e.Text, plainTable(deviationHead, e.Rows))
 	}
 	return nil
 }

@@ -137,28 +137,45 @@ func families(cells []*result.Cell, b *figure.Bands) (out [][]figure.Panel, err 
 	return out, nil
 }
 
-// learning draws validation NLL against steps and against seconds. Methods differ in both by powers
-// of ten. What the first steps gain is cut off, since it would hide what the others do.
-func learning(cells []*result.Cell) []figure.Chart {
-	var steps, seconds []figure.Series
+// seriesOf returns the curve of each cell that has points.
+func seriesOf(cells []*result.Cell, points func(*result.Cell) []result.XY) (out []figure.Series) {
 	for _, c := range cells {
-		if c.Method == "map" || len(c.Curves.History) < 2 {
-			continue
+		s := figure.Series{Name: c.Row}
+		for _, p := range points(c) {
+			s.X, s.Y = append(s.X, p.X), append(s.Y, p.Y)
 		}
-		s, t := figure.Series{Name: c.Row}, figure.Series{Name: c.Row}
-		for _, p := range c.Curves.History {
-			s.X, s.Y = append(s.X, float64(p.Step)), append(s.Y, float64(p.Validation))
-			t.X, t.Y = append(t.X, p.Seconds), append(t.Y, float64(p.Validation))
+		if s.X != nil {
+			out = append(out, s)
 		}
-		steps, seconds = append(steps, s), append(seconds, t)
 	}
-	if steps == nil {
+	return out
+}
+
+// chart returns a chart of curves, or none without curves.
+func chart(a figure.Axes, curves []figure.Series) []figure.Chart {
+	if curves == nil {
 		return nil
 	}
-	chart := func(title, x string, curves []figure.Series) figure.Chart {
-		return figure.Curves(figure.Axes{Title: title, X: x, Y: "validation NLL", LogX: true, Top: settled(curves)}, curves)
+	return []figure.Chart{figure.Curves(a, curves)}
+}
+
+// learning draws validation NLL against steps and against seconds. Methods differ in both by powers
+// of ten. The gain of the first steps is cut off, since it would hide the later steps.
+func learning(cells []*result.Cell) []figure.Chart {
+	against := func(title, x string, at func(result.Point) float64) []figure.Chart {
+		curves := seriesOf(cells, func(c *result.Cell) (out []result.XY) {
+			if c.Method == "map" || len(c.Curves.History) < 2 {
+				return nil
+			}
+			for _, p := range c.Curves.History {
+				out = append(out, result.XY{X: at(p), Y: float64(p.Validation)})
+			}
+			return out
+		})
+		return chart(figure.Axes{Title: title, X: x, Y: "validation NLL", LogX: true, Top: settled(curves)}, curves)
 	}
-	return []figure.Chart{chart("against steps", "steps", steps), chart("against time", "seconds", seconds)}
+	return append(against("against steps", "steps", func(p result.Point) float64 { return float64(p.Step) }),
+		against("against time", "seconds", func(p result.Point) float64 { return p.Seconds })...)
 }
 
 // settled is where the axis of losses ends: above the smaller half of the values of each curve, by half
@@ -179,70 +196,49 @@ func settled(curves []figure.Series) float64 {
 
 // coverage draws the coverage of central intervals against their probability.
 func coverage(cells []*result.Cell) []figure.Chart {
-	var series []figure.Series
-	for _, c := range cells {
+	return chart(figure.Axes{Title: "coverage", X: "α", Y: "coverage", Diagonal: true}, seriesOf(cells, func(c *result.Cell) []result.XY {
 		if c.Curves.Coverage == nil {
-			continue
+			return nil
 		}
-		s := figure.Series{Name: c.Row, X: []float64{0}, Y: []float64{0}}
+		out := []result.XY{{}}
 		for i, v := range c.Curves.Coverage {
-			s.X, s.Y = append(s.X, float64(i+1)/float64(len(c.Curves.Coverage)+1)), append(s.Y, v)
+			out = append(out, result.XY{X: float64(i+1) / float64(len(c.Curves.Coverage)+1), Y: v})
 		}
-		s.X, s.Y = append(s.X, 1), append(s.Y, 1)
-		series = append(series, s)
-	}
-	if series == nil {
-		return nil
-	}
-	return []figure.Chart{figure.Curves(figure.Axes{Title: "coverage", X: "α", Y: "coverage", Diagonal: true}, series)}
+		return append(out, result.XY{X: 1, Y: 1})
+	}))
 }
 
 // rotations draws scores against the angle by which test images are turned.
-func rotations(cells []*result.Cell) []figure.Chart {
-	curve := func(name string, value func(result.Turned) result.Number) figure.Chart {
-		var series []figure.Series
-		for _, c := range cells {
-			s := figure.Series{Name: c.Row}
+func rotations(cells []*result.Cell) (charts []figure.Chart) {
+	for _, score := range []struct {
+		name  string                            // name of the score
+		value func(result.Turned) result.Number // takes the score from a cell
+	}{
+		{"NLL", func(r result.Turned) result.Number { return r.NLL }},
+		{"ECE", func(r result.Turned) result.Number { return r.ECE }},
+		{"ACC", func(r result.Turned) result.Number { return r.ACC }},
+	} {
+		charts = append(charts, chart(figure.Axes{Title: score.name, X: "degrees", Y: score.name}, seriesOf(cells, func(c *result.Cell) (out []result.XY) {
 			for _, r := range c.Curves.Rotations {
-				s.X, s.Y = append(s.X, r.Degrees), append(s.Y, float64(value(r)))
+				out = append(out, result.XY{X: r.Degrees, Y: float64(score.value(r))})
 			}
-			if s.X != nil {
-				series = append(series, s)
-			}
-		}
-		return figure.Curves(figure.Axes{Title: name, X: "degrees", Y: name}, series)
+			return out
+		}))...)
 	}
-	if !slices.ContainsFunc(cells, func(c *result.Cell) bool { return c.Curves.Rotations != nil }) {
-		return nil
-	}
-	return []figure.Chart{
-		curve("NLL", func(r result.Turned) result.Number { return r.NLL }),
-		curve("ECE", func(r result.Turned) result.Number { return r.ECE }),
-		curve("ACC", func(r result.Turned) result.Number { return r.ACC }),
-	}
+	return charts
 }
 
 // calibration draws the reliability of all methods in one chart, and the entropies of each
 // method in a chart of its own.
 func calibration(cells []*result.Cell) (reliable, entropies []figure.Chart) {
-	var lines []figure.Series
 	for _, c := range cells {
-		s := figure.Series{Name: c.Row}
-		for _, p := range c.Curves.Reliable {
-			s.X, s.Y = append(s.X, p.X), append(s.Y, p.Y)
-		}
-		if s.X != nil {
-			lines = append(lines, s)
-		}
 		if e := c.Curves.Entropy; e != nil && e.Out != nil {
 			entropies = append(entropies, figure.Curves(figure.Axes{Title: c.Row, X: "predictive entropy, nats", Y: "density"},
 				[]figure.Series{figure.Histogram("test images", e.In, e.Max), figure.Histogram("out of distribution", e.Out, e.Max)}))
 		}
 	}
-	if lines == nil {
-		return nil, entropies
-	}
-	return []figure.Chart{figure.Curves(figure.Axes{Title: "reliability", X: "confidence", Y: "accuracy", Diagonal: true}, lines)}, entropies
+	lines := seriesOf(cells, func(c *result.Cell) []result.XY { return c.Curves.Reliable })
+	return chart(figure.Axes{Title: "reliability", X: "confidence", Y: "accuracy", Diagonal: true}, lines), entropies
 }
 
 // leastTime in seconds stands for times that were measured as 0.

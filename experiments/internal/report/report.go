@@ -180,7 +180,7 @@ func (r *Report) Write(dir string) ([]string, error) {
 	}
 	files := []string{filepath.Join(dir, "report.html"), filepath.Join(dir, "report.md")}
 	for i, text := range [][]byte{html, []byte(md)} {
-		if err := write(files[i], text); err != nil {
+		if err := result.WriteFile(files[i], text); err != nil {
 			return nil, err
 		}
 	}
@@ -194,11 +194,4 @@ func capital(s string) string {
 		return ""
 	}
 	return string(unicode.ToUpper(first)) + s[size:]
-}
-
-// slug returns text as it can be part of a file name.
-func slug(s string) string {
-	return strings.Join(strings.FieldsFunc(strings.ToLower(s), func(r rune) bool {
-		return !('a' <= r && r <= 'z' || '0' <= r && r <= '9')
-	}), "-")
 }

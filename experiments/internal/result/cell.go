@@ -29,15 +29,15 @@ func (id ID) Same(o ID) bool {
 
 // Name returns the name of the cell's file without its extension.
 func (id ID) Name() string {
-	name := id.Data + "-" + slug(id.Row)
+	name := id.Data + "-" + Slug(id.Row)
 	if id.Inducing > 0 {
 		name += fmt.Sprintf("-m%d", id.Inducing)
 	}
 	return fmt.Sprintf("%s-seed%d-%s", name, id.Seed, id.Hash)
 }
 
-// slug returns text as it can be part of a file name.
-func slug(s string) string {
+// Slug returns a text as a part of a file name: its lower-case letters and digits, with hyphens between the words.
+func Slug(s string) string {
 	fields := strings.FieldsFunc(strings.ToLower(s), func(r rune) bool {
 		return !('a' <= r && r <= 'z' || '0' <= r && r <= '9')
 	})

@@ -197,7 +197,12 @@ func WriteJSON(path string, v any) error {
 	if err != nil {
 		return fmt.Errorf("result: %s: %w", path, err)
 	}
-	err = atomicfile.Write(path, 0o644, func(w io.Writer) error { _, err := w.Write(append(text, '\n')); return err })
+	return WriteFile(path, append(text, '\n'))
+}
+
+// WriteFile writes a file. After an error the file is what it was before.
+func WriteFile(path string, content []byte) error {
+	err := atomicfile.Write(path, 0o644, func(w io.Writer) error { _, err := w.Write(content); return err })
 	if err != nil {
 		return fmt.Errorf("result: %w", err)
 	}

@@ -50,8 +50,8 @@ func (o Options) complete() (Options, error) {
 	return o, err
 }
 
-// progress returns the callback of a training or a fit that the arguments describe.
-func (o Options) progress(format string, args ...any) func(train.Progress) {
+// Progress returns the callback of a training or a fit that the arguments describe.
+func (o Options) Progress(format string, args ...any) func(train.Progress) {
 	if o.OnProgress == nil {
 		return nil
 	}

@@ -151,7 +151,7 @@ func (m *Model) gain(ctx context.Context, rows jury, c *Calibration) ([]gp.Fact,
 	out := *m
 	out.Calibration = c
 	after, err := out.judged(ctx, rows)
-	return []gp.Fact{{Name: "NLL of these rows before", Value: average(before.nlls)}, {Name: "NLL of these rows after", Value: average(after.nlls)}}, err
+	return []gp.Fact{{Name: "NLL of these rows before", Value: kernel.Mean(before.nlls)}, {Name: "NLL of these rows after", Value: kernel.Mean(after.nlls)}}, err
 }
 
 // enoughRows is how many rows each number of a vector should have.

@@ -19,6 +19,7 @@ import (
 	"github.com/go-valla/valla/gp/calibrate"
 	"github.com/go-valla/valla/gp/laplace"
 	"github.com/go-valla/valla/gp/sfr"
+	"github.com/go-valla/valla/internal/holdout"
 	"github.com/go-valla/valla/internal/kernel"
 )
 
@@ -100,8 +101,8 @@ func TestCalibrateConformal(t *testing.T) {
 		covers(t, name, c, predict(t, c, test.X), test.Y)
 	}
 	classes := thirds(2400, 5) // whose classes depend on all rows
-	c := calibrated(t, newTestClasses(t, tensor.Float64, 3), classes.Rows(upTo(0, 400)), CalibrateConformal)
-	rest := classes.Rows(upTo(400, 2000))
+	c := calibrated(t, newTestClasses(t, tensor.Float64, 3), classes.Rows(holdout.UpTo(0, 400)), CalibrateConformal)
+	rest := classes.Rows(holdout.UpTo(400, 2000))
 	covers(t, "classes", c, predict(t, c, rest.X), rest.Y)
 }
 
@@ -213,7 +214,7 @@ func TestConformalOnTables(t *testing.T) {
 			if classes {
 				of.Train = quarters(of.Train)
 			}
-			train, pool := Halves(of.Train, 1)
+			train, pool := holdout.Halves(of.Train, 1)
 			m, err := Train(t.Context(), train, TrainOptions{Training: Training{Iterations: 1000}, Classes: classes})
 			if err != nil {
 				t.Fatal(err)
@@ -249,7 +250,7 @@ func quarters(s *data.Set) *data.Set {
 func divisions(t *testing.T, name string, p *Prediction, y []float64, kind string) {
 	t.Helper()
 	const level, splits = 0.9, 200
-	n, rng, inside, width := len(y)/2, newRand(1, 0), 0, 0.0
+	n, rng, inside, width := len(y)/2, holdout.Rand(1, 0), 0, 0.0
 	for range splits {
 		order := rng.Perm(len(y))
 		some, rest := taken(p, order[:n]), taken(p, order[n:])
@@ -371,10 +372,10 @@ func muddled(n int, seed uint64) *data.Set {
 // TestCalibrateSets: sets of both kinds hold their probability and are those of the row alone.
 func TestCalibrateSets(t *testing.T) {
 	set := thirds(2400, 5)
-	m, rest := newTestClasses(t, tensor.Float64, 3), set.Rows(upTo(400, 2000))
+	m, rest := newTestClasses(t, tensor.Float64, 3), set.Rows(holdout.UpTo(400, 2000))
 	for _, link := range []Link{Probit, Bridge} {
 		o := CalibrateOptions{Method: CalibrateConformal, Sets: calibrate.APS, PredictOptions: PredictOptions{Seed: 3, Link: link}}
-		c, err := m.Calibrate(t.Context(), set.Rows(upTo(0, 400)), o)
+		c, err := m.Calibrate(t.Context(), set.Rows(holdout.UpTo(0, 400)), o)
 		if err != nil {
 			t.Fatal(err)
 		}

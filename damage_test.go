@@ -82,7 +82,7 @@ func TestLoadErrors(t *testing.T) {
 	other := newTestModel(t, tensor.Float64, 0, 3)
 	other.Net.Params()[3].Set(0, 0.75)
 	weight, z := "weights/dense1.weight.npy", "posterior/valla.z.npy"
-	fingerprints := bytes.Count(unpack(t, read(t, written(t, m)))[0].body, []byte(m.Fingerprint()))
+	fingerprints := bytes.Count(unpack(t, read(t, written(t, m)))[0].body, []byte(m.fingerprint()))
 	if fingerprints != 2 {
 		t.Fatalf("%d fingerprints in the header", fingerprints)
 	}
@@ -124,12 +124,12 @@ func TestLoadErrors(t *testing.T) {
 		{name: "negative width", edit: replace(`"hidden": [`, `"hidden": [-3,`), want: []string{"model.json"}},
 		{name: "no parameters", edit: replace(`"form": {`, `"form": {"kind": "sequential", "input": [2], "layers": []}, "Form2": {`), want: []string{"model.json"}},
 		{name: "other weights", kind: ErrFormat, edit: put("weights/dense2.bias.npy", encoded(t, other.Net.Params()[3].Value)),
-			want: []string{"weights", "expected the fingerprint " + m.Fingerprint(), other.Fingerprint()}},
-		{name: "fingerprint of the weights", edit: replace(m.Fingerprint(), other.Fingerprint()), want: []string{"weights", "found " + m.Fingerprint()}},
+			want: []string{"weights", "expected the fingerprint " + m.fingerprint(), other.fingerprint()}},
+		{name: "fingerprint of the weights", edit: replace(m.fingerprint(), other.fingerprint()), want: []string{"weights", "found " + m.fingerprint()}},
 		{name: "fingerprint of the posterior", kind: ErrFingerprint, edit: change(headerMember, func(b []byte) []byte {
-			at := bytes.LastIndex(b, []byte(m.Fingerprint()))
-			return slices.Concat(b[:at], []byte(other.Fingerprint()), b[at+len(m.Fingerprint()):])
-		}), want: []string{"the posterior was fitted to other weights", m.Fingerprint(), other.Fingerprint()}},
+			at := bytes.LastIndex(b, []byte(m.fingerprint()))
+			return slices.Concat(b[:at], []byte(other.fingerprint()), b[at+len(m.fingerprint()):])
+		}), want: []string{"the posterior was fitted to other weights", m.fingerprint(), other.fingerprint()}},
 		{name: "misshaped", edit: put(weight, encoded(t, dense(make([]float64, 6), 3, 2))), want: []string{weight, "expected float64 of shape (2, 3), found float64 of shape (3, 2)"}},
 		{name: "element type", edit: put(weight, encoded(t, newTestModel(t, tensor.Float32, 0, 3).Net.Params()[0].Value)), want: []string{weight, "expected float64 of shape (2, 3), found float32 of shape (2, 3)"}},
 		{name: "NaN", edit: put(z, encoded(t, dense([]float64{1, 2, math.NaN(), 4}, 2, 2))), want: []string{z, "element 2 is NaN"}},
@@ -332,7 +332,7 @@ func FuzzDecode(f *testing.F) {
 	for _, m := range everyPosterior(f) {
 		f.Add(read(f, written(f, m)))
 	}
-	for _, name := range legacyFiles {
+	for _, name := range []string{"format2_reg_float64_valla.valla", "format2_cls_float32_lla_diag.valla", "format2_reg_float32_map.valla"} {
 		f.Add(read(f, filepath.Join("testdata", name)))
 	}
 	f.Fuzz(func(t *testing.T, file []byte) {
@@ -351,7 +351,7 @@ func FuzzHeader(f *testing.F) {
 	lists := [][]member{
 		unpack(f, read(f, written(f, newTestModel(f, tensor.Float64, 2, 2)))),
 		unpack(f, read(f, written(f, everyPosterior(f)["LLA kfac, priors"]))),
-		unpack(f, read(f, filepath.Join("testdata", legacyFiles[0]))),
+		unpack(f, read(f, filepath.Join("testdata", "format2_cls_float32_kfac.valla"))),
 	}
 	for _, l := range lists {
 		f.Add(l[0].body)

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"time"
 
 	"gorgonia.org/tensor"
 
@@ -215,28 +214,6 @@ func ExampleModel_Evaluate() {
 	// Output:
 	// MAP: RMSE 0.3 on 200 rows, NLL below 0.5: true
 	// LLA: RMSE 0.3 on 200 rows, NLL below 0.5: true
-}
-
-// Which method suits a network and its data: here a few, on rows of their own.
-func ExampleModel_Compare() {
-	ctx, set, held := context.Background(), data.Toy(1), data.Toy(2)
-	m, err := valla.Train(ctx, set, valla.TrainOptions{Training: valla.Training{Iterations: 500}})
-	if err != nil {
-		log.Fatal(err)
-	}
-	c, err := m.Compare(ctx, set, valla.CompareOptions{Methods: []string{"temperature", "lla", "lla-kfac"}, Held: held, Budget: time.Minute})
-	if err != nil {
-		log.Fatal(err)
-	}
-	for _, r := range c.Results {
-		if r.Name == "map" {
-			fmt.Printf("%s on %d rows: NLL below 0.5: %t\n", r.Label, c.Rows, r.NLL < 0.5)
-		}
-	}
-	fmt.Println(len(c.Results), "results, one of them recommended:", c.Recommended != "")
-	// Output:
-	// MAP on 200 rows: NLL below 0.5: true
-	// 4 results, one of them recommended: true
 }
 
 // Functions that are drawn from a posterior: how uncertain is the largest value in an interval?

@@ -82,7 +82,7 @@ func (m *Model) save(path string) error {
 // header returns what is written: the header, and the arrays under the names of their
 // members.
 func (m *Model) header() (header, []gp.Array, error) {
-	h := header{Format: fileFormat, Dtype: m.Dtype().String(), Fingerprint: m.Fingerprint(), Inputs: m.Task.Inputs, Calibration: m.Calibration, History: m.History}
+	h := header{Format: fileFormat, Dtype: m.Dtype().String(), Fingerprint: m.fingerprint(), Inputs: m.Task.Inputs, Calibration: m.Calibration, History: m.History}
 	switch o := m.Task.Outputs.(type) {
 	case *task.Regression:
 		h.Regression = o

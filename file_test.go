@@ -33,7 +33,7 @@ func TestSaveAndLoad(t *testing.T) {
 		if !bytes.Equal(read(t, path), read(t, written(t, got))) {
 			t.Errorf("%s: the loaded model is saved as another file", name)
 		}
-		if got.String() != m.String() || got.Fingerprint() != m.Fingerprint() || inJSON(t, got.History) != inJSON(t, m.History) {
+		if got.String() != m.String() || got.fingerprint() != m.fingerprint() || inJSON(t, got.History) != inJSON(t, m.History) {
 			t.Errorf("%s: %v became %v", name, m, got)
 		}
 	}
@@ -105,18 +105,18 @@ func TestSaveKeepsTheOldFile(t *testing.T) {
 
 func TestAttach(t *testing.T) {
 	m, other := newTestModel(t, tensor.Float64, 3, 4), newTestModel(t, tensor.Float64, 0, 4)
-	if err := other.Attach(m.Posterior, m.Fingerprint()); err != nil || other.Posterior != m.Posterior {
+	if err := other.attach(m.Posterior, m.fingerprint()); err != nil || other.Posterior != m.Posterior {
 		t.Fatalf("equal weights: %v", err)
 	}
 	other.Net.Params()[1].Set(0, 0.5)
 	before := other.Posterior
-	err := other.Attach(newTestModel(t, tensor.Float64, 1, 4).Posterior, m.Fingerprint())
-	oneLine(t, err, "the posterior was fitted to other weights", m.Fingerprint(), other.Fingerprint())
+	err := other.attach(newTestModel(t, tensor.Float64, 1, 4).Posterior, m.fingerprint())
+	oneLine(t, err, "the posterior was fitted to other weights", m.fingerprint(), other.fingerprint())
 	if !errors.Is(err, ErrFingerprint) || other.Posterior != before {
 		t.Errorf("error %v, posterior replaced: %t", err, other.Posterior != before)
 	}
 	narrow := newTestModel(t, tensor.Float32, 0, 4)
-	if err := narrow.Attach(m.Posterior, m.Fingerprint()); !errors.Is(err, ErrFingerprint) {
+	if err := narrow.attach(m.Posterior, m.fingerprint()); !errors.Is(err, ErrFingerprint) {
 		t.Errorf("another element type: %v", err)
 	}
 	lla := fit(t, newTestModel(t, tensor.Float64, 0, 3), wave(8, 3), FitOptions{Settings: &laplace.Settings{}, Validation: new(0.0)})
@@ -126,16 +126,16 @@ func TestAttach(t *testing.T) {
 		"nothing was fitted":              nil,
 		`method "mcmc", expected one of`:  {Stored: m.Posterior.Stored, Method: "mcmc"},
 	} {
-		oneLine(t, classes.Attach(p, classes.Fingerprint()), "posterior: ", want)
+		oneLine(t, classes.attach(p, classes.fingerprint()), "posterior: ", want)
 	}
 	for _, noise := range []float64{0, -1, math.NaN(), math.Inf(1)} {
 		p := *m.Posterior
 		p.NoiseVariance = noise
-		oneLine(t, m.Attach(&p, m.Fingerprint()), "noise variance", "expected a positive number")
+		oneLine(t, m.attach(&p, m.fingerprint()), "noise variance", "expected a positive number")
 	}
 	p := *lla.Posterior
 	p.NoiseVariance *= 2
-	oneLine(t, lla.Attach(&p, lla.Fingerprint()), "as in the posterior itself")
+	oneLine(t, lla.attach(&p, lla.fingerprint()), "as in the posterior itself")
 }
 
 // MAP takes the posterior and its history away and leaves the model as it is.
@@ -146,7 +146,7 @@ func TestMAPAndString(t *testing.T) {
 	if m.Posterior == nil || len(m.History) != 2 || bare.Posterior != nil || len(bare.History) != 1 {
 		t.Errorf("%+v became %+v", m, bare)
 	}
-	if m.String() != "VaLLA 3" || bare.String() != "MAP" || bare.Fingerprint() != m.Fingerprint() {
+	if m.String() != "VaLLA 3" || bare.String() != "MAP" || bare.fingerprint() != m.fingerprint() {
 		t.Errorf("%v became %v", m, bare)
 	}
 	near(t, "noise variance", m.NoiseVariance(), 0.125, 0)

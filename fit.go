@@ -20,13 +20,13 @@ type FitOptions struct {
 	// gp/laplace and so on. They are not changed. nil means VaLLA with its defaults.
 	Settings gp.Settings
 	// Validation is the fraction of the rows that is held out; nil means 0.1. With the same
-	// seed they are the rows that Train holds out. Held, if not nil, has the rows to validate
+	// seed, Fit and Train hold out the same rows. Held, if not nil, has the rows to validate
 	// with instead. Where both are nil and the weights came from a file, the network may have
 	// seen all rows. If its inputs are vectors, or images with classes, the posterior is then
-	// fitted to all of them and validated with pseudo-rows, which stand for rows that it has not
-	// seen, see package gp/unseen. A classifier has to tell at least 70 % of these right; with
-	// images it has to tell 80 % of these and 99 % of the images themselves. Otherwise a fraction
-	// is held out after all.
+	// fitted to all rows and validated with pseudo-rows, which stand for rows that the network has not
+	// seen, see package gp/unseen. A classifier has to classify at least 70 % of the pseudo-rows
+	// correctly; an image classifier has to classify 80 % of the pseudo-rows and 99 % of the images
+	// themselves correctly. Otherwise a fraction is held out after all.
 	Validation *float64
 	Held       *data.Set
 	// Judge are rows for the [Verdict] alone, which neither the network nor the fit has
@@ -38,15 +38,15 @@ type FitOptions struct {
 	// been trained on them.
 	Judge *data.Set
 
-	// OnEstimate, if it is not nil, is called before the fit with what it will take, if the method
-	// can tell; see gp.Estimator. To find it takes a small part of the time of the fit.
+	// OnEstimate, if it is not nil, is called before the fit with the time and the memory of the fit, if the
+	// method can estimate them; see gp.Estimator. The estimate takes a small part of the time of the fit.
 	OnEstimate func(gp.Estimate)
 
 	gp.Run
 }
 
 // Fit fits a posterior to a set and returns a model with it. It changes neither the weights nor
-// m, and it does not use a posterior that m has. The set should be the one on which the network
+// m, and it does not use a posterior that m has. The set should be the set on which the network
 // was trained. The last Event of the returned model's history holds the record of the fit, with
 // notes on what looks wrong, and the [Verdict].
 //
@@ -54,25 +54,30 @@ type FitOptions struct {
 // state so far if the method has one. With any other error the model is nil, also if the
 // posterior cannot predict the rows to which it was fitted.
 func (m *Model) Fit(ctx context.Context, set *data.Set, o FitOptions) (*Model, error) {
-	s, how, err := o.method()
-	if err == nil {
-		err = checkResume(o.Resume, o.Checkpoint)
-	}
+	out, err := m.fit(ctx, set, o)
 	if err != nil {
-		return nil, fmt.Errorf("fit: %w", err)
+		err = fmt.Errorf("fit: %w", err)
+	}
+	return out, err
+}
+
+func (m *Model) fit(ctx context.Context, set *data.Set, o FitOptions) (*Model, error) {
+	s, how, err := o.method()
+	if err != nil {
+		return nil, err
+	}
+	if err := checkResume(o.Resume, o.Checkpoint); err != nil {
+		return nil, err
 	}
 	start := time.Now()
 	p, rows, err := m.problem(ctx, set, o)
 	if err != nil {
-		return nil, fmt.Errorf("fit: %w", err)
+		return nil, err
 	}
 	if err := o.estimate(ctx, s, p); err != nil {
-		return nil, fmt.Errorf("fit: %w", err)
+		return nil, err
 	}
 	fitted, runErr := s.Fit(ctx, p, o.Run)
-	if runErr != nil {
-		runErr = fmt.Errorf("fit: %w", runErr)
-	}
 	if fitted == nil {
 		return nil, runErr
 	}
@@ -81,22 +86,32 @@ func (m *Model) Fit(ctx context.Context, set *data.Set, o FitOptions) (*Model, e
 		fitted.Record.Notes = append(fitted.Record.Notes, own)
 	}
 	runtime.GC() // the programs of the fit may be most of the memory it was given, and the verdict compiles its own
-	out := m.MAP()
-	if err := out.Attach(&Posterior{fitted.Posterior, how.Name, fitted.NoiseVariance}, m.Fingerprint()); err != nil {
-		return nil, fmt.Errorf("fit: %w", err)
+	e := Event{Method: how.Name, Seed: o.Seed, Seconds: time.Since(start).Seconds()}
+	out, err := m.adopt(context.WithoutCancel(ctx), fitted, e, p, rows)
+	if err != nil {
+		return nil, err
 	}
-	e := Event{
-		Action: ActionFit, Method: how.Name, Label: fitted.Posterior.String(), Program: Version(),
-		Seed: o.Seed, Seconds: time.Since(start).Seconds(), Record: recordable(fitted.Record),
-	}
-	if err := out.examine(context.WithoutCancel(ctx), &e, p, rows); err != nil {
-		return nil, fmt.Errorf("fit: %w", err)
-	}
-	out.History = append(out.History, e)
 	return out, runErr
 }
 
-// estimate tells OnEstimate what the fit will take.
+// adopt returns the model with a fitted posterior in place of its own. It completes the event e of the fit,
+// also by a verdict and notes where the division has rows for them.
+func (m *Model) adopt(ctx context.Context, f *gp.Fitted, e Event, p gp.Problem, rows division) (*Model, error) {
+	out := m.MAP()
+	if err := out.attach(&Posterior{f.Posterior, e.Method, f.NoiseVariance}, m.fingerprint()); err != nil {
+		return nil, err
+	}
+	e.Action, e.Label, e.Program, e.Record = ActionFit, f.Posterior.String(), Version(), recordable(f.Record)
+	if rows.train != nil {
+		if err := out.examine(ctx, &e, p, rows); err != nil {
+			return nil, err
+		}
+	}
+	out.History = append(out.History, e)
+	return out, nil
+}
+
+// estimate calls OnEstimate with the estimate of the fit, if the method has one.
 func (o FitOptions) estimate(ctx context.Context, s gp.Settings, p gp.Problem) error {
 	e, ok := s.(gp.Estimator)
 	if !ok || o.OnEstimate == nil {
@@ -109,8 +124,8 @@ func (o FitOptions) estimate(ctx context.Context, s gp.Settings, p gp.Problem) e
 	return err
 }
 
-// examine completes the event of a fit by a verdict and by notes on what looks wrong. An
-// error says that the model cannot predict.
+// examine completes the event of a fit by a verdict and by warnings. An error says that the model cannot
+// predict.
 func (m *Model) examine(ctx context.Context, e *Event, p gp.Problem, rows division) error {
 	share, err := judgedShare(p)
 	if err != nil {
@@ -133,13 +148,13 @@ func (m *Model) examine(ctx context.Context, e *Event, p gp.Problem, rows divisi
 	e.Verdict.Seen, e.Verdict.Pseudo = jury.seen, rows.pseudo && rows.judge == nil
 	e.Verdict.advise(e.Method, e.Settings)
 	if network.Classes != nil && rows.unseen() {
-		notes, err := m.timidFlag(network, jury.y)
+		notes, err := m.timidWarning(network, jury.y)
 		if err != nil {
 			return err
 		}
 		e.Notes = append(e.Notes, notes...)
 	}
-	notes, err := m.flags(ctx, p.Train, posterior, jury)
+	notes, err := m.warnings(ctx, p.Train, posterior, jury)
 	e.Notes = append(e.Notes, notes...)
 	return err
 }
@@ -183,7 +198,7 @@ func (m *Model) Problem(ctx context.Context, set *data.Set, o FitOptions) (gp.Pr
 	return p, err
 }
 
-// problem is Problem with the division of the rows.
+// problem returns what Problem returns, and the division of the rows.
 func (m *Model) problem(ctx context.Context, set *data.Set, o FitOptions) (gp.Problem, division, error) {
 	p := gp.Problem{Net: m.Net, Likelihood: m.Task.Outputs.Likelihood()}
 	if err := m.Task.CheckSet(set); err != nil {
@@ -210,8 +225,8 @@ func (m *Model) problem(ctx context.Context, set *data.Set, o FitOptions) (gp.Pr
 	return p, d, err
 }
 
-// pseudoProblem is problem with pseudo-rows in place of rows held out, unless these make no
-// sense: then some of the rows are held out after all.
+// pseudoProblem returns a problem whose validation examples are pseudo-rows. Where the network does not
+// classify enough pseudo-rows correctly, some of the rows are held out after all.
 func (m *Model) pseudoProblem(ctx context.Context, set *data.Set, o FitOptions, p gp.Problem, d division) (gp.Problem, division, error) {
 	p, found, err := unseen.Problem(ctx, p, o.Seed)
 	if err != nil {

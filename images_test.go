@@ -94,7 +94,7 @@ func TestAugmentedTrainingResumesBitForBit(t *testing.T) {
 		}
 		o.Training.Augment = false
 		still, err := Train(t.Context(), set, o)
-		if err != nil || still.Fingerprint() == whole.Fingerprint() {
+		if err != nil || still.fingerprint() == whole.fingerprint() {
 			t.Errorf("augmented or not, the weights are the same; error %v", err)
 		}
 		o.Training.Augment, o.Checkpoint, o.Resume = true, filepath.Join(t.TempDir(), "c.zip"), true
@@ -106,7 +106,7 @@ func TestAugmentedTrainingResumesBitForBit(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if resumed.Fingerprint() != whole.Fingerprint() {
+		if resumed.fingerprint() != whole.fingerprint() {
 			t.Error("another network after the resumed run")
 		}
 		comesBack(t, fit(t, resumed, set, FitOptions{Settings: methodCases[0].s}), set.X)

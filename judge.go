@@ -11,19 +11,14 @@ import (
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/gp/task"
 	"github.com/go-valla/valla/gp/unseen"
+	"github.com/go-valla/valla/internal/holdout"
 	"github.com/go-valla/valla/internal/passes"
 	"gorgonia.org/tensor"
 )
 
 const (
-	// EnoughToSplit is how many rows held out there must be for half of them to be kept for
-	// the verdict. The other half still chooses the prior standard deviation, one number, from
-	// 500 rows; of fewer all are used to choose.
-	EnoughToSplit = 1000
-	// maxJudge bounds the rows of a verdict that are not given for it.
-	maxJudge = 2000
 	// judging is the number of operations of forward passes up to which a verdict looks at
-	// maxJudge rows, that is 4 million for a row. Of costlier networks it looks at fewer, leastShare of
+	// holdout.MostJudges rows, that is 4 million for a row. Of costlier networks it looks at fewer, leastShare of
 	// them at least: a prediction of a ResNet-20, of 83 million, takes 5 to 11 milliseconds. The standard
 	// error, which the verdict tells, grows to twice as much at most.
 	judging, leastShare = 8e9, 0.25
@@ -32,7 +27,7 @@ const (
 // judgedShare is the share of the usual number of rows at which a fit to a problem is examined.
 func judgedShare(p gp.Problem) (float64, error) {
 	flops, err := gp.ForwardFlops(p)
-	return min(1, max(leastShare, judging/maxJudge/float64(max(flops, 1)))), err
+	return min(1, max(leastShare, judging/holdout.MostJudges/float64(max(flops, 1)))), err
 }
 
 // division is what a fit does with its rows.
@@ -73,12 +68,12 @@ func (m *Model) divide(set *data.Set, o FitOptions) (division, error) {
 		d.notes = []string{"The weights came from a file, so the network may have been trained on the rows held out; where it was, error bars chosen by them are too small."}
 	}
 	var err error
-	if d.train, d.held, err = Holdout(set, fraction, o.Seed); err != nil || d.held == nil {
+	if d.train, d.held, err = holdout.Split(set, fraction, o.Seed); err != nil || d.held == nil {
 		return d, err
 	}
 	d.fresh = m.heldOut(d.train.N(), d.held.N(), o.Seed)
-	if n := d.held.N(); d.judge == nil && d.fresh && n >= EnoughToSplit {
-		d.held, d.judge = Halves(d.held, o.Seed)
+	if n := d.held.N(); d.judge == nil && d.fresh && n >= holdout.EnoughToSplit {
+		d.held, d.judge = holdout.Halves(d.held, o.Seed)
 	}
 	return d, nil
 }
@@ -101,14 +96,6 @@ func (m *Model) heldOut(train, held int, seed uint64) bool {
 	return false
 }
 
-// Halves divides rows at random into those to choose by, at least as many, and those to
-// judge by.
-func Halves(set *data.Set, seed uint64) (choose, judge *data.Set) {
-	n := set.N()
-	order := newRand(seed, judgeStream).Perm(n)
-	return set.Rows(order[:(n+1)/2]), set.Rows(order[(n+1)/2:])
-}
-
 // jury are the rows of a verdict.
 type jury struct {
 	x    *tensor.Dense // inputs as the network takes them
@@ -118,17 +105,17 @@ type jury struct {
 	passes *passes.Counter // over the rows; nil: nobody listens
 }
 
-// pass is told of the rows of the next pass over them.
+// pass begins a pass over the rows, and returns the function that the pass reports its rows to.
 func (j jury) pass() func(done, total int) { return j.passes.Pass(j.x.Shape()[0]) }
 
 // jury returns the rows that judge a fit of m to a problem, which has the given record. They are a
-// share of maxJudge at most, unless they are given for it.
+// share of holdout.MostJudges at most, unless they are given for it.
 func (d division) jury(m *Model, p gp.Problem, r gp.Record, share float64) (jury, error) {
-	rows, j, most := d.judge, jury{}, int(math.Ceil(share*maxJudge))
+	rows, j, most := d.judge, jury{}, int(math.Ceil(share*holdout.MostJudges))
 	switch {
 	case d.judge != nil:
 	case d.pseudo:
-		e := p.Validation.Rows(some(p.Validation.N(), most))
+		e := p.Validation.Rows(holdout.Spaced(p.Validation.N(), most))
 		return jury{x: e.X, y: m.Task.Outputs.Decode(e.Y), seen: true}, nil
 	case d.held != nil:
 		rows, j.seen = d.held, !d.fresh || !r.Untouched
@@ -136,7 +123,7 @@ func (d division) jury(m *Model, p gp.Problem, r gp.Record, share float64) (jury
 		rows, j.seen = d.train, true
 	}
 	if !d.given {
-		rows = rows.Rows(some(rows.N(), most))
+		rows = rows.Rows(holdout.Spaced(rows.N(), most))
 	}
 	var err error
 	j.x, err = m.Task.Inputs.Apply(rows.X, m.Dtype())
@@ -144,36 +131,37 @@ func (d division) jury(m *Model, p gp.Problem, r gp.Record, share float64) (jury
 	return j, err
 }
 
-// unseen says whether the rows of the verdict are ones that the network has not seen, or stand
-// for such.
+// unseen reports whether the network has not seen the rows of the verdict, or whether these rows are
+// pseudo-rows.
 func (d division) unseen() bool { return d.judge != nil || d.pseudo || d.held != nil && d.fresh }
 
-// leastAgreed is the share of pseudo-rows that the network has to tell right. Where two rows
-// that are near each other have nothing between them that could be a row, and where a part of an
-// image does not show what the whole shows, the network is at a loss, and error bars chosen by such
-// rows are far too large. Of digits in the middle of their images a network told 72 % of the parts right,
-// and they made it worse; of photographs networks told 86 % and more.
+// leastAgreed is the share of pseudo-rows that a network must classify correctly. Where the share is smaller, the
+// pseudo-rows do not look like rows: nothing may lie between two neighbours that could be a row, or a part of
+// an image may not show what the image shows. Error bars chosen by such pseudo-rows are far too large. On
+// images of digits, which are centred, a network classified 72 % of the parts correctly, and the parts made the
+// error bars worse; on photographs networks classified 86 % and more.
 const leastAgreed, leastAgreedImages = 0.7, 0.8
 
-// memorised is the share of its own images that a network tells right which knows them by heart. Of
-// one that does not, images that were held out of the fit tell more than parts of images, which
-// are harder to tell than whole ones that it has not seen.
+// memorised is the share of its own images that a network classifies correctly if it has memorised them. For a
+// network that has not memorised its images, images held out of the fit are better judges than parts of images:
+// a part is harder to classify than a whole image that the network has not seen.
 const memorised = 0.99
 
-// sensible says whether the pseudo-rows of a problem stand for rows that the network has not seen; of
-// numbers it is not asked.
+// sensible reports whether the pseudo-rows of a problem can stand for rows that the network has not seen. In
+// regression they always can.
 func (m *Model) sensible(ctx context.Context, p gp.Problem) (bool, error) {
 	if p.Train.X.Dims() == 2 {
 		return m.agrees(ctx, *p.Validation, leastAgreed)
 	}
 	ok, err := m.agrees(ctx, *p.Validation, leastAgreedImages)
 	if ok {
-		ok, err = m.agrees(ctx, p.Train.Rows(some(p.Train.N(), maxJudge)), memorised)
+		ok, err = m.agrees(ctx, p.Train.Rows(holdout.Spaced(p.Train.N(), holdout.MostJudges)), memorised)
 	}
 	return ok, err
 }
 
-// agrees says whether the network tells a share of examples right; of numbers it is not asked.
+// agrees reports whether the network classifies a share of the examples correctly. In regression it always
+// does.
 func (m *Model) agrees(ctx context.Context, e gp.Examples, share float64) (bool, error) {
 	if _, numbers := m.Task.Outputs.(*task.Regression); numbers {
 		return true, nil
@@ -191,7 +179,7 @@ func (m *Model) agrees(ctx context.Context, e gp.Examples, share float64) (bool,
 	return float64(right) >= share*float64(e.N()), nil
 }
 
-// seenNote says what was done because the network may have seen the rows.
+// seenNote returns a note on how the fit was validated, since the network may have seen the rows.
 func seenNote(p gp.Problem, found unseen.Found) string {
 	pseudo := "points on the way from a row to its nearest neighbour"
 	if p.Train.X.Dims() > 2 {
@@ -199,7 +187,7 @@ func seenNote(p gp.Problem, found unseen.Found) string {
 	}
 	note := fmt.Sprintf("The weights came from a file, so the network may have been trained on these rows: %d %s validated the fit.", p.Validation.N(), pseudo)
 	if found.ByHeart() {
-		note += fmt.Sprintf(" It knows them by heart, being off by %.3g on them, in units of the network; its error on new rows was taken to be %.3g, that of kernel regression.",
+		note += fmt.Sprintf(" It has memorised them: it is off by %.3g on them, in units of the network. Its error on new rows was taken to be %.3g, the error of kernel regression.",
 			found.Own, found.Honest)
 	}
 	return note

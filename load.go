@@ -18,8 +18,7 @@ import (
 	"github.com/go-valla/valla/layers"
 )
 
-// Load reads the model in the file at path, also one that an older version of this program
-// wrote. It checks the whole file: the format, that each array is there with its shape and
+// Load reads the model in the file at path. It checks the whole file: the format, that each array is there with its shape and
 // with finite numbers, that there is nothing else, and that the posterior was fitted to
 // these weights. An error names the file and the part of it; it wraps [ErrFormat], or
 // [ErrFingerprint] where the posterior belongs to other weights. Memory is bounded by the
@@ -63,7 +62,7 @@ func decode(r io.ReaderAt, size int64) (*Model, error) {
 			return nil, err
 		}
 	}
-	if own := m.Fingerprint(); own != h.Fingerprint {
+	if own := m.fingerprint(); own != h.Fingerprint {
 		return nil, archive.Errorf("weights", "expected the fingerprint %s, found %s", h.Fingerprint, own)
 	}
 	if err := m.restore(a, h.Posterior); err != nil {
@@ -87,14 +86,11 @@ func readHeader(a *archive.Reader) (*header, error) {
 	if err := json.Unmarshal(text, &version); err != nil {
 		return nil, archive.Errorf(headerMember, "%w", err)
 	}
-	switch version.Format {
-	case fileFormat:
-		h := new(header)
-		return h, archive.Decode(headerMember, text, h)
-	case legacyFormat:
-		return readLegacy(text)
+	if version.Format != fileFormat {
+		return nil, archive.Errorf(headerMember, "format %q, expected %q", version.Format, fileFormat)
 	}
-	return nil, archive.Errorf(headerMember, "format %q, expected %q", version.Format, fileFormat)
+	h := new(header)
+	return h, archive.Decode(headerMember, text, h)
 }
 
 // model makes a model of everything in h, with weights that are still to be read from a
@@ -136,7 +132,7 @@ func (m *Model) restore(a *archive.Reader, h *posteriorHeader) error {
 	if h == nil {
 		return nil
 	}
-	if own := m.Fingerprint(); own != h.Fingerprint {
+	if own := m.fingerprint(); own != h.Fingerprint {
 		return fmt.Errorf("%w: expected the fingerprint %s, found weights with %s", ErrFingerprint, h.Fingerprint, own)
 	}
 	how, err := method.Lookup(h.Method)
@@ -145,7 +141,7 @@ func (m *Model) restore(a *archive.Reader, h *posteriorHeader) error {
 	}
 	p, err := how.Restore(context.Background(), m.Net, m.Task.Outputs.Likelihood(), saved{a, h.State})
 	if err == nil {
-		err = m.Attach(&Posterior{p, h.Method, h.NoiseVariance}, h.Fingerprint)
+		err = m.attach(&Posterior{p, h.Method, h.NoiseVariance}, h.Fingerprint)
 	}
 	if err != nil && !errors.Is(err, ErrFormat) {
 		err = archive.Errorf("posterior", "%w", err)

@@ -12,6 +12,7 @@ import (
 	"github.com/go-valla/valla/gp/task"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/archive"
+	"github.com/go-valla/valla/internal/holdout"
 	"github.com/go-valla/valla/internal/settings"
 	"github.com/go-valla/valla/layers"
 )
@@ -81,8 +82,8 @@ func Methods() []gp.Method { return method.All() }
 // Dtype returns the element type of the weights and the posterior.
 func (m *Model) Dtype() tensor.Dtype { return m.Net.Params()[0].Value.Dtype() }
 
-// Fingerprint identifies the weights, see [layers.Fingerprint].
-func (m *Model) Fingerprint() string { return layers.Fingerprint(m.Net) }
+// fingerprint identifies the weights, see [layers.Fingerprint].
+func (m *Model) fingerprint() string { return layers.Fingerprint(m.Net) }
 
 // MAP returns the model without its posterior and calibration; it shares the weights.
 func (m *Model) MAP() *Model {
@@ -144,10 +145,10 @@ func (m *Model) gp() gp.Posterior {
 	return p
 }
 
-// Attach gives the model a posterior that was fitted to weights with the given fingerprint.
+// attach gives the model a posterior that was fitted to weights with the given fingerprint.
 // If the model has other weights the error wraps [ErrFingerprint], and nothing changes.
-func (m *Model) Attach(p *Posterior, fingerprint string) error {
-	if own := m.Fingerprint(); own != fingerprint {
+func (m *Model) attach(p *Posterior, fingerprint string) error {
+	if own := m.fingerprint(); own != fingerprint {
 		return fmt.Errorf("%w: expected the fingerprint %s, found weights with %s", ErrFingerprint, fingerprint, own)
 	}
 	if err := m.checkPosterior(p); err != nil {
@@ -225,7 +226,7 @@ func (m *Model) checkNet() error {
 	if len(m.Net.Params()) == 0 {
 		return fmt.Errorf("a network without parameters, expected %s", m.Form)
 	}
-	want, err := layers.Build(m.Form, m.Dtype(), newRand(0, weightStream))
+	want, err := layers.Build(m.Form, m.Dtype(), holdout.Rand(0, holdout.Weights))
 	if err != nil {
 		return err
 	}

@@ -30,7 +30,7 @@ type Network struct {
 	Mean       []float64 `set:"mean" help:"mean of the inputs, which is subtracted from them: one number for each column or channel; pixels count from 0 to 1"`
 	Std        []float64 `set:"std" above:"0" help:"standard deviation of the inputs, by which they are divided: one number for each number of mean"`
 
-	logits bool // the network is one of classes
+	logits bool // the network is a classifier, so that a Softmax at its end is left out
 }
 
 // dtypes are the element types by name.
@@ -136,17 +136,23 @@ func (n Network) onnx() (*onnx.File, error) {
 	return onnx.Read(n.Form, onnx.Options{Input: n.Input, Frozen: n.Frozen, Logits: n.logits})
 }
 
+// described reads the form from the file that describes it.
+func (n Network) described() (layers.Form, error) {
+	text, err := readForm(n.Form)
+	if err != nil {
+		return nil, fmt.Errorf("form of the network: %w", err)
+	}
+	form, err := layers.UnmarshalForm(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", n.Form, err)
+	}
+	return form, nil
+}
+
+// form returns the form that complete settings describe, for examples of a shape and a number of outputs.
 func (n Network) form(input []int, outputs int) (layers.Form, error) {
 	if strings.HasSuffix(n.Form, ".json") {
-		text, err := readForm(n.Form)
-		if err != nil {
-			return nil, fmt.Errorf("form of the network: %w", err)
-		}
-		form, err := layers.UnmarshalForm(text)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", n.Form, err)
-		}
-		return form, nil
+		return n.described()
 	}
 	if isONNX(n.Form) {
 		f, err := n.onnx()

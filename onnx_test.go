@@ -11,6 +11,7 @@ import (
 	"github.com/go-valla/valla/gp/laplace"
 	"github.com/go-valla/valla/gp/valla"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/holdout"
 
 	"gorgonia.org/tensor"
 )
@@ -19,7 +20,7 @@ import (
 func fromPyTorch(t *testing.T, o WeightOptions) (*Model, *data.Set) {
 	t.Helper()
 	const path = "layers/onnx/testdata/mlp_relu.onnx"
-	rng := newRand(5, 0)
+	rng := holdout.Rand(5, 0)
 	x, y := make([]float64, 40*5), make([]float64, 40*2)
 	for i := range x {
 		x[i] = rng.NormFloat64()

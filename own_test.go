@@ -11,9 +11,9 @@ import (
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
+	"github.com/go-valla/valla/gp/method"
 	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/internal/settings"
-	"github.com/go-valla/valla/internal/testmethod"
 	"github.com/go-valla/valla/layers"
 )
 
@@ -59,14 +59,17 @@ func (c ownCompiled) Predict(ctx context.Context, x []float64, g *gp.Gaussian) e
 	return err
 }
 
+func init() {
+	method.Register(gp.Method{Name: "own", Title: "Own", Summary: "Doubled predictions.", New: func() gp.Settings { return new(ownSettings) },
+		Restore: func(_ context.Context, net layers.Network, _ likelihood.Likelihood, _ gp.Saved) (gp.Stored, error) {
+			return ownPosterior{gp.Point{Net: net, Dtype: tensor.Float64}}, nil
+		}})
+}
+
 // TestOwnPredictions: what a posterior with a mean and probabilities of its own says of them is
 // noted, the probabilities are the usual ones of a model, batch by batch or not, and
 // calibrations correct them.
 func TestOwnPredictions(t *testing.T) {
-	defer testmethod.Add(gp.Method{Name: "own", New: func() gp.Settings { return new(ownSettings) },
-		Restore: func(_ context.Context, net layers.Network, _ likelihood.Likelihood, _ gp.Saved) (gp.Stored, error) {
-			return ownPosterior{gp.Point{Net: net, Dtype: tensor.Float64}}, nil
-		}})()
 	network, set := newTestClasses(t, tensor.Float64, 3), thirds(60, 3)
 	m := fit(t, network, set, FitOptions{Settings: &ownSettings{}, Validation: new(0.0)})
 	if notes := m.History[len(m.History)-1].Notes; !slices.Contains(notes, "Predictions are doubled.") {

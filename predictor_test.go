@@ -17,6 +17,7 @@ import (
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/ella"
 	vallagp "github.com/go-valla/valla/gp/valla"
+	"github.com/go-valla/valla/internal/holdout"
 )
 
 // near compares all numbers of two predictions, relative to the largest of each kind.
@@ -115,17 +116,17 @@ func TestPredictorThreads(t *testing.T) {
 		}
 		var alone [64]Prediction
 		for i := range alone {
-			if err := p.Predict(t.Context(), rows(newRand(uint64(i), 0)), &alone[i]); err != nil {
+			if err := p.Predict(t.Context(), rows(holdout.Rand(uint64(i), 0)), &alone[i]); err != nil {
 				t.Fatal(err)
 			}
 		}
 		var work sync.WaitGroup
 		for i := range alone {
 			work.Go(func() {
-				rng := newRand(uint64(i), 1)
+				rng := holdout.Rand(uint64(i), 1)
 				for n := 0; n < most; {
 					k := rng.IntN(len(alone))
-					own := rows(newRand(uint64(k), 0))
+					own := rows(holdout.Rand(uint64(k), 0))
 					var got Prediction
 					if err := p.Predict(t.Context(), own, &got); err != nil {
 						t.Error(err)

@@ -9,6 +9,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"github.com/go-valla/valla/data"
+	"github.com/go-valla/valla/internal/holdout"
 )
 
 // Rows are the rows of a file as examples for a model, batch by batch, so that memory does not
@@ -27,14 +28,9 @@ type Rows struct {
 	notes    []string
 }
 
-// Open opens a file, which r reads, for predictions or, with targets, for scores. The rows must
-// be closed.
-func (m *Model) Open(r data.TableReader, path string, targets bool) (*Rows, error) {
-	return m.OpenPart(r, data.Part{Path: path}, targets)
-}
-
-// OpenPart is Open for a part of a file.
-func (m *Model) OpenPart(r data.TableReader, part data.Part, targets bool) (*Rows, error) {
+// Open opens a part of a file, which r reads, for predictions or, with targets, for scores. A part that has
+// a path alone is the whole file. The rows must be closed.
+func (m *Model) Open(r data.TableReader, part data.Part, targets bool) (*Rows, error) {
 	r.Names, r.Image = m.Task.Inputs.Columns(), m.Task.Inputs.Shape
 	s, err := r.OpenPart(part)
 	if err != nil {
@@ -59,9 +55,9 @@ func (r *Rows) choose(targets bool) error {
 		return err
 	}
 	use := slices.Clone(f.features)
-	r.features = upTo(0, len(use))
+	r.features = holdout.UpTo(0, len(use))
 	if targets {
-		r.targets = upTo(len(use), len(f.targets))
+		r.targets = holdout.UpTo(len(use), len(f.targets))
 		use = append(use, f.targets...)
 	}
 	var ids []int
@@ -74,15 +70,6 @@ func (r *Rows) choose(targets bool) error {
 	}
 	s.Use(append(use, ids...), ids)
 	return nil
-}
-
-// upTo returns n numbers from a number on.
-func upTo(from, n int) []int {
-	at := make([]int, n)
-	for i := range at {
-		at[i] = from + i
-	}
-	return at
 }
 
 // Next returns at most n examples, or [io.EOF] at the end. Without targets, Y is nil.

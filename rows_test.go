@@ -15,6 +15,7 @@ import (
 
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp/task"
+	"github.com/go-valla/valla/internal/holdout"
 )
 
 // citizens writes a table of text, dates, gaps and labels, and returns its path.
@@ -77,7 +78,7 @@ func TestEncodedModel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rows, err := again.Open(data.TableReader{}, path, false)
+	rows, err := again.Open(data.TableReader{}, data.Part{Path: path}, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +115,7 @@ func TestEncodedModel(t *testing.T) {
 // Medians and categories come from the rows to train on alone.
 func TestEncodeByTrainingRows(t *testing.T) {
 	m, set, table := encodedModel(t, citizens(t, 100))
-	rows, _, err := Holdout(set, 0.1, 3)
+	rows, _, err := holdout.Split(set, 0.1, 3)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -175,7 +176,7 @@ func TestRowsWithGaps(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		rows, err := m.Open(data.TableReader{}, write("gaps.csv", "a,b,y\nNA,5,2\n1,5,2\n"), true)
+		rows, err := m.Open(data.TableReader{}, data.Part{Path: write("gaps.csv", "a,b,y\nNA,5,2\n1,5,2\n")}, true)
 		if err != nil {
 			t.Fatal(err)
 		}

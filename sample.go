@@ -13,6 +13,7 @@ import (
 	"github.com/go-valla/valla/gp/method"
 	"github.com/go-valla/valla/gp/task"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/holdout"
 	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/internal/settings"
 )
@@ -62,7 +63,7 @@ func (m *Model) sample(ctx context.Context, x *tensor.Dense, o SampleOptions) (*
 	if err := graph.CheckMemory(fmt.Sprintf("the covariance of %d rows", n), 16*size*(size+int64(o.Samples))); err != nil {
 		return nil, err
 	}
-	rng := newRand(o.Seed, sampleStream)
+	rng := holdout.Rand(o.Seed, holdout.Samples)
 	drawn, err := gp.Sample(ctx, p, in, o.Samples, rng)
 	if err != nil {
 		return nil, err

@@ -6,6 +6,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"github.com/go-valla/valla/data"
+	"github.com/go-valla/valla/internal/holdout"
 )
 
 // Sets whose parts do not belong together are errors everywhere, with and without rows
@@ -39,7 +40,7 @@ func TestSetsThatMakeNoSense(t *testing.T) {
 		oneLine(t, err, "evaluate: ", want)
 		_, err = FromWeights(t.Context(), path, set, WeightOptions{})
 		oneLine(t, err, path, want)
-		_, _, err = Holdout(set, 0.5, 0)
+		_, _, err = holdout.Split(set, 0.5, 0)
 		oneLine(t, err, want)
 	}
 	_, err := Train(t.Context(), nil, quickTrain())

@@ -1,11 +1,6 @@
 package valla
 
 import (
-	"fmt"
-	"math/rand/v2"
-
-	"github.com/go-valla/valla/data"
-	"github.com/go-valla/valla/gp/task"
 	"github.com/go-valla/valla/internal/settings"
 	"github.com/go-valla/valla/train"
 )
@@ -58,52 +53,4 @@ func checkResume(resume bool, checkpoint string) error {
 		return settings.Errorf("resume without the file of a checkpoint")
 	}
 	return nil
-}
-
-// Streams of random numbers that one seed starts.
-const (
-	splitStream = iota
-	weightStream
-	judgeStream
-	sampleStream
-)
-
-func newRand(seed, stream uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, stream)) }
-
-// maxValidation is the largest number of rows held out. It keeps the validation, which runs
-// often, fast.
-const maxValidation = 10_000
-
-// Holdout divides a set at random into rows to train on and rows to validate with. The
-// validation rows are a fraction of all rows, from 0 to below 1, but 10,000 rows at most. With
-// the fraction 0 there are none, and the second set is nil. [Train] and [Model.Fit] hold out
-// the same rows if they have the same seed and fraction.
-func Holdout(set *data.Set, fraction float64, seed uint64) (train, validation *data.Set, err error) {
-	if err := task.CheckRows(set); err != nil {
-		return nil, nil, err
-	}
-	rows, held, err := holdoutRows(set.N(), fraction, seed)
-	if err != nil {
-		return nil, nil, err
-	}
-	if held == nil {
-		return set, nil, nil
-	}
-	return set.Rows(rows), set.Rows(held), nil
-}
-
-// holdoutRows is Holdout for the numbers of n rows.
-func holdoutRows(n int, fraction float64, seed uint64) (rows, held []int, err error) {
-	if !(fraction >= 0 && fraction < 1) {
-		return nil, nil, settings.Errorf("validation fraction %g, expected a number from 0 to below 1", fraction)
-	}
-	if fraction == 0 {
-		return upTo(0, n), nil, nil
-	}
-	rows, held = data.Split(n, min(fraction, maxValidation/float64(n)), newRand(seed, splitStream))
-	if len(rows) == 0 || len(held) == 0 {
-		return nil, nil, fmt.Errorf("a validation fraction of %g of %d rows leaves %d rows to train and %d to validate, expected some of each",
-			fraction, n, len(rows), len(held))
-	}
-	return rows, held, nil
 }

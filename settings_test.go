@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/go-valla/valla/data"
+	"github.com/go-valla/valla/internal/holdout"
 	"github.com/go-valla/valla/internal/settings"
 	"github.com/go-valla/valla/layers"
 	"github.com/go-valla/valla/train"
@@ -164,7 +165,7 @@ func TestHoldout(t *testing.T) {
 			v[i] = float64(i)
 		}
 		set := &data.Set{Features: []string{"a"}, Targets: []string{"y"}, X: dense(v, n, 1), Y: dense(slices.Clone(v), n, 1)}
-		rows, held, err := Holdout(set, fraction, seed)
+		rows, held, err := holdout.Split(set, fraction, seed)
 		want := int(math.Round(fraction * float64(n)))
 		if fraction > 0 && (want == 0 || want == n) {
 			if err == nil || rows != nil || held != nil {
@@ -185,7 +186,7 @@ func TestHoldout(t *testing.T) {
 		if (held == nil) != (fraction == 0) || !slices.Equal(slices.Sorted(slices.Values(all)), v) || !slices.Equal(rows.X.Float64s(), rows.Y.Float64s()) {
 			t.Fatalf("%g of %d rows: rows lost or doubled", fraction, n)
 		}
-		again, _, err := Holdout(set, fraction, seed)
+		again, _, err := holdout.Split(set, fraction, seed)
 		if err != nil || !slices.Equal(again.X.Float64s(), rows.X.Float64s()) {
 			t.Fatal("the same seed holds out other rows")
 		}
@@ -193,24 +194,24 @@ func TestHoldout(t *testing.T) {
 }
 
 func TestHoldoutLimits(t *testing.T) {
-	n := 3 * maxValidation
+	n := 3 * holdout.Most
 	big := &data.Set{X: dense(make([]float64, n), n, 1), Y: dense(make([]float64, n), n, 1)}
-	rows, held, err := Holdout(big, 0.9, 0)
-	if err != nil || held.N() != maxValidation || rows.N() != n-maxValidation {
+	rows, held, err := holdout.Split(big, 0.9, 0)
+	if err != nil || held.N() != holdout.Most || rows.N() != n-holdout.Most {
 		t.Errorf("held out %d of %d, error %v", held.N(), n, err)
 	}
 	for _, f := range []float64{-0.1, 1, 5, math.NaN(), math.Inf(1)} {
-		rows, held, err := Holdout(big, f, 0)
+		rows, held, err := holdout.Split(big, f, 0)
 		oneLine(t, err, fmt.Sprintf("validation fraction %g", f))
 		if rows != nil || held != nil || !errors.Is(err, ErrSetting) {
 			t.Errorf("fraction %g: %v", f, err)
 		}
 	}
-	a, _, err := Holdout(wave(50, 1), 0.5, 1)
+	a, _, err := holdout.Split(wave(50, 1), 0.5, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, _, err := Holdout(wave(50, 1), 0.5, 2)
+	b, _, err := holdout.Split(wave(50, 1), 0.5, 2)
 	if err != nil || slices.Equal(a.X.Float64s(), b.X.Float64s()) {
 		t.Errorf("two seeds hold out the same rows, error %v", err)
 	}

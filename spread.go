@@ -7,26 +7,19 @@ import (
 
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/internal/holdout"
+	"github.com/go-valla/valla/internal/kernel"
 )
-
-// Spread is the root of the mean of the variances in a covariance [C,C]: how far the outputs
-// of the network are from certain at one input.
-func Spread(cov []float64, c int) float64 {
-	sum := 0.0
-	for k := range c {
-		sum += max(cov[k*c+k], 0)
-	}
-	return math.Sqrt(sum / float64(c))
-}
 
 const (
 	usualShare = 0.99
-	usualRows  = 500 // of which the share is taken, at most
+	usualRows  = 500 // most rows of which the share is taken
 )
 
-// UsualSpread returns the [Spread] that 99 % of the training rows do not exceed, as the last
-// fit found it; 0 without a posterior, or from a file that does not say. Many rows above it
-// are a sign that the data are no longer those of the training.
+// UsualSpread returns the spread that 99 % of the training rows do not exceed, as the last fit found it. The
+// spread at an input is the root of the mean of the outputs' latent variances. UsualSpread is 0 without a
+// posterior, or where the file does not have it. Many rows above it are a sign that the data have changed since
+// the training.
 func (m *Model) UsualSpread() float64 {
 	if n := len(m.History); m.Posterior != nil && n > 0 {
 		return m.History[n-1].UsualSpread
@@ -37,7 +30,7 @@ func (m *Model) UsualSpread() float64 {
 // usualSpread finds the UsualSpread on some of the training rows, a share of usualRows at most.
 func (m *Model) usualSpread(ctx context.Context, train *data.Set, share float64) (float64, error) {
 	rows := int(math.Ceil(share * usualRows))
-	in, err := m.Task.Inputs.Apply(train.Rows(some(train.N(), rows)).X, m.Dtype())
+	in, err := m.Task.Inputs.Apply(train.Rows(holdout.Spaced(train.N(), rows)).X, m.Dtype())
 	if err != nil {
 		return 0, err
 	}
@@ -45,7 +38,7 @@ func (m *Model) usualSpread(ctx context.Context, train *data.Set, share float64)
 	var all []float64
 	_, err = m.predict(ctx, in, PredictOptions{}, func(g gp.Gaussian) {
 		for v := range slices.Chunk(g.Cov, c*c) {
-			all = append(all, Spread(v, c))
+			all = append(all, kernel.Spread(v, c))
 		}
 	})
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp"
 	vallagp "github.com/go-valla/valla/gp/valla"
+	"github.com/go-valla/valla/internal/kernel"
 )
 
 // plane draws n rows of four features and y = a + sin(2b) + cd + 0.3 ε.
@@ -68,12 +69,12 @@ func TestStartsOfTables(t *testing.T) {
 				f := fit(t, m, train, FitOptions{Settings: s, Run: gp.Run{Seed: seed}})
 				std := f.History[1].PriorStds[0]
 				nlls := rowNLLs(t, f, test)
-				t.Logf("classes %t, seed %d, from %g: NLL %.3f, of the network %.3f, σ₀ %.3g", classes, seed, start, average(nlls), average(rowNLLs(t, m, test)), std)
+				t.Logf("classes %t, seed %d, from %g: NLL %.3f, of the network %.3f, σ₀ %.3g", classes, seed, start, kernel.Mean(nlls), kernel.Mean(rowNLLs(t, m, test)), std)
 				if first == nil {
 					first = nlls
 				}
-				if off := math.Abs(average(nlls) - average(first)); off > standardError(first) {
-					t.Errorf("classes %t, seed %d: NLL %.3f from %g, %.3f ± %.3f from 1", classes, seed, average(nlls), start, average(first), standardError(first))
+				if off := math.Abs(kernel.Mean(nlls) - kernel.Mean(first)); off > kernel.StandardError(first) {
+					t.Errorf("classes %t, seed %d: NLL %.3f from %g, %.3f ± %.3f from 1", classes, seed, kernel.Mean(nlls), start, kernel.Mean(first), kernel.StandardError(first))
 				}
 				if std < 0.01 {
 					t.Errorf("classes %t, seed %d: σ₀ = %g, as good as none", classes, seed, std)
@@ -108,7 +109,7 @@ func TestToyKeepsItsErrorBars(t *testing.T) {
 		}
 		f := fit(t, m, set, FitOptions{Settings: &vallagp.Settings{Inducing: 20, Iterations: 300}, Run: gp.Run{Seed: seed}})
 		p := predict(t, f, dense([]float64{-0.5, 0, 0.5}, 3, 1))
-		gap, noise := math.Sqrt(average(p.Latent)), f.NoiseStds()[0]
+		gap, noise := math.Sqrt(kernel.Mean(p.Latent)), f.NoiseStds()[0]
 		t.Logf("seed %d: σ₀ %.3g, latent standard deviation in the gap %.3g, noise %.3g", seed, f.History[1].PriorStds[0], gap, noise)
 		if gap < noise {
 			t.Errorf("seed %d: in the gap the latent standard deviation is %g, below the noise %g", seed, gap, noise)

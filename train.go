@@ -13,6 +13,7 @@ import (
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/task"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/holdout"
 	"github.com/go-valla/valla/internal/settings"
 	"github.com/go-valla/valla/layers"
 	"github.com/go-valla/valla/train"
@@ -89,7 +90,7 @@ func newTraining(set *data.Set, o TrainOptions) (*training, error) {
 	}
 	rows, held := set, o.Held
 	if held == nil {
-		if rows, held, err = Holdout(set, *o.Training.Validation, o.Seed); err != nil {
+		if rows, held, err = holdout.Split(set, *o.Training.Validation, o.Seed); err != nil {
 			return nil, err
 		}
 	}
@@ -123,7 +124,7 @@ func Encode(t *data.Table, c data.ColumnOptions, o TrainOptions) (*data.Set, err
 	}
 	if o.Held == nil {
 		c.Rows = func(n int) ([]int, error) {
-			rows, _, err := holdoutRows(n, *training.Validation, o.Seed)
+			rows, _, err := holdout.Indices(n, *training.Validation, o.Seed)
 			return rows, err
 		}
 	}
@@ -165,7 +166,7 @@ func (m *Model) build(n Network, seed uint64) error {
 		return fmt.Errorf("the network takes %s inputs, the data have %d%s: is the target, or a column that is no input, among them?", takes, len(f), named(f))
 	}
 	m.Task.Inputs.Shape = m.Form.InputShape()
-	if m.Net, err = layers.Build(m.Form, dtypes[n.Dtype], newRand(seed, weightStream)); err != nil {
+	if m.Net, err = layers.Build(m.Form, dtypes[n.Dtype], holdout.Rand(seed, holdout.Weights)); err != nil {
 		return err
 	}
 	return m.check()
@@ -199,7 +200,7 @@ func (t *training) run(ctx context.Context) (*train.Result, error) {
 		c.Validate = func(ctx context.Context) (float64, error) { return t.model.heldLoss(ctx, t.held) }
 	}
 	m := train.MAP{Net: t.model.Net, Loss: t.model.Task.Outputs.Loss(), BatchSize: min(s.BatchSize, t.train.N()), Seed: t.o.Seed, Config: c}
-	return m.TrainOn(ctx, source, t.train.Y)
+	return m.Train(ctx, source, t.train.Y)
 }
 
 // checkpointEvery is how many iterations lie between two checkpoints.

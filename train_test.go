@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp/task"
+	"github.com/go-valla/valla/internal/holdout"
 	"github.com/go-valla/valla/layers"
 	"github.com/go-valla/valla/train"
 )
@@ -110,7 +111,7 @@ func TestTrainClasses(t *testing.T) {
 func TestTrainIsReproducible(t *testing.T) {
 	a, set := trained(t)
 	b, _ := trained(t)
-	if a.Fingerprint() != b.Fingerprint() {
+	if a.fingerprint() != b.fingerprint() {
 		t.Error("the same seed gives other weights")
 	}
 	o := quickTrain()
@@ -119,7 +120,7 @@ func TestTrainIsReproducible(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if a.Fingerprint() == c.Fingerprint() {
+	if a.fingerprint() == c.fingerprint() {
 		t.Error("another seed gives the same weights")
 	}
 }
@@ -136,7 +137,7 @@ func TestTrainRestoresTheBestWeights(t *testing.T) {
 		t.Fatal("no overfitting: the test shows nothing")
 	}
 	loss := func(m *Model) float64 {
-		_, held, err := Holdout(set, 0.5, o.Seed)
+		_, held, err := holdout.Split(set, 0.5, o.Seed)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -227,7 +228,7 @@ func TestResumedTrainIsTheUninterruptedOne(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if resumed.Fingerprint() != whole.Fingerprint() || resumed.NoiseVariance() != whole.NoiseVariance() || steps != 600 {
+	if resumed.fingerprint() != whole.fingerprint() || resumed.NoiseVariance() != whole.NoiseVariance() || steps != 600 {
 		t.Errorf("another network after the resumed run, %d steps", steps)
 	}
 	o.Training.LearningRate = 0.02

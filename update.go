@@ -9,6 +9,8 @@ import (
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
+	"github.com/go-valla/valla/internal/holdout"
+	"github.com/go-valla/valla/internal/kernel"
 )
 
 // Update adds the rows of a set to the posterior without a new fit, and returns a model with
@@ -40,7 +42,7 @@ func (m *Model) update(ctx context.Context, set *data.Set, run gp.Run) (*Model, 
 	if err != nil {
 		return nil, err
 	}
-	rows := some(p.Train.N(), maxJudge)
+	rows := holdout.Spaced(p.Train.N(), holdout.MostJudges)
 	added := jury{x: p.Train.Rows(rows).X, y: set.Rows(rows).Y}
 	before, err := m.judged(ctx, added)
 	if err != nil {
@@ -60,7 +62,7 @@ func (m *Model) update(ctx context.Context, set *data.Set, run gp.Run) (*Model, 
 		Action: ActionUpdate, Method: m.Posterior.Method, Label: updated.String(), Program: Version(),
 		Seed: run.Seed, Seconds: time.Since(start).Seconds(),
 		Record: recordable(gp.Record{Rows: p.Train.N(), Notes: notes, Facts: []gp.Fact{
-			{Name: "NLL of these rows before", Value: average(before.nlls)}, {Name: "NLL of these rows after", Value: average(after.nlls)},
+			{Name: "NLL of these rows before", Value: kernel.Mean(before.nlls)}, {Name: "NLL of these rows after", Value: kernel.Mean(after.nlls)},
 		}}),
 	})
 	return &out, nil

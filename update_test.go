@@ -12,7 +12,6 @@ import (
 	"github.com/go-valla/valla/gp/laplace"
 	"github.com/go-valla/valla/gp/sfr"
 	vallagp "github.com/go-valla/valla/gp/valla"
-	"github.com/go-valla/valla/internal/testmethod"
 )
 
 // apart are the first rows of a set, and the others.
@@ -90,7 +89,6 @@ func TestUpdateOfEveryMethod(t *testing.T) {
 
 // TestUpdateErrors: one line says why rows cannot be added.
 func TestUpdateErrors(t *testing.T) {
-	defer testmethod.Add(toyMethod)()
 	set, none := wave(20, 1), FitOptions{Validation: new(0.0)}
 	with := func(s gp.Settings) *Model {
 		o := none

@@ -3,39 +3,37 @@ package valla
 import (
 	"context"
 	"fmt"
-	"math"
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/kernel"
 	"gorgonia.org/tensor"
 )
 
 // Verdict compares a posterior's predictions with those of the network alone, on the rows
 // that [FitOptions] choose. NLLs are means over the rows, in the units of the data.
 type Verdict struct {
-	Rows          int     `json:"rows"`
+	Rows          int     `json:"rows"`           // that judge
 	MAPNLL        float64 `json:"map_nll"`        // negative log-likelihood of the network with its noise
 	NLL           float64 `json:"nll"`            // and of the posterior
 	StandardError float64 `json:"standard_error"` // of NLL − MAPNLL, from the rows' differences
 	Better        bool    `json:"better"`         // NLL is the smaller one
 
-	// Classes have the expected calibration error of both, numbers the share of the
-	// targets inside the central intervals of probability 0.95.
-	MAPECE      float64 `json:"map_ece,omitempty"`
-	ECE         float64 `json:"ece,omitempty"`
-	MAPCoverage float64 `json:"map_coverage,omitempty"`
-	Coverage    float64 `json:"coverage,omitempty"`
+	MAPECE      float64 `json:"map_ece,omitempty"`      // expected calibration error of the network, in classification
+	ECE         float64 `json:"ece,omitempty"`          // expected calibration error of the posterior
+	MAPCoverage float64 `json:"map_coverage,omitempty"` // share of the targets inside the network's central 95 % intervals, in regression
+	Coverage    float64 `json:"coverage,omitempty"`     // the same share for the posterior
 
 	// Seen says that the rows may have been used: to train the network, or to choose the
 	// prior standard deviation or the best state of the fit. That favours the posterior.
 	Seen bool `json:"seen"`
-	// Pseudo says that the rows are made up from the training rows, which the network may
-	// have seen, to stand for ones that it has not; see package gp/unseen.
+	// Pseudo says that the rows are pseudo-rows: they are made from the training rows, and stand for rows that
+	// the network has not seen; see package gp/unseen.
 	Pseudo bool   `json:"pseudo,omitempty"`
 	Advice string `json:"advice,omitempty"` // a sentence on what to do
 }
 
-// Worse says whether the posterior is worse than the network alone by more than the
+// Worse reports whether the posterior is worse than the network alone by more than the
 // standard error.
 func (v *Verdict) Worse() bool { return v.NLL-v.MAPNLL > v.StandardError }
 
@@ -68,11 +66,11 @@ func (v *Verdict) String() string {
 // intervalLevel is the probability of the intervals of a Verdict.
 const intervalLevel = 0.95
 
-// judged are a model's predictions for rows.
+// judged has a model's predictions for rows.
 type judged struct {
 	*Prediction
-	variance float64   // the mean of the latent variances, in the network's units
-	nlls     []float64 // of each row
+	variance float64   // mean of the latent variances, in the network's units
+	nlls     []float64 // negative log-likelihood of each row [n]
 }
 
 // judged predicts the rows of a verdict.
@@ -105,15 +103,15 @@ func (m *Model) both(ctx context.Context, rows jury) (network, posterior judged,
 
 // judge compares predictions of the network alone with those of the posterior.
 func (m *Model) judge(network, posterior judged, y *tensor.Dense) (*Verdict, error) {
-	v := &Verdict{Rows: network.N(), MAPNLL: average(network.nlls), NLL: average(posterior.nlls)}
+	v := &Verdict{Rows: network.N(), MAPNLL: kernel.Mean(network.nlls), NLL: kernel.Mean(posterior.nlls)}
 	diff := make([]float64, v.Rows)
 	for i := range diff {
 		diff[i] = posterior.nlls[i] - network.nlls[i]
 	}
-	v.StandardError, v.Better = standardError(diff), v.NLL < v.MAPNLL
+	v.StandardError, v.Better = kernel.StandardError(diff), v.NLL < v.MAPNLL
 	var err error
 	if network.Classes != nil {
-		v.MAPECE, v.ECE, err = m.calibration(network.Prediction, posterior.Prediction, y)
+		v.MAPECE, v.ECE, err = m.eces(network.Prediction, posterior.Prediction, y)
 		return v, err
 	}
 	if v.MAPCoverage, err = coverage(network.Prediction, y); err == nil {
@@ -122,8 +120,8 @@ func (m *Model) judge(network, posterior judged, y *tensor.Dense) (*Verdict, err
 	return v, err
 }
 
-// calibration returns the expected calibration errors of two predictions of classes.
-func (m *Model) calibration(a, b *Prediction, y *tensor.Dense) (ofA, ofB float64, err error) {
+// eces returns the expected calibration errors of two predictions of a classifier.
+func (m *Model) eces(a, b *Prediction, y *tensor.Dense) (ofA, ofB float64, err error) {
 	for _, p := range []struct {
 		*Prediction
 		ece *float64
@@ -137,65 +135,36 @@ func (m *Model) calibration(a, b *Prediction, y *tensor.Dense) (ofA, ofB float64
 	return ofA, ofB, nil
 }
 
-// coverage is the share of the targets inside their intervals.
+// coverage returns the share of the targets inside their intervals.
 func coverage(p *Prediction, y *tensor.Dense) (float64, error) {
 	targets := graph.Floats(y)
 	inside, _, err := p.Covered(targets, intervalLevel)
 	return float64(inside) / float64(len(targets)), err
 }
 
-func average(v []float64) float64 {
-	sum := 0.0
-	for _, x := range v {
-		sum += x / float64(len(v))
-	}
-	return sum
-}
-
-// standardError is that of the mean; of a single number, which does not tell, its size.
-func standardError(v []float64) float64 {
-	m, sum := average(v), 0.0
-	if len(v) == 1 {
-		return math.Abs(m)
-	}
-	for _, x := range v {
-		sum += (x - m) * (x - m)
-	}
-	return math.Sqrt(sum / float64(len(v)-1) / float64(len(v)))
-}
-
-// cannotPredict says that a fitted model does not predict rows.
+// cannotPredict wraps the error of a fitted model that does not predict rows.
 func (m *Model) cannotPredict(err error) error {
 	return fmt.Errorf("the fitted posterior cannot predict, %s: %w", remedies(m.Posterior.Method), err)
 }
 
-// some returns the numbers of at most as many rows of n, evenly spaced.
-func some(n, most int) []int {
-	rows := make([]int, min(n, most))
-	for i := range rows {
-		rows[i] = i * n / len(rows)
-	}
-	return rows
-}
-
-// advise fills in what to do about a verdict.
+// advise fills in the advice for a verdict on a fit of a method.
 func (v *Verdict) advise(method string, settings map[string]any) {
 	switch {
 	case !v.Worse() && !v.Seen:
 	case v.Worse():
 		v.Advice = "These error bars are worse than none: " + remedies(method) + "."
 		if method == "lla" && settings["hyper"] == "grid" {
-			v.Advice = "These error bars are worse than none: try another method or structure, or more rows to choose by (--validation-data)."
+			v.Advice = "These error bars are worse than none: try another method or structure, or more rows held out to choose by."
 		}
 	default:
-		v.Advice = "The rows may have been used before: rows that neither training nor fit has seen (--validation-data) judge better."
+		v.Advice = "The rows may have been used before: rows that neither training nor fit has seen judge better."
 	}
 }
 
-// remedies says what to try in place of a method that did not work.
+// remedies returns what to try in place of a method that did not work.
 func remedies(method string) string {
 	if method == "lla" {
-		return "try --hyper grid, another method, more data, or rows that the network has not seen (--validation-data)"
+		return "try hyper=grid, another method, more data, or rows that the network has not seen"
 	}
-	return "try --method lla --hyper grid, more data, or rows that the network has not seen (--validation-data)"
+	return "try method=lla hyper=grid, more data, or rows that the network has not seen"
 }

@@ -16,9 +16,10 @@ import (
 	"github.com/go-valla/valla/data/image"
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/laplace"
+	"github.com/go-valla/valla/gp/method"
 	"github.com/go-valla/valla/gp/task"
 	"github.com/go-valla/valla/internal/fixture"
-	"github.com/go-valla/valla/internal/testmethod"
+	"github.com/go-valla/valla/internal/holdout"
 	"github.com/go-valla/valla/layers"
 	"github.com/go-valla/valla/train/metric"
 )
@@ -32,9 +33,6 @@ func verdict(t *testing.T, m *Model, set *data.Set, o FitOptions) *Verdict {
 	}
 	return v
 }
-
-// withToy has the toy method in the table until the test ends.
-func withToy(t *testing.T) { t.Cleanup(testmethod.Add(toyMethod)) }
 
 // TestVerdict compares a verdict with the scores of both models, and its standard error with
 // that of the rows' differences.
@@ -109,11 +107,10 @@ func TestVerdictOfClasses(t *testing.T) {
 
 // TestWorse: error bars that are far too wide are called worse than none, with a remedy.
 func TestWorse(t *testing.T) {
-	withToy(t)
 	m, set := trained(t)
 	wide := verdict(t, m, set, FitOptions{Settings: &toySettings{Factor: 1e6}, Judge: wave(50, 2)})
 	if wide.Better || !wide.Worse() || !strings.Contains(wide.String(), "worse than the network alone: NLL ") ||
-		!strings.Contains(wide.Advice, "worse than none") || !strings.Contains(wide.Advice, "--validation-data") {
+		!strings.Contains(wide.Advice, "worse than none") || !strings.Contains(wide.Advice, "rows that the network has not seen") {
 		t.Errorf("verdict %+v", wide)
 	}
 	own, good := *m, &task.Regression{}
@@ -126,7 +123,7 @@ func TestWorse(t *testing.T) {
 	}
 	grid := &Verdict{NLL: 2, MAPNLL: 1, StandardError: 0.5}
 	grid.advise("lla", map[string]any{"hyper": "grid"})
-	if !grid.Worse() || strings.Contains(grid.Advice, "--hyper grid") || !strings.Contains(grid.Advice, "another method") {
+	if !grid.Worse() || strings.Contains(grid.Advice, "hyper=grid") || !strings.Contains(grid.Advice, "another method") {
 		t.Errorf("advice after a grid: %q", grid.Advice)
 	}
 	if hardly := (&Verdict{NLL: 1, MAPNLL: 1.4, StandardError: 0.5, Better: true}); !strings.HasPrefix(hardly.String(), "hardly better than") {
@@ -185,7 +182,7 @@ func TestSplitOfManyRows(t *testing.T) {
 	if e := f.History[1]; e.ValidationRows != 500 || e.Verdict.Rows != 500 || e.Verdict.Seen {
 		t.Errorf("%d rows to choose by, verdict %+v", e.ValidationRows, e.Verdict)
 	}
-	_, held, err := Holdout(set, 0.5, 0)
+	_, held, err := holdout.Split(set, 0.5, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -193,7 +190,7 @@ func TestSplitOfManyRows(t *testing.T) {
 	if e := f.History[1]; e.ValidationRows != 1000 || e.Verdict.Rows != 1000 || !e.Verdict.Seen {
 		t.Errorf("given rows: %d to choose by, verdict %+v", e.ValidationRows, e.Verdict)
 	}
-	choose, judge := Halves(held.Rows(some(3, 3)), 1)
+	choose, judge := holdout.Halves(held.Rows(holdout.Spaced(3, 3)), 1)
 	if choose.N() != 2 || judge.N() != 1 {
 		t.Errorf("halves of %d and %d rows", choose.N(), judge.N())
 	}
@@ -202,15 +199,14 @@ func TestSplitOfManyRows(t *testing.T) {
 // TestVerdictOfCostlyNetworks: a fit to a network whose predictions are slow is examined at fewer
 // rows, but at a quarter of the usual number at least, and at all that are given for it.
 func TestVerdictOfCostlyNetworks(t *testing.T) {
-	withToy(t)
-	for width, want := range map[int]int{10: maxJudge, 1500: 1772, 4000: maxJudge / 4} {
-		m, set := newTestModel(t, tensor.Float32, 0, width, width), wave(maxJudge+100, 1)
+	for width, want := range map[int]int{10: holdout.MostJudges, 1500: 1772, 4000: holdout.MostJudges / 4} {
+		m, set := newTestModel(t, tensor.Float32, 0, width, width), wave(holdout.MostJudges+100, 1)
 		p, err := m.Problem(t.Context(), set, FitOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		share, err := judgedShare(p)
-		if err != nil || int(math.Ceil(share*maxJudge)) != want {
+		if err != nil || int(math.Ceil(share*holdout.MostJudges)) != want {
 			t.Errorf("width %d: a share of %g, error %v; expected %d rows", width, share, err, want)
 		}
 		for rows, d := range map[int]division{want: {held: set}, set.N(): {judge: set, given: true}} {
@@ -222,10 +218,10 @@ func TestVerdictOfCostlyNetworks(t *testing.T) {
 }
 
 // blind is the toy method with predictions that are no distribution.
-func blind(variance float64) gp.Method {
+func init() {
 	m := toyMethod
-	m.Name, m.New = "blind", func() gp.Settings { return &blindSettings{Variance: variance} }
-	return m
+	m.Name, m.New = "blind", func() gp.Settings { return new(blindSettings) }
+	method.Register(m)
 }
 
 type blindSettings struct {
@@ -243,18 +239,15 @@ func (s *blindSettings) Fit(_ context.Context, p gp.Problem, _ gp.Run) (*gp.Fitt
 func TestFitRefusesWhatCannotPredict(t *testing.T) {
 	m, set := trained(t)
 	for _, variance := range []float64{-1, math.NaN(), math.Inf(1)} {
-		remove := testmethod.Add(blind(variance))
 		f, err := m.Fit(t.Context(), set, FitOptions{Settings: &blindSettings{Variance: variance}})
-		remove()
-		if oneLine(t, err, "fit: the fitted posterior cannot predict, try --method lla", "row 0 (counting from 0)"); f != nil {
+		if oneLine(t, err, "fit: the fitted posterior cannot predict, try method=lla", "row 0 (counting from 0)"); f != nil {
 			t.Errorf("variance %g: a model", variance)
 		}
 	}
 }
 
-// TestFlags: what looks wrong is said, with what to do about it.
-func TestFlags(t *testing.T) {
-	withToy(t)
+// TestWarnings: what looks wrong is said, with what to do about it.
+func TestWarnings(t *testing.T) {
 	good, set := trained(t)
 	quiet := fit(t, good, set, FitOptions{Settings: quickFit()})
 	if notes := quiet.History[1].Notes; len(notes) != 0 {
@@ -263,7 +256,7 @@ func TestFlags(t *testing.T) {
 	untrained := *good
 	var err error
 	form := layers.MLP{Inputs: 2, Hidden: []int{10}, Outputs: 1, Activation: "tanh"}
-	if untrained.Net, err = form.New(tensor.Float64, newRand(1, 1)); err != nil {
+	if untrained.Net, err = form.New(tensor.Float64, holdout.Rand(1, 1)); err != nil {
 		t.Fatal(err)
 	}
 	for _, p := range untrained.Net.Params() {
@@ -286,10 +279,10 @@ func TestFlags(t *testing.T) {
 		toy  float64
 		want []string
 	}{
-		{&untrained, set, 0.5, []string{"The network is worse than predicting the mean: its root mean squared error is", "--standardize"}},
-		{classes, labels, 0.5, []string{"The network is worse than predicting the frequency of each class", "--standardize"}},
-		{good, set, 1e-9, []string{"The posterior adds nothing", "--validation-data"}},
-		{&loud, set, 0.5, []string{"times that of the targets", "--noise-std"}},
+		{&untrained, set, 0.5, []string{"The network is worse than predicting the mean: its root mean squared error is", "standardize"}},
+		{classes, labels, 0.5, []string{"The network is worse than predicting the frequency of each class", "standardize"}},
+		{good, set, 1e-9, []string{"The posterior adds nothing", "rows that the network has not seen"}},
+		{&loud, set, 0.5, []string{"times that of the targets", "the setting noise-std"}},
 		{&still, set, 0.5, []string{"of the residual's", "epistemic and aleatoric"}},
 	} {
 		notes := strings.Join(fit(t, c.m, c.set, FitOptions{Settings: &toySettings{Factor: c.toy}}).History[1].Notes, "\n")
@@ -361,7 +354,7 @@ func TestPseudoRowsOnlyWhereTheyMakeSense(t *testing.T) {
 	how := FitOptions{Settings: &laplace.Settings{Structure: "diag", Hyper: "marglik"}}
 	m, set := newTestClasses(t, tensor.Float64, 3), thirds(60, 1)
 	m.History = []Event{{Action: ActionWeights}}
-	shuffled := &data.Set{Features: set.Features, Targets: set.Targets, X: set.X, Y: data.TakeRows(set.Y, newRand(3, 0).Perm(60))}
+	shuffled := &data.Set{Features: set.Features, Targets: set.Targets, X: set.X, Y: data.TakeRows(set.Y, holdout.Rand(3, 0).Perm(60))}
 	net := layers.Sequential{layers.Flatten{}, m.Net}
 	form, err := layers.Describe(net, 1, 1, 2)
 	if err != nil {
@@ -393,7 +386,7 @@ func TestPseudoRowsOnlyWhereTheyMakeSense(t *testing.T) {
 // that does not with images held out.
 func TestPseudoImages(t *testing.T) {
 	const n, side = 40, 16
-	x, y, rng := make([]float64, n*side*side), make([]float64, n), newRand(5, 0)
+	x, y, rng := make([]float64, n*side*side), make([]float64, n), holdout.Rand(5, 0)
 	for i := range y { // bright and dark images
 		y[i] = float64(i % 2)
 		for k := range side * side {
@@ -468,7 +461,11 @@ func TestPretrainedImages(t *testing.T) {
 		x := tensor.New(tensor.WithShape(n, 3, 32, 32), tensor.WithBacking(of.Pixels[:n*3*32*32]))
 		return &data.Set{Targets: []string{"class"}, X: x, Y: tensor.New(tensor.WithShape(n, 1), tensor.WithBacking(y))}
 	}
-	set, test := pictures(s.Train, 400), pictures(s.Test, 1000)
+	images, judges := 300, 500
+	if fixture.Long() {
+		images, judges = 400, 1000
+	}
+	set, test := pictures(s.Train, images), pictures(s.Test, judges)
 	m, err := FromWeights(t.Context(), fixture.Shared(t, "weights", "chenyaofo_cifar10_resnet20.npz"), set, WeightOptions{Classes: true, Network: Network{
 		Form: "resnet20", Dtype: "float32", Mean: []float64{0.4914, 0.4822, 0.4465}, Std: []float64{0.2023, 0.1994, 0.2010}}})
 	if err != nil {

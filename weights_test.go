@@ -34,7 +34,7 @@ func TestFromWeights(t *testing.T) {
 		t.Fatal(err)
 	}
 	e := got.History[0]
-	if got.Fingerprint() != m.Fingerprint() || got.Form.String() != "2-10-1 tanh" || e.Action != ActionWeights || e.Rows != 200 || e.Settings["form"] != "mlp" {
+	if got.fingerprint() != m.fingerprint() || got.Form.String() != "2-10-1 tanh" || e.Action != ActionWeights || e.Rows != 200 || e.Settings["form"] != "mlp" {
 		t.Errorf("%v, history %+v", got.Form, e)
 	}
 	if got, err = FromWeights(t.Context(), path, set, WeightOptions{}); err != nil {
@@ -137,7 +137,7 @@ func TestFromWeightsOfAnotherForm(t *testing.T) {
 		got, err := FromWeights(t.Context(), path, set, WeightOptions{Network: n})
 		if err != nil {
 			t.Errorf("%s: %v", f.name, err)
-		} else if got.Fingerprint() != m.Fingerprint() {
+		} else if got.fingerprint() != m.fingerprint() {
 			t.Errorf("%s: other weights", f.name)
 		}
 		twoOutputs := examples(6, f.shape, taskCases[1].outputs, 1)

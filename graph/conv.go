@@ -12,10 +12,10 @@ import (
 // part is its derivative by one of them, a function of the two others. So the three
 // are each other's derivatives.
 type conv struct {
-	part
-	convolution
-	rows    kernel.ConvRows
-	stacked bool // filters have an axis of their own in front, one set for each term
+	part                        // the operand of the trilinear form that is computed
+	convolution                 // sizes and loops
+	rows        kernel.ConvRows // numbers of images, sets of filters, and results
+	stacked     bool            // filters have an axis of their own in front, one set for each term
 }
 
 // convolution is the sizes of a convolution and its loops.
@@ -151,7 +151,11 @@ func (r conv) RowPullback(b *Builder, i int, in []*Node, _, ct *Node) (Outer, bo
 	return Outer{Right: b.Reshape(b.Apply(rows, x, y), per, size(r.shape(filters)))}, true
 }
 
-func (r conv) Forward(_ []tensor.Shape, _ tensor.Shape) Loops { return r.loops(r.part, r.rows) }
+func (r conv) Forward(_ []tensor.Shape, _ tensor.Shape) Loops {
+	rows := r.rows
+	rows.Own = r.stacked
+	return r.loops(r.part, rows)
+}
 
 func convLoop[T kernel.Float](c kernel.Conv, p part, n kernel.ConvRows) func(y []T, x [][]T) error {
 	run := map[part]func(kernel.Conv, kernel.ConvRows, []T, []T, []T){

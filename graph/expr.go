@@ -12,11 +12,12 @@ import (
 // expr is a value that a program computes. Compile makes expressions of the nodes, and
 // rewrites them on the way; the nodes stay as they were written.
 type expr struct {
-	id    int // grows with every expression made, so operands come before their users
-	op    computed
-	in    []*expr
-	shape tensor.Shape
-	leaf  *Node // nil for what is computed
+	id    int          // grows with every expression made, so operands come before their users
+	op    computed     // nil for a leaf
+	in    []*expr      // operands
+	shape tensor.Shape // of the value
+	leaf  *Node        // nil for an expression that is computed
+	rows  bool         // the value depends on the examples of the batch, see rewriter
 }
 
 // computed has the methods of an operation that a program needs. Every Op is one.
@@ -26,23 +27,50 @@ type computed interface {
 	Forward(in []tensor.Shape, out tensor.Shape) Loops
 }
 
-// rewriter makes expressions. Equal expressions are made once.
+// rewriter makes expressions. Equal expressions are made once. What it makes of a row must not
+// depend on how many rows a batch has, so that a row has the same bits in any batch: it therefore
+// compares the sizes that arrays would have in a batch of usualBatch examples.
 type rewriter struct {
-	known map[identity]*expr
-	count int
+	known map[identity]*expr // the expressions made so far
+	count int                // the largest id
+	batch *Node              // the examples [B,…] if they are all that varies; nil: there is no batch
+}
+
+// usualBatch is the number of examples for which expressions are rewritten.
+const usualBatch = 100
+
+// usually returns how many elements an array of a shape would have in a batch of usualBatch examples.
+// The flag says whether the array has rows for each example.
+func (w *rewriter) usually(s tensor.Shape, rows bool) int {
+	if rows {
+		return size(s) * usualBatch / w.batch.Shape()[0]
+	}
+	return size(s)
+}
+
+// alike reports whether e, which broadcasts with an array of the shape full, has rows for each example
+// if that array has: it depends on the examples or was repeated for them.
+func (e *expr) alike(full tensor.Shape, rows bool) bool {
+	return e.rows || rows && len(e.shape) == len(full) && full[0] > 1 && e.shape[0] == full[0]
 }
 
 // identity tells expressions apart: an operation and the operands' ids with its key.
 type identity struct {
-	op  reflect.Type
-	key string
+	op  reflect.Type // of the operation
+	key string       // the ids of the operands and the operation's key
 }
 
-func newRewriter() *rewriter { return &rewriter{known: make(map[identity]*expr)} }
+func newRewriter(o Options) *rewriter {
+	w := &rewriter{known: make(map[identity]*expr)}
+	if len(o.Varying) == 1 && o.Varying[0].Dims() > 0 && o.Varying[0].Shape()[0] > 0 {
+		w.batch = o.Varying[0]
+	}
+	return w
+}
 
 // rewrite returns the expressions that stand for the nodes of order, operands first.
-func rewrite(order []*Node) (map[*Node]*expr, error) {
-	w := newRewriter()
+func rewrite(order []*Node, o Options) (map[*Node]*expr, error) {
+	w := newRewriter(o)
 	made := make(map[*Node]*expr, len(order))
 	for _, n := range order {
 		e, err := w.of(n, made)
@@ -77,6 +105,7 @@ func (w *rewriter) of(n *Node, made map[*Node]*expr) (*expr, error) {
 func (w *rewriter) new(e *expr) *expr {
 	w.count++
 	e.id = w.count
+	e.rows = w.batch != nil && e.leaf == w.batch || slices.ContainsFunc(e.in, func(a *expr) bool { return a.rows })
 	return e
 }
 

@@ -14,15 +14,15 @@ import (
 // RunRewritten evaluates what Compile makes of outputs, every expression into an array
 // of its own: no buffer is shared and nothing is planned. The leaves are those without a
 // value.
-func RunRewritten(outputs, leaves []*Node, in [][]float64) ([][]float64, error) {
+func RunRewritten(o Options, outputs, leaves []*Node, in [][]float64) ([][]float64, error) {
 	if outputs[0].Dtype() == tensor.Float64 {
-		return runRewritten[float64](outputs, leaves, in)
+		return runRewritten[float64](o, outputs, leaves, in)
 	}
-	return runRewritten[float32](outputs, leaves, in)
+	return runRewritten[float32](o, outputs, leaves, in)
 }
 
-func runRewritten[T kernel.Float](outputs, leaves []*Node, in [][]float64) ([][]float64, error) {
-	exprs, err := rewritten(Ancestors(outputs...), outputs, Options{})
+func runRewritten[T kernel.Float](o Options, outputs, leaves []*Node, in [][]float64) ([][]float64, error) {
+	exprs, err := rewritten(Ancestors(outputs...), outputs, o)
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +66,7 @@ func evaluated[T kernel.Float](e *expr, vals map[*expr][]T, leaves []*Node, in [
 // run, by the definition: a reshape is free, and an output that is a leaf, reshaped or
 // not, is copied in each run.
 func RewrittenSteps(outputs, varying []*Node) (once, each int) {
-	exprs, err := rewritten(Ancestors(outputs...), outputs, Options{})
+	exprs, err := rewritten(Ancestors(outputs...), outputs, Options{Varying: varying})
 	if err != nil {
 		panic(err)
 	}

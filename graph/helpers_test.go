@@ -142,9 +142,9 @@ func naiveRun(t tb, out, given []*node, in arrays) arrays {
 }
 
 // freshRun evaluates what a program of out computes, each operation into a new array.
-func freshRun(t tb, out, leaves []*node, in arrays) arrays {
+func freshRun(t tb, o graph.Options, out, leaves []*node, in arrays) arrays {
 	t.Helper()
-	results, err := graph.RunRewritten(out, leaves, in)
+	results, err := graph.RunRewritten(o, out, leaves, in)
 	if err != nil {
 		t.Fatalf("%v", err)
 	}

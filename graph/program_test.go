@@ -26,7 +26,7 @@ func TestRandomPrograms(t *testing.T) {
 			rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
 			for range 3 {
 				in := e.values(rng)
-				wantSame(t, "program", m.eval(t, in), freshRun(t, out, e.in, in), 0)
+				wantSame(t, "program", m.eval(t, in), freshRun(t, graph.Options{}, out, e.in, in), 0)
 			}
 		})
 	}
@@ -78,7 +78,7 @@ func TestRandomVaryingPrograms(t *testing.T) {
 						in[i] = next[i]
 					}
 				}
-				wantSame(t, fmt.Sprint("round ", round), m.eval(t, in), freshRun(t, out, e.in, in), 0)
+				wantSame(t, fmt.Sprint("round ", round), m.eval(t, in), freshRun(t, graph.Options{Varying: varying}, out, e.in, in), 0)
 			}
 			in = e.values(rng)
 			m.p.Refresh()
@@ -390,7 +390,7 @@ func TestNoAllocations(t *testing.T) {
 		out := append(graph.Grad(b, total, leaves...), total)
 		noErr(t, b)
 		m := newMachine(t, b, leaves, out, graph.Options{Varying: leaves[:len(leaves)/2]})
-		wantSame(t, "all operations", m.eval(t, in), freshRun(t, out, leaves, in), 0)
+		wantSame(t, "all operations", m.eval(t, in), freshRun(t, graph.Options{}, out, leaves, in), 0)
 		run := func() {
 			if err := m.p.Run(); err != nil {
 				t.Fatal(err)

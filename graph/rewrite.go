@@ -38,11 +38,28 @@ func (w *rewriter) reshape(x *expr, to tensor.Shape) *expr {
 		return x
 	}
 	if from := unspread(x); from != x {
-		if before, ok := reshapedBefore(from.shape, x.shape, to); ok {
+		if before, ok := w.reshapedBefore(from, x.shape, to); ok {
 			return w.broadcastTo(w.reshape(from, before), to)
 		}
 	}
 	return w.plain(reshape{to}, x)
+}
+
+// reshapedBefore is the function of that name. It takes a batch of a single example for one of two,
+// whose axis cannot be joined with others.
+func (w *rewriter) reshapedBefore(from *expr, full, to tensor.Shape) (tensor.Shape, bool) {
+	if w.batch == nil || w.batch.Shape()[0] > 1 || min(len(full), len(to)) == 0 || full[0] > 1 {
+		return reshapedBefore(from.shape, full, to)
+	}
+	two := func(s tensor.Shape) tensor.Shape { return append(tensor.Shape{2 * s[0]}, s[1:]...) }
+	if !from.rows || len(from.shape) < len(full) {
+		return reshapedBefore(from.shape, two(full), two(to))
+	}
+	before, ok := reshapedBefore(two(from.shape), two(full), two(to))
+	if ok {
+		before[0] /= 2
+	}
+	return before, ok
 }
 
 // reshapedBefore returns the shape that broadcasts to the shape to, if an array of shape
@@ -128,28 +145,34 @@ func (w *rewriter) mul(op binary, x, y *expr) *expr {
 	whole, factor := x, y
 	if _, ok := x.op.(reshape); ok {
 		whole = x.in[0]
-		factor = w.behind(y, x.shape, whole.shape)
+		factor = w.behind(y, x, whole.shape)
 	}
 	if large, small, ok := factorsOf(whole); ok && factor != nil {
-		if size(large.shape) < size(small.shape) {
+		full, rows := whole.shape, whole.rows
+		if w.usually(large.shape, large.alike(full, rows)) < w.usually(small.shape, small.alike(full, rows)) {
 			large, small = small, large
 		}
-		if sameShape(large.shape, whole.shape) && 2*size(joined(small, factor)) <= size(whole.shape) {
+		saves := 2*w.usually(joined(small, factor), small.alike(full, rows) || factor.alike(x.shape, rows)) <= w.usually(full, rows)
+		if saves && large.alike(full, rows) == rows && sameShape(large.shape, full) {
 			return w.reshape(w.pair(op, large, w.pair(op, small, factor)), joined(x, y))
 		}
 	}
 	return w.plain(op, x, y)
 }
 
-// behind returns y, which broadcasts to the shape from, for an array of that shape that has
-// another one, to; nil if y changes along axes that the two shapes do not have in common.
-func (w *rewriter) behind(y *expr, from, to tensor.Shape) *expr {
-	alike := 0
-	for alike < min(len(from), len(to), len(y.shape)) && from[len(from)-1-alike] == to[len(to)-1-alike] {
+// behind returns y, which broadcasts to x, for an array of the elements of x in another shape, to; nil
+// if y changes along axes that the two shapes do not have in common. The first axis, along which
+// examples lie, is none of these.
+func (w *rewriter) behind(y, x *expr, to tensor.Shape) *expr {
+	from, alike, common := x.shape, 0, min(len(x.shape), len(to), len(y.shape))
+	if x.rows {
+		common = min(len(x.shape)-1, len(to)-1, len(y.shape))
+	}
+	for alike < common && from[len(from)-1-alike] == to[len(to)-1-alike] {
 		alike++
 	}
 	own := y.shape[len(y.shape)-alike:]
-	if len(own) == 0 || size(own) != size(y.shape) {
+	if y.rows || len(own) == 0 || size(own) != size(y.shape) {
 		return nil
 	}
 	return w.reshape(y, own)
@@ -163,9 +186,9 @@ func factorsOf(e *expr) (x, y *expr, ok bool) {
 	return nil, nil, false
 }
 
-// isSmall reports whether an array is so much smaller than another that work on it
+// isSmall reports whether an array of some elements is so much smaller than another that work on it
 // does not count.
-func isSmall(large, small tensor.Shape) bool { return 64*size(small) <= size(large) }
+func isSmall(large, small int) bool { return 64*small <= large }
 
 // sumTo returns x summed to a shape. It multiplies the sum, and not its terms, by a number, sums
 // before it repeats, and never forms a product that is summed.

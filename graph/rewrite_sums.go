@@ -8,9 +8,9 @@ import "gorgonia.org/tensor"
 // sumParts is the second pass of rewriting.
 type sumParts struct {
 	*rewriter
-	made   map[*expr]*expr
-	formed map[*expr]bool // what is used other than in a sum of products
-	varies map[*expr]bool // what changes from run to run; nil: everything
+	made   map[*expr]*expr // the new expression of each old one
+	formed map[*expr]bool  // expressions with a use other than in a sum of products
+	varies map[*expr]bool  // expressions that change from run to run; nil: all
 }
 
 // takeOut returns the outputs with small factors taken out of sums: they multiply the sum
@@ -18,7 +18,7 @@ type sumParts struct {
 // they are from run to run become panels.
 func takeOut(outputs []*expr, o Options) []*expr {
 	order := needed(outputs)
-	p := &sumParts{rewriter: newRewriter(), made: make(map[*expr]*expr, len(order)), formed: make(map[*expr]bool)}
+	p := &sumParts{rewriter: newRewriter(o), made: make(map[*expr]*expr, len(order)), formed: make(map[*expr]bool)}
 	if o.Varying != nil {
 		p.varies = changing(order, o.Varying)
 	}
@@ -64,37 +64,43 @@ func (p *sumParts) remade(e *expr) *expr {
 
 // contract is the sum of x∘y, where the flags tell whether x and y may be taken apart.
 func (p *sumParts) contract(x, y *expr, to tensor.Shape, xApart, yApart bool) *expr {
-	full := joined(x, y)
-	if large, small := p.apart(x, to, full); large != nil && xApart && sameShape(joined(large, y), full) {
+	if large, small := p.apart(x, y, to); large != nil && xApart {
 		return p.pair(mul(), p.contract(large, y, to, false, yApart), p.reshapedTo(small, to))
 	}
-	if large, small := p.apart(y, to, full); large != nil && yApart && sameShape(joined(x, large), full) {
+	if large, small := p.apart(y, x, to); large != nil && yApart {
 		return p.pair(mul(), p.contract(x, large, to, false, false), p.reshapedTo(small, to))
 	}
 	return p.plain(contract{to}, x, y)
 }
 
-// apart returns e as the product of a large array and one that does not change along what
-// is summed from the shape full to the shape to, which is much smaller; nil if it is none.
-func (p *sumParts) apart(e *expr, to, full tensor.Shape) (large, small *expr) {
+// apart returns e as the product of a large array and one that does not change along what is summed
+// where e∘other is summed to the shape to, which is much smaller; nil if e is no such product, or if
+// large∘other has another shape than e∘other.
+func (p *sumParts) apart(e, other *expr, to tensor.Shape) (large, small *expr) {
+	full, rows := joined(e, other), e.rows || other.rows
+	whole := p.usually(full, rows)
 	large, small, ok := factorsOf(e)
-	if !ok || !isSmall(full, to) {
+	if !ok || !isSmall(whole, p.usually(to, rows)) {
 		return nil, nil
 	}
-	if isSmall(full, large.shape) {
+	if isSmall(whole, p.usually(large.shape, large.alike(full, rows))) {
 		large, small = small, large
 	}
-	if steady(small, to) {
-		return large, small
+	if !steady(small, to) {
+		a, b, ok := factorsOf(small)
+		switch {
+		case ok && steady(b, to):
+			large, small = p.pair(mul(), large, a), b
+		case ok && steady(a, to):
+			large, small = p.pair(mul(), large, b), a
+		default:
+			return nil, nil
+		}
 	}
-	a, b, ok := factorsOf(small)
-	switch {
-	case ok && steady(b, to):
-		return p.pair(mul(), large, a), b
-	case ok && steady(a, to):
-		return p.pair(mul(), large, b), a
+	if (large.alike(full, rows) || other.alike(full, rows)) != rows || !sameShape(joined(large, other), full) {
+		return nil, nil
 	}
-	return nil, nil
+	return large, small
 }
 
 // steady reports whether e is constant along the axes that are summed when it is summed to the

@@ -7,9 +7,9 @@ import (
 )
 
 // pull returns the cotangents of the operands of n, given the cotangent ct of n. It tries three
-// ways, the cheapest first.
+// ways, the cheapest first. The way does not depend on the number of examples.
 func (w *walk) pull(b *graph.Builder, n, ct *graph.Node) []*graph.Node {
-	shared := ct.Shape()[0] < w.examples
+	shared := w.alike[ct]
 	if shared {
 		if cts, ok := w.pullShared(b, n, ct); ok {
 			return cts
@@ -45,6 +45,9 @@ func (w *walk) pullShared(b *graph.Builder, n, ct *graph.Node) ([]*graph.Node, b
 			return nil, false
 		}
 		cts[i] = w.split(b, c, 1, w.per)
+		if c != nil && b.Err() == nil {
+			w.alike[cts[i]] = true
+		}
 	}
 	return cts, true
 }

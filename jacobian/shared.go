@@ -14,10 +14,9 @@ type shared struct {
 	own   *graph.Node // [examples,Out,·]
 }
 
-// sharedRows returns the rows u as such rows, and v with elements in the same order. It reports
-// false if u has fewer rows than v, of which across makes a copy.
+// sharedRows returns the rows u as such rows, and v with elements in the same order.
 func sharedRows(b *graph.Builder, u, v *graph.Node) (*shared, *graph.Node, bool) {
-	if b.Err() != nil || u.Shape()[1] < 2 || u.Shape()[0]*u.Shape()[1] < v.Shape()[0]*v.Shape()[1] {
+	if b.Err() != nil || u.Shape()[1] < 2 {
 		return nil, nil, false
 	}
 	scale, own, ok := graph.SharedRows(b, u)

@@ -9,12 +9,12 @@ import (
 // jac is the Jacobian of per outputs at each example. Row r belongs to output class[r] of
 // example r/per, or to the combination of its outputs in row r of seeds [examples,per,C].
 type jac struct {
-	x, out   *graph.Node
-	params   []*graph.Node
-	examples int
-	per      int
-	class    []int
-	seeds    *graph.Node // nil: class
+	x, out   *graph.Node   // the input [examples,…] and the network's outputs [examples,C]
+	params   []*graph.Node // the network's parameters
+	examples int           // B
+	per      int           // rows of each example
+	class    []int         // the output of each row
+	seeds    *graph.Node   // combinations of outputs; nil: class
 	// uses holds outer products for each parameter; the Jacobian is their sum. A factor has
 	// the shape [examples, per, ·]. The extent of an axis on which it does not depend is 1.
 	uses [][]graph.Outer
@@ -23,12 +23,13 @@ type jac struct {
 // walk is one reverse pass, which collects the outer products of each parameter.
 type walk struct {
 	*jac
-	order   []*graph.Node
+	order   []*graph.Node               // the nodes that out is computed from, operands first
 	batched map[*graph.Node]bool        // nodes that depend on x
 	active  map[*graph.Node]bool        // nodes that depend on a parameter
 	origin  map[*graph.Node]*graph.Node // the node from which rows or full made a node
 	index   map[*graph.Node]int         // the number of a parameter
 	noRule  map[*graph.Node]bool        // parameters whose rows are formed densely
+	alike   map[*graph.Node]bool        // cotangents that are the same for all examples, be there only one
 }
 
 // structured fills j.uses with outer products.
@@ -54,7 +55,11 @@ func (j *jac) structured(b *graph.Builder) {
 // pass goes from the output to the parameters and collects their outer products.
 func (w *walk) pass(b *graph.Builder) {
 	w.uses = make([][]graph.Outer, len(w.params))
-	cts := map[*graph.Node]*graph.Node{w.out: w.seed(b)}
+	seed := w.seed(b)
+	cts := map[*graph.Node]*graph.Node{w.out: seed}
+	if b.Err() == nil {
+		w.alike[seed] = w.seeds == nil && seed.Shape()[0] == 1
+	}
 	for _, n := range slices.Backward(w.order) {
 		if cts[n] != nil && w.active[n] && n != w.x && len(graph.Children(n)) > 0 && b.Err() == nil {
 			w.visit(b, n, cts)
@@ -78,7 +83,7 @@ func (j *jac) seed(b *graph.Builder) *graph.Node {
 func (j *jac) newWalk() *walk {
 	w := &walk{
 		jac: j, order: graph.Ancestors(j.out), origin: map[*graph.Node]*graph.Node{},
-		index: map[*graph.Node]int{}, noRule: map[*graph.Node]bool{},
+		index: map[*graph.Node]int{}, noRule: map[*graph.Node]bool{}, alike: map[*graph.Node]bool{},
 	}
 	w.batched = graph.Dependents(w.order, []*graph.Node{j.x})
 	w.active = graph.Dependents(w.order, j.params)
@@ -115,7 +120,9 @@ func (w *walk) visit(b *graph.Builder, n *graph.Node, cts map[*graph.Node]*graph
 			continue
 		}
 		if cts[in[i]] != nil {
+			both := w.alike[cts[in[i]]] && w.alike[c]
 			c = b.Add(cts[in[i]], c)
+			w.alike[c] = both
 		}
 		cts[in[i]] = c
 	}
@@ -132,7 +139,7 @@ func (w *walk) collect(b *graph.Builder, n *graph.Node, i int, ct *graph.Node) {
 	in := graph.Children(n)
 	if p, ok := w.index[graph.Unshaped(in[i])]; ok {
 		if o, ok := graph.RowPullback(b, n.Op(), i, in, n, w.full(b, ct)); ok {
-			graph.Reordered(b, o.Right, o.Right) // of which inner products will be made: written here, it is computed here
+			graph.Reordered(b, o.Right, o.Right) // inner products will use it: written here, it is computed here
 			w.uses[p] = append(w.uses[p], graph.Outer{Left: w.factor(b, o.Left), Right: w.factor(b, o.Right)})
 			return
 		}

@@ -24,7 +24,7 @@ type scoreOptions struct {
 // row, as valla predict does. It returns the number of rows, and notes on the rows. The line of a
 // row depends on the row and the model alone. Several goroutines must not use m at once.
 func score(ctx context.Context, m *valla.Model, r data.TableReader, part data.Part, o scoreOptions, to io.Writer) (int64, []string, error) {
-	rows, err := m.OpenPart(r, part, false)
+	rows, err := m.Open(r, part, false)
 	if err != nil {
 		return 0, nil, err
 	}

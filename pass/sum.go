@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,20 +16,43 @@ import (
 	"github.com/go-valla/valla"
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/internal/archive"
 	"github.com/go-valla/valla/internal/atomicfile"
 	"github.com/go-valla/valla/internal/kernel"
 )
 
+// sumsOf starts the sums for a posterior of other rows than the rows of the model's fit. The fit to a sample
+// has everything that is no sum: the inducing points, the directions, the structure, and the noise where no
+// rows held out choose it. A posterior that is no function of sums is an error.
+func sumsOf(m *valla.Model) (gp.Sums, error) {
+	if m.Posterior == nil {
+		return nil, errors.New("passes: the model has no posterior, expected one that was fitted to a sample of the rows")
+	}
+	q, ok := m.Posterior.Stored.(gp.Summed)
+	if !ok {
+		return nil, fmt.Errorf("passes: a posterior of the method %s is no function of sums over rows; those of lla, ella and valla are", m.Posterior.Method)
+	}
+	l := m.Task.Outputs.Likelihood()
+	if v := m.Posterior.NoiseVariance; v > 0 {
+		l = likelihood.NewGaussian(v, m.Dtype())
+	}
+	s, err := q.Sums(l, gp.Run{})
+	if err != nil {
+		return nil, fmt.Errorf("passes: %w", err)
+	}
+	return s, nil
+}
+
 // sum adds up the rows of a part for the posterior of all rows, and writes the sums to to as an
 // archive of arrays. It returns the number of rows, and notes on the rows. Several goroutines must
 // not use m at once.
 func sum(ctx context.Context, m *valla.Model, r data.TableReader, part data.Part, to io.Writer) (int64, []string, error) {
-	s, err := m.Sums(gp.Run{})
+	s, err := sumsOf(m)
 	if err != nil {
 		return 0, nil, err
 	}
-	rows, err := m.OpenPart(r, part, true)
+	rows, err := m.Open(r, part, true)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -36,7 +60,11 @@ func sum(ctx context.Context, m *valla.Model, r data.TableReader, part data.Part
 	n := int64(0)
 	err = batches(ctx, rows, func(set *data.Set) error {
 		n += int64(set.N())
-		return s.AddRows(ctx, set)
+		e, err := m.Task.Examples(set, m.Dtype())
+		if err != nil {
+			return err
+		}
+		return s.Add(ctx, e)
 	})
 	if err != nil {
 		return n, nil, err
@@ -59,7 +87,7 @@ func (m *Manifest) Model(ctx context.Context, j *Job, dir string, held *data.Set
 	if err != nil {
 		return nil, err
 	}
-	s, err := of.Sums(gp.Run{})
+	s, err := sumsOf(of)
 	if err != nil {
 		return nil, err
 	}
@@ -78,7 +106,26 @@ func (m *Manifest) Model(ctx context.Context, j *Job, dir string, held *data.Set
 	if err != nil {
 		return nil, err
 	}
-	return s.Model(ctx, m.Rows, held, seed)
+	out, err := of.Refit(ctx, held, seed, func(choose *gp.Examples) (*gp.Fitted, error) { return m.finish(ctx, s, choose) })
+	if err != nil {
+		return nil, fmt.Errorf("passes: %w", err)
+	}
+	return out, nil
+}
+
+// finish makes a posterior of the sums over all shards.
+func (m *Manifest) finish(ctx context.Context, s gp.Sums, choose *gp.Examples) (*gp.Fitted, error) {
+	if m.Rows < 1 {
+		return nil, errors.New("no rows")
+	}
+	f, err := s.Finish(ctx, int(m.Rows), choose)
+	if err != nil {
+		return nil, err
+	}
+	settings := map[string]any{"passes": true}
+	maps.Copy(settings, f.Record.Settings)
+	f.Record.Settings = settings
+	return f, nil
 }
 
 // Array is an array of sums over rows.
@@ -93,7 +140,7 @@ func (j *Job) Arrays() (all []Array, err error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := m.Sums(gp.Run{})
+	s, err := sumsOf(m)
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/go-valla/valla"
+	"github.com/go-valla/valla/compare"
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/graph"
 )
@@ -54,7 +55,7 @@ Methods are fitted one after the other, the cheapest first, until the --budget i
 that is left out is listed with the reason. Ctrl-C ends the comparison and prints the finished
 methods.
 
-%s`, wrap("The names of --methods are "+strings.Join(valla.Contenders(), ", ")+".", 0)),
+%s`, wrap("The names of --methods are "+strings.Join(compare.Names(), ", ")+".", 0)),
 		Example: `  valla compare houses.csv --model map.valla
   valla compare houses.csv --model map.valla --validation held.csv --methods temperature,lla,valla --budget 2m`,
 		Args: oneTable,
@@ -87,7 +88,7 @@ func (c *compareCommand) run(cmd *cobra.Command, args []string) error {
 		}
 	}
 	d := newDrawer(cmd.ErrOrStderr(), c.JSON)
-	out, runErr := m.Compare(cmd.Context(), set, valla.CompareOptions{
+	out, runErr := compare.Run(cmd.Context(), m, set, compare.Options{
 		Methods: c.Methods, Budget: c.budget, Held: held, Folds: c.Folds, Level: c.Level, Memory: int64(c.memory), Seed: c.Seed, OnProgress: d.step,
 	})
 	d.close()
@@ -106,7 +107,7 @@ func (c *compareCommand) run(cmd *cobra.Command, args []string) error {
 }
 
 // comparisonText returns a comparison as text.
-func comparisonText(c *valla.Comparison) string {
+func comparisonText(c *compare.Comparison) string {
 	out := comparisonHead(c)
 	if len(c.Results) > 0 {
 		out += comparisonTable(c) + "\n"
@@ -118,7 +119,7 @@ func comparisonText(c *valla.Comparison) string {
 }
 
 // comparisonTable returns the table with a line for each result.
-func comparisonTable(c *valla.Comparison) string {
+func comparisonTable(c *compare.Comparison) string {
 	scores, width := []string{"CRPS"}, "width"
 	if isClasses(c.Results[0].Scores) {
 		scores, width = []string{"ACC", "ECE", "Brier"}, "classes"
@@ -153,7 +154,7 @@ func isClasses(s valla.Scores) bool {
 }
 
 // comparisonHead returns a line about the rows that judge.
-func comparisonHead(c *valla.Comparison) string {
+func comparisonHead(c *compare.Comparison) string {
 	how := fmt.Sprintf("%d other rows choose", c.Rows)
 	if c.Folds > 1 {
 		how = fmt.Sprintf("in %d folds", c.Folds)
@@ -177,7 +178,7 @@ func digits(v float64) string {
 }
 
 // comparedRow returns the line of a result.
-func comparedRow(r valla.Compared, scores []string) table.Row {
+func comparedRow(r compare.Result, scores []string) table.Row {
 	row := table.Row{r.Label, fmt.Sprintf("%.4f", r.NLL), fmt.Sprintf("%.2g", r.StandardError), fmt.Sprintf("%.4f", r.Behind), fmt.Sprintf("%.2g", r.BehindError)}
 	for _, s := range scores {
 		v, _ := r.Scores.Get(s)

@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/go-valla/valla"
+	"github.com/go-valla/valla/compare"
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/data/sets"
 	"github.com/go-valla/valla/experiments"
@@ -50,7 +50,7 @@ func completionOf(f *pflag.Flag) cobra.CompletionFunc {
 		}
 	}
 	if f.Name == "methods" {
-		return oneOfList(valla.Contenders)
+		return oneOfList(compare.Names)
 	}
 	if s, ok := f.Value.(setting); ok && len(s.Choices) > 0 {
 		return cobra.FixedCompletions(s.Choices, cobra.ShellCompDirectiveNoFileComp)

@@ -16,6 +16,7 @@ import (
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/method"
+	"github.com/go-valla/valla/internal/holdout"
 	"github.com/go-valla/valla/internal/settings"
 	"github.com/go-valla/valla/layers"
 )
@@ -279,7 +280,7 @@ func (c *fitCommand) read(cmd *cobra.Command, m *valla.Model, path string) (*dat
 // readSet returns the rows in the file at path as the model m takes them. A table that needs more than
 // limit bytes is an error.
 func readSet(cmd *cobra.Command, m *valla.Model, r data.TableReader, path string, limit memory) (*data.Set, error) {
-	rows, err := m.Open(r, path, true)
+	rows, err := m.Open(r, data.Part{Path: path}, true)
 	if err != nil {
 		return nil, err
 	}
@@ -313,9 +314,9 @@ func (c *fitCommand) held(cmd *cobra.Command, m *valla.Model) (held, judge *data
 	if c.validationData == "" {
 		return nil, nil, nil
 	}
-	if held, err = c.read(cmd, m, c.validationData); err != nil || held.N() < valla.EnoughToSplit {
+	if held, err = c.read(cmd, m, c.validationData); err != nil || held.N() < holdout.EnoughToSplit {
 		return held, nil, err
 	}
-	held, judge = valla.Halves(held, c.Seed)
+	held, judge = holdout.Halves(held, c.Seed)
 	return held, judge, nil
 }

@@ -187,7 +187,7 @@ func (r *reading) open(path string, targets bool) (*valla.Model, *valla.Rows, er
 	if err != nil {
 		return nil, nil, err
 	}
-	rows, err := m.Open(r.reader(), path, targets)
+	rows, err := m.Open(r.reader(), data.Part{Path: path}, targets)
 	return m, rows, err
 }
 

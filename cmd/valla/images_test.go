@@ -132,7 +132,7 @@ func TestForms(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if w.Fingerprint() != m.Fingerprint() || r.Network != m.Form.String() {
+		if layers.Fingerprint(w.Net) != layers.Fingerprint(m.Net) || r.Network != m.Form.String() {
 			t.Errorf("%v: the model has other weights, or the network %s", args, r.Network)
 		}
 		if text, err := json.Marshal(w.Form); err != nil || !strings.Contains(string(text), `"relu"`) {

@@ -74,10 +74,10 @@ func (w *work) save(cmd *cobra.Command, m *valla.Model, runErr error) error {
 // remark prints the notes and the warning of the report.
 func (r report) remark(to io.Writer) {
 	for _, n := range r.Event.Notes {
-		fmt.Fprintln(to, "valla: note:", n)
+		fmt.Fprintln(to, "valla: note:", flagged(n))
 	}
 	if v := r.Verdict; v != nil && v.Worse() {
-		fmt.Fprintln(to, "valla: warning:", v.Advice)
+		fmt.Fprintln(to, "valla: warning:", flagged(v.Advice))
 	}
 }
 

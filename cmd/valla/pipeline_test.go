@@ -13,6 +13,7 @@ import (
 	"github.com/go-valla/valla"
 	"github.com/go-valla/valla/gp/task"
 	"github.com/go-valla/valla/internal/npy"
+	"github.com/go-valla/valla/layers"
 )
 
 type scores struct {
@@ -247,7 +248,7 @@ func TestFitWeightsFromElsewhere(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if w.Fingerprint() != m.Fingerprint() || w.Posterior == nil {
+		if layers.Fingerprint(w.Net) != layers.Fingerprint(m.Net) || w.Posterior == nil {
 			t.Errorf("layout %s: the model has other weights, or no posterior", layout)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/go-valla/valla"
+	"github.com/go-valla/valla/internal/holdout"
 )
 
 // TestVerdict: a fit ends with the verdict, in a line, in the document and in the file.
@@ -45,10 +46,10 @@ func TestVerdict(t *testing.T) {
 func TestValidationRowsAreDivided(t *testing.T) {
 	t.Parallel()
 	dir := fitted(t)
-	writeTable(t, filepath.Join(dir, "many.csv"), example(valla.EnoughToSplit, 5))
+	writeTable(t, filepath.Join(dir, "many.csv"), example(holdout.EnoughToSplit, 5))
 	var r report
 	decode(t, must(t, dir, with(quickFit, "fit", "train.csv", "--model", "map.valla", "--validation-data", "many.csv", "--out", "v.valla", "--json")...), &r)
-	if v := r.Verdict; r.Event.ValidationRows != valla.EnoughToSplit/2 || v.Rows != valla.EnoughToSplit/2 || v.Seen {
+	if v := r.Verdict; r.Event.ValidationRows != holdout.EnoughToSplit/2 || v.Rows != holdout.EnoughToSplit/2 || v.Seen {
 		t.Errorf("%d rows to choose by, verdict %+v", r.Event.ValidationRows, v)
 	}
 }

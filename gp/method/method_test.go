@@ -3,6 +3,7 @@ package method
 import (
 	"context"
 	"errors"
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -10,14 +11,15 @@ import (
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/laplace"
+	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/gp/valla"
 	"github.com/go-valla/valla/internal/settings"
-	"github.com/go-valla/valla/internal/testmethod"
+	"github.com/go-valla/valla/layers"
 )
 
 // Every row says what users and files need, in whole sentences.
 func TestRowsAreComplete(t *testing.T) {
-	if len(All()) != len(table) || All()[0].Name != Default {
+	if len(All()) != 13 || All()[0].Name != Default {
 		t.Fatalf("%d methods, the first is %s", len(All()), All()[0].Name)
 	}
 	names, types := map[string]bool{}, map[reflect.Type]bool{}
@@ -106,22 +108,60 @@ type other struct{ gp.Settings }
 func (other) Label() string                                               { return "other" }
 func (other) Fit(context.Context, gp.Problem, gp.Run) (*gp.Fitted, error) { return nil, nil }
 
-// Callers get the table as a copy; only tests of this module can add to it.
-func TestTableIsClosed(t *testing.T) {
+// added is a method of another package.
+var added = gp.Method{
+	Name: "added", Title: "Added", Summary: "A method of another package.", Formula: "Q = 0", Symbols: "Q is the covariance.",
+	Cost: "No time.", Use: "In tests.", Source: "None", New: func() gp.Settings { return new(addedSettings) },
+	Restore: func(context.Context, layers.Network, likelihood.Likelihood, gp.Saved) (gp.Stored, error) {
+		return nil, nil
+	},
+}
+
+type addedSettings struct {
+	Size int `set:"size" default:"3" min:"1" help:"a number"`
+}
+
+func (*addedSettings) Label() string                                               { return "Added" }
+func (*addedSettings) Fit(context.Context, gp.Problem, gp.Run) (*gp.Fitted, error) { return nil, nil }
+
+func init() { Register(added) }
+
+// TestRegister: a method that is registered is at the end of the table. A method that lacks something, or takes
+// the place of another one, is refused, and the table stays. Callers get the table as a copy.
+func TestRegister(t *testing.T) {
+	n := len(All())
+	if m, err := Lookup("added"); err != nil || m.Title != "Added" || Names()[n-1] != "added" {
+		t.Errorf("%q, error %v", Names(), err)
+	}
+	for want, edit := range map[string]func(m *gp.Method){
+		`"fresh" has no Title`:                     func(m *gp.Method) { m.Title = "" },
+		`"fresh" has no Summary`:                   func(m *gp.Method) { m.Summary = "" },
+		`"fresh" has no New`:                       func(m *gp.Method) { m.New = nil },
+		`"fresh" has no Restore`:                   func(m *gp.Method) { m.Restore = nil },
+		`the name "lla" of a method is taken`:      func(m *gp.Method) { m.Name = "lla" },
+		`the name "" of a method`:                  func(m *gp.Method) { m.Name = "" },
+		`the name "Fresh" of a method`:             func(m *gp.Method) { m.Name = "Fresh" },
+		"returns method.other, expected a pointer": func(m *gp.Method) { m.New = func() gp.Settings { return other{} } },
+		"returns <nil>, expected a pointer":        func(m *gp.Method) { m.New = func() gp.Settings { return nil } },
+		`of the method "fresh" belong to "lla"`:    func(m *gp.Method) { m.New = func() gp.Settings { return new(laplace.Settings) } },
+	} {
+		m := added
+		m.Name, m.New = "fresh", func() gp.Settings { return new(other) }
+		edit(&m)
+		if text := fmt.Sprint(panicked(func() { Register(m) })); !strings.HasPrefix(text, "method: ") || !strings.Contains(text, want) || len(All()) != n {
+			t.Errorf("%d methods after the panic %q, want %q", len(All()), text, want)
+		}
+	}
 	All()[0].Name = "spoiled"
 	Names()[0] = "spoiled"
 	if Names()[0] != Default {
 		t.Error("a caller can change the table")
 	}
-	remove := testmethod.Add(gp.Method{Name: "other", New: func() gp.Settings { return other{} }})
-	if m, err := Lookup("other"); err != nil || m.Name != "other" || len(All()) != len(table)+1 {
-		t.Errorf("%d methods, error %v", len(All()), err)
-	}
-	if m, err := Of(other{}); err != nil || m.Name != "other" {
-		t.Errorf("settings belong to %q, error %v", m.Name, err)
-	}
-	remove()
-	if _, err := Lookup("other"); err == nil || len(All()) != len(table) {
-		t.Errorf("%d methods after it was removed", len(All()))
-	}
+}
+
+// panicked returns what f panics with.
+func panicked(f func()) (v any) {
+	defer func() { v = recover() }()
+	f()
+	return nil
 }

@@ -46,19 +46,28 @@ type gemm[T Float] struct {
 
 // run computes the product on the calling goroutine.
 func (g *gemm[T]) run() {
-	if g.delegate() {
-		return
+	if !g.delegate() {
+		g.blocks()
 	}
+}
+
+// blocks computes the product block by block.
+func (g *gemm[T]) blocks() {
 	w := spaces[T]().get()
-	blocks := (g.k + blockSteps - 1) / blockSteps
-	steps := (g.k + blocks - 1) / blocks
-	steps = (steps + stepUnit - 1) / stepUnit * stepUnit
+	steps := g.steps()
 	for j := 0; j < g.n; j += blockCols {
 		for p := 0; p < g.k; p += steps {
 			g.stripe(w, p, min(steps, g.k-p), j, min(blockCols, g.n-j))
 		}
 	}
 	spaces[T]().put(w)
+}
+
+// steps is the number of steps in a block of the sum.
+func (g *gemm[T]) steps() int {
+	blocks := (g.k + blockSteps - 1) / blockSteps
+	steps := (g.k + blocks - 1) / blocks
+	return (steps + stepUnit - 1) / stepUnit * stepUnit
 }
 
 // stripe adds to n columns of C, from column j on, what k steps of the sum, from step p on,

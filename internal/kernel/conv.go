@@ -19,7 +19,10 @@ type Conv struct {
 // ConvRows are the numbers of images, filters and results in three stacks. A call computes
 // N convolutions, the terms, where N is the largest of the three numbers and each number
 // divides N. Term r uses image r·X/N and filter r·W/N and belongs to result r·Y/N.
-type ConvRows struct{ X, W, Y int }
+type ConvRows struct {
+	X, W, Y int
+	Own     bool // each term has filters of its own, even if there is only one term
+}
 
 // Then is work on a stack of results, a few at a time, as soon as they are there: they are still in
 // a cache. The zero value is none.
@@ -130,7 +133,7 @@ func ConvInputThen[T Float](c Conv, n ConvRows, y, w, x []T, then Then) bool {
 	ws := spaces[T]().get()
 	defer spaces[T]().put(ws)
 	job := &ws.correlation
-	job.n, job.images, job.filters, job.results = ConvRows{n.Y, n.W, n.X}, y, w, x
+	job.n, job.images, job.filters, job.results = ConvRows{n.Y, n.W, n.X, n.Own}, y, w, x
 	job.out, job.height, job.width = c.In, c.Height, c.Width
 	job.filterSize, job.arow, job.stride = c.Out*c.taps(), c.element(0, 1, 0, 0), c.Stride
 	for row := range min(c.Stride, c.Height) {

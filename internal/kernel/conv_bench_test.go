@@ -12,7 +12,7 @@ var convShapes = []Conv{
 
 // convStacks are an ordinary batch, ten results for each image with filters of
 // their own, and filters of their own.
-var convStacks = []ConvRows{{100, 1, 100}, {10, 100, 100}, {100, 100, 100}}
+var convStacks = []ConvRows{{X: 100, W: 1, Y: 100}, {X: 10, W: 100, Y: 100}, {X: 100, W: 100, Y: 100}}
 
 func BenchmarkConvForward(b *testing.B) {
 	benchConv(b, func(c convCall[float32]) { ConvForward(c.Conv, c.n, c.x.s(), c.w.s(), c.y.s()) },

@@ -113,8 +113,8 @@ func (c convCall[T]) compare(t tester, r convResult[T]) {
 }
 
 // convRows has every way in which stacks can share their elements.
-var convRows = []ConvRows{{0, 0, 0}, {1, 1, 1}, {3, 1, 3}, {1, 3, 3}, {3, 3, 1}, {2, 4, 4}, {4, 4, 2}, {4, 2, 4}, {3, 3, 3},
-	{1, 1, 3}, {3, 1, 1}, {1, 3, 1}, {2, 6, 3}, {6, 3, 2}, {3, 2, 6}}
+var convRows = []ConvRows{{X: 0, W: 0, Y: 0}, {X: 1, W: 1, Y: 1}, {X: 3, W: 1, Y: 3}, {X: 1, W: 3, Y: 3}, {X: 3, W: 3, Y: 1}, {X: 2, W: 4, Y: 4}, {X: 4, W: 4, Y: 2}, {X: 4, W: 2, Y: 4}, {X: 3, W: 3, Y: 3},
+	{X: 1, W: 1, Y: 3}, {X: 3, W: 1, Y: 1}, {X: 1, W: 3, Y: 1}, {X: 2, W: 6, Y: 3}, {X: 6, W: 3, Y: 2}, {X: 3, W: 2, Y: 6}}
 
 func TestConv(t *testing.T) { bothTypes(t, testConv[float32], testConv[float64]) }
 
@@ -142,17 +142,17 @@ func testConvLarge[T Float](t *testing.T) {
 		c Conv
 		n ConvRows
 	}{
-		{Conv{33, 8, 8, 9, 3, 3, 1, 1, false}, ConvRows{2, 1, 2}},
-		{Conv{4, 5, 96, 3, 3, 3, 1, 1, false}, ConvRows{1, 2, 2}},
-		{Conv{2, 6, 131, 3, 2, 3, 2, 1, false}, ConvRows{2, 2, 2}},
-		{Conv{1 + unfoldBytes/(4*3*29*33), 33, 29, 1, 3, 3, 1, 1, false}, ConvRows{1, 1, 1}},
-		{Conv{1, 33, 29, 1 + unfoldBytes/(4*3*29*33), 3, 3, 1, 1, false}, ConvRows{1, 1, 1}},
-		{Conv{1 + unfoldBytes/(4*3*15*2*16), 33, 29, 1, 3, 3, 2, 1, false}, ConvRows{1, 1, 1}},
-		{Conv{2, 4, 4, 3, 3, 3, 1, 1, false}, ConvRows{37, 1, 37}},
-		{Conv{1, 3, 2, 2, 1, 1, 2, 3, false}, ConvRows{2, 1, 2}},
-		{Conv{1, 3, 2, 2, 1, 2, 5, 4, false}, ConvRows{1, 1, 1}},
-		{Conv{3, 9, 9, 2, 2, 2, 4, 0, false}, ConvRows{2, 1, 2}},
-		{Conv{1, 2, 3, 1, 2, 2, 1 << 20, 0, false}, ConvRows{1, 1, 1}},
+		{Conv{33, 8, 8, 9, 3, 3, 1, 1, false}, ConvRows{X: 2, W: 1, Y: 2}},
+		{Conv{4, 5, 96, 3, 3, 3, 1, 1, false}, ConvRows{X: 1, W: 2, Y: 2}},
+		{Conv{2, 6, 131, 3, 2, 3, 2, 1, false}, ConvRows{X: 2, W: 2, Y: 2}},
+		{Conv{1 + unfoldBytes/(4*3*29*33), 33, 29, 1, 3, 3, 1, 1, false}, ConvRows{X: 1, W: 1, Y: 1}},
+		{Conv{1, 33, 29, 1 + unfoldBytes/(4*3*29*33), 3, 3, 1, 1, false}, ConvRows{X: 1, W: 1, Y: 1}},
+		{Conv{1 + unfoldBytes/(4*3*15*2*16), 33, 29, 1, 3, 3, 2, 1, false}, ConvRows{X: 1, W: 1, Y: 1}},
+		{Conv{2, 4, 4, 3, 3, 3, 1, 1, false}, ConvRows{X: 37, W: 1, Y: 37}},
+		{Conv{1, 3, 2, 2, 1, 1, 2, 3, false}, ConvRows{X: 2, W: 1, Y: 2}},
+		{Conv{1, 3, 2, 2, 1, 2, 5, 4, false}, ConvRows{X: 1, W: 1, Y: 1}},
+		{Conv{3, 9, 9, 2, 2, 2, 4, 0, false}, ConvRows{X: 2, W: 1, Y: 2}},
+		{Conv{1, 2, 3, 1, 2, 2, 1 << 20, 0, false}, ConvRows{X: 1, W: 1, Y: 1}},
 	} {
 		newConv[T](source(1), s.c, s.n).check(t)
 	}
@@ -188,14 +188,14 @@ func TestConvNaN(t *testing.T) { bothTypes(t, testConvNaN[float32], testConvNaN[
 // it reaches exactly the elements it belongs to.
 func testConvNaN[T Float](t *testing.T) {
 	for _, c := range convSpecial {
-		call := newConv[T](source(3), c, ConvRows{2, 2, 2})
+		call := newConv[T](source(3), c, ConvRows{X: 2, W: 2, Y: 2})
 		for i := 0; i < len(call.x.s()); i += 37 {
 			call.x.s()[i] = T(math.NaN())
 		}
 		results := call.results()
 		call.compare(t, results[0])
 		call.compare(t, results[2])
-		call = newConv[T](source(4), c, ConvRows{2, 2, 2})
+		call = newConv[T](source(4), c, ConvRows{X: 2, W: 2, Y: 2})
 		for i := 0; i < len(call.y.s()); i += 37 {
 			call.y.s()[i] = T(math.NaN())
 		}
@@ -209,7 +209,7 @@ func TestConvInf(t *testing.T) { bothTypes(t, testConvInf[float32], testConvInf[
 // if it meets the padding.
 func testConvInf[T Float](t *testing.T) {
 	for _, c := range convSpecial {
-		call := newConv[T](source(5), c, ConvRows{2, 2, 2})
+		call := newConv[T](source(5), c, ConvRows{X: 2, W: 2, Y: 2})
 		for _, s := range [][]T{call.x.s(), call.w.s(), call.y.s()} {
 			for i := 0; i < len(s); i += 53 {
 				s[i] = T(math.Inf(1))
@@ -239,7 +239,7 @@ func TestConvThreadsAgree(t *testing.T) {
 
 func testConvThreadsAgree[T Float](t *testing.T) {
 	defer SetThreads(0)
-	for _, n := range []ConvRows{{40, 1, 40}, {2, 20, 20}, {20, 20, 1}, {1, 1, 1}} {
+	for _, n := range []ConvRows{{X: 40, W: 1, Y: 40}, {X: 2, W: 20, Y: 20}, {X: 20, W: 20, Y: 1}, {X: 1, W: 1, Y: 1}} {
 		for _, c := range []Conv{{16, 16, 16, 16, 3, 3, 1, 1, false}, {8, 16, 16, 16, 3, 3, 2, 1, false}, {16, 16, 16, 16, 3, 3, 1, 1, true}} {
 			for _, r := range newConv[T](source(6), c, n).results() {
 				checkThreads(t, name(r.what, " ", c, " ", n), r.out, func(m matrix[T]) { r.run(m.s()) })
@@ -249,7 +249,7 @@ func testConvThreadsAgree[T Float](t *testing.T) {
 }
 
 func TestConvAllocatesNothing(t *testing.T) {
-	for _, n := range []ConvRows{{9, 1, 9}, {2, 4, 4}} {
+	for _, n := range []ConvRows{{X: 9, W: 1, Y: 9}, {X: 2, W: 4, Y: 4}} {
 		for _, c := range []Conv{{3, 8, 8, 4, 3, 3, 1, 1, false}, {8, 8, 8, 4, 3, 3, 2, 1, false}, {16, 8, 8, 16, 3, 3, 1, 1, false}} {
 			for _, r := range newConv[float32](source(7), c, n).results() {
 				if a := allocations(func() { r.run(r.out.s()) }); a != 0 {
@@ -290,12 +290,12 @@ func TestConvRejectsWrongStacks(t *testing.T) {
 			ConvForward(c, n, make([]float64, x), make([]float64, w), make([]float64, y))
 		}
 	}
-	call(ConvRows{2, 1, 2}, 8, 1, 8)()
-	panics(t, "rows that do not divide", call(ConvRows{2, 3, 3}, 8, 3, 12))
-	panics(t, "no filter", call(ConvRows{2, 0, 2}, 8, 0, 8))
-	panics(t, "short x", call(ConvRows{2, 1, 2}, 7, 1, 8))
-	panics(t, "short w", call(ConvRows{2, 1, 2}, 8, 0, 8))
-	panics(t, "short y", call(ConvRows{2, 1, 2}, 8, 1, 7))
+	call(ConvRows{X: 2, W: 1, Y: 2}, 8, 1, 8)()
+	panics(t, "rows that do not divide", call(ConvRows{X: 2, W: 3, Y: 3}, 8, 3, 12))
+	panics(t, "no filter", call(ConvRows{X: 2, W: 0, Y: 2}, 8, 0, 8))
+	panics(t, "short x", call(ConvRows{X: 2, W: 1, Y: 2}, 7, 1, 8))
+	panics(t, "short w", call(ConvRows{X: 2, W: 1, Y: 2}, 8, 0, 8))
+	panics(t, "short y", call(ConvRows{X: 2, W: 1, Y: 2}, 8, 1, 7))
 	c.Stride = 0
-	panics(t, "no stride", call(ConvRows{2, 1, 2}, 8, 1, 8))
+	panics(t, "no stride", call(ConvRows{X: 2, W: 1, Y: 2}, 8, 1, 8))
 }

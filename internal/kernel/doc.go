@@ -12,7 +12,8 @@
 // The loops for NEON are tested in an emulator; their speed has not been measured.
 //
 // Results do not depend on the number of threads, but their last digits differ between
-// processors. Products, convolutions and steps of Adam may treat subnormal numbers as zero. No
+// processors. A row of a matrix product, a system of a triangular solve and an image of a convolution
+// have the same bits alone and among any others; products that SetProduct gives away may not. Products, convolutions and steps of Adam may treat subnormal numbers as zero. No
 // function allocates once its buffers exist.
 package kernel
 

@@ -67,8 +67,8 @@ func testEdges[T Float](t *testing.T) {
 	for stride := 1; stride <= 3; stride++ {
 		c := Conv{3, 9, 11, 5, 3, 3, stride, 1, false}
 		x, w, y := atEdge[T](t, c.imageSize()), atEdge[T](t, c.Out*c.taps()), atEdge[T](t, c.resultSize())
-		ConvForward(c, ConvRows{1, 1, 1}, x, w, y)
-		ConvInput(c, ConvRows{1, 1, 1}, y, w, x)
-		ConvFilter(c, ConvRows{1, 1, 1}, x, y, w)
+		ConvForward(c, ConvRows{X: 1, W: 1, Y: 1}, x, w, y)
+		ConvInput(c, ConvRows{X: 1, W: 1, Y: 1}, y, w, x)
+		ConvFilter(c, ConvRows{X: 1, W: 1, Y: 1}, x, y, w)
 	}
 }

@@ -18,7 +18,11 @@ func Gemm[T Float](transA, transB bool, m, n, k int, alpha T, a []T, lda int, b 
 		scale(m, n, beta, c, ldc)
 	}
 	g := gemm[T]{transA, transB, m, n, k, alpha, a, lda, b, ldb, c, ldc, beta != 0, false, 0}
-	if k > 0 && !g.vector() {
+	switch {
+	case k == 0 || g.vector():
+	case m == 1:
+		g.blocks()
+	default:
 		g.share()
 	}
 }

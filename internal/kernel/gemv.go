@@ -1,21 +1,20 @@
 package kernel
 
-// vector computes the product if C is a single row or column, and reports whether it did.
-// It reads the matrix once, row after row, because packing would cost more than such a
-// product.
+// vector computes the product if C is a single column, or a single row and B is not transposed, and
+// reports whether it did. It reads the matrix once, row after row, because packing would cost more
+// than such a product. A single column is summed in another order than several, but its elements do not
+// depend on how many rows C has.
 func (g *gemm[T]) vector() bool {
-	if g.m > 1 && g.n > 1 {
+	if g.n > 1 && (g.m > 1 || g.transB) {
 		return false
 	}
 	w := spaces[T]().get()
-	if g.m == 1 {
-		_, step := strides(g.transA, g.lda)
-		x := gather(w, g.a, g.k, step)
-		g.multiply(w, !g.transB, g.b, g.ldb, x, g.n, 1)
-	} else {
+	if g.n == 1 {
 		step, _ := strides(g.transB, g.ldb)
 		x := gather(w, g.b, g.k, step)
-		g.multiply(w, g.transA, g.a, g.lda, x, g.m, g.ldc)
+		g.column(w, x)
+	} else {
+		g.row(w)
 	}
 	spaces[T]().put(w)
 	return true
@@ -33,20 +32,19 @@ func gather[T Float](w *workspace[T], s []T, k, step int) []T {
 	return w.b
 }
 
-// multiply computes the n elements of C, which are step apart, from M·x, or from Mᵀ·x if
-// trans is set.
-func (g *gemm[T]) multiply(w *workspace[T], trans bool, m []T, ldm int, x []T, n, step int) {
-	if !trans {
-		for i := range n {
-			g.store(i*step, g.alpha*Dot(m[i*ldm:][:len(x)], x))
+// column computes the m elements of C from op(A)·x.
+func (g *gemm[T]) column(w *workspace[T], x []T) {
+	if !g.transA {
+		for i := range g.m {
+			g.store(i*g.ldc, g.alpha*Dot(g.a[i*g.lda:][:len(x)], x))
 		}
 		return
 	}
-	w.a = grow(w.a, n)
+	w.a = grow(w.a, g.m)
 	clear(w.a)
-	axpyRows(w.a, m, ldm, x)
+	axpyRows(w.a, g.a, g.lda, x)
 	for i, v := range w.a {
-		g.store(i*step, g.alpha*v)
+		g.store(i*g.ldc, g.alpha*v)
 	}
 }
 

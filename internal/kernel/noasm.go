@@ -58,3 +58,7 @@ func zip[T Float](dst []T, ldd int, even, odd []T, rows, width int) {
 }
 
 func pause() {}
+
+func fastRow[T Float]([]T, []T, int, int, []T, int, int, bool) bool { return false }
+
+func fastPut[T Float]([]T, []T, T, bool) bool { return false }

@@ -11,10 +11,12 @@ func panelled(n int) int {
 // PanelsLen returns the number of elements of the panels of a k×n matrix, see Panels.
 func PanelsLen(k, n int) int { return panelled(n)*k + packSlack }
 
-// PanelsPay reports whether GemmPanels takes less time than Gemm for m×n elements of C, and panels
-// not much more memory than the matrix.
-func PanelsPay(m, n int) bool {
-	return external32 == nil && external64 == nil && m > directRows && 2*panelled(n) <= 3*n
+// PanelsPay reports whether GemmPanels takes less time than Gemm for m×n elements of C, of which B is
+// transposed if transB is set, and panels not much more memory than the matrix. Where panels have quads,
+// whose order of sums is their own, that does not depend on m.
+func PanelsPay(transB bool, m, n int) bool {
+	pays := m > directRows || transB || hasQuads() && n <= stridedCols
+	return pays && external32 == nil && external64 == nil && 2*panelled(n) <= 3*n
 }
 
 // Panels sets dst, of length PanelsLen, to op(B) [k,n] in the order in which products read it. A
@@ -37,7 +39,7 @@ func Panels[T Float](transB bool, k, n int, b []T, ldb int, dst []T) {
 
 // GemmPanels computes C = op(A)·B for the panels of a k×n matrix B, as Gemm does with alpha = 1 and
 // beta = 0. With AVX-512 it sums a few last columns in another order than Gemm, see quadCols; all
-// other elements are those of Gemm to the last bit where m, n > 1. The order does not depend on the
+// other elements are those of Gemm to the last bit where n > 1. The order depends neither on m nor on the
 // number of threads.
 func GemmPanels[T Float](transA bool, m, n, k int, a []T, lda int, panels, c []T, ldc int) {
 	rows, cols := shape(transA, m, k)
@@ -50,7 +52,13 @@ func GemmPanels[T Float](transA bool, m, n, k int, a []T, lda int, panels, c []T
 		scale(m, n, 0, c, ldc)
 	default:
 		g := gemm[T]{transA: transA, m: m, n: n, k: k, alpha: 1, a: a, lda: lda, b: panels, panels: true, quads: quadded[T](n), c: c, ldc: ldc}
-		g.share()
+		if m > 1 {
+			g.share()
+			return
+		}
+		w := spaces[T]().get()
+		g.row(w)
+		spaces[T]().put(w)
 	}
 }
 

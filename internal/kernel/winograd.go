@@ -82,9 +82,10 @@ func (c Conv) tileable() bool {
 
 // tilesConv reports whether ConvForward and ConvInput work tile by tile: if all terms share the
 // filters, whose transforms then cost less than they save, from a single image on. It does not look
-// at the number of images, so that results do not depend on it.
+// at the number of images, so that results do not depend on it; nor does a single image with filters of its
+// own count as one that shares them.
 func tilesConv[T Float](c Conv, n ConvRows) bool {
-	return fastTiles[T]() && c.tileable() && n.W == 1 && n.X == n.Y
+	return fastTiles[T]() && c.tileable() && n.W == 1 && !n.Own && n.X == n.Y
 }
 
 // tilesFilter reports whether ConvFilter works tile by tile.

@@ -34,7 +34,7 @@ func testTiles[T Float](t *testing.T) {
 		if !c.tileable() {
 			t.Fatalf("%v is not computed by tiles", c)
 		}
-		for _, n := range []ConvRows{{3, 1, 3}, {1, 2, 2}} {
+		for _, n := range []ConvRows{{X: 3, W: 1, Y: 3}, {X: 1, W: 2, Y: 2}} {
 			call := newConv[T](source(1), c, n)
 			for _, r := range call.tiledResults() {
 				call.compare(t, r)
@@ -43,7 +43,7 @@ func testTiles[T Float](t *testing.T) {
 	}
 	// Several groups, each of several terms.
 	c := Conv{16, 8, 8, 16, 3, 3, 1, 1, false}
-	call := newConv[T](source(2), c, ConvRows{9, 1, 9})
+	call := newConv[T](source(2), c, ConvRows{X: 9, W: 1, Y: 9})
 	call.compare(t, call.tiledResults()[2])
 }
 
@@ -53,7 +53,7 @@ func TestTilesNaN(t *testing.T) { bothTypes(t, testTilesNaN[float32], testTilesN
 // belongs to, and at least those of filters.
 func testTilesNaN[T Float](t *testing.T) {
 	for _, c := range tiledShapes[:3] {
-		call := newConv[T](source(3), c, ConvRows{1, 1, 1})
+		call := newConv[T](source(3), c, ConvRows{X: 1, W: 1, Y: 1})
 		for _, s := range [][]T{call.x.s(), call.y.s()} {
 			for i := 0; i < len(s); i += 401 {
 				s[i] = T(math.NaN())
@@ -76,7 +76,7 @@ func testTilesNaN[T Float](t *testing.T) {
 // tiles is even.
 func TestTilesOfOneImage(t *testing.T) {
 	c := Conv{16, 8, 8, 16, 3, 3, 1, 1, false}
-	all := newConv[float32](source(4), c, ConvRows{3, 1, 3})
+	all := newConv[float32](source(4), c, ConvRows{X: 3, W: 1, Y: 3})
 	for k, r := range all.tiledResults()[:2] {
 		together, alone := make([]float32, len(r.out.s())), make([]float32, len(r.out.s()))
 		r.run(together)
@@ -98,7 +98,7 @@ func testThen[T Float](t *testing.T) {
 	defer SetThreads(0)
 	for _, c := range tiledShapes {
 		for _, rows := range []int{1, 3, 20} {
-			all := newConv[T](source(5), c, ConvRows{19, 1, 19})
+			all := newConv[T](source(5), c, ConvRows{X: 19, W: 1, Y: 19})
 			for k, r := range all.tiledResults()[:2] {
 				want, got := make([]T, len(r.out.s())), make([]T, len(r.out.s()))
 				r.run(want)

@@ -136,7 +136,7 @@ func finish(ctx context.Context, j *pass.Job, m *pass.Manifest) error {
 		if err != nil {
 			return err
 		}
-		r, err := of.Open(data.TableReader{Header: j.Header}, *held, true)
+		r, err := of.Open(data.TableReader{Header: j.Header}, data.Part{Path: *held}, true)
 		if err != nil {
 			return err
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/go-valla/valla/data/sets"
 	"github.com/go-valla/valla/experiments/internal/result"
 	"github.com/go-valla/valla/gp/task"
+	"github.com/go-valla/valla/internal/holdout"
 	"github.com/go-valla/valla/internal/npy"
 	"github.com/go-valla/valla/internal/settings"
 )
@@ -49,7 +50,7 @@ func load(name, folder string, fraction float64, seed uint64) (*problem, error) 
 	}
 	p := &problem{name: name, train: parts.Train, held: parts.Validation, test: parts.Test}
 	if p.held == nil {
-		p.train, p.held, err = valla.Holdout(parts.Train, fraction, seed)
+		p.train, p.held, err = holdout.Split(parts.Train, fraction, seed)
 	} else if p.held.N() > mostHeld {
 		p.held = p.held.Rows(first(mostHeld))
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/task"
 	gpvalla "github.com/go-valla/valla/gp/valla"
+	"github.com/go-valla/valla/internal/holdout"
 	"github.com/go-valla/valla/train"
 )
 
@@ -171,7 +172,7 @@ func TestScoreNumbers(t *testing.T) {
 	}
 }
 
-// A table is loaded with the rows held out that valla.Holdout gives, or with its own.
+// A table is loaded with the rows held out that holdout.Split gives, or with its own.
 func TestLoad(t *testing.T) {
 	dir := t.TempDir()
 	writeTable(t, dir)
@@ -187,7 +188,7 @@ func TestLoad(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rows, held, err := valla.Holdout(parts.Train, 0.25, 1)
+	rows, held, err := holdout.Split(parts.Train, 0.25, 1)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/go-valla/valla"
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp/laplace"
+	"github.com/go-valla/valla/internal/holdout"
 	"github.com/go-valla/valla/internal/settings"
 	"gorgonia.org/tensor"
 )
@@ -176,7 +177,7 @@ func TestCrossed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, b := valla.Halves(set, 0)
+	a, b := holdout.Halves(set, 0)
 	if got := y.Float64s(); !slices.Equal(got, append(b.Y.Float64s(), a.Y.Float64s()...)) {
 		t.Errorf("targets %v", got)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp/task"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/holdout"
 	"github.com/go-valla/valla/internal/passes"
 	"gorgonia.org/tensor"
 )
@@ -89,7 +90,7 @@ const crossedPasses = 4
 // Each half of the rows chooses the temperature for the other half, so that no row judges a
 // temperature that it has chosen.
 func crossed(ctx context.Context, m *valla.Model, set *data.Set, o valla.PredictOptions, rows *passes.Counter) (*valla.Prediction, *tensor.Dense, error) {
-	a, b := valla.Halves(set, o.Seed)
+	a, b := holdout.Halves(set, o.Seed)
 	all, y := &valla.Prediction{}, []float64(nil)
 	for _, pair := range [][2]*data.Set{{a, b}, {b, a}} {
 		o.OnRows = rows.Pass((crossedPasses - 1) * pair[0].N())

@@ -71,7 +71,7 @@ func TestColumns(t *testing.T) {
 	r, file := electing(t)
 	v := r.Server.models[len(r.Server.models)-1].acquire()
 	defer v.release()
-	opened, err := v.model.Open(data.TableReader{}, file, false)
+	opened, err := v.model.Open(data.TableReader{}, data.Part{Path: file}, false)
 	if err != nil {
 		t.Fatal(err)
 	}

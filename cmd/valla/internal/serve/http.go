@@ -24,6 +24,7 @@ import (
 	"github.com/go-valla/valla"
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/task"
+	"github.com/go-valla/valla/internal/kernel"
 )
 
 // routes returns the handler of all paths of the server.
@@ -323,7 +324,7 @@ func (v *version) unusual(g gp.Gaussian) int {
 	}
 	count, c := 0, v.outputs
 	for i := range len(g.Mean) / c {
-		if valla.Spread(g.Cov[i*c*c:(i+1)*c*c], c) > v.usual {
+		if kernel.Spread(g.Cov[i*c*c:(i+1)*c*c], c) > v.usual {
 			count++
 		}
 	}

@@ -1,0 +1,159 @@
+package compare
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/go-valla/valla"
+	"github.com/go-valla/valla/internal/kernel"
+)
+
+// conclude sorts the results and recommends a result.
+func (c *Comparison) conclude() {
+	if len(c.Results) == 0 {
+		c.Advice = "Nothing has finished."
+		return
+	}
+	slices.SortStableFunc(c.Results, func(a, b Result) int { return cmp.Compare(a.NLL, b.NLL) })
+	best := c.Results[0]
+	for i := range c.Results {
+		r := &c.Results[i]
+		r.Behind, r.BehindError = behind(r.nlls, best.nlls)
+	}
+	take := c.simplest(best)
+	c.Recommended, c.Advice = take.Name, c.advice(take, best)
+}
+
+// behind returns the mean of the rows' differences, with its standard error.
+func behind(nlls, best []float64) (mean, standard float64) {
+	diff := make([]float64, len(nlls))
+	for i := range diff {
+		diff[i] = nlls[i] - best[i]
+	}
+	return kernel.Mean(diff), kernel.StandardError(diff)
+}
+
+// enough is how many standard errors tell two contenders apart.
+const enough = 2
+
+// simplest returns the simplest result that cannot be told from the best.
+func (c *Comparison) simplest(best Result) Result {
+	near := func(r Result) bool { return r.Behind <= enough*r.BehindError && c.holds(r) }
+	for _, r := range c.free() {
+		if near(r) {
+			return r
+		}
+	}
+	take := best
+	for _, r := range c.Results {
+		if r.simpler == fitted && near(r) && (!c.holds(take) || r.cheaper(take)) {
+			take = r
+		}
+	}
+	return take
+}
+
+// free returns the network alone and its calibrations, the preferred result first: the network alone,
+// unless a calibration is better by more than a standard error. A conformal calibration is left out, because
+// its NLL is the NLL of the model that it calibrates.
+func (c *Comparison) free() (out []Result) {
+	for _, name := range []string{networkAlone, valla.CalibrateTemperature, valla.CalibrateVector} {
+		i := slices.IndexFunc(c.Results, func(r Result) bool { return r.Name == name })
+		if i < 0 {
+			continue
+		}
+		at := len(out)
+		if r := c.Results[i]; at > 0 {
+			if worse, by := behind(out[0].nlls, r.nlls); worse > by {
+				at = 0
+			}
+		}
+		out = slices.Insert(out, at, c.Results[i])
+	}
+	return out
+}
+
+// much is how many times cheaper a posterior must be to be preferred to a posterior with a smaller NLL.
+const much = 4
+
+// cheaper reports whether the fit of r takes much less time than the fit of another result, where a second
+// counts as nothing, and a prediction not much more time.
+func (r Result) cheaper(than Result) bool {
+	return much*max(1, r.FitSeconds) < than.FitSeconds && r.MicrosPerRow < much*max(1, than.MicrosPerRow)
+}
+
+// holds reports whether the intervals of a result hold their level, as far as the rows tell. The NLL alone
+// would not show it: a row that lies far outside has too much weight in it.
+func (c *Comparison) holds(r Result) bool {
+	spread := math.Sqrt(c.Level * (1 - c.Level) / float64(c.Rows))
+	return r.Name == valla.CalibrateConformal || r.Coverage == nil || *r.Coverage >= c.Level-enough*spread
+}
+
+// advice returns the recommendation in a sentence.
+func (c *Comparison) advice(take, best Result) string {
+	text := fmt.Sprintf("Take %s: ", take.title())
+	rival := c.rival(take)
+	switch {
+	case take.Name != best.Name:
+		text += fmt.Sprintf("it does as well as %s, whose NLL is smaller by %.3g ± %.2g", best.title(), take.Behind, take.BehindError)
+	case rival == nil:
+		text += "nothing else has finished"
+	default:
+		text += fmt.Sprintf("its NLL is smaller than that of %s by %.3g ± %.2g", rival.title(), rival.Behind, rival.BehindError)
+		if !c.holds(*rival) {
+			text += fmt.Sprintf(", whose %g %% intervals hold %.1f %%", 100*c.Level, 100**rival.Coverage)
+		}
+	}
+	if take.FitSeconds < best.FitSeconds/2 && best.FitSeconds > 1 {
+		text += fmt.Sprintf(", in %s instead of %s", seconds(take.FitSeconds), seconds(best.FitSeconds))
+	}
+	if c.Seen {
+		text += "; but the network may have been trained on the rows that judge, which favours small error bars"
+	}
+	return text + "."
+}
+
+// rival returns the best result that is simpler than another one, or else the best other result; nil where
+// there is no other result.
+func (c *Comparison) rival(of Result) *Result {
+	var other *Result
+	for i := range c.Results {
+		r := &c.Results[i]
+		switch {
+		case r.Name == of.Name || r.Name == valla.CalibrateConformal:
+		case r.simpler < of.simpler:
+			return r
+		case other == nil:
+			other = r
+		}
+	}
+	return other
+}
+
+// title names a result in a sentence.
+func (r Result) title() string {
+	switch r.Name {
+	case networkAlone:
+		return "the network alone"
+	case valla.CalibrateTemperature:
+		return "temperature scaling"
+	case valla.CalibrateVector:
+		return "vector scaling"
+	}
+	return r.Label
+}
+
+// seconds writes a duration with few digits.
+func seconds(s float64) string {
+	switch {
+	case s < 0.1:
+		return "less than 0.1 s"
+	case s < 10:
+		return fmt.Sprintf("%.1f s", s)
+	case s < 120:
+		return fmt.Sprintf("%.0f s", s)
+	}
+	return fmt.Sprintf("%.1f min", s/60)
+}

@@ -1,0 +1,235 @@
+package compare
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-valla/valla"
+	"github.com/go-valla/valla/data"
+	"github.com/go-valla/valla/gp/laplace"
+	"github.com/go-valla/valla/internal/holdout"
+	"github.com/go-valla/valla/internal/settings"
+	"github.com/go-valla/valla/train"
+)
+
+// names are those of the results, sorted.
+func (c *Comparison) names() (out []string) {
+	for _, r := range c.Results {
+		out = append(out, r.Name)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// get returns the result of a name.
+func (c *Comparison) get(t *testing.T, name string) Result {
+	t.Helper()
+	i := slices.IndexFunc(c.Results, func(r Result) bool { return r.Name == name })
+	if i < 0 {
+		t.Fatalf("no result of %s in %v, left out: %v", name, c.names(), c.LeftOut)
+	}
+	return c.Results[i]
+}
+
+func run(t *testing.T, m *valla.Model, set *data.Set, o Options) *Comparison {
+	t.Helper()
+	c, err := Run(t.Context(), m, set, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// TestCompare: on rows of their own the results are those of fits and calibrations by hand.
+func TestCompare(t *testing.T) {
+	m, set := trained(t)
+	held := wave(120, 7)
+	var reported []string
+	c := run(t, m, set, Options{
+		Methods: []string{"temperature", "conformal", "lla-kfac", "lla-last-layer", "sfr"}, Held: held, Folds: 1, Seed: 5,
+		OnProgress: func(name string, _ train.Progress) { reported = append(reported, name) },
+	})
+	if got := strings.Join(c.names(), " "); got != "conformal lla-kfac lla-last-layer map sfr temperature" || c.Rows != 60 || c.Train != 200 || c.Folds != 1 || c.Seen {
+		t.Fatalf("results %s, left out %v, %+v", got, c.LeftOut, c)
+	}
+	if !slices.Contains(reported, "LLA KFAC") || slices.Contains(reported, "MAP") {
+		t.Errorf("progress of %v", slices.Compact(reported))
+	}
+	choose, judge := holdout.Halves(held, 5)
+	kfac := fit(t, m, set, valla.FitOptions{Settings: &laplace.Settings{Structure: "kfac"}, Held: choose})
+	for name, m := range map[string]*valla.Model{"map": m, "temperature": calibrated(t, m, choose, valla.CalibrateTemperature), "conformal": calibrated(t, m, choose, valla.CalibrateConformal), "lla-kfac": kfac} {
+		r := c.get(t, name)
+		want, err := m.Evaluate(t.Context(), judge, valla.PredictOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		near(t, name+": NLL", r.NLL, want.NLL(), 1e-9)
+		p, err := m.Predict(t.Context(), judge.X, valla.PredictOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		inside, _, err := p.Covered(judge.Y.Float64s(), 0.95)
+		if err != nil {
+			t.Fatal(err)
+		}
+		near(t, name+": coverage", *r.Coverage, float64(inside)/60, 1e-12)
+		if crps, _ := r.Scores.Get("CRPS"); !(crps > 0) || !(*r.Width > 0) || !(r.MicrosPerRow > 0) || r.Label != m.String() || (r.FitBytes > 0) != (name == "lla-kfac") {
+			t.Errorf("%s: %+v", name, r)
+		}
+	}
+	best := c.Results[0]
+	for _, r := range c.Results {
+		near(t, "behind", r.Behind, r.NLL-best.NLL, 1e-9)
+	}
+	if c.get(t, "lla-kfac").Flags != "--method lla --structure kfac" || !strings.HasPrefix(c.Advice, "Take ") || c.Recommended == "" {
+		t.Errorf("advice %q, recommended %q", c.Advice, c.Recommended)
+	}
+}
+
+// TestCompareFolds: each row that the training has held out judges once, and its fold has chosen
+// nothing by it; classes have a vector, and sets.
+func TestCompareFolds(t *testing.T) {
+	o := quickTrain()
+	o.Classes, o.Seed, o.Training.Validation = true, 3, new(0.2)
+	set := thirds(300, 1)
+	m, err := valla.Train(t.Context(), set, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := run(t, m, set, Options{Methods: []string{"map", "temperature", "vector", "conformal"}, Folds: 3})
+	if c.Rows != 60 || c.Train != 240 || c.Folds != 3 || c.Seen || len(c.Results)+len(c.LeftOut) != 4 {
+		t.Fatalf("%+v", c)
+	}
+	_, held, err := holdout.Split(set, 0.2, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := m.Evaluate(t.Context(), held, valla.PredictOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	near(t, "NLL of the network", c.get(t, "map").NLL, want.NLL(), 1e-9)
+	sets := c.get(t, "conformal")
+	if c.get(t, "map").Coverage != nil || sets.Coverage == nil || !(*sets.Coverage > 0.8) || !(*sets.Width >= 0.8 && *sets.Width <= 3) {
+		t.Errorf("sets %+v", sets)
+	}
+	one, err := newContest(m, set, Options{Folds: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[float64]int{}
+	for _, f := range one.folds {
+		if f.choose.N() != 45 || f.judge.N() != 15 {
+			t.Errorf("%d rows choose and %d judge", f.choose.N(), f.judge.N())
+		}
+		for i := range 15 {
+			x := f.judge.X.Float64s()[2*i]
+			seen[x]++
+			if slices.Contains(f.choose.X.Float64s(), x) {
+				t.Errorf("a row chooses for itself")
+			}
+		}
+	}
+	if len(seen) != 60 {
+		t.Errorf("%d of 60 rows judge", len(seen))
+	}
+	if c := run(t, m, thirds(100, 2), Options{Methods: []string{"map"}}); !c.Seen || c.Rows != 10 || !strings.Contains(c.Advice, "may have been trained on") {
+		t.Errorf("of another table: %+v", c)
+	}
+}
+
+// TestCompareLeavesOut: what fails, or takes too much, is in the list with the reason, and the
+// others are compared.
+func TestCompareLeavesOut(t *testing.T) {
+	m, set := trained(t)
+	why := func(c *Comparison) map[string]string {
+		out := map[string]string{}
+		for _, l := range c.LeftOut {
+			out[l.Name] = l.Reason
+		}
+		return out
+	}
+	c := run(t, m, set, Options{Methods: []string{"conformal", "valla", "lla", "sfr"}, Memory: 1000})
+	left := why(c)
+	for name, want := range map[string]string{"conformal": "needs a conformal calibration with 19 rows", "lla": "more than the limit of 1000 bytes", "sfr": "more than the limit of"} {
+		if !strings.Contains(left[name], want) || strings.Contains(left[name], "\n") {
+			t.Errorf("%s was left out because %q, want %q", name, left[name], want)
+		}
+	}
+	if len(c.Results) == 0 || c.Recommended != "map" {
+		t.Errorf("results %v, recommended %q, left out %v", c.names(), c.Recommended, left)
+	}
+	c = run(t, m, set, Options{Budget: time.Nanosecond})
+	if left := why(c); len(c.Results) != 0 || left["map"] != "nothing was left of the budget" || c.Advice != "Nothing has finished." {
+		t.Errorf("without time: %+v", c)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	c, err := Run(ctx, m, set, Options{Methods: []string{"temperature", "fmgp"}, OnProgress: func(string, train.Progress) { stop() }})
+	if !errors.Is(err, context.Canceled) || c == nil || len(c.Results) != 2 || why(c)["fmgp"] != "interrupted" || c.Recommended == "" {
+		t.Errorf("interrupted: %+v, error %v", c, err)
+	}
+	for want, o := range map[string]Options{
+		`contender "map2", expected one of map, temperature, vector, conformal, valla, lla, lla-kfac`: {Methods: []string{"map2"}},
+		`contender "lla" stands twice`: {Methods: []string{"lla", "lla"}},
+		"expected none below 0":        {Budget: -1},
+		"level 1, expected":            {Level: 1},
+	} {
+		_, err := Run(t.Context(), m, set, o)
+		if oneLine(t, err, "compare: ", want); !errors.Is(err, settings.ErrSetting) {
+			t.Errorf("%v is no error of settings", err)
+		}
+	}
+	_, err = Run(t.Context(), m, set, Options{Held: wave(3, 1), Folds: 2})
+	oneLine(t, err, "3 rows held out in 2 folds, expected at least two for each")
+}
+
+// TestAdvice: what cannot be told from the best is told by simplicity, then by much less time.
+func TestAdvice(t *testing.T) {
+	result := func(name string, simpler int, took, nll, scatter float64) Result {
+		r := Result{Name: name, Label: strings.ToUpper(name), simpler: simpler, FitSeconds: took, NLL: nll}
+		for i := range 100 { // differences between results have the standard error scatter/10, about
+			r.nlls = append(r.nlls, nll+scatter*math.Sqrt2*math.Sin(float64(i)*math.Pi/2+math.Pi/4))
+		}
+		return r
+	}
+	alone, tempered := result("map", 0, 0, 1.3, 0), result("temperature", 1, 0, 1.1, 0)
+	for name, v := range map[string]struct {
+		results []Result
+		take    string
+		text    string
+	}{
+		"one":         {[]Result{alone}, "map", "Take the network alone: nothing else has finished."},
+		"temperature": {[]Result{alone, tempered, result("lla", fitted, 20, 1, 1)}, "temperature", "Take temperature scaling: it does as well as LLA, whose NLL is smaller by 0.1 ± 0.1, in less than 0.1 s instead of 20 s."},
+		"better":      {[]Result{alone, tempered, result("lla", fitted, 20, 1, 0.1)}, "lla", "Take LLA: its NLL is smaller than that of temperature scaling by 0.1 ± 0.01."},
+		"alone":       {[]Result{result("map", 0, 0, 1.1, 0), result("temperature", 1, 0, 1.2, 0), result("lla", fitted, 1, 1, 1)}, "map", "the network alone: it does as well as LLA"},
+		"no gain":     {[]Result{result("map", 0, 0, 1.1, 0), result("temperature", 1, 0, 1.05, 1)}, "map", "the network alone: it does as well as temperature scaling, whose NLL is smaller by 0.05 ± 0.1"},
+		"cheap":       {[]Result{alone, result("fmgp", fitted, 80, 0.95, 0), result("lla", fitted, 2, 1, 1)}, "lla", "Take LLA: it does as well as FMGP"},
+		"hardly":      {[]Result{alone, result("fmgp", fitted, 7, 0.95, 0), result("lla", fitted, 2, 1, 1)}, "fmgp", "Take FMGP: its NLL is smaller than that of the network alone by 0.35"},
+	} {
+		c := Comparison{Results: v.results, Rows: 100, Level: 0.95}
+		if c.conclude(); c.Recommended != v.take || !strings.Contains(c.Advice, v.text) {
+			t.Errorf("%s: %q, want %q and %q", name, c.Advice, v.take, v.text)
+		}
+	}
+	narrow := tempered
+	narrow.Coverage = new(0.9)
+	c := Comparison{Results: []Result{narrow, result("lla", fitted, 20, 1, 1)}, Rows: 1000, Level: 0.95}
+	if c.conclude(); c.Recommended != "lla" || !strings.Contains(c.Advice, "temperature scaling by 0.1 ± 0.1, whose 95 % intervals hold 90.0 %.") {
+		t.Errorf("intervals that do not hold: %q", c.Advice)
+	}
+}
+
+// TestPeak: at least what f holds in the end, and what others held does not count.
+func TestPeak(t *testing.T) {
+	before := make([]float64, 1<<20)
+	var held []float64
+	if got := peak(func() { held = make([]float64, 1<<18) }); got < 1<<21 || got > 1<<22 {
+		t.Errorf("%d bytes of %d", got, 8*len(held))
+	}
+	_ = before[0]
+}

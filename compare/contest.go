@@ -1,0 +1,125 @@
+package compare
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/go-valla/valla"
+	"github.com/go-valla/valla/data"
+	"github.com/go-valla/valla/gp/task"
+	"github.com/go-valla/valla/internal/holdout"
+	"github.com/go-valla/valla/internal/settings"
+)
+
+// Defaults of Options.
+const (
+	defaultBudget = 5 * time.Minute
+	defaultLevel  = 0.95
+	foldedRows    = 2000 // fewer rows are divided into folds
+)
+
+// contest is a comparison that is being made.
+type contest struct {
+	m     *valla.Model // without posterior and calibration
+	o     Options      // with its defaults
+	train *data.Set    // rows of the fits
+	folds []fold       // divisions of the other rows
+	held  bool         // fits validate with rows of the folds; otherwise each fit holds out rows as it would do alone
+	late  []contender  // contenders whose share of the budget was too small
+	out   *Comparison
+}
+
+// fold has rows that choose and calibrate, and rows that judge.
+type fold struct{ choose, judge *data.Set }
+
+// newContest checks the options and divides the rows.
+func newContest(m *valla.Model, set *data.Set, o Options) (*contest, error) {
+	o.Budget, o.Level = cmp.Or(o.Budget, defaultBudget), cmp.Or(o.Level, defaultLevel)
+	if err := m.Task.CheckSet(set); err != nil {
+		return nil, err
+	}
+	if o.Held != nil {
+		if err := m.Task.CheckSet(o.Held); err != nil {
+			return nil, err
+		}
+	}
+	switch {
+	case o.Budget < 0 || o.Folds < 0 || o.Memory < 0:
+		return nil, settings.Errorf("budget %v, %d folds, memory %d, expected none below 0", o.Budget, o.Folds, o.Memory)
+	case !(o.Level > 0 && o.Level < 1):
+		return nil, settings.Errorf("level %g, expected a probability between 0 and 1", o.Level)
+	}
+	c := &contest{m: m.MAP(), o: o, out: &Comparison{Level: o.Level, Targets: m.Task.Outputs.Targets()}}
+	pool, err := c.pool(set)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.divide(pool); err != nil {
+		return nil, err
+	}
+	c.out.Train = c.train.N()
+	return c, nil
+}
+
+// pool returns the rows that choose and judge, and keeps the other rows for the fits.
+func (c *contest) pool(set *data.Set) (*data.Set, error) {
+	c.train, c.held = set, true
+	if c.o.Held != nil {
+		return c.o.Held, nil
+	}
+	var pool *data.Set
+	var err error
+	for _, e := range c.m.History {
+		if n := e.ValidationRows; e.Action == valla.ActionTrain && n > 0 && e.Rows+n == set.N() {
+			c.train, pool, err = holdout.Split(set, float64(n)/float64(set.N()), e.Seed)
+			return pool, err
+		}
+	}
+	c.out.Seen, c.held = true, len(c.m.Task.Inputs.Shape) > 1
+	c.train, pool, err = holdout.Split(set, 0.1, c.o.Seed)
+	return pool, err
+}
+
+// divide makes the folds of a pool. Twice as many rows as judge in a verdict are the most that it takes.
+func (c *contest) divide(pool *data.Set) error {
+	n := min(pool.N(), 2*holdout.MostJudges)
+	order := holdout.Rand(c.o.Seed, holdout.Judges).Perm(pool.N())[:n]
+	k := c.o.Folds
+	if k == 0 {
+		if k = 2; n >= foldedRows {
+			k = 1
+		}
+	}
+	if c.out.Folds = k; n < max(2, 2*k) {
+		return fmt.Errorf("%d rows held out in %d folds, expected at least two for each: give rows that the network has not seen", n, k)
+	}
+	if k == 1 {
+		c.folds = []fold{{pool.Rows(order[:(n+1)/2]), pool.Rows(order[(n+1)/2:])}}
+	}
+	for i := range k {
+		if first, last := i*n/k, (i+1)*n/k; k > 1 {
+			c.folds = append(c.folds, fold{pool.Rows(slices.Concat(order[:first], order[last:])), pool.Rows(order[first:last])})
+		}
+	}
+	for _, f := range c.folds {
+		c.out.Rows += f.judge.N()
+	}
+	return nil
+}
+
+// fitOptions returns the options of a fit that chooses by the rows of f.
+func (c *contest) fitOptions(f fold) (o valla.FitOptions) {
+	o.Seed, o.Memory = c.o.Seed, c.o.Memory
+	if c.held {
+		o.Held = f.choose
+	}
+	return o
+}
+
+// classes reports whether the model is a classifier.
+func (c *contest) classes() bool {
+	_, ok := c.m.Task.Outputs.(*task.Classification)
+	return ok
+}

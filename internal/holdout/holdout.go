@@ -1,0 +1,94 @@
+// Package holdout divides rows at random: into rows to train on and rows held out, and rows held out into
+// rows that choose and rows that judge. Everything that divides the rows of a set with the same seed gets the
+// same rows.
+package holdout
+
+import (
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/go-valla/valla/data"
+	"github.com/go-valla/valla/gp/task"
+	"github.com/go-valla/valla/internal/settings"
+)
+
+// Streams of random numbers that one seed starts.
+const (
+	Splits  = iota // rows held out
+	Weights        // initial weights
+	Judges         // rows that judge
+	Samples        // functions of a posterior
+)
+
+// Rand returns the generator of a stream.
+func Rand(seed, stream uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, stream)) }
+
+const (
+	// Most is the largest number of rows held out. It keeps the validation, which runs often, fast.
+	Most = 10_000
+	// EnoughToSplit is how many rows held out there must be for half of them to be kept for the verdict.
+	// The other half still chooses the prior standard deviation, one number, from 500 rows. Of fewer rows
+	// held out, all are used to choose.
+	EnoughToSplit = 1000
+	// MostJudges is the largest number of rows of a verdict that are not given for the verdict.
+	MostJudges = 2000
+)
+
+// Split divides a set at random into rows to train on and rows to validate with. The validation rows are a
+// fraction of all rows, from 0 to below 1, but [Most] rows at the most. With the fraction 0 there are none,
+// and held is nil.
+func Split(set *data.Set, fraction float64, seed uint64) (train, held *data.Set, err error) {
+	if err := task.CheckRows(set); err != nil {
+		return nil, nil, err
+	}
+	rows, out, err := Indices(set.N(), fraction, seed)
+	if err != nil {
+		return nil, nil, err
+	}
+	if out == nil {
+		return set, nil, nil
+	}
+	return set.Rows(rows), set.Rows(out), nil
+}
+
+// Indices is [Split] for the indices of n rows.
+func Indices(n int, fraction float64, seed uint64) (rows, held []int, err error) {
+	if !(fraction >= 0 && fraction < 1) {
+		return nil, nil, settings.Errorf("validation fraction %g, expected a number from 0 to below 1", fraction)
+	}
+	if fraction == 0 {
+		return UpTo(0, n), nil, nil
+	}
+	rows, held = data.Split(n, min(fraction, Most/float64(n)), Rand(seed, Splits))
+	if len(rows) == 0 || len(held) == 0 {
+		return nil, nil, fmt.Errorf("a validation fraction of %g of %d rows leaves %d rows to train and %d to validate, expected some of each",
+			fraction, n, len(rows), len(held))
+	}
+	return rows, held, nil
+}
+
+// Halves divides rows at random into rows that choose and rows that judge. Of an odd number of rows, one more
+// chooses than judges.
+func Halves(set *data.Set, seed uint64) (choose, judge *data.Set) {
+	n := set.N()
+	order := Rand(seed, Judges).Perm(n)
+	return set.Rows(order[:(n+1)/2]), set.Rows(order[(n+1)/2:])
+}
+
+// Spaced returns the indices of at most a number of n rows, evenly spaced.
+func Spaced(n, most int) []int {
+	rows := make([]int, min(n, most))
+	for i := range rows {
+		rows[i] = i * n / len(rows)
+	}
+	return rows
+}
+
+// UpTo returns n consecutive numbers that start with from.
+func UpTo(from, n int) []int {
+	at := make([]int, n)
+	for i := range at {
+		at[i] = from + i
+	}
+	return at
+}

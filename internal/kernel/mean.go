@@ -1,0 +1,25 @@
+package kernel
+
+import "math"
+
+// Mean returns the mean of v.
+func Mean(v []float64) float64 {
+	sum := 0.0
+	for _, x := range v {
+		sum += x / float64(len(v))
+	}
+	return sum
+}
+
+// StandardError returns the standard error of the mean of v. A single number does not tell its error: the
+// result is then its size.
+func StandardError(v []float64) float64 {
+	m, sum := Mean(v), 0.0
+	if len(v) == 1 {
+		return math.Abs(m)
+	}
+	for _, x := range v {
+		sum += (x - m) * (x - m)
+	}
+	return math.Sqrt(sum / float64(len(v)-1) / float64(len(v)))
+}

@@ -1,0 +1,41 @@
+package kernel
+
+import (
+	"math"
+	"testing"
+
+	"gonum.org/v1/gonum/stat"
+	"pgregory.net/rapid"
+)
+
+// Mean and StandardError are those of gonum; of one number the standard error is the number's size.
+func TestMeanAndStandardError(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		v := rapid.SliceOfN(rapid.Float64Range(-1e3, 1e3), 1, 40).Draw(t, "v")
+		mean, std := stat.MeanStdDev(v, nil)
+		if math.Abs(Mean(v)-mean) > 1e-10 {
+			t.Errorf("mean %g, want %g", Mean(v), mean)
+		}
+		want := std / math.Sqrt(float64(len(v)))
+		if len(v) == 1 {
+			want = math.Abs(v[0])
+		}
+		if math.Abs(StandardError(v)-want) > 1e-10 {
+			t.Errorf("standard error %g, want %g", StandardError(v), want)
+		}
+	})
+}
+
+// TestSpread: of a diagonal covariance it is the root mean square of the standard deviations, and variances that
+// rounding has left below 0 count as 0.
+func TestSpread(t *testing.T) {
+	for _, c := range []struct {
+		cov  []float64
+		size int
+		want float64
+	}{{[]float64{4}, 1, 2}, {[]float64{9, 5, 5, 16}, 2, math.Sqrt(12.5)}, {[]float64{-1, 0, 0, 8}, 2, 2}} {
+		if got := Spread(c.cov, c.size); got != c.want {
+			t.Errorf("%v has the spread %g, want %g", c.cov, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,157 @@
+package valla
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/task"
+	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/holdout"
+	"github.com/go-valla/valla/internal/kernel"
+	"gorgonia.org/tensor"
+)
+
+const (
+	// mostWarned is the largest number of training rows on which the network is examined.
+	mostWarned = 2000
+	// nothing is the share of the noise variance, in classification of 1, below which a latent variance does
+	// not show in predictions.
+	nothing = 1e-4
+	// hidden is the share of the mean squared residual below which a noise variance does not describe the
+	// scatter of the targets around the network.
+	hidden = 1.0 / 25
+)
+
+// warnings returns sentences on what looks wrong with a fitted model, each with a remedy. They come from the
+// training rows of the fit and from the predictions p for the rows j of the verdict.
+func (m *Model) warnings(ctx context.Context, train gp.Examples, p judged, j jury) ([]string, error) {
+	train = train.Rows(holdout.Spaced(train.N(), mostWarned))
+	notes, err := m.networkWarnings(ctx, train)
+	if err != nil {
+		return nil, err
+	}
+	notes = append(notes, m.posteriorWarnings(p.variance)...)
+	return append(notes, m.noiseWarnings(train, p, j)...), nil
+}
+
+// networkWarnings compares the network with the best constant prediction.
+func (m *Model) networkWarnings(ctx context.Context, train gp.Examples) ([]string, error) {
+	loss, err := m.heldLoss(ctx, train)
+	if err != nil {
+		return nil, err
+	}
+	spread, c := m.spread(train), float64(m.Task.Outputs.Size())
+	if _, regression := m.Task.Outputs.(*task.Regression); regression && loss > c*spread {
+		return []string{fmt.Sprintf("The network is worse than predicting the mean: its root mean squared error is %.3g times the standard deviation of the targets. "+
+			"It is hardly trained, or works in other units than those of the data: weights from elsewhere may need the settings standardize, or mean and std, or another layout or activation.",
+			math.Sqrt(loss/c/spread))}, nil
+	} else if !regression && loss > spread {
+		return []string{fmt.Sprintf("The network is worse than predicting the frequency of each class: its NLL is %.3g instead of %.3g. "+
+			"It is hardly trained, or takes other inputs: weights from elsewhere may need the settings standardize, or mean and std, or another layout or activation.", loss, spread)}, nil
+	}
+	return nil, nil
+}
+
+// spread returns the mean variance of the targets of a regression, in the network's units, or the entropy of
+// the classes.
+func (m *Model) spread(e gp.Examples) float64 {
+	y, c, n := graph.Floats(e.Y), m.Task.Outputs.Size(), float64(e.N())
+	_, regression := m.Task.Outputs.(*task.Regression)
+	sum := 0.0
+	for k := range c {
+		mean, square := 0.0, 0.0
+		for i := k; i < len(y); i += c {
+			mean += y[i] / n
+		}
+		for i := k; i < len(y); i += c {
+			square += (y[i] - mean) * (y[i] - mean) / n
+		}
+		switch {
+		case regression:
+			sum += square / float64(c)
+		case mean > 0:
+			sum -= mean * math.Log(mean)
+		}
+	}
+	return sum
+}
+
+// cooler are temperatures below 1, in falling order.
+var cooler = []float64{0.8, 0.65, 0.5, 0.4, 0.3, 0.2}
+
+// timidWarning returns a warning where a classifier is right more often than it says: logits divided by a
+// temperature below 1 lower the NLL by more than the standard error. No variance lowers the NLL so.
+func (m *Model) timidWarning(network judged, y *tensor.Dense) ([]string, error) {
+	best, least := 0.0, kernel.Mean(network.nlls)
+	for _, temperature := range cooler {
+		diff, err := m.Task.Outputs.NLLs(tempered(network.Prediction, temperature), y)
+		if err != nil {
+			return nil, err
+		}
+		nll := kernel.Mean(diff)
+		for i, v := range network.nlls {
+			diff[i] -= v
+		}
+		if nll < least && -kernel.Mean(diff) > kernel.StandardError(diff) {
+			best, least = temperature, nll
+		}
+	}
+	if best == 0 {
+		return nil, nil
+	}
+	return []string{fmt.Sprintf("The network is right more often than it says: with logits divided by %g its NLL is %.4f instead of %.4f. "+
+		"Error bars of any method only take confidence away, so that none can do this: calibrate by a temperature, or train the network longer.", best, least, kernel.Mean(network.nlls))}, nil
+}
+
+// tempered returns the prediction of a network alone with its logits divided by a temperature.
+func tempered(p *Prediction, temperature float64) *Prediction {
+	q := *p
+	q.Probs = make([]float64, len(p.Probs))
+	for i, v := range p.Probs {
+		q.Probs[i] = math.Log(max(v, math.SmallestNonzeroFloat64)) / temperature
+	}
+	for row := range slices.Chunk(q.Probs, len(q.Classes)) {
+		kernel.Softmax(row, row)
+	}
+	return &q
+}
+
+// posteriorWarnings returns a warning where the posterior, whose mean latent variance is given, adds nothing.
+func (m *Model) posteriorWarnings(variance float64) []string {
+	unit := m.NoiseVariance()
+	if unit == 0 {
+		unit = 1 // of logits
+	}
+	if variance > nothing*unit {
+		return nil
+	}
+	return []string{fmt.Sprintf("The posterior adds nothing to the network: its mean variance is %.2g of what would show. "+
+		"The prior standard deviation is as small as it can be, as happens where the rows to choose it by were used to train the network: "+
+		"give rows that the network has not seen, or try method=lla hyper=grid.", variance/unit)}
+}
+
+// noiseWarnings compares the noise with the targets and with the residual.
+func (m *Model) noiseWarnings(train gp.Examples, p judged, j jury) []string {
+	r, regression := m.Task.Outputs.(*task.Regression)
+	if !regression {
+		return nil
+	}
+	noise, spread, residual := m.NoiseVariance(), m.spread(train), 0.0
+	stds, y := r.NoiseStds(1), graph.Floats(j.y)
+	for i, v := range y {
+		z := (v - p.Mean[i]) / stds[i%len(stds)]
+		residual += z * z / float64(len(y))
+	}
+	switch {
+	case noise > spread:
+		return []string{fmt.Sprintf("The noise's standard deviation is %.3g times that of the targets, which it should not exceed: fix it by the setting noise-std, or try hyper=grid or another method.",
+			math.Sqrt(noise/spread))}
+	case noise < hidden*residual:
+		return []string{fmt.Sprintf("The noise's standard deviation is %.2g of the residual's on the rows of the verdict: the rest of the scatter is in the posterior's variance, or nowhere. "+
+			"The parts epistemic and aleatoric of predictions tell the two apart; rows that the network has not seen help to find the noise.", math.Sqrt(noise/residual))}
+	}
+	return nil
+}

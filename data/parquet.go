@@ -12,6 +12,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/format"
 
+	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/internal/tablefile"
 )
 

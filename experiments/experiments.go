@@ -1,7 +1,7 @@
 // Package experiments runs the paper's experiments and reports them. An experiment is a YAML
 // file that names data sets, a network, and methods with their settings. Its results are JSON
-// files, one for each cell of its tables. [Report] makes a page of them, and of the results of
-// runs that are published with the program.
+// files, one for each cell of its tables. [Report] makes a page of these results and of the results
+// that are published with the program.
 //
 // Package valla trains the networks and fits the methods, with the settings that the command
 // line takes. A row of a table is what "valla fit" gives with the same settings. Every method
@@ -39,7 +39,7 @@ type Options = runner.Options
 type Overrides = runner.Overrides
 
 // Open reads an experiment under one of its profiles; "" means the first profile. A name that
-// ends in .yaml or .yml is that of a file. Any other is that of an embedded experiment.
+// ends in .yaml or .yml names a file. Any other name stands for an embedded experiment.
 func Open(name, profile string) (*Experiment, error) {
 	e, err := open(name, profile)
 	if err != nil {
@@ -122,7 +122,7 @@ func Report(dir string) (files, damaged []string, err error) {
 var results embed.FS
 
 // Published returns the cells that are published with the program, in the order of the
-// experiments. The program experiments/publish adds those of new runs.
+// experiments. The program experiments/publish adds the cells of new runs.
 func Published() ([]*Cell, error) {
 	folder, err := fs.Sub(results, "results")
 	if err != nil {

@@ -84,8 +84,8 @@ func chosenFits(names string) ([]fit, error) {
 	return slices.DeleteFunc(slices.Clone(fits), func(f fit) bool { return !chosen[f.name] }), nil
 }
 
-// fitsExperiment is what the cells of the table say in place of their experiment; the name of the
-// row stands in place of the profile.
+// fitsExperiment stands in place of the experiment in the cells of the table. The name of the row
+// stands in place of the profile.
 const fitsExperiment = "fits"
 
 // exitAbsent is the exit code of a process whose row lacks its data.

@@ -97,8 +97,8 @@ func (f fit) line(found []result.Found, published []*result.Cell, note string) f
 	return l
 }
 
-// like tells whether a published cell is that of a cell of the row: of the same data, method, seed
-// and number of steps.
+// like reports whether a published cell p has the data set, row, seed and number of steps of a cell
+// c of the row.
 func (f fit) like(p, c *result.Cell) bool {
 	if p.Data != c.Data || p.Row != c.Row || p.Seed != c.Seed || p.Refused != "" {
 		return false

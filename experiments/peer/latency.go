@@ -45,7 +45,7 @@ type latency struct {
 	Name   string          `json:"name"`   // the service
 	Dtype  string          `json:"dtype"`  // float64 or float32
 	Calls  int             `json:"calls"`  // the number of calls that count
-	OneOf  map[int]float64 `json:"one_of"` // of so many calls one takes longer than the value
+	OneOf  map[int]float64 `json:"one_of"` // by n: the duration in seconds that one call of n exceeds
 	sorted []float64       // the durations of all calls in seconds, in ascending order after finish
 }
 
@@ -56,7 +56,8 @@ type latencyReport struct {
 	Rows []latency `json:"rows"` // a row for each service and element type
 }
 
-// shares are the columns of the table: the median, and the times that one call of so many exceeds.
+// shares are the columns of the table. Column n holds the duration that one call of n exceeds; 2 is
+// the median.
 var shares = []int{2, 10, 100, 1000, 10000}
 
 // latencyRounds is the number of turns of each service, so that noise of the machine affects all.
@@ -246,7 +247,7 @@ func (r latencyReport) text() string {
 	return r.line(r.Machine.CPU, r.Machine.Go, "one goroutine") + w.Render() + "\n"
 }
 
-// draw writes path.png and path.svg: the time that one call of so many exceeds.
+// draw writes path.png and path.svg: the duration that one call of n exceeds, against n.
 func (r latencyReport) draw(path string) error {
 	var curves []figure.Series
 	for _, l := range r.Rows {

@@ -38,7 +38,7 @@ type command struct {
 	names, data       string        // rows of --fits, and the folder of their data sets
 	seeds             int           // the number of seeds of each fit
 	one               string        // the row of --fits that this process measures
-	seed              int           // of it
+	seed              int           // the seed of that row
 	progress          io.Writer     // takes lines of progress
 }
 
@@ -136,7 +136,7 @@ func (c *command) parse(args []string, stderr io.Writer) error {
 	return c.check()
 }
 
-// check refuses numbers out of their ranges.
+// check refuses flags out of their ranges.
 func (c *command) check() error {
 	if c.seeds < 1 || c.seed < 0 {
 		return fmt.Errorf("--seeds %d, --seed %d: expected 1 or more, and 0 or more", c.seeds, c.seed)
@@ -184,8 +184,8 @@ func (c *command) compare(ctx context.Context, stdout io.Writer) error {
 	return errors.Join(err, c.print(stdout, r, r.form(c.markdown))) // what was measured, also after an interruption
 }
 
-// timing returns the number of threads and the clock of a measurement; nil is that of the wall. CPU
-// time is that of one thread, since threads that wait for each other would count as well.
+// timing returns the number of threads and the clock of a measurement; nil is the clock of the wall.
+// CPU time is measured on one thread, because the waiting of several threads would count as well.
 func (c *command) timing() (threads int, now clock, err error) {
 	if !c.cpu {
 		return runtime.GOMAXPROCS(0), nil, nil

@@ -92,7 +92,7 @@ func measure(ctx context.Context, b benchmark, dt tensor.Dtype, p *peer, pl plan
 	return r, r.time(ctx, w, theirs, pl)
 }
 
-// missing tells whether an error says that the other side lacks something, and notes it.
+// missing reports whether err says that the other side lacks a program or a module, and notes err.
 func (r *row) missing(err error) bool {
 	if !errors.Is(err, errMissing) {
 		return false
@@ -232,9 +232,9 @@ func fastest(ctx context.Context, sides []other) (best other, took time.Duration
 	return best, took, nil
 }
 
-// settle is how long a side makes steps before those that count. After a pause the system may
-// run both threads of a side on one processor for some tens of milliseconds, which would hide
-// what the second thread is worth in a training of seconds.
+// settle is how long a side makes steps before the steps that count. After a pause the system may
+// run both threads of a side on one processor for some tens of milliseconds. The gain of the second
+// thread would not show then.
 var settle = 100 * time.Millisecond
 
 // inTurn times steps of all sides, which take turns of a few steps each. The first steps of a

@@ -14,7 +14,7 @@ import (
 
 const resNetClasses = 10
 
-// resNet draws a ResNet-20. Its running statistics differ from those of a new network.
+// resNet draws a ResNet-20. Its running statistics differ from the statistics of a new network.
 func (m maker) resNet() (layers.Sequential, error) {
 	spec, err := layers.NewResNet(20, layers.Projection, resNetClasses)
 	if err != nil {
@@ -120,7 +120,7 @@ func laplaceFit(s *laplace.Settings) func(tensor.Dtype) (*work, error) {
 	}
 }
 
-// laplacePredict predicts 1,000 points with such a fit.
+// laplacePredict predicts 1,000 points with a linearized Laplace approximation.
 func laplacePredict(s *laplace.Settings) func(tensor.Dtype) (*work, error) {
 	return func(dt tensor.Dtype) (*work, error) {
 		m := newMaker(dt)

@@ -58,7 +58,7 @@ func addTo(all map[string][]float64, s gp.Sums) error {
 }
 
 // sums: a posterior that is made anew from sums does not depend on how the examples are divided,
-// and the one of the sample stays as it is.
+// and the posterior of the sample does not change.
 func (t *trial) sums() error {
 	q, ok := t.fitted.Posterior.(gp.Summed)
 	if !ok {

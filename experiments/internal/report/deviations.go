@@ -11,7 +11,7 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-// causes says why measured numbers differ from published ones.
+// causes says why measured numbers differ from published numbers.
 //
 //go:embed causes.yaml
 var causes []byte
@@ -39,7 +39,7 @@ func readCauses(text []byte) (list []cause, err error) {
 	return list, nil
 }
 
-// fits tells whether a cause explains a deviation.
+// fits reports whether a cause explains a deviation.
 func (c cause) fits(d deviation) bool {
 	in := func(list []string, v string) bool { return len(list) == 0 || slices.Contains(list, v) }
 	return in(c.Data, d.data) && in(c.Methods, d.method) && in(c.Probs, d.probs) && in(c.Metrics, d.metric)
@@ -61,7 +61,7 @@ func (d deviation) String() string {
 // NLL it is a fraction.
 var oneSeed = map[string]float64{"NLL": 0.01, "ECE": 0.003, "CQM": 0.005, "OOD-AUC": 0.01}
 
-// far tells which difference of a measured metric from a published number is worth a word: more
+// far reports whether the difference of a measured metric from a published number is worth a word: more
 // than three standard deviations over seeds, or oneSeed where there are not two seeds; and
 // always more than published numbers are rounded by.
 func far(metric string, measured []float64, published float64) bool {
@@ -76,8 +76,8 @@ func far(metric string, measured []float64, published float64) bool {
 	return math.Abs(mean-published) > max(limit, 5e-4)+1e-9
 }
 
-// deviations lists the numbers that are far from those of the released runs, or from the printed
-// ones where no run is released.
+// deviations lists the numbers that are far from the released runs, or from the printed numbers
+// where no run is released.
 func (r *Report) deviations() (list []deviation) {
 	for _, e := range r.merged {
 		for _, data := range e.Data {
@@ -92,7 +92,7 @@ func (r *Report) deviations() (list []deviation) {
 	return list
 }
 
-// deviations returns that of a metric, if there is one.
+// deviations returns the deviation of a metric in a list, which is empty without a deviation.
 func (l *line) deviations(data, metric string, p *published) []deviation {
 	got := l.measured[metric]
 	for _, source := range []string{runs, corrected, printed} {
@@ -122,7 +122,7 @@ func explain(list []deviation, by []cause) [][]deviation {
 	return groups
 }
 
-// Explained are deviations that have one cause.
+// Explained holds the deviations with one cause.
 type Explained struct {
 	Title, Text string     // the cause, and its explanation in Markdown
 	Rows        [][]string // below deviationHead

@@ -71,7 +71,7 @@ func (d DataSection) docs(b *strings.Builder, s Section, dir string) error {
 	return nil
 }
 
-// heading writes the name of a data set, unless it is that of its section.
+// heading writes the name of a data set, unless the section has the same name.
 func (d DataSection) heading(b *strings.Builder, s Section) {
 	if d.Table.Title != s.Name {
 		fmt.Fprintf(b, "\n### %s\n", d.Table.Title)

@@ -50,7 +50,7 @@ func figures(f result.Found, data string) ([]Figure, error) {
 	return slices.DeleteFunc(all, func(f Figure) bool { return len(f.Charts) == 0 }), nil
 }
 
-// firstSeeds returns one finished cell of each row, that of the first seed.
+// firstSeeds returns, for each row, the finished cell of the first seed.
 func firstSeeds(f result.Found, data string) []*result.Cell {
 	var cells []*result.Cell
 	for _, c := range f.Done {
@@ -62,7 +62,7 @@ func firstSeeds(f result.Found, data string) []*result.Cell {
 	return cells
 }
 
-// largest returns one cell of each method: of those whose names differ only in numbers, the last.
+// largest returns the last cell of each method. The names of a method's rows differ only in numbers.
 func largest(cells []*result.Cell) (out []*result.Cell) {
 	place := map[string]int{}
 	for _, c := range cells {
@@ -76,7 +76,7 @@ func largest(cells []*result.Cell) (out []*result.Cell) {
 	return out
 }
 
-// numbers are those in the name of a row, by which the rows of one method differ.
+// numbers matches the numbers in the name of a row, in which the rows of one method differ.
 var numbers = regexp.MustCompile(`\d+`)
 
 // bands returns two groups of panels with exact LLA's band. The first has a panel for each
@@ -106,8 +106,7 @@ func bands(cells []*result.Cell) (panels, against []figure.Chart, err error) {
 	return panels, against, err
 }
 
-// families returns the panels of the cells with a band, those of one method together, and
-// sets the data of b.
+// families returns the panels of the cells with a band, grouped by method, and sets the data of b.
 func families(cells []*result.Cell, b *figure.Bands) (out [][]figure.Panel, err error) {
 	var exact *figure.Curve
 	place := map[string]int{}
@@ -178,8 +177,8 @@ func learning(cells []*result.Cell) []figure.Chart {
 		against("against time", "seconds", func(p result.Point) float64 { return p.Seconds })...)
 }
 
-// settled is where the axis of losses ends: above the smaller half of the values of each curve, by half
-// of the range of these; 0 where they have no range.
+// settled returns the end of the axis of losses. It lies above the smaller half of the values of each
+// curve, by half of the range of these values. It is 0 where these values have no range.
 func settled(curves []figure.Series) float64 {
 	lowest, top := math.Inf(1), math.Inf(-1)
 	for _, s := range curves {

@@ -165,10 +165,10 @@ func (l *line) values(name, source string, p *published) []float64 {
 	return l.measured[name]
 }
 
-// has tells whether the line has a number for a column.
+// has reports whether the line has a number for a column.
 func (l *line) has(name, source string, p *published) bool { return len(l.values(name, source, p)) > 0 }
 
-// row returns the line as it is shown.
+// row returns the line as a row of the table with the given columns.
 func (l *line) row(columns []Column, p *published) Row {
 	r := Row{Method: l.method, Probs: l.probs}
 	switch {

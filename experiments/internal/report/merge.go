@@ -46,7 +46,7 @@ func merge(found []result.Found, known []Known) []experiment {
 	return out
 }
 
-// sized are names that end in a number, such as that of a network's layers.
+// sized matches names that end in a number, such as the number of a network's layers.
 var sized = regexp.MustCompile(`^(.*\D)(\d+)$`)
 
 // bySize orders the names of data sets that differ only in the number at their end.
@@ -66,9 +66,9 @@ func placeOf(known []Known, name string) int {
 	return len(known)
 }
 
-// join adds the cells of a profile. A finished cell of the same row, data set and seed counts
-// once: the one that was scored on more kinds of changed images is kept, or the first. Missing cells count where no
-// profile has them.
+// join adds the cells of a profile. Of two finished cells of the same row, data set and seed the cell
+// that was scored on more kinds of changed images is kept, or the first. A cell counts as missing
+// where no profile has it.
 func (e *experiment) join(f result.Found) {
 	e.About = cmp.Or(e.About, f.About)
 	e.profiles, e.Commands, e.Data = union(e.profiles, f.Profile), union(e.Commands, f.Commands...), union(e.Data, f.Data...)
@@ -127,7 +127,7 @@ func union(list []string, values ...string) []string {
 	return list
 }
 
-// sort puts the cells in the order of rows; those of other rows follow as they are.
+// sort puts the cells in the order of rows. The cells of other rows follow in their order so far.
 func (e *experiment) sort(rows []string) {
 	at := func(id result.ID) int {
 		if i := slices.Index(rows, id.Row); i >= 0 {

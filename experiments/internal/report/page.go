@@ -76,7 +76,7 @@ func groups(columns []Column) []headGroup {
 	return out
 }
 
-// oneSource tells whether all columns are of one source, so that it need not stand above each.
+// oneSource reports whether all columns hold measured numbers, so that no head need name a source.
 func oneSource(columns []Column) bool {
 	return !slices.ContainsFunc(columns, func(c Column) bool { return c.Source != here })
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/go-valla/valla/experiments/internal/result"
 )
 
-// metric is a kind of number. A table has a column for each source of it.
+// metric is a kind of number. A table has a column for each source of the number.
 type metric struct {
 	name   string  // as in the head of a column
 	digits int     // decimals
@@ -155,7 +155,7 @@ func moments(v []float64) (mean, std float64) {
 }
 
 // mark marks the best and the second best number of a column, as rounded in the table. It
-// marks no number that half of the rows have, and none that is worse than such a number.
+// marks neither a number that half of the rows have nor a number worse than that.
 func (t *Table) mark(column int, sign float64) {
 	shown := func(r Row) (float64, bool) {
 		text, _, _ := strings.Cut(r.Cells[column].Text, " ")

@@ -21,7 +21,7 @@ type ID struct {
 	Hash     string `json:"hash"`               // of the settings
 }
 
-// Same tells whether two cells stand in the same place of a table.
+// Same reports whether two cells stand in the same place of a table.
 func (id ID) Same(o ID) bool {
 	id.Hash, o.Hash = "", ""
 	return id == o
@@ -90,7 +90,7 @@ type Cell struct {
 	// HyperRefused is the reason why another method, whose hyper-parameters the method was to
 	// take, was refused; the cell has the method's own.
 	HyperRefused string `json:"hyper_refused,omitempty"`
-	// Limit is the memory in bytes that was allowed when one of them was refused; 0 means the
+	// Limit is the memory in bytes that was allowed when a method was refused; 0 means the
 	// default of the method. It is Busy where not the limit but the machine refused.
 	Limit int64 `json:"limit,omitempty"`
 
@@ -110,8 +110,8 @@ type Cell struct {
 // run has this limit, so that every run tries them again.
 const Busy = -1
 
-// Valid tells whether the cell is what a run under a limit of memory would give: something that
-// was refused may not be refused under another one.
+// Valid reports whether a run under the given limit of memory would give the cell again. A fit that
+// was refused may succeed under another limit.
 func (c *Cell) Valid(limit int64) bool {
 	return c.Refused == "" && c.HyperRefused == "" || c.Limit == limit
 }

@@ -86,8 +86,8 @@ func ReadLines(name string, r io.Reader) ([]*Cell, error) {
 	return cells, nil
 }
 
-// ReadPublished reads the published cells of experiments: those of each name in the file NAME.jsonl
-// of a folder. A file may be absent.
+// ReadPublished reads the published cells of experiments. The file NAME.jsonl of the folder has the
+// cells of the experiment NAME. A file may be absent.
 func ReadPublished(folder fs.FS, names []string) (all []*Cell, err error) {
 	for _, name := range names {
 		file := name + ".jsonl"

@@ -63,7 +63,7 @@ func (f Folder) cell(id ID) string { return filepath.Join(string(f), "cells", id
 
 func (f Folder) partial(id ID) string { return f.Work(id.Name() + ".partial.json") }
 
-// Has tells whether a cell is finished.
+// Has reports whether a cell is finished.
 func (f Folder) Has(id ID) bool { _, err := os.Stat(f.cell(id)); return err == nil }
 
 // Write keeps a finished cell.
@@ -117,7 +117,7 @@ func (f Folder) Interrupt(id ID, c Cost) error { return WriteJSON(f.partial(id),
 
 const planFile = "plan.json"
 
-// HasPlan tells whether a plan was kept.
+// HasPlan reports whether a plan was kept.
 func (f Folder) HasPlan() bool {
 	_, err := os.Stat(filepath.Join(string(f), planFile))
 	return err == nil

@@ -57,8 +57,8 @@ func (r *runner) cell(ctx context.Context, p *problem, c plan) (*result.Cell, er
 	return cell, remove(r.checkpoint(c))
 }
 
-// refusal tells whether an error refuses a fit for its memory, and the limit of it. That is
-// result.Busy where the machine had too little left, which may be otherwise the next time.
+// refusal reports whether err refuses a fit for its memory, and under which limit. The limit is
+// result.Busy where the machine had too little memory left, since it may have more the next time.
 func (r *runner) refusal(err error) (limit int64, ok bool) {
 	var m *graph.MemoryError
 	if !errors.As(err, &m) {

@@ -18,7 +18,7 @@ type Experiment struct {
 	Name  string   `set:"name"`  // lower-case letters, digits and hyphens
 	About string   `set:"about"` // what the experiment shows
 	Data  []string `set:"data"`  // names of data sets
-	Seeds []uint64 `set:"seeds"` // each row has a cell for each of them and each data set; the default is 0 alone
+	Seeds []uint64 `set:"seeds"` // each row has a cell for each seed and data set; the default is 0 alone
 
 	Network Network  // the network of all methods
 	MAP     Training // the training of the network
@@ -89,13 +89,13 @@ type Variant struct {
 // Methods lists the methods that a row can have.
 func Methods() []string { return append([]string{MAP}, method.Names()...) }
 
-// Has tells whether the row's method has a setting.
+// Has reports whether the row's method has a setting.
 func (r Row) Has(name string) bool {
 	how, err := method.Lookup(r.Method)
 	return err == nil && settings.Lookup(how.New(), name) != nil
 }
 
-// For tells whether the table of a data set has the row.
+// For reports whether the table of a data set has the row.
 func (r Row) For(data string) bool { return r.Data == nil || slices.Contains(r.Data, data) }
 
 // CheckLabels refuses an experiment in which two rows of one table have the same label.

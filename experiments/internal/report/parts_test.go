@@ -266,3 +266,22 @@ func TestGroups(t *testing.T) {
 		t.Error("other sources")
 	}
 }
+
+// A report counts the cells of each machine, one cell in the singular.
+func TestMachines(t *testing.T) {
+	r := &Report{}
+	a, b := cell("a", "MAP", 0, nil), cell("a", "LLA", 0, nil)
+	a.Machine, b.Machine = result.Machine{Program: "v1", CPU: "chip", Cores: 1, Memory: "m"}, result.Machine{Program: "v1", CPU: "chip", Cores: 2, Memory: "m"}
+	for _, c := range []*result.Cell{a, b, b} {
+		r.machine(c)
+	}
+	if len(r.Machines) != 2 || len(r.Memory) != 1 {
+		t.Fatalf("machines %v, memory %q", r.Machines, r.Memory)
+	}
+	if got := r.Machines[0].String(); !strings.HasSuffix(got, "chip, 1 core in use: 1 cell.") {
+		t.Errorf("machine %q", got)
+	}
+	if got := r.Machines[1].String(); !strings.HasSuffix(got, "chip, 2 cores in use: 2 cells.") {
+		t.Errorf("machine %q", got)
+	}
+}

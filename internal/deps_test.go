@@ -81,11 +81,11 @@ var level = map[string]int{
 	"internal/listing":            11,
 	"pass":                        12,
 	"client":                      0,
-	"cmd":                         14,
-
-	"cmd/valla/internal/serve/oip": 0,
-	"cmd/valla/internal/serve":     12,
-	"cmd/valla/internal/assess":    11,
+	"command/internal/serve/oip":  0,
+	"command/internal/serve":      12,
+	"command/internal/assess":     11,
+	"command":                     14,
+	"cmd":                         15,
 }
 
 func levelOf(t *testing.T, path string) int {

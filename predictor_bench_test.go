@@ -11,9 +11,7 @@ import (
 
 	"github.com/go-valla/valla/gp/laplace"
 	"github.com/go-valla/valla/gp/task"
-	vallagp "github.com/go-valla/valla/gp/valla"
 	"github.com/go-valla/valla/graph"
-	"github.com/go-valla/valla/jacobian"
 	"github.com/go-valla/valla/layers"
 )
 
@@ -87,11 +85,8 @@ func (s service) model(b *testing.B) *Model {
 	for i := range class {
 		class[i] = i % s.outputs
 	}
-	layer, err := vallagp.New(jacobian.NTK{Net: net}, graph.NewParam("z", normals(rng, s.inducing*s.inputs), s.dt, s.inducing, s.inputs).Value, class)
-	if err != nil {
-		b.Fatal(err)
-	}
-	m.Posterior = &Posterior{Stored: vallagp.NewPosterior(net, layer), Method: "valla", NoiseVariance: 0.1}
+	stored := storedVaLLA(b, net, normals(rng, s.inducing*s.inputs), []int{s.inputs}, class, func() float64 { return 0 }, 0)
+	m.Posterior = &Posterior{Stored: stored, Method: "valla", NoiseVariance: 0.1}
 	return m
 }
 

@@ -2,6 +2,7 @@ package gp
 
 import (
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/layers"
 	"gorgonia.org/tensor"
 )
@@ -40,5 +41,5 @@ func (p Picked) Inputs(x *tensor.Dense, output []int, dt tensor.Dtype) *tensor.D
 		copy(row, in[i*d:(i+1)*d])
 		row[d+c] = 1
 	}
-	return graph.Convert(tensor.New(tensor.WithShape(n, d+p.Outputs), tensor.WithBacking(v)), dt)
+	return graph.Convert(dense.Of(v, n, d+p.Outputs), dt)
 }

@@ -1,6 +1,7 @@
 package gp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -149,7 +150,7 @@ func checkOneHot(y *tensor.Dense) error {
 // Run says how a fit does its work. Of its fields, only the seed changes the result.
 type Run struct {
 	Seed   uint64 // of everything random
-	Memory int64  // bytes that the fit may need beside the data; 0 means the method's default
+	Memory int64  // bytes that the fit may need beside the data; 0 means 4 GiB, see Limit
 
 	// Checkpoint is the path of a file that keeps the state of the fit; "" means none. An
 	// interrupted fit goes on from there if Resume is set and the problem and the settings
@@ -159,6 +160,9 @@ type Run struct {
 
 	OnProgress func(train.Progress) // if not nil, it is called after each step or batch
 }
+
+// Limit returns how many bytes a fit may need beside the data: Memory, or 4 GiB where Memory is 0.
+func (r Run) Limit() int64 { return cmp.Or(r.Memory, 4<<30) }
 
 // Tell returns a function that reports how much of a part of the work without a loss is done,
 // counted in unit. It does nothing where nobody listens.

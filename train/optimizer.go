@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/go-valla/valla/internal/kernel"
 	"gorgonia.org/tensor"
 )
 
@@ -41,20 +42,20 @@ type State struct {
 
 // Slot is one quantity that an optimizer tracks for each parameter.
 type Slot struct {
-	Name   string
+	Name   string          // as "m" of Adam
 	Arrays []*tensor.Dense // one per parameter, with its shape and type
 }
 
 // memory implements the part of an optimizer that remembers.
 type memory struct {
-	steps  int
-	params []string
-	slots  []Slot
+	steps  int      // made
+	params []string // names, types and shapes of the parameters
+	slots  []Slot   // what is remembered of each parameter
 }
 
 // begin prepares the step over params of an optimizer with the named slots.
 func (m *memory) begin(params []Param, lrScale float64, slots []string) error {
-	if !(lrScale >= 0 && finite(lrScale)) {
+	if !(lrScale >= 0 && kernel.Finite(lrScale)) {
 		return fmt.Errorf("train: learning rate scaled by %v, expected a finite number that is not negative", lrScale)
 	}
 	if m.params == nil {

@@ -1,11 +1,15 @@
 package ella
 
 import (
+	"context"
+	"fmt"
 	"math"
 
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/internal/eigen"
 	"github.com/go-valla/valla/internal/kernel"
+	"github.com/go-valla/valla/jacobian"
+	"gorgonia.org/tensor"
 )
 
 // curvature is G = Σ_n φ_nᵀ Λ_n φ_n [K,K], in float64, with Λ of unit noise.
@@ -15,8 +19,22 @@ type curvature struct {
 	lik likelihood.Likelihood
 }
 
+// newCurvature returns a G of no rows, of the likelihood lik with unit noise.
 func newCurvature(k int, lik likelihood.Likelihood) *curvature {
-	return &curvature{k: k, g: make([]float64, k*k), lik: lik}
+	return &curvature{k: k, g: make([]float64, k*k), lik: likelihood.WithNoise(lik, 1)}
+}
+
+// addRows adds the inputs x [N,…] of examples with the features f. done is called after each batch
+// with the number of its examples. It is an error if G is not finite then.
+func (a *curvature) addRows(ctx context.Context, f *jacobian.Directional, x *tensor.Dense, done func(n int)) error {
+	return f.Each(ctx, x, func(_ int, mean, phi []float64) error {
+		a.add(mean, phi, f.Outputs())
+		if v := kernel.Sum(a.g); !kernel.Finite(v) {
+			return fmt.Errorf("the curvature is not finite: the sum of its elements is %g", v)
+		}
+		done(len(mean) / f.Outputs())
+		return nil
+	})
 }
 
 // add adds examples with the outputs mean [n,C] and the features phi [n,C,K], which it

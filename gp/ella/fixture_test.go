@@ -86,7 +86,7 @@ func signed(v, s []float64) []float64 {
 func TestFixtureNystroem(t *testing.T) {
 	eachPart(t, func(t *testing.T, f part) {
 		b := begun(t, f.p, f.s, f.at)
-		kz, err := kernelOf(t.Context(), f.p.Net, f.at, defaultMemory, untold)
+		kz, err := kernelOf(t.Context(), f.p.Net, f.at, gp.Run{}.Limit(), untold)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -175,8 +175,8 @@ func TestFixtureEarlyStopping(t *testing.T) {
 			for i, v := range signed(b.sums.g, s) {
 				sums = append(sums, v*s[i/k]/(b.candidates[0].Noise*b.candidates[0].Noise))
 			}
-			_, v := b.held.best(p, b.share(b.seen), b.candidates)
-			_, w := b.held.best(p, 1, b.candidates)
+			_, v, _ := b.held.best(p, b.share(b.seen), b.candidates)
+			_, w, _ := b.held.best(p, 1, b.candidates)
 			nll, full = append(nll, v), append(full, w)
 		}
 		fixture.Close(t, "es_G", sums, f.want(t, "es_G"), 1e-7)
@@ -214,7 +214,7 @@ func TestFixtureGrid(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, c := range b.candidates {
-			_, v := b.held.best(p, 1, []gp.Candidate{c})
+			_, v, _ := b.held.best(p, 1, []gp.Candidate{c})
 			nll = append(nll, v)
 		}
 		want := f.want(t, "grid_val_nll")

@@ -76,7 +76,7 @@ func allPairs(p gp.Problem) points {
 // begun is a fit before its pass over the data.
 func begun(t testing.TB, p gp.Problem, s Settings, at points) *fitting {
 	t.Helper()
-	f := &fitting{p: p, s: s, limit: defaultMemory, candidates: s.candidates(p)}
+	f := &fitting{p: p, s: s, limit: gp.Run{}.Limit(), candidates: s.candidates(p)}
 	if err := f.start(t.Context(), at); err != nil {
 		t.Fatal(err)
 	}

@@ -130,7 +130,7 @@ func (g *blocks) each(ctx context.Context, visit func(i, j int, k *tensor.Dense)
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		load(g.buffers[0], g.x, i)
+		dense.Put(g.buffers[0], 0, g.x, i, g.size)
 		if err := g.programs[0].Run(); err != nil {
 			return err
 		}
@@ -142,7 +142,7 @@ func (g *blocks) each(ctx context.Context, visit func(i, j int, k *tensor.Dense)
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			load(g.buffers[1], g.x, j)
+			dense.Put(g.buffers[1], 0, g.x, j, g.size)
 			if err := g.programs[1].Run(); err != nil {
 				return err
 			}
@@ -159,14 +159,4 @@ func startsOf(n, size int) []int {
 		starts = append(starts, min(i, n-size))
 	}
 	return starts
-}
-
-// load copies rows of src, from the one with the number first on, to fill dst.
-func load(dst, src *tensor.Dense, first int) {
-	width := src.Shape().TotalSize() / src.Shape()[0]
-	if dst.Dtype() == tensor.Float64 {
-		copy(dst.Float64s(), src.Float64s()[first*width:])
-	} else {
-		copy(dst.Float32s(), src.Float32s()[first*width:])
-	}
 }

@@ -193,7 +193,7 @@ func TestOrderOfPoints(t *testing.T) {
 
 	v := slices.Clone(q.v.Float64s())
 	kernel.Neg(v[:width(p.Net)], v[:width(p.Net)])
-	f, err := jacobian.NewDirectional(p.Net, []int{2}, dense.Of(v, 5, width(p.Net)), PredictBatch, defaultMemory)
+	f, err := jacobian.NewDirectional(p.Net, []int{2}, dense.Of(v, 5, width(p.Net)), PredictBatch, gp.Run{}.Limit())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,6 @@
 // costs the same whatever the size of the network.
 //
 // Most users need [Settings] only, whose Fit takes a network with data and returns a
-// [Posterior]. Below it, a [Layer] writes the posterior and the objective into an expression
+// [posterior]. Below it, a [sparseGP] writes the posterior and the objective into an expression
 // graph, to which anything may be added.
 package fmgp

@@ -43,7 +43,7 @@ func (m *memory) group(n int) (err error) {
 
 // newCentres makes the first n rows of a memory centres.
 func newCentres(m *memory, n int) (*centres, error) {
-	c := &centres{index: newIndex(data.TakeRows(m.z, seq(n)))}
+	c := &centres{index: newIndex(data.TakeRows(m.z, dense.Indices(n)))}
 	c.groups = make([]group, n)
 	failed, spaces := make([]bool, n), make([]space, kernel.Threads())
 	m.search(c.z, n, m.neighbours, none, func(part, i int, found []neighbour) {

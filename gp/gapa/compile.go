@@ -14,11 +14,11 @@ func (p *Posterior) Compile(shape []int, size int, limit int64) (gp.Compiled, er
 	if !slices.Equal(shape, p.input) {
 		return nil, fmt.Errorf("gapa: inputs of shape %v, expected %v", shape, p.input)
 	}
-	b, x, nodes, err := p.site.write(shape, size, p.covariance())
+	pass, err := p.site.write(shape, size, p.covariance())
 	if err != nil {
 		return nil, fmt.Errorf("gapa: %w", err)
 	}
-	f, err := graph.NewBatchWithin(limit, b, x, nodes...)
+	f, err := graph.NewBatchWithin(limit, pass.Builder, pass.X, pass.Outputs...)
 	if err != nil {
 		return nil, fmt.Errorf("gapa: %w", err)
 	}

@@ -73,13 +73,13 @@ func predict(t testing.TB, p gp.Posterior, x *tensor.Dense) (mean, cov []float64
 // valuesAt are u [N,d] at a site, and the network's outputs.
 func valuesAt(t testing.TB, s shifted, x *tensor.Dense) (u *tensor.Dense, out []float64) {
 	t.Helper()
-	p, err := newPass(s, x.Shape()[1:], defaultMemory, nothing)
+	p, err := newPass(s, x.Shape()[1:], gp.Run{}.Limit(), nothing)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var all []float64
 	err = p.each(t.Context(), x, func(_, n int, nodes []*tensor.Dense) error {
-		all, out = append64(all, nodes[0], n), append64(out, nodes[1], n)
+		all, out = dense.AppendRows(all, nodes[0], n), dense.AppendRows(out, nodes[1], n)
 		return nil
 	})
 	if err != nil {

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/kernel"
 	"gorgonia.org/tensor"
 )
@@ -36,18 +36,8 @@ func newIndex(z *tensor.Dense) *index {
 }
 
 // row writes point i to dst, and returns it.
-func (x *index) row(dst []float64, i int) []float64 { return widen(dst, x.z, i) }
-
-// widen writes row i of t [·,d] to dst [d], and returns it.
-func widen(dst []float64, t *tensor.Dense, i int) []float64 {
-	d := len(dst)
-	if t.Dtype() == tensor.Float64 {
-		copy(dst, t.Float64s()[i*d:(i+1)*d])
-		return dst
-	}
-	for j, v := range t.Float32s()[i*d : (i+1)*d] {
-		dst[j] = float64(v)
-	}
+func (x *index) row(dst []float64, i int) []float64 {
+	dense.Copy(dst, x.z, i*x.d)
 	return dst
 }
 
@@ -150,7 +140,8 @@ func (s *searchJob) settle(f *finder, i int, found []neighbour) []neighbour {
 	if f.u == nil {
 		f.u, f.z = make([]float64, s.d), make([]float64, s.d)
 	}
-	u, z := widen(f.u, s.u, i), f.z
+	u, z := f.u, f.z
+	dense.Copy(u, s.u, i*s.d)
 	for j, p := range found {
 		kernel.Sub(z, s.row(z, p.at), u)
 		found[j].away = kernel.Dot(z, z)
@@ -206,9 +197,4 @@ func append32(dst []float32, t *tensor.Dense, n int) []float32 {
 		dst = append(dst, float32(v))
 	}
 	return dst
-}
-
-// append64 appends the first n rows of t in float64.
-func append64(dst []float64, t *tensor.Dense, n int) []float64 {
-	return append(dst, graph.Floats(t)[:n*(t.Shape().TotalSize()/t.Shape()[0])]...)
 }

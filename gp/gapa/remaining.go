@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/kernel"
 	"gorgonia.org/tensor"
 )
@@ -109,7 +110,7 @@ func (s *space) correlate(length float64) {
 func (s *space) load(m *memory, u *tensor.Dense, i int, found []neighbour) {
 	s.k = len(found)
 	s.reserve(m)
-	widen(s.row[:m.d], u, i)
+	dense.Copy(s.row[:m.d], u, i*m.d)
 	for j, f := range found {
 		row := s.away[j*m.d : (j+1)*m.d]
 		kernel.Sub(row, m.row(row, f.at), s.row[:m.d])
@@ -150,9 +151,10 @@ func firstQuartile(u *tensor.Dense) float64 {
 	a, b := make([]float64, d), make([]float64, d)
 	var all []float64
 	for i := range n {
-		widen(a, u, i)
+		dense.Copy(a, u, i*d)
 		for j := range i {
-			kernel.Sub(b, widen(b, u, j), a)
+			dense.Copy(b, u, j*d)
+			kernel.Sub(b, b, a)
 			all = append(all, math.Sqrt(kernel.Dot(b, b)))
 		}
 	}

@@ -89,13 +89,14 @@ func (b batch) factors() (factors, error) {
 		f.a = append(f.a, a)
 	}
 	b.cotangents, b.layerInputs = f.d, f.a
-	if !finite(f.d) || !finite(f.a) {
+	if !allFinite(f.d) || !allFinite(f.a) {
 		return f, b.jacobian(b.take(b.size()*b.params), b.params)
 	}
 	return f, nil
 }
 
-func finite(all [][]float64) bool {
+// allFinite reports whether all arrays hold finite numbers alone.
+func allFinite(all [][]float64) bool {
 	for _, v := range all {
 		if i, _ := kernel.FirstNonFinite(v); i >= 0 {
 			return false

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/layers"
 	"gorgonia.org/tensor"
@@ -55,7 +56,7 @@ func newPosterior(net layers.Network, shape tensor.Shape, outputs, n int, o Opti
 		exact: o.Exact,
 	}
 	if p.limit == 0 {
-		p.limit = defaultMemory
+		p.limit = gp.Run{}.Limit()
 	}
 	// The memory of a batch is known only after the network was written for some batch.
 	for _, size := range []int{1, 0} {

@@ -39,21 +39,14 @@ func (p *Posterior) GridSearch(ctx context.Context, x, y *tensor.Dense, g Grid) 
 	if d.outputs != p.scan.outputs {
 		return nil, nil, fmt.Errorf("laplace: y has shape %v, the posterior has %d outputs", y.Shape(), p.scan.outputs)
 	}
-	var best *Posterior
 	var tried []Tried
-	lowest := math.Inf(1)
-	for _, h := range g.points(p) {
+	best, _, err := gp.Best(g.points(p), "points of the grid", func(h hyper) (*Posterior, float64, error) {
 		q, nll, err := p.try(ctx, h, d)
-		if err != nil {
-			return nil, nil, err
-		}
 		tried = append(tried, Tried{h.prior[0], h.noise, nll})
-		if nll < lowest {
-			best, lowest = q, nll
-		}
-	}
-	if best == nil {
-		return nil, tried, fmt.Errorf("laplace: no finite negative log-likelihood at any of %d points of the grid", len(tried))
+		return q, nll, err
+	})
+	if err != nil {
+		return nil, tried, fmt.Errorf("laplace: %w", err)
 	}
 	return best, tried, nil
 }
@@ -93,10 +86,7 @@ func (p *Posterior) try(ctx context.Context, h hyper, d data) (*Posterior, float
 	if err != nil {
 		return nil, 0, err
 	}
-	l, c := p.evidence.likelihood, d.outputs
-	if p.evidence.noisy() {
-		l = likelihood.NewGaussian(h.noise*h.noise, tensor.Float64)
-	}
+	l, c := likelihood.WithNoise(p.evidence.likelihood, h.noise*h.noise), d.outputs
 	sum, g := 0.0, gp.Gaussian{}
 	err = p.scan.each(ctx, d.x, func(b batch) error {
 		if err := q.predict(b, &g); err != nil {

@@ -82,7 +82,7 @@ func TestGridSearchDefaults(t *testing.T) {
 	wants(t, err, "x has shape (20, 2), y has shape (7, 2)")
 	f := newProblem(t, 14, tensor.Float64, 100, 3, 1) // that of TestNotPositiveDefinite
 	_, tried, err = f.fit(t, Options{PriorStd: 1, NoiseStd: 1, Space: FunctionSpace}).GridSearch(t.Context(), f.x, f.y, Grid{PriorStds: []float64{1}, NoiseStds: []float64{1e-12}})
-	wants(t, err, "at any of 1 points")
+	wants(t, err, "with any of 1 points")
 	if len(tried) != 1 || !math.IsInf(tried[0].NLL, 1) {
 		t.Errorf("tried %v", tried)
 	}

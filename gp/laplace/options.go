@@ -96,11 +96,10 @@ const (
 )
 
 const (
-	defaultMemory = 4 << 30
-	batchBytes    = 8 << 20 // of what is kept of a batch of the default size
-	maxBatch      = 256
-	fewExamples   = 8 // for which a batch may take fewBytes
-	fewBytes      = 256 << 20
+	batchBytes  = 8 << 20 // of what is kept of a batch of the default size
+	maxBatch    = 256
+	fewExamples = 8 // for which a batch may take fewBytes
+	fewBytes    = 256 << 20
 )
 
 func (o Options) check() error {

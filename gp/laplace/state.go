@@ -8,6 +8,7 @@ import (
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/internal/dense"
+	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/layers"
 	"gorgonia.org/tensor"
 )
@@ -148,7 +149,7 @@ func (h Header) check(l likelihood.Likelihood) error {
 		return fmt.Errorf("laplace: inputs of shape %v and %d outputs, expected positive numbers", h.Input, h.Outputs)
 	case h.Batch < 1 || h.Batch > maxStateBatch:
 		return fmt.Errorf("laplace: batches of %d, expected 1 to %d", h.Batch, maxStateBatch)
-	case !(h.Residuals >= 0) || h.Residuals-h.Residuals != 0 || h.LogLikelihood-h.LogLikelihood != 0:
+	case !(h.Residuals >= 0) || !kernel.Finite(h.Residuals) || !kernel.Finite(h.LogLikelihood):
 		return fmt.Errorf("laplace: squared residuals %g and log likelihood %g, expected finite numbers", h.Residuals, h.LogLikelihood)
 	case h.Structure == LowRank && h.Rank == 0:
 		return fmt.Errorf("laplace: rank 0 for the structure %v", h.Structure)

@@ -19,14 +19,14 @@ func (p *Posterior) Compile(shape []int, size int, limit int64) (gp.Compiled, er
 	width := tensor.Shape(shape).TotalSize()
 	c.x, c.scores = make([]float64, size*width), make([]float64, size*scores)
 	if p.gate.points != nil {
-		b, x, sum, err := p.gate.write(p.net, size)
+		pass, err := p.gate.write(p.net, size)
 		if err == nil {
-			c.kernel, err = graph.NewBatchWithin(limit, b, x, sum)
+			c.kernel, err = graph.NewBatchWithin(limit, pass.Builder, pass.X, pass.Outputs...)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("moe: %w", err)
 		}
-		c.k = make([]float64, sum.Shape().TotalSize())
+		c.k = make([]float64, size*p.gate.points.Shape()[0])
 	}
 	for e, q := range p.experts {
 		left := limit - c.Bytes()

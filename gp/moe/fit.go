@@ -1,7 +1,6 @@
 package moe
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -19,7 +18,6 @@ import (
 )
 
 const (
-	defaultMemory = 4 << 30
 	// largestFull is the largest order of the matrix with which the standard deviations are
 	// found; where LLA needs a larger one it is KFAC.
 	largestFull = 4000
@@ -37,7 +35,7 @@ func (s *Settings) Fit(ctx context.Context, p gp.Problem, r gp.Run) (*gp.Fitted,
 	if err != nil {
 		return nil, err
 	}
-	f := &fitting{p: p, r: r, s: c, asked: s.Experts, limit: cmp.Or(r.Memory, defaultMemory)}
+	f := &fitting{p: p, r: r, s: c, asked: s.Experts, limit: r.Limit()}
 	g, err := f.gate(ctx)
 	if err == nil {
 		err = f.standardDeviations(ctx)

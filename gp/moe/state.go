@@ -9,6 +9,7 @@ import (
 	"github.com/go-valla/valla/gp/laplace"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/layers"
 	"gorgonia.org/tensor"
 )
@@ -35,18 +36,15 @@ func prefix(e int) string { return fmt.Sprintf("moe.expert%d.", e) }
 // State implements gp.Stored: the gate, and the state of each expert.
 func (p *Posterior) State() (gp.State, error) {
 	h, g := header{Asked: p.asked}, p.gate
-	float := func(v []float64, shape ...int) *tensor.Dense {
-		return tensor.New(tensor.WithShape(shape...), tensor.WithBacking(v))
-	}
 	var s gp.State
 	if g.points != nil {
 		h.Points = g.points.Shape()[0]
 		s.Arrays = []gp.Array{
-			{Name: namePoints, Value: g.points}, {Name: nameMeans, Value: float(g.means, h.Points)},
-			{Name: nameTurn, Value: float(g.turn, h.Points, scores)}, {Name: nameCentres, Value: float(g.centres, g.experts(), scores)},
+			{Name: namePoints, Value: g.points}, {Name: nameMeans, Value: dense.Of(g.means, h.Points)},
+			{Name: nameTurn, Value: dense.Of(g.turn, h.Points, scores)}, {Name: nameCentres, Value: dense.Of(g.centres, g.experts(), scores)},
 		}
 	} else if len(g.edges) > 0 {
-		s.Arrays = []gp.Array{{Name: nameEdges, Value: float(g.edges, len(g.edges))}}
+		s.Arrays = []gp.Array{{Name: nameEdges, Value: dense.Of(g.edges, len(g.edges))}}
 	}
 	for e, q := range p.experts {
 		own, err := q.State()
@@ -148,5 +146,5 @@ func (p *Posterior) restoreGate(s gp.Saved, h header) error {
 		*a.to = graph.Floats(v)
 	}
 	p.gate = g
-	return g.compile(p.net, defaultMemory)
+	return g.compile(p.net, gp.Run{}.Limit())
 }

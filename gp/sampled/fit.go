@@ -1,7 +1,6 @@
 package sampled
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -16,9 +15,6 @@ import (
 	"github.com/go-valla/valla/train"
 	"gorgonia.org/tensor"
 )
-
-// defaultMemory is what a fit and a prediction may need where nothing else is said.
-const defaultMemory = 4 << 30
 
 // Fit implements gp.Settings. A fit that is interrupted keeps its state in the checkpoint.
 func (s *Settings) Fit(ctx context.Context, p gp.Problem, r gp.Run) (*gp.Fitted, error) {
@@ -82,7 +78,7 @@ type numbers struct {
 
 // newFitting plans a fit, and compares what it needs with the memory.
 func newFitting(p gp.Problem, r gp.Run, s Settings) (*fitting, error) {
-	f := &fitting{p: p, r: r, s: s, limit: cmp.Or(r.Memory, defaultMemory), size: layers.Count(p.Net)}
+	f := &fitting{p: p, r: r, s: s, limit: r.Limit(), size: layers.Count(p.Net)}
 	if f.size == 0 {
 		return nil, fmt.Errorf("sampled: a network without parameters has no posterior")
 	}
@@ -238,7 +234,7 @@ func (f *fitting) describe(r *gp.Record) {
 	if f.s.Solver == solverSGD {
 		return
 	}
-	worst := slices.Max(f.errors(upTo(f.s.Samples)))
+	worst := slices.Max(f.errors(dense.Indices(f.s.Samples)))
 	r.Facts = append(r.Facts, gp.Fact{Name: "largest relative residual", Value: worst})
 	if worst > f.s.Tolerance {
 		r.Notes = append(r.Notes, fmt.Sprintf("Conjugate gradients ended after %d iterations with the relative residual %.2g, above the tolerance %g.", f.s.Iterations, worst, f.s.Tolerance))

@@ -183,7 +183,7 @@ func TestSketch(t *testing.T) {
 	p := problems(t)[2].Problem
 	count := func(f *fitting) int {
 		for k := range 200 {
-			if slices.Max(f.errors(upTo(2))) <= f.s.Tolerance {
+			if slices.Max(f.errors(dense.Indices(2))) <= f.s.Tolerance {
 				return k
 			}
 			if _, err := f.conjugate(t.Context(), 2, k); err != nil {
@@ -209,13 +209,13 @@ func TestRows(t *testing.T) {
 	for _, p := range problems(t)[:3] {
 		f := begun(t, p.Problem, Settings{Samples: 3, PriorStd: 1})
 		want := make([]float64, len(f.z))
-		if err := f.product(t.Context(), p.Train.X, upTo(3), f.z, want); err != nil {
+		if err := f.product(t.Context(), p.Train.X, dense.Indices(3), f.z, want); err != nil {
 			t.Fatal(err)
 		}
 		for _, size := range []int{1, 5, 24, 50} {
 			f.linear.size, f.linear.programs = size, [3][]*pass{}
 			got := make([]float64, len(f.z))
-			if err := f.product(t.Context(), p.Train.X, upTo(3), f.z, got); err != nil {
+			if err := f.product(t.Context(), p.Train.X, dense.Indices(3), f.z, got); err != nil {
 				t.Fatal(err)
 			}
 			fixture.Close(t, fmt.Sprint(p.Name, ", ", size, " rows"), got, want, 1e-12)

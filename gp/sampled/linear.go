@@ -203,7 +203,7 @@ type sweeping struct {
 func (w *sweeping) Run(part, parts int) {
 	p := w.passes[part]
 	p.first, p.n = w.first, min(w.size, w.x.Shape()[0]-w.first)
-	fill(p.at, w.x, w.first, p.n)
+	p.fill(w.x)
 	p.program.Refresh()
 	for i := part; i < len(w.which); i += parts {
 		if w.errs[part] = w.one(p, i); w.errs[part] != nil {
@@ -243,19 +243,10 @@ func accumulate[T kernel.Float](sum []float64, v []T) {
 	}
 }
 
-// fill copies n rows of src, from number first on, to the front of dst, and repeats the last
-// of them up to its end.
-func fill(dst, src *tensor.Dense, first, n int) {
-	if src.Dtype() == tensor.Float64 {
-		repeat(dst.Float64s(), src.Float64s()[:src.Size()], src.Size()/src.Shape()[0], first, n)
-	} else {
-		repeat(dst.Float32s(), src.Float32s()[:src.Size()], src.Size()/src.Shape()[0], first, n)
-	}
-}
-
-func repeat[T kernel.Float](dst, src []T, width, first, n int) {
-	rows := src[first*width : (first+n)*width]
-	for at := copy(dst, rows); at < len(dst); at += width {
-		copy(dst[at:], rows[len(rows)-width:])
+// fill puts the rows that count into the batch, and repeats the last row to its end.
+func (p *pass) fill(x *tensor.Dense) {
+	dense.Put(p.at, 0, x, p.first, p.n)
+	for row := p.n; row < p.at.Shape()[0]; row++ {
+		dense.Put(p.at, row, x, p.first+p.n-1, 1)
 	}
 }

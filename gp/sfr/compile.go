@@ -29,11 +29,11 @@ func (p *Posterior) Compile(shape []int, size int, limit int64) (gp.Compiled, er
 		if limit > 0 && left <= 0 {
 			return nil, &graph.MemoryError{What: fmt.Sprintf("sfr: a prediction of %d examples", size), Need: limit - left + 1, Limit: limit}
 		}
-		b, x, nodes, err := k.write(z, size)
+		pass, err := k.write(z, size)
 		if err != nil {
 			return nil, fmt.Errorf("sfr: %w", err)
 		}
-		f, err := graph.NewBatchWithin(max(0, left), b, x, nodes...)
+		f, err := graph.NewBatchWithin(max(0, left), pass.Builder, pass.X, pass.Outputs...)
 		if err != nil {
 			return nil, fmt.Errorf("sfr: %w", err)
 		}

@@ -85,11 +85,3 @@ func (d *duals) addTo(ctx context.Context, k *kernels, part int, s *system, done
 	}
 	return nil
 }
-
-// unit is a likelihood without its noise: Gaussian noise has the variance 1.
-func unit(l likelihood.Likelihood) likelihood.Likelihood {
-	if likelihood.NoiseVariance(l) > 0 {
-		return likelihood.NewGaussian(1, tensor.Float64)
-	}
-	return l
-}

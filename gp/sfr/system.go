@@ -33,7 +33,7 @@ type system struct {
 // newSystem factors K̂_z [m,m], before there are data.
 func newSystem(m int, gram []float64) (*system, error) {
 	s := &system{m: m, t: make([]float64, m*m), b: make([]float64, m)}
-	if v := kernel.Sum(gram); v-v != 0 {
+	if v := kernel.Sum(gram); !kernel.Finite(v) {
 		return nil, fmt.Errorf("the kernel among the points is not finite: the sum of its elements is %g", v)
 	}
 	var err error
@@ -47,7 +47,7 @@ func (s *system) whiten(k []float64) { kernel.Trsm(true, true, len(k)/s.m, s.m, 
 // add adds rows v [n,M], multiplied by Λ^½, to T.
 func (s *system) add(v []float64) error {
 	kernel.Syrk(true, s.m, len(v)/s.m, 1, v, s.m, 1, s.t, s.m)
-	if v := kernel.Sum(s.t); v-v != 0 {
+	if v := kernel.Sum(s.t); !kernel.Finite(v) {
 		return fmt.Errorf("the curvature is not finite: the sum of its elements is %g", v)
 	}
 	return nil

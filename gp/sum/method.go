@@ -8,6 +8,7 @@ import (
 	"github.com/go-valla/valla/gp/gapa"
 	"github.com/go-valla/valla/gp/valla"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/internal/settings"
 	"github.com/go-valla/valla/train"
@@ -63,7 +64,8 @@ func (s *Settings) Fit(ctx context.Context, p gp.Problem, r gp.Run) (*gp.Fitted,
 	if err != nil {
 		return nil, err
 	}
-	v, err := s.Settings.FitBeside(ctx, p, phase(r, 300, 1000), s.parts(at, p.Dtype()))
+	rows, held := s.parts(at, p.Dtype())
+	v, err := s.Settings.FitBeside(ctx, p, phase(r, 300, 1000), rows, held)
 	if err != nil {
 		return nil, err
 	}
@@ -134,20 +136,21 @@ func diagonals(g gp.Gaussian) []float64 {
 	return out
 }
 
-// parts returns the shares of variances in whose presence VaLLA is fitted.
-func (s *Settings) parts(at variances, dt tensor.Dtype) (out valla.Beside) {
+// parts returns the shares [N,C] of the variances at the training rows and at the held-out rows
+// in whose presence VaLLA is fitted; nil where it is fitted alone.
+func (s *Settings) parts(at variances, dt tensor.Dtype) (rows, held *tensor.Dense) {
 	if at.train == nil {
-		return out
+		return nil, nil
 	}
 	of := func(v []float64) *tensor.Dense {
 		part := make([]float64, len(v))
 		kernel.Scale(part, s.share(), v)
-		return graph.Convert(tensor.New(tensor.WithShape(len(v)/at.c, at.c), tensor.WithBacking(part)), dt)
+		return graph.Convert(dense.Of(part, len(v)/at.c, at.c), dt)
 	}
-	if out.Train = of(at.train); at.held != nil {
-		out.Validation = of(at.held)
+	if rows = of(at.train); at.held != nil {
+		held = of(at.held)
 	}
-	return out
+	return rows, held
 }
 
 // fitted makes the posterior and the record.

@@ -1,16 +1,15 @@
 package sum
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/gapa"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/gp/valla"
+	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/layers"
 )
 
@@ -47,36 +46,17 @@ func Restore(ctx context.Context, net layers.Network, l likelihood.Likelihood, s
 		return nil, err
 	}
 	for what, v := range map[string]float64{"factor of VaLLA": h.First, "factor of GAPA": h.Second, "noise variance": h.Noise} {
-		if !(v >= 0) || v-v != 0 {
+		if !(v >= 0) || !kernel.Finite(v) {
 			return nil, fmt.Errorf("valla+gapa: %s %g, expected a finite number that is not negative", what, v)
 		}
 	}
-	first, err := valla.Restore(ctx, net, l, part{s, h.VaLLA})
+	first, err := valla.Method.Restore(ctx, net, l, gp.SavedPart(s, h.VaLLA, ""))
 	if err != nil {
 		return nil, err
 	}
-	second, err := gapa.Restore(ctx, net, l, part{s, h.GAPA})
+	second, err := gapa.Restore(ctx, net, l, gp.SavedPart(s, h.GAPA, ""))
 	if err != nil {
 		return nil, err
 	}
 	return &Posterior{terms: []term{{first, h.First}, {second, h.Second}}, noise: h.Noise}, nil
-}
-
-// part is what a file holds of one term: its header lies in the sum's.
-type part struct {
-	gp.Saved
-	header json.RawMessage
-}
-
-// Header implements gp.Saved.
-func (p part) Header(v any) error {
-	d := json.NewDecoder(bytes.NewReader(p.header))
-	d.DisallowUnknownFields()
-	if err := d.Decode(v); err != nil {
-		return fmt.Errorf("valla+gapa: header of a term: %w", err)
-	}
-	if _, err := d.Token(); err != io.EOF {
-		return fmt.Errorf("valla+gapa: header of a term: text after its end")
-	}
-	return nil
 }

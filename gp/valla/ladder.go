@@ -28,19 +28,21 @@ type ladder struct {
 	logStd   *tensor.Dense // [rungs]
 	gamma, u *tensor.Dense // the spectra of T as last computed, [rungs,M] and [rungs,M,M]
 	losses   *tensor.Dense // sums of objectives since the last choice, [rungs]
-	numbers  rungNumbers
+	numbers  rungNumbers   // the state that is no array
 
 	noise     *tensor.Dense // parameters of the likelihood divided by noisePace, [rungs,width]
-	noiseGrad *tensor.Dense
+	noiseGrad *tensor.Dense // gradient with respect to noise, [rungs,width]
 
 	// These are no state.
 	mem   []*scratch.Memory // for each rung
-	ahead ahead
+	ahead ahead             // the next T of the leading rung
 }
 
 // ahead is a T [M,M] that a step has found for a rung, with its spectrum, which the next step
 // needs.
-type ahead struct{ t, gamma, u []float64 }
+type ahead struct {
+	t, gamma, u []float64 // T [M,M], its eigenvalues [M] and its eigenvectors [M,M]
+}
 
 // forget makes t equal to no other.
 func (a *ahead) forget() { a.t[0] = math.NaN() }
@@ -238,9 +240,9 @@ const smallRung = 256
 
 // rungJob is the kernel.Job of each.
 type rungJob struct {
-	do   func(i int) error
-	lead int
-	errs []error
+	do   func(i int) error // the work for rung i
+	lead int               // the leading rung
+	errs []error           // of each rung
 }
 
 // Run implements kernel.Job.
@@ -256,9 +258,9 @@ func (j rungJob) Run(part, _ int) {
 
 // trial is a σ₀ with what belongs to it.
 type trial struct {
-	*spectrum
-	scale  float64   // σ₀²
-	params []float64 // of the likelihood
+	*spectrum           // of T
+	scale     float64   // σ₀²
+	params    []float64 // of the likelihood
 }
 
 // trials are the rungs, with their spectra.

@@ -10,9 +10,9 @@ import (
 
 // predictions are the means and covariances at inputs, batch by batch.
 type predictions struct {
-	*system
-	known     *system // that gives the epistemic variances; nil: there are none of their own
-	n, c      int
+	*system             // what predictions need of the inducing points
+	known     *system   // that gives the epistemic variances; nil: there are none of their own
+	n, c      int       // inputs, and outputs of each
 	mean, cov []float64 // [n,C], [n,C,C]
 	epistemic []float64 // [n,C]; nil without known
 	rows      []int     // numbers of the inputs among all; nil: their own

@@ -14,8 +14,8 @@ import (
 //
 //	Q = s (κ̂ − wwᵀ),   w = k̂ Λ,   Λ Λᵀ = s L (I + Lᵀ s K̂_z L)⁻¹ Lᵀ = s (A⁻¹ + sK̂_z)⁻¹.
 type system struct {
-	m    int
-	s    float64
+	m    int       // number of inducing points
+	s    float64   // prior variance σ₀²
 	root []float64 // Λ [M,M], lower
 }
 

@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
@@ -14,6 +13,66 @@ import (
 	"github.com/go-valla/valla/internal/kernel"
 	"gorgonia.org/tensor"
 )
+
+// compare evaluates the rungs: their values, and those by which σ₀ is chosen.
+func (n *natural) compare(ctx context.Context) (values, choice []float64, err error) {
+	spectra, err := n.presentSpectra()
+	if err != nil {
+		return nil, nil, err
+	}
+	trials := n.ladder.trials(spectra)
+	if values, err = n.check.values(ctx, n, trials); err != nil {
+		return nil, nil, err
+	}
+	return values, n.check.choice(values, trials), nil
+}
+
+// settled is the share of all iterations before which the ladder stays where the scan has put it.
+// Until T has seen much of the data the variances of large σ₀ are far too large, and a ladder that
+// is moved by them falls and becomes narrow below the best σ₀.
+const settled = 0.05
+
+// validate implements train.Config.Validate: it compares the rungs and moves the ladder
+// around the best scale. The value is that of the best rung before the move.
+func (n *natural) validate(ctx context.Context) (float64, error) {
+	values, choice, err := n.compare(ctx)
+	if err != nil {
+		return 0, err
+	}
+	best := n.ladder.choose(choice)
+	if done, all := n.ladder.numbers.Done, n.loop.Iterations; float64(done) >= settled*float64(all) {
+		n.ladder.climb(choice, leastStep(done, all))
+	}
+	return values[best], nil
+}
+
+// search moves the ladder between validations, at most once after the same number of steps.
+// With validation examples it scans before the first step. Without any it compares the
+// objectives, as often as a validation would take place.
+func (n *natural) search(ctx context.Context, done int) error {
+	cfg := n.loop
+	switch {
+	case n.ladder.rungs() == 1:
+		return nil
+	case n.check != nil && done == 0:
+		return n.scan(ctx)
+	case n.check != nil || done == 0 || done%cfg.ValidateEvery != 0 || n.ladder.numbers.Searched == done:
+		return nil
+	}
+	choice := append([]float64(nil), n.ladder.losses.Float64s()[:n.ladder.rungs()]...)
+	n.ladder.choose(choice)
+	n.ladder.climb(choice, leastStep(done, cfg.Iterations))
+	n.ladder.numbers.Searched = done
+	return nil
+}
+
+// leastStep is the least ratio of neighbouring scales when done of all iterations are made.
+func leastStep(done, all int) float64 {
+	if 2*done < all {
+		return middleStep
+	}
+	return lastStep
+}
 
 const (
 	// scanned bounds the training rows that a scan looks at, and scannedOutputs their outputs and
@@ -38,9 +97,9 @@ func (n *natural) scan(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	x := gp.SampleRows(n.inputs.all[0], min(scanned, max(1, scannedOutputs/n.outputs)), rand.New(rand.NewPCG(n.f.Seed, scanStream)))
+	x := gp.SampleRows(n.inputs.all[0], min(scanned, max(1, scannedOutputs/n.outputs)), rand.New(rand.NewPCG(n.r.Seed, scanStream)))
 	n.check.each.Refresh()
-	t, err := curvature(ctx, n.check.each, n.f.Likelihood, f, x, float64(n.draws.n)/float64(x.Shape()[0]))
+	t, err := curvature(ctx, n.check.each, n.lik, f, x, float64(n.draws.n)/float64(x.Shape()[0]))
 	if err != nil {
 		return err
 	}
@@ -62,20 +121,6 @@ func (n *natural) scan(ctx context.Context) error {
 	best := slices.Index(values, slices.Min(values))
 	n.ladder.place(math.Log(trials[best].scale)/2, math.Log(firstStep))
 	return nil
-}
-
-// first returns a validation by at most n of its examples, whose values are parts of the whole sums.
-func (v *validation) first(n int) *validation {
-	if n >= v.x.Shape()[0] {
-		return v
-	}
-	rows := make([]int, n)
-	for i := range rows {
-		rows[i] = i
-	}
-	few := *v
-	few.x = data.TakeRows(v.x, rows)
-	return &few
 }
 
 // curvature returns T [M,M] of inputs x [n,…] with a weight, where each computes the network, κ̂

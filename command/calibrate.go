@@ -64,12 +64,10 @@ func (c *calibrateCommand) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	defer rows.Close()
-	set, err := rows.All(0)
+	set, err := allRows(cmd, rows, 0)
 	if err != nil {
 		return err
 	}
-	printNotes(cmd, rows.Notes())
 	d := c.drawer(cmd)
 	o := valla.CalibrateOptions{Method: c.Method, Sets: c.Sets, PredictOptions: valla.PredictOptions{Link: task.Link(c.Link), Seed: c.Seed, OnRows: d.predicted(args[0])}}
 	calibrated, err := m.Calibrate(cmd.Context(), set, o)

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/jedib0t/go-pretty/v6/table"
-	"github.com/jedib0t/go-pretty/v6/text"
 	"github.com/spf13/cobra"
 
 	"github.com/go-valla/valla"
@@ -132,15 +131,8 @@ func comparisonTable(c *compare.Comparison) string {
 		header = append(header, s)
 	}
 	header = append(header, fmt.Sprintf("%g %% hold", 100*c.Level), width, "fit s", "µs/row", "memory")
-	w := table.NewWriter()
-	w.SetStyle(table.StyleLight)
-	w.Style().Format.Header = text.FormatDefault
-	w.AppendHeader(header)
-	var right []table.ColumnConfig
-	for i := range header[1:] {
-		right = append(right, table.ColumnConfig{Number: i + 2, Align: text.AlignRight, AlignHeader: text.AlignRight})
-	}
-	w.SetColumnConfigs(right)
+	w := newTable(header)
+	alignRight(w, len(header))
 	for _, r := range c.Results {
 		w.AppendRow(comparedRow(r, scores))
 	}

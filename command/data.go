@@ -1,7 +1,6 @@
 package command
 
 import (
-	"errors"
 	"fmt"
 	"path/filepath"
 
@@ -68,13 +67,8 @@ of them come, by HTTPS only. For a set
 without a public address the error says which files to put into which folder. valla
 experiment run looks for the sets in the same folder.`,
 		Example: "  valla data get mnist fmnist\n  valla experiment run mnist",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return errors.New("expected the name of a data set; valla data list names them")
-			}
-			return nil
-		},
-		RunE: running(func(cmd *cobra.Command, args []string) error { return getData(cmd, folder, args) }),
+		Args:    some("the name of a data set; valla data list names them"),
+		RunE:    running(func(cmd *cobra.Command, args []string) error { return getData(cmd, folder, args) }),
 	}
 	dataFlag(cmd, &folder)
 	return cmd

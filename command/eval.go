@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/table"
-	"github.com/jedib0t/go-pretty/v6/text"
 	"github.com/spf13/cobra"
 
 	"github.com/go-valla/valla"
@@ -174,17 +173,12 @@ func (e evaluation) document() map[string]any {
 }
 
 func (e evaluation) text() string {
-	w := table.NewWriter()
-	w.SetStyle(table.StyleLight)
-	w.Style().Format.Header = text.FormatDefault
 	header := table.Row{""}
-	var right []table.ColumnConfig
-	for i, s := range e.scores[0].List {
+	for _, s := range e.scores[0].List {
 		header = append(header, s.Name)
-		right = append(right, table.ColumnConfig{Number: i + 2, Align: text.AlignRight, AlignHeader: text.AlignRight})
 	}
-	w.AppendHeader(header)
-	w.SetColumnConfigs(right)
+	w := newTable(header)
+	alignRight(w, len(header))
 	for i, name := range e.methods {
 		row := table.Row{name}
 		for _, s := range e.scores[i].List {

@@ -58,13 +58,8 @@ one seed. Finished cells in the folder --dir are skipped. An interrupted fit goe
 checkpoint. A cell is run again if its settings or data have changed. valla experiment report shows
 the finished cells, and valla data get downloads the data sets.`,
 		Example: "  valla experiment run toy uci --profile quick\n  valla experiment run mnist --weights mlp_mnist.npz --m 100,200 --seed 0,1",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return errors.New("expected the name of an experiment; valla experiment list names them")
-			}
-			return nil
-		},
-		RunE: running(c.run),
+		Args:    some("the name of an experiment; valla experiment list names them"),
+		RunE:    running(c.run),
 	}
 	f := cmd.Flags()
 	f.StringVar(&c.profile, "profile", "", "profile of the experiment, such as quick or full (default the first in its file)")

@@ -284,9 +284,17 @@ func readSet(cmd *cobra.Command, m *valla.Model, r data.TableReader, path string
 	if err != nil {
 		return nil, err
 	}
+	return allRows(cmd, rows, limit)
+}
+
+// allRows returns all rows, prints the notes on the rows, and closes rows. Rows that need more than limit
+// bytes are an error; a limit of 0 stands for the available memory.
+func allRows(cmd *cobra.Command, rows *valla.Rows, limit memory) (*data.Set, error) {
 	defer rows.Close()
 	set, err := rows.All(int64(limit))
-	printNotes(cmd, rows.Notes())
+	if err == nil {
+		printNotes(cmd, rows.Notes())
+	}
 	return set, err
 }
 

@@ -164,11 +164,26 @@ func group(name, short string, commands ...*cobra.Command) *cobra.Command {
 }
 
 // oneTable returns an error unless the argument is one file of data.
-func oneTable(_ *cobra.Command, args []string) error {
-	if len(args) != 1 {
-		return fmt.Errorf("expected one file of data, found %d arguments", len(args))
+var oneTable = one("one file of data")
+
+// one returns a check that there is a single argument. The words what name the argument.
+func one(what string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) != 1 {
+			return fmt.Errorf("expected %s, found %d arguments", what, len(args))
+		}
+		return nil
 	}
-	return nil
+}
+
+// some returns a check that there are arguments. The words what name an argument.
+func some(what string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return errors.New("expected " + what)
+		}
+		return nil
+	}
 }
 
 // failure is an error of a command that has run. Other errors are errors of usage.

@@ -1,7 +1,6 @@
 package command
 
 import (
-	"errors"
 	"fmt"
 	"os"
 
@@ -18,12 +17,7 @@ func newMan() *cobra.Command {
 		Long: `Write a manual page for each command into a folder, such as share/man/man1 below a folder of
 MANPATH; "man valla-fit" shows one.`,
 		Example: "  valla man ~/.local/share/man/man1",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return errors.New("expected one folder")
-			}
-			return nil
-		},
+		Args:    one("one folder"),
 		RunE: running(func(cmd *cobra.Command, args []string) error {
 			if err := os.MkdirAll(args[0], 0o755); err != nil {
 				return err

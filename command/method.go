@@ -115,10 +115,7 @@ func wrap(s string, column int) string {
 
 // table returns the settings as a table for the terminal.
 func (d methodDoc) table() string {
-	w := table.NewWriter()
-	w.SetStyle(table.StyleLight)
-	w.Style().Format.Header = text.FormatDefault
-	w.AppendHeader(table.Row{"setting", "kind", "default", "values", "meaning"})
+	w := newTable(table.Row{"setting", "kind", "default", "values", "meaning"})
 	var columns []table.ColumnConfig
 	for i, width := range []int{16, 8, 24, 24, 48} {
 		columns = append(columns, table.ColumnConfig{Number: i + 1, WidthMax: width, WidthMaxEnforcer: text.WrapSoft})

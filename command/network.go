@@ -1,7 +1,6 @@
 package command
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -43,13 +42,8 @@ none, the rows are dense and take one pass for each example and output, which ta
 line says how much memory a step of VaLLA takes for a whole mini-batch at once, and for one row at a
 time. A fit computes as many rows at a time as its limit of memory allows.`,
 		Example: "  valla network show net.onnx\n  valla network show net.onnx --weights last-layer --inducing 20",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return errors.New("expected the file of one network")
-			}
-			return nil
-		},
-		RunE: running(func(cmd *cobra.Command, args []string) error { return c.show(cmd.OutOrStdout(), args[0]) }),
+		Args:    one("the file of one network"),
+		RunE:    running(func(cmd *cobra.Command, args []string) error { return c.show(cmd.OutOrStdout(), args[0]) }),
 	}
 	f := show.Flags()
 	f.StringSliceVar(&c.weights, "weights", []string{layers.AllWeights}, "uncertain weights: all, last-layer, or names of parameters, where * stands for any letters")

@@ -191,13 +191,8 @@ process or in several processes with --part. Predictions become one .csv file, t
 depends on the numbers of the parts alone, so that the model does not depend on the number of
 processes.`,
 		Example: "  valla merge shards --out predictions.csv",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return fmt.Errorf("expected one folder, found %d arguments", len(args))
-			}
-			return nil
-		},
-		RunE: running(c.run),
+		Args:    one("one folder"),
+		RunE:    running(c.run),
 	}
 	cmd.Flags().StringVar(&c.out, "out", "", "`FILE` to write: .csv for predictions, a model for a fit")
 	cmd.Flags().StringVar(&c.validationData, "validation-data", "", "with a fit: `FILE` of held-out rows that choose the standard deviations (default: the standard deviations of the fit to the sample)")

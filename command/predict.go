@@ -135,12 +135,10 @@ func (c *predictCommand) finish(cmd *cobra.Command, all *listing.Predictions, wr
 
 // sampled writes predictions of all rows with samples of functions.
 func (c *predictCommand) sampled(cmd *cobra.Command, m *valla.Model, rows *valla.Rows, write func(io.Writer, *listing.Predictions) error) error {
-	defer rows.Close()
-	set, err := rows.All(0)
+	set, err := allRows(cmd, rows, 0)
 	if err != nil {
 		return err
 	}
-	printNotes(cmd, rows.Notes())
 	d := c.drawer(cmd)
 	all, err := c.predictions(cmd, m, rows, set, valla.PredictOptions{Link: task.Link(c.Link), OnRows: d.predicted(rows.Path())})
 	d.close()

@@ -25,15 +25,12 @@ func (s subject) classes() Part {
 
 // reliability returns a picture of accuracy against confidence.
 func (s subject) reliability() Figure {
-	var list []figure.Series
-	for _, c := range s.all {
+	list := s.lines(func(c candidate, line *figure.Series) {
 		top, right := c.confidence()
-		line := figure.Series{Name: c.Name}
 		for _, b := range metric.Reliability(top, right, bins) {
 			line.X, line.Y = append(line.X, b.Confidence), append(line.Y, b.Accuracy)
 		}
-		list = append(list, line)
-	}
+	})
 	return Figure{"Is the model as often right as it says?",
 		"The share of right answers against their mean probability, in 15 bins. The dashed diagonal is exact calibration. Below the diagonal the model is overconfident, above the diagonal underconfident. The expected calibration error (ECE) is the mean distance from the diagonal, weighted by rows.",
 		figure.Curves(figure.Axes{X: "probability of the answer", Y: "share of right answers", Diagonal: true}, list)}
@@ -56,11 +53,9 @@ func (s subject) confidences() Figure {
 
 // kept returns a picture of the accuracy of the most confident rows against their share.
 func (s subject) kept() Figure {
-	var list []figure.Series
-	for _, c := range s.all {
+	list := s.lines(func(c candidate, line *figure.Series) {
 		top, right := c.confidence()
-		order := descending(top)
-		line, good := figure.Series{Name: c.Name}, 0
+		order, good := descending(top), 0
 		for k, i := range order {
 			if right[i] {
 				good++
@@ -69,8 +64,7 @@ func (s subject) kept() Figure {
 				line.X, line.Y = append(line.X, float64(k+1)/float64(len(order))), append(line.Y, float64(good)/float64(k+1))
 			}
 		}
-		list = append(list, line)
-	}
+	})
 	return Figure{"Are the sure answers the right ones?",
 		"The accuracy of the rows with the most probable answers, against their share of all rows. A good model is right where it is sure, so that the curve falls to the right. The rows that are left out could be given to a person.",
 		figure.Curves(figure.Axes{X: "share of the rows kept", Y: "accuracy"}, list)}

@@ -53,18 +53,26 @@ func (s subject) target(t int) Part {
 	return part
 }
 
+// lines returns a line for each candidate, to which draw adds the points.
+func (s subject) lines(draw func(c candidate, line *figure.Series)) (all []figure.Series) {
+	for _, c := range s.all {
+		line := figure.Series{Name: c.Name}
+		draw(c, &line)
+		all = append(all, line)
+	}
+	return all
+}
+
 // coverage returns a picture of the share of targets inside intervals against the probability of the
 // intervals.
 func (s subject) coverage(t int) Figure {
-	var list []figure.Series
-	for _, c := range s.all {
-		line := figure.Series{Name: c.Name, X: []float64{0}, Y: []float64{0}}
+	list := s.lines(func(c candidate, line *figure.Series) {
+		line.X, line.Y = []float64{0}, []float64{0}
 		for level := 0.05; level < 0.995; level += 0.05 {
 			line.X, line.Y = append(line.X, level), append(line.Y, c.inside(t, level))
 		}
 		line.X, line.Y = append(line.X, 1), append(line.Y, 1)
-		list = append(list, line)
-	}
+	})
 	return Figure{"Do the intervals hold what they promise?",
 		"The share of targets inside the central interval, against the probability of the interval. The dashed diagonal is exact. Below the diagonal the error bars are too small, above the diagonal too large.",
 		figure.Curves(figure.Axes{X: "probability of the interval", Y: "share inside", Diagonal: true}, list)}
@@ -72,16 +80,13 @@ func (s subject) coverage(t int) Figure {
 
 // sharpness returns a picture of the standard deviations in ascending order.
 func (s subject) sharpness(t int) Figure {
-	var list []figure.Series
-	for _, c := range s.all {
+	list := s.lines(func(c candidate, line *figure.Series) {
 		_, std, _ := c.one(t)
 		slices.Sort(std)
-		line := figure.Series{Name: c.Name}
 		for k := range 101 {
 			line.X, line.Y = append(line.X, float64(k)/100), append(line.Y, std[k*(len(std)-1)/100])
 		}
-		list = append(list, line)
-	}
+	})
 	return Figure{"How large are the error bars?",
 		"The standard deviations of all rows in ascending order. If the intervals of two models hold, the model with the smaller deviations says more. A horizontal line means the same deviation for every row.",
 		figure.Curves(figure.Axes{X: "share of the rows", Y: "standard deviation", Zero: true}, list)}

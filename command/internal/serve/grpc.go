@@ -78,21 +78,9 @@ func (i *inference) ServerReady(context.Context, *oip.ServerReadyRequest) (*oip.
 	return &oip.ServerReadyResponse{Ready: i.s.ready() == nil}, nil
 }
 
-// version returns the version of the model that a request names. The caller must release it.
-func (i *inference) version(r interface {
-	GetName() string
-	GetVersion() string
-}) (*version, error) {
-	h, err := i.s.find(r.GetName())
-	if err != nil {
-		return nil, err
-	}
-	return h.take(r.GetVersion())
-}
-
 // ModelReady implements the service.
 func (i *inference) ModelReady(_ context.Context, r *oip.ModelReadyRequest) (*oip.ModelReadyResponse, error) {
-	v, err := i.version(r)
+	v, err := i.s.version(r.Name, r.Version)
 	if err != nil {
 		return nil, err
 	}
@@ -107,7 +95,7 @@ func (i *inference) ServerMetadata(context.Context, *oip.ServerMetadataRequest) 
 
 // ModelMetadata implements the service.
 func (i *inference) ModelMetadata(_ context.Context, r *oip.ModelMetadataRequest) (*oip.ModelMetadataResponse, error) {
-	v, err := i.version(r)
+	v, err := i.s.version(r.Name, r.Version)
 	if err != nil {
 		return nil, err
 	}
@@ -115,7 +103,7 @@ func (i *inference) ModelMetadata(_ context.Context, r *oip.ModelMetadataRequest
 	m := v.metadata()
 	tensors := func(list []metadataTensor) (out []*oip.ModelMetadataResponse_TensorMetadata) {
 		for _, t := range list {
-			out = append(out, &oip.ModelMetadataResponse_TensorMetadata{Name: t.Name, Datatype: t.Datatype, Shape: long(t.Shape)})
+			out = append(out, &oip.ModelMetadataResponse_TensorMetadata{Name: t.Name, Datatype: t.Datatype, Shape: converted[int64](t.Shape)})
 		}
 		return out
 	}
@@ -136,20 +124,14 @@ func (i *inference) ModelInfer(ctx context.Context, r *oip.ModelInferRequest) (*
 	}
 	md, _ := metadata.FromIncomingContext(ctx)
 	var out *inferResponse
-	err = i.s.counted(propagator.Extract(ctx, carrier(md)), h, q, func() (err error) {
-		if err := h.enter(); err != nil {
+	err = i.s.counted(propagator.Extract(ctx, carrier(md)), h, q, func() error {
+		return q.holding(h, r.ModelVersion, func(q *request) error {
+			in, err := inferOf(r)
+			if err == nil {
+				out, err = i.s.inferred(q, in)
+			}
 			return err
-		}
-		defer h.leave()
-		if q.version, err = h.take(r.ModelVersion); err != nil {
-			return err
-		}
-		defer q.release()
-		in, err := inferOf(r)
-		if err == nil {
-			out, err = i.s.inferred(q, in)
-		}
-		return err
+		})
 	})
 	if err != nil {
 		return nil, err
@@ -164,10 +146,7 @@ func inferOf(r *oip.ModelInferRequest) (*inferRequest, error) {
 		return nil, fmt.Errorf("%d raw contents, expected one for each of the %d inputs", raw, len(r.Inputs))
 	}
 	for i, t := range r.Inputs {
-		in := inputTensor{Name: t.Name, Datatype: t.Datatype}
-		for _, d := range t.Shape {
-			in.Shape = append(in.Shape, int(d))
-		}
+		in := inputTensor{Name: t.Name, Datatype: t.Datatype, Shape: converted[int](t.Shape)}
 		if len(r.RawInputContents) > 0 {
 			in.raw = append([]byte{}, r.RawInputContents[i]...)
 		} else {
@@ -213,15 +192,15 @@ func contents(datatype string, c *oip.InferTensorContents) *cells {
 			out.numbers = append(out.numbers, number(v))
 		}
 	case "INT8", "INT16", "INT32":
-		out.numbers = widened(c.GetIntContents())
+		out.numbers = converted[float64](c.GetIntContents())
 	case "INT64":
-		out.numbers = widened(c.GetInt64Contents())
+		out.numbers = converted[float64](c.GetInt64Contents())
 	case "UINT8", "UINT16", "UINT32":
-		out.numbers = widened(c.GetUintContents())
+		out.numbers = converted[float64](c.GetUintContents())
 	case "UINT64":
-		out.numbers = widened(c.GetUint64Contents())
+		out.numbers = converted[float64](c.GetUint64Contents())
 	case "FP32":
-		out.numbers = widened(c.GetFp32Contents())
+		out.numbers = converted[float64](c.GetFp32Contents())
 	case "FP64":
 		out.numbers = c.GetFp64Contents()
 	case "BYTES":
@@ -233,20 +212,11 @@ func contents(datatype string, c *oip.InferTensorContents) *cells {
 	return out
 }
 
-// widened returns the numbers v as float64.
-func widened[T int32 | int64 | uint32 | uint64 | float32](v []T) []float64 {
-	out := make([]float64, len(v))
+// converted returns the numbers v as numbers of the type To.
+func converted[To, From int | int32 | int64 | uint32 | uint64 | float32 | float64](v []From) []To {
+	out := make([]To, len(v))
 	for i, x := range v {
-		out[i] = float64(x)
-	}
-	return out
-}
-
-// long returns a shape for gRPC.
-func long(shape []int) []int64 {
-	out := make([]int64, len(shape))
-	for i, d := range shape {
-		out[i] = int64(d)
+		out[i] = To(x)
 	}
 	return out
 }
@@ -255,7 +225,7 @@ func long(shape []int) []int64 {
 func (r *inferResponse) message(raw bool) *oip.ModelInferResponse {
 	out := &oip.ModelInferResponse{ModelName: r.ModelName, ModelVersion: r.ModelVersion, Id: r.ID}
 	for _, t := range r.Outputs {
-		o := &oip.ModelInferResponse_InferOutputTensor{Name: t.Name, Datatype: t.Datatype, Shape: long(t.Shape)}
+		o := &oip.ModelInferResponse_InferOutputTensor{Name: t.Name, Datatype: t.Datatype, Shape: converted[int64](t.Shape)}
 		out.Outputs = append(out.Outputs, o)
 		if raw {
 			out.RawOutputContents = append(out.RawOutputContents, t.bytes())

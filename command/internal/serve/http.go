@@ -169,18 +169,19 @@ func (s *Server) serverMetadata(w http.ResponseWriter, _ *http.Request) {
 	reply(w, map[string]any{"name": "valla", "version": valla.Version(), "extensions": extensions})
 }
 
-// version returns the version of the model that the path names. The caller must release it.
-func (s *Server) version(r *http.Request) (*version, error) {
-	h, err := s.find(r.PathValue("model"))
+// version returns the present version of the model called name. If hash is not "", another version than
+// hash is an error. The caller must release the version.
+func (s *Server) version(name, hash string) (*version, error) {
+	h, err := s.find(name)
 	if err != nil {
 		return nil, err
 	}
-	return h.take(r.PathValue("version"))
+	return h.take(hash)
 }
 
 // modelReady answers whether a model is loaded.
 func (s *Server) modelReady(_ http.ResponseWriter, r *http.Request) error {
-	v, err := s.version(r)
+	v, err := s.version(r.PathValue("model"), r.PathValue("version"))
 	if err == nil {
 		v.release()
 	}
@@ -189,7 +190,7 @@ func (s *Server) modelReady(_ http.ResponseWriter, r *http.Request) error {
 
 // modelMetadata describes the inputs and outputs of a model.
 func (s *Server) modelMetadata(w http.ResponseWriter, r *http.Request) error {
-	v, err := s.version(r)
+	v, err := s.version(r.PathValue("model"), r.PathValue("version"))
 	if err != nil {
 		return err
 	}
@@ -232,21 +233,27 @@ func (s *Server) answering(answer func(*request) error) handler {
 			if q.body, err = s.body(w, r); err != nil {
 				return err
 			}
-			if err := h.enter(); err != nil {
-				return err
-			}
-			defer h.leave()
-			if q.version, err = h.take(r.PathValue("version")); err != nil {
-				return err
-			}
-			defer q.release()
-			return answer(q)
+			return q.holding(h, r.PathValue("version"), answer)
 		})
 		if err != nil {
 			refuse(w, err)
 		}
 		return nil
 	}
+}
+
+// holding calls answer while q counts as unanswered and holds the present version of h. If hash is not
+// "", another version than hash is an error.
+func (q *request) holding(h *hosted, hash string, answer func(*request) error) (err error) {
+	if err := h.enter(); err != nil {
+		return err
+	}
+	defer h.leave()
+	if q.version, err = h.take(hash); err != nil {
+		return err
+	}
+	defer q.release()
+	return answer(q)
 }
 
 // body reads the body of r within the limit of time. The request holds no version until the body is

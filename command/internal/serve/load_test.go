@@ -121,7 +121,8 @@ func TestBatchOfOneBad(t *testing.T) {
 		t.Errorf("errors %v, %v, %v", jobs[0].err, jobs[1].err, jobs[2].err)
 	}
 	want := r.predicted("numbers", 0, 100, 1, 100)
-	same(t, "latent variances", []float64{jobs[0].g.Cov[0], jobs[2].g.Cov[0]}, []float64{want.Latent[0] / sq(v.scales()[0]), want.Latent[1] / sq(v.scales()[0])})
+	_, std := v.units()
+	same(t, "latent variances", []float64{jobs[0].g.Cov[0], jobs[2].g.Cov[0]}, []float64{want.Latent[0] / sq(std[0]), want.Latent[1] / sq(std[0])})
 }
 
 func sq(x float64) float64 { return x * x }

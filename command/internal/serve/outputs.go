@@ -229,20 +229,23 @@ func (a *answer) levels() ([]float64, error) {
 	return levels, nil
 }
 
-// scales returns the standard deviation of each target, which is the unit of the network's output.
-func (v *version) scales() []float64 {
-	out := slices.Repeat([]float64{1}, v.outputs)
-	if r, ok := v.model.Task.Outputs.(*task.Regression); ok && r.Std != nil {
-		copy(out, r.Std)
+// units returns the mean and the standard deviation of each target. The network's output is 0 for the
+// mean, and its unit is the standard deviation. Without a regression the means are 0 and the standard
+// deviations 1.
+func (v *version) units() (mean, std []float64) {
+	mean, std = make([]float64, v.outputs), slices.Repeat([]float64{1}, v.outputs)
+	if r, ok := v.model.Task.Outputs.(*task.Regression); ok {
+		copy(mean, r.Mean)
+		copy(std, r.Std)
 	}
-	return out
+	return mean, std
 }
 
 // covariance makes the covariance of the latent function, in the units of the targets, or of the
 // logits.
 func covariance(a *answer) (any, []int, error) {
-	c, s := a.v.outputs, a.v.scales()
-	out := slices.Clone(a.g.Cov)
+	c, out := a.v.outputs, slices.Clone(a.g.Cov)
+	_, s := a.v.units()
 	for i := range out {
 		out[i] *= s[i/c%c] * s[i%c]
 	}
@@ -309,20 +312,12 @@ func sampleTargets(a *answer) (any, []int, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	c, s, shift := a.v.outputs, a.v.scales(), a.v.shifts()
+	c := a.v.outputs
+	mean, std := a.v.units()
 	for i := range out {
-		out[i] = out[i]*s[i%c] + shift[i%c]
+		out[i] = out[i]*std[i%c] + mean[i%c]
 	}
 	return out, append([]int{count}, single(c)...), nil
-}
-
-// shifts returns the mean of each target, for which the network's output is 0.
-func (v *version) shifts() []float64 {
-	out := make([]float64, v.outputs)
-	if r, ok := v.model.Task.Outputs.(*task.Regression); ok && r.Mean != nil {
-		copy(out, r.Mean)
-	}
-	return out
 }
 
 // sampleClasses makes samples of the class probabilities.

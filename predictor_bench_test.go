@@ -7,9 +7,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-valla/valla/gp"
 	"gorgonia.org/tensor"
 
 	"github.com/go-valla/valla/gp/laplace"
+	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/gp/task"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/layers"
@@ -74,7 +76,8 @@ func (s service) model(b *testing.B) *Model {
 	x := graph.NewParam("x", normals(rng, 200*s.inputs), s.dt, 200, s.inputs).Value
 	if s.inducing == 0 {
 		y := graph.NewParam("y", normals(rng, 200), s.dt, 200, 1).Value
-		p, err := laplace.Fit(b.Context(), net, x, y, laplace.Options{Structure: laplace.KFAC, PriorStd: 1, NoiseStd: 0.3})
+		of := gp.Problem{Net: net, Likelihood: likelihood.NewGaussian(1, s.dt), Train: gp.Examples{X: x, Y: y}}
+		p, err := (&laplace.Settings{Structure: "kfac", PriorStd: 1, NoiseStd: 0.3}).Posterior(b.Context(), of, gp.Run{})
 		if err != nil {
 			b.Fatal(err)
 		}

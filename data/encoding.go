@@ -9,10 +9,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/go-valla/valla/internal/kernel"
 	"gorgonia.org/tensor"
 
 	"github.com/go-valla/valla/internal/dense"
+	"github.com/go-valla/valla/internal/kernel"
 )
 
 // Kind says how the cells of a column become numbers.

@@ -9,10 +9,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/go-valla/valla/internal/kernel"
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/format"
 
+	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/internal/tablefile"
 )
 

@@ -5,10 +5,10 @@ import (
 	"math"
 	"slices"
 
-	"github.com/go-valla/valla/internal/kernel"
 	"gorgonia.org/tensor"
 
 	"github.com/go-valla/valla/internal/dense"
+	"github.com/go-valla/valla/internal/kernel"
 )
 
 // A Standardizer shifts and scales each of D columns: z = (x-Mean)/Std.

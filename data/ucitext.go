@@ -10,10 +10,10 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/go-valla/valla/internal/kernel"
 	"gorgonia.org/tensor"
 
 	"github.com/go-valla/valla/internal/dense"
+	"github.com/go-valla/valla/internal/kernel"
 )
 
 // uciText reads all examples and the test rows of a split from the text files in the

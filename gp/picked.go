@@ -8,12 +8,12 @@ import (
 )
 
 // Picked is a network with one output, which is one of Net's C outputs, chosen for each
-// example. Its input is that of Net, made flat, followed by a one-hot vector of the outputs,
+// example. Its input is the input of Net, made flat, followed by a one-hot vector of the outputs,
 // [B, D+C]. One program thus serves examples with different outputs.
 type Picked struct {
-	Net     layers.Network
-	Input   tensor.Shape // of one example of Net
-	Outputs int          // C
+	Net     layers.Network // the network with C outputs
+	Input   tensor.Shape   // of one example of Net
+	Outputs int            // C
 }
 
 // Params implements layers.Network.

@@ -60,9 +60,9 @@ func SavedPart(s Saved, header json.RawMessage, prefix string) Saved {
 
 // savedPart is the Saved of SavedPart.
 type savedPart struct {
-	Saved
-	header json.RawMessage
-	prefix string // of the names of the arrays
+	Saved                  // the file of all parts
+	header json.RawMessage // JSON text
+	prefix string          // of the names of the arrays
 }
 
 // Header implements Saved.

@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/go-valla/valla/internal/kernel"
+
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/layers"
 	"gorgonia.org/tensor"
@@ -18,7 +20,7 @@ type Graph struct {
 	params  []Param         // with gradients of the whole mini-batch
 	grads   []*tensor.Dense // of one part of a mini-batch
 	state   []Array         // what the updates overwrite
-	updates []*tensor.Dense // what becomes of them
+	updates []*tensor.Dense // the values that overwrite state
 	feed    Feed            // sets the inputs
 	id      []string        // what Identify has added
 }
@@ -176,7 +178,7 @@ func (g *Graph) accumulate(part, parts int) {
 	}
 }
 
-func addShare[T Float](sum, v []T, part, parts int) {
+func addShare[T kernel.Float](sum, v []T, part, parts int) {
 	if part == 0 {
 		clear(sum)
 	}

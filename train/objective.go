@@ -99,7 +99,7 @@ func checkObjective(params []Param, state ObjectiveState) error {
 // snapshot is a copy of all that an objective remembers: the parameters, the arrays of its
 // state, and its numbers as JSON, nil where there are none.
 type snapshot struct {
-	values  []*tensor.Dense // those of arraysOf
+	values  []*tensor.Dense // of the arrays in arraysOf
 	numbers json.RawMessage // of the state, as JSON
 }
 

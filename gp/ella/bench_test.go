@@ -117,7 +117,7 @@ func BenchmarkResNet20(b *testing.B) {
 			}
 		}
 	})
-	var q *Posterior
+	var q *posterior
 	b.Run("all", func(b *testing.B) {
 		for b.Loop() {
 			q = fitPoints(b, p, s, at)

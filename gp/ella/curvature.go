@@ -14,9 +14,9 @@ import (
 
 // curvature is G = Σ_n φ_nᵀ Λ_n φ_n [K,K], in float64, with Λ of unit noise.
 type curvature struct {
-	k   int
-	g   []float64
-	lik likelihood.Likelihood
+	k   int                   // K
+	g   []float64             // G [K,K], the lower triangle
+	lik likelihood.Likelihood // with unit noise
 }
 
 // newCurvature returns a G of no rows, of the likelihood lik with unit noise.
@@ -50,7 +50,7 @@ type precision struct {
 	q []float64 // [K,K]
 }
 
-// newPrecision decomposes G [k,k], which stays as it is.
+// newPrecision decomposes G [k,k] without changing G.
 func newPrecision(k int, g []float64) (precision, error) {
 	d, q, err := eigen.Symmetric(k, append([]float64(nil), g...))
 	for i := range d {
@@ -59,7 +59,7 @@ func newPrecision(k int, g []float64) (precision, error) {
 	return precision{d, q}, err
 }
 
-// variances are the diagonal of the inverse in Q's coordinates, [K].
+// variances returns the diagonal of the inverse in the coordinates of Q, [K].
 func (p precision) variances(prior, noiseVariance, share float64) []float64 {
 	s := make([]float64, len(p.d))
 	for i, d := range p.d {
@@ -80,7 +80,7 @@ func (p precision) root(prior, share float64) []float64 {
 	return r
 }
 
-// effective is the number of directions that the data determine, tr G (G + I/σ₀²)⁻¹.
+// effective returns the number of directions that the data determine, tr G (G + I/σ₀²)⁻¹.
 func (p precision) effective(prior, share float64) float64 {
 	sum := 0.0
 	for i, s := range p.variances(prior, 1, share) {

@@ -52,13 +52,13 @@ func leading(k []float64, m, rank int, dt tensor.Dtype) (spectrum, error) {
 
 // reverse computes Σ_b ct_bᵀ J(z_b) for a block of inputs z and cotangents ct [B,C].
 type reverse struct {
-	size  int // B
-	b     *graph.Builder
-	z, ct *graph.Node
-	grads []*graph.Node // of each parameter
+	size  int            // B
+	b     *graph.Builder // of the graph
+	z, ct *graph.Node    // the inputs [B,…] and their cotangents [B,C]
+	grads []*graph.Node  // of each parameter
 
-	at, cotangent *tensor.Dense
-	program       *graph.Program
+	at, cotangent *tensor.Dense  // what the program reads for z and ct
+	program       *graph.Program // computes grads
 }
 
 func planReverse(net layers.Network, p points, size int) (*reverse, int64, error) {

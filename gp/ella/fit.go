@@ -53,28 +53,28 @@ func fitAt(ctx context.Context, p gp.Problem, r gp.Run, s Settings, at points) (
 
 // fitting is one fit under way.
 type fitting struct {
-	p          gp.Problem
-	r          gp.Run
-	s          Settings // complete
-	limit      int64    // bytes
-	candidates []gp.Candidate
+	p          gp.Problem     // the problem
+	r          gp.Run         // the run
+	s          Settings       // complete
+	limit      int64          // bytes
+	candidates []gp.Candidate // standard deviations that are compared
 
-	points   points
-	spectrum spectrum
-	v        *tensor.Dense // [K,P]
-	features *jacobian.Directional
-	held     *heldOut // nil without validation rows
-	sums     *curvature
-	seen     int    // rows
-	best     *state // nil before the first
+	points   points                // their Jacobians give the directions
+	spectrum spectrum              // of the points' kernel
+	v        *tensor.Dense         // [K,P]
+	features *jacobian.Directional // computes outputs and features of rows
+	held     *heldOut              // nil without validation rows
+	sums     *curvature            // G of the rows seen
+	seen     int                   // rows
+	best     *state                // nil before the first
 }
 
 // state is a posterior to be.
 type state struct {
-	gp.Candidate
-	g    []float64 // with unit noise
-	seen int       // rows
-	nll  float64   // of the validation rows; NaN without
+	gp.Candidate           // σ₀ and σ
+	g            []float64 // with unit noise
+	seen         int       // rows
+	nll          float64   // of the validation rows; NaN without
 }
 
 // start finds the directions and computes the features of the validation rows.
@@ -112,14 +112,14 @@ func checkOutputs(p gp.Problem) error {
 	return nil
 }
 
-// prepare compiles the features, and computes those of the validation rows.
+// prepare compiles the features, and computes the features of the validation rows.
 func (f *fitting) prepare(ctx context.Context) error {
 	k, left := f.v.Shape()[0], f.limit-dense.Bytes(f.v)
 	if held := f.p.Validation; held != nil {
 		left -= heldOutBytes(held.N(), f.p.Outputs(), k)
 	}
 	var err error
-	if f.features, err = jacobian.NewDirectional(f.p.Net, f.p.Train.X.Shape()[1:], f.v, PredictBatch, left); err != nil {
+	if f.features, err = jacobian.NewDirectional(f.p.Net, f.p.Train.X.Shape()[1:], f.v, predictBatch, left); err != nil {
 		return err
 	}
 	if held := f.p.Validation; held != nil {
@@ -218,7 +218,7 @@ func (f *fitting) fitted() (*gp.Fitted, error) {
 	noise := f.best.Noise * f.best.Noise
 	g := slices.Clone(f.best.g)
 	kernel.Scale(g, 1/noise, g)
-	q := &Posterior{
+	q := &posterior{
 		net: f.p.Net, input: f.p.Train.X.Shape()[1:].Clone(), v: f.v, g: g,
 		prior: f.best.Prior, share: f.share(f.best.seen), points: f.points.n(), at: f.points, limit: f.limit, features: f.features,
 	}
@@ -236,7 +236,7 @@ func (f *fitting) fitted() (*gp.Fitted, error) {
 }
 
 // record says how the fit went.
-func (f *fitting) record(q *Posterior) gp.Record {
+func (f *fitting) record(q *posterior) gp.Record {
 	r := gp.Record{Rows: f.best.seen, Settings: settings.Map(&f.s), PriorStds: []float64{q.prior}}
 	fact := func(name string, v float64) { r.Facts = append(r.Facts, gp.Fact{Name: name, Value: v}) }
 	fact("points", float64(f.points.n()))
@@ -251,7 +251,7 @@ func (f *fitting) record(q *Posterior) gp.Record {
 }
 
 // notes says where the fit differs from its settings, and where a wider grid may do better.
-func (f *fitting) notes(q *Posterior) (notes []string) {
+func (f *fitting) notes(q *posterior) (notes []string) {
 	note := func(format string, args ...any) { notes = append(notes, fmt.Sprintf(format, args...)) }
 	if m := f.points.n(); m < f.s.Points {
 		note("%d points instead of %d: there are no more rows to draw from.", m, f.s.Points)

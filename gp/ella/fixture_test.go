@@ -118,7 +118,7 @@ func TestFixturePosterior(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		q := fit.Posterior.(*Posterior)
+		q := fit.Posterior.(*posterior)
 		s := signs(b.spectrum.u, f.s.Rank)
 		g := signed(q.g, s)
 		for i := range g {
@@ -258,7 +258,7 @@ func TestFixtureLimits(t *testing.T) {
 }
 
 // missing is σ₀² (J Jᵀ − φ φᵀ) at each input, [N,C,C].
-func missing(t *testing.T, p gp.Problem, q *Posterior, x *tensor.Dense) []float64 {
+func missing(t *testing.T, p gp.Problem, q *posterior, x *tensor.Dense) []float64 {
 	c, j, phi := p.Outputs(), jacobianOf(t, p.Net, x), featuresOf(t, q.features, x)
 	n := x.Shape()[0] * c
 	all := product(n, n, width(p.Net), j, j)
@@ -354,7 +354,7 @@ func checkElla(t *testing.T, a fixture.Arrays, prefix string, p gp.Problem, s Se
 	_, cov := predict(t, fit.Posterior, x)
 	fixture.Close(t, prefix+"f_var"+suffix, cov, array(t, a, prefix+"f_var"+suffix), tol)
 	if suffix == "" {
-		d := slices.Clone(fit.Posterior.(*Posterior).precision.d)
+		d := slices.Clone(fit.Posterior.(*posterior).precision.d)
 		slices.Reverse(d)
 		fixture.Close(t, prefix+"G_eig", d, array(t, a, prefix+"G_eig"), tol)
 	}

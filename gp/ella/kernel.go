@@ -68,14 +68,14 @@ func place(k []float64, m, i, j, size int, v []float64) {
 // blocks computes the kernel among blocks of points. The Jacobians of the first block of a
 // pair are computed once for all second ones.
 type blocks struct {
-	x    *tensor.Dense // [M, D+C]
-	size int           // points in a block
-	b    *graph.Builder
+	x    *tensor.Dense  // [M, D+C]
+	size int            // points in a block
+	b    *graph.Builder // of the graph
 
-	first, second *graph.Node // [size, D+C]
-	own, cross    *graph.Node // [size,size]; cross is nil where one block is all
-	buffers       [2]*tensor.Dense
-	programs      [2]*graph.Program
+	first, second *graph.Node       // [size, D+C]
+	own, cross    *graph.Node       // [size,size]; cross is nil where one block is all
+	buffers       [2]*tensor.Dense  // what the programs read for first and second
+	programs      [2]*graph.Program // of a block with itself, and of two blocks
 }
 
 // planBlocks writes the kernel in blocks into a graph, and says how many bytes it needs.
@@ -100,7 +100,7 @@ func planBlocks(net gp.Picked, x *tensor.Dense, size int) (*blocks, int64, error
 
 func (g *blocks) options() graph.Options { return graph.Options{Varying: []*graph.Node{g.second}} }
 
-// compile makes the programs: that of a block with itself, and that of two blocks.
+// compile makes the programs: one for a block with itself, and one for two blocks.
 func (g *blocks) compile() error {
 	for i := range g.buffers {
 		g.buffers[i] = tensor.New(tensor.Of(g.x.Dtype()), tensor.WithShape(g.first.Shape()...))
@@ -152,7 +152,7 @@ func (g *blocks) each(ctx context.Context, visit func(i, j int, k *tensor.Dense)
 	return nil
 }
 
-// startsOf lists where blocks of so many of n rows begin; the last one ends with row n−1.
+// startsOf lists the first rows of blocks of size rows each; the last block ends with row n−1.
 func startsOf(n, size int) []int {
 	var starts []int
 	for i := 0; i < n; i += size {

@@ -10,17 +10,17 @@ import (
 	"github.com/go-valla/valla/internal/kernel"
 )
 
-var _ gp.Summed = (*Posterior)(nil)
+var _ gp.Summed = (*posterior)(nil)
 
-// partial is a posterior whose G, with unit noise, is not finished.
+// partial is a posterior while its G, with unit noise, is summed up.
 type partial struct {
-	*Posterior
-	lik  likelihood.Likelihood
-	sums *curvature
+	*posterior                       // without G
+	lik        likelihood.Likelihood // with the noise of the fit
+	sums       *curvature            // G so far
 }
 
 // Sums implements gp.Summed: G is a sum over rows. The directions stay.
-func (p *Posterior) Sums(l likelihood.Likelihood, r gp.Run) (gp.Sums, error) {
+func (p *posterior) Sums(l likelihood.Likelihood, r gp.Run) (gp.Sums, error) {
 	q, err := p.again(r)
 	if err != nil {
 		return nil, err
@@ -70,7 +70,7 @@ func (s *partial) Finish(ctx context.Context, n int, held *gp.Examples) (*gp.Fit
 		}
 		facts = append(facts, gp.Fact{Name: "validation NLL", Value: nll})
 	}
-	q := s.Posterior
+	q := s.posterior
 	q.prior, q.g = best.Prior, s.sums.g
 	kernel.Scale(q.g, 1/(best.Noise*best.Noise), q.g)
 	if err := q.finish(); err != nil {

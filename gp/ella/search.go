@@ -23,10 +23,10 @@ func (s *Settings) candidates(p gp.Problem) []gp.Candidate {
 
 // heldOut are validation examples with their features.
 type heldOut struct {
-	y, mean []float64 // [n,C]
-	phi     []float64 // [n,C,K]
-	c, k    int
-	lik     likelihood.Likelihood
+	y, mean []float64             // [n,C]
+	phi     []float64             // [n,C,K]
+	c, k    int                   // C and K
+	lik     likelihood.Likelihood // of the targets; a noise variance is not used
 }
 
 // newHeldOut computes the features of validation examples.

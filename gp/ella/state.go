@@ -20,15 +20,15 @@ const (
 
 // header is what a file says of a posterior beside its arrays.
 type header struct {
-	Points   int     `json:"points"`
-	Rank     int     `json:"rank"`
+	Points   int     `json:"points"`    // M
+	Rank     int     `json:"rank"`      // K
 	Inputs   []int   `json:"inputs"`    // the shape of one
 	PriorStd float64 `json:"prior_std"` // σ₀
 	Share    float64 `json:"share"`     // of the training rows that were seen
 }
 
 // State implements gp.Stored: the directions v [K,P] and G [K,K].
-func (p *Posterior) State() (gp.State, error) {
+func (p *posterior) State() (gp.State, error) {
 	k := p.Rank()
 	return gp.State{
 		Header: header{Points: p.points, Rank: k, Inputs: p.input.Clone(), PriorStd: p.prior, Share: p.share},
@@ -36,9 +36,9 @@ func (p *Posterior) State() (gp.State, error) {
 	}, nil
 }
 
-// Restore puts a posterior on a network from what its State returned. Inputs that the
+// restore puts a posterior on a network from what its State returned. Inputs that the
 // network does not take are errors.
-func Restore(_ context.Context, net layers.Network, _ likelihood.Likelihood, s gp.Saved) (gp.Stored, error) {
+func restore(_ context.Context, net layers.Network, _ likelihood.Likelihood, s gp.Saved) (gp.Stored, error) {
 	var h header
 	if err := s.Header(&h); err != nil {
 		return nil, err
@@ -55,7 +55,7 @@ func Restore(_ context.Context, net layers.Network, _ likelihood.Likelihood, s g
 	if err != nil {
 		return nil, err
 	}
-	p := &Posterior{net: net, input: h.Inputs, v: v, g: graph.Floats(g), prior: h.PriorStd, share: h.Share, points: h.Points, limit: gp.Run{}.Limit()}
+	p := &posterior{net: net, input: h.Inputs, v: v, g: graph.Floats(g), prior: h.PriorStd, share: h.Share, points: h.Points, limit: gp.Run{}.Limit()}
 	if err := p.finish(); err != nil {
 		return nil, err
 	}

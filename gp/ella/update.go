@@ -11,10 +11,10 @@ import (
 	"github.com/go-valla/valla/jacobian"
 )
 
-// Update implements gp.Updater: G is a sum over rows, to which those of the new ones are
+// Update implements gp.Updater: G is a sum over rows, to which the terms of the new rows are
 // added. The directions and σ₀ stay. A posterior of early stopping is an error: its prior is
 // in proportion to the rows that were seen.
-func (p *Posterior) Update(ctx context.Context, more gp.Problem, r gp.Run) (gp.Stored, error) {
+func (p *posterior) Update(ctx context.Context, more gp.Problem, r gp.Run) (gp.Stored, error) {
 	if err := more.Check(); err != nil {
 		return nil, err
 	}
@@ -42,12 +42,12 @@ func (p *Posterior) Update(ctx context.Context, more gp.Problem, r gp.Run) (gp.S
 
 // again returns a posterior with the directions and the prior of p, without rows. Run.Memory 0
 // means the limit of p.
-func (p *Posterior) again(r gp.Run) (*Posterior, error) {
-	q := &Posterior{
+func (p *posterior) again(r gp.Run) (*posterior, error) {
+	q := &posterior{
 		net: p.net, input: p.input, v: p.v, prior: p.prior, share: p.share,
 		points: p.points, at: p.at, limit: cmp.Or(r.Memory, p.limit),
 	}
 	var err error
-	q.features, err = jacobian.NewDirectional(q.net, q.input, q.v, PredictBatch, q.limit-dense.Bytes(q.v))
+	q.features, err = jacobian.NewDirectional(q.net, q.input, q.v, predictBatch, q.limit-dense.Bytes(q.v))
 	return q, err
 }

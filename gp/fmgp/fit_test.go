@@ -217,18 +217,6 @@ func TestNewLayerErrors(t *testing.T) {
 	}
 }
 
-// TestSettle: a variance below 0 by rounding is 0, a lower one is an error that names the row.
-func TestSettle(t *testing.T) {
-	cov := []float64{1, 0.1, 0.1, -1e-8}
-	if err := settle(cov, []float64{2, 2}, 0, 2); err != nil || cov[1] != 0 || cov[2] != 0 || cov[3] != 0 || cov[0] != 1 {
-		t.Errorf("%v, error %v", cov, err)
-	}
-	err := settle([]float64{1, 0, 0, 1, 1, 0, 0, -0.1}, []float64{2, 2, 2, 2}, 5, 2)
-	if err == nil || !strings.Contains(err.Error(), "row 6 (counting from 0): the variance of output 1 is -0.1") {
-		t.Errorf("error %v", err)
-	}
-}
-
 // TestProgress: the network's passes over rows are counted, and then the steps.
 func TestProgress(t *testing.T) {
 	p := newProblem(t, 230, 1, false, tensor.Float64)

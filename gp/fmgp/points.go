@@ -146,7 +146,7 @@ func lastInputs(b *graph.Builder, net layers.Network, x *graph.Node) *graph.Node
 	return b.Failf("fmgp: the network has no dense layer, whose inputs are the features of the kernel embedding; expected kernel rbf")
 }
 
-// points computes those of inputs x [N,…], and tell hears of each batch. If they need more than
+// points returns the points of inputs x [N,…] and calls tell after each batch. If they need more than
 // limit bytes beside the inputs, the error is a *graph.MemoryError; 0 is no limit.
 func (w *network) points(ctx context.Context, x *tensor.Dense, limit int64, tell func(done, total int)) (points, error) {
 	if x.Dims() < 2 || x.Shape()[0] < 1 {

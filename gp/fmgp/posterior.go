@@ -128,7 +128,7 @@ func (p *posterior) fill(g *gp.Gaussian, out []*tensor.Dense, first int) error {
 	if len(g.Epistemic) > 0 {
 		p.shares(g.Epistemic, out[2].Float64s())
 	}
-	return settle(g.Cov, out[1].Float64s(), first, p.layer.Kernel.Outputs)
+	return gp.Settle(g.Cov, out[1].Float64s()[:len(g.Mean)], nil, first)
 }
 
 // eachPoint calls visit with what f gives for the points from number first on.
@@ -139,28 +139,6 @@ func eachPoint(ctx context.Context, f *graph.Batched, at points, visit func(firs
 		err := f.Each(ctx, u, func(from, n int, out []*tensor.Dense) error { return visit(first+from, n, out) })
 		if err != nil {
 			return err
-		}
-	}
-	return nil
-}
-
-// bluntest is the largest share of the prior variance that rounding may take from a variance.
-// A variance that is negative by no more is 0.
-const bluntest = 1e-6
-
-// settle sets variances that rounding has made negative to 0, with their covariances. One that
-// is further below 0 is an error. cov [n,C,C] is that of the inputs from number first on.
-func settle(cov, prior []float64, first, c int) error {
-	for i := range len(cov) / c {
-		block, d := cov[i/c*c*c:(i/c+1)*c*c], i%c
-		switch v := block[d*c+d]; {
-		case v >= 0:
-		case v >= -bluntest*prior[i]:
-			for j := range c {
-				block[d*c+j], block[j*c+d] = 0, 0
-			}
-		default:
-			return fmt.Errorf("row %d (counting from 0): the variance of output %d is %g, expected a number from 0 to the prior variance %g", first+i/c, d, v, prior[i])
 		}
 	}
 	return nil
@@ -205,14 +183,11 @@ func (p *posterior) joint(at points) (mean, cov *tensor.Dense, err error) {
 	copies := b.Reshape(b.BroadcastTo(b.Reshape(u, n, 1, k.Width()), n, k.Outputs, k.Width()), size, k.Width())
 	half := b.MatMul(b.Reshape(t.Kxz, size, l.Inducing()), t.G, false, true)
 	q := b.Sub(k.Gram(b, copies, class), b.Gram(half))
-	prog, err := graph.Compile(b, []*graph.Node{q}, graph.Options{})
-	if err == nil {
-		err = prog.Run()
-	}
+	values, err := graph.Evaluate(b, q)
 	if err != nil {
 		return nil, nil, err
 	}
-	return dense.Of(graph.Floats(at.g), size), dense.Of(graph.Floats(prog.Value(q)), size, size), nil
+	return dense.Of(graph.Floats(at.g), size), dense.Of(values[0], size, size), nil
 }
 
 // present returns the mean [N·C] and the covariances [N·C·C] at points, with the parameters of the

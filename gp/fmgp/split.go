@@ -114,14 +114,11 @@ func (p *posterior) evidence(ctx context.Context, l *sparseGP, r []float64, at p
 func (l *sparseGP) root() ([]float64, error) {
 	b := graph.NewBuilder(tensor.Float64)
 	gram := l.Kernel.Gram(b, b.Param(l.Z), l.Class)
-	prog, err := graph.Compile(b, []*graph.Node{gram}, graph.Options{})
-	if err == nil {
-		err = prog.Run()
-	}
+	values, err := graph.Evaluate(b, gram)
 	if err != nil {
 		return nil, err
 	}
-	r, _, err := gp.Factor(l.Inducing(), graph.Floats(prog.Value(gram)), 0)
+	r, _, err := gp.Factor(l.Inducing(), values[0], 0)
 	return r, err
 }
 

@@ -36,7 +36,7 @@ func BenchmarkPredict(b *testing.B) {
 		site := siteAt(b, net, x, layer)
 		u, _ := valuesAt(b, site, z)
 		for _, n := range []int{0, 500} {
-			p := &Posterior{net: net, site: site, layer: layer, input: x.Shape()[1:], factor: 1, limit: gp.Run{}.Limit(), scales: make([]float64, 200)}
+			p := &posterior{net: net, site: site, layer: layer, input: x.Shape()[1:], factor: 1, limit: gp.Run{}.Limit(), scales: make([]float64, 200)}
 			p.memory = &memory{index: newIndex(u), neighbours: 50, length: 2 * firstQuartile(data.TakeRows(u, dense.Indices(lengthRows))), noise: 1e-6}
 			if err := p.memory.group(n); err != nil {
 				b.Fatal(err)

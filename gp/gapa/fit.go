@@ -42,22 +42,22 @@ func (s *Settings) Fit(ctx context.Context, p gp.Problem, r gp.Run) (*gp.Fitted,
 
 // fitting is one fit under way.
 type fitting struct {
-	p     gp.Problem
-	r     gp.Run
-	s     Settings // complete
-	limit int64    // bytes
-	loss
+	p     gp.Problem // the problem
+	r     gp.Run     // the run
+	s     Settings   // complete
+	limit int64      // bytes
+	loss             // of the targets
 
-	site       shifted
-	order      []int // the training rows, in random order
-	memory     *memory
+	site       shifted // the layer that gets the processes
+	order      []int   // the training rows, in random order
+	memory     *memory // the rows that are kept
 	rows, held *sample // nil without
 	learners   int     // rows by which the variances are learned
 	done       int     // rows
 
 	scales []float64 // c² [d]
-	by     mixture
-	value  float64 // loss of the validation rows; NaN without
+	by     mixture   // the factor and the noise variance
+	value  float64   // loss of the validation rows; NaN without
 }
 
 // run finds the numbers of the posterior.
@@ -190,14 +190,14 @@ func (f *fitting) scale(ctx context.Context) (err error) {
 	return nil
 }
 
-// freeNoise says whether the noise variance is to be found.
+// freeNoise reports whether the fit finds the noise variance.
 func (f *fitting) freeNoise() bool { return !f.classes && f.s.NoiseStd == 0 && !f.p.KnownNoise }
 
 // spread returns the variances of the activations at the rows that are kept.
 func (f *fitting) spread(ctx context.Context) ([]float64, error) {
 	var a []float64
 	b := graph.NewBuilder(f.p.Dtype())
-	x := b.Input("u", PredictBatch, f.memory.d)
+	x := b.Input("u", predictBatch, f.memory.d)
 	out := x
 	if f.site.phi != nil {
 		out = f.site.phi.Forward(b, x)
@@ -250,7 +250,7 @@ func (f *fitting) report(n int) {
 
 // fitted makes the posterior.
 func (f *fitting) fitted() *gp.Fitted {
-	q := &Posterior{
+	q := &posterior{
 		net: f.p.Net, site: f.site, layer: f.s.Layer, input: f.p.Train.X.Shape()[1:].Clone(),
 		memory: f.memory, scales: f.scales, factor: f.by.factor, limit: f.limit, order: f.order,
 	}

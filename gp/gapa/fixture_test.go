@@ -78,8 +78,8 @@ func (f published) memory(t *testing.T, rows []int, k int) *memory {
 }
 
 // posterior has the variances of the fixture, times a factor.
-func (f published) posterior(t *testing.T, m *memory, factor float64) *Posterior {
-	return &Posterior{
+func (f published) posterior(t *testing.T, m *memory, factor float64) *posterior {
+	return &posterior{
 		net: f.net, site: f.site, layer: f.number, input: f.x.Shape()[1:], memory: m,
 		scales: f.want(t, f.layer+"c2"), factor: factor, limit: gp.Run{}.Limit(),
 	}

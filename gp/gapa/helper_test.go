@@ -52,13 +52,13 @@ func normal(rng *rand.Rand, dt tensor.Dtype, shape ...int) *tensor.Dense {
 	return graph.Convert(dense.Of(v, shape...), dt)
 }
 
-func fitted(t testing.TB, s Settings, p gp.Problem) (*gp.Fitted, *Posterior) {
+func fitted(t testing.TB, s Settings, p gp.Problem) (*gp.Fitted, *posterior) {
 	t.Helper()
 	f, err := s.Fit(t.Context(), p, gp.Run{Seed: 5})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return f, f.Posterior.(*Posterior)
+	return f, f.Posterior.(*posterior)
 }
 
 func predict(t testing.TB, p gp.Posterior, x *tensor.Dense) (mean, cov []float64) {
@@ -97,3 +97,9 @@ func siteAt(t testing.TB, net layers.Network, x *tensor.Dense, number int) shift
 	}
 	return newShifted(s, x.Dtype())
 }
+
+// Factor returns s.
+func (p *posterior) Factor() float64 { return p.factor }
+
+// Layer returns the number of the layer that has the processes.
+func (p *posterior) Layer() int { return p.layer }

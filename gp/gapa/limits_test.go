@@ -83,7 +83,7 @@ func schur(t *testing.T, z *tensor.Dense, u []float64, length, noise float64) fl
 
 // bySlopes are the derivatives of the outputs by the activations, [N,C,d], by central
 // differences at values u [N,d].
-func bySlopes(t *testing.T, p *Posterior, u *tensor.Dense) (out []float64) {
+func bySlopes(t *testing.T, p *posterior, u *tensor.Dense) (out []float64) {
 	t.Helper()
 	n, d := u.Shape()[0], u.Shape()[1]
 	rest := func(shift []float64) []float64 {

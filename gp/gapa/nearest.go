@@ -23,7 +23,7 @@ const (
 type index struct {
 	z     *tensor.Dense // [M,d]
 	norms []float64     // ‖z‖² [M]
-	m, d  int
+	m, d  int           // the number of points, and of the numbers of each
 }
 
 func newIndex(z *tensor.Dense) *index {
@@ -43,11 +43,11 @@ func (x *index) row(dst []float64, i int) []float64 {
 
 // neighbour is a point and its distance, a number that grows with it.
 type neighbour struct {
-	at   int
-	away float64
+	at   int     // number of the point
+	away float64 // squared distance, or the distance up to a number that all points share
 }
 
-// nearer orders neighbours by distance, equal ones by number.
+// nearer orders neighbours by distance, and neighbours at equal distances by number.
 func nearer(a, b neighbour) int { return cmp.Or(cmp.Compare(a.away, b.away), cmp.Compare(a.at, b.at)) }
 
 // search finds, on all threads, the k points that are nearest to the first n rows of u
@@ -61,26 +61,26 @@ func (x *index) search(u *tensor.Dense, n, k int, skip func(i int) int, visit fu
 
 // searchJob is the kernel.Job of a search.
 type searchJob struct {
-	*index
-	u     *tensor.Dense
-	n, k  int
-	skip  func(i int) int
-	visit func(part, i int, found []neighbour)
+	*index                                      // the points that are searched
+	u      *tensor.Dense                        // rows that get neighbours [·,d]
+	n, k   int                                  // number of rows of u, and of neighbours of each
+	skip   func(i int) int                      // the point that row i may not find; −1: none
+	visit  func(part, i int, found []neighbour) // gets the neighbours of row i, nearest first
 
 	finders []finder // of each thread
 }
 
 // finder is what a thread of a search computes in, kept between searches.
 type finder struct {
-	lists   []nearestList
-	product room
-	u, z    []float64 // [d]
+	lists   []nearestList // the nearest points of each row of a block
+	product room          // inner products of rows and points
+	u, z    []float64     // [d]
 }
 
 // room keeps numbers of either type.
 type room struct {
-	wide   []float64
-	narrow []float32
+	wide   []float64 // of float64
+	narrow []float32 // of float32
 }
 
 // numbers returns n numbers in a room, which are undefined.
@@ -152,8 +152,8 @@ func (s *searchJob) settle(f *finder, i int, found []neighbour) []neighbour {
 
 // nearestList keeps the nearest of many points, in a heap with the farthest at its top.
 type nearestList struct {
-	found      []neighbour
-	most, skip int
+	found      []neighbour // the nearest points so far, a heap
+	most, skip int         // largest number of points, and the point that is left out
 }
 
 func (l *nearestList) offer(p neighbour) {

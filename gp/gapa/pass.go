@@ -11,14 +11,14 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// PredictBatch is how many inputs go through the network at a time. Where that needs more
+// predictBatch is how many inputs go through the network at a time. Where that needs more
 // memory than the limit, a whole fraction of it does.
-const PredictBatch = 100
+const predictBatch = 100
 
 // pass runs a network with a site for any number of inputs.
 type pass struct {
-	f *graph.Batched
-	c int // outputs
+	f *graph.Batched // computes u, the outputs and what a writer adds
+	c int            // outputs
 }
 
 // writer writes what a pass computes of the inputs x [B,…] beside u [B,d] and the outputs.
@@ -27,7 +27,7 @@ type writer func(b *graph.Builder, x *graph.Node) []*graph.Node
 // newPass compiles for inputs of a shape each: u [B,d], the outputs [B,C], and what more
 // writes. It needs at most limit bytes.
 func newPass(s shifted, input []int, limit int64, more writer) (*pass, error) {
-	f, err := graph.NewBatchedWithin("the pass over inputs", PredictBatch, limit, func(size int) (graph.Pass, error) {
+	f, err := graph.NewBatchedWithin("the pass over inputs", predictBatch, limit, func(size int) (graph.Pass, error) {
 		return s.write(input, size, more)
 	})
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 //
 // where S are the k rows nearest to u.
 type memory struct {
-	*index
+	*index              // the values u at the rows [M,d]
 	neighbours int      // k
 	length     float64  // ℓ
 	noise      float64  // τ
@@ -35,12 +35,12 @@ func (m *memory) remaining(u *tensor.Dense, n int, skip func(i int) int) ([]floa
 
 // remains computes r, and keeps what it computes in.
 type remains struct {
-	*memory
-	search searchJob
-	skip   func(i int) int
-	out    []float64
-	spaces []space // of each thread
-	errs   []error // likewise
+	*memory                 // the rows that are kept
+	search  searchJob       // finds neighbours or centres
+	skip    func(i int) int // the row that input i may not find; −1: none
+	out     []float64       // r by input
+	spaces  []space         // of each thread
+	errs    []error         // likewise
 }
 
 func newRemains(m *memory, threads int) *remains {
@@ -69,7 +69,7 @@ func (r *remains) at(u *tensor.Dense, n int, skip func(i int) int) ([]float64, e
 	return r.out, nil
 }
 
-// local sets r of row i, whose neighbours were found.
+// local sets r of row i from its neighbours found.
 func (r *remains) local(part, i int, found []neighbour) {
 	s := &r.spaces[part]
 	s.load(r.memory, r.search.u, i, found)
@@ -84,11 +84,11 @@ func none(int) int { return -1 }
 
 // space holds the neighbours of a point.
 type space struct {
-	k        int
+	k        int       // number of neighbours
 	away     []float64 // z − u, [k,d]
 	gram     []float64 // their inner products [k,k]
 	rho, row []float64 // [k], and one of at least d and k numbers
-	room     room
+	room     room      // kept between points
 }
 
 // reserve makes room for the neighbours in a memory.
@@ -119,7 +119,7 @@ func (s *space) load(m *memory, u *tensor.Dense, i int, found []neighbour) {
 }
 
 // remaining returns r, and whether it could be computed. It overwrites the neighbours. The
-// inner products are those of differences from u, so that distances that are small keep their
+// inner products are taken between differences from u, so that small distances keep their
 // digits.
 func (s *space) remaining(length, noise float64) (float64, bool) {
 	k, g, rho := s.k, s.gram, s.rho[:s.k]

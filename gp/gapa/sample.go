@@ -10,19 +10,19 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// sample are examples and what their variances are made of: those of output c are
+// sample holds examples and what their variances are made of: the variances of output c are
 // factor·r Σ_j c_j² J_cj².
 type sample struct {
 	y, mean []float64 // [n,C]
 	r       []float64 // [n]
 	squares []float32 // J², [n,C,d]
-	c, d    int
+	c, d    int       // C and d
 }
 
 // sampleBytes is the memory of n examples.
 func sampleBytes(n, c, d int) int64 { return int64(n) * int64(c) * int64(4*d+4*8) }
 
-// newSample computes examples. Example i is no neighbour of skip(i). done is told how many
+// newSample computes examples. Example i is no neighbour of skip(i). done is called with how many
 // examples each batch had.
 func newSample(ctx context.Context, p *pass, m *memory, e gp.Examples, skip func(int) int, done func(n int)) (*sample, error) {
 	s := &sample{y: graph.Floats(e.Y), c: p.c, d: m.d}

@@ -21,18 +21,18 @@ const (
 
 // header is what a file says of a posterior beside its arrays.
 type header struct {
-	Layer      int     `json:"layer"`
-	Inputs     []int   `json:"inputs"`     // the shape of one
-	Cached     int     `json:"cached"`     // M
-	Neighbours int     `json:"neighbours"` // k
-	Centres    int     `json:"centres,omitempty"`
-	Length     float64 `json:"length_scale"`
-	Noise      float64 `json:"relative_noise"` // τ
-	Factor     float64 `json:"factor"`         // s
+	Layer      int     `json:"layer"`             // number of the site, from 1
+	Inputs     []int   `json:"inputs"`            // the shape of one
+	Cached     int     `json:"cached"`            // M
+	Neighbours int     `json:"neighbours"`        // k
+	Centres    int     `json:"centres,omitempty"` // number of centres
+	Length     float64 `json:"length_scale"`      // ℓ
+	Noise      float64 `json:"relative_noise"`    // τ
+	Factor     float64 `json:"factor"`            // s
 }
 
 // State implements gp.Stored: the values at the training rows [M,d] and c² [d].
-func (p *Posterior) State() (gp.State, error) {
+func (p *posterior) State() (gp.State, error) {
 	m := p.memory
 	return gp.State{
 		Header: header{
@@ -43,9 +43,9 @@ func (p *Posterior) State() (gp.State, error) {
 	}, nil
 }
 
-// Restore puts a posterior on a network from what its State returned. Inputs that the
+// restore puts a posterior on a network from what its State returned. Inputs that the
 // network does not take are errors.
-func Restore(_ context.Context, net layers.Network, _ likelihood.Likelihood, s gp.Saved) (gp.Stored, error) {
+func restore(_ context.Context, net layers.Network, _ likelihood.Likelihood, s gp.Saved) (gp.Stored, error) {
 	var h header
 	if err := s.Header(&h); err != nil {
 		return nil, err
@@ -65,7 +65,7 @@ func Restore(_ context.Context, net layers.Network, _ likelihood.Likelihood, s g
 	if v := slices.Min(scales.Float64s()); v < 0 {
 		return nil, fmt.Errorf("gapa: array %q: a variance of %g, expected no negative number", nameScales, v)
 	}
-	q := &Posterior{
+	q := &posterior{
 		net: net, site: newShifted(at, dt), layer: h.Layer, input: h.Inputs, scales: graph.Floats(scales), factor: h.Factor, limit: gp.Run{}.Limit(),
 		memory: &memory{index: newIndex(z), neighbours: h.Neighbours, length: h.Length, noise: h.Noise},
 	}

@@ -17,10 +17,10 @@ import (
 //
 // This is the kernel that jacobian.NTK writes into a graph, for rows that are kept.
 type factors struct {
-	*scanner
-	n int         // rows
-	d [][]float64 // cotangents, by group [n,q]
-	a [][]float64 // inputs of layers, by block [n/C,p], nil for the number 1
+	*scanner             // says which blocks the factors belong to
+	n        int         // rows
+	d        [][]float64 // cotangents, by group [n,q]
+	a        [][]float64 // inputs of layers, by block [n/C,p], nil for the number 1
 }
 
 // newFactors has memory for n rows.

@@ -20,9 +20,9 @@ import (
 // predictBatch is the number of inputs that a prediction computes at a time.
 const predictBatch = 250
 
-// posterior is a network with Gaussian weights. Its predictions are those of K draws of them,
+// posterior is a network with Gaussian weights. Its predictions come from K draws of the weights,
 // which are the same for all inputs. It may be used by several goroutines; the network runs for
-// one of them at a time.
+// one goroutine at a time.
 type posterior struct {
 	net     layers.Network             // whose form the draws have
 	input   tensor.Shape               // of one input
@@ -153,8 +153,8 @@ func (p *posterior) reset(l *gp.Gaussian, n int) {
 	}
 }
 
-// take takes the outputs of draw number k into the moments (Welford 1962), which are those of
-// all draws after the last one. It overwrites out, and room [C].
+// take takes the outputs of draw number k into the moments (Welford 1962). After the last draw they
+// are the moments of all draws. It overwrites out, and room [C].
 func (p *posterior) take(l *gp.Gaussian, room, out []float64, k int) {
 	c, n := p.outputs, float64(k+1)
 	for i := range len(out) / c {

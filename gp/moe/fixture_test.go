@@ -201,7 +201,7 @@ func TestFixtureCovariance(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			q := out.Posterior.(*Posterior)
+			q := out.Posterior.(*posterior)
 			mean, cov := predict(t, q, r.xt)
 			fixture.Close(t, r.prefix+"g_Xt", mean, r.want(t, "g_Xt"), 1e-12)
 			fixture.Close(t, r.prefix+key, cov, r.want(t, key), 1e-9)
@@ -290,3 +290,6 @@ func wider(t *testing.T, wide, narrow []float64, c int) {
 		}
 	}
 }
+
+// Experts returns E.
+func (p *posterior) Experts() int { return len(p.experts) }

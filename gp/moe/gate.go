@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	gateBatch = 100 // inputs whose scores are computed at a time
+	gateBatch = 100 // inputs that get their scores at a time
 	starts    = 10  // of k-means
 	scores    = 2
 )
@@ -57,7 +57,7 @@ func newCells(x []float64, experts int) *gate {
 	return g
 }
 
-// between says whether a number of the sorted ones lies from lo on and below hi.
+// between reports whether a number v of sorted has lo ≤ v < hi.
 func between(sorted []float64, lo, hi float64) bool {
 	i := sort.SearchFloat64s(sorted, lo)
 	return i < len(sorted) && sorted[i] < hi
@@ -109,8 +109,8 @@ func (g *gate) write(net layers.Network, size int) (graph.Pass, error) {
 
 // only is a network's output number c alone, [B,1].
 type only struct {
-	layers.Network
-	c int
+	layers.Network     // with all outputs
+	c              int // number of the output
 }
 
 // Forward implements layers.Network.
@@ -118,7 +118,7 @@ func (o only) Forward(b *graph.Builder, x *graph.Node) *graph.Node {
 	return b.Slice(o.Network.Forward(b, x), 1, o.c, o.c+1)
 }
 
-// kernel returns that of inputs x [N,…] with the points, [N,m].
+// kernel returns the kernel of inputs x [N,…] with the points, [N,m].
 func (g *gate) kernel(ctx context.Context, x *tensor.Dense) ([]float64, error) {
 	var all []float64
 	err := g.run.Each(ctx, x, func(_, n int, out []*tensor.Dense) error {
@@ -172,7 +172,7 @@ func (g *gate) components(k []float64, m int) error {
 }
 
 // centre takes away means from rows of the kernel with the points [n,m], so that they are inner
-// products of features whose mean over the points is 0.
+// products of features that have the mean 0 over the points.
 func (g *gate) centre(k []float64) {
 	all := kernel.Sum(g.means) / float64(len(g.means))
 	for row := range slices.Chunk(k, len(g.means)) {
@@ -246,7 +246,7 @@ func (g *gate) experts() int {
 	return len(g.centres) / scores
 }
 
-// neighbours lists those of each expert.
+// neighbours lists the neighbours of each expert.
 func (g *gate) neighbours() [][]int {
 	if g.edges != nil {
 		return inRow(g.experts())

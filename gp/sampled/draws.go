@@ -21,8 +21,8 @@ const (
 
 // curvature multiplies by the Λ_n of rows with the network's outputs, or by its root.
 type curvature struct {
-	lik likelihood.Likelihood
-	c   int // outputs
+	lik likelihood.Likelihood // of the targets
+	c   int                   // outputs
 }
 
 // times returns Λ_n f_n for outputs out [n,C] and f [n,C]: with Λ = Σ_c w_c (e_c − m)(e_c − m)ᵀ

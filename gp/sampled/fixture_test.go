@@ -128,8 +128,8 @@ func (f *fitting) solve(t *testing.T) {
 }
 
 // posterior are the present samples.
-func (f *fitting) posterior() *Posterior {
-	return &Posterior{net: f.p.Net, input: f.p.Train.X.Shape()[1:], zeta: dense.Of(f.zeta, f.s.Samples, f.size), limit: gp.Run{}.Limit()}
+func (f *fitting) posterior() *posterior {
+	return &posterior{net: f.p.Net, input: f.p.Train.X.Shape()[1:], zeta: dense.Of(f.zeta, f.s.Samples, f.size), limit: gp.Run{}.Limit()}
 }
 
 // exact are settings that solve to rounding.

@@ -19,13 +19,13 @@ const rowsAtOnce = 500
 // linear is a network g(x) + J(x) w, linearized in the weights. Directions and sums of
 // gradients are P numbers each, in float64.
 type linear struct {
-	net     layers.Network
-	dt      tensor.Dtype
-	input   tensor.Shape // of one row
-	outputs int          // C
-	p       int          // P
-	size    int          // rows in a batch
-	limit   int64        // bytes of all programs
+	net     layers.Network // the network g
+	dt      tensor.Dtype   // of the network
+	input   tensor.Shape   // of one row
+	outputs int            // C
+	p       int            // P
+	size    int            // rows in a batch
+	limit   int64          // bytes of all programs
 
 	programs [3][]*pass // by kind, one for each thread
 }
@@ -62,15 +62,15 @@ func newLinear(net layers.Network, dt tensor.Dtype, input tensor.Shape, outputs 
 
 // pass is a compiled pass over the rows of a batch, for one direction at a time.
 type pass struct {
-	b        *graph.Builder
-	x        *graph.Node
-	tangents []*graph.Node // of each parameter; in a pull a single leaf, which stands for the direction
-	results  []*graph.Node // gradients of each parameter; the cotangents in a push
-	program  *graph.Program
-	at       *tensor.Dense // x
+	b        *graph.Builder // of the graph
+	x        *graph.Node    // rows [B,…]
+	tangents []*graph.Node  // of each parameter; in a pull a single leaf, which stands for the direction
+	results  []*graph.Node  // gradients of each parameter; the cotangents in a push
+	program  *graph.Program // computes results
+	at       *tensor.Dense  // x
 
-	s, first, n int // the direction, and the rows that count
-	visit       visitor
+	s, first, n int     // the direction, and the rows that count
+	visit       visitor // returns the cotangents of the rows
 }
 
 // write writes a pass over size rows into a graph.
@@ -190,13 +190,13 @@ func (l *linear) bound(k kind, which []int, v []float64) [][]*tensor.Dense {
 // sweeping is the kernel.Job of a batch: each part takes every so many of the directions.
 type sweeping struct {
 	*linear
-	passes []*pass
-	which  []int
-	bound  [][]*tensor.Dense
-	x      *tensor.Dense
-	first  int
-	sum    []float64
-	errs   []error
+	passes []*pass           // one for each thread
+	which  []int             // numbers of the directions
+	bound  [][]*tensor.Dense // what the leaves of a pass read, by direction
+	x      *tensor.Dense     // the rows [N,…]
+	first  int               // number of the first row of the batch
+	sum    []float64         // results of all directions [S,P]; nil in a push
+	errs   []error           // of each pass
 }
 
 // Run implements kernel.Job.

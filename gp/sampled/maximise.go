@@ -84,9 +84,9 @@ func (f *fitting) bestWeights(ctx context.Context, w []float64) ([]float64, erro
 // newton is the search for the best weights of the linear model.
 type newton struct {
 	*fitting
-	ctx context.Context
-	w   []float64 // [P]
-	out []float64 // J w [N,C]
+	ctx context.Context // of the fit
+	w   []float64       // [P]
+	out []float64       // J w [N,C]
 }
 
 // step makes a step, and returns gᵀH⁻¹g for the gradient g and the Hessian H: at least λ times

@@ -21,7 +21,7 @@ import (
 //
 // for any λ. A nil sketch stands for no preconditioner.
 type sketch struct {
-	p      int
+	p      int       // P
 	values []float64 // L [rank], ascending
 	u      []float64 // U [rank,P], orthonormal rows
 }

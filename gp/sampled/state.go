@@ -14,21 +14,21 @@ const nameZeta = "sampled.zeta"
 
 // header is what a file says of a posterior beside its array.
 type header struct {
-	Samples int   `json:"samples"`
-	Inputs  []int `json:"inputs"` // the shape of one
+	Samples int   `json:"samples"` // S
+	Inputs  []int `json:"inputs"`  // the shape of one
 }
 
 // State implements gp.Stored: the samples of the weights [S,P].
-func (p *Posterior) State() (gp.State, error) {
+func (p *posterior) State() (gp.State, error) {
 	return gp.State{
 		Header: header{Samples: p.Samples(), Inputs: p.input.Clone()},
 		Arrays: []gp.Array{{Name: nameZeta, Value: p.zeta}},
 	}, nil
 }
 
-// Restore puts a posterior on a network from what its State returned. Inputs that the network
+// restore puts a posterior on a network from what its State returned. Inputs that the network
 // does not take are errors.
-func Restore(_ context.Context, net layers.Network, _ likelihood.Likelihood, s gp.Saved) (gp.Stored, error) {
+func restore(_ context.Context, net layers.Network, _ likelihood.Likelihood, s gp.Saved) (gp.Stored, error) {
 	var h header
 	if err := s.Header(&h); err != nil {
 		return nil, err
@@ -44,5 +44,5 @@ func Restore(_ context.Context, net layers.Network, _ likelihood.Likelihood, s g
 	if err != nil {
 		return nil, err
 	}
-	return &Posterior{net: net, input: h.Inputs, zeta: zeta, limit: gp.Run{}.Limit()}, nil
+	return &posterior{net: net, input: h.Inputs, zeta: zeta, limit: gp.Run{}.Limit()}, nil
 }

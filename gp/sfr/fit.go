@@ -51,17 +51,17 @@ func fitAt(ctx context.Context, p gp.Problem, r gp.Run, s Settings, points *tens
 
 // fitting is one fit under way.
 type fitting struct {
-	p          gp.Problem
-	r          gp.Run
-	s          Settings // complete
-	candidates []gp.Candidate
-	q          *Posterior
-	trial      *trial // nil without validation rows
+	p          gp.Problem     // the problem
+	r          gp.Run         // the run
+	s          Settings       // complete
+	candidates []gp.Candidate // standard deviations that are compared
+	q          *posterior     // the posterior to be
+	trial      *trial         // nil without validation rows
 }
 
 // start makes the posterior before there are data.
 func (f *fitting) start(points *tensor.Dense) error {
-	f.q = &Posterior{
+	f.q = &posterior{
 		net: f.p.Net, points: points, outputs: f.p.Outputs(), joint: f.s.Outputs == outputsJoint,
 		own: f.s.OwnMean, clip: f.s.Clip, limit: f.r.Limit(),
 	}

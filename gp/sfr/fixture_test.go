@@ -59,7 +59,7 @@ func (f part) examples(t *testing.T, x, y string) gp.Examples {
 }
 
 // with fits with changed settings.
-func (f part) with(t *testing.T, change func(s *Settings)) *Posterior {
+func (f part) with(t *testing.T, change func(s *Settings)) *posterior {
 	s := f.s
 	change(&s)
 	return fitted(t, f.p, s, f.points)

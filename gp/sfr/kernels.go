@@ -13,27 +13,27 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// PredictBatch is how many inputs are computed at a time. Where that needs more memory than
+// predictBatch is how many inputs are computed at a time. Where that needs more memory than
 // the limit, a whole fraction of it is computed at a time.
-const PredictBatch = 100
+const predictBatch = 100
 
 // convertAtOnce is how many inputs are converted to float64 at a time.
-const convertAtOnce = 10 * PredictBatch
+const convertAtOnce = 10 * predictBatch
 
 // kernels computes what the Gaussian processes need of a network, in float64: its outputs
 // and the tangent kernel, without σ₀², at inputs and between inputs and points. There are C
 // parts, of which part c is output c at each point, or with joint outputs a single part, of
 // all outputs at each point.
 type kernels struct {
-	net     layers.Network
-	points  *tensor.Dense // z [M,…] of the network's element type
-	input   tensor.Shape  // of one example
-	outputs int           // C
-	joint   bool
+	net     layers.Network // the network g
+	points  *tensor.Dense  // z [M,…] of the network's element type
+	input   tensor.Shape   // of one example
+	outputs int            // C
+	joint   bool           // all outputs are one Gaussian process
 
-	z     *graph.Param // the points as the program takes them
-	at    int          // the part whose points z has; −1: none
-	batch *graph.Batched
+	z     *graph.Param   // the points as the program takes them
+	at    int            // number of the part that z has the points of; −1: none
+	batch *graph.Batched // computes values of a part at inputs
 }
 
 // newKernels compiles the kernels. They need at most limit bytes.
@@ -42,7 +42,7 @@ func newKernels(net layers.Network, points *tensor.Dense, outputs int, joint boo
 	k.z = &graph.Param{Name: "points", Value: k.inputs(points, 0, joint)}
 	limit = max(1, limit-dense.Bytes(k.z.Value))
 	var err error
-	k.batch, err = graph.NewBatchedWithin("a batch of inputs", PredictBatch, limit, func(size int) (graph.Pass, error) {
+	k.batch, err = graph.NewBatchedWithin("a batch of inputs", predictBatch, limit, func(size int) (graph.Pass, error) {
 		return k.write(k.z, size)
 	})
 	if err != nil {
@@ -134,10 +134,10 @@ func (k *kernels) move(part int) {
 	}
 }
 
-// values are those of a part at n inputs, from the one with the number first on. O is the
-// part's number of outputs and M that of its inducing variables.
+// values hold what a part has at n inputs, of which the first has the number first. O is the number
+// of outputs of the part, and M is the number of its inducing variables.
 type values struct {
-	first, n    int
+	first, n    int       // number of the first input, and number of inputs
 	mean        []float64 // the network's outputs [n·O]
 	diag, cross []float64 // the kernel [n,O,O] and [n·O,M]
 }

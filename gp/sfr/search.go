@@ -13,12 +13,12 @@ import (
 
 // trial are predictions for the validation rows with each of several candidates.
 type trial struct {
-	all       []gp.Candidate
-	e         gp.Examples
-	own       bool        // the mean is SFR's
-	mean      []float64   // the network's outputs [n,C]
-	means     [][]float64 // SFR's, by candidate
-	variances [][]float64 // by candidate, [n,C]
+	all       []gp.Candidate // the candidates
+	e         gp.Examples    // the validation rows
+	own       bool           // the mean is SFR's
+	mean      []float64      // the network's outputs [n,C]
+	means     [][]float64    // SFR's, by candidate
+	variances [][]float64    // by candidate, [n,C]
 }
 
 func newTrial(all []gp.Candidate, e gp.Examples, own bool) *trial {
@@ -40,7 +40,7 @@ func trialBytes(candidates int, e *gp.Examples) int64 {
 	return 8 * int64(1+2*candidates) * int64(e.Y.Shape().TotalSize())
 }
 
-// add computes the predictions of one part, whose sums are those of unit noise.
+// add computes the predictions of one part. The sums of s have unit noise.
 func (t *trial) add(ctx context.Context, k *kernels, part int, s *system) error {
 	p, err := s.spectrum()
 	if err != nil {

@@ -21,18 +21,18 @@ const (
 
 // header is what a file says of a posterior beside its arrays.
 type header struct {
-	Points   int     `json:"points"`
-	Inputs   []int   `json:"inputs"` // the shape of one
-	Outputs  int     `json:"outputs"`
-	Joint    bool    `json:"joint,omitempty"`
-	Own      bool    `json:"own_mean,omitempty"`
-	Clip     float64 `json:"clip,omitempty"`
-	PriorStd float64 `json:"prior_std"` // σ₀
+	Points   int     `json:"points"`             // M
+	Inputs   []int   `json:"inputs"`             // the shape of one
+	Outputs  int     `json:"outputs"`            // C
+	Joint    bool    `json:"joint,omitempty"`    // all outputs are one Gaussian process
+	Own      bool    `json:"own_mean,omitempty"` // the mean is SFR's own
+	Clip     float64 `json:"clip,omitempty"`     // ε
+	PriorStd float64 `json:"prior_std"`          // σ₀
 }
 
 // State implements gp.Stored: the points z [M,…] and for each Gaussian process the lower
 // triangle of T [M(M+1)/2] and b [M], one after the other.
-func (p *Posterior) State() (gp.State, error) {
+func (p *posterior) State() (gp.State, error) {
 	var t, b []float64
 	for _, s := range p.systems {
 		for i := range s.m {
@@ -52,9 +52,9 @@ func (p *Posterior) State() (gp.State, error) {
 	}, nil
 }
 
-// Restore puts a posterior on a network from what its State returned. Points that the network
+// restore puts a posterior on a network from what its State returned. Points that the network
 // does not take and outputs that it does not have are errors.
-func Restore(_ context.Context, net layers.Network, _ likelihood.Likelihood, saved gp.Saved) (gp.Stored, error) {
+func restore(_ context.Context, net layers.Network, _ likelihood.Likelihood, saved gp.Saved) (gp.Stored, error) {
 	var h header
 	if err := saved.Header(&h); err != nil {
 		return nil, err
@@ -63,7 +63,7 @@ func Restore(_ context.Context, net layers.Network, _ likelihood.Likelihood, sav
 	if err != nil {
 		return nil, fmt.Errorf("sfr: %w", err)
 	}
-	p := &Posterior{net: net, outputs: h.Outputs, joint: h.Joint, own: h.Own, clip: h.Clip, prior: h.PriorStd, limit: gp.Run{}.Limit()}
+	p := &posterior{net: net, outputs: h.Outputs, joint: h.Joint, own: h.Own, clip: h.Clip, prior: h.PriorStd, limit: gp.Run{}.Limit()}
 	if p.points, err = saved.Array(nameZ, dt, append([]int{h.Points}, h.Inputs...)...); err != nil {
 		return nil, err
 	}

@@ -14,14 +14,15 @@ import (
 
 // duals are the dual parameters of examples.
 type duals struct {
-	x      *tensor.Dense // [N,…]
-	lik    likelihood.Likelihood
-	g      []float64 // the network's outputs [N,C]
-	linear []float64 // α + Λ g [N,C], with the diagonal of Λ where outputs are separate
-	beta   []float64 // the diagonal of Λ [N,C]; nil with joint outputs
+	x      *tensor.Dense         // [N,…]
+	lik    likelihood.Likelihood // of the targets, without its noise
+	g      []float64             // the network's outputs [N,C]
+	linear []float64             // α + Λ g [N,C], with the diagonal of Λ where outputs are separate
+	beta   []float64             // the diagonal of Λ [N,C]; nil with joint outputs
 }
 
-// newDuals computes them for examples of a network. lik is used as it is; clip is ε.
+// newDuals computes the dual parameters of the training examples of p. The noise variance of lik
+// counts; clip is ε.
 func newDuals(ctx context.Context, p gp.Problem, lik likelihood.Likelihood, joint bool, clip float64) (*duals, error) {
 	g, err := gp.Point{Net: p.Net, Dtype: p.Dtype()}.Mean(ctx, p.Train.X)
 	if err != nil {

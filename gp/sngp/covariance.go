@@ -8,7 +8,7 @@ import (
 	"github.com/go-valla/valla/internal/kernel"
 )
 
-// covariance is that of the weights β given the features of the training rows, in float64. Its
+// covariance is the covariance of the weights β given the features of the training rows, in float64. Its
 // forms are
 //
 //	shared     s φ P⁻¹ φᵀ for each output,   P = s I + Σ_n φ_nᵀφ_n          [m,m]
@@ -32,7 +32,7 @@ const (
 	formJoint    = "joint"
 )
 
-// shape is that of the precisions below each other.
+// shape is the shape of the precisions, which stand below each other.
 func (c *covariance) shape() []int {
 	switch c.Form {
 	case formPerClass:
@@ -85,7 +85,7 @@ func (c *covariance) weighted(dst, phi, probs []float64, weight func(p []float64
 	}
 }
 
-// element is that of row k and column l of Λ = diag(p) − ppᵀ.
+// element returns the element in row k and column l of Λ = diag(p) − ppᵀ.
 func element(p []float64, k, l int) float64 {
 	if k == l {
 		return p[k] - p[k]*p[k]
@@ -118,8 +118,8 @@ func (c *covariance) solve(b []float64) {
 	kernel.Trsm(false, true, m, n, c.factors, m, b, n)
 }
 
-// roots writes rows whose inner products are the covariances of output k at features phi [n,m]:
-// those of one output, and in the joint form those of all. It returns their width.
+// roots writes rows whose inner products are the covariances of output k at features phi [n,m], in
+// the joint form also the covariances with other outputs. It returns the width of a row.
 func (c *covariance) roots(dst, phi []float64, k int) int {
 	m, order := c.Features, c.shape()[1]
 	n := len(phi) / m

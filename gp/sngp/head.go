@@ -146,7 +146,7 @@ func gramSchmidt(n int, a []float64) []float64 {
 	return q
 }
 
-// frequencies draws those of m features, Gaussian or orthogonal, [H,m].
+// frequencies draws the frequencies [H,m] of m features, Gaussian or orthogonal.
 func frequencies(units, m int, gaussian bool, scale float64, rng *rand.Rand) []float64 {
 	w := normals(units*m, rng)
 	if !gaussian {

@@ -80,7 +80,7 @@ const (
 )
 
 const (
-	// momentum is that of SGD, as published.
+	// momentum is the momentum of SGD, as published.
 	momentum = 0.9
 	// paperLambda is λ in the paper.
 	paperLambda = math.Pi / 8
@@ -153,7 +153,7 @@ func (s *Settings) optimizer() train.Optimizer {
 	if s.Optimizer == optimizerSGD {
 		return &train.SGD{LR: s.LearningRate, Momentum: momentum, Nesterov: true, WeightDecay: s.WeightDecay}
 	}
-	return &train.AdamW{LR: s.LearningRate, WeightDecay: s.WeightDecay}
+	return &train.Adam{Decoupled: true, LR: s.LearningRate, WeightDecay: s.WeightDecay}
 }
 
 // course is the schedule of the learning rate.

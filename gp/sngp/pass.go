@@ -60,7 +60,7 @@ func (f *fitting) nearest(ctx context.Context) error {
 	return f.regress(ctx, rows.X, mean.Float64s(), &covariance{Form: formShared, Ridge: f.s.Ridge, Features: f.s.Features, Outputs: f.p.Outputs()})
 }
 
-// regress sets β to (ΦᵀΦ + s I)⁻¹ ΦᵀY for rows x and targets y [N,C], and makes cov that of β.
+// regress sets β to (ΦᵀΦ + s I)⁻¹ ΦᵀY for rows x and targets y [N,C], and makes cov the covariance of β.
 func (f *fitting) regress(ctx context.Context, x *tensor.Dense, y []float64, cov *covariance) error {
 	m, c := cov.Features, cov.Outputs
 	cross := make([]float64, m*c)
@@ -79,8 +79,8 @@ func (f *fitting) regress(ctx context.Context, x *tensor.Dense, y []float64, cov
 	return nil
 }
 
-// precision makes cov that of β given rows x, by one pass over them, in which see gets the
-// features [n,m] of the rows from number first on.
+// precision makes cov the covariance of β given rows x, by one pass over x. see gets the features
+// [n,m] of the rows from number first on.
 func (f *fitting) precision(ctx context.Context, x *tensor.Dense, cov *covariance, see func(first int, phi []float64)) error {
 	size, err := cov.size(f.r.Memory)
 	if err != nil {
@@ -129,8 +129,8 @@ func (f *fitting) finish(ctx context.Context) error {
 	return err
 }
 
-// chooseLambda sets λ, unless it is given, to that of a grid, from 0 on, with the smallest mean
-// negative log density of the validation rows.
+// chooseLambda sets λ, unless it is given, to the value of a grid from 0 on with the smallest mean
+// negative log density of the held-out rows.
 func (f *fitting) chooseLambda(ctx context.Context) error {
 	if f.s.Lambda != nil {
 		return nil

@@ -25,7 +25,7 @@ type header struct {
 }
 
 const (
-	// prefix is that of the names of the network's arrays.
+	// prefix begins the names of the network's arrays.
 	prefix     = "sngp.network."
 	nameFactor = "sngp.factor"
 )

@@ -15,15 +15,15 @@ import (
 
 // header is what a file says of a posterior beside the arrays of its terms.
 type header struct {
-	VaLLA  json.RawMessage `json:"valla"`
-	GAPA   json.RawMessage `json:"gapa"`
-	First  float64         `json:"valla_factor"`
-	Second float64         `json:"gapa_factor"`
-	Noise  float64         `json:"noise_variance,omitempty"`
+	VaLLA  json.RawMessage `json:"valla"`                    // header of VaLLA
+	GAPA   json.RawMessage `json:"gapa"`                     // header of GAPA
+	First  float64         `json:"valla_factor"`             // factor of VaLLA's covariance
+	Second float64         `json:"gapa_factor"`              // factor of GAPA's covariance
+	Noise  float64         `json:"noise_variance,omitempty"` // 0 in classification
 }
 
 // State implements gp.Stored: the states of VaLLA and of GAPA.
-func (p *Posterior) State() (gp.State, error) {
+func (p *posterior) State() (gp.State, error) {
 	out, texts := gp.State{}, make([]json.RawMessage, len(p.terms))
 	for i, t := range p.terms {
 		s, err := t.State()
@@ -39,8 +39,8 @@ func (p *Posterior) State() (gp.State, error) {
 	return out, nil
 }
 
-// Restore puts a posterior on a network from what its State returned.
-func Restore(ctx context.Context, net layers.Network, l likelihood.Likelihood, s gp.Saved) (gp.Stored, error) {
+// restore puts a posterior on a network from what its State returned.
+func restore(ctx context.Context, net layers.Network, l likelihood.Likelihood, s gp.Saved) (gp.Stored, error) {
 	var h header
 	if err := s.Header(&h); err != nil {
 		return nil, err
@@ -54,9 +54,9 @@ func Restore(ctx context.Context, net layers.Network, l likelihood.Likelihood, s
 	if err != nil {
 		return nil, err
 	}
-	second, err := gapa.Restore(ctx, net, l, gp.SavedPart(s, h.GAPA, ""))
+	second, err := gapa.Method.Restore(ctx, net, l, gp.SavedPart(s, h.GAPA, ""))
 	if err != nil {
 		return nil, err
 	}
-	return &Posterior{terms: []term{{first, h.First}, {second, h.Second}}, noise: h.Noise}, nil
+	return &posterior{terms: []term{{first, h.First}, {second, h.Second}}, noise: h.Noise}, nil
 }

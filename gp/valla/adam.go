@@ -14,7 +14,7 @@ import (
 // adamCheckpoint is the number of steps between two checkpoints.
 const adamCheckpoint = 1000
 
-// steps describes the fit by Adam, as published. Its [steps.Fit] is that of both optimizers.
+// steps describes the fit by Adam, as published. Both optimizers share its [steps.Fit].
 func (f *fitting) steps() *steps.Graph {
 	g := &steps.Graph{
 		What:      fmt.Sprintf("valla: a step with %d inducing points", f.layer.Inducing()),

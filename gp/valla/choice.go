@@ -29,11 +29,11 @@ func (n *natural) compare(ctx context.Context) (values, choice []float64, err er
 
 // settled is the share of all iterations before which the ladder stays where the scan has put it.
 // Until T has seen much of the data the variances of large σ₀ are far too large, and a ladder that
-// is moved by them falls and becomes narrow below the best σ₀.
+// follows these variances falls and becomes narrow below the best σ₀.
 const settled = 0.05
 
 // validate implements train.Config.Validate: it compares the rungs and moves the ladder
-// around the best scale. The value is that of the best rung before the move.
+// around the best scale. The result is the value of the best rung before the move.
 func (n *natural) validate(ctx context.Context) (float64, error) {
 	values, choice, err := n.compare(ctx)
 	if err != nil {
@@ -75,20 +75,20 @@ func leastStep(done, all int) float64 {
 }
 
 const (
-	// scanned bounds the training rows that a scan looks at, and scannedOutputs their outputs and
-	// those of the rows held out. On Fashion-MNIST more rows held out made fits worse that are too
-	// short for T to settle: they began at a smaller σ₀, and the larger ones found too little.
+	// scanned bounds the training rows that a scan looks at. scannedOutputs bounds the outputs of
+	// these rows and of the held-out rows. On Fashion-MNIST more held-out rows made short fits worse,
+	// in which T does not settle: such fits began at a smaller σ₀, and the larger σ₀ found too little.
 	scanned        = 2000
 	scannedOutputs = 5000
-	// scanRatio is that of neighbouring σ₀ of a scan, which goes as far as the ladder may.
+	// scanRatio is the ratio of neighbouring σ₀ of a scan. The scan goes as far as the ladder may.
 	scanRatio = 2.0
 	// scanStream is the random stream of a seed that draws the rows.
 	scanStream = 9
 )
 
 // scan chooses where the ladder begins. With the curvature Λ of the likelihood at the network's
-// outputs T = Σ_n Λ_n v_n v_nᵀ does not depend on σ₀ (for Gaussian noise it is that of Prop. 2):
-// with it all σ₀ from the smallest to the largest are compared on the rows held out after one
+// outputs T = Σ_n Λ_n v_n v_nᵀ does not depend on σ₀ (for Gaussian noise it is the T of Prop. 2):
+// with this T all σ₀ from the smallest to the largest are compared on the held-out rows after one
 // pass over training rows. A search by steps alone would depend on where it starts, since the
 // best σ₀ may lie behind worse ones. The fit does not begin with this T: for α > 0 it would take
 // long to give up a precision that is too high.

@@ -101,8 +101,8 @@ func (l *dataTerm) lambda(n int) []float64 {
 	return lambda
 }
 
-// gradients returns those of −Σ w ℓ of the last run in the likelihood's parameters, one
-// after the other.
+// gradients returns the gradient of −Σ w ℓ of the last run with respect to the likelihood's
+// parameters, one after the other.
 func (l *dataTerm) gradients() []float64 {
 	var all []float64
 	for _, p := range l.params {

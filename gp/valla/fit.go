@@ -41,7 +41,7 @@ func (s *Settings) Fit(ctx context.Context, p gp.Problem, r gp.Run) (*gp.Fitted,
 
 // FitBeside is Fit for a posterior whose variance is one part of a sum, by natural gradients
 // only: train and held [N,C] are the variances that the other part adds at the training rows and at
-// the held-out rows of p, in its element type. The objective is the one of the sum.
+// the held-out rows of p, in its element type. The objective is the objective of the sum.
 func (s *Settings) FitBeside(ctx context.Context, p gp.Problem, r gp.Run, train, held *tensor.Dense) (*gp.Fitted, error) {
 	if err := p.Check(); err != nil {
 		return nil, err

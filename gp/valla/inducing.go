@@ -54,14 +54,11 @@ func greedy(k gp.Kernel, x *tensor.Dense, class []int, m int) (z *tensor.Dense, 
 	}
 	b := graph.NewBuilder(x.Dtype())
 	gram := k.Gram(b, b.Param(&graph.Param{Name: "candidates", Value: x}), class)
-	p, err := graph.Compile(b, []*graph.Node{gram}, graph.Options{})
-	if err == nil {
-		err = p.Run()
-	}
+	values, err := graph.Evaluate(b, gram)
 	if err != nil {
 		return nil, nil, fmt.Errorf("valla: greedy choice of inducing points: %w", err)
 	}
-	picks := pivots(n, graph.Floats(p.Value(gram)), m)
+	picks := pivots(n, values[0], m)
 	return data.TakeRows(x, picks), pick(class, picks), nil
 }
 

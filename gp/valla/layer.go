@@ -35,7 +35,7 @@ func newSparseGP(k gp.Kernel, z *tensor.Dense, class []int) (*sparseGP, error) {
 	for i := range m {
 		l[i*(i+3)/2] = 1
 	}
-	return newLayer(k, z, class, graph.NewParam(nameL, l, z.Dtype(), len(l)).Value, graph.NewScalar("", 0, z.Dtype()).Value)
+	return newLayer(k, z, class, graph.NewParam(nameL, l, z.Dtype(), len(l)).Value, graph.NewParam("", []float64{0}, z.Dtype(), 1).Value)
 }
 
 // newLayer returns a layer of arrays that suit each other, which it owns.
@@ -70,7 +70,7 @@ func (l *sparseGP) Params() []*graph.Param { return []*graph.Param{l.Z, l.L, l.L
 func (l *sparseGP) Inducing() int { return len(l.Class) }
 
 // PriorStd returns σ₀.
-func (l *sparseGP) PriorStd() float64 { return math.Exp(l.LogPriorStd.Scalar()) }
+func (l *sparseGP) PriorStd() float64 { return math.Exp(l.LogPriorStd.At(0)) }
 
 // termNodes holds the nodes of the variational posterior at a batch of B inputs.
 type termNodes struct {

@@ -23,7 +23,7 @@ const naturalCheckpoint = 50
 //     (Khan and Rue 2023; Adam, Chang, Khan and Solin 2021). ρ is 2/(t+2), which weighs
 //     step t by t. It does not fall below what averages over an epoch or two, since Z moves,
 //     and it is smaller where a step would go too far. For Gaussian noise and α = 0 the
-//     fixed point is that of Prop. 2 of the paper, and one step over all data reaches it.
+//     fixed point is the A of Prop. 2 of the paper, and one step over all data reaches it.
 //   - σ₀ is found by comparison: the fit runs at several values of σ₀ at once, which share the
 //     network's Jacobians, and keeps the value that predicts held-out rows best. Without held-out
 //     rows σ₀ minimises the objective, which is known to make it too small.
@@ -82,7 +82,7 @@ func (n *natural) prepare(ctx context.Context) (err error) {
 	if n.draws.upTo != nil {
 		n.picks = n.newPicks(fewOutputs)
 	}
-	start := n.layer.LogPriorStd.Scalar()
+	start := n.layer.LogPriorStd.At(0)
 	if !n.s.FixPrior && n.p.Validation != nil {
 		start = 0 // in the middle of what a scan looks at
 	}
@@ -207,7 +207,7 @@ func (n *natural) presentSpectra() ([]*spectrum, error) {
 // presentFrame is the frame of the present Z.
 func (n *natural) presentFrame() (*frame, error) {
 	b := graph.NewBuilder(n.dt)
-	values, err := evaluate(b, n.layer.Kernel.Gram(b, b.Param(n.layer.Z), n.layer.Class))
+	values, err := graph.Evaluate(b, n.layer.Kernel.Gram(b, b.Param(n.layer.Z), n.layer.Class))
 	if err != nil {
 		return nil, err
 	}
@@ -254,7 +254,7 @@ func (f *fitting) naturalSteps(ctx context.Context) (*gp.Fitted, error) {
 	})
 }
 
-// run describes the steps, whose validation also moves the ladder.
+// run describes the steps. Their validation also moves the ladder.
 func (n *natural) run() *steps.Fit {
 	run := n.steps().Fit
 	if run.Held = nil; n.check != nil {

@@ -306,7 +306,7 @@ func TestNaturalErrors(t *testing.T) {
 	}
 	p := newToy(t, 1, tensor.Float64, size{2, 3})
 	f := p.natural(1)
-	f.Layer.Kernel = signed{jacobian.NTK{Net: p.net}, graph.NewScalar("factor", -1, tensor.Float64)}
+	f.Layer.Kernel = signed{jacobian.NTK{Net: p.net}, graph.NewParam("factor", []float64{-1}, tensor.Float64, 1)}
 	if _, err := f.Run(ctx, p.x, p.y); !errors.Is(err, gp.ErrJitter) {
 		t.Errorf("a negative kernel: error %v, want gp.ErrJitter", err)
 	}

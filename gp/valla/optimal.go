@@ -13,16 +13,13 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// ErrJitter is wrapped where K_z stays singular however much jitter is added.
-var ErrJitter = gp.ErrJitter
-
 // OptimalA sets L so that A = LLᵀ is the best one for the layer's Z and σ₀ under
 // Gaussian noise of the given variance, for all of the inputs x [N,…]:
 //
 //	K_z A K_z = σ⁻² Σ_n K_zn K_nz          (paper, Prop. 2)
 //
-// which makes Q the posterior of the sparse Gaussian process of Titsias (2009), and
-// for Z = X that of the exact linearized Laplace approximation. The algebra is in
+// With this A, Q is the posterior of the sparse Gaussian process of Titsias (2009), and for Z = X
+// the posterior of the exact linearized Laplace approximation. The algebra is in
 // float64. It returns the jitter that was added to the diagonal of K_z to factor it,
 // as a fraction of its mean.
 func (l *sparseGP) OptimalA(ctx context.Context, x *tensor.Dense, noiseVariance float64) (jitter float64, err error) {
@@ -33,15 +30,10 @@ func (l *sparseGP) OptimalA(ctx context.Context, x *tensor.Dense, noiseVariance 
 	return jitter, err
 }
 
-// AddRows sets L so that A = LLᵀ is what it was and what OptimalA gives for further inputs
-// x [N,…], K_z A K_z + σ⁻² Σ_n K_zn K_nz. Where A was the best one for some inputs it is then
-// the best one for these and x together.
-func (l *sparseGP) AddRows(ctx context.Context, x *tensor.Dense, noiseVariance float64) (jitter float64, err error) {
-	return l.addRows(ctx, x, noiseVariance, 0, nil)
-}
-
-// addRows is AddRows within limit bytes; 0 means no limit. seen, if not nil, gets the number
-// of inputs so far.
+// addRows adds to A = LLᵀ the matrix that OptimalA gives for further inputs x [N,…], so that
+// K_z A K_z grows by σ⁻² Σ_n K_zn K_nz. Where A was best for some inputs, it is then best for these
+// inputs and x together. The pass takes at most limit bytes; 0 means no limit.
+// seen, if not nil, gets the number of inputs so far.
 func (l *sparseGP) addRows(ctx context.Context, x *tensor.Dense, noiseVariance float64, limit int64, seen func(int)) (jitter float64, err error) {
 	root, jitter, err := l.observed(ctx, x, noiseVariance, limit, seen)
 	if err == nil {

@@ -84,7 +84,7 @@ func TestOptimalAOfDoublePoints(t *testing.T) {
 	z := once.layer.Z.Floats()
 	doubled := append(append([]float64{}, z...), z[:2]...)
 	twice.newLayer(t, tensor.New(tensor.WithShape(4, 2), tensor.WithBacking(doubled)), nil)
-	twice.layer.LogPriorStd.Set(0, once.layer.LogPriorStd.Scalar())
+	twice.layer.LogPriorStd.Set(0, once.layer.LogPriorStd.At(0))
 	jitter, err := twice.layer.OptimalA(ctx, twice.x, toyNoise)
 	if err != nil {
 		t.Fatal(err)

@@ -15,12 +15,12 @@ import (
 
 var _ gp.Summed = (*posterior)(nil)
 
-// nameT is that of the sums.
+// nameT is the name of the sums in files.
 const nameT = "valla.t"
 
 // partial is the sum T = Σ_n Λ_n v_n v_nᵀ over examples at fixed Z, with Λ the curvature of the
 // likelihood at the network's outputs, of unit noise. It belongs to all σ₀ and all noises at
-// once: with Gaussian noise T/σ² is that of Prop. 2 for each of them.
+// once: with Gaussian noise T/σ² is the T of Prop. 2 for each noise.
 type partial struct {
 	n      *natural       // the network, the layer and the likelihood
 	post   *posterior     // of the fit
@@ -29,13 +29,13 @@ type partial struct {
 	each   *graph.Batched // network, the diagonals of κ̂, and k̂
 }
 
-// Sums implements gp.Summed. Z stays, and A becomes the best one for it: with Gaussian noise that
-// of Prop. 2, with classes that of the curvature at the network's outputs. α plays no part.
+// Sums implements gp.Summed. Z stays, and A becomes the best one for it: with Gaussian noise the
+// A of Prop. 2, in classification the A of the curvature at the network's outputs. α plays no part.
 func (p *posterior) Sums(l likelihood.Likelihood, r gp.Run) (gp.Sums, error) {
 	from := p.layer
 	layer, err := newLayer(from.Kernel, from.Z.Value, from.Class,
 		graph.NewParam(nameL, from.L.Floats(), from.L.Value.Dtype(), from.L.Value.Shape()...).Value,
-		graph.NewScalar(nameLogPriorStd, from.LogPriorStd.Scalar(), from.L.Value.Dtype()).Value)
+		graph.NewParam(nameLogPriorStd, []float64{from.LogPriorStd.At(0)}, from.L.Value.Dtype(), 1).Value)
 	if err != nil {
 		return nil, err
 	}
@@ -111,7 +111,7 @@ func (s *partial) Finish(ctx context.Context, n int, held *gp.Examples) (*gp.Fit
 	return out, nil
 }
 
-// trial is T with a σ₀ and a noise variance, which is 0 with classes.
+// trial returns T with a σ₀ and a noise variance, which is 0 in classification.
 func (s *partial) trial(p *spectrum, std, noise float64) trial {
 	t := trial{spectrum: p, scale: std * std}
 	if noise > 0 {

@@ -111,7 +111,7 @@ func inclusion(pi, sizes []float64, k int) {
 	}
 }
 
-// seeds returns what makes the rows of a Jacobian those of the chosen outputs, [b,K,C].
+// seeds returns the vectors [b,K,C] that pick the chosen outputs' rows of a Jacobian.
 func (p *picks) seeds() []float64 {
 	v := make([]float64, len(p.chosen)*p.outputs)
 	for i, c := range p.chosen {
@@ -120,8 +120,8 @@ func (p *picks) seeds() []float64 {
 	return v
 }
 
-// spread returns values of all outputs [b,C] of those of the chosen ones [b,K]; the others get
-// the mean of their example's.
+// spread returns values of all outputs [b,C], given the values v [b,K] of the chosen outputs. An
+// output that is not chosen gets the mean of its example's values.
 func (p *picks) spread(v []float64) []float64 {
 	k := p.each
 	all := make([]float64, len(v)/k*p.outputs)

@@ -139,7 +139,7 @@ func (p *posterior) joint(x *tensor.Dense) (mean, cov *tensor.Dense, err error) 
 	xn := b.Param(&graph.Param{Name: "x", Value: x})
 	out := p.net.Forward(b, xn)
 	points, class := copies(b, xn, out)
-	values, err := evaluate(b, out, p.layer.Kernel.Gram(b, points, class), p.layer.Kernel.Cross(b, xn, b.Param(p.layer.Z), p.layer.Class))
+	values, err := graph.Evaluate(b, out, p.layer.Kernel.Gram(b, points, class), p.layer.Kernel.Cross(b, xn, b.Param(p.layer.Z), p.layer.Class))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -165,23 +165,7 @@ func copies(b *graph.Builder, x, out *graph.Node) (*graph.Node, []int) {
 	return points, class
 }
 
-// evaluate runs a graph once and returns the values of nodes.
-func evaluate(b *graph.Builder, nodes ...*graph.Node) ([][]float64, error) {
-	prog, err := graph.Compile(b, nodes, graph.Options{})
-	if err == nil {
-		err = prog.Run()
-	}
-	if err != nil {
-		return nil, err
-	}
-	var out [][]float64
-	for _, n := range nodes {
-		out = append(out, graph.Floats(prog.Value(n)))
-	}
-	return out, nil
-}
-
-// system returns that of the layer's present parameters, with the given L.
+// system returns the system of the layer's present parameters, with the given L.
 func (l *sparseGP) system(packed *graph.Param) (*system, error) {
 	gram, err := l.wideGram()
 	if err != nil {
@@ -194,7 +178,7 @@ func (l *sparseGP) system(packed *graph.Param) (*system, error) {
 // wideGram returns K̂_z [M,M], computed in float64 whatever the network holds.
 func (l *sparseGP) wideGram() ([]float64, error) {
 	b := wideBuilder()
-	values, err := evaluate(b, l.Kernel.Gram(b, b.Param(l.Z), l.Class))
+	values, err := graph.Evaluate(b, l.Kernel.Gram(b, b.Param(l.Z), l.Class))
 	if err != nil {
 		return nil, err
 	}

@@ -15,7 +15,7 @@ import (
 // cotangents of k̂ and K̂_z, and the program pulls these back to Z.
 type inputs struct {
 	all     [3]*tensor.Dense // inputs, targets and variances beside the layer's of all examples
-	part    [3]*tensor.Dense // those of a part
+	part    [3]*tensor.Dense // inputs, targets and variances of a part
 	program *graph.Program   // computes out
 	out     *graph.Node      // the gradient of a part, or, where Z is fixed, nothing of interest
 
@@ -139,8 +139,8 @@ func (in *inputs) run(rows []int, ask request) (*sums, error) {
 	return in.found, err
 }
 
-// addGradient adds the gradient of the last part to those of the parts before, or
-// overwrites these.
+// addGradient adds the gradient of the last part to sum, the gradient of the parts before, or
+// overwrites sum.
 func (in *inputs) addGradient(sum *tensor.Dense, overwrite bool) {
 	switch v := in.program.Value(in.out); {
 	case v.Dtype() == tensor.Float64:
@@ -159,8 +159,8 @@ func addTo[T kernel.Float](sum, v []T, overwrite bool) {
 	kernel.Add(sum, sum, v)
 }
 
-// cotangents are those of the objective at rung i. They are taken at T as it is, or, see
-// inputs.afterwards, at T after its step, which is kept in out.
+// cotangents returns the cotangents of k̂ and K̂_z of the objective at rung i. They belong to the
+// present T or, where inputs.afterwards says so, to T after its step, which is kept in out.
 func (n *natural) cotangents(i int, out *sums, e examples, m marginals, ask request) ([]float64, error) {
 	p, sum := out.spectra[i], out.t[i]
 	if n.inputs.afterwards && ask.pace.rho > stale {

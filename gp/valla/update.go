@@ -12,8 +12,8 @@ import (
 )
 
 // Update implements gp.Updater. With Gaussian noise and α = 0 the objective is the evidence
-// lower bound, whose best A is a sum over rows (paper, Prop. 2), to which those of the new ones
-// are added, see [sparseGP.AddRows]. Z, σ₀ and the noise stay. With another α what a row counts
+// lower bound, whose best A is a sum over rows (paper, Prop. 2). The terms of the new rows
+// are added to this sum, see [sparseGP.AddRows]. Z, σ₀ and the noise stay. With another α what a row counts
 // depends on all others, and with classes on the posterior, so that rows cannot be added
 // exactly; that is an error.
 func (p *posterior) Update(ctx context.Context, more gp.Problem, r gp.Run) (gp.Stored, error) {

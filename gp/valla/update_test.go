@@ -39,7 +39,7 @@ func TestAddRows(t *testing.T) {
 				t.Fatal(err)
 			}
 			before := variances(t, p.net, p.layer, p.x)
-			if _, err := p.layer.AddRows(ctx, at(2, 3, 4, 5), toyNoise); err != nil {
+			if _, err := p.layer.addRows(ctx, at(2, 3, 4, 5), toyNoise, 0, nil); err != nil {
 				t.Fatal(err)
 			}
 			fixture.Close(t, dt.String(), variances(t, p.net, p.layer, p.x), want, tol)

@@ -25,7 +25,7 @@ type validation struct {
 }
 
 // All validations together take validationShare of the operations of all steps, but they look at
-// leastValidated outputs of the examples at least, where there are so many. On Fashion-MNIST
+// at least leastValidated outputs of the examples, where there are that many. On Fashion-MNIST
 // (2,000 steps) 5,000 outputs gave an NLL of 0.3543 ± 0.0004 and all of them 0.3540 ± 0.0001.
 const validationShare, leastValidated = 0.5, 5000
 
@@ -76,7 +76,7 @@ func (n *natural) evaluation(shape tensor.Shape) (*graph.Batched, int, error) {
 }
 
 // indifferent is the σ₀ that costs half a nat over all rows held out, and so does 1/indifferent:
-// the cost of a σ₀ is ½ (log σ₀/log indifferent)², that of a log-normal prior around 1. Where the
+// the cost of a σ₀ is ½ (log σ₀/log indifferent)², as a log-normal prior around 1 has it. Where the
 // rows cannot tell one σ₀ from another, as a few rows between others cannot, σ₀ would otherwise
 // come to lie anywhere, and often where there are no error bars. Where they can, the cost moves
 // σ₀ by next to nothing.
@@ -154,7 +154,8 @@ func passOver(values, left, prior []float64, least float64) {
 	}
 }
 
-// first returns a validation by at most n of its examples, whose values are parts of the whole sums.
+// first returns a validation by at most n of the examples of v. Its values are parts of the sums
+// over all examples.
 func (v *validation) first(n int) *validation {
 	if n >= v.x.Shape()[0] {
 		return v

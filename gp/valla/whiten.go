@@ -5,7 +5,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// values are those of the network and the kernel at b examples, for the present Z. K is the
+// values are the network's outputs and the kernel at b examples, for the present Z. K is the
 // number of outputs of an example that a step looks at: C, or see picks.
 type values struct {
 	mean []float64 // the network's outputs, [b,C]

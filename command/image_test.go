@@ -22,7 +22,7 @@ import (
 // building is the command by which the Dockerfile builds the program, and the ids under which it runs.
 func building(t *testing.T) (command string, user, group int) {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("..", "..", "Dockerfile"))
+	text, err := os.ReadFile(filepath.Join("..", "Dockerfile"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +40,7 @@ func building(t *testing.T) (command string, user, group int) {
 func shell(t *testing.T, command string, env ...string) string {
 	t.Helper()
 	cmd := exec.Command("sh", "-c", command)
-	cmd.Dir, cmd.Env = filepath.Join("..", ".."), append(os.Environ(), env...)
+	cmd.Dir, cmd.Env = "..", append(os.Environ(), env...)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%s: %v: %s", command, err, out)
@@ -135,7 +135,7 @@ func startIn(t *testing.T, root string, user, group int) time.Duration {
 // TestManifest: the manifest of docs/serving.md starts the program with flags that it has, and asks
 // for its health at its port and paths.
 func TestManifest(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "serving.md"))
+	text, err := os.ReadFile(filepath.Join("..", "docs", "serving.md"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -266,7 +266,7 @@ func TestServingDocument(t *testing.T) {
 	if _, err := exec.LookPath("curl"); err != nil {
 		t.Skip("no curl, which the document uses")
 	}
-	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "serving.md"))
+	text, err := os.ReadFile(filepath.Join("..", "docs", "serving.md"))
 	if err != nil {
 		t.Fatal(err)
 	}

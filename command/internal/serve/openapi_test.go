@@ -34,7 +34,7 @@ func TestOpenAPI(t *testing.T) {
 
 // protocolRouter reads the description of the protocol, whose paths have a $ too many.
 func protocolRouter(t *testing.T) routers.Router {
-	path := filepath.Join("..", "..", "..", "shared", "oip", "open_inference_rest.yaml")
+	path := filepath.Join("..", "..", "..", "..", "shared", "oip", "open_inference_rest.yaml")
 	text, err := os.ReadFile(path)
 	if os.IsNotExist(err) {
 		t.Skipf("no %s, the description of the Open Inference Protocol", path)

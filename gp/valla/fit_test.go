@@ -119,13 +119,13 @@ func fitCurve(t *testing.T, net layers.Network, x, y *tensor.Dense, alpha float6
 }
 
 // greedyLayer is a layer of one output at m of the inputs x, chosen greedily.
-func greedyLayer(t *testing.T, net layers.Network, x *tensor.Dense, m int) *sparseGP {
+func greedyLayer(t *testing.T, net layers.Network, x *tensor.Dense, m int) *Layer {
 	t.Helper()
 	z, class, err := greedy(jacobian.NTK{Net: net}, x, nil, m)
 	if err != nil {
 		t.Fatal(err)
 	}
-	layer, err := newSparseGP(jacobian.NTK{Net: net}, z, class)
+	layer, err := NewLayer(jacobian.NTK{Net: net}, z, class)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -38,7 +38,7 @@ func imageFit(t *testing.T, n, m int) (f adamFit, x, y *tensor.Dense) {
 	for i := range class {
 		class[i] = i % 4
 	}
-	layer, err := newSparseGP(jacobian.NTK{Net: net}, random(m, 3, 16, 16), class)
+	layer, err := NewLayer(jacobian.NTK{Net: net}, random(m, 3, 16, 16), class)
 	if err != nil {
 		t.Fatal(err)
 	}

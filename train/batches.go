@@ -5,6 +5,8 @@ import (
 	"hash/crc32"
 	"unsafe"
 
+	"github.com/go-valla/valla/internal/kernel"
+
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/graph"
 	"gorgonia.org/tensor"
@@ -24,14 +26,14 @@ type Source interface {
 
 // Batches feeds random mini-batches of a data set to two inputs of a graph.
 type Batches struct {
-	x       Source
+	x       Source        // all inputs
 	y       *tensor.Dense // all targets
 	xb, yb  *tensor.Dense // one part of a mini-batch
-	xn, yn  *graph.Node
-	sampler *data.Sampler
-	parts   int
-	rows    []int
-	loaded  int // number of the mini-batch in rows, plus 1
+	xn, yn  *graph.Node   // leaves of the graph for xb and yb
+	sampler *data.Sampler // deals the mini-batches
+	parts   int           // of a mini-batch
+	rows    []int         // numbers of the examples of the mini-batch
+	loaded  int           // number of the mini-batch in rows, plus 1
 }
 
 // NewBatches adds the inputs "x" [B,…] and "y" [B,…] to the graph and feeds them
@@ -145,7 +147,7 @@ func checksum(t *tensor.Dense) uint32 {
 	return crc(t.Float32s())
 }
 
-func crc[T Float](v []T) uint32 {
+func crc[T kernel.Float](v []T) uint32 {
 	bytes := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(v))), len(v)*int(unsafe.Sizeof(v[0])))
 	return crc32.Checksum(bytes, crc32.MakeTable(crc32.Castagnoli))
 }

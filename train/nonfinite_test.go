@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/go-valla/valla/internal/kernel"
 )
 
 // poisoned is a bowl whose loss or gradient is bad at one mini-batch.
@@ -51,7 +53,7 @@ func TestNonFiniteLossOrGradient(t *testing.T) {
 			if !errors.As(err, &got) {
 				t.Fatalf("error %v, want a NonFiniteError", err)
 			}
-			if got.Iteration != 6 || got.What != c.want.What || got.Param != c.want.Param || got.Index != c.want.Index || finite(got.Value) {
+			if got.Iteration != 6 || got.What != c.want.What || got.Param != c.want.Param || got.Index != c.want.Index || kernel.Finite(got.Value) {
 				t.Errorf("%+v, want %+v at iteration 6", got, c.want)
 			}
 			if result.Stopped != Failed || result.Iterations != 6 || bits(c.o.params) != before {
@@ -107,7 +109,7 @@ func TestNonFiniteErrorDescribesTheParameters(t *testing.T) {
 		newParam[float64]("f", []int{}, 1),
 	}
 	s := summaries(arraysOf(params, ObjectiveState{}))
-	if want := (Summary{"a", -4, 3, 5}); s[0] != want {
+	if want := (summary{"a", -4, 3, 5}); s[0] != want {
 		t.Errorf("%+v, want %+v", s[0], want)
 	}
 	if s[3].Norm != 1e200 {

@@ -52,6 +52,15 @@ func NoiseVariance(l Likelihood) float64 {
 	return 0
 }
 
+// WithNoise returns a Gaussian likelihood with the noise variance σ² in place of a Gaussian l, and
+// any other l as it is. With σ² = 1 the curvature Λ is the identity.
+func WithNoise(l Likelihood, variance float64) Likelihood {
+	if NoiseVariance(l) > 0 {
+		return NewGaussian(variance, tensor.Float64)
+	}
+	return l
+}
+
 // Gaussian is y = f + ε with ε ~ N(0, σ²), independent for each output.
 type Gaussian struct {
 	LogVariance *graph.Param // log σ², shape [1]
@@ -59,11 +68,11 @@ type Gaussian struct {
 
 // NewGaussian returns a Gaussian likelihood with noise variance σ².
 func NewGaussian(variance float64, dt tensor.Dtype) Gaussian {
-	return Gaussian{LogVariance: graph.NewScalar("noise.log_variance", math.Log(variance), dt)}
+	return Gaussian{LogVariance: graph.NewParam("noise.log_variance", []float64{math.Log(variance)}, dt, 1)}
 }
 
 // Variance returns σ².
-func (g Gaussian) Variance() float64 { return math.Exp(g.LogVariance.Scalar()) }
+func (g Gaussian) Variance() float64 { return math.Exp(g.LogVariance.At(0)) }
 
 // Params implements Likelihood.
 func (g Gaussian) Params() []*graph.Param { return []*graph.Param{g.LogVariance} }

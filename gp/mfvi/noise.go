@@ -4,24 +4,25 @@ import (
 	"math/rand/v2"
 
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/train"
 	"gorgonia.org/tensor"
 )
 
 // noise is a leaf of the graph whose numbers are drawn anew for each mini-batch.
 type noise struct {
-	name   string
-	node   *graph.Node
-	value  *tensor.Dense
-	signs  bool // ±1, not N(0,1)
-	shared bool // by all parts of a mini-batch; others have a row for each example
+	name   string        // says where the noise enters; random numbers depend on it
+	node   *graph.Node   // the leaf
+	value  *tensor.Dense // its numbers in the mini-batch
+	signs  bool          // ±1, not N(0,1)
+	shared bool          // by all parts of a mini-batch; others have a row for each example
 }
 
 // feed gives a graph the mini-batches and the noise.
 type feed struct {
-	train.Feed
-	noises []*noise
-	fill   func(n *noise, iteration, part int)
+	train.Feed                                     // the mini-batches
+	noises     []*noise                            // the leaves that fill overwrites
+	fill       func(n *noise, iteration, part int) // draws the numbers of a leaf
 }
 
 // Inputs implements train.Feed.
@@ -78,7 +79,7 @@ func hash(name string) uint64 {
 	return h
 }
 
-func fillRandom[T train.Float](v []T, signs bool, rng *rand.Rand) {
+func fillRandom[T kernel.Float](v []T, signs bool, rng *rand.Rand) {
 	if !signs {
 		for i := range v {
 			v[i] = T(rng.NormFloat64())

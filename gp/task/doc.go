@@ -8,11 +8,11 @@ package task
 
 import (
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/internal/kernel"
 	"gorgonia.org/tensor"
 )
 
@@ -93,9 +93,7 @@ func CheckRows(s *data.Set) error {
 	return nil
 }
 
-func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
-
-func positive(v float64) bool { return v > 0 && finite(v) }
+func positive(v float64) bool { return v > 0 && kernel.Finite(v) }
 
 // list quotes names for a message, the first few of many.
 func list(names []string) string {

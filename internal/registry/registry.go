@@ -12,7 +12,7 @@ import (
 type Table[T any] struct {
 	what string // what an entry is, in messages
 
-	mu      sync.RWMutex // guards the fields below
+	mu      sync.RWMutex // guards the list
 	names   []string     // of the entries
 	entries []T          // in the same order
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/internal/along"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/dense"
@@ -119,7 +120,7 @@ func (f *fitting) prepare(ctx context.Context) error {
 		left -= heldOutBytes(held.N(), f.p.Outputs(), k)
 	}
 	var err error
-	if f.features, err = jacobian.NewDirectional(f.p.Net, f.p.Train.X.Shape()[1:], f.v, predictBatch, left); err != nil {
+	if f.features, err = jacobian.NewDirectional(f.p.Net, f.p.Train.X.Shape()[1:], f.v, along.Batch, left); err != nil {
 		return err
 	}
 	if held := f.p.Validation; held != nil {
@@ -219,9 +220,10 @@ func (f *fitting) fitted() (*gp.Fitted, error) {
 	g := slices.Clone(f.best.g)
 	kernel.Scale(g, 1/noise, g)
 	q := &posterior{
-		net: f.p.Net, input: f.p.Train.X.Shape()[1:].Clone(), v: f.v, g: g,
-		prior: f.best.Prior, share: f.share(f.best.seen), points: f.points.n(), at: f.points, limit: f.limit, features: f.features,
+		Posterior: inDirections(f.p.Net, f.p.Train.X.Shape()[1:].Clone(), f.v, f.limit), g: g,
+		prior: f.best.Prior, share: f.share(f.best.seen), points: f.points.n(), at: f.points,
 	}
+	q.Features = f.features
 	if err := q.finish(); err != nil {
 		return nil, err
 	}

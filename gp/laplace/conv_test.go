@@ -245,12 +245,12 @@ func TestConvolutionConformance(t *testing.T) {
 		o := options{Structure: s, Likelihood: likelihood.Softmax{}, Priors: priorsPerLayer}
 		p := images(t, o, tensor.Float64, 9, 3)
 		q := p.fit(t, o)
-		checkTop(t, s.String(), q)
+		checkTop(t, string(s), q)
 		gptest.Check(t, gptest.Case{Posterior: q, X: p.probe, Net: p.net})
 		got, err := restore(t, p, store(t, q))
 		if err != nil {
 			t.Fatal(err)
 		}
-		checkSame(t, s.String(), got, q, p.probe)
+		checkSame(t, string(s), got, q, p.probe)
 	}
 }

@@ -21,6 +21,7 @@ import (
 // is too small for float64. The network's weights must not change while the posterior
 // is in use.
 func fitOptions(ctx context.Context, net layers.Network, x, y *tensor.Dense, o options) (*posterior, error) {
+	o = o.filled()
 	if err := o.check(); err != nil {
 		return nil, err
 	}
@@ -52,7 +53,7 @@ func newPosterior(net layers.Network, shape tensor.Shape, outputs, n int, o opti
 	}
 	p := &posterior{
 		evidence: evidence{likelihood: o.likelihood(), observations: float64(n) * float64(outputs)},
-		examples: n, priors: o.Priors, ascent: o.Ascent, limit: o.MemoryLimit, choice: choiceOf(net, chosen),
+		examples: n, priors: o.filled().Priors, ascent: o.Ascent, limit: o.MemoryLimit, choice: choiceOf(net, chosen),
 		exact: o.Exact,
 	}
 	if p.limit == 0 {

@@ -41,7 +41,7 @@ const maxStateBatch = 4096
 // header returns the header of the posterior's State.
 func (p *posterior) Header() header {
 	h := header{
-		Structure: kindFull, Likelihood: p.evidence.likelihood.String(), Priors: p.priors,
+		Structure: kindFull, Space: spaceSmaller, Likelihood: p.evidence.likelihood.String(), Priors: p.priors,
 		PriorStds: p.PriorStds(), NoiseStd: p.NoiseStd(),
 		Examples: p.examples, Input: p.scan.x.Shape()[1:].Clone(), Outputs: p.scan.outputs,
 		Batch: min(p.scan.batch, maxStateBatch), Limit: p.limit, Exact: p.exact,

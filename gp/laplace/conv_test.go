@@ -101,12 +101,8 @@ func TestConvolutionChannels(t *testing.T) {
 	p := images(t, o, tensor.Float64, 5, 40)
 	q := p.fit(t, o)
 	at := q.predictor.(spectralPredictor)
-	in, err := q.inputs(p.probe)
-	if err != nil {
-		t.Fatal(err)
-	}
 	const c, channels = 40, 3
-	err = q.scan.each(t.Context(), in, func(b batch) error {
+	err := q.scan.each(t.Context(), p.probe, func(b batch) error {
 		want := make([]float64, b.count*c*c)
 		at.addCovariance(b, 0, want, channels)
 		for _, atOnce := range []int{0, 1, 2} {

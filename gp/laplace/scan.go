@@ -125,17 +125,18 @@ func (s *scanner) fitted() []*graph.Node {
 	return all
 }
 
-// each calls f for every batch of the inputs, in order. The batch may be used
+// each calls f for every batch of the inputs x [N,…], in order. The batch may be used
 // during the call only.
-func (s *scanner) each(ctx context.Context, in inputs, f func(batch) error) error {
+func (s *scanner) each(ctx context.Context, x *tensor.Dense, f func(batch) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for first := 0; first < in.n; first += s.batch {
+	n := x.Shape()[0]
+	for first := 0; first < n; first += s.batch {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		b := batch{scanner: s, ctx: ctx, first: first, count: min(s.batch, in.n-first)}
-		s.load(in, first, b.count)
+		b := batch{scanner: s, ctx: ctx, first: first, count: min(s.batch, n-first)}
+		s.load(x, first, b.count)
 		if err := b.run(); err != nil {
 			return err
 		}
@@ -167,20 +168,26 @@ func (s *scanner) take(n int) []float64 {
 	return s.scratch[s.taken-n : s.taken : s.taken]
 }
 
-// load copies count inputs, from first on, to where the program reads them. Copies of the
-// last one fill up the batch.
-func (s *scanner) load(in inputs, first, count int) {
+// load copies count inputs of x [N,…], from number first on, to where the program reads them.
+// Copies of the last input fill up the batch.
+func (s *scanner) load(x *tensor.Dense, first, count int) {
 	if s.float == tensor.Float64 {
-		fill(s.x.Float64s(), in, first, count)
+		fill(s.x.Float64s(), x, first, count, s.inputSize())
 	} else {
-		fill(s.x.Float32s(), in, first, count)
+		fill(s.x.Float32s(), x, first, count, s.inputSize())
 	}
 }
 
-func fill[T kernel.Float](dst []T, in inputs, first, count int) {
-	copyRows(dst, in, first, count)
-	for at := count * in.size(); at < len(dst); at += in.size() {
-		copy(dst[at:], dst[at-in.size():at])
+// fill is load for inputs of size elements each.
+func fill[T kernel.Float](dst []T, x *tensor.Dense, first, count, size int) {
+	lo, hi := first*size, (first+count)*size
+	if x.Dtype() == tensor.Float64 {
+		convert(dst, x.Float64s()[lo:hi])
+	} else {
+		convert(dst, x.Float32s()[lo:hi])
+	}
+	for at := count * size; at < len(dst); at += size {
+		copy(dst[at:], dst[at-size:at])
 	}
 }
 

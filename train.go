@@ -200,7 +200,7 @@ func (t *training) run(ctx context.Context) (*train.Result, error) {
 		c.Validate = func(ctx context.Context) (float64, error) { return t.model.heldLoss(ctx, t.held) }
 	}
 	m := train.MAP{Net: t.model.Net, Loss: t.model.Task.Outputs.Loss(), BatchSize: min(s.BatchSize, t.train.N()), Seed: t.o.Seed, Config: c}
-	return m.TrainOn(ctx, source, t.train.Y)
+	return m.Train(ctx, source, t.train.Y)
 }
 
 // checkpointEvery is how many iterations lie between two checkpoints.

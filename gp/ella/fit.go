@@ -12,7 +12,6 @@ import (
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/internal/along"
 	"github.com/go-valla/valla/gp/likelihood"
-	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/eigen"
 	"github.com/go-valla/valla/internal/kernel"
@@ -100,15 +99,8 @@ func (f *fitting) start(ctx context.Context, at points) error {
 
 // checkOutputs compares the network's outputs with the targets.
 func checkOutputs(p gp.Problem) error {
-	b := graph.NewBuilder(p.Dtype())
-	shape := p.Train.X.Shape().Clone()
-	shape[0] = 1
-	out := p.Net.Forward(b, b.Input("x", shape...))
-	if err := b.Err(); err != nil {
+	if _, _, err := gp.CheckInputs(p.Net, p.Train.X.Shape()[1:], p.Outputs()); err != nil {
 		return fmt.Errorf("ella: %w", err)
-	}
-	if want := []int{1, p.Outputs()}; !slices.Equal(out.Shape(), want) {
-		return fmt.Errorf("ella: the network's output for one example has shape %v, the targets need %v", out.Shape(), want)
 	}
 	return nil
 }

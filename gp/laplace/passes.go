@@ -84,10 +84,7 @@ func (s *partial) Finish(ctx context.Context, n int, held *gp.Examples) (*gp.Fit
 	of := gp.Problem{Likelihood: q.evidence.likelihood, Validation: held}
 	if held != nil {
 		given["hyper"] = hyperGrid
-		var noises []float64
-		if v := q.NoiseStd(); v > 0 {
-			noises = gp.LogSpaced(v/4, 4*v, 9)
-		}
+		noises := new(Settings).gridNoises(q.NoiseStd())
 		if q, _, err = q.gridSearch(ctx, held.X, held.Y, grid{NoiseStds: noises}); err != nil {
 			return nil, err
 		}

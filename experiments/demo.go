@@ -19,29 +19,20 @@ import (
 	"github.com/go-valla/valla/train"
 )
 
-// DemoOptions are the settings of [Demo].
-type DemoOptions struct {
-	Dir  string // the folder for the pictures and the model, made if it is missing
-	Seed uint64
-	// OnProgress is called with the work that is done and its progress; nil means that it is
-	// not called.
-	OnProgress func(what string, p train.Progress)
-}
-
 // DemoResult describes the outcome of the demonstration.
 type DemoResult struct {
-	Points   int      `json:"points"` // of the training set, and of the test set
-	Seed     uint64   `json:"seed"`
+	Points   int      `json:"points"`    // of the training set, and of the test set
+	Seed     uint64   `json:"seed"`      // the seed of the options
 	PriorStd float64  `json:"prior_std"` // maximises the marginal likelihood of LLA
 	NoiseStd float64  `json:"noise_std"` // the same, in the data's units
 	StdError float64  `json:"std_error"` // mean |difference| of VaLLA's and LLA's std on the grid, over LLA's mean
-	Scores   []Score  `json:"scores"`
-	Files    []string `json:"files"`
+	Scores   []Score  `json:"scores"`    // of MAP, LLA and VaLLA, in this order
+	Files    []string `json:"files"`     // paths of the files that were written
 }
 
 // Score is one row of the demonstration's table: the scores of a method on the test set.
 type Score struct {
-	Method  string       `json:"method"`
+	Method  string       `json:"method"`  // the model, in words
 	Scores  valla.Scores `json:"scores"`  // in the data's units
 	Seconds float64      `json:"seconds"` // to fit the method; for MAP, to train the network
 }
@@ -57,13 +48,15 @@ func demoMethods() []gp.Settings {
 
 // Demo shows the whole program on synthetic data. It trains a network to its MAP weights, and
 // fits exact LLA and VaLLA with 20 inducing points and LLA's hyper-parameters. It scores all
-// three on fresh data, draws their predictive bands, and saves the model.
-func Demo(ctx context.Context, o DemoOptions) (*DemoResult, error) {
-	if err := os.MkdirAll(o.Dir, 0o755); err != nil {
+// three on fresh data, draws their predictive bands, and saves the model. The pictures and the
+// model go to the folder dir, which is made if it is missing. The seed chooses all random numbers.
+// onProgress is called with the work that is done and its progress, unless it is nil.
+func Demo(ctx context.Context, dir string, seed uint64, onProgress func(what string, p train.Progress)) (*DemoResult, error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("experiments: %w", err)
 	}
-	d := &demo{o: o, train: data.Toy(o.Seed), test: data.Toy(o.Seed + 1)}
-	d.res = DemoResult{Points: d.train.N(), Seed: o.Seed}
+	d := &demo{dir: dir, options: runner.Options{OnProgress: onProgress}, train: data.Toy(seed), test: data.Toy(seed + 1)}
+	d.res = DemoResult{Points: d.train.N(), Seed: seed}
 	if err := d.run(ctx); err != nil {
 		return nil, fmt.Errorf("demo: %w", err)
 	}
@@ -72,16 +65,17 @@ func Demo(ctx context.Context, o DemoOptions) (*DemoResult, error) {
 
 // demo is a running demonstration.
 type demo struct {
-	o           DemoOptions
-	train, test *data.Set
-	res         DemoResult
-	bands       []*result.Band
+	dir         string         // folder for the pictures and the model
+	options     runner.Options // with the callback
+	train, test *data.Set      // training and test rows
+	res         DemoResult     // the outcome so far
+	bands       []*result.Band // one for each model
 }
 
 func (d *demo) run(ctx context.Context) error {
 	none, start := new(0.0), time.Now()
 	m, err := valla.Train(ctx, d.train, valla.TrainOptions{
-		Training: valla.Training{Iterations: 3000, Validation: none}, Seed: d.o.Seed, OnProgress: d.progress("MAP"),
+		Training: valla.Training{Iterations: 3000, Validation: none}, Seed: d.res.Seed, OnProgress: d.options.Progress("MAP"),
 	})
 	if err != nil {
 		return err
@@ -94,7 +88,7 @@ func (d *demo) run(ctx context.Context) error {
 			v.PriorStd, v.NoiseStd = d.res.PriorStd, math.Sqrt(m.NoiseVariance())
 		}
 		start = time.Now()
-		if m, err = m.Fit(ctx, d.train, valla.FitOptions{Settings: s, Validation: none, Run: gp.Run{Seed: d.o.Seed, OnProgress: d.progress(s.Label())}}); err != nil {
+		if m, err = m.Fit(ctx, d.train, valla.FitOptions{Settings: s, Validation: none, Run: gp.Run{Seed: d.res.Seed, OnProgress: d.options.Progress("%s", s.Label())}}); err != nil {
 			return err
 		}
 		if err := d.add(ctx, m, start); err != nil {
@@ -106,14 +100,6 @@ func (d *demo) run(ctx context.Context) error {
 	}
 	d.res.StdError = result.StdError(d.bands[1], d.bands[2])
 	return d.files(m)
-}
-
-// progress returns the callback of one training or fit.
-func (d *demo) progress(what string) func(train.Progress) {
-	if d.o.OnProgress == nil {
-		return nil
-	}
-	return func(p train.Progress) { d.o.OnProgress(what, p) }
 }
 
 // add scores a model whose making began at start, and keeps its band.
@@ -130,7 +116,7 @@ func (d *demo) add(ctx context.Context, m *valla.Model, start time.Time) error {
 
 // files writes the model and the picture.
 func (d *demo) files(m *valla.Model) error {
-	file, picture := filepath.Join(d.o.Dir, "demo.valla"), filepath.Join(d.o.Dir, "demo")
+	file, picture := filepath.Join(d.dir, "demo.valla"), filepath.Join(d.dir, "demo")
 	if err := m.Save(file); err != nil {
 		return err
 	}

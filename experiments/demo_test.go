@@ -35,14 +35,14 @@ func (s Score) score(t *testing.T, name string) float64 {
 func TestDemo(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "demo")
 	var work []string
-	res, err := Demo(t.Context(), DemoOptions{Dir: dir, Seed: 1, OnProgress: func(what string, p train.Progress) {
+	res, err := Demo(t.Context(), dir, 1, func(what string, p train.Progress) {
 		if !slices.Contains(work, what) {
 			work = append(work, what)
 		}
 		if p.Done > p.Total {
 			t.Errorf("%s: %d of %d", what, p.Done, p.Total)
 		}
-	}})
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,14 +107,14 @@ func checkPicture(t *testing.T, path string) {
 func TestDemoErrors(t *testing.T) {
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := Demo(ended, DemoOptions{Dir: t.TempDir()}); !errors.Is(err, context.Canceled) || strings.Contains(err.Error(), "\n") {
+	if _, err := Demo(ended, t.TempDir(), 0, nil); !errors.Is(err, context.Canceled) || strings.Contains(err.Error(), "\n") {
 		t.Errorf("error %v", err)
 	}
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Demo(t.Context(), DemoOptions{Dir: file}); err == nil || !strings.HasPrefix(err.Error(), "experiments: ") {
+	if _, err := Demo(t.Context(), file, 0, nil); err == nil || !strings.HasPrefix(err.Error(), "experiments: ") {
 		t.Errorf("error %v", err)
 	}
 }

@@ -1,7 +1,7 @@
 // Package experiments runs the paper's experiments and reports them. An experiment is a YAML
 // file that names data sets, a network, and methods with their settings. Its results are JSON
-// files, one for each cell of its tables. [Report] makes a page of them, and of the results of
-// runs that are published with the program.
+// files, one for each cell of its tables. [Report] makes a page of these results and of the results
+// that are published with the program.
 //
 // Package valla trains the networks and fits the methods, with the settings that the command
 // line takes. A row of a table is what "valla fit" gives with the same settings. Every method
@@ -39,7 +39,7 @@ type Options = runner.Options
 type Overrides = runner.Overrides
 
 // Open reads an experiment under one of its profiles; "" means the first profile. A name that
-// ends in .yaml or .yml is that of a file. Any other is that of an embedded experiment.
+// ends in .yaml or .yml names a file. Any other name stands for an embedded experiment.
 func Open(name, profile string) (*Experiment, error) {
 	e, err := open(name, profile)
 	if err != nil {
@@ -100,7 +100,7 @@ func WriteTables(w io.Writer, dir, name, profile string) error {
 // method, settings, data set and seed. It returns the paths of both files, and a line for each
 // damaged file, whose cell the report shows as missing. A folder that does not exist is an error.
 func Report(dir string) (files, damaged []string, err error) {
-	known, err := Known()
+	known, err := runner.Known()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -116,53 +116,21 @@ func Report(dir string) (files, damaged []string, err error) {
 	return files, r.Damaged, err
 }
 
-// Known returns what a report says of the embedded experiments, with the names of the rows of
-// their first profiles.
-func Known() ([]report.Known, error) {
-	list, err := List()
-	if err != nil {
-		return nil, err
-	}
-	var known []report.Known
-	for _, e := range list {
-		k := report.Known{Name: e.Name, About: e.About}
-		for _, row := range e.Methods {
-			variants, err := row.Variants()
-			if err != nil {
-				return nil, fmt.Errorf("experiments: %w", err)
-			}
-			for _, v := range variants {
-				k.Rows = append(k.Rows, v.Label)
-			}
-		}
-		known = append(known, k)
-	}
-	return known, nil
-}
-
 // results holds the published cells of the embedded experiments, one on each line of NAME.jsonl.
 //
 //go:embed results
 var results embed.FS
 
 // Published returns the cells that are published with the program, in the order of the
-// experiments. The program experiments/publish adds those of new runs.
+// experiments. The program experiments/publish adds the cells of new runs.
 func Published() ([]*Cell, error) {
-	var all []*Cell
-	for _, name := range spec.Names() {
-		file := "results/" + name + ".jsonl"
-		f, err := results.Open(file)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err != nil {
-			return nil, fmt.Errorf("experiments: %w", err)
-		}
-		cells, err := result.ReadLines(file, f)
-		if err != nil {
-			return nil, fmt.Errorf("experiments: %w", err)
-		}
-		all = append(all, cells...)
+	folder, err := fs.Sub(results, "results")
+	if err != nil {
+		return nil, fmt.Errorf("experiments: %w", err)
 	}
-	return all, nil
+	cells, err := result.ReadPublished(folder, spec.Names())
+	if err != nil {
+		return nil, fmt.Errorf("experiments: %w", err)
+	}
+	return cells, nil
 }

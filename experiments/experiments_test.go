@@ -88,7 +88,8 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-// An experiment is run, shown and reported, and a second run finds it finished.
+// An experiment is run, shown and reported, and a second run finds it finished. The report names a
+// damaged plan.
 func TestRun(t *testing.T) {
 	path, dir := file(t, own), t.TempDir()
 	rows, fresh, steps := []string{}, 0, map[string]int{}
@@ -124,9 +125,10 @@ func TestRun(t *testing.T) {
 	if err := WriteTables(&out, dir, "own", "short"); err != nil || out.Len() != 0 {
 		t.Errorf("tables %s of what was not run, error %v", &out, err)
 	}
+	writeDamaged(t, dir)
 	files, damaged, err := Report(dir)
-	if err != nil || len(files) != 2 || damaged != nil {
-		t.Fatalf("files %q, error %v", files, err)
+	if err != nil || len(files) != 2 || len(damaged) != 1 || !strings.Contains(damaged[0], "plan.json") {
+		t.Fatalf("files %q, damaged %q, error %v", files, damaged, err)
 	}
 	for _, f := range files {
 		text, err := os.ReadFile(f)
@@ -138,6 +140,17 @@ func TestRun(t *testing.T) {
 				t.Errorf("%s lacks %q", f, want)
 			}
 		}
+	}
+}
+
+// writeDamaged writes a plan that was cut off, of another profile.
+func writeDamaged(t *testing.T, dir string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Join(dir, "own", "damaged"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "own", "damaged", "plan.json"), []byte("{"), 0o644); err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -158,17 +171,7 @@ func TestRunErrors(t *testing.T) {
 	if err := Run(ended, e, Options{Dir: t.TempDir()}); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v after the end of the context", err)
 	}
-	dir := t.TempDir()
-	if err := os.MkdirAll(filepath.Join(dir, "own", "full"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "own", "full", "plan.json"), []byte("{"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if files, damaged, err := Report(dir); err != nil || len(files) != 2 || len(damaged) != 1 || !strings.Contains(damaged[0], "plan.json") {
-		t.Errorf("a damaged plan: %q, %q, %v", files, damaged, err)
-	}
-	none := filepath.Join(dir, "nonexist")
+	none := filepath.Join(t.TempDir(), "nonexist")
 	if _, _, err := Report(none); !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), none) {
 		t.Errorf("no folder: %v", err)
 	}

@@ -14,7 +14,8 @@ import (
 )
 
 func newDemo() *cobra.Command {
-	o := experiments.DemoOptions{Dir: filepath.Join("runs", "demo"), Seed: 1}
+	var dir string
+	var seed uint64
 	var form asJSON
 	cmd := &cobra.Command{
 		Use:   "demo",
@@ -25,8 +26,7 @@ draw their predictive bands. The demo needs no files.`,
 		Args: cobra.NoArgs,
 		RunE: running(func(cmd *cobra.Command, _ []string) error {
 			drawn := newDrawer(cmd.ErrOrStderr(), form.JSON)
-			o.OnProgress = drawn.step
-			res, err := experiments.Demo(cmd.Context(), o)
+			res, err := experiments.Demo(cmd.Context(), dir, seed, drawn.step)
 			drawn.close()
 			if err != nil {
 				return err
@@ -39,8 +39,8 @@ draw their predictive bands. The demo needs no files.`,
 		}),
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.Dir, "dir", o.Dir, "`FOLDER` for the pictures and the model")
-	f.Uint64Var(&o.Seed, "seed", o.Seed, "seed of all random numbers")
+	f.StringVar(&dir, "dir", filepath.Join("runs", "demo"), "`FOLDER` for the pictures and the model")
+	f.Uint64Var(&seed, "seed", 1, "seed of all random numbers")
 	settingsFlags(f, &form, "", nil)
 	return cmd
 }

@@ -8,14 +8,14 @@ import (
 
 // benchmark is a row of the table.
 type benchmark struct {
-	name    string
-	group   group
-	kind    string            // what the driver calls it
-	options map[string]string // for the driver
-	wanted  float64           // the largest ratio of our time to theirs that is aimed at
-	compare int               // how many steps in a row must give the same; 0: not compared
-	dtypes  []tensor.Dtype
-	new     func(tensor.Dtype) (*work, error)
+	name    string                            // the row's label in the table
+	group   group                             // the part of the table in which the row stands
+	kind    string                            // what the driver calls it
+	options map[string]string                 // for the driver
+	wanted  float64                           // the largest ratio of our time to theirs that is aimed at
+	compare int                               // how many steps in a row must give the same; 0: not compared
+	dtypes  []tensor.Dtype                    // the element types that are measured
+	new     func(tensor.Dtype) (*work, error) // makes our side of the work
 }
 
 // group is a part of the table. Some groups are measured only if a flag asks for them.

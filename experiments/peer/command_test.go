@@ -3,15 +3,12 @@ package main
 import (
 	"errors"
 	"io"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
-
-	"gonum.org/v1/plot"
 
 	"github.com/go-valla/valla/experiments/internal/result"
 )
@@ -76,9 +73,9 @@ func TestParse(t *testing.T) {
 
 // A report goes to the output in the form that was asked for.
 func TestPrint(t *testing.T) {
-	for want, c := range map[string]command{`"their_versions": {`: {json: true}, "|--:|": {markdown: true}, "OF FASTEST": {}} {
+	for want, c := range map[string]command{`"their_versions": {`: {json: true}, "|--:|": {markdown: true}, "of fastest": {}} {
 		var out strings.Builder
-		if err := c.print(example(), &out); err != nil || !strings.Contains(out.String(), want) {
+		if err := c.print(&out, example(), example().form(c.markdown)); err != nil || !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in %s (%v)", want, &out, err)
 		}
 	}
@@ -86,7 +83,7 @@ func TestPrint(t *testing.T) {
 
 // The table of a sweep has times, their exponents, the gain by threads, and memory.
 func TestScalingText(t *testing.T) {
-	r := scalingReport{Step: "a step", Machine: result.Machine{CPU: "chip", Go: "go1"}, Load: [2]string{"1", "2"}, Growth: []growth{
+	r := scalingReport{Step: "a step", session: session{Machine: result.Machine{CPU: "chip", Go: "go1"}, Load: [2]string{"1", "2"}}, Growth: []growth{
 		{Size: "M", Sizes: []float64{10, 20}, Threads: []int{1, 2}, Seconds: []curve{{Values: []float64{0.002, 0.008}, Exponent: 2}, {Values: []float64{0.001, 0.002}, Exponent: 1}},
 			Bytes: curve{Values: []float64{3e6, 6e6}, Exponent: 1}, Flops: curve{Values: []float64{5e6, 9e6}, Exponent: 0.8}},
 		{Size: "B", Sizes: []float64{5}, Threads: []int{1}, Seconds: []curve{{Values: []float64{1}}}, Bytes: curve{Values: []float64{1e6}}, Flops: curve{Values: []float64{1e6}}},
@@ -129,34 +126,19 @@ func TestSweeps(t *testing.T) {
 	}
 }
 
-func TestDecades(t *testing.T) {
-	var labels []string
-	for _, tick := range decades(0.15, 30) {
-		labels = append(labels, tick.Label)
-	}
-	if got := strings.Join(labels, " "); got != "0.2 0.5 1 2 5 10 20" {
-		t.Errorf("ticks %s", got)
-	}
-}
-
-// Plots of one row have the same axis, which holds all their values.
-func TestEqualHeights(t *testing.T) {
-	a, b := newLogPlot("M", "ms"), newLogPlot("B", "ms")
-	a.Y.Min, a.Y.Max, b.Y.Min, b.Y.Max = 1, 10, 4, 100
-	equalHeights([]*plot.Plot{a, b})
-	if a.Y.Min != b.Y.Min || a.Y.Max != b.Y.Max || a.Y.Min >= 1 || a.Y.Max <= 100 {
-		t.Errorf("axes from %v to %v and from %v to %v", a.Y.Min, a.Y.Max, b.Y.Min, b.Y.Max)
-	}
-}
-
 // A picture that cannot be written is an error.
 func TestDrawErrors(t *testing.T) {
 	g := growth{Size: "M", Sizes: []float64{1, 2}, Threads: []int{1}, Seconds: []curve{newCurve([]float64{1, 2}, []float64{1, 2})}, Bytes: newCurve([]float64{1, 2}, []float64{1, 2})}
-	if err := draw(filepath.Join(t.TempDir(), "none", "scaling"), []growth{g}); !errors.Is(err, os.ErrNotExist) {
+	r := scalingReport{Growth: []growth{g}}
+	if err := r.draw(filepath.Join(t.TempDir(), "none", "scaling")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("error %v", err)
 	}
-	g.Bytes.Values = []float64{1, math.NaN()}
-	if err := draw(filepath.Join(t.TempDir(), "scaling"), []growth{g}); err == nil {
-		t.Error("NaN is drawn")
+	c := command{dir: filepath.Join(t.TempDir(), "file", "below")}
+	if err := os.WriteFile(filepath.Dir(c.dir), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	if err := c.printDrawn(&out, "scaling", r.draw, r, r.text); err == nil || out.Len() != 0 {
+		t.Errorf("a folder below a file: error %v, output %q", err, &out)
 	}
 }

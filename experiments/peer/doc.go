@@ -1,11 +1,11 @@
-// Command peer compares the speed of this program on this machine with that of the code that
-// the authors of VaLLA published.
+// Command peer compares the speed of this program with the speed of the code that the authors of
+// VaLLA published, both on this machine.
 //
 //	go run ./experiments/peer --reference DIR,DIR
 //
-// Each DIR is a checkout of the repository of VaLLA's authors, or of FMGP's or ELLA's for the rows
-// of these methods. Python 3 with PyTorch is needed, too. Both
-// sides get the same weights, data, inducing points, L and hyper-parameters. The command first
+// Each DIR is a checkout of the repository of the authors of VaLLA, FMGP or ELLA. A method without
+// its checkout is measured on this side alone. Python 3 with PyTorch is needed, too. Both sides get
+// the same weights, data, inducing points, L and hyper-parameters. The command first
 // checks that both compute the same: in float64 the losses of three consecutive steps, which
 // depend on gradients, and means and covariances must agree to 1e-6. Otherwise it ends with an
 // error. Then the sides take turns of a few steps each, so that noise of the machine affects
@@ -26,10 +26,10 @@
 //
 //	go run ./experiments/peer --fits uci,mnist --data FOLDER
 //
-// makes whole fits, those of the experiments and some more, and prints their time, memory and
-// quality beside those that were published last. Without names it makes all of them, which takes
-// hours. Each is made in a process of its own. Results are kept in the folder --dir as they come:
-// fits that are finished there are not made again, and another folder measures anew.
+// makes whole fits: fits of the experiments, and some more. It prints their time, memory and quality
+// beside the figures that were published last. Without names it makes all fits, which takes hours.
+// Each fit is made in a process of its own. Finished fits are kept in the folder --dir and are not
+// made again. Another folder measures anew.
 //
-// Each of these prints what it has measured when it is interrupted.
+// An interrupted command prints its measurements so far.
 package main

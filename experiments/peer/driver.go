@@ -29,9 +29,9 @@ var errMissing = errors.New("not available")
 
 // peer is the other side: checkouts of published code and a Python to run it with.
 type peer struct {
-	python    string
-	checkouts map[code]string
-	dir       string // for the driver and the arrays that are exchanged
+	python    string          // the path of the Python program
+	checkouts map[code]string // the folder of each repository that was found
+	dir       string          // for the driver and the arrays that are exchanged
 }
 
 // code is a repository of published code.
@@ -101,12 +101,12 @@ func (p *peer) script() string { return filepath.Join(p.dir, "driver.py") }
 
 // driver is a running Python.
 type driver struct {
-	cmd  *exec.Cmd
-	in   io.WriteCloser
-	out  *bufio.Reader
-	errs bytes.Buffer
-	blas int // OPENBLAS_NUM_THREADS
-	cpu  bool
+	cmd  *exec.Cmd      // the process
+	in   io.WriteCloser // requests, a line of JSON each
+	out  *bufio.Reader  // replies, a line of JSON each
+	errs bytes.Buffer   // what the process wrote to its standard error
+	blas int            // OPENBLAS_NUM_THREADS
+	cpu  bool           // CPU time is measured, and not time of the wall
 }
 
 // start runs a Python with a checkout. blas is the number of threads of its OpenBLAS.
@@ -137,23 +137,23 @@ func (d *driver) close() {
 
 // request is a line to the driver.
 type request struct {
-	Do      string            `json:"do"`
-	Kind    string            `json:"kind,omitempty"`
-	Options map[string]string `json:"options,omitempty"`
-	Dtype   string            `json:"dtype,omitempty"`
-	File    string            `json:"file,omitempty"`
-	Threads int               `json:"threads"`
-	Steps   int               `json:"steps,omitempty"`
-	CPU     bool              `json:"cpu,omitempty"` // time of the processor instead of the wall
+	Do      string            `json:"do"`                // hello, open, values or time
+	Kind    string            `json:"kind,omitempty"`    // the kind of work that open makes
+	Options map[string]string `json:"options,omitempty"` // options of the work
+	Dtype   string            `json:"dtype,omitempty"`   // float64 or float32
+	File    string            `json:"file,omitempty"`    // the archive of arrays that is read or written
+	Threads int               `json:"threads"`           // the number of threads of PyTorch
+	Steps   int               `json:"steps,omitempty"`   // the number of steps to make
+	CPU     bool              `json:"cpu,omitempty"`     // time of the processor instead of the wall
 }
 
 // reply is a line from the driver.
 type reply struct {
-	Versions map[string]string `json:"versions"`
-	Seconds  []float64         `json:"seconds"`
-	Peak     int64             `json:"peak"` // bytes, of the process since it started
-	Missing  string            `json:"missing"`
-	Error    string            `json:"error"`
+	Versions map[string]string `json:"versions"` // versions by name, in the reply to hello
+	Seconds  []float64         `json:"seconds"`  // the duration of each step
+	Peak     int64             `json:"peak"`     // bytes, of the process since it started
+	Missing  string            `json:"missing"`  // the module that is not installed, or ""
+	Error    string            `json:"error"`    // what went wrong, or ""
 }
 
 // ask sends a request and waits for its reply.
@@ -225,7 +225,7 @@ func (d *driver) collect(file string, steps, threads int) (values, error) {
 // other is the other side with one setting of its threads.
 type other struct {
 	*driver
-	torch int
+	torch int    // the number of threads of PyTorch
 	peak  *int64 // the most memory that was seen
 }
 

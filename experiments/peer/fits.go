@@ -27,8 +27,8 @@ type fit struct {
 	wanted  float64 // seconds that are aimed at, for the fit and
 	predict float64 // for the prediction of the test rows; 0: no aim
 
-	experiment, profile, data, net string // net replaces the experiment's network
-	method, row                    string
+	experiment, profile, data, net string      // net replaces the experiment's network
+	method, row                    string      // the method, and the label of its row in the experiment
 	set                            [][2]string // settings of the row that are not the experiment's
 
 	own func(ctx context.Context, folder string, cell *result.Cell) error // instead of an experiment; folder holds the data sets
@@ -84,8 +84,8 @@ func chosenFits(names string) ([]fit, error) {
 	return slices.DeleteFunc(slices.Clone(fits), func(f fit) bool { return !chosen[f.name] }), nil
 }
 
-// fitsExperiment is what the cells of the table say in place of their experiment; the name of the
-// row stands in place of the profile.
+// fitsExperiment stands in place of the experiment in the cells of the table. The name of the row
+// stands in place of the profile.
 const fitsExperiment = "fits"
 
 // exitAbsent is the exit code of a process whose row lacks its data.
@@ -98,7 +98,7 @@ func (c *command) allFits(ctx context.Context, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	before, notes := load(), map[string]string{}
+	r, notes := fitsReport{session: newSession()}, map[string]string{}
 	for _, f := range chosen {
 		for seed := range c.seeds {
 			if ctx.Err() != nil {
@@ -113,7 +113,7 @@ func (c *command) allFits(ctx context.Context, stdout io.Writer) error {
 			}
 		}
 	}
-	return errors.Join(err, ctx.Err(), c.printFits(chosen, notes, before, stdout))
+	return errors.Join(err, ctx.Err(), c.printFits(r, chosen, notes, stdout))
 }
 
 // elsewhere measures a row in a process of its own. It wraps fs.ErrNotExist if its data are absent.

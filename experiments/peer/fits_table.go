@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -14,47 +13,45 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 	"gonum.org/v1/gonum/stat"
 
-	"github.com/go-valla/valla"
 	"github.com/go-valla/valla/experiments"
 	"github.com/go-valla/valla/experiments/internal/result"
 )
 
 // fitLine is a line of the table: means over the seeds, and the largest peaks of memory.
 type fitLine struct {
-	Name      string   `json:"name"`
-	Settings  string   `json:"settings,omitempty"`
-	Program   string   `json:"program,omitempty"`
-	Wanted    float64  `json:"wanted_s"`
-	WantedPre float64  `json:"wanted_predict_s,omitempty"`
-	Here      *figures `json:"here,omitempty"`
-	Published *figures `json:"published,omitempty"` // of the last published runs of the same seeds
-	Note      string   `json:"note,omitempty"`      // why there is nothing here
+	Name      string   `json:"name"`                       // the row's name
+	Settings  string   `json:"settings,omitempty"`         // the settings of the fits, in words
+	Program   string   `json:"program,omitempty"`          // the version of the program that made the fits
+	Wanted    float64  `json:"wanted_s"`                   // aim for the seconds of the fit
+	WantedPre float64  `json:"wanted_predict_s,omitempty"` // aim for the seconds of the prediction; 0: no aim
+	Here      *figures `json:"here,omitempty"`             // nil where nothing was measured
+	Published *figures `json:"published,omitempty"`        // of the last published runs of the same seeds
+	Note      string   `json:"note,omitempty"`             // why there is nothing here
 }
 
 // figures are costs and scores of a row.
 type figures struct {
-	Seeds   int         `json:"seeds"`
-	Fit     result.Cost `json:"fit"`
-	Predict result.Cost `json:"predict"` // of the test rows, with their scores
-	Quality []quality   `json:"quality,omitempty"`
+	Seeds   int         `json:"seeds"`             // the number of cells that are summed
+	Fit     result.Cost `json:"fit"`               // the mean cost of the fits
+	Predict result.Cost `json:"predict"`           // of the test rows, with their scores
+	Quality []quality   `json:"quality,omitempty"` // the mean scores
 }
 
 // quality is a score.
 type quality struct {
-	Name string  `json:"name"`
-	Mean float64 `json:"mean"`
+	Name string  `json:"name"`                     // such as NLL
+	Mean float64 `json:"mean"`                     // over the seeds
 	Err  float64 `json:"standard_error,omitempty"` // over the seeds, where there are several
 }
 
 // fitsReport is the outcome of --fits.
 type fitsReport struct {
-	Machine result.Machine `json:"machine"`
-	Load    [2]string      `json:"load"` // before and after, over 1, 5 and 15 minutes
-	Rows    []fitLine      `json:"rows"`
+	session
+	Rows []fitLine `json:"rows"` // the lines, in the order of the table
 }
 
 // printFits prints the table of the chosen rows as far as they are finished.
-func (c *command) printFits(chosen []fit, notes map[string]string, before string, stdout io.Writer) error {
+func (c *command) printFits(r fitsReport, chosen []fit, notes map[string]string, stdout io.Writer) error {
 	found, damaged, err := result.ReadAll(c.dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		err = nil
@@ -69,17 +66,11 @@ func (c *command) printFits(chosen []fit, notes map[string]string, before string
 	if err != nil {
 		return err
 	}
-	r := fitsReport{Machine: result.ThisMachine(valla.Version()), Load: [2]string{before, load()}}
+	r.Load[1] = load()
 	for _, f := range chosen {
 		r.Rows = append(r.Rows, f.line(found, published, notes[f.name]))
 	}
-	if c.json {
-		e := json.NewEncoder(stdout)
-		e.SetIndent("", "  ")
-		return e.Encode(r)
-	}
-	_, err = io.WriteString(stdout, r.text(c.markdown))
-	return err
+	return c.print(stdout, r, func() string { return r.text(c.markdown) })
 }
 
 // line returns the row's line.
@@ -106,8 +97,8 @@ func (f fit) line(found []result.Found, published []*result.Cell, note string) f
 	return l
 }
 
-// like tells whether a published cell is that of a cell of the row: of the same data, method, seed
-// and number of steps.
+// like reports whether a published cell p has the data set, row, seed and number of steps of a cell
+// c of the row.
 func (f fit) like(p, c *result.Cell) bool {
 	if p.Data != c.Data || p.Row != c.Row || p.Seed != c.Seed || p.Refused != "" {
 		return false
@@ -171,9 +162,7 @@ func summed(cells []*result.Cell) *figures {
 
 // text returns the table, in Markdown if that is asked for.
 func (r fitsReport) text(markdown bool) string {
-	w := table.NewWriter()
-	w.SetStyle(table.StyleLight)
-	w.Style().Format.Header = 0
+	w := newTable()
 	w.AppendHeader(table.Row{"fit", "settings", "seeds", "wall s", "aim", "CPU s", "peak MiB", "predict s", "quality", "published: s", "quality"})
 	for _, l := range r.Rows {
 		w.AppendRow(l.cells())
@@ -181,7 +170,7 @@ func (r fitsReport) text(markdown bool) string {
 	if markdown {
 		return w.RenderMarkdown() + "\n"
 	}
-	return fmt.Sprintf("%s, %s, %s; load %s before, %s after\n%s\n", r.Machine.CPU, plural(r.Machine.Cores, "thread"), r.Machine.Go, r.Load[0], r.Load[1], w.Render())
+	return r.line(r.Machine.CPU, plural(r.Machine.Cores, "thread"), r.Machine.Go) + w.Render() + "\n"
 }
 
 // cells returns the columns of a line.

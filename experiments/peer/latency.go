@@ -2,39 +2,33 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"math"
-	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"time"
 
 	"github.com/go-valla/valla"
-	"github.com/go-valla/valla/experiments/internal/result"
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/laplace"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/gp/task"
 	gpvalla "github.com/go-valla/valla/gp/valla"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/figure"
 	"github.com/go-valla/valla/layers"
 	"github.com/jedib0t/go-pretty/v6/table"
 	"gonum.org/v1/gonum/stat"
-	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/plotter"
-	"gonum.org/v1/plot/vg"
 	"gorgonia.org/tensor"
 )
 
 // service is a model whose predictions of single rows are timed.
 type service struct {
-	name     string
-	spec     layers.MLP
-	inducing int // of VaLLA; 0 is LLA by Kronecker factors
+	name     string     // the label in the table
+	spec     layers.MLP // the network
+	inducing int        // of VaLLA; 0 is LLA by Kronecker factors
 }
 
 var wine = layers.MLP{Inputs: 11, Hidden: []int{50, 50}, Outputs: 1, Activation: "tanh"}
@@ -48,22 +42,22 @@ var services = []service{
 
 // latency holds the durations of calls of a predictor, in seconds.
 type latency struct {
-	Name   string          `json:"name"`
-	Dtype  string          `json:"dtype"`
-	Calls  int             `json:"calls"`
-	OneOf  map[int]float64 `json:"one_of"` // of so many calls one takes longer than the value
-	sorted []float64
+	Name   string          `json:"name"`   // the service
+	Dtype  string          `json:"dtype"`  // float64 or float32
+	Calls  int             `json:"calls"`  // the number of calls that count
+	OneOf  map[int]float64 `json:"one_of"` // by n: the duration in seconds that one call of n exceeds
+	sorted []float64       // the durations of all calls in seconds, in ascending order after finish
 }
 
 // latencyReport is the outcome of --latency.
 type latencyReport struct {
-	Machine result.Machine `json:"machine"`
-	Load    [2]string      `json:"load"`
-	Time    string         `json:"time"` // what was measured
-	Rows    []latency      `json:"rows"`
+	session
+	Time string    `json:"time"` // what was measured
+	Rows []latency `json:"rows"` // a row for each service and element type
 }
 
-// shares are the columns of the table: the median, and the times that one call of so many exceeds.
+// shares are the columns of the table. Column n holds the duration that one call of n exceeds; 2 is
+// the median.
 var shares = []int{2, 10, 100, 1000, 10000}
 
 // latencyRounds is the number of turns of each service, so that noise of the machine affects all.
@@ -71,9 +65,8 @@ const latencyRounds = 10
 
 // latencies measures single rows, prints the percentiles and draws them.
 func (c *command) latencies(ctx context.Context, stdout io.Writer) error {
-	r := latencyReport{Machine: result.ThisMachine(valla.Version()), Load: [2]string{load(), ""}}
 	now, what := c.clock()
-	r.Time = what
+	r := latencyReport{session: newSession(), Time: what}
 	if _, err := now(); err != nil {
 		return err
 	}
@@ -95,7 +88,7 @@ func (c *command) latencies(ctx context.Context, stdout io.Writer) error {
 		}
 	}
 	r.Load[1] = load()
-	return errors.Join(err, c.printLatencies(r, stdout)) // what was measured, also after an interruption
+	return errors.Join(err, c.printDrawn(stdout, "latency", r.draw, r, r.text)) // what was measured, also after an interruption
 }
 
 // latencyTurns measures the rows in turn.
@@ -232,29 +225,9 @@ func (l *latency) exceeded(n float64) float64 {
 	return stat.Quantile(1-1/n, stat.Empirical, l.sorted, nil)
 }
 
-// printLatencies writes the picture, and prints the table or one JSON document.
-func (c *command) printLatencies(r latencyReport, stdout io.Writer) error {
-	if err := os.MkdirAll(c.dir, 0o777); err != nil {
-		return err
-	}
-	path := filepath.Join(c.dir, "latency")
-	if err := r.draw(path); err != nil {
-		return err
-	}
-	if c.json {
-		e := json.NewEncoder(stdout)
-		e.SetIndent("", "  ")
-		return e.Encode(r)
-	}
-	_, err := fmt.Fprintf(stdout, "%swrote %s.png and %s.svg\n", r.text(), path, path)
-	return err
-}
-
 // text returns a table of the percentiles.
 func (r latencyReport) text() string {
-	w := table.NewWriter()
-	w.SetStyle(table.StyleLight)
-	w.Style().Format.Header = 0
+	w := newTable()
 	head := table.Row{r.Time + " of a row, µs", ""}
 	for _, n := range shares {
 		head = append(head, fmt.Sprintf("p%.6g", 100-100/float64(n)))
@@ -271,30 +244,19 @@ func (r latencyReport) text() string {
 		}
 		w.AppendRow(append(row, l.Calls))
 	}
-	return fmt.Sprintf("%s, %s, one goroutine; load %s before, %s after\n%s\n", r.Machine.CPU, r.Machine.Go, r.Load[0], r.Load[1], w.Render())
+	return r.line(r.Machine.CPU, r.Machine.Go, "one goroutine") + w.Render() + "\n"
 }
 
-// draw writes path.png and path.svg: the time that one call of so many exceeds.
+// draw writes path.png and path.svg: the duration that one call of n exceeds, against n.
 func (r latencyReport) draw(path string) error {
-	p := newLogPlot("one call of so many takes longer", r.Time+" of a row, µs")
-	for i, l := range r.Rows {
-		var xys plotter.XYs
+	var curves []figure.Series
+	for _, l := range r.Rows {
+		s := figure.Series{Name: l.Name + ", " + l.Dtype}
 		for n := 2.0; n <= float64(l.Calls)/10 && n <= 1e4; n *= 1.1 {
-			xys = append(xys, plotter.XY{X: n, Y: 1e6 * l.exceeded(n)})
+			s.X, s.Y = append(s.X, n), append(s.Y, 1e6*l.exceeded(n))
 		}
-		line, err := plotter.NewLine(xys)
-		if err != nil {
-			return err
-		}
-		line.Color, line.Width = lineColors[i/len(both)%len(lineColors)], vg.Points(1.4)
-		if i%len(both) > 0 {
-			line.Dashes = []vg.Length{vg.Points(4), vg.Points(3)}
-		}
-		p.Add(line)
-		p.Legend.Add(l.Name+", "+l.Dtype, line)
+		curves = append(curves, s)
 	}
-	ticks(p, []float64{2, 10, 100, 1000, 10000})
-	p.Y.Min, p.Y.Max = p.Y.Min/1.3, p.Y.Max*math.Pow(p.Y.Max/p.Y.Min, 0.6) // with room for the legend
-	p.Y.Tick.Marker = plot.ConstantTicks(decades(p.Y.Min, p.Y.Max))
-	return save(path, [][]*plot.Plot{{p}}, 2*tileSize, 1.4*tileSize)
+	axes := figure.Axes{X: "one call of so many takes longer", Y: r.Time + " of a row, µs", LogX: true, Log: true}
+	return figure.Save(path, figure.Curves(axes, curves))
 }

@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/go-valla/valla/internal/kernel"
 	"gorgonia.org/tensor"
 )
 
@@ -33,6 +34,7 @@ func TestRecorded(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			finiteAndFalling(t, b.name, got)
 			known := 0
 			for _, r := range recordings {
 				if r.row == b.name {
@@ -44,6 +46,21 @@ func TestRecorded(t *testing.T) {
 				t.Errorf("%s: %d values, of which %d are recorded", b.name, len(got), known)
 			}
 		}
+	}
+}
+
+// finiteAndFalling checks that all values of a row are finite and that its losses fall.
+func finiteAndFalling(t *testing.T, row string, all values) {
+	t.Helper()
+	for name, v := range all {
+		for i, e := range v {
+			if !kernel.Finite(e) {
+				t.Fatalf("%s: %s[%d] is %v", row, name, i, e)
+			}
+		}
+	}
+	if loss := all["loss"]; loss != nil && !(loss[1] < loss[0]) {
+		t.Errorf("%s: losses %v do not fall", row, loss)
 	}
 }
 

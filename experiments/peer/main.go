@@ -17,9 +17,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/go-valla/valla"
 	"github.com/go-valla/valla/data"
-	"github.com/go-valla/valla/experiments/internal/result"
 	"gorgonia.org/tensor"
 )
 
@@ -27,21 +25,21 @@ func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 
 // command holds the flags of the command line.
 type command struct {
-	reference, python string
-	resnet, laplace   bool
-	scaling           bool
-	latency, cpu      bool
+	reference, python string        // checkouts of published code, and the Python that runs them
+	resnet, laplace   bool          // groups of rows that take minutes
+	scaling           bool          // measure how a step grows
+	latency, cpu      bool          // measure single rows, and CPU time instead of time of the wall
 	each              time.Duration // that --latency takes for a row of its table
-	only              string
-	steps             int
-	json, markdown    bool
-	dir               string
-	fits              bool
-	names, data       string // rows of --fits, and the folder of their data sets
-	seeds             int
-	one               string // the row of --fits that this process measures
-	seed              int    // of it
-	progress          io.Writer
+	only              string        // a regular expression for names of rows
+	steps             int           // the number of steps of each side
+	json, markdown    bool          // the form of the output
+	dir               string        // the folder for pictures or results
+	fits              bool          // measure whole fits
+	names, data       string        // rows of --fits, and the folder of their data sets
+	seeds             int           // the number of seeds of each fit
+	one               string        // the row of --fits that this process measures
+	seed              int           // the seed of that row
+	progress          io.Writer     // takes lines of progress
 }
 
 // run executes a command line and returns the exit code.
@@ -138,7 +136,7 @@ func (c *command) parse(args []string, stderr io.Writer) error {
 	return c.check()
 }
 
-// check refuses numbers out of their ranges.
+// check refuses flags out of their ranges.
 func (c *command) check() error {
 	if c.seeds < 1 || c.seed < 0 {
 		return fmt.Errorf("--seeds %d, --seed %d: expected 1 or more, and 0 or more", c.seeds, c.seed)
@@ -163,7 +161,7 @@ func (c *command) compare(ctx context.Context, stdout io.Writer) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	r := report{Machine: result.ThisMachine(valla.Version()), Load: [2]string{load(), ""}, CPU: c.cpu}
+	r := report{session: newSession(), CPU: c.cpu}
 	p, err := c.peer(ctx, &r, dir)
 	if err != nil {
 		return err
@@ -183,11 +181,11 @@ func (c *command) compare(ctx context.Context, stdout io.Writer) error {
 		return err
 	}
 	r.Load[1] = load()
-	return errors.Join(err, c.print(r, stdout)) // what was measured, also after an interruption
+	return errors.Join(err, c.print(stdout, r, r.form(c.markdown))) // what was measured, also after an interruption
 }
 
-// timing returns the number of threads and the clock of a measurement; nil is that of the wall. CPU
-// time is that of one thread, since threads that wait for each other would count as well.
+// timing returns the number of threads and the clock of a measurement; nil is the clock of the wall.
+// CPU time is measured on one thread, because the waiting of several threads would count as well.
 func (c *command) timing() (threads int, now clock, err error) {
 	if !c.cpu {
 		return runtime.GOMAXPROCS(0), nil, nil
@@ -242,27 +240,4 @@ func (c *command) chosen() ([]benchmark, error) {
 		return nil, fmt.Errorf("--only %q: no row has such a name", c.only)
 	}
 	return list, nil
-}
-
-func (c *command) print(r report, stdout io.Writer) error {
-	switch {
-	case c.json:
-		return r.json(stdout)
-	case c.markdown:
-		_, err := io.WriteString(stdout, r.markdown())
-		return err
-	default:
-		_, err := io.WriteString(stdout, r.text())
-		return err
-	}
-}
-
-// load returns the load of the machine over 1, 5 and 15 minutes, or unknown if the system does
-// not tell it.
-func load() string {
-	text, err := os.ReadFile("/proc/loadavg")
-	if f := strings.Fields(string(text)); err == nil && len(f) >= 3 {
-		return strings.Join(f[:3], " ")
-	}
-	return "unknown"
 }

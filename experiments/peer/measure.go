@@ -15,13 +15,13 @@ import (
 
 // row holds the measurements of a benchmark in one element type.
 type row struct {
-	Name    string  `json:"name"`
-	Group   group   `json:"group"`
-	Dtype   string  `json:"dtype"`
-	Wanted  float64 `json:"wanted_ratio"`
-	Ours    *timing `json:"ours"`
+	Name    string  `json:"name"`                      // the benchmark
+	Group   group   `json:"group"`                     // the part of the table
+	Dtype   string  `json:"dtype"`                     // float64 or float32
+	Wanted  float64 `json:"wanted_ratio"`              // aim for our time as a fraction of theirs
+	Ours    *timing `json:"ours"`                      // on all threads
 	OursOne *timing `json:"ours_one_thread,omitempty"` // where Ours has several
-	Theirs  *timing `json:"theirs,omitempty"`
+	Theirs  *timing `json:"theirs,omitempty"`          // with their fastest setting; nil where they were not measured
 	// Difference is the largest relative difference of the results of both sides.
 	Difference *float64 `json:"difference,omitempty"`
 	Note       string   `json:"note,omitempty"` // why there is no Theirs
@@ -29,10 +29,10 @@ type row struct {
 
 // timing holds the durations of one side with its fastest setting.
 type timing struct {
-	Median  float64 `json:"median_s"`
-	Fastest float64 `json:"fastest_s"`
-	Steps   int     `json:"steps"`
-	Setting string  `json:"setting"`
+	Median  float64 `json:"median_s"`        // median duration of a step in seconds
+	Fastest float64 `json:"fastest_s"`       // shortest duration of a step in seconds
+	Steps   int     `json:"steps"`           // the number of steps that count
+	Setting string  `json:"setting"`         // the threads, in words
 	Bytes   int64   `json:"bytes,omitempty"` // of our program, of their process
 }
 
@@ -62,10 +62,9 @@ type plan struct {
 
 // rounds is the number of turns of each side, and rest the pause between turns. In the pause
 // threads of the other side, which may wait for work at full speed, fall asleep.
-const (
-	rounds = 6
-	rest   = 60 * time.Millisecond
-)
+const rounds = 6
+
+var rest = 60 * time.Millisecond
 
 // measure runs a benchmark on both sides; p may be nil.
 func measure(ctx context.Context, b benchmark, dt tensor.Dtype, p *peer, pl plan) (row, error) {
@@ -93,7 +92,7 @@ func measure(ctx context.Context, b benchmark, dt tensor.Dtype, p *peer, pl plan
 	return r, r.time(ctx, w, theirs, pl)
 }
 
-// missing tells whether an error says that the other side lacks something, and notes it.
+// missing reports whether err says that the other side lacks a program or a module, and notes err.
 func (r *row) missing(err error) bool {
 	if !errors.Is(err, errMissing) {
 		return false
@@ -233,10 +232,10 @@ func fastest(ctx context.Context, sides []other) (best other, took time.Duration
 	return best, took, nil
 }
 
-// settle is how long a side makes steps before those that count. After a pause the system may
-// run both threads of a side on one processor for some tens of milliseconds, which would hide
-// what the second thread is worth in a training of seconds.
-const settle = 100 * time.Millisecond
+// settle is how long a side makes steps before the steps that count. After a pause the system may
+// run both threads of a side on one processor for some tens of milliseconds. The gain of the second
+// thread would not show then.
+var settle = 100 * time.Millisecond
 
 // inTurn times steps of all sides, which take turns of a few steps each. The first steps of a
 // turn of several are not counted.

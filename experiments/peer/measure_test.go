@@ -145,36 +145,6 @@ func TestMismatch(t *testing.T) {
 	}
 }
 
-// Our side of every row that takes less than a second runs and gives finite numbers; the
-// slow ones are in the benchmarks.
-func TestOurs(t *testing.T) {
-	for _, b := range benchmarks {
-		if b.group != dense {
-			continue
-		}
-		for _, dt := range b.dtypes {
-			w, err := b.new(dt)
-			if err != nil {
-				t.Fatal(err)
-			}
-			v, err := w.collect(t.Context(), 2)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for name, x := range v {
-				for i, e := range x {
-					if e-e != 0 {
-						t.Fatalf("%s, %v: %s[%d] is %v", b.name, dt, name, i, e)
-					}
-				}
-			}
-			if loss := v["loss"]; loss != nil && !(loss[1] < loss[0]) {
-				t.Errorf("%s, %v: losses %v do not fall", b.name, dt, loss)
-			}
-		}
-	}
-}
-
 func TestNewCurve(t *testing.T) {
 	sizes, v := []float64{1, 2, 4, 8}, []float64{3, 12, 48, 192} // 3 n²
 	if c := newCurve(sizes, v); math.Abs(c.Exponent-2) > 1e-12 || math.Abs(c.Factor-3) > 1e-12 {

@@ -14,7 +14,7 @@ import (
 
 const resNetClasses = 10
 
-// resNet draws a ResNet-20. Its running statistics differ from those of a new network.
+// resNet draws a ResNet-20. Its running statistics differ from the statistics of a new network.
 func (m maker) resNet() (layers.Sequential, error) {
 	spec, err := layers.NewResNet(20, layers.Projection, resNetClasses)
 	if err != nil {
@@ -36,13 +36,8 @@ func (m maker) resNet() (layers.Sequential, error) {
 func (m maker) images(n int) *tensor.Dense { return m.normal(n, 3, 32, 32) }
 
 // resNetForward computes the outputs of a ResNet-20 in evaluation mode.
-func resNetForward(dt tensor.Dtype) (*work, error) {
-	m := newMaker(dt)
-	net, err := m.resNet()
-	if err != nil {
-		return nil, err
-	}
-	b, x := graph.NewBuilder(dt), m.images(batch)
+var resNetForward = made(maker.resNet, func(m maker, net layers.Sequential) (*work, error) {
+	b, x := graph.NewBuilder(m.dt), m.images(batch)
 	in := b.Input("x", x.Shape()...)
 	out := net.Forward(b, in)
 	p, err := graph.Compile(b, []*graph.Node{out}, graph.Options{Varying: []*graph.Node{in}})
@@ -58,30 +53,20 @@ func resNetForward(dt tensor.Dtype) (*work, error) {
 		step:   func(context.Context) error { return p.Run() },
 		values: func() values { return values{"outputs": graph.Floats(p.Value(out))} },
 	}, nil
-}
+})
 
 // mapStep makes a step of Adam on the cross entropy of a perceptron.
 func mapStep(spec layers.MLP) func(tensor.Dtype) (*work, error) {
-	return func(dt tensor.Dtype) (*work, error) {
-		m := newMaker(dt)
-		net, err := spec.New(dt, m.Rand)
-		if err != nil {
-			return nil, err
-		}
+	return made(perceptronOf(spec), func(m maker, net layers.Sequential) (*work, error) {
 		return m.train(net, m.normal(batch, spec.Inputs), m.oneHot(batch, spec.Outputs), &train.Adam{})
-	}
+	})
 }
 
 // resNetMAP makes a step of SGD with momentum on the cross entropy of a ResNet-20, whose batch
 // norm is in training mode.
-func resNetMAP(dt tensor.Dtype) (*work, error) {
-	m := newMaker(dt)
-	net, err := m.resNet()
-	if err != nil {
-		return nil, err
-	}
+var resNetMAP = made(maker.resNet, func(m maker, net layers.Sequential) (*work, error) {
 	return m.train(net, m.images(batch), m.oneHot(batch, resNetClasses), &train.SGD{LR: 1e-2, Momentum: 0.9})
-}
+})
 
 // train makes a step of an optimizer on the cross entropy of a network.
 func (m maker) train(net layers.Network, x, y *tensor.Dense, o train.Optimizer) (*work, error) {
@@ -103,12 +88,8 @@ const laplaceExamples = 10_000
 
 // laplaceFit fits a linearized Laplace approximation with given hyper-parameters.
 func laplaceFit(s *laplace.Settings) func(tensor.Dtype) (*work, error) {
-	return func(dt tensor.Dtype) (*work, error) {
-		m := newMaker(dt)
-		net, x, y, err := m.laplaceData()
-		if err != nil {
-			return nil, err
-		}
+	return made(perceptronOf(mnist), func(m maker, net layers.Sequential) (*work, error) {
+		x, y := m.laplaceData()
 		return &work{
 			arrays: arrays(net, x, y, nil),
 			step: func(ctx context.Context) error {
@@ -117,17 +98,13 @@ func laplaceFit(s *laplace.Settings) func(tensor.Dtype) (*work, error) {
 			},
 			values: func() values { return values{} },
 		}, nil
-	}
+	})
 }
 
-// laplacePredict predicts 1,000 points with such a fit.
+// laplacePredict predicts 1,000 points with a linearized Laplace approximation.
 func laplacePredict(s *laplace.Settings) func(tensor.Dtype) (*work, error) {
-	return func(dt tensor.Dtype) (*work, error) {
-		m := newMaker(dt)
-		net, x, y, err := m.laplaceData()
-		if err != nil {
-			return nil, err
-		}
+	return made(perceptronOf(mnist), func(m maker, net layers.Sequential) (*work, error) {
+		x, y := m.laplaceData()
 		probe := m.normal(predicted, mnist.Inputs)
 		p, err := s.Posterior(context.Background(), laplaceProblem(net, x, y), gp.Run{})
 		if err != nil {
@@ -137,7 +114,7 @@ func laplacePredict(s *laplace.Settings) func(tensor.Dtype) (*work, error) {
 		all := w.values
 		w.values = func() values { return values{"mean": all()["mean"]} }
 		return w, nil
-	}
+	})
 }
 
 // laplaceProblem is classification of the examples x, y.
@@ -145,7 +122,7 @@ func laplaceProblem(net layers.Network, x, y *tensor.Dense) gp.Problem {
 	return gp.Problem{Net: net, Likelihood: likelihood.Softmax{}, Train: gp.Examples{X: x, Y: y}}
 }
 
-func (m maker) laplaceData() (layers.Network, *tensor.Dense, *tensor.Dense, error) {
-	net, err := mnist.New(m.dt, m.Rand)
-	return net, m.normal(laplaceExamples, mnist.Inputs), m.oneHot(laplaceExamples, mnist.Outputs), err
+// laplaceData draws the inputs and the targets of a fit.
+func (m maker) laplaceData() (x, y *tensor.Dense) {
+	return m.normal(laplaceExamples, mnist.Inputs), m.oneHot(laplaceExamples, mnist.Outputs)
 }

@@ -122,9 +122,5 @@ type pointed interface {
 // pointArrays returns the points of a posterior with their outputs.
 func pointArrays(p pointed) []array {
 	z, output := p.Points()
-	class := make([]int64, len(output))
-	for i, c := range output {
-		class[i] = int64(c)
-	}
-	return []array{{"z", z}, {"class", tensor.New(tensor.WithShape(len(class)), tensor.WithBacking(class))}}
+	return []array{{"z", z}, {"class", labels(output)}}
 }

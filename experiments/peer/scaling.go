@@ -2,18 +2,15 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"math"
-	"os"
-	"path/filepath"
 	"runtime/debug"
+	"strings"
 	"time"
 
-	"github.com/go-valla/valla"
-	"github.com/go-valla/valla/experiments/internal/result"
+	"github.com/go-valla/valla/internal/figure"
 	"github.com/jedib0t/go-pretty/v6/table"
 	"gonum.org/v1/gonum/stat"
 	"gorgonia.org/tensor"
@@ -22,14 +19,14 @@ import (
 // sweep changes one size of a step of VaLLA, in float64 with a network 784-200-200-C of tanh.
 // The other sizes keep their usual values.
 type sweep struct {
-	name   string // of the size
-	sizes  []int
-	sizing func(size int) sizing
+	name   string                // of the size
+	sizes  []int                 // the sizes that are measured, ascending
+	sizing func(size int) sizing // all sizes of a step whose one size is given
 }
 
 // sizing holds the sizes of a step: inducing points, mini-batch, outputs, rows of the data, and
 // neurons in each of the two hidden layers.
-type sizing struct{ inducing, batch, classes, rows, width int }
+type sizing struct{ inducing, batch, classes, rows, width int } // numbers of the kinds above, in their order
 
 var usual = sizing{100, batch, 10, 1000, 200}
 
@@ -57,9 +54,9 @@ func widthOf(count int) int {
 
 // growth holds the measurements of a sweep.
 type growth struct {
-	Size    string    `json:"size"` // M, B, C, N or P
-	Sizes   []float64 `json:"sizes"`
-	Threads []int     `json:"threads"`
+	Size    string    `json:"size"`    // M, B, C, N or P
+	Sizes   []float64 `json:"sizes"`   // the sizes that were measured
+	Threads []int     `json:"threads"` // numbers of threads
 	Seconds []curve   `json:"seconds"` // medians, one curve for each of Threads
 	Bytes   curve     `json:"bytes"`   // of the program
 	Flops   curve     `json:"flops"`   // of a step
@@ -67,9 +64,9 @@ type growth struct {
 
 // curve is a quantity that grows roughly as a power of a size.
 type curve struct {
-	Values   []float64 `json:"values"`
-	Exponent float64   `json:"exponent"`
-	Factor   float64   `json:"factor"` // Values ≈ Factor · Size^Exponent
+	Values   []float64 `json:"values"`   // a value for each size
+	Exponent float64   `json:"exponent"` // the power of the size
+	Factor   float64   `json:"factor"`   // Values ≈ Factor · Size^Exponent
 }
 
 // newCurve fits a power by least squares in the logarithms.
@@ -84,50 +81,61 @@ func newCurve(sizes, values []float64) curve {
 
 // scalingReport is the outcome of --scaling.
 type scalingReport struct {
-	Machine result.Machine `json:"machine"`
-	Load    [2]string      `json:"load"`
-	Step    string         `json:"step"`
-	CPU     bool           `json:"cpu,omitempty"` // CPU time on one thread
-	Growth  []growth       `json:"growth"`
+	session
+	Step   string   `json:"step"`          // what a step does, in words
+	CPU    bool     `json:"cpu,omitempty"` // CPU time on one thread
+	Growth []growth `json:"growth"`        // one for each sweep
 }
 
 // scale measures the sweeps, prints the exponents and draws the curves.
 func (c *command) scale(ctx context.Context, stdout io.Writer) error {
-	r := scalingReport{Machine: result.ThisMachine(valla.Version()), Load: [2]string{load(), ""}, CPU: c.cpu,
+	r := scalingReport{session: newSession(), CPU: c.cpu,
 		Step: "VaLLA step, classification 784-200-200-C, float64; M = 100, B = 100, C = 10 and N = 1,000 where they do not change"}
+	var err error
 	for _, s := range sweeps {
-		g, err := c.measureSweep(ctx, s)
-		if len(g.Sizes) > 1 { // what a curve goes through
+		var g growth
+		g, err = c.measureSweep(ctx, s)
+		if len(g.Sizes) > 1 { // a curve needs two points
 			r.Growth = append(r.Growth, g)
 		}
-		if err != nil && len(r.Growth) == 0 {
-			return err
-		}
 		if err != nil {
-			r.Load[1] = load()
-			return errors.Join(err, c.printScaling(r, stdout)) // what was measured, also after an interruption
+			break
 		}
+	}
+	if len(r.Growth) == 0 {
+		return err
 	}
 	r.Load[1] = load()
-	return c.printScaling(r, stdout)
+	return errors.Join(err, c.printDrawn(stdout, "scaling", r.draw, r, r.text)) // what was measured, also after an interruption
 }
 
-// printScaling draws the curves, and prints the table or one JSON document.
-func (c *command) printScaling(r scalingReport, stdout io.Writer) error {
-	if err := os.MkdirAll(c.dir, 0o777); err != nil {
-		return err
+// draw writes path.png and path.svg, with a chart of the time and a chart of the memory for each
+// sweep. All axes are logarithmic.
+func (r scalingReport) draw(path string) error {
+	var times, memory []figure.Chart
+	chart := func(title, x, y string, curves []figure.Series) figure.Chart {
+		return figure.Curves(figure.Axes{Title: title, X: x, Y: y, LogX: true, Log: true}, curves)
 	}
-	path := filepath.Join(c.dir, "scaling")
-	if err := draw(path, r.Growth); err != nil {
-		return err
+	for _, g := range r.Growth {
+		var curves []figure.Series
+		var exponents []string
+		for i, c := range g.Seconds {
+			curves = append(curves, c.series(g.Sizes, plural(g.Threads[i], "thread"), 1e3))
+			exponents = append(exponents, fmt.Sprintf("%.2f", c.Exponent))
+		}
+		times = append(times, chart("exponent "+strings.Join(exponents, ", "), g.Size, "time of a step, ms", curves))
+		memory = append(memory, chart(fmt.Sprintf("exponent %.2f", g.Bytes.Exponent), g.Size, "memory, MB", []figure.Series{g.Bytes.series(g.Sizes, "memory", 1e-6)}))
 	}
-	if c.json {
-		e := json.NewEncoder(stdout)
-		e.SetIndent("", "  ")
-		return e.Encode(r)
+	return figure.Save(path, append(times, memory...)...)
+}
+
+// series returns the curve in another unit, for a picture.
+func (c curve) series(sizes []float64, name string, scale float64) figure.Series {
+	s := figure.Series{Name: name, X: sizes}
+	for _, v := range c.Values {
+		s.Y = append(s.Y, scale*v)
 	}
-	_, err := fmt.Fprintf(stdout, "%swrote %s.png and %s.svg\n", r.text(), path, path)
-	return err
+	return s
 }
 
 // scalingSteps bounds the number of steps of one size, and scalingBudget their duration.
@@ -192,9 +200,7 @@ func measureSize(ctx context.Context, s sizing, threads []int, pl plan) ([]timin
 
 // text returns a table of all curves with their exponents.
 func (r scalingReport) text() string {
-	w := table.NewWriter()
-	w.SetStyle(table.StyleLight)
-	w.Style().Format.Header = 0
+	w := newTable()
 	for i, g := range r.Growth {
 		if i > 0 {
 			w.AppendSeparator()
@@ -212,7 +218,7 @@ func (r scalingReport) text() string {
 		}
 		w.AppendRows([]table.Row{g.Flops.cells("MFLOP", 1e-6), g.Bytes.cells("MB", 1e-6)})
 	}
-	return fmt.Sprintf("%s\n%s, %s; load %s before, %s after\n%s\n", r.Step, r.Machine.CPU, r.Machine.Go, r.Load[0], r.Load[1], w.Render())
+	return r.Step + "\n" + r.line(r.Machine.CPU, r.Machine.Go) + w.Render() + "\n"
 }
 
 // cells returns the line of a curve in the table.

@@ -1,36 +1,33 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
-	"io"
 	"strings"
 
-	"github.com/go-valla/valla/experiments/internal/result"
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
 )
 
 // report is the outcome of a comparison.
 type report struct {
-	Machine  result.Machine    `json:"machine"`
-	Versions map[string]string `json:"their_versions,omitempty"`
-	Note     string            `json:"note,omitempty"` // why there is only our side
-	CPU      bool              `json:"cpu,omitempty"`  // CPU time on one thread
-	Load     [2]string         `json:"load"`           // before and after, over 1, 5 and 15 minutes
-	Rows     []row             `json:"rows"`
+	session
+	Versions map[string]string `json:"their_versions,omitempty"` // versions of Python and its modules
+	Note     string            `json:"note,omitempty"`           // why there is only our side
+	CPU      bool              `json:"cpu,omitempty"`            // CPU time on one thread
+	Rows     []row             `json:"rows"`                     // the measurements, in the order of the table
 }
 
-func (r report) json(w io.Writer) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	return e.Encode(r)
+// form returns the function that makes the table, in Markdown or for a terminal.
+func (r report) form(markdown bool) func() string {
+	if markdown {
+		return r.markdown
+	}
+	return r.text
 }
 
 // text returns a table with a line for each benchmark and element type.
 func (r report) text() string {
-	w := table.NewWriter()
-	w.SetStyle(table.StyleLight)
+	w := newTable()
 	w.AppendHeader(table.Row{"ms", "", "ours", "1 thread", "theirs", "their threads", "ratio", "of fastest", "aim", "steps", "differ by"})
 	var right []table.ColumnConfig
 	for _, column := range []int{3, 4, 5, 7, 8, 9, 10, 11} {
@@ -44,7 +41,7 @@ func (r report) text() string {
 		w.AppendRow(x.cells())
 	}
 	var s strings.Builder
-	fmt.Fprintf(&s, "%s, %s, %s; load %s before, %s after\n", r.Machine.CPU, plural(r.Machine.Cores, "thread"), r.Machine.Go, r.Load[0], r.Load[1])
+	s.WriteString(r.line(r.Machine.CPU, plural(r.Machine.Cores, "thread"), r.Machine.Go))
 	if r.Versions != nil {
 		fmt.Fprintf(&s, "theirs: Python %s, torch %s, numpy %s, whose product of 512×512 in float64 makes %s on one thread\n",
 			r.Versions["python"], r.Versions["torch"], r.Versions["numpy"], r.Versions["product"])
@@ -126,26 +123,4 @@ func (r report) cellsOf(name, dtype string) string {
 		return fmt.Sprintf(" %s | %s | %s ", milliseconds(best), milliseconds(x.Theirs), ratio)
 	}
 	return " | | "
-}
-
-// milliseconds returns a median with three digits, "" if there is none.
-func milliseconds(t *timing) string {
-	if t == nil {
-		return ""
-	}
-	return digits(1000 * t.Median)
-}
-
-// digits returns a positive number with three digits, without an exponent.
-func digits(v float64) string {
-	switch {
-	case v >= 100:
-		return fmt.Sprintf("%.0f", v)
-	case v >= 10:
-		return fmt.Sprintf("%.1f", v)
-	case v >= 1:
-		return fmt.Sprintf("%.2f", v)
-	default:
-		return fmt.Sprintf("%.3f", v)
-	}
 }

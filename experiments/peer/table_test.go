@@ -9,7 +9,7 @@ import (
 func example() report {
 	d := 2e-9
 	return report{
-		Load:     [2]string{"0.1 0.2 0.3", "1 2 3"},
+		session:  session{Load: [2]string{"0.1 0.2 0.3", "1 2 3"}},
 		Versions: map[string]string{"python": "3.11", "torch": "1.13", "numpy": "1.24"},
 		Rows: []row{
 			{"step", dense, "float64", 1. / 3, &timing{0.0125, 0.01, 30, "2 threads", 0}, &timing{0.02, 0.02, 30, "1 thread", 0}, &timing{0.05, 0.04, 30, "OpenBLAS 2, torch 1", 0}, &d, ""},

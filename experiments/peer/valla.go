@@ -19,7 +19,7 @@ import (
 // maker draws the arrays of a piece of work. It draws the same arrays every time.
 type maker struct {
 	*rand.Rand
-	dt tensor.Dtype
+	dt tensor.Dtype // the element type of all arrays
 }
 
 func newMaker(dt tensor.Dtype) maker { return maker{rand.New(rand.NewPCG(1, 2)), dt} }
@@ -125,6 +125,23 @@ func (m maker) perceptron(spec layers.MLP, inducing int) (layers.Network, *param
 	return net, m.layer(m.normal(inducing, spec.Inputs), spec.Outputs), nil
 }
 
+// made returns the constructor of a piece of work on a network that draw makes.
+func made[N any](draw func(maker) (N, error), then func(maker, N) (*work, error)) func(tensor.Dtype) (*work, error) {
+	return func(dt tensor.Dtype) (*work, error) {
+		m := newMaker(dt)
+		net, err := draw(m)
+		if err != nil {
+			return nil, err
+		}
+		return then(m, net)
+	}
+}
+
+// perceptronOf returns a function that draws a perceptron.
+func perceptronOf(spec layers.MLP) func(maker) (layers.Sequential, error) {
+	return func(m maker) (layers.Sequential, error) { return spec.New(m.dt, m.Rand) }
+}
+
 // arrays returns the arrays for the other side: x, y, the network, and the layer if it is not
 // nil.
 func arrays(net layers.Network, x, y *tensor.Dense, l *parameters) []array {
@@ -180,16 +197,11 @@ func vallaStepOf(spec layers.MLP, inducing, size, rows int) func(tensor.Dtype) (
 
 // resNetStep makes the same step on a ResNet-20.
 func resNetStep(inducing int) func(tensor.Dtype) (*work, error) {
-	return func(dt tensor.Dtype) (*work, error) {
-		m := newMaker(dt)
-		net, err := m.resNet()
-		if err != nil {
-			return nil, err
-		}
+	return made(maker.resNet, func(m maker, net layers.Sequential) (*work, error) {
 		l := m.layer(m.images(inducing), resNetClasses)
-		p := gp.Problem{Net: net, Likelihood: lik(resNetClasses, dt), Train: gp.Examples{X: m.images(batch), Y: m.oneHot(batch, resNetClasses)}}
+		p := gp.Problem{Net: net, Likelihood: lik(resNetClasses, m.dt), Train: gp.Examples{X: m.images(batch), Y: m.oneHot(batch, resNetClasses)}}
 		return fitStep(l, p, batch, memoryLimit)
-	}
+	})
 }
 
 // stepper is a posterior that makes steps of a fit from where it is.

@@ -31,8 +31,8 @@ func wall() clock {
 
 // array is a named array.
 type array struct {
-	name  string
-	value *tensor.Dense
+	name  string        // the name by which the driver knows the array
+	value *tensor.Dense // of any shape
 }
 
 // values holds named results of one step or of several.
@@ -48,7 +48,7 @@ type runner interface {
 // own is this side with a number of threads.
 type own struct {
 	*work
-	threads int
+	threads int // the number of threads of the kernels and of Go
 }
 
 func (o own) String() string { return plural(o.threads, "thread") }
@@ -96,11 +96,4 @@ func (w *work) collect(ctx context.Context, steps int) (values, error) {
 		}
 	}
 	return all, nil
-}
-
-func plural(n int, what string) string {
-	if n == 1 {
-		return fmt.Sprintf("1 %s", what)
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }

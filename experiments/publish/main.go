@@ -9,16 +9,14 @@ package main
 
 import (
 	"bytes"
-	"errors"
 	"flag"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 
-	"github.com/go-valla/valla/experiments"
 	"github.com/go-valla/valla/experiments/internal/report"
 	"github.com/go-valla/valla/experiments/internal/result"
+	"github.com/go-valla/valla/experiments/internal/runner"
 )
 
 func main() {
@@ -33,7 +31,7 @@ func main() {
 
 // publish takes over the cells below a folder, "" for none, and writes the page.
 func publish(root, add string) error {
-	known, err := experiments.Known()
+	known, err := runner.Known()
 	if err != nil {
 		return err
 	}
@@ -80,23 +78,11 @@ func takeOver(dir, add string, known []report.Known) error {
 	return nil
 }
 
-// read reads the published cells of all experiments.
-func read(dir string, known []report.Known) (all []*result.Cell, err error) {
+// read returns the published cells of all experiments.
+func read(dir string, known []report.Known) ([]*result.Cell, error) {
+	var names []string
 	for _, k := range known {
-		path := filepath.Join(dir, k.Name+".jsonl")
-		f, err := os.Open(path)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		cells, err := result.ReadLines(path, f)
-		f.Close()
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, cells...)
+		names = append(names, k.Name)
 	}
-	return all, nil
+	return result.ReadPublished(os.DirFS(dir), names)
 }

@@ -43,7 +43,7 @@ func (t *trial) resumes(r gp.Run, how string) error {
 	return t.samePredictions(f.Posterior, how)
 }
 
-// interrupt ends a fit half-way through what it reports last, which leaves a checkpoint at path.
+// interrupt ends a fit half-way through the last part that it reports, and leaves a checkpoint at path.
 func (t *trial) interrupt(path string) error {
 	ctx, cancel := context.WithCancel(t.ctx)
 	defer cancel()
@@ -58,7 +58,7 @@ func (t *trial) interrupt(path string) error {
 	return nil
 }
 
-// resumesOther: what a fit with another seed makes of the checkpoint at path.
+// resumesOther: a fit with another seed refuses the checkpoint at path, or ignores it.
 func (t *trial) resumesOther(path string) error {
 	if err := t.interrupt(path); err != nil {
 		return err

@@ -35,7 +35,7 @@ func (p *probe) compiled() error {
 	return p.compiledAllocations(x)
 }
 
-// sameCompiled compares c's predictions, n inputs at a time, with those of an engine.
+// sameCompiled compares the predictions of c, n inputs at a time, with an engine's predictions.
 func (p *probe) sameCompiled(c gp.Compiled, x []float64, n int) error {
 	var g gp.Gaussian
 	width := len(x) / p.n

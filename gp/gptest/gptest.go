@@ -23,7 +23,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Case is a fitted posterior and what is known of it. Only Posterior and X must be set.
+// Case is a fitted posterior with the facts that the checks need. Only Posterior and X must be set.
 type Case struct {
 	Posterior gp.Posterior  // also checked as a gp.JointPosterior where it is one
 	X         *tensor.Dense // inputs [N,…] of the posterior's element type, N ≥ 2

@@ -16,7 +16,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// MethodCase is a method and what is known of it. Only Method must be set.
+// MethodCase is a method with the facts that the checks need. Only Method must be set.
 type MethodCase struct {
 	Method gp.Method // the method under test
 
@@ -30,7 +30,7 @@ type MethodCase struct {
 
 // CheckMethod runs a subtest for each promise that a method of package gp has to keep: for
 // its description, and for its fits to each of [Problems] with each variant of the
-// settings. The promises of a posterior are those of [Check]. With -short only the
+// settings. Each posterior has to keep the promises of [Check]. With -short only the
 // multilayer perceptrons in float64 are fitted.
 func CheckMethod(t *testing.T, c MethodCase) {
 	t.Helper()
@@ -117,7 +117,7 @@ var promises = []promise{
 	{"too little memory", false, (*trial).tooLittleMemory},
 }
 
-// seed is that of the fits that must agree.
+// seed is the seed of all fits that must agree.
 const seed = 7
 
 // trial is a fit of a method, with what was there before.
@@ -172,7 +172,7 @@ func (t *trial) restore(ctx context.Context, s gp.Saved) (p gp.Stored, err error
 	return t.Method.Restore(ctx, t.Net, t.Likelihood, s)
 }
 
-// numbers are all that a fit must leave as it is.
+// numbers returns all arrays that a fit must leave unchanged.
 func (t *trial) numbers() (all [][]float64) {
 	for _, p := range slices.Concat(t.Net.Params(), layers.State(t.Net), t.Likelihood.Params()) {
 		all = append(all, p.Floats())

@@ -20,7 +20,7 @@ import (
 
 var (
 	kebab = regexp.MustCompile(`^[a-z][a-z0-9]*(-[a-z0-9]+)*$`)
-	// methodName is that of a method, or of several with plus signs between them.
+	// methodName matches the name of a method, and names of several methods with plus signs between.
 	methodName = regexp.MustCompile(`^[a-z][a-z0-9]*([-+][a-z0-9]+)*$`)
 )
 

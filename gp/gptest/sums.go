@@ -23,21 +23,9 @@ func Passes(ctx context.Context, q gp.Summed, l likelihood.Likelihood, e gp.Exam
 		if err == nil {
 			err = s.Add(ctx, e.Rows(rows))
 		}
-		if err != nil {
-			return nil, err
+		if err == nil {
+			err = addTo(all, s)
 		}
-		err = s.Each(func(name string, v *[]float64, shape ...int) error {
-			if all[name] == nil {
-				all[name] = make([]float64, len(*v))
-			}
-			if len(all[name]) != len(*v) {
-				return fmt.Errorf("%s: %d numbers, then %d", name, len(all[name]), len(*v))
-			}
-			for i, x := range *v {
-				all[name][i] += x
-			}
-			return nil
-		})
 		if err != nil {
 			return nil, err
 		}
@@ -53,8 +41,24 @@ func Passes(ctx context.Context, q gp.Summed, l likelihood.Likelihood, e gp.Exam
 	return last.Finish(ctx, e.N(), held)
 }
 
+// addTo adds the sums of s to those of the same names in all.
+func addTo(all map[string][]float64, s gp.Sums) error {
+	return s.Each(func(name string, v *[]float64, _ ...int) error {
+		if all[name] == nil {
+			all[name] = make([]float64, len(*v))
+		}
+		if len(all[name]) != len(*v) {
+			return fmt.Errorf("%s: %d numbers, then %d", name, len(all[name]), len(*v))
+		}
+		for i, x := range *v {
+			all[name][i] += x
+		}
+		return nil
+	})
+}
+
 // sums: a posterior that is made anew from sums does not depend on how the examples are divided,
-// and the one of the sample stays as it is.
+// and the posterior of the sample does not change.
 func (t *trial) sums() error {
 	q, ok := t.fitted.Posterior.(gp.Summed)
 	if !ok {

@@ -65,8 +65,8 @@ func (t *trial) later(from, to int) gp.Problem {
 	return p
 }
 
-// sameUpdate compares a posterior that was updated once with one that was updated twice, and
-// with the one of the fit.
+// sameUpdate compares a posterior that was updated once with a posterior that was updated twice, and
+// with the posterior of the fit.
 func (t *trial) sameUpdate(once, twice gp.Stored) error {
 	a, err := gp.Predict(t.ctx, once, t.Probe)
 	if err != nil {

@@ -27,8 +27,8 @@ type Axes struct {
 	X, Y     string  // titles of the axes
 	Diagonal bool    // whether to draw a dashed line y = x
 	Zero     bool    // whether the vertical axis begins at 0
-	Log      bool    // whether the vertical axis of boxes is logarithmic; values must be positive
-	LogX     bool    // whether the horizontal axis of curves is logarithmic; other points than positive are left out
+	Log      bool    // whether the vertical axis is logarithmic; boxes need positive values, and points of curves that are not positive are left out
+	LogX     bool    // whether the horizontal axis of curves is logarithmic; points whose x is not positive are left out
 	Top      float64 // upper end of the vertical axis, if curves go beyond; 0 means no end
 }
 
@@ -38,12 +38,12 @@ func Curves(a Axes, series []Series) Chart {
 	if a.Diagonal {
 		c.plot.Add(line(plotter.XYs{{X: 0, Y: 0}, {X: 1, Y: 1}}, grey, "dashed"))
 	}
-	if a.LogX {
-		series = positive(series)
-	}
+	series = positive(series, a)
 	c.finish(a, c.curves(series))
-	if a.LogX && c.plot.X.Min > 0 && c.plot.X.Min <= c.plot.X.Max {
-		powers(&c.plot.X)
+	for axis, log := range map[*plot.Axis]bool{&c.plot.X: a.LogX, &c.plot.Y: a.Log} {
+		if log && axis.Min > 0 && axis.Min <= axis.Max {
+			powers(axis)
+		}
 	}
 	if a.Top != 0 && a.Top > c.plot.Y.Min {
 		c.plot.Y.Max = min(c.plot.Y.Max, a.Top)
@@ -51,13 +51,13 @@ func Curves(a Axes, series []Series) Chart {
 	return c
 }
 
-// positive leaves out the points whose x has no logarithm.
-func positive(series []Series) []Series {
+// positive leaves out the points that have no logarithm on an axis that needs it.
+func positive(series []Series, a Axes) []Series {
 	out := make([]Series, len(series))
 	for i, s := range series {
 		out[i].Name = s.Name
 		for k, x := range s.X {
-			if x > 0 {
+			if (x > 0 || !a.LogX) && (s.Y[k] > 0 || !a.Log) {
 				out[i].X, out[i].Y = append(out[i].X, x), append(out[i].Y, s.Y[k])
 			}
 		}
@@ -153,14 +153,14 @@ func powers(a *plot.Axis) {
 	a.Min, a.Max = math.Pow(10, lo), math.Pow(10, max(hi, lo+1))
 }
 
-// Level is a place of an axis with a sample for each of several series.
+// Level is a place of an axis with one sample for each series.
 type Level struct {
 	Name   string  // name at the axis
 	Groups []Group // samples by series
 }
 
-// LevelBoxes draws the box plots of all series side by side at each level. A series has its
-// colour, which the legend names, at all levels.
+// LevelBoxes draws the box plots of all series side by side at each level. A series has the same colour
+// at all levels, which the legend shows.
 func LevelBoxes(a Axes, levels []Level) (Chart, error) {
 	pl := newPlot(a.Title, a.X, a.Y)
 	c := Chart{Title: a.Title, Wide: true, plot: pl}

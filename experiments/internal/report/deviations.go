@@ -11,19 +11,19 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-// causes says why measured numbers differ from published ones.
+// causes says why measured numbers differ from published numbers.
 //
 //go:embed causes.yaml
 var causes []byte
 
 // cause explains the deviations that fit it. A list that is empty fits all.
 type cause struct {
-	Title   string   `yaml:"title"`
-	Data    []string `yaml:"data"`
+	Title   string   `yaml:"title"`   // the heading of the cause
+	Data    []string `yaml:"data"`    // names of data sets
 	Methods []string `yaml:"methods"` // as the tables here name them
-	Probs   []string `yaml:"probs"`
-	Metrics []string `yaml:"metrics"`
-	Text    string   `yaml:"text"`
+	Probs   []string `yaml:"probs"`   // kinds of class probabilities, "" for regression
+	Metrics []string `yaml:"metrics"` // names of metrics
+	Text    string   `yaml:"text"`    // the explanation, in Markdown
 }
 
 // readCauses reads a list of causes. Their keys must be known.
@@ -39,7 +39,7 @@ func readCauses(text []byte) (list []cause, err error) {
 	return list, nil
 }
 
-// fits tells whether a cause explains a deviation.
+// fits reports whether a cause explains a deviation.
 func (c cause) fits(d deviation) bool {
 	in := func(list []string, v string) bool { return len(list) == 0 || slices.Contains(list, v) }
 	return in(c.Data, d.data) && in(c.Methods, d.method) && in(c.Probs, d.probs) && in(c.Metrics, d.metric)
@@ -47,10 +47,10 @@ func (c cause) fits(d deviation) bool {
 
 // deviation is a measured number that is far from the published one.
 type deviation struct {
-	data string
+	data string // the name of the data set
 	place
-	metric, source  string
-	published, here float64
+	metric, source  string  // the metric, and where the published number comes from
+	published, here float64 // the published number, and the mean over our seeds
 }
 
 func (d deviation) String() string {
@@ -61,7 +61,7 @@ func (d deviation) String() string {
 // NLL it is a fraction.
 var oneSeed = map[string]float64{"NLL": 0.01, "ECE": 0.003, "CQM": 0.005, "OOD-AUC": 0.01}
 
-// far tells which difference of a measured metric from a published number is worth a word: more
+// far reports whether the difference of a measured metric from a published number is worth a word: more
 // than three standard deviations over seeds, or oneSeed where there are not two seeds; and
 // always more than published numbers are rounded by.
 func far(metric string, measured []float64, published float64) bool {
@@ -76,8 +76,8 @@ func far(metric string, measured []float64, published float64) bool {
 	return math.Abs(mean-published) > max(limit, 5e-4)+1e-9
 }
 
-// deviations lists the numbers that are far from those of the released runs, or from the printed
-// ones where no run is released.
+// deviations lists the numbers that are far from the released runs, or from the printed numbers
+// where no run is released.
 func (r *Report) deviations() (list []deviation) {
 	for _, e := range r.merged {
 		for _, data := range e.Data {
@@ -92,7 +92,7 @@ func (r *Report) deviations() (list []deviation) {
 	return list
 }
 
-// deviations returns that of a metric, if there is one.
+// deviations returns the deviation of a metric in a list, which is empty without a deviation.
 func (l *line) deviations(data, metric string, p *published) []deviation {
 	got := l.measured[metric]
 	for _, source := range []string{runs, corrected, printed} {
@@ -122,9 +122,9 @@ func explain(list []deviation, by []cause) [][]deviation {
 	return groups
 }
 
-// Explained are deviations that have one cause.
+// Explained holds the deviations with one cause.
 type Explained struct {
-	Title, Text string
+	Title, Text string     // the cause, and its explanation in Markdown
 	Rows        [][]string // below deviationHead
 }
 
@@ -165,10 +165,7 @@ func (r *Report) writeDeviations(b *strings.Builder) error {
 	}
 	b.WriteString("\n## Deviations from published numbers\n\n" + deviationText + "\n")
 	for _, e := range list {
-		fmt.Fprintf(b, "\n### %s\n\n%s\n\n| %s |\n|%s\n", e.Title, e.Text, strings.Join(deviationHead, " | "), strings.Repeat(" --- |", len(deviationHead)))
-		for _, row := range e.Rows {
-			fmt.Fprintf(b, "| %s |\n", strings.Join(row, " | "))
-		}
+		fmt.Fprintf(b, "\n### %s\n\n%s\n\n%s", e.Title, e.Text, plainTable(deviationHead, e.Rows))
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/go-valla/valla/experiments/internal/result"
 	"github.com/go-valla/valla/internal/figure"
 )
 
@@ -30,9 +31,7 @@ func (r *Report) WriteDocs(dir string) error {
 			continue
 		}
 		fmt.Fprintf(&b, "\n## %s\n\n%s.\n", s.Name, s.About)
-		for _, t := range s.Summary {
-			fmt.Fprintf(&b, "\n**%s**\n\n%s\n", t.Title, t.markdown())
-		}
+		s.summary(&b)
 		for _, d := range s.Data {
 			if err := d.docs(&b, s, dir); err != nil {
 				return err
@@ -47,7 +46,7 @@ func (r *Report) WriteDocs(dir string) error {
 	for _, m := range r.Machines {
 		fmt.Fprintf(&b, "* %s\n", m)
 	}
-	return write(filepath.Join(dir, "results.md"), []byte(b.String()))
+	return result.WriteFile(filepath.Join(dir, "results.md"), []byte(b.String()))
 }
 
 // docs writes the table of a data set, unless a summary has it, and its figures.
@@ -63,16 +62,16 @@ func (d DataSection) docs(b *strings.Builder, s Section, dir string) error {
 		if !slices.Contains(inDocs, f.Name) {
 			continue
 		}
-		name := slug(d.Table.Title + " " + f.Name)
+		name := result.Slug(d.Table.Title + " " + f.Name)
 		if err := figure.SavePNG(filepath.Join(dir, "figures", name+".png"), f.Charts...); err != nil {
 			return err
 		}
-		fmt.Fprintf(b, "\n![%s](figures/%s.png)\n\n**%s** %s\n", f.Title, name, f.Title, f.Caption)
+		f.markdown(b, name)
 	}
 	return nil
 }
 
-// heading writes the name of a data set, unless it is that of its section.
+// heading writes the name of a data set, unless the section has the same name.
 func (d DataSection) heading(b *strings.Builder, s Section) {
 	if d.Table.Title != s.Name {
 		fmt.Fprintf(b, "\n### %s\n", d.Table.Title)
@@ -81,12 +80,11 @@ func (d DataSection) heading(b *strings.Builder, s Section) {
 
 // wordTable returns words and their meanings as a table of Markdown.
 func wordTable(words []Word) string {
-	var b strings.Builder
-	b.WriteString("| word | meaning |\n| --- | --- |\n")
+	var rows [][]string
 	for _, w := range words {
-		fmt.Fprintf(&b, "| %s | %s |\n", w.Name, strings.ReplaceAll(w.Text, "|", `\|`))
+		rows = append(rows, []string{w.Name, strings.ReplaceAll(w.Text, "|", `\|`)})
 	}
-	return b.String()
+	return plainTable([]string{"word", "meaning"}, rows)
 }
 
 // compared are the metrics whose published numbers the page of results shows.

@@ -13,10 +13,10 @@ import (
 
 // Figure is a row of charts that answers a question.
 type Figure struct {
-	Name    string // short, as in the name of a file
-	Title   string // the question
-	Caption string // what is shown, and what to see
-	Charts  []figure.Chart
+	Name    string         // short, as in the name of a file
+	Title   string         // the question
+	Caption string         // what is shown, and what to see
+	Charts  []figure.Chart // the charts, side by side
 }
 
 // figures returns the pictures of one data set. There is one where a cell has its curve.
@@ -50,7 +50,7 @@ func figures(f result.Found, data string) ([]Figure, error) {
 	return slices.DeleteFunc(all, func(f Figure) bool { return len(f.Charts) == 0 }), nil
 }
 
-// firstSeeds returns one finished cell of each row, that of the first seed.
+// firstSeeds returns, for each row, the finished cell of the first seed.
 func firstSeeds(f result.Found, data string) []*result.Cell {
 	var cells []*result.Cell
 	for _, c := range f.Done {
@@ -62,7 +62,7 @@ func firstSeeds(f result.Found, data string) []*result.Cell {
 	return cells
 }
 
-// largest returns one cell of each method: of those whose names differ only in numbers, the last.
+// largest returns the last cell of each method. The names of a method's rows differ only in numbers.
 func largest(cells []*result.Cell) (out []*result.Cell) {
 	place := map[string]int{}
 	for _, c := range cells {
@@ -76,7 +76,7 @@ func largest(cells []*result.Cell) (out []*result.Cell) {
 	return out
 }
 
-// numbers are those in the name of a row, by which the rows of one method differ.
+// numbers matches the numbers in the name of a row, in which the rows of one method differ.
 var numbers = regexp.MustCompile(`\d+`)
 
 // bands returns two groups of panels with exact LLA's band. The first has a panel for each
@@ -106,8 +106,7 @@ func bands(cells []*result.Cell) (panels, against []figure.Chart, err error) {
 	return panels, against, err
 }
 
-// families returns the panels of the cells with a band, those of one method together, and
-// sets the data of b.
+// families returns the panels of the cells with a band, grouped by method, and sets the data of b.
 func families(cells []*result.Cell, b *figure.Bands) (out [][]figure.Panel, err error) {
 	var exact *figure.Curve
 	place := map[string]int{}
@@ -137,32 +136,49 @@ func families(cells []*result.Cell, b *figure.Bands) (out [][]figure.Panel, err 
 	return out, nil
 }
 
-// learning draws validation NLL against steps and against seconds. Methods differ in both by powers
-// of ten. What the first steps gain is cut off, since it would hide what the others do.
-func learning(cells []*result.Cell) []figure.Chart {
-	var steps, seconds []figure.Series
+// seriesOf returns the curve of each cell that has points.
+func seriesOf(cells []*result.Cell, points func(*result.Cell) []result.XY) (out []figure.Series) {
 	for _, c := range cells {
-		if c.Method == "map" || len(c.Curves.History) < 2 {
-			continue
+		s := figure.Series{Name: c.Row}
+		for _, p := range points(c) {
+			s.X, s.Y = append(s.X, p.X), append(s.Y, p.Y)
 		}
-		s, t := figure.Series{Name: c.Row}, figure.Series{Name: c.Row}
-		for _, p := range c.Curves.History {
-			s.X, s.Y = append(s.X, float64(p.Step)), append(s.Y, float64(p.Validation))
-			t.X, t.Y = append(t.X, p.Seconds), append(t.Y, float64(p.Validation))
+		if s.X != nil {
+			out = append(out, s)
 		}
-		steps, seconds = append(steps, s), append(seconds, t)
 	}
-	if steps == nil {
-		return nil
-	}
-	chart := func(title, x string, curves []figure.Series) figure.Chart {
-		return figure.Curves(figure.Axes{Title: title, X: x, Y: "validation NLL", LogX: true, Top: settled(curves)}, curves)
-	}
-	return []figure.Chart{chart("against steps", "steps", steps), chart("against time", "seconds", seconds)}
+	return out
 }
 
-// settled is where the axis of losses ends: above the smaller half of the values of each curve, by half
-// of the range of these; 0 where they have no range.
+// chart returns a chart of curves, or none without curves.
+func chart(a figure.Axes, curves []figure.Series) []figure.Chart {
+	if curves == nil {
+		return nil
+	}
+	return []figure.Chart{figure.Curves(a, curves)}
+}
+
+// learning draws validation NLL against steps and against seconds. Methods differ in both by powers
+// of ten. The gain of the first steps is cut off, since it would hide the later steps.
+func learning(cells []*result.Cell) []figure.Chart {
+	against := func(title, x string, at func(result.Point) float64) []figure.Chart {
+		curves := seriesOf(cells, func(c *result.Cell) (out []result.XY) {
+			if c.Method == "map" || len(c.Curves.History) < 2 {
+				return nil
+			}
+			for _, p := range c.Curves.History {
+				out = append(out, result.XY{X: at(p), Y: float64(p.Validation)})
+			}
+			return out
+		})
+		return chart(figure.Axes{Title: title, X: x, Y: "validation NLL", LogX: true, Top: settled(curves)}, curves)
+	}
+	return append(against("against steps", "steps", func(p result.Point) float64 { return float64(p.Step) }),
+		against("against time", "seconds", func(p result.Point) float64 { return p.Seconds })...)
+}
+
+// settled returns the end of the axis of losses. It lies above the smaller half of the values of each
+// curve, by half of the range of these values. It is 0 where these values have no range.
 func settled(curves []figure.Series) float64 {
 	lowest, top := math.Inf(1), math.Inf(-1)
 	for _, s := range curves {
@@ -179,70 +195,49 @@ func settled(curves []figure.Series) float64 {
 
 // coverage draws the coverage of central intervals against their probability.
 func coverage(cells []*result.Cell) []figure.Chart {
-	var series []figure.Series
-	for _, c := range cells {
+	return chart(figure.Axes{Title: "coverage", X: "α", Y: "coverage", Diagonal: true}, seriesOf(cells, func(c *result.Cell) []result.XY {
 		if c.Curves.Coverage == nil {
-			continue
+			return nil
 		}
-		s := figure.Series{Name: c.Row, X: []float64{0}, Y: []float64{0}}
+		out := []result.XY{{}}
 		for i, v := range c.Curves.Coverage {
-			s.X, s.Y = append(s.X, float64(i+1)/float64(len(c.Curves.Coverage)+1)), append(s.Y, v)
+			out = append(out, result.XY{X: float64(i+1) / float64(len(c.Curves.Coverage)+1), Y: v})
 		}
-		s.X, s.Y = append(s.X, 1), append(s.Y, 1)
-		series = append(series, s)
-	}
-	if series == nil {
-		return nil
-	}
-	return []figure.Chart{figure.Curves(figure.Axes{Title: "coverage", X: "α", Y: "coverage", Diagonal: true}, series)}
+		return append(out, result.XY{X: 1, Y: 1})
+	}))
 }
 
 // rotations draws scores against the angle by which test images are turned.
-func rotations(cells []*result.Cell) []figure.Chart {
-	curve := func(name string, value func(result.Turned) result.Number) figure.Chart {
-		var series []figure.Series
-		for _, c := range cells {
-			s := figure.Series{Name: c.Row}
+func rotations(cells []*result.Cell) (charts []figure.Chart) {
+	for _, score := range []struct {
+		name  string                            // name of the score
+		value func(result.Turned) result.Number // takes the score from a cell
+	}{
+		{"NLL", func(r result.Turned) result.Number { return r.NLL }},
+		{"ECE", func(r result.Turned) result.Number { return r.ECE }},
+		{"ACC", func(r result.Turned) result.Number { return r.ACC }},
+	} {
+		charts = append(charts, chart(figure.Axes{Title: score.name, X: "degrees", Y: score.name}, seriesOf(cells, func(c *result.Cell) (out []result.XY) {
 			for _, r := range c.Curves.Rotations {
-				s.X, s.Y = append(s.X, r.Degrees), append(s.Y, float64(value(r)))
+				out = append(out, result.XY{X: r.Degrees, Y: float64(score.value(r))})
 			}
-			if s.X != nil {
-				series = append(series, s)
-			}
-		}
-		return figure.Curves(figure.Axes{Title: name, X: "degrees", Y: name}, series)
+			return out
+		}))...)
 	}
-	if !slices.ContainsFunc(cells, func(c *result.Cell) bool { return c.Curves.Rotations != nil }) {
-		return nil
-	}
-	return []figure.Chart{
-		curve("NLL", func(r result.Turned) result.Number { return r.NLL }),
-		curve("ECE", func(r result.Turned) result.Number { return r.ECE }),
-		curve("ACC", func(r result.Turned) result.Number { return r.ACC }),
-	}
+	return charts
 }
 
 // calibration draws the reliability of all methods in one chart, and the entropies of each
 // method in a chart of its own.
 func calibration(cells []*result.Cell) (reliable, entropies []figure.Chart) {
-	var lines []figure.Series
 	for _, c := range cells {
-		s := figure.Series{Name: c.Row}
-		for _, p := range c.Curves.Reliable {
-			s.X, s.Y = append(s.X, p.X), append(s.Y, p.Y)
-		}
-		if s.X != nil {
-			lines = append(lines, s)
-		}
 		if e := c.Curves.Entropy; e != nil && e.Out != nil {
 			entropies = append(entropies, figure.Curves(figure.Axes{Title: c.Row, X: "predictive entropy, nats", Y: "density"},
 				[]figure.Series{figure.Histogram("test images", e.In, e.Max), figure.Histogram("out of distribution", e.Out, e.Max)}))
 		}
 	}
-	if lines == nil {
-		return nil, entropies
-	}
-	return []figure.Chart{figure.Curves(figure.Axes{Title: "reliability", X: "confidence", Y: "accuracy", Diagonal: true}, lines)}, entropies
+	lines := seriesOf(cells, func(c *result.Cell) []result.XY { return c.Curves.Reliable })
+	return chart(figure.Axes{Title: "reliability", X: "confidence", Y: "accuracy", Diagonal: true}, lines), entropies
 }
 
 // leastTime in seconds stands for times that were measured as 0.
@@ -278,8 +273,8 @@ func times(f result.Found, data string) ([]figure.Chart, error) {
 func corruptions(cells []*result.Cell) ([]figure.Chart, error) {
 	var charts []figure.Chart
 	for _, score := range []struct {
-		name  string
-		value func(result.Corrupt) result.Number
+		name  string                             // of the score
+		value func(result.Corrupt) result.Number // takes the score from a cell
 	}{{"NLL", corruptNLL}, {"ECE", func(c result.Corrupt) result.Number { return c.ECE }}} {
 		var levels []figure.Level
 		for level := 1; level <= 5; level++ {

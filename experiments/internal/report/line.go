@@ -15,9 +15,9 @@ type line struct {
 	paper    string               // the row of the published tables, "" where there is none
 	far      int                  // from the published settings, see paperRow
 	measured map[string][]float64 // by metric, a value for each seed
-	done     int
-	expected int
-	refused  string
+	done     int                  // the number of finished cells
+	expected int                  // the number of cells of the plan
+	refused  string               // why a fit was refused, or ""
 }
 
 // gather collects the lines of a data set, in the order of the plan.
@@ -165,10 +165,10 @@ func (l *line) values(name, source string, p *published) []float64 {
 	return l.measured[name]
 }
 
-// has tells whether the line has a number for a column.
+// has reports whether the line has a number for a column.
 func (l *line) has(name, source string, p *published) bool { return len(l.values(name, source, p)) > 0 }
 
-// row returns the line as it is shown.
+// row returns the line as a row of the table with the given columns.
 func (l *line) row(columns []Column, p *published) Row {
 	r := Row{Method: l.method, Probs: l.probs}
 	switch {

@@ -8,20 +8,10 @@ import (
 	"strings"
 
 	"github.com/go-valla/valla/experiments/internal/result"
-	"github.com/go-valla/valla/internal/atomicfile"
 	"github.com/go-valla/valla/internal/figure"
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
 )
-
-// write writes a file. After an error the file is what it was before.
-func write(path string, content []byte) error {
-	err := atomicfile.Write(path, 0o644, func(w io.Writer) error { _, err := w.Write(content); return err })
-	if err != nil {
-		return fmt.Errorf("report: %w", err)
-	}
-	return nil
-}
 
 // markdown returns the report, and writes its pictures below dir.
 func (r *Report) markdown(dir string) (string, error) {
@@ -32,9 +22,7 @@ func (r *Report) markdown(dir string) (string, error) {
 		if s.Commands != nil {
 			fmt.Fprintf(&b, "\n```sh\n%s\n```\n", strings.Join(s.Commands, "\n"))
 		}
-		for _, t := range s.Summary {
-			fmt.Fprintf(&b, "\n**%s**\n\n%s\n", t.Title, t.markdown())
-		}
+		s.summary(&b)
 		for _, d := range s.Data {
 			if err := d.markdown(&b, s, dir); err != nil {
 				return "", err
@@ -73,13 +61,35 @@ func (d DataSection) markdown(b *strings.Builder, s Section, dir string) error {
 		fmt.Fprintf(b, "\n%s\n", d.Costs.markdown())
 	}
 	for _, f := range d.Figures {
-		name := slug(s.ID + " " + d.Table.Title + " " + f.Name)
+		name := result.Slug(s.ID + " " + d.Table.Title + " " + f.Name)
 		if err := figure.Save(filepath.Join(dir, "figures", name), f.Charts...); err != nil {
 			return err
 		}
-		fmt.Fprintf(b, "\n![%s](figures/%s.png)\n\n**%s** %s\n", f.Title, name, f.Title, f.Caption)
+		f.markdown(b, name)
 	}
 	return nil
+}
+
+// markdown writes the figure, whose picture has a name in the folder figures.
+func (f Figure) markdown(b *strings.Builder, name string) {
+	fmt.Fprintf(b, "\n![%s](figures/%s.png)\n\n**%s** %s\n", f.Title, name, f.Title, f.Caption)
+}
+
+// summary writes the tables that compare the data sets of an experiment.
+func (s Section) summary(b *strings.Builder) {
+	for _, t := range s.Summary {
+		fmt.Fprintf(b, "\n**%s**\n\n%s\n", t.Title, t.markdown())
+	}
+}
+
+// plainTable returns rows of text below a head as a table of Markdown.
+func plainTable(head []string, rows [][]string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "| %s |\n|%s\n", strings.Join(head, " | "), strings.Repeat(" --- |", len(head)))
+	for _, row := range rows {
+		fmt.Fprintf(&b, "| %s |\n", strings.Join(row, " | "))
+	}
+	return b.String()
 }
 
 // measured returns the table without the published numbers.

@@ -87,7 +87,7 @@ func TestWriteErrors(t *testing.T) {
 	if _, err := r.Write(file); err == nil || strings.Contains(err.Error(), "\n") {
 		t.Errorf("error %v", err)
 	}
-	if err := write(filepath.Join(file, "x"), nil); err == nil || !strings.HasPrefix(err.Error(), "report: ") {
+	if err := result.WriteFile(filepath.Join(file, "x"), nil); err == nil || !strings.HasPrefix(err.Error(), "result: ") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -182,7 +182,7 @@ func TestPageParts(t *testing.T) {
 	if len(g) != 2 || len(g[0].Columns) != 2 || g[1].Metric != "ECE" {
 		t.Errorf("groups %+v", g)
 	}
-	if got := slug("Mnist quick: A & B–ä 7"); got != "mnist-quick-a-b-7" {
+	if got := result.Slug("Mnist quick: A & B–ä 7"); got != "mnist-quick-a-b-7" {
 		t.Errorf("slug %q", got)
 	}
 }

@@ -12,8 +12,8 @@ import (
 
 // experiment is a plan with the cells of all profiles of an experiment.
 type experiment struct {
-	result.Found // with names of rows that differ where settings do
-	profiles     []string
+	result.Found                // with names of rows that differ where settings do
+	profiles     []string       // the profiles that were run, the full one first
 	cells        []*result.Cell // those that are finished, as they were found
 }
 
@@ -46,7 +46,7 @@ func merge(found []result.Found, known []Known) []experiment {
 	return out
 }
 
-// sized are names that end in a number, such as that of a network's layers.
+// sized matches names that end in a number, such as the number of a network's layers.
 var sized = regexp.MustCompile(`^(.*\D)(\d+)$`)
 
 // bySize orders the names of data sets that differ only in the number at their end.
@@ -66,9 +66,9 @@ func placeOf(known []Known, name string) int {
 	return len(known)
 }
 
-// join adds the cells of a profile. A finished cell of the same row, data set and seed counts
-// once: the one that was scored on more kinds of changed images is kept, or the first. Missing cells count where no
-// profile has them.
+// join adds the cells of a profile. Of two finished cells of the same row, data set and seed the cell
+// that was scored on more kinds of changed images is kept, or the first. A cell counts as missing
+// where no profile has it.
 func (e *experiment) join(f result.Found) {
 	e.About = cmp.Or(e.About, f.About)
 	e.profiles, e.Commands, e.Data = union(e.profiles, f.Profile), union(e.Commands, f.Commands...), union(e.Data, f.Data...)
@@ -95,7 +95,7 @@ func changedImages(c *result.Cell) int { return len(c.Curves.Rotations) + len(c.
 // distinguish adds its profile to the name of a row where an earlier one has the same name and
 // other settings, and a number where that does not suffice.
 func (e *experiment) distinguish() {
-	type row struct{ data, name string }
+	type row struct{ data, name string } // the data set, and the row's name
 	keys := map[row]string{}
 	for i, c := range e.Done {
 		if c == nil {
@@ -127,7 +127,7 @@ func union(list []string, values ...string) []string {
 	return list
 }
 
-// sort puts the cells in the order of rows; those of other rows follow as they are.
+// sort puts the cells in the order of rows. The cells of other rows follow in their order so far.
 func (e *experiment) sort(rows []string) {
 	at := func(id result.ID) int {
 		if i := slices.Index(rows, id.Row); i >= 0 {

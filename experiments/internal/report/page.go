@@ -59,8 +59,8 @@ func (f Figure) Keys() []figure.Key { return figure.Keys(f.Charts) }
 
 // headGroup is a metric with its neighbouring columns.
 type headGroup struct {
-	Metric  string
-	Columns []Column
+	Metric  string   // the name above the columns
+	Columns []Column // one for each source of the metric
 }
 
 // groups joins neighbouring columns of the same metric.
@@ -76,7 +76,7 @@ func groups(columns []Column) []headGroup {
 	return out
 }
 
-// oneSource tells whether all columns are of one source, so that it need not stand above each.
+// oneSource reports whether all columns hold measured numbers, so that no head need name a source.
 func oneSource(columns []Column) bool {
 	return !slices.ContainsFunc(columns, func(c Column) bool { return c.Source != here })
 }

@@ -56,8 +56,8 @@ func llaRow(structure, weights string) string {
 	return ""
 }
 
-// pair gives each published row to one line: to that whose settings are nearest to the
-// published ones, and to the first of those.
+// pair gives each published row to one line: the first line of those with the settings nearest to
+// the published settings.
 func pair(lines []*line) {
 	best := map[place]*line{}
 	for _, l := range lines {

@@ -13,7 +13,7 @@ import (
 // authors released (github.com/Ludvins/Variational-LLA, results/). There are two misprints.
 // Every printed CQM is 0.05 too high. The NLL of VaLLA on Fashion-MNIST is printed as 0.335
 // and 0.332, while the released runs give 0.3547 and 0.3519. The runs of ELLA are those with the
-// smallest validation NLL of their grid. The runs of FMGP are those of its own authors (github.com/Ludvins/FixedMeanGaussianProcesses).
+// smallest validation NLL of their grid. The runs of FMGP are by the authors of FMGP (github.com/Ludvins/FixedMeanGaussianProcesses).
 //
 //go:embed published/*.csv
 var files embed.FS
@@ -49,7 +49,7 @@ func number(cell string) float64 {
 }
 
 // place is a row of a published table: a method and a kind of class probabilities.
-type place struct{ method, probs string }
+type place struct{ method, probs string } // the method's name in the paper, and the kind: "", own, probit or mc
 
 // published holds the numbers of others about one data set.
 type published struct {
@@ -58,8 +58,8 @@ type published struct {
 	runs    map[place]map[string]float64 // means of the authors' runs
 }
 
-// paperData and paperNets map the names of data sets, and of networks on CIFAR-10, to those
-// of the paper.
+// paperData and paperNets map our names of data sets, and of networks on CIFAR-10, to the names in
+// the paper.
 var (
 	paperData = map[string]string{"mnist": "MNIST", "fmnist": "FMNIST", "year": "Year", "airline": "Airline", "taxi": "Taxi"}
 	paperNets = map[string]string{"cifar10-resnet20": "ResNet-20", "cifar10-resnet32": "ResNet-32", "cifar10-resnet44": "ResNet-44", "cifar10-resnet56": "ResNet-56"}

@@ -14,20 +14,20 @@ import (
 
 // Known is an experiment that exists, whether it was run or not.
 type Known struct {
-	Name, About string
+	Name, About string   // the name of the file, and what the experiment shows
 	Rows        []string // the names of the rows of its tables, in their order
 }
 
 // Report holds the results of all experiments as they are shown.
 type Report struct {
-	Sections []Section
-	NotRun   []Known
+	Sections []Section // one for each experiment that has results
+	NotRun   []Known   // the experiments without results
 	Damaged  []string  // what is wrong with files that are no results; their cells count as missing
 	Machines []Machine // on which cells were computed
 	Memory   []string  // descriptions of how peaks of memory are measured
 
-	merged    []experiment
-	published bool // there are published cells among them
+	merged    []experiment // the experiments with the cells of all profiles
+	published bool         // there are published cells among them
 }
 
 // Cells returns the finished cells of an experiment, each with its results once.
@@ -50,8 +50,8 @@ func (r *Report) Missing() []Word {
 
 // Machine is a machine and a program, with the number of cells that they computed.
 type Machine struct {
-	Name  string
-	Cells int
+	Name  string // the machine and the program, in words
+	Cells int    // the number of cells that were computed there
 }
 
 // String names the machine and counts its cells.
@@ -64,20 +64,20 @@ func (m Machine) String() string {
 
 // Section shows one experiment, with the cells of all its profiles.
 type Section struct {
-	ID, Name, About string
-	Profiles        []string
-	Done, Expected  int
-	Commands        []string
-	Summary         []Table // the measured scores of one kind on all data sets, where there are several
-	Data            []DataSection
+	ID, Name, About string        // the anchor of the page, the heading, and the text below it
+	Profiles        []string      // the profiles that were run
+	Done, Expected  int           // numbers of cells
+	Commands        []string      // command lines that compute the cells
+	Summary         []Table       // the measured scores of one kind on all data sets, where there are several
+	Data            []DataSection // one for each data set
 }
 
 // DataSection shows one data set of an experiment.
 type DataSection struct {
-	Table   Table // of scores
-	Costs   Table // of what the fits found and took
-	Figures []Figure
-	Note    string
+	Table   Table    // of scores
+	Costs   Table    // of what the fits found and took
+	Figures []Figure // the figures for which there are curves
+	Note    string   // how the numbers differ from the paper, or ""
 }
 
 // notes explains differences from the paper, by data set.
@@ -180,7 +180,7 @@ func (r *Report) Write(dir string) ([]string, error) {
 	}
 	files := []string{filepath.Join(dir, "report.html"), filepath.Join(dir, "report.md")}
 	for i, text := range [][]byte{html, []byte(md)} {
-		if err := write(files[i], text); err != nil {
+		if err := result.WriteFile(files[i], text); err != nil {
 			return nil, err
 		}
 	}
@@ -194,11 +194,4 @@ func capital(s string) string {
 		return ""
 	}
 	return string(unicode.ToUpper(first)) + s[size:]
-}
-
-// slug returns text as it can be part of a file name.
-func slug(s string) string {
-	return strings.Join(strings.FieldsFunc(strings.ToLower(s), func(r rune) bool {
-		return !('a' <= r && r <= 'z' || '0' <= r && r <= '9')
-	}), "-")
 }

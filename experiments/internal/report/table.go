@@ -10,10 +10,10 @@ import (
 	"github.com/go-valla/valla/experiments/internal/result"
 )
 
-// metric is a kind of number. A table has a column for each source of it.
+// metric is a kind of number. A table has a column for each source of the number.
 type metric struct {
-	name   string
-	digits int
+	name   string  // as in the head of a column
+	digits int     // decimals
 	sign   float64 // 1: the larger the better; −1: the smaller; 0: neither
 }
 
@@ -36,25 +36,25 @@ const (
 
 // Table is a table of the report.
 type Table struct {
-	Title   string
-	Columns []Column
-	Rows    []Row
+	Title   string   // the name of the data set, or of the metric
+	Columns []Column // the columns of numbers
+	Rows    []Row    // the rows, each with a cell for each column
 	Probs   bool     // there are class probabilities, so that rows are of two kinds
 	Says    []string // sentences about the table
 }
 
 // Column is one column of numbers.
 type Column struct {
-	Metric, Source string
-	digits         int
-	sign           float64
+	Metric, Source string  // the metric, and where its numbers come from
+	digits         int     // decimals
+	sign           float64 // as in metric
 }
 
 // Row is one row of a table.
 type Row struct {
-	Method, Probs string
+	Method, Probs string // the row's name, and the kind of class probabilities
 	Seeds         string // such as 5, or 3 of 5 if some are missing
-	Cells         []Cell
+	Cells         []Cell // one for each column
 }
 
 // Mark ranks a number in its column.
@@ -69,10 +69,10 @@ const (
 
 // Cell is one number, or the reason why there is none.
 type Cell struct {
-	Text  string
+	Text  string  // as the table shows it; "" where there is nothing
 	Value float64 // to sort by; NaN where there is none
-	Mark  Mark
-	Note  string // the reason in full
+	Mark  Mark    // the rank of the number in its column
+	Note  string  // the reason in full
 }
 
 // tables returns the tables of a data set: the scores, with the published rows that were not
@@ -155,7 +155,7 @@ func moments(v []float64) (mean, std float64) {
 }
 
 // mark marks the best and the second best number of a column, as rounded in the table. It
-// marks no number that half of the rows have, and none that is worse than such a number.
+// marks neither a number that half of the rows have nor a number worse than that.
 func (t *Table) mark(column int, sign float64) {
 	shown := func(r Row) (float64, bool) {
 		text, _, _ := strings.Cut(r.Cells[column].Text, " ")

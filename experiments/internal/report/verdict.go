@@ -7,7 +7,7 @@ import (
 )
 
 // verdicts returns sentences about the table of a data set. They compare VaLLA with MAP and
-// with last-layer LLA, and the rows of the LLA family with those of the paper.
+// with last-layer LLA, and the rows of the LLA family with the printed rows.
 func verdicts(lines []*line, p *published) []string {
 	var out []string
 	for _, metric := range []string{"NLL", "CQM"} {

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Word is one that the pages use, and what it means.
-type Word struct{ Name, Text string }
+// Word is a word of the pages with its meaning.
+type Word struct{ Name, Text string } // the word, and its meaning
 
 // glossary explains the rows and columns of the tables of scores.
 var glossary = []Word{
@@ -40,12 +40,12 @@ var costWords = []Word{
 	{"predict, s", "Seconds for the predictions of all test inputs and their scores."},
 }
 
-// missing says what the published cells lack and why: a list whose items begin with a title.
+// missing lists what the published cells lack, and why. Each item begins with a title.
 //
 //go:embed missing.md
 var missing string
 
-// item is one of the list, without its mark.
+// item matches an item of the list, without its mark.
 var item = regexp.MustCompile(`(?s)^\*\*(.+?)\*\*(.*)$`)
 
 // missingWords returns the items of the list of what is missing.

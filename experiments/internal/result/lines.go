@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"slices"
 	"strconv"
 	"strings"
@@ -83,6 +84,28 @@ func ReadLines(name string, r io.Reader) ([]*Cell, error) {
 		return nil, fmt.Errorf("result: %s:%d: %w: %w", name, line, ErrDamaged, err)
 	}
 	return cells, nil
+}
+
+// ReadPublished reads the published cells of experiments. The file NAME.jsonl of the folder has the
+// cells of the experiment NAME. A file may be absent.
+func ReadPublished(folder fs.FS, names []string) (all []*Cell, err error) {
+	for _, name := range names {
+		file := name + ".jsonl"
+		f, err := folder.Open(file)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("result: %w", err)
+		}
+		cells, err := ReadLines(file, f)
+		f.Close()
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, cells...)
+	}
+	return all, nil
 }
 
 // Group makes plans of published cells: one for each experiment and profile, in the order in

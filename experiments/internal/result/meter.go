@@ -13,9 +13,9 @@ import (
 
 // Meter measures the cost of a piece of work.
 type Meter struct {
-	start time.Time
-	cpu   float64
-	exact bool // the kernel's high-water mark was reset
+	start time.Time // when the work began
+	cpu   float64   // CPU seconds of the process before the work
+	exact bool      // the kernel's high-water mark was reset
 }
 
 // StartMeter starts a measurement. It first gives unused memory back to the system, so that

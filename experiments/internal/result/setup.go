@@ -5,9 +5,9 @@ import "encoding/json"
 // Setup is everything on which the fit of a cell depends, except for the data's contents, the
 // seed and the program.
 type Setup struct {
-	Method    string
-	Settings  map[string]any // of the method; nil for MAP
-	HyperFrom string
+	Method    string          // name of the method
+	Settings  map[string]any  // of the method; nil for MAP
+	HyperFrom string          // the method that gives the hyper-parameters, or ""
 	Network   json.RawMessage // its description, and how it is trained or the checksum of its weights
 }
 

@@ -21,12 +21,12 @@ var ErrDamaged = errors.New("expected a result of this program")
 
 // Plan lists the cells of an experiment under one profile.
 type Plan struct {
-	Experiment string   `json:"experiment"`
-	Profile    string   `json:"profile"`
-	About      string   `json:"about"`
-	Commands   []string `json:"commands"` // command lines that run this profile, and the full one
-	Data       []string `json:"data"`
-	Cells      []ID     `json:"cells"`
+	Experiment string   `json:"experiment"` // the experiment's name
+	Profile    string   `json:"profile"`    // the profile's name
+	About      string   `json:"about"`      // what the experiment shows
+	Commands   []string `json:"commands"`   // command lines that run this profile, and the full one
+	Data       []string `json:"data"`       // data sets, as cells name them
+	Cells      []ID     `json:"cells"`      // the cells that there are to be
 }
 
 // Folder is the path of the results of one experiment under one profile.
@@ -63,7 +63,7 @@ func (f Folder) cell(id ID) string { return filepath.Join(string(f), "cells", id
 
 func (f Folder) partial(id ID) string { return f.Work(id.Name() + ".partial.json") }
 
-// Has tells whether a cell is finished.
+// Has reports whether a cell is finished.
 func (f Folder) Has(id ID) bool { _, err := os.Stat(f.cell(id)); return err == nil }
 
 // Write keeps a finished cell.
@@ -117,7 +117,7 @@ func (f Folder) Interrupt(id ID, c Cost) error { return WriteJSON(f.partial(id),
 
 const planFile = "plan.json"
 
-// HasPlan tells whether a plan was kept.
+// HasPlan reports whether a plan was kept.
 func (f Folder) HasPlan() bool {
 	_, err := os.Stat(filepath.Join(string(f), planFile))
 	return err == nil
@@ -197,7 +197,12 @@ func WriteJSON(path string, v any) error {
 	if err != nil {
 		return fmt.Errorf("result: %s: %w", path, err)
 	}
-	err = atomicfile.Write(path, 0o644, func(w io.Writer) error { _, err := w.Write(append(text, '\n')); return err })
+	return WriteFile(path, append(text, '\n'))
+}
+
+// WriteFile writes a file. After an error the file is what it was before.
+func WriteFile(path string, content []byte) error {
+	err := atomicfile.Write(path, 0o644, func(w io.Writer) error { _, err := w.Write(content); return err })
 	if err != nil {
 		return fmt.Errorf("result: %w", err)
 	}

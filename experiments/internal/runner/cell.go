@@ -57,8 +57,8 @@ func (r *runner) cell(ctx context.Context, p *problem, c plan) (*result.Cell, er
 	return cell, remove(r.checkpoint(c))
 }
 
-// refusal tells whether an error refuses a fit for its memory, and the limit of it. That is
-// result.Busy where the machine had too little left, which may be otherwise the next time.
+// refusal reports whether err refuses a fit for its memory, and under which limit. The limit is
+// result.Busy where the machine had too little memory left, since it may have more the next time.
 func (r *runner) refusal(err error) (limit int64, ok bool) {
 	var m *graph.MemoryError
 	if !errors.As(err, &m) {
@@ -102,7 +102,7 @@ func (r *runner) finish(ctx context.Context, p *problem, c plan, m *valla.Model,
 		cell.Facts.Note = p.note
 	}
 	meter := result.StartMeter()
-	err := score(ctx, p, m, c.scoring, cell, r.progress("%s %s seed %d", c.Data, c.Row, c.Seed))
+	err := score(ctx, p, m, c.scoring, cell, r.Progress("%s %s seed %d", c.Data, c.Row, c.Seed))
 	cell.Predict = meter.Cost()
 	if bad := notANumber(cell.Scores); err == nil && bad != "" {
 		err = fmt.Errorf("%s is not a number", bad)
@@ -117,7 +117,7 @@ func (r *runner) fit(ctx context.Context, p *problem, c plan, cell *result.Cell)
 	}
 	o := valla.FitOptions{Settings: c.Settings, Held: p.held, Run: gp.Run{
 		Seed: c.Seed, Memory: r.Memory, Checkpoint: r.checkpoint(c), Resume: true,
-		OnProgress: r.progress("%s %s seed %d", c.Data, c.Row, c.Seed),
+		OnProgress: r.Progress("%s %s seed %d", c.Data, c.Row, c.Seed),
 	}}
 	if p.held == nil {
 		o.Validation = new(0.0)
@@ -143,7 +143,7 @@ func (r *runner) takeHyper(ctx context.Context, p *problem, c plan, o valla.FitO
 		return err
 	}
 	o.Settings, o.Checkpoint, o.Resume = how.New(), "", false
-	o.OnProgress = r.progress("%s %s for %s seed %d", c.Data, c.hyperFrom, c.Row, c.Seed)
+	o.OnProgress = r.Progress("%s %s for %s seed %d", c.Data, c.hyperFrom, c.Row, c.Seed)
 	if f := settings.Lookup(o.Settings, "hyper"); f != nil {
 		if err := f.Set("marglik"); err != nil {
 			return err

@@ -57,9 +57,9 @@ func scoreClasses(ctx context.Context, p *problem, q *predictor, s spec.Scoring,
 // evaluation holds the outputs of a model for the test images and for images out of
 // distribution.
 type evaluation struct {
-	p       *problem
-	m       *valla.Model
-	in, out gp.Gaussian // out is empty if there are no such images
+	p       *problem     // the data set that is scored
+	m       *valla.Model // the model that predicts
+	in, out gp.Gaussian  // out is empty if there are no such images
 }
 
 // probs returns the class probabilities of the test images and of those out of distribution.

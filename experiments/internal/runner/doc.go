@@ -18,9 +18,9 @@ import (
 
 // Options are the circumstances of a run. The zero value is ready to use.
 type Options struct {
-	Data string // the folder with the folders of the data sets; "" means that of data.Folder
+	Data string // the folder with the folders of the data sets; "" means the folder of data.Folder
 	Dir  string // the folder for results, see package result; "" means runs
-	// Weights is a file of weights that replaces the one of the experiment. It must exist. An
+	// Weights is a file of weights in place of the experiment's file. The file must exist. An
 	// asterisk in the name is replaced by the name of the data set. "" means none.
 	Weights  string
 	Commands []string // command lines that repeat this run, for the report
@@ -33,7 +33,7 @@ type Options struct {
 	// OnProgress is called with a description of the current work and its progress; nil means
 	// that it is not called.
 	OnProgress func(what string, p train.Progress)
-	// OnCell is called with each cell in its order. fresh tells whether this run computed it.
+	// OnCell is called with each cell in its order. fresh is true if this run has computed the cell.
 	// nil means that it is not called.
 	OnCell func(c *result.Cell, fresh bool)
 }
@@ -50,8 +50,8 @@ func (o Options) complete() (Options, error) {
 	return o, err
 }
 
-// progress returns the callback of a training or a fit that the arguments describe.
-func (o Options) progress(format string, args ...any) func(train.Progress) {
+// Progress returns the callback of a training or a fit that the arguments describe.
+func (o Options) Progress(format string, args ...any) func(train.Progress) {
 	if o.OnProgress == nil {
 		return nil
 	}

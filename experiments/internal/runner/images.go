@@ -13,7 +13,7 @@ import (
 )
 
 // loadImages reads a set of images. Grey images are validated with all images that the set
-// keeps for this. Colour images are validated with a fraction of them, see cropped.
+// keeps for this. Colour images are validated with a fraction of the images that the set keeps, see cropped.
 func loadImages(s sets.Set, folder string, fraction float64) (*problem, error) {
 	splits, err := s.Images(folder)
 	if err != nil {
@@ -65,8 +65,8 @@ func with(s *image.Set, pixels []uint8) *image.Set {
 
 // cropped returns a fraction of a set: evenly spaced images, and of each a random part that is
 // resized to the whole. The fraction 0 means all images. The pretrained networks were trained
-// on the validation images, so that they classify almost all of them correctly. They do not
-// do so with parts, which the paper's released runs use.
+// on the validation images, and classify almost all of these images correctly. Parts of the images
+// are classified correctly less often. The paper's released runs use parts.
 func cropped(s *image.Set, fraction float64) *image.Set {
 	n, size := s.N, s.C*s.H*s.W
 	if fraction > 0 {

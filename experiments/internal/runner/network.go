@@ -106,7 +106,7 @@ func (r *runner) train(ctx context.Context, p *problem, g group) error {
 func (r *runner) trainOptions(p *problem, g group, checkpoint string) valla.TrainOptions {
 	o := valla.TrainOptions{
 		Network: r.spec.Network.Network, Training: r.spec.MAP.Training, Classes: p.classes, Held: p.held, Seed: g.netSeed,
-		Checkpoint: checkpoint, Resume: true, OnProgress: r.progress("%s MAP", p.name),
+		Checkpoint: checkpoint, Resume: true, OnProgress: r.Progress("%s MAP", p.name),
 	}
 	if p.held == nil {
 		o.Training.Validation = new(0.0)

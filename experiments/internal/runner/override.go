@@ -11,7 +11,7 @@ import (
 
 // Overrides replace settings of an experiment. A field with its zero value changes nothing.
 type Overrides struct {
-	Seeds      []uint64
+	Seeds      []uint64 // replace the experiment's seeds
 	Methods    []string // the rows of other methods are left out
 	Inducing   []int    // numbers of inducing points, of the methods that have them
 	Iterations int      // of the methods that have them

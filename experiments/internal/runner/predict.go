@@ -18,7 +18,7 @@ const rowsAtOnce = 500
 
 // predictor predicts with a model, and tells how many of the rows are done.
 type predictor struct {
-	m    *valla.Model
+	m    *valla.Model   // the model that predicts
 	rows passes.Counter // that are predicted
 }
 

@@ -21,9 +21,9 @@ import (
 
 // problem is a data set with its trained network. Methods are fitted to it.
 type problem struct {
-	name              string
-	train, held, test *data.Set // held is nil if no rows are kept for validation
-	classes           bool
+	name              string       // of the data set
+	train, held, test *data.Set    // held is nil if no rows are kept for validation
+	classes           bool         // the task is classification
 	model             *valla.Model // the MAP network
 	cost              result.Cost  // of its training
 	note              string       // the origin of a network that was not trained

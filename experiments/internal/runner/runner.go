@@ -52,28 +52,28 @@ func Run(ctx context.Context, e *spec.Experiment, o Options) error {
 
 type runner struct {
 	Options
-	spec   *spec.Experiment
-	folder result.Folder
+	spec   *spec.Experiment  // the experiment that is run
+	folder result.Folder     // where the results are kept
 	sums   map[string]string // of the contents of data sets
 	absent bool              // the files of a data set are missing
 }
 
 // group holds the cells that share a network.
 type group struct {
-	data    string
+	data    string // name of the data set
 	netSeed uint64 // of the network, and of the split where it is random
 	weights string // a file, or ""
 	hash    string // of data, network and training
-	cells   []plan
+	cells   []plan // the cells, in the order of the table
 }
 
 // plan describes a cell before it is computed.
 type plan struct {
 	result.ID
 	spec.Variant
-	hyperFrom string
-	scoring   spec.Scoring
-	settings  []any // everything on which the cell depends, except for the program
+	hyperFrom string       // the method that gives the hyper-parameters, or ""
+	scoring   spec.Scoring // what is scored beyond the usual
+	settings  []any        // everything on which the cell depends, except for the program
 }
 
 // plan returns all cells of the experiment, finished or not.

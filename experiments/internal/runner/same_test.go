@@ -168,11 +168,11 @@ func TestSameImages(t *testing.T) {
 	}
 	for _, net := range []valla.Network{
 		{Hidden: []int{12}, Dtype: "float32"},
-		{Form: "cnn", Filters: []int{3}, Hidden: []int{6}, Activation: "relu", Dtype: "float32"},
+		{Form: "cnn", Filters: []int{1}, Hidden: []int{6}, Activation: "relu", Dtype: "float32"},
 	} {
 		text, name := sameImages, "mnist"
 		if net.Form == "cnn" {
-			text, name = strings.Replace(text, "{hidden: [12],", "{form: cnn, filters: 3, hidden: 6, activation: relu,", 1), "mnist-cnn"
+			text, name = strings.Replace(text, "{hidden: [12],", "{form: cnn, filters: 1, hidden: 6, activation: relu,", 1), "mnist-cnn"
 		}
 		cells, _ := run(t, open(t, text), Options{Data: folder, Dir: filepath.Join(t.TempDir(), "runs")})
 		if got := cells["MAP 3"].Data; got != name {

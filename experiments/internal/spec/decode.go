@@ -11,7 +11,7 @@ import (
 )
 
 // decoder turns nodes of one file into settings.
-type decoder struct{ file string }
+type decoder struct{ file string } // the name of the file in errors
 
 // fail returns an error about a node.
 func (d decoder) fail(n ast.Node, key, expected string) error {
@@ -20,9 +20,9 @@ func (d decoder) fail(n ast.Node, key, expected string) error {
 
 // entry is one key of a mapping with its value.
 type entry struct {
-	key   string
+	key   string   // the key's text
 	node  ast.Node // the key
-	value ast.Node
+	value ast.Node // the value
 }
 
 // mapping returns the entries of a mapping in the order of the file.

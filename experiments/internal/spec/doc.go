@@ -1,6 +1,6 @@
 // Package spec reads the description of an experiment. It is a YAML file that names data
 // sets, describes a network and its training, and lists the rows of a table. A profile is a
-// set of changes to all of these.
+// set of changes to the description.
 //
 //	name: mnist
 //	about: handwritten digits
@@ -18,8 +18,8 @@
 // The keys of network are the settings of valla.Network, and the keys of map are those of
 // valla.Training. The keys of a row of methods are the settings of its method, with the names
 // that the command line uses. If a setting takes one value and the file gives a list, the
-// table has a row for each value. Every row of a table has its own label, which is that of its
-// method unless the file gives one. A file without profiles has one, called full.
+// table has a row for each value. Every row of a table has its own label. The default is the label of
+// its method. A file without profiles has one, called full.
 //
 // Reading is strict. An unknown key and a value of another type or out of its range are
 // errors. Such an [Error] is one line with the file, the line, the key, and what was expected

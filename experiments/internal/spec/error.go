@@ -11,10 +11,10 @@ import (
 
 // Error describes a fault of a file and its place.
 type Error struct {
-	File     string
+	File     string // the name of the file
 	Line     int    // from 1; 0 where the fault has no single line
 	Key      string // such as "map.learning-rate"; "" where the whole file is at fault
-	Expected string
+	Expected string // what the file should have there
 	Found    string // may be empty
 }
 

@@ -49,8 +49,8 @@ func Read(file string, text []byte, profile string) (*Experiment, error) {
 }
 
 // A file may have maxSize bytes, and its mappings and lists may stand in each other maxDepth deep.
-// The largest experiment of the program has 2 kB and a depth of 4. The parser takes time for the
-// square of the size, and memory for that of the depth.
+// The largest experiment of the program has 2 kB and a depth of 4. The time of the
+// parser grows as the square of the size, and its memory as the square of the depth.
 const (
 	maxSize  = 32 << 10
 	maxDepth = 50
@@ -89,7 +89,7 @@ func checkSize(file string, text []byte) error {
 	return nil
 }
 
-// parse returns the one document of a file. The library panics on some broken ones.
+// parse returns the document of a file that has one. The library panics on some broken documents.
 func parse(file string, text []byte) (root ast.Node, err error) {
 	if err := checkSize(file, text); err != nil {
 		return nil, err
@@ -112,9 +112,9 @@ func parse(file string, text []byte) (root ast.Node, err error) {
 // reading is the state of reading a file.
 type reading struct {
 	decoder
-	e        *Experiment
-	methods  ast.Node
-	profiles []entry
+	e        *Experiment // the experiment as far as it is read
+	methods  ast.Node    // the list of methods, which is read last
+	profiles []entry     // the profiles, in the order of the file
 }
 
 // base reads the part that all profiles share, and keeps methods and profiles for later.
@@ -135,8 +135,8 @@ func (r *reading) base(root ast.Node) error {
 	})
 }
 
-// entries reads the keys of the file or of a profile. special reads the keys that only one of
-// the two has, and tells whether it did.
+// entries reads the keys of the file or of a profile. special reads the keys that only the file or
+// only a profile has, and reports whether it has read the entry.
 func (r *reading) entries(entries []entry, key string, special func(entry) (bool, error)) error {
 	var rest []entry
 	for _, e := range entries {
@@ -225,7 +225,7 @@ func (r *reading) complete() error {
 	return e.CheckLabels()
 }
 
-// plain tells whether a name can be the name of a folder.
+// plain reports whether a name can be the name of a folder.
 func plain(name string) bool {
 	return name != "" && strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789-") == ""
 }

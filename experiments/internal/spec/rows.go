@@ -89,8 +89,8 @@ func (r *reading) check(row Row, line int, key string) error {
 	return nil
 }
 
-// changes reads what a row changes under each profile, and applies it under the one that is
-// read.
+// changes reads the changes of a row under each profile, and applies the changes of the profile that
+// is read.
 func (r *reading) changes(row *Row, e entry, key string) error {
 	of, err := r.mapping(e.value, key)
 	if err != nil {

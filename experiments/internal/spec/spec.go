@@ -15,15 +15,15 @@ import (
 
 // Experiment is an experiment under one of its profiles.
 type Experiment struct {
-	Name  string   `set:"name"`
-	About string   `set:"about"`
+	Name  string   `set:"name"`  // lower-case letters, digits and hyphens
+	About string   `set:"about"` // what the experiment shows
 	Data  []string `set:"data"`  // names of data sets
-	Seeds []uint64 `set:"seeds"` // each row has a cell for each of them and each data set; the default is 0 alone
+	Seeds []uint64 `set:"seeds"` // each row has a cell for each seed and data set; the default is 0 alone
 
-	Network Network
-	MAP     Training
-	Scoring Scoring
-	Methods []Row
+	Network Network  // the network of all methods
+	MAP     Training // the training of the network
+	Scoring Scoring  // what is scored beyond the usual
+	Methods []Row    // the rows of the table
 
 	Profile  string   // the profile that was applied
 	Profiles []string // all profiles of the file, in its order
@@ -61,7 +61,7 @@ const MAP = "map"
 // Row is one method with its settings. It makes several rows of a table where a setting has
 // several values.
 type Row struct {
-	Method string `set:"method"`
+	Method string `set:"method"` // name of the method, or MAP
 	// Label names the row in tables; {} in it is replaced by the number of inducing points.
 	// The default is the label of the method.
 	Label string   `set:"label"`
@@ -75,27 +75,27 @@ type Row struct {
 
 // Setting is a setting of a method. Each of its values makes a row of a table.
 type Setting struct {
-	Name   string
-	Values []string
+	Name   string   // as on the command line
+	Values []string // texts as on the command line
 }
 
 // Variant is one row of a table.
 type Variant struct {
 	Settings gp.Settings // nil for MAP
-	Label    string
-	Inducing int // number of inducing points; 0 where the method has none
+	Label    string      // name of the row
+	Inducing int         // number of inducing points; 0 where the method has none
 }
 
 // Methods lists the methods that a row can have.
 func Methods() []string { return append([]string{MAP}, method.Names()...) }
 
-// Has tells whether the row's method has a setting.
+// Has reports whether the row's method has a setting.
 func (r Row) Has(name string) bool {
 	how, err := method.Lookup(r.Method)
 	return err == nil && settings.Lookup(how.New(), name) != nil
 }
 
-// For tells whether the table of a data set has the row.
+// For reports whether the table of a data set has the row.
 func (r Row) For(data string) bool { return r.Data == nil || slices.Contains(r.Data, data) }
 
 // CheckLabels refuses an experiment in which two rows of one table have the same label.

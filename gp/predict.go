@@ -16,7 +16,7 @@ const predictAtOnce = 1000
 // float64, in the units of the network. It returns ctx's error if ctx ends first. A caller that
 // predicts several times keeps an [Engine], which Predict makes anew.
 func Predict(ctx context.Context, p Posterior, x *tensor.Dense) (Gaussian, error) {
-	if err := checkInputs(x); err != nil {
+	if err := dense.CheckRows(x); err != nil {
 		return Gaussian{}, err
 	}
 	e, err := NewEngine(p, x.Shape()[1:], EngineOptions{})
@@ -24,19 +24,6 @@ func Predict(ctx context.Context, p Posterior, x *tensor.Dense) (Gaussian, error
 		return Gaussian{}, err
 	}
 	return e.PredictAll(ctx, x)
-}
-
-// checkInputs refuses inputs that are no plain array [N,…] of floating-point numbers.
-func checkInputs(x *tensor.Dense) error {
-	switch {
-	case x.Dtype() != tensor.Float32 && x.Dtype() != tensor.Float64:
-		return fmt.Errorf("inputs are %v, expected float32 or float64", x.Dtype())
-	case x.Dims() < 2 || x.Shape()[0] < 1:
-		return fmt.Errorf("inputs of shape %v, expected [N,…] with N ≥ 1", x.Shape())
-	case x.RequiresIterator() || x.DataOrder().IsColMajor():
-		return fmt.Errorf("inputs of shape %v are not contiguous and row-major", x.Shape())
-	}
-	return nil
 }
 
 // PredictAll is [Engine.Predict] for inputs x [N,…] in a tensor, float32 or float64.
@@ -53,7 +40,7 @@ func (e *Engine) PredictAll(ctx context.Context, x *tensor.Dense) (Gaussian, err
 // calls f with the number of the first input of each part and the predictions of the part, which
 // the next part overwrites. Each ends with the error of f, or of ctx if ctx ends first.
 func (e *Engine) Each(ctx context.Context, x *tensor.Dense, rows int, f func(first int, g Gaussian) error) error {
-	if err := checkInputs(x); err != nil {
+	if err := dense.CheckRows(x); err != nil {
 		return err
 	}
 	if !slices.Equal(x.Shape()[1:], e.shape) {

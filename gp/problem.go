@@ -11,6 +11,7 @@ import (
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/layers"
 	"github.com/go-valla/valla/train"
@@ -109,24 +110,54 @@ func (p Problem) Check() error {
 // check compares the shapes and types of examples with the training examples, and
 // checks their values.
 func (p Problem) check(e Examples) error {
-	x, y, dt := e.X, e.Y, p.Dtype()
+	if err := e.checkForm(); err != nil {
+		return err
+	}
+	switch of := p.Train; {
+	case e.X.Dtype() != of.X.Dtype():
+		return fmt.Errorf("inputs are %v, expected %v like those of training", e.X.Dtype(), of.X.Dtype())
+	case !slices.Equal(e.X.Shape()[1:], of.X.Shape()[1:]):
+		return fmt.Errorf("inputs of shape %v, expected [N,…] like those of training, %v", e.X.Shape(), of.X.Shape())
+	case e.Y.Shape()[1] != of.Y.Shape()[1]:
+		return fmt.Errorf("inputs of shape %v with targets of shape %v, expected [N,C] like those of training, %v", e.X.Shape(), e.Y.Shape(), of.Y.Shape())
+	}
+	return e.checkValues(p.Likelihood)
+}
+
+// Check returns an error if the examples are not inputs [N,…] and targets [N,C] of one element
+// type, float32 or float64, or if a number is not finite. The targets of a Softmax likelihood l
+// must be one-hot.
+func (e Examples) Check(l likelihood.Likelihood) error {
+	if err := e.checkForm(); err != nil {
+		return err
+	}
+	return e.checkValues(l)
+}
+
+// checkForm returns an error if the shapes or the element types do not fit together.
+func (e Examples) checkForm() error {
+	x, y := e.X, e.Y
 	switch {
 	case x == nil || y == nil:
 		return errors.New("inputs or targets are nil")
-	case dt != tensor.Float32 && dt != tensor.Float64 || x.Dtype() != dt || y.Dtype() != dt:
+	case x.Dtype() != tensor.Float32 && x.Dtype() != tensor.Float64 || y.Dtype() != x.Dtype():
 		return fmt.Errorf("inputs are %v and targets %v, expected float32 or float64 for all examples", x.Dtype(), y.Dtype())
-	case x.Dims() < 2 || y.Dims() != 2 || x.Shape()[0] < 1 || x.Shape()[0] != y.Shape()[0] || y.Shape()[1] != p.Train.Y.Shape()[1]:
+	case x.Dims() < 2 || y.Dims() != 2 || x.Shape()[0] < 1 || x.Shape()[0] != y.Shape()[0]:
 		return fmt.Errorf("inputs of shape %v with targets of shape %v, expected [N,…] and [N,C], N ≥ 1", x.Shape(), y.Shape())
-	case !slices.Equal(x.Shape()[1:], p.Train.X.Shape()[1:]):
-		return fmt.Errorf("inputs of shape %v, expected [N,…] like those of training, %v", x.Shape(), p.Train.X.Shape())
 	}
+	return cmp.Or(dense.CheckRows(x), dense.CheckRows(y))
+}
+
+// checkValues returns an error if a number is not finite, or if targets of l are not one-hot.
+func (e Examples) checkValues(l likelihood.Likelihood) error {
+	x, y := e.X, e.Y
 	if i, _ := graph.FirstNonFinite(x); i >= 0 {
 		return fmt.Errorf("the inputs of example %d are not finite", i/(x.Size()/x.Shape()[0]))
 	}
 	if i, _ := graph.FirstNonFinite(y); i >= 0 {
 		return fmt.Errorf("the targets of example %d are not finite", i/y.Shape()[1])
 	}
-	if _, classes := p.Likelihood.(likelihood.Softmax); classes {
+	if _, classes := l.(likelihood.Softmax); classes {
 		return checkOneHot(y)
 	}
 	return nil

@@ -10,8 +10,8 @@ import (
 
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/internal/along"
 	"github.com/go-valla/valla/gp/likelihood"
-	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/eigen"
 	"github.com/go-valla/valla/internal/kernel"
@@ -99,15 +99,8 @@ func (f *fitting) start(ctx context.Context, at points) error {
 
 // checkOutputs compares the network's outputs with the targets.
 func checkOutputs(p gp.Problem) error {
-	b := graph.NewBuilder(p.Dtype())
-	shape := p.Train.X.Shape().Clone()
-	shape[0] = 1
-	out := p.Net.Forward(b, b.Input("x", shape...))
-	if err := b.Err(); err != nil {
+	if _, _, err := gp.CheckInputs(p.Net, p.Train.X.Shape()[1:], p.Outputs()); err != nil {
 		return fmt.Errorf("ella: %w", err)
-	}
-	if want := []int{1, p.Outputs()}; !slices.Equal(out.Shape(), want) {
-		return fmt.Errorf("ella: the network's output for one example has shape %v, the targets need %v", out.Shape(), want)
 	}
 	return nil
 }
@@ -119,7 +112,7 @@ func (f *fitting) prepare(ctx context.Context) error {
 		left -= heldOutBytes(held.N(), f.p.Outputs(), k)
 	}
 	var err error
-	if f.features, err = jacobian.NewDirectional(f.p.Net, f.p.Train.X.Shape()[1:], f.v, predictBatch, left); err != nil {
+	if f.features, err = jacobian.NewDirectional(f.p.Net, f.p.Train.X.Shape()[1:], f.v, along.Batch, left); err != nil {
 		return err
 	}
 	if held := f.p.Validation; held != nil {
@@ -219,9 +212,10 @@ func (f *fitting) fitted() (*gp.Fitted, error) {
 	g := slices.Clone(f.best.g)
 	kernel.Scale(g, 1/noise, g)
 	q := &posterior{
-		net: f.p.Net, input: f.p.Train.X.Shape()[1:].Clone(), v: f.v, g: g,
-		prior: f.best.Prior, share: f.share(f.best.seen), points: f.points.n(), at: f.points, limit: f.limit, features: f.features,
+		Posterior: inDirections(f.p.Net, f.p.Train.X.Shape()[1:].Clone(), f.v, f.limit), g: g,
+		prior: f.best.Prior, share: f.share(f.best.seen), points: f.points.n(), at: f.points,
 	}
+	q.Features = f.features
 	if err := q.finish(); err != nil {
 		return nil, err
 	}

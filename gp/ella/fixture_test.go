@@ -259,7 +259,7 @@ func TestFixtureLimits(t *testing.T) {
 
 // missing is σ₀² (J Jᵀ − φ φᵀ) at each input, [N,C,C].
 func missing(t *testing.T, p gp.Problem, q *posterior, x *tensor.Dense) []float64 {
-	c, j, phi := p.Outputs(), jacobianOf(t, p.Net, x), featuresOf(t, q.features, x)
+	c, j, phi := p.Outputs(), jacobianOf(t, p.Net, x), featuresOf(t, q.Features, x)
 	n := x.Shape()[0] * c
 	all := product(n, n, width(p.Net), j, j)
 	for i, v := range product(n, n, q.Rank(), phi, phi) {

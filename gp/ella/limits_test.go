@@ -145,7 +145,7 @@ func TestIsLLAAtTrainingInputs(t *testing.T) {
 		q := fitPoints(t, p, s, at)
 		joint(t, "at the training inputs", q, p.Train.X, lla(t, p, s, train, train), 1e-7)
 
-		phi := mat.NewDense(4*p.Outputs(), q.Rank(), featuresOf(t, q.features, x))
+		phi := mat.NewDense(4*p.Outputs(), q.Rank(), featuresOf(t, q.Features, x))
 		var want mat.Dense
 		want.Sub(lla(t, p, s, train, probe), prior(s, probe, probe))
 		want.Add(&want, prior(s, phi, phi))
@@ -171,7 +171,7 @@ func TestWithoutData(t *testing.T) {
 	p := newProblem(t, 4, tensor.Float64, 20, 6, 2, false)
 	s := Settings{PriorStd: 1.7, NoiseStd: 1e9, Rank: 4}
 	q := fitPoints(t, p, s, allPairs(p))
-	phi := mat.NewDense(2*9, 4, featuresOf(t, q.features, p.Validation.X))
+	phi := mat.NewDense(2*9, 4, featuresOf(t, q.Features, p.Validation.X))
 	joint(t, "covariance", q, p.Validation.X, prior(s, phi, phi), 1e-12)
 }
 
@@ -190,9 +190,9 @@ func TestOrderOfPoints(t *testing.T) {
 	_, got := predict(t, q, p.Validation.X)
 	fixture.Close(t, "points in another order", got, want, 1e-9)
 
-	v := slices.Clone(q.v.Float64s())
+	v := slices.Clone(q.V.Float64s())
 	kernel.Neg(v[:width(p.Net)], v[:width(p.Net)])
-	turned := &posterior{net: p.Net, input: q.input, v: dense.Of(v, 5, width(p.Net)), g: slices.Clone(q.g), prior: q.prior, share: q.share, limit: q.limit}
+	turned := &posterior{Posterior: inDirections(p.Net, q.Input, dense.Of(v, 5, width(p.Net)), q.Limit), g: slices.Clone(q.g), prior: q.prior, share: q.share}
 	for i := 1; i < 5; i++ {
 		turned.g[i] *= -1
 		turned.g[5*i] *= -1

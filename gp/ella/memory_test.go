@@ -209,11 +209,11 @@ func TestEndedContext(t *testing.T) {
 func TestJointMemory(t *testing.T) {
 	p := newProblem(t, 1, tensor.Float64, 30, 4, 2, false)
 	q := fitPoints(t, p, Settings{PriorStd: 1, NoiseStd: 0.3, Rank: 3}, allPairs(p))
-	q.limit = 8 * 60 * (60 + 3)
+	q.Limit = 8 * 60 * (60 + 3)
 	if _, _, err := q.Joint(t.Context(), p.Train.X); err != nil {
 		t.Error(err)
 	}
-	q.limit--
+	q.Limit--
 	var refused *graph.MemoryError
 	if _, _, err := q.Joint(t.Context(), p.Train.X); !errors.As(err, &refused) {
 		t.Errorf("error %v", err)

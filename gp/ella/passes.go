@@ -31,10 +31,10 @@ func (p *posterior) Sums(l likelihood.Likelihood, r gp.Run) (gp.Sums, error) {
 
 // Add implements gp.Sums.
 func (s *partial) Add(ctx context.Context, e gp.Examples) error {
-	if got, want := e.Y.Shape()[1], s.features.Outputs(); got != want {
+	if got, want := e.Y.Shape()[1], s.Features.Outputs(); got != want {
 		return fmt.Errorf("ella: %d targets, the network has %d outputs", got, want)
 	}
-	if err := s.sums.addRows(ctx, s.features, e.X, func(int) {}); err != nil {
+	if err := s.sums.addRows(ctx, s.Features, e.X, func(int) {}); err != nil {
 		return fmt.Errorf("ella: %w", err)
 	}
 	return nil
@@ -55,7 +55,7 @@ func (s *partial) Finish(ctx context.Context, n int, held *gp.Examples) (*gp.Fit
 	record := gp.Record{Rows: n}
 	if held != nil {
 		record.ValidationRows = held.N()
-		at, err := newHeldOut(ctx, s.features, *held, s.lik, untold)
+		at, err := newHeldOut(ctx, s.Features, *held, s.lik, untold)
 		if err != nil {
 			return nil, fmt.Errorf("ella: validation rows: %w", err)
 		}

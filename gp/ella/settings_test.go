@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/internal/along"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/settings"
@@ -240,13 +241,13 @@ func TestEndOfGrid(t *testing.T) {
 	}
 	f := begun(t, p, s, s.draw(p, 1))
 	for prior, want := range map[float64]bool{1: true, 2: false, 3: true} {
-		notes := f.notes(&posterior{prior: prior, v: f.v})
+		notes := f.notes(&posterior{prior: prior, Posterior: along.Posterior{V: f.v}})
 		if strings.Contains(strings.Join(notes, " "), "is at an end of prior-grid.") != want {
 			t.Errorf("σ₀ = %g: notes %q", prior, notes)
 		}
 	}
 	f.s.PriorGrid = []float64{2}
-	if notes := f.notes(&posterior{prior: 2, v: f.v}); notes != nil {
+	if notes := f.notes(&posterior{prior: 2, Posterior: along.Posterior{V: f.v}}); notes != nil {
 		t.Errorf("a grid of one: notes %q", notes)
 	}
 }

@@ -31,8 +31,8 @@ type header struct {
 func (p *posterior) State() (gp.State, error) {
 	k := p.Rank()
 	return gp.State{
-		Header: header{Points: p.points, Rank: k, Inputs: p.input.Clone(), PriorStd: p.prior, Share: p.share},
-		Arrays: []gp.Array{{Name: nameV, Value: p.v}, {Name: nameG, Value: dense.Of(p.g, k, k)}},
+		Header: header{Points: p.points, Rank: k, Inputs: p.Input.Clone(), PriorStd: p.prior, Share: p.share},
+		Arrays: []gp.Array{{Name: nameV, Value: p.V}, {Name: nameG, Value: dense.Of(p.g, k, k)}},
 	}, nil
 }
 
@@ -55,7 +55,7 @@ func restore(_ context.Context, net layers.Network, _ likelihood.Likelihood, s g
 	if err != nil {
 		return nil, err
 	}
-	p := &posterior{net: net, input: h.Inputs, v: v, g: graph.Floats(g), prior: h.PriorStd, share: h.Share, points: h.Points, limit: gp.Run{}.Limit()}
+	p := &posterior{Posterior: inDirections(net, h.Inputs, v, gp.Run{}.Limit()), g: graph.Floats(g), prior: h.PriorStd, share: h.Share, points: h.Points}
 	if err := p.finish(); err != nil {
 		return nil, err
 	}

@@ -7,8 +7,6 @@ import (
 	"slices"
 
 	"github.com/go-valla/valla/gp"
-	"github.com/go-valla/valla/internal/dense"
-	"github.com/go-valla/valla/jacobian"
 )
 
 // Update implements gp.Updater: G is a sum over rows, to which the terms of the new rows are
@@ -30,7 +28,7 @@ func (p *posterior) Update(ctx context.Context, more gp.Problem, r gp.Run) (gp.S
 	}
 	q.g = slices.Clone(p.g)
 	sums, seen := &curvature{k: q.Rank(), g: q.g, lik: more.Likelihood}, 0
-	err = sums.addRows(ctx, q.features, more.Train.X, func(n int) {
+	err = sums.addRows(ctx, q.Features, more.Train.X, func(n int) {
 		seen += n
 		r.Tell(unitRows)(seen, more.Train.N())
 	})
@@ -44,10 +42,8 @@ func (p *posterior) Update(ctx context.Context, more gp.Problem, r gp.Run) (gp.S
 // means the limit of p.
 func (p *posterior) again(r gp.Run) (*posterior, error) {
 	q := &posterior{
-		net: p.net, input: p.input, v: p.v, prior: p.prior, share: p.share,
-		points: p.points, at: p.at, limit: cmp.Or(r.Memory, p.limit),
+		Posterior: inDirections(p.Net, p.Input, p.V, cmp.Or(r.Memory, p.Limit)),
+		prior:     p.prior, share: p.share, points: p.points, at: p.at,
 	}
-	var err error
-	q.features, err = jacobian.NewDirectional(q.net, q.input, q.v, predictBatch, q.limit-dense.Bytes(q.v))
-	return q, err
+	return q, q.Prepare()
 }

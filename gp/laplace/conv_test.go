@@ -101,12 +101,8 @@ func TestConvolutionChannels(t *testing.T) {
 	p := images(t, o, tensor.Float64, 5, 40)
 	q := p.fit(t, o)
 	at := q.predictor.(spectralPredictor)
-	in, err := q.inputs(p.probe)
-	if err != nil {
-		t.Fatal(err)
-	}
 	const c, channels = 40, 3
-	err = q.scan.each(t.Context(), in, func(b batch) error {
+	err := q.scan.each(t.Context(), p.probe, func(b batch) error {
 		want := make([]float64, b.count*c*c)
 		at.addCovariance(b, 0, want, channels)
 		for _, atOnce := range []int{0, 1, 2} {
@@ -245,12 +241,12 @@ func TestConvolutionConformance(t *testing.T) {
 		o := options{Structure: s, Likelihood: likelihood.Softmax{}, Priors: priorsPerLayer}
 		p := images(t, o, tensor.Float64, 9, 3)
 		q := p.fit(t, o)
-		checkTop(t, s.String(), q)
+		checkTop(t, string(s), q)
 		gptest.Check(t, gptest.Case{Posterior: q, X: p.probe, Net: p.net})
 		got, err := restore(t, p, store(t, q))
 		if err != nil {
 			t.Fatal(err)
 		}
-		checkSame(t, s.String(), got, q, p.probe)
+		checkSame(t, string(s), got, q, p.probe)
 	}
 }

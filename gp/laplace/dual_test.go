@@ -16,13 +16,9 @@ import (
 // many examples had too little variance left for the first.
 func bothWays(t *testing.T, p *posterior, x *tensor.Dense) (differences, squares []float64, short int) {
 	t.Helper()
-	in, err := p.inputs(x)
-	if err != nil {
-		t.Fatal(err)
-	}
 	c, width := p.scan.outputs, p.predictor.width()
-	differences, squares = make([]float64, in.n*c*c), make([]float64, in.n*c*c)
-	err = p.scan.each(t.Context(), in, func(b batch) error {
+	differences, squares = make([]float64, x.Shape()[0]*c*c), make([]float64, x.Shape()[0]*c*c)
+	err := p.scan.each(t.Context(), x, func(b batch) error {
 		if err := p.predictor.marginals(b, differences[b.first*c*c:]); err != nil {
 			return err
 		}

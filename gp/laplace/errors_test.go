@@ -38,13 +38,13 @@ func TestBadOptions(t *testing.T) {
 		{options{PriorStd: 1e200, NoiseStd: 1e-200}, "too far apart"},
 		{options{BatchSize: -1}, "batch size -1"},
 		{options{MemoryLimit: -1}, "memory limit -1"},
-		{options{Space: 7}, "unknown space 7"},
-		{options{Structure: 7}, "unknown structure 7"},
-		{options{Structure: -1}, "unknown structure -1"},
+		{options{Space: "7"}, "unknown space 7"},
+		{options{Structure: "7"}, "unknown structure 7"},
+		{options{Structure: "-1"}, "unknown structure -1"},
 		{options{Structure: kindKFAC, Space: spaceWeights}, "structure kfac"},
 		{options{Structure: kindKFAC, Rank: 3}, "rank 3 for the structure kfac"},
 		{options{Structure: kindLowRank, Rank: -3}, "rank -3"},
-		{options{Priors: 3}, "unknown priors 3"},
+		{options{Priors: "3"}, "unknown priors 3"},
 		{options{Ascent: &ascent{Rate: -1}}, "ascent at the rate -1"},
 		{options{Likelihood: likelihood.Softmax{}, NoiseStd: 1}, "with a likelihood that has no noise, expected 0"},
 		{options{Likelihood: likelihood.Softmax{}}, "at least two classes"},
@@ -69,7 +69,7 @@ func TestNotOneHot(t *testing.T) {
 		p := newClasses(t, 16, tensor.Float64, 4, 3, 3)
 		copy(p.y.Float64s()[6:], row)
 		_, err := fitOptions(t.Context(), p.net, p.x, p.y, options{Likelihood: likelihood.Softmax{}})
-		wants(t, err, "y: example 2 is", "expected one 1 among zeros")
+		wants(t, err, "the targets of example 2 are", "expected one 1 among zeros")
 	}
 }
 
@@ -90,17 +90,17 @@ func TestBadData(t *testing.T) {
 		x, y *tensor.Dense
 		says []string
 	}{
-		{nil, p.y, []string{"x is empty"}},
-		{p.x, nil, []string{"y is empty"}},
+		{nil, p.y, []string{"inputs or targets are nil"}},
+		{p.x, nil, []string{"inputs or targets are nil"}},
 		{p.x, dense.Of(make([]float64, 4), 4, 1), []string{"(5, 2)", "(4, 1)"}},
 		{p.x, dense.Of(make([]float64, 5), 5, 1, 1), []string{"(5, 1, 1)"}},
-		{p.x, dense.Of(make([]float64, 5), 5), []string{"y has shape (5)"}},
+		{p.x, dense.Of(make([]float64, 5), 5), []string{"targets of shape (5)"}},
 		{p.x, dense.Of(make([]float64, 10), 5, 2), []string{"(1, 1)", "(1, 2)"}},
 		{dense.Of(make([]float64, 15), 5, 3), p.y, []string{"(1, 3)"}},
-		{nan(p.x, 3, math.NaN()), p.y, []string{"x: element 1 of example 1 is NaN"}},
-		{p.x, nan(p.y, 2, math.Inf(-1)), []string{"y: element 0 of example 2 is -Inf"}},
-		{ints, p.y, []string{"x holds int"}},
-		{column, p.y, []string{"x"}},
+		{nan(p.x, 3, math.NaN()), p.y, []string{"the inputs of example 1 are not finite"}},
+		{p.x, nan(p.y, 2, math.Inf(-1)), []string{"the targets of example 2 are not finite"}},
+		{ints, p.y, []string{"inputs are int"}},
+		{column, p.y, []string{"inputs of shape (5)"}},
 	} {
 		_, err := fitOptions(t.Context(), p.net, c.x, c.y, options{})
 		wants(t, err, c.says...)

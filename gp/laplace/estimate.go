@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/internal/dense"
 )
 
 var _, _ gp.Estimator = (*Settings)(nil), (*SubsetSettings)(nil)
@@ -76,13 +77,14 @@ func estimated(ctx context.Context, p gp.Problem, r gp.Run, o options) (*posteri
 	if err != nil {
 		return nil, gp.Estimate{}, err
 	}
-	q, err := newPosterior(p.Net, d.x.shape, d.outputs, d.n, o, func(s *scanner) structure { return newStructure(s, d.n, o) })
+	q, err := unfitted(p.Net, d, o)
 	if err != nil {
 		return nil, gp.Estimate{}, err
 	}
 	e := gp.Estimate{Bytes: q.structure.bytes() + int64(q.scan.program.Bytes())}
-	some := d.x
-	some.n = min(d.n, q.scan.batch)
+	n := d.N()
+	few := min(n, q.scan.batch)
+	some := dense.Rows(d.X, 0, few)
 	pass := func() error { return q.scan.each(ctx, some, q.scan.readable) }
 	rows, err := q.newRooted()
 	if err != nil {
@@ -92,12 +94,12 @@ func estimated(ctx context.Context, p gp.Problem, r gp.Run, o options) (*posteri
 		e.Bytes = q.structure.bytes() + rows.bytes()
 		q.structure.allocate()
 		pass = func() error {
-			rows.expect(d.n / some.n)
+			rows.expect(n / few)
 			return rows.sum(ctx, some, func(batch) {})
 		}
 	}
 	took, err := second(pass)
-	e.Seconds = took*float64(d.n)/float64(some.n) + q.summing(float64(d.n))/gp.Speed()
+	e.Seconds = took*float64(n)/float64(few) + q.summing(float64(n))/gp.Speed()
 	return q, e, err
 }
 

@@ -93,7 +93,7 @@ func checkRows(t *testing.T, what string, p *posterior, rows dataRows, r wholeRo
 
 	shape := p.scan.x.Shape()[1:]
 	x := dense.Of(p.structure.(*functionSpace).x, append([]int{p.examples}, shape...)...)
-	err := p.scan.each(t.Context(), inputs{t: x, n: 9, shape: shape}, func(b batch) error {
+	err := p.scan.each(t.Context(), x, func(b batch) error {
 		u, err := b.factors()
 		if err != nil {
 			return err

@@ -156,7 +156,7 @@ func checkMoments(t *testing.T, a fixture.Arrays, prob problem, o options) {
 			m := h.moments[k.a].all()
 			mirror(m, k.p)
 			for j := range m {
-				m[j] /= float64(d.n)
+				m[j] /= float64(d.N())
 			}
 			fixture.Close(t, "A"+layer, m, array(t, a, "kfac_A"+layer), 1e-12)
 		}

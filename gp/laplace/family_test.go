@@ -102,7 +102,7 @@ func TestLastLayerOfOneLayer(t *testing.T) {
 		last := p.fit(t, o)
 		_, want := predict(t, all, p.probe)
 		_, got := predict(t, last, p.probe)
-		fixture.Close(t, s.String(), append(got, last.LogMarginalLikelihood()), append(want, all.LogMarginalLikelihood()), 0)
+		fixture.Close(t, string(s), append(got, last.LogMarginalLikelihood()), append(want, all.LogMarginalLikelihood()), 0)
 	}
 }
 
@@ -193,7 +193,7 @@ func TestOddNetwork(t *testing.T) {
 	o := options{Likelihood: likelihood.Softmax{}, PriorStd: 0.7}
 	for _, s := range []structureKind{kindFull, kindDiagonal} {
 		o.Structure = s
-		newBrute(t, p, o).check(t, s.String(), p.fit(t, o), 1e-9)
+		newBrute(t, p, o).check(t, string(s), p.fit(t, o), 1e-9)
 	}
 	for _, name := range []string{"w", "s"} {
 		o.Weights, o.Structure = named(name), kindFull

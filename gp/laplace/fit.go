@@ -7,6 +7,7 @@ import (
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/layers"
 	"gorgonia.org/tensor"
 )
@@ -21,6 +22,7 @@ import (
 // is too small for float64. The network's weights must not change while the posterior
 // is in use.
 func fitOptions(ctx context.Context, net layers.Network, x, y *tensor.Dense, o options) (*posterior, error) {
+	o = o.filled()
 	if err := o.check(); err != nil {
 		return nil, err
 	}
@@ -28,7 +30,7 @@ func fitOptions(ctx context.Context, net layers.Network, x, y *tensor.Dense, o o
 	if err != nil {
 		return nil, err
 	}
-	p, err := newPosterior(net, d.x.shape, d.outputs, d.n, o, func(s *scanner) structure { return newStructure(s, d.n, o) })
+	p, err := unfitted(net, d, o)
 	if err != nil {
 		return nil, err
 	}
@@ -36,6 +38,11 @@ func fitOptions(ctx context.Context, net layers.Network, x, y *tensor.Dense, o o
 		return nil, err
 	}
 	return p.at(ctx, o.PriorStd, o.NoiseStd)
+}
+
+// unfitted returns a posterior before it has seen the examples d.
+func unfitted(net layers.Network, d gp.Examples, o options) (*posterior, error) {
+	return newPosterior(net, d.X.Shape()[1:].Clone(), outputs(d), d.N(), o, func(s *scanner) structure { return newStructure(s, d.N(), o) })
 }
 
 // newPosterior returns a posterior before it has seen the data, which are n inputs of the
@@ -52,7 +59,7 @@ func newPosterior(net layers.Network, shape tensor.Shape, outputs, n int, o opti
 	}
 	p := &posterior{
 		evidence: evidence{likelihood: o.likelihood(), observations: float64(n) * float64(outputs)},
-		examples: n, priors: o.Priors, ascent: o.Ascent, limit: o.MemoryLimit, choice: choiceOf(net, chosen),
+		examples: n, priors: o.filled().Priors, ascent: o.Ascent, limit: o.MemoryLimit, choice: choiceOf(net, chosen),
 		exact: o.Exact,
 	}
 	if p.limit == 0 {
@@ -103,7 +110,7 @@ func newStructure(s *scanner, n int, o options) structure {
 }
 
 // collect sums up the data and the weights for the fit.
-func (p *posterior) collect(ctx context.Context, d data, progress func(done, total int)) error {
+func (p *posterior) collect(ctx context.Context, d gp.Examples, progress func(done, total int)) error {
 	if err := p.addWeights(); err != nil {
 		return err
 	}
@@ -112,7 +119,7 @@ func (p *posterior) collect(ctx context.Context, d data, progress func(done, tot
 }
 
 // take adds the data to H and to the evidence, and ends the sums.
-func (p *posterior) take(ctx context.Context, d data, progress func(done, total int)) error {
+func (p *posterior) take(ctx context.Context, d gp.Examples, progress func(done, total int)) error {
 	if err := p.add(ctx, d, progress); err != nil {
 		return err
 	}
@@ -126,20 +133,21 @@ func (p *posterior) finish(ctx context.Context) error {
 }
 
 // add is take without an end of the sums.
-func (p *posterior) add(ctx context.Context, d data, progress func(done, total int)) error {
-	targets := make([]float64, p.scan.batch*d.outputs)
-	return p.sum(ctx, d.x, func(b batch) {
+func (p *posterior) add(ctx context.Context, d gp.Examples, progress func(done, total int)) error {
+	c := outputs(d)
+	targets := make([]float64, p.scan.batch*c)
+	return p.sum(ctx, d.X, func(b batch) {
 		y := targets[:b.size()]
-		d.y.rows(y, b.first, b.count)
-		p.evidence.add(y, b.mean(), d.outputs)
+		dense.Copy(y, d.Y, b.first*c)
+		p.evidence.add(y, b.mean(), c)
 		if progress != nil {
-			progress(b.first+b.count, d.n)
+			progress(b.first+b.count, d.N())
 		}
 	})
 }
 
 // sum adds up H, and calls seen after each batch.
-func (p *posterior) sum(ctx context.Context, x inputs, seen func(batch)) error {
+func (p *posterior) sum(ctx context.Context, x *tensor.Dense, seen func(batch)) error {
 	if !p.begun {
 		var err error
 		if p.rooted, err = p.newRooted(); err != nil {
@@ -154,7 +162,7 @@ func (p *posterior) sum(ctx context.Context, x inputs, seen func(batch)) error {
 }
 
 // sumWhole is sum with the whole Jacobian of each example.
-func (p *posterior) sumWhole(ctx context.Context, x inputs, seen func(batch)) error {
+func (p *posterior) sumWhole(ctx context.Context, x *tensor.Dense, seen func(batch)) error {
 	return p.scan.each(ctx, x, func(b batch) error {
 		if !p.evidence.noisy() {
 			b.lambda = p.scan.lambdaOf(p.evidence.likelihood, b.mean())

@@ -9,6 +9,7 @@ import (
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/dense"
 	"gorgonia.org/tensor"
 )
 
@@ -36,7 +37,7 @@ func (p *posterior) gridSearch(ctx context.Context, x, y *tensor.Dense, g grid) 
 	if err != nil {
 		return nil, nil, err
 	}
-	if d.outputs != p.scan.outputs {
+	if outputs(d) != p.scan.outputs {
 		return nil, nil, fmt.Errorf("laplace: y has shape %v, the posterior has %d outputs", y.Shape(), p.scan.outputs)
 	}
 	var tried []gridPoint
@@ -75,7 +76,7 @@ func (g grid) priors() []float64 {
 
 // try returns the posterior at one point and its NLL: nil and +Inf where the posterior
 // cannot be computed.
-func (p *posterior) try(ctx context.Context, h hyper, d data) (*posterior, float64, error) {
+func (p *posterior) try(ctx context.Context, h hyper, d gp.Examples) (*posterior, float64, error) {
 	if h.prior[0] == 0 || h.noise == 0 && p.evidence.noisy() {
 		return nil, 0, fmt.Errorf("laplace: a grid with the standard deviations %g and %g, expected positive numbers", h.prior[0], h.noise)
 	}
@@ -86,19 +87,19 @@ func (p *posterior) try(ctx context.Context, h hyper, d data) (*posterior, float
 	if err != nil {
 		return nil, 0, err
 	}
-	l, c := likelihood.WithNoise(p.evidence.likelihood, h.noise*h.noise), d.outputs
+	l, c := likelihood.WithNoise(p.evidence.likelihood, h.noise*h.noise), outputs(d)
 	sum, g := 0.0, gp.Gaussian{}
-	err = p.scan.each(ctx, d.x, func(b batch) error {
+	err = p.scan.each(ctx, d.X, func(b batch) error {
 		if err := q.predict(b, &g); err != nil {
 			return err
 		}
 		y := make([]float64, b.size())
-		d.y.rows(y, b.first, b.count)
+		dense.Copy(y, d.Y, b.first*c)
 		sum += float64(b.count) * gp.MeanNLL(l, y, g.Mean, g.Cov, c)
 		return nil
 	})
 	if err != nil {
 		return nil, 0, err
 	}
-	return q, sum / float64(d.n), nil
+	return q, sum / float64(d.N()), nil
 }

@@ -79,7 +79,7 @@ func TestGridSearchDefaults(t *testing.T) {
 	_, _, err = q.gridSearch(t.Context(), p.x, dense.Of(make([]float64, 40), 20, 2), grid{})
 	wants(t, err, "y has shape (20, 2), the posterior has 1 outputs")
 	_, _, err = q.gridSearch(t.Context(), p.x, p.probe, grid{})
-	wants(t, err, "x has shape (20, 2), y has shape (7, 2)")
+	wants(t, err, "inputs of shape (20, 2) with targets of shape (7, 2)")
 	f := newProblem(t, 14, tensor.Float64, 100, 3, 1) // that of TestNotPositiveDefinite
 	_, tried, err = f.fit(t, options{PriorStd: 1, NoiseStd: 1, Space: spaceFunctions}).gridSearch(t.Context(), f.x, f.y, grid{PriorStds: []float64{1}, NoiseStds: []float64{1e-12}})
 	wants(t, err, "with any of 1 points")

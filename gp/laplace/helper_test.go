@@ -54,9 +54,9 @@ func (p problem) fit(t testing.TB, o options) *posterior {
 }
 
 // unfitted is the posterior before it has seen the data.
-func (p problem) unfitted(t testing.TB, d data, o options) *posterior {
+func (p problem) unfitted(t testing.TB, d gp.Examples, o options) *posterior {
 	t.Helper()
-	q, err := newPosterior(p.net, d.x.shape, d.outputs, d.n, o, func(s *scanner) structure { return newStructure(s, d.n, o) })
+	q, err := unfitted(p.net, d, o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,16 +8,16 @@ import (
 )
 
 // priorsKind say which weights share a prior standard deviation σ₀.
-type priorsKind int
+type priorsKind string
 
 const (
 	// priorsShared is one σ₀ for all weights.
-	priorsShared priorsKind = iota
+	priorsShared priorsKind = "shared"
 	// priorsPerLayer is one for each layer: parameters whose names agree up to the last dot,
 	// as dense1.weight and dense1.bias do.
-	priorsPerLayer
+	priorsPerLayer priorsKind = "per layer"
 	// priorsPerParameter is one for each parameter.
-	priorsPerParameter
+	priorsPerParameter priorsKind = "per parameter"
 )
 
 // partition divides the blocks into those that share a prior standard deviation.

@@ -122,7 +122,7 @@ func TestSubset(t *testing.T) {
 	}
 	got := prob.fit(t, o)
 	rows := prob
-	rows.x, rows.y = d.x.t, d.y.t
+	rows.x, rows.y = d.X, d.Y
 	comparePosteriors(t, "six", got, rows.fit(t, options{PriorStd: 1, NoiseStd: 0.5}), prob.probe)
 	comparePosteriors(t, "the same seed", got, prob.fit(t, o), prob.probe)
 	for i := range 6 {

@@ -78,8 +78,19 @@ func (l *lowRank) finish(ctx context.Context) error {
 	return l.square(ctx)
 }
 
-// allocateRows is for R and G, whose order is known.
-func (l *lowRank) allocateRows() { l.j, l.a = make([]float64, l.n*l.params), make([]float64, l.n*l.n) }
+// decompose returns the eigenvalues and the eigenvectors of a [n,n], which it overwrites. It sets
+// how many of them are kept, and makes room for R and G.
+func (l *lowRank) decompose(n int, a []float64) (values, vectors []float64, err error) {
+	if err := checkFinite(a, l.blocks[0]); err != nil {
+		return nil, nil, err
+	}
+	if values, vectors, err = eigen.Symmetric(n, a); err != nil {
+		return nil, nil, err
+	}
+	l.n = l.leading(values)
+	l.j, l.a = make([]float64, l.n*l.params), make([]float64, l.n*l.n)
+	return values, vectors, nil
+}
 
 // square computes G.
 func (l *lowRank) square(ctx context.Context) error {
@@ -101,15 +112,10 @@ func (l *lowRank) leading(values []float64) (k int) {
 // fromMatrix takes the eigenvectors of H [P,P], which it overwrites.
 func (l *lowRank) fromMatrix(h []float64) error {
 	p := l.params
-	if err := checkFinite(h, l.blocks[0]); err != nil {
-		return err
-	}
-	values, vectors, err := eigen.Symmetric(p, h)
+	values, vectors, err := l.decompose(p, h)
 	if err != nil {
 		return err
 	}
-	l.n = l.leading(values)
-	l.allocateRows()
 	for i := range l.n {
 		column := p - 1 - i
 		root := math.Sqrt(max(0, values[column]))
@@ -122,15 +128,10 @@ func (l *lowRank) fromMatrix(h []float64) error {
 
 // fromRows takes the eigenvectors of JJᵀ, which it overwrites.
 func (l *lowRank) fromRows(ctx context.Context, f *functionSpace) error {
-	if err := checkFinite(f.a, l.blocks[0]); err != nil {
-		return err
-	}
-	values, vectors, err := eigen.Symmetric(f.n, f.a)
+	_, vectors, err := l.decompose(f.n, f.a)
 	if err != nil {
 		return err
 	}
-	l.n = l.leading(values)
-	l.allocateRows()
 	first := f.n - l.n // of the eigenvectors, in columns
 	f.eachTile(ctx, make([]float64, f.tileSize()), func(_, lo, cols int, tile []float64) {
 		kernel.Gemm(true, false, l.n, cols, f.n, 1, vectors[first:], f.n, tile, cols, 0, l.j[lo:], l.params)

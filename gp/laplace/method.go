@@ -20,14 +20,20 @@ var Method = gp.Method{
 	Source:  "Immer, Korzepa and Bauer 2021, Improving predictions of Bayesian neural nets via local linearization; Ritter, Botev and Barber 2018, A scalable Laplace approximation for neural networks",
 	Joint:   true,
 
-	New: func() gp.Settings { return new(Settings) },
-	Restore: func(ctx context.Context, net layers.Network, l likelihood.Likelihood, s gp.Saved) (gp.Stored, error) {
+	New:     func() gp.Settings { return new(Settings) },
+	Restore: restoring(false),
+}
+
+// restoring returns the Restore of Method, or of SubsetMethod if subset is set.
+func restoring(subset bool) func(context.Context, layers.Network, likelihood.Likelihood, gp.Saved) (gp.Stored, error) {
+	return func(ctx context.Context, net layers.Network, l likelihood.Likelihood, s gp.Saved) (gp.Stored, error) {
 		p, err := restorePosterior(ctx, net, l, s)
 		if err != nil {
 			return nil, err
 		}
+		p.subset = subset
 		return p, nil
-	},
+	}
 }
 
 var _ gp.Stored = (*posterior)(nil)

@@ -3,6 +3,7 @@ package laplace
 import (
 	"cmp"
 	"fmt"
+	"slices"
 
 	"github.com/go-valla/valla/gp/likelihood"
 	"gorgonia.org/tensor"
@@ -50,11 +51,11 @@ type options struct {
 }
 
 // structureKind is the form in which the Gauss-Newton matrix H is represented.
-type structureKind int
+type structureKind string
 
 const (
 	// kindFull keeps all of H.
-	kindFull structureKind = iota
+	kindFull structureKind = "full"
 	// kindKFAC keeps a Kronecker product for each parameter: A⊗G with A = (1/N) Σ_n a aᵀ
 	// and G = Σ_n δᵀ Λ δ for a weight with the input a and the cotangents δ, and G
 	// alone for a bias (Martens and Grosse 2015; Ritter et al. 2018). For the filters of a
@@ -62,12 +63,12 @@ const (
 	// places p of its output, where a is the patch at p (Grosse and Martens 2016). Any
 	// other parameter whose Jacobian is not one outer product keeps its block of H, as a
 	// bias does.
-	kindKFAC
+	kindKFAC structureKind = "kfac"
 	// kindDiagonal keeps the diagonal of H.
-	kindDiagonal
+	kindDiagonal structureKind = "diag"
 	// kindLowRank keeps the eigenvectors of H with the largest eigenvalues. Finding them
 	// takes more memory than Full.
-	kindLowRank
+	kindLowRank structureKind = "lowrank"
 )
 
 // likelihood is Likelihood, or its default.
@@ -87,12 +88,12 @@ func noisy(l likelihood.Likelihood) bool {
 
 // spaceKind is the space in which all of H is represented. The choice changes time and memory,
 // not the result.
-type spaceKind int
+type spaceKind string
 
 const (
-	spaceSmaller   spaceKind = iota // of the two below
-	spaceWeights                    // a [P,P] system
-	spaceFunctions                  // an [N·C, N·C] system, and the factors of all Jacobian rows [N·C, P]
+	spaceSmaller   spaceKind = "smaller"   // of the two below
+	spaceWeights   spaceKind = "weights"   // a [P,P] system
+	spaceFunctions spaceKind = "functions" // an [N·C, N·C] system, and the factors of all Jacobian rows [N·C, P]
 )
 
 const (
@@ -102,9 +103,28 @@ const (
 	fewBytes    = 256 << 20
 )
 
+// filled returns the options with the names of the defaults that are not given.
+func (o options) filled() options {
+	o.Structure = cmp.Or(o.Structure, kindFull)
+	o.Space = cmp.Or(o.Space, spaceSmaller)
+	o.Priors = cmp.Or(o.Priors, priorsShared)
+	return o
+}
+
+// known returns an error if v, which the message calls what, is not among the given names.
+func known[K ~string](what string, v K, names ...K) error {
+	if slices.Contains(names, v) {
+		return nil
+	}
+	return fmt.Errorf("laplace: unknown %s %s, expected one of %q", what, v, names)
+}
+
+// check refuses filled options that contradict each other.
 func (o options) check() error {
-	unknown := cmp.Or(structures.check(int(o.Structure)),
-		spaceKinds.check(int(o.Space)), priorKinds.check(int(o.Priors)))
+	unknown := cmp.Or(
+		known("structure", o.Structure, kindFull, kindKFAC, kindDiagonal, kindLowRank),
+		known("space", o.Space, spaceSmaller, spaceWeights, spaceFunctions),
+		known("priors", o.Priors, priorsShared, priorsPerLayer, priorsPerParameter))
 	switch {
 	case unknown != nil:
 		return unknown

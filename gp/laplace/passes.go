@@ -10,7 +10,6 @@ import (
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
-	"github.com/go-valla/valla/layers"
 )
 
 var _ gp.Summed = (*posterior)(nil)
@@ -35,23 +34,21 @@ func (p *posterior) Sums(l likelihood.Likelihood, r gp.Run) (gp.Sums, error) {
 		h.Space = spaceWeights
 	}
 	h.Limit = cmp.Or(r.Memory, h.Limit)
-	q, err := newPosterior(p.scan.net.(layers.Part).Network, h.Input, h.Outputs, math.MaxInt32, h.options(l), h.structure(l))
+	q, err := p.again(h, math.MaxInt32, l)
 	if err != nil {
 		return nil, err
 	}
-	q.ascent, q.subset = p.ascent, p.subset
 	if err := q.addWeights(); err != nil {
 		return nil, err
 	}
-	q.structure.allocate()
 	return &partial{q, p.hyper}, nil
 }
 
 // Add implements gp.Sums.
 func (s *partial) Add(ctx context.Context, e gp.Examples) error {
 	d, err := newData(e.X, e.Y, options{Likelihood: s.evidence.likelihood})
-	if err == nil && d.outputs != s.scan.outputs {
-		err = fmt.Errorf("laplace: %d targets, the posterior has %d outputs", d.outputs, s.scan.outputs)
+	if err == nil && outputs(d) != s.scan.outputs {
+		err = fmt.Errorf("laplace: %d targets, the posterior has %d outputs", outputs(d), s.scan.outputs)
 	}
 	if err != nil {
 		return err
@@ -87,10 +84,7 @@ func (s *partial) Finish(ctx context.Context, n int, held *gp.Examples) (*gp.Fit
 	of := gp.Problem{Likelihood: q.evidence.likelihood, Validation: held}
 	if held != nil {
 		given["hyper"] = hyperGrid
-		var noises []float64
-		if v := q.NoiseStd(); v > 0 {
-			noises = gp.LogSpaced(v/4, 4*v, 9)
-		}
+		noises := new(Settings).gridNoises(q.NoiseStd())
 		if q, _, err = q.gridSearch(ctx, held.X, held.Y, grid{NoiseStds: noises}); err != nil {
 			return nil, err
 		}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/kernel"
 	"gorgonia.org/tensor"
@@ -145,17 +146,16 @@ func (p *posterior) predict(b batch, g *gp.Gaussian) error {
 // [N·C, N·C]. It returns a *graph.MemoryError where the covariance and the N·C rows that it
 // is made of exceed the limit.
 func (p *posterior) Joint(ctx context.Context, x *tensor.Dense) (mean, cov *tensor.Dense, err error) {
-	in, err := p.inputs(x)
-	if err != nil {
+	if err := p.check(x); err != nil {
 		return nil, nil, err
 	}
 	c, width := p.scan.outputs, p.predictor.width()
-	n := in.n * c
+	n := x.Shape()[0] * c
 	if err := p.fits("the joint covariance", 8*int64(n)*int64(n+width)); err != nil {
 		return nil, nil, err
 	}
 	m, f, k := make([]float64, n), make([]float64, n*width), make([]float64, n*n)
-	err = p.scan.each(ctx, in, func(b batch) error {
+	err = p.scan.each(ctx, x, func(b batch) error {
 		copy(m[b.first*c:], b.mean())
 		return p.predictor.root(b, f[b.first*c*width:])
 	})
@@ -166,11 +166,17 @@ func (p *posterior) Joint(ctx context.Context, x *tensor.Dense) (mean, cov *tens
 	return dense.Of(m, n), dense.Of(k, n, n), nil
 }
 
-// inputs checks that x is a batch of inputs like those of the fit.
-func (p *posterior) inputs(x *tensor.Dense) (inputs, error) {
-	in, err := newInputs("x", x)
-	if want := p.scan.x.Shape()[1:]; err == nil && !in.shape.Eq(want) {
-		return in, fmt.Errorf("laplace: x has shape %v, the posterior was fitted to inputs of shape %v each", x.Shape(), want)
+// check returns an error if x is not a batch of inputs like those of the fit.
+func (p *posterior) check(x *tensor.Dense) error {
+	if err := dense.CheckRows(x); err != nil {
+		return fmt.Errorf("laplace: %w", err)
 	}
-	return in, err
+	if want := p.scan.x.Shape()[1:]; !x.Shape()[1:].Eq(want) {
+		return fmt.Errorf("laplace: x has shape %v, the posterior was fitted to inputs of shape %v each", x.Shape(), want)
+	}
+	if i, v := graph.FirstNonFinite(x); i >= 0 {
+		size := p.scan.inputSize()
+		return fmt.Errorf("laplace: x: element %d of example %d is %v", i%size, i/size, v)
+	}
+	return nil
 }

@@ -136,7 +136,7 @@ func (r *rooted) bytes() int64 {
 }
 
 // sum is that of a Posterior.
-func (r *rooted) sum(ctx context.Context, x inputs, seen func(batch)) error {
+func (r *rooted) sum(ctx context.Context, x *tensor.Dense, seen func(batch)) error {
 	c := r.scan.outputs
 	err := r.forward.each(ctx, x, func(b batch) error {
 		if err := r.to.addInputs(b); err != nil {

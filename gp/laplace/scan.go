@@ -30,15 +30,15 @@ type scanner struct {
 	mu      sync.Mutex     // a Program serves one caller at a time
 	program *graph.Program // nil before compile
 
-	net     layers.Network         // with the chosen parameters
-	places  bool                   // see addBlocks
-	values  map[*graph.Node]values // of the blocks' factors
-	scratch []float64              // of a batch
-	taken   int                    // of scratch
-	forms   formsJob               // of a batch, kept because a job lives on the heap
-	covs    covarianceJob          // the same
-	lambda  lambda                 // of a batch
-	short   []int                  // of a batch: the examples with little variance left
+	net     layers.Network                // with the chosen parameters
+	places  bool                          // see addBlocks
+	values  map[*graph.Node]*tensor.Dense // of the blocks' factors in a batch
+	scratch []float64                     // of a batch
+	taken   int                           // of scratch
+	forms   formsJob                      // of a batch, kept because a job lives on the heap
+	covs    covarianceJob                 // the same
+	lambda  lambda                        // of a batch
+	short   []int                         // of a batch: the examples with little variance left
 
 	cotangents, layerInputs [][]float64 // of a batch, see factors
 }
@@ -68,9 +68,9 @@ func (s *scanner) compile(nodes []*graph.Node) error {
 	if s.program, err = graph.Compile(s.builder, nodes, graph.Options{Varying: []*graph.Node{s.in}}); err != nil {
 		return fmt.Errorf("laplace: %w", err)
 	}
-	s.values = make(map[*graph.Node]values)
+	s.values = make(map[*graph.Node]*tensor.Dense)
 	for _, n := range nodes {
-		s.values[n] = newValues(n, s.program.Value(n), s.batch)
+		s.values[n] = s.program.Value(n)
 	}
 	return s.program.Bind(s.in, s.x)
 }
@@ -86,23 +86,6 @@ func (s *scanner) alias(of *scanner) {
 			}
 		}
 	}
-}
-
-// values are those of a factor in a batch, in one of the two element types.
-type values struct {
-	width, each int       // columns; elements of an example
-	double      []float64 // nil in float32
-	single      []float32 // nil in float64
-}
-
-func newValues(n *graph.Node, t *tensor.Dense, batch int) values {
-	v := values{width: width(n), each: n.Shape().TotalSize() / batch}
-	if t.Dtype() == tensor.Float64 {
-		v.double = t.Float64s()
-	} else {
-		v.single = t.Float32s()
-	}
-	return v
 }
 
 // nodes are the outputs and the factors of all blocks.
@@ -125,17 +108,18 @@ func (s *scanner) fitted() []*graph.Node {
 	return all
 }
 
-// each calls f for every batch of the inputs, in order. The batch may be used
+// each calls f for every batch of the inputs x [N,…], in order. The batch may be used
 // during the call only.
-func (s *scanner) each(ctx context.Context, in inputs, f func(batch) error) error {
+func (s *scanner) each(ctx context.Context, x *tensor.Dense, f func(batch) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for first := 0; first < in.n; first += s.batch {
+	n := x.Shape()[0]
+	for first := 0; first < n; first += s.batch {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		b := batch{scanner: s, ctx: ctx, first: first, count: min(s.batch, in.n-first)}
-		s.load(in, first, b.count)
+		b := batch{scanner: s, ctx: ctx, first: first, count: min(s.batch, n-first)}
+		s.load(x, first, b.count)
 		if err := b.run(); err != nil {
 			return err
 		}
@@ -167,20 +151,26 @@ func (s *scanner) take(n int) []float64 {
 	return s.scratch[s.taken-n : s.taken : s.taken]
 }
 
-// load copies count inputs, from first on, to where the program reads them. Copies of the
-// last one fill up the batch.
-func (s *scanner) load(in inputs, first, count int) {
+// load copies count inputs of x [N,…], from number first on, to where the program reads them.
+// Copies of the last input fill up the batch.
+func (s *scanner) load(x *tensor.Dense, first, count int) {
 	if s.float == tensor.Float64 {
-		fill(s.x.Float64s(), in, first, count)
+		fill(s.x.Float64s(), x, first, count, s.inputSize())
 	} else {
-		fill(s.x.Float32s(), in, first, count)
+		fill(s.x.Float32s(), x, first, count, s.inputSize())
 	}
 }
 
-func fill[T kernel.Float](dst []T, in inputs, first, count int) {
-	copyRows(dst, in, first, count)
-	for at := count * in.size(); at < len(dst); at += in.size() {
-		copy(dst[at:], dst[at-in.size():at])
+// fill is load for inputs of size elements each.
+func fill[T kernel.Float](dst []T, x *tensor.Dense, first, count, size int) {
+	lo, hi := first*size, (first+count)*size
+	if x.Dtype() == tensor.Float64 {
+		convert(dst, x.Float64s()[lo:hi])
+	} else {
+		convert(dst, x.Float32s()[lo:hi])
+	}
+	for at := count * size; at < len(dst); at += size {
+		copy(dst[at:], dst[at-size:at])
 	}
 }
 
@@ -210,11 +200,11 @@ func (s *scanner) inputSize() int { return s.x.Shape()[1:].TotalSize() }
 // must not be changed.
 func rows[T kernel.Float](b batch, n *graph.Node) []T {
 	v := b.values[n]
-	used := v.each * b.count
-	if v.double != nil {
-		return rowsOf[T](b, v.double[:used])
+	used := v.Size() / b.batch * b.count
+	if v.Dtype() == tensor.Float64 {
+		return rowsOf[T](b, v.Float64s()[:used])
 	}
-	return rowsOf[T](b, v.single[:used])
+	return rowsOf[T](b, v.Float32s()[:used])
 }
 
 // rowsOf returns v itself where it has the type asked for.

@@ -41,8 +41,6 @@ const (
 	allWeights   = "all"
 )
 
-var priorNames = []string{"shared", "per-layer", "per-parameter"} // by Priors
-
 // Label implements gp.Settings. A posterior whose rank was lowered has the smaller one
 // in its own name.
 func (s *Settings) Label() string {
@@ -94,7 +92,7 @@ func (s *Settings) complete(p gp.Problem) (*Settings, error) {
 func (s *Settings) hyper(p gp.Problem) string {
 	_, numbers := p.Likelihood.(likelihood.Gaussian)
 	ascent := s.AscentSteps > 0 || s.AscentRate > 0
-	if p.Validation == nil || numbers && !p.KnownNoise && !s.approximate() || s.PriorStd > 0 || s.Priors != priorNames[priorsShared] || ascent {
+	if p.Validation == nil || numbers && !p.KnownNoise && !s.approximate() || s.PriorStd > 0 || s.priors() != priorsShared || ascent {
 		return hyperMarglik
 	}
 	return hyperGrid
@@ -114,7 +112,7 @@ func (s *Settings) check(p gp.Problem) error {
 		return settings.Errorf("hyper %s needs a prior-std", s.Hyper)
 	case s.Hyper == hyperFixed && ascent:
 		return settings.Errorf("hyper %s with ascent-steps or ascent-rate, expected no ascent", s.Hyper)
-	case s.Hyper == hyperGrid && (s.PriorStd > 0 || s.Priors != priorNames[priorsShared] || ascent):
+	case s.Hyper == hyperGrid && (s.PriorStd > 0 || s.priors() != priorsShared || ascent):
 		return settings.Errorf("hyper %s, which finds one prior-std, with a prior-std, priors %s or an ascent", s.Hyper, s.Priors)
 	case s.Hyper == hyperGrid && p.Validation == nil:
 		return settings.Errorf("hyper %s needs validation rows, found none", s.Hyper)
@@ -126,7 +124,12 @@ func (s *Settings) check(p gp.Problem) error {
 }
 
 func (s *Settings) structure() structureKind {
-	return structureKind(max(0, slices.Index(structures.names, s.Structure)))
+	return structureKind(s.Structure)
+}
+
+// priors returns the name of Priors in files, which has spaces.
+func (s *Settings) priors() priorsKind {
+	return priorsKind(strings.ReplaceAll(s.Priors, "-", " "))
 }
 
 func (s *Settings) weights() chooser {
@@ -225,7 +228,7 @@ func (s *Settings) options(p gp.Problem) options {
 	prior, noise := s.start(p)
 	return options{
 		Weights: s.weights(), Structure: s.structure(), Rank: s.Rank,
-		Priors: priorsKind(slices.Index(priorNames, s.Priors)), PriorStd: prior, NoiseStd: noise, Ascent: s.ascent(),
+		Priors: s.priors(), PriorStd: prior, NoiseStd: noise, Ascent: s.ascent(),
 		Subset: s.Subset, Exact: s.Exact,
 	}
 }

@@ -41,7 +41,7 @@ const maxStateBatch = 4096
 // header returns the header of the posterior's State.
 func (p *posterior) Header() header {
 	h := header{
-		Structure: kindFull, Likelihood: p.evidence.likelihood.String(), Priors: p.priors,
+		Structure: kindFull, Space: spaceSmaller, Likelihood: p.evidence.likelihood.String(), Priors: p.priors,
 		PriorStds: p.PriorStds(), NoiseStd: p.NoiseStd(),
 		Examples: p.examples, Input: p.scan.x.Shape()[1:].Clone(), Outputs: p.scan.outputs,
 		Batch: min(p.scan.batch, maxStateBatch), Limit: p.limit, Exact: p.exact,
@@ -125,7 +125,7 @@ func (p *posterior) rebuild(ctx context.Context) error {
 	if f, ok := p.structure.(*functionSpace); ok {
 		f.allocate()
 		x := dense.Of(f.x, append([]int{p.examples}, p.scan.x.Shape()[1:]...)...)
-		if err := p.sum(ctx, inputs{t: x, n: p.examples, shape: x.Shape()[1:]}, func(batch) {}); err != nil {
+		if err := p.sum(ctx, x, func(batch) {}); err != nil {
 			return err
 		}
 		return f.finish(ctx)

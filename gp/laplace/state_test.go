@@ -140,7 +140,7 @@ func TestRestoreErrors(t *testing.T) {
 		{kindFull, "log likelihood +Inf", func(s *header, _ *gptest.Saved) { s.LogLikelihood = math.Inf(1) }},
 		{kindFull, "space smaller", func(s *header, _ *gptest.Saved) { s.Space = spaceSmaller }},
 		{kindKFAC, "a space is chosen", func(s *header, _ *gptest.Saved) { s.Space = spaceWeights }},
-		{kindFull, "unknown structure 9", func(s *header, _ *gptest.Saved) { s.Structure = 9 }},
+		{kindFull, "unknown structure 9", func(s *header, _ *gptest.Saved) { s.Structure = "9" }},
 		{kindFull, "prior standard deviations 1 1", func(s *header, _ *gptest.Saved) { s.PriorStds = []float64{1, 1} }},
 		{kindFull, "prior standard deviations 0", func(s *header, _ *gptest.Saved) { s.PriorStds = []float64{0} }},
 		{kindFull, "prior standard deviations ", func(s *header, _ *gptest.Saved) { s.PriorStds = nil }},
@@ -190,29 +190,20 @@ type noDisk struct {
 
 func (s noDisk) Array(string, tensor.Dtype, ...int) (*tensor.Dense, error) { return nil, s.err }
 
-// Names survive a file, and no others come in.
+// TestNames: options check names of all kinds, and an empty name is the first of its kind.
 func TestNames(t *testing.T) {
-	type all struct {
-		S structureKind
-		P priorsKind
-		X spaceKind
+	if o := (options{}).filled(); o.Structure != kindFull || o.Space != spaceSmaller || o.Priors != priorsShared || o.check() != nil {
+		t.Errorf("the zero value became %+v", o)
 	}
-	for i := range 4 {
-		in := all{structureKind(i), priorsKind(i % 3), spaceKind(i % 3)}
-		text, err := json.Marshal(in)
-		var out all
-		if err != nil || json.Unmarshal(text, &out) != nil || out != in {
-			t.Errorf("%+v became %+v by way of %s", in, out, text)
+	for _, o := range []options{{Structure: kindKFAC}, {Structure: kindDiagonal, Priors: priorsPerLayer}, {Structure: kindLowRank, Space: spaceFunctions}, {Space: spaceWeights, Priors: priorsPerParameter}} {
+		if err := o.filled().check(); err != nil {
+			t.Errorf("%+v: %v", o, err)
 		}
 	}
-	for _, text := range []string{`{"S":"half"}`, `{"P":""}`, `{"X":"outer"}`} {
-		wants(t, json.Unmarshal([]byte(text), &all{}), "expected one of")
+	for _, o := range []options{{Structure: "half"}, {Structure: "Full"}, {Priors: "per-layer"}, {Space: "outer"}} {
+		wants(t, o.filled().check(), "laplace: unknown", "expected one of")
 	}
-	for _, v := range []any{structureKind(9), priorsKind(9), spaceKind(-1)} {
-		if _, err := json.Marshal(v); err == nil {
-			t.Errorf("%v has a name", v)
-		}
-	}
+	wants(t, (options{}).check(), "unknown structure , expected one of")
 }
 
 // headers are those of files that earlier versions wrote, with the names of their arrays,

@@ -48,7 +48,7 @@ type predictor interface {
 
 // newFull returns the representation of all of H. The data have rows = N·C Jacobian rows.
 func newFull(of *scanner, s spaceKind, rows int) structure {
-	if s == spaceWeights || s == spaceSmaller && of.params <= rows {
+	if s == spaceWeights || s != spaceFunctions && of.params <= rows {
 		return &weightSpace{gram: gram{n: of.params}, scanner: of, chunk: max(minChunk, of.batch*of.outputs)}
 	}
 	return &functionSpace{gram: gram{n: rows}, scanner: of}

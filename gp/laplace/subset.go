@@ -5,9 +5,7 @@ import (
 	"fmt"
 
 	"github.com/go-valla/valla/gp"
-	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/internal/settings"
-	"github.com/go-valla/valla/layers"
 )
 
 // SubsetMethod is GP-subset. Its settings are [SubsetSettings].
@@ -22,15 +20,8 @@ var SubsetMethod = gp.Method{
 	Source:  "Immer, Korzepa and Bauer 2021, Improving predictions of Bayesian neural nets via local linearization",
 	Joint:   true,
 
-	New: func() gp.Settings { return new(SubsetSettings) },
-	Restore: func(ctx context.Context, net layers.Network, l likelihood.Likelihood, s gp.Saved) (gp.Stored, error) {
-		p, err := restorePosterior(ctx, net, l, s)
-		if err != nil {
-			return nil, err
-		}
-		p.subset = true
-		return p, nil
-	},
+	New:     func() gp.Settings { return new(SubsetSettings) },
+	Restore: restoring(true),
 }
 
 // subsetLabel names a posterior of SubsetMethod.

@@ -114,7 +114,7 @@ func TestRooted(t *testing.T) {
 				whole, rooted := p.unfitted(t, d, o), p.unfitted(t, d, o)
 				whole.structure.allocate()
 				rooted.structure.allocate()
-				if err := whole.sumWhole(t.Context(), d.x, func(batch) {}); err != nil {
+				if err := whole.sumWhole(t.Context(), d.X, func(batch) {}); err != nil {
 					t.Fatal(err)
 				}
 				r, err := rooted.newRooted()
@@ -123,7 +123,7 @@ func TestRooted(t *testing.T) {
 				}
 				count := &countedRows{byRows: r.to}
 				r.to = count
-				if err := r.sum(t.Context(), d.x, func(batch) {}); err != nil {
+				if err := r.sum(t.Context(), d.X, func(batch) {}); err != nil {
 					t.Fatal(err)
 				}
 				want, got := summed(t, whole), summed(t, rooted)
@@ -206,9 +206,8 @@ func checkAllocations(t *testing.T, what string, p problem, o options) {
 		t.Fatal(err)
 	}
 	pass := func(n int) float64 {
+		some := dense.Rows(d.X, 0, n)
 		return testing.AllocsPerRun(5, func() {
-			some := d.x
-			some.n = n
 			if r == nil {
 				err = q.sumWhole(t.Context(), some, func(batch) {})
 			} else {
@@ -238,9 +237,8 @@ func TestRootedInParts(t *testing.T) {
 		q := p.unfitted(t, d, o)
 		q.limit = limit
 		q.structure.allocate()
-		for first := 0; first < d.n; first += d.n / parts {
-			some := d.x
-			some.t, some.n = graph.Convert(dense.Of(d.x.t.Float64s()[first*d.x.size():], d.n-first, 1, 4, 3), tensor.Float64), d.n/parts
+		for first := 0; first < d.N(); first += d.N() / parts {
+			some := dense.Rows(d.X, first, first+d.N()/parts)
 			if err := q.sum(t.Context(), some, func(batch) {}); err != nil {
 				t.Fatal(err)
 			}

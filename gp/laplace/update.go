@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/layers"
@@ -31,22 +32,32 @@ func (p *posterior) Update(ctx context.Context, more gp.Problem, r gp.Run) (gp.S
 	if err != nil {
 		return nil, err
 	}
-	if d.outputs != h.Outputs || !slices.Equal(d.x.shape, h.Input) {
-		return nil, fmt.Errorf("laplace: examples of shape %v with %d targets, the posterior was fitted to %v with %d", d.x.shape, d.outputs, h.Input, h.Outputs)
+	if c, shape := outputs(d), d.X.Shape()[1:]; c != h.Outputs || !slices.Equal(shape, h.Input) {
+		return nil, fmt.Errorf("laplace: examples of shape %v with %d targets, the posterior was fitted to %v with %d", shape, c, h.Input, h.Outputs)
 	}
-	h.Examples, h.Limit = h.Examples+d.n, cmp.Or(r.Memory, h.Limit)
-	q, err := newPosterior(p.scan.net.(layers.Part).Network, h.Input, h.Outputs, h.Examples, h.options(l), h.structure(l))
+	h.Examples, h.Limit = h.Examples+d.N(), cmp.Or(r.Memory, h.Limit)
+	q, err := p.again(h, h.Examples, l)
 	if err != nil {
 		return nil, err
 	}
-	q.ascent, q.subset = p.ascent, p.subset
 	q.evidence.residuals, q.evidence.logLik, q.evidence.weights = p.evidence.residuals, p.evidence.logLik, p.evidence.weights
-	q.structure.allocate()
 	q.structure.resume(p.structure)
 	if err := q.take(ctx, d, r.Tell("rows")); err != nil {
 		return nil, err
 	}
 	return q.with(ctx, p.hyper)
+}
+
+// again returns a posterior like p, with the header h and the likelihood l, that has seen none of n
+// examples.
+func (p *posterior) again(h header, n int, l likelihood.Likelihood) (*posterior, error) {
+	q, err := newPosterior(p.scan.net.(layers.Part).Network, h.Input, h.Outputs, n, h.options(l), h.structure(l))
+	if err != nil {
+		return nil, err
+	}
+	q.ascent, q.subset = p.ascent, p.subset
+	q.structure.allocate()
+	return q, nil
 }
 
 func (w *weightSpace) resume(old structure) {

@@ -65,11 +65,7 @@ func (c *compiled) Predict(ctx context.Context, x []float64, g *gp.Gaussian) err
 			return err
 		}
 		for i, w := range draw {
-			if w.Dtype() == tensor.Float32 {
-				copy(c.weights[i].Float32s(), w.Float32s())
-			} else {
-				copy(c.weights[i].Float64s(), w.Float64s())
-			}
+			dense.Put(c.weights[i], 0, w, 0, w.Shape()[0])
 		}
 		c.f.Refresh()
 		out, err := c.f.Run(x)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/dense"
 	"gorgonia.org/tensor"
 )
 
@@ -120,19 +121,11 @@ func (c *compiled) label(x []float64, n int) error {
 	}
 	m := len(c.p.gate.means)
 	k := c.k[:n*m]
-	if c.narrow {
-		for i, v := range out[0].Float32s()[:len(k)] {
-			k[i] = float64(v)
-		}
-	} else {
-		copy(k, out[0].Float64s())
-	}
+	dense.Copy(k, out[0], 0)
 	if err := finite(k, m); err != nil {
 		return err
 	}
 	c.p.gate.scoresInto(c.scores[:n*scores], k)
-	for i := range n {
-		c.labels[i], _ = nearest(c.p.gate.centres, c.scores[i*scores:(i+1)*scores])
-	}
+	c.p.gate.nearestInto(c.labels[:n], c.scores)
 	return nil
 }

@@ -261,10 +261,10 @@ func (g *gate) cell(v float64) int {
 
 // labels returns the expert of each of the inputs x [N,…].
 func (g *gate) labels(ctx context.Context, x *tensor.Dense) ([]int, error) {
-	var out []int
+	out := make([]int, x.Shape()[0])
 	if g.edges != nil {
-		for _, v := range graph.Floats(x) {
-			out = append(out, g.cell(v))
+		for i, v := range graph.Floats(x) {
+			out[i] = g.cell(v)
 		}
 		return out, nil
 	}
@@ -272,9 +272,13 @@ func (g *gate) labels(ctx context.Context, x *tensor.Dense) ([]int, error) {
 	if err != nil {
 		return nil, err
 	}
-	for p := range slices.Chunk(g.scoresOf(k), scores) {
-		at, _ := nearest(g.centres, p)
-		out = append(out, at)
-	}
+	g.nearestInto(out, g.scoresOf(k))
 	return out, nil
+}
+
+// nearestInto sets the labels [n] to the centres nearest to the scores at [n,2].
+func (g *gate) nearestInto(labels []int, at []float64) {
+	for i := range labels {
+		labels[i], _ = nearest(g.centres, at[i*scores:(i+1)*scores])
+	}
 }

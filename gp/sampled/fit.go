@@ -204,11 +204,9 @@ func (f *fitting) Evaluate(ctx context.Context, iteration int) (float64, error) 
 
 // fitted makes the posterior of the samples.
 func (f *fitting) fitted(res *train.Result) (*gp.Fitted, error) {
-	q := &posterior{
-		net: f.p.Net, input: f.p.Train.X.Shape()[1:].Clone(), limit: f.limit,
-		zeta: graph.Convert(dense.Of(f.zeta, f.s.Samples, f.size), f.p.Dtype()),
-	}
-	if i, v := graph.FirstNonFinite(q.zeta); i >= 0 {
+	zeta := graph.Convert(dense.Of(f.zeta, f.s.Samples, f.size), f.p.Dtype())
+	q := newPosterior(f.p.Net, f.p.Train.X.Shape()[1:].Clone(), zeta, f.limit)
+	if i, v := graph.FirstNonFinite(zeta); i >= 0 {
 		return nil, fmt.Errorf("sampled: weight %d of sample %d is %g", i%f.size, i/f.size, v)
 	}
 	out := &gp.Fitted{Posterior: q, NoiseVariance: f.s.NoiseStd * f.s.NoiseStd, Record: gp.Record{

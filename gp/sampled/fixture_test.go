@@ -129,7 +129,7 @@ func (f *fitting) solve(t *testing.T) {
 
 // posterior are the present samples.
 func (f *fitting) posterior() *posterior {
-	return &posterior{net: f.p.Net, input: f.p.Train.X.Shape()[1:], zeta: dense.Of(f.zeta, f.s.Samples, f.size), limit: gp.Run{}.Limit()}
+	return newPosterior(f.p.Net, f.p.Train.X.Shape()[1:], dense.Of(f.zeta, f.s.Samples, f.size), gp.Run{}.Limit())
 }
 
 // exact are settings that solve to rounding.
@@ -290,7 +290,7 @@ func TestFixturePredictions(t *testing.T) {
 			}
 		}
 		for row := range slices.Chunk(values, len(mean)) {
-			kernel.Axpy(1/float64(q.Samples()), row, probs)
+			kernel.Axpy(1/float64(q.Rank()), row, probs)
 		}
 		fixture.Close(t, "mc", probs, r.want(t, "mc"), 1e-12)
 	}

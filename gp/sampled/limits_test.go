@@ -274,7 +274,7 @@ func TestFunctions(t *testing.T) {
 		}
 	}
 	fixture.Close(t, "second moment", got, cov.Float64s(), 1e-12)
-	q.limit = 8
+	q.Limit = 8
 	for what, err := range map[string]error{"functions": second(q.Functions(t.Context(), p.Probe)), "joint": third(q.Joint(t.Context(), p.Probe))} {
 		if !errors.As(err, new(*graph.MemoryError)) {
 			t.Errorf("%s with 8 bytes: error %v", what, err)
@@ -395,7 +395,7 @@ func (p *posterior) StandardErrors(g gp.Gaussian) []float64 {
 		q := g.Cov[at : at+c*c]
 		for i := range c {
 			for j := range c {
-				out[at+i*c+j] = math.Sqrt((q[i*c+i]*q[j*c+j] + q[i*c+j]*q[i*c+j]) / float64(p.Samples()))
+				out[at+i*c+j] = math.Sqrt((q[i*c+i]*q[j*c+j] + q[i*c+j]*q[i*c+j]) / float64(p.Rank()))
 			}
 		}
 	}

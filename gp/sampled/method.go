@@ -1,6 +1,7 @@
 package sampled
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -75,29 +76,22 @@ func (s Settings) complete(p gp.Problem) (Settings, error) {
 		return s, err
 	}
 	if s.PriorStd == 0 {
-		set(&s.EMSteps, 8)
-		set(&s.EMSamples, min(8, s.Samples))
-		set(&s.EMPriorStd, math.Sqrt(1.0/1000))
+		s.EMSteps = cmp.Or(s.EMSteps, 8)
+		s.EMSamples = cmp.Or(s.EMSamples, min(8, s.Samples))
+		s.EMPriorStd = cmp.Or(s.EMPriorStd, math.Sqrt(1.0/1000))
 	}
 	if s.Solver == solverSGD {
-		set(&s.Epochs, 20)
-		set(&s.BatchSize, min(1000, p.Train.N()))
-		set(&s.LearningRate, 0.2)
+		s.Epochs = cmp.Or(s.Epochs, 20)
+		s.BatchSize = cmp.Or(s.BatchSize, min(1000, p.Train.N()))
+		s.LearningRate = cmp.Or(s.LearningRate, 0.2)
 	} else {
-		set(&s.Iterations, 100)
-		set(&s.Rank, 128)
+		s.Iterations = cmp.Or(s.Iterations, 100)
+		s.Rank = cmp.Or(s.Rank, 128)
 	}
 	if variance := likelihood.NoiseVariance(p.Likelihood); variance > 0 {
-		set(&s.NoiseStd, math.Sqrt(variance))
+		s.NoiseStd = cmp.Or(s.NoiseStd, math.Sqrt(variance))
 	}
 	return s, nil
-}
-
-// set gives a setting that is not given its default.
-func set[T int | float64](to *T, value T) {
-	if *to == 0 {
-		*to = value
-	}
 }
 
 // check refuses settings that contradict each other or the problem.

@@ -21,8 +21,8 @@ type header struct {
 // State implements gp.Stored: the samples of the weights [S,P].
 func (p *posterior) State() (gp.State, error) {
 	return gp.State{
-		Header: header{Samples: p.Samples(), Inputs: p.input.Clone()},
-		Arrays: []gp.Array{{Name: nameZeta, Value: p.zeta}},
+		Header: header{Samples: p.Rank(), Inputs: p.Input.Clone()},
+		Arrays: []gp.Array{{Name: nameZeta, Value: p.V}},
 	}, nil
 }
 
@@ -44,5 +44,5 @@ func restore(_ context.Context, net layers.Network, _ likelihood.Likelihood, s g
 	if err != nil {
 		return nil, err
 	}
-	return &posterior{net: net, input: h.Inputs, zeta: zeta, limit: gp.Run{}.Limit()}, nil
+	return newPosterior(net, h.Inputs, zeta, gp.Run{}.Limit()), nil
 }

@@ -29,7 +29,7 @@ func (p *posterior) Compile(shape []int, size int, limit int64) (gp.Compiled, er
 		if limit > 0 && left <= 0 {
 			return nil, &graph.MemoryError{What: fmt.Sprintf("sfr: a prediction of %d examples", size), Need: limit - left + 1, Limit: limit}
 		}
-		pass, err := k.write(z, max(2, size)) // a product of one row is summed in another order
+		pass, err := k.write(z, size)
 		if err != nil {
 			return nil, fmt.Errorf("sfr: %w", err)
 		}

@@ -168,15 +168,13 @@ func (k *kernels) each(ctx context.Context, part int, x *tensor.Dense, visit fun
 	return nil
 }
 
-// check makes sure that x is a batch of inputs.
+// check returns an error if x is not a batch of inputs.
 func (k *kernels) check(x *tensor.Dense) error {
-	switch {
-	case x.Dtype() != tensor.Float32 && x.Dtype() != tensor.Float64:
-		return fmt.Errorf("inputs are %v, expected float32 or float64", x.Dtype())
-	case x.Dims() < 2 || x.Shape()[0] < 1 || !slices.Equal(x.Shape()[1:], k.input):
+	if err := dense.CheckRows(x); err != nil {
+		return err
+	}
+	if !slices.Equal(x.Shape()[1:], k.input) {
 		return fmt.Errorf("inputs have shape %v, expected [N,…] with %v for each of N ≥ 1 examples", x.Shape(), k.input)
-	case x.RequiresIterator() || x.DataOrder().IsColMajor():
-		return fmt.Errorf("inputs of shape %v are not contiguous and row-major", x.Shape())
 	}
 	return nil
 }

@@ -126,21 +126,11 @@ type room struct {
 	mean  []float64 // SFR's mean [n·O]
 	w     []float64 // v U diag(√e) [n·O,M]
 	prior []float64 // the kernel [n,O,O]
-	two   []float64 // a row and its copy [2,M]
 }
 
-// gainIn is gain in a room. A single row is computed as the first of two equal rows: a product of one
-// row is summed in another order than a product of several, and what an input gives must not depend
-// on how many inputs there are.
+// gainIn is gain in a room.
 func (s *system) gainIn(r *room, k []float64) {
 	n := len(k) / s.m
-	if n == 1 {
-		r.two = append(append(r.two[:0], k...), k...)
-		s.gainIn(r, r.two)
-		copy(k, r.two)
-		r.mean, r.w = r.mean[:1], r.w[:s.m]
-		return
-	}
 	s.whiten(k)
 	r.mean, r.w = slices.Grow(r.mean[:0], n)[:n], slices.Grow(r.w[:0], n*s.m)[:n*s.m]
 	mean, w := r.mean, r.w

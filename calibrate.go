@@ -162,7 +162,7 @@ func (m *Model) doubts(method string, rows int) (notes []string) {
 	if method != CalibrateVector {
 		return nil
 	}
-	if n := 2 * m.Task.Outputs.Size(); rows < enoughRows*n {
+	if n := 2 * m.Task.Size(); rows < enoughRows*n {
 		notes = append(notes, fmt.Sprintf("%d rows have chosen %d numbers: fewer than %d for each may make predictions worse than one temperature does.", rows, n, enoughRows))
 	}
 	for k, w := range m.Calibration.Vector.Scale {
@@ -196,7 +196,7 @@ func (m *Model) logits(ctx context.Context, rows jury) (mean, variance []float64
 	if labels, err = m.Task.Outputs.(*task.Classification).Labels(rows.y); err != nil {
 		return nil, nil, nil, err
 	}
-	c, pass := m.Task.Outputs.Size(), rows.pass()
+	c, pass := m.Task.Size(), rows.pass()
 	err = m.eachLatent(ctx, rows.x, func(_ int, g gp.Gaussian) error {
 		if len(g.Probs) > 0 {
 			mean, variance = appendLogs(mean, g.Probs), append(variance, make([]float64, len(g.Probs))...)
@@ -226,7 +226,7 @@ func appendLogs(dst, probs []float64) []float64 {
 func (m *Model) conformal(ctx context.Context, rows jury, o CalibrateOptions) (*Calibration, []gp.Fact, error) {
 	k, classes := m.Task.Outputs.(*task.Classification)
 	if o.Sets != "" && (!classes || o.Sets != calibrate.LAC && o.Sets != calibrate.APS) {
-		return nil, nil, settings.Errorf("sets %q of the task %s, expected %q or %q of classes", o.Sets, m.Task.Outputs.Kind(), calibrate.LAC, calibrate.APS)
+		return nil, nil, settings.Errorf("sets %q of the task %s, expected %q or %q of classes", o.Sets, m.Task.Kind(), calibrate.LAC, calibrate.APS)
 	}
 	base := *m
 	base.Calibration = &Calibration{}
@@ -330,7 +330,7 @@ func (m *Model) affine() gp.Affine {
 	if c := m.Calibration; c != nil && c.Vector != nil {
 		return gp.Affine{Mean: c.Vector.Scale, Shift: c.Vector.Bias, Std: c.Vector.Scale}
 	}
-	t, c := m.temperature(), m.Task.Outputs.Size()
+	t, c := m.temperature(), m.Task.Size()
 	if t == 1 {
 		return gp.Affine{}
 	}
@@ -362,9 +362,9 @@ func (m *Model) checkCalibration() error {
 	_, classes := m.Task.Outputs.(*task.Classification)
 	if v := c.Vector; v != nil {
 		if !classes || c.Temperature != 0 {
-			return fmt.Errorf("scales and biases of logits beside the temperature %g of the task %s, expected classes and no temperature", c.Temperature, m.Task.Outputs.Kind())
+			return fmt.Errorf("scales and biases of logits beside the temperature %g of the task %s, expected classes and no temperature", c.Temperature, m.Task.Kind())
 		}
-		if err := v.Check(m.Task.Outputs.Size()); err != nil {
+		if err := v.Check(m.Task.Size()); err != nil {
 			return err
 		}
 	}
@@ -372,7 +372,7 @@ func (m *Model) checkCalibration() error {
 		return nil
 	}
 	if l := task.Link(c.Conformal.Link); classes != (l != "") || classes && !slices.Contains([]task.Link{Probit, MonteCarlo, Bridge, Own}, l) {
-		return fmt.Errorf("link %q of the task %s", l, m.Task.Outputs.Kind())
+		return fmt.Errorf("link %q of the task %s", l, m.Task.Kind())
 	}
-	return c.Conformal.Check(len(m.Task.Outputs.Targets()))
+	return c.Conformal.Check(len(m.Task.Targets()))
 }

@@ -101,7 +101,7 @@ func (m *Model) header() (header, []gp.Array, error) {
 	}
 	if c := m.Calibration; c != nil && c.Conformal != nil {
 		arrays = append(arrays, gp.Array{Name: scoresMember, Value: tensor.New(
-			tensor.WithShape(len(m.Task.Outputs.Targets()), c.Conformal.Rows), tensor.WithBacking(c.Conformal.Scores))})
+			tensor.WithShape(len(m.Task.Targets()), c.Conformal.Rows), tensor.WithBacking(c.Conformal.Scores))})
 	}
 	if m.Posterior == nil {
 		return h, arrays, nil

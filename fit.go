@@ -16,7 +16,7 @@ import (
 
 // FitOptions say how [Model.Fit] makes a posterior. The zero value fits VaLLA.
 type FitOptions struct {
-	// Settings choose the method, see [Methods]: a pointer to the Settings of gp/valla, of
+	// Settings choose the method, see [method.All]: a pointer to the Settings of gp/valla, of
 	// gp/laplace and so on. They are not changed. nil means VaLLA with its defaults.
 	Settings gp.Settings
 	// Validation is the fraction of the rows that is held out; nil means 0.1. With the same
@@ -200,7 +200,7 @@ func (m *Model) Problem(ctx context.Context, set *data.Set, o FitOptions) (gp.Pr
 
 // problem returns what Problem returns, and the division of the rows.
 func (m *Model) problem(ctx context.Context, set *data.Set, o FitOptions) (gp.Problem, division, error) {
-	p := gp.Problem{Net: m.Net, Likelihood: m.Task.Outputs.Likelihood()}
+	p := gp.Problem{Net: m.Net, Likelihood: m.Task.Likelihood()}
 	if err := m.Task.CheckSet(set); err != nil {
 		return p, division{}, err
 	}

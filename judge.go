@@ -82,7 +82,7 @@ func (m *Model) divide(set *data.Set, o FitOptions) (division, error) {
 // classes that are large enough.
 func (m *Model) hasPseudoRows() bool {
 	s := m.Task.Inputs.Shape
-	_, classes := m.Task.Outputs.Likelihood().(likelihood.Softmax)
+	_, classes := m.Task.Likelihood().(likelihood.Softmax)
 	return len(s) == 1 || len(s) == 3 && classes && min(s[1], s[2]) >= unseen.LeastSide
 }
 
@@ -116,7 +116,7 @@ func (d division) jury(m *Model, p gp.Problem, r gp.Record, share float64) (jury
 	case d.judge != nil:
 	case d.pseudo:
 		e := p.Validation.Rows(holdout.Spaced(p.Validation.N(), most))
-		return jury{x: e.X, y: m.Task.Outputs.Decode(e.Y), seen: true}, nil
+		return jury{x: e.X, y: m.Task.Decode(e.Y), seen: true}, nil
 	case d.held != nil:
 		rows, j.seen = d.held, !d.fresh || !r.Untouched
 	default:
@@ -170,7 +170,7 @@ func (m *Model) agrees(ctx context.Context, e gp.Examples, share float64) (bool,
 	if err != nil {
 		return false, err
 	}
-	right, c := 0, m.Task.Outputs.Size()
+	right, c := 0, m.Task.Size()
 	for i, label := range e.Labels() {
 		if row := f[i*c : (i+1)*c]; slices.Index(row, slices.Max(row)) == label {
 			right++

@@ -21,7 +21,7 @@ import (
 // Load reads the model in the file at path. It checks the whole file: the format, that each array is there with its shape and
 // with finite numbers, that there is nothing else, and that the posterior was fitted to
 // these weights. An error names the file and the part of it; it wraps [ErrFormat], or
-// [ErrFingerprint] where the posterior belongs to other weights. Memory is bounded by the
+// [errFingerprint] where the posterior belongs to other weights. Memory is bounded by the
 // size of the file.
 func Load(path string) (*Model, error) {
 	f, err := os.Open(path)
@@ -133,13 +133,13 @@ func (m *Model) restore(a *archive.Reader, h *posteriorHeader) error {
 		return nil
 	}
 	if own := m.fingerprint(); own != h.Fingerprint {
-		return fmt.Errorf("%w: expected the fingerprint %s, found weights with %s", ErrFingerprint, h.Fingerprint, own)
+		return fmt.Errorf("%w: expected the fingerprint %s, found weights with %s", errFingerprint, h.Fingerprint, own)
 	}
 	how, err := method.Lookup(h.Method)
 	if err != nil {
 		return archive.Errorf(headerMember, "posterior: %w", err)
 	}
-	p, err := how.Restore(context.Background(), m.Net, m.Task.Outputs.Likelihood(), saved{a, h.State})
+	p, err := how.Restore(context.Background(), m.Net, m.Task.Likelihood(), saved{a, h.State})
 	if err == nil {
 		err = m.attach(&Posterior{p, h.Method, h.NoiseVariance}, h.Fingerprint)
 	}
@@ -155,7 +155,7 @@ func (m *Model) recalibrate(a *archive.Reader, c *Calibration) error {
 		return nil
 	}
 	if c.Conformal != nil {
-		scores, err := a.Array(scoresMember, tensor.Float64, len(m.Task.Outputs.Targets()), c.Conformal.Rows)
+		scores, err := a.Array(scoresMember, tensor.Float64, len(m.Task.Targets()), c.Conformal.Rows)
 		if err != nil {
 			return err
 		}

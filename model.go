@@ -18,9 +18,8 @@ import (
 )
 
 var (
-	// ErrFingerprint is wrapped where a posterior is put on weights other than those that
-	// it was fitted to.
-	ErrFingerprint = errors.New("the posterior was fitted to other weights")
+	// errFingerprint is wrapped where a posterior is put on other weights than the weights of its fit.
+	errFingerprint = errors.New("the posterior was fitted to other weights")
 	// ErrFormat is wrapped by errors about a file that is damaged, incomplete or no model.
 	ErrFormat = archive.ErrFormat
 	// ErrSetting is wrapped by errors about settings that make no sense.
@@ -74,10 +73,6 @@ type Event struct {
 	UsualSpread float64 `json:"usual_spread,omitempty"`
 	gp.Record
 }
-
-// Methods lists the methods that [Model.Fit] knows, the default first. The New function of
-// each returns its settings.
-func Methods() []gp.Method { return method.All() }
 
 // Dtype returns the element type of the weights and the posterior.
 func (m *Model) Dtype() tensor.Dtype { return m.Net.Params()[0].Value.Dtype() }
@@ -146,10 +141,10 @@ func (m *Model) gp() gp.Posterior {
 }
 
 // attach gives the model a posterior that was fitted to weights with the given fingerprint.
-// If the model has other weights the error wraps [ErrFingerprint], and nothing changes.
+// If the model has other weights the error wraps [errFingerprint], and nothing changes.
 func (m *Model) attach(p *Posterior, fingerprint string) error {
 	if own := m.fingerprint(); own != fingerprint {
-		return fmt.Errorf("%w: expected the fingerprint %s, found weights with %s", ErrFingerprint, fingerprint, own)
+		return fmt.Errorf("%w: expected the fingerprint %s, found weights with %s", errFingerprint, fingerprint, own)
 	}
 	if err := m.checkPosterior(p); err != nil {
 		return fmt.Errorf("posterior: %w", err)
@@ -191,7 +186,7 @@ func (m *Model) check() error {
 	if in, want := m.Form.InputShape(), m.Task.Inputs.Shape; !slices.Equal(in, want) {
 		return fmt.Errorf("the network takes examples of shape %v, the inputs have %v", in, want)
 	}
-	if c, want := layers.OutputSize(m.Form), m.Task.Outputs.Size(); c != want {
+	if c, want := layers.OutputSize(m.Form), m.Task.Size(); c != want {
 		return fmt.Errorf("the network has %d outputs, expected %d", c, want)
 	}
 	n, err := layers.Parameters(m.Form)

@@ -20,9 +20,6 @@ type PredictOptions = task.PredictOptions
 // Prediction is the predictive distribution at N inputs, in the units of the data.
 type Prediction = task.Prediction
 
-// Link says how class probabilities are computed, see [PredictOptions].
-type Link = task.Link
-
 // Scores are the scores of predictions for a set.
 type Scores = task.Scores
 
@@ -35,8 +32,7 @@ const (
 )
 
 // Predict returns the prediction at the inputs x [N,…], which are in the units of the data. The
-// columns of x are in the order of the model's features; [Model.Columns] takes them from a
-// table. Predict returns ctx's error if ctx ends first. An input or a prediction that is not
+// columns of x are in the order of the model's features; [Model.Set] takes them from a table. Predict returns ctx's error if ctx ends first. An input or a prediction that is not
 // finite, or a variance that is not positive, is an error that names the row. Several
 // goroutines may call it at once. For single rows a [Predictor] takes less time.
 func (m *Model) Predict(ctx context.Context, x *tensor.Dense, o PredictOptions) (*Prediction, error) {
@@ -88,7 +84,7 @@ func (m *Model) eachLatent(ctx context.Context, in *tensor.Dense, f func(first i
 	if err != nil {
 		return err
 	}
-	c := m.Task.Outputs.Size()
+	c := m.Task.Size()
 	return e.Each(ctx, in, max(1, min(maxRows*runtime.GOMAXPROCS(0), maxCovariances/8/(c*c))), f)
 }
 
@@ -125,7 +121,7 @@ func (m *Model) engine() (*gp.Engine, error) {
 // [Predictor.Latent], into a prediction p, whose slices are used again where they are long
 // enough. Several goroutines may call it at once.
 func (m *Model) Fill(ctx context.Context, g gp.Gaussian, o PredictOptions, p *Prediction) error {
-	if err := m.Task.Outputs.Fill(ctx, g, m.NoiseVariance(), o, p); err != nil || m.Calibration == nil {
+	if err := m.Task.Fill(ctx, g, m.NoiseVariance(), o, p); err != nil || m.Calibration == nil {
 		return err
 	}
 	p.Conformal = m.Calibration.Conformal
@@ -163,7 +159,7 @@ func (m *Model) Evaluate(ctx context.Context, set *data.Set, o PredictOptions) (
 	if err != nil {
 		return Scores{}, fmt.Errorf("evaluate: %w", err)
 	}
-	s, err := m.Task.Outputs.Score(p, set.Y)
+	s, err := m.Task.Score(p, set.Y)
 	if err != nil {
 		return Scores{}, fmt.Errorf("evaluate: %w", err)
 	}

@@ -58,7 +58,7 @@ func (m *Model) sample(ctx context.Context, x *tensor.Dense, o SampleOptions) (*
 	if err != nil {
 		return nil, err
 	}
-	n, c := in.Shape()[0], m.Task.Outputs.Size()
+	n, c := in.Shape()[0], m.Task.Size()
 	size := int64(n) * int64(c)
 	if err := graph.CheckMemory(fmt.Sprintf("the covariance of %d rows", n), 16*size*(size+int64(o.Samples))); err != nil {
 		return nil, err
@@ -87,7 +87,7 @@ func (m *Model) sampled(f []float64, shape ...int) *tensor.Dense {
 		}
 		return tensor.New(tensor.WithShape(shape...), tensor.WithBacking(f))
 	}
-	values := m.Task.Outputs.Decode(tensor.New(tensor.WithShape(len(f)/c, c), tensor.WithBacking(f)))
+	values := m.Task.Decode(tensor.New(tensor.WithShape(len(f)/c, c), tensor.WithBacking(f)))
 	return tensor.New(tensor.WithShape(shape...), tensor.WithBacking(values.Float64s()))
 }
 

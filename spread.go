@@ -34,7 +34,7 @@ func (m *Model) usualSpread(ctx context.Context, train *data.Set, share float64)
 	if err != nil {
 		return 0, err
 	}
-	c := m.Task.Outputs.Size()
+	c := m.Task.Size()
 	var all []float64
 	_, err = m.predict(ctx, in, PredictOptions{}, func(g gp.Gaussian) {
 		for v := range slices.Chunk(g.Cov, c*c) {

@@ -158,7 +158,7 @@ func (m *Model) build(n Network, seed uint64) error {
 	if err != nil {
 		return err
 	}
-	if m.Form, err = n.Describe(m.Task.Inputs.Shape, m.Task.Outputs.Size()); err != nil {
+	if m.Form, err = n.Describe(m.Task.Inputs.Shape, m.Task.Size()); err != nil {
 		return err
 	}
 	if f := m.Task.Inputs.Features; f != nil && !slices.Equal(m.Form.InputShape(), []int{len(f)}) {
@@ -199,7 +199,8 @@ func (t *training) run(ctx context.Context) (*train.Result, error) {
 		c.ValidateEvery = s.ValidateEvery
 		c.Validate = func(ctx context.Context) (float64, error) { return t.model.heldLoss(ctx, t.held) }
 	}
-	m := train.MAP{Net: t.model.Net, Loss: t.model.Task.Outputs.Loss(), BatchSize: min(s.BatchSize, t.train.N()), Seed: t.o.Seed, Config: c}
+	loss, _ := t.model.Task.Loss()
+	m := train.MAP{Net: t.model.Net, Loss: loss, BatchSize: min(s.BatchSize, t.train.N()), Seed: t.o.Seed, Config: c}
 	return m.TrainOn(ctx, source, t.train.Y)
 }
 
@@ -233,9 +234,10 @@ func (m *Model) heldLoss(ctx context.Context, e gp.Examples) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	sum, y, c := 0.0, graph.Floats(e.Y), m.Task.Outputs.Size()
+	_, loss := m.Task.Loss()
+	sum, y, c := 0.0, graph.Floats(e.Y), m.Task.Size()
 	for i := range e.N() {
-		sum += m.Task.Outputs.HeldLoss(y[i*c:(i+1)*c], f[i*c:(i+1)*c])
+		sum += loss(y[i*c:(i+1)*c], f[i*c:(i+1)*c])
 	}
 	return sum / float64(e.N()), nil
 }
@@ -251,7 +253,7 @@ func (m *Model) estimateNoise(ctx context.Context, e gp.Examples) error {
 	if err != nil {
 		return err
 	}
-	v := loss / float64(r.Size())
+	v := loss / float64(m.Task.Size())
 	if !(v > 0 && v-v == 0) {
 		return fmt.Errorf("the mean squared residual is %g, expected a positive number to take for the noise variance", v)
 	}

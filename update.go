@@ -78,7 +78,7 @@ func (m *Model) updating(set *data.Set) (gp.Updater, gp.Problem, error) {
 	if !ok {
 		return nil, gp.Problem{}, fmt.Errorf("rows cannot be added to a posterior of the method %s: fit again, to all rows", m.Posterior.Method)
 	}
-	p := gp.Problem{Net: m.Net, Likelihood: m.Task.Outputs.Likelihood()}
+	p := gp.Problem{Net: m.Net, Likelihood: m.Task.Likelihood()}
 	if v := m.NoiseVariance(); v > 0 {
 		p.Likelihood = likelihood.NewGaussian(v, m.Dtype())
 	}

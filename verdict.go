@@ -75,7 +75,7 @@ type judged struct {
 
 // judged predicts the rows of a verdict.
 func (m *Model) judged(ctx context.Context, rows jury) (j judged, err error) {
-	c := m.Task.Outputs.Size()
+	c := m.Task.Size()
 	n := float64(rows.x.Shape()[0] * c)
 	j.Prediction, err = m.predict(ctx, rows.x, PredictOptions{OnRows: rows.pass()}, func(g gp.Gaussian) {
 		cov := g.Cov
@@ -86,7 +86,7 @@ func (m *Model) judged(ctx context.Context, rows jury) (j judged, err error) {
 	if err != nil {
 		return j, err
 	}
-	j.nlls, err = m.Task.Outputs.NLLs(j.Prediction, rows.y)
+	j.nlls, err = m.Task.NLLs(j.Prediction, rows.y)
 	return j, err
 }
 
@@ -126,7 +126,7 @@ func (m *Model) eces(a, b *Prediction, y *tensor.Dense) (ofA, ofB float64, err e
 		*Prediction
 		ece *float64
 	}{{a, &ofA}, {b, &ofB}} {
-		s, err := m.Task.Outputs.Score(p.Prediction, y)
+		s, err := m.Task.Score(p.Prediction, y)
 		if err != nil {
 			return 0, 0, err
 		}

@@ -115,7 +115,7 @@ func inferred(path string, n Network, m *Model, load layers.LoadOptions) (Networ
 	if err != nil {
 		return n, err
 	}
-	in, out := tensor.Shape(m.Task.Inputs.Shape).TotalSize(), m.Task.Outputs.Size()
+	in, out := tensor.Shape(m.Task.Inputs.Shape).TotalSize(), m.Task.Size()
 	if mlp.Inputs != in || mlp.Outputs != out {
 		return n, fmt.Errorf("%s: the network maps %d inputs to %d outputs, expected %d inputs%s and %d outputs",
 			path, mlp.Inputs, mlp.Outputs, in, named(m.Task.Inputs.Features), out)

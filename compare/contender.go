@@ -38,7 +38,7 @@ var forms = []struct{ name, method, setting, value string }{
 }
 
 // Names lists the contenders of [Run]: the network alone (map), its calibrations, the methods of
-// [valla.Methods] with their defaults, and two more forms of LLA.
+// [method.All] with their defaults, and two more forms of LLA.
 func Names() []string {
 	names := append([]string{networkAlone}, calibrations...)
 	for _, how := range method.All() {

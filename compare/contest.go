@@ -51,7 +51,7 @@ func newContest(m *valla.Model, set *data.Set, o Options) (*contest, error) {
 	case !(o.Level > 0 && o.Level < 1):
 		return nil, settings.Errorf("level %g, expected a probability between 0 and 1", o.Level)
 	}
-	c := &contest{m: m.MAP(), o: o, out: &Comparison{Level: o.Level, Targets: m.Task.Outputs.Targets()}}
+	c := &contest{m: m.MAP(), o: o, out: &Comparison{Level: o.Level, Targets: m.Task.Targets()}}
 	pool, err := c.pool(set)
 	if err != nil {
 		return nil, err

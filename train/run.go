@@ -56,7 +56,7 @@ type counters struct {
 	Done          int // steps made
 	LossSum       float64
 	LossCount     int // losses in LossSum: those since the last validation
-	History       []Record
+	History       []Validation
 	BestIteration int
 	BestValue     float64
 	Bad           int // validations in a row without improvement
@@ -172,7 +172,7 @@ func (r *runner) validate(ctx context.Context) error {
 		return r.nonFinite(r.Done-1, "validation", value)
 	}
 	loss := r.LossSum / float64(r.LossCount)
-	r.History = append(r.History, Record{Iteration: r.Done, Loss: loss, Validation: value, Seconds: r.elapsed()})
+	r.History = append(r.History, Validation{Iteration: r.Done, Loss: loss, Validation: value, Seconds: r.elapsed()})
 	r.LossSum, r.LossCount = 0, 0
 	if err := r.keepBest(value); err != nil {
 		return err

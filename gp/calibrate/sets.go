@@ -26,7 +26,7 @@ const (
 // other rows it is computed, and scores are exchangeable where rows are.
 func (c *Conformal) ClassScores(dst, probs []float64) {
 	if c.Sets == APS {
-		AdaptiveScores(dst, probs, uniform(c.Seed, probs))
+		adaptiveScores(dst, probs, uniform(c.Seed, probs))
 		return
 	}
 	for k, p := range probs {
@@ -34,9 +34,9 @@ func (c *Conformal) ClassScores(dst, probs []float64) {
 	}
 }
 
-// AdaptiveScores writes the scores of [APS] for a row of probabilities [C] to dst [C], with u in
+// adaptiveScores writes the scores of [APS] for a row of probabilities [C] to dst [C], with u in
 // the place of U.
-func AdaptiveScores(dst, probs []float64, u float64) {
+func adaptiveScores(dst, probs []float64, u float64) {
 	order := make([]int, len(probs))
 	for k := range order {
 		order[k] = k

@@ -17,7 +17,7 @@ const least, most = 1e-2, 1e2
 // Where no T from 0.01 to 100 is best there is an error: rows that are all told right would
 // have T be 0, and logits that say nothing would have it be infinite.
 func Temperature(mean, variance []float64, labels []int) (float64, error) {
-	nll := func(logT float64) float64 { return NLL(mean, variance, labels, math.Exp(logT)) }
+	nll := func(logT float64) float64 { return temperatureNLL(mean, variance, labels, math.Exp(logT)) }
 	const steps = 40
 	low, width := math.Log(least), math.Log(most/least)/steps
 	best, value := 0, nll(low)
@@ -55,8 +55,8 @@ func golden(f func(float64) float64, a, b float64) float64 {
 	return (a + b) / 2
 }
 
-// NLL is the mean negative log-likelihood that [Temperature] minimises.
-func NLL(mean, variance []float64, labels []int, temperature float64) float64 {
+// temperatureNLL returns the mean negative log-likelihood that [Temperature] minimises.
+func temperatureNLL(mean, variance []float64, labels []int, temperature float64) float64 {
 	c, sum := len(mean)/len(labels), 0.0
 	scaled := func(i int) float64 { return mean[i] / math.Sqrt(temperature*temperature+math.Pi/8*variance[i]) }
 	for row, label := range labels {

@@ -74,13 +74,8 @@ func FindVector(mean, variance []float64, labels []int) (*Vector, error) {
 	return v, nil
 }
 
-// VectorNLL is the mean negative log-likelihood that [FindVector] minimises.
-func VectorNLL(mean, variance []float64, labels []int, v *Vector) float64 {
-	return vectorNLL(mean, variance, labels, slices.Concat(v.Scale, v.Bias), nil)
-}
-
-// vectorNLL is VectorNLL of the scales and biases x [2C]; it overwrites grad [2C], if that is not
-// nil, by the derivatives.
+// vectorNLL returns the mean negative log-likelihood that [FindVector] minimises, for the scales and biases
+// x [2C]. It writes the derivatives to grad [2C], unless grad is nil.
 func vectorNLL(mean, variance []float64, labels []int, x, grad []float64) float64 {
 	c, sum, n := len(x)/2, 0.0, float64(len(labels))
 	clear(grad)

@@ -19,7 +19,7 @@ import (
 
 // contend makes the result of a contender.
 func (c *contest) contend(ctx context.Context, one contender) (Result, error) {
-	out := Result{Name: one.name, Label: one.label, Flags: one.flags, simpler: one.simpler}
+	out := Result{Name: one.name, Label: one.label, Settings: one.given, simpler: one.simpler}
 	scorer, width := c.m.Task.Scorer(), tally{level: c.o.Level}
 	var last *valla.Model
 	for i, f := range c.folds {

@@ -9,8 +9,8 @@ import (
 
 // Manifest lists all shards of a finished job.
 type Manifest struct {
-	Job    string    `json:"job"`    // identifies the job
-	Rows   int64     `json:"rows"`   // number of rows in all parts
+	Job    string   `json:"job"`    // identifies the job
+	Rows   int64    `json:"rows"`   // number of rows in all parts
 	Shards []*Shard `json:"shards"` // records of the parts, in their order
 }
 

@@ -80,8 +80,8 @@ const (
 
 // Result describes a run, parts before a resume included.
 type Result struct {
-	Iterations int      `json:"iterations"` // made
-	Stopped    Stopped  `json:"stopped"`
+	Iterations int          `json:"iterations"` // made
+	Stopped    Stopped      `json:"stopped"`
 	History    []Validation `json:"history,omitempty"` // one per validation
 
 	// BestIteration is the number of iterations after which the validation value was

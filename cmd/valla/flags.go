@@ -130,7 +130,7 @@ func (c columns) read(path string, r data.TableReader, t targets, o valla.TrainO
 // printNotes prints notes, which are sentences for the user, on stderr.
 func printNotes(cmd *cobra.Command, notes []string) {
 	for _, n := range notes {
-		fmt.Fprintln(cmd.ErrOrStderr(), "valla: note:", n)
+		fmt.Fprintln(cmd.ErrOrStderr(), "valla: note:", flagged(n))
 	}
 }
 

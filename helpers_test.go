@@ -15,6 +15,7 @@ import (
 
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/gptest"
 	"github.com/go-valla/valla/gp/laplace"
 	"github.com/go-valla/valla/gp/mfvi"
 	"github.com/go-valla/valla/gp/sfr"
@@ -22,7 +23,6 @@ import (
 	"github.com/go-valla/valla/gp/task"
 	vallagp "github.com/go-valla/valla/gp/valla"
 	"github.com/go-valla/valla/graph"
-	"github.com/go-valla/valla/jacobian"
 	"github.com/go-valla/valla/layers"
 )
 
@@ -62,18 +62,37 @@ func attachRandom(t testing.TB, m *Model, inducing int, rng *rand.Rand) {
 	for i := range z {
 		z[i] = rng.NormFloat64()
 	}
-	layer, err := vallagp.New(jacobian.NTK{Net: m.Net}, graph.Convert(dense(z, inducing, 2), m.Dtype()), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range layer.L.Floats() {
-		layer.L.Set(i, layer.L.At(i)+0.3*rng.NormFloat64())
-	}
-	layer.LogPriorStd.Set(0, -0.4)
-	p := &Posterior{Stored: vallagp.NewPosterior(m.Net, layer), Method: "valla", NoiseVariance: 0.125}
+	stored := storedVaLLA(t, m.Net, z, []int{2}, make([]int, inducing), func() float64 { return 0.3 * rng.NormFloat64() }, -0.4)
+	p := &Posterior{Stored: stored, Method: "valla", NoiseVariance: 0.125}
 	if err := m.attach(p, m.fingerprint()); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// storedVaLLA is VaLLA's posterior with inducing inputs z of a shape each, which carry the outputs
+// class. Its L is the identity with off added to each element, log σ₀ is logStd.
+func storedVaLLA(t testing.TB, net layers.Network, z []float64, shape, class []int, off func() float64, logStd float64) gp.Stored {
+	t.Helper()
+	m, dt := len(class), net.Params()[0].Value.Dtype()
+	l := make([]float64, m*(m+1)/2)
+	for i := range m {
+		l[i*(i+3)/2] = 1
+	}
+	for i := range l {
+		l[i] += off()
+	}
+	saved, err := gptest.Memory(gp.State{Header: map[string]any{"inducing": m, "class": class, "inputs": shape}, Arrays: []gp.Array{
+		{Name: "valla.z", Value: graph.NewParam("", z, dt, append([]int{m}, shape...)...).Value},
+		{Name: "valla.l", Value: graph.NewParam("", l, dt, len(l)).Value}, {Name: "valla.log_prior_std", Value: graph.NewScalar("", logStd, dt).Value},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stored, err := vallagp.Method.Restore(context.Background(), net, nil, saved)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return stored
 }
 
 // newTestClasses is newTestModel with the three classes 1, 2 and 4 and no posterior.

@@ -7,13 +7,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-valla/valla/gp"
 	"gorgonia.org/tensor"
 
 	"github.com/go-valla/valla/gp/laplace"
+	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/gp/task"
-	vallagp "github.com/go-valla/valla/gp/valla"
 	"github.com/go-valla/valla/graph"
-	"github.com/go-valla/valla/jacobian"
 	"github.com/go-valla/valla/layers"
 )
 
@@ -76,7 +76,8 @@ func (s service) model(b *testing.B) *Model {
 	x := graph.NewParam("x", normals(rng, 200*s.inputs), s.dt, 200, s.inputs).Value
 	if s.inducing == 0 {
 		y := graph.NewParam("y", normals(rng, 200), s.dt, 200, 1).Value
-		p, err := laplace.Fit(b.Context(), net, x, y, laplace.Options{Structure: laplace.KFAC, PriorStd: 1, NoiseStd: 0.3})
+		of := gp.Problem{Net: net, Likelihood: likelihood.NewGaussian(1, s.dt), Train: gp.Examples{X: x, Y: y}}
+		p, err := (&laplace.Settings{Structure: "kfac", PriorStd: 1, NoiseStd: 0.3}).Posterior(b.Context(), of, gp.Run{})
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -87,11 +88,8 @@ func (s service) model(b *testing.B) *Model {
 	for i := range class {
 		class[i] = i % s.outputs
 	}
-	layer, err := vallagp.New(jacobian.NTK{Net: net}, graph.NewParam("z", normals(rng, s.inducing*s.inputs), s.dt, s.inducing, s.inputs).Value, class)
-	if err != nil {
-		b.Fatal(err)
-	}
-	m.Posterior = &Posterior{Stored: vallagp.NewPosterior(net, layer), Method: "valla", NoiseVariance: 0.1}
+	stored := storedVaLLA(b, net, normals(rng, s.inducing*s.inputs), []int{s.inputs}, class, func() float64 { return 0 }, 0)
+	m.Posterior = &Posterior{Stored: stored, Method: "valla", NoiseVariance: 0.1}
 	return m
 }
 

@@ -1,6 +1,7 @@
 package gp
 
 import (
+	"fmt"
 	"math"
 
 	"github.com/go-valla/valla/gp/likelihood"
@@ -42,4 +43,40 @@ func LogSpaced(lo, hi float64, n int) []float64 {
 		out[i] = lo * math.Pow(hi/lo, float64(i)/float64(max(1, n-1)))
 	}
 	return out
+}
+
+// Best returns what try makes of the candidate of all with the least negative log-likelihood of the
+// held-out rows, which is the second result of try, and this value. Best ends with the error of
+// try. It is also an error, which calls the candidates what, if no value is finite.
+func Best[C, T any](all []C, what string, try func(C) (T, float64, error)) (best T, nll float64, err error) {
+	nll = math.Inf(1)
+	for _, c := range all {
+		t, v, err := try(c)
+		if err != nil {
+			return best, nll, err
+		}
+		if v < nll {
+			best, nll = t, v
+		}
+	}
+	if math.IsInf(nll, 1) {
+		err = fmt.Errorf("no finite negative log-likelihood of the validation rows with any of %d %s", len(all), what)
+	}
+	return best, nll, err
+}
+
+// MeanNLLOfEach returns the mean over N rows of the negative log predictive density of targets y
+// [N·C] under the observation model l, each of the C outputs by itself. The latent function has the
+// mean [N·C], and for row n the variances that variances writes to v [C].
+func MeanNLLOfEach(l likelihood.Likelihood, y, mean []float64, outputs int, variances func(n int, v []float64)) float64 {
+	sum, c := 0.0, outputs
+	v, cov := make([]float64, c), make([]float64, c*c)
+	for at := 0; at < len(y); at += c {
+		variances(at/c, v)
+		for k := range c {
+			cov[k*c+k] = v[k]
+		}
+		sum -= l.LogPredictive(y[at:at+c], mean[at:at+c], cov)
+	}
+	return sum * float64(c) / float64(len(y))
 }

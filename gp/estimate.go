@@ -10,15 +10,15 @@ import (
 
 // Estimate says what a fit will take.
 type Estimate struct {
-	Seconds float64
-	Bytes   int64  // beside the data
-	Cheaper string // a choice of settings that takes less, as a phrase; "" if there is none
+	Seconds float64 // of the whole fit
+	Bytes   int64   // beside the data
+	Cheaper string  // a choice of settings that takes less, as a phrase; "" if there is none
 }
 
 // Estimator is implemented by Settings that can tell beforehand what a fit takes.
 type Estimator interface {
 	// Estimate returns the cost of Fit with the same arguments. It may make a small part of the
-	// work to measure it, and writes no files. Its errors are those of Fit.
+	// work to measure it, and writes no files. It has the errors of Fit.
 	Estimate(ctx context.Context, p Problem, r Run) (Estimate, error)
 }
 

@@ -12,3 +12,9 @@ func RootRowsInSteps(b *graph.Builder, low, kz *graph.Node) *graph.Node {
 	c := conditioned(b, low, kz)
 	return b.Concat(c.g, c.divergences(b))
 }
+
+// Information gives the tests informationByLayer.
+var Information = informationByLayer
+
+// LayerInformation gives the tests the type of its results.
+type LayerInformation = layerInformation

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/go-valla/valla/internal/kernel"
 )
@@ -18,16 +19,34 @@ var ErrJitter = errors.New("the kernel among the inducing points is singular")
 // 1e-13, 1e-12, … 1e-5.
 func Factor(m int, k []float64, least float64) (r []float64, jitter float64, err error) {
 	mean := MeanDiagonal(m, k)
-	for jitter = least; jitter < 1e-4; jitter = max(1e-13, 10*jitter) {
-		r = append([]float64(nil), k...)
-		for i := range m {
-			r[i*m+i] += jitter * mean
-		}
-		if kernel.Cholesky(m, r, m) < 0 && leastPivot(m, r) > 1e-13*mean {
-			return r, jitter, nil
-		}
+	if r, jitter = jittered(m, k, jitters{scale: mean, least: least, first: 1e-13, end: 1e-4, pivot: 1e-13 * mean}); r != nil {
+		return r, jitter, nil
 	}
 	return nil, jitter, fmt.Errorf("%w: no Cholesky factor with jitter up to %g of its mean diagonal %g", ErrJitter, jitter, mean)
+}
+
+// jitters are what jittered adds to a diagonal, as fractions of scale: least, and then, ten times
+// as much each time, the numbers from first to below end.
+type jitters struct {
+	scale             float64 // of the matrix
+	least, first, end float64 // fractions of scale
+	pivot             float64 // the square of every pivot has to be larger
+}
+
+// jittered returns the lower triangular Cholesky factor [m,m] of a [m,m] with the first jitter on
+// its diagonal that gives the factor large enough pivots, and the jitter. Where none does, the
+// factor is nil, and the jitter is the first that was not tried.
+func jittered(m int, a []float64, j jitters) (r []float64, jitter float64) {
+	for jitter = j.least; jitter < j.end; jitter = max(j.first, 10*jitter) {
+		r = slices.Clone(a)
+		for i := range m {
+			r[i*m+i] += jitter * j.scale
+		}
+		if kernel.Cholesky(m, r, m) < 0 && leastPivot(m, r) > j.pivot {
+			return r, jitter
+		}
+	}
+	return nil, jitter
 }
 
 // MeanDiagonal returns the mean of the diagonal of k [m,m].
@@ -39,6 +58,7 @@ func MeanDiagonal(m int, k []float64) float64 {
 	return mean
 }
 
+// leastPivot returns the smallest square of a diagonal element of r [m,m].
 func leastPivot(m int, r []float64) float64 {
 	least := math.Inf(1)
 	for i := range m {

@@ -8,6 +8,7 @@ import (
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/dense"
 	"gorgonia.org/tensor"
 )
 
@@ -41,16 +42,13 @@ func KMeans(p Problem, m int, init data.KMeansInit, rng *rand.Rand) (z *tensor.D
 	}
 	shape := p.Train.X.Shape().Clone()
 	shape[0] = len(class)
-	return graph.Convert(tensor.New(tensor.WithShape(shape...), tensor.WithBacking(centres)), p.Dtype()), class, nil
+	return graph.Convert(dense.Of(centres, shape...), p.Dtype()), class, nil
 }
 
 // groups returns a function that gives, for an output, the numbers of the training rows whose
 // centres are the points of that output.
 func groups(p Problem) func(output int) []int {
-	all := make([]int, p.Train.N())
-	for i := range all {
-		all[i] = i
-	}
+	all := dense.Indices(p.Train.N())
 	if _, ok := p.Likelihood.(likelihood.Softmax); !ok {
 		return func(int) []int { return all }
 	}
@@ -82,10 +80,7 @@ func centred(x *tensor.Dense, rows []int, m int, init data.KMeansInit, rng *rand
 // without repetition. Otherwise it returns all of them in their order.
 func SampleRows(x *tensor.Dense, most int, rng *rand.Rand) *tensor.Dense {
 	n := x.Shape()[0]
-	rows := make([]int, n)
-	for i := range rows {
-		rows[i] = i
-	}
+	rows := dense.Indices(n)
 	if n > most {
 		rows = rng.Perm(n)[:most]
 	}

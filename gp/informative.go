@@ -22,15 +22,16 @@ import (
 const Informative = "informative:"
 
 // InformativeWeights resolves the choice of weights "informative:K": it returns the names of
-// the parameters of the K layers about which the training rows say most, see [Information], and a
-// note for people that says which these are. It returns other choices as they are, without a note.
+// the parameters of the K layers about which the training rows say most, by the traces of their
+// blocks of the Gauss-Newton matrix, and a note for people that names them. It returns other choices
+// without a change and without a note.
 // The errors wrap settings.ErrSetting where K is no number of layers that the network has.
 func InformativeWeights(ctx context.Context, p Problem, r Run, names []string) (chosen []string, notes []string, err error) {
 	k, ok, err := informativeLayers(names)
 	if !ok || err != nil {
 		return names, nil, err
 	}
-	all, err := Information(ctx, p, r)
+	all, err := informationByLayer(ctx, p, r)
 	if err != nil {
 		return nil, nil, fmt.Errorf("weights %s: %w", names[0], err)
 	}
@@ -41,7 +42,7 @@ func InformativeWeights(ctx context.Context, p Problem, r Run, names []string) (
 	for _, l := range all {
 		total += l.Trace
 	}
-	slices.SortStableFunc(all, func(a, b LayerInformation) int { return cmp.Compare(b.Trace, a.Trace) })
+	slices.SortStableFunc(all, func(a, b layerInformation) int { return cmp.Compare(b.Trace, a.Trace) })
 	var said []string
 	for _, l := range all[:k] {
 		own := paramNames(l.Params)
@@ -69,10 +70,10 @@ func paramNames(params []*graph.Param) (names []string) {
 	return names
 }
 
-// LayerInformation is how much rows say about the weights of a layer.
-type LayerInformation struct {
-	Params []*graph.Param
-	Trace  float64
+// layerInformation is how much rows say about the weights of a layer.
+type layerInformation struct {
+	Params []*graph.Param // the parameters of the layer
+	Trace  float64        // mean of tr JᵀΛJ over rows
 }
 
 const (
@@ -81,16 +82,16 @@ const (
 	informationStream = 11  // of the seed
 )
 
-// Information returns for each layer of the network, see [layers.ByLayer], the mean over
+// informationByLayer returns for each layer of the network, see [layers.ByLayer], the mean over
 // training rows of tr JᵀΛJ, where J is the Jacobian of the outputs by the layer's weights and Λ
 // the likelihood's curvature: the trace of the layer's block of the Gauss-Newton matrix, which is
-// also that of the Fisher matrix (Martens 2020, "New insights and perspectives on the natural
+// also the trace of the Fisher matrix (Martens 2020, "New insights and perspectives on the natural
 // gradient method"). It takes at most a hundred rows. With Λ = RᵀR and outputs up to four it is
 // exact for these; with more it takes four vectors ε of random signs for each row, of which
 // E ‖JᵀRᵀε‖² is the trace (Hutchinson 1990). A pass takes as long as a few gradients for each
 // row, whatever the number of outputs. The error is a *graph.MemoryError if a single row takes
 // more memory than r allows.
-func Information(ctx context.Context, p Problem, r Run) ([]LayerInformation, error) {
+func informationByLayer(ctx context.Context, p Problem, r Run) ([]layerInformation, error) {
 	rng := rand.New(rand.NewPCG(r.Seed, informationStream))
 	m, err := newInformation(p, rng, r.Memory)
 	if err != nil {
@@ -115,14 +116,14 @@ func Information(ctx context.Context, p Problem, r Run) ([]LayerInformation, err
 
 // information is a program for one row and one probe.
 type information struct {
-	lik     likelihoodRoot
-	rng     *rand.Rand
-	outputs int
-	probe   int // number of the present one
-	layers  []LayerInformation
-	x       *tensor.Dense
-	program *graph.Program
-	squares []*graph.Node // ‖JᵀRᵀε‖² by layer
+	lik     likelihoodRoot     // of the targets
+	rng     *rand.Rand         // of the signs of probes
+	outputs int                // C
+	probe   int                // number of the present one
+	layers  []layerInformation // traces so far
+	x       *tensor.Dense      // one row, read by the program
+	program *graph.Program     // computes squares
+	squares []*graph.Node      // ‖JᵀRᵀε‖² by layer
 }
 
 // likelihoodRoot is the part of a likelihood that is needed.
@@ -141,7 +142,7 @@ func newInformation(p Problem, rng *rand.Rand, limit int64) (*information, error
 		for _, q := range params {
 			leaves = append(leaves, b.Param(q))
 		}
-		t.layers = append(t.layers, LayerInformation{Params: params})
+		t.layers = append(t.layers, layerInformation{Params: params})
 		t.squares = append(t.squares, squares(b, graph.VJP(b, []*graph.Node{f}, []*graph.Node{v}, leaves)))
 	}
 	if b.Err() != nil {

@@ -2,17 +2,18 @@ package gp
 
 import (
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/layers"
 	"gorgonia.org/tensor"
 )
 
 // Picked is a network with one output, which is one of Net's C outputs, chosen for each
-// example. Its input is that of Net, made flat, followed by a one-hot vector of the outputs,
+// example. Its input is the input of Net, made flat, followed by a one-hot vector of the outputs,
 // [B, D+C]. One program thus serves examples with different outputs.
 type Picked struct {
-	Net     layers.Network
-	Input   tensor.Shape // of one example of Net
-	Outputs int          // C
+	Net     layers.Network // the network with C outputs
+	Input   tensor.Shape   // of one example of Net
+	Outputs int            // C
 }
 
 // Params implements layers.Network.
@@ -40,5 +41,5 @@ func (p Picked) Inputs(x *tensor.Dense, output []int, dt tensor.Dtype) *tensor.D
 		copy(row, in[i*d:(i+1)*d])
 		row[d+c] = 1
 	}
-	return graph.Convert(tensor.New(tensor.WithShape(n, d+p.Outputs), tensor.WithBacking(v)), dt)
+	return graph.Convert(dense.Of(v, n, d+p.Outputs), dt)
 }

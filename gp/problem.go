@@ -1,6 +1,7 @@
 package gp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,10 +20,10 @@ import (
 // ErrProblem is wrapped by errors about a problem that no method can be fitted to.
 var ErrProblem = errors.New("bad problem")
 
-// Problem is the input of a fit: a trained network, whose weights the fit does not change,
+// Problem is the input of a fit: a trained network, with weights that the fit does not change,
 // the observation model, and examples.
 type Problem struct {
-	Net layers.Network
+	Net layers.Network // trained; a fit does not change it
 	// Likelihood says how targets scatter around the latent function. The noise variance of
 	// a Gaussian likelihood is the mean squared residual of the network alone. Methods do
 	// not change Likelihood; a noise variance that they find is in Fitted.
@@ -30,7 +31,7 @@ type Problem struct {
 	// KnownNoise says that the noise variance of Likelihood is that on rows that the network
 	// has not seen, see gp/unseen: a fit that would learn it from residuals keeps it.
 	KnownNoise bool
-	Train      Examples
+	Train      Examples  // the training rows
 	Validation *Examples // held out; nil where there are none
 	// Augmented gives the inputs of Train moved and mirrored at random, otherwise in each
 	// iteration, for methods that train the network; nil where they are no images of bytes.
@@ -105,7 +106,7 @@ func (p Problem) Check() error {
 	return nil
 }
 
-// check compares the shapes and types of examples with those of the training examples, and
+// check compares the shapes and types of examples with the training examples, and
 // checks their values.
 func (p Problem) check(e Examples) error {
 	x, y, dt := e.X, e.Y, p.Dtype()
@@ -149,16 +150,19 @@ func checkOneHot(y *tensor.Dense) error {
 // Run says how a fit does its work. Of its fields, only the seed changes the result.
 type Run struct {
 	Seed   uint64 // of everything random
-	Memory int64  // bytes that the fit may need beside the data; 0 means the method's default
+	Memory int64  // bytes that the fit may need beside the data; 0 means 4 GiB, see Limit
 
 	// Checkpoint is the path of a file that keeps the state of the fit; "" means none. An
 	// interrupted fit goes on from there if Resume is set and the problem and the settings
 	// are the same. Methods that make a single pass over the data write none.
 	Checkpoint string
-	Resume     bool
+	Resume     bool // go on from Checkpoint
 
 	OnProgress func(train.Progress) // if not nil, it is called after each step or batch
 }
+
+// Limit returns how many bytes a fit may need beside the data: Memory, or 4 GiB where Memory is 0.
+func (r Run) Limit() int64 { return cmp.Or(r.Memory, 4<<30) }
 
 // Tell returns a function that reports how much of a part of the work without a loss is done,
 // counted in unit. It does nothing where nobody listens.
@@ -172,11 +176,11 @@ func (r Run) Tell(unit string) func(done, total int) {
 
 // Fitted is the result of a fit.
 type Fitted struct {
-	Posterior Stored
+	Posterior Stored // what was fitted
 	// NoiseVariance is the variance of the targets around the latent function; it is 0 in
 	// classification.
 	NoiseVariance float64
-	Record        Record
+	Record        Record // how the fit went
 }
 
 // Record describes a fit, for people to read and for reports.
@@ -195,8 +199,8 @@ type Record struct {
 
 // Fact is a number that a fit found, with its name.
 type Fact struct {
-	Name  string  `json:"name"`
-	Value float64 `json:"value"`
+	Name  string  `json:"name"`  // of the number, for people
+	Value float64 `json:"value"` // the number
 }
 
 // Stored is a posterior that a file can hold.
@@ -210,15 +214,12 @@ type Stored interface {
 
 // State holds all data of a posterior except the network.
 type State struct {
-	Header any // a struct that JSON can hold
-	Arrays []Array
+	Header any     // a struct that JSON can hold
+	Arrays []Array // what is not in Header
 }
 
 // Array is an array of a State, float32 or float64.
-type Array struct {
-	Name  string
-	Value *tensor.Dense
-}
+type Array = train.Array
 
 // Saved gives Restore the parts of a State that was read from a file.
 type Saved interface {
@@ -256,6 +257,6 @@ type Method struct {
 	Source  string // the publication
 	Joint   bool   // its posteriors are [JointPosterior], so that they have samples of functions
 
-	New     func() Settings // returns settings with zero values
-	Restore func(ctx context.Context, net layers.Network, l likelihood.Likelihood, s Saved) (Stored, error)
+	New     func() Settings                                                                                 // returns settings with zero values
+	Restore func(ctx context.Context, net layers.Network, l likelihood.Likelihood, s Saved) (Stored, error) // makes a posterior of what its State returned
 }

@@ -54,7 +54,7 @@ func (c conditions) differentiable(b *graph.Builder, low, kz *graph.Node) *graph
 }
 
 // conditionedPullback is the derivative of G above the row of divergences δ by L and a
-// symmetric K_z. It follows from those of the factor and of triangular solves (Murray 2016,
+// symmetric K_z. It follows from the derivatives of the factor and of triangular solves (Murray 2016,
 // arXiv:1602.07527, eq. 10; Giles 2008, section 2.3), from which R and its inverse cancel but
 // for one solve. It takes four products and a solve, and step by step it would be eight and three:
 //

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/kernel"
 	"gorgonia.org/tensor"
 )
@@ -45,7 +46,7 @@ func Sample(ctx context.Context, p JointPosterior, x *tensor.Dense, n int, rng *
 		out = append(out, mean.Float64s()...)
 	}
 	kernel.Gemm(false, true, n, m, m, 1, noise, m, root, m, 1, out, m)
-	return tensor.New(tensor.WithShape(n, m), tensor.WithBacking(out)), nil
+	return dense.Of(out, n, m), nil
 }
 
 // covarianceRoot returns the lower triangular L with LLᵀ = a + jitter, a [m,m].
@@ -54,18 +55,11 @@ func covarianceRoot(m int, a []float64) ([]float64, error) {
 	for i := range m {
 		largest = max(largest, a[i*m+i])
 	}
-	root := make([]float64, len(a))
 	if !slices.ContainsFunc(a, func(v float64) bool { return v != 0 }) {
-		return root, nil // all variances are zero
+		return make([]float64, len(a)), nil // all variances are zero
 	}
-	for jitter := 0.0; jitter < 2e-3; jitter = max(1e-12, 10*jitter) {
-		copy(root, a)
-		for i := range m {
-			root[i*m+i] += jitter * largest
-		}
-		if kernel.Cholesky(m, root, m) < 0 {
-			return root, nil
-		}
+	if root, _ := jittered(m, a, jitters{scale: largest, first: 1e-12, end: 2e-3}); root != nil {
+		return root, nil
 	}
 	return nil, fmt.Errorf("%w: no Cholesky factor of the %d×%d matrix with a jitter of 1e-3 of the largest variance %g",
 		ErrNotCovariance, m, m, largest)

@@ -27,6 +27,6 @@ type Sums interface {
 	Each(visit func(name string, v *[]float64, shape ...int) error) error
 	// Finish returns the posterior of n examples with these sums, and ends the use of them. held
 	// examples choose the standard deviations of the weights and of the noise as in a fit;
-	// without any they stay those of the fit to the sample.
+	// without any the standard deviations of the fit to the sample stay.
 	Finish(ctx context.Context, n int, held *Examples) (*Fitted, error)
 }

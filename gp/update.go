@@ -10,6 +10,6 @@ type Updater interface {
 	// hyper-parameters, and the same inducing points where it has any. more has the network
 	// of the fit and its likelihood, with the noise variance that the fit has found; its
 	// validation examples are not used. Run.Memory 0 means the limit of the fit. The
-	// posterior itself stays as it is. It is an error if examples cannot be added exactly.
+	// posterior itself does not change. It is an error if examples cannot be added exactly.
 	Update(ctx context.Context, more Problem, r Run) (Stored, error)
 }

@@ -23,25 +23,14 @@ type Directional struct {
 // whole fraction of it where that needs more than limit bytes. If one input needs more, the
 // error is a *graph.MemoryError.
 func NewDirectional(net layers.Network, input []int, v *tensor.Dense, batch int, limit int64) (*Directional, error) {
-	var b *graph.Builder
-	var x, out, along *graph.Node
-	_, _, err := graph.Tile("the derivatives along directions", batch, max(1, limit), func(size int) (int64, error) {
-		var err error
-		if b, x, out, along, err = written(net, input, v, size); err != nil {
-			return 0, err
-		}
-		bytes, err := graph.Plan(b, []*graph.Node{out, along}, graph.Options{Varying: []*graph.Node{x}})
-		return int64(bytes), err
+	f, err := graph.NewBatchedWithin("the derivatives along directions", batch, limit, func(size int) (graph.Pass, error) {
+		b, x, out, along, err := written(net, input, v, size)
+		return graph.Pass{Builder: b, X: x, Outputs: []*graph.Node{out, along}}, err
 	})
 	if err != nil {
 		return nil, err
 	}
-	f, err := graph.NewBatched(b, x, out, along)
-	if err != nil {
-		return nil, err
-	}
-	f.Limit(limit)
-	return &Directional{f: f, c: out.Shape()[1], k: v.Shape()[0]}, nil
+	return &Directional{f: f, c: f.Width(0), k: v.Shape()[0]}, nil
 }
 
 // written writes the network's outputs and derivatives for size inputs at a time.

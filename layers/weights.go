@@ -2,7 +2,6 @@ package layers
 
 import (
 	"fmt"
-	"math"
 	"slices"
 
 	"gorgonia.org/tensor"
@@ -194,18 +193,14 @@ func convert[D, S kernel.Float](src []S) ([]D, error) {
 	for i, v := range src {
 		out[i] = D(v)
 		switch {
-		case finite(out[i]):
-		case finite(v):
+		case kernel.Finite(out[i]):
+		case kernel.Finite(v):
 			return nil, fmt.Errorf("element %d is %g, too large for a network of %T", i, v, out[i])
 		default:
 			return nil, fmt.Errorf("element %d is %g, expected finite numbers", i, v)
 		}
 	}
 	return out, nil
-}
-
-func finite[T kernel.Float](v T) bool {
-	return !math.IsNaN(float64(v)) && !math.IsInf(float64(v), 0)
 }
 
 // transpose returns the transpose of a row-major matrix.

@@ -23,7 +23,7 @@ type Adam struct {
 	Eps         float64 // 0 means 1e-8
 	WeightDecay float64 // 0 means none
 
-	memory memory
+	memory memory // the moments
 }
 
 var adamSlots = []string{"m", "v"}
@@ -54,8 +54,8 @@ func (o *Adam) settings() adamSettings {
 // adamSettings are the settings of Adam and AdamW with the defaults filled in.
 // Of the two ways of decaying weights at most one is not zero.
 type adamSettings struct {
-	lr, beta1, beta2, eps, weightDecay float64
-	coupled, decoupled                 float64
+	lr, beta1, beta2, eps, weightDecay float64 // as in Adam
+	coupled, decoupled                 float64 // weight decay of Adam, and of AdamW
 }
 
 func (s adamSettings) String() string {

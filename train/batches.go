@@ -24,14 +24,14 @@ type Source interface {
 
 // Batches feeds random mini-batches of a data set to two inputs of a graph.
 type Batches struct {
-	x       Source
+	x       Source        // all inputs
 	y       *tensor.Dense // all targets
 	xb, yb  *tensor.Dense // one part of a mini-batch
-	xn, yn  *graph.Node
-	sampler *data.Sampler
-	parts   int
-	rows    []int
-	loaded  int // number of the mini-batch in rows, plus 1
+	xn, yn  *graph.Node   // leaves of the graph for xb and yb
+	sampler *data.Sampler // deals the mini-batches
+	parts   int           // of a mini-batch
+	rows    []int         // numbers of the examples of the mini-batch
+	loaded  int           // number of the mini-batch in rows, plus 1
 }
 
 // NewBatches adds the inputs "x" [B,…] and "y" [B,…] to the graph and feeds them

@@ -29,30 +29,30 @@ const (
 
 // checkpoint is a run between two steps.
 type checkpoint struct {
-	checkpointHeader
-	values, best []*tensor.Dense   // one per parameter and array of the state; best is nil before the first validation
-	slots        [][]*tensor.Dense // one per slot and parameter
+	checkpointHeader                   // all but the arrays
+	values, best     []*tensor.Dense   // one per parameter and array of the state; best is nil before the first validation
+	slots            [][]*tensor.Dense // one per slot and parameter
 }
 
 type checkpointHeader struct {
-	Format string
-	identity
-	Counters    counters
+	Format      string          // checkpointFormat
+	identity                    // of the run
+	Counters    counters        // how far the run is
 	Numbers     json.RawMessage `json:",omitempty"` // of the objective's state
-	BestNumbers json.RawMessage `json:",omitempty"`
+	BestNumbers json.RawMessage `json:",omitempty"` // of the objective's state at the best validation
 	Steps       int             // of the optimizer
 	Slots       []string        // of the optimizer
 }
 
 // member is one array of a checkpoint and its place in the archive.
 type member struct {
-	name  string
-	of    int // number of the parameter or array of the state
-	value **tensor.Dense
+	name  string         // in the archive
+	of    int            // number of the parameter or array of the state
+	value **tensor.Dense // where the array is kept
 }
 
 // members lists the arrays of c in the order of the file, after making room for those that
-// are nil. The first params of the names are those of parameters.
+// are nil. The first params names belong to parameters.
 func (c *checkpoint) members(names []string, params int) []member {
 	var list []member
 	add := func(prefix string, ts []*tensor.Dense, names []string) []*tensor.Dense {
@@ -77,7 +77,7 @@ func (c *checkpoint) members(names []string, params int) []member {
 	return list
 }
 
-// encode writes c to w. The first params of the names are those of parameters.
+// encode writes c to w. The first params names belong to parameters.
 func (c *checkpoint) encode(w io.Writer, names []string, params int) error {
 	a := archive.NewWriter(w)
 	a.JSON(headerMember, c.checkpointHeader)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/go-valla/valla/internal/atomicfile"
+	"github.com/go-valla/valla/internal/kernel"
 )
 
 // Config says how [Run] trains.
@@ -80,16 +81,16 @@ const (
 
 // Result describes a run, parts before a resume included.
 type Result struct {
-	Iterations int          `json:"iterations"` // made
-	Stopped    Stopped      `json:"stopped"`
+	Iterations int          `json:"iterations"`        // made
+	Stopped    Stopped      `json:"stopped"`           // why the run ended
 	History    []Validation `json:"history,omitempty"` // one per validation
 
 	// BestIteration is the number of iterations after which the validation value was
 	// smallest; 0 where there was no validation.
 	BestIteration int     `json:"best_iteration,omitempty"`
-	BestValue     float64 `json:"best_value,omitempty"`
-	KeptLast      bool    `json:"kept_last,omitempty"` // the state is the last one, not the best
-	Seconds       float64 `json:"seconds"`
+	BestValue     float64 `json:"best_value,omitempty"` // the smallest value of the validation
+	KeptLast      bool    `json:"kept_last,omitempty"`  // the state is the last one, not the best
+	Seconds       float64 `json:"seconds"`              // of training, counted over resumed runs
 
 	// Warning says why the last checkpoint could not be written; it is empty where all is well.
 	Warning string `json:"warning,omitempty"`
@@ -120,7 +121,7 @@ func (cfg Config) check() error {
 		return errors.New("train: Patience needs Validate")
 	}
 	for _, i := range cfg.scheduleProbes() {
-		if s := cfg.Schedule(i, cfg.Iterations); !(s >= 0 && finite(s)) {
+		if s := cfg.Schedule(i, cfg.Iterations); !(s >= 0 && kernel.Finite(s)) {
 			return fmt.Errorf("train: schedule gives %v at iteration %d, expected a finite number that is not negative", s, i)
 		}
 	}

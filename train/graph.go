@@ -3,6 +3,7 @@ package train
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/go-valla/valla/graph"
@@ -12,14 +13,14 @@ import (
 
 // Graph is the objective of a scalar node of an expression graph.
 type Graph struct {
-	program *graph.Program
-	loss    *graph.Node
-	params  []Param
+	program *graph.Program  // computes loss, grads and updates
+	loss    *graph.Node     // a scalar
+	params  []Param         // with gradients of the whole mini-batch
 	grads   []*tensor.Dense // of one part of a mini-batch
 	state   []Array         // what the updates overwrite
-	updates []*tensor.Dense // what becomes of them
-	feed    Feed
-	id      []string
+	updates []*tensor.Dense // the values that overwrite state
+	feed    Feed            // sets the inputs
+	id      []string        // what Identify has added
 }
 
 // Feed sets the inputs of a graph to the mini-batch of an iteration.
@@ -35,26 +36,16 @@ type Feed interface {
 }
 
 // NewGraph compiles a scalar loss and its gradients with respect to params. All other
-// parameters are constants; what depends on them alone is computed once. After each
-// evaluation the updates are made. The arrays that they overwrite are the objective's state.
-// A mini-batch in several parts can have only updates that do not depend on it.
+// parameters are constants; nodes that depend on these alone are computed once. After each
+// evaluation the updates are made. The arrays that the updates overwrite are the objective's state.
+// A mini-batch in several parts can have only updates that do not depend on the mini-batch.
 func NewGraph(b *graph.Builder, loss *graph.Node, params []*graph.Param, feed Feed, updates ...layers.Update) (*Graph, error) {
-	if feed.Parts() > 1 && dependOn(updates, feed) {
+	leaves := slices.Collect(maps.Keys(feed.Inputs()))
+	if feed.Parts() > 1 && dependOn(updates, leaves) {
 		return nil, fmt.Errorf("train: a mini-batch in %d parts for a network with batch statistics; expected one part", feed.Parts())
 	}
-	var wrt, varying []*graph.Node
-	for _, p := range params {
-		wrt = append(wrt, b.Param(p))
-	}
-	varying = append(varying, wrt...)
-	for leaf := range feed.Inputs() {
-		varying = append(varying, leaf)
-	}
-	outputs := append([]*graph.Node{loss}, graph.Grad(b, loss, wrt...)...)
-	for _, u := range updates {
-		varying, outputs = append(varying, b.Param(u.Param)), append(outputs, u.Value)
-	}
-	program, err := graph.Compile(b, outputs, graph.Options{Varying: varying})
+	outputs, options := stepOf(b, loss, params, leaves, updates)
+	program, err := graph.Compile(b, outputs, options)
 	if err != nil {
 		return nil, err
 	}
@@ -72,10 +63,49 @@ func NewGraph(b *graph.Builder, loss *graph.Node, params []*graph.Param, feed Fe
 	return g, nil
 }
 
-// dependOn says whether an update depends on the examples of a mini-batch.
-func dependOn(updates []layers.Update, feed Feed) bool {
+// stepOf lists what a step computes: the loss, its gradients with respect to params and the updates.
+// The options name the nodes that differ from step to step.
+func stepOf(b *graph.Builder, loss *graph.Node, params []*graph.Param, leaves []*graph.Node, updates []layers.Update) ([]*graph.Node, graph.Options) {
+	var wrt []*graph.Node
+	for _, p := range params {
+		wrt = append(wrt, b.Param(p))
+	}
+	varying, outputs := slices.Concat(wrt, leaves), append([]*graph.Node{loss}, graph.Grad(b, loss, wrt...)...)
 	for _, u := range updates {
-		if u.Value != nil && slices.ContainsFunc(graph.Ancestors(u.Value), func(n *graph.Node) bool { return feed.Inputs()[n] != nil }) {
+		varying, outputs = append(varying, b.Param(u.Param)), append(outputs, u.Value)
+	}
+	return outputs, graph.Options{Varying: varying}
+}
+
+const (
+	// copiesTrained is how many copies of each trained array exist at most: the values, the
+	// gradient, two moments of Adam and the best values.
+	copiesTrained = 5
+	// runtimeBytes is what any program takes, and what kernels use as a workspace.
+	runtimeBytes = 64 << 20
+)
+
+// StepBytes predicts the memory in bytes of what [NewGraph] makes of the same arguments, with the
+// optimizer's arrays. leaves are the nodes that a feed overwrites. whole says that an update
+// depends on the leaves, so that a mini-batch cannot be computed in parts.
+func StepBytes(b *graph.Builder, loss *graph.Node, params []*graph.Param, leaves []*graph.Node, updates ...layers.Update) (bytes int64, whole bool, err error) {
+	outputs, options := stepOf(b, loss, params, leaves, updates)
+	program, err := graph.Plan(b, outputs, options)
+	arrays := 0
+	for i, n := range options.Varying {
+		if i >= len(params) && i < len(params)+len(leaves) {
+			arrays += n.Shape().TotalSize()
+		} else {
+			arrays += copiesTrained * n.Shape().TotalSize()
+		}
+	}
+	return runtimeBytes + int64(program) + int64(b.Dtype().Size())*int64(arrays), dependOn(updates, leaves), err
+}
+
+// dependOn says whether an update depends on leaves.
+func dependOn(updates []layers.Update, leaves []*graph.Node) bool {
+	for _, u := range updates {
+		if u.Value != nil && slices.ContainsFunc(graph.Ancestors(u.Value), func(n *graph.Node) bool { return slices.Contains(leaves, n) }) {
 			return true
 		}
 	}

@@ -12,9 +12,9 @@ type Groups []Group
 
 // Group is one of [Groups].
 type Group struct {
-	Size      int // number of parameters
-	Optimizer Optimizer
-	Constant  bool // the schedule of the run does not concern it
+	Size      int       // number of parameters
+	Optimizer Optimizer // of these parameters alone
+	Constant  bool      // the schedule of the run does not concern it
 }
 
 var _ Optimizer = Groups(nil)

@@ -33,11 +33,11 @@ func perExample(b *graph.Builder, sum, out *graph.Node) *graph.Node {
 // MAP trains a network to its maximum a posteriori weights: it minimises a loss,
 // where the optimizer's weight decay stands for the Gaussian prior.
 type MAP struct {
-	Net       layers.Network
-	Loss      Loss
-	BatchSize int    // 0 means 100
-	Seed      uint64 // of the mini-batches
-	Config    Config
+	Net       layers.Network // what is trained, in place
+	Loss      Loss           // of a mini-batch
+	BatchSize int            // 0 means 100
+	Seed      uint64         // of the mini-batches
+	Config    Config         // of the training loop
 }
 
 // Train fits the network's parameters in place to inputs x [N,…] and targets

@@ -24,7 +24,7 @@ type NonFiniteError struct {
 
 // Summary describes the values of one parameter.
 type Summary struct {
-	Name           string
+	Name           string  // of the array
 	Min, Max, Norm float64 // NaN where an element is; Norm is Euclidean
 }
 
@@ -71,8 +71,6 @@ func nanAsInf(x float64) float64 {
 	}
 	return x
 }
-
-func finite(x float64) bool { return x-x == 0 }
 
 func summaries(arrays []Array) []Summary {
 	out := make([]Summary, len(arrays))

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/go-valla/valla/internal/kernel"
 )
 
 // poisoned is a bowl whose loss or gradient is bad at one mini-batch.
@@ -51,7 +53,7 @@ func TestNonFiniteLossOrGradient(t *testing.T) {
 			if !errors.As(err, &got) {
 				t.Fatalf("error %v, want a NonFiniteError", err)
 			}
-			if got.Iteration != 6 || got.What != c.want.What || got.Param != c.want.Param || got.Index != c.want.Index || finite(got.Value) {
+			if got.Iteration != 6 || got.What != c.want.What || got.Param != c.want.Param || got.Index != c.want.Index || kernel.Finite(got.Value) {
 				t.Errorf("%+v, want %+v at iteration 6", got, c.want)
 			}
 			if result.Stopped != Failed || result.Iterations != 6 || bits(c.o.params) != before {

@@ -47,8 +47,8 @@ type ObjectiveState struct {
 
 // Array is a named tensor, row-major and contiguous, float32 or float64.
 type Array struct {
-	Name  string
-	Value *tensor.Dense
+	Name  string        // tells arrays apart, also in files
+	Value *tensor.Dense // the elements
 }
 
 // String returns the name, the element type and the shape.
@@ -99,8 +99,8 @@ func checkObjective(params []Param, state ObjectiveState) error {
 // snapshot is a copy of all that an objective remembers: the parameters, the arrays of its
 // state, and its numbers as JSON, nil where there are none.
 type snapshot struct {
-	values  []*tensor.Dense // those of arraysOf
-	numbers json.RawMessage
+	values  []*tensor.Dense // of the arrays in arraysOf
+	numbers json.RawMessage // of the state, as JSON
 }
 
 // take copies what the objective remembers now.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/go-valla/valla/internal/kernel"
 	"gorgonia.org/tensor"
 )
 
@@ -41,20 +42,20 @@ type State struct {
 
 // Slot is one quantity that an optimizer tracks for each parameter.
 type Slot struct {
-	Name   string
+	Name   string          // as "m" of Adam
 	Arrays []*tensor.Dense // one per parameter, with its shape and type
 }
 
 // memory implements the part of an optimizer that remembers.
 type memory struct {
-	steps  int
-	params []string
-	slots  []Slot
+	steps  int      // made
+	params []string // names, types and shapes of the parameters
+	slots  []Slot   // what is remembered of each parameter
 }
 
 // begin prepares the step over params of an optimizer with the named slots.
 func (m *memory) begin(params []Param, lrScale float64, slots []string) error {
-	if !(lrScale >= 0 && finite(lrScale)) {
+	if !(lrScale >= 0 && kernel.Finite(lrScale)) {
 		return fmt.Errorf("train: learning rate scaled by %v, expected a finite number that is not negative", lrScale)
 	}
 	if m.params == nil {
@@ -86,7 +87,7 @@ func (m *memory) allocate(params []Param, slots []string) error {
 	return nil
 }
 
-// match returns an error unless the memory is that of params and slots.
+// match returns an error unless the memory belongs to params and slots.
 func (m *memory) match(params []Param, slots []string) error {
 	if len(params) != len(m.params) {
 		return fmt.Errorf("train: optimizer state %w: it has %d parameters, expected %d", ErrMismatch, len(m.params), len(params))

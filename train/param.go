@@ -14,8 +14,8 @@ type Float interface{ float32 | float64 }
 // same element type, float32 or float64, and are row-major and contiguous. The
 // objective fills Grad; an optimizer changes Value in place.
 type Param struct {
-	Name        string
-	Value, Grad *tensor.Dense
+	Name        string        // tells parameters apart, also in checkpoints
+	Value, Grad *tensor.Dense // the parameter and its gradient
 }
 
 // String returns the name, the element type and the shape.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/kernel"
 )
 
 // Run minimises obj until all iterations are made, the validation stops
@@ -35,32 +36,32 @@ func Run(ctx context.Context, obj Objective, cfg Config) (*Result, error) {
 
 // runner is a run under way.
 type runner struct {
-	cfg    Config
-	obj    Objective
-	params []Param
-	arrays []Array // the values of params and the arrays of the objective's state
-	state  any     // the numbers of the objective's state
-	id     identity
+	cfg    Config    // with the defaults filled in
+	obj    Objective // what is minimised
+	params []Param   // of obj
+	arrays []Array   // the values of params and the arrays of the objective's state
+	state  any       // the numbers of the objective's state
+	id     identity  // what a checkpoint must agree with
 
-	counters
-	best snapshot // at BestIteration; empty before the first validation
+	counters          // what a checkpoint remembers besides arrays
+	best     snapshot // at BestIteration; empty before the first validation
 
-	resumed float64 // seconds of training before start
-	start   time.Time
+	resumed float64   // seconds of training before start
+	start   time.Time // of this part of the run
 
 	progress Progress // as last told
 }
 
 // counters is what a run has to remember besides arrays.
 type counters struct {
-	Done          int // steps made
-	LossSum       float64
-	LossCount     int // losses in LossSum: those since the last validation
-	History       []Validation
-	BestIteration int
-	BestValue     float64
-	Bad           int // validations in a row without improvement
-	Seconds       float64
+	Done          int          // steps made
+	LossSum       float64      // of the losses since the last validation
+	LossCount     int          // losses in LossSum: those since the last validation
+	History       []Validation // the validations
+	BestIteration int          // steps made at the best validation; 0 before the first
+	BestValue     float64      // of the best validation
+	Bad           int          // validations in a row without improvement
+	Seconds       float64      // of training, parts before a resume included
 }
 
 func newRunner(obj Objective, cfg Config) (*runner, error) {
@@ -168,7 +169,7 @@ func (r *runner) validate(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("train: validation after %d iterations: %w", r.Done, err)
 	}
-	if !finite(value) {
+	if !kernel.Finite(value) {
 		return r.nonFinite(r.Done-1, "validation", value)
 	}
 	loss := r.LossSum / float64(r.LossCount)
@@ -240,7 +241,7 @@ func (r *runner) elapsed() float64 { return r.resumed + time.Since(r.start).Seco
 
 // checkGradients returns a NonFiniteError unless the loss and all gradients are finite.
 func (r *runner) checkGradients(loss float64) error {
-	if !finite(loss) {
+	if !kernel.Finite(loss) {
 		return r.nonFinite(r.Done, "loss", loss)
 	}
 	for _, p := range r.params {

@@ -23,7 +23,7 @@ type SGD struct {
 	Nesterov    bool    // needs Momentum
 	WeightDecay float64 // 0 means none
 
-	memory memory
+	memory memory // the buffers
 }
 
 // Step implements [Optimizer].

@@ -2,7 +2,6 @@ package main
 
 import (
 	"github.com/go-valla/valla/gp/laplace"
-	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/layers"
 	"gorgonia.org/tensor"
 )
@@ -76,9 +75,9 @@ var benchmarks = []benchmark{
 
 // These members of the Laplace family are compared, with σ₀ = 1.
 var (
-	allDiagonal = laplace.Options{Structure: laplace.Diagonal, Likelihood: likelihood.Softmax{}, PriorStd: 1}
-	allKFAC     = laplace.Options{Structure: laplace.KFAC, Likelihood: likelihood.Softmax{}, PriorStd: 1}
-	lastLayer   = laplace.Options{Weights: laplace.LastLayer, Likelihood: likelihood.Softmax{}, PriorStd: 1}
+	allDiagonal = &laplace.Settings{Structure: "diag", PriorStd: 1}
+	allKFAC     = &laplace.Settings{Structure: "kfac", PriorStd: 1}
+	lastLayer   = &laplace.Settings{Weights: []string{"last-layer"}, PriorStd: 1}
 )
 
 // theirLaplace returns the options of a member in the terms of laplace-torch.

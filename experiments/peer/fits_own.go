@@ -8,7 +8,9 @@ import (
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/data/sets"
 	"github.com/go-valla/valla/experiments/internal/result"
+	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/laplace"
+	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/layers"
@@ -46,12 +48,13 @@ func fullLaplace(ctx context.Context, _ string, cell *result.Cell) error {
 	}
 	x, y := m.normal(rows, protein.Inputs), m.normal(rows, 1)
 	meter := result.StartMeter()
-	p, err := laplace.Fit(ctx, net, x, y, laplace.Options{PriorStd: 1, NoiseStd: 1, MemoryLimit: memoryLimit})
+	of := gp.Problem{Net: net, Likelihood: likelihood.NewGaussian(1, tensor.Float64), Train: gp.Examples{X: x, Y: y}}
+	p, err := (&laplace.Settings{PriorStd: 1, NoiseStd: 1}).Posterior(ctx, of, gp.Run{Memory: memoryLimit})
 	if err != nil {
 		return err
 	}
 	cell.Fit, cell.N = meter.Cost(), rows
-	cell.Facts.Found = map[string]result.Number{"log evidence": result.Number(p.LogMarginalLikelihood())}
+	cell.Facts.Found = map[string]result.Number{"log evidence": result.Number(p.(interface{ LogMarginalLikelihood() float64 }).LogMarginalLikelihood())}
 	return nil
 }
 

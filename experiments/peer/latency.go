@@ -17,6 +17,7 @@ import (
 	"github.com/go-valla/valla/experiments/internal/result"
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/laplace"
+	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/gp/task"
 	gpvalla "github.com/go-valla/valla/gp/valla"
 	"github.com/go-valla/valla/graph"
@@ -122,20 +123,21 @@ func (s service) call(ctx context.Context, dt tensor.Dtype) (func() error, error
 }
 
 // predictor returns a predictor of the service's model, and VaLLA's layer.
-func (s service) predictor(ctx context.Context, dt tensor.Dtype) (*valla.Predictor, *gpvalla.Layer, error) {
+func (s service) predictor(ctx context.Context, dt tensor.Dtype) (*valla.Predictor, *parameters, error) {
 	m := newMaker(dt)
 	net, err := s.spec.New(dt, m.Rand)
 	if err != nil {
 		return nil, nil, err
 	}
-	l, err := m.layer(net, m.normal(max(1, s.inducing), s.spec.Inputs), s.spec.Outputs)
+	l := m.layer(m.normal(max(1, s.inducing), s.spec.Inputs), s.spec.Outputs)
+	posterior, err := l.posterior(gpvalla.Method, net, lik(s.spec.Outputs, dt))
 	if err != nil {
 		return nil, nil, err
 	}
-	posterior := gp.Stored(gpvalla.NewPosterior(net, l))
 	if s.inducing == 0 {
-		o := laplace.Options{Structure: laplace.KFAC, PriorStd: 1, NoiseStd: math.Sqrt(noiseVariance)}
-		if posterior, err = laplace.Fit(ctx, net, m.normal(200, s.spec.Inputs), m.normal(200, 1), o); err != nil {
+		o := &laplace.Settings{Structure: "kfac", PriorStd: 1, NoiseStd: math.Sqrt(noiseVariance)}
+		of := gp.Problem{Net: net, Likelihood: likelihood.NewGaussian(1, dt), Train: gp.Examples{X: m.normal(200, s.spec.Inputs), Y: m.normal(200, 1)}}
+		if posterior, err = o.Posterior(ctx, of, gp.Run{}); err != nil {
 			return nil, nil, err
 		}
 	}

@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 
+	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/laplace"
+	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/layers"
 	"github.com/go-valla/valla/train"
@@ -100,7 +102,7 @@ func (m maker) train(net layers.Network, x, y *tensor.Dense, o train.Optimizer) 
 const laplaceExamples = 10_000
 
 // laplaceFit fits a linearized Laplace approximation with given hyper-parameters.
-func laplaceFit(o laplace.Options) func(tensor.Dtype) (*work, error) {
+func laplaceFit(s *laplace.Settings) func(tensor.Dtype) (*work, error) {
 	return func(dt tensor.Dtype) (*work, error) {
 		m := newMaker(dt)
 		net, x, y, err := m.laplaceData()
@@ -110,7 +112,7 @@ func laplaceFit(o laplace.Options) func(tensor.Dtype) (*work, error) {
 		return &work{
 			arrays: arrays(net, x, y, nil),
 			step: func(ctx context.Context) error {
-				_, err := laplace.Fit(ctx, net, x, y, o)
+				_, err := s.Posterior(ctx, laplaceProblem(net, x, y), gp.Run{})
 				return err
 			},
 			values: func() values { return values{} },
@@ -119,7 +121,7 @@ func laplaceFit(o laplace.Options) func(tensor.Dtype) (*work, error) {
 }
 
 // laplacePredict predicts 1,000 points with such a fit.
-func laplacePredict(o laplace.Options) func(tensor.Dtype) (*work, error) {
+func laplacePredict(s *laplace.Settings) func(tensor.Dtype) (*work, error) {
 	return func(dt tensor.Dtype) (*work, error) {
 		m := newMaker(dt)
 		net, x, y, err := m.laplaceData()
@@ -127,7 +129,7 @@ func laplacePredict(o laplace.Options) func(tensor.Dtype) (*work, error) {
 			return nil, err
 		}
 		probe := m.normal(predicted, mnist.Inputs)
-		p, err := laplace.Fit(context.Background(), net, x, y, o)
+		p, err := s.Posterior(context.Background(), laplaceProblem(net, x, y), gp.Run{})
 		if err != nil {
 			return nil, err
 		}
@@ -136,6 +138,11 @@ func laplacePredict(o laplace.Options) func(tensor.Dtype) (*work, error) {
 		w.values = func() values { return values{"mean": all()["mean"]} }
 		return w, nil
 	}
+}
+
+// laplaceProblem is classification of the examples x, y.
+func laplaceProblem(net layers.Network, x, y *tensor.Dense) gp.Problem {
+	return gp.Problem{Net: net, Likelihood: likelihood.Softmax{}, Train: gp.Examples{X: x, Y: y}}
 }
 
 func (m maker) laplaceData() (layers.Network, *tensor.Dense, *tensor.Dense, error) {

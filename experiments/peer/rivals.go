@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"math"
+	"slices"
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/ella"
@@ -20,50 +21,58 @@ func fmgpStep(inputs, outputs, inducing, size int) func(tensor.Dtype) (*work, er
 	return func(dt tensor.Dtype) (*work, error) {
 		m := newMaker(dt)
 		length := math.Sqrt(float64(inputs)) // about the median distance
-		given := []array{{"x", m.normal(size, inputs)}, {"y", m.targets(size, outputs)}, {"outputs", m.normal(size, outputs)},
-			{"length", graph.NewScalar("", length, dt).Value}}
-		class, labels := make([]int, inducing), make([]int64, inducing)
-		for i := range class {
-			class[i], labels[i] = i%outputs, int64(i%outputs)
+		net := layers.Dense{
+			W: graph.NewParam("weight", graph.Floats(m.normal(inputs, outputs)), dt, inputs, outputs),
+			B: graph.NewParam("bias", make([]float64, outputs), dt, outputs),
 		}
-		l, err := fmgp.NewLayer(fmgp.NewKernel(inputs, 0, outputs, length, 1, dt), m.normal(inducing, inputs), class)
+		p := gp.Problem{Net: net, Likelihood: lik(outputs, dt), Train: gp.Examples{X: m.normal(size, inputs), Y: m.targets(size, outputs)}}
+		mean, err := gp.Point{Net: net, Dtype: dt}.Mean(context.Background(), p.Train.X)
 		if err != nil {
 			return nil, err
 		}
-		for i := range inducing {
-			l.Mean.Set(i, 0.1*m.NormFloat64())
-		}
-		obj, err := fmgpObjective(l, lik(outputs, dt), given[:3])
+		l := m.fmgpLayer(m.normal(inducing, inputs), outputs, length)
+		q, err := l.posterior(fmgp.Method, net, p.Likelihood)
 		if err != nil {
 			return nil, err
 		}
-		given = append(given, array{"z", clone(l.Z.Value)}, array{"surrogate", clone(l.Mean.Value)},
-			array{"class", tensor.New(tensor.WithShape(inducing), tensor.WithBacking(labels))})
+		obj, err := q.(stepper).Objective(context.Background(), p, gp.Run{}, size)
+		if err != nil {
+			return nil, err
+		}
+		given := []array{{"x", p.Train.X}, {"y", p.Train.Y}, {"outputs", graph.Convert(mean, dt)}, {"length", graph.NewScalar("", length, dt).Value},
+			{"z", clone(l.arrays[0].value)}, {"class", labels(l.class)}}
+		for _, w := range obj.Params() {
+			if w.Name == "fmgp.surrogate_mean" {
+				for i := range inducing {
+					(&graph.Param{Value: w.Value}).Set(i, 0.1*m.NormFloat64())
+				}
+				given = append(given, array{"surrogate", clone(w.Value)})
+			}
+		}
 		return objectiveStep(obj, &train.Adam{}, given), nil
 	}
 }
 
-// fmgpObjective is the objective of x, y and the network's outputs.
-func fmgpObjective(l *fmgp.Layer, lik likelihood.Likelihood, given []array) (*train.Graph, error) {
-	b, feed := graph.NewBuilder(l.Z.Value.Dtype()), fixed{}
-	var nodes []*graph.Node
-	for _, a := range given {
-		n := b.Input(a.name, a.value.Shape()...)
-		nodes, feed[n] = append(nodes, n), a.value
+// fmgpLayer returns FMGP's parameters at inducing inputs z, as a published fit starts them.
+func (m maker) fmgpLayer(z *tensor.Dense, outputs int, length float64) *parameters {
+	points, inputs := z.Shape()[0], z.Shape()[1]
+	triangle := func(n int, below float64) []float64 { // 1 on the diagonal, packed row by row
+		var v []float64
+		for i := range n {
+			v = append(append(v, slices.Repeat([]float64{below}, i)...), 1)
+		}
+		return v
 	}
-	loss := l.Loss(b, nodes[0], nodes[1], nodes[2], fmgp.Objective{Likelihood: lik, Alpha: 1, N: given[0].value.Shape()[0]})
-	if err := b.Err(); err != nil {
-		return nil, err
+	l, r := triangle(points, 0), triangle(outputs, math.Exp(-1))
+	p := &parameters{class: inducing(points, outputs)}
+	p.header = map[string]any{"class": p.class, "inputs": []int{inputs}, "kernel": "rbf"}
+	p.arrays = []array{
+		{"fmgp.z", z}, {"fmgp.l", graph.NewParam("", l, m.dt, len(l)).Value}, {"fmgp.r", graph.NewParam("", r, m.dt, len(r)).Value},
+		{"fmgp.log_length", graph.NewParam("", slices.Repeat([]float64{math.Log(length)}, inputs), m.dt, inputs).Value},
+		{"fmgp.log_amplitude", graph.NewScalar("", 0, m.dt).Value},
 	}
-	return train.NewGraph(b, loss.Loss, append(l.Params(), lik.Params()...), feed)
+	return p
 }
-
-// fixed is a train.Feed of one mini-batch that is always the same.
-type fixed map[*graph.Node]*tensor.Dense
-
-func (f fixed) Inputs() map[*graph.Node]*tensor.Dense { return f }
-func (fixed) Parts() int                              { return 1 }
-func (fixed) Load(int, int) error                     { return nil }
 
 // Sizes of a fit of ELLA.
 const (
@@ -101,12 +110,17 @@ func ellaFit(dt tensor.Dtype) (*work, error) {
 	}
 	w.arrays = append(arrays(layers.Network(net), x, y, nil), array{"probe", probe},
 		array{"prior_std", graph.NewScalar("", ellaPrior, dt).Value}, array{"rank", graph.NewScalar("", ellaRank, dt).Value})
-	w.arrays = append(w.arrays, pointArrays(fitted.Posterior.(*ella.Posterior))...)
+	w.arrays = append(w.arrays, pointArrays(fitted.Posterior.(pointed))...)
 	return w, nil
 }
 
+// pointed is a posterior of ELLA.
+type pointed interface {
+	Points() (z *tensor.Dense, output []int)
+}
+
 // pointArrays returns the points of a posterior with their outputs.
-func pointArrays(p *ella.Posterior) []array {
+func pointArrays(p pointed) []array {
 	z, output := p.Points()
 	class := make([]int64, len(output))
 	for i, c := range output {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -10,7 +11,6 @@ import (
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/gp/valla"
 	"github.com/go-valla/valla/graph"
-	"github.com/go-valla/valla/jacobian"
 	"github.com/go-valla/valla/layers"
 	"github.com/go-valla/valla/train"
 	"gorgonia.org/tensor"
@@ -56,37 +56,78 @@ const (
 	memoryLimit   = 4 << 30 // of a step on a ResNet
 )
 
-// layer returns a VaLLA layer on a network with the given number of outputs. Its L is not the
-// identity and its σ₀ is not 1, so that a comparison depends on both.
-func (m maker) layer(net layers.Network, z *tensor.Dense, outputs int) (*valla.Layer, error) {
-	class := make([]int, z.Shape()[0])
+// parameters are the arrays of a posterior, as a file holds them.
+type parameters struct {
+	header map[string]any
+	arrays []array
+	class  []int // the output of each inducing point
+}
+
+// Header implements gp.Saved.
+func (p *parameters) Header(v any) error {
+	text, err := json.Marshal(p.header)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(text, v)
+}
+
+// Array implements gp.Saved.
+func (p *parameters) Array(name string, _ tensor.Dtype, _ ...int) (*tensor.Dense, error) {
+	for _, a := range p.arrays {
+		if a.name == name {
+			return a.value, nil
+		}
+	}
+	return nil, fmt.Errorf("no array %s", name)
+}
+
+// inducing says which outputs inducing points carry: they take turns.
+func inducing(points, outputs int) []int {
+	class := make([]int, points)
 	for i := range class {
 		class[i] = i % outputs
 	}
-	l, err := valla.New(jacobian.NTK{Net: net}, z, class)
-	if err != nil {
-		return nil, err
+	return class
+}
+
+// layer returns VaLLA's parameters for a network with the given number of outputs, at inducing
+// inputs z. Its L is not the identity and its σ₀ is not 1, so that a comparison depends on both.
+func (m maker) layer(z *tensor.Dense, outputs int) *parameters {
+	points := z.Shape()[0]
+	class, l := inducing(points, outputs), make([]float64, points*(points+1)/2)
+	for i := range points {
+		l[i*(i+3)/2] = 1
 	}
-	for i := range l.L.Value.Shape()[0] {
-		l.L.Set(i, l.L.At(i)+0.05*m.NormFloat64())
+	for i := range l {
+		l[i] += 0.05 * m.NormFloat64()
 	}
-	l.LogPriorStd.Set(0, math.Log(priorStd))
-	return l, nil
+	return &parameters{
+		header: map[string]any{"inducing": points, "class": class, "inputs": z.Shape()[1:]}, class: class,
+		arrays: []array{
+			{"valla.z", z}, {"valla.l", graph.NewParam("", l, m.dt, len(l)).Value},
+			{"valla.log_prior_std", graph.NewScalar("", math.Log(priorStd), m.dt).Value},
+		},
+	}
+}
+
+// posterior returns the posterior of parameters on a network.
+func (p *parameters) posterior(of gp.Method, net layers.Network, l likelihood.Likelihood) (gp.Stored, error) {
+	return of.Restore(context.Background(), net, l, p)
 }
 
 // perceptron draws a network and a layer on it.
-func (m maker) perceptron(spec layers.MLP, inducing int) (layers.Network, *valla.Layer, error) {
+func (m maker) perceptron(spec layers.MLP, inducing int) (layers.Network, *parameters, error) {
 	net, err := spec.New(m.dt, m.Rand)
 	if err != nil {
 		return nil, nil, err
 	}
-	l, err := m.layer(net, m.normal(inducing, spec.Inputs), spec.Outputs)
-	return net, l, err
+	return net, m.layer(m.normal(inducing, spec.Inputs), spec.Outputs), nil
 }
 
 // arrays returns the arrays for the other side: x, y, the network, and the layer if it is not
 // nil.
-func arrays(net layers.Network, x, y *tensor.Dense, l *valla.Layer) []array {
+func arrays(net layers.Network, x, y *tensor.Dense, l *parameters) []array {
 	list := []array{{"x", x}, {"y", y}}
 	for _, p := range layers.Arrays(net) {
 		list = append(list, array{"net." + p.Name, clone(p.Value)})
@@ -94,14 +135,18 @@ func arrays(net layers.Network, x, y *tensor.Dense, l *valla.Layer) []array {
 	if l == nil {
 		return list
 	}
-	class := make([]int64, len(l.Class))
-	for i, c := range l.Class {
-		class[i] = int64(c)
+	noise := graph.NewScalar("noise", math.Log(noiseVariance), x.Dtype())
+	return append(list, array{"z", clone(l.arrays[0].value)}, array{"l", clone(l.arrays[1].value)}, array{"class", labels(l.class)},
+		array{"log_prior_std", clone(l.arrays[2].value)}, array{"log_noise_variance", noise.Value})
+}
+
+// labels returns outputs as an array for the other side.
+func labels(class []int) *tensor.Dense {
+	out := make([]int64, len(class))
+	for i, c := range class {
+		out[i] = int64(c)
 	}
-	noise := graph.NewScalar("noise", math.Log(noiseVariance), l.Z.Value.Dtype())
-	return append(list, array{"z", clone(l.Z.Value)}, array{"l", clone(l.L.Value)},
-		array{"class", tensor.New(tensor.WithShape(len(class)), tensor.WithBacking(class))},
-		array{"log_prior_std", clone(l.LogPriorStd.Value)}, array{"log_noise_variance", noise.Value})
+	return tensor.New(tensor.WithShape(len(out)), tensor.WithBacking(out))
 }
 
 func clone(t *tensor.Dense) *tensor.Dense { return t.Clone().(*tensor.Dense) }
@@ -128,8 +173,8 @@ func vallaStepOf(spec layers.MLP, inducing, size, rows int) func(tensor.Dtype) (
 		if err != nil {
 			return nil, err
 		}
-		f := valla.Fit{Net: net, Layer: l, Likelihood: lik(spec.Outputs, dt), BatchSize: size}
-		return fitStep(f, m.normal(rows, spec.Inputs), m.targets(rows, spec.Outputs))
+		p := gp.Problem{Net: net, Likelihood: lik(spec.Outputs, dt), Train: gp.Examples{X: m.normal(rows, spec.Inputs), Y: m.targets(rows, spec.Outputs)}}
+		return fitStep(l, p, size, 0)
 	}
 }
 
@@ -141,22 +186,29 @@ func resNetStep(inducing int) func(tensor.Dtype) (*work, error) {
 		if err != nil {
 			return nil, err
 		}
-		l, err := m.layer(net, m.images(inducing), resNetClasses)
-		if err != nil {
-			return nil, err
-		}
-		f := valla.Fit{Net: net, Layer: l, Likelihood: lik(resNetClasses, dt), BatchSize: batch, MemoryLimit: memoryLimit}
-		return fitStep(f, m.images(batch), m.oneHot(batch, resNetClasses))
+		l := m.layer(m.images(inducing), resNetClasses)
+		p := gp.Problem{Net: net, Likelihood: lik(resNetClasses, dt), Train: gp.Examples{X: m.images(batch), Y: m.oneHot(batch, resNetClasses)}}
+		return fitStep(l, p, batch, memoryLimit)
 	}
 }
 
-// fitStep returns the work of a step of a fit.
-func fitStep(f valla.Fit, x, y *tensor.Dense) (*work, error) {
-	obj, err := f.Objective(train.Rows{All: x}, y)
+// stepper is a posterior that makes steps of a fit from where it is.
+type stepper interface {
+	Objective(ctx context.Context, p gp.Problem, r gp.Run, batch int) (*train.Graph, error)
+}
+
+// fitStep returns the work of a step of VaLLA on a mini-batch of a problem, within a memory.
+func fitStep(l *parameters, p gp.Problem, size int, memory int64) (*work, error) {
+	given := arrays(p.Net, p.Train.X, p.Train.Y, l)
+	q, err := l.posterior(valla.Method, p.Net, p.Likelihood)
 	if err != nil {
 		return nil, err
 	}
-	return objectiveStep(obj, &train.Adam{}, arrays(f.Net, x, y, f.Layer)), nil
+	obj, err := q.(stepper).Objective(context.Background(), p, gp.Run{Memory: memory}, size)
+	if err != nil {
+		return nil, err
+	}
+	return objectiveStep(obj, &train.Adam{}, given), nil
 }
 
 // objectiveStep returns the work of a step of an optimizer.
@@ -188,7 +240,12 @@ func vallaPredict(spec layers.MLP, inducing int) func(tensor.Dtype) (*work, erro
 			return nil, err
 		}
 		x := m.normal(predicted, spec.Inputs)
-		return predictStep(valla.NewPosterior(net, l), x, arrays(net, x, m.targets(1, spec.Outputs), l)), nil
+		given := arrays(net, x, m.targets(1, spec.Outputs), l)
+		q, err := l.posterior(valla.Method, net, lik(spec.Outputs, dt))
+		if err != nil {
+			return nil, err
+		}
+		return predictStep(q, x, given), nil
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/go-valla/valla/internal/kernel"
 	"gonum.org/v1/gonum/optimize"
 )
 
@@ -21,7 +22,7 @@ func (v *Vector) Check(c int) error {
 		return fmt.Errorf("%d scales and %d biases of logits, expected %d of each", len(v.Scale), len(v.Bias), c)
 	}
 	for k, w := range v.Scale {
-		if w-w != 0 || v.Bias[k]-v.Bias[k] != 0 {
+		if !kernel.Finite(w) || !kernel.Finite(v.Bias[k]) {
 			return fmt.Errorf("the scale %g and the bias %g of class %d (counting from 0), expected finite numbers", w, v.Bias[k], k)
 		}
 	}
@@ -59,7 +60,7 @@ func FindVector(mean, variance []float64, labels []int) (*Vector, error) {
 		Func: func(x []float64) float64 { return vectorNLL(mean, variance, labels, x, nil) },
 		Grad: func(grad, x []float64) { vectorNLL(mean, variance, labels, x, grad) },
 	}, start, &optimize.Settings{GradientThreshold: 1e-7, MajorIterations: 10_000}, &optimize.BFGS{})
-	if best == nil || best.F-best.F != 0 {
+	if best == nil || !kernel.Finite(best.F) {
 		return nil, fmt.Errorf("vector scaling: %w", err)
 	}
 	v := &Vector{Scale: best.X[:c:c], Bias: best.X[c:]}

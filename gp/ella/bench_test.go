@@ -48,7 +48,7 @@ func BenchmarkFitImages(b *testing.B) {
 		b.Fatal(err)
 	}
 	at := c.draw(p, 1)
-	k, err := kernelOf(ctx, p.Net, at, defaultMemory, untold)
+	k, err := kernelOf(ctx, p.Net, at, gp.Run{}.Limit(), untold)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -60,9 +60,9 @@ func BenchmarkFitImages(b *testing.B) {
 		name string
 		run  func() error
 	}{
-		{"kernel", func() error { _, err := kernelOf(ctx, p.Net, at, defaultMemory, untold); return err }},
+		{"kernel", func() error { _, err := kernelOf(ctx, p.Net, at, gp.Run{}.Limit(), untold); return err }},
 		{"eigenvectors", func() error { _, err := leading(k, at.n(), c.Rank, tensor.Float32); return err }},
-		{"directions", func() error { _, err := directions(ctx, p.Net, at, e, defaultMemory, untold); return err }},
+		{"directions", func() error { _, err := directions(ctx, p.Net, at, e, gp.Run{}.Limit(), untold); return err }},
 		{"all", func() error { _, err := s.Fit(ctx, p, gp.Run{Seed: 1}); return err }},
 	} {
 		b.Run(part.name, func(b *testing.B) {
@@ -112,12 +112,12 @@ func BenchmarkResNet20(b *testing.B) {
 	at := s.draw(p, 1)
 	b.Run("kernel", func(b *testing.B) {
 		for b.Loop() {
-			if _, err := kernelOf(b.Context(), net, at, defaultMemory, untold); err != nil {
+			if _, err := kernelOf(b.Context(), net, at, gp.Run{}.Limit(), untold); err != nil {
 				b.Fatal(err)
 			}
 		}
 	})
-	var q *Posterior
+	var q *posterior
 	b.Run("all", func(b *testing.B) {
 		for b.Loop() {
 			q = fitPoints(b, p, s, at)

@@ -11,7 +11,7 @@ import (
 )
 
 // Compile implements gp.Posterior.
-func (p *Posterior) Compile(shape []int, size int, limit int64) (gp.Compiled, error) {
+func (p *posterior) Compile(shape []int, size int, limit int64) (gp.Compiled, error) {
 	if !slices.Equal(shape, p.input) {
 		return nil, fmt.Errorf("ella: inputs of shape %v, expected %v", shape, p.input)
 	}
@@ -24,7 +24,7 @@ func (p *Posterior) Compile(shape []int, size int, limit int64) (gp.Compiled, er
 
 // compiled is the gp.Compiled of a Posterior.
 type compiled struct {
-	p *Posterior
+	p *posterior                 // the posterior that is compiled
 	f *jacobian.DirectionalBatch // the network's outputs and φ
 	w []float64                  // φ R [size·C,K]
 }

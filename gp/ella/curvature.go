@@ -1,22 +1,40 @@
 package ella
 
 import (
+	"context"
+	"fmt"
 	"math"
 
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/internal/eigen"
 	"github.com/go-valla/valla/internal/kernel"
+	"github.com/go-valla/valla/jacobian"
+	"gorgonia.org/tensor"
 )
 
 // curvature is G = Σ_n φ_nᵀ Λ_n φ_n [K,K], in float64, with Λ of unit noise.
 type curvature struct {
-	k   int
-	g   []float64
-	lik likelihood.Likelihood
+	k   int                   // K
+	g   []float64             // G [K,K], the lower triangle
+	lik likelihood.Likelihood // with unit noise
 }
 
+// newCurvature returns a G of no rows, of the likelihood lik with unit noise.
 func newCurvature(k int, lik likelihood.Likelihood) *curvature {
-	return &curvature{k: k, g: make([]float64, k*k), lik: lik}
+	return &curvature{k: k, g: make([]float64, k*k), lik: likelihood.WithNoise(lik, 1)}
+}
+
+// addRows adds the inputs x [N,…] of examples with the features f. done is called after each batch
+// with the number of its examples. It is an error if G is not finite then.
+func (a *curvature) addRows(ctx context.Context, f *jacobian.Directional, x *tensor.Dense, done func(n int)) error {
+	return f.Each(ctx, x, func(_ int, mean, phi []float64) error {
+		a.add(mean, phi, f.Outputs())
+		if v := kernel.Sum(a.g); !kernel.Finite(v) {
+			return fmt.Errorf("the curvature is not finite: the sum of its elements is %g", v)
+		}
+		done(len(mean) / f.Outputs())
+		return nil
+	})
 }
 
 // add adds examples with the outputs mean [n,C] and the features phi [n,C,K], which it
@@ -32,7 +50,7 @@ type precision struct {
 	q []float64 // [K,K]
 }
 
-// newPrecision decomposes G [k,k], which stays as it is.
+// newPrecision decomposes G [k,k] without changing G.
 func newPrecision(k int, g []float64) (precision, error) {
 	d, q, err := eigen.Symmetric(k, append([]float64(nil), g...))
 	for i := range d {
@@ -41,7 +59,7 @@ func newPrecision(k int, g []float64) (precision, error) {
 	return precision{d, q}, err
 }
 
-// variances are the diagonal of the inverse in Q's coordinates, [K].
+// variances returns the diagonal of the inverse in the coordinates of Q, [K].
 func (p precision) variances(prior, noiseVariance, share float64) []float64 {
 	s := make([]float64, len(p.d))
 	for i, d := range p.d {
@@ -62,7 +80,7 @@ func (p precision) root(prior, share float64) []float64 {
 	return r
 }
 
-// effective is the number of directions that the data determine, tr G (G + I/σ₀²)⁻¹.
+// effective returns the number of directions that the data determine, tr G (G + I/σ₀²)⁻¹.
 func (p precision) effective(prior, share float64) float64 {
 	sum := 0.0
 	for i, s := range p.variances(prior, 1, share) {

@@ -36,7 +36,7 @@ func leading(k []float64, m, rank int, dt tensor.Dtype) (spectrum, error) {
 	if err != nil {
 		return s, fmt.Errorf("ella: eigenvalues of the kernel of %d points: %w", m, err)
 	}
-	least := values[rank-1] * float64(m) * epsilon(dt)
+	least := values[rank-1] * float64(m) * dense.Epsilon(dt)
 	for j := rank - 1; j >= 0 && values[j] > least; j-- {
 		s.values = append(s.values, values[j])
 	}
@@ -50,23 +50,15 @@ func leading(k []float64, m, rank int, dt tensor.Dtype) (spectrum, error) {
 	return s, nil
 }
 
-// epsilon is the distance from 1 to the next number of a type.
-func epsilon(dt tensor.Dtype) float64 {
-	if dt == tensor.Float32 {
-		return 0x1p-23
-	}
-	return 0x1p-52
-}
-
 // reverse computes Σ_b ct_bᵀ J(z_b) for a block of inputs z and cotangents ct [B,C].
 type reverse struct {
-	size  int // B
-	b     *graph.Builder
-	z, ct *graph.Node
-	grads []*graph.Node // of each parameter
+	size  int            // B
+	b     *graph.Builder // of the graph
+	z, ct *graph.Node    // the inputs [B,…] and their cotangents [B,C]
+	grads []*graph.Node  // of each parameter
 
-	at, cotangent *tensor.Dense
-	program       *graph.Program
+	at, cotangent *tensor.Dense  // what the program reads for z and ct
+	program       *graph.Program // computes grads
 }
 
 func planReverse(net layers.Network, p points, size int) (*reverse, int64, error) {
@@ -118,7 +110,7 @@ func directions(ctx context.Context, net layers.Network, p points, s spectrum, l
 	}
 	done, starts := 0, startsOf(p.n(), r.size) // points
 	for a, first := range starts {
-		load(r.at, p.z, first)
+		dense.Put(r.at, 0, p.z, first, r.size)
 		r.program.Refresh()
 		for i := range k {
 			if err := ctx.Err(); err != nil {

@@ -1,7 +1,6 @@
 package ella
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,9 +21,6 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// defaultMemory is what a fit and a prediction may need where nothing else is said.
-const defaultMemory = 1 << 30
-
 // Fit implements gp.Settings. It writes no checkpoints.
 func (s *Settings) Fit(ctx context.Context, p gp.Problem, r gp.Run) (*gp.Fitted, error) {
 	if err := p.Check(); err != nil {
@@ -40,7 +36,7 @@ func (s *Settings) Fit(ctx context.Context, p gp.Problem, r gp.Run) (*gp.Fitted,
 // fitAt fits with complete settings and the given points. Where ctx ends after a look at
 // the validation rows, the best state so far is returned with its error.
 func fitAt(ctx context.Context, p gp.Problem, r gp.Run, s Settings, at points) (*gp.Fitted, error) {
-	f := &fitting{p: p, r: r, s: s, limit: cmp.Or(r.Memory, defaultMemory), candidates: s.candidates(p)}
+	f := &fitting{p: p, r: r, s: s, limit: r.Limit(), candidates: s.candidates(p)}
 	err := f.start(ctx, at)
 	if err == nil {
 		err = f.pass(ctx)
@@ -57,28 +53,28 @@ func fitAt(ctx context.Context, p gp.Problem, r gp.Run, s Settings, at points) (
 
 // fitting is one fit under way.
 type fitting struct {
-	p          gp.Problem
-	r          gp.Run
-	s          Settings // complete
-	limit      int64    // bytes
-	candidates []gp.Candidate
+	p          gp.Problem     // the problem
+	r          gp.Run         // the run
+	s          Settings       // complete
+	limit      int64          // bytes
+	candidates []gp.Candidate // standard deviations that are compared
 
-	points   points
-	spectrum spectrum
-	v        *tensor.Dense // [K,P]
-	features *jacobian.Directional
-	held     *heldOut // nil without validation rows
-	sums     *curvature
-	seen     int    // rows
-	best     *state // nil before the first
+	points   points                // their Jacobians give the directions
+	spectrum spectrum              // of the points' kernel
+	v        *tensor.Dense         // [K,P]
+	features *jacobian.Directional // computes outputs and features of rows
+	held     *heldOut              // nil without validation rows
+	sums     *curvature            // G of the rows seen
+	seen     int                   // rows
+	best     *state                // nil before the first
 }
 
 // state is a posterior to be.
 type state struct {
-	gp.Candidate
-	g    []float64 // with unit noise
-	seen int       // rows
-	nll  float64   // of the validation rows; NaN without
+	gp.Candidate           // σ₀ and σ
+	g            []float64 // with unit noise
+	seen         int       // rows
+	nll          float64   // of the validation rows; NaN without
 }
 
 // start finds the directions and computes the features of the validation rows.
@@ -116,27 +112,22 @@ func checkOutputs(p gp.Problem) error {
 	return nil
 }
 
-// prepare compiles the features, and computes those of the validation rows.
+// prepare compiles the features, and computes the features of the validation rows.
 func (f *fitting) prepare(ctx context.Context) error {
-	_, classes := f.p.Likelihood.(likelihood.Softmax)
 	k, left := f.v.Shape()[0], f.limit-dense.Bytes(f.v)
 	if held := f.p.Validation; held != nil {
 		left -= heldOutBytes(held.N(), f.p.Outputs(), k)
 	}
 	var err error
-	if f.features, err = jacobian.NewDirectional(f.p.Net, f.p.Train.X.Shape()[1:], f.v, PredictBatch, left); err != nil {
+	if f.features, err = jacobian.NewDirectional(f.p.Net, f.p.Train.X.Shape()[1:], f.v, predictBatch, left); err != nil {
 		return err
 	}
 	if held := f.p.Validation; held != nil {
-		if f.held, err = newHeldOut(ctx, f.features, *held, graph.Floats(held.Y), classes, f.tell(unitHeld)); err != nil {
+		if f.held, err = newHeldOut(ctx, f.features, *held, f.p.Likelihood, f.tell(unitHeld)); err != nil {
 			return fmt.Errorf("ella: validation rows: %w", err)
 		}
 	}
-	unit := f.p.Likelihood
-	if !classes {
-		unit = likelihood.NewGaussian(1, tensor.Float64)
-	}
-	f.sums = newCurvature(k, unit)
+	f.sums = newCurvature(k, f.p.Likelihood)
 	return nil
 }
 
@@ -164,14 +155,9 @@ func (f *fitting) pass(ctx context.Context) error {
 
 // add adds rows to the curvature.
 func (f *fitting) add(ctx context.Context, x *tensor.Dense) error {
-	err := f.features.Each(ctx, x, func(_ int, mean, phi []float64) error {
-		f.sums.add(mean, phi, f.features.Outputs())
-		if v := kernel.Sum(f.sums.g); v-v != 0 {
-			return fmt.Errorf("the curvature is not finite: the sum of its elements is %g", v)
-		}
-		f.seen += len(mean) / f.features.Outputs()
+	err := f.sums.addRows(ctx, f.features, x, func(n int) {
+		f.seen += n
 		f.tell(unitRows)(f.seen, f.p.Train.N())
-		return nil
 	})
 	if err != nil {
 		return fmt.Errorf("ella: after %d training rows: %w", f.seen, err)
@@ -213,9 +199,8 @@ func (f *fitting) consider() error {
 	}
 	now := state{Candidate: f.candidates[0], seen: f.seen, nll: math.NaN()}
 	if f.held != nil {
-		now.Candidate, now.nll = f.held.best(p, f.share(f.seen), f.candidates)
-		if math.IsInf(now.nll, 1) {
-			return fmt.Errorf("ella: no finite negative log-likelihood of the validation rows with any of %d standard deviations", len(f.candidates))
+		if now.Candidate, now.nll, err = f.held.best(p, f.share(f.seen), f.candidates); err != nil {
+			return err
 		}
 	}
 	if f.best == nil || now.nll < f.best.nll {
@@ -233,7 +218,7 @@ func (f *fitting) fitted() (*gp.Fitted, error) {
 	noise := f.best.Noise * f.best.Noise
 	g := slices.Clone(f.best.g)
 	kernel.Scale(g, 1/noise, g)
-	q := &Posterior{
+	q := &posterior{
 		net: f.p.Net, input: f.p.Train.X.Shape()[1:].Clone(), v: f.v, g: g,
 		prior: f.best.Prior, share: f.share(f.best.seen), points: f.points.n(), at: f.points, limit: f.limit, features: f.features,
 	}
@@ -251,7 +236,7 @@ func (f *fitting) fitted() (*gp.Fitted, error) {
 }
 
 // record says how the fit went.
-func (f *fitting) record(q *Posterior) gp.Record {
+func (f *fitting) record(q *posterior) gp.Record {
 	r := gp.Record{Rows: f.best.seen, Settings: settings.Map(&f.s), PriorStds: []float64{q.prior}}
 	fact := func(name string, v float64) { r.Facts = append(r.Facts, gp.Fact{Name: name, Value: v}) }
 	fact("points", float64(f.points.n()))
@@ -266,7 +251,7 @@ func (f *fitting) record(q *Posterior) gp.Record {
 }
 
 // notes says where the fit differs from its settings, and where a wider grid may do better.
-func (f *fitting) notes(q *Posterior) (notes []string) {
+func (f *fitting) notes(q *posterior) (notes []string) {
 	note := func(format string, args ...any) { notes = append(notes, fmt.Sprintf(format, args...)) }
 	if m := f.points.n(); m < f.s.Points {
 		note("%d points instead of %d: there are no more rows to draw from.", m, f.s.Points)

@@ -86,7 +86,7 @@ func signed(v, s []float64) []float64 {
 func TestFixtureNystroem(t *testing.T) {
 	eachPart(t, func(t *testing.T, f part) {
 		b := begun(t, f.p, f.s, f.at)
-		kz, err := kernelOf(t.Context(), f.p.Net, f.at, defaultMemory, untold)
+		kz, err := kernelOf(t.Context(), f.p.Net, f.at, gp.Run{}.Limit(), untold)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -118,7 +118,7 @@ func TestFixturePosterior(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		q := fit.Posterior.(*Posterior)
+		q := fit.Posterior.(*posterior)
 		s := signs(b.spectrum.u, f.s.Rank)
 		g := signed(q.g, s)
 		for i := range g {
@@ -175,8 +175,8 @@ func TestFixtureEarlyStopping(t *testing.T) {
 			for i, v := range signed(b.sums.g, s) {
 				sums = append(sums, v*s[i/k]/(b.candidates[0].Noise*b.candidates[0].Noise))
 			}
-			_, v := b.held.best(p, b.share(b.seen), b.candidates)
-			_, w := b.held.best(p, 1, b.candidates)
+			_, v, _ := b.held.best(p, b.share(b.seen), b.candidates)
+			_, w, _ := b.held.best(p, 1, b.candidates)
 			nll, full = append(nll, v), append(full, w)
 		}
 		fixture.Close(t, "es_G", sums, f.want(t, "es_G"), 1e-7)
@@ -214,7 +214,7 @@ func TestFixtureGrid(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, c := range b.candidates {
-			_, v := b.held.best(p, 1, []gp.Candidate{c})
+			_, v, _ := b.held.best(p, 1, []gp.Candidate{c})
 			nll = append(nll, v)
 		}
 		want := f.want(t, "grid_val_nll")
@@ -258,7 +258,7 @@ func TestFixtureLimits(t *testing.T) {
 }
 
 // missing is σ₀² (J Jᵀ − φ φᵀ) at each input, [N,C,C].
-func missing(t *testing.T, p gp.Problem, q *Posterior, x *tensor.Dense) []float64 {
+func missing(t *testing.T, p gp.Problem, q *posterior, x *tensor.Dense) []float64 {
 	c, j, phi := p.Outputs(), jacobianOf(t, p.Net, x), featuresOf(t, q.features, x)
 	n := x.Shape()[0] * c
 	all := product(n, n, width(p.Net), j, j)
@@ -354,7 +354,7 @@ func checkElla(t *testing.T, a fixture.Arrays, prefix string, p gp.Problem, s Se
 	_, cov := predict(t, fit.Posterior, x)
 	fixture.Close(t, prefix+"f_var"+suffix, cov, array(t, a, prefix+"f_var"+suffix), tol)
 	if suffix == "" {
-		d := slices.Clone(fit.Posterior.(*Posterior).precision.d)
+		d := slices.Clone(fit.Posterior.(*posterior).precision.d)
 		slices.Reverse(d)
 		fixture.Close(t, prefix+"G_eig", d, array(t, a, prefix+"G_eig"), tol)
 	}

@@ -76,7 +76,7 @@ func allPairs(p gp.Problem) points {
 // begun is a fit before its pass over the data.
 func begun(t testing.TB, p gp.Problem, s Settings, at points) *fitting {
 	t.Helper()
-	f := &fitting{p: p, s: s, limit: defaultMemory, candidates: s.candidates(p)}
+	f := &fitting{p: p, s: s, limit: gp.Run{}.Limit(), candidates: s.candidates(p)}
 	if err := f.start(t.Context(), at); err != nil {
 		t.Fatal(err)
 	}
@@ -84,13 +84,13 @@ func begun(t testing.TB, p gp.Problem, s Settings, at points) *fitting {
 }
 
 // fitPoints fits with the given points and returns the posterior.
-func fitPoints(t testing.TB, p gp.Problem, s Settings, at points) *Posterior {
+func fitPoints(t testing.TB, p gp.Problem, s Settings, at points) *posterior {
 	t.Helper()
 	f, err := fitAt(t.Context(), p, gp.Run{}, s, at)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return f.Posterior.(*Posterior)
+	return f.Posterior.(*posterior)
 }
 
 func predict(t testing.TB, p gp.Posterior, x *tensor.Dense) (mean, cov []float64) {
@@ -210,3 +210,6 @@ func oneHot(labels []int, c int) *tensor.Dense {
 	}
 	return dense.Of(v, len(labels), c)
 }
+
+// PriorStd returns σ₀.
+func (p *posterior) PriorStd() float64 { return p.prior }

@@ -68,14 +68,14 @@ func place(k []float64, m, i, j, size int, v []float64) {
 // blocks computes the kernel among blocks of points. The Jacobians of the first block of a
 // pair are computed once for all second ones.
 type blocks struct {
-	x    *tensor.Dense // [M, D+C]
-	size int           // points in a block
-	b    *graph.Builder
+	x    *tensor.Dense  // [M, D+C]
+	size int            // points in a block
+	b    *graph.Builder // of the graph
 
-	first, second *graph.Node // [size, D+C]
-	own, cross    *graph.Node // [size,size]; cross is nil where one block is all
-	buffers       [2]*tensor.Dense
-	programs      [2]*graph.Program
+	first, second *graph.Node       // [size, D+C]
+	own, cross    *graph.Node       // [size,size]; cross is nil where one block is all
+	buffers       [2]*tensor.Dense  // what the programs read for first and second
+	programs      [2]*graph.Program // of a block with itself, and of two blocks
 }
 
 // planBlocks writes the kernel in blocks into a graph, and says how many bytes it needs.
@@ -100,7 +100,7 @@ func planBlocks(net gp.Picked, x *tensor.Dense, size int) (*blocks, int64, error
 
 func (g *blocks) options() graph.Options { return graph.Options{Varying: []*graph.Node{g.second}} }
 
-// compile makes the programs: that of a block with itself, and that of two blocks.
+// compile makes the programs: one for a block with itself, and one for two blocks.
 func (g *blocks) compile() error {
 	for i := range g.buffers {
 		g.buffers[i] = tensor.New(tensor.Of(g.x.Dtype()), tensor.WithShape(g.first.Shape()...))
@@ -130,7 +130,7 @@ func (g *blocks) each(ctx context.Context, visit func(i, j int, k *tensor.Dense)
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		load(g.buffers[0], g.x, i)
+		dense.Put(g.buffers[0], 0, g.x, i, g.size)
 		if err := g.programs[0].Run(); err != nil {
 			return err
 		}
@@ -142,7 +142,7 @@ func (g *blocks) each(ctx context.Context, visit func(i, j int, k *tensor.Dense)
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			load(g.buffers[1], g.x, j)
+			dense.Put(g.buffers[1], 0, g.x, j, g.size)
 			if err := g.programs[1].Run(); err != nil {
 				return err
 			}
@@ -152,21 +152,11 @@ func (g *blocks) each(ctx context.Context, visit func(i, j int, k *tensor.Dense)
 	return nil
 }
 
-// startsOf lists where blocks of so many of n rows begin; the last one ends with row n−1.
+// startsOf lists the first rows of blocks of size rows each; the last block ends with row n−1.
 func startsOf(n, size int) []int {
 	var starts []int
 	for i := 0; i < n; i += size {
 		starts = append(starts, min(i, n-size))
 	}
 	return starts
-}
-
-// load copies rows of src, from the one with the number first on, to fill dst.
-func load(dst, src *tensor.Dense, first int) {
-	width := src.Shape().TotalSize() / src.Shape()[0]
-	if dst.Dtype() == tensor.Float64 {
-		copy(dst.Float64s(), src.Float64s()[first*width:])
-	} else {
-		copy(dst.Float32s(), src.Float32s()[first*width:])
-	}
 }

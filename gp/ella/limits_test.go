@@ -13,7 +13,6 @@ import (
 	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/fixture"
 	"github.com/go-valla/valla/internal/kernel"
-	"github.com/go-valla/valla/jacobian"
 	"github.com/go-valla/valla/layers"
 	"gonum.org/v1/gonum/mat"
 	"gorgonia.org/tensor"
@@ -103,7 +102,7 @@ func jacobians(t *testing.T, p gp.Problem, x *tensor.Dense, at points) (train, p
 }
 
 // joint compares the joint covariance at x with a dense reference.
-func joint(t *testing.T, what string, q *Posterior, x *tensor.Dense, want *mat.Dense, tol float64) {
+func joint(t *testing.T, what string, q *posterior, x *tensor.Dense, want *mat.Dense, tol float64) {
 	t.Helper()
 	_, cov, err := q.Joint(t.Context(), x)
 	if err != nil {
@@ -193,11 +192,7 @@ func TestOrderOfPoints(t *testing.T) {
 
 	v := slices.Clone(q.v.Float64s())
 	kernel.Neg(v[:width(p.Net)], v[:width(p.Net)])
-	f, err := jacobian.NewDirectional(p.Net, []int{2}, dense.Of(v, 5, width(p.Net)), PredictBatch, defaultMemory)
-	if err != nil {
-		t.Fatal(err)
-	}
-	turned := &Posterior{net: p.Net, input: q.input, v: q.v, g: slices.Clone(q.g), prior: q.prior, share: q.share, limit: q.limit, features: f}
+	turned := &posterior{net: p.Net, input: q.input, v: dense.Of(v, 5, width(p.Net)), g: slices.Clone(q.g), prior: q.prior, share: q.share, limit: q.limit}
 	for i := 1; i < 5; i++ {
 		turned.g[i] *= -1
 		turned.g[5*i] *= -1

@@ -57,7 +57,7 @@ func TestBlocks(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		whole := directionsWithin(t, p.Problem, points, s, defaultMemory)
+		whole := directionsWithin(t, p.Problem, points, s, gp.Run{}.Limit())
 		_, least, err := planReverse(p.Net, points, 2)
 		if err != nil {
 			t.Fatal(err)
@@ -196,11 +196,11 @@ func TestEndedContext(t *testing.T) {
 	at := allPairs(p)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := kernelOf(ctx, p.Net, at, defaultMemory, untold); !errors.Is(err, context.Canceled) {
+	if _, err := kernelOf(ctx, p.Net, at, gp.Run{}.Limit(), untold); !errors.Is(err, context.Canceled) {
 		t.Errorf("kernel: error %v", err)
 	}
 	s := spectrum{values: []float64{1}, u: make([]float64, at.n())}
-	if _, err := directions(ctx, p.Net, at, s, defaultMemory, untold); !errors.Is(err, context.Canceled) {
+	if _, err := directions(ctx, p.Net, at, s, gp.Run{}.Limit(), untold); !errors.Is(err, context.Canceled) {
 		t.Errorf("directions: error %v", err)
 	}
 }

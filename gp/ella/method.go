@@ -21,7 +21,7 @@ var Method = gp.Method{
 	Source:  "Deng, Zhou and Zhu, Accelerated Linearized Laplace Approximation for Bayesian Deep Learning, NeurIPS 2022",
 	Joint:   true,
 	New:     func() gp.Settings { return new(Settings) },
-	Restore: Restore,
+	Restore: restore,
 }
 
 // Settings are ELLA's settings. The zero value of a field means its default. Standard

@@ -36,7 +36,7 @@ func variants() map[string]func(gp.Problem) gp.Settings {
 // because the features are those of orthonormal directions.
 func TestMethod(t *testing.T) {
 	gptest.CheckMethod(t, gptest.MethodCase{Method: Method, Variants: variants(), Case: func(p gp.Problem, f *gp.Fitted, c *gptest.Case) {
-		q := f.Posterior.(*Posterior)
+		q := f.Posterior.(*posterior)
 		c.Prior, c.PriorVariance = jacobian.NTK{Net: p.Net}, q.prior*q.prior/q.share
 	}})
 }

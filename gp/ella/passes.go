@@ -1,44 +1,32 @@
 package ella
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"math"
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
-	"github.com/go-valla/valla/graph"
-	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/kernel"
-	"github.com/go-valla/valla/jacobian"
-	"gorgonia.org/tensor"
 )
 
-var _ gp.Summed = (*Posterior)(nil)
+var _ gp.Summed = (*posterior)(nil)
 
-// partial is a posterior whose G, with unit noise, is not finished.
+// partial is a posterior while its G, with unit noise, is summed up.
 type partial struct {
-	*Posterior
-	lik  likelihood.Likelihood
-	sums *curvature
+	*posterior                       // without G
+	lik        likelihood.Likelihood // with the noise of the fit
+	sums       *curvature            // G so far
 }
 
 // Sums implements gp.Summed: G is a sum over rows. The directions stay.
-func (p *Posterior) Sums(l likelihood.Likelihood, r gp.Run) (gp.Sums, error) {
-	q := &Posterior{
-		net: p.net, input: p.input, v: p.v, prior: p.prior, share: 1,
-		points: p.points, at: p.at, limit: cmp.Or(r.Memory, p.limit),
-	}
-	var err error
-	if q.features, err = jacobian.NewDirectional(q.net, q.input, q.v, PredictBatch, q.limit-dense.Bytes(q.v)); err != nil {
+func (p *posterior) Sums(l likelihood.Likelihood, r gp.Run) (gp.Sums, error) {
+	q, err := p.again(r)
+	if err != nil {
 		return nil, err
 	}
-	unit := l
-	if likelihood.NoiseVariance(l) > 0 {
-		unit = likelihood.NewGaussian(1, tensor.Float64)
-	}
-	return &partial{q, l, newCurvature(q.Rank(), unit)}, nil
+	q.share = 1
+	return &partial{q, l, newCurvature(q.Rank(), l)}, nil
 }
 
 // Add implements gp.Sums.
@@ -46,13 +34,10 @@ func (s *partial) Add(ctx context.Context, e gp.Examples) error {
 	if got, want := e.Y.Shape()[1], s.features.Outputs(); got != want {
 		return fmt.Errorf("ella: %d targets, the network has %d outputs", got, want)
 	}
-	return s.features.Each(ctx, e.X, func(_ int, mean, phi []float64) error {
-		s.sums.add(mean, phi, s.features.Outputs())
-		if v := kernel.Sum(s.sums.g); v-v != 0 {
-			return fmt.Errorf("ella: the curvature is not finite: the sum of its elements is %g", v)
-		}
-		return nil
-	})
+	if err := s.sums.addRows(ctx, s.features, e.X, func(int) {}); err != nil {
+		return fmt.Errorf("ella: %w", err)
+	}
+	return nil
 }
 
 // Each implements gp.Sums.
@@ -70,7 +55,7 @@ func (s *partial) Finish(ctx context.Context, n int, held *gp.Examples) (*gp.Fit
 	record := gp.Record{Rows: n}
 	if held != nil {
 		record.ValidationRows = held.N()
-		at, err := newHeldOut(ctx, s.features, *held, graph.Floats(held.Y), variance == 0, untold)
+		at, err := newHeldOut(ctx, s.features, *held, s.lik, untold)
 		if err != nil {
 			return nil, fmt.Errorf("ella: validation rows: %w", err)
 		}
@@ -79,13 +64,13 @@ func (s *partial) Finish(ctx context.Context, n int, held *gp.Examples) (*gp.Fit
 			return nil, fmt.Errorf("ella: eigenvalues of G: %w", err)
 		}
 		of := gp.Problem{Likelihood: s.lik, Validation: held}
-		found, nll := at.best(p, 1, gp.Candidates(of, gp.LogSpaced(0.01, 100, 21), 0))
-		if math.IsInf(nll, 1) {
-			return nil, fmt.Errorf("ella: no finite negative log-likelihood of the validation rows with any standard deviation")
+		nll := 0.0
+		if best, nll, err = at.best(p, 1, gp.Candidates(of, gp.LogSpaced(0.01, 100, 21), 0)); err != nil {
+			return nil, err
 		}
-		best, facts = found, append(facts, gp.Fact{Name: "validation NLL", Value: nll})
+		facts = append(facts, gp.Fact{Name: "validation NLL", Value: nll})
 	}
-	q := s.Posterior
+	q := s.posterior
 	q.prior, q.g = best.Prior, s.sums.g
 	kernel.Scale(q.g, 1/(best.Noise*best.Noise), q.g)
 	if err := q.finish(); err != nil {

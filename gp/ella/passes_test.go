@@ -36,7 +36,7 @@ func TestPassesAreFit(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				m, c := predict(t, f.Posterior.(*Posterior), probe)
+				m, c := predict(t, f.Posterior.(*posterior), probe)
 				fixture.Close(t, what+": mean", m, mean, 0)
 				fixture.Close(t, what+": covariance", c, cov, 1e-10)
 				if fixture.RelErr(wide, cov) < 0.01 {

@@ -18,9 +18,9 @@ const (
 
 // points are inputs z [M,…] that carry one of C outputs each.
 type points struct {
-	z       *tensor.Dense
-	output  []int
-	outputs int // C
+	z       *tensor.Dense // the inputs [M,…]
+	output  []int         // the output of each point [M]
+	outputs int           // C
 }
 
 // n is M.
@@ -45,8 +45,8 @@ func (s *Settings) draw(p gp.Problem, seed uint64) points {
 	return out
 }
 
-// rows returns different rows of the training examples in random order, with Balanced as
-// many of each class, as far as there are so many.
+// rows returns different rows of the training examples in random order. With Balanced every class
+// has the same number of rows, or all of its rows where it has fewer.
 func (s *Settings) rows(p gp.Problem, rng *rand.Rand) []int {
 	order := rng.Perm(p.Train.N())
 	if !s.Balanced {

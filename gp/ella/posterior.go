@@ -14,39 +14,39 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// PredictBatch is how many inputs have their features computed at a time. Where that needs
+// predictBatch is how many inputs have their features computed at a time. Where that needs
 // more memory than the limit, a whole fraction of it is computed at a time.
-const PredictBatch = 100
+const predictBatch = 100
 
-// Posterior is a fitted ELLA. Its mean is the network; its covariance φ (G + I/σ₀²)⁻¹ φᵀ is
+// posterior is a fitted ELLA. Its mean is the network; its covariance φ (G + I/σ₀²)⁻¹ φᵀ is
 // that of the latent function, without noise, in float64. It may be used by several
 // goroutines; the network runs for one of them at a time.
-type Posterior struct {
-	net    layers.Network
-	input  tensor.Shape  // of one example
-	v      *tensor.Dense // the directions [K,P]
-	g      []float64     // G [K,K]
-	prior  float64       // σ₀
-	share  float64       // of the training rows, by which 1/σ₀² is multiplied
-	points int           // M
-	at     points        // none where the posterior was restored
-	limit  int64         // bytes
+type posterior struct {
+	net    layers.Network // the network g
+	input  tensor.Shape   // of one example
+	v      *tensor.Dense  // the directions [K,P]
+	g      []float64      // G [K,K]
+	prior  float64        // σ₀
+	share  float64        // of the training rows, by which 1/σ₀² is multiplied
+	points int            // M
+	at     points         // none where the posterior was restored
+	limit  int64          // bytes
 
-	precision precision
+	precision precision // G + share·I/σ₀² in the coordinates of G
 	root      []float64 // R [K,K] with R Rᵀ = (G + share·I/σ₀²)⁻¹
 
-	mu       sync.Mutex
+	mu       sync.Mutex            // guards features
 	features *jacobian.Directional // nil before the first prediction of a restored posterior
 }
 
 var (
-	_ gp.JointPosterior = (*Posterior)(nil)
-	_ gp.Stored         = (*Posterior)(nil)
-	_ gp.Updater        = (*Posterior)(nil)
+	_ gp.JointPosterior = (*posterior)(nil)
+	_ gp.Stored         = (*posterior)(nil)
+	_ gp.Updater        = (*posterior)(nil)
 )
 
 // finish computes what predictions need of G and σ₀.
-func (p *Posterior) finish() error {
+func (p *posterior) finish() error {
 	var err error
 	if p.precision, err = newPrecision(p.Rank(), p.g); err != nil {
 		return fmt.Errorf("ella: eigenvalues of G: %w", err)
@@ -56,26 +56,23 @@ func (p *Posterior) finish() error {
 }
 
 // Rank returns K, the number of directions.
-func (p *Posterior) Rank() int { return p.v.Shape()[0] }
-
-// PriorStd returns σ₀.
-func (p *Posterior) PriorStd() float64 { return p.prior }
+func (p *posterior) Rank() int { return p.v.Shape()[0] }
 
 // Points returns the inputs [M,…] among whose Jacobians the directions were found, and the
 // one output that each of them carries [M]; nil where the posterior was restored. They are
 // not to be changed.
-func (p *Posterior) Points() (z *tensor.Dense, output []int) { return p.at.z, p.at.output }
+func (p *posterior) Points() (z *tensor.Dense, output []int) { return p.at.z, p.at.output }
 
 // String implements gp.Stored.
-func (p *Posterior) String() string { return label(p.points) }
+func (p *posterior) String() string { return label(p.points) }
 
 // each computes the network and W = φ R, so that the covariance is W Wᵀ, for inputs
 // x [N,…]: visit gets the outputs [n,C] and W [n,C,K] of inputs from number first on.
-func (p *Posterior) each(ctx context.Context, x *tensor.Dense, visit func(first, c int, mean, w []float64)) error {
+func (p *posterior) each(ctx context.Context, x *tensor.Dense, visit func(first, c int, mean, w []float64)) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.features == nil {
-		f, err := jacobian.NewDirectional(p.net, p.input, p.v, PredictBatch, p.limit-dense.Bytes(p.v))
+		f, err := jacobian.NewDirectional(p.net, p.input, p.v, predictBatch, p.limit-dense.Bytes(p.v))
 		if err != nil {
 			return err
 		}
@@ -92,7 +89,7 @@ func (p *Posterior) each(ctx context.Context, x *tensor.Dense, visit func(first,
 
 // Joint implements gp.JointPosterior: for x [N,…] the mean [N·C] and the covariance
 // [N·C, N·C]. It returns a *graph.MemoryError where the covariance exceeds the limit.
-func (p *Posterior) Joint(ctx context.Context, x *tensor.Dense) (mean, cov *tensor.Dense, err error) {
+func (p *posterior) Joint(ctx context.Context, x *tensor.Dense) (mean, cov *tensor.Dense, err error) {
 	var m, w []float64
 	err = p.each(ctx, x, func(_, _ int, mean, root []float64) {
 		m, w = append(m, mean...), append(w, root...)

@@ -2,13 +2,13 @@ package ella
 
 import (
 	"context"
-	"math"
+	"fmt"
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
+	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/jacobian"
-	"gorgonia.org/tensor"
 )
 
 // candidates lists the standard deviations that are tried for a problem: one pair where the
@@ -23,16 +23,16 @@ func (s *Settings) candidates(p gp.Problem) []gp.Candidate {
 
 // heldOut are validation examples with their features.
 type heldOut struct {
-	y, mean []float64 // [n,C]
-	phi     []float64 // [n,C,K]
-	c, k    int
-	classes bool
+	y, mean []float64             // [n,C]
+	phi     []float64             // [n,C,K]
+	c, k    int                   // C and K
+	lik     likelihood.Likelihood // of the targets; a noise variance is not used
 }
 
 // newHeldOut computes the features of validation examples.
-func newHeldOut(ctx context.Context, f *jacobian.Directional, e gp.Examples, targets []float64, classes bool, tell func(done, total int)) (*heldOut, error) {
+func newHeldOut(ctx context.Context, f *jacobian.Directional, e gp.Examples, lik likelihood.Likelihood, tell func(done, total int)) (*heldOut, error) {
 	n, c, k := e.N(), f.Outputs(), f.Directions()
-	h := &heldOut{y: targets, mean: make([]float64, n*c), phi: make([]float64, n*c*k), c: c, k: k, classes: classes}
+	h := &heldOut{y: graph.Floats(e.Y), mean: make([]float64, n*c), phi: make([]float64, n*c*k), c: c, k: k, lik: lik}
 	err := f.Each(ctx, e.X, func(first int, mean, phi []float64) error {
 		copy(h.mean[first*c:], mean)
 		copy(h.phi[first*c*k:], phi)
@@ -45,36 +45,29 @@ func newHeldOut(ctx context.Context, f *jacobian.Directional, e gp.Examples, tar
 // heldOutBytes is the memory of n validation examples.
 func heldOutBytes(n, c, k int) int64 { return 8 * int64(n) * int64(c) * int64(2+2*k) }
 
-// best returns the candidate with the smallest mean negative log predictive density, and
-// this; +Inf if no density is positive.
-func (h *heldOut) best(p precision, share float64, all []gp.Candidate) (found gp.Candidate, nll float64) {
+// best returns the candidate with the smallest mean negative log predictive density, and this
+// density. It is an error if no density is finite.
+func (h *heldOut) best(p precision, share float64, all []gp.Candidate) (gp.Candidate, float64, error) {
 	rotated := make([]float64, len(h.phi)) // φ Q
 	kernel.Gemm(false, false, len(h.mean), h.k, h.k, 1, h.phi, h.k, p.q, h.k, 0, rotated, h.k)
-	nll = math.Inf(1)
-	for _, c := range all {
-		if v := h.nll(rotated, p.variances(c.Prior, c.Noise*c.Noise, share), c.Noise*c.Noise); v < nll {
-			found, nll = c, v
-		}
+	found, nll, err := gp.Best(all, "standard deviations", func(c gp.Candidate) (gp.Candidate, float64, error) {
+		return c, h.nll(rotated, p.variances(c.Prior, c.Noise*c.Noise, share), c.Noise*c.Noise), nil
+	})
+	if err != nil {
+		return found, nll, fmt.Errorf("ella: %w", err)
 	}
-	return found, nll
+	return found, nll, nil
 }
 
-// nll is the mean negative log predictive density, each output by itself, with the
-// covariances ψ diag(s) ψᵀ, where psi [n,C,K] are the features in the coordinates of s.
+// nll returns the mean negative log predictive density, each output by itself, with the covariances
+// ψ diag(s) ψᵀ, where psi [n,C,K] are the features in the coordinates of s.
 func (h *heldOut) nll(psi, s []float64, noiseVariance float64) float64 {
-	var lik likelihood.Likelihood = likelihood.Softmax{}
-	if !h.classes {
-		lik = likelihood.NewGaussian(noiseVariance, tensor.Float64)
-	}
-	c, k := h.c, h.k
-	scaled, cov, sum := make([]float64, k), make([]float64, c*c), 0.0
-	for at := 0; at < len(h.y); at += c {
-		for j := range c {
-			row := psi[(at+j)*k : (at+j+1)*k]
+	scaled := make([]float64, h.k)
+	return gp.MeanNLLOfEach(likelihood.WithNoise(h.lik, noiseVariance), h.y, h.mean, h.c, func(n int, v []float64) {
+		for j := range v {
+			row := psi[(n*h.c+j)*h.k : (n*h.c+j+1)*h.k]
 			kernel.Mul(scaled, row, s)
-			cov[j*c+j] = kernel.Dot(scaled, row)
+			v[j] = kernel.Dot(scaled, row)
 		}
-		sum -= lik.LogPredictive(h.y[at:at+c], h.mean[at:at+c], cov)
-	}
-	return sum * float64(c) / float64(len(h.y))
+	})
 }

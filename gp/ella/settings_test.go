@@ -213,7 +213,7 @@ func TestRecord(t *testing.T) {
 	if !strings.Contains(notes, "30 points instead of 2000") || !strings.Contains(notes, "directions instead of 20") || f.Record.Rows != 30 {
 		t.Errorf("record %+v", f.Record)
 	}
-	q := f.Posterior.(*Posterior)
+	q := f.Posterior.(*posterior)
 	if k := factOf(f, "directions"); k != float64(q.Rank()) || k > 13 || k < 10 {
 		t.Errorf("%g directions", k)
 	}
@@ -240,13 +240,13 @@ func TestEndOfGrid(t *testing.T) {
 	}
 	f := begun(t, p, s, s.draw(p, 1))
 	for prior, want := range map[float64]bool{1: true, 2: false, 3: true} {
-		notes := f.notes(&Posterior{prior: prior, v: f.v})
+		notes := f.notes(&posterior{prior: prior, v: f.v})
 		if strings.Contains(strings.Join(notes, " "), "is at an end of prior-grid.") != want {
 			t.Errorf("σ₀ = %g: notes %q", prior, notes)
 		}
 	}
 	f.s.PriorGrid = []float64{2}
-	if notes := f.notes(&Posterior{prior: 2, v: f.v}); notes != nil {
+	if notes := f.notes(&posterior{prior: 2, v: f.v}); notes != nil {
 		t.Errorf("a grid of one: notes %q", notes)
 	}
 }
@@ -283,7 +283,7 @@ func TestInterrupted(t *testing.T) {
 	if !errors.Is(err, context.Canceled) || f == nil || f.Record.Rows < 50 || f.Record.Rows > 150 {
 		t.Fatalf("fit %+v, error %v", f, err)
 	}
-	if q := f.Posterior.(*Posterior); q.share != float64(f.Record.Rows)/300 {
+	if q := f.Posterior.(*posterior); q.share != float64(f.Record.Rows)/300 {
 		t.Errorf("share %g of %d rows", q.share, f.Record.Rows)
 	}
 	mean, cov := predict(t, f.Posterior, p.Validation.X)

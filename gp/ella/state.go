@@ -3,7 +3,6 @@ package ella
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
@@ -21,15 +20,15 @@ const (
 
 // header is what a file says of a posterior beside its arrays.
 type header struct {
-	Points   int     `json:"points"`
-	Rank     int     `json:"rank"`
+	Points   int     `json:"points"`    // M
+	Rank     int     `json:"rank"`      // K
 	Inputs   []int   `json:"inputs"`    // the shape of one
 	PriorStd float64 `json:"prior_std"` // σ₀
 	Share    float64 `json:"share"`     // of the training rows that were seen
 }
 
 // State implements gp.Stored: the directions v [K,P] and G [K,K].
-func (p *Posterior) State() (gp.State, error) {
+func (p *posterior) State() (gp.State, error) {
 	k := p.Rank()
 	return gp.State{
 		Header: header{Points: p.points, Rank: k, Inputs: p.input.Clone(), PriorStd: p.prior, Share: p.share},
@@ -37,18 +36,15 @@ func (p *Posterior) State() (gp.State, error) {
 	}, nil
 }
 
-// Restore puts a posterior on a network from what its State returned. Inputs that the
+// restore puts a posterior on a network from what its State returned. Inputs that the
 // network does not take are errors.
-func Restore(_ context.Context, net layers.Network, _ likelihood.Likelihood, s gp.Saved) (gp.Stored, error) {
+func restore(_ context.Context, net layers.Network, _ likelihood.Likelihood, s gp.Saved) (gp.Stored, error) {
 	var h header
 	if err := s.Header(&h); err != nil {
 		return nil, err
 	}
-	if len(net.Params()) == 0 {
-		return nil, fmt.Errorf("ella: a network without parameters has no posterior")
-	}
-	dt := net.Params()[0].Value.Dtype()
-	if err := h.check(net, dt); err != nil {
+	dt, err := h.check(net)
+	if err != nil {
 		return nil, fmt.Errorf("ella: %w", err)
 	}
 	v, err := s.Array(nameV, dt, h.Rank, width(net))
@@ -59,32 +55,24 @@ func Restore(_ context.Context, net layers.Network, _ likelihood.Likelihood, s g
 	if err != nil {
 		return nil, err
 	}
-	p := &Posterior{net: net, input: h.Inputs, v: v, g: graph.Floats(g), prior: h.PriorStd, share: h.Share, points: h.Points, limit: defaultMemory}
+	p := &posterior{net: net, input: h.Inputs, v: v, g: graph.Floats(g), prior: h.PriorStd, share: h.Share, points: h.Points, limit: gp.Run{}.Limit()}
 	if err := p.finish(); err != nil {
 		return nil, err
 	}
 	return p, nil
 }
 
-// check refuses numbers that no fit can have, and inputs that the network does not take.
-func (h *header) check(net layers.Network, dt tensor.Dtype) error {
+// check returns the network's element type. It refuses numbers that no fit can have, and inputs that
+// the network does not take.
+func (h *header) check(net layers.Network) (tensor.Dtype, error) {
+	dt, _, err := gp.CheckInputs(net, h.Inputs, 0)
 	switch {
+	case err != nil:
+		return dt, err
 	case h.Points < 1 || h.Rank < 1 || h.Rank > min(h.Points, width(net)):
-		return fmt.Errorf("%d directions of %d points, expected at least 1, and at most as many as there are points and weights", h.Rank, h.Points)
-	case len(h.Inputs) == 0 || slices.Min(h.Inputs) < 1:
-		return fmt.Errorf("inputs of shape %v, expected positive sizes", h.Inputs)
-	case !(h.PriorStd > 0) || h.PriorStd-h.PriorStd != 0:
-		return fmt.Errorf("prior standard deviation %g, expected a finite positive number", h.PriorStd)
+		return dt, fmt.Errorf("%d directions of %d points, expected at least 1, and at most as many as there are points and weights", h.Rank, h.Points)
 	case !(h.Share > 0 && h.Share <= 1):
-		return fmt.Errorf("a share %g of the rows, expected a number above 0, at most 1", h.Share)
+		return dt, fmt.Errorf("a share %g of the rows, expected a number above 0, at most 1", h.Share)
 	}
-	b := graph.NewBuilder(dt)
-	out := net.Forward(b, b.Input("x", append([]int{1}, h.Inputs...)...))
-	if err := b.Err(); err != nil {
-		return fmt.Errorf("inputs of shape %v: %w", h.Inputs, err)
-	}
-	if len(out.Shape()) != 2 {
-		return fmt.Errorf("a network with outputs of shape %v, expected [N,C]", out.Shape())
-	}
-	return nil
+	return dt, gp.CheckPositive(gp.Fact{Name: "prior standard deviation", Value: h.PriorStd})
 }

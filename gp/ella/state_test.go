@@ -15,7 +15,7 @@ import (
 )
 
 // saved is a posterior of four directions and what a file holds of it.
-func saved(t *testing.T, dt tensor.Dtype) (gp.Problem, *Posterior, *gptest.Saved) {
+func saved(t *testing.T, dt tensor.Dtype) (gp.Problem, *posterior, *gptest.Saved) {
 	t.Helper()
 	p := newProblem(t, 11, dt, 40, 5, 3, true)
 	s := Settings{Points: 15, Rank: 4, PriorStd: 0.6, EarlyStopping: true, CheckEvery: 20}
@@ -31,7 +31,7 @@ func saved(t *testing.T, dt tensor.Dtype) (gp.Problem, *Posterior, *gptest.Saved
 	if err != nil {
 		t.Fatal(err)
 	}
-	return p, f.Posterior.(*Posterior), m
+	return p, f.Posterior.(*posterior), m
 }
 
 // TestState: a file has v in the network's element type and G in float64, whose product
@@ -45,22 +45,22 @@ func TestState(t *testing.T) {
 		if g := m.Arrays[nameG]; g.Dtype() != tensor.Float64 || !g.Shape().Eq(tensor.Shape{4, 4}) {
 			t.Errorf("G is %v of shape %v", g.Dtype(), g.Shape())
 		}
-		r, err := Restore(t.Context(), p.Net, p.Likelihood, m)
+		r, err := restore(t.Context(), p.Net, p.Likelihood, m)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if z, output := q.Points(); z.Shape()[0] != 15 || len(output) != 15 {
 			t.Errorf("points of shape %v with %d outputs", z.Shape(), len(output))
 		}
-		if z, output := r.(*Posterior).Points(); z != nil || output != nil {
+		if z, output := r.(*posterior).Points(); z != nil || output != nil {
 			t.Errorf("a restored posterior has the points %v", z)
 		}
 		mean, cov := predict(t, q, p.Validation.X)
 		mean2, cov2 := predict(t, r, p.Validation.X)
 		fixture.Close(t, "mean", mean2, mean, 0)
 		fixture.Close(t, "covariance", cov2, cov, 0)
-		if r.String() != "ELLA 15" || r.(*Posterior).PriorStd() != 0.6 || r.(*Posterior).Rank() != 4 {
-			t.Errorf("restored %v with σ₀ %g and %d directions", r, r.(*Posterior).PriorStd(), r.(*Posterior).Rank())
+		if r.String() != "ELLA 15" || r.(*posterior).PriorStd() != 0.6 || r.(*posterior).Rank() != 4 {
+			t.Errorf("restored %v with σ₀ %g and %d directions", r, r.(*posterior).PriorStd(), r.(*posterior).Rank())
 		}
 	}
 }
@@ -95,13 +95,13 @@ func TestSpoiledHeader(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		r, err := Restore(context.Background(), net, p.Likelihood, of)
+		r, err := restore(context.Background(), net, p.Likelihood, of)
 		if err == nil || !strings.Contains(err.Error(), want) || r != nil {
 			t.Errorf("error %v, want %q", err, want)
 		}
 	}
 	wide := layers.Sequential{p.Net, threeAxes{}}
-	if _, err := Restore(t.Context(), wide, p.Likelihood, m.Clone()); err == nil || !strings.Contains(err.Error(), "expected [N,C]") {
+	if _, err := restore(t.Context(), wide, p.Likelihood, m.Clone()); err == nil || !strings.Contains(err.Error(), "expected [N,C]") {
 		t.Errorf("error %v", err)
 	}
 }

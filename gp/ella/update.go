@@ -8,14 +8,13 @@ import (
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/internal/dense"
-	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/jacobian"
 )
 
-// Update implements gp.Updater: G is a sum over rows, to which those of the new ones are
+// Update implements gp.Updater: G is a sum over rows, to which the terms of the new rows are
 // added. The directions and σ₀ stay. A posterior of early stopping is an error: its prior is
 // in proportion to the rows that were seen.
-func (p *Posterior) Update(ctx context.Context, more gp.Problem, r gp.Run) (gp.Stored, error) {
+func (p *posterior) Update(ctx context.Context, more gp.Problem, r gp.Run) (gp.Stored, error) {
 	if err := more.Check(); err != nil {
 		return nil, err
 	}
@@ -25,25 +24,30 @@ func (p *Posterior) Update(ctx context.Context, more gp.Problem, r gp.Run) (gp.S
 	if p.share != 1 {
 		return nil, fmt.Errorf("ella: early stopping has seen %.3g of the rows and weighs the prior by that; rows can be added to a fit without it", p.share)
 	}
-	q := &Posterior{
-		net: p.net, input: p.input, v: p.v, g: slices.Clone(p.g), prior: p.prior, share: p.share,
-		points: p.points, at: p.at, limit: cmp.Or(r.Memory, p.limit),
-	}
-	var err error
-	if q.features, err = jacobian.NewDirectional(q.net, q.input, q.v, PredictBatch, q.limit-dense.Bytes(q.v)); err != nil {
+	q, err := p.again(r)
+	if err != nil {
 		return nil, err
 	}
-	sums, n := &curvature{k: q.Rank(), g: q.g, lik: more.Likelihood}, more.Train.N()
-	err = q.features.Each(ctx, more.Train.X, func(first int, mean, phi []float64) error {
-		sums.add(mean, phi, q.features.Outputs())
-		if v := kernel.Sum(q.g); v-v != 0 {
-			return fmt.Errorf("the curvature is not finite: the sum of its elements is %g", v)
-		}
-		r.Tell(unitRows)(first+len(mean)/q.features.Outputs(), n)
-		return nil
+	q.g = slices.Clone(p.g)
+	sums, seen := &curvature{k: q.Rank(), g: q.g, lik: more.Likelihood}, 0
+	err = sums.addRows(ctx, q.features, more.Train.X, func(n int) {
+		seen += n
+		r.Tell(unitRows)(seen, more.Train.N())
 	})
 	if err != nil {
 		return nil, fmt.Errorf("ella: new rows: %w", err)
 	}
 	return q, q.finish()
+}
+
+// again returns a posterior with the directions and the prior of p, without rows. Run.Memory 0
+// means the limit of p.
+func (p *posterior) again(r gp.Run) (*posterior, error) {
+	q := &posterior{
+		net: p.net, input: p.input, v: p.v, prior: p.prior, share: p.share,
+		points: p.points, at: p.at, limit: cmp.Or(r.Memory, p.limit),
+	}
+	var err error
+	q.features, err = jacobian.NewDirectional(q.net, q.input, q.v, predictBatch, q.limit-dense.Bytes(q.v))
+	return q, err
 }

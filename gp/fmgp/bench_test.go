@@ -26,11 +26,11 @@ var benchmarks = []struct {
 // BenchmarkStep is a step of Adam on stored outputs and features.
 func BenchmarkStep(b *testing.B) {
 	bench(b, func(b *testing.B, f *fitting) {
-		g, err := f.objective()
+		g, err := f.steps().Objective()
 		if err != nil {
 			b.Fatal(err)
 		}
-		o := f.config().Optimizer
+		o := f.steps().Config().Optimizer
 		for i := 0; b.Loop(); i++ {
 			if _, err := g.Evaluate(b.Context(), i); err != nil {
 				b.Fatal(err)

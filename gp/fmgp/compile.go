@@ -7,11 +7,12 @@ import (
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/dense"
 	"gorgonia.org/tensor"
 )
 
 // Compile implements gp.Posterior.
-func (p *Posterior) Compile(shape []int, size int, limit int64) (gp.Compiled, error) {
+func (p *posterior) Compile(shape []int, size int, limit int64) (gp.Compiled, error) {
 	if !slices.Equal(shape, p.input) {
 		return nil, fmt.Errorf("fmgp: inputs of shape %v, expected %v", shape, p.input)
 	}
@@ -36,11 +37,11 @@ func (p *Posterior) Compile(shape []int, size int, limit int64) (gp.Compiled, er
 	return c, nil
 }
 
-// compiled is the gp.Compiled of a Posterior.
+// compiled is the gp.Compiled of a posterior.
 type compiled struct {
-	p       *Posterior
+	p       *posterior   // whose predictions these are
 	network *graph.Batch // outputs and features
-	latent  *graph.Batch // see Posterior.outputs
+	latent  *graph.Batch // see posterior.outputs
 	narrow  bool         // the network is of float32
 	u       []float64    // points, [size, D+E]
 }
@@ -69,7 +70,7 @@ func (c *compiled) Predict(_ context.Context, x []float64, g *gp.Gaussian) error
 			}
 		}
 		if k.Features > 0 {
-			widen(row[k.Inputs:], out[1], i*k.Features)
+			dense.Copy(row[k.Inputs:], out[1], i*k.Features)
 		}
 	}
 	if out, err = c.latent.Run(c.u[:n*w]); err != nil {

@@ -1,5 +1,5 @@
 // Package fmgp is the fixed-mean Gaussian process (FMGP): a sparse variational Gaussian
-// process whose posterior mean is the network and whose kernel is that of the inputs (Ortega,
+// process whose posterior mean is the network and whose kernel is a kernel of the inputs (Ortega,
 // Rodríguez Santana and Hernández-Lobato, Fixed-Mean Gaussian Processes for Post-hoc Bayesian
 // Deep Learning, 2024, arXiv 2412.04177, called the paper).
 //
@@ -13,6 +13,6 @@
 // costs the same whatever the size of the network.
 //
 // Most users need [Settings] only, whose Fit takes a network with data and returns a
-// [Posterior]. Below it, a [Layer] writes the posterior and the objective into an expression
+// [posterior]. Below it, a [sparseGP] writes the posterior and the objective into an expression
 // graph, to which anything may be added.
 package fmgp

@@ -1,17 +1,15 @@
 package fmgp
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
 
 	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/internal/steps"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
-	"github.com/go-valla/valla/internal/settings"
-	"github.com/go-valla/valla/layers"
 	"github.com/go-valla/valla/train"
 )
 
@@ -31,33 +29,21 @@ func (s *Settings) Fit(ctx context.Context, p gp.Problem, r gp.Run) (*gp.Fitted,
 	if err := f.start(ctx); err != nil {
 		return nil, err
 	}
-	obj, err := f.objective()
-	if err != nil {
-		return nil, err
-	}
-	res, err := train.Run(ctx, obj, f.config())
-	if err != nil && (res == nil || res.Stopped != train.Interrupted) {
-		return nil, err
-	}
-	f.post.refresh()
-	if failed := f.split(context.WithoutCancel(ctx)); failed != nil {
-		return nil, failed
-	}
-	return f.fitted(res), err
+	return f.steps().Steps(ctx, f.fitted)
 }
 
 // fitting is the state of one fit.
 type fitting struct {
-	p gp.Problem
-	r gp.Run
-	s Settings // complete
+	p gp.Problem // network, likelihood and examples
+	r gp.Run     // seed, memory, checkpoint and progress
+	s Settings   // complete
 
-	lik   likelihood.Likelihood
-	train points
-	held  points // without validation rows empty
-	layer *Layer
-	post  *Posterior
-	first float64 // the length scale before the first step
+	lik   likelihood.Likelihood // whose noise the fit changes
+	train points                // the training rows with what the network makes of them
+	held  points                // without validation rows empty
+	layer *sparseGP             // what the fit changes
+	post  *posterior            // of layer
+	first float64               // the length scale before the first step
 }
 
 // start computes what the network makes of the rows, and makes the layer, the likelihood and
@@ -67,8 +53,8 @@ func (f *fitting) start(ctx context.Context) error {
 	if f.s.NoiseStd != 0 {
 		f.lik = likelihood.NewGaussian(f.s.NoiseStd*f.s.NoiseStd, f.p.Dtype())
 	}
-	shape, limit := f.p.Train.X.Shape()[1:].Clone(), cmp.Or(f.r.Memory/4, defaultMemory)
-	f.post = &Posterior{net: f.p.Net, input: shape, limit: limit}
+	shape, limit := f.p.Train.X.Shape()[1:].Clone(), f.r.Limit()/4
+	f.post = &posterior{net: f.p.Net, input: shape, limit: limit}
 	var err error
 	if f.post.network, err = newNetwork(f.p.Net, f.p.Dtype(), shape, f.s.Kernel == kernelEmbedding, limit); err != nil {
 		return err
@@ -104,8 +90,8 @@ func (f *fitting) startLayer(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("fmgp: inducing inputs: %w", err)
 	}
-	k := NewKernel(width(f.train.x), f.post.network.features, f.p.Outputs(), f.first, f.s.Amplitude, f.p.Dtype())
-	f.layer, err = NewLayer(k, at, class)
+	k := newCovariance(width(f.train.x), f.post.network.features, f.p.Outputs(), f.first, f.s.Amplitude, f.p.Dtype())
+	f.layer, err = newSparseGP(k, at, class)
 	f.post.layer = f.layer
 	return err
 }
@@ -118,131 +104,76 @@ func (f *fitting) params() []*graph.Param {
 	return append(f.layer.Params(), f.lik.Params()...)
 }
 
-// objective builds the graph that a step runs. A mini-batch that needs more than the memory
-// is computed in parts.
-func (f *fitting) objective() (*train.Graph, error) {
-	what := fmt.Sprintf("fmgp: a step with %d inducing points", f.layer.Inducing())
-	size, _, err := graph.Tile(what, f.s.BatchSize, f.r.Memory, f.stepBytes)
-	if err != nil {
-		return nil, err
+// steps describes the fit in steps.
+func (f *fitting) steps() *steps.Graph {
+	k := f.layer.Kernel
+	kept := (f.train.n() + f.held.n()) * (k.Features + k.Outputs) // numbers that the network has made of the rows
+	return &steps.Graph{
+		What: fmt.Sprintf("fmgp: a step with %d inducing points", f.layer.Inducing()),
+		Rows: f.train, BatchSize: f.s.BatchSize, Trained: f.params(), Beside: int64(kept) * int64(f.p.Dtype().Size()),
+		Write: func(b *graph.Builder, x, y *graph.Node) steps.Step { return steps.Step{Loss: f.loss(b, x, y)} },
+		Fit: steps.Fit{
+			Problem: f.p, Run: f.r, Settings: &f.s, Likelihood: f.lik,
+			Identity: []string{
+				fmt.Sprintf("FMGP, kernel %s, alpha %g, length scale %v, amplitude %v, noise fixed: %t", f.s.Kernel, *f.s.Alpha, f.first, f.s.Amplitude, f.s.FixNoise),
+				fmt.Sprintf("inducing locations %s of the outputs %v", train.Checksum(f.layer.Z.Value), f.layer.Class),
+			},
+			Loop: train.Config{
+				Iterations: f.s.Iterations, Optimizer: &train.Adam{LR: f.s.LearningRate}, Schedule: f.s.course(),
+				ValidateEvery: f.s.ValidateEvery, KeepLast: f.s.KeepLast, CheckpointEvery: checkpointEvery,
+			},
+			Held: func(ctx context.Context) (mean, cov []float64, err error) { return f.post.present(ctx, f.held) },
+		},
 	}
-	b := graph.NewBuilder(f.p.Dtype())
-	batches, err := train.NewBatchesOf(b, f.train, f.p.Train.Y, f.s.BatchSize, f.s.BatchSize/size, f.r.Seed)
-	if err != nil {
-		return nil, fmt.Errorf("fmgp: %w", err)
-	}
-	loss := f.loss(b, batches.X(), batches.Y())
-	if err := b.Err(); err != nil {
-		return nil, fmt.Errorf("fmgp: %w", err)
-	}
-	g, err := train.NewGraph(b, loss, f.params(), batches)
-	if err != nil {
-		return nil, err
-	}
-	f.identify(g)
-	return g, nil
 }
 
 // loss writes the objective for rows [x, f, g], [B, D+E+C], and targets [B,C].
 func (f *fitting) loss(b *graph.Builder, rows, y *graph.Node) *graph.Node {
 	k := f.layer.Kernel
 	u, mean := b.Slice(rows, 1, 0, k.Width()), b.Slice(rows, 1, k.Width(), k.Width()+k.Outputs)
-	l := f.layer.Loss(b, u, y, mean, Objective{Likelihood: f.lik, Alpha: *f.s.Alpha, N: f.p.Train.N()})
+	l := f.layer.Loss(b, u, y, mean, lossOptions{Likelihood: f.lik, Alpha: *f.s.Alpha, N: f.p.Train.N()})
 	if b.Err() != nil {
 		return nil
 	}
 	return l.Loss
 }
 
-const (
-	// copiesTrained of each trained array exist: its values, its sum of gradients, two moments
-	// of Adam, its best values.
-	copiesTrained = 5
-	// runtimeBytes is what any program takes, and what kernels use as a workspace.
-	runtimeBytes = 64 << 20
-)
-
-// stepBytes is the memory of a step on size examples at a time: that of the program, of the
-// trained arrays and of what the network has made of the rows.
-func (f *fitting) stepBytes(size int) (int64, error) {
-	b := graph.NewBuilder(f.p.Dtype())
-	rows, y := b.Input("x", size, f.train.Shape()[1]), b.Input("y", size, f.p.Outputs())
-	loss, varying := f.loss(b, rows, y), []*graph.Node{rows, y}
-	for _, p := range f.params() {
-		varying = append(varying, b.Param(p))
+// Objective returns a step of Adam on mini-batches of batch rows of a problem, at the parameters of
+// the posterior and of the problem's likelihood, which the step changes. It serves measurements.
+func (p *posterior) Objective(ctx context.Context, of gp.Problem, r gp.Run, batch int) (*train.Graph, error) {
+	if err := p.prepare(); err != nil {
+		return nil, err
 	}
-	if b.Err() != nil {
-		return 0, fmt.Errorf("fmgp: %w", b.Err())
+	f := &fitting{p: of, r: r, layer: p.layer, lik: of.Likelihood, post: p}
+	f.s.Alpha, f.s.BatchSize = new(1.0), min(batch, of.Train.N())
+	var err error
+	if f.train, err = p.network.points(ctx, of.Train.X, r.Memory, untold); err != nil {
+		return nil, err
 	}
-	outputs := append(graph.Grad(b, loss, varying[2:]...), loss)
-	program, err := graph.Plan(b, outputs, graph.Options{Varying: varying})
-	if err != nil {
-		return 0, err
-	}
-	arrays := rows.Shape().TotalSize()
-	for _, n := range varying[2:] {
-		arrays += copiesTrained * n.Shape().TotalSize()
-	}
-	kept := f.train.n() + f.held.n()
-	arrays += kept * (f.train.Shape()[1] - f.layer.Kernel.Inputs)
-	return runtimeBytes + int64(program) + int64(b.Dtype().Size())*int64(arrays), nil
+	return f.steps().Objective()
 }
 
-// identify says what must be equal in a run that goes on from a checkpoint.
-func (f *fitting) identify(g *train.Graph) {
-	g.Identify(
-		"network with fingerprint "+layers.Fingerprint(f.p.Net),
-		fmt.Sprintf("FMGP, kernel %s, alpha %g, length scale %v, amplitude %v", f.s.Kernel, *f.s.Alpha, f.first, f.s.Amplitude),
-		fmt.Sprintf("inducing locations %s of the outputs %v", train.Checksum(f.layer.Z.Value), f.layer.Class),
-		fmt.Sprintf("likelihood %v with the noise variance %v, fixed: %t", f.lik, likelihood.NoiseVariance(f.lik), f.s.FixNoise),
-	)
-	if f.p.Validation != nil {
-		g.Identify("validation "+f.held.Identity(), "validation targets "+train.Checksum(f.p.Validation.Y))
+// fitted returns the result of the fit after the last step.
+func (f *fitting) fitted(ctx context.Context, record gp.Record) (*gp.Fitted, error) {
+	f.post.refresh()
+	if err := f.split(ctx); err != nil {
+		return nil, err
 	}
-}
-
-// config is that of the training loop.
-func (f *fitting) config() train.Config {
-	c := train.Config{
-		Iterations: f.s.Iterations, Optimizer: &train.Adam{LR: f.s.LearningRate}, Schedule: f.s.course(),
-		ValidateEvery: f.s.ValidateEvery, KeepLast: f.s.KeepLast,
-		Checkpoint: f.r.Checkpoint, Resume: f.r.Resume, OnProgress: f.r.OnProgress,
-	}
-	if c.Checkpoint != "" {
-		c.CheckpointEvery = checkpointEvery
-	}
-	if v := f.p.Validation; v != nil {
-		y := graph.Floats(v.Y)
-		c.Validate = func(ctx context.Context) (float64, error) { return f.post.nll(ctx, f.lik, f.held, y) }
-	}
-	return c
-}
-
-// fitted returns the result of the fit.
-func (f *fitting) fitted(res *train.Result) *gp.Fitted {
 	k := f.layer.Kernel
-	out := &gp.Fitted{
-		Posterior: f.post, NoiseVariance: likelihood.NoiseVariance(f.lik),
-		Record: gp.Record{
-			Rows: f.p.Train.N(), Settings: settings.Map(&f.s), PriorStds: []float64{math.Sqrt(k.Variance())}, Result: res,
-			Facts: []gp.Fact{{Name: "amplitude", Value: k.Amplitude()}, {Name: "length scale at the start", Value: f.first}, {Name: "length scale", Value: meanScale(k)}},
-		},
-	}
+	record.PriorStds = []float64{math.Sqrt(k.Variance())}
+	record.Facts = []gp.Fact{{Name: "amplitude", Value: k.Amplitude()}, {Name: "length scale at the start", Value: f.first}, {Name: "length scale", Value: meanScale(k)}}
 	if m := f.layer.Inducing(); m != f.s.Inducing {
 		why := "there are no more different inputs"
 		if m > f.s.Inducing {
 			why = "each output has at least one"
 		}
-		out.Record.Notes = append(out.Record.Notes, fmt.Sprintf("%d inducing points instead of %d: %s.", m, f.s.Inducing, why))
+		record.Notes = append(record.Notes, fmt.Sprintf("%d inducing points instead of %d: %s.", m, f.s.Inducing, why))
 	}
-	if f.p.Validation != nil {
-		out.Record.ValidationRows = f.p.Validation.N()
-	}
-	return out
+	return &gp.Fitted{Posterior: f.post, NoiseVariance: likelihood.NoiseVariance(f.lik), Record: record}, nil
 }
 
 // meanScale is the geometric mean of the length scales.
-func meanScale(k *Kernel) float64 {
+func meanScale(k *covariance) float64 {
 	sum, v := 0.0, k.LogLength.Floats()
 	for _, l := range v {
 		sum += l / float64(len(v))

@@ -13,6 +13,7 @@ import (
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/fixture"
 	"github.com/go-valla/valla/internal/settings"
 	"github.com/go-valla/valla/layers"
@@ -91,7 +92,7 @@ func spread(t *testing.T, n int) (p gp.Problem, held gp.Examples) {
 				y[i] /= 10
 			}
 		}
-		return gp.Examples{X: x, Y: dense(y, n, 1)}
+		return gp.Examples{X: x, Y: dense.Of(y, n, 1)}
 	}
 	p = newProblem(t, n, 1, false, tensor.Float64)
 	p.Net = layers.Dense{W: graph.NewParam("w", []float64{0}, tensor.Float64, 1, 1), B: graph.NewParam("b", []float64{0}, tensor.Float64, 1)}
@@ -105,7 +106,7 @@ func TestScatter(t *testing.T) {
 	p, held := spread(t, 400)
 	p.Validation = &held
 	f, q := fit(t, Settings{Inducing: 20, Iterations: 1500, BatchSize: 50}, p, gp.Run{Seed: 2})
-	g, err := gp.Predict(t.Context(), q, dense([]float64{-1, 1, 60}, 3, 1))
+	g, err := gp.Predict(t.Context(), q, dense.Of([]float64{-1, 1, 60}, 3, 1))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,11 +142,11 @@ func TestParts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	full, err := f.stepBytes(400)
+	full, err := f.steps().Bytes(400)
 	if err != nil {
 		t.Fatal(err)
 	}
-	half, err := f.stepBytes(200)
+	half, err := f.steps().Bytes(200)
 	if err != nil || half >= full {
 		t.Fatalf("%d bytes for half of a step of %d, error %v", half, full, err)
 	}
@@ -153,7 +154,7 @@ func TestParts(t *testing.T) {
 	for i, q := range whole.layer.Params() {
 		fixture.Close(t, q.Name, parts.layer.Params()[i].Floats(), q.Floats(), 1e-9)
 	}
-	for _, memory := range []int64{100, runtimeBytes} {
+	for _, memory := range []int64{100, 64 << 20} {
 		if _, err := s.Fit(t.Context(), p, gp.Run{Memory: memory}); !errors.As(err, new(*graph.MemoryError)) {
 			t.Errorf("%d bytes: error %v", memory, err)
 		}
@@ -195,36 +196,24 @@ func TestInterrupted(t *testing.T) {
 
 // TestNewLayerErrors: points and outputs that the kernel does not have.
 func TestNewLayerErrors(t *testing.T) {
-	k, z := NewKernel(2, 1, 2, 1, 1, tensor.Float64), dense(make([]float64, 6), 2, 3)
+	k, z := newCovariance(2, 1, 2, 1, 1, tensor.Float64), dense.Of(make([]float64, 6), 2, 3)
 	for want, c := range map[string]struct {
 		z     *tensor.Dense
 		class []int
 	}{
-		"shape (3, 2), expected [M,3]":    {dense(make([]float64, 6), 3, 2), nil},
+		"shape (3, 2), expected [M,3]":    {dense.Of(make([]float64, 6), 3, 2), nil},
 		"locations are float32, expected": {graph.Convert(z, tensor.Float32), nil},
 		"1 classes for 2 inducing points": {z, []int{0}},
 		"class[1] is 2, expected 0 to 1":  {z, []int{0, 2}},
 		"class[0] is -1, expected 0 to 1": {z, []int{-1, 0}},
 	} {
-		if _, err := NewLayer(k, c.z, c.class); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := newSparseGP(k, c.z, c.class); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v", want, err)
 		}
 	}
 	b := graph.NewBuilder(tensor.Float64)
-	if k.Diag(b, given(b, "u", dense(make([]float64, 4), 2, 2))); b.Err() == nil || !strings.Contains(b.Err().Error(), "expected [·,3]") {
+	if k.Diag(b, given(b, "u", dense.Of(make([]float64, 4), 2, 2))); b.Err() == nil || !strings.Contains(b.Err().Error(), "expected [·,3]") {
 		t.Errorf("error %v", b.Err())
-	}
-}
-
-// TestSettle: a variance below 0 by rounding is 0, a lower one is an error that names the row.
-func TestSettle(t *testing.T) {
-	cov := []float64{1, 0.1, 0.1, -1e-8}
-	if err := settle(cov, []float64{2, 2}, 0, 2); err != nil || cov[1] != 0 || cov[2] != 0 || cov[3] != 0 || cov[0] != 1 {
-		t.Errorf("%v, error %v", cov, err)
-	}
-	err := settle([]float64{1, 0, 0, 1, 1, 0, 0, -0.1}, []float64{2, 2, 2, 2}, 5, 2)
-	if err == nil || !strings.Contains(err.Error(), "row 6 (counting from 0): the variance of output 1 is -0.1") {
-		t.Errorf("error %v", err)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/fixture"
 	"github.com/go-valla/valla/layers"
 	"github.com/go-valla/valla/train"
@@ -25,7 +26,7 @@ type sample struct {
 	dt     tensor.Dtype
 	net    layers.Sequential
 	lik    likelihood.Likelihood
-	layer  *Layer
+	layer  *sparseGP
 	class  []int
 }
 
@@ -50,8 +51,8 @@ func newSample(t *testing.T, prefix string, dt tensor.Dtype) *sample {
 		s.lik = likelihood.NewGaussian(1, dt)
 	}
 	var err error
-	k := NewKernel(width(z)-features, features, outputs, 1, 1, dt)
-	if s.layer, err = NewLayer(k, graph.Convert(z, dt), s.class); err != nil {
+	k := newCovariance(width(z)-features, features, outputs, 1, 1, dt)
+	if s.layer, err = newSparseGP(k, graph.Convert(z, dt), s.class); err != nil {
 		t.Fatal(err)
 	}
 	for name, p := range s.named() {
@@ -107,7 +108,7 @@ func (s *sample) compare(t *testing.T, name, key string, got []float64, tol floa
 func (s *sample) points(t *testing.T, key string) points {
 	t.Helper()
 	x := graph.Convert(s.Dense(t, s.prefix+key), s.dt)
-	n, err := newNetwork(s.net, s.dt, x.Shape()[1:], s.layer.Kernel.Features > 0, 0)
+	n, err := newNetwork(s.net, s.dt, x.Shape()[1:], s.layer.Kernel.Features > 0, 1<<30)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,11 +129,11 @@ func (s *sample) targets(t *testing.T, key string) *tensor.Dense {
 }
 
 // loss writes the objective at a batch of the fixture.
-func (s *sample) loss(t *testing.T, b *graph.Builder, alpha float64, plain bool) *Loss {
+func (s *sample) loss(t *testing.T, b *graph.Builder, alpha float64, plain bool) *lossNodes {
 	t.Helper()
 	at := s.points(t, "X")
 	u := graph.Convert(at.wide(0, at.n()), s.dt)
-	l := s.layer.Loss(b, given(b, "u", u), given(b, "y", s.targets(t, "y")), given(b, "g", at.g), Objective{
+	l := s.layer.Loss(b, given(b, "u", u), given(b, "y", s.targets(t, "y")), given(b, "g", at.g), lossOptions{
 		Likelihood: s.lik, Alpha: alpha, N: s.Int(t, s.prefix+"N"), Plain: plain,
 	})
 	if b.Err() != nil {
@@ -208,7 +209,7 @@ func (s *sample) checkLoss(t *testing.T, name, suffix string, alpha float64, pla
 func TestFixturePrediction(t *testing.T) {
 	each(t, 1e-10, 2e-5, func(t *testing.T, s *sample, tol float64) {
 		x := graph.Convert(s.Dense(t, s.prefix+"Xt"), s.dt)
-		p := &Posterior{net: s.net, layer: s.layer, input: x.Shape()[1:].Clone(), limit: defaultMemory}
+		p := &posterior{net: s.net, layer: s.layer, input: x.Shape()[1:].Clone(), limit: gp.Run{}.Limit() / 4}
 		g, err := gp.Predict(t.Context(), p, x)
 		if err != nil {
 			t.Fatal(err)
@@ -275,7 +276,7 @@ func softmax(p, f []float64, weight float64) {
 func cholesky(t *testing.T, a []float64, n int) []float64 {
 	t.Helper()
 	b := graph.NewBuilder(tensor.Float64)
-	return values(t, b, b.Cholesky(given(b, "a", dense(a, n, n))))[0]
+	return values(t, b, b.Cholesky(given(b, "a", dense.Of(a, n, n))))[0]
 }
 
 // TestFixtureTraining: 20 steps of Adam whose rate decays, from the published start.
@@ -316,7 +317,7 @@ func (s *sample) compareAll(t *testing.T, when string, tol float64) {
 func (s *sample) restart(t *testing.T) {
 	t.Helper()
 	l := s.layer
-	fresh, err := NewLayer(NewKernel(l.Kernel.Inputs, l.Kernel.Features, l.Kernel.Outputs, 1, 1, s.dt), l.Z.Value, s.class)
+	fresh, err := newSparseGP(newCovariance(l.Kernel.Inputs, l.Kernel.Features, l.Kernel.Outputs, 1, 1, s.dt), l.Z.Value, s.class)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -330,13 +331,13 @@ func (s *sample) restart(t *testing.T) {
 	}
 }
 
-// objective is that of a fit on the fixture's mini-batches.
+// objective is the objective of a fit on the fixture's mini-batches, with the fixture's N.
 func (s *sample) objective(t *testing.T) *train.Graph {
 	t.Helper()
 	at, y := s.points(t, "pool_X"), s.targets(t, "pool_y")
 	batch := s.Dense(t, s.prefix+"traj_batch").Shape()[1]
 	f := &fitting{layer: s.layer, lik: s.lik, train: at}
-	f.s.Alpha, f.p.Train.X = new(1.0), at.x
+	f.s.Alpha, f.p.Train.X = new(1.0), tensor.New(tensor.Of(s.dt), tensor.WithShape(s.Int(t, s.prefix+"N"), 1)) // only N counts
 	b := graph.NewBuilder(s.dt)
 	feed := &listed{
 		at: at, y: y, rows: slices.Collect(slices.Chunk(ints(t, s.Arrays, s.prefix+"traj_batch"), batch)),
@@ -367,22 +368,22 @@ func (l *listed) Parts() int { return 1 }
 
 func (l *listed) Load(iteration, _ int) error {
 	rows := l.rows[iteration]
-	copyRows(l.yb, data.TakeRows(l.y, rows), 0, len(rows))
+	dense.Put(l.yb, 0, data.TakeRows(l.y, rows), 0, len(rows))
 	return l.at.Load(l.x, rows, iteration)
 }
 
 // limit is the exact Gaussian process of the fixture: a layer at its first m training inputs.
-func limit(t *testing.T, a fixture.Arrays, m int) (l *Layer, noise likelihood.Gaussian) {
+func limit(t *testing.T, a fixture.Arrays, m int) (l *sparseGP, noise likelihood.Gaussian) {
 	t.Helper()
 	x := a.Dense(t, "lim_X")
 	noise = likelihood.NewGaussian(a.Scalar(t, "lim_noise_var"), tensor.Float64)
-	k := NewKernel(width(x), 0, 1, 1, math.Exp(a.Scalar(t, "lim_log_amp")), tensor.Float64)
+	k := newCovariance(width(x), 0, 1, 1, math.Exp(a.Scalar(t, "lim_log_amp")), tensor.Float64)
 	k.LogLength.Value = a.Dense(t, "lim_log_ls")
 	rows := make([]int, m)
 	for i := range rows {
 		rows[i] = i
 	}
-	l, err := NewLayer(k, data.TakeRows(x, rows), nil)
+	l, err := newSparseGP(k, data.TakeRows(x, rows), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -408,7 +409,7 @@ func TestFixtureLimits(t *testing.T) {
 		setBest(t, l, x, noise.Variance())
 		b := graph.NewBuilder(tensor.Float64)
 		zero := b.Fill(0, n, 1)
-		loss := l.Loss(b, given(b, "x", x), zero, zero, Objective{Likelihood: noise, N: n, Plain: true}).Loss
+		loss := l.Loss(b, given(b, "x", x), zero, zero, lossOptions{Likelihood: noise, N: n, Plain: true}).Loss
 		got := values(t, b, l.Terms(b, given(b, "xt", xt)).Q, loss, graph.Grad(b, loss, b.Param(l.L))[0])
 		fixture.Close(t, fmt.Sprint("best A, M = ", m), got[0], array(t, a, "lim_optimal_var")[i*len(exact):(i+1)*len(exact)], 1e-8)
 		fixture.Close(t, fmt.Sprint("bound, M = ", m), got[1], array(t, a, "lim_elbo_loss")[i:i+1], 1e-9)
@@ -419,7 +420,7 @@ func TestFixtureLimits(t *testing.T) {
 }
 
 // setBest sets L to that of the best A for a fixed mean: K_z A K_z = σ⁻² Σ_n K_zn K_nz.
-func setBest(t *testing.T, l *Layer, x *tensor.Dense, noise float64) {
+func setBest(t *testing.T, l *sparseGP, x *tensor.Dense, noise float64) {
 	t.Helper()
 	b, m, n := graph.NewBuilder(tensor.Float64), l.Inducing(), x.Shape()[0]
 	z := b.Param(l.Z)
@@ -442,7 +443,7 @@ func setBest(t *testing.T, l *Layer, x *tensor.Dense, noise float64) {
 func TestFixtureLengthScale(t *testing.T) {
 	a := fixture.Load(t, "fmgp")
 	got := a.Scalar(t, "init_length_scale")
-	fixture.Close(t, "init_log_length_scale", NewKernel(1, 0, 1, got, 1, tensor.Float64).LogLength.Floats(), array(t, a, "init_log_length_scale"), 1e-12)
+	fixture.Close(t, "init_log_length_scale", newCovariance(1, 0, 1, got, 1, tensor.Float64).LogLength.Floats(), array(t, a, "init_log_length_scale"), 1e-12)
 	if code := array(t, a, "init_log_length_scale_code"); fixture.RelErr([]float64{math.Log(got)}, code) < 1e-6 {
 		t.Errorf("the start of log ℓ is logged twice: %g", code)
 	}

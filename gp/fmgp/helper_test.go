@@ -8,6 +8,7 @@ import (
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/fixture"
 	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/layers"
@@ -54,7 +55,7 @@ func oneHot(labels []int, c int, dt tensor.Dtype) *tensor.Dense {
 	for i, k := range labels {
 		v[i*c+k] = 1
 	}
-	return graph.Convert(dense(v, len(labels), c), dt)
+	return graph.Convert(dense.Of(v, len(labels), c), dt)
 }
 
 func normal(rng *rand.Rand, dt tensor.Dtype, shape ...int) *tensor.Dense {
@@ -62,7 +63,7 @@ func normal(rng *rand.Rand, dt tensor.Dtype, shape ...int) *tensor.Dense {
 	for i := range v {
 		v[i] = rng.NormFloat64()
 	}
-	return graph.Convert(dense(v, shape...), dt)
+	return graph.Convert(dense.Of(v, shape...), dt)
 }
 
 // newProblem draws n rows of two inputs for a tanh network with five hidden units and c
@@ -112,11 +113,11 @@ func given(b *graph.Builder, name string, v *tensor.Dense) *graph.Node {
 }
 
 // fit fits settings.
-func fit(t testing.TB, s Settings, p gp.Problem, r gp.Run) (*gp.Fitted, *Posterior) {
+func fit(t testing.TB, s Settings, p gp.Problem, r gp.Run) (*gp.Fitted, *posterior) {
 	t.Helper()
 	f, err := s.Fit(t.Context(), p, r)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return f, f.Posterior.(*Posterior)
+	return f, f.Posterior.(*posterior)
 }

@@ -8,7 +8,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Kernel is FMGP's covariance function of a function with C outputs. A point is a row
+// covariance is FMGP's covariance function of a function with C outputs. A point is a row
 // [x, f] of D inputs and E features of the network; E is 0 for the kernel of the inputs alone.
 // With k(x,x') = a exp(−½ Σ_d (x_d − x'_d)²/ℓ_d²) and S = RRᵀ it is
 //
@@ -16,23 +16,23 @@ import (
 //	E > 0:  k(x,x') S_cc' (f·f' + δ_cc')
 //
 // between output c at [x, f] and output c' at [x', f'].
-type Kernel struct {
+type covariance struct {
 	Inputs, Features, Outputs int          // D, E and C
 	LogLength                 *graph.Param // log ℓ, [D]
 	LogAmplitude              *graph.Param // log a, [1]
 	R                         *graph.Param // lower triangle of R, packed row by row, [C(C+1)/2]; nil for one output: S = 1
 }
 
-var _ gp.Kernel = (*Kernel)(nil)
+var _ gp.Kernel = (*covariance)(nil)
 
-// NewKernel returns the kernel as a published fit starts it: one length scale ℓ for all
+// newCovariance returns the kernel as a published fit starts it: one length scale ℓ for all
 // inputs, the amplitude a, and R with 1 on the diagonal and 1/e below it.
-func NewKernel(inputs, features, outputs int, length, amplitude float64, dt tensor.Dtype) *Kernel {
+func newCovariance(inputs, features, outputs int, length, amplitude float64, dt tensor.Dtype) *covariance {
 	log := make([]float64, inputs)
 	for i := range log {
 		log[i] = math.Log(length)
 	}
-	k := &Kernel{
+	k := &covariance{
 		Inputs: inputs, Features: features, Outputs: outputs,
 		LogLength:    graph.NewParam(nameLogLength, log, dt, inputs),
 		LogAmplitude: graph.NewScalar(nameLogAmplitude, math.Log(amplitude), dt),
@@ -51,7 +51,7 @@ func NewKernel(inputs, features, outputs int, length, amplitude float64, dt tens
 }
 
 // Params returns log ℓ, log a and, where there are several outputs, R.
-func (k *Kernel) Params() []*graph.Param {
+func (k *covariance) Params() []*graph.Param {
 	if k.R == nil {
 		return []*graph.Param{k.LogLength, k.LogAmplitude}
 	}
@@ -59,13 +59,13 @@ func (k *Kernel) Params() []*graph.Param {
 }
 
 // Width returns D + E, the number of elements of a point.
-func (k *Kernel) Width() int { return k.Inputs + k.Features }
+func (k *covariance) Width() int { return k.Inputs + k.Features }
 
 // Amplitude returns a.
-func (k *Kernel) Amplitude() float64 { return math.Exp(k.LogAmplitude.Scalar()) }
+func (k *covariance) Amplitude() float64 { return math.Exp(k.LogAmplitude.Scalar()) }
 
 // Variance returns the mean of a S_cc over the outputs, the prior variance where E is 0.
-func (k *Kernel) Variance() float64 {
+func (k *covariance) Variance() float64 {
 	if k.R == nil {
 		return k.Amplitude()
 	}
@@ -77,7 +77,7 @@ func (k *Kernel) Variance() float64 {
 }
 
 // Diag implements gp.Kernel: a S ∘ (|f|² + I) at points [B, D+E], [B,C,C].
-func (k *Kernel) Diag(b *graph.Builder, u *graph.Node) *graph.Node {
+func (k *covariance) Diag(b *graph.Builder, u *graph.Node) *graph.Node {
 	if !k.takes(b, u) {
 		return nil
 	}
@@ -92,7 +92,7 @@ func (k *Kernel) Diag(b *graph.Builder, u *graph.Node) *graph.Node {
 
 // Cross implements gp.Kernel: points [B, D+E] against the outputs class[m] at points
 // z [M, D+E], [B,C,M].
-func (k *Kernel) Cross(b *graph.Builder, u, z *graph.Node, class []int) *graph.Node {
+func (k *covariance) Cross(b *graph.Builder, u, z *graph.Node, class []int) *graph.Node {
 	if !k.takes(b, u) || !k.takes(b, z) {
 		return nil
 	}
@@ -109,7 +109,7 @@ func (k *Kernel) Cross(b *graph.Builder, u, z *graph.Node, class []int) *graph.N
 }
 
 // Gram implements gp.Kernel: among the outputs class[m] at points z [M, D+E], [M,M].
-func (k *Kernel) Gram(b *graph.Builder, z *graph.Node, class []int) *graph.Node {
+func (k *covariance) Gram(b *graph.Builder, z *graph.Node, class []int) *graph.Node {
 	if !k.takes(b, z) {
 		return nil
 	}
@@ -123,7 +123,7 @@ func (k *Kernel) Gram(b *graph.Builder, z *graph.Node, class []int) *graph.Node 
 }
 
 // takes fails b unless the rows of u [B, D+E] are points.
-func (k *Kernel) takes(b *graph.Builder, u *graph.Node) bool {
+func (k *covariance) takes(b *graph.Builder, u *graph.Node) bool {
 	if b.Err() == nil && (u.Dims() != 2 || u.Shape()[1] != k.Width()) {
 		b.Failf("fmgp: points of shape %v, expected [·,%d]: %d inputs and %d features", u.Shape(), k.Width(), k.Inputs, k.Features)
 	}
@@ -131,7 +131,7 @@ func (k *Kernel) takes(b *graph.Builder, u *graph.Node) bool {
 }
 
 // coupling is S [C,C].
-func (k *Kernel) coupling(b *graph.Builder) *graph.Node {
+func (k *covariance) coupling(b *graph.Builder) *graph.Node {
 	if k.R == nil {
 		return b.Fill(1, 1, 1)
 	}
@@ -141,7 +141,7 @@ func (k *Kernel) coupling(b *graph.Builder) *graph.Node {
 // between is k(x,z) of points u [B, D+E] and z [M, D+E], [B,M]. The squared distance in units
 // of ℓ is |x|² + |z|² − 2 x·z. As x needs no gradient as a rule, the scales go to z: x stands
 // in products with z/ℓ² and x² in products with 1/ℓ².
-func (k *Kernel) between(b *graph.Builder, u, z *graph.Node) *graph.Node {
+func (k *covariance) between(b *graph.Builder, u, z *graph.Node) *graph.Node {
 	x, scale := k.inputs(b, u), k.scale(b)
 	near := b.Mul(k.inputs(b, z), scale)
 	if b.Err() != nil {
@@ -153,7 +153,7 @@ func (k *Kernel) between(b *graph.Builder, u, z *graph.Node) *graph.Node {
 }
 
 // among is k(z,z') of points z [M, D+E], [M,M]. Its diagonal is a without rounding.
-func (k *Kernel) among(b *graph.Builder, z *graph.Node) *graph.Node {
+func (k *covariance) among(b *graph.Builder, z *graph.Node) *graph.Node {
 	dots := b.Gram(b.Mul(k.inputs(b, z), k.scale(b)))
 	if b.Err() != nil {
 		return nil
@@ -163,22 +163,22 @@ func (k *Kernel) among(b *graph.Builder, z *graph.Node) *graph.Node {
 }
 
 // exp is a exp(−½ (rows + columns) + dots), where rows and columns hold squared norms.
-func (k *Kernel) exp(b *graph.Builder, dots, rows, columns *graph.Node) *graph.Node {
+func (k *covariance) exp(b *graph.Builder, dots, rows, columns *graph.Node) *graph.Node {
 	rows = b.Add(b.Scale(rows, -0.5), b.Param(k.LogAmplitude))
 	return b.Exp(b.Add(dots, b.Add(rows, b.Scale(columns, -0.5))))
 }
 
 // scale is 1/ℓ, [D].
-func (k *Kernel) scale(b *graph.Builder) *graph.Node { return b.Exp(b.Neg(b.Param(k.LogLength))) }
+func (k *covariance) scale(b *graph.Builder) *graph.Node { return b.Exp(b.Neg(b.Param(k.LogLength))) }
 
 // inputs are x [B,D] and features f [B,E] of points u [B, D+E].
-func (k *Kernel) inputs(b *graph.Builder, u *graph.Node) *graph.Node {
+func (k *covariance) inputs(b *graph.Builder, u *graph.Node) *graph.Node {
 	if k.Features == 0 {
 		return u
 	}
 	return b.Slice(u, 1, 0, k.Inputs)
 }
 
-func (k *Kernel) features(b *graph.Builder, u *graph.Node) *graph.Node {
+func (k *covariance) features(b *graph.Builder, u *graph.Node) *graph.Node {
 	return b.Slice(u, 1, k.Inputs, k.Width())
 }

@@ -23,19 +23,19 @@ const (
 // published.
 const ridge = 1e-3
 
-// Layer is the Gaussian process around a network: M inducing points, the variational matrix
+// sparseGP is the Gaussian process around a network: M inducing points, the variational matrix
 // A = LLᵀ, the kernel, and the mean of the surrogate, which only the objective uses.
-type Layer struct {
-	Kernel *Kernel
+type sparseGP struct {
+	Kernel *covariance  // the prior covariance
 	Z      *graph.Param // inducing locations, inputs with features, [M, D+E]
 	Class  []int        // the one output that each inducing point carries, [M]
 	L      *graph.Param // lower triangle of L, packed row by row, [M(M+1)/2]
 	Mean   *graph.Param // of the surrogate at the inducing points, [M,1]
 }
 
-// NewLayer returns a layer with the inducing locations z [M, D+E], which it owns, L = I and a
+// newSparseGP returns a layer with the inducing locations z [M, D+E], which it owns, L = I and a
 // surrogate with mean 0. class may be nil for output 0 everywhere.
-func NewLayer(k *Kernel, z *tensor.Dense, class []int) (*Layer, error) {
+func newSparseGP(k *covariance, z *tensor.Dense, class []int) (*sparseGP, error) {
 	if z.Dims() != 2 || z.Shape()[1] != k.Width() {
 		return nil, fmt.Errorf("fmgp: inducing locations have shape %v, expected [M,%d]", z.Shape(), k.Width())
 	}
@@ -58,7 +58,7 @@ func NewLayer(k *Kernel, z *tensor.Dense, class []int) (*Layer, error) {
 	for i := range m {
 		l[packed(i+1)-1] = 1
 	}
-	return &Layer{
+	return &sparseGP{
 		Kernel: k, Class: class, Z: &graph.Param{Name: nameZ, Value: z},
 		L:    graph.NewParam(nameL, l, z.Dtype(), len(l)),
 		Mean: graph.NewParam(nameMean, make([]float64, m), z.Dtype(), m, 1),
@@ -69,12 +69,12 @@ func NewLayer(k *Kernel, z *tensor.Dense, class []int) (*Layer, error) {
 func packed(m int) int { return m * (m + 1) / 2 }
 
 // Params returns what a fit changes: Z, L, the surrogate's mean and the kernel's parameters.
-func (l *Layer) Params() []*graph.Param {
+func (l *sparseGP) Params() []*graph.Param {
 	return append([]*graph.Param{l.Z, l.L, l.Mean}, l.Kernel.Params()...)
 }
 
 // wide returns a copy in float64.
-func (l *Layer) wide() *Layer {
+func (l *sparseGP) wide() *sparseGP {
 	of := func(p *graph.Param) *graph.Param {
 		if p == nil {
 			return nil
@@ -83,14 +83,14 @@ func (l *Layer) wide() *Layer {
 	}
 	k := *l.Kernel
 	k.LogLength, k.LogAmplitude, k.R = of(k.LogLength), of(k.LogAmplitude), of(k.R)
-	return &Layer{Kernel: &k, Class: l.Class, Z: of(l.Z), L: of(l.L), Mean: of(l.Mean)}
+	return &sparseGP{Kernel: &k, Class: l.Class, Z: of(l.Z), L: of(l.L), Mean: of(l.Mean)}
 }
 
 // Inducing returns M.
-func (l *Layer) Inducing() int { return len(l.Class) }
+func (l *sparseGP) Inducing() int { return len(l.Class) }
 
-// Terms holds the nodes of the posterior at a batch of B points.
-type Terms struct {
+// termNodes holds the nodes of the posterior at a batch of B points.
+type termNodes struct {
 	gp.Root             // of (A⁻¹ + K_z)⁻¹
 	Kx      *graph.Node // K at the points, [B,C,C]
 	Kxz     *graph.Node // [B,C,M]
@@ -102,8 +102,8 @@ type Terms struct {
 //
 //	Q  = K_x − K_xz L H⁻¹ Lᵀ K_zx
 //	KL = ½ log|H| − ½ tr(K_z L H⁻¹ Lᵀ)
-func (l *Layer) Terms(b *graph.Builder, u *graph.Node) *Terms {
-	t, k, z := &Terms{}, l.Kernel, b.Param(l.Z)
+func (l *sparseGP) Terms(b *graph.Builder, u *graph.Node) *termNodes {
+	t, k, z := &termNodes{}, l.Kernel, b.Param(l.Z)
 	t.Kx, t.Kxz, t.Kz = k.Diag(b, u), k.Cross(b, u, z, l.Class), k.Gram(b, z, l.Class)
 	t.Root = gp.NewRoot(b, b.Lower(b.Param(l.L)), t.Kz)
 	if b.Err() != nil {
@@ -122,23 +122,23 @@ func rowsTimes(b *graph.Builder, x, w *graph.Node) *graph.Node {
 	return b.Reshape(b.MatMul(b.Reshape(x, n*c, m), w, false, false), n, c, w.Shape()[1])
 }
 
-// Objective describes the objective that a fit minimises.
-type Objective struct {
-	Likelihood likelihood.Likelihood
-	Alpha      float64 // α; 1 is the published setting, 0 the evidence lower bound
-	N          int     // training points, to which a mini-batch is scaled up
+// lossOptions describes the objective that a fit minimises.
+type lossOptions struct {
+	Likelihood likelihood.Likelihood // how targets scatter around the latent function
+	Alpha      float64               // α; 1 is the published setting, 0 the evidence lower bound
+	N          int                   // training points, to which a mini-batch is scaled up
 	// Plain leaves the surrogate out. Nothing keeps the kernel in place then, because the mean
 	// is fixed and the divergence has no term for it.
 	Plain bool
 }
 
-// Loss holds the nodes of the objective.
-type Loss struct {
-	*Terms
-	Data      *graph.Node // −(N/B) Σ_b ℓ_b, a scalar
-	Surrogate *graph.Node // what the surrogate adds, a scalar; nil without it
-	Mean      *graph.Node // of the surrogate, [B,C]; nil without it
-	Loss      *graph.Node // a scalar
+// lossNodes holds the nodes of the objective.
+type lossNodes struct {
+	*termNodes             // the posterior at the mini-batch
+	Data       *graph.Node // −(N/B) Σ_b ℓ_b, a scalar
+	Surrogate  *graph.Node // what the surrogate adds, a scalar; nil without it
+	Mean       *graph.Node // of the surrogate, [B,C]; nil without it
+	Loss       *graph.Node // a scalar
 }
 
 // Loss writes the objective for a mini-batch into the graph: points u [B, D+E], targets
@@ -149,8 +149,8 @@ type Loss struct {
 //	−(N/B) Σ_b ℓ(y; m, Q) + KL + ½ qᵀ (K_z + 10⁻³I)⁻¹ q
 //
 // so that the kernel has to explain the targets as well (paper, section 3).
-func (l *Layer) Loss(b *graph.Builder, u, y, mean *graph.Node, o Objective) *Loss {
-	p := &Loss{Terms: l.Terms(b, u)}
+func (l *sparseGP) Loss(b *graph.Builder, u, y, mean *graph.Node, o lossOptions) *lossNodes {
+	p := &lossNodes{termNodes: l.Terms(b, u)}
 	if b.Err() != nil {
 		return nil
 	}

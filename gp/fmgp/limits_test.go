@@ -7,8 +7,10 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/fixture"
 	"gonum.org/v1/gonum/mat"
 	"gorgonia.org/tensor"
@@ -16,18 +18,18 @@ import (
 
 // newLayer draws a layer of m points of three inputs, with two features or without, for c
 // outputs, and n more points.
-func newLayer(t *testing.T, m, n, c int, features bool) (l *Layer, u *tensor.Dense) {
+func newLayer(t *testing.T, m, n, c int, features bool) (l *sparseGP, u *tensor.Dense) {
 	t.Helper()
 	e := 0
 	if features {
 		e = 2
 	}
 	rng := rand.New(rand.NewPCG(uint64(m), uint64(c+e)))
-	k, class := NewKernel(3, e, c, 1.5, 0.7, tensor.Float64), make([]int, m)
+	k, class := newCovariance(3, e, c, 1.5, 0.7, tensor.Float64), make([]int, m)
 	for i := range class {
 		class[i] = i % c
 	}
-	l, err := NewLayer(k, normal(rng, tensor.Float64, m, k.Width()), class)
+	l, err := newSparseGP(k, normal(rng, tensor.Float64, m, k.Width()), class)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +105,7 @@ func TestGradients(t *testing.T) {
 			mean := normal(rand.New(rand.NewPCG(2, 1)), tensor.Float64, 3, 2)
 			point := &graph.Param{Name: "u", Value: u}
 			b := graph.NewBuilder(tensor.Float64)
-			loss := l.Loss(b, b.Param(point), given(b, "y", y), given(b, "mean", mean), Objective{Likelihood: lik, Alpha: 0.7, N: 10}).Loss
+			loss := l.Loss(b, b.Param(point), given(b, "y", y), given(b, "mean", mean), lossOptions{Likelihood: lik, Alpha: 0.7, N: 10}).Loss
 			params := append(append(l.Params(), lik.Params()...), point)
 			var nodes []*graph.Node
 			for _, p := range params {
@@ -165,10 +167,10 @@ func TestNoData(t *testing.T) {
 }
 
 // exact is the covariance at u given noisy values of all outputs at x, by dense algebra.
-func exact(t *testing.T, k *Kernel, x, u *tensor.Dense, noise []float64) *mat.Dense {
+func exact(t *testing.T, k *covariance, x, u *tensor.Dense, noise []float64) *mat.Dense {
 	t.Helper()
 	n, m, c := x.Shape()[0], u.Shape()[0], k.Outputs
-	both := dense(append(slices.Clone(x.Float64s()), u.Float64s()...), n+m, k.Width())
+	both := dense.Of(append(slices.Clone(x.Float64s()), u.Float64s()...), n+m, k.Width())
 	b := graph.NewBuilder(tensor.Float64)
 	z := given(b, "z", both)
 	copies := b.Reshape(b.BroadcastTo(b.Reshape(z, n+m, 1, k.Width()), n+m, c, k.Width()), (n+m)*c, k.Width())
@@ -212,13 +214,13 @@ func TestExact(t *testing.T) {
 			variances[i] = noise
 			l.L.Set(packed(i+1)-1, 1/math.Sqrt(noise))
 		}
-		p := &Posterior{layer: l, limit: defaultMemory}
-		at := points{x: u, g: dense(make([]float64, 4*c), 4, c)}
+		p := &posterior{layer: l, limit: gp.Run{}.Limit() / 4}
+		at := points{x: u, g: dense.Of(make([]float64, 4*c), 4, c)}
 		_, cov, err := p.joint(at)
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := exact(t, l.Kernel, dense(x, n, l.Kernel.Width()), u, variances)
+		want := exact(t, l.Kernel, dense.Of(x, n, l.Kernel.Width()), u, variances)
 		fixture.Close(t, fmt.Sprint("features ", features), cov.Float64s(), want.RawMatrix().Data, 1e-10)
 	}
 }
@@ -229,8 +231,8 @@ func TestKnown(t *testing.T) {
 	const n, noise = 7, 0.2
 	l, u := newLayer(t, n, 4, 1, false)
 	x := l.Z.Value
-	p := &Posterior{layer: l, limit: defaultMemory}
-	if err := p.findKnown(t.Context(), points{x: x, g: dense(make([]float64, n), n, 1)}, noise, 1); err != nil {
+	p := &posterior{layer: l, limit: gp.Run{}.Limit() / 4}
+	if err := p.findKnown(t.Context(), points{x: x, g: dense.Of(make([]float64, n), n, 1)}, noise, 1); err != nil {
 		t.Fatal(err)
 	}
 	b := graph.NewBuilder(tensor.Float64)

@@ -23,7 +23,7 @@ var Method = gp.Method{
 	Source:  "Ortega, Rodríguez Santana and Hernández-Lobato, Fixed-Mean Gaussian Processes for Post-hoc Bayesian Deep Learning, arXiv 2412.04177, 2024",
 	Joint:   true,
 	New:     func() gp.Settings { return new(Settings) },
-	Restore: Restore,
+	Restore: restore,
 }
 
 // Settings are FMGP's settings. The zero value of a field means its default.

@@ -13,11 +13,11 @@ import (
 func variants() map[string]func(gp.Problem) gp.Settings {
 	out := map[string]func(gp.Problem) gp.Settings{}
 	for name, s := range map[string]Settings{
-		"defaults":           {Inducing: 8, Iterations: 30},
-		"embedding":          {Kernel: kernelEmbedding, Inducing: 6, Iterations: 20, Init: "random-points", BatchSize: 10},
-		"rbf, random rows":   {Kernel: kernelRBF, Inducing: 5, Iterations: 20, Init: initRandomRows, LengthScale: 2, Amplitude: 0.5, KeepLast: true},
-		"steps, alpha":       {Inducing: 6, Iterations: 20, Schedule: scheduleSteps, DecayEvery: 5, Alpha: new(0.5)},
-		"numbers: the bound": {Inducing: 6, Iterations: 20, Schedule: scheduleConstant, Alpha: new(0.0), NoiseStd: 0.4, FixNoise: true},
+		"defaults":           {Inducing: 8, Iterations: 12},
+		"embedding":          {Kernel: kernelEmbedding, Inducing: 6, Iterations: 10, Init: "random-points", BatchSize: 10, LengthScale: 1.5},
+		"rbf, random rows":   {Kernel: kernelRBF, Inducing: 5, Iterations: 10, Init: initRandomRows, BatchSize: 11, LengthScale: 2, Amplitude: 0.5, KeepLast: true},
+		"steps, alpha":       {Inducing: 4, Iterations: 12, BatchSize: 7, Schedule: scheduleSteps, DecayEvery: 5, LengthScale: 1, Alpha: new(0.5)},
+		"numbers: the bound": {Inducing: 4, Iterations: 10, BatchSize: 13, Schedule: scheduleConstant, Alpha: new(0.0), LengthScale: 1, NoiseStd: 0.4, FixNoise: true},
 	} {
 		out[name] = func(p gp.Problem) gp.Settings {
 			if _, noisy := p.Likelihood.(likelihood.Gaussian); !noisy && s.FixNoise {
@@ -33,7 +33,7 @@ func variants() map[string]func(gp.Problem) gp.Settings {
 // prior is the kernel of a posterior as one of the network's inputs.
 type prior struct {
 	gp.Kernel
-	of *Posterior
+	of *posterior
 }
 
 func (p prior) Diag(b *graph.Builder, x *graph.Node) *graph.Node {
@@ -49,6 +49,6 @@ func (p prior) Diag(b *graph.Builder, x *graph.Node) *graph.Node {
 // TestMethod: what package gp asks of a method. The covariance is at most the prior's.
 func TestMethod(t *testing.T) {
 	gptest.CheckMethod(t, gptest.MethodCase{Method: Method, Variants: variants(), Case: func(_ gp.Problem, f *gp.Fitted, c *gptest.Case) {
-		c.Prior, c.PriorVariance = prior{of: f.Posterior.(*Posterior)}, 1
+		c.Prior, c.PriorVariance = prior{of: f.Posterior.(*posterior)}, 1
 	}})
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/jacobian"
 	"github.com/go-valla/valla/layers"
@@ -88,22 +89,11 @@ func (p points) wide(first, n int) *tensor.Dense {
 	for _, t := range parts {
 		w := width(t)
 		for i := range n {
-			widen(out[i*all+at:i*all+at+w], t, (first+i)*w)
+			dense.Copy(out[i*all+at:i*all+at+w], t, (first+i)*w)
 		}
 		at += w
 	}
 	return tensor.New(tensor.WithShape(n, all), tensor.WithBacking(out))
-}
-
-// widen fills dst with elements of t from number from on.
-func widen(dst []float64, t *tensor.Dense, from int) {
-	if t.Dtype() == tensor.Float64 {
-		copy(dst, t.Float64s()[from:])
-		return
-	}
-	for i, v := range t.Float32s()[from : from+len(dst)] {
-		dst[i] = float64(v)
-	}
 }
 
 // network computes points.
@@ -116,10 +106,10 @@ type network struct {
 // newNetwork compiles a network for inputs of a shape, with its features or without, in as
 // many rows at a time as the memory allows.
 func newNetwork(net layers.Network, dt tensor.Dtype, shape []int, features bool, limit int64) (*network, error) {
-	each, err := batched("fmgp: the outputs of the network", limit, func(size int) (*graph.Builder, *graph.Node, []*graph.Node) {
+	each, err := graph.NewBatchedWithin("fmgp: the outputs of the network", predictBatch, limit, func(size int) (graph.Pass, error) {
 		b := graph.NewBuilder(dt)
 		x := b.Input("x", append([]int{size}, shape...)...)
-		return b, x, writeNetwork(b, net, x, features)
+		return graph.Pass{Builder: b, X: x, Outputs: writeNetwork(b, net, x, features)}, b.Err()
 	})
 	if err != nil {
 		return nil, err
@@ -156,29 +146,7 @@ func lastInputs(b *graph.Builder, net layers.Network, x *graph.Node) *graph.Node
 	return b.Failf("fmgp: the network has no dense layer, whose inputs are the features of the kernel embedding; expected kernel rbf")
 }
 
-// batched compiles what write writes for up to PredictBatch rows at a time.
-func batched(what string, limit int64, write func(size int) (*graph.Builder, *graph.Node, []*graph.Node)) (*graph.Batched, error) {
-	var b *graph.Builder
-	var x *graph.Node
-	var out []*graph.Node
-	_, _, err := graph.Tile(what, PredictBatch, limit, func(size int) (int64, error) {
-		if b, x, out = write(size); b.Err() != nil {
-			return 0, b.Err()
-		}
-		bytes, err := graph.Plan(b, out, graph.Options{Varying: []*graph.Node{x}})
-		return int64(bytes), err
-	})
-	if err != nil {
-		return nil, err
-	}
-	f, err := graph.NewBatched(b, x, out...)
-	if err == nil && limit > 0 {
-		f.Limit(limit)
-	}
-	return f, err
-}
-
-// points computes those of inputs x [N,…], and tell hears of each batch. If they need more than
+// points returns the points of inputs x [N,…] and calls tell after each batch. If they need more than
 // limit bytes beside the inputs, the error is a *graph.MemoryError; 0 is no limit.
 func (w *network) points(ctx context.Context, x *tensor.Dense, limit int64, tell func(done, total int)) (points, error) {
 	if x.Dims() < 2 || x.Shape()[0] < 1 {
@@ -193,9 +161,9 @@ func (w *network) points(ctx context.Context, x *tensor.Dense, limit int64, tell
 		p.f = tensor.New(tensor.Of(dt), tensor.WithShape(n, w.features))
 	}
 	err := w.each.Each(ctx, x, func(first, rows int, out []*tensor.Dense) error {
-		copyRows(p.g, out[0], first, rows)
+		dense.Put(p.g, first, out[0], 0, rows)
 		if p.f != nil {
-			copyRows(p.f, out[1], first, rows)
+			dense.Put(p.f, first, out[1], 0, rows)
 		}
 		tell(first+rows, n)
 		return nil
@@ -209,14 +177,4 @@ func (w *network) points(ctx context.Context, x *tensor.Dense, limit int64, tell
 		}
 	}
 	return p, nil
-}
-
-// copyRows overwrites n rows of dst, from number first on, by the first n of src.
-func copyRows(dst, src *tensor.Dense, first, n int) {
-	w := width(dst)
-	if dst.Dtype() == tensor.Float64 {
-		copy(dst.Float64s()[first*w:], src.Float64s()[:n*w])
-	} else {
-		copy(dst.Float32s()[first*w:], src.Float32s()[:n*w])
-	}
 }

@@ -36,7 +36,7 @@ func TestFeaturesOfNetworks(t *testing.T) {
 			layers.NewDense("mid", 12, 6, tensor.Float64, rng), last}, 4, normal(rng, tensor.Float64, 5, 1, 4, 4)},
 		"ResNet-8": {resnet, len(resnet) - 1, normal(rng, tensor.Float64, 2, 3, 32, 32)},
 	} {
-		n, err := newNetwork(c.net, tensor.Float64, c.x.Shape()[1:], true, 0)
+		n, err := newNetwork(c.net, tensor.Float64, c.x.Shape()[1:], true, 1<<30)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
@@ -56,7 +56,7 @@ func TestFeaturesOfNetworks(t *testing.T) {
 func TestNoFeatures(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 3))
 	net := layers.Sequential{layers.NewConv2D("conv", 1, 3, 2, 2, 0, tensor.Float64, rng), layers.Flatten{}}
-	_, err := newNetwork(net, tensor.Float64, []int{1, 2, 2}, true, 0)
+	_, err := newNetwork(net, tensor.Float64, []int{1, 2, 2}, true, 1<<30)
 	if err == nil || !strings.Contains(err.Error(), "no dense layer") {
 		t.Errorf("error %v", err)
 	}

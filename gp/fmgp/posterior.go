@@ -7,49 +7,46 @@ import (
 	"sync"
 
 	"github.com/go-valla/valla/gp"
-	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/layers"
 	"gorgonia.org/tensor"
 )
 
-// PredictBatch is the number of inputs that are predicted at a time, at most.
-const PredictBatch = 100
+// predictBatch is the number of inputs that are computed at a time, at most.
+const predictBatch = 100
 
-// defaultMemory is what predictions may take, in bytes, where nothing else is said.
-const defaultMemory = 1 << 30
-
-// Posterior is a fitted FMGP. Its mean is the network's output, bit for bit. The network is
+// posterior is a fitted FMGP. Its mean is the network's output, bit for bit. The network is
 // computed in its element type, the covariance in float64. It may be used by several
 // goroutines, which take turns.
-type Posterior struct {
-	net   layers.Network
-	layer *Layer
-	input tensor.Shape // of one example
-	limit int64        // bytes
+type posterior struct {
+	net   layers.Network // the mean
+	layer *sparseGP      // the covariance
+	input tensor.Shape   // of one example
+	limit int64          // bytes
 
 	known   *graph.Param // P of split, [M,M]; nil: all of the variance is epistemic
 	scatter float64      // ν, with known
 
 	start *tensor.Dense // the inducing inputs before the fit; nil where the posterior was restored
 
-	mu      sync.Mutex
-	network *network
-	wide    *Layer         // layer in float64
+	mu      sync.Mutex     // guards what follows
+	network *network       // computes outputs and features
+	wide    *sparseGP      // layer in float64
 	latent  *graph.Batched // see outputs; nil: to be compiled
 }
 
 var (
-	_ gp.JointPosterior = (*Posterior)(nil)
-	_ gp.Stored         = (*Posterior)(nil)
+	_ gp.JointPosterior = (*posterior)(nil)
+	_ gp.Stored         = (*posterior)(nil)
 )
 
 // String implements gp.Stored.
-func (p *Posterior) String() string { return label(p.layer.Inducing()) }
+func (p *posterior) String() string { return label(p.layer.Inducing()) }
 
 // InducingInputs returns the inducing inputs [M,…] as they were before the fit, nil where the
 // posterior was restored, and as they are now.
-func (p *Posterior) InducingInputs() (start, now *tensor.Dense) {
+func (p *posterior) InducingInputs() (start, now *tensor.Dense) {
 	return p.start, inputsOf(p.layer.Z.Value, p.layer.Kernel.Inputs, p.input)
 }
 
@@ -65,7 +62,7 @@ func inputsOf(z *tensor.Dense, d int, shape tensor.Shape) *tensor.Dense {
 }
 
 // prepare compiles what is not compiled yet.
-func (p *Posterior) prepare() (err error) {
+func (p *posterior) prepare() (err error) {
 	if p.network == nil {
 		p.network, err = newNetwork(p.net, p.layer.Z.Value.Dtype(), p.input, p.layer.Kernel.Features > 0, p.limit)
 	}
@@ -77,7 +74,7 @@ func (p *Posterior) prepare() (err error) {
 }
 
 // refresh makes predictions see changed parameters of the layer.
-func (p *Posterior) refresh() {
+func (p *posterior) refresh() {
 	if p.latent == nil {
 		return
 	}
@@ -88,17 +85,17 @@ func (p *Posterior) refresh() {
 }
 
 // compile compiles what write writes at points u [B, D+E], in float64.
-func (p *Posterior) compile(write func(b *graph.Builder, u *graph.Node) []*graph.Node) (*graph.Batched, error) {
-	return batched("fmgp: a prediction", p.limit, func(size int) (*graph.Builder, *graph.Node, []*graph.Node) {
+func (p *posterior) compile(write func(b *graph.Builder, u *graph.Node) []*graph.Node) (*graph.Batched, error) {
+	return graph.NewBatchedWithin("fmgp: a prediction", predictBatch, p.limit, func(size int) (graph.Pass, error) {
 		b := graph.NewBuilder(tensor.Float64)
 		u := b.Input("u", size, p.layer.Kernel.Width())
-		return b, u, write(b, u)
+		return graph.Pass{Builder: b, X: u, Outputs: write(b, u)}, b.Err()
 	})
 }
 
 // outputs writes what predictions need at points u [B, D+E]: Q [B,C,C], the prior variances
 // [B,C] and, where they are known apart, the epistemic variances E₀ [B,C].
-func (p *Posterior) outputs(b *graph.Builder, u *graph.Node) []*graph.Node {
+func (p *posterior) outputs(b *graph.Builder, u *graph.Node) []*graph.Node {
 	t := p.wide.Terms(b, u)
 	if b.Err() != nil {
 		return nil
@@ -112,7 +109,7 @@ func (p *Posterior) outputs(b *graph.Builder, u *graph.Node) []*graph.Node {
 }
 
 // at predicts at points that the network has made.
-func (p *Posterior) at(ctx context.Context, at points) (gp.Gaussian, error) {
+func (p *posterior) at(ctx context.Context, at points) (gp.Gaussian, error) {
 	var g gp.Gaussian
 	n, c := at.n(), p.layer.Kernel.Outputs
 	g.Resize(n, c, p.known != nil)
@@ -125,18 +122,18 @@ func (p *Posterior) at(ctx context.Context, at points) (gp.Gaussian, error) {
 }
 
 // fill writes the covariances and the shares of inputs from number first on, of which out are
-// the nodes of [Posterior.outputs].
-func (p *Posterior) fill(g *gp.Gaussian, out []*tensor.Dense, first int) error {
+// the nodes of [posterior.outputs].
+func (p *posterior) fill(g *gp.Gaussian, out []*tensor.Dense, first int) error {
 	copy(g.Cov, out[0].Float64s())
 	if len(g.Epistemic) > 0 {
 		p.shares(g.Epistemic, out[2].Float64s())
 	}
-	return settle(g.Cov, out[1].Float64s(), first, p.layer.Kernel.Outputs)
+	return gp.Settle(g.Cov, out[1].Float64s()[:len(g.Mean)], nil, first)
 }
 
 // eachPoint calls visit with what f gives for the points from number first on.
 func eachPoint(ctx context.Context, f *graph.Batched, at points, visit func(first, n int, out []*tensor.Dense) error) error {
-	const chunk = 4 * PredictBatch // so that batches can run beside each other
+	const chunk = 4 * predictBatch // so that batches can run beside each other
 	for first := 0; first < at.n(); first += chunk {
 		u := at.wide(first, min(chunk, at.n()-first))
 		err := f.Each(ctx, u, func(from, n int, out []*tensor.Dense) error { return visit(first+from, n, out) })
@@ -147,31 +144,9 @@ func eachPoint(ctx context.Context, f *graph.Batched, at points, visit func(firs
 	return nil
 }
 
-// bluntest is the largest share of the prior variance that rounding may take from a variance.
-// A variance that is negative by no more is 0.
-const bluntest = 1e-6
-
-// settle sets variances that rounding has made negative to 0, with their covariances. One that
-// is further below 0 is an error. cov [n,C,C] is that of the inputs from number first on.
-func settle(cov, prior []float64, first, c int) error {
-	for i := range len(cov) / c {
-		block, d := cov[i/c*c*c:(i/c+1)*c*c], i%c
-		switch v := block[d*c+d]; {
-		case v >= 0:
-		case v >= -bluntest*prior[i]:
-			for j := range c {
-				block[d*c+j], block[j*c+d] = 0, 0
-			}
-		default:
-			return fmt.Errorf("row %d (counting from 0): the variance of output %d is %g, expected a number from 0 to the prior variance %g", first+i/c, d, v, prior[i])
-		}
-	}
-	return nil
-}
-
 // Joint implements gp.JointPosterior, in float64. Time and memory grow with the square of
 // N·C.
-func (p *Posterior) Joint(ctx context.Context, x *tensor.Dense) (mean, cov *tensor.Dense, err error) {
+func (p *posterior) Joint(ctx context.Context, x *tensor.Dense) (mean, cov *tensor.Dense, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err = p.prepare(); err == nil {
@@ -188,7 +163,7 @@ func (p *Posterior) Joint(ctx context.Context, x *tensor.Dense) (mean, cov *tens
 
 // joint repeats each point for each of the outputs, and treats the copies as points that
 // carry one output each.
-func (p *Posterior) joint(at points) (mean, cov *tensor.Dense, err error) {
+func (p *posterior) joint(at points) (mean, cov *tensor.Dense, err error) {
 	n, l := at.n(), p.layer.wide()
 	k := l.Kernel
 	size := n * k.Outputs
@@ -208,30 +183,23 @@ func (p *Posterior) joint(at points) (mean, cov *tensor.Dense, err error) {
 	copies := b.Reshape(b.BroadcastTo(b.Reshape(u, n, 1, k.Width()), n, k.Outputs, k.Width()), size, k.Width())
 	half := b.MatMul(b.Reshape(t.Kxz, size, l.Inducing()), t.G, false, true)
 	q := b.Sub(k.Gram(b, copies, class), b.Gram(half))
-	prog, err := graph.Compile(b, []*graph.Node{q}, graph.Options{})
-	if err == nil {
-		err = prog.Run()
-	}
+	values, err := graph.Evaluate(b, q)
 	if err != nil {
 		return nil, nil, err
 	}
-	return dense(graph.Floats(at.g), size), dense(graph.Floats(prog.Value(q)), size, size), nil
+	return dense.Of(graph.Floats(at.g), size), dense.Of(values[0], size, size), nil
 }
 
-// nll is the mean negative log predictive density of targets y at points, with the present
-// parameters of the layer and of the likelihood.
-func (p *Posterior) nll(ctx context.Context, l likelihood.Likelihood, at points, y []float64) (float64, error) {
+// present returns the mean [N·C] and the covariances [N·C·C] at points, with the parameters of the
+// layer as they are now.
+func (p *posterior) present(ctx context.Context, at points) (mean, cov []float64, err error) {
 	p.refresh()
 	if err := p.prepare(); err != nil {
-		return 0, err
+		return nil, nil, err
 	}
 	g, err := p.at(ctx, at)
 	if err != nil {
-		return 0, err
+		return nil, nil, err
 	}
-	return gp.MeanNLL(l, y, g.Mean, g.Cov, p.layer.Kernel.Outputs), nil
-}
-
-func dense(v []float64, shape ...int) *tensor.Dense {
-	return tensor.New(tensor.WithShape(shape...), tensor.WithBacking(v))
+	return g.Mean, g.Cov, nil
 }

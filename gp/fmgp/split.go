@@ -58,7 +58,7 @@ func (p points) take(rows []int) points {
 }
 
 // findKnown sets P and ν from points each of which counts weight times.
-func (p *Posterior) findKnown(ctx context.Context, at points, noise, weight float64) error {
+func (p *posterior) findKnown(ctx context.Context, at points, noise, weight float64) error {
 	l := p.layer.wide()
 	r, err := l.root()
 	if err != nil {
@@ -83,7 +83,7 @@ func (p *Posterior) findKnown(ctx context.Context, at points, noise, weight floa
 }
 
 // evidence returns Σ_n v_n v_nᵀ/V_n [M,M] and ν, for a layer in float64 with K_z = RRᵀ.
-func (p *Posterior) evidence(ctx context.Context, l *Layer, r []float64, at points, noise, weight float64) (sum []float64, scatter float64, err error) {
+func (p *posterior) evidence(ctx context.Context, l *sparseGP, r []float64, at points, noise, weight float64) (sum []float64, scatter float64, err error) {
 	m, c := l.Inducing(), l.Kernel.Outputs
 	rows, err := p.compile(func(b *graph.Builder, u *graph.Node) []*graph.Node {
 		t := l.Terms(b, u)
@@ -111,22 +111,19 @@ func (p *Posterior) evidence(ctx context.Context, l *Layer, r []float64, at poin
 }
 
 // root returns the Cholesky factor of K_z [M,M] of a layer in float64, with a jitter, see [gp.Factor].
-func (l *Layer) root() ([]float64, error) {
+func (l *sparseGP) root() ([]float64, error) {
 	b := graph.NewBuilder(tensor.Float64)
 	gram := l.Kernel.Gram(b, b.Param(l.Z), l.Class)
-	prog, err := graph.Compile(b, []*graph.Node{gram}, graph.Options{})
-	if err == nil {
-		err = prog.Run()
-	}
+	values, err := graph.Evaluate(b, gram)
 	if err != nil {
 		return nil, err
 	}
-	r, _, err := gp.Factor(l.Inducing(), graph.Floats(prog.Value(gram)), 0)
+	r, _, err := gp.Factor(l.Inducing(), values[0], 0)
 	return r, err
 }
 
 // shares turns epistemic variances E₀ into shares E₀/(E₀ + ν) of the variance.
-func (p *Posterior) shares(dst, e []float64) {
+func (p *posterior) shares(dst, e []float64) {
 	for i := range dst {
 		v := max(e[i], 0)
 		dst[i] = v / (v + p.scatter)

@@ -23,7 +23,7 @@ type header struct {
 
 // State implements gp.Stored: Z [M, D+E], the lower triangle of L, packed row by row, the
 // kernel's parameters and, where noise may have gone into the variance, P [M,M].
-func (p *Posterior) State() (gp.State, error) {
+func (p *posterior) State() (gp.State, error) {
 	k := p.layer.Kernel
 	h := header{Class: slices.Clone(p.layer.Class), Inputs: p.input.Clone(), Kernel: kernelRBF}
 	if k.Features > 0 {
@@ -40,9 +40,9 @@ func (p *Posterior) State() (gp.State, error) {
 	return s, nil
 }
 
-// Restore puts a posterior on a network from what its State returned. Inputs that the network
+// restore puts a posterior on a network from what its State returned. Inputs that the network
 // does not take and outputs that it does not have are errors.
-func Restore(_ context.Context, net layers.Network, _ likelihood.Likelihood, s gp.Saved) (gp.Stored, error) {
+func restore(_ context.Context, net layers.Network, _ likelihood.Likelihood, s gp.Saved) (gp.Stored, error) {
 	var h header
 	if err := s.Header(&h); err != nil {
 		return nil, err
@@ -62,8 +62,8 @@ func Restore(_ context.Context, net layers.Network, _ likelihood.Likelihood, s g
 	if err != nil {
 		return nil, err
 	}
-	p := &Posterior{net: net, input: h.Inputs, limit: defaultMemory}
-	if p.layer, err = NewLayer(k, z, h.Class); err != nil {
+	p := &posterior{net: net, input: h.Inputs, limit: gp.Run{}.Limit() / 4}
+	if p.layer, err = newSparseGP(k, z, h.Class); err != nil {
 		return nil, err
 	}
 	m := len(h.Class)
@@ -82,7 +82,7 @@ func Restore(_ context.Context, net layers.Network, _ likelihood.Likelihood, s g
 
 // restoreKernel reads the kernel of a network. Nothing is compiled, and nothing allocated that
 // the file does not have.
-func (h *header) restoreKernel(net layers.Network, dt tensor.Dtype, s gp.Saved) (*Kernel, error) {
+func (h *header) restoreKernel(net layers.Network, dt tensor.Dtype, s gp.Saved) (*covariance, error) {
 	b := graph.NewBuilder(dt)
 	out := writeNetwork(b, net, b.Input("x", append([]int{1}, h.Inputs...)...), h.Kernel == kernelEmbedding)
 	if err := b.Err(); err != nil {
@@ -91,7 +91,7 @@ func (h *header) restoreKernel(net layers.Network, dt tensor.Dtype, s gp.Saved) 
 	if out[0].Dims() != 2 {
 		return nil, fmt.Errorf("fmgp: a network with outputs of shape %v, expected [N,C]", out[0].Shape())
 	}
-	k := &Kernel{Inputs: tensor.Shape(h.Inputs).TotalSize(), Outputs: out[0].Shape()[1]}
+	k := &covariance{Inputs: tensor.Shape(h.Inputs).TotalSize(), Outputs: out[0].Shape()[1]}
 	if len(out) > 1 {
 		k.Features = out[1].Shape()[1]
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/layers"
 	"gorgonia.org/tensor"
 )
@@ -35,8 +36,8 @@ func BenchmarkPredict(b *testing.B) {
 		site := siteAt(b, net, x, layer)
 		u, _ := valuesAt(b, site, z)
 		for _, n := range []int{0, 500} {
-			p := &Posterior{net: net, site: site, layer: layer, input: x.Shape()[1:], factor: 1, limit: defaultMemory, scales: make([]float64, 200)}
-			p.memory = &memory{index: newIndex(u), neighbours: 50, length: 2 * firstQuartile(data.TakeRows(u, seq(lengthRows))), noise: 1e-6}
+			p := &posterior{net: net, site: site, layer: layer, input: x.Shape()[1:], factor: 1, limit: gp.Run{}.Limit(), scales: make([]float64, 200)}
+			p.memory = &memory{index: newIndex(u), neighbours: 50, length: 2 * firstQuartile(data.TakeRows(u, dense.Indices(lengthRows))), noise: 1e-6}
 			if err := p.memory.group(n); err != nil {
 				b.Fatal(err)
 			}

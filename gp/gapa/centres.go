@@ -12,9 +12,9 @@ import (
 )
 
 // centres are rows that stand for the points near them: a point is conditioned on the rows
-// nearest to its nearest centre, whose kernel is factored once.
+// nearest to its nearest centre. The kernel of these rows is factored once for each centre.
 type centres struct {
-	*index
+	*index         // the centres
 	groups []group // of each centre
 }
 
@@ -43,7 +43,7 @@ func (m *memory) group(n int) (err error) {
 
 // newCentres makes the first n rows of a memory centres.
 func newCentres(m *memory, n int) (*centres, error) {
-	c := &centres{index: newIndex(data.TakeRows(m.z, seq(n)))}
+	c := &centres{index: newIndex(data.TakeRows(m.z, dense.Indices(n)))}
 	c.groups = make([]group, n)
 	failed, spaces := make([]bool, n), make([]space, kernel.Threads())
 	m.search(c.z, n, m.neighbours, none, func(part, i int, found []neighbour) {
@@ -59,7 +59,7 @@ func newCentres(m *memory, n int) (*centres, error) {
 	return c, nil
 }
 
-// central sets r of row i, whose nearest centre was found.
+// central sets r of row i from its nearest centre.
 func (r *remains) central(part, i int, nearest []neighbour) {
 	m, s, at := r.memory, &r.spaces[part], nearest[0].at
 	c, u := m.centres, r.search.u

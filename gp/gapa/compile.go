@@ -10,15 +10,15 @@ import (
 )
 
 // Compile implements gp.Posterior.
-func (p *Posterior) Compile(shape []int, size int, limit int64) (gp.Compiled, error) {
+func (p *posterior) Compile(shape []int, size int, limit int64) (gp.Compiled, error) {
 	if !slices.Equal(shape, p.input) {
 		return nil, fmt.Errorf("gapa: inputs of shape %v, expected %v", shape, p.input)
 	}
-	b, x, nodes, err := p.site.write(shape, size, p.covariance())
+	pass, err := p.site.write(shape, size, p.covariance())
 	if err != nil {
 		return nil, fmt.Errorf("gapa: %w", err)
 	}
-	f, err := graph.NewBatchWithin(limit, b, x, nodes...)
+	f, err := graph.NewBatchWithin(limit, pass.Builder, pass.X, pass.Outputs...)
 	if err != nil {
 		return nil, fmt.Errorf("gapa: %w", err)
 	}
@@ -27,9 +27,9 @@ func (p *Posterior) Compile(shape []int, size int, limit int64) (gp.Compiled, er
 
 // compiled is the gp.Compiled of a Posterior.
 type compiled struct {
-	p       *Posterior
+	p       *posterior   // the posterior that is compiled
 	f       *graph.Batch // u, the outputs and J diag(c²) Jᵀ
-	remains *remains
+	remains *remains     // computes r
 }
 
 // Bytes implements gp.Compiled.

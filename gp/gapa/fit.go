@@ -12,13 +12,12 @@ import (
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/dense"
+	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/internal/settings"
 	"gorgonia.org/tensor"
 )
 
 const (
-	// defaultMemory is what a fit and a prediction may need where nothing else is said.
-	defaultMemory = 1 << 30
 	// lengthRows is among how many rows the distances are measured for the length-scale.
 	lengthRows = 512
 	// rowStream is the random stream of a seed that draws rows.
@@ -34,7 +33,7 @@ func (s *Settings) Fit(ctx context.Context, p gp.Problem, r gp.Run) (*gp.Fitted,
 	if err != nil {
 		return nil, err
 	}
-	f := &fitting{p: p, r: r, s: c, limit: cmp.Or(r.Memory, defaultMemory), loss: newLoss(p.Likelihood)}
+	f := &fitting{p: p, r: r, s: c, limit: r.Limit(), loss: newLoss(p.Likelihood)}
 	if err := f.run(ctx); err != nil {
 		return nil, fmt.Errorf("gapa: %w", err)
 	}
@@ -43,22 +42,22 @@ func (s *Settings) Fit(ctx context.Context, p gp.Problem, r gp.Run) (*gp.Fitted,
 
 // fitting is one fit under way.
 type fitting struct {
-	p     gp.Problem
-	r     gp.Run
-	s     Settings // complete
-	limit int64    // bytes
-	loss
+	p     gp.Problem // the problem
+	r     gp.Run     // the run
+	s     Settings   // complete
+	limit int64      // bytes
+	loss             // of the targets
 
-	site       shifted
-	order      []int // the training rows, in random order
-	memory     *memory
+	site       shifted // the layer that gets the processes
+	order      []int   // the training rows, in random order
+	memory     *memory // the rows that are kept
 	rows, held *sample // nil without
 	learners   int     // rows by which the variances are learned
 	done       int     // rows
 
 	scales []float64 // c² [d]
-	by     mixture
-	value  float64 // loss of the validation rows; NaN without
+	by     mixture   // the factor and the noise variance
+	value  float64   // loss of the validation rows; NaN without
 }
 
 // run finds the numbers of the posterior.
@@ -125,7 +124,7 @@ func (f *fitting) remember(ctx context.Context) error {
 	}
 	err = p.each(ctx, data.TakeRows(f.p.Train.X, f.order[:m]), func(first, n int, out []*tensor.Dense) error {
 		f.report(n)
-		copyRows(z, first, out[0], n)
+		dense.Put(z, first, out[0], 0, n)
 		return nil
 	})
 	if err != nil {
@@ -136,32 +135,13 @@ func (f *fitting) remember(ctx context.Context) error {
 	}
 	f.memory = &memory{index: newIndex(z), neighbours: f.s.Neighbours, length: f.s.LengthScale, noise: f.s.RelativeNoise}
 	if f.memory.length == 0 {
-		f.memory.length = 2 * firstQuartile(data.TakeRows(z, seq(min(lengthRows, m))))
+		f.memory.length = 2 * firstQuartile(data.TakeRows(z, dense.Indices(min(lengthRows, m))))
 	}
 	if !(f.memory.length > 0) {
 		return fmt.Errorf("a quarter of the rows have equal values in layer %d, expected different ones or a length-scale", f.s.Layer)
 	}
 	f.s.LengthScale = f.memory.length
 	return f.memory.group(min(f.s.Centres, m))
-}
-
-// copyRows copies the first n rows of src to dst, from row first on.
-func copyRows(dst *tensor.Dense, first int, src *tensor.Dense, n int) {
-	d := src.Shape()[1]
-	if dst.Dtype() == tensor.Float64 {
-		copy(dst.Float64s()[first*d:], src.Float64s()[:n*d])
-		return
-	}
-	copy(dst.Float32s()[first*d:], src.Float32s()[:n*d])
-}
-
-// seq returns 0, 1, …, n−1.
-func seq(n int) []int {
-	out := make([]int, n)
-	for i := range out {
-		out[i] = i
-	}
-	return out
 }
 
 // sample computes the rows by which the variances are learned, and the validation rows.
@@ -203,21 +183,21 @@ func (f *fitting) scale(ctx context.Context) (err error) {
 		return err
 	}
 	for j, v := range f.scales {
-		if v-v != 0 {
+		if !kernel.Finite(v) {
 			return fmt.Errorf("the learned variance of activation %d is %g, expected a finite number", j, v)
 		}
 	}
 	return nil
 }
 
-// freeNoise says whether the noise variance is to be found.
+// freeNoise reports whether the fit finds the noise variance.
 func (f *fitting) freeNoise() bool { return !f.classes && f.s.NoiseStd == 0 && !f.p.KnownNoise }
 
 // spread returns the variances of the activations at the rows that are kept.
 func (f *fitting) spread(ctx context.Context) ([]float64, error) {
 	var a []float64
 	b := graph.NewBuilder(f.p.Dtype())
-	x := b.Input("u", PredictBatch, f.memory.d)
+	x := b.Input("u", predictBatch, f.memory.d)
 	out := x
 	if f.site.phi != nil {
 		out = f.site.phi.Forward(b, x)
@@ -227,7 +207,7 @@ func (f *fitting) spread(ctx context.Context) ([]float64, error) {
 		return nil, err
 	}
 	err = all.Each(ctx, f.memory.z, func(_, n int, out []*tensor.Dense) error {
-		a = append64(a, out[0], n)
+		a = dense.AppendRows(a, out[0], n)
 		return nil
 	})
 	return spread(a, f.memory.d, leastSpread), err
@@ -240,11 +220,9 @@ func (f *fitting) mix() error {
 		return nil
 	}
 	own := f.held.variances(f.scales)
-	f.by, f.value = f.held.best(f.loss, own, f.mixtures())
-	if math.IsInf(f.value, 1) {
-		return fmt.Errorf("no finite negative log-likelihood of the validation rows with any factor")
-	}
-	return nil
+	var err error
+	f.by, f.value, err = f.held.best(f.loss, own, f.mixtures())
+	return err
 }
 
 // mixtures lists what is tried on the validation rows.
@@ -272,7 +250,7 @@ func (f *fitting) report(n int) {
 
 // fitted makes the posterior.
 func (f *fitting) fitted() *gp.Fitted {
-	q := &Posterior{
+	q := &posterior{
 		net: f.p.Net, site: f.site, layer: f.s.Layer, input: f.p.Train.X.Shape()[1:].Clone(),
 		memory: f.memory, scales: f.scales, factor: f.by.factor, limit: f.limit, order: f.order,
 	}

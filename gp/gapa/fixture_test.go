@@ -67,16 +67,21 @@ func (f published) want(t *testing.T, name string) []float64 {
 	return v
 }
 
+// outputs returns C, the number of biases of the last layer.
+func (f published) outputs() int {
+	return f.site.after[len(f.site.after)-1].Params()[1].Value.Shape()[0]
+}
+
 // memory is conditioned on the k nearest of some of the training rows.
 func (f published) memory(t *testing.T, rows []int, k int) *memory {
 	return &memory{index: newIndex(data.TakeRows(f.u, rows)), neighbours: k, length: f.Scalar(t, f.layer+"ell"), noise: f.Scalar(t, f.prefix+"tau")}
 }
 
 // posterior has the variances of the fixture, times a factor.
-func (f published) posterior(t *testing.T, m *memory, factor float64) *Posterior {
-	return &Posterior{
+func (f published) posterior(t *testing.T, m *memory, factor float64) *posterior {
+	return &posterior{
 		net: f.net, site: f.site, layer: f.number, input: f.x.Shape()[1:], memory: m,
-		scales: f.want(t, f.layer+"c2"), factor: factor, limit: defaultMemory,
+		scales: f.want(t, f.layer+"c2"), factor: factor, limit: gp.Run{}.Limit(),
 	}
 }
 
@@ -127,7 +132,7 @@ func TestFixtureVariance(t *testing.T) {
 		n := f.ut.Shape()[0]
 		for name, m := range map[string]*memory{
 			"1": f.memory(t, f.idx, 1), "k": f.memory(t, f.idx, f.Int(t, f.prefix+"k")),
-			"all": f.memory(t, f.idx, len(f.idx)), "exact": f.memory(t, seq(f.x.Shape()[0]), f.x.Shape()[0]),
+			"all": f.memory(t, f.idx, len(f.idx)), "exact": f.memory(t, dense.Indices(f.x.Shape()[0]), f.x.Shape()[0]),
 		} {
 			r, err := m.remaining(f.ut, n, none)
 			if err != nil {
@@ -164,22 +169,20 @@ func TestFixtureBothLayers(t *testing.T) {
 
 // testSample computes the test examples of the fixture as a fit computes its samples.
 func (f published) testSample(t *testing.T) *sample {
-	var y *tensor.Dense
+	n, c := f.xt.Shape()[0], f.outputs()
+	y := make([]float64, n*c)
 	if f.prefix == "reg_" {
-		y = f.Dense(t, "reg_yt")
+		copy(y, f.want(t, "reg_yt"))
 	} else {
-		c := f.site.after[len(f.site.after)-1].Params()[1].Value.Shape()[0]
-		hot := make([]float64, f.xt.Shape()[0]*c)
 		for i, k := range ints(t, f.Arrays, "cls_yt") {
-			hot[i*c+k] = 1
+			y[i*c+k] = 1
 		}
-		y = dense.Of(hot, f.xt.Shape()[0], c)
 	}
-	p, err := newPass(f.site, f.x.Shape()[1:], defaultMemory, f.site.derivatives)
+	p, err := newPass(f.site, f.x.Shape()[1:], gp.Run{}.Limit(), f.site.derivatives)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := newSample(t.Context(), p, f.memory(t, f.idx, f.Int(t, f.prefix+"k")), gp.Examples{X: f.xt, Y: y}, none, func(int) {})
+	s, err := newSample(t.Context(), p, f.memory(t, f.idx, f.Int(t, f.prefix+"k")), gp.Examples{X: f.xt, Y: dense.Of(y, n, c)}, none, func(int) {})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -212,10 +215,10 @@ func TestFixtureLoss(t *testing.T) {
 		}
 		kernel.AddScalar(own, noise, own)
 		fixture.Close(t, "y_var", own, f.want(t, "reg_y_var"), tol)
-		u, out := valuesAt(t, f.site, f.x)
+		_, out := valuesAt(t, f.site, f.x)
 		y, squares := f.want(t, "reg_y"), 0.0
 		for i := range y {
-			squares += (y[i] - out[i]) * (y[i] - out[i]) / float64(u.Shape()[0])
+			squares += (y[i] - out[i]) * (y[i] - out[i]) / float64(len(y))
 		}
 		if math.Abs(squares-noise) > 1e-12*noise {
 			t.Errorf("mean squared residual %g, want %g", squares, noise)

@@ -52,13 +52,13 @@ func normal(rng *rand.Rand, dt tensor.Dtype, shape ...int) *tensor.Dense {
 	return graph.Convert(dense.Of(v, shape...), dt)
 }
 
-func fitted(t testing.TB, s Settings, p gp.Problem) (*gp.Fitted, *Posterior) {
+func fitted(t testing.TB, s Settings, p gp.Problem) (*gp.Fitted, *posterior) {
 	t.Helper()
 	f, err := s.Fit(t.Context(), p, gp.Run{Seed: 5})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return f, f.Posterior.(*Posterior)
+	return f, f.Posterior.(*posterior)
 }
 
 func predict(t testing.TB, p gp.Posterior, x *tensor.Dense) (mean, cov []float64) {
@@ -73,13 +73,13 @@ func predict(t testing.TB, p gp.Posterior, x *tensor.Dense) (mean, cov []float64
 // valuesAt are u [N,d] at a site, and the network's outputs.
 func valuesAt(t testing.TB, s shifted, x *tensor.Dense) (u *tensor.Dense, out []float64) {
 	t.Helper()
-	p, err := newPass(s, x.Shape()[1:], defaultMemory, nothing)
+	p, err := newPass(s, x.Shape()[1:], gp.Run{}.Limit(), nothing)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var all []float64
 	err = p.each(t.Context(), x, func(_, n int, nodes []*tensor.Dense) error {
-		all, out = append64(all, nodes[0], n), append64(out, nodes[1], n)
+		all, out = dense.AppendRows(all, nodes[0], n), dense.AppendRows(out, nodes[1], n)
 		return nil
 	})
 	if err != nil {
@@ -97,3 +97,9 @@ func siteAt(t testing.TB, net layers.Network, x *tensor.Dense, number int) shift
 	}
 	return newShifted(s, x.Dtype())
 }
+
+// Factor returns s.
+func (p *posterior) Factor() float64 { return p.factor }
+
+// Layer returns the number of the layer that has the processes.
+func (p *posterior) Layer() int { return p.layer }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/fixture"
 	"github.com/go-valla/valla/layers"
 	"gonum.org/v1/gonum/mat"
@@ -40,7 +41,11 @@ func TestExact(t *testing.T) {
 	}
 }
 
-func row(t *tensor.Dense, i int) []float64 { return widen(make([]float64, t.Shape()[1]), t, i) }
+func row(t *tensor.Dense, i int) []float64 {
+	v := make([]float64, t.Shape()[1])
+	dense.Copy(v, t, i*len(v))
+	return v
+}
 
 // schur is the conditional variance of a process at u, given its values with noise at rows
 // of z.
@@ -78,7 +83,7 @@ func schur(t *testing.T, z *tensor.Dense, u []float64, length, noise float64) fl
 
 // bySlopes are the derivatives of the outputs by the activations, [N,C,d], by central
 // differences at values u [N,d].
-func bySlopes(t *testing.T, p *Posterior, u *tensor.Dense) (out []float64) {
+func bySlopes(t *testing.T, p *posterior, u *tensor.Dense) (out []float64) {
 	t.Helper()
 	n, d := u.Shape()[0], u.Shape()[1]
 	rest := func(shift []float64) []float64 {
@@ -172,7 +177,7 @@ func TestLeftOut(t *testing.T) {
 	m := points(rng, tensor.Float64, 30, 3, 8)
 	got, want := remaining(t, m, m.z, func(i int) int { return i }), make([]float64, 30)
 	for i := range want {
-		rest := append(seq(i), seq(30)[i+1:]...)
+		rest := append(dense.Indices(i), dense.Indices(30)[i+1:]...)
 		other := &memory{index: newIndex(data.TakeRows(m.z, rest)), neighbours: 8, length: m.length, noise: m.noise}
 		want[i] = remaining(t, other, data.TakeRows(m.z, []int{i}), none)[0]
 	}

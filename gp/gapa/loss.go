@@ -9,7 +9,7 @@ import (
 
 // loss is a negative log predictive density, in which each output counts by itself.
 type loss struct {
-	classes bool
+	classes bool // the targets are classes
 }
 
 func newLoss(l likelihood.Likelihood) loss {

@@ -17,7 +17,7 @@ var Method = gp.Method{
 	Use:     "Choose it to tell inputs that are unlike the training rows from the others. With classes, take the probit probabilities, to which it is fitted; with few rows of few numbers, take another method.",
 	Source:  "Bergna et al., GAPA: Gaussian-process activations, arXiv 2602.14934, 2026; kernel of whole vectors and left-out rows are this program's",
 	New:     func() gp.Settings { return new(Settings) },
-	Restore: Restore,
+	Restore: restore,
 }
 
 // Settings are GAPA's settings. The zero value of a field means its default.

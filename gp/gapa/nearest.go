@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/kernel"
 	"gorgonia.org/tensor"
 )
@@ -23,7 +23,7 @@ const (
 type index struct {
 	z     *tensor.Dense // [M,d]
 	norms []float64     // ‖z‖² [M]
-	m, d  int
+	m, d  int           // the number of points, and of the numbers of each
 }
 
 func newIndex(z *tensor.Dense) *index {
@@ -36,28 +36,18 @@ func newIndex(z *tensor.Dense) *index {
 }
 
 // row writes point i to dst, and returns it.
-func (x *index) row(dst []float64, i int) []float64 { return widen(dst, x.z, i) }
-
-// widen writes row i of t [·,d] to dst [d], and returns it.
-func widen(dst []float64, t *tensor.Dense, i int) []float64 {
-	d := len(dst)
-	if t.Dtype() == tensor.Float64 {
-		copy(dst, t.Float64s()[i*d:(i+1)*d])
-		return dst
-	}
-	for j, v := range t.Float32s()[i*d : (i+1)*d] {
-		dst[j] = float64(v)
-	}
+func (x *index) row(dst []float64, i int) []float64 {
+	dense.Copy(dst, x.z, i*x.d)
 	return dst
 }
 
 // neighbour is a point and its distance, a number that grows with it.
 type neighbour struct {
-	at   int
-	away float64
+	at   int     // number of the point
+	away float64 // squared distance, or the distance up to a number that all points share
 }
 
-// nearer orders neighbours by distance, equal ones by number.
+// nearer orders neighbours by distance, and neighbours at equal distances by number.
 func nearer(a, b neighbour) int { return cmp.Or(cmp.Compare(a.away, b.away), cmp.Compare(a.at, b.at)) }
 
 // search finds, on all threads, the k points that are nearest to the first n rows of u
@@ -71,26 +61,26 @@ func (x *index) search(u *tensor.Dense, n, k int, skip func(i int) int, visit fu
 
 // searchJob is the kernel.Job of a search.
 type searchJob struct {
-	*index
-	u     *tensor.Dense
-	n, k  int
-	skip  func(i int) int
-	visit func(part, i int, found []neighbour)
+	*index                                      // the points that are searched
+	u      *tensor.Dense                        // rows that get neighbours [·,d]
+	n, k   int                                  // number of rows of u, and of neighbours of each
+	skip   func(i int) int                      // the point that row i may not find; −1: none
+	visit  func(part, i int, found []neighbour) // gets the neighbours of row i, nearest first
 
 	finders []finder // of each thread
 }
 
 // finder is what a thread of a search computes in, kept between searches.
 type finder struct {
-	lists   []nearestList
-	product room
-	u, z    []float64 // [d]
+	lists   []nearestList // the nearest points of each row of a block
+	product room          // inner products of rows and points
+	u, z    []float64     // [d]
 }
 
 // room keeps numbers of either type.
 type room struct {
-	wide   []float64
-	narrow []float32
+	wide   []float64 // of float64
+	narrow []float32 // of float32
 }
 
 // numbers returns n numbers in a room, which are undefined.
@@ -150,7 +140,8 @@ func (s *searchJob) settle(f *finder, i int, found []neighbour) []neighbour {
 	if f.u == nil {
 		f.u, f.z = make([]float64, s.d), make([]float64, s.d)
 	}
-	u, z := widen(f.u, s.u, i), f.z
+	u, z := f.u, f.z
+	dense.Copy(u, s.u, i*s.d)
 	for j, p := range found {
 		kernel.Sub(z, s.row(z, p.at), u)
 		found[j].away = kernel.Dot(z, z)
@@ -161,8 +152,8 @@ func (s *searchJob) settle(f *finder, i int, found []neighbour) []neighbour {
 
 // nearestList keeps the nearest of many points, in a heap with the farthest at its top.
 type nearestList struct {
-	found      []neighbour
-	most, skip int
+	found      []neighbour // the nearest points so far, a heap
+	most, skip int         // largest number of points, and the point that is left out
 }
 
 func (l *nearestList) offer(p neighbour) {
@@ -206,9 +197,4 @@ func append32(dst []float32, t *tensor.Dense, n int) []float32 {
 		dst = append(dst, float32(v))
 	}
 	return dst
-}
-
-// append64 appends the first n rows of t in float64.
-func append64(dst []float64, t *tensor.Dense, n int) []float64 {
-	return append(dst, graph.Floats(t)[:n*(t.Shape().TotalSize()/t.Shape()[0])]...)
 }

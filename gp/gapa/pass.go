@@ -11,14 +11,14 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// PredictBatch is how many inputs go through the network at a time. Where that needs more
+// predictBatch is how many inputs go through the network at a time. Where that needs more
 // memory than the limit, a whole fraction of it does.
-const PredictBatch = 100
+const predictBatch = 100
 
 // pass runs a network with a site for any number of inputs.
 type pass struct {
-	f *graph.Batched
-	c int // outputs
+	f *graph.Batched // computes u, the outputs and what a writer adds
+	c int            // outputs
 }
 
 // writer writes what a pass computes of the inputs x [B,…] beside u [B,d] and the outputs.
@@ -27,41 +27,27 @@ type writer func(b *graph.Builder, x *graph.Node) []*graph.Node
 // newPass compiles for inputs of a shape each: u [B,d], the outputs [B,C], and what more
 // writes. It needs at most limit bytes.
 func newPass(s shifted, input []int, limit int64, more writer) (*pass, error) {
-	var b *graph.Builder
-	var x *graph.Node
-	var nodes []*graph.Node
-	_, _, err := graph.Tile("the pass over inputs", PredictBatch, max(1, limit), func(size int) (int64, error) {
-		var err error
-		if b, x, nodes, err = s.write(input, size, more); err != nil {
-			return 0, err
-		}
-		bytes, err := graph.Plan(b, nodes, graph.Options{Varying: []*graph.Node{x}})
-		return int64(bytes), err
+	f, err := graph.NewBatchedWithin("the pass over inputs", predictBatch, limit, func(size int) (graph.Pass, error) {
+		return s.write(input, size, more)
 	})
 	if err != nil {
 		return nil, err
 	}
-	f, err := graph.NewBatched(b, x, nodes...)
-	if err != nil {
-		return nil, err
-	}
-	f.Limit(limit)
 	return &pass{f: f, c: f.Width(1)}, nil
 }
 
 // write writes what a pass computes of size inputs.
-func (s shifted) write(input []int, size int, more writer) (b *graph.Builder, x *graph.Node, nodes []*graph.Node, err error) {
-	b = graph.NewBuilder(s.shift.Value.Dtype())
-	x = b.Input("x", append([]int{size}, input...)...)
+func (s shifted) write(input []int, size int, more writer) (graph.Pass, error) {
+	b := graph.NewBuilder(s.shift.Value.Dtype())
+	x := b.Input("x", append([]int{size}, input...)...)
 	u, out := s.run(b, x)
 	if b.Err() != nil {
-		return nil, nil, nil, b.Err()
+		return graph.Pass{}, b.Err()
 	}
 	if o := out.Shape(); len(o) != 2 || o[0] != size {
-		return nil, nil, nil, fmt.Errorf("the network maps shape %v to %v, expected [B,…] to [B,C]", x.Shape(), o)
+		return graph.Pass{}, fmt.Errorf("the network maps shape %v to %v, expected [B,…] to [B,C]", x.Shape(), o)
 	}
-	nodes = append([]*graph.Node{u, out}, more(b, x)...)
-	return b, x, nodes, b.Err()
+	return graph.Pass{Builder: b, X: x, Outputs: append([]*graph.Node{u, out}, more(b, x)...)}, b.Err()
 }
 
 // rows writes the derivatives of the outputs by the values at the site, [B,C,d].

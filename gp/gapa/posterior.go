@@ -12,36 +12,30 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Posterior is a fitted GAPA. Its mean is the network; its covariance s r(u) J diag(c²) Jᵀ is
+// posterior is a fitted GAPA. Its mean is the network; its covariance s r(u) J diag(c²) Jᵀ is
 // that of the latent function, without noise, in float64. It may be used by several
 // goroutines; the network runs for one of them at a time.
-type Posterior struct {
-	net    layers.Network
-	site   shifted
-	layer  int          // the number of the site
-	input  tensor.Shape // of one example
-	memory *memory
-	scales []float64 // c² [d]
-	factor float64   // s
-	limit  int64     // bytes
-	order  []int     // the training rows, those that are kept first; nil where the posterior was restored
+type posterior struct {
+	net    layers.Network // the network g
+	site   shifted        // the layer that has the processes
+	layer  int            // the number of the site
+	input  tensor.Shape   // of one example
+	memory *memory        // the rows that are kept
+	scales []float64      // c² [d]
+	factor float64        // s
+	limit  int64          // bytes
+	order  []int          // the training rows, those that are kept first; nil where the posterior was restored
 
 	pass *pass // of LeftOut; nil before
 }
 
-var _ gp.Stored = (*Posterior)(nil)
-
-// Factor returns s.
-func (p *Posterior) Factor() float64 { return p.factor }
-
-// Layer returns the number of the layer that has the processes.
-func (p *Posterior) Layer() int { return p.layer }
+var _ gp.Stored = (*posterior)(nil)
 
 // String implements gp.Stored.
-func (p *Posterior) String() string { return label }
+func (p *posterior) String() string { return label }
 
 // compile prepares the pass over inputs.
-func (p *Posterior) compile() (err error) {
+func (p *posterior) compile() (err error) {
 	if p.pass != nil {
 		return nil
 	}
@@ -50,7 +44,7 @@ func (p *Posterior) compile() (err error) {
 }
 
 // covariance is the writer of J diag(c²) Jᵀ.
-func (p *Posterior) covariance() writer {
+func (p *posterior) covariance() writer {
 	stds := make([]float64, len(p.scales))
 	for j, v := range p.scales {
 		stds[j] = math.Sqrt(v)
@@ -62,7 +56,7 @@ func (p *Posterior) covariance() writer {
 // left out of its own neighbours, so that the variances are like those at inputs that are no
 // training rows. A posterior that was restored does not know its rows, which is an error. done is
 // called with the number of inputs that are done so far; nil means that it is not called.
-func (p *Posterior) LeftOut(ctx context.Context, x *tensor.Dense, done func(n int)) (gp.Gaussian, error) {
+func (p *posterior) LeftOut(ctx context.Context, x *tensor.Dense, done func(n int)) (gp.Gaussian, error) {
 	if x.Shape()[0] != len(p.order) {
 		return gp.Gaussian{}, fmt.Errorf("gapa: %d inputs, expected the %d training rows of the fit", x.Shape()[0], len(p.order))
 	}
@@ -93,7 +87,7 @@ func (p *Posterior) LeftOut(ctx context.Context, x *tensor.Dense, done func(n in
 
 // fill writes the distributions at inputs of which out are the nodes of the pass, and r [n] the
 // remaining shares of the variance.
-func (p *Posterior) fill(g *gp.Gaussian, out []*tensor.Dense, r []float64) {
+func (p *posterior) fill(g *gp.Gaussian, out []*tensor.Dense, r []float64) {
 	c := out[1].Shape()[1]
 	g.Resize(len(r), c, false)
 	g.SetMean(out[1])

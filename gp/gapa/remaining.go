@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/kernel"
 	"gorgonia.org/tensor"
 )
@@ -19,7 +20,7 @@ import (
 //
 // where S are the k rows nearest to u.
 type memory struct {
-	*index
+	*index              // the values u at the rows [M,d]
 	neighbours int      // k
 	length     float64  // ℓ
 	noise      float64  // τ
@@ -34,12 +35,12 @@ func (m *memory) remaining(u *tensor.Dense, n int, skip func(i int) int) ([]floa
 
 // remains computes r, and keeps what it computes in.
 type remains struct {
-	*memory
-	search searchJob
-	skip   func(i int) int
-	out    []float64
-	spaces []space // of each thread
-	errs   []error // likewise
+	*memory                 // the rows that are kept
+	search  searchJob       // finds neighbours or centres
+	skip    func(i int) int // the row that input i may not find; −1: none
+	out     []float64       // r by input
+	spaces  []space         // of each thread
+	errs    []error         // likewise
 }
 
 func newRemains(m *memory, threads int) *remains {
@@ -68,7 +69,7 @@ func (r *remains) at(u *tensor.Dense, n int, skip func(i int) int) ([]float64, e
 	return r.out, nil
 }
 
-// local sets r of row i, whose neighbours were found.
+// local sets r of row i from its neighbours found.
 func (r *remains) local(part, i int, found []neighbour) {
 	s := &r.spaces[part]
 	s.load(r.memory, r.search.u, i, found)
@@ -83,11 +84,11 @@ func none(int) int { return -1 }
 
 // space holds the neighbours of a point.
 type space struct {
-	k        int
+	k        int       // number of neighbours
 	away     []float64 // z − u, [k,d]
 	gram     []float64 // their inner products [k,k]
 	rho, row []float64 // [k], and one of at least d and k numbers
-	room     room
+	room     room      // kept between points
 }
 
 // reserve makes room for the neighbours in a memory.
@@ -109,7 +110,7 @@ func (s *space) correlate(length float64) {
 func (s *space) load(m *memory, u *tensor.Dense, i int, found []neighbour) {
 	s.k = len(found)
 	s.reserve(m)
-	widen(s.row[:m.d], u, i)
+	dense.Copy(s.row[:m.d], u, i*m.d)
 	for j, f := range found {
 		row := s.away[j*m.d : (j+1)*m.d]
 		kernel.Sub(row, m.row(row, f.at), s.row[:m.d])
@@ -118,7 +119,7 @@ func (s *space) load(m *memory, u *tensor.Dense, i int, found []neighbour) {
 }
 
 // remaining returns r, and whether it could be computed. It overwrites the neighbours. The
-// inner products are those of differences from u, so that distances that are small keep their
+// inner products are taken between differences from u, so that small distances keep their
 // digits.
 func (s *space) remaining(length, noise float64) (float64, bool) {
 	k, g, rho := s.k, s.gram, s.rho[:s.k]
@@ -150,9 +151,10 @@ func firstQuartile(u *tensor.Dense) float64 {
 	a, b := make([]float64, d), make([]float64, d)
 	var all []float64
 	for i := range n {
-		widen(a, u, i)
+		dense.Copy(a, u, i*d)
 		for j := range i {
-			kernel.Sub(b, widen(b, u, j), a)
+			dense.Copy(b, u, j*d)
+			kernel.Sub(b, b, a)
 			all = append(all, math.Sqrt(kernel.Dot(b, b)))
 		}
 	}

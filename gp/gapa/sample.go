@@ -2,27 +2,27 @@ package gapa
 
 import (
 	"context"
-	"math"
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/kernel"
 	"gorgonia.org/tensor"
 )
 
-// sample are examples and what their variances are made of: those of output c are
+// sample holds examples and what their variances are made of: the variances of output c are
 // factor·r Σ_j c_j² J_cj².
 type sample struct {
 	y, mean []float64 // [n,C]
 	r       []float64 // [n]
 	squares []float32 // J², [n,C,d]
-	c, d    int
+	c, d    int       // C and d
 }
 
 // sampleBytes is the memory of n examples.
 func sampleBytes(n, c, d int) int64 { return int64(n) * int64(c) * int64(4*d+4*8) }
 
-// newSample computes examples. Example i is no neighbour of skip(i). done is told how many
+// newSample computes examples. Example i is no neighbour of skip(i). done is called with how many
 // examples each batch had.
 func newSample(ctx context.Context, p *pass, m *memory, e gp.Examples, skip func(int) int, done func(n int)) (*sample, error) {
 	s := &sample{y: graph.Floats(e.Y), c: p.c, d: m.d}
@@ -32,7 +32,7 @@ func newSample(ctx context.Context, p *pass, m *memory, e gp.Examples, skip func
 			return err
 		}
 		at := len(s.squares)
-		s.r, s.mean = append(s.r, r...), append64(s.mean, out[1], n)
+		s.r, s.mean = append(s.r, r...), dense.AppendRows(s.mean, out[1], n)
 		s.squares = append32(s.squares, out[2], n)
 		kernel.Square(s.squares[at:], s.squares[at:])
 		done(n)
@@ -96,13 +96,11 @@ func (s *sample) gradient(by []float64, factor float64) []float64 {
 	return wide
 }
 
-// best returns the mixture with the smallest loss, and this; +Inf if no loss is finite.
-func (s *sample) best(l loss, own []float64, all []mixture) (found mixture, value float64) {
-	value = math.Inf(1)
-	for _, by := range all {
-		if v, _ := s.loss(l, own, by); v < value {
-			found, value = by, v
-		}
-	}
-	return found, value
+// best returns the mixture with the smallest loss, and this loss. It is an error if no loss is
+// finite.
+func (s *sample) best(l loss, own []float64, all []mixture) (mixture, float64, error) {
+	return gp.Best(all, "factors", func(by mixture) (mixture, float64, error) {
+		v, _ := s.loss(l, own, by)
+		return by, v, nil
+	})
 }

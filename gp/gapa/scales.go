@@ -24,11 +24,11 @@ const (
 // learning finds the logarithms of the variances c² [d], and of the noise variance where
 // the targets have noise that is not known, by Adam on the loss of the training rows.
 type learning struct {
-	loss
-	rows, held *sample // held is nil without validation rows
-	start      mixture
-	freeNoise  bool
-	d          int
+	loss                     // of the targets
+	rows, held *sample       // held is nil without validation rows
+	start      mixture       // the factor and the noise variance at the first step
+	freeNoise  bool          // the noise variance is learned
+	d          int           // number of activations
 	logs       *tensor.Dense // [d+1]: log c², and the logarithm of the noise by that at the start
 	grad       *tensor.Dense // [d+1]
 }

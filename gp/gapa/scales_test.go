@@ -121,7 +121,7 @@ func TestLearning(t *testing.T) {
 		if known && noise != 0.1 || math.Abs(noise-0.1) > 0.03 || math.Abs(scales[0]-3) > 0.5 || math.Abs(scales[1]-0.2) > 0.15 {
 			t.Errorf("noise known %t: variances %g with the noise %g, want %g with 0.1", known, scales, noise, want)
 		}
-		found, _ := s.best(loss{}, s.variances(scales), mixtures(gp.LogSpaced(1./4, 4, 5), []float64{0.02, 0.1, 0.5}))
+		found, _, _ := s.best(loss{}, s.variances(scales), mixtures(gp.LogSpaced(1./4, 4, 5), []float64{0.02, 0.1, 0.5}))
 		if found.factor != 1 || found.noise != 0.1 {
 			t.Errorf("the best mixture is %+v", found)
 		}

@@ -126,9 +126,9 @@ func TestSpoiledState(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := Restore(t.Context(), p.Net, p.Likelihood, m)
+		r, err := restore(t.Context(), p.Net, p.Likelihood, m)
 		if want == "" && err == nil {
-			if _, err := r.(*Posterior).LeftOut(t.Context(), p.Train.X, nil); err == nil {
+			if _, err := r.(*posterior).LeftOut(t.Context(), p.Train.X, nil); err == nil {
 				t.Error("a restored posterior knows its rows")
 			}
 			continue

@@ -13,9 +13,9 @@ import (
 // site is a place in a network where the values become Gaussian processes. The network is
 // after(φ(u)), where u is what before gives.
 type site struct {
-	before, after layers.Sequential
-	phi           layers.Network // φ; nil is the identity
-	shape         tensor.Shape   // of u of one example
+	before, after layers.Sequential // the layers on both sides of the site
+	phi           layers.Network    // φ; nil is the identity
+	shape         tensor.Shape      // of u of one example
 }
 
 // width is d, the number of values.
@@ -91,7 +91,7 @@ func siteOf(net layers.Network, input []int, dt tensor.Dtype, number int) (site,
 // shifted is a network in which the values at a site have an array added to them, which is
 // zero. So the derivatives by the values are those by a parameter.
 type shifted struct {
-	site
+	site               // where the values are shifted
 	shift *graph.Param // [d]
 }
 

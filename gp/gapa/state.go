@@ -21,18 +21,18 @@ const (
 
 // header is what a file says of a posterior beside its arrays.
 type header struct {
-	Layer      int     `json:"layer"`
-	Inputs     []int   `json:"inputs"`     // the shape of one
-	Cached     int     `json:"cached"`     // M
-	Neighbours int     `json:"neighbours"` // k
-	Centres    int     `json:"centres,omitempty"`
-	Length     float64 `json:"length_scale"`
-	Noise      float64 `json:"relative_noise"` // τ
-	Factor     float64 `json:"factor"`         // s
+	Layer      int     `json:"layer"`             // number of the site, from 1
+	Inputs     []int   `json:"inputs"`            // the shape of one
+	Cached     int     `json:"cached"`            // M
+	Neighbours int     `json:"neighbours"`        // k
+	Centres    int     `json:"centres,omitempty"` // number of centres
+	Length     float64 `json:"length_scale"`      // ℓ
+	Noise      float64 `json:"relative_noise"`    // τ
+	Factor     float64 `json:"factor"`            // s
 }
 
 // State implements gp.Stored: the values at the training rows [M,d] and c² [d].
-func (p *Posterior) State() (gp.State, error) {
+func (p *posterior) State() (gp.State, error) {
 	m := p.memory
 	return gp.State{
 		Header: header{
@@ -43,18 +43,14 @@ func (p *Posterior) State() (gp.State, error) {
 	}, nil
 }
 
-// Restore puts a posterior on a network from what its State returned. Inputs that the
+// restore puts a posterior on a network from what its State returned. Inputs that the
 // network does not take are errors.
-func Restore(_ context.Context, net layers.Network, _ likelihood.Likelihood, s gp.Saved) (gp.Stored, error) {
+func restore(_ context.Context, net layers.Network, _ likelihood.Likelihood, s gp.Saved) (gp.Stored, error) {
 	var h header
 	if err := s.Header(&h); err != nil {
 		return nil, err
 	}
-	if len(net.Params()) == 0 {
-		return nil, fmt.Errorf("gapa: a network without parameters has no posterior")
-	}
-	dt := net.Params()[0].Value.Dtype()
-	at, err := h.check(net, dt)
+	at, dt, err := h.check(net)
 	if err != nil {
 		return nil, fmt.Errorf("gapa: %w", err)
 	}
@@ -69,8 +65,8 @@ func Restore(_ context.Context, net layers.Network, _ likelihood.Likelihood, s g
 	if v := slices.Min(scales.Float64s()); v < 0 {
 		return nil, fmt.Errorf("gapa: array %q: a variance of %g, expected no negative number", nameScales, v)
 	}
-	q := &Posterior{
-		net: net, site: newShifted(at, dt), layer: h.Layer, input: h.Inputs, scales: graph.Floats(scales), factor: h.Factor, limit: defaultMemory,
+	q := &posterior{
+		net: net, site: newShifted(at, dt), layer: h.Layer, input: h.Inputs, scales: graph.Floats(scales), factor: h.Factor, limit: gp.Run{}.Limit(),
 		memory: &memory{index: newIndex(z), neighbours: h.Neighbours, length: h.Length, noise: h.Noise},
 	}
 	if err := q.memory.group(h.Centres); err != nil {
@@ -79,22 +75,22 @@ func Restore(_ context.Context, net layers.Network, _ likelihood.Likelihood, s g
 	return q, nil
 }
 
-// check refuses numbers that no fit can have, and inputs that the network does not take.
-func (h *header) check(net layers.Network, dt tensor.Dtype) (site, error) {
-	if len(h.Inputs) == 0 || slices.Min(h.Inputs) < 1 {
-		return site{}, fmt.Errorf("inputs of shape %v, expected positive sizes", h.Inputs)
-	}
+// check returns the site and the network's element type. It refuses numbers that no fit can have,
+// and inputs that the network does not take.
+func (h *header) check(net layers.Network) (at site, dt tensor.Dtype, err error) {
 	if h.Centres < 0 || h.Centres > h.Cached {
-		return site{}, fmt.Errorf("%d centres among %d rows, expected at most as many", h.Centres, h.Cached)
+		return at, dt, fmt.Errorf("%d centres among %d rows, expected at most as many", h.Centres, h.Cached)
 	}
 	if h.Layer < 1 || h.Cached < 1 || h.Neighbours < 1 {
-		return site{}, fmt.Errorf("layer %d, %d rows and %d neighbours, expected at least 1", h.Layer, h.Cached, h.Neighbours)
+		return at, dt, fmt.Errorf("layer %d, %d rows and %d neighbours, expected at least 1", h.Layer, h.Cached, h.Neighbours)
 	}
-	for what, v := range map[string]float64{"length-scale": h.Length, "relative noise": h.Noise, "factor": h.Factor} {
-		if !(v > 0) || v-v != 0 {
-			return site{}, fmt.Errorf("%s %g, expected a finite positive number", what, v)
-		}
+	err = gp.CheckPositive(gp.Fact{Name: "length-scale", Value: h.Length}, gp.Fact{Name: "relative noise", Value: h.Noise}, gp.Fact{Name: "factor", Value: h.Factor})
+	if err != nil {
+		return at, dt, err
 	}
-	at, _, err := siteOf(net, h.Inputs, dt, h.Layer)
-	return at, err
+	if dt, _, err = gp.CheckInputs(net, h.Inputs, 0); err != nil {
+		return at, dt, err
+	}
+	at, _, err = siteOf(net, h.Inputs, dt, h.Layer)
+	return at, dt, err
 }

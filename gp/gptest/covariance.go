@@ -23,7 +23,7 @@ func (p *probe) shapes() error {
 		return fmt.Errorf("%d epistemic shares and %d probabilities, expected none or %d", e, q, p.n*c)
 	}
 	for i, v := range slices.Concat(g.Mean, g.Cov, g.Epistemic, g.Probs) {
-		if v-v != 0 {
+		if !kernel.Finite(v) {
 			return fmt.Errorf("number %d of mean, covariance, shares and probabilities is %v", i, v)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/layers"
 	"gorgonia.org/tensor"
 )
@@ -102,7 +103,7 @@ func (p Problem) draw(n int, shape []int, dt tensor.Dtype, rng *rand.Rand) (gp.E
 	for i := 0; i < len(y); i += c {
 		scatter(p.Likelihood, y[i:i+c], rng)
 	}
-	return gp.Examples{X: x, Y: graph.Convert(tensor.New(tensor.WithShape(n, c), tensor.WithBacking(y)), dt)}, nil
+	return gp.Examples{X: x, Y: graph.Convert(dense.Of(y, n, c), dt)}, nil
 }
 
 // scatter makes a target of the latent values f: f with noise, or a one-hot row of a class
@@ -132,5 +133,5 @@ func normal(n int, shape []int, dt tensor.Dtype, rng *rand.Rand) *tensor.Dense {
 	for i := range v {
 		v[i] = rng.NormFloat64()
 	}
-	return graph.Convert(tensor.New(tensor.WithShape(append([]int{n}, shape...)...), tensor.WithBacking(v)), dt)
+	return graph.Convert(dense.Of(v, append([]int{n}, shape...)...), dt)
 }

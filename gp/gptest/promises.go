@@ -13,6 +13,7 @@ import (
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/internal/settings"
 	"github.com/go-valla/valla/train"
 )
@@ -120,11 +121,11 @@ func (t *trial) record() error {
 		return fmt.Errorf("%d rows and %d validation rows, expected 1 to %d and %d", r.Rows, r.ValidationRows, trainRows, validationRows)
 	case len(r.PriorStds) != max(1, len(r.Groups)):
 		return fmt.Errorf("%d prior standard deviations for the groups %q", len(r.PriorStds), r.Groups)
-	case noisy != (f.NoiseVariance > 0) || f.NoiseVariance-f.NoiseVariance != 0:
+	case noisy != (f.NoiseVariance > 0) || !kernel.Finite(f.NoiseVariance):
 		return fmt.Errorf("noise variance %g with the likelihood %v", f.NoiseVariance, t.Likelihood)
 	}
 	for _, v := range r.PriorStds {
-		if !(v > 0) || v-v != 0 {
+		if !(v > 0) || !kernel.Finite(v) {
 			return fmt.Errorf("prior standard deviations %g, expected finite positive numbers", r.PriorStds)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/kernel"
 	"gorgonia.org/tensor"
 )
 
@@ -71,7 +72,7 @@ func (s *Saved) Array(name string, dt tensor.Dtype, shape ...int) (*tensor.Dense
 		return nil, fmt.Errorf("gptest: array %q holds %v of shape %v, expected %v of shape %v", name, a.Dtype(), a.Shape(), dt, tensor.Shape(shape))
 	}
 	for i, v := range graph.Floats(a) {
-		if v-v != 0 {
+		if !kernel.Finite(v) {
 			return nil, fmt.Errorf("gptest: array %q: element %d is %g", name, i, v)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/dense"
 	"gorgonia.org/tensor"
 )
 
@@ -42,7 +43,7 @@ func (t *trial) spoiledArrays() error {
 			"with NaN in": func(a *tensor.Dense) *tensor.Dense {
 				v := graph.Floats(a)
 				v[len(v)-1] = math.NaN()
-				return graph.Convert(tensor.New(tensor.WithShape(a.Shape()...), tensor.WithBacking(v)), a.Dtype())
+				return graph.Convert(dense.Of(v, a.Shape()...), a.Dtype())
 			},
 		} {
 			s := t.saved.Clone()
@@ -132,7 +133,7 @@ func (t *trial) wrong() map[string]gp.Problem {
 func with(t *tensor.Dense, v float64) *tensor.Dense {
 	out := graph.Floats(t)
 	out[len(out)-1] = v
-	return graph.Convert(tensor.New(tensor.WithShape(t.Shape()...), tensor.WithBacking(out)), t.Dtype())
+	return graph.Convert(dense.Of(out, t.Shape()...), t.Dtype())
 }
 
 // widened is the problem with one more column of zeros in the targets.
@@ -143,7 +144,7 @@ func (t *trial) widened() gp.Problem {
 		for i, v := range graph.Floats(y) {
 			out[i/c*(c+1)+i%c] = v
 		}
-		return graph.Convert(tensor.New(tensor.WithShape(n, c+1), tensor.WithBacking(out)), y.Dtype())
+		return graph.Convert(dense.Of(out, n, c+1), y.Dtype())
 	}
 	p := t.Problem.Problem
 	p.Train.Y = widen(p.Train.Y)

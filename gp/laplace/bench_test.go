@@ -19,7 +19,7 @@ var sizes = map[string]int{"weight space P=601": 150, "function space P=4001": 1
 func BenchmarkFit(b *testing.B) {
 	for name, hidden := range sizes {
 		p := newProblem(b, 1, tensor.Float64, 1000, hidden, 1)
-		for what, o := range map[string]Options{"fixed": {PriorStd: 1, NoiseStd: 0.5}, "maximised": {}} {
+		for what, o := range map[string]options{"fixed": {PriorStd: 1, NoiseStd: 0.5}, "maximised": {}} {
 			b.Run(name+" "+what, func(b *testing.B) {
 				for b.Loop() {
 					p.fit(b, o)
@@ -32,7 +32,7 @@ func BenchmarkFit(b *testing.B) {
 func BenchmarkPredict(b *testing.B) {
 	for name, hidden := range sizes {
 		p := newProblem(b, 1, tensor.Float64, 1000, hidden, 1)
-		q := p.fit(b, Options{PriorStd: 1, NoiseStd: 0.5})
+		q := p.fit(b, options{PriorStd: 1, NoiseStd: 0.5})
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
 				predict(b, q, p.x)
@@ -64,11 +64,11 @@ func imageProblem(b *testing.B) problem {
 }
 
 var imageFamily = []member{
-	{"diagonal", Options{Structure: Diagonal}},
-	{"KFAC", Options{Structure: KFAC}},
-	{"last-layer full", Options{Weights: LastLayer}},
-	{"last-layer KFAC", Options{Weights: LastLayer, Structure: KFAC}},
-	{"100 rows, full", Options{Subset: 100}},
+	{"diagonal", options{Structure: kindDiagonal}},
+	{"KFAC", options{Structure: kindKFAC}},
+	{"last-layer full", options{Weights: lastLayerParams}},
+	{"last-layer KFAC", options{Weights: lastLayerParams, Structure: kindKFAC}},
+	{"100 rows, full", options{Subset: 100}},
 }
 
 // The marginal likelihood is not maximised: its time depends on the network.
@@ -120,7 +120,7 @@ func BenchmarkResNet20(b *testing.B) {
 	}
 	x := tensor.New(tensor.WithShape(n, 3, 32, 32), tensor.WithBacking(pixels))
 	p := problem{net: net, x: x, y: tensor.New(tensor.WithShape(n, 10), tensor.WithBacking(hot))}
-	o := Options{Structure: KFAC, Likelihood: likelihood.Softmax{}, PriorStd: 0.1}
+	o := options{Structure: kindKFAC, Likelihood: likelihood.Softmax{}, PriorStd: 0.1}
 	b.Run("fit", func(b *testing.B) {
 		for b.Loop() {
 			p.fit(b, o)

@@ -13,23 +13,23 @@ import (
 // outer product a_n ⊗ d_r, or a sum of them over T places. Where the graph does not give
 // it in this form, d holds whole rows.
 type block struct {
-	param  *graph.Param
-	offset int         // of its first element among the weights
-	a      *graph.Node // [B,p] or [B,T,p], shared by the outputs; nil: the number 1
-	d      *graph.Node // [B·C,q] or [B·C,T,q]
-	images *graph.Node // of which a are the patches, where patches sums them up
+	param  *graph.Param // the parameter that the block belongs to
+	offset int          // of its first element among the weights
+	a      *graph.Node  // [B,p] or [B,T,p], shared by the outputs; nil: the number 1
+	d      *graph.Node  // [B·C,q] or [B·C,T,q]
+	images *graph.Node  // of which a are the patches, where patches sums them up
 	// swapped says that the parameter is stored as [q,p], not [p,q].
 	swapped bool
 
-	p, q   int
+	p, q   int // rows and columns of the block: the sizes of a and d
 	places int // T, 1 without places
 }
 
 // group lists the blocks, by index, that share the cotangents d.
 type group struct {
-	d      *graph.Node
-	q      int // width of d
-	blocks []int
+	d      *graph.Node // the cotangents that the blocks share
+	q      int         // width of d
+	blocks []int       // numbers of the blocks of the group
 }
 
 // addBlocks finds the form of each parameter's Jacobian. places says whether the sums over

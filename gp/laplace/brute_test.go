@@ -16,7 +16,7 @@ import (
 // and explicit inverses.
 type brute struct {
 	problem
-	o        Options
+	o        options
 	cols     []int // the chosen weights, as columns of the whole Jacobian
 	examples int
 	outputs  int
@@ -27,7 +27,7 @@ type brute struct {
 	given    *mat.Dense // H, if not nil
 }
 
-func newBrute(t *testing.T, p problem, o Options) *brute {
+func newBrute(t *testing.T, p problem, o options) *brute {
 	t.Helper()
 	r := &brute{problem: p, o: o, examples: p.x.Shape()[0], outputs: p.y.Shape()[1], noise: o.NoiseStd}
 	if !noisy(o.Likelihood) {
@@ -36,7 +36,7 @@ func newBrute(t *testing.T, p problem, o Options) *brute {
 	chosen, first := map[*graph.Param]bool{}, 0
 	choose := o.Weights
 	if choose == nil {
-		choose = All
+		choose = allParams
 	}
 	params, err := choose(p.net)
 	if err != nil {
@@ -119,7 +119,7 @@ func (r *brute) h(t *testing.T) *mat.Dense {
 		return r.given
 	}
 	switch r.o.Structure {
-	case Diagonal:
+	case kindDiagonal:
 		h := r.ggn(r.j)
 		for i := range r.cols {
 			for k := range r.cols {
@@ -129,9 +129,9 @@ func (r *brute) h(t *testing.T) *mat.Dense {
 			}
 		}
 		return h
-	case KFAC:
+	case kindKFAC:
 		return r.kfac(t)
-	case LowRank:
+	case kindLowRank:
 		return r.truncated(t, r.ggn(r.j))
 	}
 	return r.ggn(r.j)
@@ -204,7 +204,7 @@ func (r *brute) blockDiagonal(blocks []*mat.Dense) *mat.Dense {
 }
 
 // check compares a posterior's marginal likelihood and predictions.
-func (r *brute) check(t *testing.T, what string, p *Posterior, tol float64) {
+func (r *brute) check(t *testing.T, what string, p *posterior, tol float64) {
 	t.Helper()
 	var precision, sigma, half, cov mat.Dense
 	precision.Scale(1/(r.noise*r.noise), r.h(t))

@@ -10,7 +10,7 @@ import (
 )
 
 // Compile implements gp.Posterior.
-func (p *Posterior) Compile(shape []int, size int, limit int64) (gp.Compiled, error) {
+func (p *posterior) Compile(shape []int, size int, limit int64) (gp.Compiled, error) {
 	if want := p.scan.x.Shape()[1:]; !want.Eq(tensor.Shape(shape)) {
 		return nil, fmt.Errorf("laplace: inputs of shape %v, the posterior was fitted to inputs of shape %v each", shape, want)
 	}
@@ -34,8 +34,8 @@ func (p *Posterior) Compile(shape []int, size int, limit int64) (gp.Compiled, er
 
 // compiled is the gp.Compiled of a Posterior.
 type compiled struct {
-	p *Posterior
-	s *scanner
+	p *posterior // whose predictions are computed
+	s *scanner   // compiled for the inputs of one prediction
 }
 
 // Bytes implements gp.Compiled.

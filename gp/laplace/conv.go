@@ -40,10 +40,10 @@ func (k *block) convolved(b *graph.Builder, uses []graph.Outer) bool {
 // multiplied holds the rotated factors of a block, to be multiplied out: row r of the
 // result [count·C, p·q] is Σ_t a_t ⊗ d_rt, each element times scale.
 type multiplied struct {
-	block
-	b     batch
-	a, d  []float64
-	scale []float64
+	block           // the filters of a convolution
+	b     batch     // the batch at hand
+	a, d  []float64 // patches of the inputs and cotangents at all places
+	scale []float64 // standard deviations of the weights [p·q]
 }
 
 // multiplied returns the rows of block i, times the standard deviations of its weights.
@@ -73,8 +73,8 @@ func (m multiplied) channels(r, from, n int, out []float64) {
 // rowsJob is the kernel.Job that writes all rows to out, ld apart.
 type rowsJob struct {
 	multiplied
-	out []float64
-	ld  int
+	out []float64 // rows [count·C,ld], written by the job
+	ld  int       // numbers from one row of out to the next
 }
 
 // Run implements kernel.Job: one row.

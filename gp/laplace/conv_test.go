@@ -42,21 +42,21 @@ func biased(l layers.Conv2D, channels int, dt tensor.Dtype, rng *rand.Rand) laye
 }
 
 // images is a small problem of images for imageNet.
-func images(t testing.TB, o Options, dt tensor.Dtype, n, outputs int) problem {
+func images(t testing.TB, o options, dt tensor.Dtype, n, outputs int) problem {
 	p := problemFor(t, o, 82, dt, n, 4, outputs)
 	p.net = imageNet(dt, outputs)
 	p.x, p.probe = normal(newRand(83), n, 1, 5, 4), normal(newRand(84), 3, 1, 5, 4)
 	return p
 }
 
-// All structures but KFAC are their definition on a convolutional network.
+// allParams structures but KFAC are their definition on a convolutional network.
 func TestConvolutionDefinition(t *testing.T) {
 	for dt, tol := range map[tensor.Dtype]float64{tensor.Float64: 1e-9, tensor.Float32: 5e-5} {
 		for _, l := range []likelihood.Likelihood{gaussianNoise, likelihood.Softmax{}} {
-			for name, o := range map[string]Options{
-				"function space": {Space: FunctionSpace}, "weight space": {Space: WeightSpace}, "diag": {Structure: Diagonal},
-				"low rank":   {Structure: LowRank, Rank: 6},
-				"last layer": {Weights: LastLayer}, "last layer kfac": {Structure: KFAC, Weights: Named("last.bias")},
+			for name, o := range map[string]options{
+				"function space": {Space: spaceFunctions}, "weight space": {Space: spaceWeights}, "diag": {Structure: kindDiagonal},
+				"low rank":   {Structure: kindLowRank, Rank: 6},
+				"last layer": {Weights: lastLayerParams}, "last layer kfac": {Structure: kindKFAC, Weights: named("last.bias")},
 			} {
 				o.Likelihood, o.PriorStd, o.BatchSize = l, 0.7, 3
 				if noisy(l) {
@@ -64,7 +64,7 @@ func TestConvolutionDefinition(t *testing.T) {
 				}
 				p := images(t, o, dt, 7, 3)
 				want := newBrute(t, p, o)
-				if o.Structure == KFAC {
+				if o.Structure == kindKFAC {
 					want.given = want.ggn(want.j)
 				}
 				want.check(t, label(dt, ", ", l, ", ", name), p.fit(t, o), tol)
@@ -73,12 +73,12 @@ func TestConvolutionDefinition(t *testing.T) {
 	}
 }
 
-// KFAC of filters is A⊗G of patches and cotangents at the places of the output, found
+// kindKFAC of filters is A⊗G of patches and cotangents at the places of the output, found
 // here by plain loops and by the Jacobian in numbers that are added to the output.
 func TestConvolutionKFAC(t *testing.T) {
 	for dt, tol := range map[tensor.Dtype]float64{tensor.Float64: 1e-9, tensor.Float32: 5e-5} {
 		for _, l := range []likelihood.Likelihood{gaussianNoise, likelihood.Softmax{}} {
-			o := Options{Structure: KFAC, Likelihood: l, PriorStd: 0.7, BatchSize: 3, Weights: Named("conv1.weight", "conv2.weight")}
+			o := options{Structure: kindKFAC, Likelihood: l, PriorStd: 0.7, BatchSize: 3, Weights: named("conv1.weight", "conv2.weight")}
 			if noisy(l) {
 				o.NoiseStd = 0.4
 			}
@@ -97,7 +97,7 @@ func TestConvolutionKFAC(t *testing.T) {
 // TestConvolutionChannels: the covariances of many outputs are the same whether whole rows are formed,
 // those of a few channels at a time, or none.
 func TestConvolutionChannels(t *testing.T) {
-	o := Options{Structure: KFAC, Likelihood: likelihood.Softmax{}, PriorStd: 0.7, Weights: Named("conv2.weight")}
+	o := options{Structure: kindKFAC, Likelihood: likelihood.Softmax{}, PriorStd: 0.7, Weights: named("conv2.weight")}
 	p := images(t, o, tensor.Float64, 5, 40)
 	q := p.fit(t, o)
 	at := q.predictor.(spectralPredictor)
@@ -228,7 +228,7 @@ func TestConvolutionOfOnePlace(t *testing.T) {
 		}
 	}
 	pixels, probe := normal(newRand(87), 12, 8).Float64s(), normal(newRand(88), 4, 8).Float64s()
-	o := Options{Structure: KFAC, Likelihood: likelihood.Softmax{}, PriorStd: 1, Weights: Named("only.weight")}
+	o := options{Structure: kindKFAC, Likelihood: likelihood.Softmax{}, PriorStd: 1, Weights: named("only.weight")}
 	p.net, p.x = layers.Sequential{flat}, dense.Of(pixels, 12, 8)
 	want := p.fit(t, o)
 	_, wantCov := predict(t, want, dense.Of(probe, 4, 8))
@@ -241,8 +241,8 @@ func TestConvolutionOfOnePlace(t *testing.T) {
 
 // The promises of package gp, maxima and files, on images.
 func TestConvolutionConformance(t *testing.T) {
-	for _, s := range []Structure{Full, KFAC, Diagonal, LowRank} {
-		o := Options{Structure: s, Likelihood: likelihood.Softmax{}, Priors: PerLayer}
+	for _, s := range []structureKind{kindFull, kindKFAC, kindDiagonal, kindLowRank} {
+		o := options{Structure: s, Likelihood: likelihood.Softmax{}, Priors: priorsPerLayer}
 		p := images(t, o, tensor.Float64, 9, 3)
 		q := p.fit(t, o)
 		checkTop(t, s.String(), q)

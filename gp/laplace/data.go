@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	sets "github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/dense"
@@ -15,17 +16,17 @@ import (
 // inputs holds n finite inputs, or targets, of the given shape each.
 type inputs struct {
 	t     *tensor.Dense // row-major
-	n     int
-	shape tensor.Shape // of one
+	n     int           // number of inputs
+	shape tensor.Shape  // of one
 }
 
 // data are the training examples.
 type data struct {
-	x, y       inputs
-	n, outputs int
+	x, y       inputs // the inputs [N,…] and the targets [N,C]
+	n, outputs int    // N and C
 }
 
-func newData(x, y *tensor.Dense, o Options) (data, error) {
+func newData(x, y *tensor.Dense, o options) (data, error) {
 	in, err := newInputs("x", x)
 	if err != nil {
 		return data{}, err
@@ -69,7 +70,9 @@ func newInputs(name string, t *tensor.Dense) (inputs, error) {
 func (in inputs) size() int { return in.shape.TotalSize() }
 
 // rows copies the inputs first, …, first+n−1 to the front of dst.
-func (in inputs) rows(dst []float64, first, n int) { copyRows(dst, in, first, n) }
+func (in inputs) rows(dst []float64, first, n int) {
+	dense.Copy(dst[:n*in.size()], in.t, first*in.size())
+}
 
 func copyRows[T kernel.Float](dst []T, in inputs, first, n int) {
 	lo, hi := first*in.size(), (first+n)*in.size()
@@ -119,11 +122,7 @@ func (d data) subset(size int, seed uint64) (data, error) {
 	return d, nil
 }
 
+// choose returns the inputs with the numbers rows, as a copy.
 func (in inputs) choose(rows []int) inputs {
-	v := make([]float64, len(rows)*in.size())
-	for i, r := range rows {
-		in.rows(v[i*in.size():], r, 1)
-	}
-	shape := append(tensor.Shape{len(rows)}, in.shape...)
-	return inputs{t: graph.Convert(dense.Of(v, shape...), in.t.Dtype()), n: len(rows), shape: in.shape}
+	return inputs{t: sets.TakeRows(in.t, rows), n: len(rows), shape: in.shape}
 }

@@ -14,12 +14,12 @@ import (
 // takes q² products aᵀa for each batch, which is C times less work than a sum over the
 // outputs. A covariance takes q² quadratic forms.
 type denseLayer struct {
-	gram
-	*scanner
-	width int       // of a, with the 1
-	outer []float64 // H with the output the slower index: [q, width, q, width]
-	roots weighting[float64]
-	job   outerJob
+	gram                        // H, once it is complete
+	*scanner                    // gives the inputs and cotangents of the layer
+	width    int                // of a, with the 1
+	outer    []float64          // H with the output the slower index: [q, width, q, width]
+	roots    weighting[float64] // rows of Λ^½ J
+	job      outerJob           // of a batch, kept because a job lives on the heap
 }
 
 // isDense reports whether the weights are those of one dense layer.
@@ -70,8 +70,8 @@ func (h *denseLayer) add(b batch) error {
 // j ≥ k of H, for a [examples,width] and s [examples,q,q].
 type outerJob struct {
 	*denseLayer
-	examples int
-	a, s     []float64
+	examples int       // number of examples of the batch
+	a, s     []float64 // inputs a_n of the layer, and d_nᵀ Λ_n d_n
 	scaled   []float64 // [threads,examples,width]
 }
 
@@ -157,8 +157,8 @@ func (h *denseLayer) factor(ctx context.Context, c scales) (factor, error) {
 
 // denseFactor is the factor of weight space with a faster way to the marginals.
 type denseFactor struct {
-	weightFactor
-	layer *denseLayer
+	weightFactor             // the factor of all of H
+	layer        *denseLayer // gives the inputs of the layer
 }
 
 // predictor reads the quadratic forms from the covariance of the weights.
@@ -213,7 +213,7 @@ type densePredictor struct {
 // form is a block of columns lo, …, lo+cols−1 of M_j0, …, M_jj side by side. It starts in row
 // lo, above which the columns are 0.
 type form struct {
-	lo, cols int
+	lo, cols int       // the first column and the number of columns
 	v        []float64 // [width−lo, (j+1)·cols]
 }
 
@@ -242,8 +242,8 @@ func (p densePredictor) marginals(b batch, cov []float64) error {
 // u [examples,q,q].
 type formsJob struct {
 	densePredictor
-	examples int
-	a, u     []float64
+	examples int       // number of examples of the batch
+	a, u     []float64 // inputs of the layer, and the values of the forms
 	product  []float64 // a part's own is most() long
 }
 

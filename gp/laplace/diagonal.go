@@ -13,7 +13,7 @@ type diagonal[T kernel.Float] struct {
 	totals []*total[T] // by block
 	sum    []T         // [B,q] of the widest group, Σ_c d²
 	square []T         // [B,p] of the widest factor, a²
-	roots  squaring[T]
+	roots  squaring[T] // sums of squares of rows of Λ^½ J
 }
 
 func newDiagonal[T kernel.Float](s *scanner) structure {

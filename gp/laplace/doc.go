@@ -7,32 +7,28 @@
 //
 // g(x) [C] are the network's outputs and J(x) [C,P] is their Jacobian in the P weights.
 // σ₀ is the prior standard deviation, one for all weights or one for each group of them
-// ([Priors]). With Gaussian noise σ is the noise standard deviation and Λ the identity.
+// (Settings.Priors). With Gaussian noise σ is the noise standard deviation and Λ the identity.
 // With softmax classes σ is 1 and Λ = diag(p) − ppᵀ.
 //
-// There are two ways in. [Method] and [SubsetMethod] are the methods of package gp, with
-// settings for the command line and for files ([Settings], [SubsetSettings]). The function
-// [Fit] takes [Options], of which three are independent choices: the weights that are
-// uncertain ([All], [LastLayer], [Named]), the structure in which H is kept ([Full],
-// [KFAC], [Diagonal], [LowRank]), and the likelihood:
+// [Method] and [SubsetMethod] are the methods of package gp, with the settings [Settings] and
+// [SubsetSettings]. Three choices are independent of each other: the weights that are uncertain
+// (all of them, the last layer, or some by name), the structure in which H is kept (full, kfac, diag
+// or lowrank), and the likelihood of the problem:
 //
-//	laplace.Fit(ctx, net, x, y, laplace.Options{})                           // exact LLA, regression
-//	laplace.Fit(ctx, net, x, y, laplace.Options{Likelihood: likelihood.Softmax{},
-//		Weights: laplace.LastLayer, Structure: laplace.KFAC})                // LLA last-layer KFAC
-//	laplace.Fit(ctx, net, x, y, laplace.Options{Subset: 500, PriorStd: 0.2}) // GP-subset
+//	laplace.Settings{}                                                    // exact LLA
+//	laplace.Settings{Weights: []string{"last-layer"}, Structure: "kfac"}  // LLA last-layer KFAC
+//	laplace.SubsetSettings{Points: 500, PriorStd: 0.2}                    // GP-subset
 //
 // The hyper-parameters σ₀ and σ are given, or maximise the marginal likelihood (exactly,
-// or as far as an [Ascent] goes), or are the best of a [Grid] on other examples
-// ([Posterior.GridSearch]). The data enter a posterior only through H. That is why it can
-// move to other hyper-parameters without another pass over the data ([Posterior.At],
-// [Posterior.AtEach]), and why a file can hold it ([Posterior.State], [Restore]). All of H
-// is kept as a [P,P] matrix over the weights or as an [N·C,N·C] matrix over the outputs,
-// whichever is smaller.
+// or as far as an ascent goes), or are the best of a grid on other examples. The data enter a
+// posterior only through H. That is why a posterior moves to other hyper-parameters without another
+// pass over the data (its method At), and why a file can hold it. All of H is kept as a [P,P] matrix
+// over the weights or as an [N·C,N·C] matrix over the outputs, whichever is smaller.
 //
-// With classes, KFAC and Diagonal of a network with convolutions go back through it only for those
-// rows of Λ^½ J that matter, a few for each example or less than one where the network is sure of
-// its examples; some of the others stand in for all of them ([Options], Exact). Fits to few
-// examples and all other fits use all rows.
+// In classification, kfac and diag of a network with convolutions go back through the network only
+// for the rows of Λ^½ J that matter: a few for each example, or fewer than one where the network is
+// sure of its examples. Some of the other rows stand in for all other rows, unless Settings.Exact
+// is set. Fits to few examples and all other fits use all rows.
 //
 // The code has four parts that do not depend on each other. A scanner streams the
 // Jacobian of the chosen weights, as outer products of activations and cotangents. A

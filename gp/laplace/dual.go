@@ -10,13 +10,13 @@ import (
 // functionSpace holds the rows R with H = RᵀR [n,P] and their products G = RRᵀ [n,n]:
 // all rows Λ^½ J of the data, or the few of a lowRank H.
 type functionSpace struct {
-	gram
-	*scanner
-	x []float64 // the inputs [N,…] that the rows belong to
+	gram               // G
+	*scanner           // computes the rows of the Jacobian
+	x        []float64 // the inputs [N,…] that the rows belong to
 
-	rows  dataRows
-	roots weighting[float64]
-	start int // the number of examples that are already there when data come
+	rows  dataRows           // R
+	roots weighting[float64] // rows of Λ^½ J
+	start int                // the number of examples that are already there when data come
 }
 
 // dataRows are R.
@@ -100,10 +100,10 @@ func (f *functionSpace) eachTile(ctx context.Context, memory []float64, do func(
 func (f *functionSpace) tileSize() int { return f.n * inverseWidth }
 
 type functionFactor struct {
-	cholesky
-	data   *functionSpace
-	scales scales
-	t      []float64 // [P] or nil
+	cholesky                // the factor of the matrix over rows
+	data     *functionSpace // has the rows of the Jacobian
+	scales   scales         // of the hyper-parameters
+	t        []float64      // [P] or nil
 }
 
 // shares: H̃ (H̃ + sI)⁻¹ = R̃ᵀ (G̃ + sI)⁻¹ R̃ with R̃ = RT, so a block's share is

@@ -14,7 +14,7 @@ import (
 
 // bothWays returns the covariances of x as differences and as the root's squares, and how
 // many examples had too little variance left for the first.
-func bothWays(t *testing.T, p *Posterior, x *tensor.Dense) (differences, squares []float64, short int) {
+func bothWays(t *testing.T, p *posterior, x *tensor.Dense) (differences, squares []float64, short int) {
 	t.Helper()
 	in, err := p.inputs(x)
 	if err != nil {
@@ -47,11 +47,11 @@ func bothWays(t *testing.T, p *Posterior, x *tensor.Dense) (differences, squares
 func TestDifferences(t *testing.T) {
 	for _, outputs := range []int{1, 3} {
 		prob := newProblem(t, 21, tensor.Float64, 12, 9, outputs)
-		for name, o := range map[string]Options{
+		for name, o := range map[string]options{
 			"one prior":         {PriorStd: 1, NoiseStd: 0.5},
-			"a prior per layer": {Priors: PerLayer, NoiseStd: 0.5},
+			"a prior per layer": {Priors: priorsPerLayer, NoiseStd: 0.5},
 		} {
-			o.Space = FunctionSpace
+			o.Space = spaceFunctions
 			p := prob.fit(t, o)
 			for what, x := range map[string]*tensor.Dense{"training": prob.x, "others": prob.probe} {
 				got, want, short := bothWays(t, p, x)
@@ -69,7 +69,7 @@ func TestDifferences(t *testing.T) {
 func TestLittleVarianceLeft(t *testing.T) {
 	const n, outputs = 4, 2
 	prob := newProblem(t, 22, tensor.Float64, n, 40, outputs)
-	p := prob.fit(t, Options{PriorStd: 1, NoiseStd: 1e-6, Space: FunctionSpace, BatchSize: 2 * n})
+	p := prob.fit(t, options{PriorStd: 1, NoiseStd: 1e-6, Space: spaceFunctions, BatchSize: 2 * n})
 	size := prob.x.Shape()[1]
 	others := normal(newRand(23), n, size).Float64s()
 	x := append(append([]float64(nil), others...), prob.x.Float64s()...)

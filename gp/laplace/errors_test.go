@@ -28,39 +28,39 @@ func wants(t *testing.T, err error, parts ...string) {
 func TestBadOptions(t *testing.T) {
 	p := newProblem(t, 11, tensor.Float64, 5, 3, 1)
 	for _, c := range []struct {
-		o    Options
+		o    options
 		says string
 	}{
-		{Options{PriorStd: -1, NoiseStd: 1}, "prior standard deviation -1"},
-		{Options{PriorStd: 1, NoiseStd: -2}, "noise standard deviation -2"},
-		{Options{PriorStd: math.NaN(), NoiseStd: 1}, "NaN"},
-		{Options{PriorStd: 1, NoiseStd: math.Inf(1)}, "+Inf"},
-		{Options{PriorStd: 1e200, NoiseStd: 1e-200}, "too far apart"},
-		{Options{BatchSize: -1}, "batch size -1"},
-		{Options{MemoryLimit: -1}, "memory limit -1"},
-		{Options{Space: 7}, "unknown space 7"},
-		{Options{Structure: 7}, "unknown structure 7"},
-		{Options{Structure: -1}, "unknown structure -1"},
-		{Options{Structure: KFAC, Space: WeightSpace}, "structure kfac"},
-		{Options{Structure: KFAC, Rank: 3}, "rank 3 for the structure kfac"},
-		{Options{Structure: LowRank, Rank: -3}, "rank -3"},
-		{Options{Priors: 3}, "unknown priors 3"},
-		{Options{Ascent: &Ascent{Rate: -1}}, "ascent at the rate -1"},
-		{Options{Likelihood: likelihood.Softmax{}, NoiseStd: 1}, "with a likelihood that has no noise, expected 0"},
-		{Options{Likelihood: likelihood.Softmax{}}, "at least two classes"},
-		{Options{Subset: -1}, "subset of -1"},
-		{Options{Subset: 6}, "expected 1 to 5"},
-		{Options{Weights: Named()}, "no parameters are named"},
-		{Options{Weights: Named("nowhere")}, "\"nowhere\" is unknown or named twice; the network has [\"dense1.weight\""},
-		{Options{Weights: Named("dense1.bias", "dense1.bias")}, "named twice"},
+		{options{PriorStd: -1, NoiseStd: 1}, "prior standard deviation -1"},
+		{options{PriorStd: 1, NoiseStd: -2}, "noise standard deviation -2"},
+		{options{PriorStd: math.NaN(), NoiseStd: 1}, "NaN"},
+		{options{PriorStd: 1, NoiseStd: math.Inf(1)}, "+Inf"},
+		{options{PriorStd: 1e200, NoiseStd: 1e-200}, "too far apart"},
+		{options{BatchSize: -1}, "batch size -1"},
+		{options{MemoryLimit: -1}, "memory limit -1"},
+		{options{Space: 7}, "unknown space 7"},
+		{options{Structure: 7}, "unknown structure 7"},
+		{options{Structure: -1}, "unknown structure -1"},
+		{options{Structure: kindKFAC, Space: spaceWeights}, "structure kfac"},
+		{options{Structure: kindKFAC, Rank: 3}, "rank 3 for the structure kfac"},
+		{options{Structure: kindLowRank, Rank: -3}, "rank -3"},
+		{options{Priors: 3}, "unknown priors 3"},
+		{options{Ascent: &ascent{Rate: -1}}, "ascent at the rate -1"},
+		{options{Likelihood: likelihood.Softmax{}, NoiseStd: 1}, "with a likelihood that has no noise, expected 0"},
+		{options{Likelihood: likelihood.Softmax{}}, "at least two classes"},
+		{options{Subset: -1}, "subset of -1"},
+		{options{Subset: 6}, "expected 1 to 5"},
+		{options{Weights: named()}, "no parameters are named"},
+		{options{Weights: named("nowhere")}, "\"nowhere\" is unknown or named twice; the network has [\"dense1.weight\""},
+		{options{Weights: named("dense1.bias", "dense1.bias")}, "named twice"},
 	} {
-		_, err := Fit(t.Context(), p.net, p.x, p.y, c.o)
+		_, err := fitOptions(t.Context(), p.net, p.x, p.y, c.o)
 		wants(t, err, c.says)
 	}
-	_, err := p.fit(t, Options{}).At(t.Context(), -1, 1)
+	_, err := p.fit(t, options{}).at(t.Context(), -1, 1)
 	wants(t, err, "prior standard deviation -1")
 	c := newClasses(t, 11, tensor.Float64, 5, 3, 2)
-	_, err = c.fit(t, Options{Likelihood: likelihood.Softmax{}, PriorStd: 1}).At(t.Context(), 1, 1)
+	_, err = c.fit(t, options{Likelihood: likelihood.Softmax{}, PriorStd: 1}).at(t.Context(), 1, 1)
 	wants(t, err, "no noise", "expected 0")
 }
 
@@ -68,7 +68,7 @@ func TestNotOneHot(t *testing.T) {
 	for _, row := range [][]float64{{1, 1, 0}, {0, 0, 0}, {0.5, 0.5, 0}, {2, -1, 0}, {1, -1, 1}} {
 		p := newClasses(t, 16, tensor.Float64, 4, 3, 3)
 		copy(p.y.Float64s()[6:], row)
-		_, err := Fit(t.Context(), p.net, p.x, p.y, Options{Likelihood: likelihood.Softmax{}})
+		_, err := fitOptions(t.Context(), p.net, p.x, p.y, options{Likelihood: likelihood.Softmax{}})
 		wants(t, err, "y: example 2 is", "expected one 1 among zeros")
 	}
 }
@@ -102,10 +102,10 @@ func TestBadData(t *testing.T) {
 		{ints, p.y, []string{"x holds int"}},
 		{column, p.y, []string{"x"}},
 	} {
-		_, err := Fit(t.Context(), p.net, c.x, c.y, Options{})
+		_, err := fitOptions(t.Context(), p.net, c.x, c.y, options{})
 		wants(t, err, c.says...)
 	}
-	q := p.fit(t, Options{PriorStd: 1, NoiseStd: 1})
+	q := p.fit(t, options{PriorStd: 1, NoiseStd: 1})
 	_, err = gp.Predict(t.Context(), q, dense.Of(make([]float64, 6), 2, 3))
 	wants(t, err, "[3]", "(2)")
 	_, _, err = q.Joint(t.Context(), dense.Of([]float64{0, math.NaN()}, 1, 2))
@@ -131,16 +131,16 @@ func TestNetworksThatAreNotFinite(t *testing.T) {
 		{0, "derivative of output 0 in weight 0 is +Inf"},
 	} {
 		net := root{graph.NewParam("w", []float64{c.w}, tensor.Float64, 1)}
-		_, err := Fit(t.Context(), net, one, one, Options{PriorStd: 1, NoiseStd: 1})
+		_, err := fitOptions(t.Context(), net, one, one, options{PriorStd: 1, NoiseStd: 1})
 		wants(t, err, c.says)
 	}
-	for _, s := range []Structure{KFAC, Diagonal} {
+	for _, s := range []structureKind{kindKFAC, kindDiagonal} {
 		net := root{graph.NewParam("w", []float64{0}, tensor.Float64, 1)}
-		_, err := Fit(t.Context(), net, one, one, Options{PriorStd: 1, NoiseStd: 1, Structure: s})
+		_, err := fitOptions(t.Context(), net, one, one, options{PriorStd: 1, NoiseStd: 1, Structure: s})
 		wants(t, err, `squared derivatives in parameter "w" sum to +Inf`)
 	}
-	for _, weights := range []Weights{All, LastLayer} {
-		_, err := Fit(t.Context(), layers.Activation("tanh"), one, one, Options{Weights: weights})
+	for _, weights := range []chooser{allParams, lastLayerParams} {
+		_, err := fitOptions(t.Context(), layers.Activation("tanh"), one, one, options{Weights: weights})
 		wants(t, err, "no parameters")
 	}
 }
@@ -153,12 +153,12 @@ func TestNoMaximum(t *testing.T) {
 		}
 	}
 	x, y := dense.Of([]float64{1, 2, 3}, 3, 1), dense.Of([]float64{2, 4, 6}, 3, 1)
-	_, err := Fit(t.Context(), line(0), x, y, Options{})
+	_, err := fitOptions(t.Context(), line(0), x, y, options{})
 	wants(t, err, "all weights are 0")
-	_, err = Fit(t.Context(), line(2), x, y, Options{})
+	_, err = fitOptions(t.Context(), line(2), x, y, options{})
 	wants(t, err, "all residuals are 0")
 	zero := root{graph.NewParam("w", []float64{1}, tensor.Float64, 1)}
-	_, err = Fit(t.Context(), zero, dense.Of(make([]float64, 3), 3, 1), y, Options{})
+	_, err = fitOptions(t.Context(), zero, dense.Of(make([]float64, 3), 3, 1), y, options{})
 	wants(t, err, "no maximum")
 }
 
@@ -166,17 +166,17 @@ func TestMemoryLimit(t *testing.T) {
 	p := newProblem(t, 13, tensor.Float64, 40, 6, 1)
 	for name, space := range spaces {
 		var tooMuch *graph.MemoryError
-		_, err := Fit(t.Context(), p.net, p.x, p.y, Options{PriorStd: 1, NoiseStd: 1, Space: space, MemoryLimit: 1000})
+		_, err := fitOptions(t.Context(), p.net, p.x, p.y, options{PriorStd: 1, NoiseStd: 1, Space: space, MemoryLimit: 1000})
 		if !errors.As(err, &tooMuch) || tooMuch.Limit != 1000 || tooMuch.Need < 8*25*25 {
 			t.Errorf("%s: error %v, want a MemoryError", name, err)
 		}
 		wants(t, err, "bytes", "1000")
 	}
 	// Enough for the matrices, but not for the compiled network with them.
-	need := p.fit(t, Options{PriorStd: 1, NoiseStd: 1}).structure.bytes()
-	_, err := Fit(t.Context(), p.net, p.x, p.y, Options{PriorStd: 1, NoiseStd: 1, MemoryLimit: need})
+	need := p.fit(t, options{PriorStd: 1, NoiseStd: 1}).structure.bytes()
+	_, err := fitOptions(t.Context(), p.net, p.x, p.y, options{PriorStd: 1, NoiseStd: 1, MemoryLimit: need})
 	wants(t, err, "limit")
-	q := p.fit(t, Options{PriorStd: 1, NoiseStd: 1, MemoryLimit: need + 1<<20})
+	q := p.fit(t, options{PriorStd: 1, NoiseStd: 1, MemoryLimit: need + 1<<20})
 	_, _, err = q.Joint(t.Context(), dense.Of(make([]float64, 2000), 1000, 2))
 	wants(t, err, "joint covariance", "limit")
 }
@@ -184,7 +184,7 @@ func TestMemoryLimit(t *testing.T) {
 func TestNotPositiveDefinite(t *testing.T) {
 	p := newProblem(t, 14, tensor.Float64, 100, 3, 1)
 	var bad *graph.NotPositiveDefiniteError
-	_, err := Fit(t.Context(), p.net, p.x, p.y, Options{PriorStd: 1, NoiseStd: 1e-12, Space: FunctionSpace})
+	_, err := fitOptions(t.Context(), p.net, p.x, p.y, options{PriorStd: 1, NoiseStd: 1e-12, Space: spaceFunctions})
 	if !errors.As(err, &bad) || bad.Order != 100 {
 		t.Errorf("error %v, want a NotPositiveDefiniteError of order 100", err)
 	}
@@ -195,13 +195,13 @@ func TestCancellation(t *testing.T) {
 	p := newProblem(t, 15, tensor.Float64, 20, 4, 1)
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := Fit(ended, p.net, p.x, p.y, Options{}); err != context.Canceled {
+	if _, err := fitOptions(ended, p.net, p.x, p.y, options{}); err != context.Canceled {
 		t.Errorf("Fit: %v", err)
 	}
 	for _, after := range []int{5, 20} { // in the middle of the data, and before the search
 		ctx, cancel := context.WithCancel(t.Context())
 		seen := 0
-		_, err := Fit(ctx, p.net, p.x, p.y, Options{BatchSize: 5, Progress: func(done, total int) {
+		_, err := fitOptions(ctx, p.net, p.x, p.y, options{BatchSize: 5, Progress: func(done, total int) {
 			if seen = done; done == after {
 				cancel()
 			}
@@ -214,14 +214,14 @@ func TestCancellation(t *testing.T) {
 		}
 		cancel()
 	}
-	q := p.fit(t, Options{PriorStd: 1, NoiseStd: 1})
+	q := p.fit(t, options{PriorStd: 1, NoiseStd: 1})
 	if _, err := gp.Predict(ended, q, p.probe); err != context.Canceled {
 		t.Errorf("Predict: %v", err)
 	}
 	if _, _, err := q.Joint(ended, p.probe); err != context.Canceled {
 		t.Errorf("Joint: %v", err)
 	}
-	if _, err := q.At(ended, 1, 1); err != context.Canceled {
+	if _, err := q.at(ended, 1, 1); err != context.Canceled {
 		t.Errorf("At: %v", err)
 	}
 }

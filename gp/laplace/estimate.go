@@ -29,17 +29,17 @@ func (s *Settings) Estimate(ctx context.Context, p gp.Problem, r gp.Run) (gp.Est
 	solves, rows := 1, 0
 	switch {
 	case c.Hyper == hyperGrid:
-		solves, rows = len(Grid{NoiseStds: c.gridNoises(o.NoiseStd)}.points(q)), p.Validation.N()
-	case o.Ascent != nil && o.Priors != Shared:
+		solves, rows = len(grid{NoiseStds: c.gridNoises(o.NoiseStd)}.points(q)), p.Validation.N()
+	case o.Ascent != nil && o.Priors != priorsShared:
 		solves = o.Ascent.complete().Steps
-	case o.Priors != Shared:
+	case o.Priors != priorsShared:
 		solves = 40 // of a search in several dimensions, as measured
 	case c.Hyper == hyperMarglik:
 		solves = searched
 	}
 	e.Seconds += choice + float64(solves)*q.solving(rows)/gp.Speed()
 	switch {
-	case o.Structure != KFAC && o.Structure != Diagonal:
+	case o.Structure != kindKFAC && o.Structure != kindDiagonal:
 		e.Cheaper = "structure=kfac"
 	case o.Subset == 0:
 		e.Cheaper = "subset=1000"
@@ -60,7 +60,7 @@ func (s *SubsetSettings) Estimate(ctx context.Context, p gp.Problem, r gp.Run) (
 	if err != nil {
 		return gp.Estimate{}, err
 	}
-	q, e, err := estimated(ctx, p, r, Options{Subset: c.Points, PriorStd: c.PriorStd})
+	q, e, err := estimated(ctx, p, r, options{Subset: c.Points, PriorStd: c.PriorStd})
 	if err != nil {
 		return e, err
 	}
@@ -70,7 +70,7 @@ func (s *SubsetSettings) Estimate(ctx context.Context, p gp.Problem, r gp.Run) (
 }
 
 // estimated returns a posterior before it has seen the data, and what its sums over these take.
-func estimated(ctx context.Context, p gp.Problem, r gp.Run, o Options) (*Posterior, gp.Estimate, error) {
+func estimated(ctx context.Context, p gp.Problem, r gp.Run, o options) (*posterior, gp.Estimate, error) {
 	o.Likelihood, o.Seed, o.MemoryLimit = p.Likelihood, r.Seed, r.Memory
 	d, err := newData(p.Train.X, p.Train.Y, o)
 	if err != nil {
@@ -120,7 +120,7 @@ func (s *scanner) readable(b batch) error {
 }
 
 // summing is the number of multiplications with which H is summed up over n examples.
-func (p *Posterior) summing(n float64) float64 {
+func (p *posterior) summing(n float64) float64 {
 	c, all := float64(p.scan.outputs), float64(p.scan.params)
 	switch h := p.full().(type) {
 	case *weightSpace:
@@ -135,7 +135,7 @@ func (p *Posterior) summing(n float64) float64 {
 
 // solving is the number of multiplications of a factorisation with its effective parameters, and
 // of the covariances of some examples.
-func (p *Posterior) solving(examples int) float64 {
+func (p *posterior) solving(examples int) float64 {
 	rows, all := float64(examples*p.scan.outputs), float64(p.scan.params)
 	factor := func(order int, products float64) float64 {
 		n := float64(order)
@@ -153,7 +153,7 @@ func (p *Posterior) solving(examples int) float64 {
 }
 
 // full is the representation of all of H, also where only the leading part of it is kept.
-func (p *Posterior) full() structure {
+func (p *posterior) full() structure {
 	if l, ok := p.structure.(*lowRank); ok {
 		return l.inner
 	}

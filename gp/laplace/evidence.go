@@ -10,11 +10,11 @@ import (
 
 // evidence is what the marginal likelihood needs besides the spectrum of H.
 type evidence struct {
-	likelihood   likelihood.Likelihood
-	residuals    float64   // with noise: Σ (y − g)²
-	logLik       float64   // without: Σ log p(y | g)
-	weights      []float64 // ‖θ̂‖² by part of the prior
-	observations float64   // N·C
+	likelihood   likelihood.Likelihood // of the targets
+	residuals    float64               // with noise: Σ (y − g)²
+	logLik       float64               // without: Σ log p(y | g)
+	weights      []float64             // ‖θ̂‖² by part of the prior
+	observations float64               // N·C
 }
 
 func (e evidence) noisy() bool { return noisy(e.likelihood) }

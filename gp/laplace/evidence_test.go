@@ -11,14 +11,14 @@ import (
 func TestGradient(t *testing.T) {
 	for name, space := range spaces {
 		for _, c := range []int{1, 2} {
-			p := newProblem(t, 3, tensor.Float64, 20, 8, c).fit(t, Options{PriorStd: 0.7, NoiseStd: 0.4, Space: space})
+			p := newProblem(t, 3, tensor.Float64, 20, 8, c).fit(t, options{PriorStd: 0.7, NoiseStd: 0.4, Space: space})
 			checkGradient(t, label(name, ", ", c, " outputs"), p)
 		}
 	}
 }
 
 // checkGradient compares with differences.
-func checkGradient(t *testing.T, what string, p *Posterior) {
+func checkGradient(t *testing.T, what string, p *posterior) {
 	t.Helper()
 	const h = 1e-4 // central differences in the logarithms: errors of h² and ε/h
 	lml := func(a, b float64) float64 {
@@ -34,7 +34,7 @@ func checkGradient(t *testing.T, what string, p *Posterior) {
 func TestMaximum(t *testing.T) {
 	for _, fixed := range []struct{ prior, noise float64 }{{}, {prior: 0.5}, {noise: 0.3}} {
 		for name, space := range spaces {
-			p := newProblem(t, 4, tensor.Float64, 30, 10, 1).fit(t, Options{PriorStd: fixed.prior, NoiseStd: fixed.noise, Space: space})
+			p := newProblem(t, 4, tensor.Float64, 30, 10, 1).fit(t, options{PriorStd: fixed.prior, NoiseStd: fixed.noise, Space: space})
 			if fixed.prior > 0 && p.PriorStd() != fixed.prior || fixed.noise > 0 && p.NoiseStd() != fixed.noise {
 				t.Errorf("%v: hyper-parameters became %v", fixed, p.hyper)
 			}
@@ -51,7 +51,7 @@ func TestMaximum(t *testing.T) {
 	}
 }
 
-func checkLower(t *testing.T, name string, p *Posterior, priorStd, noiseStd, slope float64) {
+func checkLower(t *testing.T, name string, p *posterior, priorStd, noiseStd, slope float64) {
 	t.Helper()
 	if math.Abs(slope) > 1e-6 { // of terms of order N
 		t.Errorf("%s: at %v the gradient is %g", name, p.hyper, slope)
@@ -82,8 +82,8 @@ func TestSpectrum(t *testing.T) {
 
 // γ of an order above the width of its blocks is that of the explicit inverse.
 func TestEffectiveInBlocks(t *testing.T) {
-	p := newProblem(t, 5, tensor.Float64, 150, 40, 2).fit(t, Options{PriorStd: 1, NoiseStd: 0.5, Space: FunctionSpace})
-	q := newProblem(t, 5, tensor.Float64, 150, 40, 2).fit(t, Options{PriorStd: 1, NoiseStd: 0.5, Space: WeightSpace})
+	p := newProblem(t, 5, tensor.Float64, 150, 40, 2).fit(t, options{PriorStd: 1, NoiseStd: 0.5, Space: spaceFunctions})
+	q := newProblem(t, 5, tensor.Float64, 150, 40, 2).fit(t, options{PriorStd: 1, NoiseStd: 0.5, Space: spaceWeights})
 	g := p.structure.(*functionSpace).gram
 	if g.n <= 2*128 || g.n%128 == 0 {
 		t.Fatalf("order %d does not exercise the blocks", g.n)

@@ -58,28 +58,26 @@ func Example() {
 	// 21 ± 0.633
 }
 
-// Hyper-parameters maximise the marginal likelihood unless they are given. A fitted
-// posterior moves to others without another pass over the data.
-func ExampleFit() {
-	ctx, p := context.Background(), problem()
-	q, err := laplace.Fit(ctx, p.Net, p.Train.X, p.Train.Y, laplace.Options{Structure: laplace.Diagonal})
-	if err != nil {
-		fmt.Println(err)
-		return
+// Hyper-parameters maximise the marginal likelihood unless they are given. The record of a fit has
+// the value of its maximum.
+func ExampleSettings_Fit() {
+	ctx := context.Background()
+	for _, s := range []laplace.Settings{{Structure: "diag"}, {Structure: "diag", PriorStd: 1, NoiseStd: 0.2}} {
+		fitted, err := s.Fit(ctx, problem(), gp.Run{})
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		found := fitted.Record.Facts[2]
+		fmt.Printf("σ₀ %.2f, σ %.2f, %s %.2f\n", fitted.Record.PriorStds[0], math.Sqrt(fitted.NoiseVariance), found.Name, found.Value)
 	}
-	fmt.Printf("σ₀ %.2f, σ %.2f, log marginal likelihood %.2f\n", q.PriorStd(), q.NoiseStd(), q.LogMarginalLikelihood())
-	if q, err = q.At(ctx, 1, 0.2); err != nil {
-		fmt.Println(err)
-		return
-	}
-	fmt.Printf("σ₀ %.2f, σ %.2f, log marginal likelihood %.2f\n", q.PriorStd(), q.NoiseStd(), q.LogMarginalLikelihood())
 	// Output:
 	// σ₀ 1.58, σ 0.13, log marginal likelihood -3.13
 	// σ₀ 1.00, σ 0.20, log marginal likelihood -4.17
 }
 
 // A file holds a posterior beside its network; gptest.Memory stands for the file here.
-func ExampleRestore() {
+func ExampleMethod() {
 	ctx, p := context.Background(), problem()
 	fitted, err := (&laplace.Settings{Structure: "kfac"}).Fit(ctx, p, gp.Run{})
 	if err != nil {
@@ -99,7 +97,7 @@ func ExampleRestore() {
 		fmt.Println(err)
 		return
 	}
-	restored, err := laplace.Restore(ctx, p.Net, p.Likelihood, file)
+	restored, err := laplace.Method.Restore(ctx, p.Net, p.Likelihood, file)
 	fmt.Println(restored, err)
 	// Output:
 	// layer.weight.input.values (1)

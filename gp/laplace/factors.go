@@ -17,10 +17,10 @@ import (
 //
 // This is the kernel that jacobian.NTK writes into a graph, for rows that are kept.
 type factors struct {
-	*scanner
-	n int         // rows
-	d [][]float64 // cotangents, by group [n,q]
-	a [][]float64 // inputs of layers, by block [n/C,p], nil for the number 1
+	*scanner             // says which blocks the factors belong to
+	n        int         // rows
+	d        [][]float64 // cotangents, by group [n,q]
+	a        [][]float64 // inputs of layers, by block [n/C,p], nil for the number 1
 }
 
 // newFactors has memory for n rows.
@@ -89,13 +89,14 @@ func (b batch) factors() (factors, error) {
 		f.a = append(f.a, a)
 	}
 	b.cotangents, b.layerInputs = f.d, f.a
-	if !finite(f.d) || !finite(f.a) {
+	if !allFinite(f.d) || !allFinite(f.a) {
 		return f, b.jacobian(b.take(b.size()*b.params), b.params)
 	}
 	return f, nil
 }
 
-func finite(all [][]float64) bool {
+// allFinite reports whether all arrays hold finite numbers alone.
+func allFinite(all [][]float64) bool {
 	for _, v := range all {
 		if i, _ := kernel.FirstNonFinite(v); i >= 0 {
 			return false

@@ -22,7 +22,7 @@ func TestDataRows(t *testing.T) {
 			"classes": newClasses(t, 62, tensor.Float64, n, 5, outputs+1),
 			"images":  sureClasses(t, tensor.Float64, n, outputs+1),
 		} {
-			o := Options{Space: FunctionSpace, PriorStd: 1, NoiseStd: 0.5, BatchSize: 7}
+			o := options{Space: spaceFunctions, PriorStd: 1, NoiseStd: 0.5, BatchSize: 7}
 			if name != "numbers" {
 				o.Likelihood, o.NoiseStd = likelihood.Softmax{}, 0
 			}
@@ -80,7 +80,7 @@ func squared(s *scanner, c scales, rows []float64, m int) []float64 {
 }
 
 // checkRows compares the products of rows with those of R.
-func checkRows(t *testing.T, what string, p *Posterior, rows dataRows, r wholeRows, c scales) {
+func checkRows(t *testing.T, what string, p *posterior, rows dataRows, r wholeRows, c scales) {
 	t.Helper()
 	n, scaled := r.n, squared(p.scan, c, r.j, r.n)
 	got, want := make([]float64, n*n), make([]float64, n*n)

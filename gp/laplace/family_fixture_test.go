@@ -14,16 +14,16 @@ import (
 // member is one of the family, under its name in the fixtures.
 type member struct {
 	name string
-	o    Options
+	o    options
 }
 
 var family = []member{
-	{"full", Options{}},
-	{"diag", Options{Structure: Diagonal}},
-	{"kfac", Options{Structure: KFAC}},
-	{"ll_full", Options{Weights: LastLayer}},
-	{"ll_diag", Options{Weights: LastLayer, Structure: Diagonal}},
-	{"ll_kfac", Options{Weights: LastLayer, Structure: KFAC}},
+	{"full", options{}},
+	{"diag", options{Structure: kindDiagonal}},
+	{"kfac", options{Structure: kindKFAC}},
+	{"ll_full", options{Weights: lastLayerParams}},
+	{"ll_diag", options{Weights: lastLayerParams, Structure: kindDiagonal}},
+	{"ll_kfac", options{Weights: lastLayerParams, Structure: kindKFAC}},
 }
 
 func one(v float64) []float64 { return []float64{v} }
@@ -108,16 +108,16 @@ func classificationProblem(t testing.TB, a fixture.Arrays) problem {
 func TestFixtureParts(t *testing.T) {
 	reg, cls := fixture.Load(t, "lla_exact"), fixture.Load(t, "lla_cls")
 	r, c := fixtureProblem(t, reg), classificationProblem(t, cls)
-	checkDiagonal(t, "regression", r.fit(t, Options{Structure: Diagonal, PriorStd: 1, NoiseStd: 1}), array(t, reg, "diag_ggn"))
-	checkDiagonal(t, "softmax", c.fit(t, Options{Structure: Diagonal, Likelihood: likelihood.Softmax{}, PriorStd: 1}), array(t, cls, "diag_ggn"))
-	checkMoments(t, reg, r, Options{Structure: KFAC})
-	checkMoments(t, cls, c, Options{Structure: KFAC, Likelihood: likelihood.Softmax{}})
+	checkDiagonal(t, "regression", r.fit(t, options{Structure: kindDiagonal, PriorStd: 1, NoiseStd: 1}), array(t, reg, "diag_ggn"))
+	checkDiagonal(t, "softmax", c.fit(t, options{Structure: kindDiagonal, Likelihood: likelihood.Softmax{}, PriorStd: 1}), array(t, cls, "diag_ggn"))
+	checkMoments(t, reg, r, options{Structure: kindKFAC})
+	checkMoments(t, cls, c, options{Structure: kindKFAC, Likelihood: likelihood.Softmax{}})
 
-	full := c.fit(t, Options{Likelihood: likelihood.Softmax{}, PriorStd: 1, Space: WeightSpace})
+	full := c.fit(t, options{Likelihood: likelihood.Softmax{}, PriorStd: 1, Space: spaceWeights})
 	fixture.Close(t, "GGN", full.structure.(*weightSpace).a, array(t, cls, "ggn_full"), 1e-12)
 	fixture.Close(t, "log likelihood", one(full.evidence.logLik), array(t, cls, "loglik"), 1e-12)
 	fixture.Close(t, "‖θ‖²", full.evidence.weights, array(t, cls, "theta_sq"), 1e-12)
-	last := c.fit(t, Options{Likelihood: likelihood.Softmax{}, PriorStd: 1, Weights: LastLayer, Space: WeightSpace})
+	last := c.fit(t, options{Likelihood: likelihood.Softmax{}, PriorStd: 1, Weights: lastLayerParams, Space: spaceWeights})
 	n, all := full.scan.params, array(t, cls, "ggn_full")
 	var corner []float64 // the last layer's weights come last
 	for i := n - last.scan.params; i < n; i++ {
@@ -126,7 +126,7 @@ func TestFixtureParts(t *testing.T) {
 	fixture.Close(t, "GGN of the last layer", last.structure.(*denseLayer).a, corner, 1e-12)
 }
 
-func checkDiagonal(t *testing.T, what string, p *Posterior, want []float64) {
+func checkDiagonal(t *testing.T, what string, p *posterior, want []float64) {
 	t.Helper()
 	h, got := p.structure.(*diagonal[float64]), make([]float64, len(want))
 	for l, k := range h.blocks {
@@ -138,7 +138,7 @@ func checkDiagonal(t *testing.T, what string, p *Posterior, want []float64) {
 }
 
 // checkMoments looks at the Kronecker factors before their eigenvectors are found.
-func checkMoments(t *testing.T, a fixture.Arrays, prob problem, o Options) {
+func checkMoments(t *testing.T, a fixture.Arrays, prob problem, o options) {
 	t.Helper()
 	d, err := newData(prob.x, prob.y, o)
 	if err != nil {

@@ -16,13 +16,13 @@ var softmax likelihood.Likelihood = likelihood.Softmax{}
 
 // everyMember calls f for all combinations of weights, structure and likelihood that
 // have the given numbers of outputs, with hyper-parameters that tell them apart.
-func everyMember(outputs []int, f func(what string, o Options, c int)) {
-	choices := map[string]Weights{"all": nil, "last layer": LastLayer, "named": Named("dense1.weight", "dense2.bias")}
+func everyMember(outputs []int, f func(what string, o options, c int)) {
+	choices := map[string]chooser{"all": nil, "last layer": lastLayerParams, "named": named("dense1.weight", "dense2.bias")}
 	for name, weights := range choices {
-		for _, s := range []Structure{Full, KFAC, Diagonal, LowRank} {
+		for _, s := range []structureKind{kindFull, kindKFAC, kindDiagonal, kindLowRank} {
 			for _, c := range outputs {
-				o := Options{Weights: weights, Structure: s, PriorStd: 0.8, NoiseStd: 0.3, BatchSize: 4}
-				if s == LowRank {
+				o := options{Weights: weights, Structure: s, PriorStd: 0.8, NoiseStd: 0.3, BatchSize: 4}
+				if s == kindLowRank {
 					o.Rank = 2 * c // which does not cut through equal eigenvalues
 				}
 				f(label(name, ", ", s, ", gaussian, ", c, " outputs"), o, c)
@@ -35,7 +35,7 @@ func everyMember(outputs []int, f func(what string, o Options, c int)) {
 }
 
 // problemFor draws targets that suit the likelihood.
-func problemFor(t testing.TB, o Options, seed uint64, dt tensor.Dtype, n, hidden, c int) problem {
+func problemFor(t testing.TB, o options, seed uint64, dt tensor.Dtype, n, hidden, c int) problem {
 	if !noisy(o.Likelihood) {
 		return newClasses(t, seed, dt, n, hidden, c)
 	}
@@ -46,7 +46,7 @@ func problemFor(t testing.TB, o Options, seed uint64, dt tensor.Dtype, n, hidden
 func TestFamilyDefinition(t *testing.T) {
 	tolerance := map[tensor.Dtype]float64{tensor.Float64: 1e-9, tensor.Float32: 2e-5} // of float32 factors
 	for dt, tol := range tolerance {
-		everyMember([]int{1, 3}, func(what string, o Options, c int) {
+		everyMember([]int{1, 3}, func(what string, o options, c int) {
 			p := problemFor(t, o, 31, dt, 13, 4, c)
 			newBrute(t, p, o).check(t, label(dt, ", ", what), p.fit(t, o), tol)
 		})
@@ -54,7 +54,7 @@ func TestFamilyDefinition(t *testing.T) {
 }
 
 func TestFamilyConformance(t *testing.T) {
-	everyMember([]int{2}, func(what string, o Options, c int) {
+	everyMember([]int{2}, func(what string, o options, c int) {
 		p := problemFor(t, o, 32, tensor.Float64, 20, 4, c)
 		params, err := orAll(o.Weights)(p.net)
 		if err != nil {
@@ -69,15 +69,15 @@ func TestFamilyConformance(t *testing.T) {
 	})
 }
 
-func orAll(w Weights) Weights {
+func orAll(w chooser) chooser {
 	if w == nil {
-		return All
+		return allParams
 	}
 	return w
 }
 
 func TestFamilyGradient(t *testing.T) {
-	everyMember([]int{1, 2}, func(what string, o Options, c int) {
+	everyMember([]int{1, 2}, func(what string, o options, c int) {
 		p := problemFor(t, o, 33, tensor.Float64, 20, 5, c).fit(t, o)
 		checkGradient(t, what, p)
 		free := problemFor(t, o, 33, tensor.Float64, 20, 5, c)
@@ -93,12 +93,12 @@ func TestFamilyGradient(t *testing.T) {
 
 // Where all weights of a network are those of its last layer, LastLayer is All.
 func TestLastLayerOfOneLayer(t *testing.T) {
-	for _, s := range []Structure{Full, KFAC, Diagonal} {
+	for _, s := range []structureKind{kindFull, kindKFAC, kindDiagonal} {
 		p := newClasses(t, 34, tensor.Float64, 30, 4, 3)
 		p.net = layers.Sequential{layers.Sequential{layers.Residual{Inner: layers.Activation("tanh")}, layers.NewDense("only", 2, 3, tensor.Float64, newRand(1))}}
-		o := Options{Structure: s, Likelihood: likelihood.Softmax{}}
+		o := options{Structure: s, Likelihood: likelihood.Softmax{}}
 		all := p.fit(t, o)
-		o.Weights = LastLayer
+		o.Weights = lastLayerParams
 		last := p.fit(t, o)
 		_, want := predict(t, all, p.probe)
 		_, got := predict(t, last, p.probe)
@@ -112,9 +112,9 @@ func TestKFACExactForLinear(t *testing.T) {
 	p := newProblem(t, 35, tensor.Float64, 30, 4, 3)
 	p.net = layers.Sequential{layers.NewDense("only", 2, 3, tensor.Float64, newRand(2))}
 	for _, name := range []string{"only.weight", "only.bias"} {
-		o := Options{Weights: Named(name)}
+		o := options{Weights: named(name)}
 		exact := p.fit(t, o)
-		o.Structure = KFAC
+		o.Structure = kindKFAC
 		kfac := p.fit(t, o)
 		_, want := predict(t, exact, p.probe)
 		_, got := predict(t, kfac, p.probe)
@@ -127,11 +127,11 @@ func TestKFACExactForLinear(t *testing.T) {
 // Both spaces give the same posterior with softmax, too, and the special form for a
 // dense layer that of any weights.
 func TestSpacesWithSoftmax(t *testing.T) {
-	for name, weights := range map[string]Weights{"all": All, "last layer": LastLayer} {
+	for name, weights := range map[string]chooser{"all": allParams, "last layer": lastLayerParams} {
 		p := newClasses(t, 36, tensor.Float64, 25, 5, 3)
-		o := Options{Weights: weights, Likelihood: likelihood.Softmax{}, PriorStd: 1.3, Space: FunctionSpace}
+		o := options{Weights: weights, Likelihood: likelihood.Softmax{}, PriorStd: 1.3, Space: spaceFunctions}
 		want := p.fit(t, o)
-		o.Space = WeightSpace
+		o.Space = spaceWeights
 		got := p.fit(t, o)
 		if _, ok := got.structure.(*denseLayer); ok != (name == "last layer") {
 			t.Errorf("%s: structure %T", name, got.structure)
@@ -140,7 +140,7 @@ func TestSpacesWithSoftmax(t *testing.T) {
 	}
 }
 
-func comparePosteriors(t *testing.T, what string, p, q *Posterior, probe *tensor.Dense) {
+func comparePosteriors(t *testing.T, what string, p, q *posterior, probe *tensor.Dense) {
 	t.Helper()
 	_, want := predict(t, q, probe)
 	_, got := predict(t, p, probe)
@@ -190,19 +190,19 @@ func (o odd) Params() []*graph.Param { return []*graph.Param{o.v, o.w, o.s} }
 func TestOddNetwork(t *testing.T) {
 	p := newClasses(t, 37, tensor.Float64, 12, 4, 3)
 	p.net = newOdd(false)
-	o := Options{Likelihood: likelihood.Softmax{}, PriorStd: 0.7}
-	for _, s := range []Structure{Full, Diagonal} {
+	o := options{Likelihood: likelihood.Softmax{}, PriorStd: 0.7}
+	for _, s := range []structureKind{kindFull, kindDiagonal} {
 		o.Structure = s
 		newBrute(t, p, o).check(t, s.String(), p.fit(t, o), 1e-9)
 	}
 	for _, name := range []string{"w", "s"} {
-		o.Weights, o.Structure = Named(name), Full
+		o.Weights, o.Structure = named(name), kindFull
 		exact := p.fit(t, o)
-		o.Structure = KFAC
+		o.Structure = kindKFAC
 		comparePosteriors(t, "KFAC of "+name, p.fit(t, o), exact, p.probe)
 	}
-	o.Weights = Named("v")
-	for _, s := range []Structure{Full, KFAC, Diagonal} {
+	o.Weights = named("v")
+	for _, s := range []structureKind{kindFull, kindKFAC, kindDiagonal} {
 		o.Structure, p.net = s, newOdd(true)
 		want := p.fit(t, o)
 		p.net = newOdd(false)

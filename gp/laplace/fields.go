@@ -39,13 +39,13 @@ func (g *gram) fields(visit visitor) error {
 
 func (g *gram) rebuild(context.Context) error { return nil }
 
-func (g *gram) describe(s *Header) { s.Space = WeightSpace }
+func (g *gram) describe(s *header) { s.Space = spaceWeights }
 
 func (f *functionSpace) fields(visit visitor) error {
 	return visit("x", &f.x, append([]int{f.n / f.outputs}, f.scanner.x.Shape()[1:]...)...)
 }
 
-func (f *functionSpace) describe(s *Header) { s.Space = FunctionSpace }
+func (f *functionSpace) describe(s *header) { s.Space = spaceFunctions }
 
 func (l *lowRank) fields(visit visitor) error { return visit("r", &l.j, l.n, l.params) }
 
@@ -54,7 +54,7 @@ func (l *lowRank) rebuild(ctx context.Context) error {
 	return l.square(ctx)
 }
 
-func (l *lowRank) describe(s *Header) { s.Structure, s.Rank = LowRank, l.n }
+func (l *lowRank) describe(s *header) { s.Structure, s.Rank = kindLowRank, l.n }
 
 func (h *diagonal[T]) fields(visit visitor) error {
 	if h.h == nil {
@@ -77,9 +77,9 @@ func (h *diagonal[T]) rebuild(context.Context) error {
 	return nil
 }
 
-func (h *diagonal[T]) describe(s *Header) { s.Structure = Diagonal }
+func (h *diagonal[T]) describe(s *header) { s.Structure = kindDiagonal }
 
-func (h *kfac[T]) describe(s *Header) { s.Structure = KFAC }
+func (h *kfac[T]) describe(s *header) { s.Structure = kindKFAC }
 
 // factorName names a factor of a block.
 func factorName(k block, n *graph.Node) string {

@@ -5,21 +5,22 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/layers"
 	"gorgonia.org/tensor"
 )
 
-// Fit returns the LLA posterior of a trained network with the inputs x [N,…] and the
+// fitOptions returns the LLA posterior of a trained network with the inputs x [N,…] and the
 // targets y [N,C]. The element types of data and network may differ; what is summed
 // over the examples is kept in float64.
 //
-// Fit passes over the examples once, in batches. Its memory does not grow with their
+// fitOptions passes over the examples once, in batches. Its memory does not grow with their
 // number, except in function space. Fit returns ctx's error if ctx ends first, a *graph.MemoryError where
 // the matrices do not fit, and a wrapped *graph.NotPositiveDefiniteError where σ²/σ₀²
 // is too small for float64. The network's weights must not change while the posterior
 // is in use.
-func Fit(ctx context.Context, net layers.Network, x, y *tensor.Dense, o Options) (*Posterior, error) {
+func fitOptions(ctx context.Context, net layers.Network, x, y *tensor.Dense, o options) (*posterior, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
@@ -34,35 +35,35 @@ func Fit(ctx context.Context, net layers.Network, x, y *tensor.Dense, o Options)
 	if err := p.collect(ctx, d, o.Progress); err != nil {
 		return nil, err
 	}
-	return p.At(ctx, o.PriorStd, o.NoiseStd)
+	return p.at(ctx, o.PriorStd, o.NoiseStd)
 }
 
 // newPosterior returns a posterior before it has seen the data, which are n inputs of the
 // given shape. It checks memory twice: before the network is compiled, and again with the
 // memory that the compiled network takes.
-func newPosterior(net layers.Network, shape tensor.Shape, outputs, n int, o Options, make func(*scanner) structure) (*Posterior, error) {
+func newPosterior(net layers.Network, shape tensor.Shape, outputs, n int, o options, make func(*scanner) structure) (*posterior, error) {
 	choose := o.Weights
 	if choose == nil {
-		choose = All
+		choose = allParams
 	}
 	chosen, err := choose(net)
 	if err != nil {
 		return nil, err
 	}
-	p := &Posterior{
+	p := &posterior{
 		evidence: evidence{likelihood: o.likelihood(), observations: float64(n) * float64(outputs)},
 		examples: n, priors: o.Priors, ascent: o.Ascent, limit: o.MemoryLimit, choice: choiceOf(net, chosen),
 		exact: o.Exact,
 	}
 	if p.limit == 0 {
-		p.limit = defaultMemory
+		p.limit = gp.Run{}.Limit()
 	}
 	// The memory of a batch is known only after the network was written for some batch.
 	for _, size := range []int{1, 0} {
 		if size == 0 {
 			size = o.batch(n, p.structure.elements())
 		}
-		if p.scan, err = newScanner(layers.Part{Network: net, Chosen: chosen}, shape, outputs, size, o.Structure == KFAC, nil); err != nil {
+		if p.scan, err = newScanner(layers.Part{Network: net, Chosen: chosen}, shape, outputs, size, o.Structure == kindKFAC, nil); err != nil {
 			return nil, err
 		}
 		p.structure = make(p.scan)
@@ -79,30 +80,30 @@ func newPosterior(net layers.Network, shape tensor.Shape, outputs, n int, o Opti
 
 // newStructure returns the representation of H, of n examples, that the options
 // ask for.
-func newStructure(s *scanner, n int, o Options) structure {
+func newStructure(s *scanner, n int, o options) structure {
 	single := s.float == tensor.Float32
 	switch {
-	case o.Structure == Diagonal && single:
+	case o.Structure == kindDiagonal && single:
 		return newDiagonal[float32](s)
-	case o.Structure == Diagonal:
+	case o.Structure == kindDiagonal:
 		return newDiagonal[float64](s)
-	case o.Structure == KFAC && single:
+	case o.Structure == kindKFAC && single:
 		return newKFAC[float32](s, n)
-	case o.Structure == KFAC:
+	case o.Structure == kindKFAC:
 		return newKFAC[float64](s, n)
 	}
 	full := newFull(s, o.Space, n*s.outputs)
 	if _, ok := full.(*weightSpace); ok && s.isDense() && s.outputs > 1 {
 		full = newDenseLayer(s)
 	}
-	if o.Structure == LowRank {
+	if o.Structure == kindLowRank {
 		return newLowRank(s, full, o.Rank)
 	}
 	return full
 }
 
 // collect sums up the data and the weights for the fit.
-func (p *Posterior) collect(ctx context.Context, d data, progress func(done, total int)) error {
+func (p *posterior) collect(ctx context.Context, d data, progress func(done, total int)) error {
 	if err := p.addWeights(); err != nil {
 		return err
 	}
@@ -111,7 +112,7 @@ func (p *Posterior) collect(ctx context.Context, d data, progress func(done, tot
 }
 
 // take adds the data to H and to the evidence, and ends the sums.
-func (p *Posterior) take(ctx context.Context, d data, progress func(done, total int)) error {
+func (p *posterior) take(ctx context.Context, d data, progress func(done, total int)) error {
 	if err := p.add(ctx, d, progress); err != nil {
 		return err
 	}
@@ -119,13 +120,13 @@ func (p *Posterior) take(ctx context.Context, d data, progress func(done, total 
 }
 
 // finish ends the sums.
-func (p *Posterior) finish(ctx context.Context) error {
+func (p *posterior) finish(ctx context.Context) error {
 	p.rooted, p.begun = nil, false
 	return p.structure.finish(ctx)
 }
 
 // add is take without an end of the sums.
-func (p *Posterior) add(ctx context.Context, d data, progress func(done, total int)) error {
+func (p *posterior) add(ctx context.Context, d data, progress func(done, total int)) error {
 	targets := make([]float64, p.scan.batch*d.outputs)
 	return p.sum(ctx, d.x, func(b batch) {
 		y := targets[:b.size()]
@@ -138,7 +139,7 @@ func (p *Posterior) add(ctx context.Context, d data, progress func(done, total i
 }
 
 // sum adds up H, and calls seen after each batch.
-func (p *Posterior) sum(ctx context.Context, x inputs, seen func(batch)) error {
+func (p *posterior) sum(ctx context.Context, x inputs, seen func(batch)) error {
 	if !p.begun {
 		var err error
 		if p.rooted, err = p.newRooted(); err != nil {
@@ -153,7 +154,7 @@ func (p *Posterior) sum(ctx context.Context, x inputs, seen func(batch)) error {
 }
 
 // sumWhole is sum with the whole Jacobian of each example.
-func (p *Posterior) sumWhole(ctx context.Context, x inputs, seen func(batch)) error {
+func (p *posterior) sumWhole(ctx context.Context, x inputs, seen func(batch)) error {
 	return p.scan.each(ctx, x, func(b batch) error {
 		if !p.evidence.noisy() {
 			b.lambda = p.scan.lambdaOf(p.evidence.likelihood, b.mean())
@@ -167,7 +168,7 @@ func (p *Posterior) sumWhole(ctx context.Context, x inputs, seen func(batch)) er
 }
 
 // addWeights sums up the squares of the weights.
-func (p *Posterior) addWeights() error {
+func (p *posterior) addWeights() error {
 	p.evidence.weights = make([]float64, len(p.prior.names))
 	for i, k := range p.scan.blocks {
 		sum := &p.evidence.weights[p.prior.of[i]]
@@ -182,7 +183,7 @@ func (p *Posterior) addWeights() error {
 }
 
 // fits checks a number of bytes against the limit.
-func (p *Posterior) fits(what string, need int64) error {
+func (p *posterior) fits(what string, need int64) error {
 	if need > p.limit {
 		return &graph.MemoryError{What: "laplace: " + what, Need: need, Limit: p.limit}
 	}

@@ -36,7 +36,7 @@ func fixtureNet(t testing.TB, a fixture.Arrays) (net layers.Sequential) {
 func TestFixtureFull(t *testing.T) {
 	a := fixture.Load(t, "lla_exact")
 	prob := fixtureProblem(t, a)
-	p := prob.fit(t, Options{})
+	p := prob.fit(t, options{})
 	fixture.Close(t, "sse", one(p.evidence.residuals), array(t, a, "sse"), 1e-12)
 	fixture.Close(t, "theta_sq", p.evidence.weights, array(t, a, "theta_sq"), 1e-12)
 	fixture.Close(t, "opt_lml", one(p.LogMarginalLikelihood()), array(t, a, "opt_lml"), 1e-8)
@@ -61,12 +61,12 @@ func TestFixtureWeightSpace(t *testing.T) {
 	}
 	a := fixture.Load(t, "lla_exact")
 	prob := fixtureProblem(t, a)
-	p := prob.fit(t, Options{PriorStd: a.Scalar(t, "opt_sigma0"), NoiseStd: a.Scalar(t, "opt_sigma"), Space: WeightSpace})
+	p := prob.fit(t, options{PriorStd: a.Scalar(t, "opt_sigma0"), NoiseStd: a.Scalar(t, "opt_sigma"), Space: spaceWeights})
 	fixture.Close(t, "opt_lml", one(p.LogMarginalLikelihood()), array(t, a, "opt_lml"), 1e-8)
 	checkVariances(t, a, p, prob, 1e-8)
 }
 
-func checkVariances(t *testing.T, a fixture.Arrays, p *Posterior, prob problem, tol float64) {
+func checkVariances(t *testing.T, a fixture.Arrays, p *posterior, prob problem, tol float64) {
 	t.Helper()
 	mean, cov := predict(t, p, prob.probe)
 	fixture.Close(t, "g_grid", mean, array(t, a, "g_grid"), 1e-12)

@@ -9,12 +9,12 @@ import (
 
 // weightSpace holds H itself.
 type weightSpace struct {
-	gram
-	*scanner
-	chunk  int       // rows that are added to H at a time
-	rows   []float64 // [chunk, P], Jacobian rows that are not yet in H
-	filled int
-	roots  weighting[float64]
+	gram                        // H
+	*scanner                    // computes the rows of the Jacobian
+	chunk    int                // rows that are added to H at a time
+	rows     []float64          // [chunk, P], Jacobian rows that are not yet in H
+	filled   int                // number of rows in rows
+	roots    weighting[float64] // rows of Λ^½ J
 }
 
 // minChunk is so large that reading and writing H takes little of the time.
@@ -78,9 +78,9 @@ func (s *scanner) perWeight(c scales) []float64 {
 }
 
 type weightFactor struct {
-	cholesky
-	blocks []block
-	t      []float64 // [P] or nil
+	cholesky           // the factor of THT + sI
+	blocks   []block   // the blocks of the weights
+	t        []float64 // [P] or nil
 }
 
 // shares: H̃ (H̃ + sI)⁻¹ = I − s (H̃ + sI)⁻¹.

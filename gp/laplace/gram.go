@@ -14,7 +14,7 @@ import (
 // gram is the symmetric positive semi-definite G = JᵀJ or JJᵀ, which have the same
 // eigenvalues apart from zeros. So the smaller of the two gives logDet and effective.
 type gram struct {
-	n int
+	n int       // order of the matrix
 	a []float64 // [n,n]
 }
 
@@ -74,9 +74,9 @@ func (g *gram) largest() (v float64) {
 
 // cholesky is the factor L [n,n] of G + sI.
 type cholesky struct {
-	n int
-	s float64
-	l []float64
+	n int       // order of the matrix
+	s float64   // what was added to the diagonal
+	l []float64 // the factor [n,n], lower
 }
 
 func (c cholesky) logDet() float64 {

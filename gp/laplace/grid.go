@@ -12,54 +12,47 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Grid are the hyper-parameters that GridSearch tries, each σ₀ with each σ.
-type Grid struct {
+// grid are the hyper-parameters that gridSearch tries, each σ₀ with each σ.
+type grid struct {
 	PriorStds []float64 // σ₀ of all weights; nil: gp.LogSpaced(0.01, 100, 21)
 	NoiseStds []float64 // σ; nil, as with softmax it must be: the posterior's own
 }
 
-// Tried is a point of a grid.
-type Tried struct {
-	PriorStd, NoiseStd float64
+// gridPoint is a point of a grid.
+type gridPoint struct {
+	PriorStd, NoiseStd float64 // σ₀ and σ of the point
 	// NLL is the mean negative log-likelihood of an example, in nats; +Inf where the
 	// posterior cannot be computed in float64.
 	NLL float64
 }
 
-// GridSearch returns the posterior at the best point of a grid, and the score of every
+// gridSearch returns the posterior at the best point of a grid, and the score of every
 // point. The score is the mean negative log-likelihood, see likelihood.LogPredictive, of
 // examples x [N,…] with targets y [N,C] that the fit has not seen. A point takes one
-// factorisation and one prediction, and no pass over the data of the fit. GridSearch
+// factorisation and one prediction, and no pass over the data of the fit. gridSearch
 // returns ctx's error if ctx ends first.
-func (p *Posterior) GridSearch(ctx context.Context, x, y *tensor.Dense, g Grid) (*Posterior, []Tried, error) {
-	d, err := newData(x, y, Options{Likelihood: p.evidence.likelihood})
+func (p *posterior) gridSearch(ctx context.Context, x, y *tensor.Dense, g grid) (*posterior, []gridPoint, error) {
+	d, err := newData(x, y, options{Likelihood: p.evidence.likelihood})
 	if err != nil {
 		return nil, nil, err
 	}
 	if d.outputs != p.scan.outputs {
 		return nil, nil, fmt.Errorf("laplace: y has shape %v, the posterior has %d outputs", y.Shape(), p.scan.outputs)
 	}
-	var best *Posterior
-	var tried []Tried
-	lowest := math.Inf(1)
-	for _, h := range g.points(p) {
+	var tried []gridPoint
+	best, _, err := gp.Best(g.points(p), "points of the grid", func(h hyper) (*posterior, float64, error) {
 		q, nll, err := p.try(ctx, h, d)
-		if err != nil {
-			return nil, nil, err
-		}
-		tried = append(tried, Tried{h.prior[0], h.noise, nll})
-		if nll < lowest {
-			best, lowest = q, nll
-		}
-	}
-	if best == nil {
-		return nil, tried, fmt.Errorf("laplace: no finite negative log-likelihood at any of %d points of the grid", len(tried))
+		tried = append(tried, gridPoint{h.prior[0], h.noise, nll})
+		return q, nll, err
+	})
+	if err != nil {
+		return nil, tried, fmt.Errorf("laplace: %w", err)
 	}
 	return best, tried, nil
 }
 
 // points lists the points of the grid; their noise is 0 with softmax.
-func (g Grid) points(p *Posterior) (out []hyper) {
+func (g grid) points(p *posterior) (out []hyper) {
 	priors, noises := g.priors(), g.NoiseStds
 	if noises == nil {
 		noises = []float64{p.NoiseStd()}
@@ -73,7 +66,7 @@ func (g Grid) points(p *Posterior) (out []hyper) {
 }
 
 // priors are PriorStds or their default.
-func (g Grid) priors() []float64 {
+func (g grid) priors() []float64 {
 	if g.PriorStds == nil {
 		return gp.LogSpaced(0.01, 100, 21)
 	}
@@ -82,7 +75,7 @@ func (g Grid) priors() []float64 {
 
 // try returns the posterior at one point and its NLL: nil and +Inf where the posterior
 // cannot be computed.
-func (p *Posterior) try(ctx context.Context, h hyper, d data) (*Posterior, float64, error) {
+func (p *posterior) try(ctx context.Context, h hyper, d data) (*posterior, float64, error) {
 	if h.prior[0] == 0 || h.noise == 0 && p.evidence.noisy() {
 		return nil, 0, fmt.Errorf("laplace: a grid with the standard deviations %g and %g, expected positive numbers", h.prior[0], h.noise)
 	}
@@ -93,10 +86,7 @@ func (p *Posterior) try(ctx context.Context, h hyper, d data) (*Posterior, float
 	if err != nil {
 		return nil, 0, err
 	}
-	l, c := p.evidence.likelihood, d.outputs
-	if p.evidence.noisy() {
-		l = likelihood.NewGaussian(h.noise*h.noise, tensor.Float64)
-	}
+	l, c := likelihood.WithNoise(p.evidence.likelihood, h.noise*h.noise), d.outputs
 	sum, g := 0.0, gp.Gaussian{}
 	err = p.scan.each(ctx, d.x, func(b batch) error {
 		if err := q.predict(b, &g); err != nil {

@@ -15,13 +15,13 @@ import (
 // Each point is a fit with these hyper-parameters, scored by a density written
 // elsewhere, and the best of them comes back.
 func TestGridSearch(t *testing.T) {
-	everyMember([]int{2}, func(what string, o Options, c int) {
+	everyMember([]int{2}, func(what string, o options, c int) {
 		p, held := problemFor(t, o, 51, tensor.Float64, 20, 4, c), problemFor(t, o, 52, tensor.Float64, 9, 4, c)
-		g := Grid{PriorStds: gp.LogSpaced(0.1, 10, 3)}
+		g := grid{PriorStds: gp.LogSpaced(0.1, 10, 3)}
 		if noisy(o.Likelihood) {
 			g.NoiseStds = []float64{0.5, 2}
 		}
-		best, tried, err := p.fit(t, o).GridSearch(t.Context(), held.x, held.y, g)
+		best, tried, err := p.fit(t, o).gridSearch(t.Context(), held.x, held.y, g)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -39,7 +39,7 @@ func TestGridSearch(t *testing.T) {
 	})
 }
 
-func heldOutNLL(t *testing.T, p *Posterior, held problem) float64 {
+func heldOutNLL(t *testing.T, p *posterior, held problem) float64 {
 	g, err := gp.Predict(t.Context(), p, held.x)
 	if err != nil {
 		t.Fatal(err)
@@ -68,21 +68,21 @@ func heldOutNLL(t *testing.T, p *Posterior, held problem) float64 {
 
 func TestGridSearchDefaults(t *testing.T) {
 	p := newProblem(t, 53, tensor.Float64, 20, 4, 1)
-	q := p.fit(t, Options{Priors: PerLayer, PriorStd: 1, NoiseStd: 0.7})
-	best, tried, err := q.GridSearch(t.Context(), p.x, p.y, Grid{})
+	q := p.fit(t, options{Priors: priorsPerLayer, PriorStd: 1, NoiseStd: 0.7})
+	best, tried, err := q.gridSearch(t.Context(), p.x, p.y, grid{})
 	if err != nil || len(tried) != 21 || tried[0].PriorStd != 0.01 || tried[20].NoiseStd != 0.7 || best.PriorStds()[1] != best.PriorStd() {
 		t.Errorf("tried %v, error %v", tried, err)
 	}
-	bad := Grid{PriorStds: []float64{0}}
-	_, _, err = q.GridSearch(t.Context(), p.x, p.y, bad)
+	bad := grid{PriorStds: []float64{0}}
+	_, _, err = q.gridSearch(t.Context(), p.x, p.y, bad)
 	wants(t, err, "a grid with the standard deviations 0 and 0.7")
-	_, _, err = q.GridSearch(t.Context(), p.x, dense.Of(make([]float64, 40), 20, 2), Grid{})
+	_, _, err = q.gridSearch(t.Context(), p.x, dense.Of(make([]float64, 40), 20, 2), grid{})
 	wants(t, err, "y has shape (20, 2), the posterior has 1 outputs")
-	_, _, err = q.GridSearch(t.Context(), p.x, p.probe, Grid{})
+	_, _, err = q.gridSearch(t.Context(), p.x, p.probe, grid{})
 	wants(t, err, "x has shape (20, 2), y has shape (7, 2)")
 	f := newProblem(t, 14, tensor.Float64, 100, 3, 1) // that of TestNotPositiveDefinite
-	_, tried, err = f.fit(t, Options{PriorStd: 1, NoiseStd: 1, Space: FunctionSpace}).GridSearch(t.Context(), f.x, f.y, Grid{PriorStds: []float64{1}, NoiseStds: []float64{1e-12}})
-	wants(t, err, "at any of 1 points")
+	_, tried, err = f.fit(t, options{PriorStd: 1, NoiseStd: 1, Space: spaceFunctions}).gridSearch(t.Context(), f.x, f.y, grid{PriorStds: []float64{1}, NoiseStds: []float64{1e-12}})
+	wants(t, err, "with any of 1 points")
 	if len(tried) != 1 || !math.IsInf(tried[0].NLL, 1) {
 		t.Errorf("tried %v", tried)
 	}

@@ -14,7 +14,7 @@ import (
 )
 
 // spaces are the two that must give the same posterior.
-var spaces = map[string]Space{"weight space": WeightSpace, "function space": FunctionSpace}
+var spaces = map[string]spaceKind{"weight space": spaceWeights, "function space": spaceFunctions}
 
 // problem is a small random regression task.
 type problem struct {
@@ -44,9 +44,9 @@ func normal(rng *rand.Rand, shape ...int) *tensor.Dense {
 	return dense.Of(v, shape...)
 }
 
-func (p problem) fit(t testing.TB, o Options) *Posterior {
+func (p problem) fit(t testing.TB, o options) *posterior {
 	t.Helper()
-	q, err := Fit(context.Background(), p.net, p.x, p.y, o)
+	q, err := fitOptions(context.Background(), p.net, p.x, p.y, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +54,7 @@ func (p problem) fit(t testing.TB, o Options) *Posterior {
 }
 
 // unfitted is the posterior before it has seen the data.
-func (p problem) unfitted(t testing.TB, d data, o Options) *Posterior {
+func (p problem) unfitted(t testing.TB, d data, o options) *posterior {
 	t.Helper()
 	q, err := newPosterior(p.net, d.x.shape, d.outputs, d.n, o, func(s *scanner) structure { return newStructure(s, d.n, o) })
 	if err != nil {
@@ -63,9 +63,9 @@ func (p problem) unfitted(t testing.TB, d data, o Options) *Posterior {
 	return q
 }
 
-func at(t testing.TB, p *Posterior, priorStd, noiseStd float64) *Posterior {
+func at(t testing.TB, p *posterior, priorStd, noiseStd float64) *posterior {
 	t.Helper()
-	q, err := p.At(context.Background(), priorStd, noiseStd)
+	q, err := p.at(context.Background(), priorStd, noiseStd)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,3 +106,10 @@ func run(t testing.TB, net layers.Network, x *tensor.Dense, f func(b *graph.Buil
 
 // label names a case in messages.
 func label(parts ...any) string { return fmt.Sprint(parts...) }
+
+// LogMarginalLikelihoodGradient returns the derivatives of LogMarginalLikelihood in
+// each log σ₀, in the order of Priors, and in log σ if there is a σ. It costs about as much as a
+// factorisation.
+func (p *posterior) LogMarginalLikelihoodGradient() (logPriorStds []float64, logNoiseStd float64) {
+	return p.evidence.gradient(p.hyper, p.prior.sums(p.factor.shares(context.Background())))
+}

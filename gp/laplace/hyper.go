@@ -7,17 +7,17 @@ import (
 	"strings"
 )
 
-// Priors say which weights share a prior standard deviation σ₀.
-type Priors int
+// priorsKind say which weights share a prior standard deviation σ₀.
+type priorsKind int
 
 const (
-	// Shared is one σ₀ for all weights.
-	Shared Priors = iota
-	// PerLayer is one for each layer: parameters whose names agree up to the last dot,
+	// priorsShared is one σ₀ for all weights.
+	priorsShared priorsKind = iota
+	// priorsPerLayer is one for each layer: parameters whose names agree up to the last dot,
 	// as dense1.weight and dense1.bias do.
-	PerLayer
-	// PerParameter is one for each parameter.
-	PerParameter
+	priorsPerLayer
+	// priorsPerParameter is one for each parameter.
+	priorsPerParameter
 )
 
 // partition divides the blocks into those that share a prior standard deviation.
@@ -27,16 +27,16 @@ type partition struct {
 }
 
 // partition names the parts by their parameters.
-func (p Priors) partition(blocks []block) (out partition) {
+func (p priorsKind) partition(blocks []block) (out partition) {
 	for _, k := range blocks {
 		name := "all"
 		switch p {
-		case PerLayer:
+		case priorsPerLayer:
 			name = k.param.Name
 			if dot := strings.LastIndexByte(name, '.'); dot >= 0 {
 				name = name[:dot]
 			}
-		case PerParameter:
+		case priorsPerParameter:
 			name = k.param.Name
 		}
 		i := slices.Index(out.names, name)
@@ -62,7 +62,7 @@ func (p partition) sums(byBlock []float64) []float64 {
 // 1 with a likelihood that has none, such as softmax, because H then holds all of Λ.
 type hyper struct {
 	prior []float64 // by part
-	noise float64
+	noise float64   // σ
 }
 
 // uniform is a hyper with the same prior standard deviation for each of the parts.
@@ -92,8 +92,8 @@ func (h hyper) scales(p partition) scales {
 // matrix of t for all weights, the posterior covariance of the weights is
 // σ₀² s T (T H T + sI)⁻¹ T.
 type scales struct {
-	s float64
-	t []float64
+	s float64   // σ²/σ₀²
+	t []float64 // by block; nil: ones
 }
 
 // of is the scale of block i.

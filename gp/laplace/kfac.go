@@ -10,22 +10,22 @@ import (
 
 // kfac sums up the second moments of each factor of the Jacobian.
 type kfac[T kernel.Float] struct {
-	spectral
-	examples int
-	parts    []factorOf
+	spectral                           // H, once it is complete
+	examples int                       // number of examples that A is the mean over
+	parts    []factorOf                // the factors whose moments are summed up
 	moments  map[*graph.Node]*total[T] // N A or G by factor
 	values   map[*graph.Node][]float64 // their eigenvalues
 	d        []T                       // [B·C, q] of the widest group
-	job      momentsJob[T]
-	roots    weighting[T]
+	job      momentsJob[T]             // of a batch, kept because a job lives on the heap
+	roots    weighting[T]              // rows of Λ^½ J
 }
 
 // factorOf is a factor n of the Jacobian with the first block that has it.
 type factorOf struct {
-	k     block
-	n     *graph.Node
-	width int
-	work  int // the number of multiplications that the moments of a batch take
+	k     block       // the first block with the factor
+	n     *graph.Node // the inputs or cotangents whose moments make the factor
+	width int         // order of the factor
+	work  int         // the number of multiplications that the moments of a batch take
 }
 
 func newKFAC[T kernel.Float](s *scanner, examples int) structure {
@@ -137,8 +137,8 @@ func (h *kfac[T]) sum(b batch, inputs bool) {
 // momentsJob is the kernel.Job that adds the moments of some factors, one in each part.
 type momentsJob[T kernel.Float] struct {
 	*kfac[T]
-	b     batch
-	parts []int
+	b     batch // the batch at hand
+	parts []int // numbers of the factors to which the batch is added
 }
 
 // Run implements kernel.Job.

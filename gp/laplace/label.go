@@ -11,7 +11,7 @@ import (
 
 // String names the posterior as in a table of scores, such as "LLA", "LLA KFAC", "LLA
 // last-layer Diag" or "GP-Subset".
-func (p *Posterior) String() string {
+func (p *posterior) String() string {
 	if p.subset {
 		return subsetLabel
 	}
@@ -20,17 +20,17 @@ func (p *Posterior) String() string {
 }
 
 // labelOf names a posterior by its choice of weights, see choiceOf, and its structure.
-func labelOf(choice string, s Structure, rank int) string {
+func labelOf(choice string, s structureKind, rank int) string {
 	words := []string{"LLA"}
 	if choice != "" {
 		words = append(words, choice)
 	}
 	switch s {
-	case KFAC:
+	case kindKFAC:
 		words = append(words, "KFAC")
-	case Diagonal:
+	case kindDiagonal:
 		words = append(words, "Diag")
-	case LowRank:
+	case kindLowRank:
 		words = append(words, fmt.Sprint("low-rank ", rank))
 	}
 	return strings.Join(words, " ")
@@ -42,8 +42,8 @@ func labelOf(choice string, s Structure, rank int) string {
 func choiceOf(net layers.Network, chosen []*graph.Param) string {
 	for _, c := range []struct {
 		name    string
-		weights Weights
-	}{{"", All}, {lastLayer, LastLayer}} {
+		weights chooser
+	}{{"", allParams}, {lastLayer, lastLayerParams}} {
 		if of, err := c.weights(net); err == nil && sameParams(of, chosen) {
 			return c.name
 		}

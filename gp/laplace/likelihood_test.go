@@ -67,7 +67,7 @@ func labelled(t testing.TB, dt tensor.Dtype, n, c int) problem {
 // Every structure and choice of weights is its definition with a likelihood from outside.
 func TestLikelihoodFromOutside(t *testing.T) {
 	for dt, tol := range map[tensor.Dtype]float64{tensor.Float64: 1e-9, tensor.Float32: 2e-5} {
-		everySpace([]int{1, 3}, func(what string, o Options, c int) {
+		everySpace([]int{1, 3}, func(what string, o options, c int) {
 			if !noisy(o.Likelihood) {
 				return // once is enough
 			}
@@ -81,30 +81,30 @@ func TestLikelihoodFromOutside(t *testing.T) {
 // It has no noise, its hyper-parameters are found, and a file names it.
 func TestLikelihoodFromOutsideStored(t *testing.T) {
 	p := labelled(t, tensor.Float64, 20, 2)
-	q := p.fit(t, Options{Likelihood: bernoulli{}, Structure: KFAC})
+	q := p.fit(t, options{Likelihood: bernoulli{}, Structure: kindKFAC})
 	checkGradient(t, "bernoulli", at(t, q, 0.3, 0))
 	if q.NoiseStd() != 0 || q.Header().Likelihood != "bernoulli" {
 		t.Errorf("noise %g, header %+v", q.NoiseStd(), q.Header())
 	}
-	got, err := Restore(t.Context(), p.net, bernoulli{}, store(t, q))
+	got, err := restorePosterior(t.Context(), p.net, bernoulli{}, store(t, q))
 	if err != nil {
 		t.Fatal(err)
 	}
 	checkSame(t, "bernoulli", got, q, p.probe)
 	for _, l := range []likelihood.Likelihood{softmax, gaussianNoise, nil} {
-		_, err := Restore(t.Context(), p.net, l, store(t, q))
+		_, err := restorePosterior(t.Context(), p.net, l, store(t, q))
 		wants(t, err, "likelihood bernoulli")
 	}
-	_, err = q.At(t.Context(), 1, 0.5)
+	_, err = q.at(t.Context(), 1, 0.5)
 	wants(t, err, "a likelihood that has no noise")
 }
 
 // The noise of a Gaussian likelihood is not used, and no likelihood is a Gaussian one.
 func TestGaussianNoiseIsAnOption(t *testing.T) {
 	p := newProblem(t, 42, tensor.Float64, 20, 4, 2)
-	want := p.fit(t, Options{})
+	want := p.fit(t, options{})
 	for _, variance := range []float64{0.01, 100} {
-		got := p.fit(t, Options{Likelihood: likelihood.NewGaussian(variance, tensor.Float64)})
+		got := p.fit(t, options{Likelihood: likelihood.NewGaussian(variance, tensor.Float64)})
 		checkSame(t, label("variance ", variance), got, want, p.probe)
 	}
 	if want.Header().Likelihood != "gaussian" {
@@ -115,7 +115,7 @@ func TestGaussianNoiseIsAnOption(t *testing.T) {
 // A grid scores by the predictive density of the likelihood.
 func TestGridOfLikelihoodFromOutside(t *testing.T) {
 	p := labelled(t, tensor.Float64, 20, 2)
-	_, tried, err := p.fit(t, Options{Likelihood: bernoulli{}, PriorStd: 1}).GridSearch(t.Context(), p.x, p.y, Grid{PriorStds: []float64{0.5, 2}})
+	_, tried, err := p.fit(t, options{Likelihood: bernoulli{}, PriorStd: 1}).gridSearch(t.Context(), p.x, p.y, grid{PriorStds: []float64{0.5, 2}})
 	if err != nil {
 		t.Fatal(err)
 	}

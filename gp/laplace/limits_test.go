@@ -22,7 +22,7 @@ func TestLimits(t *testing.T) {
 		return []*graph.Node{jacobian.NTK{Net: prob.net}.Diag(b, x)}
 	})[0]
 	for name, space := range spaces {
-		p := prob.fit(t, Options{PriorStd: 1, NoiseStd: 1e9, Space: space})
+		p := prob.fit(t, options{PriorStd: 1, NoiseStd: 1e9, Space: space})
 		_, cov := predict(t, p, prob.probe)
 		fixture.Close(t, name+": no information", cov, prior, 1e-12)
 		_, cov = predict(t, at(t, p, 1e-8, 1), prob.probe)
@@ -39,7 +39,7 @@ func TestLimits(t *testing.T) {
 func TestInterpolation(t *testing.T) {
 	prob := newProblem(t, 7, tensor.Float64, 10, 20, 1)
 	const noise = 1e-6
-	p := prob.fit(t, Options{PriorStd: 1, NoiseStd: noise, Space: FunctionSpace})
+	p := prob.fit(t, options{PriorStd: 1, NoiseStd: noise, Space: spaceFunctions})
 	_, cov := predict(t, p, prob.x)
 	for i, v := range cov {
 		if !(v > 0 && v <= noise*noise*(1+1e-4)) {
@@ -55,7 +55,7 @@ func TestBatchSizeDoesNotMatter(t *testing.T) {
 		var mean, cov []float64
 		var lml float64
 		for _, size := range []int{1, 4, n, 1000, 0} {
-			p := prob.fit(t, Options{PriorStd: 1, NoiseStd: 0.5, Space: space, BatchSize: size})
+			p := prob.fit(t, options{PriorStd: 1, NoiseStd: 0.5, Space: space, BatchSize: size})
 			m, c := predict(t, p, prob.probe)
 			if mean == nil {
 				mean, cov, lml = m, c, p.LogMarginalLikelihood()
@@ -72,10 +72,10 @@ func TestBatchSizeDoesNotMatter(t *testing.T) {
 // one, change nothing.
 func TestChunks(t *testing.T) {
 	prob := newProblem(t, 9, tensor.Float64, minChunk+300, 3, 1)
-	whole := prob.fit(t, Options{PriorStd: 1, NoiseStd: 0.5, BatchSize: minChunk + 300})
+	whole := prob.fit(t, options{PriorStd: 1, NoiseStd: 0.5, BatchSize: minChunk + 300})
 	_, want := predict(t, whole, prob.probe)
 	for _, size := range []int{7, 400} {
-		p := prob.fit(t, Options{PriorStd: 1, NoiseStd: 0.5, BatchSize: size})
+		p := prob.fit(t, options{PriorStd: 1, NoiseStd: 0.5, BatchSize: size})
 		if _, ok := p.structure.(*weightSpace); !ok {
 			t.Fatal("this test is about weight space")
 		}
@@ -87,12 +87,12 @@ func TestChunks(t *testing.T) {
 // A posterior serves several goroutines, and At leaves the original alone.
 func TestConcurrentUse(t *testing.T) {
 	prob := newProblem(t, 10, tensor.Float64, 30, 6, 1)
-	p := prob.fit(t, Options{PriorStd: 1, NoiseStd: 0.5, BatchSize: 3})
+	p := prob.fit(t, options{PriorStd: 1, NoiseStd: 0.5, BatchSize: 3})
 	_, want := predict(t, p, prob.probe)
 	var wg sync.WaitGroup
 	for range 4 {
 		wg.Go(func() {
-			q, err := p.At(t.Context(), 2, 0.1)
+			q, err := p.at(t.Context(), 2, 0.1)
 			if err != nil || q.PriorStd() != 2 || p.PriorStd() != 1 {
 				t.Errorf("At: %v", err)
 			}
@@ -111,7 +111,7 @@ func TestConcurrentUse(t *testing.T) {
 // all, in another order.
 func TestSubset(t *testing.T) {
 	prob := newProblem(t, 17, tensor.Float64, 20, 4, 2)
-	o := Options{PriorStd: 1, NoiseStd: 0.5}
+	o := options{PriorStd: 1, NoiseStd: 0.5}
 	whole := prob.fit(t, o)
 	o.Subset = 20
 	comparePosteriors(t, "all", prob.fit(t, o), whole, prob.probe)
@@ -123,7 +123,7 @@ func TestSubset(t *testing.T) {
 	got := prob.fit(t, o)
 	rows := prob
 	rows.x, rows.y = d.x.t, d.y.t
-	comparePosteriors(t, "six", got, rows.fit(t, Options{PriorStd: 1, NoiseStd: 0.5}), prob.probe)
+	comparePosteriors(t, "six", got, rows.fit(t, options{PriorStd: 1, NoiseStd: 0.5}), prob.probe)
 	comparePosteriors(t, "the same seed", got, prob.fit(t, o), prob.probe)
 	for i := range 6 {
 		if !slices.ContainsFunc(slices.Collect(slices.Chunk(prob.x.Float64s(), 2)), func(v []float64) bool { return slices.Equal(v, rows.x.Float64s()[2*i:2*i+2]) }) {
@@ -139,15 +139,15 @@ func TestSubset(t *testing.T) {
 // The memory that a structure needs does not depend on the number of examples, but
 // for the function space, which says how much it would need.
 func TestMemoryAndExamples(t *testing.T) {
-	everyMember([]int{3}, func(what string, o Options, c int) {
-		if o.Structure == Full || o.Structure == LowRank {
-			o.Space = WeightSpace
+	everyMember([]int{3}, func(what string, o options, c int) {
+		if o.Structure == kindFull || o.Structure == kindLowRank {
+			o.Space = spaceWeights
 		}
 		if a, b := structureBytes(t, o, 100, c), structureBytes(t, o, 1000, c); a != b {
 			t.Errorf("%s: %d bytes for 100 examples, %d for 1000", what, a, b)
 		}
 	})
-	o := Options{Space: FunctionSpace, PriorStd: 1, NoiseStd: 1, BatchSize: 4}
+	o := options{Space: spaceFunctions, PriorStd: 1, NoiseStd: 1, BatchSize: 4}
 	// G, its factor and the one before, [300,300]; the factors of J in both layers, [300,4] and [100,2],
 	// [300,3] and [100,4]; and the inputs, [100,2].
 	if got, want := structureBytes(t, o, 100, 3), int64(8*(3*300*300+300*4+100*2+300*3+100*4+100*2)); got != want {
@@ -157,17 +157,17 @@ func TestMemoryAndExamples(t *testing.T) {
 	if got, err := KeptOfExample(prob.net, prob.x.Shape()[1:], 3); err != nil || got != 3*4+2+3*3+4 {
 		t.Errorf("%d numbers kept of an example, error %v", got, err)
 	}
-	for _, s := range []Structure{KFAC, Diagonal} {
+	for _, s := range []structureKind{kindKFAC, kindDiagonal} {
 		var tooMuch *graph.MemoryError
 		p := newProblem(t, 18, tensor.Float64, 100, 50, 3)
-		_, err := Fit(t.Context(), p.net, p.x, p.y, Options{Structure: s, MemoryLimit: 2000})
+		_, err := fitOptions(t.Context(), p.net, p.x, p.y, options{Structure: s, MemoryLimit: 2000})
 		if !errors.As(err, &tooMuch) || tooMuch.Need < 8*2*303 { // the spectrum alone, for 2·50 + 50 + 50·3 + 3 weights
 			t.Errorf("%v: error %v, want a MemoryError", s, err)
 		}
 	}
 }
 
-func structureBytes(t *testing.T, o Options, n, c int) int64 {
+func structureBytes(t *testing.T, o options, n, c int) int64 {
 	p := problemFor(t, o, 18, tensor.Float64, n, 4, c)
 	d, err := newData(p.x, p.y, o)
 	if err != nil {

@@ -13,10 +13,10 @@ import (
 // are found from the smaller of two matrices with the same eigenvalues: JᵀJ has the
 // eigenvectors V, and JJᵀ has eigenvectors U with R = UᵀJ.
 type lowRank struct {
-	functionSpace
-	j     []float64 // R
-	rank  int
-	inner structure // of all of H; nil when finished or restored
+	functionSpace           // the kept eigenvectors take the place of rows of the Jacobian
+	j             []float64 // R
+	rank          int       // number of eigenvectors to keep
+	inner         structure // of all of H; nil when finished or restored
 }
 
 const defaultRank = 100
@@ -140,9 +140,9 @@ func (l *lowRank) fromRows(ctx context.Context, f *functionSpace) error {
 
 // wholeRows are dataRows without factors, [n,P].
 type wholeRows struct {
-	*scanner
-	n int
-	j []float64
+	*scanner           // says how weights are numbered
+	n        int       // number of rows
+	j        []float64 // the rows [n,P]
 }
 
 func (r wholeRows) cross(b batch, u factors, c scales, out []float64, ld int) error {

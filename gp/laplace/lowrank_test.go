@@ -10,13 +10,13 @@ import (
 // that there are fewer to keep than asked for, a low rank is exact.
 func TestLowRankOfFullRank(t *testing.T) {
 	for _, n := range []int{4, 40} { // 27 weights, so 12 or 120 rows
-		everySpace([]int{3}, func(what string, o Options, c int) {
-			if o.Structure != Full {
+		everySpace([]int{3}, func(what string, o options, c int) {
+			if o.Structure != kindFull {
 				return
 			}
 			p := problemFor(t, o, 61, tensor.Float64, n, 4, c)
 			want := p.fit(t, o)
-			o.Structure, o.Rank = LowRank, 0
+			o.Structure, o.Rank = kindLowRank, 0
 			got := p.fit(t, o)
 			comparePosteriors(t, label(what, ", ", n, " examples"), got, want, p.probe)
 			// Softmax's rows sum to 0, so that one of three says nothing.
@@ -30,9 +30,9 @@ func TestLowRankOfFullRank(t *testing.T) {
 // More of the eigenvectors explain more, so that variances fall and γ rises.
 func TestLowRankGrows(t *testing.T) {
 	p := newProblem(t, 62, tensor.Float64, 30, 5, 2)
-	var last *Posterior
+	var last *posterior
 	for k := 1; k <= 12; k++ {
-		q := p.fit(t, Options{Structure: LowRank, Rank: k, PriorStd: 1, NoiseStd: 0.5})
+		q := p.fit(t, options{Structure: kindLowRank, Rank: k, PriorStd: 1, NoiseStd: 0.5})
 		if got := q.structure.(*lowRank).n; got != k {
 			t.Fatalf("rank %d, want %d", got, k)
 		}

@@ -22,7 +22,7 @@ var Method = gp.Method{
 
 	New: func() gp.Settings { return new(Settings) },
 	Restore: func(ctx context.Context, net layers.Network, l likelihood.Likelihood, s gp.Saved) (gp.Stored, error) {
-		p, err := Restore(ctx, net, l, s)
+		p, err := restorePosterior(ctx, net, l, s)
 		if err != nil {
 			return nil, err
 		}
@@ -30,16 +30,16 @@ var Method = gp.Method{
 	},
 }
 
-var _ gp.Stored = (*Posterior)(nil)
+var _ gp.Stored = (*posterior)(nil)
 
 // fit is Fit for a problem and a run.
-func fit(ctx context.Context, p gp.Problem, r gp.Run, o Options) (*Posterior, error) {
+func fit(ctx context.Context, p gp.Problem, r gp.Run, o options) (*posterior, error) {
 	o.Likelihood, o.Seed, o.MemoryLimit, o.Progress = p.Likelihood, r.Seed, r.Memory, r.Tell("rows")
-	return Fit(ctx, p.Net, p.Train.X, p.Train.Y, o)
+	return fitOptions(ctx, p.Net, p.Train.X, p.Train.Y, o)
 }
 
 // fitted returns the posterior with the record of its fit.
-func (p *Posterior) fitted(ctx context.Context, of gp.Problem, given map[string]any, notes []string) (*gp.Fitted, error) {
+func (p *posterior) fitted(ctx context.Context, of gp.Problem, given map[string]any, notes []string) (*gp.Fitted, error) {
 	effective := p.factor.effective(ctx)
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -56,7 +56,7 @@ func (p *Posterior) fitted(ctx context.Context, of gp.Problem, given map[string]
 		hyper := given["hyper"]
 		r.ValidationRows, r.Untouched = of.Validation.N(), hyper == nil || hyper == hyperMarglik || hyper == hyperFixed
 	}
-	if p.priors != Shared {
+	if p.priors != priorsShared {
 		r.Groups = p.Priors()
 	}
 	return &gp.Fitted{Posterior: p, NoiseVariance: p.NoiseStd() * p.NoiseStd(), Record: r}, nil

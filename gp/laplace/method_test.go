@@ -34,7 +34,7 @@ func variants() map[string]func(gp.Problem) gp.Settings {
 
 // belowPrior adds the prior to a case, and the batch of a fit.
 func belowPrior(p gp.Problem, f *gp.Fitted, c *gptest.Case) {
-	q := f.Posterior.(*Posterior)
+	q := f.Posterior.(*posterior)
 	if stds := q.PriorStds(); !slices.ContainsFunc(stds, func(v float64) bool { return v != stds[0] }) {
 		c.Prior = jacobian.NTK{Net: layers.Part{Network: p.Net, Chosen: q.scan.weights}}
 		c.PriorVariance = stds[0] * stds[0]

@@ -4,8 +4,8 @@ import "fmt"
 
 // enum holds the names of an enumeration's values, in order from 0.
 type enum struct {
-	kind  string
-	names []string
+	kind  string   // what is enumerated, for messages
+	names []string // by value, from 0
 }
 
 var (
@@ -52,40 +52,40 @@ func (e enum) check(i int) error {
 }
 
 // String returns the name: full, kfac, diag or lowrank.
-func (s Structure) String() string { return structures.name(int(s)) }
+func (s structureKind) String() string { return structures.name(int(s)) }
 
 // MarshalText implements encoding.TextMarshaler.
-func (s Structure) MarshalText() ([]byte, error) { return structures.text(int(s)) }
+func (s structureKind) MarshalText() ([]byte, error) { return structures.text(int(s)) }
 
 // UnmarshalText implements encoding.TextUnmarshaler.
-func (s *Structure) UnmarshalText(text []byte) error {
+func (s *structureKind) UnmarshalText(text []byte) error {
 	i, err := structures.parse(text)
-	*s = Structure(i)
+	*s = structureKind(i)
 	return err
 }
 
 // String returns the name: shared, per layer or per parameter.
-func (p Priors) String() string { return priorKinds.name(int(p)) }
+func (p priorsKind) String() string { return priorKinds.name(int(p)) }
 
 // MarshalText implements encoding.TextMarshaler.
-func (p Priors) MarshalText() ([]byte, error) { return priorKinds.text(int(p)) }
+func (p priorsKind) MarshalText() ([]byte, error) { return priorKinds.text(int(p)) }
 
 // UnmarshalText implements encoding.TextUnmarshaler.
-func (p *Priors) UnmarshalText(text []byte) error {
+func (p *priorsKind) UnmarshalText(text []byte) error {
 	i, err := priorKinds.parse(text)
-	*p = Priors(i)
+	*p = priorsKind(i)
 	return err
 }
 
 // String returns the name: smaller, weights or functions.
-func (s Space) String() string { return spaceKinds.name(int(s)) }
+func (s spaceKind) String() string { return spaceKinds.name(int(s)) }
 
 // MarshalText implements encoding.TextMarshaler.
-func (s Space) MarshalText() ([]byte, error) { return spaceKinds.text(int(s)) }
+func (s spaceKind) MarshalText() ([]byte, error) { return spaceKinds.text(int(s)) }
 
 // UnmarshalText implements encoding.TextUnmarshaler.
-func (s *Space) UnmarshalText(text []byte) error {
+func (s *spaceKind) UnmarshalText(text []byte) error {
 	i, err := spaceKinds.parse(text)
-	*s = Space(i)
+	*s = spaceKind(i)
 	return err
 }

@@ -11,7 +11,7 @@ import (
 
 // notes says where the posterior is not what the complete settings ask for, and where its
 // standard deviations sit on an edge.
-func (s *Settings) notes(p gp.Problem, q *Posterior) []string {
+func (s *Settings) notes(p gp.Problem, q *posterior) []string {
 	var notes []string
 	if rank := q.Header().Rank; rank < s.Rank {
 		notes = append(notes, fmt.Sprintf("The rank is %d instead of %d because the other eigenvalues are 0 up to rounding.", rank, s.Rank))
@@ -21,7 +21,7 @@ func (s *Settings) notes(p gp.Problem, q *Posterior) []string {
 			"try hyper=grid, the setting noise-std, or structure=full.", s.Structure, n, q.EffectiveParameters()))
 	}
 	if s.Hyper == hyperGrid {
-		priors := Grid{}.priors()
+		priors := grid{}.priors()
 		notes = append(notes, edge("prior", "prior-std", q.PriorStd(), priors[0], priors[len(priors)-1])...)
 		if noises := s.gridNoises(math.Sqrt(likelihood.NoiseVariance(p.Likelihood))); noises != nil {
 			notes = append(notes, edge("noise", "noise-std", q.NoiseStd(), noises[0], noises[len(noises)-1])...)
@@ -38,7 +38,7 @@ const saturated = 0.9
 
 // approximate says whether the structure does not keep the rank of H.
 func (s *Settings) approximate() bool {
-	return s.structure() == KFAC || s.structure() == Diagonal
+	return s.structure() == kindKFAC || s.structure() == kindDiagonal
 }
 
 // edge is a note where a standard deviation is one of the two ends of a grid.

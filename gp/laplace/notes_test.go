@@ -13,7 +13,7 @@ import (
 func TestNoteOnTheEndOfAGrid(t *testing.T) {
 	s := &Settings{Hyper: hyperGrid}
 	p := gp.Problem{Likelihood: likelihood.NewGaussian(0.04, tensor.Float64)}
-	q := newProblem(t, 3, tensor.Float64, 20, 8, 1).fit(t, Options{PriorStd: 1, NoiseStd: 0.2})
+	q := newProblem(t, 3, tensor.Float64, 20, 8, 1).fit(t, options{PriorStd: 1, NoiseStd: 0.2})
 	for _, c := range []struct {
 		prior, noise float64
 		want         []string

@@ -8,20 +8,20 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Options are the options of Fit. The zero value is exact LLA for regression with
+// options are the options of Fit. The zero value is exact LLA for regression with
 // hyper-parameters that maximise the marginal likelihood.
-type Options struct {
-	Weights   Weights   // which are uncertain; nil: All
-	Structure Structure // of their covariance
+type options struct {
+	Weights   chooser       // which are uncertain; nil: All
+	Structure structureKind // of their covariance
 
 	// Likelihood of the targets; nil: Gaussian. The noise variance of a Gaussian one is
 	// not used: σ is NoiseStd.
 	Likelihood likelihood.Likelihood
 
-	Priors   Priors  // which weights share a σ₀
-	PriorStd float64 // σ₀ of each weight; 0: maximises the marginal likelihood
-	NoiseStd float64 // σ of each target; 0: maximises the marginal likelihood, or softmax
-	Ascent   *Ascent // how it is maximised; nil: exactly
+	Priors   priorsKind // which weights share a σ₀
+	PriorStd float64    // σ₀ of each weight; 0: maximises the marginal likelihood
+	NoiseStd float64    // σ of each target; 0: maximises the marginal likelihood, or softmax
+	Ascent   *ascent    // how it is maximised; nil: exactly
 
 	// Rank is the number of eigenvectors of H that the structure LowRank keeps; 0: 100.
 	// Eigenvectors whose eigenvalue is 0 up to rounding are not kept.
@@ -31,7 +31,7 @@ type Options struct {
 	// fitted as if they were all; 0: all. With the structure Full the result is the
 	// GP-subset of Immer et al. (2021).
 	Subset int
-	Seed   uint64
+	Seed   uint64 // of the subset
 
 	// Exact makes KFAC and Diagonal sum up every row of the roots of Λ, with classes and
 	// networks that have convolutions. Without it they leave out most of the rows that hardly
@@ -40,38 +40,38 @@ type Options struct {
 	// both. In all other cases all rows are summed up.
 	Exact bool
 
-	Space       Space // with the structures Full and LowRank
-	BatchSize   int   // examples in one run of the network; 0: chosen to suit the cache
-	MemoryLimit int64 // bytes; 0: 4 GiB
+	Space       spaceKind // with the structures Full and LowRank
+	BatchSize   int       // examples in one run of the network; 0: chosen to suit the cache
+	MemoryLimit int64     // bytes; 0: 4 GiB
 
 	// Progress, if not nil, is called after each batch with the number of examples that
 	// have been seen and the number of all.
 	Progress func(done, total int)
 }
 
-// Structure is the form in which the Gauss-Newton matrix H is represented.
-type Structure int
+// structureKind is the form in which the Gauss-Newton matrix H is represented.
+type structureKind int
 
 const (
-	// Full keeps all of H.
-	Full Structure = iota
-	// KFAC keeps a Kronecker product for each parameter: A⊗G with A = (1/N) Σ_n a aᵀ
+	// kindFull keeps all of H.
+	kindFull structureKind = iota
+	// kindKFAC keeps a Kronecker product for each parameter: A⊗G with A = (1/N) Σ_n a aᵀ
 	// and G = Σ_n δᵀ Λ δ for a weight with the input a and the cotangents δ, and G
 	// alone for a bias (Martens and Grosse 2015; Ritter et al. 2018). For the filters of a
 	// convolution A = (1/N) Σ_n Σ_p a aᵀ and G = (1/T) Σ_n Σ_p δᵀ Λ δ, with sums over the T
 	// places p of its output, where a is the patch at p (Grosse and Martens 2016). Any
 	// other parameter whose Jacobian is not one outer product keeps its block of H, as a
 	// bias does.
-	KFAC
-	// Diagonal keeps the diagonal of H.
-	Diagonal
-	// LowRank keeps the eigenvectors of H with the largest eigenvalues. Finding them
+	kindKFAC
+	// kindDiagonal keeps the diagonal of H.
+	kindDiagonal
+	// kindLowRank keeps the eigenvectors of H with the largest eigenvalues. Finding them
 	// takes more memory than Full.
-	LowRank
+	kindLowRank
 )
 
 // likelihood is Likelihood, or its default.
-func (o Options) likelihood() likelihood.Likelihood {
+func (o options) likelihood() likelihood.Likelihood {
 	if o.Likelihood == nil {
 		return likelihood.NewGaussian(1, tensor.Float64)
 	}
@@ -85,34 +85,33 @@ func noisy(l likelihood.Likelihood) bool {
 	return gaussian || l == nil
 }
 
-// Space is the space in which all of H is represented. The choice changes time and memory,
+// spaceKind is the space in which all of H is represented. The choice changes time and memory,
 // not the result.
-type Space int
+type spaceKind int
 
 const (
-	Smaller       Space = iota // of the two below
-	WeightSpace                // a [P,P] system
-	FunctionSpace              // an [N·C, N·C] system, and the factors of all Jacobian rows [N·C, P]
+	spaceSmaller   spaceKind = iota // of the two below
+	spaceWeights                    // a [P,P] system
+	spaceFunctions                  // an [N·C, N·C] system, and the factors of all Jacobian rows [N·C, P]
 )
 
 const (
-	defaultMemory = 4 << 30
-	batchBytes    = 8 << 20 // of what is kept of a batch of the default size
-	maxBatch      = 256
-	fewExamples   = 8 // for which a batch may take fewBytes
-	fewBytes      = 256 << 20
+	batchBytes  = 8 << 20 // of what is kept of a batch of the default size
+	maxBatch    = 256
+	fewExamples = 8 // for which a batch may take fewBytes
+	fewBytes    = 256 << 20
 )
 
-func (o Options) check() error {
+func (o options) check() error {
 	unknown := cmp.Or(structures.check(int(o.Structure)),
 		spaceKinds.check(int(o.Space)), priorKinds.check(int(o.Priors)))
 	switch {
 	case unknown != nil:
 		return unknown
-	case o.Space != Smaller && o.Structure != Full && o.Structure != LowRank:
-		return fmt.Errorf("laplace: a space is chosen for the structure %v, expected %v or %v", o.Structure, Full, LowRank)
-	case o.Rank < 0 || o.Rank > 0 && o.Structure != LowRank:
-		return fmt.Errorf("laplace: rank %d for the structure %v, expected a positive number with %v", o.Rank, o.Structure, LowRank)
+	case o.Space != spaceSmaller && o.Structure != kindFull && o.Structure != kindLowRank:
+		return fmt.Errorf("laplace: a space is chosen for the structure %v, expected %v or %v", o.Structure, kindFull, kindLowRank)
+	case o.Rank < 0 || o.Rank > 0 && o.Structure != kindLowRank:
+		return fmt.Errorf("laplace: rank %d for the structure %v, expected a positive number with %v", o.Rank, o.Structure, kindLowRank)
 	case o.BatchSize < 0 || o.MemoryLimit < 0:
 		return fmt.Errorf("laplace: batch size %d and memory limit %d: expected positive numbers, or 0 for the default", o.BatchSize, o.MemoryLimit)
 	}
@@ -125,7 +124,7 @@ func (o Options) check() error {
 // batch returns the number of examples in a batch, where each example takes the given
 // number of float64s. The batch suits the cache, but where that left only a few examples,
 // it has some more.
-func (o Options) batch(n, elements int) int {
+func (o options) batch(n, elements int) int {
 	if o.BatchSize > 0 {
 		return min(n, o.BatchSize)
 	}

@@ -33,7 +33,7 @@ func TestFixturePublishedMNIST(t *testing.T) {
 		t.Fatal(err)
 	}
 	x, y := idx.Dense[float32](&s.Train.Images), image.OneHot[float32](s.Train)
-	p, err := Fit(t.Context(), net, x, y, Options{Weights: LastLayer, Structure: KFAC, Likelihood: likelihood.Softmax{}})
+	p, err := fitOptions(t.Context(), net, x, y, options{Weights: lastLayerParams, Structure: kindKFAC, Likelihood: likelihood.Softmax{}})
 	if err != nil {
 		t.Fatal(err)
 	}

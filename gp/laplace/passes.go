@@ -13,26 +13,26 @@ import (
 	"github.com/go-valla/valla/layers"
 )
 
-var _ gp.Summed = (*Posterior)(nil)
+var _ gp.Summed = (*posterior)(nil)
 
 // partial are the sums H and the evidence of a posterior that is not finished.
 type partial struct {
-	*Posterior // without factor and predictor
-	hyper      hyper
+	*posterior       // without factor and predictor
+	hyper      hyper // the hyper-parameters of the fit to the sample
 }
 
 // Sums implements gp.Summed: H is a sum over examples, and so is the evidence. The whole of H is
 // kept in weight space. The structure LowRank has left out what it would need.
-func (p *Posterior) Sums(l likelihood.Likelihood, r gp.Run) (gp.Sums, error) {
+func (p *posterior) Sums(l likelihood.Likelihood, r gp.Run) (gp.Sums, error) {
 	if _, ok := p.structure.(*lowRank); ok {
-		return nil, fmt.Errorf("laplace: the structure %v keeps the leading eigenvectors of H, which are no sum over examples; the others are", LowRank)
+		return nil, fmt.Errorf("laplace: the structure %v keeps the leading eigenvectors of H, which are no sum over examples; the others are", kindLowRank)
 	}
 	h := p.Header()
 	if l.String() != h.Likelihood {
 		return nil, fmt.Errorf("laplace: the likelihood %s, the posterior has %s", l, h.Likelihood)
 	}
-	if h.Structure == Full {
-		h.Space = WeightSpace
+	if h.Structure == kindFull {
+		h.Space = spaceWeights
 	}
 	h.Limit = cmp.Or(r.Memory, h.Limit)
 	q, err := newPosterior(p.scan.net.(layers.Part).Network, h.Input, h.Outputs, math.MaxInt32, h.options(l), h.structure(l))
@@ -49,7 +49,7 @@ func (p *Posterior) Sums(l likelihood.Likelihood, r gp.Run) (gp.Sums, error) {
 
 // Add implements gp.Sums.
 func (s *partial) Add(ctx context.Context, e gp.Examples) error {
-	d, err := newData(e.X, e.Y, Options{Likelihood: s.evidence.likelihood})
+	d, err := newData(e.X, e.Y, options{Likelihood: s.evidence.likelihood})
 	if err == nil && d.outputs != s.scan.outputs {
 		err = fmt.Errorf("laplace: %d targets, the posterior has %d outputs", d.outputs, s.scan.outputs)
 	}
@@ -71,7 +71,7 @@ func (s *partial) Each(visit func(name string, v *[]float64, shape ...int) error
 
 // Finish implements gp.Sums.
 func (s *partial) Finish(ctx context.Context, n int, held *gp.Examples) (*gp.Fitted, error) {
-	q := s.Posterior
+	q := s.posterior
 	q.examples, q.evidence.observations = n, float64(n)*float64(q.scan.outputs)
 	if k, ok := q.structure.(interface{ counted(int) }); ok {
 		k.counted(n)
@@ -91,7 +91,7 @@ func (s *partial) Finish(ctx context.Context, n int, held *gp.Examples) (*gp.Fit
 		if v := q.NoiseStd(); v > 0 {
 			noises = gp.LogSpaced(v/4, 4*v, 9)
 		}
-		if q, _, err = q.GridSearch(ctx, held.X, held.Y, Grid{NoiseStds: noises}); err != nil {
+		if q, _, err = q.gridSearch(ctx, held.X, held.Y, grid{NoiseStds: noises}); err != nil {
 			return nil, err
 		}
 	}

@@ -17,8 +17,8 @@ import (
 func TestPassesAreFit(t *testing.T) {
 	const n, first = 26, 9
 	for dt, tol := range map[tensor.Dtype]float64{tensor.Float64: 1e-9, tensor.Float32: 1e-4} {
-		everySpace([]int{1, 3}, func(what string, o Options, c int) {
-			if o.Structure == LowRank {
+		everySpace([]int{1, 3}, func(what string, o options, c int) {
+			if o.Structure == kindLowRank {
 				return
 			}
 			what = label(dt, ", ", what)
@@ -34,12 +34,12 @@ func TestPassesAreFit(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s: %v", what, err)
 			}
-			for _, from := range []*Posterior{q, back} {
+			for _, from := range []*posterior{q, back} {
 				f, err := gptest.Passes(t.Context(), from, o.likelihood(), all.Train, 7, nil)
 				if err != nil {
 					t.Fatalf("%s: %v", what, err)
 				}
-				u := f.Posterior.(*Posterior)
+				u := f.Posterior.(*posterior)
 				m, v := predict(t, u, p.probe)
 				fixture.Close(t, what+": mean", m, mean, tol)
 				fixture.Close(t, what+": covariance", v, cov, tol)
@@ -57,12 +57,12 @@ func TestPassesAreFit(t *testing.T) {
 
 // TestPassesSearch: examples held out choose the standard deviations as they do in a fit.
 func TestPassesSearch(t *testing.T) {
-	o := Options{Structure: KFAC, PriorStd: 1, NoiseStd: 0.5}
+	o := options{Structure: kindKFAC, PriorStd: 1, NoiseStd: 0.5}
 	p := problemFor(t, o, 82, tensor.Float64, 30, 4, 1)
 	all, held := p.rowsFrom(o, tensor.Float64, 0, 20), p.rowsFrom(o, tensor.Float64, 20, 30).Train
 	part := problem{net: p.net, x: all.Train.X, y: all.Train.Y}
 	q := part.fit(t, o)
-	want, _, err := q.GridSearch(t.Context(), held.X, held.Y, Grid{NoiseStds: gp.LogSpaced(0.5/4, 0.5*4, 9)})
+	want, _, err := q.gridSearch(t.Context(), held.X, held.Y, grid{NoiseStds: gp.LogSpaced(0.5/4, 0.5*4, 9)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,13 +70,13 @@ func TestPassesSearch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := f.Posterior.(*Posterior); got.PriorStd() != want.PriorStd() || got.NoiseStd() != want.NoiseStd() || f.Record.ValidationRows != 10 {
+	if got := f.Posterior.(*posterior); got.PriorStd() != want.PriorStd() || got.NoiseStd() != want.NoiseStd() || f.Record.ValidationRows != 10 {
 		t.Errorf("σ₀ %g and σ %g by %d rows, want %g and %g", got.PriorStd(), got.NoiseStd(), f.Record.ValidationRows, want.PriorStd(), want.NoiseStd())
 	}
 }
 
 func TestPassesThatAreRefused(t *testing.T) {
-	o := Options{Structure: LowRank, Rank: 3, PriorStd: 1, NoiseStd: 0.5}
+	o := options{Structure: kindLowRank, Rank: 3, PriorStd: 1, NoiseStd: 0.5}
 	p := problemFor(t, o, 83, tensor.Float64, 12, 4, 1)
 	if _, err := p.fit(t, o).Sums(o.likelihood(), gp.Run{}); err == nil || !strings.Contains(err.Error(), "no sum over examples") {
 		t.Errorf("error %v", err)

@@ -16,7 +16,7 @@ import (
 // taps are in the same row or column, as elsewhere it meets a 0 beyond the edge. So 13 products of
 // C×C take the place of 45, and of the edges few numbers are multiplied.
 type patches[T kernel.Float] struct {
-	c, h, w int
+	c, h, w int // channels, height and width of an input
 	pixels  []T // of some images, [·,H+2,W+2,C] with zeros after each row and after the last row
 	line    []T // an edge of them, [·,H+2 or W+2,C]
 	images  int // that these hold
@@ -154,8 +154,8 @@ func (p *patches[T]) pair(ky, kx, ly, lx int, sums []T, m []float64) {
 
 // term is a sum and how often it counts.
 type term struct {
-	at   int
-	sign float64
+	at   int     // number of the sum
+	sign float64 // how often the sum counts
 }
 
 // parts lists the sums that the moments of two taps are made of: that over all places, without

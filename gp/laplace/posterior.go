@@ -11,45 +11,50 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Posterior is a fitted linearized Laplace approximation. Its mean is the network,
+// posterior is a fitted linearized Laplace approximation. Its mean is the network,
 // its covariance is that of the latent function, without noise, in float64. It may be
 // used by several goroutines; the network runs for one of them at a time.
-type Posterior struct {
-	scan      *scanner
-	structure structure
-	evidence  evidence
-	examples  int
-	priors    Priors
-	prior     partition // what priors is for these weights
-	ascent    *Ascent
-	limit     int64  // bytes
-	choice    string // of the weights, see choiceOf
-	subset    bool   // the posterior is one of SubsetMethod
-	exact     bool   // see Options
+type posterior struct {
+	scan      *scanner   // the network and its Jacobian
+	structure structure  // H
+	evidence  evidence   // the marginal likelihood
+	examples  int        // number of examples in H
+	priors    priorsKind // which weights share a σ₀
+	prior     partition  // what priors is for these weights
+	ascent    *ascent    // finds hyper-parameters; nil: the exact maximum
+	limit     int64      // bytes
+	choice    string     // of the weights, see choiceOf
+	subset    bool       // the posterior is one of SubsetMethod
+	exact     bool       // see Options
 
 	rooted *rooted // while H is summed up, if it is from rows
-	begun  bool
+	begun  bool    // rooted has been chosen or refused
 
-	hyper     hyper
-	factor    factor // of THT + sI at these hyper-parameters
-	predictor predictor
+	hyper     hyper     // σ₀ and σ
+	factor    factor    // of THT + sI at these hyper-parameters
+	predictor predictor // computes covariances from factor
 }
 
 var (
-	_ gp.JointPosterior = (*Posterior)(nil)
-	_ gp.Updater        = (*Posterior)(nil)
+	_ gp.JointPosterior = (*posterior)(nil)
+	_ gp.Updater        = (*posterior)(nil)
 )
 
 // At returns the posterior for the same data at other hyper-parameters. A 0 stands for the
 // value that maximises the marginal likelihood for the other hyper-parameter; with the
 // softmax likelihood noiseStd must be 0. At takes one factorisation, or about ten where it
 // maximises.
-func (p *Posterior) At(ctx context.Context, priorStd, noiseStd float64) (*Posterior, error) {
+func (p *posterior) At(ctx context.Context, priorStd, noiseStd float64) (gp.Stored, error) {
+	return p.at(ctx, priorStd, noiseStd)
+}
+
+// at is At.
+func (p *posterior) at(ctx context.Context, priorStd, noiseStd float64) (*posterior, error) {
 	return p.AtEach(ctx, slices.Repeat([]float64{priorStd}, len(p.prior.names)), noiseStd)
 }
 
 // AtEach is At with a prior standard deviation for each of the groups that Priors names.
-func (p *Posterior) AtEach(ctx context.Context, priorStds []float64, noiseStd float64) (*Posterior, error) {
+func (p *posterior) AtEach(ctx context.Context, priorStds []float64, noiseStd float64) (*posterior, error) {
 	if len(priorStds) != len(p.prior.names) {
 		return nil, fmt.Errorf("laplace: %d prior standard deviations, expected %d, for %q", len(priorStds), len(p.prior.names), p.prior.names)
 	}
@@ -68,7 +73,7 @@ func (p *Posterior) AtEach(ctx context.Context, priorStds []float64, noiseStd fl
 }
 
 // with returns the posterior at the given hyper-parameters, of which none is free.
-func (p *Posterior) with(ctx context.Context, h hyper) (*Posterior, error) {
+func (p *posterior) with(ctx context.Context, h hyper) (*posterior, error) {
 	q, err := *p, error(nil)
 	q.hyper = h
 	if q.factor, err = p.solve(ctx, h.scales(p.prior)); err != nil {
@@ -79,12 +84,12 @@ func (p *Posterior) with(ctx context.Context, h hyper) (*Posterior, error) {
 }
 
 // guess returns an order of magnitude for γ: a tenth of the largest value it can have.
-func (p *Posterior) guess() float64 {
+func (p *posterior) guess() float64 {
 	return min(float64(p.scan.params), p.evidence.observations) / 10
 }
 
 // solve returns the structure's factor, or ctx's error if ctx has ended.
-func (p *Posterior) solve(ctx context.Context, c scales) (factor, error) {
+func (p *posterior) solve(ctx context.Context, c scales) (factor, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -92,20 +97,20 @@ func (p *Posterior) solve(ctx context.Context, c scales) (factor, error) {
 }
 
 // PriorStd returns σ₀, the first of PriorStds where there are several.
-func (p *Posterior) PriorStd() float64 { return p.hyper.prior[0] }
+func (p *posterior) PriorStd() float64 { return p.hyper.prior[0] }
 
 // PriorStds returns σ₀ of each group that Priors names.
-func (p *Posterior) PriorStds() []float64 { return slices.Clone(p.hyper.prior) }
+func (p *posterior) PriorStds() []float64 { return slices.Clone(p.hyper.prior) }
 
-// Priors names the groups of weights that have a σ₀ of their own: a layer, a parameter,
+// priorsKind names the groups of weights that have a σ₀ of their own: a layer, a parameter,
 // or "all".
-func (p *Posterior) Priors() []string { return slices.Clone(p.prior.names) }
+func (p *posterior) Priors() []string { return slices.Clone(p.prior.names) }
 
 // Parameters returns P, the number of uncertain weights.
-func (p *Posterior) Parameters() int { return p.scan.params }
+func (p *posterior) Parameters() int { return p.scan.params }
 
 // NoiseStd returns σ, or 0 with the softmax likelihood.
-func (p *Posterior) NoiseStd() float64 {
+func (p *posterior) NoiseStd() float64 {
 	if !p.evidence.noisy() {
 		return 0
 	}
@@ -118,24 +123,17 @@ func (p *Posterior) NoiseStd() float64 {
 //
 // with σ = 1 for softmax. H and ‖θ̂‖² are those of the uncertain weights. Where σ₀ differs
 // among them, σ₀²H is SHS with S the diagonal matrix of their σ₀, and ‖θ̂‖²/σ₀² a sum.
-func (p *Posterior) LogMarginalLikelihood() float64 {
+func (p *posterior) LogMarginalLikelihood() float64 {
 	return p.evidence.value(p.hyper, p.factor.logDet())
-}
-
-// LogMarginalLikelihoodGradient returns the derivatives of LogMarginalLikelihood in
-// each log σ₀, in the order of Priors, and in log σ if there is a σ. It costs about as much as a
-// factorisation.
-func (p *Posterior) LogMarginalLikelihoodGradient() (logPriorStds []float64, logNoiseStd float64) {
-	return p.evidence.gradient(p.hyper, p.prior.sums(p.factor.shares(context.Background())))
 }
 
 // EffectiveParameters returns γ = tr H (H + σ²/σ₀² I)⁻¹, the number of weights that the data
 // determine. It lies between 0 and P, and is at most N·C where H is not approximated. It
 // costs about as much as a factorisation.
-func (p *Posterior) EffectiveParameters() float64 { return p.factor.effective(context.Background()) }
+func (p *posterior) EffectiveParameters() float64 { return p.factor.effective(context.Background()) }
 
 // predict writes the distributions at the examples of a batch.
-func (p *Posterior) predict(b batch, g *gp.Gaussian) error {
+func (p *posterior) predict(b batch, g *gp.Gaussian) error {
 	g.Resize(b.count, b.outputs, false)
 	g.SetMean(b.program.Value(b.out))
 	err := p.predictor.marginals(b, g.Cov)
@@ -146,7 +144,7 @@ func (p *Posterior) predict(b batch, g *gp.Gaussian) error {
 // Joint implements gp.JointPosterior: for x [N,…] the mean [N·C] and the covariance
 // [N·C, N·C]. It returns a *graph.MemoryError where the covariance and the N·C rows that it
 // is made of exceed the limit.
-func (p *Posterior) Joint(ctx context.Context, x *tensor.Dense) (mean, cov *tensor.Dense, err error) {
+func (p *posterior) Joint(ctx context.Context, x *tensor.Dense) (mean, cov *tensor.Dense, err error) {
 	in, err := p.inputs(x)
 	if err != nil {
 		return nil, nil, err
@@ -169,7 +167,7 @@ func (p *Posterior) Joint(ctx context.Context, x *tensor.Dense) (mean, cov *tens
 }
 
 // inputs checks that x is a batch of inputs like those of the fit.
-func (p *Posterior) inputs(x *tensor.Dense) (inputs, error) {
+func (p *posterior) inputs(x *tensor.Dense) (inputs, error) {
 	in, err := newInputs("x", x)
 	if want := p.scan.x.Shape()[1:]; err == nil && !in.shape.Eq(want) {
 		return in, fmt.Errorf("laplace: x has shape %v, the posterior was fitted to inputs of shape %v each", x.Shape(), want)

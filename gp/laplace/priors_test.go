@@ -16,7 +16,7 @@ import (
 )
 
 // each is AtEach that has to succeed.
-func each(t *testing.T, p *Posterior, stds []float64, noise float64) *Posterior {
+func each(t *testing.T, p *posterior, stds []float64, noise float64) *posterior {
 	t.Helper()
 	q, err := p.AtEach(t.Context(), stds, noise)
 	if err != nil {
@@ -27,9 +27,9 @@ func each(t *testing.T, p *Posterior, stds []float64, noise float64) *Posterior 
 
 // everySpace calls f for all members of the family and, of those that have one, both
 // spaces.
-func everySpace(outputs []int, f func(what string, o Options, c int)) {
-	everyMember(outputs, func(what string, o Options, c int) {
-		if o.Structure != Full && o.Structure != LowRank {
+func everySpace(outputs []int, f func(what string, o options, c int)) {
+	everyMember(outputs, func(what string, o options, c int) {
+		if o.Structure != kindFull && o.Structure != kindLowRank {
 			f(what, o, c)
 			return
 		}
@@ -51,8 +51,8 @@ func spread(n int) (out []float64) {
 // Every member with several prior standard deviations is its definition, but a low
 // rank: what is cut off are the eigenvectors of H, not of THT.
 func TestPriorsDefinition(t *testing.T) {
-	for _, priors := range []Priors{PerLayer, PerParameter} {
-		everySpace([]int{3}, func(what string, o Options, c int) {
+	for _, priors := range []priorsKind{priorsPerLayer, priorsPerParameter} {
+		everySpace([]int{3}, func(what string, o options, c int) {
 			o.Priors = priors
 			p := problemFor(t, o, 41, tensor.Float64, 13, 4, c)
 			q := p.fit(t, o)
@@ -69,17 +69,17 @@ func TestPriorsDefinition(t *testing.T) {
 
 func TestPriorNames(t *testing.T) {
 	p := newProblem(t, 42, tensor.Float64, 5, 3, 1)
-	for priors, want := range map[Priors][]string{
-		Shared: {"all"}, PerLayer: {"dense1", "dense2"},
-		PerParameter: {"dense1.weight", "dense1.bias", "dense2.weight", "dense2.bias"},
+	for priors, want := range map[priorsKind][]string{
+		priorsShared: {"all"}, priorsPerLayer: {"dense1", "dense2"},
+		priorsPerParameter: {"dense1.weight", "dense1.bias", "dense2.weight", "dense2.bias"},
 	} {
-		q := p.fit(t, Options{Priors: priors, PriorStd: 1, NoiseStd: 1})
+		q := p.fit(t, options{Priors: priors, PriorStd: 1, NoiseStd: 1})
 		if !slices.Equal(q.Priors(), want) || len(q.PriorStds()) != len(want) {
 			t.Errorf("%v: %q with %v", priors, q.Priors(), q.PriorStds())
 		}
 	}
 	p.net = layers.Sequential{root{graph.NewParam("plain", []float64{2}, tensor.Float64, 1)}}
-	q, err := Fit(t.Context(), p.net, dense.Of([]float64{1, 2}, 2, 1), dense.Of([]float64{1, 2}, 2, 1), Options{Priors: PerLayer, PriorStd: 1, NoiseStd: 1})
+	q, err := fitOptions(t.Context(), p.net, dense.Of([]float64{1, 2}, 2, 1), dense.Of([]float64{1, 2}, 2, 1), options{Priors: priorsPerLayer, PriorStd: 1, NoiseStd: 1})
 	if err != nil || !slices.Equal(q.Priors(), []string{"plain"}) {
 		t.Errorf("a parameter without a layer: %v, error %v", q, err)
 	}
@@ -88,10 +88,10 @@ func TestPriorNames(t *testing.T) {
 // Where all are equal they are one: predictions, marginal likelihood, and the sum of
 // the derivatives.
 func TestEqualPriorsAreOne(t *testing.T) {
-	everySpace([]int{2}, func(what string, o Options, c int) {
+	everySpace([]int{2}, func(what string, o options, c int) {
 		p := problemFor(t, o, 43, tensor.Float64, 13, 4, c)
 		want := p.fit(t, o)
-		o.Priors = PerParameter
+		o.Priors = priorsPerParameter
 		got := p.fit(t, o)
 		comparePosteriors(t, what, got, want, p.probe)
 		slopes, noise := got.LogMarginalLikelihoodGradient()
@@ -107,8 +107,8 @@ func TestEqualPriorsAreOne(t *testing.T) {
 // The gradient is that of differences.
 func TestPriorsGradient(t *testing.T) {
 	const h = 1e-4 // central differences in the logarithms: errors of h² and ε/h
-	everySpace([]int{1, 2}, func(what string, o Options, c int) {
-		o.Priors = PerParameter
+	everySpace([]int{1, 2}, func(what string, o options, c int) {
+		o.Priors = priorsPerParameter
 		p := problemFor(t, o, 44, tensor.Float64, 20, 5, c).fit(t, o)
 		stds := spread(len(p.Priors()))
 		got, _ := each(t, p, stds, o.NoiseStd).LogMarginalLikelihoodGradient()
@@ -129,13 +129,13 @@ func TestPriorsGradient(t *testing.T) {
 // At the maximum no derivative is left, every step away is down, and it is higher than
 // that of one prior for all. What is fixed stays.
 func TestPriorsMaximum(t *testing.T) {
-	everySpace([]int{2}, func(what string, o Options, c int) {
+	everySpace([]int{2}, func(what string, o options, c int) {
 		p := problemFor(t, o, 45, tensor.Float64, 30, 5, c)
-		if o.PriorStd, o.NoiseStd = 0, 0; o.Structure == LowRank {
+		if o.PriorStd, o.NoiseStd = 0, 0; o.Structure == kindLowRank {
 			o.Rank = 8
 		}
 		shared := p.fit(t, o)
-		o.Priors = PerParameter
+		o.Priors = priorsPerParameter
 		best := p.fit(t, o)
 		if shared.LogMarginalLikelihood() >= best.LogMarginalLikelihood() {
 			t.Errorf("%s: %g with one prior, %g with several", what, shared.LogMarginalLikelihood(), best.LogMarginalLikelihood())
@@ -157,7 +157,7 @@ func TestPriorsMaximum(t *testing.T) {
 	})
 }
 
-func checkTop(t *testing.T, what string, p *Posterior) {
+func checkTop(t *testing.T, what string, p *posterior) {
 	t.Helper()
 	slopes, noise := p.LogMarginalLikelihoodGradient()
 	for i, v := range append(slopes, noise) {
@@ -183,12 +183,12 @@ func checkTop(t *testing.T, what string, p *Posterior) {
 
 // With small enough steps Adam ends where the search does, for any number of priors.
 func TestAscent(t *testing.T) {
-	for _, priors := range []Priors{Shared, PerLayer} {
+	for _, priors := range []priorsKind{priorsShared, priorsPerLayer} {
 		for _, l := range []likelihood.Likelihood{gaussianNoise, likelihood.Softmax{}} {
-			o := Options{Structure: KFAC, Likelihood: l, Priors: priors}
+			o := options{Structure: kindKFAC, Likelihood: l, Priors: priors}
 			p := problemFor(t, o, 46, tensor.Float64, 30, 5, 3)
 			want := p.fit(t, o)
-			o.Ascent = &Ascent{Rate: 0.02, Steps: 3000}
+			o.Ascent = &ascent{Rate: 0.02, Steps: 3000}
 			got := p.fit(t, o)
 			fixture.Close(t, label(priors, ", ", l), append(got.PriorStds(), got.NoiseStd()), append(want.PriorStds(), want.NoiseStd()), 1e-4)
 		}
@@ -199,7 +199,7 @@ func TestAscent(t *testing.T) {
 // in log σ.
 func TestAscentFirstStep(t *testing.T) {
 	p := newProblem(t, 47, tensor.Float64, 30, 5, 1)
-	for rate, o := range map[float64]Options{0.1: {Ascent: &Ascent{Steps: 1}}, 1e-3: {Ascent: &Ascent{Rate: 1e-3, Steps: 1}}} {
+	for rate, o := range map[float64]options{0.1: {Ascent: &ascent{Steps: 1}}, 1e-3: {Ascent: &ascent{Rate: 1e-3, Steps: 1}}} {
 		q := p.fit(t, o)
 		got := []float64{math.Abs(2 * math.Log(q.PriorStd())), math.Abs(math.Log(q.NoiseStd()))}
 		fixture.Close(t, fmt.Sprint(rate), got, []float64{rate, rate}, 1e-6)
@@ -208,7 +208,7 @@ func TestAscentFirstStep(t *testing.T) {
 
 func TestPriorsErrors(t *testing.T) {
 	p := newProblem(t, 48, tensor.Float64, 20, 4, 1)
-	q := p.fit(t, Options{Priors: PerLayer, PriorStd: 1, NoiseStd: 1})
+	q := p.fit(t, options{Priors: priorsPerLayer, PriorStd: 1, NoiseStd: 1})
 	_, err := q.AtEach(t.Context(), []float64{1, 2, 3}, 1)
 	wants(t, err, `3 prior standard deviations, expected 2, for ["dense1" "dense2"]`)
 	_, err = q.AtEach(t.Context(), []float64{1, -2}, 1)
@@ -216,13 +216,13 @@ func TestPriorsErrors(t *testing.T) {
 	for i := range p.net.Params()[3].Floats() {
 		p.net.Params()[3].Set(i, 0)
 	}
-	_, err = Fit(t.Context(), p.net, p.x, p.y, Options{Priors: PerParameter})
+	_, err = fitOptions(t.Context(), p.net, p.x, p.y, options{Priors: priorsPerParameter})
 	wants(t, err, `all weights of "dense2.bias" are 0`)
 	zeros := dense.Of(make([]float64, 40), 20, 2)
-	_, err = Fit(t.Context(), newProblem(t, 48, tensor.Float64, 20, 4, 1).net, zeros, p.y, Options{Priors: PerParameter})
+	_, err = fitOptions(t.Context(), newProblem(t, 48, tensor.Float64, 20, 4, 1).net, zeros, p.y, options{Priors: priorsPerParameter})
 	wants(t, err, `weights of "dense1.weight", expected more than 0`)
 	ended := errors.New("stop")
-	s := &search{Posterior: q, ctx: t.Context(), h: hyper{[]float64{0, 0}, 1}, err: ended}
+	s := &search{posterior: q, ctx: t.Context(), h: hyper{[]float64{0, 0}, 1}, err: ended}
 	if s.evaluate([]float64{0, 0}); s.at != nil {
 		t.Error("a search goes on after an error")
 	}

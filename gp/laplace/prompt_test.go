@@ -58,13 +58,13 @@ func TestPieces(t *testing.T) {
 // time, until a fit is whole, and the whole fit is the one that nothing disturbed.
 func TestPrompt(t *testing.T) {
 	inPieces(t)
-	for _, space := range []Space{WeightSpace, FunctionSpace} {
+	for _, space := range []spaceKind{spaceWeights, spaceFunctions} {
 		looks, last := 0, error(nil)
 		for most := 0; most < 100_000; most = most*5/4 + 1 {
 			ctx := &impatient{Context: t.Context(), left: most}
 			p := newProblem(t, 3, tensor.Float64, 60, 30, 1)
-			o := Options{Space: space}
-			_, last = Fit(ctx, p.net, p.x, p.y, o)
+			o := options{Space: space}
+			_, last = fitOptions(ctx, p.net, p.x, p.y, o)
 			if last == nil {
 				break
 			}

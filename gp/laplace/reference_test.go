@@ -52,7 +52,7 @@ func TestDefinition(t *testing.T) {
 			for dt, tol := range tolerance {
 				p := newProblem(t, uint64(10*n+c), dt, n, 6, c)
 				for name, space := range spaces {
-					o := Options{PriorStd: 0.8, NoiseStd: 0.3, Space: space, BatchSize: 4}
+					o := options{PriorStd: 0.8, NoiseStd: 0.3, Space: space, BatchSize: 4}
 					newBrute(t, p, o).check(t, label(name, ", ", n, " examples, ", c, " outputs, ", dt), p.fit(t, o), tol)
 				}
 			}
@@ -66,7 +66,7 @@ func TestSmallerSpace(t *testing.T) {
 		params, rows int
 		weights      bool
 	}{{3, 4, true}, {4, 4, true}, {5, 4, false}} {
-		_, weights := newFull(&scanner{params: c.params, batch: 1, outputs: 1}, Smaller, c.rows).(*weightSpace)
+		_, weights := newFull(&scanner{params: c.params, batch: 1, outputs: 1}, spaceSmaller, c.rows).(*weightSpace)
 		if weights != c.weights {
 			t.Errorf("%d weights, %d rows: weight space is %v", c.params, c.rows, weights)
 		}

@@ -15,12 +15,12 @@ import (
 // network. All examples go forward, and those rows that a thinning takes go back, in batches of
 // their own.
 type rooted struct {
-	*Posterior
-	thinning
-	to      byRows   // the structure
-	forward *scanner // the outputs, and the inputs of the layers
-	back    *scanner // of the network pulled, whose inputs wait in x
-	waiting int
+	*posterior          // whose H is summed up
+	thinning            // chooses rows
+	to         byRows   // the structure
+	forward    *scanner // the outputs, and the inputs of the layers
+	back       *scanner // of the network pulled, whose inputs wait in x
+	waiting    int      // number of rows that wait
 }
 
 // byRows is a structure that takes rows of Λ^½ J one by one, in batches with one output.
@@ -36,9 +36,9 @@ type byRows interface {
 // pulled is a network with one output, Σ_c v_c f_c, for inputs x with v [D+C], so that the row of
 // its Jacobian is vᵀJ.
 type pulled struct {
-	layers.Network
-	shape   tensor.Shape // of x
-	outputs int
+	layers.Network              // with all outputs
+	shape          tensor.Shape // of x
+	outputs        int          // C
 }
 
 // Forward implements layers.Network.
@@ -51,13 +51,13 @@ func (n pulled) Forward(b *graph.Builder, in *graph.Node) *graph.Node {
 
 // newRooted returns nil where the structure needs all rows, where the rows have another form than
 // the Jacobian, where the passes back take little time, and where the memory does not suffice.
-func (p *Posterior) newRooted() (*rooted, error) {
+func (p *posterior) newRooted() (*rooted, error) {
 	s := p.scan
 	of, ok := p.structure.(byRows)
 	if p.evidence.noisy() || !ok || !s.passesBack() {
 		return nil, nil
 	}
-	r := &rooted{Posterior: p, to: of}
+	r := &rooted{posterior: p, to: of}
 	if !p.exact {
 		r.epsilon = thinned
 	}

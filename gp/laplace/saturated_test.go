@@ -15,7 +15,7 @@ import (
 func overfitted(t *testing.T, residual float64) problem {
 	t.Helper()
 	p := newProblem(t, 2, tensor.Float64, 30, 60, 1)
-	g, err := gp.Predict(t.Context(), p.fit(t, Options{PriorStd: 1, NoiseStd: 1}), p.x)
+	g, err := gp.Predict(t.Context(), p.fit(t, options{PriorStd: 1, NoiseStd: 1}), p.x)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,10 +33,10 @@ func TestApproximationsDetermineTooMuch(t *testing.T) {
 	const n, residual = 30, 1e-2
 	p := overfitted(t, residual)
 	for _, c := range []struct {
-		structure Structure
+		structure structureKind
 		above     bool
-	}{{Full, false}, {KFAC, true}, {Diagonal, true}} {
-		q := p.fit(t, Options{Structure: c.structure, PriorStd: 1, NoiseStd: residual / 100})
+	}{{kindFull, false}, {kindKFAC, true}, {kindDiagonal, true}} {
+		q := p.fit(t, options{Structure: c.structure, PriorStd: 1, NoiseStd: residual / 100})
 		if gamma := q.EffectiveParameters(); (gamma > n) != c.above {
 			t.Errorf("%v: %d targets determine %g weights", c.structure, n, gamma)
 		}
@@ -55,7 +55,7 @@ func TestApproximationsDetermineTooMuch(t *testing.T) {
 func TestMaximumNextToTheLastDigit(t *testing.T) {
 	const n = 30
 	for _, residual := range []float64{1e-3, 1e-5, 1e-6} {
-		q := overfitted(t, residual).fit(t, Options{Structure: KFAC})
+		q := overfitted(t, residual).fit(t, options{Structure: kindKFAC})
 		if gamma := q.EffectiveParameters(); math.Abs(gamma-n) > 1e-3*n || q.NoiseStd() < residual {
 			t.Errorf("residual %g: %d targets determine %g weights with the noise %g", residual, n, gamma, q.NoiseStd())
 		}

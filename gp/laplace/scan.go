@@ -14,23 +14,23 @@ import (
 
 // scanner computes a network and its Jacobian for inputs, in batches of a fixed size.
 type scanner struct {
-	weights []*graph.Param
-	params  int          // P, their number of elements
-	outputs int          // C
-	batch   int          // B
-	float   tensor.Dtype // of the network
-	blocks  []block      // the Jacobian, by parameter
-	groups  []group      // of blocks with the same cotangents
+	weights []*graph.Param // the uncertain parameters
+	params  int            // P, their number of elements
+	outputs int            // C
+	batch   int            // B
+	float   tensor.Dtype   // of the network
+	blocks  []block        // the Jacobian, by parameter
+	groups  []group        // of blocks with the same cotangents
 
-	builder *graph.Builder
-	in      *graph.Node   // [B,…]
-	out     *graph.Node   // [B,C]
-	x       *tensor.Dense // [B,…], read by the program
+	builder *graph.Builder // of the graph below
+	in      *graph.Node    // [B,…]
+	out     *graph.Node    // [B,C]
+	x       *tensor.Dense  // [B,…], read by the program
 
-	mu      sync.Mutex // a Program serves one caller at a time
-	program *graph.Program
+	mu      sync.Mutex     // a Program serves one caller at a time
+	program *graph.Program // nil before compile
 
-	net     layers.Network
+	net     layers.Network         // with the chosen parameters
 	places  bool                   // see addBlocks
 	values  map[*graph.Node]values // of the blocks' factors
 	scratch []float64              // of a batch
@@ -90,9 +90,9 @@ func (s *scanner) alias(of *scanner) {
 
 // values are those of a factor in a batch, in one of the two element types.
 type values struct {
-	width, each int // columns; elements of an example
-	double      []float64
-	single      []float32
+	width, each int       // columns; elements of an example
+	double      []float64 // nil in float32
+	single      []float32 // nil in float64
 }
 
 func newValues(n *graph.Node, t *tensor.Dense, batch int) values {
@@ -186,10 +186,10 @@ func fill[T kernel.Float](dst []T, in inputs, first, count int) {
 
 // batch gives access to the results of the network for the examples first, first+1, ….
 type batch struct {
-	*scanner
+	*scanner                     // has run the batch
 	ctx          context.Context // of the pass over the examples
-	first, count int
-	lambda       *lambda // nil: Λ is the identity over σ²
+	first, count int             // number of the first example, and number of examples
+	lambda       *lambda         // nil: Λ is the identity over σ²
 }
 
 // size is the number of Jacobian rows.

@@ -14,15 +14,15 @@ import (
 	"gonum.org/v1/gonum/optimize"
 )
 
-// Ascent finds hyper-parameters by steps of Adam up the marginal likelihood, as published
+// ascent finds hyper-parameters by steps of Adam up the marginal likelihood, as published
 // code does. The steps start at σ₀ = σ = 1 and are made in the logarithms of the prior
 // precisions 1/σ₀² and of σ. Without an Ascent hyper-parameters are at the maximum.
-type Ascent struct {
+type ascent struct {
 	Rate  float64 // of Adam; 0: 0.1. The VaLLA paper's runs have 1e-3
 	Steps int     // 0: 100. Each takes a factorisation
 }
 
-func (a *Ascent) check() error {
+func (a *ascent) check() error {
 	if a != nil && (!(a.Rate >= 0) || math.IsInf(a.Rate, 0) || a.Steps < 0) {
 		return fmt.Errorf("laplace: ascent at the rate %g for %d steps, expected positive numbers, or 0 for the default", a.Rate, a.Steps)
 	}
@@ -30,7 +30,7 @@ func (a *Ascent) check() error {
 }
 
 // complete returns the ascent with its defaults filled in.
-func (a *Ascent) complete() Ascent { return Ascent{cmp.Or(a.Rate, 0.1), cmp.Or(a.Steps, 100)} }
+func (a *ascent) complete() ascent { return ascent{cmp.Or(a.Rate, 0.1), cmp.Or(a.Steps, 100)} }
 
 // maximise returns h with the hyper-parameters that it leaves free at the maximum.
 //
@@ -38,7 +38,7 @@ func (a *Ascent) complete() Ascent { return Ascent{cmp.Or(a.Rate, 0.1), cmp.Or(a
 // Σ_l σ_l²/σ² H_l) is a polynomial in the σ_l²/σ² whose coefficients are not negative,
 // so that its logarithm is a convex function of theirs; the other terms are linear or
 // negative exponentials. There is one maximum at most, and every way up leads there.
-func (p *Posterior) maximise(ctx context.Context, h hyper) (hyper, error) {
+func (p *posterior) maximise(ctx context.Context, h hyper) (hyper, error) {
 	if !h.free() {
 		return h, nil
 	}
@@ -71,7 +71,7 @@ func (p *Posterior) maximise(ctx context.Context, h hyper) (hyper, error) {
 type spectrum func(s float64) (logDet, effective float64, err error)
 
 // spectrum returns that of H.
-func (p *Posterior) spectrum(ctx context.Context) (spectrum, error) {
+func (p *posterior) spectrum(ctx context.Context) (spectrum, error) {
 	if g, ok := p.structure.(interface {
 		spectrum(context.Context) (spectrum, error)
 	}); ok {
@@ -87,7 +87,7 @@ func (p *Posterior) spectrum(ctx context.Context) (spectrum, error) {
 }
 
 // solvable returns an error where a part of the prior has no best standard deviation.
-func (p *Posterior) solvable(h hyper) error {
+func (p *posterior) solvable(h hyper) error {
 	for l, v := range h.prior {
 		if v == 0 && p.evidence.weights[l] == 0 {
 			return fmt.Errorf("laplace: all weights of %q are 0, so the marginal likelihood has no maximum in their prior variance", p.prior.names[l])
@@ -99,15 +99,15 @@ func (p *Posterior) solvable(h hyper) error {
 // search is minus the marginal likelihood as a function of z, the logarithms of the
 // hyper-parameters that are free in h: first prior standard deviations, then the noise.
 type search struct {
-	*Posterior
-	ctx context.Context
-	h   hyper    // 0 where free
-	one spectrum // if the prior has one standard deviation
+	*posterior                 // whose evidence is maximised
+	ctx        context.Context // of the search
+	h          hyper           // 0 where free
+	one        spectrum        // if the prior has one standard deviation
 
 	at    []float64 // where the following are known
-	value float64
-	slope []float64
-	err   error // the first
+	value float64   // minus the log marginal likelihood at the place at
+	slope []float64 // the derivatives of value
+	err   error     // the first
 }
 
 // put returns h with the free hyper-parameters at z.
@@ -179,8 +179,8 @@ func (s *search) terms(h hyper) (logDet float64, effective []float64, err error)
 
 // ascend goes to the maximum. It starts at the best hyper-parameters with one prior standard
 // deviation for all.
-func (p *Posterior) ascend(ctx context.Context, h, start hyper) (hyper, error) {
-	s := &search{Posterior: p, ctx: ctx, h: h}
+func (p *posterior) ascend(ctx context.Context, h, start hyper) (hyper, error) {
+	s := &search{posterior: p, ctx: ctx, h: h}
 	from := s.take(uniform(math.Log(start.prior[0]), math.Log(start.noise), len(h.prior)))
 	if err := s.determined(from); err != nil {
 		return h, err
@@ -226,8 +226,8 @@ func (s *search) determined(z []float64) error {
 }
 
 // climb makes the steps of an Ascent.
-func (p *Posterior) climb(ctx context.Context, h hyper) (hyper, error) {
-	s := &search{Posterior: p, ctx: ctx, h: h}
+func (p *posterior) climb(ctx context.Context, h hyper) (hyper, error) {
+	s := &search{posterior: p, ctx: ctx, h: h}
 	if len(h.prior) == 1 {
 		var err error
 		if s.one, err = p.spectrum(ctx); err != nil {

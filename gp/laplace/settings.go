@@ -60,7 +60,7 @@ func (s *Settings) Label() string {
 
 // fill fills in the defaults that depend on other settings.
 func (s *Settings) fill() {
-	if s.structure() == LowRank && s.Rank == 0 {
+	if s.structure() == kindLowRank && s.Rank == 0 {
 		s.Rank = defaultRank
 	}
 	if s.AscentSteps > 0 || s.AscentRate > 0 {
@@ -94,7 +94,7 @@ func (s *Settings) complete(p gp.Problem) (*Settings, error) {
 func (s *Settings) hyper(p gp.Problem) string {
 	_, numbers := p.Likelihood.(likelihood.Gaussian)
 	ascent := s.AscentSteps > 0 || s.AscentRate > 0
-	if p.Validation == nil || numbers && !p.KnownNoise && !s.approximate() || s.PriorStd > 0 || s.Priors != priorNames[Shared] || ascent {
+	if p.Validation == nil || numbers && !p.KnownNoise && !s.approximate() || s.PriorStd > 0 || s.Priors != priorNames[priorsShared] || ascent {
 		return hyperMarglik
 	}
 	return hyperGrid
@@ -104,7 +104,7 @@ func (s *Settings) hyper(p gp.Problem) string {
 func (s *Settings) check(p gp.Problem) error {
 	ascent := s.AscentSteps > 0 || s.AscentRate > 0
 	switch {
-	case s.Rank > 0 && s.structure() != LowRank:
+	case s.Rank > 0 && s.structure() != kindLowRank:
 		return settings.Errorf("rank %d with the structure %s, expected lowrank", s.Rank, s.Structure)
 	case s.NoiseStd > 0 && !noisy(p.Likelihood):
 		return settings.Errorf("noise-std %g for classes, which have no noise", s.NoiseStd)
@@ -114,7 +114,7 @@ func (s *Settings) check(p gp.Problem) error {
 		return settings.Errorf("hyper %s needs a prior-std", s.Hyper)
 	case s.Hyper == hyperFixed && ascent:
 		return settings.Errorf("hyper %s with ascent-steps or ascent-rate, expected no ascent", s.Hyper)
-	case s.Hyper == hyperGrid && (s.PriorStd > 0 || s.Priors != priorNames[Shared] || ascent):
+	case s.Hyper == hyperGrid && (s.PriorStd > 0 || s.Priors != priorNames[priorsShared] || ascent):
 		return settings.Errorf("hyper %s, which finds one prior-std, with a prior-std, priors %s or an ascent", s.Hyper, s.Priors)
 	case s.Hyper == hyperGrid && p.Validation == nil:
 		return settings.Errorf("hyper %s needs validation rows, found none", s.Hyper)
@@ -125,26 +125,26 @@ func (s *Settings) check(p gp.Problem) error {
 	return nil
 }
 
-func (s *Settings) structure() Structure {
-	return Structure(max(0, slices.Index(structures.names, s.Structure)))
+func (s *Settings) structure() structureKind {
+	return structureKind(max(0, slices.Index(structures.names, s.Structure)))
 }
 
-func (s *Settings) weights() Weights {
+func (s *Settings) weights() chooser {
 	switch {
 	case slices.Equal(s.Weights, []string{allWeights}):
-		return All
+		return allParams
 	case slices.Equal(s.Weights, []string{lastLayer}):
-		return LastLayer
+		return lastLayerParams
 	}
-	return Named(s.Weights...)
+	return named(s.Weights...)
 }
 
 // ascent is nil where the maximum is exact.
-func (s *Settings) ascent() *Ascent {
+func (s *Settings) ascent() *ascent {
 	if s.AscentSteps == 0 && s.AscentRate == 0 {
 		return nil
 	}
-	return &Ascent{Rate: s.AscentRate, Steps: s.AscentSteps}
+	return &ascent{Rate: s.AscentRate, Steps: s.AscentSteps}
 }
 
 // start returns the standard deviations of the first fit; 0 stands for those that are to
@@ -163,25 +163,44 @@ func (s *Settings) start(p gp.Problem) (prior, noise float64) {
 	return prior, noise
 }
 
-// Fit implements gp.Settings. It returns the errors of the function [Fit], and errors that
-// wrap settings.ErrSetting for settings that contradict each other or the problem.
+// Fit implements gp.Settings. It passes over the examples once, in batches; its memory does not
+// grow with their number, except in function space. The error is a *graph.MemoryError where the
+// matrices do not fit into the memory, wraps a *graph.NotPositiveDefiniteError where σ²/σ₀² is too
+// small for float64, and wraps settings.ErrSetting for settings that contradict each other or the
+// problem.
 func (s *Settings) Fit(ctx context.Context, p gp.Problem, r gp.Run) (*gp.Fitted, error) {
-	if err := p.Check(); err != nil {
-		return nil, err
-	}
-	c, notes, err := s.settled(ctx, p, r)
-	if err != nil {
-		return nil, err
-	}
-	o := c.options(p)
-	q, err := fit(ctx, p, r, o)
-	if err == nil && c.Hyper == hyperGrid {
-		q, _, err = q.GridSearch(ctx, p.Validation.X, p.Validation.Y, Grid{NoiseStds: c.gridNoises(o.NoiseStd)})
-	}
+	c, q, notes, err := s.fit(ctx, p, r)
 	if err != nil {
 		return nil, err
 	}
 	return q.fitted(ctx, p, settings.Map(c), append(notes, c.notes(p, q)...))
+}
+
+// Posterior returns the posterior of Fit without a record, whose number of effective parameters
+// takes about as much as a factorisation.
+func (s *Settings) Posterior(ctx context.Context, p gp.Problem, r gp.Run) (gp.Stored, error) {
+	_, q, _, err := s.fit(ctx, p, r)
+	if err != nil {
+		return nil, err
+	}
+	return q, nil
+}
+
+// fit returns the complete settings, the posterior and notes.
+func (s *Settings) fit(ctx context.Context, p gp.Problem, r gp.Run) (*Settings, *posterior, []string, error) {
+	if err := p.Check(); err != nil {
+		return nil, nil, nil, err
+	}
+	c, notes, err := s.settled(ctx, p, r)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	o := c.options(p)
+	q, err := fit(ctx, p, r, o)
+	if err == nil && c.Hyper == hyperGrid {
+		q, _, err = q.gridSearch(ctx, p.Validation.X, p.Validation.Y, grid{NoiseStds: c.gridNoises(o.NoiseStd)})
+	}
+	return c, q, notes, err
 }
 
 // settled returns the complete settings with the weights that the training rows choose, and a
@@ -202,11 +221,11 @@ func (s *Settings) settled(ctx context.Context, p gp.Problem, r gp.Run) (*Settin
 }
 
 // options are those of the function Fit, for complete settings.
-func (s *Settings) options(p gp.Problem) Options {
+func (s *Settings) options(p gp.Problem) options {
 	prior, noise := s.start(p)
-	return Options{
+	return options{
 		Weights: s.weights(), Structure: s.structure(), Rank: s.Rank,
-		Priors: Priors(slices.Index(priorNames, s.Priors)), PriorStd: prior, NoiseStd: noise, Ascent: s.ascent(),
+		Priors: priorsKind(slices.Index(priorNames, s.Priors)), PriorStd: prior, NoiseStd: noise, Ascent: s.ascent(),
 		Subset: s.Subset, Exact: s.Exact,
 	}
 }

@@ -46,27 +46,27 @@ func TestSettingsFit(t *testing.T) {
 	residual := math.Sqrt(gaussianNoise.Variance())
 	for _, c := range []struct {
 		s    Settings
-		o    Options
+		o    options
 		want map[string]any // what the record adds to the settings that were given
 	}{
-		{Settings{Hyper: "marglik"}, Options{}, map[string]any{"structure": "full", "hyper": "marglik", "priors": "shared", "weights": []string{"all"}}},
-		{Settings{Structure: "kfac", Priors: "per-layer"}, Options{Structure: KFAC, Priors: PerLayer}, map[string]any{"structure": "kfac"}},
-		{Settings{Structure: "diag", Priors: "per-parameter", NoiseStd: 0.4}, Options{Structure: Diagonal, Priors: PerParameter, NoiseStd: 0.4}, nil},
-		{Settings{Structure: "lowrank", Rank: 5, PriorStd: 2}, Options{Structure: LowRank, Rank: 5, PriorStd: 2}, map[string]any{"rank": 5}},
-		{Settings{Structure: "lowrank", Hyper: "marglik"}, Options{Structure: LowRank, Rank: 100}, map[string]any{"rank": 100}},
-		{Settings{Hyper: "fixed", PriorStd: 0.4}, Options{PriorStd: 0.4, NoiseStd: residual}, map[string]any{"noise-std": nil}},
-		{Settings{Hyper: "fixed", PriorStd: 0.4, NoiseStd: 0.2, Weights: []string{"last-layer"}}, Options{PriorStd: 0.4, NoiseStd: 0.2, Weights: LastLayer}, nil},
-		{Settings{Subset: 7, Hyper: "marglik", Weights: []string{"dense1.bias", "dense2.bias"}}, Options{Subset: 7, Seed: 5, Weights: Named("dense1.bias", "dense2.bias")}, nil},
-		{Settings{AscentSteps: 20}, Options{Ascent: &Ascent{Steps: 20}}, map[string]any{"ascent-rate": 0.1}},
-		{Settings{AscentRate: 1e-3}, Options{Ascent: &Ascent{Rate: 1e-3, Steps: 100}}, map[string]any{"ascent-steps": 100}},
+		{Settings{Hyper: "marglik"}, options{}, map[string]any{"structure": "full", "hyper": "marglik", "priors": "shared", "weights": []string{"all"}}},
+		{Settings{Structure: "kfac", Priors: "per-layer"}, options{Structure: kindKFAC, Priors: priorsPerLayer}, map[string]any{"structure": "kfac"}},
+		{Settings{Structure: "diag", Priors: "per-parameter", NoiseStd: 0.4}, options{Structure: kindDiagonal, Priors: priorsPerParameter, NoiseStd: 0.4}, nil},
+		{Settings{Structure: "lowrank", Rank: 5, PriorStd: 2}, options{Structure: kindLowRank, Rank: 5, PriorStd: 2}, map[string]any{"rank": 5}},
+		{Settings{Structure: "lowrank", Hyper: "marglik"}, options{Structure: kindLowRank, Rank: 100}, map[string]any{"rank": 100}},
+		{Settings{Hyper: "fixed", PriorStd: 0.4}, options{PriorStd: 0.4, NoiseStd: residual}, map[string]any{"noise-std": nil}},
+		{Settings{Hyper: "fixed", PriorStd: 0.4, NoiseStd: 0.2, Weights: []string{"last-layer"}}, options{PriorStd: 0.4, NoiseStd: 0.2, Weights: lastLayerParams}, nil},
+		{Settings{Subset: 7, Hyper: "marglik", Weights: []string{"dense1.bias", "dense2.bias"}}, options{Subset: 7, Seed: 5, Weights: named("dense1.bias", "dense2.bias")}, nil},
+		{Settings{AscentSteps: 20}, options{Ascent: &ascent{Steps: 20}}, map[string]any{"ascent-rate": 0.1}},
+		{Settings{AscentRate: 1e-3}, options{Ascent: &ascent{Rate: 1e-3, Steps: 100}}, map[string]any{"ascent-steps": 100}},
 	} {
-		want, err := Fit(t.Context(), p.net, q.Train.X, q.Train.Y, c.o)
+		want, err := fitOptions(t.Context(), p.net, q.Train.X, q.Train.Y, c.o)
 		if err != nil {
 			t.Fatal(err)
 		}
 		before := c.s
 		f := fitSettings(t, &c.s, q, gp.Run{Seed: 5})
-		got := f.Posterior.(*Posterior)
+		got := f.Posterior.(*posterior)
 		checkSame(t, c.s.Label(), got, want, p.probe)
 		if c.s.Label() != before.Label() || f.NoiseVariance != want.NoiseStd()*want.NoiseStd() {
 			t.Errorf("%+v: noise variance %g", c.s, f.NoiseVariance)
@@ -88,7 +88,7 @@ func must(text []byte, err error) []byte {
 	return text
 }
 
-func checkRecord(t *testing.T, r gp.Record, p *Posterior, of gp.Problem) {
+func checkRecord(t *testing.T, r gp.Record, p *posterior, of gp.Problem) {
 	t.Helper()
 	facts := []gp.Fact{
 		{Name: "parameters", Value: float64(p.Parameters())},
@@ -117,7 +117,7 @@ func checkRefit(t *testing.T, f *gp.Fitted, p gp.Problem) {
 		t.Fatal(err)
 	}
 	again := fitSettings(t, &s, p, gp.Run{Seed: 5})
-	checkSame(t, "the recorded settings", again.Posterior.(*Posterior), f.Posterior.(*Posterior), p.Train.X)
+	checkSame(t, "the recorded settings", again.Posterior.(*posterior), f.Posterior.(*posterior), p.Train.X)
 }
 
 // The grid takes the point with the smallest NLL of the validation rows, of 21 prior
@@ -128,21 +128,21 @@ func TestSettingsGrid(t *testing.T) {
 	residual := math.Sqrt(gaussianNoise.Variance())
 	for _, c := range []struct {
 		s Settings
-		g Grid
+		g grid
 	}{
-		{Settings{Hyper: "grid"}, Grid{NoiseStds: gp.LogSpaced(residual/4, 4*residual, 9)}},
-		{Settings{Hyper: "grid", NoiseStd: 0.7}, Grid{NoiseStds: []float64{0.7}}},
+		{Settings{Hyper: "grid"}, grid{NoiseStds: gp.LogSpaced(residual/4, 4*residual, 9)}},
+		{Settings{Hyper: "grid", NoiseStd: 0.7}, grid{NoiseStds: []float64{0.7}}},
 	} {
-		whole, err := Fit(t.Context(), p.net, q.Train.X, q.Train.Y, Options{PriorStd: 1, NoiseStd: 1})
+		whole, err := fitOptions(t.Context(), p.net, q.Train.X, q.Train.Y, options{PriorStd: 1, NoiseStd: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
-		want, _, err := whole.GridSearch(t.Context(), q.Validation.X, q.Validation.Y, c.g)
+		want, _, err := whole.gridSearch(t.Context(), q.Validation.X, q.Validation.Y, c.g)
 		if err != nil {
 			t.Fatal(err)
 		}
 		got := fitSettings(t, &c.s, q, gp.Run{})
-		checkSame(t, "grid", got.Posterior.(*Posterior), want, p.probe)
+		checkSame(t, "grid", got.Posterior.(*posterior), want, p.probe)
 	}
 	classes := newClasses(t, 92, tensor.Float64, 30, 4, 3)
 	f := fitSettings(t, &Settings{Hyper: "grid", Structure: "kfac"}, classes.posed(likelihood.Softmax{}), gp.Run{})
@@ -210,11 +210,11 @@ func TestLabels(t *testing.T) {
 		if _, ok := c.s.(*SubsetSettings); ok {
 			restore = SubsetMethod.Restore
 		}
-		q, err := restore(t.Context(), p.net, gaussianNoise, store(t, f.Posterior.(*Posterior)))
+		q, err := restore(t.Context(), p.net, gaussianNoise, store(t, f.Posterior.(*posterior)))
 		if err != nil {
 			t.Fatal(err)
 		}
-		at, err := f.Posterior.(*Posterior).At(t.Context(), 1, 1)
+		at, err := f.Posterior.(*posterior).at(t.Context(), 1, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -297,12 +297,12 @@ func TestSubsetSettings(t *testing.T) {
 		points int
 		notes  int
 	}{{SubsetSettings{}, 22, 0}, {SubsetSettings{Points: 9}, 9, 0}, {SubsetSettings{Points: 40}, 22, 1}} {
-		want, err := Fit(t.Context(), p.net, q.Train.X, q.Train.Y, Options{Subset: c.points, Seed: 3, PriorStd: 0.2})
+		want, err := fitOptions(t.Context(), p.net, q.Train.X, q.Train.Y, options{Subset: c.points, Seed: 3, PriorStd: 0.2})
 		if err != nil {
 			t.Fatal(err)
 		}
 		f := fitSettings(t, &c.s, q, gp.Run{Seed: 3})
-		checkSame(t, "GP-subset", f.Posterior.(*Posterior), want, p.probe)
+		checkSame(t, "GP-subset", f.Posterior.(*posterior), want, p.probe)
 		if f.Record.Rows != c.points || f.Record.Settings["points"] != c.points || f.Record.Settings["prior-std"] != 0.2 || len(f.Record.Notes) != c.notes {
 			t.Errorf("%+v: recorded %+v", c.s, f.Record)
 		}
@@ -334,7 +334,7 @@ func TestInformativeWeights(t *testing.T) {
 		t.Errorf("notes %q", f.Record.Notes)
 	}
 	names, _ := f.Record.Settings["weights"].([]string)
-	if held := f.Posterior.(*Posterior).Header().Weights; len(held) != 2 || !slices.Equal(held, names) {
+	if held := f.Posterior.(*posterior).Header().Weights; len(held) != 2 || !slices.Equal(held, names) {
 		t.Errorf("weights %q, recorded %q", held, names)
 	}
 	bad := &Settings{Weights: []string{"informative:9"}}

@@ -13,9 +13,9 @@ import (
 // H = (U⊗V) diag(h) (U⊗V)ᵀ, with orthonormal U [p,p] and V [q,q], and nothing between
 // blocks. KFAC finds U and V, Diagonal takes unit vectors.
 type spectral struct {
-	*scanner
-	h     [][]float64               // by block, [p·q]
-	basis map[*graph.Node][]float64 // U or V by factor, in columns; none: unit vectors
+	*scanner                           // computes the factors of the Jacobian
+	h        [][]float64               // by block, [p·q]
+	basis    map[*graph.Node][]float64 // U or V by factor, in columns; none: unit vectors
 }
 
 // elements: the factors, in the precision of the network and in float64.
@@ -47,7 +47,7 @@ func (s *spectral) factor(_ context.Context, c scales) (factor, error) {
 // spectralFactor has the spectrum t²h of H̃ in each block.
 type spectralFactor struct {
 	*spectral
-	scales scales
+	scales scales // of the hyper-parameters
 }
 
 func (f spectralFactor) logDet() float64 {

@@ -8,39 +8,40 @@ import (
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/internal/dense"
+	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/layers"
 	"gorgonia.org/tensor"
 )
 
-// Header is the header of a Posterior's State: what a file holds beside the arrays.
-type Header struct {
-	Weights    []string  `json:"weights"` // names of the uncertain parameters
-	Structure  Structure `json:"structure"`
-	Space      Space     `json:"space"`      // of the structure Full
-	Likelihood string    `json:"likelihood"` // gaussian or softmax
-	Priors     Priors    `json:"priors"`
-	PriorStds  []float64 `json:"prior_stds"`
-	NoiseStd   float64   `json:"noise_std"` // 0 with softmax
+// header is the header of a Posterior's State: what a file holds beside the arrays.
+type header struct {
+	Weights    []string      `json:"weights"`    // names of the uncertain parameters
+	Structure  structureKind `json:"structure"`  // of H
+	Space      spaceKind     `json:"space"`      // of the structure Full
+	Likelihood string        `json:"likelihood"` // gaussian or softmax
+	Priors     priorsKind    `json:"priors"`     // which weights share a σ₀
+	PriorStds  []float64     `json:"prior_stds"` // σ₀ by group of weights
+	NoiseStd   float64       `json:"noise_std"`  // 0 with softmax
 
 	Rank     int   `json:"rank,omitempty"`  // of the structure LowRank
 	Exact    bool  `json:"exact,omitempty"` // see Options
-	Examples int   `json:"examples"`
-	Input    []int `json:"input"` // shape of one
-	Outputs  int   `json:"outputs"`
-	Batch    int   `json:"batch"`        // size; the last bits of predictions depend on it
-	Limit    int64 `json:"memory_limit"` // bytes
+	Examples int   `json:"examples"`        // number of examples in H
+	Input    []int `json:"input"`           // shape of one
+	Outputs  int   `json:"outputs"`         // C
+	Batch    int   `json:"batch"`           // size; the last bits of predictions depend on it
+	Limit    int64 `json:"memory_limit"`    // bytes
 
-	Residuals     float64 `json:"squared_residuals"`
-	LogLikelihood float64 `json:"log_likelihood"`
+	Residuals     float64 `json:"squared_residuals"` // sum over examples and outputs
+	LogLikelihood float64 `json:"log_likelihood"`    // sum over examples
 }
 
 // maxStateBatch bounds the memory that the batch of a header may ask for.
 const maxStateBatch = 4096
 
-// Header returns the header of the posterior's State.
-func (p *Posterior) Header() Header {
-	h := Header{
-		Structure: Full, Likelihood: p.evidence.likelihood.String(), Priors: p.priors,
+// header returns the header of the posterior's State.
+func (p *posterior) Header() header {
+	h := header{
+		Structure: kindFull, Likelihood: p.evidence.likelihood.String(), Priors: p.priors,
 		PriorStds: p.PriorStds(), NoiseStd: p.NoiseStd(),
 		Examples: p.examples, Input: p.scan.x.Shape()[1:].Clone(), Outputs: p.scan.outputs,
 		Batch: min(p.scan.batch, maxStateBatch), Limit: p.limit, Exact: p.exact,
@@ -61,7 +62,7 @@ func (p *Posterior) Header() Header {
 //	KFAC      eigenvalues [p] and eigenvectors [p,p] of each factor
 //	Diagonal  the diagonal by parameter, [P] in all
 //	LowRank   the eigenvectors, each times the root of its eigenvalue [Rank,P]
-func (p *Posterior) State() (gp.State, error) {
+func (p *posterior) State() (gp.State, error) {
 	s := gp.State{Header: p.Header()}
 	err := p.structure.fields(func(name string, v *[]float64, shape ...int) error {
 		s.Arrays = append(s.Arrays, gp.Array{Name: name, Value: dense.Of(*v, shape...)})
@@ -70,12 +71,12 @@ func (p *Posterior) State() (gp.State, error) {
 	return s, err
 }
 
-// Restore returns the posterior that State took apart, on the same network and with the
+// restorePosterior returns the posterior that State took apart, on the same network and with the
 // same kind of likelihood: it has the same predictions, bit for bit on the same kind of
 // machine, and every method. It takes a factorisation, and in function space also a pass
 // over the examples. A header or an array that no posterior has is an error.
-func Restore(ctx context.Context, net layers.Network, l likelihood.Likelihood, s gp.Saved) (*Posterior, error) {
-	var h Header
+func restorePosterior(ctx context.Context, net layers.Network, l likelihood.Likelihood, s gp.Saved) (*posterior, error) {
+	var h header
 	if err := s.Header(&h); err != nil {
 		return nil, err
 	}
@@ -102,7 +103,7 @@ func Restore(ctx context.Context, net layers.Network, l likelihood.Likelihood, s
 }
 
 // fill gives a new posterior its sums over weights and data.
-func (p *Posterior) fill(ctx context.Context, s gp.Saved) error {
+func (p *posterior) fill(ctx context.Context, s gp.Saved) error {
 	if err := p.addWeights(); err != nil {
 		return err
 	}
@@ -120,7 +121,7 @@ func (p *Posterior) fill(ctx context.Context, s gp.Saved) error {
 }
 
 // rebuild computes what is not among the fields.
-func (p *Posterior) rebuild(ctx context.Context) error {
+func (p *posterior) rebuild(ctx context.Context) error {
 	if f, ok := p.structure.(*functionSpace); ok {
 		f.allocate()
 		x := dense.Of(f.x, append([]int{p.examples}, p.scan.x.Shape()[1:]...)...)
@@ -133,7 +134,7 @@ func (p *Posterior) rebuild(ctx context.Context) error {
 }
 
 // check refuses a header that no fit gives, or one of another likelihood.
-func (h Header) check(l likelihood.Likelihood) error {
+func (h header) check(l likelihood.Likelihood) error {
 	const most = 1 << 30
 	size := h.Outputs
 	for _, v := range h.Input {
@@ -148,12 +149,12 @@ func (h Header) check(l likelihood.Likelihood) error {
 		return fmt.Errorf("laplace: inputs of shape %v and %d outputs, expected positive numbers", h.Input, h.Outputs)
 	case h.Batch < 1 || h.Batch > maxStateBatch:
 		return fmt.Errorf("laplace: batches of %d, expected 1 to %d", h.Batch, maxStateBatch)
-	case !(h.Residuals >= 0) || h.Residuals-h.Residuals != 0 || h.LogLikelihood-h.LogLikelihood != 0:
+	case !(h.Residuals >= 0) || !kernel.Finite(h.Residuals) || !kernel.Finite(h.LogLikelihood):
 		return fmt.Errorf("laplace: squared residuals %g and log likelihood %g, expected finite numbers", h.Residuals, h.LogLikelihood)
-	case h.Structure == LowRank && h.Rank == 0:
+	case h.Structure == kindLowRank && h.Rank == 0:
 		return fmt.Errorf("laplace: rank 0 for the structure %v", h.Structure)
-	case h.Structure == Full && h.Space == Smaller:
-		return fmt.Errorf("laplace: space %v for the structure %v, expected %v or %v", h.Space, h.Structure, WeightSpace, FunctionSpace)
+	case h.Structure == kindFull && h.Space == spaceSmaller:
+		return fmt.Errorf("laplace: space %v for the structure %v, expected %v or %v", h.Space, h.Structure, spaceWeights, spaceFunctions)
 	}
 	if err := h.options(l).check(); err != nil {
 		return err
@@ -161,17 +162,17 @@ func (h Header) check(l likelihood.Likelihood) error {
 	return hyper{h.PriorStds, h.NoiseStd}.check(noisy(l))
 }
 
-func (h Header) options(l likelihood.Likelihood) Options {
-	return Options{
-		Weights: Named(h.Weights...), Structure: h.Structure, Space: h.Space, Likelihood: l,
+func (h header) options(l likelihood.Likelihood) options {
+	return options{
+		Weights: named(h.Weights...), Structure: h.Structure, Space: h.Space, Likelihood: l,
 		Priors: h.Priors, Rank: h.Rank, Exact: h.Exact, BatchSize: h.Batch, MemoryLimit: h.Limit,
 	}
 }
 
 // structure returns a function for the representation of H without its numbers.
-func (h Header) structure(l likelihood.Likelihood) func(*scanner) structure {
+func (h header) structure(l likelihood.Likelihood) func(*scanner) structure {
 	return func(of *scanner) structure {
-		if h.Structure == LowRank {
+		if h.Structure == kindLowRank {
 			return &lowRank{functionSpace: functionSpace{scanner: of, gram: gram{n: h.Rank}}, rank: h.Rank}
 		}
 		return newStructure(of, h.Examples, h.options(l))

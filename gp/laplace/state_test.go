@@ -14,7 +14,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-func store(t testing.TB, p *Posterior) *gptest.Saved {
+func store(t testing.TB, p *posterior) *gptest.Saved {
 	t.Helper()
 	state, err := p.State()
 	if err != nil {
@@ -27,13 +27,13 @@ func store(t testing.TB, p *Posterior) *gptest.Saved {
 	return out
 }
 
-func restore(t testing.TB, p problem, s *gptest.Saved) (*Posterior, error) {
+func restore(t testing.TB, p problem, s *gptest.Saved) (*posterior, error) {
 	t.Helper()
-	var h Header
+	var h header
 	if err := s.Header(&h); err != nil {
 		t.Fatal(err)
 	}
-	return Restore(t.Context(), p.net, likelihoodOf(h.Likelihood), s)
+	return restorePosterior(t.Context(), p.net, likelihoodOf(h.Likelihood), s)
 }
 
 // likelihoodOf is the likelihood of that name.
@@ -48,8 +48,8 @@ func likelihoodOf(name string) likelihood.Likelihood {
 // hyper-parameters, has the same marginal likelihood, and the same state.
 func TestRestore(t *testing.T) {
 	for _, dt := range []tensor.Dtype{tensor.Float64, tensor.Float32} {
-		for _, priors := range []Priors{Shared, PerParameter} {
-			everySpace([]int{1, 3}, func(what string, o Options, c int) {
+		for _, priors := range []priorsKind{priorsShared, priorsPerParameter} {
+			everySpace([]int{1, 3}, func(what string, o options, c int) {
 				what = label(dt, ", ", priors, ", ", what)
 				o.Priors = priors
 				p := problemFor(t, o, 71, dt, 13, 4, c)
@@ -76,7 +76,7 @@ func TestRestore(t *testing.T) {
 	}
 }
 
-func checkSame(t *testing.T, what string, got, want *Posterior, x *tensor.Dense) {
+func checkSame(t *testing.T, what string, got, want *posterior, x *tensor.Dense) {
 	t.Helper()
 	wantMean, wantCov := predict(t, want, x)
 	mean, cov := predict(t, got, x)
@@ -89,15 +89,15 @@ func checkSame(t *testing.T, what string, got, want *Posterior, x *tensor.Dense)
 // units, 3 outputs, so P = 27.
 func TestStateArrays(t *testing.T) {
 	for _, c := range []struct {
-		o    Options
+		o    options
 		want map[string]tensor.Shape
 	}{
-		{Options{Space: WeightSpace}, map[string]tensor.Shape{"h": {27 * 28 / 2}}},
-		{Options{Space: WeightSpace, Weights: LastLayer}, map[string]tensor.Shape{"h": {15 * 16 / 2}}},
-		{Options{Space: FunctionSpace}, map[string]tensor.Shape{"x": {13, 2}}},
-		{Options{Structure: LowRank, Rank: 6}, map[string]tensor.Shape{"r": {6, 27}}},
-		{Options{Structure: Diagonal, Weights: LastLayer}, map[string]tensor.Shape{"dense2.weight.h": {4, 3}, "dense2.bias.h": {1, 3}}},
-		{Options{Structure: KFAC, Weights: LastLayer}, map[string]tensor.Shape{
+		{options{Space: spaceWeights}, map[string]tensor.Shape{"h": {27 * 28 / 2}}},
+		{options{Space: spaceWeights, Weights: lastLayerParams}, map[string]tensor.Shape{"h": {15 * 16 / 2}}},
+		{options{Space: spaceFunctions}, map[string]tensor.Shape{"x": {13, 2}}},
+		{options{Structure: kindLowRank, Rank: 6}, map[string]tensor.Shape{"r": {6, 27}}},
+		{options{Structure: kindDiagonal, Weights: lastLayerParams}, map[string]tensor.Shape{"dense2.weight.h": {4, 3}, "dense2.bias.h": {1, 3}}},
+		{options{Structure: kindKFAC, Weights: lastLayerParams}, map[string]tensor.Shape{
 			"dense2.weight.input.values": {4}, "dense2.weight.input.vectors": {4, 4},
 			"dense2.weight.cotangent.values": {3}, "dense2.weight.cotangent.vectors": {3, 3}, // the bias's, too
 		}},
@@ -117,56 +117,56 @@ func TestStateArrays(t *testing.T) {
 
 func TestRestoreErrors(t *testing.T) {
 	p := newProblem(t, 73, tensor.Float64, 13, 4, 3)
-	fits := map[Structure]*Posterior{}
-	for _, s := range []Structure{Full, KFAC, Diagonal, LowRank} {
-		fits[s] = p.fit(t, Options{Structure: s, PriorStd: 1, NoiseStd: 1})
+	fits := map[structureKind]*posterior{}
+	for _, s := range []structureKind{kindFull, kindKFAC, kindDiagonal, kindLowRank} {
+		fits[s] = p.fit(t, options{Structure: s, PriorStd: 1, NoiseStd: 1})
 	}
 	for _, c := range []struct {
-		of    Structure
+		of    structureKind
 		want  string
-		spoil func(h *Header, file *gptest.Saved)
+		spoil func(h *header, file *gptest.Saved)
 	}{
-		{Full, `parameter "nowhere"`, func(s *Header, _ *gptest.Saved) { s.Weights[0] = "nowhere" }},
-		{Full, "0 examples", func(s *Header, _ *gptest.Saved) { s.Examples = 0 }},
-		{Full, "examples, rank", func(s *Header, _ *gptest.Saved) { s.Examples = 1 << 50 }},
-		{Full, "memory limit", func(s *Header, _ *gptest.Saved) { s.Limit = 0 }},
-		{Full, "inputs of shape [2 0]", func(s *Header, _ *gptest.Saved) { s.Input = []int{2, 0} }},
-		{Full, "inputs of shape", func(s *Header, _ *gptest.Saved) { s.Input = []int{1 << 40, 1 << 40, 1 << 40} }},
-		{Full, "inputs of shape []", func(s *Header, _ *gptest.Saved) { s.Input = nil }},
-		{Full, "laplace: ", func(s *Header, _ *gptest.Saved) { s.Input = []int{3} }},
-		{Full, "the targets need (1, 7)", func(s *Header, _ *gptest.Saved) { s.Outputs = 7 }},
-		{Full, "batches of 5000", func(s *Header, _ *gptest.Saved) { s.Batch = 5000 }},
-		{Full, "squared residuals NaN", func(s *Header, _ *gptest.Saved) { s.Residuals = math.NaN() }},
-		{Full, "log likelihood +Inf", func(s *Header, _ *gptest.Saved) { s.LogLikelihood = math.Inf(1) }},
-		{Full, "space smaller", func(s *Header, _ *gptest.Saved) { s.Space = Smaller }},
-		{KFAC, "a space is chosen", func(s *Header, _ *gptest.Saved) { s.Space = WeightSpace }},
-		{Full, "unknown structure 9", func(s *Header, _ *gptest.Saved) { s.Structure = 9 }},
-		{Full, "prior standard deviations 1 1", func(s *Header, _ *gptest.Saved) { s.PriorStds = []float64{1, 1} }},
-		{Full, "prior standard deviations 0", func(s *Header, _ *gptest.Saved) { s.PriorStds = []float64{0} }},
-		{Full, "prior standard deviations ", func(s *Header, _ *gptest.Saved) { s.PriorStds = nil }},
-		{Full, "noise standard deviation 0", func(s *Header, _ *gptest.Saved) { s.NoiseStd = 0 }},
-		{LowRank, "rank 0", func(s *Header, _ *gptest.Saved) { s.Rank = 0 }},
-		{Full, `no array "h"`, func(_ *Header, file *gptest.Saved) { delete(file.Arrays, "h") }},
-		{Full, "element 3 is NaN", func(_ *Header, file *gptest.Saved) { file.Arrays["h"].Float64s()[3] = math.NaN() }},
-		{Full, "expected float64 of shape (378)", func(_ *Header, file *gptest.Saved) { file.Arrays["h"] = dense.Of(make([]float64, 4), 4) }},
-		{Full, "not positive definite", func(_ *Header, file *gptest.Saved) { file.Arrays["h"].Float64s()[0] = -1e9 }},
-		{Diagonal, `in "dense1.weight" has the element -1`, func(_ *Header, file *gptest.Saved) { file.Arrays["dense1.weight.h"].Float64s()[2] = -1 }},
+		{kindFull, `parameter "nowhere"`, func(s *header, _ *gptest.Saved) { s.Weights[0] = "nowhere" }},
+		{kindFull, "0 examples", func(s *header, _ *gptest.Saved) { s.Examples = 0 }},
+		{kindFull, "examples, rank", func(s *header, _ *gptest.Saved) { s.Examples = 1 << 50 }},
+		{kindFull, "memory limit", func(s *header, _ *gptest.Saved) { s.Limit = 0 }},
+		{kindFull, "inputs of shape [2 0]", func(s *header, _ *gptest.Saved) { s.Input = []int{2, 0} }},
+		{kindFull, "inputs of shape", func(s *header, _ *gptest.Saved) { s.Input = []int{1 << 40, 1 << 40, 1 << 40} }},
+		{kindFull, "inputs of shape []", func(s *header, _ *gptest.Saved) { s.Input = nil }},
+		{kindFull, "laplace: ", func(s *header, _ *gptest.Saved) { s.Input = []int{3} }},
+		{kindFull, "the targets need (1, 7)", func(s *header, _ *gptest.Saved) { s.Outputs = 7 }},
+		{kindFull, "batches of 5000", func(s *header, _ *gptest.Saved) { s.Batch = 5000 }},
+		{kindFull, "squared residuals NaN", func(s *header, _ *gptest.Saved) { s.Residuals = math.NaN() }},
+		{kindFull, "log likelihood +Inf", func(s *header, _ *gptest.Saved) { s.LogLikelihood = math.Inf(1) }},
+		{kindFull, "space smaller", func(s *header, _ *gptest.Saved) { s.Space = spaceSmaller }},
+		{kindKFAC, "a space is chosen", func(s *header, _ *gptest.Saved) { s.Space = spaceWeights }},
+		{kindFull, "unknown structure 9", func(s *header, _ *gptest.Saved) { s.Structure = 9 }},
+		{kindFull, "prior standard deviations 1 1", func(s *header, _ *gptest.Saved) { s.PriorStds = []float64{1, 1} }},
+		{kindFull, "prior standard deviations 0", func(s *header, _ *gptest.Saved) { s.PriorStds = []float64{0} }},
+		{kindFull, "prior standard deviations ", func(s *header, _ *gptest.Saved) { s.PriorStds = nil }},
+		{kindFull, "noise standard deviation 0", func(s *header, _ *gptest.Saved) { s.NoiseStd = 0 }},
+		{kindLowRank, "rank 0", func(s *header, _ *gptest.Saved) { s.Rank = 0 }},
+		{kindFull, `no array "h"`, func(_ *header, file *gptest.Saved) { delete(file.Arrays, "h") }},
+		{kindFull, "element 3 is NaN", func(_ *header, file *gptest.Saved) { file.Arrays["h"].Float64s()[3] = math.NaN() }},
+		{kindFull, "expected float64 of shape (378)", func(_ *header, file *gptest.Saved) { file.Arrays["h"] = dense.Of(make([]float64, 4), 4) }},
+		{kindFull, "not positive definite", func(_ *header, file *gptest.Saved) { file.Arrays["h"].Float64s()[0] = -1e9 }},
+		{kindDiagonal, `in "dense1.weight" has the element -1`, func(_ *header, file *gptest.Saved) { file.Arrays["dense1.weight.h"].Float64s()[2] = -1 }},
 	} {
 		file := store(t, fits[c.of])
 		h := fits[c.of].Header()
 		c.spoil(&h, file)
-		q, err := Restore(t.Context(), p.net, gaussianNoise, spoiled{file, h})
+		q, err := restorePosterior(t.Context(), p.net, gaussianNoise, spoiled{file, h})
 		wants(t, err, c.want)
 		if q != nil {
 			t.Errorf("%s: a posterior came with the error", c.want)
 		}
 	}
 	failed := errors.New("no disk")
-	if _, err := Restore(t.Context(), p.net, gaussianNoise, noDisk{store(t, fits[Full]), failed}); !errors.Is(err, failed) {
+	if _, err := restorePosterior(t.Context(), p.net, gaussianNoise, noDisk{store(t, fits[kindFull]), failed}); !errors.Is(err, failed) {
 		t.Errorf("error %v, want that of Saved", err)
 	}
 	for _, l := range []likelihood.Likelihood{nil, likelihood.Softmax{}} {
-		_, err := Restore(t.Context(), p.net, l, store(t, fits[Full]))
+		_, err := restorePosterior(t.Context(), p.net, l, store(t, fits[kindFull]))
 		wants(t, err, "likelihood gaussian")
 	}
 }
@@ -174,11 +174,11 @@ func TestRestoreErrors(t *testing.T) {
 // spoiled has another header than its arrays, also one that JSON could not hold.
 type spoiled struct {
 	*gptest.Saved
-	h Header
+	h header
 }
 
 func (s spoiled) Header(v any) error {
-	*v.(*Header) = s.h
+	*v.(*header) = s.h
 	return nil
 }
 
@@ -193,12 +193,12 @@ func (s noDisk) Array(string, tensor.Dtype, ...int) (*tensor.Dense, error) { ret
 // Names survive a file, and no others come in.
 func TestNames(t *testing.T) {
 	type all struct {
-		S Structure
-		P Priors
-		X Space
+		S structureKind
+		P priorsKind
+		X spaceKind
 	}
 	for i := range 4 {
-		in := all{Structure(i), Priors(i % 3), Space(i % 3)}
+		in := all{structureKind(i), priorsKind(i % 3), spaceKind(i % 3)}
 		text, err := json.Marshal(in)
 		var out all
 		if err != nil || json.Unmarshal(text, &out) != nil || out != in {
@@ -208,7 +208,7 @@ func TestNames(t *testing.T) {
 	for _, text := range []string{`{"S":"half"}`, `{"P":""}`, `{"X":"outer"}`} {
 		wants(t, json.Unmarshal([]byte(text), &all{}), "expected one of")
 	}
-	for _, v := range []any{Structure(9), Priors(9), Space(-1)} {
+	for _, v := range []any{structureKind(9), priorsKind(9), spaceKind(-1)} {
 		if _, err := json.Marshal(v); err == nil {
 			t.Errorf("%v has a name", v)
 		}
@@ -218,27 +218,27 @@ func TestNames(t *testing.T) {
 // headers are those of files that earlier versions wrote, with the names of their arrays,
 // for the small problems of TestFileFormat.
 var headers = []struct {
-	o      Options
+	o      options
 	header string
 	arrays []string
 }{
 	{
-		Options{},
+		options{},
 		`{"weights":["dense1.weight","dense1.bias","dense2.weight","dense2.bias"],"structure":"full","space":"weights","likelihood":"gaussian","priors":"shared","prior_stds":[0.5],"noise_std":0.25,"examples":4,"input":[2],"outputs":2,"batch":4,"memory_limit":4294967296,"squared_residuals":33.021005494691195,"log_likelihood":0}`,
 		[]string{"h"},
 	},
 	{
-		Options{Space: FunctionSpace},
+		options{Space: spaceFunctions},
 		`{"weights":["dense1.weight","dense1.bias","dense2.weight","dense2.bias"],"structure":"full","space":"functions","likelihood":"gaussian","priors":"shared","prior_stds":[0.5],"noise_std":0.25,"examples":4,"input":[2],"outputs":2,"batch":4,"memory_limit":4294967296,"squared_residuals":33.021005494691195,"log_likelihood":0}`,
 		[]string{"x"},
 	},
 	{
-		Options{Structure: LowRank, Rank: 2},
+		options{Structure: kindLowRank, Rank: 2},
 		`{"weights":["dense1.weight","dense1.bias","dense2.weight","dense2.bias"],"structure":"lowrank","space":"smaller","likelihood":"gaussian","priors":"shared","prior_stds":[0.5],"noise_std":0.25,"rank":2,"examples":4,"input":[2],"outputs":2,"batch":4,"memory_limit":4294967296,"squared_residuals":33.021005494691195,"log_likelihood":0}`,
 		[]string{"r"},
 	},
 	{
-		Options{Structure: KFAC, Likelihood: likelihood.Softmax{}, Priors: PerLayer},
+		options{Structure: kindKFAC, Likelihood: likelihood.Softmax{}, Priors: priorsPerLayer},
 		`{"weights":["dense1.weight","dense1.bias","dense2.weight","dense2.bias"],"structure":"kfac","space":"smaller","likelihood":"softmax","priors":"per layer","prior_stds":[0.5,0.5],"noise_std":0,"examples":4,"input":[2],"outputs":2,"batch":4,"memory_limit":4294967296,"squared_residuals":0,"log_likelihood":-2.186685270497071}`,
 		[]string{
 			"dense1.weight.cotangent.values", "dense1.weight.cotangent.vectors", "dense1.weight.input.values", "dense1.weight.input.vectors",
@@ -246,7 +246,7 @@ var headers = []struct {
 		},
 	},
 	{
-		Options{Structure: Diagonal, Weights: LastLayer},
+		options{Structure: kindDiagonal, Weights: lastLayerParams},
 		`{"weights":["dense2.weight","dense2.bias"],"structure":"diag","space":"smaller","likelihood":"gaussian","priors":"shared","prior_stds":[0.5],"noise_std":0.25,"examples":4,"input":[2],"outputs":2,"batch":4,"memory_limit":4294967296,"squared_residuals":33.021005494691195,"log_likelihood":0}`,
 		[]string{"dense2.bias.h", "dense2.weight.h"},
 	},
@@ -263,7 +263,7 @@ func TestFileFormat(t *testing.T) {
 		p := problemFor(t, o, 98, tensor.Float64, 4, 1, 2)
 		q := p.fit(t, o)
 		file := store(t, q)
-		var want Header
+		var want header
 		if err := (&gptest.Saved{JSON: []byte(c.header)}).Header(&want); err != nil {
 			t.Fatal(err)
 		}
@@ -277,7 +277,7 @@ func TestFileFormat(t *testing.T) {
 			t.Errorf("arrays %q, want %q", file.Names(), c.arrays)
 		}
 		file.JSON = []byte(c.header)
-		old, err := Restore(t.Context(), p.net, q.evidence.likelihood, file)
+		old, err := restorePosterior(t.Context(), p.net, q.evidence.likelihood, file)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -16,7 +16,7 @@ type structure interface {
 	finish(context.Context) error // after the last add
 	factor(context.Context, scales) (factor, error)
 
-	describe(*Header)     // writes what it is
+	describe(*header)     // writes what it is
 	fields(visitor) error // the arrays that it is made of, after finish or to be filled
 }
 
@@ -47,8 +47,8 @@ type predictor interface {
 }
 
 // newFull returns the representation of all of H. The data have rows = N·C Jacobian rows.
-func newFull(of *scanner, s Space, rows int) structure {
-	if s == WeightSpace || s == Smaller && of.params <= rows {
+func newFull(of *scanner, s spaceKind, rows int) structure {
+	if s == spaceWeights || s == spaceSmaller && of.params <= rows {
 		return &weightSpace{gram: gram{n: of.params}, scanner: of, chunk: max(minChunk, of.batch*of.outputs)}
 	}
 	return &functionSpace{gram: gram{n: rows}, scanner: of}

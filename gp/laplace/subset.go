@@ -24,7 +24,7 @@ var SubsetMethod = gp.Method{
 
 	New: func() gp.Settings { return new(SubsetSettings) },
 	Restore: func(ctx context.Context, net layers.Network, l likelihood.Likelihood, s gp.Saved) (gp.Stored, error) {
-		p, err := Restore(ctx, net, l, s)
+		p, err := restorePosterior(ctx, net, l, s)
 		if err != nil {
 			return nil, err
 		}
@@ -61,7 +61,7 @@ func (s *SubsetSettings) complete(p gp.Problem) (c SubsetSettings, notes []strin
 	return c, notes, nil
 }
 
-// Fit implements gp.Settings, with the errors of the function [Fit].
+// Fit implements gp.Settings, with the errors of the function fitOptions.
 func (s *SubsetSettings) Fit(ctx context.Context, p gp.Problem, r gp.Run) (*gp.Fitted, error) {
 	if err := p.Check(); err != nil {
 		return nil, err
@@ -70,7 +70,7 @@ func (s *SubsetSettings) Fit(ctx context.Context, p gp.Problem, r gp.Run) (*gp.F
 	if err != nil {
 		return nil, err
 	}
-	q, err := fit(ctx, p, r, Options{Subset: c.Points, PriorStd: c.PriorStd})
+	q, err := fit(ctx, p, r, options{Subset: c.Points, PriorStd: c.PriorStd})
 	if err != nil {
 		return nil, err
 	}

@@ -24,10 +24,10 @@ func (s *scanner) lambdaOf(l likelihood.Likelihood, f []float64) *lambda {
 
 // weighting is the kernel.Job that writes rows of Λ^½ J. It keeps its memory from batch to batch.
 type weighting[T kernel.Float] struct {
-	b        batch
-	dst, src []T
-	width    int
-	means    []T // [parts,width]
+	b        batch // the batch at hand
+	dst, src []T   // rows of Λ^½ J and of J [count·C,width]
+	width    int   // columns of a row
+	means    []T   // [parts,width]
 }
 
 // weighted writes the rows of Λ^½ J to the front of dst, for rows of J [count·C, width] at
@@ -121,9 +121,9 @@ func (s *squaring[T]) Run(part, parts int) {
 // total is a sum over batches: over a few in the precision of the network, in which
 // products add to it, over all in float64.
 type total[T kernel.Float] struct {
-	recent  []T
-	sum     []float64
-	batches int
+	recent  []T         // sum over the latest batches
+	sum     []float64   // sum over all batches that were flushed
+	batches int         // number of batches so far
 	patches *patches[T] // whose sums recent holds; nil: it has the form of sum
 }
 

@@ -25,7 +25,7 @@ type thinning struct {
 	seen    float64   // S
 	passed  float64   // the sum of sizes since a row was taken for others
 	rows    []float64 // of an example, [C,C]
-	m, w    []float64
+	m, w    []float64 // mean and weights of the root of an example's Λ [C]
 }
 
 const (

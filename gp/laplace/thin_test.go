@@ -102,11 +102,11 @@ func sureClasses(t *testing.T, dt tensor.Dtype, n, c int) problem {
 // few rows to some ε.
 func TestRooted(t *testing.T) {
 	for dt, tol := range map[tensor.Dtype]float64{tensor.Float64: 1e-12, tensor.Float32: 2e-5} {
-		for _, s := range []Structure{KFAC, Diagonal} {
+		for _, s := range []structureKind{kindKFAC, kindDiagonal} {
 			for _, exact := range []bool{true, false} {
 				const n, c = 2000, 4
 				p := sureClasses(t, dt, n, c)
-				o := Options{Structure: s, Likelihood: likelihood.Softmax{}, Exact: exact}
+				o := options{Structure: s, Likelihood: likelihood.Softmax{}, Exact: exact}
 				d, err := newData(p.x, p.y, o)
 				if err != nil {
 					t.Fatal(err)
@@ -144,7 +144,7 @@ func TestRooted(t *testing.T) {
 }
 
 // summed are the arrays of a structure's sums by name.
-func summed(t *testing.T, p *Posterior) map[string][]float64 {
+func summed(t *testing.T, p *posterior) map[string][]float64 {
 	all := map[string][]float64{}
 	if err := p.structure.sums(func(name string, v *[]float64, _ ...int) error { all[name] = *v; return nil }); err != nil {
 		t.Fatal(err)
@@ -157,12 +157,12 @@ func TestNotRooted(t *testing.T) {
 	classes, numbers := sureClasses(t, tensor.Float64, 20, 3), newProblem(t, 1, tensor.Float64, 20, 3, 2)
 	for what, c := range map[string]struct {
 		p problem
-		o Options
+		o options
 	}{
-		"last layer": {classes, Options{Structure: KFAC, Weights: LastLayer, Likelihood: likelihood.Softmax{}}},
-		"full":       {classes, Options{Likelihood: likelihood.Softmax{}}},
-		"perceptron": {newClasses(t, 1, tensor.Float64, 20, 3, 3), Options{Structure: KFAC, Likelihood: likelihood.Softmax{}}},
-		"numbers":    {numbers, Options{Structure: KFAC}},
+		"last layer": {classes, options{Structure: kindKFAC, Weights: lastLayerParams, Likelihood: likelihood.Softmax{}}},
+		"full":       {classes, options{Likelihood: likelihood.Softmax{}}},
+		"perceptron": {newClasses(t, 1, tensor.Float64, 20, 3, 3), options{Structure: kindKFAC, Likelihood: likelihood.Softmax{}}},
+		"numbers":    {numbers, options{Structure: kindKFAC}},
 	} {
 		d, err := newData(c.p.x, c.p.y, c.o)
 		if err != nil {
@@ -176,24 +176,24 @@ func TestNotRooted(t *testing.T) {
 
 // A pass over twice as many batches allocates no more, whether H is summed up from rows or not.
 func TestPassAllocatesNothing(t *testing.T) {
-	for _, s := range []Structure{KFAC, Diagonal} {
+	for _, s := range []structureKind{kindKFAC, kindDiagonal} {
 		p := sureClasses(t, tensor.Float32, 64, 3)
-		checkAllocations(t, label("images, ", s), p, Options{Structure: s, Likelihood: likelihood.Softmax{}, BatchSize: 4})
+		checkAllocations(t, label("images, ", s), p, options{Structure: s, Likelihood: likelihood.Softmax{}, BatchSize: 4})
 	}
-	everyMember([]int{1, 3}, func(what string, o Options, c int) {
-		if o.Structure == LowRank {
+	everyMember([]int{1, 3}, func(what string, o options, c int) {
+		if o.Structure == kindLowRank {
 			return // as Full
 		}
-		o.BatchSize, o.Space = 4, WeightSpace
-		if o.Structure != Full {
-			o.Space = Smaller
+		o.BatchSize, o.Space = 4, spaceWeights
+		if o.Structure != kindFull {
+			o.Space = spaceSmaller
 		}
 		p := problemFor(t, o, 31, tensor.Float64, 64, 4, c)
 		checkAllocations(t, what, p, o)
 	})
 }
 
-func checkAllocations(t *testing.T, what string, p problem, o Options) {
+func checkAllocations(t *testing.T, what string, p problem, o options) {
 	t.Helper()
 	d, err := newData(p.x, p.y, o)
 	if err != nil {
@@ -229,7 +229,7 @@ func checkAllocations(t *testing.T, what string, p problem, o Options) {
 // for rows whole Jacobians are summed up.
 func TestRootedInParts(t *testing.T) {
 	p := sureClasses(t, tensor.Float64, 3000, 4)
-	o := Options{Structure: KFAC, Likelihood: likelihood.Softmax{}, PriorStd: 1}
+	o := options{Structure: kindKFAC, Likelihood: likelihood.Softmax{}, PriorStd: 1}
 	d, err := newData(p.x, p.y, o)
 	if err != nil {
 		t.Fatal(err)

@@ -16,18 +16,18 @@ import (
 // added, and so is the evidence. The hyper-parameters stay. It takes a pass over the new
 // examples and a factorisation. The structure LowRank has left out what it would need, which
 // is an error. A posterior of SubsetMethod becomes that of the subset and the new examples.
-func (p *Posterior) Update(ctx context.Context, more gp.Problem, r gp.Run) (gp.Stored, error) {
+func (p *posterior) Update(ctx context.Context, more gp.Problem, r gp.Run) (gp.Stored, error) {
 	if err := more.Check(); err != nil {
 		return nil, err
 	}
 	if _, ok := p.structure.(*lowRank); ok {
-		return nil, fmt.Errorf("laplace: the structure %v keeps the leading eigenvectors of H, to which rows cannot be added exactly; with the others they can", LowRank)
+		return nil, fmt.Errorf("laplace: the structure %v keeps the leading eigenvectors of H, to which rows cannot be added exactly; with the others they can", kindLowRank)
 	}
 	h, l := p.Header(), p.evidence.likelihood
 	if own := more.Likelihood.String(); own != h.Likelihood {
 		return nil, fmt.Errorf("laplace: examples with the likelihood %s, the posterior has %s", own, h.Likelihood)
 	}
-	d, err := newData(more.Train.X, more.Train.Y, Options{Likelihood: l})
+	d, err := newData(more.Train.X, more.Train.Y, options{Likelihood: l})
 	if err != nil {
 		return nil, err
 	}

@@ -15,7 +15,7 @@ import (
 
 // rowsFrom are the examples of a problem from one number on, up to another, as a method gets
 // them.
-func (p problem) rowsFrom(o Options, dt tensor.Dtype, from, to int) gp.Problem {
+func (p problem) rowsFrom(o options, dt tensor.Dtype, from, to int) gp.Problem {
 	var rows []int
 	for i := from; i < to; i++ {
 		rows = append(rows, i)
@@ -29,8 +29,8 @@ func (p problem) rowsFrom(o Options, dt tensor.Dtype, from, to int) gp.Problem {
 func TestUpdateIsFit(t *testing.T) {
 	const n, first = 26, 9
 	for dt, tol := range map[tensor.Dtype]float64{tensor.Float64: 1e-9, tensor.Float32: 1e-4} {
-		everySpace([]int{1, 3}, func(what string, o Options, c int) {
-			if o.Structure == LowRank {
+		everySpace([]int{1, 3}, func(what string, o options, c int) {
+			if o.Structure == kindLowRank {
 				return
 			}
 			what = label(dt, ", ", what)
@@ -46,7 +46,7 @@ func TestUpdateIsFit(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s: %v", what, err)
 			}
-			for _, from := range []*Posterior{q, back} {
+			for _, from := range []*posterior{q, back} {
 				u, err := from.Update(t.Context(), p.rowsFrom(o, dt, first, n), gp.Run{})
 				if err != nil {
 					t.Fatalf("%s: %v", what, err)
@@ -54,7 +54,7 @@ func TestUpdateIsFit(t *testing.T) {
 				m, v := predict(t, u, p.probe)
 				fixture.Close(t, what+": mean", m, mean, tol)
 				fixture.Close(t, what+": covariance", v, cov, tol)
-				of := u.(*Posterior)
+				of := u.(*posterior)
 				fixture.Close(t, what+": evidence", []float64{of.LogMarginalLikelihood()}, []float64{whole.LogMarginalLikelihood()}, tol)
 				if of.String() != whole.String() || of.examples != n {
 					t.Errorf("%s: %v of %d examples, want %v of %d", what, of, of.examples, whole, n)
@@ -70,22 +70,22 @@ func TestUpdateIsFit(t *testing.T) {
 // TestUpdateErrors: what cannot be added says so.
 func TestUpdateErrors(t *testing.T) {
 	p := newProblem(t, 82, tensor.Float64, 20, 4, 2)
-	o := Options{PriorStd: 1, NoiseStd: 0.3}
+	o := options{PriorStd: 1, NoiseStd: 0.3}
 	q, more := p.fit(t, o), p.rowsFrom(o, tensor.Float64, 0, 5)
-	for want, change := range map[string]func(of *Posterior, m *gp.Problem) *Posterior{
-		"the structure lowrank keeps the leading": func(_ *Posterior, m *gp.Problem) *Posterior {
-			return p.fit(t, Options{PriorStd: 1, NoiseStd: 0.3, Structure: LowRank, Rank: 2})
+	for want, change := range map[string]func(of *posterior, m *gp.Problem) *posterior{
+		"the structure lowrank keeps the leading": func(_ *posterior, m *gp.Problem) *posterior {
+			return p.fit(t, options{PriorStd: 1, NoiseStd: 0.3, Structure: kindLowRank, Rank: 2})
 		},
-		"with the likelihood softmax, the posterior has gaussian": func(of *Posterior, m *gp.Problem) *Posterior {
+		"with the likelihood softmax, the posterior has gaussian": func(of *posterior, m *gp.Problem) *posterior {
 			m.Likelihood = softmax
 			m.Train.Y = dense.Of([]float64{1, 0, 0, 1, 1, 0, 1, 0, 0, 1}, 5, 2)
 			return of
 		},
-		"with 1 targets, the posterior was fitted to": func(of *Posterior, m *gp.Problem) *Posterior {
+		"with 1 targets, the posterior was fitted to": func(of *posterior, m *gp.Problem) *posterior {
 			m.Train.Y = dense.Of(make([]float64, 5), 5, 1)
 			return of
 		},
-		"the inputs of example 0 are not finite": func(of *Posterior, m *gp.Problem) *Posterior {
+		"the inputs of example 0 are not finite": func(of *posterior, m *gp.Problem) *posterior {
 			m.Train.X.Float64s()[0] = math.Inf(1)
 			return of
 		},

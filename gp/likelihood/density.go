@@ -2,7 +2,6 @@ package likelihood
 
 import (
 	"math"
-	"slices"
 
 	"github.com/go-valla/valla/internal/kernel"
 	"gorgonia.org/tensor"
@@ -75,18 +74,18 @@ func (Softmax) String() string { return "softmax" }
 // Copy implements Likelihood.
 func (s Softmax) Copy(tensor.Dtype) Likelihood { return s }
 
-// LogDensity implements Likelihood: log softmax(f)_c for y one-hot of class c.
+// LogDensity implements Likelihood: log kernel.Softmax(f)_c for y one-hot of class c.
 func (Softmax) LogDensity(y, f []float64) float64 {
 	return kernel.Dot(y, f) - LogSumExp(f)
 }
 
-// Gradient implements Likelihood: y − softmax(f).
+// Gradient implements Likelihood: y − kernel.Softmax(f).
 func (s Softmax) Gradient(dst, y, f []float64) {
-	softmax(dst, f)
+	kernel.Softmax(dst, f)
 	kernel.Sub(dst, y, dst)
 }
 
-// Curvature implements Likelihood: diag(p) − ppᵀ with p = softmax(f). It is singular. Its
+// Curvature implements Likelihood: diag(p) − ppᵀ with p = kernel.Softmax(f). It is singular. Its
 // diagonal p_i(1 − p_i) is summed as p_i Σ_{j≠i} p_j, which keeps its digits where p_i is
 // almost 1.
 func (Softmax) Curvature(dst, f []float64) {
@@ -103,20 +102,13 @@ func (Softmax) Curvature(dst, f []float64) {
 	}
 }
 
-// Root implements Likelihood: w and m are p = softmax(f), because the p_c sum to 1.
+// Root implements Likelihood: w and m are p = kernel.Softmax(f), because the p_c sum to 1.
 func (Softmax) Root(w, m, f []float64) {
-	softmax(m[:len(f)], f)
+	kernel.Softmax(m[:len(f)], f)
 	copy(w, m[:len(f)])
 }
 
-// softmax writes the probabilities of the logits f to p.
-func softmax(p, f []float64) {
-	kernel.AddScalar(p, -slices.Max(f), f)
-	kernel.Exp(p, p)
-	kernel.Scale(p, 1/kernel.Sum(p), p)
-}
-
-// LogPredictive implements Likelihood: log softmax(F)_c with the probit-scaled logits
+// LogPredictive implements Likelihood: log kernel.Softmax(F)_c with the probit-scaled logits
 // F_c = f_c / √(1 + (π/8) Q_cc), see ProbitLogits.
 func (s Softmax) LogPredictive(y, mean, cov []float64) float64 {
 	c := len(y)

@@ -52,6 +52,15 @@ func NoiseVariance(l Likelihood) float64 {
 	return 0
 }
 
+// WithNoise returns a Gaussian likelihood with the noise variance σ² in place of a Gaussian l, and
+// any other l as it is. With σ² = 1 the curvature Λ is the identity.
+func WithNoise(l Likelihood, variance float64) Likelihood {
+	if NoiseVariance(l) > 0 {
+		return NewGaussian(variance, tensor.Float64)
+	}
+	return l
+}
+
 // Gaussian is y = f + ε with ε ~ N(0, σ²), independent for each output.
 type Gaussian struct {
 	LogVariance *graph.Param // log σ², shape [1]

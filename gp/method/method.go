@@ -54,8 +54,8 @@ func Register(m gp.Method) {
 // check returns an error if a method lacks what the program needs of it.
 func check(m gp.Method) error {
 	for _, f := range []struct {
-		name  string
-		there bool
+		name  string // of a field that every method has
+		there bool   // whether the method has it
 	}{{"Title", m.Title != ""}, {"Summary", m.Summary != ""}, {"New", m.New != nil}, {"Restore", m.Restore != nil}} {
 		if !f.there {
 			return fmt.Errorf("the method %q has no %s", m.Name, f.name)

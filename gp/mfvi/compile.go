@@ -7,13 +7,14 @@ import (
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/layers"
 	"gorgonia.org/tensor"
 )
 
 // Compile implements gp.Posterior. All that is compiled shares the weights of the K draws, which
 // are drawn the first time.
-func (p *Posterior) Compile(shape []int, size int, limit int64) (gp.Compiled, error) {
+func (p *posterior) Compile(shape []int, size int, limit int64) (gp.Compiled, error) {
 	if !slices.Equal(shape, p.input) {
 		return nil, fmt.Errorf("mfvi: inputs of shape %v, expected %v", shape, p.input)
 	}
@@ -44,14 +45,14 @@ func (p *Posterior) Compile(shape []int, size int, limit int64) (gp.Compiled, er
 	return c, nil
 }
 
-// compiled is the gp.Compiled of a Posterior.
+// compiled is the gp.Compiled of a posterior.
 type compiled struct {
-	p         *Posterior
-	run       *layers.Copy
+	p         *posterior      // whose predictions these are
+	run       *layers.Copy    // the network with the weights of a draw
 	weights   []*tensor.Dense // of run
-	f         *graph.Batch
-	room, out []float64
-	bytes     int64 // of weights
+	f         *graph.Batch    // run, compiled
+	room, out []float64       // workspace [C], and outputs of a draw [n,C]
+	bytes     int64           // of weights
 }
 
 // Bytes implements gp.Compiled.
@@ -79,19 +80,8 @@ func (c *compiled) Predict(ctx context.Context, x []float64, g *gp.Gaussian) err
 		if k == 0 {
 			c.p.reset(g, n)
 		}
-		widen(c.out[:n*c.p.outputs], out[0])
+		dense.Copy(c.out[:n*c.p.outputs], out[0], 0)
 		c.p.take(g, c.room, c.out[:n*c.p.outputs], k)
 	}
 	return nil
-}
-
-// widen copies the first elements of a tensor to dst.
-func widen(dst []float64, from *tensor.Dense) {
-	if from.Dtype() == tensor.Float64 {
-		copy(dst, from.Float64s())
-		return
-	}
-	for i, v := range from.Float32s()[:len(dst)] {
-		dst[i] = float64(v)
-	}
 }

@@ -91,7 +91,7 @@ func curve(t *testing.T, net layers.Network, norm image.Normalize, how, checkpoi
 		t.Fatal(err)
 	}
 	f := newFitting(p, gp.Run{Seed: 1, Checkpoint: checkpoint, Resume: true}, s)
-	obj, err := f.objective()
+	obj, err := f.steps().Objective()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +100,7 @@ func curve(t *testing.T, net layers.Network, norm image.Normalize, how, checkpoi
 	x, start := cifar.Dense(&test, image.NewTable[float32](norm)), time.Now()
 	f.s.Samples = 2
 	log := func(ctx context.Context, after int) (float64, error) {
-		q := f.fitted(nil)
+		q := fitted(t, f)
 		g, err := gp.Predict(ctx, q.Posterior, x)
 		if err != nil {
 			return 0, err
@@ -117,7 +117,7 @@ func curve(t *testing.T, net layers.Network, norm image.Normalize, how, checkpoi
 	if _, err := log(t.Context(), 0); err != nil {
 		t.Fatal(err)
 	}
-	config, done := f.config(), 0
+	config, done := f.steps().Config(), 0
 	config.ValidateEvery, config.CheckpointEvery = 49, 7
 	config.OnProgress = func(r train.Progress) { done = r.Done }
 	config.Validate = func(ctx context.Context) (float64, error) { return log(ctx, done) }

@@ -12,6 +12,7 @@ import (
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/fixture"
 	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/layers"
@@ -63,7 +64,7 @@ func oneHot(labels []int64, c int) *tensor.Dense {
 	for i, k := range labels {
 		y[i*c+int(k)] = 1
 	}
-	return dense(y, len(labels), c)
+	return dense.Of(y, len(labels), c)
 }
 
 func (r reference) array(t *testing.T, key string) ([]float64, tensor.Shape) {
@@ -208,11 +209,11 @@ func (r reference) graph(t *testing.T, f *fitting, data bool) *train.Graph {
 	s := f.write(b, x, y)
 	feed := given{t, r, f.s.Estimator, x, y, tensor.New(tensor.Of(tensor.Float64), tensor.WithShape(shape...)),
 		tensor.New(tensor.Of(tensor.Float64), tensor.WithShape(y.Shape()...)), s.noises}
-	loss := s.loss
+	loss := s.Loss
 	if data {
 		loss = s.data
 	}
-	g, err := train.NewGraph(b, loss, f.trained(), feed, s.updates...)
+	g, err := train.NewGraph(b, loss, f.trained(), feed, s.Updates...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -312,7 +313,7 @@ func (r reference) predictions(t *testing.T, f *fitting, x *tensor.Dense) (gp.Ga
 	t.Helper()
 	eps := r.vectors(t, "test_eps")
 	f.s.Samples = len(eps) / layers.Count(r.p.Net)
-	q := f.fitted(nil).Posterior.(*Posterior)
+	q := fitted(t, f).Posterior.(*posterior)
 	q.noise = func(k int) func() float64 {
 		rest := row(eps, k, q.samples)
 		return func() float64 { v := rest[0]; rest = rest[1:]; return v }
@@ -346,7 +347,7 @@ func TestFixtureMFVIPredictions(t *testing.T) {
 		fixture.Close(t, "reg_f_var", g.Cov, r.want(t, "f_var"), 1e-11)
 		v := g.Cov
 		for i := range v {
-			v[i] += f.fitted(nil).NoiseVariance
+			v[i] += fitted(t, f).NoiseVariance
 		}
 		fixture.Close(t, "reg_y_var", v, r.want(t, "y_var"), 1e-11)
 	}
@@ -392,7 +393,7 @@ func TestFixtureMFVIConvolutions(t *testing.T) {
 	b := graph.NewBuilder(tensor.Float64)
 	x, y := b.Input("x", r.p.Train.X.Shape()...), b.Input("y", r.p.Train.Y.Shape()...)
 	s := f.write(b, x, y)
-	kl := b.Sub(s.loss, s.data) // divided by the number of images at hand, not by N
+	kl := b.Sub(s.Loss, s.data) // divided by the number of images at hand, not by N
 	loss := b.Add(s.data, b.Scale(kl, float64(r.p.Train.N())/n))
 	in := map[*graph.Node]*tensor.Dense{x: r.p.Train.X, y: r.p.Train.Y}
 	for _, z := range s.noises {
@@ -404,14 +405,14 @@ func TestFixtureMFVIConvolutions(t *testing.T) {
 			kernel.Transpose(turned, shape[1], v, shape[0], shape[1], shape[0])
 			v = turned
 		}
-		in[z.node] = dense(v, z.value.Shape()...)
+		in[z.node] = dense.Of(v, z.value.Shape()...)
 	}
 	var wrt []*graph.Node
 	for _, p := range f.trained() {
 		wrt = append(wrt, b.Param(p))
 	}
 	outputs := append(graph.Grad(b, loss, wrt...), s.data)
-	for _, u := range s.updates {
+	for _, u := range s.Updates {
 		outputs = append(outputs, u.Value)
 	}
 	program, err := graph.Compile(b, outputs, graph.Options{})
@@ -433,7 +434,7 @@ func TestFixtureMFVIConvolutions(t *testing.T) {
 	fixture.Close(t, "conv_nll", []float64{program.Scalar(s.data)}, r.want(t, "nll"), 1e-12)
 	fixture.Close(t, "conv_gmu", row(grads, 0, 2), r.vectors(t, "gmu"), 1e-11)
 	fixture.Close(t, "conv_gpsi", row(grads, 1, 2), r.vectors(t, "gpsi"), 1e-11)
-	for _, u := range s.updates {
+	for _, u := range s.Updates {
 		fixture.Close(t, "conv_new_"+u.Param.Name, graph.Floats(program.Value(u.Value)), r.want(t, "new_"+u.Param.Name), 1e-12)
 		if !slices.Contains(f.means.State(), u.Param) {
 			t.Errorf("the update of %s is not that of the copy", u.Param.Name)
@@ -489,7 +490,7 @@ func expected(t *testing.T, f *fitting) (loss float64, grad []float64) {
 	for _, n := range s.noises {
 		feed.in[n.node] = n.value
 	}
-	g, err := train.NewGraph(b, s.loss, f.trained(), feed)
+	g, err := train.NewGraph(b, s.Loss, f.trained(), feed)
 	if err != nil {
 		t.Fatal(err)
 	}

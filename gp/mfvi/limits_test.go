@@ -9,6 +9,7 @@ import (
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/fixture"
 	"github.com/go-valla/valla/layers"
 	"github.com/go-valla/valla/train"
@@ -24,7 +25,7 @@ func normal(rng *rand.Rand, shape ...int) *tensor.Dense {
 	for i := range v {
 		v[i] = rng.NormFloat64()
 	}
-	return dense(v, shape...)
+	return dense.Of(v, shape...)
 }
 
 // images is a problem with n images for a network of every layer that has weights.
@@ -49,6 +50,16 @@ func images(t *testing.T, n int) gp.Problem {
 	return gp.Problem{Net: net, Likelihood: likelihood.Softmax{}, Train: gp.Examples{X: normal(rng, n, 2, 6, 6), Y: oneHot(labels, 3)}}
 }
 
+// fitted is the result of a fit as it is.
+func fitted(t *testing.T, f *fitting) *gp.Fitted {
+	t.Helper()
+	out, err := f.fitted(t.Context(), gp.Record{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
 // frozen is the objective of a fit on all rows, whose noise depends on the number of the
 // evaluation.
 func frozen(t *testing.T, p gp.Problem, s Settings) (*fitting, *train.Graph) {
@@ -71,7 +82,7 @@ func frozen(t *testing.T, p gp.Problem, s Settings) (*fitting, *train.Graph) {
 	for _, n := range w.noises {
 		feed.in[n.node] = n.value
 	}
-	g, err := train.NewGraph(b, w.loss, f.trained(), feed) // running statistics stay
+	g, err := train.NewGraph(b, w.Loss, f.trained(), feed) // running statistics stay
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +108,7 @@ func TestWithoutSpread(t *testing.T) {
 		}
 		fixture.Close(t, how+": loss", []float64{l - constant}, []float64{loss}, tol)
 		fixture.Close(t, how+": gradient", mu, want, tol)
-		got, err := gp.Predict(t.Context(), f.fitted(nil).Posterior, p.Train.X)
+		got, err := gp.Predict(t.Context(), fitted(t, f).Posterior, p.Train.X)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -201,7 +212,7 @@ func TestControl(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	q := f.Posterior.(*Posterior)
+	q := f.Posterior.(*posterior)
 	own := layers.NewCopy(p.Net)
 	m := train.MAP{Net: own, Loss: train.CrossEntropy, BatchSize: 8, Seed: 2, Config: train.Config{
 		Iterations: 9, Optimizer: &train.SGD{LR: 0.05, Momentum: 0.9, WeightDecay: 0.01},
@@ -245,7 +256,7 @@ func TestLinearModel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	q := f.Posterior.(*Posterior)
+	q := f.Posterior.(*posterior)
 	for i, v := range flat(q.means.Params()) {
 		std := 1 / math.Sqrt(h.At(i, i))
 		if math.Abs(v-exact.At(i, 0)) > 0.3*std || math.Abs(flat(q.stds)[i]-math.Log(std)) > 0.1 {
@@ -256,7 +267,7 @@ func TestLinearModel(t *testing.T) {
 	if f, err = s.Fit(t.Context(), p, gp.Run{Seed: 1}); err != nil {
 		t.Fatal(err)
 	}
-	q = f.Posterior.(*Posterior)
+	q = f.Posterior.(*posterior)
 	mean, std, want := flat(q.means.Params()), flat(q.stds), 0.0
 	for i, target := range y.Float64s() {
 		g, v := 0.0, 0.0
@@ -275,7 +286,7 @@ func TestLinearModel(t *testing.T) {
 func TestDrawsAreFunctions(t *testing.T) {
 	p := images(t, 4)
 	f := newFitting(p, gp.Run{Seed: 9}, Settings{Estimator: flipout, LogStd: -2, Samples: 50, LogStdRate: new(1e-3), PriorStd: 1})
-	q := f.fitted(nil).Posterior.(*Posterior)
+	q := fitted(t, f).Posterior.(*posterior)
 	_, cov, err := q.Joint(t.Context(), p.Train.X)
 	if err != nil {
 		t.Fatal(err)

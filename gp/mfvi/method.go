@@ -22,7 +22,7 @@ var Method = gp.Method{
 	Source:  "Deng and Zhu, BayesAdapter: Being Bayesian, Inexpensively and Reliably, via Bayesian Fine-tuning, ACML 2023",
 	Joint:   true,
 	New:     func() gp.Settings { return new(Settings) },
-	Restore: Restore,
+	Restore: restore,
 }
 
 // Settings are MF-VI's settings. The zero value of a field means its default; the defaults are
@@ -101,8 +101,8 @@ func (s Settings) complete(p gp.Problem) (Settings, error) {
 // trainsStds says whether ψ is trained.
 func (s *Settings) trainsStds() bool { return s.Estimator != none && *s.LogStdRate > 0 }
 
-// optimizer is that of means parameters, of as many ψ where they are trained, and of noise
-// parameters of the likelihood.
+// optimizer returns the optimizer of means arrays of means, of as many arrays of ψ where ψ is
+// trained, and of noise parameters of the likelihood.
 func (s *Settings) optimizer(means, noise int) train.Optimizer {
 	sgd := func(rate, decay float64) train.Optimizer {
 		return &train.SGD{LR: rate, Momentum: s.Momentum, Nesterov: s.Nesterov, WeightDecay: decay}

@@ -10,18 +10,18 @@ import (
 
 // noise is a leaf of the graph whose numbers are drawn anew for each mini-batch.
 type noise struct {
-	name   string
-	node   *graph.Node
-	value  *tensor.Dense
-	signs  bool // ±1, not N(0,1)
-	shared bool // by all parts of a mini-batch; others have a row for each example
+	name   string        // says where the noise enters; random numbers depend on it
+	node   *graph.Node   // the leaf
+	value  *tensor.Dense // its numbers in the mini-batch
+	signs  bool          // ±1, not N(0,1)
+	shared bool          // by all parts of a mini-batch; others have a row for each example
 }
 
 // feed gives a graph the mini-batches and the noise.
 type feed struct {
-	train.Feed
-	noises []*noise
-	fill   func(n *noise, iteration, part int)
+	train.Feed                                     // the mini-batches
+	noises     []*noise                            // the leaves that fill overwrites
+	fill       func(n *noise, iteration, part int) // draws the numbers of a leaf
 }
 
 // Inputs implements train.Feed.

@@ -11,45 +11,46 @@ import (
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/layers"
 	"gorgonia.org/tensor"
 )
 
-// PredictBatch is the number of inputs that a prediction computes at a time.
-const PredictBatch = 250
+// predictBatch is the number of inputs that a prediction computes at a time.
+const predictBatch = 250
 
-// Posterior is a network with Gaussian weights. Its predictions are those of K draws of them,
+// posterior is a network with Gaussian weights. Its predictions come from K draws of the weights,
 // which are the same for all inputs. It may be used by several goroutines; the network runs for
-// one of them at a time.
-type Posterior struct {
-	net     layers.Network
-	input   tensor.Shape // of one input
-	outputs int          // C
-	classes bool
-	means   *layers.Copy   // μ and running statistics
-	stds    []*graph.Param // ψ; nil for weights that are certain
-	samples int            // K
-	seed    uint64
+// one goroutine at a time.
+type posterior struct {
+	net     layers.Network             // whose form the draws have
+	input   tensor.Shape               // of one input
+	outputs int                        // C
+	classes bool                       // predictions have probabilities of classes
+	means   *layers.Copy               // μ and running statistics
+	stds    []*graph.Param             // ψ; nil for weights that are certain
+	samples int                        // K
+	seed    uint64                     // of the draws
 	noise   func(k int) func() float64 // ε of draw k, one after the other; nil: by the seed
 
-	mu    sync.Mutex
-	run   *layers.Copy // with the weights of the draw at hand
-	batch *graph.Batched
+	mu    sync.Mutex        // guards what follows
+	run   *layers.Copy      // with the weights of the draw at hand
+	batch *graph.Batched    // run, compiled; nil before the first joint prediction
 	draws [][]*tensor.Dense // for compiled predictions, see Compile
 }
 
 var (
-	_ gp.JointPosterior = (*Posterior)(nil)
-	_ gp.Stored         = (*Posterior)(nil)
-	_ gp.OwnMean        = (*Posterior)(nil)
+	_ gp.JointPosterior = (*posterior)(nil)
+	_ gp.Stored         = (*posterior)(nil)
+	_ gp.OwnMean        = (*posterior)(nil)
 )
 
 // String implements gp.Stored.
-func (p *Posterior) String() string { return label(p.stds == nil) }
+func (p *posterior) String() string { return label(p.stds == nil) }
 
 // OwnMean implements gp.OwnMean.
-func (p *Posterior) OwnMean() string {
+func (p *posterior) OwnMean() string {
 	if p.stds == nil {
 		return "Predictions are those of the network trained further, not the network's."
 	}
@@ -57,13 +58,13 @@ func (p *Posterior) OwnMean() string {
 }
 
 // Samples returns K.
-func (p *Posterior) Samples() int { return p.samples }
+func (p *posterior) Samples() int { return p.samples }
 
 // dtype is the element type of the weights.
-func (p *Posterior) dtype() tensor.Dtype { return p.means.Params()[0].Value.Dtype() }
+func (p *posterior) dtype() tensor.Dtype { return p.means.Params()[0].Value.Dtype() }
 
 // draw writes the weights of draw number k, μ + e^ψ∘ε, to arrays like the parameters.
-func (p *Posterior) draw(k int, to []*tensor.Dense) {
+func (p *posterior) draw(k int, to []*tensor.Dense) {
 	eps := rand.New(rand.NewPCG(p.seed^drawStream, uint64(k))).NormFloat64
 	if p.noise != nil {
 		eps = p.noise(k)
@@ -96,7 +97,7 @@ func values(params []*graph.Param) []*tensor.Dense {
 }
 
 // drawn returns a copy of the network that draws are written to, with the running statistics.
-func (p *Posterior) drawn() *layers.Copy {
+func (p *posterior) drawn() *layers.Copy {
 	c := layers.NewCopy(p.net)
 	for i, v := range values(p.means.State()) {
 		tensor.Copy(c.State()[i].Value, v)
@@ -105,19 +106,19 @@ func (p *Posterior) drawn() *layers.Copy {
 }
 
 // prepare compiles the network.
-func (p *Posterior) prepare() (err error) {
+func (p *posterior) prepare() (err error) {
 	if p.batch != nil {
 		return nil
 	}
 	p.run = p.drawn()
 	b := graph.NewBuilder(p.dtype())
-	x := b.Input("x", append([]int{PredictBatch}, p.input...)...)
+	x := b.Input("x", append([]int{predictBatch}, p.input...)...)
 	p.batch, err = graph.NewBatched(b, x, p.run.Forward(b, x))
 	return err
 }
 
 // each calls f with the outputs [N·C] of each draw at inputs x [N,…].
-func (p *Posterior) each(ctx context.Context, x *tensor.Dense, f func(k int, out []float64)) error {
+func (p *posterior) each(ctx context.Context, x *tensor.Dense, f func(k int, out []float64)) error {
 	if err := p.prepare(); err != nil {
 		return err
 	}
@@ -142,7 +143,7 @@ func (p *Posterior) each(ctx context.Context, x *tensor.Dense, f func(k int, out
 }
 
 // reset empties moments of n inputs.
-func (p *Posterior) reset(l *gp.Gaussian, n int) {
+func (p *posterior) reset(l *gp.Gaussian, n int) {
 	l.Resize(n, p.outputs, false)
 	clear(l.Mean)
 	clear(l.Cov)
@@ -152,9 +153,9 @@ func (p *Posterior) reset(l *gp.Gaussian, n int) {
 	}
 }
 
-// take takes the outputs of draw number k into the moments (Welford 1962), which are those of
-// all draws after the last one. It overwrites out, and room [C].
-func (p *Posterior) take(l *gp.Gaussian, room, out []float64, k int) {
+// take takes the outputs of draw number k into the moments (Welford 1962). After the last draw they
+// are the moments of all draws. It overwrites out, and room [C].
+func (p *posterior) take(l *gp.Gaussian, room, out []float64, k int) {
 	c, n := p.outputs, float64(k+1)
 	for i := range len(out) / c {
 		row, mean, cov := out[i*c:(i+1)*c], l.Mean[i*c:(i+1)*c], l.Cov[i*c*c:(i+1)*c*c]
@@ -178,7 +179,7 @@ func (p *Posterior) take(l *gp.Gaussian, room, out []float64, k int) {
 
 // Joint implements gp.JointPosterior: for x [N,…] the mean [N·C] and the covariance [N·C, N·C]
 // over the draws.
-func (p *Posterior) Joint(ctx context.Context, x *tensor.Dense) (mean, cov *tensor.Dense, err error) {
+func (p *posterior) Joint(ctx context.Context, x *tensor.Dense) (mean, cov *tensor.Dense, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var all []float64 // [K, N·C]
@@ -195,5 +196,5 @@ func (p *Posterior) Joint(ctx context.Context, x *tensor.Dense) (mean, cov *tens
 		kernel.Axpy(-1, m, row)
 	}
 	kernel.Syrk(true, n, k, 1/float64(k), all, n, 0, q, n)
-	return dense(m, n), dense(q, n, n), nil
+	return dense.Of(m, n), dense.Of(q, n, n), nil
 }

@@ -3,11 +3,11 @@ package mfvi
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/layers"
 	"gorgonia.org/tensor"
 )
@@ -21,59 +21,56 @@ const (
 
 // header is what a file says of a posterior beside its arrays.
 type header struct {
-	Inputs  []int  `json:"inputs"` // the shape of one
-	Outputs int    `json:"outputs"`
-	Samples int    `json:"samples"`
-	Seed    uint64 `json:"seed"`
+	Inputs  []int  `json:"inputs"`            // the shape of one
+	Outputs int    `json:"outputs"`           // number C of outputs
+	Samples int    `json:"samples"`           // number K of draws
+	Seed    uint64 `json:"seed"`              // of the draws
 	Certain bool   `json:"certain,omitempty"` // the control without noise
 }
 
 // State implements gp.Stored: μ [P], ψ [P] and the running statistics [S], where there are such,
 // each in the order of the network's arrays.
-func (p *Posterior) State() (gp.State, error) {
+func (p *posterior) State() (gp.State, error) {
 	s := gp.State{Header: header{Inputs: p.input.Clone(), Outputs: p.outputs, Samples: p.samples, Seed: p.seed, Certain: p.stds == nil}}
 	for _, a := range []struct {
-		name string
-		of   []*graph.Param
+		name string         // in the file
+		of   []*graph.Param // the arrays
 	}{{nameMean, p.means.Params()}, {nameStd, p.stds}, {nameState, p.means.State()}} {
 		if v := flat(a.of); len(v) > 0 {
-			s.Arrays = append(s.Arrays, gp.Array{Name: a.name, Value: graph.Convert(dense(v, len(v)), p.dtype())})
+			s.Arrays = append(s.Arrays, gp.Array{Name: a.name, Value: graph.Convert(dense.Of(v, len(v)), p.dtype())})
 		}
 	}
 	return s, nil
 }
 
-// Restore puts a posterior on a network from what its State returned.
-func Restore(_ context.Context, net layers.Network, l likelihood.Likelihood, saved gp.Saved) (gp.Stored, error) {
+// restore puts a posterior on a network from what its State returned.
+func restore(_ context.Context, net layers.Network, l likelihood.Likelihood, saved gp.Saved) (gp.Stored, error) {
 	var h header
 	if err := saved.Header(&h); err != nil {
 		return nil, err
 	}
-	if len(net.Params()) == 0 {
-		return nil, fmt.Errorf("mfvi: a network without parameters has no posterior")
-	}
-	dt := net.Params()[0].Value.Dtype()
-	if err := h.check(net, dt); err != nil {
+	dt, err := h.check(net)
+	if err != nil {
 		return nil, fmt.Errorf("mfvi: %w", err)
 	}
 	_, classes := l.(likelihood.Softmax)
-	p := &Posterior{net: net, input: h.Inputs, outputs: h.Outputs, classes: classes, means: layers.NewCopy(net), samples: h.Samples, seed: h.Seed}
+	p := &posterior{net: net, input: h.Inputs, outputs: h.Outputs, classes: classes, means: layers.NewCopy(net), samples: h.Samples, seed: h.Seed}
 	if !h.Certain {
 		p.stds = layers.NewCopy(net).Params()
 	}
 	for _, a := range []struct {
-		name string
-		to   []*graph.Param
+		name string         // in the file
+		to   []*graph.Param // the arrays
 	}{{nameMean, p.means.Params()}, {nameStd, p.stds}, {nameState, p.means.State()}} {
-		if err := restore(a.to, saved, a.name, dt); err != nil {
+		if err := overwrite(a.to, saved, a.name, dt); err != nil {
 			return nil, err
 		}
 	}
 	return p, nil
 }
 
-// restore overwrites arrays by those in a file.
-func restore(to []*graph.Param, saved gp.Saved, name string, dt tensor.Dtype) error {
+// overwrite overwrites arrays by those in a file.
+func overwrite(to []*graph.Param, saved gp.Saved, name string, dt tensor.Dtype) error {
 	n := 0
 	for _, p := range to {
 		n += p.Value.Shape().TotalSize()
@@ -88,7 +85,7 @@ func restore(to []*graph.Param, saved gp.Saved, name string, dt tensor.Dtype) er
 	v := graph.Floats(all)
 	for _, p := range to {
 		size := p.Value.Shape().TotalSize()
-		tensor.Copy(p.Value, graph.Convert(dense(v[:size], p.Value.Shape()...), dt))
+		tensor.Copy(p.Value, graph.Convert(dense.Of(v[:size], p.Value.Shape()...), dt))
 		v = v[size:]
 	}
 	return nil
@@ -97,21 +94,12 @@ func restore(to []*graph.Param, saved gp.Saved, name string, dt tensor.Dtype) er
 // maxSamples bounds the draws of a file.
 const maxSamples = 1_000_000
 
-// check refuses numbers that no fit can have, and inputs that the network does not take.
-func (h *header) check(net layers.Network, dt tensor.Dtype) error {
-	switch {
-	case h.Outputs < 1 || h.Samples < 1 || h.Samples > maxSamples || h.Certain && h.Samples != 1:
-		return fmt.Errorf("%d outputs and %d draws (certain: %t), expected positive numbers", h.Outputs, h.Samples, h.Certain)
-	case len(h.Inputs) == 0 || slices.Min(h.Inputs) < 1:
-		return fmt.Errorf("inputs of shape %v, expected positive sizes", h.Inputs)
+// check returns the network's element type. It refuses numbers that no fit can have, inputs that the
+// network does not take and outputs that it does not have.
+func (h *header) check(net layers.Network) (dt tensor.Dtype, err error) {
+	if h.Outputs < 1 || h.Samples < 1 || h.Samples > maxSamples || h.Certain && h.Samples != 1 {
+		return dt, fmt.Errorf("%d outputs and %d draws (certain: %t), expected positive numbers", h.Outputs, h.Samples, h.Certain)
 	}
-	b := graph.NewBuilder(dt)
-	out := net.Forward(b, b.Input("x", append([]int{1}, h.Inputs...)...))
-	if err := b.Err(); err != nil {
-		return fmt.Errorf("inputs of shape %v: %w", h.Inputs, err)
-	}
-	if !slices.Equal(out.Shape(), []int{1, h.Outputs}) {
-		return fmt.Errorf("a network with outputs of shape %v, expected [1,%d]", out.Shape(), h.Outputs)
-	}
-	return nil
+	dt, _, err = gp.CheckInputs(net, h.Inputs, h.Outputs)
+	return dt, err
 }

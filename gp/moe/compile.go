@@ -11,22 +11,22 @@ import (
 )
 
 // Compile implements gp.Posterior. Each expert is compiled by itself.
-func (p *Posterior) Compile(shape []int, size int, limit int64) (gp.Compiled, error) {
-	if want := p.experts[0].Header().Input; !slices.Equal(shape, want) {
+func (p *posterior) Compile(shape []int, size int, limit int64) (gp.Compiled, error) {
+	if want := p.input; !slices.Equal(shape, want) {
 		return nil, fmt.Errorf("moe: inputs of shape %v, expected %v", shape, want)
 	}
 	c := &compiled{p: p, labels: make([]int, size), narrow: p.net.Params()[0].Value.Dtype() == tensor.Float32}
 	width := tensor.Shape(shape).TotalSize()
 	c.x, c.scores = make([]float64, size*width), make([]float64, size*scores)
 	if p.gate.points != nil {
-		b, x, sum, err := p.gate.write(p.net, size)
+		pass, err := p.gate.write(p.net, size)
 		if err == nil {
-			c.kernel, err = graph.NewBatchWithin(limit, b, x, sum)
+			c.kernel, err = graph.NewBatchWithin(limit, pass.Builder, pass.X, pass.Outputs...)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("moe: %w", err)
 		}
-		c.k = make([]float64, sum.Shape().TotalSize())
+		c.k = make([]float64, size*p.gate.points.Shape()[0])
 	}
 	for e, q := range p.experts {
 		left := limit - c.Bytes()
@@ -44,15 +44,15 @@ func (p *Posterior) Compile(shape []int, size int, limit int64) (gp.Compiled, er
 
 // compiled is the gp.Compiled of a Posterior.
 type compiled struct {
-	p       *Posterior
-	kernel  *graph.Batch // with the points; nil with cells
-	experts []gp.Compiled
-	narrow  bool // the network is of float32
+	p       *posterior    // the posterior that is compiled
+	kernel  *graph.Batch  // with the points; nil with cells
+	experts []gp.Compiled // by number of the expert
+	narrow  bool          // the network is of float32
 
-	k, scores []float64 // [size,m] and [size,2]
-	labels    []int     // [size]
-	x         []float64 // the inputs of an expert
-	g         gp.Gaussian
+	k, scores []float64   // [size,m] and [size,2]
+	labels    []int       // [size]
+	x         []float64   // the inputs of an expert
+	g         gp.Gaussian // predictions of an expert
 }
 
 // Bytes implements gp.Compiled.

@@ -1,15 +1,14 @@
 package moe
 
 import (
-	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"runtime"
 	"slices"
 	"sync"
 
-	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/laplace"
 	"github.com/go-valla/valla/gp/likelihood"
@@ -19,7 +18,6 @@ import (
 )
 
 const (
-	defaultMemory = 4 << 30
 	// largestFull is the largest order of the matrix with which the standard deviations are
 	// found; where LLA needs a larger one it is KFAC.
 	largestFull = 4000
@@ -37,7 +35,7 @@ func (s *Settings) Fit(ctx context.Context, p gp.Problem, r gp.Run) (*gp.Fitted,
 	if err != nil {
 		return nil, err
 	}
-	f := &fitting{p: p, r: r, s: c, asked: s.Experts, limit: cmp.Or(r.Memory, defaultMemory)}
+	f := &fitting{p: p, r: r, s: c, asked: s.Experts, limit: r.Limit()}
 	g, err := f.gate(ctx)
 	if err == nil {
 		err = f.standardDeviations(ctx)
@@ -50,17 +48,17 @@ func (s *Settings) Fit(ctx context.Context, p gp.Problem, r gp.Run) (*gp.Fitted,
 
 // fitting is one fit under way.
 type fitting struct {
-	p     gp.Problem
-	r     gp.Run
-	s     Settings // complete
-	asked int      // experts; 0 for the default
-	limit int64    // bytes
-	notes []string
+	p     gp.Problem // the problem
+	r     gp.Run     // the run
+	s     Settings   // complete
+	asked int        // experts; 0 for the default
+	limit int64      // bytes
+	notes []string   // of the record
 
 	prior, noise float64 // σ₀ and σ; σ is 0 with classes
 
-	mu   sync.Mutex
-	done int // experts
+	mu   sync.Mutex // guards done
+	done int        // experts
 }
 
 // gate divides the rows.
@@ -73,30 +71,35 @@ func (f *fitting) gate(ctx context.Context) (*gate, error) {
 	return newGate(ctx, f.p.Net, points, f.s.Experts, f.limit, rand.New(rand.NewPCG(f.r.Seed, clusterStream)))
 }
 
-// standardDeviations are those of LLA of all rows at the maximum of its marginal likelihood,
-// as far as they are not given.
+// standardDeviations finds the standard deviations that are not given: LLA of all rows has its
+// largest marginal likelihood there.
 func (f *fitting) standardDeviations(ctx context.Context) error {
 	f.prior, f.noise = f.s.PriorStd, f.s.NoiseStd
 	_, noisy := f.p.Likelihood.(likelihood.Gaussian)
 	if f.prior > 0 && (f.noise > 0 || !noisy) {
 		return nil
 	}
-	o := f.options(f.prior, f.noise)
+	s := f.lla()
 	if order := min(layers.Count(f.p.Net), f.p.Train.N()*f.p.Outputs()); order > largestFull {
-		o.Structure = laplace.KFAC
+		s.Structure = "kfac"
 		f.notes = append(f.notes, fmt.Sprintf("The standard deviations are those of LLA KFAC, because LLA takes a matrix of order %d, above %d.", order, largestFull))
 	}
-	q, err := laplace.Fit(ctx, f.p.Net, f.p.Train.X, f.p.Train.Y, o)
+	q, err := s.Fit(ctx, f.problem(f.p.Train), gp.Run{Memory: f.limit})
 	if err != nil {
 		return fmt.Errorf("moe: standard deviations: %w", err)
 	}
-	f.prior, f.noise = q.PriorStd(), q.NoiseStd()
+	f.prior, f.noise = q.Record.PriorStds[0], math.Sqrt(q.NoiseVariance)
 	return nil
 }
 
-// options are those of LLA with given standard deviations.
-func (f *fitting) options(prior, noise float64) laplace.Options {
-	return laplace.Options{Likelihood: f.p.Likelihood, PriorStd: prior, NoiseStd: noise, MemoryLimit: f.limit}
+// lla returns the settings of LLA with the standard deviations that are known so far.
+func (f *fitting) lla() *laplace.Settings {
+	return &laplace.Settings{PriorStd: f.prior, NoiseStd: f.noise}
+}
+
+// problem returns the problem of LLA of some training examples.
+func (f *fitting) problem(e gp.Examples) gp.Problem {
+	return gp.Problem{Net: f.p.Net, Likelihood: f.p.Likelihood, Train: e}
 }
 
 // fit fits all experts beside each other.
@@ -113,7 +116,7 @@ func (f *fitting) fit(ctx context.Context, g *gate) (*gp.Fitted, error) {
 	if err := f.fits(rows); err != nil {
 		return nil, err
 	}
-	q := &Posterior{net: f.p.Net, gate: g, outputs: f.p.Outputs(), asked: f.asked, experts: make([]*laplace.Posterior, len(rows))}
+	q := &posterior{net: f.p.Net, gate: g, input: f.p.Train.X.Shape()[1:].Clone(), outputs: f.p.Outputs(), asked: f.asked, experts: make([]gp.Stored, len(rows))}
 	err = eachExpert(ctx, len(rows), func(e int) error { return f.expert(ctx, q, e, rows[e]) })
 	if err != nil {
 		return nil, err
@@ -121,7 +124,7 @@ func (f *fitting) fit(ctx context.Context, g *gate) (*gp.Fitted, error) {
 	return f.fitted(q, rows), nil
 }
 
-// members lists the rows of each expert: those with its own label or that of a neighbour.
+// members lists the rows of each expert: the rows with the label of the expert or of a neighbour.
 func members(labels []int, near [][]int) [][]int {
 	rows := make([][]int, len(near))
 	for i, k := range labels {
@@ -155,13 +158,12 @@ func (f *fitting) fits(rows [][]int) error {
 
 // expert fits expert number e to its rows. A cluster without rows, which can come about where
 // rows lie on a border, has none.
-func (f *fitting) expert(ctx context.Context, q *Posterior, e int, rows []int) error {
+func (f *fitting) expert(ctx context.Context, q *posterior, e int, rows []int) error {
 	if len(rows) == 0 {
 		return fmt.Errorf("moe: expert %d of %d has no rows; expected fewer experts", e+1, len(q.experts))
 	}
-	own := gp.Examples{X: data.TakeRows(f.p.Train.X, rows), Y: data.TakeRows(f.p.Train.Y, rows)}
 	var err error
-	if q.experts[e], err = laplace.Fit(ctx, f.p.Net, own.X, own.Y, f.options(f.prior, f.noise)); err != nil {
+	if q.experts[e], err = f.lla().Posterior(ctx, f.problem(f.p.Train.Rows(rows)), gp.Run{Memory: f.limit}); err != nil {
 		return fmt.Errorf("moe: expert %d of %d, with %d rows: %w", e+1, len(q.experts), len(rows), err)
 	}
 	f.mu.Lock()
@@ -199,7 +201,7 @@ func eachExpert(ctx context.Context, n int, do func(e int) error) error {
 }
 
 // fitted describes the fit.
-func (f *fitting) fitted(q *Posterior, rows [][]int) *gp.Fitted {
+func (f *fitting) fitted(q *posterior, rows [][]int) *gp.Fitted {
 	most, sum := 0, 0
 	for _, own := range rows {
 		most, sum = max(most, len(own)), sum+len(own)

@@ -89,7 +89,7 @@ func (r reference) gate(t *testing.T) *gate {
 		return newCells(graph.Floats(r.p.Train.X), s[0]-1)
 	}
 	g := &gate{points: data.TakeRows(r.p.Train.X, r.ints(t, "sub_idx")), centres: r.want(t, "centres")}
-	if err := g.compile(r.p.Net, defaultMemory); err != nil {
+	if err := g.compile(r.p.Net, gp.Run{}.Limit()); err != nil {
 		t.Fatal(err)
 	}
 	k, err := g.kernel(t.Context(), g.points)
@@ -196,12 +196,12 @@ func TestFixtureCovariance(t *testing.T) {
 	for _, r := range references(t) {
 		for key, alone := range map[string]bool{"f_cov": false, "local_f_cov": true} {
 			g := r.gate(t)
-			f := &fitting{p: r.p, s: Settings{Experts: g.experts(), Alone: alone}, limit: defaultMemory, prior: r.prior, noise: r.noise}
+			f := &fitting{p: r.p, s: Settings{Experts: g.experts(), Alone: alone}, limit: gp.Run{}.Limit(), prior: r.prior, noise: r.noise}
 			out, err := f.fit(t.Context(), g)
 			if err != nil {
 				t.Fatal(err)
 			}
-			q := out.Posterior.(*Posterior)
+			q := out.Posterior.(*posterior)
 			mean, cov := predict(t, q, r.xt)
 			fixture.Close(t, r.prefix+"g_Xt", mean, r.want(t, "g_Xt"), 1e-12)
 			fixture.Close(t, r.prefix+key, cov, r.want(t, key), 1e-9)
@@ -290,3 +290,6 @@ func wider(t *testing.T, wide, narrow []float64, c int) {
 		}
 	}
 }
+
+// Experts returns E.
+func (p *posterior) Experts() int { return len(p.experts) }

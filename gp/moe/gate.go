@@ -10,6 +10,7 @@ import (
 
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/eigen"
 	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/jacobian"
@@ -18,7 +19,7 @@ import (
 )
 
 const (
-	gateBatch = 100 // inputs whose scores are computed at a time
+	gateBatch = 100 // inputs that get their scores at a time
 	starts    = 10  // of k-means
 	scores    = 2
 )
@@ -56,7 +57,7 @@ func newCells(x []float64, experts int) *gate {
 	return g
 }
 
-// between says whether a number of the sorted ones lies from lo on and below hi.
+// between reports whether a number v of sorted has lo ≤ v < hi.
 func between(sorted []float64, lo, hi float64) bool {
 	i := sort.SearchFloat64s(sorted, lo)
 	return i < len(sorted) && sorted[i] < hi
@@ -82,48 +83,34 @@ func newGate(ctx context.Context, net layers.Network, points *tensor.Dense, expe
 }
 
 // compile compiles the kernel Σ_c J_c(x) J_c(z)ᵀ [B,m] between inputs and the points.
-func (g *gate) compile(net layers.Network, limit int64) error {
-	var b *graph.Builder
-	var x, sum *graph.Node
-	_, _, err := graph.Tile("moe: the kernel with the points", gateBatch, max(1, limit), func(size int) (int64, error) {
-		var err error
-		if b, x, sum, err = g.write(net, size); err != nil {
-			return 0, err
-		}
-		bytes, err := graph.Plan(b, []*graph.Node{sum}, graph.Options{Varying: []*graph.Node{x}})
-		return int64(bytes), err
+func (g *gate) compile(net layers.Network, limit int64) (err error) {
+	g.run, err = graph.NewBatchedWithin("moe: the kernel with the points", gateBatch, limit, func(size int) (graph.Pass, error) {
+		return g.write(net, size)
 	})
-	if err == nil {
-		g.run, err = graph.NewBatched(b, x, sum)
-	}
-	if err == nil {
-		g.run.Limit(limit)
-	}
 	return err
 }
 
 // write writes the kernel for size inputs.
-func (g *gate) write(net layers.Network, size int) (b *graph.Builder, x, sum *graph.Node, err error) {
+func (g *gate) write(net layers.Network, size int) (graph.Pass, error) {
 	m, class := g.points.Shape()[0], make([]int, g.points.Shape()[0])
-	b = graph.NewBuilder(g.points.Dtype())
-	x = b.Input("x", append([]int{size}, g.points.Shape()[1:]...)...)
+	b := graph.NewBuilder(g.points.Dtype())
+	x := b.Input("x", append([]int{size}, g.points.Shape()[1:]...)...)
 	z := b.Param(&graph.Param{Name: "points", Value: g.points})
 	out := net.Forward(b, x)
 	if b.Err() != nil {
-		return nil, nil, nil, b.Err()
+		return graph.Pass{}, b.Err()
 	}
-	sum = b.Fill(0, size, 1, m)
+	sum := b.Fill(0, size, 1, m)
 	for c := range out.Shape()[1] {
 		sum = b.Add(sum, jacobian.NTK{Net: only{net, c}}.Cross(b, x, z, class))
 	}
-	sum = b.Reshape(sum, size, m)
-	return b, x, sum, b.Err()
+	return graph.Pass{Builder: b, X: x, Outputs: []*graph.Node{b.Reshape(sum, size, m)}}, b.Err()
 }
 
 // only is a network's output number c alone, [B,1].
 type only struct {
-	layers.Network
-	c int
+	layers.Network     // with all outputs
+	c              int // number of the output
 }
 
 // Forward implements layers.Network.
@@ -131,7 +118,7 @@ func (o only) Forward(b *graph.Builder, x *graph.Node) *graph.Node {
 	return b.Slice(o.Network.Forward(b, x), 1, o.c, o.c+1)
 }
 
-// kernel returns that of inputs x [N,…] with the points, [N,m].
+// kernel returns the kernel of inputs x [N,…] with the points, [N,m].
 func (g *gate) kernel(ctx context.Context, x *tensor.Dense) ([]float64, error) {
 	var all []float64
 	err := g.run.Each(ctx, x, func(_, n int, out []*tensor.Dense) error {
@@ -174,7 +161,7 @@ func (g *gate) components(k []float64, m int) error {
 	g.turn = make([]float64, m*scores)
 	for j := range n {
 		v := values[n-1-j]
-		if !(v > epsilon(g.points.Dtype())*float64(m)*values[n-1]) {
+		if !(v > dense.Epsilon(g.points.Dtype())*float64(m)*values[n-1]) {
 			continue
 		}
 		for i := range m {
@@ -184,16 +171,8 @@ func (g *gate) components(k []float64, m int) error {
 	return nil
 }
 
-// epsilon is the distance from 1 to the next number of a type.
-func epsilon(dt tensor.Dtype) float64 {
-	if dt == tensor.Float32 {
-		return 0x1p-23
-	}
-	return 0x1p-52
-}
-
 // centre takes away means from rows of the kernel with the points [n,m], so that they are inner
-// products of features whose mean over the points is 0.
+// products of features that have the mean 0 over the points.
 func (g *gate) centre(k []float64) {
 	all := kernel.Sum(g.means) / float64(len(g.means))
 	for row := range slices.Chunk(k, len(g.means)) {
@@ -219,7 +198,7 @@ func (g *gate) scoresInto(out, k []float64) {
 
 // clusters returns the best centres [E,2] of several starts of k-means.
 func clusters(at []float64, experts int, rng *rand.Rand) ([]float64, error) {
-	x, best, least := tensor.New(tensor.WithShape(len(at)/scores, scores), tensor.WithBacking(at)), []float64(nil), math.Inf(1)
+	x, best, least := dense.Of(at, len(at)/scores, scores), []float64(nil), math.Inf(1)
 	for range starts {
 		c, err := data.KMeans(x, experts, data.KMeansPlusPlus, rng)
 		if err != nil {
@@ -267,7 +246,7 @@ func (g *gate) experts() int {
 	return len(g.centres) / scores
 }
 
-// neighbours lists those of each expert.
+// neighbours lists the neighbours of each expert.
 func (g *gate) neighbours() [][]int {
 	if g.edges != nil {
 		return inRow(g.experts())

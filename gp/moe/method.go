@@ -19,7 +19,7 @@ var Method = gp.Method{
 	Use:     "Choose it for local variances, which are those of LLA or larger, where the matrices of LLA are too large.",
 	Source:  "Lee, Humt, Feng and Triebel 2020, Estimating model uncertainty of neural networks in sparse information form; Lee et al. 2021, Trust your robots! Predictive uncertainty estimation of neural networks with sparse Gaussian processes",
 	New:     func() gp.Settings { return new(Settings) },
-	Restore: Restore,
+	Restore: restore,
 }
 
 // Settings are the settings of MoE LLA. The zero value of a field means its default. All experts

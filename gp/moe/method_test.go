@@ -14,10 +14,10 @@ func variants() map[string]func(gp.Problem) gp.Settings {
 	out := map[string]func(gp.Problem) gp.Settings{}
 	for name, s := range map[string]Settings{
 		"defaults":                    {},
-		"five experts, fixed":         {Experts: 5, Points: 12, PriorStd: 0.7},
-		"each for itself":             {Experts: 3, Alone: true},
-		"more experts than points":    {Experts: 40, Points: 4, PriorStd: 1},
-		"numbers: the noise is given": {Experts: 4, PriorStd: 0.7, NoiseStd: 0.4},
+		"three experts, fixed":        {Experts: 3, Points: 8, PriorStd: 0.7},
+		"each for itself":             {Experts: 2, Points: 6, Alone: true},
+		"more experts than points":    {Experts: 40, Points: 3, PriorStd: 1},
+		"numbers: the noise is given": {Experts: 2, Points: 6, PriorStd: 0.7, NoiseStd: 0.4},
 	} {
 		out[name] = func(p gp.Problem) gp.Settings {
 			if _, noisy := p.Likelihood.(likelihood.Gaussian); !noisy && s.NoiseStd > 0 {

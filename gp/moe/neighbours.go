@@ -30,7 +30,7 @@ func inRow(n int) [][]int {
 // rounding is the relative size of numbers that count as 0.
 const rounding = 1e-12
 
-// onLine says whether all points [n,2] lie on a line.
+// onLine reports whether all points [n,2] lie on a line.
 func onLine(p []float64) bool {
 	var far []float64 // the vector from the first point to the farthest one
 	length := 0.0
@@ -47,7 +47,7 @@ func onLine(p []float64) bool {
 	return true
 }
 
-// shareEdge says whether a piece of the line of equal distance to the points i and j is nearer
+// shareEdge reports whether a piece of the line of equal distance to the points i and j is nearer
 // to them than to all others. A place on it is m + t·v, for the point m half-way between them
 // and v at right angles to their difference, and another point allows the t on one side of a
 // bound.

@@ -2,6 +2,7 @@ package moe
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/go-valla/valla/gp/laplace"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/layers"
 	"gorgonia.org/tensor"
 )
@@ -24,36 +26,37 @@ const (
 
 // header is what a file says of a posterior beside its arrays.
 type header struct {
-	Asked   int              `json:"asked"`  // experts that the settings asked for; 0 for the default
-	Points  int              `json:"points"` // of the gate; 0 with cells of a single input
-	Experts []laplace.Header `json:"experts"`
+	Asked   int               `json:"asked"`   // experts that the settings asked for; 0 for the default
+	Points  int               `json:"points"`  // of the gate; 0 with cells of a single input
+	Experts []json.RawMessage `json:"experts"` // headers of laplace
 }
 
-// prefix is that of the names of an expert's arrays.
+// prefix returns what the names of the arrays of expert e begin with.
 func prefix(e int) string { return fmt.Sprintf("moe.expert%d.", e) }
 
 // State implements gp.Stored: the gate, and the state of each expert.
-func (p *Posterior) State() (gp.State, error) {
+func (p *posterior) State() (gp.State, error) {
 	h, g := header{Asked: p.asked}, p.gate
-	float := func(v []float64, shape ...int) *tensor.Dense {
-		return tensor.New(tensor.WithShape(shape...), tensor.WithBacking(v))
-	}
 	var s gp.State
 	if g.points != nil {
 		h.Points = g.points.Shape()[0]
 		s.Arrays = []gp.Array{
-			{Name: namePoints, Value: g.points}, {Name: nameMeans, Value: float(g.means, h.Points)},
-			{Name: nameTurn, Value: float(g.turn, h.Points, scores)}, {Name: nameCentres, Value: float(g.centres, g.experts(), scores)},
+			{Name: namePoints, Value: g.points}, {Name: nameMeans, Value: dense.Of(g.means, h.Points)},
+			{Name: nameTurn, Value: dense.Of(g.turn, h.Points, scores)}, {Name: nameCentres, Value: dense.Of(g.centres, g.experts(), scores)},
 		}
 	} else if len(g.edges) > 0 {
-		s.Arrays = []gp.Array{{Name: nameEdges, Value: float(g.edges, len(g.edges))}}
+		s.Arrays = []gp.Array{{Name: nameEdges, Value: dense.Of(g.edges, len(g.edges))}}
 	}
 	for e, q := range p.experts {
 		own, err := q.State()
 		if err != nil {
 			return s, err
 		}
-		h.Experts = append(h.Experts, q.Header())
+		text, err := json.Marshal(own.Header)
+		if err != nil {
+			return s, err
+		}
+		h.Experts = append(h.Experts, text)
 		for _, a := range own.Arrays {
 			s.Arrays = append(s.Arrays, gp.Array{Name: prefix(e) + a.Name, Value: a.Value})
 		}
@@ -62,9 +65,9 @@ func (p *Posterior) State() (gp.State, error) {
 	return s, nil
 }
 
-// Restore puts a posterior on a network from what its State returned, with a factorisation for
+// restore puts a posterior on a network from what its State returned, with a factorisation for
 // each expert. Inputs that the network does not take are errors.
-func Restore(ctx context.Context, net layers.Network, l likelihood.Likelihood, s gp.Saved) (gp.Stored, error) {
+func restore(ctx context.Context, net layers.Network, l likelihood.Likelihood, s gp.Saved) (gp.Stored, error) {
 	var h header
 	if err := s.Header(&h); err != nil {
 		return nil, err
@@ -72,13 +75,13 @@ func Restore(ctx context.Context, net layers.Network, l likelihood.Likelihood, s
 	if len(h.Experts) == 0 || h.Asked < 0 || h.Points < 0 || len(net.Params()) == 0 {
 		return nil, fmt.Errorf("moe: %d experts, %d asked for, and %d points, on a network of %d parameters; expected at least one expert and one parameter, and no negative numbers", len(h.Experts), h.Asked, h.Points, len(net.Params()))
 	}
-	p := &Posterior{net: net, asked: h.Asked, outputs: h.Experts[0].Outputs, experts: make([]*laplace.Posterior, len(h.Experts))}
+	p := &posterior{net: net, asked: h.Asked, experts: make([]gp.Stored, len(h.Experts))}
 	for e, own := range h.Experts {
-		if own.Outputs != p.outputs || !slices.Equal(own.Input, h.Experts[0].Input) {
-			return nil, fmt.Errorf("moe: expert %d has inputs of shape %v and %d outputs, expected %v and %d as the first", e+1, own.Input, own.Outputs, h.Experts[0].Input, p.outputs)
+		if err := p.sameShapes(e, own); err != nil {
+			return nil, err
 		}
 		var err error
-		if p.experts[e], err = laplace.Restore(ctx, net, l, part{s, own, prefix(e)}); err != nil {
+		if p.experts[e], err = laplace.Method.Restore(ctx, net, l, gp.SavedPart(s, own, prefix(e))); err != nil {
 			return nil, fmt.Errorf("moe: expert %d of %d: %w", e+1, len(h.Experts), err)
 		}
 	}
@@ -88,32 +91,29 @@ func Restore(ctx context.Context, net layers.Network, l likelihood.Likelihood, s
 	return p, nil
 }
 
-// part is what a file says of one expert.
-type part struct {
-	gp.Saved
-	header laplace.Header
-	prefix string
-}
-
-// Header implements gp.Saved.
-func (p part) Header(v any) error {
-	to, ok := v.(*laplace.Header)
-	if !ok {
-		return fmt.Errorf("moe: a header of type %T, expected that of an expert", v)
+// sameShapes reads the shape of the inputs and the number of outputs from the header own of expert e.
+// The posterior takes both from the first expert; for the others a difference is an error.
+func (p *posterior) sameShapes(e int, own json.RawMessage) error {
+	var shapes struct {
+		Input   []int `json:"input"`
+		Outputs int   `json:"outputs"`
 	}
-	*to = p.header
+	if err := json.Unmarshal(own, &shapes); err != nil {
+		return fmt.Errorf("moe: expert %d: %w", e+1, err)
+	}
+	if e == 0 {
+		p.input, p.outputs = shapes.Input, shapes.Outputs
+	}
+	if shapes.Outputs != p.outputs || !slices.Equal(shapes.Input, p.input) {
+		return fmt.Errorf("moe: expert %d has inputs of shape %v and %d outputs, expected %v and %d as the first", e+1, shapes.Input, shapes.Outputs, p.input, p.outputs)
+	}
 	return nil
 }
 
-// Array implements gp.Saved.
-func (p part) Array(name string, dt tensor.Dtype, shape ...int) (*tensor.Dense, error) {
-	return p.Saved.Array(p.prefix+name, dt, shape...)
-}
-
 // restoreGate reads the gate.
-func (p *Posterior) restoreGate(s gp.Saved, h header) error {
+func (p *posterior) restoreGate(s gp.Saved, h header) error {
 	p.gate = &gate{edges: []float64{}}
-	n, input := len(h.Experts), tensor.Shape(h.Experts[0].Input)
+	n, input := len(h.Experts), p.input
 	if h.Points == 0 {
 		if input.TotalSize() != 1 {
 			return fmt.Errorf("moe: cells with inputs of shape %v, expected a single input", input)
@@ -148,5 +148,5 @@ func (p *Posterior) restoreGate(s gp.Saved, h header) error {
 		*a.to = graph.Floats(v)
 	}
 	p.gate = g
-	return g.compile(p.net, defaultMemory)
+	return g.compile(p.net, gp.Run{}.Limit())
 }

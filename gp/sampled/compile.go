@@ -11,7 +11,7 @@ import (
 )
 
 // Compile implements gp.Posterior.
-func (p *Posterior) Compile(shape []int, size int, limit int64) (gp.Compiled, error) {
+func (p *posterior) Compile(shape []int, size int, limit int64) (gp.Compiled, error) {
 	if !slices.Equal(shape, p.input) {
 		return nil, fmt.Errorf("sampled: inputs of shape %v, expected %v", shape, p.input)
 	}
@@ -25,7 +25,7 @@ func (p *Posterior) Compile(shape []int, size int, limit int64) (gp.Compiled, er
 // compiled is the gp.Compiled of a Posterior.
 type compiled struct {
 	f       *jacobian.DirectionalBatch // the network's outputs and J ζ
-	samples int
+	samples int                        // S
 }
 
 // Bytes implements gp.Compiled.

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/kernel"
 )
 
@@ -12,7 +13,7 @@ import (
 // of the first samples whose residual is not small enough. It goes on from the samples as they
 // are. It returns the largest relative residual before the step.
 func (f *fitting) conjugate(ctx context.Context, samples, k int) (float64, error) {
-	which := upTo(samples)
+	which := dense.Indices(samples)
 	errs := f.errors(which)
 	which = slices.DeleteFunc(which, func(s int) bool { return errs[s] <= f.s.Tolerance })
 	if len(which) == 0 {

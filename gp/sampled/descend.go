@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/go-valla/valla/data"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/kernel"
 )
 
@@ -37,7 +38,7 @@ func (f *fitting) descend(ctx context.Context, samples, k int) (float64, error) 
 	if k == 0 {
 		f.restart(samples)
 	}
-	which, g := upTo(samples), make([]float64, samples*f.size)
+	which, g := dense.Indices(samples), make([]float64, samples*f.size)
 	rows := f.batch(k)
 	if err := f.product(ctx, data.TakeRows(f.p.Train.X, rows), which, f.zeta, g); err != nil {
 		return 0, err

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/go-valla/valla/gp/likelihood"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/kernel"
 	"gorgonia.org/tensor"
 )
@@ -20,8 +21,8 @@ const (
 
 // curvature multiplies by the Λ_n of rows with the network's outputs, or by its root.
 type curvature struct {
-	lik likelihood.Likelihood
-	c   int // outputs
+	lik likelihood.Likelihood // of the targets
+	c   int                   // outputs
 }
 
 // times returns Λ_n f_n for outputs out [n,C] and f [n,C]: with Λ = Σ_c w_c (e_c − m)(e_c − m)ᵀ
@@ -79,7 +80,7 @@ func newDraws(ctx context.Context, l *linear, k curvature, x *tensor.Dense, samp
 // project returns u for the noise of each sample, whose numbers are taken output by output.
 func project(ctx context.Context, l *linear, k curvature, x *tensor.Dense, noise []func() float64) ([]float64, error) {
 	u := make([]float64, len(noise)*l.p)
-	return u, l.sweep(ctx, pull, x, upTo(len(noise)), nil, u, func(s, _ int, out, _ []float64) []float64 {
+	return u, l.sweep(ctx, pull, x, dense.Indices(len(noise)), nil, u, func(s, _ int, out, _ []float64) []float64 {
 		return k.root(out, noise[s])
 	})
 }
@@ -89,13 +90,4 @@ func (d draws) target(dst []float64, s int, lambda float64) {
 	at := s * len(dst)
 	copy(dst, d.u[at:])
 	kernel.Axpy(math.Sqrt(lambda), d.z[at:at+len(dst)], dst)
-}
-
-// upTo lists 0 … n−1.
-func upTo(n int) []int {
-	all := make([]int, n)
-	for i := range all {
-		all[i] = i
-	}
-	return all
 }

@@ -35,7 +35,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	q := fitted.Posterior.(*sampled.Posterior)
+	q := fitted.Posterior
 	x := column(0, 1, 10)
 	g, err := gp.Predict(ctx, q, x)
 	if err != nil {
@@ -46,7 +46,9 @@ func Example() {
 	for i, mean := range g.Mean {
 		fmt.Printf("%.0f ± %.2f\n", mean, math.Sqrt(g.Cov[i]))
 	}
-	functions, err := q.Functions(ctx, x)
+	functions, err := q.(interface {
+		Functions(ctx context.Context, x *tensor.Dense) (*tensor.Dense, error)
+	}).Functions(ctx, x)
 	if err != nil {
 		fmt.Println(err)
 		return

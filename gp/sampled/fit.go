@@ -1,7 +1,6 @@
 package sampled
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -16,9 +15,6 @@ import (
 	"github.com/go-valla/valla/train"
 	"gorgonia.org/tensor"
 )
-
-// defaultMemory is what a fit and a prediction may need where nothing else is said.
-const defaultMemory = 4 << 30
 
 // Fit implements gp.Settings. A fit that is interrupted keeps its state in the checkpoint.
 func (s *Settings) Fit(ctx context.Context, p gp.Problem, r gp.Run) (*gp.Fitted, error) {
@@ -47,33 +43,33 @@ func (s *Settings) Fit(ctx context.Context, p gp.Problem, r gp.Run) (*gp.Fitted,
 	return f.fitted(res)
 }
 
-// fitting is one fit under way, the objective of train.Run. Its steps are those of the solver
+// fitting is one fit under way, the objective of train.Run. Its steps are the steps of the solver
 // and of the maximisation; a step that is not needed any more does nothing.
 type fitting struct {
-	p     gp.Problem
-	r     gp.Run
-	s     Settings // complete
-	limit int64    // bytes
-	size  int      // P
+	p     gp.Problem // the problem
+	r     gp.Run     // the run
+	s     Settings   // complete
+	limit int64      // bytes
+	size  int        // P
 
-	linear *linear
-	curvature
-	draws
-	sketch *sketch
-	y      []float64                 // targets [N,C]
-	batch  func(iteration int) []int // the rows of a mini-batch
+	linear    *linear                   // the linearized network
+	curvature                           // Λ of each row
+	draws                               // the right-hand sides of the samples' equations
+	sketch    *sketch                   // the preconditioner
+	y         []float64                 // targets [N,C]
+	batch     func(iteration int) []int // the rows of a mini-batch
 
 	// The state, which checkpoints hold. The columns of zeta are samples, those of residual
 	// the right-hand sides of their equations minus the left ones, or velocities of
 	// stochastic gradients; those of direction the directions of the search, or averages.
 	zeta, residual, direction []float64 // [S,P]
 	mode                      []float64 // θ̄ [P]
-	numbers                   numbers
+	numbers                   numbers   // the rest of the state
 }
 
 // numbers belong to the state.
 type numbers struct {
-	Lambda  float64   `json:"lambda"`
+	Lambda  float64   `json:"lambda"`  // the prior precision λ
 	Inner   []float64 `json:"inner"`   // r·P⁻¹r of each sample
 	Gamma   float64   `json:"gamma"`   // of the last maximisation
 	Passes  int       `json:"passes"`  // over the data, of one sample each
@@ -82,7 +78,7 @@ type numbers struct {
 
 // newFitting plans a fit, and compares what it needs with the memory.
 func newFitting(p gp.Problem, r gp.Run, s Settings) (*fitting, error) {
-	f := &fitting{p: p, r: r, s: s, limit: cmp.Or(r.Memory, defaultMemory), size: layers.Count(p.Net)}
+	f := &fitting{p: p, r: r, s: s, limit: r.Limit(), size: layers.Count(p.Net)}
 	if f.size == 0 {
 		return nil, fmt.Errorf("sampled: a network without parameters has no posterior")
 	}
@@ -208,7 +204,7 @@ func (f *fitting) Evaluate(ctx context.Context, iteration int) (float64, error) 
 
 // fitted makes the posterior of the samples.
 func (f *fitting) fitted(res *train.Result) (*gp.Fitted, error) {
-	q := &Posterior{
+	q := &posterior{
 		net: f.p.Net, input: f.p.Train.X.Shape()[1:].Clone(), limit: f.limit,
 		zeta: graph.Convert(dense.Of(f.zeta, f.s.Samples, f.size), f.p.Dtype()),
 	}
@@ -238,7 +234,7 @@ func (f *fitting) describe(r *gp.Record) {
 	if f.s.Solver == solverSGD {
 		return
 	}
-	worst := slices.Max(f.errors(upTo(f.s.Samples)))
+	worst := slices.Max(f.errors(dense.Indices(f.s.Samples)))
 	r.Facts = append(r.Facts, gp.Fact{Name: "largest relative residual", Value: worst})
 	if worst > f.s.Tolerance {
 		r.Notes = append(r.Notes, fmt.Sprintf("Conjugate gradients ended after %d iterations with the relative residual %.2g, above the tolerance %g.", f.s.Iterations, worst, f.s.Tolerance))

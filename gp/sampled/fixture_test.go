@@ -107,7 +107,7 @@ func (r reference) drawn(t *testing.T, s Settings, z, eps []float64) *fitting {
 		err = f.prepare(t.Context())
 	}
 	if y := make([]float64, len(z)); err == nil && f.sketch != nil { // the fixture's is that of z
-		if err = f.product(t.Context(), r.p.Train.X, upTo(len(z)/r.p0), z, y); err == nil {
+		if err = f.product(t.Context(), r.p.Train.X, dense.Indices(len(z)/r.p0), z, y); err == nil {
 			f.sketch, err = newSketch(f.size, z, y, tensor.Float64)
 		}
 	}
@@ -128,8 +128,8 @@ func (f *fitting) solve(t *testing.T) {
 }
 
 // posterior are the present samples.
-func (f *fitting) posterior() *Posterior {
-	return &Posterior{net: f.p.Net, input: f.p.Train.X.Shape()[1:], zeta: dense.Of(f.zeta, f.s.Samples, f.size), limit: defaultMemory}
+func (f *fitting) posterior() *posterior {
+	return &posterior{net: f.p.Net, input: f.p.Train.X.Shape()[1:], zeta: dense.Of(f.zeta, f.s.Samples, f.size), limit: gp.Run{}.Limit()}
 }
 
 // exact are settings that solve to rounding.
@@ -173,7 +173,7 @@ func TestFixtureConjugate(t *testing.T) {
 			}
 			traj, res := r.weights(t, kind+"_traj"), r.want(t, kind+"_res")
 			for k := range len(traj) / len(f.zeta) {
-				fixture.Close(t, fmt.Sprint(r.prefix, kind, "_res ", k), f.errors(upTo(f.s.Samples)), res[k*f.s.Samples:(k+1)*f.s.Samples], 1e-8)
+				fixture.Close(t, fmt.Sprint(r.prefix, kind, "_res ", k), f.errors(dense.Indices(f.s.Samples)), res[k*f.s.Samples:(k+1)*f.s.Samples], 1e-8)
 				if _, err := f.conjugate(t.Context(), f.s.Samples, k); err != nil {
 					t.Fatal(err)
 				}
@@ -362,7 +362,7 @@ func TestFixtureDescend(t *testing.T) {
 		f := r.fitting(t, plain)
 		f.restart(f.s.Samples)
 		g := make([]float64, len(f.zeta))
-		if err := f.product(t.Context(), r.p.Train.X, upTo(f.s.Samples), f.zeta, g); err != nil {
+		if err := f.product(t.Context(), r.p.Train.X, dense.Indices(f.s.Samples), f.zeta, g); err != nil {
 			t.Fatal(err)
 		}
 		loss := f.gradient(g, f.s.Samples, float64(r.p.Train.N()))

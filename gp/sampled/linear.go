@@ -19,13 +19,13 @@ const rowsAtOnce = 500
 // linear is a network g(x) + J(x) w, linearized in the weights. Directions and sums of
 // gradients are P numbers each, in float64.
 type linear struct {
-	net     layers.Network
-	dt      tensor.Dtype
-	input   tensor.Shape // of one row
-	outputs int          // C
-	p       int          // P
-	size    int          // rows in a batch
-	limit   int64        // bytes of all programs
+	net     layers.Network // the network g
+	dt      tensor.Dtype   // of the network
+	input   tensor.Shape   // of one row
+	outputs int            // C
+	p       int            // P
+	size    int            // rows in a batch
+	limit   int64          // bytes of all programs
 
 	programs [3][]*pass // by kind, one for each thread
 }
@@ -62,15 +62,15 @@ func newLinear(net layers.Network, dt tensor.Dtype, input tensor.Shape, outputs 
 
 // pass is a compiled pass over the rows of a batch, for one direction at a time.
 type pass struct {
-	b        *graph.Builder
-	x        *graph.Node
-	tangents []*graph.Node // of each parameter; in a pull a single leaf, which stands for the direction
-	results  []*graph.Node // gradients of each parameter; the cotangents in a push
-	program  *graph.Program
-	at       *tensor.Dense // x
+	b        *graph.Builder // of the graph
+	x        *graph.Node    // rows [B,…]
+	tangents []*graph.Node  // of each parameter; in a pull a single leaf, which stands for the direction
+	results  []*graph.Node  // gradients of each parameter; the cotangents in a push
+	program  *graph.Program // computes results
+	at       *tensor.Dense  // x
 
-	s, first, n int // the direction, and the rows that count
-	visit       visitor
+	s, first, n int     // the direction, and the rows that count
+	visit       visitor // returns the cotangents of the rows
 }
 
 // write writes a pass over size rows into a graph.
@@ -190,20 +190,20 @@ func (l *linear) bound(k kind, which []int, v []float64) [][]*tensor.Dense {
 // sweeping is the kernel.Job of a batch: each part takes every so many of the directions.
 type sweeping struct {
 	*linear
-	passes []*pass
-	which  []int
-	bound  [][]*tensor.Dense
-	x      *tensor.Dense
-	first  int
-	sum    []float64
-	errs   []error
+	passes []*pass           // one for each thread
+	which  []int             // numbers of the directions
+	bound  [][]*tensor.Dense // what the leaves of a pass read, by direction
+	x      *tensor.Dense     // the rows [N,…]
+	first  int               // number of the first row of the batch
+	sum    []float64         // results of all directions [S,P]; nil in a push
+	errs   []error           // of each pass
 }
 
 // Run implements kernel.Job.
 func (w *sweeping) Run(part, parts int) {
 	p := w.passes[part]
 	p.first, p.n = w.first, min(w.size, w.x.Shape()[0]-w.first)
-	fill(p.at, w.x, w.first, p.n)
+	p.fill(w.x)
 	p.program.Refresh()
 	for i := part; i < len(w.which); i += parts {
 		if w.errs[part] = w.one(p, i); w.errs[part] != nil {
@@ -243,19 +243,10 @@ func accumulate[T kernel.Float](sum []float64, v []T) {
 	}
 }
 
-// fill copies n rows of src, from number first on, to the front of dst, and repeats the last
-// of them up to its end.
-func fill(dst, src *tensor.Dense, first, n int) {
-	if src.Dtype() == tensor.Float64 {
-		repeat(dst.Float64s(), src.Float64s()[:src.Size()], src.Size()/src.Shape()[0], first, n)
-	} else {
-		repeat(dst.Float32s(), src.Float32s()[:src.Size()], src.Size()/src.Shape()[0], first, n)
-	}
-}
-
-func repeat[T kernel.Float](dst, src []T, width, first, n int) {
-	rows := src[first*width : (first+n)*width]
-	for at := copy(dst, rows); at < len(dst); at += width {
-		copy(dst[at:], rows[len(rows)-width:])
+// fill puts the rows that count into the batch, and repeats the last row to its end.
+func (p *pass) fill(x *tensor.Dense) {
+	dense.Put(p.at, 0, x, p.first, p.n)
+	for row := p.n; row < p.at.Shape()[0]; row++ {
+		dense.Put(p.at, row, x, p.first+p.n-1, 1)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/go-valla/valla/gp/likelihood"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/kernel"
 )
 
@@ -35,7 +36,7 @@ func (f *fitting) maximise(ctx context.Context, samples int) error {
 func (f *fitting) effective(ctx context.Context, samples int) (float64, error) {
 	m := make([]float64, samples*f.size)
 	if f.s.Solver == solverSGD {
-		err := f.product(ctx, f.p.Train.X, upTo(samples), f.zeta, m)
+		err := f.product(ctx, f.p.Train.X, dense.Indices(samples), f.zeta, m)
 		return kernel.Dot(f.zeta[:len(m)], m) / float64(samples), err
 	}
 	for s := range samples {
@@ -83,9 +84,9 @@ func (f *fitting) bestWeights(ctx context.Context, w []float64) ([]float64, erro
 // newton is the search for the best weights of the linear model.
 type newton struct {
 	*fitting
-	ctx context.Context
-	w   []float64 // [P]
-	out []float64 // J w [N,C]
+	ctx context.Context // of the fit
+	w   []float64       // [P]
+	out []float64       // J w [N,C]
 }
 
 // step makes a step, and returns gᵀH⁻¹g for the gradient g and the Hessian H: at least λ times

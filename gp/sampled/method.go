@@ -21,7 +21,7 @@ var Method = gp.Method{
 	Source:  "Antorán, Padhy, Barbano, Nalisnick, Janz and Hernández-Lobato 2023, Sampling-based inference for large linear models, with application to linearised Laplace",
 	Joint:   true,
 	New:     func() gp.Settings { return new(Settings) },
-	Restore: Restore,
+	Restore: restore,
 }
 
 // Settings are the settings of Sampled LLA. The zero value of a field means its default.

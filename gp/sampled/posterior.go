@@ -3,7 +3,6 @@ package sampled
 import (
 	"context"
 	"fmt"
-	"math"
 	"sync"
 
 	"github.com/go-valla/valla/gp"
@@ -15,40 +14,40 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// PredictBatch is how many inputs are predicted at a time. Where that needs more memory than
+// predictBatch is how many inputs are predicted at a time. Where that needs more memory than
 // the limit, a whole fraction of it is predicted at a time.
-const PredictBatch = 100
+const predictBatch = 100
 
-// Posterior is a fitted Sampled LLA. Its mean is the network g; its covariance, that of the
+// posterior is a fitted Sampled LLA. Its mean is the network g; its covariance, that of the
 // latent function without noise, is the second moment of J ζ over S samples ζ of the weights.
 // It may be used by several goroutines; the network runs for one of them at a time.
-type Posterior struct {
-	net   layers.Network
-	input tensor.Shape  // of one example
-	zeta  *tensor.Dense // [S,P]
-	limit int64         // bytes
+type posterior struct {
+	net   layers.Network // the network g
+	input tensor.Shape   // of one example
+	zeta  *tensor.Dense  // [S,P]
+	limit int64          // bytes
 
-	mu  sync.Mutex
+	mu  sync.Mutex            // guards run
 	run *jacobian.Directional // nil before the first prediction
 }
 
 var (
-	_ gp.JointPosterior = (*Posterior)(nil)
-	_ gp.Stored         = (*Posterior)(nil)
+	_ gp.JointPosterior = (*posterior)(nil)
+	_ gp.Stored         = (*posterior)(nil)
 )
 
 // Samples returns S.
-func (p *Posterior) Samples() int { return p.zeta.Shape()[0] }
+func (p *posterior) Samples() int { return p.zeta.Shape()[0] }
 
 // String implements gp.Stored.
-func (p *Posterior) String() string { return label(p.Samples()) }
+func (p *posterior) String() string { return label(p.Samples()) }
 
 // each computes the network's outputs [n,C] and J ζ [n,C,S] for inputs x [N,…].
-func (p *Posterior) each(ctx context.Context, x *tensor.Dense, visit func(mean, along []float64)) error {
+func (p *posterior) each(ctx context.Context, x *tensor.Dense, visit func(mean, along []float64)) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.run == nil {
-		run, err := jacobian.NewDirectional(p.net, p.input, p.zeta, PredictBatch, p.limit-int64(p.zeta.Size())*int64(p.zeta.Dtype().Size()))
+		run, err := jacobian.NewDirectional(p.net, p.input, p.zeta, predictBatch, p.limit-int64(p.zeta.Size())*int64(p.zeta.Dtype().Size()))
 		if err != nil {
 			return err
 		}
@@ -60,24 +59,9 @@ func (p *Posterior) each(ctx context.Context, x *tensor.Dense, visit func(mean, 
 	})
 }
 
-// StandardErrors returns the standard errors [N,C,C] of the covariances of a prediction, those
-// of means of S products of normal variables: √((Q_ii Q_jj + Q_ij²)/S).
-func (p *Posterior) StandardErrors(g gp.Gaussian) []float64 {
-	c, out := g.Outputs(), make([]float64, len(g.Cov))
-	for at := 0; at < len(out); at += c * c {
-		q := g.Cov[at : at+c*c]
-		for i := range c {
-			for j := range c {
-				out[at+i*c+j] = math.Sqrt((q[i*c+i]*q[j*c+j] + q[i*c+j]*q[i*c+j]) / float64(p.Samples()))
-			}
-		}
-	}
-	return out
-}
-
 // Functions returns the S functions g + J ζ of the posterior at inputs x [N,…], [S,N,C]. Values
 // with the same first index belong to one function.
-func (p *Posterior) Functions(ctx context.Context, x *tensor.Dense) (*tensor.Dense, error) {
+func (p *posterior) Functions(ctx context.Context, x *tensor.Dense) (*tensor.Dense, error) {
 	mean, along, err := p.all(ctx, x)
 	if err != nil {
 		return nil, fmt.Errorf("sampled: functions: %w", err)
@@ -95,14 +79,14 @@ func (p *Posterior) Functions(ctx context.Context, x *tensor.Dense) (*tensor.Den
 }
 
 // all returns the network's outputs [N·C] and J ζ [N·C,S].
-func (p *Posterior) all(ctx context.Context, x *tensor.Dense) (mean, along []float64, err error) {
+func (p *posterior) all(ctx context.Context, x *tensor.Dense) (mean, along []float64, err error) {
 	err = p.each(ctx, x, func(m, a []float64) { mean, along = append(mean, m...), append(along, a...) })
 	return mean, along, err
 }
 
 // Joint implements gp.JointPosterior: for x [N,…] the mean [N·C] and the covariance
 // [N·C, N·C]. It returns a *graph.MemoryError where the covariance exceeds the limit.
-func (p *Posterior) Joint(ctx context.Context, x *tensor.Dense) (mean, cov *tensor.Dense, err error) {
+func (p *posterior) Joint(ctx context.Context, x *tensor.Dense) (mean, cov *tensor.Dense, err error) {
 	m, along, err := p.all(ctx, x)
 	if err != nil {
 		return nil, nil, fmt.Errorf("sampled: joint prediction: %w", err)

@@ -7,6 +7,7 @@ import (
 	"sort"
 
 	"github.com/go-valla/valla/data"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/eigen"
 	"github.com/go-valla/valla/internal/kernel"
 	"gorgonia.org/tensor"
@@ -20,7 +21,7 @@ import (
 //
 // for any λ. A nil sketch stands for no preconditioner.
 type sketch struct {
-	p      int
+	p      int       // P
 	values []float64 // L [rank], ascending
 	u      []float64 // U [rank,P], orthonormal rows
 }
@@ -41,7 +42,7 @@ func (f *fitting) precondition(ctx context.Context) error {
 	for i := range z {
 		z[i] = rng.NormFloat64()
 	}
-	err = f.linear.sweep(ctx, both, data.TakeRows(f.p.Train.X, rows), upTo(rank), z, y, func(_, first int, out, along []float64) []float64 {
+	err = f.linear.sweep(ctx, both, data.TakeRows(f.p.Train.X, rows), dense.Indices(rank), z, y, func(_, first int, out, along []float64) []float64 {
 		ct := f.times(out, along)
 		for i := range ct {
 			ct[i] *= weights[first+i/f.c]
@@ -63,7 +64,7 @@ func (f *fitting) leading(ctx context.Context, rng *rand.Rand) (rows []int, weig
 	if n <= sketchRows {
 		weights = make([]float64, n)
 		kernel.AddScalar(weights, 1, weights)
-		return upTo(n), weights, nil
+		return dense.Indices(n), weights, nil
 	}
 	upTo, w, m, sum := make([]float64, n), make([]float64, f.c), make([]float64, f.c), 0.0
 	err = f.linear.sweep(ctx, push, f.p.Train.X, []int{0}, f.z, nil, func(_, first int, out, _ []float64) []float64 {
@@ -106,14 +107,14 @@ func newSketch(p int, z, y []float64, dt tensor.Dtype) (*sketch, error) {
 			inner[i*n+j], inner[j*n+i] = mean, mean
 		}
 	}
-	root, _, err := whitened(p, y, inner, epsilon(dt)) // its Gram matrix has the eigenvalues of M̂
+	root, _, err := whitened(p, y, inner, dense.Epsilon(dt)) // its Gram matrix has the eigenvalues of M̂
 	if err != nil {
 		return nil, err
 	}
 	n = len(root) / p
 	gram := make([]float64, n*n)
 	kernel.Syrk(false, n, p, 1, root, p, 0, gram, n)
-	u, values, err := whitened(p, root, gram, epsilon(tensor.Float64))
+	u, values, err := whitened(p, root, gram, dense.Epsilon(tensor.Float64))
 	return &sketch{p: p, values: values, u: u}, err
 }
 
@@ -144,14 +145,6 @@ func whitened(p int, rows, a []float64, rounding float64) (out, values []float64
 		kernel.Gemm(true, false, rank, p, n, 1, w, rank, rows, p, 0, out, p)
 	}
 	return out, d[first:], nil
-}
-
-// epsilon is the distance from 1 to the next number of a type.
-func epsilon(dt tensor.Dtype) float64 {
-	if dt == tensor.Float32 {
-		return 0x1p-23
-	}
-	return 0x1p-52
 }
 
 // solve writes P⁻¹ r to dst [P].

@@ -3,11 +3,9 @@ package sampled
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
-	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/layers"
 )
 
@@ -16,46 +14,35 @@ const nameZeta = "sampled.zeta"
 
 // header is what a file says of a posterior beside its array.
 type header struct {
-	Samples int   `json:"samples"`
-	Inputs  []int `json:"inputs"` // the shape of one
+	Samples int   `json:"samples"` // S
+	Inputs  []int `json:"inputs"`  // the shape of one
 }
 
 // State implements gp.Stored: the samples of the weights [S,P].
-func (p *Posterior) State() (gp.State, error) {
+func (p *posterior) State() (gp.State, error) {
 	return gp.State{
 		Header: header{Samples: p.Samples(), Inputs: p.input.Clone()},
 		Arrays: []gp.Array{{Name: nameZeta, Value: p.zeta}},
 	}, nil
 }
 
-// Restore puts a posterior on a network from what its State returned. Inputs that the network
+// restore puts a posterior on a network from what its State returned. Inputs that the network
 // does not take are errors.
-func Restore(_ context.Context, net layers.Network, _ likelihood.Likelihood, s gp.Saved) (gp.Stored, error) {
+func restore(_ context.Context, net layers.Network, _ likelihood.Likelihood, s gp.Saved) (gp.Stored, error) {
 	var h header
 	if err := s.Header(&h); err != nil {
 		return nil, err
 	}
-	if len(net.Params()) == 0 {
-		return nil, fmt.Errorf("sampled: a network without parameters has no posterior")
-	}
-	dt := net.Params()[0].Value.Dtype()
-	switch {
-	case h.Samples < 1:
+	if h.Samples < 1 {
 		return nil, fmt.Errorf("sampled: %d samples, expected at least 1", h.Samples)
-	case len(h.Inputs) == 0 || slices.Min(h.Inputs) < 1:
-		return nil, fmt.Errorf("sampled: inputs of shape %v, expected positive sizes", h.Inputs)
 	}
-	b := graph.NewBuilder(dt)
-	out := net.Forward(b, b.Input("x", append([]int{1}, h.Inputs...)...))
-	if err := b.Err(); err != nil {
-		return nil, fmt.Errorf("sampled: inputs of shape %v: %w", h.Inputs, err)
-	}
-	if len(out.Shape()) != 2 {
-		return nil, fmt.Errorf("sampled: a network with outputs of shape %v, expected [N,C]", out.Shape())
+	dt, _, err := gp.CheckInputs(net, h.Inputs, 0)
+	if err != nil {
+		return nil, fmt.Errorf("sampled: %w", err)
 	}
 	zeta, err := s.Array(nameZeta, dt, h.Samples, layers.Count(net))
 	if err != nil {
 		return nil, err
 	}
-	return &Posterior{net: net, input: h.Inputs, zeta: zeta, limit: defaultMemory}, nil
+	return &posterior{net: net, input: h.Inputs, zeta: zeta, limit: gp.Run{}.Limit()}, nil
 }

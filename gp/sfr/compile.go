@@ -12,7 +12,7 @@ import (
 )
 
 // Compile implements gp.Posterior. Each part is compiled by itself.
-func (p *Posterior) Compile(shape []int, size int, limit int64) (gp.Compiled, error) {
+func (p *posterior) Compile(shape []int, size int, limit int64) (gp.Compiled, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err := p.prepare(context.Background()); err != nil {
@@ -29,11 +29,11 @@ func (p *Posterior) Compile(shape []int, size int, limit int64) (gp.Compiled, er
 		if limit > 0 && left <= 0 {
 			return nil, &graph.MemoryError{What: fmt.Sprintf("sfr: a prediction of %d examples", size), Need: limit - left + 1, Limit: limit}
 		}
-		b, x, nodes, err := k.write(z, size)
+		pass, err := k.write(z, max(2, size)) // a product of one row is summed in another order
 		if err != nil {
 			return nil, fmt.Errorf("sfr: %w", err)
 		}
-		f, err := graph.NewBatchWithin(max(0, left), b, x, nodes...)
+		f, err := graph.NewBatchWithin(max(0, left), pass.Builder, pass.X, pass.Outputs...)
 		if err != nil {
 			return nil, fmt.Errorf("sfr: %w", err)
 		}
@@ -44,13 +44,13 @@ func (p *Posterior) Compile(shape []int, size int, limit int64) (gp.Compiled, er
 
 // compiled is the gp.Compiled of a Posterior.
 type compiled struct {
-	p      *Posterior
+	p      *posterior     // the posterior that is compiled
 	parts  []*graph.Batch // the outputs and the kernels of each
 	points int64          // bytes of the parts' points
-	size   int
-	narrow bool      // the network is of float32
-	x      []float64 // the inputs of a part, [size·D] or [size·(D+C)]
-	room   room
+	size   int            // largest number of inputs
+	narrow bool           // the network is of float32
+	x      []float64      // the inputs of a part, [size·D] or [size·(D+C)]
+	room   room           // kept between predictions
 }
 
 // Bytes implements gp.Compiled.

@@ -18,7 +18,7 @@
 // and with all rows for points exact LLA. Both agree where there is one output.
 //
 // The data enter through B_u and ỹ_u alone, which are sums over rows. That is why rows can be
-// added to a fitted posterior ([Posterior.Update]), and why one pass over the data serves
+// added to a fitted posterior (Update), and why one pass over the data serves
 // every σ₀ and σ that a fit compares.
 //
 // Sums, factors and kernels are in float64, whatever the network holds, since variances are

@@ -1,7 +1,6 @@
 package sfr
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -16,8 +15,6 @@ import (
 )
 
 const (
-	// defaultMemory is what a fit and a prediction may need where nothing else is said.
-	defaultMemory = 1 << 30
 	// pointStream is the random stream of a seed that draws the points.
 	pointStream = 41
 )
@@ -42,7 +39,7 @@ func fitAt(ctx context.Context, p gp.Problem, r gp.Run, s Settings, points *tens
 	if err := f.start(points); err != nil {
 		return nil, err
 	}
-	d, err := newDuals(ctx, p, unit(p.Likelihood), f.q.joint, s.Clip)
+	d, err := newDuals(ctx, p, likelihood.WithNoise(p.Likelihood, 1), f.q.joint, s.Clip)
 	if err != nil {
 		return nil, err
 	}
@@ -54,19 +51,19 @@ func fitAt(ctx context.Context, p gp.Problem, r gp.Run, s Settings, points *tens
 
 // fitting is one fit under way.
 type fitting struct {
-	p          gp.Problem
-	r          gp.Run
-	s          Settings // complete
-	candidates []gp.Candidate
-	q          *Posterior
-	trial      *trial // nil without validation rows
+	p          gp.Problem     // the problem
+	r          gp.Run         // the run
+	s          Settings       // complete
+	candidates []gp.Candidate // standard deviations that are compared
+	q          *posterior     // the posterior to be
+	trial      *trial         // nil without validation rows
 }
 
 // start makes the posterior before there are data.
 func (f *fitting) start(points *tensor.Dense) error {
-	f.q = &Posterior{
+	f.q = &posterior{
 		net: f.p.Net, points: points, outputs: f.p.Outputs(), joint: f.s.Outputs == outputsJoint,
-		own: f.s.OwnMean, clip: f.s.Clip, limit: cmp.Or(f.r.Memory, defaultMemory),
+		own: f.s.OwnMean, clip: f.s.Clip, limit: f.r.Limit(),
 	}
 	if f.p.Validation != nil {
 		f.trial = newTrial(f.candidates, *f.p.Validation, f.q.own)

@@ -59,7 +59,7 @@ func (f part) examples(t *testing.T, x, y string) gp.Examples {
 }
 
 // with fits with changed settings.
-func (f part) with(t *testing.T, change func(s *Settings)) *Posterior {
+func (f part) with(t *testing.T, change func(s *Settings)) *posterior {
 	s := f.s
 	change(&s)
 	return fitted(t, f.p, s, f.points)
@@ -176,7 +176,7 @@ func (f part) compared(t *testing.T, own bool, grid []float64) *trial {
 	if err := g.start(f.points); err != nil {
 		t.Fatal(err)
 	}
-	d, err := newDuals(t.Context(), f.p, unit(f.p.Likelihood), false, 0)
+	d, err := newDuals(t.Context(), f.p, likelihood.WithNoise(f.p.Likelihood, 1), false, 0)
 	if err == nil {
 		err = g.sum(t.Context(), d)
 	}

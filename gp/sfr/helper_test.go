@@ -52,7 +52,7 @@ func newProblem(t testing.TB, seed uint64, dt tensor.Dtype, n, hidden, c int, cl
 }
 
 // fitted fits with the given points.
-func fitted(t testing.TB, p gp.Problem, s Settings, points *tensor.Dense) *Posterior {
+func fitted(t testing.TB, p gp.Problem, s Settings, points *tensor.Dense) *posterior {
 	t.Helper()
 	c, err := s.complete(p)
 	if err != nil {
@@ -62,7 +62,7 @@ func fitted(t testing.TB, p gp.Problem, s Settings, points *tensor.Dense) *Poste
 	if err != nil {
 		t.Fatal(err)
 	}
-	return f.Posterior.(*Posterior)
+	return f.Posterior.(*posterior)
 }
 
 // firstRows are the first n training inputs.
@@ -119,3 +119,6 @@ func oneHot(labels []int, c int) *tensor.Dense {
 	}
 	return dense.Of(v, len(labels), c)
 }
+
+// PriorStd returns σ₀.
+func (p *posterior) PriorStd() float64 { return p.prior }

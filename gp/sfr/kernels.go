@@ -13,27 +13,27 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// PredictBatch is how many inputs are computed at a time. Where that needs more memory than
+// predictBatch is how many inputs are computed at a time. Where that needs more memory than
 // the limit, a whole fraction of it is computed at a time.
-const PredictBatch = 100
+const predictBatch = 100
 
 // convertAtOnce is how many inputs are converted to float64 at a time.
-const convertAtOnce = 10 * PredictBatch
+const convertAtOnce = 10 * predictBatch
 
 // kernels computes what the Gaussian processes need of a network, in float64: its outputs
 // and the tangent kernel, without σ₀², at inputs and between inputs and points. There are C
 // parts, of which part c is output c at each point, or with joint outputs a single part, of
 // all outputs at each point.
 type kernels struct {
-	net     layers.Network
-	points  *tensor.Dense // z [M,…] of the network's element type
-	input   tensor.Shape  // of one example
-	outputs int           // C
-	joint   bool
+	net     layers.Network // the network g
+	points  *tensor.Dense  // z [M,…] of the network's element type
+	input   tensor.Shape   // of one example
+	outputs int            // C
+	joint   bool           // all outputs are one Gaussian process
 
-	z     *graph.Param // the points as the program takes them
-	at    int          // the part whose points z has; −1: none
-	batch *graph.Batched
+	z     *graph.Param   // the points as the program takes them
+	at    int            // number of the part that z has the points of; −1: none
+	batch *graph.Batched // computes values of a part at inputs
 }
 
 // newKernels compiles the kernels. They need at most limit bytes.
@@ -41,44 +41,33 @@ func newKernels(net layers.Network, points *tensor.Dense, outputs int, joint boo
 	k := &kernels{net: net, points: points, input: points.Shape()[1:].Clone(), outputs: outputs, joint: joint, at: -1}
 	k.z = &graph.Param{Name: "points", Value: k.inputs(points, 0, joint)}
 	limit = max(1, limit-dense.Bytes(k.z.Value))
-	var b *graph.Builder
-	var x *graph.Node
-	var nodes []*graph.Node
-	_, _, err := graph.Tile("a batch of inputs", PredictBatch, limit, func(size int) (int64, error) {
-		var err error
-		if b, x, nodes, err = k.write(k.z, size); err != nil {
-			return 0, err
-		}
-		bytes, err := graph.Plan(b, nodes, graph.Options{Varying: []*graph.Node{x}})
-		return int64(bytes) + 8*int64(nodes[2].Shape().TotalSize()), err
+	var err error
+	k.batch, err = graph.NewBatchedWithin("a batch of inputs", predictBatch, limit, func(size int) (graph.Pass, error) {
+		return k.write(k.z, size)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("sfr: %w", err)
 	}
-	if k.batch, err = graph.NewBatched(b, x, nodes...); err != nil {
-		return nil, fmt.Errorf("sfr: %w", err)
-	}
-	k.batch.Limit(limit)
 	return k, nil
 }
 
 // write writes the outputs and the kernel of size inputs, and that with the points z.
-func (k *kernels) write(z *graph.Param, size int) (b *graph.Builder, x *graph.Node, nodes []*graph.Node, err error) {
+func (k *kernels) write(z *graph.Param, size int) (graph.Pass, error) {
 	class := make([]int, k.size())
 	for i := range class {
 		class[i] = i % k.width()
 	}
-	b = graph.NewConverting(tensor.Float64)
-	x = b.Input("x", append([]int{size}, k.inputShape()...)...)
+	b := graph.NewConverting(tensor.Float64)
+	x := b.Input("x", append([]int{size}, k.inputShape()...)...)
 	of := jacobian.NTK{Net: k.network()}
-	nodes = []*graph.Node{of.Net.Forward(b, x), of.Diag(b, x), of.Cross(b, x, b.Param(z), class)}
+	nodes := []*graph.Node{of.Net.Forward(b, x), of.Diag(b, x), of.Cross(b, x, b.Param(z), class)}
 	if b.Err() != nil {
-		return nil, nil, nil, b.Err()
+		return graph.Pass{}, b.Err()
 	}
 	if s := nodes[0].Shape(); !slices.Equal(s, []int{size, k.width()}) {
-		return nil, nil, nil, fmt.Errorf("the network maps %d inputs to shape %v, expected [%d,%d]", size, s, size, k.width())
+		return graph.Pass{}, fmt.Errorf("the network maps %d inputs to shape %v, expected [%d,%d]", size, s, size, k.width())
 	}
-	return b, x, nodes, nil
+	return graph.Pass{Builder: b, X: x, Outputs: nodes, Beside: 8 * int64(nodes[2].Shape().TotalSize())}, nil
 }
 
 // parts is the number of Gaussian processes.
@@ -145,10 +134,10 @@ func (k *kernels) move(part int) {
 	}
 }
 
-// values are those of a part at n inputs, from the one with the number first on. O is the
-// part's number of outputs and M that of its inducing variables.
+// values hold what a part has at n inputs, of which the first has the number first. O is the number
+// of outputs of the part, and M is the number of its inducing variables.
 type values struct {
-	first, n    int
+	first, n    int       // number of the first input, and number of inputs
 	mean        []float64 // the network's outputs [n·O]
 	diag, cross []float64 // the kernel [n,O,O] and [n·O,M]
 }
@@ -165,7 +154,7 @@ func (k *kernels) each(ctx context.Context, part int, x *tensor.Dense, visit fun
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		some := k.inputs(rowsOf(x, start, min(convertAtOnce, x.Shape()[0]-start)), part, false)
+		some := k.inputs(dense.Rows(x, start, min(start+convertAtOnce, x.Shape()[0])), part, false)
 		err := k.batch.Each(ctx, some, func(first, n int, out []*tensor.Dense) error {
 			return visit(values{
 				first: start + first, n: n, mean: graph.Floats(out[0])[:n*o],
@@ -226,15 +215,4 @@ func (k *kernels) among(part int, x *tensor.Dense) ([]float64, error) {
 		return nil, err
 	}
 	return graph.Floats(p.Value(gram)), nil
-}
-
-// rowsOf is a view of rows of x [N,…], which is contiguous.
-func rowsOf(x *tensor.Dense, first, n int) *tensor.Dense {
-	shape := x.Shape().Clone()
-	width := shape.TotalSize() / shape[0]
-	shape[0] = n
-	if x.Dtype() == tensor.Float64 {
-		return tensor.New(tensor.WithShape(shape...), tensor.WithBacking(x.Float64s()[first*width:(first+n)*width]))
-	}
-	return tensor.New(tensor.WithShape(shape...), tensor.WithBacking(x.Float32s()[first*width:(first+n)*width]))
 }

@@ -72,7 +72,7 @@ func TestUpdateIsFit(t *testing.T) {
 }
 
 // restored is a posterior that has been in a file.
-func restored(t *testing.T, p gp.Problem, q *Posterior) *Posterior {
+func restored(t *testing.T, p gp.Problem, q *posterior) *posterior {
 	t.Helper()
 	state, err := q.State()
 	if err != nil {
@@ -82,11 +82,11 @@ func restored(t *testing.T, p gp.Problem, q *Posterior) *Posterior {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := Restore(t.Context(), p.Net, p.Likelihood, m)
+	r, err := restore(t.Context(), p.Net, p.Likelihood, m)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return r.(*Posterior)
+	return r.(*posterior)
 }
 
 // TestFloat32: the predictions of networks of float32, also convolutional ones, are those of
@@ -158,7 +158,7 @@ func TestMemory(t *testing.T) {
 	if parts < 5 || fewest < 8<<10 {
 		t.Errorf("%d limits down to %d bytes were enough", parts, fewest)
 	}
-	q := whole.Posterior.(*Posterior)
+	q := whole.Posterior.(*posterior)
 	if _, err := q.Update(t.Context(), p, gp.Run{Memory: 100}); !errors.As(err, new(*graph.MemoryError)) {
 		t.Errorf("an update with 100 bytes: error %v", err)
 	}

@@ -22,7 +22,7 @@ var Method = gp.Method{
 	Source:  "Scannell, Mereu, Chang, Tamir, Pajarinen and Solin, Function-space Parameterization of Neural Networks for Sequential Learning, ICLR 2024",
 	Joint:   true,
 	New:     func() gp.Settings { return new(Settings) },
-	Restore: Restore,
+	Restore: restore,
 }
 
 // Settings are SFR's settings. The zero value of a field means its default. Standard

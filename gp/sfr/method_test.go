@@ -37,7 +37,7 @@ func variants() map[string]func(gp.Problem) gp.Settings {
 // which separate outputs have only the diagonal; SFR's own mean is not the network's.
 func TestMethod(t *testing.T) {
 	gptest.CheckMethod(t, gptest.MethodCase{Method: Method, Variants: variants(), Case: func(p gp.Problem, f *gp.Fitted, c *gptest.Case) {
-		q := f.Posterior.(*Posterior)
+		q := f.Posterior.(*posterior)
 		if q.joint || q.outputs == 1 {
 			c.Prior, c.PriorVariance = jacobian.NTK{Net: p.Net}, q.prior*q.prior
 		}

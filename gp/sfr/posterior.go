@@ -14,38 +14,35 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Posterior is a fitted SFR. Its covariance is that of the latent function, without noise, in
+// posterior is a fitted SFR. Its covariance is that of the latent function, without noise, in
 // float64. It may be used by several goroutines; the network runs for one of them at a time.
-type Posterior struct {
-	net     layers.Network
-	points  *tensor.Dense // z [M,…]
-	outputs int           // C
-	joint   bool          // all outputs are one Gaussian process
-	own     bool          // the mean is SFR's own
-	prior   float64       // σ₀
-	clip    float64       // ε
-	limit   int64         // bytes
+type posterior struct {
+	net     layers.Network // the network g
+	points  *tensor.Dense  // z [M,…]
+	outputs int            // C
+	joint   bool           // all outputs are one Gaussian process
+	own     bool           // the mean is SFR's own
+	prior   float64        // σ₀
+	clip    float64        // ε
+	limit   int64          // bytes
 
-	mu      sync.Mutex
-	systems []*system // by part
-	kernels *kernels  // nil before the first prediction of a restored posterior
+	mu      sync.Mutex // guards systems and kernels
+	systems []*system  // by part
+	kernels *kernels   // nil before the first prediction of a restored posterior
 }
 
 var (
-	_ gp.JointPosterior = (*Posterior)(nil)
-	_ gp.Stored         = (*Posterior)(nil)
-	_ gp.Updater        = (*Posterior)(nil)
-	_ gp.OwnMean        = (*Posterior)(nil)
+	_ gp.JointPosterior = (*posterior)(nil)
+	_ gp.Stored         = (*posterior)(nil)
+	_ gp.Updater        = (*posterior)(nil)
+	_ gp.OwnMean        = (*posterior)(nil)
 )
 
-// PriorStd returns σ₀.
-func (p *Posterior) PriorStd() float64 { return p.prior }
-
 // Points returns the inputs [M,…] of the inducing variables. They are not to be changed.
-func (p *Posterior) Points() *tensor.Dense { return p.points }
+func (p *posterior) Points() *tensor.Dense { return p.points }
 
 // OwnMean implements gp.OwnMean.
-func (p *Posterior) OwnMean() string {
+func (p *posterior) OwnMean() string {
 	if !p.own {
 		return ""
 	}
@@ -53,10 +50,10 @@ func (p *Posterior) OwnMean() string {
 }
 
 // String implements gp.Stored.
-func (p *Posterior) String() string { return label(p.points.Shape()[0], p.own, p.joint) }
+func (p *posterior) String() string { return label(p.points.Shape()[0], p.own, p.joint) }
 
-// sizes are the number of parts and that of each part's inducing variables.
-func (p *Posterior) sizes() (parts, m int) {
+// sizes returns the number of parts and the number of inducing variables of each part.
+func (p *posterior) sizes() (parts, m int) {
 	if p.joint {
 		return 1, p.points.Shape()[0] * p.outputs
 	}
@@ -64,13 +61,13 @@ func (p *Posterior) sizes() (parts, m int) {
 }
 
 // bytes is the memory of the systems, and of one eigenvalue problem.
-func (p *Posterior) bytes() int64 {
+func (p *posterior) bytes() int64 {
 	parts, m := p.sizes()
 	return 8 * int64(3*parts+4) * int64(m) * int64(m)
 }
 
-// compile compiles the kernels for limit bytes, those of the systems included.
-func (p *Posterior) compile(limit int64) (err error) {
+// compile compiles the kernels. The kernels and the systems together take at most limit bytes.
+func (p *posterior) compile(limit int64) (err error) {
 	if need := p.bytes(); need > limit {
 		return &graph.MemoryError{What: "sfr: " + p.String(), Need: need, Limit: max(0, limit)}
 	}
@@ -79,7 +76,7 @@ func (p *Posterior) compile(limit int64) (err error) {
 }
 
 // factored returns the system of a part without data.
-func (p *Posterior) factored(ctx context.Context, part int) (*system, error) {
+func (p *posterior) factored(ctx context.Context, part int) (*system, error) {
 	gram, err := p.kernels.gram(ctx, part)
 	if err != nil {
 		return nil, fmt.Errorf("sfr: the kernel among the points: %w", err)
@@ -93,7 +90,7 @@ func (p *Posterior) factored(ctx context.Context, part int) (*system, error) {
 
 // solve prepares the systems for predictions, and returns how many parameters the data
 // determine.
-func (p *Posterior) solve() (effective float64, err error) {
+func (p *posterior) solve() (effective float64, err error) {
 	for _, s := range p.systems {
 		e, err := s.solve(p.prior * p.prior)
 		if err != nil {
@@ -105,7 +102,7 @@ func (p *Posterior) solve() (effective float64, err error) {
 }
 
 // jitter is the largest of the systems.
-func (p *Posterior) jitter() (most float64) {
+func (p *posterior) jitter() (most float64) {
 	for _, s := range p.systems {
 		most = max(most, s.jitter)
 	}
@@ -114,7 +111,7 @@ func (p *Posterior) jitter() (most float64) {
 
 // prepare makes a restored posterior ready for predictions: its kernels, and factors of the
 // kernel among the points.
-func (p *Posterior) prepare(ctx context.Context) error {
+func (p *posterior) prepare(ctx context.Context) error {
 	if p.kernels != nil {
 		return nil
 	}
@@ -132,7 +129,7 @@ func (p *Posterior) prepare(ctx context.Context) error {
 }
 
 // refactor computes the factors of restored systems.
-func (p *Posterior) refactor(ctx context.Context) error {
+func (p *posterior) refactor(ctx context.Context) error {
 	for part, s := range p.systems {
 		empty, err := p.factored(ctx, part)
 		if err != nil {
@@ -144,7 +141,7 @@ func (p *Posterior) refactor(ctx context.Context) error {
 }
 
 // place writes the mean and the covariances of a part to their places.
-func (p *Posterior) place(r *room, part int, v values, mean, cov []float64) error {
+func (p *posterior) place(r *room, part int, v values, mean, cov []float64) error {
 	m, err := p.systems[part].covariances(r, v, p.prior*p.prior)
 	if err != nil {
 		return err
@@ -163,7 +160,7 @@ func (p *Posterior) place(r *room, part int, v values, mean, cov []float64) erro
 
 // Joint implements gp.JointPosterior: for x [N,…] the mean [N·C] and the covariance
 // [N·C, N·C]. It returns a *graph.MemoryError where the covariance exceeds the limit.
-func (p *Posterior) Joint(ctx context.Context, x *tensor.Dense) (mean, cov *tensor.Dense, err error) {
+func (p *posterior) Joint(ctx context.Context, x *tensor.Dense) (mean, cov *tensor.Dense, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err := p.prepare(ctx); err != nil {
@@ -186,7 +183,7 @@ func (p *Posterior) Joint(ctx context.Context, x *tensor.Dense) (mean, cov *tens
 }
 
 // joinPart writes the mean and the covariance of one part to their places.
-func (p *Posterior) joinPart(ctx context.Context, x *tensor.Dense, part int, s *system, mean, cov []float64) error {
+func (p *posterior) joinPart(ctx context.Context, x *tensor.Dense, part int, s *system, mean, cov []float64) error {
 	var rows []float64
 	o, first, all := p.kernels.width(), p.kernels.first(part), len(mean)
 	place := func(i int) int { return i/o*p.outputs + first + i%o }
@@ -218,9 +215,9 @@ func (p *Posterior) joinPart(ctx context.Context, x *tensor.Dense, part int, s *
 	return nil
 }
 
-// Update implements gp.Updater, exactly: the rows' sums are added to those of the fit. The
+// Update implements gp.Updater, exactly: the sums over the new rows are added to the sums of the fit. The
 // points, σ₀, and the noise stay.
-func (p *Posterior) Update(ctx context.Context, more gp.Problem, r gp.Run) (gp.Stored, error) {
+func (p *posterior) Update(ctx context.Context, more gp.Problem, r gp.Run) (gp.Stored, error) {
 	if err := more.Check(); err != nil {
 		return nil, err
 	}
@@ -233,7 +230,7 @@ func (p *Posterior) Update(ctx context.Context, more gp.Problem, r gp.Run) (gp.S
 	if err != nil {
 		return nil, err
 	}
-	q := &Posterior{
+	q := &posterior{
 		net: p.net, points: p.points, outputs: p.outputs, joint: p.joint, own: p.own,
 		prior: p.prior, clip: p.clip, limit: cmp.Or(r.Memory, p.limit),
 	}

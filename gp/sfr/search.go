@@ -3,23 +3,22 @@ package sfr
 import (
 	"context"
 	"fmt"
-	"math"
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/kernel"
-	"gorgonia.org/tensor"
 )
 
 // trial are predictions for the validation rows with each of several candidates.
 type trial struct {
-	all       []gp.Candidate
-	e         gp.Examples
-	own       bool        // the mean is SFR's
-	mean      []float64   // the network's outputs [n,C]
-	means     [][]float64 // SFR's, by candidate
-	variances [][]float64 // by candidate, [n,C]
+	all       []gp.Candidate // the candidates
+	e         gp.Examples    // the validation rows
+	own       bool           // the mean is SFR's
+	mean      []float64      // the network's outputs [n,C]
+	means     [][]float64    // SFR's, by candidate
+	variances [][]float64    // by candidate, [n,C]
 }
 
 func newTrial(all []gp.Candidate, e gp.Examples, own bool) *trial {
@@ -41,7 +40,7 @@ func trialBytes(candidates int, e *gp.Examples) int64 {
 	return 8 * int64(1+2*candidates) * int64(e.Y.Shape().TotalSize())
 }
 
-// add computes the predictions of one part, whose sums are those of unit noise.
+// add computes the predictions of one part. The sums of s have unit noise.
 func (t *trial) add(ctx context.Context, k *kernels, part int, s *system) error {
 	p, err := s.spectrum()
 	if err != nil {
@@ -69,37 +68,22 @@ func (t *trial) add(ctx context.Context, k *kernels, part int, s *system) error 
 	})
 }
 
-// best returns the candidate with the smallest mean negative log predictive density, each
-// output by itself, and this.
-func (t *trial) best(lik likelihood.Likelihood) (found gp.Candidate, nll float64, err error) {
-	nll = math.Inf(1)
-	for i, c := range t.all {
-		if v := t.nll(lik, i); v < nll {
-			found, nll = c, v
-		}
+// best returns the candidate with the smallest mean negative log predictive density, each output by
+// itself, and this density. It is an error if no density is finite.
+func (t *trial) best(lik likelihood.Likelihood) (gp.Candidate, float64, error) {
+	at, nll, err := gp.Best(dense.Indices(len(t.all)), "standard deviations", func(i int) (int, float64, error) { return i, t.nll(lik, i), nil })
+	if err != nil {
+		return gp.Candidate{}, nll, fmt.Errorf("sfr: %w", err)
 	}
-	if math.IsInf(nll, 1) {
-		err = fmt.Errorf("sfr: no finite negative log-likelihood of the validation rows with any of %d standard deviations", len(t.all))
-	}
-	return found, nll, err
+	return t.all[at], nll, nil
 }
 
-// nll is that of candidate i.
+// nll returns the mean negative log predictive density with candidate i.
 func (t *trial) nll(lik likelihood.Likelihood, i int) float64 {
-	if likelihood.NoiseVariance(lik) > 0 {
-		lik = likelihood.NewGaussian(t.all[i].Noise*t.all[i].Noise, tensor.Float64)
-	}
-	mean := t.mean
+	mean, c := t.mean, t.e.Y.Shape()[1]
 	if t.own {
 		mean = t.means[i]
 	}
-	c, y, sum := t.e.Y.Shape()[1], graph.Floats(t.e.Y), 0.0
-	cov := make([]float64, c*c)
-	for at := 0; at < len(y); at += c {
-		for j := range c {
-			cov[j*c+j] = t.variances[i][at+j]
-		}
-		sum -= lik.LogPredictive(y[at:at+c], mean[at:at+c], cov)
-	}
-	return sum * float64(c) / float64(len(y))
+	lik = likelihood.WithNoise(lik, t.all[i].Noise*t.all[i].Noise)
+	return gp.MeanNLLOfEach(lik, graph.Floats(t.e.Y), mean, c, func(n int, v []float64) { copy(v, t.variances[i][n*c:]) })
 }

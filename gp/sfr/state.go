@@ -4,11 +4,9 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"slices"
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
-	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/layers"
 	"gorgonia.org/tensor"
@@ -23,18 +21,18 @@ const (
 
 // header is what a file says of a posterior beside its arrays.
 type header struct {
-	Points   int     `json:"points"`
-	Inputs   []int   `json:"inputs"` // the shape of one
-	Outputs  int     `json:"outputs"`
-	Joint    bool    `json:"joint,omitempty"`
-	Own      bool    `json:"own_mean,omitempty"`
-	Clip     float64 `json:"clip,omitempty"`
-	PriorStd float64 `json:"prior_std"` // σ₀
+	Points   int     `json:"points"`             // M
+	Inputs   []int   `json:"inputs"`             // the shape of one
+	Outputs  int     `json:"outputs"`            // C
+	Joint    bool    `json:"joint,omitempty"`    // all outputs are one Gaussian process
+	Own      bool    `json:"own_mean,omitempty"` // the mean is SFR's own
+	Clip     float64 `json:"clip,omitempty"`     // ε
+	PriorStd float64 `json:"prior_std"`          // σ₀
 }
 
 // State implements gp.Stored: the points z [M,…] and for each Gaussian process the lower
 // triangle of T [M(M+1)/2] and b [M], one after the other.
-func (p *Posterior) State() (gp.State, error) {
+func (p *posterior) State() (gp.State, error) {
 	var t, b []float64
 	for _, s := range p.systems {
 		for i := range s.m {
@@ -54,22 +52,18 @@ func (p *Posterior) State() (gp.State, error) {
 	}, nil
 }
 
-// Restore puts a posterior on a network from what its State returned. Points that the network
+// restore puts a posterior on a network from what its State returned. Points that the network
 // does not take and outputs that it does not have are errors.
-func Restore(_ context.Context, net layers.Network, _ likelihood.Likelihood, saved gp.Saved) (gp.Stored, error) {
+func restore(_ context.Context, net layers.Network, _ likelihood.Likelihood, saved gp.Saved) (gp.Stored, error) {
 	var h header
 	if err := saved.Header(&h); err != nil {
 		return nil, err
 	}
-	if len(net.Params()) == 0 {
-		return nil, fmt.Errorf("sfr: a network without parameters has no posterior")
-	}
-	dt := net.Params()[0].Value.Dtype()
-	if err := h.check(net, dt); err != nil {
+	dt, err := h.check(net)
+	if err != nil {
 		return nil, fmt.Errorf("sfr: %w", err)
 	}
-	p := &Posterior{net: net, outputs: h.Outputs, joint: h.Joint, own: h.Own, clip: h.Clip, prior: h.PriorStd, limit: defaultMemory}
-	var err error
+	p := &posterior{net: net, outputs: h.Outputs, joint: h.Joint, own: h.Own, clip: h.Clip, prior: h.PriorStd, limit: gp.Run{}.Limit()}
 	if p.points, err = saved.Array(nameZ, dt, append([]int{h.Points}, h.Inputs...)...); err != nil {
 		return nil, err
 	}
@@ -97,25 +91,18 @@ func Restore(_ context.Context, net layers.Network, _ likelihood.Likelihood, sav
 	return p, nil
 }
 
-// check refuses numbers that no fit can have, and inputs that the network does not take.
-func (h *header) check(net layers.Network, dt tensor.Dtype) error {
+// check returns the network's element type. It refuses numbers that no fit can have, inputs that the
+// network does not take and outputs that it does not have.
+func (h *header) check(net layers.Network) (dt tensor.Dtype, err error) {
 	switch {
 	case h.Points < 1 || h.Outputs < 1 || h.Points > math.MaxInt32/h.Outputs:
-		return fmt.Errorf("%d points of %d outputs, expected positive numbers", h.Points, h.Outputs)
-	case len(h.Inputs) == 0 || slices.Min(h.Inputs) < 1:
-		return fmt.Errorf("inputs of shape %v, expected positive sizes", h.Inputs)
-	case !(h.PriorStd > 0) || h.PriorStd-h.PriorStd != 0:
-		return fmt.Errorf("prior standard deviation %g, expected a finite positive number", h.PriorStd)
+		return dt, fmt.Errorf("%d points of %d outputs, expected positive numbers", h.Points, h.Outputs)
 	case !(h.Clip >= 0 && h.Clip < 0.5):
-		return fmt.Errorf("clip %g, expected a number from 0 to below 0.5", h.Clip)
+		return dt, fmt.Errorf("clip %g, expected a number from 0 to below 0.5", h.Clip)
 	}
-	b := graph.NewBuilder(dt)
-	out := net.Forward(b, b.Input("x", append([]int{1}, h.Inputs...)...))
-	if err := b.Err(); err != nil {
-		return fmt.Errorf("inputs of shape %v: %w", h.Inputs, err)
+	if err := gp.CheckPositive(gp.Fact{Name: "prior standard deviation", Value: h.PriorStd}); err != nil {
+		return dt, err
 	}
-	if !slices.Equal(out.Shape(), []int{1, h.Outputs}) {
-		return fmt.Errorf("a network with outputs of shape %v, expected [1,%d]", out.Shape(), h.Outputs)
-	}
-	return nil
+	dt, _, err = gp.CheckInputs(net, h.Inputs, h.Outputs)
+	return dt, err
 }

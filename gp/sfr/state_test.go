@@ -46,7 +46,7 @@ func TestSpoiledHeader(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		r, err := Restore(t.Context(), net, p.Likelihood, of)
+		r, err := restore(t.Context(), net, p.Likelihood, of)
 		if err == nil || !strings.Contains(err.Error(), want) || r != nil {
 			t.Errorf("error %v, want %q", err, want)
 		}

@@ -14,14 +14,15 @@ import (
 
 // duals are the dual parameters of examples.
 type duals struct {
-	x      *tensor.Dense // [N,…]
-	lik    likelihood.Likelihood
-	g      []float64 // the network's outputs [N,C]
-	linear []float64 // α + Λ g [N,C], with the diagonal of Λ where outputs are separate
-	beta   []float64 // the diagonal of Λ [N,C]; nil with joint outputs
+	x      *tensor.Dense         // [N,…]
+	lik    likelihood.Likelihood // of the targets, without its noise
+	g      []float64             // the network's outputs [N,C]
+	linear []float64             // α + Λ g [N,C], with the diagonal of Λ where outputs are separate
+	beta   []float64             // the diagonal of Λ [N,C]; nil with joint outputs
 }
 
-// newDuals computes them for examples of a network. lik is used as it is; clip is ε.
+// newDuals computes the dual parameters of the training examples of p. The noise variance of lik
+// counts; clip is ε.
 func newDuals(ctx context.Context, p gp.Problem, lik likelihood.Likelihood, joint bool, clip float64) (*duals, error) {
 	g, err := gp.Point{Net: p.Net, Dtype: p.Dtype()}.Mean(ctx, p.Train.X)
 	if err != nil {
@@ -84,12 +85,4 @@ func (d *duals) addTo(ctx context.Context, k *kernels, part int, s *system, done
 		return fmt.Errorf("sfr: training rows: %w", err)
 	}
 	return nil
-}
-
-// unit is a likelihood without its noise: Gaussian noise has the variance 1.
-func unit(l likelihood.Likelihood) likelihood.Likelihood {
-	if likelihood.NoiseVariance(l) > 0 {
-		return likelihood.NewGaussian(1, tensor.Float64)
-	}
-	return l
 }

@@ -23,7 +23,7 @@ import (
 // which is κ − κ_xz [K_z⁻¹ − (K_z + B_u)⁻¹] κ_zx without a difference of inverses, and SFR's
 // mean is σ₀² Σ_j w_j (Uᵀb)_j/(1 + σ₀²γ_j).
 type system struct {
-	m       int
+	m       int       // M
 	r       []float64 // R [M,M], lower
 	jitter  float64   // ε as a fraction of the mean diagonal of K̂_z
 	t, b    []float64 // T [M,M] and b [M]
@@ -33,7 +33,7 @@ type system struct {
 // newSystem factors K̂_z [m,m], before there are data.
 func newSystem(m int, gram []float64) (*system, error) {
 	s := &system{m: m, t: make([]float64, m*m), b: make([]float64, m)}
-	if v := kernel.Sum(gram); v-v != 0 {
+	if v := kernel.Sum(gram); !kernel.Finite(v) {
 		return nil, fmt.Errorf("the kernel among the points is not finite: the sum of its elements is %g", v)
 	}
 	var err error
@@ -47,7 +47,7 @@ func (s *system) whiten(k []float64) { kernel.Trsm(true, true, len(k)/s.m, s.m, 
 // add adds rows v [n,M], multiplied by Λ^½, to T.
 func (s *system) add(v []float64) error {
 	kernel.Syrk(true, s.m, len(v)/s.m, 1, v, s.m, 1, s.t, s.m)
-	if v := kernel.Sum(s.t); v-v != 0 {
+	if v := kernel.Sum(s.t); !kernel.Finite(v) {
 		return fmt.Errorf("the curvature is not finite: the sum of its elements is %g", v)
 	}
 	return nil
@@ -114,7 +114,7 @@ func (s *system) solve(variance float64) (effective float64, err error) {
 const bluntest = 1e-6
 
 // gain overwrites rows k̂ [n,M] by v, and returns SFR's mean v·a [n] and the rows v U diag(√e)
-// [n,M], whose products are what the data take from the prior covariance over σ₀².
+// [n,M], the products of which are what the data take from the prior covariance over σ₀².
 func (s *system) gain(k []float64) (mean, w []float64) {
 	var r room
 	s.gainIn(&r, k)
@@ -122,11 +122,25 @@ func (s *system) gain(k []float64) (mean, w []float64) {
 }
 
 // room is what covariances are computed in, kept between calls.
-type room struct{ mean, w, prior []float64 }
+type room struct {
+	mean  []float64 // SFR's mean [n·O]
+	w     []float64 // v U diag(√e) [n·O,M]
+	prior []float64 // the kernel [n,O,O]
+	two   []float64 // a row and its copy [2,M]
+}
 
-// gainIn is gain in a room.
+// gainIn is gain in a room. A single row is computed as the first of two equal rows: a product of one
+// row is summed in another order than a product of several, and what an input gives must not depend
+// on how many inputs there are.
 func (s *system) gainIn(r *room, k []float64) {
 	n := len(k) / s.m
+	if n == 1 {
+		r.two = append(append(r.two[:0], k...), k...)
+		s.gainIn(r, r.two)
+		copy(k, r.two)
+		r.mean, r.w = r.mean[:1], r.w[:s.m]
+		return
+	}
 	s.whiten(k)
 	r.mean, r.w = slices.Grow(r.mean[:0], n)[:n], slices.Grow(r.w[:0], n*s.m)[:n*s.m]
 	mean, w := r.mean, r.w

@@ -4,7 +4,7 @@ import (
 	"context"
 	"slices"
 
-	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/train"
 	"gorgonia.org/tensor"
@@ -19,11 +19,11 @@ const (
 // float64, whatever the network is in: where features are nearly linear its least eigenvalues are
 // below the rounding of float32.
 type averaging struct {
-	*train.Graph
-	keep     float64       // share of the average that stays
-	features *tensor.Dense // φ of the last mini-batch, [B,m]
-	average  *tensor.Dense // its lower triangle counts, [m,m]
-	phi      []float64     // workspace
+	*train.Graph               // the step itself
+	keep         float64       // share of the average that stays
+	features     *tensor.Dense // φ of the last mini-batch, [B,m]
+	average      *tensor.Dense // its lower triangle counts, [m,m]
+	phi          []float64     // workspace
 }
 
 // newAverage starts the average from s I.
@@ -32,29 +32,17 @@ func newAverage(m int, s float64) *tensor.Dense {
 	for i := range m {
 		a[i*m+i] = s
 	}
-	return dense(a, m, m)
+	return dense.Of(a, m, m)
 }
 
-// averagingBytes is the memory of an average with its workspace.
+// averagingBytes is the memory of an average with its workspace: its values, the best ones and
+// what a checkpoint holds.
 func (f *fitting) averagingBytes() int64 {
 	if f.average == nil {
 		return 0
 	}
 	m := int64(f.s.Features)
-	return 8 * m * (copiesTrained*m + int64(f.s.BatchSize))
-}
-
-// compiled is the objective of a loss.
-func (f *fitting) compiled(b *graph.Builder, l loss, feed train.Feed) (train.Objective, error) {
-	g, err := train.NewGraph(b, l.Total, f.params(), feed, l.updates...)
-	if err != nil {
-		return nil, err
-	}
-	f.identify(g)
-	if f.average == nil {
-		return g, nil
-	}
-	return &averaging{Graph: g, keep: *f.s.Average, features: l.features.Value, average: f.average}, nil
+	return 8 * m * (5*m + int64(f.s.BatchSize))
 }
 
 // State implements train.Stateful: the average is part of it.
@@ -71,7 +59,7 @@ func (a *averaging) Evaluate(ctx context.Context, iteration int) (float64, error
 		return 0, err
 	}
 	n, m := a.features.Shape()[0], a.features.Shape()[1]
-	a.phi = widen(a.phi[:0], a.features, n)
+	a.phi = dense.AppendRows(a.phi[:0], a.features, n)
 	kernel.Syrk(true, m, n, (1-a.keep)/float64(n), a.phi, m, a.keep, a.average.Float64s(), m)
 	return loss, nil
 }

@@ -7,10 +7,11 @@ import (
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/dense"
 )
 
 // Compile implements gp.Posterior.
-func (p *Posterior) Compile(shape []int, size int, limit int64) (gp.Compiled, error) {
+func (p *posterior) Compile(shape []int, size int, limit int64) (gp.Compiled, error) {
 	if !slices.Equal(shape, p.net.input) {
 		return nil, fmt.Errorf("sngp: inputs of shape %v, expected %v", shape, p.net.input)
 	}
@@ -23,12 +24,12 @@ func (p *Posterior) Compile(shape []int, size int, limit int64) (gp.Compiled, er
 	return &compiled{p: p, latent: f, scratch: p.scratch(size), phi: make([]float64, 0, size*p.head.Size())}, nil
 }
 
-// compiled is the gp.Compiled of a Posterior.
+// compiled is the gp.Compiled of a posterior.
 type compiled struct {
-	p      *Posterior
-	latent *graph.Batch
-	phi    []float64 // [n,m]
-	scratch
+	p       *posterior   // whose predictions these are
+	latent  *graph.Batch // features and values
+	phi     []float64    // [n,m]
+	scratch              // workspace
 }
 
 // Bytes implements gp.Compiled.
@@ -45,7 +46,7 @@ func (c *compiled) Predict(_ context.Context, x []float64, g *gp.Gaussian) error
 	n := len(x) / c.latent.Width()
 	g.Resize(n, c.p.cov.Outputs, false)
 	g.SetMean(out[1])
-	c.phi = widen(c.phi[:0], out[0], n)
+	c.phi = dense.AppendRows(c.phi[:0], out[0], n)
 	c.p.cov.fill(g.Cov, c.phi, c.roots)
 	if c.p.probs != nil {
 		g.ResizeProbs()

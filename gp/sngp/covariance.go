@@ -8,7 +8,7 @@ import (
 	"github.com/go-valla/valla/internal/kernel"
 )
 
-// Covariance is that of the weights β given the features of the training rows, in float64. Its
+// covariance is the covariance of the weights β given the features of the training rows, in float64. Its
 // forms are
 //
 //	shared     s φ P⁻¹ φᵀ for each output,   P = s I + Σ_n φ_nᵀφ_n          [m,m]
@@ -17,12 +17,12 @@ import (
 //
 // where p are the probabilities at a training row and Λ = diag(p) − ppᵀ. The prior of β is
 // N(0, I) with shared and N(0, I/s) otherwise.
-type Covariance struct {
-	Form     string
-	Ridge    float64 // s
-	Features int     // m
-	Outputs  int     // C
-	factors  []float64
+type covariance struct {
+	Form     string    // shared, per-class or joint
+	Ridge    float64   // s
+	Features int       // m
+	Outputs  int       // C
+	factors  []float64 // Cholesky factors of the precisions, below each other
 }
 
 // The forms of a covariance.
@@ -32,8 +32,8 @@ const (
 	formJoint    = "joint"
 )
 
-// shape is that of the precisions below each other.
-func (c *Covariance) shape() []int {
+// shape is the shape of the precisions, which stand below each other.
+func (c *covariance) shape() []int {
 	switch c.Form {
 	case formPerClass:
 		return []int{c.Outputs * c.Features, c.Features}
@@ -45,7 +45,7 @@ func (c *Covariance) shape() []int {
 
 // size is the number of elements of the precisions, a *graph.MemoryError where several of them
 // need more than limit bytes.
-func (c *Covariance) size(limit int64) (int, error) {
+func (c *covariance) size(limit int64) (int, error) {
 	s, copies := c.shape(), int64(2)
 	if need := copies * 8 * int64(s[0]) * int64(s[1]); limit > 0 && need > limit {
 		return 0, &graph.MemoryError{What: fmt.Sprintf("sngp: the %s covariance of %d features", c.Form, c.Features), Need: need, Limit: limit}
@@ -54,7 +54,7 @@ func (c *Covariance) size(limit int64) (int, error) {
 }
 
 // add adds n rows with features phi [n,m] and values f [n,C] of the network to precisions.
-func (c *Covariance) add(p, phi, f []float64) {
+func (c *covariance) add(p, phi, f []float64) {
 	m := c.Features
 	n := len(phi) / m
 	if c.Form == formShared {
@@ -78,14 +78,14 @@ func (c *Covariance) add(p, phi, f []float64) {
 }
 
 // weighted writes each row of features times a weight made of its probabilities.
-func (c *Covariance) weighted(dst, phi, probs []float64, weight func(p []float64) float64) {
+func (c *covariance) weighted(dst, phi, probs []float64, weight func(p []float64) float64) {
 	m := c.Features
 	for i := range len(phi) / m {
 		kernel.Scale(dst[i*m:(i+1)*m], weight(probs[i*c.Outputs:(i+1)*c.Outputs]), phi[i*m:(i+1)*m])
 	}
 }
 
-// element is that of row k and column l of Λ = diag(p) − ppᵀ.
+// element returns the element in row k and column l of Λ = diag(p) − ppᵀ.
 func element(p []float64, k, l int) float64 {
 	if k == l {
 		return p[k] - p[k]*p[k]
@@ -95,7 +95,7 @@ func element(p []float64, k, l int) float64 {
 
 // factor makes precisions without their ridge, whose lower triangles count, the factors. It
 // keeps p.
-func (c *Covariance) factor(p []float64) error {
+func (c *covariance) factor(p []float64) error {
 	order := c.shape()[1]
 	for first := 0; first < len(p); first += order * order {
 		block := p[first : first+order*order]
@@ -111,16 +111,16 @@ func (c *Covariance) factor(p []float64) error {
 }
 
 // solve returns P⁻¹ of columns b [m,n], with the shared form. It overwrites b.
-func (c *Covariance) solve(b []float64) {
+func (c *covariance) solve(b []float64) {
 	m := c.Features
 	n := len(b) / m
 	kernel.Trsm(false, false, m, n, c.factors, m, b, n)
 	kernel.Trsm(false, true, m, n, c.factors, m, b, n)
 }
 
-// roots writes rows whose inner products are the covariances of output k at features phi [n,m]:
-// those of one output, and in the joint form those of all. It returns their width.
-func (c *Covariance) roots(dst, phi []float64, k int) int {
+// roots writes rows whose inner products are the covariances of output k at features phi [n,m], in
+// the joint form also the covariances with other outputs. It returns the width of a row.
+func (c *covariance) roots(dst, phi []float64, k int) int {
 	m, order := c.Features, c.shape()[1]
 	n := len(phi) / m
 	l, rows := c.factors, dst[:n*order]
@@ -141,7 +141,7 @@ func (c *Covariance) roots(dst, phi []float64, k int) int {
 }
 
 // workspace is what fill needs for n inputs.
-func (c *Covariance) workspace(n int) []float64 {
+func (c *covariance) workspace(n int) []float64 {
 	if c.Form == formJoint {
 		return make([]float64, n*c.Outputs*c.Outputs*c.Features)
 	}
@@ -149,7 +149,7 @@ func (c *Covariance) workspace(n int) []float64 {
 }
 
 // fill writes the covariances cov [n,C,C] at features phi [n,m]. work is a workspace.
-func (c *Covariance) fill(cov, phi, work []float64) {
+func (c *covariance) fill(cov, phi, work []float64) {
 	outputs, n := c.Outputs, len(phi)/c.Features
 	clear(cov)
 	if c.Form == formJoint {
@@ -168,7 +168,7 @@ func (c *Covariance) fill(cov, phi, work []float64) {
 	}
 }
 
-func (c *Covariance) fillJoint(cov, phi, work []float64) {
+func (c *covariance) fillJoint(cov, phi, work []float64) {
 	outputs, n, order := c.Outputs, len(phi)/c.Features, c.shape()[1]
 	for k := range outputs {
 		c.roots(work[k*n*order:], phi, k)
@@ -184,7 +184,7 @@ func (c *Covariance) fillJoint(cov, phi, work []float64) {
 }
 
 // between writes the covariances cov [nC,nC] of all outputs at all inputs.
-func (c *Covariance) between(cov, phi []float64) {
+func (c *covariance) between(cov, phi []float64) {
 	outputs, n, order := c.Outputs, len(phi)/c.Features, c.shape()[1]
 	clear(cov)
 	all := make([][]float64, outputs)

@@ -17,5 +17,5 @@
 // leaves the network alone, and says that its mean is not the network's output.
 //
 // Most users need [Settings] only, whose Fit takes a trained network with data and returns a
-// [Posterior].
+// [posterior].
 package sngp

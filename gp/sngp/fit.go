@@ -1,7 +1,6 @@
 package sngp
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -13,7 +12,6 @@ import (
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/settings"
 	"github.com/go-valla/valla/layers"
-	"github.com/go-valla/valla/train"
 	"gorgonia.org/tensor"
 )
 
@@ -39,33 +37,26 @@ func (s *Settings) Fit(ctx context.Context, p gp.Problem, r gp.Run) (*gp.Fitted,
 	if err := f.start(ctx); err != nil {
 		return nil, err
 	}
-	obj, err := f.objective()
+	g, err := f.steps()
 	if err != nil {
 		return nil, err
 	}
-	res, err := train.Run(ctx, obj, f.config())
-	if err != nil && (res == nil || res.Stopped != train.Interrupted) {
-		return nil, err
-	}
-	if failed := f.finish(context.WithoutCancel(ctx)); failed != nil {
-		return nil, failed
-	}
-	return f.fitted(res), err
+	return g.Steps(ctx, f.fitted)
 }
 
 // fitting is the state of one fit.
 type fitting struct {
-	p gp.Problem
-	r gp.Run
-	s Settings // complete
+	p gp.Problem // network, likelihood and examples
+	r gp.Run     // seed, memory, checkpoint and progress
+	s Settings   // complete
 
-	raw     *layers.Copy // of the hidden layers: what is trained, before it is divided
-	bounded []*bounded
+	raw     *layers.Copy  // of the hidden layers: what is trained, before it is divided
+	bounded []*bounded    // the layers whose weights are divided
 	average *tensor.Dense // the moving average of φᵀφ, [m,m]; nil without
-	post    *Posterior
+	post    *posterior    // of the weights as they are
 
 	before []float64 // the norms of the bounded layers before the first step
-	divide *divider
+	divide *divider  // divides the weights; nil where no layer is divided
 }
 
 // classes says whether the outputs are classes.
@@ -84,8 +75,8 @@ func (f *fitting) start(ctx context.Context) error {
 		return fmt.Errorf("sngp: the network has %d outputs, the targets need %d", net.output, f.p.Outputs())
 	}
 	f.raw = layers.NewCopy(net.hidden)
-	f.post = &Posterior{net: net, weights: layers.NewCopy(net.hidden), limit: cmp.Or(f.r.Memory/4, defaultMemory)}
-	f.post.cov = &Covariance{Form: f.s.Covariance, Ridge: f.s.Ridge, Features: f.s.Features, Outputs: net.output}
+	f.post = &posterior{net: net, weights: layers.NewCopy(net.hidden), limit: f.r.Limit() / 4}
+	f.post.cov = &covariance{Form: f.s.Covariance, Ridge: f.s.Ridge, Features: f.s.Features, Outputs: net.output}
 	if _, err := f.post.cov.size(f.r.Memory); err != nil {
 		return err
 	}
@@ -132,7 +123,7 @@ func (f *fitting) startLayers(net *network) (err error) {
 func (f *fitting) refresh() error {
 	own := layers.Arrays(f.post.weights)
 	for i, p := range layers.Arrays(f.raw) {
-		copyValues(own[i].Value, p.Value)
+		tensor.Copy(own[i].Value, p.Value)
 	}
 	if err := f.divide.run(f.post.weights.Params()); err != nil {
 		return fmt.Errorf("sngp: %w", err)
@@ -146,7 +137,7 @@ func (f *fitting) startHead(ctx context.Context) error {
 	net, m := f.post.net, f.s.Features
 	rng := rand.New(rand.NewPCG(f.r.Seed, headStream))
 	w := frequencies(net.units, m, f.s.Draws == drawsGaussian, 1, rng)
-	h := NewHead(w, phases(m, rng), net.units, net.output, f.s.FeatureScale, net.dt)
+	h := newHead(w, phases(m, rng), net.units, net.output, f.s.FeatureScale, net.dt)
 	if f.s.LayerNorm {
 		h.Normalise()
 	}
@@ -185,20 +176,6 @@ func (f *fitting) params() []*graph.Param {
 	return slices.Concat(f.raw.Params(), f.post.head.Trained())
 }
 
-// identify says what must be equal in a run that goes on from a checkpoint.
-func (f *fitting) identify(g *train.Graph) {
-	h := f.post.head
-	g.Identify(
-		"network with fingerprint "+layers.Fingerprint(f.p.Net),
-		"SNGP with"+f.s.ofTraining(),
-		fmt.Sprintf("frequencies %s, phases %s", train.Checksum(h.W.Value), train.Checksum(h.Phase.Value)),
-		"likelihood "+f.p.Likelihood.String(),
-	)
-	if v := f.p.Validation; v != nil {
-		g.Identify("validation inputs "+train.Checksum(v.X), "validation targets "+train.Checksum(v.Y))
-	}
-}
-
 // ofTraining lists the settings that the training depends on.
 func (s *Settings) ofTraining() (text string) {
 	for _, f := range settings.Of(s) {
@@ -209,53 +186,28 @@ func (s *Settings) ofTraining() (text string) {
 	return text
 }
 
-// config is that of the training loop.
-func (f *fitting) config() train.Config {
-	c := train.Config{
-		Iterations: f.s.Iterations, Optimizer: f.s.optimizer(), Schedule: f.s.course(),
-		ValidateEvery: f.s.ValidateEvery, KeepLast: f.s.KeepLast,
-		Checkpoint: f.r.Checkpoint, Resume: f.r.Resume, OnProgress: f.r.OnProgress,
+// fitted returns the result of the fit after the last step.
+func (f *fitting) fitted(ctx context.Context, record gp.Record) (*gp.Fitted, error) {
+	if err := f.finish(ctx); err != nil {
+		return nil, err
 	}
-	if c.Checkpoint != "" {
-		c.CheckpointEvery = checkpointEvery
-	}
-	if f.p.Validation != nil {
-		c.Validate = f.validate
-	}
-	return c
-}
-
-// fitted returns the result of the fit.
-func (f *fitting) fitted(res *train.Result) *gp.Fitted {
-	prior := 1.0
+	record.Settings = settings.Map(&f.s) // with λ
+	record.PriorStds, record.Facts = []float64{1}, []gp.Fact{{Name: "length scale", Value: f.s.LengthScale}}
 	if f.s.Covariance != formShared {
-		prior = 1 / math.Sqrt(f.s.Ridge)
+		record.PriorStds[0] = 1 / math.Sqrt(f.s.Ridge)
 	}
-	out := &gp.Fitted{Posterior: f.post, Record: gp.Record{
-		Rows: f.p.Train.N(), Settings: settings.Map(&f.s), PriorStds: []float64{prior}, Result: res,
-		Facts: []gp.Fact{{Name: "length scale", Value: f.s.LengthScale}},
-	}}
+	out := &gp.Fitted{Posterior: f.post}
 	if !f.classes() {
 		out.NoiseVariance = f.s.Ridge
 	}
 	if f.s.Lambda != nil {
-		out.Record.Facts = append(out.Record.Facts, gp.Fact{Name: "λ of the probabilities", Value: *f.s.Lambda})
-	}
-	if f.p.Validation != nil {
-		out.Record.ValidationRows = f.p.Validation.N()
+		record.Facts = append(record.Facts, gp.Fact{Name: "λ of the probabilities", Value: *f.s.Lambda})
 	}
 	if len(f.bounded) > 0 {
-		out.Record.Facts = append(out.Record.Facts,
-			gp.Fact{Name: "largest norm of a layer before", Value: largest(f.before)},
-			gp.Fact{Name: "largest norm of a layer", Value: largest(f.divide.norms())})
+		record.Facts = append(record.Facts,
+			gp.Fact{Name: "largest norm of a layer before", Value: slices.Max(f.before)},
+			gp.Fact{Name: "largest norm of a layer", Value: slices.Max(f.divide.norms())})
 	}
-	return out
-}
-
-func largest(v []float64) float64 {
-	top := 0.0
-	for _, x := range v {
-		top = max(top, x)
-	}
-	return top
+	out.Record = record
+	return out, nil
 }

@@ -238,9 +238,13 @@ func (p *sample) run(t *testing.T, rows []int, size int, opt train.Optimizer, se
 	if b.Err() != nil {
 		t.Fatal(b.Err())
 	}
-	obj, err := p.compiled(b, l, feed)
+	g, err := train.NewGraph(b, l.Loss, p.params(), feed, l.Updates...)
 	if err != nil {
 		t.Fatal(err)
+	}
+	obj := train.Objective(g)
+	if l.Wrap != nil {
+		obj = l.Wrap(g)
 	}
 	_, err = train.Run(t.Context(), obj, train.Config{Iterations: len(feed.rows), Optimizer: opt, OnStep: func(s train.Step) {
 		losses = append(losses, s.Loss)
@@ -289,7 +293,7 @@ func TestFixtureSNGPGradients(t *testing.T) {
 			t.Fatal(b.Err())
 		}
 		params := p.params()
-		grads := values(t, b, graph.Grad(b, l.Total, nodes(b, params)...)...)
+		grads := values(t, b, graph.Grad(b, l.Loss, nodes(b, params)...)...)
 		fixture.Close(t, "cls_ce0", values(t, b, l.Data)[0], array(t, p.Arrays, "cls_ce0"), 1e-12)
 		for i, q := range params {
 			key, got := fmt.Sprintf("g_%s_%d.", rule, i/2*2), grads[i]

@@ -10,14 +10,14 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Head is the last layer: f = φ β with random features φ = Scale · cos(h W + b) of hidden units h
+// head is the last layer: f = φ β with random features φ = Scale · cos(h W + b) of hidden units h
 // [B,H], to which a layer norm may come before.
-type Head struct {
+type head struct {
 	Gain, Shift *graph.Param // of the layer norm, [H]; nil: none
 	W           *graph.Param // frequencies, [H,m], the length scale in them
 	Phase       *graph.Param // b, [m]
 	Beta        *graph.Param // β, [m,C]
-	Scale       float64
+	Scale       float64      // factor a of the features
 }
 
 // The names of a head's arrays, in files too.
@@ -32,18 +32,18 @@ const (
 // normEps is ε of the layer norm, as published.
 const normEps = 1e-12
 
-// NewHead returns a head of m random features of H hidden units with C outputs, without a layer
+// newHead returns a head of m random features of H hidden units with C outputs, without a layer
 // norm. The frequencies w [H,m] and phases [m] stay as they are; β starts at zero.
-func NewHead(w, phase []float64, units, outputs int, scale float64, dt tensor.Dtype) *Head {
+func newHead(w, phase []float64, units, outputs int, scale float64, dt tensor.Dtype) *head {
 	m := len(phase)
-	return &Head{
+	return &head{
 		W: graph.NewParam(nameW, w, dt, units, m), Phase: graph.NewParam(namePhase, phase, dt, m),
 		Beta: graph.NewParam(nameBeta, make([]float64, m*outputs), dt, m, outputs), Scale: scale,
 	}
 }
 
 // Normalise puts a layer norm before the random features, which starts with gain 1 and shift 0.
-func (h *Head) Normalise() {
+func (h *head) Normalise() {
 	units, dt := h.W.Value.Shape()[0], h.W.Value.Dtype()
 	h.Shift = graph.NewParam(nameShift, make([]float64, units), dt, units)
 	h.Gain = graph.NewParam(nameGain, fill(1, units), dt, units)
@@ -58,13 +58,13 @@ func fill(v float64, n int) []float64 {
 }
 
 // Size is m.
-func (h *Head) Size() int { return h.Phase.Value.Shape()[0] }
+func (h *head) Size() int { return h.Phase.Value.Shape()[0] }
 
 // Outputs is C.
-func (h *Head) Outputs() int { return h.Beta.Value.Shape()[1] }
+func (h *head) Outputs() int { return h.Beta.Value.Shape()[1] }
 
 // Trained are the parameters that are trained.
-func (h *Head) Trained() []*graph.Param {
+func (h *head) Trained() []*graph.Param {
 	if h.Gain == nil {
 		return []*graph.Param{h.Beta}
 	}
@@ -72,7 +72,7 @@ func (h *Head) Trained() []*graph.Param {
 }
 
 // Units writes the hidden units as the features take them, [B,H].
-func (h *Head) Units(b *graph.Builder, hidden *graph.Node) *graph.Node {
+func (h *head) Units(b *graph.Builder, hidden *graph.Node) *graph.Node {
 	if h.Gain == nil {
 		return hidden
 	}
@@ -80,13 +80,13 @@ func (h *Head) Units(b *graph.Builder, hidden *graph.Node) *graph.Node {
 }
 
 // Features writes φ [B,m] at hidden units [B,H].
-func (h *Head) Features(b *graph.Builder, hidden *graph.Node) *graph.Node {
+func (h *head) Features(b *graph.Builder, hidden *graph.Node) *graph.Node {
 	angle := b.AddBias(b.MatMul(h.Units(b, hidden), b.Param(h.W), false, false), b.Param(h.Phase))
 	return b.Scale(b.Cos(angle), h.Scale)
 }
 
 // Values writes f [B,C] at features [B,m].
-func (h *Head) Values(b *graph.Builder, features *graph.Node) *graph.Node {
+func (h *head) Values(b *graph.Builder, features *graph.Node) *graph.Node {
 	return b.MatMul(features, b.Param(h.Beta), false, false)
 }
 
@@ -146,7 +146,7 @@ func gramSchmidt(n int, a []float64) []float64 {
 	return q
 }
 
-// frequencies draws those of m features, Gaussian or orthogonal, [H,m].
+// frequencies draws the frequencies [H,m] of m features, Gaussian or orthogonal.
 func frequencies(units, m int, gaussian bool, scale float64, rng *rand.Rand) []float64 {
 	w := normals(units*m, rng)
 	if !gaussian {

@@ -8,6 +8,7 @@ import (
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/fixture"
 	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/layers"
@@ -62,7 +63,7 @@ func oneHot(labels []int, c int, dt tensor.Dtype) *tensor.Dense {
 	for i, k := range labels {
 		v[i*c+k] = 1
 	}
-	return graph.Convert(dense(v, len(labels), c), dt)
+	return graph.Convert(dense.Of(v, len(labels), c), dt)
 }
 
 // values runs a graph once and returns the values of nodes.
@@ -98,13 +99,13 @@ func set(p *graph.Param, v []float64) {
 }
 
 // fit fits settings.
-func fit(t testing.TB, s Settings, p gp.Problem, r gp.Run) (*gp.Fitted, *Posterior) {
+func fit(t testing.TB, s Settings, p gp.Problem, r gp.Run) (*gp.Fitted, *posterior) {
 	t.Helper()
 	f, err := s.Fit(t.Context(), p, r)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return f, f.Posterior.(*Posterior)
+	return f, f.Posterior.(*posterior)
 }
 
 // trial is a fit by hand, with the parts of a fixture in place of random ones.
@@ -154,8 +155,8 @@ func (o *order) Parts() int { return 1 }
 
 func (o *order) Load(iteration, _ int) error {
 	e := gp.Examples{X: o.x, Y: o.y}.Rows(o.rows[iteration])
-	copyValues(o.xb, e.X)
-	copyValues(o.yb, e.Y)
+	tensor.Copy(o.xb, e.X)
+	tensor.Copy(o.yb, e.Y)
 	return nil
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/go-valla/valla/gp/gptest"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/fixture"
 	"github.com/go-valla/valla/internal/settings"
 	"github.com/go-valla/valla/layers"
@@ -35,7 +36,7 @@ func problem(t *testing.T, name string) gptest.Problem {
 }
 
 // features returns φ [n,m] and f [n,C] of a posterior.
-func features(t *testing.T, p *Posterior, x *tensor.Dense) (phi *mat.Dense, f []float64) {
+func features(t *testing.T, p *posterior, x *tensor.Dense) (phi *mat.Dense, f []float64) {
 	t.Helper()
 	var v []float64
 	err := p.each(t.Context(), x, func(_ int, more, values []float64) error {
@@ -268,7 +269,7 @@ func TestWithinBound(t *testing.T) {
 // ones, against finite differences, with batch norm in training and a penalty.
 func TestGradients(t *testing.T) {
 	rng := newRand(5)
-	x := dense(normals(6*40, rng), 6, 2, 5, 4)
+	x := dense.Of(normals(6*40, rng), 6, 2, 5, 4)
 	y := oneHot([]int{0, 1, 2, 0, 1, 2}, 3, f64)
 	f := trial(t, residualNet(t), Settings{Bound: 0.6, NormGradient: gradThrough, Features: 8, LayerNorm: true, L2: 1e-2, BatchNorm: normTraining}, x, y, true)
 	if err := settle(f.bounded, f64, 3000); err != nil {
@@ -278,8 +279,8 @@ func TestGradients(t *testing.T) {
 	l := f.loss(b, given(b, "x", x), given(b, "y", y))
 	params := f.params()
 	wrt := nodes(b, params)
-	grads := graph.Grad(b, l.Total, wrt...)
-	prog, err := graph.Compile(b, append(slices.Clone(grads), l.Total), graph.Options{Varying: wrt})
+	grads := graph.Grad(b, l.Loss, wrt...)
+	prog, err := graph.Compile(b, append(slices.Clone(grads), l.Loss), graph.Options{Varying: wrt})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -287,7 +288,7 @@ func TestGradients(t *testing.T) {
 		if err := prog.Run(); err != nil {
 			t.Fatal(err)
 		}
-		return prog.Scalar(l.Total)
+		return prog.Scalar(l.Loss)
 	}
 	run()
 	var want [][]float64
@@ -322,7 +323,7 @@ func TestSimpleLimits(t *testing.T) {
 	}
 	softmax(f, 3)
 	fixture.Close(t, "softmax", g.Probs, f, 1e-14)
-	empty := &Covariance{Form: formShared, Ridge: post.cov.Ridge, Features: 20, Outputs: 1}
+	empty := &covariance{Form: formShared, Ridge: post.cov.Ridge, Features: 20, Outputs: 1}
 	if err := empty.factor(make([]float64, 400)); err != nil {
 		t.Fatal(err)
 	}
@@ -366,7 +367,11 @@ func TestParts(t *testing.T) {
 	p := problem(t, "CNN, 3 classes, float64").Problem
 	s := Settings{Features: 16, Iterations: 6, KeepLast: true}
 	_, whole := fit(t, s, p, gp.Run{})
-	need, err := trial(t, p.Net, s, p.Train.X, p.Train.Y, true).stepBytes(p.Train.N())
+	g, err := trial(t, p.Net, s, p.Train.X, p.Train.Y, true).steps()
+	if err != nil {
+		t.Fatal(err)
+	}
+	need, err := g.Bytes(p.Train.N())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -389,7 +394,7 @@ func TestBatchNorm(t *testing.T) {
 	state := func(all []*graph.Param) []float64 { return append(all[0].Floats(), all[1].Floats()...) }
 	before := state(layers.State(net))
 	p := gp.Problem{Net: net, Likelihood: likelihood.Softmax{}, Train: gp.Examples{
-		X: dense(normals(8*40, newRand(1)), 8, 2, 5, 4), Y: oneHot([]int{0, 1, 2, 0, 1, 2, 0, 1}, 3, f64),
+		X: dense.Of(normals(8*40, newRand(1)), 8, 2, 5, 4), Y: oneHot([]int{0, 1, 2, 0, 1, 2, 0, 1}, 3, f64),
 	}}
 	for _, norm := range []string{"frozen", normTraining} {
 		_, post := fit(t, Settings{Features: 8, Iterations: 3, BatchNorm: norm}, p, gp.Run{})
@@ -467,7 +472,7 @@ func TestAugment(t *testing.T) {
 	if _, err := s.Fit(t.Context(), p, gp.Run{}); !errors.Is(err, settings.ErrSetting) {
 		t.Errorf("without images: %v", err)
 	}
-	p.Augmented = train.Rows{All: dense(normals(p.Train.X.Shape().TotalSize(), newRand(1)), p.Train.X.Shape()...)}
+	p.Augmented = train.Rows{All: dense.Of(normals(p.Train.X.Shape().TotalSize(), newRand(1)), p.Train.X.Shape()...)}
 	_, moved := fit(t, s, p, gp.Run{})
 	s.Augment = false
 	_, plain := fit(t, s, p, gp.Run{})
@@ -497,7 +502,7 @@ func TestBoundOfLargeLayers(t *testing.T) {
 		t.Fatalf("the largest norm is %g, error %v", top, err)
 	}
 	for i, q := range p.Net.Params() {
-		copyValues(q.Value, w.Params()[i].Value)
+		tensor.Copy(q.Value, w.Params()[i].Value)
 	}
 	f, post := fit(t, Settings{Features: 8, Iterations: 1, LearningRate: 1e-300}, p, gp.Run{})
 	for i, q := range post.weights.Params() {

@@ -22,7 +22,7 @@ var Method = gp.Method{
 	Source:  "Liu, Lin, Padhy, Tran, Bedrax-Weiss and Lakshminarayanan, Simple and Principled Uncertainty Estimation with Deterministic Deep Learning via Distance Awareness, NeurIPS 2020, arXiv 2006.10108",
 	Joint:   true,
 	New:     func() gp.Settings { return new(Settings) },
-	Restore: Restore,
+	Restore: restore,
 }
 
 // Settings are SNGP's settings. The zero value of a field means its default.
@@ -80,7 +80,7 @@ const (
 )
 
 const (
-	// momentum is that of SGD, as published.
+	// momentum is the momentum of SGD, as published.
 	momentum = 0.9
 	// paperLambda is λ in the paper.
 	paperLambda = math.Pi / 8

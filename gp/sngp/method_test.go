@@ -33,7 +33,7 @@ func variants() map[string]func(gp.Problem) gp.Settings {
 }
 
 // prior is the kernel φφ'ᵀ of each output.
-type prior struct{ of *Posterior }
+type prior struct{ of *posterior }
 
 func (p prior) Diag(b *graph.Builder, x *graph.Node) *graph.Node {
 	phi, c := p.of.write(b, x)[0], p.of.cov.Outputs
@@ -49,7 +49,7 @@ func (prior) Gram(b *graph.Builder, _ *graph.Node, _ []int) *graph.Node { return
 // TestMethod: what package gp asks of a method. The covariance is at most the prior's.
 func TestMethod(t *testing.T) {
 	gptest.CheckMethod(t, gptest.MethodCase{Method: Method, Variants: variants(), Case: func(_ gp.Problem, f *gp.Fitted, c *gptest.Case) {
-		p := f.Posterior.(*Posterior)
+		p := f.Posterior.(*posterior)
 		if p.cov.Ridge > 0 && f.Record.Settings["precision"] == exact {
 			c.Prior, c.PriorVariance = prior{p}, f.Record.PriorStds[0]*f.Record.PriorStds[0]
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/kernel"
 	"gorgonia.org/tensor"
 )
@@ -40,13 +41,13 @@ func (f *fitting) lengthScale(ctx context.Context) (float64, error) {
 	}
 	var h []float64
 	err = units.Each(ctx, rows.X, func(_, n int, out []*tensor.Dense) error {
-		h = widen(h, out[0], n)
+		h = dense.AppendRows(h, out[0], n)
 		return nil
 	})
 	if err != nil {
 		return 0, err
 	}
-	return gp.LengthScale(dense(h, rows.N(), f.post.net.units), rand.New(rand.NewPCG(f.r.Seed, scaleStream))), nil
+	return gp.LengthScale(dense.Of(h, rows.N(), f.post.net.units), rand.New(rand.NewPCG(f.r.Seed, scaleStream))), nil
 }
 
 // nearest sets β to the ridge regression of the network's outputs on the features.
@@ -56,11 +57,11 @@ func (f *fitting) nearest(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return f.regress(ctx, rows.X, mean.Float64s(), &Covariance{Form: formShared, Ridge: f.s.Ridge, Features: f.s.Features, Outputs: f.p.Outputs()})
+	return f.regress(ctx, rows.X, mean.Float64s(), &covariance{Form: formShared, Ridge: f.s.Ridge, Features: f.s.Features, Outputs: f.p.Outputs()})
 }
 
-// regress sets β to (ΦᵀΦ + s I)⁻¹ ΦᵀY for rows x and targets y [N,C], and makes cov that of β.
-func (f *fitting) regress(ctx context.Context, x *tensor.Dense, y []float64, cov *Covariance) error {
+// regress sets β to (ΦᵀΦ + s I)⁻¹ ΦᵀY for rows x and targets y [N,C], and makes cov the covariance of β.
+func (f *fitting) regress(ctx context.Context, x *tensor.Dense, y []float64, cov *covariance) error {
 	m, c := cov.Features, cov.Outputs
 	cross := make([]float64, m*c)
 	err := f.precision(ctx, x, cov, func(first int, phi []float64) {
@@ -78,9 +79,9 @@ func (f *fitting) regress(ctx context.Context, x *tensor.Dense, y []float64, cov
 	return nil
 }
 
-// precision makes cov that of β given rows x, by one pass over them, in which see gets the
-// features [n,m] of the rows from number first on.
-func (f *fitting) precision(ctx context.Context, x *tensor.Dense, cov *Covariance, see func(first int, phi []float64)) error {
+// precision makes cov the covariance of β given rows x, by one pass over x. see gets the features
+// [n,m] of the rows from number first on.
+func (f *fitting) precision(ctx context.Context, x *tensor.Dense, cov *covariance, see func(first int, phi []float64)) error {
 	size, err := cov.size(f.r.Memory)
 	if err != nil {
 		return err
@@ -120,22 +121,22 @@ func (f *fitting) finish(ctx context.Context) error {
 	if !f.classes() {
 		return nil
 	}
-	f.post.probs = &Probabilities{Link: f.s.Probabilities, Samples: f.s.Samples, Seed: f.r.Seed}
+	f.post.probs = &probabilities{Link: f.s.Probabilities, Samples: f.s.Samples, Seed: f.r.Seed}
 	if f.s.Probabilities == linkMeanField {
 		err = f.chooseLambda(ctx)
-		f.post.probs = &Probabilities{Link: linkMeanField, Lambda: *f.s.Lambda}
+		f.post.probs = &probabilities{Link: linkMeanField, Lambda: *f.s.Lambda}
 	}
 	return err
 }
 
-// chooseLambda sets λ, unless it is given, to that of a grid, from 0 on, with the smallest mean
-// negative log density of the validation rows.
+// chooseLambda sets λ, unless it is given, to the value of a grid from 0 on with the smallest mean
+// negative log density of the held-out rows.
 func (f *fitting) chooseLambda(ctx context.Context) error {
 	if f.s.Lambda != nil {
 		return nil
 	}
 	const steps = 64 // each a factor √2
-	c, scratch := f.p.Outputs(), f.post.scratch(PredictBatch)
+	c, scratch := f.p.Outputs(), f.post.scratch(predictBatch)
 	nll, y := make([]float64, steps), graph.Floats(f.p.Validation.Y)
 	lambda := func(i int) float64 { return paperLambda / 256 * math.Pow(2, float64(i)/2) * float64(min(i, 1)) }
 	var cov, probs []float64
@@ -144,7 +145,7 @@ func (f *fitting) chooseLambda(ctx context.Context) error {
 		cov, probs = grown(cov[:0], len(values)*c), grown(probs[:0], len(values))
 		f.post.cov.fill(cov, phi, scratch.roots)
 		for i := range nll {
-			Probabilities{Link: linkMeanField, Lambda: lambda(i)}.fill(probs, values, cov, nil, nil, c)
+			probabilities{Link: linkMeanField, Lambda: lambda(i)}.fill(probs, values, cov, nil, nil, c)
 			for k, p := range probs {
 				nll[i] -= y[first*c+k] * math.Log(max(p, math.SmallestNonzeroFloat64))
 			}

@@ -7,8 +7,8 @@ import (
 	"github.com/go-valla/valla/internal/kernel"
 )
 
-// Probabilities says how a posterior makes probabilities of classes.
-type Probabilities struct {
+// probabilities says how a posterior makes probabilities of classes.
+type probabilities struct {
 	Link    string  `json:"link"`              // mean-field or mc
 	Lambda  float64 `json:"lambda,omitempty"`  // λ of mean-field
 	Samples int     `json:"samples,omitempty"` // S of mc
@@ -25,7 +25,7 @@ const (
 const drawStream = 11
 
 // draws returns the normal numbers of mc [S,C], which all inputs share; nil with mean-field.
-func (p Probabilities) draws(outputs int) []float64 {
+func (p probabilities) draws(outputs int) []float64 {
 	if p.Link != linkSamples {
 		return nil
 	}
@@ -34,7 +34,7 @@ func (p Probabilities) draws(outputs int) []float64 {
 
 // fill writes probabilities [n,C] for values f [n,C] with covariances cov [n,C,C], by the draws.
 // work is a workspace of C² + C elements.
-func (p Probabilities) fill(dst, f, cov, draws, work []float64, c int) {
+func (p probabilities) fill(dst, f, cov, draws, work []float64, c int) {
 	if p.Link == linkMeanField {
 		for i, v := range f {
 			dst[i] = v / math.Sqrt(1+p.Lambda*cov[i*c+i%c])

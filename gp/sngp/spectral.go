@@ -173,7 +173,7 @@ func settle(all []*bounded, dt tensor.Dtype, steps int) error {
 	for i := 0; i < steps && err == nil; i++ {
 		if err = prog.Run(); err == nil {
 			for k, p := range params {
-				copyValues(p.Value, prog.Value(vectors[k]))
+				tensor.Copy(p.Value, prog.Value(vectors[k]))
 			}
 		}
 	}
@@ -210,7 +210,7 @@ func (d *divider) run(weights []*graph.Param) error {
 	}
 	err := d.program.Run()
 	for i, l := range d.of {
-		copyValues(weights[l.array].Value, d.program.Value(d.weights[i]))
+		tensor.Copy(weights[l.array].Value, d.program.Value(d.weights[i]))
 	}
 	return err
 }
@@ -247,13 +247,4 @@ func largestNorm(all []*bounded, dt tensor.Dtype) (float64, error) {
 		top = max(top, graph.Floats(prog.Value(n))[0])
 	}
 	return top, nil
-}
-
-// copyValues copies the elements of an array to one of its type and shape.
-func copyValues(dst, src *tensor.Dense) {
-	if dst.Dtype() == tensor.Float64 {
-		copy(dst.Float64s(), src.Float64s())
-	} else {
-		copy(dst.Float32s(), src.Float32s())
-	}
 }

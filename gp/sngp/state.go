@@ -8,35 +8,36 @@ import (
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/layers"
 	"gorgonia.org/tensor"
 )
 
 // header is what a file says of a posterior beside its arrays.
 type header struct {
-	Inputs        []int          `json:"inputs"`   // the shape of one
-	Features      int            `json:"features"` // m
-	FeatureScale  float64        `json:"feature_scale"`
-	LayerNorm     bool           `json:"layer_norm,omitempty"`
-	Covariance    string         `json:"covariance"` // its form
-	Ridge         float64        `json:"ridge"`
-	Probabilities *Probabilities `json:"probabilities,omitempty"` // of classes
+	Inputs        []int          `json:"inputs"`                  // the shape of one
+	Features      int            `json:"features"`                // m
+	FeatureScale  float64        `json:"feature_scale"`           // factor a of the features
+	LayerNorm     bool           `json:"layer_norm,omitempty"`    // a layer norm stands before the features
+	Covariance    string         `json:"covariance"`              // its form
+	Ridge         float64        `json:"ridge"`                   // ridge s of the precision of β
+	Probabilities *probabilities `json:"probabilities,omitempty"` // of classes
 }
 
 const (
-	// prefix is that of the names of the network's arrays.
+	// prefix begins the names of the network's arrays.
 	prefix     = "sngp.network."
 	nameFactor = "sngp.factor"
 )
 
 // State implements gp.Stored: the network's own weights, the head and the Cholesky factors of
 // the precision of β.
-func (p *Posterior) State() (gp.State, error) {
+func (p *posterior) State() (gp.State, error) {
 	h := header{
 		Inputs: p.net.input, Features: p.head.Size(), FeatureScale: p.head.Scale, LayerNorm: p.head.Gain != nil,
 		Covariance: p.cov.Form, Ridge: p.cov.Ridge, Probabilities: p.probs,
 	}
-	s := gp.State{Header: h, Arrays: []gp.Array{{Name: nameFactor, Value: dense(p.cov.factors, p.cov.shape()...)}}}
+	s := gp.State{Header: h, Arrays: []gp.Array{{Name: nameFactor, Value: dense.Of(p.cov.factors, p.cov.shape()...)}}}
 	for _, q := range append([]*graph.Param{p.head.W, p.head.Phase}, p.head.Trained()...) {
 		s.Arrays = append(s.Arrays, gp.Array{Name: q.Name, Value: q.Value})
 	}
@@ -46,8 +47,8 @@ func (p *Posterior) State() (gp.State, error) {
 	return s, nil
 }
 
-// Restore makes a posterior of what its State returned. The network gives the structure only.
-func Restore(_ context.Context, net layers.Network, l likelihood.Likelihood, s gp.Saved) (gp.Stored, error) {
+// restore makes a posterior of what its State returned. The network gives the structure only.
+func restore(_ context.Context, net layers.Network, l likelihood.Likelihood, s gp.Saved) (gp.Stored, error) {
 	var h header
 	if err := s.Header(&h); err != nil {
 		return nil, err
@@ -60,8 +61,8 @@ func Restore(_ context.Context, net layers.Network, l likelihood.Likelihood, s g
 	if err != nil {
 		return nil, err
 	}
-	p := &Posterior{net: n, weights: layers.NewCopy(n.hidden), probs: h.Probabilities, limit: defaultMemory}
-	p.cov = &Covariance{Form: h.Covariance, Ridge: h.Ridge, Features: h.Features, Outputs: n.output}
+	p := &posterior{net: n, weights: layers.NewCopy(n.hidden), probs: h.Probabilities, limit: gp.Run{}.Limit() / 4}
+	p.cov = &covariance{Form: h.Covariance, Ridge: h.Ridge, Features: h.Features, Outputs: n.output}
 	for _, q := range layers.Arrays(p.weights) {
 		if q.Value, err = s.Array(prefix+q.Name, n.dt, q.Value.Shape()...); err != nil {
 			return nil, err
@@ -82,7 +83,7 @@ func Restore(_ context.Context, net layers.Network, l likelihood.Likelihood, s g
 }
 
 // head reads the head. Nothing is allocated that the file does not have.
-func (h *header) head(n *network, s gp.Saved) (*Head, error) {
+func (h *header) head(n *network, s gp.Saved) (*head, error) {
 	var err error
 	read := func(name string, shape ...int) *graph.Param {
 		v, failed := s.Array(name, n.dt, shape...)
@@ -91,7 +92,7 @@ func (h *header) head(n *network, s gp.Saved) (*Head, error) {
 		}
 		return &graph.Param{Name: name, Value: v}
 	}
-	head := &Head{Scale: h.FeatureScale, W: read(nameW, n.units, h.Features), Phase: read(namePhase, h.Features), Beta: read(nameBeta, h.Features, n.output)}
+	head := &head{Scale: h.FeatureScale, W: read(nameW, n.units, h.Features), Phase: read(namePhase, h.Features), Beta: read(nameBeta, h.Features, n.output)}
 	if h.LayerNorm {
 		head.Gain, head.Shift = read(nameGain, n.units), read(nameShift, n.units)
 	}
@@ -141,7 +142,7 @@ func checkShape(shape []int) error {
 }
 
 // check refuses factors whose diagonal is not positive, which no fit writes.
-func (c *Covariance) check() error {
+func (c *covariance) check() error {
 	order := c.shape()[1]
 	for i := range len(c.factors) / order {
 		if v := c.factors[i*order+i%order]; !(v > 0) {

@@ -3,15 +3,16 @@ package sum
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/graph"
 )
 
 // Compile implements gp.Posterior.
-func (p *Posterior) Compile(shape []int, size int, limit int64) (gp.Compiled, error) {
+func (p *posterior) Compile(shape []int, size int, limit int64) (gp.Compiled, error) {
 	c := &compiled{p: p, terms: make([]gp.Compiled, len(p.terms)), all: make([]gp.Gaussian, len(p.terms))}
-	for k, t := range p.terms {
+	for k, t := range slices.Backward(p.terms) { // GAPA knows the shape of the inputs
 		left := limit - c.Bytes()
 		if limit > 0 && left <= 0 {
 			return nil, &graph.MemoryError{What: p.String(), Need: c.Bytes() + 1, Limit: limit}
@@ -26,8 +27,8 @@ func (p *Posterior) Compile(shape []int, size int, limit int64) (gp.Compiled, er
 
 // compiled is the gp.Compiled of a Posterior.
 type compiled struct {
-	p     *Posterior
-	terms []gp.Compiled
+	p     *posterior    // the posterior that is compiled
+	terms []gp.Compiled // VaLLA and GAPA
 	all   []gp.Gaussian // of the terms
 }
 

@@ -55,7 +55,7 @@ func TestWithoutGAPA(t *testing.T) {
 	for _, p := range problems(t) {
 		few := valla.Settings{Inducing: 5, Iterations: 30, BatchSize: 8}
 		sum := fitted(t, &Settings{Settings: few, Options: gapa.Options{Factor: 1e-300}}, p.Problem).Posterior
-		factor, _ := sum.(*Posterior).Factors()
+		factor, _ := sum.(*posterior).Factors()
 		want := covariance(t, fitted(t, &few, p.Problem).Posterior, p.Probe)
 		kernel.Scale(want, factor, want)
 		fixture.Close(t, p.Name, covariance(t, sum, p.Probe), want, 1e-12)
@@ -69,7 +69,7 @@ func TestWithoutVaLLA(t *testing.T) {
 		alone := gapa.Settings{Options: gapa.Options{Neighbours: 6, ScaleSteps: 60}}
 		got, want := fitted(t, &Settings{Settings: none, Options: alone.Options}, p.Problem), fitted(t, &alone, p.Problem)
 		cov := covariance(t, want.Posterior, p.Probe)
-		_, factor := got.Posterior.(*Posterior).Factors()
+		_, factor := got.Posterior.(*posterior).Factors()
 		kernel.Scale(cov, factor, cov)
 		fixture.Close(t, p.Name, covariance(t, got.Posterior, p.Probe), cov, 1e-9)
 	}
@@ -81,7 +81,7 @@ func TestMix(t *testing.T) {
 	for _, p := range problems(t) {
 		s := &Settings{Settings: valla.Settings{Inducing: 5, Iterations: 30, BatchSize: 8}}
 		f := fitted(t, s, p.Problem)
-		q := f.Posterior.(*Posterior)
+		q := f.Posterior.(*posterior)
 		a, b := q.Factors()
 		best := math.Inf(1)
 		lik := func(noise float64) likelihood.Likelihood {
@@ -137,7 +137,7 @@ func TestProgress(t *testing.T) {
 // without a share all of both.
 func TestEpistemic(t *testing.T) {
 	all := []gp.Gaussian{{Mean: []float64{1}, Cov: []float64{2}, Epistemic: []float64{0.25}}, {Mean: []float64{1}, Cov: []float64{3}}}
-	p, g := &Posterior{terms: []term{{nil, 0.5}, {nil, 1}}, noise: 1}, gp.Gaussian{}
+	p, g := &posterior{terms: []term{{nil, 0.5}, {nil, 1}}, noise: 1}, gp.Gaussian{}
 	p.add(all, &g)
 	// VaLLA's part is 0.5·2 and the noise 1, of which a quarter; GAPA's is 3.
 	if got, want := g.Epistemic[0], (0.25*2+3)/(1+3+1); math.Abs(got-want) > 1e-15 || g.Cov[0] != 4 || g.Mean[0] != 1 {
@@ -148,3 +148,6 @@ func TestEpistemic(t *testing.T) {
 		t.Errorf("shares %v, expected none", g.Epistemic)
 	}
 }
+
+// Factors returns the factors of VaLLA's and of GAPA's covariance.
+func (p *posterior) Factors() (valla, gapa float64) { return p.terms[0].factor, p.terms[1].factor }

@@ -8,6 +8,7 @@ import (
 	"github.com/go-valla/valla/gp/gapa"
 	"github.com/go-valla/valla/gp/valla"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/internal/settings"
 	"github.com/go-valla/valla/train"
@@ -25,10 +26,10 @@ var Method = gp.Method{
 	Use:     "Choose it for probabilities that are better than those of either, and to tell inputs that are unlike the training rows from the others. With classes, take the probit probabilities, to which it is fitted; with a few hundred rows, VaLLA alone is safer.",
 	Source:  "the two methods' publications; the sum is this program's",
 	New:     func() gp.Settings { return new(Settings) },
-	Restore: Restore,
+	Restore: restore,
 }
 
-// Settings are those of VaLLA and of GAPA's activations. The zero value of a field means its
+// Settings are the settings of VaLLA and of the activations of GAPA. The zero value of a field means its
 // default.
 type Settings struct {
 	valla.Settings
@@ -59,11 +60,12 @@ func (s *Settings) Fit(ctx context.Context, p gp.Problem, r gp.Run) (*gp.Fitted,
 	if err != nil {
 		return nil, err
 	}
-	at, err := s.beside(ctx, p, g.Posterior.(*gapa.Posterior), phase(r, 100, 300))
+	at, err := s.beside(ctx, p, g.Posterior.(leftOut), phase(r, 100, 300))
 	if err != nil {
 		return nil, err
 	}
-	v, err := s.Settings.FitBeside(ctx, p, phase(r, 300, 1000), s.parts(at, p.Dtype()))
+	rows, held := s.parts(at, p.Dtype())
+	v, err := s.Settings.FitBeside(ctx, p, phase(r, 300, 1000), rows, held)
 	if err != nil {
 		return nil, err
 	}
@@ -98,12 +100,18 @@ func phase(r gp.Run, from, to int) gp.Run {
 // variances are GAPA's [N·C] at the training rows, each left out of its own neighbours, and
 // at the validation rows; nil where they are not needed.
 type variances struct {
-	train, held []float64
-	c           int
+	train, held []float64 // [N·C] at the training rows and at the validation rows
+	c           int       // C
+}
+
+// leftOut is a posterior that predicts each of its training rows without this row.
+type leftOut interface {
+	gp.Posterior
+	LeftOut(ctx context.Context, x *tensor.Dense, done func(n int)) (gp.Gaussian, error)
 }
 
 // beside computes the variances of GAPA alone.
-func (s *Settings) beside(ctx context.Context, p gp.Problem, g *gapa.Posterior, r gp.Run) (at variances, err error) {
+func (s *Settings) beside(ctx context.Context, p gp.Problem, g leftOut, r gp.Run) (at variances, err error) {
 	at.c = p.Outputs()
 	if s.share() > 0 {
 		q, err := g.LeftOut(ctx, p.Train.X, func(n int) {
@@ -134,26 +142,27 @@ func diagonals(g gp.Gaussian) []float64 {
 	return out
 }
 
-// parts returns the shares of variances in whose presence VaLLA is fitted.
-func (s *Settings) parts(at variances, dt tensor.Dtype) (out valla.Beside) {
+// parts returns the shares [N,C] of the variances at the training rows and at the held-out rows
+// beside which VaLLA is fitted; nil where VaLLA is fitted alone.
+func (s *Settings) parts(at variances, dt tensor.Dtype) (rows, held *tensor.Dense) {
 	if at.train == nil {
-		return out
+		return nil, nil
 	}
 	of := func(v []float64) *tensor.Dense {
 		part := make([]float64, len(v))
 		kernel.Scale(part, s.share(), v)
-		return graph.Convert(tensor.New(tensor.WithShape(len(v)/at.c, at.c), tensor.WithBacking(part)), dt)
+		return graph.Convert(dense.Of(part, len(v)/at.c, at.c), dt)
 	}
-	if out.Train = of(at.train); at.held != nil {
-		out.Validation = of(at.held)
+	if rows = of(at.train); at.held != nil {
+		held = of(at.held)
 	}
-	return out
+	return rows, held
 }
 
 // fitted makes the posterior and the record.
 func (s *Settings) fitted(v, g *gp.Fitted, by mixture) *gp.Fitted {
 	out := &gp.Fitted{
-		Posterior:     &Posterior{terms: []term{{v.Posterior, by.valla}, {g.Posterior, by.gapa}}, noise: by.noise},
+		Posterior:     &posterior{terms: []term{{v.Posterior, by.valla}, {g.Posterior, by.gapa}}, noise: by.noise},
 		NoiseVariance: by.noise,
 		Record:        v.Record,
 	}

@@ -12,12 +12,12 @@ import (
 
 // variants are settings of few steps.
 func variants() map[string]func(gp.Problem) gp.Settings {
-	few := valla.Settings{Inducing: 5, Iterations: 30, BatchSize: 8, ValidateEvery: 10}
+	few := valla.Settings{Inducing: 4, Iterations: 12, BatchSize: 8, ValidateEvery: 4}
 	fixed := few
 	fixed.FixNoise, fixed.NoiseStd = true, 0.4
 	return map[string]func(gp.Problem) gp.Settings{
 		"few steps": func(gp.Problem) gp.Settings {
-			return &Settings{Settings: few, Options: gapa.Options{Neighbours: 6, ScaleSteps: 60}}
+			return &Settings{Settings: few, Options: gapa.Options{Neighbours: 6, ScaleSteps: 51}}
 		},
 		"known noise, nothing learned": func(p gp.Problem) gp.Settings {
 			if _, noisy := p.Likelihood.(likelihood.Gaussian); !noisy {

@@ -8,7 +8,6 @@ import (
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
-	"gorgonia.org/tensor"
 )
 
 // mixture are the factors of the two covariances, and the noise variance; 0 with classes.
@@ -29,17 +28,17 @@ func (s *Settings) mix(ctx context.Context, p gp.Problem, v *gp.Fitted, own []fl
 	if err != nil {
 		return best, err
 	}
-	least, y, other := math.Inf(1), graph.Floats(p.Validation.Y), diagonals(g)
-	for _, by := range s.mixtures(best, p.KnownNoise) {
-		if err := ctx.Err(); err != nil {
-			return best, err
-		}
-		if value := by.loss(y, g.Mean, other, own, p.Outputs()); value < least {
-			best, least = by, value
-		}
-	}
-	if math.IsInf(least, 1) {
-		return best, fmt.Errorf("valla+gapa: no finite negative log-likelihood of the validation rows with any factors")
+	y, mean, other, c := graph.Floats(p.Validation.Y), g.Mean, diagonals(g), p.Outputs()
+	best, _, err = gp.Best(s.mixtures(best, p.KnownNoise), "factors", func(by mixture) (mixture, float64, error) {
+		lik := likelihood.WithNoise(p.Likelihood, by.noise)
+		return by, gp.MeanNLLOfEach(lik, y, mean, c, func(n int, v []float64) {
+			for k := range v {
+				v[k] = by.valla*max(other[n*c+k], 0) + by.gapa*own[n*c+k]
+			}
+		}), ctx.Err()
+	})
+	if err != nil {
+		return best, fmt.Errorf("valla+gapa: %w", err)
 	}
 	return best, nil
 }
@@ -71,20 +70,4 @@ func powers(v float64, n int) (out []float64) {
 		out = append(out, v*math.Pow(2, float64(i)/2))
 	}
 	return out
-}
-
-// loss is the mean negative log predictive density of targets y [n·C].
-func (by mixture) loss(y, mean, valla, gapa []float64, c int) float64 {
-	var lik likelihood.Likelihood = likelihood.Softmax{}
-	if by.noise > 0 {
-		lik = likelihood.NewGaussian(by.noise, tensor.Float64)
-	}
-	cov, sum := make([]float64, c*c), 0.0
-	for at := 0; at < len(y); at += c {
-		for k := range c {
-			cov[k*c+k] = by.valla*max(valla[at+k], 0) + by.gapa*gapa[at+k]
-		}
-		sum -= lik.LogPredictive(y[at:at+c], mean[at:at+c], cov)
-	}
-	return sum * float64(c) / float64(len(y))
 }

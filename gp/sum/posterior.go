@@ -6,29 +6,26 @@ import (
 	"github.com/go-valla/valla/gp"
 )
 
-// term is a posterior whose covariance is multiplied by a factor.
+// term is a posterior and the factor of its covariance in the sum.
 type term struct {
 	gp.Stored
-	factor float64
+	factor float64 // of the covariance
 }
 
-// Posterior is a distribution over functions whose mean is that of all of its terms, and
-// whose covariance is the sum of theirs, each times a factor.
-type Posterior struct {
-	terms []term
+// posterior is a distribution over functions. All terms have the same mean, which is the mean of the
+// posterior. Its covariance is the sum of the covariances of the terms, each times a factor.
+type posterior struct {
+	terms []term  // VaLLA and GAPA
 	noise float64 // variance of the targets around the function; 0 with classes
 }
 
-var _ gp.Stored = (*Posterior)(nil)
-
-// Factors returns the factors of VaLLA's and of GAPA's covariance.
-func (p *Posterior) Factors() (valla, gapa float64) { return p.terms[0].factor, p.terms[1].factor }
+var _ gp.Stored = (*posterior)(nil)
 
 // String implements gp.Stored: the names of the terms, with a plus sign between them.
-func (p *Posterior) String() string { return p.terms[0].String() + " + " + p.terms[1].String() }
+func (p *posterior) String() string { return p.terms[0].String() + " + " + p.terms[1].String() }
 
 // add writes the sum of the terms' distributions.
-func (p *Posterior) add(all []gp.Gaussian, sum *gp.Gaussian) {
+func (p *posterior) add(all []gp.Gaussian, sum *gp.Gaussian) {
 	c := all[0].Outputs()
 	sum.Resize(all[0].N(), c, slices.ContainsFunc(all, func(g gp.Gaussian) bool { return len(g.Epistemic) > 0 }))
 	copy(sum.Mean, all[0].Mean)
@@ -45,7 +42,7 @@ func (p *Posterior) add(all []gp.Gaussian, sum *gp.Gaussian) {
 
 // share writes the part of the targets' variances that more data would take away: for each
 // term its variance, or the share that it states of its variance and the noise.
-func (p *Posterior) share(all []gp.Gaussian, c int, sum *gp.Gaussian) {
+func (p *posterior) share(all []gp.Gaussian, c int, sum *gp.Gaussian) {
 	for i := range sum.Epistemic {
 		known := 0.0
 		for k, g := range all {

@@ -1,30 +1,29 @@
 package sum
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/gapa"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/gp/valla"
+	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/layers"
 )
 
 // header is what a file says of a posterior beside the arrays of its terms.
 type header struct {
-	VaLLA  json.RawMessage `json:"valla"`
-	GAPA   json.RawMessage `json:"gapa"`
-	First  float64         `json:"valla_factor"`
-	Second float64         `json:"gapa_factor"`
-	Noise  float64         `json:"noise_variance,omitempty"`
+	VaLLA  json.RawMessage `json:"valla"`                    // header of VaLLA
+	GAPA   json.RawMessage `json:"gapa"`                     // header of GAPA
+	First  float64         `json:"valla_factor"`             // factor of VaLLA's covariance
+	Second float64         `json:"gapa_factor"`              // factor of GAPA's covariance
+	Noise  float64         `json:"noise_variance,omitempty"` // 0 in classification
 }
 
 // State implements gp.Stored: the states of VaLLA and of GAPA.
-func (p *Posterior) State() (gp.State, error) {
+func (p *posterior) State() (gp.State, error) {
 	out, texts := gp.State{}, make([]json.RawMessage, len(p.terms))
 	for i, t := range p.terms {
 		s, err := t.State()
@@ -40,43 +39,24 @@ func (p *Posterior) State() (gp.State, error) {
 	return out, nil
 }
 
-// Restore puts a posterior on a network from what its State returned.
-func Restore(ctx context.Context, net layers.Network, l likelihood.Likelihood, s gp.Saved) (gp.Stored, error) {
+// restore puts a posterior on a network from what its State returned.
+func restore(ctx context.Context, net layers.Network, l likelihood.Likelihood, s gp.Saved) (gp.Stored, error) {
 	var h header
 	if err := s.Header(&h); err != nil {
 		return nil, err
 	}
 	for what, v := range map[string]float64{"factor of VaLLA": h.First, "factor of GAPA": h.Second, "noise variance": h.Noise} {
-		if !(v >= 0) || v-v != 0 {
+		if !(v >= 0) || !kernel.Finite(v) {
 			return nil, fmt.Errorf("valla+gapa: %s %g, expected a finite number that is not negative", what, v)
 		}
 	}
-	first, err := valla.Restore(ctx, net, l, part{s, h.VaLLA})
+	first, err := valla.Method.Restore(ctx, net, l, gp.SavedPart(s, h.VaLLA, ""))
 	if err != nil {
 		return nil, err
 	}
-	second, err := gapa.Restore(ctx, net, l, part{s, h.GAPA})
+	second, err := gapa.Method.Restore(ctx, net, l, gp.SavedPart(s, h.GAPA, ""))
 	if err != nil {
 		return nil, err
 	}
-	return &Posterior{terms: []term{{first, h.First}, {second, h.Second}}, noise: h.Noise}, nil
-}
-
-// part is what a file holds of one term: its header lies in the sum's.
-type part struct {
-	gp.Saved
-	header json.RawMessage
-}
-
-// Header implements gp.Saved.
-func (p part) Header(v any) error {
-	d := json.NewDecoder(bytes.NewReader(p.header))
-	d.DisallowUnknownFields()
-	if err := d.Decode(v); err != nil {
-		return fmt.Errorf("valla+gapa: header of a term: %w", err)
-	}
-	if _, err := d.Token(); err != io.EOF {
-		return fmt.Errorf("valla+gapa: header of a term: text after its end")
-	}
-	return nil
+	return &posterior{terms: []term{{first, h.First}, {second, h.Second}}, noise: h.Noise}, nil
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/internal/settings"
 	"github.com/go-valla/valla/train"
 	"github.com/go-valla/valla/train/metric"
@@ -71,7 +72,7 @@ func (c *Classification) check() error {
 		return fmt.Errorf("%d classes, expected 2 to %d", n, maxClasses)
 	}
 	for i, v := range c.Classes {
-		if !finite(v) || i > 0 && v <= c.Classes[i-1] {
+		if !kernel.Finite(v) || i > 0 && v <= c.Classes[i-1] {
 			return fmt.Errorf("class %d (counting from 0) of %q is %g, expected finite numbers, ascending", i, c.Name, v)
 		}
 		if c.Names != nil && v != float64(i) {
@@ -135,7 +136,7 @@ func (c *Classification) decode(y *tensor.Dense) *tensor.Dense {
 
 func (c *Classification) fill(ctx context.Context, g gp.Gaussian, _ float64, o PredictOptions, p *Prediction) error {
 	for i, f := range g.Mean {
-		if !finite(f) {
+		if !kernel.Finite(f) {
 			return fmt.Errorf("row %d (counting from 0): logit %g, expected a finite one", o.First+i/c.size(), f)
 		}
 	}

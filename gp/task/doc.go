@@ -8,11 +8,11 @@ package task
 
 import (
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/internal/kernel"
 	"gorgonia.org/tensor"
 )
 
@@ -93,11 +93,8 @@ func CheckRows(s *data.Set) error {
 	return nil
 }
 
-// finite reports whether v is neither infinite nor NaN.
-func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
-
 // positive reports whether v is finite and above 0.
-func positive(v float64) bool { return v > 0 && finite(v) }
+func positive(v float64) bool { return v > 0 && kernel.Finite(v) }
 
 // list quotes names for a message: the first 20 names, and the number of other names.
 func list(names []string) string {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/go-valla/valla/data"
+	"github.com/go-valla/valla/internal/kernel"
 	"gorgonia.org/tensor"
 )
 
@@ -62,7 +63,7 @@ func (in Inputs) Check() error {
 		return fmt.Errorf("inputs: %d means and %d standard deviations, expected %d of each", len(in.Mean), len(in.Std), d)
 	}
 	for i := range in.Mean {
-		if !finite(in.Mean[i]) || !positive(in.Std[i]) {
+		if !kernel.Finite(in.Mean[i]) || !positive(in.Std[i]) {
 			return fmt.Errorf("inputs: column %d: mean %g, standard deviation %g, expected finite values and a positive deviation", i, in.Mean[i], in.Std[i])
 		}
 	}
@@ -146,14 +147,14 @@ func scale[T, F float](in Inputs, out []T, v []F) error {
 	run, d := in.run(), max(1, len(in.Mean))
 	for i, x := range v {
 		value := float64(x)
-		if !finite(value) {
+		if !kernel.Finite(value) {
 			return fmt.Errorf("%s: expected a finite number, found %g", in.place(i), value)
 		}
 		if in.Mean != nil {
 			c := i / run % d
 			value = (value - in.Mean[c]) / in.Std[c]
 		}
-		if out[i] = T(value); !finite(float64(out[i])) {
+		if out[i] = T(value); !kernel.Finite(float64(out[i])) {
 			return fmt.Errorf("%s: %g is out of range for a network in %T", in.place(i), float64(x), out[i])
 		}
 	}
@@ -170,7 +171,7 @@ func (in Inputs) Scale(out, v []float64, dt tensor.Dtype) error {
 		return err
 	}
 	for i, value := range out {
-		if !finite(float64(float32(value))) {
+		if !kernel.Finite(float64(float32(value))) {
 			return fmt.Errorf("%s: %g is out of range for a network in %T", in.place(i), v[i], float32(0))
 		}
 	}

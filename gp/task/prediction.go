@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/internal/settings"
 )
 
@@ -190,7 +191,7 @@ func (s Scores) MarshalJSON() ([]byte, error) {
 			return nil, err
 		}
 		value := []byte("null")
-		if finite(v.Value) {
+		if kernel.Finite(v.Value) {
 			if value, err = json.Marshal(v.Value); err != nil {
 				return nil, err
 			}

@@ -9,6 +9,7 @@ import (
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/train"
 	"github.com/go-valla/valla/train/metric"
 	"gorgonia.org/tensor"
@@ -55,7 +56,7 @@ func (r *Regression) check() error {
 		return fmt.Errorf("targets: %d means and %d standard deviations, expected %d of each", len(r.Mean), len(r.Std), t)
 	}
 	for i := range t {
-		if !finite(r.Mean[i]) || !positive(r.Std[i]) {
+		if !kernel.Finite(r.Mean[i]) || !positive(r.Std[i]) {
 			return fmt.Errorf("targets: %q: mean %g, standard deviation %g, expected finite values and a positive deviation", r.Names[i], r.Mean[i], r.Std[i])
 		}
 		if r.Std[i] < leastStd || r.Std[i] > mostStd {
@@ -93,12 +94,12 @@ func (r *Regression) encode(y *tensor.Dense, dt tensor.Dtype) (*tensor.Dense, er
 	}
 	t, out := r.size(), graph.Floats(y)
 	for i, v := range out {
-		if !finite(v) {
+		if !kernel.Finite(v) {
 			return nil, fmt.Errorf("row %d (counting from 0), target %q: expected a finite number, found %g", i/t, r.Names[i%t], v)
 		}
 		mean, std := r.scale(i % t)
 		out[i] = (v - mean) / std
-		if !finite(out[i]) || dt == tensor.Float32 && !finite(float64(float32(out[i]))) {
+		if !kernel.Finite(out[i]) || dt == tensor.Float32 && !kernel.Finite(float64(float32(out[i]))) {
 			return nil, fmt.Errorf("row %d (counting from 0), target %q: %g is out of range for a network in %v", i/t, r.Names[i%t], v, dt)
 		}
 	}
@@ -156,7 +157,7 @@ func (r *Regression) fill(_ context.Context, g gp.Gaussian, noiseVariance float6
 		p.Mean[i] = mean*scale + shift
 		p.Latent[i], p.Variance[i] = latent*scale*scale, (latent+noiseVariance)*scale*scale
 		p.Epistemic[i], p.Aleatoric[i] = known*scale*scale, max(latent-known+noiseVariance, 0)*scale*scale
-		if !finite(p.Mean[i]) || !positive(p.Variance[i]) {
+		if !kernel.Finite(p.Mean[i]) || !positive(p.Variance[i]) {
 			return fmt.Errorf("row %d (counting from 0), target %q: mean %g, variance %g, expected a finite mean and a positive variance",
 				o.First+i/t, r.Names[i%t], p.Mean[i], p.Variance[i])
 		}

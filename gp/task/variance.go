@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/internal/kernel"
 )
 
 // roundingShare is the largest share of a row's variance that rounding may make negative.
@@ -40,7 +41,7 @@ func resized(v []float64, n int) []float64 { return slices.Grow(v[:0], n)[:n] }
 func negative(block []float64, c int, unit float64) (bool, error) {
 	largest, least := 0.0, 0.0
 	for j, v := range block {
-		if !finite(v) {
+		if !kernel.Finite(v) {
 			return false, fmt.Errorf("the covariance of outputs %d and %d is %g, expected a finite number", j/c, j%c, v)
 		}
 		if j/c == j%c {

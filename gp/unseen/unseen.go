@@ -10,6 +10,7 @@ import (
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/layers"
 	"gorgonia.org/tensor"
 )
@@ -170,7 +171,7 @@ func outputs(ctx context.Context, p gp.Problem, x *tensor.Dense) ([]float64, err
 
 // like returns values in a tensor of the shape and the element type of t.
 func like(t *tensor.Dense, values []float64) *tensor.Dense {
-	return graph.Convert(tensor.New(tensor.WithShape(t.Shape().Clone()...), tensor.WithBacking(slices.Clone(values))), t.Dtype())
+	return graph.Convert(dense.Of(slices.Clone(values), t.Shape().Clone()...), t.Dtype())
 }
 
 func rms(v []float64) float64 {

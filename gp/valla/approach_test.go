@@ -1,11 +1,10 @@
-package valla_test
+package valla
 
 import (
 	"math"
 	"testing"
 
 	"github.com/go-valla/valla/gp/likelihood"
-	"github.com/go-valla/valla/gp/valla"
 	"github.com/go-valla/valla/internal/fixture"
 	"github.com/go-valla/valla/layers"
 	"github.com/go-valla/valla/train"
@@ -32,13 +31,13 @@ func TestFixtureApproachesExact(t *testing.T) {
 	cosine := func() train.Config {
 		return train.Config{Iterations: 1000, Optimizer: &train.Adam{LR: 2e-2}, Schedule: train.Cosine(0)}
 	}
-	for name, fit := range map[string]func(layers.Network, *valla.Layer, likelihood.Gaussian) error{
-		"adam": func(net layers.Network, l *valla.Layer, lik likelihood.Gaussian) error {
-			_, err := valla.Fit{Net: net, Layer: l, Likelihood: lik, Alpha: new(0.0), FixPrior: true, FixLikelihood: true, Seed: 1, Config: cosine()}.Run(ctx, x, y)
+	for name, fit := range map[string]func(layers.Network, *sparseGP, likelihood.Gaussian) error{
+		"adam": func(net layers.Network, l *sparseGP, lik likelihood.Gaussian) error {
+			_, err := adamFit{Net: net, Layer: l, Likelihood: lik, Alpha: new(0.0), FixPrior: true, FixLikelihood: true, Seed: 1, Config: cosine()}.Run(ctx, x, y)
 			return err
 		},
-		"natural": func(net layers.Network, l *valla.Layer, lik likelihood.Gaussian) error {
-			_, err := valla.Natural{Net: net, Layer: l, Likelihood: lik, Alpha: new(0.0), FixPrior: true, FixLikelihood: true, Seed: 1, Config: cosine()}.Run(ctx, x, y)
+		"natural": func(net layers.Network, l *sparseGP, lik likelihood.Gaussian) error {
+			_, err := naturalFit{Net: net, Layer: l, Likelihood: lik, Alpha: new(0.0), FixPrior: true, FixLikelihood: true, Seed: 1, Config: cosine()}.Run(ctx, x, y)
 			return err
 		},
 	} {
@@ -46,7 +45,7 @@ func TestFixtureApproachesExact(t *testing.T) {
 	}
 }
 
-func approach(t *testing.T, a fixture.Arrays, fit func(layers.Network, *valla.Layer, likelihood.Gaussian) error) {
+func approach(t *testing.T, a fixture.Arrays, fit func(layers.Network, *sparseGP, likelihood.Gaussian) error) {
 	want, _ := a.F64(t, "var_exact")
 	last := math.Inf(1)
 	for _, m := range []int{5, 10, 20} {

@@ -30,7 +30,7 @@ import (
 
 // frame is what depends on the inducing inputs alone.
 type frame struct {
-	m      int
+	m      int       // number of inducing points
 	r      []float64 // [M,M], lower
 	ridge  float64   // ε
 	jitter float64   // ε as a fraction of the mean diagonal of K̂_z
@@ -50,10 +50,10 @@ func (f *frame) whiten(k []float64) { kernel.Trsm(true, true, len(k)/f.m, f.m, f
 
 // spectrum is a frame's coordinates for one T.
 type spectrum struct {
-	*frame
-	gamma []float64       // [M], none negative
-	u     []float64       // [M,M], eigenvectors in columns
-	mem   *scratch.Memory // of what its methods return; nil: new memory
+	*frame                 // the coordinates
+	gamma  []float64       // [M], none negative
+	u      []float64       // [M,M], eigenvectors in columns
+	mem    *scratch.Memory // of the results of its methods; nil: new memory
 }
 
 var errNatural = errors.New("valla: the natural parameters are not finite")
@@ -191,7 +191,7 @@ func (p *spectrum) copied(v []float64) []float64 {
 //
 //	−s λ (E v)ᵀ R⁻¹   and   ½ s R⁻ᵀ sym(E W) R⁻¹,
 //
-// where sym(·) is the symmetric matrix that has its argument's lower triangle. This is how a
+// where sym(·) is the symmetric matrix with the lower triangle of its argument. This is how a
 // gradient passes a Cholesky factorisation (Murray 2016).
 func (p *spectrum) cotangents(s float64, lambda, w []float64) []float64 {
 	m, n, e := p.m, len(lambda), p.shrink(s)

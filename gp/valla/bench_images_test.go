@@ -1,4 +1,4 @@
-package valla_test
+package valla
 
 import (
 	"context"
@@ -7,7 +7,6 @@ import (
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
-	"github.com/go-valla/valla/gp/valla"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/jacobian"
 	"github.com/go-valla/valla/layers"
@@ -59,7 +58,7 @@ func BenchmarkResNet20(b *testing.B) {
 		class[i] = i % outputs
 	}
 	x, y := images(batch), oneHot(labels, outputs, tensor.Float32)
-	layer, err := valla.New(jacobian.NTK{Net: net}, images(inducing), class)
+	layer, err := newSparseGP(jacobian.NTK{Net: net}, images(inducing), class)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -104,7 +103,7 @@ func BenchmarkResNet20(b *testing.B) {
 		return []*graph.Node{net.Forward(g, x), layer.Terms(g, x).Q}
 	}))
 	b.Run("predict", func(b *testing.B) {
-		posterior := valla.NewPosterior(net, layer)
+		posterior := newPosterior(net, layer)
 		predict := func() {
 			if _, err := gp.Predict(context.Background(), posterior, x); err != nil {
 				b.Fatal(err)
@@ -117,8 +116,8 @@ func BenchmarkResNet20(b *testing.B) {
 		b.ReportMetric(float64(b.Elapsed().Milliseconds())/float64(b.N)/batch, "ms/image")
 	})
 	b.Run("step", func(b *testing.B) {
-		f := valla.Fit{Net: net, Layer: layer, Likelihood: likelihood.Softmax{}, Alpha: new(1.0), BatchSize: batch}
-		obj, err := f.Objective(train.Rows{All: x}, y)
+		f := adamFit{Net: net, Layer: layer, Likelihood: likelihood.Softmax{}, Alpha: new(1.0), BatchSize: batch}
+		obj, err := f.Objective(x, y)
 		if err != nil {
 			b.Fatal(err)
 		}

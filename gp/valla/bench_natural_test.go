@@ -1,10 +1,9 @@
-package valla_test
+package valla
 
 import (
 	"fmt"
 	"testing"
 
-	"github.com/go-valla/valla/gp/valla"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/train"
 	"gorgonia.org/tensor"
@@ -20,11 +19,11 @@ func BenchmarkNatural(b *testing.B) {
 				f, x, y := benchFit(b, c.net, 100, dt)
 				z := graph.Convert(f.Layer.Z.Value, dt)
 				for b.Loop() {
-					layer, err := valla.New(f.Layer.Kernel, graph.Convert(z, dt), f.Layer.Class)
+					layer, err := newSparseGP(f.Layer.Kernel, graph.Convert(z, dt), f.Layer.Class)
 					if err != nil {
 						b.Fatal(err)
 					}
-					n := valla.Natural{Net: f.Net, Layer: layer, Likelihood: f.Likelihood, Alpha: f.Alpha,
+					n := naturalFit{Net: f.Net, Layer: layer, Likelihood: f.Likelihood, Alpha: f.Alpha,
 						ValidationX: x, ValidationY: y, Config: train.Config{Iterations: steps, ValidateEvery: 15}}
 					if _, err := n.Run(ctx, x, y); err != nil {
 						b.Fatal(err)

@@ -1,4 +1,4 @@
-package valla_test
+package valla
 
 import (
 	"fmt"
@@ -7,16 +7,14 @@ import (
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
-	"github.com/go-valla/valla/gp/valla"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/jacobian"
 	"github.com/go-valla/valla/layers"
-	"github.com/go-valla/valla/train"
 	"gorgonia.org/tensor"
 )
 
 // benchFit is a VaLLA problem on a tanh MLP with random data.
-func benchFit(b testing.TB, m layers.MLP, inducing int, dt tensor.Dtype) (valla.Fit, *tensor.Dense, *tensor.Dense) {
+func benchFit(b testing.TB, m layers.MLP, inducing int, dt tensor.Dtype) (adamFit, *tensor.Dense, *tensor.Dense) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	random := func(rows, cols int) *tensor.Dense {
 		v := make([]float64, rows*cols)
@@ -37,11 +35,11 @@ func benchFit(b testing.TB, m layers.MLP, inducing int, dt tensor.Dtype) (valla.
 	for i := range labels {
 		labels[i] = int64(i % m.Outputs)
 	}
-	layer, err := valla.New(jacobian.NTK{Net: net}, random(inducing, m.Inputs), class)
+	layer, err := newSparseGP(jacobian.NTK{Net: net}, random(inducing, m.Inputs), class)
 	if err != nil {
 		b.Fatal(err)
 	}
-	f := valla.Fit{Net: net, Layer: layer, Likelihood: likelihood.NewGaussian(0.1, dt), Alpha: new(1.0)}
+	f := adamFit{Net: net, Layer: layer, Likelihood: likelihood.NewGaussian(0.1, dt), Alpha: new(1.0)}
 	y := random(1000, 1)
 	if m.Outputs > 1 {
 		f.Likelihood, y = likelihood.Softmax{}, oneHot(labels, m.Outputs, dt)
@@ -66,7 +64,7 @@ func BenchmarkStep(b *testing.B) {
 			for _, dt := range []tensor.Dtype{tensor.Float64, tensor.Float32} {
 				b.Run(fmt.Sprintf("%s/M=%d/%v", c.name, m, dt), func(b *testing.B) {
 					f, x, y := benchFit(b, c.net, m, dt)
-					obj, err := f.Objective(train.Rows{All: x}, y)
+					obj, err := f.Objective(x, y)
 					if err != nil {
 						b.Fatal(err)
 					}
@@ -98,7 +96,7 @@ func BenchmarkPredict(b *testing.B) {
 		for _, dt := range []tensor.Dtype{tensor.Float64, tensor.Float32} {
 			b.Run(fmt.Sprintf("%s/%v", c.name, dt), func(b *testing.B) {
 				f, x, _ := benchFit(b, c.net, 100, dt)
-				p := valla.NewPosterior(f.Net, f.Layer)
+				p := newPosterior(f.Net, f.Layer)
 				for b.Loop() {
 					g, err := gp.Predict(ctx, p, x)
 					if err != nil {

@@ -29,8 +29,8 @@ func TestBeside(t *testing.T) {
 		}
 		return graph.Convert(tensor.New(tensor.WithShape(e.Y.Shape()...), tensor.WithBacking(v)), p.Dtype())
 	}
-	predict := func(s Settings, b Beside) []float64 {
-		f, err := s.FitBeside(t.Context(), p.Problem, gp.Run{Seed: 1}, b)
+	predict := func(s Settings, b others) []float64 {
+		f, err := s.FitBeside(t.Context(), p.Problem, gp.Run{Seed: 1}, b.train, b.held)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -41,15 +41,15 @@ func TestBeside(t *testing.T) {
 		return g.Cov
 	}
 	s := Settings{Inducing: 6, Iterations: 40, ValidateEvery: 10, BatchSize: p.Train.N(), FixNoise: true, NoiseStd: math.Sqrt(noise)}
-	alone := predict(s, Beside{})
-	got := predict(s, Beside{Train: rows(p.Train), Validation: rows(*p.Validation)})
+	alone := predict(s, others{})
+	got := predict(s, others{rows(p.Train), rows(*p.Validation)})
 	s.NoiseStd = math.Sqrt(noise + more)
-	fixture.Close(t, "covariance", got, predict(s, Beside{}), 1e-8)
+	fixture.Close(t, "covariance", got, predict(s, others{}), 1e-8)
 	if fixture.RelErr(got, alone) < 1e-3 {
 		t.Error("the variance changes nothing: the test shows nothing")
 	}
 	s.Optimizer = optimizerAdam
-	if _, err := s.FitBeside(t.Context(), p.Problem, gp.Run{}, Beside{Train: rows(p.Train)}); !errors.Is(err, settings.ErrSetting) {
+	if _, err := s.FitBeside(t.Context(), p.Problem, gp.Run{}, rows(p.Train), nil); !errors.Is(err, settings.ErrSetting) {
 		t.Errorf("error %v", err)
 	}
 }

@@ -13,7 +13,7 @@
 // Gaussian noise, its variance σ². The network stays as it is.
 //
 // Most users need [Settings] only, whose Fit takes a network with data and returns a
-// [Posterior]. Below it, [Natural] fits by natural gradients and [Fit] by Adam, as
-// published. A [Layer] writes the posterior and the objective into an expression graph, to
+// [posterior]. Below it, [Natural] fits by natural gradients and [Fit] by Adam, as
+// published. A [sparseGP] writes the posterior and the objective into an expression graph, to
 // which anything may be added.
 package valla

@@ -1,10 +1,16 @@
 package valla
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"sort"
+
+	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/dense"
+	"gorgonia.org/tensor"
 )
 
 // evenShare is the share of a mini-batch that is drawn evenly. It bounds the weight of an
@@ -15,11 +21,56 @@ const evenShare = 0.3
 // examples are well classified and have a λ near 0, so that a mini-batch drawn evenly would
 // contain little information about T.
 type draws struct {
-	n, size int
-	seed    uint64
+	n, size int       // examples in all, and in a mini-batch
+	seed    uint64    // of the mini-batches
 	upTo    []float64 // sums of probabilities, the last of which is 1; nil: all examples in order
-	rows    []int
+	rows    []int     // numbers of the examples in the mini-batch, [size]
 	weights []float64 // 1/(size·probability): Σ_b weight_b ℓ_b estimates Σ_n ℓ_n
+}
+
+// drawn returns mini-batches of size of some examples, with the first mini-batch loaded.
+func (n *natural) drawn(ctx context.Context, e gp.Examples, size int) (*draws, error) {
+	scores := make([]float64, e.N())
+	if size < len(scores) {
+		var err error
+		if scores, err = n.scores(ctx, e); err != nil {
+			return nil, err
+		}
+	}
+	d, err := newDraws(scores, size, n.r.Seed)
+	if err == nil {
+		d.load(0)
+	}
+	return d, err
+}
+
+// scores returns for each example the sum of the sizes of its outputs, by which mini-batches are
+// drawn.
+func (n *natural) scores(ctx context.Context, e gp.Examples) ([]float64, error) {
+	c, scores := n.outputs, make([]float64, e.N())
+	b := graph.NewBuilder(n.dt)
+	xn := b.Input("x", append([]int{predictBatch}, e.X.Shape()[1:]...)...)
+	mean := n.p.Net.Forward(b, xn)
+	if b.Err() != nil {
+		return nil, b.Err()
+	}
+	each, err := graph.NewBatched(b, xn, mean)
+	if err != nil {
+		return nil, err
+	}
+	lik, err := newDataTerm(n.lik, n.alpha, predictBatch, c, n.dt)
+	if err != nil {
+		return nil, err
+	}
+	targets := graph.Floats(e.Y)
+	err = each.Each(ctx, e.X, func(first, rows int, out []*tensor.Dense) error {
+		sizes, err := n.sizes(lik, dense.AppendRows(nil, out[0], rows), targets[first*c:(first+rows)*c])
+		for i, v := range sizes {
+			scores[first+i/c] += v
+		}
+		return err
+	})
+	return scores, err
 }
 
 // newDraws returns mini-batches of size out of len(scores) examples: all of them, each

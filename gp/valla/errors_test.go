@@ -1,7 +1,6 @@
-package valla_test
+package valla
 
 import (
-	"context"
 	"math"
 	"math/rand/v2"
 	"strings"
@@ -9,7 +8,6 @@ import (
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
-	"github.com/go-valla/valla/gp/valla"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/jacobian"
 	"gorgonia.org/tensor"
@@ -41,10 +39,10 @@ func TestNewErrors(t *testing.T) {
 		{z, []int{0, -1, 1}, "class[1] is -1"},
 		{ints, nil, "inducing inputs are int, expected float32 or float64"},
 	} {
-		_, err := valla.New(k, c.z, c.class)
+		_, err := newSparseGP(k, c.z, c.class)
 		wants(t, "New", err, c.want)
 	}
-	l, err := valla.New(k, z, nil)
+	l, err := newSparseGP(k, z, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,15 +65,15 @@ func TestFitErrors(t *testing.T) {
 		x, y *tensor.Dense
 		want []string
 	}{
-		"rows":            {p.x, data(tensor.Float64, 5, 2), []string{"(6, 2)", "(5, 2)"}},
-		"width of x":      {data(tensor.Float64, 6, 4), p.y, []string{"(6, 4)", "(2, 6)"}},
-		"width of y":      {p.x, data(tensor.Float64, 6, 1), []string{"(6, 1)", "(6, 2)"}},
-		"vector y":        {p.x, normal(rng, tensor.Float64, 6), []string{"(6)", "(6, 2)"}},
-		"type of y":       {p.x, data(tensor.Float32, 6, 2), []string{"float32", "float64"}},
-		"type of network": {data(tensor.Float32, 6, 2), data(tensor.Float32, 6, 2), []string{"float32", "float64"}},
+		"rows":            {p.x, data(tensor.Float64, 5, 2), []string{"(6, 2)", "(5, 2)", "bad problem: "}},
+		"width of x":      {data(tensor.Float64, 6, 4), p.y, []string{"(6, 4)", "(2, 6)", "valla: "}},
+		"width of y":      {p.x, data(tensor.Float64, 6, 1), []string{"(6, 1)", "(6, 2)", "valla: "}},
+		"vector y":        {p.x, normal(rng, tensor.Float64, 6), []string{"(6)", "(6, 2)", "bad problem: "}},
+		"type of y":       {p.x, data(tensor.Float32, 6, 2), []string{"float32", "float64", "bad problem: "}},
+		"type of network": {data(tensor.Float32, 6, 2), data(tensor.Float32, 6, 2), []string{"float32", "float64", "bad problem: "}},
 	} {
 		_, err := p.fit(1).Run(ctx, c.x, c.y)
-		wants(t, what, err, append(c.want, "valla: ")...)
+		wants(t, what, err, c.want...)
 	}
 	p.layer.Class[1] = 7
 	_, err := p.fit(1).Run(ctx, p.x, p.y)
@@ -89,25 +87,23 @@ func TestFitErrors(t *testing.T) {
 	}
 }
 
-// TestFitValidationErrors: validation examples that do not suit, or that come with another
-// validation.
+// TestFitValidationErrors: held-out rows that do not suit.
 func TestFitValidationErrors(t *testing.T) {
 	p := newToy(t, 1, tensor.Float64, size{2, 3})
 	five := normal(rand.New(rand.NewPCG(1, 1)), tensor.Float64, 5, 2)
-	for want, change := range map[string]func(f *valla.Fit){
-		"both or neither":              func(f *valla.Fit) { f.ValidationX = p.x },
-		"expected both":                func(f *valla.Fit) { f.ValidationY = p.y },
-		"(6, 2) with targets of shape": func(f *valla.Fit) { f.ValidationX, f.ValidationY = p.x, five },
-		"inputs are float32":           func(f *valla.Fit) { f.ValidationX, f.ValidationY = graph.Convert(p.x, tensor.Float32), p.y },
-		"Config.Validate, expected one": func(f *valla.Fit) {
-			f.ValidationX, f.ValidationY = p.x, p.y
-			f.Config.Validate = func(context.Context) (float64, error) { return 0, nil }
-		},
+	for _, c := range []struct {
+		want string
+		x, y *tensor.Dense
+	}{
+		{"inputs or targets are nil", p.x, nil},
+		{"inputs or targets are nil", nil, p.y},
+		{"(6, 2) with targets of shape", p.x, five},
+		{"inputs are float32", graph.Convert(p.x, tensor.Float32), p.y},
 	} {
 		f := p.fit(1)
-		change(&f)
+		f.ValidationX, f.ValidationY = c.x, c.y
 		_, err := f.Run(ctx, p.x, p.y)
-		wants(t, "validation", err, want, "valla: ")
+		wants(t, "validation", err, c.want, "bad problem: validation examples: ")
 	}
 }
 
@@ -121,7 +117,7 @@ func TestFitValidates(t *testing.T) {
 	if err != nil || len(res.History) != 1 {
 		t.Fatal(res, err)
 	}
-	g, err := gp.Predict(ctx, valla.NewPosterior(p.net, p.layer), p.x)
+	g, err := gp.Predict(ctx, newPosterior(p.net, p.layer), p.x)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -55,8 +55,8 @@ func (s *Settings) Estimate(ctx context.Context, p gp.Problem, r gp.Run) (gp.Est
 
 // measured holds what the parts of a fit take, in seconds, and the memory that it holds.
 type measured struct {
-	start, step, validation float64
-	bytes                   int64
+	start, step, validation float64 // seconds
+	bytes                   int64   // memory held after some steps
 }
 
 const (

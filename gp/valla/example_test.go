@@ -9,8 +9,6 @@ import (
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/gp/valla"
-	"github.com/go-valla/valla/graph"
-	"github.com/go-valla/valla/jacobian"
 	"github.com/go-valla/valla/layers"
 	"github.com/go-valla/valla/train"
 	"gorgonia.org/tensor"
@@ -65,46 +63,4 @@ func ExampleSettings_Fit() {
 	// VaLLA 20
 	// at 0.2: standard deviation above 0.1: false, above 1: false
 	// at 4.0: standard deviation above 0.1: true, above 1: true
-}
-
-// A layer is nodes of the network's graph, and its loss is one of them: terms can be added
-// to it, and gradients taken with respect to whatever is in it.
-func ExampleLayer_Loss() {
-	net, data, err := sine(50)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	z := tensor.New(tensor.WithShape(3, 1), tensor.WithBacking([]float64{-0.9, 0, 0.9}))
-	layer, err := valla.New(jacobian.NTK{Net: net}, z, nil)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-
-	b := graph.NewBuilder(tensor.Float64)
-	x, y := b.Input("x", 50, 1), b.Input("y", 50, 1)
-	noise := likelihood.NewGaussian(0.01, tensor.Float64)
-	loss := layer.Loss(b, x, y, net.Forward(b, x), valla.Objective{Likelihood: noise, N: 50})
-	total := b.Add(loss.Loss, b.Sum(b.Square(b.Param(layer.Z)))) // a term of one's own
-	grads := graph.Grad(b, total, b.Param(layer.Z), b.Param(noise.LogVariance))
-
-	p, err := graph.Compile(b, append(grads, total), graph.Options{})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	for node, value := range map[*graph.Node]*tensor.Dense{x: data.X, y: data.Y} {
-		if err := p.Bind(node, value); err != nil {
-			fmt.Println(err)
-			return
-		}
-	}
-	if err := p.Run(); err != nil {
-		fmt.Println(err)
-		return
-	}
-	fmt.Printf("covariances %v, gradients %v and %v, a finite loss: %t\n",
-		loss.Q.Shape(), p.Value(grads[0]).Shape(), p.Value(grads[1]).Shape(), !math.IsInf(p.Scalar(total), 0) && !math.IsNaN(p.Scalar(total)))
-	// Output: covariances (50, 1, 1), gradients (3, 1) and (1), a finite loss: true
 }

@@ -1,4 +1,4 @@
-package valla_test
+package valla
 
 import (
 	"context"
@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/go-valla/valla/gp/likelihood"
-	"github.com/go-valla/valla/gp/valla"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/jacobian"
 	"github.com/go-valla/valla/layers"
@@ -103,7 +102,7 @@ func fitCurve(t *testing.T, net layers.Network, x, y *tensor.Dense, alpha float6
 	weights := net.Params()[0].Floats()
 	lik := likelihood.NewGaussian(math.Exp(-5), x.Dtype())
 	var losses []float64
-	fit := valla.Fit{Net: net, Layer: layer, Likelihood: lik, Alpha: new(alpha), BatchSize: 20, Seed: 3, Config: train.Config{
+	fit := adamFit{Net: net, Layer: layer, Likelihood: lik, Alpha: new(alpha), BatchSize: 20, Seed: 3, Config: train.Config{
 		Iterations: 400, Optimizer: &train.Adam{LR: 2e-2}, OnStep: func(s train.Step) { losses = append(losses, s.Loss) },
 	}}
 	if _, err := fit.Run(ctx, x, y); err != nil {
@@ -120,13 +119,13 @@ func fitCurve(t *testing.T, net layers.Network, x, y *tensor.Dense, alpha float6
 }
 
 // greedyLayer is a layer of one output at m of the inputs x, chosen greedily.
-func greedyLayer(t *testing.T, net layers.Network, x *tensor.Dense, m int) *valla.Layer {
+func greedyLayer(t *testing.T, net layers.Network, x *tensor.Dense, m int) *sparseGP {
 	t.Helper()
-	z, class, err := valla.Greedy(jacobian.NTK{Net: net}, x, nil, m)
+	z, class, err := greedy(jacobian.NTK{Net: net}, x, nil, m)
 	if err != nil {
 		t.Fatal(err)
 	}
-	layer, err := valla.New(jacobian.NTK{Net: net}, z, class)
+	layer, err := newSparseGP(jacobian.NTK{Net: net}, z, class)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,8 +141,8 @@ func mean(v []float64) float64 {
 }
 
 // fit is a short fit of a toy.
-func (p *toy) fit(iterations int) valla.Fit {
-	return valla.Fit{Net: p.net, Layer: p.layer, Likelihood: p.lik, Alpha: new(1.0), Config: train.Config{Iterations: iterations}}
+func (p *toy) fit(iterations int) adamFit {
+	return adamFit{Net: p.net, Layer: p.layer, Likelihood: p.lik, Alpha: new(1.0), Config: train.Config{Iterations: iterations}}
 }
 
 // TestFixed: what is fixed keeps its bits, everything else moves.

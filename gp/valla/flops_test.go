@@ -1,10 +1,9 @@
-package valla_test
+package valla
 
 import (
 	"testing"
 
 	"github.com/go-valla/valla/layers"
-	"github.com/go-valla/valla/train"
 	"gorgonia.org/tensor"
 )
 
@@ -39,7 +38,7 @@ func TestStepFlops(t *testing.T) {
 	for _, c := range benchCases {
 		for _, m := range []int{100, 200} {
 			f, x, y := benchFit(t, c.net, m, tensor.Float64)
-			obj, err := f.Objective(train.Rows{All: x}, y)
+			obj, err := f.Objective(x, y)
 			if err != nil {
 				t.Fatal(err)
 			}

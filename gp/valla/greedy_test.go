@@ -1,10 +1,9 @@
-package valla_test
+package valla
 
 import (
 	"slices"
 	"testing"
 
-	"github.com/go-valla/valla/gp/valla"
 	"github.com/go-valla/valla/graph"
 	"gorgonia.org/tensor"
 )
@@ -24,7 +23,7 @@ func (linearKernel) Gram(b *graph.Builder, z *graph.Node, _ []int) *graph.Node {
 
 func TestGreedy(t *testing.T) {
 	x := tensor.New(tensor.WithShape(4, 2), tensor.WithBacking([]float64{1, 0, 3, 0, 0, 2, 2.9, 1}))
-	z, class, err := valla.Greedy(linearKernel{}, x, []int{7, 8, 9, 10}, 2)
+	z, class, err := greedy(linearKernel{}, x, []int{7, 8, 9, 10}, 2)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,10 +32,10 @@ func TestGreedy(t *testing.T) {
 	if !slices.Equal(z.Float64s(), []float64{2.9, 1, 0, 2}) || !slices.Equal(class, []int{10, 9}) {
 		t.Errorf("chose %v of classes %v", z, class)
 	}
-	if z, _, err = valla.Greedy(linearKernel{}, x, nil, 3); err != nil || z.Shape()[0] != 2 {
+	if z, _, err = greedy(linearKernel{}, x, nil, 3); err != nil || z.Shape()[0] != 2 {
 		t.Errorf("a kernel of rank two gave points of shape %v, error %v", z.Shape(), err)
 	}
-	if _, _, err := valla.Greedy(linearKernel{}, x, nil, 5); err == nil {
+	if _, _, err := greedy(linearKernel{}, x, nil, 5); err == nil {
 		t.Error("five of four candidates were chosen")
 	}
 }

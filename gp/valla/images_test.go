@@ -1,11 +1,10 @@
-package valla_test
+package valla
 
 import (
 	"fmt"
 	"testing"
 
 	"github.com/go-valla/valla/gp/likelihood"
-	"github.com/go-valla/valla/gp/valla"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/jacobian"
 	"github.com/go-valla/valla/layers/layertest"
@@ -27,7 +26,7 @@ func TestFixtureImages(t *testing.T) {
 					class = append(class, int(c))
 				}
 				var err error
-				if p.layer, err = valla.New(jacobian.NTK{Net: net}, graph.Convert(a.Dense(t, "Z"), dt), class); err != nil {
+				if p.layer, err = newSparseGP(jacobian.NTK{Net: net}, graph.Convert(a.Dense(t, "Z"), dt), class); err != nil {
 					t.Fatal(err)
 				}
 				p.setState(t)

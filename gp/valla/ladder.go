@@ -28,19 +28,21 @@ type ladder struct {
 	logStd   *tensor.Dense // [rungs]
 	gamma, u *tensor.Dense // the spectra of T as last computed, [rungs,M] and [rungs,M,M]
 	losses   *tensor.Dense // sums of objectives since the last choice, [rungs]
-	numbers  rungNumbers
+	numbers  rungNumbers   // the state that is no array
 
 	noise     *tensor.Dense // parameters of the likelihood divided by noisePace, [rungs,width]
-	noiseGrad *tensor.Dense
+	noiseGrad *tensor.Dense // gradient with respect to noise, [rungs,width]
 
 	// These are no state.
 	mem   []*scratch.Memory // for each rung
-	ahead ahead
+	ahead ahead             // the next T of the leading rung
 }
 
 // ahead is a T [M,M] that a step has found for a rung, with its spectrum, which the next step
 // needs.
-type ahead struct{ t, gamma, u []float64 }
+type ahead struct {
+	t, gamma, u []float64 // T [M,M], its eigenvalues [M] and its eigenvectors [M,M]
+}
 
 // forget makes t equal to no other.
 func (a *ahead) forget() { a.t[0] = math.NaN() }
@@ -68,7 +70,7 @@ const (
 	// much of the data the ratio stays at middleStep or above: the best scale appears too small
 	// until then.
 	firstStep, middleStep, lastStep = 4.0, 1.4, 1.19
-	// farthest bounds the factor between the scale in the middle and that of the start.
+	// farthest bounds the factor between the scale in the middle and the scale at the start.
 	// Without it the scales would fall for ever where the network predicts best without
 	// uncertainty.
 	farthest = 1e4
@@ -126,7 +128,7 @@ func (l *ladder) arrays(fixed bool) []train.Array {
 	return list
 }
 
-// rungs is how many there are now. They are the first ones of each array.
+// rungs is the number of rungs now. Their elements are the first of each array.
 func (l *ladder) rungs() int {
 	if l.numbers.Few {
 		return min(l.most, fewRungs)
@@ -238,9 +240,9 @@ const smallRung = 256
 
 // rungJob is the kernel.Job of each.
 type rungJob struct {
-	do   func(i int) error
-	lead int
-	errs []error
+	do   func(i int) error // the work for rung i
+	lead int               // the leading rung
+	errs []error           // of each rung
 }
 
 // Run implements kernel.Job.
@@ -256,9 +258,9 @@ func (j rungJob) Run(part, _ int) {
 
 // trial is a σ₀ with what belongs to it.
 type trial struct {
-	*spectrum
-	scale  float64   // σ₀²
-	params []float64 // of the likelihood
+	*spectrum           // of T
+	scale     float64   // σ₀²
+	params    []float64 // of the likelihood
 }
 
 // trials are the rungs, with their spectra.
@@ -269,7 +271,7 @@ func (l *ladder) trials(spectra []*spectrum) (all []trial) {
 	return all
 }
 
-// remember says that the spectra are those of the present T.
+// remember notes that the spectra belong to the present T.
 func (l *ladder) remember() { l.numbers.Change = 0 }
 
 // choose makes the rung of the smallest value the leading one.
@@ -313,8 +315,8 @@ func (l *ladder) climb(values []float64, least float64) {
 	interpolate(l.noise.Float64s(), old, max(l.width, 1), at)
 }
 
-// interpolate replaces the first of n rows of a width by those between them at the places at, in
-// rows, or by the nearest row beyond the ends.
+// interpolate treats n rows of a width as points of a line and overwrites the first len(at) rows by
+// the values of this line at the places at, which count in rows. Beyond an end the value is the last row.
 func interpolate(rows []float64, n, width int, at []float64) {
 	old := append([]float64(nil), rows...)
 	for i, x := range at {

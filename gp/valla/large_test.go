@@ -1,4 +1,4 @@
-package valla_test
+package valla
 
 import (
 	"context"
@@ -8,7 +8,6 @@ import (
 
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp"
-	"github.com/go-valla/valla/gp/valla"
 	"github.com/go-valla/valla/jacobian"
 	"github.com/go-valla/valla/layers"
 	"gorgonia.org/tensor"
@@ -36,12 +35,12 @@ func TestLargePrograms(t *testing.T) {
 		}
 		return x
 	}
-	layer, err := valla.New(jacobian.NTK{Net: net}, images(2), []int{0, 2})
+	layer, err := newSparseGP(jacobian.NTK{Net: net}, images(2), []int{0, 2})
 	if err != nil {
 		t.Fatal(err)
 	}
 	layer.LogPriorStd.Set(0, -3)
-	p, x := valla.NewPosterior(net, layer), images(22)
+	p, x := newPosterior(net, layer), images(22)
 	predict := func(rows ...int) gp.Gaussian {
 		g, err := gp.Predict(context.Background(), p, data.TakeRows(x, rows))
 		if err != nil {

@@ -10,20 +10,20 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Layer is the Gaussian process that sits on a network: M inducing points, the
+// sparseGP is the Gaussian process that sits on a network: M inducing points, the
 // variational matrix A = LLᵀ and the prior variance σ₀². It is written into the
-// network's graph by [Layer.Terms] and [Layer.Loss].
-type Layer struct {
-	Kernel      gp.Kernel
+// network's graph by [sparseGP.Terms] and [sparseGP.Loss].
+type sparseGP struct {
+	Kernel      gp.Kernel    // the prior covariance for σ₀ = 1
 	Z           *graph.Param // inducing inputs, [M, …]
 	Class       []int        // the one output that each inducing point carries, [M]
 	L           *graph.Param // lower triangle of L, packed row by row, [M(M+1)/2]
 	LogPriorStd *graph.Param // log σ₀, [1]
 }
 
-// New returns a layer with the inducing inputs z [M,…], which it owns, L = I and
+// newSparseGP returns a layer with the inducing inputs z [M,…], which it owns, L = I and
 // σ₀ = 1. class may be nil for output 0 everywhere, as in regression.
-func New(k gp.Kernel, z *tensor.Dense, class []int) (*Layer, error) {
+func newSparseGP(k gp.Kernel, z *tensor.Dense, class []int) (*sparseGP, error) {
 	if z.Dims() < 2 {
 		return nil, fmt.Errorf("valla: inducing inputs have shape %v, expected [M,…]", z.Shape())
 	}
@@ -39,7 +39,7 @@ func New(k gp.Kernel, z *tensor.Dense, class []int) (*Layer, error) {
 }
 
 // newLayer returns a layer of arrays that suit each other, which it owns.
-func newLayer(k gp.Kernel, z *tensor.Dense, class []int, l, logPriorStd *tensor.Dense) (*Layer, error) {
+func newLayer(k gp.Kernel, z *tensor.Dense, class []int, l, logPriorStd *tensor.Dense) (*sparseGP, error) {
 	m := z.Shape()[0]
 	if class == nil {
 		class = make([]int, m)
@@ -52,7 +52,7 @@ func newLayer(k gp.Kernel, z *tensor.Dense, class []int, l, logPriorStd *tensor.
 			return nil, fmt.Errorf("valla: class[%d] is %d, expected an output's number from 0", i, c)
 		}
 	}
-	return &Layer{
+	return &sparseGP{
 		Kernel: k, Class: class,
 		Z:           &graph.Param{Name: nameZ, Value: z},
 		L:           &graph.Param{Name: nameL, Value: l},
@@ -64,16 +64,16 @@ func newLayer(k gp.Kernel, z *tensor.Dense, class []int, l, logPriorStd *tensor.
 func packed(m int) int { return m * (m + 1) / 2 }
 
 // Params returns Z, L and log σ₀.
-func (l *Layer) Params() []*graph.Param { return []*graph.Param{l.Z, l.L, l.LogPriorStd} }
+func (l *sparseGP) Params() []*graph.Param { return []*graph.Param{l.Z, l.L, l.LogPriorStd} }
 
 // Inducing returns M.
-func (l *Layer) Inducing() int { return len(l.Class) }
+func (l *sparseGP) Inducing() int { return len(l.Class) }
 
 // PriorStd returns σ₀.
-func (l *Layer) PriorStd() float64 { return math.Exp(l.LogPriorStd.Scalar()) }
+func (l *sparseGP) PriorStd() float64 { return math.Exp(l.LogPriorStd.Scalar()) }
 
-// Terms holds the nodes of the variational posterior at a batch of B inputs.
-type Terms struct {
+// termNodes holds the nodes of the variational posterior at a batch of B inputs.
+type termNodes struct {
 	gp.Root                   // of (A⁻¹ + K_z)⁻¹
 	PriorVariance *graph.Node // σ₀², [1]
 	Kx            *graph.Node // σ₀² κ(x_b,x_b), [B,C,C]
@@ -88,7 +88,7 @@ type Terms struct {
 //
 //	Q  = K_x − K_xz L H⁻¹ Lᵀ K_zx                (paper, Prop. 1; A is never inverted)
 //	KL = ½ log|H| − ½ tr(K_z L H⁻¹ Lᵀ)
-func (l *Layer) Terms(b *graph.Builder, x *graph.Node) *Terms {
+func (l *sparseGP) Terms(b *graph.Builder, x *graph.Node) *termNodes {
 	p := l.inducing(b)
 	p.Kx, p.Kxz = b.Mul(p.PriorVariance, l.Kernel.Diag(b, x)), l.scaledCross(b, x)
 	if b.Err() != nil {
@@ -101,8 +101,8 @@ func (l *Layer) Terms(b *graph.Builder, x *graph.Node) *Terms {
 }
 
 // inducing writes what depends on the layer's own parameters only.
-func (l *Layer) inducing(b *graph.Builder) *Terms {
-	p := &Terms{}
+func (l *sparseGP) inducing(b *graph.Builder) *termNodes {
+	p := &termNodes{}
 	p.PriorVariance = l.priorVariance(b)
 	p.Kz = b.Mul(p.PriorVariance, l.Kernel.Gram(b, b.Param(l.Z), l.Class))
 	p.L = b.Lower(b.Param(l.L))
@@ -111,28 +111,28 @@ func (l *Layer) inducing(b *graph.Builder) *Terms {
 }
 
 // priorVariance is σ₀², [1].
-func (l *Layer) priorVariance(b *graph.Builder) *graph.Node {
+func (l *sparseGP) priorVariance(b *graph.Builder) *graph.Node {
 	return b.Exp(b.Scale(b.Param(l.LogPriorStd), 2))
 }
 
 // scaledCross is K_xz, [B,C,M].
-func (l *Layer) scaledCross(b *graph.Builder, x *graph.Node) *graph.Node {
+func (l *sparseGP) scaledCross(b *graph.Builder, x *graph.Node) *graph.Node {
 	return b.Mul(l.priorVariance(b), l.Kernel.Cross(b, x, b.Param(l.Z), l.Class))
 }
 
-// Loss holds the nodes of the training objective.
-type Loss struct {
-	*Terms
-	Mean *graph.Node // the network's outputs, [B,C]
-	Data *graph.Node // −(N/B) Σ_b ℓ_b, a scalar
-	Loss *graph.Node // Data + KL, a scalar
+// lossNodes holds the nodes of the training objective.
+type lossNodes struct {
+	*termNodes             // the posterior at the mini-batch
+	Mean       *graph.Node // the network's outputs, [B,C]
+	Data       *graph.Node // −(N/B) Σ_b ℓ_b, a scalar
+	Loss       *graph.Node // Data + KL, a scalar
 }
 
-// Objective describes the objective that a fit minimises.
-type Objective struct {
-	Likelihood likelihood.Likelihood
-	Alpha      *float64 // α; nil means 1, the published setting; 0 is the evidence lower bound
-	N          int      // training points, to which a mini-batch is scaled up
+// lossOptions describes the objective that a fit minimises.
+type lossOptions struct {
+	Likelihood likelihood.Likelihood // how targets scatter around the latent function
+	Alpha      *float64              // α; nil means 1, the published setting; 0 is the evidence lower bound
+	N          int                   // training points, to which a mini-batch is scaled up
 }
 
 // alphaOf returns α, which is 1 for nil.
@@ -146,12 +146,12 @@ func alphaOf(alpha *float64) float64 {
 // Loss writes the objective −(N/B) Σ_b ℓ_b + KL for a mini-batch into the graph:
 // x [B,…], targets y [B,C] and the network's outputs mean [B,C] at x. It is a plain
 // scalar node, to which terms may be added.
-func (l *Layer) Loss(b *graph.Builder, x, y, mean *graph.Node, o Objective) *Loss {
+func (l *sparseGP) Loss(b *graph.Builder, x, y, mean *graph.Node, o lossOptions) *lossNodes {
 	p := l.Terms(b, x)
 	if b.Err() != nil {
 		return nil
 	}
 	terms := o.Likelihood.DataTerm(b, y, mean, p.Q, alphaOf(o.Alpha))
 	data := b.Scale(b.Sum(terms), -float64(o.N)/float64(x.Shape()[0]))
-	return &Loss{Terms: p, Mean: mean, Data: data, Loss: b.Add(data, p.KL)}
+	return &lossNodes{termNodes: p, Mean: mean, Data: data, Loss: b.Add(data, p.KL)}
 }

@@ -3,6 +3,7 @@ package valla
 import (
 	"fmt"
 
+	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/jacobian"
 	"github.com/go-valla/valla/layers"
@@ -30,16 +31,20 @@ func StepMemory(net layers.Network, input []int, inducing, rows int) (int64, err
 	for i := range class {
 		class[i] = i % outputs
 	}
-	layer, err := New(jacobian.NTK{Net: net}, z, class)
+	layer, err := newSparseGP(jacobian.NTK{Net: net}, z, class)
 	if err != nil {
 		return 0, err
 	}
-	n := &natural{f: Natural{Net: net, Layer: layer}, outputs: outputs, dt: dt}
-	n.picks = n.newPicks(0)
+	n := &natural{fitting: &fitting{p: gp.Problem{Net: net}, layer: layer}, outputs: outputs, dt: dt}
+	n.picks = n.newPicks(fewOutputs)
 	g, err := n.inputsGraph(append(tensor.Shape{rows}, input...), rows)
 	if err != nil {
 		return 0, err
 	}
-	arrays := layers.Count(net) + copiesTrained*z.Size() + rows*(z.Size()/inducing+outputs)
-	return runtimeBytes + int64(g.bytes) + int64(dt.Size())*int64(arrays), nil
+	const (
+		copies  = 5        // of Z: its values, its gradient, two moments of Adam, its best values
+		runtime = 64 << 20 // what any program takes, and what kernels use as a workspace
+	)
+	arrays := layers.Count(net) + copies*z.Size() + rows*(z.Size()/inducing+outputs)
+	return runtime + int64(g.bytes) + int64(dt.Size())*int64(arrays), nil
 }

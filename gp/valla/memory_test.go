@@ -1,4 +1,4 @@
-package valla_test
+package valla
 
 import (
 	"errors"
@@ -9,7 +9,6 @@ import (
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
-	"github.com/go-valla/valla/gp/valla"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/jacobian"
 	"github.com/go-valla/valla/layers"
@@ -18,7 +17,7 @@ import (
 )
 
 // imageFit is a fit of a small ResNet with so many examples and inducing points.
-func imageFit(t *testing.T, n, m int) (f valla.Fit, x, y *tensor.Dense) {
+func imageFit(t *testing.T, n, m int) (f adamFit, x, y *tensor.Dense) {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(1, 2))
 	net, err := layers.ResNet{Channels: 3, Blocks: []int{1, 1}, Shortcut: layers.Projection, Outputs: 4}.New(tensor.Float32, rng)
@@ -39,11 +38,11 @@ func imageFit(t *testing.T, n, m int) (f valla.Fit, x, y *tensor.Dense) {
 	for i := range class {
 		class[i] = i % 4
 	}
-	layer, err := valla.New(jacobian.NTK{Net: net}, random(m, 3, 16, 16), class)
+	layer, err := newSparseGP(jacobian.NTK{Net: net}, random(m, 3, 16, 16), class)
 	if err != nil {
 		t.Fatal(err)
 	}
-	f = valla.Fit{Net: net, Layer: layer, Likelihood: likelihood.Softmax{}, Alpha: new(1.0), BatchSize: n}
+	f = adamFit{Net: net, Layer: layer, Likelihood: likelihood.Softmax{}, Alpha: new(1.0), BatchSize: n}
 	return f, random(n, 3, 16, 16), oneHot(labels, 4, tensor.Float32)
 }
 
@@ -51,12 +50,12 @@ func imageFit(t *testing.T, n, m int) (f valla.Fit, x, y *tensor.Dense) {
 // gradients; a limit that one example breaks is refused.
 func TestMemoryLimit(t *testing.T) {
 	f, x, y := imageFit(t, 12, 6)
-	whole, bytes, err := f.Plan(x.Shape(), y.Shape())
+	whole, bytes, err := f.plan(x, y)
 	if err != nil || whole != 12 {
 		t.Fatalf("without a limit %d at a time, error %v", whole, err)
 	}
-	evaluate := func(f valla.Fit) (float64, []train.Param) {
-		obj, err := f.Objective(train.Rows{All: x}, y)
+	evaluate := func(f adamFit) (float64, []train.Param) {
+		obj, err := f.Objective(x, y)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -69,7 +68,7 @@ func TestMemoryLimit(t *testing.T) {
 	want, params := evaluate(f)
 	limited := f
 	limited.MemoryLimit = bytes - 1<<20
-	size, less, err := limited.Plan(x.Shape(), y.Shape())
+	size, less, err := limited.plan(x, y)
 	if err != nil || size >= 12 || less > limited.MemoryLimit {
 		t.Fatalf("%d at a time with %d bytes, error %v", size, less, err)
 	}
@@ -91,7 +90,7 @@ func TestMemoryLimit(t *testing.T) {
 	}
 	limited.MemoryLimit = 1 << 20
 	var refused *graph.MemoryError
-	if _, err := limited.Objective(train.Rows{All: x}, y); !errors.As(err, &refused) || refused.Limit != 1<<20 {
+	if _, err := limited.Objective(x, y); !errors.As(err, &refused) || refused.Limit != 1<<20 {
 		t.Errorf("error %v", err)
 	}
 }
@@ -99,12 +98,12 @@ func TestMemoryLimit(t *testing.T) {
 // TestPlanIsMeasured: the heap that a step takes is what was planned.
 func TestPlanIsMeasured(t *testing.T) {
 	f, x, y := imageFit(t, 60, 40)
-	_, plan, err := f.Plan(x.Shape(), y.Shape())
+	_, plan, err := f.plan(x, y)
 	if err != nil {
 		t.Fatal(err)
 	}
 	before := liveHeap()
-	obj, err := f.Objective(train.Rows{All: x}, y)
+	obj, err := f.Objective(x, y)
 	if err == nil {
 		_, err = obj.Evaluate(t.Context(), 0)
 	}
@@ -122,13 +121,13 @@ func TestPlanIsMeasured(t *testing.T) {
 // TestStepMemory: the heap that a fit by natural gradients holds after a step is what was predicted.
 func TestStepMemory(t *testing.T) {
 	f, x, y := imageFit(t, 41, 40) // not all in each mini-batch
-	want, err := valla.StepMemory(f.Net, x.Shape()[1:], 40, 40)
+	want, err := StepMemory(f.Net, x.Shape()[1:], 40, 40)
 	if err != nil {
 		t.Fatal(err)
 	}
 	step := func() (bytes float64) {
 		before := liveHeap()
-		natural := valla.Natural{Net: f.Net, Layer: f.Layer, Likelihood: f.Likelihood, BatchSize: 40, FixPrior: true}
+		natural := naturalFit{Net: f.Net, Layer: f.Layer, Likelihood: f.Likelihood, BatchSize: 40, FixPrior: true}
 		natural.Config.Iterations = 1
 		natural.Config.OnProgress = func(train.Progress) { bytes = float64(liveHeap() - before) }
 		if _, err := natural.Run(t.Context(), x, y); err != nil {
@@ -142,10 +141,10 @@ func TestStepMemory(t *testing.T) {
 	if want := float64(want) - fixed; got < want/1.25 || got > want*1.25 {
 		t.Errorf("a step takes %s, %s were predicted", graph.Bytes(int64(got)), graph.Bytes(int64(want)))
 	}
-	if one, err := valla.StepMemory(f.Net, x.Shape()[1:], 40, 1); err != nil || 4*(one-fixed) > 3*(want-fixed) {
+	if one, err := StepMemory(f.Net, x.Shape()[1:], 40, 1); err != nil || 4*(one-fixed) > 3*(want-fixed) {
 		t.Errorf("a row at a time takes %s of %s, error %v", graph.Bytes(one), graph.Bytes(want), err)
 	}
-	if _, err := valla.StepMemory(f.Net, x.Shape()[1:], 0, 1); err == nil {
+	if _, err := StepMemory(f.Net, x.Shape()[1:], 0, 1); err == nil {
 		t.Error("no inducing points are accepted")
 	}
 }
@@ -161,13 +160,19 @@ func liveHeap() uint64 {
 // a limit that one example breaks is refused.
 func TestPredictionMemory(t *testing.T) {
 	f, x, _ := imageFit(t, 7, 5)
-	p := valla.NewPosterior(f.Net, f.Layer)
-	want, err := gp.Predict(t.Context(), p, x)
+	p := newPosterior(f.Net, f.Layer)
+	predict := func(memory int64) (gp.Gaussian, error) {
+		e, err := gp.NewEngine(p, x.Shape()[1:], gp.EngineOptions{Memory: memory})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return e.PredictAll(t.Context(), x)
+	}
+	want, err := predict(0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.LimitMemory(16 << 20)
-	got, err := gp.Predict(t.Context(), p, x)
+	got, err := predict(16 << 20)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -176,14 +181,24 @@ func TestPredictionMemory(t *testing.T) {
 			t.Fatalf("covariance %d is %v, want %v", i, got.Cov[i], v)
 		}
 	}
-	p = valla.NewPosterior(f.Net, f.Layer)
-	p.Prefer(1 << 20) // as the default, which a single input may exceed
-	if one, err := gp.Predict(t.Context(), p, x); err != nil || math.Abs(one.Cov[0]/want.Cov[0]-1) > 1e-3 {
+	var refused *graph.MemoryError
+	if _, err := predict(1 << 20); !errors.As(err, &refused) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// TestPassMemory: a single input may need more memory in a pass over inputs than the default
+// allows, but not more than a limit.
+func TestPassMemory(t *testing.T) {
+	f, x, _ := imageFit(t, 7, 5)
+	p := newPosterior(f.Net, f.Layer)
+	p.limit = 1 << 20
+	if _, err := p.kernelPass(x.Shape()[1:]); err != nil {
 		t.Errorf("an input beyond the default: error %v", err)
 	}
-	p.LimitMemory(1 << 20)
+	p.limitMemory(1 << 20)
 	var refused *graph.MemoryError
-	if _, err := gp.Predict(t.Context(), p, x); !errors.As(err, &refused) {
+	if _, err := p.kernelPass(x.Shape()[1:]); !errors.As(err, &refused) {
 		t.Errorf("error %v", err)
 	}
 }

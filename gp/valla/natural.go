@@ -1,19 +1,21 @@
 package valla
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
 
-	"github.com/go-valla/valla/gp/likelihood"
-	"github.com/go-valla/valla/layers"
+	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/internal/steps"
+	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/train"
 	"gorgonia.org/tensor"
 )
 
-// Natural fits a layer as [Fit] does, to the same objective, in some hundred to 2,000 steps
-// instead of 40,000. It treats each unknown in its own way.
+// naturalCheckpoint is the number of steps between two checkpoints.
+const naturalCheckpoint = 50
+
+// natural fits the layer by natural gradients: a [train.Objective] that reaches in some hundred to
+// 2,000 steps what Adam reaches in 40,000. It treats each unknown in its own way.
 //
 //   - A follows natural gradients, which average natural parameters over mini-batches. With
 //     K̂_z = RRᵀ, whitened rows v = R⁻¹ k̂ and K_z A K_z = σ₀⁴ R T Rᵀ, a step is
@@ -21,104 +23,242 @@ import (
 //     (Khan and Rue 2023; Adam, Chang, Khan and Solin 2021). ρ is 2/(t+2), which weighs
 //     step t by t. It does not fall below what averages over an epoch or two, since Z moves,
 //     and it is smaller where a step would go too far. For Gaussian noise and α = 0 the
-//     fixed point is that of Prop. 2 of the paper, and one step over all data reaches it.
+//     fixed point is the A of Prop. 2 of the paper, and one step over all data reaches it.
 //   - σ₀ is found by comparison: the fit runs at several values of σ₀ at once, which share the
-//     network's Jacobians, and keeps the one that predicts held-out examples best.
-//   - Z and the likelihood's parameters follow Adam, as in Fit.
+//     network's Jacobians, and keeps the value that predicts held-out rows best. Without held-out
+//     rows σ₀ minimises the objective, which is known to make it too small.
+//   - Z and the likelihood's parameters follow Adam.
 //   - Mini-batches prefer examples with a large |λ|, since most λ are near 0. The weights w_b
 //     make up for that.
 //
-// The algebra is in float64 whatever the network holds. The layer starts from its Z and its
-// σ₀, which may be wrong by a factor of some hundred. Its L at the start is not used.
-type Natural struct {
-	Net        layers.Network
-	Layer      *Layer
-	Likelihood likelihood.Likelihood
-	Alpha      *float64 // see Objective
+// The algebra is in float64 whatever the network holds. The layer's L at the start is not used.
+//
+// A step goes through these files. draws.go deals a mini-batch, and picks.go chooses outputs of
+// its examples. rows.go computes the network's outputs and the kernel at a part of the mini-batch.
+// whiten.go turns these into whitened rows and asks the likelihood (data_term.go) about them.
+// step.go adds the parts up and makes the step of T for every σ₀ on the ladder (ladder.go), with the
+// formulas of basis.go. choice.go chooses σ₀: before the first step, and at each validation
+// (validation.go). The gradient for Z comes from rows.go again, and package train makes the step
+// of Adam.
+type natural struct {
+	*fitting              // the problem, the settings and the layer
+	memory   int64        // bytes that a step may need, and half as many the validation beside it; 0 is no limit
+	alpha    float64      // α of the objective
+	outputs  int          // C
+	dt       tensor.Dtype // element type of the network
 
-	// FixInducing keeps Z at its start values, FixPrior keeps σ₀, and FixLikelihood keeps
-	// the likelihood's parameters. With Z fixed no step takes second derivatives of the
-	// network.
-	FixInducing, FixPrior, FixLikelihood bool
+	draws  *draws      // deals mini-batches
+	picks  *picks      // nil: a step looks at all outputs
+	terms  []*dataTerm // one for each rung
+	ladder *ladder     // σ₀ and T
+	inputs *inputs     // the network and the kernel at a mini-batch
+	check  *validation // nil without held-out rows
 
-	BatchSize int    // 0 means 100
-	Outputs   int    // of an example that a step looks at; 0 means 3, or all if there are fewer or the mini-batch is all examples
-	Seed      uint64 // of the mini-batches
-	// MemoryLimit is the largest number of bytes that a step may need. The validation may
-	// need half as many in addition. 0 means no limit. A mini-batch that needs more is
-	// computed in parts.
-	MemoryLimit int64
-
-	// ValidationX [n,…] and ValidationY [n,C] are examples held out. Their mean negative
-	// log predictive density, each output by itself, decides on the best state and, with a
-	// weak preference for a σ₀ near 1 where they cannot tell, on σ₀. Where all of them would
-	// cost more than half of what the steps do, it is estimated from some. The result has the
-	// value of the best σ₀ that was tried. The layer's σ₀ is where a parabola through the values
-	// of this σ₀ and its two neighbours is lowest. Without examples held out σ₀ minimises the
-	// objective, which is known to make it too small.
-	ValidationX, ValidationY *tensor.Dense
-
-	// Beside and ValidationBeside [N,C] are variances that another posterior adds to the
-	// layer's at each of the examples, and at those held out; nil means none. The objective
-	// is that of the sum, whose mean is the network's outputs.
-	Beside, ValidationBeside *tensor.Dense
-
-	// Config is the training loop's; its Validate is the fit's own. Iterations 0 means
-	// 1,000, a nil Optimizer Adam with the step 1e-2, a nil Schedule half a cosine to 0,
-	// and ValidateEvery 0 a twentieth of the iterations.
-	Config train.Config
+	params   []train.Param // what Adam moves: Z and the likelihood's parameters of all rungs
+	identity []string      // of the start
+	jitter   float64       // the largest share of the mean diagonal of K_z that was added to factor it
 }
 
-// NaturalResult describes a natural-gradient fit.
-type NaturalResult struct {
-	*train.Result
-	// Jitter is the most that was added to the diagonal of K_z to factor it, as a
-	// fraction of its mean: 1e-6 or more in float32.
-	Jitter float64
-}
+var (
+	_ train.Objective  = (*natural)(nil)
+	_ train.Stateful   = (*natural)(nil)
+	_ train.Identifier = (*natural)(nil)
+)
 
-// Run minimises the objective over inputs x [N,…] and targets y [N,C] of the network's
-// element type. At its end it sets the layer's Z, L and σ₀ and the likelihood's parameters,
-// to those of the smallest validation value where there are validation examples and
-// Config.KeepLast is not set. Where the fit fails they are of no use. Errors are those of
-// [train.Run], and one that wraps [ErrJitter] where K_z cannot be factored.
-func (f Natural) Run(ctx context.Context, x, y *tensor.Dense) (*NaturalResult, error) {
-	f, err := f.complete()
-	if err != nil {
-		return nil, err
-	}
-	n, err := newNatural(ctx, f, x, y)
-	if err != nil {
+// newNatural prepares the steps of a fit within the given memory.
+func newNatural(ctx context.Context, f *fitting, memory int64) (*natural, error) {
+	n := &natural{fitting: f, memory: memory, alpha: *f.s.Alpha, dt: f.p.Dtype(), outputs: f.p.Outputs()}
+	if err := n.prepare(ctx); err != nil {
 		return nil, fmt.Errorf("valla: %w", err)
 	}
-	if f.ValidationX != nil {
-		f.Config.Validate = n.validate
-	}
-	res, err := train.Run(ctx, n, f.Config)
-	if res == nil {
-		return nil, err
-	}
-	if res.Stopped != train.Failed {
-		if exportErr := n.export(); exportErr != nil {
-			return nil, cmp.Or(err, exportErr)
-		}
-	}
-	return &NaturalResult{Result: res, Jitter: n.jitter}, err
+	return n, nil
 }
 
-// complete fills in the defaults.
-func (f Natural) complete() (Natural, error) {
-	if f.Config.Validate != nil {
-		return f, errors.New("valla: a natural-gradient fit validates by itself; expected Config.Validate nil")
+// prepare makes what the steps need.
+func (n *natural) prepare(ctx context.Context) (err error) {
+	if n.draws, err = n.drawn(ctx, n.p.Train, n.s.BatchSize); err != nil {
+		return err
 	}
-	f.BatchSize = cmp.Or(f.BatchSize, 100)
-	f.Config.Iterations = cmp.Or(f.Config.Iterations, 1000)
-	f.Config.ValidateEvery = cmp.Or(f.Config.ValidateEvery, max(1, f.Config.Iterations/20))
-	if f.Config.Optimizer == nil {
-		f.Config.Optimizer = &train.Adam{LR: 1e-2}
+	if n.draws.upTo != nil {
+		n.picks = n.newPicks(fewOutputs)
 	}
-	if f.Config.Schedule == nil {
-		f.Config.Schedule = train.Cosine(0)
+	start := n.layer.LogPriorStd.Scalar()
+	if !n.s.FixPrior && n.p.Validation != nil {
+		start = 0 // in the middle of what a scan looks at
 	}
-	return f, nil
+	n.ladder = newLadder(n.layer.Inducing(), n.rungs(), start, flat(n.lik.Params()))
+	if n.inputs, err = n.newInputs(n.p.Train); err != nil {
+		return err
+	}
+	if err := n.newTerms(); err != nil {
+		return err
+	}
+	if n.p.Validation != nil {
+		if n.check, err = n.newValidation(ctx); err != nil {
+			return err
+		}
+	}
+	n.listParams()
+	n.identify()
+	return nil
+}
+
+// rungs is how many σ₀ there are at once.
+func (n *natural) rungs() int {
+	switch {
+	case n.s.FixPrior:
+		return 1
+	case len(n.lik.Params()) > 0:
+		return manyRungs
+	}
+	return fewRungs
+}
+
+// newTerms compiles the data terms of the rungs and of the choice of outputs.
+func (n *natural) newTerms() error {
+	for range n.ladder.rungs() {
+		l, err := newDataTerm(n.lik, n.alpha, n.inputs.size, n.outputs, n.dt)
+		if err != nil {
+			return err
+		}
+		n.terms = append(n.terms, l)
+	}
+	if n.picks == nil {
+		return nil
+	}
+	var err error
+	n.picks.term, err = newDataTerm(n.lik, n.alpha, n.inputs.size, n.outputs, n.dt)
+	return err
+}
+
+// listParams lists what Adam moves.
+func (n *natural) listParams() {
+	if !n.s.FixInducing {
+		z := n.layer.Z
+		n.params = append(n.params, train.Param{Name: z.Name, Value: z.Value, Grad: like(z.Value)})
+	}
+	if n.ladder.width > 0 && !n.s.FixNoise {
+		n.params = append(n.params, train.Param{Name: nameNoise, Value: n.ladder.noise, Grad: n.ladder.noiseGrad})
+	}
+}
+
+// like returns zeros of the shape and the element type of t.
+func like(t *tensor.Dense) *tensor.Dense {
+	return tensor.New(tensor.Of(t.Dtype()), tensor.WithShape(t.Shape().Clone()...))
+}
+
+// Params implements train.Objective.
+func (n *natural) Params() []train.Param { return n.params }
+
+// State implements train.Stateful: the ladder is the state.
+func (n *natural) State() train.ObjectiveState {
+	return train.ObjectiveState{Arrays: n.ladder.arrays(n.s.FixNoise), Numbers: &n.ladder.numbers}
+}
+
+// Identity implements train.Identifier.
+func (n *natural) Identity() []string { return n.identity }
+
+// identify writes down the identity, which speaks of the start.
+func (n *natural) identify() {
+	n.identity = append([]string{
+		fmt.Sprintf("natural gradients with batches of %d of %d rows in %d parts, seed %d", n.draws.size, n.draws.n, n.inputs.parts, n.draws.seed),
+		"training " + train.Rows{All: n.p.Train.X}.Identity(), "targets " + train.Checksum(n.p.Train.Y),
+	}, n.steps().Lines()...)
+	for _, v := range []*tensor.Dense{n.others.train, n.others.held} {
+		if v != nil {
+			n.identity = append(n.identity, "variances beside the layer's "+train.Checksum(v))
+		}
+	}
+	if n.check != nil {
+		n.identity = append(n.identity, fmt.Sprintf("validation of %d rows at a time", n.check.term.rows))
+	}
+}
+
+// Evaluate implements train.Objective: it makes the natural-gradient step of every rung
+// and computes the gradient for Z at the leading rung.
+func (n *natural) Evaluate(ctx context.Context, iteration int) (float64, error) {
+	if err := n.search(ctx, iteration); err != nil {
+		return 0, err
+	}
+	p := n.pace(iteration)
+	s, err := n.pass(ctx, iteration, p)
+	if err != nil {
+		return 0, err
+	}
+	if err := n.step(s, p, iteration); err != nil {
+		return 0, err
+	}
+	return s.losses[n.ladder.lead()], nil
+}
+
+// presentSpectra are the spectra of the present Z and T.
+func (n *natural) presentSpectra() ([]*spectrum, error) {
+	f, err := n.presentFrame()
+	if err != nil {
+		return nil, err
+	}
+	spectra, err := n.ladder.spectra(f, true)
+	if err == nil {
+		n.ladder.remember()
+	}
+	return spectra, err
+}
+
+// presentFrame is the frame of the present Z.
+func (n *natural) presentFrame() (*frame, error) {
+	b := graph.NewBuilder(n.dt)
+	values, err := graph.Evaluate(b, n.layer.Kernel.Gram(b, b.Param(n.layer.Z), n.layer.Class))
+	if err != nil {
+		return nil, err
+	}
+	f, err := newFrame(n.layer.Inducing(), values[0], leastJitter(n.dt))
+	if err == nil {
+		n.jitter = max(n.jitter, f.jitter)
+	}
+	return f, err
+}
+
+// export sets the layer's L and σ₀ and the likelihood's parameters to those of the leading
+// rung; without held-out rows that is the rung of the smallest objective.
+func (n *natural) export() error {
+	if n.check == nil && n.ladder.rungs() > 1 {
+		n.ladder.choose(append([]float64(nil), n.ladder.losses.Float64s()[:n.ladder.rungs()]...))
+	}
+	spectra, err := n.presentSpectra()
+	if err != nil {
+		return err
+	}
+	lead := n.ladder.lead()
+	root, err := spectra[lead].root(n.ladder.scale(lead))
+	if err != nil {
+		return err
+	}
+	n.layer.setL(root)
+	n.layer.LogPriorStd.Set(0, n.ladder.logStd.Float64s()[lead])
+	unflat(n.lik.Params(), n.ladder.params(lead))
+	return nil
+}
+
+// naturalSteps fits the layer by natural gradients.
+func (f *fitting) naturalSteps(ctx context.Context) (*gp.Fitted, error) {
+	n, err := newNatural(ctx, f, f.r.Memory/2)
+	if err != nil {
+		return nil, err
+	}
+	return n.run().Train(ctx, n, func(ctx context.Context, record gp.Record) (*gp.Fitted, error) {
+		if err := n.export(); err != nil {
+			return nil, err
+		}
+		record.Facts = jitterFacts(n.jitter)
+		return f.fitted(ctx, record)
+	})
+}
+
+// run describes the steps. Their validation also moves the ladder.
+func (n *natural) run() *steps.Fit {
+	run := n.steps().Fit
+	if run.Held = nil; n.check != nil {
+		run.Loop.Validate = n.validate
+	}
+	return &run
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/eigen"
@@ -43,7 +44,7 @@ func limitedToy(t *testing.T, lik likelihood.Likelihood, alpha float64, limit in
 		}
 		return d
 	}
-	layer, err := New(jacobian.NTK{Net: net}, normal(4, 2), []int{0, 1, 2, 0})
+	layer, err := newSparseGP(jacobian.NTK{Net: net}, normal(4, 2), []int{0, 1, 2, 0})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,11 +57,7 @@ func limitedToy(t *testing.T, lik likelihood.Likelihood, alpha float64, limit in
 			y.Float64s()[3*i+i%3] = 1
 		}
 	}
-	f, err := Natural{Net: net, Layer: layer, Likelihood: lik, Alpha: new(alpha), BatchSize: 8, MemoryLimit: limit}.complete()
-	if err != nil {
-		t.Fatal(err)
-	}
-	n, err := newNatural(context.Background(), f, normal(8, 2), y)
+	n, err := naturalFit{Net: net, Layer: layer, Likelihood: lik, Alpha: new(alpha), BatchSize: 8, MemoryLimit: limit}.begin(context.Background(), normal(8, 2), y)
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +74,7 @@ func limitedToy(t *testing.T, lik likelihood.Likelihood, alpha float64, limit in
 func TestNaturalInParts(t *testing.T) {
 	lik := likelihood.NewGaussian(0.3, tensor.Float64)
 	whole := naturalToy(t, lik, 1)
-	quarter, err := whole.inputsGraph(whole.f.Layer.Z.Value.Shape(), 2)
+	quarter, err := whole.inputsGraph(whole.layer.Z.Value.Shape(), 2)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -165,7 +162,7 @@ func TestNaturalGradients(t *testing.T) {
 			return (up - down) / (2 * h)
 		}
 		n.restore(state)
-		z, lead := n.f.Layer.Z.Value.Float64s(), n.ladder.lead()
+		z, lead := n.layer.Z.Value.Float64s(), n.ladder.lead()
 		if _, err := n.Evaluate(context.Background(), 51); err != nil { // ρ = ½: the gradient is that after the step
 			t.Fatal(err)
 		}
@@ -194,7 +191,7 @@ func TestNaturalBound(t *testing.T) {
 	if b := n.pace(0).bound; b != farthestStep {
 		t.Errorf("the first step is bounded by %g, want %g", b, farthestStep)
 	}
-	fixture.Close(t, "bound in the middle", []float64{n.pace(n.f.Config.Iterations / 2).bound}, []float64{farthestStep / 2}, 1e-12)
+	fixture.Close(t, "bound in the middle", []float64{n.pace(n.loop.Iterations / 2).bound}, []float64{farthestStep / 2}, 1e-12)
 	spectra, err := n.presentSpectra()
 	if err != nil {
 		t.Fatal(err)
@@ -225,7 +222,7 @@ func TestNaturalBound(t *testing.T) {
 // α = 0, and the ladder begins at the same σ₀ whatever the start was.
 func TestScan(t *testing.T) {
 	n := naturalToy(t, likelihood.NewGaussian(0.3, tensor.Float64), 0)
-	n.f.ValidationX, n.f.ValidationY = n.inputs.all[0], n.inputs.all[1]
+	n.p.Validation = &gp.Examples{X: n.inputs.all[0], Y: n.inputs.all[1]}
 	var err error
 	if n.check, err = n.newValidation(context.Background()); err != nil {
 		t.Fatal(err)
@@ -235,7 +232,7 @@ func TestScan(t *testing.T) {
 		t.Fatal(err)
 	}
 	x := n.inputs.all[0]
-	got, err := curvature(context.Background(), n.check.each, n.f.Likelihood, f, x, float64(n.draws.n)/float64(x.Shape()[0]))
+	got, err := curvature(context.Background(), n.check.each, n.lik, f, x, float64(n.draws.n)/float64(x.Shape()[0]))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -275,7 +272,7 @@ func TestPassOver(t *testing.T) {
 // it comes to rest.
 func TestNaturalRate(t *testing.T) {
 	n := naturalToy(t, likelihood.NewGaussian(0.5, tensor.Float64), 1)
-	last := n.f.Config.Iterations - 1
+	last := n.loop.Iterations - 1
 	if rho := n.pace(0).rho; rho != 1 {
 		t.Errorf("the first step has ρ = %g, want 1", rho)
 	}
@@ -291,7 +288,7 @@ func TestNaturalRate(t *testing.T) {
 // ladder only once.
 func TestNaturalSearchesOnce(t *testing.T) {
 	n := naturalToy(t, likelihood.NewGaussian(0.3, tensor.Float64), 1)
-	n.f.Config.ValidateEvery = 3
+	n.loop.ValidateEvery = 3
 	before := append([]float64(nil), n.ladder.logStd.Float64s()...)
 	var after []float64
 	for range 2 {

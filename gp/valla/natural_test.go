@@ -1,4 +1,4 @@
-package valla_test
+package valla
 
 import (
 	"context"
@@ -11,7 +11,6 @@ import (
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
-	"github.com/go-valla/valla/gp/valla"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/fixture"
 	"github.com/go-valla/valla/jacobian"
@@ -21,8 +20,8 @@ import (
 )
 
 // natural is a fit of a toy's layer, whose σ₀, Z and noise stay.
-func (p *toy) natural(iterations int) valla.Natural {
-	return valla.Natural{
+func (p *toy) natural(iterations int) naturalFit {
+	return naturalFit{
 		Net: p.net, Layer: p.layer, Likelihood: p.lik, Alpha: new(1.0), FixInducing: true, FixPrior: true, FixLikelihood: true,
 		Config: train.Config{Iterations: iterations},
 	}
@@ -40,7 +39,7 @@ func TestFixtureNaturalIsExact(t *testing.T) {
 		{"prop2_Z", "prop2_var", 1e-6},
 	} {
 		l, net, noise := exactLayer(t, a, c.z)
-		fit := valla.Natural{
+		fit := naturalFit{
 			Net: net, Layer: l, Likelihood: likelihood.NewGaussian(noise, tensor.Float64), Alpha: new(0.0),
 			FixInducing: true, FixPrior: true, FixLikelihood: true, BatchSize: math.MaxInt, Config: train.Config{Iterations: 1},
 		}
@@ -178,13 +177,13 @@ func TestNaturalBeatsAdam(t *testing.T) {
 }
 
 // curveFit is a regression fit with everything free, on points of the curve.
-func curveFit(t *testing.T, dt tensor.Dtype) (f valla.Natural, x, y *tensor.Dense) {
+func curveFit(t *testing.T, dt tensor.Dtype) (f naturalFit, x, y *tensor.Dense) {
 	t.Helper()
 	x, y, f.ValidationX, f.ValidationY = curve(60, dt)
 	f.Net = mapNetwork(t, x, y)
 	rng := rand.New(rand.NewPCG(3, 3))
 	var err error
-	if f.Layer, err = valla.New(jacobian.NTK{Net: f.Net}, normal(rng, dt, 10, 1), nil); err != nil {
+	if f.Layer, err = newSparseGP(jacobian.NTK{Net: f.Net}, normal(rng, dt, 10, 1), nil); err != nil {
 		t.Fatal(err)
 	}
 	f.Likelihood, f.Alpha, f.BatchSize, f.Seed = likelihood.NewGaussian(0.05, dt), new(1.0), 20, 3
@@ -205,11 +204,8 @@ func TestNaturalState(t *testing.T) {
 			t.Fatal(err)
 		}
 		lik := f.Likelihood.(likelihood.Gaussian)
-		post := valla.NewPosterior(f.Net, f.Layer)
-		own, err := post.ValidateNLL(lik, f.ValidationX, f.ValidationY)(ctx)
-		if err != nil {
-			t.Fatal(err)
-		}
+		post := newPosterior(f.Net, f.Layer)
+		own := validationNLL(t, post, lik, f.ValidationX, f.ValidationY)
 		if math.Abs(own-res.BestValue) > tol {
 			t.Errorf("%v: the layer's NLL is %.8g, the best validation value %.8g", dt, own, res.BestValue)
 		}
@@ -253,7 +249,7 @@ func TestNaturalPrior(t *testing.T) {
 // uninterrupted one does, bit for bit.
 func TestNaturalResumes(t *testing.T) {
 	for _, validated := range []bool{true, false} {
-		run := func(stopAt int, path string) (*valla.Layer, error) {
+		run := func(stopAt int, path string) (*sparseGP, error) {
 			f, x, y := curveFit(t, tensor.Float64)
 			if !validated {
 				f.ValidationX, f.ValidationY = nil, nil
@@ -292,30 +288,27 @@ func TestNaturalResumes(t *testing.T) {
 // TestNaturalErrors: data that do not suit, one line that names both.
 func TestNaturalErrors(t *testing.T) {
 	for what, c := range map[string]struct {
-		change func(p *toy, f *valla.Natural)
+		change func(p *toy, f *naturalFit)
 		want   []string
 	}{
-		"rows":       {func(p *toy, _ *valla.Natural) { p.y = normal(rand.New(rand.NewPCG(1, 1)), p.dt, 5, 2) }, []string{"(6, 2)", "(5, 2)"}},
-		"outputs":    {func(p *toy, _ *valla.Natural) { p.y = normal(rand.New(rand.NewPCG(1, 1)), p.dt, 6, 3) }, []string{"(6, 2)", "(6, 3)"}},
-		"type":       {func(p *toy, _ *valla.Natural) { p.y = normal(rand.New(rand.NewPCG(1, 1)), tensor.Float32, 6, 2) }, []string{"float32", "float64"}},
-		"validation": {func(p *toy, f *valla.Natural) { f.ValidationX = p.x }, []string{"both or neither"}},
-		"validate": {func(p *toy, f *valla.Natural) {
-			f.Config.Validate = func(context.Context) (float64, error) { return 0, nil }
-		}, []string{"Config.Validate nil"}},
-		"alpha": {func(_ *toy, f *valla.Natural) { f.Alpha = new(2.0) }, []string{"α = 2 is out of range"}},
-		"class": {func(p *toy, _ *valla.Natural) { p.layer.Class[1] = 7 }, []string{"class[1] is 7", "2 outputs"}},
+		"rows":       {func(p *toy, _ *naturalFit) { p.y = normal(rand.New(rand.NewPCG(1, 1)), p.dt, 5, 2) }, []string{"(6, 2)", "(5, 2)", "bad problem: "}},
+		"outputs":    {func(p *toy, _ *naturalFit) { p.y = normal(rand.New(rand.NewPCG(1, 1)), p.dt, 6, 3) }, []string{"(6, 2)", "(6, 3)", "valla: "}},
+		"type":       {func(p *toy, _ *naturalFit) { p.y = normal(rand.New(rand.NewPCG(1, 1)), tensor.Float32, 6, 2) }, []string{"float32", "float64", "bad problem: "}},
+		"validation": {func(p *toy, f *naturalFit) { f.ValidationX = p.x }, []string{"inputs or targets are nil", "bad problem: "}},
+		"alpha":      {func(_ *toy, f *naturalFit) { f.Alpha = new(2.0) }, []string{"α = 2 is out of range", "valla: "}},
+		"class":      {func(p *toy, _ *naturalFit) { p.layer.Class[1] = 7 }, []string{"class[1] is 7", "2 outputs", "valla: "}},
 	} {
 		p := newToy(t, 1, tensor.Float64, size{2, 3})
 		f := p.natural(1)
 		c.change(p, &f)
 		_, err := f.Run(ctx, p.x, p.y)
-		wants(t, what, err, append(c.want, "valla: ")...)
+		wants(t, what, err, c.want...)
 	}
 	p := newToy(t, 1, tensor.Float64, size{2, 3})
 	f := p.natural(1)
 	f.Layer.Kernel = signed{jacobian.NTK{Net: p.net}, graph.NewScalar("factor", -1, tensor.Float64)}
-	if _, err := f.Run(ctx, p.x, p.y); !errors.Is(err, valla.ErrJitter) {
-		t.Errorf("a negative kernel: error %v, want ErrJitter", err)
+	if _, err := f.Run(ctx, p.x, p.y); !errors.Is(err, gp.ErrJitter) {
+		t.Errorf("a negative kernel: error %v, want gp.ErrJitter", err)
 	}
 }
 
@@ -339,21 +332,17 @@ func TestNaturalManyRows(t *testing.T) {
 	x, y := draw()
 	testX, testY := draw()
 	net := mapNetwork(t, x, y)
-	fitted := func(prior float64, fit func(*valla.Layer, likelihood.Gaussian) error) float64 {
+	fitted := func(prior float64, fit func(*sparseGP, likelihood.Gaussian) error) float64 {
 		layer := greedyLayer(t, net, data.TakeRows(x, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19}), 12)
 		layer.LogPriorStd.Set(0, math.Log(prior))
 		lik := likelihood.NewGaussian(math.Exp(-5), tensor.Float64)
 		if err := fit(layer, lik); err != nil {
 			t.Fatal(err)
 		}
-		v, err := valla.NewPosterior(net, layer).ValidateNLL(lik, testX, testY)(ctx)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return v
+		return validationNLL(t, newPosterior(net, layer), lik, testX, testY)
 	}
-	adam := fitted(1, func(l *valla.Layer, lik likelihood.Gaussian) error {
-		f := valla.Fit{Net: net, Layer: l, Likelihood: lik, Alpha: new(1.0), BatchSize: 100, Seed: 1,
+	adam := fitted(1, func(l *sparseGP, lik likelihood.Gaussian) error {
+		f := adamFit{Net: net, Layer: l, Likelihood: lik, Alpha: new(1.0), BatchSize: 100, Seed: 1,
 			Config: train.Config{Iterations: 4000, Optimizer: &train.Adam{LR: 1e-2}, Schedule: train.Cosine(0)}}
 		_, err := f.Run(ctx, x, y)
 		return err
@@ -361,8 +350,8 @@ func TestNaturalManyRows(t *testing.T) {
 	const fits = 21
 	got, priors := 0.0, []float64{0.1, 1, 10}
 	for seed := range uint64(fits) {
-		got += fitted(priors[seed%3], func(l *valla.Layer, lik likelihood.Gaussian) error {
-			f := valla.Natural{Net: net, Layer: l, Likelihood: lik, Alpha: new(1.0), BatchSize: 100, Seed: seed,
+		got += fitted(priors[seed%3], func(l *sparseGP, lik likelihood.Gaussian) error {
+			f := naturalFit{Net: net, Layer: l, Likelihood: lik, Alpha: new(1.0), BatchSize: 100, Seed: seed,
 				ValidationX: testX, ValidationY: testY, Config: train.Config{Iterations: 200}}
 			_, err := f.Run(ctx, x, y)
 			return err

@@ -1,4 +1,4 @@
-package valla_test
+package valla
 
 import (
 	"math/rand/v2"
@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/go-valla/valla/gp"
-	"github.com/go-valla/valla/gp/valla"
 	"gorgonia.org/tensor"
 )
 
@@ -20,7 +19,7 @@ func TestNoteOnTwins(t *testing.T) {
 			p.Train.X.Float64s()[2*i+j] = float64(i%2) + 1e-9*rng.NormFloat64()
 		}
 	}
-	s := valla.Settings{Inducing: 10, Iterations: 2, FixInducing: true}
+	s := Settings{Inducing: 10, Iterations: 2, FixInducing: true}
 	f := fit(t, s, p, gp.Run{})
 	if notes := strings.Join(f.Record.Notes, "\n"); !strings.Contains(notes, "6 of 10 inducing points lie upon others and add nothing: fewer would do (inducing=4)") {
 		t.Errorf("notes %q", notes)
@@ -51,7 +50,7 @@ func TestNoteOnTheBoundOfThePrior(t *testing.T) {
 		}
 	}
 	sure(*p.Validation)
-	for _, s := range []valla.Settings{{Inducing: 4, Iterations: 300}, {Inducing: 4, Iterations: 10, FixPrior: true, PriorStd: 1}} {
+	for _, s := range []Settings{{Inducing: 4, Iterations: 300}, {Inducing: 4, Iterations: 10, FixPrior: true, PriorStd: 1}} {
 		f := fit(t, s, p, gp.Run{})
 		if notes := f.Record.Notes; len(notes) != 0 || f.Record.PriorStds[0] < 0.01 {
 			t.Errorf("prior std %g, fixed %t, notes %q", f.Record.PriorStds[0], s.FixPrior, notes)
@@ -59,7 +58,7 @@ func TestNoteOnTheBoundOfThePrior(t *testing.T) {
 	}
 	sure(p.Train)
 	p.Validation = nil
-	f := fit(t, valla.Settings{Inducing: 4, Iterations: 300}, p, gp.Run{})
+	f := fit(t, Settings{Inducing: 4, Iterations: 300}, p, gp.Run{})
 	notes := strings.Join(f.Record.Notes, "\n")
 	if !strings.Contains(notes, "is near the bound of its search, which goes from 0.0001 to 1e+04: start elsewhere (--prior-std)") {
 		t.Errorf("prior std %g, notes %q", f.Record.PriorStds[0], notes)

@@ -13,19 +13,16 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// ErrJitter is wrapped where K_z stays singular however much jitter is added.
-var ErrJitter = gp.ErrJitter
-
 // OptimalA sets L so that A = LLᵀ is the best one for the layer's Z and σ₀ under
 // Gaussian noise of the given variance, for all of the inputs x [N,…]:
 //
 //	K_z A K_z = σ⁻² Σ_n K_zn K_nz          (paper, Prop. 2)
 //
-// which makes Q the posterior of the sparse Gaussian process of Titsias (2009), and
-// for Z = X that of the exact linearized Laplace approximation. The algebra is in
+// With this A, Q is the posterior of the sparse Gaussian process of Titsias (2009), and for Z = X
+// the posterior of the exact linearized Laplace approximation. The algebra is in
 // float64. It returns the jitter that was added to the diagonal of K_z to factor it,
 // as a fraction of its mean.
-func (l *Layer) OptimalA(ctx context.Context, x *tensor.Dense, noiseVariance float64) (jitter float64, err error) {
+func (l *sparseGP) OptimalA(ctx context.Context, x *tensor.Dense, noiseVariance float64) (jitter float64, err error) {
 	root, jitter, err := l.observed(ctx, x, noiseVariance, 0, nil)
 	if err == nil {
 		l.setL(lowerRoot(l.Inducing(), root))
@@ -33,16 +30,11 @@ func (l *Layer) OptimalA(ctx context.Context, x *tensor.Dense, noiseVariance flo
 	return jitter, err
 }
 
-// AddRows sets L so that A = LLᵀ is what it was and what OptimalA gives for further inputs
-// x [N,…], K_z A K_z + σ⁻² Σ_n K_zn K_nz. Where A was the best one for some inputs it is then
-// the best one for these and x together.
-func (l *Layer) AddRows(ctx context.Context, x *tensor.Dense, noiseVariance float64) (jitter float64, err error) {
-	return l.addRows(ctx, x, noiseVariance, 0, nil)
-}
-
-// addRows is AddRows within limit bytes; 0 means no limit. seen, if not nil, gets the number
-// of inputs so far.
-func (l *Layer) addRows(ctx context.Context, x *tensor.Dense, noiseVariance float64, limit int64, seen func(int)) (jitter float64, err error) {
+// addRows adds to A = LLᵀ the matrix that OptimalA gives for further inputs x [N,…], so that
+// K_z A K_z grows by σ⁻² Σ_n K_zn K_nz. Where A was best for some inputs, it is then best for these
+// inputs and x together. The pass takes at most limit bytes; 0 means no limit.
+// seen, if not nil, gets the number of inputs so far.
+func (l *sparseGP) addRows(ctx context.Context, x *tensor.Dense, noiseVariance float64, limit int64, seen func(int)) (jitter float64, err error) {
 	root, jitter, err := l.observed(ctx, x, noiseVariance, limit, seen)
 	if err == nil {
 		m := l.Inducing()
@@ -54,7 +46,7 @@ func (l *Layer) addRows(ctx context.Context, x *tensor.Dense, noiseVariance floa
 }
 
 // observed returns a root [M,M] of K_z⁻¹ (σ⁻² Σ_n K_zn K_nz) K_z⁻¹.
-func (l *Layer) observed(ctx context.Context, x *tensor.Dense, noiseVariance float64, limit int64, seen func(int)) (root []float64, jitter float64, err error) {
+func (l *sparseGP) observed(ctx context.Context, x *tensor.Dense, noiseVariance float64, limit int64, seen func(int)) (root []float64, jitter float64, err error) {
 	if !(noiseVariance > 0) {
 		return nil, 0, fmt.Errorf("valla: optimal A: noise variance %g, expected a positive number", noiseVariance)
 	}
@@ -81,7 +73,7 @@ func (l *Layer) observed(ctx context.Context, x *tensor.Dense, noiseVariance flo
 }
 
 // gram returns K_z, [M,M], computed in float64.
-func (l *Layer) gram() ([]float64, error) {
+func (l *sparseGP) gram() ([]float64, error) {
 	kz, err := l.wideGram()
 	kernel.Scale(kz, l.PriorStd()*l.PriorStd(), kz)
 	return kz, err
@@ -90,22 +82,15 @@ func (l *Layer) gram() ([]float64, error) {
 // dataRoot returns a root of Σ_n R⁻¹ K_zn K_nz R⁻ᵀ, [M,M], lower triangular. It is
 // updated batch by batch with orthogonal transformations: forming the sum itself
 // would lose half of the digits.
-func (l *Layer) dataRoot(ctx context.Context, x *tensor.Dense, r []float64, limit int64, seen func(int)) ([]float64, error) {
-	var b *graph.Builder
-	var xn, kxz *graph.Node
-	_, _, err := graph.Tile("valla: the kernel of a batch of inputs", PredictBatch, limit, func(size int) (int64, error) {
-		b = wideBuilder()
-		xn = b.Input("x", append([]int{size}, x.Shape()[1:]...)...)
-		if kxz = l.scaledCross(b, xn); b.Err() != nil {
-			return 0, b.Err()
-		}
-		bytes, err := graph.Plan(b, []*graph.Node{kxz}, graph.Options{Varying: []*graph.Node{xn}})
-		return int64(bytes), err
-	})
-	if err != nil {
-		return nil, err
+func (l *sparseGP) dataRoot(ctx context.Context, x *tensor.Dense, r []float64, limit int64, seen func(int)) ([]float64, error) {
+	if limit == 0 {
+		limit = math.MaxInt64
 	}
-	f, err := graph.NewBatched(b, xn, kxz)
+	f, err := graph.NewBatchedWithin("valla: the kernel of a batch of inputs", predictBatch, limit, func(size int) (graph.Pass, error) {
+		b := wideBuilder()
+		xn := b.Input("x", append([]int{size}, x.Shape()[1:]...)...)
+		return graph.Pass{Builder: b, X: xn, Outputs: []*graph.Node{l.scaledCross(b, xn)}}, b.Err()
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -153,7 +138,7 @@ func lowerRoot(m int, a []float64) []float64 {
 }
 
 // setL packs a lower triangle into the parameter L.
-func (l *Layer) setL(full []float64) {
+func (l *sparseGP) setL(full []float64) {
 	m, k := l.Inducing(), 0
 	for i := range m {
 		for j := range i + 1 {

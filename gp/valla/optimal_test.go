@@ -1,4 +1,4 @@
-package valla_test
+package valla
 
 import (
 	"context"
@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
-	"github.com/go-valla/valla/gp/valla"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/fixture"
 	"gonum.org/v1/gonum/mat"
@@ -136,8 +136,8 @@ func TestOptimalAErrors(t *testing.T) {
 		}
 	}
 	p.layer.LogPriorStd.Set(0, -1000) // σ₀² is 0 in float64, and so is K_z
-	if jitter, err := p.layer.OptimalA(ctx, p.x, 1); !errors.Is(err, valla.ErrJitter) {
-		t.Errorf("K_z = 0: error %v, jitter %g, want ErrJitter", err, jitter)
+	if jitter, err := p.layer.OptimalA(ctx, p.x, 1); !errors.Is(err, gp.ErrJitter) {
+		t.Errorf("K_z = 0: error %v, jitter %g, want gp.ErrJitter", err, jitter)
 	}
 	fixture.Close(t, "L after errors", p.layer.L.Floats(), before, 0)
 }

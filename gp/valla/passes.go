@@ -13,25 +13,25 @@ import (
 	"gorgonia.org/tensor"
 )
 
-var _ gp.Summed = (*Posterior)(nil)
+var _ gp.Summed = (*posterior)(nil)
 
-// nameT is that of the sums.
+// nameT is the name of the sums in files.
 const nameT = "valla.t"
 
 // partial is the sum T = Σ_n Λ_n v_n v_nᵀ over examples at fixed Z, with Λ the curvature of the
 // likelihood at the network's outputs, of unit noise. It belongs to all σ₀ and all noises at
-// once: with Gaussian noise T/σ² is that of Prop. 2 for each of them.
+// once: with Gaussian noise T/σ² is the T of Prop. 2 for each noise.
 type partial struct {
-	n    *natural
-	post *Posterior // of the fit
-	*frame
-	t    []float64 // [M,M]
-	each *graph.Batched
+	n      *natural       // the network, the layer and the likelihood
+	post   *posterior     // of the fit
+	*frame                // of Z
+	t      []float64      // [M,M]
+	each   *graph.Batched // network, the diagonals of κ̂, and k̂
 }
 
-// Sums implements gp.Summed. Z stays, and A becomes the best one for it: with Gaussian noise that
-// of Prop. 2, with classes that of the curvature at the network's outputs. α plays no part.
-func (p *Posterior) Sums(l likelihood.Likelihood, r gp.Run) (gp.Sums, error) {
+// Sums implements gp.Summed. Z stays, and A becomes the best one for it: with Gaussian noise the
+// A of Prop. 2, in classification the A of the curvature at the network's outputs. α plays no part.
+func (p *posterior) Sums(l likelihood.Likelihood, r gp.Run) (gp.Sums, error) {
 	from := p.layer
 	layer, err := newLayer(from.Kernel, from.Z.Value, from.Class,
 		graph.NewParam(nameL, from.L.Floats(), from.L.Value.Dtype(), from.L.Value.Shape()...).Value,
@@ -39,7 +39,8 @@ func (p *Posterior) Sums(l likelihood.Likelihood, r gp.Run) (gp.Sums, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := &natural{dt: from.Z.Value.Dtype(), f: Natural{Net: p.net, Layer: layer, Likelihood: l.Copy(from.Z.Value.Dtype()), MemoryLimit: r.Memory}}
+	dt := from.Z.Value.Dtype()
+	n := &natural{fitting: &fitting{p: gp.Problem{Net: p.net}, layer: layer, lik: l.Copy(dt)}, dt: dt, memory: r.Memory}
 	n.ladder = newLadder(layer.Inducing(), 1, 0, flat(l.Params()))
 	s := &partial{n: n, post: p, t: make([]float64, layer.Inducing()*layer.Inducing())}
 	if s.frame, err = n.presentFrame(); err != nil {
@@ -58,7 +59,7 @@ func (s *partial) Add(ctx context.Context, e gp.Examples) error {
 	if got := e.Y.Shape()[1]; got != s.n.outputs {
 		return fmt.Errorf("valla: %d targets, the network has %d outputs", got, s.n.outputs)
 	}
-	unit := s.n.f.Likelihood
+	unit := s.n.lik
 	if likelihood.NoiseVariance(unit) > 0 {
 		unit = likelihood.NewGaussian(1, tensor.Float64)
 	}
@@ -80,7 +81,7 @@ func (s *partial) Finish(ctx context.Context, n int, held *gp.Examples) (*gp.Fit
 	if err != nil {
 		return nil, fmt.Errorf("valla: %w", err)
 	}
-	layer, noise := s.n.f.Layer, likelihood.NoiseVariance(s.n.f.Likelihood)
+	layer, noise := s.n.layer, likelihood.NoiseVariance(s.n.lik)
 	std := layer.PriorStd()
 	best := s.trial(p, std, noise)
 	record := gp.Record{Rows: n, Facts: jitterFacts(s.jitter)}
@@ -103,14 +104,14 @@ func (s *partial) Finish(ctx context.Context, n int, held *gp.Examples) (*gp.Fit
 	if noise > 0 {
 		out.NoiseVariance = math.Exp(best.params[0])
 	}
-	q := NewPosterior(s.post.net, layer)
+	q := newPosterior(s.post.net, layer)
 	q.additive, q.start = noise > 0, s.post.start
-	q.LimitMemory(s.post.limit)
+	q.limitMemory(s.post.limit)
 	out.Posterior, out.Record.PriorStds = q, []float64{layer.PriorStd()}
 	return out, nil
 }
 
-// trial is T with a σ₀ and a noise variance, which is 0 with classes.
+// trial returns T with a σ₀ and a noise variance, which is 0 in classification.
 func (s *partial) trial(p *spectrum, std, noise float64) trial {
 	t := trial{spectrum: p, scale: std * std}
 	if noise > 0 {
@@ -124,12 +125,12 @@ func (s *partial) trial(p *spectrum, std, noise float64) trial {
 // search returns the best σ₀ and noise for examples held out: first of all that a scan looks at,
 // then between the neighbours of the best one.
 func (s *partial) search(ctx context.Context, p *spectrum, held *gp.Examples) (trial, float64, error) {
-	s.n.f.ValidationX, s.n.f.ValidationY = held.X, held.Y
+	s.n.p.Validation = held
 	check, err := s.n.newValidation(ctx)
 	if err != nil {
 		return trial{}, 0, err
 	}
-	of := gp.Problem{Likelihood: s.n.f.Likelihood, Validation: held}
+	of := gp.Problem{Likelihood: s.n.lik, Validation: held}
 	var best trial
 	var nll float64
 	lo, hi := 1/farthest, farthest

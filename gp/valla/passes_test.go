@@ -1,4 +1,4 @@
-package valla_test
+package valla
 
 import (
 	"math"
@@ -7,7 +7,6 @@ import (
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/gptest"
 	"github.com/go-valla/valla/gp/likelihood"
-	"github.com/go-valla/valla/gp/valla"
 	"github.com/go-valla/valla/internal/fixture"
 	"github.com/go-valla/valla/jacobian"
 	"gorgonia.org/tensor"
@@ -19,14 +18,14 @@ func TestPassesAreOptimal(t *testing.T) {
 	for dt, tol := range map[tensor.Dtype]float64{tensor.Float64: 1e-7, tensor.Float32: 2e-2} {
 		p := newProblem(t, dt, 1, false)
 		start, _ := parted(p, p.Train.N()/2)
-		s := valla.Settings{FixInducing: true, FixPrior: true, FixNoise: true, PriorStd: 0.6, NoiseStd: math.Sqrt(0.2), Inducing: 5, Iterations: 3}
-		q := fit(t, s, start, gp.Run{}).Posterior.(*valla.Posterior)
+		s := Settings{FixInducing: true, FixPrior: true, FixNoise: true, PriorStd: 0.6, NoiseStd: math.Sqrt(0.2), Inducing: 5, Iterations: 3}
+		q := fit(t, s, start, gp.Run{}).Posterior.(*posterior)
 		f, err := gptest.Passes(t.Context(), q, likelihood.NewGaussian(0.2, dt), p.Train, 7, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		_, z := q.InducingInputs()
-		layer, err := valla.New(jacobian.NTK{Net: p.Net}, z.Clone().(*tensor.Dense), nil)
+		layer, err := newSparseGP(jacobian.NTK{Net: p.Net}, z.Clone().(*tensor.Dense), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -38,7 +37,7 @@ func TestPassesAreOptimal(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		b, err := gp.Predict(t.Context(), valla.NewPosterior(p.Net, layer), p.Train.X)
+		b, err := gp.Predict(t.Context(), newPosterior(p.Net, layer), p.Train.X)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -51,8 +50,8 @@ func TestPassesAreOptimal(t *testing.T) {
 func TestPassesSearch(t *testing.T) {
 	for _, classes := range []bool{false, true} {
 		p := newProblem(t, tensor.Float64, 3, classes)
-		s := valla.Settings{PriorStd: 30, FixPrior: true, Inducing: 5, Iterations: 3}
-		q := fit(t, s, p, gp.Run{}).Posterior.(*valla.Posterior)
+		s := Settings{PriorStd: 30, FixPrior: true, Inducing: 5, Iterations: 3}
+		q := fit(t, s, p, gp.Run{}).Posterior.(*posterior)
 		nll := func(held *gp.Examples) float64 {
 			f, err := gptest.Passes(t.Context(), q, p.Likelihood, p.Train, 9, held)
 			if err != nil {
@@ -62,11 +61,7 @@ func TestPassesSearch(t *testing.T) {
 			if f.NoiseVariance > 0 {
 				lik = likelihood.NewGaussian(f.NoiseVariance, tensor.Float64)
 			}
-			v, err := f.Posterior.(*valla.Posterior).ValidateNLL(lik, p.Validation.X, p.Validation.Y)(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
-			return v
+			return validationNLL(t, f.Posterior, lik, p.Validation.X, p.Validation.Y)
 		}
 		if before, after := nll(nil), nll(p.Validation); !(after < before-0.01) {
 			t.Errorf("classes %v: NLL %g at the best standard deviations, %g at those of the fit", classes, after, before)

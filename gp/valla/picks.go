@@ -1,7 +1,6 @@
 package valla
 
 import (
-	"cmp"
 	"math"
 	"math/rand/v2"
 
@@ -17,8 +16,8 @@ import (
 // latent variance, or certainly where this would exceed 1. Its λ is then weighted by 1/π, which
 // makes up for outputs that are not chosen.
 type picks struct {
-	outputs, each int // C, and how many are chosen at each example
-	local         *local
+	outputs, each int       // C, and how many are chosen at each example
+	term          *dataTerm // the likelihood, by which outputs are chosen
 	chosen        []int     // [b,K] outputs, in ascending order
 	share         []float64 // their π, [b,K]
 }
@@ -32,11 +31,9 @@ const fewOutputs = 3
 // compared with others.
 const evenOutputs = 0.05
 
-// newPicks returns the choice of k outputs of each example, or of fewOutputs where k is 0; nil
-// where these are all.
+// newPicks returns the choice of k outputs of each example; nil where these are all.
 func (n *natural) newPicks(k int) *picks {
-	_, tangent := n.f.Layer.Kernel.(jacobian.NTK)
-	if k = cmp.Or(k, fewOutputs); k >= n.outputs || !tangent {
+	if _, tangent := n.layer.Kernel.(jacobian.NTK); k >= n.outputs || !tangent {
 		return nil
 	}
 	return &picks{outputs: n.outputs, each: k}
@@ -44,19 +41,19 @@ func (n *natural) newPicks(k int) *picks {
 
 // sizes returns |λ| + Λ_cc [b,C] of outputs mean [b,C] with targets y [b,C], without latent
 // variance. The sum over the outputs says how much an example counts, too.
-func (n *natural) sizes(l *local, mean, y []float64) ([]float64, error) {
+func (n *natural) sizes(l *dataTerm, mean, y []float64) ([]float64, error) {
 	c := n.outputs
 	rows := len(mean) / c
 	ones := make([]float64, rows)
 	for i := range ones {
 		ones[i] = 1
 	}
-	if err := l.run(flat(n.f.Likelihood.Params()), y, mean, make([]float64, len(mean)), ones); err != nil {
+	if err := l.run(flat(n.lik.Params()), y, mean, make([]float64, len(mean)), ones); err != nil {
 		return nil, err
 	}
 	sizes, w, m := l.lambda(rows), make([]float64, c), make([]float64, c)
 	for at := 0; at < len(sizes); at += c {
-		n.f.Likelihood.Root(w, m, mean[at:at+c])
+		n.lik.Root(w, m, mean[at:at+c])
 		all := kernel.Sum(w)
 		for k := range c { // Λ_kk from its root, without Λ, which has C² elements
 			curvature := w[k]*(1-2*m[k]) + all*m[k]*m[k]
@@ -114,7 +111,7 @@ func inclusion(pi, sizes []float64, k int) {
 	}
 }
 
-// seeds returns what makes the rows of a Jacobian those of the chosen outputs, [b,K,C].
+// seeds returns the vectors [b,K,C] that pick the chosen outputs' rows of a Jacobian.
 func (p *picks) seeds() []float64 {
 	v := make([]float64, len(p.chosen)*p.outputs)
 	for i, c := range p.chosen {
@@ -123,8 +120,8 @@ func (p *picks) seeds() []float64 {
 	return v
 }
 
-// spread returns values of all outputs [b,C] of those of the chosen ones [b,K]; the others get
-// the mean of their example's.
+// spread returns values of all outputs [b,C], given the values v [b,K] of the chosen outputs. An
+// output that is not chosen gets the mean of its example's values.
 func (p *picks) spread(v []float64) []float64 {
 	k := p.each
 	all := make([]float64, len(v)/k*p.outputs)
@@ -153,7 +150,7 @@ func (p *picks) weighted(lambda []float64) []float64 {
 // pick is called by the program with the network's outputs [b,C] and targets [b,C]. It chooses
 // outputs and returns the seeds.
 func (n *natural) pick(in [][]float64) ([]float64, error) {
-	sizes, err := n.sizes(n.picks.local, in[0], in[1])
+	sizes, err := n.sizes(n.picks.term, in[0], in[1])
 	if err != nil {
 		return nil, err
 	}

@@ -97,8 +97,8 @@ func TestPicksSpread(t *testing.T) {
 // its λ are 0, and one that it is sure of does not, unless it is wrong. There the slope of
 // −log softmax(f/√(1 + πQ/8)) by Q_cc is π/16 |f_c|.
 func TestSizes(t *testing.T) {
-	n := &natural{f: Natural{Likelihood: likelihood.Softmax{}}, outputs: 2}
-	l, err := newLocal(n.f.Likelihood, 1, 3, 2, tensor.Float64)
+	n := &natural{fitting: &fitting{lik: likelihood.Softmax{}}, outputs: 2}
+	l, err := newDataTerm(n.lik, 1, 3, 2, tensor.Float64)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,23 +2,21 @@ package valla
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/go-valla/valla/gp"
-	"github.com/go-valla/valla/gp/likelihood"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/layers"
 	"gorgonia.org/tensor"
 )
 
-// Posterior predicts with a fitted layer. The network and its kernel are computed in its
+// posterior predicts with a fitted layer. The network and its kernel are computed in its
 // element type, what follows in float64. What depends on Z, L and σ₀ only is computed once.
-type Posterior struct {
-	net   layers.Network
-	layer *Layer
-	limit int64 // bytes
-	firm  bool  // the limit holds for a single input, too
+type posterior struct {
+	net   layers.Network // with the uncertain weights as parameters
+	layer *sparseGP      // the fitted process
+	limit int64          // bytes
+	firm  bool           // the limit holds for a single input, too
 
 	at       *system      // of the present parameters; nil: to be computed
 	evidence *graph.Param // L₀, packed as L is, see split; nil: all of the variance is epistemic
@@ -31,53 +29,68 @@ type Posterior struct {
 }
 
 var (
-	_ gp.JointPosterior = (*Posterior)(nil)
-	_ gp.Stored         = (*Posterior)(nil)
-	_ gp.Updater        = (*Posterior)(nil)
+	_ gp.JointPosterior = (*posterior)(nil)
+	_ gp.Stored         = (*posterior)(nil)
+	_ gp.Updater        = (*posterior)(nil)
 )
 
-// PredictBatch is the number of inputs that are predicted at a time. It is small enough for
-// the intermediate results of small networks to stay in the cache. If it needs more memory than
-// the limit, the number is divided by a whole number.
-const PredictBatch = 100
+// predictBatch is the number of inputs that a pass over inputs computes at a time. It is small
+// enough for the intermediate results of small networks to stay in the cache. If it needs more
+// memory than the limit, the number is divided by a whole number.
+const predictBatch = 100
 
 const (
 	// largeProgram is the number of bytes from which on the intermediate results of
-	// PredictBatch inputs leave every cache. Those of largeBatch inputs take less time for each
+	// predictBatch inputs leave every cache. Those of largeBatch inputs take less time for each
 	// input (10.0 ms with a ResNet-20 on one thread, 10.4 with twice as many), and less memory.
 	largeProgram = 128 << 20
-	largeBatch   = PredictBatch / 10
+	largeBatch   = predictBatch / 10
 )
 
-// tile chooses how many inputs are predicted at a time within a limit, as graph.Tile does; need
-// is called with that number last.
-func tile(what string, limit int64, need func(size int) (int64, error)) (int, error) {
-	size, bytes, err := graph.Tile(what, PredictBatch, limit, need)
+// batched compiles the pass that write writes for as many inputs at a time as limit bytes allow; 0
+// is no limit. It returns that number, too.
+func batched(what string, limit int64, write func(size int) (graph.Pass, error)) (f *graph.Batched, size int, err error) {
+	var p graph.Pass
+	need := func(size int) (int64, error) {
+		var err error
+		if p, err = write(size); err != nil {
+			return 0, err
+		}
+		bytes, err := graph.Plan(p.Builder, p.Outputs, graph.Options{Varying: []*graph.Node{p.X}})
+		return int64(bytes) + p.Beside, err
+	}
+	size, bytes, err := graph.Tile(what, predictBatch, limit, need)
 	if err == nil && bytes > largeProgram && size > largeBatch {
 		size = largeBatch
 		_, err = need(size)
 	}
-	return size, err
+	if err != nil {
+		return nil, 0, err
+	}
+	if f, err = graph.NewBatched(p.Builder, p.X, p.Outputs...); err == nil && limit > 0 {
+		f.Limit(limit)
+	}
+	return f, size, err
 }
 
 // defaultLimit is the memory in bytes that predictions may take. A single input may take more, if
 // the machine has it.
 const defaultLimit = 1 << 30
 
-// NewPosterior returns the posterior of a layer on a network.
-func NewPosterior(net layers.Network, layer *Layer) *Posterior {
-	return &Posterior{net: net, layer: layer, limit: defaultLimit}
+// newPosterior returns the posterior of a layer on a network.
+func newPosterior(net layers.Network, layer *sparseGP) *posterior {
+	return &posterior{net: net, layer: layer, limit: defaultLimit}
 }
 
-// LimitMemory sets the largest number of bytes that [Posterior.Joint] and passes over rows may
+// limitMemory sets the largest number of bytes that [posterior.Joint] and passes over rows may
 // take. The default is 1 GiB, or what a single input takes where that is more.
-func (p *Posterior) LimitMemory(bytes int64) { p.limit, p.firm = bytes, true }
+func (p *posterior) limitMemory(bytes int64) { p.limit, p.firm = bytes, true }
 
 // Refresh makes the posterior see changed parameters of its layer.
-func (p *Posterior) Refresh() { p.at, p.known = nil, nil }
+func (p *posterior) Refresh() { p.at, p.known = nil, nil }
 
 // solve computes what predictions need of the inducing points.
-func (p *Posterior) solve() error {
+func (p *posterior) solve() error {
 	var err error
 	if p.at == nil {
 		p.at, err = p.layer.system(p.layer.L)
@@ -89,51 +102,20 @@ func (p *Posterior) solve() error {
 }
 
 // builder starts a graph of the network's element type.
-func (p *Posterior) builder() *graph.Builder { return graph.NewBuilder(p.layer.Z.Value.Dtype()) }
+func (p *posterior) builder() *graph.Builder { return graph.NewBuilder(p.layer.Z.Value.Dtype()) }
 
 // wideBuilder starts a graph of float64 for a network of whatever element type.
 func wideBuilder() *graph.Builder { return graph.NewConverting(tensor.Float64) }
 
 // kernels writes κ̂ [B,C,C] and k̂ [B,C,M] at x.
-func (p *Posterior) kernels(b *graph.Builder, x *graph.Node) []*graph.Node {
+func (p *posterior) kernels(b *graph.Builder, x *graph.Node) []*graph.Node {
 	l := p.layer
 	return []*graph.Node{l.Kernel.Diag(b, x), l.Kernel.Cross(b, x, b.Param(l.Z), l.Class)}
 }
 
-// batched compiles what write writes for as many inputs of a shape at a time as the memory
-// allows.
-func (p *Posterior) batched(builder func() *graph.Builder, shape tensor.Shape, write func(*graph.Builder, *graph.Node) []*graph.Node) (*graph.Batched, error) {
-	var b *graph.Builder
-	var xn *graph.Node
-	var outputs []*graph.Node
-	_, err := tile("a prediction", p.limit, func(size int) (int64, error) {
-		b = builder()
-		xn = b.Input("x", append([]int{size}, shape...)...)
-		if outputs = write(b, xn); b.Err() != nil {
-			return 0, b.Err()
-		}
-		bytes, err := graph.Plan(b, outputs, graph.Options{Varying: []*graph.Node{xn}})
-		for _, n := range outputs {
-			bytes += 3 * 8 * n.Shape().TotalSize() // in float64, and what is made of it
-		}
-		return int64(bytes), err
-	})
-	if beyond := (*graph.MemoryError)(nil); !p.firm && errors.As(err, &beyond) {
-		err = graph.CheckMemory("a prediction", beyond.Need) // of one input, which was tried last
-	}
-	if err != nil {
-		return nil, err
-	}
-	f, err := graph.NewBatched(b, xn, outputs...)
-	if err == nil && p.firm && p.limit > 0 {
-		f.Limit(p.limit)
-	}
-	return f, err
-}
-
 // Joint implements gp.JointPosterior, in float64. Time and memory grow with the square of
 // N·C.
-func (p *Posterior) Joint(ctx context.Context, x *tensor.Dense) (mean, cov *tensor.Dense, err error) {
+func (p *posterior) Joint(ctx context.Context, x *tensor.Dense) (mean, cov *tensor.Dense, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, nil, err
 	}
@@ -145,7 +127,7 @@ func (p *Posterior) Joint(ctx context.Context, x *tensor.Dense) (mean, cov *tens
 
 // joint computes Q among all outputs at all inputs: the inputs are repeated, one copy
 // for each output, and treated as points that carry one output each.
-func (p *Posterior) joint(x *tensor.Dense) (mean, cov *tensor.Dense, err error) {
+func (p *posterior) joint(x *tensor.Dense) (mean, cov *tensor.Dense, err error) {
 	if x.Dtype() != p.layer.Z.Value.Dtype() {
 		return nil, nil, fmt.Errorf("inputs are %v, expected %v", x.Dtype(), p.layer.Z.Value.Dtype())
 	}
@@ -157,7 +139,7 @@ func (p *Posterior) joint(x *tensor.Dense) (mean, cov *tensor.Dense, err error) 
 	xn := b.Param(&graph.Param{Name: "x", Value: x})
 	out := p.net.Forward(b, xn)
 	points, class := copies(b, xn, out)
-	values, err := evaluate(b, out, p.layer.Kernel.Gram(b, points, class), p.layer.Kernel.Cross(b, xn, b.Param(p.layer.Z), p.layer.Class))
+	values, err := graph.Evaluate(b, out, p.layer.Kernel.Gram(b, points, class), p.layer.Kernel.Cross(b, xn, b.Param(p.layer.Z), p.layer.Class))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -183,24 +165,8 @@ func copies(b *graph.Builder, x, out *graph.Node) (*graph.Node, []int) {
 	return points, class
 }
 
-// evaluate runs a graph once and returns the values of nodes.
-func evaluate(b *graph.Builder, nodes ...*graph.Node) ([][]float64, error) {
-	prog, err := graph.Compile(b, nodes, graph.Options{})
-	if err == nil {
-		err = prog.Run()
-	}
-	if err != nil {
-		return nil, err
-	}
-	var out [][]float64
-	for _, n := range nodes {
-		out = append(out, graph.Floats(prog.Value(n)))
-	}
-	return out, nil
-}
-
-// system returns that of the layer's present parameters, with the given L.
-func (l *Layer) system(packed *graph.Param) (*system, error) {
+// system returns the system of the layer's present parameters, with the given L.
+func (l *sparseGP) system(packed *graph.Param) (*system, error) {
 	gram, err := l.wideGram()
 	if err != nil {
 		return nil, err
@@ -210,37 +176,32 @@ func (l *Layer) system(packed *graph.Param) (*system, error) {
 }
 
 // wideGram returns K̂_z [M,M], computed in float64 whatever the network holds.
-func (l *Layer) wideGram() ([]float64, error) {
+func (l *sparseGP) wideGram() ([]float64, error) {
 	b := wideBuilder()
-	values, err := evaluate(b, l.Kernel.Gram(b, b.Param(l.Z), l.Class))
+	values, err := graph.Evaluate(b, l.Kernel.Gram(b, b.Param(l.Z), l.Class))
 	if err != nil {
 		return nil, err
 	}
 	return values[0], nil
 }
 
-// ValidateNLL returns a function for train.Config.Validate: the mean negative log
-// predictive density of targets y [N,C] at inputs x [N,…], with the parameters of p's
-// layer and of the likelihood as they are when it is called.
-func (p *Posterior) ValidateNLL(lik likelihood.Likelihood, x, y *tensor.Dense) func(context.Context) (float64, error) {
+// following returns a function that predicts at x [N,…] with the parameters of the layer as they
+// are when the function is called: the mean [N·C] and the covariances [N·C·C].
+func (p *posterior) following(x *tensor.Dense) func(context.Context) (mean, cov []float64, err error) {
 	var o gp.EngineOptions
 	if p.firm {
 		o.Memory = p.limit
 	}
 	e, err := gp.NewEngine(p, x.Shape()[1:], o)
-	targets := graph.Floats(y)
-	return func(ctx context.Context) (float64, error) {
+	return func(ctx context.Context) (mean, cov []float64, _ error) {
 		p.Refresh()
 		if err == nil {
 			err = e.Refresh()
 		}
 		if err != nil {
-			return 0, err
+			return nil, nil, err
 		}
 		g, err := e.PredictAll(ctx, x)
-		if err != nil {
-			return 0, err
-		}
-		return gp.MeanNLL(lik, targets, g.Mean, g.Cov, y.Shape()[1]), nil
+		return g.Mean, g.Cov, err
 	}
 }

@@ -1,4 +1,4 @@
-package valla_test
+package valla
 
 import (
 	"fmt"
@@ -8,7 +8,6 @@ import (
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/gptest"
-	"github.com/go-valla/valla/gp/valla"
 	"github.com/go-valla/valla/internal/fixture"
 	"github.com/go-valla/valla/jacobian"
 	"gorgonia.org/tensor"
@@ -27,7 +26,7 @@ func TestPosterior(t *testing.T) {
 					}
 					std := p.layer.PriorStd()
 					gptest.Check(t, gptest.Case{
-						Posterior: valla.NewPosterior(p.net, p.layer), X: p.x,
+						Posterior: newPosterior(p.net, p.layer), X: p.x,
 						Net: p.net, Prior: jacobian.NTK{Net: p.net}, PriorVariance: std * std,
 					})
 				})
@@ -40,7 +39,7 @@ func TestPosterior(t *testing.T) {
 // parameter was changed.
 func TestRefresh(t *testing.T) {
 	p := newToy(t, 5, tensor.Float64, size{2, 3})
-	post := valla.NewPosterior(p.net, p.layer)
+	post := newPosterior(p.net, p.layer)
 	post.Refresh() // before the first prediction there is nothing to do
 	before, err := gp.Predict(ctx, post, p.x)
 	if err != nil {
@@ -54,7 +53,7 @@ func TestRefresh(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want, err := gp.Predict(ctx, valla.NewPosterior(p.net, p.layer), p.x)
+		want, err := gp.Predict(ctx, newPosterior(p.net, p.layer), p.x)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -72,7 +71,7 @@ func TestRefresh(t *testing.T) {
 func TestSample(t *testing.T) {
 	const n = 4000
 	p := newToy(t, 6, tensor.Float64, size{2, 3})
-	post := valla.NewPosterior(p.net, p.layer)
+	post := newPosterior(p.net, p.layer)
 	s, err := gp.Sample(ctx, post, p.x, n, rand.New(rand.NewPCG(1, 1)))
 	if err != nil {
 		t.Fatal(err)

@@ -1,8 +1,6 @@
 package valla
 
 import (
-	"fmt"
-
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/internal/dense"
 	"gorgonia.org/tensor"
@@ -10,9 +8,9 @@ import (
 
 // predictions are the means and covariances at inputs, batch by batch.
 type predictions struct {
-	*system
-	known     *system // that gives the epistemic variances; nil: there are none of their own
-	n, c      int
+	*system             // what predictions need of the inducing points
+	known     *system   // that gives the epistemic variances; nil: there are none of their own
+	n, c      int       // inputs, and outputs of each
 	mean, cov []float64 // [n,C], [n,C,C]
 	epistemic []float64 // [n,C]; nil without known
 	rows      []int     // numbers of the inputs among all; nil: their own
@@ -45,35 +43,12 @@ func (q *predictions) add(first, n int, diag, cross *tensor.Dense) error {
 	}
 	q.covariances(c, cov, q.k[:size], q.w[:size])
 	if diag.Dtype() == tensor.Float64 {
-		return q.settle(first, cov, prior)
+		return gp.Settle(cov, prior, q.rows, first)
 	}
 	for i, k := range prior {
 		row := first + i/c
 		if !(cov[i*c+i%c] >= digits*rounding(tensor.Float32)*k) && (len(q.blunt) == 0 || q.blunt[len(q.blunt)-1] != row) {
 			q.blunt = append(q.blunt, row)
-		}
-	}
-	return nil
-}
-
-// settle sets variances that rounding has made negative to 0, with their covariances. A
-// variance that is further below 0 is an error that names its row.
-func (q *predictions) settle(first int, cov, prior []float64) error {
-	c := q.c
-	for i, k := range prior {
-		block, d := cov[i/c*c*c:(i/c+1)*c*c], i%c
-		switch v := block[d*c+d]; {
-		case v >= 0:
-		case v >= -bluntest*k:
-			for j := range c {
-				block[d*c+j], block[j*c+d] = 0, 0
-			}
-		default:
-			row := first + i/c
-			if q.rows != nil {
-				row = q.rows[row]
-			}
-			return fmt.Errorf("row %d (counting from 0): the variance of output %d is %g, expected a number from 0 to the prior variance %g", row, d, v, k)
 		}
 	}
 	return nil

@@ -1,4 +1,4 @@
-package valla_test
+package valla
 
 import (
 	"context"
@@ -9,7 +9,6 @@ import (
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
-	"github.com/go-valla/valla/gp/valla"
 	"github.com/go-valla/valla/internal/settings"
 	"github.com/go-valla/valla/train"
 	"gorgonia.org/tensor"
@@ -18,18 +17,18 @@ import (
 // change is another fit than the one that wrote a checkpoint.
 type change struct {
 	name  string
-	apply func(s *valla.Settings, p *gp.Problem, r *gp.Run)
+	apply func(s *Settings, p *gp.Problem, r *gp.Run)
 	want  string // in the error
 }
 
 // setting changes only settings.
-func setting(name, want string, f func(s *valla.Settings)) change {
-	return change{name, func(s *valla.Settings, _ *gp.Problem, _ *gp.Run) { f(s) }, want}
+func setting(name, want string, f func(s *Settings)) change {
+	return change{name, func(s *Settings, _ *gp.Problem, _ *gp.Run) { f(s) }, want}
 }
 
 // dataChange changes only the problem.
 func dataChange(name, want string, f func(p *gp.Problem)) change {
-	return change{name, func(_ *valla.Settings, p *gp.Problem, _ *gp.Run) { f(p) }, want}
+	return change{name, func(_ *Settings, p *gp.Problem, _ *gp.Run) { f(p) }, want}
 }
 
 // changed is a copy of t with its first element moved.
@@ -41,29 +40,29 @@ func changed(t *tensor.Dense) *tensor.Dense {
 
 // changes are all ways in which a fit can have another result, for either optimizer.
 var changes = []change{
-	setting("inducing", "inducing inputs", func(s *valla.Settings) { s.Inducing = 5 }),
-	setting("init", "inducing inputs", func(s *valla.Settings) { s.Init = "random-points" }),
-	setting("init", "inducing inputs", func(s *valla.Settings) { s.Init = "greedy" }),
-	setting("weights", "fingerprint", func(s *valla.Settings) { s.Weights = []string{"last-layer"} }),
-	setting("alpha", "expected alpha 0.5", func(s *valla.Settings) { s.Alpha = new(0.5) }),
-	setting("prior-std", "prior std", func(s *valla.Settings) { s.PriorStd = 7 }),
-	setting("noise-std", "likelihood", func(s *valla.Settings) { s.NoiseStd = 0.7 }),
-	setting("fix-prior", "prior std", func(s *valla.Settings) { s.FixPrior = !s.FixPrior }),
-	setting("fix-noise", "likelihood", func(s *valla.Settings) { s.FixNoise = !s.FixNoise }),
-	setting("fix-inducing", "inducing inputs", func(s *valla.Settings) { s.FixInducing = !s.FixInducing }),
-	setting("iterations", "expected Iterations 31", func(s *valla.Settings) { s.Iterations = 31 }),
-	setting("batch-size", "batches of 11", func(s *valla.Settings) { s.BatchSize = 11 }),
-	setting("learning-rate", "expected optimizer Adam lr=0.2", func(s *valla.Settings) { s.LearningRate = 0.2 }),
-	setting("schedule", "schedule", func(s *valla.Settings) {
+	setting("inducing", "inducing inputs", func(s *Settings) { s.Inducing = 5 }),
+	setting("init", "inducing inputs", func(s *Settings) { s.Init = "random-points" }),
+	setting("init", "inducing inputs", func(s *Settings) { s.Init = "greedy" }),
+	setting("weights", "fingerprint", func(s *Settings) { s.Weights = []string{"last-layer"} }),
+	setting("alpha", "expected alpha 0.5", func(s *Settings) { s.Alpha = new(0.5) }),
+	setting("prior-std", "prior std", func(s *Settings) { s.PriorStd = 7 }),
+	setting("noise-std", "likelihood", func(s *Settings) { s.NoiseStd = 0.7 }),
+	setting("fix-prior", "prior std", func(s *Settings) { s.FixPrior = !s.FixPrior }),
+	setting("fix-noise", "likelihood", func(s *Settings) { s.FixNoise = !s.FixNoise }),
+	setting("fix-inducing", "inducing inputs", func(s *Settings) { s.FixInducing = !s.FixInducing }),
+	setting("iterations", "expected Iterations 31", func(s *Settings) { s.Iterations = 31 }),
+	setting("batch-size", "batches of 11", func(s *Settings) { s.BatchSize = 11 }),
+	setting("learning-rate", "expected optimizer Adam lr=0.2", func(s *Settings) { s.LearningRate = 0.2 }),
+	setting("schedule", "schedule", func(s *Settings) {
 		other := map[string]string{"natural": "constant", "adam": "cosine"}
 		s.Schedule = other[s.Optimizer]
 	}),
-	setting("validate-every", "validation every 2 ", func(s *valla.Settings) { s.ValidateEvery = 2 }),
-	setting("optimizer", "", func(s *valla.Settings) {
+	setting("validate-every", "validation every 2 ", func(s *Settings) { s.ValidateEvery = 2 }),
+	setting("optimizer", "", func(s *Settings) {
 		other := map[string]string{"natural": "adam", "adam": "natural"}
 		s.Optimizer = other[s.Optimizer]
 	}),
-	{"seed", func(_ *valla.Settings, _ *gp.Problem, r *gp.Run) { r.Seed = 2 }, "seed 2"},
+	{"seed", func(_ *Settings, _ *gp.Problem, r *gp.Run) { r.Seed = 2 }, "seed 2"},
 	dataChange("training inputs", "inputs", func(p *gp.Problem) { p.Train.X = changed(p.Train.X) }),
 	dataChange("training targets", "targets", func(p *gp.Problem) { p.Train.Y = changed(p.Train.Y) }),
 	dataChange("validation inputs", "validation", func(p *gp.Problem) { p.Validation.X = changed(p.Validation.X) }),
@@ -75,14 +74,14 @@ var changes = []change{
 
 // adamChanges are those of the published fit alone.
 var adamChanges = []change{
-	setting("optimal-a", "valla.l", func(s *valla.Settings) { s.OptimalA = true }),
-	setting("patience", "patience 3", func(s *valla.Settings) { s.Patience = new(3) }),
+	setting("optimal-a", "valla.l", func(s *Settings) { s.OptimalA = true }),
+	setting("patience", "patience 3", func(s *Settings) { s.Patience = new(3) }),
 }
 
 // TestResumeRefusesAnotherFit: a checkpoint goes on only where every setting, and every
 // number of the problem, on which the result depends is the same, whatever is fixed.
 func TestResumeRefusesAnotherFit(t *testing.T) {
-	for name, base := range map[string]valla.Settings{
+	for name, base := range map[string]Settings{
 		"natural":       {Optimizer: "natural"},
 		"natural fixed": {Optimizer: "natural", FixPrior: true, FixNoise: true, FixInducing: true},
 		"adam":          {Optimizer: "adam"},
@@ -113,7 +112,7 @@ func TestEverySettingIsInTheTable(t *testing.T) {
 	for _, c := range append(changes[:len(changes):len(changes)], adamChanges...) {
 		tried[c.name] = true
 	}
-	for _, name := range settings.Names(&valla.Settings{}) {
+	for _, name := range settings.Names(&Settings{}) {
 		if !tried[name] {
 			t.Errorf("no change of %s is tried", name)
 		}
@@ -121,7 +120,7 @@ func TestEverySettingIsInTheTable(t *testing.T) {
 }
 
 // interrupt runs a fit until so many steps are made.
-func interrupt(t *testing.T, s valla.Settings, p gp.Problem, r gp.Run, steps int) {
+func interrupt(t *testing.T, s Settings, p gp.Problem, r gp.Run, steps int) {
 	t.Helper()
 	c, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -141,7 +140,7 @@ func TestResumedFitIsTheSame(t *testing.T) {
 	for _, optimizer := range []string{"natural", "adam"} {
 		for _, classes := range []bool{false, true} {
 			for _, last := range []bool{false, true} {
-				s := valla.Settings{Optimizer: optimizer, Inducing: 4, Iterations: 30, BatchSize: 10, ValidateEvery: 4, KeepLast: last}
+				s := Settings{Optimizer: optimizer, Inducing: 4, Iterations: 30, BatchSize: 10, ValidateEvery: 4, KeepLast: last}
 				p := newProblem(t, tensor.Float32, 2, classes)
 				want := describe(t, fit(t, s, p, gp.Run{Seed: 1}))
 				path := filepath.Join(t.TempDir(), "c")

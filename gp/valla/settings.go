@@ -24,7 +24,7 @@ var Method = gp.Method{
 	Source:  "Ortega, Rodríguez Santana and Hernández-Lobato, Variational Linearized Laplace Approximation for Bayesian Deep Learning, ICML 2024",
 	Joint:   true,
 	New:     func() gp.Settings { return &Settings{} },
-	Restore: Restore,
+	Restore: restore,
 }
 
 // Settings are VaLLA's settings. The zero value of a field means its default.
@@ -73,6 +73,18 @@ func (s *Settings) Label() string {
 		label += " Adam"
 	}
 	return label
+}
+
+// loop says how the settings want the steps made.
+func (s *Settings) loop() train.Config {
+	c := train.Config{
+		Iterations: s.Iterations, Optimizer: &train.Adam{LR: s.LearningRate}, Schedule: schedules[s.Schedule],
+		ValidateEvery: s.ValidateEvery, Patience: *s.Patience, KeepLast: s.KeepLast, CheckpointEvery: naturalCheckpoint,
+	}
+	if s.Optimizer == optimizerAdam {
+		c.CheckpointEvery = adamCheckpoint
+	}
+	return c
 }
 
 // complete returns the settings for a problem with all defaults filled in. NoiseStd stays 0

@@ -1,4 +1,4 @@
-package valla_test
+package valla
 
 import (
 	"bytes"
@@ -17,7 +17,6 @@ import (
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/gptest"
 	"github.com/go-valla/valla/gp/likelihood"
-	"github.com/go-valla/valla/gp/valla"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/fixture"
 	"github.com/go-valla/valla/internal/settings"
@@ -58,7 +57,7 @@ func newProblem(t testing.TB, dt tensor.Dtype, outputs int, classes bool) gp.Pro
 	return p
 }
 
-func fit(t testing.TB, s valla.Settings, p gp.Problem, r gp.Run) *gp.Fitted {
+func fit(t testing.TB, s Settings, p gp.Problem, r gp.Run) *gp.Fitted {
 	t.Helper()
 	f, err := s.Fit(t.Context(), p, r)
 	if err != nil {
@@ -95,25 +94,25 @@ func TestSettingsAreTheFits(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				layer, err := valla.New(jacobian.NTK{Net: p.Net}, z, class)
+				layer, err := newSparseGP(jacobian.NTK{Net: p.Net}, z, class)
 				if err != nil {
 					t.Fatal(err)
 				}
 				lik, v := p.Likelihood.Copy(dt), p.Validation
 				if optimizer == "adam" {
-					f := valla.Fit{Net: p.Net, Layer: layer, Likelihood: lik, Seed: seed, Config: train.Config{
-						Iterations: 250, Patience: 10, Validate: valla.NewPosterior(p.Net, layer).ValidateNLL(lik, v.X, v.Y)}}
+					f := adamFit{Net: p.Net, Layer: layer, Likelihood: lik, Seed: seed, ValidationX: v.X, ValidationY: v.Y,
+						Config: train.Config{Iterations: 250, Patience: 10}}
 					_, err = f.Run(ctx, p.Train.X, p.Train.Y)
 				} else {
-					f := valla.Natural{Net: p.Net, Layer: layer, Likelihood: lik, Seed: seed, ValidationX: v.X, ValidationY: v.Y,
+					f := naturalFit{Net: p.Net, Layer: layer, Likelihood: lik, Seed: seed, ValidationX: v.X, ValidationY: v.Y,
 						Config: train.Config{Iterations: 40}}
 					_, err = f.Run(ctx, p.Train.X, p.Train.Y)
 				}
 				if err != nil {
 					t.Fatal(err)
 				}
-				want := describe(t, &gp.Fitted{Posterior: valla.NewPosterior(p.Net, layer), NoiseVariance: likelihood.NoiseVariance(lik)})
-				s := valla.Settings{Optimizer: optimizer, Inducing: 7, Iterations: 40, LearningRate: 0.01}
+				want := describe(t, &gp.Fitted{Posterior: newPosterior(p.Net, layer), NoiseVariance: likelihood.NoiseVariance(lik)})
+				s := Settings{Optimizer: optimizer, Inducing: 7, Iterations: 40, LearningRate: 0.01}
 				if optimizer == "adam" {
 					s.Iterations, s.LearningRate = 250, 0
 				}
@@ -129,24 +128,24 @@ func TestSettingsAreTheFits(t *testing.T) {
 // TestDefaults: what the zero values stand for, as the record shows it.
 func TestDefaults(t *testing.T) {
 	cases := []struct {
-		s       valla.Settings
+		s       Settings
 		classes bool
 		rows    int
 		want    string
 	}{
-		{valla.Settings{}, false, 40, "iterations:200 batch-size:40 learning-rate:0.022360679774997897 schedule:cosine validate-every:10 patience:0"},
-		{valla.Settings{}, true, 30_000, "iterations:2000 batch-size:100 learning-rate:0.01 schedule:cosine validate-every:100 patience:0"},
-		{valla.Settings{}, false, 62_500, "iterations:750 batch-size:500 learning-rate:0.011547005383792514 schedule:cosine validate-every:37 patience:0"},
-		{valla.Settings{}, false, 8000, "iterations:200 batch-size:400 learning-rate:0.022360679774997897 schedule:cosine validate-every:10 patience:0"},
-		{valla.Settings{}, false, 5_000_000, "iterations:1000 batch-size:500 learning-rate:0.01 schedule:cosine validate-every:50 patience:0"},
-		{valla.Settings{Iterations: 60}, false, 90_000, "iterations:60 batch-size:500 learning-rate:0.03 schedule:cosine validate-every:3 patience:0"},
-		{valla.Settings{Optimizer: "adam"}, false, 500, "iterations:40000 batch-size:100 learning-rate:0.001 schedule:constant validate-every:100 patience:10"},
-		{valla.Settings{Optimizer: "adam", KeepLast: true}, true, 500, "iterations:40000 batch-size:100 learning-rate:0.001 schedule:constant validate-every:100 patience:0"},
+		{Settings{}, false, 40, "iterations:200 batch-size:40 learning-rate:0.022360679774997897 schedule:cosine validate-every:10 patience:0"},
+		{Settings{}, true, 30_000, "iterations:2000 batch-size:100 learning-rate:0.01 schedule:cosine validate-every:100 patience:0"},
+		{Settings{}, false, 62_500, "iterations:750 batch-size:500 learning-rate:0.011547005383792514 schedule:cosine validate-every:37 patience:0"},
+		{Settings{}, false, 8000, "iterations:200 batch-size:400 learning-rate:0.022360679774997897 schedule:cosine validate-every:10 patience:0"},
+		{Settings{}, false, 5_000_000, "iterations:1000 batch-size:500 learning-rate:0.01 schedule:cosine validate-every:50 patience:0"},
+		{Settings{Iterations: 60}, false, 90_000, "iterations:60 batch-size:500 learning-rate:0.03 schedule:cosine validate-every:3 patience:0"},
+		{Settings{Optimizer: "adam"}, false, 500, "iterations:40000 batch-size:100 learning-rate:0.001 schedule:constant validate-every:100 patience:10"},
+		{Settings{Optimizer: "adam", KeepLast: true}, true, 500, "iterations:40000 batch-size:100 learning-rate:0.001 schedule:constant validate-every:100 patience:0"},
 	}
 	for _, c := range cases {
 		p := newProblem(t, tensor.Float64, 2, c.classes)
 		p.Train = p.Train.Rows(make([]int, c.rows))
-		got, err := valla.Complete(c.s, p)
+		got, err := c.s.complete(p)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -169,18 +168,18 @@ func TestCostlyDefaults(t *testing.T) {
 	for _, c := range []struct {
 		depth             int // products with a matrix of 500 by 500, half a million operations each
 		classes           bool
-		s                 valla.Settings
+		s                 Settings
 		iterations, every int
 	}{
-		{2, true, valla.Settings{}, 2000, 100},
-		{16, true, valla.Settings{}, 999, 199},
-		{200, true, valla.Settings{}, 100, 20},
-		{200, false, valla.Settings{}, 100, 20},
-		{200, true, valla.Settings{Iterations: 400, ValidateEvery: 7}, 400, 7},
+		{2, true, Settings{}, 2000, 100},
+		{16, true, Settings{}, 999, 199},
+		{200, true, Settings{}, 100, 20},
+		{200, false, Settings{}, 100, 20},
+		{200, true, Settings{Iterations: 400, ValidateEvery: 7}, 400, 7},
 	} {
 		p := newProblem(t, tensor.Float32, 2, c.classes)
 		p.Net = deep{weight("first", 2, 500), weight("again", 500, 500), weight("last", 500, 2), c.depth}
-		got, err := valla.Complete(c.s, p)
+		got, err := c.s.complete(p)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -216,21 +215,21 @@ func TestBadSettings(t *testing.T) {
 	const regression, classes, unheld = "regression", "classes", "no validation rows"
 	for _, c := range []struct {
 		problem, want string
-		s             valla.Settings
+		s             Settings
 	}{
-		{regression, "inducing", valla.Settings{Inducing: -1}},
-		{regression, "optimizer", valla.Settings{Optimizer: "sgd"}},
-		{regression, "alpha", valla.Settings{Alpha: new(1.5)}},
-		{regression, "prior-std", valla.Settings{PriorStd: -1}},
-		{regression, "learning-rate", valla.Settings{LearningRate: math.Inf(1)}},
-		{regression, "optimal-a", valla.Settings{OptimalA: true}},
-		{regression, "patience 3 with natural", valla.Settings{Patience: new(3)}},
-		{regression, "patience 3 together with keep-last", valla.Settings{Optimizer: "adam", Patience: new(3), KeepLast: true}},
-		{unheld, "patience 3 without validation rows", valla.Settings{Optimizer: "adam", Patience: new(3)}},
-		{classes, "noise-std 0.1 with classes", valla.Settings{NoiseStd: 0.1}},
-		{classes, "fix-noise with classes", valla.Settings{FixNoise: true}},
-		{classes, "optimal-a with classes", valla.Settings{Optimizer: "adam", OptimalA: true}},
-		{classes, "alpha 0 with classes", valla.Settings{Alpha: new(0.0)}},
+		{regression, "inducing", Settings{Inducing: -1}},
+		{regression, "optimizer", Settings{Optimizer: "sgd"}},
+		{regression, "alpha", Settings{Alpha: new(1.5)}},
+		{regression, "prior-std", Settings{PriorStd: -1}},
+		{regression, "learning-rate", Settings{LearningRate: math.Inf(1)}},
+		{regression, "optimal-a", Settings{OptimalA: true}},
+		{regression, "patience 3 with natural", Settings{Patience: new(3)}},
+		{regression, "patience 3 together with keep-last", Settings{Optimizer: "adam", Patience: new(3), KeepLast: true}},
+		{unheld, "patience 3 without validation rows", Settings{Optimizer: "adam", Patience: new(3)}},
+		{classes, "noise-std 0.1 with classes", Settings{NoiseStd: 0.1}},
+		{classes, "fix-noise with classes", Settings{FixNoise: true}},
+		{classes, "optimal-a with classes", Settings{Optimizer: "adam", OptimalA: true}},
+		{classes, "alpha 0 with classes", Settings{Alpha: new(0.0)}},
 	} {
 		p := newProblem(t, tensor.Float64, 2, c.problem == classes)
 		if c.problem == unheld {
@@ -245,21 +244,21 @@ func TestBadSettings(t *testing.T) {
 			t.Errorf("error of several lines: %v", err)
 		}
 	}
-	if _, err := (&valla.Settings{}).Fit(t.Context(), gp.Problem{}, gp.Run{}); !errors.Is(err, gp.ErrProblem) {
+	if _, err := (&Settings{}).Fit(t.Context(), gp.Problem{}, gp.Run{}); !errors.Is(err, gp.ErrProblem) {
 		t.Errorf("without a problem: %v", err)
 	}
 }
 
 // TestLabels: the label names the posterior, and Adam.
 func TestLabels(t *testing.T) {
-	for want, s := range map[string]valla.Settings{
+	for want, s := range map[string]Settings{
 		"VaLLA 100": {}, "VaLLA 20": {Inducing: 20, Optimizer: "natural"}, "VaLLA 20 Adam": {Inducing: 20, Optimizer: "adam"},
 	} {
 		if got := s.Label(); got != want {
 			t.Errorf("label %q, want %q", got, want)
 		}
 	}
-	f := fit(t, valla.Settings{Inducing: 4, Iterations: 2, Optimizer: "adam"}, newProblem(t, tensor.Float64, 1, false), gp.Run{})
+	f := fit(t, Settings{Inducing: 4, Iterations: 2, Optimizer: "adam"}, newProblem(t, tensor.Float64, 1, false), gp.Run{})
 	if got := f.Posterior.String(); got != "VaLLA 4" {
 		t.Errorf("posterior %q, want VaLLA 4", got)
 	}
@@ -268,7 +267,7 @@ func TestLabels(t *testing.T) {
 // TestRecord: what a fit says of itself.
 func TestRecord(t *testing.T) {
 	p := newProblem(t, tensor.Float64, 2, false)
-	f := fit(t, valla.Settings{Inducing: 6, Iterations: 20, NoiseStd: 0.5, FixNoise: true, FixPrior: true, PriorStd: 0.3, FixInducing: true}, p, gp.Run{})
+	f := fit(t, Settings{Inducing: 6, Iterations: 20, NoiseStd: 0.5, FixNoise: true, FixPrior: true, PriorStd: 0.3, FixInducing: true}, p, gp.Run{})
 	r := f.Record
 	if r.Rows != 40 || r.ValidationRows != 15 || r.Result.Iterations != 20 || len(r.Result.History) != 20 || len(r.Notes) != 0 {
 		t.Errorf("record %+v", r)
@@ -279,12 +278,12 @@ func TestRecord(t *testing.T) {
 	if r.Settings["batch-size"] != 40 || r.Settings["noise-std"] != 0.5 || r.Settings["optimizer"] != "natural" {
 		t.Errorf("settings %v", r.Settings)
 	}
-	start, now := f.Posterior.(*valla.Posterior).InducingInputs()
+	start, now := f.Posterior.(*posterior).InducingInputs()
 	if !slices.Equal(start.Float64s(), now.Float64s()) {
 		t.Error("fixed inducing inputs have moved")
 	}
-	moved := fit(t, valla.Settings{Inducing: 6, Iterations: 20}, p, gp.Run{})
-	if start, now := moved.Posterior.(*valla.Posterior).InducingInputs(); slices.Equal(start.Float64s(), now.Float64s()) {
+	moved := fit(t, Settings{Inducing: 6, Iterations: 20}, p, gp.Run{})
+	if start, now := moved.Posterior.(*posterior).InducingInputs(); slices.Equal(start.Float64s(), now.Float64s()) {
 		t.Error("free inducing inputs have not moved, or the start follows them")
 	}
 	if variance := p.Likelihood.(likelihood.Gaussian).Variance(); math.Abs(variance-0.2) > 1e-15 {
@@ -296,7 +295,7 @@ func TestRecord(t *testing.T) {
 func TestNotes(t *testing.T) {
 	p := newProblem(t, tensor.Float64, 3, false)
 	p.Train = p.Train.Rows([]int{0, 1, 2, 3, 3, 3})
-	for want, s := range map[string]valla.Settings{
+	for want, s := range map[string]Settings{
 		"12 inducing points instead of 20: there are no more different inputs.":    {Inducing: 20},
 		"3 inducing points instead of 1: each output has at least one.":            {Inducing: 1},
 		"6 inducing points instead of 9: there are no more inputs to choose from.": {Inducing: 9, Init: "greedy"},
@@ -313,13 +312,13 @@ func TestNotes(t *testing.T) {
 // else and steps hardly at all stays there.
 func TestOptimalStart(t *testing.T) {
 	p := newProblem(t, tensor.Float64, 2, false)
-	s := valla.Settings{Optimizer: "adam", OptimalA: true, FixPrior: true, FixNoise: true, FixInducing: true, Inducing: 6, Iterations: 1, LearningRate: 1e-14}
+	s := Settings{Optimizer: "adam", OptimalA: true, FixPrior: true, FixNoise: true, FixInducing: true, Inducing: 6, Iterations: 1, LearningRate: 1e-14}
 	f := fit(t, s, p, gp.Run{Seed: 1})
 	z, class, err := gp.KMeans(p, 6, data.KMeansPlusPlus, rand.New(rand.NewPCG(1, 2)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	layer, err := valla.New(jacobian.NTK{Net: p.Net}, z, class)
+	layer, err := newSparseGP(jacobian.NTK{Net: p.Net}, z, class)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -337,7 +336,7 @@ func TestOptimalStart(t *testing.T) {
 func TestKeepLast(t *testing.T) {
 	p := newProblem(t, tensor.Float64, 1, false)
 	for _, optimizer := range []string{"adam", "natural"} {
-		s := valla.Settings{Optimizer: optimizer, Inducing: 5, Iterations: 60, LearningRate: 0.3, ValidateEvery: 1}
+		s := Settings{Optimizer: optimizer, Inducing: 5, Iterations: 60, LearningRate: 0.3, ValidateEvery: 1}
 		best := fit(t, s, p, gp.Run{})
 		s.KeepLast = true
 		last := fit(t, s, p, gp.Run{})
@@ -345,11 +344,7 @@ func TestKeepLast(t *testing.T) {
 			t.Fatalf("%s: best after %d of %d steps; the test needs one before the last", optimizer, r.BestIteration, r.Iterations)
 		}
 		value := func(f *gp.Fitted) float64 {
-			v, err := f.Posterior.(*valla.Posterior).ValidateNLL(likelihood.NewGaussian(f.NoiseVariance, tensor.Float64), p.Validation.X, p.Validation.Y)(ctx)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return v
+			return validationNLL(t, f.Posterior, likelihood.NewGaussian(f.NoiseVariance, tensor.Float64), p.Validation.X, p.Validation.Y)
 		}
 		if !(value(last) > value(best)) {
 			t.Errorf("%s: validation NLL %g of the last state, %g of the best", optimizer, value(last), value(best))
@@ -361,7 +356,7 @@ func TestKeepLast(t *testing.T) {
 func TestInterruptedFit(t *testing.T) {
 	for _, optimizer := range []string{"adam", "natural"} {
 		c, cancel := context.WithCancel(t.Context())
-		s := valla.Settings{Optimizer: optimizer, Inducing: 5, Iterations: 30}
+		s := Settings{Optimizer: optimizer, Inducing: 5, Iterations: 30}
 		f, err := s.Fit(c, newProblem(t, tensor.Float64, 1, false), gp.Run{OnProgress: func(p train.Progress) {
 			if p.Done == 7 {
 				cancel()
@@ -376,7 +371,7 @@ func TestInterruptedFit(t *testing.T) {
 // TestMemoryOfSettings: a run with too little memory is refused as a *graph.MemoryError.
 func TestMemoryOfSettings(t *testing.T) {
 	for _, optimizer := range []string{"adam", "natural"} {
-		s := valla.Settings{Optimizer: optimizer, Inducing: 5, Iterations: 3}
+		s := Settings{Optimizer: optimizer, Inducing: 5, Iterations: 3}
 		f, err := s.Fit(t.Context(), newProblem(t, tensor.Float64, 1, false), gp.Run{Memory: 1000})
 		if !errors.As(err, new(*graph.MemoryError)) || f != nil {
 			t.Errorf("%s: %v, want a MemoryError", optimizer, err)
@@ -389,7 +384,7 @@ func TestFittedKeepsThePromises(t *testing.T) {
 	for _, optimizer := range []string{"adam", "natural"} {
 		for _, classes := range []bool{false, true} {
 			p := newProblem(t, tensor.Float64, 2, classes)
-			f := fit(t, valla.Settings{Optimizer: optimizer, Inducing: 6, Iterations: 20}, p, gp.Run{})
+			f := fit(t, Settings{Optimizer: optimizer, Inducing: 6, Iterations: 20}, p, gp.Run{})
 			gptest.Check(t, gptest.Case{
 				Posterior: f.Posterior, X: p.Validation.X, Net: p.Net,
 				Prior: jacobian.NTK{Net: p.Net}, PriorVariance: f.Record.PriorStds[0] * f.Record.PriorStds[0],
@@ -440,7 +435,7 @@ func TestRestore(t *testing.T) {
 	for _, dt := range []tensor.Dtype{tensor.Float64, tensor.Float32} {
 		for _, outputs := range []int{1, 3} {
 			p := newProblem(t, dt, outputs, outputs > 1)
-			f := fit(t, valla.Settings{Inducing: 6, Iterations: 10}, p, gp.Run{})
+			f := fit(t, Settings{Inducing: 6, Iterations: 10}, p, gp.Run{})
 			want, err := gp.Predict(ctx, f.Posterior, p.Validation.X)
 			if err != nil {
 				t.Fatal(err)
@@ -451,7 +446,7 @@ func TestRestore(t *testing.T) {
 				t.Fatalf("headers %s and %s", file.header, old.header)
 			}
 			for _, s := range []saved{file, old} {
-				again, err := valla.Method.Restore(ctx, p.Net, p.Likelihood, s)
+				again, err := Method.Restore(ctx, p.Net, p.Likelihood, s)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -462,7 +457,7 @@ func TestRestore(t *testing.T) {
 				if !slices.Equal(got.Cov, want.Cov) || again.String() != "VaLLA 6" {
 					t.Errorf("%v, %d outputs: %s predicts other covariances than %s", dt, outputs, again, f.Posterior)
 				}
-				if start, now := again.(*valla.Posterior).InducingInputs(); start != nil || now.Shape()[0] != 6 {
+				if start, now := again.(*posterior).InducingInputs(); start != nil || now.Shape()[0] != 6 {
 					t.Errorf("inducing inputs %v before the fit and %v now", start, now.Shape())
 				}
 			}
@@ -473,8 +468,8 @@ func TestRestore(t *testing.T) {
 // TestRestoreImages: inputs of any shape come back.
 func TestRestoreImages(t *testing.T) {
 	f, x, _ := imageFit(t, 4, 5)
-	post := valla.NewPosterior(f.Net, f.Layer)
-	again, err := valla.Restore(ctx, f.Net, f.Likelihood, save(t, post))
+	post := newPosterior(f.Net, f.Layer)
+	again, err := restore(ctx, f.Net, f.Likelihood, save(t, post))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -491,7 +486,7 @@ func TestRestoreImages(t *testing.T) {
 // TestRestoreErrors: states that do not belong to the network.
 func TestRestoreErrors(t *testing.T) {
 	p := newProblem(t, tensor.Float64, 2, true)
-	f := fit(t, valla.Settings{Inducing: 4, Iterations: 2}, p, gp.Run{})
+	f := fit(t, Settings{Inducing: 4, Iterations: 2}, p, gp.Run{})
 	wide := func(s *saved) { s.arrays["valla.z"] = normal(rand.New(rand.NewPCG(1, 1)), tensor.Float64, 4, 3) }
 	for what, c := range map[string]struct {
 		header string
@@ -503,7 +498,7 @@ func TestRestoreErrors(t *testing.T) {
 		"unknown key":     {`{"inducing":4,"rank":2}`, nil, "rank"},
 		"other M":         {`{"inducing":5,"class":[0,0,1,1,1],"inputs":[2]}`, nil, "valla.z"},
 		"an empty input":  {`{"inducing":4,"inputs":[0]}`, nil, "positive sizes"},
-		"other inputs":    {`{"inducing":4,"class":[0,0,1,1],"inputs":[3]}`, wide, "(4, 3)"},
+		"other inputs":    {`{"inducing":4,"class":[0,0,1,1],"inputs":[3]}`, wide, "inputs of shape [3]"},
 		"class too large": {`{"inducing":4,"class":[0,0,1,2],"inputs":[2]}`, nil, "class[3] is 2, the network has 2 outputs"},
 		"negative class":  {`{"inducing":4,"class":[0,0,1,-1],"inputs":[2]}`, nil, "class[3] is -1"},
 		"few classes":     {`{"inducing":4,"class":[0,0,1],"inputs":[2]}`, nil, "3 classes for 4"},
@@ -515,10 +510,10 @@ func TestRestoreErrors(t *testing.T) {
 		if c.change != nil {
 			c.change(&s)
 		}
-		_, err := valla.Restore(ctx, p.Net, p.Likelihood, s)
+		_, err := restore(ctx, p.Net, p.Likelihood, s)
 		wants(t, what, err, c.want)
 	}
-	if _, err := valla.Restore(ctx, layers.Sequential{}, p.Likelihood, save(t, f.Posterior)); err == nil {
+	if _, err := restore(ctx, layers.Sequential{}, p.Likelihood, save(t, f.Posterior)); err == nil {
 		t.Error("a posterior on a network without parameters")
 	}
 }
@@ -530,7 +525,7 @@ func TestTwoOutputsAreExact(t *testing.T) {
 	p := newProblem(t, tensor.Float64, 2, false)
 	p.Train = p.Train.Rows([]int{0, 1, 2, 3, 4, 5, 6, 7})
 	p.Validation = nil
-	s := valla.Settings{Inducing: 16, Alpha: new(0.0), PriorStd: 0.7, FixPrior: true, FixNoise: true, FixInducing: true, Iterations: 1}
+	s := Settings{Inducing: 16, Alpha: new(0.0), PriorStd: 0.7, FixPrior: true, FixNoise: true, FixInducing: true, Iterations: 1}
 	f := fit(t, s, p, gp.Run{})
 	if f.Record.Notes != nil {
 		t.Fatal(f.Record.Notes)
@@ -582,7 +577,7 @@ func exactCovariance(t *testing.T, p gp.Problem, x *tensor.Dense, prior, noise f
 func TestNotesOfGreedy(t *testing.T) {
 	p := newProblem(t, tensor.Float64, 1, false)
 	p.Train = p.Train.Rows([]int{0, 0, 1, 0})
-	f := fit(t, valla.Settings{Inducing: 3, Init: "greedy", Iterations: 1}, p, gp.Run{})
+	f := fit(t, Settings{Inducing: 3, Init: "greedy", Iterations: 1}, p, gp.Run{})
 	want := "2 inducing points instead of 3: those leave the training inputs no variance."
 	if !slices.Equal(f.Record.Notes, []string{want}) {
 		t.Errorf("notes %q, want %q", f.Record.Notes, want)

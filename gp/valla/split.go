@@ -2,6 +2,7 @@ package valla
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 
@@ -45,7 +46,7 @@ const (
 // stands for several then.
 func (f *fitting) split(ctx context.Context) error {
 	noise := likelihood.NoiseVariance(f.lik)
-	if noise == 0 || alphaOf(f.s.Alpha) == 0 {
+	if noise == 0 || *f.s.Alpha == 0 {
 		return nil
 	}
 	x := gp.SampleRows(f.p.Train.X, maxSplit, rand.New(rand.NewPCG(f.r.Seed, splitStream)))
@@ -58,12 +59,8 @@ func (f *fitting) split(ctx context.Context) error {
 }
 
 // evidenceRoot returns L₀ [M,M] and ν for inputs x [n,…], each of which counts weight times.
-func (p *Posterior) evidenceRoot(ctx context.Context, x *tensor.Dense, noise, weight float64) (root []float64, scatter float64, err error) {
+func (p *posterior) evidenceRoot(ctx context.Context, x *tensor.Dense, noise, weight float64) (root []float64, scatter float64, err error) {
 	if err := p.solve(); err != nil {
-		return nil, 0, err
-	}
-	f, err := p.batched(p.builder, x.Shape()[1:], p.kernels)
-	if err != nil {
 		return nil, 0, err
 	}
 	gram, err := p.layer.wideGram()
@@ -74,14 +71,8 @@ func (p *Posterior) evidenceRoot(ctx context.Context, x *tensor.Dense, noise, we
 	if err != nil {
 		return nil, 0, err
 	}
-	var g gp.Gaussian
-	g.Resize(x.Shape()[0], f.Width(1)/at.m, false)
-	q, t := &predictions{system: p.at}, make([]float64, at.m*at.m)
-	q.into(&g, g.Outputs())
-	err = f.Each(ctx, x, func(first, n int, out []*tensor.Dense) error {
-		if err := q.add(first, n, out[0], out[1]); err != nil {
-			return err
-		}
+	t := make([]float64, at.m*at.m)
+	err = p.eachPrediction(ctx, x, func(q *predictions, first, n int) {
 		v, lambda := q.k[:n*q.c*q.m], diagonals(q.cov[first*q.c*q.c:(first+n)*q.c*q.c], q.c)
 		for i, variance := range lambda {
 			total := max(variance, 0) + noise
@@ -90,7 +81,6 @@ func (p *Posterior) evidenceRoot(ctx context.Context, x *tensor.Dense, noise, we
 		}
 		at.whiten(v)
 		kernel.Add(t, t, weightedGram(nil, q.m, lambda, v))
-		return nil
 	})
 	if err != nil {
 		return nil, 0, err
@@ -103,8 +93,54 @@ func (p *Posterior) evidenceRoot(ctx context.Context, x *tensor.Dense, noise, we
 	return root, scatter, err
 }
 
+// eachPrediction calls visit with the covariances and k̂ of n inputs of x [N,…] from number first on.
+func (p *posterior) eachPrediction(ctx context.Context, x *tensor.Dense, visit func(q *predictions, first, n int)) error {
+	f, err := p.kernelPass(x.Shape()[1:])
+	if err != nil {
+		return err
+	}
+	var g gp.Gaussian
+	g.Resize(x.Shape()[0], f.Width(1)/p.at.m, false)
+	q := &predictions{system: p.at}
+	q.into(&g, g.Outputs())
+	return f.Each(ctx, x, func(first, n int, out []*tensor.Dense) error {
+		err := q.add(first, n, out[0], out[1])
+		if err == nil {
+			visit(q, first, n)
+		}
+		return err
+	})
+}
+
+// kernelPass compiles κ̂ and k̂ for inputs of a shape. A single input may need more than the limit
+// unless the limit is firm.
+func (p *posterior) kernelPass(shape tensor.Shape) (*graph.Batched, error) {
+	write := func(size int) (graph.Pass, error) {
+		b := p.builder()
+		pass := graph.Pass{Builder: b, X: b.Input("x", append([]int{size}, shape...)...)}
+		if pass.Outputs = p.kernels(b, pass.X); b.Err() != nil {
+			return pass, b.Err()
+		}
+		for _, n := range pass.Outputs {
+			pass.Beside += 3 * 8 * int64(n.Shape().TotalSize()) // in float64, and what is made of it
+		}
+		return pass, nil
+	}
+	f, _, err := batched("a prediction", p.limit, write)
+	if beyond := (*graph.MemoryError)(nil); p.firm || !errors.As(err, &beyond) {
+		return f, err
+	} else if err := graph.CheckMemory("a prediction", beyond.Need); err != nil {
+		return nil, err
+	}
+	one, err := write(1)
+	if err != nil {
+		return nil, err
+	}
+	return graph.NewBatched(one.Builder, one.X, one.Outputs...)
+}
+
 // setSplit keeps a matrix L₀ [M,M] and ν.
-func (p *Posterior) setSplit(full []float64, scatter float64) {
+func (p *posterior) setSplit(full []float64, scatter float64) {
 	m, dt := p.layer.Inducing(), p.layer.Z.Value.Dtype()
 	var v []float64
 	for i := range m {

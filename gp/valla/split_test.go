@@ -1,4 +1,4 @@
-package valla_test
+package valla
 
 import (
 	"fmt"
@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/go-valla/valla/gp"
-	"github.com/go-valla/valla/gp/valla"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/fixture"
 	"github.com/go-valla/valla/jacobian"
@@ -31,7 +30,7 @@ func TestWideRows(t *testing.T) {
 			p.layer.LogPriorStd.Set(0, math.Log(std))
 			q.layer.LogPriorStd.Set(0, p.layer.LogPriorStd.Scalar())
 			// The inducing inputs themselves leave the least variance.
-			one, two := valla.NewPosterior(p.net, p.layer), valla.NewPosterior(q.net, q.layer)
+			one, two := newPosterior(p.net, p.layer), newPosterior(q.net, q.layer)
 			x := graph.Convert(p.layer.Z.Value, tensor.Float64)
 			got, err := gp.Predict(ctx, one, p.layer.Z.Value)
 			if err != nil {
@@ -64,7 +63,7 @@ func TestWideRows(t *testing.T) {
 func TestEpistemic(t *testing.T) {
 	for _, outputs := range []int{1, 2} {
 		p := newProblem(t, tensor.Float64, outputs, false)
-		f := fit(t, valla.Settings{Inducing: 4, Iterations: 30}, p, gp.Run{})
+		f := fit(t, Settings{Inducing: 4, Iterations: 30}, p, gp.Run{})
 		g, err := gp.Predict(ctx, f.Posterior, p.Validation.X)
 		if err != nil {
 			t.Fatal(err)
@@ -124,20 +123,20 @@ func TestNoSplit(t *testing.T) {
 	}
 	bound, classes := newProblem(t, tensor.Float64, 1, false), newProblem(t, tensor.Float64, 3, true)
 	for what, g := range map[string]gp.Gaussian{
-		"α = 0":   predicted(fit(t, valla.Settings{Inducing: 3, Iterations: 5, Alpha: new(0.0)}, bound, gp.Run{}).Posterior, bound.Train.X),
-		"classes": predicted(fit(t, valla.Settings{Inducing: 3, Iterations: 5}, classes, gp.Run{}).Posterior, classes.Train.X),
+		"α = 0":   predicted(fit(t, Settings{Inducing: 3, Iterations: 5, Alpha: new(0.0)}, bound, gp.Run{}).Posterior, bound.Train.X),
+		"classes": predicted(fit(t, Settings{Inducing: 3, Iterations: 5}, classes, gp.Run{}).Posterior, classes.Train.X),
 	} {
 		if g.Epistemic != nil {
 			t.Errorf("%s: epistemic variances of their own", what)
 		}
 	}
-	f := fit(t, valla.Settings{Inducing: 3, Iterations: 5}, bound, gp.Run{})
+	f := fit(t, Settings{Inducing: 3, Iterations: 5}, bound, gp.Run{})
 	file := save(t, f.Posterior)
 	for _, old := range []bool{false, true} {
 		if old {
 			file.header = []byte(`{"inducing":3,"inputs":[2]}`)
 		}
-		again, err := valla.Restore(ctx, bound.Net, bound.Likelihood, file)
+		again, err := restore(ctx, bound.Net, bound.Likelihood, file)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -147,12 +146,12 @@ func TestNoSplit(t *testing.T) {
 		}
 	}
 	file.header = []byte(`{"inducing":3,"inputs":[2],"scatter":-1}`)
-	if _, err := valla.Restore(ctx, bound.Net, bound.Likelihood, file); err == nil || !strings.Contains(err.Error(), "variance -1, expected a positive number") {
+	if _, err := restore(ctx, bound.Net, bound.Likelihood, file); err == nil || !strings.Contains(err.Error(), "variance -1, expected a positive number") {
 		t.Errorf("a negative variance: error %v", err)
 	}
 	delete(file.arrays, "valla.l_epistemic")
 	file.header = []byte(`{"inducing":3,"inputs":[2],"scatter":1}`)
-	if _, err := valla.Restore(ctx, bound.Net, bound.Likelihood, file); err == nil || !strings.Contains(err.Error(), "valla.l_epistemic") {
+	if _, err := restore(ctx, bound.Net, bound.Likelihood, file); err == nil || !strings.Contains(err.Error(), "valla.l_epistemic") {
 		t.Errorf("without the array: error %v", err)
 	}
 }

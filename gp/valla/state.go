@@ -23,7 +23,7 @@ const (
 
 // header is what a file says of a posterior beside its arrays.
 type header struct {
-	Inducing int      `json:"inducing"`
+	Inducing int      `json:"inducing"`          // number M of inducing points
 	Class    []int    `json:"class,omitempty"`   // nil: output 0 for all points
 	Inputs   []int    `json:"inputs,omitempty"`  // the shape of one input; older files lack it
 	Weights  []string `json:"weights,omitempty"` // names of the uncertain parameters; none: all
@@ -37,7 +37,7 @@ type header struct {
 // State implements gp.Stored: Z [M,…], the lower triangle of L, packed row by row
 // [M(M+1)/2], log σ₀ [1] and, where noise may have gone into the variance, the lower triangle
 // of L₀.
-func (p *Posterior) State() (gp.State, error) {
+func (p *posterior) State() (gp.State, error) {
 	l := p.layer
 	h := header{Inducing: l.Inducing(), Inputs: l.Z.Value.Shape()[1:].Clone(), Additive: p.additive}
 	if part, ok := p.net.(layers.Part); ok {
@@ -60,15 +60,15 @@ func (p *Posterior) State() (gp.State, error) {
 }
 
 // String implements gp.Stored.
-func (p *Posterior) String() string { return fmt.Sprintf("VaLLA %d", p.layer.Inducing()) }
+func (p *posterior) String() string { return fmt.Sprintf("VaLLA %d", p.layer.Inducing()) }
 
 // InducingInputs returns the inducing inputs [M,…] as they were before the fit, nil
 // where the posterior was restored, and as they are now. They are not to be changed.
-func (p *Posterior) InducingInputs() (start, now *tensor.Dense) { return p.start, p.layer.Z.Value }
+func (p *posterior) InducingInputs() (start, now *tensor.Dense) { return p.start, p.layer.Z.Value }
 
-// Restore puts a posterior on a network from what its State returned. Inducing inputs
+// restore puts a posterior on a network from what its State returned. Inducing inputs
 // that the network does not take and outputs that it does not have are errors.
-func Restore(_ context.Context, net layers.Network, _ likelihood.Likelihood, s gp.Saved) (gp.Stored, error) {
+func restore(_ context.Context, net layers.Network, _ likelihood.Likelihood, s gp.Saved) (gp.Stored, error) {
 	var h header
 	if err := s.Header(&h); err != nil {
 		return nil, err
@@ -79,14 +79,11 @@ func Restore(_ context.Context, net layers.Network, _ likelihood.Likelihood, s g
 	}
 	dt, inputs, err := h.inputs(net)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("valla: %w", err)
 	}
 	z, err := s.Array(nameZ, dt, append([]int{h.Inducing}, inputs...)...)
 	if err != nil {
 		return nil, err
-	}
-	if err := fits(net, z, h.Class); err != nil {
-		return nil, fmt.Errorf("valla: %w", err)
 	}
 	l, err := s.Array(nameL, dt, packed(h.Inducing))
 	if err != nil {
@@ -100,7 +97,7 @@ func Restore(_ context.Context, net layers.Network, _ likelihood.Likelihood, s g
 	if err != nil {
 		return nil, err
 	}
-	p := NewPosterior(net, layer)
+	p := newPosterior(net, layer)
 	p.additive = h.Additive
 	if h.Scatter != 0 {
 		if err := p.restoreSplit(h, s); err != nil {
@@ -111,7 +108,7 @@ func Restore(_ context.Context, net layers.Network, _ likelihood.Likelihood, s g
 }
 
 // restoreSplit reads what splits the evidence of regression between the prior and the noise.
-func (p *Posterior) restoreSplit(h header, s gp.Saved) error {
+func (p *posterior) restoreSplit(h header, s gp.Saved) error {
 	if !(h.Scatter > 0) {
 		return fmt.Errorf("valla: targets with the variance %g, expected a positive number", h.Scatter)
 	}
@@ -127,45 +124,19 @@ func (p *Posterior) restoreSplit(h header, s gp.Saved) error {
 const maxInducing = math.MaxInt32
 
 // inputs returns the network's element type and the shape of one input. Files that do
-// not say it hold a network of dense layers.
-func (h *header) inputs(net layers.Network) (tensor.Dtype, []int, error) {
-	params := net.Params()
-	if len(params) == 0 {
-		return tensor.Dtype{}, nil, fmt.Errorf("valla: a network without parameters has no posterior")
+// not say it hold a network of dense layers. Inducing points that the network cannot have are errors.
+func (h *header) inputs(net layers.Network) (dt tensor.Dtype, inputs []int, err error) {
+	if inputs = h.Inputs; inputs == nil && len(net.Params()) > 0 {
+		inputs = net.Params()[0].Value.Shape()[:1]
 	}
 	if h.Inducing < 1 || h.Inducing > maxInducing {
-		return tensor.Dtype{}, nil, fmt.Errorf("valla: %d inducing points, expected from 1 to %d", h.Inducing, maxInducing)
+		return dt, nil, fmt.Errorf("%d inducing points, expected from 1 to %d", h.Inducing, maxInducing)
 	}
-	weight := params[0].Value
-	inputs := h.Inputs
-	if inputs == nil {
-		inputs = weight.Shape()[:1]
-	}
-	for _, n := range inputs {
-		if n < 1 {
-			return tensor.Dtype{}, nil, fmt.Errorf("valla: inputs of shape %v, expected positive sizes", h.Inputs)
+	dt, c, err := gp.CheckInputs(net, inputs, 0)
+	for i, k := range h.Class {
+		if err == nil && k >= c {
+			err = fmt.Errorf("class[%d] is %d, the network has %d outputs", i, k, c)
 		}
 	}
-	return weight.Dtype(), inputs, nil
-}
-
-// fits returns an error unless the network takes inputs like the inducing ones and has the
-// outputs that these carry.
-func fits(net layers.Network, z *tensor.Dense, class []int) error {
-	b := graph.NewBuilder(z.Dtype())
-	shape := z.Shape().Clone()
-	shape[0] = 1
-	out := net.Forward(b, b.Input("x", shape...))
-	if err := b.Err(); err != nil {
-		return fmt.Errorf("inducing inputs of shape %v: %w", z.Shape(), err)
-	}
-	if len(out.Shape()) != 2 {
-		return fmt.Errorf("a network with outputs of shape %v, expected [N,C]", out.Shape())
-	}
-	for i, c := range class {
-		if c >= out.Shape()[1] {
-			return fmt.Errorf("class[%d] is %d, the network has %d outputs", i, c, out.Shape()[1])
-		}
-	}
-	return nil
+	return dt, inputs, err
 }

@@ -14,12 +14,12 @@ import (
 //
 //	Q = s (κ̂ − wwᵀ),   w = k̂ Λ,   Λ Λᵀ = s L (I + Lᵀ s K̂_z L)⁻¹ Lᵀ = s (A⁻¹ + sK̂_z)⁻¹.
 type system struct {
-	m    int
-	s    float64
+	m    int       // number of inducing points
+	s    float64   // prior variance σ₀²
 	root []float64 // Λ [M,M], lower
 }
 
-// newSystem returns that of the matrix L [M,M], lower, for the kernel K̂_z [M,M].
+// newSystem returns the system of the lower triangular matrix L [M,M] and the kernel K̂_z [M,M].
 func newSystem(s float64, l, gram []float64) (*system, error) {
 	m := int(math.Sqrt(float64(len(l))))
 	half, h := make([]float64, m*m), make([]float64, m*m)
@@ -76,7 +76,3 @@ func unpacked(m int, packed []float64) []float64 {
 	}
 	return full
 }
-
-// bluntest is the largest share of the prior variance that rounding in float64 may take
-// from a variance. A variance that is negative by no more is 0.
-const bluntest = 1e-6

@@ -1,4 +1,4 @@
-package valla_test
+package valla
 
 import (
 	"math"
@@ -203,4 +203,27 @@ func dot(u, v []float64) float64 {
 		s += u[i] * v[i]
 	}
 	return s
+}
+
+// TestLossIsANode: the loss is a node of the network's graph: terms can be added to it, and
+// gradients taken with respect to whatever it depends on.
+func TestLossIsANode(t *testing.T) {
+	p := newToy(t, 3, tensor.Float64, size{1, 3})
+	b, x, y := p.inputs()
+	loss, noise := p.objective(b, x, y, 1, 50), b.Param(p.lik.Params()[0])
+	total := b.Add(loss.Loss, b.Sum(b.Square(b.Param(p.layer.Z)))) // a term of one's own
+	before := graph.Grad(b, loss.Loss, b.Param(p.layer.Z), noise)
+	after := graph.Grad(b, total, b.Param(p.layer.Z), noise)
+	v := compile(t, b, before[0], after[0], before[1], after[1], loss.Loss, total).values(t)
+	square := 0.0
+	for i, z := range p.layer.Z.Floats() {
+		v[0][i] += 2 * z
+		square += z * z
+	}
+	fixture.Close(t, "gradient in Z", v[1], v[0], 1e-12)
+	fixture.Close(t, "gradient in log σ²", v[3], v[2], 1e-12)
+	fixture.Close(t, "value", v[5], []float64{v[4][0] + square}, 1e-12)
+	if q := loss.Q.Shape(); q[0] != toyBatch || q[1] != 1 || q[2] != 1 {
+		t.Errorf("covariances %v, expected [%d,1,1]", q, toyBatch)
+	}
 }

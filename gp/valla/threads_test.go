@@ -1,4 +1,4 @@
-package valla_test
+package valla
 
 import (
 	"slices"

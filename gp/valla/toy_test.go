@@ -1,10 +1,9 @@
-package valla_test
+package valla
 
 import (
 	"math/rand/v2"
 
 	"github.com/go-valla/valla/gp/likelihood"
-	"github.com/go-valla/valla/gp/valla"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/jacobian"
 	"github.com/go-valla/valla/layers"
@@ -18,7 +17,7 @@ import (
 type toy struct {
 	dt    tensor.Dtype
 	net   layers.Sequential
-	layer *valla.Layer
+	layer *sparseGP
 	lik   likelihood.Likelihood
 	x, y  *tensor.Dense // [B,2], [B,C]
 }
@@ -55,7 +54,7 @@ func (p *toy) newLayer(t rapid.TB, z *tensor.Dense, class []int) {
 		}
 	}
 	var err error
-	if p.layer, err = valla.New(jacobian.NTK{Net: p.net}, z, class); err != nil {
+	if p.layer, err = newSparseGP(jacobian.NTK{Net: p.net}, z, class); err != nil {
 		t.Fatalf("%v", err)
 	}
 }
@@ -119,8 +118,8 @@ func (p *toy) loss(t rapid.TB, alpha float64, n int) program {
 	return compile(t, b, p.objective(b, x, y, alpha, n).Loss)
 }
 
-func (p *toy) objective(b *graph.Builder, x, y *graph.Node, alpha float64, n int) *valla.Loss {
-	return p.layer.Loss(b, x, y, p.net.Forward(b, x), valla.Objective{Likelihood: p.lik, Alpha: new(alpha), N: n})
+func (p *toy) objective(b *graph.Builder, x, y *graph.Node, alpha float64, n int) *lossNodes {
+	return p.layer.Loss(b, x, y, p.net.Forward(b, x), lossOptions{Likelihood: p.lik, Alpha: new(alpha), N: n})
 }
 
 // state is what Terms computes, in float64 matrices.

@@ -1,4 +1,4 @@
-package valla_test
+package valla
 
 import (
 	"math"
@@ -11,7 +11,6 @@ import (
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
-	"github.com/go-valla/valla/gp/valla"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/npy"
 	"github.com/go-valla/valla/jacobian"
@@ -89,7 +88,7 @@ func checkGradients(t *testing.T, net layers.Network, x, y *tensor.Dense, h floa
 	if err != nil {
 		t.Fatal(err)
 	}
-	layer, err := valla.New(jacobian.NTK{Net: net}, z.Materialize().(*tensor.Dense), []int{0, 1, 2})
+	layer, err := newSparseGP(jacobian.NTK{Net: net}, z.Materialize().(*tensor.Dense), []int{0, 1, 2})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +98,7 @@ func checkGradients(t *testing.T, net layers.Network, x, y *tensor.Dense, h floa
 	}
 	b := graph.NewBuilder(tensor.Float64)
 	in, out := b.Input("x", x.Shape()...), b.Input("y", y.Shape()...)
-	loss := layer.Loss(b, in, out, net.Forward(b, in), valla.Objective{Likelihood: likelihood.Softmax{}, N: 50}).Loss
+	loss := layer.Loss(b, in, out, net.Forward(b, in), lossOptions{Likelihood: likelihood.Softmax{}, N: 50}).Loss
 	params := layer.Params()
 	var leaves []*graph.Node
 	for _, p := range params {
@@ -164,7 +163,7 @@ func checkFits(t *testing.T, net layers.Network, x, y *tensor.Dense, names strin
 	t.Helper()
 	p := gp.Problem{Net: net, Likelihood: likelihood.Softmax{}, Train: gp.Examples{X: x, Y: y}}
 	for _, weights := range [][]string{nil, {names}, {"last-layer"}, {"informative:2"}} {
-		s := &valla.Settings{Iterations: 3, Inducing: 2, BatchSize: 2, Weights: weights}
+		s := &Settings{Iterations: 3, Inducing: 2, BatchSize: 2, Weights: weights}
 		fitted, err := s.Fit(t.Context(), p, gp.Run{Seed: 1})
 		if err != nil {
 			t.Fatal(err)
@@ -182,7 +181,7 @@ func checkFits(t *testing.T, net layers.Network, x, y *tensor.Dense, names strin
 			}
 		}
 	}
-	if _, err := (&valla.Settings{Weights: []string{"none"}}).Fit(t.Context(), p, gp.Run{}); err == nil {
+	if _, err := (&Settings{Weights: []string{"none"}}).Fit(t.Context(), p, gp.Run{}); err == nil {
 		t.Error("an unknown name of weights is accepted")
 	}
 }

@@ -12,11 +12,11 @@ import (
 )
 
 // Update implements gp.Updater. With Gaussian noise and α = 0 the objective is the evidence
-// lower bound, whose best A is a sum over rows (paper, Prop. 2), to which those of the new ones
-// are added, see [Layer.AddRows]. Z, σ₀ and the noise stay. With another α what a row counts
+// lower bound, whose best A is a sum over rows (paper, Prop. 2). The terms of the new rows
+// are added to this sum, see [sparseGP.AddRows]. Z, σ₀ and the noise stay. With another α what a row counts
 // depends on all others, and with classes on the posterior, so that rows cannot be added
 // exactly; that is an error.
-func (p *Posterior) Update(ctx context.Context, more gp.Problem, r gp.Run) (gp.Stored, error) {
+func (p *posterior) Update(ctx context.Context, more gp.Problem, r gp.Run) (gp.Stored, error) {
 	if err := more.Check(); err != nil {
 		return nil, err
 	}
@@ -24,7 +24,7 @@ func (p *Posterior) Update(ctx context.Context, more gp.Problem, r gp.Run) (gp.S
 	if !p.additive || noise == 0 {
 		return nil, errors.New("valla: rows can be added exactly to a regression with alpha=0 alone, where A is a sum over rows; the methods sfr, ella and lla take rows in any case")
 	}
-	if err := fits(more.Net, more.Train.X, []int{more.Outputs() - 1}); err != nil {
+	if _, _, err := gp.CheckInputs(more.Net, more.Train.X.Shape()[1:], more.Outputs()); err != nil {
 		return nil, fmt.Errorf("valla: %w", err)
 	}
 	from := p.layer
@@ -38,7 +38,7 @@ func (p *Posterior) Update(ctx context.Context, more gp.Problem, r gp.Run) (gp.S
 	}); err != nil {
 		return nil, err
 	}
-	q := NewPosterior(p.net, l)
+	q := newPosterior(p.net, l)
 	q.additive, q.start = true, p.start
 	q.limit, q.firm = limit, p.firm || r.Memory > 0
 	return q, nil

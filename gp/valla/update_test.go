@@ -1,4 +1,4 @@
-package valla_test
+package valla
 
 import (
 	"math"
@@ -9,7 +9,6 @@ import (
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/gptest"
 	"github.com/go-valla/valla/gp/likelihood"
-	"github.com/go-valla/valla/gp/valla"
 	"github.com/go-valla/valla/internal/fixture"
 	"github.com/go-valla/valla/jacobian"
 	"gorgonia.org/tensor"
@@ -40,7 +39,7 @@ func TestAddRows(t *testing.T) {
 				t.Fatal(err)
 			}
 			before := variances(t, p.net, p.layer, p.x)
-			if _, err := p.layer.AddRows(ctx, at(2, 3, 4, 5), toyNoise); err != nil {
+			if _, err := p.layer.addRows(ctx, at(2, 3, 4, 5), toyNoise, 0, nil); err != nil {
 				t.Fatal(err)
 			}
 			fixture.Close(t, dt.String(), variances(t, p.net, p.layer, p.x), want, tol)
@@ -56,10 +55,10 @@ func TestAddRows(t *testing.T) {
 func TestUpdateIsFit(t *testing.T) {
 	p := newProblem(t, tensor.Float64, 1, false)
 	start, rest := parted(p, p.Train.N()/2)
-	s := valla.Settings{Alpha: new(0.0), FixInducing: true, FixPrior: true, FixNoise: true, PriorStd: 0.6, NoiseStd: math.Sqrt(0.2), KeepLast: true, Inducing: 5, Iterations: 1}
-	q := fit(t, s, start, gp.Run{}).Posterior.(*valla.Posterior)
+	s := Settings{Alpha: new(0.0), FixInducing: true, FixPrior: true, FixNoise: true, PriorStd: 0.6, NoiseStd: math.Sqrt(0.2), KeepLast: true, Inducing: 5, Iterations: 1}
+	q := fit(t, s, start, gp.Run{}).Posterior.(*posterior)
 	_, z := q.InducingInputs()
-	layer, err := valla.New(jacobian.NTK{Net: p.Net}, z.Clone().(*tensor.Dense), nil)
+	layer, err := newSparseGP(jacobian.NTK{Net: p.Net}, z.Clone().(*tensor.Dense), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +74,7 @@ func TestUpdateIsFit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	back, err := valla.Restore(ctx, p.Net, p.Likelihood, file)
+	back, err := restore(ctx, p.Net, p.Likelihood, file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,13 +103,13 @@ func TestUpdateIsFit(t *testing.T) {
 // TestUpdateErrors: where A is no sum over rows, rows cannot be added.
 func TestUpdateErrors(t *testing.T) {
 	numbers, classes := newProblem(t, tensor.Float64, 1, false), newProblem(t, tensor.Float64, 3, true)
-	additive := fit(t, valla.Settings{Alpha: new(0.0), Inducing: 3, Iterations: 2}, numbers, gp.Run{}).Posterior.(gp.Updater)
+	additive := fit(t, Settings{Alpha: new(0.0), Inducing: 3, Iterations: 2}, numbers, gp.Run{}).Posterior.(gp.Updater)
 	for name, c := range map[string]struct {
 		q gp.Updater
 		p gp.Problem
 	}{
-		"α = 1":   {fit(t, valla.Settings{Inducing: 3, Iterations: 2}, numbers, gp.Run{}).Posterior.(gp.Updater), numbers},
-		"classes": {fit(t, valla.Settings{Inducing: 3, Iterations: 2}, classes, gp.Run{}).Posterior.(gp.Updater), classes},
+		"α = 1":   {fit(t, Settings{Inducing: 3, Iterations: 2}, numbers, gp.Run{}).Posterior.(gp.Updater), numbers},
+		"classes": {fit(t, Settings{Inducing: 3, Iterations: 2}, classes, gp.Run{}).Posterior.(gp.Updater), classes},
 		"another": {additive, classes},
 	} {
 		u, err := c.q.Update(ctx, c.p, gp.Run{})

@@ -1,15 +1,11 @@
 package valla
 
 import (
-	"context"
-
-	"github.com/go-valla/valla/graph"
-	"github.com/go-valla/valla/internal/dense"
 	"github.com/go-valla/valla/internal/kernel"
 	"gorgonia.org/tensor"
 )
 
-// values are those of the network and the kernel at b examples, for the present Z. K is the
+// values are the network's outputs and the kernel at b examples, for the present Z. K is the
 // number of outputs of an example that a step looks at: C, or see picks.
 type values struct {
 	mean []float64 // the network's outputs, [b,C]
@@ -23,7 +19,9 @@ type values struct {
 
 // examples are outputs, targets and variances beside the layer's, [b,C], κ̂ [b,K] and whitened
 // rows v = R⁻¹ k̂ [b·K,M].
-type examples struct{ mean, y, diag, beside, v []float64 }
+type examples struct {
+	mean, y, diag, beside, v []float64 // as in values, and whitened rows
+}
 
 // whiten returns examples in a frame's coordinates. It overwrites v.k.
 func (n *natural) whiten(f *frame, v values) examples {
@@ -46,11 +44,11 @@ func (n *natural) marginals(i int, p *spectrum, e examples, weights []float64) (
 		q = n.picks.spread(q)
 	}
 	kernel.Add(q, q, e.beside)
-	local := n.locals[i]
-	if err := local.run(n.ladder.params(i), e.y, e.mean, q, weights); err != nil {
+	term := n.terms[i]
+	if err := term.run(n.ladder.params(i), e.y, e.mean, q, weights); err != nil {
 		return m, err
 	}
-	m.lambda, m.sum, m.gradients = local.lambda(len(weights)), local.sum(), local.gradients()
+	m.lambda, m.sum, m.gradients = term.lambda(len(weights)), term.sum(), term.gradients()
 	if n.picks != nil {
 		m.lambda = n.picks.weighted(m.lambda)
 	}
@@ -73,33 +71,4 @@ func leastJitter(dt tensor.Dtype) float64 {
 		return 1e-6
 	}
 	return 0
-}
-
-// scores are the sums of the sizes of all examples' outputs, by which mini-batches are drawn.
-func (n *natural) scores(ctx context.Context, x, y *tensor.Dense) ([]float64, error) {
-	all, c := x.Shape()[0], n.outputs
-	scores := make([]float64, all)
-	b := graph.NewBuilder(n.dt)
-	xn := b.Input("x", append([]int{PredictBatch}, x.Shape()[1:]...)...)
-	mean := n.f.Net.Forward(b, xn)
-	if b.Err() != nil {
-		return nil, b.Err()
-	}
-	each, err := graph.NewBatched(b, xn, mean)
-	if err != nil {
-		return nil, err
-	}
-	lik, err := newLocal(n.f.Likelihood, n.alpha, PredictBatch, c, n.dt)
-	if err != nil {
-		return nil, err
-	}
-	targets := graph.Floats(y)
-	err = each.Each(ctx, x, func(first, rows int, out []*tensor.Dense) error {
-		sizes, err := n.sizes(lik, dense.AppendRows(nil, out[0], rows), targets[first*c:(first+rows)*c])
-		for i, v := range sizes {
-			scores[first+i/c] += v
-		}
-		return err
-	})
-	return scores, err
 }

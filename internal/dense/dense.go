@@ -46,3 +46,31 @@ func Rows(t *tensor.Dense, from, to int) *tensor.Dense {
 	}
 	return tensor.New(tensor.WithShape(shape...), tensor.WithBacking(backing))
 }
+
+// Put copies the n rows of src from row first on to dst, from row at on. Both have one element
+// type, float32 or float64, and rows of one size.
+func Put(dst *tensor.Dense, at int, src *tensor.Dense, first, n int) {
+	width := src.Shape().TotalSize() / src.Shape()[0]
+	if dst.Dtype() == tensor.Float32 {
+		copy(dst.Float32s()[at*width:], src.Float32s()[first*width:(first+n)*width])
+		return
+	}
+	copy(dst.Float64s()[at*width:], src.Float64s()[first*width:(first+n)*width])
+}
+
+// Indices returns 0, 1, …, n−1.
+func Indices(n int) []int {
+	all := make([]int, n)
+	for i := range all {
+		all[i] = i
+	}
+	return all
+}
+
+// Epsilon returns the distance from 1 to the next number of an element type, float32 or float64.
+func Epsilon(dt tensor.Dtype) float64 {
+	if dt == tensor.Float32 {
+		return 0x1p-23
+	}
+	return 0x1p-52
+}

@@ -1,6 +1,7 @@
 package dense
 
 import (
+	"math"
 	"slices"
 	"testing"
 
@@ -31,5 +32,40 @@ func TestConversions(t *testing.T) {
 	Rows(wide, 1, 2).Float64s()[0] = 7
 	if wide.Float64s()[2] != 7 {
 		t.Error("rows are a copy, want the memory of the tensor")
+	}
+}
+
+// TestPut: rows go to their place, in both element types, and the others stay.
+func TestPut(t *testing.T) {
+	for _, dt := range []tensor.Dtype{tensor.Float32, tensor.Float64} {
+		src, dst := tensor.New(tensor.Of(dt), tensor.WithShape(4, 2)), tensor.New(tensor.Of(dt), tensor.WithShape(3, 2))
+		for i := range 8 {
+			if dt == tensor.Float32 {
+				src.Float32s()[i] = float32(i)
+			} else {
+				src.Float64s()[i] = float64(i)
+			}
+		}
+		Put(dst, 1, src, 2, 2)
+		if got := AppendRows(nil, dst, 3); !slices.Equal(got, []float64{0, 0, 4, 5, 6, 7}) {
+			t.Errorf("%v: %v", dt, got)
+		}
+	}
+}
+
+func TestIndices(t *testing.T) {
+	if got := Indices(3); !slices.Equal(got, []int{0, 1, 2}) || len(Indices(0)) != 0 {
+		t.Errorf("Indices(3) is %v and Indices(0) %v", got, Indices(0))
+	}
+}
+
+// TestEpsilon: 1 + ε is the next number after 1, and 1 + ε/2 is 1.
+func TestEpsilon(t *testing.T) {
+	one, wide := float32(1), 1.0
+	if e := float32(Epsilon(tensor.Float32)); math.Nextafter32(1, 2) != one+e {
+		t.Errorf("float32: %g", e)
+	}
+	if e := Epsilon(tensor.Float64); math.Nextafter(1, 2) != wide+e {
+		t.Errorf("float64: %g", e)
 	}
 }

@@ -11,22 +11,29 @@ import (
 	"github.com/go-valla/valla/graph"
 )
 
+// elsewhere is a posterior of LLA, which moves to other hyper-parameters without another pass over
+// the rows.
+type elsewhere interface {
+	At(ctx context.Context, priorStd, noiseStd float64) (gp.Stored, error)
+}
+
 // leaveOut fits LLA with the hyper-parameters at which the linearized model, with each row
 // taken out of its posterior in turn, predicts that row best.
 func (c *Case) leaveOut(ctx context.Context, p gp.Problem, m Method) (Score, error) {
-	o := laplace.Options{Likelihood: p.Likelihood, PriorStd: 1}
+	s := &laplace.Settings{PriorStd: 1}
 	noises := []float64{0}
 	if m == KFAC {
-		o.Structure = laplace.KFAC
+		s.Structure = "kfac"
 	}
 	if own := math.Sqrt(likelihood.NoiseVariance(p.Likelihood)); !c.Classes {
-		o.NoiseStd, noises = own, gp.LogSpaced(own/4, 1, 9)
+		s.NoiseStd, noises = own, gp.LogSpaced(own/4, 1, 9)
 	}
-	q, err := laplace.Fit(ctx, p.Net, p.Train.X, p.Train.Y, o)
+	start, err := s.Posterior(ctx, gp.Problem{Net: p.Net, Likelihood: p.Likelihood, Train: p.Train}, gp.Run{})
 	if err != nil {
 		return Score{}, err
 	}
-	best, least := q, math.Inf(1)
+	q := start.(elsewhere)
+	best, by, least := start, s.NoiseStd, math.Inf(1)
 	for _, prior := range gp.LogSpaced(0.01, 100, 9) {
 		for _, noise := range noises {
 			at, err := q.At(ctx, prior, noise)
@@ -41,11 +48,11 @@ func (c *Case) leaveOut(ctx context.Context, p gp.Problem, m Method) (Score, err
 				return Score{}, err
 			}
 			if v := leftOutNLL(g, p.Train, noise); v < least {
-				best, least = at, v
+				best, by, least = at, noise, v
 			}
 		}
 	}
-	return c.score(ctx, best, best.NoiseStd()*best.NoiseStd())
+	return c.score(ctx, best, by*by)
 }
 
 // leftOutNLL is the mean over rows of the negative log predictive density of each under the

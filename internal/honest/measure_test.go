@@ -32,8 +32,9 @@ func TestLeftOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	e.Y = dense.Of(g.Mean, rows, 1)
-	o := laplace.Options{PriorStd: prior, NoiseStd: noise}
-	whole, err := laplace.Fit(t.Context(), p.Net, e.X, e.Y, o)
+	s := &laplace.Settings{PriorStd: prior, NoiseStd: noise}
+	of := func(e gp.Examples) gp.Problem { return gp.Problem{Net: p.Net, Likelihood: p.Likelihood, Train: e} }
+	whole, err := s.Posterior(t.Context(), of(e), gp.Run{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +51,7 @@ func TestLeftOut(t *testing.T) {
 			}
 		}
 		rest := e.Rows(others)
-		q, err := laplace.Fit(t.Context(), p.Net, rest.X, rest.Y, o)
+		q, err := s.Posterior(t.Context(), of(rest), gp.Run{})
 		if err != nil {
 			t.Fatal(err)
 		}

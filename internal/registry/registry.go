@@ -12,9 +12,9 @@ import (
 type Table[T any] struct {
 	what string // what an entry is, in messages
 
-	mu      sync.RWMutex
-	names   []string // of the entries
-	entries []T      // in the same order
+	mu      sync.RWMutex // guards the list
+	names   []string     // of the entries
+	entries []T          // in the same order
 }
 
 // New returns an empty table, whose messages call an entry what.

@@ -3,6 +3,8 @@ package metric
 import (
 	"fmt"
 	"math"
+
+	"github.com/go-valla/valla/internal/kernel"
 )
 
 // levels is the number of levels at which coverage is measured: 0.1, 0.2 … 0.9.
@@ -99,15 +101,13 @@ func checkGaussian(mean, variance, y []float64) error {
 	}
 	for i := range y {
 		switch {
-		case !finite(mean[i]):
+		case !kernel.Finite(mean[i]):
 			return fmt.Errorf("metric: %w: mean[%d] = %v, expected a finite number", ErrInput, i, mean[i])
-		case !finite(variance[i]) || variance[i] <= 0:
+		case !kernel.Finite(variance[i]) || variance[i] <= 0:
 			return fmt.Errorf("metric: %w: variance[%d] = %v, expected a positive finite number", ErrInput, i, variance[i])
-		case !finite(y[i]):
+		case !kernel.Finite(y[i]):
 			return fmt.Errorf("metric: %w: y[%d] = %v, expected a finite number", ErrInput, i, y[i])
 		}
 	}
 	return nil
 }
-
-func finite(x float64) bool { return x-x == 0 }

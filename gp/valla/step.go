@@ -29,7 +29,7 @@ func (n *natural) leastRate(iteration int) float64 {
 	if n.alpha > 0 {
 		rate /= 2
 	}
-	return rate * n.f.Config.Schedule(iteration, n.f.Config.Iterations)
+	return rate * n.loop.Schedule(iteration, n.loop.Iterations)
 }
 
 // farthestStep bounds the length of a step at the full learning rate. On tables of many rows
@@ -45,7 +45,7 @@ func (n *natural) bound(iteration int) float64 {
 	if n.alpha == 0 {
 		return math.Inf(1)
 	}
-	return farthestStep * n.f.Config.Schedule(iteration, n.f.Config.Iterations)
+	return farthestStep * n.loop.Schedule(iteration, n.loop.Iterations)
 }
 
 // leastChange bounds what a step takes away from the precision in any direction: half of it, so
@@ -119,7 +119,7 @@ func (n *natural) pass(ctx context.Context, iteration int, p pace) (*sums, error
 		} else {
 			all.add(found)
 		}
-		if !n.f.FixInducing {
+		if !n.s.FixInducing {
 			n.inputs.addGradient(n.params[0].Grad, part == 0)
 		}
 	}
@@ -131,8 +131,8 @@ func (n *natural) pass(ctx context.Context, iteration int, p pace) (*sums, error
 type request struct {
 	weights []float64   // of its examples
 	spectra []*spectrum // of the present Z, from the first part; nil in it
-	pace    pace
-	rng     *rand.Rand // of the choice of outputs
+	pace    pace        // how far the step goes
+	rng     *rand.Rand  // of the choice of outputs
 }
 
 // part adds up a part of a mini-batch from the values of the network and the kernel, and
@@ -154,7 +154,7 @@ func (n *natural) part(ask request, v values) (*sums, []float64, error) {
 		}
 		out.losses[i] -= m.sum
 		out.t[i], out.noise[i] = weightedGram(p.mem, p.m, m.lambda, e.v), m.gradients
-		if i == n.ladder.lead() && !n.f.FixInducing {
+		if i == n.ladder.lead() && !n.s.FixInducing {
 			cotangents, err = n.cotangents(i, out, e, m, ask)
 		}
 		return err
@@ -188,8 +188,8 @@ func (n *natural) begin(ask request, gram []float64) (*sums, error) {
 
 // target is where a step takes a rung: T [M,M], and the ρ of the step.
 type target struct {
-	t   []float64
-	rho float64
+	t   []float64 // T after the step
+	rho float64   // how far the step goes towards the sums
 }
 
 // target finds where a step takes rung i, given the sum of a mini-batch.

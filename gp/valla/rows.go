@@ -15,9 +15,9 @@ import (
 // cotangents of k̂ and K̂_z, and the program pulls these back to Z.
 type inputs struct {
 	all     [3]*tensor.Dense // inputs, targets and variances beside the layer's of all examples
-	part    [3]*tensor.Dense // those of a part
-	program *graph.Program
-	out     *graph.Node // the gradient of a part, or, where Z is fixed, nothing of interest
+	part    [3]*tensor.Dense // inputs, targets and variances of a part
+	program *graph.Program   // computes out
+	out     *graph.Node      // the gradient of a part, or, where Z is fixed, nothing of interest
 
 	size  int // examples in a part
 	parts int // of a mini-batch, of equal size
@@ -31,11 +31,11 @@ type inputs struct {
 }
 
 // newInputs compiles the program for as large a part of a mini-batch as the memory allows.
-func (n *natural) newInputs(x, y *tensor.Dense) (*inputs, error) {
+func (n *natural) newInputs(e gp.Examples) (*inputs, error) {
 	var g *inputsGraph
-	size, _, err := graph.Tile("a natural-gradient step", n.draws.size, n.f.MemoryLimit, func(size int) (int64, error) {
+	size, _, err := graph.Tile("a natural-gradient step", n.draws.size, n.memory, func(size int) (int64, error) {
 		var err error
-		if g, err = n.inputsGraph(x.Shape(), size); err != nil {
+		if g, err = n.inputsGraph(e.X.Shape(), size); err != nil {
 			return 0, err
 		}
 		return int64(g.bytes), nil
@@ -43,7 +43,7 @@ func (n *natural) newInputs(x, y *tensor.Dense) (*inputs, error) {
 	if err != nil {
 		return nil, err
 	}
-	in := &inputs{all: [3]*tensor.Dense{x, y, n.beside(n.f.Beside, y)}, out: g.out, size: size, parts: n.draws.size / size}
+	in := &inputs{all: [3]*tensor.Dense{e.X, e.Y, orZeros(n.others.train, e.Y)}, out: g.out, size: size, parts: n.draws.size / size}
 	in.afterwards = in.parts == 1
 	if in.program, err = graph.Compile(g.b, []*graph.Node{g.out}, g.options()); err != nil {
 		return nil, err
@@ -57,9 +57,9 @@ func (n *natural) newInputs(x, y *tensor.Dense) (*inputs, error) {
 	return in, nil
 }
 
-// beside returns variances that are added to the layer's at examples with targets y [N,C]:
-// the given ones, or zeros.
-func (n *natural) beside(given, y *tensor.Dense) *tensor.Dense {
+// orZeros returns the given variances, which are added to the layer's at examples with targets
+// y [N,C], or zeros where given is nil.
+func orZeros(given, y *tensor.Dense) *tensor.Dense {
 	if given != nil {
 		return given
 	}
@@ -68,11 +68,11 @@ func (n *natural) beside(given, y *tensor.Dense) *tensor.Dense {
 
 // inputsGraph is the graph of a part of a mini-batch.
 type inputsGraph struct {
-	b      *graph.Builder
+	b      *graph.Builder // the graph
 	leaves [3]*graph.Node // inputs, targets and variances of a part
-	z, out *graph.Node
-	fixed  bool // z stays as it is, and its Jacobian is computed once
-	bytes  int
+	z, out *graph.Node    // inducing inputs, and what the program computes
+	fixed  bool           // z stays as it is, and its Jacobian is computed once
+	bytes  int            // that the program needs
 }
 
 func (g *inputsGraph) options() graph.Options {
@@ -85,21 +85,21 @@ func (g *inputsGraph) options() graph.Options {
 // inputsGraph writes the network and the kernel at size examples of inputs [N,…] into a
 // graph and, unless Z is fixed, the pullback to Z.
 func (n *natural) inputsGraph(shape tensor.Shape, size int) (*inputsGraph, error) {
-	b, l, c := graph.NewBuilder(n.dt), n.f.Layer, n.outputs
+	b, l, c := graph.NewBuilder(n.dt), n.layer, n.outputs
 	x, y, beside := b.Input("x", append([]int{size}, shape[1:]...)...), b.Input("y", size, c), b.Input("beside", size, c)
-	g := &inputsGraph{b: b, leaves: [3]*graph.Node{x, y, beside}, z: b.Param(l.Z), fixed: n.f.FixInducing}
-	mean := n.f.Net.Forward(b, x)
+	g := &inputsGraph{b: b, leaves: [3]*graph.Node{x, y, beside}, z: b.Param(l.Z), fixed: n.s.FixInducing}
+	mean := n.p.Net.Forward(b, x)
 	kernel, each := n.rowsOf(b, mean, y)
 	diag, cross, gram := gp.Variances(kernel, b, x), kernel.Cross(b, x, g.z, l.Class), l.Kernel.Gram(b, g.z, l.Class)
 	if b.Err() == nil && (len(mean.Shape()) != 2 || mean.Shape()[1] != c) {
 		b.Failf("the network maps to shape %v, the targets have shape %v", mean.Shape(), y.Shape())
 	}
 	rows, m := 0, l.Inducing()
-	if !n.f.FixInducing {
+	if !n.s.FixInducing {
 		rows = size*each + m
 	}
 	g.out = b.Call("natural gradient", []int{max(rows, 1), m}, n.answer, mean, y, diag, cross, gram, beside)
-	if !n.f.FixInducing {
+	if !n.s.FixInducing {
 		k, kz := b.Reshape(b.Slice(g.out, 0, 0, size*each), size, each, m), b.Slice(g.out, 0, size*each, rows)
 		g.out = graph.VJP(b, []*graph.Node{cross, gram}, []*graph.Node{k, kz}, []*graph.Node{g.z})[0]
 	}
@@ -112,10 +112,10 @@ func (n *natural) inputsGraph(shape tensor.Shape, size int) (*inputsGraph, error
 // mean and targets y, and how many of each example they are.
 func (n *natural) rowsOf(b *graph.Builder, mean, y *graph.Node) (gp.Kernel, int) {
 	if n.picks == nil {
-		return n.f.Layer.Kernel, n.outputs
+		return n.layer.Kernel, n.outputs
 	}
 	seeds := b.Call("choice of outputs", []int{y.Shape()[0], n.picks.each, n.outputs}, n.pick, mean, y)
-	return n.f.Layer.Kernel.(jacobian.NTK).Combined(seeds), n.picks.each
+	return n.layer.Kernel.(jacobian.NTK).Combined(seeds), n.picks.each
 }
 
 // answer is called by the program with the network's outputs [b,C], targets [b,C], the
@@ -139,8 +139,8 @@ func (in *inputs) run(rows []int, ask request) (*sums, error) {
 	return in.found, err
 }
 
-// addGradient adds the gradient of the last part to those of the parts before, or
-// overwrites these.
+// addGradient adds the gradient of the last part to sum, the gradient of the parts before, or
+// overwrites sum.
 func (in *inputs) addGradient(sum *tensor.Dense, overwrite bool) {
 	switch v := in.program.Value(in.out); {
 	case v.Dtype() == tensor.Float64:
@@ -159,8 +159,8 @@ func addTo[T kernel.Float](sum, v []T, overwrite bool) {
 	kernel.Add(sum, sum, v)
 }
 
-// cotangents are those of the objective at rung i. They are taken at T as it is, or, see
-// inputs.afterwards, at T after its step, which is kept in out.
+// cotangents returns the cotangents of k̂ and K̂_z of the objective at rung i. They belong to the
+// present T or, where inputs.afterwards says so, to T after its step, which is kept in out.
 func (n *natural) cotangents(i int, out *sums, e examples, m marginals, ask request) ([]float64, error) {
 	p, sum := out.spectra[i], out.t[i]
 	if n.inputs.afterwards && ask.pace.rho > stale {

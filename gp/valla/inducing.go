@@ -3,23 +3,48 @@ package valla
 import (
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"slices"
 
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/kernel"
+	"github.com/go-valla/valla/jacobian"
 	"gorgonia.org/tensor"
 )
 
-// Greedy chooses m inducing points among the candidates x [N,…]. Candidate n stands for output
-// class[n], or for output 0 if class is nil. Each time Greedy takes the candidate with the
+const (
+	// maxCandidates bounds the rows among which the greedy choice is made.
+	maxCandidates = 2000
+	// kMeansStream and candidateStream are the random streams of a seed from which the
+	// inducing inputs are drawn.
+	kMeansStream    = 2
+	candidateStream = 7
+)
+
+// inducing returns the first inducing inputs [M,…] and their outputs.
+func (f *fitting) inducing() (z *tensor.Dense, class []int, err error) {
+	if f.s.Init != initGreedy {
+		rng := rand.New(rand.NewPCG(f.r.Seed, kMeansStream))
+		return gp.KMeans(f.p, f.s.Inducing, kMeansInits[f.s.Init], rng)
+	}
+	candidates := gp.SampleRows(f.p.Train.X, maxCandidates, rand.New(rand.NewPCG(f.r.Seed, candidateStream)))
+	class = make([]int, candidates.Shape()[0])
+	for i := range class {
+		class[i] = i % f.p.Outputs()
+	}
+	return greedy(jacobian.NTK{Net: f.p.Net}, candidates, class, min(f.s.Inducing, len(class)))
+}
+
+// greedy chooses m inducing points among the candidates x [N,…]. Candidate n stands for output
+// class[n], or for output 0 if class is nil. Each time greedy takes the candidate with the
 // largest prior variance given the points chosen so far (Burt, Rasmussen and van der Wilk
 // 2020). This is a good start if the kernel varies on other scales than the distances between
-// inputs, on which k-means depends. Greedy returns the chosen inputs [M,…] and their classes.
+// inputs, on which k-means depends. greedy returns the chosen inputs [M,…] and their classes.
 // There are fewer than m if the remaining variance is only rounding. Memory grows with N², so
 // that candidates should be drawn at random if N is large.
-func Greedy(k gp.Kernel, x *tensor.Dense, class []int, m int) (z *tensor.Dense, chosen []int, err error) {
+func greedy(k gp.Kernel, x *tensor.Dense, class []int, m int) (z *tensor.Dense, chosen []int, err error) {
 	n := x.Shape()[0]
 	if class == nil {
 		class = make([]int, n)
@@ -29,14 +54,11 @@ func Greedy(k gp.Kernel, x *tensor.Dense, class []int, m int) (z *tensor.Dense, 
 	}
 	b := graph.NewBuilder(x.Dtype())
 	gram := k.Gram(b, b.Param(&graph.Param{Name: "candidates", Value: x}), class)
-	p, err := graph.Compile(b, []*graph.Node{gram}, graph.Options{})
-	if err == nil {
-		err = p.Run()
-	}
+	values, err := graph.Evaluate(b, gram)
 	if err != nil {
 		return nil, nil, fmt.Errorf("valla: greedy choice of inducing points: %w", err)
 	}
-	picks := pivots(n, graph.Floats(p.Value(gram)), m)
+	picks := pivots(n, values[0], m)
 	return data.TakeRows(x, picks), pick(class, picks), nil
 }
 

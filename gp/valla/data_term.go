@@ -8,24 +8,24 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// local evaluates a likelihood's data term, with its slopes, at given latent means and
+// dataTerm evaluates a likelihood's data term, with its slopes, at given latent means and
 // variances: all that a natural-gradient step takes from the likelihood. It works on a copy
 // of the likelihood, whose parameters are set anew in each run.
-type local struct {
-	rows, outputs int
-	own           []*graph.Param // the parameters of its copy of the likelihood
-	program       *graph.Program
+type dataTerm struct {
+	rows, outputs int              // examples at a time, and C
+	own           []*graph.Param   // the parameters of its copy of the likelihood
+	program       *graph.Program   // computes the nodes below
 	leaves        [4]*tensor.Dense // y, mean, variance [rows,C], weights [rows]
 	term          *graph.Node      // ℓ, [rows]
 	slope         *graph.Node      // ∂ Σ w ℓ / ∂Q_cc, [rows,C]
 	params        []*graph.Node    // ∂ Σ w ℓ / ∂ the likelihood's parameters
 }
 
-// newLocal compiles the data term of rows examples at a time, with C outputs each.
-func newLocal(lik likelihood.Likelihood, alpha float64, rows, outputs int, dt tensor.Dtype) (*local, error) {
+// newDataTerm compiles the data term of rows examples at a time, with C outputs each.
+func newDataTerm(lik likelihood.Likelihood, alpha float64, rows, outputs int, dt tensor.Dtype) (*dataTerm, error) {
 	b := graph.NewBuilder(dt)
 	lik = lik.Copy(dt)
-	l := &local{rows: rows, outputs: outputs, own: lik.Params()}
+	l := &dataTerm{rows: rows, outputs: outputs, own: lik.Params()}
 	var in [4]*graph.Node
 	for i, name := range []string{"y", "mean", "variance", "weights"} {
 		shape := []int{rows, outputs}
@@ -56,7 +56,7 @@ func newLocal(lik likelihood.Likelihood, alpha float64, rows, outputs int, dt te
 
 // run evaluates ℓ for up to l.rows examples: y, mean and variance [n,C], weights [n], with
 // the likelihood's parameters one after the other.
-func (l *local) run(params, y, mean, variance, weights []float64) error {
+func (l *dataTerm) run(params, y, mean, variance, weights []float64) error {
 	unflat(l.own, params)
 	for i, v := range [][]float64{y, mean, variance, weights} {
 		if want := l.leaves[i].Shape().TotalSize(); len(v) > want {
@@ -81,7 +81,7 @@ func store(t *tensor.Dense, v []float64) {
 }
 
 // sum returns Σ w ℓ of the last run.
-func (l *local) sum() float64 {
+func (l *dataTerm) sum() float64 {
 	term, weights := graph.Floats(l.program.Value(l.term)), graph.Floats(l.leaves[3])
 	sum := 0.0
 	for i, w := range weights {
@@ -93,7 +93,7 @@ func (l *local) sum() float64 {
 }
 
 // lambda returns w λ [n,C], λ_c = −2 ∂ℓ/∂Q_cc, of the last run, of its first n examples.
-func (l *local) lambda(n int) []float64 {
+func (l *dataTerm) lambda(n int) []float64 {
 	lambda := graph.Floats(l.program.Value(l.slope))[:n*l.outputs]
 	for i := range lambda {
 		lambda[i] *= -2
@@ -101,9 +101,9 @@ func (l *local) lambda(n int) []float64 {
 	return lambda
 }
 
-// gradients returns those of −Σ w ℓ of the last run in the likelihood's parameters, one
-// after the other.
-func (l *local) gradients() []float64 {
+// gradients returns the gradient of −Σ w ℓ of the last run with respect to the likelihood's
+// parameters, one after the other.
+func (l *dataTerm) gradients() []float64 {
 	var all []float64
 	for _, p := range l.params {
 		for _, g := range graph.Floats(l.program.Value(p)) {

@@ -1,0 +1,115 @@
+package steps
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/layers"
+	"github.com/go-valla/valla/train"
+)
+
+// Graph is a fit whose objective is a node of a graph.
+type Graph struct {
+	Fit                      // what the fit shares with other fits in steps
+	What      string         // names a step in errors, as "fmgp: a step with 5 inducing points"
+	Rows      train.Source   // inputs of the training rows; nil stands for those of the problem
+	BatchSize int            // rows of a mini-batch, at most all
+	Trained   []*graph.Param // the arrays that the optimizer changes
+	Beside    int64          // bytes that the fit holds beside the program and the trained arrays
+
+	// Write writes a step for inputs x [B,…] and targets y [B,C] into a graph.
+	Write func(b *graph.Builder, x, y *graph.Node) Step
+}
+
+// Step is what a step computes.
+type Step struct {
+	Loss    *graph.Node     // a scalar, the mean over the mini-batch
+	Updates []layers.Update // what else a step changes
+	Leaves  []*graph.Node   // leaves beside x and y that differ from step to step
+
+	// Feed adds to the mini-batches what overwrites Leaves; nil where there are none.
+	Feed func(batches train.Feed) train.Feed
+	// Wrap makes the objective of the compiled step; nil leaves the step as it is.
+	Wrap func(g *train.Graph) train.Objective
+}
+
+// Steps makes the steps and returns what end makes of them, see [Fit.Train].
+func (f *Graph) Steps(ctx context.Context, end func(ctx context.Context, record gp.Record) (*gp.Fitted, error)) (*gp.Fitted, error) {
+	g, s, err := f.objective()
+	if err != nil {
+		return nil, err
+	}
+	if s.Wrap != nil {
+		return f.Train(ctx, s.Wrap(g), end)
+	}
+	return f.Train(ctx, g, end)
+}
+
+// Objective compiles a step. A mini-batch that needs more memory than the run allows is computed
+// in parts.
+func (f *Graph) Objective() (*train.Graph, error) {
+	g, _, err := f.objective()
+	return g, err
+}
+
+func (f *Graph) objective() (*train.Graph, Step, error) {
+	size, err := f.part()
+	if err != nil {
+		return nil, Step{}, err
+	}
+	b := graph.NewBuilder(f.Problem.Dtype())
+	batches, err := train.NewBatchesOf(b, f.rows(), f.Problem.Train.Y, f.BatchSize, f.BatchSize/size, f.Run.Seed)
+	if err != nil {
+		return nil, Step{}, fmt.Errorf("%s: %w", f.What, err)
+	}
+	s := f.Write(b, batches.X(), batches.Y())
+	if err := b.Err(); err != nil {
+		return nil, Step{}, fmt.Errorf("%s: %w", f.What, err)
+	}
+	feed := train.Feed(batches)
+	if s.Feed != nil {
+		feed = s.Feed(batches)
+	}
+	g, err := train.NewGraph(b, s.Loss, f.Trained, feed, s.Updates...)
+	if err != nil {
+		return nil, Step{}, err
+	}
+	g.Identify(f.Lines()...)
+	return g, s, nil
+}
+
+// rows returns the inputs of the training rows.
+func (f *Graph) rows() train.Source {
+	if f.Rows != nil {
+		return f.Rows
+	}
+	return train.Rows{All: f.Problem.Train.X}
+}
+
+// part returns how many rows of a mini-batch the memory of the run allows at a time.
+func (f *Graph) part() (int, error) {
+	if f.Run.Memory == 0 {
+		return f.BatchSize, nil
+	}
+	size, _, err := graph.Tile(f.What, f.BatchSize, f.Run.Memory, f.Bytes)
+	return size, err
+}
+
+// Bytes predicts the memory of a fit that computes size rows at a time. A smaller size than that
+// of the mini-batch is a *graph.MemoryError where the mini-batch cannot be computed in parts.
+func (f *Graph) Bytes(size int) (int64, error) {
+	b := graph.NewBuilder(f.Problem.Dtype())
+	x := b.Input("x", append([]int{size}, f.rows().Shape()[1:]...)...)
+	y := b.Input("y", size, f.Problem.Outputs())
+	s := f.Write(b, x, y)
+	if err := b.Err(); err != nil {
+		return 0, fmt.Errorf("%s: %w", f.What, err)
+	}
+	bytes, whole, err := train.StepBytes(b, s.Loss, f.Trained, append(s.Leaves, x, y), s.Updates...)
+	if err == nil && whole && size < f.BatchSize {
+		err = &graph.MemoryError{What: f.What + ", which needs the whole mini-batch,", Need: bytes, Limit: f.Run.Memory}
+	}
+	return bytes + f.Beside, err
+}

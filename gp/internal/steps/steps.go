@@ -1,0 +1,92 @@
+// Package steps holds what all fits by steps on mini-batches share: the plan of memory, the
+// mini-batches, the checkpoint, the progress, the values of held-out rows, the early end and the
+// record. A method names what it trains and writes its loss.
+package steps
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/likelihood"
+	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/settings"
+	"github.com/go-valla/valla/layers"
+	"github.com/go-valla/valla/train"
+)
+
+// Fit is a fit of a method to a problem, in steps.
+type Fit struct {
+	Problem    gp.Problem            // network, likelihood and examples
+	Run        gp.Run                // seed, memory, checkpoint and progress
+	Settings   gp.Settings           // with all defaults filled in, for the record
+	Likelihood likelihood.Likelihood // the observation model of the fit, whose parameters the steps may change
+	Identity   []string              // what else must be equal in a run that goes on from a checkpoint
+
+	// Loop says how the settings want the steps made. The fit adds the checkpoint, the progress
+	// and, with Held, the validation.
+	Loop train.Config
+	// Held predicts the held-out rows with the present parameters: the mean [N·C] and the
+	// covariances [N·C·C] of the latent function; cov nil means that it is certain. It is not
+	// called where the problem has no held-out rows. A fit whose Loop validates leaves it nil.
+	Held func(ctx context.Context) (mean, cov []float64, err error)
+}
+
+// Lines lists what must be equal in a run that goes on from a checkpoint.
+func (f *Fit) Lines() []string {
+	id := append([]string{
+		"network with fingerprint " + layers.Fingerprint(f.Problem.Net),
+		fmt.Sprintf("likelihood %v with the noise variance %v", f.Likelihood, likelihood.NoiseVariance(f.Likelihood)),
+	}, f.Identity...)
+	v := f.Problem.Validation
+	if v == nil {
+		return append(id, "no validation rows")
+	}
+	return append(id, "validation inputs "+train.Checksum(v.X), "validation targets "+train.Checksum(v.Y))
+}
+
+// Train makes the steps of an objective and returns what end makes of them, with an error that
+// wraps ctx's where ctx ended early. end gets the record of the fit without what only the method
+// knows, and a context that goes on. Where the steps fail, end is not called.
+func (f *Fit) Train(ctx context.Context, obj train.Objective, end func(ctx context.Context, record gp.Record) (*gp.Fitted, error)) (*gp.Fitted, error) {
+	res, err := train.Run(ctx, obj, f.Config())
+	if err != nil && (res == nil || res.Stopped != train.Interrupted) {
+		return nil, err
+	}
+	fitted, failed := end(context.WithoutCancel(ctx), f.record(res))
+	if failed != nil {
+		return nil, failed
+	}
+	return fitted, err
+}
+
+// Config returns the configuration of the training loop.
+func (f *Fit) Config() train.Config {
+	c := f.Loop
+	c.Checkpoint, c.Resume, c.OnProgress = f.Run.Checkpoint, f.Run.Resume, f.Run.OnProgress
+	if c.Checkpoint == "" {
+		c.CheckpointEvery = 0
+	}
+	if f.Problem.Validation != nil && f.Held != nil {
+		c.Validate = f.validate
+	}
+	return c
+}
+
+// validate returns the mean negative log predictive density of the held-out rows.
+func (f *Fit) validate(ctx context.Context) (float64, error) {
+	mean, cov, err := f.Held(ctx)
+	if err != nil {
+		return 0, err
+	}
+	return gp.MeanNLL(f.Likelihood, graph.Floats(f.Problem.Validation.Y), mean, cov, f.Problem.Outputs()), nil
+}
+
+// record describes the fit.
+func (f *Fit) record(res *train.Result) gp.Record {
+	r := gp.Record{Rows: f.Problem.Train.N(), Settings: settings.Map(f.Settings), Result: res}
+	if v := f.Problem.Validation; v != nil {
+		r.ValidationRows = v.N()
+	}
+	return r
+}

@@ -1,0 +1,84 @@
+package gp
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/kernel"
+	"github.com/go-valla/valla/layers"
+	"gorgonia.org/tensor"
+)
+
+// CheckInputs returns the element type of net and the number C of its outputs for inputs of the
+// shape input each, which a method's Restore has read from a header. It is an error if net has no
+// parameters, if it does not take such inputs, or if it has not the given number of outputs; with
+// outputs 0 any number will do.
+func CheckInputs(net layers.Network, input []int, outputs int) (dt tensor.Dtype, c int, err error) {
+	if len(net.Params()) == 0 {
+		return dt, 0, errors.New("a network without parameters has no posterior")
+	}
+	if len(input) == 0 || slices.Min(input) < 1 {
+		return dt, 0, fmt.Errorf("inputs of shape %v, expected positive sizes", input)
+	}
+	dt = net.Params()[0].Value.Dtype()
+	b := graph.NewBuilder(dt)
+	out := net.Forward(b, b.Input("x", append([]int{1}, input...)...))
+	if err := b.Err(); err != nil {
+		return dt, 0, fmt.Errorf("inputs of shape %v: %w", input, err)
+	}
+	switch s := out.Shape(); {
+	case len(s) != 2:
+		return dt, 0, fmt.Errorf("a network with outputs of shape %v, expected [N,C]", s)
+	case outputs > 0 && s[1] != outputs:
+		return dt, 0, fmt.Errorf("a network with outputs of shape %v, expected [1,%d]", s, outputs)
+	default:
+		return dt, s[1], nil
+	}
+}
+
+// CheckPositive returns an error that names the first of some numbers of a header that is not
+// finite or not positive.
+func CheckPositive(numbers ...Fact) error {
+	for _, n := range numbers {
+		if !(n.Value > 0) || !kernel.Finite(n.Value) {
+			return fmt.Errorf("%s %g, expected a finite positive number", n.Name, n.Value)
+		}
+	}
+	return nil
+}
+
+// SavedPart returns what a file holds of one of several posteriors: s without its header, in place
+// of which the part has the JSON text header, and with prefix before the names of its arrays.
+func SavedPart(s Saved, header json.RawMessage, prefix string) Saved {
+	return savedPart{s, header, prefix}
+}
+
+// savedPart is the Saved of SavedPart.
+type savedPart struct {
+	Saved                  // the file of all parts
+	header json.RawMessage // JSON text
+	prefix string          // of the names of the arrays
+}
+
+// Header implements Saved.
+func (p savedPart) Header(v any) error {
+	d := json.NewDecoder(bytes.NewReader(p.header))
+	d.DisallowUnknownFields()
+	if err := d.Decode(v); err != nil {
+		return fmt.Errorf("header of a part: %w", err)
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return errors.New("header of a part: text after its end")
+	}
+	return nil
+}
+
+// Array implements Saved.
+func (p savedPart) Array(name string, dt tensor.Dtype, shape ...int) (*tensor.Dense, error) {
+	return p.Saved.Array(p.prefix+name, dt, shape...)
+}

@@ -28,14 +28,12 @@ type FitOptions struct {
 	// correctly; an image classifier has to classify 80 % of the pseudo-rows and 99 % of the images
 	// themselves correctly. Otherwise a fraction is held out after all.
 	Validation *float64
-	Held       *data.Set
-	// Judge are rows for the [Verdict] alone, which neither the network nor the fit has
-	// used. Without any it is made on rows held out: on half of a fraction that the network's
-	// training has held out too, where that is at least 1,000 rows, since half of them suffice
-	// to choose one prior standard deviation; otherwise on the rows held out and, where there are
-	// none, on training rows. They are 2,000 at most, and of a network whose predictions are slow
-	// 500 at least. The verdict says where the fit has chosen by its rows, or the network may have
-	// been trained on them.
+	Held       *data.Set // rows to validate with instead of a fraction; nil means none
+	// Judge are rows for the [Verdict] alone, which neither the network nor the fit has used. With nil, rows held
+	// out judge. If the training of the network has held out the same rows, and these are 1,000 rows or more, one
+	// half judges and the other half chooses the prior standard deviation. Otherwise all rows held out do both. If
+	// no rows are held out, training rows judge. 2,000 rows judge at most; for a network with slow predictions they
+	// may be 500. The verdict says whether the fit has used its rows, or the network may have been trained on them.
 	Judge *data.Set
 
 	// OnEstimate, if it is not nil, is called before the fit with the time and the memory of the fit, if the

@@ -59,18 +59,17 @@ const (
 	ActionCalibrate = "calibrate" // predictions were corrected by rows held out
 )
 
-// Event records one step of a model's history: its training, the reading of its weights, a
-// fit, or rows that were added to the fit. In JSON the fields of the Record stand beside the others.
+// Event records one step of a model's history: the training, the reading of weights, a fit, rows that were added
+// to the fit, or a calibration. In JSON the fields of the Record stand beside the other fields.
 type Event struct {
-	Action  string   `json:"action"`           // one of the actions above
-	Method  string   `json:"method,omitempty"` // name of the method of the posterior, or of a calibration
-	Label   string   `json:"label,omitempty"`  // name of the result in a table of scores
-	Program string   `json:"program"`          // version of the program, see Version
-	Seed    uint64   `json:"seed"`
-	Seconds float64  `json:"seconds"`           // wall time; a resumed run counts from its resumption
-	Verdict *Verdict `json:"verdict,omitempty"` // of a fit
-	// UsualSpread of a fit or a calibration is that of the model, see [Model.UsualSpread].
-	UsualSpread float64 `json:"usual_spread,omitempty"`
+	Action      string   `json:"action"`                 // one of the actions above
+	Method      string   `json:"method,omitempty"`       // name of the method of the posterior, or of a calibration
+	Label       string   `json:"label,omitempty"`        // name of the result in a table of scores
+	Program     string   `json:"program"`                // version of the program, see Version
+	Seed        uint64   `json:"seed"`                   // seed of all random numbers of the step
+	Seconds     float64  `json:"seconds"`                // wall time; a resumed run counts from its resumption
+	Verdict     *Verdict `json:"verdict,omitempty"`      // of a fit
+	UsualSpread float64  `json:"usual_spread,omitempty"` // after a fit or a calibration, see [Model.UsualSpread]
 	gp.Record
 }
 
@@ -80,14 +79,14 @@ func (m *Model) Dtype() tensor.Dtype { return m.Net.Params()[0].Value.Dtype() }
 // fingerprint identifies the weights, see [layers.Fingerprint].
 func (m *Model) fingerprint() string { return layers.Fingerprint(m.Net) }
 
-// MAP returns the model without its posterior and calibration; it shares the weights.
+// MAP returns the model without its posterior and calibration. Both models share the weights.
 func (m *Model) MAP() *Model {
 	c := m.without(ActionFit, ActionUpdate, ActionCalibrate)
 	c.Posterior, c.Calibration = nil, nil
 	return c
 }
 
-// without returns a copy of the model whose history has none of some actions.
+// without returns a copy of the model. The events with the given actions are not in the history of the copy.
 func (m *Model) without(actions ...string) *Model {
 	c := *m
 	c.History = slices.DeleteFunc(slices.Clone(m.History), func(e Event) bool { return slices.Contains(actions, e.Action) })
@@ -104,8 +103,8 @@ func (m *Model) String() string {
 	return name + m.Calibration.suffix()
 }
 
-// NoiseVariance returns the variance of the targets around the latent function, in the
-// network's units; 0 with classes. A temperature of the calibration counts.
+// NoiseVariance returns the variance of the targets around the latent function, in the network's units; it is 0
+// in classification. A temperature of the calibration scales the variance.
 func (m *Model) NoiseVariance() float64 {
 	r, ok := m.Task.Outputs.(*task.Regression)
 	if !ok {
@@ -119,8 +118,8 @@ func (m *Model) NoiseVariance() float64 {
 	return v * t * t
 }
 
-// NoiseStds returns the standard deviation of each target around the latent function, in
-// its units; nil with classes.
+// NoiseStds returns the standard deviation of each target around the latent function, in the units of the
+// target; nil in classification.
 func (m *Model) NoiseStds() []float64 {
 	if r, ok := m.Task.Outputs.(*task.Regression); ok {
 		return r.NoiseStds(m.NoiseVariance())
@@ -216,7 +215,7 @@ func (m *Model) checkAll() error {
 	return nil
 }
 
-// checkNet makes sure that the network has the arrays of its form.
+// checkNet returns an error unless the network has the arrays of its form.
 func (m *Model) checkNet() error {
 	if len(m.Net.Params()) == 0 {
 		return fmt.Errorf("a network without parameters, expected %s", m.Form)

@@ -20,20 +20,19 @@ import (
 
 // SampleOptions say what [Model.Sample] draws.
 type SampleOptions struct {
-	Samples int    // how many functions; at least 1
-	Noise   bool   // with numbers: targets, which scatter around the function, instead of the function
-	Seed    uint64 // same seed, same samples
+	Samples int    // number of functions; at least 1
+	Noise   bool   // in regression: draw targets, which scatter around the function, instead of the function
+	Seed    uint64 // seed of the samples
 }
 
 // Sample draws functions from the posterior and returns their values at all rows of x [N,…]
-// together: [S,N,T] for T numbers, in the units of the data, and the class probabilities [S,N,C] of
-// each function for classes. Values with the same first index belong to one function, so that sums,
-// differences and maxima over rows can be taken of them. A temperature or a vector of a calibration
-// counts, conformal intervals do not.
+// together: targets [S,N,T] in the units of the data, or in classification the class probabilities [S,N,C] of
+// each function. Values with the same first index belong to one function, so that sums, differences and maxima
+// over rows are meaningful. A temperature or a vector of a calibration counts, conformal intervals do not.
 //
-// It needs a posterior that knows the covariance between rows, as those of the methods do whose
-// [gp.Method] is Joint, and memory for two matrices of (N·C)² numbers; where there is too little the
-// error is a *graph.MemoryError.
+// Sample needs a posterior that knows the covariance between rows; the methods with Joint in their [gp.Method]
+// have such posteriors. Sample needs memory for two matrices of (N·C)² numbers. If there is too little memory,
+// the error is a *graph.MemoryError.
 func (m *Model) Sample(ctx context.Context, x *tensor.Dense, o SampleOptions) (*tensor.Dense, error) {
 	out, err := m.sample(ctx, x, o)
 	if err != nil {

@@ -18,14 +18,14 @@ import (
 // new rows with the same hyper-parameters. Everything else stays: the weights, the scaling of
 // inputs and targets, the noise, and what the method has chosen, such as inducing points.
 //
-// Methods whose mean is the network's output gain smaller error bars near the new rows, and
-// no other mean: of those of this module SFR with its own mean alone follows the targets. A
-// posterior to which rows cannot be added exactly is an error, which says why.
+// If the mean of the posterior is the network's output, the mean stays, and the error bars become smaller near
+// the new rows. In this module only SFR with its own mean follows the new targets. If rows cannot be added exactly
+// to the posterior, the error says why.
 //
-// A calibration of m is dropped, since it was of the old predictions, and a note says so.
+// A calibration of m is dropped, since it corrected the old predictions, and a note says so.
 //
-// The last Event of the history records the update. Its facts have the mean negative
-// log-likelihood of the new rows before, when they were new, and after; run is as for a fit.
+// The last Event of the history records the update. Its facts have the mean negative log-likelihood of the new
+// rows before and after the update. The argument run has the same meaning as in a fit.
 func (m *Model) Update(ctx context.Context, set *data.Set, run gp.Run) (*Model, error) {
 	out, err := m.update(ctx, set, run)
 	if err != nil {

@@ -34,7 +34,12 @@ type contender struct {
 }
 
 // forms are settings of methods that are contenders beside the methods' defaults.
-var forms = []struct{ name, method, setting, value string }{
+var forms = []struct {
+	name    string // name of the contender
+	method  string // name of the method
+	setting string // setting that differs from its default
+	value   string // value of the setting
+}{
 	{"lla-kfac", "lla", "structure", "kfac"},
 	{"lla-last-layer", "lla", "weights", "last-layer"},
 }

@@ -18,7 +18,7 @@ const leastDocumented = 0.8
 // longAllowed are the functions, each with its folder, that are longer than mostLines. The list may
 // only shrink.
 var longAllowed = []string{
-	". Model.Fit", ". Network.form", "gp/gptest Passes",
+	"gp/gptest Passes",
 	"gp/valla newNatural", "gp/valla Posterior.evidenceRoot", "gp/valla Restore", "graph compile",
 	"layers/onnx external",
 }
@@ -26,7 +26,7 @@ var longAllowed = []string{
 // fieldsAllowed are the packages that document less than leastDocumented of their fields. The
 // list may only shrink.
 var fieldsAllowed = []string{
-	".", "beam", "experiments", "experiments/internal/report",
+	"beam", "experiments", "experiments/internal/report",
 	"experiments/internal/result", "experiments/internal/runner", "experiments/internal/spec",
 	"experiments/peer", "gp/gptest", "gp/mfvi",
 	"gp/sngp", "gp/task", "gp/valla", "graph", "graph/graphtest",

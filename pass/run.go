@@ -148,7 +148,7 @@ func (r *Runner) Run(ctx context.Context, parts []int, workers int, onProgress f
 
 // progress counts finished parts and their rows, for several goroutines.
 type progress struct {
-	mu     sync.Mutex
+	mu     sync.Mutex                      // guards the counts
 	done   int                             // finished parts
 	all    int                             // parts of the run
 	rows   int64                           // rows of the finished parts

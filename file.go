@@ -55,14 +55,8 @@ func posteriorMember(name string) string { return "posterior/" + name + ".npy" }
 
 // Save writes the model to the file at path, which is replaced atomically. A model that
 // [Load] would refuse is an error, and nothing is written.
-func (m *Model) Save(path string) error {
-	if err := m.save(path); err != nil {
-		return fmt.Errorf("writing %s: %w", path, err)
-	}
-	return nil
-}
-
-func (m *Model) save(path string) error {
+func (m *Model) Save(path string) (err error) {
+	defer explain("writing "+path, &err)
 	if err := m.checkAll(); err != nil {
 		return err
 	}

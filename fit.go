@@ -51,15 +51,8 @@ type FitOptions struct {
 // If ctx ends early, Fit returns an error that wraps ctx's, together with the model of the best
 // state so far if the method has one. With any other error the model is nil, also if the
 // posterior cannot predict the rows to which it was fitted.
-func (m *Model) Fit(ctx context.Context, set *data.Set, o FitOptions) (*Model, error) {
-	out, err := m.fit(ctx, set, o)
-	if err != nil {
-		err = fmt.Errorf("fit: %w", err)
-	}
-	return out, err
-}
-
-func (m *Model) fit(ctx context.Context, set *data.Set, o FitOptions) (*Model, error) {
+func (m *Model) Fit(ctx context.Context, set *data.Set, o FitOptions) (_ *Model, err error) {
+	defer explain("fit", &err)
 	s, how, err := o.method()
 	if err != nil {
 		return nil, err

@@ -83,7 +83,7 @@ func storedVaLLA(t testing.TB, net layers.Network, z []float64, shape, class []i
 	}
 	saved, err := gptest.Memory(gp.State{Header: map[string]any{"inducing": m, "class": class, "inputs": shape}, Arrays: []gp.Array{
 		{Name: "valla.z", Value: graph.NewParam("", z, dt, append([]int{m}, shape...)...).Value},
-		{Name: "valla.l", Value: graph.NewParam("", l, dt, len(l)).Value}, {Name: "valla.log_prior_std", Value: graph.NewScalar("", logStd, dt).Value},
+		{Name: "valla.l", Value: graph.NewParam("", l, dt, len(l)).Value}, {Name: "valla.log_prior_std", Value: graph.NewParam("", []float64{logStd}, dt, 1).Value},
 	}})
 	if err != nil {
 		t.Fatal(err)

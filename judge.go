@@ -9,7 +9,6 @@ import (
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/likelihood"
-	"github.com/go-valla/valla/gp/task"
 	"github.com/go-valla/valla/gp/unseen"
 	"github.com/go-valla/valla/internal/holdout"
 	"github.com/go-valla/valla/internal/passes"
@@ -163,7 +162,7 @@ func (m *Model) sensible(ctx context.Context, p gp.Problem) (bool, error) {
 // agrees reports whether the network classifies a share of the examples correctly. In regression it always
 // does.
 func (m *Model) agrees(ctx context.Context, e gp.Examples, share float64) (bool, error) {
-	if _, numbers := m.Task.Outputs.(*task.Regression); numbers {
+	if !m.classifies() {
 		return true, nil
 	}
 	f, err := m.outputs(ctx, e.X)

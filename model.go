@@ -79,6 +79,13 @@ func (m *Model) Dtype() tensor.Dtype { return m.Net.Params()[0].Value.Dtype() }
 // fingerprint identifies the weights, see [layers.Fingerprint].
 func (m *Model) fingerprint() string { return layers.Fingerprint(m.Net) }
 
+// explain adds the name of an operation to the error of the operation, if there is one.
+func explain(operation string, err *error) {
+	if *err != nil {
+		*err = fmt.Errorf("%s: %w", operation, *err)
+	}
+}
+
 // MAP returns the model without its posterior and calibration. Both models share the weights.
 func (m *Model) MAP() *Model {
 	c := m.without(ActionFit, ActionUpdate, ActionCalibrate)
@@ -160,7 +167,7 @@ func (m *Model) checkPosterior(p *Posterior) error {
 	if _, err := method.Lookup(p.Method); err != nil {
 		return err
 	}
-	_, numbers := m.Task.Outputs.(*task.Regression)
+	numbers := !m.classifies()
 	switch v := p.NoiseVariance; {
 	case numbers && !(v > 0 && v-v == 0):
 		return fmt.Errorf("noise variance %g, expected a positive number", v)
@@ -213,6 +220,12 @@ func (m *Model) checkAll() error {
 		return fmt.Errorf("posterior: %w", err)
 	}
 	return nil
+}
+
+// classifies reports whether the model is for a classification.
+func (m *Model) classifies() bool {
+	_, ok := m.Task.Outputs.(*task.Classification)
+	return ok
 }
 
 // checkNet returns an error unless the network has the arrays of its form.

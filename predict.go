@@ -2,7 +2,6 @@ package valla
 
 import (
 	"context"
-	"fmt"
 	"runtime"
 	"sync"
 
@@ -35,16 +34,13 @@ const (
 // columns of x are in the order of the model's features; [Model.Set] takes them from a table. Predict returns ctx's error if ctx ends first. An input or a prediction that is not
 // finite, or a variance that is not positive, is an error that names the row. Several goroutines may call
 // Predict at once. For single rows a [Predictor] takes less time.
-func (m *Model) Predict(ctx context.Context, x *tensor.Dense, o PredictOptions) (*Prediction, error) {
+func (m *Model) Predict(ctx context.Context, x *tensor.Dense, o PredictOptions) (p *Prediction, err error) {
+	defer explain("predict", &err)
 	in, err := m.Task.Inputs.Apply(x, m.Dtype())
 	if err != nil {
-		return nil, fmt.Errorf("predict: %w", err)
+		return nil, err
 	}
-	p, err := m.predict(ctx, in, o, nil)
-	if err != nil {
-		return nil, fmt.Errorf("predict: %w", err)
-	}
-	return p, nil
+	return m.predict(ctx, in, o, nil)
 }
 
 // predict is Predict for inputs in the network's units. If seen is not nil, predict calls seen with each part of
@@ -65,7 +61,10 @@ func (m *Model) predict(ctx context.Context, in *tensor.Dense, o PredictOptions,
 		}
 		return nil
 	})
-	return all, err
+	if err != nil {
+		return nil, err
+	}
+	return all, nil
 }
 
 const (
@@ -132,34 +131,28 @@ func (m *Model) Fill(ctx context.Context, g gp.Gaussian, o PredictOptions, p *Pr
 // Latent returns the distribution of the network's outputs at the inputs x [N,…], without noise. The inputs are
 // in the units of the data, the outputs are in the units of the network. The memory for C outputs grows with
 // N·C², while [Model.Predict] works in parts.
-func (m *Model) Latent(ctx context.Context, x *tensor.Dense) (gp.Gaussian, error) {
+func (m *Model) Latent(ctx context.Context, x *tensor.Dense) (all gp.Gaussian, err error) {
+	defer explain("predict", &err)
 	in, err := m.Task.Inputs.Apply(x, m.Dtype())
 	if err != nil {
-		return gp.Gaussian{}, fmt.Errorf("predict: %w", err)
+		return gp.Gaussian{}, err
 	}
-	var all gp.Gaussian
 	err = m.eachLatent(ctx, in, func(_ int, g gp.Gaussian) error {
 		all.Append(g)
 		return nil
 	})
-	if err != nil {
-		return gp.Gaussian{}, fmt.Errorf("predict: %w", err)
-	}
-	return all, nil
+	return all, err
 }
 
 // Evaluate returns the scores of the predictions for a set.
-func (m *Model) Evaluate(ctx context.Context, set *data.Set, o PredictOptions) (Scores, error) {
+func (m *Model) Evaluate(ctx context.Context, set *data.Set, o PredictOptions) (_ Scores, err error) {
+	defer explain("evaluate", &err)
 	if err := m.Task.CheckSet(set); err != nil {
-		return Scores{}, fmt.Errorf("evaluate: %w", err)
+		return Scores{}, err
 	}
 	p, err := m.Predict(ctx, set.X, o)
 	if err != nil {
-		return Scores{}, fmt.Errorf("evaluate: %w", err)
+		return Scores{}, err
 	}
-	s, err := m.Task.Score(p, set.Y)
-	if err != nil {
-		return Scores{}, fmt.Errorf("evaluate: %w", err)
-	}
-	return s, nil
+	return m.Task.Score(p, set.Y)
 }

@@ -61,28 +61,23 @@ type call struct {
 // Predict writes the prediction at the rows x [N·D] into the slices of out, which grow where
 // they are too short. The rows are in the units of the data, with their D numbers in the order of
 // [Model.Predict]; pixels are numbers from 0 to 1. The errors are the same as in Model.Predict.
-func (p *Predictor) Predict(ctx context.Context, x []float64, out *Prediction) error {
+func (p *Predictor) Predict(ctx context.Context, x []float64, out *Prediction) (err error) {
+	defer explain("predict", &err)
 	c := p.calls.Get().(*call)
 	defer p.calls.Put(c)
-	err := p.latent(ctx, c, x, &c.g)
-	if err == nil {
-		err = p.m.Fill(ctx, c.g, p.o, out)
+	if err := p.latent(ctx, c, x, &c.g); err != nil {
+		return err
 	}
-	if err != nil {
-		return fmt.Errorf("predict: %w", err)
-	}
-	return nil
+	return p.m.Fill(ctx, c.g, p.o, out)
 }
 
 // Latent writes the distribution of the network's outputs at the rows x [N·D] into g, without
 // noise. The rows are the same as in Predict, the outputs are in the units of the network.
-func (p *Predictor) Latent(ctx context.Context, x []float64, g *gp.Gaussian) error {
+func (p *Predictor) Latent(ctx context.Context, x []float64, g *gp.Gaussian) (err error) {
+	defer explain("predict", &err)
 	c := p.calls.Get().(*call)
 	defer p.calls.Put(c)
-	if err := p.latent(ctx, c, x, g); err != nil {
-		return fmt.Errorf("predict: %w", err)
-	}
-	return nil
+	return p.latent(ctx, c, x, g)
 }
 
 // latent is Latent with the memory of a call.

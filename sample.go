@@ -11,7 +11,6 @@ import (
 
 	"github.com/go-valla/valla/gp"
 	"github.com/go-valla/valla/gp/method"
-	"github.com/go-valla/valla/gp/task"
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/internal/holdout"
 	"github.com/go-valla/valla/internal/kernel"
@@ -33,20 +32,12 @@ type SampleOptions struct {
 // Sample needs a posterior that knows the covariance between rows; the methods with Joint in their [gp.Method]
 // have such posteriors. Sample needs memory for two matrices of (N·C)² numbers. If there is too little memory,
 // the error is a *graph.MemoryError.
-func (m *Model) Sample(ctx context.Context, x *tensor.Dense, o SampleOptions) (*tensor.Dense, error) {
-	out, err := m.sample(ctx, x, o)
-	if err != nil {
-		return nil, fmt.Errorf("sample: %w", err)
-	}
-	return out, nil
-}
-
-func (m *Model) sample(ctx context.Context, x *tensor.Dense, o SampleOptions) (*tensor.Dense, error) {
-	_, classes := m.Task.Outputs.(*task.Classification)
+func (m *Model) Sample(ctx context.Context, x *tensor.Dense, o SampleOptions) (_ *tensor.Dense, err error) {
+	defer explain("sample", &err)
 	if o.Samples < 1 {
 		return nil, settings.Errorf("%d samples, expected at least one", o.Samples)
 	}
-	if o.Noise && classes {
+	if o.Noise && m.classifies() {
 		return nil, settings.Errorf("samples with noise of classes, which have none")
 	}
 	p, err := m.joint()
@@ -80,7 +71,7 @@ func (m *Model) sample(ctx context.Context, x *tensor.Dense, o SampleOptions) (*
 // probabilities.
 func (m *Model) sampled(f []float64, shape ...int) *tensor.Dense {
 	c := shape[2]
-	if _, classes := m.Task.Outputs.(*task.Classification); classes {
+	if m.classifies() {
 		for row := range slices.Chunk(f, c) {
 			kernel.Softmax(row, row)
 		}

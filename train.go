@@ -197,7 +197,7 @@ func (t *training) run(ctx context.Context) (*train.Result, error) {
 	}
 	loss, _ := t.model.Task.Loss()
 	m := train.MAP{Net: t.model.Net, Loss: loss, BatchSize: min(s.BatchSize, t.train.N()), Seed: t.o.Seed, Config: c}
-	return m.TrainOn(ctx, source, t.train.Y)
+	return m.Train(ctx, source, t.train.Y)
 }
 
 // checkpointEvery is how many iterations lie between two checkpoints.

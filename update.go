@@ -26,15 +26,8 @@ import (
 //
 // The last Event of the history records the update. Its facts have the mean negative log-likelihood of the new
 // rows before and after the update. The argument run has the same meaning as in a fit.
-func (m *Model) Update(ctx context.Context, set *data.Set, run gp.Run) (*Model, error) {
-	out, err := m.update(ctx, set, run)
-	if err != nil {
-		return nil, fmt.Errorf("update: %w", err)
-	}
-	return out, nil
-}
-
-func (m *Model) update(ctx context.Context, set *data.Set, run gp.Run) (*Model, error) {
+func (m *Model) Update(ctx context.Context, set *data.Set, run gp.Run) (_ *Model, err error) {
+	defer explain("update", &err)
 	start := time.Now()
 	notes := m.dropNotes()
 	m = m.Uncalibrated()

@@ -44,11 +44,11 @@ func (m *Model) networkWarnings(ctx context.Context, train gp.Examples) ([]strin
 		return nil, err
 	}
 	spread, c := m.spread(train), float64(m.Task.Size())
-	if _, regression := m.Task.Outputs.(*task.Regression); regression && loss > c*spread {
+	if !m.classifies() && loss > c*spread {
 		return []string{fmt.Sprintf("The network is worse than predicting the mean: its root mean squared error is %.3g times the standard deviation of the targets. "+
 			"It is hardly trained, or works in other units than those of the data: weights from elsewhere may need the settings standardize, or mean and std, or another layout or activation.",
 			math.Sqrt(loss/c/spread))}, nil
-	} else if !regression && loss > spread {
+	} else if m.classifies() && loss > spread {
 		return []string{fmt.Sprintf("The network is worse than predicting the frequency of each class: its NLL is %.3g instead of %.3g. "+
 			"It is hardly trained, or takes other inputs: weights from elsewhere may need the settings standardize, or mean and std, or another layout or activation.", loss, spread)}, nil
 	}
@@ -59,7 +59,7 @@ func (m *Model) networkWarnings(ctx context.Context, train gp.Examples) ([]strin
 // the classes.
 func (m *Model) spread(e gp.Examples) float64 {
 	y, c, n := graph.Floats(e.Y), m.Task.Size(), float64(e.N())
-	_, regression := m.Task.Outputs.(*task.Regression)
+	regression := !m.classifies()
 	sum := 0.0
 	for k := range c {
 		mean, square := 0.0, 0.0

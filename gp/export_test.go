@@ -10,7 +10,7 @@ func RootRows(b *graph.Builder, low, kz *graph.Node) *graph.Node {
 // RootRowsInSteps is the same with the derivatives of the operations that make it.
 func RootRowsInSteps(b *graph.Builder, low, kz *graph.Node) *graph.Node {
 	c := conditioned(b, low, kz)
-	return b.Concat(c.g, c.divergences(b))
+	return b.Concat(0, c.g, c.divergences(b))
 }
 
 // Information gives the tests informationByLayer.

@@ -36,7 +36,7 @@ func traces(t *testing.T, p gp.Problem) map[string]float64 {
 	t.Helper()
 	b := graph.NewBuilder(tensor.Float64)
 	x := b.Param(&graph.Param{Name: "x", Value: p.Train.X})
-	nodes := append([]*graph.Node{p.Net.Forward(b, x)}, jacobian.NTK{Net: p.Net, Algorithm: jacobian.Dense}.Rows(b, x)...)
+	nodes := append([]*graph.Node{p.Net.Forward(b, x)}, jacobian.NTK{Net: p.Net, Dense: true}.Rows(b, x)...)
 	program, err := graph.Compile(b, nodes, graph.Options{})
 	if err == nil {
 		err = program.Run()

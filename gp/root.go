@@ -50,7 +50,7 @@ func (c conditions) divergences(b *graph.Builder) *graph.Node {
 
 // differentiable is [M+1,M], G above the row of divergences, with a derivative of its own.
 func (c conditions) differentiable(b *graph.Builder, low, kz *graph.Node) *graph.Node {
-	return b.WithPullback("the root of (A⁻¹ + K_z)⁻¹", b.Concat(c.g, c.divergences(b)), conditionedPullback, low, kz)
+	return b.WithPullback("the root of (A⁻¹ + K_z)⁻¹", b.Concat(0, c.g, c.divergences(b)), conditionedPullback, low, kz)
 }
 
 // conditionedPullback is the derivative of G above the row of divergences δ by L and a

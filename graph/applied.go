@@ -6,6 +6,7 @@ import (
 	"hash/fnv"
 	"reflect"
 	"slices"
+	"strconv"
 
 	"github.com/chewxy/hm"
 	"gorgonia.org/gorgonia"
@@ -16,10 +17,10 @@ import (
 // gorgonia.SDOp.
 type applied struct {
 	Op
-	in   []tensor.Shape
-	out  tensor.Shape
-	dt   tensor.Dtype
-	salt int // separates nodes that Gorgonia's 32-bit hash would merge
+	in   []tensor.Shape // of the operands
+	out  tensor.Shape   // of the result
+	dt   tensor.Dtype   // of operands and result
+	salt int            // separates nodes that Gorgonia's 32-bit hash would merge
 }
 
 var (
@@ -108,7 +109,17 @@ func (o *applied) OverwritesInput() int { return -1 }
 
 // WriteHash implements gorgonia.Op; every attribute is written.
 func (o *applied) WriteHash(h hash.Hash) {
-	fmt.Fprintf(h, "valla %T %s %v %v %v %d", o.Op, o.Key(), o.in, o.out, o.dt, o.salt)
+	text := append(make([]byte, 0, 256), "valla "...)
+	for _, s := range []string{reflect.TypeOf(o.Op).String(), o.Key(), o.dt.String()} {
+		text = append(append(text, s...), ' ')
+	}
+	for _, s := range append(slices.Clip(o.in), o.out, tensor.Shape{o.salt}) {
+		for _, n := range s {
+			text = append(strconv.AppendInt(text, int64(n), 10), ' ')
+		}
+		text = append(text, ';')
+	}
+	h.Write(text) // of a hash.Hash: it returns no error
 }
 
 // Hashcode implements gorgonia.Op.

@@ -7,18 +7,19 @@ import (
 
 // region is a part of an arena, in elements.
 type region struct {
-	at, n int
-	once  bool // of what is computed once: it lies in the memory of the program that computes it
+	at, n int  // the first element and the number of elements
+	once  bool // the value is computed once and lies in the memory of the program that computes it
 }
 
 // arena plans the use of one piece of memory: regions that are given back are given out again.
 // It allocates nothing; size is the number of elements that the plan needs.
 type arena struct {
-	size int
+	size int      // elements that the plan needs
 	free []region // in order, no two of them neighbours
 }
 
-// lane is what regions begin at a multiple of, in elements: a cache line of float32.
+// lane is the number of elements of which the start of every region is a multiple: a cache line of
+// float32.
 const lane = 16
 
 // take returns room for n elements: the smallest free region that is large enough, the

@@ -44,7 +44,7 @@ func (f *Batched) grow(batches int) error {
 	}
 	if f.twin == 0 {
 		var err error
-		if f.twin, err = first.TwinBytes(); err != nil {
+		if f.twin, err = first.twinBytes(); err != nil {
 			return err
 		}
 	}
@@ -66,7 +66,7 @@ func (f *Batched) grow(batches int) error {
 }
 
 func (f *Batched) addTwin() error {
-	p, err := f.copies[0].p.Twin()
+	p, err := f.copies[0].p.twin()
 	if err != nil {
 		return err
 	}
@@ -114,7 +114,7 @@ func (f *Batched) Each(ctx context.Context, data *tensor.Dense, visit func(first
 	if err := f.grow(batches); err != nil {
 		return err
 	}
-	if err := f.copies[0].p.Prime(); err != nil {
+	if err := f.copies[0].p.prime(); err != nil {
 		return err
 	}
 	for done := 0; done < batches; {

@@ -7,19 +7,19 @@ import (
 
 // binary is an operation on pairs of elements, with broadcasting.
 type binary struct {
-	name     string
-	commutes bool // the result for (y, x) is that for (x, y), to the last bit
-	f32      pairwise[float32]
-	f64      pairwise[float64]
+	name     string            // the key
+	commutes bool              // the result for (y, x) is that for (x, y), to the last bit
+	f32      pairwise[float32] // kernels for float32
+	f64      pairwise[float64] // kernels for float64
 	// local returns the cotangent of input i before it is summed to its shape.
 	local func(b *Builder, i int, in []*Node, out, ct *Node) *Node
 }
 
 // pairwise are the kernels of an operation on pairs.
 type pairwise[T kernel.Float] struct {
-	each func(r kernel.Rows, dst, a, b []T)
-	// still has the one for an operand, by its number, that is a single number in each row; nil
-	// where there is none.
+	each func(r kernel.Rows, dst, a, b []T) // for rows of both operands
+	// still[i] is the kernel for an operand i that has a single number in each row; nil where there is
+	// no such kernel.
 	still [2]func(r kernel.Rows, dst, numbers, x []T)
 }
 

@@ -22,15 +22,15 @@ type Node = gorgonia.Node
 // at the end.
 type Builder struct {
 	g       *gorgonia.ExprGraph
-	dt      tensor.Dtype
-	err     error
-	params  map[string]*Param
-	instead map[*Param]*Node // what Let gave
-	convert bool             // parameters of another element type are taken as copies
+	dt      tensor.Dtype      // of all nodes
+	err     error             // the first error
+	params  map[string]*Param // the parameters in the graph by name
+	instead map[*Param]*Node  // nodes that Let put in the place of parameters
+	convert bool              // a parameter of another element type enters the graph as a copy
 }
 
 // NewBuilder starts an empty graph whose nodes hold dt, tensor.Float32 or tensor.Float64.
-func NewBuilder(dt tensor.Dtype) *Builder { return On(gorgonia.NewGraph(), dt) }
+func NewBuilder(dt tensor.Dtype) *Builder { return on(gorgonia.NewGraph(), dt) }
 
 // NewConverting is NewBuilder for a graph that takes parameters of another element type
 // too: it holds copies of them, with their values at the time of writing. Thus a network of
@@ -41,9 +41,9 @@ func NewConverting(dt tensor.Dtype) *Builder {
 	return b
 }
 
-// On returns a Builder that adds to an existing graph, for networks written
+// on returns a Builder that adds to an existing graph, for networks written
 // directly in Gorgonia.
-func On(g *gorgonia.ExprGraph, dt tensor.Dtype) *Builder {
+func on(g *gorgonia.ExprGraph, dt tensor.Dtype) *Builder {
 	b := &Builder{g: g, dt: dt, params: map[string]*Param{}, instead: map[*Param]*Node{}}
 	if dt != tensor.Float32 && dt != tensor.Float64 {
 		b.Failf("graph: element type %v is neither float32 nor float64", dt)
@@ -52,7 +52,7 @@ func On(g *gorgonia.ExprGraph, dt tensor.Dtype) *Builder {
 }
 
 // of returns a Builder for the graph that n is in.
-func of(n *Node) *Builder { return On(n.Graph(), n.Dtype()) }
+func of(n *Node) *Builder { return on(n.Graph(), n.Dtype()) }
 
 // Graph returns the expression graph that b writes to.
 func (b *Builder) Graph() *gorgonia.ExprGraph { return b.g }
@@ -63,17 +63,13 @@ func (b *Builder) Dtype() tensor.Dtype { return b.dt }
 // Err returns the first error, or nil.
 func (b *Builder) Err() error { return b.err }
 
-// Fail records err if it is the first one, and returns nil as the node.
-func (b *Builder) Fail(err error) *Node {
+// Failf makes the formatted error the error of b, unless b has one already. It returns nil, in
+// place of a node.
+func (b *Builder) Failf(format string, args ...any) *Node {
 	if b.err == nil {
-		b.err = err
+		b.err = fmt.Errorf(format, args...)
 	}
 	return nil
-}
-
-// Failf is Fail with a formatted message.
-func (b *Builder) Failf(format string, args ...any) *Node {
-	return b.Fail(fmt.Errorf(format, args...))
 }
 
 // Input adds a leaf that a Program binds before it runs. Names are unique in a

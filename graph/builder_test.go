@@ -71,7 +71,7 @@ func TestFirstErrorIsKept(t *testing.T) {
 		if given == "a node" {
 			n = b.Input("x", 2, 2)
 		}
-		b.Fail(first)
+		b.Failf("%w", first)
 		size := b.Graph().AllNodes().Len()
 		methods(t, b, n, func(name string, _ bool, call func() *node) {
 			if got := call(); got != nil {
@@ -79,7 +79,7 @@ func TestFirstErrorIsKept(t *testing.T) {
 			}
 		})
 		b.Failf("another %s", "error")
-		if b.Err() != first {
+		if !errors.Is(b.Err(), first) {
 			t.Errorf("the error is %q, want the first one", b.Err())
 		}
 		if b.Graph().AllNodes().Len() != size {
@@ -145,7 +145,7 @@ func TestShapeErrors(t *testing.T) {
 	shaped := func(op func(b *builder, x *node, s ...int) *node, s ...int) func(b *builder, x *node) *node {
 		return func(b *builder, x *node) *node { return op(b, x, s...) }
 	}
-	concat := func(b *builder, x, y *node) *node { return b.Concat(x, y) }
+	concat := func(b *builder, x, y *node) *node { return b.Concat(0, x, y) }
 	table := []struct {
 		name string
 		f    func(b *builder) *node
@@ -210,8 +210,8 @@ func TestShapeErrors(t *testing.T) {
 		{"concat", two(concat, []int{2, 3}, []int{2, 4}), []string{"concat", "(2, 3)", "(2, 4)"}},
 		{"concat of dimensions", two(concat, []int{2, 3}, []int{3}), []string{"(2, 3)", "(3)"}},
 		{"concat of vector and column", two(concat, []int{3}, []int{3, 1}), []string{"(3)", "(3, 1)"}},
-		{"concat of a scalar", ofScalar(func(b *builder, x *node) *node { return b.Concat(x, x) }), []string{"axis 0", "()"}},
-		{"concat of nothing", func(b *builder) *node { return b.Concat() }, []string{"nothing"}},
+		{"concat of a scalar", ofScalar(func(b *builder, x *node) *node { return b.Concat(0, x, x) }), []string{"axis 0", "()"}},
+		{"concat of nothing", func(b *builder) *node { return b.Concat(0) }, []string{"nothing"}},
 		{"constant", func(b *builder) *node { return b.Const("c", []float64{1, 2}, 3) }, []string{`"c"`, "2 values", "[3]"}},
 		{"constant without shape", func(b *builder) *node { return b.Const("c", []float64{1}) }, []string{`"c"`, "[]"}},
 		{"fill without shape", func(b *builder) *node { return b.Fill(1) }, []string{"[1]"}},

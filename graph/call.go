@@ -11,10 +11,10 @@ import (
 
 // call is an operation that a Go function computes.
 type call struct {
-	name   string
-	serial int64 // no two calls are the same operation
-	out    tensor.Shape
-	f      func(in [][]float64) ([]float64, error)
+	name   string                                  // for errors
+	serial int64                                   // no two calls are the same operation
+	out    tensor.Shape                            // of the result
+	f      func(in [][]float64) ([]float64, error) // computes the result
 }
 
 var calls atomic.Int64

@@ -74,7 +74,9 @@ func (b *Builder) LowerMask(n int, diagonal float64) *Node {
 }
 
 // solveLower is X with R·X = B, or Rᵀ·X = B, R lower triangular.
-type solveLower struct{ trans bool }
+type solveLower struct {
+	trans bool // Rᵀ in place of R
+}
 
 func (r solveLower) Key() string { return fmt.Sprintf("solve lower %t", r.trans) }
 

@@ -13,22 +13,22 @@ import (
 // compiler assigns memory to every node. The memory is given back after the last use of the
 // node. Outputs, and nodes that are computed once for all runs, keep theirs.
 type compiler[T kernel.Float] struct {
-	code    *code[T]
-	varying map[*expr]bool  // nil: everything varies
-	root    map[*expr]*expr // the expression whose memory this one shares
-	left    map[*expr]int   // uses of a root's memory still to come
-	arena   arena
+	code    *code[T]         // the machine in the making
+	varying map[*expr]bool   // nil: everything varies
+	root    map[*expr]*expr  // the expression whose memory this one shares
+	left    map[*expr]int    // uses of a root's memory still to come
+	arena   arena            // the plan of memory
 	place   map[*expr]region // by root
 	copies  map[*expr]region // of outputs that are leaves
 	keep    map[*expr]bool   // roots whose memory is never given back
-	links   []link[T]
+	links   []link[T]        // the steps in order, with the places of their arrays
 }
 
 // link is a step and where its result and its operands will lie.
 type link[T kernel.Float] struct {
 	s *step[T]
-	y region
-	x []*expr // roots
+	y region  // of the result
+	x []*expr // the roots of the operands
 }
 
 // newCompiler plans a program, or a twin that has no memory of its own for what is computed once.
@@ -84,26 +84,7 @@ func compile[T kernel.Float](outputs []*expr, o Options, first *code[T]) (machin
 	} else {
 		c.code.once = nil
 	}
-	at := func(r region, e *expr) []T {
-		from, end := c.code.memory, r.at+size(e.shape)
-		if r.once {
-			from = c.code.first.memory
-		}
-		return from[r.at:end:end]
-	}
-	for _, l := range c.links {
-		if first != nil && l.y.once {
-			continue
-		}
-		l.s.y = at(l.y, l.s.e)
-		for i, r := range l.x {
-			if r.leaf != nil {
-				l.s.x[i] = c.code.leaves[r.leaf]
-			} else {
-				l.s.x[i] = at(c.place[r], r)
-			}
-		}
-	}
+	c.connect(first != nil)
 	c.code.fused = fuse(c.code.each)
 	values := make([]*tensor.Dense, len(outputs))
 	for i, e := range outputs {
@@ -111,9 +92,36 @@ func compile[T kernel.Float](outputs []*expr, o Options, first *code[T]) (machin
 		if !ok {
 			from = c.place[c.root[e]]
 		}
-		values[i] = wrap(e.shape, at(from, e))
+		values[i] = wrap(e.shape, c.at(from, e))
 	}
 	return c.code, values, nil
+}
+
+// connect gives each step the memory of its result and of its operands. A twin has no steps that
+// run once.
+func (c *compiler[T]) connect(twin bool) {
+	for _, l := range c.links {
+		if twin && l.y.once {
+			continue
+		}
+		l.s.y = c.at(l.y, l.s.e)
+		for i, r := range l.x {
+			if r.leaf != nil {
+				l.s.x[i] = c.code.leaves[r.leaf]
+			} else {
+				l.s.x[i] = c.at(c.place[r], r)
+			}
+		}
+	}
+}
+
+// at returns the elements of e in the memory of region r.
+func (c *compiler[T]) at(r region, e *expr) []T {
+	from, end := c.code.memory, r.at+size(e.shape)
+	if r.once {
+		from = c.code.first.memory
+	}
+	return from[r.at:end:end]
 }
 
 // plan finds which expressions share a buffer and how often each buffer is read.

@@ -9,7 +9,9 @@ import (
 
 // contract is the product of two arrays that broadcast, summed to a shape, without the
 // product ever being formed. Compile makes it of a sum over a product.
-type contract struct{ to tensor.Shape }
+type contract struct {
+	to tensor.Shape // of the sums
+}
 
 func (r contract) Key() string { return fmt.Sprintf("contract to %v", r.to) }
 

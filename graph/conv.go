@@ -12,10 +12,10 @@ import (
 // part is its derivative by one of them, a function of the two others. So the three
 // are each other's derivatives.
 type conv struct {
-	part
-	convolution
-	rows    kernel.ConvRows
-	stacked bool // filters have an axis of their own in front, one set for each term
+	part                        // the operand of the trilinear form that is computed
+	convolution                 // sizes and loops
+	rows        kernel.ConvRows // numbers of images, sets of filters, and results
+	stacked     bool            // filters have an axis of their own in front, one set for each term
 }
 
 // convolution is the sizes of a convolution and its loops.

@@ -14,8 +14,9 @@ import (
 // of zeros. With stacked set there is a table for each row of axis 0 of the rows. Several of
 // these, neighbours, may share a row of places. Places have no derivative.
 type embed struct {
-	rows             int // of the table
-	scatter, stacked bool
+	rows    int  // of the table
+	scatter bool // the transpose: rows are added to a table of zeros
+	stacked bool // each row of axis 0 has a table of its own
 }
 
 func (r embed) Key() string {

@@ -103,7 +103,7 @@ func ExamplePointwise() {
 
 	b := graph.NewBuilder(tensor.Float64)
 	x := b.Input("x", 3)
-	y := b.Apply(swish, x)
+	y := b.Apply(swish.Op(), x)
 	first := graph.Grad(b, b.Sum(y), x)[0]
 	second := graph.Grad(b, b.Sum(first), x)[0]
 	for _, v := range evaluated(b, map[*graph.Node][]float64{x: {-1, 0, 2}}, y, first, second) {

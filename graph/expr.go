@@ -12,12 +12,12 @@ import (
 // expr is a value that a program computes. Compile makes expressions of the nodes, and
 // rewrites them on the way; the nodes stay as they were written.
 type expr struct {
-	id    int // grows with every expression made, so operands come before their users
-	op    computed
-	in    []*expr
-	shape tensor.Shape
-	leaf  *Node // nil for what is computed
-	rows  bool  // depends on the examples of the batch, see rewriter
+	id    int          // grows with every expression made, so operands come before their users
+	op    computed     // nil for a leaf
+	in    []*expr      // operands
+	shape tensor.Shape // of the value
+	leaf  *Node        // nil for an expression that is computed
+	rows  bool         // the value depends on the examples of the batch, see rewriter
 }
 
 // computed has the methods of an operation that a program needs. Every Op is one.
@@ -31,9 +31,9 @@ type computed interface {
 // depend on how many rows a batch has, so that a row has the same bits in any batch: it therefore
 // compares the sizes that arrays would have in a batch of usualBatch examples.
 type rewriter struct {
-	known map[identity]*expr
-	count int
-	batch *Node // the examples [B,…] if they are all that varies; nil: there is no batch
+	known map[identity]*expr // the expressions made so far
+	count int                // the largest id
+	batch *Node              // the examples [B,…] if they are all that varies; nil: there is no batch
 }
 
 // usualBatch is the number of examples for which expressions are rewritten.
@@ -56,8 +56,8 @@ func (e *expr) alike(full tensor.Shape, rows bool) bool {
 
 // identity tells expressions apart: an operation and the operands' ids with its key.
 type identity struct {
-	op  reflect.Type
-	key string
+	op  reflect.Type // of the operation
+	key string       // the ids of the operands and the operation's key
 }
 
 func newRewriter(o Options) *rewriter {

@@ -5,10 +5,10 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Counted is an operation that knows how many floating-point operations it takes: additions,
+// counted is an operation that knows how many floating-point operations it takes: additions,
 // multiplications and functions of an element, each of which counts one. An operation without
 // this method takes one for each element of its result.
-type Counted interface {
+type counted interface {
 	Flops(in []tensor.Shape, out tensor.Shape) int
 }
 
@@ -22,7 +22,7 @@ func (c *code[T]) flops() (once, each int) { return flopsOf(c.once), flopsOf(c.e
 func flopsOf[T kernel.Float](steps []*step[T]) int {
 	sum := 0
 	for _, s := range steps {
-		if op, ok := s.e.op.(Counted); ok {
+		if op, ok := s.e.op.(counted); ok {
 			sum += op.Flops(shapesOf(s.e.in), s.e.shape)
 		} else if s.e.op != nil {
 			sum += size(s.e.shape)
@@ -31,45 +31,45 @@ func flopsOf[T kernel.Float](steps []*step[T]) int {
 	return sum
 }
 
-// Flops implements Counted.
+// Flops implements counted.
 func (r matMul) Flops(in []tensor.Shape, _ tensor.Shape) int {
 	stack, m, n, k, _ := r.dims(in)
 	return 2 * stack * m * n * k
 }
 
-// Flops implements Counted.
+// Flops implements counted.
 func (r panelled) Flops([]tensor.Shape, tensor.Shape) int { return 2 * r.m * r.of.n * r.of.k }
 
-// Flops implements Counted: one triangle is computed, and the other is its copy.
+// Flops implements counted: one triangle is computed, and the other is its copy.
 func (gram) Flops(in []tensor.Shape, _ tensor.Shape) int {
 	return size(in[0]) * (in[0][len(in[0])-2] + 1)
 }
 
-// Flops implements Counted.
+// Flops implements counted.
 func (cholesky) Flops(in []tensor.Shape, _ tensor.Shape) int { return in[0][0] * size(in[0]) / 3 }
 
-// Flops implements Counted.
+// Flops implements counted.
 func (solveLower) Flops(in []tensor.Shape, _ tensor.Shape) int { return in[0][0] * size(in[1]) }
 
-// Flops implements Counted. Taps beyond the edge count, too.
+// Flops implements counted. Taps beyond the edge count, too.
 func (r conv) Flops([]tensor.Shape, tensor.Shape) int {
 	w := r.shape(filters)
 	return 2 * max(r.rows.X, r.rows.W, r.rows.Y) * size(r.shape(results)) * size(w[1:])
 }
 
-// Flops implements Counted.
+// Flops implements counted.
 func (contract) Flops(in []tensor.Shape, _ tensor.Shape) int {
 	full, _ := broadcast(in[0], in[1])
 	return 2 * size(full)
 }
 
-// Flops implements Counted.
+// Flops implements counted.
 func (sumTo) Flops(in []tensor.Shape, _ tensor.Shape) int { return size(in[0]) }
 
-// Flops implements Counted: a maximum, a difference, an exponential, a sum, and a difference.
+// Flops implements counted: a maximum, a difference, an exponential, a sum, and a difference.
 func (logSoftmax) Flops(in []tensor.Shape, _ tensor.Shape) int { return 5 * size(in[0]) }
 
-// Flops implements Counted.
+// Flops implements counted.
 func (r averagePool) Flops(in []tensor.Shape, out tensor.Shape) int {
 	if r.spread {
 		return size(in[0]) * r.size[0] * r.size[1]
@@ -77,13 +77,13 @@ func (r averagePool) Flops(in []tensor.Shape, out tensor.Shape) int {
 	return size(out) * r.size[0] * r.size[1]
 }
 
-// Flops implements Counted.
+// Flops implements counted.
 func (r unfold) Flops(in []tensor.Shape, _ tensor.Shape) int { return added(r.fold, in[0]) }
 
-// Flops implements Counted.
+// Flops implements counted.
 func (r gather) Flops(in []tensor.Shape, _ tensor.Shape) int { return added(r.scatter, in[0]) }
 
-// Flops implements Counted.
+// Flops implements counted.
 func (r maxPool) Flops(in []tensor.Shape, _ tensor.Shape) int { return added(r.scatter, in[1]) }
 
 // added returns the additions of an operation that adds its operand to zeros, or only copies it.
@@ -94,26 +94,26 @@ func added(adds bool, in tensor.Shape) int {
 	return 0
 }
 
-// Flops implements Counted.
+// Flops implements counted.
 func (r embed) Flops(in []tensor.Shape, _ tensor.Shape) int { return added(r.scatter, in[0]) }
 
-// Flops implements Counted: elements are only copied.
+// Flops implements counted: elements are only copied.
 func (panels) Flops([]tensor.Shape, tensor.Shape) int { return 0 }
 
-// Flops implements Counted: elements are only copied.
+// Flops implements counted: elements are only copied.
 func (transpose) Flops([]tensor.Shape, tensor.Shape) int { return 0 }
 
-// Flops implements Counted: elements are only copied.
+// Flops implements counted: elements are only copied.
 func (window) Flops([]tensor.Shape, tensor.Shape) int { return 0 }
 
-// Flops implements Counted: elements are only copied.
+// Flops implements counted: elements are only copied.
 func (concat) Flops([]tensor.Shape, tensor.Shape) int { return 0 }
 
-// Flops implements Counted: elements are only copied.
+// Flops implements counted: elements are only copied.
 func (broadcastTo) Flops([]tensor.Shape, tensor.Shape) int { return 0 }
 
-// Flops implements Counted: elements are only copied.
+// Flops implements counted: elements are only copied.
 func (pick) Flops([]tensor.Shape, tensor.Shape) int { return 0 }
 
-// Flops implements Counted: what a Go function computes is not known.
+// Flops implements counted: what a Go function computes is not known.
 func (call) Flops([]tensor.Shape, tensor.Shape) int { return 0 }

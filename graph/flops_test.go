@@ -53,7 +53,7 @@ func TestFlops(t *testing.T) {
 		}},
 		{"copies", 0, func(b *builder, in func(...int) *node) *node {
 			x := b.Slice(b.Transpose(in(3, 4)), 0, 1, 3)
-			return b.Gather(b.Concat(x, x), 0, 2, 1)
+			return b.Gather(b.Concat(0, x, x), 0, 2, 1)
 		}},
 		{"equal expressions once", 12 + 12, func(b *builder, in func(...int) *node) *node {
 			x := in(3, 4)

@@ -114,10 +114,10 @@ func stockBinary() []stockCase {
 			func(b *builder, x, y *node) *node { return b.MatMul(x, y, false, true) }},
 		{"Concat rows", []int{2, 3}, []int{1, 3},
 			func(x, y *node) (*node, error) { return gorgonia.Concat(0, x, y, x) },
-			func(b *builder, x, y *node) *node { return b.Concat(x, y, x) }},
+			func(b *builder, x, y *node) *node { return b.Concat(0, x, y, x) }},
 		{"Concat columns", []int{2, 3}, []int{2, 2},
 			func(x, y *node) (*node, error) { return gorgonia.Concat(1, x, y) },
-			func(b *builder, x, y *node) *node { return b.Transpose(b.Concat(b.Transpose(x), b.Transpose(y))) }},
+			func(b *builder, x, y *node) *node { return b.Transpose(b.Concat(0, b.Transpose(x), b.Transpose(y))) }},
 	}
 	var cases []stockCase
 	for _, r := range table {

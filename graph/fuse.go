@@ -35,7 +35,7 @@ var fusing = struct {
 	share int // nanoseconds of work that each part must get
 }{1 << 12, 1 << 14, 3000}
 
-// chainUnit is what parts of a chain are at least multiples of, in elements.
+// chainUnit is the least number of elements of which the parts of a chain are multiples.
 const chainUnit = 64
 
 // chain is a run of operations element by element, each on arrays of as many elements, and of sums
@@ -44,14 +44,14 @@ const chainUnit = 64
 // convolution, which then calls it as soon as rows of its result are there.
 type chain[T kernel.Float] struct {
 	start   convThen[T] // nil: there is none
-	row     int         // elements of a row of its result
-	size    int
-	unit    int // parts and blocks are multiples of it: whole sums
-	cost    int // nanoseconds on one thread, roughly
+	row     int         // elements in a row of the convolution's result
+	size    int         // elements of each array of the chain
+	unit    int         // parts and blocks are multiples of it: whole sums
+	cost    int         // nanoseconds on one thread, roughly
 	steps   []*step[T]
-	loops   []rangeLoop[T]
-	scratch [][]T       // of each part; the chains of a program share it
-	then    kernel.Then // with start; made once, because runs allocate nothing
+	loops   []rangeLoop[T] // one for each step; nil for the convolution
+	scratch [][]T          // for each part; the chains of a program share it
+	then    kernel.Then    // with start; made once, because runs allocate nothing
 }
 
 // Run implements kernel.Job.
@@ -186,16 +186,16 @@ func (c *chain[T]) take(s *step[T]) bool {
 	return true
 }
 
-// disturbs reports whether elements of a and b lie in the same place, other than each with that of
-// the same number of the chain's elements.
+// disturbs reports whether a and b share memory, unless both are the same array of the chain: then
+// element i shares its place with element i alone.
 func (c *chain[T]) disturbs(a, b []T) bool {
 	return overlap(a, b) && !(len(a) == c.size && same(a, b))
 }
 
 // chained is a step as a part of a chain.
 type chained[T kernel.Float] struct {
-	start      convThen[T] // see chain
-	size, unit int
+	start      convThen[T]  // see chain
+	size, unit int          // see chain
 	loop       rangeLoop[T] // nil with start
 }
 
@@ -222,7 +222,7 @@ func linkOf[T kernel.Float](s *step[T]) (chained[T], bool) {
 	return chained[T]{size: len(s.y), unit: 1, loop: ofType[rangeLoop[T]](f32, f64)}, true
 }
 
-// ofType returns what of the two, for float32 and float64, is an F.
+// ofType returns f32 or f64, whichever is an F.
 func ofType[F any](f32, f64 any) F {
 	if f, ok := f64.(F); ok {
 		return f

@@ -28,7 +28,7 @@ var fuzzed = []func(b *builder, r *reader, x, y *node) *node{
 	func(b *builder, r *reader, x, _ *node) *node { return b.Transpose(x, r.ints()...) },
 	func(b *builder, r *reader, x, _ *node) *node { return b.Slice(x, r.int(), r.int(), r.int()) },
 	func(b *builder, r *reader, x, _ *node) *node { return b.Pad(x, r.int(), r.int(), r.int()) },
-	func(b *builder, r *reader, x, y *node) *node { return b.Concat([]*node{x, y, x}[:r.int()&3]...) },
+	func(b *builder, r *reader, x, y *node) *node { return b.Concat(0, []*node{x, y, x}[:r.int()&3]...) },
 	func(b *builder, _ *reader, x, _ *node) *node { return b.LogSoftmax(x) },
 	func(b *builder, _ *reader, x, _ *node) *node { return b.Diag(x) },
 	func(b *builder, _ *reader, x, _ *node) *node { return b.Diagonal(x) },

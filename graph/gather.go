@@ -12,9 +12,9 @@ import (
 // transpose, which adds each part to its place in zeros of the given extent.
 type gather struct {
 	axis    int
-	at      []int
-	extent  int // of the axis in the larger array
-	scatter bool
+	at      []int // places along the axis
+	extent  int   // of the axis in the larger array
+	scatter bool  // the transpose
 }
 
 func (r gather) Key() string {

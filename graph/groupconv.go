@@ -9,8 +9,8 @@ import (
 // ConvOptions are the settings of [Builder.Convolution], each for rows and for columns. The
 // zero value of Groups, of a stride or of a dilation means 1.
 type ConvOptions struct {
-	Groups        int // the channels are divided into groups that do not see each other
-	Stride        [2]int
+	Groups        int    // groups of channels that are convolved separately
+	Stride        [2]int // places from one result to the next
 	Dilation      [2]int // from one element of a filter to the next in the image
 	Before, After [2]int // zeros around the image
 }
@@ -30,9 +30,9 @@ func (o ConvOptions) simple() bool {
 
 // groupConv is a convolution with all settings and plain loops.
 type groupConv struct {
-	ConvOptions
-	in, out        int // channels of images and of results
-	height, width  int
+	ConvOptions           // complete
+	in, out        int    // channels of images and of results
+	height, width  int    // of the images
 	filter, places [2]int // rows and columns of a filter and of a result
 }
 
@@ -126,7 +126,7 @@ func convTap[T kernel.Float](c groupConv, p part, ky, kx int, image []T, w *T, r
 	}
 }
 
-// axpy adds a·x to y, n elements that are so far apart.
+// axpy adds a·x to n elements of y. The elements of x are stepX apart and those of y stepY apart.
 func axpy[T kernel.Float](a T, x []T, stepX int, y []T, stepY, n int) {
 	if stepX == 1 && stepY == 1 {
 		kernel.Axpy(a, x[:n], y[:n])

@@ -11,28 +11,28 @@ import (
 
 // code runs steps over typed buffers.
 type code[T kernel.Float] struct {
-	once, each []*step[T]
-	fused      []*step[T] // each, with chains
-	bound      bool       // all leaves are
-	fresh      bool       // once has been run
-	memory     []T
-	first      *code[T] // whose memory has what once computes; a twin's is another one
-	leaves     map[*Node][]T
-	uses       map[*Node][]operand[T]
+	once, each []*step[T]             // steps of the first run, and of every run
+	fused      []*step[T]             // the steps of every run, with chains
+	bound      bool                   // all leaves are bound
+	fresh      bool                   // the steps of once have been run
+	memory     []T                    // all intermediate values
+	first      *code[T]               // its memory holds the results of once; c itself unless c is a twin
+	leaves     map[*Node][]T          // the elements of each leaf; nil before it is bound
+	uses       map[*Node][]operand[T] // the operands that read a leaf
 }
 
 // step is one operation with its operands in place.
 type step[T kernel.Float] struct {
-	e *expr
-	f func(y []T, x [][]T) error
-	y []T
-	x [][]T
+	e *expr                      // the expression that it computes
+	f func(y []T, x [][]T) error // the loop
+	y []T                        // the result
+	x [][]T                      // the operands
 }
 
 // operand is a place in a step that reads a leaf.
 type operand[T kernel.Float] struct {
 	s *step[T]
-	i int
+	i int // number of the operand
 }
 
 func (c *code[T]) bind(leaf *Node, v gorgonia.Value) error {

@@ -10,11 +10,13 @@ import (
 
 // matMul is op(A)·op(B) of matrices, of each pair in two stacks of matrices, or of each matrix
 // in a stack with one matrix B.
-type matMul struct{ transA, transB bool }
+type matMul struct {
+	transA, transB bool // the operand is transposed
+}
 
 func (r matMul) Key() string { return fmt.Sprintf("matmul %t %t", r.transA, r.transB) }
 
-// shared says whether a stack of matrices is multiplied by one matrix.
+// shared reports whether a stack of matrices is multiplied by one matrix.
 func (matMul) shared(in []tensor.Shape) bool { return len(in[0]) > 2 && len(in[1]) == 2 }
 
 // dims returns stack, m, n, k and k as the second operand has it.

@@ -10,9 +10,9 @@ import (
 
 // MemoryError says that a computation needs more memory than it may have.
 type MemoryError struct {
-	What        string
-	Need, Limit int64 // bytes
-	Free        bool  // Limit is not a setting but what the machine had left
+	What        string // the computation
+	Need, Limit int64  // bytes
+	Free        bool   // Limit is the free memory of the machine and no setting
 }
 
 // Error says what needs how many bytes, and how many there are.

@@ -12,8 +12,12 @@ import (
 // and check it by a row of a table for graphtest.Run.
 //
 // An Op whose Jacobian rows have a form of their own, such as an outer product,
-// implements [RowPullbacker] as well. For a function of each element by itself,
-// [Pointwise] is a ready-made Op.
+// has the method RowPullback as well, with the arguments and the result of the function
+// [RowPullback]. An Op that knows how many floating-point operations it takes has the method
+//
+//	Flops(in []tensor.Shape, out tensor.Shape) int
+//
+// For a function of each element by itself, [Pointwise] makes an Op.
 type Op interface {
 	// Key names the operation and every attribute that tells two of them apart: two
 	// Ops of one Go type with one key are the same operation, and a graph holds the
@@ -39,13 +43,13 @@ type Op interface {
 // the slices, and should not allocate. One goroutine at a time calls them. A nil loop
 // means that graphs of that element type cannot use the operation.
 type Loops struct {
-	F32 func(y []float32, x [][]float32) error
-	F64 func(y []float64, x [][]float64) error
+	F32 func(y []float32, x [][]float32) error // for graphs of float32
+	F64 func(y []float64, x [][]float64) error // for graphs of float64
 }
 
-// RowPullbacker is an Op that knows the Jacobian rows of an operand that is not batched.
+// rowPullbacker is an Op that knows the Jacobian rows of an operand that is not batched.
 // The arguments and the result are those of the function [RowPullback].
-type RowPullbacker interface {
+type rowPullbacker interface {
 	Op
 	RowPullback(b *Builder, i int, in []*Node, out, ct *Node) (Outer, bool)
 }
@@ -99,9 +103,6 @@ func (b *Builder) add(o *applied, in []*Node) *Node {
 		o.salt++
 	}
 }
-
-// OpOf returns the Op of a node; false for leaves and for Gorgonia's own operations.
-func OpOf(n *Node) (Op, bool) { return unwrap(n.Op()) }
 
 func unwrap(o gorgonia.Op) (Op, bool) {
 	own, ok := o.(*applied)

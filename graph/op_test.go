@@ -40,7 +40,7 @@ func TestOpIdentity(t *testing.T) {
 		Name: clippedSquare{1}.Key(),
 		F64:  func(dst, _ []float64) { clear(dst) },
 		Grad: func(*builder, *node, *node, *node) *node { return nil },
-	}, x)
+	}.Op(), x)
 	noErr(t, b)
 	if one != b.Apply(clippedSquare{1}, x) {
 		t.Error("one operation has two nodes")
@@ -61,11 +61,11 @@ func TestApplyErrors(t *testing.T) {
 	wantFailure(t, "no operand", func(b *builder) *node { return b.Apply(clippedSquare{1}) }, "clipped square 1", "0 operands")
 	wantFailure(t, "two operands", func(b *builder) *node {
 		x := b.Input("x", 2)
-		return b.Apply(graph.Pointwise{Name: "f"}, x, x)
+		return b.Apply(graph.Pointwise{Name: "f"}.Op(), x, x)
 	}, "graph: f", "2 operands")
 	half := graph.Pointwise{Name: "for one type only", F64: func(dst, src []float64) { copy(dst, src) }}
 	b := graph.NewBuilder(tensor.Float32)
-	y := b.Apply(half, b.Input("x", 2))
+	y := b.Apply(half.Op(), b.Input("x", 2))
 	noErr(t, b)
 	_, err := graph.Compile(b, []*node{y}, graph.Options{})
 	if err == nil || !strings.Contains(err.Error(), "for one type only") || !strings.Contains(err.Error(), "float32") {
@@ -78,7 +78,7 @@ func TestApplyErrors(t *testing.T) {
 
 // embedded is a type that has its methods from a Pointwise without functions, except for
 // the loops.
-type embedded struct{ graph.Pointwise }
+type embedded struct{ graph.Op }
 
 func (embedded) Key() string { return "embedded" }
 
@@ -96,9 +96,9 @@ func (embedded) Forward([]tensor.Shape, tensor.Shape) graph.Loops {
 func TestEmbedded(t *testing.T) {
 	graph.SetFusing(t, 2, 2, 4)
 	b := graph.NewBuilder(tensor.Float64)
-	x := b.Input("x", 4)
-	y := b.Scale(b.Apply(embedded{}, b.Scale(x, 10)), 2)
-	spread := b.Apply(embedded{}, b.BroadcastTo(b.Slice(x, 0, 0, 1), 2))
+	x, op := b.Input("x", 4), embedded{graph.Pointwise{Name: "without functions"}.Op()}
+	y := b.Scale(b.Apply(op, b.Scale(x, 10)), 2)
+	spread := b.Apply(op, b.BroadcastTo(b.Slice(x, 0, 0, 1), 2))
 	noErr(t, b)
 	got := evaluate(t, b, []*node{x}, []*node{y, spread}, arrays{{1, 2, 3, 4}})
 	wantSame(t, "reversed", got, arrays{{80, 60, 40, 20}, {1, 1}}, 0)

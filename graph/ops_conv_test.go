@@ -169,7 +169,9 @@ func poolCases() []graphtest.Case {
 		size, stride := r[0], r[1]
 		cases = append(cases, graphtest.Case{
 			Name: fmt.Sprintf("max pool %d stride %d", size, stride), Shapes: [][]int{xs},
-			Build: func(b *builder, in []*node) *node { return b.MaxPool(in[0], size, stride) },
+			Build: func(b *builder, in []*node) *node {
+				return b.MaxPool(in[0], [2]int{size, size}, [2]int{stride, stride})
+			},
 			Naive: func(in arrays) []float64 {
 				return each(size, stride, func(n, c, i, j int) float64 {
 					largest := math.Inf(-1)
@@ -181,7 +183,9 @@ func poolCases() []graphtest.Case {
 			},
 		}, graphtest.Case{
 			Name: fmt.Sprintf("average pool %d stride %d", size, stride), Shapes: [][]int{xs},
-			Build: func(b *builder, in []*node) *node { return b.AveragePool(in[0], size, stride) },
+			Build: func(b *builder, in []*node) *node {
+				return b.AveragePool(in[0], [2]int{size, size}, [2]int{stride, stride})
+			},
 			Naive: func(in arrays) []float64 {
 				return each(size, stride, func(n, c, i, j int) float64 {
 					sum := 0.0
@@ -215,7 +219,7 @@ func TestMaxPoolNaN(t *testing.T) {
 	nan := math.NaN()
 	b := graph.NewBuilder(tensor.Float64)
 	x := b.Input("x", 1, 1, 2, 4)
-	y := b.MaxPool(x, 2, 2)
+	y := b.MaxPool(x, [2]int{2, 2}, [2]int{2, 2})
 	p, err := graph.Compile(b, []*node{y}, graph.Options{})
 	if err == nil {
 		err = p.Bind(x, tensor.New(tensor.WithShape(1, 1, 2, 4), tensor.WithBacking([]float64{1, nan, 3, 2, nan, 4, 7, 5})))

@@ -17,11 +17,11 @@ func networkCases() []graphtest.Case {
 	cases = append(cases, activationCases()...)
 	return append(cases, graphtest.Case{
 		Name: "max pool of 2×3 every 2×1", Shapes: [][]int{{2, 1, 5, 4}}, Shape: []int{2, 1, 2, 2},
-		Build: func(b *builder, in []*node) *node { return b.MaxPool2D(in[0], [2]int{2, 3}, [2]int{2, 1}) },
+		Build: func(b *builder, in []*node) *node { return b.MaxPool(in[0], [2]int{2, 3}, [2]int{2, 1}) },
 		Naive: func(in arrays) []float64 { return naiveWindows(in[0], 2, math.Max, math.Inf(-1), 1) },
 	}, graphtest.Case{
 		Name: "average pool of 2×3 every 2×1", Shapes: [][]int{{2, 1, 5, 4}}, Shape: []int{2, 1, 2, 2},
-		Build: func(b *builder, in []*node) *node { return b.AveragePool2D(in[0], [2]int{2, 3}, [2]int{2, 1}) },
+		Build: func(b *builder, in []*node) *node { return b.AveragePool(in[0], [2]int{2, 3}, [2]int{2, 1}) },
 		Naive: func(in arrays) []float64 {
 			return naiveWindows(in[0], 2, func(a, c float64) float64 { return a + c }, 0, 1.0/6)
 		},
@@ -120,7 +120,7 @@ func gatherCases() []graphtest.Case {
 			Build: func(b *builder, in []*node) *node { return b.Gather(in[0], 0, 1, 1) },
 			Naive: func(in arrays) []float64 { return []float64{in[0][1], in[0][1]} }},
 		{Name: "concat along axis 1", Shapes: [][]int{{2, 1, 2}, {2, 2, 2}}, Shape: []int{2, 3, 2},
-			Build: func(b *builder, in []*node) *node { return b.ConcatAxis(1, in[0], in[1]) },
+			Build: func(b *builder, in []*node) *node { return b.Concat(1, in[0], in[1]) },
 			Naive: func(in arrays) []float64 {
 				return append(append(append(append([]float64{}, in[0][:2]...), in[1][:4]...), in[0][2:]...), in[1][4:]...)
 			}},

@@ -316,7 +316,7 @@ func shapeCases() []graphtest.Case {
 			Build: func(b *builder, in []*node) *node { return b.Pad(in[0], 1, 1, 4) },
 			Naive: func(in arrays) []float64 { return []float64{0, in[0][0], in[0][1], 0, 0, in[0][2], in[0][3], 0} }},
 		{Name: "concat", Shapes: [][]int{{1, 2}, {3, 2}},
-			Build: func(b *builder, in []*node) *node { return b.Concat(in[0], in[1], in[0]) },
+			Build: func(b *builder, in []*node) *node { return b.Concat(0, in[0], in[1], in[0]) },
 			Naive: func(in arrays) []float64 {
 				return append(append(append([]float64{}, in[0]...), in[1]...), in[0]...)
 			}},

@@ -13,8 +13,8 @@ type Rule func(b *Builder, wrt []*Node, value, ct *Node) []*Node
 
 // override is its first operand with a derivative of its own by the other operands.
 type override struct {
-	name string
-	rule Rule
+	name string // identifies the rule
+	rule Rule   // writes the cotangents of the other operands
 }
 
 // WithPullback returns value, whose derivative by the nodes of wrt is what rule says. The

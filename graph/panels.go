@@ -10,8 +10,8 @@ import (
 // panels copies a matrix op(B) [k,n] into the order in which products read it. Compile makes it of
 // a matrix that stays as it is from run to run.
 type panels struct {
-	transB bool
-	k, n   int
+	transB bool // B is transposed
+	k, n   int  // rows and columns of op(B)
 }
 
 func (r panels) Key() string { return fmt.Sprintf("panels of %d×%d, %t", r.k, r.n, r.transB) }
@@ -31,11 +31,11 @@ func panelsLoop[T kernel.Float](r panels, ld int) func(y []T, x [][]T) error {
 	}
 }
 
-// panelled is the product of a matrix, or of a stack of them, with one of which there are panels.
+// panelled is the product of a matrix, or of each matrix in a stack, with a matrix in panels.
 type panelled struct {
-	transA bool
-	m      int
-	of     panels
+	transA bool         // A is transposed
+	m      int          // rows of op(A)
+	of     panels       // of the second operand
 	to     tensor.Shape // of the result
 }
 

@@ -18,14 +18,6 @@ func NewParam(name string, v []float64, dt tensor.Dtype, shape ...int) *Param {
 	return &Param{Name: name, Value: newDense(dt, v, shape)}
 }
 
-// NewScalar returns a parameter of shape [1].
-func NewScalar(name string, v float64, dt tensor.Dtype) *Param {
-	return NewParam(name, []float64{v}, dt, 1)
-}
-
-// Scalar returns the first element.
-func (p *Param) Scalar() float64 { return p.At(0) }
-
 // At returns element i in row-major order.
 func (p *Param) At(i int) float64 {
 	if p.Value.Dtype() == tensor.Float64 {

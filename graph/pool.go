@@ -14,14 +14,16 @@ import (
 // second operand; as a function of x both are constant almost everywhere.
 type maxPool struct {
 	pool
-	scatter bool
+	scatter bool // the transpose in the second operand
 }
 
 func (r maxPool) Key() string { return fmt.Sprintf("max pool %v scatter %t", r.pool, r.scatter) }
 
 // pool holds the windows in images [B,C,H,W]: their rows and columns, and the steps from one
 // window to the next. Windows do not reach over the edge.
-type pool struct{ size, stride [2]int }
+type pool struct {
+	size, stride [2]int // rows and columns
+}
 
 // windows returns the shape of the results, one element for each window.
 func (p pool) windows(in tensor.Shape) (tensor.Shape, error) {
@@ -98,15 +100,11 @@ func largest[T kernel.Float](p pool, plane []T, w, i, j int) int {
 	return best
 }
 
-// MaxPool returns the largest element of each window of size by size elements, every
-// stride elements, of images x [B,C,H,W]: [B,C,(H−size)/stride+1,(W−size)/stride+1],
-// rounded down. At ties the derivative goes to the first element.
-func (b *Builder) MaxPool(x *Node, size, stride int) *Node {
-	return b.MaxPool2D(x, [2]int{size, size}, [2]int{stride, stride})
-}
-
-// MaxPool2D is MaxPool with windows of other numbers of rows and columns, and of steps.
-func (b *Builder) MaxPool2D(x *Node, size, stride [2]int) *Node {
+// MaxPool returns the largest element of each window of images x [B,C,H,W]. A window has size[0]
+// rows and size[1] columns; the next windows begin stride[0] rows and stride[1] columns further on.
+// The result has the shape [B,C,(H−size[0])/stride[0]+1,(W−size[1])/stride[1]+1], rounded down. If
+// several elements of a window are the largest, the derivative goes to the first.
+func (b *Builder) MaxPool(x *Node, size, stride [2]int) *Node {
 	return b.Apply(maxPool{pool{size, stride}, false}, x, x)
 }
 
@@ -115,8 +113,8 @@ func (b *Builder) MaxPool2D(x *Node, size, stride [2]int) *Node {
 // width.
 type averagePool struct {
 	pool
-	spread        bool
-	height, width int // of the images
+	spread        bool // the transpose
+	height, width int  // of the images
 }
 
 func (r averagePool) Key() string {
@@ -186,14 +184,9 @@ func shift[T kernel.Float](dst []T, v T) {
 	}
 }
 
-// AveragePool returns the mean of each window of size by size elements, every stride
-// elements, of images x [B,C,H,W]; shapes as in MaxPool.
-func (b *Builder) AveragePool(x *Node, size, stride int) *Node {
-	return b.AveragePool2D(x, [2]int{size, size}, [2]int{stride, stride})
-}
-
-// AveragePool2D is AveragePool with windows of other numbers of rows and columns, and of steps.
-func (b *Builder) AveragePool2D(x *Node, size, stride [2]int) *Node {
+// AveragePool returns the mean of each window of images x [B,C,H,W]. Windows and shapes are as in
+// [Builder.MaxPool].
+func (b *Builder) AveragePool(x *Node, size, stride [2]int) *Node {
 	if !b.usable("average pool", x) {
 		return nil
 	}

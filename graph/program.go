@@ -17,11 +17,11 @@ import (
 // A Program is not safe for concurrent use; compile one for each goroutine.
 type Program struct {
 	m       machine
-	outputs map[*Node]*tensor.Dense
-	leaves  map[*Node]bool
-	nodes   []*Node // the outputs in order
-	exprs   []*expr
-	options Options
+	outputs map[*Node]*tensor.Dense // the values of the outputs
+	leaves  map[*Node]bool          // the nodes that the outputs depend on; true for leaves
+	nodes   []*Node                 // the outputs in order
+	exprs   []*expr                 // the outputs as expressions
+	options Options                 // for twins
 }
 
 // Options change how a graph is compiled. The zero value recomputes everything.
@@ -76,17 +76,17 @@ func (p *Program) with(m machine, values []*tensor.Dense, err error) (*Program, 
 	return p, err
 }
 
-// Twin compiles another program of the same outputs, which may run at the same time as p. It reads
-// what is computed once from p's memory: see [Program.Prime]. What was bound to p's leaves must be
+// twin compiles another program of the same outputs, which may run at the same time as p. It reads
+// what is computed once from p's memory: see [Program.prime]. What was bound to p's leaves must be
 // bound to those of the twin, too.
-func (p *Program) Twin() (*Program, error) {
+func (p *Program) twin() (*Program, error) {
 	twin := *p
 	return twin.with(p.m.twin(p.exprs, p.options))
 }
 
-// Prime computes what is computed once, unless that has been done. It must be called before a program
+// prime computes what is computed once, unless that has been done. It must be called before a program
 // and its twins run at the same time.
-func (p *Program) Prime() error { return p.m.prime() }
+func (p *Program) prime() error { return p.m.prime() }
 
 // rewritten returns the expressions of outputs, which are among the nodes of order.
 func rewritten(order, outputs []*Node, o Options) ([]*expr, error) {
@@ -175,8 +175,8 @@ func (p *Program) Scalar(n *Node) float64 {
 // outputs, leaves not counted.
 func (p *Program) Bytes() int { return p.m.bytes() }
 
-// TwinBytes returns the memory that each [Program.Twin] holds beside, planned as Plan does it.
-func (p *Program) TwinBytes() (int, error) { return p.m.twinBytes(p.exprs, p.options) }
+// twinBytes returns the memory that each [Program.twin] holds beside, planned as Plan does it.
+func (p *Program) twinBytes() (int, error) { return p.m.twinBytes(p.exprs, p.options) }
 
 // Steps returns how many operations run once, and how many in each Run.
 func (p *Program) Steps() (once, each int) { return p.m.steps() }

@@ -214,7 +214,7 @@ func (e *expression) concat() *node {
 	y := e.pick(func(s tensor.Shape) bool {
 		return len(s) == x.Dims() && slices.Equal(s[1:], x.Shape()[1:]) && s.TotalSize()*2 <= maxSize
 	}, x.Shape()...)
-	return e.b.Concat(x, y)
+	return e.b.Concat(0, x, y)
 }
 
 func (e *expression) softmax() *node { return e.bounded(e.b.LogSoftmax(e.array())) }

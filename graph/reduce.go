@@ -10,7 +10,9 @@ import (
 
 // sumTo sums over the axes along which to broadcasts to the input's shape. It and
 // broadcastTo are each other's transposes.
-type sumTo struct{ to tensor.Shape }
+type sumTo struct {
+	to tensor.Shape // of the sums
+}
 
 func (r sumTo) Key() string { return fmt.Sprintf("sum to %v", r.to) }
 
@@ -50,7 +52,9 @@ func sumLoop[T kernel.Float](l loop) func(y []T, x [][]T) error {
 }
 
 // broadcastTo repeats an array along new or unit axes.
-type broadcastTo struct{ to tensor.Shape }
+type broadcastTo struct {
+	to tensor.Shape // of the result
+}
 
 func (r broadcastTo) Key() string { return fmt.Sprintf("broadcast to %v", r.to) }
 

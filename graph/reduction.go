@@ -5,12 +5,12 @@ import "github.com/go-valla/valla/internal/kernel"
 // reduction is a loop that adds to the elements of a smaller array, its array 0. Threads
 // share those elements, so that each is summed in the same order by any number of them.
 type reduction[T kernel.Float] struct {
-	parts []*cursor
-	cost  int   // nanoseconds on one thread, roughly
-	step  []int // of the arrays, from one inner loop to the next
-	add   addRows[T]
-	y     []T // of the run under way
-	x     [][]T
+	parts []*cursor  // one for each part of the loop
+	cost  int        // nanoseconds on one thread, roughly
+	step  []int      // of the arrays, from one inner loop to the next
+	add   addRows[T] // the inner loops
+	y     []T        // the result of the run under way
+	x     [][]T      // the operands of the run under way
 }
 
 // addRows runs count inner loops. The first begins at the arrays' offsets; each of the

@@ -8,9 +8,9 @@ import "gorgonia.org/tensor"
 // sumParts is the second pass of rewriting.
 type sumParts struct {
 	*rewriter
-	made   map[*expr]*expr
-	formed map[*expr]bool // what is used other than in a sum of products
-	varies map[*expr]bool // what changes from run to run; nil: everything
+	made   map[*expr]*expr // the new expression of each old one
+	formed map[*expr]bool  // expressions with a use other than in a sum of products
+	varies map[*expr]bool  // expressions that change from run to run; nil: all
 }
 
 // takeOut returns the outputs with small factors taken out of sums: they multiply the sum

@@ -5,7 +5,9 @@ import "gorgonia.org/gorgonia"
 // Outer is a stack of Jacobian rows in factored form: row r, over the elements of
 // one parameter in row-major order, is the outer product Left_r ⊗ Right_r,
 // flattened. A nil Left stands for the number 1.
-type Outer struct{ Left, Right *Node } // [rows,p] and [rows,q], p·q parameter elements
+type Outer struct {
+	Left, Right *Node // [rows,p] and [rows,q], where p·q is the number of the parameter's elements
+}
 
 // RowWise reports whether op acts on each row of axis 0 by itself: row r of the
 // output is computed from row r of the batched inputs and from the others as a
@@ -31,7 +33,7 @@ func IsPointwise(op gorgonia.Op) bool {
 // such rows.
 func RowPullback(b *Builder, op gorgonia.Op, i int, in []*Node, out, ct *Node) (Outer, bool) {
 	if r, ok := unwrap(op); ok {
-		if rp, ok := r.(RowPullbacker); ok {
+		if rp, ok := r.(rowPullbacker); ok {
 			return rp.RowPullback(b, i, in, out, ct)
 		}
 	}

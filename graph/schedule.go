@@ -30,12 +30,12 @@ func (c *compiler[T]) schedule(order []*expr) []*expr {
 // scheduler is a schedule in the making.
 type scheduler[T kernel.Float] struct {
 	*compiler[T]
-	order   []*expr
+	order   []*expr           // the schedule so far
 	left    map[*expr]int     // uses of a root's memory still to come
 	missing map[*expr]int     // operands that are not there yet; -1: the expression is there itself
 	users   map[*expr][]*expr // of an expression, one for each use
 
-	preparing bool // see prepare
+	preparing bool // prepare is at work and is not called again
 }
 
 // take makes e the next expression, and those that are then to come at once.

@@ -33,9 +33,9 @@ func SharedRows(b *Builder, rows *Node) (scale, own *Node, ok bool) {
 
 // separation is an array [examples,per,C,H,W] as a product.
 type separation struct {
-	b       *Builder
-	outputs *Node // [examples or 1, per or 1, C or 1]: the same at all places
-	places  *Node // [examples or 1, C or 1, …]: the same for all outputs
+	b       *Builder // writes the factors
+	outputs *Node    // [examples or 1, per or 1, C or 1]: the same at all places
+	places  *Node    // [examples or 1, C or 1, …]: the same for all outputs
 }
 
 // take multiplies the product by n, whose axes in front of C, H and W stand for e examples and p

@@ -9,7 +9,9 @@ import (
 )
 
 // reshape keeps the elements and their order. A Program runs it for free.
-type reshape struct{ to tensor.Shape }
+type reshape struct {
+	to tensor.Shape // of the result
+}
 
 func (r reshape) Key() string { return fmt.Sprintf("reshape %v", r.to) }
 
@@ -52,7 +54,9 @@ func (b *Builder) reshaped(x *Node, shape ...int) *Node {
 }
 
 // transpose permutes axes: axis d of the result is axis perm[d] of the input.
-type transpose struct{ perm []int }
+type transpose struct {
+	perm []int // the input axis of each axis of the result
+}
 
 func (r transpose) Key() string { return fmt.Sprintf("transpose %v", r.perm) }
 
@@ -136,8 +140,9 @@ func (b *Builder) Transpose(x *Node, perm ...int) *Node {
 // from the larger array (a slice), or, with pad set, the whole of the smaller one into
 // zeros of that extent.
 type window struct {
-	axis, from, step, extent int
-	pad                      bool
+	axis, from, step int  // the axis, the first element on it and the distance to the next
+	extent           int  // of the axis in the result
+	pad              bool // the transpose
 }
 
 func (r window) Key() string {
@@ -213,7 +218,7 @@ func newWindowLoop(r window, small, large tensor.Shape) loop {
 	return l
 }
 
-// strided copies n elements, each to's and each from's apart.
+// strided copies n elements of src, which are from apart, to places of dst that are to apart.
 func strided[T any](dst []T, to int, src []T, from, n int) {
 	if to == 1 && from == 1 {
 		copy(dst[:n], src)
@@ -246,7 +251,9 @@ func (b *Builder) Pad(x *Node, axis, from, extent int) *Node {
 }
 
 // concat joins arrays along an axis.
-type concat struct{ axis int }
+type concat struct {
+	axis int // along which the operands follow each other
+}
 
 func (r concat) Key() string { return fmt.Sprint("concat ", r.axis) }
 
@@ -295,11 +302,8 @@ func concatLoop[T kernel.Float](axis int, in []tensor.Shape) func(y []T, x [][]T
 	}
 }
 
-// Concat joins nodes of equal shapes beyond axis 0 along axis 0.
-func (b *Builder) Concat(parts ...*Node) *Node { return b.ConcatAxis(0, parts...) }
-
-// ConcatAxis joins nodes of equal shapes beyond an axis along that axis.
-func (b *Builder) ConcatAxis(axis int, parts ...*Node) *Node {
+// Concat joins nodes along an axis. Their shapes may differ along this axis only.
+func (b *Builder) Concat(axis int, parts ...*Node) *Node {
 	if len(parts) == 0 {
 		return b.Failf("graph: concat of nothing")
 	}

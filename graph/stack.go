@@ -4,10 +4,10 @@ import "github.com/go-valla/valla/internal/kernel"
 
 // stack is an operation on each of a stack of matrices, which threads share.
 type stack[T kernel.Float] struct {
-	count, work int // matrices, and multiplications for each
-	one         func(y []T, x [][]T, i int)
-	y           []T // of the run under way
-	x           [][]T
+	count, work int                         // matrices, and multiplications for each
+	one         func(y []T, x [][]T, i int) // computes matrix i
+	y           []T                         // the result of the run under way
+	x           [][]T                       // the operands of the run under way
 }
 
 // stackWork is the number of multiplications that each part must get, and stackCall how many

@@ -10,8 +10,8 @@ import (
 
 // stock is an operation that is not an Op: one of Gorgonia's own.
 type stock struct {
-	n  *Node
-	in []*Node
+	n  *Node   // the node that holds the operation
+	in []*Node // its operands
 }
 
 func newStock(n *Node, in []*Node) (stock, error) {

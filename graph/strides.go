@@ -153,9 +153,9 @@ func (l *loop) offset(k, iteration int) int {
 // cursor says where the arrays of a loop stand at an outer iteration. After the
 // last one it is back at the first.
 type cursor struct {
-	loop
-	at  []int // position along each outer dimension
-	off []int // offset of each array
+	loop       // the extents and strides
+	at   []int // position along each outer dimension
+	off  []int // offset of each array
 }
 
 func (l loop) cursor() *cursor {

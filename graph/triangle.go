@@ -12,7 +12,7 @@ import (
 // Both are linear, and each is the other's transpose.
 type pick struct {
 	triangle bool // the lower triangle, row by row, instead of the diagonal
-	spread   bool
+	spread   bool // the transpose: elements are put into zeros
 }
 
 func (r pick) Key() string { return fmt.Sprintf("pick triangle %t spread %t", r.triangle, r.spread) }
@@ -117,6 +117,3 @@ func (b *Builder) Diagonal(x *Node) *Node { return b.Apply(pick{spread: true}, x
 // Lower unpacks lower triangles: [..., n(n+1)/2] in the order (0,0), (1,0), (1,1),
 // (2,0), … to [..., n, n] with zeros above the diagonal.
 func (b *Builder) Lower(x *Node) *Node { return b.Apply(pick{triangle: true, spread: true}, x) }
-
-// PackLower packs the lower triangle of each matrix, the inverse of Lower.
-func (b *Builder) PackLower(x *Node) *Node { return b.Apply(pick{triangle: true}, x) }

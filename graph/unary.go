@@ -8,40 +8,45 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Pointwise is an Op on each element by itself. Its result may take the place of its
-// operand, and runs of such operations on large arrays are computed block by block.
+// Pointwise is a function of each element by itself. [Pointwise.Op] makes an operation of it. The
+// result may take the place of the operand, and runs of pointwise operations on large arrays are
+// computed block by block.
 type Pointwise struct {
 	// Name is the key: it names the function and every number that it depends on.
 	Name string
 	// F32 and F64 write f(src) to dst, element by element. The two have the same
 	// length, and may be the same slice.
 	F32 func(dst, src []float32)
-	F64 func(dst, src []float64)
+	F64 func(dst, src []float64) // see F32
 	// Grad writes ct·f'(x) in terms of x, of y = f(x), or of both.
 	Grad func(b *Builder, x, y, ct *Node) *Node
 }
 
-// Key implements Op.
-func (p Pointwise) Key() string { return p.Name }
+// Op returns the operation for [Builder.Apply].
+func (p Pointwise) Op() Op { return pointwise{p} }
 
-// Shape implements Op: the result has the operand's shape.
-func (p Pointwise) Shape(in []tensor.Shape) (tensor.Shape, error) {
+// pointwise applies a Pointwise to x.
+func (b *Builder) pointwise(p Pointwise, x *Node) *Node { return b.Apply(p.Op(), x) }
+
+// pointwise is the Op of a Pointwise.
+type pointwise struct{ Pointwise }
+
+func (p pointwise) Key() string { return p.Name }
+
+func (p pointwise) Shape(in []tensor.Shape) (tensor.Shape, error) {
 	if len(in) != 1 {
 		return nil, fmt.Errorf("%d operands, expected one", len(in))
 	}
 	return in[0], nil
 }
 
-// Pullback implements Op.
-func (p Pointwise) Pullback(b *Builder, _ int, in []*Node, out, ct *Node) *Node {
+func (p pointwise) Pullback(b *Builder, _ int, in []*Node, out, ct *Node) *Node {
 	return p.Grad(b, in[0], out, ct)
 }
 
-// RowWise implements Op: each row of an array is computed by itself.
-func (p Pointwise) RowWise(_ []bool, in []tensor.Shape) bool { return len(in[0]) > 0 }
+func (p pointwise) RowWise(_ []bool, in []tensor.Shape) bool { return len(in[0]) > 0 }
 
-// Forward implements Op.
-func (p Pointwise) Forward([]tensor.Shape, tensor.Shape) Loops {
+func (p pointwise) Forward([]tensor.Shape, tensor.Shape) Loops {
 	return Loops{F32: pointwiseLoop(p.F32), F64: pointwiseLoop(p.F64)}
 }
 
@@ -52,7 +57,7 @@ func pointwiseLoop[T kernel.Float](f func(dst, src []T)) func(y []T, x [][]T) er
 	return func(y []T, x [][]T) error { f(y, x[0]); return nil }
 }
 
-func (p Pointwise) ranges(loop) (rangeLoop[float32], rangeLoop[float64]) {
+func (p pointwise) ranges(loop) (rangeLoop[float32], rangeLoop[float64]) {
 	return pointwiseRange(p.F32), pointwiseRange(p.F64)
 }
 
@@ -60,11 +65,11 @@ func pointwiseRange[T kernel.Float](f func(dst, src []T)) rangeLoop[T] {
 	return func(y []T, x [][]T, from, to int, _ []T) { f(y[from:to], x[0][from:to]) }
 }
 
-// isPointwise reports whether op is a Pointwise. A type that embeds one may override its
-// methods, so it is not.
+// isPointwise reports whether op was made of a Pointwise. A type that embeds such an operation may
+// override its methods and therefore does not count.
 func isPointwise(op any) bool {
 	switch op.(type) {
-	case Pointwise, affine:
+	case pointwise, affine:
 		return true
 	}
 	return false
@@ -72,26 +77,26 @@ func isPointwise(op any) bool {
 
 // Tanh returns tanh x.
 func (b *Builder) Tanh(x *Node) *Node {
-	return b.Apply(Pointwise{Name: "tanh", F32: kernel.Tanh[float32], F64: kernel.Tanh[float64],
+	return b.pointwise(Pointwise{Name: "tanh", F32: kernel.Tanh[float32], F64: kernel.Tanh[float64],
 		Grad: func(b *Builder, _, y, ct *Node) *Node { return b.Mul(ct, b.Affine(b.Square(y), -1, 1)) }}, x)
 }
 
 // ReLU returns max(x, 0). Its derivative at 0 is 0.
 func (b *Builder) ReLU(x *Node) *Node {
-	return b.Apply(Pointwise{Name: "relu", F32: kernel.ReLU[float32], F64: kernel.ReLU[float64],
+	return b.pointwise(Pointwise{Name: "relu", F32: kernel.ReLU[float32], F64: kernel.ReLU[float64],
 		Grad: func(b *Builder, x, _, ct *Node) *Node { return b.Mul(ct, b.Step(x)) }}, x)
 }
 
 // Step returns 1 where x > 0 and 0 elsewhere. Its derivative is 0.
 func (b *Builder) Step(x *Node) *Node {
-	return b.Apply(Pointwise{Name: "step", F32: kernel.Step[float32], F64: kernel.Step[float64],
+	return b.pointwise(Pointwise{Name: "step", F32: kernel.Step[float32], F64: kernel.Step[float64],
 		Grad: func(*Builder, *Node, *Node, *Node) *Node { return nil }}, x)
 }
 
 // Detach returns x, whose derivative counts as 0: what depends on x through it takes x for a
 // constant.
 func (b *Builder) Detach(x *Node) *Node {
-	return b.Apply(Pointwise{Name: "detach", F32: duplicate[float32], F64: duplicate[float64],
+	return b.pointwise(Pointwise{Name: "detach", F32: duplicate[float32], F64: duplicate[float64],
 		Grad: func(*Builder, *Node, *Node, *Node) *Node { return nil }}, x)
 }
 
@@ -99,7 +104,7 @@ func duplicate[T kernel.Float](dst, src []T) { copy(dst, src) }
 
 // Erf returns the error function of x, 2/√π ∫₀ˣ exp(−t²) dt.
 func (b *Builder) Erf(x *Node) *Node {
-	return b.Apply(Pointwise{Name: "erf", F32: kernel.Erf[float32], F64: kernel.Erf[float64],
+	return b.pointwise(Pointwise{Name: "erf", F32: kernel.Erf[float32], F64: kernel.Erf[float64],
 		Grad: func(b *Builder, x, _, ct *Node) *Node {
 			return b.Mul(ct, b.Scale(b.Exp(b.Neg(b.Square(x))), 2/math.Sqrt(math.Pi)))
 		}}, x)
@@ -107,49 +112,49 @@ func (b *Builder) Erf(x *Node) *Node {
 
 // Softplus returns log(1 + eˣ), without overflow.
 func (b *Builder) Softplus(x *Node) *Node {
-	return b.Apply(Pointwise{Name: "softplus", F32: kernel.Softplus[float32], F64: kernel.Softplus[float64],
+	return b.pointwise(Pointwise{Name: "softplus", F32: kernel.Softplus[float32], F64: kernel.Softplus[float64],
 		Grad: func(b *Builder, x, _, ct *Node) *Node { return b.Mul(ct, b.Sigmoid(x)) }}, x)
 }
 
 // Sigmoid returns 1/(1 + e⁻ˣ).
 func (b *Builder) Sigmoid(x *Node) *Node {
-	return b.Apply(Pointwise{Name: "sigmoid", F32: kernel.Sigmoid[float32], F64: kernel.Sigmoid[float64],
+	return b.pointwise(Pointwise{Name: "sigmoid", F32: kernel.Sigmoid[float32], F64: kernel.Sigmoid[float64],
 		Grad: func(b *Builder, _, y, ct *Node) *Node { return b.Mul(ct, b.Sub(y, b.Square(y))) }}, x)
 }
 
 // Sin returns sin x, x in radians.
 func (b *Builder) Sin(x *Node) *Node {
-	return b.Apply(Pointwise{Name: "sin", F32: kernel.Sin[float32], F64: kernel.Sin[float64],
+	return b.pointwise(Pointwise{Name: "sin", F32: kernel.Sin[float32], F64: kernel.Sin[float64],
 		Grad: func(b *Builder, x, _, ct *Node) *Node { return b.Mul(ct, b.Cos(x)) }}, x)
 }
 
 // Cos returns cos x, x in radians.
 func (b *Builder) Cos(x *Node) *Node {
-	return b.Apply(Pointwise{Name: "cos", F32: kernel.Cos[float32], F64: kernel.Cos[float64],
+	return b.pointwise(Pointwise{Name: "cos", F32: kernel.Cos[float32], F64: kernel.Cos[float64],
 		Grad: func(b *Builder, x, _, ct *Node) *Node { return b.Neg(b.Mul(ct, b.Sin(x))) }}, x)
 }
 
 // Exp returns eˣ.
 func (b *Builder) Exp(x *Node) *Node {
-	return b.Apply(Pointwise{Name: "exp", F32: kernel.Exp[float32], F64: kernel.Exp[float64],
+	return b.pointwise(Pointwise{Name: "exp", F32: kernel.Exp[float32], F64: kernel.Exp[float64],
 		Grad: func(b *Builder, _, y, ct *Node) *Node { return b.Mul(ct, y) }}, x)
 }
 
 // Log returns the natural logarithm of x.
 func (b *Builder) Log(x *Node) *Node {
-	return b.Apply(Pointwise{Name: "log", F32: kernel.Log[float32], F64: kernel.Log[float64],
+	return b.pointwise(Pointwise{Name: "log", F32: kernel.Log[float32], F64: kernel.Log[float64],
 		Grad: func(b *Builder, x, _, ct *Node) *Node { return b.Div(ct, x) }}, x)
 }
 
 // Sqrt returns √x.
 func (b *Builder) Sqrt(x *Node) *Node {
-	return b.Apply(Pointwise{Name: "sqrt", F32: kernel.Sqrt[float32], F64: kernel.Sqrt[float64],
+	return b.pointwise(Pointwise{Name: "sqrt", F32: kernel.Sqrt[float32], F64: kernel.Sqrt[float64],
 		Grad: func(b *Builder, _, y, ct *Node) *Node { return b.Div(ct, b.Scale(y, 2)) }}, x)
 }
 
 // Square returns x².
 func (b *Builder) Square(x *Node) *Node {
-	return b.Apply(Pointwise{Name: "square", F32: kernel.Square[float32], F64: kernel.Square[float64],
+	return b.pointwise(Pointwise{Name: "square", F32: kernel.Square[float32], F64: kernel.Square[float64],
 		Grad: func(b *Builder, x, _, ct *Node) *Node { return b.Mul(ct, b.Scale(x, 2)) }}, x)
 }
 
@@ -164,12 +169,12 @@ func (b *Builder) Affine(x *Node, a, c float64) *Node { return b.Apply(newAffine
 
 // affine is a·x + c.
 type affine struct {
-	Pointwise
-	a, c float64
+	pointwise
+	a, c float64 // factor and summand
 }
 
 func newAffine(a, c float64) affine {
-	return affine{Pointwise{
+	return affine{pointwise{Pointwise{
 		Name: fmt.Sprintf("affine %x %x", math.Float64bits(a), math.Float64bits(c)),
 		F32:  affineLoop[float32](a, c), F64: affineLoop[float64](a, c),
 		Grad: func(b *Builder, _, _, ct *Node) *Node {
@@ -178,7 +183,7 @@ func newAffine(a, c float64) affine {
 			}
 			return b.Scale(ct, a)
 		},
-	}, a, c}
+	}}, a, c}
 }
 
 func affineLoop[T kernel.Float](a, c float64) func(dst, src []T) {

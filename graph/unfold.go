@@ -11,8 +11,8 @@ import (
 // unfold copies the patches under a square filter out of images [B,C,H,W], to
 // [B,C·K·K,H'·W']; fold, its transpose, adds them up where they were.
 type unfold struct {
-	kernel.Conv // of one filter
-	fold        bool
+	kernel.Conv      // of one filter
+	fold        bool // the transpose
 }
 
 func (r unfold) Key() string { return fmt.Sprintf("unfold %+v fold %t", r.Conv, r.fold) }
@@ -103,7 +103,7 @@ func (b *Builder) Unfold(x *Node, size, stride, padding int) *Node {
 type FilterUse struct {
 	Images          *Node // [examples,In,H,W]
 	Results         *Node // the cotangents, [examples·per,Out,H',W']
-	Stride, Padding int
+	Stride, Padding int   // of the convolution
 }
 
 // FilterRows returns the nodes from which RowPullback made the rows for the filters of a

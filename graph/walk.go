@@ -62,7 +62,7 @@ func shapes(nodes []*Node) []tensor.Shape {
 // Unshaped returns what n is a reshaped form of, n itself if it is not one.
 func Unshaped(n *Node) *Node {
 	for {
-		op, _ := OpOf(n)
+		op, _ := unwrap(n.Op())
 		if _, ok := op.(reshape); !ok {
 			return n
 		}

@@ -8,11 +8,11 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Along returns J(x) v [B,C,K] for the outputs out [B,C] of a network at x and K directions,
+// along returns J(x) v [B,C,K] for the outputs out [B,C] of a network at x and K directions,
 // the rows of v [K,P]: by a forward pass for each direction or by a reverse pass for each
 // output, whichever are fewer. Of ResNet-20, C = 10 and K = 20, the second takes about half
 // the time. v is read by reference.
-func Along(b *graph.Builder, net layers.Network, x, out *graph.Node, v *tensor.Dense) *graph.Node {
+func along(b *graph.Builder, net layers.Network, x, out *graph.Node, v *tensor.Dense) *graph.Node {
 	if b.Err() != nil {
 		return nil
 	}
@@ -33,7 +33,7 @@ func byForward(b *graph.Builder, net layers.Network, out *graph.Node, v *tensor.
 		d := graph.JVP(b, []*graph.Node{out}, wrt, tangents(b, net, v, k))[0]
 		all = append(all, b.Reshape(d, 1, s[0], s[1]))
 	}
-	return b.Transpose(b.Concat(all...), 1, 2, 0)
+	return b.Transpose(b.Concat(0, all...), 1, 2, 0)
 }
 
 // tangents are row k of v [K,P] in parts of the shapes of the network's parameters.

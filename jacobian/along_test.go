@@ -20,7 +20,7 @@ func TestAlong(t *testing.T) {
 	for _, dt := range []tensor.Dtype{tensor.Float64, tensor.Float32} {
 		for _, e := range examples() {
 			p := newProblem(e.make, dt, batch, 1, outputs)
-			size, j := layers.Count(p.net), p.rows(t, p.x, jacobian.Dense)
+			size, j := layers.Count(p.net), p.rows(t, p.x, dense)
 			for _, k := range []int{1, outputs, outputs + 3} {
 				v := leaf(rand.New(rand.NewPCG(uint64(k), 2)), "v", dt, k, size)
 				var want []float64

@@ -90,7 +90,7 @@ func batchValues(t *testing.T, c batchCase, net network, dt tensor.Dtype, x, z *
 		rows = append(rows, b.Reshape(r, size, r.Shape().TotalSize()/size))
 	}
 	nodes := []*node{out, k.Diag(b, in), k.Variances(b, in), k.Cross(b, in, b.Param(&graph.Param{Name: "z", Value: z}), class),
-		b.ConcatAxis(1, rows...), jacobian.Along(b, net, in, out, directions(1)), jacobian.Along(b, net, in, out, directions(c.outputs+1))}
+		b.Concat(1, rows...), jacobian.Along(b, net, in, out, directions(1)), jacobian.Along(b, net, in, out, directions(c.outputs+1))}
 	f, err := graph.NewBatch(b, in, nodes...)
 	if err != nil {
 		t.Fatal(err)

@@ -19,18 +19,18 @@ func TestCombined(t *testing.T) {
 		c, batch, each := rapid.IntRange(1, 4).Draw(t, "outputs"), rapid.IntRange(1, 3).Draw(t, "batch"), rapid.IntRange(1, 3).Draw(t, "combinations")
 		p := newProblem(func(*maker) formula { return nil }, tensor.Float64, batch, 3, c)
 		p.net = drawNetwork(t, c)
-		for _, alg := range []jacobian.Algorithm{jacobian.Structured, jacobian.Dense} {
+		for _, alg := range []bool{factored, dense} {
 			p.checkCombined(t, alg, each)
 		}
 	})
 }
 
 // checkCombined compares the kernel of random combinations with sums over the outputs.
-func (p *problem) checkCombined(t rapid.TB, alg jacobian.Algorithm, each int) {
+func (p *problem) checkCombined(t rapid.TB, alg bool, each int) {
 	t.Helper()
 	rng, b := rand.New(rand.NewPCG(7, 7)), graph.NewBuilder(p.dt)
 	batch, m := p.x.Value.Shape()[0], len(p.class)
-	x, z, all := b.Param(p.x), b.Param(p.z), jacobian.NTK{Net: p.net, Algorithm: alg}
+	x, z, all := b.Param(p.x), b.Param(p.z), jacobian.NTK{Net: p.net, Dense: alg}
 	seeds := b.Const("seeds", normal(rng, batch*each*p.c), batch, each, p.c)
 	weights := b.Const("weights", normal(rng, batch*each*m), batch, each, m)
 	k := all.Combined(seeds)

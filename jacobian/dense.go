@@ -29,7 +29,7 @@ func (j *jac) dense(b *graph.Builder, only map[*graph.Node]bool) {
 	}
 	for i, p := range j.params {
 		if b.Err() == nil && (only == nil || only[p]) {
-			j.uses[i] = []graph.Outer{{Right: b.Reshape(b.Concat(rows[p]...), j.examples, j.per, p.Shape().TotalSize())}}
+			j.uses[i] = []graph.Outer{{Right: b.Reshape(b.Concat(0, rows[p]...), j.examples, j.per, p.Shape().TotalSize())}}
 		}
 	}
 }

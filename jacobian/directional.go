@@ -14,8 +14,8 @@ import (
 // Directional computes a network g(x) [C] and its derivatives J(x) v [C,K] along K fixed
 // directions for any number of inputs.
 type Directional struct {
-	f    *graph.Batched
-	c, k int
+	f    *graph.Batched // the outputs and their derivatives
+	c, k int            // outputs and directions
 }
 
 // NewDirectional compiles a network, for inputs of a shape each, and its derivatives along the
@@ -34,7 +34,7 @@ func NewDirectional(net layers.Network, input []int, v *tensor.Dense, batch int,
 }
 
 // written writes the network's outputs and derivatives for size inputs at a time.
-func written(net layers.Network, input []int, v *tensor.Dense, size int) (b *graph.Builder, x, out, along *graph.Node, err error) {
+func written(net layers.Network, input []int, v *tensor.Dense, size int) (b *graph.Builder, x, out, slopes *graph.Node, err error) {
 	b = graph.NewBuilder(v.Dtype())
 	x = b.Input("x", append([]int{size}, input...)...)
 	if out = net.Forward(b, x); b.Err() != nil {
@@ -43,7 +43,7 @@ func written(net layers.Network, input []int, v *tensor.Dense, size int) (b *gra
 	if s := out.Shape(); len(s) != 2 || s[0] != size {
 		return nil, nil, nil, nil, fmt.Errorf("the network maps shape %v to %v, expected [B,…] to [B,C]", x.Shape(), s)
 	}
-	return b, x, out, Along(b, net, x, out, v), nil
+	return b, x, out, along(b, net, x, out, v), nil
 }
 
 // Outputs returns C.
@@ -67,9 +67,9 @@ func (f *Directional) Each(ctx context.Context, x *tensor.Dense, visit func(firs
 // DirectionalBatch is a Directional for a few inputs at a time, which allocates nothing in a run.
 // It serves one goroutine at a time.
 type DirectionalBatch struct {
-	f     *graph.Batch
-	c     int
-	along []float64 // [size,C,K]
+	f     *graph.Batch // the outputs and their derivatives
+	c     int          // outputs
+	along []float64    // [size,C,K]
 }
 
 // NewDirectionalBatch compiles a DirectionalBatch for up to size inputs. If it would hold more

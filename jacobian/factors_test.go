@@ -21,10 +21,10 @@ func TestFactorsMultipliedOut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, alg := range []jacobian.Algorithm{jacobian.Structured, jacobian.Dense} {
+	for _, alg := range []bool{factored, dense} {
 		b := graph.NewBuilder(tensor.Float64)
 		x := b.Param(leaf(rng, "x", tensor.Float64, examples, 2))
-		k := jacobian.NTK{Net: net, Algorithm: alg}
+		k := jacobian.NTK{Net: net, Dense: alg}
 		for i, uses := range k.Factors(b, x) {
 			rows := k.Rows(b, x)[i]
 			got := make([]float64, rows.Shape().TotalSize())
@@ -32,7 +32,7 @@ func TestFactorsMultipliedOut(t *testing.T) {
 				multiplyOut(t, b, got, o, examples*outputs)
 			}
 			fixture.Close(t, net.Params()[i].Name, got, evaluate(t, b, rows)[0], 1e-15)
-			if left := uses[0].Left; alg == jacobian.Structured && i == 0 && (left == nil || left.Shape()[0] != examples) {
+			if left := uses[0].Left; alg == factored && i == 0 && (left == nil || left.Shape()[0] != examples) {
 				t.Errorf("the weight's left factor %v is not shared by the outputs", left)
 			}
 		}

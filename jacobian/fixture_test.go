@@ -74,7 +74,7 @@ func TestFixtureJacobian(t *testing.T) {
 			for _, v := range variants {
 				b := graph.NewBuilder(v.dt)
 				x := b.Param(&graph.Param{Name: "X", Value: graph.Convert(a.Dense(t, "X"), v.dt)})
-				k := jacobian.NTK{Net: fixtureMLP(t, a, act, v.dt), Algorithm: v.alg}
+				k := jacobian.NTK{Net: fixtureMLP(t, a, act, v.dt), Dense: v.alg}
 				want, _ := a.F64(t, key)
 				fixture.Close(t, fmt.Sprint(name, " ", key, " ", v), jacobianRows(t, b, k.Rows(b, x)), want, tolerances[v.dt])
 			}
@@ -85,10 +85,10 @@ func TestFixtureJacobian(t *testing.T) {
 // variants are all element types and algorithms.
 var variants = []struct {
 	dt  tensor.Dtype
-	alg jacobian.Algorithm
+	alg bool
 }{
-	{tensor.Float64, jacobian.Structured}, {tensor.Float64, jacobian.Dense},
-	{tensor.Float32, jacobian.Structured}, {tensor.Float32, jacobian.Dense},
+	{tensor.Float64, factored}, {tensor.Float64, dense},
+	{tensor.Float32, factored}, {tensor.Float32, dense},
 }
 
 func TestFixtureKernels(t *testing.T) {
@@ -103,7 +103,7 @@ func TestFixtureKernels(t *testing.T) {
 			x := b.Param(&graph.Param{Name: "X", Value: graph.Convert(a.Dense(t, "X"), v.dt)})
 			z := b.Param(&graph.Param{Name: "Z", Value: graph.Convert(a.Dense(t, "Z"), v.dt)})
 			class := classes(t, a, z.Shape()[0])
-			k := jacobian.NTK{Net: fixtureMLP(t, a, c.act, v.dt), Algorithm: v.alg}
+			k := jacobian.NTK{Net: fixtureMLP(t, a, c.act, v.dt), Dense: v.alg}
 			s2 := math.Pow(a.Scalar(t, "sigma0"), 2)
 			got := evaluate(t, b, b.Scale(k.Diag(b, x), s2), b.Scale(b.Transpose(k.Cross(b, x, z, class)), s2), b.Scale(k.Gram(b, z, class), s2))
 			for i, key := range []string{"Kx", "Kxz", "Kz"} {

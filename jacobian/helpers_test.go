@@ -9,6 +9,9 @@ import (
 	"pgregory.net/rapid"
 )
 
+// The two ways in which NTK.Dense makes Jacobian rows.
+const factored, dense = false, true
+
 // machine is a compiled graph.
 type machine struct {
 	p   *graph.Program

@@ -23,7 +23,7 @@ func TestFixtureImages(t *testing.T) {
 				x := b.Param(&graph.Param{Name: "X", Value: graph.Convert(a.Dense(t, "X"), v.dt)})
 				z := b.Param(&graph.Param{Name: "Z", Value: graph.Convert(a.Dense(t, "Z"), v.dt)})
 				class := classes(t, a, z.Shape()[0])
-				k := jacobian.NTK{Net: net, Algorithm: v.alg}
+				k := jacobian.NTK{Net: net, Dense: v.alg}
 				if a.Has("J_X") {
 					want, _ := a.F64(t, "J_X")
 					fixture.Close(t, "J_X", jacobianRows(t, b, k.Rows(b, x)), layertest.Columns(t, net, want), tolerances[v.dt])

@@ -11,12 +11,13 @@ import (
 // v [B',t,p]; each product pairs other rows. An axis of a stack has the extent 1 if the factors
 // are the same for all examples, or for all outputs.
 type product struct {
+	// rows pairs rows that are formed.
 	rows   func(b *graph.Builder, u, v *graph.Node) *graph.Node
-	places func(p *places, b *graph.Builder, q *places) *graph.Node // of convolutions
+	places func(p *places, b *graph.Builder, q *places) *graph.Node // pairs the rows of convolutions
 	// shared is for rows u that the outputs of each example share, and the rows v, which must be u
 	// unless others is set.
 	shared func(s *shared, b *graph.Builder, v *graph.Node) *graph.Node
-	others bool
+	others bool // v may be other rows than u
 }
 
 var (

@@ -47,7 +47,7 @@ func TestKernelProperties(t *testing.T) {
 
 func compile3(t rapid.TB, p *problem) [][]float64 {
 	b := graph.NewBuilder(p.dt)
-	return compile(t, b, p.blocks(b, jacobian.Structured)...).run(t)
+	return compile(t, b, p.blocks(b, factored)...).run(t)
 }
 
 // checkPSD fails unless the n×n matrix is symmetric and has no eigenvalue below
@@ -119,14 +119,14 @@ func TestStructureSavesMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	const n = 20
-	bytes := func(alg jacobian.Algorithm) int {
+	bytes := func(alg bool) int {
 		b := graph.NewBuilder(tensor.Float64)
-		k := jacobian.NTK{Net: net, Algorithm: alg}
+		k := jacobian.NTK{Net: net, Dense: alg}
 		x, z := b.Input("x", n, 10), b.Input("z", n, 10)
 		return compile(t, b, k.Diag(b, x), k.Cross(b, x, z, make([]int, n)), k.Gram(b, z, make([]int, n))).p.Bytes()
 	}
 	rows := 8 * n * 3 * layers.Count(net)
-	structured, dense := bytes(jacobian.Structured), bytes(jacobian.Dense)
+	structured, dense := bytes(factored), bytes(dense)
 	t.Logf("structured %d bytes, dense %d, rows at x alone %d", structured, dense, rows)
 	if 4*structured > rows {
 		t.Errorf("the structured kernel holds %d bytes, the rows at x alone have %d", structured, rows)

@@ -106,7 +106,7 @@ func foreign(f func(n *node) (*node, error)) formula {
 		}
 		y, err := f(x)
 		if err != nil {
-			return b.Fail(err)
+			return b.Failf("%w", err)
 		}
 		return y
 	}

@@ -7,25 +7,15 @@ import (
 	"github.com/go-valla/valla/layers"
 )
 
-// Algorithm says how Jacobians are represented.
-type Algorithm int
-
-const (
-	// Structured keeps them factored where the graph allows it.
-	Structured Algorithm = iota
-	// Dense forms every row by a reverse pass of its own. It is slow and simple, and serves
-	// as the reference.
-	Dense
-)
-
 // NTK is the neural tangent kernel κ(x,x') = J(x) J(x')ᵀ of a network with C outputs. Its
 // methods write it into a graph as nodes, through which gradients flow to the inputs. The
 // kernel is not multiplied by the prior variance.
 type NTK struct {
-	Net       layers.Network
-	Algorithm Algorithm
+	Net   layers.Network // maps [B,…] to [B,C]
+	Dense bool           // every Jacobian row is formed by a reverse pass, as a slow and simple reference
 
-	seeds *graph.Node // see Combined
+	seeds    *graph.Node // combinations of outputs [B,K,C], see Combined; nil: the outputs themselves
+	unformed bool        // the network is written, and no Jacobian is derived
 }
 
 // Combined returns the kernel of K combinations of the outputs of each example, instead of the
@@ -155,22 +145,20 @@ func (k NTK) at(b *graph.Builder, x *graph.Node, choose func(j *jac)) *jac {
 	switch {
 	case b.Err() != nil:
 		return nil
-	case k.Algorithm == Dense:
+	case k.unformed:
+	case k.Dense:
 		j.dense(b, nil)
-	case k.Algorithm == Structured:
+	default:
 		j.structured(b)
 	}
 	return j
 }
 
-// unformed is an Algorithm that forms nothing.
-const unformed Algorithm = -1
-
 // FormedDensely returns the parameters whose rows the structured algorithm forms by one reverse
 // pass for each example and output, because an operation between them and the output has no
 // rule. x [B,…] are any inputs; two examples at least tell the rows apart.
 func (k NTK) FormedDensely(b *graph.Builder, x *graph.Node) []*graph.Param {
-	k.Algorithm = unformed
+	k.unformed = true
 	j := k.all(b, x)
 	if b.Err() != nil {
 		return nil

@@ -63,7 +63,7 @@ var outsideExamples = []example{
 			F32:  func(dst, src []float32) { cube(dst, src) },
 			F64:  func(dst, src []float64) { cube(dst, src) },
 			Grad: func(b *builder, x, _, ct *node) *node { return b.Mul(ct, b.Scale(b.Square(x), 3)) },
-		}, h)
+		}.Op(), h)
 	})},
 }
 

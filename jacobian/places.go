@@ -14,8 +14,8 @@ import "github.com/go-valla/valla/graph"
 type places struct {
 	patches          *graph.Node // [examples,K,T]
 	results          *graph.Node // the cotangents, [examples,per,Out,T]
-	examples, per    int
-	size, out, count int // K, Out and T
+	examples, per    int         // examples, and rows of each
+	size, out, count int         // K, Out and T
 }
 
 // inPlaces returns the rows u [B,s,p] and v [B',t,p] in their factors, and whether that is cheaper.

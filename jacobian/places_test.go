@@ -34,7 +34,7 @@ func TestPlaces(t *testing.T) {
 	for name, e := range convolved {
 		t.Run(name, func(t *testing.T) {
 			p := newProblem(e.make, tensor.Float64, 3, 4, 6)
-			want, got := p.everything(t, jacobian.Dense).run(t), p.everything(t, jacobian.Structured).run(t)
+			want, got := p.everything(t, dense).run(t), p.everything(t, factored).run(t)
 			for i, what := range []string{"Diag", "Cross", "Gram", "sum", "gradient"} {
 				near(t, what, got[i], want[i], 1e-12)
 			}
@@ -55,9 +55,9 @@ func TestPlaces(t *testing.T) {
 // TestVariances compares them with the diagonals of Diag, and their gradients.
 func TestVariances(t *testing.T) {
 	check := func(t rapid.TB, net network, c int) {
-		for _, alg := range []jacobian.Algorithm{jacobian.Structured, jacobian.Dense} {
+		for _, alg := range []bool{factored, dense} {
 			b := graph.NewBuilder(tensor.Float64)
-			k, x := jacobian.NTK{Net: net, Algorithm: alg}, b.Param(leaf(rand.New(rand.NewPCG(1, 2)), "X", tensor.Float64, 3, inputs))
+			k, x := jacobian.NTK{Net: net, Dense: alg}, b.Param(leaf(rand.New(rand.NewPCG(1, 2)), "X", tensor.Float64, 3, inputs))
 			var nodes []*node
 			for i, v := range []*node{k.Variances(b, x), b.Diag(k.Diag(b, x))} {
 				weights := b.Const(fmt.Sprint("weights ", i), normal(rand.New(rand.NewPCG(5, 6)), 3*c), 3, c)

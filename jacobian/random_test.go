@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/go-valla/valla/graph"
-	"github.com/go-valla/valla/jacobian"
 	"github.com/go-valla/valla/layers"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -126,8 +125,8 @@ func TestRandomNetworks(t *testing.T) {
 		outputs, batch := rapid.IntRange(1, 3).Draw(t, "outputs"), rapid.IntRange(1, 3).Draw(t, "batch")
 		p := newProblem(func(*maker) formula { return nil }, tensor.Float64, batch, 2, outputs)
 		p.net = drawNetwork(t, outputs)
-		rows := p.naive(p.rows(t, p.x, jacobian.Dense), p.rows(t, p.z, jacobian.Dense))
-		structured, dense := p.everything(t, jacobian.Structured).run(t), p.everything(t, jacobian.Dense).run(t)
+		rows := p.naive(p.rows(t, p.x, dense), p.rows(t, p.z, dense))
+		structured, dense := p.everything(t, factored).run(t), p.everything(t, dense).run(t)
 		for i := range structured {
 			// Cubes of cubes make derivatives large and cancel; near scales by the largest.
 			near(t, parts[i]+", structured against dense", structured[i], dense[i], 1e-9)

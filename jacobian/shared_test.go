@@ -31,11 +31,11 @@ func averaged(twice bool) func(m *maker) formula {
 func TestSharedRows(t *testing.T) {
 	for _, twice := range []bool{false, true} {
 		p := newProblem(averaged(twice), tensor.Float64, 3, 5, 6)
-		want, got := p.everything(t, jacobian.Dense).run(t), p.everything(t, jacobian.Structured).run(t)
+		want, got := p.everything(t, dense).run(t), p.everything(t, factored).run(t)
 		for i, what := range []string{"Diag", "Cross", "Gram", "sum", "gradient"} {
 			near(t, what, got[i], want[i], 1e-12)
 		}
-		p.checkCombined(t, jacobian.Structured, 2)
+		p.checkCombined(t, factored, 2)
 		b := graph.NewBuilder(p.dt)
 		k := jacobian.NTK{Net: p.net}
 		x, z := b.Param(p.x), b.Param(p.z)

@@ -31,17 +31,24 @@ func newProblem(make func(m *maker) formula, dt tensor.Dtype, batch, inducing, o
 }
 
 // blocks writes the three kernel matrices into b: Diag(z), Cross(x,z), Gram(z).
-func (p *problem) blocks(b *builder, alg jacobian.Algorithm) []*node {
-	k := jacobian.NTK{Net: p.net, Algorithm: alg}
+func (p *problem) blocks(b *builder, alg bool) []*node {
+	k := jacobian.NTK{Net: p.net, Dense: alg}
 	x, z := b.Param(p.x), b.Param(p.z)
 	return []*node{k.Diag(b, z), k.Cross(b, x, z, p.class), k.Gram(b, z, p.class)}
 }
 
-// everything writes the blocks, a scalar function of them with seeded coefficients,
-// and its gradient with respect to Z.
-func (p *problem) everything(t rapid.TB, alg jacobian.Algorithm) machine {
+// everything compiles what p.functional writes.
+func (p *problem) everything(t rapid.TB, alg bool) machine {
 	t.Helper()
-	b, rng := graph.NewBuilder(p.dt), rand.New(rand.NewPCG(9, 9))
+	b := graph.NewBuilder(p.dt)
+	return compile(t, b, p.functional(t, b, alg)...)
+}
+
+// functional writes the blocks, a scalar function of them with seeded coefficients, and its gradient
+// with respect to Z.
+func (p *problem) functional(t rapid.TB, b *builder, alg bool) []*node {
+	t.Helper()
+	rng := rand.New(rand.NewPCG(9, 9))
 	blocks := p.blocks(b, alg)
 	if b.Err() != nil {
 		t.Fatalf("%v", b.Err())
@@ -51,14 +58,18 @@ func (p *problem) everything(t rapid.TB, alg jacobian.Algorithm) machine {
 		weights := b.Const(fmt.Sprint("weights ", i), normal(rng, n.Shape().TotalSize()), n.Shape()...)
 		sum = b.Add(sum, b.Sum(b.Mul(n, weights)))
 	}
-	return compile(t, b, append(blocks, sum, graph.Grad(b, sum, b.Param(p.z))[0])...)
+	return append(blocks, sum, graph.Grad(b, sum, b.Param(p.z))[0])
 }
 
 // rows returns the Jacobian at in, [rows, P] row-major, by one algorithm.
-func (p *problem) rows(t rapid.TB, in *graph.Param, alg jacobian.Algorithm) []float64 {
+func (p *problem) rows(t rapid.TB, in *graph.Param, alg bool) []float64 {
 	t.Helper()
 	b := graph.NewBuilder(p.dt)
-	vals := compile(t, b, jacobian.NTK{Net: p.net, Algorithm: alg}.Rows(b, b.Param(in))...).run(t)
+	return p.joined(in, compile(t, b, jacobian.NTK{Net: p.net, Dense: alg}.Rows(b, b.Param(in))...).run(t))
+}
+
+// joined makes the rows at in, [rows, P], of those of each parameter.
+func (p *problem) joined(in *graph.Param, vals [][]float64) []float64 {
 	var out []float64
 	for r := range in.Value.Shape()[0] * p.c {
 		for i, v := range vals {
@@ -69,12 +80,12 @@ func (p *problem) rows(t rapid.TB, in *graph.Param, alg jacobian.Algorithm) []fl
 	return out
 }
 
-// checkRows compares the rows of both algorithms at in with differences of the
+// checkRows compares the rows of both algorithms at in, of each parameter, with differences of the
 // network's outputs, and returns them.
-func (p *problem) checkRows(t rapid.TB, in *graph.Param) []float64 {
+func (p *problem) checkRows(t rapid.TB, in *graph.Param, structured, densely [][]float64) []float64 {
 	t.Helper()
-	got := p.rows(t, in, jacobian.Dense)
-	near(t, "rows, structured against dense", p.rows(t, in, jacobian.Structured), got, 1e-12)
+	got := p.joined(in, densely)
+	near(t, "rows, structured against dense", p.joined(in, structured), got, 1e-12)
 	near(t, "rows, dense against differences", got, p.differences(t, in), 1e-8)
 	return got
 }
@@ -145,9 +156,17 @@ var parts = []string{"Diag", "Cross", "Gram", "functional", "gradient"}
 // functional of them, a second derivative of the network, with differences.
 func (p *problem) check(t rapid.TB) [][]float64 {
 	t.Helper()
-	rows := p.naive(p.checkRows(t, p.x), p.checkRows(t, p.z))
-	m := p.everything(t, jacobian.Structured)
-	got, dense := m.run(t), p.everything(t, jacobian.Dense).run(t)
+	b, n := graph.NewBuilder(p.dt), len(p.net.params)
+	out := append(p.functional(t, b, factored), p.functional(t, b, dense)...)
+	for _, in := range []*graph.Param{p.x, p.z} {
+		for _, alg := range []bool{factored, dense} {
+			out = append(out, jacobian.NTK{Net: p.net, Dense: alg}.Rows(b, b.Param(in))...)
+		}
+	}
+	m := compile(t, b, out...) // one program for all: most of the time is its making
+	all := m.run(t)
+	got, dense, of := all[:len(parts)], all[len(parts):2*len(parts)], all[2*len(parts):]
+	rows := p.naive(p.checkRows(t, p.x, of[:n], of[n:2*n]), p.checkRows(t, p.z, of[2*n:3*n], of[3*n:]))
 	for i := range rows {
 		near(t, parts[i]+" against rows", got[i], rows[i], 1e-12)
 		near(t, parts[i]+", dense against rows", dense[i], rows[i], 1e-12)
@@ -178,7 +197,7 @@ func TestNetworks(t *testing.T) {
 			for _, batch := range []int{1, 5} {
 				t.Run(fmt.Sprintf("%s/C=%d B=%d", e.name, outputs, batch), func(t *testing.T) {
 					want := newProblem(e.make, tensor.Float64, batch, 2, outputs).check(t)
-					got := newProblem(e.make, tensor.Float32, batch, 2, outputs).everything(t, jacobian.Structured).run(t)
+					got := newProblem(e.make, tensor.Float32, batch, 2, outputs).everything(t, factored).run(t)
 					for i := range got { // some hundred operations, each with an error of 6e-8
 						near(t, parts[i]+" in float32", got[i], want[i], 1e-4)
 					}

@@ -9,12 +9,12 @@ import (
 // jac is the Jacobian of per outputs at each example. Row r belongs to output class[r] of
 // example r/per, or to the combination of its outputs in row r of seeds [examples,per,C].
 type jac struct {
-	x, out   *graph.Node
-	params   []*graph.Node
-	examples int
-	per      int
-	class    []int
-	seeds    *graph.Node // nil: class
+	x, out   *graph.Node   // the input [examples,…] and the network's outputs [examples,C]
+	params   []*graph.Node // the network's parameters
+	examples int           // B
+	per      int           // rows of each example
+	class    []int         // the output of each row
+	seeds    *graph.Node   // combinations of outputs; nil: class
 	// uses holds outer products for each parameter; the Jacobian is their sum. A factor has
 	// the shape [examples, per, ·]. The extent of an axis on which it does not depend is 1.
 	uses [][]graph.Outer
@@ -23,7 +23,7 @@ type jac struct {
 // walk is one reverse pass, which collects the outer products of each parameter.
 type walk struct {
 	*jac
-	order   []*graph.Node
+	order   []*graph.Node               // the nodes that out is computed from, operands first
 	batched map[*graph.Node]bool        // nodes that depend on x
 	active  map[*graph.Node]bool        // nodes that depend on a parameter
 	origin  map[*graph.Node]*graph.Node // the node from which rows or full made a node
@@ -139,7 +139,7 @@ func (w *walk) collect(b *graph.Builder, n *graph.Node, i int, ct *graph.Node) {
 	in := graph.Children(n)
 	if p, ok := w.index[graph.Unshaped(in[i])]; ok {
 		if o, ok := graph.RowPullback(b, n.Op(), i, in, n, w.full(b, ct)); ok {
-			graph.Reordered(b, o.Right, o.Right) // of which inner products will be made: written here, it is computed here
+			graph.Reordered(b, o.Right, o.Right) // inner products will use it: written here, it is computed here
 			w.uses[p] = append(w.uses[p], graph.Outer{Left: w.factor(b, o.Left), Right: w.factor(b, o.Right)})
 			return
 		}

@@ -66,7 +66,7 @@ func (a Activation) Make(_ *Maker, in []int) (Network, []int, error) { return a,
 // Forward implements Network.
 func (a Activation) Forward(b *graph.Builder, x *graph.Node) *graph.Node {
 	if err := a.Check(); err != nil {
-		return b.Fail(err)
+		return b.Failf("%w", err)
 	}
 	return activations[a](b, x)
 }

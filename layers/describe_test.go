@@ -35,7 +35,7 @@ func TestDescribeErrors(t *testing.T) {
 		{"oblong filters", Sequential{oblong, Flatten{}}, []int{1, 4, 4}, `array "c.weight" has shape (1, 1, 2, 3), by the description [1 1 2 2]`},
 		{"other names", odd, []int{2}, `array "offset" has shape (2), by the description []`},
 		{"shared layer", Sequential{shared, shared}, []int{2}, `two arrays are called "a.weight"`},
-		{"no eps", Sequential{batchNorm{gamma: graph.NewScalar("n.weight", 1, tensor.Float64)}}, []int{1, 2, 2}, `layer 1: batch norm "n": eps 0 and momentum 0`},
+		{"no eps", Sequential{batchNorm{gamma: graph.NewParam("n.weight", []float64{1}, tensor.Float64, 1)}}, []int{1, 2, 2}, `layer 1: batch norm "n": eps 0 and momentum 0`},
 		{"images as outputs", Sequential{Activation("tanh")}, []int{1, 2, 2}, "expected a vector of outputs"},
 		{"opaque", Sequential{Residual{Inner: opaque{}}}, []int{2}, "layer 1: a layers.opaque does not say which layers it is made of"},
 		{"opaque shortcut", Residual{Inner: d("a", 2, 2), Shortcut: opaque{}}, []int{2}, "a layers.opaque does not say"},

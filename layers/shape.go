@@ -50,7 +50,7 @@ func (p MaxPool) Forward(b *graph.Builder, x *graph.Node) *graph.Node {
 	if b.Err() == nil && p.Padding > 0 {
 		x = padded(b, x, p.Padding)
 	}
-	return b.MaxPool(x, p.Size, cmp.Or(p.Stride, p.Size))
+	return b.MaxPool(x, square(p.Size), square(cmp.Or(p.Stride, p.Size)))
 }
 
 // padded surrounds images by rows and columns of the smallest number of the element type.
@@ -101,8 +101,11 @@ func (p AveragePool) Make(_ *Maker, in []int) (Network, []int, error) {
 
 // Forward implements Network.
 func (p AveragePool) Forward(b *graph.Builder, x *graph.Node) *graph.Node {
-	return b.AveragePool(x, p.Size, cmp.Or(p.Stride, p.Size))
+	return b.AveragePool(x, square(p.Size), square(cmp.Or(p.Stride, p.Size)))
 }
+
+// square returns windows of n rows and n columns, or steps as long.
+func square(n int) [2]int { return [2]int{n, n} }
 
 // GlobalAveragePool takes the mean over all places of images [B,C,H,W], [B,C].
 type GlobalAveragePool struct{ none }

@@ -5,6 +5,8 @@ import (
 	"hash/crc32"
 	"unsafe"
 
+	"github.com/go-valla/valla/internal/kernel"
+
 	"github.com/go-valla/valla/data"
 	"github.com/go-valla/valla/graph"
 	"gorgonia.org/tensor"
@@ -145,7 +147,7 @@ func checksum(t *tensor.Dense) uint32 {
 	return crc(t.Float32s())
 }
 
-func crc[T Float](v []T) uint32 {
+func crc[T kernel.Float](v []T) uint32 {
 	bytes := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(v))), len(v)*int(unsafe.Sizeof(v[0])))
 	return crc32.Checksum(bytes, crc32.MakeTable(crc32.Castagnoli))
 }

@@ -1,6 +1,10 @@
 package train
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/go-valla/valla/internal/kernel"
+)
 
 // The size of the 784-200-200-10 network of the MNIST experiments.
 const benchSize = 784*200 + 200 + 200*200 + 200 + 200*10 + 10
@@ -12,7 +16,7 @@ func BenchmarkStep(b *testing.B) {
 	}
 }
 
-func benchmarkStep[T Float](b *testing.B, o Optimizer) {
+func benchmarkStep[T kernel.Float](b *testing.B, o Optimizer) {
 	params := []Param{newParam[T]("w", []int{benchSize}, make([]float64, benchSize)...)}
 	fill(params, 1)
 	b.ReportAllocs()

@@ -29,7 +29,7 @@ const (
 
 // checkpoint is a run between two steps.
 type checkpoint struct {
-	checkpointHeader                   // all but the arrays
+	checkpointHeader                   // counters, settings and names
 	values, best     []*tensor.Dense   // one per parameter and array of the state; best is nil before the first validation
 	slots            [][]*tensor.Dense // one per slot and parameter
 }
@@ -37,18 +37,18 @@ type checkpoint struct {
 type checkpointHeader struct {
 	Format      string          // checkpointFormat
 	identity                    // of the run
-	Counters    counters        // how far the run is
+	Counters    counters        // the progress of the run
 	Numbers     json.RawMessage `json:",omitempty"` // of the objective's state
-	BestNumbers json.RawMessage `json:",omitempty"` // of the objective's state at the best validation
+	BestNumbers json.RawMessage `json:",omitempty"` // of the state at the best validation
 	Steps       int             // of the optimizer
 	Slots       []string        // of the optimizer
 }
 
 // member is one array of a checkpoint and its place in the archive.
 type member struct {
-	name  string         // in the archive
+	name  string         // path in the archive
 	of    int            // number of the parameter or array of the state
-	value **tensor.Dense // where the array is kept
+	value **tensor.Dense // where the array is or will be
 }
 
 // members lists the arrays of c in the order of the file, after making room for those that

@@ -255,7 +255,7 @@ func TestCheckpointOfAnotherRunIsRefused(t *testing.T) {
 	path := writeCheckpoint(t)
 	for want, change := range map[string]func(*Config){
 		"has Iterations 20, expected Iterations 21": func(c *Config) { c.Iterations = 21 },
-		"expected optimizer AdamW lr=0.001":         func(c *Config) { c.Optimizer = &AdamW{} },
+		"expected optimizer AdamW lr=0.001":         func(c *Config) { c.Optimizer = &Adam{Decoupled: true} },
 		"expected optimizer Adam lr=0.5":            func(c *Config) { c.Optimizer = &Adam{LR: 0.5} },
 		"expected schedule value 0.25":              func(c *Config) { c.Schedule = StepDecay(10, 0.25) },
 		"every 5 iterations":                        func(c *Config) { c.ValidateEvery = 5 },

@@ -29,7 +29,7 @@ func ExampleMAP() {
 	fit := train.MAP{Net: net, Loss: train.SquaredError, Config: train.Config{
 		Iterations: 1000, Optimizer: &train.Adam{LR: 1e-2}, Schedule: train.Cosine(0),
 	}}
-	result, err := fit.Train(context.Background(), column(x), column(y))
+	result, err := fit.Train(context.Background(), train.Rows{All: column(x)}, column(y))
 	if err != nil {
 		fmt.Println(err)
 		return

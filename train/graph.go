@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/go-valla/valla/internal/kernel"
+
 	"github.com/go-valla/valla/graph"
 	"github.com/go-valla/valla/layers"
 	"gorgonia.org/tensor"
@@ -176,7 +178,7 @@ func (g *Graph) accumulate(part, parts int) {
 	}
 }
 
-func addShare[T Float](sum, v []T, part, parts int) {
+func addShare[T kernel.Float](sum, v []T, part, parts int) {
 	if part == 0 {
 		clear(sum)
 	}

@@ -10,11 +10,11 @@ import (
 // optimizer must remember something of its parameters, as SGD does with momentum.
 type Groups []Group
 
-// Group is one of [Groups].
+// Group is a group of parameters with an optimizer of its own.
 type Group struct {
 	Size      int       // number of parameters
-	Optimizer Optimizer // of these parameters alone
-	Constant  bool      // the schedule of the run does not concern it
+	Optimizer Optimizer // of this group alone
+	Constant  bool      // the learning rate does not follow the schedule of the run
 }
 
 var _ Optimizer = Groups(nil)

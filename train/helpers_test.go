@@ -8,11 +8,13 @@ import (
 	"os"
 	"testing"
 
+	"github.com/go-valla/valla/internal/kernel"
+
 	"gorgonia.org/tensor"
 )
 
 // dense returns a tensor of T with the given shape and values.
-func dense[T Float](shape []int, v ...float64) *tensor.Dense {
+func dense[T kernel.Float](shape []int, v ...float64) *tensor.Dense {
 	x := make([]T, len(v))
 	for i := range v {
 		x[i] = T(v[i])
@@ -33,19 +35,19 @@ func float64s(t *tensor.Dense) []float64 {
 }
 
 // newParam returns a parameter called name with those values and zero gradient.
-func newParam[T Float](name string, shape []int, v ...float64) Param {
+func newParam[T kernel.Float](name string, shape []int, v ...float64) Param {
 	value := dense[T](shape, v...)
 	return Param{Name: name, Value: value, Grad: zerosLike(value)}
 }
 
 // bowl is a noisy quadratic, ½|a θ − b_i|² with a target b_i drawn anew for
 // mini-batch i, in a matrix, a vector and a scalar parameter.
-type bowl[T Float] struct {
+type bowl[T kernel.Float] struct {
 	params []Param
 	before func(iteration int) error // called at the start of Evaluate
 }
 
-func newBowl[T Float]() *bowl[T] {
+func newBowl[T kernel.Float]() *bowl[T] {
 	return &bowl[T]{params: []Param{
 		newParam[T]("w", []int{2, 3}, 1, -2, 3, -4, 5, -6),
 		newParam[T]("net/b", []int{2}, 0.5, 1.5),
@@ -101,7 +103,7 @@ func bits(params []Param) string {
 var optimizers = map[string]func() Optimizer{
 	"Adam":     func() Optimizer { return &Adam{LR: 0.3} },
 	"AdamWD":   func() Optimizer { return &Adam{LR: 0.3, WeightDecay: 0.01} },
-	"AdamW":    func() Optimizer { return &AdamW{LR: 0.3, WeightDecay: 0.01} },
+	"AdamW":    func() Optimizer { return &Adam{Decoupled: true, LR: 0.3, WeightDecay: 0.01} },
 	"SGD":      func() Optimizer { return &SGD{LR: 0.05, WeightDecay: 0.01} },
 	"Momentum": func() Optimizer { return &SGD{LR: 0.05, Momentum: 0.9} },
 	"Nesterov": func() Optimizer { return &SGD{LR: 0.05, Momentum: 0.9, Nesterov: true} },

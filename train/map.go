@@ -33,23 +33,18 @@ func perExample(b *graph.Builder, sum, out *graph.Node) *graph.Node {
 // MAP trains a network to its maximum a posteriori weights: it minimises a loss,
 // where the optimizer's weight decay stands for the Gaussian prior.
 type MAP struct {
-	Net       layers.Network // what is trained, in place
-	Loss      Loss           // of a mini-batch
+	Net       layers.Network // trained in place
+	Loss      Loss           // to minimise
 	BatchSize int            // 0 means 100
 	Seed      uint64         // of the mini-batches
-	Config    Config         // of the training loop
+	Config    Config         // of the loop
 }
 
-// Train fits the network's parameters in place to inputs x [N,…] and targets
-// y [N,C] of the network's element type.
-func (m MAP) Train(ctx context.Context, x, y *tensor.Dense) (*Result, error) {
-	return m.TrainOn(ctx, Rows{x}, y)
-}
-
-// TrainOn is Train for any source of inputs, such as images that are augmented anew
-// in each iteration. What the network remembers of the batches it has seen, see
-// [layers.Training], belongs to the run.
-func (m MAP) TrainOn(ctx context.Context, x Source, y *tensor.Dense) (*Result, error) {
+// Train fits the network's parameters in place to the inputs of x and the targets y [N,C], which have
+// the network's element type. [Rows] is the source of inputs that a tensor [N,…] holds; another
+// source may augment images anew in each iteration. The running statistics of the network, see
+// [layers.Training], belong to the state of the run.
+func (m MAP) Train(ctx context.Context, x Source, y *tensor.Dense) (*Result, error) {
 	if m.BatchSize == 0 {
 		m.BatchSize = 100
 	}

@@ -105,7 +105,7 @@ func TestMAPKeepsStatistics(t *testing.T) {
 					}
 				},
 			}}
-			_, err := m.Train(ctx, x, y)
+			_, err := m.Train(ctx, Rows{x}, y)
 			if interrupted := n < 12; interrupted != (err != nil) {
 				t.Fatal(err)
 			}

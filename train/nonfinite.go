@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/go-valla/valla/internal/kernel"
+
 	"gorgonia.org/tensor"
 )
 
@@ -19,17 +21,17 @@ type NonFiniteError struct {
 	Index     int     // row-major index of the first such element; 0 for a loss
 	Value     float64 // what was found there
 
-	Params []Summary // the values of all parameters and of the arrays of the state
+	Params []summary // the values of all parameters and of the arrays of the state
 }
 
-// Summary describes the values of one parameter.
-type Summary struct {
-	Name           string  // of the array
+// summary describes the values of one parameter.
+type summary struct {
+	Name           string  // of the parameter
 	Min, Max, Norm float64 // NaN where an element is; Norm is Euclidean
 }
 
 // String returns the name, the range and the norm.
-func (s Summary) String() string {
+func (s summary) String() string {
 	return fmt.Sprintf("%s in [%.4g, %.4g], norm %.4g", s.Name, s.Min, s.Max, s.Norm)
 }
 
@@ -46,9 +48,9 @@ func (e *NonFiniteError) Error() string {
 }
 
 // describe lists the parameters of the largest norms, those that are not finite first.
-func describe(params []Summary) string {
+func describe(params []summary) string {
 	sorted := slices.Clone(params)
-	slices.SortStableFunc(sorted, func(a, b Summary) int {
+	slices.SortStableFunc(sorted, func(a, b summary) int {
 		if c := cmp.Compare(nanAsInf(b.Norm), nanAsInf(a.Norm)); c != 0 {
 			return c
 		}
@@ -72,8 +74,8 @@ func nanAsInf(x float64) float64 {
 	return x
 }
 
-func summaries(arrays []Array) []Summary {
-	out := make([]Summary, len(arrays))
+func summaries(arrays []Array) []summary {
+	out := make([]summary, len(arrays))
 	for i, a := range arrays {
 		if a.Value.Dtype() == tensor.Float32 {
 			out[i] = summaryOf(a.Name, floats[float32](a.Value))
@@ -84,8 +86,8 @@ func summaries(arrays []Array) []Summary {
 	return out
 }
 
-func summaryOf[T Float](name string, x []T) Summary {
-	s := Summary{Name: name, Min: math.Inf(1), Max: math.Inf(-1)}
+func summaryOf[T kernel.Float](name string, x []T) summary {
+	s := summary{Name: name, Min: math.Inf(1), Max: math.Inf(-1)}
 	for _, v := range x {
 		f := float64(v)
 		s.Min, s.Max, s.Norm = min(s.Min, f), max(s.Max, f), math.Hypot(s.Norm, f)

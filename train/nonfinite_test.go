@@ -109,7 +109,7 @@ func TestNonFiniteErrorDescribesTheParameters(t *testing.T) {
 		newParam[float64]("f", []int{}, 1),
 	}
 	s := summaries(arraysOf(params, ObjectiveState{}))
-	if want := (Summary{"a", -4, 3, 5}); s[0] != want {
+	if want := (summary{"a", -4, 3, 5}); s[0] != want {
 		t.Errorf("%+v, want %+v", s[0], want)
 	}
 	if s[3].Norm != 1e200 {

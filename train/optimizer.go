@@ -42,15 +42,15 @@ type State struct {
 
 // Slot is one quantity that an optimizer tracks for each parameter.
 type Slot struct {
-	Name   string          // as "m" of Adam
+	Name   string          // such as "momentum"
 	Arrays []*tensor.Dense // one per parameter, with its shape and type
 }
 
 // memory implements the part of an optimizer that remembers.
 type memory struct {
-	steps  int      // made
-	params []string // names, types and shapes of the parameters
-	slots  []Slot   // what is remembered of each parameter
+	steps  int      // steps made
+	params []string // names of the parameters; nil before the first step
+	slots  []Slot   // the remembered arrays
 }
 
 // begin prepares the step over params of an optimizer with the named slots.

@@ -36,7 +36,7 @@ func TestFirstStepsByHand(t *testing.T) {
 		{"Adam Eps", &Adam{LR: 0.25, Eps: 2}, [2]float64{0.875, 0.75}},
 		{"Adam default LR", &Adam{Eps: 1e-300}, [2]float64{0.999, 0.998}},
 		// θ ← θ(1 − 0.25·0.5) − 0.25
-		{"AdamW", &AdamW{LR: 0.25, Eps: 1e-300, WeightDecay: 0.5}, [2]float64{0.625, 0.625*0.875 - 0.25}},
+		{"AdamW", &Adam{Decoupled: true, LR: 0.25, Eps: 1e-300, WeightDecay: 0.5}, [2]float64{0.625, 0.625*0.875 - 0.25}},
 		{"SGD", &SGD{LR: 0.25}, [2]float64{0.5, 0}},
 		// g + 0.5 θ: 2.5, then θ = 0.375 gives 2.1875
 		{"SGD decay", &SGD{LR: 0.25, WeightDecay: 0.5}, [2]float64{0.375, 0.375 - 0.25*2.1875}},
@@ -73,7 +73,7 @@ func TestLRScaleScalesTheLearningRate(t *testing.T) {
 	for step := range 3 {
 		fill(half, step)
 		fill(whole, step)
-		a, b := &AdamW{LR: 0.5, WeightDecay: 0.1}, &AdamW{LR: 0.25, WeightDecay: 0.1}
+		a, b := &Adam{Decoupled: true, LR: 0.5, WeightDecay: 0.1}, &Adam{Decoupled: true, LR: 0.25, WeightDecay: 0.1}
 		if err := errors.Join(a.Step(half, 0.5), b.Step(whole, 1)); err != nil {
 			t.Fatal(err)
 		}
@@ -259,9 +259,9 @@ func TestStepRefuses(t *testing.T) {
 		{&Adam{}, []Param{good()}, -1, "scaled by -1"},
 		{&Adam{LR: math.NaN()}, []Param{good()}, 1, "LR = NaN"},
 		{&Adam{Beta1: 1}, []Param{good()}, 1, "Beta1 = 1"},
-		{&AdamW{Beta2: -0.1}, []Param{good()}, 1, "Beta2 = -0.1"},
-		{&AdamW{Eps: -1}, []Param{good()}, 1, "Eps = -1"},
-		{&AdamW{WeightDecay: -1}, []Param{good()}, 1, "WeightDecay = -1"},
+		{&Adam{Decoupled: true, Beta2: -0.1}, []Param{good()}, 1, "Beta2 = -0.1"},
+		{&Adam{Decoupled: true, Eps: -1}, []Param{good()}, 1, "Eps = -1"},
+		{&Adam{Decoupled: true, WeightDecay: -1}, []Param{good()}, 1, "WeightDecay = -1"},
 		{&SGD{LR: -1}, []Param{good()}, 1, "LR = -1"},
 		{&SGD{Momentum: math.Inf(1)}, []Param{good()}, 1, "Momentum = +Inf"},
 		{&SGD{Nesterov: true}, []Param{good()}, 1, "needs Momentum"},

@@ -4,18 +4,17 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/go-valla/valla/internal/kernel"
+
 	"gorgonia.org/tensor"
 )
-
-// Float is an element type that parameters can have.
-type Float interface{ float32 | float64 }
 
 // Param is one trainable parameter. Value and Grad have the same shape and the
 // same element type, float32 or float64, and are row-major and contiguous. The
 // objective fills Grad; an optimizer changes Value in place.
 type Param struct {
-	Name        string        // tells parameters apart, also in checkpoints
-	Value, Grad *tensor.Dense // the parameter and its gradient
+	Name        string        // unique within a run
+	Value, Grad *tensor.Dense // of the same shape and element type
 }
 
 // String returns the name, the element type and the shape.
@@ -59,12 +58,12 @@ func checkParams(params []Param) error {
 	return nil
 }
 
-// alike says whether a and b have the same shape and element type.
+// alike reports whether a and b have the same shape and element type.
 func alike(a, b *tensor.Dense) bool {
 	return a.Dtype() == b.Dtype() && slices.Equal(a.Shape(), b.Shape())
 }
 
-// plain says whether the memory of t is its elements in row-major order.
+// plain reports whether t holds its elements in row-major order and nothing else.
 func plain(t *tensor.Dense) bool {
 	if t.RequiresIterator() || t.DataOrder().IsColMajor() && t.Dims() > 1 {
 		return false
@@ -73,7 +72,7 @@ func plain(t *tensor.Dense) bool {
 }
 
 // floats returns the elements of a plain tensor of T, without copying.
-func floats[T Float](t *tensor.Dense) []T {
+func floats[T kernel.Float](t *tensor.Dense) []T {
 	var zero T
 	if _, ok := any(zero).(float32); ok {
 		return any(t.Float32s()).([]T)

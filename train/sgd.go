@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/go-valla/valla/internal/kernel"
+
 	"gorgonia.org/tensor"
 )
 
@@ -79,7 +81,7 @@ func (o *SGD) check() error {
 
 // sgdUpdate updates parameter i. A buffer of zeros makes the first step's
 // buf = g without a case of its own.
-func sgdUpdate[T Float](o *SGD, i int, p Param, lr float64) {
+func sgdUpdate[T kernel.Float](o *SGD, i int, p Param, lr float64) {
 	theta, g := floats[T](p.Value), floats[T](p.Grad)
 	rate, decay, momentum := T(lr), T(o.WeightDecay), T(o.Momentum)
 	if o.Momentum == 0 {

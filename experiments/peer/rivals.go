@@ -39,7 +39,7 @@ func fmgpStep(inputs, outputs, inducing, size int) func(tensor.Dtype) (*work, er
 		if err != nil {
 			return nil, err
 		}
-		given := []array{{"x", p.Train.X}, {"y", p.Train.Y}, {"outputs", graph.Convert(mean, dt)}, {"length", graph.NewScalar("", length, dt).Value},
+		given := []array{{"x", p.Train.X}, {"y", p.Train.Y}, {"outputs", graph.Convert(mean, dt)}, {"length", graph.NewParam("", []float64{length}, dt, 1).Value},
 			{"z", clone(l.arrays[0].value)}, {"class", labels(l.class)}}
 		for _, w := range obj.Params() {
 			if w.Name == "fmgp.surrogate_mean" {
@@ -69,7 +69,7 @@ func (m maker) fmgpLayer(z *tensor.Dense, outputs int, length float64) *paramete
 	p.arrays = []array{
 		{"fmgp.z", z}, {"fmgp.l", graph.NewParam("", l, m.dt, len(l)).Value}, {"fmgp.r", graph.NewParam("", r, m.dt, len(r)).Value},
 		{"fmgp.log_length", graph.NewParam("", slices.Repeat([]float64{math.Log(length)}, inputs), m.dt, inputs).Value},
-		{"fmgp.log_amplitude", graph.NewScalar("", 0, m.dt).Value},
+		{"fmgp.log_amplitude", graph.NewParam("", []float64{0}, m.dt, 1).Value},
 	}
 	return p
 }
@@ -109,7 +109,7 @@ func ellaFit(dt tensor.Dtype) (*work, error) {
 		return nil, err
 	}
 	w.arrays = append(arrays(layers.Network(net), x, y, nil), array{"probe", probe},
-		array{"prior_std", graph.NewScalar("", ellaPrior, dt).Value}, array{"rank", graph.NewScalar("", ellaRank, dt).Value})
+		array{"prior_std", graph.NewParam("", []float64{ellaPrior}, dt, 1).Value}, array{"rank", graph.NewParam("", []float64{ellaRank}, dt, 1).Value})
 	w.arrays = append(w.arrays, pointArrays(fitted.Posterior.(pointed))...)
 	return w, nil
 }

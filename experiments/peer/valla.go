@@ -106,7 +106,7 @@ func (m maker) layer(z *tensor.Dense, outputs int) *parameters {
 		header: map[string]any{"inducing": points, "class": class, "inputs": z.Shape()[1:]}, class: class,
 		arrays: []array{
 			{"valla.z", z}, {"valla.l", graph.NewParam("", l, m.dt, len(l)).Value},
-			{"valla.log_prior_std", graph.NewScalar("", math.Log(priorStd), m.dt).Value},
+			{"valla.log_prior_std", graph.NewParam("", []float64{math.Log(priorStd)}, m.dt, 1).Value},
 		},
 	}
 }
@@ -135,7 +135,7 @@ func arrays(net layers.Network, x, y *tensor.Dense, l *parameters) []array {
 	if l == nil {
 		return list
 	}
-	noise := graph.NewScalar("noise", math.Log(noiseVariance), x.Dtype())
+	noise := graph.NewParam("noise", []float64{math.Log(noiseVariance)}, x.Dtype(), 1)
 	return append(list, array{"z", clone(l.arrays[0].value)}, array{"l", clone(l.arrays[1].value)}, array{"class", labels(l.class)},
 		array{"log_prior_std", clone(l.arrays[2].value)}, array{"log_noise_variance", noise.Value})
 }

@@ -118,7 +118,7 @@ func featuresOf(t testing.TB, f *jacobian.Directional, x *tensor.Dense) (all []f
 func jacobianOf(t testing.TB, net layers.Network, x *tensor.Dense) []float64 {
 	t.Helper()
 	b := graph.NewBuilder(x.Dtype())
-	rows := jacobian.NTK{Net: net, Algorithm: jacobian.Dense}.Rows(b, b.Param(&graph.Param{Name: "x", Value: x}))
+	rows := jacobian.NTK{Net: net, Dense: true}.Rows(b, b.Param(&graph.Param{Name: "x", Value: x}))
 	prog, err := graph.Compile(b, rows, graph.Options{})
 	if err == nil {
 		err = prog.Run()

@@ -13,11 +13,11 @@ import (
 var Method = gp.Method{
 	Name:    "ella",
 	Title:   "Accelerated linearized Laplace approximation (ELLA)",
-	Summary: "LLA of the K directions of the weights along which the outputs at M training rows change most.",
+	Summary: "LLA of K directions of the weights: the directions along which the outputs at M training rows change most.",
 	Formula: "Q(x,x') = φ(x) (Σ_n φ_nᵀ Λ_n φ_n + I/σ₀²)⁻¹ φ(x')ᵀ,  φ(x) = J(x) v",
 	Symbols: "J is the network's Jacobian in its weights [C,P]; v has the K directions [P,K], of length 1; φ_n is φ at row n; Λ_n is the curvature of the negative log-likelihood of row n in the outputs: 1/σ² with the noise σ, or diag(p) − ppᵀ with the probabilities p of classes; σ₀ is the prior standard deviation of the weights.",
-	Cost:    "The tangent kernel of M points and K reverse passes for each, then for each row of the data, and for each prediction, K derivatives along directions or those of C outputs, whichever are fewer; memory for M² numbers and K·P.",
-	Use:     "Choose it for variances near the data from one pass over them; far away it knows too little.",
+	Cost:    "The fit takes the tangent kernel of M points and K reverse passes for each point. Each row of the data, and each prediction, then takes the smaller number of K derivatives along directions and C derivatives of outputs. The memory is M² + K·P numbers.",
+	Use:     "Choose ELLA for variances near the training rows from one pass over the data; far from the training rows its variances are too small.",
 	Source:  "Deng, Zhou and Zhu, Accelerated Linearized Laplace Approximation for Bayesian Deep Learning, NeurIPS 2022",
 	Joint:   true,
 	New:     func() gp.Settings { return new(Settings) },
@@ -30,11 +30,11 @@ var Method = gp.Method{
 type Settings struct {
 	Points      int    `set:"points" default:"2000" min:"1" help:"number M of training rows, drawn at random with one output each, among whose Jacobians the directions are found; at most all rows"`
 	Rank        int    `set:"rank" default:"20" min:"1" help:"number K of directions; as many as the points have at most"`
-	PointOutput string `set:"point-output" choice:"random label" help:"the output that a point carries: drawn at random, or that of its class"`
+	PointOutput string `set:"point-output" choice:"random label" help:"the output of a point: drawn at random, or the class of the point"`
 	Balanced    bool   `set:"balanced" help:"draw as many points from each class"`
 
 	PriorStd  float64   `set:"prior-std" auto:"the best of prior-grid on the validation rows" above:"0" help:"prior standard deviation σ₀ of the weights"`
-	PriorGrid []float64 `set:"prior-grid" auto:"21 numbers from 0.01 to 100, evenly spread in their logarithms" above:"0" help:"prior standard deviations that are tried"`
+	PriorGrid []float64 `set:"prior-grid" auto:"21 values from 0.01 to 100, evenly spaced in the logarithm" above:"0" help:"prior standard deviations to try"`
 	NoiseStd  float64   `set:"noise-std" auto:"the best of 9 from a quarter to four times the network's residual on the validation rows, the residual without these" above:"0" help:"noise standard deviation, in the units of the network's outputs"`
 
 	EarlyStopping bool `set:"early-stopping" help:"go through the rows in random order and keep the state that predicts the validation rows best"`

@@ -35,7 +35,7 @@ func newCovariance(inputs, features, outputs int, length, amplitude float64, dt 
 	k := &covariance{
 		Inputs: inputs, Features: features, Outputs: outputs,
 		LogLength:    graph.NewParam(nameLogLength, log, dt, inputs),
-		LogAmplitude: graph.NewScalar(nameLogAmplitude, math.Log(amplitude), dt),
+		LogAmplitude: graph.NewParam(nameLogAmplitude, []float64{math.Log(amplitude)}, dt, 1),
 	}
 	if outputs > 1 {
 		var r []float64
@@ -62,7 +62,7 @@ func (k *covariance) Params() []*graph.Param {
 func (k *covariance) Width() int { return k.Inputs + k.Features }
 
 // Amplitude returns a.
-func (k *covariance) Amplitude() float64 { return math.Exp(k.LogAmplitude.Scalar()) }
+func (k *covariance) Amplitude() float64 { return math.Exp(k.LogAmplitude.At(0)) }
 
 // Variance returns the mean of a S_cc over the outputs, the prior variance where E is 0.
 func (k *covariance) Variance() float64 {

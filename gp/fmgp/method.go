@@ -15,11 +15,11 @@ import (
 var Method = gp.Method{
 	Name:    "fmgp",
 	Title:   "Fixed-mean Gaussian process (FMGP)",
-	Summary: "A sparse Gaussian process with a kernel of the inputs, or of these and the features of the last layer, around the network as its mean.",
+	Summary: "A sparse Gaussian process with the network as its mean, and with a kernel of the inputs, or of the inputs and the features of the last layer.",
 	Formula: "Q(x,x') = K(x,x') − K_xz (A⁻¹ + K_z)⁻¹ K_zx',  K = a exp(−½ Σ_d (x_d − x'_d)²/ℓ_d²) S, with features also × (f·f' + δ)",
 	Symbols: "a is the amplitude, ℓ_d the length scale of input d, S a covariance of the outputs [C,C] and f the inputs of the last dense layer; δ is 1 for one output and 0 between two; K_z is K among the M inducing points z, K_xz is K between x and z, and A [M,M] is fitted.",
-	Cost:    "One pass of the network over the rows, whose outputs and features are kept; then a step takes M distances for each row of a mini-batch and M³ operations, whatever the network and the number of rows; a prediction takes one pass of the network, M distances and M² operations.",
-	Use:     "Choose it where a fit has to be fast, as for deep networks; on these it tells what lies out of distribution less well than VaLLA.",
+	Cost:    "A fit takes one pass of the network over the rows and keeps the outputs and features. Then a step takes M distances for each row of a mini-batch and M³ operations, whatever the network and the number of rows; a prediction takes one pass of the network, M distances and M² operations.",
+	Use:     "Choose FMGP if a fit must be fast, for instance for deep networks; on deep networks VaLLA detects out-of-distribution inputs better.",
 	Source:  "Ortega, Rodríguez Santana and Hernández-Lobato, Fixed-Mean Gaussian Processes for Post-hoc Bayesian Deep Learning, arXiv 2412.04177, 2024",
 	Joint:   true,
 	New:     func() gp.Settings { return new(Settings) },
@@ -28,7 +28,7 @@ var Method = gp.Method{
 
 // Settings are FMGP's settings. The zero value of a field means its default.
 type Settings struct {
-	Kernel   string   `set:"kernel" choice:"rbf embedding" auto:"embedding for classes, rbf for numbers" help:"the kernel: rbf, the squared exponential of the inputs, or embedding, its product with the kernel of the last dense layer"`
+	Kernel   string   `set:"kernel" choice:"rbf embedding" auto:"embedding for classification, rbf for regression" help:"the kernel: rbf, the squared exponential of the inputs, or embedding, its product with the kernel of the last dense layer"`
 	Inducing int      `set:"inducing" default:"100" min:"1" help:"number of inducing points"`
 	Init     string   `set:"init" choice:"kmeans++ random-points random-rows" help:"start of the inducing inputs: centres of k-means, whose first centres are chosen by k-means++ or are random points; or random rows"`
 	Alpha    *float64 `set:"alpha" default:"1" min:"0" max:"1" help:"α of the objective; 0 is the evidence lower bound"`

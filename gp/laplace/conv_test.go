@@ -157,7 +157,7 @@ func (r *brute) filters(t *testing.T, at, stride int) *mat.Dense {
 	added := shifted{conv, graph.NewParam("added", make([]float64, out*places), filters.Value.Dtype(), 1, out, h, w)}
 	net := append(append(append(layers.Sequential{}, r.net[:at]...), added), r.net[at+1:]...)
 	rows := run(t, net, r.x, func(b *graph.Builder, x *graph.Node) []*graph.Node {
-		return jacobian.NTK{Net: layers.Part{Network: net, Chosen: []*graph.Param{added.z}}, Algorithm: jacobian.Dense}.Rows(b, x)
+		return jacobian.NTK{Net: layers.Part{Network: net, Chosen: []*graph.Param{added.z}}, Dense: true}.Rows(b, x)
 	})[0]
 	a, g := mat.NewDense(k, k, nil), mat.NewDense(out, out, nil)
 	for p := range places {

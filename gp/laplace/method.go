@@ -16,7 +16,7 @@ var Method = gp.Method{
 	Formula: "Q(x,x') = J(x) (H + I/σ₀²)⁻¹ J(x')ᵀ,  H = Σ_n J_nᵀ Λ_n J_n",
 	Symbols: "J is the network's Jacobian in its weights [C,P], and J_n is J at row n; Λ_n is the curvature of the negative log-likelihood of row n in the outputs: 1/σ² with the noise σ, or diag(p) − ppᵀ with the probabilities p of classes; σ₀ is the prior standard deviation of the weights.",
 	Cost:    "A fit is one pass over the data. With P weights, N rows and C outputs, full takes memory for min(P, N·C)² numbers and time proportional to min(P, N·C)³; kfac and diag take little more time and memory than the network.",
-	Use:     "Choose full if the network has a few thousand weights or the data have a few thousand rows, and otherwise the last layer or kfac.",
+	Use:     "Choose the structure full if the network has a few thousand weights or the data have a few thousand rows. Otherwise choose the last layer or kfac.",
 	Source:  "Immer, Korzepa and Bauer 2021, Improving predictions of Bayesian neural nets via local linearization; Ritter, Botev and Barber 2018, A scalable Laplace approximation for neural networks",
 	Joint:   true,
 

@@ -12,7 +12,7 @@ import (
 // denseJacobian returns outputs [N·C] and Jacobian [N·C, P] at x.
 func (p problem) denseJacobian(t testing.TB, x *tensor.Dense) ([]float64, *mat.Dense) {
 	vals := run(t, p.net, x, func(b *graph.Builder, in *graph.Node) []*graph.Node {
-		k := jacobian.NTK{Net: p.net, Algorithm: jacobian.Dense}
+		k := jacobian.NTK{Net: p.net, Dense: true}
 		return append(k.Rows(b, in), p.net.Forward(b, in))
 	})
 	out := vals[len(vals)-1]

@@ -20,14 +20,14 @@ type Settings struct {
 	Weights   []string `set:"weights" default:"all" help:"weights that are uncertain: all, last-layer, informative:K for the K layers about which the rows say most, or names of parameters, with * for any letters"`
 	Rank      int      `set:"rank" auto:"100 with the structure lowrank" min:"1" help:"number of eigenvectors that the structure lowrank keeps"`
 
-	Hyper    string  `set:"hyper" choice:"marglik grid fixed" auto:"grid on validation rows for classes, for kfac and diag, and for networks from elsewhere; otherwise marglik" help:"how prior std and noise std are found: by the marginal likelihood, by the validation rows, or not at all"`
+	Hyper    string  `set:"hyper" choice:"marglik grid fixed" auto:"grid on validation rows for classification, for kfac and diag, and for networks from elsewhere; otherwise marglik" help:"choice of prior std and noise std: by the marginal likelihood, by the validation rows, or fixed"`
 	Priors   string  `set:"priors" choice:"shared per-layer per-parameter" help:"which weights share a prior standard deviation"`
 	PriorStd float64 `set:"prior-std" auto:"found" above:"0" help:"prior standard deviation of each weight"`
 	NoiseStd float64 `set:"noise-std" auto:"found, or the network's residual where hyper is fixed" above:"0" help:"noise standard deviation, in the units of the network's outputs"`
 
 	Subset int `set:"subset" auto:"all rows" min:"1" help:"number of training rows, drawn at random, that the fit uses as if they were all"`
 
-	Exact bool `set:"exact" help:"with kfac and diag for classes and convolutions, sum up also the many terms that hardly count, which changes the result by less than a thousandth"`
+	Exact bool `set:"exact" help:"with kfac and diag for classification and convolutions: also sum the many small terms, which change the result by less than a thousandth"`
 
 	AscentSteps int     `set:"ascent-steps" auto:"none: the exact maximum; 100 where ascent-rate is given" min:"1" help:"number of steps of Adam by which the marginal likelihood is increased"`
 	AscentRate  float64 `set:"ascent-rate" auto:"none: the exact maximum; 0.1 where ascent-steps is given" above:"0" help:"learning rate of these steps"`

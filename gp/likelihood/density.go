@@ -13,7 +13,7 @@ func (Gaussian) String() string { return "gaussian" }
 // Copy implements Likelihood.
 func (g Gaussian) Copy(dt tensor.Dtype) Likelihood {
 	c := NewGaussian(1, dt)
-	c.LogVariance.Set(0, g.LogVariance.Scalar())
+	c.LogVariance.Set(0, g.LogVariance.At(0))
 	return c
 }
 

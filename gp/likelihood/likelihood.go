@@ -68,11 +68,11 @@ type Gaussian struct {
 
 // NewGaussian returns a Gaussian likelihood with noise variance σ².
 func NewGaussian(variance float64, dt tensor.Dtype) Gaussian {
-	return Gaussian{LogVariance: graph.NewScalar("noise.log_variance", math.Log(variance), dt)}
+	return Gaussian{LogVariance: graph.NewParam("noise.log_variance", []float64{math.Log(variance)}, dt, 1)}
 }
 
 // Variance returns σ².
-func (g Gaussian) Variance() float64 { return math.Exp(g.LogVariance.Scalar()) }
+func (g Gaussian) Variance() float64 { return math.Exp(g.LogVariance.At(0)) }
 
 // Params implements Likelihood.
 func (g Gaussian) Params() []*graph.Param { return []*graph.Param{g.LogVariance} }

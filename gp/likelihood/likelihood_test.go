@@ -243,7 +243,7 @@ func TestGradients(t *testing.T) {
 				fixture.Close(t, fmt.Sprintf("%T, α = %g, gradient in %s", l, alpha, []string{"mean", "cov"}[k]), grads[k], want, 1e-8)
 			}
 			for k, p := range l.Params() {
-				x := p.Scalar()
+				x := p.At(0)
 				p.Set(0, x+h)
 				up := value()
 				p.Set(0, x-h)

@@ -122,7 +122,7 @@ func bestVaLLA(t *testing.T, p gp.Problem, z *tensor.Dense, output []int) gp.Pos
 	size := m * (m + 1) / 2
 	saved, err := gptest.Memory(gp.State{Header: map[string]any{"inducing": m, "class": output, "inputs": z.Shape()[1:]}, Arrays: []gp.Array{
 		{Name: "valla.z", Value: z}, {Name: "valla.l", Value: graph.NewParam("", make([]float64, size), dt, size).Value},
-		{Name: "valla.log_prior_std", Value: graph.NewScalar("", math.Log(priorStd), dt).Value},
+		{Name: "valla.log_prior_std", Value: graph.NewParam("", []float64{math.Log(priorStd)}, dt, 1).Value},
 	}})
 	if err != nil {
 		t.Fatal(err)

@@ -63,7 +63,7 @@ func check(m gp.Method) error {
 	}
 	s := m.New()
 	if t := reflect.TypeOf(s); t == nil || t.Kind() != reflect.Pointer || t.Elem().Kind() != reflect.Struct {
-		return fmt.Errorf("New of the method %q returns %T, expected a pointer to a struct of settings", m.Name, s)
+		return fmt.Errorf("the function New of the method %q returns %T, expected a pointer to a struct of settings", m.Name, s)
 	}
 	if other, err := Of(s); err == nil {
 		return fmt.Errorf("the settings %T of the method %q belong to %q", s, m.Name, other.Name)

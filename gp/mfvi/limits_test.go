@@ -217,7 +217,7 @@ func TestControl(t *testing.T) {
 	m := train.MAP{Net: own, Loss: train.CrossEntropy, BatchSize: 8, Seed: 2, Config: train.Config{
 		Iterations: 9, Optimizer: &train.SGD{LR: 0.05, Momentum: 0.9, WeightDecay: 0.01},
 	}}
-	if _, err := m.Train(t.Context(), p.Train.X, p.Train.Y); err != nil {
+	if _, err := m.Train(t.Context(), train.Rows{All: p.Train.X}, p.Train.Y); err != nil {
 		t.Fatal(err)
 	}
 	fixture.Close(t, "weights", flat(q.means.Params()), flat(own.Params()), 1e-12)

@@ -14,11 +14,11 @@ import (
 var Method = gp.Method{
 	Name:    "mfvi",
 	Title:   "Mean-field variational inference from a trained network (MF-VI)",
-	Summary: "Weights become independent Gaussians around the trained ones, and the network is trained further with weights drawn from them; predictions are means over draws, not the network's.",
+	Summary: "The weights become independent Gaussians around the trained weights, and the network is trained further with weights drawn from these Gaussians; predictions are means over draws instead of the network's outputs.",
 	Formula: "q(θ) = N(μ, diag e^{2ψ});  p(y|x) = mean over K draws of p(y | f_θ(x))",
 	Symbols: "θ are the weights, μ their means and e^ψ their standard deviations; f_θ is the network with the weights θ.",
-	Cost:    "A step takes two to three times as long as one of the network's training, and parameters and momentum twice the memory; a prediction takes K passes of the network.",
-	Use:     "Choose it to compare with the literature; with the published settings it is further training at a small step, and the standard deviations stay where they start.",
+	Cost:    "A step takes two to three times as long as a training step of the network, and twice the memory for parameters and momentum; a prediction takes K passes of the network.",
+	Use:     "Choose MF-VI to compare with the literature. With the published settings MF-VI is further training at a small learning rate, and the standard deviations stay at their start.",
 	Source:  "Deng and Zhu, BayesAdapter: Being Bayesian, Inexpensively and Reliably, via Bayesian Fine-tuning, ACML 2023",
 	Joint:   true,
 	New:     func() gp.Settings { return new(Settings) },
@@ -40,10 +40,10 @@ type Settings struct {
 	Augment      bool     `set:"augment" help:"move and mirror images of bytes at random in each step"`
 	LearningRate float64  `set:"learning-rate" default:"1e-4" above:"0" help:"learning rate of the means"`
 	LogStdRate   *float64 `set:"log-std-rate" default:"1e-3" min:"0" help:"learning rate of ψ at the start; 0 leaves ψ as it starts"`
-	Schedule     string   `set:"schedule" choice:"cosine constant" help:"course of the learning rate of ψ: it falls along half a cosine to that of the means, or stays"`
+	Schedule     string   `set:"schedule" choice:"cosine constant" help:"course of the learning rate of ψ: it falls along half a cosine to the learning rate of the means, or stays constant"`
 	Momentum     float64  `set:"momentum" default:"0.9" above:"0" below:"1" help:"momentum of SGD"`
 	Nesterov     bool     `set:"nesterov" help:"SGD with Nesterov's momentum"`
-	WeightDecay  float64  `set:"weight-decay" default:"0" min:"0" help:"further weight decay of the means in the optimizer, beside that of the prior"`
+	WeightDecay  float64  `set:"weight-decay" default:"0" min:"0" help:"further weight decay of the means in the optimizer, beside the weight decay of the prior"`
 
 	NoiseStd   float64 `set:"noise-std" auto:"the network's residual" above:"0" help:"noise standard deviation σ, in the units of the network's outputs"`
 	LearnNoise bool    `set:"learn-noise" help:"train log σ², by Adam"`

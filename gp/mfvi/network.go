@@ -180,7 +180,7 @@ func (w *writer) biasNoise(l layers.Affine, y *graph.Node) *graph.Node {
 func (w *writer) perExample(l layers.Affine, x, mean *graph.Node) *graph.Node {
 	each, err := layers.As[layers.PerExample](l, "a layer with weights for each example, which the estimator per-example needs")
 	if err != nil {
-		return w.b.Fail(fmt.Errorf("mfvi: %w", err))
+		return w.b.Failf("mfvi: %w", err)
 	}
 	if w.b.Err() != nil {
 		return nil

@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/kernel"
 	"github.com/go-valla/valla/train"
 	"gorgonia.org/tensor"
 )
@@ -78,7 +79,7 @@ func hash(name string) uint64 {
 	return h
 }
 
-func fillRandom[T train.Float](v []T, signs bool, rng *rand.Rand) {
+func fillRandom[T kernel.Float](v []T, signs bool, rng *rand.Rand) {
 	if !signs {
 		for i := range v {
 			v[i] = T(rng.NormFloat64())

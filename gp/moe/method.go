@@ -12,11 +12,11 @@ import (
 var Method = gp.Method{
 	Name:    "moe-lla",
 	Title:   "Mixture of experts of linearized Laplace approximations (MoE LLA)",
-	Summary: "Exact LLA of the rows near an input: clusters of rows have an expert each.",
+	Summary: "Exact LLA of the rows near an input: each cluster of rows has its own expert.",
 	Formula: "Q(x,x) = J(x) (Σ_n J_nᵀ Λ_n J_n + I/σ₀²)⁻¹ J(x)ᵀ over the rows n of the cluster of x and of its neighbours",
 	Symbols: "J is the network's Jacobian in its weights [C,P], and J_n is J at row n; Λ_n is the curvature of the negative log-likelihood of row n in the outputs: 1/σ² with the noise σ, or diag(p) − ppᵀ with the probabilities p of classes; σ₀ is the prior standard deviation of the weights.",
-	Cost:    "Memory for min(P, n·C)² numbers for each expert, where n is the number of its rows, and time for the cubes; linear in the rows if each expert has as many.",
-	Use:     "Choose it for local variances, which are those of LLA or larger, where the matrices of LLA are too large.",
+	Cost:    "An expert with n rows takes memory for min(P, n·C)² numbers and time proportional to min(P, n·C)³; with experts of equal size the cost is linear in the number of rows.",
+	Use:     "Choose MoE LLA if the matrices of LLA are too large; its variances are local, and equal the variances of LLA or exceed them.",
 	Source:  "Lee, Humt, Feng and Triebel 2020, Estimating model uncertainty of neural networks in sparse information form; Lee et al. 2021, Trust your robots! Predictive uncertainty estimation of neural networks with sparse Gaussian processes",
 	New:     func() gp.Settings { return new(Settings) },
 	Restore: restore,
@@ -28,7 +28,7 @@ var Method = gp.Method{
 type Settings struct {
 	Experts  int     `set:"experts" auto:"one for each 100 rows, at least 1 and at most 50" min:"1" help:"number of clusters of rows, each with an expert; at most the different points"`
 	Points   int     `set:"points" default:"500" min:"1" help:"number of training rows, drawn at random, from whose kernel the scores are found; at most all rows"`
-	Alone    bool    `set:"alone" help:"give an expert the rows of its own cluster only, and not those of the neighbours"`
+	Alone    bool    `set:"alone" help:"give an expert only the rows of its own cluster, without the rows of neighbouring clusters"`
 	PriorStd float64 `set:"prior-std" auto:"found" above:"0" help:"prior standard deviation σ₀ of the weights"`
 	NoiseStd float64 `set:"noise-std" auto:"found" above:"0" help:"noise standard deviation, in the units of the network's outputs"`
 }

@@ -97,7 +97,7 @@ func curvatureOf(t *testing.T, p gp.Problem, f *fitting) []float64 {
 	t.Helper()
 	b := graph.NewBuilder(p.Dtype())
 	x := b.Param(&graph.Param{Name: "x", Value: p.Train.X})
-	nodes := append(jacobian.NTK{Net: p.Net, Algorithm: jacobian.Dense}.Rows(b, x), p.Net.Forward(b, x))
+	nodes := append(jacobian.NTK{Net: p.Net, Dense: true}.Rows(b, x), p.Net.Forward(b, x))
 	prog, err := graph.Compile(b, nodes, graph.Options{})
 	if err == nil {
 		err = prog.Run()

@@ -14,11 +14,11 @@ import (
 var Method = gp.Method{
 	Name:    "sfr",
 	Title:   "Sparse function-space representation (SFR)",
-	Summary: "The sparse Gaussian process at M training rows that is dual to LLA, from all rows in closed form; more rows can be added later.",
+	Summary: "The sparse Gaussian process at M training rows that is dual to LLA, computed from all rows in closed form; more rows can be added later.",
 	Formula: "Q(x,x') = κ − κ_xz [K_z⁻¹ − (K_z + B_u)⁻¹] κ_zx',  B_u = Σ_n κ_zn Λ_n κ_nz",
 	Symbols: "κ(x,x') = σ₀² J(x) J(x')ᵀ is the tangent kernel, where J is the network's Jacobian in its weights [C,P] and σ₀ is the prior standard deviation of the weights; K_z is κ among the M points z, and κ_xz and κ_zn are κ between them and x or row n; Λ_n is the curvature of the negative log-likelihood of row n in the outputs: 1/σ² with the noise σ, or diag(p) − ppᵀ with the probabilities p of classes.",
-	Cost:    "The tangent kernel between all rows and M points for each of C outputs, M² numbers and time for M³ for each of them; with joint outputs (M·C)² and (M·C)³.",
-	Use:     "Choose it where rows arrive later, or for error bars that grow away from the data from one pass over them.",
+	Cost:    "A fit takes the tangent kernel between all rows and M points for each of C outputs, and for each output memory for M² numbers and time proportional to M³; with joint outputs (M·C)² and (M·C)³.",
+	Use:     "Choose SFR if rows arrive later, or for error bars that grow away from the training rows, from one pass over the data.",
 	Source:  "Scannell, Mereu, Chang, Tamir, Pajarinen and Solin, Function-space Parameterization of Neural Networks for Sequential Learning, ICLR 2024",
 	Joint:   true,
 	New:     func() gp.Settings { return new(Settings) },
@@ -32,11 +32,11 @@ type Settings struct {
 	Points  int     `set:"points" default:"200" min:"1" help:"number M of training rows, drawn at random, at which the sparse Gaussian process has its inducing variables; at most all rows"`
 	Outputs string  `set:"outputs" choice:"separate joint" help:"several outputs are a Gaussian process each, with the diagonal of the curvature as published, or one together, with all of it"`
 	OwnMean bool    `set:"own-mean" help:"predict with SFR's own mean, which moves when rows are added, instead of the network's outputs"`
-	Clip    float64 `set:"clip" default:"0" min:"0" below:"0.5" help:"for classes: ε, when probabilities in the curvature are kept from ε to 1 − ε; with separate outputs"`
+	Clip    float64 `set:"clip" default:"0" min:"0" below:"0.5" help:"for classification: ε, when probabilities in the curvature are kept from ε to 1 − ε; with separate outputs"`
 
 	PriorStd  float64   `set:"prior-std" auto:"the best of prior-grid on the validation rows" above:"0" help:"prior standard deviation σ₀ of the weights"`
 	Delta     float64   `set:"delta" auto:"none" above:"0" help:"weight decay δ of the network's training, whose loss was the mean negative log-likelihood plus δ/2 times the squared weights; σ₀² is 1/(δN) then"`
-	PriorGrid []float64 `set:"prior-grid" auto:"21 numbers from 0.01 to 100, evenly spread in their logarithms" above:"0" help:"prior standard deviations that are tried"`
+	PriorGrid []float64 `set:"prior-grid" auto:"21 values from 0.01 to 100, evenly spaced in the logarithm" above:"0" help:"prior standard deviations to try"`
 	NoiseStd  float64   `set:"noise-std" auto:"the best of 9 from a quarter to four times the network's residual on the validation rows, the residual without these" above:"0" help:"noise standard deviation, in the units of the network's outputs"`
 }
 

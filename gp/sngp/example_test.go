@@ -31,7 +31,7 @@ func Example() {
 		return
 	}
 	m := train.MAP{Net: net, Loss: train.SquaredError, Config: train.Config{Iterations: 1000, Optimizer: &train.Adam{LR: 1e-2}}}
-	if _, err := m.Train(ctx, column(x...), column(y...)); err != nil {
+	if _, err := m.Train(ctx, train.Rows{All: column(x...)}, column(y...)); err != nil {
 		fmt.Println(err)
 		return
 	}

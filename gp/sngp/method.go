@@ -14,11 +14,11 @@ import (
 var Method = gp.Method{
 	Name:    "sngp",
 	Title:   "Spectral-normalised neural Gaussian process (SNGP)",
-	Summary: "The network trained further with bounded norms of its layers, and with a Gaussian process of random features as its last layer; predictions change.",
+	Summary: "The network is trained further, with bounded norms of its layers and with a Gaussian process of random features as its last layer; predictions change.",
 	Formula: "f(x) = φ(x) β,  Q(x,x') = s φ(x) (s I + Σ_n φ_nᵀφ_n)⁻¹ φ(x')ᵀ,  φ = a cos(h W/ℓ + b), of hidden units h whose layers are divided by max(1, σ/c)",
 	Symbols: "h are the hidden units, W random frequencies, b random phases, a a factor and ℓ the length scale; β are the weights of the last layer, φ_n is φ at row n, and s is the ridge; σ is the norm of a layer and c its bound.",
-	Cost:    "The fit takes steps of training, each with a step of power iteration for each layer, and then one pass over the rows with m² operations for each; a prediction takes one pass of the network and m² operations.",
-	Use:     "Choose it where the weights may change and inputs far from the data matter; the other methods leave the network's predictions as they are.",
+	Cost:    "The fit takes training steps, each with one step of power iteration for each layer, and then one pass over the rows with m² operations for each row; a prediction takes one pass of the network and m² operations.",
+	Use:     "Choose SNGP if the weights may change and inputs far from the training rows matter; most other methods do not change the network's predictions.",
 	Source:  "Liu, Lin, Padhy, Tran, Bedrax-Weiss and Lakshminarayanan, Simple and Principled Uncertainty Estimation with Deterministic Deep Learning via Distance Awareness, NeurIPS 2020, arXiv 2006.10108",
 	Joint:   true,
 	New:     func() gp.Settings { return new(Settings) },
@@ -27,20 +27,20 @@ var Method = gp.Method{
 
 // Settings are SNGP's settings. The zero value of a field means its default.
 type Settings struct {
-	Spectral     string  `set:"spectral" choice:"bound always none" help:"what the weights W of a layer with the norm σ are divided by: max(1, σ/c), always σ as PyTorch's spectral_norm does, or nothing"`
+	Spectral     string  `set:"spectral" choice:"bound always none" help:"divisor of the weights W of a layer with the norm σ: max(1, σ/c) (bound), σ as in PyTorch's spectral_norm (always), or 1 (none)"`
 	Bound        float64 `set:"bound" auto:"6, or the largest norm of the network's layers if that is larger" above:"0" help:"bound c of the norm of each layer, with spectral bound"`
-	NormLayers   string  `set:"norm-layers" choice:"all top" help:"which dense and convolutional layers are divided: all, or those in the list of layers itself, not in residual blocks"`
+	NormLayers   string  `set:"norm-layers" choice:"all top" help:"which dense and convolutional layers are divided: all layers, or only layers outside residual blocks"`
 	NormGradient string  `set:"norm-gradient" choice:"stop through" help:"whether the divisor counts as a constant (stop) or has a derivative (through)"`
 
 	Features     int     `set:"features" default:"1024" min:"1" help:"number m of random features"`
 	Draws        string  `set:"draws" choice:"orthogonal gaussian" help:"random frequencies: in orthogonal blocks, or Gaussian"`
 	LengthScale  float64 `set:"length-scale" auto:"the median distance of the hidden units of two rows, over √2" above:"0" help:"length scale ℓ of the hidden units"`
-	FeatureScale float64 `set:"feature-scale" auto:"1 for classes, √(2/m) for numbers" above:"0" help:"factor of the features"`
+	FeatureScale float64 `set:"feature-scale" auto:"1 for classification, √(2/m) for regression" above:"0" help:"factor of the features"`
 	LayerNorm    bool    `set:"layer-norm" help:"put a layer norm before the random features"`
 	Head         string  `set:"head" choice:"map random" help:"start of β: the values that come nearest to the network's outputs, or random"`
 
-	Ridge      float64  `set:"ridge" auto:"1 for classes, the noise variance for numbers" above:"0" help:"ridge s of the precision of β"`
-	Covariance string   `set:"covariance" choice:"shared per-class joint" help:"covariance of β: one for all outputs, one for each class, or that of all together"`
+	Ridge      float64  `set:"ridge" auto:"1 for classification, the noise variance for regression" above:"0" help:"ridge s of the precision of β"`
+	Covariance string   `set:"covariance" choice:"shared per-class joint" help:"covariance of β: one for all outputs, one for each class, or one for all classes together"`
 	Precision  string   `set:"precision" choice:"exact average decaying" help:"precision of β: from a pass over all rows after the training, or as a moving average in it, to which the ridge is added (average), or which starts from the ridge (decaying)"`
 	Average    *float64 `set:"average" auto:"0.999 without precision exact" min:"0" below:"1" help:"share of the moving average that stays in a step"`
 
@@ -56,7 +56,7 @@ type Settings struct {
 	Schedule      string  `set:"schedule" choice:"cosine constant milestones" help:"course of the learning rate: it falls along half a cosine to 0; stays constant; or rises over 0.4 % of the steps and is multiplied by 0.2 after 30, 60 and 80 % of them"`
 	WeightDecay   float64 `set:"weight-decay" default:"0" min:"0" help:"decay of all that is trained: AdamW's, or coupled with sgd"`
 	L2            float64 `set:"l2" default:"0" min:"0" help:"factor of the sum of squares of the hidden layers' weights in the objective"`
-	BatchNorm     string  `set:"batch-norm" choice:"frozen training" help:"means and variances of batch norm: the network's, or those of each mini-batch, which the running ones follow"`
+	BatchNorm     string  `set:"batch-norm" choice:"frozen training" help:"means and variances of batch norm: from the network, or from each mini-batch, with running values that follow"`
 	ValidateEvery int     `set:"validate-every" auto:"a twentieth of the iterations" min:"1" help:"steps from one validation to the next"`
 	KeepLast      bool    `set:"keep-last" help:"keep the last state instead of the best one on the validation rows"`
 }
@@ -153,7 +153,7 @@ func (s *Settings) optimizer() train.Optimizer {
 	if s.Optimizer == optimizerSGD {
 		return &train.SGD{LR: s.LearningRate, Momentum: momentum, Nesterov: true, WeightDecay: s.WeightDecay}
 	}
-	return &train.AdamW{LR: s.LearningRate, WeightDecay: s.WeightDecay}
+	return &train.Adam{Decoupled: true, LR: s.LearningRate, WeightDecay: s.WeightDecay}
 }
 
 // course is the schedule of the learning rate.

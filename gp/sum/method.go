@@ -19,11 +19,11 @@ import (
 var Method = gp.Method{
 	Name:    "valla+gapa",
 	Title:   "VaLLA and GAPA together",
-	Summary: "The sum of VaLLA's variance, of the weights, and GAPA's, of the distance from the training rows.",
+	Summary: "The sum of two variances: VaLLA's variance, from the weights, and GAPA's variance, from the distance to the training rows.",
 	Formula: "Q(x) = t Q_VaLLA(x) + s r(u(x)) J(x) diag(c²) J(x)ᵀ",
-	Symbols: "Q_VaLLA is the covariance of valla, and the other term is that of gapa; t and s are factors that the validation rows choose.",
-	Cost:    "A fit of GAPA, its variances at all rows, and a fit of VaLLA; a prediction of each.",
-	Use:     "Choose it for probabilities that are better than those of either, and to tell inputs that are unlike the training rows from the others. With classes, take the probit probabilities, to which it is fitted; with a few hundred rows, VaLLA alone is safer.",
+	Symbols: "Q_VaLLA is the covariance of valla, and the other term is the covariance of gapa; the validation rows choose the factors t and s.",
+	Cost:    "A fit takes a fit of GAPA, the variances of GAPA at all rows, and a fit of VaLLA; a prediction takes a prediction of GAPA and a prediction of VaLLA.",
+	Use:     "Choose the sum for better probabilities than VaLLA or GAPA alone, and to recognise inputs that are unlike the training rows. In classification use the probit probabilities, to which the sum is fitted. With a few hundred rows VaLLA alone is safer.",
 	Source:  "the two methods' publications; the sum is this program's",
 	New:     func() gp.Settings { return new(Settings) },
 	Restore: restore,
@@ -34,7 +34,7 @@ var Method = gp.Method{
 type Settings struct {
 	valla.Settings
 	gapa.Options
-	GAPAShare *float64 `set:"gapa-share" auto:"0.5; 0 with optimizer adam" min:"0" help:"part of the variance that GAPA has alone in whose presence VaLLA is fitted; with 0 VaLLA is fitted alone"`
+	GAPAShare *float64 `set:"gapa-share" auto:"0.5; 0 with optimizer adam" min:"0" help:"part of GAPA's variance that is added while VaLLA is fitted; with 0 VaLLA is fitted alone"`
 }
 
 // Label implements gp.Settings.

@@ -31,12 +31,12 @@ func TestFixtureApproachesExact(t *testing.T) {
 	cosine := func() train.Config {
 		return train.Config{Iterations: 1000, Optimizer: &train.Adam{LR: 2e-2}, Schedule: train.Cosine(0)}
 	}
-	for name, fit := range map[string]func(layers.Network, *sparseGP, likelihood.Gaussian) error{
-		"adam": func(net layers.Network, l *sparseGP, lik likelihood.Gaussian) error {
+	for name, fit := range map[string]func(layers.Network, *Layer, likelihood.Gaussian) error{
+		"adam": func(net layers.Network, l *Layer, lik likelihood.Gaussian) error {
 			_, err := adamFit{Net: net, Layer: l, Likelihood: lik, Alpha: new(0.0), FixPrior: true, FixLikelihood: true, Seed: 1, Config: cosine()}.Run(ctx, x, y)
 			return err
 		},
-		"natural": func(net layers.Network, l *sparseGP, lik likelihood.Gaussian) error {
+		"natural": func(net layers.Network, l *Layer, lik likelihood.Gaussian) error {
 			_, err := naturalFit{Net: net, Layer: l, Likelihood: lik, Alpha: new(0.0), FixPrior: true, FixLikelihood: true, Seed: 1, Config: cosine()}.Run(ctx, x, y)
 			return err
 		},
@@ -45,7 +45,7 @@ func TestFixtureApproachesExact(t *testing.T) {
 	}
 }
 
-func approach(t *testing.T, a fixture.Arrays, fit func(layers.Network, *sparseGP, likelihood.Gaussian) error) {
+func approach(t *testing.T, a fixture.Arrays, fit func(layers.Network, *Layer, likelihood.Gaussian) error) {
 	want, _ := a.F64(t, "var_exact")
 	last := math.Inf(1)
 	for _, m := range []int{5, 10, 20} {

@@ -58,7 +58,7 @@ func BenchmarkResNet20(b *testing.B) {
 		class[i] = i % outputs
 	}
 	x, y := images(batch), oneHot(labels, outputs, tensor.Float32)
-	layer, err := newSparseGP(jacobian.NTK{Net: net}, images(inducing), class)
+	layer, err := NewLayer(jacobian.NTK{Net: net}, images(inducing), class)
 	if err != nil {
 		b.Fatal(err)
 	}

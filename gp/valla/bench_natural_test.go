@@ -19,7 +19,7 @@ func BenchmarkNatural(b *testing.B) {
 				f, x, y := benchFit(b, c.net, 100, dt)
 				z := graph.Convert(f.Layer.Z.Value, dt)
 				for b.Loop() {
-					layer, err := newSparseGP(f.Layer.Kernel, graph.Convert(z, dt), f.Layer.Class)
+					layer, err := NewLayer(f.Layer.Kernel, graph.Convert(z, dt), f.Layer.Class)
 					if err != nil {
 						b.Fatal(err)
 					}

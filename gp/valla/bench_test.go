@@ -35,7 +35,7 @@ func benchFit(b testing.TB, m layers.MLP, inducing int, dt tensor.Dtype) (adamFi
 	for i := range labels {
 		labels[i] = int64(i % m.Outputs)
 	}
-	layer, err := newSparseGP(jacobian.NTK{Net: net}, random(inducing, m.Inputs), class)
+	layer, err := NewLayer(jacobian.NTK{Net: net}, random(inducing, m.Inputs), class)
 	if err != nil {
 		b.Fatal(err)
 	}

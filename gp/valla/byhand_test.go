@@ -17,7 +17,7 @@ import (
 // defaults does not apply.
 type byHand struct {
 	Net        layers.Network
-	Layer      *sparseGP
+	Layer      *Layer
 	Likelihood likelihood.Likelihood // changed in place
 	Alpha      *float64              // nil means 1
 

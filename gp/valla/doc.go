@@ -14,6 +14,6 @@
 //
 // Most users need [Settings] only, whose Fit takes a network with data and returns a
 // [posterior]. Below it, [Natural] fits by natural gradients and [Fit] by Adam, as
-// published. A [sparseGP] writes the posterior and the objective into an expression graph, to
+// published. A [Layer] writes the posterior and the objective into an expression graph, to
 // which anything may be added.
 package valla

@@ -39,10 +39,10 @@ func TestNewErrors(t *testing.T) {
 		{z, []int{0, -1, 1}, "class[1] is -1"},
 		{ints, nil, "inducing inputs are int, expected float32 or float64"},
 	} {
-		_, err := newSparseGP(k, c.z, c.class)
+		_, err := NewLayer(k, c.z, c.class)
 		wants(t, "New", err, c.want)
 	}
-	l, err := newSparseGP(k, z, nil)
+	l, err := NewLayer(k, z, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,10 +18,10 @@ var ctx = context.Background()
 
 // exactLayer puts a layer with inducing inputs z on the network of lla_exact, with
 // the hyper-parameters that maximise its marginal likelihood.
-func exactLayer(t *testing.T, a fixture.Arrays, z string) (*sparseGP, layers.Network, float64) {
+func exactLayer(t *testing.T, a fixture.Arrays, z string) (*Layer, layers.Network, float64) {
 	t.Helper()
 	net := fixtureNet(t, a, "tanh", tensor.Float64)
-	l, err := newSparseGP(jacobian.NTK{Net: net}, a.Dense(t, z), nil)
+	l, err := NewLayer(jacobian.NTK{Net: net}, a.Dense(t, z), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,7 +29,7 @@ func exactLayer(t *testing.T, a fixture.Arrays, z string) (*sparseGP, layers.Net
 	return l, net, math.Pow(a.Scalar(t, "opt_sigma"), 2)
 }
 
-func variances(t *testing.T, net layers.Network, l *sparseGP, x *tensor.Dense) []float64 {
+func variances(t *testing.T, net layers.Network, l *Layer, x *tensor.Dense) []float64 {
 	t.Helper()
 	g, err := gp.Predict(ctx, newPosterior(net, l), x)
 	if err != nil {
@@ -61,7 +61,7 @@ func TestFixtureExactAtAllPoints(t *testing.T) {
 }
 
 // setDiagonal makes L = v·I.
-func setDiagonal(l *sparseGP, v float64) {
+func setDiagonal(l *Layer, v float64) {
 	for i := range l.L.Value.Shape().TotalSize() {
 		l.L.Set(i, 0)
 	}
@@ -83,7 +83,7 @@ func TestFixtureOptimalA(t *testing.T) {
 
 	b := graph.NewBuilder(tensor.Float64)
 	x, y := b.Param(&graph.Param{Name: "x", Value: a.Dense(t, "X")}), b.Param(&graph.Param{Name: "y", Value: a.Dense(t, "y")})
-	loss := l.Loss(b, x, y, net.Forward(b, x), lossOptions{
+	loss := l.Loss(b, x, y, net.Forward(b, x), Objective{
 		Likelihood: likelihood.NewGaussian(noise, tensor.Float64), Alpha: new(0.0), N: x.Shape()[0]})
 	gradL := graph.Grad(b, loss.Loss, b.Param(l.L))[0]
 	wantBound, _ := a.F64(t, "prop2_negelbo")

@@ -28,7 +28,7 @@ func sine(n int) (net layers.Network, data gp.Examples, err error) {
 		return nil, data, err
 	}
 	fit := train.MAP{Net: net, Loss: train.SquaredError, Config: train.Config{Iterations: 500, Optimizer: &train.Adam{LR: 1e-2}}}
-	_, err = fit.Train(context.Background(), data.X, data.Y)
+	_, err = fit.Train(context.Background(), train.Rows{All: data.X}, data.Y)
 	return net, data, err
 }
 

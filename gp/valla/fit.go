@@ -29,7 +29,7 @@ type fitting struct {
 
 	weightNotes []string // on the choice of weights
 
-	layer *sparseGP             // what the fit changes
+	layer *Layer                // what the fit changes
 	lik   likelihood.Likelihood // its parameters are changed by the fit
 	post  *posterior            // of layer
 }
@@ -89,7 +89,7 @@ func (f *fitting) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if f.layer, err = newSparseGP(jacobian.NTK{Net: f.p.Net}, z, class); err != nil {
+	if f.layer, err = NewLayer(jacobian.NTK{Net: f.p.Net}, z, class); err != nil {
 		return err
 	}
 	f.layer.LogPriorStd.Set(0, math.Log(f.s.PriorStd))

@@ -77,7 +77,7 @@ func mapNetwork(t *testing.T, x, y *tensor.Dense) layers.Network {
 		t.Fatal(err)
 	}
 	fit := train.MAP{Net: net, Loss: train.SquaredError, Config: train.Config{Iterations: 800, Optimizer: &train.Adam{LR: 2e-2}}}
-	if _, err := fit.Train(ctx, x, y); err != nil {
+	if _, err := fit.Train(ctx, train.Rows{All: x}, y); err != nil {
 		t.Fatal(err)
 	}
 	return net
@@ -119,13 +119,13 @@ func fitCurve(t *testing.T, net layers.Network, x, y *tensor.Dense, alpha float6
 }
 
 // greedyLayer is a layer of one output at m of the inputs x, chosen greedily.
-func greedyLayer(t *testing.T, net layers.Network, x *tensor.Dense, m int) *sparseGP {
+func greedyLayer(t *testing.T, net layers.Network, x *tensor.Dense, m int) *Layer {
 	t.Helper()
 	z, class, err := greedy(jacobian.NTK{Net: net}, x, nil, m)
 	if err != nil {
 		t.Fatal(err)
 	}
-	layer, err := newSparseGP(jacobian.NTK{Net: net}, z, class)
+	layer, err := NewLayer(jacobian.NTK{Net: net}, z, class)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -225,7 +225,7 @@ func (k signed) Gram(b *graph.Builder, z *graph.Node, class []int) *graph.Node {
 // error says at which iteration, of which matrix, and what the parameters were.
 func TestIndefinite(t *testing.T) {
 	p := newToy(t, 10, tensor.Float64, size{1, 3})
-	factor := graph.NewScalar("factor", 1, tensor.Float64)
+	factor := graph.NewParam("factor", []float64{1}, tensor.Float64, 1)
 	p.layer.Kernel = signed{jacobian.NTK{Net: p.net}, factor}
 	f := p.fit(10)
 	f.Config.OnStep = func(s train.Step) {

@@ -17,7 +17,7 @@ type problem struct {
 	a     fixture.Arrays
 	dt    tensor.Dtype
 	net   layers.Sequential
-	layer *sparseGP
+	layer *Layer
 	lik   likelihood.Likelihood
 	x, y  *tensor.Dense
 }
@@ -56,7 +56,7 @@ func load(t *testing.T, name string, act layers.Activation, dt tensor.Dtype) *pr
 		p.y = graph.Convert(a.Dense(t, "y"), dt)
 	}
 	var err error
-	if p.layer, err = newSparseGP(jacobian.NTK{Net: p.net}, z, class); err != nil {
+	if p.layer, err = NewLayer(jacobian.NTK{Net: p.net}, z, class); err != nil {
 		t.Fatal(err)
 	}
 	return p
@@ -111,7 +111,7 @@ func (p *problem) checkLoss(t *testing.T, prefix, suffix string, alpha, tol floa
 	b := graph.NewBuilder(p.dt)
 	x := b.Input("x", p.x.Shape()...)
 	y := b.Input("y", p.y.Shape()...)
-	l := p.layer.Loss(b, x, y, p.net.Forward(b, x), lossOptions{Likelihood: p.lik, Alpha: new(alpha), N: p.a.Int(t, "N")})
+	l := p.layer.Loss(b, x, y, p.net.Forward(b, x), Objective{Likelihood: p.lik, Alpha: new(alpha), N: p.a.Int(t, "N")})
 	wrt := []*graph.Node{b.Param(p.layer.Z), b.Param(p.layer.L), b.Param(p.layer.LogPriorStd)}
 	for _, q := range p.lik.Params() {
 		wrt = append(wrt, b.Param(q))

@@ -26,7 +26,7 @@ func TestFixtureImages(t *testing.T) {
 					class = append(class, int(c))
 				}
 				var err error
-				if p.layer, err = newSparseGP(jacobian.NTK{Net: net}, graph.Convert(a.Dense(t, "Z"), dt), class); err != nil {
+				if p.layer, err = NewLayer(jacobian.NTK{Net: net}, graph.Convert(a.Dense(t, "Z"), dt), class); err != nil {
 					t.Fatal(err)
 				}
 				p.setState(t)

@@ -35,7 +35,7 @@ func TestLargePrograms(t *testing.T) {
 		}
 		return x
 	}
-	layer, err := newSparseGP(jacobian.NTK{Net: net}, images(2), []int{0, 2})
+	layer, err := NewLayer(jacobian.NTK{Net: net}, images(2), []int{0, 2})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,10 +10,10 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// sparseGP is the Gaussian process that sits on a network: M inducing points, the
+// Layer is the Gaussian process that sits on a network: M inducing points, the
 // variational matrix A = LLᵀ and the prior variance σ₀². It is written into the
-// network's graph by [sparseGP.Terms] and [sparseGP.Loss].
-type sparseGP struct {
+// network's graph by [Layer.Terms] and [Layer.Loss].
+type Layer struct {
 	Kernel      gp.Kernel    // the prior covariance for σ₀ = 1
 	Z           *graph.Param // inducing inputs, [M, …]
 	Class       []int        // the one output that each inducing point carries, [M]
@@ -21,9 +21,9 @@ type sparseGP struct {
 	LogPriorStd *graph.Param // log σ₀, [1]
 }
 
-// newSparseGP returns a layer with the inducing inputs z [M,…], which it owns, L = I and
+// NewLayer returns a layer with the inducing inputs z [M,…], which it owns, L = I and
 // σ₀ = 1. class may be nil for output 0 everywhere, as in regression.
-func newSparseGP(k gp.Kernel, z *tensor.Dense, class []int) (*sparseGP, error) {
+func NewLayer(k gp.Kernel, z *tensor.Dense, class []int) (*Layer, error) {
 	if z.Dims() < 2 {
 		return nil, fmt.Errorf("valla: inducing inputs have shape %v, expected [M,…]", z.Shape())
 	}
@@ -35,11 +35,11 @@ func newSparseGP(k gp.Kernel, z *tensor.Dense, class []int) (*sparseGP, error) {
 	for i := range m {
 		l[i*(i+3)/2] = 1
 	}
-	return newLayer(k, z, class, graph.NewParam(nameL, l, z.Dtype(), len(l)).Value, graph.NewScalar("", 0, z.Dtype()).Value)
+	return layerOf(k, z, class, graph.NewParam(nameL, l, z.Dtype(), len(l)).Value, graph.NewParam("", []float64{0}, z.Dtype(), 1).Value)
 }
 
-// newLayer returns a layer of arrays that suit each other, which it owns.
-func newLayer(k gp.Kernel, z *tensor.Dense, class []int, l, logPriorStd *tensor.Dense) (*sparseGP, error) {
+// layerOf returns a layer of arrays that suit each other, which it owns.
+func layerOf(k gp.Kernel, z *tensor.Dense, class []int, l, logPriorStd *tensor.Dense) (*Layer, error) {
 	m := z.Shape()[0]
 	if class == nil {
 		class = make([]int, m)
@@ -52,7 +52,7 @@ func newLayer(k gp.Kernel, z *tensor.Dense, class []int, l, logPriorStd *tensor.
 			return nil, fmt.Errorf("valla: class[%d] is %d, expected an output's number from 0", i, c)
 		}
 	}
-	return &sparseGP{
+	return &Layer{
 		Kernel: k, Class: class,
 		Z:           &graph.Param{Name: nameZ, Value: z},
 		L:           &graph.Param{Name: nameL, Value: l},
@@ -64,16 +64,16 @@ func newLayer(k gp.Kernel, z *tensor.Dense, class []int, l, logPriorStd *tensor.
 func packed(m int) int { return m * (m + 1) / 2 }
 
 // Params returns Z, L and log σ₀.
-func (l *sparseGP) Params() []*graph.Param { return []*graph.Param{l.Z, l.L, l.LogPriorStd} }
+func (l *Layer) Params() []*graph.Param { return []*graph.Param{l.Z, l.L, l.LogPriorStd} }
 
 // Inducing returns M.
-func (l *sparseGP) Inducing() int { return len(l.Class) }
+func (l *Layer) Inducing() int { return len(l.Class) }
 
 // PriorStd returns σ₀.
-func (l *sparseGP) PriorStd() float64 { return math.Exp(l.LogPriorStd.Scalar()) }
+func (l *Layer) PriorStd() float64 { return math.Exp(l.LogPriorStd.At(0)) }
 
-// termNodes holds the nodes of the variational posterior at a batch of B inputs.
-type termNodes struct {
+// Terms holds the nodes of the variational posterior at a batch of B inputs.
+type Terms struct {
 	gp.Root                   // of (A⁻¹ + K_z)⁻¹
 	PriorVariance *graph.Node // σ₀², [1]
 	Kx            *graph.Node // σ₀² κ(x_b,x_b), [B,C,C]
@@ -88,7 +88,7 @@ type termNodes struct {
 //
 //	Q  = K_x − K_xz L H⁻¹ Lᵀ K_zx                (paper, Prop. 1; A is never inverted)
 //	KL = ½ log|H| − ½ tr(K_z L H⁻¹ Lᵀ)
-func (l *sparseGP) Terms(b *graph.Builder, x *graph.Node) *termNodes {
+func (l *Layer) Terms(b *graph.Builder, x *graph.Node) *Terms {
 	p := l.inducing(b)
 	p.Kx, p.Kxz = b.Mul(p.PriorVariance, l.Kernel.Diag(b, x)), l.scaledCross(b, x)
 	if b.Err() != nil {
@@ -101,8 +101,8 @@ func (l *sparseGP) Terms(b *graph.Builder, x *graph.Node) *termNodes {
 }
 
 // inducing writes what depends on the layer's own parameters only.
-func (l *sparseGP) inducing(b *graph.Builder) *termNodes {
-	p := &termNodes{}
+func (l *Layer) inducing(b *graph.Builder) *Terms {
+	p := &Terms{}
 	p.PriorVariance = l.priorVariance(b)
 	p.Kz = b.Mul(p.PriorVariance, l.Kernel.Gram(b, b.Param(l.Z), l.Class))
 	p.L = b.Lower(b.Param(l.L))
@@ -111,25 +111,25 @@ func (l *sparseGP) inducing(b *graph.Builder) *termNodes {
 }
 
 // priorVariance is σ₀², [1].
-func (l *sparseGP) priorVariance(b *graph.Builder) *graph.Node {
+func (l *Layer) priorVariance(b *graph.Builder) *graph.Node {
 	return b.Exp(b.Scale(b.Param(l.LogPriorStd), 2))
 }
 
 // scaledCross is K_xz, [B,C,M].
-func (l *sparseGP) scaledCross(b *graph.Builder, x *graph.Node) *graph.Node {
+func (l *Layer) scaledCross(b *graph.Builder, x *graph.Node) *graph.Node {
 	return b.Mul(l.priorVariance(b), l.Kernel.Cross(b, x, b.Param(l.Z), l.Class))
 }
 
-// lossNodes holds the nodes of the training objective.
-type lossNodes struct {
-	*termNodes             // the posterior at the mini-batch
-	Mean       *graph.Node // the network's outputs, [B,C]
-	Data       *graph.Node // −(N/B) Σ_b ℓ_b, a scalar
-	Loss       *graph.Node // Data + KL, a scalar
+// Loss holds the nodes of the training objective.
+type Loss struct {
+	*Terms             // the posterior at the mini-batch
+	Mean   *graph.Node // the network's outputs, [B,C]
+	Data   *graph.Node // −(N/B) Σ_b ℓ_b, a scalar
+	Loss   *graph.Node // Data + KL, a scalar
 }
 
-// lossOptions describes the objective that a fit minimises.
-type lossOptions struct {
+// Objective describes the objective that a fit minimises.
+type Objective struct {
 	Likelihood likelihood.Likelihood // how targets scatter around the latent function
 	Alpha      *float64              // α; nil means 1, the published setting; 0 is the evidence lower bound
 	N          int                   // training points, to which a mini-batch is scaled up
@@ -146,12 +146,12 @@ func alphaOf(alpha *float64) float64 {
 // Loss writes the objective −(N/B) Σ_b ℓ_b + KL for a mini-batch into the graph:
 // x [B,…], targets y [B,C] and the network's outputs mean [B,C] at x. It is a plain
 // scalar node, to which terms may be added.
-func (l *sparseGP) Loss(b *graph.Builder, x, y, mean *graph.Node, o lossOptions) *lossNodes {
+func (l *Layer) Loss(b *graph.Builder, x, y, mean *graph.Node, o Objective) *Loss {
 	p := l.Terms(b, x)
 	if b.Err() != nil {
 		return nil
 	}
 	terms := o.Likelihood.DataTerm(b, y, mean, p.Q, alphaOf(o.Alpha))
 	data := b.Scale(b.Sum(terms), -float64(o.N)/float64(x.Shape()[0]))
-	return &lossNodes{termNodes: p, Mean: mean, Data: data, Loss: b.Add(data, p.KL)}
+	return &Loss{Terms: p, Mean: mean, Data: data, Loss: b.Add(data, p.KL)}
 }

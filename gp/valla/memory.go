@@ -31,7 +31,7 @@ func StepMemory(net layers.Network, input []int, inducing, rows int) (int64, err
 	for i := range class {
 		class[i] = i % outputs
 	}
-	layer, err := newSparseGP(jacobian.NTK{Net: net}, z, class)
+	layer, err := NewLayer(jacobian.NTK{Net: net}, z, class)
 	if err != nil {
 		return 0, err
 	}

@@ -38,7 +38,7 @@ func imageFit(t *testing.T, n, m int) (f adamFit, x, y *tensor.Dense) {
 	for i := range class {
 		class[i] = i % 4
 	}
-	layer, err := newSparseGP(jacobian.NTK{Net: net}, random(m, 3, 16, 16), class)
+	layer, err := NewLayer(jacobian.NTK{Net: net}, random(m, 3, 16, 16), class)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,14 +120,14 @@ func TestPlanIsMeasured(t *testing.T) {
 
 // TestStepMemory: the heap that a fit by natural gradients holds after a step is what was predicted.
 func TestStepMemory(t *testing.T) {
-	f, x, y := imageFit(t, 41, 40) // not all in each mini-batch
-	want, err := StepMemory(f.Net, x.Shape()[1:], 40, 40)
+	f, x, y := imageFit(t, 61, 40) // not all in each mini-batch
+	want, err := StepMemory(f.Net, x.Shape()[1:], 40, 60)
 	if err != nil {
 		t.Fatal(err)
 	}
 	step := func() (bytes float64) {
 		before := liveHeap()
-		natural := naturalFit{Net: f.Net, Layer: f.Layer, Likelihood: f.Likelihood, BatchSize: 40, FixPrior: true}
+		natural := naturalFit{Net: f.Net, Layer: f.Layer, Likelihood: f.Likelihood, BatchSize: 60, FixPrior: true}
 		natural.Config.Iterations = 1
 		natural.Config.OnProgress = func(train.Progress) { bytes = float64(liveHeap() - before) }
 		if _, err := natural.Run(t.Context(), x, y); err != nil {

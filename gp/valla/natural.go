@@ -82,7 +82,7 @@ func (n *natural) prepare(ctx context.Context) (err error) {
 	if n.draws.upTo != nil {
 		n.picks = n.newPicks(fewOutputs)
 	}
-	start := n.layer.LogPriorStd.Scalar()
+	start := n.layer.LogPriorStd.At(0)
 	if !n.s.FixPrior && n.p.Validation != nil {
 		start = 0 // in the middle of what a scan looks at
 	}

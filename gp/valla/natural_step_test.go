@@ -44,7 +44,7 @@ func limitedToy(t *testing.T, lik likelihood.Likelihood, alpha float64, limit in
 		}
 		return d
 	}
-	layer, err := newSparseGP(jacobian.NTK{Net: net}, normal(4, 2), []int{0, 1, 2, 0})
+	layer, err := NewLayer(jacobian.NTK{Net: net}, normal(4, 2), []int{0, 1, 2, 0})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -183,7 +183,7 @@ func curveFit(t *testing.T, dt tensor.Dtype) (f naturalFit, x, y *tensor.Dense) 
 	f.Net = mapNetwork(t, x, y)
 	rng := rand.New(rand.NewPCG(3, 3))
 	var err error
-	if f.Layer, err = newSparseGP(jacobian.NTK{Net: f.Net}, normal(rng, dt, 10, 1), nil); err != nil {
+	if f.Layer, err = NewLayer(jacobian.NTK{Net: f.Net}, normal(rng, dt, 10, 1), nil); err != nil {
 		t.Fatal(err)
 	}
 	f.Likelihood, f.Alpha, f.BatchSize, f.Seed = likelihood.NewGaussian(0.05, dt), new(1.0), 20, 3
@@ -249,7 +249,7 @@ func TestNaturalPrior(t *testing.T) {
 // uninterrupted one does, bit for bit.
 func TestNaturalResumes(t *testing.T) {
 	for _, validated := range []bool{true, false} {
-		run := func(stopAt int, path string) (*sparseGP, error) {
+		run := func(stopAt int, path string) (*Layer, error) {
 			f, x, y := curveFit(t, tensor.Float64)
 			if !validated {
 				f.ValidationX, f.ValidationY = nil, nil
@@ -306,7 +306,7 @@ func TestNaturalErrors(t *testing.T) {
 	}
 	p := newToy(t, 1, tensor.Float64, size{2, 3})
 	f := p.natural(1)
-	f.Layer.Kernel = signed{jacobian.NTK{Net: p.net}, graph.NewScalar("factor", -1, tensor.Float64)}
+	f.Layer.Kernel = signed{jacobian.NTK{Net: p.net}, graph.NewParam("factor", []float64{-1}, tensor.Float64, 1)}
 	if _, err := f.Run(ctx, p.x, p.y); !errors.Is(err, gp.ErrJitter) {
 		t.Errorf("a negative kernel: error %v, want gp.ErrJitter", err)
 	}
@@ -332,7 +332,7 @@ func TestNaturalManyRows(t *testing.T) {
 	x, y := draw()
 	testX, testY := draw()
 	net := mapNetwork(t, x, y)
-	fitted := func(prior float64, fit func(*sparseGP, likelihood.Gaussian) error) float64 {
+	fitted := func(prior float64, fit func(*Layer, likelihood.Gaussian) error) float64 {
 		layer := greedyLayer(t, net, data.TakeRows(x, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19}), 12)
 		layer.LogPriorStd.Set(0, math.Log(prior))
 		lik := likelihood.NewGaussian(math.Exp(-5), tensor.Float64)
@@ -341,7 +341,7 @@ func TestNaturalManyRows(t *testing.T) {
 		}
 		return validationNLL(t, newPosterior(net, layer), lik, testX, testY)
 	}
-	adam := fitted(1, func(l *sparseGP, lik likelihood.Gaussian) error {
+	adam := fitted(1, func(l *Layer, lik likelihood.Gaussian) error {
 		f := adamFit{Net: net, Layer: l, Likelihood: lik, Alpha: new(1.0), BatchSize: 100, Seed: 1,
 			Config: train.Config{Iterations: 4000, Optimizer: &train.Adam{LR: 1e-2}, Schedule: train.Cosine(0)}}
 		_, err := f.Run(ctx, x, y)
@@ -350,7 +350,7 @@ func TestNaturalManyRows(t *testing.T) {
 	const fits = 21
 	got, priors := 0.0, []float64{0.1, 1, 10}
 	for seed := range uint64(fits) {
-		got += fitted(priors[seed%3], func(l *sparseGP, lik likelihood.Gaussian) error {
+		got += fitted(priors[seed%3], func(l *Layer, lik likelihood.Gaussian) error {
 			f := naturalFit{Net: net, Layer: l, Likelihood: lik, Alpha: new(1.0), BatchSize: 100, Seed: seed,
 				ValidationX: testX, ValidationY: testY, Config: train.Config{Iterations: 200}}
 			_, err := f.Run(ctx, x, y)

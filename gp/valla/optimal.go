@@ -22,7 +22,7 @@ import (
 // the posterior of the exact linearized Laplace approximation. The algebra is in
 // float64. It returns the jitter that was added to the diagonal of K_z to factor it,
 // as a fraction of its mean.
-func (l *sparseGP) OptimalA(ctx context.Context, x *tensor.Dense, noiseVariance float64) (jitter float64, err error) {
+func (l *Layer) OptimalA(ctx context.Context, x *tensor.Dense, noiseVariance float64) (jitter float64, err error) {
 	root, jitter, err := l.observed(ctx, x, noiseVariance, 0, nil)
 	if err == nil {
 		l.setL(lowerRoot(l.Inducing(), root))
@@ -34,7 +34,7 @@ func (l *sparseGP) OptimalA(ctx context.Context, x *tensor.Dense, noiseVariance 
 // K_z A K_z grows by σ⁻² Σ_n K_zn K_nz. Where A was best for some inputs, it is then best for these
 // inputs and x together. The pass takes at most limit bytes; 0 means no limit.
 // seen, if not nil, gets the number of inputs so far.
-func (l *sparseGP) addRows(ctx context.Context, x *tensor.Dense, noiseVariance float64, limit int64, seen func(int)) (jitter float64, err error) {
+func (l *Layer) addRows(ctx context.Context, x *tensor.Dense, noiseVariance float64, limit int64, seen func(int)) (jitter float64, err error) {
 	root, jitter, err := l.observed(ctx, x, noiseVariance, limit, seen)
 	if err == nil {
 		m := l.Inducing()
@@ -46,7 +46,7 @@ func (l *sparseGP) addRows(ctx context.Context, x *tensor.Dense, noiseVariance f
 }
 
 // observed returns a root [M,M] of K_z⁻¹ (σ⁻² Σ_n K_zn K_nz) K_z⁻¹.
-func (l *sparseGP) observed(ctx context.Context, x *tensor.Dense, noiseVariance float64, limit int64, seen func(int)) (root []float64, jitter float64, err error) {
+func (l *Layer) observed(ctx context.Context, x *tensor.Dense, noiseVariance float64, limit int64, seen func(int)) (root []float64, jitter float64, err error) {
 	if !(noiseVariance > 0) {
 		return nil, 0, fmt.Errorf("valla: optimal A: noise variance %g, expected a positive number", noiseVariance)
 	}
@@ -73,7 +73,7 @@ func (l *sparseGP) observed(ctx context.Context, x *tensor.Dense, noiseVariance 
 }
 
 // gram returns K_z, [M,M], computed in float64.
-func (l *sparseGP) gram() ([]float64, error) {
+func (l *Layer) gram() ([]float64, error) {
 	kz, err := l.wideGram()
 	kernel.Scale(kz, l.PriorStd()*l.PriorStd(), kz)
 	return kz, err
@@ -82,7 +82,7 @@ func (l *sparseGP) gram() ([]float64, error) {
 // dataRoot returns a root of Σ_n R⁻¹ K_zn K_nz R⁻ᵀ, [M,M], lower triangular. It is
 // updated batch by batch with orthogonal transformations: forming the sum itself
 // would lose half of the digits.
-func (l *sparseGP) dataRoot(ctx context.Context, x *tensor.Dense, r []float64, limit int64, seen func(int)) ([]float64, error) {
+func (l *Layer) dataRoot(ctx context.Context, x *tensor.Dense, r []float64, limit int64, seen func(int)) ([]float64, error) {
 	if limit == 0 {
 		limit = math.MaxInt64
 	}
@@ -138,7 +138,7 @@ func lowerRoot(m int, a []float64) []float64 {
 }
 
 // setL packs a lower triangle into the parameter L.
-func (l *sparseGP) setL(full []float64) {
+func (l *Layer) setL(full []float64) {
 	m, k := l.Inducing(), 0
 	for i := range m {
 		for j := range i + 1 {

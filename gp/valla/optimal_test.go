@@ -83,8 +83,8 @@ func TestOptimalAOfDoublePoints(t *testing.T) {
 	twice, _ := optimal(t, 1, tensor.Float64, size{1, 3})
 	z := once.layer.Z.Floats()
 	doubled := append(append([]float64{}, z...), z[:2]...)
-	twice.newLayer(t, tensor.New(tensor.WithShape(4, 2), tensor.WithBacking(doubled)), nil)
-	twice.layer.LogPriorStd.Set(0, once.layer.LogPriorStd.Scalar())
+	twice.layerOf(t, tensor.New(tensor.WithShape(4, 2), tensor.WithBacking(doubled)), nil)
+	twice.layer.LogPriorStd.Set(0, once.layer.LogPriorStd.At(0))
 	jitter, err := twice.layer.OptimalA(ctx, twice.x, toyNoise)
 	if err != nil {
 		t.Fatal(err)

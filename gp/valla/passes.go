@@ -33,9 +33,9 @@ type partial struct {
 // A of Prop. 2, in classification the A of the curvature at the network's outputs. α plays no part.
 func (p *posterior) Sums(l likelihood.Likelihood, r gp.Run) (gp.Sums, error) {
 	from := p.layer
-	layer, err := newLayer(from.Kernel, from.Z.Value, from.Class,
+	layer, err := layerOf(from.Kernel, from.Z.Value, from.Class,
 		graph.NewParam(nameL, from.L.Floats(), from.L.Value.Dtype(), from.L.Value.Shape()...).Value,
-		graph.NewScalar(nameLogPriorStd, from.LogPriorStd.Scalar(), from.L.Value.Dtype()).Value)
+		graph.NewParam(nameLogPriorStd, []float64{from.LogPriorStd.At(0)}, from.L.Value.Dtype(), 1).Value)
 	if err != nil {
 		return nil, err
 	}

@@ -25,7 +25,7 @@ func TestPassesAreOptimal(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, z := q.InducingInputs()
-		layer, err := newSparseGP(jacobian.NTK{Net: p.Net}, z.Clone().(*tensor.Dense), nil)
+		layer, err := NewLayer(jacobian.NTK{Net: p.Net}, z.Clone().(*tensor.Dense), nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -14,7 +14,7 @@ import (
 // element type, what follows in float64. What depends on Z, L and σ₀ only is computed once.
 type posterior struct {
 	net   layers.Network // with the uncertain weights as parameters
-	layer *sparseGP      // the fitted process
+	layer *Layer         // the fitted process
 	limit int64          // bytes
 	firm  bool           // the limit holds for a single input, too
 
@@ -78,7 +78,7 @@ func batched(what string, limit int64, write func(size int) (graph.Pass, error))
 const defaultLimit = 1 << 30
 
 // newPosterior returns the posterior of a layer on a network.
-func newPosterior(net layers.Network, layer *sparseGP) *posterior {
+func newPosterior(net layers.Network, layer *Layer) *posterior {
 	return &posterior{net: net, layer: layer, limit: defaultLimit}
 }
 
@@ -166,7 +166,7 @@ func copies(b *graph.Builder, x, out *graph.Node) (*graph.Node, []int) {
 }
 
 // system returns the system of the layer's present parameters, with the given L.
-func (l *sparseGP) system(packed *graph.Param) (*system, error) {
+func (l *Layer) system(packed *graph.Param) (*system, error) {
 	gram, err := l.wideGram()
 	if err != nil {
 		return nil, err
@@ -176,7 +176,7 @@ func (l *sparseGP) system(packed *graph.Param) (*system, error) {
 }
 
 // wideGram returns K̂_z [M,M], computed in float64 whatever the network holds.
-func (l *sparseGP) wideGram() ([]float64, error) {
+func (l *Layer) wideGram() ([]float64, error) {
 	b := wideBuilder()
 	values, err := graph.Evaluate(b, l.Kernel.Gram(b, b.Param(l.Z), l.Class))
 	if err != nil {

@@ -20,7 +20,7 @@ var Method = gp.Method{
 	Formula: "Q(x,x') = κ(x,x') − K_xz (A⁻¹ + K_z)⁻¹ K_zx'",
 	Symbols: "κ(x,x') = σ₀² J(x) J(x')ᵀ is the tangent kernel, where J is the network's Jacobian in its weights [C,P] and σ₀ is the prior standard deviation of the weights; K_z is κ among the M inducing points z, K_xz is κ between x and z, and A [M,M] is fitted.",
 	Cost:    "A step of the fit takes the network's Jacobians at a mini-batch and at M inducing points, and M³ operations; a prediction takes the Jacobians at the input and M² operations, whatever the number of training rows.",
-	Use:     "Start with this method: it works for any network and any number of rows, and its predictions are fast.",
+	Use:     "Start with this method: VaLLA works for any network and any number of rows, and its predictions are fast.",
 	Source:  "Ortega, Rodríguez Santana and Hernández-Lobato, Variational Linearized Laplace Approximation for Bayesian Deep Learning, ICML 2024",
 	Joint:   true,
 	New:     func() gp.Settings { return &Settings{} },
@@ -42,7 +42,7 @@ type Settings struct {
 	FixNoise    bool    `set:"fix-noise" help:"keep the noise standard deviation at its start value, as is done where the noise is known"`
 	FixInducing bool    `set:"fix-inducing" help:"keep the inducing inputs where they start"`
 
-	Iterations    int     `set:"iterations" auto:"natural 2000 for classes, six times over the rows for regression, from 200 to 1000, and fewer for costly networks, from 100; adam 40000" min:"1" help:"number of steps, each on a mini-batch"`
+	Iterations    int     `set:"iterations" auto:"natural 2000 for classification, six times over the rows for regression, from 200 to 1000, and fewer for costly networks, from 100; adam 40000" min:"1" help:"number of steps, each on a mini-batch"`
 	BatchSize     int     `set:"batch-size" auto:"natural 100, for regression a twentieth of the rows, from 100 to 500; adam 100" min:"1" help:"rows in a mini-batch, at most all"`
 	LearningRate  float64 `set:"learning-rate" auto:"natural 0.01, up to 0.03 for regression in less than 1000 steps; adam 0.001" above:"0" help:"learning rate of Adam at the start"`
 	Schedule      string  `set:"schedule" choice:"constant cosine" auto:"natural cosine, adam constant" help:"course of the learning rate: it stays constant, or falls along half a cosine to 0"`

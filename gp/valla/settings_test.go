@@ -94,7 +94,7 @@ func TestSettingsAreTheFits(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				layer, err := newSparseGP(jacobian.NTK{Net: p.Net}, z, class)
+				layer, err := NewLayer(jacobian.NTK{Net: p.Net}, z, class)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -318,7 +318,7 @@ func TestOptimalStart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	layer, err := newSparseGP(jacobian.NTK{Net: p.Net}, z, class)
+	layer, err := NewLayer(jacobian.NTK{Net: p.Net}, z, class)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,7 +28,7 @@ func TestWideRows(t *testing.T) {
 				q.layer.Params()[i].Value = graph.Convert(v.Value, tensor.Float64)
 			}
 			p.layer.LogPriorStd.Set(0, math.Log(std))
-			q.layer.LogPriorStd.Set(0, p.layer.LogPriorStd.Scalar())
+			q.layer.LogPriorStd.Set(0, p.layer.LogPriorStd.At(0))
 			// The inducing inputs themselves leave the least variance.
 			one, two := newPosterior(p.net, p.layer), newPosterior(q.net, q.layer)
 			x := graph.Convert(p.layer.Z.Value, tensor.Float64)

@@ -93,7 +93,7 @@ func restore(_ context.Context, net layers.Network, _ likelihood.Likelihood, s g
 	if err != nil {
 		return nil, err
 	}
-	layer, err := newLayer(jacobian.NTK{Net: net}, z, h.Class, l, prior)
+	layer, err := layerOf(jacobian.NTK{Net: net}, z, h.Class, l, prior)
 	if err != nil {
 		return nil, err
 	}

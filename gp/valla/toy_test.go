@@ -17,7 +17,7 @@ import (
 type toy struct {
 	dt    tensor.Dtype
 	net   layers.Sequential
-	layer *sparseGP
+	layer *Layer
 	lik   likelihood.Likelihood
 	x, y  *tensor.Dense // [B,2], [B,C]
 }
@@ -37,7 +37,7 @@ func newToy(t rapid.TB, seed uint64, dt tensor.Dtype, s size) *toy {
 	}
 	p := &toy{dt: dt, net: net, lik: likelihood.NewGaussian(0.3, dt)}
 	p.x, p.y = normal(rng, dt, toyBatch, 2), normal(rng, dt, toyBatch, s.outputs)
-	p.newLayer(t, normal(rng, dt, s.inducing, 2), nil)
+	p.layerOf(t, normal(rng, dt, s.inducing, 2), nil)
 	for i := range p.layer.L.Floats() {
 		p.layer.L.Set(i, 0.5*rng.NormFloat64())
 	}
@@ -45,8 +45,8 @@ func newToy(t rapid.TB, seed uint64, dt tensor.Dtype, s size) *toy {
 	return p
 }
 
-// newLayer puts a layer with L = I on the network; nil classes go round the outputs.
-func (p *toy) newLayer(t rapid.TB, z *tensor.Dense, class []int) {
+// layerOf puts a layer with L = I on the network; nil classes go round the outputs.
+func (p *toy) layerOf(t rapid.TB, z *tensor.Dense, class []int) {
 	t.Helper()
 	if class == nil {
 		for m := range z.Shape()[0] {
@@ -54,7 +54,7 @@ func (p *toy) newLayer(t rapid.TB, z *tensor.Dense, class []int) {
 		}
 	}
 	var err error
-	if p.layer, err = newSparseGP(jacobian.NTK{Net: p.net}, z, class); err != nil {
+	if p.layer, err = NewLayer(jacobian.NTK{Net: p.net}, z, class); err != nil {
 		t.Fatalf("%v", err)
 	}
 }
@@ -118,8 +118,8 @@ func (p *toy) loss(t rapid.TB, alpha float64, n int) program {
 	return compile(t, b, p.objective(b, x, y, alpha, n).Loss)
 }
 
-func (p *toy) objective(b *graph.Builder, x, y *graph.Node, alpha float64, n int) *lossNodes {
-	return p.layer.Loss(b, x, y, p.net.Forward(b, x), lossOptions{Likelihood: p.lik, Alpha: new(alpha), N: n})
+func (p *toy) objective(b *graph.Builder, x, y *graph.Node, alpha float64, n int) *Loss {
+	return p.layer.Loss(b, x, y, p.net.Forward(b, x), Objective{Likelihood: p.lik, Alpha: new(alpha), N: n})
 }
 
 // state is what Terms computes, in float64 matrices.

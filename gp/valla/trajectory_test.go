@@ -47,7 +47,7 @@ func checkTrajectory(t *testing.T, p *problem, tol float64) {
 	r := p.record(t)
 	b := graph.NewBuilder(p.dt)
 	r.xn, r.yn = b.Input("x", p.x.Shape()...), b.Input("y", p.y.Shape()...)
-	l := p.layer.Loss(b, r.xn, r.yn, p.net.Forward(b, r.xn), lossOptions{Likelihood: p.lik, Alpha: new(1.0), N: p.a.Int(t, "N")})
+	l := p.layer.Loss(b, r.xn, r.yn, p.net.Forward(b, r.xn), Objective{Likelihood: p.lik, Alpha: new(1.0), N: p.a.Int(t, "N")})
 	params := append(p.layer.Params(), p.lik.Params()...)
 	obj, err := train.NewGraph(b, l.Loss, params, r)
 	if err != nil {

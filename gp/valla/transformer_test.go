@@ -88,7 +88,7 @@ func checkGradients(t *testing.T, net layers.Network, x, y *tensor.Dense, h floa
 	if err != nil {
 		t.Fatal(err)
 	}
-	layer, err := newSparseGP(jacobian.NTK{Net: net}, z.Materialize().(*tensor.Dense), []int{0, 1, 2})
+	layer, err := NewLayer(jacobian.NTK{Net: net}, z.Materialize().(*tensor.Dense), []int{0, 1, 2})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +98,7 @@ func checkGradients(t *testing.T, net layers.Network, x, y *tensor.Dense, h floa
 	}
 	b := graph.NewBuilder(tensor.Float64)
 	in, out := b.Input("x", x.Shape()...), b.Input("y", y.Shape()...)
-	loss := layer.Loss(b, in, out, net.Forward(b, in), lossOptions{Likelihood: likelihood.Softmax{}, N: 50}).Loss
+	loss := layer.Loss(b, in, out, net.Forward(b, in), Objective{Likelihood: likelihood.Softmax{}, N: 50}).Loss
 	params := layer.Params()
 	var leaves []*graph.Node
 	for _, p := range params {

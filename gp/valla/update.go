@@ -13,7 +13,7 @@ import (
 
 // Update implements gp.Updater. With Gaussian noise and α = 0 the objective is the evidence
 // lower bound, whose best A is a sum over rows (paper, Prop. 2). The terms of the new rows
-// are added to this sum, see [sparseGP.AddRows]. Z, σ₀ and the noise stay. With another α what a row counts
+// are added to this sum, see [Layer.AddRows]. Z, σ₀ and the noise stay. With another α what a row counts
 // depends on all others, and with classes on the posterior, so that rows cannot be added
 // exactly; that is an error.
 func (p *posterior) Update(ctx context.Context, more gp.Problem, r gp.Run) (gp.Stored, error) {
@@ -28,7 +28,7 @@ func (p *posterior) Update(ctx context.Context, more gp.Problem, r gp.Run) (gp.S
 		return nil, fmt.Errorf("valla: %w", err)
 	}
 	from := p.layer
-	l, err := newLayer(from.Kernel, from.Z.Value, from.Class, graph.NewParam(nameL, from.L.Floats(), more.Dtype(), from.L.Value.Shape()...).Value, from.LogPriorStd.Value)
+	l, err := layerOf(from.Kernel, from.Z.Value, from.Class, graph.NewParam(nameL, from.L.Floats(), more.Dtype(), from.L.Value.Shape()...).Value, from.LogPriorStd.Value)
 	if err != nil {
 		return nil, err
 	}

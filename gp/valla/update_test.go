@@ -58,7 +58,7 @@ func TestUpdateIsFit(t *testing.T) {
 	s := Settings{Alpha: new(0.0), FixInducing: true, FixPrior: true, FixNoise: true, PriorStd: 0.6, NoiseStd: math.Sqrt(0.2), KeepLast: true, Inducing: 5, Iterations: 1}
 	q := fit(t, s, start, gp.Run{}).Posterior.(*posterior)
 	_, z := q.InducingInputs()
-	layer, err := newSparseGP(jacobian.NTK{Net: p.Net}, z.Clone().(*tensor.Dense), nil)
+	layer, err := NewLayer(jacobian.NTK{Net: p.Net}, z.Clone().(*tensor.Dense), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,10 +19,11 @@ import (
 
 // Case is one operation at one set of shapes.
 type Case struct {
-	Name   string
+	Name   string  // of the subtest
 	Shapes [][]int // of the inputs
-	// Shape is that of the output; nil where the number of elements says enough.
+	// Shape is the expected shape of the output; nil if it is not checked.
 	Shape []int
+	// Build writes the operation.
 	Build func(b *graph.Builder, in []*graph.Node) *graph.Node
 	// Naive computes the output's elements from the inputs' by plain loops.
 	Naive func(in [][]float64) []float64

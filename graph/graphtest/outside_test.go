@@ -110,7 +110,7 @@ func TestOutside(t *testing.T) {
 	}
 	graphtest.Run(t, []graphtest.Case{gainCase(gain{}), {
 		Name: "arcsine", Shapes: [][]int{{2, 3}},
-		Build: func(b *graph.Builder, in []*graph.Node) *graph.Node { return b.Apply(arcsine, in...) },
+		Build: func(b *graph.Builder, in []*graph.Node) *graph.Node { return b.Apply(arcsine.Op(), in...) },
 		Naive: func(in [][]float64) []float64 {
 			out := make([]float64, len(in[0]))
 			for i, v := range in[0] {

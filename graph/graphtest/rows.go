@@ -44,17 +44,17 @@ func CheckRows(t testing.TB, c Case, seed uint64) Rows {
 
 type rowChecker struct {
 	t      testing.TB
-	c      Case
-	rng    *rand.Rand
-	b      *graph.Builder
-	leaves []*graph.Node
-	found  Rows
+	c      Case           // the case under test
+	rng    *rand.Rand     // for operands and cotangents
+	b      *graph.Builder // the graph of the case and of its gradients
+	leaves []*graph.Node  // the inputs of the case
+	found  Rows           // what the checks have counted
 }
 
 // use is a node with its operands.
 type use struct {
-	n  *graph.Node
-	in []*graph.Node
+	n  *graph.Node   // the result
+	in []*graph.Node // the operands
 }
 
 func (u use) name() string { return fmt.Sprint(u.n.Op()) }

@@ -21,9 +21,9 @@ const (
 // run is a compiled case with its argument arrays.
 type run struct {
 	p    *graph.Program
-	dt   tensor.Dtype
-	args []*tensor.Dense
-	out  []*graph.Node
+	dt   tensor.Dtype    // of the graph
+	args []*tensor.Dense // bound to the inputs, cotangents and directions
+	out  []*graph.Node   // the outputs of the program
 }
 
 // newRun compiles c. Its arguments are the inputs; for first and second order a

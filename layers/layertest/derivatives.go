@@ -107,8 +107,8 @@ func (s subject) checkKernel(t testing.TB) {
 	const batch = 2
 	b, x := k.graph(tensor.Float64, batch)
 	var out []*graph.Node
-	for _, a := range []jacobian.Algorithm{jacobian.Structured, jacobian.Dense} {
-		ntk := jacobian.NTK{Net: net, Algorithm: a}
+	for _, dense := range []bool{false, true} {
+		ntk := jacobian.NTK{Net: net, Dense: dense}
 		out = append(out, ntk.Diag(b, x), ntk.Gram(b, x, make([]int, batch)))
 	}
 	p := compile(t, b, out)

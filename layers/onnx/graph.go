@@ -236,7 +236,7 @@ func (n *network) Forward(b *graph.Builder, x *graph.Node) *graph.Node {
 	}
 	y, err := n.run(b, x, func(a Array) *graph.Node { return b.Param(n.arrays[a.Name]) }, nil)
 	if err != nil {
-		return b.Fail(fmt.Errorf("onnx: %w", err))
+		return b.Failf("onnx: %w", err)
 	}
 	return y
 }

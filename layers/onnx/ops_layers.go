@@ -18,7 +18,7 @@ func init() {
 			return c.b.Scale(c.b.SumTo(x, to...), float64(product(to))/float64(x.Shape().TotalSize()))
 		}),
 		"GlobalMaxPool": globalPool(func(c *call, x *graph.Node, to []int) *graph.Node {
-			return c.b.Reshape(c.b.MaxPool2D(flatImages(c.b, x), [2]int{1, x.Shape().TotalSize() / product(to)}, [2]int{1, 1}), to...)
+			return c.b.Reshape(c.b.MaxPool(flatImages(c.b, x), [2]int{1, x.Shape().TotalSize() / product(to)}, [2]int{1, 1}), to...)
 		}),
 		"BatchNormalization":    batchNorm,
 		"InstanceNormalization": instanceNorm,
@@ -288,7 +288,7 @@ func maxPool(c *call) []value {
 	if sum(w.Before, after) != [2]int{} {
 		x = c.padded(x, w.Before, after, -c.largest())
 	}
-	return p.back(c, c.b.MaxPool2D(x, w.size, w.Stride))
+	return p.back(c, c.b.MaxPool(x, w.size, w.Stride))
 }
 
 func averagePool(c *call) []value {
@@ -296,9 +296,9 @@ func averagePool(c *call) []value {
 	w, beyond := c.pool(p)
 	after := sum(w.After, beyond)
 	if sum(w.Before, after) == [2]int{} {
-		return p.back(c, c.b.AveragePool2D(p.x, w.size, w.Stride))
+		return p.back(c, c.b.AveragePool(p.x, w.size, w.Stride))
 	}
-	y := c.made(c.b.AveragePool2D(c.padded(p.x, w.Before, after, 0), w.size, w.Stride))
+	y := c.made(c.b.AveragePool(c.padded(p.x, w.Before, after, 0), w.size, w.Stride))
 	low, high := [2]int{}, [2]int{}
 	if c.int("count_include_pad", 0) == 0 {
 		low, high = w.Before, sum(w.Before, p.size)

@@ -380,7 +380,7 @@ func reduceMax(sign float64) operator {
 			front = kept[0]
 		}
 		rows := c.b.Reshape(c.b.Scale(c.b.Transpose(x, perm...), sign), front, 1, product(kept)/front, width)
-		y := c.b.Scale(c.b.MaxPool2D(rows, [2]int{1, width}, [2]int{1, 1}), sign)
+		y := c.b.Scale(c.b.MaxPool(rows, [2]int{1, width}, [2]int{1, 1}), sign)
 		return nodes(c.made(c.b.Reshape(y, without(shape, axes, c.int("keepdims", 1) == 1)...)))
 	}
 }

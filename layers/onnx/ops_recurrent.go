@@ -133,7 +133,7 @@ func (r *cell) unroll(next step, reverse bool) *graph.Node {
 		next(r, r.b.Reshape(r.b.Slice(r.inputs, 1, at, at+1), s[0], s[2]))
 		states[at] = r.b.Reshape(r.made(r.h), s[0], 1, r.hidden)
 	}
-	return r.made(r.b.ConcatAxis(1, states...))
+	return r.made(r.b.Concat(1, states...))
 }
 
 // recurrentOutputs returns Y [S,D,B,H], Y_h [D,B,H] and Y_c for D directions.
@@ -143,7 +143,7 @@ func (c *call) recurrentOutputs(all, last, memory []*graph.Node) []value {
 			s := p.Shape().Clone()
 			parts[i] = c.b.Reshape(p, append(append(s[:axis:axis], 1), s[axis:]...)...)
 		}
-		return c.made(c.b.ConcatAxis(axis, parts...))
+		return c.made(c.b.Concat(axis, parts...))
 	}
 	y := c.transposed(value{node: stack(all, 2)}, []int{1, 2, 0, 3})
 	return append(append(y, c.transposed(value{node: stack(last, 1)}, []int{1, 0, 2})...), c.transposed(value{node: stack(memory, 1)}, []int{1, 0, 2})...)

@@ -289,7 +289,7 @@ func (c *call) joined(parts []value, axis int) value {
 					all = append(all, c.asNode(p))
 				}
 			}
-			return value{node: c.made(c.b.ConcatAxis(axis, all...))}
+			return value{node: c.made(c.b.Concat(axis, all...))}
 		}
 	}
 	return value{host: c.joinedHosts(parts, axis)}

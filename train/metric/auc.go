@@ -10,7 +10,7 @@ import (
 // AUC returns the area under the ROC curve: the probability that a random positive example
 // has a higher score than a random negative one, where a tie counts one half. It is the
 // Mann-Whitney U statistic divided by the number of pairs. scores and positive are both [n].
-// If only one kind occurs, or if a score is NaN, the error wraps [ErrInput]. Pairs are
+// If positive or negative examples are missing, or if a score is NaN, the error wraps [ErrInput]. Pairs are
 // counted in integers, after one sort.
 func AUC(scores []float64, positive []bool) (float64, error) {
 	sorted, err := sortScores(scores, positive)
@@ -44,7 +44,7 @@ func OODAUC(in, out []float64) (float64, error) {
 
 type score struct {
 	value    float64
-	positive bool
+	positive bool // the label
 }
 
 func sortScores(scores []float64, positive []bool) ([]score, error) {

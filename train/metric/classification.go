@@ -20,15 +20,15 @@ type Classification struct {
 	// have; 0 means 1e-5, which probabilities computed in float32 satisfy.
 	Tolerance float64
 
-	classes             int // the number of classes in the first batch; 0 before it
-	n, right            int
-	nll, brier, entropy float64
-	bins                []bin
+	classes             int     // the number of classes in the first batch; 0 before it
+	n, right            int     // rows, and rows that were classified correctly
+	nll, brier, entropy float64 // sums over the rows
+	bins                []bin   // of the confidence
 }
 
 // ClassificationScores are the scores of N predictions. Every mean is over all of them.
 type ClassificationScores struct {
-	N       int
+	N       int     // predictions
 	NLL     float64 // negative log-likelihood: mean of −log p[label], nats; +Inf if a label had probability 0
 	ACC     float64 // accuracy: share of rows whose most probable class (the first of equals) is the label
 	ECE     float64 // expected calibration error, see Add
@@ -110,7 +110,7 @@ func Entropy(p []float64) float64 {
 
 // bin holds the rows of one interval of confidence.
 type bin struct {
-	right      int
+	right      int     // rows that were classified correctly
 	confidence float64 // sum over the rows of the bin
 }
 
@@ -182,15 +182,16 @@ func (c *Classification) checkRow(row int, p []float64) error {
 	return nil
 }
 
-// Bin has the rows whose confidence lies in one interval; see [Reliability].
+// Bin describes the rows with a confidence in one interval; see [Reliability].
 type Bin struct {
-	N          int
+	N          int     // rows
 	Confidence float64 // mean
-	Accuracy   float64 // share of right rows
+	Accuracy   float64 // share of rows that were classified correctly
 }
 
-// Reliability divides rows by their confidence, [n], into so many bins of equal width, and
-// returns those that have rows, in ascending order. right, [n], says which rows were told right.
+// Reliability divides rows by their confidence [n] into the given number of bins of equal width. It
+// returns the bins that have rows, in ascending order. right [n] marks the rows that were classified
+// correctly.
 // The mean over rows of |Accuracy − Confidence| is the ECE of [Classification].
 func Reliability(confidence []float64, right []bool, bins int) []Bin {
 	all := make([]bin, bins)

@@ -13,14 +13,14 @@ const levels = 9
 // Regression accumulates the scores of Gaussian predictions of one output. The zero value is
 // ready to use.
 type Regression struct {
-	n                  int
-	nll, squared, crps float64
-	covered            [levels]int
+	n                  int         // predictions
+	nll, squared, crps float64     // sums over the predictions
+	covered            [levels]int // predictions with the target inside each central interval
 }
 
 // RegressionScores are the scores of N predictions. Every mean is over all of them.
 type RegressionScores struct {
-	N    int
+	N    int     // predictions
 	NLL  float64 // mean of GaussianNLL, in nats
 	RMSE float64 // square root of the mean of (y − mean)², in the units of y
 	CRPS float64 // mean of GaussianCRPS, in the units of y

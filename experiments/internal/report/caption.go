@@ -10,12 +10,12 @@ import (
 
 // Captions that no number changes.
 const (
-	pointCaption = "As above, for the methods with several numbers of points. " +
-		"See how the band comes to the dashed lines of exact LLA as points are added."
+	pointCaption = "The same bands for the methods with several numbers of points. " +
+		"With more points the band approaches the dashed lines of exact LLA."
 	learningCaption = "Negative log-likelihood (NLL) on the validation rows, of standardised targets in regression; first seed. " +
-		"Lower and further left is better. The horizontal axes have powers of ten, and values far above the others are cut off. Where a curve rises again the fit overfits; the best state is kept, unless the row says keep-last."
+		"Lower and further left is better. The horizontal axes have powers of ten, and values far above the other values are cut off. A curve that rises again shows overfitting; the fit keeps the best state, unless the row says keep-last."
 	timeCaption = "CPU time of all threads on the trained network, over seeds; the box holds the middle half and its line is the median. " +
-		"For MAP it is the training of the network. The axis has powers of ten, by which the methods differ more than machines do."
+		"For MAP it is the time of the training. The axis has powers of ten, because methods differ more than machines."
 )
 
 // extremes returns the cells with the smallest and the largest finite value; nil where there
@@ -45,13 +45,13 @@ func see(caption, what string, cells []*result.Cell, value func(*result.Cell) fl
 
 // bandCaption names the methods that are nearest to exact LLA and farthest from it.
 func bandCaption(cells []*result.Cell) string {
-	caption := "Training rows (dots), mean, and two standard deviations of y; the dashed lines are exact LLA's band, and Z the inducing inputs. See whether the band grows between the rows and beyond them."
+	caption := "Training rows (dots), mean, and two standard deviations of y; the dashed lines are exact LLA's band, and Z the inducing inputs. The band should grow between the rows and beyond them."
 	exact := exactLLA(cells)
 	if exact == nil {
 		return caption
 	}
 	others := slices.DeleteFunc(slices.Clone(cells), func(c *result.Cell) bool { return c == exact || c.Curves.Band == nil || c.Method == "map" })
-	return see(caption, "Mean difference of the standard deviation from exact LLA's, as a fraction of that", others, func(c *result.Cell) float64 {
+	return see(caption, "Mean difference between the standard deviations of the method and of exact LLA, as a fraction of the standard deviation of exact LLA", others, func(c *result.Cell) float64 {
 		return result.StdError(exact.Curves.Band, c.Curves.Band)
 	})
 }
@@ -69,7 +69,7 @@ func exactLLA(cells []*result.Cell) *result.Cell {
 func isExact(c *result.Cell) bool { name, _ := paperRow(c); return name == "LLA" }
 
 func coverageCaption(cells []*result.Cell) string {
-	return see("Share of the test targets inside the central interval of probability α; first seed. On the dashed diagonal intervals are as they should be, below it too narrow, above it too wide.",
+	return see("Share of the test targets inside the central interval of probability α; first seed. On the dashed diagonal intervals hold what they promise; below the diagonal they are too narrow, and above it too wide.",
 		"Area between (CQM)", cells, shown(score("", "CQM"), func(c *result.Cell) bool { return c.Curves.Coverage != nil }))
 }
 
@@ -94,7 +94,7 @@ func shown(value func(*result.Cell) float64, has func(*result.Cell) bool) func(*
 }
 
 func rotationCaption(cells []*result.Cell) string {
-	return see("Test images turned by 0° to 180°; probit probabilities. The accuracy falls whatever the method; one that notices it has an NLL and an ECE that rise less.",
+	return see("Test images turned by 0° to 180°; probit probabilities. The accuracy falls with every method. If a method notices the rotation, its NLL and its ECE rise less.",
 		"Mean NLL over the angles", cells, func(c *result.Cell) float64 {
 			sum := 0.0
 			for _, r := range c.Curves.Rotations {
@@ -105,7 +105,7 @@ func rotationCaption(cells []*result.Cell) string {
 }
 
 func corruptionCaption(cells []*result.Cell) string {
-	return see("Boxes over the kinds of corruption at severities 1 to 5; probit probabilities. Boxes that stay low as the severity grows are of methods that notice it.",
+	return see("Boxes over the kinds of corruption at severities 1 to 5; probit probabilities. If a method notices the corruption, its boxes stay low as the severity grows.",
 		"Mean NLL at severity 5", cells, func(c *result.Cell) float64 {
 			mean, _ := moments(atLevel(c, 5, corruptNLL))
 			if mean == 0 {
@@ -116,11 +116,11 @@ func corruptionCaption(cells []*result.Cell) string {
 }
 
 func reliabilityCaption(cells []*result.Cell) string {
-	return see("Accuracy against confidence in 15 bins; probit probabilities, first seed. On the diagonal a confidence of 70 % is right in 70 % of the cases; below it the method is overconfident, above it too cautious.",
+	return see("Accuracy against confidence in 15 bins; probit probabilities, first seed. On the diagonal a prediction with a confidence of 70 % is right in 70 % of the cases; below the diagonal the method is overconfident, above it under-confident.",
 		"Mean distance (ECE)", cells, shown(score("probit", "ECE"), func(c *result.Cell) bool { return c.Curves.Reliable != nil }))
 }
 
 func entropyCaption(cells []*result.Cell) string {
-	return see("Predictive entropy of the test images and of images from another data set; probit probabilities, first seed. The less the two overlap, the better the unknown is told from the known.",
+	return see("Predictive entropy of the test images and of images from another data set; probit probabilities, first seed. The less the two distributions overlap, the better the entropy detects images of the other data set.",
 		"Area under the ROC curve (OOD-AUC)", cells, shown(score("probit", "OOD-AUC"), func(c *result.Cell) bool { return c.Curves.Entropy != nil }))
 }

@@ -131,8 +131,8 @@ type Explained struct {
 var deviationHead = []string{"data", "method", "probs", "metric", "published", "measured"}
 
 // deviationText says which numbers are listed.
-const deviationText = "These numbers are farther from the means of the released runs, or from the printed numbers where no run is released, than three standard deviations over seeds; " +
-	"where there is one seed, than 1 % of the NLL, 0.003 of the ECE, 0.005 of the CQM or 0.01 of the OOD-AUC."
+const deviationText = "This section lists measured numbers that differ from the means of the released runs, or from the printed numbers if no run is released. " +
+	"The difference is more than three standard deviations over seeds; with one seed, more than 1 % of the NLL, 0.003 of the ECE, 0.005 of the CQM or 0.01 of the OOD-AUC."
 
 // Explained returns the deviations under their causes.
 func (r *Report) Explained() (out []Explained, err error) {

@@ -21,10 +21,10 @@ func (r *Report) WriteDocs(dir string) error {
 	}
 	var b strings.Builder
 	b.WriteString("# Results\n\nEach table compares methods on one data set, with numbers from the paper, from the runs that its authors released, and from this program. " +
-		"[What they say](quality.md) sums up, [methods](methods.md) explains the methods, and the end of this page lists [deviations and their causes](#deviations-from-published-numbers) " +
+		"[What they say](quality.md) has the conclusions, and [methods](methods.md) explains the methods. The end of this page lists [deviations and their causes](#deviations-from-published-numbers) " +
 		"and [what is missing](#what-is-missing).\n\n" + legend + "\n\n" + wordTable(glossary) +
-		"\nThis page is written by `go run ./experiments/publish` from the cells in `experiments/results`. A cell is one method on one data set with one seed: its settings, scores, " +
-		"curves, times, machine and commit. `valla experiment report` makes a page of them with all columns, figures and costs.\n")
+		"\n`go run ./experiments/publish` writes this page from the cells in `experiments/results`. A cell is one method on one data set with one seed. It has the settings, the scores, the " +
+		"curves, the times, the machine and the commit. `valla experiment report` makes a page with all columns, figures and costs of the cells.\n")
 	for _, s := range r.Sections {
 		if len(s.Data) == 0 {
 			continue

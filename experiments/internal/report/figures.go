@@ -44,7 +44,7 @@ func figures(f result.Found, data string) ([]Figure, error) {
 		{"rotations", "Does a method notice that images are turned?", rotationCaption(first), rotations(first)},
 		{"corruptions", "Does a method notice that images are corrupted?", corruptionCaption(first), worse},
 		{"reliability", "Is a confidence a probability?", reliabilityCaption(first), reliable},
-		{"entropy", "Does the entropy tell the unknown from the known?", entropyCaption(first), entropies},
+		{"entropy", "Does the entropy detect images of another data set?", entropyCaption(first), entropies},
 		{"time", "How long does a fit take?", timeCaption, took},
 	}
 	return slices.DeleteFunc(all, func(f Figure) bool { return len(f.Charts) == 0 }), nil

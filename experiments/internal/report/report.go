@@ -82,9 +82,9 @@ type DataSection struct {
 
 // notes explains differences from the paper, by data set.
 var notes = map[string]string{
-	"mnist": "Printed rows use probit probabilities. Columns “released” are means over the seeds of the runs that the paper’s authors released; " +
-		"their Monte-Carlo samples have the covariance LᵀL instead of LLᵀ, those here LLᵀ, which is why MC numbers differ.",
-	"airline": "Every printed CQM is 0.05 too high; “corrected” takes it off.",
+	"mnist": "Printed rows use probit probabilities. Columns “released” are means over the seeds of the runs that the paper’s authors released. " +
+		"The Monte-Carlo samples of these runs have the covariance LᵀL instead of LLᵀ. The samples of this program have the covariance LLᵀ, so the MC numbers differ.",
+	"airline": "Every printed CQM is too high by 0.05; the columns “corrected” are lower by 0.05.",
 }
 
 func init() {

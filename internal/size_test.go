@@ -28,11 +28,9 @@ var longAllowed = []string{
 var fieldsAllowed = []string{
 	"beam", "experiments", "experiments/internal/report",
 	"experiments/internal/result", "experiments/internal/runner", "experiments/internal/spec",
-	"experiments/peer", "gp/gptest", "gp/mfvi",
-	"gp/sngp", "gp/task", "gp/valla", "graph", "graph/graphtest",
-	"internal/eigen", "internal/kernel",
-	"internal/openblas", "internal/scratch", "internal/settings",
-	"internal/tablefile", "jacobian", "layers", "layers/layertest", "layers/onnx", "layers/onnx/onnxtest",
+	"experiments/peer", "gp", "gp/ella", "gp/gapa", "gp/gptest", "gp/laplace", "gp/mfvi", "gp/moe",
+	"gp/sampled", "gp/sfr", "gp/sngp", "gp/sum", "gp/task", "gp/valla", "graph", "graph/graphtest",
+	"jacobian", "layers", "layers/layertest", "layers/onnx", "layers/onnx/onnxtest",
 	"train", "train/metric",
 }
 

@@ -12,8 +12,7 @@
 // A fit finds the inducing inputs Z, the matrix A, the prior standard deviation σ₀ and, for
 // Gaussian noise, its variance σ². The network stays as it is.
 //
-// Most users need [Settings] only, whose Fit takes a network with data and returns a
-// [posterior]. Below it, [Natural] fits by natural gradients and [Fit] by Adam, as
-// published. A [Layer] writes the posterior and the objective into an expression graph, to
-// which anything may be added.
+// Most users need [Settings] only: Settings.Fit takes a network with data and returns a posterior,
+// which it fits by natural gradients or, as published, by Adam. A [Layer] writes the posterior
+// and the objective into an expression graph, to which anything may be added.
 package valla

@@ -12,15 +12,15 @@ import (
 
 var errNotFinite = errors.New("eigen: the matrix and the bound must be finite")
 
-// Below returns the eigenvalues of the symmetric matrix a [n,n] that are below bound, ascending,
-// and their eigenvectors in the columns of an [n,k] matrix. It overwrites a. An eigenvalue that
-// is as near to bound as the rounding of a, some n·2⁻⁵³ of its norm, may be left out or not. It
-// is an error if a or bound is not finite.
+// Below returns the k eigenvalues of the symmetric matrix a [n,n] that are below bound, ascending, and
+// their eigenvectors in the columns of an [n,k] matrix. It overwrites a. The rounding of a, some n·2⁻⁵³
+// of its norm, decides about an eigenvalue that is this near to bound. It is an error if a or bound is
+// not finite.
 //
-// Where few eigenvalues are below, it finds them on the tridiagonal form: the number of negative
-// pivots of T − xI is the number of eigenvalues below x (Givens 1954), which bisection makes into
-// eigenvalues, and inverse iterations find their vectors (Golub and Van Loan 2013, 8.4). Otherwise,
-// and where these do not converge, it takes them from all eigenvalues.
+// If k is small beside n, Below works on the tridiagonal form T. The number of negative pivots of
+// T − xI is the number of eigenvalues below x (Givens 1954), so that bisection finds the eigenvalues.
+// Inverse iterations find the eigenvectors (Golub and Van Loan 2013, 8.4). If k is large, or if the
+// iterations do not converge, Below finds all eigenpairs and returns the first k.
 func Below(n int, a []float64, bound float64) (values, vectors []float64, err error) {
 	work := scratch.Get()
 	defer scratch.Put(work)
@@ -52,11 +52,11 @@ func Below(n int, a []float64, bound float64) (values, vectors []float64, err er
 	return values, vectors, nil
 }
 
-// fewOf is how many eigenvalues there must be for each one below a bound for Below to look for the
-// latter alone. With more below it all of them are as fast.
+// fewOf is the ratio n/k from which on Below looks for k eigenvalues alone. From a lower ratio, all
+// eigenvalues take no longer.
 const fewOf = 8
 
-// below returns the eigenpairs of T with values below bound, from all of them.
+// below finds all eigenpairs of T and returns the pairs with values below bound.
 func (t tridiagonal) below(bound float64) (values, vectors []float64, err error) {
 	v := t.work.Take(t.n * t.n)
 	if err := divide(t.d, t.e, v, t.work); err != nil {
@@ -66,11 +66,7 @@ func (t tridiagonal) below(bound float64) (values, vectors []float64, err error)
 	for k < t.n && t.d[k] < bound {
 		k++
 	}
-	vectors = make([]float64, t.n*k)
-	for i := range t.n {
-		copy(vectors[i*k:(i+1)*k], v[i*t.n:])
-	}
-	return slices.Clone(t.d[:k]), vectors, nil
+	return slices.Clone(t.d[:k]), part(v, t.n, t.n, k), nil
 }
 
 // bisection finds eigenvalues of a tridiagonal matrix T whose largest elements are of order 1.
@@ -95,12 +91,12 @@ func newBisection(t tridiagonal) *bisection {
 	return s
 }
 
-// accuracy is the distance of eigenvalues that count as equal.
+// accuracy returns the distance of eigenvalues that count as equal.
 func (s *bisection) accuracy() float64 { return 0x1p-53 * s.norm }
 
-// counts returns how many eigenvalues are below each x: the number of negative pivots of
-// T − xI. A pivot of 0 counts as a small positive one: the next is −∞. Four at a time take as
-// long as one, because one waits for its divisions.
+// counts returns the number of eigenvalues below each x, which is the number of negative pivots of
+// T − xI. A pivot of 0 counts as a small positive number: the next pivot is −∞. Four counts at a time
+// take as long as a single count, which would wait for its divisions.
 func (s *bisection) counts(x [4]float64) [4]int {
 	negative := func(v float64) int { return int(math.Float64bits(v) >> 63) }
 	x0, x1, x2, x3 := x[0], x[1], x[2], x[3]
@@ -115,8 +111,8 @@ func (s *bisection) counts(x [4]float64) [4]int {
 	return [4]int{c0, c1, c2, c3}
 }
 
-// values returns the k smallest eigenvalues, which are below bound. Every count narrows the
-// brackets of all of them.
+// values returns the k smallest eigenvalues, which are below bound. Every count narrows the brackets of
+// all k eigenvalues.
 func (s *bisection) values(k int, bound float64) []float64 {
 	lo, hi := s.work.Zeros(k), make([]float64, k)
 	for j := range lo {
@@ -151,10 +147,11 @@ const (
 	roundings  = 16 // the residual of an eigenvector over accuracy
 )
 
-// vectors returns the eigenvectors of the smallest eigenvalues, in the rows of a matrix. ok is
-// false if they have not converged. A vector is made orthogonal to all before it, so that equal
-// eigenvalues get different ones. Of many equal ones the nearest to λ may outgrow the others by so
-// much that these drown in its rounding; a λ that is a little off treats all of them alike.
+// vectors returns the eigenvectors of the smallest eigenvalues in the rows of a matrix. ok is false if
+// the vectors have not converged. Each vector is made orthogonal to the vectors before it, so that equal
+// eigenvalues get different vectors. If many eigenvalues are almost equal, the vector of the eigenvalue
+// nearest to the shift may grow so much that the other vectors drown in its rounding. A shift at some
+// distance treats all these vectors alike.
 func (s *bisection) vectors(values []float64) (rows []float64, ok bool) {
 	rng := rand.New(rand.NewPCG(uint64(s.n), uint64(len(values))))
 	rows = s.work.Zeros(len(values) * s.n)
@@ -168,8 +165,8 @@ func (s *bisection) vectors(values []float64) (rows []float64, ok bool) {
 	return rows, true
 }
 
-// iterate makes x the eigenvector of an eigenvalue by inverse iterations with a shift, and says
-// whether it has converged.
+// iterate sets x to the eigenvector of the eigenvalue value by inverse iterations with a shift. It
+// reports whether x has converged.
 func (f *shifted) iterate(x, before []float64, value, shift float64, rng *rand.Rand) bool {
 	for i := range x {
 		x[i] = rng.Float64() - 0.5
@@ -184,8 +181,8 @@ func (f *shifted) iterate(x, before []float64, value, shift float64, rng *rand.R
 	return false
 }
 
-// orthonormalize makes x orthogonal to the orthonormal rows, twice because of rounding, and of
-// length 1. It returns false if x has no finite length.
+// orthonormalize makes x orthogonal to the orthonormal rows, twice because of rounding, and gives x the
+// length 1. It returns false if the length of x is 0 or not finite.
 func orthonormalize(x, rows []float64) bool {
 	for range 2 {
 		norm := 0.0
@@ -219,7 +216,7 @@ func newShifted(s *bisection) *shifted {
 	return &shifted{s, take(), make([]bool, s.n), take(), take(), take()}
 }
 
-// factor factors T − λI. A pivot below the rounding of T is raised to that.
+// factor factors T − λI. It raises a pivot below the rounding of T to this rounding.
 func (f *shifted) factor(lambda float64) {
 	raised := func(v float64) float64 {
 		if math.Abs(v) < f.accuracy() {
@@ -227,7 +224,7 @@ func (f *shifted) factor(lambda float64) {
 		}
 		return v
 	}
-	diag, right := f.d[0]-lambda, 0.0 // of the row that is left from the one before
+	diag, right := f.d[0]-lambda, 0.0 // of the row that the elimination so far has left
 	if f.n > 1 {
 		right = f.e[0]
 	}

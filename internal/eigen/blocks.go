@@ -7,13 +7,13 @@ import (
 	"github.com/go-valla/valla/internal/kernel"
 )
 
-// Blocks is a block tridiagonal matrix with the eigenvalues of a symmetric one. From it, log
-// determinants and traces of inverses of A + sI follow for any s in time proportional to n, where
-// a Cholesky factor takes n³/3 multiplications. To come here takes as long as two factors: the
-// first of the two stages of a tridiagonal reduction (Bischof, Lang and Sun 2000, "A framework for
-// symmetric band reduction"), which consists of matrix products.
+// Blocks is a block tridiagonal matrix with the eigenvalues of a symmetric matrix A [n,n]. Blocks gives
+// the log determinant of A + sI and the trace of its inverse for any s in time proportional to n, where
+// a Cholesky factor takes n³/3 multiplications. The reduction of A to Blocks takes as long as two
+// factors. It is the first of the two stages of a tridiagonal reduction (Bischof, Lang and Sun 2000, "A
+// framework for symmetric band reduction") and consists of matrix products.
 type Blocks struct {
-	n        int
+	n        int         // order of the matrix
 	diagonal [][]float64 // [w,w], the lower triangle
 	below    [][]float64 // [w',w], between a block and the next one, of w' rows
 }
@@ -44,7 +44,7 @@ func NewBlocks(ctx context.Context, n int, a []float64) (*Blocks, error) {
 	return b, nil
 }
 
-// part copies rows×cols elements of a.
+// part returns a copy of rows×cols elements of a, whose rows are lda elements apart.
 func part(a []float64, lda, rows, cols int) []float64 {
 	out := make([]float64, rows*cols)
 	for i := range rows {
@@ -53,10 +53,10 @@ func part(a []float64, lda, rows, cols int) []float64 {
 	return out
 }
 
-// reduction has the memory of the steps.
+// reduction is the memory of a reduction to Blocks.
 type reduction struct {
-	n                int
-	a                []float64
+	n                int       // order of the matrix
+	a                []float64 // the matrix [n,n], which the steps overwrite
 	columns          []float64 // a panel [w,m], its columns as rows
 	yx, xy           []float64 // [Y X] and [X Y], [m,2w]
 	z                []float64 // [m,w]
@@ -71,8 +71,8 @@ func newReduction(n int, a []float64) *reduction {
 		t: take(w * w), gram: take(w * w), product: take(w * w)}
 }
 
-// step makes the panel below the diagonal block at k upper triangular, by Q = I − YTYᵀ from the
-// left, and multiplies the rest A of the matrix by Q from both sides: with Z = AYT,
+// step makes the panel below the diagonal block at k upper triangular by a product with Q = I − YTYᵀ
+// from the left. It multiplies the rest A of the matrix by Q from both sides. With Z = AYT,
 //
 //	QᵀAQ = A − YXᵀ − XYᵀ,   X = Z − ½ Y TᵀYᵀZ.
 func (r *reduction) step(k int) {
@@ -134,9 +134,9 @@ func (r *reduction) reflectOthers(v []float64, tau float64, j, m int) {
 
 // reflection is the kernel.Job of reflectOthers.
 type reflection struct {
-	columns, v []float64
-	tau        float64
-	j, m       int
+	columns, v []float64 // columns of the panel [w,m], and the reflection's vector [m−j]
+	tau        float64   // factor of the reflection I − τvvᵀ
+	j, m       int       // column of v, and rows of the panel
 }
 
 // Run implements kernel.Job.
@@ -147,7 +147,7 @@ func (f *reflection) Run(part, parts int) {
 	}
 }
 
-// triangle computes T, the upper triangle with I − YTYᵀ = Π_j (I − τ_j v_j v_jᵀ), from its diagonal τ.
+// triangle computes T, which is the upper triangle with I − YTYᵀ = Π_j (I − τ_j v_j v_jᵀ), from its diagonal τ.
 func (r *reduction) triangle(m int) {
 	const w = blockWidth
 	kernel.Syrk(true, w, m, 1, r.yx, 2*w, 0, r.gram, w)
@@ -170,7 +170,7 @@ func (r *reduction) multiply(a []float64, m int) {
 	for j := 0; j < m; j += stripe {
 		cols := min(stripe, m-j)
 		block, rows := a[j*r.n+j:], m-j-cols
-		fillUpper(block, r.n, cols)
+		kernel.CopyLower(cols, block, r.n)
 		kernel.Gemm(false, false, m-j, w, cols, 1, block, r.n, y[j*2*w:], 2*w, 1, u[j*w:], w)
 		if rows > 0 {
 			kernel.Gemm(true, false, cols, w, rows, 1, block[cols*r.n:], r.n, y[(j+cols)*2*w:], 2*w, 1, u[j*w:], w)
@@ -179,20 +179,11 @@ func (r *reduction) multiply(a []float64, m int) {
 	kernel.Gemm(false, false, m, w, w, 1, u, w, r.t, w, 0, r.z, w)
 }
 
-// fillUpper copies the lower triangle of n rows and columns of a on the upper one.
-func fillUpper(a []float64, lda, n int) {
-	for i := range n {
-		for j := range i {
-			a[j*lda+i] = a[i*lda+j]
-		}
-	}
-}
-
-// Shifted returns log det(A + sI) and tr (A + sI)⁻¹. If A + sI is not positive definite it returns the
-// number of a pivot that is not positive, else −1.
+// Shifted returns log det(A + sI) and tr (A + sI)⁻¹. If A + sI is not positive definite, pivot is the
+// number of a pivot that is not positive. Otherwise pivot is −1.
 //
-// With the factor's blocks L_i on the diagonal and E_i below, the blocks G_i on the diagonal of the
-// inverse follow from the last one on: G_i = L_i⁻ᵀ (I + E_iᵀ G_i+1 E_i) L_i⁻¹.
+// The Cholesky factor has the blocks L_i on the diagonal and the blocks E_i below. The blocks G_i on the
+// diagonal of the inverse follow in reverse order: G_i = L_i⁻ᵀ (I + E_iᵀ G_i+1 E_i) L_i⁻¹.
 func (b *Blocks) Shifted(s float64) (logDet, trace float64, pivot int) {
 	factors, belows := make([][]float64, len(b.diagonal)), make([][]float64, len(b.below))
 	for i, d := range b.diagonal {
@@ -220,10 +211,10 @@ func (b *Blocks) Shifted(s float64) (logDet, trace float64, pivot int) {
 	return logDet, b.inverseTrace(factors, belows), -1
 }
 
-// width is the order of a block on the diagonal.
+// width returns the order of block i on the diagonal.
 func (b *Blocks) width(i int) int { return min(blockWidth, b.n-i*blockWidth) }
 
-// inverseTrace is the trace of the inverse.
+// inverseTrace returns the trace of the inverse of the matrix with the factor blocks l and e.
 func (b *Blocks) inverseTrace(l, e [][]float64) (trace float64) {
 	var next []float64 // G_i+1
 	for i := len(l) - 1; i >= 0; i-- {

@@ -13,8 +13,8 @@ import (
 )
 
 // divide overwrites d by the eigenvalues of the symmetric tridiagonal matrix with the diagonal d
-// and the off-diagonal e, ascending, and q [n,n] by its eigenvectors, in columns. It uses Cuppen's
-// method: the matrix is cut into two smaller ones and a correction of rank one (Gu and
+// and the off-diagonal e, ascending, and q [n,n] by the eigenvectors, in columns. It uses Cuppen's
+// method, which cuts the matrix into two smaller matrices and a correction of rank one (Gu and
 // Eisenstat 1995). It overwrites e. The largest elements must be of order 1, because
 // divide takes elements below 1e-100 for 0.
 func divide(d, e, q []float64, work *scratch.Memory) error {
@@ -30,13 +30,13 @@ func divide(d, e, q []float64, work *scratch.Memory) error {
 	return t.solve(0, t.n)
 }
 
-// division holds the parts that are solved: their eigenvalues are in d, and their
-// eigenvectors are in the diagonal blocks of q.
+// division holds the eigenvalues of the solved parts in d, and their eigenvectors in the
+// diagonal blocks of q.
 type division struct {
-	n    int
-	d, e []float64
-	q    []float64 // [n,n]
-	work *scratch.Memory
+	n    int             // order of the matrix
+	d, e []float64       // diagonal [n] and off-diagonal [n−1]
+	q    []float64       // [n,n]
+	work *scratch.Memory // memory of intermediate results
 }
 
 const smallest = 24 // order of a part that is solved directly
@@ -83,11 +83,7 @@ func (t *division) merge(lo, mid, hi int, rho float64) {
 		s.d[i], s.z[i] = t.d[lo+c], z[c]
 	}
 	kernel.Parallel(s.parts(), s)
-	by := make([]int, len(kept)) // the numbers of kept columns, ordered by their rows
-	for i := range by {
-		by[i] = i
-	}
-	slices.SortStableFunc(by, func(a, b int) int { return cmp.Compare(rows[kept[a]], rows[kept[b]]) })
+	by := ordered(len(kept), func(i int) extent { return rows[kept[i]] })
 	s.vectors(by)
 	for i, c := range by {
 		by[i] = kept[c]
@@ -95,34 +91,31 @@ func (t *division) merge(lo, mid, hi int, rho float64) {
 	t.assemble(lo, mid, n, by, gone, rows, s)
 }
 
-// extent says which rows of a column of eigenvectors are not 0.
+// extent tells which rows of a column of eigenvectors are not 0.
 type extent int8
 
 const (
-	upper extent = iota // those of the first half
-	all
-	lower
+	upper extent = iota // rows of the first half
+	all                 // rows of both halves
+	lower               // rows of the second half
 )
 
-// deflate returns the columns that are still to be solved (kept), by ascending d, and those
+// deflate returns the columns that are still to be solved (kept), by ascending d, and the columns
 // that are eigenvectors already (gone). A column is gone where z is negligible. Where two
-// elements of d are almost equal, a rotation makes z negligible in one of them. The extents of
-// all columns are returned as rows.
+// elements of d are almost equal, a rotation makes z negligible in one of the two columns. The
+// extents of all columns are returned as rows.
 func (t *division) deflate(lo, mid, hi int, z []float64, rho float64) (kept, gone []int, rows []extent) {
-	d, order := t.d[lo:hi], make([]int, hi-lo)
+	d, largest := t.d[lo:hi], 0.0
 	rows = make([]extent, hi-lo)
-	largest := 0.0
-	for i := range order {
-		order[i] = i
+	for i := range d {
 		if i >= mid-lo {
 			rows[i] = lower
 		}
 		largest = max(largest, math.Abs(d[i]), math.Abs(z[i]))
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(d[a], d[b]) })
 	const epsilon = 0x1p-52
 	tol := 4 * epsilon * largest
-	for _, i := range order {
+	for _, i := range ordered(len(d), func(i int) float64 { return d[i] }) {
 		if rho*math.Abs(z[i]) <= tol {
 			gone = append(gone, i)
 			continue
@@ -148,6 +141,16 @@ func (t *division) deflate(lo, mid, hi int, z []float64, rho float64) (kept, gon
 	return kept, gone, rows
 }
 
+// ordered returns the numbers from 0 to n−1 by ascending key. Equal keys keep the order of the numbers.
+func ordered[K cmp.Ordered](n int, key func(i int) K) []int {
+	order := make([]int, n)
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(key(a), key(b)) })
+	return order
+}
+
 // rotate turns columns j and i of the eigenvectors by the angle with cosine c and sine s.
 func (t *division) rotate(lo, hi, j, i int, c, s float64) {
 	for r := lo; r < hi; r++ {
@@ -159,7 +162,7 @@ func (t *division) rotate(lo, hi, j, i int, c, s float64) {
 // assemble writes the eigenvalues and eigenvectors of the whole part, by ascending
 // eigenvalue. The kept columns are ordered by their rows, so that zeros are left out of the products.
 func (t *division) assemble(lo, mid, n int, kept, gone []int, rows []extent, s *secular) {
-	k, first, last := len(kept), 0, len(kept) // the first column with lower rows, the last one with upper ones
+	k, first, last := len(kept), 0, len(kept) // the columns from first on have lower rows, the columns before last have upper rows
 	for first < k && rows[kept[first]] == upper {
 		first++
 	}
@@ -188,8 +191,8 @@ func (t *division) assemble(lo, mid, n int, kept, gone []int, rows []extent, s *
 	t.collect(lo, n, k, gone, turned, rest, s)
 }
 
-// collect writes the eigenpairs of assemble: the turned columns [n,k], whose values are the zeros of s,
-// and the rest, whose values are elements of d.
+// collect writes the eigenpairs of assemble by ascending eigenvalue. The turned columns [n,k] have the
+// zeros of s as eigenvalues, and the rest have elements of d.
 func (t *division) collect(lo, n, k int, gone []int, turned, rest []float64, s *secular) {
 	values := t.work.Zeros(n)
 	for i := range k {
@@ -198,11 +201,7 @@ func (t *division) collect(lo, n, k int, gone []int, turned, rest []float64, s *
 	for i, c := range gone {
 		values[k+i] = t.d[lo+c]
 	}
-	order := make([]int, n)
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(values[a], values[b]) })
+	order := ordered(n, func(i int) float64 { return values[i] })
 	for to, from := range order {
 		t.d[lo+to] = values[from]
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	spare      = 8     // vectors of a block beside those that are wanted
+	spare      = 8     // vectors of a block beyond the k wanted vectors
 	blocks     = 6     // of a Krylov space
 	maxCycles  = 50    // Krylov spaces that are tried
 	residual   = 1e-12 // of an eigenpair, as a fraction of the largest eigenvalue
@@ -19,10 +19,10 @@ const (
 // Largest returns the k largest eigenvalues of the symmetric positive semi-definite
 // a [n,n], ascending, and eigenvectors in the columns of an [n,k] matrix.
 //
-// Where k is small beside n it finds them in Krylov spaces of a block of vectors, which
-// start anew from the best vectors so far (Saad 2011, chapter 6): some ten products of
-// a with the block instead of n of them. Otherwise, and where these spaces do not
-// converge, it takes them from those of Symmetric. The same matrix gives the same bits.
+// If k is small beside n, Largest searches Krylov spaces of a block of vectors, which start
+// anew from the best vectors so far (Saad 2011, chapter 6). They need some ten products of a
+// with the block instead of n products. If k is large, or if the search does not converge,
+// Largest returns the last k eigenpairs of Symmetric. The same matrix gives the same bits.
 func Largest(n, k int, a []float64) (values, vectors []float64, err error) {
 	if direct(n, k) {
 		return lastOf(n, k, a)
@@ -47,7 +47,7 @@ func Largest(n, k int, a []float64) (values, vectors []float64, err error) {
 	return lastOf(n, k, a)
 }
 
-// LargestBytes is the memory in bytes that Largest takes, its results included.
+// LargestBytes returns the memory in bytes that Largest takes, with its results.
 func LargestBytes(n, k int) int64 {
 	if direct(n, k) {
 		return 8 * 5 * int64(n) * int64(n)
@@ -55,8 +55,8 @@ func LargestBytes(n, k int) int64 {
 	return 8 * 2 * int64(blocks+1) * int64(k+spare) * int64(n)
 }
 
-// direct says whether all eigenvalues are found: a Krylov space is not much smaller than
-// all of the space.
+// direct reports whether Largest finds all eigenvalues, because a Krylov space would not be much
+// smaller than the whole space.
 func direct(n, k int) bool { return n < 2*blocks*(k+spare) }
 
 // lastOf returns the k last eigenpairs of Symmetric.
@@ -65,25 +65,21 @@ func lastOf(n, k int, a []float64) (values, vectors []float64, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	vectors = make([]float64, n*k)
-	for i := range n {
-		copy(vectors[i*k:(i+1)*k], v[(i+1)*n-k:(i+1)*n])
-	}
-	return all[n-k:], vectors, nil
+	return all[n-k:], part(v[n-k:], n, n, k), nil
 }
 
 // krylov is a search for the k largest eigenpairs in spaces of orthonormal vectors.
 type krylov struct {
-	n, k  int
-	a     []float64 // [n,n]
-	scale float64   // its largest element
-	q, aq []float64 // the vectors and their products with a/scale, a row for each
-	rng   *rand.Rand
+	n, k  int        // order of the matrix, and number of pairs
+	a     []float64  // [n,n]
+	scale float64    // its largest element
+	q, aq []float64  // rows: the vectors, and their products with a/scale
+	rng   *rand.Rand // draws the first vectors
 
 	theta []float64 // Ritz values of the first vectors, over scale, descending
 }
 
-// rows is how many vectors there are.
+// rows returns the number of vectors.
 func (s *krylov) rows() int { return len(s.q) / s.n }
 
 // start begins with random vectors.
@@ -98,8 +94,8 @@ func (s *krylov) start() {
 	s.multiply()
 }
 
-// add makes v orthogonal to the vectors, twice because of rounding, and appends it. A v
-// that lies in their space is left out. v is overwritten.
+// add makes v orthogonal to the vectors, twice because of rounding, and appends v. It leaves out
+// a v that lies in the space of the vectors. It overwrites v.
 func (s *krylov) add(v []float64) {
 	before := math.Sqrt(kernel.Dot(v, v))
 	for range 2 {
@@ -113,7 +109,7 @@ func (s *krylov) add(v []float64) {
 	}
 }
 
-// multiply computes the products of a/scale with the vectors that have none yet.
+// multiply computes the products of a/scale with the vectors that have no product yet.
 func (s *krylov) multiply() {
 	done := len(s.aq)
 	s.aq = append(s.aq, make([]float64, len(s.q)-done)...)
@@ -122,7 +118,7 @@ func (s *krylov) multiply() {
 	}
 }
 
-// expand appends blocks of vectors, the products of a with the block before.
+// expand appends blocks of vectors. Each block is the product of a with the block before it.
 func (s *krylov) expand() {
 	for from := 0; s.rows() < blocks*(s.k+spare); {
 		last := slices.Clone(s.aq[from*s.n:])
@@ -137,7 +133,7 @@ func (s *krylov) expand() {
 	}
 }
 
-// restart replaces the vectors by the best combinations of them: the Ritz vectors of the
+// restart replaces the vectors by their best combinations, which are the Ritz vectors of the
 // largest Ritz values.
 func (s *krylov) restart() error {
 	m := s.rows()
@@ -147,9 +143,9 @@ func (s *krylov) restart() error {
 	for i := range m {
 		for j := range i {
 			t[i*m+j] = (t[i*m+j] + t[j*m+i]) / 2
-			t[j*m+i] = t[i*m+j]
 		}
 	}
+	kernel.CopyLower(m, t, m)
 	values, z, err := Symmetric(m, t)
 	if err != nil {
 		return err
@@ -160,7 +156,7 @@ func (s *krylov) restart() error {
 	return nil
 }
 
-// combined returns Zᵀ V for the last keep columns of z [m,m], the last one first.
+// combined returns Zᵀ V, where Z is the last keep columns of z [m,m] in reverse order.
 func (s *krylov) combined(v, z []float64, m, keep int) []float64 {
 	c := make([]float64, m*keep)
 	for i := range m {
@@ -173,7 +169,7 @@ func (s *krylov) combined(v, z []float64, m, keep int) []float64 {
 	return out
 }
 
-// converged says whether A v = θ v for the k best vectors.
+// converged reports whether A v = θ v for the k best vectors.
 func (s *krylov) converged() bool {
 	r := make([]float64, s.n)
 	for i := range s.k {
@@ -186,6 +182,7 @@ func (s *krylov) converged() bool {
 	return true
 }
 
+// result returns the k best vectors and their Ritz values, ascending.
 func (s *krylov) result() (values, vectors []float64, err error) {
 	values, vectors = make([]float64, s.k), make([]float64, s.n*s.k)
 	for j := range s.k {

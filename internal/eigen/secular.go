@@ -12,14 +12,14 @@ import (
 //
 //	f(λ) = 1 + ρ Σ_i z_i²/(d_i − λ).
 //
-// Zero j lies between d_j and d_{j+1}; the last one lies right of all d. A zero is kept as
+// Zero j lies between d_j and d_{j+1}; the last zero lies right of all d. A zero is kept as
 // its distance μ from the nearest d, so that all differences d_i − λ_j are accurate.
 type secular struct {
-	rho   float64
-	k     int
+	rho   float64   // ρ
+	k     int       // order of D
 	d, z  []float64 // [k]
 	near  []int     // of each zero, the index of the nearest d
-	mu    []float64
+	mu    []float64 // [k], the distance of each zero from the nearest d
 	exact []float64 // [k], of vectors
 	gaps  []float64 // [k], of vectors
 	diff  []float64 // [k,k], row j: d_i − λ_j; after vectors, the eigenvector of λ_j, reordered
@@ -29,10 +29,10 @@ func newSecular(rho float64, k int, work *scratch.Memory) *secular {
 	return &secular{rho: rho, k: k, d: work.Zeros(k), z: work.Zeros(k), near: make([]int, k), mu: work.Zeros(k), diff: work.Zeros(k * k), exact: work.Zeros(k), gaps: work.Zeros(k)}
 }
 
-// parts is the number of parts into which Run cuts the zeros.
+// parts returns the number of parts into which Run cuts the zeros.
 func (s *secular) parts() int { return max(1, min(kernel.Threads(), s.k/64)) }
 
-// root is λ_j.
+// root returns λ_j.
 func (s *secular) root(j int) float64 { return s.d[s.near[j]] + s.mu[j] }
 
 // Run implements kernel.Job: it finds some of the zeros.
@@ -40,7 +40,7 @@ func (s *secular) Run(part, parts int) {
 	for j := s.k * part / parts; j < s.k*(part+1)/parts; j++ {
 		row := s.diff[j*s.k : (j+1)*s.k]
 		s.solve(j, row)
-		kernel.AddScalar(row, -s.mu[j], row) // held d_i − d_near
+		kernel.AddScalar(row, -s.mu[j], row) // was d_i − d_near
 	}
 }
 
@@ -50,8 +50,8 @@ func (s *secular) from(row []float64, near int) {
 }
 
 // evaluate returns f(λ), the derivatives of its sums over i ≤ j and over i > j, and the sum
-// of the magnitudes of its terms. λ is given as mu, and the poles d_i are too: both are
-// distances from the same origin.
+// of the magnitudes of its terms. The argument mu and the poles are the distances of λ and of
+// the d_i from the same origin.
 func (s *secular) evaluate(poles []float64, mu float64, j int) (f, left, right, size float64) {
 	psi, left := kernel.Poles(s.z[:j+1], poles[:j+1], mu)
 	phi, right := kernel.Poles(s.z[j+1:], poles[j+1:], mu)
@@ -60,8 +60,8 @@ func (s *secular) evaluate(poles []float64, mu float64, j int) (f, left, right, 
 }
 
 // solve finds zero j. Each step goes to the zero of a function that has the two poles beside
-// the zero, and the value and the slopes of f (Li 1993, "the middle way"). Where a step leaves
-// the bracket, solve bisects. It leaves in row the distances of the poles from the nearest.
+// zero j, and the value and the slopes of f (Li 1993, "the middle way"). Where a step leaves
+// the bracket, solve bisects the bracket. It sets row to d_i − d_near.
 func (s *secular) solve(j int, row []float64) {
 	lo, hi := s.bracket(j, row)
 	mu := 0.5 * (lo + hi)
@@ -88,8 +88,8 @@ func (s *secular) solve(j int, row []float64) {
 	s.mu[j] = mu
 }
 
-// bracket chooses the origin of zero j, which is the nearest d, and returns bounds of the
-// zero as distances from there. The last zero is at most ρ‖z‖² right of the last d.
+// bracket chooses the d nearest to zero j as the origin, and returns bounds of the zero as
+// distances from the origin. The last zero is at most ρ‖z‖² right of the last d.
 func (s *secular) bracket(j int, row []float64) (lo, hi float64) {
 	s.near[j] = j
 	s.from(row, j)
@@ -125,11 +125,12 @@ func (s *secular) step(j int, row []float64, mu, f, left, right float64) float64
 }
 
 // vectors overwrites row j of diff by the eigenvector of λ_j, which is proportional to
-// ẑ_i/(d_i − λ_j). Here ẑ is the vector for which the computed zeros are exact,
+// ẑ_i/(d_i − λ_j). The computed zeros are the exact zeros for the vector ẑ,
 //
 //	ρ ẑ_i² = Π_j (λ_j − d_i) / Π_{j≠i} (d_j − d_i),
 //
-// which makes the vectors orthogonal (Gu and Eisenstat 1994). The elements get the given order.
+// which makes the eigenvectors orthogonal (Gu and Eisenstat 1994). Element i of an eigenvector is the
+// element order[i].
 func (s *secular) vectors(order []int) {
 	exact, gaps := s.exact, s.gaps
 	for i := range exact {

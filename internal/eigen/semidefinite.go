@@ -1,9 +1,9 @@
 package eigen
 
-// Semidefinite is Symmetric for a matrix that is positive semi-definite. Where such a matrix
-// has a zero on its diagonal, as from a pixel that is always black, the whole row and column
-// are 0, and a unit vector is an eigenvector. These come first; the other rows and columns
-// are a smaller problem.
+// Semidefinite is Symmetric for a positive semi-definite matrix a. If a has a zero on its
+// diagonal, as from a pixel that is always black, the whole row and column are 0, and a unit
+// vector is an eigenvector. These eigenvectors come first. The other rows and columns are a
+// smaller problem.
 func Semidefinite(n int, a []float64) (values, vectors []float64, err error) {
 	var zero, rest []int
 	for i := range n {

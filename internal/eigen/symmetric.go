@@ -14,14 +14,15 @@ import (
 // eigenvectors in the columns of an [n,n] matrix. It overwrites a.
 //
 // It works like LAPACK's dsyevd. Householder reflections make the matrix tridiagonal, divide
-// and conquer solves that, and the reflections are applied to the eigenvectors. Almost all
-// of the work is matrix products.
+// and conquer finds the eigenpairs of the tridiagonal matrix, and the reflections turn its
+// eigenvectors. Almost all of the work is matrix products.
 func Symmetric(n int, a []float64) (values, vectors []float64, err error) {
 	values, vectors = make([]float64, n), make([]float64, n*n)
 	return values, vectors, SymmetricTo(values, vectors, n, a)
 }
 
-// SymmetricTo is Symmetric into values [n] and vectors [n,n], which are of no use after an error.
+// SymmetricTo is Symmetric, which writes to values [n] and vectors [n,n]. After an error, what they hold
+// is of no use.
 func SymmetricTo(values, vectors []float64, n int, a []float64) error {
 	work := scratch.Get()
 	defer scratch.Put(work)
@@ -35,8 +36,9 @@ func SymmetricTo(values, vectors []float64, n int, a []float64) error {
 	return err
 }
 
-// unit divides a by its largest magnitude, which it returns. It leaves zeros. Without their signs
-// floating-point numbers are ordered as their bits are, NaN being the largest.
+// unit divides a by its largest magnitude and returns this magnitude. It leaves a matrix of zeros and
+// returns 1. The bits of floating-point numbers, without their signs, are ordered like the magnitudes,
+// and NaN is the largest.
 func unit(a []float64) float64 {
 	var largest uint64
 	for _, v := range a {
@@ -53,24 +55,24 @@ func unit(a []float64) float64 {
 // tridiagonal is the factorisation A = Q T Qᵀ. T is tridiagonal, with the diagonal d and the
 // off-diagonal e. Q = H_0 H_1 … is a product of reflections H_k = I − τ_k v_k v_kᵀ.
 type tridiagonal struct {
-	n    int
-	d, e []float64 // [n], [n−1]
-	v    []float64 // [n,n]: row k holds v_k, which is 0 up to element k and 1 at element k+1
-	tau  []float64
-	work *scratch.Memory
+	n    int             // order of the matrix
+	d, e []float64       // [n], [n−1]
+	v    []float64       // [n,n]: row k holds v_k, which is 0 up to element k and 1 at element k+1
+	tau  []float64       // [n], the factors of the reflections
+	work *scratch.Memory // memory of intermediate results
 }
 
 const (
 	panel      = 32  // reflections that are applied together
 	updateRows = 128 // rows of the upper triangle that are changed together
 
-	symmetricParts = 4       // of the product of a matrix and a vector
-	leastVector    = 1 << 18 // multiplications with a vector that are worth these parts
+	symmetricParts = 4       // parts of the product of a matrix and a vector
+	leastVector    = 1 << 18 // multiplications from which on such a product is cut into these parts
 )
 
-// reduce makes the symmetric matrix a tridiagonal, with the diagonal d, and overwrites its upper
-// triangle, the only one that it reads. Each reflection changes the columns after it by a −= v wᵀ + w vᵀ. For the columns
-// right of a panel this is done once for all reflections of the panel, by matrix products
+// reduce makes the symmetric matrix a tridiagonal, with the diagonal d. It reads and overwrites the
+// upper triangle of a. Each reflection changes the columns after it by a −= v wᵀ + w vᵀ. For the columns
+// right of a panel, a matrix product makes this change for all reflections of the panel at once
 // (Dongarra, Sorensen and Hammarling 1989).
 func reduce(n int, a, d []float64, work *scratch.Memory) tridiagonal {
 	t := tridiagonal{n: n, d: d, e: work.Zeros(max(0, n-1)), v: work.Zeros(n * n), tau: work.Zeros(n), work: work}
@@ -96,8 +98,8 @@ type pairs struct {
 	sums    []float64 // of timesSymmetric
 }
 
-// subtract subtracts from y, which has the elements from number k on, vw times weights, in which
-// those of v_i and w_i change places.
+// subtract subtracts the pairs, times weights, from y. The weights of v_i and w_i change places. The
+// first element of y is number k of a vector of n elements.
 func (p pairs) subtract(y, weights []float64, n, k int) {
 	for i := 0; i < len(weights); i += 2 {
 		weights[i], weights[i+1] = -weights[i+1], -weights[i]
@@ -105,8 +107,8 @@ func (p pairs) subtract(y, weights []float64, n, k int) {
 	kernel.AddRows(y, p.vw[k:], n, weights)
 }
 
-// column finds the reflection for column k of a, and row done of the panel's pairs, which its effect
-// on the other columns needs (see reduce).
+// column finds the reflection for column k of a, and pair number done of the panel, which holds the
+// effect of the reflection on the other columns (see reduce).
 func (t tridiagonal) column(a []float64, p pairs, done, k int) {
 	n, weights := t.n, p.weights[:2*done]
 	col := a[k*n+k : (k+1)*n] // row k, which equals column k
@@ -146,8 +148,9 @@ func reflect(x []float64) (beta, tau float64) {
 	return beta, (beta - alpha) / beta
 }
 
-// timesSymmetric sets y to the product of x and the symmetric matrix that has the upper triangle m.
-// Large ones are cut into parts of equal area, whose sums are added, whatever the number of threads.
+// timesSymmetric sets y to the product of x and the symmetric matrix with the upper triangle m. A large
+// triangle is cut into parts of equal area, and the products of the parts are added. The parts do not
+// depend on the number of threads.
 func timesSymmetric(y, m []float64, ld int, x, room []float64) {
 	n := len(x)
 	clear(y)
@@ -165,21 +168,21 @@ func timesSymmetric(y, m []float64, ld int, x, room []float64) {
 
 // timesVector is the kernel.Job of timesSymmetric.
 type timesVector struct {
-	sums, m []float64
-	ld      int
-	x       []float64
+	sums, m []float64 // one product [n] for each part, and the upper triangle
+	ld      int       // elements between the rows of m
+	x       []float64 // the vector [n]
 }
 
 // Run implements kernel.Job.
 func (t timesVector) Run(part, parts int) {
 	n := len(t.x)
-	edge := func(part int) int { // rows of the upper triangle above which there is part/parts of it
+	edge := func(part int) int { // the rows above the edge have part/parts of the upper triangle
 		return n - int(float64(n)*math.Sqrt(1-float64(part)/float64(parts)))
 	}
 	kernel.AddSymmetric(edge(part), edge(part+1), n, t.m, t.ld, t.x, t.sums[part*n:(part+1)*n])
 }
 
-// apply overwrites z [n,cols] by Q z. It applies a panel of reflections at a time, as
+// apply overwrites z [n,cols] by Q z. It applies the reflections panel by panel:
 // H_i … H_j = I − Vᵀ T V. The upper triangular T is the inverse of the upper triangle of V Vᵀ with
 // 1/τ on its diagonal (Joffrain, Low, Quintana-Ortí, van de Geijn and Van Zee 2006).
 func (t tridiagonal) apply(z []float64, cols int) {

@@ -56,7 +56,7 @@ func (f Bands) Charts() ([]Chart, error) {
 func (p Panel) alt() string {
 	s := p.Title + ": data, mean and band of two standard deviations"
 	if p.Reference != nil {
-		s += ", that of " + p.ReferenceName + " dashed"
+		s += ", band of " + p.ReferenceName + " dashed"
 	}
 	return s
 }
@@ -92,10 +92,10 @@ func (f Bands) points(c *Chart, p Panel, low float64) error {
 	high := slices.Max(f.Y)
 	level := func(n int, at float64) []float64 { return slices.Repeat([]float64{low + at*(high-low)}, n) }
 	rows := []struct {
-		name  string
-		mark  string
-		x, y  []float64
-		style draw.GlyphStyle
+		name  string          // name in the legend
+		mark  string          // mark in the legend
+		x, y  []float64       // coordinates of the points
+		style draw.GlyphStyle // look of a point
 	}{
 		{"data", "dot", f.X, f.Y, draw.GlyphStyle{Color: black, Radius: vg.Points(1.2), Shape: draw.CircleGlyph{}}},
 		{"validation data", "dot", f.HeldX, f.HeldY, draw.GlyphStyle{Color: vermilion, Radius: vg.Points(1.2), Shape: draw.CircleGlyph{}}},

@@ -28,7 +28,7 @@ type Axes struct {
 	Diagonal bool    // whether to draw a dashed line y = x
 	Zero     bool    // whether the vertical axis begins at 0
 	Log      bool    // whether the vertical axis of boxes is logarithmic; values must be positive
-	LogX     bool    // whether the horizontal axis of curves is logarithmic; other points than positive are left out
+	LogX     bool    // whether the horizontal axis of curves is logarithmic; points whose x is not positive are left out
 	Top      float64 // upper end of the vertical axis, if curves go beyond; 0 means no end
 }
 
@@ -153,14 +153,14 @@ func powers(a *plot.Axis) {
 	a.Min, a.Max = math.Pow(10, lo), math.Pow(10, max(hi, lo+1))
 }
 
-// Level is a place of an axis with a sample for each of several series.
+// Level is a place of an axis with one sample for each series.
 type Level struct {
 	Name   string  // name at the axis
 	Groups []Group // samples by series
 }
 
-// LevelBoxes draws the box plots of all series side by side at each level. A series has its
-// colour, which the legend names, at all levels.
+// LevelBoxes draws the box plots of all series side by side at each level. A series has the same colour
+// at all levels, which the legend shows.
 func LevelBoxes(a Axes, levels []Level) (Chart, error) {
 	pl := newPlot(a.Title, a.X, a.Y)
 	c := Chart{Title: a.Title, Wide: true, plot: pl}

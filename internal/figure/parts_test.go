@@ -66,7 +66,7 @@ func TestPanelLegends(t *testing.T) {
 			t.Errorf("legend %q, expected %q", got, want)
 		}
 	}
-	if !strings.Contains(charts[1].Alt, "that of LLA dashed") || strings.Contains(charts[0].Alt, "dashed") {
+	if !strings.Contains(charts[1].Alt, "band of LLA dashed") || strings.Contains(charts[0].Alt, "dashed") {
 		t.Errorf("descriptions %q and %q", charts[0].Alt, charts[1].Alt)
 	}
 }
@@ -139,7 +139,7 @@ func TestBoxes(t *testing.T) {
 	}
 }
 
-// Legends have colours as pages have them; black is that of the text.
+// Legends have colours as pages have them; black becomes the colour of the text.
 func TestKeys(t *testing.T) {
 	var c Chart
 	c.plot = newPlot("t", "x", "y")

@@ -1,5 +1,5 @@
-// Package figure draws pictures: predictive bands, curves, points and box plots. It
-// gives them as SVG for pages, and as files.
+// Package figure draws pictures of predictive bands, curves, points and box plots, as SVG for
+// pages and as files.
 package figure
 
 import (
@@ -30,11 +30,11 @@ var (
 
 // Chart is one plot.
 type Chart struct {
-	Title string
-	Alt   string // describes the chart for readers who cannot see it
-	Wide  bool   // the chart takes the whole width of a page
-	Keys  []Key  // the legend
-	plot  *plot.Plot
+	Title string     // title of the chart
+	Alt   string     // describes the chart for readers who cannot see it
+	Wide  bool       // the chart takes the whole width of a page
+	Keys  []Key      // the legend
+	plot  *plot.Plot // drawing, without the legend
 
 	thumbs []plot.Thumbnailer // the drawings of Keys
 }
@@ -133,9 +133,8 @@ func drawRow(c draw.Canvas, charts []Chart) (err error) {
 	return nil
 }
 
-// These expressions find the parts of the library's SVG that are changed: the size, which the
-// page gives, black, which becomes the colour of the text, and superfluous digits outside of
-// texts.
+// These expressions find the parts of the library's SVG that are changed. The page gives the size, black
+// becomes the colour of the text, and superfluous digits outside of texts are cut off.
 var (
 	prolog   = regexp.MustCompile(`(?s)^.*?<svg[^>]*viewBox="([^"]*)"[^>]*>`)
 	blackIn  = regexp.MustCompile(`stroke:#000000`)

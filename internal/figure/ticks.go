@@ -42,8 +42,8 @@ func repeated(all []plot.Tick) bool {
 	return false
 }
 
-// powerTicks are the library's ticks of a logarithmic axis that reaches from a power of ten to another.
-// The library cuts the logarithm of 0.1, which is rounded to more than −1, to 0, and goes beyond the end.
+// powerTicks are the library's ticks of a logarithmic axis from one power of ten to another. The library
+// rounds the logarithm of 0.1 to more than −1 and cuts it to 0, and it goes beyond the end of the axis.
 type powerTicks struct{}
 
 // Ticks implements plot.Ticker.

@@ -1,6 +1,6 @@
-// Package holdout divides rows at random: into rows to train on and rows held out, and rows held out into
-// rows that choose and rows that judge. Everything that divides the rows of a set with the same seed gets the
-// same rows.
+// Package holdout divides rows at random. It divides all rows into training rows and held-out rows, and
+// held-out rows into rows that choose and rows that judge. The same seed always divides the rows of a set
+// in the same way.
 package holdout
 
 import (
@@ -14,7 +14,7 @@ import (
 
 // Streams of random numbers that one seed starts.
 const (
-	Splits  = iota // rows held out
+	Splits  = iota // held-out rows
 	Weights        // initial weights
 	Judges         // rows that judge
 	Samples        // functions of a posterior
@@ -24,19 +24,19 @@ const (
 func Rand(seed, stream uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, stream)) }
 
 const (
-	// Most is the largest number of rows held out. It keeps the validation, which runs often, fast.
+	// Most is the largest number of held-out rows. It keeps the validation fast, which runs often.
 	Most = 10_000
-	// EnoughToSplit is how many rows held out there must be for half of them to be kept for the verdict.
-	// The other half still chooses the prior standard deviation, one number, from 500 rows. Of fewer rows
-	// held out, all are used to choose.
+	// EnoughToSplit is the number of held-out rows from which on half the rows are kept for the verdict.
+	// The other half, of at least 500 rows, chooses the prior standard deviation, which is one number. Fewer
+	// held-out rows all choose.
 	EnoughToSplit = 1000
-	// MostJudges is the largest number of rows of a verdict that are not given for the verdict.
+	// MostJudges is the largest number of rows of a verdict for which no rows were given.
 	MostJudges = 2000
 )
 
-// Split divides a set at random into rows to train on and rows to validate with. The validation rows are a
-// fraction of all rows, from 0 to below 1, but [Most] rows at the most. With the fraction 0 there are none,
-// and held is nil.
+// Split divides a set at random into training rows and held-out rows. The held-out rows are a fraction of
+// all rows, from 0 to below 1, and at most [Most] rows. With the fraction 0 there are no held-out rows, and
+// held is nil.
 func Split(set *data.Set, fraction float64, seed uint64) (train, held *data.Set, err error) {
 	if err := task.CheckRows(set); err != nil {
 		return nil, nil, err
@@ -67,15 +67,15 @@ func Indices(n int, fraction float64, seed uint64) (rows, held []int, err error)
 	return rows, held, nil
 }
 
-// Halves divides rows at random into rows that choose and rows that judge. Of an odd number of rows, one more
-// chooses than judges.
+// Halves divides rows at random into rows that choose and rows that judge. If the number of rows is odd,
+// there is one more row that chooses.
 func Halves(set *data.Set, seed uint64) (choose, judge *data.Set) {
 	n := set.N()
 	order := Rand(seed, Judges).Perm(n)
 	return set.Rows(order[:(n+1)/2]), set.Rows(order[(n+1)/2:])
 }
 
-// Spaced returns the indices of at most a number of n rows, evenly spaced.
+// Spaced returns the indices of at most most rows, evenly spaced among n rows.
 func Spaced(n, most int) []int {
 	rows := make([]int, min(n, most))
 	for i := range rows {
@@ -84,7 +84,7 @@ func Spaced(n, most int) []int {
 	return rows
 }
 
-// UpTo returns n consecutive numbers that start with from.
+// UpTo returns n consecutive numbers, from from on.
 func UpTo(from, n int) []int {
 	at := make([]int, n)
 	for i := range at {

@@ -10,9 +10,9 @@ import "math"
 //
 // The assembly relies on the order of the fields.
 type AdamCoefficients[T Float] struct {
-	Beta1, Rest1, Beta2, Rest2 T
-	Rate, Unbias, Eps          T
-	Coupled, Keep              T
+	Beta1, Rest1, Beta2, Rest2 T // decay rates of the moments, and 1 minus each
+	Rate, Unbias, Eps          T // step size, correction 1/√(1 − Beta2ᵗ) of √v at step t, and ε
+	Coupled, Keep              T // weight decay within the gradient, and factor of θ for weight decay outside of it
 }
 
 // Adam makes a step of Adam (Kingma and Ba 2015) on theta with the gradient g and the

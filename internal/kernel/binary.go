@@ -27,10 +27,13 @@ const (
 	sqrtOf                      // √a
 )
 
-// Rows are rows of equal length in a result and in two operands. The result has Count of them, one
-// after the other; row i of an operand begins at element i·A of the first and i·B of the second. The
+// Rows describes rows of equal length in a result and in two operands. The result has Count rows, one
+// after the other. Row i begins at element i·A of the first operand and at element i·B of the second. The
 // result may be an operand that has its rows at the same places.
-type Rows struct{ Count, A, B int }
+type Rows struct {
+	Count int // number of rows
+	A, B  int // elements between the rows of each operand
+}
 
 // check panics unless the operands a and b hold rows of the given numbers of elements.
 func (r Rows) check(dst, a, b, rowA, rowB int) {
@@ -49,8 +52,8 @@ func vectors[T Float](op operation, dst, a, b []T, c T) {
 	arithmetic(op, Rows{Count: 1}, dst, a, b, []T{c}, 0)
 }
 
-// rowByNumber sets each row of dst to op(row of x, number of the row). Row i of the numbers is the
-// element i·A.
+// rowByNumber sets each row of dst to op(row of x, number of the row). Row i has the number
+// numbers[i·A].
 func rowByNumber[T Float](op operation, r Rows, dst, numbers, x []T) {
 	n := len(dst) / max(r.Count, 1)
 	r.check(len(dst), len(numbers), len(x), 1, n)
@@ -64,7 +67,7 @@ func rowByRow[T Float](op operation, r Rows, dst, a, b []T) {
 	arithmetic(op, r, dst, a, b, dst, 0)
 }
 
-// arithmetic sets dst = op(a, b, c), row by row. The rows' numbers are step elements apart in c.
+// arithmetic sets dst = op(a, b, c), row by row. The numbers c of consecutive rows are step elements apart.
 func arithmetic[T Float](op operation, r Rows, dst, a, b, c []T, step int) {
 	if len(dst) == 0 || fastArithmetic(op, r, dst, a, b, c, step) {
 		return
@@ -166,14 +169,13 @@ func MulByRow[T Float](r Rows, dst, a, b []T) { rowByRow(product, r, dst, a, b) 
 // DivByRow computes dst = a/b, row by row.
 func DivByRow[T Float](r Rows, dst, a, b []T) { rowByRow(quotient, r, dst, a, b) }
 
-// ScaleByRow sets each row of dst to a number times a row of x. The rows of the first operand are
-// single numbers, here and in the next two functions.
+// ScaleByRow sets row i of dst to numbers[i·A] times row i of x.
 func ScaleByRow[T Float](r Rows, dst, numbers, x []T) { rowByNumber(scaleBy, r, dst, numbers, x) }
 
-// ShiftByRow sets each row of dst to a number plus a row of x.
+// ShiftByRow sets row i of dst to numbers[i·A] plus row i of x.
 func ShiftByRow[T Float](r Rows, dst, numbers, x []T) { rowByNumber(shiftBy, r, dst, numbers, x) }
 
-// LowerByRow sets each row of dst to a row of x minus a number.
+// LowerByRow sets row i of dst to row i of x minus numbers[i·A].
 func LowerByRow[T Float](r Rows, dst, numbers, x []T) { rowByNumber(lessBy, r, dst, numbers, x) }
 
 // MulAdd computes dst = a·b + c, element by element. Whether the product is

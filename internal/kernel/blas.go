@@ -7,9 +7,8 @@ import (
 	"gonum.org/v1/gonum/blas/gonum"
 )
 
-// BLAS is gonum's implementation, except that matrix products and triangular
-// solves are those of this package. It differs from gonum in one way: products do
-// not skip zeros, so that 0·NaN is NaN.
+// BLAS is gonum's implementation with the matrix products and triangular solves of
+// this package. Unlike gonum's products, these do not skip zeros, so that 0·NaN is NaN.
 type BLAS struct{ gonum.Implementation }
 
 // Use makes gonum's blas32 and blas64, and so gonum's matrices, call this package.
@@ -38,6 +37,7 @@ func (BLAS) Dsyrk(ul blas.Uplo, t blas.Transpose, n, k int, alpha float64, a []f
 	syrk(ul, t, n, k, alpha, a, lda, beta, c, ldc)
 }
 
+// syrk computes one triangle for Ssyrk and Dsyrk.
 func syrk[T Float](ul blas.Uplo, t blas.Transpose, n, k int, alpha T, a []T, lda int, beta T, c []T, ldc int) {
 	rows, cols := shape(transposed(t), n, k)
 	checkMatrix("Syrk", "A", a, rows, cols, lda)

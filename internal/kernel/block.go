@@ -2,8 +2,8 @@ package kernel
 
 // The product is computed in blocks that fit the caches. A block of A, of blockBytes, stays
 // in the second level cache while it is multiplied by one panel of B after the other. The
-// panels stream through the first level cache. They are longer than it could hold (at most
-// blockSteps·tileBytes = 65 KiB), because longer panels mean fewer passes over C, which
+// panels stream through the first level cache. A panel of at most blockSteps·tileBytes = 65 KiB
+// is longer than this cache could hold, because longer panels mean fewer passes over C, which
 // comes from memory.
 const (
 	blockSteps = 520
@@ -16,9 +16,9 @@ const (
 	directRows = 24
 
 	// stridedCols is the width of C up to which packing an untransposed A costs
-	// more than reading its rows. They are read in place. Where they are a multiple of
-	// setBytes apart and would push each other out of the caches, they are read a few at a
-	// time, while B stays in the second level cache, or, if B is too large for that, copied
+	// more than reading its rows in place. Rows that are a multiple of setBytes apart
+	// would push each other out of the caches. Such rows are read a few at a time, while B
+	// stays in the second level cache. If B is too large for this cache, the rows are copied
 	// with rowSlack elements between them.
 	stridedCols = 512
 	setBytes    = 2048
@@ -30,16 +30,16 @@ const (
 
 // gemm is C = alpha·op(A)·op(B), added to C if add is set.
 type gemm[T Float] struct {
-	transA, transB bool
-	m, n, k        int
-	alpha          T
-	a              []T
-	lda            int
-	b              []T
-	ldb            int
-	c              []T
-	ldc            int
-	add            bool
+	transA, transB bool // whether op transposes A, and B
+	m, n, k        int  // C is [m,n]; each element is a sum of k products
+	alpha          T    // factor of the product
+	a              []T  // A, [m,k] or transposed
+	lda            int  // elements between the rows of a
+	b              []T  // B, [k,n] or transposed, or its panels
+	ldb            int  // elements between the rows of b
+	c              []T  // C [m,n]
+	ldc            int  // elements between the rows of c
+	add            bool // whether the product is added to C
 	panels         bool // b holds all panels, see Panels
 	quads          int  // how many of the last columns are in quads
 }
@@ -63,15 +63,14 @@ func (g *gemm[T]) blocks() {
 	spaces[T]().put(w)
 }
 
-// steps is the number of steps in a block of the sum.
+// steps returns the number of steps in a block of the sum.
 func (g *gemm[T]) steps() int {
 	blocks := (g.k + blockSteps - 1) / blockSteps
 	steps := (g.k + blocks - 1) / blocks
 	return (steps + stepUnit - 1) / stepUnit * stepUnit
 }
 
-// stripe adds to n columns of C, from column j on, what k steps of the sum, from step p on,
-// contribute.
+// stripe adds k steps of the sum, from step p on, to n columns of C, from column j on.
 func (g *gemm[T]) stripe(w *workspace[T], p, k, j, n int) {
 	direct := g.packB(w, p, k, j, n)
 	rows := blockBytes / (sizeOf[T]() * blockSteps) / tileRows * tileRows
@@ -81,17 +80,18 @@ func (g *gemm[T]) stripe(w *workspace[T], p, k, j, n int) {
 	}
 }
 
-// rowsA are the rows of a block of A. The first count of them are read where they are, ld elements
-// apart. The others are in the workspace: if copied is 0 they are packed, otherwise they are rows
-// copied elements apart.
+// rowsA describes the rows of a block of A. The first count rows are read in place. The other rows are
+// in the workspace, packed or copied.
 type rowsA[T Float] struct {
-	a                 []T
-	ld, count, copied int
-	few               bool // a few rows at a time are multiplied by all columns
+	a      []T  // A from the first row and step of the block on
+	ld     int  // elements between the rows of a
+	count  int  // number of rows that are read in place
+	copied int  // elements between the copied rows; 0 if the rows are packed
+	few    bool // whether a few rows at a time are multiplied by all columns
 }
 
-// packA gets the m×k block of A at row i and column p ready. If rows need no packing, it copies only
-// those that are left, below the last full panel.
+// packA gets the m×k block of A at row i and column p ready. If rows need no packing, packA copies only
+// the rows below the last full panel.
 func (g *gemm[T]) packA(w *workspace[T], i, m, p, k int) rowsA[T] {
 	if g.quads == 0 && (!strided() || g.transA || g.n > stridedCols) {
 		w.a = pack(w.a, g.a, !g.transA, g.lda, i, m, p, k, tileRows)
@@ -117,8 +117,8 @@ func (g *gemm[T]) packA(w *workspace[T], i, m, p, k int) rowsA[T] {
 	return r
 }
 
-// rows makes room for m rows of k elements in a, which are not a multiple of setBytes apart, and
-// returns their distance. Panels are read as a whole, whatever lies behind the last row.
+// rows makes room in a for m rows of k elements and returns the number of elements between the rows,
+// which is not a multiple of setBytes. There is room for whole panels, because products read whole panels.
 func (w *workspace[T]) rows(m, k int) (ld int) {
 	ld = k + rowSlack
 	if ld*sizeOf[T]()%setBytes == 0 {
@@ -139,9 +139,9 @@ func (r *rowsA[T]) panel(w *workspace[T], y, k int) (a []T, arow, astep int) {
 	return w.a[y*k:], 1, tileRows
 }
 
-// packB packs the k×n block of B at row p and column j. If columns can be read in place, it
-// packs only those right of the last full panel. It returns the number of columns to be
-// read where they are.
+// packB packs the k×n block of B at row p and column j. If columns can be read in place, packB
+// packs only the columns right of the last full panel. It returns the number of columns to be
+// read in place.
 func (g *gemm[T]) packB(w *workspace[T], p, k, j, n int) (direct int) {
 	width := tileCols[T]()
 	if g.panels {
@@ -178,7 +178,7 @@ func (g *gemm[T]) block(w *workspace[T], i, m, p, k, j, n int, rows rowsA[T], di
 		x *= width
 		b, ldb := g.panel(w, x, p, k, j, wide, directB)
 		ahead, pace := 0, 0
-		if g.panels { // each tile asks for its share of the next steps, so that the first need not wait
+		if g.panels { // each tile fetches a share of the next panel, so that no tile waits for memory
 			pace = (ldb*sizeOf[T]() + high - 1) / high
 			ahead = k * (ldb*sizeOf[T]() + y/tileRows*pace)
 		}
@@ -186,7 +186,7 @@ func (g *gemm[T]) block(w *workspace[T], i, m, p, k, j, n int, rows rowsA[T], di
 	}
 }
 
-// panel returns k steps of a panel of B, from step p on, and their distance: that of column j+x.
+// panel returns the panel of B with column j+x, from step p on, and the number of elements between steps.
 func (g *gemm[T]) panel(w *workspace[T], x, p, k, j, wide, direct int) (b []T, ldb int) {
 	width := tileCols[T]()
 	if g.quads > 0 {
@@ -202,8 +202,8 @@ func (g *gemm[T]) panel(w *workspace[T], x, p, k, j, wide, direct int) (b []T, l
 }
 
 // pack copies count rows of src, from row i on, with k elements each, from element p on;
-// unless byRow is set it copies columns instead. They go into panels of the given width:
-// element x of step q of a panel is at q·width+x. It returns buf, grown where needed.
+// unless byRow is set it copies columns instead. The copies go into panels of the given width:
+// element x of step q of a panel is at q·width+x. pack returns buf, which it grows where needed.
 func pack[T Float](buf, src []T, byRow bool, ld, i, count, p, k, width int) []T {
 	buf = grow(buf, (count+width-1)/width*width*k+packSlack)
 	for x := 0; x < count; x += width {

@@ -23,8 +23,8 @@ func checkRows[T Float](fn, name string, s []T, rows, cols, ld int) {
 	}
 }
 
-// shape returns the numbers of rows and columns of a matrix as it is stored: it swaps them
-// if trans is set.
+// shape returns the numbers of rows and columns of a matrix as it is stored, which is transposed if
+// trans is set.
 func shape(trans bool, rows, cols int) (int, int) {
 	if trans {
 		return cols, rows
@@ -32,8 +32,7 @@ func shape(trans bool, rows, cols int) (int, int) {
 	return rows, cols
 }
 
-// checkLength panics unless an operand, of got elements, is as long as the destination, of
-// want elements.
+// checkLength panics unless got, the length of an operand, equals want, the length of the destination.
 func checkLength(want, got int) {
 	if want != got {
 		panic(fmt.Sprintf("kernel: vector of %d elements, expected %d", got, want))

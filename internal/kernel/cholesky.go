@@ -4,8 +4,8 @@ import "math"
 
 // Cholesky overwrites the n×n symmetric positive definite A by its lower triangular factor
 // L with A = L·Lᵀ and writes zeros above the diagonal. It reads only the lower triangle of
-// A. It returns -1 or, if A has no factor, the index of the first pivot that is not positive
-// or is NaN; A then holds an unfinished factor.
+// A. It returns -1. If A has no factor, it returns the index of the first pivot that is not
+// positive or is NaN, and A holds an unfinished factor.
 func Cholesky[T Float](n int, a []T, lda int) (pivot int) {
 	checkMatrix("Cholesky", "A", a, n, n, lda)
 	if p := cholesky(0, n, a, lda); p >= 0 {
@@ -20,8 +20,8 @@ func Cholesky[T Float](n int, a []T, lda int) (pivot int) {
 // choleskyBlock is the size below which the factor is computed directly.
 const choleskyBlock = 8
 
-// cholesky factors the diagonal block lo..hi: the first half, then the panel below that
-// and then the second half, from which the panel's product with itself was subtracted.
+// cholesky factors the diagonal block lo..hi. It factors the first half, solves for the panel below
+// this half, subtracts the panel's product with itself from the second half, and factors the second half.
 func cholesky[T Float](lo, hi int, a []T, lda int) int {
 	n := hi - lo
 	if n <= choleskyBlock {

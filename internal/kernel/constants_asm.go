@@ -61,7 +61,7 @@ func fill[T Float](s []T, v T) {
 // The polynomials are Chebyshev fits, computed with 60 digits, of q(r) = (eʳ-1-r)/r² on
 // |r| <= 0.3467 and of L(z) = Σ 2zⁿ/(2n+3) on 0 <= z <= 0.0401. With them
 // log(1+f) = 2s + s³·L(s²), where s = f/(2+f). The relative error of eʳ-1 is 5e-19 in
-// float64 and 5e-10 in float32, that of the logarithm 5e-19 and 8e-11.
+// float64 and 5e-10 in float32. The relative error of the logarithm is 5e-19 and 8e-11.
 var (
 	expCoefficients64 = [...]float64{
 		0.5, 0.16666666666666671002, 0.041666666666666669763, 0.008333333333326119862,

@@ -7,12 +7,12 @@ import "fmt"
 // image is surrounded by Padding rows and columns of zeros, and filters move by
 // Stride; the result is [Out,OutHeight,OutWidth].
 type Conv struct {
-	In, Height, Width         int
-	Out                       int
-	KernelHeight, KernelWidth int
-	Stride, Padding           int
-	// ChannelsLast says that the elements of filters lie as [Out,KernelHeight,KernelWidth,In],
-	// the order in which ConvFilter finds them.
+	In, Height, Width         int // channels, rows and columns of an image
+	Out                       int // channels of a result: the number of filters
+	KernelHeight, KernelWidth int // rows and columns of a filter
+	Stride, Padding           int // pixels from one place of a filter to the next, and zeros on each side of the image
+	// ChannelsLast is set if filters are stored as [Out,KernelHeight,KernelWidth,In]. ConvFilter
+	// computes them in this order.
 	ChannelsLast bool
 }
 
@@ -20,22 +20,22 @@ type Conv struct {
 // N convolutions, the terms, where N is the largest of the three numbers and each number
 // divides N. Term r uses image r·X/N and filter r·W/N and belongs to result r·Y/N.
 type ConvRows struct {
-	X, W, Y int
+	X, W, Y int  // numbers of images, filters and results
 	Own     bool // each term has filters of its own, even if there is only one term
 }
 
-// Then is work on a stack of results, a few at a time, as soon as they are there: they are still in
-// a cache. The zero value is none.
+// Then is work on a stack of results, which begins as soon as the first results are computed. It works on
+// a few results at a time, while they are still in a cache. The zero value does nothing.
 type Then struct {
-	Rows  int                      // how many results are worked on at a time
+	Rows  int                      // number of results that Run works on at a time
 	Parts int                      // Run is called from parts 0…Parts−1 at most, see Job
 	Run   func(part, from, to int) // works on the results from…to−1, once on each
 }
 
-// OutHeight is the number of rows of a result.
+// OutHeight returns the number of rows of a result.
 func (c Conv) OutHeight() int { return (c.Height+2*c.Padding-c.KernelHeight)/c.Stride + 1 }
 
-// OutWidth is the number of columns of a result.
+// OutWidth returns the number of columns of a result.
 func (c Conv) OutWidth() int { return (c.Width+2*c.Padding-c.KernelWidth)/c.Stride + 1 }
 
 // Check returns an error if a size is less than one or the padding is less than zero, if a
@@ -54,7 +54,7 @@ func (c Conv) Check() error {
 	return nil
 }
 
-// largest bounds the number of elements of the filters and of an unfolded or
+// largest returns a bound for the number of elements of the filters and of an unfolded or
 // turned image or result.
 func (c Conv) largest() float64 {
 	in, out := float64(c.In), float64(c.Out)
@@ -63,7 +63,7 @@ func (c Conv) largest() float64 {
 	return max(in*out*kh*kw, max(in, out)*max(kh, kw)*area, float64(c.Stride))
 }
 
-// String names all sizes.
+// String returns a text with all sizes.
 func (c Conv) String() string {
 	order := ""
 	if c.ChannelsLast {
@@ -73,7 +73,7 @@ func (c Conv) String() string {
 		c.In, c.Height, c.Width, c.Out, c.KernelHeight, c.KernelWidth, c.Stride, c.Padding, order)
 }
 
-// element is the place of an element in the filters.
+// element returns the place of an element in the filters.
 func (c Conv) element(out, in, ky, kx int) int {
 	if c.ChannelsLast {
 		return ((out*c.KernelHeight+ky)*c.KernelWidth+kx)*c.In + in
@@ -81,19 +81,19 @@ func (c Conv) element(out, in, ky, kx int) int {
 	return ((out*c.In+in)*c.KernelHeight+ky)*c.KernelWidth + kx
 }
 
-// ConvForward sets each result to the sum over its terms of conv(image, filter):
-// x is [X,In,Height,Width], w [W,Out,In,KernelHeight,KernelWidth], unless ChannelsLast says
-// otherwise, and y [Y,Out,OutHeight,OutWidth]. In this function and the next two the padding is
-// multiplied like other pixels, as in PyTorch: 0·Inf and 0·NaN make the sum NaN.
+// ConvForward sets each result to the sum over its terms of conv(image, filter). The shapes are
+// x [X,In,Height,Width], w [W,Out,In,KernelHeight,KernelWidth] and y [Y,Out,OutHeight,OutWidth].
+// ChannelsLast changes the order of w. ConvForward, ConvInput and ConvFilter multiply the padding like
+// other pixels, as PyTorch does: 0·Inf and 0·NaN make the sum NaN.
 //
-// With AVX-512 and in float32 they use Winograd's algorithm for 3×3 filters with stride 1 and padding 1
-// where rows have 8, 16 or 32 pixels and the numbers of channels are multiples of 16. Rounding errors
-// are then 0.8 to 1.7 times those of sums in order, a sum with Inf may be NaN, and in ConvFilter Inf and
-// NaN on the edge of an image may reach more filters' elements than those they belong to.
+// With AVX-512 and in float32, the three functions use Winograd's algorithm for 3×3 filters with stride 1
+// and padding 1, where rows have 8, 16 or 32 pixels and the numbers of channels are multiples of 16. The
+// rounding errors are then 0.8 to 1.7 times the errors of sums in order, and a sum with Inf may be NaN. In
+// ConvFilter, Inf and NaN on the edge of an image may then reach other elements of filters as well.
 func ConvForward[T Float](c Conv, n ConvRows, x, w, y []T) { ConvForwardThen(c, n, x, w, y, Then{}) }
 
-// ConvForwardThen is ConvForward with work on the results. It reports whether this was done: it is
-// not where results are not computed one after the other.
+// ConvForwardThen is ConvForward with work on the results. It returns false if the work was not done, which
+// is the case where results are not computed one after the other.
 func ConvForwardThen[T Float](c Conv, n ConvRows, x, w, y []T, then Then) bool {
 	checkConv("ConvForward", c, n, x, w, y)
 	if len(y) == 0 {
@@ -117,10 +117,10 @@ func ConvForwardThen[T Float](c Conv, n ConvRows, x, w, y []T, then Then) bool {
 
 // ConvInput sets each image to the sum over its terms of Aᵀ·result, where A is the linear
 // map conv(·, filter). It carries gradients from the results to the images. The shapes are
-// those of ConvForward.
+// as in ConvForward.
 func ConvInput[T Float](c Conv, n ConvRows, y, w, x []T) { ConvInputThen(c, n, y, w, x, Then{}) }
 
-// ConvInputThen is ConvInput with work on the images, as ConvForwardThen does it.
+// ConvInputThen is ConvInput with work on the images. It returns false if the work was not done.
 func ConvInputThen[T Float](c Conv, n ConvRows, y, w, x []T, then Then) bool {
 	checkConv("ConvInput", c, n, x, w, y)
 	if len(x) == 0 {
@@ -157,7 +157,7 @@ func inputPass[T Float](job *correlation[T], c Conv, row, column int) {
 }
 
 // ConvFilter sets each filter to the sum over its terms of the derivative of the inner
-// product <result, conv(image, filter)> with respect to the filter. The shapes are those of
+// product <result, conv(image, filter)> with respect to the filter. The shapes are as in
 // ConvForward.
 func ConvFilter[T Float](c Conv, n ConvRows, x, y, w []T) {
 	checkConv("ConvFilter", c, n, x, w, y)
@@ -192,7 +192,7 @@ func (c Conv) columns() axis {
 func (c Conv) imageSize() int  { return c.In * c.Height * c.Width }
 func (c Conv) resultSize() int { return c.Out * c.OutHeight() * c.OutWidth() }
 
-// taps is the number of elements of one filter.
+// taps returns the number of elements of one filter.
 func (c Conv) taps() int { return c.In * c.KernelHeight * c.KernelWidth }
 
 // checkConv panics unless the stacks have their sizes.

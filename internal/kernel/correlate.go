@@ -2,25 +2,25 @@ package kernel
 
 // correlation computes stacks of results from images and filters. It makes one pass if
 // every place of the filter is an element of the result, as in ConvForward and in ConvInput
-// with stride 1. Otherwise it makes stride² passes, each for the elements whose row and
-// column have the same remainders modulo the stride.
+// with stride 1. Otherwise it makes stride² passes. A pass computes the elements whose rows have
+// the same remainder modulo the stride, and whose columns have the same remainder too.
 type correlation[T Float] struct {
 	n                        ConvRows // images, filters and results
-	images, filters, results []T
-	out, height, width       int // of a result
-	filterSize               int
-	arow                     int // elements between the filters of two rows of a result
-	stride                   int // of the places in the result
-	passes                   []pass
-	steps                    []step // of all passes
-	band                     int    // rows of a result that are computed together
+	images, filters, results []T      // stacks of images, filters and results
+	out, height, width       int      // of a result
+	filterSize               int      // elements of a stack's filter
+	arow                     int      // elements between the filters of two rows of a result
+	stride                   int      // of the places in the result
+	passes                   []pass   // one pass, or stride² passes
+	steps                    []step   // of all passes
+	band                     int      // rows of a result that are computed together
 }
 
 // pass computes the elements of a result at every stride-th row and column, from row and
 // column on.
 type pass struct {
 	view
-	row, column int
+	row, column int // first row and column of the pass in a result
 	first, last int // steps
 	chunk       int // rows of places that are unfolded at a time
 }
@@ -66,7 +66,7 @@ func (c *correlation[T]) run() {
 	Share(Parts(c.bands()*c.n.Y, work, convWork), Nanoseconds(work), c)
 }
 
-// bands is the number of bands of a result.
+// bands returns the number of bands of a result.
 func (c *correlation[T]) bands() int { return (c.out + c.band - 1) / c.band }
 
 // Run computes one part of the bands of all results.
@@ -99,9 +99,9 @@ func (c *correlation[T]) result(w *workspace[T], result, lo, hi int) {
 // zipSlack is the number of elements that zip may read past the end.
 const zipSlack = 8
 
-// spread computes the rows lo..hi of one result for pass i, and for pass i+1 too if the
-// columns of the two alternate, and writes the elements to their places. It returns how many
-// passes it computed.
+// spread computes the rows lo..hi of one result for pass i, and for pass i+1 too if the columns of the
+// two passes alternate. It writes the elements to their places and returns the number of passes that it
+// computed.
 func (c *correlation[T]) spread(w *workspace[T], i, result, lo, hi int, out []T) int {
 	p, plane := &c.passes[i], c.height*c.width
 	n := p.rows.places * p.cols.places
@@ -147,8 +147,8 @@ func (c *correlation[T]) pass(w *workspace[T], index, result, lo, hi int, out []
 
 // unfolded names the part of an image that a workspace holds unfolded.
 type unfolded struct {
-	valid            bool
-	image, pass, row int
+	valid            bool // false as long as nothing is unfolded
+	image, pass, row int  // numbers of the image and the pass, and first row of places
 }
 
 // unfold makes w.a hold the part of an image that u names.

@@ -1,30 +1,30 @@
 package kernel
 
 // filterSums computes the derivatives with respect to filters as matrix products, which sum
-// over the places of the filter. One factor is the result as it is. The other is the image,
-// turned so that the channels of a pixel lie together; the pixels that one row of a filter
-// meets are then consecutive elements.
+// over the places of the filter. The first factor is the unchanged result. The second factor is the
+// image, turned so that the channels of a pixel lie together. The pixels that a row of a filter meets
+// are then consecutive elements.
 type filterSums[T Float] struct {
 	Conv
-	n       ConvRows
-	x, y, w []T
+	n       ConvRows // numbers of images, filters and results
+	x, y, w []T      // stacks of images, derivatives of results, and filters
 
-	// With few channels the rows of pixels that a filter meets are merged, so that all
-	// pixels that it meets at one place lie together.
+	// With few channels, the rows of pixels that a filter meets are merged, so that all
+	// pixels of one place lie together.
 	merged bool
 	steps  []step // one for each place
 	lines  []line // of a turned row
 
-	tiled bool // by Winograd's algorithm
-	bands []tileBand
+	tiled bool       // by Winograd's algorithm
+	bands []tileBand // tiles of a plane, if tiled is set
 
 	// The terms of a filter are summed in groups; the sums of the groups are added at the end.
 	groups int
 	sums   []T // [W,groups,Out,taps], if there are several groups
 }
 
-// filterGroups is the number of sums that can be computed at one time. It does
-// not depend on the number of threads, so that the results do not depend on it either.
+// filterGroups is the number of sums that can be computed at one time. It is the same for every number
+// of threads, and so are the results.
 const filterGroups = 8
 
 // prepare chooses how to sum.
@@ -53,7 +53,7 @@ func (f *filterSums[T]) prepare() {
 	}
 }
 
-// rowStep is the number of turned rows from one row of places to the next.
+// rowStep returns the number of turned rows from one row of places to the next.
 func (f *filterSums[T]) rowStep() int {
 	if f.merged {
 		return 1
@@ -61,10 +61,12 @@ func (f *filterSums[T]) rowStep() int {
 	return f.Stride
 }
 
-// turnedWidth and turnedHeight are the numbers of columns and rows of a turned image, with
-// those in the padding that a filter meets.
+// turnedWidth returns the number of columns of a turned image, with the columns of the padding that a
+// filter meets.
 func (f *filterSums[T]) turnedWidth() int { return (f.OutWidth()-1)*f.Stride + f.KernelWidth }
 
+// turnedHeight returns the number of rows of a turned image, with the rows of the padding that a filter
+// meets.
 func (f *filterSums[T]) turnedHeight() int {
 	if f.merged {
 		return f.OutHeight()
@@ -124,8 +126,8 @@ func (f *filterSums[T]) Run(part, parts int) {
 	}
 }
 
-// group sums the terms of one group. On entry w holds the turned image of the given number;
-// group returns the number of the image that w holds afterwards.
+// group sums the terms of one group. On entry w holds the turned image with number image. group returns
+// the number of the image that w holds afterwards.
 func (f *filterSums[T]) group(w *workspace[T], unit, image int, sum []T) int {
 	terms := max(f.n.X, f.n.W, f.n.Y)
 	perFilter := terms / f.n.W
@@ -164,9 +166,12 @@ func (f *filterSums[T]) term(w *workspace[T], y, sum []T, add bool) {
 	}
 }
 
-// line is a row of the channel that starts at plane. Turning makes each of its elements one
-// element of a pixel of a turned row.
-type line struct{ plane, row int }
+// line is a row of the channel that starts at plane. Turning makes each element of the line an element
+// of a pixel of a turned row.
+type line struct {
+	plane int // first element of the channel
+	row   int // row of the channel; outside the image it is padding
+}
 
 // image makes w hold an image.
 func (f *filterSums[T]) image(w *workspace[T], x []T) {
@@ -182,7 +187,7 @@ func (f *filterSums[T]) turn(w *workspace[T], x []T) {
 	n, width := len(f.lines), f.turnedWidth()
 	cols := min(f.Width, width-f.Padding)
 	if cols <= 0 {
-		return // only padding meets the filter
+		return // the filter meets only padding
 	}
 	step := 1 // rows of the image from one turned row to the next
 	if f.merged {
@@ -226,7 +231,7 @@ func (f *filterSums[T]) store(i int, sum []T) {
 	}
 }
 
-// transposeOver is transpose, but it may write three elements past the end.
+// transposeOver is transpose, which may write three elements past the end.
 func transposeOver[T Float](dst []T, ldd int, src []T, lds, rows, cols int) {
 	line := func(i int) []T { return src[min(i, rows-1)*lds:] }
 	// What is written past row i+3 belongs to the first rows, which come last.

@@ -5,22 +5,6 @@
 #include "polynomials32_amd64.h"
 #include "elementary_amd64.h"
 
-// func exp32AVX2(dst, src *float32, n int)
-TEXT ·exp32AVX2(SB), NOSPLIT, $0-24
-	UNARY(EXPBODY)
-
-// func tanh32AVX2(dst, src *float32, n int)
-TEXT ·tanh32AVX2(SB), NOSPLIT, $8-24
-	FLUSHED(TANHBODY)
-
-// func sigmoid32AVX2(dst, src *float32, n int)
-TEXT ·sigmoid32AVX2(SB), NOSPLIT, $0-24
-	UNARY(SIGMOIDBODY)
-
-// func log32AVX2(dst, src *float32, n int)
-TEXT ·log32AVX2(SB), NOSPLIT, $0-24
-	UNARY(LOGBODY)
-
-// func softplus32AVX2(dst, src *float32, n int)
-TEXT ·softplus32AVX2(SB), NOSPLIT, $0-24
-	UNARY(SOFTPLUSBODY)
+// func elementary32AVX2(dst, src *float32, n int, f elementary)
+TEXT ·elementary32AVX2(SB), NOSPLIT, $0-32
+	ELEMENTARY

@@ -222,3 +222,39 @@ done:
 	XOR V2, V2, V2           \
 	MAX V8, V2, V2           \
 	ADD V2, V0, V0
+
+// Functions of n elements, which ELEMENTARY jumps to.
+
+TEXT exp<>(SB), NOSPLIT, $0-24
+	UNARY(EXPBODY)
+
+TEXT tanh<>(SB), NOSPLIT, $8-24
+	FLUSHED(TANHBODY)
+
+TEXT sigmoid<>(SB), NOSPLIT, $0-24
+	UNARY(SIGMOIDBODY)
+
+TEXT log<>(SB), NOSPLIT, $0-24
+	UNARY(LOGBODY)
+
+TEXT softplus<>(SB), NOSPLIT, $0-24
+	UNARY(SOFTPLUSBODY)
+
+// ELEMENTARY jumps to function f, in the order of the constants in unary.go.
+#define ELEMENTARY \
+	MOVQ f+24(FP), AX    \
+	CMPQ AX, $1          \
+	JLT  tanh            \
+	JEQ  exp             \
+	CMPQ AX, $3          \
+	JLT  log             \
+	JEQ  softplus        \
+	JMP  sigmoid<>(SB)   \
+tanh:                    \
+	JMP  tanh<>(SB)      \
+exp:                     \
+	JMP  exp<>(SB)       \
+log:                     \
+	JMP  log<>(SB)       \
+softplus:                \
+	JMP  softplus<>(SB)

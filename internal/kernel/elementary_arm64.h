@@ -222,3 +222,39 @@ done:                     \
 	VZERO(2)         \
 	VFMAX(8, 2, 2)   \
 	VFADD(2, 0, 0)
+
+// Functions of n elements, which ELEMENTARY jumps to.
+
+TEXT exp<>(SB), NOSPLIT, $0-24
+	UNARY(EXPBODY)
+
+TEXT tanh<>(SB), NOSPLIT, $0-24
+	UNARY(TANHBODY)
+
+TEXT sigmoid<>(SB), NOSPLIT, $0-24
+	UNARY(SIGMOIDBODY)
+
+TEXT log<>(SB), NOSPLIT, $0-24
+	UNARY(LOGBODY)
+
+TEXT softplus<>(SB), NOSPLIT, $0-24
+	UNARY(SOFTPLUSBODY)
+
+// ELEMENTARY jumps to function f, in the order of the constants in unary.go.
+#define ELEMENTARY \
+	MOVD f+24(FP), R0    \
+	CMP  $1, R0          \
+	BLT  tanh            \
+	BEQ  exp             \
+	CMP  $3, R0          \
+	BLT  log             \
+	BEQ  softplus        \
+	B    sigmoid<>(SB)   \
+tanh:                    \
+	B    tanh<>(SB)      \
+exp:                     \
+	B    exp<>(SB)       \
+log:                     \
+	B    log<>(SB)       \
+softplus:                \
+	B    softplus<>(SB)

@@ -1,10 +1,9 @@
 package kernel
 
-// Product is a matrix product that something outside this package computes:
-// alpha·op(A)·op(B), which it adds to C if add is set and otherwise writes to C without
-// reading it. The shapes are those of Gemm; they have been checked, and no side is 0. A
-// Product works on the calling thread alone, and several goroutines may call it at a time.
-// For a product that it cannot compute it returns false and leaves C as it is.
+// Product computes a matrix product outside this package. It adds alpha·op(A)·op(B) to C if add is set.
+// Otherwise it writes the product to C and does not read C. The shapes are as in Gemm. They have been
+// checked, and no side is 0. A Product works on the calling thread alone, and several goroutines may
+// call it at a time. It returns false and leaves C unchanged if it cannot compute a product.
 type Product[T Float] func(transA, transB bool, m, n, k int, alpha T, a []T, lda int, b []T, ldb int, add bool, c []T, ldc int) bool
 
 var (
@@ -12,10 +11,10 @@ var (
 	external64 Product[float64]
 )
 
-// SetProduct makes Gemm, and the functions that call it (Syrk, Trsm, Cholesky, BLAS), leave
-// matrix products of one element type to f. They call f once for each thread's share of a
-// product. A nil f restores the products of this package. Call SetProduct before any of
-// these functions run. Products with a vector and convolutions never go to f.
+// SetProduct makes Gemm, Syrk, Trsm, Cholesky and BLAS leave matrix products of one element type to f.
+// They call f once for each thread's share of a product. A nil f restores the products of this package.
+// Call SetProduct before any of these functions run. Products with a vector and convolutions never go
+// to f.
 func SetProduct[T Float](f Product[T]) { *external[T]() = f }
 
 func external[T Float]() *Product[T] {
@@ -25,7 +24,7 @@ func external[T Float]() *Product[T] {
 	return any(&external64).(*Product[T])
 }
 
-// delegate calls the external product, if there is one, and reports whether that computed
+// delegate calls the external product, if there is one, and reports whether the call has computed
 // the product.
 func (g *gemm[T]) delegate() bool {
 	f := *external[T]()

@@ -3,8 +3,8 @@ package kernel
 // Gemm computes C = alpha·op(A)·op(B) + beta·C, where op(A) is m×k, op(B) is k×n and C is
 // m×n. op(A) is Aᵀ if transA is set, and A is then stored as k×m; op(B) is Bᵀ if transB is
 // set, and B is then stored as n×k. C must not overlap A or B. The rows of A and of B may
-// overlap: lda and ldb may be less than the columns. If beta is 0, C is written and never
-// read. NaN and Inf propagate as in the naive loop; subnormal numbers may count as zero.
+// overlap: lda and ldb may be less than the number of columns. If beta is 0, C is written and
+// never read. NaN and Inf propagate as in the naive loop; subnormal numbers may count as zero.
 func Gemm[T Float](transA, transB bool, m, n, k int, alpha T, a []T, lda int, b []T, ldb int, beta T, c []T, ldc int) {
 	rows, cols := shape(transA, m, k)
 	checkRows("Gemm", "A", a, rows, cols, lda)
@@ -27,14 +27,14 @@ func Gemm[T Float](transA, transB bool, m, n, k int, alpha T, a []T, lda int, b 
 	}
 }
 
-// threadWork is the number of multiplications from which one more thread saves more time
-// than it takes to share them.
+// threadWork is the number of multiplications from which on one more thread saves more time than the
+// sharing takes.
 const threadWork = 1 << 18
 
-// Nanoseconds returns about how long a number of multiplications take in a matrix product.
+// Nanoseconds returns about how long multiplications in a matrix product take, in nanoseconds.
 func Nanoseconds(multiplications int) int { return multiplications / 32 }
 
-// shares returns how many threads are to share a number of multiplications.
+// shares returns the number of threads that are to share an amount of work, in multiplications.
 func shares(work int) int { return min(Threads(), work/threadWork) }
 
 // share runs the product on several threads if it is large enough.
@@ -51,8 +51,8 @@ func (g *gemm[T]) share() {
 	spaces[T]().put(w)
 }
 
-// Run computes one part of C. The parts cut the longer side of C, at the edges of tiles, or the
-// shorter one where that makes them more even. Columns in quads belong to the last part. The parts
+// Run computes one part of C. The parts cut the longer side of C at the edges of tiles. They cut the
+// shorter side if the parts become more even. Columns in quads belong to the last part. The parts
 // never cut k, so that every element is summed in the same order.
 func (g *gemm[T]) Run(part, parts int) {
 	h := *g
@@ -78,7 +78,7 @@ func (g *gemm[T]) Run(part, parts int) {
 	}
 }
 
-// cutRows says whether the parts are rows of C.
+// cutRows reports whether the parts are rows of C.
 func (g *gemm[T]) cutRows(parts int) bool {
 	rows, cols := largest(g.m, tileRows, parts), largest(g.n-g.quads, tileCols[T](), parts)
 	if g.m > g.n {
@@ -87,7 +87,7 @@ func (g *gemm[T]) cutRows(parts int) bool {
 	return 1.1*rows < cols
 }
 
-// largest is the largest part of 0..n that cut makes, as a fraction of the units.
+// largest returns the largest part of 0..n that cut makes, as a fraction of all units.
 func largest(n, unit, parts int) float64 {
 	units := max(1, (n+unit-1)/unit)
 	return float64((units+parts-1)/parts) / float64(units)

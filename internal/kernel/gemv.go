@@ -1,22 +1,18 @@
 package kernel
 
-// vector computes the product if C is a single column, or a single row and B is not transposed, and
-// reports whether it did. It reads the matrix once, row after row, because packing would cost more
-// than such a product. A single column is summed in another order than several, but its elements do not
-// depend on how many rows C has.
+// vector computes the product if C is a single column, or if C is a single row and B is not transposed.
+// It reports whether it has computed the product. It reads the matrix once, row after row, because packing
+// would cost more than the product. The order of the sums for a single column differs from the order for
+// several columns, but does not depend on the number of rows of C.
 func (g *gemm[T]) vector() bool {
-	if g.n > 1 && (g.m > 1 || g.transB) {
+	switch {
+	case g.n == 1:
+		g.column()
+	case g.m == 1 && !g.transB:
+		g.row()
+	default:
 		return false
 	}
-	w := spaces[T]().get()
-	if g.n == 1 {
-		step, _ := strides(g.transB, g.ldb)
-		x := gather(w, g.b, g.k, step)
-		g.column(w, x)
-	} else {
-		g.row(w)
-	}
-	spaces[T]().put(w)
 	return true
 }
 
@@ -32,8 +28,12 @@ func gather[T Float](w *workspace[T], s []T, k, step int) []T {
 	return w.b
 }
 
-// column computes the m elements of C from op(A)·x.
-func (g *gemm[T]) column(w *workspace[T], x []T) {
+// column computes the m elements of C from op(A)·x, where x is the single column of op(B).
+func (g *gemm[T]) column() {
+	w := spaces[T]().get()
+	defer spaces[T]().put(w)
+	step, _ := strides(g.transB, g.ldb)
+	x := gather(w, g.b, g.k, step)
 	if !g.transA {
 		for i := range g.m {
 			g.store(i*g.ldc, g.alpha*Dot(g.a[i*g.lda:][:len(x)], x))
@@ -48,7 +48,7 @@ func (g *gemm[T]) column(w *workspace[T], x []T) {
 	}
 }
 
-// store writes v to element i of C, or adds it there.
+// store writes v to element i of C, or adds v to the element.
 func (g *gemm[T]) store(i int, v T) {
 	if g.add {
 		v = T(v) + g.c[i]
@@ -74,10 +74,10 @@ func AddRows[T Float](y, m []T, ldm int, x []T) {
 	axpyRows(y, m, ldm, x)
 }
 
-// AddSymmetric computes y += S·x, where S [n,n] is symmetric. Its rows lo to hi−1, from the diagonal
-// on, are those of A, and it is 0 elsewhere, but for the columns that equal these rows. The sum over
-// ranges that cover all rows is a product with the symmetric matrix whose upper triangle is that of
-// A. The lower triangle of A is not read.
+// AddSymmetric computes y += S·x for a symmetric S [n,n]. The rows lo to hi−1 of S, from the diagonal on,
+// equal the rows of A. The columns lo to hi−1, from the diagonal on, equal these rows, and the other elements
+// of S are 0. Calls for ranges that cover all rows add up to a product with the symmetric matrix that has
+// the upper triangle of A. AddSymmetric does not read the lower triangle of A.
 func AddSymmetric[T Float](lo, hi, n int, a []T, lda int, x, y []T) {
 	checkMatrix("AddSymmetric", "A", a, n, n, lda)
 	checkLength(n, len(x))
@@ -113,7 +113,7 @@ func symmetricBlock[T Float](a []T, lda int, x, y []T) {
 	y[3] += (r0[3]*x0 + r1[2]*x1) + (r2[1]*x2 + d*x3)
 }
 
-// symmetricRow adds the terms of row i from the diagonal on, and of the column that equals it.
+// symmetricRow adds the terms of row i from the diagonal on, and the terms of the equal column.
 func symmetricRow[T Float](i int, row, x, y []T) {
 	sum := row[i] * x[i]
 	for j := i + 1; j < len(row); j++ {

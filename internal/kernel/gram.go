@@ -1,17 +1,17 @@
 package kernel
 
 const (
-	// gramLeast is the number of elements from which on a few rows are multiplied five by five,
-	// gramBytes the part of a row for which that is done at a time: of sixteen rows at most, it
-	// stays in the second level cache, and of ten in the first.
+	// gramLeast is the number of elements of a row from which on a few rows are multiplied five by
+	// five. This is done for gramBytes of each row at a time: so much of sixteen rows, which are the
+	// most, stays in the second level cache, and so much of ten rows stays in the first.
 	gramLeast = 256
 	gramBytes = 4096
 
 	gramSums = 25
 )
 
-// gram computes C by sums over long rows, five by five; the last five rows may overlap those
-// before them.
+// gram computes C by sums over long rows, five by five. The last five rows may overlap the five rows
+// before.
 func (s *symmetric[T]) gram() {
 	lanes, groups := windowCols[T]()/3, (s.n+4)/5
 	w := spaces[T]().get()

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
 	"testing"
 )
 
@@ -96,16 +97,23 @@ func isFloat32[T Float]() bool {
 	return big+1 == big
 }
 
-// near fails unless got is within tol of want; NaN and Inf must agree exactly.
+// within reports whether got is within tol of want; NaN and Inf must agree exactly.
+func within(got, want, tol float64) bool {
+	return got == want || math.Abs(got-want) <= tol || math.IsNaN(want) && math.IsNaN(got)
+}
+
+// near fails unless got is within tol of want. Loops over many elements call within and put the name
+// together only for an element that is off.
 func near(t tester, what string, got, want, tol float64) {
 	t.Helper()
-	switch {
-	case math.IsNaN(want) && math.IsNaN(got), got == want:
-	case math.Abs(got-want) <= tol:
-	default:
+	if !within(got, want, tol) {
 		t.Fatalf("%s: got %v, want %v ± %v", what, got, want, tol)
 	}
 }
+
+// allCases is set where the environment asks for all cases: without it, tests of large sizes take a part
+// of their cases, which covers every path.
+var allCases = os.Getenv("VALLA_LONG") != ""
 
 // bothTypes runs a generic test for float32 and float64 at every level.
 func bothTypes(t *testing.T, f32, f64 func(t *testing.T)) {

@@ -11,8 +11,8 @@ func Mean(v []float64) float64 {
 	return sum
 }
 
-// StandardError returns the standard error of the mean of v. A single number does not tell its error: the
-// result is then its size.
+// StandardError returns the standard error of the mean of v. The error of a single number is unknown, and
+// the result is then the magnitude of the number.
 func StandardError(v []float64) float64 {
 	m, sum := Mean(v), 0.0
 	if len(v) == 1 {

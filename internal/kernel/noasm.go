@@ -4,7 +4,7 @@ package kernel
 
 // Without assembly all functions use the plain Go loops.
 
-// Assembly names the processor instructions that the assembly in use has: here "none".
+// Assembly returns "none": the plain Go loops compute everything.
 func Assembly() string { return "none" }
 
 func strided() bool { return false }

@@ -11,8 +11,8 @@ func packCols32(dst *float32, width int, r0, r1, r2, r3 *float32, k int)
 //go:noescape
 func packCols64(dst *float64, width int, r0, r1, r2, r3 *float64, k int)
 
-// packCols interleaves four rows at a time. If fewer than four are left, it repeats the
-// last one; the results for the repeated rows are never stored.
+// packCols interleaves four rows at a time. If fewer than four rows are left, it repeats the
+// last row. The results for the repeated rows are never stored.
 func packCols[T Float](dst, src []T, ld, k, width, height int) {
 	if simd == none {
 		packColsGo(dst, src, ld, k, width, height)

@@ -20,40 +20,40 @@ const (
 	// pauses between the jobs of a training step.
 	linger = 50 * time.Microsecond
 
-	// patience is how long jobs may take without a worker that sleeps before it is woken. That costs
-	// the caller some 10 microseconds and the worker starts up to 100 microseconds later. After
-	// each wake-up that came too late for all parts, because the work was over or because other
-	// programs left no processor to the worker, it doubles, up to mostDoublings times.
+	// patience is how long jobs may take, while a worker sleeps, before the worker is woken. A wake-up
+	// costs the caller some 10 microseconds, and the worker starts up to 100 microseconds later. A
+	// wake-up comes too late for all parts if the work is over, or if other programs leave no processor to
+	// the worker. After each such wake-up patience doubles, up to mostDoublings times.
 	patience      = 100 * time.Microsecond
 	mostDoublings = 5
 
-	// looks is how often a thread that waits looks before it asks for the time.
+	// looks is the number of times that a waiting thread looks for work before it reads the clock.
 	looks = 256
 )
 
-// pool is the only set of workers. If it is taken, by another goroutine or because a job
-// starts a job of its own, the caller runs all parts itself.
+// pool is the only set of workers. The caller of a job runs all parts itself if the pool is taken, by
+// another goroutine or because a job starts a job of its own.
 //
-// What workers look at all the time lies on a cache line of its own, and so does what they write:
-// that a line goes from one processor to another takes up to a microsecond.
+// The state that workers watch lies on a cache line of its own, and so do the numbers that workers
+// write, because a line takes up to a microsecond from one processor to another.
 var pool struct {
-	taken   atomic.Bool // for the whole of one parallel job
-	threads atomic.Int32
-	workers atomic.Pointer[[]*worker] // started so far; who has taken the pool replaces it
+	taken   atomic.Bool               // whether a parallel job is in progress
+	threads atomic.Int32              // number of threads of a job, see SetThreads
+	workers atomic.Pointer[[]*worker] // workers started so far; only the goroutine that has taken the pool replaces the list
 
-	// Who has taken the pool has the use of these.
+	// Only the goroutine that has taken the pool uses these.
 	own    int           // parts of the job that the caller took
 	total  int64         // parts that workers have finished, or will have when the job is done
 	missed time.Duration // spent on jobs that lacked workers, since the last wake-up
 
-	_     [128]byte
+	_     [128]byte     // separates cache lines
 	state atomic.Uint64 // of the job in progress
-	job   Job           // written while no part is open; read by those who took a part
+	job   Job           // written while no part is open; read by threads that have taken a part
 
-	_    [128]byte
+	_    [128]byte    // separates cache lines
 	done atomic.Int64 // parts that workers have finished
 	late atomic.Int64 // doublings of patience
-	_    [128]byte
+	_    [128]byte    // separates cache lines
 }
 
 // A state holds the number of workers that may take parts of the job, the number of parts, and
@@ -71,8 +71,8 @@ func split(state uint64) (workers, parts, next int) {
 	return int(state >> (2 * partBits)), int(state >> partBits & maxParts), int(state & maxParts)
 }
 
-// take takes the next part of the job for the worker with an index, or for the caller, whose index
-// is -1. It reports false if none is left for it.
+// take takes the next part of the job for the worker with the given index, or for the caller, whose index
+// is -1. ok is false if no part is left.
 func take(index int) (part, parts int, ok bool) {
 	for {
 		s := pool.state.Load()
@@ -86,13 +86,14 @@ func take(index int) (part, parts int, ok bool) {
 	}
 }
 
+// worker is a goroutine that runs parts of jobs.
 type worker struct {
-	index  int
-	asleep atomic.Bool
-	wake   chan struct{}
+	index  int           // number of the worker, from 0 on
+	asleep atomic.Bool   // whether the worker waits for wake
+	wake   chan struct{} // receives one value for each wake-up
 }
 
-// start is what times are measured from.
+// start is the origin of all times.
 var start = time.Now()
 
 func init() {
@@ -100,8 +101,8 @@ func init() {
 	SetThreads(0)
 }
 
-// SetThreads sets how many threads work on one job. The caller is one of them. If n is less
-// than 1 the number is runtime.GOMAXPROCS(0), which is also the default.
+// SetThreads sets the number of threads that work on one job, with the caller. If n is less
+// than 1, the number is runtime.GOMAXPROCS(0), which is also the default.
 func SetThreads(n int) {
 	if n < 1 {
 		n = runtime.GOMAXPROCS(0)
@@ -113,13 +114,13 @@ func SetThreads(n int) {
 func Threads() int { return int(pool.threads.Load()) }
 
 // partsPerThread is the number of parts per thread into which work is cut. It is more than
-// one because other programs may hold up a thread.
+// one, because other programs may hold up a thread.
 const partsPerThread = 4
 
-// Parts returns into how many parts to cut work for Parallel. The work has units that
-// cannot be cut and a total amount, such as a number of multiplications. On one thread it
-// is one part. On several threads it is up to partsPerThread parts for each, but at most
-// one for each unit, and no more than give each part the amount least.
+// Parts returns the number of parts into which to cut work for Parallel. The work consists of units that
+// cannot be cut, and has a total amount, such as a number of multiplications. For one thread Parts returns
+// 1. For several threads it returns up to partsPerThread parts per thread, at most one part per unit, and
+// no more parts than leave the amount least to each part.
 func Parts(units, amount, least int) int {
 	if Threads() == 1 {
 		return 1
@@ -137,9 +138,9 @@ func Parallel(parts int, j Job) { Share(parts, long, j) }
 // long is a cost for which workers are always woken.
 const long = math.MaxInt32
 
-// Share is Parallel for a job that may be short: cost is about how many nanoseconds it takes on
-// one thread. Workers that are awake join at once, so that a job of a few microseconds gains from
-// them. Those that sleep are woken only for a long job, or for many short ones in a row.
+// Share is Parallel for a job that may be short. The job takes about cost nanoseconds on one thread.
+// Workers that are awake join at once, so that even a job of a few microseconds gains. Workers that sleep
+// are woken only for a long job, or for many short jobs in a row.
 func Share(parts, cost int, j Job) {
 	threads := Threads()
 	if parts <= 1 || parts > maxParts || threads <= 1 || !pool.taken.CompareAndSwap(false, true) {
@@ -164,8 +165,8 @@ func Share(parts, cost int, j Job) {
 	pool.missed += time.Since(start) - begin
 }
 
-// hurry wakes a worker if the job at hand, and those before it that lacked workers, take long enough
-// for that, and reports whether it did.
+// hurry wakes a worker if the job at hand and the jobs before that lacked workers take long enough. It
+// reports whether it has woken a worker.
 func hurry(helpers int, cost time.Duration) bool {
 	if pool.missed+cost < patience<<pool.late.Load() {
 		return false
@@ -175,7 +176,7 @@ func hurry(helpers int, cost time.Duration) bool {
 	return true
 }
 
-// engage starts workers until there are n. They sleep at first.
+// engage starts workers until there are n. New workers sleep.
 func engage(n int) {
 	started := *pool.workers.Load()
 	if len(started) >= n {
@@ -191,7 +192,7 @@ func engage(n int) {
 	pool.workers.Store(&workers)
 }
 
-// sleeper returns one of the first n workers that is asleep, or nil.
+// sleeper returns a sleeping worker among the first n workers, or nil.
 func sleeper(n int) *worker {
 	for _, w := range (*pool.workers.Load())[:n] {
 		if w.asleep.Load() {
@@ -201,14 +202,14 @@ func sleeper(n int) *worker {
 	return nil
 }
 
-// rouse wakes one of the first n workers.
+// rouse wakes a sleeping worker among the first n workers, if there is one.
 func rouse(n int) {
 	if w := sleeper(n); w != nil && w.asleep.CompareAndSwap(true, false) {
 		w.wake <- struct{}{}
 	}
 }
 
-// runPart runs a part on the caller, and reports false if none was left.
+// runPart runs a part on the caller. It returns false if no part was left.
 func runPart() bool {
 	part, parts, ok := take(-1)
 	if ok {
@@ -218,7 +219,7 @@ func runPart() bool {
 	return ok
 }
 
-// finish closes the job, waits for the workers that took parts of it and frees the pool.
+// finish closes the job, waits for the workers that have taken parts, and frees the pool.
 func finish() {
 	_, parts, taken := split(pool.state.Load())
 	if taken < parts { // a part has panicked
@@ -235,6 +236,7 @@ func finish() {
 	pool.taken.Store(false)
 }
 
+// loop runs parts of jobs, and sleeps where there are none.
 func (w *worker) loop() {
 	for {
 		<-w.wake
@@ -259,7 +261,7 @@ func (w *worker) loop() {
 	}
 }
 
-// spread wakes two more workers, who wake others, if there is work for them.
+// spread wakes two more workers if there is work for them. These wake other workers in turn.
 func (w *worker) spread() {
 	if workers, parts, next := split(pool.state.Load()); next < parts {
 		for range 2 {
@@ -268,8 +270,8 @@ func (w *worker) spread() {
 	}
 }
 
-// stay waits until there may be a part for the worker. It reports false if the worker has been
-// idle for so long that it is to wait for a wake-up.
+// stay waits until there may be a part for the worker. It returns false if the worker has been idle so
+// long that it falls asleep.
 func (w *worker) stay() bool {
 	begin := time.Since(start)
 	idle := begin // since when
@@ -284,8 +286,8 @@ func (w *worker) stay() bool {
 		}
 		if now-idle > linger || now-begin > 4*linger {
 			w.asleep.Store(true)
-			// A caller may have seen the worker awake just before: if there is work it stays, unless a
-			// wake-up is on its way, which must be received.
+			// A caller may have seen the worker awake just before. If there is work, the worker stays,
+			// unless a wake-up has been sent, which the worker must receive.
 			return w.wanted() && w.asleep.CompareAndSwap(true, false)
 		}
 	}

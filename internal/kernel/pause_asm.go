@@ -2,5 +2,5 @@
 
 package kernel
 
-// pause tells the processor that the thread waits, so that another one on the same core is faster.
+// pause tells the processor that the thread waits, which makes another thread on the same core faster.
 func pause()

@@ -1,25 +1,26 @@
 package kernel
 
-// The last columns of panels, if they are few, fill so little of a vector that a tile wastes most of
-// its time on them. Where the processor has AVX-512, they go into quads instead: four columns and
-// quadSteps steps of the sum are one vector, of which each quarter belongs to a column. Vectors of a
-// quad follow one another from step to step; the last one is filled up with zeros.
+// A few last columns of panels fill so little of a vector that a tile would waste most of its time. Where
+// the processor has AVX-512, these columns go into quads instead. A vector of a quad holds four columns and
+// quadSteps steps of the sum, and each quarter of the vector belongs to a column. Vectors of a
+// quad follow one another from step to step. Zeros fill up the last vector.
 const (
 	quadCols  = 4
-	quadBytes = 16 // of a column in a vector
+	quadBytes = 16 // bytes of a column in a vector
 )
 
-// quadSteps is the number of steps of the sum in one vector.
+// quadSteps returns the number of steps of the sum in one vector.
 func quadSteps[T Float]() int { return quadBytes / sizeOf[T]() }
 
-// quadLen is the number of elements of a quad of k steps.
+// quadLen returns the number of elements of a quad of k steps.
 func quadLen[T Float](k int) int {
 	steps := quadSteps[T]()
 	return (k + steps - 1) / steps * steps * quadCols
 }
 
-// quadded returns how many of n columns go into quads: those right of the last whole vector, if they
-// are at most half of one. Rows of A are read in place for quads, which pays up to stridedCols.
+// quadded returns the number of columns, out of n, that go into quads. These are the columns right of the
+// last whole vector, if they fill at most half a vector. Rows of A are read in place for quads, which pays
+// up to stridedCols.
 func quadded[T Float](n int) int {
 	lanes := tileCols[T]() / 2
 	if rest := n % lanes; hasQuads() && n <= stridedCols && 2*rest <= lanes {

@@ -49,8 +49,8 @@ func Sum[T Float](x []T) T {
 	return (s[0] + s[1]) + (s[2] + s[3])
 }
 
-// Poles returns Σ z_i t_i and Σ t_i² for t_i = z_i/(p_i − x): the sums of the secular equation of an
-// eigenvalue problem.
+// Poles returns Σ z_i t_i and Σ t_i² for t_i = z_i/(p_i − x). These are the sums in the secular equation
+// of an eigenvalue problem.
 func Poles(z, p []float64, x float64) (sum, squares float64) {
 	checkLength(len(z), len(p))
 	i := 0

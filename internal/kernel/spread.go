@@ -2,8 +2,8 @@ package kernel
 
 import "math"
 
-// Spread returns the root of the mean of the variances in a covariance [C,C]: how far the outputs of a network
-// are from certain at one input.
+// Spread returns the square root of the mean variance in a covariance [c,c]. Variances below 0 count as 0.
+// It measures how uncertain the outputs of a network are at one input.
 func Spread(cov []float64, c int) float64 {
 	sum := 0.0
 	for k := range c {

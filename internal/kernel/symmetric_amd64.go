@@ -2,8 +2,7 @@
 
 package kernel
 
-// What eigenvalues of symmetric matrices need, for AVX2. There is no such assembly for other
-// processors.
+// The assembly for eigenvalues of symmetric matrices uses AVX2. Other processors have none.
 
 //go:noescape
 func symv32AVX2(x, y, m *float32, ldm int, c *float32, n int, sums *float32)
@@ -14,8 +13,8 @@ func symv64AVX2(x, y, m *float64, ldm int, c *float64, n int, sums *float64)
 //go:noescape
 func poles64AVX2(z, p *float64, x float64, n int) (sum, squares float64)
 
-// fastSymv4 sets sums to the inner products of x with four rows of m, which are ldm apart, and adds
-// to y the rows, each times an element of c.
+// fastSymv4 sets sums to the inner products of x with four rows of m, which are ldm apart. It adds
+// each row, times an element of c, to y.
 func fastSymv4[T Float](x, y, m []T, ldm int, c []T, sums *[4]T) bool {
 	n := len(x)
 	if n == 0 || simd == none {
@@ -29,7 +28,7 @@ func fastSymv4[T Float](x, y, m []T, ldm int, c []T, sums *[4]T) bool {
 	return true
 }
 
-// fastPoles computes the terms of Poles but for the last len(z)%4 ones.
+// fastPoles computes Poles without the last len(z)%4 terms.
 func fastPoles(z, p []float64, x float64) (sum, squares float64, ok bool) {
 	if len(z) < 4 || simd == none {
 		return 0, 0, false

@@ -2,8 +2,8 @@ package kernel
 
 import "math"
 
-// Syrk computes C = alpha·A·Aᵀ + beta·C for A [n,k] or, if trans is set,
-// C = alpha·Aᵀ·A + beta·C for A [k,n]. It reads only the lower triangle of C, and none of C
+// Syrk computes C = alpha·A·Aᵀ + beta·C for A [n,k]. If trans is set, it computes
+// C = alpha·Aᵀ·A + beta·C for A [k,n]. It reads only the lower triangle of C, and does not read C
 // if beta is 0. It writes both triangles, which are exactly equal.
 func Syrk[T Float](trans bool, n, k int, alpha T, a []T, lda int, beta T, c []T, ldc int) {
 	rows, cols := shape(trans, n, k)
@@ -49,23 +49,23 @@ func (s *symmetric[T]) small() {
 	}
 }
 
-// symmetric computes one triangle of the n×n matrix alpha·op(A)·op(A)ᵀ + beta·C: the upper
-// one if upper is set, otherwise the lower one. Unless exact is set it also writes the other
-// triangle of the blocks on the diagonal. If whole is set it copies the computed triangle to
-// the other one.
+// symmetric computes one triangle of the n×n matrix alpha·op(A)·op(A)ᵀ + beta·C. This is the upper
+// triangle if upper is set, and the lower triangle otherwise. Unless exact is set, symmetric also writes
+// the other triangle of the blocks on the diagonal. If whole is set, it copies the computed triangle to
+// the other triangle.
 type symmetric[T Float] struct {
-	upper, exact, whole, trans bool
-	n, k                       int
-	alpha, beta                T
-	a                          []T
-	lda                        int
-	c                          []T
-	ldc                        int
+	upper, exact, whole, trans bool // see above; trans is set if op transposes A
+	n, k                       int  // C is [n,n]; each element is a sum of k products
+	alpha, beta                T    // factors of the product and of the old C
+	a                          []T  // A, [n,k] or transposed
+	lda                        int  // elements between the rows of a
+	c                          []T  // C [n,n]
+	ldc                        int  // elements between the rows of c
 }
 
 // share computes the triangle on several threads if it is large enough.
 func (s *symmetric[T]) share() {
-	work := s.n * s.n * s.k // about half of them, but blocks on the diagonal are computed as a whole
+	work := s.n * s.n * s.k // about twice the elements, but blocks on the diagonal are computed as a whole
 	parts := shares(work)
 	if parts < 2 {
 		s.Run(0, 1)
@@ -77,8 +77,8 @@ func (s *symmetric[T]) share() {
 	spaces[T]().put(w)
 }
 
-// Run computes one part: some rows of the lower triangle, or some columns of the upper one.
-// All parts have about the same area.
+// Run computes one part, which is some rows of the lower triangle, or some columns of the upper
+// triangle. All parts have about the same area.
 func (s *symmetric[T]) Run(part, parts int) {
 	lo, hi := s.edge(part, parts), s.edge(part+1, parts)
 	if lo == hi {
@@ -97,18 +97,18 @@ func (s *symmetric[T]) Run(part, parts int) {
 	if s.beta == 0 {
 		copyBlocks(hi-lo, c, s.ldc) // a product alone is exactly symmetric
 	} else {
-		copyLower(hi-lo, c, s.ldc)
+		CopyLower(hi-lo, c, s.ldc)
 	}
 }
 
-// edge is the first row of a part.
+// edge returns the first row of a part.
 func (s *symmetric[T]) edge(part, parts int) int {
 	rows := float64(s.n) * math.Sqrt(float64(part)/float64(parts))
 	return min(s.n, (int(math.Round(rows))+tileRows-1)/tileRows*tileRows)
 }
 
-// beside computes the block that lies beside two triangles on the diagonal, of which the
-// first has h rows and the second, below it, n rows.
+// beside computes the block that lies beside two triangles on the diagonal. The first triangle has h
+// rows, and the second triangle, below, has n rows.
 func (s *symmetric[T]) beside(h, n int, a, below, c []T) {
 	switch {
 	case h == 0 || n == 0:
@@ -124,7 +124,7 @@ func (s *symmetric[T]) beside(h, n int, a, below, c []T) {
 // triangle.
 const syrkBlock = 96
 
-// half is the smallest multiple of unit that is at least n/2.
+// half returns the smallest multiple of unit that is at least n/2.
 func half(n, unit int) int { return (n/2 + unit - 1) / unit * unit }
 
 // triangle computes the triangle of n rows and columns of C: two half triangles and the
@@ -142,7 +142,7 @@ func (s *symmetric[T]) triangle(n int, a, c []T) {
 	s.beside(h, n-h, a, below, c)
 }
 
-// diagonal computes a block on the diagonal. If the other triangle must not be touched it
+// diagonal computes a block on the diagonal. If it must not touch the other triangle, it
 // computes the block in other memory and copies the triangle.
 func (s *symmetric[T]) diagonal(n int, a, c []T) {
 	if !s.exact {

@@ -12,12 +12,13 @@ const (
 	tileBytes = 128
 )
 
+// sizeOf returns the size of an element in bytes.
 func sizeOf[T Float]() int {
 	var x T
 	return int(unsafe.Sizeof(x))
 }
 
-// tileCols is the number of columns of a tile: 32 or 16.
+// tileCols returns the number of columns of a tile, 32 or 16.
 func tileCols[T Float]() int { return tileBytes / sizeOf[T]() }
 
 // tileGo computes C = alpha·A·B, or C += alpha·A·B if add is set, for rows×cols

@@ -29,19 +29,15 @@ func strided() bool { return simd != none }
 
 // tile is tileGo on the best instructions of this processor.
 func tile[T Float](k int, alpha T, a []T, arow, astep int, b []T, ldb int, c []T, ldc, rows, cols int, add bool, ahead, pace int) {
-	flag := 0
-	if add {
-		flag = 1
-	}
 	switch {
 	case simd == none:
 		tileGo(k, alpha, a, b, ldb, c, ldc, rows, cols, add)
 	case simd == avx2:
-		tileAVX2(k, alpha, a, arow, astep, b, ldb, c, ldc, rows, cols, flag)
+		tileAVX2(k, alpha, a, arow, astep, b, ldb, c, ldc, rows, cols, flag(add))
 	case sizeOf[T]() == 4:
-		tile32AVX512(k, float32(alpha), f32(&a[0]), arow, astep, f32(&b[0]), ldb, f32(&c[0]), ldc, rows, cols, flag, ahead, pace)
+		tile32AVX512(k, float32(alpha), f32(&a[0]), arow, astep, f32(&b[0]), ldb, f32(&c[0]), ldc, rows, cols, flag(add), ahead, pace)
 	default:
-		tile64AVX512(k, float64(alpha), f64(&a[0]), arow, astep, f64(&b[0]), ldb, f64(&c[0]), ldc, rows, cols, flag, ahead, pace)
+		tile64AVX512(k, float64(alpha), f64(&a[0]), arow, astep, f64(&b[0]), ldb, f64(&c[0]), ldc, rows, cols, flag(add), ahead, pace)
 	}
 }
 

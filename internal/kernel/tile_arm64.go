@@ -32,21 +32,20 @@ func tile[T Float](k int, alpha T, a []T, _, _ int, b []T, ldb int, c []T, ldc, 
 	}
 	if cols > 0 {
 		var t [tileMost]T
-		tileColumns(k, alpha, a, b, ldb, t[:], width, rows, false)
-		putColumns(c, ldc, t[:], width, rows, cols, add)
+		if add { // the assembly rounds once where it adds, here as in the other columns
+			putColumns(t[:], width, c, ldc, rows, cols, false)
+		}
+		tileColumns(k, alpha, a, b, ldb, t[:], width, rows, add)
+		putColumns(c, ldc, t[:], width, rows, cols, false)
 	}
 }
 
 // tileColumns computes the first two vectors of columns.
 func tileColumns[T Float](k int, alpha T, a, b []T, ldb int, c []T, ldc, rows int, add bool) {
-	flag := 0
-	if add {
-		flag = 1
-	}
 	if sizeOf[T]() == 4 {
-		tile32(k, float32(alpha), f32(&a[0]), f32(&b[0]), ldb, f32(&c[0]), ldc, rows, flag)
+		tile32(k, float32(alpha), f32(&a[0]), f32(&b[0]), ldb, f32(&c[0]), ldc, rows, flag(add))
 	} else {
-		tile64(k, float64(alpha), f64(&a[0]), f64(&b[0]), ldb, f64(&c[0]), ldc, rows, flag)
+		tile64(k, float64(alpha), f64(&a[0]), f64(&b[0]), ldb, f64(&c[0]), ldc, rows, flag(add))
 	}
 }
 

@@ -34,15 +34,16 @@ func copyBlocks[T Float](n int, c []T, ldc int) {
 	}
 }
 
-// smallTriangle is the size up to which a triangle is copied by plain loops.
+// smallTriangle is the size up to which plain loops copy a triangle.
 const smallTriangle = 16
 
-// copyLower copies the lower triangle of the n×n matrix c to the upper one.
-func copyLower[T Float](n int, c []T, ldc int) {
+// CopyLower copies the lower triangle of the n×n matrix c to the upper one.
+func CopyLower[T Float](n int, c []T, ldc int) {
+	checkMatrix("CopyLower", "C", c, n, n, ldc)
 	if n > smallTriangle {
 		h := half(n, smallTriangle/2)
-		copyLower(h, c, ldc)
-		copyLower(n-h, c[h*ldc+h:], ldc)
+		CopyLower(h, c, ldc)
+		CopyLower(n-h, c[h*ldc+h:], ldc)
 		transpose(c[h:], ldc, c[h*ldc:], ldc, n-h, h)
 		return
 	}

@@ -2,15 +2,15 @@ package kernel
 
 // Trsm solves a triangular system and overwrites its m×n right-hand side B by the solution
 // X. The system is op(L)·X = B with L [m,m] or, if right is set, X·op(L) = B with L [n,n].
-// L is lower triangular, its upper triangle is not read, and op(L) is Lᵀ if trans
-// is set. Trsm multiplies by reciprocals instead of dividing; a zero on the
+// L is lower triangular, and Trsm does not read its upper triangle. op(L) is Lᵀ if trans
+// is set. Trsm multiplies by reciprocals instead of dividing. A zero on the
 // diagonal gives Inf or NaN.
 func Trsm[T Float](right, trans bool, m, n int, l []T, ldl int, b []T, ldb int) {
 	trsm(right, false, trans, m, n, l, ldl, b, ldb)
 }
 
-// trsm is Trsm, which also takes upper triangles: if upper is set, the triangle is the
-// upper one of l, and op transposes that.
+// trsm is Trsm for both kinds of triangles. If upper is set, it takes the upper triangle of l instead of
+// the lower triangle.
 func trsm[T Float](right, upper, trans bool, m, n int, l []T, ldl int, b []T, ldb int) {
 	size, systems := m, n
 	if right {
@@ -23,7 +23,7 @@ func trsm[T Float](right, upper, trans bool, m, n int, l []T, ldl int, b []T, ld
 	}
 	// X·op(L) = B is the same system as op(L)ᵀ·Xᵀ = Bᵀ.
 	s := solver[T]{right, trans != right != upper, size, systems, triangle[T]{l, ldl, upper}, b, ldb}
-	work := size * size * systems // half of them, at half the speed of a large product
+	work := size * size * systems // twice the multiplications, which have half the speed of a large product
 	parts := min(shares(work), systems/solverLeast)
 	if parts < 2 {
 		s.Run(0, 1)
@@ -38,18 +38,18 @@ func trsm[T Float](right, upper, trans bool, m, n int, l []T, ldl int, b []T, ld
 // solver solves op(L)·X = B: a number of independent systems, each with size unknowns. A
 // system is a column of B or, if right is set, a row of B.
 type solver[T Float] struct {
-	right, trans  bool
-	size, systems int
-	l             triangle[T]
-	b             []T
-	ldb           int
+	right, trans  bool        // whether systems are rows of B, and whether op transposes L
+	size, systems int         // unknowns of a system, and number of systems
+	l             triangle[T] // L [size,size]
+	b             []T         // right-hand sides, which the solutions overwrite
+	ldb           int         // elements between the rows of b
 }
 
 // triangle is a lower triangle L, stored as its transpose if upper is set.
 type triangle[T Float] struct {
-	s     []T
-	ld    int
-	upper bool
+	s     []T  // elements of the stored matrix
+	ld    int  // elements between the rows of s
+	upper bool // whether s holds Lᵀ
 }
 
 // from returns the elements from row i and column j of L on.
@@ -78,9 +78,9 @@ func (s *solver[T]) Run(part, parts int) {
 	}
 }
 
-// solve solves for the unknowns lo..hi in two halves. It solves for one half, subtracts that
-// half's terms from the right-hand sides of the other by a matrix product, and then solves
-// for the other.
+// solve solves for the unknowns lo..hi in two halves. It solves for one half, subtracts the terms of
+// this half from the right-hand sides of the other half by a matrix product, and then solves
+// for the other half.
 func (s *solver[T]) solve(lo, hi int) {
 	switch {
 	case s.right && hi-lo <= solverRight:
@@ -117,7 +117,7 @@ func (s *solver[T]) eliminate(lo, hi, first, last int) {
 }
 
 // turn solves for the unknowns lo..hi of systems that are rows of B. It works on a
-// transposed copy, in which they are columns.
+// transposed copy, in which the systems are columns.
 func (s *solver[T]) turn(lo, hi int) {
 	w := spaces[T]().get()
 	w.x = grow(w.x, solverRight*solverChunk)

@@ -9,13 +9,14 @@ import "math"
 // elementary names a function that package math computes where there is no assembly.
 type elementary int
 
+// The assembly uses the same numbers.
 const (
 	tanhOf elementary = iota
 	expOf
 	logOf
 	softplusOf
 	sigmoidOf
-	erfOf // there is no assembly for this and those below
+	erfOf // erfOf, sinOf and cosOf have no assembly
 	sinOf
 	cosOf
 )
@@ -26,7 +27,7 @@ var definitions = [...]func(float64) float64{
 	erfOf: math.Erf, sinOf: math.Sin, cosOf: math.Cos,
 }
 
-// elementwise sets dst = fn(src), by assembly where there is some. The plain loop computes
+// elementwise sets dst = fn(src), by assembly where the function has assembly. The plain loop computes
 // in float64, so that float32 results are rounded once.
 func elementwise[T Float](fn elementary, dst, src []T) {
 	checkLength(len(dst), len(src))

@@ -3,10 +3,14 @@ package kernel
 // axis is one side of an image over which a filter moves. The filter stops at places, and
 // its elements are called taps: tap k at place p meets pixel p·stride + k - padding. The
 // padding may be negative.
-type axis struct{ pixels, places, taps, stride, padding int }
+type axis struct {
+	pixels, places, taps int // their numbers
+	stride               int // pixels from one place to the next
+	padding              int // zeros before the first pixel
+}
 
-// transposed returns the axis of the transposed convolution. Its pixels are the places of
-// a, and its places are every stride-th pixel of a from first on. These meet the taps k,
+// transposed returns the axis t of the transposed convolution. The pixels of t are the places of
+// a, and the places of t are every stride-th pixel of a from first on. These places meet the taps k,
 // k + stride, … of a, in reverse order.
 func (a axis) transposed(first int) (t axis, k int) {
 	k = (first + a.padding) % a.stride
@@ -14,8 +18,8 @@ func (a axis) transposed(first int) (t axis, k int) {
 	return axis{a.places, ceilDiv(a.pixels-first, a.stride), taps, 1, taps - 1 - (first+a.padding)/a.stride}, k
 }
 
-// within returns the range first..last of those among count places, from lo on, at which
-// tap k meets a pixel and not the padding.
+// within returns the range first..last of places, among count places from lo on, at which tap k meets a
+// pixel and not the padding.
 func (a axis) within(k, lo, count int) (first, last int) {
 	first = ceilDiv(a.padding-k, a.stride)
 	last = ceilDiv(a.pixels+a.padding-k, a.stride)
@@ -23,7 +27,7 @@ func (a axis) within(k, lo, count int) (first, last int) {
 	return first, min(max(last, first), lo+count)
 }
 
-// ceilDiv is n/d rounded up, for d > 0.
+// ceilDiv returns n/d rounded up, for d > 0.
 func ceilDiv(n, d int) int {
 	if n < 0 {
 		return -(-n / d)
@@ -34,25 +38,24 @@ func ceilDiv(n, d int) int {
 // Taps whose numbers differ by a multiple of the stride meet the same pixels, at different
 // places. They form a phase.
 
-// phases is the number of phases.
+// phases returns the number of phases.
 func (a axis) phases() int { return min(a.stride, a.taps) }
 
-// phasePixels is the number of pixels that the taps of phase f meet at count places.
+// phasePixels returns the number of pixels that the taps of phase f meet at count places.
 func (a axis) phasePixels(f, count int) int { return count + (a.taps-1-f)/a.stride }
 
-// view is an image over which a filter moves. Unfolding makes copies of every channel: one
-// for each column of the filter or, if shared is set, one for each phase of the columns. A
+// view is an image over which a filter moves. Unfolding makes copies of every channel. There is one
+// copy for each column of the filter or, if shared is set, one copy for each phase of the columns. A
 // row of a copy holds the pixels that the first tap of the copy meets in a row of places. A
-// copy has such rows for each phase of the rows of the filter. In a copy any tap meets
-// consecutive elements at consecutive places of a row; unless shared is set it does so from
-// one row to the next as well.
+// copy has such rows for each phase of the rows of the filter. At consecutive places of a row, a tap
+// meets consecutive elements of a copy. Unless shared is set, this holds from one row to the next as well.
 type view struct {
-	channels   int
-	rows, cols axis
-	shared     bool
+	channels   int  // channels of the image
+	rows, cols axis // sides of the image
+	shared     bool // whether columns of the filter share copies
 }
 
-// copies is the number of copies of a channel.
+// copies returns the number of copies of a channel.
 func (v view) copies() int {
 	if v.shared {
 		return v.cols.phases()
@@ -60,7 +63,7 @@ func (v view) copies() int {
 	return v.cols.taps
 }
 
-// pitch is the number of elements from one unfolded row to the next.
+// pitch returns the number of elements from one unfolded row to the next.
 func (v view) pitch() int {
 	if v.shared {
 		return v.cols.phasePixels(0, v.cols.places)
@@ -68,7 +71,7 @@ func (v view) pitch() int {
 	return v.cols.places
 }
 
-// unfoldedRows is the number of rows of a copy, for count rows of places.
+// unfoldedRows returns the number of rows of a copy, for count rows of places.
 func (v view) unfoldedRows(count int) int {
 	rows := 0
 	for f := range v.rows.phases() {
@@ -80,7 +83,7 @@ func (v view) unfoldedRows(count int) int {
 // unfoldSlack is the number of elements that unfolding may write past the end of a channel.
 const unfoldSlack = 16
 
-// channelSize is the number of elements of an unfolded channel.
+// channelSize returns the number of elements of an unfolded channel.
 func (v view) channelSize(count int) int {
 	return v.copies()*v.unfoldedRows(count)*v.pitch() + unfoldSlack
 }
@@ -100,8 +103,8 @@ func (v view) tap(ky, kx, count int) int {
 
 // region describes the rows of one copy that belong to one phase.
 type region struct {
-	at                int // of the first row in the unfolded channel
-	top, rows, bottom int // rows of padding above, of pixels, of padding below
+	at                int // first row in the unfolded channel
+	top, rows, bottom int // rows of padding above, rows of pixels, rows of padding below
 	row               int // first row of pixels
 	tap               int // first column of the filter that meets the copy
 }

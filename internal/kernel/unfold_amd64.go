@@ -4,20 +4,20 @@ package kernel
 
 import "unsafe"
 
-// unfolding is the part of a region that the assembly copies at a time: up to 128 bytes of
-// each row of the source, of which it takes every pixel or every second one. All numbers
-// are in bytes, except those of rows, vectors and channels. In the rows at src+offset the
+// unfolding is the part of a region that the assembly copies at a time. The assembly reads up to 128
+// bytes of each row of the source and takes every pixel or every second pixel. All numbers
+// are in bytes, except numbers of rows, vectors and channels. In the rows at src+offset, the
 // pixels before byte lo and from byte hi on are padding. The assembly relies on the order of
 // the fields.
 type unfolding struct {
-	dst, src           unsafe.Pointer
-	offset             int
-	ldd, lds           int
-	top, rows, bottom  int
-	lo, hi             int
-	vectors            int // of 32 bytes, in dst
-	channels           int
-	dstPlane, srcPlane int
+	dst, src           unsafe.Pointer // first row of the copy, and first row of pixels
+	offset             int            // from src to the pixels that the copy begins with; may be negative
+	ldd, lds           int            // from row to row of dst and of src
+	top, rows, bottom  int            // rows of padding above, of pixels, and of padding below
+	lo, hi             int            // bounds of the pixels that are no padding
+	vectors            int            // of 32 bytes, in dst
+	channels           int            // number of channels
+	dstPlane, srcPlane int            // from channel to channel of dst and of src
 }
 
 //go:noescape
@@ -47,8 +47,8 @@ func fillRegion[T Float](v view, r region, image, u []T, size int) {
 		ldd: width, lds: row * v.rows.stride, top: r.top, rows: r.rows, bottom: r.bottom,
 		channels: v.channels, dstPlane: size * bytes, srcPlane: v.rows.pixels * row,
 	}
-	// The assembly may write past the end of a row, over the start of the next one. The
-	// last columns are therefore copied first, so that the start is written afterwards.
+	// The assembly may write past the end of a row, over the start of the next row. The
+	// last columns are therefore copied first, and the start of the next row afterwards.
 	last := 0
 	for last+source < width {
 		last += source
@@ -63,6 +63,7 @@ func fillRegion[T Float](v view, r region, image, u []T, size int) {
 	}
 }
 
+// run copies every pixel, or every second pixel if stride is 2, of elements of size bytes.
 func (u *unfolding) run(stride, size int) {
 	switch {
 	case stride == 1:

@@ -1,39 +1,40 @@
 package kernel
 
 // A window is the part of a product that a micro-kernel keeps in registers: windowRows rows
-// of windowBytes bytes, which are three vectors. The factors are not packed: a table of
-// steps tells where they are.
+// of windowBytes bytes, which are three vectors. The factors are not packed. A table of
+// steps holds their places.
 const (
 	windowRows  = 8
 	windowBytes = 192
 
-	// windowSteps is the number of steps that are taken at a time. The part of B that
-	// they read, which is used for all rows of the result, then stays in the first level
-	// cache.
+	// windowSteps is the number of steps that are taken at a time. These steps read a part of
+	// B for all rows of the result, and the part stays in the first level cache.
 	windowSteps = 160
 )
 
-// step tells where one step of a product finds its factors, counted in elements: row r of A
+// step holds the places of the factors of one step of a product, counted in elements. Row r of A
 // is at a + r·arow, and column j of B is at b + j.
-type step struct{ a, b int32 }
+type step struct {
+	a, b int32 // places of the factors
+}
 
-// windowCols is the number of columns of a window: 48 in float32 and 24 in float64.
+// windowCols returns the number of columns of a window, which is 48 in float32 and 24 in float64.
 func windowCols[T Float]() int { return windowBytes / sizeOf[T]() }
 
 // windows computes C = A·B, or C += A·B if add is set, for rows×cols elements of C. If
-// pitch is not 0, the columns of B come in runs that are pitch elements apart; a run has run
-// columns, which fill whole vectors. Up to windowCols elements past the last column of B are
-// read.
+// pitch is not 0, the columns of B come in runs that are pitch elements apart. A run has run
+// columns, which fill whole vectors. The product reads up to windowCols elements past the last
+// column of B.
 type windows[T Float] struct {
-	steps      []step
-	a          []T
-	arow       int
-	b          []T
-	run, pitch int
-	c          []T
-	ldc        int
-	rows, cols int
-	add        bool
+	steps      []step // one for each product of a sum
+	a          []T    // A
+	arow       int    // elements between the rows of A
+	b          []T    // B
+	run, pitch int    // columns of a run of B, and elements from run to run
+	c          []T    // C [rows,cols]
+	ldc        int    // elements between the rows of c
+	rows, cols int    // size of C
+	add        bool   // whether the product is added to C
 }
 
 // multiply computes the product, which is zero if there are no steps.
@@ -52,7 +53,7 @@ func (p windows[T]) multiply() {
 
 // block computes the product for one block of steps. If C is narrow, all of B stays in the
 // first level cache while it is multiplied by one band of A after the other. Otherwise a
-// piece of B stays there while it is multiplied by all of A.
+// piece of B stays in this cache while it is multiplied by all of A.
 func (p *windows[T]) block() {
 	height := evenly(p.rows, windowRows)
 	if p.cols > 2*windowCols[T]() {
@@ -86,15 +87,15 @@ func (p *windows[T]) bands(height int) {
 	}
 }
 
-// evenly returns the size of the pieces into which n is cut: as few as possible, about
-// equal, and none larger than most.
+// evenly returns the size of the pieces into which n is cut. There are as few pieces as possible, of
+// about equal size, and none is larger than most.
 func evenly(n, most int) int {
 	pieces := (n + most - 1) / most
 	return (n + pieces - 1) / pieces
 }
 
-// windowWidth is the number of columns to take next when n are left: those of three
-// vectors, or of two where four vectors are left, because a last window of a single vector
+// windowWidth returns the number of columns to take next when n columns are left. It takes three
+// vectors of columns, or two vectors where four are left, because a last window of a single vector
 // would make poor use of the processor.
 func windowWidth(n, vector int) int {
 	if n > 3*vector && n <= 4*vector {

@@ -20,19 +20,16 @@ func window64AVX2(count int, steps *step, a *float64, arow int, b0, b1, b2, c *f
 
 // window is windowGo on the best instructions of this processor.
 func window[T Float](steps []step, a []T, arow int, b []T, at *[3]int, c []T, ldc, rows, cols int, add bool) {
-	flag, n := 0, len(steps)
-	if add {
-		flag = 1
-	}
+	n := len(steps)
 	switch {
 	case simd == none:
 		windowGo(steps, a, arow, b, at, c, ldc, rows, cols, add)
 	case simd == avx2:
-		windowAVX2(steps, a, arow, b, at, c, ldc, rows, cols, flag)
+		windowAVX2(steps, a, arow, b, at, c, ldc, rows, cols, flag(add))
 	case sizeOf[T]() == 4:
-		window32AVX512(n, &steps[0], f32(&a[0]), arow, f32(&b[at[0]]), f32(&b[at[1]]), f32(&b[at[2]]), f32(&c[0]), ldc, rows, cols, flag)
+		window32AVX512(n, &steps[0], f32(&a[0]), arow, f32(&b[at[0]]), f32(&b[at[1]]), f32(&b[at[2]]), f32(&c[0]), ldc, rows, cols, flag(add))
 	default:
-		window64AVX512(n, &steps[0], f64(&a[0]), arow, f64(&b[at[0]]), f64(&b[at[1]]), f64(&b[at[2]]), f64(&c[0]), ldc, rows, cols, flag)
+		window64AVX512(n, &steps[0], f64(&a[0]), arow, f64(&b[at[0]]), f64(&b[at[1]]), f64(&b[at[2]]), f64(&c[0]), ldc, rows, cols, flag(add))
 	}
 }
 

@@ -47,13 +47,9 @@ func window[T Float](steps []step, a []T, arow int, b []T, at *[3]int, c []T, ld
 
 // windowPairs computes a number of pairs of vectors.
 func windowPairs[T Float](steps []step, a *T, arow int, b [3]*T, c []T, ldc, rows, pairs int, add bool) {
-	flag := 0
-	if add {
-		flag = 1
-	}
 	if sizeOf[T]() == 4 {
-		window32(len(steps), &steps[0], f32(a), arow, f32(b[0]), f32(b[1]), f32(b[2]), f32(&c[0]), ldc, rows, pairs, flag)
+		window32(len(steps), &steps[0], f32(a), arow, f32(b[0]), f32(b[1]), f32(b[2]), f32(&c[0]), ldc, rows, pairs, flag(add))
 	} else {
-		window64(len(steps), &steps[0], f64(a), arow, f64(b[0]), f64(b[1]), f64(b[2]), f64(&c[0]), ldc, rows, pairs, flag)
+		window64(len(steps), &steps[0], f64(a), arow, f64(b[0]), f64(b[1]), f64(b[2]), f64(&c[0]), ldc, rows, pairs, flag(add))
 	}
 }

@@ -6,9 +6,9 @@ package kernel
 //	Aᵀ[(G·g·Gᵀ) ⊙ (Bᵀ·d·B)]A,
 //
 // where ⊙ is the product element by element: 16 multiplications instead of 36. The sums over
-// channels become 16 matrix products, one for each element of a transformed tile, which is called a
-// component here. Source: Lavin and Gray, Fast Algorithms for Convolutional Neural Networks, 2016,
-// equation 8; the last rows of A and Bᵀ have the other sign. The derivative with respect to g is
+// channels become 16 matrix products, one product for each element of a transformed tile. Such an element is
+// called a component here. Source: Lavin and Gray, Fast Algorithms for Convolutional Neural Networks, 2016,
+// equation 8, where the last rows of A and Bᵀ have the opposite sign. The derivative with respect to g is
 // Gᵀ[(A·r·Aᵀ) ⊙ (Bᵀ·d·B)]G, where r is the derivative with respect to the results.
 
 const (
@@ -25,21 +25,22 @@ const (
 	componentSlack = 16
 )
 
-// tileBand tells where a plane has the pixels of tileLanes tiles: in two rows of four units, each of 8
-// pixels or 4 tiles, and in the rows above and below. The assembly relies on the order of the fields.
+// tileBand holds the places of the pixels of tileLanes tiles in a plane. The pixels lie in two rows of four
+// units, where a unit has 8 pixels or 4 tiles, and in the rows above and below. The assembly relies on the
+// order of the fields.
 type tileBand struct {
-	at  [tileUnits]int // first pixel of each unit, in the upper one of two rows
+	at  [tileUnits]int // first pixel of each unit, in the upper row
 	row int            // elements of a row
 
-	// The rows above and below, counted from two rows above the unit on; any other rows where the
-	// image has none. outer selects what pixels exist: two vectors above and two below.
+	// The rows above and below, counted from two rows above the unit on. Where the image has no such
+	// row, these are other rows. outer selects the pixels that exist, in two vectors above and two below.
 	above, below [tileUnits]int
-	outer        [4]uint16
+	outer        [4]uint16 // bits of the pixels that exist
 
 	left, right uint16 // the lanes whose tiles have a neighbour there
 }
 
-// laneOf is the lane of tile t of a band: that in which shuffles within quarters of a vector put it.
+// laneOf returns the lane of tile t of a band, where shuffles within quarters of a vector put the tile.
 func laneOf(t int) int { return t%8/2*4 + t/8*2 + t%2 }
 
 // appendBands appends the bands of a plane to list.
@@ -80,10 +81,10 @@ func (c Conv) tileable() bool {
 		c.In%tileLanes == 0 && c.Out%tileLanes == 0
 }
 
-// tilesConv reports whether ConvForward and ConvInput work tile by tile: if all terms share the
-// filters, whose transforms then cost less than they save, from a single image on. It does not look
-// at the number of images, so that results do not depend on it; nor does a single image with filters of its
-// own count as one that shares them.
+// tilesConv reports whether ConvForward and ConvInput work tile by tile. They do if all terms share the
+// filters: even for a single image, the transforms of the filters then cost less than they save. The answer
+// does not depend on the number of images, and so the results do not either. A single image with filters of
+// its own does not share them.
 func tilesConv[T Float](c Conv, n ConvRows) bool {
 	return fastTiles[T]() && c.tileable() && n.W == 1 && !n.Own && n.X == n.Y
 }
@@ -93,13 +94,13 @@ func tilesFilter[T Float](c Conv) bool { return fastTiles[T]() && c.tileable() }
 
 // tiled computes stacks of results, or of images, tile by tile with filters that all share.
 type tiled[T Float] struct {
-	in, out, plane       int // channels of x and y, and pixels of each
-	x, y                 []T
-	vectors              int // of tiles, in all planes
-	filters              []T // transformed
-	row, step, component int // elements from one filter of y, of x and from one component to the next
-	bands                []tileBand
-	then                 Then
+	in, out, plane       int        // channels of x and y, and pixels of each
+	x, y                 []T        // images [images,in,plane], and results [images,out,plane]
+	vectors              int        // of tiles, in all planes
+	filters              []T        // transformed
+	row, step, component int        // elements from one filter of y, of x and from one component to the next
+	bands                []tileBand // tiles of a plane
+	then                 Then       // work that follows
 }
 
 // convTiles computes ConvForward, or ConvInput from x to y if inverse is set, tile by tile.
@@ -125,8 +126,8 @@ func convTiles[T Float](c Conv, images int, x, w, y []T, inverse bool, then Then
 	Share(parts, Nanoseconds(work), t)
 }
 
-// tileFilters transforms filters, each turned by 180 degrees if turn is set, to u: for each
-// component [Out,In]. The space is for the taps of one result.
+// tileFilters transforms filters to u, which holds [Out,In] for each component. If turn is set, it turns
+// each filter by 180 degrees first. The space is for the taps of one result.
 func tileFilters[T Float](c Conv, w, u, space []T, turn bool) {
 	first, tap := 0, c.In
 	if turn {
@@ -147,8 +148,8 @@ func (t *tiled[T]) Run(part, parts int) {
 	w := spaces[T]().get()
 	defer spaces[T]().put(w)
 	const n = tileVectors * tileLanes
-	// The components of pixels and of results share their places, which a cache is to hold: a
-	// component of results takes that of the pixels' component before it.
+	// The components of pixels and of results share their places, so that a cache can hold them. A
+	// component of results takes the place of the pixels' component before it.
 	size := max(t.in, t.out)*n + componentSlack
 	w.a = grow(w.a, (components+1)*size)
 	pixels, results := w.a[size:], w.a

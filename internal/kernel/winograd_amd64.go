@@ -2,8 +2,9 @@
 
 package kernel
 
-// The assembly reads tileLane: the lanes of the tiles left and right of each lane's, and the places of
-// the left and of the right columns of 16 tiles in a row among their 32 pixels.
+// The assembly reads tileLane. The first two rows hold the lanes of the tiles to the left and to the right of
+// each lane's tile. The last two rows hold the places of the left and right columns of 16 tiles in a row among
+// their 32 pixels.
 var tileLane [4][tileLanes]uint32
 
 func init() {
@@ -38,7 +39,8 @@ func multiplyTiles32(a *float32, arow, astep, acomponent int, b *float32, bstep,
 // fastTiles reports whether tiles have assembly. Without it they are slower than other ways.
 func fastTiles[T Float]() bool { return simd == avx512 && sizeOf[T]() == 4 }
 
-// The functions below are those of winograd_plain.go on the best instructions of this processor.
+// The functions below do the same as the functions of winograd_plain.go on the best instructions of this
+// processor.
 
 func imageTiles[T Float](b *tileBand, x, v []T, channels, xchannel, vchannel, component int) {
 	if fastTiles[T]() {
@@ -93,10 +95,6 @@ func (p *tileProducts[T]) multiply() {
 		p.multiplyGo()
 		return
 	}
-	add := 0
-	if p.add {
-		add = 1
-	}
 	multiplyTiles32(f32(&p.a[0]), p.arow, p.astep, p.acomponent, f32(&p.b[0]), p.bstep, p.bcomponent,
-		f32(&p.c[0]), p.crow, p.ccomponent, p.rows, p.vectors, p.steps, add)
+		f32(&p.c[0]), p.crow, p.ccomponent, p.rows, p.vectors, p.steps, flag(p.add))
 }

@@ -4,12 +4,12 @@ const (
 	// chunkVectors is the number of vectors of tiles over which derivatives are summed at a time.
 	chunkVectors = 4
 
-	// turnedRows is the number of rows of all channels that are turned at a time: few for the first
-	// level cache, and several because the processor then sees that it reads on in each channel.
+	// turnedRows is the number of rows of all channels that are turned at a time. They are few, for the first
+	// level cache, and several, because the processor then foresees the reads in each channel.
 	turnedRows = 4
 )
 
-// tiles is the number of tiles of an image.
+// tiles returns the number of tiles of an image.
 func (f *filterSums[T]) tiles() int { return len(f.bands) * tileLanes }
 
 // turnTiles copies an image to w.a, as turn does, and its components to w.v.
@@ -30,7 +30,7 @@ func (f *filterSums[T]) turnTiles(w *workspace[T], x []T) {
 	}
 }
 
-// termTiles writes one term to w.m or, if add is set, adds it: [components,Out,In].
+// termTiles writes one term to w.m [components,Out,In]. If add is set, it adds the term.
 func (f *filterSums[T]) termTiles(w *workspace[T], y []T, add bool) {
 	const n = chunkVectors * tileLanes
 	d, m := f.Out*n+componentSlack, f.Out*f.In+componentSlack
@@ -50,7 +50,7 @@ func (f *filterSums[T]) termTiles(w *workspace[T], y []T, add bool) {
 	}
 }
 
-// sumTiles sets sum to the derivatives that w.m has the components of: [Out,taps,In].
+// sumTiles sets sum [Out,taps,In] to the derivatives with the components in w.m.
 func (f *filterSums[T]) sumTiles(w *workspace[T], sum []T) {
 	for o := range f.Out {
 		tapTiles(w.m[o*f.In:], f.Out*f.In+componentSlack, sum[o*f.taps():], f.In, f.In/tileLanes)

@@ -2,8 +2,8 @@ package kernel
 
 // tileMatrix is one of the matrices A, B and G of Winograd's algorithm.
 type tileMatrix struct {
-	rows, cols int
-	elements   [16]float32
+	rows, cols int         // size of the matrix
+	elements   [16]float32 // row by row
 }
 
 var (
@@ -36,8 +36,8 @@ func timesTile[T Float](m *tileMatrix, d [16]T) (p [16]T) {
 	return p
 }
 
-// pixel returns the pixel of tile t that is this many rows and columns from its first result, or
-// zero outside the image.
+// pixel returns the pixel of tile t that lies row rows and column columns from the first result of the
+// tile. It returns zero outside the image.
 func pixel[T Float](b *tileBand, x []T, t, row, column int) T {
 	q := t / 4
 	if row < 0 && b.outer[t/8]>>(q%2*8)&1 == 0 || row > 1 && b.outer[2+t/8]>>(q%2*8)&1 == 0 ||
@@ -92,8 +92,8 @@ func resultTilesGo[T Float](b *tileBand, m, y []T, channels, ychannel, mchannel,
 	}
 }
 
-// turnedTilesGo sets v to the components of Bᵀ·d·B for a row of tiles of a turned image, in which
-// pixels and rows are this many elements apart. Each pixel has its channels, as many vectors.
+// turnedTilesGo sets v to the components of Bᵀ·d·B for a row of tiles of a turned image. In this image,
+// rows are row elements apart, pixels are pixel elements apart, and the channels of a pixel fill vectors.
 func turnedTilesGo[T Float](x []T, row, pixel int, v []T, component, tiles, vectors int) {
 	n := vectors * tileLanes
 	for i := range tiles * n {
@@ -136,17 +136,17 @@ func tapTilesGo[T Float](m []T, component int, g []T, tap, vectors int) {
 }
 
 // tileProducts computes C = A·B, or C += A·B if add is set, for each component. Element r of step s
-// of A is at r·arow + s·astep. The number of rows is a multiple of 16; C has as many columns as that
-// number of vectors of tileLanes elements.
+// of A is at r·arow + s·astep. The number of rows is a multiple of 16. A row of C is vectors·tileLanes
+// elements long.
 type tileProducts[T Float] struct {
-	a                       []T
-	arow, astep, acomponent int
-	b                       []T
-	bstep, bcomponent       int
-	c                       []T
-	crow, ccomponent        int
-	rows, vectors, steps    int
-	add                     bool
+	a                       []T  // A
+	arow, astep, acomponent int  // elements between rows, steps and components of A
+	b                       []T  // B
+	bstep, bcomponent       int  // elements between steps and components of B
+	c                       []T  // C
+	crow, ccomponent        int  // elements between rows and components of C
+	rows, vectors, steps    int  // rows of C, vectors in a row, and steps of each sum
+	add                     bool // whether the products are added to C
 }
 
 func (p *tileProducts[T]) multiplyGo() {

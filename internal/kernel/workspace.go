@@ -7,31 +7,31 @@ import (
 
 // workspace is the memory that one thread needs for one product.
 type workspace[T Float] struct {
-	used atomic.Bool
-	a, b []T // packed panels
-	x    []T // right-hand sides, transposed
+	used atomic.Bool // whether a thread has the workspace
+	a, b []T         // packed panels
+	x    []T         // right-hand sides, transposed
 
 	v, d, m []T // components of an image, of derivatives and of their products
 
 	// A job for several threads is kept here and not on the stack, so that it needs no
 	// allocation.
 	gemm        gemm[T]
-	solver      solver[T]
-	symmetric   symmetric[T]
-	correlation correlation[T]
-	filterSums  filterSums[T]
-	tiled       tiled[T]
+	solver      solver[T]      // job of Trsm
+	symmetric   symmetric[T]   // job of Syrk
+	correlation correlation[T] // job of ConvForward and ConvInput
+	filterSums  filterSums[T]  // job of ConvFilter
+	tiled       tiled[T]       // job of ConvForward and ConvInput tile by tile
 
-	unfolded unfolded // what a holds
-	regions  []region
+	unfolded unfolded // the part of an image that a holds
+	regions  []region // regions of unfolded
 }
 
-// freeList keeps all workspaces: as many as there were products at one time. A thread gets the one
-// that its processor has used last, if it can, because that is in the processor's cache.
+// freeList keeps all workspaces, as many as there were products at one time. If possible, a thread gets
+// the workspace that its processor has used last, because it is in the processor's cache.
 type freeList[T Float] struct {
-	near sync.Pool // of workspaces in all, some of which may be in use again
-	mu   sync.Mutex
-	all  []*workspace[T]
+	near sync.Pool       // of workspaces in all, some of which may be in use again
+	mu   sync.Mutex      // guards all
+	all  []*workspace[T] // every workspace, in use or not
 }
 
 var (

@@ -2,5 +2,5 @@ package kernel
 
 import "syscall"
 
-// yield lets another thread run on the processor of this one, if one waits for it.
+// yield lets a thread that waits for the processor of the calling thread run.
 func yield() { syscall.RawSyscall(syscall.SYS_SCHED_YIELD, 0, 0, 0) }

@@ -3,7 +3,7 @@
 package kernel
 
 // The assembly interleaves rows of elements at even and at odd columns to rows of width
-// bytes. All numbers but that of rows are in bytes. It reads up to 32 bytes past the last row.
+// bytes. All numbers except rows are in bytes. It reads up to 32 bytes past the last row.
 
 //go:noescape
 func zip32(dst, even, odd *float32, ldd, lde, ldo, rows, width int)

@@ -4,8 +4,8 @@ package openblas
 
 import "github.com/ebitengine/purego"
 
-// usual are the names under which find looks for the library: file names for the system's
-// loader, and the paths where Homebrew installs it.
+// usual are the names under which find looks for the library. They are file names for the system's
+// loader, and paths of Homebrew.
 var usual = []string{
 	"libopenblas.so.0", "libopenblas.so", "libopenblas.dylib",
 	"/opt/homebrew/opt/openblas/lib/libopenblas.dylib", "/usr/local/opt/openblas/lib/libopenblas.dylib",

@@ -14,9 +14,10 @@ import (
 )
 
 // affixes are the prefixes and suffixes that builds of OpenBLAS add to the names of
-// functions. Most builds add none; those inside NumPy and SciPy do.
+// functions. Most builds add none. The builds inside NumPy and SciPy add some.
 var affixes = [][2]string{{"", ""}, {"", "64_"}, {"scipy_", ""}, {"scipy_", "64_"}}
 
+// load implements Load.
 func load(path string) error {
 	lib, err := find(path)
 	if err != nil {
@@ -36,11 +37,11 @@ func load(path string) error {
 
 // library is a loaded shared library.
 type library struct {
-	name   string
-	handle uintptr
+	name   string  // file name or path
+	handle uintptr // the system's handle
 }
 
-// find loads the library at path, or the first of the usual names.
+// find loads the library at path. If path is empty, it loads the first library among the usual names.
 func find(path string) (library, error) {
 	names := usual
 	if path != "" {
@@ -60,7 +61,10 @@ func find(path string) (library, error) {
 }
 
 // functions are the addresses of the library's functions that this package calls.
-type functions struct{ sgemm, dgemm, threads uintptr }
+type functions struct {
+	sgemm, dgemm uintptr // products in float32 and in float64
+	threads      uintptr // openblas_set_num_threads
+}
 
 // bind looks up the functions, all with the affixes of the same build.
 func bind(lib library) (functions, error) {
@@ -88,17 +92,17 @@ func bind(lib library) (functions, error) {
 
 func (f functions) setThreads(n int) { purego.SyscallN(f.threads, uintptr(n)) }
 
-// arguments are those of Fortran's sgemm and dgemm, which take pointers only. Depending on
-// its build, a library reads integers of 32 or of 64 bits. It reads the same number in both
-// cases, because all machines here are little-endian and the numbers fit 32 bits.
+// arguments are the arguments of Fortran's sgemm and dgemm, which take only pointers. A library reads
+// integers of 32 or of 64 bits, depending on its build. It reads the same number in both
+// cases, because all supported machines are little-endian and the numbers fit 32 bits.
 type arguments[T kernel.Float] struct {
-	transA, transB         byte
-	m, n, k, lda, ldb, ldc int64
-	alpha, beta            T
+	transA, transB         byte  // 'T' or 'N' for each operand
+	m, n, k, lda, ldb, ldc int64 // sizes and leading dimensions, column by column
+	alpha, beta            T     // factors of the product and of C
 }
 
-// product returns the function at an address, sgemm or dgemm, as a kernel.Product. Fortran
-// stores matrices column by column, so that it is asked for Cᵀ = op(B)ᵀ·op(A)ᵀ.
+// product returns the function sgemm or dgemm at an address as a kernel.Product. Fortran
+// stores matrices column by column, and so the function computes Cᵀ = op(B)ᵀ·op(A)ᵀ.
 func product[T kernel.Float](gemm uintptr) kernel.Product[T] {
 	pool := sync.Pool{New: func() any { return new(arguments[T]) }}
 	return func(transA, transB bool, m, n, k int, alpha T, a []T, lda int, b []T, ldb int, add bool, c []T, ldc int) bool {
@@ -110,8 +114,7 @@ func product[T kernel.Float](gemm uintptr) kernel.Product[T] {
 		if add {
 			x.beta = 1
 		}
-		// The last two are the lengths of the two strings, which Fortran passes as hidden
-		// arguments.
+		// The last two arguments are the lengths of the two strings, which Fortran passes hidden.
 		purego.SyscallN(gemm, uintptr(unsafe.Pointer(&x.transA)), uintptr(unsafe.Pointer(&x.transB)),
 			uintptr(unsafe.Pointer(&x.m)), uintptr(unsafe.Pointer(&x.n)), uintptr(unsafe.Pointer(&x.k)),
 			uintptr(unsafe.Pointer(&x.alpha)), uintptr(unsafe.Pointer(&b[0])), uintptr(unsafe.Pointer(&x.lda)),
@@ -122,6 +125,7 @@ func product[T kernel.Float](gemm uintptr) kernel.Product[T] {
 	}
 }
 
+// letter returns the letter by which Fortran knows whether a matrix is transposed.
 func letter(trans bool) byte {
 	if trans {
 		return 'T'

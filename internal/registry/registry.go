@@ -12,19 +12,19 @@ import (
 type Table[T any] struct {
 	what string // what an entry is, in messages
 
-	mu      sync.RWMutex // guards the list
+	mu      sync.RWMutex // guards the fields below
 	names   []string     // of the entries
 	entries []T          // in the same order
 }
 
-// New returns an empty table, whose messages call an entry what.
+// New returns an empty table. The messages of the table use the word what for an entry.
 func New[T any](what string) *Table[T] { return &Table[T]{what: what} }
 
-// nameForm is the form of names: they become keys of files and words of command lines.
+// nameForm is the form of names. Names become keys of files and words of command lines.
 var nameForm = regexp.MustCompile(`^[a-z0-9]+([-+][a-z0-9]+)*$`)
 
-// Add puts an entry at the end of the table. A name that is taken, or that is not made of lower-case letters and
-// digits, joined by hyphens or +, is an error, and the table stays.
+// Add puts an entry at the end of the table. A name consists of lower-case letters and digits, joined by
+// hyphens or +. It is an error if the name has another form or is taken, and the table then does not change.
 func (t *Table[T]) Add(name string, entry T) error {
 	if !nameForm.MatchString(name) {
 		return fmt.Errorf("the name %q of a %s, expected lower-case letters and digits, joined by hyphens or +", name, t.what)

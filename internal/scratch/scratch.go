@@ -1,17 +1,17 @@
-// Package scratch has memory for what a computation needs on the way to its result. One that is
-// repeated thousands of times would otherwise leave much of its work to the garbage collector.
+// Package scratch provides memory for the intermediate results of a computation. A computation that runs
+// thousands of times would otherwise make much work for the garbage collector.
 package scratch
 
 import "sync"
 
-// Memory hands out slices that are free again all at once. A nil *Memory is one that forgets: its
-// slices are new ones.
+// Memory hands out slices, which Free takes back all at once. A nil *Memory is valid, and all its
+// slices are new.
 type Memory struct {
-	all  []float64
-	used int
+	all  []float64 // memory that is handed out from its start on
+	used int       // numbers handed out, of which some may lie outside all
 }
 
-// Take returns n numbers of any value.
+// Take returns n numbers with any values.
 func (m *Memory) Take(n int) []float64 {
 	if m == nil {
 		return make([]float64, n)
@@ -31,7 +31,7 @@ func (m *Memory) Zeros(n int) []float64 {
 	return v
 }
 
-// Free makes everything that was handed out free, with room for as much again.
+// Free takes back all slices. Memory then has room for as many numbers as were handed out.
 func (m *Memory) Free() {
 	if m == nil {
 		return
@@ -42,15 +42,16 @@ func (m *Memory) Free() {
 	m.used = 0
 }
 
-// kept is the most numbers that a Memory keeps for another one who gets it.
+// kept is the largest number of numbers in a Memory that Put keeps.
 const kept = 1 << 20
 
+// memories are the free memories.
 var memories = sync.Pool{New: func() any { return new(Memory) }}
 
 // Get returns a Memory, which Put takes back.
 func Get() *Memory { return memories.Get().(*Memory) }
 
-// Put frees m for the next one who gets it, unless it is large.
+// Put frees m and keeps it for a later Get, unless m is large.
 func Put(m *Memory) {
 	if max(m.used, len(m.all)) <= kept {
 		m.Free()

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Map returns, by name, those settings of the struct that ptr points to that differ from
-// their zero values. The values are of the fields' types and can be encoded as JSON.
+// Map returns the settings of the struct that ptr points to, by name, without the settings that have
+// their zero values. The values have the fields' types and can be encoded as JSON.
 func Map(ptr any) map[string]any {
 	m := map[string]any{}
 	for _, f := range Of(ptr) {
@@ -21,10 +21,9 @@ func Map(ptr any) map[string]any {
 	return m
 }
 
-// Assign sets settings of the struct that ptr points to from the result of Map, which was
-// encoded as JSON. Settings that m does not name keep their values. An unknown name and a
-// value that does not fit are errors that wrap ErrSetting; after an error nothing has
-// changed.
+// Assign sets settings of the struct that ptr points to. The values in m are the values of Map, encoded
+// as JSON. Settings that m does not name keep their values. An unknown name and a value that does not
+// fit are errors that wrap ErrSetting. After an error nothing has changed.
 func Assign(ptr any, m map[string]json.RawMessage) error {
 	fresh := reflect.New(reflect.TypeOf(ptr).Elem())
 	fresh.Elem().Set(reflect.ValueOf(ptr).Elem())
@@ -45,7 +44,7 @@ func Assign(ptr any, m map[string]json.RawMessage) error {
 	return nil
 }
 
-// Names lists the names of the settings of the struct that ptr points to.
+// Names returns the names of the settings of the struct that ptr points to.
 func Names(ptr any) []string {
 	var names []string
 	for _, f := range Of(ptr) {

@@ -35,7 +35,7 @@ func (f *Field) parse(text string) (reflect.Value, error) {
 	return f.single(text)
 }
 
-// several is parse for lists.
+// several returns the list that text stands for.
 func (f *Field) several(t reflect.Type, text string) (reflect.Value, error) {
 	list := reflect.MakeSlice(t, 0, 0)
 	if strings.TrimSpace(text) == "" {
@@ -51,7 +51,7 @@ func (f *Field) several(t reflect.Type, text string) (reflect.Value, error) {
 	return list, nil
 }
 
-// single is parse for one value.
+// single returns the single value that text stands for.
 func (f *Field) single(text string) (reflect.Value, error) {
 	v := reflect.New(f.element()).Elem()
 	fail := func(expected string) (reflect.Value, error) {
@@ -93,7 +93,7 @@ func (f *Field) single(text string) (reflect.Value, error) {
 	return v, nil
 }
 
-// shorten cuts a text that is too long for a message.
+// shorten returns text, which it cuts if it is too long for a message.
 func shorten(text string) string {
 	if runes := []rune(text); len(runes) > 60 {
 		return string(runes[:60]) + "…"
@@ -101,7 +101,7 @@ func shorten(text string) string {
 	return text
 }
 
-// format is the inverse of parse.
+// format returns the text for a value, from which parse gets the value back.
 func format(v reflect.Value) string {
 	switch v.Kind() {
 	case reflect.Pointer:
@@ -119,8 +119,12 @@ func format(v reflect.Value) string {
 }
 
 // limits are the bounds of a number that tags state; NaN stands for no bound.
-type limits struct{ min, max, above, below float64 }
+type limits struct {
+	min, max     float64 // bounds that are allowed values
+	above, below float64 // bounds that are not
+}
 
+// limitsOf returns the limits that the tags of a field state.
 func limitsOf(tag reflect.StructTag) limits {
 	bound := func(name string) float64 {
 		s, ok := tag.Lookup(name)
@@ -136,18 +140,18 @@ func limitsOf(tag reflect.StructTag) limits {
 	return limits{bound("min"), bound("max"), bound("above"), bound("below")}
 }
 
-// hold says whether a number is within the limits.
+// hold reports whether v is within the limits.
 func (l limits) hold(v float64) bool {
 	return !(v < l.min) && !(v > l.max) && !(v <= l.above) && !(v >= l.below)
 }
 
 // String describes the limits in words that continue "a number", such as
-// " above 0, at most 1". It is empty if there are none.
+// " above 0, at most 1". The text is empty if there are no limits.
 func (l limits) String() string {
 	var s []string
 	for _, b := range []struct {
-		text  string
-		bound float64
+		text  string  // words before the number
+		bound float64 // the number; NaN for no bound
 	}{{"at least", l.min}, {"above", l.above}, {"at most", l.max}, {"below", l.below}} {
 		if !math.IsNaN(b.bound) {
 			s = append(s, fmt.Sprintf("%s %g", b.text, b.bound))

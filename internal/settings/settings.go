@@ -1,6 +1,6 @@
-// Package settings makes settings out of the fields of a struct. Tags of a field give its
-// name on the command line and in files, its default, its limits and a phrase of help, so
-// that each setting is declared once.
+// Package settings makes settings out of the fields of a struct. The tags of a field give the
+// name of the setting on the command line and in files, its default, its limits and a phrase of
+// help, so that each setting is declared once.
 //
 //	type Settings struct {
 //		Inducing int      `set:"inducing" default:"100" min:"1" help:"number of inducing points"`
@@ -9,13 +9,13 @@
 //	}
 //
 // The zero value of a field means its default. If zero has a meaning of its own, as for α
-// above, the field is a pointer, and nil means the default. If the default depends on
-// something else, the tag auto describes it, and the code that uses the setting computes it.
-// The default of a choice is its first name if no other one is given.
+// above, the field is a pointer, and nil means the default. If the default depends on other
+// things, the tag auto describes the default, and the code that uses the setting computes it.
+// The default of a choice is its first name, unless the tag default gives another name.
 //
 // A field may be an int, a uint64, a float64, a bool, a string, a pointer to one of these, or
 // a slice of int, float64 or string. Fields without the tag set are no settings. Fields of
-// embedded structs count as the struct's own.
+// embedded structs count as fields of the struct.
 package settings
 
 import (
@@ -30,18 +30,18 @@ var ErrSetting = errors.New("bad setting")
 
 // Field is one setting of a struct.
 type Field struct {
-	Name    string   // on the command line and in files
-	Help    string   // a phrase that describes it
-	Default string   // as text; "" where the zero value is the default
-	Auto    string   // describes a default that is computed; "" where there is none
-	Choices []string // the names that it may have; nil where it is no choice
+	Name    string   // name on the command line and in files
+	Help    string   // phrase that describes the setting
+	Default string   // default as text; "" where the zero value is the default
+	Auto    string   // description of a computed default; "" if the default is not computed
+	Choices []string // names that the setting may have; nil if it is no choice
 
-	value  reflect.Value
-	limits limits
+	value  reflect.Value // field of the struct
+	limits limits        // bounds from the tags
 }
 
-// Of lists the settings of the struct that ptr points to, in the order of its fields. It
-// panics if ptr is no pointer to a struct or if a tag makes no sense, because both are
+// Of returns the settings of the struct that ptr points to, in the order of its fields. It
+// panics if ptr is no pointer to a struct, or if a tag makes no sense, because both are
 // errors of the program.
 func Of(ptr any) []*Field {
 	v := reflect.ValueOf(ptr)
@@ -57,6 +57,7 @@ func Of(ptr any) []*Field {
 	return fields
 }
 
+// newField returns the setting of the field f with the value v.
 func newField(name string, f reflect.StructField, v reflect.Value) *Field {
 	out := &Field{
 		Name: name, Help: f.Tag.Get("help"), Default: f.Tag.Get("default"), Auto: f.Tag.Get("auto"),
@@ -83,24 +84,24 @@ func Lookup(ptr any, name string) *Field {
 	return nil
 }
 
-// Given says whether the setting has another value than the zero value.
+// Given reports whether the setting has another value than the zero value.
 func (f *Field) Given() bool { return !f.value.IsZero() }
 
-// Limits describes the numbers that the setting takes, such as "at least 1, below 2". It is
-// empty where nothing bounds them.
+// Limits describes the numbers that the setting takes, such as "at least 1, below 2". The description
+// is empty if the setting has no bounds.
 func (f *Field) Limits() string { return strings.TrimPrefix(f.limits.String(), " ") }
 
-// IsBool says whether the setting is true or false.
+// IsBool reports whether the setting is true or false.
 func (f *Field) IsBool() bool { return f.element().Kind() == reflect.Bool }
 
-// IsList says whether the setting takes several values.
+// IsList reports whether the setting takes several values.
 func (f *Field) IsList() bool { return f.value.Kind() == reflect.Slice }
 
 // Reset gives the setting its zero value, which means the default.
 func (f *Field) Reset() { f.value.SetZero() }
 
-// Set gives the setting the value that text stands for. The values of a list have commas
-// between them. The error says what was expected and found; after it nothing has changed.
+// Set gives the setting the value that text stands for. Commas separate the values of a list. The
+// error says what was expected and what was found. After an error nothing has changed.
 func (f *Field) Set(text string) error {
 	v, err := f.parse(text)
 	if err != nil {
@@ -110,8 +111,8 @@ func (f *Field) Set(text string) error {
 	return nil
 }
 
-// Try returns the error that Set would return for one value (of a list, for one element),
-// and changes nothing.
+// Try returns the error that Set would return for one value, or for one element of a list. It changes
+// nothing.
 func (f *Field) Try(text string) error {
 	_, err := f.single(text)
 	return err

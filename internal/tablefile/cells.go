@@ -9,29 +9,30 @@ import (
 	"io"
 )
 
-// maxLine bounds a line, in bytes, so that a file that is no table does not fill the memory.
+// maxLine is the largest number of bytes of a line. Without it, a file that is no table could fill the
+// memory.
 const maxLine = 64 << 20
 
 // Cells splits text of separated values (RFC 4180) into rows of cells.
 //
-// It splits lines without quotes in place, without allocations. encoding/csv, which makes a string of
-// each row, is half as fast, and its heap grows to twice the size of the table. It reads the lines with
-// quotes.
+// Cells splits lines without quotes in place, without allocations. encoding/csv makes a string of
+// each row. It is half as fast, and its heap grows to twice the size of the table. It reads only the lines
+// with quotes.
 type Cells struct {
-	Line  int  // the number of the first line of the row read last, counting from 1
-	Lines bool // every row is one line: a quoted cell that goes on in the next line is an error
-	b     *bufio.Reader
-	comma byte
-	lines int // the number of lines read so far
-	long  []byte
-	cells [][]byte
+	Line  int           // the number of the first line of the row read last, counting from 1
+	Lines bool          // every row is one line: a quoted cell that goes on in the next line is an error
+	b     *bufio.Reader // the text
+	comma byte          // separates the cells
+	lines int           // the number of lines read so far
+	long  []byte        // a line that is longer than the buffer of b
+	cells [][]byte      // cells of the row read last
 
-	csv  *csv.Reader // of rows with quotes; nil before the first
-	in   *bufio.Reader
-	rest *bytes.Reader
-	row  []byte // with quotes
-	text []byte // of its cells
-	fed  int    // the number of lines that csv has read
+	csv  *csv.Reader   // of rows with quotes; nil before the first
+	in   *bufio.Reader // what csv reads from, with the contents of rest
+	rest *bytes.Reader // the row that csv reads
+	row  []byte        // with quotes
+	text []byte        // of its cells
+	fed  int           // the number of lines that csv has read
 }
 
 // NewCells returns a reader of the cells in r, which the character comma separates.
@@ -43,7 +44,7 @@ func NewCells(r io.Reader, comma byte) *Cells {
 func (c *Cells) Comma() byte { return c.comma }
 
 // Read returns the cells of the next row and skips empty lines. The cells are valid until the
-// next call. After an error, Line still is the line of the row before.
+// next call. After an error, Line is still the line of the row before.
 func (c *Cells) Read() ([][]byte, error) {
 	for {
 		line, err := c.next()
@@ -135,8 +136,8 @@ func (c *Cells) quoted(line []byte) ([][]byte, error) {
 	return c.cells, nil
 }
 
-// odd says whether a line has an odd number of quotes, so that one of its cells goes on in the
-// next line, or ends in this one.
+// odd reports whether a line has an odd number of quotes. A cell then goes on in the next line, or a
+// cell of the line before ends in this line.
 func odd(line []byte) bool { return bytes.Count(line, []byte{'"'})%2 == 1 }
 
 // parse splits the row in c.row, whose first line has the given number.
@@ -144,7 +145,7 @@ func (c *Cells) parse(first int) ([]string, error) {
 	if c.csv == nil {
 		c.rest, c.in = bytes.NewReader(nil), bufio.NewReader(nil)
 		c.csv = csv.NewReader(c.in)
-		c.csv.Comma, c.csv.FieldsPerRecord, c.csv.ReuseRecord = rune(c.comma), -1, true // the caller counts
+		c.csv.Comma, c.csv.FieldsPerRecord, c.csv.ReuseRecord = rune(c.comma), -1, true // the caller counts the cells
 	}
 	c.rest.Reset(c.row)
 	c.in.Reset(c.rest)

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// ByteOrderMark is a character that some programs write before the first column's name.
+// ByteOrderMark is the character that some programs write before the name of the first column.
 const ByteOrderMark = "\ufeff"
 
 // Exact is the integer up to which float64 holds every integer exactly.
@@ -29,7 +29,7 @@ func Open(name string) (*os.File, *io.SectionReader, error) {
 	return f, io.NewSectionReader(f, 0, info.Size()), nil
 }
 
-// Quoted returns a cell as a message shows it: on one line, and cut off if it is long.
+// Quoted returns a cell in the form of messages: on one line, and cut off if it is long.
 func Quoted(cell string) string {
 	const most = 40
 	if len(cell) > most {
@@ -38,7 +38,7 @@ func Quoted(cell string) string {
 	return strconv.Quote(cell)
 }
 
-// Listed joins names for a message, at most the first 20.
+// Listed joins names for a message. It shows at most the first 20 names.
 func Listed(names []string) string {
 	const most = 20
 	if len(names) == 0 {

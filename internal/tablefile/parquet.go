@@ -11,7 +11,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 )
 
-// OpenParquet opens a Parquet file. Errors do not name it.
+// OpenParquet opens a Parquet file. Errors do not name the file.
 func OpenParquet(content *io.SectionReader) (*parquet.File, error) {
 	if err := checkEnds(content); err != nil {
 		return nil, err
@@ -24,7 +24,7 @@ func OpenParquet(content *io.SectionReader) (*parquet.File, error) {
 	return table, nil
 }
 
-// checkEnds makes sure that f begins and ends as a Parquet file does.
+// checkEnds returns an error unless f begins and ends as a Parquet file does.
 func checkEnds(f *io.SectionReader) error {
 	b := bufio.NewReader(f)
 	kind, err := Sniff(b)
@@ -79,7 +79,7 @@ type Column struct {
 // NewColumn returns the decoder of a column of a row group. The caller must close it.
 func NewColumn(chunk parquet.ColumnChunk) *Column { return &Column{pages: chunk.Pages()} }
 
-// Fill decodes the next len(buf) values, which may be in several pages. They are valid until
+// Fill decodes the next len(buf) values, which may be in several pages. The values are valid until
 // the next call.
 func (c *Column) Fill(buf []parquet.Value) error {
 	for have := 0; have < len(buf); {
@@ -121,5 +121,5 @@ func (c *Column) release() {
 // Close ends the decoding.
 func (c *Column) Close() {
 	c.release()
-	_ = c.pages.Close() // it was read only
+	_ = c.pages.Close() // the column was only read
 }

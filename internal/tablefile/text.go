@@ -28,7 +28,7 @@ const (
 	Parquet = "a Parquet file"
 )
 
-// zstdMemory bounds the window of a zstd file, in bytes.
+// zstdMemory is the largest window of a zstd file, in bytes.
 const zstdMemory = 128 << 20
 
 // A Text is the decompressed content of a file.
@@ -118,7 +118,7 @@ func (t *Text) unzip(f *io.SectionReader) error {
 	return nil
 }
 
-// isTable says whether the file with the given name in an archive is a table. Programs add other files.
+// isTable reports whether the file with the given name in an archive is a table. Programs add other files.
 func isTable(name string) bool {
 	if strings.HasPrefix(name, "__MACOSX/") {
 		return false
@@ -140,9 +140,9 @@ func (t *Text) Read(p []byte) (int, error) {
 // Close closes the readers that unpack the file, but not the file.
 func (t *Text) Close() {
 	for _, c := range slices.Backward(t.close) {
-		_ = c.Close() // it was read only
+		_ = c.Close() // the reader has only read
 	}
 }
 
-// Packed says whether t unpacks a file.
+// Packed reports whether t unpacks a file.
 func (t *Text) Packed() bool { return t.packed != "" }

@@ -17,7 +17,7 @@ type comparison struct {
 	Seen                bool
 	Recommended, Advice string
 	Results             []struct {
-		Name, Label, Flags string
+		Name, Label, Settings string
 		NLL                float64
 		Scores             map[string]float64
 		Coverage, Width    *float64

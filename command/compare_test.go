@@ -18,9 +18,9 @@ type comparison struct {
 	Recommended, Advice string
 	Results             []struct {
 		Name, Label, Settings string
-		NLL                float64
-		Scores             map[string]float64
-		Coverage, Width    *float64
+		NLL                   float64
+		Scores                map[string]float64
+		Coverage, Width       *float64
 	}
 	LeftOut []struct{ Name, Reason string } `json:"left_out"`
 }

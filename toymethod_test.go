@@ -18,9 +18,8 @@ import (
 	"github.com/go-valla/valla/layers"
 )
 
-// This is all that a method takes: settings with Label and Fit, a posterior with Compile,
-// String and State, Restore, and a row of the table. The toy has the same variance
-// everywhere, the mean square of the training targets times Factor.
+// The toy is a method for the tests of this package. It has the same variance everywhere: the mean square of the
+// training targets times Factor.
 
 type toySettings struct {
 	Factor float64 `set:"factor" default:"0.5" above:"0" help:"variance in mean squares of the targets"`

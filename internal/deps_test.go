@@ -83,11 +83,11 @@ var level = map[string]int{
 	"internal/listing":            12,
 	"pass":                        13,
 	"client":                      0,
-	"cmd":                         15,
-
-	"cmd/valla/internal/serve/oip": 0,
-	"cmd/valla/internal/serve":     13,
-	"cmd/valla/internal/assess":    12,
+	"command/internal/serve/oip":  0,
+	"command/internal/serve":      13,
+	"command/internal/assess":     12,
+	"command":                     15,
+	"cmd":                         16,
 }
 
 func levelOf(t *testing.T, path string) int {

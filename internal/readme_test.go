@@ -78,7 +78,7 @@ func TestReadmeCommands(t *testing.T) {
 	bin := command(t)
 	for _, page := range documents(t) {
 		name := filepath.Base(page)
-		if name == "serving.md" { // its commands talk to a server; cmd/valla/internal/serve has the tests
+		if name == "serving.md" { // its commands talk to a server; command/internal/serve has the tests
 			continue
 		}
 		t.Run(name, func(t *testing.T) {

@@ -1,3 +1,5 @@
+// Package parts registers a layer, a form of network and an operator of ONNX models with packages of another
+// module. A program that imports this package has all three.
 package parts
 
 import (
@@ -35,7 +37,8 @@ func (g gain) Params() []*graph.Param { return []*graph.Param{g.w} }
 
 func (g gain) Forward(b *graph.Builder, x *graph.Node) *graph.Node { return b.Mul(x, b.Param(g.w)) }
 
-// Funnel is a form of network: dense layers, each of half the width of the layer before, with a Gain in front.
+// Funnel is a form of network: dense layers, each of half the width of the layer before, with a Gain in front and
+// the operator swish between the layers.
 type Funnel struct {
 	Inputs int `json:"inputs"` // width of the inputs
 	Widest int `json:"widest"` // width of the first dense layer
@@ -60,7 +63,7 @@ func (f Funnel) Structure() (layers.Layers, error) {
 	}
 	all := layers.Layers{Gain{}}
 	for n := f.Widest; n > 1; n /= 2 {
-		all = append(all, layers.DenseLayer{Outputs: n}, layers.Activation("tanh"))
+		all = append(all, layers.DenseLayer{Outputs: n}, swished)
 	}
 	return append(all, layers.DenseLayer{Outputs: 1}), nil
 }

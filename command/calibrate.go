@@ -1,0 +1,80 @@
+package command
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/go-valla/valla"
+	"github.com/go-valla/valla/gp/task"
+)
+
+// calibrateCommand is the command line of valla calibrate.
+type calibrateCommand struct {
+	Method string `set:"method" choice:"temperature vector conformal" help:"what is corrected, see above"`
+	Sets   string `set:"sets" choice:"lac aps" help:"with conformal, classification: the smallest sets, which may be empty (lac), or sets that grow where classes are hard to distinguish (aps)"`
+	Seed   uint64 `set:"seed" help:"seed of the sets aps"`
+	reading
+	out string // path of the model to write
+}
+
+func newCalibrate() *cobra.Command {
+	c := &calibrateCommand{}
+	cmd := &cobra.Command{
+		Use:   "calibrate DATA --model FILE --out FILE",
+		Short: "Correct predictions with held-out rows",
+		Long: `Correct the predictions of a model, with or without a posterior, by the rows of DATA, which
+neither the training of the network nor the fit may have used. The network and the posterior
+stay as they are.
+
+The method temperature finds the number that minimises the negative log-likelihood (NLL) of
+these rows when all logits are divided by it or, for a regression, all standard deviations are
+multiplied by it. It guarantees nothing.
+
+The method vector is for classification. It finds a scale and a bias for the logits of each class that
+minimise the NLL of these rows: 2 numbers for each class, which take many rows. With the logits
+the covariance of a posterior is scaled. It may change the most probable class, and guarantees
+nothing.
+
+The method conformal makes the intervals of valla predict --level hold their probability, and
+gives classifiers a column with a set of classes that does. The guarantee: where new rows and
+those of DATA are exchangeable, such as independent draws from one source, a new row lies in
+its interval with a probability of at least the level, and of at most the level plus 1/(n+1)
+for n rows, whatever the model. It holds on average over rows, not for each of them. It needs
+19 rows for the level 0.95 and 99 for 0.99. It may follow on the method temperature or vector,
+with other rows.
+
+A later valla fit or valla update ends a calibration.`,
+		Example: `  valla calibrate held.csv --model houses.valla --method conformal --out calibrated.valla
+  valla predict new.csv --model calibrated.valla --level 0.9`,
+		Args: oneTable,
+		RunE: running(c.run),
+	}
+	cmd.Flags().StringVar(&c.out, "out", "", "model `FILE` to write")
+	c.flags(cmd, c)
+	require(cmd, "out")
+	return cmd
+}
+
+func (c *calibrateCommand) run(cmd *cobra.Command, args []string) error {
+	if err := checkOut("--out", c.out, args[0]); err != nil {
+		return err
+	}
+	m, rows, err := c.open(args[0], true)
+	if err != nil {
+		return err
+	}
+	set, err := allRows(cmd, rows, 0)
+	if err != nil {
+		return err
+	}
+	d := c.drawer(cmd)
+	o := valla.CalibrateOptions{Method: c.Method, Sets: c.Sets, PredictOptions: valla.PredictOptions{Link: task.Link(c.Link), Seed: c.Seed, OnRows: d.predicted(args[0])}}
+	calibrated, err := m.Calibrate(cmd.Context(), set, o)
+	d.close()
+	if err != nil {
+		return fmt.Errorf("%s: %w", args[0], err)
+	}
+	w := work{out: c.out, asJSON: c.asJSON}
+	return w.save(cmd, calibrated, nil)
+}

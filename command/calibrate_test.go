@@ -1,0 +1,119 @@
+package command_test
+
+import (
+	"encoding/json"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestCalibrateNumbers: temperature and conformal intervals on the command line.
+func TestCalibrateNumbers(t *testing.T) {
+	t.Parallel()
+	dir := fitted(t)
+	at := func(name string) string { return filepath.Join(dir, name) }
+	writeTable(t, at("held.csv"), example(120, 3))
+	writeTable(t, at("more.csv"), example(99, 4))
+	out := must(t, dir, "calibrate", "held.csv", "--model", "m.valla", "--out", "t.valla")
+	for _, want := range []string{"120 to calibrate", "VaLLA 8, temperature", "NLL of these rows before", "NLL of these rows after", "t.valla"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("calibrate printed %q, want %q", out, want)
+		}
+	}
+	var doc struct {
+		Event struct {
+			Action, Method string
+			Rows           int
+			Facts          []struct{ Value float64 }
+		}
+	}
+	text := must(t, dir, "calibrate", "more.csv", "--model", "t.valla", "--method", "conformal", "--out", "c.valla", "--json")
+	if err := json.Unmarshal([]byte(text), &doc); err != nil {
+		t.Fatal(err)
+	}
+	if e := doc.Event; e.Action != "calibrate" || e.Method != "conformal" || e.Rows != 99 || len(e.Facts) != 2 {
+		t.Errorf("calibrate as JSON: %s", text)
+	}
+	for i, row := range readPredictions(t, must(t, dir, "predict", "test.csv", "--model", "c.valla", "--level", "0.9")) {
+		if half := doc.Event.Facts[0].Value * row[1]; math.Abs(row[0]-half-row[2]) > 1e-9 || math.Abs(row[0]+half-row[3]) > 1e-9 {
+			t.Fatalf("row %d: %v, want bounds %g away from the mean", i, row, half)
+		}
+	}
+	var e evaluation
+	decode(t, must(t, dir, "eval", "test.csv", "--model", "c.valla", "--level", "0.9", "--json"), &e)
+	if len(e.Scores) != 3 || e.Scores[2].Method != "VaLLA 8, temperature, conformal" || e.Scores[2].Level != 0.9 || math.Abs(e.Scores[2].Coverage-0.9) > 0.15 {
+		t.Errorf("evaluation %+v", e)
+	}
+	if out := must(t, dir, "eval", "test.csv", "--model", "c.valla"); !strings.Contains(out, "95 % intervals hold ") {
+		t.Errorf("eval printed %s", out)
+	}
+	r := run(t, dir, "calibrate", "train.csv", "--model", "m.valla", "--out", "own.valla")
+	if r.code != 0 || !strings.Contains(r.stderr, "if these are the same rows, the calibration is worth nothing") {
+		t.Errorf("calibration by the rows of the training: %+v", r)
+	}
+}
+
+// TestCalibrateClasses: a column with a set of classes, on the network alone.
+func TestCalibrateClasses(t *testing.T) {
+	dir := t.TempDir()
+	writeTable(t, filepath.Join(dir, "train.csv"), species(example(200, 1)))
+	writeTable(t, filepath.Join(dir, "held.csv"), species(example(120, 2)))
+	writeTable(t, filepath.Join(dir, "test.csv"), species(example(100, 3)))
+	must(t, dir, with(quickTrain, "train", "train.csv", "--classes", "--out", "map.valla")...)
+	must(t, dir, "calibrate", "held.csv", "--model", "map.valla", "--method", "conformal", "--out", "c.valla")
+	lines := strings.Split(strings.TrimSpace(must(t, dir, "predict", "test.csv", "--model", "c.valla", "--level", "0.9")), "\n")
+	sets := []string{"", "1", "2", "4", "1|2", "2|4", "1|4", "1|2|4"}
+	if lines[0] != "class,p_1,p_2,p_4,set" || len(lines) != 101 {
+		t.Errorf("%d lines, header %q", len(lines), lines[0])
+	}
+	for _, line := range lines[1:] {
+		if set := line[strings.LastIndexByte(line, ',')+1:]; !slices.Contains(sets, set) {
+			t.Errorf("set %q", set)
+		}
+	}
+	var doc struct {
+		Level float64
+		Set   []string
+	}
+	if err := json.Unmarshal([]byte(must(t, dir, "predict", "test.csv", "--model", "c.valla", "--json")), &doc); err != nil || doc.Level != 0.95 || len(doc.Set) != 100 {
+		t.Errorf("predictions as JSON: %+v, error %v", doc, err)
+	}
+	var e evaluation
+	decode(t, must(t, dir, "eval", "test.csv", "--model", "c.valla", "--json"), &e)
+	if len(e.Scores) != 2 || e.Scores[0].SetSize != 0 || e.Scores[1].Coverage < 0.85 || e.Scores[1].SetSize < 0.9 || e.Scores[1].SetSize > 3 {
+		t.Errorf("evaluation %+v", e)
+	}
+	if out := must(t, dir, "eval", "test.csv", "--model", "c.valla"); !strings.Contains(out, "95 % sets hold the class of ") {
+		t.Errorf("eval printed %s", out)
+	}
+	must(t, dir, "calibrate", "held.csv", "--model", "map.valla", "--method", "conformal", "--sets", "aps", "--seed", "3", "--out", "aps.valla")
+	decode(t, must(t, dir, "eval", "test.csv", "--model", "aps.valla", "--json"), &e)
+	if len(e.Scores) != 2 || e.Scores[1].Coverage < 0.85 || e.Scores[1].SetSize < 0.9 || e.Scores[1].SetSize > 3 {
+		t.Errorf("evaluation with adaptive sets %+v", e)
+	}
+	if r := run(t, dir, "calibrate", "held.csv", "--model", "map.valla", "--method", "vector", "--out", "v.valla"); r.code != 0 || !strings.Contains(r.stdout, "MAP, vector") || !strings.Contains(r.stdout, "smallest scale") {
+		t.Errorf("vector scaling: %+v", r)
+	}
+	fails(t, dir, 2, `the link is "mc", but the conformal calibration was made with "probit"`, "predict", "test.csv", "--model", "c.valla", "--link", "mc")
+}
+
+// TestCalibrateErrors: one line says what is wrong.
+func TestCalibrateErrors(t *testing.T) {
+	dir := t.TempDir()
+	writeTable(t, filepath.Join(dir, "train.csv"), example(80, 1))
+	writeTable(t, filepath.Join(dir, "held.csv"), example(9, 2))
+	writeTable(t, filepath.Join(dir, "blind.csv"), example(5, 1), "a", "b")
+	must(t, dir, with(quickTrain, "train", "train.csv", "--out", "map.valla")...)
+	must(t, dir, "calibrate", "held.csv", "--model", "map.valla", "--method", "conformal", "--out", "c.valla")
+	fails(t, dir, 2, "the level 0.95 needs a conformal calibration with 19 rows at least, this one has 9: expected a level of at most 0.9", "predict", "train.csv", "--model", "c.valla", "--out", "p.csv")
+	must(t, dir, "predict", "train.csv", "--model", "c.valla", "--level", "0.9")
+	fails(t, dir, 1, `blind.csv: no column "y", the target`, "calibrate", "blind.csv", "--model", "map.valla", "--out", "x.valla")
+	fails(t, dir, 2, `"platt"`, "calibrate", "held.csv", "--model", "map.valla", "--method", "platt", "--out", "x.valla")
+	fails(t, dir, 1, "none.valla", "calibrate", "held.csv", "--model", "none.valla", "--out", "x.valla")
+	fails(t, dir, 2, `"out" not set`, "calibrate", "held.csv", "--model", "map.valla")
+	if matches, err := filepath.Glob(filepath.Join(dir, "[xp].*")); err != nil || len(matches) > 0 {
+		t.Errorf("files %q, error %v", matches, err)
+	}
+}

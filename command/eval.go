@@ -1,0 +1,238 @@
+package command
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/spf13/cobra"
+
+	"github.com/go-valla/valla"
+	"github.com/go-valla/valla/data"
+	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/task"
+	"github.com/go-valla/valla/graph"
+	"github.com/go-valla/valla/internal/settings"
+)
+
+// evalCommand is the command line of valla eval.
+type evalCommand struct {
+	Level float64 `set:"level" default:"0.95" above:"0" below:"1" help:"probability of the intervals, or of the sets of classes, for the coverage"` // probability
+	reading
+}
+
+func newEval() *cobra.Command {
+	c := &evalCommand{}
+	cmd := &cobra.Command{
+		Use:   "eval DATA --model FILE",
+		Short: "Score predictions against known targets",
+		Long: `Score the predictions for data that contain the targets, in the units of the targets. The
+scores are the negative log-likelihood (NLL) and the continuous ranked probability score
+(CRPS) of the predictive distribution, the root mean squared error (RMSE) of its mean, and
+the calibration error of its central intervals (CQM). Smaller is better. With several
+targets the NLL is the sum over them, and each target has its own RMSE, CRPS and CQM.
+A classification is scored by the NLL of the class probabilities, the accuracy (ACC, larger is
+better), the expected calibration error (ECE) and the Brier score. The row MAP is the network
+alone. The next rows are the network with the posterior and, after valla calibrate, the calibrated
+predictions. A conformal calibration changes no score; it changes the coverage, which is the share
+of the targets inside their intervals, or of the classes inside their sets.`,
+		Example: "  valla eval test.csv --model houses.valla",
+		Args:    oneTable,
+		RunE:    running(c.run),
+	}
+	c.flags(cmd, c)
+	alias(cmd, "interval", "level")
+	return cmd
+}
+
+// evaluation is the result of valla eval.
+type evaluation struct {
+	targets []string       // names of the targets
+	classes bool           // classification instead of regression
+	methods []string       // MAP and, if the model has them, the posterior and the calibration
+	links   []task.Link    // link of each method; "" for a regression
+	own     string         // sentence about a posterior with a mean of its own; may be ""
+	scores  []valla.Scores // scores of each method
+	level   float64        // probability of the intervals or sets
+	covered []covered      // coverage of each method
+}
+
+// covered counts the targets inside the intervals of a model, or inside its sets of classes.
+type covered struct {
+	targets int     // number of targets; 0 if the model has no sets
+	inside  int     // number of targets inside
+	size    float64 // sum of the sizes of the sets
+}
+
+// add counts the targets of a batch of rows.
+func (c *covered) add(p *valla.Prediction, y []float64, level float64) error {
+	if p.Classes != nil && p.Conformal == nil {
+		return nil
+	}
+	inside, size, err := p.Covered(y, level)
+	c.targets, c.inside, c.size = c.targets+len(y), c.inside+inside, c.size+size*float64(len(y))
+	return err
+}
+
+// share returns the share of the targets that are inside.
+func (c *covered) share() float64 { return float64(c.inside) / float64(c.targets) }
+
+func (c *evalCommand) run(cmd *cobra.Command, args []string) error {
+	m, rows, err := c.open(args[0], true)
+	if err != nil {
+		return err
+	}
+	models := []*valla.Model{m.MAP()}
+	if m.Posterior != nil {
+		models = append(models, m.Uncalibrated())
+	}
+	if m.Calibration != nil {
+		models = append(models, m)
+	}
+	if err := settings.Complete(c); err != nil {
+		return err
+	}
+	e := evaluation{targets: m.Task.Outputs.Targets(), level: c.Level, covered: make([]covered, len(models)), links: make([]task.Link, len(models))}
+	_, e.classes = m.Task.Outputs.(*task.Classification)
+	if m.Posterior != nil {
+		e.own = gp.MeanOf(m.Posterior.Stored)
+	}
+	if err := c.score(cmd, models, rows, &e); err != nil {
+		return err
+	}
+	if c.JSON {
+		return printJSON(cmd.OutOrStdout(), e.document())
+	}
+	_, err = fmt.Fprint(cmd.OutOrStdout(), e.text())
+	return err
+}
+
+// score fills in the scores of models for the rows.
+func (c *evalCommand) score(cmd *cobra.Command, models []*valla.Model, rows *valla.Rows, e *evaluation) error {
+	var scorers []task.Scorer
+	for _, m := range models {
+		e.methods, scorers = append(e.methods, m.String()), append(scorers, m.Task.Outputs.Scorer())
+	}
+	err := c.each(cmd, models[0], rows, func(set *data.Set, o valla.PredictOptions) error {
+		for i, m := range models {
+			p, err := m.Predict(cmd.Context(), set.X, o)
+			if err == nil {
+				e.links[i], err = p.Link, scorers[i].Add(p, set.Y)
+			}
+			if err == nil {
+				err = e.covered[i].add(p, graph.Floats(set.Y), c.Level)
+			}
+			if err != nil {
+				return fmt.Errorf("evaluate: %w", err)
+			}
+		}
+		return nil
+	})
+	for _, s := range scorers {
+		scores, ofScores := s.Scores()
+		if err == nil && ofScores != nil {
+			err = fmt.Errorf("%s: %w", rows.Path(), ofScores)
+		}
+		e.scores = append(e.scores, scores)
+	}
+	return err
+}
+
+// document returns what --json prints: the scores of each method under the names of the table
+// in lower case. With several targets the keys are rmse_TARGET, crps_TARGET and so on, where
+// TARGET keeps its case.
+func (e evaluation) document() map[string]any {
+	var methods []map[string]any
+	for i, name := range e.methods {
+		scores := map[string]any{"method": name}
+		for _, s := range e.scores[i].List {
+			kind, target, several := strings.Cut(s.Name, " ")
+			key := strings.ToLower(kind)
+			if several {
+				key += "_" + target
+			}
+			scores[key] = s.Value
+		}
+		if c := e.covered[i]; c.targets > 0 {
+			scores["level"], scores["coverage"] = e.level, c.share()
+			if e.classes {
+				scores["set_size"] = c.size / float64(c.targets)
+			}
+		}
+		methods = append(methods, scores)
+	}
+	doc := map[string]any{"rows": e.scores[0].N, "targets": e.targets, "scores": methods}
+	if e.classes {
+		doc["link"] = e.links[len(e.links)-1]
+	}
+	if e.own != "" {
+		doc["own_mean"] = e.own
+	}
+	return doc
+}
+
+func (e evaluation) text() string {
+	header := table.Row{""}
+	for _, s := range e.scores[0].List {
+		header = append(header, s.Name)
+	}
+	w := newTable(header)
+	alignRight(w, len(header))
+	for i, name := range e.methods {
+		row := table.Row{name}
+		for _, s := range e.scores[i].List {
+			row = append(row, fmt.Sprintf("%.4f", s.Value))
+		}
+		w.AppendRow(row)
+	}
+	units := "in the units of the data, smaller is better"
+	if e.classes {
+		units = e.link() + " probabilities of the classes"
+	}
+	own := ""
+	if e.own != "" {
+		own = e.own + "\n"
+	}
+	return fmt.Sprintf("%d rows, scores of %s, %s\n%s\n%s%s", e.scores[0].N, quoted(e.targets), units, w.Render(), e.coverage(), own)
+}
+
+// link returns the names of the links of the methods, each once.
+func (e evaluation) link() string {
+	var names []string
+	for _, l := range slices.Compact(slices.Clone(e.links)) {
+		names = append(names, string(l))
+	}
+	return strings.Join(names, " and ")
+}
+
+// coverage returns a line about the targets inside the intervals or the sets.
+func (e evaluation) coverage() string {
+	var parts []string
+	for i, c := range e.covered {
+		if c.targets == 0 {
+			continue
+		}
+		part := fmt.Sprintf("%.1f %% by %s", 100*c.share(), e.methods[i])
+		if e.classes {
+			part += fmt.Sprintf(", of %.2f classes on average", c.size/float64(c.targets))
+		}
+		parts = append(parts, part)
+	}
+	switch {
+	case parts == nil:
+		return ""
+	case e.classes:
+		return fmt.Sprintf("%g %% sets hold the class of %s\n", 100*e.level, strings.Join(parts, "; "))
+	}
+	return fmt.Sprintf("%g %% intervals hold %s\n", 100*e.level, strings.Join(parts, "; "))
+}
+
+// quoted returns a list of names in quotation marks.
+func quoted(names []string) string {
+	var list []string
+	for _, n := range names {
+		list = append(list, fmt.Sprintf("%q", n))
+	}
+	return strings.Join(list, ", ")
+}

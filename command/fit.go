@@ -1,0 +1,330 @@
+package command
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/go-valla/valla"
+	"github.com/go-valla/valla/data"
+	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/method"
+	"github.com/go-valla/valla/internal/holdout"
+	"github.com/go-valla/valla/internal/settings"
+	"github.com/go-valla/valla/layers"
+)
+
+// fitCommand is the command line of valla fit with the flags of one method.
+type fitCommand struct {
+	Validation    *float64 `set:"validation" default:"0.1" min:"0" below:"1" help:"fraction of the rows to hold out, 0 for none; with the same seed, valla train holds out the same rows"`
+	RequireBetter bool     `set:"require-better" help:"end with exit code 1 and write no model unless the verdict says that the posterior is better than the network alone"`
+	work
+
+	chosen gp.Method   // method whose flags the command has
+	method gp.Settings // settings of chosen
+	named  string      // value of --method
+
+	model          string        // path of the model; "" for a network from elsewhere
+	netWeights     string        // path of weights from elsewhere
+	onnx           string        // path of an ONNX model from elsewhere
+	validationData string        // path of held-out rows; may be ""
+	elsewhere      elsewhere     // reading of weights from elsewhere
+	targets        targets       // targets, for a network from elsewhere
+	columns        columns       // inputs, for a network from elsewhere
+	header         header        // reading of tables
+	network        valla.Network // form of a network from elsewhere
+	memory         memory        // bytes for data and the fit
+	passes         inParts       // fit in parts
+}
+
+// elsewhere has the flags that say how to read weights that were trained elsewhere.
+type elsewhere struct {
+	Layout      string `set:"layout" choice:"auto in-out out-in" help:"axes of the weights of dense layers; PyTorch has out-in"`
+	Standardize bool   `set:"standardize" help:"the network was trained on standardised inputs and targets"`
+}
+
+// layouts maps the choices of the flag --layout to layouts.
+var layouts = map[string]layers.Layout{"": layers.Auto, "auto": layers.Auto, "in-out": layers.InOut, "out-in": layers.OutIn}
+
+// methodIn returns the name of the last method in the arguments, and the default if they name none.
+func methodIn(args []string) string {
+	name := method.Default
+	for i, a := range args {
+		if v, ok := strings.CutPrefix(a, "--method="); ok {
+			name = v
+		} else if a == "--method" && i+1 < len(args) {
+			name = args[i+1]
+		}
+	}
+	return name
+}
+
+func newFit(args []string) *cobra.Command {
+	c := &fitCommand{}
+	name := methodIn(args)
+	var err error
+	if c.chosen, err = method.Lookup(name); err != nil {
+		c.chosen = valla.Methods()[0] // checkMethod refuses the unknown method
+	}
+	c.method = c.chosen.New()
+	cmd := &cobra.Command{
+		Use:   "fit DATA... {--model FILE | --network FILE | --net-weights FILE} --out FILE",
+		Short: "Fit a posterior to a trained network",
+		Long:  fmt.Sprintf(fitHelp, wrap("--method chooses the method: "+strings.Join(method.Names(), ", ")+".", 0), c.chosen.Name, wrap(c.chosen.Summary, 2)),
+		Example: `  valla fit houses.csv --model map.valla --out houses.valla
+  valla fit houses.csv --model map.valla --method lla --structure kfac --out houses.valla
+  valla fit houses.csv --target price --network net.onnx --out houses.valla
+  valla fit houses.csv --target price --net-weights net.npz --activation tanh --out houses.valla`,
+		Args: c.passes.tables,
+		RunE: running(c.run),
+	}
+	c.flags(cmd)
+	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return c.flagError(name, err) })
+	return cmd
+}
+
+const fitHelp = `Fit a posterior to a network that was trained by valla train or elsewhere, and write both
+to one model file. The weights and outputs of the network stay the same; the posterior adds error
+bars. A method whose predictions have another mean than the network says so. Class probabilities
+depend on outputs and error bars. They therefore change, and the most probable class may change.
+
+%s
+
+The flags below belong to the method %s:
+
+  %s
+
+valla fit --method NAME --help lists the flags of another method, and valla method show NAME
+describes it.
+
+A network from elsewhere (--network) is an ONNX model, as PyTorch's torch.onnx.export writes
+it; valla network show describes it. Weights alone (--net-weights) are an .npz archive, a
+.safetensors file, a state dictionary of PyTorch (.pt, .pth), of which nothing is executed, or
+a folder of .npy files. The arrays are named as in state dictionaries (fc1.weight, fc1.bias,
+...) or W1, b1, .... The inputs and outputs of both are in the units of the data, unless
+--standardize, or --mean and --std, say otherwise. DATA may be a folder of PNG and JPEG files,
+with a folder for each class; they are resized to the network's height and width.
+
+The last line is a verdict: it compares the predictions of the posterior and of the network alone
+for the same rows, if possible rows that neither training nor fit has used. 1,000 or more rows of
+--validation-data are divided: one half chooses the settings that the fit looks for, and the other
+half judges. A posterior that is worse than the network alone comes with a warning.
+
+Before the fit a line on stderr estimates its time and memory. Ctrl-C ends a fit. If the method has
+a best state so far, the fit writes this state to --out or, if that file exists already, to a second
+file (m.part.valla for m.valla). With --checkpoint a fit by mini-batches can be resumed later with
+the same data and settings; the result is the same as without the interruption.
+
+With --passes the model must have a posterior of the methods lla, ella or valla, which was fitted to
+a sample of the rows. The command makes this posterior anew from sums over all rows of DATA, which
+may be several files and is read in parts, side by side. Nothing else of the posterior changes,
+unless rows of --validation-data choose the standard deviations. Each part has a file of sums in the
+folder. A second run does only the unfinished parts. --part K/N does one share of the parts, in an
+array of jobs.`
+
+func (c *fitCommand) flags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&c.model, "model", "", "model `FILE` whose network gets the posterior")
+	f.StringVar(&c.onnx, "network", "", "`FILE.onnx` of a network trained elsewhere, instead of a model")
+	f.StringVar(&c.netWeights, "net-weights", "", "`FILE` of a network's weights trained elsewhere, instead of a model")
+	f.StringVar(&c.named, "method", method.Default, "`NAME` of the method that makes the error bars: "+strings.Join(method.Names(), ", "))
+	c.work.flags(cmd)
+	settingsFlags(f, c, "", nil)
+	f.StringVar(&c.validationData, "validation-data", "", "`FILE` of rows to validate with, instead of a fraction of DATA")
+	f.Var(&c.memory, "memory", "memory for the data, and for the fit beside the data, such as 4GiB; a mini-batch that needs more is computed in parts (default: the available memory of the machine, and the default of the method)")
+	settingsFlags(f, &c.header, "", nil)
+	c.passes.flags(cmd, "passes", "`FOLDER` of sums: fit the posterior of --model to all rows in parts, and go on where an earlier run has ended")
+	settingsFlags(f, c.method, c.chosen.Name+": ", nil)
+
+	const prefix = "with --network or --net-weights: "
+	settingsFlags(f, &c.elsewhere, prefix, nil)
+	settingsFlags(f, &c.targets, prefix, nil)
+	settingsFlags(f, &c.columns, prefix, nil)
+	settingsFlags(f, &c.network, prefix, map[string]string{"activation": "required for an mlp", "hidden": "default: for an mlp those of the file, for other forms 50,50"})
+	cmd.MarkFlagsOneRequired("model", "network", "net-weights")
+	cmd.MarkFlagsMutuallyExclusive("model", "network", "net-weights")
+	cmd.MarkFlagsMutuallyExclusive("validation", "validation-data")
+	for _, name := range slices.Concat(settings.Names(&c.elsewhere), settings.Names(&c.targets), settings.Names(&c.columns), settings.Names(&c.network)) {
+		cmd.MarkFlagsMutuallyExclusive("model", name) // the model file has these settings
+	}
+}
+
+// flagError returns the error about an unknown flag. If other methods than the given method have the
+// flag, the error names these methods.
+func (c *fitCommand) flagError(given string, err error) error {
+	if _, unknown := method.Lookup(given); unknown != nil {
+		return unknown
+	}
+	var unknown *pflag.NotExistError
+	if !errors.As(err, &unknown) {
+		return err
+	}
+	var owners []string
+	for _, m := range method.All() {
+		if settings.Lookup(m.New(), unknown.GetSpecifiedName()) != nil {
+			owners = append(owners, m.Name)
+		}
+	}
+	if owners == nil {
+		return err
+	}
+	return fmt.Errorf("--%s goes with --method %s, found --method %s", unknown.GetSpecifiedName(), strings.Join(owners, " or "), given)
+}
+
+func (c *fitCommand) run(cmd *cobra.Command, args []string) error {
+	if err := c.passes.check(cmd); err != nil {
+		return err
+	}
+	if c.passes.dir != "" {
+		return c.fitPasses(cmd, args)
+	}
+	if c.out == "" {
+		return settings.Errorf("required flag(s) \"out\" not set")
+	}
+	if err := cmp.Or(c.checkMethod(), c.checkWeights(), c.check(c.model, args[0], c.netWeights, c.validationData, c.network.Form)); err != nil {
+		return err
+	}
+	m, set, err := c.start(cmd, args[0])
+	if err != nil {
+		return err
+	}
+	held, judge, err := c.held(cmd, m)
+	if err != nil {
+		return err
+	}
+	d := newDrawer(cmd.ErrOrStderr(), c.JSON)
+	fitted, err := m.Fit(cmd.Context(), set, valla.FitOptions{
+		Settings: c.method, Validation: c.Validation, Held: held, Judge: judge, OnEstimate: d.estimate(c.method.Label()),
+		Run: gp.Run{Seed: c.Seed, Memory: int64(c.memory), Checkpoint: c.checkpoint, Resume: c.Resume, OnProgress: d.steps(c.method.Label())},
+	})
+	d.close()
+	if fitted != nil && c.RequireBetter {
+		if v := lastVerdict(fitted); v == nil || !v.Better {
+			return errors.Join(err, fmt.Errorf("nothing was written: the posterior is %v", v))
+		}
+	}
+	return c.save(cmd, fitted, err)
+}
+
+// lastVerdict returns the verdict of the last event.
+func lastVerdict(m *valla.Model) *valla.Verdict { return m.History[len(m.History)-1].Verdict }
+
+// checkMethod refuses an unknown method.
+func (c *fitCommand) checkMethod() error {
+	if _, err := method.Lookup(c.named); err != nil || c.named == c.chosen.Name {
+		return err
+	}
+	return settings.Errorf("--method %s beside %s, expected one method", c.named, c.chosen.Name)
+}
+
+// checkWeights returns an error if the flags --weights and --net-weights are confused, or if the
+// activation is missing, which a file of weights does not contain.
+func (c *fitCommand) checkWeights() error {
+	if of := settings.Lookup(c.method, "weights"); of != nil {
+		for w := range strings.SplitSeq(of.Text(), ",") {
+			_, err := os.Stat(w)
+			if w != "" && (err == nil || slices.Contains([]string{".npz", ".npy", ".pt", ".pth", ".safetensors"}, strings.ToLower(filepath.Ext(w))) || strings.ContainsRune(w, filepath.Separator)) {
+				return settings.Errorf("--weights %s: expected all, last-layer or names of parameters; a file of weights goes with --net-weights", w)
+			}
+		}
+	}
+	if c.onnx != "" && !strings.EqualFold(filepath.Ext(c.onnx), ".onnx") {
+		return settings.Errorf("--network %s: expected a file called .onnx; weights alone go with --net-weights", c.onnx)
+	}
+	if c.netWeights == "all" || c.netWeights == "last-layer" {
+		return settings.Errorf("--net-weights %s: expected a file; which weights are uncertain goes with --weights", c.netWeights)
+	}
+	if mlp := c.network.Form == "" || c.network.Form == "mlp"; c.netWeights != "" && mlp && c.network.Activation == "" {
+		return settings.Errorf("--net-weights needs --activation: the file does not tell it")
+	}
+	return nil
+}
+
+// start returns the model that gets the posterior, and the data in the file at path.
+func (c *fitCommand) start(cmd *cobra.Command, path string) (*valla.Model, *data.Set, error) {
+	if from := cmp.Or(c.onnx, c.netWeights); from != "" {
+		reader, err := c.imageReader(path)
+		if err != nil {
+			return nil, nil, err
+		}
+		set, notes, err := c.columns.read(path, reader, c.targets, valla.TrainOptions{Classes: c.targets.Classes}, c.memory)
+		if err != nil {
+			return nil, nil, err
+		}
+		printNotes(cmd, notes)
+		m, err := valla.FromWeights(cmd.Context(), from, set, valla.WeightOptions{
+			Network: c.network, Layout: layouts[c.elsewhere.Layout], Standardize: c.elsewhere.Standardize, Classes: c.targets.Classes,
+		})
+		return m, set, err
+	}
+	m, err := valla.Load(c.model)
+	if err != nil {
+		return nil, nil, err
+	}
+	set, err := c.read(cmd, m, path)
+	return m, set, err
+}
+
+// read returns the rows in the file at path as the model m takes them.
+func (c *fitCommand) read(cmd *cobra.Command, m *valla.Model, path string) (*data.Set, error) {
+	return readSet(cmd, m, c.header.reader(), path, c.memory)
+}
+
+// readSet returns the rows in the file at path as the model m takes them. A table that needs more than
+// limit bytes is an error.
+func readSet(cmd *cobra.Command, m *valla.Model, r data.TableReader, path string, limit memory) (*data.Set, error) {
+	rows, err := m.Open(r, data.Part{Path: path}, true)
+	if err != nil {
+		return nil, err
+	}
+	return allRows(cmd, rows, limit)
+}
+
+// allRows returns all rows, prints the notes on the rows, and closes rows. Rows that need more than limit
+// bytes are an error; a limit of 0 stands for the available memory.
+func allRows(cmd *cobra.Command, rows *valla.Rows, limit memory) (*data.Set, error) {
+	defer rows.Close()
+	set, err := rows.All(int64(limit))
+	if err == nil {
+		printNotes(cmd, rows.Notes())
+	}
+	return set, err
+}
+
+// imageReader returns the reader of the data at path, which may be a folder of images for the
+// network from elsewhere.
+func (c *fitCommand) imageReader(path string) (data.TableReader, error) {
+	r := c.header.reader()
+	if info, err := os.Stat(path); err != nil || !info.IsDir() {
+		return r, nil
+	}
+	n := c.network
+	if c.onnx != "" {
+		n.Form = c.onnx
+	}
+	form, err := n.Describe(nil, 0)
+	if err == nil {
+		r.Image = form.InputShape()
+	}
+	return r, err
+}
+
+// held returns the held-out rows of the file of the flag --validation-data, and nil if the flag is not
+// given. Many rows are divided into a half that chooses and a half that judges.
+func (c *fitCommand) held(cmd *cobra.Command, m *valla.Model) (held, judge *data.Set, err error) {
+	if c.validationData == "" {
+		return nil, nil, nil
+	}
+	if held, err = c.read(cmd, m, c.validationData); err != nil || held.N() < holdout.EnoughToSplit {
+		return held, nil, err
+	}
+	held, judge = holdout.Halves(held, c.Seed)
+	return held, judge, nil
+}

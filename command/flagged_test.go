@@ -1,0 +1,15 @@
+package command
+
+import "testing"
+
+func TestFlagged(t *testing.T) {
+	for text, want := range map[string]string{
+		"try method=lla hyper=grid, or more data.":              "try --method lla --hyper grid, or more data.",
+		"fix it by the setting noise-std, or try hyper=grid.":   "fix it by --noise-std, or try --hyper grid.",
+		"σ₀ = 0.5 and NLL 0.2 (± 0.1): nothing is changed here": "σ₀ = 0.5 and NLL 0.2 (± 0.1): nothing is changed here",
+	} {
+		if got := flagged(text); got != want {
+			t.Errorf("%q became %q, want %q", text, got, want)
+		}
+	}
+}

@@ -1,0 +1,411 @@
+package serve
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"net/http/pprof"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/go-valla/valla"
+	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/task"
+	"github.com/go-valla/valla/internal/kernel"
+)
+
+// routes returns the handler of all paths of the server.
+func (s *Server) routes() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /v2/health/live", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
+	mux.HandleFunc("GET /v2/health/ready", func(w http.ResponseWriter, _ *http.Request) {
+		if err := s.ready(); err != nil {
+			refuse(w, err)
+		}
+	})
+	for _, path := range []string{"GET /v2", "GET /v2/{$}"} {
+		mux.HandleFunc(path, s.guarded(plainly(s.serverMetadata)))
+	}
+	for _, path := range []string{"/v2/models/{model}", "/v2/models/{model}/versions/{version}"} {
+		mux.HandleFunc("GET "+path, s.guarded(s.modelMetadata))
+		mux.HandleFunc("GET "+path+"/ready", s.guarded(s.modelReady))
+		mux.HandleFunc("POST "+path+"/infer", s.guarded(s.answering(s.infer)))
+	}
+	mux.HandleFunc("POST /predict", s.guarded(s.answering(s.plain)))
+	mux.HandleFunc("POST /models/{model}/predict", s.guarded(s.answering(s.plain)))
+	mux.HandleFunc("GET /metrics", s.guarded(plainly(s.o.metrics.handler().ServeHTTP)))
+	mux.HandleFunc("GET /{$}", s.page)
+	mux.HandleFunc("GET /page.js", asset("page.js", "text/javascript; charset=utf-8"))
+	mux.HandleFunc("GET /page.css", asset("page.css", "text/css; charset=utf-8"))
+	if s.o.PProf {
+		mux.HandleFunc("GET /debug/pprof/", s.guarded(plainly(pprof.Index)))
+		mux.HandleFunc("GET /debug/pprof/profile", s.guarded(plainly(pprof.Profile)))
+	}
+	return s.identified(mux)
+}
+
+// identified gives each request an id: the client's or a new one. The answer and the log have the id. A
+// server that shuts down closes connections, so that the next requests of its clients go elsewhere.
+func (s *Server) identified(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if s.draining.Load() {
+			w.Header().Set("Connection", "close")
+		}
+		w.Header().Set("X-Request-Id", requestID(r.Header.Get("X-Request-Id")))
+		next.ServeHTTP(w, r)
+	})
+}
+
+// requestID returns the id of a client, or a new id if the client gives none or an unusable one.
+func requestID(id string) string {
+	if id == "" || len(id) > 128 || strings.ContainsFunc(id, func(c rune) bool { return c < ' ' || c > '~' }) {
+		var b [8]byte
+		_, _ = rand.Read(b[:]) // Read never fails
+		id = hex.EncodeToString(b[:])
+	}
+	return id
+}
+
+// hashes returns the SHA-256 sums of tokens. Sums have one length, so that the time of a comparison
+// tells nothing about a token.
+func hashes(tokens []string) [][32]byte {
+	var out [][32]byte
+	for _, t := range tokens {
+		out = append(out, sha256.Sum256([]byte(t)))
+	}
+	return out
+}
+
+// handler answers a request, or returns the reason for a refusal.
+type handler func(w http.ResponseWriter, r *http.Request) error
+
+// guarded passes requests with a known token on to next; a server without tokens passes all requests
+// on. It answers and logs refusals.
+func (s *Server) guarded(next handler) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		var err error = errToken
+		if s.known(r.Header.Get("Authorization")) {
+			err = next(w, r)
+		}
+		if err == nil {
+			return
+		}
+		refuse(w, err)
+		status, message := statusOf(err)
+		s.o.Log.Info("refused", "id", w.Header().Get("X-Request-Id"), "method", r.Method, "path", r.URL.Path, "status", status, "from", r.RemoteAddr, "error", message)
+	}
+}
+
+// plainly turns next into a handler that refuses nothing.
+func plainly(next http.HandlerFunc) handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		next(w, r)
+		return nil
+	}
+}
+
+// errToken refuses a request without a known token.
+var errToken = &refusal{http.StatusUnauthorized, "expected a known token in the header Authorization: Bearer TOKEN"}
+
+// known says whether a header Authorization has a known token. A server without tokens knows all.
+func (s *Server) known(authorization string) bool {
+	token, _ := strings.CutPrefix(authorization, "Bearer ")
+	hash, known := sha256.Sum256([]byte(token)), 0
+	for _, t := range s.tokens {
+		known |= subtle.ConstantTimeCompare(hash[:], t[:])
+	}
+	return known != 0 || len(s.tokens) == 0
+}
+
+// fail answers with a status and an error of the protocol.
+func fail(w http.ResponseWriter, status int, text string) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(map[string]string{"error": text})
+}
+
+// reply answers with v as JSON.
+func reply(w http.ResponseWriter, v any) {
+	b, err := json.Marshal(v)
+	if err != nil {
+		fail(w, http.StatusInternalServerError, err.Error())
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(append(b, '\n'))
+}
+
+// ready returns nil if the server takes requests for all models, and otherwise the reason.
+func (s *Server) ready() error {
+	if s.draining.Load() {
+		return errDraining
+	}
+	for _, h := range s.models {
+		if h.present() == "" {
+			return &refusal{http.StatusServiceUnavailable, fmt.Sprintf("model %q is not loaded", h.name)}
+		}
+	}
+	return nil
+}
+
+// extensions are the supported extensions of the protocol.
+var extensions = []string{"binary_tensor_data"}
+
+// serverMetadata describes the server.
+func (s *Server) serverMetadata(w http.ResponseWriter, _ *http.Request) {
+	reply(w, map[string]any{"name": "valla", "version": valla.Version(), "extensions": extensions})
+}
+
+// version returns the present version of the model called name. If hash is not "", another version than
+// hash is an error. The caller must release the version.
+func (s *Server) version(name, hash string) (*version, error) {
+	h, err := s.find(name)
+	if err != nil {
+		return nil, err
+	}
+	return h.take(hash)
+}
+
+// modelReady answers whether a model is loaded.
+func (s *Server) modelReady(_ http.ResponseWriter, r *http.Request) error {
+	v, err := s.version(r.PathValue("model"), r.PathValue("version"))
+	if err == nil {
+		v.release()
+	}
+	return err
+}
+
+// modelMetadata describes the inputs and outputs of a model.
+func (s *Server) modelMetadata(w http.ResponseWriter, r *http.Request) error {
+	v, err := s.version(r.PathValue("model"), r.PathValue("version"))
+	if err != nil {
+		return err
+	}
+	defer v.release()
+	reply(w, v.metadata())
+	return nil
+}
+
+// request is a request for predictions that the server is answering.
+type request struct {
+	*version                 // version that answers; nil until the body is read
+	id       string          // id of the request, for the log and the answer
+	from     string          // address of the client
+	ctx      context.Context // ends with the limit of time
+	span     trace.Span      // span of the request in its trace
+	rows     int             // number of rows
+
+	w       http.ResponseWriter // answer of HTTP; nil for gRPC
+	r       *http.Request       // request of HTTP; nil for gRPC
+	body    []byte              // body of r
+	content string              // media type of the body
+}
+
+// answering returns a handler that reads a request for predictions, takes the version of the model,
+// and calls answer.
+func (s *Server) answering(answer func(*request) error) handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		name := r.PathValue("model")
+		if name == "" {
+			name = r.URL.Query().Get("model")
+		}
+		h, err := s.find(name)
+		if err != nil {
+			return err
+		}
+		q := &request{id: w.Header().Get("X-Request-Id"), from: r.RemoteAddr, w: w, r: r}
+		q.content, _, _ = mime.ParseMediaType(r.Header.Get("Content-Type"))
+		ctx := propagator.Extract(r.Context(), propagation.HeaderCarrier(r.Header))
+		err = s.counted(ctx, h, q, func() (err error) {
+			if q.body, err = s.body(w, r); err != nil {
+				return err
+			}
+			return q.holding(h, r.PathValue("version"), answer)
+		})
+		if err != nil {
+			refuse(w, err)
+		}
+		return nil
+	}
+}
+
+// holding calls answer while q counts as unanswered and holds the present version of h. If hash is not
+// "", another version than hash is an error.
+func (q *request) holding(h *hosted, hash string, answer func(*request) error) (err error) {
+	if err := h.enter(); err != nil {
+		return err
+	}
+	defer h.leave()
+	if q.version, err = h.take(hash); err != nil {
+		return err
+	}
+	defer q.release()
+	return answer(q)
+}
+
+// body reads the body of r within the limit of time. The request holds no version until the body is
+// read, so that slow clients do not keep old versions in memory.
+func (s *Server) body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	c := http.NewResponseController(w)
+	_ = c.SetReadDeadline(time.Now().Add(s.o.Timeout)) // some connections have no deadlines
+	b, err := io.ReadAll(http.MaxBytesReader(w, r.Body, s.o.MaxBytes))
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return nil, &refusal{http.StatusRequestTimeout, fmt.Sprintf("the body was not there within %v", s.o.Timeout)}
+	} else if err != nil {
+		return nil, err
+	}
+	_ = c.SetReadDeadline(time.Time{})
+	return b, nil
+}
+
+// counted calls answer for the request q to the model h within the limit of time. It counts, traces
+// and logs the request.
+func (s *Server) counted(ctx context.Context, h *hosted, q *request, answer func() error) error {
+	start := time.Now()
+	ctx, cancel := context.WithTimeout(ctx, s.o.Timeout)
+	defer cancel()
+	q.ctx, q.span = s.o.Tracer.Start(ctx, "predict", trace.WithSpanKind(trace.SpanKindServer))
+	var err error = errDraining
+	if !s.draining.Load() {
+		err = answer()
+	}
+	status, _ := statusOf(err)
+	took := time.Since(start)
+	version := ""
+	if q.version != nil {
+		version = q.hash
+	}
+	s.o.metrics.request(h.name, status, took)
+	s.o.Log.Info("request", "id", q.id, "trace", q.trace(), "model", h.name, "version", version,
+		"status", status, "rows", q.rows, "seconds", took.Seconds(), "from", q.from, "error", text(err))
+	q.endSpan(h.name, version, status, err)
+	return err
+}
+
+// text returns the text of an error, and "" for nil.
+func text(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+// predict returns the predictions for the rows in.
+func (s *Server) predict(q *request, in rows, o valla.PredictOptions) (*answer, error) {
+	q.rows = in.n
+	ctx := q.ctx
+	g, err := q.queue.latents(ctx, in.x, in.n)
+	if err != nil {
+		return nil, err
+	}
+	a := &answer{ctx: ctx, v: q.version, n: in.n, g: g}
+	if err := q.model.Fill(ctx, g, o, &a.p); errors.Is(err, valla.ErrSetting) || err != nil && ctx.Err() != nil {
+		return nil, err
+	} else if err != nil {
+		return nil, fmt.Errorf("%w: %w", errPrediction, err)
+	}
+	s.o.metrics.rows.WithLabelValues(q.name).Add(float64(in.n))
+	if unusual := q.unusual(g); unusual > 0 {
+		s.o.metrics.unusual.WithLabelValues(q.name).Add(float64(unusual))
+	}
+	return a, nil
+}
+
+// unusual counts the rows with a larger latent standard deviation than 99 % of the training rows.
+func (v *version) unusual(g gp.Gaussian) int {
+	if v.usual == 0 {
+		return 0
+	}
+	count, c := 0, v.outputs
+	for i := range len(g.Mean) / c {
+		if kernel.Spread(g.Cov[i*c*c:(i+1)*c*c], c) > v.usual {
+			count++
+		}
+	}
+	return count
+}
+
+// infer answers a request of the inference protocol over HTTP.
+func (s *Server) infer(q *request) error {
+	length := 0
+	if h := q.r.Header.Get(headerLength); h != "" {
+		var err error
+		if length, err = strconv.Atoi(h); err != nil || length < 1 {
+			return fmt.Errorf("%s %q, expected a number of bytes", headerLength, short(h))
+		}
+	}
+	r, err := parseInfer(q.body, length)
+	if err != nil {
+		return err
+	}
+	out, err := s.inferred(q, r)
+	if err != nil {
+		return err
+	}
+	return q.send(out, r)
+}
+
+// inferred returns the response to a request of the inference protocol.
+func (s *Server) inferred(q *request, r *inferRequest) (*inferResponse, error) {
+	for _, o := range r.Outputs {
+		if _, err := q.named(o.Name); err != nil {
+			return nil, err
+		}
+	}
+	in, err := q.tensorRows(r.Inputs, s.o.MaxRows)
+	if err != nil {
+		return nil, err
+	}
+	a, err := s.predict(q, in, linkOf(r.Parameters))
+	if err != nil {
+		return nil, err
+	}
+	out := &inferResponse{ModelName: q.name, ModelVersion: q.hash, ID: r.ID}
+	out.Outputs, err = a.tensors(r.Outputs, r.Parameters)
+	return out, err
+}
+
+// linkOf returns the link of class probabilities, and its seed, that the parameters name.
+func linkOf(parameters map[string]any) valla.PredictOptions {
+	link, _ := parameters["link"].(string)
+	seed, _ := parameters["seed"].(float64)
+	return valla.PredictOptions{Link: task.Link(link), Seed: uint64(max(0, seed))}
+}
+
+// send writes the response out to r. Outputs for which r asks in binary form follow as bytes.
+func (q *request) send(out *inferResponse, r *inferRequest) error {
+	binaries := make([]bool, len(out.Outputs))
+	for i := range binaries {
+		binaries[i] = flag(r.Parameters, "binary_data_output")
+		if i < len(r.Outputs) {
+			if own, ok := r.Outputs[i].Parameters["binary_data"].(bool); ok {
+				binaries[i] = own
+			}
+		}
+	}
+	body, length, err := out.encode(binaries)
+	if err != nil {
+		return err
+	}
+	q.w.Header().Set("Content-Type", "application/json")
+	if length > 0 {
+		q.w.Header().Set("Content-Type", "application/octet-stream")
+		q.w.Header().Set(headerLength, strconv.Itoa(length))
+	}
+	q.w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	_, _ = q.w.Write(body)
+	return nil
+}

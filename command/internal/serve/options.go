@@ -1,0 +1,68 @@
+package serve
+
+import (
+	"log/slog"
+	"time"
+
+	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/noop"
+)
+
+// TracerName is the name of the scope of the server's traces.
+const TracerName = "github.com/go-valla/valla/command/internal/serve"
+
+// Source is a model that a [Server] offers.
+type Source struct {
+	Name string // name of the model in requests
+	Path string // path of the model file
+}
+
+// Options say how a [Server] works. The zero value of a number means its default.
+type Options struct {
+	Models []Source // models that answer
+
+	MaxRows  int           // most rows of a request; 0 means 10,000
+	MaxBytes int64         // most bytes of a body; 0 means 16 MiB
+	Timeout  time.Duration // longest time until a request has its answer; 0 means 10 s
+
+	Queue      int           // most unanswered requests to a model; 0 means 256
+	BatchRows  int           // rows that are computed together, approximately; 0 means 512
+	BatchDelay time.Duration // time that a request waits for other requests; 0 means not at all
+	Memory     int64         // bytes for compiled predictions of a model; 0 means 1 GiB
+
+	Reload time.Duration // time between two checks of the files; 0 means 2 s, below 0 never
+	// Tokens are the accepted values of "Authorization: Bearer TOKEN". If there are none, every
+	// request is accepted. Requests for the health of the server need no token.
+	Tokens []string
+	PProf  bool         // whether to serve profiles below /debug/pprof/
+	Log    *slog.Logger // log of requests; nil means none
+	Tracer trace.Tracer // tracer of OpenTelemetry with the name TracerName; nil means none
+
+	metrics *metrics // metrics of the server
+}
+
+// complete returns the options with defaults filled in.
+func (o Options) complete() Options {
+	orElse(&o.MaxRows, 10_000)
+	orElse(&o.MaxBytes, 16<<20)
+	orElse(&o.Timeout, 10*time.Second)
+	orElse(&o.Queue, 256)
+	orElse(&o.BatchRows, 512)
+	orElse(&o.Reload, 2*time.Second)
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Tracer == nil {
+		o.Tracer = noop.NewTracerProvider().Tracer(TracerName)
+	}
+	o.metrics = newMetrics()
+	return o
+}
+
+// orElse sets *v to other if *v is the zero value.
+func orElse[T comparable](v *T, other T) {
+	var zero T
+	if *v == zero {
+		*v = other
+	}
+}

@@ -1,0 +1,366 @@
+package serve
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/go-valla/valla"
+	"github.com/go-valla/valla/gp"
+	"github.com/go-valla/valla/gp/task"
+	"github.com/go-valla/valla/internal/kernel"
+	"github.com/go-valla/valla/train/metric"
+)
+
+// answer holds the predictions for a request, from which outputs are made.
+type answer struct {
+	ctx        context.Context  // context of the request
+	v          *version         // version that answers
+	n          int              // number of rows
+	g          gp.Gaussian      // latent distributions
+	p          valla.Prediction // predictions
+	parameters map[string]any   // parameters of the present output, or of the request
+}
+
+// output is a tensor that a client may ask for.
+type output struct {
+	name    string // name in the protocol
+	usual   bool   // whether a client that asks for nothing gets the output
+	strings bool   // whether the datatype is BYTES and not FP64
+	// shape returns the shape of one row for c outputs of the network, with −1 for a length that
+	// parameters choose. nil means one number for each target.
+	shape func(c int) []int
+	make  func(a *answer) (any, []int, error) // returns the values and the shape of one row
+}
+
+// row returns the shape of one row for the metadata.
+func (o output) row(v *version) []int {
+	switch {
+	case o.shape != nil:
+		return o.shape(v.outputs)
+	case v.classes() != nil || v.outputs == 1:
+		return nil
+	}
+	return []int{v.outputs}
+}
+
+// square returns the shape of a matrix.
+func square(c int) []int { return []int{c, c} }
+
+// each returns the shape of one number for each output of the network.
+func each(c int) []int { return []int{c} }
+
+// listed returns the shape of several numbers for each target.
+func listed(c int) []int { return append(single(c), -1) }
+
+// drawn returns the shape of samples of the targets.
+func drawn(c int) []int { return append([]int{-1}, single(c)...) }
+
+// single returns the shape of one number for each of c targets.
+func single(c int) []int {
+	if c == 1 {
+		return nil
+	}
+	return []int{c}
+}
+
+// regressionOut are the outputs of a regression, in the units of the targets.
+var regressionOut = []output{
+	{name: "mean", usual: true, make: numbersOf(func(p *valla.Prediction) []float64 { return p.Mean })},
+	{name: "std", usual: true, make: numbersOf((*valla.Prediction).Std)},
+	{name: "latent_std", usual: true, make: numbersOf((*valla.Prediction).LatentStd)},
+	{name: "epistemic_std", make: numbersOf((*valla.Prediction).EpistemicStd)},
+	{name: "aleatoric_std", make: numbersOf((*valla.Prediction).AleatoricStd)},
+	{name: "quantiles", shape: listed, make: quantiles},
+	{name: "covariance", shape: square, make: covariance},
+	{name: "samples", shape: drawn, make: sampleTargets},
+}
+
+// classificationOut are the outputs of a classification.
+var classificationOut = []output{
+	{name: "probabilities", usual: true, shape: each, make: probabilities},
+	{name: "class", usual: true, strings: true, make: bestClass},
+	{name: "entropy", usual: true, make: entropy},
+	{name: "logits", shape: each, make: logits},
+	{name: "covariance", shape: square, make: covariance},
+	{name: "samples", shape: drawn, make: sampleClasses},
+}
+
+// conformalOut are the further outputs of a classification with a conformal calibration.
+var conformalOut = []output{{name: "set", strings: true, make: classSet}}
+
+// offered returns the outputs of the model.
+func (v *version) offered() []output {
+	switch c := v.model.Calibration; {
+	case v.classes() == nil:
+		return regressionOut
+	case c != nil && c.Conformal != nil:
+		return slices.Concat(classificationOut, conformalOut)
+	}
+	return classificationOut
+}
+
+// classes returns the classification, and nil for a regression.
+func (v *version) classes() *task.Classification {
+	c, _ := v.model.Task.Outputs.(*task.Classification)
+	return c
+}
+
+// named returns the output with the given name.
+func (v *version) named(name string) (output, error) {
+	var names []string
+	for _, o := range v.offered() {
+		if o.name == name {
+			return o, nil
+		}
+		names = append(names, o.name)
+	}
+	return output{}, fmt.Errorf("output %q, expected one of %s", short(name), quoted(names))
+}
+
+// numbersOf returns a function that makes an output of f: one number for each row and target.
+func numbersOf(f func(*valla.Prediction) []float64) func(a *answer) (any, []int, error) {
+	return func(a *answer) (any, []int, error) { return f(&a.p), single(a.v.outputs), nil }
+}
+
+// logits makes the mean logits.
+func logits(a *answer) (any, []int, error) { return a.g.Mean, []int{a.v.outputs}, nil }
+
+// probabilities makes the class probabilities.
+func probabilities(a *answer) (any, []int, error) { return a.p.Probs, []int{a.v.outputs}, nil }
+
+// bestClass makes the name of the most probable class of each row.
+func bestClass(a *answer) (any, []int, error) {
+	names, out := a.v.classNames(), make([]string, 0, a.n)
+	for _, k := range a.p.Best() {
+		out = append(out, names[k])
+	}
+	return out, nil, nil
+}
+
+// classSet makes the set of classes of each row. A set contains the class of its row with the
+// probability in the parameter "level".
+func classSet(a *answer) (any, []int, error) {
+	level, given := a.parameters["level"].(float64)
+	if !given {
+		level = usualLevel
+	}
+	names, err := a.p.SetNames(level)
+	return names, nil, err
+}
+
+// classNames returns the names of the classes.
+func (v *version) classNames() []string {
+	var names []string
+	for k := range v.classes().Classes {
+		names = append(names, v.classes().ClassName(k))
+	}
+	return names
+}
+
+// entropy makes the entropy of the class probabilities of each row, in nats.
+func entropy(a *answer) (any, []int, error) {
+	out := make([]float64, 0, a.n)
+	for row := range slices.Chunk(a.p.Probs, a.v.outputs) {
+		out = append(out, metric.Entropy(row))
+	}
+	return out, nil, nil
+}
+
+// quantiles makes the quantiles of the targets at the levels in the parameter "levels".
+func quantiles(a *answer) (any, []int, error) {
+	levels, err := a.levels()
+	if err != nil {
+		return nil, nil, err
+	}
+	out := make([]float64, len(a.p.Mean)*len(levels))
+	for k, p := range levels {
+		bound := a.p.Mean
+		if p != 0.5 {
+			lower, upper, err := a.p.Interval(math.Abs(2*p - 1))
+			if err != nil {
+				return nil, nil, fmt.Errorf("quantiles: %w", err)
+			}
+			if bound = upper; p < 0.5 {
+				bound = lower
+			}
+		}
+		for i, v := range bound {
+			out[i*len(levels)+k] = v
+		}
+	}
+	return out, append(single(a.v.outputs), len(levels)), nil
+}
+
+// levels returns the levels in the parameter "levels": a list, or a text with commas, because gRPC
+// has no lists among parameters.
+func (a *answer) levels() ([]float64, error) {
+	var given []any
+	switch v := a.parameters["levels"].(type) {
+	case nil:
+		return []float64{0.05, 0.5, 0.95}, nil
+	case []any:
+		given = v
+	case string:
+		for _, word := range strings.Split(v, ",") {
+			given = append(given, word)
+		}
+	default:
+		given = []any{v}
+	}
+	if len(given) == 0 || len(given) > 100 {
+		return nil, fmt.Errorf("quantiles: %d levels, expected 1 to 100", len(given))
+	}
+	levels := make([]float64, len(given))
+	for i, v := range given {
+		p, ok := v.(float64)
+		if word, text := v.(string); text {
+			parsed, err := strconv.ParseFloat(strings.TrimSpace(word), 64)
+			p, ok = parsed, err == nil
+		}
+		if levels[i] = p; !ok || !(p > 0 && p < 1) {
+			return nil, fmt.Errorf("quantiles: level %v, expected a number between 0 and 1", v)
+		}
+	}
+	return levels, nil
+}
+
+// units returns the mean and the standard deviation of each target. The network's output is 0 for the
+// mean, and its unit is the standard deviation. Without a regression the means are 0 and the standard
+// deviations 1.
+func (v *version) units() (mean, std []float64) {
+	mean, std = make([]float64, v.outputs), slices.Repeat([]float64{1}, v.outputs)
+	if r, ok := v.model.Task.Outputs.(*task.Regression); ok {
+		copy(mean, r.Mean)
+		copy(std, r.Std)
+	}
+	return mean, std
+}
+
+// covariance makes the covariance of the latent function, in the units of the targets, or of the
+// logits.
+func covariance(a *answer) (any, []int, error) {
+	c, out := a.v.outputs, slices.Clone(a.g.Cov)
+	_, s := a.v.units()
+	for i := range out {
+		out[i] *= s[i/c%c] * s[i%c]
+	}
+	return out, []int{c, c}, nil
+}
+
+// whole returns the parameter with the given name, a whole number from 0 to most; def if it is absent.
+func (a *answer) whole(name string, def, most int) (int, error) {
+	switch v := a.parameters[name].(type) {
+	case nil:
+		return def, nil
+	case float64:
+		if v == math.Trunc(v) && v >= 0 && v <= float64(most) {
+			return int(v), nil
+		}
+	case string:
+		if n, err := strconv.Atoi(v); err == nil && n >= 0 && n <= most {
+			return n, nil
+		}
+	}
+	return 0, fmt.Errorf("parameter %s is %v, expected a whole number from 0 to %d", name, a.parameters[name], most)
+}
+
+const (
+	mostSamples = 10_000  // most samples of a row
+	mostDrawn   = 4 << 20 // most sampled numbers of an answer
+)
+
+// draws returns samples of the latent function at each row, [n,S,C] in the network's units, and S. Rows
+// are independent of each other. Extra is added to the variances.
+func (a *answer) draws(extra float64) ([]float64, int, error) {
+	count, err := a.whole("samples", 100, mostSamples)
+	if err != nil {
+		return nil, 0, err
+	}
+	seed, err := a.whole("seed", 0, math.MaxInt32)
+	if err != nil {
+		return nil, 0, err
+	}
+	c := a.v.outputs
+	if count < 1 || a.n*count*c > mostDrawn {
+		return nil, 0, fmt.Errorf("%d samples of %d outputs at %d rows, expected 1 to %d numbers in all", count, c, a.n, mostDrawn)
+	}
+	out := make([]float64, 0, a.n*count*c)
+	for i := range a.n {
+		cov := slices.Clone(a.g.Cov[i*c*c : (i+1)*c*c])
+		for k := range c {
+			cov[k*c+k] += extra
+		}
+		rng := rand.New(rand.NewPCG(uint64(seed), uint64(i)))
+		if out, err = gp.AppendSamples(out, a.g.Mean[i*c:(i+1)*c], cov, count, rng); err != nil {
+			return nil, 0, fmt.Errorf("row %d (counting from 0): %w", i, err)
+		}
+		if err := a.ctx.Err(); err != nil {
+			return nil, 0, err
+		}
+	}
+	return out, count, nil
+}
+
+// sampleTargets makes samples of the targets, with noise, in the units of the targets.
+func sampleTargets(a *answer) (any, []int, error) {
+	out, count, err := a.draws(a.v.model.NoiseVariance())
+	if err != nil {
+		return nil, nil, err
+	}
+	c := a.v.outputs
+	mean, std := a.v.units()
+	for i := range out {
+		out[i] = out[i]*std[i%c] + mean[i%c]
+	}
+	return out, append([]int{count}, single(c)...), nil
+}
+
+// sampleClasses makes samples of the class probabilities.
+func sampleClasses(a *answer) (any, []int, error) {
+	out, count, err := a.draws(0)
+	if err != nil {
+		return nil, nil, err
+	}
+	for row := range slices.Chunk(out, a.v.outputs) {
+		kernel.Softmax(row, row)
+	}
+	return out, []int{count, a.v.outputs}, nil
+}
+
+// tensors returns the outputs that a request asks for. If it asks for none, tensors returns the usual
+// outputs.
+func (a *answer) tensors(asked []requestOutput, parameters map[string]any) ([]outputTensor, error) {
+	if len(asked) == 0 {
+		for _, o := range a.v.offered() {
+			if o.usual {
+				asked = append(asked, requestOutput{Name: o.name})
+			}
+		}
+	}
+	var out []outputTensor
+	for _, r := range asked {
+		o, err := a.v.named(r.Name)
+		if err != nil {
+			return nil, err
+		}
+		a.parameters = r.Parameters
+		if r.Parameters == nil {
+			a.parameters = parameters
+		}
+		values, shape, err := o.make(a)
+		if err != nil {
+			return nil, err
+		}
+		t := outputTensor{Name: o.name, Shape: append([]int{a.n}, shape...), Datatype: "FP64", Data: values}
+		if o.strings {
+			t.Datatype = "BYTES"
+		}
+		out = append(out, t)
+	}
+	return out, nil
+}

@@ -1,0 +1,75 @@
+package command
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/go-valla/valla"
+)
+
+// trainCommand is the command line of valla train.
+type trainCommand struct {
+	targets
+	columns
+	header
+	work
+	valla.Network
+	valla.Training
+
+	memory memory // bytes that the table may take
+}
+
+func newTrain() *cobra.Command {
+	c := &trainCommand{}
+	cmd := &cobra.Command{
+		Use:   "train DATA --out FILE",
+		Short: "Train a network",
+		Long: `Train a network to predict one or several columns of a table from the others, or the
+targets of images, and write it with its scaling and its noise std to a model file. So far
+its only error bar is the noise; valla fit adds a posterior. With --classes the column
+holds the names or numbers of classes, and the network predicts their probabilities.
+
+DATA is a table of text (.csv, .tsv or .txt, also .gz or .zst, or - for the standard input),
+a .parquet file, or a .npy or .npz file. Cells of text are separated by commas, semicolons,
+tabs or bars. The first row may name the columns; otherwise they are called x0, x1, .... An
+.npz archive holds the arrays X and y, where X may be images [N,C,H,W].
+
+Columns may hold text, booleans, dates and missing values (an empty cell, NA, NaN, null, ?).
+Categories get an input each, or a code if there are more than 20; dates become days; the
+median stands for a missing value, and an input says so. The report says what became of each
+column that does not hold plain numbers, and the model file keeps it for other commands.
+
+Ctrl-C ends the training, and the best weights so far are written: to --out, or where that
+file exists already, beside it (m.part.valla for m.valla). With --checkpoint a training can
+be resumed later, as if it had not been interrupted.`,
+		Example: `  valla train houses.csv --target price --out map.valla
+  valla train irises.csv --target species --classes --out map.valla
+  valla train images.npz --classes --form resnet20 --augment --out map.valla`,
+		Args: oneTable,
+		RunE: running(c.run),
+	}
+	c.flags(cmd)
+	require(cmd, "out")
+	cmd.Flags().Var(&c.memory, "memory", "memory that the table may take, such as 4GiB (default: the available memory of the machine)")
+	settingsFlags(cmd.Flags(), c, "", nil)
+	return cmd
+}
+
+func (c *trainCommand) run(cmd *cobra.Command, args []string) error {
+	if err := c.check("", args[0], c.Form); err != nil {
+		return err
+	}
+	o := valla.TrainOptions{
+		Network: c.Network, Training: c.Training, Classes: c.Classes,
+		Seed: c.Seed, Checkpoint: c.checkpoint, Resume: c.Resume,
+	}
+	set, notes, err := c.columns.read(args[0], c.header.reader(), c.targets, o, c.memory)
+	if err != nil {
+		return err
+	}
+	printNotes(cmd, notes)
+	d := newDrawer(cmd.ErrOrStderr(), c.JSON)
+	o.OnProgress = d.steps("MAP")
+	m, err := valla.Train(cmd.Context(), set, o)
+	d.close()
+	return c.save(cmd, m, err)
+}

@@ -1,0 +1,75 @@
+package command
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/go-valla/valla"
+	"github.com/go-valla/valla/data"
+	"github.com/go-valla/valla/gp"
+)
+
+// updateCommand is the command line of valla update.
+type updateCommand struct {
+	asJSON
+	model  string // path of the model with a posterior
+	out    string // path of the model to write
+	memory memory // bytes for the update
+}
+
+func newUpdate() *cobra.Command {
+	c := &updateCommand{}
+	cmd := &cobra.Command{
+		Use:   "update DATA --model FILE --out FILE",
+		Short: "Add rows to a fitted posterior",
+		Long: `Add the rows of DATA to the posterior of a model without a new fit. The result is exactly
+the posterior of a fit to the old and the new rows with the same hyper-parameters. The
+network, the scaling, the noise and, where the method has them, the inducing points stay.
+
+The methods sfr, ella, lla and gp-subset take rows. Exceptions are ella with early stopping
+and lla with the structure lowrank. The method valla takes rows after a fit of a regression with
+--alpha 0. The error bars shrink near the new rows; predictions change if sfr was fitted with
+--own-mean; otherwise they remain the outputs of the network.
+
+The report has the negative log-likelihood (NLL) of the new rows before they were added, and
+after.`,
+		Example: `  valla fit houses.csv --model map.valla --method sfr --own-mean --out houses.valla
+  valla update new.csv --model houses.valla --out houses2.valla`,
+		Args: oneTable,
+		RunE: running(c.run),
+	}
+	f := cmd.Flags()
+	f.StringVar(&c.model, "model", "", "model `FILE` with a posterior")
+	f.StringVar(&c.out, "out", "", "model `FILE` to write")
+	f.Var(&c.memory, "memory", "memory for the update beside the data, such as 4GiB (default: the default of the fit)")
+	settingsFlags(f, &c.asJSON, "", nil)
+	require(cmd, "model", "out")
+	return cmd
+}
+
+func (c *updateCommand) run(cmd *cobra.Command, args []string) error {
+	if err := checkOut("--out", c.out, args[0]); err != nil {
+		return err
+	}
+	m, err := valla.Load(c.model)
+	if err != nil {
+		return err
+	}
+	table, err := data.ReadTable(args[0])
+	if err != nil {
+		return err
+	}
+	set, err := m.Set(table)
+	if err != nil {
+		return err
+	}
+	d := newDrawer(cmd.ErrOrStderr(), c.JSON)
+	updated, err := m.Update(cmd.Context(), set, gp.Run{Memory: int64(c.memory), OnProgress: d.steps(m.String())})
+	d.close()
+	if err != nil {
+		return fmt.Errorf("%s: %w", c.model, err)
+	}
+	w := work{out: c.out, asJSON: c.asJSON}
+	return w.save(cmd, updated, nil)
+}

@@ -53,6 +53,7 @@ var level = map[string]int{
 	"gp":                          6,
 	"gp/calibrate":                1,
 	"gp/internal/steps":           7,
+	"gp/internal/along":           7,
 	"gp/gptest":                   7,
 	"gp/task":                     7,
 	"gp/unseen":                   7,

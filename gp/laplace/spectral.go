@@ -100,7 +100,8 @@ type spectralPredictor struct {
 
 // rotated returns a factor's rows in the basis, in memory of the batch.
 func (p spectralPredictor) rotated(b batch, n *graph.Node) []float64 {
-	v, width := rows[float64](b, n), width(n)
+	v, shape := rows[float64](b, n), b.values[n].Shape() // the node's own Shape allocates
+	width := shape[len(shape)-1]
 	out, basis := b.take(len(v)), p.basis[n]
 	if basis == nil {
 		copy(out, v)
